@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CRASH_H
+#define TM_CRASH_H
+/*
+ * The explorer's side of the persistence model: machines that boot from what is
+ * left of another one.
+ *
+ * A stack of machines shares images. Machine 0 is the one that runs the workload.
+ * What machine i has made durable is, byte for byte, the memory in which machine
+ * i + 1 boots after a power failure of machine i; lines of machine i that were in
+ * flight are decided when machine i + 1 first touches them (CHOICE_LINE). What
+ * machine i + 1 changes is undone when it ends, so a crash image is never copied.
+ */
+#include "core/pmem/pmem.h"
+#include "core/tidemark.h"
+
+struct pmem_stack;
+
+/* `machines` machines over pools of up to max_len bytes (a multiple of LINE). NULL: out of memory. */
+struct pmem_stack *pmem_stack_new(unsigned machines, size_t max_len);
+void pmem_stack_free(struct pmem_stack *stack);
+struct pmem *pmem_machine(struct pmem_stack *stack, unsigned i);
+/* All machines hold `image` (NULL: zeros) of len bytes, durable. No machine may be running. */
+void pmem_load(struct pmem_stack *stack, const void *image, size_t len);
+
+/* Machine starts in `sim` (after sim_reset). Machine i > 0 boots from machine i - 1, which stands still until pmem_end(). */
+void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw);
+/* The machine is gone; images are as they were at pmem_begin(). */
+void pmem_end(struct pmem *pm);
+/* Everything visible becomes durable: an orderly end of the load phase. Copies the image out (pmem_length bytes). */
+void pmem_save(struct pmem *pm, void *image);
+
+/* The cache may write back now (CHOICE_EVICT); called where an operation returned. */
+void pmem_cache_pressure(struct pmem *pm);
+
+/* A 64-bit name of "which images are possible": durable content since pmem_begin and all versions in flight. */
+uint64_t pmem_images_hash(const struct pmem *pm);
+
+/* The lines in flight: what the machine that boots next finds undecided. */
+unsigned pmem_dirty(const struct pmem *pm);
+uint32_t pmem_dirty_line(const struct pmem *pm, unsigned i);
+/* How many answers CHOICE_LINE has for a line (1: nothing to decide). Answer k: the newest version but k;
+ * under line_torn further answers cut each version at each word. */
+unsigned pmem_line_answers(const struct pmem *pm, uint32_t line);
+/* The line as answer k leaves it. */
+void pmem_line_content(const struct pmem *pm, uint32_t line, unsigned answer, uint8_t out[LINE]);
+/* Is the content of answer k new, i.e. of no smaller answer? */
+bool pmem_line_distinct(const struct pmem *pm, uint32_t line, unsigned answer);
+/* Versions (stores) in flight on a line. */
+unsigned pmem_line_versions(const struct pmem *pm, uint32_t line);
+/* "version 1 of 3", "version 2 of 3 cut after word 5": what an answer means; and back: -1 if it means nothing. */
+void pmem_answer_print(unsigned versions, unsigned answer, char *buf, size_t n);
+int pmem_answer_parse(const char *text);
+
+/* For the story: who wrote version v (1..versions) of a line, and where in the source (0: not a CPU store). */
+struct pmem_version {
+	const struct actor *who;
+	struct op_label op;
+	uint16_t visit;
+	bool nic;
+	uint8_t off, len; /* within the line */
+	uintptr_t pc;
+	uint8_t data[LINE];
+};
+void pmem_line_version(const struct pmem *pm, uint32_t line, unsigned v, struct pmem_version *out);
+
+/* Names of offsets: "log+0x240". */
+void pmem_set_regions(struct pmem *pm, const struct tm_region *regions, unsigned n);
+void pmem_name(const struct tm_region *regions, unsigned n, uint64_t off, char *buf, size_t len);
+/* -EINVAL: no such place. */
+int pmem_unname(const struct tm_region *regions, unsigned n, const char *text, uint64_t *off);
+
+/* Every byte that changed was seen by the tracer: work == durable + versions in flight. False: *off is one that was not. */
+bool pmem_all_seen(const struct pmem *pm, uint64_t *off);
+
+#endif

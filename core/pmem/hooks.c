@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How the stores and loads of store code are seen without annotation.
+ *
+ * Store sources for the sim world are compiled with -fsanitize=thread and linked
+ * with these functions instead of the sanitizer's runtime. gcc and clang call them
+ * before each plain access with the address, and instead of each atomic one. The
+ * return address is where in the store's source the access stands.
+ *
+ * Library functions are not compiled so: memcpy and the like, the CRC and libpmem
+ * are replaced by functions here that touch the range first. A library call on PM
+ * that is not replaced would be invisible; a test holds the stores' undefined
+ * symbols against the list of those that are known.
+ */
+#include "core/pmem/hooks.h"
+#include <isa-l/crc.h>
+#include <stdbool.h>
+#include <string.h>
+#include "core/pmem/pmem.h"
+
+#define PC ((uintptr_t)__builtin_return_address(0) - 1)
+
+/* The pool of the running simulation and the offset in it, or NULL: not PM. */
+static inline struct pmem *pool(const void *addr, uint64_t *off)
+{
+	struct pmem *pm = sim_memory;
+	if (!pm)
+		return NULL;
+	*off = (uintptr_t)addr - (uintptr_t)pmem_base(pm);
+	if (*off < pmem_length(pm))
+		return pm;
+	pmem_elsewhere(pm);
+	return NULL;
+}
+
+static inline size_t clip(const struct pmem *pm, uint64_t off, size_t len)
+{
+	return len < pmem_length(pm) - off ? len : pmem_length(pm) - off;
+}
+
+static inline void load(const void *addr, size_t len)
+{
+	uint64_t off;
+	struct pmem *pm = pool(addr, &off);
+	if (pm && len)
+		pmem_cpu_load(pm, off, clip(pm, off, len));
+}
+
+static inline void store(void *addr, size_t len, uintptr_t pc)
+{
+	uint64_t off;
+	struct pmem *pm = pool(addr, &off);
+	if (pm && len)
+		pmem_cpu_store(pm, off, clip(pm, off, len), pc);
+}
+
+/* --- the compiler's hooks: their names and signatures are the compilers' --- */
+
+void __tsan_init(void);
+void __tsan_func_entry(void *pc);
+void __tsan_func_exit(void);
+void __tsan_read_range(void *addr, size_t len);
+void __tsan_write_range(void *addr, size_t len);
+void __tsan_atomic_thread_fence(int order);
+void __tsan_atomic_signal_fence(int order);
+
+void __tsan_init(void)
+{
+}
+
+void __tsan_func_entry(void *pc)
+{
+	(void)pc;
+}
+
+void __tsan_func_exit(void)
+{
+}
+
+void __tsan_read_range(void *addr, size_t len)
+{
+	load(addr, len);
+}
+
+void __tsan_write_range(void *addr, size_t len)
+{
+	store(addr, len, PC);
+}
+
+void __tsan_atomic_thread_fence(int order)
+{
+	(void)order;
+}
+
+void __tsan_atomic_signal_fence(int order)
+{
+	(void)order;
+}
+
+#define PLAIN(n)                                         \
+	void __tsan_read##n(void *addr);                 \
+	void __tsan_write##n(void *addr);                \
+	void __tsan_unaligned_read##n(void *addr);       \
+	void __tsan_unaligned_write##n(void *addr);      \
+	void __tsan_read##n(void *addr)                  \
+	{                                                \
+		load(addr, n);                           \
+	}                                                \
+	void __tsan_write##n(void *addr)                 \
+	{                                                \
+		store(addr, n, PC);                      \
+	}                                                \
+	void __tsan_unaligned_read##n(void *addr)        \
+	{                                                \
+		load(addr, n);                           \
+	}                                                \
+	void __tsan_unaligned_write##n(void *addr)       \
+	{                                                \
+		store(addr, n, PC);                      \
+	}
+
+PLAIN(1)
+PLAIN(2)
+PLAIN(4)
+PLAIN(8)
+PLAIN(16)
+
+/* An atomic's hook performs it. The fiber scheduler runs one task at a time, so
+ * between hook entry and the operation nothing else can happen: sequentially consistent. */
+static void settle_now(void)
+{
+	struct pmem *pm = sim_memory;
+	if (pm)
+		pmem_settle(pm);
+}
+
+#define FETCH(bits, T, name, expr)                                        \
+	T __tsan_atomic##bits##_##name(volatile T *addr, T value, int order); \
+	T __tsan_atomic##bits##_##name(volatile T *addr, T value, int order)  \
+	{                                                                 \
+		(void)order;                                              \
+		store((void *)addr, sizeof(T), PC);                       \
+		T old = *addr;                                            \
+		*addr = (T)(expr);                                        \
+		settle_now();                                             \
+		return old;                                               \
+	}
+
+#define EXCHANGE(bits, T, name)                                                                        \
+	int __tsan_atomic##bits##_compare_exchange_##name(volatile T *addr, T *expected, T value, int success, \
+							  int failure);                                \
+	int __tsan_atomic##bits##_compare_exchange_##name(volatile T *addr, T *expected, T value, int success, \
+							  int failure)                                 \
+	{                                                                                              \
+		(void)success, (void)failure;                                                          \
+		T old = compare_exchange##bits(addr, *expected, value, PC);                            \
+		bool done = old == *expected;                                                          \
+		*expected = old;                                                                       \
+		return done;                                                                           \
+	}
+
+#define ATOMICS(bits, T)                                                                                   \
+	T __tsan_atomic##bits##_load(const volatile T *addr, int order);                                   \
+	T __tsan_atomic##bits##_load(const volatile T *addr, int order)                                    \
+	{                                                                                                  \
+		(void)order;                                                                               \
+		load((const void *)addr, sizeof(T));                                                       \
+		return *addr;                                                                              \
+	}                                                                                                  \
+	void __tsan_atomic##bits##_store(volatile T *addr, T value, int order);                            \
+	void __tsan_atomic##bits##_store(volatile T *addr, T value, int order)                             \
+	{                                                                                                  \
+		(void)order;                                                                               \
+		store((void *)addr, sizeof(T), PC);                                                        \
+		*addr = value;                                                                             \
+		settle_now();                                                                              \
+	}                                                                                                  \
+	static T compare_exchange##bits(volatile T *addr, T expected, T value, uintptr_t pc)               \
+	{                                                                                                  \
+		load((const void *)addr, sizeof(T));                                                       \
+		T old = *addr;                                                                             \
+		if (old != expected)                                                                       \
+			return old;                                                                        \
+		/* The step before the store may let others run: an atomic operation looks again. */      \
+		store((void *)addr, sizeof(T), pc);                                                        \
+		old = *addr;                                                                               \
+		if (old == expected)                                                                       \
+			*addr = value;                                                                     \
+		settle_now();                                                                              \
+		return old;                                                                                \
+	}                                                                                                  \
+	T __tsan_atomic##bits##_compare_exchange_val(volatile T *addr, T expected, T value, int success, int failure); \
+	T __tsan_atomic##bits##_compare_exchange_val(volatile T *addr, T expected, T value, int success, int failure)  \
+	{                                                                                                  \
+		(void)success, (void)failure;                                                              \
+		return compare_exchange##bits(addr, expected, value, PC);                                  \
+	}                                                                                                  \
+	EXCHANGE(bits, T, strong)                                                                          \
+	EXCHANGE(bits, T, weak)                                                                            \
+	FETCH(bits, T, exchange, value)                                                                    \
+	FETCH(bits, T, fetch_add, old + value)                                                             \
+	FETCH(bits, T, fetch_sub, old - value)                                                             \
+	FETCH(bits, T, fetch_and, old & value)                                                             \
+	FETCH(bits, T, fetch_or, old | value)                                                              \
+	FETCH(bits, T, fetch_xor, old ^ value)                                                             \
+	FETCH(bits, T, fetch_nand, ~(old & value))
+
+ATOMICS(8, uint8_t)
+ATOMICS(16, uint16_t)
+ATOMICS(32, uint32_t)
+ATOMICS(64, uint64_t)
+
+/* --- libc and ISA-L on PM --- */
+
+static void *copy(void *to, const void *from, int byte, size_t len, uintptr_t pc)
+{
+	uint64_t off;
+	struct pmem *pm;
+	if (!len)
+		return to;
+	if (from)
+		load(from, len);
+	pm = pool(to, &off);
+	if (pm)
+		pmem_cpu_copy(pm, off, from, byte, clip(pm, off, len), pc);
+	else if (from)
+		memmove(to, from, len);
+	else
+		memset(to, byte, len);
+	return to;
+}
+
+void *sim_memcpy(void *to, const void *from, size_t len)
+{
+	return copy(to, from, 0, len, PC);
+}
+
+void *sim_memmove(void *to, const void *from, size_t len)
+{
+	return copy(to, from, 0, len, PC);
+}
+
+void *sim_memset(void *to, int byte, size_t len)
+{
+	return copy(to, NULL, byte, len, PC);
+}
+
+int sim_memcmp(const void *a, const void *b, size_t len)
+{
+	load(a, len);
+	load(b, len);
+	return memcmp(a, b, len);
+}
+
+uint32_t sim_crc32_gzip_refl(uint32_t init, const unsigned char *buf, uint64_t len)
+{
+	load(buf, len);
+	return crc32_gzip_refl(init, buf, len);
+}
+
+/* --- libpmem --- */
+
+void sim_pmem_flush(const void *addr, size_t len)
+{
+	uint64_t off;
+	struct pmem *pm = pool(addr, &off);
+	if (pm)
+		pmem_cpu_flush(pm, off, clip(pm, off, len), PC);
+}
+
+void sim_pmem_drain(void)
+{
+	struct pmem *pm = sim_memory;
+	if (pm)
+		pmem_cpu_fence(pm, PC);
+}
+
+void sim_pmem_persist(const void *addr, size_t len)
+{
+	uint64_t off;
+	struct pmem *pm = pool(addr, &off);
+	if (pm) {
+		pmem_cpu_flush(pm, off, clip(pm, off, len), PC);
+		pmem_cpu_fence(pm, PC);
+	}
+}
+
+void *sim_pmem_memcpy_persist(void *to, const void *from, size_t len)
+{
+	copy(to, from, 0, len, PC);
+	sim_pmem_persist(to, len);
+	return to;
+}
+
+void *sim_pmem_memcpy_nodrain(void *to, const void *from, size_t len)
+{
+	copy(to, from, 0, len, PC);
+	sim_pmem_flush(to, len);
+	return to;
+}
+
+void *sim_pmem_memset_persist(void *to, int byte, size_t len)
+{
+	copy(to, NULL, byte, len, PC);
+	sim_pmem_persist(to, len);
+	return to;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_HOOKS_H
+#define TM_HOOKS_H
+/*
+ * What store objects call in the sim world instead of libc, ISA-L and libpmem
+ * (core/stores/sim.syms renames the symbols). The compiler's own hooks, __tsan_*,
+ * are in hooks.c and need no declaration.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+void *sim_memcpy(void *to, const void *from, size_t len);
+void *sim_memmove(void *to, const void *from, size_t len);
+void *sim_memset(void *to, int byte, size_t len);
+int sim_memcmp(const void *a, const void *b, size_t len);
+uint32_t sim_crc32_gzip_refl(uint32_t init, const unsigned char *buf, uint64_t len);
+
+void sim_pmem_flush(const void *addr, size_t len);
+void sim_pmem_drain(void);
+void sim_pmem_persist(const void *addr, size_t len);
+void *sim_pmem_memcpy_persist(void *to, const void *from, size_t len);
+void *sim_pmem_memcpy_nodrain(void *to, const void *from, size_t len);
+void *sim_pmem_memset_persist(void *to, int byte, size_t len);
+
+#endif

@@ -1,0 +1,792 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The persistence model.
+ *
+ * A pool is two images and, per 64-byte line, what lies between them:
+ *
+ *	work	what loads and RDMA READs see
+ *	durable	what certainly survives a power failure
+ *	versions	the stores to the line that are visible but not yet certainly
+ *		durable, in the order in which they became visible; each is the
+ *		effect of one CPU store (8 bytes of a copy) or of one NIC chunk
+ *
+ * After a power failure a line holds durable + its first k versions, for any k from
+ * 0 to all of them, each line alone: the cache may have written it back at any
+ * moment, and stores to one line reach memory in order. With line_torn the last
+ * write-back may also have been cut at any 8-byte word.
+ *
+ * Durable moves up (the first k versions are committed) by
+ *	- pmem_flush of the line and then a fence of the same task: k is what the line
+ *	  held when it was flushed;
+ *	- in a domain where visible is durable (MHP, WSP): at once;
+ *	- DDIO off: NIC data drains from the integrated-I/O buffers, soon, per line;
+ *	- the cache writing back (CHOICE_EVICT), so that a version can be known to be
+ *	  durable in mid-run. That a line may have been evicted needs no choice before
+ *	  the crash: the versions that may survive contain it.
+ * Under WSP, NIC buffers survive: data is durable when it arrived, before it lands.
+ *
+ * A machine that boots after a power failure finds lines undecided. The first touch
+ * of such a line, by CPU or NIC, asks CHOICE_LINE, and the answer is then the line's
+ * content, work and durable. Lines that nobody touches stay undecided, and stay so
+ * for the next machine if the power fails again.
+ *
+ * A hook fires before its access, so a store's bytes are read later, at the next
+ * event of any kind (pmem_settle).
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <xxhash.h>
+#include "core/pmem/crash.h"
+
+#define MACHINES 4
+#define DRAIN_NS 400
+#define BURN 100000000u
+#define LOAD_NS 2
+#define STORE_NS 2
+#define FLUSH_NS 30
+#define FENCE_NS 60
+
+struct version {
+	uint32_t next; /* index + 1 of the line's next version, 0: newest */
+	uint8_t off, len;
+	bool nic;
+	uint16_t visit;
+	struct op_label op;
+	const struct actor *who;
+	uintptr_t pc;
+	uint8_t data[LINE];
+};
+
+struct line {
+	uint32_t saved;	    /* == run: its content at boot is in the undo list */
+	uint32_t decided;   /* == run: what survived the failure before boot is decided */
+	uint32_t first, last; /* versions in flight: index + 1 */
+	uint32_t in_flight, committed; /* how many; how many were, since boot */
+	uint32_t dirty_at;  /* its place in the list of dirty lines */
+	uint64_t content_hash; /* of durable content; 0: not known */
+	uint64_t flight_hash;
+};
+
+struct undo {
+	uint32_t line;
+	uint8_t content[LINE];
+};
+
+struct mark { /* a flushed line, waiting for the task's fence */
+	uint32_t line, upto;
+};
+
+struct marks {
+	struct mark *mark;
+	unsigned n, room;
+};
+
+struct pmem {
+	struct pmem_stack *stack;
+	unsigned machine;
+	struct pmem *before; /* the machine whose failure this one boots from */
+	struct sim *sim;
+	struct hardware hw;
+	uint8_t *work, *durable;
+	size_t len;
+	bool running;
+	uint32_t run;
+	struct line *line;
+	struct version *version;
+	uint32_t versions, version_room;
+	uint32_t *dirty;
+	uint32_t dirties;
+	struct undo *undo;
+	uint32_t undos, undo_room;
+	struct marks marks[SIM_TASKS + 1];
+	uint64_t durable_hash, flight_hash;
+	struct { uint64_t off; size_t len; uintptr_t pc; } unread; /* the store whose bytes are not yet read */
+	uint32_t burn;
+	const struct tm_region *region;
+	unsigned regions;
+};
+
+struct pmem_stack {
+	unsigned machines;
+	size_t max_len;
+	uint8_t *image[MACHINES + 1];
+	struct pmem pm[MACHINES];
+};
+
+static void *grow(void *array, uint32_t *room, size_t each)
+{
+	*room = *room ? 2 * *room : 64;
+	array = realloc(array, *room * each);
+	if (!array) {
+		fputs("tidemark: out of memory\n", stderr);
+		_Exit(70);
+	}
+	return array;
+}
+
+/* --- the stack of machines --- */
+
+struct pmem_stack *pmem_stack_new(unsigned machines, size_t max_len)
+{
+	struct pmem_stack *stack = calloc(1, sizeof(*stack));
+	assert(machines >= 1 && machines <= MACHINES && max_len % LINE == 0);
+	if (!stack)
+		return NULL;
+	stack->machines = machines;
+	stack->max_len = max_len;
+	for (unsigned i = 0; i <= machines; i++) {
+		/* A page of nothing on both sides: a store's wild pointer faults instead of hitting a neighbour. */
+		uint8_t *memory = mmap(NULL, max_len + 2 * 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+				       -1, 0);
+		if (memory == MAP_FAILED || mprotect(memory + 65536, (max_len + 4095) & ~(size_t)4095, PROT_READ | PROT_WRITE)) {
+			pmem_stack_free(stack);
+			return NULL;
+		}
+		stack->image[i] = memory + 65536;
+	}
+	for (unsigned i = 0; i < machines; i++) {
+		struct pmem *pm = &stack->pm[i];
+		pm->stack = stack;
+		pm->machine = i;
+		pm->before = i ? &stack->pm[i - 1] : NULL;
+		pm->work = stack->image[i];
+		pm->durable = stack->image[i + 1];
+		pm->line = calloc(max_len / LINE, sizeof(*pm->line));
+		pm->dirty = calloc(max_len / LINE, sizeof(*pm->dirty));
+		if (!pm->line || !pm->dirty) {
+			pmem_stack_free(stack);
+			return NULL;
+		}
+	}
+	return stack;
+}
+
+void pmem_stack_free(struct pmem_stack *stack)
+{
+	if (!stack)
+		return;
+	for (unsigned i = 0; i <= stack->machines; i++)
+		if (stack->image[i])
+			munmap(stack->image[i] - 65536, stack->max_len + 2 * 65536);
+	for (unsigned i = 0; i < stack->machines; i++) {
+		struct pmem *pm = &stack->pm[i];
+		free(pm->line);
+		free(pm->dirty);
+		free(pm->version);
+		free(pm->undo);
+		for (unsigned t = 0; t <= SIM_TASKS; t++)
+			free(pm->marks[t].mark);
+	}
+	free(stack);
+}
+
+struct pmem *pmem_machine(struct pmem_stack *stack, unsigned i)
+{
+	assert(i < stack->machines);
+	return &stack->pm[i];
+}
+
+void pmem_load(struct pmem_stack *stack, const void *image, size_t len)
+{
+	assert(len <= stack->max_len && len % LINE == 0);
+	for (unsigned i = 0; i <= stack->machines; i++) {
+		if (image)
+			memcpy(stack->image[i], image, len);
+		else
+			memset(stack->image[i], 0, len);
+	}
+	for (unsigned i = 0; i < stack->machines; i++) {
+		assert(!stack->pm[i].running);
+		stack->pm[i].len = len;
+		for (uint32_t l = 0; l < len / LINE; l++)
+			stack->pm[i].line[l].content_hash = 0;
+	}
+}
+
+static void settle(void *arg)
+{
+	pmem_settle(arg);
+}
+
+void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw)
+{
+	assert(!pm->running && !pm->undos && !pm->dirties);
+	pm->sim = sim;
+	pm->hw = *hw;
+	pm->running = true;
+	pm->run++;
+	pm->burn = BURN;
+	pm->unread.len = 0;
+	pm->durable_hash = pm->flight_hash = 0;
+	sim_set_memory(sim, pm);
+	sim_set_settle(sim, settle, pm);
+}
+
+static void forget_versions(struct pmem *pm)
+{
+	for (uint32_t i = 0; i < pm->dirties; i++) {
+		struct line *line = &pm->line[pm->dirty[i]];
+		line->first = line->last = 0;
+		line->in_flight = 0;
+		line->flight_hash = 0;
+	}
+	pm->dirties = 0;
+	pm->versions = 0;
+	for (unsigned t = 0; t <= SIM_TASKS; t++)
+		pm->marks[t].n = 0;
+}
+
+void pmem_end(struct pmem *pm)
+{
+	struct pmem_stack *stack = pm->stack;
+	assert(pm->running);
+	forget_versions(pm);
+	while (pm->undos) {
+		struct undo *undo = &pm->undo[--pm->undos];
+		for (unsigned i = pm->machine; i <= stack->machines; i++)
+			memcpy(stack->image[i] + (size_t)undo->line * LINE, undo->content, LINE);
+		pm->line[undo->line].content_hash = 0;
+		pm->line[undo->line].committed = 0;
+	}
+	pm->running = false;
+}
+
+void pmem_save(struct pmem *pm, void *image)
+{
+	pmem_settle(pm);
+	memcpy(image, pm->work, pm->len);
+}
+
+/* --- lines --- */
+
+static uint64_t content_hash(const struct pmem *pm, uint32_t l)
+{
+	return XXH3_64bits_withSeed(pm->durable + (size_t)l * LINE, LINE, l + 1);
+}
+
+/* Keep the line's content at boot. */
+static void save(struct pmem *pm, uint32_t l)
+{
+	struct line *line = &pm->line[l];
+	if (line->saved == pm->run)
+		return;
+	line->saved = pm->run;
+	if (pm->undos == pm->undo_room)
+		pm->undo = grow(pm->undo, &pm->undo_room, sizeof(*pm->undo));
+	struct undo *undo = &pm->undo[pm->undos++];
+	undo->line = l;
+	memcpy(undo->content, pm->work + (size_t)l * LINE, LINE);
+	line->content_hash = content_hash(pm, l);
+}
+
+/* Write to durable, and so to where later machines boot. */
+static void write_durable(struct pmem *pm, uint64_t off, const void *data, size_t len)
+{
+	for (unsigned i = pm->machine + 1; i <= pm->stack->machines; i++)
+		memcpy(pm->stack->image[i] + off, data, len);
+}
+
+static void rehash(struct pmem *pm, uint32_t l)
+{
+	struct line *line = &pm->line[l];
+	uint64_t hash = content_hash(pm, l);
+	pm->durable_hash ^= line->content_hash ^ hash;
+	line->content_hash = hash;
+}
+
+static uint64_t version_hash(uint64_t before, uint32_t l, const struct version *v)
+{
+	return XXH3_64bits_withSeed(v->data, v->len, before + ((uint64_t)l << 16 | (uint64_t)v->off << 8 | v->len));
+}
+
+/* The machine that decides what a line holds when `pm` has failed. */
+static const struct pmem *undecided_in(const struct pmem *pm, uint32_t l)
+{
+	while (pm->before && pm->line[l].decided != pm->run)
+		pm = pm->before;
+	return pm;
+}
+
+/* What the failed machine left of a line is decided now. */
+static void decide(struct pmem *pm, uint32_t l)
+{
+	struct line *line = &pm->line[l];
+	const struct pmem *failed = undecided_in(pm->before, l);
+	uint8_t content[LINE];
+
+	line->decided = pm->run;
+	unsigned answers = pmem_line_answers(failed, l);
+	if (answers == 1)
+		return;
+	struct choice_point at = {.kind = CHOICE_LINE, .a = l, .b = pm->machine};
+	unsigned answer = sim_choose(pm->sim, &at, answers);
+	pmem_line_content(failed, l, answer, content);
+	save(pm, l);
+	memcpy(pm->work + (size_t)l * LINE, content, LINE);
+	write_durable(pm, (uint64_t)l * LINE, content, LINE);
+	rehash(pm, l);
+	if (sim_telling(pm->sim)) {
+		char name[64], version[64];
+		pmem_name(pm->region, pm->regions, (uint64_t)l * LINE, name, sizeof(name));
+		pmem_answer_print(failed->line[l].in_flight, answer, version, sizeof(version));
+		sim_tell(pm->sim, sim_actor(pm->sim), 0, "first touch of line %s: it survived as %s", name, version);
+	}
+}
+
+static inline void touch(struct pmem *pm, uint64_t off, size_t len, bool write)
+{
+	uint32_t last = (uint32_t)((off + len - 1) / LINE);
+	for (uint32_t l = (uint32_t)(off / LINE); l <= last; l++) {
+		if (pm->before && pm->line[l].decided != pm->run)
+			decide(pm, l);
+		if (write)
+			save(pm, l);
+	}
+}
+
+static void undirty(struct pmem *pm, struct line *line)
+{
+	uint32_t moved = pm->dirty[--pm->dirties];
+	pm->dirty[line->dirty_at] = moved;
+	pm->line[moved].dirty_at = line->dirty_at;
+	if (!pm->dirties)
+		pm->versions = 0; /* nothing refers to them any more */
+}
+
+/* The line's versions up to its `upto`th since boot are durable for sure. */
+static void commit(struct pmem *pm, uint32_t l, uint32_t upto)
+{
+	struct line *line = &pm->line[l];
+	if (upto <= line->committed)
+		return;
+	assert(upto - line->committed <= line->in_flight);
+	while (line->committed < upto) {
+		struct version *v = &pm->version[line->first - 1];
+		write_durable(pm, (uint64_t)l * LINE + v->off, v->data, v->len);
+		line->first = v->next;
+		line->in_flight--;
+		line->committed++;
+	}
+	rehash(pm, l);
+	pm->flight_hash ^= line->flight_hash;
+	line->flight_hash = 0;
+	for (uint32_t i = line->first; i; i = pm->version[i - 1].next)
+		line->flight_hash = version_hash(line->flight_hash, l, &pm->version[i - 1]);
+	pm->flight_hash ^= line->flight_hash;
+	if (!line->in_flight) {
+		line->last = 0;
+		undirty(pm, line);
+	}
+}
+
+static void add_version(struct pmem *pm, uint64_t off, const void *data, size_t len, const struct version *how)
+{
+	uint32_t l = (uint32_t)(off / LINE);
+	struct line *line = &pm->line[l];
+	assert(len && off % LINE + len <= LINE);
+	if (pm->versions == pm->version_room)
+		pm->version = grow(pm->version, &pm->version_room, sizeof(*pm->version));
+	struct version *v = &pm->version[pm->versions++];
+	*v = *how;
+	v->next = 0;
+	v->off = (uint8_t)(off % LINE);
+	v->len = (uint8_t)len;
+	memcpy(v->data, data, len);
+	if (line->last) {
+		pm->version[line->last - 1].next = pm->versions;
+	} else {
+		line->first = pm->versions;
+		line->dirty_at = pm->dirties;
+		pm->dirty[pm->dirties++] = l;
+	}
+	line->last = pm->versions;
+	line->in_flight++;
+	pm->flight_hash ^= line->flight_hash;
+	line->flight_hash = version_hash(line->flight_hash, l, v);
+	pm->flight_hash ^= line->flight_hash;
+	sim_mix(pm->sim, off << 16 | len, line->flight_hash);
+}
+
+/* --- the CPU --- */
+
+static bool visible_is_durable(const struct pmem *pm, bool nic)
+{
+	return pm->hw.domain == DOMAIN_WSP ||
+	       (pm->hw.domain == DOMAIN_MHP && (!nic || pm->hw.ddio || pm->hw.iio_in_mhp));
+}
+
+static struct version by_task(struct pmem *pm, uintptr_t pc)
+{
+	struct actor *actor = sim_actor(pm->sim);
+	struct version how = {.who = actor, .pc = pc};
+	if (actor) {
+		how.op = actor->op;
+		how.visit = actor->visit;
+	}
+	return how;
+}
+
+static void tell_store(struct pmem *pm, uint64_t off, const void *data, size_t len, uintptr_t pc)
+{
+	char name[64], hex[24] = "";
+	pmem_name(pm->region, pm->regions, off, name, sizeof(name));
+	for (size_t i = 0; i < len && i < 8; i++)
+		snprintf(hex + 2 * i, 3, "%02x", ((const uint8_t *)data)[i]);
+	sim_tell(pm->sim, sim_actor(pm->sim), pc, "stores %zu bytes at %s: %s", len, name, hex);
+}
+
+/* Bytes that the CPU has stored at [off, off+len), within one line, become a version of it. */
+static void stored(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
+{
+	struct version how = by_task(pm, pc);
+	uint32_t l = (uint32_t)(off / LINE);
+	add_version(pm, off, pm->work + off, len, &how);
+	if (sim_telling(pm->sim))
+		tell_store(pm, off, pm->work + off, len, pc);
+	if (!visible_is_durable(pm, false))
+		return;
+	if (sim_power_fails_here(pm->sim, CRASH_BEFORE_STORE))
+		return;
+	commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
+}
+
+void pmem_settle(struct pmem *pm)
+{
+	uint64_t off = pm->unread.off;
+	size_t len = pm->unread.len;
+	pm->unread.len = 0;
+	while (len) {
+		size_t part = LINE - off % LINE < len ? LINE - off % LINE : len;
+		stored(pm, off, part, pm->unread.pc);
+		off += part;
+		len -= part;
+	}
+}
+
+void pmem_cpu_load(struct pmem *pm, uint64_t off, size_t len)
+{
+	pmem_settle(pm);
+	sim_step(pm->sim, STEP_LOAD, LOAD_NS);
+	if (len)
+		touch(pm, off, len, false);
+}
+
+void pmem_cpu_store(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
+{
+	pmem_settle(pm);
+	sim_step(pm->sim, STEP_STORE, STORE_NS);
+	touch(pm, off, len, true);
+	pm->unread.off = off;
+	pm->unread.len = len;
+	pm->unread.pc = pc;
+}
+
+void pmem_cpu_copy(struct pmem *pm, uint64_t off, const void *data, int byte, size_t len, uintptr_t pc)
+{
+	const uint8_t *from = data;
+	pmem_settle(pm);
+	while (len) {
+		size_t part = LINE - off % LINE < len ? LINE - off % LINE : len;
+		sim_step(pm->sim, STEP_STORE, STORE_NS);
+		touch(pm, off, part, true);
+		for (size_t done = 0, word; done < part; done += word) {
+			word = 8 - (off + done) % 8;
+			if (word > part - done)
+				word = part - done;
+			if (from)
+				memmove(pm->work + off + done, from + done, word);
+			else
+				memset(pm->work + off + done, byte, word);
+			stored(pm, off + done, word, pc);
+		}
+		off += part;
+		from = from ? from + part : NULL;
+		len -= part;
+	}
+}
+
+static struct marks *marks_of_task(struct pmem *pm)
+{
+	return &pm->marks[sim_task(pm->sim) + 1];
+}
+
+void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
+{
+	struct marks *marks = marks_of_task(pm);
+	pmem_settle(pm);
+	sim_step(pm->sim, STEP_FLUSH, FLUSH_NS);
+	if (!len)
+		return;
+	for (uint32_t l = (uint32_t)(off / LINE); l <= (off + len - 1) / LINE; l++) {
+		struct line *line = &pm->line[l];
+		if (!line->in_flight)
+			continue;
+		if (marks->n == marks->room)
+			marks->mark = grow(marks->mark, &marks->room, sizeof(*marks->mark));
+		marks->mark[marks->n++] = (struct mark){l, line->committed + line->in_flight};
+	}
+	if (sim_telling(pm->sim)) {
+		char name[64];
+		pmem_name(pm->region, pm->regions, off, name, sizeof(name));
+		sim_tell(pm->sim, sim_actor(pm->sim), pc, "flushes %zu bytes at %s", len, name);
+	}
+}
+
+void pmem_cpu_fence(struct pmem *pm, uintptr_t pc)
+{
+	struct marks *marks = marks_of_task(pm);
+	bool moves = false;
+	pmem_settle(pm);
+	sim_step(pm->sim, STEP_FENCE, FENCE_NS);
+	for (unsigned i = 0; i < marks->n && !moves; i++)
+		moves = marks->mark[i].upto > pm->line[marks->mark[i].line].committed;
+	if (moves && sim_power_fails_here(pm->sim, CRASH_BEFORE_FENCE))
+		return;
+	for (unsigned i = 0; i < marks->n; i++)
+		commit(pm, marks->mark[i].line, marks->mark[i].upto);
+	if (sim_telling(pm->sim))
+		sim_tell(pm->sim, sim_actor(pm->sim), pc, "fence: %u flushed line%s now durable", marks->n,
+			 marks->n == 1 ? " is" : "s are");
+	marks->n = 0;
+}
+
+uint8_t *pmem_base(const struct pmem *pm)
+{
+	return pm->work;
+}
+
+size_t pmem_length(const struct pmem *pm)
+{
+	return pm->len;
+}
+
+void pmem_elsewhere(struct pmem *pm)
+{
+	if (--pm->burn == 0) {
+		pm->burn = BURN;
+		if (sim_actor(pm->sim))
+			sim_abandon(pm->sim, SIM_FUEL);
+	}
+}
+
+/* --- the NIC --- */
+
+bool pmem_owns(const struct pmem *pm, const void *addr, size_t len, uint64_t *off)
+{
+	uintptr_t start = (uintptr_t)pm->work, at = (uintptr_t)addr;
+	if (at < start || at - start > pm->len || len > pm->len - (at - start))
+		return false;
+	*off = at - start;
+	return true;
+}
+
+static bool nic_power_fails(struct pmem *pm, enum crash_place place, uint64_t off, const struct nic_where *from)
+{
+	struct choice_point at = {.kind = CHOICE_CRASH, .who = from->qp, .op = from->op, .visit = from->visit,
+				  .a = place, .b = from->message,
+				  .c = from->packet << 16 | ((uint32_t)(off / LINE) & 0xffff)};
+	return sim_power_fails(pm->sim, &at);
+}
+
+void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len, const struct nic_where *from)
+{
+	if (pm->hw.domain != DOMAIN_WSP || !len)
+		return;
+	pmem_settle(pm);
+	touch(pm, off, len, true);
+	if (nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
+		return;
+	write_durable(pm, off, data, len);
+	for (uint64_t l = off / LINE; l <= (off + len - 1) / LINE; l++)
+		rehash(pm, (uint32_t)l);
+}
+
+struct drain {
+	struct pmem *pm;
+	uint32_t line, upto;
+	struct nic_where from;
+};
+
+static void drain_line(struct sim *sim, void *arg)
+{
+	struct drain *drain = arg;
+	struct pmem *pm = drain->pm;
+	if (drain->upto <= pm->line[drain->line].committed)
+		return;
+	if (nic_power_fails(pm, CRASH_BEFORE_DRAIN, (uint64_t)drain->line * LINE, &drain->from))
+		return;
+	commit(pm, drain->line, drain->upto);
+	if (sim_telling(sim)) {
+		char name[64];
+		pmem_name(pm->region, pm->regions, (uint64_t)drain->line * LINE, name, sizeof(name));
+		sim_tell(sim, drain->from.qp, 0, "line %s drains to PM", name);
+	}
+}
+
+static void schedule_drain(struct pmem *pm, uint32_t l, const struct nic_where *from)
+{
+	struct drain *drain = sim_alloc(pm->sim, sizeof(*drain));
+	*drain = (struct drain){pm, l, pm->line[l].committed + pm->line[l].in_flight, *from};
+	struct choice_point at = {.kind = CHOICE_DRAIN, .who = from->qp, .op = from->op, .visit = from->visit,
+				  .a = from->message, .b = from->packet, .c = l};
+	sim_at(pm->sim, DRAIN_NS + hold_ns(sim_choose(pm->sim, &at, HOLDS + 1)), drain_line, drain);
+}
+
+void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, const struct nic_where *from)
+{
+	uint32_t l = (uint32_t)(off / LINE);
+	struct version how = {.who = from->qp, .op = from->op, .visit = from->visit, .nic = true};
+	bool durable = visible_is_durable(pm, true);
+	pmem_settle(pm);
+	touch(pm, off, len, true);
+	if (durable && nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
+		return;
+	memcpy(pm->work + off, data, len);
+	add_version(pm, off, data, len, &how);
+	if (durable)
+		commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
+	else if (!pm->hw.ddio)
+		schedule_drain(pm, l, from);
+}
+
+void pmem_nic_read(struct pmem *pm, uint64_t off, void *data, size_t len)
+{
+	pmem_settle(pm);
+	if (!len)
+		return;
+	touch(pm, off, len, false);
+	memcpy(data, pm->work + off, len);
+}
+
+/* --- the explorer --- */
+
+void pmem_cache_pressure(struct pmem *pm)
+{
+	struct actor *actor = sim_actor(pm->sim);
+	pmem_settle(pm);
+	if (!pm->dirties || sim_plain(pm->sim) || !actor)
+		return;
+	struct choice_point at = {.kind = CHOICE_EVICT, .who = actor, .op = actor->op, .visit = actor->visit};
+	unsigned answer = sim_choose(pm->sim, &at, pm->dirties + 2);
+	if (!answer || sim_power_fails_here(pm->sim, CRASH_BEFORE_EVICT))
+		return;
+	if (answer >= 2) {
+		uint32_t l = pm->dirty[answer - 2];
+		commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
+	}
+	while (answer == 1 && pm->dirties) {
+		uint32_t l = pm->dirty[pm->dirties - 1];
+		commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
+	}
+	sim_tell(pm->sim, actor, 0, "the cache writes back %s", answer == 1 ? "every dirty line" : "a dirty line");
+}
+
+uint64_t pmem_images_hash(const struct pmem *pm)
+{
+	uint64_t hash = pm->durable_hash * 0x9e3779b97f4a7c15u ^ pm->flight_hash;
+	/* Lines still undecided since the failure before are part of what can be found next. */
+	if (pm->before) {
+		for (uint32_t i = 0; i < pm->before->dirties; i++) {
+			uint32_t l = pm->before->dirty[i];
+			if (pm->line[l].decided != pm->run)
+				hash ^= pm->before->line[l].flight_hash * 3;
+		}
+	}
+	return hash;
+}
+
+unsigned pmem_dirty(const struct pmem *pm)
+{
+	return pm->dirties;
+}
+
+uint32_t pmem_dirty_line(const struct pmem *pm, unsigned i)
+{
+	assert(i < pm->dirties);
+	return pm->dirty[i];
+}
+
+unsigned pmem_line_versions(const struct pmem *pm, uint32_t l)
+{
+	return pm->line[l].in_flight;
+}
+
+unsigned pmem_line_answers(const struct pmem *pm, uint32_t l)
+{
+	unsigned versions = pm->line[l].in_flight;
+	return 1 + versions * (pm->hw.line_torn ? 8 : 1);
+}
+
+static void apply(const struct pmem *pm, uint32_t l, unsigned versions, uint8_t out[LINE])
+{
+	memcpy(out, pm->durable + (size_t)l * LINE, LINE);
+	uint32_t i = pm->line[l].first;
+	for (unsigned v = 0; v < versions; v++, i = pm->version[i - 1].next)
+		memcpy(out + pm->version[i - 1].off, pm->version[i - 1].data, pm->version[i - 1].len);
+}
+
+void pmem_line_content(const struct pmem *pm, uint32_t l, unsigned answer, uint8_t out[LINE])
+{
+	unsigned versions = pm->line[l].in_flight;
+	if (answer <= versions) {
+		apply(pm, l, versions - answer, out);
+		return;
+	}
+	/* Cut: words from the left are of version v, the others never arrived. */
+	unsigned cut = answer - versions - 1, v = 1 + cut / 7, words = 1 + cut % 7;
+	uint8_t newer[LINE];
+	apply(pm, l, v, newer);
+	memcpy(out, pm->durable + (size_t)l * LINE, LINE);
+	memcpy(out, newer, words * 8);
+}
+
+bool pmem_line_distinct(const struct pmem *pm, uint32_t l, unsigned answer)
+{
+	uint8_t mine[LINE], other[LINE];
+	pmem_line_content(pm, l, answer, mine);
+	for (unsigned k = 0; k < answer; k++) {
+		pmem_line_content(pm, l, k, other);
+		if (!memcmp(mine, other, LINE))
+			return false;
+	}
+	return true;
+}
+
+void pmem_line_version(const struct pmem *pm, uint32_t l, unsigned v, struct pmem_version *out)
+{
+	assert(v >= 1 && v <= pm->line[l].in_flight);
+	uint32_t i = pm->line[l].first;
+	while (--v)
+		i = pm->version[i - 1].next;
+	const struct version *from = &pm->version[i - 1];
+	*out = (struct pmem_version){.who = from->who, .op = from->op, .visit = from->visit, .nic = from->nic,
+				     .off = from->off, .len = from->len, .pc = from->pc};
+	memcpy(out->data, from->data, from->len);
+}
+
+bool pmem_all_seen(const struct pmem *pm, uint64_t *off)
+{
+	uint8_t expected[LINE];
+	for (uint32_t l = 0; l < pm->len / LINE; l++) {
+		if (pm->before && pm->line[l].decided != pm->run)
+			continue;
+		apply(pm, l, pm->line[l].in_flight, expected);
+		for (unsigned i = 0; i < LINE; i++) {
+			if (expected[i] != pm->work[(size_t)l * LINE + i]) {
+				*off = (uint64_t)l * LINE + i;
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+void pmem_set_regions(struct pmem *pm, const struct tm_region *regions, unsigned n)
+{
+	pm->region = regions;
+	pm->regions = n;
+}

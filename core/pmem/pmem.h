@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_PMEM_H
+#define TM_PMEM_H
+/*
+ * The persistence model: one machine's PM pool. pmem.c opens with the model.
+ *
+ * Three sides use it: store code, through the compiler hooks and libpmem's
+ * functions (hooks.h); the RNIC, through the two verbs "a NIC write arrived" and
+ * "a NIC write became visible"; the explorer, through crash images (crash.h).
+ */
+#include "core/pmem/hardware.h"
+#include "core/rt/sim.h"
+
+#define LINE 64 /* bytes: the unit of write-back; 8 bytes are failure-atomic */
+
+struct pmem;
+
+/* Where a NIC write comes from, for names and the story. */
+struct nic_where {
+	const struct actor *qp;
+	struct op_label op;
+	uint16_t visit;
+	uint32_t message, packet;
+};
+
+/* --- the RNIC's side --- */
+
+/* Does [addr, addr+len) lie in this pool? Sets *off to its offset. */
+bool pmem_owns(const struct pmem *pm, const void *addr, size_t len, uint64_t *off);
+/* Stage 1: bytes sit in the responder's NIC buffers. Under WSP they survive from here on. */
+void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len, const struct nic_where *from);
+/* Stage 2: bytes become visible to CPU and NIC. At most one line (never crosses a line boundary). */
+void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, const struct nic_where *from);
+/* The NIC reads (RDMA READ, gather of a send). Sees what the CPU sees. */
+void pmem_nic_read(struct pmem *pm, uint64_t off, void *data, size_t len);
+
+/* --- the CPU's side: a task of the server touches [off, off+len). Called by hooks.c --- */
+
+void pmem_cpu_load(struct pmem *pm, uint64_t off, size_t len);
+/* A store is about to happen: its bytes are read at the next event. */
+void pmem_cpu_store(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc);
+/* A copy into PM (data == NULL: `len` bytes of `byte`), performed here. */
+void pmem_cpu_copy(struct pmem *pm, uint64_t off, const void *data, int byte, size_t len, uintptr_t pc);
+void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc);
+void pmem_cpu_fence(struct pmem *pm, uintptr_t pc);
+void pmem_settle(struct pmem *pm);
+/* The pool's first byte and its length: what hooks compare addresses with. */
+uint8_t *pmem_base(const struct pmem *pm);
+size_t pmem_length(const struct pmem *pm);
+/* A traced access outside the pool: burns fuel, so that endless loops end. */
+void pmem_elsewhere(struct pmem *pm);
+
+#endif

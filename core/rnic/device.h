@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_RNIC_DEVICE_H
+#define TM_RNIC_DEVICE_H
+/*
+ * The objects of the soft RNIC except the queue pair (qp.h): the net, a host's
+ * RNIC, protection domains, memory regions, completion queues. Each begins with
+ * the structure that libibverbs shows its user.
+ */
+#include <infiniband/verbs.h>
+#include "core/pmem/pmem.h"
+#include "core/rnic/packet.h"
+#include "core/rnic/rnic.h"
+
+#define RNIC_HOSTS     32
+#define BUFFER_CLASSES 31	  /* powers of two up to 2^30 bytes */
+#define MAX_MESSAGE    (1u << 30) /* bytes */
+#define MAX_WR	       16384	  /* of one work queue */
+#define MAX_SGE	       16
+#define MAX_INLINE     1024 /* bytes */
+#define MAX_CQE	       65536
+#define MAX_RD_ATOMIC  16
+#define MAX_MR	       65535 /* of one host, at a time */
+#define QPN_FIRST      16    /* 0 and 1 are special in InfiniBand */
+#define QPN_LIMIT      (1u << 24)
+
+struct link;
+struct rnic_qp;
+
+struct rnic_net {
+	struct sim *sim;
+	struct hardware hw;
+	struct link *link;
+	struct rnic_hca *hca[RNIC_HOSTS];
+	struct rnic_qp **qp; /* by number - QPN_FIRST; NULL: destroyed */
+	uint32_t qps, qp_room;
+	struct packet *free_packet;
+	void *free_buffer[BUFFER_CLASSES]; /* first word: next */
+};
+
+/* One host's RNIC. */
+struct rnic_hca {
+	struct rnic_net *net;
+	unsigned host;
+	unsigned qps;	     /* created so far: names their actors */
+	struct pmem *pm;     /* or NULL */
+	struct rnic_mr **mr; /* by slot, from 1; dead ones stay */
+	uint32_t mrs, mr_room, mr_cursor;
+	struct ibv_device device;
+	struct verbs_context verbs; /* what the user holds is its .context */
+};
+
+static inline struct rnic_hca *to_hca(struct ibv_context *context)
+{
+	return (struct rnic_hca *)((char *)context - offsetof(struct rnic_hca, verbs.context));
+}
+
+/* GID of a host: ::ffff:10.0.0.(host + 1). */
+void rnic_gid(unsigned host, union ibv_gid *gid);
+
+struct rnic_pd {
+	struct ibv_pd ibv;
+	unsigned users; /* memory regions and queue pairs */
+	bool dead;
+};
+
+/* --- memory (mr.c) --- */
+
+struct rnic_mr {
+	struct ibv_mr ibv;
+	uint64_t iova; /* what addresses in work requests count from */
+	uint8_t *host; /* where that is in this process */
+	uint64_t len;
+	int access;
+	bool live;
+	bool in_pm;	 /* all of it lies in the host's pool ... */
+	uint64_t pm_off; /* ... from this offset on */
+	uint8_t generation;
+};
+
+/* The live region with this key if it belongs to pd, allows all of `access`, and holds [va, va + len). */
+struct rnic_mr *mr_local(struct rnic_hca *hca, const struct ibv_pd *pd, uint32_t lkey, int access,
+			 uint64_t va, uint64_t len);
+struct rnic_mr *mr_remote(struct rnic_hca *hca, const struct ibv_pd *pd, uint32_t rkey, int access,
+			  uint64_t va, uint64_t len);
+static inline uint8_t *mr_host(const struct rnic_mr *mr, uint64_t va)
+{
+	return mr->host + (va - mr->iova);
+}
+/* Bytes from `at` to the end of its line. DRAM counts from the region's start, so that lines do not depend on
+ * where the heap put it. */
+static inline uint32_t mr_line_left(const struct rnic_mr *mr, const uint8_t *at)
+{
+	uint64_t off = (uint64_t)(at - mr->host) + (mr->in_pm ? mr->pm_off : (uintptr_t)mr->host & 15);
+	return LINE - off % LINE;
+}
+/* For the story: an address in a region (dead or alive) of any host of this net as an offset. */
+bool rnic_key_offset(const struct rnic_net *net, uint32_t rkey, uint64_t va, uint64_t *off);
+
+/* The RNIC reads and writes memory; see dma.c. */
+void dma_read(struct rnic_hca *hca, const struct rnic_mr *mr, const uint8_t *from, void *to, uint32_t len);
+void dma_write(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from, uint32_t len,
+	       const struct packet_name *name);
+/* The bytes have reached the RNIC's buffers. */
+void dma_arrive(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from, uint32_t len,
+		const struct packet_name *name);
+
+/* A scatter/gather list walked in pieces that are contiguous in memory. */
+struct piece {
+	struct rnic_mr *mr;
+	uint8_t *host;
+	uint32_t len;
+};
+/* The piece of at most `len` bytes at byte `off` of the list; false: it is not allowed (PD, access, bounds),
+ * or the list ends there. */
+bool sge_piece(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_sge *sge, unsigned sges,
+	       uint32_t off, uint32_t len, int access, struct piece *out);
+/* Is [off, off + len) of the list allowed? */
+bool sge_allowed(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_sge *sge, unsigned sges,
+		 uint64_t off, uint64_t len, int access);
+uint64_t sge_bytes(const struct ibv_sge *sge, unsigned sges);
+/* Copy from the list's byte off on; false: not allowed. */
+bool sge_gather(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_sge *sge, unsigned sges,
+		uint32_t off, uint8_t *to, uint32_t len);
+bool sge_scatter(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_sge *sge, unsigned sges,
+		 uint32_t off, const uint8_t *from, uint32_t len, const struct packet_name *name);
+
+/* --- completion queues (cq.c) --- */
+
+/* An entry: what the user sees, and whose it is. */
+struct cqe {
+	struct ibv_wc wc;
+	struct rnic_qp *qp;
+	uint32_t seq; /* the work request's number in its queue */
+	bool recv, solicited;
+	struct op_label op; /* of the message */
+};
+
+struct rnic_cq {
+	struct ibv_cq ibv;
+	struct cqe *ring;	   /* grows up to ibv.cqe entries */
+	uint32_t room, head, tail; /* head: next to poll; tail: next to fill; both run on */
+	unsigned users;		   /* a queue pair counts once as sender, once as receiver */
+	bool overrun, dead;
+};
+
+/* Put an entry in. When there is no room the entry is lost, and the queue's queue pairs will fail. */
+void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe);
+/* Take out what is left of a queue pair that was reset or destroyed. */
+void cq_purge(struct rnic_cq *cq, const struct rnic_qp *qp);
+int rnic_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
+int rnic_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+
+/* --- things that happen later --- */
+
+/*
+ * A moment at which something is due, at most one at a time. Events cannot be
+ * taken back, so an alarm that was moved or cancelled leaves a stale event
+ * behind, which alarm_fired() tells from the real one.
+ */
+struct alarm {
+	uint64_t at; /* ns of virtual time + 1; 0: none */
+};
+static inline void alarm_set(struct sim *sim, struct alarm *alarm, uint64_t delay_ns, sim_fn *fn, void *arg)
+{
+	uint64_t at = sim_now(sim) + delay_ns + 1;
+	if (alarm->at && alarm->at <= at)
+		return;
+	alarm->at = at;
+	sim_at(sim, delay_ns, fn, arg);
+}
+static inline bool alarm_fired(struct sim *sim, struct alarm *alarm)
+{
+	if (!alarm->at || alarm->at > sim_now(sim) + 1)
+		return false;
+	alarm->at = 0;
+	return true;
+}
+
+#endif

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From "the RNIC has it" to "it has happened": when the requests that the
+ * responder let in take effect in memory.
+ *
+ * Two queues a queue pair, for the two ordering classes of RDMA (protocols.md 1.2):
+ *
+ *   land     SEND and WRITE packets. They become visible in order, line by line
+ *            (64 bytes of the destination), LAND_NS after they came in. Each line
+ *            is a choice: now, or it and everything behind it in this queue is held
+ *            for a while. With dma_order=any the lines of one packet are first
+ *            put into a chosen order. The receive completion of a message is
+ *            made when its last packet has landed, hence when all earlier
+ *            posted data have.
+ *   answers  READs and atomics, executed in order, and not before the posted
+ *            packets that came in before them have landed. A READ fetches line by
+ *            line, and each line is a choice: now, or the rest of the READ is held.
+ *            Posted packets behind it do not wait: they overtake it, and its later
+ *            lines see them. Acknowledgements line up here behind unanswered READs.
+ *
+ * In a plain run a packet lands, or a READ is served, in one event. What a held
+ * line asked for once is not asked for again when the hold is over.
+ */
+#include <assert.h>
+#include <string.h>
+#include "core/rnic/device.h"
+#include "core/rnic/qp.h"
+
+#define LAND_NS 150
+
+static void answer_run(struct rnic_qp *qp);
+static void fire_land(struct sim *sim, void *arg);
+static void fire_answer(struct sim *sim, void *arg);
+
+/* Ask about line `c` of the packet. */
+static unsigned ask(struct rnic_qp *qp, const struct packet *pkt, enum choice_kind kind, uint32_t c,
+		    unsigned n)
+{
+	struct choice_point at = {
+		.kind = (uint8_t)kind,
+		.who = &qp->actor,
+		.op = pkt->name.op,
+		.visit = pkt->name.visit,
+		.a = pkt->name.message,
+		.b = pkt->name.index,
+		.c = c,
+	};
+	/* A READ that is asked for again is another one. */
+	if (kind == CHOICE_FETCH)
+		at.c |= (pkt->name.round - 1) << 24 | (uint32_t)pkt->name.copy << 23;
+	return sim_plain(qp_sim(qp)) ? 0 : sim_choose(qp_sim(qp), &at, n);
+}
+
+/* Is the packet's next line, its c-th, to be held? */
+static bool is_held(struct rnic_qp *qp, struct packet *pkt, enum choice_kind kind, uint32_t c)
+{
+	struct sim *sim = qp_sim(qp);
+	if (pkt->asked) {
+		pkt->asked = false;
+		if (sim_telling(sim))
+			sim_tell(sim, &qp->actor, 0, "%s, PSN %u, line %u: goes on", opcode_name(pkt->opcode),
+				 pkt->psn, c);
+		return false;
+	}
+	unsigned k = ask(qp, pkt, kind, c, HOLDS + 1);
+	if (!k)
+		return false;
+	pkt->asked = true;
+	pkt->due = sim_now(sim) + hold_ns(k);
+	if (sim_telling(sim))
+		sim_tell(sim, &qp->actor, 0, "%s, PSN %u, line %u: held%s", opcode_name(pkt->opcode),
+			 pkt->psn, c, k == HOLD_FOREVER ? " for ever" : "");
+	return true;
+}
+
+static uint64_t until(const struct sim *sim, uint64_t due)
+{
+	return due > sim_now(sim) ? due - sim_now(sim) : 0;
+}
+
+/* --- posted packets --- */
+
+/* Where the packet's byte `off` goes, and how many bytes follow it there. */
+static struct piece target(struct rnic_qp *qp, const struct packet *pkt, uint32_t off)
+{
+	struct piece piece = {.mr = pkt->mr, .host = pkt->host + off, .len = pkt->len - off};
+	assert(off < pkt->len);
+	if (opcode_is[pkt->opcode] & IS_WRITE)
+		return piece;
+	const struct rqe *rqe = queue_at(&qp->rq, pkt->rq_seq);
+	bool allowed = sge_piece(qp->hca, qp->ibv.pd, rqe->sge, rqe->sges, pkt->msg_off + off, pkt->len - off,
+				 IBV_ACCESS_LOCAL_WRITE, &piece);
+	assert(allowed); /* it was when the packet came in, and dereg_mr waits for it */
+	return piece;
+}
+
+/* The same, cut at the end of the line. */
+static struct piece target_line(struct rnic_qp *qp, const struct packet *pkt, uint32_t off)
+{
+	struct piece piece = target(qp, pkt, off);
+	uint32_t left = mr_line_left(piece.mr, piece.host);
+	if (piece.len > left)
+		piece.len = left;
+	return piece;
+}
+
+static void land(struct rnic_qp *qp, const struct packet *pkt, uint32_t off, const struct piece *piece)
+{
+	sim_mix(qp_sim(qp), (uint64_t)piece->mr->ibv.lkey << 32 | piece->len,
+		(uint64_t)(piece->host - piece->mr->host));
+	dma_write(qp->hca, piece->mr, piece->host, pkt->payload + off, piece->len, &pkt->name);
+}
+
+/* All that has not landed yet, asking nobody. */
+static void land_rest(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct piece piece;
+	unsigned line = 0;
+	bool whole = !pkt->landed[0] && !pkt->landed[1];
+	for (uint32_t off = pkt->done; off < pkt->len; off += piece.len, line++) {
+		piece = whole ? target(qp, pkt, off) : target_line(qp, pkt, off);
+		if (!whole && pkt->landed[line / 64] >> line % 64 & 1)
+			continue;
+		land(qp, pkt, off, &piece);
+	}
+	pkt->done = pkt->len;
+}
+
+/* False: held. */
+static bool land_in_order(struct rnic_qp *qp, struct packet *pkt)
+{
+	while (pkt->done < pkt->len) {
+		struct piece piece = target_line(qp, pkt, pkt->done);
+		if (is_held(qp, pkt, CHOICE_LAND, pkt->line + 1u))
+			return false;
+		land(qp, pkt, pkt->done, &piece);
+		pkt->done += piece.len;
+		pkt->line++;
+	}
+	return true;
+}
+
+/* The packet's number of lines; the n-th one's offset and piece. */
+static unsigned count_lines(struct rnic_qp *qp, const struct packet *pkt, unsigned n, uint32_t *at,
+			    struct piece *out)
+{
+	unsigned lines = 0;
+	struct piece piece;
+	for (uint32_t off = 0; off < pkt->len; off += piece.len, lines++) {
+		piece = target_line(qp, pkt, off);
+		if (lines == n && out) {
+			*out = piece;
+			*at = off;
+		}
+	}
+	assert(lines <= PACKET_LINES);
+	return lines;
+}
+
+/* False: held. */
+static bool land_any_order(struct rnic_qp *qp, struct packet *pkt)
+{
+	unsigned lines = count_lines(qp, pkt, 0, NULL, NULL);
+	while (pkt->line < lines) {
+		uint32_t off = 0;
+		struct piece piece = {0};
+		if (pkt->picked < 0) {
+			unsigned left = lines - pkt->line, n = 0;
+			unsigned k = left > 1 ? ask(qp, pkt, CHOICE_ORDER, pkt->line, left) : 0;
+			while (pkt->landed[n / 64] >> n % 64 & 1 || k--)
+				n++;
+			assert(n < lines);
+			pkt->picked = (int16_t)n;
+		}
+		if (is_held(qp, pkt, CHOICE_LAND, (uint32_t)pkt->picked + 1))
+			return false;
+		count_lines(qp, pkt, (unsigned)pkt->picked, &off, &piece);
+		land(qp, pkt, off, &piece);
+		pkt->landed[pkt->picked / 64] |= 1ull << pkt->picked % 64;
+		pkt->picked = -1;
+		pkt->line++;
+	}
+	pkt->done = pkt->len;
+	return true;
+}
+
+/* The first packet of the queue has landed. */
+static void landed(struct rnic_qp *qp)
+{
+	struct responder *resp = &qp->resp;
+	struct packet *pkt = queue_pop(&resp->land);
+	uint8_t is = opcode_is[pkt->opcode];
+	assert(pkt->done == pkt->len);
+	resp->land_done++;
+	if (is & IS_LAST && is & (IS_SEND | HAS_IMM))
+		resp_complete(qp, pkt->rq_seq, IBV_WC_SUCCESS, pkt);
+	if (pkt->ack_req && !qp->hca->net->hw.ack_early)
+		resp_acknowledge(qp, pkt);
+	packet_put(qp->hca->net, pkt);
+	if (resp->flush_rq && !resp->land.head)
+		resp_flush(qp);
+	if (resp->answers.head)
+		answer_run(qp);
+}
+
+static void land_due(struct rnic_qp *qp)
+{
+	struct sim *sim = qp_sim(qp);
+	struct packet *pkt;
+	while ((pkt = qp->resp.land.head) && pkt->due <= sim_now(sim)) {
+		if (sim_plain(sim))
+			land_rest(qp, pkt);
+		else if (!(qp->hca->net->hw.dma_any ? land_any_order(qp, pkt) : land_in_order(qp, pkt)))
+			break;
+		landed(qp);
+	}
+	if (qp->resp.land.head)
+		alarm_set(sim, &qp->resp.land_alarm, until(sim, qp->resp.land.head->due), fire_land, qp);
+}
+
+static void fire_land(struct sim *sim, void *arg)
+{
+	struct rnic_qp *qp = arg;
+	if (alarm_fired(sim, &qp->resp.land_alarm))
+		land_due(qp);
+}
+
+void land_push(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct sim *sim = qp_sim(qp);
+	pkt->due = sim_now(sim) + LAND_NS;
+	qp->resp.land_tail++;
+	queue_push(&qp->resp.land, pkt);
+	if (qp->resp.land.head == pkt)
+		alarm_set(sim, &qp->resp.land_alarm, LAND_NS, fire_land, qp);
+}
+
+static bool goes_to(struct rnic_qp *qp, const struct packet *pkt, const struct rnic_mr *mr)
+{
+	if (!mr || pkt->mr == mr)
+		return true;
+	if (opcode_is[pkt->opcode] & IS_WRITE)
+		return false;
+	const struct rqe *rqe = queue_at(&qp->rq, pkt->rq_seq);
+	for (uint32_t i = 0; i < rqe->sges; i++)
+		if (rqe->sge[i].lkey == mr->ibv.lkey)
+			return true;
+	return false;
+}
+
+void land_all(struct rnic_qp *qp, const struct rnic_mr *mr)
+{
+	uint64_t n = 0, upto = 0;
+	for (struct packet *pkt = qp->resp.land.head; pkt; pkt = pkt->next) {
+		n++;
+		if (goes_to(qp, pkt, mr))
+			upto = n;
+	}
+	for (; upto; upto--) {
+		land_rest(qp, qp->resp.land.head);
+		landed(qp);
+	}
+	if (qp->resp.land.head)
+		alarm_set(qp_sim(qp), &qp->resp.land_alarm, until(qp_sim(qp), qp->resp.land.head->due),
+			  fire_land, qp);
+}
+
+/* --- READs and atomics --- */
+
+enum served { SERVED, HELD, REFUSED };
+
+/* Fetch into pkt->reply up to its end. */
+static enum served fetch(struct rnic_qp *qp, struct packet *pkt, const struct rnic_mr *mr, uint32_t start)
+{
+	struct packet *reply = pkt->reply;
+	while (pkt->done < start + reply->len) {
+		const uint8_t *from = mr_host(mr, pkt->va + pkt->done);
+		uint32_t len = start + reply->len - pkt->done;
+		if (!sim_plain(qp_sim(qp))) {
+			uint32_t left = mr_line_left(mr, from);
+			if (is_held(qp, pkt, CHOICE_FETCH, pkt->line + 1u))
+				return HELD;
+			len = left < len ? left : len;
+		}
+		dma_read(qp->hca, mr, from, reply->payload + (pkt->done - start), len);
+		pkt->done += len;
+		pkt->line++;
+	}
+	return SERVED;
+}
+
+static uint8_t response_opcode(bool first, bool last)
+{
+	if (first)
+		return last ? OP_READ_RESPONSE_ONLY : OP_READ_RESPONSE_FIRST;
+	return last ? OP_READ_RESPONSE_LAST : OP_READ_RESPONSE_MIDDLE;
+}
+
+static enum served serve_read(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct rnic_mr *mr = NULL;
+	if (pkt->dma_len) { /* it may have been deregistered meanwhile */
+		mr = mr_remote(qp->hca, qp->ibv.pd, pkt->rkey, IBV_ACCESS_REMOTE_READ, pkt->va, pkt->dma_len);
+		if (!mr)
+			return REFUSED;
+	}
+	do {
+		uint32_t i = pkt->done / qp->mtu, start = i * qp->mtu, left = pkt->dma_len - start;
+		if (!pkt->reply) {
+			uint32_t len = left < qp->mtu ? left : qp->mtu;
+			pkt->reply = resp_answer(qp, pkt, response_opcode(i == 0, len == left), len);
+			pkt->reply->psn = psn_add(pkt->psn, i);
+			pkt->reply->name.index = INDEX_READ + pkt->name.index + i;
+		}
+		if (pkt->reply->len && fetch(qp, pkt, mr, start) == HELD)
+			return HELD;
+		struct packet *reply = pkt->reply;
+		pkt->reply = NULL;
+		resp_send(qp, reply);
+	} while (pkt->done < pkt->dma_len);
+	return SERVED;
+}
+
+static enum served serve_atomic(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct rnic_mr *mr = mr_remote(qp->hca, qp->ibv.pd, pkt->rkey, IBV_ACCESS_REMOTE_ATOMIC, pkt->va, 8);
+	uint64_t original, value;
+	if (!mr)
+		return REFUSED;
+	if (is_held(qp, pkt, CHOICE_FETCH, 1))
+		return HELD;
+	uint8_t *host = mr_host(mr, pkt->va);
+	dma_read(qp->hca, mr, host, &original, sizeof(original));
+	value = original + pkt->swap_add;
+	if (pkt->opcode == OP_COMPARE_SWAP)
+		value = original == pkt->compare ? pkt->swap_add : original;
+	if (pkt->opcode == OP_FETCH_ADD || original == pkt->compare) {
+		sim_mix(qp_sim(qp), (uint64_t)mr->ibv.lkey << 32 | 8, (uint64_t)(host - mr->host) ^ value);
+		dma_arrive(qp->hca, mr, host, &value, sizeof(value), &pkt->name);
+		dma_write(qp->hca, mr, host, &value, sizeof(value), &pkt->name);
+	}
+	qp->resp.saved[qp->resp.saved_next++ % MAX_RD_ATOMIC] = (struct saved_atomic){
+		.psn = pkt->psn, .used = true, .original = original};
+	struct packet *reply = resp_answer(qp, pkt, OP_ATOMIC_ACKNOWLEDGE, 0);
+	reply->original = original;
+	resp_send(qp, reply);
+	return SERVED;
+}
+
+/* Memory that a waiting request was let in for is gone: the requests behind it die with it. */
+static void refuse_head(struct rnic_qp *qp)
+{
+	struct packet *pkt = queue_pop(&qp->resp.answers);
+	if (pkt->duplicate) {
+		packet_put(qp->hca->net, pkt);
+		return;
+	}
+	uint32_t psn = psn_add(pkt->psn, pkt->done / qp->mtu);
+	answer_drop_all(qp);
+	resp_refuse(qp, pkt, psn, AETH_NAK_REMOTE_ACCESS);
+	packet_put(qp->hca->net, pkt);
+}
+
+static void answer_run(struct rnic_qp *qp)
+{
+	struct responder *resp = &qp->resp;
+	struct sim *sim = qp_sim(qp);
+	struct packet *pkt;
+	while ((pkt = resp->answers.head)) {
+		if (opcode_is[pkt->opcode] & IS_RESPONSE) {
+			queue_pop(&resp->answers);
+			resp_send(qp, pkt);
+			continue;
+		}
+		if (pkt->after > resp->land_done)
+			return; /* landing comes back here */
+		enum served served = HELD;
+		if (pkt->due <= sim_now(sim))
+			served = opcode_is[pkt->opcode] & IS_READ ? serve_read(qp, pkt)
+								  : serve_atomic(qp, pkt);
+		if (served == HELD) {
+			alarm_set(sim, &resp->answer_alarm, until(sim, pkt->due), fire_answer, qp);
+			return;
+		}
+		if (served == REFUSED) {
+			refuse_head(qp);
+			continue;
+		}
+		queue_pop(&resp->answers);
+		if (!pkt->duplicate) {
+			assert(resp->nonposted);
+			resp->nonposted--;
+		}
+		packet_put(qp->hca->net, pkt);
+	}
+}
+
+static void fire_answer(struct sim *sim, void *arg)
+{
+	struct rnic_qp *qp = arg;
+	if (alarm_fired(sim, &qp->resp.answer_alarm))
+		answer_run(qp);
+}
+
+void answer_push(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct packet_queue *answers = &qp->resp.answers;
+	struct sim *sim = qp_sim(qp);
+	/* Acknowledgements are cumulative: of several in a row the last one says it all. */
+	if (answers->head && pkt->opcode == OP_ACKNOWLEDGE && pkt->syndrome == AETH_ACK &&
+	    answers->tail->opcode == OP_ACKNOWLEDGE && answers->tail->syndrome == AETH_ACK) {
+		answers->tail->psn = pkt->psn;
+		answers->tail->msn = pkt->msn;
+		answers->tail->name = pkt->name;
+		packet_put(qp->hca->net, pkt);
+		return;
+	}
+	pkt->due = sim_now(sim) + LAND_NS;
+	pkt->after = qp->resp.land_tail;
+	queue_push(answers, pkt);
+	if (answers->head == pkt)
+		alarm_set(sim, &qp->resp.answer_alarm, LAND_NS, fire_answer, qp);
+}
+
+void answer_drop_all(struct rnic_qp *qp)
+{
+	struct packet *pkt;
+	while ((pkt = queue_pop(&qp->resp.answers)))
+		packet_put(qp->hca->net, pkt);
+	qp->resp.nonposted = 0;
+	qp->resp.answer_alarm.at = 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_RNIC_LINK_H
+#define TM_RNIC_LINK_H
+/*
+ * What the transport knows of the thing that carries its packets: hand over a
+ * packet, and be handed one. A link may lose, duplicate, delay and reorder; it
+ * never changes a packet or makes one up (a wire that corrupts drops by its
+ * checksum). The transport does not know which link it is on.
+ */
+#include <infiniband/verbs.h>
+#include "core/rnic/packet.h"
+
+struct link {
+	/* The link's number for the host with this GID, to be put into packet.peer; -errno: no route. */
+	int (*resolve)(struct link *link, const union ibv_gid *gid);
+	/* Takes the packet. `from`: the sending host. Calls rnic_deliver() later, never at once. */
+	void (*send)(struct link *link, unsigned from, struct packet *pkt);
+};
+
+/* A packet has come in for `host`; takes it. */
+void rnic_deliver(struct rnic_net *net, unsigned host, struct packet *pkt);
+
+/* The link between hosts of one simulation: link_sim.c. */
+struct link *link_sim_new(struct rnic_net *net);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The link between the hosts of one simulation.
+ *
+ * Each host has one outgoing port. A packet leaves when those before it have
+ * left (bytes at line rate), then flies for a fixed time; so without faults the
+ * packets of a host arrive in the order in which they were sent, however their
+ * sizes differ. Every packet is one choice: deliver, lose, deliver twice, or hold
+ * for a while, during which later packets pass it. That is reordering and delay;
+ * held for ever is loss that nobody notices.
+ *
+ * A packet sits in a pending event while it flies; the event's argument is the
+ * packet, which knows where it is going.
+ */
+#include "core/rnic/link.h"
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include "core/rnic/device.h"
+
+#define FLIGHT_NS    600
+#define BYTES_PER_NS 12 /* 100 Gbit/s */
+#define HEADER_BYTES 58 /* Ethernet, IPv4, UDP, BTH, ICRC */
+
+struct link_sim {
+	struct link link;
+	struct rnic_net *net;
+	uint64_t free_at[RNIC_HOSTS]; /* ns: when the host's port has sent what it has */
+};
+
+static void arrive(struct sim *sim, void *arg)
+{
+	struct packet *pkt = arg;
+	(void)sim;
+	rnic_deliver(pkt->net, pkt->peer, pkt);
+}
+
+static int resolve(struct link *link, const union ibv_gid *gid)
+{
+	union ibv_gid ours;
+	(void)link;
+	rnic_gid(0, &ours);
+	if (memcmp(ours.raw, gid->raw, 14) || (gid->raw[14] << 8 | gid->raw[15]) == 0)
+		return -ENETUNREACH;
+	unsigned host = (gid->raw[14] << 8 | gid->raw[15]) - 1;
+	return host < RNIC_HOSTS ? (int)host : -ENETUNREACH;
+}
+
+static unsigned ask(struct sim *sim, const struct packet *pkt)
+{
+	const struct packet_name *name = &pkt->name;
+	struct choice_point at = {.kind = CHOICE_PACKET,
+				  .who = name->who,
+				  .op = name->op,
+				  .visit = name->visit,
+				  .a = name->message,
+				  .b = name->index,
+				  .c = name->round | (uint32_t)name->copy << 16};
+	return sim_choose(sim, &at, PACKET_HOLD + HOLDS);
+}
+
+static void tell(struct sim *sim, const struct packet *pkt, const char *what)
+{
+	if (sim_telling(sim))
+		sim_tell(sim, pkt->name.who, 0, "%s, PSN %u, %u bytes: %s", opcode_name(pkt->opcode),
+			 pkt->psn, pkt->len, what);
+}
+
+static void send(struct link *link, unsigned from, struct packet *pkt)
+{
+	struct link_sim *me = (struct link_sim *)link;
+	struct sim *sim = me->net->sim;
+	uint64_t now = sim_now(sim);
+	assert(from < RNIC_HOSTS && pkt->peer < RNIC_HOSTS);
+	uint64_t start = me->free_at[from] > now ? me->free_at[from] : now;
+	me->free_at[from] = start + (HEADER_BYTES + pkt->len) / BYTES_PER_NS;
+	uint64_t delay = me->free_at[from] - now + FLIGHT_NS;
+	unsigned answer = sim_plain(sim) ? PACKET_DELIVER : ask(sim, pkt);
+	if (answer == PACKET_LOSE) {
+		tell(sim, pkt, "lost");
+		packet_put(me->net, pkt);
+		return;
+	}
+	if (answer == PACKET_DUPLICATE) {
+		struct packet *copy = packet_copy(me->net, pkt);
+		copy->name.copy++;
+		tell(sim, pkt, "delivered twice");
+		sim_at(sim, delay, arrive, copy);
+	}
+	if (answer >= PACKET_HOLD) {
+		delay += hold_ns(answer - PACKET_HOLD + 1);
+		tell(sim, pkt, answer - PACKET_HOLD + 1 == HOLD_FOREVER ? "held for ever" : "held");
+	}
+	sim_at(sim, delay, arrive, pkt);
+}
+
+struct link *link_sim_new(struct rnic_net *net)
+{
+	struct link_sim *me = sim_alloc(net->sim, sizeof(*me));
+	me->link.resolve = resolve;
+	me->link.send = send;
+	me->net = net;
+	return &me->link;
+}

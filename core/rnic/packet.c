@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Packets and payload buffers, kept on the net's free lists.
+ *
+ * A crash-state world lives for microseconds and sends a few dozen packets, so
+ * nothing here may cost more than a list operation: payloads up to a line ride
+ * in the packet itself, larger ones in buffers whose sizes are powers of two.
+ * Memory comes from the simulation's arena and is gone with it.
+ */
+#include "core/rnic/packet.h"
+#include <assert.h>
+#include <string.h>
+#include "core/rnic/device.h"
+
+const uint8_t opcode_is[OP_CODES] = {
+	[OP_SEND_FIRST] = IS_SEND | IS_FIRST,
+	[OP_SEND_MIDDLE] = IS_SEND,
+	[OP_SEND_LAST] = IS_SEND | IS_LAST,
+	[OP_SEND_LAST_IMM] = IS_SEND | IS_LAST | HAS_IMM,
+	[OP_SEND_ONLY] = IS_SEND | IS_FIRST | IS_LAST,
+	[OP_SEND_ONLY_IMM] = IS_SEND | IS_FIRST | IS_LAST | HAS_IMM,
+	[OP_WRITE_FIRST] = IS_WRITE | IS_FIRST,
+	[OP_WRITE_MIDDLE] = IS_WRITE,
+	[OP_WRITE_LAST] = IS_WRITE | IS_LAST,
+	[OP_WRITE_LAST_IMM] = IS_WRITE | IS_LAST | HAS_IMM,
+	[OP_WRITE_ONLY] = IS_WRITE | IS_FIRST | IS_LAST,
+	[OP_WRITE_ONLY_IMM] = IS_WRITE | IS_FIRST | IS_LAST | HAS_IMM,
+	[OP_READ_REQUEST] = IS_READ,
+	[OP_READ_RESPONSE_FIRST] = IS_READ | IS_RESPONSE | IS_FIRST,
+	[OP_READ_RESPONSE_MIDDLE] = IS_READ | IS_RESPONSE,
+	[OP_READ_RESPONSE_LAST] = IS_READ | IS_RESPONSE | IS_LAST,
+	[OP_READ_RESPONSE_ONLY] = IS_READ | IS_RESPONSE | IS_FIRST | IS_LAST,
+	[OP_ACKNOWLEDGE] = IS_RESPONSE,
+	[OP_ATOMIC_ACKNOWLEDGE] = IS_RESPONSE | IS_ATOMIC,
+	[OP_COMPARE_SWAP] = IS_ATOMIC,
+	[OP_FETCH_ADD] = IS_ATOMIC,
+};
+
+const char *opcode_name(uint8_t opcode)
+{
+	if (opcode >= OP_CODES)
+		return "unknown packet";
+	uint8_t is = opcode_is[opcode];
+	if (is & IS_READ)
+		return is & IS_RESPONSE ? "READ response" : "READ request";
+	if (is & IS_RESPONSE)
+		return is & IS_ATOMIC ? "atomic response" : "acknowledgement";
+	if (is & IS_ATOMIC)
+		return opcode == OP_COMPARE_SWAP ? "CMP_AND_SWP request" : "FETCH_AND_ADD request";
+	if (is & IS_SEND)
+		return "SEND packet";
+	return is & HAS_IMM ? "WRITE_WITH_IMM packet" : "WRITE packet";
+}
+
+uint8_t *buffer_get(struct rnic_net *net, uint32_t len, uint8_t *class)
+{
+	uint8_t c = len <= 128 ? 7 : (uint8_t)(32 - __builtin_clz(len - 1));
+	assert(c < BUFFER_CLASSES);
+	*class = c;
+	void **buf = net->free_buffer[c];
+	if (!buf)
+		return sim_alloc(net->sim, (size_t)1 << c);
+	net->free_buffer[c] = *buf;
+	return (uint8_t *)buf;
+}
+
+void buffer_put(struct rnic_net *net, uint8_t *buf, uint8_t class)
+{
+	assert(class >= 7 && class < BUFFER_CLASSES);
+	memcpy(buf, &net->free_buffer[class], sizeof(void *));
+	net->free_buffer[class] = (void *)buf;
+}
+
+struct packet *packet_get(struct rnic_net *net, uint32_t len)
+{
+	struct packet *pkt = net->free_packet;
+	if (pkt) {
+		net->free_packet = pkt->next;
+		memset(pkt, 0, offsetof(struct packet, small));
+	} else {
+		pkt = sim_alloc(net->sim, sizeof(*pkt));
+	}
+	pkt->net = net;
+	pkt->len = len;
+	pkt->picked = -1;
+	if (len <= PACKET_SMALL)
+		pkt->payload = pkt->small;
+	else
+		pkt->payload = buffer_get(net, len, &pkt->payload_class);
+	return pkt;
+}
+
+void packet_put(struct rnic_net *net, struct packet *pkt)
+{
+	assert(pkt->payload); /* NULL: put twice */
+	if (pkt->reply)
+		packet_put(net, pkt->reply);
+	if (pkt->payload != pkt->small)
+		buffer_put(net, pkt->payload, pkt->payload_class);
+	pkt->payload = NULL;
+	pkt->next = net->free_packet;
+	net->free_packet = pkt;
+}
+
+struct packet *packet_copy(struct rnic_net *net, const struct packet *pkt)
+{
+	struct packet *copy = packet_get(net, pkt->len);
+	uint8_t *payload = copy->payload;
+	uint8_t class = copy->payload_class;
+	memcpy(copy, pkt, offsetof(struct packet, small));
+	copy->next = NULL;
+	copy->payload = payload;
+	copy->payload_class = class;
+	memcpy(payload, pkt->payload, pkt->len);
+	return copy;
+}

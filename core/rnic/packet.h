@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_RNIC_PACKET_H
+#define TM_RNIC_PACKET_H
+/*
+ * A packet of the reliable connection service, its transport headers as C
+ * fields in host byte order. InfiniBand Architecture Specification volume 1,
+ * chapter 9: BTH 9.2, RETH 9.3.3, AtomicETH 9.3.4, AETH 9.3.5. A link that puts
+ * packets on a real wire does the byte order.
+ *
+ * Packets and their payload come from free lists of the net. One owner at a
+ * time: whoever made it, then the link, then the receiving queue pair, which
+ * keeps a request until its data have landed or its READ has been answered. The
+ * last group of fields is that queue pair's note of how far it got.
+ */
+#include "core/rt/sim.h"
+
+struct rnic_net;
+struct rnic_mr;
+
+/* BTH opcodes of the reliable connection service (9.2.1, table 35). */
+enum opcode {
+	OP_SEND_FIRST = 0x00,
+	OP_SEND_MIDDLE = 0x01,
+	OP_SEND_LAST = 0x02,
+	OP_SEND_LAST_IMM = 0x03,
+	OP_SEND_ONLY = 0x04,
+	OP_SEND_ONLY_IMM = 0x05,
+	OP_WRITE_FIRST = 0x06,
+	OP_WRITE_MIDDLE = 0x07,
+	OP_WRITE_LAST = 0x08,
+	OP_WRITE_LAST_IMM = 0x09,
+	OP_WRITE_ONLY = 0x0a,
+	OP_WRITE_ONLY_IMM = 0x0b,
+	OP_READ_REQUEST = 0x0c,
+	OP_READ_RESPONSE_FIRST = 0x0d,
+	OP_READ_RESPONSE_MIDDLE = 0x0e,
+	OP_READ_RESPONSE_LAST = 0x0f,
+	OP_READ_RESPONSE_ONLY = 0x10,
+	OP_ACKNOWLEDGE = 0x11,
+	OP_ATOMIC_ACKNOWLEDGE = 0x12,
+	OP_COMPARE_SWAP = 0x13,
+	OP_FETCH_ADD = 0x14,
+	OP_CODES
+};
+
+/* What an opcode says about its packet. */
+enum {
+	IS_SEND = 1,
+	IS_WRITE = 2,
+	IS_FIRST = 4,
+	IS_LAST = 8,
+	HAS_IMM = 16,
+	IS_READ = 32,
+	IS_ATOMIC = 64,
+	IS_RESPONSE = 128
+};
+extern const uint8_t opcode_is[OP_CODES];
+const char *opcode_name(uint8_t opcode);
+
+/* AETH syndromes (9.7.5.2, tables 44 to 46). */
+enum syndrome {
+	AETH_ACK = 0x1f,     /* low bits: no credit limit */
+	AETH_RNR_NAK = 0x20, /* low bits: timer */
+	AETH_NAK_SEQUENCE = 0x60,
+	AETH_NAK_INVALID_REQUEST = 0x61,
+	AETH_NAK_REMOTE_ACCESS = 0x62,
+	AETH_NAK_REMOTE_OPERATION = 0x63,
+	AETH_KIND = 0x60
+};
+
+#define PSN_MASK 0xffffffu
+/* a - b of 24-bit packet sequence numbers: negative, zero or positive. */
+static inline int32_t psn_diff(uint32_t a, uint32_t b)
+{
+	return (int32_t)((a - b) << 8) >> 8;
+}
+static inline uint32_t psn_add(uint32_t psn, uint32_t n)
+{
+	return (psn + n) & PSN_MASK;
+}
+
+/*
+ * Which packet of whose work this is, in names that survive a rebuild: the
+ * operation's label, the message's number under that label on that queue pair,
+ * the packet's number in the message. `round` counts transmissions, `copy` is 1
+ * for the second one of a packet that the link delivers twice.
+ */
+struct packet_name {
+	const struct actor *who; /* the sending queue pair */
+	struct op_label op;
+	uint16_t visit, copy;
+	uint32_t message, index, round;
+};
+
+/* Packet numbers of what a responder sends: its own, so that they never meet its requests' names. */
+enum { INDEX_ACK = 1 << 28, INDEX_READ = 2 << 28 };
+
+#define PACKET_SMALL 64	 /* bytes of payload that need no buffer */
+#define PACKET_LINES 128 /* a packet's payload never touches more lines than that */
+
+struct packet {
+	struct packet *next;
+	struct rnic_net *net; /* whose free lists it belongs to */
+	uint32_t peer;	      /* the link's number of the destination */
+	uint32_t src_qpn;     /* not on the wire: for the story */
+	uint32_t dest_qpn;    /* BTH */
+	uint32_t psn;
+	uint8_t opcode;
+	bool solicited, ack_req;
+	uint8_t syndrome; /* AETH */
+	uint32_t msn;
+	uint64_t va; /* RETH, AtomicETH */
+	uint32_t rkey;
+	uint32_t dma_len; /* bytes of the whole READ or WRITE */
+	uint64_t swap_add, compare;
+	uint64_t original; /* AtomicAckETH */
+	__be32 imm;
+	uint32_t len; /* bytes of payload */
+	uint8_t *payload;
+	uint8_t payload_class;
+	struct packet_name name;
+
+	/* At the responder: when and where it takes effect. */
+	uint64_t due;	    /* ns of virtual time: not before */
+	uint64_t after;	    /* READ, atomic: so many posted packets must have landed */
+	uint32_t done;	    /* bytes landed in order, or fetched */
+	uint16_t line;	    /* lines landed, or fetched */
+	int16_t picked;	    /* dma_any: the line that was chosen to land next, or -1 */
+	bool asked;	    /* the next line's hold is over */
+	bool duplicate;	    /* READ: asked for again */
+	uint32_t msg_off;   /* SEND: offset of the payload in the message */
+	uint32_t msg_len;   /* last packet: bytes of the message */
+	uint32_t rq_seq;    /* SEND, IMM: the receive request that takes it */
+	struct rnic_mr *mr; /* WRITE: where it goes */
+	uint8_t *host;
+	struct packet *reply;		    /* READ: the response that is being filled */
+	uint64_t landed[PACKET_LINES / 64]; /* dma_any: bit map of lines */
+
+	uint8_t small[PACKET_SMALL];
+};
+
+/* A packet with room for len bytes of payload, everything else zero. */
+struct packet *packet_get(struct rnic_net *net, uint32_t len);
+void packet_put(struct rnic_net *net, struct packet *pkt);
+struct packet *packet_copy(struct rnic_net *net, const struct packet *pkt);
+
+/* Buffers of at least len bytes (len at most 2^30); `class` goes back to buffer_put. */
+uint8_t *buffer_get(struct rnic_net *net, uint32_t len, uint8_t *class);
+void buffer_put(struct rnic_net *net, uint8_t *buf, uint8_t class);
+
+/* First in, first out. */
+struct packet_queue {
+	struct packet *head, *tail;
+};
+static inline void queue_push(struct packet_queue *queue, struct packet *pkt)
+{
+	pkt->next = NULL;
+	if (queue->head)
+		queue->tail->next = pkt;
+	else
+		queue->head = pkt;
+	queue->tail = pkt;
+}
+static inline struct packet *queue_pop(struct packet_queue *queue)
+{
+	struct packet *pkt = queue->head;
+	if (pkt)
+		queue->head = pkt->next;
+	return pkt;
+}
+
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The queue pair as an object: creation, the state machine, destruction.
+ *
+ * Which attributes a transition needs and which it allows is the table of IBA
+ * vol. 1, 11.2.5.2 (for reliable connections), below as data. A transition that
+ * is not in the table, misses a required attribute, or brings one that it does not
+ * allow is EINVAL and changes nothing; every value is checked before the first is
+ * taken over.
+ *
+ * The link layer is Ethernet: without a global route (is_global and a dgid) there
+ * is no way to the peer, so INIT->RTR refuses an address vector that has none.
+ *
+ * Numbers are counters: a queue pair's number in the net, and its ordinal on the
+ * host, which names it in traces ("c1/qp1"). Nothing depends on addresses.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "core/rnic/device.h"
+#include "core/rnic/link.h"
+#include "core/rnic/qp.h"
+
+#define QP_ACCESS \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+
+struct transition {
+	enum ibv_qp_state from, to;
+	int required, optional;
+};
+
+static const struct transition transitions[] = {
+	{IBV_QPS_RESET, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0},
+	{IBV_QPS_INIT, IBV_QPS_INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
+	{IBV_QPS_INIT, IBV_QPS_RTR,
+	 IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+		 IBV_QP_MIN_RNR_TIMER,
+	 IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+	{IBV_QPS_RTR, IBV_QPS_RTS,
+	 IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
+	 IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER |
+		 IBV_QP_PATH_MIG_STATE},
+	{IBV_QPS_RTS, IBV_QPS_RTS, 0,
+	 IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE |
+		 IBV_QP_MIN_RNR_TIMER},
+	{IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+	{IBV_QPS_SQD, IBV_QPS_RTS, 0,
+	 IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER |
+		 IBV_QP_PATH_MIG_STATE},
+	{IBV_QPS_SQD, IBV_QPS_SQD, 0,
+	 IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+		 IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS |
+		 IBV_QP_PKEY_INDEX | IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE},
+};
+
+static void queue_init(struct work_queue *queue, size_t entry, uint32_t max_wr, uint32_t max_sge)
+{
+	*queue = (struct work_queue){
+		.stride = (uint32_t)(entry + max_sge * sizeof(struct ibv_sge)),
+		.max_wr = max_wr,
+		.max_sge = max_sge,
+	};
+}
+
+static bool caps_allowed(const struct ibv_qp_cap *cap)
+{
+	return cap->max_send_wr <= MAX_WR && cap->max_recv_wr <= MAX_WR && cap->max_send_sge <= MAX_SGE &&
+	       cap->max_recv_sge <= MAX_SGE && cap->max_inline_data <= MAX_INLINE;
+}
+
+/* The next number; false: all are used up. */
+static bool number(struct rnic_net *net, struct rnic_qp *qp)
+{
+	if (net->qps + QPN_FIRST >= QPN_LIMIT)
+		return false;
+	if (net->qps == net->qp_room) {
+		uint32_t room = net->qp_room ? 2 * net->qp_room : 16;
+		struct rnic_qp **table = sim_alloc(net->sim, room * sizeof(struct rnic_qp *));
+		if (net->qps)
+			memcpy(table, net->qp, net->qps * sizeof(struct rnic_qp *));
+		net->qp = table;
+		net->qp_room = room;
+	}
+	qp->ibv.qp_num = QPN_FIRST + net->qps;
+	net->qp[net->qps++] = qp;
+	return true;
+}
+
+struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+	struct rnic_hca *hca = to_hca(pd->context);
+	struct rnic_cq *send_cq = (struct rnic_cq *)init->send_cq, *recv_cq = (struct rnic_cq *)init->recv_cq;
+	if (init->qp_type != IBV_QPT_RC || init->srq) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	if (!send_cq || !recv_cq || send_cq->dead || recv_cq->dead || send_cq->ibv.context != pd->context ||
+	    recv_cq->ibv.context != pd->context || !caps_allowed(&init->cap)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	struct rnic_qp *qp = sim_alloc(hca->net->sim, sizeof(*qp));
+	if (!number(hca->net, qp)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	char name[ACTOR_NAME];
+	if (hca->host == HOST_SERVER)
+		snprintf(name, sizeof(name), "server/qp%u", ++hca->qps);
+	else
+		snprintf(name, sizeof(name), "c%u/qp%u", hca->host, ++hca->qps);
+	actor_init(&qp->actor, name);
+	qp->hca = hca;
+	qp->ibv.context = pd->context;
+	qp->ibv.qp_context = init->qp_context;
+	qp->ibv.pd = pd;
+	qp->ibv.send_cq = init->send_cq;
+	qp->ibv.recv_cq = init->recv_cq;
+	qp->ibv.qp_type = IBV_QPT_RC;
+	qp->ibv.state = IBV_QPS_RESET;
+	qp->sig_all = init->sq_sig_all;
+	qp->max_inline = init->cap.max_inline_data;
+	queue_init(&qp->sq, sizeof(struct wqe), init->cap.max_send_wr, init->cap.max_send_sge);
+	queue_init(&qp->rq, sizeof(struct rqe), init->cap.max_recv_wr, init->cap.max_recv_sge);
+	send_cq->users++;
+	recv_cq->users++;
+	((struct rnic_pd *)pd)->users++;
+	return &qp->ibv;
+}
+
+struct rnic_qp *qp_find(struct rnic_net *net, unsigned host, uint32_t qpn)
+{
+	if (qpn < QPN_FIRST || qpn - QPN_FIRST >= net->qps)
+		return NULL;
+	struct rnic_qp *qp = net->qp[qpn - QPN_FIRST];
+	return qp && qp->hca->host == host ? qp : NULL;
+}
+
+void qp_fail(struct rnic_qp *qp)
+{
+	if (qp->ibv.state == IBV_QPS_ERR)
+		return;
+	qp->ibv.state = IBV_QPS_ERR;
+	req_flush(qp);
+	answer_drop_all(qp);
+	/* What was let in still lands, and completes; the rest is flushed behind it. */
+	if (qp->resp.land.head)
+		qp->resp.flush_rq = true;
+	else
+		resp_flush(qp);
+}
+
+/* Back to the beginning: nothing of it is left on the way into memory or in a completion queue. */
+static void reset(struct rnic_qp *qp)
+{
+	land_all(qp, NULL);
+	answer_drop_all(qp);
+	cq_purge((struct rnic_cq *)qp->ibv.send_cq, qp);
+	cq_purge((struct rnic_cq *)qp->ibv.recv_cq, qp);
+	req_reset(qp);
+	resp_reset(qp);
+	qp->ibv.state = IBV_QPS_RESET;
+	memset(&qp->attr, 0, sizeof(qp->attr));
+}
+
+int rnic_destroy_qp(struct ibv_qp *ibv)
+{
+	struct rnic_qp *qp = (struct rnic_qp *)ibv;
+	if (qp->dead)
+		return EINVAL;
+	reset(qp);
+	qp->dead = true;
+	qp->hca->net->qp[ibv->qp_num - QPN_FIRST] = NULL;
+	((struct rnic_cq *)ibv->send_cq)->users--;
+	((struct rnic_cq *)ibv->recv_cq)->users--;
+	((struct rnic_pd *)ibv->pd)->users--;
+	return 0;
+}
+
+static int check_transition(enum ibv_qp_state from, enum ibv_qp_state to, int mask)
+{
+	mask &= ~IBV_QP_STATE;
+	if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
+		return mask ? EINVAL : 0;
+	for (size_t i = 0; i < sizeof(transitions) / sizeof(*transitions); i++) {
+		const struct transition *t = &transitions[i];
+		if (t->from != from || t->to != to)
+			continue;
+		if ((mask & t->required) != t->required || mask & ~(t->required | t->optional))
+			return EINVAL;
+		return 0;
+	}
+	return EINVAL;
+}
+
+static int check_path(const struct rnic_qp *qp, const struct ibv_ah_attr *ah, uint32_t *peer)
+{
+	struct link *link = qp->hca->net->link;
+	static const union ibv_gid none;
+	if (!ah->is_global || !memcmp(&ah->grh.dgid, &none, sizeof(none)) || ah->grh.sgid_index != 0 ||
+	    (ah->port_num != 0 && ah->port_num != 1))
+		return EINVAL;
+	int number = link->resolve(link, &ah->grh.dgid);
+	if (number < 0)
+		return -number;
+	*peer = (uint32_t)number;
+	return 0;
+}
+
+static int check_values(const struct rnic_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	if (mask & IBV_QP_CUR_STATE && attr->cur_qp_state != qp->ibv.state)
+		return EINVAL;
+	if (mask & IBV_QP_PORT && attr->port_num != 1)
+		return EINVAL;
+	if (mask & IBV_QP_PKEY_INDEX && attr->pkey_index != 0)
+		return EINVAL;
+	if (mask & IBV_QP_ACCESS_FLAGS && attr->qp_access_flags & ~(unsigned)QP_ACCESS)
+		return EINVAL;
+	if (mask & IBV_QP_PATH_MTU && (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096 ||
+				       128u << attr->path_mtu > qp->hca->net->hw.mtu))
+		return EINVAL;
+	if (mask & IBV_QP_DEST_QPN && attr->dest_qp_num >= QPN_LIMIT)
+		return EINVAL;
+	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic > MAX_RD_ATOMIC)
+		return EINVAL;
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > MAX_RD_ATOMIC)
+		return EINVAL;
+	if (mask & IBV_QP_MIN_RNR_TIMER && attr->min_rnr_timer > 31)
+		return EINVAL;
+	if (mask & IBV_QP_TIMEOUT && attr->timeout > 31)
+		return EINVAL;
+	if ((mask & IBV_QP_RETRY_CNT && attr->retry_cnt > 7) ||
+	    (mask & IBV_QP_RNR_RETRY && attr->rnr_retry > 7))
+		return EINVAL;
+	/* There is one port and one path. */
+	if (mask & (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE))
+		return EINVAL;
+	return 0;
+}
+
+static void take_values(struct rnic_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	struct ibv_qp_attr *to = &qp->attr;
+	if (mask & IBV_QP_PORT)
+		to->port_num = attr->port_num;
+	if (mask & IBV_QP_PKEY_INDEX)
+		to->pkey_index = attr->pkey_index;
+	if (mask & IBV_QP_ACCESS_FLAGS)
+		to->qp_access_flags = attr->qp_access_flags;
+	if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY)
+		to->en_sqd_async_notify = attr->en_sqd_async_notify;
+	if (mask & IBV_QP_AV)
+		to->ah_attr = attr->ah_attr;
+	if (mask & IBV_QP_DEST_QPN)
+		to->dest_qp_num = attr->dest_qp_num;
+	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
+		to->max_dest_rd_atomic = attr->max_dest_rd_atomic;
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
+		to->max_rd_atomic = attr->max_rd_atomic;
+	if (mask & IBV_QP_MIN_RNR_TIMER)
+		to->min_rnr_timer = attr->min_rnr_timer;
+	if (mask & IBV_QP_TIMEOUT)
+		to->timeout = attr->timeout;
+	if (mask & IBV_QP_RETRY_CNT)
+		qp->req.retry_left = to->retry_cnt = attr->retry_cnt;
+	if (mask & IBV_QP_RNR_RETRY)
+		qp->req.rnr_left = to->rnr_retry = attr->rnr_retry;
+	if (mask & IBV_QP_PATH_MTU) {
+		to->path_mtu = attr->path_mtu;
+		qp->mtu = 128u << attr->path_mtu;
+	}
+	if (mask & IBV_QP_RQ_PSN) {
+		qp->resp.psn = to->rq_psn = attr->rq_psn & PSN_MASK;
+		qp->resp.acked_psn = psn_add(qp->resp.psn, PSN_MASK); /* one less */
+	}
+	if (mask & IBV_QP_SQ_PSN)
+		qp->req.next_psn = qp->req.una = to->sq_psn = attr->sq_psn & PSN_MASK;
+}
+
+int rnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
+{
+	struct rnic_qp *qp = (struct rnic_qp *)ibv;
+	uint32_t peer = qp->peer;
+	enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : ibv->state;
+	if (qp->dead)
+		return EINVAL;
+	int error = check_transition(ibv->state, to, mask);
+	if (!error)
+		error = check_values(qp, attr, mask);
+	if (!error && mask & IBV_QP_AV)
+		error = check_path(qp, &attr->ah_attr, &peer);
+	if (error)
+		return error;
+	if (to == IBV_QPS_RESET) {
+		reset(qp);
+		return 0;
+	}
+	if (to == IBV_QPS_ERR) {
+		qp_fail(qp);
+		return 0;
+	}
+	take_values(qp, attr, mask);
+	qp->peer = peer;
+	ibv->state = to;
+	if (to == IBV_QPS_RTS)
+		req_kick(qp);
+	return 0;
+}
+
+int rnic_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
+{
+	struct rnic_qp *qp = (struct rnic_qp *)ibv;
+	(void)mask; /* may return more than was asked for */
+	if (qp->dead)
+		return EINVAL;
+	struct ibv_qp_cap cap = {
+		.max_send_wr = qp->sq.max_wr,
+		.max_recv_wr = qp->rq.max_wr,
+		.max_send_sge = qp->sq.max_sge,
+		.max_recv_sge = qp->rq.max_sge,
+		.max_inline_data = qp->max_inline,
+	};
+	*attr = qp->attr;
+	attr->qp_state = attr->cur_qp_state = ibv->state;
+	attr->path_mig_state = IBV_MIG_MIGRATED;
+	attr->cap = cap;
+	attr->sq_draining = ibv->state == IBV_QPS_SQD && qp->req.una != qp->req.next_psn;
+	if (init)
+		*init = (struct ibv_qp_init_attr){
+			.qp_context = ibv->qp_context,
+			.send_cq = ibv->send_cq,
+			.recv_cq = ibv->recv_cq,
+			.cap = cap,
+			.qp_type = IBV_QPT_RC,
+			.sq_sig_all = qp->sig_all,
+		};
+	return 0;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_RNIC_QP_H
+#define TM_RNIC_QP_H
+/*
+ * The queue pair: its two work queues, the requester that works off the send
+ * queue, the responder that serves the peer's requests.
+ *
+ * Work requests are numbered from 0 in each queue; every mark in a queue (what
+ * is posted, sent, acknowledged, completed, free again) is such a number. All
+ * numbers and packet sequence numbers wrap.
+ */
+#include "core/rnic/device.h"
+
+/* A posted send request. */
+struct wqe {
+	uint64_t wr_id;
+	uint8_t opcode;	   /* enum ibv_wr_opcode */
+	uint8_t nonposted; /* READ or atomic */
+	bool signaled, fence, solicited;
+	bool started; /* it has packet sequence numbers */
+	uint8_t copy_class;
+	__be32 imm;
+	uint8_t *copy;	/* inline data, or iWARP's send buffer; NULL: gather from the list */
+	uint64_t bytes; /* of the message */
+	uint64_t va;	/* remote */
+	uint64_t swap_add, compare;
+	uint32_t rkey;
+	uint32_t first_psn, psns;
+	struct op_label op;
+	uint16_t visit;
+	uint32_t message, round;
+	uint32_t sges;
+	struct ibv_sge sge[];
+};
+
+/* A posted receive request. */
+struct rqe {
+	uint64_t wr_id;
+	uint32_t sges;
+	struct ibv_sge sge[];
+};
+
+struct work_queue {
+	uint8_t *ring; /* room slots of `stride` bytes; grows up to what max_wr needs */
+	uint32_t room, stride;
+	uint32_t max_wr, max_sge;
+	uint32_t posted; /* next number to be given */
+	uint32_t next;	 /* next to be worked on. Send: its first packet; receive: taken by a message */
+	uint32_t done;	 /* next to complete */
+	uint32_t freed;	 /* next whose completion the user has not taken out yet */
+};
+static inline void *queue_at(const struct work_queue *queue, uint32_t seq)
+{
+	return queue->ring + (size_t)(seq & (queue->room - 1)) * queue->stride;
+}
+
+struct requester {
+	uint32_t acked;	    /* the oldest request that is not acknowledged; <= sq.next <= sq.posted */
+	uint32_t packet;    /* of the request sq.next: next to be sent */
+	uint32_t next_psn;  /* for the next request that starts */
+	uint32_t una;	    /* the oldest packet sequence number that is not acknowledged */
+	uint32_t nonposted; /* READs and atomics without result */
+	uint8_t retry_left, rnr_left;
+	bool implied;	    /* a missing READ response was asked for again, no progress since */
+	uint64_t deadline;  /* ns: retransmit then */
+	uint64_t rnr_until; /* ns: the receiver was not ready; 0: it is */
+	struct alarm tx, timer, rnr;
+};
+
+struct saved_atomic {
+	uint32_t psn;
+	bool used;
+	uint64_t original;
+};
+
+struct responder {
+	uint32_t psn;	    /* expected */
+	uint32_t acked_psn; /* the last one that was answered */
+	uint32_t msn;
+	bool nak_sent;		       /* no second NAK before the sequence is whole again */
+	bool failed;		       /* an error NAK is on its way; nothing more is let in */
+	uint8_t in_message;	       /* IS_SEND or IS_WRITE: first packet seen, last not yet */
+	uint8_t recv_status;	       /* enum ibv_wc_status of the receive request that the error hits */
+	uint64_t va;		       /* WRITE: where the next packet goes */
+	uint32_t rkey, left;	       /* WRITE: bytes to come */
+	uint32_t msg_off;	       /* bytes of the message so far */
+	struct packet_queue land;      /* posted packets on their way into memory, in order */
+	uint64_t land_tail, land_done; /* how many were ever queued, have landed */
+	struct packet_queue answers;   /* READs, atomics, and the acknowledgements behind them, in order */
+	uint32_t nonposted;	       /* READs and atomics let in and not answered, duplicates not counted */
+	struct saved_atomic saved[MAX_RD_ATOMIC];
+	unsigned saved_next;
+	struct alarm land_alarm, answer_alarm;
+	bool flush_rq; /* once everything has landed */
+};
+
+struct rnic_qp {
+	struct ibv_qp ibv; /* .state is the state */
+	struct rnic_hca *hca;
+	struct actor actor;
+	struct op_label label; /* of the task that posted last, with its visit */
+	uint16_t label_visit;
+	bool dead, sig_all;
+	uint32_t max_inline;
+	uint32_t peer, mtu; /* the link's number of the remote host; bytes */
+	struct ibv_qp_attr attr;
+	struct work_queue sq, rq;
+	struct requester req;
+	struct responder resp;
+};
+
+static inline struct sim *qp_sim(const struct rnic_qp *qp)
+{
+	return qp->hca->net->sim;
+}
+
+/* --- qp.c --- */
+
+/* To the error state: flush both queues. */
+void qp_fail(struct rnic_qp *qp);
+struct rnic_qp *qp_find(struct rnic_net *net, unsigned host, uint32_t qpn);
+
+/* --- post.c --- */
+
+int rnic_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+int rnic_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+
+/* --- requester.c --- */
+
+void req_reset(struct rnic_qp *qp);
+/* There may be something to send. */
+void req_kick(struct rnic_qp *qp);
+/* A response has come in. The caller keeps the packet. */
+void req_response(struct rnic_qp *qp, const struct packet *pkt);
+/* Complete everything that is posted with WR_FLUSH_ERR. */
+void req_flush(struct rnic_qp *qp);
+
+/* --- responder.c --- */
+
+void resp_reset(struct rnic_qp *qp);
+/* A request has come in. Takes the packet. */
+void resp_request(struct rnic_qp *qp, struct packet *pkt);
+/* Answer `request` with a packet of the given opcode and payload length, named after it. */
+struct packet *resp_answer(struct rnic_qp *qp, const struct packet *request, uint8_t opcode, uint32_t len);
+/* Acknowledge up to the request, in its turn. */
+void resp_acknowledge(struct rnic_qp *qp, const struct packet *request);
+/* Refuse the request: NAK in its turn, then the error state. */
+void resp_refuse(struct rnic_qp *qp, const struct packet *request, uint32_t psn, enum syndrome syndrome);
+/* Put an answer on the link now. */
+void resp_send(struct rnic_qp *qp, struct packet *answer);
+/* The receive request `seq` is over; pkt: the last packet of its message, NULL: none. */
+void resp_complete(struct rnic_qp *qp, uint32_t seq, enum ibv_wc_status status, const struct packet *pkt);
+void resp_flush(struct rnic_qp *qp);
+
+/* --- landing.c --- */
+
+/* Posted data was let in: it becomes visible later. Takes the packet. */
+void land_push(struct rnic_qp *qp, struct packet *pkt);
+/* Let everything up to the last packet for mr (NULL: everything) land now. */
+void land_all(struct rnic_qp *qp, const struct rnic_mr *mr);
+/* A READ or an atomic was let in (or a finished answer, which only waits for its turn). Takes the packet. */
+void answer_push(struct rnic_qp *qp, struct packet *pkt);
+void answer_drop_all(struct rnic_qp *qp);
+
+#endif

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The requester: works off the send queue (IBA vol. 1, 9.7).
+ *
+ * A work request gets its packet sequence numbers (PSNs) when it starts: one a
+ * packet of the path's MTU, for a READ one a response packet. `una` is the oldest
+ * unacknowledged PSN, sq.next and `packet` say what is sent next. Everything that
+ * goes wrong with a packet ends in the same place, go_back(): send again from una.
+ * What leads there: a NAK for a gap in the sequence, an acknowledgement that jumps
+ * over a READ whose response is missing, the retry timer, the end of a wait for a
+ * receiver that was not ready. Without progress that happens retry_cnt times
+ * (rnr_retry for the last one), then the oldest request fails.
+ *
+ *      acked          sq.next                 sq.posted
+ *   ---- sent, unanswered ---- not sent yet ------
+ *      una                 next_psn
+ *
+ * Posted requests follow each other without waiting, also behind a READ; a
+ * fenced one waits until all READs and atomics before it have their results, and
+ * a READ or atomic waits while max_rd_atomic of them are under way.
+ *
+ * Completions come in order. A request that fails locally (protection, length)
+ * fails when those before it are acknowledged. InfiniBand completes a request when
+ * it is acknowledged; iWARP completes SEND and WRITE when the last packet is handed
+ * to the link, for which the data are copied: sq.done then runs ahead of acked.
+ *
+ * The retry timer is one event a queue pair, set when something is sent and none
+ * is pending; it looks at the deadline when it comes, and is set again if that is
+ * still ahead. It fires after the timeout itself, the shortest time that the
+ * specification allows.
+ */
+#include <assert.h>
+#include <string.h>
+#include "core/rnic/device.h"
+#include "core/rnic/link.h"
+#include "core/rnic/qp.h"
+
+#define DOORBELL_NS 50
+#define WINDOW	    128 /* packets under way */
+#define ACK_EVERY   32	/* packets of a long message */
+
+static void fire_tx(struct sim *sim, void *arg);
+static void fire_timer(struct sim *sim, void *arg);
+static void transmit(struct rnic_qp *qp);
+
+static struct wqe *wqe_at(struct rnic_qp *qp, uint32_t seq)
+{
+	return queue_at(&qp->sq, seq);
+}
+
+static bool active(const struct rnic_qp *qp)
+{
+	return qp->ibv.state == IBV_QPS_RTS || qp->ibv.state == IBV_QPS_SQD;
+}
+
+static uint64_t timeout_ns(const struct rnic_qp *qp)
+{
+	return (uint64_t)4096 << qp->attr.timeout; /* 0 means never: see arm() */
+}
+
+static bool is_send(const struct wqe *wqe)
+{
+	return wqe->opcode == IBV_WR_SEND || wqe->opcode == IBV_WR_SEND_WITH_IMM;
+}
+
+static bool has_imm(const struct wqe *wqe)
+{
+	return wqe->opcode == IBV_WR_SEND_WITH_IMM || wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
+/* --- completions --- */
+
+static void complete(struct rnic_qp *qp, enum ibv_wc_status status)
+{
+	static const enum ibv_wc_opcode opcodes[] = {
+		[IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
+		[IBV_WR_RDMA_WRITE_WITH_IMM] = IBV_WC_RDMA_WRITE,
+		[IBV_WR_SEND] = IBV_WC_SEND,
+		[IBV_WR_SEND_WITH_IMM] = IBV_WC_SEND,
+		[IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ,
+		[IBV_WR_ATOMIC_CMP_AND_SWP] = IBV_WC_COMP_SWAP,
+		[IBV_WR_ATOMIC_FETCH_AND_ADD] = IBV_WC_FETCH_ADD,
+	};
+	assert(qp->sq.done != qp->sq.posted);
+	const struct wqe *wqe = wqe_at(qp, qp->sq.done);
+	struct cqe cqe = {.qp = qp, .seq = qp->sq.done, .op = wqe->op};
+	qp->sq.done++;
+	if (status == IBV_WC_SUCCESS && !wqe->signaled)
+		return;
+	cqe.wc.wr_id = wqe->wr_id;
+	cqe.wc.status = status;
+	cqe.wc.opcode = opcodes[wqe->opcode];
+	cqe.wc.byte_len = (uint32_t)wqe->bytes;
+	cqe.wc.qp_num = qp->ibv.qp_num;
+	cq_push(qp->hca->net, (struct rnic_cq *)qp->ibv.send_cq, &cqe);
+}
+
+static void drop_copy(struct rnic_qp *qp, struct wqe *wqe)
+{
+	if (wqe->copy)
+		buffer_put(qp->hca->net, wqe->copy, wqe->copy_class);
+	wqe->copy = NULL;
+}
+
+/* iWARP: what was handed to the link completes, as far as order allows. */
+static void complete_early(struct rnic_qp *qp)
+{
+	if (qp->hca->net->hw.transport != TRANSPORT_IWARP)
+		return;
+	while (qp->sq.done != qp->sq.next && !wqe_at(qp, qp->sq.done)->nonposted)
+		complete(qp, IBV_WC_SUCCESS);
+}
+
+/* The oldest request is acknowledged, its result is there. */
+static void retire(struct rnic_qp *qp)
+{
+	struct requester *req = &qp->req;
+	struct wqe *wqe = wqe_at(qp, req->acked);
+	assert(wqe->started && req->acked != qp->sq.posted);
+	if (wqe->nonposted) {
+		assert(req->nonposted);
+		req->nonposted--;
+	}
+	drop_copy(qp, wqe);
+	if (qp->sq.done == req->acked)
+		complete(qp, IBV_WC_SUCCESS);
+	req->acked++;
+	if ((int32_t)(qp->sq.next - req->acked) < 0) {
+		qp->sq.next = req->acked;
+		req->packet = 0;
+	}
+	complete_early(qp);
+}
+
+void req_flush(struct rnic_qp *qp)
+{
+	struct requester *req = &qp->req;
+	for (; req->acked != qp->sq.posted; req->acked++)
+		drop_copy(qp, wqe_at(qp, req->acked));
+	while (qp->sq.done != qp->sq.posted)
+		complete(qp, IBV_WC_WR_FLUSH_ERR);
+	qp->sq.next = qp->sq.posted;
+	req->packet = 0;
+	req->una = req->next_psn;
+	req->nonposted = 0;
+	req->rnr_until = 0;
+	req->tx.at = req->timer.at = req->rnr.at = 0;
+}
+
+void req_reset(struct rnic_qp *qp)
+{
+	for (uint32_t i = qp->req.acked; i != qp->sq.posted; i++)
+		drop_copy(qp, wqe_at(qp, i));
+	qp->sq.posted = qp->sq.next = qp->sq.done = qp->sq.freed = 0;
+	memset(&qp->req, 0, sizeof(qp->req));
+}
+
+/* The oldest request fails. */
+static void fail(struct rnic_qp *qp, enum ibv_wc_status status)
+{
+	if (qp->sq.done == qp->req.acked)
+		complete(qp, status);
+	qp_fail(qp);
+}
+
+/* --- sending --- */
+
+static void arm(struct rnic_qp *qp)
+{
+	if (qp->attr.timeout && !qp->req.timer.at)
+		alarm_set(qp_sim(qp), &qp->req.timer, timeout_ns(qp), fire_timer, qp);
+}
+
+static enum ibv_wc_status check_local(struct rnic_qp *qp, const struct wqe *wqe)
+{
+	if (wqe->bytes > MAX_MESSAGE)
+		return IBV_WC_LOC_LEN_ERR;
+	if (wqe->nonposted && qp->attr.max_rd_atomic == 0)
+		return IBV_WC_LOC_QP_OP_ERR;
+	if (!wqe->copy && !sge_allowed(qp->hca, qp->ibv.pd, wqe->sge, wqe->sges, 0, wqe->bytes,
+				       wqe->nonposted ? IBV_ACCESS_LOCAL_WRITE : 0))
+		return IBV_WC_LOC_PROT_ERR;
+	return IBV_WC_SUCCESS;
+}
+
+/* Give the request sq.next its sequence numbers; false: not now, or it failed. */
+static bool start(struct rnic_qp *qp, struct wqe *wqe)
+{
+	struct requester *req = &qp->req;
+	if (qp->ibv.state == IBV_QPS_SQD)
+		return false;
+	enum ibv_wc_status status = check_local(qp, wqe);
+	if (status != IBV_WC_SUCCESS) {
+		if (qp->sq.next == req->acked)
+			fail(qp, status);
+		return false;
+	}
+	if (wqe->fence && req->nonposted)
+		return false;
+	if (wqe->nonposted && req->nonposted >= qp->attr.max_rd_atomic)
+		return false;
+	if (qp->hca->net->hw.transport == TRANSPORT_IWARP && !wqe->nonposted && wqe->bytes && !wqe->copy) {
+		wqe->copy = buffer_get(qp->hca->net, (uint32_t)wqe->bytes, &wqe->copy_class);
+		bool gathered = sge_gather(qp->hca, qp->ibv.pd, wqe->sge, wqe->sges, 0, wqe->copy,
+					   (uint32_t)wqe->bytes);
+		assert(gathered); /* just checked */
+	}
+	wqe->started = true;
+	wqe->first_psn = req->next_psn;
+	wqe->psns = wqe->bytes ? (uint32_t)((wqe->bytes + qp->mtu - 1) / qp->mtu) : 1;
+	req->next_psn = psn_add(req->next_psn, wqe->psns);
+	req->nonposted += wqe->nonposted;
+	return true;
+}
+
+static uint8_t opcode_of(const struct wqe *wqe, bool first, bool last)
+{
+	uint8_t opcode = is_send(wqe) ? OP_SEND_FIRST : OP_WRITE_FIRST;
+	if (wqe->opcode == IBV_WR_RDMA_READ)
+		return OP_READ_REQUEST;
+	if (wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP)
+		return OP_COMPARE_SWAP;
+	if (wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+		return OP_FETCH_ADD;
+	if (!last)
+		return opcode + (first ? OP_SEND_FIRST : OP_SEND_MIDDLE);
+	return opcode + (first ? OP_SEND_ONLY : OP_SEND_LAST) + has_imm(wqe);
+}
+
+/* The packet req->packet of the request; NULL: its memory is no longer allowed. */
+static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
+{
+	uint32_t i = qp->req.packet, left = (uint32_t)wqe->bytes - i * qp->mtu, off = i * qp->mtu;
+	uint32_t len = wqe->nonposted ? 0 : left < qp->mtu ? left : qp->mtu;
+	struct packet *pkt = packet_get(qp->hca->net, len);
+	bool first = i == 0, last = i == wqe->psns - 1;
+	assert(i < wqe->psns);
+	if (len && wqe->copy) {
+		memcpy(pkt->payload, wqe->copy + off, len);
+	} else if (len && !sge_gather(qp->hca, qp->ibv.pd, wqe->sge, wqe->sges, off, pkt->payload, len)) {
+		packet_put(qp->hca->net, pkt);
+		return NULL;
+	}
+	pkt->peer = qp->peer;
+	pkt->src_qpn = qp->ibv.qp_num;
+	pkt->dest_qpn = qp->attr.dest_qp_num;
+	pkt->psn = psn_add(wqe->first_psn, i);
+	pkt->opcode = opcode_of(wqe, first, last);
+	pkt->ack_req = last || wqe->nonposted || i % ACK_EVERY == ACK_EVERY - 1;
+	pkt->solicited = last && wqe->solicited;
+	pkt->rkey = wqe->rkey;
+	pkt->va = wqe->va;
+	pkt->dma_len = (uint32_t)wqe->bytes;
+	if (wqe->opcode == IBV_WR_RDMA_READ) { /* what is still missing */
+		pkt->va += off;
+		pkt->dma_len = left;
+	}
+	pkt->swap_add = wqe->swap_add;
+	pkt->compare = wqe->compare;
+	pkt->imm = wqe->imm;
+	pkt->name = (struct packet_name){.who = &qp->actor,
+					 .op = wqe->op,
+					 .visit = wqe->visit,
+					 .message = wqe->message,
+					 .index = i + 1,
+					 .round = wqe->round};
+	return pkt;
+}
+
+static bool send_packet(struct rnic_qp *qp, struct wqe *wqe)
+{
+	struct requester *req = &qp->req;
+	struct link *link = qp->hca->net->link;
+	struct packet *pkt = build(qp, wqe);
+	if (!pkt) {
+		if (qp->sq.next == req->acked)
+			fail(qp, IBV_WC_LOC_PROT_ERR);
+		return false;
+	}
+	if (pkt->psn == req->una)
+		req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
+	arm(qp);
+	req->packet++;
+	if (wqe->nonposted || req->packet == wqe->psns) {
+		qp->sq.next++;
+		req->packet = 0;
+	}
+	link->send(link, qp->hca->host, pkt);
+	complete_early(qp);
+	return true;
+}
+
+static void transmit(struct rnic_qp *qp)
+{
+	struct requester *req = &qp->req;
+	while (active(qp) && qp->sq.next != qp->sq.posted && !req->rnr_until) {
+		struct wqe *wqe = wqe_at(qp, qp->sq.next);
+		if (!wqe->started && !start(qp, wqe))
+			return;
+		if (psn_diff(psn_add(wqe->first_psn, req->packet), req->una) >= WINDOW)
+			return;
+		if (!send_packet(qp, wqe))
+			return;
+	}
+}
+
+static void fire_tx(struct sim *sim, void *arg)
+{
+	struct rnic_qp *qp = arg;
+	if (alarm_fired(sim, &qp->req.tx))
+		transmit(qp);
+}
+
+void req_kick(struct rnic_qp *qp)
+{
+	if (active(qp) && qp->sq.next != qp->sq.posted)
+		alarm_set(qp_sim(qp), &qp->req.tx, DOORBELL_NS, fire_tx, qp);
+}
+
+/* --- sending again --- */
+
+/* Point sq.next at una. */
+static void go_back(struct rnic_qp *qp, const char *why)
+{
+	struct requester *req = &qp->req;
+	assert(req->una != req->next_psn);
+	struct wqe *wqe = wqe_at(qp, req->acked);
+	assert(wqe->started);
+	qp->sq.next = req->acked;
+	req->packet = (uint32_t)psn_diff(req->una, wqe->first_psn);
+	for (uint32_t i = req->acked; i != qp->sq.posted && wqe_at(qp, i)->started; i++)
+		wqe_at(qp, i)->round++;
+	if (sim_telling(qp_sim(qp)))
+		sim_tell(qp_sim(qp), &qp->actor, 0, "%s: retransmits from PSN %u", why, req->una);
+}
+
+static void retry(struct rnic_qp *qp, const char *why)
+{
+	struct requester *req = &qp->req;
+	if (req->retry_left == 0) {
+		fail(qp, IBV_WC_RETRY_EXC_ERR);
+		return;
+	}
+	req->retry_left--;
+	req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
+	go_back(qp, why);
+	transmit(qp);
+}
+
+static void fire_timer(struct sim *sim, void *arg)
+{
+	struct rnic_qp *qp = arg;
+	struct requester *req = &qp->req;
+	if (!alarm_fired(sim, &req->timer) || !active(qp) || req->una == req->next_psn || !qp->attr.timeout)
+		return;
+	if (sim_now(sim) >= req->deadline && !req->rnr_until)
+		retry(qp, "timeout");
+	if (!active(qp) || req->una == req->next_psn)
+		return;
+	uint64_t left = req->deadline > sim_now(sim) ? req->deadline - sim_now(sim) : timeout_ns(qp);
+	alarm_set(sim, &req->timer, left, fire_timer, qp);
+}
+
+static void fire_rnr(struct sim *sim, void *arg)
+{
+	struct rnic_qp *qp = arg;
+	if (!alarm_fired(sim, &qp->req.rnr))
+		return;
+	qp->req.rnr_until = 0;
+	transmit(qp);
+}
+
+/* The receiver was not ready for packet una. */
+static void wait_for_receiver(struct rnic_qp *qp, unsigned timer)
+{
+	/* Table 45: tens of microseconds. */
+	static const uint32_t wait_10us[32] = {65536, 1,    2,	  3,	 4,	6,     8,     12,
+					       16,    24,   32,	  48,	 64,	96,    128,   192,
+					       256,   384,  512,  768,	 1024,	1536,  2048,  3072,
+					       4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152};
+	struct requester *req = &qp->req;
+	if (req->rnr_until)
+		return; /* known */
+	if (req->rnr_left == 0) {
+		fail(qp, IBV_WC_RNR_RETRY_EXC_ERR);
+		return;
+	}
+	if (qp->attr.rnr_retry != 7) /* 7: for ever */
+		req->rnr_left--;
+	uint64_t ns = (uint64_t)wait_10us[timer & 31] * 10000;
+	req->rnr_until = sim_now(qp_sim(qp)) + ns;
+	req->deadline = req->rnr_until + timeout_ns(qp);
+	go_back(qp, "receiver not ready");
+	alarm_set(qp_sim(qp), &req->rnr, ns, fire_rnr, qp);
+}
+
+/* --- responses --- */
+
+static void progress(struct rnic_qp *qp)
+{
+	struct requester *req = &qp->req;
+	req->retry_left = qp->attr.retry_cnt;
+	req->rnr_left = qp->attr.rnr_retry;
+	req->implied = false;
+	req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
+	if (req->acked == qp->sq.next && req->una != req->next_psn) {
+		uint32_t packet = (uint32_t)psn_diff(req->una, wqe_at(qp, req->acked)->first_psn);
+		if (req->packet < packet)
+			req->packet = packet;
+	}
+}
+
+/* All before `end` is acknowledged. False: not all of it can be, a READ's or atomic's result is missing. */
+static bool advance(struct rnic_qp *qp, uint32_t end)
+{
+	struct requester *req = &qp->req;
+	bool moved = false;
+	while (psn_diff(end, req->una) > 0) {
+		struct wqe *wqe = wqe_at(qp, req->acked);
+		if (wqe->nonposted)
+			break;
+		uint32_t wqe_end = psn_add(wqe->first_psn, wqe->psns);
+		if (psn_diff(end, wqe_end) >= 0) {
+			req->una = wqe_end;
+			retire(qp);
+		} else {
+			req->una = end;
+		}
+		moved = true;
+	}
+	if (moved)
+		progress(qp);
+	if (req->una == end)
+		return true;
+	if (!req->implied) {
+		req->implied = true;
+		go_back(qp, "missing response");
+	}
+	return false;
+}
+
+static void refused(struct rnic_qp *qp, uint8_t syndrome)
+{
+	switch (syndrome) {
+	case AETH_NAK_SEQUENCE:
+		retry(qp, "NAK");
+		break;
+	case AETH_NAK_INVALID_REQUEST:
+		fail(qp, IBV_WC_REM_INV_REQ_ERR);
+		break;
+	case AETH_NAK_REMOTE_ACCESS:
+		fail(qp, IBV_WC_REM_ACCESS_ERR);
+		break;
+	case AETH_NAK_REMOTE_OPERATION:
+		fail(qp, IBV_WC_REM_OP_ERR);
+		break;
+	default:
+		fail(qp, IBV_WC_BAD_RESP_ERR);
+	}
+}
+
+/* A READ's response packet or an atomic's result, for PSN una. */
+static void take_result(struct rnic_qp *qp, const struct packet *pkt)
+{
+	struct requester *req = &qp->req;
+	const struct wqe *wqe = wqe_at(qp, req->acked);
+	bool is_read = wqe->opcode == IBV_WR_RDMA_READ;
+	const uint8_t *data = is_read ? pkt->payload : (const uint8_t *)&pkt->original;
+	uint32_t off = (uint32_t)psn_diff(req->una, wqe->first_psn) * qp->mtu;
+	uint32_t left = (uint32_t)wqe->bytes - off, len = is_read ? pkt->len : 8;
+	if (!wqe->nonposted || is_read != !!(opcode_is[pkt->opcode] & IS_READ))
+		return;
+	if (len != (left < qp->mtu ? left : qp->mtu)) {
+		fail(qp, IBV_WC_BAD_RESP_ERR);
+		return;
+	}
+	if (!sge_scatter(qp->hca, qp->ibv.pd, wqe->sge, wqe->sges, off, data, len, &pkt->name)) {
+		fail(qp, IBV_WC_LOC_PROT_ERR);
+		return;
+	}
+	req->una = psn_add(req->una, 1);
+	if (req->una == psn_add(wqe->first_psn, wqe->psns))
+		retire(qp);
+	progress(qp);
+}
+
+void req_response(struct rnic_qp *qp, const struct packet *pkt)
+{
+	struct requester *req = &qp->req;
+	uint8_t kind = pkt->syndrome & AETH_KIND;
+	if (!active(qp) || req->una == req->next_psn || psn_diff(pkt->psn, req->una) < 0 ||
+	    psn_diff(pkt->psn, req->next_psn) >= 0)
+		return; /* old, or nonsense */
+	if (pkt->opcode != OP_ACKNOWLEDGE) {
+		if (advance(qp, pkt->psn))
+			take_result(qp, pkt);
+	} else if (kind == (AETH_ACK & AETH_KIND)) {
+		advance(qp, psn_add(pkt->psn, 1));
+	} else if (advance(qp, pkt->psn)) {
+		if (kind == AETH_RNR_NAK)
+			wait_for_receiver(qp, pkt->syndrome & 31);
+		else
+			refused(qp, pkt->syndrome);
+	}
+	transmit(qp);
+}

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The responder: decides about each request packet that comes in (IBA vol. 1,
+ * 9.7). What is let in takes effect in landing.c.
+ *
+ * A packet with the expected PSN is checked (order of the message's packets,
+ * lengths, rights of the queue pair, key, domain, bounds, a receive request where
+ * one is needed) and let in, or answered with a NAK: RNR, which leaves the sequence
+ * where it is; invalid request, remote access error, remote operational error,
+ * which end the connection. A packet from the future means that some were lost:
+ * one NAK, then silence until the gap is closed. A packet from the past is a
+ * duplicate: SEND and WRITE are acknowledged again and not executed, a READ is
+ * executed again, an atomic is answered with the result that was saved.
+ *
+ * Acknowledgements are cumulative and must not overtake the answer of a READ or
+ * atomic before them: while one is pending, they queue behind it. When they leave
+ * depends on the configuration: on receipt (ack_early: the sender's completion may
+ * precede visibility, as on InfiniBand and RoCE) or when the data have landed.
+ */
+#include <assert.h>
+#include <string.h>
+#include "core/rnic/device.h"
+#include "core/rnic/link.h"
+#include "core/rnic/qp.h"
+
+#define ATOMIC_BYTES 8
+
+static bool active(const struct rnic_qp *qp)
+{
+	return qp->ibv.state == IBV_QPS_RTR || qp->ibv.state == IBV_QPS_RTS || qp->ibv.state == IBV_QPS_SQD;
+}
+
+void resp_reset(struct rnic_qp *qp)
+{
+	assert(!qp->resp.land.head && !qp->resp.answers.head);
+	memset(&qp->resp, 0, sizeof(qp->resp));
+	qp->rq.posted = qp->rq.next = qp->rq.done = qp->rq.freed = 0;
+}
+
+/* --- receive requests --- */
+
+void resp_complete(struct rnic_qp *qp, uint32_t seq, enum ibv_wc_status status, const struct packet *pkt)
+{
+	const struct rqe *rqe = queue_at(&qp->rq, seq);
+	struct cqe cqe = {.qp = qp, .seq = seq, .recv = true};
+	assert(seq == qp->rq.done && seq != qp->rq.posted);
+	qp->rq.done++;
+	cqe.wc.wr_id = rqe->wr_id;
+	cqe.wc.status = status;
+	cqe.wc.opcode = IBV_WC_RECV;
+	cqe.wc.qp_num = qp->ibv.qp_num;
+	if (pkt) {
+		if (opcode_is[pkt->opcode] & IS_WRITE)
+			cqe.wc.opcode = IBV_WC_RECV_RDMA_WITH_IMM;
+		if (opcode_is[pkt->opcode] & HAS_IMM) {
+			cqe.wc.imm_data = pkt->imm;
+			cqe.wc.wc_flags = IBV_WC_WITH_IMM;
+		}
+		cqe.wc.byte_len = pkt->msg_len;
+		cqe.wc.src_qp = qp->attr.dest_qp_num;
+		cqe.solicited = pkt->solicited;
+		cqe.op = pkt->name.op;
+	}
+	cq_push(qp->hca->net, (struct rnic_cq *)qp->ibv.recv_cq, &cqe);
+}
+
+void resp_flush(struct rnic_qp *qp)
+{
+	enum ibv_wc_status status = qp->resp.recv_status;
+	qp->resp.recv_status = IBV_WC_SUCCESS;
+	qp->resp.flush_rq = false;
+	qp->resp.in_message = 0;
+	while (qp->rq.done != qp->rq.posted) {
+		resp_complete(qp, qp->rq.done, status ? status : IBV_WC_WR_FLUSH_ERR, NULL);
+		status = IBV_WC_SUCCESS;
+	}
+	qp->rq.next = qp->rq.posted;
+}
+
+/* --- answers --- */
+
+struct packet *resp_answer(struct rnic_qp *qp, const struct packet *request, uint8_t opcode, uint32_t len)
+{
+	struct packet *pkt = packet_get(qp->hca->net, len);
+	pkt->peer = qp->peer;
+	pkt->src_qpn = qp->ibv.qp_num;
+	pkt->dest_qpn = qp->attr.dest_qp_num;
+	pkt->psn = request->psn;
+	pkt->opcode = opcode;
+	pkt->syndrome = AETH_ACK;
+	pkt->msn = qp->resp.msn;
+	pkt->name = request->name;
+	pkt->name.who = &qp->actor;
+	pkt->name.index += INDEX_ACK;
+	return pkt;
+}
+
+static const char *nak_name(uint8_t syndrome)
+{
+	switch (syndrome) {
+	case AETH_NAK_SEQUENCE:
+		return "NAK, sequence error";
+	case AETH_NAK_INVALID_REQUEST:
+		return "NAK, invalid request";
+	case AETH_NAK_REMOTE_ACCESS:
+		return "NAK, remote access error";
+	case AETH_NAK_REMOTE_OPERATION:
+		return "NAK, remote operational error";
+	default:
+		return "NAK, receiver not ready";
+	}
+}
+
+void resp_send(struct rnic_qp *qp, struct packet *answer)
+{
+	struct link *link = qp->hca->net->link;
+	uint8_t syndrome = answer->syndrome;
+	if (!(syndrome & AETH_KIND)) {
+		if (psn_diff(answer->psn, qp->resp.acked_psn) > 0)
+			qp->resp.acked_psn = answer->psn;
+	} else if (sim_telling(qp_sim(qp))) {
+		sim_tell(qp_sim(qp), &qp->actor, 0, "%s, PSN %u", nak_name(syndrome), answer->psn);
+	}
+	link->send(link, qp->hca->host, answer);
+	if (syndrome == AETH_NAK_INVALID_REQUEST || syndrome == AETH_NAK_REMOTE_ACCESS ||
+	    syndrome == AETH_NAK_REMOTE_OPERATION)
+		qp_fail(qp);
+}
+
+/* Send it now, or when those before it have been sent. */
+static void in_turn(struct rnic_qp *qp, struct packet *answer)
+{
+	if (qp->resp.answers.head)
+		answer_push(qp, answer);
+	else
+		resp_send(qp, answer);
+}
+
+void resp_acknowledge(struct rnic_qp *qp, const struct packet *request)
+{
+	if (active(qp))
+		in_turn(qp, resp_answer(qp, request, OP_ACKNOWLEDGE, 0));
+}
+
+static void nak(struct rnic_qp *qp, const struct packet *request, uint32_t psn, uint8_t syndrome)
+{
+	struct packet *pkt = resp_answer(qp, request, OP_ACKNOWLEDGE, 0);
+	pkt->psn = psn;
+	pkt->syndrome = syndrome;
+	in_turn(qp, pkt);
+}
+
+void resp_refuse(struct rnic_qp *qp, const struct packet *request, uint32_t psn, enum syndrome syndrome)
+{
+	assert((syndrome & AETH_KIND) == AETH_KIND && syndrome != AETH_NAK_SEQUENCE);
+	qp->resp.failed = true;
+	nak(qp, request, psn, syndrome);
+}
+
+/* --- checks of a packet whose turn it is --- */
+
+/* Its place in the message, its length. */
+static bool well_formed(const struct rnic_qp *qp, const struct packet *pkt)
+{
+	uint8_t is = opcode_is[pkt->opcode], kind = is & (IS_SEND | IS_WRITE);
+	if (!kind)
+		return !qp->resp.in_message && pkt->len == 0;
+	if (is & IS_FIRST ? qp->resp.in_message != 0 : qp->resp.in_message != kind)
+		return false;
+	if (!(is & IS_LAST))
+		return pkt->len == qp->mtu;
+	return pkt->len <= qp->mtu && (pkt->len || is & IS_FIRST);
+}
+
+static uint8_t check_send(struct rnic_qp *qp, const struct packet *pkt)
+{
+	const struct rqe *rqe = queue_at(&qp->rq, qp->rq.next);
+	uint64_t off = opcode_is[pkt->opcode] & IS_FIRST ? 0 : qp->resp.msg_off;
+	if (off + pkt->len > sge_bytes(rqe->sge, rqe->sges)) {
+		qp->resp.recv_status = IBV_WC_LOC_LEN_ERR;
+		return AETH_NAK_INVALID_REQUEST;
+	}
+	if (!sge_allowed(qp->hca, qp->ibv.pd, rqe->sge, rqe->sges, off, pkt->len, IBV_ACCESS_LOCAL_WRITE)) {
+		qp->resp.recv_status = IBV_WC_LOC_PROT_ERR;
+		return AETH_NAK_REMOTE_OPERATION;
+	}
+	return AETH_ACK;
+}
+
+static uint8_t check_write(struct rnic_qp *qp, struct packet *pkt)
+{
+	uint8_t is = opcode_is[pkt->opcode];
+	uint64_t va = is & IS_FIRST ? pkt->va : qp->resp.va;
+	uint32_t left = is & IS_FIRST ? pkt->dma_len : qp->resp.left;
+	uint32_t rkey = is & IS_FIRST ? pkt->rkey : qp->resp.rkey;
+	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE) || left > MAX_MESSAGE)
+		return AETH_NAK_INVALID_REQUEST;
+	if (is & IS_LAST ? pkt->len != left : pkt->len >= left)
+		return AETH_NAK_INVALID_REQUEST;
+	if (!left)
+		return AETH_ACK; /* nothing to write needs no key */
+	/* From here on to the message's end: the first packet checks all of it. */
+	pkt->mr = mr_remote(qp->hca, qp->ibv.pd, rkey, IBV_ACCESS_REMOTE_WRITE, va, left);
+	if (!pkt->mr)
+		return AETH_NAK_REMOTE_ACCESS;
+	pkt->host = mr_host(pkt->mr, va);
+	return AETH_ACK;
+}
+
+static uint8_t check_nonposted(struct rnic_qp *qp, const struct packet *pkt)
+{
+	bool is_read = pkt->opcode == OP_READ_REQUEST;
+	int access = is_read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_ATOMIC;
+	uint32_t len = is_read ? pkt->dma_len : ATOMIC_BYTES;
+	if (!(qp->attr.qp_access_flags & (unsigned)access) || len > MAX_MESSAGE)
+		return AETH_NAK_INVALID_REQUEST;
+	if (!pkt->duplicate && qp->resp.nonposted >= qp->attr.max_dest_rd_atomic)
+		return AETH_NAK_INVALID_REQUEST;
+	if (!is_read && pkt->va % ATOMIC_BYTES)
+		return AETH_NAK_INVALID_REQUEST;
+	if (!len)
+		return AETH_ACK;
+	struct rnic_mr *mr = mr_remote(qp->hca, qp->ibv.pd, pkt->rkey, access, pkt->va, len);
+	if (!mr)
+		return AETH_NAK_REMOTE_ACCESS;
+	if (!is_read && (uintptr_t)mr_host(mr, pkt->va) % ATOMIC_BYTES)
+		return AETH_NAK_INVALID_REQUEST;
+	return AETH_ACK;
+}
+
+static uint8_t check(struct rnic_qp *qp, struct packet *pkt)
+{
+	uint8_t is = opcode_is[pkt->opcode];
+	if (!well_formed(qp, pkt))
+		return AETH_NAK_INVALID_REQUEST;
+	if ((is & IS_SEND || is & HAS_IMM) && qp->rq.next == qp->rq.posted)
+		return AETH_RNR_NAK | qp->attr.min_rnr_timer;
+	if (is & IS_SEND)
+		return check_send(qp, pkt);
+	if (is & IS_WRITE)
+		return check_write(qp, pkt);
+	return check_nonposted(qp, pkt);
+}
+
+/* --- letting in --- */
+
+static uint32_t psns_of(const struct rnic_qp *qp, const struct packet *pkt)
+{
+	if (pkt->opcode != OP_READ_REQUEST || pkt->dma_len == 0)
+		return 1;
+	return (uint32_t)(((uint64_t)pkt->dma_len + qp->mtu - 1) / qp->mtu);
+}
+
+/* The bytes are in the RNIC's buffers: the persistence model wants to know. */
+static void arrive(struct rnic_qp *qp, const struct packet *pkt)
+{
+	struct piece piece;
+	if (!qp->hca->pm)
+		return;
+	if (opcode_is[pkt->opcode] & IS_WRITE) {
+		if (pkt->len)
+			dma_arrive(qp->hca, pkt->mr, pkt->host, pkt->payload, pkt->len, &pkt->name);
+		return;
+	}
+	const struct rqe *rqe = queue_at(&qp->rq, pkt->rq_seq);
+	for (uint32_t off = 0; off < pkt->len; off += piece.len) {
+		bool allowed = sge_piece(qp->hca, qp->ibv.pd, rqe->sge, rqe->sges, pkt->msg_off + off,
+					 pkt->len - off, IBV_ACCESS_LOCAL_WRITE, &piece);
+		assert(allowed); /* just checked */
+		dma_arrive(qp->hca, piece.mr, piece.host, pkt->payload + off, piece.len, &pkt->name);
+	}
+}
+
+static void accept_posted(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct responder *resp = &qp->resp;
+	uint8_t is = opcode_is[pkt->opcode];
+	if (is & IS_FIRST) {
+		resp->in_message = is & (IS_SEND | IS_WRITE);
+		resp->msg_off = 0;
+		resp->va = pkt->va;
+		resp->rkey = pkt->rkey;
+		resp->left = pkt->dma_len;
+	}
+	pkt->rq_seq = qp->rq.next;
+	pkt->msg_off = resp->msg_off;
+	resp->psn = psn_add(resp->psn, 1);
+	resp->va += pkt->len;
+	resp->left -= pkt->len;
+	resp->msg_off += pkt->len;
+	pkt->msg_len = resp->msg_off;
+	if (is & IS_LAST) {
+		resp->in_message = 0;
+		resp->msn = psn_add(resp->msn, 1);
+		if (is & (IS_SEND | HAS_IMM))
+			qp->rq.next++;
+	}
+	arrive(qp, pkt);
+	if (pkt->ack_req && qp->hca->net->hw.ack_early)
+		resp_acknowledge(qp, pkt);
+	land_push(qp, pkt);
+}
+
+static void accept(struct rnic_qp *qp, struct packet *pkt)
+{
+	if (opcode_is[pkt->opcode] & (IS_SEND | IS_WRITE)) {
+		accept_posted(qp, pkt);
+		return;
+	}
+	qp->resp.psn = psn_add(qp->resp.psn, psns_of(qp, pkt));
+	qp->resp.msn = psn_add(qp->resp.msn, 1);
+	qp->resp.nonposted++;
+	answer_push(qp, pkt);
+}
+
+/* --- packets from the past --- */
+
+static bool is_queued(const struct rnic_qp *qp, const struct packet *pkt)
+{
+	for (const struct packet *other = qp->resp.answers.head; other; other = other->next)
+		if (other->opcode == pkt->opcode && other->psn == pkt->psn)
+			return true;
+	return false;
+}
+
+static void repeat_atomic(struct rnic_qp *qp, const struct packet *pkt)
+{
+	for (unsigned i = 0; i < MAX_RD_ATOMIC; i++) {
+		const struct saved_atomic *saved = &qp->resp.saved[i];
+		if (!saved->used || saved->psn != pkt->psn)
+			continue;
+		struct packet *answer = resp_answer(qp, pkt, OP_ATOMIC_ACKNOWLEDGE, 0);
+		answer->original = saved->original;
+		in_turn(qp, answer);
+		return;
+	}
+}
+
+static void duplicate(struct rnic_qp *qp, struct packet *pkt)
+{
+	uint8_t is = opcode_is[pkt->opcode];
+	struct packet *answer;
+	pkt->duplicate = true;
+	if (pkt->opcode == OP_READ_REQUEST && pkt->len == 0 && !is_queued(qp, pkt) &&
+	    psn_diff(psn_add(pkt->psn, psns_of(qp, pkt)), qp->resp.psn) <= 0 &&
+	    check_nonposted(qp, pkt) == AETH_ACK) {
+		answer_push(qp, pkt);
+		return;
+	}
+	if (is & IS_ATOMIC && !is_queued(qp, pkt))
+		repeat_atomic(qp, pkt);
+	if (is & (IS_SEND | IS_WRITE) && pkt->ack_req) {
+		answer = resp_answer(qp, pkt, OP_ACKNOWLEDGE, 0);
+		answer->psn = qp->resp.acked_psn;
+		resp_send(qp, answer); /* says nothing that was not said before: may overtake */
+	}
+	packet_put(qp->hca->net, pkt);
+}
+
+void resp_request(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct responder *resp = &qp->resp;
+	struct rnic_net *net = qp->hca->net;
+	if (!active(qp) || resp->failed) {
+		packet_put(net, pkt);
+		return;
+	}
+	int32_t ahead = psn_diff(pkt->psn, resp->psn);
+	if (ahead < 0) {
+		duplicate(qp, pkt);
+		return;
+	}
+	if (ahead > 0) {
+		if (!resp->nak_sent) {
+			resp->nak_sent = true;
+			nak(qp, pkt, resp->psn, AETH_NAK_SEQUENCE);
+		}
+		packet_put(net, pkt);
+		return;
+	}
+	uint8_t syndrome = check(qp, pkt);
+	if (syndrome == AETH_ACK) {
+		resp->nak_sent = false;
+		accept(qp, pkt);
+		return;
+	}
+	if ((syndrome & AETH_KIND) == AETH_RNR_NAK) {
+		resp->nak_sent = true; /* what follows it is out of sequence, and known to be */
+		nak(qp, pkt, pkt->psn, syndrome);
+	} else {
+		resp_refuse(qp, pkt, pkt->psn, syndrome);
+	}
+	packet_put(net, pkt);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_RNIC_H
+#define TM_RNIC_H
+/*
+ * The soft RNIC: a verbs provider. Store code calls <infiniband/verbs.h>; in the
+ * sim world its objects are linked with ibv_* renamed to rnic_* (core/stores/sim.syms).
+ * ibv_post_send, ibv_post_recv, ibv_poll_cq go through the context's ops table as
+ * they do in libibverbs, and need no renaming.
+ */
+#include <infiniband/verbs.h>
+#include "core/pmem/pmem.h"
+
+struct rnic_net; /* the hosts' RNICs and the link between them */
+
+/* In the simulation's arena: gone at sim_reset(). `hw` is copied. */
+struct rnic_net *rnic_net_new(struct sim *sim, const struct hardware *hw);
+/* The RNIC of a host. `pm`: the host's pool or NULL. */
+struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *pm);
+
+/* The verbs that are functions in libibverbs: same signatures, same errors. */
+int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr);
+int rnic_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid);
+const char *rnic_get_device_name(struct ibv_device *device);
+struct ibv_pd *rnic_alloc_pd(struct ibv_context *context);
+int rnic_dealloc_pd(struct ibv_pd *pd);
+struct ibv_mr *rnic_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access);
+struct ibv_mr *rnic_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+				 unsigned int access);
+int rnic_dereg_mr(struct ibv_mr *mr);
+struct ibv_cq *rnic_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+			      struct ibv_comp_channel *channel, int comp_vector);
+int rnic_destroy_cq(struct ibv_cq *cq);
+struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+int rnic_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask);
+int rnic_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
+		  struct ibv_qp_init_attr *init_attr);
+int rnic_destroy_qp(struct ibv_qp *qp);
+const char *rnic_wc_status_str(enum ibv_wc_status status);
+
+#endif

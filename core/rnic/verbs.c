@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The device: the net of hosts, a host's RNIC as libibverbs shows it, its port,
+ * protection domains, and the door through which packets come in.
+ *
+ * The context is a verbs_context, marked as extended: libibverbs' inline
+ * functions (ibv_query_port, ibv_post_send, ibv_poll_cq) find our functions in
+ * it and in its ops table as they find a real driver's.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "core/rnic/device.h"
+#include "core/rnic/link.h"
+#include "core/rnic/qp.h"
+
+struct rnic_net *rnic_net_new(struct sim *sim, const struct hardware *hw)
+{
+	struct rnic_net *net = sim_alloc(sim, sizeof(*net));
+	net->sim = sim;
+	net->hw = *hw;
+	assert(hw->mtu >= 256 && hw->mtu <= 4096 && (hw->mtu & (hw->mtu - 1)) == 0);
+	net->link = link_sim_new(net);
+	return net;
+}
+
+void rnic_gid(unsigned host, union ibv_gid *gid)
+{
+	memset(gid, 0, sizeof(*gid));
+	gid->raw[10] = gid->raw[11] = 0xff;
+	gid->raw[12] = 10;
+	gid->raw[14] = (uint8_t)((host + 1) >> 8);
+	gid->raw[15] = (uint8_t)(host + 1);
+}
+
+static enum ibv_mtu mtu_enum(unsigned bytes)
+{
+	return (enum ibv_mtu)(__builtin_ctz(bytes) - 7); /* 256 is 1 */
+}
+
+static int query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr, size_t len)
+{
+	struct ibv_port_attr port = {
+		.state = IBV_PORT_ACTIVE,
+		.max_mtu = IBV_MTU_4096,
+		.active_mtu = mtu_enum(to_hca(context)->net->hw.mtu),
+		.gid_tbl_len = 1,
+		.max_msg_sz = MAX_MESSAGE,
+		.pkey_tbl_len = 1,
+		.max_vl_num = 1,
+		.active_width = 2,  /* 4X */
+		.active_speed = 32, /* EDR: 25 Gbit/s a lane */
+		.phys_state = 5,    /* link up */
+		.link_layer = IBV_LINK_LAYER_ETHERNET,
+		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
+	};
+	if (port_num != 1)
+		return EINVAL;
+	memset(attr, 0, len);
+	memcpy(attr, &port, len < sizeof(port) ? len : sizeof(port));
+	return 0;
+}
+
+struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *pm)
+{
+	struct rnic_hca *hca;
+	if (host >= RNIC_HOSTS || net->hca[host]) {
+		errno = host >= RNIC_HOSTS ? ENODEV : EBUSY;
+		return NULL;
+	}
+	hca = sim_alloc(net->sim, sizeof(*hca));
+	hca->net = net;
+	hca->host = host;
+	hca->pm = pm;
+	hca->device.node_type = IBV_NODE_CA;
+	hca->device.transport_type = IBV_TRANSPORT_IB;
+	if (net->hw.transport == TRANSPORT_IWARP) {
+		hca->device.node_type = IBV_NODE_RNIC;
+		hca->device.transport_type = IBV_TRANSPORT_IWARP;
+	}
+	snprintf(hca->device.name, sizeof(hca->device.name), "tidemark%u", host);
+	snprintf(hca->device.dev_name, sizeof(hca->device.dev_name), "uverbs%u", host);
+	hca->verbs.sz = sizeof(hca->verbs);
+	hca->verbs.query_port = query_port;
+	struct ibv_context *context = &hca->verbs.context;
+	context->device = &hca->device;
+	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
+	context->cmd_fd = context->async_fd = -1;
+	context->num_comp_vectors = 1;
+	context->ops.poll_cq = rnic_poll_cq;
+	context->ops.req_notify_cq = rnic_req_notify_cq;
+	context->ops.post_send = rnic_post_send;
+	context->ops.post_recv = rnic_post_recv;
+	net->hca[host] = hca;
+	return context;
+}
+
+int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+	*attr = (struct ibv_device_attr){
+		.fw_ver = "tidemark",
+		.max_mr_size = UINT64_MAX,
+		.page_size_cap = 4096,
+		.max_qp = QPN_LIMIT - QPN_FIRST,
+		.max_qp_wr = MAX_WR,
+		.max_sge = MAX_SGE,
+		.max_sge_rd = MAX_SGE,
+		.max_cq = 1 << 24,
+		.max_cqe = MAX_CQE,
+		.max_mr = MAX_MR,
+		.max_pd = 1 << 24,
+		.max_qp_rd_atom = MAX_RD_ATOMIC,
+		.max_qp_init_rd_atom = MAX_RD_ATOMIC,
+		.max_res_rd_atom = 1 << 30,
+		.atomic_cap = IBV_ATOMIC_GLOB, /* one event: atomic for the CPU too */
+		.max_pkeys = 1,
+		.phys_port_cnt = 1,
+	};
+	attr->node_guid = attr->sys_image_guid = htobe64(0x02746d0000000000u | (to_hca(context)->host + 1));
+	return 0;
+}
+
+int rnic_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid)
+{
+	if (port_num != 1 || index != 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	rnic_gid(to_hca(context)->host, gid);
+	return 0;
+}
+
+const char *rnic_get_device_name(struct ibv_device *device)
+{
+	return device->name;
+}
+
+struct ibv_pd *rnic_alloc_pd(struct ibv_context *context)
+{
+	struct rnic_pd *pd = sim_alloc(to_hca(context)->net->sim, sizeof(*pd));
+	pd->ibv.context = context;
+	return &pd->ibv;
+}
+
+int rnic_dealloc_pd(struct ibv_pd *ibv)
+{
+	struct rnic_pd *pd = (struct rnic_pd *)ibv;
+	if (pd->dead)
+		return EINVAL;
+	if (pd->users)
+		return EBUSY;
+	pd->dead = true;
+	return 0;
+}
+
+void rnic_deliver(struct rnic_net *net, unsigned host, struct packet *pkt)
+{
+	struct rnic_qp *qp = qp_find(net, host, pkt->dest_qpn);
+	sim_mix(net->sim, (uint64_t)pkt->dest_qpn << 32 | pkt->psn,
+		(uint64_t)pkt->opcode << 56 | (uint64_t)pkt->syndrome << 48 | pkt->len);
+	if (pkt->len)
+		sim_mix_bytes(net->sim, pkt->payload, pkt->len);
+	if (!qp || pkt->opcode >= OP_CODES) {
+		packet_put(net, pkt);
+	} else if (opcode_is[pkt->opcode] & IS_RESPONSE) {
+		req_response(qp, pkt);
+		packet_put(net, pkt);
+	} else {
+		resp_request(qp, pkt);
+	}
+}
+
+const char *rnic_wc_status_str(enum ibv_wc_status status)
+{
+	static const char *const text[] = {
+		[IBV_WC_SUCCESS] = "success",
+		[IBV_WC_LOC_LEN_ERR] = "local length error",
+		[IBV_WC_LOC_QP_OP_ERR] = "local QP operation error",
+		[IBV_WC_LOC_EEC_OP_ERR] = "local EE context operation error",
+		[IBV_WC_LOC_PROT_ERR] = "local protection error",
+		[IBV_WC_WR_FLUSH_ERR] = "work request flushed",
+		[IBV_WC_MW_BIND_ERR] = "memory management operation error",
+		[IBV_WC_BAD_RESP_ERR] = "bad response error",
+		[IBV_WC_LOC_ACCESS_ERR] = "local access error",
+		[IBV_WC_REM_INV_REQ_ERR] = "remote invalid request error",
+		[IBV_WC_REM_ACCESS_ERR] = "remote access error",
+		[IBV_WC_REM_OP_ERR] = "remote operation error",
+		[IBV_WC_RETRY_EXC_ERR] = "transport retry counter exceeded",
+		[IBV_WC_RNR_RETRY_EXC_ERR] = "RNR retry counter exceeded",
+		[IBV_WC_LOC_RDD_VIOL_ERR] = "local RDD violation error",
+		[IBV_WC_REM_INV_RD_REQ_ERR] = "remote invalid RD request",
+		[IBV_WC_REM_ABORT_ERR] = "aborted error",
+		[IBV_WC_INV_EECN_ERR] = "invalid EE context number",
+		[IBV_WC_INV_EEC_STATE_ERR] = "invalid EE context state",
+		[IBV_WC_FATAL_ERR] = "fatal error",
+		[IBV_WC_RESP_TIMEOUT_ERR] = "response timeout error",
+		[IBV_WC_GENERAL_ERR] = "general error",
+		[IBV_WC_TM_ERR] = "TM error",
+		[IBV_WC_TM_RNDV_INCOMPLETE] = "TM software rendezvous",
+	};
+	if ((unsigned)status >= sizeof(text) / sizeof(*text) || !text[status])
+		return "unknown";
+	return text[status];
+}

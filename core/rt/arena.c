@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See arena.h. */
+#include "core/rt/arena.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK_BYTES ((size_t)256 * 1024)
+
+struct arena_chunk {
+	struct arena_chunk *next;
+	size_t bytes;
+	_Alignas(16) unsigned char memory[];
+};
+
+void arena_exhausted(void)
+{
+	fputs("tidemark: out of memory\n", stderr);
+	_Exit(70);
+}
+
+void arena_init(struct arena *arena)
+{
+	memset(arena, 0, sizeof(*arena));
+}
+
+void arena_free(struct arena *arena)
+{
+	for (struct arena_chunk *chunk = arena->first, *next; chunk; chunk = next) {
+		next = chunk->next;
+		free(chunk);
+	}
+	arena_init(arena);
+}
+
+void arena_reset(struct arena *arena)
+{
+	arena->now = arena->first;
+	arena->used = 0;
+}
+
+static struct arena_chunk *chunk_new(size_t bytes)
+{
+	size_t size = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
+	struct arena_chunk *chunk = malloc(sizeof(*chunk) + size);
+	if (!chunk)
+		arena_exhausted();
+	chunk->next = NULL;
+	chunk->bytes = size;
+	return chunk;
+}
+
+void *arena_alloc(struct arena *arena, size_t bytes)
+{
+	bytes = (bytes + 15) & ~(size_t)15;
+	while (!arena->now || arena->used + bytes > arena->now->bytes) {
+		struct arena_chunk **link = arena->now ? &arena->now->next : &arena->first;
+		if (!*link)
+			*link = chunk_new(bytes);
+		arena->now = *link;
+		arena->used = 0;
+	}
+	void *memory = arena->now->memory + arena->used;
+	arena->used += bytes;
+	return memset(memory, 0, bytes);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Names of choice points and of those who make them. See choose.h. */
+#include "core/rt/choose.h"
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+uint64_t hold_ns(unsigned k)
+{
+	/* From "the next step of somebody else" to "for ever": one packet takes some
+	 * hundred ns, an operation some us, a retransmission some ms. The longest
+	 * finite one stays far below the time after which stores call a writer dead. */
+	static const uint64_t ns[HOLDS + 1] = {
+		0, 100, 500, 2000, 8000, 30000, 200000, 5000000, 100000000, UINT64_MAX / 4,
+	};
+	assert(k <= HOLDS);
+	return ns[k];
+}
+
+static uint64_t mix64(uint64_t x)
+{
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93u;
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93u;
+	x ^= x >> 32;
+	return x;
+}
+
+void actor_init(struct actor *actor, const char *name)
+{
+	memset(actor, 0, sizeof(*actor));
+	snprintf(actor->name, sizeof(actor->name), "%s", name);
+	actor->name_hash = 0x9e3779b97f4a7c15u;
+	for (const char *c = actor->name; *c; c++)
+		actor->name_hash = mix64(actor->name_hash ^ (unsigned char)*c);
+	actor->visit = 1;
+}
+
+void actor_label(struct actor *actor, struct op_label op)
+{
+	assert(op.client < ACTOR_CLIENTS);
+	uint16_t visit = op_label_equal(actor->seen[op.client].op, op) ? actor->seen[op.client].visit + 1 : 1;
+	actor->seen[op.client].op = op;
+	actor->seen[op.client].visit = visit;
+	actor->op = op;
+	actor->visit = visit;
+	memset(actor->count, 0, sizeof(actor->count));
+}
+
+uint64_t choice_key(const struct choice_point *at)
+{
+	uint64_t label = (uint64_t)at->op.client << 56 | (uint64_t)at->op.kind << 48 | (uint64_t)at->op.nth << 32 |
+			 (uint64_t)at->visit << 16 | at->kind;
+	uint64_t h = mix64((at->who ? at->who->name_hash : 0) ^ label);
+	h = mix64(h ^ ((uint64_t)at->a << 32 | at->b));
+	return mix64(h ^ at->c);
+}

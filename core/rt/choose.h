@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CHOOSE_H
+#define TM_CHOOSE_H
+/*
+ * Everything that can go differently in a simulation is one call of choose().
+ *
+ * Answer 0 always means the plain thing: run on, deliver, land in order, no
+ * fault. A choice point says what kind of choice it is, whose it is, and where
+ * in that one's own program; it is turned into words only when an answer other
+ * than 0 (a deviation) is recorded or told. The identity of a point never
+ * contains a global step count, so a deviation still names the same point after
+ * the store was rebuilt, or after another deviation was taken away.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+enum choice_kind {
+	CHOICE_STEP,   /* a task's next step: 0 run on; k: held for hold_ns(k) first. a: enum step_kind b: number of that kind */
+	CHOICE_PACKET, /* a packet on the link. a: message b: packet c: transmission; answers: enum packet_answer */
+	CHOICE_LAND,   /* NIC data about to become visible: 0 now; k: held. a: message b: packet c: line */
+	CHOICE_ORDER,  /* which of the packet's lines lands next (dma_order=any). a: message b: packet c: how many landed */
+	CHOICE_FETCH,  /* the responder's next line of an RDMA READ: 0 now; k: held. a: message b: packet c: line */
+	CHOICE_DRAIN,  /* DDIO off: a visible NIC line on its way to PM: 0 soon; k: held. a: message b: packet c: line */
+	CHOICE_EVICT,  /* after an operation's return, the cache writes back: 0 nothing; 1 every dirty line; k: the (k-1)th */
+	CHOICE_CRASH,  /* the power fails at this point: 0 no, 1 yes. a: enum crash_place b, c: which one, per place */
+	CHOICE_LINE,   /* after the power failure, which version of a line survived: 0 the newest. a: line number b: crash */
+	CHOICE_KINDS
+};
+
+/* What a task does at a step: each kind is counted alone, so that a compiler that loads once more renumbers loads only. */
+enum step_kind { STEP_STORE, STEP_LOAD, STEP_FLUSH, STEP_FENCE, STEP_POST, STEP_POLL, STEP_KINDS };
+
+/* What a link can do to a packet. */
+enum packet_answer { PACKET_DELIVER, PACKET_LOSE, PACKET_DUPLICATE, PACKET_HOLD /* + k: held for hold_ns(k + 1) */ };
+
+/* Where the power can fail. Between these places the set of possible images
+ * only grows and no client learns anything, so a failure there is one of these
+ * (docs/model.md, "Where the power fails"). */
+enum crash_place {
+	CRASH_AFTER_RETURN, /* a client's operation has returned */
+	CRASH_BEFORE_FENCE, /* flushed lines are about to be durable for sure. b: the actor's n-th */
+	CRASH_BEFORE_STORE, /* a store in a domain where visible is durable. b: the actor's n-th */
+	CRASH_BEFORE_LAND,  /* likewise NIC data. b: message c: packet * 65536 + line */
+	CRASH_BEFORE_DRAIN, /* NIC data about to leave the integrated-I/O buffers. b, c: as above */
+	CRASH_BEFORE_EVICT, /* dirty lines about to be written back */
+	CRASH_AT_END,	    /* every client has finished */
+	CRASH_ANYWHERE,	    /* tests only: at each step and event. b: the actor's n-th */
+	CRASH_PLACES
+};
+
+/* How long the k-th hold is, nanoseconds; k from 1 to HOLDS. The longest stands for a task that never runs again. */
+#define HOLDS 9
+#define HOLD_FOREVER HOLDS
+uint64_t hold_ns(unsigned k);
+
+/* One client's operation: "c1.put2" is client 1's second PUT. kind 0: none. */
+enum op_kind { OP_NONE, OP_PUT, OP_GET, OP_DEL, OP_OPEN, OP_KINDS };
+struct op_label {
+	uint8_t client; /* 1.. ; 0: nobody's */
+	uint8_t kind;	/* enum op_kind */
+	uint16_t nth;	/* from 1 */
+};
+
+/*
+ * Who makes choices: a task or a queue pair. Counts its own steps per label, so
+ * that "server, c1.put2, fence 1" stays the same whatever others do. `visit`
+ * tells a second request of the same operation from the first.
+ */
+#define ACTOR_NAME 24
+#define ACTOR_CLIENTS 24 /* clients an actor can tell apart */
+enum actor_count { COUNT_STEP, COUNT_MESSAGE = COUNT_STEP + STEP_KINDS, COUNT_CRASH, ACTOR_COUNTS = COUNT_CRASH + CRASH_PLACES };
+struct actor {
+	char name[ACTOR_NAME]; /* "c1", "server", "server/verifier", "c1/qp1" */
+	uint64_t name_hash;
+	struct op_label op;
+	uint16_t visit;		      /* of this label, from 1 */
+	uint32_t count[ACTOR_COUNTS]; /* since the label was set */
+	struct {
+		struct op_label op;
+		uint16_t visit;
+	} seen[ACTOR_CLIENTS]; /* each client's latest label here */
+};
+
+void actor_init(struct actor *actor, const char *name);
+/* The actor starts to work for `op`: counts start again. The same label again is its next visit. */
+void actor_label(struct actor *actor, struct op_label op);
+static inline bool op_label_equal(struct op_label a, struct op_label b)
+{
+	return a.client == b.client && a.kind == b.kind && a.nth == b.nth;
+}
+
+struct choice_point {
+	uint8_t kind; /* enum choice_kind */
+	const struct actor *who;
+	struct op_label op;
+	uint16_t visit;
+	uint32_t a, b, c; /* as enum choice_kind says */
+};
+
+/* A 64-bit name of the point, equal in every run, process and build. */
+uint64_t choice_key(const struct choice_point *at);
+
+/* Where answers come from (faultinject/). Answers are below n; n is at least 2. */
+struct source {
+	unsigned (*answer)(struct source *source, const struct choice_point *at, unsigned n);
+	/* So many points of each kind are answered with 0 without being asked: keeps the hot path short. */
+	uint32_t skip[CHOICE_KINDS];
+};
+
+#endif

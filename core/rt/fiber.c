@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See fiber.h. */
+#include "core/rt/fiber.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* Boost.Context's C interface (boost/context/detail/fcontext.hpp is C++ only). */
+typedef void *fcontext_t;
+struct transfer {
+	fcontext_t from;
+	void *data;
+};
+extern struct transfer jump_fcontext(fcontext_t to, void *data);
+extern fcontext_t make_fcontext(void *stack_top, size_t size, void (*fn)(struct transfer));
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ASAN 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define ASAN 1
+#endif
+
+#ifdef ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+static void asan_leave(struct fiber *self, struct fiber *to, int for_good)
+{
+	__sanitizer_start_switch_fiber(for_good ? NULL : &self->shadow, to->stack, to->stack_bytes);
+}
+static void asan_enter(struct fiber *self)
+{
+	const void *bottom;
+	size_t size;
+	__sanitizer_finish_switch_fiber(self->shadow, &bottom, &size);
+	if (!self->from->stack_bytes || !self->from->stack) {
+		/* The scheduler's stack is known only now that we have left it. */
+		self->from->stack = (void *)bottom;
+		self->from->stack_bytes = size;
+	}
+	self->shadow = NULL;
+}
+#else
+static void asan_leave(struct fiber *self, struct fiber *to, int for_good)
+{
+	(void)self, (void)to, (void)for_good;
+}
+static void asan_enter(struct fiber *self)
+{
+	(void)self;
+}
+#endif
+
+#define GUARD_BYTES 4096
+
+int fiber_alloc(struct fiber *fiber, size_t stack_bytes)
+{
+	if (fiber->stack)
+		return 0;
+	char *memory = mmap(NULL, stack_bytes + GUARD_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED)
+		return -ENOMEM;
+	mprotect(memory, GUARD_BYTES, PROT_NONE);
+	fiber->stack = memory + GUARD_BYTES;
+	fiber->stack_bytes = stack_bytes;
+	return 0;
+}
+
+void fiber_free(struct fiber *fiber)
+{
+	if (fiber->stack)
+		munmap((char *)fiber->stack - GUARD_BYTES, fiber->stack_bytes + GUARD_BYTES);
+	memset(fiber, 0, sizeof(*fiber));
+}
+
+static void entry(struct transfer from)
+{
+	struct fiber *self = from.data;
+	self->from->context = from.from;
+	asan_enter(self);
+	self->main(self->arg);
+	abort(); /* main ends with fiber_exit */
+}
+
+void fiber_make(struct fiber *fiber, void (*main)(void *), void *arg)
+{
+	fiber->main = main;
+	fiber->arg = arg;
+	fiber->shadow = NULL;
+#ifdef ASAN
+	/* The last user of this stack may have been abandoned in mid-frame. */
+	__asan_unpoison_memory_region(fiber->stack, fiber->stack_bytes);
+#endif
+	fiber->context = make_fcontext((char *)fiber->stack + fiber->stack_bytes, fiber->stack_bytes, entry);
+}
+
+void fiber_switch(struct fiber *self, struct fiber *to)
+{
+	to->from = self;
+	asan_leave(self, to, 0);
+	struct transfer back = jump_fcontext(to->context, to);
+	self->from->context = back.from;
+	asan_enter(self);
+}
+
+void fiber_exit(struct fiber *self, struct fiber *to)
+{
+	to->from = self;
+	asan_leave(self, to, 1);
+	jump_fcontext(to->context, to);
+	abort();
+}

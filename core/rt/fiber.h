@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_FIBER_H
+#define TM_FIBER_H
+/*
+ * Context switch between a scheduler and its tasks, on Boost.Context's C entry
+ * points. AddressSanitizer is told of each switch.
+ */
+#include <stddef.h>
+
+struct fiber {
+	void *context; /* where it left off */
+	void *stack;   /* NULL: the stack that was there before (a scheduler) */
+	size_t stack_bytes;
+	void *shadow; /* AddressSanitizer's fake stack while it is switched out */
+	void (*main)(void *);
+	void *arg;
+	struct fiber *from; /* who switched to it last */
+};
+
+/* Give the fiber a stack with a guard page, once; kept until fiber_free(). 0 or -ENOMEM. */
+int fiber_alloc(struct fiber *fiber, size_t stack_bytes);
+void fiber_free(struct fiber *fiber);
+/* Make it start at main(arg) when it is switched to next. */
+void fiber_make(struct fiber *fiber, void (*main)(void *), void *arg);
+/* Leave `self`, go on in `to`; returns when somebody switches back to `self`. */
+void fiber_switch(struct fiber *self, struct fiber *to);
+/* The same, for good. */
+_Noreturn void fiber_exit(struct fiber *self, struct fiber *to);
+
+#endif

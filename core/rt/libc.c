@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * See libc.h. Freed memory is kept in lists by size class (powers of two) within the
+ * run; a block's header remembers its class.
+ */
+#include "core/rt/libc.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include "core/rt/sim.h"
+#include "core/rt/world.h"
+
+#define CLASSES 40
+#define HEADER 16
+
+struct block {
+	uint64_t class;
+	struct block *next; /* while free; else the user's memory begins here (HEADER bytes in) */
+};
+
+static unsigned class_of(size_t bytes)
+{
+	unsigned class = 5; /* 32 bytes */
+	while (((size_t)1 << class) < bytes + HEADER)
+		class++;
+	assert(class < CLASSES);
+	return class;
+}
+
+void *sim_malloc(size_t bytes)
+{
+	struct sim *sim = sim_current();
+	struct block **list = sim_free_lists(sim);
+	unsigned class = class_of(bytes);
+	struct block *block = list[class];
+	if (block) {
+		list[class] = block->next;
+		/* Nothing of the last owner shows: a read of uninitialised bytes stays deterministic. */
+		memset(block, 0, (size_t)1 << class);
+	} else {
+		block = sim_alloc(sim, (size_t)1 << class);
+	}
+	block->class = class;
+	return (char *)block + HEADER;
+}
+
+void *sim_calloc(size_t count, size_t bytes)
+{
+	size_t total;
+	if (__builtin_mul_overflow(count, bytes, &total))
+		return NULL;
+	return sim_malloc(total);
+}
+
+void sim_free_memory(void *memory)
+{
+	if (!memory)
+		return;
+	struct block *block = (struct block *)((char *)memory - HEADER);
+	struct block **list = sim_free_lists(sim_current());
+	assert(block->class < CLASSES);
+	block->next = list[block->class];
+	list[block->class] = block;
+}
+
+void *sim_realloc(void *memory, size_t bytes)
+{
+	if (!memory)
+		return sim_malloc(bytes);
+	struct block *block = (struct block *)((char *)memory - HEADER);
+	size_t room = ((size_t)1 << block->class) - HEADER;
+	if (bytes <= room)
+		return memory;
+	void *bigger = sim_malloc(bytes);
+	memcpy(bigger, memory, room);
+	sim_free_memory(memory);
+	return bigger;
+}
+
+void *sim_aligned_alloc(size_t align, size_t bytes)
+{
+	/* Aligned blocks are not given back: stores allocate them once, for registered buffers. */
+	char *memory = sim_alloc(sim_current(), bytes + align + HEADER + sizeof(struct block));
+	uintptr_t user = ((uintptr_t)memory + HEADER + align - 1) & ~(uintptr_t)(align - 1);
+	((struct block *)(user - HEADER))->class = 0;
+	return (void *)user;
+}
+
+int sim_posix_memalign(void **memory, size_t align, size_t bytes)
+{
+	*memory = sim_aligned_alloc(align, bytes);
+	return 0;
+}
+
+void sim_abort(void)
+{
+	struct sim *sim = sim_current();
+	sim_set_fault(sim, (uintptr_t)__builtin_return_address(0) - 1, "abort()");
+	sim_abandon(sim, SIM_FAULT);
+}
+
+void sim_assert_fail(const char *what, const char *file, unsigned line, const char *function)
+{
+	struct sim *sim = sim_current();
+	char text[96];
+	(void)function;
+	const char *slash = strrchr(file, '/');
+	snprintf(text, sizeof(text), "assertion failed at %s:%u: %s", slash ? slash + 1 : file, line, what);
+	sim_set_fault(sim, (uintptr_t)__builtin_return_address(0) - 1, text);
+	sim_abandon(sim, SIM_FAULT);
+}

@@ -1,0 +1,661 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The scheduler of the sim world. See sim.h for what it promises.
+ *
+ * Events sit in a binary heap ordered by (due, order of scheduling). Waking a task
+ * is an event too, but it only moves the task to the ready queue: NIC events that
+ * are due run at a task's next step, other tasks wait until it lets go. So a plain
+ * run switches tasks only where the store itself waits, and every other switch is a
+ * deviation with a name.
+ *
+ * A wake-up carries the number of the sleep it ends, so that the later of two
+ * wake-ups of one sleep (a completion came; the fallback poll came due) finds that
+ * it is stale and does nothing.
+ *
+ * Store code that crashes (a bad pointer after recovery from a torn image) must not
+ * take the explorer with it: the signal handler sends the task to sim_abandon(), the
+ * run ends with SIM_FAULT, and the world is reset like after any other run.
+ */
+#include "core/rt/sim.h"
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+#include <xxhash.h>
+#include "core/rt/arena.h"
+#include "core/rt/fiber.h"
+#include "core/rt/world.h"
+
+#define STACK_BYTES (256 * 1024) /* committed page by page as used */
+#define IDLE_KEYS 8
+#define POLL_NS 10000	       /* first fallback wake-up of a task that waits for a completion queue */
+#define POLL_MAX_NS 1000000000 /* the longest one */
+#define DEFAULT_FUEL 50000000u
+
+struct event {
+	uint64_t due;
+	uint32_t seq, sleep;
+	sim_fn *fn; /* NULL: wake the task `arg` from its `sleep`th sleep */
+	void *arg;
+};
+
+struct task {
+	struct fiber fiber;
+	struct actor actor;
+	unsigned host;
+	uint32_t sleep; /* number of its current sleep */
+	bool used, asleep;
+	uint8_t idles;
+	const void *idle[IDLE_KEYS]; /* what it found empty since it last ran */
+	uint64_t backoff_ns;
+	void (*fn)(void *);
+	void *arg;
+};
+
+struct sim {
+	struct source *source;
+	uint64_t now, fuel, hash, events;
+	struct event *heap;
+	unsigned heap_len, heap_cap;
+	uint32_t seq;
+	struct task *running; /* NULL in the scheduler and in events */
+	struct task *ready[SIM_TASKS];
+	unsigned ready_first, ready_len;
+	bool stopping;
+	enum sim_end end;
+	struct fiber scheduler;
+	struct arena arena;
+	struct block *free_list[40]; /* of libc.c, by size class */
+	rt_accept_fn *accept;
+	void *accept_arg;
+	void (*settle)(void *);
+	void *settle_arg;
+	void *memory;
+	void (*observer)(void *, const struct choice_point *);
+	void *observer_arg;
+	sim_teller *teller;
+	void *teller_arg;
+	char fault[96];
+	uintptr_t fault_pc;
+	unsigned tasks; /* used so far; their stacks are kept across resets */
+	struct task task[SIM_TASKS];
+};
+
+static _Thread_local struct sim *current;
+_Thread_local void *sim_memory;
+
+struct sim *sim_current(void)
+{
+	return current;
+}
+
+/* --- faults of store code --- */
+
+static void fault_landing(void)
+{
+	sim_abandon(current, SIM_FAULT);
+}
+
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+	ucontext_t *uc = context;
+	(void)info;
+	if (!current || !current->running) {
+		/* Our own fault: let it kill the process as it would have. */
+		signal(sig, SIG_DFL);
+		return;
+	}
+#if defined(__x86_64__)
+	current->fault_pc = uc->uc_mcontext.gregs[REG_RIP];
+	uc->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)fault_landing;
+	/* Below the red zone, aligned as after a call. */
+	uc->uc_mcontext.gregs[REG_RSP] = ((uc->uc_mcontext.gregs[REG_RSP] - 256) & ~(greg_t)15) - 8;
+#elif defined(__aarch64__)
+	current->fault_pc = uc->uc_mcontext.pc;
+	uc->uc_mcontext.pc = (uintptr_t)fault_landing;
+	uc->uc_mcontext.sp = (uc->uc_mcontext.sp - 256) & ~(uintptr_t)15;
+#else
+#error "on_fault: say how to continue elsewhere on this machine"
+#endif
+	snprintf(current->fault, sizeof(current->fault), "%s",
+		 sig == SIGSEGV ? "segmentation fault" : sig == SIGBUS ? "bus error" : "arithmetic fault");
+}
+
+static void catch_faults(void)
+{
+	static const int caught[] = {SIGSEGV, SIGBUS, SIGFPE};
+	struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
+	sigemptyset(&action.sa_mask);
+	for (unsigned i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
+		sigaction(caught[i], &action, NULL);
+}
+
+const char *sim_fault(const struct sim *sim, uintptr_t *pc)
+{
+	if (pc)
+		*pc = sim->fault_pc;
+	return sim->fault;
+}
+
+void sim_set_fault(struct sim *sim, uintptr_t pc, const char *what)
+{
+	sim->fault_pc = pc;
+	snprintf(sim->fault, sizeof(sim->fault), "%s", what);
+}
+
+/* --- life --- */
+
+struct sim *sim_new(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct sim *sim = calloc(1, sizeof(*sim));
+	if (!sim)
+		return NULL;
+	pthread_once(&once, catch_faults);
+	arena_init(&sim->arena);
+	sim_reset(sim, NULL);
+	return sim;
+}
+
+void sim_free(struct sim *sim)
+{
+	if (!sim)
+		return;
+	for (unsigned i = 0; i < SIM_TASKS; i++)
+		fiber_free(&sim->task[i].fiber);
+	arena_free(&sim->arena);
+	free(sim->heap);
+	free(sim);
+}
+
+void sim_reset(struct sim *sim, struct source *source)
+{
+	assert(!sim->running);
+	for (unsigned i = 0; i < sim->tasks; i++)
+		sim->task[i].used = false;
+	sim->tasks = 0;
+	sim->source = source;
+	sim->now = 0;
+	sim->fuel = DEFAULT_FUEL;
+	sim->hash = 0;
+	sim->heap_len = 0;
+	sim->seq = 0;
+	sim->ready_first = sim->ready_len = 0;
+	sim->stopping = false;
+	sim->accept = NULL;
+	sim->settle = NULL;
+	sim->memory = NULL;
+	sim->observer = NULL;
+	sim->teller = NULL;
+	sim->fault[0] = '\0';
+	arena_reset(&sim->arena);
+	memset(sim->free_list, 0, sizeof(sim->free_list));
+}
+
+void sim_source(struct sim *sim, struct source *source)
+{
+	sim->source = source;
+}
+
+struct source *sim_get_source(const struct sim *sim)
+{
+	return sim->source;
+}
+
+void sim_set_fuel(struct sim *sim, uint64_t steps)
+{
+	sim->fuel = steps;
+}
+
+uint64_t sim_now(const struct sim *sim)
+{
+	return sim->now;
+}
+
+uint64_t sim_events(const struct sim *sim)
+{
+	return sim->events;
+}
+
+void *sim_alloc(struct sim *sim, size_t bytes)
+{
+	return arena_alloc(&sim->arena, bytes);
+}
+
+struct block **sim_free_lists(struct sim *sim)
+{
+	return sim->free_list;
+}
+
+void sim_set_settle(struct sim *sim, void (*settle)(void *), void *arg)
+{
+	sim->settle = settle;
+	sim->settle_arg = arg;
+}
+
+void sim_set_memory(struct sim *sim, void *memory)
+{
+	sim->memory = memory;
+	if (current == sim)
+		sim_memory = memory;
+}
+
+void sim_set_observer(struct sim *sim, void (*crash_point)(void *, const struct choice_point *), void *arg)
+{
+	sim->observer = crash_point;
+	sim->observer_arg = arg;
+}
+
+/* --- the event queue --- */
+
+static bool earlier(const struct event *a, const struct event *b)
+{
+	return a->due != b->due ? a->due < b->due : a->seq < b->seq;
+}
+
+static void push(struct sim *sim, struct event event)
+{
+	if (sim->heap_len == sim->heap_cap) {
+		unsigned cap = sim->heap_cap ? 2 * sim->heap_cap : 64;
+		struct event *heap = realloc(sim->heap, cap * sizeof(*heap));
+		if (!heap)
+			arena_exhausted();
+		sim->heap = heap;
+		sim->heap_cap = cap;
+	}
+	unsigned i = sim->heap_len++;
+	event.seq = sim->seq++;
+	while (i && earlier(&event, &sim->heap[(i - 1) / 2])) {
+		sim->heap[i] = sim->heap[(i - 1) / 2];
+		i = (i - 1) / 2;
+	}
+	sim->heap[i] = event;
+}
+
+static struct event pop(struct sim *sim)
+{
+	struct event top = sim->heap[0], last = sim->heap[--sim->heap_len];
+	unsigned i = 0, child;
+	while ((child = 2 * i + 1) < sim->heap_len) {
+		if (child + 1 < sim->heap_len && earlier(&sim->heap[child + 1], &sim->heap[child]))
+			child++;
+		if (!earlier(&sim->heap[child], &last))
+			break;
+		sim->heap[i] = sim->heap[child];
+		i = child;
+	}
+	sim->heap[i] = last;
+	return top;
+}
+
+void sim_at(struct sim *sim, uint64_t delay_ns, sim_fn *fn, void *arg)
+{
+	push(sim, (struct event){.due = sim->now + delay_ns, .fn = fn, .arg = arg});
+}
+
+static void make_ready(struct sim *sim, struct task *task)
+{
+	assert(task->asleep && sim->ready_len < SIM_TASKS);
+	task->asleep = false;
+	task->sleep++;
+	sim->ready[(sim->ready_first + sim->ready_len++) % SIM_TASKS] = task;
+}
+
+/* Run one due event. Nobody is the current task meanwhile. */
+static void dispatch(struct sim *sim)
+{
+	struct task *running = sim->running;
+	struct event event = pop(sim);
+	if (event.due > sim->now)
+		sim->now = event.due;
+	if (!event.fn) {
+		struct task *task = event.arg;
+		if (task->asleep && task->sleep == event.sleep)
+			make_ready(sim, task);
+		return;
+	}
+	sim->events++;
+	if (sim->settle)
+		sim->settle(sim->settle_arg);
+	sim->running = NULL;
+	event.fn(sim, event.arg);
+	sim->running = running;
+}
+
+/* --- tasks --- */
+
+int sim_task(const struct sim *sim)
+{
+	return sim->running ? (int)(sim->running - sim->task) : -1;
+}
+
+struct actor *sim_actor(struct sim *sim)
+{
+	return sim->running ? &sim->running->actor : NULL;
+}
+
+unsigned sim_host(const struct sim *sim)
+{
+	return sim->running ? sim->running->host : HOST_SERVER;
+}
+
+static void task_main(void *arg)
+{
+	struct sim *sim = current;
+	struct task *task = arg;
+	task->fn(task->arg);
+	if (sim->settle)
+		sim->settle(sim->settle_arg);
+	task->used = false;
+	fiber_exit(&task->fiber, &sim->scheduler);
+}
+
+int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void *), void *arg)
+{
+	char full[ACTOR_NAME];
+	if (sim->tasks == SIM_TASKS)
+		return -EAGAIN;
+	struct task *task = &sim->task[sim->tasks];
+	if (fiber_alloc(&task->fiber, STACK_BYTES))
+		return -ENOMEM;
+	sim->tasks++;
+	snprintf(full, sizeof(full), host == HOST_SERVER ? "server" : "c%u", host);
+	if (name && *name)
+		snprintf(full + strlen(full), sizeof(full) - strlen(full), "/%s", name);
+	actor_init(&task->actor, full);
+	task->host = host;
+	task->used = task->asleep = true;
+	task->sleep = 0;
+	task->idles = 0;
+	task->backoff_ns = POLL_NS;
+	task->fn = fn;
+	task->arg = arg;
+	fiber_make(&task->fiber, task_main, task);
+	make_ready(sim, task);
+	return 0;
+}
+
+static void leave(struct sim *sim)
+{
+	struct task *task = sim->running;
+	if (sim->settle)
+		sim->settle(sim->settle_arg);
+	fiber_switch(&task->fiber, &sim->scheduler);
+}
+
+static void sleep_until_woken(struct sim *sim, uint64_t fallback_ns)
+{
+	struct task *task = sim->running;
+	assert(task);
+	if (sim->fuel-- == 0)
+		sim_abandon(sim, SIM_FUEL);
+	task->asleep = true;
+	push(sim, (struct event){.due = sim->now + fallback_ns, .arg = task, .sleep = task->sleep});
+	leave(sim);
+	task->idles = 0;
+}
+
+void sim_sleep(struct sim *sim, uint64_t ns)
+{
+	sim->running->idles = 0; /* a completion does not end a sleep */
+	sleep_until_woken(sim, ns);
+}
+
+void sim_idle_on(struct sim *sim, const void *key)
+{
+	struct task *task = sim->running;
+	if (!task)
+		return;
+	for (unsigned i = 0; i < task->idles; i++)
+		if (task->idle[i] == key)
+			return;
+	if (task->idles < IDLE_KEYS)
+		task->idle[task->idles++] = key;
+}
+
+void sim_wake(struct sim *sim, const void *key)
+{
+	for (unsigned t = 0; t < sim->tasks; t++) {
+		struct task *task = &sim->task[t];
+		for (unsigned i = 0; i < task->idles; i++) {
+			if (task->idle[i] != key)
+				continue;
+			task->backoff_ns = POLL_NS;
+			task->idles = 0;
+			if (task->asleep)
+				make_ready(sim, task);
+			break;
+		}
+	}
+}
+
+void sim_yield(struct sim *sim)
+{
+	struct task *task = sim->running;
+	if (!task)
+		return;
+	uint64_t wait = task->backoff_ns;
+	task->backoff_ns = wait < POLL_MAX_NS / 2 ? 2 * wait : POLL_MAX_NS;
+	/* A task that waits for nothing in particular polls memory: soon again. */
+	sleep_until_woken(sim, task->idles ? wait : 200);
+}
+
+void sim_burn(struct sim *sim)
+{
+	if (sim->fuel-- == 0)
+		sim_abandon(sim, SIM_FUEL);
+}
+
+void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
+{
+	struct task *task = sim->running;
+	if (!task)
+		return;
+	sim->now += cost_ns;
+	uint32_t nth = ++task->actor.count[COUNT_STEP + kind];
+	if (sim->fuel-- == 0)
+		sim_abandon(sim, SIM_FUEL);
+	while (sim->heap_len && sim->heap[0].due <= sim->now && !sim->stopping)
+		dispatch(sim);
+	if (sim->stopping) {
+		leave(sim);
+		return;
+	}
+	if (!sim->source)
+		return;
+	struct choice_point at = {.kind = CHOICE_STEP, .who = &task->actor, .op = task->actor.op,
+				  .visit = task->actor.visit, .a = kind, .b = nth};
+	unsigned k = sim_choose(sim, &at, HOLDS + 1);
+	if (k)
+		sim_sleep(sim, hold_ns(k));
+}
+
+/* --- running --- */
+
+void sim_stop(struct sim *sim, enum sim_end end)
+{
+	if (!sim->stopping)
+		sim->end = end;
+	sim->stopping = true;
+}
+
+void sim_abandon(struct sim *sim, enum sim_end end)
+{
+	struct task *task = sim->running;
+	assert(task);
+	if (sim->stopping)
+		sim->stopping = false; /* a fault while stopping is the stronger end */
+	sim_stop(sim, end);
+	task->used = false;
+	fiber_exit(&task->fiber, &sim->scheduler);
+}
+
+enum sim_end sim_run(struct sim *sim)
+{
+	struct sim *outer = current;
+	void *outer_memory = sim_memory;
+	current = sim;
+	sim_memory = sim->memory;
+	assert(!sim->running);
+	sim->stopping = false;
+	while (!sim->stopping) {
+		if (sim->ready_len) {
+			struct task *task = sim->ready[sim->ready_first];
+			sim->ready_first = (sim->ready_first + 1) % SIM_TASKS;
+			sim->ready_len--;
+			sim->events++;
+			sim->running = task;
+			fiber_switch(&sim->scheduler, &task->fiber);
+			sim->running = NULL;
+		} else if (sim->heap_len) {
+			if (sim->heap[0].due >= UINT64_MAX / 8)
+				sim_stop(sim, SIM_IDLE); /* only what is held for ever is left */
+			else if (sim->fuel-- == 0)
+				sim_stop(sim, SIM_FUEL);
+			else
+				dispatch(sim);
+		} else {
+			sim_stop(sim, SIM_IDLE);
+		}
+	}
+	current = outer;
+	sim_memory = outer_memory;
+	return sim->end;
+}
+
+/* --- choices, hash, story --- */
+
+bool sim_plain(const struct sim *sim)
+{
+	return !sim->source;
+}
+
+unsigned sim_choose(struct sim *sim, const struct choice_point *at, unsigned n)
+{
+	struct source *source = sim->source;
+	assert(n >= 2);
+	if (!source)
+		return 0;
+	if (source->skip[at->kind]) {
+		source->skip[at->kind]--;
+		return 0;
+	}
+	unsigned answer = source->answer(source, at, n);
+	assert(answer < n);
+	if (answer)
+		sim_mix(sim, choice_key(at), answer);
+	return answer;
+}
+
+bool sim_power_fails(struct sim *sim, const struct choice_point *at)
+{
+	if (sim->settle)
+		sim->settle(sim->settle_arg);
+	if (sim_choose(sim, at, 2)) {
+		if (sim->running)
+			sim_abandon(sim, SIM_POWER);
+		sim_stop(sim, SIM_POWER);
+		return true;
+	}
+	if (sim->observer)
+		sim->observer(sim->observer_arg, at);
+	return false;
+}
+
+bool sim_power_fails_here(struct sim *sim, enum crash_place place)
+{
+	struct actor *actor = sim_actor(sim);
+	struct choice_point at = {.kind = CHOICE_CRASH, .a = place};
+	if (!sim->source && !sim->observer)
+		return false;
+	if (actor) {
+		at.who = actor;
+		at.op = actor->op;
+		at.visit = actor->visit;
+		at.b = ++actor->count[COUNT_CRASH + place];
+	}
+	return sim_power_fails(sim, &at);
+}
+
+void sim_mix(struct sim *sim, uint64_t a, uint64_t b)
+{
+	sim->hash = (sim->hash ^ (a * 0x9e3779b97f4a7c15u + b)) * 0xd6e8feb86659fd93u;
+	sim->hash ^= sim->hash >> 29;
+}
+
+void sim_mix_bytes(struct sim *sim, const void *bytes, size_t len)
+{
+	sim_mix(sim, XXH3_64bits(bytes, len), len);
+}
+
+uint64_t sim_hash(const struct sim *sim)
+{
+	return sim->hash;
+}
+
+void sim_set_teller(struct sim *sim, sim_teller *teller, void *arg)
+{
+	sim->teller = teller;
+	sim->teller_arg = arg;
+}
+
+bool sim_telling(const struct sim *sim)
+{
+	return sim->teller;
+}
+
+void sim_tell(struct sim *sim, const struct actor *who, uintptr_t pc, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+	if (!sim->teller)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	sim->teller(sim->teller_arg, sim, who, pc, text);
+}
+
+/* --- rt.h for tasks of the sim world --- */
+
+int rt_spawn(const char *name, void (*fn)(void *), void *arg)
+{
+	return sim_spawn(current, sim_host(current), name, fn, arg);
+}
+
+void rt_yield(void)
+{
+	sim_yield(current);
+}
+
+void rt_sleep(uint64_t ns)
+{
+	sim_sleep(current, ns);
+}
+
+uint64_t rt_now(void)
+{
+	return current->now;
+}
+
+int rt_listen(rt_accept_fn *fn, void *arg)
+{
+	if (current->accept)
+		return -EADDRINUSE;
+	current->accept = fn;
+	current->accept_arg = arg;
+	return 0;
+}
+
+int rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len)
+{
+	if (!current->accept)
+		return -ECONNREFUSED;
+	return current->accept(current->accept_arg, req, req_len, rsp, rsp_len);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_SIM_H
+#define TM_SIM_H
+/*
+ * The sim world: fibers, virtual time, one scheduler.
+ *
+ * A simulation is a queue of events in virtual time and a set of tasks (fibers).
+ * One thing runs at a time. Tasks are not preempted unless choose() says so: a
+ * task runs until it yields, sleeps, ends, or is held at one of its steps. NIC
+ * events that have become due run inline at a task's next step, on its stack.
+ * Events due at the same time run in the order in which they were scheduled.
+ *
+ * Two simulations can live in one process, one running inside a callback of
+ * another (the explorer runs a recovery inside a crash point of the main run).
+ * The only per-thread state is "which simulation runs now".
+ *
+ * Memory: everything allocated in a simulation, malloc of store code included,
+ * comes from its arena and is gone at sim_reset(). Nothing is allocated from the
+ * system per run once the arena has grown to its size.
+ */
+#include <stdarg.h>
+#include "core/rt/choose.h"
+#include "core/rt/rt.h"
+
+struct sim;
+
+#define HOST_SERVER 0 /* clients are hosts 1, 2, ... */
+
+enum sim_end {
+	SIM_DONE,    /* sim_stop() was called */
+	SIM_IDLE,    /* nothing is left that could run */
+	SIM_FUEL,    /* too many steps: somebody does not terminate */
+	SIM_FAULT,   /* store code crashed: bad memory access, abort, failed assert */
+	SIM_POWER    /* the power failed (a choice said so) */
+};
+
+struct sim *sim_new(void); /* NULL: out of memory */
+void sim_free(struct sim *sim);
+/* Back to time 0: no tasks, no events, an empty arena, the given source (NULL: every answer is 0). */
+void sim_reset(struct sim *sim, struct source *source);
+/* Change the source while the world runs: NULL during boot, the real one once clients start. */
+void sim_source(struct sim *sim, struct source *source);
+struct source *sim_get_source(const struct sim *sim);
+
+/* Run until an end. May be called again after SIM_DONE to go on. */
+enum sim_end sim_run(struct sim *sim);
+/* From a task or an event: sim_run() returns `end` before anything else runs. */
+void sim_stop(struct sim *sim, enum sim_end end);
+/* From a task: the same, and the task never returns. */
+_Noreturn void sim_abandon(struct sim *sim, enum sim_end end);
+/* Steps (hooked accesses, events) until SIM_FUEL. Set at reset to a large number. */
+void sim_set_fuel(struct sim *sim, uint64_t steps);
+/* After SIM_FAULT: what happened ("segmentation fault", "assert(x) failed") and where (code address or 0). */
+const char *sim_fault(const struct sim *sim, uintptr_t *pc);
+
+/* The simulation that runs on this thread, NULL outside sim_run(). */
+struct sim *sim_current(void);
+
+uint64_t sim_now(const struct sim *sim); /* ns of virtual time */
+uint64_t sim_events(const struct sim *sim); /* events and task switches so far, since sim_new() */
+
+/* Zeroed memory until the next reset; never NULL (out of memory ends the process, 70). */
+void *sim_alloc(struct sim *sim, size_t bytes);
+
+/* Call fn(sim, arg) after delay ns, from the scheduler or from a task's step. */
+typedef void sim_fn(struct sim *sim, void *arg);
+void sim_at(struct sim *sim, uint64_t delay_ns, sim_fn *fn, void *arg);
+
+/* Start a task on a host. `name` as in rt_spawn(); must outlive the task. */
+int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void *), void *arg);
+/* The current task's actor; NULL when no task runs (an event from the scheduler). */
+struct actor *sim_actor(struct sim *sim);
+/* 0, 1, ...: number of the current task, -1 when none. At most SIM_TASKS. */
+#define SIM_TASKS 64
+int sim_task(const struct sim *sim);
+unsigned sim_host(const struct sim *sim); /* of the current task */
+/* Hosts' accept functions (rt_listen, rt_connect) are kept per simulation, at host 0. */
+
+/* A step of the current task: `cost_ns` of virtual time pass, due events run, and
+ * the task may be held. Outside a task: nothing. A poll is a step only when it
+ * found something: how often a task polls in vain is no part of its program. */
+void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns);
+/* Burn one unit of fuel without being a step (accesses to DRAM). */
+void sim_burn(struct sim *sim);
+
+/* Hold the current task for ns of virtual time: rt_sleep(). */
+void sim_sleep(struct sim *sim, uint64_t ns);
+/* The current task found the thing behind `key` (a completion queue) empty: its next rt_yield() waits for sim_wake(key). */
+void sim_idle_on(struct sim *sim, const void *key);
+void sim_wake(struct sim *sim, const void *key);
+void sim_yield(struct sim *sim);
+
+unsigned sim_choose(struct sim *sim, const struct choice_point *at, unsigned n);
+/* Is every answer 0 by construction? Lets hot paths skip the making of choice points. */
+bool sim_plain(const struct sim *sim);
+
+/* A place where the power can fail. False: it does not. When it does, a task
+ * never comes back from here; an event gets true and must return at once. */
+bool sim_power_fails(struct sim *sim, const struct choice_point *at);
+/* The same for the current task's next `place`. */
+bool sim_power_fails_here(struct sim *sim, enum crash_place place);
+
+/* Mix into the event hash: equal for equal runs, see --doublecheck. */
+void sim_mix(struct sim *sim, uint64_t a, uint64_t b);
+void sim_mix_bytes(struct sim *sim, const void *bytes, size_t len);
+uint64_t sim_hash(const struct sim *sim);
+
+/* Called before another task or event may run, and before choices about a crash:
+ * the persistence model reads there what the last traced store wrote. */
+void sim_set_settle(struct sim *sim, void (*settle)(void *arg), void *arg);
+/* Called at each crash point that the source answers with 0 (the explorer's way in). */
+void sim_set_observer(struct sim *sim, void (*crash_point)(void *arg, const struct choice_point *at), void *arg);
+
+/* What the compiler hooks look for while this simulation runs (the PM pool); NULL after a reset. */
+void sim_set_memory(struct sim *sim, void *memory);
+extern _Thread_local void *sim_memory;
+
+/* The story, told only in a replay: NULL normally. Text without a newline. */
+typedef void sim_teller(void *arg, const struct sim *sim, const struct actor *who, uintptr_t pc, const char *text);
+void sim_set_teller(struct sim *sim, sim_teller *teller, void *arg);
+bool sim_telling(const struct sim *sim);
+void sim_tell(struct sim *sim, const struct actor *who, uintptr_t pc, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What eFactory promises, its switches, its sizes, and the way around its pool. See efactory.h. */
+#include "core/stores/efactory/efactory.h"
+
+#include <string.h>
+
+static const struct tm_knob knobs[] = {
+	[EF_META_ONE_FLUSH] = {"meta_one_flush", "off on",
+			       "persist an object's header and its entry with one fence, not header first"},
+	[EF_FLAG_BEFORE_VALUE] = {"flag_before_value", "off on",
+				  "set and persist an object's flag before its value is persisted"},
+	[EF_BG_PLAIN_STORE] =
+		{"bg_plain_store", "off on",
+		 "flag and valid are changed by plain stores instead of one compare-and-swap (EF 4.3.2)"},
+	[EF_BG_BLOCKS] = {"bg_blocks", "off on",
+			  "the verifier waits at an incomplete object instead of going on"},
+	[EF_IGNORE_VALID] = {"ignore_valid", "off on",
+			     "server and recovery also consider versions that timed out"},
+	[EF_VERIFY_OBJ_KEY] = {"verify_obj_key", "on off",
+			       "a client compares the key in the object that it read"},
+	[EF_PACKED] = {"packed", "off on",
+		       "objects are 8-byte aligned and share lines with their neighbours"},
+	[EF_TRUST_FLAG] = {"trust_flag", "off on",
+			   "recovery accepts an object whose flag is 1 without its CRC"},
+	[EF_TIMEOUT] = {"timeout", "10s 1ms", "a writer that needs longer is dead, its object invalid"},
+	[EF_BUG] =
+		{"bug",
+		 "none header_unflushed entry_unflushed key_unflushed no_pre pre_late born_durable "
+		 "get_no_crc get_no_flush get_no_fence get_flush_header get_head_only get_waits "
+		 "bg_no_flush client_no_flag recover_no_crc recover_head_only recover_next recover_no_flag",
+		 "a seeded bug, see the variants"},
+	[EF_KNOBS] = {0},
+};
+
+#define RDA  TM_BIT(TM_RDA)
+#define LIN  TM_BIT(TM_LIN)
+#define MONO TM_BIT(TM_MONO)
+#define KEEP TM_BIT(TM_KEEP)
+#define LIVE TM_BIT(TM_LIVE)
+#define FSCK TM_BIT(TM_FSCK)
+
+static const struct tm_variant variants[] = {
+	{"one_flush", "meta_one_flush=on",
+	 "header and entry share a fence: a durable entry may name a header that is not there, and all "
+	 "versions are lost",
+	 MONO | KEEP | FSCK},
+	{"header_unflushed", "bug=header_unflushed",
+	 "a PUT never flushes its object's header: a durable entry may name a header that is not there",
+	 MONO | KEEP | FSCK},
+	{"entry_unflushed", "bug=entry_unflushed",
+	 "a PUT does not flush the entry: a version that was persisted and read is not found after a crash",
+	 MONO | KEEP | FSCK},
+	{"key_unflushed", "bug=key_unflushed",
+	 "a new entry's key is stored after the bit that says used, and not flushed", MONO | KEEP | FSCK},
+	{"no_pre", "bug=no_pre", "a PUT does not link the previous version: nothing to go back to",
+	 LIN | MONO | KEEP},
+	{"pre_late", "bug=pre_late", "a PUT links the previous version after the entry is durable",
+	 MONO | KEEP},
+	{"born_durable", "bug=born_durable", "a new object's flag is 1 from the start",
+	 RDA | LIN | MONO | KEEP | FSCK},
+	{"flag_first", "flag_before_value=on trust_flag=on",
+	 "the flag is durable before the value, and recovery trusts the flag", RDA | MONO | KEEP | FSCK},
+	{"flag_visible_first", "flag_before_value=on",
+	 "the flag is visible before the value is durable: a client reads what a crash takes away",
+	 MONO | KEEP | FSCK},
+	{"get_no_crc", "bug=get_no_crc", "the server hands out the newest version without checking its CRC",
+	 RDA | LIN | FSCK},
+	{"get_no_flush", "bug=get_no_flush",
+	 "the server sets the flag for a GET without persisting the value", MONO | KEEP | FSCK},
+	{"get_no_fence", "bug=get_no_fence",
+	 "the server flushes the value for a GET but does not wait for it", MONO | KEEP | FSCK},
+	{"get_flush_header", "bug=get_flush_header",
+	 "the server persists the header for a GET, not the value", MONO | KEEP | FSCK},
+	{"get_head_only", "bug=get_head_only", "a GET whose newest version is incomplete says not-found",
+	 LIN},
+	{"get_waits", "bug=get_waits", "a GET waits for the newest version, whose writer may be dead", LIVE},
+	{"bg_no_flush", "bug=bg_no_flush", "the verifier sets the flag without persisting the value",
+	 MONO | KEEP | FSCK},
+	{"client_no_flag", "bug=client_no_flag", "a client returns what it read without looking at the flag",
+	 RDA | LIN | MONO},
+	{"recover_no_crc", "bug=recover_no_crc",
+	 "recovery takes the newest valid version without checking its CRC", RDA | MONO | KEEP | FSCK},
+	{"recover_head_only", "bug=recover_head_only",
+	 "recovery drops a key whose newest version is incomplete", MONO | KEEP},
+	{"recover_next", "bug=recover_next", "recovery leaves the link to the newer version that it dropped",
+	 FSCK},
+	{"recover_no_flag", "bug=recover_no_flag",
+	 "recovery leaves the flag at 0: the newest version can still be timed out or fallen back from",
+	 FSCK},
+	{"short_timeout", "timeout=1ms",
+	 "the timeout is shorter than a client's stall: an acknowledged PUT was already invalid", LIN},
+	{"racing_timeout", "timeout=1ms bg_plain_store=on",
+	 "the same, and the verifier invalidates what a GET has just returned", LIN | MONO | KEEP | FSCK},
+	{0},
+};
+
+uint64_t ef_slots(const struct tm_params *params)
+{
+	return kv_pow2(2 * (uint64_t)(params->keys ? params->keys : 1));
+}
+
+uint64_t ef_log_len(const struct tm_params *params)
+{
+	uint64_t object = sizeof(struct ef_object) + kv_round_up(params->max_vlen, KV_LINE);
+
+	return KV_LINE + params->updates * object;
+}
+
+uint64_t ef_timeout_ns(const struct tm_params *params)
+{
+	static const uint64_t ns[] = {10000000000, 1000000};
+
+	return ns[params->knob[EF_TIMEOUT]];
+}
+
+static size_t pm_bytes(const struct tm_params *params)
+{
+	return ef_slots(params) * sizeof(struct ef_entry) + ef_log_len(params);
+}
+
+static unsigned regions(const struct tm_params *params, struct tm_region *out, unsigned max)
+{
+	uint64_t table_len = ef_slots(params) * sizeof(struct ef_entry);
+
+	if (max > 0) {
+		out[0].name = "table";
+		out[0].off = 0;
+		out[0].len = table_len;
+	}
+	if (max > 1) {
+		out[1].name = "log";
+		out[1].off = table_len;
+		out[1].len = ef_log_len(params);
+	}
+	return 2;
+}
+
+void ef_pool_map(struct ef_pool *pool, const struct tm_params *params, uint8_t *pm)
+{
+	pool->params = params;
+	pool->slots = ef_slots(params);
+	pool->table = (struct ef_entry *)pm;
+	pool->log = pm + pool->slots * sizeof(struct ef_entry);
+	pool->log_len = ef_log_len(params);
+	pool->align = ef_knob(params, EF_PACKED) ? 8 : KV_LINE;
+}
+
+bool ef_fits(const struct ef_pool *pool, uint64_t off)
+{
+	if (off < KV_LINE || off % pool->align || off > pool->log_len - sizeof(struct ef_object))
+		return false;
+	return ef_at(pool, off)->vlen <= pool->log_len - sizeof(struct ef_object) - off;
+}
+
+uint64_t ef_older(const struct ef_pool *pool, uint64_t off)
+{
+	uint64_t pre = ef_at(pool, off)->pre & EF_PRE_MASK;
+
+	return pre < off ? pre : 0;
+}
+
+bool ef_crc_ok(const struct ef_object *object)
+{
+	return kv_crc(object->value, object->vlen) == object->crc;
+}
+
+/* Linear probing; entries are never given back, so a free one ends the search. */
+struct ef_entry *ef_lookup(const struct ef_pool *pool, const uint8_t key[TM_MAX_KEY], bool *found)
+{
+	uint64_t first = kv_hash(key);
+
+	*found = false;
+	for (uint64_t i = 0; i < pool->slots; i++) {
+		struct ef_entry *entry = &pool->table[(first + i) & (pool->slots - 1)];
+
+		if (!(entry->ctl & EF_USED))
+			return entry;
+		*found = memcmp(entry->key, key, TM_MAX_KEY) == 0;
+		if (*found)
+			return entry;
+	}
+	return NULL;
+}
+
+const struct tm_store efactory_store = {
+	.name = "efactory",
+	.what = "eFactory (ICPP'21): one-sided PUT, flag-checked GET, versions, background verifier",
+	.promises = RDA | LIN | MONO | KEEP | LIVE | FSCK,
+	.knobs = knobs,
+	.variants = variants,
+	.pm_bytes = pm_bytes,
+	.regions = regions,
+	.format = ef_format,
+	.recover = ef_recover,
+	.serve = ef_serve,
+	.fsck = ef_fsck,
+	.open = ef_open,
+	.put = ef_put,
+	.get = ef_get,
+	.del = ef_del,
+};

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Erda as a store of Tidemark: its switches, its seeded bugs, its table of functions.
+ *
+ * What the paper promises is in `promises`. Durability of an acknowledged PUT is
+ * among it ("persistence and consistency without extra round trips"), though no step
+ * flushes anything; monotonic reads and keeping a version that was durable are not,
+ * and do not hold.
+ */
+#include "core/stores/erda/erda.h"
+#include "core/stores/erda/layout.h"
+
+static const struct tm_knob knobs[] = {
+	[ERDA_REQUEST] = {"request", "write_imm send",
+			  "How a PUT asks for space: a WRITE_WITH_IMM, or a SEND."},
+	[ERDA_REPLY_FIRST] = {"reply_first", "off on",
+			      "The server replies before it updates the entry, as the public code does."},
+	[ERDA_BYTE_OFFSETS] = {"byte_offsets", "off on",
+			       "The 31-bit offsets count bytes and reach 2 GiB, instead of 8-byte units."},
+	[ERDA_OLD_ZERO] = {"old_zero", "off on",
+			   "A new key's previous offset is 0, a log position, as in the public code."},
+	[ERDA_VERIFY_OBJ_KEY] = {"verify_obj_key", "on off",
+				 "Compare the key in an object with the one asked for."},
+	[ERDA_REPAIR] =
+		{"repair", "cond+recheck+age cond+recheck cond unconditional",
+		 "When the server takes back a version that a reader calls damaged: if it is still the "
+		 "newest, fails the CRC, and is old; or on fewer conditions."},
+	[ERDA_TIMEOUT] = {"timeout", "10s 1ms",
+			  "Age at which a version that is not intact counts as abandoned."},
+	[ERDA_SCAN_ALL] =
+		{"scan_all", "off on",
+		 "Recovery checks the newest version of every entry, not only in the last segment."},
+	[ERDA_GIVE_UP] = {"give_up", "not_found error",
+			  "What a GET answers that found neither version intact until its retries ended."},
+	[ERDA_CONFIRM] =
+		{"confirm", "off on",
+		 "A PUT ends with a READ of what it wrote, not at the WRITE's completion, which may come "
+		 "before the object is visible."},
+	[ERDA_PACKED] = {"packed", "off on", "Objects start at the next unit, not at a cache line."},
+	[ERDA_SEG] =
+		{"seg", "large small",
+		 "Segments of 8 MiB, or of all updates if that is less; or of two of the largest objects."},
+	[ERDA_HEADS] = {"heads", "1 2", "Logs, chosen by the key's hash."},
+	[ERDA_CROWD] =
+		{"crowd", "off on",
+		 "Neighbourhood of 2, and homes by the key's last number such that inserting the third of "
+		 "k1, k2, k3 displaces the second."},
+	[ERDA_BUG] =
+		{"bug",
+		 "none crc_unchecked crc_no_value wrong_half no_flip two_stores narrow_offset "
+		 "create_unordered displace_early displace_unordered tag_ignored retry_unbounded tail_low "
+		 "recover_no_crc keep_duplicates",
+		 "A seeded bug, see the variants."},
+	[ERDA_KNOBS] = {NULL, NULL, NULL},
+};
+
+#define RDA  TM_BIT(TM_RDA)
+#define LIN  TM_BIT(TM_LIN)
+#define DUR  TM_BIT(TM_DUR)
+#define LIVE TM_BIT(TM_LIVE)
+#define FSCK TM_BIT(TM_FSCK)
+
+/*
+ * As the paper has it, Erda is not linearizable where a WRITE completes before it is
+ * visible, nor when two writers of one key have died. With these two switches it is,
+ * so that what a variant below breaks is its own doing.
+ */
+#define SURE "confirm=on give_up=error"
+
+static const struct tm_variant variants[] = {
+	/* Readings of the paper and of the public code. */
+	{"eager_repair", SURE " repair=unconditional",
+	 "Whatever a reader reports is taken back, at any time.", LIN},
+	{"repair_compare", SURE " repair=cond", "A report counts if the version is still the newest one.",
+	 LIN},
+	{"repair_recheck", SURE " repair=cond+recheck", "... and if the server, too, finds it damaged.", LIN},
+	{"hasty_repair", SURE " timeout=1ms", "A writer is taken for dead after a millisecond.", LIN},
+	{"reply_first", SURE " reply_first=on", "A PUT can be acknowledged before its entry names it.", LIN},
+	{"old_zero", "old_zero=on verify_obj_key=off",
+	 "A new key's previous version is whatever lies at the log's start, and nobody compares keys.",
+	 RDA | LIN},
+	{"sure", SURE,
+	 "A PUT waits until its object is visible; a GET without an intact version is an error.", 0},
+	{"no_key_check", "verify_obj_key=off", "An intact object counts without a look at its key.", 0},
+	{"scan_all", "scan_all=on", "Recovery checks every entry.", 0},
+	{"send_request", "request=send", "Requests by SEND, as in the second description of Erda.", 0},
+	{"small_segments", "seg=small", "Two objects a segment: most objects are outside the last one.", 0},
+	{"packed", "packed=on", "Neighbouring objects share cache lines.", 0},
+	{"crowded", "crowd=on", "The third of three neighbouring keys displaces the second.", 0},
+	/* Seeded bugs. */
+	{"crc_unchecked", "bug=crc_unchecked", "A GET does not compare the CRC.", RDA | LIN},
+	{"crc_no_value", "bug=crc_no_value", "The CRC covers the header and the key, not the value.",
+	 RDA | LIN},
+	{"wrong_half", SURE " bug=wrong_half", "The offset goes to the half that the old tag names.", LIN},
+	{"no_flip", SURE " bug=no_flip", "The newest half is overwritten, the tag is not flipped.", LIN},
+	{"two_stores", SURE " bug=two_stores", "One store flips the tag, a second one writes the offset.",
+	 LIN},
+	{"narrow_offset", SURE " bug=narrow_offset",
+	 "Offsets wrap around, as 31-bit byte offsets do at 2 GiB; here at 256 bytes.", RDA | LIN},
+	{"create_unordered", "bug=create_unordered verify_obj_key=off crowd=on",
+	 "A new entry is committed before its key is written, and nothing is flushed.", FSCK},
+	{"displace_early", SURE " bug=displace_early crowd=on",
+	 "A displaced entry is freed before it is copied, and readers are not told.", LIN},
+	{"displace_unordered", "bug=displace_unordered verify_obj_key=off crowd=on",
+	 "A displaced entry is moved without flushes.", FSCK},
+	{"tag_ignored", "bug=tag_ignored", "A deleted key reads as an empty value.", RDA | LIN},
+	{"retry_unbounded", "bug=retry_unbounded", "A GET waits until some version is intact.", LIVE},
+	{"tail_low", "bug=tail_low", "After recovery the log goes on at the start of the last segment.",
+	 FSCK},
+	{"recover_no_crc", "bug=recover_no_crc", "Recovery does not check objects.", FSCK},
+	{"keep_duplicates", "bug=keep_duplicates crowd=on",
+	 "Recovery leaves a key twice in the table when a displacement was cut.", FSCK},
+	{NULL, NULL, NULL, 0},
+};
+
+static size_t pm_bytes(const struct tm_params *params)
+{
+	struct erda_geo geo;
+
+	erda_geo(&geo, params);
+	return geo.pool_len;
+}
+
+static unsigned regions(const struct tm_params *params, struct tm_region *out, unsigned max)
+{
+	static const char *const log[ERDA_MAX_HEADS] = {"log",	"log2", "log3", "log4",
+							"log5", "log6", "log7"};
+	struct tm_region all[3 + ERDA_MAX_HEADS];
+	struct erda_geo geo;
+	unsigned n = 3;
+
+	erda_geo(&geo, params);
+	all[0] = (struct tm_region){"boot", 0, ERDA_LINE};
+	all[1] = (struct tm_region){"heads", ERDA_LINE, geo.table_off - ERDA_LINE};
+	all[2] = (struct tm_region){"table", geo.table_off, geo.log_off - geo.table_off};
+	for (unsigned h = 0; h < geo.heads; h++, n++)
+		all[n] = (struct tm_region){log[h], geo.log_off + h * geo.region_len, geo.region_len};
+	for (unsigned i = 0; i < n && i < max; i++)
+		out[i] = all[i];
+	return n < max ? n : max;
+}
+
+const struct tm_store erda_store = {
+	.name = "erda",
+	.what = "Erda: client-written log objects, two versions in one atomic word, nothing flushed",
+	.promises = RDA | LIN | DUR | LIVE | FSCK,
+	.knobs = knobs,
+	.variants = variants,
+	.pm_bytes = pm_bytes,
+	.regions = regions,
+	.format = erda_format,
+	.recover = erda_recover,
+	.serve = erda_serve,
+	.fsck = erda_fsck,
+	.open = erda_open,
+	.put = erda_put,
+	.get = erda_get,
+	.del = erda_del,
+};

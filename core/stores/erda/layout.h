@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_ERDA_LAYOUT_H
+#define TM_ERDA_LAYOUT_H
+/*
+ * What Erda keeps in persistent memory. All numbers are little-endian bytes.
+ *
+ *	pool      0  +--------------------------------------------------------+
+ *	             | boot block, 64 B:  magic 8 | tail of head 0, 1, .. 8 each |
+ *	         64  +--------------------------------------------------------+
+ *	             | head array, 64 B a head:                               |
+ *	             |  +0  region 1  8 B  offset in the pool                 |
+ *	             |  +8  region 2  8 B  all ones: none (log cleaning's)    |
+ *	             |  +16 region length 8 B   +24 segment length 8 B        |
+ *	             |  +32 cleaning phase 8 B (always 0)                     |
+ *	  table_off  +--------------------------------------------------------+
+ *	             | hash table: slots + neighbourhood - 1 entries, 48 B:   |
+ *	             |  +0  key 32 B                                          |
+ *	             |  +32 klen 1 B   +33 head ID 1 B   +34 unused 6 B       |
+ *	             |  +40 atomic region 8 B                                 |
+ *	    log_off  +--------------------------------------------------------+
+ *	             | region 1 of head 0 | region 1 of head 1 | ...          |
+ *	             |  each: segment | segment | ... ; no object spans two   |
+ *	             +--------------------------------------------------------+
+ *
+ *	atomic region   63  62 ........ 32  31 ........... 1   0
+ *	               +---+---------------+----------------+---+
+ *	               |tag| offset 1 (31) |  offset 2 (31) | R |
+ *	               +---+---------------+----------------+---+
+ *	 New Tag 1: offset 1 is the newest version, offset 2 the one before; New Tag 0:
+ *	 the reverse. R is reserved for log cleaning. All ones in an offset: no version.
+ *	 An entry without a newest version is free: the region commits the entry.
+ *
+ *	object   +0 tag 1 B (1: delete object) | +1 CRC 4 B | +5 klen 1 B | +6 vlen 4 B
+ *	         +10 key | value                    (a delete object has no value)
+ *	 The CRC is CRC-32 (reflected 0xEDB88320) of everything but itself.
+ *
+ * Offsets count 8-byte units from the start of the head's region 1, so that 31
+ * bits reach 16 GiB (knob byte_offsets: bytes, 2 GiB). Objects start at a cache
+ * line (knob packed: at the next unit).
+ *
+ * The tails in the boot block are how recover() hands its result to serve() and
+ * fsck() of the same boot; no later recovery uses them, for the log's last-written
+ * address lives in DRAM. Bit 0: the server has written behind this tail; bit 1: a
+ * recovery has found it (a new store has 0).
+ *
+ * Entries are 48 bytes, so that every second one lies across two cache lines: its
+ * key and its atomic region then become durable, or are read, one without the other.
+ */
+#include <string.h>
+#include "core/tidemark.h"
+
+#define ERDA_MAGIC	0x3130616472456d74ull /* "tmErda01" */
+#define ERDA_NO_OFFSET	0x7fffffffu	      /* no such version */
+#define ERDA_NO_REGION	UINT64_MAX	      /* head array: no such region */
+#define ERDA_EMPTY	0x7ffffffffffffffeull /* atomic region of a free entry */
+#define ERDA_TAIL_MOVED 1ull
+#define ERDA_TAIL_FOUND 2ull
+#define ERDA_TAIL_BITS	3ull
+#define ERDA_MAX_HEADS	7
+#define ERDA_HEADER	10 /* bytes of an object before its key */
+#define ERDA_CRC_AT	1
+#define ERDA_BODY_AT	5 /* the CRC covers the tag, and everything from here */
+#define ERDA_LINE	64
+#define ERDA_PAPER_SEG	(8u << 20) /* bytes; Erda paper 3.2 */
+
+struct erda_boot {
+	uint64_t magic;
+	uint64_t tail[ERDA_MAX_HEADS]; /* bytes from the head's region, and two bits */
+};
+
+struct erda_head {
+	uint64_t region[2];  /* bytes from the pool's start */
+	uint64_t region_len; /* bytes */
+	uint64_t seg_len;    /* bytes */
+	uint64_t phase;
+	uint64_t unused[3];
+};
+
+struct erda_entry {
+	uint8_t key[TM_MAX_KEY];
+	uint8_t klen;
+	uint8_t head;
+	uint8_t unused[6];
+	uint64_t region;
+};
+
+_Static_assert(sizeof(struct erda_boot) == ERDA_LINE, "one line");
+_Static_assert(sizeof(struct erda_head) == ERDA_LINE, "one line");
+_Static_assert(sizeof(struct erda_entry) == 48, "as in the picture");
+
+/* The switches, in the order of the table in erda.c, and their values in theirs. */
+enum erda_knob {
+	ERDA_REQUEST,
+	ERDA_REPLY_FIRST,
+	ERDA_BYTE_OFFSETS,
+	ERDA_OLD_ZERO,
+	ERDA_VERIFY_OBJ_KEY,
+	ERDA_REPAIR,
+	ERDA_TIMEOUT,
+	ERDA_SCAN_ALL,
+	ERDA_GIVE_UP,
+	ERDA_CONFIRM,
+	ERDA_PACKED,
+	ERDA_SEG,
+	ERDA_HEADS,
+	ERDA_CROWD,
+	ERDA_BUG,
+	ERDA_KNOBS
+};
+
+enum erda_repair { REPAIR_COND_RECHECK_AGE, REPAIR_COND_RECHECK, REPAIR_COND, REPAIR_UNCONDITIONAL };
+
+enum erda_bug {
+	BUG_NONE,
+	BUG_CRC_UNCHECKED,
+	BUG_CRC_NO_VALUE,
+	BUG_WRONG_HALF,
+	BUG_NO_FLIP,
+	BUG_TWO_STORES,
+	BUG_NARROW_OFFSET,
+	BUG_CREATE_UNORDERED,
+	BUG_DISPLACE_EARLY,
+	BUG_DISPLACE_UNORDERED,
+	BUG_TAG_IGNORED,
+	BUG_RETRY_UNBOUNDED,
+	BUG_TAIL_LOW,
+	BUG_RECOVER_NO_CRC,
+	BUG_KEEP_DUPLICATES
+};
+
+/* Where everything is and how the switches stand: a function of tm_params alone. */
+struct erda_geo {
+	uint8_t knob[TM_MAX_KNOBS];
+	uint8_t bug; /* enum erda_bug */
+	bool verify; /* compare the key in an object with the one asked for */
+	unsigned heads;
+	uint32_t slots;	  /* homes: a power of two */
+	uint32_t hop;	  /* neighbourhood: an entry is in [home, home + hop) */
+	uint32_t entries; /* slots + hop - 1: the table does not wrap around */
+	uint32_t unit;	  /* bytes per offset step */
+	uint32_t align;	  /* bytes: objects start at multiples */
+	uint32_t max_vlen;
+	uint32_t max_obj; /* bytes of the largest object, aligned */
+	uint64_t seg_len, region_len;
+	uint64_t table_off, log_off, pool_len;
+};
+
+void erda_geo(struct erda_geo *geo, const struct tm_params *params);
+
+static inline struct erda_boot *erda_boot(uint8_t *pm)
+{
+	return (struct erda_boot *)pm;
+}
+
+static inline struct erda_head *erda_heads(uint8_t *pm)
+{
+	return (struct erda_head *)(pm + ERDA_LINE);
+}
+
+static inline struct erda_entry *erda_table(const struct erda_geo *geo, uint8_t *pm)
+{
+	return (struct erda_entry *)(pm + geo->table_off);
+}
+
+/* --- the atomic region (Erda paper 3.3) --- */
+
+static inline uint32_t erda_newoff(uint64_t m)
+{
+	return (uint32_t)(m >> (m >> 63 ? 32 : 1)) & ERDA_NO_OFFSET;
+}
+
+static inline uint32_t erda_oldoff(uint64_t m)
+{
+	return (uint32_t)(m >> (m >> 63 ? 1 : 32)) & ERDA_NO_OFFSET;
+}
+
+/* Set the half that New Tag `tag` calls the newest; nothing else changes. */
+static inline uint64_t erda_set_half(uint64_t m, unsigned tag, uint32_t off)
+{
+	unsigned shift = tag ? 32 : 1;
+
+	return (m & ~((uint64_t)ERDA_NO_OFFSET << shift)) | (uint64_t)off << shift;
+}
+
+/* A new version: flip New Tag, put the offset into the half that the new tag names. */
+static inline uint64_t erda_put_off(uint64_t m, uint32_t off)
+{
+	m ^= 1ull << 63;
+	return erda_set_half(m, m >> 63, off);
+}
+
+/* Take the newest version back: both halves name the previous one, no flip. */
+static inline uint64_t erda_revert(uint64_t m)
+{
+	return erda_set_half(m, m >> 63, erda_oldoff(m));
+}
+
+/* --- objects --- */
+
+/* An object's header as read; `len` is the whole object's, bytes. */
+struct erda_object {
+	uint8_t tag, klen;
+	uint32_t crc, vlen;
+	size_t len;
+};
+
+enum erda_state {
+	OBJECT_GOOD,
+	OBJECT_BAD,
+	OBJECT_LONGER /* more than the `have` bytes are needed to tell */
+};
+
+/*
+ * Is there an intact object of this key at `bytes`? `have` bytes can be read,
+ * `room` bytes are left in the segment: a torn header may claim any length, what
+ * is longer than `room` is no object. key NULL: any key.
+ */
+enum erda_state erda_object_check(const struct erda_geo *geo, const uint8_t *bytes, size_t have, size_t room,
+				  const void *key, size_t klen, struct erda_object *object);
+/* Write an object to DRAM; returns its length, bytes. */
+size_t erda_object_build(const struct erda_geo *geo, uint8_t *bytes, uint8_t tag, const void *key,
+			 size_t klen, const void *value, size_t vlen);
+/* Bytes from byte offset `at` in a region to the end of its segment; 0: no place for an object. */
+size_t erda_room(const struct erda_geo *geo, uint64_t at);
+/* The same for an object that the server finds at `off` (in units) of a head. */
+enum erda_state erda_object_at(const struct erda_geo *geo, const uint8_t *log, uint32_t off, const void *key,
+			       size_t klen);
+
+/* --- the hash table (hopscotch.c) --- */
+
+/* Which home slot and which head a key has. */
+struct erda_place {
+	uint32_t home;
+	uint8_t head;
+};
+void erda_place(const struct erda_geo *geo, const void *key, size_t klen, struct erda_place *place);
+
+/* The server's table: entries in PM, and what it remembers about them in DRAM. */
+struct erda_index {
+	const struct erda_geo *geo;
+	struct erda_entry *entry;
+	uint64_t *since; /* per entry: when its newest version was allocated, ns; 0: before this boot. May be
+			    NULL */
+	uint64_t *moves; /* counts begins and ends of displacements; clients read it */
+};
+
+/* The key's entry, or -ENOENT. */
+int erda_find(const struct erda_index *index, uint32_t home, const void *key, size_t klen);
+/* A free entry in the neighbourhood of `home`, displacing others if need be; or -ENOSPC. */
+int erda_make_room(const struct erda_index *index, uint32_t home);
+
+/* --- the tm_store functions --- */
+
+int erda_format(const struct tm_env *env);
+int erda_recover(const struct tm_env *env);
+int erda_serve(const struct tm_env *env);
+void erda_fsck(const struct tm_env *env, struct tm_fsck *fsck);
+int erda_open(const struct tm_env *env, void **client);
+int erda_put(void *client, const void *key, size_t klen, const void *value, size_t vlen);
+int erda_get(void *client, const void *key, size_t klen, void *value, size_t cap, size_t *vlen);
+int erda_del(void *client, const void *key, size_t klen);
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Erda's objects and sizes. An object proves itself: its CRC covers the tag, both
+ * lengths, the key and the value, so whatever a crash or a slow writer left at an
+ * offset is either some PUT's complete object or is seen not to be one.
+ */
+#include <errno.h>
+#include <isa-l/crc.h>
+#include "core/stores/erda/layout.h"
+
+/* Recoveries that skip a segment each, for which there is room. */
+#define SPARE_SEGMENTS	      8
+#define SPARE_BIG_SEGMENTS    3
+#define BIG_SEGMENT	      (64u << 10) /* bytes */
+#define SMALL_SEGMENT_OBJECTS 2
+#define MIN_SLOTS	      16
+#define NEIGHBOURHOOD	      8	  /* of small tables */
+#define SMALL_TABLE	      256 /* slots */
+#define LARGE_NEIGHBOURHOOD   16  /* half-full tables of millions of slots need more than 12 */
+#define CROWDED_NEIGHBOURHOOD 2
+
+static uint64_t align_up(uint64_t n, uint64_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+/* The log: room for all updates behind one head, in whole segments. */
+static void log_sizes(struct erda_geo *geo, unsigned updates)
+{
+	uint64_t objects = updates ? updates : 1, segments;
+
+	if (geo->knob[ERDA_SEG])
+		objects = SMALL_SEGMENT_OBJECTS;
+	else if (objects * geo->max_obj > ERDA_PAPER_SEG)
+		objects = geo->max_obj < ERDA_PAPER_SEG ? ERDA_PAPER_SEG / geo->max_obj : 1;
+	geo->seg_len = align_up(objects * geo->max_obj, ERDA_LINE);
+	segments = (updates + objects - 1) / objects;
+	segments += geo->seg_len > BIG_SEGMENT ? SPARE_BIG_SEGMENTS : SPARE_SEGMENTS;
+	geo->region_len = segments * geo->seg_len;
+}
+
+void erda_geo(struct erda_geo *geo, const struct tm_params *params)
+{
+	const uint8_t *knob = params->knob;
+
+	memset(geo, 0, sizeof(*geo));
+	memcpy(geo->knob, knob, sizeof(geo->knob));
+	geo->bug = knob[ERDA_BUG];
+	geo->verify = knob[ERDA_VERIFY_OBJ_KEY] == 0;
+	geo->heads = knob[ERDA_HEADS] + 1u;
+	geo->slots = MIN_SLOTS;
+	while (geo->slots < 2 * (uint64_t)params->keys)
+		geo->slots *= 2;
+	geo->hop = geo->slots > SMALL_TABLE ? LARGE_NEIGHBOURHOOD : NEIGHBOURHOOD;
+	if (knob[ERDA_CROWD])
+		geo->hop = CROWDED_NEIGHBOURHOOD;
+	geo->entries = geo->slots + geo->hop - 1;
+	geo->unit = knob[ERDA_BYTE_OFFSETS] ? 1 : 8;
+	geo->align = knob[ERDA_PACKED] ? geo->unit : ERDA_LINE;
+	geo->max_vlen = params->max_vlen;
+	geo->max_obj = (uint32_t)align_up(ERDA_HEADER + TM_MAX_KEY + params->max_vlen, geo->align);
+	log_sizes(geo, params->updates);
+	geo->table_off = ERDA_LINE + geo->heads * sizeof(struct erda_head);
+	geo->log_off = align_up(geo->table_off + geo->entries * sizeof(struct erda_entry), ERDA_LINE);
+	geo->pool_len = geo->log_off + geo->heads * geo->region_len;
+}
+
+static uint32_t object_crc(const struct erda_geo *geo, const uint8_t *bytes, size_t klen, size_t vlen)
+{
+	size_t body = ERDA_HEADER - ERDA_BODY_AT + klen;
+
+	if (geo->bug != BUG_CRC_NO_VALUE)
+		body += vlen;
+	return crc32_gzip_refl(crc32_gzip_refl(0, bytes, 1), bytes + ERDA_BODY_AT, body);
+}
+
+size_t erda_object_build(const struct erda_geo *geo, uint8_t *bytes, uint8_t tag, const void *key,
+			 size_t klen, const void *value, size_t vlen)
+{
+	uint32_t vlen32 = (uint32_t)vlen, crc;
+
+	bytes[0] = tag;
+	bytes[ERDA_BODY_AT] = (uint8_t)klen;
+	memcpy(bytes + ERDA_BODY_AT + 1, &vlen32, sizeof(vlen32));
+	memcpy(bytes + ERDA_HEADER, key, klen);
+	if (vlen)
+		memcpy(bytes + ERDA_HEADER + klen, value, vlen);
+	crc = object_crc(geo, bytes, klen, vlen);
+	memcpy(bytes + ERDA_CRC_AT, &crc, sizeof(crc));
+	return ERDA_HEADER + klen + vlen;
+}
+
+enum erda_state erda_object_check(const struct erda_geo *geo, const uint8_t *bytes, size_t have, size_t room,
+				  const void *key, size_t klen, struct erda_object *object)
+{
+	uint8_t header[ERDA_HEADER];
+
+	memset(object, 0, sizeof(*object));
+	if (room < ERDA_HEADER)
+		return OBJECT_BAD;
+	object->len = ERDA_HEADER;
+	if (have < ERDA_HEADER)
+		return OBJECT_LONGER;
+	memcpy(header, bytes, sizeof(header));
+	object->tag = header[0];
+	memcpy(&object->crc, header + ERDA_CRC_AT, sizeof(object->crc));
+	object->klen = header[ERDA_BODY_AT];
+	memcpy(&object->vlen, header + ERDA_BODY_AT + 1, sizeof(object->vlen));
+	object->len += object->klen + (size_t)object->vlen;
+	if (object->tag > 1 || object->klen == 0 || object->klen > TM_MAX_KEY)
+		return OBJECT_BAD;
+	if (object->vlen > geo->max_vlen || object->len > room)
+		return OBJECT_BAD;
+	if (geo->verify && key && object->klen != klen)
+		return OBJECT_BAD;
+	if (object->len > have)
+		return OBJECT_LONGER;
+	if (geo->verify && key && memcmp(bytes + ERDA_HEADER, key, klen))
+		return OBJECT_BAD;
+	return object_crc(geo, bytes, object->klen, object->vlen) == object->crc ? OBJECT_GOOD : OBJECT_BAD;
+}
+
+size_t erda_room(const struct erda_geo *geo, uint64_t at)
+{
+	if (at >= geo->region_len || at % geo->align)
+		return 0;
+	return geo->seg_len - at % geo->seg_len;
+}
+
+enum erda_state erda_object_at(const struct erda_geo *geo, const uint8_t *log, uint32_t off, const void *key,
+			       size_t klen)
+{
+	uint64_t at = (uint64_t)off * geo->unit;
+	size_t room = erda_room(geo, at);
+	struct erda_object object;
+
+	if (off == ERDA_NO_OFFSET || room == 0)
+		return OBJECT_BAD;
+	return erda_object_check(geo, log + at, room, room, key, klen, &object);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Erda after a power failure (Erda paper 4.2), and its structural check.
+ *
+ * Nothing was flushed, so an entry may name an object of which any part is missing.
+ * The log cannot be walked after such a hole, because the lost header held the
+ * length; recovery goes by the hash table and touches the table and the objects it
+ * names, never the rest of the pool:
+ *
+ *   R1  collect the entries in use
+ *   R2  a key that is there twice (a displacement was cut) keeps the entry whose
+ *       object has the larger offset
+ *   R3  a head's last segment is the one with the largest offset in either half of
+ *       any of its entries; its last-written address is that segment's end, for an
+ *       object never spans two and a torn one's length is unknown
+ *   R4  an entry whose newest object is in the last segment (knob scan_all: in any)
+ *       and damaged falls back to the previous version; if that is damaged too, or
+ *       there is none, the key is dropped
+ *
+ * Every correction is durable before the server starts. Otherwise the space of a
+ * rejected object could be used again by another key, and a second power failure
+ * could bring the reference to it back.
+ */
+#include <errno.h>
+#include <libpmem.h>
+#include <stdlib.h>
+#include "core/stores/erda/layout.h"
+
+struct live {
+	uint32_t slot;
+	uint8_t head, klen;
+	uint64_t region;
+	uint8_t key[TM_MAX_KEY];
+};
+
+struct boot {
+	struct erda_geo geo;
+	uint8_t *pm;
+	struct erda_entry *entry;
+	struct live *live;
+	uint32_t lives;
+	uint64_t tail[ERDA_MAX_HEADS]; /* bytes; the end of the last segment */
+};
+
+/* R1. An entry in use that makes no sense is left to the structural check. */
+static void collect(struct boot *b)
+{
+	for (uint32_t i = 0; i < b->geo.entries; i++) {
+		const struct erda_entry *entry = &b->entry[i];
+		struct live *live = &b->live[b->lives];
+
+		live->region = entry->region;
+		if (live->region == ERDA_EMPTY)
+			continue;
+		live->slot = i;
+		live->klen = entry->klen;
+		live->head = entry->head;
+		if (live->klen == 0 || live->klen > TM_MAX_KEY || live->head >= b->geo.heads)
+			continue;
+		memcpy(live->key, entry->key, live->klen);
+		b->lives++;
+	}
+}
+
+static void set_region(struct boot *b, struct live *live, uint64_t region)
+{
+	uint64_t *at = &b->entry[live->slot].region;
+
+	live->region = region;
+	*at = region;
+	pmem_persist(at, sizeof(*at));
+}
+
+static bool same_key(const struct live *a, const struct live *b)
+{
+	return a->klen == b->klen && memcmp(a->key, b->key, a->klen) == 0;
+}
+
+/* R2. Both places of a cut displacement are in the key's neighbourhood. */
+static void drop_duplicates(struct boot *b)
+{
+	for (uint32_t i = 0; i < b->lives; i++) {
+		struct live *one = &b->live[i];
+
+		for (uint32_t j = i + 1; j < b->lives && b->live[j].slot - one->slot < b->geo.hop; j++) {
+			struct live *other = &b->live[j];
+
+			if (one->region == ERDA_EMPTY || other->region == ERDA_EMPTY || !same_key(one, other))
+				continue;
+			if (erda_newoff(other->region) > erda_newoff(one->region))
+				set_region(b, one, ERDA_EMPTY);
+			else
+				set_region(b, other, ERDA_EMPTY);
+		}
+	}
+}
+
+/* The end of the segment in which `off` lies, bytes; 0 for no version and for nonsense. */
+static uint64_t segment_end(const struct erda_geo *geo, uint32_t off)
+{
+	uint64_t at = (uint64_t)off * geo->unit;
+
+	if (off == ERDA_NO_OFFSET || at >= geo->region_len)
+		return 0;
+	return at - at % geo->seg_len + geo->seg_len;
+}
+
+/* R3 */
+static void find_tails(struct boot *b)
+{
+	for (uint32_t i = 0; i < b->lives; i++) {
+		const struct live *live = &b->live[i];
+		uint64_t newest, previous, *tail = &b->tail[live->head];
+
+		if (live->region == ERDA_EMPTY)
+			continue;
+		newest = segment_end(&b->geo, erda_newoff(live->region));
+		previous = segment_end(&b->geo, erda_oldoff(live->region));
+		if (newest > *tail)
+			*tail = newest;
+		if (previous > *tail)
+			*tail = previous;
+	}
+}
+
+static bool intact(const struct boot *b, const struct live *live, uint32_t off)
+{
+	const uint8_t *log = b->pm + erda_heads(b->pm)[live->head].region[0];
+
+	return erda_object_at(&b->geo, log, off, live->key, live->klen) == OBJECT_GOOD;
+}
+
+/* R4 */
+static void check_versions(struct boot *b)
+{
+	for (uint32_t i = 0; i < b->lives; i++) {
+		struct live *live = &b->live[i];
+		uint32_t newest = erda_newoff(live->region), previous = erda_oldoff(live->region);
+
+		if (live->region == ERDA_EMPTY)
+			continue;
+		if (!b->geo.knob[ERDA_SCAN_ALL] && segment_end(&b->geo, newest) != b->tail[live->head])
+			continue;
+		if (intact(b, live, newest))
+			continue;
+		if (intact(b, live, previous))
+			set_region(b, live, erda_revert(live->region));
+		else
+			set_region(b, live, ERDA_EMPTY);
+	}
+}
+
+/* Durable, though only this boot uses it: what can go one way only need not be explored. */
+static void hand_over(struct erda_boot *boot, unsigned head, uint64_t tail)
+{
+	if (boot->tail[head] == tail)
+		return;
+	boot->tail[head] = tail;
+	pmem_persist(&boot->tail[head], sizeof(boot->tail[head]));
+}
+
+int erda_recover(const struct tm_env *env)
+{
+	struct boot *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return -ENOMEM;
+	erda_geo(&b->geo, env->params);
+	b->pm = env->pm;
+	b->entry = erda_table(&b->geo, env->pm);
+	b->live = calloc(b->geo.entries, sizeof(*b->live));
+	if (!b->live || env->pm_len < b->geo.pool_len) {
+		free(b->live);
+		free(b);
+		return -ENOMEM;
+	}
+	collect(b);
+	if (b->geo.bug != BUG_KEEP_DUPLICATES)
+		drop_duplicates(b);
+	find_tails(b);
+	if (b->geo.bug != BUG_RECOVER_NO_CRC)
+		check_versions(b);
+	for (unsigned h = 0; h < b->geo.heads; h++) {
+		if (b->geo.bug == BUG_TAIL_LOW && b->tail[h])
+			b->tail[h] -= b->geo.seg_len;
+		hand_over(erda_boot(env->pm), h, b->tail[h] | ERDA_TAIL_FOUND);
+	}
+	free(b->live);
+	free(b);
+	return 0;
+}
+
+/* -------------------------------------------------------- structural check */
+
+struct check {
+	struct boot b;
+	struct tm_fsck *fsck;
+};
+
+static void check_offset(struct check *c, const struct live *live, const char *which, uint32_t off)
+{
+	uint64_t at = (uint64_t)off * c->b.geo.unit, tail = erda_boot(c->b.pm)->tail[live->head];
+	bool settled = (tail & ERDA_TAIL_BITS) == ERDA_TAIL_FOUND; /* recovered, and nothing written since */
+
+	if (erda_room(&c->b.geo, at) < ERDA_HEADER + 1)
+		c->fsck->bad(c->fsck, "entry %u: %s offset %u is not a place for an object", live->slot,
+			     which, off);
+	else if (settled && at >= (tail & ~ERDA_TAIL_BITS))
+		c->fsck->bad(c->fsck, "entry %u: %s offset %u is in space that will be used again",
+			     live->slot, which, off);
+}
+
+/* Recovery promises an intact newest version where it looked: the last segment, or with scan_all anywhere. */
+static void check_newest(struct check *c, const struct live *live)
+{
+	uint32_t newest = erda_newoff(live->region);
+	uint64_t end = segment_end(&c->b.geo, newest);
+	uint64_t tail = erda_boot(c->b.pm)->tail[live->head] & ~ERDA_TAIL_BITS;
+
+	if (end > tail || (end < tail && !c->b.geo.knob[ERDA_SCAN_ALL]))
+		return;
+	if (!intact(&c->b, live, newest))
+		c->fsck->bad(c->fsck, "entry %u: no intact object at the newest offset %u", live->slot,
+			     newest);
+}
+
+static void check_entry(struct check *c, const struct live *live)
+{
+	struct erda_place place;
+
+	if (live->region & 1)
+		c->fsck->bad(c->fsck, "entry %u: the reserved bit is set", live->slot);
+	erda_place(&c->b.geo, live->key, live->klen, &place);
+	if (live->slot - place.home >= c->b.geo.hop)
+		c->fsck->bad(c->fsck, "entry %u: its key's home is %u", live->slot, place.home);
+	if (live->head != place.head)
+		c->fsck->bad(c->fsck, "entry %u: head %u instead of %u", live->slot, live->head, place.head);
+	check_offset(c, live, "newest", erda_newoff(live->region));
+	if (erda_oldoff(live->region) != ERDA_NO_OFFSET)
+		check_offset(c, live, "previous", erda_oldoff(live->region));
+	check_newest(c, live);
+}
+
+static void check_unique(struct check *c, uint32_t i)
+{
+	const struct live *one = &c->b.live[i];
+
+	for (uint32_t j = i + 1; j < c->b.lives && c->b.live[j].slot - one->slot < c->b.geo.hop; j++) {
+		if (same_key(one, &c->b.live[j]))
+			c->fsck->bad(c->fsck, "entries %u and %u have the same key", one->slot,
+				     c->b.live[j].slot);
+	}
+}
+
+static void check_heads(struct check *c)
+{
+	const struct erda_geo *geo = &c->b.geo;
+
+	for (unsigned h = 0; h < geo->heads; h++) {
+		const struct erda_head *head = &erda_heads(c->b.pm)[h];
+
+		if (head->region[0] != geo->log_off + h * geo->region_len ||
+		    head->region[1] != ERDA_NO_REGION || head->region_len != geo->region_len ||
+		    head->seg_len != geo->seg_len || head->phase)
+			c->fsck->bad(c->fsck, "head %u: not as it was formatted", h);
+	}
+}
+
+void erda_fsck(const struct tm_env *env, struct tm_fsck *fsck)
+{
+	struct check *c = calloc(1, sizeof(*c));
+	struct boot *b = &c->b;
+	uint32_t used = 0;
+
+	if (!c)
+		return;
+	c->fsck = fsck;
+	erda_geo(&b->geo, env->params);
+	b->pm = env->pm;
+	b->entry = erda_table(&b->geo, env->pm);
+	b->live = calloc(b->geo.entries, sizeof(*b->live));
+	if (!b->live)
+		goto out;
+	check_heads(c);
+	collect(b);
+	for (uint32_t i = 0; i < b->geo.entries; i++)
+		used += b->entry[i].region != ERDA_EMPTY;
+	if (used != b->lives)
+		fsck->bad(fsck, "%u entries in use have no possible key or head", used - b->lives);
+	for (uint32_t i = 0; i < b->lives; i++) {
+		check_entry(c, &b->live[i]);
+		check_unique(c, i);
+	}
+out:
+	free(b->live);
+	free(c);
+}

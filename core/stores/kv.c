@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "core/stores/kv.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <isa-l.h>
+#include <string.h>
+
+uint64_t kv_pow2(uint64_t n)
+{
+	uint64_t p = 1;
+
+	assert(n > 0 && n <= 1ull << 62);
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+int kv_key_pad(uint8_t out[TM_MAX_KEY], const void *key, size_t klen)
+{
+	if (klen == 0 || klen > TM_MAX_KEY)
+		return -EINVAL;
+	memset(out, 0, TM_MAX_KEY);
+	memcpy(out, key, klen);
+	return 0;
+}
+
+/* Multiply and fold each word, so that every bit of the key reaches the low bits. */
+uint64_t kv_hash(const uint8_t key[TM_MAX_KEY])
+{
+	uint64_t word[TM_MAX_KEY / 8];
+	uint64_t h = 0x9e3779b97f4a7c15;
+
+	memcpy(word, key, sizeof(word));
+	for (unsigned i = 0; i < TM_MAX_KEY / 8; i++) {
+		h = (h ^ word[i]) * 0xd6e8feb86659fd93;
+		h ^= h >> 32;
+	}
+	return h;
+}
+
+uint32_t kv_crc(const void *bytes, size_t len)
+{
+	return crc32_gzip_refl(0, bytes, len);
+}

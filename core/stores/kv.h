@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_KV_H
+#define TM_KV_H
+/*
+ * What the key-value stores share besides the connection: keys of fixed width,
+ * one hash, one checksum, the form of requests and replies.
+ */
+#include "core/tidemark.h"
+
+#define KV_LINE 64 /* bytes: what the CPU writes back at once */
+
+/* Round up to a multiple of `to`, a power of two. */
+static inline uint64_t kv_round_up(uint64_t n, uint64_t to)
+{
+	return (n + to - 1) & ~(to - 1);
+}
+
+/* The smallest power of two that is at least n (n > 0). */
+uint64_t kv_pow2(uint64_t n);
+
+/* Keys are compared and hashed with zeros up to TM_MAX_KEY. -EINVAL: empty or too long. */
+int kv_key_pad(uint8_t out[TM_MAX_KEY], const void *key, size_t klen);
+/* 64 well-mixed bits of a padded key; the same on every host. */
+uint64_t kv_hash(const uint8_t key[TM_MAX_KEY]);
+
+/* CRC-32, reflected 0xEDB88320, initial value and final XOR all ones (IEEE 802.3). Of nothing: 0. */
+uint32_t kv_crc(const void *bytes, size_t len);
+
+enum kv_op { KV_PUT = 1, KV_GET, KV_DEL, KV_REPAIR };
+
+/* A request. Zero it first; `key` is padded. */
+struct kv_req {
+	uint8_t op; /* enum kv_op */
+	uint8_t klen;
+	uint16_t unused;
+	uint32_t vlen; /* PUT: bytes */
+	uint32_t crc;  /* PUT: as the store defines it */
+	uint32_t client;
+	uint8_t key[TM_MAX_KEY];
+	uint64_t off; /* KV_REPAIR: the offset that is complained about */
+};
+
+/* A reply. Where the data lies is an offset in an exported region, never an address. */
+struct kv_rsp {
+	int32_t status; /* 0 or -errno */
+	uint32_t vlen;
+	uint64_t off;
+};
+
+_Static_assert(sizeof(struct kv_req) == 56, "a fixed layout without padding");
+_Static_assert(sizeof(struct kv_rsp) == 16, "a fixed layout without padding");
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_RPC_H
+#define TM_RPC_H
+/*
+ * What every store here has between client and server: one reliable connection
+ * per client, request and reply messages by SEND/RECV, and one-sided access to
+ * the regions which the server exports. Plain libibverbs; nothing of any store.
+ *
+ * Offsets and region numbers travel, never addresses: a region's base address
+ * and rkey are exchanged once, out of band, when the client connects.
+ *
+ * Messages are structs of the store with a fixed layout. Zero them before
+ * filling them, so that padding is the same in every run.
+ *
+ * All functions return 0 or -errno. -EIO: a completion reported an error (or the
+ * connection had failed before; it does not come back). They wait for their
+ * completion for ever, in rt_yield().
+ */
+#include <infiniband/verbs.h>
+#include "core/tidemark.h"
+
+#define RPC_REGIONS 4 /* exported regions of a server, at most */
+#define RPC_SLOTS   2 /* messages of one client that can be on their way to the server */
+
+/* An exported region, as the client knows it. */
+struct rpc_region {
+	uint64_t base; /* the server's address of offset 0 */
+	uint64_t len;  /* bytes */
+	uint32_t rkey;
+	uint32_t unused;
+};
+
+/* ------------------------------------------------------------------ client */
+
+/*
+ * A client's connection. One operation at a time. `buf` is the one registered
+ * buffer: outgoing message, incoming message, data.
+ */
+struct rpc_conn {
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	uint8_t *buf;
+	size_t msg_bytes, data_bytes;
+	bool failed; /* a completion reported an error: the queue pair is dead */
+	struct rpc_region region[RPC_REGIONS];
+	unsigned regions;
+};
+
+/*
+ * Connect to the server. Messages of at most msg_bytes each way; one-sided reads
+ * and writes of at most data_bytes. `conn` belongs to the caller.
+ */
+int rpc_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes);
+void rpc_close(struct rpc_conn *conn);
+
+/* Send a request and wait for its reply: at most `cap` bytes of it go to `rsp`;
+ * *rsp_len (may be NULL) is its length. */
+int rpc_call(struct rpc_conn *conn, const void *req, size_t len, void *rsp, size_t cap, size_t *rsp_len);
+/* Send a message that has no reply. Returns when it has been sent, not when it has been handled. */
+int rpc_send(struct rpc_conn *conn, const void *msg, size_t len);
+/*
+ * Read [off, off+len) of a region. *data points into the connection's buffer,
+ * aligned as malloc() aligns, and stays valid until the next operation.
+ * -ERANGE: outside of the region; nothing was sent.
+ */
+int rpc_read(struct rpc_conn *conn, unsigned region, uint64_t off, size_t len, const void **data);
+/* Write to a region; -ERANGE as above. The completion says neither visible nor durable. */
+int rpc_write(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data, size_t len);
+/* The same, and the server's handler is called with `imm`. No reply is waited for. */
+int rpc_write_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data, size_t len,
+		  uint32_t imm);
+/* WRITE_WITH_IMM as a request: wait for the server's reply, as rpc_call() does. */
+int rpc_call_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data, size_t len,
+		 uint32_t imm, void *rsp, size_t cap, size_t *rsp_len);
+
+/* ------------------------------------------------------------------ server */
+
+/* A message as the handler gets it. */
+struct rpc_msg {
+	unsigned index;	   /* the connection: 0, 1, ... in the order of connecting */
+	uint32_t client;   /* the client's own number (tm_env.client) */
+	const void *bytes; /* NULL with an immediate */
+	size_t len;	   /* SEND: bytes of the message; immediate: bytes that were written */
+	bool has_imm;	   /* a WRITE_WITH_IMM */
+	uint32_t imm;
+};
+
+/*
+ * Handle one message: fill `reply` (zeroed, `cap` bytes) and return how much of
+ * it to send; 0 for no reply. May not block.
+ */
+typedef size_t rpc_handler(void *arg, const struct rpc_msg *msg, void *reply, size_t cap);
+
+/* A connection, the server's end. */
+struct rpc_peer {
+	struct ibv_qp *qp; /* NULL: not connected */
+	uint32_t client;
+	bool failed;
+};
+
+/*
+ * `msgs`: every client has RPC_SLOTS slots, a slot is one message buffer and the
+ * buffer for its reply. It is posted, filled, handled, replied from, and posted
+ * again when the reply has been acknowledged: a client never outruns the server's
+ * buffers, it is told to wait (receiver not ready).
+ */
+struct rpc_server {
+	struct ibv_context *verbs;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq; /* of all clients, sends and receives */
+	struct ibv_mr *msg_mr;
+	uint8_t *msgs; /* DRAM: per client RPC_SLOTS of {message, reply} */
+	size_t msg_bytes;
+	struct rpc_peer *peer;
+	unsigned peers, max_peers;
+	struct ibv_mr *export_mr[RPC_REGIONS];
+	struct rpc_region region[RPC_REGIONS];
+	unsigned regions;
+	rpc_handler *handler;
+	void *arg;
+};
+
+/* Prepare for tm_params.clients connections. `server` belongs to the caller and stays where it is. */
+int rpc_server_init(struct rpc_server *server, const struct tm_env *env, size_t msg_bytes,
+		    rpc_handler *handler, void *arg);
+/* Export memory (PM or DRAM) as the next region: 0, 1, ... `access`: IBV_ACCESS_*. Before
+ * rpc_server_listen(). */
+int rpc_server_export(struct rpc_server *server, void *addr, size_t len, int access);
+/* Take connections from now on. */
+int rpc_server_listen(struct rpc_server *server);
+/* Handle what has arrived. How many completions there were; 0: nothing, the caller may yield. */
+unsigned rpc_server_poll(struct rpc_server *server);
+/* A server task that does nothing else: polls and yields for ever. `server`: a struct rpc_server. */
+void rpc_server_task(void *server);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TIDEMARK_H
+#define TIDEMARK_H
+/*
+ * What a store plugs in.
+ *
+ * A store is plain C against <infiniband/verbs.h>, <libpmem.h> and
+ * "core/rt/rt.h" (tasks, clock, connecting).  It describes itself with one
+ * `struct tm_store`; everything else in Tidemark knows a store only through
+ * that description.  docs/own-store.md walks through a small one.
+ *
+ * Rules for store code, each checked by a test for the stores that ship here:
+ *   - no writable static data: two simulated machines share the process;
+ *   - no addresses in messages or in PM: offsets mean the same after a reboot;
+ *   - PM is read and written by the store's own compiled code, memcpy, memset,
+ *     memmove, memcmp or crc32_gzip_refl, not by other library calls, which
+ *     the tracer cannot see;
+ *   - memory comes from malloc/calloc/free; a power failure takes it all away.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ibv_context;
+
+/* The promises a store can make about what clients see. docs/contracts.md. */
+enum tm_contract {
+	TM_RDA,	  /* a GET returns one PUT's whole value, or not-found; never a mix */
+	TM_LIN,	  /* linearizable while nobody crashes */
+	TM_DUR,	  /* an acknowledged PUT or DELETE survives any later power failure */
+	TM_BUF,	  /* after a crash: some prefix of the real-time order */
+	TM_MONO,  /* a value returned before the crash is still there, or a newer one */
+	TM_KEEP,  /* once durable and current, never older after a crash */
+	TM_NORES, /* what was deleted, or reported as failed, stays away */
+	TM_LIVE,  /* every operation ends, also when the newest version's writer is dead */
+	TM_FSCK,  /* the store's own structural check passes after recovery */
+	TM_CONTRACTS
+};
+#define TM_BIT(contract) (1u << (contract))
+
+#define TM_MAX_KNOBS 32
+#define TM_MAX_CLIENTS 16
+#define TM_MAX_KEY 32	 /* bytes */
+#define TM_MAX_VALUE 65536 /* bytes */
+
+/* A switch of a store. `values` are separated by single spaces; the first is
+ * the default. Listed by `tidemark list`, set by `--knob name=value`. */
+struct tm_knob {
+	const char *name;
+	const char *values;
+	const char *what; /* one sentence */
+};
+
+/* A named set of knob values: a reading of the paper, or a seeded bug. */
+struct tm_variant {
+	const char *name;
+	const char *knobs; /* "name=value name=value" */
+	const char *what;  /* one sentence: what it is, or what it breaks */
+	unsigned breaks;   /* contracts (TM_BIT) of which a seeded bug breaks at least one; 0: not a bug */
+};
+
+/* A named part of the PM pool; names lines in traces and reports. */
+struct tm_region {
+	const char *name;
+	uint64_t off, len; /* bytes from the pool's start */
+};
+
+/* How large a store has to be, and how its switches stand. */
+struct tm_params {
+	unsigned clients;   /* connections over the store's life, recovery's readers included */
+	unsigned keys;	    /* distinct keys */
+	unsigned updates;   /* PUTs and DELETEs over the store's life: enough room for all of them */
+	unsigned max_vlen;  /* longest value, bytes */
+	uint8_t knob[TM_MAX_KNOBS]; /* index into the knob's values, by position in tm_store.knobs */
+};
+
+/* What a server or a client is started with. */
+struct tm_env {
+	const struct tm_params *params;
+	struct ibv_context *verbs; /* this host's RNIC */
+	unsigned client;	   /* 1.. for a client, 0 for the server */
+	uint8_t *pm;		   /* server: the mapped pool, 64-byte aligned; client: NULL */
+	size_t pm_len;		   /* bytes; tm_store.pm_bytes(params) */
+};
+
+/* A structural check says what it found through this, one call a defect. */
+struct tm_fsck {
+	void (*bad)(struct tm_fsck *fsck, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+};
+
+/*
+ * All functions run on a task of the runtime and may block in rt_yield().
+ * They return 0 or -errno. Where a signature has no comment, see docs/own-store.md.
+ */
+struct tm_store {
+	const char *name;
+	const char *what; /* one line, with the paper */
+	unsigned promises; /* TM_BIT()s */
+	const struct tm_knob *knobs;	   /* ends with .name = NULL */
+	const struct tm_variant *variants; /* ends with .name = NULL; "default" is implied */
+
+	size_t (*pm_bytes)(const struct tm_params *params); /* a multiple of 64 */
+	/* Fills at most `max` regions, returns how many there are. */
+	unsigned (*regions)(const struct tm_params *params, struct tm_region *out, unsigned max);
+
+	/* Make an empty, durable store in a zeroed pool. */
+	int (*format)(const struct tm_env *env);
+	/* Bring a pool that a power failure left behind into a servable state. */
+	int (*recover)(const struct tm_env *env);
+	/* Register memory, take connections (rt_listen), start the server's tasks; returns. */
+	int (*serve)(const struct tm_env *env);
+	/* Check a recovered pool; read only. */
+	void (*fsck)(const struct tm_env *env, struct tm_fsck *fsck);
+
+	/* A client: connect, and the three operations. A client has one operation
+	 * at a time. put and del return 0 when acknowledged to the caller. */
+	int (*open)(const struct tm_env *env, void **client);
+	int (*put)(void *client, const void *key, size_t klen, const void *value, size_t vlen);
+	/* -ENOENT: not found. *vlen: the value's length; at most cap bytes are copied. */
+	int (*get)(void *client, const void *key, size_t klen, void *value, size_t cap, size_t *vlen);
+	int (*del)(void *client, const void *key, size_t klen);
+};
+
+#endif
