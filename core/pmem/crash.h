@@ -36,6 +36,11 @@ void pmem_cache_pressure(struct pmem *pm);
 /* A 64-bit name of "which images are possible": durable content since pmem_begin and all versions in flight. */
 uint64_t pmem_images_hash(const struct pmem *pm);
 
+/* Of a machine that booted after a failure: the failed machine whose versions of the line were, or are, undecided. */
+const struct pmem *pmem_failed(const struct pmem *pm, uint32_t line);
+/* Decide every undecided line now (tests: the eager search). */
+void pmem_decide_all(struct pmem *pm);
+
 /* The lines in flight: what the machine that boots next finds undecided. */
 unsigned pmem_dirty(const struct pmem *pm);
 uint32_t pmem_dirty_line(const struct pmem *pm, unsigned i);

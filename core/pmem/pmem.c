@@ -633,7 +633,7 @@ static void schedule_drain(struct pmem *pm, uint32_t l, const struct nic_where *
 	*drain = (struct drain){pm, l, pm->line[l].committed + pm->line[l].in_flight, *from};
 	struct choice_point at = {.kind = CHOICE_DRAIN, .who = from->qp, .op = from->op, .visit = from->visit,
 				  .a = from->message, .b = from->packet, .c = l};
-	sim_at(pm->sim, DRAIN_NS + hold_ns(sim_choose(pm->sim, &at, HOLDS + 1)), drain_line, drain);
+	sim_at(pm->sim, DRAIN_NS + hold_ns(sim_choose(pm->sim, &at, HOLDS)), drain_line, drain);
 }
 
 void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, const struct nic_where *from)
@@ -687,16 +687,30 @@ void pmem_cache_pressure(struct pmem *pm)
 
 uint64_t pmem_images_hash(const struct pmem *pm)
 {
-	uint64_t hash = pm->durable_hash * 0x9e3779b97f4a7c15u ^ pm->flight_hash;
-	/* Lines still undecided since the failure before are part of what can be found next. */
-	if (pm->before) {
-		for (uint32_t i = 0; i < pm->before->dirties; i++) {
-			uint32_t l = pm->before->dirty[i];
-			if (pm->line[l].decided != pm->run)
-				hash ^= pm->before->line[l].flight_hash * 3;
+	/* Durable content relative to the first machine's boot: the machines' changes add up (XOR). In flight: this
+	 * machine's versions, and those of failed machines on lines that nobody has touched since. */
+	uint64_t durable = pm->durable_hash, flight = pm->flight_hash;
+	for (const struct pmem *failed = pm->before; failed; failed = failed->before) {
+		durable ^= failed->durable_hash;
+		for (uint32_t i = 0; i < failed->dirties; i++) {
+			uint32_t l = failed->dirty[i];
+			if (undecided_in(pm, l) == failed)
+				flight ^= failed->line[l].flight_hash;
 		}
 	}
-	return hash;
+	return durable * 0x9e3779b97f4a7c15u ^ flight;
+}
+
+const struct pmem *pmem_failed(const struct pmem *pm, uint32_t line)
+{
+	return undecided_in(pm->before, line);
+}
+
+void pmem_decide_all(struct pmem *pm)
+{
+	for (const struct pmem *failed = pm->before; failed; failed = failed->before)
+		for (uint32_t i = 0; i < failed->dirties; i++)
+			touch(pm, (uint64_t)failed->dirty[i] * LINE, 1, false);
 }
 
 unsigned pmem_dirty(const struct pmem *pm)

@@ -62,7 +62,7 @@ static bool is_held(struct rnic_qp *qp, struct packet *pkt, enum choice_kind kin
 				 pkt->psn, c);
 		return false;
 	}
-	unsigned k = ask(qp, pkt, kind, c, HOLDS + 1);
+	unsigned k = ask(qp, pkt, kind, c, HOLDS);
 	if (!k)
 		return false;
 	pkt->asked = true;
@@ -83,10 +83,10 @@ static uint64_t until(const struct sim *sim, uint64_t due)
 /* Where the packet's byte `off` goes, and how many bytes follow it there. */
 static struct piece target(struct rnic_qp *qp, const struct packet *pkt, uint32_t off)
 {
-	struct piece piece = {.mr = pkt->mr, .host = pkt->host + off, .len = pkt->len - off};
+	struct piece piece;
 	assert(off < pkt->len);
 	if (opcode_is[pkt->opcode] & IS_WRITE)
-		return piece;
+		return (struct piece){.mr = pkt->mr, .host = pkt->host + off, .len = pkt->len - off};
 	const struct rqe *rqe = queue_at(&qp->rq, pkt->rq_seq);
 	bool allowed = sge_piece(qp->hca, qp->ibv.pd, rqe->sge, rqe->sges, pkt->msg_off + off, pkt->len - off,
 				 IBV_ACCESS_LOCAL_WRITE, &piece);

@@ -56,7 +56,7 @@ static unsigned ask(struct sim *sim, const struct packet *pkt)
 				  .a = name->message,
 				  .b = name->index,
 				  .c = name->round | (uint32_t)name->copy << 16};
-	return sim_choose(sim, &at, PACKET_HOLD + HOLDS);
+	return sim_choose(sim, &at, PACKET_HOLD + HOLDS - 1);
 }
 
 static void tell(struct sim *sim, const struct packet *pkt, const char *what)

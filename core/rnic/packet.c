@@ -76,7 +76,7 @@ struct packet *packet_get(struct rnic_net *net, uint32_t len)
 	struct packet *pkt = net->free_packet;
 	if (pkt) {
 		net->free_packet = pkt->next;
-		memset(pkt, 0, offsetof(struct packet, small));
+		clear(pkt, offsetof(struct packet, small));
 	} else {
 		pkt = sim_alloc(net->sim, sizeof(*pkt));
 	}

@@ -136,17 +136,16 @@ static int post_one(struct rnic_qp *qp, const struct ibv_send_wr *wr)
 	/* iWARP completes before the peer has it: then sq.done runs ahead of acked. */
 	uint32_t oldest = (int32_t)(qp->sq.done - qp->req.acked) < 0 ? qp->sq.done : qp->req.acked;
 	struct wqe *wqe = slot(qp, &qp->sq, oldest);
-	*wqe = (struct wqe){
-		.wr_id = wr->wr_id,
-		.opcode = (uint8_t)wr->opcode,
-		.nonposted = is_nonposted(wr->opcode),
-		.signaled = qp->sig_all || wr->send_flags & IBV_SEND_SIGNALED,
-		.fence = wr->send_flags & IBV_SEND_FENCE,
-		.solicited = wr->send_flags & IBV_SEND_SOLICITED,
-		.imm = wr->imm_data,
-		.bytes = bytes,
-		.sges = (uint32_t)wr->num_sge,
-	};
+	clear(wqe, sizeof(*wqe));
+	wqe->wr_id = wr->wr_id;
+	wqe->opcode = (uint8_t)wr->opcode;
+	wqe->nonposted = is_nonposted(wr->opcode);
+	wqe->signaled = qp->sig_all || wr->send_flags & IBV_SEND_SIGNALED;
+	wqe->fence = wr->send_flags & IBV_SEND_FENCE;
+	wqe->solicited = wr->send_flags & IBV_SEND_SOLICITED;
+	wqe->imm = wr->imm_data;
+	wqe->bytes = bytes;
+	wqe->sges = (uint32_t)wr->num_sge;
 	if (is_atomic(wr->opcode)) {
 		wqe->va = wr->wr.atomic.remote_addr;
 		wqe->rkey = wr->wr.atomic.rkey;

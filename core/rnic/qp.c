@@ -16,7 +16,6 @@
  */
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include "core/rnic/device.h"
 #include "core/rnic/link.h"
@@ -105,11 +104,12 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 		errno = ENOMEM;
 		return NULL;
 	}
-	char name[ACTOR_NAME];
-	if (hca->host == HOST_SERVER)
-		snprintf(name, sizeof(name), "server/qp%u", ++hca->qps);
-	else
-		snprintf(name, sizeof(name), "c%u/qp%u", hca->host, ++hca->qps);
+	char name[ACTOR_NAME] = "server";
+	if (hca->host != HOST_SERVER) {
+		name[0] = '\0';
+		name_append(name, sizeof(name), "c", hca->host);
+	}
+	name_append(name, sizeof(name), "/qp", ++hca->qps);
 	actor_init(&qp->actor, name);
 	qp->hca = hca;
 	qp->ibv.context = pd->context;

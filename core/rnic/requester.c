@@ -107,7 +107,7 @@ static void complete_early(struct rnic_qp *qp)
 {
 	if (qp->hca->net->hw.transport != TRANSPORT_IWARP)
 		return;
-	while (qp->sq.done != qp->sq.next && !wqe_at(qp, qp->sq.done)->nonposted)
+	while ((int32_t)(qp->sq.next - qp->sq.done) > 0 && !wqe_at(qp, qp->sq.done)->nonposted)
 		complete(qp, IBV_WC_SUCCESS);
 }
 
@@ -474,7 +474,9 @@ static void take_result(struct rnic_qp *qp, const struct packet *pkt)
 		fail(qp, IBV_WC_BAD_RESP_ERR);
 		return;
 	}
-	if (!sge_scatter(qp->hca, qp->ibv.pd, wqe->sge, wqe->sges, off, data, len, &pkt->name)) {
+	struct packet_name name = pkt->name;
+	name.who = &qp->actor;
+	if (!sge_scatter(qp->hca, qp->ibv.pd, wqe->sge, wqe->sges, off, data, len, &name)) {
 		fail(qp, IBV_WC_LOC_PROT_ERR);
 		return;
 	}

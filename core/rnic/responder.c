@@ -344,6 +344,7 @@ static void duplicate(struct rnic_qp *qp, struct packet *pkt)
 	if (pkt->opcode == OP_READ_REQUEST && pkt->len == 0 && !is_queued(qp, pkt) &&
 	    psn_diff(psn_add(pkt->psn, psns_of(qp, pkt)), qp->resp.psn) <= 0 &&
 	    check_nonposted(qp, pkt) == AETH_ACK) {
+		pkt->name.who = &qp->actor;
 		answer_push(qp, pkt);
 		return;
 	}
@@ -381,6 +382,7 @@ void resp_request(struct rnic_qp *qp, struct packet *pkt)
 	uint8_t syndrome = check(qp, pkt);
 	if (syndrome == AETH_ACK) {
 		resp->nak_sent = false;
+		pkt->name.who = &qp->actor; /* from here on it is this queue pair's business */
 		accept(qp, pkt);
 		return;
 	}

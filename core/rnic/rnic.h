@@ -19,6 +19,8 @@ struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *
 
 /* The verbs that are functions in libibverbs: same signatures, same errors. */
 int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr);
+/* Only what ibv_query_port() falls back to for a context that is not extended. */
+int rnic_query_port(struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *attr);
 int rnic_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid);
 const char *rnic_get_device_name(struct ibv_device *device);
 struct ibv_pd *rnic_alloc_pd(struct ibv_context *context);

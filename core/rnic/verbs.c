@@ -9,7 +9,6 @@
  */
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include "core/rnic/device.h"
 #include "core/rnic/link.h"
@@ -32,6 +31,22 @@ void rnic_gid(unsigned host, union ibv_gid *gid)
 	gid->raw[12] = 10;
 	gid->raw[14] = (uint8_t)((host + 1) >> 8);
 	gid->raw[15] = (uint8_t)(host + 1);
+}
+
+void name_append(char *buf, size_t size, const char *text, unsigned number)
+{
+	size_t at = strlen(buf), len = strlen(text);
+	unsigned digits = 1;
+	for (unsigned n = number; n >= 10; n /= 10)
+		digits++;
+	assert(at + len + digits < size);
+	memcpy(buf + at, text, len);
+	at += len + digits;
+	buf[at] = '\0';
+	do {
+		buf[--at] = (char)('0' + number % 10);
+		number /= 10;
+	} while (number);
 }
 
 static enum ibv_mtu mtu_enum(unsigned bytes)
@@ -62,6 +77,12 @@ static int query_port(struct ibv_context *context, uint8_t port_num, struct ibv_
 	return 0;
 }
 
+int rnic_query_port(struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *attr)
+{
+	return query_port(context, port_num, (struct ibv_port_attr *)attr,
+			  offsetof(struct ibv_port_attr, port_cap_flags2));
+}
+
 struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *pm)
 {
 	struct rnic_hca *hca;
@@ -79,8 +100,8 @@ struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *
 		hca->device.node_type = IBV_NODE_RNIC;
 		hca->device.transport_type = IBV_TRANSPORT_IWARP;
 	}
-	snprintf(hca->device.name, sizeof(hca->device.name), "tidemark%u", host);
-	snprintf(hca->device.dev_name, sizeof(hca->device.dev_name), "uverbs%u", host);
+	name_append(hca->device.name, sizeof(hca->device.name), "tidemark", host);
+	name_append(hca->device.dev_name, sizeof(hca->device.dev_name), "uverbs", host);
 	hca->verbs.sz = sizeof(hca->verbs);
 	hca->verbs.query_port = query_port;
 	struct ibv_context *context = &hca->verbs.context;

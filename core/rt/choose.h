@@ -31,7 +31,7 @@ enum choice_kind {
 enum step_kind { STEP_STORE, STEP_LOAD, STEP_FLUSH, STEP_FENCE, STEP_POST, STEP_POLL, STEP_KINDS };
 
 /* What a link can do to a packet. */
-enum packet_answer { PACKET_DELIVER, PACKET_LOSE, PACKET_DUPLICATE, PACKET_HOLD /* + k: held for hold_ns(k + 1) */ };
+enum packet_answer { PACKET_DELIVER, PACKET_LOSE, PACKET_DUPLICATE, PACKET_HOLD /* + k: held for hold_ns(k + 1), not for ever */ };
 
 /* Where the power can fail. Between these places the set of possible images
  * only grows and no client learns anything, so a failure there is one of these

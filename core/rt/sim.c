@@ -77,6 +77,8 @@ struct sim {
 	void (*settle)(void *);
 	void *settle_arg;
 	void *memory;
+	void (*death)(void *, unsigned);
+	void *death_arg;
 	void (*observer)(void *, const struct choice_point *);
 	void *observer_arg;
 	sim_teller *teller;
@@ -191,6 +193,7 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->accept = NULL;
 	sim->settle = NULL;
 	sim->memory = NULL;
+	sim->death = NULL;
 	sim->observer = NULL;
 	sim->teller = NULL;
 	sim->fault[0] = '\0';
@@ -237,6 +240,12 @@ void sim_set_settle(struct sim *sim, void (*settle)(void *), void *arg)
 {
 	sim->settle = settle;
 	sim->settle_arg = arg;
+}
+
+void sim_set_death(struct sim *sim, void (*death)(void *, unsigned), void *arg)
+{
+	sim->death = death;
+	sim->death_arg = arg;
 }
 
 void sim_set_memory(struct sim *sim, void *memory)
@@ -471,7 +480,9 @@ void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
 		return;
 	struct choice_point at = {.kind = CHOICE_STEP, .who = &task->actor, .op = task->actor.op,
 				  .visit = task->actor.visit, .a = kind, .b = nth};
-	unsigned k = sim_choose(sim, &at, HOLDS + 1);
+	unsigned k = sim_choose(sim, &at, task->host == HOST_SERVER ? HOLDS : HOLDS + 1);
+	if (k == HOLD_FOREVER && sim->death)
+		sim->death(sim->death_arg, task->host);
 	if (k)
 		sim_sleep(sim, hold_ns(k));
 }

@@ -111,6 +111,10 @@ void sim_set_settle(struct sim *sim, void (*settle)(void *arg), void *arg);
 /* Called at each crash point that the source answers with 0 (the explorer's way in). */
 void sim_set_observer(struct sim *sim, void (*crash_point)(void *arg, const struct choice_point *at), void *arg);
 
+/* Called when a client's task is about to be held for ever: its client is dead. A
+ * server's task is never held for ever: a server that stops is a power failure. */
+void sim_set_death(struct sim *sim, void (*death)(void *arg, unsigned host), void *arg);
+
 /* What the compiler hooks look for while this simulation runs (the PM pool); NULL after a reset. */
 void sim_set_memory(struct sim *sim, void *memory);
 extern _Thread_local void *sim_memory;

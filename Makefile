@@ -1,0 +1,40 @@
+# Short commands; CMakeLists.txt does the work.
+#
+#	make crashtest ARGS="erda --jobs 2"
+#
+# ARGS: passed to tidemark. CC: the compiler of `make`, `make crashtest` (default gcc).
+
+ARGS ?=
+JOBS ?= $(shell nproc)
+export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
+ifeq ($(origin CC),default)
+CC = gcc
+endif
+
+all: build
+
+help:
+	@echo 'make             build build/tidemark'
+	@echo 'make crashtest   explore the stores; say which guarantee holds and which breaks'
+	@echo 'make list        stores, variants, knobs, contracts, seeded bugs'
+	@echo 'make test        all tests: gcc, gcc with ASan and UBSan, clang'
+	@echo 'make bench       measure the simulator'
+	@echo 'make clean       remove build*/'
+	@echo 'crashtest, list and bench pass ARGS="..." on to tidemark.'
+
+deps:
+	@scripts/deps
+
+build: deps
+	@scripts/build build -DCMAKE_C_COMPILER=$(CC)
+
+crashtest bench list: build
+	@build/tidemark $@ $(ARGS)
+
+test: deps
+	@scripts/test
+
+clean:
+	rm -rf build build-asan build-clang
+
+.PHONY: all help deps build crashtest bench list test clean

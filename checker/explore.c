@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Crash exploration.
+ *
+ * The workload runs in world 0. At each place where the power can fail (enum
+ * crash_place) the run stands still, and world 1 boots from what would be left:
+ * durable content, and lines in flight which are undecided. World 1's recovery and
+ * its readers decide them by touching them; the first run takes the newest version
+ * of every line, and each further run changes the last decision that has another
+ * answer left, depth first, until all combinations were tried that anybody looked
+ * at. With more than images_per_point of them the rest is sampled at random, and the
+ * point is counted as bounded. An image costs one recovery, one GET per key, and a
+ * PUT and a GET that prove life; its undo costs only the lines it changed.
+ *
+ * In some images the observer also stands at the power failures of world 1, and
+ * world 2 boots in the same way: recovery cut short, and what a reader saw after the
+ * first failure must hold after the second.
+ *
+ * A point is skipped when one with the same possible images and the same history has
+ * been explored before. The set is per workload, so hashes need no more than that.
+ *
+ * KEEP needs to know which version was durable and current. The explorer knows it of
+ * its own: if every image of some point led to the same version, then from that
+ * moment on that version was durable.
+ */
+#include "checker/explore.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+#include "checker/seen.h"
+
+#define MAX_DECISIONS 512
+#define SAMPLES 32 /* images of a point beyond the bound */
+#define NOTE_NONE 0
+#define NOTE_MANY UINT16_MAX
+
+const struct explore_limits explore_default = {.images_per_point = 256, .nested_every = 8, .states = UINT64_MAX};
+
+/* --- the source of a world that boots after a failure --- */
+
+struct decision {
+	uint32_t line;
+	uint16_t answer, answers;
+	const struct pmem *failed; /* the machine whose versions are asked about */
+};
+
+struct image_source {
+	struct source source;
+	struct pmem *pm; /* of the world that boots */
+	struct decision decision[MAX_DECISIONS];
+	unsigned used, depth; /* decisions made in this run; of them, prescribed by the search */
+	uint64_t *random;     /* NULL: depth first */
+};
+
+static unsigned distinct_from(const struct decision *d, unsigned answer)
+{
+	while (answer < d->answers && !pmem_line_distinct(d->failed, d->line, answer))
+		answer++;
+	return answer;
+}
+
+static unsigned image_answer(struct source *source, const struct choice_point *at, unsigned n)
+{
+	struct image_source *is = (struct image_source *)source;
+	if (at->kind != CHOICE_LINE) {
+		source->skip[at->kind] = UINT32_MAX;
+		return 0;
+	}
+	if (is->used == MAX_DECISIONS)
+		return 0;
+	struct decision *d = &is->decision[is->used++];
+	if (is->used <= is->depth)
+		return d->answer;
+	*d = (struct decision){at->a, 0, (uint16_t)(n < UINT16_MAX ? n : UINT16_MAX), pmem_failed(is->pm, at->a)};
+	if (is->random) {
+		d->answer = (uint16_t)(random_next(is->random) % d->answers);
+		if (random_next(is->random) % 3 == 0)
+			d->answer = 0;
+	}
+	return d->answer;
+}
+
+static void image_start(struct image_source *is)
+{
+	for (unsigned k = 0; k < CHOICE_KINDS; k++)
+		is->source.skip[k] = k == CHOICE_LINE ? 0 : UINT32_MAX;
+	is->source.answer = image_answer;
+	is->used = 0;
+}
+
+/* The next combination in depth-first order; false: that was the last. */
+static bool image_next(struct image_source *is)
+{
+	while (is->used) {
+		struct decision *d = &is->decision[is->used - 1];
+		unsigned answer = distinct_from(d, d->answer + 1u);
+		if (answer < d->answers) {
+			d->answer = (uint16_t)answer;
+			is->depth = is->used;
+			return true;
+		}
+		is->used--;
+	}
+	return false;
+}
+
+/* --- failures --- */
+
+static void op_seen(const struct setup *s, const struct history *h, int op, char *buf, size_t n)
+{
+	const struct history_op *o = &h->op[op];
+	char value[64] = "";
+	const char *key = s->w.key[o->key].name;
+	if (o->kind == HISTORY_PUT && !o->client)
+		snprintf(buf, n, "the load phase put %s", key);
+	else if (o->kind == HISTORY_PUT)
+		snprintf(buf, n, "client %u's PUT %s was %s", o->client, key,
+			 o->returned < 0 ? "in flight" : o->error ? "reported as failed" : "acknowledged");
+	else if (o->kind == HISTORY_DEL)
+		snprintf(buf, n, "client %u's DELETE %s was %s", o->client, key, o->returned < 0 ? "in flight" : "acknowledged");
+	else {
+		if (o->value >= 0)
+			world_op_name(s, h, o->value, value, sizeof(value));
+		snprintf(buf, n, "%s%s %s %s%s", o->client > s->w.clients ? "a reader" : "client ",
+			 o->client > s->w.clients ? (o->epoch > 1 ? " after the second failure" : " after recovery")
+						  : (const char[]){(char)('0' + o->client % 10), 0},
+			 o->value >= 0 ? "read" : "found", o->value >= 0 ? value : o->value == VALUE_ABSENT ? "nothing at " : "foreign bytes at ",
+			 o->value >= 0 ? "" : key);
+	}
+}
+
+void explore_sentence(const struct setup *s, const struct history *h, unsigned contract, const struct verdict *v,
+		      char *buf, size_t n)
+{
+	char op[140] = "", against[140] = "";
+	(void)contract;
+	if (v->against >= 0)
+		op_seen(s, h, v->against, against, sizeof(against));
+	if (v->op >= 0)
+		op_seen(s, h, v->op, op, sizeof(op));
+	snprintf(buf, n, "%s%s%s", against, against[0] && op[0] ? "; then " : "", op);
+}
+
+static void note_failure(struct explorer *ex, unsigned contract, unsigned machine, const char *text)
+{
+	struct failure *f = &ex->failure[contract];
+	ex->broken[contract]++;
+	if (ex->stop_at & TM_BIT(contract))
+		ex->stopped = true;
+	if (f->found)
+		return;
+	f->found = true;
+	f->run = ex->counts.runs;
+	f->deviations.n = 0;
+	snprintf(f->text, sizeof(f->text), "%s", text);
+	for (unsigned i = 0; i < ex->taken->n; i++)
+		deviations_add(&f->deviations, &ex->taken->d[i]);
+	for (unsigned m = 1; m <= machine; m++)
+		for (unsigned i = 0; i < ex->path[m].n; i++)
+			deviations_add(&f->deviations, &ex->path[m].d[i]);
+}
+
+static void note_verdicts(struct explorer *ex, unsigned machine, unsigned want, const struct verdict *v)
+{
+	char text[300];
+	for (unsigned c = 0; c < TM_CONTRACTS; c++) {
+		if (!(want & TM_BIT(c)))
+			continue;
+		ex->counts.unsure += v[c].unsure;
+		if (!v[c].broken)
+			continue;
+		/* A history that is not even linearizable proves nothing about durability. */
+		if ((c == TM_DUR || c == TM_BUF) && v[TM_LIN].broken)
+			continue;
+		if (!ex->failure[c].found)
+			explore_sentence(ex->setup, ex->worlds.history, c, &v[c], text, sizeof(text));
+		note_failure(ex, c, machine, ex->failure[c].found ? "" : text);
+	}
+}
+
+static void note_result(struct explorer *ex, unsigned machine)
+{
+	const struct world_result *r = &ex->worlds.world[machine].result;
+	if (r->live_broken)
+		note_failure(ex, TM_LIVE, machine, r->why);
+	if (r->fsck_broken)
+		note_failure(ex, TM_FSCK, machine, r->why);
+}
+
+/* --- one image --- */
+
+static void record_lines(struct explorer *ex, unsigned machine, const struct image_source *is)
+{
+	struct deviations *path = &ex->path[machine];
+	path->n = 1; /* the power failure itself stays */
+	for (unsigned i = 0; i < is->used; i++) {
+		const struct decision *d = &is->decision[i];
+		if (!d->answer)
+			continue;
+		struct choice_point at = {.kind = CHOICE_LINE, .a = d->line, .b = machine};
+		struct deviation dev;
+		deviation_record(&dev, &at, d->answer, d->answers);
+		dev.c = pmem_line_versions(d->failed, d->line);
+		deviations_add(path, &dev);
+	}
+}
+
+static void explore_point(void *arg, struct world *world, const struct choice_point *at);
+
+/* What the readers found, for the tests that compare searches. */
+static void note_outcome(struct explorer *ex, const struct history_mark *mark)
+{
+	const struct history *h = ex->worlds.history;
+	uint64_t hash = mark->hash;
+	bool is_new;
+	if (!ex->outcomes)
+		return;
+	for (unsigned i = mark->ops; i < h->ops; i++)
+		hash = hash * 0x9e3779b97f4a7c15u + (uint64_t)(uint32_t)h->op[i].value + 7;
+	seen_add(ex->outcomes, hash, &is_new);
+	if (is_new)
+		ex->outcome_hash ^= XXH3_64bits(&hash, sizeof(hash));
+}
+
+static void merge_notes(uint16_t note[SEEN_NOTES], const struct explorer *ex, unsigned from)
+{
+	const struct history *h = ex->worlds.history;
+	unsigned keys = ex->setup->w.keys;
+	if (keys > SEEN_NOTES)
+		return;
+	for (unsigned k = 0; k < keys; k++) {
+		uint16_t now = NOTE_MANY;
+		if (from + k < h->ops && h->op[from + k].value >= 0) {
+			/* Name the version by its place among the workload's values: the same in every run. */
+			for (unsigned v = 0; v < ex->setup->values; v++)
+				if (ex->worlds.op_of_value[v] == h->op[from + k].value)
+					now = (uint16_t)(v + 1);
+		}
+		note[k] = note[k] == NOTE_NONE || note[k] == now ? now : NOTE_MANY;
+	}
+}
+
+static void raise_floor(struct explorer *ex, const uint16_t note[SEEN_NOTES])
+{
+	for (unsigned k = 0; k < ex->setup->w.keys && k < SEEN_NOTES; k++)
+		if (note[k] != NOTE_NONE && note[k] != NOTE_MANY)
+			ex->floor[k] = ex->worlds.op_of_value[note[k] - 1];
+}
+
+/* Recover, read back and judge one image. */
+static void explore_image(struct explorer *ex, unsigned machine, struct image_source *is,
+			  const struct history_mark *mark, bool nested, uint16_t note[SEEN_NOTES])
+{
+	const unsigned want = TM_BIT(TM_RDA) | TM_BIT(TM_DUR) | TM_BIT(TM_BUF) | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP) |
+			      TM_BIT(TM_NORES);
+	struct world *w = &ex->worlds.world[machine];
+	struct verdict v[TM_CONTRACTS];
+	uint64_t events = sim_events(w->sim);
+
+	image_start(is);
+	is->pm = w->pm;
+	world_recover(&ex->worlds, machine, &is->source, nested ? explore_point : NULL, ex, !nested);
+	ex->counts.states++;
+	ex->counts.nested_states += machine > 1;
+	ex->counts.events += sim_events(w->sim) - events;
+	memset(v, 0, sizeof(v));
+	judge_recovered(&ex->judge[machine], ex->worlds.history, want | TM_BIT(TM_LIN), ex->floor, v);
+	record_lines(ex, machine, is);
+	note_verdicts(ex, machine, want, v);
+	note_result(ex, machine);
+	if (note)
+		merge_notes(note, ex, mark->ops);
+	note_outcome(ex, mark);
+	history_rewind(ex->worlds.history, mark);
+	world_end(&ex->worlds, machine);
+}
+
+/* --- one point --- */
+
+static void explore_images(struct explorer *ex, unsigned machine, uint64_t key, uint16_t note[SEEN_NOTES])
+{
+	struct image_source *is = calloc(1, sizeof(*is));
+	unsigned images = 0, samples = 0;
+	struct history_mark mark = history_mark(ex->worlds.history);
+	bool more = true;
+	assert(is);
+	while (more && !ex->stopped) {
+		explore_image(ex, machine, is, &mark, false, samples ? NULL : note);
+		if (ex->limits.nested_every && machine + 1 < WORLDS && !ex->stopped &&
+		    (key + images) % ex->limits.nested_every == 0) {
+			is->depth = is->used; /* the same image again, and stand at its power failures */
+			explore_image(ex, machine, is, &mark, true, NULL);
+		}
+		images++;
+		if (samples) {
+			more = ++samples <= SAMPLES;
+			is->depth = 0;
+			continue;
+		}
+		more = image_next(is);
+		if (more && images >= ex->limits.images_per_point) {
+			ex->counts.points_bounded++;
+			is->random = &ex->sample_state;
+			is->depth = 0;
+			samples = 1;
+			/* What all images have in common is not known. */
+			for (unsigned k = 0; k < SEEN_NOTES; k++)
+				note[k] = NOTE_MANY;
+		}
+	}
+	free(is);
+}
+
+static void explore_point(void *arg, struct world *world, const struct choice_point *at)
+{
+	struct explorer *ex = arg;
+	unsigned machine = world->machine + 1;
+	struct history *h = ex->worlds.history;
+	bool is_new;
+
+	if (ex->stopped || ex->counts.states >= ex->limits.states) {
+		sim_stop(world->sim, SIM_DONE);
+		return;
+	}
+	ex->counts.points++;
+	ex->counts.nested_points += machine > 1;
+	uint64_t key = pmem_images_hash(world->pm) ^ h->hash * 0xd6e8feb86659fd93u;
+	struct seen_entry *entry = seen_add(ex->seen, key, &is_new);
+	if (!is_new) {
+		ex->counts.points_seen++;
+		if (machine == 1)
+			raise_floor(ex, entry->note);
+		return;
+	}
+	/* The images that are sampled depend on the point alone, not on what was explored before. */
+	ex->sample_state = key;
+	struct history_mark before = history_mark(h);
+	struct deviation power;
+	deviation_record(&power, at, 1, 2);
+	ex->path[machine].n = 0;
+	deviations_add(&ex->path[machine], &power);
+	history_crash(h);
+	judge_prepare(&ex->judge[machine], h);
+	uint16_t note[SEEN_NOTES] = {NOTE_NONE};
+	explore_images(ex, machine, key, note);
+	history_rewind(h, &before);
+	entry = seen_add(ex->seen, key, &is_new);
+	memcpy(entry->note, note, sizeof(note));
+	if (machine == 1)
+		raise_floor(ex, note);
+	if (ex->stopped)
+		sim_stop(world->sim, SIM_DONE);
+}
+
+/* --- one run --- */
+
+void explore_run(struct explorer *ex, struct source *source, const struct deviations *taken)
+{
+	struct world *w = &ex->worlds.world[0];
+	uint64_t events = sim_events(w->sim);
+	struct verdict v[TM_CONTRACTS];
+	ex->taken = taken;
+	ex->stopped = false;
+	for (unsigned k = 0; k < HISTORY_KEYS; k++)
+		ex->floor[k] = VALUE_ABSENT;
+	for (unsigned i = 0; i < ex->setup->values && !ex->setup->value[i].client; i++)
+		ex->floor[ex->setup->value[i].key] = (int32_t)i; /* the load phase's PUTs come first in the history */
+	world_run(&ex->worlds, source, explore_point, ex);
+	ex->counts.events += sim_events(w->sim) - events;
+	memset(v, 0, sizeof(v));
+	const unsigned want = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_NORES);
+	struct judge *judge = &ex->judge[0];
+	judge_prepare(judge, ex->worlds.history);
+	judge_recovered(judge, ex->worlds.history, want, NULL, v);
+	note_verdicts(ex, 0, want, v);
+	if (!ex->stopped || w->result.end == SIM_FAULT)
+		note_result(ex, 0);
+	world_end(&ex->worlds, 0);
+	ex->counts.runs++;
+}
+
+bool explore_more(const struct explorer *ex)
+{
+	return !ex->stopped && ex->counts.states < ex->limits.states;
+}
+
+int explore_open(struct explorer *ex, struct setup *setup, const struct explore_limits *limits)
+{
+	memset(ex, 0, sizeof(*ex));
+	ex->setup = setup;
+	ex->limits = *limits;
+	int error = worlds_open(&ex->worlds, setup);
+	if (error)
+		return error;
+	ex->judge = calloc(WORLDS, sizeof(*ex->judge));
+	ex->seen = seen_new();
+	if (!ex->judge || !ex->seen) {
+		explore_close(ex);
+		return -ENOMEM;
+	}
+	for (unsigned m = 0; m < WORLDS; m++)
+		judge_reset(&ex->judge[m]);
+	return 0;
+}
+
+void explore_restart(struct explorer *ex)
+{
+	memset(&ex->counts, 0, sizeof(ex->counts));
+	memset(ex->broken, 0, sizeof(ex->broken));
+	for (unsigned c = 0; c < TM_CONTRACTS; c++)
+		ex->failure[c].found = false;
+	seen_clear(ex->seen);
+}
+
+void explore_close(struct explorer *ex)
+{
+	worlds_close(&ex->worlds);
+	free(ex->judge);
+	seen_free(ex->seen);
+	seen_free(ex->outcomes);
+	for (unsigned c = 0; c < TM_CONTRACTS; c++)
+		deviations_free(&ex->failure[c].deviations);
+	for (unsigned m = 0; m < WORLDS; m++)
+		deviations_free(&ex->path[m]);
+	memset(ex, 0, sizeof(*ex));
+}

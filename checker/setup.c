@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See setup.h. */
+#include "checker/setup.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POOL_MAX ((size_t)1 << 30)
+
+void setup_init(struct setup *s, const struct tm_store *store)
+{
+	memset(s, 0, sizeof(*s));
+	s->store = store;
+	s->hw = hardware_default;
+	snprintf(s->variant, sizeof(s->variant), "default");
+}
+
+static int word_index(const char *words, const char *word)
+{
+	size_t len = strlen(word);
+	for (int i = 0;; i++) {
+		size_t n = strcspn(words, " ");
+		if (n == len && !strncmp(words, word, n))
+			return i;
+		if (!words[n])
+			return -1;
+		words += n + 1;
+	}
+}
+
+int setup_knob(struct setup *s, const char *name, const char *value, const char **expected)
+{
+	for (unsigned k = 0; s->store->knobs[k].name; k++) {
+		if (strcmp(s->store->knobs[k].name, name))
+			continue;
+		int i = word_index(s->store->knobs[k].values, value);
+		if (i < 0) {
+			*expected = s->store->knobs[k].values;
+			return -EINVAL;
+		}
+		s->params.knob[k] = (uint8_t)i;
+		return 0;
+	}
+	return hardware_set(&s->hw, name, value, expected);
+}
+
+void setup_knob_value(const struct setup *s, unsigned knob, char *buf, size_t n)
+{
+	const char *words = s->store->knobs[knob].values;
+	for (unsigned i = 0; i < s->params.knob[knob]; i++)
+		words += strcspn(words, " ") + 1;
+	snprintf(buf, n, "%.*s", (int)strcspn(words, " "), words);
+}
+
+int setup_variant(struct setup *s, const char *name)
+{
+	const struct tm_variant *v = s->store->variants;
+	const char *expected;
+	char knobs[256], *save = NULL;
+	snprintf(s->variant, sizeof(s->variant), "%s", name);
+	if (!strcmp(name, "default"))
+		return 0;
+	while (v->name && strcmp(v->name, name))
+		v++;
+	if (!v->name)
+		return -ENOENT;
+	assert(strlen(v->knobs) < sizeof(knobs));
+	strcpy(knobs, v->knobs);
+	for (char *word = strtok_r(knobs, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+		char *equals = strchr(word, '=');
+		assert(equals);
+		*equals = '\0';
+		int bad = setup_knob(s, word, equals + 1, &expected);
+		assert(!bad); /* the store's own table */
+		(void)bad;
+	}
+	return 0;
+}
+
+static void add_value(struct setup *s, unsigned client, unsigned nth, unsigned key, uint32_t vlen, uint8_t **bytes)
+{
+	struct setup_value *v = &s->value[s->values];
+	workload_value(client, nth, key, *bytes, vlen);
+	*v = (struct setup_value){(uint8_t)client, (uint16_t)nth, (uint16_t)key, vlen, *bytes, s->first_value[key]};
+	s->first_value[key] = (int)s->values++;
+	*bytes += vlen;
+}
+
+static int make_values(struct setup *s)
+{
+	size_t total = 0;
+	for (unsigned k = 0; k < s->w.keys; k++)
+		total += s->w.key[k].loaded > 0 ? (size_t)s->w.key[k].loaded : 0;
+	for (unsigned c = 0; c < s->w.clients; c++)
+		for (unsigned i = 0; i < s->w.client[c].ops; i++)
+			total += s->w.client[c].op[i].vlen;
+	s->value = calloc(workload_updates(&s->w) + 1, sizeof(*s->value));
+	s->first_value = calloc(s->w.keys + 1, sizeof(*s->first_value));
+	s->bytes = malloc(total + 1);
+	if (!s->value || !s->first_value || !s->bytes)
+		return -ENOMEM;
+	uint8_t *bytes = s->bytes;
+	for (unsigned k = 0; k < s->w.keys; k++)
+		s->first_value[k] = -1;
+	for (unsigned k = 0; k < s->w.keys; k++)
+		if (s->w.key[k].loaded >= 0)
+			add_value(s, 0, k + 1, k, (uint32_t)s->w.key[k].loaded, &bytes);
+	for (unsigned c = 0; c < s->w.clients; c++) {
+		s->first_of_client[c + 1] = s->values;
+		for (unsigned i = 0; i < s->w.client[c].ops; i++) {
+			const struct workload_op *op = &s->w.client[c].op[i];
+			if (op->kind == OP_PUT)
+				add_value(s, c + 1, op->nth, op->key, op->vlen, &bytes);
+		}
+	}
+	return 0;
+}
+
+int setup_finish(struct setup *s)
+{
+	uint32_t longest = workload_max_vlen(&s->w);
+	s->params.clients = s->w.clients + 1;
+	s->params.keys = s->w.keys;
+	/* Each recovery proves life with a PUT of its own. */
+	s->params.updates = workload_updates(&s->w) + SETUP_READERS + 1;
+	s->params.max_vlen = longest > LIFE_VLEN ? longest : LIFE_VLEN;
+	s->pm_len = s->store->pm_bytes(&s->params);
+	s->regions = s->store->regions(&s->params, s->region, SETUP_REGIONS);
+	assert(s->pm_len % 64 == 0 && s->regions <= SETUP_REGIONS);
+	if (s->pm_len > POOL_MAX)
+		return -EFBIG;
+	s->image = calloc(1, s->pm_len);
+	return s->image ? make_values(s) : -ENOMEM;
+}
+
+void setup_free(struct setup *s)
+{
+	workload_free(&s->w);
+	free(s->value);
+	free(s->first_value);
+	free(s->bytes);
+	free(s->image);
+	s->value = NULL;
+	s->first_value = NULL;
+	s->bytes = s->image = NULL;
+	s->values = 0;
+}
+
+const struct setup_value *setup_put_value(const struct setup *s, unsigned client, unsigned nth)
+{
+	return &s->value[s->first_of_client[client] + nth - 1];
+}
+
+int setup_find_value(const struct setup *s, unsigned key, const uint8_t *bytes, size_t len)
+{
+	for (int i = s->first_value[key]; i >= 0; i = s->value[i].next)
+		if (s->value[i].vlen == len && !memcmp(s->value[i].bytes, bytes, len))
+			return i;
+	return -1;
+}

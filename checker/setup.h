@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_SETUP_H
+#define TM_SETUP_H
+/*
+ * What is tested: a store with its switches, the hardware, a workload; and the
+ * values that the workload's PUTs write, so that bytes a GET returned can be named.
+ */
+#include "core/pmem/hardware.h"
+#include "core/tidemark.h"
+#include "scenarios/workload.h"
+
+#define SETUP_REGIONS 8
+#define SETUP_READERS 3 /* machines that boot after a failure, each with one reading client */
+#define LIFE_VLEN 40	/* bytes of the value that proves life after recovery */
+
+/* A PUT's value. */
+struct setup_value {
+	uint8_t client; /* 0: the load phase */
+	uint16_t nth, key;
+	uint32_t vlen;
+	const uint8_t *bytes;
+	int next; /* next value of the same key, -1 */
+};
+
+struct setup {
+	const struct tm_store *store;
+	char variant[48];
+	struct tm_params params;
+	struct hardware hw;
+	struct workload w;
+	struct tm_region region[SETUP_REGIONS];
+	unsigned regions;
+	size_t pm_len;
+	struct setup_value *value; /* the load phase's first, by key; then by client and nth */
+	unsigned values;
+	int *first_value; /* by key */
+	unsigned first_of_client[TM_MAX_CLIENTS + 1]; /* [c]: index of client c's first PUT */
+	uint8_t *bytes;
+	uint8_t *image; /* the pool after the load phase */
+};
+
+/* Store, knobs at their defaults, default hardware, no workload. */
+void setup_init(struct setup *s, const struct tm_store *store);
+/* "name=value": a knob of the store or of the hardware. -EINVAL with *expected. */
+int setup_knob(struct setup *s, const char *name, const char *value, const char **expected);
+/* A variant's knobs. -ENOENT. */
+int setup_variant(struct setup *s, const char *name);
+/* What the knob stands at. */
+void setup_knob_value(const struct setup *s, unsigned knob, char *buf, size_t n);
+/* Sizes, values and regions, once the workload is in s->w. 0, -ENOMEM, -EFBIG (the pool would be too large). */
+int setup_finish(struct setup *s);
+void setup_free(struct setup *s);
+/* The value of a workload's PUT. */
+const struct setup_value *setup_put_value(const struct setup *s, unsigned client, unsigned nth);
+/* Which PUT of `key` wrote these bytes: index into s->value; -1: none. */
+int setup_find_value(const struct setup *s, unsigned key, const uint8_t *bytes, size_t len);
+
+#endif

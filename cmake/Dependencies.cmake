@@ -1,0 +1,48 @@
+# Libraries and tools that are not ours. What is missing is named in one message,
+# with the command that installs it (package names: packages.txt).
+find_package(PkgConfig)
+set(missing)
+
+# tidemark_find(NAME pkg-config-module): the imported target PkgConfig::NAME.
+function(tidemark_find name module)
+	if(PKG_CONFIG_FOUND)
+		pkg_check_modules(${name} QUIET IMPORTED_TARGET ${module})
+	endif()
+	if(NOT ${name}_FOUND)
+		set(missing ${missing} ${module} PARENT_SCOPE)
+	endif()
+endfunction()
+
+if(NOT PKG_CONFIG_FOUND)
+	list(APPEND missing pkg-config)
+endif()
+tidemark_find(ISAL libisal)
+tidemark_find(XXHASH libxxhash)
+tidemark_find(JANSSON jansson)
+tidemark_find(DW libdw)
+if(BUILD_TESTING)
+	tidemark_find(CHECK check)
+endif()
+
+# Only the headers: in the sim world nothing of these two libraries is linked.
+find_path(VERBS_INCLUDE infiniband/verbs.h)
+find_path(PMEM_INCLUDE libpmem.h)
+# Boost.Context has neither a pkg-config file nor a C header; fiber.c declares its two functions.
+find_library(BOOST_CONTEXT NAMES libboost_context.a boost_context)
+foreach(found VERBS_INCLUDE PMEM_INCLUDE BOOST_CONTEXT)
+	if(NOT ${found})
+		string(TOLOWER ${found} name)
+		list(APPEND missing ${name})
+	endif()
+endforeach()
+if(NOT CMAKE_OBJCOPY)
+	list(APPEND missing objcopy)
+endif()
+
+if(missing)
+	list(JOIN missing ", " missing)
+	execute_process(COMMAND ${PROJECT_SOURCE_DIR}/scripts/deps --command
+		OUTPUT_VARIABLE command OUTPUT_STRIP_TRAILING_WHITESPACE)
+	message(FATAL_ERROR "Not found: ${missing}. On Debian or Ubuntu, this installs all that is needed:\n"
+		"  ${command}\nThen configure again with: cmake --fresh")
+endif()

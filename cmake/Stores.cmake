@@ -1,0 +1,28 @@
+# The stores, as the sim world has them.
+#
+# A store is ordinary C against libibverbs and libpmem. For the sim world its
+# sources are compiled with -fsanitize=thread, so that the compiler puts a call
+# before each load and store (core/pmem/hooks.c has these functions; the
+# sanitizer's own runtime is never linked), and the symbols of its objects are
+# renamed (core/stores/sim.syms), so that libc, libpmem and the verbs are ours.
+#
+# -O0: the compiler neither merges nor drops stores, so a trace replays alike with
+# every compiler. -fno-builtin: no copy is inlined without a hook.
+set(store_flags -O0 -g -fsanitize=thread -fno-builtin -fno-stack-protector -U_FORTIFY_SOURCE -fno-omit-frame-pointer)
+set(store_symbols ${PROJECT_SOURCE_DIR}/core/stores/sim.syms)
+
+file(GLOB store_sources CONFIGURE_DEPENDS core/stores/*.c core/stores/*/*.c)
+add_library(stores_raw STATIC ${store_sources})
+target_compile_options(stores_raw PRIVATE -Wall -Wextra $<$<BOOL:${TIDEMARK_WERROR}>:-Werror> ${store_flags})
+
+set(stores_archive ${PROJECT_BINARY_DIR}/libstores_sim.a)
+add_custom_command(OUTPUT ${stores_archive}
+	COMMAND ${CMAKE_OBJCOPY} --redefine-syms=${store_symbols} $<TARGET_FILE:stores_raw> ${stores_archive}
+	DEPENDS stores_raw ${store_symbols}
+	COMMENT "Renaming the symbols of the stores" VERBATIM)
+add_custom_target(stores_renamed DEPENDS ${stores_archive})
+add_library(stores_sim STATIC IMPORTED GLOBAL)
+set_target_properties(stores_sim PROPERTIES IMPORTED_LOCATION ${stores_archive})
+# The two need each other: stores call the sim world, the command line knows the stores.
+target_link_libraries(stores_sim INTERFACE tidemark_sim)
+add_dependencies(stores_sim stores_renamed)

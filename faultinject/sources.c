@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See sources.h. */
+#include "faultinject/sources.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t random_next(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15u;
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+	return z ^ z >> 31;
+}
+
+/* How many points until the next that deviates: about geometric with the given mean. */
+static uint32_t gap(struct random_source *r, unsigned kind)
+{
+	uint32_t mean = r->mean[kind];
+	if (!mean || !r->left)
+		return UINT32_MAX;
+	return (uint32_t)(random_next(&r->state) % (2 * (uint64_t)mean));
+}
+
+static unsigned random_answer(struct source *source, const struct choice_point *at, unsigned n)
+{
+	struct random_source *r = (struct random_source *)source;
+	unsigned answer = 1 + (unsigned)(random_next(&r->state) % (n - 1));
+	struct deviation d;
+	if (!r->left || !r->mean[at->kind]) {
+		source->skip[at->kind] = UINT32_MAX;
+		return 0;
+	}
+	if (at->kind == CHOICE_EVICT && random_next(&r->state) % 2)
+		answer = 1;
+	/* A dead client ends what the run can show: keep it rare among holds. */
+	if (at->kind == CHOICE_STEP && answer == HOLD_FOREVER && random_next(&r->state) % 4)
+		answer = 1 + (unsigned)(random_next(&r->state) % (HOLDS - 1));
+	r->left--;
+	deviation_record(&d, at, answer, n);
+	deviations_add(&r->taken, &d);
+	source->skip[at->kind] = gap(r, at->kind);
+	return answer;
+}
+
+void random_start(struct random_source *r, uint64_t seed, unsigned max_deviations)
+{
+	/* Per kind: the means from which a run draws one; a kind is off in half of the runs. */
+	static const uint32_t means[CHOICE_KINDS][4] = {
+		[CHOICE_STEP] = {10, 30, 100, 300}, [CHOICE_PACKET] = {4, 10, 30, 100},
+		[CHOICE_LAND] = {2, 5, 10, 30},	    [CHOICE_ORDER] = {1, 2, 4, 8},
+		[CHOICE_FETCH] = {2, 5, 10, 30},    [CHOICE_DRAIN] = {1, 2, 5, 10},
+		[CHOICE_EVICT] = {1, 2, 4, 8},
+	};
+	struct deviations taken = r->taken;
+	memset(r, 0, sizeof(*r));
+	r->taken = taken;
+	r->taken.n = 0;
+	r->source.answer = random_answer;
+	r->state = seed * 0x9e3779b97f4a7c15u + 0x1234567;
+	r->left = 1 + (unsigned)(random_next(&r->state) % max_deviations);
+	for (unsigned k = 0; k < CHOICE_KINDS; k++) {
+		uint64_t draw = random_next(&r->state);
+		r->mean[k] = draw & 4 ? means[k][draw & 3] : 0;
+	}
+	for (unsigned k = 0; k < CHOICE_KINDS; k++)
+		r->source.skip[k] = gap(r, k);
+}
+
+static unsigned trace_answer(struct source *source, const struct choice_point *at, unsigned n)
+{
+	struct trace_source *t = (struct trace_source *)source;
+	uint64_t key = choice_key(at);
+	struct deviation d;
+	for (unsigned i = 0; i < t->list->n; i++) {
+		const struct deviation *want = &t->list->d[i];
+		if (t->key[i] != key || t->used[i] || want->answer >= n)
+			continue;
+		/* A line that has another number of versions is not the line that was meant. */
+		if (at->kind == CHOICE_LINE && want->c && n != 1 + want->c && n != 1 + 8 * want->c)
+			continue;
+		t->used[i] = true;
+		deviation_record(&d, at, want->answer, n);
+		d.c = want->c;
+		d.line = want->line;
+		deviations_add(&t->taken, &d);
+		return want->answer;
+	}
+	return 0;
+}
+
+int trace_start(struct trace_source *t, const struct deviations *list)
+{
+	memset(t, 0, sizeof(*t));
+	t->source.answer = trace_answer;
+	t->list = list;
+	t->key = calloc(list->n + 1, sizeof(*t->key));
+	t->used = calloc(list->n + 1, sizeof(*t->used));
+	if (!t->key || !t->used) {
+		trace_finish(t);
+		return -ENOMEM;
+	}
+	bool any[CHOICE_KINDS] = {false};
+	for (unsigned i = 0; i < list->n; i++) {
+		struct deviation named = list->d[i];
+		any[named.kind] = true;
+		if (named.kind == CHOICE_LINE)
+			named.c = 0; /* versions: checked at the answer */
+		t->key[i] = deviation_key(&named);
+	}
+	for (unsigned k = 0; k < CHOICE_KINDS; k++)
+		t->source.skip[k] = any[k] ? 0 : UINT32_MAX;
+	return 0;
+}
+
+void trace_finish(struct trace_source *t)
+{
+	free(t->key);
+	free(t->used);
+	deviations_free(&t->taken);
+	memset(t, 0, sizeof(*t));
+}
+
+const struct deviation *trace_unused(const struct trace_source *t)
+{
+	for (unsigned i = 0; i < t->list->n; i++)
+		if (!t->used[i])
+			return &t->list->d[i];
+	return NULL;
+}

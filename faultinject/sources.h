@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_SOURCES_H
+#define TM_SOURCES_H
+/* Where the answers of choose() come from. */
+#include "faultinject/deviation.h"
+
+/*
+ * Random: a seed decides, per kind of choice, how often it deviates in this run
+ * (often, rarely, never: swarm testing), and then each answer. Answers that are not
+ * 0 are recorded. Never fails the power: that is the explorer's.
+ */
+struct random_source {
+	struct source source;
+	uint64_t state;
+	uint32_t mean[CHOICE_KINDS]; /* one point in so many deviates; 0: none */
+	unsigned left;		     /* deviations still allowed in this run */
+	struct deviations taken;
+};
+void random_start(struct random_source *r, uint64_t seed, unsigned max_deviations);
+uint64_t random_next(uint64_t *state); /* splitmix64 */
+
+/*
+ * Trace: the deviations of a list, every other answer 0. `used[i]` tells which
+ * were asked for. In a lenient source one whose answer does not exist is left out;
+ * in a strict one it is counted as not used. What is really taken is in `taken`.
+ */
+struct trace_source {
+	struct source source;
+	const struct deviations *list;
+	uint64_t *key; /* of each deviation; has room for list->n */
+	bool *used;
+	struct deviations taken;
+};
+int trace_start(struct trace_source *t, const struct deviations *list); /* 0 or -ENOMEM */
+void trace_finish(struct trace_source *t);
+/* The first deviation that was not used, or NULL. */
+const struct deviation *trace_unused(const struct trace_source *t);
+
+#endif

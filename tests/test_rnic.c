@@ -1,0 +1,1604 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The soft RNIC: two hosts, one task that plays both sides, DRAM only. Each test
+ * runs in a simulation of its own; a source in this file makes the link and the
+ * landing misbehave.
+ */
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/pmem/crash.h"
+#include "core/rnic/rnic.h"
+#include "core/rt/rt.h"
+#include "core/rt/sim.h"
+
+#define ALL_ACCESS \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+#define BUF (256 * 1024)
+#define US  1000ull
+#define MS  1000000ull
+
+/* The fallback of the inline function: a context of ours never needs it. */
+#pragma push_macro("ibv_query_port")
+#undef ibv_query_port
+int ibv_query_port(struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *attr)
+{
+	(void)context;
+	(void)port_num;
+	(void)attr;
+	abort();
+}
+#pragma pop_macro("ibv_query_port")
+
+/* --- a source whose answers a test decides --- */
+
+struct test_source {
+	struct source source;
+	uint64_t state;						       /* of the generator */
+	unsigned permille[CHOICE_KINDS];			       /* how often an answer is not 0 */
+	unsigned (*answer)(const struct choice_point *at, unsigned n); /* instead */
+	unsigned asked[CHOICE_KINDS];
+};
+
+static uint64_t rnd(uint64_t *state)
+{
+	uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return z ^ (z >> 31);
+}
+
+static unsigned test_answer(struct source *source, const struct choice_point *at, unsigned n)
+{
+	struct test_source *me = (struct test_source *)source;
+	me->asked[at->kind]++;
+	if (me->answer)
+		return me->answer(at, n);
+	if (rnd(&me->state) % 1000 >= me->permille[at->kind])
+		return 0;
+	unsigned k = 1 + (unsigned)(rnd(&me->state) % (n - 1));
+	/* What is held for ever never completes: not here. */
+	if (at->kind == CHOICE_LAND || at->kind == CHOICE_FETCH)
+		k = 1 + k % 6;
+	return k;
+}
+
+/* --- a world of two hosts --- */
+
+struct side {
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	struct ibv_cq *scq, *rcq;
+	struct ibv_qp *qp;
+	uint8_t *buf;
+	struct ibv_mr *mr;
+	union ibv_gid gid;
+};
+
+static struct options {
+	struct hardware hw;
+	uint32_t psn;
+	enum ibv_mtu mtu;
+	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer, rd_atomic, dest_rd_atomic;
+	unsigned qp_access, send_wr, recv_wr, sge, inline_bytes, cqe;
+	int sig_all;
+} opt;
+
+static struct sim *sim;
+static struct pmem *pool; /* b's PM, NULL: none */
+static struct rnic_net *net;
+static struct test_source source;
+static struct side a, b;
+static void (*body)(void);
+
+static void setup_options(void)
+{
+	memset(&source, 0, sizeof(source));
+	source.source.answer = test_answer;
+	opt = (struct options){
+		.hw = {.domain = DOMAIN_DMP,
+		       .ddio = true,
+		       .transport = TRANSPORT_IB,
+		       .mtu = 4096,
+		       .iio_in_mhp = true,
+		       .ack_early = true},
+		.psn = 100,
+		.mtu = IBV_MTU_1024,
+		.timeout = 8, /* 1 ms */
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.min_rnr_timer = 1,
+		.rd_atomic = 4,
+		.dest_rd_atomic = 4,
+		.qp_access = ALL_ACCESS,
+		.send_wr = 64,
+		.recv_wr = 64,
+		.sge = 4,
+		.inline_bytes = 128,
+		.cqe = 256,
+		.sig_all = 0,
+	};
+}
+
+static void make_side(struct side *s, unsigned host)
+{
+	struct pmem *pm = host == HOST_SERVER ? pool : NULL;
+	s->ctx = rnic_open(net, host, pm);
+	ck_assert_ptr_nonnull(s->ctx);
+	s->pd = rnic_alloc_pd(s->ctx);
+	s->scq = rnic_create_cq(s->ctx, (int)opt.cqe, NULL, NULL, 0);
+	s->rcq = rnic_create_cq(s->ctx, (int)opt.cqe, NULL, NULL, 0);
+	s->buf = pm ? pmem_base(pm) : sim_alloc(sim, BUF);
+	s->mr = rnic_reg_mr(s->pd, s->buf, BUF, ALL_ACCESS);
+	ck_assert_ptr_nonnull(s->mr);
+	struct ibv_qp_init_attr init = {
+		.send_cq = s->scq,
+		.recv_cq = s->rcq,
+		.cap = {opt.send_wr, opt.recv_wr, opt.sge, opt.sge, opt.inline_bytes},
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = opt.sig_all,
+	};
+	s->qp = rnic_create_qp(s->pd, &init);
+	ck_assert_ptr_nonnull(s->qp);
+	ck_assert_int_eq(rnic_query_gid(s->ctx, 1, 0, &s->gid), 0);
+}
+
+#define MASK_INIT (IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)
+#define MASK_RTR                                                                                     \
+	(IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | \
+	 IBV_QP_MIN_RNR_TIMER)
+#define MASK_RTS \
+	(IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC)
+
+static struct ibv_qp_attr attr_for(const struct side *peer)
+{
+	return (struct ibv_qp_attr){
+		.port_num = 1,
+		.qp_access_flags = opt.qp_access,
+		.ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = peer->gid, .hop_limit = 64}},
+		.path_mtu = opt.mtu,
+		.dest_qp_num = peer->qp->qp_num,
+		.rq_psn = opt.psn,
+		.sq_psn = opt.psn,
+		.max_dest_rd_atomic = opt.dest_rd_atomic,
+		.max_rd_atomic = opt.rd_atomic,
+		.min_rnr_timer = opt.min_rnr_timer,
+		.timeout = opt.timeout,
+		.retry_cnt = opt.retry_cnt,
+		.rnr_retry = opt.rnr_retry,
+	};
+}
+
+static int modify(struct side *s, const struct side *peer, enum ibv_qp_state to, int mask)
+{
+	struct ibv_qp_attr attr = attr_for(peer);
+	attr.qp_state = to;
+	return rnic_modify_qp(s->qp, &attr, mask | IBV_QP_STATE);
+}
+
+static void connect_side(struct side *s, const struct side *peer)
+{
+	ck_assert_int_eq(modify(s, peer, IBV_QPS_INIT, MASK_INIT), 0);
+	ck_assert_int_eq(modify(s, peer, IBV_QPS_RTR, MASK_RTR), 0);
+	ck_assert_int_eq(modify(s, peer, IBV_QPS_RTS, MASK_RTS), 0);
+}
+
+static void task(void *arg)
+{
+	(void)arg;
+	make_side(&a, 1);
+	make_side(&b, HOST_SERVER);
+	body();
+	sim_stop(sim, SIM_DONE);
+}
+
+static void connected(void *arg)
+{
+	(void)arg;
+	make_side(&a, 1);
+	make_side(&b, HOST_SERVER);
+	connect_side(&a, &b);
+	connect_side(&b, &a);
+	sim_source(sim, source.answer || source.state ? &source.source : NULL);
+	body();
+	sim_stop(sim, SIM_DONE);
+}
+
+static void run(void (*start)(void *), void (*fn)(void))
+{
+	sim = sim_new();
+	sim_reset(sim, NULL);
+	net = rnic_net_new(sim, &opt.hw);
+	body = fn;
+	ck_assert_int_eq(sim_spawn(sim, 1, "", start, NULL), 0);
+	enum sim_end end = sim_run(sim);
+	ck_assert_msg(end == SIM_DONE, "ended with %d: %s", (int)end, sim_fault(sim, NULL));
+	sim_free(sim);
+}
+
+/* --- doing things --- */
+
+static struct ibv_send_wr wr_make(const struct side *s, enum ibv_wr_opcode opcode, struct ibv_sge *sge,
+				  size_t off, uint32_t len, const struct side *peer, size_t remote)
+{
+	*sge = (struct ibv_sge){(uintptr_t)s->buf + off, len, s->mr->lkey};
+	struct ibv_send_wr wr = {
+		.wr_id = 7, .sg_list = sge, .num_sge = 1, .opcode = opcode, .send_flags = IBV_SEND_SIGNALED};
+	if (opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.remote_addr = (uintptr_t)peer->buf + remote;
+		wr.wr.atomic.rkey = peer->mr->rkey;
+	} else {
+		wr.wr.rdma.remote_addr = (uintptr_t)peer->buf + remote;
+		wr.wr.rdma.rkey = peer->mr->rkey;
+	}
+	return wr;
+}
+
+static void post(struct side *s, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad;
+	ck_assert_int_eq(ibv_post_send(s->qp, wr, &bad), 0);
+}
+
+static void op(struct side *s, enum ibv_wr_opcode opcode, size_t off, uint32_t len, const struct side *peer,
+	       size_t remote, uint64_t id, unsigned flags)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_make(s, opcode, &sge, off, len, peer, remote);
+	wr.wr_id = id;
+	wr.send_flags = flags;
+	post(s, &wr);
+}
+
+static void recv_post(struct side *s, size_t off, uint32_t len, uint64_t id)
+{
+	struct ibv_sge sge = {(uintptr_t)s->buf + off, len, s->mr->lkey};
+	struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &sge, .num_sge = 1}, *bad;
+	ck_assert_int_eq(ibv_post_recv(s->qp, &wr, &bad), 0);
+}
+
+static struct ibv_wc wait_for(struct ibv_cq *cq)
+{
+	struct ibv_wc wc;
+	int n;
+	while (!(n = ibv_poll_cq(cq, 1, &wc)))
+		rt_yield();
+	ck_assert_int_eq(n, 1);
+	return wc;
+}
+
+static void expect(struct ibv_cq *cq, uint64_t id, enum ibv_wc_status status)
+{
+	struct ibv_wc wc = wait_for(cq);
+	ck_assert_msg(wc.status == status && wc.wr_id == id, "request %lu: %s, not request %lu: %s",
+		      (unsigned long)wc.wr_id, rnic_wc_status_str(wc.status), (unsigned long)id,
+		      rnic_wc_status_str(status));
+}
+
+static bool empty(struct ibv_cq *cq)
+{
+	struct ibv_wc wc;
+	return ibv_poll_cq(cq, 1, &wc) == 0;
+}
+
+static void fill(uint8_t *to, size_t len, uint64_t seed)
+{
+	for (size_t i = 0; i < len; i++)
+		to[i] = (uint8_t)rnd(&seed);
+}
+
+/* --- the state machine --- */
+
+static const enum ibv_qp_state states[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR,
+					   IBV_QPS_RTS,	  IBV_QPS_SQD,	IBV_QPS_ERR};
+
+static void bring_to(enum ibv_qp_state to)
+{
+	ck_assert_int_eq(modify(&a, &b, IBV_QPS_RESET, 0), 0);
+	if (to == IBV_QPS_RESET)
+		return;
+	ck_assert_int_eq(modify(&a, &b, IBV_QPS_INIT, MASK_INIT), 0);
+	if (to == IBV_QPS_INIT)
+		return;
+	ck_assert_int_eq(modify(&a, &b, IBV_QPS_RTR, MASK_RTR), 0);
+	if (to == IBV_QPS_RTR)
+		return;
+	ck_assert_int_eq(modify(&a, &b, IBV_QPS_RTS, MASK_RTS), 0);
+	if (to == IBV_QPS_RTS)
+		return;
+	ck_assert_int_eq(modify(&a, &b, to, 0), 0);
+}
+
+/* Required mask of each legal transition, -1: not legal. */
+static int required(enum ibv_qp_state from, enum ibv_qp_state to)
+{
+	if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
+		return 0;
+	if (from == IBV_QPS_RESET && to == IBV_QPS_INIT)
+		return MASK_INIT;
+	if (from == IBV_QPS_INIT && to == IBV_QPS_RTR)
+		return MASK_RTR;
+	if (from == IBV_QPS_RTR && to == IBV_QPS_RTS)
+		return MASK_RTS;
+	if ((from == IBV_QPS_INIT && to == IBV_QPS_INIT) || (from == IBV_QPS_RTS && to == IBV_QPS_RTS) ||
+	    (from == IBV_QPS_RTS && to == IBV_QPS_SQD) || (from == IBV_QPS_SQD && to == IBV_QPS_RTS) ||
+	    (from == IBV_QPS_SQD && to == IBV_QPS_SQD))
+		return 0;
+	return -1;
+}
+
+static void transitions_body(void)
+{
+	for (unsigned f = 0; f < 6; f++)
+		for (unsigned t = 0; t < 6; t++) {
+			enum ibv_qp_state from = states[f], to = states[t];
+			int need = required(from, to);
+			bring_to(from);
+			ck_assert_int_eq(a.qp->state, from);
+			if (need < 0) {
+				ck_assert_int_eq(modify(&a, &b, to, 0), EINVAL);
+				ck_assert_int_eq(modify(&a, &b, to, MASK_INIT), EINVAL);
+				ck_assert_int_eq(modify(&a, &b, to, MASK_RTR), EINVAL);
+				ck_assert_int_eq(modify(&a, &b, to, MASK_RTS), EINVAL);
+				ck_assert_int_eq(a.qp->state, from);
+				continue;
+			}
+			for (int bit = 1; bit <= IBV_QP_DEST_QPN; bit <<= 1)
+				if (need & bit)
+					ck_assert_int_eq(modify(&a, &b, to, need & ~bit), EINVAL);
+			ck_assert_int_eq(modify(&a, &b, to, need | IBV_QP_QKEY), EINVAL);
+			ck_assert_int_eq(modify(&a, &b, to, need | IBV_QP_CAP), EINVAL);
+			ck_assert_int_eq(a.qp->state, from);
+			ck_assert_msg(modify(&a, &b, to, need) == 0, "%d -> %d", from, to);
+			ck_assert_int_eq(a.qp->state, to);
+			struct ibv_qp_attr attr;
+			ck_assert_int_eq(rnic_query_qp(a.qp, &attr, IBV_QP_STATE, NULL), 0);
+			ck_assert_int_eq(attr.qp_state, to);
+		}
+}
+
+START_TEST(transitions)
+{
+	run(task, transitions_body);
+}
+END_TEST
+
+static int rtr_with(void (*change)(struct ibv_qp_attr *))
+{
+	struct ibv_qp_attr attr = attr_for(&b);
+	attr.qp_state = IBV_QPS_RTR;
+	bring_to(IBV_QPS_INIT);
+	change(&attr);
+	return rnic_modify_qp(a.qp, &attr, MASK_RTR | IBV_QP_STATE);
+}
+
+static void no_change(struct ibv_qp_attr *attr)
+{
+	(void)attr;
+}
+static void no_grh(struct ibv_qp_attr *attr)
+{
+	attr->ah_attr.is_global = 0;
+}
+static void no_dgid(struct ibv_qp_attr *attr)
+{
+	memset(&attr->ah_attr.grh.dgid, 0, 16);
+}
+static void no_route(struct ibv_qp_attr *attr)
+{
+	attr->ah_attr.grh.dgid.raw[0] = 0xfe;
+}
+static void sgid_1(struct ibv_qp_attr *attr)
+{
+	attr->ah_attr.grh.sgid_index = 1;
+}
+static void mtu_0(struct ibv_qp_attr *attr)
+{
+	attr->path_mtu = 0;
+}
+static void mtu_large(struct ibv_qp_attr *attr)
+{
+	attr->path_mtu = IBV_MTU_2048;
+}
+static void rd_17(struct ibv_qp_attr *attr)
+{
+	attr->max_dest_rd_atomic = 17;
+}
+static void rnr_32(struct ibv_qp_attr *attr)
+{
+	attr->min_rnr_timer = 32;
+}
+static void qpn_25_bits(struct ibv_qp_attr *attr)
+{
+	attr->dest_qp_num = 1 << 24;
+}
+
+static void values_body(void)
+{
+	ck_assert_int_eq(rtr_with(no_change), 0);
+	ck_assert_int_eq(rtr_with(no_grh), EINVAL);
+	ck_assert_int_eq(rtr_with(no_dgid), EINVAL);
+	ck_assert_int_eq(rtr_with(no_route), ENETUNREACH);
+	ck_assert_int_eq(rtr_with(sgid_1), EINVAL);
+	ck_assert_int_eq(rtr_with(mtu_0), EINVAL);
+	ck_assert_int_eq(rtr_with(mtu_large), EINVAL);
+	ck_assert_int_eq(rtr_with(rd_17), EINVAL);
+	ck_assert_int_eq(rtr_with(rnr_32), EINVAL);
+	ck_assert_int_eq(rtr_with(qpn_25_bits), EINVAL);
+	bring_to(IBV_QPS_RTR);
+	struct ibv_qp_attr attr = attr_for(&b);
+	attr.qp_state = IBV_QPS_RTS;
+	attr.cur_qp_state = IBV_QPS_INIT;
+	ck_assert_int_eq(rnic_modify_qp(a.qp, &attr, MASK_RTS | IBV_QP_STATE | IBV_QP_CUR_STATE), EINVAL);
+	attr.cur_qp_state = IBV_QPS_RTR;
+	ck_assert_int_eq(rnic_modify_qp(a.qp, &attr, MASK_RTS | IBV_QP_STATE | IBV_QP_CUR_STATE), 0);
+	bring_to(IBV_QPS_RESET);
+	attr.qp_state = IBV_QPS_INIT;
+	attr.port_num = 2;
+	ck_assert_int_eq(rnic_modify_qp(a.qp, &attr, MASK_INIT | IBV_QP_STATE), EINVAL);
+}
+
+START_TEST(values)
+{
+	opt.hw.mtu = 1024;
+	run(task, values_body);
+}
+END_TEST
+
+static void device_body(void)
+{
+	struct ibv_port_attr port;
+	struct ibv_device_attr dev;
+	ck_assert_int_eq(ibv_query_port(a.ctx, 1, &port), 0);
+	ck_assert_int_eq(port.state, IBV_PORT_ACTIVE);
+	ck_assert_int_eq(port.active_mtu, IBV_MTU_2048);
+	ck_assert_int_eq(port.link_layer, IBV_LINK_LAYER_ETHERNET);
+	ck_assert_int_eq(ibv_query_port(a.ctx, 2, &port), EINVAL);
+	ck_assert_int_eq(rnic_query_device(a.ctx, &dev), 0);
+	ck_assert_int_eq(dev.phys_port_cnt, 1);
+	static const uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 2};
+	ck_assert_mem_eq(a.gid.raw, gid, 16);
+	ck_assert_int_eq(rnic_query_gid(a.ctx, 1, 1, &a.gid), -1);
+	ck_assert_str_eq(rnic_get_device_name(a.ctx->device), "tidemark1");
+	ck_assert_ptr_null(rnic_open(net, 1, NULL));
+}
+
+START_TEST(device)
+{
+	opt.hw.mtu = 2048;
+	run(task, device_body);
+}
+END_TEST
+
+static void objects_body(void)
+{
+	struct ibv_qp_init_attr init = {.send_cq = a.scq, .recv_cq = a.rcq, .qp_type = IBV_QPT_RC};
+	ck_assert_ptr_null(rnic_reg_mr(a.pd, a.buf, 64, IBV_ACCESS_REMOTE_WRITE));
+	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_ptr_null(rnic_reg_mr(a.pd, a.buf, 64, IBV_ACCESS_REMOTE_ATOMIC));
+	ck_assert_ptr_null(rnic_reg_mr(a.pd, NULL, 64, 0));
+	ck_assert_int_eq(errno, EFAULT);
+	ck_assert_ptr_null(rnic_create_cq(a.ctx, 0, NULL, NULL, 0));
+	ck_assert_int_eq(rnic_dealloc_pd(a.pd), EBUSY);
+	ck_assert_int_eq(rnic_destroy_cq(a.scq), EBUSY);
+	init.cap.max_send_wr = 1 << 20;
+	ck_assert_ptr_null(rnic_create_qp(a.pd, &init));
+	ck_assert_int_eq(errno, EINVAL);
+	init.cap.max_send_wr = 1;
+	init.qp_type = IBV_QPT_UD;
+	ck_assert_ptr_null(rnic_create_qp(a.pd, &init));
+	ck_assert_uint_ne(a.qp->qp_num, b.qp->qp_num);
+	ck_assert_int_eq(rnic_destroy_qp(a.qp), 0);
+	ck_assert_int_eq(rnic_dealloc_pd(a.pd), EBUSY);
+	ck_assert_int_eq(rnic_dereg_mr(a.mr), 0);
+	ck_assert_int_eq(rnic_dealloc_pd(a.pd), 0);
+	ck_assert_int_eq(rnic_destroy_cq(a.scq), 0);
+}
+
+START_TEST(objects)
+{
+	run(task, objects_body);
+}
+END_TEST
+
+/* --- each operation --- */
+
+static void send_body(void)
+{
+	fill(a.buf, 3000, 1);
+	recv_post(&b, 1000, 4000, 55);
+	op(&a, IBV_WR_SEND, 0, 3000, &b, 0, 11, IBV_SEND_SIGNALED);
+	struct ibv_wc wc = wait_for(a.scq);
+	ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
+	ck_assert_int_eq(wc.opcode, IBV_WC_SEND);
+	ck_assert_uint_eq(wc.wr_id, 11);
+	ck_assert_uint_eq(wc.qp_num, a.qp->qp_num);
+	wc = wait_for(b.rcq);
+	ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
+	ck_assert_int_eq(wc.opcode, IBV_WC_RECV);
+	ck_assert_uint_eq(wc.wr_id, 55);
+	ck_assert_uint_eq(wc.byte_len, 3000);
+	ck_assert_uint_eq(wc.qp_num, b.qp->qp_num);
+	ck_assert_uint_eq(wc.wc_flags, 0);
+	ck_assert_mem_eq(b.buf + 1000, a.buf, 3000);
+	/* With immediate data; and nothing but it. */
+	for (uint32_t len = 0; len < 20; len += 10) {
+		struct ibv_sge sge;
+		struct ibv_send_wr wr = wr_make(&a, IBV_WR_SEND_WITH_IMM, &sge, 0, len, &b, 0);
+		wr.imm_data = htobe32(0x12345678 + len);
+		recv_post(&b, 0, 64, 56);
+		post(&a, &wr);
+		wc = wait_for(b.rcq);
+		ck_assert_int_eq(wc.opcode, IBV_WC_RECV);
+		ck_assert_uint_eq(wc.byte_len, len);
+		ck_assert_uint_eq(wc.wc_flags, IBV_WC_WITH_IMM);
+		ck_assert_uint_eq(be32toh(wc.imm_data), 0x12345678 + len);
+		expect(a.scq, 7, IBV_WC_SUCCESS);
+	}
+}
+
+START_TEST(send)
+{
+	run(connected, send_body);
+}
+END_TEST
+
+static void rdma_body(void)
+{
+	fill(a.buf, 5000, 2);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 5000, &b, 333, 1, IBV_SEND_SIGNALED);
+	struct ibv_wc wc = wait_for(a.scq);
+	ck_assert_int_eq(wc.opcode, IBV_WC_RDMA_WRITE);
+	rt_sleep(10 * US);
+	ck_assert_mem_eq(b.buf + 333, a.buf, 5000);
+	ck_assert(empty(b.rcq));
+	op(&a, IBV_WR_RDMA_READ, 20000, 5000, &b, 333, 2, IBV_SEND_SIGNALED);
+	wc = wait_for(a.scq);
+	ck_assert_int_eq(wc.opcode, IBV_WC_RDMA_READ);
+	ck_assert_uint_eq(wc.byte_len, 5000);
+	ck_assert_mem_eq(a.buf + 20000, a.buf, 5000);
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_make(&a, IBV_WR_RDMA_WRITE_WITH_IMM, &sge, 0, 5000, &b, 40000);
+	wr.imm_data = htobe32(99);
+	recv_post(&b, 0, 0, 57);
+	post(&a, &wr);
+	wc = wait_for(b.rcq);
+	ck_assert_int_eq(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
+	ck_assert_uint_eq(wc.byte_len, 5000);
+	ck_assert_uint_eq(be32toh(wc.imm_data), 99);
+	ck_assert_uint_eq(wc.wc_flags, IBV_WC_WITH_IMM);
+	ck_assert_mem_eq(b.buf + 40000, a.buf, 5000);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	/* Nothing: needs no memory, no key. */
+	wr = wr_make(&a, IBV_WR_RDMA_WRITE, &sge, 0, 0, &b, 0);
+	wr.wr.rdma.rkey = 1;
+	wr.num_sge = 0;
+	post(&a, &wr);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	wr.opcode = IBV_WR_RDMA_READ;
+	post(&a, &wr);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+}
+
+START_TEST(rdma)
+{
+	run(connected, rdma_body);
+}
+END_TEST
+
+static uint64_t word(const struct side *s, size_t off)
+{
+	uint64_t value;
+	memcpy(&value, s->buf + off, 8);
+	return value;
+}
+
+static void set_word(struct side *s, size_t off, uint64_t value)
+{
+	memcpy(s->buf + off, &value, 8);
+}
+
+static void atomic(enum ibv_wr_opcode opcode, uint64_t compare_add, uint64_t swap, uint64_t id)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_make(&a, opcode, &sge, 64, 8, &b, 128);
+	wr.wr_id = id;
+	wr.wr.atomic.compare_add = compare_add;
+	wr.wr.atomic.swap = swap;
+	post(&a, &wr);
+}
+
+static void atomics_body(void)
+{
+	set_word(&b, 128, 40);
+	atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 2, 0, 1);
+	struct ibv_wc wc = wait_for(a.scq);
+	ck_assert_int_eq(wc.opcode, IBV_WC_FETCH_ADD);
+	ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(word(&a, 64), 40);
+	ck_assert_uint_eq(word(&b, 128), 42);
+	atomic(IBV_WR_ATOMIC_CMP_AND_SWP, 41, 7, 2);
+	wc = wait_for(a.scq);
+	ck_assert_int_eq(wc.opcode, IBV_WC_COMP_SWAP);
+	ck_assert_uint_eq(word(&a, 64), 42);
+	ck_assert_uint_eq(word(&b, 128), 42);
+	atomic(IBV_WR_ATOMIC_CMP_AND_SWP, 42, 7, 3);
+	expect(a.scq, 3, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(word(&b, 128), 7);
+}
+
+START_TEST(atomics)
+{
+	run(connected, atomics_body);
+}
+END_TEST
+
+static void sges_body(void)
+{
+	struct ibv_sge out[4], in[3];
+	static const uint32_t out_len[4] = {700, 1, 0, 1999}, in_len[3] = {13, 2000, 1000};
+	size_t off = 0;
+	fill(a.buf, 10000, 3);
+	for (int i = 0; i < 4; i++, off += 3001)
+		out[i] = (struct ibv_sge){(uintptr_t)a.buf + off, out_len[i], a.mr->lkey};
+	off = 0;
+	for (int i = 0; i < 3; i++, off += 5003)
+		in[i] = (struct ibv_sge){(uintptr_t)b.buf + off, in_len[i], b.mr->lkey};
+	uint8_t flat[2700], got[2700];
+	memcpy(flat, a.buf, 700);
+	memcpy(flat + 700, a.buf + 3001, 1);
+	memcpy(flat + 701, a.buf + 9003, 1999);
+	struct ibv_recv_wr rwr = {.sg_list = in, .num_sge = 3}, *rbad;
+	struct ibv_send_wr wr = {
+		.sg_list = out, .num_sge = 4, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
+	ck_assert_int_eq(ibv_post_recv(b.qp, &rwr, &rbad), 0);
+	post(&a, &wr);
+	ck_assert_uint_eq(wait_for(b.rcq).byte_len, 2700);
+	expect(a.scq, 0, IBV_WC_SUCCESS);
+	memcpy(got, b.buf, 13);
+	memcpy(got + 13, b.buf + 5003, 2000);
+	memcpy(got + 2013, b.buf + 10006, 687);
+	ck_assert_mem_eq(got, flat, 2700);
+	/* READ scatters. */
+	for (int i = 0; i < 3; i++)
+		in[i] = (struct ibv_sge){(uintptr_t)a.buf + 50000 + 5003 * (size_t)i, in_len[i], a.mr->lkey};
+	memcpy(b.buf + 100000, flat, 2700);
+	wr = (struct ibv_send_wr){
+		.sg_list = in, .num_sge = 3, .opcode = IBV_WR_RDMA_READ, .send_flags = IBV_SEND_SIGNALED};
+	in[2].length = 687;
+	wr.wr.rdma.remote_addr = (uintptr_t)b.buf + 100000;
+	wr.wr.rdma.rkey = b.mr->rkey;
+	post(&a, &wr);
+	expect(a.scq, 0, IBV_WC_SUCCESS);
+	memcpy(got, a.buf + 50000, 13);
+	memcpy(got + 13, a.buf + 55003, 2000);
+	memcpy(got + 2013, a.buf + 60006, 687);
+	ck_assert_mem_eq(got, flat, 2700);
+}
+
+START_TEST(sges)
+{
+	run(connected, sges_body);
+}
+END_TEST
+
+static void mtus_body(void)
+{
+	static const uint32_t lens[] = {1,    63,   255,  256,	257,  1023,  1024,
+					1025, 4095, 4096, 4097, 8192, 100001};
+	for (unsigned i = 0; i < sizeof(lens) / sizeof(*lens); i++) {
+		uint32_t len = lens[i];
+		fill(a.buf, len, len);
+		recv_post(&b, 7, len, i);
+		op(&a, IBV_WR_SEND, 0, len, &b, 0, i, IBV_SEND_SIGNALED);
+		expect(b.rcq, i, IBV_WC_SUCCESS);
+		expect(a.scq, i, IBV_WC_SUCCESS);
+		ck_assert_mem_eq(b.buf + 7, a.buf, len);
+		op(&a, IBV_WR_RDMA_WRITE, 0, len, &b, 130003, i, 0);
+		op(&a, IBV_WR_RDMA_READ, 130001, len, &b, 130003, i, IBV_SEND_SIGNALED);
+		expect(a.scq, i, IBV_WC_SUCCESS);
+		ck_assert_mem_eq(a.buf + 130001, a.buf, len);
+	}
+}
+
+START_TEST(mtus)
+{
+	opt.mtu = (enum ibv_mtu)(IBV_MTU_256 + _i % 5);
+	opt.psn = 0xfffff0; /* wraps on the way */
+	opt.hw.ack_early = _i < 5;
+	run(connected, mtus_body);
+}
+END_TEST
+
+/* --- posting --- */
+
+static void inline_body(void)
+{
+	struct ibv_sge sge[2] = {{(uintptr_t)a.buf, 100, 0}, {(uintptr_t)a.buf + 500, 28, 0}};
+	struct ibv_send_wr wr = {.wr_id = 3,
+				 .sg_list = sge,
+				 .num_sge = 2,
+				 .opcode = IBV_WR_RDMA_WRITE,
+				 .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE},
+			   *bad;
+	uint8_t want[128];
+	wr.wr.rdma.remote_addr = (uintptr_t)b.buf;
+	wr.wr.rdma.rkey = b.mr->rkey;
+	fill(a.buf, 600, 4);
+	memcpy(want, a.buf, 100);
+	memcpy(want + 100, a.buf + 500, 28);
+	post(&a, &wr); /* no key needed, the buffer is free at once */
+	memset(a.buf, 0, 600);
+	expect(a.scq, 3, IBV_WC_SUCCESS);
+	rt_sleep(US);
+	ck_assert_mem_eq(b.buf, want, 128);
+	sge[1].length = 29;
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
+	ck_assert_ptr_eq(bad, &wr);
+	sge[1].length = 28;
+	wr.opcode = IBV_WR_RDMA_READ;
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
+	/* Not inline: what is in the buffer when the RNIC gathers is what goes out. */
+	fill(a.buf, 64, 5);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 64, &b, 0, 4, IBV_SEND_SIGNALED);
+	a.buf[0] ^= 0xff;
+	expect(a.scq, 4, IBV_WC_SUCCESS);
+	rt_sleep(US);
+	ck_assert_mem_eq(b.buf, a.buf, 64);
+}
+
+START_TEST(inline_data)
+{
+	run(connected, inline_body);
+}
+END_TEST
+
+static void unsignaled_body(void)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_make(&a, IBV_WR_RDMA_WRITE, &sge, 0, 8, &b, 0), *bad;
+	for (int round = 0; round < 3; round++) {
+		wr.send_flags = 0;
+		for (int i = 0; i < 7; i++)
+			post(&a, &wr);
+		wr.send_flags = IBV_SEND_SIGNALED;
+		post(&a, &wr);
+		ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), ENOMEM);
+		ck_assert_ptr_eq(bad, &wr);
+		rt_sleep(100 * US); /* all done; but the program does not know */
+		ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), ENOMEM);
+		expect(a.scq, 7, IBV_WC_SUCCESS); /* one entry frees eight slots */
+		ck_assert(empty(a.scq));
+	}
+	/* A list: the first that does not fit is bad_wr. */
+	struct ibv_send_wr list[10];
+	for (int i = 0; i < 10; i++) {
+		list[i] = wr;
+		list[i].next = i < 9 ? &list[i + 1] : NULL;
+	}
+	ck_assert_int_eq(ibv_post_send(a.qp, list, &bad), ENOMEM);
+	ck_assert_ptr_eq(bad, &list[8]);
+	for (int i = 0; i < 8; i++)
+		expect(a.scq, 7, IBV_WC_SUCCESS);
+	for (int i = 0; i < 4; i++)
+		recv_post(&a, 0, 8, 0);
+	struct ibv_recv_wr rwr = {.wr_id = 0}, *rbad;
+	ck_assert_int_eq(ibv_post_recv(a.qp, &rwr, &rbad), ENOMEM);
+	ck_assert_ptr_eq(rbad, &rwr);
+}
+
+START_TEST(unsignaled)
+{
+	opt.send_wr = 8;
+	opt.recv_wr = 4;
+	run(connected, unsignaled_body);
+}
+END_TEST
+
+static void sig_all_body(void)
+{
+	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 0, 1, 0);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+}
+
+START_TEST(sig_all)
+{
+	opt.sig_all = 1;
+	run(connected, sig_all_body);
+}
+END_TEST
+
+static void bad_posts_body(void)
+{
+	struct ibv_sge sge[8] = {0};
+	struct ibv_send_wr wr = wr_make(&a, IBV_WR_RDMA_WRITE, sge, 0, 8, &b, 0), *bad;
+	struct ibv_recv_wr rwr = {.num_sge = 0}, *rbad;
+	for (unsigned i = 0; i < 3; i++) {
+		bring_to(states[i]);
+		ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
+		ck_assert_int_eq(ibv_post_recv(a.qp, &rwr, &rbad), i == 0 ? EINVAL : 0);
+	}
+	bring_to(IBV_QPS_RTS);
+	wr.num_sge = 5;
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
+	rwr.num_sge = 5;
+	ck_assert_int_eq(ibv_post_recv(a.qp, &rwr, &rbad), EINVAL);
+	wr.num_sge = 1;
+	wr.opcode = IBV_WR_LOCAL_INV;
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EOPNOTSUPP);
+	wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+	sge[0].length = 4;
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
+}
+
+START_TEST(bad_posts)
+{
+	run(task, bad_posts_body);
+}
+END_TEST
+
+/* --- ordering --- */
+
+/* Hold the n-th line of the first message for 8 us. */
+static unsigned hold_land(const struct choice_point *at, unsigned n)
+{
+	(void)n;
+	return at->kind == CHOICE_LAND && at->a == 1 && at->c == 2 ? 4 : 0;
+}
+
+static void acked_body(void)
+{
+	fill(a.buf, 256, 6);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 256, &b, 0, 1, IBV_SEND_SIGNALED);
+	uint64_t start = rt_now();
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	bool visible = !memcmp(b.buf, a.buf, 256);
+	if (!opt.hw.ack_early) {
+		ck_assert(visible);
+		ck_assert_uint_gt(rt_now() - start, 8 * US);
+		return;
+	}
+	/* Acked, the first line is there, the others are not. */
+	ck_assert(!visible);
+	ck_assert_mem_eq(b.buf, a.buf, 64);
+	ck_assert_mem_ne(b.buf + 64, a.buf + 64, 64);
+	/* A later WRITE waits behind it, a READ sees both, a receive completion comes after both. */
+	a.buf[1000] = 1;
+	op(&a, IBV_WR_RDMA_WRITE, 1000, 1, &b, 1000, 2, IBV_SEND_SIGNALED);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	rt_sleep(US);
+	ck_assert_uint_eq(b.buf[1000], 0);
+	op(&a, IBV_WR_RDMA_READ, 2000, 256, &b, 0, 3, IBV_SEND_SIGNALED);
+	expect(a.scq, 3, IBV_WC_SUCCESS);
+	ck_assert_mem_eq(a.buf + 2000, a.buf, 256);
+	ck_assert_uint_eq(b.buf[1000], 1);
+}
+
+START_TEST(acked_is_not_visible)
+{
+	source.answer = hold_land;
+	opt.hw.ack_early = _i;
+	run(connected, acked_body);
+}
+END_TEST
+
+static void recv_after_data_body(void)
+{
+	fill(a.buf, 256, 6);
+	recv_post(&b, 5000, 64, 9);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 256, &b, 0, 1, 0);
+	op(&a, IBV_WR_SEND, 0, 8, &b, 0, 2, IBV_SEND_SIGNALED);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	ck_assert_mem_ne(b.buf, a.buf, 256);
+	expect(b.rcq, 9, IBV_WC_SUCCESS);
+	ck_assert_mem_eq(b.buf, a.buf, 256);
+}
+
+START_TEST(receive_completion_after_earlier_data)
+{
+	source.answer = hold_land;
+	run(connected, recv_after_data_body);
+}
+END_TEST
+
+static unsigned hold_fetch(const struct choice_point *at, unsigned n)
+{
+	(void)n;
+	return at->kind == CHOICE_FETCH && at->c == 2 ? 4 : 0;
+}
+
+static void fence_body(void)
+{
+	memset(b.buf, 1, 128);
+	memset(a.buf, 2, 128);
+	/* Without a fence the WRITE overtakes the READ's second line; with it, not. */
+	op(&a, IBV_WR_RDMA_READ, 1000, 128, &b, 0, 1, IBV_SEND_SIGNALED);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 128, &b, 0, 2, IBV_SEND_SIGNALED | (opt.sig_all ? IBV_SEND_FENCE : 0));
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(a.buf[1000], 1);
+	ck_assert_uint_eq(a.buf[1064], opt.sig_all ? 1 : 2);
+	rt_sleep(US);
+	ck_assert_mem_eq(b.buf, a.buf, 128);
+}
+
+START_TEST(fence)
+{
+	source.answer = hold_fetch;
+	opt.sig_all = _i;
+	run(connected, fence_body);
+}
+END_TEST
+
+/* Lines land last first. */
+static unsigned backwards(const struct choice_point *at, unsigned n)
+{
+	return at->kind == CHOICE_ORDER ? n - 1 : at->kind == CHOICE_LAND && at->c == 2 ? 4 : 0;
+}
+
+static void any_order_body(void)
+{
+	fill(a.buf, 256, 8);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 256, &b, 0, 1, IBV_SEND_SIGNALED);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	/* Lines 4 and 3 have landed, 2 is held, 1 comes after it. */
+	ck_assert_mem_eq(b.buf + 128, a.buf + 128, 128);
+	ck_assert_mem_ne(b.buf, a.buf, 64);
+	ck_assert_mem_ne(b.buf + 64, a.buf + 64, 64);
+	rt_sleep(10 * US);
+	ck_assert_mem_eq(b.buf, a.buf, 256);
+}
+
+START_TEST(any_order)
+{
+	source.answer = backwards;
+	opt.hw.dma_any = true;
+	run(connected, any_order_body);
+}
+END_TEST
+
+static void iwarp_body(void)
+{
+	fill(a.buf, 3000, 9);
+	uint8_t copy[3000];
+	memcpy(copy, a.buf, 3000);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 3000, &b, 0, 1, IBV_SEND_SIGNALED);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	ck_assert_mem_ne(b.buf, copy, 64); /* stage 0 */
+	memset(a.buf, 0, 3000);		   /* ours again, though the link loses the first try */
+	op(&a, IBV_WR_RDMA_READ, 5000, 3000, &b, 0, 2, IBV_SEND_SIGNALED);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 4000, 3, IBV_SEND_SIGNALED);
+	rt_sleep(US);
+	ck_assert(empty(a.scq)); /* not before the READ */
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	expect(a.scq, 3, IBV_WC_SUCCESS);
+	ck_assert_mem_eq(a.buf + 5000, copy, 3000);
+}
+
+static unsigned lose_second(const struct choice_point *at, unsigned n)
+{
+	(void)n;
+	return at->kind == CHOICE_PACKET && at->a == 1 && at->b == 2 && at->c == 1 ? PACKET_LOSE : 0;
+}
+
+START_TEST(iwarp)
+{
+	opt.hw.transport = TRANSPORT_IWARP;
+	source.answer = lose_second;
+	run(connected, iwarp_body);
+}
+END_TEST
+
+/* --- errors --- */
+
+/* After a failure: this request, then the later ones flushed, both queue pairs as told. */
+static void expect_failure(enum ibv_wc_status status, bool responder_fails)
+{
+	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 0, 101, 0); /* unsignaled ones too */
+	op(&a, IBV_WR_RDMA_READ, 0, 8, &b, 0, 102, IBV_SEND_SIGNALED);
+	expect(a.scq, 7, status);
+	expect(a.scq, 101, IBV_WC_WR_FLUSH_ERR);
+	expect(a.scq, 102, IBV_WC_WR_FLUSH_ERR);
+	ck_assert_int_eq(a.qp->state, IBV_QPS_ERR);
+	ck_assert_int_eq(b.qp->state, responder_fails ? IBV_QPS_ERR : IBV_QPS_RTS);
+	/* In the error state everything is flushed at once. */
+	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 0, 103, 0);
+	expect(a.scq, 103, IBV_WC_WR_FLUSH_ERR);
+	recv_post(&a, 0, 8, 104);
+	expect(a.rcq, 104, IBV_WC_WR_FLUSH_ERR);
+	/* And after a reset all is well again. */
+	opt.qp_access = ALL_ACCESS;
+	bring_to(IBV_QPS_RTS);
+	ck_assert_int_eq(modify(&b, &a, IBV_QPS_RESET, 0), 0);
+	connect_side(&b, &a);
+	ck_assert(empty(b.rcq));
+	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 0, 105, IBV_SEND_SIGNALED);
+	expect(a.scq, 105, IBV_WC_SUCCESS);
+}
+
+static struct fault {
+	const char *name;
+	enum ibv_wr_opcode opcode;
+	enum ibv_wc_status status;
+	enum ibv_wc_status recv; /* of b's receive request, SUCCESS: none is posted */
+	bool responder_fails;
+	int mr_access;	    /* of b's region */
+	unsigned qp_access; /* of b's queue pair */
+	uint32_t len;
+	size_t remote; /* offset in b's region of 4096 bytes */
+	enum {
+		PLAIN,
+		OTHER_PD,
+		LKEY_AS_RKEY,
+		DEAD_MR,
+		LOCAL_KEY,
+		LOCAL_RANGE,
+		NO_RD,
+		NO_DEST_RD,
+		RECV_KEY
+	} how;
+} fault;
+#define A	  ALL_ACCESS
+#define NOT(flag) (ALL_ACCESS & ~(flag))
+static const struct fault faults[] = {
+	{"write past the end", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 64, 4096 - 63, PLAIN},
+	{"long write past the end", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 4000, 97, PLAIN},
+	{"write before the start", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 64, (size_t)-1,
+	 PLAIN},
+	{"read past the end", IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 64, 4096 - 63, PLAIN},
+	{"atomic past the end", IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 8, 4096,
+	 PLAIN},
+	{"atomic not aligned", IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_REM_INV_REQ_ERR, 0, true, A, A, 8, 4,
+	 PLAIN},
+	{"write, region says no", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true,
+	 NOT(IBV_ACCESS_REMOTE_WRITE), A, 8, 0, PLAIN},
+	{"read, region says no", IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR, 0, true,
+	 NOT(IBV_ACCESS_REMOTE_READ), A, 8, 0, PLAIN},
+	{"atomic, region says no", IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_REM_ACCESS_ERR, 0, true,
+	 NOT(IBV_ACCESS_REMOTE_ATOMIC), A, 8, 0, PLAIN},
+	{"write, queue pair says no", IBV_WR_RDMA_WRITE, IBV_WC_REM_INV_REQ_ERR, 0, true, A,
+	 NOT(IBV_ACCESS_REMOTE_WRITE), 8, 0, PLAIN},
+	{"read, queue pair says no", IBV_WR_RDMA_READ, IBV_WC_REM_INV_REQ_ERR, 0, true, A,
+	 NOT(IBV_ACCESS_REMOTE_READ), 8, 0, PLAIN},
+	{"atomic, queue pair says no", IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_REM_INV_REQ_ERR, 0, true, A,
+	 NOT(IBV_ACCESS_REMOTE_ATOMIC), 8, 0, PLAIN},
+	{"region of another domain", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 8, 0, OTHER_PD},
+	{"local key as remote key", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 8, 0,
+	 LKEY_AS_RKEY},
+	{"dead region", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 8, 0, DEAD_MR},
+	{"dead region, read", IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 8, 0, DEAD_MR},
+	{"wrong local key", IBV_WR_RDMA_WRITE, IBV_WC_LOC_PROT_ERR, 0, false, A, A, 8, 0, LOCAL_KEY},
+	{"wrong local key, read", IBV_WR_RDMA_READ, IBV_WC_LOC_PROT_ERR, 0, false, A, A, 8, 0, LOCAL_KEY},
+	{"local range", IBV_WR_SEND, IBV_WC_LOC_PROT_ERR, 0, false, A, A, 8, 0, LOCAL_RANGE},
+	{"no outgoing reads", IBV_WR_RDMA_READ, IBV_WC_LOC_QP_OP_ERR, 0, false, A, A, 8, 0, NO_RD},
+	{"no incoming reads", IBV_WR_RDMA_READ, IBV_WC_REM_INV_REQ_ERR, 0, true, A, A, 8, 0, NO_DEST_RD},
+	{"send too long", IBV_WR_SEND, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR, true, A, A, 65, 0, PLAIN},
+	{"send of packets too long", IBV_WR_SEND, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR, true, A, A,
+	 3000, 0, PLAIN},
+	{"receive buffer not ours", IBV_WR_SEND, IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR, true, A, A, 8, 0,
+	 RECV_KEY},
+};
+
+static void fault_body(void)
+{
+	struct ibv_pd *pd = fault.how == OTHER_PD ? rnic_alloc_pd(b.ctx) : b.pd;
+	struct ibv_mr *mr = rnic_reg_mr(pd, b.buf + 4096, 4096, fault.mr_access);
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_make(&a, fault.opcode, &sge, 0, fault.len, &b, 4096 + fault.remote);
+	uint32_t rkey = fault.how == LKEY_AS_RKEY ? mr->lkey : mr->rkey;
+	if (fault.opcode >= IBV_WR_ATOMIC_CMP_AND_SWP)
+		wr.wr.atomic.rkey = rkey;
+	else
+		wr.wr.rdma.rkey = rkey;
+	if (fault.how == DEAD_MR)
+		ck_assert_int_eq(rnic_dereg_mr(mr), 0);
+	if (fault.how == LOCAL_KEY)
+		sge.lkey = a.mr->rkey;
+	if (fault.how == LOCAL_RANGE)
+		sge.addr += BUF - 7;
+	struct ibv_sge rsge = {(uintptr_t)b.buf, 64, fault.how == RECV_KEY ? b.mr->rkey : b.mr->lkey};
+	struct ibv_recv_wr rwr = {.wr_id = 50, .sg_list = &rsge, .num_sge = 1}, *rbad;
+	if (fault.opcode == IBV_WR_SEND) {
+		ck_assert_int_eq(ibv_post_recv(b.qp, &rwr, &rbad), 0);
+		rwr.wr_id = 51;
+		ck_assert_int_eq(ibv_post_recv(b.qp, &rwr, &rbad), 0);
+	}
+	fill(a.buf, 4096, 10);
+	uint8_t before[12288];
+	memcpy(before, b.buf, sizeof(before));
+	post(&a, &wr);
+	if (fault.recv) {
+		expect(b.rcq, 50, fault.recv);
+		expect(b.rcq, 51, IBV_WC_WR_FLUSH_ERR);
+	}
+	if (fault.len <= 1024)
+		ck_assert_mem_eq(b.buf, before, sizeof(before));
+	expect_failure(fault.status, fault.responder_fails);
+}
+
+START_TEST(fault_case)
+{
+	fault = faults[_i];
+	opt.hw.ack_early = true;
+	if (fault.how == NO_RD)
+		opt.rd_atomic = 0;
+	if (fault.how == NO_DEST_RD)
+		opt.dest_rd_atomic = 0;
+	opt.qp_access = fault.qp_access;
+	run(connected, fault_body);
+}
+END_TEST
+
+/* Requests before the failing one complete, also when it fails locally. */
+static void in_order_body(void)
+{
+	struct ibv_sge sge;
+	op(&a, IBV_WR_RDMA_WRITE, 0, 5000, &b, 0, 1, IBV_SEND_SIGNALED);
+	op(&a, IBV_WR_RDMA_READ, 0, 5000, &b, 0, 2, IBV_SEND_SIGNALED);
+	struct ibv_send_wr wr = wr_make(&a, IBV_WR_RDMA_WRITE, &sge, 0, 8, &b, 0);
+	sge.lkey = 1;
+	post(&a, &wr);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	expect_failure(IBV_WC_LOC_PROT_ERR, false);
+}
+
+START_TEST(errors_in_order)
+{
+	run(connected, in_order_body);
+}
+END_TEST
+
+static void dereg_body(void)
+{
+	struct ibv_mr *mr = rnic_reg_mr(b.pd, b.buf + 8192, 4096, ALL_ACCESS);
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_make(&a, IBV_WR_RDMA_WRITE, &sge, 0, 256, &b, 8192);
+	wr.wr.rdma.rkey = mr->rkey;
+	uint32_t old = mr->rkey;
+	fill(a.buf, 256, 11);
+	post(&a, &wr);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	/* Its second line is held; deregistration waits for it. */
+	ck_assert_mem_ne(b.buf + 8192, a.buf, 256);
+	ck_assert_int_eq(rnic_dereg_mr(mr), 0);
+	ck_assert_mem_eq(b.buf + 8192, a.buf, 256);
+	mr = rnic_reg_mr(b.pd, b.buf + 8192, 4096, ALL_ACCESS);
+	ck_assert_int_eq(mr->rkey == old, opt.hw.rkey_reuse);
+	a.buf[0]++;
+	post(&a, &wr);
+	expect(a.scq, 7, opt.hw.rkey_reuse ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR);
+	rt_sleep(20 * US);
+	ck_assert_int_eq(b.buf[8192] == a.buf[0], opt.hw.rkey_reuse);
+}
+
+START_TEST(dereg)
+{
+	source.answer = hold_land;
+	opt.hw.rkey_reuse = _i;
+	run(connected, dereg_body);
+}
+END_TEST
+
+static void rnr_body(void)
+{
+	uint64_t start = rt_now();
+	op(&a, IBV_WR_SEND, 0, 8, &b, 0, 1, IBV_SEND_SIGNALED);
+	op(&a, IBV_WR_SEND, 8, 8, &b, 0, 2, IBV_SEND_SIGNALED);
+	rt_sleep(500 * US);
+	ck_assert(empty(a.scq));
+	recv_post(&b, 0, 8, 21);
+	recv_post(&b, 64, 8, 22);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	expect(b.rcq, 21, IBV_WC_SUCCESS);
+	expect(b.rcq, 22, IBV_WC_SUCCESS);
+	/* WRITE_WITH_IMM needs one too, and must not write before it has it. */
+	a.buf[0] = 77;
+	op(&a, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 1, &b, 999, 3, IBV_SEND_SIGNALED);
+	rt_sleep(100 * US);
+	ck_assert_uint_eq(b.buf[999], 0);
+	recv_post(&b, 0, 0, 23);
+	expect(b.rcq, 23, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(b.buf[999], 77);
+	ck_assert_uint_lt(rt_now() - start, MS);
+}
+
+START_TEST(rnr)
+{
+	run(connected, rnr_body);
+}
+END_TEST
+
+static void rnr_exhausted_body(void)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_make(&a, IBV_WR_SEND, &sge, 0, 8, &b, 0);
+	uint64_t start = rt_now();
+	post(&a, &wr);
+	expect_failure(IBV_WC_RNR_RETRY_EXC_ERR, false);
+	ck_assert_uint_ge(rt_now() - start, 3 * 10 * US);
+	ck_assert_uint_lt(rt_now() - start, 4 * 10 * US + 20 * US);
+}
+
+START_TEST(rnr_exhausted)
+{
+	opt.rnr_retry = 3;
+	run(connected, rnr_exhausted_body);
+}
+END_TEST
+
+static void retry_exhausted_body(void)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_make(&a, IBV_WR_RDMA_WRITE, &sge, 0, 8, &b, 0);
+	uint64_t start = rt_now(), timeout = 4096ull << opt.timeout;
+	ck_assert_int_eq(rnic_destroy_qp(b.qp), 0);
+	post(&a, &wr);
+	expect(a.scq, 7, IBV_WC_RETRY_EXC_ERR);
+	ck_assert_uint_ge(rt_now() - start, 4 * timeout);
+	ck_assert_uint_lt(rt_now() - start, 5 * timeout);
+}
+
+START_TEST(retry_exhausted)
+{
+	opt.retry_cnt = 3;
+	run(connected, retry_exhausted_body);
+}
+END_TEST
+
+static void overrun_body(void)
+{
+	for (uint64_t i = 0; i < 6; i++)
+		op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 0, i, IBV_SEND_SIGNALED);
+	rt_sleep(100 * US);
+	for (uint64_t i = 0; i < 4; i++)
+		expect(a.scq, i, IBV_WC_SUCCESS);
+	ck_assert(empty(a.scq));
+	ck_assert_int_eq(a.qp->state, IBV_QPS_ERR);
+}
+
+START_TEST(overrun)
+{
+	opt.cqe = 4;
+	run(connected, overrun_body);
+}
+END_TEST
+
+static void drain_body(void)
+{
+	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 0, 1, IBV_SEND_SIGNALED);
+	rt_sleep(US / 2);
+	ck_assert_int_eq(modify(&a, &b, IBV_QPS_SQD, 0), 0);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 0, 2, IBV_SEND_SIGNALED);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	rt_sleep(100 * US);
+	ck_assert(empty(a.scq));
+	ck_assert_int_eq(modify(&a, &b, IBV_QPS_RTS, 0), 0);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+}
+
+START_TEST(drain)
+{
+	run(connected, drain_body);
+}
+END_TEST
+
+/* --- a bad link --- */
+
+/* Lose the atomic's answer, twice. */
+static unsigned lose_answers(const struct choice_point *at, unsigned n)
+{
+	(void)n;
+	if (at->kind == CHOICE_PACKET && !strcmp(at->who->name, "server/qp1") && at->c <= 2)
+		return PACKET_LOSE;
+	return at->kind == CHOICE_PACKET && !strcmp(at->who->name, "c1/qp1") ? PACKET_DUPLICATE : 0;
+}
+
+static void atomic_once_body(void)
+{
+	atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, 1);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(word(&b, 128), 1);
+	ck_assert_uint_eq(word(&a, 64), 0);
+	for (uint64_t i = 0; i < 20; i++) {
+		atomic(IBV_WR_ATOMIC_CMP_AND_SWP, i + 1, i + 2, i);
+		expect(a.scq, i, IBV_WC_SUCCESS);
+		ck_assert_uint_eq(word(&a, 64), i + 1);
+	}
+	ck_assert_uint_eq(word(&b, 128), 21);
+}
+
+START_TEST(atomic_once)
+{
+	source.answer = lose_answers;
+	run(connected, atomic_once_body);
+}
+END_TEST
+
+#define SOAK_OPS 400
+#define SLOT	 6144
+#define SLOTS	 16
+static uint8_t shadow[SLOTS * SLOT]; /* what b's region must hold */
+static uint8_t want_read[SOAK_OPS][32];
+
+struct soak {
+	uint64_t state;
+	unsigned sent, received, done, posted, adds;
+	bool fenced;
+};
+
+static void soak_receive(struct soak *soak)
+{
+	struct ibv_wc wc;
+	while (ibv_poll_cq(b.rcq, 1, &wc) == 1) {
+		ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
+		/* In order, once each; its length and bytes follow from its number. */
+		uint64_t n = soak->received++, seed = n;
+		uint32_t len = (uint32_t)(rnd(&seed) % SLOT);
+		ck_assert_uint_eq(be32toh(wc.imm_data), n);
+		ck_assert_uint_eq(wc.byte_len, len);
+		uint8_t want[SLOT];
+		fill(want, len, n);
+		ck_assert_mem_eq(b.buf + (SLOTS + wc.wr_id) * SLOT, want, len);
+		recv_post(&b, (SLOTS + wc.wr_id) * SLOT, SLOT, wc.wr_id);
+	}
+}
+
+static void soak_post(struct soak *soak)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr;
+	size_t mine = soak->posted % 16 * SLOT, off;
+	uint32_t len;
+	uint64_t seed;
+	switch (rnd(&soak->state) % 4) {
+	case 0:
+		seed = soak->sent;
+		len = (uint32_t)(rnd(&seed) % SLOT);
+		fill(a.buf + mine, len, soak->sent);
+		wr = wr_make(&a, IBV_WR_SEND_WITH_IMM, &sge, mine, len, &b, 0);
+		wr.imm_data = htobe32(soak->sent++);
+		break;
+	case 1:
+		off = rnd(&soak->state) % (SLOTS * SLOT - SLOT) + 64;
+		len = (uint32_t)(rnd(&soak->state) % (SLOT - 64));
+		fill(a.buf + mine, len, rnd(&soak->state));
+		memcpy(shadow + off, a.buf + mine, len);
+		wr = wr_make(&a, IBV_WR_RDMA_WRITE, &sge, mine, len, &b, off);
+		if (soak->fenced)
+			wr.send_flags |= IBV_SEND_FENCE;
+		soak->fenced = false;
+		break;
+	case 2:
+		off = rnd(&soak->state) % (SLOTS * SLOT - SLOT) + 64;
+		wr = wr_make(&a, IBV_WR_RDMA_READ, &sge, mine, SLOT - 64, &b, off);
+		memset(a.buf + mine, 0xee, SLOT);
+		memcpy(want_read[soak->posted], shadow + off, 16);
+		memcpy(want_read[soak->posted] + 16, shadow + off + SLOT - 64 - 16, 16);
+		soak->fenced = true;
+		break;
+	default:
+		wr = wr_make(&a, IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, mine, 8, &b, 0);
+		wr.wr.atomic.compare_add = 1;
+		memcpy(want_read[soak->posted], &(uint64_t){soak->adds++}, 8);
+	}
+	wr.wr_id = soak->posted++;
+	post(&a, &wr);
+}
+
+static void soak_body(void)
+{
+	struct soak soak = {.state = source.state};
+	for (unsigned i = 0; i < 8; i++)
+		recv_post(&b, (SLOTS + i) * SLOT, SLOT, i);
+	memset(shadow, 0, sizeof(shadow));
+	while (soak.done < SOAK_OPS || soak.received < soak.sent) {
+		struct ibv_wc wc;
+		bool busy = false;
+		while (soak.posted < SOAK_OPS && soak.posted - soak.done < 12) {
+			soak_post(&soak);
+			busy = true;
+		}
+		while (ibv_poll_cq(a.scq, 1, &wc) == 1) {
+			const uint8_t *mine = a.buf + wc.wr_id % 16 * SLOT;
+			ck_assert_msg(wc.status == IBV_WC_SUCCESS, "%s", rnic_wc_status_str(wc.status));
+			ck_assert_uint_eq(wc.wr_id, soak.done++);
+			if (wc.opcode == IBV_WC_FETCH_ADD)
+				ck_assert_mem_eq(mine, want_read[wc.wr_id], 8);
+			if (wc.opcode == IBV_WC_RDMA_READ) {
+				ck_assert_mem_eq(mine, want_read[wc.wr_id], 16);
+				ck_assert_mem_eq(mine + SLOT - 64 - 16, want_read[wc.wr_id] + 16, 16);
+			}
+			busy = true;
+		}
+		soak_receive(&soak);
+		if (!busy)
+			rt_yield();
+	}
+	sim_source(sim, NULL);
+	rt_sleep(100 * MS); /* stragglers */
+	soak_receive(&soak);
+	ck_assert_uint_eq(soak.received, soak.sent);
+	memcpy(shadow, &(uint64_t){soak.adds}, 8);
+	ck_assert_mem_eq(b.buf, shadow, sizeof(shadow));
+	ck_assert_uint_gt(source.asked[CHOICE_PACKET], SOAK_OPS);
+}
+
+START_TEST(soak)
+{
+	source.state = (uint64_t)_i * 1000 + 1;
+	source.permille[CHOICE_PACKET] = 20 + (unsigned)_i % 4 * 40;
+	source.permille[CHOICE_LAND] = _i % 2 ? 10 : 0;
+	source.permille[CHOICE_FETCH] = _i % 2 ? 10 : 0;
+	source.permille[CHOICE_ORDER] = 500;
+	opt.hw.dma_any = _i % 3 == 0;
+	opt.hw.ack_early = _i % 5 != 0;
+	opt.hw.transport = _i % 7 == 0 ? TRANSPORT_IWARP : TRANSPORT_IB;
+	opt.mtu = (enum ibv_mtu)(IBV_MTU_256 + _i % 5);
+	opt.psn = 0xffff00;
+	opt.timeout = 6;
+	run(connected, soak_body);
+}
+END_TEST
+
+/* --- persistent memory --- */
+
+static void pm_body(void)
+{
+	fill(a.buf, 5000, 12);
+	/* Unaligned, several packets: 5000 bytes from 100 on touch lines 1 to 79. */
+	op(&a, IBV_WR_RDMA_WRITE, 0, 5000, &b, 100, 1, IBV_SEND_SIGNALED);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	op(&a, IBV_WR_RDMA_READ, 10000, 5000, &b, 100, 2, IBV_SEND_SIGNALED);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	ck_assert_mem_eq(a.buf + 10000, a.buf, 5000);
+	ck_assert_mem_eq(pmem_base(pool) + 100, a.buf, 5000);
+	ck_assert_uint_eq(pmem_dirty(pool), 79);
+	ck_assert_uint_eq(pmem_line_versions(pool, 1), 1);
+	/* An atomic, a receive buffer, and b's own READ and SEND with their data in PM. */
+	set_word(&b, 128, 40);
+	atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 2, 0, 3);
+	expect(a.scq, 3, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(word(&b, 128), 42);
+	recv_post(&b, 8192, 64, 4);
+	op(&a, IBV_WR_SEND, 0, 64, &b, 0, 5, 0);
+	expect(b.rcq, 4, IBV_WC_SUCCESS);
+	ck_assert_mem_eq(pmem_base(pool) + 8192, a.buf, 64);
+	op(&b, IBV_WR_RDMA_READ, 16384, 3000, &a, 7, 6, IBV_SEND_SIGNALED);
+	expect(b.scq, 6, IBV_WC_SUCCESS);
+	ck_assert_mem_eq(pmem_base(pool) + 16384, a.buf + 7, 3000);
+	recv_post(&a, 20000, 3000, 7);
+	op(&b, IBV_WR_SEND, 16384, 3000, &a, 0, 8, IBV_SEND_SIGNALED);
+	expect(a.rcq, 7, IBV_WC_SUCCESS);
+	ck_assert_mem_eq(a.buf + 20000, a.buf + 7, 3000);
+	/* A region may not be half in the pool. */
+	ck_assert_ptr_null(rnic_reg_mr(b.pd, pmem_base(pool) + BUF - 64, 128, ALL_ACCESS));
+	ck_assert_int_eq(errno, EFAULT);
+}
+
+static void pm_connected(void *arg)
+{
+	pmem_begin(pool, sim, &opt.hw);
+	connected(arg);
+}
+
+START_TEST(persistent_memory)
+{
+	struct pmem_stack *stack = pmem_stack_new(1, BUF);
+	pmem_load(stack, NULL, BUF);
+	pool = pmem_machine(stack, 0);
+	run(pm_connected, pm_body);
+	pmem_end(pool);
+	pmem_stack_free(stack);
+}
+END_TEST
+
+/* --- names and sameness --- */
+
+static uint64_t first_hash;
+
+static void label_body(void)
+{
+	struct op_label put = {.client = 1, .kind = OP_PUT, .nth = 2};
+	actor_label(sim_actor(sim), put);
+	recv_post(&b, 0, 64, 1);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 512, 1, 0);
+	op(&a, IBV_WR_SEND, 0, 8, &b, 0, 2, IBV_SEND_SIGNALED);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	expect(b.rcq, 1, IBV_WC_SUCCESS);
+}
+
+static unsigned check_names(const struct choice_point *at, unsigned n)
+{
+	static int requests;
+	(void)n;
+	if (at->kind == CHOICE_PACKET && !strcmp(at->who->name, "c1/qp1")) {
+		ck_assert_uint_eq(at->op.client, 1);
+		ck_assert_uint_eq(at->op.kind, OP_PUT);
+		ck_assert_uint_eq(at->op.nth, 2);
+		ck_assert_uint_eq(at->visit, 1);
+		ck_assert_uint_eq(at->a, (unsigned)++requests);
+		ck_assert_uint_eq(at->b, 1);
+		ck_assert_uint_eq(at->c, 1);
+	}
+	if (at->kind == CHOICE_LAND)
+		ck_assert_str_eq(at->who->name, "server/qp1");
+	return 0;
+}
+
+START_TEST(names)
+{
+	source.answer = check_names;
+	run(connected, label_body);
+	ck_assert_uint_eq(source.asked[CHOICE_PACKET], 4);
+	ck_assert_uint_eq(source.asked[CHOICE_LAND], 2);
+}
+END_TEST
+
+static void hash_body(void)
+{
+	soak_body();
+	uint64_t hash = sim_hash(sim);
+	if (!first_hash)
+		first_hash = hash;
+	ck_assert_uint_eq(first_hash, hash);
+}
+
+START_TEST(same_run_same_hash)
+{
+	for (int i = 0; i < 2; i++) {
+		source.state = 5;
+		source.permille[CHOICE_PACKET] = 50;
+		opt.timeout = 6;
+		run(connected, hash_body);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("rnic");
+	TCase *tc = tcase_create("rnic");
+	tcase_set_timeout(tc, 60);
+	tcase_add_checked_fixture(tc, setup_options, NULL);
+	tcase_add_test(tc, transitions);
+	tcase_add_test(tc, values);
+	tcase_add_test(tc, device);
+	tcase_add_test(tc, objects);
+	tcase_add_test(tc, send);
+	tcase_add_test(tc, rdma);
+	tcase_add_test(tc, atomics);
+	tcase_add_test(tc, sges);
+	tcase_add_loop_test(tc, mtus, 0, 10);
+	tcase_add_test(tc, inline_data);
+	tcase_add_test(tc, unsignaled);
+	tcase_add_test(tc, sig_all);
+	tcase_add_test(tc, bad_posts);
+	tcase_add_loop_test(tc, acked_is_not_visible, 0, 2);
+	tcase_add_test(tc, receive_completion_after_earlier_data);
+	tcase_add_loop_test(tc, fence, 0, 2);
+	tcase_add_test(tc, any_order);
+	tcase_add_test(tc, iwarp);
+	tcase_add_loop_test(tc, fault_case, 0, sizeof(faults) / sizeof(*faults));
+	tcase_add_test(tc, errors_in_order);
+	tcase_add_loop_test(tc, dereg, 0, 2);
+	tcase_add_test(tc, rnr);
+	tcase_add_test(tc, rnr_exhausted);
+	tcase_add_test(tc, retry_exhausted);
+	tcase_add_test(tc, overrun);
+	tcase_add_test(tc, drain);
+	tcase_add_test(tc, atomic_once);
+	tcase_add_loop_test(tc, soak, 0, 30);
+	tcase_add_test(tc, persistent_memory);
+	tcase_add_test(tc, names);
+	tcase_add_test(tc, same_run_same_hash);
+	suite_add_tcase(suite, tc);
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
