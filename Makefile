@@ -26,7 +26,7 @@ deps:
 	@scripts/deps
 
 build: deps
-	@scripts/build build -DCMAKE_C_COMPILER=$(CC)
+	@scripts/build build -DCMAKE_C_COMPILER=$(CC) -DTIDEMARK_WERROR=OFF -DTIDEMARK_SANITIZE=OFF
 
 crashtest bench list: build
 	@build/tidemark $@ $(ARGS)
@@ -35,6 +35,6 @@ test: deps
 	@scripts/test
 
 clean:
-	rm -rf build build-asan build-clang
+	rm -rf build build-gcc build-asan build-clang
 
 .PHONY: all help deps build crashtest bench list test clean

@@ -287,6 +287,7 @@ static void explore_images(struct explorer *ex, unsigned machine, uint64_t key, 
 	struct history_mark mark = history_mark(ex->worlds.history);
 	bool more = true;
 	assert(is);
+	ex->worlds.world[machine].eager = ex->limits.eager;
 	while (more && !ex->stopped) {
 		explore_image(ex, machine, is, &mark, false, samples ? NULL : note);
 		if (ex->limits.nested_every && machine + 1 < WORLDS && !ex->stopped &&
@@ -357,6 +358,14 @@ static void explore_point(void *arg, struct world *world, const struct choice_po
 
 /* --- one run --- */
 
+void explore_floor(struct explorer *ex)
+{
+	for (unsigned k = 0; k < HISTORY_KEYS; k++)
+		ex->floor[k] = VALUE_ABSENT;
+	for (unsigned i = 0; i < ex->setup->values && !ex->setup->value[i].client; i++)
+		ex->floor[ex->setup->value[i].key] = (int32_t)i; /* the load phase's PUTs come first in the history */
+}
+
 void explore_run(struct explorer *ex, struct source *source, const struct deviations *taken)
 {
 	struct world *w = &ex->worlds.world[0];
@@ -364,10 +373,7 @@ void explore_run(struct explorer *ex, struct source *source, const struct deviat
 	struct verdict v[TM_CONTRACTS];
 	ex->taken = taken;
 	ex->stopped = false;
-	for (unsigned k = 0; k < HISTORY_KEYS; k++)
-		ex->floor[k] = VALUE_ABSENT;
-	for (unsigned i = 0; i < ex->setup->values && !ex->setup->value[i].client; i++)
-		ex->floor[ex->setup->value[i].key] = (int32_t)i; /* the load phase's PUTs come first in the history */
+	explore_floor(ex);
 	world_run(&ex->worlds, source, explore_point, ex);
 	ex->counts.events += sim_events(w->sim) - events;
 	memset(v, 0, sizeof(v));

@@ -63,6 +63,8 @@ void explore_close(struct explorer *ex);
 void explore_restart(struct explorer *ex);
 /* One run under a source whose deviations are collected in `taken`, with all its power failures. */
 void explore_run(struct explorer *ex, struct source *source, const struct deviations *taken);
+/* KEEP's floor before anything was done: what the load phase put. */
+void explore_floor(struct explorer *ex);
 /* Would the budget allow another run? */
 bool explore_more(const struct explorer *ex);
 /* One sentence: how `contract` is broken in the worlds' history by `v`. */

@@ -12,15 +12,15 @@
 #include "faultinject/deviation.h"
 
 #define TRACE_VERSION	   1
-#define TRACE_LINE_MAX	   65536     /* bytes of a line, its newline not counted */
+#define TRACE_LINE_MAX	   (1 << 18) /* bytes of a line, its end not counted: the largest workload fits */
 #define TRACE_FILE_MAX	   (1 << 20) /* bytes */
-#define TRACE_DEVIATIONS   4096      /* in one trace */
-#define TRACE_VERDICT_SIZE 256	     /* of the verdict's text, with its NUL; the rest is cut off */
+#define TRACE_DEVIATIONS   4096	     /* in one trace */
+#define TRACE_VERDICT_SIZE 512	     /* of the text of a verdict, with its NUL; the rest is cut off */
 
 struct trace {
-	struct setup setup; /* finished: setup_finish() was called */
-	struct deviations deviations; /* .line of each is where it stands in the file */
-	int contract; /* enum tm_contract that broke; -1: none ("broken none") */
+	struct setup setup;		  /* finished: setup_finish() was called */
+	struct deviations deviations;	  /* .line of each is where it stands in the file */
+	int contract;			  /* enum tm_contract that broke; -1: none ("broken none") */
 	char verdict[TRACE_VERDICT_SIZE]; /* what was seen; "" if nothing was said */
 };
 
@@ -28,18 +28,19 @@ struct trace {
 typedef const struct tm_store *trace_find_store(const char *name);
 
 /*
- * Write a trace: `contract` -1 and `verdict` NULL or "" if nothing broke. The setup
- * is finished, or has at least its store, knobs, hardware and workload.
- * 0; -EFBIG: larger than trace_read() would take; -ENOMEM; or -errno of the writing.
- * Nothing is flushed or closed.
+ * Write a trace: `contract` -1 and `verdict` NULL or "" if nothing broke. The setup is
+ * finished. 0; -EINVAL: the store has no such variant; -EFBIG: larger than trace_read()
+ * would take; -ENOMEM; or -errno of the writing. Nothing is flushed or closed.
  */
-int trace_write(FILE *out, const struct setup *s, const struct deviations *d, int contract, const char *verdict);
+int trace_write(FILE *out, const struct setup *s, const struct deviations *d, int contract,
+		const char *verdict);
 /*
  * Write a trace to a file of this name: under another name in the same folder first,
  * then renamed, so that at no time a part of a trace has the name. 0 or -errno, the
  * folder is then as it was.
  */
-int trace_save(const char *path, const struct setup *s, const struct deviations *d, int contract, const char *verdict);
+int trace_save(const char *path, const struct setup *s, const struct deviations *d, int contract,
+	       const char *verdict);
 
 /*
  * Read a trace. 0, and *t is then the caller's, for trace_free(); or -errno with *err

@@ -206,6 +206,9 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	sim_reset(w->sim, source);
 	pmem_begin(w->pm, w->sim, &s->hw);
 	pmem_set_regions(w->pm, s->region, s->regions);
+	sim_set_teller(w->sim, w->teller, w->teller_arg);
+	if (machine && w->eager)
+		pmem_decide_all(w->pm);
 	w->net = rnic_net_new(w->sim, &s->hw);
 	memset(&w->result, 0, sizeof(w->result));
 	w->result.live_op = -1;

@@ -40,6 +40,9 @@ struct world {
 	struct history *history; /* shared by all worlds of a stack */
 	int32_t *op_of_value;	 /* setup->value's index -> operation in the history; shared */
 	struct world_result result;
+	sim_teller *teller; /* of the story, or NULL */
+	void *teller_arg;
+	bool eager; /* tests: undecided lines are decided at boot */
 	/* of the run that is on */
 	struct rnic_net *net;
 	struct source *source;

@@ -1,4 +1,4 @@
-# Each tests/test_*.c is one program.
+# Each tests/test_*.c is one program, with Check; tests/test_*.sh are listed below.
 set(test_environment CK_DEFAULT_TIMEOUT=120 UBSAN_OPTIONS=print_stacktrace=1)
 
 function(tidemark_test name)
@@ -22,3 +22,32 @@ foreach(source ${test_sources})
 	endif()
 	tidemark_test(${name} ${name})
 endforeach()
+
+# test_tracer runs one source as compiled by each compiler at each level, with the
+# flags of stores but for the level.
+set(variants)
+foreach(compiler gcc clang)
+	find_program(TRACER_${compiler} ${compiler})
+	if(NOT TRACER_${compiler})
+		continue()
+	endif()
+	foreach(level O0 O2)
+		set(variant ${compiler}_${level})
+		set(object ${PROJECT_BINARY_DIR}/tracer_subject_${variant}.o)
+		add_custom_command(OUTPUT ${object}
+			COMMAND ${TRACER_${compiler}} -std=gnu17 -D_GNU_SOURCE -I${PROJECT_SOURCE_DIR} -Wall -fPIC
+				-${level} ${store_flags} ${store_flags_${compiler}} -c ${PROJECT_SOURCE_DIR}/tests/tracer_subject.c -o ${object}.raw
+			COMMAND ${CMAKE_OBJCOPY} --redefine-syms=${store_symbols}
+				--redefine-sym tracer_subject=tracer_subject_${variant} ${object}.raw ${object}
+			DEPENDS tests/tracer_subject.c tests/tracer_subject.h ${store_symbols}
+			COMMENT "Compiling the tracer's subject: ${variant}" VERBATIM)
+		target_sources(test_tracer PRIVATE ${object})
+		string(APPEND variants " X(${variant})")
+	endforeach()
+endforeach()
+target_compile_definitions(test_tracer PRIVATE "TRACER_VARIANTS=${variants}")
+
+tidemark_test(test_stores_lint ${PROJECT_SOURCE_DIR}/tests/test_stores_lint.sh
+	$<TARGET_FILE:tidemark_sim> ${store_symbols} ${stores_archive})
+set_property(TEST test_stores_lint APPEND PROPERTY ENVIRONMENT
+	CC=${CMAKE_C_COMPILER} NM=${CMAKE_NM} OBJDUMP=${CMAKE_OBJDUMP} OBJCOPY=${CMAKE_OBJCOPY})

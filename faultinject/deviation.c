@@ -5,23 +5,27 @@
  *	WHO LABEL POINT: ANSWER		c1 c1.put2 before store 3: hold 500ns
  *	line NAME: VERSION		line log+0x240: version 0 of 2
  *
- * and each kind of point is one scanf pattern, used in both directions.
+ * and most kinds of point are one pattern, used in both directions. What is read is
+ * exactly what would be printed: no other blanks, no signs, no leading zeros; so a
+ * point has one name, and a number too large is an error, not another number.
  */
 #include "faultinject/deviation.h"
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char *const op_words[OP_KINDS] = {"none", "put", "get", "del", "open"};
 static const char *const step_words[STEP_KINDS] = {"store", "load", "flush", "fence", "post", "completion"};
-static const char *const place_words[CRASH_PLACES] = {"after return", "before fence", "before store", "before landing",
-						      "before drain", "before write-back", "at end", "anywhere"};
+static const char *const place_words[CRASH_PLACES] = {"after return",	"before fence", "before store",
+						      "before landing", "before drain", "before write-back",
+						      "at end",		"anywhere"};
 
 void op_label_print(struct op_label op, unsigned visit, char *buf, size_t n)
 {
-	if (!op.kind)
+	if (!op.kind && visit > 1)
+		snprintf(buf, n, "-#%u", visit);
+	else if (!op.kind)
 		snprintf(buf, n, "-");
 	else if (visit > 1)
 		snprintf(buf, n, "c%u.%s%u#%u", op.client, op_words[op.kind], op.nth, visit);
@@ -29,30 +33,68 @@ void op_label_print(struct op_label op, unsigned visit, char *buf, size_t n)
 		snprintf(buf, n, "c%u.%s%u", op.client, op_words[op.kind], op.nth);
 }
 
-static int op_label_parse(const char *text, struct op_label *op, uint16_t *visit)
+/* A decimal number as printf writes it: what stands behind it, or NULL. */
+static const char *number(const char *text, uint32_t *out)
 {
-	unsigned client, nth, again = 1;
-	char word[8];
-	int used = -1;
-	*op = (struct op_label){0};
-	*visit = 1;
-	if (!strcmp(text, "-"))
-		return 0;
-	if (sscanf(text, "c%u.%7[a-z]%u%n", &client, word, &nth, &used) != 3 || used < 0)
-		return -EINVAL;
-	if (text[used]) {
-		int more = -1;
-		if (sscanf(text + used, "#%u%n", &again, &more) != 1 || more < 0 || text[used + more])
-			return -EINVAL;
-	}
-	if (client < 1 || client >= ACTOR_CLIENTS || nth < 1 || nth > UINT16_MAX || again < 1 || again > UINT16_MAX)
-		return -EINVAL;
-	for (unsigned k = 1; k < OP_KINDS; k++) {
-		if (!strcmp(word, op_words[k])) {
-			*op = (struct op_label){(uint8_t)client, (uint8_t)k, (uint16_t)nth};
-			*visit = (uint16_t)again;
-			return 0;
+	uint64_t n = 0;
+	const char *p = text;
+	while (*p >= '0' && *p <= '9' && n <= UINT32_MAX)
+		n = n * 10 + (uint64_t)(*p++ - '0');
+	if (p == text || n > UINT32_MAX || (*text == '0' && p - text > 1))
+		return NULL;
+	*out = (uint32_t)n;
+	return p;
+}
+
+/* The text up to where the pattern ends, or NULL. Each "%u" of the pattern is a number, one for each of a, b,
+ * c. */
+static const char *match(const char *text, const char *pattern, uint32_t *a, uint32_t *b, uint32_t *c)
+{
+	uint32_t *out[] = {a, b, c};
+	unsigned n = 0;
+	for (; *pattern && text; pattern++) {
+		if (*pattern == '%') {
+			text = number(text, out[n++]);
+			pattern++;
+		} else if (*text++ != *pattern) {
+			return NULL;
 		}
+	}
+	return text;
+}
+
+static bool scan(const char *text, const char *pattern, uint32_t *a, uint32_t *b, uint32_t *c)
+{
+	text = match(text, pattern, a, b, c);
+	return text && !*text;
+}
+
+static int visit_parse(const char *text, uint32_t plain, uint16_t *visit)
+{
+	uint32_t n = plain;
+	if (*text && (!scan(text, "#%u", &n, NULL, NULL) || n > UINT16_MAX || n == plain))
+		return -EINVAL;
+	*visit = (uint16_t)n;
+	return 0;
+}
+
+/* `plain`: the visit that is not printed. */
+static int op_label_parse(const char *text, uint32_t plain, struct op_label *op, uint16_t *visit)
+{
+	*op = (struct op_label){0};
+	if (*text == '-')
+		return visit_parse(text + 1, plain, visit);
+	for (unsigned k = 1; k < OP_KINDS; k++) {
+		char pattern[24];
+		uint32_t client, nth;
+		snprintf(pattern, sizeof(pattern), "c%%u.%s%%u", op_words[k]);
+		const char *rest = match(text, pattern, &client, &nth, NULL);
+		if (!rest)
+			continue;
+		if (client < 1 || client >= ACTOR_CLIENTS || nth < 1 || nth > UINT16_MAX)
+			return -EINVAL;
+		*op = (struct op_label){(uint8_t)client, (uint8_t)k, (uint16_t)nth};
+		return visit_parse(rest, 1, visit) || !*visit ? -EINVAL : 0;
 	}
 	return -EINVAL;
 }
@@ -60,7 +102,10 @@ static int op_label_parse(const char *text, struct op_label *op, uint16_t *visit
 uint64_t deviation_key(const struct deviation *d)
 {
 	struct actor who;
-	struct choice_point at = {.kind = d->kind, .op = d->op, .visit = d->visit, .a = d->a, .b = d->b, .c = d->c};
+	struct choice_point at = {
+		.kind = d->kind, .op = d->op, .visit = d->visit, .a = d->a, .b = d->b, .c = d->c};
+	if (d->kind == CHOICE_LINE)
+		at.c = 0; /* the versions there were are not part of the name */
 	if (d->who[0]) {
 		actor_init(&who, d->who);
 		at.who = &who;
@@ -86,16 +131,89 @@ void deviation_record(struct deviation *d, const struct choice_point *at, unsign
 /* --- points --- */
 
 static const char *const patterns[CHOICE_KINDS] = {
-	[CHOICE_PACKET] = "message %u packet %u try %u", [CHOICE_LAND] = "landing message %u packet %u line %u",
-	[CHOICE_ORDER] = "order message %u packet %u landed %u", [CHOICE_FETCH] = "reading message %u packet %u line %u",
+	[CHOICE_LAND] = "landing message %u packet %u line %u",
+	[CHOICE_ORDER] = "order message %u packet %u landed %u",
 	[CHOICE_DRAIN] = "draining message %u packet %u line %u",
 };
+
+/* Packets of a message are numbered apart from the answers to it: core/rnic/packet.h. */
+static const struct {
+	const char *word;
+	uint32_t first;
+} packet_words[] = {{"packet", 0}, {"ack", 1u << 28}, {"reply", 2u << 28}};
+#define PACKET_WORDS (sizeof(packet_words) / sizeof(packet_words[0]))
+#define PACKET_RANGE (1u << 28)
+
+/* c: try + 65536 x copy. */
+static void print_packet(const struct deviation *d, char *buf, size_t n)
+{
+	unsigned w = d->b / PACKET_RANGE < PACKET_WORDS ? d->b / PACKET_RANGE : 0;
+	int len = snprintf(buf, n, "message %u %s %u try %u", d->a, packet_words[w].word,
+			   d->b - packet_words[w].first, d->c & 0xffff);
+	if (d->c >> 16)
+		snprintf(buf + len, n - (size_t)len, " copy %u", d->c >> 16);
+}
+
+static int parse_packet(struct deviation *d, const char *text)
+{
+	for (unsigned w = 0; w < PACKET_WORDS; w++) {
+		char pattern[48];
+		uint32_t index, again, copy = 0;
+		snprintf(pattern, sizeof(pattern), "message %%u %s %%u try %%u", packet_words[w].word);
+		const char *rest = match(text, pattern, &d->a, &index, &again);
+		if (!rest)
+			continue;
+		if (index >= PACKET_RANGE || again > 0xffff)
+			return -EINVAL;
+		if (*rest && (!scan(rest, " copy %u", &copy, NULL, NULL) || !copy || copy > 0xffff))
+			return -EINVAL;
+		d->kind = CHOICE_PACKET;
+		d->b = index + packet_words[w].first;
+		d->c = again | copy << 16;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+/* c: line + 2^23 x copy + 2^24 x (try - 1). */
+static void print_fetch(const struct deviation *d, char *buf, size_t n)
+{
+	int len = snprintf(buf, n, "reading message %u packet %u line %u", d->a, d->b, d->c & 0x7fffff);
+	if (d->c >> 23)
+		snprintf(buf + len, n - (size_t)len, " try %u%s", (d->c >> 24) + 1,
+			 d->c >> 23 & 1 ? " copy 1" : "");
+}
+
+static int parse_fetch(struct deviation *d, const char *text)
+{
+	uint32_t line, again = 1, copy = 0;
+	const char *rest = match(text, "reading message %u packet %u line %u", &d->a, &d->b, &line);
+	if (!rest || line > 0x7fffff)
+		return -EINVAL;
+	if (*rest) {
+		rest = match(rest, " try %u", &again, NULL, NULL);
+		if (!rest || again < 1 || again > 256)
+			return -EINVAL;
+		copy = *rest != '\0';
+		if (copy ? strcmp(rest, " copy 1") != 0 : again == 1)
+			return -EINVAL;
+	}
+	d->kind = CHOICE_FETCH;
+	d->c = line | copy << 23 | (again - 1) << 24;
+	return 0;
+}
 
 static void print_point(const struct deviation *d, char *buf, size_t n)
 {
 	switch (d->kind) {
 	case CHOICE_STEP:
 		snprintf(buf, n, "before %s %u", step_words[d->a], d->b);
+		break;
+	case CHOICE_PACKET:
+		print_packet(d, buf, n);
+		break;
+	case CHOICE_FETCH:
+		print_fetch(d, buf, n);
 		break;
 	case CHOICE_EVICT:
 		snprintf(buf, n, "cache");
@@ -104,8 +222,8 @@ static void print_point(const struct deviation *d, char *buf, size_t n)
 		if (d->a == CRASH_AT_END)
 			snprintf(buf, n, "power at end");
 		else if (d->a == CRASH_BEFORE_LAND || d->a == CRASH_BEFORE_DRAIN)
-			snprintf(buf, n, "power %s message %u packet %u line %u", place_words[d->a], d->b, d->c >> 16,
-				 d->c & 0xffff);
+			snprintf(buf, n, "power %s message %u packet %u line %u", place_words[d->a], d->b,
+				 d->c >> 16, d->c & 0xffff);
 		else
 			snprintf(buf, n, "power %s %u", place_words[d->a], d->b);
 		break;
@@ -115,27 +233,6 @@ static void print_point(const struct deviation *d, char *buf, size_t n)
 		snprintf(buf, n, patterns[d->kind], d->a, d->b, d->c);
 #pragma GCC diagnostic pop
 	}
-}
-
-/* The whole of `text` matches the pattern with `want` numbers? */
-static bool scan(const char *text, const char *pattern, unsigned want, uint32_t *a, uint32_t *b, uint32_t *c)
-{
-	char with_end[96];
-	int used = -1;
-	snprintf(with_end, sizeof(with_end), "%s%%n", pattern);
-	int got;
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	if (want == 0)
-		got = sscanf(text, with_end, &used) <= 0 ? 0 : -1;
-	else if (want == 1)
-		got = sscanf(text, with_end, a, &used);
-	else if (want == 2)
-		got = sscanf(text, with_end, a, b, &used);
-	else
-		got = sscanf(text, with_end, a, b, c, &used);
-#pragma GCC diagnostic pop
-	return got == (int)want && used >= 0 && !text[used];
 }
 
 static int parse_power(struct deviation *d, const char *text)
@@ -150,12 +247,13 @@ static int parse_power(struct deviation *d, const char *text)
 		if (p == CRASH_AT_END)
 			return text[len] ? -EINVAL : 0;
 		if (p == CRASH_BEFORE_LAND || p == CRASH_BEFORE_DRAIN) {
-			if (!scan(text + len, " message %u packet %u line %u", 3, &d->b, &packet, &line) || line > 0xffff)
+			if (!scan(text + len, " message %u packet %u line %u", &d->b, &packet, &line) ||
+			    packet > 0xffff || line > 0xffff)
 				return -EINVAL;
 			d->c = packet << 16 | line;
 			return 0;
 		}
-		return scan(text + len, " %u", 1, &d->b, NULL, NULL) ? 0 : -EINVAL;
+		return scan(text + len, " %u", &d->b, NULL, NULL) ? 0 : -EINVAL;
 	}
 	return -EINVAL;
 }
@@ -171,19 +269,21 @@ static int parse_point(struct deviation *d, const char *text)
 	for (unsigned s = 0; s < STEP_KINDS; s++) {
 		char pattern[32];
 		snprintf(pattern, sizeof(pattern), "before %s %%u", step_words[s]);
-		if (scan(text, pattern, 1, &d->b, NULL, NULL)) {
+		if (scan(text, pattern, &d->b, NULL, NULL)) {
 			d->kind = CHOICE_STEP;
 			d->a = s;
 			return 0;
 		}
 	}
 	for (unsigned k = 0; k < CHOICE_KINDS; k++) {
-		if (patterns[k] && scan(text, patterns[k], 3, &d->a, &d->b, &d->c)) {
+		if (patterns[k] && scan(text, patterns[k], &d->a, &d->b, &d->c)) {
 			d->kind = (uint8_t)k;
 			return 0;
 		}
 	}
-	return -EINVAL;
+	if (!parse_packet(d, text))
+		return 0;
+	return parse_fetch(d, text);
 }
 
 /* --- answers --- */
@@ -191,7 +291,8 @@ static int parse_point(struct deviation *d, const char *text)
 static const struct {
 	const char *word;
 	unsigned k;
-} hold_words[] = {{"100ns", 1}, {"500ns", 2}, {"2us", 3}, {"8us", 4}, {"30us", 5}, {"200us", 6}, {"5ms", 7}, {"100ms", 8}, {"for ever", 9}};
+} hold_words[] = {{"100ns", 1}, {"500ns", 2}, {"2us", 3},   {"8us", 4},	    {"30us", 5},
+		  {"200us", 6}, {"5ms", 7},   {"100ms", 8}, {"for ever", 9}};
 
 static void print_hold(unsigned k, char *buf, size_t n)
 {
@@ -240,21 +341,31 @@ static int parse_answer(const struct deviation *d, const char *text, const char 
 	case CHOICE_PACKET:
 		*expected = "\"lose\", \"duplicate\" or \"hold TIME\"";
 		if (hold > 0)
-			return hold >= (int)HOLDS + 1 ? -1 : PACKET_HOLD + hold - 1;
-		return !strcmp(text, "lose") ? PACKET_LOSE : !strcmp(text, "duplicate") ? PACKET_DUPLICATE : -1;
+			return hold == HOLD_FOREVER ? -1 : PACKET_HOLD + hold - 1;
+		return !strcmp(text, "lose")	    ? PACKET_LOSE
+		       : !strcmp(text, "duplicate") ? PACKET_DUPLICATE
+						    : -1;
 	case CHOICE_ORDER:
 		*expected = "\"N ahead\"";
-		return scan(text, "%u ahead", 1, &k, NULL, NULL) && k && k < 65536 ? (int)k : -1;
+		return scan(text, "%u ahead", &k, NULL, NULL) && k && k < 65536 ? (int)k : -1;
 	case CHOICE_EVICT:
 		*expected = "\"write back all\" or \"write back dirty line N\"";
 		if (!strcmp(text, "write back all"))
 			return 1;
-		return scan(text, "write back dirty line %u", 1, &k, NULL, NULL) && k && k < 1u << 30 ? (int)k + 1 : -1;
+		return scan(text, "write back dirty line %u", &k, NULL, NULL) && k && k < 1u << 30
+			       ? (int)k + 1
+			       : -1;
 	case CHOICE_CRASH:
 		*expected = "\"fails\"";
 		return !strcmp(text, "fails") ? 1 : -1;
 	default:
-		*expected = "\"hold TIME\", TIME one of 100ns 500ns 2us 8us 30us 200us 5ms 100ms \"for ever\"";
+		*expected = "\"hold TIME\", TIME one of 100ns 500ns 2us 8us 30us 200us 5ms 100ms";
+		/* Only a client's task can stop for good: it is dead. */
+		if (d->kind == CHOICE_STEP && d->who[0] == 'c')
+			*expected = "\"hold TIME\", TIME one of 100ns 500ns 2us 8us 30us 200us 5ms 100ms "
+				    "\"for ever\"";
+		else if (hold == HOLD_FOREVER)
+			return -1;
 		return hold;
 	}
 }
@@ -274,7 +385,8 @@ static void print_line(const struct deviation *d, const struct deviation_names *
 		snprintf(buf, n, "line %s at crash %u: %s", name, d->b, version);
 }
 
-static int parse_line(struct deviation *d, const struct deviation_names *names, char *text, const char **expected)
+static int parse_line(struct deviation *d, const struct deviation_names *names, char *text,
+		      const char **expected)
 {
 	uint64_t off;
 	char *colon = strstr(text, ": ");
@@ -285,18 +397,22 @@ static int parse_line(struct deviation *d, const struct deviation_names *names, 
 	d->b = 1;
 	char *at = strstr(text, " at crash ");
 	if (at) {
-		if (!scan(at, " at crash %u", 1, &d->b, NULL, NULL) || d->b < 2 || d->b > 3)
+		if (!scan(at, " at crash %u", &d->b, NULL, NULL) || d->b < 2 || d->b > 3)
 			return -EINVAL;
 		*at = '\0';
 	}
-	if (pmem_unname(names->region, names->regions, text, &off) || off % LINE) {
+	if (pmem_unname(names->region, names->regions, text, &off) || off % LINE || off / LINE > UINT32_MAX) {
 		*expected = "the name of a line of this store's PM (REGION+0xOFFSET, a multiple of 0x40)";
 		return -EINVAL;
 	}
 	int answer = pmem_answer_parse(colon + 2);
-	unsigned version, versions;
-	if (answer < 1 || sscanf(colon + 2, "version %u of %u", &version, &versions) != 2) {
-		*expected = "\"version K of N\" with K below N, or \"... cut after word W\" with W from 1 to 7";
+	uint32_t version, versions = 0;
+	char again[64] = "";
+	if (answer >= 1 && match(colon + 2, "version %u of %u", &version, &versions, NULL))
+		pmem_answer_print(versions, (unsigned)answer, again, sizeof(again));
+	if (strcmp(colon + 2, again) != 0) {
+		*expected =
+			"\"version K of N\" with K below N, or \"... cut after word W\" with W from 1 to 7";
 		return -EINVAL;
 	}
 	d->kind = CHOICE_LINE;
@@ -316,16 +432,20 @@ void deviation_print(const struct deviation *d, const struct deviation_names *na
 		print_line(d, names, buf, n);
 		return;
 	}
-	op_label_print(d->op, d->visit, label, sizeof(label));
+	/* Nobody has no visits; somebody without an operation starts with the first. */
+	if (!d->op.kind && d->visit != !!d->who[0])
+		snprintf(label, sizeof(label), "-#%u", d->visit);
+	else
+		op_label_print(d->op, d->op.kind ? d->visit : 1, label, sizeof(label));
 	print_point(d, point, sizeof(point));
 	print_answer(d, answer, sizeof(answer));
 	snprintf(buf, n, "%s %s %s: %s", d->who[0] ? d->who : "-", label, point, answer);
 }
 
-int deviation_parse(struct deviation *d, const struct deviation_names *names, const char *text, const char **expected)
+int deviation_parse(struct deviation *d, const struct deviation_names *names, const char *text,
+		    const char **expected)
 {
-	char copy[256], who[ACTOR_NAME], label[32];
-	int used = -1;
+	char copy[DEVIATION_TEXT];
 	memset(d, 0, sizeof(*d));
 	*expected = "\"WHO OPERATION POINT: ANSWER\" or \"line NAME: version K of N\"";
 	if (strlen(text) >= sizeof(copy))
@@ -333,24 +453,30 @@ int deviation_parse(struct deviation *d, const struct deviation_names *names, co
 	strcpy(copy, text);
 	if (!strncmp(copy, "line ", 5))
 		return parse_line(d, names, copy + 5, expected);
-	char *colon = strstr(copy, ": ");
-	if (!colon)
+	char *colon = strstr(copy, ": "), *label = strchr(copy, ' '),
+	     *point = label ? strchr(label + 1, ' ') : NULL;
+	if (!colon || !point || point > colon)
 		return -EINVAL;
-	*colon = '\0';
-	if (sscanf(copy, "%23s %31s %n", who, label, &used) != 2 || used < 0)
+	*colon = *label++ = *point++ = '\0';
+	if (!copy[0] || strlen(copy) >= ACTOR_NAME) {
+		*expected = "who: such as \"c1\", \"c1/qp1\", \"server\", or \"-\"";
 		return -EINVAL;
-	if (strcmp(who, "-"))
-		memcpy(d->who, who, sizeof(who));
-	if (op_label_parse(label, &d->op, &d->visit)) {
+	}
+	if (strcmp(copy, "-"))
+		memcpy(d->who, copy, strlen(copy));
+	if (op_label_parse(label, !!d->who[0], &d->op, &d->visit)) {
 		*expected = "an operation such as \"c1.put2\", or \"-\"";
 		return -EINVAL;
 	}
-	if (parse_point(d, copy + used)) {
-		*expected = "a point such as \"before store 3\", \"message 1 packet 2 try 1\" or \"power after return 1\"";
+	if (parse_point(d, point)) {
+		*expected = "a point such as \"before store 3\", \"message 1 packet 2 try 1\" or \"power "
+			    "after return 1\"";
 		return -EINVAL;
 	}
-	if (d->kind == CHOICE_CRASH && d->a == CRASH_AT_END)
-		d->visit = 0; /* nobody's */
+	if (d->kind == CHOICE_CRASH && d->a == CRASH_AT_END && (d->who[0] || d->op.kind || d->visit)) {
+		*expected = "\"- - power at end\": it is nobody's";
+		return -EINVAL;
+	}
 	int answer = parse_answer(d, colon + 2, expected);
 	if (answer < 1)
 		return -EINVAL;

@@ -25,12 +25,15 @@ struct deviation_names {
 	unsigned regions;
 };
 
+#define DEVIATION_TEXT 256 /* bytes that deviation_print() needs at most, its NUL included */
+
+/* The point's choice_key(). */
 uint64_t deviation_key(const struct deviation *d);
 void deviation_record(struct deviation *d, const struct choice_point *at, unsigned answer, unsigned n);
 void deviation_print(const struct deviation *d, const struct deviation_names *names, char *buf, size_t n);
 /* Reads what deviation_print() wrote. 0, or -EINVAL with *expected. */
 int deviation_parse(struct deviation *d, const struct deviation_names *names, const char *text, const char **expected);
-/* "c1.put2", "c1.put2#3", "-". */
+/* "c1.put2", "c1.put2#3", "-", "-#2". */
 void op_label_print(struct op_label op, unsigned visit, char *buf, size_t n);
 
 /* A growing list. */

@@ -33,9 +33,9 @@ static unsigned random_answer(struct source *source, const struct choice_point *
 	}
 	if (at->kind == CHOICE_EVICT && random_next(&r->state) % 2)
 		answer = 1;
-	/* A dead client ends what the run can show: keep it rare among holds. */
-	if (at->kind == CHOICE_STEP && answer == HOLD_FOREVER && random_next(&r->state) % 4)
-		answer = 1 + (unsigned)(random_next(&r->state) % (HOLDS - 1));
+	/* Dead clients are worth more than one hold in HOLDS; the server's tasks never die (n is smaller there). */
+	if (at->kind == CHOICE_STEP && n > HOLD_FOREVER && random_next(&r->state) % 5 == 0)
+		answer = HOLD_FOREVER;
 	r->left--;
 	deviation_record(&d, at, answer, n);
 	deviations_add(&r->taken, &d);

@@ -23,13 +23,14 @@
 /* The pool of the running simulation and the offset in it, or NULL: not PM. */
 static inline struct pmem *pool(const void *addr, uint64_t *off)
 {
-	struct pmem *pm = sim_memory;
-	if (!pm)
+	struct pmem_window *window = sim_memory;
+	if (!window)
 		return NULL;
-	*off = (uintptr_t)addr - (uintptr_t)pmem_base(pm);
-	if (*off < pmem_length(pm))
-		return pm;
-	pmem_elsewhere(pm);
+	*off = (uintptr_t)addr - (uintptr_t)window->base;
+	if (*off < window->len)
+		return (struct pmem *)window;
+	if (--window->burn == 0)
+		pmem_burnt((struct pmem *)window);
 	return NULL;
 }
 

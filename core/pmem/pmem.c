@@ -86,12 +86,13 @@ struct marks {
 };
 
 struct pmem {
+	struct pmem_window window;
 	struct pmem_stack *stack;
 	unsigned machine;
 	struct pmem *before; /* the machine whose failure this one boots from */
 	struct sim *sim;
 	struct hardware hw;
-	uint8_t *work, *durable;
+	uint8_t *work, *durable; /* work is window.base */
 	size_t len;
 	bool running;
 	uint32_t run;
@@ -105,7 +106,6 @@ struct pmem {
 	struct marks marks[SIM_TASKS + 1];
 	uint64_t durable_hash, flight_hash;
 	struct { uint64_t off; size_t len; uintptr_t pc; } unread; /* the store whose bytes are not yet read */
-	uint32_t burn;
 	const struct tm_region *region;
 	unsigned regions;
 };
@@ -219,7 +219,7 @@ void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw)
 	pm->hw = *hw;
 	pm->running = true;
 	pm->run++;
-	pm->burn = BURN;
+	pm->window = (struct pmem_window){pm->work, pm->len, BURN};
 	pm->unread.len = 0;
 	pm->durable_hash = pm->flight_hash = 0;
 	sim_set_memory(sim, pm);
@@ -554,23 +554,11 @@ void pmem_cpu_fence(struct pmem *pm, uintptr_t pc)
 	marks->n = 0;
 }
 
-uint8_t *pmem_base(const struct pmem *pm)
+void pmem_burnt(struct pmem *pm)
 {
-	return pm->work;
-}
-
-size_t pmem_length(const struct pmem *pm)
-{
-	return pm->len;
-}
-
-void pmem_elsewhere(struct pmem *pm)
-{
-	if (--pm->burn == 0) {
-		pm->burn = BURN;
-		if (sim_actor(pm->sim))
-			sim_abandon(pm->sim, SIM_FUEL);
-	}
+	pm->window.burn = BURN;
+	if (sim_actor(pm->sim))
+		sim_abandon(pm->sim, SIM_FUEL);
 }
 
 /* --- the NIC --- */

@@ -44,10 +44,21 @@ void pmem_cpu_copy(struct pmem *pm, uint64_t off, const void *data, int byte, si
 void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc);
 void pmem_cpu_fence(struct pmem *pm, uintptr_t pc);
 void pmem_settle(struct pmem *pm);
-/* The pool's first byte and its length: what hooks compare addresses with. */
-uint8_t *pmem_base(const struct pmem *pm);
-size_t pmem_length(const struct pmem *pm);
-/* A traced access outside the pool: burns fuel, so that endless loops end. */
-void pmem_elsewhere(struct pmem *pm);
+/* What the hooks look at on each access; the first member of struct pmem. */
+struct pmem_window {
+	uint8_t *base; /* the pool's first byte */
+	size_t len;
+	uint32_t burn; /* accesses outside the pool that are left until the task is taken for an endless loop */
+};
+static inline uint8_t *pmem_base(const struct pmem *pm)
+{
+	return ((const struct pmem_window *)pm)->base;
+}
+static inline size_t pmem_length(const struct pmem *pm)
+{
+	return ((const struct pmem_window *)pm)->len;
+}
+/* The window's burn has reached 0. */
+void pmem_burnt(struct pmem *pm);
 
 #endif

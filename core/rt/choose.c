@@ -2,7 +2,6 @@
 /* Names of choice points and of those who make them. See choose.h. */
 #include "core/rt/choose.h"
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 uint64_t hold_ns(unsigned k)
@@ -30,7 +29,7 @@ static uint64_t mix64(uint64_t x)
 void actor_init(struct actor *actor, const char *name)
 {
 	memset(actor, 0, sizeof(*actor));
-	snprintf(actor->name, sizeof(actor->name), "%s", name);
+	memcpy(actor->name, name, strnlen(name, sizeof(actor->name) - 1));
 	actor->name_hash = 0x9e3779b97f4a7c15u;
 	for (const char *c = actor->name; *c; c++)
 		actor->name_hash = mix64(actor->name_hash ^ (unsigned char)*c);

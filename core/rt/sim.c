@@ -268,7 +268,7 @@ static bool earlier(const struct event *a, const struct event *b)
 	return a->due != b->due ? a->due < b->due : a->seq < b->seq;
 }
 
-static void push(struct sim *sim, struct event event)
+static void push(struct sim *sim, uint64_t due, sim_fn *fn, void *arg, uint32_t sleep)
 {
 	if (sim->heap_len == sim->heap_cap) {
 		unsigned cap = sim->heap_cap ? 2 * sim->heap_cap : 64;
@@ -279,17 +279,22 @@ static void push(struct sim *sim, struct event event)
 		sim->heap_cap = cap;
 	}
 	unsigned i = sim->heap_len++;
-	event.seq = sim->seq++;
-	while (i && earlier(&event, &sim->heap[(i - 1) / 2])) {
+	/* A new event is the last of those due at its time. */
+	while (i && due < sim->heap[(i - 1) / 2].due) {
 		sim->heap[i] = sim->heap[(i - 1) / 2];
 		i = (i - 1) / 2;
 	}
-	sim->heap[i] = event;
+	struct event *event = &sim->heap[i];
+	event->due = due;
+	event->seq = sim->seq++;
+	event->sleep = sleep;
+	event->fn = fn;
+	event->arg = arg;
 }
 
-static struct event pop(struct sim *sim)
+static void pop(struct sim *sim)
 {
-	struct event top = sim->heap[0], last = sim->heap[--sim->heap_len];
+	const struct event last = sim->heap[--sim->heap_len];
 	unsigned i = 0, child;
 	while ((child = 2 * i + 1) < sim->heap_len) {
 		if (child + 1 < sim->heap_len && earlier(&sim->heap[child + 1], &sim->heap[child]))
@@ -300,12 +305,11 @@ static struct event pop(struct sim *sim)
 		i = child;
 	}
 	sim->heap[i] = last;
-	return top;
 }
 
 void sim_at(struct sim *sim, uint64_t delay_ns, sim_fn *fn, void *arg)
 {
-	push(sim, (struct event){.due = sim->now + delay_ns, .fn = fn, .arg = arg});
+	push(sim, sim->now + delay_ns, fn, arg, 0);
 }
 
 static void make_ready(struct sim *sim, struct task *task)
@@ -320,7 +324,8 @@ static void make_ready(struct sim *sim, struct task *task)
 static void dispatch(struct sim *sim)
 {
 	struct task *running = sim->running;
-	struct event event = pop(sim);
+	struct event event = sim->heap[0];
+	pop(sim);
 	if (event.due > sim->now)
 		sim->now = event.due;
 	if (!event.fn) {
@@ -405,7 +410,7 @@ static void sleep_until_woken(struct sim *sim, uint64_t fallback_ns)
 	if (sim->fuel-- == 0)
 		sim_abandon(sim, SIM_FUEL);
 	task->asleep = true;
-	push(sim, (struct event){.due = sim->now + fallback_ns, .arg = task, .sleep = task->sleep});
+	push(sim, sim->now + fallback_ns, NULL, task, task->sleep);
 	leave(sim);
 	task->idles = 0;
 }
@@ -566,6 +571,9 @@ unsigned sim_choose(struct sim *sim, const struct choice_point *at, unsigned n)
 
 bool sim_power_fails(struct sim *sim, const struct choice_point *at)
 {
+	/* Several lines land in one event: after the power failed no further one does. */
+	if (sim->stopping && sim->end == SIM_POWER)
+		return true;
 	if (sim->settle)
 		sim->settle(sim->settle_arg);
 	if (sim_choose(sim, at, 2)) {

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CAMPAIGN_H
+#define TM_CAMPAIGN_H
+/*
+ * A campaign: stores x configurations x workloads, each explored under many random
+ * runs, by several processes; then the matrix store x configuration x contract.
+ *
+ * A unit is one (store, variant, configuration, workload). Its result depends on
+ * nothing but the unit and the seed, so the number of processes changes no figure.
+ */
+#include "checker/explore.h"
+
+#define CAMPAIGN_NAME 64
+
+/* How one row group of the matrix is configured. */
+struct campaign_config {
+	const struct tm_store *store;
+	char variant[48];
+	char name[CAMPAIGN_NAME]; /* "default", or the settings that differ: "ddio=off" */
+	struct setup setup;	  /* variant, knobs and hardware set; no workload */
+};
+
+struct campaign_options {
+	uint64_t seed;
+	unsigned runs;	      /* of each unit */
+	uint64_t states;      /* of each unit at most */
+	unsigned deviations;  /* of one run at most */
+	unsigned jobs;
+	bool doublecheck;     /* each run twice, event hashes compared */
+	struct explore_limits limits;
+	void (*progress)(void *arg, unsigned done, unsigned units, uint64_t states, double seconds);
+	void *progress_arg;
+};
+
+/* One contract of one configuration. */
+struct campaign_cell {
+	bool broken;
+	unsigned unit;	      /* the first unit in which it broke */
+	uint64_t run;	      /* and the first run */
+	uint64_t broken_states;
+};
+
+struct campaign_unit {
+	unsigned config, workload;
+	struct explore_counts counts;
+	struct { bool found; uint64_t run, broken; } contract[TM_CONTRACTS];
+	uint64_t diverged; /* --doublecheck: runs whose hashes differ */
+	int error;	   /* -errno: the unit could not run */
+	char why[200];
+	bool done;
+};
+
+struct campaign {
+	struct campaign_config *config;
+	unsigned configs;
+	struct workload *workload;
+	unsigned workloads;
+	struct campaign_options options;
+	/* results */
+	struct campaign_unit *unit; /* [config * workloads + workload] */
+	struct campaign_cell (*cell)[TM_CONTRACTS]; /* by config */
+	struct explore_counts *total; /* by config */
+	double seconds;
+};
+
+extern const struct campaign_options campaign_default;
+
+/* 0, or -errno: -ENOMEM, -EIO (a unit could not run: its unit.why), -ECHILD (a process died). */
+int campaign_run(struct campaign *c);
+void campaign_free_results(struct campaign *c);
+/* The setup of a unit, finished, with a copy of its workload. */
+int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s);
+/* Run `run` of a unit again and stop where `contract` breaks; its path goes to `path`. 0 or -errno. */
+int campaign_again(const struct campaign *c, unsigned unit, uint64_t run, unsigned contract, struct setup *s,
+		   struct deviations *path, char *text, size_t n);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_EXPECT_H
+#define TM_EXPECT_H
+/* What is expected of each cell of the default campaign: scenarios/expected.txt, compiled in. */
+#include <stdbool.h>
+#include "core/tidemark.h"
+
+struct expectation {
+	const char *store, *config;
+	int contract;
+	bool broken;
+	const char *why; /* one sentence */
+};
+
+/* NULL: nothing is said of this cell. The table is read at the first call. */
+const struct expectation *expect_find(const char *store, const char *config, int contract);
+/* The file has a mistake: its line number, and what; 0: none. */
+unsigned expect_mistake(const char **what);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_WHERE_H
+#define TM_WHERE_H
+/* Code addresses of this process as source lines, from its own debug information. */
+#include <stddef.h>
+#include <stdint.h>
+
+struct where;
+struct where *where_new(void); /* NULL: no debug information to be had; where_print() then says nothing */
+void where_free(struct where *w);
+/* "server.c:123" or "". */
+void where_print(struct where *w, uintptr_t pc, char *buf, size_t n);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tidemark bench: what the simulator costs, printed side by side. Wall-clock time of
+ * this process; nothing here is compared or asserted.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include "checker/explore.h"
+#include "cli/cli.h"
+#include "core/rnic/rnic.h"
+#include "scenarios/stores.h"
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* --- RDMA WRITE, post to completion --- */
+
+struct ends {
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+};
+
+struct writer {
+	struct sim *sim;
+	struct rnic_net *net;
+	struct pmem *pm;
+	uint32_t bytes;
+	unsigned writes;
+};
+
+static struct ends make_end(struct ibv_context *ctx, void *memory, size_t len, int access)
+{
+	struct ends e;
+	struct ibv_pd *pd = rnic_alloc_pd(ctx);
+	e.cq = rnic_create_cq(ctx, 16, NULL, NULL, 0);
+	e.mr = rnic_reg_mr(pd, memory, len, access);
+	struct ibv_qp_init_attr init = {.send_cq = e.cq, .recv_cq = e.cq, .qp_type = IBV_QPT_RC,
+					.cap = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1}};
+	e.qp = rnic_create_qp(pd, &init);
+	return e;
+}
+
+static void join(struct ibv_context *ctx, struct ends *self, struct ibv_context *peer_ctx, const struct ends *peer)
+{
+	union ibv_gid gid;
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1,
+				.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
+	(void)ctx;
+	rnic_modify_qp(self->qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	rnic_query_gid(peer_ctx, 1, 0, &gid);
+	memset(&a, 0, sizeof(a));
+	a.qp_state = IBV_QPS_RTR;
+	a.path_mtu = IBV_MTU_1024;
+	a.dest_qp_num = peer->qp->qp_num;
+	a.max_dest_rd_atomic = 1;
+	a.min_rnr_timer = 12;
+	a.ah_attr.is_global = 1;
+	a.ah_attr.grh.dgid = gid;
+	a.ah_attr.port_num = 1;
+	rnic_modify_qp(self->qp, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+					     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	memset(&a, 0, sizeof(a));
+	a.qp_state = IBV_QPS_RTS;
+	a.timeout = 14;
+	a.retry_cnt = 7;
+	a.rnr_retry = 7;
+	a.max_rd_atomic = 1;
+	rnic_modify_qp(self->qp, &a, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+					     IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+static void writer_main(void *arg)
+{
+	struct writer *w = arg;
+	struct ibv_context *server = rnic_open(w->net, HOST_SERVER, w->pm), *client = rnic_open(w->net, 1, NULL);
+	uint8_t *buf = sim_alloc(w->sim, w->bytes);
+	struct ends se = make_end(server, pmem_base(w->pm), pmem_length(w->pm), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	struct ends ce = make_end(client, buf, w->bytes, IBV_ACCESS_LOCAL_WRITE);
+	join(server, &se, client, &ce);
+	join(client, &ce, server, &se);
+	for (unsigned i = 0; i < w->writes; i++) {
+		struct ibv_sge sge = {.addr = (uintptr_t)buf, .length = w->bytes, .lkey = ce.mr->lkey};
+		struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+					 .send_flags = IBV_SEND_SIGNALED,
+					 .wr.rdma = {.remote_addr = (uintptr_t)pmem_base(w->pm), .rkey = se.mr->rkey}};
+		struct ibv_send_wr *bad;
+		struct ibv_wc wc;
+		ibv_post_send(ce.qp, &wr, &bad);
+		while (!ibv_poll_cq(ce.cq, 1, &wc))
+			rt_yield();
+	}
+	sim_stop(w->sim, SIM_DONE);
+}
+
+static void bench_write(uint32_t bytes)
+{
+	const unsigned writes = 500, rounds = 200;
+	struct pmem_stack *stack = pmem_stack_new(1, 65536);
+	struct sim *sim = sim_new();
+	double spent = 0;
+	if (!stack || !sim)
+		return;
+	pmem_load(stack, NULL, 65536);
+	uint64_t events = sim_events(sim);
+	/* Short rounds: versions of the lines written pile up until the world is reset, as in a real run. */
+	for (unsigned r = 0; r < rounds; r++) {
+		struct writer w = {.sim = sim, .pm = pmem_machine(stack, 0), .bytes = bytes, .writes = writes};
+		sim_reset(sim, NULL);
+		pmem_begin(w.pm, sim, &hardware_default);
+		w.net = rnic_net_new(sim, &hardware_default);
+		sim_spawn(sim, 1, NULL, writer_main, &w);
+		double start = now();
+		sim_run(sim);
+		spent += now() - start;
+		pmem_end(w.pm);
+	}
+	events = sim_events(sim) - events;
+	printf("RDMA WRITE %5u B, post to completion   %7.0f ns   %5.1f M events/s\n", bytes,
+	       spent * 1e9 / (rounds * (double)writes), (double)events / spent * 1e-6);
+	sim_free(sim);
+	pmem_stack_free(stack);
+}
+
+/* --- crash states --- */
+
+static void bench_store(const struct tm_store *store, const char *workload, unsigned runs)
+{
+	struct explorer *ex = malloc(sizeof(*ex));
+	struct random_source source = {0};
+	const char *expected;
+	struct setup s;
+	setup_init(&s, store);
+	if (!ex || workload_named(workload, &s.w, &expected) || setup_finish(&s) || explore_open(ex, &s, &explore_default)) {
+		free(ex);
+		return;
+	}
+	double start = now(), runs_alone = 0;
+	for (unsigned i = 1; i <= runs; i++) {
+		random_start(&source, i, 6);
+		explore_run(ex, &source.source, &source.taken);
+	}
+	double spent = now() - start;
+	start = now();
+	for (unsigned i = 1; i <= runs; i++) {
+		random_start(&source, i, 6);
+		world_run(&ex->worlds, &source.source, NULL, NULL);
+		world_end(&ex->worlds, 0);
+	}
+	runs_alone = now() - start;
+	printf("%-9s %-12s %8" PRIu64 " states  %8.0f states/s  %6.2f us each, of which %5.2f us the runs themselves;"
+	       " %4.1f M events/s; %.0f %% of %" PRIu64 " points repeated an earlier one\n",
+	       store->name, workload, ex->counts.states, (double)ex->counts.states / spent,
+	       spent * 1e6 / (double)ex->counts.states, runs_alone * 1e6 / (double)ex->counts.states,
+	       (double)ex->counts.events / spent * 1e-6, 100.0 * (double)ex->counts.points_seen / (double)ex->counts.points,
+	       ex->counts.points);
+	explore_close(ex);
+	setup_free(&s);
+	deviations_free(&source.taken);
+	free(ex);
+}
+
+int bench_main(int argc, char **argv)
+{
+	struct rusage use;
+	if (argc > 1)
+		return fail(strcmp(argv[1], "--help") ? EXIT_USAGE : 0, "bench takes no arguments");
+	bench_write(64);
+	bench_write(4096);
+	for (unsigned i = 0; stores[i]; i++) {
+		bench_store(stores[i], "w1r2-w2r1", 3000);
+		bench_store(stores[i], "w-w-r", 3000);
+	}
+	getrusage(RUSAGE_SELF, &use);
+	printf("peak memory %.0f MiB\n", (double)use.ru_maxrss / 1024);
+	return 0;
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Deviations: every kind of choice point there and back through words, with its
+ * name unchanged; the words themselves; and what is not accepted.
+ */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "faultinject/deviation.h"
+
+#define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
+
+static const struct tm_region region[] = {
+	{"table", 0, 0x100}, {"log", 0x100, 0x1000}, {"log2", 0x1100, 0x40}};
+static const struct deviation_names names = {region, COUNT(region)};
+
+static void assert_same(const struct deviation *a, const struct deviation *b, const char *words)
+{
+	ck_assert_msg(a->kind == b->kind && !strcmp(a->who, b->who) && op_label_equal(a->op, b->op) &&
+			      a->visit == b->visit && a->a == b->a && a->b == b->b && a->c == b->c &&
+			      a->answer == b->answer,
+		      "another deviation: %s", words);
+}
+
+/* Print, parse, compare; the name is that of the point. */
+static void round_trip(const struct choice_point *at, unsigned answer, unsigned n, uint32_t versions)
+{
+	struct deviation d, back;
+	char words[DEVIATION_TEXT], again[DEVIATION_TEXT];
+	const char *expected = "";
+
+	deviation_record(&d, at, answer, n);
+	if (at->kind == CHOICE_LINE)
+		d.c = versions;
+	ck_assert_uint_eq(deviation_key(&d), choice_key(at));
+	deviation_print(&d, &names, words, sizeof(words));
+	ck_assert_msg(!deviation_parse(&back, &names, words, &expected), "%s: expected %s", words, expected);
+	assert_same(&d, &back, words);
+	ck_assert_uint_eq(deviation_key(&back), choice_key(at));
+	deviation_print(&back, &names, again, sizeof(again));
+	ck_assert_str_eq(words, again);
+}
+
+/* --- there and back --- */
+
+static const char *const who[] = {"c1", "server", "c16/qp12", "server/verifier", "c2/abcdefghijklmnopqrst"};
+static const struct {
+	struct op_label op;
+	uint16_t visit;
+} labels[] = {
+	{{1, OP_PUT, 1}, 1},  {{16, OP_GET, 4096}, 2}, {{17, OP_DEL, UINT16_MAX}, UINT16_MAX},
+	{{2, OP_OPEN, 1}, 1}, {{0, OP_NONE, 0}, 0},    {{0, OP_NONE, 0}, 1},
+	{{0, OP_NONE, 0}, 2},
+};
+static const uint32_t numbers[] = {0,
+				   1,
+				   7,
+				   255,
+				   256,
+				   65535,
+				   65536,
+				   0x7fffff,
+				   0x800001,
+				   0x1000002,
+				   (1u << 28) - 1,
+				   1u << 28,
+				   (2u << 28) + 5,
+				   3u << 28,
+				   UINT32_MAX};
+
+/* All points of a kind whose a is fixed, or runs through the numbers (-1). */
+static void sweep(enum choice_kind kind, int64_t a, bool b, bool c, unsigned answers)
+{
+	for (int w = -1; w < COUNT(who); w++) {
+		struct actor actor;
+		if (w >= 0)
+			actor_init(&actor, who[w]);
+		for (int l = 0; l < COUNT(labels); l++)
+			for (int i = 0; i < COUNT(numbers); i++)
+				for (int j = 0; j < (b || c ? COUNT(numbers) : 1); j++) {
+					struct choice_point at = {.kind = (uint8_t)kind,
+								  .who = w < 0 ? NULL : &actor,
+								  .op = labels[l].op,
+								  .visit = labels[l].visit};
+					at.a = a < 0 ? numbers[i] : (uint32_t)a;
+					at.b = b ? numbers[j] : 0;
+					at.c = c ? numbers[(i + 3 * j) % COUNT(numbers)] : 0;
+					for (unsigned answer = 1; answer < answers; answer++)
+						round_trip(&at, answer, answers, 0);
+				}
+	}
+}
+
+START_TEST(steps)
+{
+	for (unsigned step = 0; step < STEP_KINDS; step++)
+		sweep(CHOICE_STEP, step, true, false, HOLDS);
+}
+END_TEST
+
+/* Only a client can be dead. */
+START_TEST(dead_clients)
+{
+	struct actor actor;
+	struct choice_point at = {
+		.kind = CHOICE_STEP, .who = &actor, .op = {1, OP_PUT, 1}, .visit = 1, .b = 3};
+
+	actor_init(&actor, "c1");
+	round_trip(&at, HOLD_FOREVER, HOLDS + 1, 0);
+}
+END_TEST
+
+START_TEST(packets)
+{
+	sweep(CHOICE_PACKET, -1, true, true, PACKET_HOLD + HOLDS - 1);
+}
+END_TEST
+
+START_TEST(lines_of_packets)
+{
+	sweep(CHOICE_LAND, -1, true, true, HOLDS);
+	sweep(CHOICE_ORDER, -1, true, true, 12);
+	sweep(CHOICE_FETCH, -1, true, true, HOLDS);
+	sweep(CHOICE_DRAIN, -1, true, true, HOLDS);
+}
+END_TEST
+
+START_TEST(caches)
+{
+	sweep(CHOICE_EVICT, 0, false, false, 100);
+}
+END_TEST
+
+START_TEST(power)
+{
+	for (unsigned place = 0; place < CRASH_PLACES; place++)
+		if (place == CRASH_AT_END)
+			round_trip(&(struct choice_point){.kind = CHOICE_CRASH, .a = place}, 1, 2, 0);
+		else
+			sweep(CHOICE_CRASH, place, true,
+			      place == CRASH_BEFORE_LAND || place == CRASH_BEFORE_DRAIN, 2);
+}
+END_TEST
+
+START_TEST(lines_of_memory)
+{
+	for (uint32_t versions = 1; versions < 9; versions++)
+		for (uint32_t line = 0; line <= 0x2000 / LINE; line++)
+			for (uint32_t crash = 1; crash <= 2; crash++) {
+				struct choice_point at = {.kind = CHOICE_LINE, .a = line, .b = crash};
+				for (unsigned answer = 1; answer < 1 + 8 * versions; answer++)
+					round_trip(&at, answer,
+						   answer <= versions ? 1 + versions : 1 + 8 * versions,
+						   versions);
+			}
+	round_trip(&(struct choice_point){.kind = CHOICE_LINE, .a = UINT32_MAX, .b = 1}, 1, 2, 1);
+}
+END_TEST
+
+/* --- the words --- */
+
+static const char *const good[] = {
+	"c1 c1.put2 before store 3: hold 500ns",
+	"c1 c1.get1#2 before load 1: hold for ever",
+	"server c1.put1 before fence 1: hold 5ms",
+	"server/verifier - before completion 40: hold 100ms",
+	"server/verifier -#2 before post 1: hold 100ns",
+	"c2 c2.del1 before flush 9: hold 30us",
+	"c1/qp1 c1.put2 message 2 packet 1 try 1: lose",
+	"c1/qp1 c1.put2 message 2 packet 0 try 1: duplicate",
+	"c1/qp1 c1.put2 message 2 packet 0 try 1 copy 1: hold 2us",
+	"server/qp1 c1.get1 message 1 ack 0 try 2: lose",
+	"server/qp1 c1.get1 message 1 reply 3 try 1: hold 200us",
+	"server/qp1 c1.put2 landing message 2 packet 1 line 3: hold 8us",
+	"server/qp1 c1.put2 order message 2 packet 0 landed 1: 3 ahead",
+	"server/qp1 c1.get2 reading message 1 packet 0 line 2: hold 8us",
+	"server/qp1 c1.get2 reading message 1 packet 0 line 2 try 2: hold 8us",
+	"server/qp1 c1.get2 reading message 1 packet 0 line 2 try 1 copy 1: hold 8us",
+	"server/qp1 c1.put2 draining message 2 packet 1 line 9: hold 8us",
+	"c1 c1.put2 cache: write back all",
+	"c1 c1.put2 cache: write back dirty line 2",
+	"c2 c2.get1 power after return 1: fails",
+	"server c1.put1 power before fence 2: fails",
+	"server c1.put1 power before store 7: fails",
+	"server/qp1 c1.put1 power before landing message 1 packet 2 line 300: fails",
+	"server/qp1 c1.put1 power before drain message 1 packet 2 line 300: fails",
+	"c1 c1.put1 power before write-back 1: fails",
+	"- - power at end: fails",
+	"c1 c1.put1 power anywhere 5: fails",
+	"line table+0x0: version 0 of 1",
+	"line log+0x240: version 0 of 2",
+	"line log+0x240 at crash 2: version 1 of 2",
+	"line log2+0x0: version 2 of 2 cut after word 7",
+	"line pm+0x1140: version 0 of 1",
+};
+
+START_TEST(good_words)
+{
+	struct deviation d;
+	char words[DEVIATION_TEXT];
+	const char *expected = "";
+
+	ck_assert_msg(!deviation_parse(&d, &names, good[_i], &expected), "%s: expected %s", good[_i],
+		      expected);
+	deviation_print(&d, &names, words, sizeof(words));
+	ck_assert_str_eq(words, good[_i]);
+}
+END_TEST
+
+/* A prefix of good words, or good words with a byte too many, means nothing. */
+START_TEST(damaged_words)
+{
+	struct deviation d;
+	const char *expected;
+	char words[DEVIATION_TEXT];
+
+	for (size_t len = 0; len < strlen(good[_i]); len++) {
+		memcpy(words, good[_i], len);
+		words[len] = '\0';
+		int rc = deviation_parse(&d, &names, words, &expected);
+		/* ".. line 12" is a good beginning of ".. line 123"; so is all before " cut". */
+		if (!rc) {
+			char again[DEVIATION_TEXT];
+			deviation_print(&d, &names, again, sizeof(again));
+			ck_assert_str_eq(words, again);
+		}
+	}
+	snprintf(words, sizeof(words), "%sx", good[_i]);
+	ck_assert_int_eq(deviation_parse(&d, &names, words, &expected), -EINVAL);
+	snprintf(words, sizeof(words), "%s ", good[_i]);
+	ck_assert_int_eq(deviation_parse(&d, &names, words, &expected), -EINVAL);
+}
+END_TEST
+
+static const struct {
+	const char *words, *expected;
+} bad[] = {
+	{"", "WHO OPERATION POINT: ANSWER"},
+	{"c1", "WHO OPERATION POINT: ANSWER"},
+	{"c1 c1.put1: lose", "WHO OPERATION POINT: ANSWER"},
+	{"c1 c1.put1 cache", "WHO OPERATION POINT: ANSWER"},
+	{" c1.put1 cache: write back all", "who: such as"},
+	{"c123456789012345678901234 - cache: write back all", "who: such as"},
+	{"c1 c1.puts1 cache: write back all", "an operation such as"},
+	{"c1 c1.put cache: write back all", "an operation such as"},
+	{"c1 c1.put0 cache: write back all", "an operation such as"},
+	{"c1 c1.put-1 cache: write back all", "an operation such as"},
+	{"c1 c1.put01 cache: write back all", "an operation such as"},
+	{"c1 c1.put65536 cache: write back all", "an operation such as"},
+	{"c1 c1.put4294967297 cache: write back all", "an operation such as"},
+	{"c1 c0.put1 cache: write back all", "an operation such as"},
+	{"c1 c24.put1 cache: write back all", "an operation such as"},
+	{"c1 c1.put1#1 cache: write back all", "an operation such as"},
+	{"c1 c1.put1#0 cache: write back all", "an operation such as"},
+	{"c1 c1.put1#65536 cache: write back all", "an operation such as"},
+	{"c1 c1.none1 cache: write back all", "an operation such as"},
+	{"c1 - caches: write back all", "a point such as"},
+	{"c1 - before lunch 1: hold 2us", "a point such as"},
+	{"c1 - before store -1: hold 2us", "a point such as"},
+	{"c1 - before store 4294967296: hold 2us", "a point such as"},
+	{"c1 - before store 99999999999999999999999: hold 2us", "a point such as"},
+	{"c1 - before store  3: hold 2us", "a point such as"},
+	{"c1 - message 1 packet 268435456 try 1: lose", "a point such as"},
+	{"c1 - message 1 ack 268435456 try 1: lose", "a point such as"},
+	{"c1 - message 1 packet 1 try 65537: lose", "a point such as"},
+	{"c1 - message 1 packet 1 try 1 copy 0: lose", "a point such as"},
+	{"c1 - reading message 1 packet 1 line 8388608: hold 2us", "a point such as"},
+	{"c1 - reading message 1 packet 1 line 1 try 1: hold 2us", "a point such as"},
+	{"c1 - reading message 1 packet 1 line 1 try 257: hold 2us", "a point such as"},
+	{"c1 - power before landing message 1 packet 65536 line 1: fails", "a point such as"},
+	{"c1 - power before landing message 1 packet 1 line 65536: fails", "a point such as"},
+	{"c1 - power at night 1: fails", "a point such as"},
+	{"c1 - power at end 1: fails", "a point such as"},
+	{"c1 c1.put1 power at end: fails", "nobody's"},
+	{"- -#2 power at end: fails", "nobody's"},
+	{"c1 - before store 3: hold 3us", "\"hold TIME\""},
+	{"c1 - before store 3: lose", "for ever"},
+	{"c1 - before store 3: hold", "\"hold TIME\""},
+	{"server - before store 3: hold for ever", "100ms"},
+	{"c1/qp1 - landing message 1 packet 1 line 1: hold for ever", "100ms"},
+	{"c1/qp1 - message 1 packet 1 try 1: hold for ever", "\"lose\""},
+	{"c1/qp1 - message 1 packet 1 try 1: deliver", "\"lose\""},
+	{"c1/qp1 - order message 1 packet 1 landed 1: 0 ahead", "N ahead"},
+	{"c1/qp1 - order message 1 packet 1 landed 1: 65536 ahead", "N ahead"},
+	{"c1 - cache: write back dirty line 0", "write back all"},
+	{"c1 - power after return 1: holds", "fails"},
+	{"line log+0x240", "line REGION"},
+	{"line log+240: version 0 of 2", "name of a line"},
+	{"line log+0x241: version 0 of 2", "name of a line"},
+	{"line log+0x1000: version 0 of 2", "name of a line"},
+	{"line nix+0x0: version 0 of 2", "name of a line"},
+	{"line pm+0x4000000000: version 0 of 2", "name of a line"},
+	{"line pm+0x10000000000000000: version 0 of 2", "name of a line"},
+	{"line log+0x0 at crash 0: version 0 of 2", "line REGION"},
+	{"line log+0x0 at crash 1: version 0 of 2", "line REGION"},
+	{"line log+0x0 at crash 9: version 0 of 2", "line REGION"},
+	{"line log+0x0: version 2 of 2", "version K of N"},
+	{"line log+0x0: version 3 of 2", "version K of N"},
+	{"line log+0x0: version -1 of 2", "version K of N"},
+	{"line log+0x0: version 4294967296 of 2", "version K of N"},
+	{"line log+0x0: version  0 of 2", "version K of N"},
+	{"line log+0x0: version 0 of 2 cut after word 1", "version K of N"},
+	{"line log+0x0: version 1 of 2 cut after word 8", "version K of N"},
+	{"line log+0x0: the newest", "version K of N"},
+};
+
+START_TEST(bad_words)
+{
+	struct deviation d;
+	const char *expected = "";
+
+	ck_assert_msg(deviation_parse(&d, &names, bad[_i].words, &expected) == -EINVAL, "accepted: %s",
+		      bad[_i].words);
+	ck_assert_msg(strstr(expected, bad[_i].expected) != NULL, "%s: expected %s", bad[_i].words, expected);
+}
+END_TEST
+
+START_TEST(long_words)
+{
+	struct deviation d;
+	const char *expected = "";
+	char *words = malloc(1 << 20);
+
+	memset(words, 'c', (1 << 20) - 1);
+	words[(1 << 20) - 1] = '\0';
+	ck_assert_int_eq(deviation_parse(&d, &names, words, &expected), -EINVAL);
+	memcpy(words, "line ", 5);
+	ck_assert_int_eq(deviation_parse(&d, &names, words, &expected), -EINVAL);
+	free(words);
+}
+END_TEST
+
+/* --- lists --- */
+
+START_TEST(lists)
+{
+	struct deviations list = {0};
+
+	for (unsigned i = 0; i < 1000; i++) {
+		struct deviation d = {.kind = CHOICE_STEP, .b = i};
+		ck_assert_int_eq(deviations_add(&list, &d), 0);
+	}
+	ck_assert_uint_eq(list.n, 1000);
+	for (unsigned i = 0; i < 1000; i++)
+		ck_assert_uint_eq(list.d[i].b, i);
+	deviations_free(&list);
+	ck_assert_uint_eq(list.n, 0);
+	ck_assert_ptr_null(list.d);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("deviation");
+	TCase *tc = tcase_create("deviation");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(tc, steps);
+	tcase_add_test(tc, dead_clients);
+	tcase_add_test(tc, packets);
+	tcase_add_test(tc, lines_of_packets);
+	tcase_add_test(tc, caches);
+	tcase_add_test(tc, power);
+	tcase_add_test(tc, lines_of_memory);
+	tcase_add_loop_test(tc, good_words, 0, COUNT(good));
+	tcase_add_loop_test(tc, damaged_words, 0, COUNT(good));
+	tcase_add_loop_test(tc, bad_words, 0, COUNT(bad));
+	tcase_add_test(tc, long_words);
+	tcase_add_test(tc, lists);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
