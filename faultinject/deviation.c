@@ -163,7 +163,7 @@ static int parse_packet(struct deviation *d, const char *text)
 		const char *rest = match(text, pattern, &d->a, &index, &again);
 		if (!rest)
 			continue;
-		if (index >= PACKET_RANGE || again > 0xffff)
+		if ((index >= PACKET_RANGE && (w || index < PACKET_WORDS * PACKET_RANGE)) || again > 0xffff)
 			return -EINVAL;
 		if (*rest && (!scan(rest, " copy %u", &copy, NULL, NULL) || !copy || copy > 0xffff))
 			return -EINVAL;
@@ -410,7 +410,7 @@ static int parse_line(struct deviation *d, const struct deviation_names *names, 
 	char again[64] = "";
 	if (answer >= 1 && match(colon + 2, "version %u of %u", &version, &versions, NULL))
 		pmem_answer_print(versions, (unsigned)answer, again, sizeof(again));
-	if (strcmp(colon + 2, again) != 0) {
+	if (answer < 1 || strcmp(colon + 2, again) != 0) {
 		*expected =
 			"\"version K of N\" with K below N, or \"... cut after word W\" with W from 1 to 7";
 		return -EINVAL;

@@ -43,6 +43,7 @@ struct builtin {
 #define NEW  "k1 -"
 #define OLD2 "k1 160, k2 160"
 #define NEW2 "k1 -, k2 -"
+#define MOVE "k1 160, k2 160, k3 -"
 
 static const struct builtin matrix[] = {
 	/* One client, one key. */
@@ -118,6 +119,10 @@ static const struct builtin matrix[] = {
 	{"w-w.1500", "k1 1500", {"put k1 1500", "put k1 1500"}, "two clients, two packets each"},
 	{"w-r.1500", "k1 1500", {"put k1 1500", R}, "a reader meets an update of two packets"},
 	{"w-rr.1500", "k1 1500", {"put k1 1500", "get k1, get k1"}, "likewise, twice"},
+	/* Three keys, one of them created: with little room, a hash table must move an entry. */
+	{"new-w3", MOVE, {"put k3 160"}, "a third key is created beside two others"},
+	{"new-w3-r2", MOVE, {"put k3 160", "get k2, get k2"}, "a key is looked for while another is created"},
+	{"new-w3-r1r2", MOVE, {"put k3 160", "get k1, get k2"}, "two keys are looked for while another is created"},
 	{"ww-r.mixed", OLD, {"put k1 40, put k1 1500", R}, "the value shrinks, then grows, under a reader"},
 };
 

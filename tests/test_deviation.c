@@ -5,6 +5,7 @@
  */
 #include <check.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "faultinject/deviation.h"
@@ -69,26 +70,29 @@ static const uint32_t numbers[] = {0,
 				   3u << 28,
 				   UINT32_MAX};
 
-/* All points of a kind whose a is fixed, or runs through the numbers (-1). */
+/*
+ * Points of a kind, whose a is fixed or runs through the numbers (-1), with all
+ * answers: everybody with every label, and all pairs of numbers for a and b.
+ */
 static void sweep(enum choice_kind kind, int64_t a, bool b, bool c, unsigned answers)
 {
-	for (int w = -1; w < COUNT(who); w++) {
+	unsigned whose = (unsigned)COUNT(who) + 1, all = whose * (unsigned)COUNT(labels),
+		 n = (unsigned)COUNT(numbers);
+
+	for (unsigned i = 0; i < all * n; i++) {
 		struct actor actor;
-		if (w >= 0)
-			actor_init(&actor, who[w]);
-		for (int l = 0; l < COUNT(labels); l++)
-			for (int i = 0; i < COUNT(numbers); i++)
-				for (int j = 0; j < (b || c ? COUNT(numbers) : 1); j++) {
-					struct choice_point at = {.kind = (uint8_t)kind,
-								  .who = w < 0 ? NULL : &actor,
-								  .op = labels[l].op,
-								  .visit = labels[l].visit};
-					at.a = a < 0 ? numbers[i] : (uint32_t)a;
-					at.b = b ? numbers[j] : 0;
-					at.c = c ? numbers[(i + 3 * j) % COUNT(numbers)] : 0;
-					for (unsigned answer = 1; answer < answers; answer++)
-						round_trip(&at, answer, answers, 0);
-				}
+		unsigned pair = i / n, w = pair % whose, l = pair / whose;
+		struct choice_point at = {
+			.kind = (uint8_t)kind, .op = labels[l].op, .visit = labels[l].visit};
+		if (w) {
+			actor_init(&actor, who[w - 1]);
+			at.who = &actor;
+		}
+		at.a = a < 0 ? numbers[i % n] : (uint32_t)a;
+		at.b = b ? numbers[(i + pair) % n] : 0;
+		at.c = c ? numbers[(i + 3 * pair) % n] : 0;
+		for (unsigned answer = 1; answer < answers; answer++)
+			round_trip(&at, answer, answers, 0);
 	}
 }
 
