@@ -5,8 +5,6 @@
 # ARGS: passed to tidemark. CC: the compiler of `make`, `make crashtest` (default gcc).
 
 ARGS ?=
-JOBS ?= $(shell nproc)
-export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 ifeq ($(origin CC),default)
 CC = gcc
 endif
@@ -26,7 +24,7 @@ deps:
 	@scripts/deps
 
 build: deps
-	@scripts/build build -DCMAKE_C_COMPILER=$(CC) -DTIDEMARK_WERROR=OFF -DTIDEMARK_SANITIZE=OFF
+	@TARGET=tidemark scripts/build build -DCMAKE_C_COMPILER=$(CC) -DTIDEMARK_WERROR=OFF -DTIDEMARK_SANITIZE=OFF
 
 crashtest bench list: build
 	@build/tidemark $@ $(ARGS)

@@ -69,7 +69,9 @@ static void run_unit(const struct campaign *c, unsigned unit, struct explorer *e
 	struct setup s;
 	struct random_source source = {0};
 	struct explore_limits limits = c->options.limits;
-	limits.states = c->options.states;
+	unsigned share = c->config[unit / c->workloads].share;
+	assert(share);
+	limits.states = c->options.states / share;
 	result->error = campaign_setup(c, unit, &s);
 	if (!result->error)
 		result->error = explore_open(ex, &s, &limits);
@@ -79,7 +81,7 @@ static void run_unit(const struct campaign *c, unsigned unit, struct explorer *e
 		setup_free(&s);
 		return;
 	}
-	for (uint64_t run = 0; run < c->options.runs && explore_more(ex); run++) {
+	for (uint64_t run = 0; run < (c->options.runs + share - 1) / share && explore_more(ex); run++) {
 		one_run(ex, &source, c->options.seed, run, c->options.deviations);
 		if (c->options.doublecheck && !same_again(ex, &source, c->options.seed, run, c->options.deviations))
 			result->diverged++;

@@ -18,6 +18,7 @@ struct campaign_config {
 	char variant[48];
 	char name[CAMPAIGN_NAME]; /* "default", or the settings that differ: "ddio=off" */
 	struct setup setup;	  /* variant, knobs and hardware set; no workload */
+	unsigned share;		  /* of the campaign's runs and states: one in so many; at least 1 */
 };
 
 struct campaign_options {

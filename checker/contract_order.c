@@ -2,11 +2,12 @@
 /*
  * MONO and KEEP: the order of versions that every linearization has.
  *
- * Per update of a closed epoch two positions are kept: where the first operation of
- * its cluster returned, and where the last one was invoked. A must precede B if the
- * first of A's is before the second of B's. An update that nobody saw return, neither
- * itself nor by a GET, precedes nothing. The closure is a row of bits per update, made
- * when it is first asked for.
+ * Per update of a closed epoch three positions are kept: where the first operation of
+ * its cluster returned, where the first GET of it returned, and where the last GET of
+ * it was invoked. A must precede B if something of A returned before B itself was
+ * invoked, or if somebody had read A before somebody asked for and got B. An update
+ * that nobody saw return, neither itself nor by a GET, precedes nothing. The closure
+ * is a row of bits per update, made when it is first asked for.
  */
 #include "checker/contract.h"
 
@@ -18,7 +19,8 @@ static void add_update(struct judge *j, const struct history *h, int op)
 	struct judge_fact *f = &j->fact[op];
 
 	f->first_return = acknowledged(&h->op[op], NEVER) ? h->op[op].returned : NEVER;
-	f->last_invoke = h->op[op].invoked;
+	f->first_read = NEVER;
+	f->last_read_invoke = -1;
 	f->observer = -1;
 	f->next = -1;
 	f->number = k->updates++ % CLOSED_UPDATES;
@@ -51,8 +53,10 @@ void order_learn(struct judge *j, const struct history *h, unsigned from)
 		f = &j->fact[o->value];
 		if (o->returned < f->first_return)
 			f->first_return = o->returned;
-		if (o->invoked > f->last_invoke)
-			f->last_invoke = o->invoked;
+		if (o->returned < f->first_read)
+			f->first_read = o->returned;
+		if (o->invoked > f->last_read_invoke)
+			f->last_read_invoke = o->invoked;
 		f->observer = i;
 	}
 	for (unsigned i = 0; i < to; i++)
@@ -63,18 +67,20 @@ void order_learn(struct judge *j, const struct history *h, unsigned from)
 	}
 }
 
-static bool precedes_directly(const struct judge *j, int a, int b)
+static bool precedes_directly(const struct judge *j, const struct history *h, int a, int b)
 {
-	return a != b && j->fact[a].first_return < j->fact[b].last_invoke;
+	const struct judge_fact *first = &j->fact[a], *second = &j->fact[b];
+
+	return a != b && (first->first_return < h->op[b].invoked || first->first_read < second->last_read_invoke);
 }
 
-static void close_key(struct judge *j, struct judge_key *k)
+static void close_key(struct judge *j, const struct history *h, struct judge_key *k)
 {
 	assert(k->updates <= CLOSED_UPDATES);
 	for (int a = k->first_update; a >= 0; a = j->fact[a].next) {
 		j->fact[a].precedes = 0;
 		for (int b = k->first_update; b >= 0; b = j->fact[b].next)
-			if (precedes_directly(j, a, b))
+			if (precedes_directly(j, h, a, b))
 				j->fact[a].precedes |= UINT64_C(1) << j->fact[b].number;
 	}
 	for (int via = k->first_update; via >= 0; via = j->fact[via].next)
@@ -85,12 +91,12 @@ static void close_key(struct judge *j, struct judge_key *k)
 }
 
 /* a, b: updates of the key in closed epochs. */
-static bool must_precede(struct judge *j, struct judge_key *k, int a, int b)
+static bool must_precede(struct judge *j, const struct history *h, struct judge_key *k, int a, int b)
 {
 	if (k->updates > CLOSED_UPDATES)
-		return precedes_directly(j, a, b) && !precedes_directly(j, b, a);
+		return precedes_directly(j, h, a, b) && !precedes_directly(j, h, b, a);
 	if (!k->closed)
-		close_key(j, k);
+		close_key(j, h, k);
 	return a != b && j->fact[a].precedes >> j->fact[b].number & 1 &&
 	       !(j->fact[b].precedes >> j->fact[a].number & 1);
 }
@@ -102,11 +108,11 @@ bool order_older(struct judge *j, const struct history *h, unsigned key, int32_t
 
 	assert(h->op[than].key == key && h->op[than].epoch < j->epoch);
 	if (value >= 0)
-		return must_precede(j, k, value, than);
+		return must_precede(j, h, k, value, than);
 	if (k->dels == 0)
 		return true;
 	for (int i = k->first_update; i >= 0; i = j->fact[i].next)
-		if (h->op[i].kind == HISTORY_DEL && !must_precede(j, k, i, than))
+		if (h->op[i].kind == HISTORY_DEL && !must_precede(j, h, k, i, than))
 			return false;
 	return true;
 }

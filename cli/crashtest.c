@@ -21,6 +21,7 @@
 #define MAX_CONFIGS 64
 #define MAX_KNOBS   32
 #define MAX_NAMES   64
+#define OTHER_SHARE 8 /* the other configurations get one in so many of the runs and states */
 
 /* The hardware under which the default campaign runs each store. */
 static const char *const default_configs[] = {"default",	"ack_early=off", "ddio=off",	  "domain=mhp",
@@ -181,6 +182,7 @@ static int add_config(struct campaign *c, const struct arguments *a, const struc
 	if (c->configs == MAX_CONFIGS)
 		return fail(EXIT_USAGE, "more than %d configurations; name fewer stores and variants", MAX_CONFIGS);
 	cfg->store = store;
+	cfg->share = strcmp(config, "default") ? OTHER_SHARE : 1;
 	setup_init(&cfg->setup, store);
 	if (setup_variant(&cfg->setup, variant))
 		return fail(EXIT_USAGE, "%s has no variant \"%.40s\" (tidemark list)", store->name, variant);

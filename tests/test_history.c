@@ -493,6 +493,9 @@ static void literal_order(const struct history *h, unsigned key, unsigned epoch,
 				continue;
 			if (b->kind == HISTORY_GET && !counts(h, b))
 				continue;
+			/* Acknowledged is not visible: a GET of another version proves nothing. */
+			if (a->kind != HISTORY_GET && b->kind == HISTORY_GET)
+				continue;
 			if (ca >= 0 && cb >= 0 && ca != cb && a->returned < b->invoked)
 				r->before[ca][cb] = true;
 		}

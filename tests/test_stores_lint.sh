@@ -27,7 +27,7 @@ defined() { $NM --defined-only --extern-only "$1" 2>/dev/null | awk 'NF == 3 { p
 {
 	awk 'NF == 2 { print $2 }' "$syms"
 	defined "$sim" | grep -E '^(__tsan_|rt_)'
-	printf '%s\n' $harmless
+	tr " " "\n" <<<"$harmless"
 } | sort -u >"$tmp/offered"
 
 # A renamed symbol that nobody defines would fail only in the store that first uses it.

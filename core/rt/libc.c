@@ -14,6 +14,7 @@
 
 #define CLASSES 40
 #define HEADER 16
+#define MALLOC_MAX ((size_t)64 << 20) /* more is a length that recovery took from a torn image: refused */
 
 struct block {
 	uint64_t class;
@@ -32,6 +33,8 @@ static unsigned class_of(size_t bytes)
 void *sim_malloc(size_t bytes)
 {
 	struct sim *sim = sim_current();
+	if (bytes > MALLOC_MAX)
+		return NULL;
 	struct block **list = sim_free_lists(sim);
 	unsigned class = class_of(bytes);
 	struct block *block = list[class];
@@ -74,6 +77,8 @@ void *sim_realloc(void *memory, size_t bytes)
 	if (bytes <= room)
 		return memory;
 	void *bigger = sim_malloc(bytes);
+	if (!bigger)
+		return NULL;
 	memcpy(bigger, memory, room);
 	sim_free_memory(memory);
 	return bigger;
@@ -82,6 +87,8 @@ void *sim_realloc(void *memory, size_t bytes)
 void *sim_aligned_alloc(size_t align, size_t bytes)
 {
 	/* Aligned blocks are not given back: stores allocate them once, for registered buffers. */
+	if (bytes > MALLOC_MAX)
+		return NULL;
 	char *memory = sim_alloc(sim_current(), bytes + align + HEADER + sizeof(struct block));
 	uintptr_t user = ((uintptr_t)memory + HEADER + align - 1) & ~(uintptr_t)(align - 1);
 	((struct block *)(user - HEADER))->class = 0;
@@ -91,7 +98,7 @@ void *sim_aligned_alloc(size_t align, size_t bytes)
 int sim_posix_memalign(void **memory, size_t align, size_t bytes)
 {
 	*memory = sim_aligned_alloc(align, bytes);
-	return 0;
+	return *memory ? 0 : ENOMEM;
 }
 
 void sim_abort(void)

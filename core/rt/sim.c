@@ -403,6 +403,19 @@ static void leave(struct sim *sim)
 	fiber_switch(&task->fiber, &sim->scheduler);
 }
 
+/* The run stops in mid-step. If it is run again, this task is the first to go on. */
+static void leave_first(struct sim *sim)
+{
+	struct task *task = sim->running;
+	if (sim->settle)
+		sim->settle(sim->settle_arg);
+	assert(sim->ready_len < SIM_TASKS);
+	sim->ready_first = (sim->ready_first + SIM_TASKS - 1) % SIM_TASKS;
+	sim->ready[sim->ready_first] = task;
+	sim->ready_len++;
+	fiber_switch(&task->fiber, &sim->scheduler);
+}
+
 static void sleep_until_woken(struct sim *sim, uint64_t fallback_ns)
 {
 	struct task *task = sim->running;
@@ -475,11 +488,11 @@ void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
 	uint32_t nth = ++task->actor.count[COUNT_STEP + kind];
 	if (sim->fuel-- == 0)
 		sim_abandon(sim, SIM_FUEL);
-	while (sim->heap_len && sim->heap[0].due <= sim->now && !sim->stopping)
-		dispatch(sim);
-	if (sim->stopping) {
-		leave(sim);
-		return;
+	while (sim->stopping || (sim->heap_len && sim->heap[0].due <= sim->now)) {
+		if (sim->stopping)
+			leave_first(sim);
+		else
+			dispatch(sim);
 	}
 	if (!sim->source)
 		return;
@@ -520,6 +533,7 @@ enum sim_end sim_run(struct sim *sim)
 	sim_memory = sim->memory;
 	assert(!sim->running);
 	sim->stopping = false;
+	sim->scheduler = (struct fiber){0}; /* a simulation may run on another stack than last time */
 	while (!sim->stopping) {
 		if (sim->ready_len) {
 			struct task *task = sim->ready[sim->ready_first];
