@@ -355,7 +355,8 @@ static int read_keys(struct reader *r, char *rest)
 	char what[80];
 	snprintf(what, sizeof(what), "keys %s", show(rest).text);
 	r->workload_line = r->line;
-	return workload_wrong(r, workload_parse_keys(&r->t->setup.w, rest, &expected), what, expected);
+	int rc = workload_parse_keys(&r->t->setup.w, rest, &expected);
+	return workload_wrong(r, rc, what, expected);
 }
 
 /* "1: put k1 96, get k1": one client's program. */
@@ -376,8 +377,8 @@ static int read_client(struct reader *r, char *rest)
 	r->client_line[client] = r->workload_line = r->line;
 	rest = skip_blanks(rest + digits + 1);
 	snprintf(what, sizeof(what), "client %u: %s", client, show(rest).text);
-	return workload_wrong(r, workload_parse_client(&r->t->setup.w, client, rest, &expected), what,
-			      expected);
+	int rc = workload_parse_client(&r->t->setup.w, client, rest, &expected);
+	return workload_wrong(r, rc, what, expected);
 }
 
 /* A history has room for the run, and for reading all keys after each power failure. */

@@ -238,7 +238,18 @@ void *sim_memcpy(void *to, const void *from, size_t len)
 
 void *sim_memmove(void *to, const void *from, size_t len)
 {
-	return copy(to, from, 0, len, PC);
+	uint8_t piece[LINE];
+	if ((uintptr_t)to - (uintptr_t)from >= len)
+		return copy(to, from, 0, len, PC);
+	/* Upwards onto itself: from the end. */
+	load(from, len);
+	while (len) {
+		size_t part = len < LINE ? len : LINE;
+		len -= part;
+		memcpy(piece, (const uint8_t *)from + len, part);
+		copy((uint8_t *)to + len, piece, 0, part, PC);
+	}
+	return to;
 }
 
 void *sim_memset(void *to, int byte, size_t len)

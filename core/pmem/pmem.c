@@ -202,6 +202,7 @@ void pmem_load(struct pmem_stack *stack, const void *image, size_t len)
 	for (unsigned i = 0; i < stack->machines; i++) {
 		assert(!stack->pm[i].running);
 		stack->pm[i].len = len;
+		stack->pm[i].window = (struct pmem_window){stack->pm[i].work, len, BURN};
 		for (uint32_t l = 0; l < len / LINE; l++)
 			stack->pm[i].line[l].content_hash = 0;
 	}
@@ -460,7 +461,10 @@ void pmem_settle(struct pmem *pm)
 	size_t len = pm->unread.len;
 	pm->unread.len = 0;
 	while (len) {
-		size_t part = LINE - off % LINE < len ? LINE - off % LINE : len;
+		/* A structure's store is a copy: word by word. */
+		size_t part = len > 8 ? 8 - off % 8 : LINE - off % LINE;
+		if (part > len)
+			part = len;
 		stored(pm, off, part, pm->unread.pc);
 		off += part;
 		len -= part;
