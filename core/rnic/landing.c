@@ -3,7 +3,7 @@
  * From "the RNIC has it" to "it has happened": when the requests that the
  * responder let in take effect in memory.
  *
- * Two queues a queue pair, for the two ordering classes of RDMA (protocols.md 1.2):
+ * Two queues a queue pair, for the two ordering classes of RDMA:
  *
  *   land     SEND and WRITE packets. They become visible in order, line by line
  *            (64 bytes of the destination), LAND_NS after they came in. Each line

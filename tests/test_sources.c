@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where answers come from: what the random source took is what a trace of it takes
+ * again; a trace tells which of its deviations were not asked for, and leaves out
+ * those whose answer does not exist any more.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/pmem/crash.h"
+#include "core/pmem/hooks.h"
+#include "faultinject/sources.h"
+
+static struct sim *sim;
+static struct pmem_stack *stack;
+
+static void setup(void)
+{
+	sim = sim_new();
+	stack = pmem_stack_new(1, 4096);
+	ck_assert(sim && stack);
+	pmem_load(stack, NULL, 4096);
+}
+
+static void teardown(void)
+{
+	pmem_stack_free(stack);
+	sim_free(sim);
+}
+
+/* --- a program: a server and two clients at work on four lines, and NIC writes that drain --- */
+
+struct program {
+	struct pmem *pm;
+	unsigned rounds, packets; /* of each client */
+};
+
+struct message {
+	struct pmem *pm;
+	struct nic_where from;
+};
+
+static void nic_lands(struct sim *s, void *arg)
+{
+	struct message *message = arg;
+	uint64_t value = sim_now(s);
+	pmem_nic_land(message->pm, value % 4 * LINE, &value, 8, &message->from);
+	sim_wake(s, message->pm);
+}
+
+static void send_message(struct program *program, struct actor *me, unsigned nth)
+{
+	struct choice_point at = {
+		.kind = CHOICE_PACKET, .who = me, .op = me->op, .visit = me->visit, .b = nth};
+	struct message *message = sim_alloc(sim, sizeof(*message));
+	sim_step(sim, STEP_POST, 5);
+	*message = (struct message){program->pm,
+				    {.qp = me, .op = me->op, .visit = me->visit, .message = nth}};
+	sim_at(sim, 300 + 700 * sim_choose(sim, &at, 5), nic_lands, message);
+}
+
+static void client(void *arg)
+{
+	struct program *program = arg;
+	struct actor *me = sim_actor(sim);
+	uint64_t word;
+	for (unsigned i = 0; i < program->rounds; i++) {
+		if (sim_host(sim))
+			actor_label(me, (struct op_label){(uint8_t)sim_host(sim), OP_PUT, (uint16_t)(i + 1)});
+		else
+			actor_label(me, (struct op_label){1, OP_GET, (uint16_t)(i + 1)});
+		for (unsigned p = 0; p < program->packets; p++)
+			send_message(program, me, p + 1);
+		word = rt_now();
+		sim_memcpy(pmem_base(program->pm) + 8 * sim_host(sim), &word, 8);
+		sim_pmem_flush(pmem_base(program->pm), LINE);
+		sim_idle_on(sim, program->pm);
+		rt_yield();
+		sim_pmem_drain();
+		pmem_cache_pressure(program->pm);
+		sim_mix_bytes(sim, pmem_base(program->pm), 4 * LINE);
+	}
+}
+
+/* The hash of the run: what was chosen, each image on the way, how far time went. */
+static uint64_t run(struct source *source, unsigned rounds, unsigned packets)
+{
+	struct hardware hw = hardware_default;
+	struct program program = {pmem_machine(stack, 0), rounds, packets};
+	hw.ddio = false;
+	sim_reset(sim, source);
+	pmem_begin(program.pm, sim, &hw);
+	for (unsigned host = 0; host < 3; host++)
+		ck_assert_int_eq(sim_spawn(sim, host, "", client, &program), 0);
+	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
+	sim_mix(sim, pmem_images_hash(program.pm), pmem_dirty(program.pm));
+	pmem_end(program.pm);
+	return sim_hash(sim);
+}
+
+static void assert_same_deviations(const struct deviations *a, const struct deviations *b)
+{
+	ck_assert_uint_eq(a->n, b->n);
+	for (unsigned i = 0; i < a->n; i++) {
+		ck_assert_uint_eq(deviation_key(&a->d[i]), deviation_key(&b->d[i]));
+		ck_assert_uint_eq(a->d[i].answer, b->d[i].answer);
+		ck_assert_uint_eq(a->d[i].n, b->d[i].n);
+	}
+}
+
+/* --- random --- */
+
+START_TEST(random_is_its_seed)
+{
+	struct random_source one = {0}, two = {0};
+	unsigned different = 0, most = 0, of_kind[CHOICE_KINDS] = {0};
+	uint64_t plain = run(NULL, 4, 3), last = 0;
+	for (uint64_t seed = 0; seed < 500; seed++) {
+		random_start(&one, seed, 8);
+		uint64_t hash = run(&one.source, 4, 3);
+		random_start(&two, seed ^ 1, 8); /* what it did before does not count */
+		run(&two.source, 2, 1);
+		random_start(&two, seed, 8);
+		ck_assert_uint_eq(run(&two.source, 4, 3), hash);
+		assert_same_deviations(&one.taken, &two.taken);
+		ck_assert_uint_le(one.taken.n, 8);
+		ck_assert((hash == plain) == (one.taken.n == 0));
+		for (unsigned i = 0; i < one.taken.n; i++) {
+			const struct deviation *d = &one.taken.d[i];
+			ck_assert(d->answer > 0 && d->answer < d->n);
+			of_kind[d->kind]++;
+		}
+		most = one.taken.n > most ? one.taken.n : most;
+		different += hash != last;
+		last = hash;
+	}
+	ck_assert_uint_gt(different, 300);
+	ck_assert_uint_eq(most, 8);
+	ck_assert(of_kind[CHOICE_STEP] && of_kind[CHOICE_PACKET] && of_kind[CHOICE_DRAIN] &&
+		  of_kind[CHOICE_EVICT]);
+	ck_assert_uint_eq(of_kind[CHOICE_CRASH], 0); /* the power is the explorer's */
+	deviations_free(&one.taken);
+	deviations_free(&two.taken);
+}
+END_TEST
+
+START_TEST(random_gives_every_answer)
+{
+	struct random_source random = {0};
+	const unsigned n = HOLDS + 1;
+	unsigned seen[HOLDS + 1] = {0};
+	for (uint64_t seed = 0; seed < 300; seed++) {
+		random_start(&random, seed, 100);
+		run(&random.source, 6, 1);
+		for (unsigned i = 0; i < random.taken.n; i++)
+			if (random.taken.d[i].kind == CHOICE_STEP)
+				seen[random.taken.d[i].answer]++;
+	}
+	for (unsigned k = 1; k < n; k++)
+		ck_assert_uint_gt(seen[k], 0);
+	ck_assert_uint_eq(seen[0], 0);
+	deviations_free(&random.taken);
+}
+END_TEST
+
+START_TEST(random_next_is_splitmix64)
+{
+	/* Published values for seed 1234567 (Vigna, splitmix64.c). */
+	uint64_t state = 1234567;
+	ck_assert_uint_eq(random_next(&state), 6457827717110365317u);
+	ck_assert_uint_eq(random_next(&state), 3203168211198807973u);
+	ck_assert_uint_eq(random_next(&state), 9817491932198370423u);
+}
+END_TEST
+
+/* --- trace --- */
+
+START_TEST(trace_replays_random)
+{
+	struct random_source random = {0};
+	unsigned deviations = 0;
+	for (uint64_t seed = 0; seed < 1000; seed++) {
+		struct trace_source trace;
+		random_start(&random, seed, 10);
+		uint64_t hash = run(&random.source, 4, 3);
+		ck_assert_int_eq(trace_start(&trace, &random.taken), 0);
+		ck_assert_uint_eq(run(&trace.source, 4, 3), hash);
+		ck_assert_ptr_null(trace_unused(&trace));
+		assert_same_deviations(&trace.taken, &random.taken);
+		deviations += trace.taken.n;
+		trace_finish(&trace);
+	}
+	ck_assert_uint_gt(deviations, 1000);
+	deviations_free(&random.taken);
+}
+END_TEST
+
+START_TEST(trace_replays_in_any_order)
+{
+	/* A deviation is its point's name, not its place in the list. */
+	struct random_source random = {0};
+	for (uint64_t seed = 0; seed < 200; seed++) {
+		struct deviations backwards = {0};
+		struct trace_source trace;
+		random_start(&random, seed, 10);
+		uint64_t hash = run(&random.source, 4, 3);
+		for (unsigned i = random.taken.n; i--;)
+			ck_assert_int_eq(deviations_add(&backwards, &random.taken.d[i]), 0);
+		ck_assert_int_eq(trace_start(&trace, &backwards), 0);
+		bool unique = true; /* of two deviations at one point the first is taken first */
+		for (unsigned i = 0; i < backwards.n; i++)
+			for (unsigned k = 0; k < i; k++)
+				unique = unique && trace.key[i] != trace.key[k];
+		if (unique) {
+			ck_assert_uint_eq(run(&trace.source, 4, 3), hash);
+			ck_assert_ptr_null(trace_unused(&trace));
+		}
+		trace_finish(&trace);
+		deviations_free(&backwards);
+	}
+	deviations_free(&random.taken);
+}
+END_TEST
+
+static void add_step(struct deviations *list, const char *who, unsigned put, unsigned store, unsigned answer)
+{
+	struct deviation d = {.kind = CHOICE_STEP,
+			      .op = {1, OP_PUT, (uint16_t)put},
+			      .visit = 1,
+			      .a = STEP_STORE,
+			      .b = store,
+			      .answer = answer,
+			      .line = put};
+	snprintf(d.who, sizeof(d.who), "%s", who);
+	ck_assert_int_eq(deviations_add(list, &d), 0);
+}
+
+START_TEST(empty_trace_is_plain)
+{
+	struct deviations none = {0};
+	struct trace_source trace;
+	ck_assert_int_eq(trace_start(&trace, &none), 0);
+	ck_assert_uint_eq(run(&trace.source, 4, 3), run(NULL, 4, 3));
+	ck_assert_ptr_null(trace_unused(&trace));
+	trace_finish(&trace);
+}
+END_TEST
+
+START_TEST(unused_is_told)
+{
+	struct deviations list = {0};
+	struct trace_source trace;
+	add_step(&list, "c1", 2, 1, 5);	 /* exists */
+	add_step(&list, "c1", 99, 1, 5); /* no such put */
+	add_step(&list, "c9", 1, 1, 5);	 /* nobody's */
+	ck_assert_int_eq(trace_start(&trace, &list), 0);
+	ck_assert_ptr_eq(trace_unused(&trace), &list.d[0]); /* nothing has run */
+	run(&trace.source, 4, 3);
+	ck_assert_ptr_eq(trace_unused(&trace), &list.d[1]);
+	ck_assert(trace.used[0] && !trace.used[1] && !trace.used[2]);
+	ck_assert_uint_eq(trace.taken.n, 1);
+	ck_assert_uint_eq(trace.taken.d[0].line, 2);
+	ck_assert_uint_eq(trace.taken.d[0].n, HOLDS + 1);
+	trace_finish(&trace);
+	deviations_free(&list);
+}
+END_TEST
+
+START_TEST(answer_out_of_range_is_left_out)
+{
+	struct deviations list = {0}, rest = {0};
+	struct trace_source trace;
+	add_step(&list, "c1", 1, 1, HOLDS + 1);
+	add_step(&list, "c1", 2, 1, 6);
+	add_step(&rest, "c1", 2, 1, 6);
+	ck_assert_int_eq(trace_start(&trace, &rest), 0);
+	uint64_t hash = run(&trace.source, 4, 3);
+	trace_finish(&trace);
+	ck_assert_int_eq(trace_start(&trace, &list), 0);
+	ck_assert_uint_eq(run(&trace.source, 4, 3), hash);
+	ck_assert_ptr_eq(trace_unused(&trace), &list.d[0]);
+	ck_assert(trace.used[1]);
+	trace_finish(&trace);
+	deviations_free(&list);
+	deviations_free(&rest);
+}
+END_TEST
+
+static unsigned ask(struct trace_source *trace, unsigned n)
+{
+	const struct choice_point at = {.kind = CHOICE_LINE, .a = 3, .b = 1};
+	return trace->source.answer(&trace->source, &at, n);
+}
+
+START_TEST(line_of_other_versions_is_left_out)
+{
+	/* "version 1 of 3": with two versions, or four, it is another line's story. */
+	const struct deviation d = {.kind = CHOICE_LINE, .a = 3, .b = 1, .c = 3, .answer = 2};
+	struct deviations list = {0};
+	struct trace_source trace;
+	ck_assert_int_eq(deviations_add(&list, &d), 0);
+	ck_assert_int_eq(trace_start(&trace, &list), 0);
+	ck_assert_uint_eq(ask(&trace, 3), 0);
+	ck_assert_uint_eq(ask(&trace, 5), 0);
+	ck_assert_uint_eq(ask(&trace, 1 + 8 * 2), 0);
+	ck_assert_ptr_eq(trace_unused(&trace), &list.d[0]);
+	ck_assert_uint_eq(ask(&trace, 1 + 3), 2);
+	ck_assert_uint_eq(ask(&trace, 1 + 3), 0); /* once */
+	ck_assert_ptr_null(trace_unused(&trace));
+	trace_finish(&trace);
+	ck_assert_int_eq(trace_start(&trace, &list), 0);
+	ck_assert_uint_eq(ask(&trace, 1 + 8 * 3), 2);
+	trace_finish(&trace);
+	deviations_free(&list);
+}
+END_TEST
+
+START_TEST(same_point_twice)
+{
+	/* Of two deviations with one name the first is the point's first time. */
+	struct deviations list = {0};
+	struct trace_source trace;
+	for (unsigned answer = 2; answer; answer--) {
+		struct deviation d = {.kind = CHOICE_LINE, .a = 3, .b = 1, .answer = answer};
+		ck_assert_int_eq(deviations_add(&list, &d), 0);
+	}
+	ck_assert_int_eq(trace_start(&trace, &list), 0);
+	ck_assert_uint_eq(ask(&trace, 4), 2);
+	ck_assert_uint_eq(ask(&trace, 4), 1);
+	ck_assert_uint_eq(ask(&trace, 4), 0);
+	trace_finish(&trace);
+	deviations_free(&list);
+}
+END_TEST
+
+START_TEST(other_kinds_are_not_asked)
+{
+	struct deviations list = {0};
+	struct trace_source trace;
+	add_step(&list, "c1", 1, 1, 1);
+	ck_assert_int_eq(trace_start(&trace, &list), 0);
+	for (unsigned k = 0; k < CHOICE_KINDS; k++)
+		ck_assert_uint_eq(trace.source.skip[k], k == CHOICE_STEP ? 0 : UINT32_MAX);
+	trace_finish(&trace);
+	deviations_free(&list);
+}
+END_TEST
+
+/* What was recorded, written as text and read again, replays the same run. */
+START_TEST(text_replays_random)
+{
+	const struct tm_region region = {.name = "all", .off = 0, .len = 4096};
+	const struct deviation_names names = {&region, 1};
+	struct random_source random = {0};
+	for (uint64_t seed = 0; seed < 300; seed++) {
+		struct deviations list = {0};
+		struct trace_source trace;
+		random_start(&random, seed, 10);
+		uint64_t hash = run(&random.source, 4, 3);
+		for (unsigned i = 0; i < random.taken.n; i++) {
+			char text[DEVIATION_TEXT];
+			const char *expected = "";
+			struct deviation d;
+			deviation_print(&random.taken.d[i], &names, text, sizeof(text));
+			ck_assert_msg(!deviation_parse(&d, &names, text, &expected), "%s: %s", text,
+				      expected);
+			ck_assert_int_eq(deviations_add(&list, &d), 0);
+		}
+		ck_assert_int_eq(trace_start(&trace, &list), 0);
+		ck_assert_uint_eq(run(&trace.source, 4, 3), hash);
+		ck_assert_ptr_null(trace_unused(&trace));
+		trace_finish(&trace);
+		deviations_free(&list);
+	}
+	deviations_free(&random.taken);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("sources");
+	TCase *tc = tcase_create("sources");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_set_timeout(tc, 120);
+	tcase_add_test(tc, random_is_its_seed);
+	tcase_add_test(tc, random_gives_every_answer);
+	tcase_add_test(tc, random_next_is_splitmix64);
+	tcase_add_test(tc, trace_replays_random);
+	tcase_add_test(tc, trace_replays_in_any_order);
+	tcase_add_test(tc, text_replays_random);
+	tcase_add_test(tc, empty_trace_is_plain);
+	tcase_add_test(tc, unused_is_told);
+	tcase_add_test(tc, answer_out_of_range_is_left_out);
+	tcase_add_test(tc, line_of_other_versions_is_left_out);
+	tcase_add_test(tc, same_point_twice);
+	tcase_add_test(tc, other_kinds_are_not_asked);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
