@@ -71,7 +71,10 @@ static bool precedes_directly(const struct judge *j, const struct history *h, in
 {
 	const struct judge_fact *first = &j->fact[a], *second = &j->fact[b];
 
-	return a != b && (first->first_return < h->op[b].invoked || first->first_read < second->last_read_invoke);
+	if (a == b)
+		return false;
+	return first->first_return < h->op[b].invoked || first->first_read < second->last_read_invoke ||
+	       (h->ack_visible && first->first_return < second->last_read_invoke);
 }
 
 static void close_key(struct judge *j, const struct history *h, struct judge_key *k)

@@ -33,16 +33,16 @@
  *          DEL returned before the GET was invoked; or (b) the PUT had returned with an
  *          error before the GET was invoked.
  *
- * Must precede. In a linearization a cluster stands in one piece. So update A comes
- * before B in every one if A, or a GET of A, returned before B was invoked; if a GET of
- * A returned before a GET of B was invoked; and by transitivity. That A was acknowledged
- * before a GET of B was invoked is left out, although it follows too: it is evidence
- * only where acknowledged means visible, which a NIC does not promise. A store that
- * falls short there breaks LIN, and MONO and KEEP judge what a power failure adds.
- * Looked at are all epochs before the GET's. Where A must precede B and B must precede
- * A, the history is not linearizable, and neither is claimed. The closure is taken for
- * keys with at most 64 updates; beyond, the direct relation stands alone. It is sound,
- * not complete: an order forced in another way is missed.
+ * Must precede. In a linearization a cluster stands in one piece. So cluster A comes
+ * before B in every one if an operation of A returned before one of B was invoked, and
+ * by transitivity. One kind of evidence is left out where acknowledged is not visible
+ * (history.ack_visible is false): that update A was acknowledged before a GET of B was
+ * invoked. Such a GET may just not see A yet; that breaks LIN, and MONO and KEEP judge
+ * what a power failure adds. Looked at are all epochs before the GET's. Where A must
+ * precede B and B must precede A, the history is not linearizable, and neither is
+ * claimed. The closure is taken for keys with at most 64 updates; beyond, the direct
+ * relation stands alone. It is sound, not complete: an order forced in another way is
+ * missed.
  * An answer "absent" is the initial absence, which precedes everything, or some DEL:
  * it is older than x only if each of its candidates is.
  *

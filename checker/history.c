@@ -31,6 +31,7 @@ void history_reset(struct history *h, unsigned keys)
 	h->clock = 0;
 	h->epoch = 0;
 	h->keys = keys;
+	h->ack_visible = true;
 	h->hash = hash_add(UINT64_C(0x7469646561726b), keys);
 }
 

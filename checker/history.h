@@ -48,6 +48,9 @@ struct history {
 	int32_t crash_at[HISTORY_CRASHES]; /* position of each power failure */
 	unsigned keys;
 	uint64_t hash; /* of everything above, incremental */
+	/* Does an acknowledgement prove that the update is visible? True unless set otherwise after history_reset();
+	 * not so where a NIC acknowledges first. MONO and KEEP then draw no order from it. */
+	bool ack_visible;
 };
 
 void history_reset(struct history *h, unsigned keys);

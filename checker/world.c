@@ -380,6 +380,7 @@ void world_run(struct worlds *ws, struct source *source, world_observer *observe
 	struct world *w = &ws->world[0];
 	const struct setup *s = w->setup;
 	history_reset(w->history, s->w.keys);
+	w->history->ack_visible = !s->hw.ack_early && s->hw.transport == TRANSPORT_IB;
 	for (unsigned v = 0; v < s->values; v++) {
 		ws->op_of_value[v] = -1;
 		if (s->value[v].client)

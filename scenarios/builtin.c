@@ -10,7 +10,8 @@
  * Names say what happens. One letter an operation (w: PUT, r: GET, d: DELETE), in
  * program order; a digit behind it is the key, where there are two; '-' stands
  * between clients; "new-": the keys do not exist yet, so the first PUT creates
- * them; ".N": values of N bytes. So "w1r2-w2r1" is client 1: PUT k1, GET k2, and
+ * them; "move-": two keys exist and a third is created, which in a crowded hash table
+ * moves an entry; ".N": values of N bytes. So "w1r2-w2r1" is client 1: PUT k1, GET k2, and
  * client 2: PUT k2, GET k1. No name needs quoting in a shell.
  *
  * A value has 160 bytes unless the name says otherwise: two 64-byte lines and a
@@ -120,9 +121,9 @@ static const struct builtin matrix[] = {
 	{"w-r.1500", "k1 1500", {"put k1 1500", R}, "a reader meets an update of two packets"},
 	{"w-rr.1500", "k1 1500", {"put k1 1500", "get k1, get k1"}, "likewise, twice"},
 	/* Three keys, one of them created: with little room, a hash table must move an entry. */
-	{"new-w3", MOVE, {"put k3 160"}, "a third key is created beside two others"},
-	{"new-w3-r2", MOVE, {"put k3 160", "get k2, get k2"}, "a key is looked for while another is created"},
-	{"new-w3-r1r2", MOVE, {"put k3 160", "get k1, get k2"}, "two keys are looked for while another is created"},
+	{"move-w3", MOVE, {"put k3 160"}, "a third key is created beside two others"},
+	{"move-w3-r2r2", MOVE, {"put k3 160", "get k2, get k2"}, "a key is looked for while another is created"},
+	{"move-w3-r1r2", MOVE, {"put k3 160", "get k1, get k2"}, "two keys are looked for while another is created"},
 	{"ww-r.mixed", OLD, {"put k1 40, put k1 1500", R}, "the value shrinks, then grows, under a reader"},
 };
 

@@ -493,8 +493,8 @@ static void literal_order(const struct history *h, unsigned key, unsigned epoch,
 				continue;
 			if (b->kind == HISTORY_GET && !counts(h, b))
 				continue;
-			/* Acknowledged is not visible: a GET of another version proves nothing. */
-			if (a->kind != HISTORY_GET && b->kind == HISTORY_GET)
+			/* Where acknowledged is not visible, a GET of another version proves nothing. */
+			if (!h->ack_visible && a->kind != HISTORY_GET && b->kind == HISTORY_GET)
 				continue;
 			if (ca >= 0 && cb >= 0 && ca != cb && a->returned < b->invoked)
 				r->before[ca][cb] = true;
@@ -668,6 +668,7 @@ START_TEST(random_histories)
 		struct history_mark mark;
 
 		history_reset(&h, 1 + random_below(2));
+		h.ack_visible = random_below(2);
 		for (unsigned e = 0; e < crashes; e++) {
 			random_steps(&h, random_below(crashes > 2 ? 6 : 14), e > 0 && random_below(2),
 				     concurrent);

@@ -371,7 +371,8 @@ START_TEST(builtins)
 		ck_assert_uint_ge(workload_ops(&w), 1);
 		round_trip(&w);
 		for (unsigned k = 0; k < w.keys; k++)
-			ck_assert((w.key[k].loaded < 0) == !strncmp(w.name, "new-", 4));
+			ck_assert((w.key[k].loaded < 0) ==
+				  (!strncmp(w.name, "new-", 4) || (!strncmp(w.name, "move-", 5) && k == 2)));
 		ck_assert_int_eq(workload_named(w.name, &named, &expected), 0);
 		ck_assert_str_eq(named.name, w.name);
 		assert_same(&w, &named);
@@ -400,6 +401,8 @@ static char *name_of(const struct workload *w)
 
 	if (w->key[0].loaded < 0)
 		fputs("new-", out);
+	else if (w->key[w->keys - 1].loaded < 0)
+		fputs("move-", out);
 	for (unsigned c = 0; c < w->clients; c++) {
 		if (c)
 			fputc('-', out);
