@@ -221,8 +221,10 @@ static void note_outcome(struct explorer *ex, const struct history_mark *mark)
 	for (unsigned i = mark->ops; i < h->ops; i++)
 		hash = hash * 0x9e3779b97f4a7c15u + (uint64_t)(uint32_t)h->op[i].value + 7;
 	seen_add(ex->outcomes, hash, &is_new);
-	if (is_new)
+	if (is_new) {
 		ex->outcome_hash ^= XXH3_64bits(&hash, sizeof(hash));
+		ex->outcome_count++;
+	}
 }
 
 static void merge_notes(uint16_t note[SEEN_NOTES], const struct explorer *ex, unsigned from)
@@ -287,7 +289,6 @@ static void explore_images(struct explorer *ex, unsigned machine, uint64_t key, 
 	struct history_mark mark = history_mark(ex->worlds.history);
 	bool more = true;
 	assert(is);
-	ex->worlds.world[machine].eager = ex->limits.eager;
 	while (more && !ex->stopped) {
 		explore_image(ex, machine, is, &mark, false, samples ? NULL : note);
 		if (ex->limits.nested_every && machine + 1 < WORLDS && !ex->stopped &&
@@ -407,9 +408,19 @@ int explore_open(struct explorer *ex, struct setup *setup, const struct explore_
 		explore_close(ex);
 		return -ENOMEM;
 	}
-	for (unsigned m = 0; m < WORLDS; m++)
+	for (unsigned m = 0; m < WORLDS; m++) {
 		judge_reset(&ex->judge[m]);
+		ex->worlds.world[m].eager = limits->eager;
+		ex->worlds.world[m].anywhere = limits->anywhere;
+	}
 	return 0;
+}
+
+int explore_collect_outcomes(struct explorer *ex)
+{
+	if (!ex->outcomes)
+		ex->outcomes = seen_new();
+	return ex->outcomes ? 0 : -ENOMEM;
 }
 
 void explore_restart(struct explorer *ex)
@@ -419,6 +430,9 @@ void explore_restart(struct explorer *ex)
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		ex->failure[c].found = false;
 	seen_clear(ex->seen);
+	ex->outcome_count = ex->outcome_hash = 0;
+	if (ex->outcomes)
+		seen_clear(ex->outcomes);
 }
 
 void explore_close(struct explorer *ex)

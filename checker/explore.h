@@ -44,6 +44,7 @@ struct explorer {
 	struct failure failure[TM_CONTRACTS]; /* the first of each */
 	uint64_t broken[TM_CONTRACTS];	      /* states in which it was broken */
 	unsigned stop_at; /* TM_BIT()s: a run ends when one of these is found broken */
+	uint64_t outcome_count, outcome_hash; /* of the set of distinct outcomes: explore_collect_outcomes() */
 	/* private */
 	struct judge *judge; /* one per world */
 	struct seen *seen;
@@ -51,7 +52,6 @@ struct explorer {
 	const struct deviations *taken; /* by the run that is on */
 	struct deviations path[WORLDS]; /* the power failure and the lines of each world above 0 */
 	uint64_t sample_state;
-	uint64_t outcome_hash; /* tests: over the set of distinct outcomes */
 	struct seen *outcomes;
 	bool stopped;
 };
@@ -61,6 +61,9 @@ int explore_open(struct explorer *ex, struct setup *setup, const struct explore_
 void explore_close(struct explorer *ex);
 /* Forget what was seen and found; keep the worlds. */
 void explore_restart(struct explorer *ex);
+/* Tests: from now on collect what each history and image led the readers to see; counted and hashed as a set.
+ * 0 or -ENOMEM. */
+int explore_collect_outcomes(struct explorer *ex);
 /* One run under a source whose deviations are collected in `taken`, with all its power failures. */
 void explore_run(struct explorer *ex, struct source *source, const struct deviations *taken);
 /* KEEP's floor before anything was done: what the load phase put. */

@@ -207,6 +207,7 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	pmem_begin(w->pm, w->sim, &s->hw);
 	pmem_set_regions(w->pm, s->region, s->regions);
 	sim_set_teller(w->sim, w->teller, w->teller_arg);
+	sim_set_anywhere(w->sim, w->anywhere);
 	if (machine && w->eager)
 		pmem_decide_all(w->pm);
 	w->net = rnic_net_new(w->sim, &s->hw);

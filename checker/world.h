@@ -43,6 +43,7 @@ struct world {
 	sim_teller *teller; /* of the story, or NULL */
 	void *teller_arg;
 	bool eager; /* tests: undecided lines are decided at boot */
+	bool anywhere; /* tests: as sim_set_anywhere() */
 	/* of the run that is on */
 	struct rnic_net *net;
 	struct source *source;

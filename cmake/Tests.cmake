@@ -54,3 +54,4 @@ tidemark_test(test_stores_lint ${PROJECT_SOURCE_DIR}/tests/test_stores_lint.sh
 	$<TARGET_FILE:tidemark_sim> ${store_symbols} ${stores_archive})
 set_property(TEST test_stores_lint APPEND PROPERTY ENVIRONMENT
 	CC=${CMAKE_C_COMPILER} NM=${CMAKE_NM} OBJDUMP=${CMAKE_OBJDUMP} OBJCOPY=${CMAKE_OBJCOPY})
+tidemark_test(test_traces ${PROJECT_SOURCE_DIR}/tests/test_traces.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests/traces)

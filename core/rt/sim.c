@@ -67,7 +67,8 @@ struct sim {
 	struct task *running; /* NULL in the scheduler and in events */
 	struct task *ready[SIM_TASKS];
 	unsigned ready_first, ready_len;
-	bool stopping;
+	bool stopping, anywhere;
+	uint32_t anywhere_events; /* CRASH_ANYWHERE points of events so far */
 	enum sim_end end;
 	struct fiber scheduler;
 	struct arena arena;
@@ -189,7 +190,8 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->heap_len = 0;
 	sim->seq = 0;
 	sim->ready_first = sim->ready_len = 0;
-	sim->stopping = false;
+	sim->stopping = sim->anywhere = false;
+	sim->anywhere_events = 0;
 	sim->accept = NULL;
 	sim->settle = NULL;
 	sim->memory = NULL;
@@ -259,6 +261,11 @@ void sim_set_observer(struct sim *sim, void (*crash_point)(void *, const struct 
 {
 	sim->observer = crash_point;
 	sim->observer_arg = arg;
+}
+
+void sim_set_anywhere(struct sim *sim, bool on)
+{
+	sim->anywhere = on;
 }
 
 /* --- the event queue --- */
@@ -339,6 +346,8 @@ static void dispatch(struct sim *sim)
 		sim->settle(sim->settle_arg);
 	sim->running = NULL;
 	event.fn(sim, event.arg);
+	if (sim->anywhere && !sim->stopping)
+		sim_power_fails_here(sim, CRASH_ANYWHERE);
 	sim->running = running;
 }
 
@@ -494,6 +503,8 @@ void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
 		else
 			dispatch(sim);
 	}
+	if (sim->anywhere)
+		sim_power_fails_here(sim, CRASH_ANYWHERE);
 	if (!sim->source)
 		return;
 	struct choice_point at = {.kind = CHOICE_STEP, .who = &task->actor, .op = task->actor.op,
@@ -612,6 +623,8 @@ bool sim_power_fails_here(struct sim *sim, enum crash_place place)
 		at.op = actor->op;
 		at.visit = actor->visit;
 		at.b = ++actor->count[COUNT_CRASH + place];
+	} else if (place == CRASH_ANYWHERE) {
+		at.b = ++sim->anywhere_events;
 	}
 	return sim_power_fails(sim, &at);
 }

@@ -110,6 +110,8 @@ uint64_t sim_hash(const struct sim *sim);
 void sim_set_settle(struct sim *sim, void (*settle)(void *arg), void *arg);
 /* Called at each crash point that the source answers with 0 (the explorer's way in). */
 void sim_set_observer(struct sim *sim, void (*crash_point)(void *arg, const struct choice_point *at), void *arg);
+/* Tests: the power can also fail at each step and after each event (CRASH_ANYWHERE). Off after a reset. */
+void sim_set_anywhere(struct sim *sim, bool on);
 
 /* Called when a client's task is about to be held for ever: its client is dead. A
  * server's task is never held for ever: a server that stops is a power failure. */
