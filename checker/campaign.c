@@ -77,7 +77,7 @@ static void run_unit(const struct campaign *c, unsigned unit, struct explorer *e
 		result->error = explore_open(ex, &s, &limits);
 	if (result->error) {
 		snprintf(result->why, sizeof(result->why), "%s",
-			 result->error == -EIO ? ex->worlds.world[0].result.why : strerror(-result->error));
+			 result->error == -EIO ? ex->why : strerror(-result->error));
 		setup_free(&s);
 		return;
 	}

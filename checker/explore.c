@@ -284,11 +284,11 @@ static void explore_image(struct explorer *ex, unsigned machine, struct image_so
 
 static void explore_images(struct explorer *ex, unsigned machine, uint64_t key, uint16_t note[SEEN_NOTES])
 {
-	struct image_source *is = calloc(1, sizeof(*is));
+	struct image_source *is = &ex->image[machine];
 	unsigned images = 0, samples = 0;
 	struct history_mark mark = history_mark(ex->worlds.history);
 	bool more = true;
-	assert(is);
+	memset(is, 0, sizeof(*is));
 	while (more && !ex->stopped) {
 		explore_image(ex, machine, is, &mark, false, samples ? NULL : note);
 		if (ex->limits.nested_every && machine + 1 < WORLDS && !ex->stopped &&
@@ -313,7 +313,6 @@ static void explore_images(struct explorer *ex, unsigned machine, uint64_t key, 
 				note[k] = NOTE_MANY;
 		}
 	}
-	free(is);
 }
 
 static void explore_point(void *arg, struct world *world, const struct choice_point *at)
@@ -400,11 +399,16 @@ int explore_open(struct explorer *ex, struct setup *setup, const struct explore_
 	ex->setup = setup;
 	ex->limits = *limits;
 	int error = worlds_open(&ex->worlds, setup);
-	if (error)
+	if (error) {
+		if (error == -EIO)
+			snprintf(ex->why, sizeof(ex->why), "%s", ex->worlds.world[0].result.why);
+		worlds_close(&ex->worlds);
 		return error;
+	}
 	ex->judge = calloc(WORLDS, sizeof(*ex->judge));
+	ex->image = calloc(WORLDS, sizeof(*ex->image));
 	ex->seen = seen_new();
-	if (!ex->judge || !ex->seen) {
+	if (!ex->judge || !ex->image || !ex->seen) {
 		explore_close(ex);
 		return -ENOMEM;
 	}
@@ -439,6 +443,7 @@ void explore_close(struct explorer *ex)
 {
 	worlds_close(&ex->worlds);
 	free(ex->judge);
+	free(ex->image);
 	seen_free(ex->seen);
 	seen_free(ex->outcomes);
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)

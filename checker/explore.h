@@ -41,12 +41,14 @@ struct explorer {
 	struct worlds worlds;
 	struct explore_limits limits;
 	struct explore_counts counts;
+	char why[200]; /* explore_open() failed with -EIO: what the store could not do */
 	struct failure failure[TM_CONTRACTS]; /* the first of each */
 	uint64_t broken[TM_CONTRACTS];	      /* states in which it was broken */
 	unsigned stop_at; /* TM_BIT()s: a run ends when one of these is found broken */
 	uint64_t outcome_count, outcome_hash; /* of the set of distinct outcomes: explore_collect_outcomes() */
 	/* private */
 	struct judge *judge; /* one per world */
+	struct image_source *image; /* likewise: the search of the images it boots from */
 	struct seen *seen;
 	int32_t floor[HISTORY_KEYS]; /* KEEP: as contracts_judge() */
 	const struct deviations *taken; /* by the run that is on */
@@ -56,7 +58,7 @@ struct explorer {
 	bool stopped;
 };
 
-/* 0 or -errno; -EIO: the load phase failed, see worlds.world[0].result.why. `setup` stays the caller's. */
+/* 0 or -errno; -EIO: the load phase failed, see ex->why; nothing is open then. `setup` stays the caller's. */
 int explore_open(struct explorer *ex, struct setup *setup, const struct explore_limits *limits);
 void explore_close(struct explorer *ex);
 /* Forget what was seen and found; keep the worlds. */

@@ -678,6 +678,12 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, 
 		return;
 	memcpy(pm->work + off, data, len);
 	add_version(pm, off, data, len, &how);
+	if (sim_telling(pm->sim)) {
+		char name[64];
+		pmem_name(pm->region, pm->regions, off, name, sizeof(name));
+		sim_tell(pm->sim, from->qp, 0, "message %u packet %u: %zu bytes land at %s, %s", from->message, from->packet, len,
+			 name, durable ? "visible and durable" : "visible");
+	}
 	if (durable)
 		commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
 	else if (!pm->hw.ddio)
