@@ -375,7 +375,7 @@ static int parse_answer(const struct deviation *d, const char *text, const char 
 static void print_line(const struct deviation *d, const struct deviation_names *names, char *buf, size_t n)
 {
 	char name[64], version[64];
-	/* n answers: 1 + versions, or 1 + 8 x versions where lines can be cut. */
+	/* Without a number of versions the line can not have been cut: n counts them. */
 	unsigned versions = d->c ? d->c : d->n - 1;
 	pmem_name(names->region, names->regions, (uint64_t)d->a * LINE, name, sizeof(name));
 	pmem_answer_print(versions, d->answer, version, sizeof(version));

@@ -77,7 +77,8 @@ static unsigned trace_answer(struct source *source, const struct choice_point *a
 		if (t->key[i] != key || t->used[i] || want->answer >= n)
 			continue;
 		/* A line that has another number of versions is not the line that was meant. */
-		if (at->kind == CHOICE_LINE && want->c && n != 1 + want->c && n != 1 + 8 * want->c)
+		if (at->kind == CHOICE_LINE && want->c && n != pmem_answers(want->c, false) &&
+		    n != pmem_answers(want->c, true))
 			continue;
 		t->used[i] = true;
 		deviation_record(&d, at, want->answer, n);

@@ -154,9 +154,9 @@ START_TEST(lines_of_memory)
 		for (uint32_t line = 0; line <= 0x2000 / LINE; line++)
 			for (uint32_t crash = 1; crash <= 2; crash++) {
 				struct choice_point at = {.kind = CHOICE_LINE, .a = line, .b = crash};
-				for (unsigned answer = 1; answer < 1 + 8 * versions; answer++)
+				for (unsigned answer = 1; answer < pmem_answers(versions, true); answer++)
 					round_trip(&at, answer,
-						   answer <= versions ? 1 + versions : 1 + 8 * versions,
+						   answer <= versions ? pmem_answers(versions, false) : pmem_answers(versions, true),
 						   versions);
 			}
 	round_trip(&(struct choice_point){.kind = CHOICE_LINE, .a = UINT32_MAX, .b = 1}, 1, 2, 1);

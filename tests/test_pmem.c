@@ -459,6 +459,8 @@ static const struct row {
 	{"wsp no ddio", "domain=wsp ddio=off iio_in_mhp=off", "n:a0=1", "a0", "1"},
 	{"wsp, store beside what has not landed", "domain=wsp", "r:a0=1 s:a1=1", "a0 a1", "11"},
 	/* Lines cut at words. */
+	{"wsp, one landed, its successor not", "domain=wsp", "r:a0=1 r:a0=2 l:a0=1", "a0", "2"},
+	{"wsp, store under what has not landed", "domain=wsp", "r:a0=1 s:a0=2", "a0", "1"},
 	{"torn, one word", "line_torn=on", "s:a0=1", "a0", "0 1"},
 	{"torn, left to right", "line_torn=on", "s:a0=1 s:a1=1", "a0 a1", "00 10 11"},
 	{"torn, right to left", "line_torn=on", "s:a1=1 s:a0=1", "a0 a1", "00 01 10 11"},
@@ -468,6 +470,7 @@ static const struct row {
 	{"torn, nic chunk", "line_torn=on", "n:a0=72", "a0 a1", "00 70 77"},
 	{"torn, nic line", "line_torn=on", "n:a0=78", "a0 a1 a2 a3 a4 a5 a6 a7",
 	 "00000000 70000000 77000000 77700000 77770000 77777000 77777700 77777770 77777777"},
+	{"torn, over any older", "line_torn=on", "s:a5=1 s:a0=1 s:a5=2 s:a0=2", "a0 a5", "00 01 10 11 12 20 21 22"},
 	{"torn, durable", "line_torn=on", "n:a0=78 f:a d", "a0 a7", "77"},
 	{"torn, lines alone", "line_torn=on", "n:a0=72 s:b0=1", "a0 a1 b0", "000 001 700 701 770 771"},
 	{"torn, mhp", "line_torn=on domain=mhp", "s:a1=1 s:a0=1", "a0 a1", "11"},
@@ -1010,8 +1013,8 @@ END_TEST
 START_TEST(answers_as_words)
 {
 	for (unsigned versions = 1; versions < 6; versions++) {
-		char seen[64][64];
-		for (unsigned k = 0; k < 1 + 8 * versions; k++) {
+		char seen[128][64];
+		for (unsigned k = 0; k < pmem_answers(versions, true); k++) {
 			pmem_answer_print(versions, k, seen[k], sizeof(seen[k]));
 			ck_assert_int_eq(pmem_answer_parse(seen[k]), (int)k);
 			for (unsigned other = 0; other < k; other++)

@@ -303,14 +303,14 @@ START_TEST(line_of_other_versions_is_left_out)
 	ck_assert_int_eq(trace_start(&trace, &list), 0);
 	ck_assert_uint_eq(ask(&trace, 3), 0);
 	ck_assert_uint_eq(ask(&trace, 5), 0);
-	ck_assert_uint_eq(ask(&trace, 1 + 8 * 2), 0);
+	ck_assert_uint_eq(ask(&trace, pmem_answers(2, true)), 0);
 	ck_assert_ptr_eq(trace_unused(&trace), &list.d[0]);
 	ck_assert_uint_eq(ask(&trace, 1 + 3), 2);
 	ck_assert_uint_eq(ask(&trace, 1 + 3), 0); /* once */
 	ck_assert_ptr_null(trace_unused(&trace));
 	trace_finish(&trace);
 	ck_assert_int_eq(trace_start(&trace, &list), 0);
-	ck_assert_uint_eq(ask(&trace, 1 + 8 * 3), 2);
+	ck_assert_uint_eq(ask(&trace, pmem_answers(3, true)), 2);
 	trace_finish(&trace);
 	deviations_free(&list);
 }

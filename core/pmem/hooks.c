@@ -222,12 +222,16 @@ static void *copy(void *to, const void *from, int byte, size_t len, uintptr_t pc
 	if (from)
 		load(from, len);
 	pm = pool(to, &off);
-	if (pm)
-		pmem_cpu_copy(pm, off, from, byte, clip(pm, off, len), pc);
-	else if (from)
+	if (pm) {
+		size_t inside = clip(pm, off, len);
+		pmem_cpu_copy(pm, off, from, byte, inside, pc);
+		if (inside < len)
+			*((volatile uint8_t *)to + inside) = 0; /* past the pool's end: faults there, as it would for real */
+	} else if (from) {
 		memmove(to, from, len);
-	else
+	} else {
 		memset(to, byte, len);
+	}
 	return to;
 }
 

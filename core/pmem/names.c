@@ -39,27 +39,57 @@ int pmem_unname(const struct tm_region *regions, unsigned n, const char *text, u
 	return -EINVAL;
 }
 
+#define CUTS 7 /* places where a line of 8 words can be cut */
+
+/* Answers: the versions from the newest to durable content; then, torn, for each version the older
+ * ones under it, and for each of those the cuts. */
+unsigned pmem_answers(unsigned versions, bool torn)
+{
+	return 1 + versions + (torn ? CUTS * (versions * (versions + 1) / 2) : 0);
+}
+
+struct pmem_answer pmem_answer_split(unsigned versions, unsigned answer)
+{
+	struct pmem_answer a = {0};
+	if (answer <= versions) {
+		a.version = versions - answer;
+		return a;
+	}
+	unsigned pair = (answer - versions - 1) / CUTS;
+	a.words = 1 + (answer - versions - 1) % CUTS;
+	a.version = 1;
+	while (pair >= a.version)
+		pair -= a.version++;
+	a.over = pair;
+	return a;
+}
+
 void pmem_answer_print(unsigned versions, unsigned answer, char *buf, size_t n)
 {
-	if (answer <= versions)
-		snprintf(buf, n, "version %u of %u", versions - answer, versions);
-	else
-		snprintf(buf, n, "version %u of %u cut after word %u", 1 + (answer - versions - 1) / 7, versions,
-			 1 + (answer - versions - 1) % 7);
+	struct pmem_answer a = pmem_answer_split(versions, answer);
+	int len = snprintf(buf, n, "version %u of %u", a.version, versions);
+	if (a.words && len >= 0 && (size_t)len < n)
+		len += snprintf(buf + len, n - (size_t)len, " cut after word %u", a.words);
+	if (a.words && a.over && len >= 0 && (size_t)len < n)
+		snprintf(buf + len, n - (size_t)len, " over version %u", a.over);
 }
 
 int pmem_answer_parse(const char *text)
 {
-	unsigned version, versions, words;
+	unsigned version, versions, words, over = 0;
 	int used = -1;
-	if (sscanf(text, "version %u of %u%n", &version, &versions, &used) == 2 && used > 0 && version <= versions &&
-	    versions < 100000) {
-		if (!text[used])
-			return (int)(versions - version);
-		int more = -1;
-		if (sscanf(text + used, " cut after word %u%n", &words, &more) == 1 && more > 0 && !text[used + more] &&
-		    version && words >= 1 && words <= 7)
-			return (int)(versions + 1 + (version - 1) * 7 + words - 1);
-	}
-	return -1;
+	if (sscanf(text, "version %u of %u%n", &version, &versions, &used) != 2 || used < 0 || version > versions ||
+	    versions > 10000)
+		return -1;
+	text += used;
+	if (!*text)
+		return (int)(versions - version);
+	used = -1;
+	if (sscanf(text, " cut after word %u%n", &words, &used) != 1 || used < 0 || !version || words < 1 || words > CUTS)
+		return -1;
+	text += used;
+	used = -1;
+	if (*text && (sscanf(text, " over version %u%n", &over, &used) != 1 || used < 0 || text[used] || !over || over >= version))
+		return -1;
+	return (int)(versions + 1 + (version * (version - 1) / 2 + over) * CUTS + words - 1);
 }

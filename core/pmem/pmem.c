@@ -13,7 +13,8 @@
  * After a power failure a line holds durable + its first k versions, for any k from
  * 0 to all of them, each line alone: the cache may have written it back at any
  * moment, and stores to one line reach memory in order. With line_torn the last
- * write-back may also have been cut at any 8-byte word.
+ * write-back may also have been cut at any 8-byte word: the words from the left are of
+ * version k, the others of some older version that was written back before.
  *
  * Durable moves up (the first k versions are committed) by
  *	- pmem_flush of the line and then a fence of the same task: k is what the line
@@ -86,6 +87,12 @@ struct unread {
 	uintptr_t pc;
 };
 
+struct arrival { /* WSP: NIC data of one line that has arrived and not landed */
+	uint64_t off;
+	uint8_t len;
+	uint8_t data[LINE];
+};
+
 struct marks {
 	struct mark *mark;
 	unsigned n, room;
@@ -111,6 +118,8 @@ struct pmem {
 	uint32_t undos, undo_room;
 	struct marks marks[SIM_TASKS + 1];
 	uint64_t durable_hash, flight_hash;
+	struct arrival *arrival; /* oldest first */
+	uint32_t arrivals, arrival_room;
 	struct unread unread; /* the store whose bytes are not yet read */
 	const struct tm_region *region;
 	unsigned regions;
@@ -136,6 +145,13 @@ static void *grow(void *array, uint32_t *room, size_t each)
 
 /* --- the stack of machines --- */
 
+#define GUARD ((size_t)65536) /* bytes of nothing on both sides of an image */
+
+static size_t whole_pages(size_t bytes)
+{
+	return (bytes + 4095) & ~(size_t)4095;
+}
+
 struct pmem_stack *pmem_stack_new(unsigned machines, size_t max_len)
 {
 	struct pmem_stack *stack = calloc(1, sizeof(*stack));
@@ -145,14 +161,15 @@ struct pmem_stack *pmem_stack_new(unsigned machines, size_t max_len)
 	stack->machines = machines;
 	stack->max_len = max_len;
 	for (unsigned i = 0; i <= machines; i++) {
-		/* A page of nothing on both sides: a store's wild pointer faults instead of hitting a neighbour. */
-		uint8_t *memory = mmap(NULL, max_len + 2 * 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-				       -1, 0);
-		if (memory == MAP_FAILED || mprotect(memory + 65536, (max_len + 4095) & ~(size_t)4095, PROT_READ | PROT_WRITE)) {
+		size_t pages = whole_pages(max_len);
+		uint8_t *memory =
+			mmap(NULL, pages + 2 * GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (memory == MAP_FAILED || mprotect(memory + GUARD, pages, PROT_READ | PROT_WRITE)) {
 			pmem_stack_free(stack);
 			return NULL;
 		}
-		stack->image[i] = memory + 65536;
+		/* The pool ends where its last page ends: one byte behind it faults. */
+		stack->image[i] = memory + GUARD + pages - max_len;
 	}
 	for (unsigned i = 0; i < machines; i++) {
 		struct pmem *pm = &stack->pm[i];
@@ -177,13 +194,15 @@ void pmem_stack_free(struct pmem_stack *stack)
 		return;
 	for (unsigned i = 0; i <= stack->machines; i++)
 		if (stack->image[i])
-			munmap(stack->image[i] - 65536, stack->max_len + 2 * 65536);
+			munmap(stack->image[i] - (whole_pages(stack->max_len) - stack->max_len) - GUARD,
+			       whole_pages(stack->max_len) + 2 * GUARD);
 	for (unsigned i = 0; i < stack->machines; i++) {
 		struct pmem *pm = &stack->pm[i];
 		free(pm->line);
 		free(pm->dirty);
 		free(pm->version);
 		free(pm->undo);
+		free(pm->arrival);
 		for (unsigned t = 0; t <= SIM_TASKS; t++)
 			free(pm->marks[t].mark);
 	}
@@ -243,6 +262,7 @@ static void forget_versions(struct pmem *pm)
 	}
 	pm->dirties = 0;
 	pm->versions = 0;
+	pm->arrivals = 0;
 	for (unsigned t = 0; t <= SIM_TASKS; t++)
 		pm->marks[t].n = 0;
 }
@@ -364,6 +384,14 @@ static void undirty(struct pmem *pm, struct line *line)
 		pm->versions = 0; /* nothing refers to them any more */
 }
 
+/* What sits in the NIC's buffers will land on top of what is there now. */
+static void apply_arrivals(struct pmem *pm, uint32_t l)
+{
+	for (uint32_t i = 0; i < pm->arrivals; i++)
+		if (pm->arrival[i].off / LINE == l)
+			write_durable(pm, pm->arrival[i].off, pm->arrival[i].data, pm->arrival[i].len);
+}
+
 /* The line's versions up to its `upto`th since boot are durable for sure. */
 static void commit(struct pmem *pm, uint32_t l, uint32_t upto)
 {
@@ -378,6 +406,8 @@ static void commit(struct pmem *pm, uint32_t l, uint32_t upto)
 		line->in_flight--;
 		line->committed++;
 	}
+	if (pm->arrivals)
+		apply_arrivals(pm, l);
 	rehash(pm, l);
 	pm->flight_hash ^= line->flight_hash;
 	line->flight_hash = 0;
@@ -625,6 +655,7 @@ static bool nic_power_fails(struct pmem *pm, enum crash_place place, uint64_t of
 
 void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len, const struct nic_where *from)
 {
+	const uint8_t *bytes = data;
 	if (pm->hw.domain != DOMAIN_WSP || !len)
 		return;
 	pmem_settle(pm);
@@ -632,8 +663,31 @@ void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len
 	if (nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
 		return;
 	write_durable(pm, off, data, len);
-	for (uint64_t l = off / LINE; l <= (off + len - 1) / LINE; l++)
-		rehash(pm, (uint32_t)l);
+	while (len) {
+		size_t part = LINE - off % LINE < len ? LINE - off % LINE : len;
+		if (pm->arrivals == pm->arrival_room)
+			pm->arrival = grow(pm->arrival, &pm->arrival_room, sizeof(*pm->arrival));
+		struct arrival *arrival = &pm->arrival[pm->arrivals++];
+		arrival->off = off;
+		arrival->len = (uint8_t)part;
+		memcpy(arrival->data, bytes, part);
+		rehash(pm, (uint32_t)(off / LINE));
+		off += part;
+		bytes += part;
+		len -= part;
+	}
+}
+
+/* The oldest arrival of just these bytes has landed. */
+static void arrival_landed(struct pmem *pm, uint64_t off, size_t len)
+{
+	for (uint32_t i = 0; i < pm->arrivals; i++) {
+		if (pm->arrival[i].off != off || pm->arrival[i].len != len)
+			continue;
+		memmove(&pm->arrival[i], &pm->arrival[i + 1], (pm->arrivals - i - 1) * sizeof(pm->arrival[0]));
+		pm->arrivals--;
+		return;
+	}
 }
 
 struct drain {
@@ -674,8 +728,11 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, 
 	bool durable = visible_is_durable(pm, true);
 	pmem_settle(pm);
 	touch(pm, off, len, true);
-	if (durable && nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
+	/* Under WSP the data is durable since it arrived: landing changes nothing that survives. */
+	if (durable && pm->hw.domain != DOMAIN_WSP && nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
 		return;
+	if (pm->arrivals)
+		arrival_landed(pm, off, len);
 	memcpy(pm->work + off, data, len);
 	add_version(pm, off, data, len, &how);
 	if (sim_telling(pm->sim)) {
@@ -768,23 +825,21 @@ unsigned pmem_line_versions(const struct pmem *pm, uint32_t l)
 
 unsigned pmem_line_answers(const struct pmem *pm, uint32_t l)
 {
-	unsigned versions = pm->line[l].in_flight;
-	return 1 + versions * (pm->hw.line_torn ? 8 : 1);
+	return pmem_answers(pm->line[l].in_flight, pm->hw.line_torn);
 }
 
 void pmem_line_content(const struct pmem *pm, uint32_t l, unsigned answer, uint8_t out[LINE])
 {
-	unsigned versions = pm->line[l].in_flight;
-	if (answer <= versions) {
-		apply(pm, l, versions - answer, out);
+	uint8_t newer[LINE];
+	struct pmem_answer a = pmem_answer_split(pm->line[l].in_flight, answer);
+	if (!a.words) {
+		apply(pm, l, a.version, out);
 		return;
 	}
-	/* Cut: words from the left are of version v, the others never arrived. */
-	unsigned cut = answer - versions - 1, v = 1 + cut / 7, words = 1 + cut % 7;
-	uint8_t newer[LINE];
-	apply(pm, l, v, newer);
-	memcpy(out, pm->durable + (size_t)l * LINE, LINE);
-	memcpy(out, newer, words * 8);
+	/* Cut: the first words are of this version, the others of what was written back before. */
+	apply(pm, l, a.version, newer);
+	apply(pm, l, a.over, out);
+	memcpy(out, newer, a.words * 8);
 }
 
 bool pmem_line_distinct(const struct pmem *pm, uint32_t l, unsigned answer)
@@ -818,6 +873,8 @@ bool pmem_all_seen(const struct pmem *pm, uint64_t *off)
 		if (pm->before && pm->line[l].decided != pm->run)
 			continue;
 		apply(pm, l, pm->line[l].in_flight, expected);
+		if (pm->arrivals)
+			continue; /* durable is ahead of what is visible: nothing to compare */
 		for (unsigned i = 0; i < LINE; i++) {
 			if (expected[i] != pm->work[(size_t)l * LINE + i]) {
 				*off = (uint64_t)l * LINE + i;

@@ -6,6 +6,7 @@
  * points. AddressSanitizer is told of each switch.
  */
 #include <stddef.h>
+#include <stdint.h>
 
 struct fiber {
 	void *context; /* where it left off */
@@ -20,6 +21,11 @@ struct fiber {
 /* Give the fiber a stack with a guard page, once; kept until fiber_free(). 0 or -ENOMEM. */
 int fiber_alloc(struct fiber *fiber, size_t stack_bytes);
 void fiber_free(struct fiber *fiber);
+/* Just above the stack's first frame, 64-byte aligned. */
+static inline uintptr_t fiber_top(const struct fiber *fiber)
+{
+	return ((uintptr_t)fiber->stack + fiber->stack_bytes - 256) & ~(uintptr_t)63;
+}
 /* Make it start at main(arg) when it is switched to next. */
 void fiber_make(struct fiber *fiber, void (*main)(void *), void *arg);
 /* Leave `self`, go on in `to`; returns when somebody switches back to `self`. */

@@ -117,12 +117,12 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 #if defined(__x86_64__)
 	current->fault_pc = uc->uc_mcontext.gregs[REG_RIP];
 	uc->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)fault_landing;
-	/* Below the red zone, aligned as after a call. */
-	uc->uc_mcontext.gregs[REG_RSP] = ((uc->uc_mcontext.gregs[REG_RSP] - 256) & ~(greg_t)15) - 8;
+	/* The task never comes back: its stack is used from the top, aligned as after a call, even if it was too short. */
+	uc->uc_mcontext.gregs[REG_RSP] = (greg_t)(fiber_top(&current->running->fiber) - 8);
 #elif defined(__aarch64__)
 	current->fault_pc = uc->uc_mcontext.pc;
 	uc->uc_mcontext.pc = (uintptr_t)fault_landing;
-	uc->uc_mcontext.sp = (uc->uc_mcontext.sp - 256) & ~(uintptr_t)15;
+	uc->uc_mcontext.sp = fiber_top(&current->running->fiber);
 #else
 #error "on_fault: say how to continue elsewhere on this machine"
 #endif
@@ -133,10 +133,21 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 static void catch_faults(void)
 {
 	static const int caught[] = {SIGSEGV, SIGBUS, SIGFPE};
-	struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
+	struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
 	sigemptyset(&action.sa_mask);
 	for (unsigned i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
 		sigaction(caught[i], &action, NULL);
+}
+
+/* A stack for the handler, once per thread: the task's own may be what ran out. */
+static void give_signal_stack(void)
+{
+	static _Thread_local char stack[64 * 1024];
+	static _Thread_local bool given;
+	stack_t alternate = {.ss_sp = stack, .ss_size = sizeof(stack)};
+	if (!given)
+		sigaltstack(&alternate, NULL);
+	given = true;
 }
 
 const char *sim_fault(const struct sim *sim, uintptr_t *pc)
@@ -540,6 +551,7 @@ enum sim_end sim_run(struct sim *sim)
 {
 	struct sim *outer = current;
 	void *outer_memory = sim_memory;
+	give_signal_stack();
 	current = sim;
 	sim_memory = sim->memory;
 	assert(!sim->running);
