@@ -18,7 +18,11 @@
 #include <unistd.h>
 
 const struct campaign_options campaign_default = {
-	.seed = 1, .runs = 2000, .states = 20000, .deviations = 6, .jobs = 1,
+	.seed = 1,
+	.runs = 2000,
+	.states = 20000,
+	.deviations = 6,
+	.jobs = 1,
 	.limits = {.images_per_point = 256, .nested_every = 8, .states = UINT64_MAX},
 };
 
@@ -39,7 +43,8 @@ int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s)
 }
 
 /* Run 0 is the plain one: nothing deviates. */
-static void one_run(struct explorer *ex, struct random_source *source, uint64_t seed, uint64_t run, unsigned deviations)
+static void one_run(struct explorer *ex, struct random_source *source, uint64_t seed, uint64_t run,
+		    unsigned deviations)
 {
 	if (run == 0) {
 		source->taken.n = 0;
@@ -51,7 +56,8 @@ static void one_run(struct explorer *ex, struct random_source *source, uint64_t 
 }
 
 /* The run once more, with nobody at its power failures: is it the same, event by event? */
-static bool same_again(struct explorer *ex, struct random_source *source, uint64_t seed, uint64_t run, unsigned deviations)
+static bool same_again(struct explorer *ex, struct random_source *source, uint64_t seed, uint64_t run,
+		       unsigned deviations)
 {
 	uint64_t hash[2];
 	for (unsigned i = 0; i < 2; i++) {
@@ -64,7 +70,8 @@ static bool same_again(struct explorer *ex, struct random_source *source, uint64
 	return hash[0] == hash[1];
 }
 
-static void run_unit(const struct campaign *c, unsigned unit, struct explorer *ex, struct campaign_unit *result)
+static void run_unit(const struct campaign *c, unsigned unit, struct explorer *ex,
+		     struct campaign_unit *result)
 {
 	struct setup s;
 	struct random_source source = {0};
@@ -83,7 +90,8 @@ static void run_unit(const struct campaign *c, unsigned unit, struct explorer *e
 	}
 	for (uint64_t run = 0; run < (c->options.runs + share - 1) / share && explore_more(ex); run++) {
 		one_run(ex, &source, c->options.seed, run, c->options.deviations);
-		if (c->options.doublecheck && !same_again(ex, &source, c->options.seed, run, c->options.deviations))
+		if (c->options.doublecheck &&
+		    !same_again(ex, &source, c->options.seed, run, c->options.deviations))
 			result->diverged++;
 	}
 	result->counts = ex->counts;
@@ -173,7 +181,8 @@ int campaign_run(struct campaign *c)
 	unsigned units = c->configs * c->workloads, jobs = c->options.jobs ? c->options.jobs : 1;
 	double start = now();
 	int pipes[2], error = 0;
-	atomic_uint *next = mmap(NULL, sizeof(*next), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	atomic_uint *next = mmap(NULL, sizeof(*next), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+				 0);
 	c->unit = calloc(units + 1, sizeof(*c->unit));
 	c->cell = calloc(c->configs + 1, sizeof(*c->cell));
 	c->total = calloc(c->configs + 1, sizeof(*c->total));

@@ -23,11 +23,11 @@ struct campaign_config {
 
 struct campaign_options {
 	uint64_t seed;
-	unsigned runs;	      /* of each unit */
-	uint64_t states;      /* of each unit at most */
-	unsigned deviations;  /* of one run at most */
+	unsigned runs;	     /* of each unit */
+	uint64_t states;     /* of each unit at most */
+	unsigned deviations; /* of one run at most */
 	unsigned jobs;
-	bool doublecheck;     /* each run twice, event hashes compared */
+	bool doublecheck; /* each run twice, event hashes compared */
 	struct explore_limits limits;
 	void (*progress)(void *arg, unsigned done, unsigned units, uint64_t states, double seconds);
 	void *progress_arg;
@@ -36,15 +36,18 @@ struct campaign_options {
 /* One contract of one configuration. */
 struct campaign_cell {
 	bool broken;
-	unsigned unit;	      /* the first unit in which it broke */
-	uint64_t run;	      /* and the first run */
+	unsigned unit; /* the first unit in which it broke */
+	uint64_t run;  /* and the first run */
 	uint64_t broken_states;
 };
 
 struct campaign_unit {
 	unsigned config, workload;
 	struct explore_counts counts;
-	struct { bool found; uint64_t run, broken; } contract[TM_CONTRACTS];
+	struct {
+		bool found;
+		uint64_t run, broken;
+	} contract[TM_CONTRACTS];
 	uint64_t diverged; /* --doublecheck: runs whose hashes differ */
 	int error;	   /* -errno: the unit could not run */
 	char why[200];
@@ -58,9 +61,9 @@ struct campaign {
 	unsigned workloads;
 	struct campaign_options options;
 	/* results */
-	struct campaign_unit *unit; /* [config * workloads + workload] */
+	struct campaign_unit *unit;		    /* [config * workloads + workload] */
 	struct campaign_cell (*cell)[TM_CONTRACTS]; /* by config */
-	struct explore_counts *total; /* by config */
+	struct explore_counts *total;		    /* by config */
 	double seconds;
 };
 

@@ -76,7 +76,8 @@ const struct expectation *expect_find(const char *store, const char *config, int
 {
 	pthread_once(&once, read_table);
 	for (unsigned i = 0; i < rows; i++)
-		if (!strcmp(row[i].store, store) && !strcmp(row[i].config, config) && row[i].contract == contract)
+		if (!strcmp(row[i].store, store) && !strcmp(row[i].config, config) &&
+		    row[i].contract == contract)
 			return &row[i];
 	return NULL;
 }

@@ -33,11 +33,12 @@
 #include "checker/seen.h"
 
 #define MAX_DECISIONS 512
-#define SAMPLES 32 /* images of a point beyond the bound */
-#define NOTE_NONE 0
-#define NOTE_MANY UINT16_MAX
+#define SAMPLES	      32 /* images of a point beyond the bound */
+#define NOTE_NONE     0
+#define NOTE_MANY     UINT16_MAX
 
-const struct explore_limits explore_default = {.images_per_point = 256, .nested_every = 8, .states = UINT64_MAX};
+const struct explore_limits explore_default = {
+	.images_per_point = 256, .nested_every = 8, .states = UINT64_MAX};
 
 /* --- the source of a world that boots after a failure --- */
 
@@ -74,7 +75,8 @@ static unsigned image_answer(struct source *source, const struct choice_point *a
 	struct decision *d = &is->decision[is->used++];
 	if (is->used <= is->depth)
 		return d->answer;
-	*d = (struct decision){at->a, 0, (uint16_t)(n < UINT16_MAX ? n : UINT16_MAX), pmem_failed(is->pm, at->a)};
+	*d = (struct decision){at->a, 0, (uint16_t)(n < UINT16_MAX ? n : UINT16_MAX),
+			       pmem_failed(is->pm, at->a)};
 	if (is->random) {
 		d->answer = (uint16_t)(random_next(is->random) % d->answers);
 		if (random_next(is->random) % 3 == 0)
@@ -118,22 +120,29 @@ static void op_seen(const struct setup *s, const struct history *h, int op, char
 		snprintf(buf, n, "the load phase put %s", key);
 	else if (o->kind == HISTORY_PUT)
 		snprintf(buf, n, "client %u's PUT %s was %s", o->client, key,
-			 o->returned < 0 ? "in flight" : o->error ? "reported as failed" : "acknowledged");
+			 o->returned < 0 ? "in flight"
+			 : o->error	 ? "reported as failed"
+					 : "acknowledged");
 	else if (o->kind == HISTORY_DEL)
-		snprintf(buf, n, "client %u's DELETE %s was %s", o->client, key, o->returned < 0 ? "in flight" : "acknowledged");
+		snprintf(buf, n, "client %u's DELETE %s was %s", o->client, key,
+			 o->returned < 0 ? "in flight" : "acknowledged");
 	else {
 		if (o->value >= 0)
 			world_op_name(s, h, o->value, value, sizeof(value));
 		snprintf(buf, n, "%s%s %s %s%s", o->client > s->w.clients ? "a reader" : "client ",
-			 o->client > s->w.clients ? (o->epoch > 1 ? " after the second failure" : " after recovery")
-						  : (const char[]){(char)('0' + o->client % 10), 0},
-			 o->value >= 0 ? "read" : "found", o->value >= 0 ? value : o->value == VALUE_ABSENT ? "nothing at " : "foreign bytes at ",
+			 o->client > s->w.clients
+				 ? (o->epoch > 1 ? " after the second failure" : " after recovery")
+				 : (const char[]){(char)('0' + o->client % 10), 0},
+			 o->value >= 0 ? "read" : "found",
+			 o->value >= 0		    ? value
+			 : o->value == VALUE_ABSENT ? "nothing at "
+						    : "foreign bytes at ",
 			 o->value >= 0 ? "" : key);
 	}
 }
 
-void explore_sentence(const struct setup *s, const struct history *h, unsigned contract, const struct verdict *v,
-		      char *buf, size_t n)
+void explore_sentence(const struct setup *s, const struct history *h, unsigned contract,
+		      const struct verdict *v, char *buf, size_t n)
 {
 	char op[140] = "", against[140] = "";
 	(void)contract;
@@ -236,7 +245,8 @@ static void merge_notes(uint16_t note[SEEN_NOTES], const struct explorer *ex, un
 	for (unsigned k = 0; k < keys; k++) {
 		uint16_t now = NOTE_MANY;
 		if (from + k < h->ops && h->op[from + k].value >= 0) {
-			/* Name the version by its place among the workload's values: the same in every run. */
+			/* Name the version by its place among the workload's values: the same in every run.
+			 */
 			for (unsigned v = 0; v < ex->setup->values; v++)
 				if (ex->worlds.op_of_value[v] == h->op[from + k].value)
 					now = (uint16_t)(v + 1);
@@ -256,8 +266,8 @@ static void raise_floor(struct explorer *ex, const uint16_t note[SEEN_NOTES])
 static void explore_image(struct explorer *ex, unsigned machine, struct image_source *is,
 			  const struct history_mark *mark, bool nested, uint16_t note[SEEN_NOTES])
 {
-	const unsigned want = TM_BIT(TM_RDA) | TM_BIT(TM_DUR) | TM_BIT(TM_BUF) | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP) |
-			      TM_BIT(TM_NORES);
+	const unsigned want = TM_BIT(TM_RDA) | TM_BIT(TM_DUR) | TM_BIT(TM_BUF) | TM_BIT(TM_MONO) |
+			      TM_BIT(TM_KEEP) | TM_BIT(TM_NORES);
 	struct world *w = &ex->worlds.world[machine];
 	struct verdict v[TM_CONTRACTS];
 	uint64_t events = sim_events(w->sim);
@@ -363,7 +373,8 @@ void explore_floor(struct explorer *ex)
 	for (unsigned k = 0; k < HISTORY_KEYS; k++)
 		ex->floor[k] = VALUE_ABSENT;
 	for (unsigned i = 0; i < ex->setup->values && !ex->setup->value[i].client; i++)
-		ex->floor[ex->setup->value[i].key] = (int32_t)i; /* the load phase's PUTs come first in the history */
+		ex->floor[ex->setup->value[i].key] = (int32_t)
+			i; /* the load phase's PUTs come first in the history */
 }
 
 void explore_run(struct explorer *ex, struct source *source, const struct deviations *taken)

@@ -14,24 +14,24 @@ struct explore_limits {
 	unsigned images_per_point; /* beyond, images are sampled and the point counts as bounded */
 	unsigned nested_every;	   /* recovery itself is cut in one of so many images; 0: never */
 	uint64_t states;	   /* stop after so many */
-	bool eager;		   /* tests: decide every line in flight before recovery, not at its first touch */
-	bool anywhere;		   /* tests: the power fails at each step, not only where it matters */
+	bool eager;    /* tests: decide every line in flight before recovery, not at its first touch */
+	bool anywhere; /* tests: the power fails at each step, not only where it matters */
 };
 extern const struct explore_limits explore_default;
 
 struct explore_counts {
-	uint64_t runs, events; /* simulated runs of the workload; events in all worlds */
+	uint64_t runs, events;	      /* simulated runs of the workload; events in all worlds */
 	uint64_t points, points_seen; /* where the power could fail; equal to an earlier one and skipped */
-	uint64_t states;	/* crash images recovered, read back and judged */
+	uint64_t states;	      /* crash images recovered, read back and judged */
 	uint64_t nested_points, nested_states; /* of these: the power failed again in recovery */
-	uint64_t points_bounded; /* not all images were tried */
-	uint64_t unsure;	/* histories that a search gave up on */
+	uint64_t points_bounded;	       /* not all images were tried */
+	uint64_t unsure;		       /* histories that a search gave up on */
 };
 
 /* A broken contract and how to get there. */
 struct failure {
 	bool found;
-	uint64_t run; /* number of the run, from 0 */
+	uint64_t run;		      /* number of the run, from 0 */
 	struct deviations deviations; /* in order: of the run, the power failure, lines, ... */
 	char text[300];
 };
@@ -44,13 +44,14 @@ struct explorer {
 	char why[200]; /* explore_open() failed with -EIO: what the store could not do */
 	struct failure failure[TM_CONTRACTS]; /* the first of each */
 	uint64_t broken[TM_CONTRACTS];	      /* states in which it was broken */
-	unsigned stop_at; /* TM_BIT()s: a run ends when one of these is found broken */
-	uint64_t outcome_count, outcome_hash; /* of the set of distinct outcomes: explore_collect_outcomes() */
+	unsigned stop_at;		      /* TM_BIT()s: a run ends when one of these is found broken */
+	uint64_t outcome_count,
+		outcome_hash; /* of the set of distinct outcomes: explore_collect_outcomes() */
 	/* private */
-	struct judge *judge; /* one per world */
+	struct judge *judge;	    /* one per world */
 	struct image_source *image; /* likewise: the search of the images it boots from */
 	struct seen *seen;
-	int32_t floor[HISTORY_KEYS]; /* KEEP: as contracts_judge() */
+	int32_t floor[HISTORY_KEYS];	/* KEEP: as contracts_judge() */
 	const struct deviations *taken; /* by the run that is on */
 	struct deviations path[WORLDS]; /* the power failure and the lines of each world above 0 */
 	uint64_t sample_state;
@@ -73,7 +74,7 @@ void explore_floor(struct explorer *ex);
 /* Would the budget allow another run? */
 bool explore_more(const struct explorer *ex);
 /* One sentence: how `contract` is broken in the worlds' history by `v`. */
-void explore_sentence(const struct setup *s, const struct history *h, unsigned contract, const struct verdict *v,
-		      char *buf, size_t n);
+void explore_sentence(const struct setup *s, const struct history *h, unsigned contract,
+		      const struct verdict *v, char *buf, size_t n);
 
 #endif

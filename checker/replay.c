@@ -47,8 +47,8 @@ static void tell_start(struct explorer *ex, const struct replay_audience *audien
 		audience->machine_starts(audience->arg, ex, machine);
 }
 
-int replay(struct explorer *ex, const struct deviations *list, bool keep, const struct replay_audience *audience,
-	   struct replay_outcome *out)
+int replay(struct explorer *ex, const struct deviations *list, bool keep,
+	   const struct replay_audience *audience, struct replay_outcome *out)
 {
 	struct deviations part[WORLDS] = {0};
 	struct trace_source ts[WORLDS];
@@ -73,7 +73,8 @@ int replay(struct explorer *ex, const struct deviations *list, bool keep, const 
 		if (m == 0)
 			world_run(&ex->worlds, &ts[0].source, NULL, NULL);
 		else
-			world_recover(&ex->worlds, m, &ts[m].source, NULL, NULL, m + 1 == WORLDS || !part[m + 1].n);
+			world_recover(&ex->worlds, m, &ts[m].source, NULL, NULL,
+				      m + 1 == WORLDS || !part[m + 1].n);
 		started = m + 1;
 		last = m;
 		out->hash ^= sim_hash(ex->worlds.world[m].sim) * (2 * m + 1);

@@ -28,7 +28,7 @@ struct replay_audience {
  * which versions were durable (KEEP is judged; costs an exploration of the run's
  * power failures). audience: NULL for none. 0 or -ENOMEM.
  */
-int replay(struct explorer *ex, const struct deviations *list, bool keep, const struct replay_audience *audience,
-	   struct replay_outcome *out);
+int replay(struct explorer *ex, const struct deviations *list, bool keep,
+	   const struct replay_audience *audience, struct replay_outcome *out);
 
 #endif

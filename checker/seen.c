@@ -46,7 +46,8 @@ static struct seen_entry *find(struct seen_entry *entry, uint32_t room, uint64_t
 
 static void grow(struct seen *seen)
 {
-	struct seen_entry *bigger = seen->room < SEEN_MAX ? calloc(2 * (size_t)seen->room, sizeof(*bigger)) : NULL;
+	struct seen_entry *bigger = seen->room < SEEN_MAX ? calloc(2 * (size_t)seen->room, sizeof(*bigger))
+							  : NULL;
 	if (!bigger) {
 		seen_clear(seen);
 		return;

@@ -79,11 +79,13 @@ int setup_variant(struct setup *s, const char *name)
 	return 0;
 }
 
-static void add_value(struct setup *s, unsigned client, unsigned nth, unsigned key, uint32_t vlen, uint8_t **bytes)
+static void add_value(struct setup *s, unsigned client, unsigned nth, unsigned key, uint32_t vlen,
+		      uint8_t **bytes)
 {
 	struct setup_value *v = &s->value[s->values];
 	workload_value(client, nth, key, *bytes, vlen);
-	*v = (struct setup_value){(uint8_t)client, (uint16_t)nth, (uint16_t)key, vlen, *bytes, s->first_value[key]};
+	*v = (struct setup_value){(uint8_t)client, (uint16_t)nth,      (uint16_t)key, vlen,
+				  *bytes,	   s->first_value[key]};
 	s->first_value[key] = (int)s->values++;
 	*bytes += vlen;
 }

@@ -10,8 +10,8 @@
 #include "scenarios/workload.h"
 
 #define SETUP_REGIONS 8
-#define SETUP_READERS 3 /* machines that boot after a failure, each with one reading client */
-#define LIFE_VLEN 40	/* bytes of the value that proves life after recovery */
+#define SETUP_READERS 3	 /* machines that boot after a failure, each with one reading client */
+#define LIFE_VLEN     40 /* bytes of the value that proves life after recovery */
 
 /* A PUT's value. */
 struct setup_value {
@@ -33,7 +33,7 @@ struct setup {
 	size_t pm_len;
 	struct setup_value *value; /* the load phase's first, by key; then by client and nth */
 	unsigned values;
-	int *first_value; /* by key */
+	int *first_value;			      /* by key */
 	unsigned first_of_client[TM_MAX_CLIENTS + 1]; /* [c]: index of client c's first PUT */
 	uint8_t *bytes;
 	uint8_t *image; /* the pool after the load phase */
@@ -47,7 +47,8 @@ int setup_knob(struct setup *s, const char *name, const char *value, const char 
 int setup_variant(struct setup *s, const char *name);
 /* What the knob stands at. */
 void setup_knob_value(const struct setup *s, unsigned knob, char *buf, size_t n);
-/* Sizes, values and regions, once the workload is in s->w. 0, -ENOMEM, -EFBIG (the pool would be too large). */
+/* Sizes, values and regions, once the workload is in s->w. 0, -ENOMEM, -EFBIG (the pool would be too large).
+ */
 int setup_finish(struct setup *s);
 void setup_free(struct setup *s);
 /* The value of a workload's PUT. */

@@ -119,7 +119,8 @@ static void rename_client(struct deviations *list, unsigned from, unsigned to)
 	snprintf(server_qp, sizeof(server_qp), "server/qp%u", from);
 	for (unsigned i = 0; i < list->n; i++) {
 		struct deviation d = list->d[i];
-		bool task = !strcmp(d.who, old), nic = !strncmp(d.who, old_qp, strlen(old_qp)), server = !strcmp(d.who, server_qp);
+		bool task = !strcmp(d.who, old), nic = !strncmp(d.who, old_qp, strlen(old_qp)),
+		     server = !strcmp(d.who, server_qp);
 		if (!to && (task || nic || server || d.op.client == from))
 			continue;
 		if (task)

@@ -16,11 +16,12 @@
 #include <string.h>
 #include "core/rnic/rnic.h"
 
-#define AFTERMATH_NS 150000		/* what goes on after the last operation */
-#define GIVE_UP_NS (60ull * 1000000000) /* of virtual time: an operation that has not ended never will */
-#define FUEL_BASE 2000000ull		/* steps of a run ... */
-#define FUEL_PER_OP 100000ull		/* ... and of each operation */
-#define LIFE_CLIENT TM_MAX_CLIENTS /* the value that proves life: no workload has so many PUTs that it has this one */
+#define AFTERMATH_NS 150000		  /* what goes on after the last operation */
+#define GIVE_UP_NS   (60ull * 1000000000) /* of virtual time: an operation that has not ended never will */
+#define FUEL_BASE    2000000ull		  /* steps of a run ... */
+#define FUEL_PER_OP  100000ull		  /* ... and of each operation */
+#define LIFE_CLIENT \
+	TM_MAX_CLIENTS /* the value that proves life: no workload has so many PUTs that it has this one */
 #define LIFE_NTH UINT16_MAX
 
 /* --- trouble --- */
@@ -87,7 +88,8 @@ static void returned(struct world_client *c, int error, int32_t value)
 							 : "bytes that no PUT of this key wrote",
 				 value >= 0 ? name : "");
 		}
-		sim_tell(w->sim, sim_actor(w->sim), 0, error ? "returns error %d%s" : "returns %d%s", error, what);
+		sim_tell(w->sim, sim_actor(w->sim), 0, error ? "returns error %d%s" : "returns %d%s", error,
+			 what);
 	}
 	sim_power_fails_here(w->sim, CRASH_AFTER_RETURN);
 }
@@ -100,13 +102,15 @@ static void do_get(struct world_client *c, unsigned key, uint8_t *buf)
 	const struct setup *s = w->setup;
 	size_t len = 0;
 	invoke(c, HISTORY_GET, key);
-	int error = s->store->get(c->handle, s->w.key[key].name, s->w.key[key].klen, buf, s->params.max_vlen, &len);
+	int error = s->store->get(c->handle, s->w.key[key].name, s->w.key[key].klen, buf, s->params.max_vlen,
+				  &len);
 	if (error == -ENOENT) {
 		returned(c, 0, VALUE_ABSENT);
 	} else if (error) {
 		/* Nobody disturbs the link of a recovered store: an error there is the store's. */
 		if (w->machine)
-			trouble(w, true, "after recovery, GET %s fails with error %d", s->w.key[key].name, error);
+			trouble(w, true, "after recovery, GET %s fails with error %d", s->w.key[key].name,
+				error);
 		returned(c, error, VALUE_UNKNOWN);
 	} else {
 		int v = len <= s->params.max_vlen ? setup_find_value(s, key, buf, len) : -1;
@@ -122,7 +126,10 @@ static void do_op(struct world_client *c, const struct workload_op *op, uint8_t 
 	int error;
 	actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, op->kind, op->nth});
 	if (sim_telling(w->sim))
-		sim_tell(w->sim, sim_actor(w->sim), 0, "%s %s%s", op->kind == OP_PUT ? "PUT" : op->kind == OP_GET ? "GET" : "DELETE",
+		sim_tell(w->sim, sim_actor(w->sim), 0, "%s %s%s",
+			 op->kind == OP_PUT   ? "PUT"
+			 : op->kind == OP_GET ? "GET"
+					      : "DELETE",
 			 key->name, "");
 	switch (op->kind) {
 	case OP_PUT: {
@@ -286,7 +293,8 @@ static void load_main(void *arg)
 	open_client(c);
 	for (unsigned v = 0; v < s->values && s->value[v].client == 0; v++) {
 		const struct workload_key *key = &s->w.key[s->value[v].key];
-		int error = s->store->put(c->handle, key->name, key->klen, s->value[v].bytes, s->value[v].vlen);
+		int error = s->store->put(c->handle, key->name, key->klen, s->value[v].bytes,
+					  s->value[v].vlen);
 		if (error) {
 			trouble(w, true, "the load phase's PUT %s fails with error %d", key->name, error);
 			break;
@@ -317,7 +325,8 @@ static void prove_life(struct world_client *c, uint8_t *buf)
 		error = s->store->get(c->handle, key->name, key->klen, buf, s->params.max_vlen, &len);
 	}
 	if (error || len != LIFE_VLEN || memcmp(buf, value, len))
-		trouble(w, true, "after recovery, GET %s does not return what was just put (error %d)", key->name, error);
+		trouble(w, true, "after recovery, GET %s does not return what was just put (error %d)",
+			key->name, error);
 }
 
 static void reader_main(void *arg)
@@ -327,7 +336,8 @@ static void reader_main(void *arg)
 	uint8_t *buf = sim_alloc(w->sim, w->setup->params.max_vlen);
 	open_client(c);
 	for (unsigned k = 0; k < w->setup->w.keys; k++) {
-		actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, OP_GET, (uint16_t)(k + 1)});
+		actor_label(sim_actor(w->sim),
+			    (struct op_label){(uint8_t)c->number, OP_GET, (uint16_t)(k + 1)});
 		do_get(c, k, buf);
 	}
 	if (w->booted) {
@@ -340,7 +350,8 @@ static void reader_main(void *arg)
 static void start_clients(struct world *w)
 {
 	unsigned readers = w->setup->w.clients + 1;
-	unsigned first = w->machine || w->loading ? readers : 1, last = w->machine || w->loading ? readers : w->setup->w.clients;
+	unsigned first = w->machine || w->loading ? readers : 1,
+		 last = w->machine || w->loading ? readers : w->setup->w.clients;
 	void (*main)(void *) = w->loading ? load_main : w->machine ? reader_main : client_main;
 	for (unsigned n = first; n <= last; n++) {
 		w->client[n] = (struct world_client){.world = w, .number = n, .op = -1};
@@ -370,7 +381,8 @@ static void conclude(struct world *w, enum sim_end end)
 			continue;
 		w->result.live_op = c->world ? c->op : -1;
 		if (w->machine)
-			trouble(w, true, "after recovery, %s does not terminate", w->result.live_op < 0 ? "recovery or connecting" : "a GET");
+			trouble(w, true, "after recovery, %s does not terminate",
+				w->result.live_op < 0 ? "recovery or connecting" : "a GET");
 		else
 			trouble(w, true, "client %u's operation does not terminate", n);
 	}
@@ -400,8 +412,8 @@ void world_run(struct worlds *ws, struct source *source, world_observer *observe
 	conclude(w, sim_run(w->sim));
 }
 
-void world_recover(struct worlds *ws, unsigned machine, struct source *source, world_observer *observer, void *arg,
-		   bool prove)
+void world_recover(struct worlds *ws, unsigned machine, struct source *source, world_observer *observer,
+		   void *arg, bool prove)
 {
 	struct world *w = &ws->world[machine];
 	assert(machine > 0 && machine < WORLDS);
@@ -432,8 +444,11 @@ int worlds_open(struct worlds *ws, struct setup *setup)
 	if (!ws->stack || !ws->history || !ws->op_of_value)
 		goto err;
 	for (unsigned m = 0; m < WORLDS; m++) {
-		ws->world[m] = (struct world){.setup = setup, .machine = m, .history = ws->history,
-					      .op_of_value = ws->op_of_value, .pm = pmem_machine(ws->stack, m)};
+		ws->world[m] = (struct world){.setup = setup,
+					      .machine = m,
+					      .history = ws->history,
+					      .op_of_value = ws->op_of_value,
+					      .pm = pmem_machine(ws->stack, m)};
 		ws->world[m].sim = sim_new();
 		if (!ws->world[m].sim)
 			goto err;
@@ -467,7 +482,8 @@ void worlds_close(struct worlds *ws)
 
 void world_op_name(const struct setup *s, const struct history *h, int op, char *buf, size_t n)
 {
-	static const char *const words[] = {[HISTORY_PUT] = "put", [HISTORY_GET] = "get", [HISTORY_DEL] = "del"};
+	static const char *const words[] = {
+		[HISTORY_PUT] = "put", [HISTORY_GET] = "get", [HISTORY_DEL] = "del"};
 	const struct history_op *o = &h->op[op];
 	unsigned nth = 0;
 	if (!o->client) {

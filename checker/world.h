@@ -42,7 +42,7 @@ struct world {
 	struct world_result result;
 	sim_teller *teller; /* of the story, or NULL */
 	void *teller_arg;
-	bool eager; /* tests: undecided lines are decided at boot */
+	bool eager;    /* tests: undecided lines are decided at boot */
 	bool anywhere; /* tests: as sim_set_anywhere() */
 	/* of the run that is on */
 	struct rnic_net *net;
@@ -71,8 +71,8 @@ void worlds_close(struct worlds *ws);
  * world stays as it is (a later world may boot from it) until world_end(). */
 void world_run(struct worlds *ws, struct source *source, world_observer *observer, void *arg);
 /* Boot world `machine` > 0, after history_crash(). `prove_life`: PUT and GET at the end. */
-void world_recover(struct worlds *ws, unsigned machine, struct source *source, world_observer *observer, void *arg,
-		   bool prove_life);
+void world_recover(struct worlds *ws, unsigned machine, struct source *source, world_observer *observer,
+		   void *arg, bool prove_life);
 void world_end(struct worlds *ws, unsigned machine);
 
 /* The operation's name: "c1.put2"; load: "load k1". */

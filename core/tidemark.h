@@ -38,10 +38,10 @@ enum tm_contract {
 };
 #define TM_BIT(contract) (1u << (contract))
 
-#define TM_MAX_KNOBS 32
+#define TM_MAX_KNOBS   32
 #define TM_MAX_CLIENTS 16
-#define TM_MAX_KEY 32	 /* bytes */
-#define TM_MAX_VALUE 65536 /* bytes */
+#define TM_MAX_KEY     32    /* bytes */
+#define TM_MAX_VALUE   65536 /* bytes */
 
 /* A switch of a store. `values` are separated by single spaces; the first is
  * the default. Listed by `tidemark list`, set by `--knob name=value`. */
@@ -67,10 +67,10 @@ struct tm_region {
 
 /* How large a store has to be, and how its switches stand. */
 struct tm_params {
-	unsigned clients;   /* connections over the store's life, recovery's readers included */
-	unsigned keys;	    /* distinct keys */
-	unsigned updates;   /* PUTs and DELETEs over the store's life: enough room for all of them */
-	unsigned max_vlen;  /* longest value, bytes */
+	unsigned clients;	    /* connections over the store's life, recovery's readers included */
+	unsigned keys;		    /* distinct keys */
+	unsigned updates;	    /* PUTs and DELETEs over the store's life: enough room for all of them */
+	unsigned max_vlen;	    /* longest value, bytes */
 	uint8_t knob[TM_MAX_KNOBS]; /* index into the knob's values, by position in tm_store.knobs */
 };
 
@@ -94,8 +94,8 @@ struct tm_fsck {
  */
 struct tm_store {
 	const char *name;
-	const char *what; /* one line, with the paper */
-	unsigned promises; /* TM_BIT()s */
+	const char *what;		   /* one line, with the paper */
+	unsigned promises;		   /* TM_BIT()s */
 	const struct tm_knob *knobs;	   /* ends with .name = NULL */
 	const struct tm_variant *variants; /* ends with .name = NULL; "default" is implied */
 

@@ -9,7 +9,7 @@
 #include "core/rt/choose.h"
 
 struct deviation {
-	uint8_t kind; /* enum choice_kind */
+	uint8_t kind;	      /* enum choice_kind */
 	char who[ACTOR_NAME]; /* "": nobody's (a line, the end of the run) */
 	struct op_label op;
 	uint16_t visit;
@@ -32,7 +32,8 @@ uint64_t deviation_key(const struct deviation *d);
 void deviation_record(struct deviation *d, const struct choice_point *at, unsigned answer, unsigned n);
 void deviation_print(const struct deviation *d, const struct deviation_names *names, char *buf, size_t n);
 /* Reads what deviation_print() wrote. 0, or -EINVAL with *expected. */
-int deviation_parse(struct deviation *d, const struct deviation_names *names, const char *text, const char **expected);
+int deviation_parse(struct deviation *d, const struct deviation_names *names, const char *text,
+		    const char **expected);
 /* "c1.put2", "c1.put2#3", "-", "-#2". */
 void op_label_print(struct op_label op, unsigned visit, char *buf, size_t n);
 

@@ -33,7 +33,8 @@ static unsigned random_answer(struct source *source, const struct choice_point *
 	}
 	if (at->kind == CHOICE_EVICT && random_next(&r->state) % 2)
 		answer = 1;
-	/* Dead clients are worth more than one hold in HOLDS; the server's tasks never die (n is smaller there). */
+	/* Dead clients are worth more than one hold in HOLDS; the server's tasks never die (n is smaller
+	 * there). */
 	if (at->kind == CHOICE_STEP && n > HOLD_FOREVER && random_next(&r->state) % 5 == 0)
 		answer = HOLD_FOREVER;
 	r->left--;

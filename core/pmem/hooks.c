@@ -98,26 +98,26 @@ void __tsan_atomic_signal_fence(int order)
 	(void)order;
 }
 
-#define PLAIN(n)                                         \
-	void __tsan_read##n(void *addr);                 \
-	void __tsan_write##n(void *addr);                \
-	void __tsan_unaligned_read##n(void *addr);       \
-	void __tsan_unaligned_write##n(void *addr);      \
-	void __tsan_read##n(void *addr)                  \
-	{                                                \
-		load(addr, n);                           \
-	}                                                \
-	void __tsan_write##n(void *addr)                 \
-	{                                                \
-		store(addr, n, PC);                      \
-	}                                                \
-	void __tsan_unaligned_read##n(void *addr)        \
-	{                                                \
-		load(addr, n);                           \
-	}                                                \
-	void __tsan_unaligned_write##n(void *addr)       \
-	{                                                \
-		store(addr, n, PC);                      \
+#define PLAIN(n)                                    \
+	void __tsan_read##n(void *addr);            \
+	void __tsan_write##n(void *addr);           \
+	void __tsan_unaligned_read##n(void *addr);  \
+	void __tsan_unaligned_write##n(void *addr); \
+	void __tsan_read##n(void *addr)             \
+	{                                           \
+		load(addr, n);                      \
+	}                                           \
+	void __tsan_write##n(void *addr)            \
+	{                                           \
+		store(addr, n, PC);                 \
+	}                                           \
+	void __tsan_unaligned_read##n(void *addr)   \
+	{                                           \
+		load(addr, n);                      \
+	}                                           \
+	void __tsan_unaligned_write##n(void *addr)  \
+	{                                           \
+		store(addr, n, PC);                 \
 	}
 
 PLAIN(1)
@@ -135,75 +135,77 @@ static void settle_now(void)
 		pmem_settle(pm);
 }
 
-#define FETCH(bits, T, name, expr)                                        \
+#define FETCH(bits, T, name, expr)                                            \
 	T __tsan_atomic##bits##_##name(volatile T *addr, T value, int order); \
 	T __tsan_atomic##bits##_##name(volatile T *addr, T value, int order)  \
-	{                                                                 \
-		(void)order;                                              \
-		store((void *)addr, sizeof(T), PC);                       \
-		T old = *addr;                                            \
-		*addr = (T)(expr);                                        \
-		settle_now();                                             \
-		return old;                                               \
+	{                                                                     \
+		(void)order;                                                  \
+		store((void *)addr, sizeof(T), PC);                           \
+		T old = *addr;                                                \
+		*addr = (T)(expr);                                            \
+		settle_now();                                                 \
+		return old;                                                   \
 	}
 
-#define EXCHANGE(bits, T, name)                                                                        \
-	int __tsan_atomic##bits##_compare_exchange_##name(volatile T *addr, T *expected, T value, int success, \
-							  int failure);                                \
-	int __tsan_atomic##bits##_compare_exchange_##name(volatile T *addr, T *expected, T value, int success, \
-							  int failure)                                 \
-	{                                                                                              \
-		(void)success, (void)failure;                                                          \
-		T old = compare_exchange##bits(addr, *expected, value, PC);                            \
-		bool done = old == *expected;                                                          \
-		*expected = old;                                                                       \
-		return done;                                                                           \
+#define EXCHANGE(bits, T, name)                                                                   \
+	int __tsan_atomic##bits##_compare_exchange_##name(volatile T *addr, T *expected, T value, \
+							  int success, int failure);              \
+	int __tsan_atomic##bits##_compare_exchange_##name(volatile T *addr, T *expected, T value, \
+							  int success, int failure)               \
+	{                                                                                         \
+		(void)success, (void)failure;                                                     \
+		T old = compare_exchange##bits(addr, *expected, value, PC);                       \
+		bool done = old == *expected;                                                     \
+		*expected = old;                                                                  \
+		return done;                                                                      \
 	}
 
-#define ATOMICS(bits, T)                                                                                   \
-	T __tsan_atomic##bits##_load(const volatile T *addr, int order);                                   \
-	T __tsan_atomic##bits##_load(const volatile T *addr, int order)                                    \
-	{                                                                                                  \
-		(void)order;                                                                               \
-		load((const void *)addr, sizeof(T));                                                       \
-		return *addr;                                                                              \
-	}                                                                                                  \
-	void __tsan_atomic##bits##_store(volatile T *addr, T value, int order);                            \
-	void __tsan_atomic##bits##_store(volatile T *addr, T value, int order)                             \
-	{                                                                                                  \
-		(void)order;                                                                               \
-		store((void *)addr, sizeof(T), PC);                                                        \
-		*addr = value;                                                                             \
-		settle_now();                                                                              \
-	}                                                                                                  \
-	static T compare_exchange##bits(volatile T *addr, T expected, T value, uintptr_t pc)               \
-	{                                                                                                  \
-		load((const void *)addr, sizeof(T));                                                       \
-		T old = *addr;                                                                             \
-		if (old != expected)                                                                       \
-			return old;                                                                        \
-		/* The step before the store may let others run: an atomic operation looks again. */      \
-		store((void *)addr, sizeof(T), pc);                                                        \
-		old = *addr;                                                                               \
-		if (old == expected)                                                                       \
-			*addr = value;                                                                     \
-		settle_now();                                                                              \
-		return old;                                                                                \
-	}                                                                                                  \
-	T __tsan_atomic##bits##_compare_exchange_val(volatile T *addr, T expected, T value, int success, int failure); \
-	T __tsan_atomic##bits##_compare_exchange_val(volatile T *addr, T expected, T value, int success, int failure)  \
-	{                                                                                                  \
-		(void)success, (void)failure;                                                              \
-		return compare_exchange##bits(addr, expected, value, PC);                                  \
-	}                                                                                                  \
-	EXCHANGE(bits, T, strong)                                                                          \
-	EXCHANGE(bits, T, weak)                                                                            \
-	FETCH(bits, T, exchange, value)                                                                    \
-	FETCH(bits, T, fetch_add, old + value)                                                             \
-	FETCH(bits, T, fetch_sub, old - value)                                                             \
-	FETCH(bits, T, fetch_and, old & value)                                                             \
-	FETCH(bits, T, fetch_or, old | value)                                                              \
-	FETCH(bits, T, fetch_xor, old ^ value)                                                             \
+#define ATOMICS(bits, T)                                                                                 \
+	T __tsan_atomic##bits##_load(const volatile T *addr, int order);                                 \
+	T __tsan_atomic##bits##_load(const volatile T *addr, int order)                                  \
+	{                                                                                                \
+		(void)order;                                                                             \
+		load((const void *)addr, sizeof(T));                                                     \
+		return *addr;                                                                            \
+	}                                                                                                \
+	void __tsan_atomic##bits##_store(volatile T *addr, T value, int order);                          \
+	void __tsan_atomic##bits##_store(volatile T *addr, T value, int order)                           \
+	{                                                                                                \
+		(void)order;                                                                             \
+		store((void *)addr, sizeof(T), PC);                                                      \
+		*addr = value;                                                                           \
+		settle_now();                                                                            \
+	}                                                                                                \
+	static T compare_exchange##bits(volatile T *addr, T expected, T value, uintptr_t pc)             \
+	{                                                                                                \
+		load((const void *)addr, sizeof(T));                                                     \
+		T old = *addr;                                                                           \
+		if (old != expected)                                                                     \
+			return old;                                                                      \
+		/* The step before the store may let others run: an atomic operation looks again. */     \
+		store((void *)addr, sizeof(T), pc);                                                      \
+		old = *addr;                                                                             \
+		if (old == expected)                                                                     \
+			*addr = value;                                                                   \
+		settle_now();                                                                            \
+		return old;                                                                              \
+	}                                                                                                \
+	T __tsan_atomic##bits##_compare_exchange_val(volatile T *addr, T expected, T value, int success, \
+						     int failure);                                       \
+	T __tsan_atomic##bits##_compare_exchange_val(volatile T *addr, T expected, T value, int success, \
+						     int failure)                                        \
+	{                                                                                                \
+		(void)success, (void)failure;                                                            \
+		return compare_exchange##bits(addr, expected, value, PC);                                \
+	}                                                                                                \
+	EXCHANGE(bits, T, strong)                                                                        \
+	EXCHANGE(bits, T, weak)                                                                          \
+	FETCH(bits, T, exchange, value)                                                                  \
+	FETCH(bits, T, fetch_add, old + value)                                                           \
+	FETCH(bits, T, fetch_sub, old - value)                                                           \
+	FETCH(bits, T, fetch_and, old &value)                                                            \
+	FETCH(bits, T, fetch_or, old | value)                                                            \
+	FETCH(bits, T, fetch_xor, old ^ value)                                                           \
 	FETCH(bits, T, fetch_nand, ~(old & value))
 
 ATOMICS(8, uint8_t)
@@ -226,7 +228,8 @@ static void *copy(void *to, const void *from, int byte, size_t len, uintptr_t pc
 		size_t inside = clip(pm, off, len);
 		pmem_cpu_copy(pm, off, from, byte, inside, pc);
 		if (inside < len)
-			*((volatile uint8_t *)to + inside) = 0; /* past the pool's end: faults there, as it would for real */
+			*((volatile uint8_t *)to +
+			  inside) = 0; /* past the pool's end: faults there, as it would for real */
 	} else if (from) {
 		memmove(to, from, len);
 	} else {

@@ -10,7 +10,8 @@ void pmem_name(const struct tm_region *regions, unsigned n, uint64_t off, char *
 {
 	for (unsigned i = 0; i < n; i++) {
 		if (off >= regions[i].off && off - regions[i].off < regions[i].len) {
-			snprintf(buf, len, "%s+0x%llx", regions[i].name, (unsigned long long)(off - regions[i].off));
+			snprintf(buf, len, "%s+0x%llx", regions[i].name,
+				 (unsigned long long)(off - regions[i].off));
 			return;
 		}
 	}
@@ -31,7 +32,8 @@ int pmem_unname(const struct tm_region *regions, unsigned n, const char *text, u
 	if (len == 2 && !strncmp(text, "pm", 2))
 		return 0;
 	for (unsigned i = 0; i < n; i++) {
-		if (strlen(regions[i].name) == len && !strncmp(regions[i].name, text, len) && *off < regions[i].len) {
+		if (strlen(regions[i].name) == len && !strncmp(regions[i].name, text, len) &&
+		    *off < regions[i].len) {
 			*off += regions[i].off;
 			return 0;
 		}
@@ -78,18 +80,20 @@ int pmem_answer_parse(const char *text)
 {
 	unsigned version, versions, words, over = 0;
 	int used = -1;
-	if (sscanf(text, "version %u of %u%n", &version, &versions, &used) != 2 || used < 0 || version > versions ||
-	    versions > 10000)
+	if (sscanf(text, "version %u of %u%n", &version, &versions, &used) != 2 || used < 0 ||
+	    version > versions || versions > 10000)
 		return -1;
 	text += used;
 	if (!*text)
 		return (int)(versions - version);
 	used = -1;
-	if (sscanf(text, " cut after word %u%n", &words, &used) != 1 || used < 0 || !version || words < 1 || words > CUTS)
+	if (sscanf(text, " cut after word %u%n", &words, &used) != 1 || used < 0 || !version || words < 1 ||
+	    words > CUTS)
 		return -1;
 	text += used;
 	used = -1;
-	if (*text && (sscanf(text, " over version %u%n", &over, &used) != 1 || used < 0 || text[used] || !over || over >= version))
+	if (*text && (sscanf(text, " over version %u%n", &over, &used) != 1 || used < 0 || text[used] ||
+		      !over || over >= version))
 		return -1;
 	return (int)(versions + 1 + (version * (version - 1) / 2 + over) * CUTS + words - 1);
 }

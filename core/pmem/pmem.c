@@ -45,8 +45,8 @@
 
 #define MACHINES 4
 #define DRAIN_NS 400
-#define BURN 100000000u
-#define LOAD_NS 2
+#define BURN	 100000000u
+#define LOAD_NS	 2
 #define STORE_NS 2
 #define FLUSH_NS 30
 #define FENCE_NS 60
@@ -63,12 +63,12 @@ struct version {
 };
 
 struct line {
-	uint32_t saved;	    /* == run: its content at boot is in the undo list */
-	uint32_t decided;   /* == run: what survived the failure before boot is decided */
-	uint32_t first, last; /* versions in flight: index + 1 */
+	uint32_t saved;		       /* == run: its content at boot is in the undo list */
+	uint32_t decided;	       /* == run: what survived the failure before boot is decided */
+	uint32_t first, last;	       /* versions in flight: index + 1 */
 	uint32_t in_flight, committed; /* how many; how many were, since boot */
-	uint32_t dirty_at;  /* its place in the list of dirty lines */
-	uint64_t content_hash; /* of durable content; 0: not known */
+	uint32_t dirty_at;	       /* its place in the list of dirty lines */
+	uint64_t content_hash;	       /* of durable content; 0: not known */
 	uint64_t flight_hash;
 };
 
@@ -162,8 +162,8 @@ struct pmem_stack *pmem_stack_new(unsigned machines, size_t max_len)
 	stack->max_len = max_len;
 	for (unsigned i = 0; i <= machines; i++) {
 		size_t pages = whole_pages(max_len);
-		uint8_t *memory =
-			mmap(NULL, pages + 2 * GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		uint8_t *memory = mmap(NULL, pages + 2 * GUARD, PROT_NONE,
+				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (memory == MAP_FAILED || mprotect(memory + GUARD, pages, PROT_READ | PROT_WRITE)) {
 			pmem_stack_free(stack);
 			return NULL;
@@ -327,7 +327,8 @@ static void rehash(struct pmem *pm, uint32_t l)
 
 static uint64_t version_hash(uint64_t before, uint32_t l, const struct version *v)
 {
-	return XXH3_64bits_withSeed(v->data, v->len, before + ((uint64_t)l << 16 | (uint64_t)v->off << 8 | v->len));
+	return XXH3_64bits_withSeed(v->data, v->len,
+				    before + ((uint64_t)l << 16 | (uint64_t)v->off << 8 | v->len));
 }
 
 /* The machine that decides what a line holds when `pm` has failed. */
@@ -360,7 +361,8 @@ static void decide(struct pmem *pm, uint32_t l)
 		char name[64], version[64];
 		pmem_name(pm->region, pm->regions, (uint64_t)l * LINE, name, sizeof(name));
 		pmem_answer_print(failed->line[l].in_flight, answer, version, sizeof(version));
-		sim_tell(pm->sim, sim_actor(pm->sim), 0, "first touch of line %s: it survived as %s", name, version);
+		sim_tell(pm->sim, sim_actor(pm->sim), 0, "first touch of line %s: it survived as %s", name,
+			 version);
 	}
 }
 
@@ -420,7 +422,8 @@ static void commit(struct pmem *pm, uint32_t l, uint32_t upto)
 	}
 }
 
-static void add_version(struct pmem *pm, uint64_t off, const void *data, size_t len, const struct version *how)
+static void add_version(struct pmem *pm, uint64_t off, const void *data, size_t len,
+			const struct version *how)
 {
 	uint32_t l = (uint32_t)(off / LINE);
 	struct line *line = &pm->line[l];
@@ -533,8 +536,8 @@ static bool as_known(const struct pmem *pm, uint64_t off, size_t len)
 
 void pmem_cpu_load(struct pmem *pm, uint64_t off, size_t len)
 {
-	/* gcc calls both hooks of `*a = *b`, the write's first, before it copies: a store that has changed nothing
-	 * yet, followed by a load of the same length, is still to come. */
+	/* gcc calls both hooks of `*a = *b`, the write's first, before it copies: a store that has changed
+	 * nothing yet, followed by a load of the same length, is still to come. */
 	struct unread coming = pm->unread;
 	if (coming.len && coming.len == len && as_known(pm, coming.off, coming.len))
 		pm->unread.len = 0;
@@ -645,15 +648,21 @@ bool pmem_owns(const struct pmem *pm, const void *addr, size_t len, uint64_t *of
 	return true;
 }
 
-static bool nic_power_fails(struct pmem *pm, enum crash_place place, uint64_t off, const struct nic_where *from)
+static bool nic_power_fails(struct pmem *pm, enum crash_place place, uint64_t off,
+			    const struct nic_where *from)
 {
-	struct choice_point at = {.kind = CHOICE_CRASH, .who = from->qp, .op = from->op, .visit = from->visit,
-				  .a = place, .b = from->message,
+	struct choice_point at = {.kind = CHOICE_CRASH,
+				  .who = from->qp,
+				  .op = from->op,
+				  .visit = from->visit,
+				  .a = place,
+				  .b = from->message,
 				  .c = from->packet << 16 | ((uint32_t)(off / LINE) & 0xffff)};
 	return sim_power_fails(pm->sim, &at);
 }
 
-void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len, const struct nic_where *from)
+void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len,
+		     const struct nic_where *from)
 {
 	const uint8_t *bytes = data;
 	if (pm->hw.domain != DOMAIN_WSP || !len)
@@ -684,7 +693,8 @@ static void arrival_landed(struct pmem *pm, uint64_t off, size_t len)
 	for (uint32_t i = 0; i < pm->arrivals; i++) {
 		if (pm->arrival[i].off != off || pm->arrival[i].len != len)
 			continue;
-		memmove(&pm->arrival[i], &pm->arrival[i + 1], (pm->arrivals - i - 1) * sizeof(pm->arrival[0]));
+		memmove(&pm->arrival[i], &pm->arrival[i + 1],
+			(pm->arrivals - i - 1) * sizeof(pm->arrival[0]));
 		pm->arrivals--;
 		return;
 	}
@@ -716,8 +726,13 @@ static void schedule_drain(struct pmem *pm, uint32_t l, const struct nic_where *
 {
 	struct drain *drain = sim_alloc(pm->sim, sizeof(*drain));
 	*drain = (struct drain){pm, l, pm->line[l].committed + pm->line[l].in_flight, *from};
-	struct choice_point at = {.kind = CHOICE_DRAIN, .who = from->qp, .op = from->op, .visit = from->visit,
-				  .a = from->message, .b = from->packet, .c = l};
+	struct choice_point at = {.kind = CHOICE_DRAIN,
+				  .who = from->qp,
+				  .op = from->op,
+				  .visit = from->visit,
+				  .a = from->message,
+				  .b = from->packet,
+				  .c = l};
 	sim_at(pm->sim, DRAIN_NS + hold_ns(sim_choose(pm->sim, &at, HOLDS)), drain_line, drain);
 }
 
@@ -738,8 +753,8 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, 
 	if (sim_telling(pm->sim)) {
 		char name[64];
 		pmem_name(pm->region, pm->regions, off, name, sizeof(name));
-		sim_tell(pm->sim, from->qp, 0, "message %u packet %u: %zu bytes land at %s, %s", from->message, from->packet, len,
-			 name, durable ? "visible and durable" : "visible");
+		sim_tell(pm->sim, from->qp, 0, "message %u packet %u: %zu bytes land at %s, %s",
+			 from->message, from->packet, len, name, durable ? "visible and durable" : "visible");
 	}
 	if (durable)
 		commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
@@ -776,13 +791,15 @@ void pmem_cache_pressure(struct pmem *pm)
 		uint32_t l = pm->dirty[pm->dirties - 1];
 		commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
 	}
-	sim_tell(pm->sim, actor, 0, "the cache writes back %s", answer == 1 ? "every dirty line" : "a dirty line");
+	sim_tell(pm->sim, actor, 0, "the cache writes back %s",
+		 answer == 1 ? "every dirty line" : "a dirty line");
 }
 
 uint64_t pmem_images_hash(const struct pmem *pm)
 {
-	/* Durable content relative to the first machine's boot: the machines' changes add up (XOR). In flight: this
-	 * machine's versions, and those of failed machines on lines that nobody has touched since. */
+	/* Durable content relative to the first machine's boot: the machines' changes add up (XOR). In
+	 * flight: this machine's versions, and those of failed machines on lines that nobody has touched
+	 * since. */
 	uint64_t durable = pm->durable_hash, flight = pm->flight_hash;
 	for (const struct pmem *failed = pm->before; failed; failed = failed->before) {
 		durable ^= failed->durable_hash;
@@ -861,8 +878,13 @@ void pmem_line_version(const struct pmem *pm, uint32_t l, unsigned v, struct pme
 	while (--v)
 		i = pm->version[i - 1].next;
 	const struct version *from = &pm->version[i - 1];
-	*out = (struct pmem_version){.who = from->who, .op = from->op, .visit = from->visit, .nic = from->nic,
-				     .off = from->off, .len = from->len, .pc = from->pc};
+	*out = (struct pmem_version){.who = from->who,
+				     .op = from->op,
+				     .visit = from->visit,
+				     .nic = from->nic,
+				     .off = from->off,
+				     .len = from->len,
+				     .pc = from->pc};
 	memcpy(out->data, from->data, from->len);
 }
 

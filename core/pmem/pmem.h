@@ -28,7 +28,8 @@ struct nic_where {
 /* Does [addr, addr+len) lie in this pool? Sets *off to its offset. */
 bool pmem_owns(const struct pmem *pm, const void *addr, size_t len, uint64_t *off);
 /* Stage 1: bytes sit in the responder's NIC buffers. Under WSP they survive from here on. */
-void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len, const struct nic_where *from);
+void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len,
+		     const struct nic_where *from);
 /* Stage 2: bytes become visible to CPU and NIC. At most one line (never crosses a line boundary). */
 void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, const struct nic_where *from);
 /* The NIC reads (RDMA READ, gather of a send). Sees what the CPU sees. */
@@ -48,7 +49,8 @@ void pmem_settle(struct pmem *pm);
 struct pmem_window {
 	uint8_t *base; /* the pool's first byte */
 	size_t len;
-	uint32_t burn; /* accesses outside the pool that are left until the task is taken for an endless loop */
+	uint32_t burn; /* accesses outside the pool that are left until the task is taken for an endless loop
+			*/
 };
 static inline uint8_t *pmem_base(const struct pmem *pm)
 {

@@ -49,8 +49,8 @@ void actor_label(struct actor *actor, struct op_label op)
 
 uint64_t choice_key(const struct choice_point *at)
 {
-	uint64_t label = (uint64_t)at->op.client << 56 | (uint64_t)at->op.kind << 48 | (uint64_t)at->op.nth << 32 |
-			 (uint64_t)at->visit << 16 | at->kind;
+	uint64_t label = (uint64_t)at->op.client << 56 | (uint64_t)at->op.kind << 48 |
+			 (uint64_t)at->op.nth << 32 | (uint64_t)at->visit << 16 | at->kind;
 	uint64_t h = mix64((at->who ? at->who->name_hash : 0) ^ label);
 	h = mix64(h ^ ((uint64_t)at->a << 32 | at->b));
 	return mix64(h ^ at->c);

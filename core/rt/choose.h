@@ -15,23 +15,37 @@
 #include <stdint.h>
 
 enum choice_kind {
-	CHOICE_STEP,   /* a task's next step: 0 run on; k: held for hold_ns(k) first. a: enum step_kind b: number of that kind */
-	CHOICE_PACKET, /* a packet on the link. a: message b: packet c: transmission; answers: enum packet_answer */
+	CHOICE_STEP,   /* a task's next step: 0 run on; k: held for hold_ns(k) first. a: enum step_kind b:
+			  number of that kind */
+	CHOICE_PACKET, /* a packet on the link. a: message b: packet c: transmission; answers: enum
+			  packet_answer */
 	CHOICE_LAND,   /* NIC data about to become visible: 0 now; k: held. a: message b: packet c: line */
-	CHOICE_ORDER,  /* which of the packet's lines lands next (dma_order=any). a: message b: packet c: how many landed */
-	CHOICE_FETCH,  /* the responder's next line of an RDMA READ: 0 now; k: held. a: message b: packet c: line */
-	CHOICE_DRAIN,  /* DDIO off: a visible NIC line on its way to PM: 0 soon; k: held. a: message b: packet c: line */
-	CHOICE_EVICT,  /* after an operation's return, the cache writes back: 0 nothing; 1 every dirty line; k: the (k-1)th */
-	CHOICE_CRASH,  /* the power fails at this point: 0 no, 1 yes. a: enum crash_place b, c: which one, per place */
-	CHOICE_LINE,   /* after the power failure, which version of a line survived: 0 the newest. a: line number b: crash */
+	CHOICE_ORDER,  /* which of the packet's lines lands next (dma_order=any). a: message b: packet c: how
+			  many landed */
+	CHOICE_FETCH,  /* the responder's next line of an RDMA READ: 0 now; k: held. a: message b: packet c:
+			  line */
+	CHOICE_DRAIN,  /* DDIO off: a visible NIC line on its way to PM: 0 soon; k: held. a: message b: packet
+			  c: line */
+	CHOICE_EVICT, /* after an operation's return, the cache writes back: 0 nothing; 1 every dirty line; k:
+			 the (k-1)th */
+	CHOICE_CRASH, /* the power fails at this point: 0 no, 1 yes. a: enum crash_place b, c: which one, per
+			 place */
+	CHOICE_LINE,  /* after the power failure, which version of a line survived: 0 the newest. a: line
+			 number b: crash */
 	CHOICE_KINDS
 };
 
-/* What a task does at a step: each kind is counted alone, so that a compiler that loads once more renumbers loads only. */
+/* What a task does at a step: each kind is counted alone, so that a compiler that loads once more renumbers
+ * loads only. */
 enum step_kind { STEP_STORE, STEP_LOAD, STEP_FLUSH, STEP_FENCE, STEP_POST, STEP_POLL, STEP_KINDS };
 
 /* What a link can do to a packet. */
-enum packet_answer { PACKET_DELIVER, PACKET_LOSE, PACKET_DUPLICATE, PACKET_HOLD /* + k: held for hold_ns(k + 1), not for ever */ };
+enum packet_answer {
+	PACKET_DELIVER,
+	PACKET_LOSE,
+	PACKET_DUPLICATE,
+	PACKET_HOLD /* + k: held for hold_ns(k + 1), not for ever */
+};
 
 /* Where the power can fail. Between these places the set of possible images
  * only grows and no client learns anything, so a failure there is one of these
@@ -48,8 +62,9 @@ enum crash_place {
 	CRASH_PLACES
 };
 
-/* How long the k-th hold is, nanoseconds; k from 1 to HOLDS. The longest stands for a task that never runs again. */
-#define HOLDS 9
+/* How long the k-th hold is, nanoseconds; k from 1 to HOLDS. The longest stands for a task that never runs
+ * again. */
+#define HOLDS	     9
 #define HOLD_FOREVER HOLDS
 uint64_t hold_ns(unsigned k);
 
@@ -66,9 +81,14 @@ struct op_label {
  * that "server, c1.put2, fence 1" stays the same whatever others do. `visit`
  * tells a second request of the same operation from the first.
  */
-#define ACTOR_NAME 24
+#define ACTOR_NAME    24
 #define ACTOR_CLIENTS 24 /* clients an actor can tell apart */
-enum actor_count { COUNT_STEP, COUNT_MESSAGE = COUNT_STEP + STEP_KINDS, COUNT_CRASH, ACTOR_COUNTS = COUNT_CRASH + CRASH_PLACES };
+enum actor_count {
+	COUNT_STEP,
+	COUNT_MESSAGE = COUNT_STEP + STEP_KINDS,
+	COUNT_CRASH,
+	ACTOR_COUNTS = COUNT_CRASH + CRASH_PLACES
+};
 struct actor {
 	char name[ACTOR_NAME]; /* "c1", "server", "server/verifier", "c1/qp1" */
 	uint64_t name_hash;

@@ -12,8 +12,8 @@
 #include "core/rt/sim.h"
 #include "core/rt/world.h"
 
-#define CLASSES 40
-#define HEADER 16
+#define CLASSES	   40
+#define HEADER	   16
 #define MALLOC_MAX ((size_t)64 << 20) /* more is a length that recovery took from a torn image: refused */
 
 struct block {
@@ -25,7 +25,7 @@ static unsigned class_of(size_t bytes)
 {
 	unsigned class = 5; /* 32 bytes */
 	while (((size_t)1 << class) < bytes + HEADER)
-		class++;
+		class ++;
 	assert(class < CLASSES);
 	return class;
 }

@@ -32,10 +32,10 @@
 #include "core/rt/fiber.h"
 #include "core/rt/world.h"
 
-#define STACK_BYTES (256 * 1024) /* committed page by page as used */
-#define IDLE_KEYS 8
-#define POLL_NS 10000	       /* first fallback wake-up of a task that waits for a completion queue */
-#define POLL_MAX_NS 1000000000 /* the longest one */
+#define STACK_BYTES  (256 * 1024) /* committed page by page as used */
+#define IDLE_KEYS    8
+#define POLL_NS	     10000	/* first fallback wake-up of a task that waits for a completion queue */
+#define POLL_MAX_NS  1000000000 /* the longest one */
 #define DEFAULT_FUEL 50000000u
 
 struct event {
@@ -117,7 +117,8 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 #if defined(__x86_64__)
 	current->fault_pc = uc->uc_mcontext.gregs[REG_RIP];
 	uc->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)fault_landing;
-	/* The task never comes back: its stack is used from the top, aligned as after a call, even if it was too short. */
+	/* The task never comes back: its stack is used from the top, aligned as after a call, even if it was
+	 * too short. */
 	uc->uc_mcontext.gregs[REG_RSP] = (greg_t)(fiber_top(&current->running->fiber) - 8);
 #elif defined(__aarch64__)
 	current->fault_pc = uc->uc_mcontext.pc;
@@ -127,13 +128,16 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 #error "on_fault: say how to continue elsewhere on this machine"
 #endif
 	snprintf(current->fault, sizeof(current->fault), "%s",
-		 sig == SIGSEGV ? "segmentation fault" : sig == SIGBUS ? "bus error" : "arithmetic fault");
+		 sig == SIGSEGV	 ? "segmentation fault"
+		 : sig == SIGBUS ? "bus error"
+				 : "arithmetic fault");
 }
 
 static void catch_faults(void)
 {
 	static const int caught[] = {SIGSEGV, SIGBUS, SIGFPE};
-	struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
+	struct sigaction action = {.sa_sigaction = on_fault,
+				   .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
 	sigemptyset(&action.sa_mask);
 	for (unsigned i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
 		sigaction(caught[i], &action, NULL);
@@ -518,8 +522,12 @@ void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
 		sim_power_fails_here(sim, CRASH_ANYWHERE);
 	if (!sim->source)
 		return;
-	struct choice_point at = {.kind = CHOICE_STEP, .who = &task->actor, .op = task->actor.op,
-				  .visit = task->actor.visit, .a = kind, .b = nth};
+	struct choice_point at = {.kind = CHOICE_STEP,
+				  .who = &task->actor,
+				  .op = task->actor.op,
+				  .visit = task->actor.visit,
+				  .a = kind,
+				  .b = nth};
 	unsigned k = sim_choose(sim, &at, task->host == HOST_SERVER ? HOLDS : HOLDS + 1);
 	if (k == HOLD_FOREVER && sim->death)
 		sim->death(sim->death_arg, task->host);

@@ -27,11 +27,11 @@ struct sim;
 #define HOST_SERVER 0 /* clients are hosts 1, 2, ... */
 
 enum sim_end {
-	SIM_DONE,    /* sim_stop() was called */
-	SIM_IDLE,    /* nothing is left that could run */
-	SIM_FUEL,    /* too many steps: somebody does not terminate */
-	SIM_FAULT,   /* store code crashed: bad memory access, abort, failed assert */
-	SIM_POWER    /* the power failed (a choice said so) */
+	SIM_DONE,  /* sim_stop() was called */
+	SIM_IDLE,  /* nothing is left that could run */
+	SIM_FUEL,  /* too many steps: somebody does not terminate */
+	SIM_FAULT, /* store code crashed: bad memory access, abort, failed assert */
+	SIM_POWER  /* the power failed (a choice said so) */
 };
 
 struct sim *sim_new(void); /* NULL: out of memory */
@@ -56,7 +56,7 @@ const char *sim_fault(const struct sim *sim, uintptr_t *pc);
 /* The simulation that runs on this thread, NULL outside sim_run(). */
 struct sim *sim_current(void);
 
-uint64_t sim_now(const struct sim *sim); /* ns of virtual time */
+uint64_t sim_now(const struct sim *sim);    /* ns of virtual time */
 uint64_t sim_events(const struct sim *sim); /* events and task switches so far, since sim_new() */
 
 /* Zeroed memory until the next reset; never NULL (out of memory ends the process, 70). */
@@ -85,7 +85,8 @@ void sim_burn(struct sim *sim);
 
 /* Hold the current task for ns of virtual time: rt_sleep(). */
 void sim_sleep(struct sim *sim, uint64_t ns);
-/* The current task found the thing behind `key` (a completion queue) empty: its next rt_yield() waits for sim_wake(key). */
+/* The current task found the thing behind `key` (a completion queue) empty: its next rt_yield() waits for
+ * sim_wake(key). */
 void sim_idle_on(struct sim *sim, const void *key);
 void sim_wake(struct sim *sim, const void *key);
 void sim_yield(struct sim *sim);
@@ -109,7 +110,8 @@ uint64_t sim_hash(const struct sim *sim);
  * the persistence model reads there what the last traced store wrote. */
 void sim_set_settle(struct sim *sim, void (*settle)(void *arg), void *arg);
 /* Called at each crash point that the source answers with 0 (the explorer's way in). */
-void sim_set_observer(struct sim *sim, void (*crash_point)(void *arg, const struct choice_point *at), void *arg);
+void sim_set_observer(struct sim *sim, void (*crash_point)(void *arg, const struct choice_point *at),
+		      void *arg);
 /* Tests: the power can also fail at each step and after each event (CRASH_ANYWHERE). Off after a reset. */
 void sim_set_anywhere(struct sim *sim, bool on);
 
@@ -122,7 +124,8 @@ void sim_set_memory(struct sim *sim, void *memory);
 extern _Thread_local void *sim_memory;
 
 /* The story, told only in a replay: NULL normally. Text without a newline. */
-typedef void sim_teller(void *arg, const struct sim *sim, const struct actor *who, uintptr_t pc, const char *text);
+typedef void sim_teller(void *arg, const struct sim *sim, const struct actor *who, uintptr_t pc,
+			const char *text);
 void sim_set_teller(struct sim *sim, sim_teller *teller, void *arg);
 bool sim_telling(const struct sim *sim);
 void sim_tell(struct sim *sim, const struct actor *who, uintptr_t pc, const char *fmt, ...)
