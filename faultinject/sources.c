@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See sources.h. */
 #include "faultinject/sources.h"
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,7 @@ void random_start(struct random_source *r, uint64_t seed, unsigned max_deviation
 		[CHOICE_EVICT] = {1, 2, 4, 8},
 	};
 	struct deviations taken = r->taken;
+	assert(max_deviations);
 	memset(r, 0, sizeof(*r));
 	r->taken = taken;
 	r->taken.n = 0;

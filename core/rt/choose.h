@@ -14,24 +14,33 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/*
+ * Kinds of choices. Answer 0, then the others; then what a, b and c of the choice
+ * point say. "Held" is held for hold_ns(answer).
+ *
+ *	STEP	a task's next step: run on; held first. a: enum step_kind, b: number of that kind
+ *	PACKET	a packet on the link: enum packet_answer. a: message, b: packet, c: transmission
+ *	LAND	NIC data about to become visible: now; held. a: message, b: packet, c: line
+ *	ORDER	which of the packet's lines lands next (dma_order=any): the first; the (k + 1)th.
+ *		a: message, b: packet, c: how many have landed
+ *	FETCH	the responder's next line of an RDMA READ: now; held. a: message, b: packet, c: line
+ *	DRAIN	DDIO off, a visible line on its way to PM: soon; held. a: message, b: packet, c: line
+ *	EVICT	after an operation's return the cache writes back: nothing; 1 every dirty line;
+ *		k the (k - 1)th
+ *	CRASH	the power: holds; fails. a: enum crash_place, b and c: which one, per place
+ *	LINE	after a power failure, which version of a line survived: the newest; others as
+ *		pmem_line_answers() says. a: line, b: number of the power failure
+ */
 enum choice_kind {
-	CHOICE_STEP,   /* a task's next step: 0 run on; k: held for hold_ns(k) first. a: enum step_kind b:
-			  number of that kind */
-	CHOICE_PACKET, /* a packet on the link. a: message b: packet c: transmission; answers: enum
-			  packet_answer */
-	CHOICE_LAND,   /* NIC data about to become visible: 0 now; k: held. a: message b: packet c: line */
-	CHOICE_ORDER,  /* which of the packet's lines lands next (dma_order=any). a: message b: packet c: how
-			  many landed */
-	CHOICE_FETCH,  /* the responder's next line of an RDMA READ: 0 now; k: held. a: message b: packet c:
-			  line */
-	CHOICE_DRAIN,  /* DDIO off: a visible NIC line on its way to PM: 0 soon; k: held. a: message b: packet
-			  c: line */
-	CHOICE_EVICT, /* after an operation's return, the cache writes back: 0 nothing; 1 every dirty line; k:
-			 the (k-1)th */
-	CHOICE_CRASH, /* the power fails at this point: 0 no, 1 yes. a: enum crash_place b, c: which one, per
-			 place */
-	CHOICE_LINE,  /* after the power failure, which version of a line survived: 0 the newest. a: line
-			 number b: crash */
+	CHOICE_STEP,
+	CHOICE_PACKET,
+	CHOICE_LAND,
+	CHOICE_ORDER,
+	CHOICE_FETCH,
+	CHOICE_DRAIN,
+	CHOICE_EVICT,
+	CHOICE_CRASH,
+	CHOICE_LINE,
 	CHOICE_KINDS
 };
 

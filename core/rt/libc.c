@@ -14,6 +14,7 @@
 
 #define CLASSES	   40
 #define HEADER	   16
+#define FREED	   (UINT64_C(1) << 32) /* in a block's class: it is in a list */
 #define MALLOC_MAX ((size_t)64 << 20) /* more is a length that recovery took from a torn image: refused */
 
 struct block {
@@ -57,15 +58,26 @@ void *sim_calloc(size_t count, size_t bytes)
 	return sim_malloc(total);
 }
 
+/* The block of a pointer that malloc gave and free has not had back; else the store's task ends here. */
+static struct block *block_of(void *memory)
+{
+	struct block *block = (struct block *)((char *)memory - HEADER);
+	if (block->class < CLASSES)
+		return block;
+	struct sim *sim = sim_current();
+	sim_set_fault(sim, (uintptr_t)__builtin_return_address(0) - 1, "free() of what is not allocated");
+	sim_abandon(sim, SIM_FAULT);
+}
+
 void sim_free_memory(void *memory)
 {
 	if (!memory)
 		return;
-	struct block *block = (struct block *)((char *)memory - HEADER);
-	struct block **list = sim_free_lists(sim_current());
-	assert(block->class < CLASSES);
-	block->next = list[block->class];
-	list[block->class] = block;
+	struct block *block = block_of(memory);
+	struct block **list = &sim_free_lists(sim_current())[block->class];
+	block->class |= FREED;
+	block->next = *list;
+	*list = block;
 }
 
 void *sim_realloc(void *memory, size_t bytes)

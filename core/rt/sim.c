@@ -455,7 +455,7 @@ static void sleep_until_woken(struct sim *sim, uint64_t fallback_ns)
 void sim_sleep(struct sim *sim, uint64_t ns)
 {
 	sim->running->idles = 0; /* a completion does not end a sleep */
-	sleep_until_woken(sim, ns);
+	sleep_until_woken(sim, ns < hold_ns(HOLD_FOREVER) ? ns : hold_ns(HOLD_FOREVER));
 }
 
 void sim_idle_on(struct sim *sim, const void *key)
