@@ -42,16 +42,21 @@ static struct ends make_end(struct ibv_context *ctx, void *memory, size_t len, i
 	struct ibv_pd *pd = rnic_alloc_pd(ctx);
 	e.cq = rnic_create_cq(ctx, 16, NULL, NULL, 0);
 	e.mr = rnic_reg_mr(pd, memory, len, access);
-	struct ibv_qp_init_attr init = {.send_cq = e.cq, .recv_cq = e.cq, .qp_type = IBV_QPT_RC,
-					.cap = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1}};
+	struct ibv_qp_init_attr init = {
+		.send_cq = e.cq,
+		.recv_cq = e.cq,
+		.qp_type = IBV_QPT_RC,
+		.cap = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1}};
 	e.qp = rnic_create_qp(pd, &init);
 	return e;
 }
 
-static void join(struct ibv_context *ctx, struct ends *self, struct ibv_context *peer_ctx, const struct ends *peer)
+static void join(struct ibv_context *ctx, struct ends *self, struct ibv_context *peer_ctx,
+		 const struct ends *peer)
 {
 	union ibv_gid gid;
-	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1,
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
+				.port_num = 1,
 				.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
 	(void)ctx;
 	rnic_modify_qp(self->qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
@@ -65,32 +70,39 @@ static void join(struct ibv_context *ctx, struct ends *self, struct ibv_context 
 	a.ah_attr.is_global = 1;
 	a.ah_attr.grh.dgid = gid;
 	a.ah_attr.port_num = 1;
-	rnic_modify_qp(self->qp, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-					     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	rnic_modify_qp(self->qp, &a,
+		       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 	memset(&a, 0, sizeof(a));
 	a.qp_state = IBV_QPS_RTS;
 	a.timeout = 14;
 	a.retry_cnt = 7;
 	a.rnr_retry = 7;
 	a.max_rd_atomic = 1;
-	rnic_modify_qp(self->qp, &a, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-					     IBV_QP_MAX_QP_RD_ATOMIC);
+	rnic_modify_qp(self->qp, &a,
+		       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+			       IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
 static void writer_main(void *arg)
 {
 	struct writer *w = arg;
-	struct ibv_context *server = rnic_open(w->net, HOST_SERVER, w->pm), *client = rnic_open(w->net, 1, NULL);
+	struct ibv_context *server = rnic_open(w->net, HOST_SERVER, w->pm),
+			   *client = rnic_open(w->net, 1, NULL);
 	uint8_t *buf = sim_alloc(w->sim, w->bytes);
-	struct ends se = make_end(server, pmem_base(w->pm), pmem_length(w->pm), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	struct ends se = make_end(server, pmem_base(w->pm), pmem_length(w->pm),
+				  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	struct ends ce = make_end(client, buf, w->bytes, IBV_ACCESS_LOCAL_WRITE);
 	join(server, &se, client, &ce);
 	join(client, &ce, server, &se);
 	for (unsigned i = 0; i < w->writes; i++) {
 		struct ibv_sge sge = {.addr = (uintptr_t)buf, .length = w->bytes, .lkey = ce.mr->lkey};
-		struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
-					 .send_flags = IBV_SEND_SIGNALED,
-					 .wr.rdma = {.remote_addr = (uintptr_t)pmem_base(w->pm), .rkey = se.mr->rkey}};
+		struct ibv_send_wr wr = {
+			.sg_list = &sge,
+			.num_sge = 1,
+			.opcode = IBV_WR_RDMA_WRITE,
+			.send_flags = IBV_SEND_SIGNALED,
+			.wr.rdma = {.remote_addr = (uintptr_t)pmem_base(w->pm), .rkey = se.mr->rkey}};
 		struct ibv_send_wr *bad;
 		struct ibv_wc wc;
 		ibv_post_send(ce.qp, &wr, &bad);
@@ -112,7 +124,8 @@ static void bench_write(uint32_t bytes)
 	uint64_t events = sim_events(sim);
 	/* Short rounds: versions of the lines written pile up until the world is reset, as in a real run. */
 	for (unsigned r = 0; r < rounds; r++) {
-		struct writer w = {.sim = sim, .pm = pmem_machine(stack, 0), .bytes = bytes, .writes = writes};
+		struct writer w = {
+			.sim = sim, .pm = pmem_machine(stack, 0), .bytes = bytes, .writes = writes};
 		sim_reset(sim, NULL);
 		pmem_begin(w.pm, sim, &hardware_default);
 		w.net = rnic_net_new(sim, &hardware_default);
@@ -138,7 +151,8 @@ static void bench_store(const struct tm_store *store, const char *workload, unsi
 	const char *expected;
 	struct setup s;
 	setup_init(&s, store);
-	if (!ex || workload_named(workload, &s.w, &expected) || setup_finish(&s) || explore_open(ex, &s, &explore_default)) {
+	if (!ex || workload_named(workload, &s.w, &expected) || setup_finish(&s) ||
+	    explore_open(ex, &s, &explore_default)) {
 		free(ex);
 		return;
 	}
@@ -155,28 +169,75 @@ static void bench_store(const struct tm_store *store, const char *workload, unsi
 		world_end(&ex->worlds, 0);
 	}
 	runs_alone = now() - start;
-	printf("%-9s %-12s %8" PRIu64 " states  %8.0f states/s  %6.2f us each, of which %5.2f us the runs themselves;"
+	printf("%-9s %-12s %8" PRIu64
+	       " states  %8.0f states/s  %6.2f us each, of which %5.2f us the runs themselves;"
 	       " %4.1f M events/s; %.0f %% of %" PRIu64 " points repeated an earlier one\n",
 	       store->name, workload, ex->counts.states, (double)ex->counts.states / spent,
 	       spent * 1e6 / (double)ex->counts.states, runs_alone * 1e6 / (double)ex->counts.states,
-	       (double)ex->counts.events / spent * 1e-6, 100.0 * (double)ex->counts.points_seen / (double)ex->counts.points,
-	       ex->counts.points);
+	       (double)ex->counts.events / spent * 1e-6,
+	       100.0 * (double)ex->counts.points_seen / (double)ex->counts.points, ex->counts.points);
 	explore_close(ex);
 	setup_free(&s);
 	deviations_free(&source.taken);
 	free(ex);
 }
 
+/* --- where the time of a crash state goes --- */
+
+/* One image again and again, that of the plain run's end. `prove`: with the PUT and GET that prove life. */
+static double recoveries(struct explorer *ex, unsigned rounds, bool prove)
+{
+	struct history_mark mark = history_mark(ex->worlds.history);
+	double start = now();
+	for (unsigned i = 0; i < rounds; i++) {
+		world_recover(&ex->worlds, 1, NULL, NULL, NULL, prove);
+		history_rewind(ex->worlds.history, &mark);
+		world_end(&ex->worlds, 1);
+	}
+	return (now() - start) / rounds;
+}
+
+static void bench_recovery(const struct tm_store *store, const char *workload)
+{
+	const unsigned rounds = 10000;
+	struct explorer *ex = malloc(sizeof(*ex));
+	const char *expected;
+	struct setup s;
+	setup_init(&s, store);
+	if (!ex || workload_named(workload, &s.w, &expected) || setup_finish(&s) ||
+	    explore_open(ex, &s, &explore_default)) {
+		free(ex);
+		return;
+	}
+	world_run(&ex->worlds, NULL, NULL, NULL);
+	history_crash(ex->worlds.history);
+	double without = recoveries(ex, rounds, false), with = recoveries(ex, rounds, true);
+	printf("%-9s %-12s one state: %5.2f us recovery, connecting and a GET of each key; %5.2f us the PUT "
+	       "and GET that "
+	       "prove life\n",
+	       store->name, workload, without * 1e6, (with - without) * 1e6);
+	world_end(&ex->worlds, 0);
+	explore_close(ex);
+	setup_free(&s);
+	free(ex);
+}
+
 int bench_main(int argc, char **argv)
 {
 	struct rusage use;
+	if (argc > 1 && !strcmp(argv[1], "--help")) {
+		puts("usage: tidemark bench\nMeasures what the simulator costs on this machine; about a "
+		     "minute. Takes no options.");
+		return 0;
+	}
 	if (argc > 1)
-		return fail(strcmp(argv[1], "--help") ? EXIT_USAGE : 0, "bench takes no arguments");
+		return fail(EXIT_USAGE, "bench: \"%.40s\" was not expected; it takes no arguments", argv[1]);
 	bench_write(64);
 	bench_write(4096);
 	for (unsigned i = 0; stores[i]; i++) {
 		bench_store(stores[i], "w1r2-w2r1", 3000);
 		bench_store(stores[i], "w-w-r", 3000);
+		bench_recovery(stores[i], "w1r2-w2r1");
 	}
 	getrusage(RUSAGE_SELF, &use);
 	printf("peak memory %.0f MiB\n", (double)use.ru_maxrss / 1024);

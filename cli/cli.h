@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_CLI_H
 #define TM_CLI_H
-/* The command line: a file per sub-command, and what they share (options.c). */
+/*
+ * The command line: a file per sub-command, and what they share: bad input
+ * (input.c), the terminal and signals (terminal.c). docs/cli.md is the manual.
+ */
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -13,14 +16,47 @@ int shrink_main(int argc, char **argv);
 int list_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 
-/* "tidemark: " and the message on stderr; returns the status. */
+/* The program's name as it was called, for commands that are printed. */
+extern const char *program;
+
+/* --- input.c --- */
+
+struct trace;
+
+/* "tidemark: " and the message, one line on stderr; returns the status. */
 int fail(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A whole number from lo to hi, or a message and false. */
 bool number_option(const char *name, const char *text, unsigned long long lo, unsigned long long hi,
 		   unsigned long long *out);
+/* Can this file be written? Asked before the work, not after: 0, or the status behind a message. */
+int check_output(const char *what, const char *path);
+/* Read a trace; "-" is standard input. 0, or the status behind a message. */
+int read_trace(const char *path, struct trace *t);
+
+/* Which of the names that exist was meant? */
+struct nearest {
+	const char *word;
+	unsigned distance;
+	char hint[80]; /* "" or ", did you mean "..."" */
+};
+
+void nearest_init(struct nearest *n, const char *word);
+void nearest_try(struct nearest *n, const char *name);
+
+/* --- terminal.c --- */
+
 /* Colours on this stream? A terminal, and NO_COLOR is not set. */
 bool colours(FILE *stream);
-/* The program's name as it was called, for commands that are printed. */
-extern const char *program;
+/* One line on stderr that changes; nothing unless that is a terminal. NULL: take it away. */
+void progress_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Full disks and closed pipes are errors of a write; children end with their parent. */
+void signals_begin(void);
+/* Between the two nobody interrupts, so that no half-written file is left. */
+void signals_hold(void);
+void signals_release(void);
+/* Text between `indent` and column 100; the cursor is at `indent`. Ends the line. */
+void print_wrapped(unsigned indent, const char *text);
+/* A word of a command, quoted for the shell if it must be. */
+void print_word(const char *word);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tidemark crashtest: parse, run the campaign, shrink and write a trace for each
- * broken cell, print the matrix, compare it with what is expected.
+ * tidemark crashtest: run the campaign, shrink and write a trace for each broken
+ * cell, print the matrix, compare it with what is expected.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
+#include <jansson.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,271 +15,13 @@
 #include "checker/names.h"
 #include "checker/shrink.h"
 #include "checker/trace.h"
+#include "cli/arguments.h"
 #include "cli/cli.h"
 #include "cli/report.h"
-#include "scenarios/stores.h"
-
-#define MAX_CONFIGS 64
-#define MAX_KNOBS   32
-#define MAX_NAMES   64
-#define OTHER_SHARE 4 /* the other configurations get one in so many of the runs and states */
-
-/* The hardware under which the default campaign runs each store. */
-static const char *const default_configs[] = {"default",	"ack_early=off", "ddio=off",	  "domain=mhp",
-					      "domain=wsp",	"dma_order=any", "line_torn=on", NULL};
-
-struct arguments {
-	const char *store[MAX_NAMES], *variant[MAX_NAMES], *workload[MAX_NAMES];
-	unsigned stores, variants, workloads;
-	const char *knob[MAX_KNOBS];
-	unsigned knobs;
-	const char *ops, *out, *json;
-	bool quiet, no_traces;
-	struct campaign_options options;
-};
-
-static void help(void)
-{
-	puts("usage: tidemark crashtest [STORE...] [OPTION...]\n"
-	     "Runs the stores (all, if none is named) under crashes and prints which promise holds.\n\n"
-	     "  --variant NAME        a variant or seeded bug (tidemark list); may be repeated\n"
-	     "  --knob NAME=VALUE     a switch of the store or the hardware; may be repeated\n"
-	     "  --workload NAME       a built-in workload (tidemark list workloads); may be repeated\n"
-	     "  --ops FILE            a recorded operation list (docs/ops-file.md); - reads standard input\n"
-	     "  --runs N              schedules of each workload (2000)\n"
-	     "  --states N            crash states of each workload at most (20000)\n"
-	     "  --seed N              of the schedules (1)\n"
-	     "  --jobs N              processes (all cores)\n"
-	     "  --doublecheck         run each schedule twice and compare the event hashes\n"
-	     "  --out DIR             where traces go (traces)\n"
-	     "  --no-traces           write none\n"
-	     "  --json FILE           the results for machines\n"
-	     "  -q                    no progress");
-}
-
-enum { OPT_VARIANT = 1000, OPT_KNOB, OPT_WORKLOAD, OPT_OPS, OPT_RUNS, OPT_STATES, OPT_SEED, OPT_JOBS, OPT_DOUBLE, OPT_OUT,
-       OPT_NO_TRACES, OPT_JSON, OPT_HELP };
-
-static bool add_name(const char **list, unsigned *n, unsigned max, const char *name)
-{
-	if (*n == max) {
-		fail(EXIT_USAGE, "more than %u names of one kind; \"%.40s\" is too many", max, name);
-		return false;
-	}
-	list[(*n)++] = name;
-	return true;
-}
-
-static bool parse_option(struct arguments *a, int option, const char *value)
-{
-	unsigned long long n;
-	switch (option) {
-	case OPT_VARIANT:
-		return add_name(a->variant, &a->variants, MAX_NAMES, value);
-	case OPT_KNOB:
-		return add_name(a->knob, &a->knobs, MAX_KNOBS, value);
-	case OPT_WORKLOAD:
-		return add_name(a->workload, &a->workloads, MAX_NAMES, value);
-	case OPT_OPS:
-		a->ops = value;
-		return true;
-	case OPT_OUT:
-		a->out = value;
-		return true;
-	case OPT_JSON:
-		a->json = value;
-		return true;
-	case OPT_NO_TRACES:
-		a->no_traces = true;
-		return true;
-	case OPT_DOUBLE:
-		a->options.doublecheck = true;
-		return true;
-	case OPT_RUNS:
-		if (!number_option("--runs", value, 1, 1000000000, &n))
-			return false;
-		a->options.runs = (unsigned)n;
-		return true;
-	case OPT_STATES:
-		if (!number_option("--states", value, 1, UINT64_MAX / 2, &n))
-			return false;
-		a->options.states = n;
-		return true;
-	case OPT_SEED:
-		if (!number_option("--seed", value, 0, UINT32_MAX, &n))
-			return false;
-		a->options.seed = n;
-		return true;
-	case OPT_JOBS:
-		if (!number_option("--jobs", value, 1, 256, &n))
-			return false;
-		a->options.jobs = (unsigned)n;
-		return true;
-	default:
-		a->quiet = true;
-		return true;
-	}
-}
-
-/* -1: go on; else the exit status. */
-static int parse(struct arguments *a, int argc, char **argv)
-{
-	static const struct option options[] = {
-		{"variant", required_argument, NULL, OPT_VARIANT}, {"knob", required_argument, NULL, OPT_KNOB},
-		{"workload", required_argument, NULL, OPT_WORKLOAD}, {"ops", required_argument, NULL, OPT_OPS},
-		{"runs", required_argument, NULL, OPT_RUNS}, {"states", required_argument, NULL, OPT_STATES},
-		{"seed", required_argument, NULL, OPT_SEED}, {"jobs", required_argument, NULL, OPT_JOBS},
-		{"doublecheck", no_argument, NULL, OPT_DOUBLE}, {"out", required_argument, NULL, OPT_OUT},
-		{"no-traces", no_argument, NULL, OPT_NO_TRACES}, {"json", required_argument, NULL, OPT_JSON},
-		{"help", no_argument, NULL, OPT_HELP}, {NULL, 0, NULL, 0},
-	};
-	int option;
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":q", options, NULL)) != -1) {
-		if (option == OPT_HELP) {
-			help();
-			return 0;
-		}
-		if (option == '?')
-			return fail(EXIT_USAGE, "crashtest: unknown option \"%.40s\" (tidemark crashtest --help)", argv[optind - 1]);
-		if (option == ':')
-			return fail(EXIT_USAGE, "crashtest: %s wants a value", argv[optind - 1]);
-		if (!parse_option(a, option, optarg))
-			return EXIT_USAGE;
-	}
-	for (; optind < argc; optind++)
-		if (!add_name(a->store, &a->stores, MAX_NAMES, argv[optind]))
-			return EXIT_USAGE;
-	return -1;
-}
-
-/* --- what to run --- */
-
-static int unknown_store(const char *name)
-{
-	char known[256] = "";
-	for (unsigned i = 0; stores[i]; i++)
-		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s", i ? ", " : "", stores[i]->name);
-	return fail(EXIT_USAGE, "no store \"%.40s\"; there are: %s", name, known);
-}
-
-static int set_knob(struct setup *s, const char *text)
-{
-	char name[64];
-	const char *equals = strchr(text, '='), *expected = NULL;
-	if (!equals || equals == text || (size_t)(equals - text) >= sizeof(name))
-		return fail(EXIT_USAGE, "--knob: \"%.60s\" is not NAME=VALUE", text);
-	snprintf(name, sizeof(name), "%.*s", (int)(equals - text), text);
-	if (setup_knob(s, name, equals + 1, &expected))
-		return fail(EXIT_USAGE, "%s: \"%.60s\": expected %s (tidemark list knobs)", s->store->name, text,
-			    expected ? expected : "the name of a knob");
-	return 0;
-}
-
-static int add_config(struct campaign *c, const struct arguments *a, const struct tm_store *store, const char *variant,
-		      const char *config)
-{
-	struct campaign_config *cfg = &c->config[c->configs];
-	if (c->configs == MAX_CONFIGS)
-		return fail(EXIT_USAGE, "more than %d configurations; name fewer stores and variants", MAX_CONFIGS);
-	cfg->store = store;
-	cfg->share = strcmp(config, "default") ? OTHER_SHARE : 1;
-	setup_init(&cfg->setup, store);
-	if (setup_variant(&cfg->setup, variant))
-		return fail(EXIT_USAGE, "%s has no variant \"%.40s\" (tidemark list)", store->name, variant);
-	snprintf(cfg->variant, sizeof(cfg->variant), "%s", variant);
-	if (strcmp(config, "default")) {
-		int status = set_knob(&cfg->setup, config);
-		if (status)
-			return status;
-	}
-	for (unsigned i = 0; i < a->knobs; i++) {
-		int status = set_knob(&cfg->setup, a->knob[i]);
-		if (status)
-			return status;
-	}
-	snprintf(cfg->name, sizeof(cfg->name), "%s", config);
-	for (unsigned i = 0; i < a->knobs; i++) {
-		size_t len = i || strcmp(cfg->name, "default") ? strlen(cfg->name) : 0;
-		snprintf(cfg->name + len, sizeof(cfg->name) - len, "%s%s", len ? " " : "", a->knob[i]);
-	}
-	c->configs++;
-	return 0;
-}
-
-static int add_configs(struct campaign *c, const struct arguments *a)
-{
-	bool several = !a->knobs && !a->variants && !a->workloads && !a->ops;
-	for (unsigned i = 0; stores[i]; i++) {
-		bool wanted = !a->stores;
-		for (unsigned n = 0; n < a->stores; n++)
-			wanted |= !strcmp(a->store[n], stores[i]->name);
-		for (unsigned v = 0; wanted && v < (a->variants ? a->variants : 1); v++) {
-			for (unsigned d = 0; default_configs[d] && (d == 0 || several); d++) {
-				int status = add_config(c, a, stores[i], a->variants ? a->variant[v] : "default", default_configs[d]);
-				if (status)
-					return status;
-			}
-		}
-	}
-	for (unsigned n = 0; n < a->stores; n++)
-		if (!store_find(a->store[n]))
-			return unknown_store(a->store[n]);
-	return 0;
-}
-
-static int read_ops(struct workload *w, const char *path)
-{
-	struct input_error where = {0};
-	FILE *in = strcmp(path, "-") ? fopen(path, "r") : stdin;
-	if (!in)
-		return fail(EXIT_USAGE, "%s: %s", path, strerror(errno));
-	int error = workload_read_ops(in, w, &where);
-	if (in != stdin)
-		fclose(in);
-	if (error && where.line)
-		return fail(EXIT_USAGE, "%s:%u: %s", path, where.line, where.message);
-	if (error)
-		return fail(EXIT_USAGE, "%s: %s", path, where.message);
-	snprintf(w->name, sizeof(w->name), "ops");
-	return 0;
-}
-
-static int add_workloads(struct campaign *c, const struct arguments *a)
-{
-	unsigned room = a->workloads + 256;
-	c->workload = calloc(room, sizeof(*c->workload));
-	if (!c->workload)
-		return fail(EXIT_INTERNAL, "out of memory");
-	if (a->ops) {
-		int status = read_ops(&c->workload[0], a->ops);
-		if (status)
-			return status;
-		c->workloads = 1;
-	}
-	for (unsigned i = 0; i < a->workloads; i++) {
-		const char *expected = NULL;
-		int error = workload_named(a->workload[i], &c->workload[c->workloads], &expected);
-		if (error)
-			return fail(EXIT_USAGE, "no workload \"%.60s\": expected %s", a->workload[i],
-				    expected ? expected : "a name from tidemark list workloads");
-		c->workloads++;
-	}
-	for (unsigned i = 0; !a->ops && !a->workloads && c->workloads < room; i++) {
-		if (workload_builtin(i, &c->workload[c->workloads]))
-			break;
-		c->workloads++;
-	}
-	for (unsigned i = 0; i < c->workloads; i++)
-		if (c->workload[i].keys > HISTORY_KEYS || workload_ops(&c->workload[i]) + c->workload[i].keys * 5 > HISTORY_OPS)
-			return fail(EXIT_USAGE, "workload %s: more than %d keys or too many operations for one history",
-				    c->workload[i].name, HISTORY_KEYS);
-	return 0;
-}
 
 /* --- traces --- */
 
-static void trace_name(const struct campaign_config *cfg, unsigned contract, const char *dir, char *buf, size_t n)
+static int trace_name(const struct campaign_config *cfg, unsigned contract, const char *dir, char **name)
 {
 	char middle[160] = "";
 	if (strcmp(cfg->variant, "default"))
@@ -288,55 +31,112 @@ static void trace_name(const struct campaign_config *cfg, unsigned contract, con
 	for (char *p = middle; *p; p++)
 		if (*p == ' ' || *p == '/')
 			*p = '-';
-	snprintf(buf, n, "%s/%s%s-%s.trace", dir, cfg->store->name, middle, contract_name(contract));
+	return asprintf(name, "%s/%s%s-%s.trace", dir, cfg->store->name, middle, contract_name(contract)) < 0
+		       ? -ENOMEM
+		       : 0;
 }
 
+/* The smallest case of one broken cell. 0, or the status behind a message. */
 static int write_trace(const struct campaign *c, unsigned config, unsigned contract, const char *dir,
 		       struct report_cell *more)
 {
 	const struct campaign_cell *cell = &c->cell[config][contract];
+	const char *store = c->config[config].store->name;
 	struct deviations path = {0};
-	struct setup s;
-	int error = campaign_again(c, cell->unit, cell->run, contract, &s, &path, more->text, sizeof(more->text));
-	if (error)
-		return fail(EXIT_INTERNAL, "%s %s: run %" PRIu64 " of workload %s does not break it a second time",
-			    c->config[config].store->name, contract_name(contract), cell->run,
-			    c->workload[cell->unit % c->workloads].name);
+	struct setup s = {0};
+	char *name = NULL;
+	int status = 0;
+	int error = campaign_again(c, cell->unit, cell->run, contract, &s, &path, more->text,
+				   sizeof(more->text));
+	if (error) {
+		status = fail(EXIT_INTERNAL,
+			      "%s %s: run %" PRIu64 " of workload %s does not break it a second time", store,
+			      contract_name(contract), cell->run,
+			      c->workload[cell->unit % c->workloads].name);
+		goto out;
+	}
 	error = shrink(&s, &path, contract, more->text, sizeof(more->text), NULL, NULL);
-	if (error)
-		fail(0, "note: %s %s could not be shrunk; its trace is as it was found", c->config[config].store->name,
-		     contract_name(contract));
-	trace_name(&c->config[config], contract, dir, more->trace, sizeof(more->trace));
+	more->whole = error;
+	error = trace_name(&c->config[config], contract, dir, &name);
+	if (!error) {
+		signals_hold();
+		error = trace_save(name, &s, &path, (int)contract, more->text);
+		signals_release();
+	}
 	more->operations = workload_ops(&s.w);
 	more->deviations = path.n;
-	error = trace_save(more->trace, &s, &path, (int)contract, more->text);
+	if (error)
+		status = fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s: %s", name ? name : dir,
+			      strerror(-error));
+	else
+		more->trace = name;
+out:
+	if (status)
+		free(name);
 	deviations_free(&path);
 	setup_free(&s);
-	if (error)
-		return fail(EXIT_USAGE, "%s: %s", more->trace, strerror(-error));
+	return status;
+}
+
+static int write_traces(struct report *r, const struct arguments *a)
+{
+	const struct campaign *c = r->campaign;
+	unsigned broken = 0, done = 0;
+	int status = 0;
+	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++)
+		broken += c->cell[i / TM_CONTRACTS][i % TM_CONTRACTS].broken;
+	for (unsigned i = 0; i < c->configs * TM_CONTRACTS && !status; i++) {
+		unsigned config = i / TM_CONTRACTS, k = i % TM_CONTRACTS;
+		if (!c->cell[config][k].broken)
+			continue;
+		if (!a->quiet)
+			progress_line("shrinking and writing trace %u of %u", ++done, broken);
+		status = write_trace(c, config, k, a->out, &r->cell[config][k]);
+		r->traces += !status;
+	}
+	progress_line(NULL);
+	return status;
+}
+
+/* Can traces be written there? Asked before the work, not after. *made: it did not exist. */
+static int check_folder(const char *dir, bool *made)
+{
+	struct stat st;
+	if (!*dir)
+		return fail(EXIT_USAGE, "--out: expected the name of a folder, not an empty one");
+	if (strlen(dir) > PATH_MAX - 512)
+		return fail(EXIT_USAGE, "--out: a name of more than %d bytes", PATH_MAX - 512);
+	*made = !mkdir(dir, 0777);
+	if (!*made && errno != EEXIST)
+		return fail(EXIT_USAGE, "%s: the folder cannot be made: %s", dir, strerror(errno));
+	if (stat(dir, &st) || !S_ISDIR(st.st_mode))
+		return fail(EXIT_USAGE, "%s: not a folder; expected one for traces", dir);
+	if (access(dir, W_OK | X_OK))
+		return fail(EXIT_USAGE, "%s: no traces can be written there: %s", dir, strerror(errno));
 	return 0;
 }
 
-/* Can traces be written there? Asked before the work, not after. */
-static int check_folder(const char *dir)
+static int check_outputs(const struct arguments *a, bool *made)
 {
-	if (mkdir(dir, 0777) && errno != EEXIST)
-		return fail(EXIT_USAGE, "%s: %s", dir, strerror(errno));
-	struct stat st;
-	if (stat(dir, &st) || !S_ISDIR(st.st_mode))
-		return fail(EXIT_USAGE, "%s: not a folder", dir);
-	if (access(dir, W_OK | X_OK))
-		return fail(EXIT_USAGE, "%s: %s", dir, strerror(errno));
-	return 0;
+	int status = a->json ? check_output("--json", a->json) : 0;
+	if (!status && a->json && !a->no_traces) {
+		json_t *name = json_string(a->out);
+		if (!name)
+			status = fail(EXIT_USAGE,
+				      "--out: a name that is not UTF-8 cannot be written to a JSON file");
+		json_decref(name);
+	}
+	if (!status && !a->no_traces)
+		status = check_folder(a->out, made);
+	return status;
 }
 
 static void progress(void *arg, unsigned done, unsigned units, uint64_t states, double seconds)
 {
 	(void)arg;
-	double left = done ? seconds / done * (units - done) : 0;
-	fprintf(stderr, "\r%u of %u workloads, %" PRIu64 " states, %.0f states/s, about %.0f s left   %s", done, units, states,
-		(double)states / (seconds > 0 ? seconds : 1), left, done == units ? "\r\033[K" : "");
-	fflush(stderr);
+	progress_line("%u of %u workloads, %" PRIu64 " states, %.0f states/s, about %.0f s left", done, units,
+		      states, (double)states / (seconds > 0 ? seconds : 1),
+		      done ? seconds / done * (units - done) : 0);
 }
 
 /* --- the verdict --- */
@@ -346,52 +146,67 @@ static bool judge_cell(const struct report *r, unsigned config, unsigned k)
 	const struct campaign_config *cfg = &r->campaign->config[config];
 	bool broken = r->campaign->cell[config][k].broken, promised = cfg->store->promises & TM_BIT(k);
 	struct report_cell *more = &r->cell[config][k];
-	const struct expectation *e =
-		strcmp(cfg->variant, "default") ? NULL : expect_find(cfg->store->name, cfg->name, (int)k);
+	const struct expectation *e = strcmp(cfg->variant, "default")
+					      ? NULL
+					      : expect_find(cfg->store->name, cfg->name, (int)k);
 	more->why = e ? e->why : NULL;
-	if (!e)
-		return broken && promised;
 	/* Part of a campaign need not find everything. */
-	more->surprise = e->broken != broken && (broken || (r->whole && !e->open));
+	more->surprise = e ? e->broken != broken && (broken || (r->whole && !e->open)) : broken && promised;
 	return more->surprise;
+}
+
+/* Did the campaign itself go well? 0, or the status behind a message. */
+static int check_campaign(const struct campaign *c, int error)
+{
+	uint64_t diverged = 0;
+	unsigned first = 0;
+	for (unsigned u = c->unit ? c->configs * c->workloads : 0; u-- > 0;) {
+		const struct campaign_unit *unit = &c->unit[u];
+		if (unit->error)
+			return fail(unit->error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE,
+				    "%s cannot run workload %s: %s", c->config[u / c->workloads].store->name,
+				    c->workload[u % c->workloads].name, unit->why);
+		diverged += unit->diverged;
+		first = unit->diverged ? u : first;
+	}
+	if (error == -ECHILD)
+		return fail(EXIT_INTERNAL,
+			    "a worker process died before its work was done (killed, or no memory left?)");
+	if (error)
+		return fail(EXIT_INTERNAL, "the worker processes could not be started: %s", strerror(-error));
+	if (diverged)
+		return fail(EXIT_INTERNAL,
+			    "%" PRIu64 " runs differ when run again, the first with %s and workload %s",
+			    diverged, c->config[first / c->workloads].store->name,
+			    c->workload[first % c->workloads].name);
+	return 0;
 }
 
 static int run(struct campaign *c, const struct arguments *a)
 {
-	int status = EXIT_HELD;
-	int error = campaign_run(c);
-	for (unsigned u = 0; c->unit && u < c->configs * c->workloads; u++)
-		if (c->unit[u].error)
-			return fail(EXIT_INTERNAL, "%s, workload %s: %s", c->config[u / c->workloads].store->name,
-				    c->workload[u % c->workloads].name, c->unit[u].why);
-	if (error)
-		return fail(EXIT_INTERNAL, "a worker process died or could not start (%s)", strerror(-error));
 	struct report r = {.campaign = c, .whole = !a->variants && !a->knobs && !a->workloads && !a->ops};
+	int error = campaign_run(c), status;
+	progress_line(NULL);
+	status = check_campaign(c, error);
+	if (status)
+		return status;
 	r.cell = calloc(c->configs, sizeof(*r.cell));
 	if (!r.cell)
 		return fail(EXIT_INTERNAL, "out of memory");
-	for (unsigned i = 0; i < c->configs; i++) {
-		for (unsigned k = 0; k < TM_CONTRACTS; k++) {
-			if (judge_cell(&r, i, k) && status != EXIT_USAGE)
-				status = EXIT_BROKEN;
-			if (!c->cell[i][k].broken || a->no_traces)
-				continue;
-			int bad = write_trace(c, i, k, a->out, &r.cell[i][k]);
-			if (bad)
-				return bad;
-		}
-	}
+	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++)
+		r.surprises += judge_cell(&r, i / TM_CONTRACTS, i % TM_CONTRACTS);
+	/* Even if traces cannot be written, the matrix has cost too much to be thrown away. */
+	if (!a->no_traces)
+		status = write_traces(&r, a);
+	r.out = a->no_traces ? NULL : a->out;
 	report_print(&r);
-	for (unsigned u = 0; u < c->configs * c->workloads; u++)
-		if (c->unit[u].diverged)
-			status = fail(EXIT_INTERNAL, "%s, workload %s: %" PRIu64 " runs differ when run again",
-				      c->config[u / c->workloads].store->name, c->workload[u % c->workloads].name,
-				      c->unit[u].diverged);
-	if (a->json && (error = report_json(&r, a->json)))
+	error = a->json && !status ? report_json(&r, a->json) : 0;
+	if (error)
 		status = fail(EXIT_USAGE, "%s: %s", a->json, strerror(-error));
-	printf("%s\n", status == EXIT_HELD ? "Everything is as expected." : "Not everything is as it should be.");
+	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++)
+		free(r.cell[i / TM_CONTRACTS][i % TM_CONTRACTS].trace);
 	free(r.cell);
-	return status;
+	return status ? status : r.surprises ? EXIT_BROKEN : EXIT_HELD;
 }
 
 int crashtest_main(int argc, char **argv)
@@ -399,9 +214,10 @@ int crashtest_main(int argc, char **argv)
 	struct arguments a = {.out = "traces", .options = campaign_default};
 	struct campaign c = {0};
 	const char *mistake;
+	bool made = false;
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	a.options.jobs = cores > 0 && cores < 256 ? (unsigned)cores : 1;
-	int status = parse(&a, argc, argv);
+	int status = arguments_parse(&a, argc, argv);
 	if (status >= 0)
 		return status;
 	unsigned line = expect_mistake(&mistake);
@@ -410,17 +226,17 @@ int crashtest_main(int argc, char **argv)
 	c.config = calloc(MAX_CONFIGS, sizeof(*c.config));
 	if (!c.config)
 		return fail(EXIT_INTERNAL, "out of memory");
-	status = add_configs(&c, &a);
+	status = arguments_apply(&a, &c);
 	if (!status)
-		status = add_workloads(&c, &a);
-	if (!status && !a.no_traces)
-		status = check_folder(a.out);
+		status = check_outputs(&a, &made);
 	if (!status) {
 		c.options = a.options;
 		if (isatty(STDERR_FILENO) && !a.quiet)
 			c.options.progress = progress;
 		status = run(&c, &a);
 	}
+	if (made)
+		rmdir(a.out); /* unless there is a trace in it */
 	for (unsigned i = 0; i < c.workloads; i++)
 		workload_free(&c.workload[i]);
 	campaign_free_results(&c);

@@ -45,7 +45,8 @@ static void list_knobs(void)
 {
 	for (unsigned i = 0; stores[i]; i++)
 		for (const struct tm_knob *k = stores[i]->knobs; k->name; k++)
-			printf("%-10s %-18s %s\n%29s values: %s\n", stores[i]->name, k->name, k->what, "", k->values);
+			printf("%-10s %-18s %s\n%29s values: %s\n", stores[i]->name, k->name, k->what, "",
+			       k->values);
 	for (unsigned i = 0; hardware_knob(i)->name; i++) {
 		const struct hardware_knob *k = hardware_knob(i);
 		printf("%-10s %-18s %s\n%29s values: %s\n", "hardware", k->name, k->what, "", k->values);
@@ -66,12 +67,15 @@ static void list_workloads(void)
 static void list_contracts(void)
 {
 	static const char *const what[TM_CONTRACTS] = {
-		[TM_RDA] = "a GET returns one PUT's whole value, or not-found; never a mix, never another key's bytes",
+		[TM_RDA] = "a GET returns one PUT's whole value, or not-found; never a mix, never another "
+			   "key's bytes",
 		[TM_LIN] = "linearizable while nobody crashes",
 		[TM_DUR] = "an acknowledged PUT or DELETE survives any later power failure",
 		[TM_BUF] = "after a power failure the state is some prefix of the real-time order",
-		[TM_MONO] = "a value returned before the power failure is still there afterwards, or a newer one",
-		[TM_KEEP] = "once a version was durable and current, the key is never older after a power failure",
+		[TM_MONO] =
+			"a value returned before the power failure is still there afterwards, or a newer one",
+		[TM_KEEP] = "once a version was durable and current, the key is never older after a power "
+			    "failure",
 		[TM_NORES] = "what was deleted, or reported as failed, does not come back",
 		[TM_LIVE] = "every operation ends, also when the newest version's writer is dead",
 		[TM_FSCK] = "the store's own structural check passes after recovery",
@@ -80,20 +84,35 @@ static void list_contracts(void)
 		printf("%-6s %s\n", contract_name(c), what[c]);
 }
 
+static int unknown(const char *what)
+{
+	static const char *const sections[] = {"stores",    "variants",	 "bugs", "knobs",
+					       "workloads", "contracts", NULL};
+	struct nearest n;
+	nearest_init(&n, what);
+	for (unsigned i = 0; sections[i]; i++)
+		nearest_try(&n, sections[i]);
+	return fail(EXIT_USAGE, "list: no \"%.40s\"%s (tidemark list --help)", what, n.hint);
+}
+
 int list_main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "all";
 	bool all = !strcmp(what, "all"), known = all;
+	if (argc > 2)
+		return fail(EXIT_USAGE, "list: \"%.40s\" was not expected (tidemark list --help)", argv[2]);
 	if (!strcmp(what, "--help")) {
-		puts("usage: tidemark list [stores|variants|bugs|knobs|workloads|contracts]");
+		puts("usage: tidemark list [stores|variants|bugs|knobs|workloads|contracts]\n"
+		     "Without an argument: all of them. Bugs are variants too: crashtest --variant takes "
+		     "both.");
 		return 0;
 	}
-#define SECTION(name, call)                     \
-	if (all || !strcmp(what, name)) {       \
-		if (all)                        \
-			puts("== " name);       \
-		call;                           \
-		known = true;                   \
+#define SECTION(name, call)               \
+	if (all || !strcmp(what, name)) { \
+		if (all)                  \
+			puts("== " name); \
+		call;                     \
+		known = true;             \
 	}
 	SECTION("stores", list_stores())
 	SECTION("variants", list_variants(false))
@@ -102,7 +121,5 @@ int list_main(int argc, char **argv)
 	SECTION("workloads", list_workloads())
 	SECTION("contracts", list_contracts())
 #undef SECTION
-	if (!known)
-		return fail(EXIT_USAGE, "list: \"%.40s\" is none of stores, variants, bugs, knobs, workloads, contracts", what);
-	return 0;
+	return known ? 0 : unknown(what);
 }

@@ -1,81 +1,80 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tidemark: finds the sub-command. */
-#include "cli/cli.h"
 #include <errno.h>
-#include <stdarg.h>
-#include <stdlib.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
+#include "cli/cli.h"
 
 const char *program = "tidemark";
 
-static const struct {
+static const struct command {
 	const char *name;
 	int (*main)(int argc, char **argv);
-	const char *what;
+	const char *arguments, *what;
 } commands[] = {
-	{"crashtest", crashtest_main, "[STORE...]  explore crashes, print what holds and what breaks, write traces"},
-	{"replay", replay_main, "FILE...        tell a trace step by step"},
-	{"shrink", shrink_main, "FILE           make a trace smaller"},
-	{"list", list_main, "[stores|bugs|knobs|workloads|contracts]"},
-	{"bench", bench_main, "               measure the simulator"},
+	{"crashtest", crashtest_main, "[STORE...]",
+	 "explore crashes, print what holds and what breaks, write traces"},
+	{"replay", replay_main, "FILE...", "tell a trace step by step"},
+	{"shrink", shrink_main, "FILE", "make a trace smaller"},
+	{"list", list_main, "[WHAT]", "stores, variants, bugs, knobs, workloads, contracts"},
+	{"bench", bench_main, "", "measure the simulator"},
 };
 
-int fail(int status, const char *fmt, ...)
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static int help_main(int argc, char **argv)
 {
-	va_list ap;
-	fputs("tidemark: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-	return status;
+	(void)argc;
+	(void)argv;
+	puts("usage: tidemark COMMAND [OPTION...]   (tidemark COMMAND --help says more)\n");
+	for (unsigned i = 0; i < COMMANDS; i++)
+		printf("  %-9s %-10s  %s\n", commands[i].name, commands[i].arguments, commands[i].what);
+	puts("\nexit status: 0 as expected, 1 a promise broken, 2 usage or bad input, 3 could not tell,\n"
+	     "4 fixed (replay, shrink), 70 internal error, 77 skipped");
+	return 0;
 }
 
-bool number_option(const char *name, const char *text, unsigned long long lo, unsigned long long hi,
-		   unsigned long long *out)
+static int unknown(const char *name)
 {
-	char *end;
+	struct nearest n;
+	nearest_init(&n, name);
+	for (unsigned i = 0; i < COMMANDS; i++)
+		nearest_try(&n, commands[i].name);
+	return fail(EXIT_USAGE, "no command \"%.40s\"%s (tidemark --help)", name, n.hint);
+}
+
+/* Whoever read our output has enough: no error, `tidemark list | head -1` does that. */
+static bool reader_gone(void)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+	return poll(&out, 1, 0) == 1 && out.revents & POLLERR;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	int status = command->main(argc, argv);
+	/* A full disk shows when the last of the output is written. */
 	errno = 0;
-	*out = strtoull(text, &end, 10);
-	if (text[0] >= '0' && text[0] <= '9' && !*end && !errno && *out >= lo && *out <= hi)
-		return true;
-	fail(EXIT_USAGE, "%s: \"%.40s\" is not a whole number from %llu to %llu", name, text, lo, hi);
-	return false;
-}
-
-bool colours(FILE *stream)
-{
-	const char *no = getenv("NO_COLOR");
-	return isatty(fileno(stream)) && (!no || !*no);
-}
-
-static int usage(FILE *out)
-{
-	fputs("usage: tidemark COMMAND [OPTION...]   (tidemark COMMAND --help says more)\n\n", out);
-	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].what);
-	fputs("\nexit status: 0 as promised, 1 a promise broken, 2 usage or bad input, 3 could not tell,\n"
-	      "4 fixed (replay), 70 internal error, 77 skipped\n",
-	      out);
-	return out == stdout ? 0 : EXIT_USAGE;
+	if ((fflush(stdout) || ferror(stdout)) && !reader_gone()) {
+		const char *why = errno ? strerror(errno) : "not all could be written";
+		if (status != EXIT_USAGE && status != EXIT_INTERNAL)
+			status = fail(EXIT_USAGE, "standard output: %s", why);
+	}
+	return status;
 }
 
 int main(int argc, char **argv)
 {
+	static const struct command help = {.main = help_main};
 	program = argv[0];
+	signals_begin();
 	if (argc < 2)
-		return usage(stderr);
+		return fail(EXIT_USAGE, "no command given (tidemark --help)");
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help") || !strcmp(argv[1], "-h"))
-		return usage(stdout);
-	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-		if (strcmp(argv[1], commands[i].name))
-			continue;
-		int status = commands[i].main(argc - 1, argv + 1);
-		/* A full disk shows when the last of the output is written. */
-		if (fflush(stdout) || ferror(stdout))
-			return fail(EXIT_USAGE, "standard output: %s", strerror(errno));
-		return status;
-	}
-	return fail(EXIT_USAGE, "no command \"%.40s\"; there are crashtest, replay, shrink, list, bench", argv[1]);
+		return run(&help, argc - 1, argv + 1);
+	for (unsigned i = 0; i < COMMANDS; i++)
+		if (!strcmp(argv[1], commands[i].name))
+			return run(&commands[i], argc - 1, argv + 1);
+	return unknown(argv[1]);
 }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See report.h. */
+/*
+ * A table for each store and configuration, a line for each contract; below it, what
+ * is to be said of single cells: how they break, why that was expected, the command
+ * that replays it. What is true of all tables is said once, at the end.
+ */
 #include "cli/report.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -7,10 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "checker/names.h"
 #include "cli/cli.h"
 
+#define BOLD   "\033[1m"
 #define RED    "\033[31m"
 #define GREEN  "\033[32m"
 #define YELLOW "\033[33m"
@@ -21,18 +27,14 @@ static const char *paint(const char *colour)
 	return colours(stdout) ? colour : "";
 }
 
-static void print_why_bounded(const struct explore_counts *t)
+/* "erda one_flush (ddio=off)" */
+static void print_config(const struct campaign_config *cfg)
 {
-	printf("  bounded: schedules and faults are %" PRIu64 " seeded runs, not all there are; images of a power failure "
-	       "are all tried",
-	       t->runs);
-	if (t->points_bounded)
-		printf(" but at %" PRIu64 " points, where they are sampled", t->points_bounded);
-	printf("\n  %" PRIu64 " points where the power failed, %" PRIu64 " more skipped as equal to one of them; %" PRIu64
-	       " states (%" PRIu64 " of them after a second failure, in recovery)\n",
-	       t->points - t->points_seen, t->points_seen, t->states, t->nested_states);
-	if (t->unsure)
-		printf("  %" PRIu64 " histories were too concurrent for the search and count as not judged\n", t->unsure);
+	fputs(cfg->store->name, stdout);
+	if (strcmp(cfg->variant, "default"))
+		printf(" %s", cfg->variant);
+	if (strcmp(cfg->name, "default"))
+		printf(" (%s)", cfg->name);
 }
 
 static void print_cell(const struct report *r, unsigned config, unsigned k)
@@ -41,81 +43,189 @@ static void print_cell(const struct report *r, unsigned config, unsigned k)
 	const struct campaign_cell *cell = &r->campaign->cell[config][k];
 	const struct report_cell *more = &r->cell[config][k];
 	bool promised = cfg->store->promises & TM_BIT(k);
-	printf("  %-6s %-8s ", contract_name(k), promised ? "promised" : "-");
-	if (!cell->broken)
-		printf("%sholds%s   %11" PRIu64 " states", paint(GREEN), paint(PLAIN), r->campaign->total[config].states);
+	uint64_t states = r->campaign->total[config].states;
+	int width = snprintf(NULL, 0, "%" PRIu64, states);
+	printf("  %-5s  %-8s  %s%-6s%s  ", contract_name(k), promised ? "promised" : "-",
+	       paint(!cell->broken ? GREEN
+		     : promised	   ? RED
+				   : YELLOW),
+	       cell->broken ? "broken" : "holds", paint(PLAIN));
+	if (cell->broken)
+		printf("%*" PRIu64 " of %" PRIu64 " states", width, cell->broken_states, states);
 	else
-		printf("%sbroken%s  %11" PRIu64 " states", paint(promised ? RED : YELLOW), paint(PLAIN), cell->broken_states);
+		printf("%*" PRIu64 " states, bounded (random schedules)", width, states);
 	if (more->surprise)
-		printf("  %sNOT AS EXPECTED%s", paint(RED), paint(PLAIN));
+		printf(", %s%s%s", paint(RED), more->why ? "NOT AS EXPECTED" : "A PROMISE IS BROKEN",
+		       paint(PLAIN));
+	else if (more->why && cell->broken)
+		printf(", as expected");
 	putchar('\n');
-	if (cell->broken && more->text[0])
-		printf("  %15s %s\n", "", more->text);
-	if (more->why && (cell->broken || more->surprise))
-		printf("  %15s %s: %s\n", "", more->surprise ? "expected otherwise" : "expected", more->why);
-	if (more->trace[0])
-		printf("  %15s %s replay %s   (%u operations, %u deviations)\n", "", program, more->trace, more->operations,
-		       more->deviations);
+}
+
+/* What is to be said of a cell below the table. */
+static void print_notes(const struct report *r, unsigned config, unsigned k)
+{
+	const struct report_cell *more = &r->cell[config][k];
+	bool broken = r->campaign->cell[config][k].broken;
+	const char *name = contract_name(k);
+	if (broken && more->text[0]) {
+		printf("  %-5s  ", name);
+		print_wrapped(9, more->text);
+		name = "";
+	}
+	if (more->why && (broken || more->surprise)) {
+		const char *lead = more->surprise ? "expected otherwise: " : "expected: ";
+		char sentence[1024];
+		snprintf(sentence, sizeof(sentence), "%s%s", lead, more->why);
+		printf("  %-5s  ", name);
+		print_wrapped(9, sentence);
+	}
+	if (!more->trace)
+		return;
+	printf("  %5s  ", "");
+	print_word(program);
+	fputs(" replay ", stdout);
+	print_word(more->trace);
+	printf("   (%u operation%s, %u deviation%s%s)\n", more->operations, more->operations == 1 ? "" : "s",
+	       more->deviations, more->deviations == 1 ? "" : "s",
+	       more->whole ? "; could not be shrunk" : "");
+}
+
+/* How far the exploration went. */
+static void print_bounds(const struct explore_counts *t)
+{
+	char text[400];
+	snprintf(text, sizeof(text),
+		 "%" PRIu64 " runs; the power failed at %" PRIu64 " points (%" PRIu64
+		 " more were equal to one of these), "
+		 "%" PRIu64 " states are of a second failure in recovery",
+		 t->runs, t->points - t->points_seen, t->points_seen, t->nested_states);
+	if (t->points_bounded)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 "; at %" PRIu64 " points the images are a sample", t->points_bounded);
+	if (t->unsure)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 "; %" PRIu64 " histories were too concurrent for the search and are not judged",
+			 t->unsure);
+	fputs("  ", stdout);
+	print_wrapped(2, text);
+}
+
+/* Everything behind the tables. */
+static void print_summary(const struct report *r, uint64_t states)
+{
+	const struct campaign *c = r->campaign;
+	fputs("\nbounded: ", stdout);
+	print_wrapped(9, "schedules and faults are seeded random runs, not all there are. Where the power "
+			 "fails, all images "
+			 "that can be left are tried, unless a table says that they are a sample.");
+	if (r->out)
+		printf("%u trace%s written to %s\n", r->traces, r->traces == 1 ? "" : "s", r->out);
+	printf("%" PRIu64 " states in %.1f s, %.0f states/s with %u job%s\n", states, c->seconds,
+	       (double)states / (c->seconds > 0 ? c->seconds : 1), c->options.jobs,
+	       c->options.jobs == 1 ? "" : "s");
+	if (!r->surprises) {
+		printf("%sEverything is as expected.%s\n", paint(GREEN), paint(PLAIN));
+		return;
+	}
+	printf("%sNot everything is as it should be:%s", paint(RED), paint(PLAIN));
+	for (unsigned i = 0, n = 0; i < c->configs * TM_CONTRACTS; i++) {
+		if (!r->cell[i / TM_CONTRACTS][i % TM_CONTRACTS].surprise)
+			continue;
+		fputs(n++ ? ", " : " ", stdout);
+		print_config(&c->config[i / TM_CONTRACTS]);
+		printf(" %s", contract_name(i % TM_CONTRACTS));
+	}
+	putchar('\n');
 }
 
 void report_print(const struct report *r)
 {
 	const struct campaign *c = r->campaign;
 	uint64_t states = 0;
+	char hw[256];
+	hardware_print(&hardware_default, true, hw, sizeof(hw));
+	fputs("hardware, where a table does not say otherwise: ", stdout);
+	print_wrapped(48, hw);
 	for (unsigned i = 0; i < c->configs; i++) {
-		const struct campaign_config *cfg = &c->config[i];
-		char hw[256];
-		hardware_print(&cfg->setup.hw, true, hw, sizeof(hw));
-		printf("\n%s%s%s%s%s%s\n  %s\n", cfg->store->name, strcmp(cfg->variant, "default") ? " " : "",
-		       strcmp(cfg->variant, "default") ? cfg->variant : "", strcmp(cfg->name, "default") ? " (" : "",
-		       strcmp(cfg->name, "default") ? cfg->name : "", strcmp(cfg->name, "default") ? ")" : "", hw);
+		printf("\n%s", paint(BOLD));
+		print_config(&c->config[i]);
+		printf("%s\n", paint(PLAIN));
 		for (unsigned k = 0; k < TM_CONTRACTS; k++)
 			print_cell(r, i, k);
-		print_why_bounded(&c->total[i]);
+		print_bounds(&c->total[i]);
+		for (unsigned k = 0; k < TM_CONTRACTS; k++)
+			print_notes(r, i, k);
 		states += c->total[i].states;
 	}
-	printf("\n%" PRIu64 " states in %.1f s, %.0f states/s with %u job%s\n", states, c->seconds,
-	       (double)states / (c->seconds > 0 ? c->seconds : 1), c->options.jobs, c->options.jobs == 1 ? "" : "s");
+	print_summary(r, states);
+}
+
+/* --- for machines --- */
+
+static json_t *cell_json(const struct report *r, unsigned config, unsigned k)
+{
+	const struct campaign_config *cfg = &r->campaign->config[config];
+	const struct campaign_cell *cell = &r->campaign->cell[config][k];
+	const struct report_cell *more = &r->cell[config][k];
+	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:b, s:s, s:b, s:s, s:s}", "store",
+			 cfg->store->name, "variant", cfg->variant, "config", cfg->name, "contract",
+			 contract_name(k), "promised", !!(cfg->store->promises & TM_BIT(k)), "verdict",
+			 cell->broken ? "broken" : "holds", "states",
+			 (json_int_t)r->campaign->total[config].states, "broken_states",
+			 (json_int_t)cell->broken_states, "exhaustive", 0, "trace",
+			 more->trace ? more->trace : "", "as_expected", !more->surprise, "how",
+			 cell->broken ? more->text : "", "why", more->why ? more->why : "");
+}
+
+static int write_json(const json_t *all, FILE *out)
+{
+	int error = 0;
+	errno = 0;
+	if (json_dumpf(all, out, JSON_INDENT(1)) || fputc('\n', out) == EOF || fflush(out))
+		error = errno ? -errno : -EIO;
+	if (fclose(out) && !error)
+		error = -errno;
+	return error;
+}
+
+static int save_json(const json_t *all, const char *path)
+{
+	struct stat st;
+	char *name;
+	/* Renaming would replace a device or a link as readily as a file. */
+	if (!lstat(path, &st) && !S_ISREG(st.st_mode)) {
+		FILE *out = fopen(path, "we");
+		return out ? write_json(all, out) : -errno;
+	}
+	if (asprintf(&name, "%s.tmp.%ld", path, (long)getpid()) < 0)
+		return -ENOMEM;
+	FILE *out = fopen(name, "wxe");
+	int error = out ? write_json(all, out) : -errno;
+	if (!error && rename(name, path))
+		error = -errno;
+	if (error && out)
+		unlink(name);
+	free(name);
+	return error;
 }
 
 int report_json(const struct report *r, const char *path)
 {
 	const struct campaign *c = r->campaign;
 	json_t *cells = json_array();
-	for (unsigned i = 0; i < c->configs; i++) {
-		for (unsigned k = 0; k < TM_CONTRACTS; k++) {
-			const struct campaign_config *cfg = &c->config[i];
-			const struct report_cell *more = &r->cell[i][k];
-			json_t *cell = json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:I, s:b, s:s, s:b}", "store", cfg->store->name,
-						 "variant", cfg->variant, "config", cfg->name, "contract", contract_name(k),
-						 "promised", !!(cfg->store->promises & TM_BIT(k)), "verdict",
-						 c->cell[i][k].broken ? "broken" : "holds", "states",
-						 (json_int_t)c->total[i].states, "exhaustive", 0, "trace", more->trace,
-						 "as_expected", !more->surprise);
-			json_array_append_new(cells, cell);
-		}
-	}
+	int error = cells ? 0 : -ENOMEM;
+	for (unsigned i = 0; i < c->configs * TM_CONTRACTS && !error; i++)
+		if (json_array_append_new(cells, cell_json(r, i / TM_CONTRACTS, i % TM_CONTRACTS)))
+			error = -ENOMEM;
 	json_t *all = json_pack("{s:o, s:f, s:I, s:i}", "cells", cells, "seconds", c->seconds, "seed",
 				(json_int_t)c->options.seed, "jobs", (int)c->options.jobs);
-	char temporary[4096];
-	int error = 0;
-	if (!all || snprintf(temporary, sizeof(temporary), "%s.tmp.%d", path, (int)getpid()) >= (int)sizeof(temporary)) {
-		json_decref(all);
-		return all ? -ENAMETOOLONG : -ENOMEM;
-	}
-	FILE *out = fopen(temporary, "w");
-	if (!out) {
-		error = -errno;
-	} else {
-		errno = 0;
-		if (json_dumpf(all, out, JSON_INDENT(1)) || fputc('\n', out) == EOF || fflush(out))
-			error = errno ? -errno : -EIO;
-		if (fclose(out) && !error)
-			error = -errno;
-		if (!error && rename(temporary, path))
-			error = -errno;
-		if (error)
-			unlink(temporary);
+	if (!all && !error)
+		error = -ENOMEM;
+	if (!error) {
+		signals_hold();
+		error = save_json(all, path);
+		signals_release();
 	}
 	json_decref(all);
 	return error;

@@ -3,59 +3,82 @@
 #include "checker/shrink.h"
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 #include "cli/cli.h"
-#include "cli/story.h"
-
-int read_trace(const char *path, struct trace *t);
+#include "checker/trace.h"
 
 static void progress(void *arg, unsigned operations, unsigned deviations)
 {
-	(void)arg;
-	if (isatty(STDERR_FILENO))
-		fprintf(stderr, "%u operations, %u deviations\n", operations, deviations);
+	const bool *quiet = arg;
+	if (!*quiet)
+		progress_line("%u operations, %u deviations", operations, deviations);
+}
+
+static int shrink_trace(struct trace *t, const char *in, const char *out, bool quiet)
+{
+	char text[300];
+	unsigned operations = workload_ops(&t->setup.w), deviations = t->deviations.n;
+	if (t->contract < 0)
+		return fail(EXIT_USAGE, "%s: \"broken none\"; expected a trace of a broken contract", in);
+	int error = shrink(&t->setup, &t->deviations, (unsigned)t->contract, text, sizeof(text), progress,
+			   &quiet);
+	progress_line(NULL);
+	if (error == -ENOENT) {
+		printf("%s: fixed, nothing to shrink\n", in);
+		return EXIT_FIXED;
+	}
+	if (error)
+		return fail(EXIT_INTERNAL, "%s: %s", in, strerror(-error));
+	signals_hold();
+	error = trace_save(out, &t->setup, &t->deviations, t->contract, text);
+	signals_release();
+	if (error)
+		return fail(EXIT_USAGE, "%s: %s", out, strerror(-error));
+	printf("%s: %u operations, %u deviations (was %u, %u)\n", out, workload_ops(&t->setup.w),
+	       t->deviations.n, operations, deviations);
+	return EXIT_HELD;
 }
 
 int shrink_main(int argc, char **argv)
 {
 	const char *in = NULL, *out = NULL;
-	char text[300];
+	bool quiet = false;
 	struct trace t;
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--help")) {
-			puts("usage: tidemark shrink FILE [-o OUT]\nWrites the smallest case found; OUT is FILE unless named.");
+			puts("usage: tidemark shrink FILE [-o OUT] [-q]\n"
+			     "Writes the smallest case found that breaks the same contract.\n\n"
+			     "  -o OUT       the file to write (FILE)\n"
+			     "  -q, --quiet  no progress\n"
+			     "  --help       this text\n\n"
+			     "exit status: 0 written, 2 not a good trace, 4 it breaks nothing any more, 70 "
+			     "internal error");
 			return 0;
 		}
-		if (!strcmp(argv[i], "-o") && i + 1 < argc)
+		if (!strcmp(argv[i], "-o")) {
+			if (i + 1 == argc)
+				return fail(EXIT_USAGE, "shrink: -o wants the name of a file");
 			out = argv[++i];
-		else if (argv[i][0] == '-' || in)
-			return fail(EXIT_USAGE, "shrink: \"%.40s\" was not expected (tidemark shrink --help)", argv[i]);
-		else
+		} else if (!strcmp(argv[i], "-q") || !strcmp(argv[i], "--quiet")) {
+			quiet = true;
+		} else if (argv[i][0] == '-') {
+			return fail(EXIT_USAGE, "shrink: unknown option \"%.40s\" (tidemark shrink --help)",
+				    argv[i]);
+		} else if (in) {
+			return fail(EXIT_USAGE, "shrink: a second file \"%.60s\"; expected one (and -o OUT)",
+				    argv[i]);
+		} else {
 			in = argv[i];
+		}
 	}
 	if (!in)
 		return fail(EXIT_USAGE, "shrink: no trace named (tidemark shrink --help)");
+	out = out ? out : in;
 	int status = read_trace(in, &t);
 	if (status)
 		return status;
-	if (t.contract < 0)
-		return fail(EXIT_USAGE, "%s: names no broken contract", in);
-	unsigned operations = workload_ops(&t.setup.w), deviations = t.deviations.n;
-	int error = shrink(&t.setup, &t.deviations, (unsigned)t.contract, text, sizeof(text), progress, NULL);
-	if (error == -ENOENT) {
-		printf("%s: fixed, nothing to shrink\n", in);
-		status = EXIT_FIXED;
-	} else if (error) {
-		status = fail(EXIT_INTERNAL, "%s: %s", in, strerror(-error));
-	} else {
-		out = out ? out : in;
-		error = trace_save(out, &t.setup, &t.deviations, t.contract, text);
-		if (error)
-			status = fail(EXIT_USAGE, "%s: %s", out, strerror(-error));
-		else
-			printf("%s: %u operations, %u deviations (was %u, %u)\n", out, workload_ops(&t.setup.w), t.deviations.n,
-			       operations, deviations);
-	}
+	status = check_output("-o", out);
+	if (!status)
+		status = shrink_trace(&t, in, out, quiet);
 	trace_free(&t);
 	return status;
 }

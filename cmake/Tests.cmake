@@ -55,3 +55,4 @@ tidemark_test(test_stores_lint ${PROJECT_SOURCE_DIR}/tests/test_stores_lint.sh
 set_property(TEST test_stores_lint APPEND PROPERTY ENVIRONMENT
 	CC=${CMAKE_C_COMPILER} NM=${CMAKE_NM} OBJDUMP=${CMAKE_OBJDUMP} OBJCOPY=${CMAKE_OBJCOPY})
 tidemark_test(test_traces ${PROJECT_SOURCE_DIR}/tests/test_traces.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests/traces)
+tidemark_test(test_cli ${PROJECT_SOURCE_DIR}/tests/test_cli.sh $<TARGET_FILE:tidemark>)

@@ -146,7 +146,7 @@ static void catch_faults(void)
 /* A stack for the handler, once per thread: the task's own may be what ran out. */
 static void give_signal_stack(void)
 {
-	static _Thread_local char stack[64 * 1024];
+	static _Thread_local _Alignas(64) char stack[64 * 1024];
 	static _Thread_local bool given;
 	stack_t alternate = {.ss_sp = stack, .ss_size = sizeof(stack)};
 	if (!given)

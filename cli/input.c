@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the user gave: messages about it, and checks. */
+#include <errno.h>
+#include <libgen.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "checker/trace.h"
+#include "cli/cli.h"
+#include "scenarios/stores.h"
+
+#define WORD_MAX 48 /* longer words are nobody's misspelling */
+
+int fail(int status, const char *fmt, ...)
+{
+	char line[1024];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	/* Names come from the user; whatever is in them, this stays one line. */
+	for (char *p = line; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			*p = '?';
+	progress_line(NULL);
+	fprintf(stderr, "tidemark: %s\n", line);
+	return status;
+}
+
+bool number_option(const char *name, const char *text, unsigned long long lo, unsigned long long hi,
+		   unsigned long long *out)
+{
+	char *end;
+	errno = 0;
+	*out = strtoull(text, &end, 10);
+	if (text[0] >= '0' && text[0] <= '9' && !*end && !errno && *out >= lo && *out <= hi)
+		return true;
+	fail(EXIT_USAGE, "%s: \"%.40s\" is not a whole number from %llu to %llu", name, text, lo, hi);
+	return false;
+}
+
+int check_output(const char *what, const char *path)
+{
+	struct stat st;
+	bool there = !lstat(path, &st);
+	if (!*path)
+		return fail(EXIT_USAGE, "%s: expected the name of a file, not an empty one", what);
+	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		return fail(EXIT_USAGE, "%s: a folder; expected the name of a file", path);
+	if (there && access(path, W_OK))
+		return fail(EXIT_USAGE, "%s: %s", path, strerror(errno));
+	if (there && !lstat(path, &st) && !S_ISREG(st.st_mode))
+		return 0; /* written as it stands, its folder does not matter */
+	char *copy = strdup(path);
+	if (!copy)
+		return fail(EXIT_INTERNAL, "out of memory");
+	int error = access(dirname(copy), W_OK | X_OK) ? errno : 0;
+	free(copy);
+	return error ? fail(EXIT_USAGE, "%s: cannot be written: %s", path, strerror(error)) : 0;
+}
+
+int read_trace(const char *path, struct trace *t)
+{
+	struct input_error where = {0};
+	bool standard = !strcmp(path, "-");
+	int error = standard ? trace_read_file(stdin, t, store_find, &where)
+			     : trace_read(path, t, store_find, &where);
+	if (!error)
+		return 0;
+	if (standard)
+		path = "standard input";
+	int status = error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE;
+	if (where.line)
+		return fail(status, "%s:%u: %s", path, where.line, where.message);
+	return fail(status, "%s: %s", path, where.message[0] ? where.message : strerror(-error));
+}
+
+/* Letters to insert, remove or change until a is b. */
+static unsigned distance(const char *a, const char *b)
+{
+	unsigned row[WORD_MAX + 1];
+	size_t n = strlen(b);
+	for (unsigned j = 0; j <= n; j++)
+		row[j] = j;
+	for (unsigned i = 0; a[i]; i++) {
+		unsigned diagonal = row[0];
+		row[0] = i + 1;
+		for (unsigned j = 0; j < n; j++) {
+			unsigned best = diagonal + (a[i] != b[j]);
+			diagonal = row[j + 1];
+			if (diagonal + 1 < best)
+				best = diagonal + 1;
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			row[j + 1] = best;
+		}
+	}
+	return row[n];
+}
+
+void nearest_init(struct nearest *n, const char *word)
+{
+	size_t len = strlen(word);
+	unsigned most = len < 6 ? 1 : (unsigned)len / 3; /* letters may be wrong */
+	*n = (struct nearest){.word = word, .distance = len > WORD_MAX ? 0 : most + 1};
+}
+
+void nearest_try(struct nearest *n, const char *name)
+{
+	if (!n->distance || strlen(name) > WORD_MAX)
+		return;
+	unsigned d = distance(n->word, name);
+	if (d >= n->distance)
+		return;
+	n->distance = d;
+	snprintf(n->hint, sizeof(n->hint), ", did you mean \"%s\"?", name);
+}

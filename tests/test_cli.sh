@@ -1,0 +1,338 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# test_cli.sh PROGRAM
+#
+# The command line: wrong input ends with its exit status, one line on stderr that
+# says what is wrong, and nothing half-written; right input does what docs/cli.md says.
+tidemark=$1
+[ -x "$tidemark" ] || { echo "usage: test_cli.sh PROGRAM" >&2; exit 2; }
+here=$(mktemp -d) || exit 70
+trap 'rm -rf "$here"' EXIT
+cd "$here" || exit 70
+failures=0 checks=0
+unset NO_COLOR
+
+wrong() {
+	failures=$((failures + 1))
+	echo "FAILED: $*" >&2
+	sed 's/^/	stderr: /' err >&2
+}
+
+# run STATUS COMMAND...: output in out and err.
+run() {
+	expected=$1
+	shift
+	called="$*"
+	checks=$((checks + 1))
+	"$@" >out 2>err </dev/null
+	status=$?
+	[ $status -eq "$expected" ] || wrong "exit status $status instead of $expected: $called"
+}
+
+# bad STATUS FRAGMENT ARGUMENT...: one line on stderr with this fragment.
+bad() {
+	code=$1 fragment=$2
+	shift 2
+	run "$code" "$tidemark" "$@"
+	[ "$(wc -l <err)" -eq 1 ] || wrong "not one line on stderr: $called"
+	grep -qF -e "$fragment" err || wrong "no '$fragment' on stderr: $called"
+	case $(ls) in
+	*.tmp.*) wrong "a temporary file is left: $called"; rm -f ./*.tmp.* ;;
+	esac
+}
+
+# bad_ops FRAGMENT PRINTF-TEXT: the list on standard input and as a file.
+bad_ops() {
+	printf "$2" >list
+	bad 2 "$1" crashtest --ops list
+	checks=$((checks + 1))
+	printf "$2" | "$tidemark" crashtest --ops - >out 2>err
+	[ $? -eq 2 ] || wrong "exit status: $1, by standard input"
+	grep -qF -e "$1" err || wrong "no '$1' on stderr, by standard input"
+}
+
+# bad_trace FRAGMENT SED-SCRIPT: a good trace, edited.
+bad_trace() {
+	sed "$2" good.trace >edited.trace
+	bad 2 "$1" replay edited.trace
+}
+
+has() { grep -qF -e "$1" "${2:-out}" || wrong "no '$1' in ${2:-out}: $called"; }
+no_file() { [ ! -e "$1" ] || wrong "$1 exists: $called"; }
+
+# Small enough to be quick, large enough to break DUR.
+small='crashtest efactory --workload w --runs 20 --jobs 2'
+
+commands() {
+	bad 2 'no command given'
+	bad 2 'did you mean "crashtest"?' crashtst
+	bad 2 'no command "nonsense"' nonsense
+	bad 2 'no command "two?lines"' 'two
+lines'
+	bad 2 'did you mean "stores"?' list store
+	bad 2 '"more" was not expected' list stores more
+	bad 2 '"more" was not expected' bench more
+	for command in '' crashtest replay shrink list bench; do
+		run 0 "$tidemark" $command --help
+		has usage:
+	done
+}
+
+names() {
+	bad 2 'no store "efactry", did you mean "efactory"?' crashtest efactry
+	bad 2 'there are: efactory' crashtest nothinglikeit
+	bad 2 'no store has a variant "one_flsh", did you mean "one_flush"?' crashtest --variant one_flsh
+	bad 2 'erda has no variant "one_flush"' crashtest erda --variant one_flush
+	bad 2 'did you mean "ddio"?' crashtest --knob dio=on
+	bad 2 'expected NAME=VALUE' crashtest --knob ddio
+	bad 2 'expected NAME=VALUE' crashtest --knob =on
+	bad 2 'expected one of: on off' crashtest --knob ddio=maybe
+	bad 2 'ddio twice' crashtest --knob ddio=on --knob ddio=off
+	bad 2 'erda has no knob "bg_blocks"' crashtest erda --knob bg_blocks=on
+	bad 2 'no store has all these' crashtest --knob bg_blocks=on --knob scan_all=on
+	bad 2 'no workload "nothing"' crashtest --workload nothing
+	bad 2 'did you mean "w-w-r"?' crashtest --workload w-w-rx
+	bad 2 'expected clients=1 to clients=16' crashtest --workload ycsb-a:clients=99
+	bad 2 'expected clients=' crashtest --workload ycsb-a:sizes=9
+	bad 2 'expected no parameters' crashtest --workload w-r:clients=2
+	bad 2 'expected at most' crashtest --workload ycsb-a:keys=64,ops=4096
+	no_file traces
+}
+
+options() {
+	bad 2 'unknown option "--bogus"' crashtest --bogus
+	bad 2 'did you mean "--states"?' crashtest --sttes 5
+	bad 2 'unknown option "-z"' crashtest -zq
+	bad 2 'takes no value' crashtest --doublecheck=5
+	for option in variant knob workload ops runs states seed jobs out json; do
+		bad 2 "--$option wants a value" crashtest --$option
+	done
+	for option in runs states jobs; do
+		bad 2 'is not a whole number from 1 to' crashtest --$option 0
+	done
+	bad 2 'is not a whole number' crashtest --runs -1
+	bad 2 'is not a whole number' crashtest --runs 1x
+	bad 2 'is not a whole number' crashtest --runs 99999999999999999999999
+	bad 2 'from 0 to 4294967295' crashtest --seed 4294967296
+	bad 2 'from 1 to 256' crashtest --jobs 257
+	bad 2 '--repeat wants a number' replay --repeat
+	bad 2 'is not a whole number' replay --repeat 0 x
+	bad 2 'did you mean "--brief"?' replay --breif x
+	bad 2 'no trace named' replay
+	bad 2 'no trace named' shrink
+	bad 2 '-o wants the name of a file' shrink x -o
+	bad 2 'a second file' shrink x y
+	bad 2 'unknown option' shrink --bogus
+}
+
+lists() {
+	mkdir folder
+	bad 2 'missing: cannot be opened' crashtest --ops missing
+	bad 2 'folder: reading failed' crashtest --ops folder
+	bad 2 'expected the name of a file' crashtest --ops ''
+	bad 2 'twice' crashtest --ops a --ops b
+	bad_ops 'no operations; expected' ''
+	bad_ops ':2: operation' '1 put k1 8\n1 puts k1 8\n'
+	bad_ops ':1: client' 'worker put k1 8\n'
+	bad_ops ':3: the length is missing' '# comment\r\n1 get k1\r\n1 put k1\r\n'
+	bad_ops ':1: a NUL byte' '1 p\0ut k1 8\n'
+	bad_ops ':1: a line of more than' "%01000000d\\n"
+	bad_ops ':2: extra field' '1 get k1\n1 get k1 9\n'
+	run 0 sh -c "printf 'load k1 16\r\n1 get k1\r\n2 get k1\r\n' | '$tidemark' crashtest efactory --ops - --workload ycsb-c --runs 5 --no-traces"
+	has 'Everything is as expected.'
+}
+
+outputs() {
+	: >file
+	bad 2 'not a folder' $small --out file
+	bad 2 'cannot be made' $small --out file/traces
+	bad 2 'cannot be made' $small --out missing/traces
+	bad 2 'not an empty one' $small --out ''
+	bad 2 'cannot be written' $small --json missing/results.json
+	bad 2 'cannot be written' $small --json file/results.json
+	bad 2 'a folder; expected' $small --json .
+	bad 2 'not an empty one' $small --json ''
+	[ -s out ] && wrong 'the work was done before the file was checked'
+	no_file traces
+	mkdir locked
+	chmod 555 locked
+	if ! (: >locked/x) 2>/dev/null; then
+		bad 2 'Permission denied' $small --out locked
+		bad 2 'Permission denied' $small --json locked/results.json
+	fi
+	if [ -c /dev/full ]; then
+		bad 2 'No space left' $small --no-traces --json /dev/full
+		[ -c /dev/full ] || wrong '/dev/full was replaced'
+		checks=$((checks + 1))
+		"$tidemark" list >/dev/full 2>err
+		[ $? -eq 2 ] || wrong 'list >/dev/full'
+		has 'standard output: No space left' err
+	fi
+	# A file-size limit of zero is a disk that is full for files; the pipes are not.
+	checks=$((checks + 1))
+	said=$( (ulimit -f 0; "$tidemark" $small --out full 2>&1; echo "status $?"; "$tidemark" $small --no-traces --json full.json 2>&1
+		echo "status $?") | cat)
+	[ "$(printf '%s\n' "$said" | grep -c 'File too large')" -eq 2 ] || wrong "file-size limit: $said"
+	[ "$(printf '%s\n' "$said" | grep -c '^status 2$')" -eq 2 ] || wrong "file-size limit: $said"
+	no_file full
+	no_file full.json
+	checks=$((checks + 1))
+	{ "$tidemark" list; echo $? >status; } 2>err | head -n 1 >out
+	[ "$(cat status)" -eq 0 ] && [ ! -s err ] || wrong 'list | head -n 1'
+}
+
+campaign() {
+	run 0 "$tidemark" $small --out new --json results.json
+	[ ! -s err ] || wrong "stderr is not a terminal, but has something: $called"
+	has 'Everything is as expected.'
+	has 'DUR    -         broken'
+	has 'states, bounded (random schedules)'
+	has 'expected: the value is persisted'
+	has "$tidemark replay new/efactory-DUR.trace"
+	has 'trace written to new'
+	grep -q "$(printf '\033')" out && wrong 'colours in a file'
+	[ "$(grep -c '"contract"' results.json)" -eq 9 ] || wrong 'results.json has not nine cells'
+	for field in store variant config promised verdict states exhaustive trace; do
+		[ "$(grep -c "\"$field\":" results.json)" -eq 9 ] || wrong "results.json: $field"
+	done
+	has '"trace": "new/efactory-DUR.trace"' results.json
+	cp new/efactory-DUR.trace good.trace
+	run 1 "$tidemark" crashtest --variant born_durable --workload w-r --runs 60 --no-traces
+	has 'A PROMISE IS BROKEN'
+	has 'Not everything is as it should be: efactory born_durable'
+	run 0 "$tidemark" crashtest efactory --workload ycsb-c --runs 1 --out unneeded
+	no_file unneeded
+	run 0 "$tidemark" $small --out 'two words' -q --doublecheck
+	has "replay 'two words/efactory-DUR.trace'"
+	run 0 "$tidemark" crashtest --knob bg_blocks=on --workload w --runs 5 --no-traces
+	has 'efactory (bg_blocks=on)'
+	grep -q '^erda' out && wrong 'erda has no such knob'
+	"$tidemark" $small --no-traces --jobs 1 | grep -v 'states/s' >one
+	"$tidemark" $small --no-traces --jobs 3 | grep -v 'states/s' >three
+	cmp -s one three || wrong 'the number of jobs changes the results'
+}
+
+replays() {
+	run 1 "$tidemark" replay good.trace
+	for words in '== the run' '== the power fails' '== recovery' '== verdict' 'never flushed' 'survived as version 0 of' 'broken DUR'; do
+		has "$words"
+	done
+	[ "$(awk 'length > 140' out | wc -l)" -eq 0 ] || wrong 'a line of the story is longer than 140'
+	run 1 "$tidemark" replay --brief good.trace
+	grep -q ': post ' out && wrong '--brief tells posts'
+	run 1 "$tidemark" replay -q --repeat 20 good.trace
+	[ "$(cat out)" = 'good.trace: broken DUR, every time' ] || wrong '-q --repeat 20'
+	sed '/^deviate line/d' good.trace >fixed.trace
+	run 4 "$tidemark" replay -q fixed.trace
+	has 'fixed: DUR'
+	sed 's/domain=dmp/domain=wsp/' good.trace >saved.trace
+	run 4 "$tidemark" shrink saved.trace
+	has 'saved.trace: fixed'
+	run 1 "$tidemark" replay -q fixed.trace good.trace
+	sed '/^deviate/d; s/^broken.*/broken none/' good.trace >none.trace
+	run 0 "$tidemark" replay -q none.trace
+	bad 2 'expected a trace of a broken contract' shrink none.trace
+	checks=$((checks + 1))
+	"$tidemark" replay -q - <good.trace >out 2>err
+	[ $? -eq 1 ] || wrong 'replay -'
+	sed 's/^client 1: .*/&, put k1 40, get k1/' good.trace >long.trace
+	run 0 "$tidemark" shrink long.trace -o short.trace
+	has 'short.trace: 1 operations'
+	run 1 "$tidemark" replay -q short.trace
+}
+
+bad_traces() {
+	mkdir -p folder
+	bad 2 'missing: cannot be opened' replay missing
+	bad 2 'folder: reading failed' replay folder
+	bad 2 'missing: cannot be opened' shrink missing
+	bad 2 'cannot be written' shrink good.trace -o missing/file
+	bad 2 'a folder; expected' shrink good.trace -o folder
+	: >empty.trace
+	bad 2 'an empty file' replay empty.trace
+	printf 'rubbish\n' >rubbish.trace
+	bad 2 'rubbish.trace:1: not a trace' replay rubbish.trace
+	printf '%01000000d\n' 1 >wide.trace
+	bad 2 'wide.trace:1: a line of more than' replay wide.trace
+	lines=$(wc -l <good.trace)
+	n=1
+	while [ $n -lt "$lines" ]; do
+		head -n $n good.trace >cut.trace
+		bad 2 "cut.trace:$n: truncated" replay cut.trace
+		n=$((n + 1))
+	done
+	bad_trace 'edited.trace:1: ' '1s/1$/2/'
+	bad_trace "edited.trace:2: store 'nobody'" 's/^store .*/store nobody/'
+	bad_trace "edited.trace:3: variant 'nothing'" 's/^variant .*/variant nothing/'
+	bad_trace 'edited.trace:4: config' 's/ddio=on/ddio=maybe/'
+	bad_trace 'contract' 's/^broken DUR/broken DURA/'
+	bad_trace 'this deviation does not apply' 's/return 1/return 9/'
+	bad_trace "$(grep -n 'return 1' good.trace | cut -d: -f1): this deviation does not apply" 's/return 1/return 9/'
+	bad_trace 'is no operation of this trace' 's/c1.put1/c1.put7/'
+	tr 8 '\000' <good.trace >nul.trace
+	bad 2 'NUL byte' replay nul.trace
+}
+
+# children PID: of that process.
+children() { cat "/proc/$1/task/$1/children" 2>/dev/null; }
+
+# A campaign that would take long, in the background; sets pid and workers.
+long_campaign() {
+	checks=$((checks + 1))
+	"$tidemark" crashtest --jobs 2 --runs 100000000 --states 1000000000 --out interrupted --json interrupted.json >out 2>err &
+	pid=$! workers= tries=0
+	while [ -z "$workers" ] && [ $tries -lt 100 ]; do
+		sleep 0.05
+		workers=$(children $pid)
+		tries=$((tries + 1))
+	done
+}
+
+# gone PID...: no such process, or one that nobody has waited for.
+gone() {
+	for p; do
+		tries=0
+		while [ $tries -lt 100 ] && grep -qs '^State:.*[^Z] (' "/proc/$p/status" && ! grep -qs '^State:.*Z (' "/proc/$p/status"; do
+			sleep 0.05
+			tries=$((tries + 1))
+		done
+		[ $tries -lt 100 ] || wrong "worker $p is still there"
+	done
+}
+
+signals() {
+	[ -r "/proc/$$/task/$$/children" ] || return
+	long_campaign
+	kill -KILL $workers
+	wait $pid 2>>ended
+	[ $? -eq 70 ] || wrong 'dead workers are not status 70'
+	has 'a worker process died' err
+	[ "$(wc -l <err)" -eq 1 ] || wrong 'dead workers: not one line'
+	long_campaign
+	kill -TERM $pid
+	wait $pid 2>>ended
+	[ $? -eq 143 ] || wrong 'SIGTERM'
+	[ ! -s err ] || wrong 'SIGTERM: something on stderr'
+	gone $workers
+	no_file interrupted.json
+	[ -z "$(ls -A interrupted)" ] || wrong 'something was written'
+}
+
+terminal() {
+	command -v script >/dev/null || return
+	escape=$(printf '\033')
+	checks=$((checks + 1))
+	script -qec "$tidemark $small --no-traces" /dev/null >out 2>err </dev/null
+	grep -q "${escape}\[3" out || wrong 'no colours on a terminal'
+	has 'of 1 workloads'
+	NO_COLOR=1 script -qec "$tidemark $small --no-traces -q" /dev/null >out 2>err </dev/null
+	grep -q "$escape" out && wrong 'NO_COLOR and -q'
+}
+
+for test in commands names options lists outputs campaign replays bad_traces signals terminal; do
+	: >err
+	$test
+done
+echo "$checks calls, $failures failures"
+[ $failures -eq 0 ]
