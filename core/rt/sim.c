@@ -147,11 +147,10 @@ static void catch_faults(void)
 static void give_signal_stack(void)
 {
 	static _Thread_local _Alignas(64) char stack[64 * 1024];
-	static _Thread_local bool given;
-	stack_t alternate = {.ss_sp = stack, .ss_size = sizeof(stack)};
-	if (!given)
+	stack_t alternate = {.ss_sp = stack, .ss_size = sizeof(stack)}, there;
+	/* Not in place of one that is there: a sanitizer takes its own back when the thread ends. */
+	if (!sigaltstack(NULL, &there) && there.ss_flags & SS_DISABLE)
 		sigaltstack(&alternate, NULL);
-	given = true;
 }
 
 const char *sim_fault(const struct sim *sim, uintptr_t *pc)
@@ -559,7 +558,8 @@ enum sim_end sim_run(struct sim *sim)
 {
 	struct sim *outer = current;
 	void *outer_memory = sim_memory;
-	give_signal_stack();
+	if (!outer)
+		give_signal_stack();
 	current = sim;
 	sim_memory = sim->memory;
 	assert(!sim->running);
