@@ -219,20 +219,62 @@ static void record_lines(struct explorer *ex, unsigned machine, const struct ima
 
 static void explore_point(void *arg, struct world *world, const struct choice_point *at);
 
-/* What the readers found, for the tests that compare searches. */
-static void note_outcome(struct explorer *ex, const struct history_mark *mark)
+/* The last operation to return before the epoch-th power failure, from 0. */
+static int last_returned(const struct history *h, unsigned epoch)
 {
-	const struct history *h = ex->worlds.history;
-	uint64_t hash = mark->hash;
+	int last = -1;
+	for (unsigned i = 0; i < h->ops; i++)
+		if (h->op[i].epoch == epoch && h->op[i].returned >= 0 &&
+		    (last < 0 || h->op[i].returned > h->op[last].returned))
+			last = (int)i;
+	return last;
+}
+
+/* What the clients know in the end: the operations that returned, without those in `but`. */
+static uint64_t known_to_clients(const struct history *h, const int but[WORLDS])
+{
+	uint64_t known = 0, nth[UINT8_MAX + 1] = {0};
+	for (unsigned i = 0; i < h->ops; i++) {
+		const struct history_op *o = &h->op[i];
+		bool left_out = o->returned < 0;
+		for (unsigned e = 0; e < WORLDS; e++)
+			left_out |= but[e] == (int)i;
+		if (left_out)
+			continue;
+		uint64_t op[] = {(uint64_t)o->client << 32 | (uint64_t)o->epoch << 16 | o->kind, nth[o->client]++, o->key,
+				 (uint32_t)o->value, (uint16_t)o->error};
+		known += XXH3_64bits(op, sizeof(op));
+	}
+	return known;
+}
+
+static void add_outcome(struct explorer *ex, const int but[WORLDS])
+{
 	bool is_new;
-	if (!ex->outcomes)
-		return;
-	for (unsigned i = mark->ops; i < h->ops; i++)
-		hash = hash * 0x9e3779b97f4a7c15u + (uint64_t)(uint32_t)h->op[i].value + 7;
+	uint64_t hash = known_to_clients(ex->worlds.history, but);
+	if (ex->outcomes_by_point)
+		hash += ex->point * 0x9e3779b97f4a7c15u;
 	seen_add(ex->outcomes, hash, &is_new);
 	if (is_new) {
 		ex->outcome_hash ^= XXH3_64bits(&hash, sizeof(hash));
 		ex->outcome_count++;
+	}
+}
+
+/* What the readers found, for the tests that compare searches. A failure right after a return stands for those just
+ * before it, too: their images are among its own, and an operation that has not returned forbids less. */
+static void note_outcome(struct explorer *ex, unsigned machine)
+{
+	if (!ex->outcomes)
+		return;
+	for (unsigned set = 0; set < 1u << machine; set++) {
+		int but[WORLDS];
+		for (unsigned e = 0; e < WORLDS; e++) {
+			bool leaves = e < machine && set >> e & 1 && !ex->outcomes_by_point &&
+				      ex->path[e + 1].d[0].a == CRASH_AFTER_RETURN;
+			but[e] = leaves ? last_returned(ex->worlds.history, e) : -1;
+		}
+		add_outcome(ex, but);
 	}
 }
 
@@ -285,7 +327,7 @@ static void explore_image(struct explorer *ex, unsigned machine, struct image_so
 	note_result(ex, machine);
 	if (note)
 		merge_notes(note, ex, mark->ops);
-	note_outcome(ex, mark);
+	note_outcome(ex, machine);
 	history_rewind(ex->worlds.history, mark);
 	world_end(&ex->worlds, machine);
 }
@@ -348,6 +390,8 @@ static void explore_point(void *arg, struct world *world, const struct choice_po
 	}
 	/* The images that are sampled depend on the point alone, not on what was explored before. */
 	ex->sample_state = key;
+	if (machine == 1)
+		ex->point = key;
 	struct history_mark before = history_mark(h);
 	struct deviation power;
 	deviation_record(&power, at, 1, 2);
@@ -431,8 +475,9 @@ int explore_open(struct explorer *ex, struct setup *setup, const struct explore_
 	return 0;
 }
 
-int explore_collect_outcomes(struct explorer *ex)
+int explore_collect_outcomes(struct explorer *ex, bool by_point)
 {
+	ex->outcomes_by_point = by_point;
 	if (!ex->outcomes)
 		ex->outcomes = seen_new();
 	return ex->outcomes ? 0 : -ENOMEM;

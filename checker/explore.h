@@ -56,6 +56,8 @@ struct explorer {
 	struct deviations path[WORLDS]; /* the power failure and the lines of each world above 0 */
 	uint64_t sample_state;
 	struct seen *outcomes;
+	bool outcomes_by_point;
+	uint64_t point; /* where the first power failure is: images and history */
 	bool stopped;
 };
 
@@ -64,9 +66,9 @@ int explore_open(struct explorer *ex, struct setup *setup, const struct explore_
 void explore_close(struct explorer *ex);
 /* Forget what was seen and found; keep the worlds. */
 void explore_restart(struct explorer *ex);
-/* Tests: from now on collect what each history and image led the readers to see; counted and hashed as a set.
- * 0 or -ENOMEM. */
-int explore_collect_outcomes(struct explorer *ex);
+/* Tests: from now on collect the set of outcomes: what clients and readers know in the end, together with the point at
+ * which the power failed first, or without. Counted and hashed as a set. 0 or -ENOMEM. */
+int explore_collect_outcomes(struct explorer *ex, bool by_point);
 /* One run under a source whose deviations are collected in `taken`, with all its power failures. */
 void explore_run(struct explorer *ex, struct source *source, const struct deviations *taken);
 /* KEEP's floor before anything was done: what the load phase put. */
