@@ -29,7 +29,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 #include "checker/seen.h"
 
 #define MAX_DECISIONS 512
@@ -219,63 +218,14 @@ static void record_lines(struct explorer *ex, unsigned machine, const struct ima
 
 static void explore_point(void *arg, struct world *world, const struct choice_point *at);
 
-/* The last operation to return before the epoch-th power failure, from 0. */
-static int last_returned(const struct history *h, unsigned epoch)
-{
-	int last = -1;
-	for (unsigned i = 0; i < h->ops; i++)
-		if (h->op[i].epoch == epoch && h->op[i].returned >= 0 &&
-		    (last < 0 || h->op[i].returned > h->op[last].returned))
-			last = (int)i;
-	return last;
-}
-
-/* What the clients know in the end: the operations that returned, without those in `but`. */
-static uint64_t known_to_clients(const struct history *h, const int but[WORLDS])
-{
-	uint64_t known = 0, nth[UINT8_MAX + 1] = {0};
-	for (unsigned i = 0; i < h->ops; i++) {
-		const struct history_op *o = &h->op[i];
-		bool left_out = o->returned < 0;
-		for (unsigned e = 0; e < WORLDS; e++)
-			left_out |= but[e] == (int)i;
-		if (left_out)
-			continue;
-		uint64_t op[] = {(uint64_t)o->client << 32 | (uint64_t)o->epoch << 16 | o->kind, nth[o->client]++, o->key,
-				 (uint32_t)o->value, (uint16_t)o->error};
-		known += XXH3_64bits(op, sizeof(op));
-	}
-	return known;
-}
-
-static void add_outcome(struct explorer *ex, const int but[WORLDS])
-{
-	bool is_new;
-	uint64_t hash = known_to_clients(ex->worlds.history, but);
-	if (ex->outcomes_by_point)
-		hash += ex->point * 0x9e3779b97f4a7c15u;
-	seen_add(ex->outcomes, hash, &is_new);
-	if (is_new) {
-		ex->outcome_hash ^= XXH3_64bits(&hash, sizeof(hash));
-		ex->outcome_count++;
-	}
-}
-
-/* What the readers found, for the tests that compare searches. A failure right after a return stands for those just
- * before it, too: their images are among its own, and an operation that has not returned forbids less. */
 static void note_outcome(struct explorer *ex, unsigned machine)
 {
+	bool after_return[WORLDS];
 	if (!ex->outcomes)
 		return;
-	for (unsigned set = 0; set < 1u << machine; set++) {
-		int but[WORLDS];
-		for (unsigned e = 0; e < WORLDS; e++) {
-			bool leaves = e < machine && set >> e & 1 && !ex->outcomes_by_point &&
-				      ex->path[e + 1].d[0].a == CRASH_AFTER_RETURN;
-			but[e] = leaves ? last_returned(ex->worlds.history, e) : -1;
-		}
-		add_outcome(ex, but);
-	}
+	for (unsigned e = 0; e < machine; e++)
+		after_return[e] = ex->path[e + 1].d[0].a == CRASH_AFTER_RETURN;
+	outcomes_add(ex->outcomes, ex->worlds.history, machine, after_return, ex->point);
 }
 
 static void merge_notes(uint16_t note[SEEN_NOTES], const struct explorer *ex, unsigned from)
@@ -477,9 +427,8 @@ int explore_open(struct explorer *ex, struct setup *setup, const struct explore_
 
 int explore_collect_outcomes(struct explorer *ex, bool by_point)
 {
-	ex->outcomes_by_point = by_point;
-	if (!ex->outcomes)
-		ex->outcomes = seen_new();
+	outcomes_free(ex->outcomes);
+	ex->outcomes = outcomes_new(by_point);
 	return ex->outcomes ? 0 : -ENOMEM;
 }
 
@@ -490,9 +439,8 @@ void explore_restart(struct explorer *ex)
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		ex->failure[c].found = false;
 	seen_clear(ex->seen);
-	ex->outcome_count = ex->outcome_hash = 0;
 	if (ex->outcomes)
-		seen_clear(ex->outcomes);
+		outcomes_clear(ex->outcomes);
 }
 
 void explore_close(struct explorer *ex)
@@ -501,7 +449,7 @@ void explore_close(struct explorer *ex)
 	free(ex->judge);
 	free(ex->image);
 	seen_free(ex->seen);
-	seen_free(ex->outcomes);
+	outcomes_free(ex->outcomes);
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		deviations_free(&ex->failure[c].deviations);
 	for (unsigned m = 0; m < WORLDS; m++)

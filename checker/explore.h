@@ -7,6 +7,7 @@
  * reading back, judging. explore.c opens with how.
  */
 #include "checker/contracts.h"
+#include "checker/outcomes.h"
 #include "checker/world.h"
 #include "faultinject/sources.h"
 
@@ -45,8 +46,6 @@ struct explorer {
 	struct failure failure[TM_CONTRACTS]; /* the first of each */
 	uint64_t broken[TM_CONTRACTS];	      /* states in which it was broken */
 	unsigned stop_at;		      /* TM_BIT()s: a run ends when one of these is found broken */
-	uint64_t outcome_count,
-		outcome_hash; /* of the set of distinct outcomes: explore_collect_outcomes() */
 	/* private */
 	struct judge *judge;	    /* one per world */
 	struct image_source *image; /* likewise: the search of the images it boots from */
@@ -55,9 +54,8 @@ struct explorer {
 	const struct deviations *taken; /* by the run that is on */
 	struct deviations path[WORLDS]; /* the power failure and the lines of each world above 0 */
 	uint64_t sample_state;
-	struct seen *outcomes;
-	bool outcomes_by_point;
-	uint64_t point; /* where the first power failure is: images and history */
+	struct outcomes *outcomes; /* NULL: not collected */
+	uint64_t point;		   /* where the first power failure is: images and history */
 	bool stopped;
 };
 
@@ -66,8 +64,7 @@ int explore_open(struct explorer *ex, struct setup *setup, const struct explore_
 void explore_close(struct explorer *ex);
 /* Forget what was seen and found; keep the worlds. */
 void explore_restart(struct explorer *ex);
-/* Tests: from now on collect the set of outcomes: what clients and readers know in the end, together with the point at
- * which the power failed first, or without. Counted and hashed as a set. 0 or -ENOMEM. */
+/* Tests: from now on collect ex->outcomes, anew. 0 or -ENOMEM. */
 int explore_collect_outcomes(struct explorer *ex, bool by_point);
 /* One run under a source whose deviations are collected in `taken`, with all its power failures. */
 void explore_run(struct explorer *ex, struct source *source, const struct deviations *taken);

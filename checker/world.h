@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_WORLD_RUN_H
-#define TM_WORLD_RUN_H
+#ifndef TM_WORLD_H
+#define TM_WORLD_H
 /*
  * A simulated machine with its store, its RNICs and its clients. World 0 runs the
  * workload. World i + 1 boots from what a power failure left of world i, recovers,

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "core/rt/sim.h"
-#include "core/rt/world.h"
+#include "core/rt/sim_libc.h"
 
 #define CLASSES	   40
 #define HEADER	   16

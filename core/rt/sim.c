@@ -30,7 +30,7 @@
 #include <xxhash.h>
 #include "core/rt/arena.h"
 #include "core/rt/fiber.h"
-#include "core/rt/world.h"
+#include "core/rt/sim_libc.h"
 
 #define STACK_BYTES  (256 * 1024) /* committed page by page as used */
 #define IDLE_KEYS    8
