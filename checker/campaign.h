@@ -10,7 +10,7 @@
  */
 #include "checker/explore.h"
 
-#define CAMPAIGN_NAME 64
+#define CAMPAIGN_NAME 128
 
 /* How one row group of the matrix is configured. */
 struct campaign_config {

@@ -23,7 +23,7 @@
 
 static int trace_name(const struct campaign_config *cfg, unsigned contract, const char *dir, char **name)
 {
-	char middle[160] = "";
+	char middle[CAMPAIGN_NAME + 64] = "";
 	if (strcmp(cfg->variant, "default"))
 		snprintf(middle, sizeof(middle), "-%s", cfg->variant);
 	if (strcmp(cfg->name, "default"))
