@@ -27,7 +27,8 @@ static const struct tm_knob knobs[] = {
 		{"bug",
 		 "none header_unflushed entry_unflushed key_unflushed no_pre pre_late born_durable "
 		 "get_no_crc get_no_flush get_no_fence get_flush_header get_head_only get_waits "
-		 "bg_no_flush client_no_flag recover_no_crc recover_head_only recover_next recover_no_flag",
+		 "bg_no_flush client_no_flag recover_no_crc recover_head_only recover_next recover_no_flag "
+		 "recover_clears",
 		 "a seeded bug, see the variants"},
 	[EF_KNOBS] = {0},
 };
@@ -87,6 +88,10 @@ static const struct tm_variant variants[] = {
 	{"recover_no_flag", "bug=recover_no_flag",
 	 "recovery leaves the flag at 0: the newest version can still be timed out or fallen back from",
 	 FSCK},
+	{"recover_clears", "bug=recover_clears",
+	 "recovery takes the old offset out before it puts the new one in: a second failure in between loses "
+	 "the key",
+	 MONO | KEEP},
 	{"short_timeout", "timeout=1ms",
 	 "the timeout is shorter than a client's stall: an acknowledged PUT was already invalid", LIN},
 	{"racing_timeout", "timeout=1ms bg_plain_store=on",

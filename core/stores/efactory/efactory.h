@@ -142,6 +142,7 @@ enum ef_bug {
 	EF_BUG_RECOVER_HEAD_ONLY,
 	EF_BUG_RECOVER_NEXT,
 	EF_BUG_RECOVER_NO_FLAG,
+	EF_BUG_RECOVER_CLEARS,
 };
 
 /* The sizes that server and client both derive from the parameters. */

@@ -89,6 +89,10 @@ static void recover_entry(const struct ef_pool *pool, struct ef_entry *entry)
 	uint64_t intact = newest_intact(pool, newest);
 
 	if (intact != newest) {
+		if (ef_bug(pool->params, EF_BUG_RECOVER_CLEARS)) {
+			*head = 0;
+			pmem_persist(head, sizeof(*head));
+		}
 		*head = intact;
 		pmem_persist(head, sizeof(*head));
 	}
