@@ -71,6 +71,11 @@ int fiber_alloc(struct fiber *fiber, size_t stack_bytes)
 
 void fiber_free(struct fiber *fiber)
 {
+#ifdef ASAN
+	/* Frames that were abandoned leave marks, which would outlive the mapping. */
+	if (fiber->stack)
+		__asan_unpoison_memory_region(fiber->stack, fiber->stack_bytes);
+#endif
 	if (fiber->stack)
 		munmap((char *)fiber->stack - GUARD_BYTES, fiber->stack_bytes + GUARD_BYTES);
 	memset(fiber, 0, sizeof(*fiber));
