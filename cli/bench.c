@@ -144,18 +144,35 @@ static void bench_write(uint32_t bytes)
 
 /* --- crash states --- */
 
-static void bench_store(const struct tm_store *store, const char *workload, unsigned runs)
+/* The store under a built-in workload, for close_explorer(); NULL, with a message, if that cannot be. */
+static struct explorer *open_explorer(struct setup *s, const struct tm_store *store, const char *workload)
 {
 	struct explorer *ex = malloc(sizeof(*ex));
-	struct random_source source = {0};
 	const char *expected;
+	setup_init(s, store);
+	if (ex && !workload_named(workload, &s->w, &expected) && !setup_finish(s) &&
+	    !explore_open(ex, s, &explore_default))
+		return ex;
+	fail(EXIT_INTERNAL, "bench: %s cannot run workload %s", store->name, workload);
+	setup_free(s);
+	free(ex);
+	return NULL;
+}
+
+static void close_explorer(struct setup *s, struct explorer *ex)
+{
+	explore_close(ex);
+	setup_free(s);
+	free(ex);
+}
+
+static void bench_store(const struct tm_store *store, const char *workload, unsigned runs)
+{
+	struct random_source source = {0};
 	struct setup s;
-	setup_init(&s, store);
-	if (!ex || workload_named(workload, &s.w, &expected) || setup_finish(&s) ||
-	    explore_open(ex, &s, &explore_default)) {
-		free(ex);
+	struct explorer *ex = open_explorer(&s, store, workload);
+	if (!ex)
 		return;
-	}
 	double start = now(), runs_alone = 0;
 	for (unsigned i = 1; i <= runs; i++) {
 		random_start(&source, i, 6);
@@ -176,10 +193,8 @@ static void bench_store(const struct tm_store *store, const char *workload, unsi
 	       spent * 1e6 / (double)ex->counts.states, runs_alone * 1e6 / (double)ex->counts.states,
 	       (double)ex->counts.events / spent * 1e-6,
 	       100.0 * (double)ex->counts.points_seen / (double)ex->counts.points, ex->counts.points);
-	explore_close(ex);
-	setup_free(&s);
+	close_explorer(&s, ex);
 	deviations_free(&source.taken);
-	free(ex);
 }
 
 /* --- where the time of a crash state goes --- */
@@ -200,15 +215,10 @@ static double recoveries(struct explorer *ex, unsigned rounds, bool prove)
 static void bench_recovery(const struct tm_store *store, const char *workload)
 {
 	const unsigned rounds = 10000;
-	struct explorer *ex = malloc(sizeof(*ex));
-	const char *expected;
 	struct setup s;
-	setup_init(&s, store);
-	if (!ex || workload_named(workload, &s.w, &expected) || setup_finish(&s) ||
-	    explore_open(ex, &s, &explore_default)) {
-		free(ex);
+	struct explorer *ex = open_explorer(&s, store, workload);
+	if (!ex)
 		return;
-	}
 	world_run(&ex->worlds, NULL, NULL, NULL);
 	history_crash(ex->worlds.history);
 	double without = recoveries(ex, rounds, false), with = recoveries(ex, rounds, true);
@@ -217,9 +227,7 @@ static void bench_recovery(const struct tm_store *store, const char *workload)
 	       "prove life\n",
 	       store->name, workload, without * 1e6, (with - without) * 1e6);
 	world_end(&ex->worlds, 0);
-	explore_close(ex);
-	setup_free(&s);
-	free(ex);
+	close_explorer(&s, ex);
 }
 
 int bench_main(int argc, char **argv)
