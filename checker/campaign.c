@@ -35,11 +35,7 @@ static double now(void)
 
 int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s)
 {
-	const struct campaign_config *config = &c->config[unit / c->workloads];
-	*s = config->setup;
-	memset(&s->w, 0, sizeof(s->w));
-	int error = workload_copy(&s->w, &c->workload[unit % c->workloads]);
-	return error ? error : setup_finish(s);
+	return setup_like(s, &c->config[unit / c->workloads].setup, &c->workload[unit % c->workloads]);
 }
 
 /* Run 0 is the plain one: nothing deviates. */
@@ -244,8 +240,7 @@ int campaign_again(const struct campaign *c, unsigned unit, uint64_t run, unsign
 		one_run(ex, &source, c->options.seed, run, c->options.deviations);
 		const struct failure *f = &ex->failure[contract];
 		path->n = 0;
-		for (unsigned i = 0; f->found && i < f->deviations.n; i++)
-			deviations_add(path, &f->deviations.d[i]);
+		deviations_append(path, &f->deviations);
 		snprintf(text, n, "%s", f->text);
 		error = f->found ? 0 : -ENOENT;
 		explore_close(ex);

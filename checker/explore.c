@@ -164,11 +164,9 @@ static void note_failure(struct explorer *ex, unsigned contract, unsigned machin
 	f->run = ex->counts.runs;
 	f->deviations.n = 0;
 	snprintf(f->text, sizeof(f->text), "%s", text);
-	for (unsigned i = 0; i < ex->taken->n; i++)
-		deviations_add(&f->deviations, &ex->taken->d[i]);
+	deviations_append(&f->deviations, ex->taken);
 	for (unsigned m = 1; m <= machine; m++)
-		for (unsigned i = 0; i < ex->path[m].n; i++)
-			deviations_add(&f->deviations, &ex->path[m].d[i]);
+		deviations_append(&f->deviations, &ex->path[m]);
 }
 
 static void note_verdicts(struct explorer *ex, unsigned machine, unsigned want, const struct verdict *v)

@@ -5,16 +5,22 @@
 #include <stdio.h>
 #include <string.h>
 
+/* On which machine a deviation happens; *machine: the one that runs when its turn comes. */
+static unsigned machine_of(const struct deviation *d, unsigned *machine)
+{
+	unsigned of = d->kind == CHOICE_LINE ? d->b : *machine;
+	*machine += d->kind == CHOICE_CRASH && *machine + 1 < WORLDS;
+	return of;
+}
+
 /* Give each deviation to the machine on which it happens. */
 static int split(const struct deviations *list, struct deviations part[WORLDS])
 {
 	unsigned machine = 0;
 	for (unsigned i = 0; i < list->n; i++) {
-		const struct deviation *d = &list->d[i];
-		unsigned to = d->kind == CHOICE_LINE ? d->b : machine;
-		if (to < WORLDS && deviations_add(&part[to], d))
+		unsigned to = machine_of(&list->d[i], &machine);
+		if (to < WORLDS && deviations_add(&part[to], &list->d[i]))
 			return -ENOMEM;
-		machine += d->kind == CHOICE_CRASH && machine + 1 < WORLDS;
 	}
 	return 0;
 }
@@ -92,11 +98,9 @@ int replay(struct explorer *ex, const struct deviations *list, bool keep,
 	/* Which of the caller's deviations was not asked for? Parts keep their order. */
 	unsigned at[WORLDS] = {0}, machine = 0;
 	for (unsigned i = 0; i < list->n && !error && !out->unused; i++) {
-		const struct deviation *d = &list->d[i];
-		unsigned to = d->kind == CHOICE_LINE ? d->b : machine;
+		unsigned to = machine_of(&list->d[i], &machine);
 		if (to >= WORLDS || !ts[to].used || !ts[to].used[at[to]++])
-			out->unused = d;
-		machine += d->kind == CHOICE_CRASH && machine + 1 < WORLDS;
+			out->unused = &list->d[i];
 	}
 	for (unsigned m = 0; m < WORLDS; m++) {
 		trace_finish(&ts[m]);

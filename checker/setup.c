@@ -137,6 +137,16 @@ int setup_finish(struct setup *s)
 	return s->image ? make_values(s) : -ENOMEM;
 }
 
+int setup_like(struct setup *s, const struct setup *base, const struct workload *w)
+{
+	setup_init(s, base->store);
+	memcpy(s->variant, base->variant, sizeof(s->variant));
+	memcpy(s->params.knob, base->params.knob, sizeof(s->params.knob));
+	s->hw = base->hw;
+	int error = workload_copy(&s->w, w);
+	return error ? error : setup_finish(s);
+}
+
 void setup_free(struct setup *s)
 {
 	workload_free(&s->w);

@@ -50,6 +50,9 @@ void setup_knob_value(const struct setup *s, unsigned knob, char *buf, size_t n)
 /* Sizes, values and regions, once the workload is in s->w. 0, -ENOMEM, -EFBIG (the pool would be too large).
  */
 int setup_finish(struct setup *s);
+/* The same store, switches and hardware under a copy of another workload, finished. As setup_finish(); to be
+ * freed in any case. */
+int setup_like(struct setup *s, const struct setup *base, const struct workload *w);
 void setup_free(struct setup *s);
 /* The value of a workload's PUT. */
 const struct setup_value *setup_put_value(const struct setup *s, unsigned client, unsigned nth);

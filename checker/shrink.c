@@ -38,21 +38,10 @@ static void candidate_free(struct candidate *c)
 	deviations_free(&c->run);
 }
 
-static int setup_like(struct setup *s, const struct setup *base, const struct workload *w)
-{
-	setup_init(s, base->store);
-	snprintf(s->variant, sizeof(s->variant), "%s", base->variant);
-	memcpy(s->params.knob, base->params.knob, sizeof(s->params.knob));
-	s->hw = base->hw;
-	int error = workload_copy(&s->w, w);
-	return error ? error : setup_finish(s);
-}
-
 static void copy_deviations(struct deviations *to, const struct deviations *from)
 {
 	to->n = 0;
-	for (unsigned i = 0; i < from->n; i++)
-		deviations_add(to, &from->d[i]);
+	deviations_append(to, from);
 }
 
 /* Does the candidate break the contract? If so it becomes the best. Takes over nothing of `c`. */
@@ -65,10 +54,10 @@ static bool breaks(struct shrinker *sh, const struct candidate *c)
 	bool found = false;
 	limits.states = SHRINK_STATES;
 	limits.nested_every = sh->nested ? 1 : 0;
-	if (!ex || setup_like(&s, sh->base, &c->w))
+	if (!ex)
+		return false;
+	if (setup_like(&s, sh->base, &c->w) || explore_open(ex, &s, &limits))
 		goto out;
-	if (explore_open(ex, &s, &limits))
-		goto out_setup;
 	if (!trace_start(&ts, &c->run)) {
 		ex->stop_at = TM_BIT(sh->contract);
 		explore_run(ex, &ts.source, &ts.taken);
@@ -86,9 +75,8 @@ static bool breaks(struct shrinker *sh, const struct candidate *c)
 		trace_finish(&ts);
 	}
 	explore_close(ex);
-out_setup:
-	setup_free(&s);
 out:
+	setup_free(&s);
 	free(ex);
 	return found;
 }

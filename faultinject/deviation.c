@@ -498,6 +498,14 @@ int deviations_add(struct deviations *list, const struct deviation *d)
 	return 0;
 }
 
+int deviations_append(struct deviations *list, const struct deviations *from)
+{
+	for (unsigned i = 0; i < from->n; i++)
+		if (deviations_add(list, &from->d[i]))
+			return -ENOMEM;
+	return 0;
+}
+
 void deviations_free(struct deviations *list)
 {
 	free(list->d);

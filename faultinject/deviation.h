@@ -43,6 +43,8 @@ struct deviations {
 	unsigned n, room;
 };
 int deviations_add(struct deviations *list, const struct deviation *d); /* 0 or -ENOMEM */
+/* Add all of `from` behind what is there. 0 or -ENOMEM. */
+int deviations_append(struct deviations *list, const struct deviations *from);
 void deviations_free(struct deviations *list);
 
 #endif

@@ -42,6 +42,7 @@
 #include <sys/mman.h>
 #include <xxhash.h>
 #include "core/pmem/crash.h"
+#include "core/rt/arena.h"
 
 #define MACHINES 4
 #define DRAIN_NS 400
@@ -136,10 +137,8 @@ static void *grow(void *array, uint32_t *room, size_t each)
 {
 	*room = *room ? 2 * *room : 64;
 	array = realloc(array, *room * each);
-	if (!array) {
-		fputs("tidemark: out of memory\n", stderr);
-		_Exit(70);
-	}
+	if (!array)
+		arena_exhausted();
 	return array;
 }
 
