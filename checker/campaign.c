@@ -74,6 +74,9 @@ static void run_unit(const struct campaign *c, unsigned unit, struct explorer *e
 	struct explore_limits limits = c->options.limits;
 	unsigned share = c->config[unit / c->workloads].share;
 	assert(share);
+	if (workload_cleans(&c->workload[unit % c->workloads]) &&
+	    !c->config[unit / c->workloads].store->clean)
+		return; /* nothing that other workloads do not show */
 	limits.states = c->options.states / share;
 	result->error = campaign_setup(c, unit, &s);
 	if (!result->error)

@@ -218,7 +218,8 @@ static bool drop_key(struct shrinker *sh, unsigned key)
 	struct candidate c;
 	for (unsigned n = 0; n < sh->best.w.clients; n++)
 		for (unsigned i = 0; i < sh->best.w.client[n].ops; i++)
-			if (sh->best.w.client[n].op[i].key == key)
+			if (sh->best.w.client[n].op[i].kind != OP_CLEAN &&
+			    sh->best.w.client[n].op[i].key == key)
 				return false;
 	if (sh->best.w.keys == 1 || !copy_best(sh, &c))
 		return false;

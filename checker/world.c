@@ -118,6 +118,9 @@ static void do_get(struct world_client *c, unsigned key, uint8_t *buf)
 	}
 }
 
+static const char *const op_says[OP_KINDS] = {
+	[OP_PUT] = "PUT ", [OP_GET] = "GET ", [OP_DEL] = "DELETE ", [OP_CLEAN] = "clean the log"};
+
 static void do_op(struct world_client *c, const struct workload_op *op, uint8_t *buf)
 {
 	struct world *w = c->world;
@@ -126,11 +129,8 @@ static void do_op(struct world_client *c, const struct workload_op *op, uint8_t 
 	int error;
 	actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, op->kind, op->nth});
 	if (sim_telling(w->sim))
-		sim_tell(w->sim, sim_actor(w->sim), 0, "%s %s%s",
-			 op->kind == OP_PUT   ? "PUT"
-			 : op->kind == OP_GET ? "GET"
-					      : "DELETE",
-			 key->name, "");
+		sim_tell(w->sim, sim_actor(w->sim), 0, "%s%s", op_says[op->kind],
+			 op->kind == OP_CLEAN ? "" : key->name);
 	switch (op->kind) {
 	case OP_PUT: {
 		const struct setup_value *v = setup_put_value(s, c->number, op->nth);
@@ -142,6 +142,13 @@ static void do_op(struct world_client *c, const struct workload_op *op, uint8_t 
 	}
 	case OP_GET:
 		do_get(c, op->key, buf);
+		break;
+	case OP_CLEAN:
+		/* No key changes: nothing for the history. */
+		error = s->store->clean ? s->store->clean(c->handle) : -ENOSYS;
+		sim_mix(w->sim, OP_CLEAN, (uint32_t)error);
+		if (sim_telling(w->sim))
+			sim_tell(w->sim, sim_actor(w->sim), 0, "returns %d", error);
 		break;
 	default:
 		invoke(c, HISTORY_DEL, op->key);

@@ -332,14 +332,15 @@ static int add_config(struct campaign *c, const struct arguments *a, const struc
 }
 
 /* Named; or nothing was named, and it has all that is asked for. */
-static bool wanted(const struct arguments *a, const struct tm_store *store, const char *variant)
+static bool wanted(const struct arguments *a, unsigned number, const char *variant)
 {
+	const struct tm_store *store = stores[number];
 	struct nearest n;
 	nearest_init(&n, "");
 	for (unsigned i = 0; i < a->stores; i++)
 		if (store_find(a->store[i]) == store)
 			return true;
-	if (a->stores || !has_variant(store, variant))
+	if (a->stores || !has_variant(store, variant) || (number >= stores_by_default && !a->variants))
 		return false;
 	for (unsigned i = 0; i < a->knobs; i++)
 		if (!has_knob(store, a->knob[i], &n))
@@ -354,7 +355,7 @@ static int add_configs(struct campaign *c, const struct arguments *a)
 		for (unsigned v = 0; v < (a->variants ? a->variants : 1); v++) {
 			const char *variant = a->variants ? a->variant[v] : "default";
 			for (unsigned d = 0; default_configs[d] && (d == 0 || several); d++) {
-				int status = wanted(a, stores[i], variant)
+				int status = wanted(a, i, variant)
 						     ? add_config(c, a, stores[i], variant,
 								  default_configs[d])
 						     : 0;

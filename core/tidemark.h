@@ -119,6 +119,9 @@ struct tm_store {
 	/* -ENOENT: not found. *vlen: the value's length; at most cap bytes are copied. */
 	int (*get)(void *client, const void *key, size_t klen, void *value, size_t cap, size_t *vlen);
 	int (*del)(void *client, const void *key, size_t klen);
+	/* Ask the server to clean its log now, whatever room there is. Returns when it has agreed; cleaning goes
+	 * on by itself. -EALREADY: it is at it. NULL: the store has no log cleaning. */
+	int (*clean)(void *client);
 };
 
 #endif

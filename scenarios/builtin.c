@@ -7,7 +7,7 @@
  * the others in who meets whom. When the power fails, who stalls and which packet
  * is late are choices of the explorer, not part of a workload.
  *
- * Names say what happens. One letter an operation (w: PUT, r: GET, d: DELETE), in
+ * Names say what happens. One letter an operation (w: PUT, r: GET, d: DELETE, c: clean the log), in
  * program order; a digit behind it is the key, where there are two; '-' stands
  * between clients; "new-": the keys do not exist yet, so the first PUT creates
  * them; "move-": two keys exist and a third is created, which in a crowded hash table
@@ -38,6 +38,7 @@ struct builtin {
 #define W    "put k1 160"
 #define R    "get k1"
 #define D    "del k1"
+#define C    "clean"
 #define W2   "put k2 160"
 #define R2   "get k2"
 #define OLD  "k1 160"
@@ -109,6 +110,35 @@ static const struct builtin matrix[] = {
 	{"new-w1w2-r2", NEW2, {W ", " W2, R2}, "a reader meets the second key's creation"},
 	{"new-w1-w2r2", NEW2, {W, W2 ", " R2}, "two clients create a key each; one reads its own back"},
 
+	/* Log cleaning. */
+	{"wc", OLD, {W ", " C}, "an update, then its log is cleaned"},
+	{"wrc", OLD, {W ", " R ", " C}, "an update, read back, cleaned: what was read must stay"},
+	{"dc", OLD, {D ", " C}, "deleted, and the tombstone cleaned away"},
+	{"w-c", OLD, {W, C}, "an update while the log is cleaned"},
+	{"ww-c", OLD, {W ", " W, C}, "two updates while the log is cleaned"},
+	{"wr-c", OLD, {W ", " R, C}, "an update is read back while the log is cleaned"},
+	{"d-c", OLD, {D, C}, "a delete while the log is cleaned"},
+	{"r-wc", OLD, {R, W ", " C}, "a reader meets the cleaning of an update"},
+	{"w-r-c", OLD, {W, R, C}, "a reader meets an update while the log is cleaned"},
+	{"w-w-c", OLD, {W, W, C}, "two clients update while the log is cleaned"},
+	{"w-cw", OLD, {W, C ", " W}, "an update that may be stalled; behind the cleaning comes another"},
+	{"d-w-c", OLD, {D, W, C}, "a delete and an update while the log is cleaned"},
+	{"w-cc", OLD, {W, C ", " C}, "an update while the log is cleaned twice"},
+	{"w1w2-c", OLD2, {W ", " W2, C}, "two keys are updated while the log is cleaned"},
+	{"r1-w2cw2",
+	 OLD2,
+	 {R, W2 ", " C ", " W2},
+	 "a reader of one key; the other is updated around a cleaning"},
+	{"w1-w2cw2cw2",
+	 OLD2,
+	 {W, W2 ", " C ", " W2 ", " C ", " W2},
+	 "a stalled update; two cleanings with updates of another key"},
+	{"r1r1-w2cw2cw2",
+	 OLD2,
+	 {R ", " R, W2 ", " C ", " W2 ", " C ", " W2},
+	 "a stalled reader; two cleanings with updates of another key"},
+	{"new-w-c", NEW, {W, C}, "a key is created while the log is cleaned"},
+
 	/* Other lengths. */
 	{"w.8", "k1 8", {"put k1 8"}, "one update of one failure-atomic unit"},
 	{"ww.8", "k1 8", {"put k1 8, put k1 8"}, "two updates of one failure-atomic unit"},
@@ -122,8 +152,14 @@ static const struct builtin matrix[] = {
 	{"w-rr.1500", "k1 1500", {"put k1 1500", "get k1, get k1"}, "likewise, twice"},
 	/* Three keys, one of them created: with little room, a hash table must move an entry. */
 	{"move-w3", MOVE, {"put k3 160"}, "a third key is created beside two others"},
-	{"move-w3-r2r2", MOVE, {"put k3 160", "get k2, get k2"}, "a key is looked for while another is created"},
-	{"move-w3-r1r2", MOVE, {"put k3 160", "get k1, get k2"}, "two keys are looked for while another is created"},
+	{"move-w3-r2r2",
+	 MOVE,
+	 {"put k3 160", "get k2, get k2"},
+	 "a key is looked for while another is created"},
+	{"move-w3-r1r2",
+	 MOVE,
+	 {"put k3 160", "get k1, get k2"},
+	 "two keys are looked for while another is created"},
 	{"ww-r.mixed", OLD, {"put k1 40, put k1 1500", R}, "the value shrinks, then grows, under a reader"},
 };
 

@@ -224,6 +224,25 @@ static int read_vlen(struct reader *r, enum op_kind kind, const struct field *fi
 	return 0;
 }
 
+static int add_op(struct reader *r, unsigned client, enum op_kind kind, unsigned key, uint32_t vlen)
+{
+	int rc = workload_op_add(r->w, client, kind, key, vlen);
+
+	if (rc == -ENOSPC)
+		return wrong(r, "more than %d operations; split the list", WORKLOAD_MAX_OPS);
+	assert(!rc || rc == -ENOMEM);
+	return rc;
+}
+
+/* "client clean" */
+static int read_clean(struct reader *r, unsigned client, const struct field *field, unsigned fields)
+{
+	for (unsigned i = 2; i < fields; i++)
+		if (i >= FIELDS || (field[i].len && !is(field[i], "-")))
+			return wrong(r, "extra field; clean has neither a key nor a length");
+	return add_op(r, client, OP_CLEAN, 0, 0);
+}
+
 /* "client op key length" */
 static int read_op(struct reader *r, const struct field *field, unsigned fields)
 {
@@ -235,15 +254,17 @@ static int read_op(struct reader *r, const struct field *field, unsigned fields)
 	if (rc)
 		return rc;
 	if (fields < 2)
-		return wrong(r, "the operation is missing; expected put, get or del");
+		return wrong(r, "the operation is missing; expected put, get, del or clean");
 	if (is(field[1], "put"))
 		kind = OP_PUT;
 	else if (is(field[1], "get"))
 		kind = OP_GET;
 	else if (is(field[1], "del"))
 		kind = OP_DEL;
+	else if (is(field[1], "clean"))
+		return read_clean(r, client, field, fields);
 	else
-		return wrong(r, "operation %s; expected put, get or del", show(field[1]).text);
+		return wrong(r, "operation %s; expected put, get, del or clean", show(field[1]).text);
 	if (fields < 3)
 		return wrong(r, "the key is missing; expected 1 to %d characters", TM_MAX_KEY);
 	rc = read_vlen(r, kind, field, fields, &vlen);
@@ -252,11 +273,7 @@ static int read_op(struct reader *r, const struct field *field, unsigned fields)
 	key = add_key(r, field[2], -1);
 	if (key < 0)
 		return key;
-	rc = workload_op_add(r->w, client, kind, (unsigned)key, vlen);
-	if (rc == -ENOSPC)
-		return wrong(r, "more than %d operations; split the list", WORKLOAD_MAX_OPS);
-	assert(!rc || rc == -ENOMEM);
-	return rc;
+	return add_op(r, client, kind, (unsigned)key, vlen);
 }
 
 int workload_read_ops(FILE *in, struct workload *w, struct input_error *err)

@@ -6,6 +6,7 @@
 extern const struct tm_store efactory_store, erda_store;
 
 const struct tm_store *const stores[] = {&efactory_store, &erda_store, NULL};
+const unsigned stores_by_default = 2;
 
 const struct tm_store *store_find(const char *name)
 {

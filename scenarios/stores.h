@@ -4,7 +4,8 @@
 /* The stores that this program was built with. A store of your own: add it to stores.c. */
 #include "core/tidemark.h"
 
-extern const struct tm_store *const stores[];	     /* ends with NULL */
+extern const struct tm_store *const stores[]; /* ends with NULL */
+extern const unsigned stores_by_default;      /* so many of them, the first, are tested when none is named */
 const struct tm_store *store_find(const char *name); /* NULL: no such store */
 
 #endif

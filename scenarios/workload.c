@@ -91,8 +91,17 @@ unsigned workload_updates(const struct workload *w)
 		n += w->key[k].loaded >= 0;
 	for (unsigned c = 0; c < w->clients; c++)
 		for (unsigned i = 0; i < w->client[c].ops; i++)
-			n += w->client[c].op[i].kind != OP_GET;
+			n += w->client[c].op[i].kind == OP_PUT || w->client[c].op[i].kind == OP_DEL;
 	return n;
+}
+
+bool workload_cleans(const struct workload *w)
+{
+	for (unsigned c = 0; c < w->clients; c++)
+		for (unsigned i = 0; i < w->client[c].ops; i++)
+			if (w->client[c].op[i].kind == OP_CLEAN)
+				return true;
+	return false;
 }
 
 unsigned workload_max_vlen(const struct workload *w)
@@ -189,14 +198,15 @@ static unsigned count_kind(const struct workload *w, unsigned client, unsigned n
 
 int workload_op_add(struct workload *w, unsigned client, enum op_kind kind, unsigned key, uint32_t vlen)
 {
-	struct workload_op op = {.kind = (uint8_t)kind, .key = (uint16_t)key};
+	struct workload_op op = {.kind = (uint8_t)kind, .key = kind == OP_CLEAN ? 0 : (uint16_t)key};
 	unsigned ops;
 	void *array;
 	int rc;
 
-	if (client < 1 || client > TM_MAX_CLIENTS || key >= w->keys || vlen > TM_MAX_VALUE)
+	if (client < 1 || client > TM_MAX_CLIENTS || vlen > TM_MAX_VALUE ||
+	    (kind != OP_CLEAN && key >= w->keys))
 		return -EINVAL;
-	if (kind != OP_PUT && kind != OP_GET && kind != OP_DEL)
+	if (kind != OP_PUT && kind != OP_GET && kind != OP_DEL && kind != OP_CLEAN)
 		return -EINVAL;
 	if (workload_ops(w) >= WORKLOAD_MAX_OPS)
 		return -ENOSPC;
@@ -297,7 +307,8 @@ void workload_value(unsigned client, unsigned nth, unsigned key, uint8_t *out, u
 	}
 }
 
-static const char *const op_word[OP_KINDS] = {[OP_PUT] = "put", [OP_GET] = "get", [OP_DEL] = "del"};
+static const char *const op_word[OP_KINDS] = {
+	[OP_PUT] = "put", [OP_GET] = "get", [OP_DEL] = "del", [OP_CLEAN] = "clean"};
 
 void workload_print_client(const struct workload *w, unsigned client, FILE *out)
 {
@@ -305,8 +316,12 @@ void workload_print_client(const struct workload *w, unsigned client, FILE *out)
 	for (unsigned i = 0; i < w->client[client - 1].ops; i++) {
 		const struct workload_op *op = &w->client[client - 1].op[i];
 
-		assert(op->key < w->keys && op->kind < OP_KINDS && op_word[op->kind]);
-		fprintf(out, "%s%s %s", i ? ", " : "", op_word[op->kind], w->key[op->key].name);
+		assert(op->kind < OP_KINDS && op_word[op->kind]);
+		fprintf(out, "%s%s", i ? ", " : "", op_word[op->kind]);
+		if (op->kind == OP_CLEAN)
+			continue;
+		assert(op->key < w->keys);
+		fprintf(out, " %s", w->key[op->key].name);
 		if (op->kind == OP_PUT)
 			fprintf(out, " %u", (unsigned)op->vlen);
 	}
@@ -390,20 +405,24 @@ static int parse_op(struct workload *w, unsigned client, const struct word *word
 {
 	enum op_kind kind = OP_NONE;
 	int32_t vlen = 0;
-	int key, rc;
+	int key = 0, rc;
 
-	for (unsigned k = OP_PUT; k <= OP_DEL; k++)
-		if (words && word[0].len == 3 && !memcmp(word[0].text, op_word[k], 3))
+	for (unsigned k = 0; k < OP_KINDS; k++)
+		if (words && op_word[k] && word[0].len == strlen(op_word[k]) &&
+		    !memcmp(word[0].text, op_word[k], word[0].len))
 			kind = (enum op_kind)k;
 	if (kind == OP_NONE)
-		return bad(expected, "an operation: put, get or del");
-	if (words != (kind == OP_PUT ? 3 : 2))
-		return bad(expected, kind == OP_PUT ? "put KEY LENGTH" : "get KEY or del KEY");
+		return bad(expected, "an operation: put, get, del or clean");
+	if (words != (kind == OP_PUT ? 3u : kind == OP_CLEAN ? 1u : 2u))
+		return bad(expected, kind == OP_PUT	? "put KEY LENGTH"
+				     : kind == OP_CLEAN ? "clean, and nothing behind it"
+							: "get KEY or del KEY");
 	if (kind == OP_PUT)
 		vlen = word_vlen(word[2]);
 	if (vlen < 0)
 		return bad(expected, expected_vlen);
-	key = workload_key_add(w, word[1].text, word[1].len, -1);
+	if (kind != OP_CLEAN)
+		key = workload_key_add(w, word[1].text, word[1].len, -1);
 	if (key < 0) {
 		*expected = key == -ENOSPC ? expected_keys : expected_key;
 		return key;

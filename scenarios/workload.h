@@ -9,6 +9,7 @@
  * (ops_file.c), from a trace (the textual form below), or built call by call.
  * A workload starts as `struct workload w = {0}` and ends in workload_free().
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include "core/rt/choose.h"
@@ -28,8 +29,8 @@ struct workload_key {
 };
 
 struct workload_op {
-	uint8_t kind;  /* enum op_kind: OP_PUT, OP_GET, OP_DEL */
-	uint16_t key;  /* index into keys */
+	uint8_t kind;  /* enum op_kind: OP_PUT, OP_GET, OP_DEL, OP_CLEAN */
+	uint16_t key;  /* index into keys; OP_CLEAN: 0, of no meaning */
 	uint16_t nth;  /* n-th operation of this kind of this client, from 1: its label */
 	uint32_t vlen; /* PUT: bytes, WORKLOAD_MIN_VLEN..TM_MAX_VALUE; others: 0 */
 };
@@ -52,6 +53,8 @@ int workload_copy(struct workload *to, const struct workload *from);
 unsigned workload_ops(const struct workload *w);     /* operations of all clients */
 unsigned workload_updates(const struct workload *w); /* PUTs and DELETEs, the load phase included */
 unsigned workload_max_vlen(const struct workload *w);
+/* Does anybody ask for the log to be cleaned? */
+bool workload_cleans(const struct workload *w);
 /*
  * Add (or find) a key; its index, or -errno (-EINVAL name or loaded, -ENOSPC, -ENOMEM).
  * A key found again is loaded from now on if `loaded` says so; -1 leaves it as it is.
@@ -60,7 +63,7 @@ int workload_key_add(struct workload *w, const char *name, size_t len, int32_t l
 /* Index of a key, or -ENOENT. */
 int workload_key_find(const struct workload *w, const char *name, size_t len);
 /*
- * Append an operation to client 1.. (makes the client exist); sets nth. 0 or
+ * Append an operation to client 1.. (makes the client exist); sets nth. `key`: of OP_CLEAN ignored. 0 or
  * -errno: -EINVAL (client, kind, key, or vlen above TM_MAX_VALUE), -ENOSPC, -ENOMEM.
  */
 int workload_op_add(struct workload *w, unsigned client, enum op_kind kind, unsigned key, uint32_t vlen);
@@ -113,13 +116,13 @@ struct input_error {
 
 /*
  * A recorded operation list, docs/ops-file.md: one operation a line: client,
- * put|get|del, key, value length. Fills an empty *w. 0, or -errno with *err
+ * put|get|del|clean, key, value length. Fills an empty *w. 0, or -errno with *err
  * filled and *w empty: -EINVAL (bad input), -EIO (reading failed), -ENOMEM.
  */
 int workload_read_ops(FILE *in, struct workload *w, struct input_error *err);
 
 /*
- * The form used in traces. "put k1 96, get k1" is one client; "k1 96, k2 -" is the
+ * The form used in traces. "put k1 96, get k1, clean" is one client; "k1 96, k2 -" is the
  * keys, in the order of their indices (a value depends on the index), and what the
  * load phase put. Print writes the rest of the line, without a newline. Parse reads
  * it: 0; -EINVAL, -ENOSPC or -ENOMEM, *expected then says what would be right.

@@ -78,7 +78,7 @@ enum crash_place {
 uint64_t hold_ns(unsigned k);
 
 /* One client's operation: "c1.put2" is client 1's second PUT. kind 0: none. */
-enum op_kind { OP_NONE, OP_PUT, OP_GET, OP_DEL, OP_OPEN, OP_KINDS };
+enum op_kind { OP_NONE, OP_PUT, OP_GET, OP_DEL, OP_OPEN, OP_CLEAN, OP_KINDS };
 struct op_label {
 	uint8_t client; /* 1.. ; 0: nobody's */
 	uint8_t kind;	/* enum op_kind */

@@ -50,7 +50,7 @@ struct task {
 	struct actor actor;
 	unsigned host;
 	uint32_t sleep; /* number of its current sleep */
-	bool used, asleep;
+	bool used, asleep, dead;
 	uint8_t idles;
 	const void *idle[IDLE_KEYS]; /* what it found empty since it last ran */
 	uint64_t backoff_ns;
@@ -336,6 +336,8 @@ void sim_at(struct sim *sim, uint64_t delay_ns, sim_fn *fn, void *arg)
 static void make_ready(struct sim *sim, struct task *task)
 {
 	assert(task->asleep && sim->ready_len < SIM_TASKS);
+	if (task->dead)
+		return;
 	task->asleep = false;
 	task->sleep++;
 	sim->ready[(sim->ready_first + sim->ready_len++) % SIM_TASKS] = task;
@@ -408,6 +410,7 @@ int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void 
 	actor_init(&task->actor, full);
 	task->host = host;
 	task->used = task->asleep = true;
+	task->dead = false;
 	task->sleep = 0;
 	task->idles = 0;
 	task->backoff_ns = POLL_NS;
@@ -416,6 +419,21 @@ int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void 
 	fiber_make(&task->fiber, task_main, task);
 	make_ready(sim, task);
 	return 0;
+}
+
+/* A host's tasks never run again. The current one goes on until it sleeps. */
+static void kill_tasks(struct sim *sim, unsigned host)
+{
+	unsigned left = 0;
+	for (unsigned t = 0; t < sim->tasks; t++)
+		if (sim->task[t].host == host)
+			sim->task[t].dead = true;
+	for (unsigned i = 0; i < sim->ready_len; i++) {
+		struct task *task = sim->ready[(sim->ready_first + i) % SIM_TASKS];
+		if (!task->dead)
+			sim->ready[(sim->ready_first + left++) % SIM_TASKS] = task;
+	}
+	sim->ready_len = left;
 }
 
 static void leave(struct sim *sim)
@@ -528,8 +546,11 @@ void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
 				  .a = kind,
 				  .b = nth};
 	unsigned k = sim_choose(sim, &at, task->host == HOST_SERVER ? HOLDS : HOLDS + 1);
-	if (k == HOLD_FOREVER && sim->death)
-		sim->death(sim->death_arg, task->host);
+	if (k == HOLD_FOREVER) {
+		kill_tasks(sim, task->host);
+		if (sim->death)
+			sim->death(sim->death_arg, task->host);
+	}
 	if (k)
 		sim_sleep(sim, hold_ns(k));
 }

@@ -115,7 +115,7 @@ void sim_set_observer(struct sim *sim, void (*crash_point)(void *arg, const stru
 /* Tests: the power can also fail at each step and after each event (CRASH_ANYWHERE). Off after a reset. */
 void sim_set_anywhere(struct sim *sim, bool on);
 
-/* Called when a client's task is about to be held for ever: its client is dead. A
+/* Called when a client's task is about to be held for ever: its client is dead, with all its tasks. A
  * server's task is never held for ever: a server that stops is a power failure. */
 void sim_set_death(struct sim *sim, void (*death)(void *arg, unsigned host), void *arg);
 

@@ -4,7 +4,12 @@
 /*
  * What every store here has between client and server: one reliable connection
  * per client, request and reply messages by SEND/RECV, and one-sided access to
- * the regions which the server exports. Plain libibverbs; nothing of any store.
+ * the regions which the server exports; and, for a client that asks for it, a second
+ * connection on which the server speaks first. Plain libibverbs; nothing of any store.
+ *
+ *	rpc_client.c	the client's end
+ *	rpc_server.c	the server's end
+ *	rpc_qp.c	queue pairs, and what is said when a client connects
  *
  * Offsets and region numbers travel, never addresses: a region's base address
  * and rkey are exchanged once, out of band, when the client connects.
@@ -19,7 +24,7 @@
 #include <infiniband/verbs.h>
 #include "core/tidemark.h"
 
-#define RPC_REGIONS 4 /* exported regions of a server, at most */
+#define RPC_REGIONS 8 /* exported regions of a server, at most */
 #define RPC_SLOTS   2 /* messages of one client that can be on their way to the server */
 
 /* An exported region, as the client knows it. */
@@ -43,7 +48,9 @@ struct rpc_conn {
 	struct ibv_mr *mr;
 	uint8_t *buf;
 	size_t msg_bytes, data_bytes;
-	bool failed; /* a completion reported an error: the queue pair is dead */
+	bool failed;	    /* a completion reported an error: the queue pair is dead */
+	bool sent, arrived; /* completions that nobody has waited for yet: of a request, of a message */
+	size_t in_len;	    /* bytes of the message that arrived */
 	struct rpc_region region[RPC_REGIONS];
 	unsigned regions;
 };
@@ -54,6 +61,15 @@ struct rpc_conn {
  */
 int rpc_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes);
 void rpc_close(struct rpc_conn *conn);
+/*
+ * A second connection of the client, for the server's notices: rpc_wait() and rpc_send()
+ * are all that is done with it, by one task at a time.
+ */
+int rpc_open_notices(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes);
+/* Wait for the server's next notice; at most `cap` bytes of it go to `msg`, *len is its length. */
+int rpc_wait(struct rpc_conn *conn, void *msg, size_t cap, size_t *len);
+/* The server said that a region is elsewhere now, or new. */
+void rpc_set_region(struct rpc_conn *conn, unsigned region, const struct rpc_region *where);
 
 /* Send a request and wait for its reply: at most `cap` bytes of it go to `rsp`;
  * *rsp_len (may be NULL) is its length. */
@@ -81,6 +97,7 @@ int rpc_call_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const voi
 struct rpc_msg {
 	unsigned index;	   /* the connection: 0, 1, ... in the order of connecting */
 	uint32_t client;   /* the client's own number (tm_env.client) */
+	bool notices;	   /* it came on the client's connection for notices */
 	const void *bytes; /* NULL with an immediate */
 	size_t len;	   /* SEND: bytes of the message; immediate: bytes that were written */
 	bool has_imm;	   /* a WRITE_WITH_IMM */
@@ -95,8 +112,10 @@ typedef size_t rpc_handler(void *arg, const struct rpc_msg *msg, void *reply, si
 
 /* A connection, the server's end. */
 struct rpc_peer {
-	struct ibv_qp *qp; /* NULL: not connected */
+	struct ibv_qp *qp; /* NULL: dropped */
 	uint32_t client;
+	bool notices;
+	bool notifying; /* its NIC has not acknowledged the last notice */
 	bool failed;
 };
 
@@ -111,7 +130,7 @@ struct rpc_server {
 	struct ibv_pd *pd;
 	struct ibv_cq *cq; /* of all clients, sends and receives */
 	struct ibv_mr *msg_mr;
-	uint8_t *msgs; /* DRAM: per client RPC_SLOTS of {message, reply} */
+	uint8_t *msgs; /* DRAM: per connection RPC_SLOTS of {message, reply}; then per connection a notice */
 	size_t msg_bytes;
 	struct rpc_peer *peer;
 	unsigned peers, max_peers;
@@ -122,16 +141,27 @@ struct rpc_server {
 	void *arg;
 };
 
-/* Prepare for tm_params.clients connections. `server` belongs to the caller and stays where it is. */
+/* Prepare for tm_params.clients clients, each with two connections. `server` belongs to the caller and stays
+ * where it is. */
 int rpc_server_init(struct rpc_server *server, const struct tm_env *env, size_t msg_bytes,
 		    rpc_handler *handler, void *arg);
-/* Export memory (PM or DRAM) as the next region: 0, 1, ... `access`: IBV_ACCESS_*. Before
- * rpc_server_listen(). */
+/* Export memory (PM or DRAM) as the next region: 0, 1, ... `access`: IBV_ACCESS_*. Clients that connect
+ * from then on know it; the others have to be told (struct rpc_region, rpc_set_region()). */
 int rpc_server_export(struct rpc_server *server, void *addr, size_t len, int access);
+/* The same as region number `region`, which is free. */
+int rpc_server_export_at(struct rpc_server *server, unsigned region, void *addr, size_t len, int access);
+/* Deregister a region. What clients' NICs had written before has landed when this returns; a request that
+ * still names it fails, and so does its connection (knob rkey_reuse: not if the memory is exported again). */
+void rpc_server_unexport(struct rpc_server *server, unsigned region);
 /* Take connections from now on. */
 int rpc_server_listen(struct rpc_server *server);
 /* Handle what has arrived. How many completions there were; 0: nothing, the caller may yield. */
 unsigned rpc_server_poll(struct rpc_server *server);
+/* Send a notice on connection `index`, which is one for notices. -EBUSY: the last one is still on its way;
+ * -EIO: the connection has failed or was dropped. */
+int rpc_server_notify(struct rpc_server *server, unsigned index, const void *msg, size_t len);
+/* Close all connections of a client: nothing that it has sent takes effect from now on. */
+void rpc_server_drop(struct rpc_server *server, uint32_t client);
 /* A server task that does nothing else: polls and yields for ever. `server`: a struct rpc_server. */
 void rpc_server_task(void *server);
 

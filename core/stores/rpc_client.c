@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The client's end of rpc.h. A client posts one thing at a time and waits for its
+ * completions, so that a completion needs no identity here.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/rt/rt.h"
+#include "core/stores/kv.h"
+#include "core/stores/rpc_qp.h"
+
+static uint8_t *conn_out(struct rpc_conn *conn)
+{
+	return conn->buf + conn->data_bytes;
+}
+
+static uint8_t *conn_in(struct rpc_conn *conn)
+{
+	return conn->buf + conn->data_bytes + conn->msg_bytes;
+}
+
+/* Before anything is sent that will be answered. */
+static int conn_expect_reply(struct rpc_conn *conn)
+{
+	if (rpc_qp_recv(conn->qp, 0, conn_in(conn), conn->msg_bytes, conn->mr->lkey))
+		conn->failed = true;
+	return conn->failed ? -EIO : 0;
+}
+
+static int conn_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes,
+		     bool notices)
+{
+	struct rpc_greeting hello;
+	struct rpc_welcome welcome;
+	size_t bytes;
+	int rc = -ENOMEM;
+
+	memset(conn, 0, sizeof(*conn));
+	conn->msg_bytes = kv_round_up(msg_bytes, 8);
+	conn->data_bytes = kv_round_up(data_bytes, 8);
+	bytes = conn->data_bytes + 2 * conn->msg_bytes;
+	conn->buf = calloc(1, bytes);
+	if (!conn->buf)
+		return -ENOMEM;
+	conn->pd = ibv_alloc_pd(env->verbs);
+	if (!conn->pd)
+		goto err;
+	conn->mr = ibv_reg_mr(conn->pd, conn->buf, bytes, IBV_ACCESS_LOCAL_WRITE);
+	conn->cq = ibv_create_cq(env->verbs, 2 * SQ_DEPTH, NULL, NULL, 0);
+	if (!conn->mr || !conn->cq)
+		goto err;
+	conn->qp = rpc_qp_create(conn->pd, conn->cq);
+	if (!conn->qp)
+		goto err;
+	rc = rpc_hello(&hello, conn->qp, env->client);
+	hello.notices = notices;
+	if (!rc)
+		rc = rpc_qp_init(conn->qp);
+	if (!rc && notices)
+		rc = conn_expect_reply(conn);
+	if (!rc)
+		rc = rt_connect(&hello, sizeof(hello), &welcome, sizeof(welcome));
+	if (!rc)
+		rc = rpc_qp_rtr(conn->qp, &welcome.server);
+	if (!rc)
+		rc = rpc_qp_rts(conn->qp, hello.psn);
+	if (rc)
+		goto err;
+	assert(welcome.regions <= RPC_REGIONS);
+	conn->regions = welcome.regions;
+	memcpy(conn->region, welcome.region, sizeof(conn->region));
+	return 0;
+err:
+	rpc_close(conn);
+	return rc;
+}
+
+int rpc_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes)
+{
+	return conn_open(conn, env, msg_bytes, data_bytes, false);
+}
+
+int rpc_open_notices(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes)
+{
+	return conn_open(conn, env, msg_bytes, 0, true);
+}
+
+void rpc_close(struct rpc_conn *conn)
+{
+	if (conn->qp)
+		ibv_destroy_qp(conn->qp);
+	if (conn->cq)
+		ibv_destroy_cq(conn->cq);
+	if (conn->mr)
+		ibv_dereg_mr(conn->mr);
+	if (conn->pd)
+		ibv_dealloc_pd(conn->pd);
+	free(conn->buf);
+	memset(conn, 0, sizeof(*conn));
+	conn->failed = true;
+}
+
+/* Wait until what was posted last has been acknowledged (`sent`), and until a message has come in (`in`). */
+static int conn_wait(struct rpc_conn *conn, bool sent, bool in)
+{
+	while ((sent && !conn->sent) || (in && !conn->arrived)) {
+		struct ibv_wc wc;
+		int n = ibv_poll_cq(conn->cq, 1, &wc);
+
+		if (n == 0) {
+			rt_yield();
+			continue;
+		}
+		if (n < 0 || wc.status != IBV_WC_SUCCESS) {
+			conn->failed = true;
+			return -EIO;
+		}
+		if (wc.opcode & IBV_WC_RECV) {
+			conn->arrived = true;
+			conn->in_len = wc.byte_len;
+		} else {
+			conn->sent = true;
+		}
+	}
+	if (sent)
+		conn->sent = false;
+	if (in)
+		conn->arrived = false;
+	return 0;
+}
+
+/* Post a send request of `len` bytes at `from` in the connection's buffer. */
+static int conn_post(struct rpc_conn *conn, enum ibv_wr_opcode opcode, uint8_t *from, size_t len,
+		     uint64_t remote, uint32_t rkey, uint32_t imm)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr, *bad;
+	int rc;
+
+	assert(from >= conn->buf && from + len <= conn->buf + conn->data_bytes + 2 * conn->msg_bytes);
+	sge.addr = (uintptr_t)from;
+	sge.length = (uint32_t)len;
+	sge.lkey = conn->mr->lkey;
+	memset(&wr, 0, sizeof(wr));
+	wr.sg_list = &sge;
+	wr.num_sge = len ? 1 : 0;
+	wr.opcode = opcode;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	wr.imm_data = htobe32(imm);
+	wr.wr.rdma.remote_addr = remote;
+	wr.wr.rdma.rkey = rkey;
+	rc = rpc_error(ibv_post_send(conn->qp, &wr, &bad));
+	if (rc)
+		conn->failed = true;
+	return rc ? -EIO : 0;
+}
+
+/* Wait for the request's completion and for the reply. */
+static int conn_reply(struct rpc_conn *conn, void *rsp, size_t cap, size_t *rsp_len)
+{
+	int rc = conn_wait(conn, true, true);
+
+	if (rc)
+		return rc;
+	if (rsp_len)
+		*rsp_len = conn->in_len;
+	memcpy(rsp, conn_in(conn), conn->in_len < cap ? conn->in_len : cap);
+	return 0;
+}
+
+static int conn_send(struct rpc_conn *conn, const void *msg, size_t len)
+{
+	if (len > conn->msg_bytes)
+		return -EMSGSIZE;
+	memcpy(conn_out(conn), msg, len);
+	return conn_post(conn, IBV_WR_SEND, conn_out(conn), len, 0, 0, 0);
+}
+
+int rpc_call(struct rpc_conn *conn, const void *req, size_t len, void *rsp, size_t cap, size_t *rsp_len)
+{
+	int rc;
+
+	if (conn->failed)
+		return -EIO;
+	rc = conn_expect_reply(conn);
+	if (!rc)
+		rc = conn_send(conn, req, len);
+	if (!rc)
+		rc = conn_reply(conn, rsp, cap, rsp_len);
+	return rc;
+}
+
+int rpc_send(struct rpc_conn *conn, const void *msg, size_t len)
+{
+	int rc;
+
+	if (conn->failed)
+		return -EIO;
+	rc = conn_send(conn, msg, len);
+	return rc ? rc : conn_wait(conn, true, false);
+}
+
+int rpc_wait(struct rpc_conn *conn, void *msg, size_t cap, size_t *len)
+{
+	int rc = conn->failed ? -EIO : conn_wait(conn, false, true);
+
+	if (rc)
+		return rc;
+	*len = conn->in_len;
+	memcpy(msg, conn_in(conn), *len < cap ? *len : cap);
+	return conn_expect_reply(conn);
+}
+
+/* The remote address of [off, off+len) of a region; -ERANGE. */
+static int conn_remote(const struct rpc_conn *conn, unsigned region, uint64_t off, size_t len, uint64_t *addr)
+{
+	if (region >= conn->regions || len > conn->data_bytes)
+		return -ERANGE;
+	if (off > conn->region[region].len || len > conn->region[region].len - off)
+		return -ERANGE;
+	*addr = conn->region[region].base + off;
+	return 0;
+}
+
+int rpc_read(struct rpc_conn *conn, unsigned region, uint64_t off, size_t len, const void **data)
+{
+	uint64_t addr;
+	int rc;
+
+	if (conn->failed)
+		return -EIO;
+	rc = conn_remote(conn, region, off, len, &addr);
+	if (rc)
+		return rc;
+	rc = conn_post(conn, IBV_WR_RDMA_READ, conn->buf, len, addr, conn->region[region].rkey, 0);
+	*data = conn->buf;
+	return rc ? rc : conn_wait(conn, true, false);
+}
+
+static int conn_write(struct rpc_conn *conn, enum ibv_wr_opcode opcode, unsigned region, uint64_t off,
+		      const void *data, size_t len, uint32_t imm)
+{
+	uint64_t addr;
+	int rc = conn_remote(conn, region, off, len, &addr);
+
+	if (rc)
+		return rc;
+	memcpy(conn->buf, data, len);
+	return conn_post(conn, opcode, conn->buf, len, addr, conn->region[region].rkey, imm);
+}
+
+int rpc_write(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data, size_t len)
+{
+	int rc;
+
+	if (conn->failed)
+		return -EIO;
+	rc = conn_write(conn, IBV_WR_RDMA_WRITE, region, off, data, len, 0);
+	return rc ? rc : conn_wait(conn, true, false);
+}
+
+int rpc_write_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data, size_t len,
+		  uint32_t imm)
+{
+	int rc;
+
+	if (conn->failed)
+		return -EIO;
+	rc = conn_write(conn, IBV_WR_RDMA_WRITE_WITH_IMM, region, off, data, len, imm);
+	return rc ? rc : conn_wait(conn, true, false);
+}
+
+int rpc_call_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data, size_t len,
+		 uint32_t imm, void *rsp, size_t cap, size_t *rsp_len)
+{
+	int rc;
+
+	if (conn->failed)
+		return -EIO;
+	rc = conn_expect_reply(conn);
+	if (!rc)
+		rc = conn_write(conn, IBV_WR_RDMA_WRITE_WITH_IMM, region, off, data, len, imm);
+	if (!rc)
+		rc = conn_reply(conn, rsp, cap, rsp_len);
+	return rc;
+}
+
+void rpc_set_region(struct rpc_conn *conn, unsigned region, const struct rpc_region *where)
+{
+	assert(region < RPC_REGIONS);
+	conn->region[region] = *where;
+	if (conn->regions <= region)
+		conn->regions = region + 1;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Queue pairs of rpc.h, from nothing to ready to send. See rpc_qp.h. */
+#include "core/stores/rpc_qp.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define PORT	    1
+#define GID_INDEX   0
+#define PSN_MASK    0xffffffu
+#define READ_DEPTH  4  /* outstanding RDMA READs and atomics per connection */
+#define ACK_TIMEOUT 14 /* 4.096 us << 14 = 67 ms (IBA 9.7.6.1.3) */
+#define RETRIES	    7
+#define RNR_RETRIES 7  /* for ever */
+#define RNR_TIMER   12 /* 0.64 ms (IBA table 45) */
+
+struct ibv_qp *rpc_qp_create(struct ibv_pd *pd, struct ibv_cq *cq)
+{
+	struct ibv_qp_init_attr init;
+
+	memset(&init, 0, sizeof(init));
+	init.send_cq = cq;
+	init.recv_cq = cq;
+	init.qp_type = IBV_QPT_RC;
+	init.cap.max_send_wr = SQ_DEPTH;
+	init.cap.max_recv_wr = SQ_DEPTH;
+	init.cap.max_send_sge = 1;
+	init.cap.max_recv_sge = 1;
+	return ibv_create_qp(pd, &init);
+}
+
+int rpc_error(int rc)
+{
+	if (rc == 0)
+		return 0;
+	return rc > 0 ? -rc : -(errno ? errno : EIO);
+}
+
+int rpc_qp_init(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.qp_state = IBV_QPS_INIT;
+	attr.port_num = PORT;
+	attr.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+	return rpc_error(ibv_modify_qp(qp, &attr,
+				       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+}
+
+int rpc_qp_rtr(struct ibv_qp *qp, const struct rpc_greeting *peer)
+{
+	struct ibv_qp_attr attr;
+	int rc = 0;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.qp_state = IBV_QPS_RTR;
+	attr.dest_qp_num = peer->qpn;
+	attr.rq_psn = peer->psn;
+	attr.max_dest_rd_atomic = READ_DEPTH;
+	attr.min_rnr_timer = RNR_TIMER;
+	attr.ah_attr.is_global = 1;
+	memcpy(attr.ah_attr.grh.dgid.raw, peer->gid, sizeof(peer->gid));
+	attr.ah_attr.grh.sgid_index = GID_INDEX;
+	attr.ah_attr.grh.hop_limit = 64;
+	attr.ah_attr.port_num = PORT;
+	for (int mtu = IBV_MTU_4096; mtu >= IBV_MTU_256; mtu--) {
+		attr.path_mtu = (enum ibv_mtu)mtu;
+		rc = rpc_error(ibv_modify_qp(qp, &attr,
+					     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+						     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+						     IBV_QP_MIN_RNR_TIMER));
+		if (rc != -EINVAL)
+			break;
+	}
+	return rc;
+}
+
+int rpc_qp_rts(struct ibv_qp *qp, uint32_t psn)
+{
+	struct ibv_qp_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.qp_state = IBV_QPS_RTS;
+	attr.sq_psn = psn;
+	attr.timeout = ACK_TIMEOUT;
+	attr.retry_cnt = RETRIES;
+	attr.rnr_retry = RNR_RETRIES;
+	attr.max_rd_atomic = READ_DEPTH;
+	return rpc_error(ibv_modify_qp(qp, &attr,
+				       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+					       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC));
+}
+
+int rpc_hello(struct rpc_greeting *hello, struct ibv_qp *qp, uint32_t client)
+{
+	union ibv_gid gid;
+
+	memset(hello, 0, sizeof(*hello));
+	if (ibv_query_gid(qp->context, PORT, GID_INDEX, &gid))
+		return -ENODEV;
+	memcpy(hello->gid, gid.raw, sizeof(hello->gid));
+	hello->client = client;
+	hello->qpn = qp->qp_num;
+	hello->psn = (qp->qp_num * 4096 + client) & PSN_MASK;
+	return 0;
+}
+
+int rpc_qp_recv(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uint32_t lkey)
+{
+	struct ibv_sge sge;
+	struct ibv_recv_wr wr, *bad;
+
+	sge.addr = (uintptr_t)buf;
+	sge.length = (uint32_t)len;
+	sge.lkey = lkey;
+	memset(&wr, 0, sizeof(wr));
+	wr.wr_id = wr_id;
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	return rpc_error(ibv_post_recv(qp, &wr, &bad));
+}
+
+int rpc_qp_send(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uint32_t lkey)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr, *bad;
+
+	sge.addr = (uintptr_t)buf;
+	sge.length = (uint32_t)len;
+	sge.lkey = lkey;
+	memset(&wr, 0, sizeof(wr));
+	wr.wr_id = wr_id;
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	wr.opcode = IBV_WR_SEND;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	return rpc_error(ibv_post_send(qp, &wr, &bad));
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_RPC_QP_H
+#define TM_RPC_QP_H
+/* What both ends of rpc.h share: setting up a queue pair, and what is said when a client connects. */
+#include "core/stores/rpc.h"
+
+#define SQ_DEPTH 4
+
+/* What a client sends and gets when it connects; not through the RNIC. */
+struct rpc_greeting {
+	uint32_t client;
+	uint32_t qpn;
+	uint32_t psn;
+	uint32_t notices; /* 1: a connection for notices */
+	uint8_t gid[16];
+};
+
+struct rpc_welcome {
+	struct rpc_greeting server;
+	uint32_t regions;
+	uint32_t unused;
+	struct rpc_region region[RPC_REGIONS];
+};
+
+/* A queue pair with one completion queue for both directions; NULL with errno. */
+struct ibv_qp *rpc_qp_create(struct ibv_pd *pd, struct ibv_cq *cq);
+/* These return 0 or -errno. Verbs return a positive errno, or -1 with errno set. */
+int rpc_error(int rc);
+int rpc_qp_init(struct ibv_qp *qp);
+/* Ready to receive, with the largest path MTU that the port takes. */
+int rpc_qp_rtr(struct ibv_qp *qp, const struct rpc_greeting *peer);
+int rpc_qp_rts(struct ibv_qp *qp, uint32_t psn);
+int rpc_hello(struct rpc_greeting *hello, struct ibv_qp *qp, uint32_t client);
+int rpc_qp_recv(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uint32_t lkey);
+/* Post a signaled SEND of one piece. */
+int rpc_qp_send(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uint32_t lkey);
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The server's end of rpc.h: one completion queue for all clients; a work request's
+ * id names the connection and the slot. A slot's life:
+ *
+ *	posted -> message arrived -> handled -> reply sent -> reply acknowledged -> posted
+ *
+ * (without a reply: handled -> posted), so its two buffers are never overwritten
+ * while the NIC may still read them for a retransmission.
+ *
+ * On a connection for notices the server speaks first. A notice has a buffer of its
+ * own per connection, which is free again when the client's NIC has acknowledged it.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/rt/rt.h"
+#include "core/stores/kv.h"
+#include "core/stores/rpc_qp.h"
+
+#define POLL_BATCH 4
+#define NOTICE	   (1ull << 32) /* of a work request's id, with the number of the connection */
+
+static uint8_t *slot_msg(const struct rpc_server *server, uint64_t slot)
+{
+	return server->msgs + slot * 2 * server->msg_bytes;
+}
+
+static uint8_t *slot_reply(const struct rpc_server *server, uint64_t slot)
+{
+	return slot_msg(server, slot) + server->msg_bytes;
+}
+
+/* Make a slot ready for the client's next message. */
+static int slot_post(struct rpc_server *server, uint64_t slot)
+{
+	struct rpc_peer *peer = &server->peer[slot / RPC_SLOTS];
+
+	return rpc_qp_recv(peer->qp, slot, slot_msg(server, slot), server->msg_bytes, server->msg_mr->lkey);
+}
+
+static int slot_send(struct rpc_server *server, uint64_t slot, size_t len)
+{
+	assert(len <= server->msg_bytes);
+	return rpc_qp_send(server->peer[slot / RPC_SLOTS].qp, slot, slot_reply(server, slot), len,
+			   server->msg_mr->lkey);
+}
+
+int rpc_server_init(struct rpc_server *server, const struct tm_env *env, size_t msg_bytes,
+		    rpc_handler *handler, void *arg)
+{
+	size_t bytes;
+
+	memset(server, 0, sizeof(*server));
+	server->verbs = env->verbs;
+	server->handler = handler;
+	server->arg = arg;
+	server->msg_bytes = kv_round_up(msg_bytes, 8);
+	server->max_peers = 2 * env->params->clients;
+	bytes = server->max_peers * (RPC_SLOTS * 2 + 1) * server->msg_bytes;
+	server->msgs = calloc(1, bytes);
+	server->peer = calloc(server->max_peers, sizeof(*server->peer));
+	if (!server->msgs || !server->peer)
+		return -ENOMEM;
+	server->pd = ibv_alloc_pd(env->verbs);
+	if (!server->pd)
+		return -ENOMEM;
+	server->msg_mr = ibv_reg_mr(server->pd, server->msgs, bytes, IBV_ACCESS_LOCAL_WRITE);
+	server->cq = ibv_create_cq(env->verbs, (int)(server->max_peers * 2 * SQ_DEPTH), NULL, NULL, 0);
+	return server->msg_mr && server->cq ? 0 : -ENOMEM;
+}
+
+int rpc_server_export_at(struct rpc_server *server, unsigned region, void *addr, size_t len, int access)
+{
+	struct ibv_mr *mr;
+
+	if (region >= RPC_REGIONS || server->export_mr[region])
+		return -EINVAL;
+	mr = ibv_reg_mr(server->pd, addr, len, access);
+	if (!mr)
+		return -ENOMEM;
+	server->export_mr[region] = mr;
+	server->region[region].base = (uintptr_t)addr;
+	server->region[region].len = len;
+	server->region[region].rkey = mr->rkey;
+	if (server->regions <= region)
+		server->regions = region + 1;
+	return 0;
+}
+
+int rpc_server_export(struct rpc_server *server, void *addr, size_t len, int access)
+{
+	return rpc_server_export_at(server, server->regions, addr, len, access);
+}
+
+void rpc_server_unexport(struct rpc_server *server, unsigned region)
+{
+	assert(server->export_mr[region]);
+	ibv_dereg_mr(server->export_mr[region]);
+	server->export_mr[region] = NULL;
+	memset(&server->region[region], 0, sizeof(server->region[region]));
+}
+
+/* A client connects: a queue pair for it, and its slots posted. */
+static int server_accept(void *arg, const void *req, size_t req_len, void *rsp, size_t rsp_len)
+{
+	struct rpc_server *server = arg;
+	struct rpc_welcome welcome;
+	struct rpc_peer *peer;
+	struct rpc_greeting hello;
+	int rc;
+
+	if (req_len != sizeof(hello) || rsp_len < sizeof(welcome))
+		return -EPROTO;
+	if (server->peers == server->max_peers)
+		return -EUSERS;
+	memcpy(&hello, req, sizeof(hello));
+	memset(&welcome, 0, sizeof(welcome));
+	peer = &server->peer[server->peers];
+	peer->client = hello.client;
+	peer->notices = hello.notices;
+	peer->qp = rpc_qp_create(server->pd, server->cq);
+	if (!peer->qp)
+		return -ENOMEM;
+	rc = rpc_hello(&welcome.server, peer->qp, 0);
+	if (!rc)
+		rc = rpc_qp_init(peer->qp);
+	for (unsigned i = 0; i < RPC_SLOTS && !rc; i++)
+		rc = slot_post(server, server->peers * RPC_SLOTS + i);
+	if (!rc)
+		rc = rpc_qp_rtr(peer->qp, &hello);
+	if (!rc)
+		rc = rpc_qp_rts(peer->qp, welcome.server.psn);
+	if (rc) {
+		ibv_destroy_qp(peer->qp);
+		peer->qp = NULL;
+		return rc;
+	}
+	welcome.regions = server->regions;
+	memcpy(welcome.region, server->region, sizeof(welcome.region));
+	memcpy(rsp, &welcome, sizeof(welcome));
+	server->peers++;
+	return 0;
+}
+
+int rpc_server_listen(struct rpc_server *server)
+{
+	return rt_listen(server_accept, server);
+}
+
+/* A message is in its slot: handle it and send the reply, if there is one. */
+static int server_message(struct rpc_server *server, const struct ibv_wc *wc)
+{
+	uint64_t slot = wc->wr_id;
+	struct rpc_msg msg;
+	size_t len;
+
+	memset(&msg, 0, sizeof(msg));
+	msg.index = (unsigned)(slot / RPC_SLOTS);
+	msg.client = server->peer[msg.index].client;
+	msg.notices = server->peer[msg.index].notices;
+	msg.len = wc->byte_len;
+	msg.has_imm = wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM;
+	if (msg.has_imm)
+		msg.imm = be32toh(wc->imm_data);
+	else
+		msg.bytes = slot_msg(server, slot);
+	memset(slot_reply(server, slot), 0, server->msg_bytes);
+	len = server->handler(server->arg, &msg, slot_reply(server, slot), server->msg_bytes);
+	return len ? slot_send(server, slot, len) : slot_post(server, slot);
+}
+
+unsigned rpc_server_poll(struct rpc_server *server)
+{
+	struct ibv_wc wc[POLL_BATCH];
+	int n = ibv_poll_cq(server->cq, POLL_BATCH, wc);
+
+	for (int i = 0; i < n; i++) {
+		bool notice = wc[i].wr_id & NOTICE;
+		unsigned index = (unsigned)(notice ? wc[i].wr_id & ~NOTICE : wc[i].wr_id / RPC_SLOTS);
+		struct rpc_peer *peer = &server->peer[index];
+		int rc = 0;
+
+		/* A failed connection stays silent; its client is told by its own NIC. */
+		if (wc[i].status != IBV_WC_SUCCESS)
+			peer->failed = true;
+		if (peer->failed)
+			continue;
+		if (notice)
+			peer->notifying = false;
+		else if (wc[i].opcode & IBV_WC_RECV)
+			rc = server_message(server, &wc[i]);
+		else
+			rc = slot_post(server, wc[i].wr_id); /* the reply has been acknowledged */
+		if (rc)
+			peer->failed = true;
+	}
+	return n > 0 ? (unsigned)n : 0;
+}
+
+int rpc_server_notify(struct rpc_server *server, unsigned index, const void *msg, size_t len)
+{
+	struct rpc_peer *peer = &server->peer[index];
+	uint8_t *buf = slot_msg(server, (uint64_t)server->max_peers * RPC_SLOTS) + index * server->msg_bytes;
+	int rc;
+
+	assert(index < server->peers && peer->notices && len <= server->msg_bytes);
+	if (peer->failed)
+		return -EIO;
+	if (peer->notifying)
+		return -EBUSY;
+	memcpy(buf, msg, len);
+	rc = rpc_qp_send(peer->qp, NOTICE | index, buf, len, server->msg_mr->lkey);
+	if (rc)
+		peer->failed = true;
+	peer->notifying = !rc;
+	return rc ? -EIO : 0;
+}
+
+void rpc_server_drop(struct rpc_server *server, uint32_t client)
+{
+	for (unsigned i = 0; i < server->peers; i++) {
+		struct rpc_peer *peer = &server->peer[i];
+
+		if (peer->client != client || !peer->qp)
+			continue;
+		ibv_destroy_qp(peer->qp);
+		peer->qp = NULL;
+		peer->failed = true;
+	}
+}
+
+void rpc_server_task(void *server)
+{
+	for (;;) {
+		if (!rpc_server_poll(server))
+			rt_yield();
+	}
+}
