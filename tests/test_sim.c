@@ -618,6 +618,25 @@ START_TEST(hold_for_ever)
 }
 END_TEST
 
+/* A dead host's other tasks stop too: those that sleep and those that were ready. Other hosts go on. */
+START_TEST(death_of_all_tasks)
+{
+	struct plan plan = {.source.answer = plan_answer,
+			    .kind = CHOICE_STEP,
+			    .a = STEP_STORE,
+			    .b = 2,
+			    .who = "c2/a",
+			    .answer = HOLD_FOREVER};
+	sim_reset(sim, &plan.source);
+	ck_assert_int_eq(sim_spawn(sim, 2, "sleeper", yields, "z"), 0);
+	ck_assert_int_eq(sim_spawn(sim, 2, "a", two_steps, "a"), 0);
+	ck_assert_int_eq(sim_spawn(sim, 2, "ready", yields, "r"), 0);
+	ck_assert_int_eq(sim_spawn(sim, 1, "b", yields, "b"), 0);
+	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
+	ck_assert_str_eq(notes, "z@0 a1@2 b@4 b@204 b@404 ");
+}
+END_TEST
+
 /* The server does not die in the middle of a run: its power fails. */
 static unsigned step_answers[2];
 
@@ -1312,6 +1331,7 @@ static void add_rest(Suite *suite)
 	tcase_add_test(tc, libc_memory);
 	tcase_add_test(tc, libc_memory_too_much);
 	tcase_add_test(tc, reset_forgets_freed_memory);
+	tcase_add_test(tc, death_of_all_tasks);
 	tcase_add_test(tc, labels_and_visits);
 	tcase_add_test(tc, keys_of_choice_points);
 	tcase_add_test(tc, telling);
