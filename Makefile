@@ -14,11 +14,12 @@ all: build
 help:
 	@echo 'make             build build/tidemark'
 	@echo 'make crashtest   explore the stores; say which guarantee holds and which breaks'
+	@echo 'make claims      what the papers claim, and what they leave out: is it so?'
 	@echo 'make list        stores, variants, knobs, contracts, seeded bugs'
 	@echo 'make test        all tests: gcc, gcc with ASan and UBSan, clang'
 	@echo 'make bench       measure the simulator'
 	@echo 'make clean       remove build*/'
-	@echo 'crashtest, list and bench pass ARGS="..." on to tidemark.'
+	@echo 'crashtest, claims, list and bench pass ARGS="..." on to tidemark.'
 
 deps:
 	@scripts/deps
@@ -26,7 +27,7 @@ deps:
 build: deps
 	@TARGET=tidemark scripts/build build -DCMAKE_C_COMPILER=$(CC) -DTIDEMARK_WERROR=OFF -DTIDEMARK_SANITIZE=OFF
 
-crashtest bench list: build
+crashtest claims bench list: build
 	@build/tidemark $@ $(ARGS)
 
 test: deps
@@ -35,4 +36,4 @@ test: deps
 clean:
 	rm -rf build build-gcc build-asan build-clang
 
-.PHONY: all help deps build crashtest bench list test clean
+.PHONY: all help deps build crashtest claims bench list test clean

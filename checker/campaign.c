@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Running a campaign. Processes take units from a shared counter and send each
- * result, a struct of plain numbers, through a pipe. Which of its runs broke a contract is all that
- * travels; the parent repeats that run when it wants the trace.
+ * Running a campaign: a pool of processes explores the units. A result is a struct of plain
+ * numbers. Which of its runs broke a contract is all that travels; the parent repeats that
+ * run when it wants the trace.
  */
 #include "checker/campaign.h"
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
+#include "checker/pool.h"
 
 const struct campaign_options campaign_default = {
 	.seed = 1,
@@ -66,27 +62,32 @@ static bool same_again(struct explorer *ex, struct random_source *source, uint64
 	return hash[0] == hash[1];
 }
 
-static void run_unit(const struct campaign *c, unsigned unit, struct explorer *ex,
-		     struct campaign_unit *result)
+void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at, struct campaign_unit *result)
 {
 	struct setup s;
 	struct random_source source = {0};
 	struct explore_limits limits = c->options.limits;
 	unsigned share = c->config[unit / c->workloads].share;
+	struct explorer *ex;
 	assert(share);
+	result->done = true;
 	if (workload_cleans(&c->workload[unit % c->workloads]) &&
 	    !c->config[unit / c->workloads].store->clean)
 		return; /* nothing that other workloads do not show */
 	limits.states = c->options.states / share;
-	result->error = campaign_setup(c, unit, &s);
+	ex = malloc(sizeof(*ex));
+	result->error = ex ? campaign_setup(c, unit, &s) : -ENOMEM;
 	if (!result->error)
 		result->error = explore_open(ex, &s, &limits);
 	if (result->error) {
 		snprintf(result->why, sizeof(result->why), "%s",
 			 result->error == -EIO ? ex->why : strerror(-result->error));
-		setup_free(&s);
+		if (ex)
+			setup_free(&s);
+		free(ex);
 		return;
 	}
+	ex->stop_at = stop_at;
 	for (uint64_t run = 0; run < (c->options.runs + share - 1) / share && explore_more(ex); run++) {
 		one_run(ex, &source, c->options.seed, run, c->options.deviations);
 		if (c->options.doublecheck &&
@@ -102,30 +103,12 @@ static void run_unit(const struct campaign *c, unsigned unit, struct explorer *e
 	explore_close(ex);
 	setup_free(&s);
 	deviations_free(&source.taken);
+	free(ex);
 }
 
-struct message {
-	unsigned unit;
-	struct campaign_unit result;
-};
-
-static _Noreturn void work(const struct campaign *c, atomic_uint *next, int out)
+static void work(void *arg, unsigned unit, void *result)
 {
-	struct explorer *ex = malloc(sizeof(*ex));
-	unsigned units = c->configs * c->workloads;
-	if (!ex)
-		_Exit(70);
-	for (unsigned unit; (unit = atomic_fetch_add(next, 1)) < units;) {
-		struct message m = {.unit = unit};
-		run_unit(c, unit, ex, &m.result);
-		m.result.done = true;
-		/* Below PIPE_BUF: written whole. */
-		_Static_assert(sizeof(m) <= 4096, "a message is written in one piece");
-		if (write(out, &m, sizeof(m)) != sizeof(m))
-			_Exit(70);
-	}
-	free(ex);
-	_Exit(0);
+	campaign_explore(arg, unit, 0, result);
 }
 
 static void merge(struct campaign *c)
@@ -148,74 +131,39 @@ static void merge(struct campaign *c)
 	}
 }
 
-/* Results as they come; progress. -ECHILD when the pipe closes too early. */
-static int collect(struct campaign *c, int in, double start)
+static void take(void *arg, unsigned unit, const void *result)
 {
-	unsigned units = c->configs * c->workloads;
-	uint64_t states = 0;
-	struct message m;
-	for (unsigned done = 0; done < units; done++) {
-		size_t got = 0;
-		while (got < sizeof(m)) {
-			ssize_t n = read(in, (char *)&m + got, sizeof(m) - got);
-			if (n < 0 && errno == EINTR)
-				continue;
-			if (n <= 0)
-				return -ECHILD;
-			got += (size_t)n;
-		}
-		assert(m.unit < units);
-		c->unit[m.unit] = m.result;
-		c->unit[m.unit].config = m.unit / c->workloads;
-		c->unit[m.unit].workload = m.unit % c->workloads;
-		states += m.result.counts.states;
-		if (c->options.progress)
-			c->options.progress(c->options.progress_arg, done + 1, units, states, now() - start);
-	}
-	return 0;
+	struct campaign *c = arg;
+	struct campaign_unit *to = &c->unit[unit];
+	memcpy(to, result, sizeof(*to));
+	to->config = unit / c->workloads;
+	to->workload = unit % c->workloads;
+	c->units_done++;
+	c->states_done += to->counts.states;
+	if (c->options.progress)
+		c->options.progress(c->options.progress_arg, c->units_done, c->configs * c->workloads,
+				    c->states_done, now() - c->started);
 }
 
 int campaign_run(struct campaign *c)
 {
-	unsigned units = c->configs * c->workloads, jobs = c->options.jobs ? c->options.jobs : 1;
-	double start = now();
-	int pipes[2], error = 0;
-	atomic_uint *next = mmap(NULL, sizeof(*next), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-				 0);
+	unsigned units = c->configs * c->workloads;
+	struct pool pool = {units, c->options.jobs, sizeof(struct campaign_unit), work, take, c};
+	_Static_assert(sizeof(struct campaign_unit) <= POOL_RESULT_MAX, "a result is one message");
+	c->started = now();
+	c->units_done = 0;
+	c->states_done = 0;
 	c->unit = calloc(units + 1, sizeof(*c->unit));
 	c->cell = calloc(c->configs + 1, sizeof(*c->cell));
 	c->total = calloc(c->configs + 1, sizeof(*c->total));
-	pid_t *child = calloc(jobs, sizeof(*child));
-	if (next == MAP_FAILED || !c->unit || !c->cell || !c->total || !child)
+	if (!c->unit || !c->cell || !c->total)
 		return -ENOMEM;
-	if (pipe(pipes))
-		return -errno;
-	fflush(NULL);
-	for (unsigned j = 0; j < jobs; j++) {
-		child[j] = fork();
-		if (child[j] == 0) {
-			close(pipes[0]);
-			work(c, next, pipes[1]);
-		}
-		if (child[j] < 0)
-			error = -errno;
-	}
-	close(pipes[1]);
-	if (!error)
-		error = collect(c, pipes[0], start);
-	close(pipes[0]);
-	for (unsigned j = 0; j < jobs; j++) {
-		int status = 0;
-		if (child[j] > 0 && waitpid(child[j], &status, 0) > 0 && status && !error)
-			error = -ECHILD;
-	}
-	free(child);
-	munmap(next, sizeof(*next));
+	int error = pool_run(&pool);
 	for (unsigned u = 0; u < units && !error; u++)
 		if (c->unit[u].error)
 			error = c->unit[u].error;
 	merge(c);
-	c->seconds = now() - start;
+	c->seconds = now() - c->started;
 	return error;
 }
 

@@ -65,6 +65,10 @@ struct campaign {
 	struct campaign_cell (*cell)[TM_CONTRACTS]; /* by config */
 	struct explore_counts *total;		    /* by config */
 	double seconds;
+	/* private: of the run that is on */
+	double started;
+	unsigned units_done;
+	uint64_t states_done;
 };
 
 extern const struct campaign_options campaign_default;
@@ -72,6 +76,10 @@ extern const struct campaign_options campaign_default;
 /* 0, or -errno: -ENOMEM, -EIO (a unit could not run: its unit.why), -ECHILD (a process died). */
 int campaign_run(struct campaign *c);
 void campaign_free_results(struct campaign *c);
+/* Explore one unit in this process into a zeroed *result; no further once a contract of `stop_at` (TM_BIT()s)
+ * is broken. */
+void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
+		      struct campaign_unit *result);
 /* The setup of a unit, finished, with a copy of its workload. */
 int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s);
 /* Run `run` of a unit again and stop where `contract` breaks; its path goes to `path`. 0 or -errno. */

@@ -14,6 +14,7 @@ int crashtest_main(int argc, char **argv);
 int replay_main(int argc, char **argv);
 int shrink_main(int argc, char **argv);
 int list_main(int argc, char **argv);
+int claims_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 
 /* The program's name as it was called, for commands that are printed. */
@@ -30,6 +31,8 @@ bool number_option(const char *name, const char *text, unsigned long long lo, un
 		   unsigned long long *out);
 /* Can this file be written? Asked before the work, not after: 0, or the status behind a message. */
 int check_output(const char *what, const char *path);
+/* Can traces be written to this folder? Likewise; *made: it did not exist. */
+int check_folder(const char *dir, bool *made);
 /* Read a trace; "-" is standard input. 0, or the status behind a message. */
 int read_trace(const char *path, struct trace *t);
 

@@ -6,10 +6,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "checker/expect.h"
 #include "checker/names.h"
@@ -96,24 +94,6 @@ static int write_traces(struct report *r, const struct arguments *a)
 	}
 	progress_line(NULL);
 	return status;
-}
-
-/* Can traces be written there? Asked before the work, not after. *made: it did not exist. */
-static int check_folder(const char *dir, bool *made)
-{
-	struct stat st;
-	if (!*dir)
-		return fail(EXIT_USAGE, "--out: expected the name of a folder, not an empty one");
-	if (strlen(dir) > PATH_MAX - 512)
-		return fail(EXIT_USAGE, "--out: a name of more than %d bytes", PATH_MAX - 512);
-	*made = !mkdir(dir, 0777);
-	if (!*made && errno != EEXIST)
-		return fail(EXIT_USAGE, "%s: the folder cannot be made: %s", dir, strerror(errno));
-	if (stat(dir, &st) || !S_ISDIR(st.st_mode))
-		return fail(EXIT_USAGE, "%s: not a folder; expected one for traces", dir);
-	if (access(dir, W_OK | X_OK))
-		return fail(EXIT_USAGE, "%s: no traces can be written there: %s", dir, strerror(errno));
-	return 0;
 }
 
 static int check_outputs(const struct arguments *a, bool *made)

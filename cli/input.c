@@ -2,6 +2,7 @@
 /* What the user gave: messages about it, and checks. */
 #include <errno.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,23 @@ int check_output(const char *what, const char *path)
 	int error = access(dirname(copy), W_OK | X_OK) ? errno : 0;
 	free(copy);
 	return error ? fail(EXIT_USAGE, "%s: cannot be written: %s", path, strerror(error)) : 0;
+}
+
+int check_folder(const char *dir, bool *made)
+{
+	struct stat st;
+	if (!*dir)
+		return fail(EXIT_USAGE, "--out: expected the name of a folder, not an empty one");
+	if (strlen(dir) > PATH_MAX - 512)
+		return fail(EXIT_USAGE, "--out: a name of more than %d bytes", PATH_MAX - 512);
+	*made = !mkdir(dir, 0777);
+	if (!*made && errno != EEXIST)
+		return fail(EXIT_USAGE, "%s: the folder cannot be made: %s", dir, strerror(errno));
+	if (stat(dir, &st) || !S_ISDIR(st.st_mode))
+		return fail(EXIT_USAGE, "%s: not a folder; expected one for traces", dir);
+	if (access(dir, W_OK | X_OK))
+		return fail(EXIT_USAGE, "%s: no traces can be written there: %s", dir, strerror(errno));
+	return 0;
 }
 
 int read_trace(const char *path, struct trace *t)

@@ -18,6 +18,7 @@ static const struct command {
 	{"replay", replay_main, "FILE...", "tell a trace step by step"},
 	{"shrink", shrink_main, "FILE", "make a trace smaller"},
 	{"list", list_main, "[WHAT]", "stores, variants, bugs, knobs, workloads, contracts"},
+	{"claims", claims_main, "[ID...]", "test what the papers claim, and what they leave out"},
 	{"bench", bench_main, "", "measure the simulator"},
 };
 

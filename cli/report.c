@@ -189,7 +189,7 @@ static int write_json(const json_t *all, FILE *out)
 	return error;
 }
 
-static int save_json(const json_t *all, const char *path)
+static int replace_json(const json_t *all, const char *path)
 {
 	struct stat st;
 	char *name;
@@ -210,6 +210,14 @@ static int save_json(const json_t *all, const char *path)
 	return error;
 }
 
+int save_json(const json_t *all, const char *path)
+{
+	signals_hold();
+	int error = replace_json(all, path);
+	signals_release();
+	return error;
+}
+
 int report_json(const struct report *r, const char *path)
 {
 	const struct campaign *c = r->campaign;
@@ -222,11 +230,8 @@ int report_json(const struct report *r, const char *path)
 				(json_int_t)c->options.seed, "jobs", (int)c->options.jobs);
 	if (!all && !error)
 		error = -ENOMEM;
-	if (!error) {
-		signals_hold();
+	if (!error)
 		error = save_json(all, path);
-		signals_release();
-	}
 	json_decref(all);
 	return error;
 }

@@ -2,6 +2,7 @@
 #ifndef TM_REPORT_H
 #define TM_REPORT_H
 /* The matrix that people see, and the same for machines. */
+#include <jansson.h>
 #include "checker/campaign.h"
 
 struct report_cell {
@@ -22,7 +23,8 @@ struct report {
 };
 
 void report_print(const struct report *r);
-/* 0 or -errno; nothing partial is left behind, unless `path` is no plain file and is written as it stands. */
 int report_json(const struct report *r, const char *path);
+/* 0 or -errno; nothing partial is left behind, unless `path` is no plain file and is written as it stands. */
+int save_json(const json_t *all, const char *path);
 
 #endif
