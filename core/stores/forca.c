@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Forca, as eFactory's paper (EF 5.3.4) has it: client-active PUTs, and the server on the way of
+ * every GET. PUT: the server allocates a version, with the CRC that the client computed, links it
+ * in front of the older ones, persists that, and replies; the client WRITEs the value and is
+ * done. GET: the server looks for the newest version whose value has the right CRC, persists
+ * it, and only then tells the client where to READ it. What a GET returns is durable.
+ *
+ *	+----------------+------------------------------+-------------------------+
+ *	| table:	 | meta: 0 unused, 1, 2, ...	| log: values, appended -> |
+ *	| kv_entry[]	 | one line each, appended ->	|			  |
+ *	+----------------+------------------------------+-------------------------+
+ *	kv_entry.where	the newest version: index of its meta, 0 = none
+ *
+ *	meta	0x00 u64 prev	the older version, 0 = none
+ *		0x08 u64 line	place of the value in the log, in lines
+ *		0x10 u32 vlen	0x14 u32 crc	of the value
+ *		0x18 u8  state	0 in progress, 1 valid (knob cache_valid), 2 invalid: its writer is dead
+ *		0x19 u8  kind	0 value, 1 tombstone
+ *
+ * The paper checks and persists on each GET; the public code remembers the verdict in the meta
+ * (knob cache_valid). A version in progress for longer than a timeout becomes invalid at the next
+ * GET that meets it; after a restart all writers count as dead. Invalid versions are not
+ * collected. The public code's delete clears a bit of the entry; here it is a tombstone,
+ * as in eFactory.
+ */
+#include <errno.h>
+#include <libpmem.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/rt/rt.h"
+#include "core/stores/kv_table.h"
+
+#define FORCA_LOG 0 /* exported region: read and write; the rest is the server's */
+
+enum { IN_PROGRESS, VALID, INVALID };
+enum { VALUE, TOMBSTONE };
+enum { CACHE_VALID, TIMEOUT, KNOBS };
+
+struct meta {
+	uint64_t prev;
+	uint64_t line;
+	uint32_t vlen;
+	uint32_t crc;
+	uint8_t state;
+	uint8_t kind;
+	uint8_t zero[38];
+};
+
+_Static_assert(sizeof(struct meta) == KV_LINE, "a meta is a line");
+
+struct pool {
+	struct kv_table table;
+	struct meta *meta;
+	uint64_t metas;
+	uint8_t *log;
+	uint64_t log_lines;
+};
+
+struct server {
+	struct tm_params params;
+	struct rpc_server rpc;
+	struct pool pool;
+	uint64_t next_meta, tail; /* of the log, lines */
+	uint64_t *received_ns;	  /* by meta; 0: before this boot */
+};
+
+struct client {
+	struct rpc_conn conn;
+	uint32_t max_vlen;
+};
+
+static uint64_t lines(uint32_t vlen)
+{
+	return kv_round_up(vlen, KV_LINE) / KV_LINE;
+}
+
+/* ------------------------------------------------------------------ pool */
+
+static size_t table_bytes(const struct tm_params *params)
+{
+	return kv_table_slots(params) * sizeof(struct kv_entry);
+}
+
+static size_t meta_bytes(const struct tm_params *params)
+{
+	return (params->updates + 1) * sizeof(struct meta);
+}
+
+static size_t log_bytes(const struct tm_params *params)
+{
+	return params->updates * lines(params->max_vlen) * KV_LINE;
+}
+
+static size_t pm_bytes(const struct tm_params *params)
+{
+	return table_bytes(params) + meta_bytes(params) + log_bytes(params);
+}
+
+static unsigned regions(const struct tm_params *params, struct tm_region *out, unsigned max)
+{
+	size_t table = table_bytes(params), meta = meta_bytes(params);
+	const struct tm_region all[] = {
+		{"table", 0, table}, {"meta", table, meta}, {"log", table + meta, log_bytes(params)}};
+	unsigned n = 0;
+
+	for (; n < 3 && n < max; n++)
+		out[n] = all[n];
+	return n;
+}
+
+static void map_pool(struct pool *pool, const struct tm_params *params, uint8_t *pm)
+{
+	pool->table.entry = (struct kv_entry *)pm;
+	pool->table.slots = kv_table_slots(params);
+	pool->meta = (struct meta *)(pm + table_bytes(params));
+	pool->metas = params->updates + 1;
+	pool->log = pm + table_bytes(params) + meta_bytes(params);
+	pool->log_lines = log_bytes(params) / KV_LINE;
+}
+
+static bool fits(const struct pool *pool, const struct meta *meta)
+{
+	return meta->line <= pool->log_lines && lines(meta->vlen) <= pool->log_lines - meta->line;
+}
+
+static bool crc_ok(const struct pool *pool, const struct meta *meta)
+{
+	return kv_crc(pool->log + meta->line * KV_LINE, meta->vlen) == meta->crc;
+}
+
+static int format(const struct tm_env *env)
+{
+	pmem_persist(env->pm, env->pm_len); /* zeros are an empty store */
+	return 0;
+}
+
+/*
+ * All metadata was durable before anything named it, so there is little to do: an entry that was
+ * being made when the power failed is taken back. Values are judged when somebody asks for them.
+ */
+static int recover(const struct tm_env *env)
+{
+	struct pool pool;
+
+	map_pool(&pool, env->params, env->pm);
+	for (uint64_t i = 0; i < pool.table.slots; i++) {
+		struct kv_entry *entry = &pool.table.entry[i];
+
+		if ((entry->ctl & KV_USED) || (!entry->key[0] && !entry->where))
+			continue;
+		memset(entry, 0, sizeof(*entry));
+		pmem_persist(entry, sizeof(*entry));
+	}
+	return 0;
+}
+
+static void check_versions(const struct pool *pool, const struct kv_entry *entry, struct tm_fsck *fsck)
+{
+	unsigned long long at = entry->where;
+
+	while (at) {
+		const struct meta *meta = &pool->meta[at];
+
+		if (at >= pool->metas || !fits(pool, meta)) {
+			fsck->bad(fsck, "meta[%llu]: outside of the pool, or its value is", at);
+			return;
+		}
+		if (meta->state > INVALID || meta->kind > TOMBSTONE)
+			fsck->bad(fsck, "meta[%llu]: no such state or kind", at);
+		if (meta->state == VALID && !crc_ok(pool, meta))
+			fsck->bad(fsck, "meta[%llu]: valid, but its CRC does not agree", at);
+		if (meta->prev >= at) {
+			fsck->bad(fsck, "meta[%llu]: its previous version is not before it", at);
+			return;
+		}
+		at = meta->prev;
+	}
+}
+
+static void fsck(const struct tm_env *env, struct tm_fsck *fsck)
+{
+	struct pool pool;
+
+	map_pool(&pool, env->params, env->pm);
+	for (uint64_t i = 0; i < pool.table.slots; i++) {
+		const struct kv_entry *entry = &pool.table.entry[i];
+		unsigned long long slot = i;
+		bool found;
+
+		if (!(entry->ctl & KV_USED))
+			continue;
+		if (!kv_entry_sane(entry) || kv_table_find(&pool.table, entry->key, &found) != entry)
+			fsck->bad(fsck, "table[%llu]: no key, or it does not lead to it", slot);
+		check_versions(&pool, entry, fsck);
+	}
+}
+
+/* ---------------------------------------------------------------- server */
+
+/* A new version in front of the others: durable before the entry names it, and that before the reply. */
+static int new_version(struct server *server, const struct kv_req *req, uint64_t *line)
+{
+	struct pool *pool = &server->pool;
+	uint64_t need = lines(req->vlen);
+	bool found, tombstone = req->op == KV_DEL;
+	struct kv_entry *entry = kv_table_find(&pool->table, req->key, &found);
+	struct meta *meta = &pool->meta[server->next_meta];
+
+	if (tombstone && (!found || !entry->where))
+		return 0; /* there is nothing to delete */
+	if (!entry || server->next_meta == pool->metas || need > pool->log_lines - server->tail)
+		return -ENOSPC;
+	memset(meta, 0, sizeof(*meta));
+	meta->prev = found ? entry->where : 0;
+	meta->line = *line = server->tail;
+	meta->vlen = req->vlen;
+	meta->crc = req->crc;
+	meta->kind = tombstone ? TOMBSTONE : VALUE;
+	pmem_persist(meta, sizeof(*meta));
+	if (!found) {
+		memcpy(entry->key, req->key, sizeof(entry->key));
+		entry->where = server->next_meta;
+		pmem_persist(entry, sizeof(*entry));
+		entry->ctl = KV_USED | (uint64_t)req->klen << KV_KLEN_SHIFT;
+	} else {
+		entry->where = server->next_meta;
+	}
+	pmem_persist(entry, sizeof(*entry));
+	server->received_ns[server->next_meta] = rt_now() + 1;
+	server->next_meta++;
+	server->tail += need;
+	return 0;
+}
+
+static int handle_put(struct server *server, const struct kv_req *req, struct kv_rsp *rsp)
+{
+	uint64_t line = 0;
+	int rc;
+
+	if (req->vlen > server->params.max_vlen)
+		return -EMSGSIZE;
+	rc = new_version(server, req, &line);
+	rsp->off = line * KV_LINE;
+	return rc;
+}
+
+static void set_state(struct meta *meta, uint8_t state)
+{
+	meta->state = state;
+	pmem_persist(meta, sizeof(*meta));
+}
+
+/* Is this version whole? Then it is durable when this returns. */
+static bool usable(const struct server *server, uint64_t at)
+{
+	static const uint64_t timeout_ns[] = {10000000000, 1000000};
+	const struct pool *pool = &server->pool;
+	const struct tm_params *params = &server->params;
+	struct meta *meta = &pool->meta[at];
+	bool cache = params->knob[CACHE_VALID];
+
+	if (meta->state == INVALID)
+		return false;
+	if (cache && meta->state == VALID)
+		return true;
+	if (crc_ok(pool, meta)) {
+		pmem_persist(pool->log + meta->line * KV_LINE, meta->vlen);
+		if (cache)
+			set_state(meta, VALID);
+		return true;
+	}
+	if (!server->received_ns[at] ||
+	    rt_now() + 1 - server->received_ns[at] > timeout_ns[params->knob[TIMEOUT]])
+		set_state(meta, INVALID);
+	return false;
+}
+
+static int handle_get(const struct server *server, const struct kv_req *req, struct kv_rsp *rsp)
+{
+	const struct pool *pool = &server->pool;
+	bool found;
+	const struct kv_entry *entry = kv_table_find(&pool->table, req->key, &found);
+	uint64_t at = found ? entry->where : 0;
+
+	while (at && !usable(server, at))
+		at = pool->meta[at].prev;
+	if (!at || pool->meta[at].kind == TOMBSTONE)
+		return -ENOENT;
+	rsp->off = pool->meta[at].line * KV_LINE;
+	rsp->vlen = pool->meta[at].vlen;
+	return 0;
+}
+
+static size_t handle(void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
+{
+	struct server *server = arg;
+	const struct kv_req *req = msg->bytes;
+	struct kv_rsp *rsp = reply;
+	uint64_t line;
+
+	if (cap < sizeof(*rsp))
+		return 0;
+	if (msg->has_imm || msg->len != sizeof(*req) || req->klen == 0 || req->klen > TM_MAX_KEY)
+		rsp->status = -EPROTO;
+	else if (req->op == KV_PUT)
+		rsp->status = handle_put(server, req, rsp);
+	else if (req->op == KV_GET)
+		rsp->status = handle_get(server, req, rsp);
+	else if (req->op == KV_DEL)
+		rsp->status = new_version(server, req, &line);
+	else
+		rsp->status = -EPROTO;
+	return sizeof(*rsp);
+}
+
+/* Where metas and log end: behind the newest version of some key, for both are appended in one order. */
+static void find_tails(struct server *server)
+{
+	const struct pool *pool = &server->pool;
+
+	server->next_meta = 1;
+	for (uint64_t i = 0; i < pool->table.slots; i++) {
+		uint64_t at = pool->table.entry[i].where;
+
+		if (at < server->next_meta)
+			continue;
+		server->next_meta = at + 1;
+		server->tail = pool->meta[at].line + lines(pool->meta[at].vlen);
+	}
+}
+
+static int serve(const struct tm_env *env)
+{
+	struct server *server = calloc(1, sizeof(*server));
+	int rc;
+
+	if (!server)
+		return -ENOMEM;
+	server->params = *env->params;
+	map_pool(&server->pool, &server->params, env->pm);
+	server->received_ns = calloc(server->pool.metas, sizeof(*server->received_ns));
+	if (!server->received_ns)
+		return -ENOMEM;
+	find_tails(server);
+	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle, server);
+	if (!rc) /* FORCA_LOG */
+		rc = rpc_server_export(&server->rpc, server->pool.log, server->pool.log_lines * KV_LINE,
+				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+					       IBV_ACCESS_REMOTE_WRITE);
+	if (!rc)
+		rc = rpc_server_listen(&server->rpc);
+	return rc ? rc : rt_spawn("server", rpc_server_task, &server->rpc);
+}
+
+/* ---------------------------------------------------------------- client */
+
+static int open_client(const struct tm_env *env, void **out)
+{
+	struct client *client = calloc(1, sizeof(*client));
+
+	if (!client)
+		return -ENOMEM;
+	client->max_vlen = env->params->max_vlen;
+	*out = client;
+	return rpc_open(&client->conn, env, sizeof(struct kv_req), env->params->max_vlen);
+}
+
+static int call(struct client *client, struct kv_req *req, enum kv_op op, const void *key, size_t klen,
+		struct kv_rsp *rsp)
+{
+	size_t len;
+	int rc;
+
+	req->op = (uint8_t)op;
+	req->klen = (uint8_t)klen;
+	rc = kv_key_pad(req->key, key, klen);
+	if (!rc)
+		rc = rpc_call(&client->conn, req, sizeof(*req), rsp, sizeof(*rsp), &len);
+	if (rc)
+		return rc;
+	return len == sizeof(*rsp) ? rsp->status : -EPROTO;
+}
+
+static int put(void *arg, const void *key, size_t klen, const void *value, size_t vlen)
+{
+	struct client *client = arg;
+	struct kv_req req;
+	struct kv_rsp rsp;
+	int rc;
+
+	if (vlen > client->max_vlen)
+		return -EMSGSIZE;
+	memset(&req, 0, sizeof(req));
+	req.vlen = (uint32_t)vlen;
+	req.crc = kv_crc(value, vlen);
+	rc = call(client, &req, KV_PUT, key, klen, &rsp);
+	if (rc || vlen == 0)
+		return rc;
+	return rpc_write(&client->conn, FORCA_LOG, rsp.off, value, vlen);
+}
+
+/* The server has checked and persisted what it names; nothing more is looked at. */
+static int get(void *arg, const void *key, size_t klen, void *value, size_t cap, size_t *vlen)
+{
+	struct client *client = arg;
+	struct kv_req req;
+	struct kv_rsp rsp;
+	const void *data;
+	int rc;
+
+	memset(&req, 0, sizeof(req));
+	rc = call(client, &req, KV_GET, key, klen, &rsp);
+	if (rc)
+		return rc;
+	*vlen = rsp.vlen;
+	if (*vlen == 0)
+		return 0;
+	if (*vlen > client->max_vlen)
+		return -EBADMSG;
+	rc = rpc_read(&client->conn, FORCA_LOG, rsp.off, *vlen, &data);
+	if (!rc)
+		memcpy(value, data, *vlen < cap ? *vlen : cap);
+	return rc;
+}
+
+static int del(void *arg, const void *key, size_t klen)
+{
+	struct kv_req req;
+	struct kv_rsp rsp;
+
+	memset(&req, 0, sizeof(req));
+	return call(arg, &req, KV_DEL, key, klen, &rsp);
+}
+
+static const struct tm_knob knobs[] = {
+	[CACHE_VALID] =
+		{"cache_valid", "off on",
+		 "a GET's verdict is remembered in PM, as in the public code, not found anew each time"},
+	[TIMEOUT] = {"timeout", "10s 1ms", "a writer that needs longer is dead, its version invalid"},
+	[KNOBS] = {NULL, NULL, NULL},
+};
+
+#define RDA  TM_BIT(TM_RDA)
+#define LIN  TM_BIT(TM_LIN)
+#define MONO TM_BIT(TM_MONO)
+#define KEEP TM_BIT(TM_KEEP)
+#define LIVE TM_BIT(TM_LIVE)
+#define FSCK TM_BIT(TM_FSCK)
+
+static const struct tm_variant variants[] = {
+	{"cached", "cache_valid=on", "The public code: a version is checked and persisted once.", 0},
+	{"short_timeout", "timeout=1ms",
+	 "the timeout is shorter than a client's stall: an acknowledged PUT is invalid", LIN},
+	{NULL, NULL, NULL, 0},
+};
+
+const struct tm_store forca_store = {
+	.name = "forca",
+	.what = "Forca (EF 5.3.4): one-sided PUT, each GET checked and persisted by the server",
+	.promises = RDA | LIN | MONO | KEEP | LIVE | FSCK,
+	.knobs = knobs,
+	.variants = variants,
+	.pm_bytes = pm_bytes,
+	.regions = regions,
+	.format = format,
+	.recover = recover,
+	.serve = serve,
+	.fsck = fsck,
+	.open = open_client,
+	.put = put,
+	.get = get,
+	.del = del,
+};

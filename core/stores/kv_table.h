@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_KV_TABLE_H
+#define TM_KV_TABLE_H
+/*
+ * A hash table in PM with one word per key, for the small stores: linear probing, entries of
+ * one line each that are never given back.
+ *
+ *	0x00 u8  key[32]  padded with zeros
+ *	0x20 u64 where	  of the store; one store changes it
+ *	0x28 u64 ctl	  bit 0 used; bits 8..15 klen
+ *	0x30 ...     zero
+ */
+#include "core/stores/kv.h"
+#include "core/stores/rpc.h"
+
+#define KV_USED	      1ull
+#define KV_KLEN_SHIFT 8
+
+struct kv_entry {
+	uint8_t key[TM_MAX_KEY];
+	uint64_t where;
+	uint64_t ctl;
+	uint64_t zero[2];
+};
+
+_Static_assert(sizeof(struct kv_entry) == KV_LINE, "an entry is a line");
+
+struct kv_table {
+	struct kv_entry *entry;
+	uint64_t slots; /* a power of two, at least twice the keys */
+};
+
+uint64_t kv_table_slots(const struct tm_params *params);
+/* The key's entry, or the free one in which it belongs; NULL: the table is full. */
+struct kv_entry *kv_table_find(const struct kv_table *table, const uint8_t key[TM_MAX_KEY], bool *found);
+/* Can this be a used entry's key: klen bytes, then zeros? */
+bool kv_entry_sane(const struct kv_entry *entry);
+/* A client READs the key's entry out of an exported table. 0, -ENOENT, or -errno. */
+int kv_table_read(struct rpc_conn *conn, unsigned region, uint64_t slots, const uint8_t key[TM_MAX_KEY],
+		  struct kv_entry *entry);
+
+#endif
