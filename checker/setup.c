@@ -128,6 +128,7 @@ int setup_finish(struct setup *s)
 	/* Each recovery proves life with a PUT of its own. */
 	s->params.updates = workload_updates(&s->w) + SETUP_READERS + 1;
 	s->params.max_vlen = longest > LIFE_VLEN ? longest : LIFE_VLEN;
+	s->params.rqwrb_pm = s->hw.rqwrb_pm;
 	s->pm_len = s->store->pm_bytes(&s->params);
 	s->regions = s->store->regions(&s->params, s->region, SETUP_REGIONS);
 	assert(s->pm_len % 64 == 0 && s->regions <= SETUP_REGIONS);

@@ -20,7 +20,8 @@
  *	- pmem_flush of the line and then a fence of the same task: k is what the line
  *	  held when it was flushed;
  *	- in a domain where visible is durable (MHP, WSP): at once;
- *	- DDIO off: NIC data drains from the integrated-I/O buffers, soon, per line;
+ *	- DDIO off: NIC data drains from the integrated-I/O buffers, soon, per line, or
+ *	  when the NIC flushes;
  *	- the cache writing back (CHOICE_EVICT), so that a version can be known to be
  *	  durable in mid-run. That a line may have been evicted needs no choice before
  *	  the crash: the versions that may survive contain it.
@@ -55,7 +56,7 @@
 struct version {
 	uint32_t next; /* index + 1 of the line's next version, 0: newest */
 	uint8_t off, len;
-	bool nic;
+	bool nic, send;
 	uint16_t visit;
 	struct op_label op;
 	const struct actor *who;
@@ -738,7 +739,8 @@ static void schedule_drain(struct pmem *pm, uint32_t l, const struct nic_where *
 void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, const struct nic_where *from)
 {
 	uint32_t l = (uint32_t)(off / LINE);
-	struct version how = {.who = from->qp, .op = from->op, .visit = from->visit, .nic = true};
+	struct version how = {
+		.who = from->qp, .op = from->op, .visit = from->visit, .nic = true, .send = from->send};
 	bool durable = visible_is_durable(pm, true);
 	pmem_settle(pm);
 	touch(pm, off, len, true);
@@ -759,6 +761,45 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, 
 		commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
 	else if (!pm->hw.ddio)
 		schedule_drain(pm, l, from);
+}
+
+/* How many of the line's versions since boot the flush covers: up to the newest that it names. */
+static uint32_t flushed_upto(const struct pmem *pm, uint32_t l, uint64_t off, size_t len, bool sends,
+			     const struct actor *qp)
+{
+	const struct line *line = &pm->line[l];
+	uint32_t n = line->committed, upto = n;
+	for (uint32_t i = line->first; i; i = pm->version[i - 1].next) {
+		const struct version *v = &pm->version[i - 1];
+		uint64_t at = (uint64_t)l * LINE + v->off;
+		n++;
+		if (v->nic && v->who == qp && (v->send ? sends : at < off + len && off < at + v->len))
+			upto = n;
+	}
+	return upto;
+}
+
+void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends, const struct nic_where *from)
+{
+	uint32_t lowest = UINT32_MAX, lines = 0;
+	pmem_settle(pm);
+	if (pm->hw.ddio || visible_is_durable(pm, true))
+		return;
+	for (uint32_t i = 0; i < pm->dirties; i++) {
+		uint32_t l = pm->dirty[i];
+		if (flushed_upto(pm, l, off, len, sends, from->qp) == pm->line[l].committed)
+			continue;
+		lowest = l < lowest ? l : lowest;
+		lines++;
+	}
+	if (!lines || nic_power_fails(pm, CRASH_BEFORE_DRAIN, (uint64_t)lowest * LINE, from))
+		return;
+	/* From the end: a line that is clean now gives its place to the list's last one. */
+	for (uint32_t i = pm->dirties; i--;)
+		commit(pm, pm->dirty[i], flushed_upto(pm, pm->dirty[i], off, len, sends, from->qp));
+	if (sim_telling(pm->sim))
+		sim_tell(pm->sim, from->qp, 0, "message %u packet %u: %u line%s drained to PM, now durable",
+			 from->message, from->packet, lines, lines == 1 ? " is" : "s are");
 }
 
 void pmem_nic_read(struct pmem *pm, uint64_t off, void *data, size_t len)

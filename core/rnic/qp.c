@@ -19,10 +19,12 @@
 #include <string.h>
 #include "core/rnic/device.h"
 #include "core/rnic/link.h"
+#include "core/rnic/placement.h"
 #include "core/rnic/qp.h"
 
-#define QP_ACCESS \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+#define QP_ACCESS                                                                    \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT)
 
 struct transition {
 	enum ibv_qp_state from, to;
