@@ -276,6 +276,8 @@ static void explore_image(struct explorer *ex, unsigned machine, struct image_so
 	if (note)
 		merge_notes(note, ex, mark->ops);
 	note_outcome(ex, machine);
+	if (ex->image_done)
+		ex->image_done(ex->image_done_arg, ex, machine);
 	history_rewind(ex->worlds.history, mark);
 	world_end(&ex->worlds, machine);
 }

@@ -166,6 +166,14 @@ const struct setup_value *setup_put_value(const struct setup *s, unsigned client
 	return &s->value[s->first_of_client[client] + nth - 1];
 }
 
+unsigned setup_region(const struct setup *s, uint64_t off)
+{
+	unsigned i = 0;
+	while (i < s->regions && (off < s->region[i].off || off >= s->region[i].off + s->region[i].len))
+		i++;
+	return i;
+}
+
 int setup_find_value(const struct setup *s, unsigned key, const uint8_t *bytes, size_t len)
 {
 	for (int i = s->first_value[key]; i >= 0; i = s->value[i].next)

@@ -193,6 +193,7 @@ static void boot(void *arg)
 	struct checked check = {.fsck.bad = fsck_bad, .world = w};
 	w->server = environment(w, HOST_SERVER);
 	int error = w->loading ? store->format(&w->server) : store->recover(&w->server);
+	memcpy(w->result.recovery, sim_actor(w->sim)->count, sizeof(w->result.recovery));
 	if (error) {
 		trouble(w, true, "%s fails with error %d", w->loading ? "format" : "recovery", error);
 		sim_abandon(w->sim, SIM_DONE);

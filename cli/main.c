@@ -15,6 +15,7 @@ static const struct command {
 } commands[] = {
 	{"crashtest", crashtest_main, "[STORE...]",
 	 "explore crashes, print what holds and what breaks, write traces"},
+	{"fuzz", fuzz_main, "[STORE...]", "drive stores with inputs that reach new states; rerun traces"},
 	{"replay", replay_main, "FILE...", "tell a trace step by step"},
 	{"shrink", shrink_main, "FILE", "make a trace smaller"},
 	{"list", list_main, "[WHAT]", "stores, variants, bugs, knobs, workloads, contracts"},
