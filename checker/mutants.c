@@ -32,10 +32,11 @@
 #include <string.h>
 #include <time.h>
 #include "checker/campaign.h"
+#include "checker/litmus.h"
 #include "checker/shrink.h"
 #include "scenarios/stores.h"
 
-const struct mutant_options mutant_default = {.seed = 1, .states = 4000000, .shrink = true};
+const struct mutant_options mutant_default = {.seed = 1, .states = 1000000, .shrink = true};
 
 #define ALWAYS (TM_BIT(TM_RDA) | TM_BIT(TM_LIVE) | TM_BIT(TM_FSCK))
 
@@ -53,6 +54,27 @@ static const struct control {
 	{"erda", "sure", true, ALWAYS | TM_BIT(TM_LIN)},
 };
 
+/* What each blind spot of the tester hides. */
+static const struct canary canaries[] = {
+	{OWN_PM_FENCE_ALL, "efactory", "entry_unflushed", NULL, NULL, NULL},
+	{OWN_PM_NIC_DURABLE, "efactory", "get_no_flush", NULL, NULL, NULL},
+	{OWN_PM_NEWEST_ON_NIC_READ, "erda", "crc_no_value", NULL, NULL, NULL},
+	{OWN_PLAIN_ONLY, "erda", "two_stores", NULL, NULL, "w-rr"},
+	{OWN_FSCK_NEVER, "efactory", "recover_next", NULL, NULL, NULL},
+	{OWN_LIVE_NEVER, "erda", "retry_unbounded", NULL, NULL, "new-w-r"},
+	{OWN_FOREIGN_IS_ABSENT, "erda", "tag_ignored", NULL, NULL, "wd"},
+	{OWN_CRASH_NO_OLDER, "efactory", "one_flush", NULL, NULL, NULL},
+	{OWN_CRASH_NO_FENCE, "efactory", "pre_late", NULL, NULL, NULL},
+	{OWN_CRASH_NO_DRAIN, "erda", "crc_no_value", "ddio", "off", "w"},
+	{OWN_CRASH_ONCE, "efactory", "recover_clears", NULL, NULL, NULL},
+	{OWN_SEEN_NO_HISTORY, "efactory", "client_no_flag", NULL, NULL, "wr"},
+	{OWN_READ_FIRST_KEY, "erda", "old_zero", NULL, NULL, "new-w1w2"},
+	{OWN_FLOOR_KEPT, "efactory", "no_pre", NULL, NULL, "new-ww"},
+	{OWN_SHRINK_ANY, "efactory", "entry_unflushed", NULL, NULL, NULL},
+	{OWN_TASKS_NEVER_HELD, "efactory", "get_waits", NULL, NULL, "w-r"},
+};
+
+#define CANARIES (sizeof(canaries) / sizeof(canaries[0]))
 #define CONTROLS (sizeof(controls) / sizeof(controls[0]))
 
 /* A place to look: a store's variant at some hardware. */
@@ -62,7 +84,9 @@ struct lane {
 		*control; /* control: the variant to compare with; NULL: this one with bug=none */
 	bool ack_early;
 	enum own_bug bug;
-	unsigned want; /* contracts */
+	const char *knob, *value; /* of the hardware, besides; NULL: none */
+	const char *workload;	  /* the only one that is tried; NULL: all */
+	unsigned want;		  /* contracts */
 };
 
 /* A step of the search: so many runs of each workload. */
@@ -75,6 +99,7 @@ static const struct phase phases[] = {
 	{1, 400, false}, {20, 0, true}, {20, 2000, false}, {400, 0, true}, {200, 0, false}, {0, 0, false},
 };
 
+#define RULE_RUNS      300 /* of each rule of the hardware */
 #define PHASES	       (sizeof(phases) / sizeof(phases[0]))
 #define CONTROL_PHASES 3 /* so far goes the search of a control */
 
@@ -82,6 +107,7 @@ struct search {
 	const struct mutant_options *options;
 	struct mutant_result *out;
 	struct timespec start;
+	unsigned phase; /* where it ended */
 	int error;
 };
 
@@ -133,6 +159,13 @@ static const struct control *control_of(const struct tm_store *store, const stru
 	return best;
 }
 
+/* Is it a variant with a bug that a knob of that name switches? */
+static bool find_bug(const struct lane *lane)
+{
+	const struct tm_variant *v = find_variant(lane->store, lane->variant);
+	return v && strstr(v->knobs, "bug=");
+}
+
 static int open_bench(struct bench **out, const struct lane *lane, unsigned workload, bool without_bug,
 		      const struct search *s)
 {
@@ -148,7 +181,9 @@ static int open_bench(struct bench **out, const struct lane *lane, unsigned work
 	}
 	if (!error)
 		error = setup_knob(&b->setup, "ack_early", lane->ack_early ? "on" : "off", &expected);
-	if (!error && without_bug && !lane->control && !lane->bug)
+	if (!error && lane->knob)
+		error = setup_knob(&b->setup, lane->knob, lane->value, &expected);
+	if (!error && without_bug && !lane->control && find_bug(lane))
 		error = setup_knob(&b->setup, "bug", "none", &expected);
 	if (!error)
 		error = workload_builtin(workload, &b->setup.w);
@@ -293,7 +328,9 @@ static void note_hit(struct search *s, const struct lane *lane, const struct ben
 	snprintf(out->store, sizeof(out->store), "%s", lane->store->name);
 	snprintf(out->variant, sizeof(out->variant), "%s", lane->variant);
 	snprintf(out->workload, sizeof(out->workload), "%s", b->setup.w.name);
-	snprintf(out->hardware, sizeof(out->hardware), "%s", lane->ack_early ? "" : "ack_early=off");
+	snprintf(out->hardware, sizeof(out->hardware), "%s%s%s%s%s", lane->ack_early ? "" : "ack_early=off",
+		 lane->knob && !lane->ack_early ? " " : "", lane->knob ? lane->knob : "",
+		 lane->knob ? "=" : "", lane->knob ? lane->value : "");
 }
 
 /* --- the search --- */
@@ -317,8 +354,9 @@ static bool try_workload(struct search *s, const struct lane *lane, const struct
 	s->error = error;
 	if (error)
 		return true;
-	if (workload_cleans(&b->setup.w) && !lane->store->clean)
-		runs = 0; /* nothing that other workloads do not show */
+	if ((workload_cleans(&b->setup.w) && !lane->store->clean) ||
+	    (lane->workload && strcmp(lane->workload, b->setup.w.name)))
+		runs = 0; /* nothing that other workloads do not show; or not asked for */
 	if (phase->probe && runs) {
 		uint64_t run = probe(b, lane->want, runs);
 		out->runs += run < runs ? run + 1 : runs;
@@ -361,6 +399,7 @@ static void search_lanes(struct search *s, const struct lane *lane, unsigned lan
 			 bool compare)
 {
 	for (unsigned p = 0; p < upto; p++) {
+		s->phase = p;
 		for (unsigned i = 0; i < lanes; i++) {
 			bool over = !worth(&lane[i], p);
 			for (unsigned w = 0; !over; w++)
@@ -403,6 +442,65 @@ static unsigned lanes_of_controls(struct lane *lane, enum own_bug bug)
 	return CONTROLS;
 }
 
+/* The rules of the hardware. They cost next to nothing, so they come first. */
+static void search_rules(struct search *s, enum own_bug bug)
+{
+	struct mutant_result *out = s->out;
+	for (int early = 1; early >= 0 && !out->found && !s->error; early--) {
+		struct hardware hw = hardware_default;
+		struct litmus_result r;
+		hw.ack_early = early;
+		hw.own_bug = (uint8_t)bug;
+		s->error = litmus(&hw, s->options->seed, RULE_RUNS, &r);
+		out->runs += r.runs;
+		if (!r.broken)
+			continue;
+		out->found = true;
+		out->run = r.run;
+		out->deviations = r.deviations.n;
+		snprintf(out->workload, sizeof(out->workload), "%s", r.rule);
+		snprintf(out->hardware, sizeof(out->hardware), "%s", early ? "" : "ack_early=off");
+		snprintf(out->text, sizeof(out->text), "%s", r.text);
+		deviations_free(&r.deviations);
+	}
+	out->seconds = since(&s->start);
+}
+
+/* The search that finds the canary, once more with the blind spot. Found: the canary is missed. */
+static void search_blind(struct search *s, const struct mutant *m)
+{
+	const struct mutant canary = {
+		.store = store_find(m->canary->store),
+		.variant = find_variant(store_find(m->canary->store), m->canary->variant)};
+	struct mutant_result seen = {.contract = TM_CONTRACTS}, blind = seen;
+	struct mutant_options options = *s->options;
+	struct search one = {.options = &options, .out = &seen, .start = s->start},
+		      two = {.options = &options, .out = &blind, .start = s->start};
+	struct lane lane[CONTROLS];
+	assert(canary.variant);
+	unsigned lanes = lanes_of_store(&(struct mutant){.store = canary.store,
+							 .variant = canary.variant,
+							 .breaks = canary.variant->breaks},
+					lane);
+	for (unsigned i = 0; i < lanes; i++) {
+		lane[i].knob = m->canary->knob;
+		lane[i].value = m->canary->value;
+		lane[i].workload = m->canary->workload;
+	}
+	options.shrink = m->bug == OWN_SHRINK_ANY;
+	search_lanes(&one, lane, lanes, PHASES, true);
+	for (unsigned i = 0; i < lanes; i++)
+		lane[i].bug = m->bug;
+	search_lanes(&two, lane, lanes, one.phase + 1, true);
+	s->error = one.error ? one.error : two.error;
+	*s->out = seen;
+	s->out->found = seen.found && (options.shrink ? seen.shrunk && !blind.shrunk : !blind.found);
+	s->out->runs = blind.runs;
+	s->out->states = blind.states;
+	snprintf(s->out->store, sizeof(s->out->store), "%s", m->canary->store);
+	snprintf(s->out->variant, sizeof(s->out->variant), "%s", m->canary->variant);
+}
+
 int mutant_search(const struct mutant *m, const struct mutant_options *o, struct mutant_result *out)
 {
 	struct search s = {.options = o, .out = out};
@@ -415,19 +513,34 @@ int mutant_search(const struct mutant *m, const struct mutant_options *o, struct
 		search_lanes(&s, lane, lanes_of_store(m, lane), PHASES, true);
 		break;
 	case MUTANT_MODEL:
-		search_lanes(&s, lane, lanes_of_controls(lane, m->bug), PHASES, true);
+		search_rules(&s, m->bug);
+		if (!out->found && !s.error)
+			search_lanes(&s, lane, lanes_of_controls(lane, m->bug), PHASES, true);
 		break;
 	case MUTANT_CONTROL:
+		if (!m->store) {
+			search_rules(&s, OWN_NONE);
+			break;
+		}
 		lane[0] = (struct lane){
 			.store = m->store, .variant = m->name, .ack_early = m->ack_early, .want = m->breaks};
 		search_lanes(&s, lane, 1, CONTROL_PHASES, false);
 		break;
 	case MUTANT_BLIND:
+		search_blind(&s, m);
 		break;
 	}
 	if (!out->found)
 		out->seconds = since(&s.start);
 	return s.error;
+}
+
+static const struct canary *canary_of(enum own_bug bug)
+{
+	for (unsigned i = 0; i < CANARIES; i++)
+		if (canaries[i].bug == bug)
+			return &canaries[i];
+	return NULL;
 }
 
 unsigned mutants_list(struct mutant *list, unsigned max)
@@ -443,6 +556,19 @@ unsigned mutants_list(struct mutant *list, unsigned max)
 							      .store = stores[i],
 							      .variant = v,
 							      .breaks = v->breaks};
+	for (unsigned b = OWN_NONE + 1; b < OWN_BUGS; b++)
+		if (n++ < max)
+			list[n - 1] = (struct mutant){.kind = own_bugs[b].blind ? MUTANT_BLIND : MUTANT_MODEL,
+						      .part = own_bugs[b].part,
+						      .name = own_bugs[b].name,
+						      .what = own_bugs[b].what,
+						      .bug = (enum own_bug)b,
+						      .canary = canary_of((enum own_bug)b)};
+	if (n++ < max)
+		list[n - 1] = (struct mutant){.kind = MUTANT_CONTROL,
+					      .part = "rules",
+					      .name = "hardware",
+					      .what = "no bug: every rule of the hardware is kept"};
 	for (unsigned i = 0; i < CONTROLS; i++)
 		if (n++ < max)
 			list[n - 1] = (struct mutant){.kind = MUTANT_CONTROL,

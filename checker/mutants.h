@@ -8,12 +8,20 @@
 #include "checker/explore.h"
 #include "core/pmem/own_bug.h"
 
+/* A seeded bug of a store that must be missed when the tester is blind. */
+struct canary {
+	enum own_bug bug;
+	const char *store, *variant;
+	const char *knob, *value; /* of the hardware; NULL: none */
+	const char *workload;	  /* the only one that is tried; NULL: all */
+};
+
 enum mutant_kind {
 	MUTANT_STORE,	/* a store's variant: must break a contract that it names */
 	MUTANT_MODEL,	/* a bug of the emulated NIC or memory: a store that is right must seem broken, or a
 			   rule of the hardware must be */
 	MUTANT_BLIND,	/* a bug that makes the tester miss bugs: a store's seeded bug must be missed */
-	MUTANT_CONTROL, /* no bug: nothing must be found */
+	MUTANT_CONTROL, /* no bug: nothing must be found. store NULL: the rules of the hardware */
 };
 
 struct mutant {
@@ -22,6 +30,7 @@ struct mutant {
 	const struct tm_store *store;	  /* STORE and CONTROL */
 	const struct tm_variant *variant; /* STORE */
 	enum own_bug bug;		  /* MODEL and BLIND */
+	const struct canary *canary;	  /* BLIND */
 	unsigned breaks;		  /* STORE: what it says; CONTROL: what must hold */
 	bool ack_early;			  /* CONTROL: at this hardware */
 };
@@ -36,7 +45,8 @@ extern const struct mutant_options mutant_default;
 struct mutant_result {
 	bool found;	   /* a CONTROL's: something broke that must not */
 	unsigned contract; /* TM_CONTRACTS: none, see `text` */
-	char store[16], variant[32], hardware[64], workload[64]; /* where it was found */
+	char store[16], variant[32], hardware[64],
+		workload[64];		 /* where it was found; workload: or the rule */
 	uint64_t run;			 /* number of the run that breaks it, in its workload */
 	uint64_t runs, states;		 /* of the whole search */
 	double seconds;			 /* wall clock, shrinking not included */

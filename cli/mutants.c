@@ -36,7 +36,7 @@ static void help(void)
 	     "Without a NAME: all. A NAME is a bug, or a store, or a part of Tidemark: all of its bugs.\n\n"
 	     "  --jobs N     processes (one for each core); results but the times do not depend on it\n"
 	     "  --seed N     of the schedules (1)\n"
-	     "  --states N   crash states of the search for one bug at most (4000000)\n"
+	     "  --states N   crash states of the search for one bug at most (1000000)\n"
 	     "  --json FILE  the results for machines\n"
 	     "  -q, --quiet  no progress\n"
 	     "  --help       this text\n\n"
@@ -77,15 +77,35 @@ static const char *breaks(const struct mutant *m, char *buf, size_t n)
 static void print_where(const struct mutant *m, const struct mutant_result *r)
 {
 	printf("%s, ", r->contract < TM_CONTRACTS ? contract_name(r->contract) : "rule");
-	if (m->kind != MUTANT_STORE)
+	if (m->kind != MUTANT_STORE && r->store[0])
 		printf("%s%s%s ", r->store, strcmp(r->variant, "default") ? " " : "",
 		       strcmp(r->variant, "default") ? r->variant : "");
 	printf("%s%s%s", r->workload, r->hardware[0] ? ", " : "", r->hardware);
 }
 
+/* What a blind tester misses. */
+static void print_blind(const struct mutant *m, const struct mutant_result *r)
+{
+	const struct canary *c = m->canary;
+	printf("  %-9s %-22s ", m->part, m->name);
+	if (!r->found)
+		printf("NOT NOTICED: %s %s is found as ever\n", c->store, c->variant);
+	else if (m->bug == OWN_SHRINK_ANY)
+		printf("%s %s: the shrunk trace breaks another contract\n", c->store, c->variant);
+	else
+		printf("%s %s%s%s%s is missed in %" PRIu64 " runs, %" PRIu64 " states (else %s, %s%s%s)\n",
+		       c->store, c->variant, c->knob ? ", " : "", c->knob ? c->knob : "",
+		       c->knob ? (!strcmp(c->value, "off") ? "=off" : "=on") : "", r->runs, r->states,
+		       contract_name(r->contract), r->workload, r->hardware[0] ? ", " : "", r->hardware);
+}
+
 static void print_row(const struct mutant *m, const struct mutant_result *r)
 {
 	char set[64];
+	if (m->kind == MUTANT_BLIND) {
+		print_blind(m, r);
+		return;
+	}
 	printf("  %-9s %-22s %-14s ", m->part, m->name, breaks(m, set, sizeof(set)));
 	if (!r->found) {
 		printf("NOT FOUND in %" PRIu64 " runs, %" PRIu64 " states, %.1f s\n", r->runs, r->states,
@@ -95,8 +115,10 @@ static void print_row(const struct mutant *m, const struct mutant_result *r)
 	printf("%6" PRIu64 " runs %7" PRIu64 " states %7.3f s  ", r->runs, r->states, r->seconds);
 	if (r->shrunk)
 		printf("%u op%s %2u dev  ", r->operations, r->operations == 1 ? " " : "s", r->deviations);
-	else
+	else if (r->contract < TM_CONTRACTS)
 		printf("not shrunk   ");
+	else
+		printf("      %2u dev  ", r->deviations);
 	print_where(m, r);
 	putchar('\n');
 }
@@ -104,7 +126,11 @@ static void print_row(const struct mutant *m, const struct mutant_result *r)
 static void print_control(const struct mutant *m, const struct mutant_result *r)
 {
 	char set[64];
-	printf("  %-9s %-8s %-14s ", m->part, m->name, m->ack_early ? "" : "ack_early=off");
+	printf("  %-9s %-8s %-14s ", m->part, m->name, m->ack_early || !m->store ? "" : "ack_early=off");
+	if (r->found && !m->store) {
+		printf("BREAKS %s: %s\n", r->workload, r->text);
+		return;
+	}
 	if (r->found) {
 		printf("BREAKS %s in run %" PRIu64 " of %s: %s\n", contract_name(r->contract), r->run,
 		       r->workload, r->text);
@@ -167,6 +193,10 @@ static void print_kind(const struct hunt *h, enum mutant_kind kind, const char *
 static void print_table(const struct hunt *h)
 {
 	print_kind(h, MUTANT_STORE, "bugs of stores: one of the contracts that they name breaks");
+	print_kind(
+		h, MUTANT_MODEL,
+		"\nbugs of the emulated hardware: a rule of it breaks, or a store that is right seems wrong");
+	print_kind(h, MUTANT_BLIND, "\nblind spots of the tester: a bug that is found otherwise is missed");
 	print_kind(h, MUTANT_CONTROL,
 		   "\ncontrols, without a bug: what each store keeps, so that its breaking counts");
 	print_summary(h);

@@ -16,8 +16,8 @@
 	X(NIC_DUPLICATE_EXECUTED, "nic_duplicate", "rnic", "A duplicate of a WRITE is executed once more.")  \
 	X(NIC_READ_OVERTAKES, "nic_read_overtakes", "rnic",                                                  \
 	  "A READ does not wait for the WRITEs before it.")                                                  \
-	X(NIC_RECEIVE_EARLY, "nic_receive_early", "rnic",                                                    \
-	  "A receive completes when its first line is held, before its data have landed.")                   \
+	X(NIC_SEND_OVERTAKES, "nic_send_overtakes", "rnic",                                                  \
+	  "A SEND lands before a WRITE that was posted before it and is held.")                              \
 	X(NIC_ACK_UNACCEPTED, "nic_ack_unaccepted", "rnic",                                                  \
 	  "A packet behind a lost one is acknowledged, and with it the lost one.")                           \
 	X(NIC_PSN_WRAP, "nic_psn_wrap", "rnic", "Sequence numbers are compared as if they did not wrap.")    \
@@ -41,8 +41,8 @@
 	X(PM_VERSION_ALONE, "pm_version_alone", "pmem",                                                      \
 	  "A line in flight may survive with its newest store, but without the one before.")                 \
 	X(PM_WORD_TORN, "pm_word_torn", "pmem", "An 8-byte store may be torn into halves.")                  \
-	X(PM_EVICT_LOSES, "pm_evict_loses", "pmem",                                                          \
-	  "A line that the cache has written back is taken for clean when it is flushed.")                   \
+	X(PM_FENCE_FORGETS, "pm_fence_forgets", "pmem",                                                      \
+	  "A fence of one task forgets what the others have flushed.")                                       \
 	X(PM_UNDO_FORGETS, "pm_undo_forgets", "pmem",                                                        \
 	  "A crash image is not wholly undone: one line of it is seen by the next.")
 
@@ -51,17 +51,17 @@
 	X(PM_NIC_DURABLE, "pm_nic_durable", "pmem", "A NIC write is durable as soon as it is visible.")      \
 	X(PM_NEWEST_ON_NIC_READ, "pm_newest_on_nic_read", "pmem",                                            \
 	  "A line that a NIC reads first after a power failure has survived as its newest version.")         \
-	X(NIC_NEVER_HOLDS, "nic_never_holds", "rnic", "Data land as soon as they may, never later.")         \
+	X(PLAIN_ONLY, "plain_only", "explorer", "Schedules and faults are drawn, and not applied.")          \
+	X(FSCK_NEVER, "fsck_never", "explorer", "The structural check after recovery is left out.")          \
+	X(LIVE_NEVER, "live_never", "explorer", "Operations that do not end are not noticed.")               \
+	X(FOREIGN_IS_ABSENT, "foreign_is_absent", "explorer", "Bytes that nobody wrote count as not found.") \
 	X(CRASH_NO_OLDER, "crash_no_older", "explorer", "Lines survive as their newest version only.")       \
 	X(CRASH_NO_FENCE, "crash_no_fence", "explorer", "The power never fails before a fence.")             \
 	X(CRASH_NO_DRAIN, "crash_no_drain", "explorer", "The power never fails before a line drains to PM.") \
-	X(CRASH_NO_RETURN, "crash_no_return", "explorer",                                                    \
-	  "The power never fails when an operation returned.")                                               \
 	X(CRASH_ONCE, "crash_once", "explorer", "The power never fails during recovery.")                    \
 	X(SEEN_NO_HISTORY, "seen_no_history", "explorer",                                                    \
 	  "Points with equal images are taken for equal, whatever clients have seen.")                       \
 	X(READ_FIRST_KEY, "read_first_key", "explorer", "After recovery only the first key is read.")        \
-	X(LIFE_NOT_PROVED, "life_not_proved", "explorer", "A recovered store is not used again.")            \
 	X(FLOOR_KEPT, "floor_kept", "judge", "KEEP's floor is never raised above the load phase.")           \
 	X(SHRINK_ANY, "shrink_any", "shrinker", "Shrinking is content with a break of any contract.")        \
 	X(TASKS_NEVER_HELD, "tasks_never_held", "sources", "Clients and servers never stall.")
