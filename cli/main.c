@@ -20,6 +20,7 @@ static const struct command {
 	{"shrink", shrink_main, "FILE", "make a trace smaller"},
 	{"list", list_main, "[WHAT]", "stores, variants, bugs, knobs, workloads, contracts"},
 	{"claims", claims_main, "[ID...]", "test what the papers claim, and what they leave out"},
+	{"mutants", mutants_main, "[NAME...]", "are the seeded bugs found, and how soon?"},
 	{"bench", bench_main, "", "measure the simulator"},
 };
 

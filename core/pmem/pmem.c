@@ -43,6 +43,7 @@
 #include <sys/mman.h>
 #include <xxhash.h>
 #include "core/pmem/crash.h"
+#include "core/pmem/own_bug.h"
 #include "core/rt/arena.h"
 
 #define MACHINES 4
@@ -274,6 +275,8 @@ void pmem_end(struct pmem *pm)
 	forget_versions(pm);
 	while (pm->undos) {
 		struct undo *undo = &pm->undo[--pm->undos];
+		if (OWN_BUG(&pm->hw, PM_UNDO_FORGETS) && pm->machine && !pm->undos)
+			continue;
 		for (unsigned i = pm->machine; i <= stack->machines; i++)
 			memcpy(stack->image[i] + (size_t)undo->line * LINE, undo->content, LINE);
 		pm->line[undo->line].content_hash = 0;
@@ -454,6 +457,10 @@ static void add_version(struct pmem *pm, uint64_t off, const void *data, size_t 
 static void apply(const struct pmem *pm, uint32_t l, unsigned versions, uint8_t out[LINE])
 {
 	memcpy(out, pm->durable + (size_t)l * LINE, LINE);
+	if (OWN_BUG(&pm->hw, PM_VERSION_ALONE) && !versions && pm->line[l].last) {
+		const struct version *newest = &pm->version[pm->line[l].last - 1];
+		memcpy(out + newest->off, newest->data, newest->len);
+	}
 	uint32_t i = pm->line[l].first;
 	for (unsigned v = 0; v < versions; v++, i = pm->version[i - 1].next)
 		memcpy(out + pm->version[i - 1].off, pm->version[i - 1].data, pm->version[i - 1].len);
@@ -492,7 +499,10 @@ static void stored(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 {
 	struct version how = by_task(pm, pc);
 	uint32_t l = (uint32_t)(off / LINE);
-	add_version(pm, off, pm->work + off, len, &how);
+	size_t torn = OWN_BUG(&pm->hw, PM_WORD_TORN) && len == 8 ? 4 : 0;
+	if (torn)
+		add_version(pm, off, pm->work + off, torn, &how);
+	add_version(pm, off + torn, pm->work + off + torn, len - torn, &how);
 	if (sim_telling(pm->sim))
 		tell_store(pm, off, pm->work + off, len, pc);
 	if (!visible_is_durable(pm, false))
@@ -585,6 +595,15 @@ void pmem_cpu_copy(struct pmem *pm, uint64_t off, const void *data, int byte, si
 	}
 }
 
+/* Every dirty line is durable. */
+static void write_back_all(struct pmem *pm)
+{
+	while (pm->dirties) {
+		uint32_t l = pm->dirty[pm->dirties - 1];
+		commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
+	}
+}
+
 static struct marks *marks_of_task(struct pmem *pm)
 {
 	return &pm->marks[sim_task(pm->sim) + 1];
@@ -597,7 +616,10 @@ void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 	sim_step(pm->sim, STEP_FLUSH, FLUSH_NS);
 	if (!len)
 		return;
-	for (uint32_t l = (uint32_t)(off / LINE); l <= (off + len - 1) / LINE; l++) {
+	uint64_t last = (off + len - 1) / LINE;
+	if (OWN_BUG(&pm->hw, PM_FLUSH_SHORT))
+		last = off / LINE + (len - 1) / LINE;
+	for (uint32_t l = (uint32_t)(off / LINE); l <= last; l++) {
 		struct line *line = &pm->line[l];
 		if (!line->in_flight)
 			continue;
@@ -622,8 +644,12 @@ void pmem_cpu_fence(struct pmem *pm, uintptr_t pc)
 		moves = marks->mark[i].upto > pm->line[marks->mark[i].line].committed;
 	if (moves && sim_power_fails_here(pm->sim, CRASH_BEFORE_FENCE))
 		return;
-	for (unsigned i = 0; i < marks->n; i++)
+	for (unsigned i = 0; i < marks->n && !(i && OWN_BUG(&pm->hw, PM_FENCE_ONE)); i++)
 		commit(pm, marks->mark[i].line, marks->mark[i].upto);
+	if (OWN_BUG(&pm->hw, PM_FENCE_ALL))
+		write_back_all(pm);
+	for (unsigned t = 0; t <= SIM_TASKS && OWN_BUG(&pm->hw, PM_FENCE_FORGETS); t++)
+		pm->marks[t].n = 0;
 	if (sim_telling(pm->sim))
 		sim_tell(pm->sim, sim_actor(pm->sim), pc, "fence: %u flushed line%s now durable", marks->n,
 			 marks->n == 1 ? " is" : "s are");
@@ -741,7 +767,7 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, 
 	uint32_t l = (uint32_t)(off / LINE);
 	struct version how = {
 		.who = from->qp, .op = from->op, .visit = from->visit, .nic = true, .send = from->send};
-	bool durable = visible_is_durable(pm, true);
+	bool durable = visible_is_durable(pm, true) || OWN_BUG(&pm->hw, PM_NIC_DURABLE);
 	pmem_settle(pm);
 	touch(pm, off, len, true);
 	/* Under WSP the data is durable since it arrived: landing changes nothing that survives. */
@@ -807,7 +833,12 @@ void pmem_nic_read(struct pmem *pm, uint64_t off, void *data, size_t len)
 	pmem_settle(pm);
 	if (!len)
 		return;
+	struct source *source = sim_get_source(pm->sim);
+	if (OWN_BUG(&pm->hw, PM_NEWEST_ON_NIC_READ))
+		sim_source(pm->sim, NULL);
 	touch(pm, off, len, false);
+	if (OWN_BUG(&pm->hw, PM_NEWEST_ON_NIC_READ))
+		sim_source(pm->sim, source);
 	memcpy(data, pm->work + off, len);
 }
 
@@ -826,11 +857,8 @@ void pmem_cache_pressure(struct pmem *pm)
 	if (answer >= 2) {
 		uint32_t l = pm->dirty[answer - 2];
 		commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
-	}
-	while (answer == 1 && pm->dirties) {
-		uint32_t l = pm->dirty[pm->dirties - 1];
-		commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
-	}
+	} else
+		write_back_all(pm);
 	sim_tell(pm->sim, actor, 0, "the cache writes back %s",
 		 answer == 1 ? "every dirty line" : "a dirty line");
 }

@@ -7,6 +7,7 @@
  * the structure that libibverbs shows its user.
  */
 #include <infiniband/verbs.h>
+#include "core/pmem/own_bug.h"
 #include "core/pmem/pmem.h"
 #include "core/rnic/packet.h"
 #include "core/rnic/rnic.h"

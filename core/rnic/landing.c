@@ -174,6 +174,8 @@ static bool land_any_order(struct rnic_qp *qp, struct packet *pkt)
 		if (pkt->picked < 0) {
 			unsigned left = lines - pkt->line, n = 0;
 			unsigned k = left > 1 ? ask(qp, pkt, CHOICE_ORDER, pkt->line, left) : 0;
+			if (OWN_BUG(&qp->hca->net->hw, NIC_LINES_SHUFFLED))
+				k = left - 1;
 			while (pkt->landed[n / 64] >> n % 64 & 1 || k--)
 				n++;
 			assert(n < lines);
@@ -210,15 +212,34 @@ static void landed(struct rnic_qp *qp)
 		answer_run(qp);
 }
 
+/* NIC_SEND_OVERTAKES: a SEND behind the packet that is held is put before it. */
+static bool send_overtakes(struct packet_queue *land)
+{
+	struct packet *held = land->head, *next = held->next;
+	if (!next || opcode_is[held->opcode] & IS_SEND || !(opcode_is[next->opcode] & IS_SEND))
+		return false;
+	held->next = next->next;
+	next->next = held;
+	land->head = next;
+	if (land->tail == next)
+		land->tail = held;
+	return true;
+}
+
 static void land_due(struct rnic_qp *qp)
 {
 	struct sim *sim = qp_sim(qp);
+	const struct hardware *hw = &qp->hca->net->hw;
+	bool any = hw->dma_any || OWN_BUG(hw, NIC_LINES_SHUFFLED);
 	struct packet *pkt;
 	while ((pkt = qp->resp.land.head) && pkt->due <= sim_now(sim)) {
 		if (sim_plain(sim))
 			land_rest(qp, pkt);
-		else if (!(qp->hca->net->hw.dma_any ? land_any_order(qp, pkt) : land_in_order(qp, pkt)))
+		else if (!(any ? land_any_order(qp, pkt) : land_in_order(qp, pkt))) {
+			if (OWN_BUG(hw, NIC_SEND_OVERTAKES) && send_overtakes(&qp->resp.land))
+				continue;
 			break;
+		}
 		landed(qp);
 	}
 	if (qp->resp.land.head)
@@ -434,7 +455,7 @@ static void answer_run(struct rnic_qp *qp)
 			resp_send(qp, pkt);
 			continue;
 		}
-		if (pkt->after > resp->land_done)
+		if (pkt->after > resp->land_done && !OWN_BUG(&qp->hca->net->hw, NIC_READ_OVERTAKES))
 			return; /* landing comes back here */
 		enum served served = HELD;
 		if (pkt->due <= sim_now(sim))

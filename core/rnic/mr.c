@@ -165,7 +165,8 @@ static struct rnic_mr *find_key(struct rnic_hca *hca, const struct ibv_pd *pd, u
 	if (slot == 0 || slot > hca->mrs)
 		return NULL;
 	struct rnic_mr *mr = hca->mr[slot];
-	return mr->live && mr->ibv.pd == pd && (mr->access & access) == access ? mr : NULL;
+	bool live = mr->live || OWN_BUG(&hca->net->hw, NIC_KEY_DEAD);
+	return live && mr->ibv.pd == pd && (mr->access & access) == access ? mr : NULL;
 }
 
 static struct rnic_mr *find(struct rnic_hca *hca, const struct ibv_pd *pd, uint32_t key, int access,
@@ -174,6 +175,8 @@ static struct rnic_mr *find(struct rnic_hca *hca, const struct ibv_pd *pd, uint3
 	struct rnic_mr *mr = find_key(hca, pd, key, access);
 	if (!mr)
 		return NULL;
+	if (OWN_BUG(&hca->net->hw, NIC_BOUNDS) && va >= mr->iova && va - mr->iova < mr->len)
+		return mr;
 	if (va < mr->iova || len > mr->len || va - mr->iova > mr->len - len)
 		return NULL;
 	return mr;

@@ -171,7 +171,9 @@ int rnic_destroy_qp(struct ibv_qp *ibv)
 	struct rnic_qp *qp = (struct rnic_qp *)ibv;
 	if (qp->dead)
 		return EINVAL;
-	reset(qp);
+	if (!OWN_BUG(&qp->hca->net->hw, NIC_LAND_AFTER_DESTROY))
+		reset(qp);
+	ibv->state = IBV_QPS_RESET;
 	qp->dead = true;
 	qp->hca->net->qp[ibv->qp_num - QPN_FIRST] = NULL;
 	((struct rnic_cq *)ibv->send_cq)->users--;

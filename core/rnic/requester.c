@@ -148,7 +148,8 @@ void req_flush(struct rnic_qp *qp)
 	for (; req->acked != qp->sq.posted; req->acked++)
 		drop_copy(qp, wqe_at(qp, req->acked));
 	while (qp->sq.done != qp->sq.posted)
-		complete(qp, IBV_WC_WR_FLUSH_ERR);
+		complete(qp, OWN_BUG(&qp->hca->net->hw, NIC_FLUSHED_SUCCESS) ? IBV_WC_SUCCESS
+									     : IBV_WC_WR_FLUSH_ERR);
 	qp->sq.next = qp->sq.posted;
 	req->packet = 0;
 	req->una = req->next_psn;
@@ -205,7 +206,7 @@ static bool start(struct rnic_qp *qp, struct wqe *wqe)
 			fail(qp, status);
 		return false;
 	}
-	if (wqe->fence && req->nonposted)
+	if (wqe->fence && req->nonposted && !OWN_BUG(&qp->hca->net->hw, NIC_FENCE_IGNORED))
 		return false;
 	if (wqe->nonposted && req->nonposted >= qp->attr.max_rd_atomic)
 		return false;
@@ -512,9 +513,13 @@ void req_response(struct rnic_qp *qp, const struct packet *pkt)
 {
 	struct requester *req = &qp->req;
 	uint8_t kind = pkt->syndrome & AETH_KIND;
+	if (OWN_BUG(&qp->hca->net->hw, NIC_PSN_WRAP) && pkt->psn < req->una)
+		return;
 	if (!active(qp) || req->una == req->next_psn || psn_diff(pkt->psn, req->una) < 0 ||
 	    psn_diff(pkt->psn, req->next_psn) >= 0)
 		return; /* old, or nonsense */
+	if (OWN_BUG(&qp->hca->net->hw, NIC_READ_HOLE) && pkt->opcode == OP_READ_RESPONSE_LAST)
+		req->una = pkt->psn;
 	if (pkt->opcode != OP_ACKNOWLEDGE) {
 		if (advance(qp, pkt->psn))
 			take_result(qp, pkt);

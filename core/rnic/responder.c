@@ -194,6 +194,8 @@ static uint8_t check_write(struct rnic_qp *qp, struct packet *pkt)
 {
 	uint8_t is = opcode_is[pkt->opcode];
 	uint64_t va = is & IS_FIRST ? pkt->va : qp->resp.va;
+	if (OWN_BUG(&qp->hca->net->hw, NIC_PACKET_MISPLACED) && !(is & IS_FIRST))
+		va -= qp->resp.msg_off;
 	uint32_t left = is & IS_FIRST ? pkt->dma_len : qp->resp.left;
 	uint32_t rkey = is & IS_FIRST ? pkt->rkey : qp->resp.rkey;
 	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE) || left > MAX_MESSAGE)
@@ -322,6 +324,8 @@ static void accept_posted(struct rnic_qp *qp, struct packet *pkt)
 		if (is & (IS_SEND | HAS_IMM))
 			qp->rq.next++;
 	}
+	if (OWN_BUG(&qp->hca->net->hw, NIC_LAST_LINE) && is & IS_WRITE && pkt->len > LINE)
+		pkt->len -= pkt->len % LINE;
 	arrive(qp, pkt);
 	if (pkt->ack_req && qp->hca->net->hw.ack_early)
 		resp_acknowledge(qp, pkt);
@@ -382,8 +386,20 @@ static void duplicate(struct rnic_qp *qp, struct packet *pkt)
 		answer_push(qp, pkt);
 		return;
 	}
+	if (OWN_BUG(&qp->hca->net->hw, NIC_ATOMIC_REPEATED) && is & IS_ATOMIC && !is_queued(qp, pkt)) {
+		pkt->name.who = &qp->actor;
+		answer_push(qp, pkt);
+		return;
+	}
 	if (!(is & (IS_SEND | IS_WRITE | IS_READ)) && !is_queued(qp, pkt))
 		repeat_result(qp, pkt);
+	if (OWN_BUG(&qp->hca->net->hw, NIC_DUPLICATE_EXECUTED) && pkt->opcode == OP_WRITE_ONLY && pkt->len &&
+	    check_write(qp, pkt) == AETH_ACK) {
+		pkt->ack_req = false;
+		pkt->name.who = &qp->actor;
+		land_push(qp, pkt);
+		return;
+	}
 	if (is & (IS_SEND | IS_WRITE) && pkt->ack_req) {
 		answer = resp_answer(qp, pkt, OP_ACKNOWLEDGE, 0);
 		answer->psn = qp->resp.acked_psn;
@@ -406,7 +422,9 @@ void resp_request(struct rnic_qp *qp, struct packet *pkt)
 		return;
 	}
 	if (ahead > 0) {
-		if (!resp->nak_sent) {
+		if (OWN_BUG(&net->hw, NIC_ACK_UNACCEPTED) && pkt->ack_req) {
+			resp_acknowledge(qp, pkt);
+		} else if (!resp->nak_sent) {
 			resp->nak_sent = true;
 			nak(qp, pkt, resp->psn, AETH_NAK_SEQUENCE);
 		}
