@@ -799,7 +799,8 @@ static uint32_t flushed_upto(const struct pmem *pm, uint32_t l, uint64_t off, si
 		const struct version *v = &pm->version[i - 1];
 		uint64_t at = (uint64_t)l * LINE + v->off;
 		n++;
-		if (v->nic && v->who == qp && (v->send ? sends : at < off + len && off < at + v->len))
+		bool in_range = len && at < off + len && off < at + v->len;
+		if (v->nic && v->who == qp && (v->send ? sends : in_range))
 			upto = n;
 	}
 	return upto;
