@@ -206,7 +206,7 @@ static void draw_workload(uint64_t *random, struct fuzz_input *input)
 	unsigned ops = 1 + draw(random, draw(random, 2) ? 4 : WORKLOAD_BYTES - 1);
 	memset(input, 0, sizeof(*input));
 	input->n = WORKLOAD_BYTES;
-	input->bytes[0] = (uint8_t)(draw(random, 8) | (draw(random, 3) ? 0 : draw(random, 16) << 3));
+	input->bytes[0] = (uint8_t)(draw(random, 8) | (draw(random, 3) ? 0 : draw(random, 32) << 3));
 	for (unsigned i = 1; i <= ops; i++)
 		input->bytes[i] = draw_op(random);
 }
@@ -217,7 +217,7 @@ static void change_workload(uint64_t *random, struct fuzz_input *input)
 	uint8_t op = input->bytes[at];
 	switch (draw(random, 5)) {
 	case 0:
-		input->bytes[0] ^= (uint8_t)(1u << draw(random, 5));
+		input->bytes[0] ^= (uint8_t)(1u << draw(random, 8));
 		break;
 	case 1:
 		input->bytes[at] ^= (uint8_t)(1u << draw(random, 8));

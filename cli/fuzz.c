@@ -436,18 +436,6 @@ static int look_at_all(struct turn *t)
 
 /* --- one store --- */
 
-/* Contracts whose breaking is news: what the store breaks by design, its variants break too. */
-static unsigned wanted(const struct campaign_config *cfg)
-{
-	unsigned set = 0;
-	for (unsigned c = 0; c < TM_CONTRACTS; c++) {
-		const struct expectation *e = expect_find(cfg->store->name, cfg->name, (int)c);
-		if (e ? !e->broken : cfg->store->promises & TM_BIT(c))
-			set |= TM_BIT(c);
-	}
-	return set;
-}
-
 static void progress(const struct turn *t)
 {
 	const struct fuzz *f = &t->fuzz;
@@ -606,7 +594,7 @@ static int fuzz_store(struct session *s, const struct campaign_config *cfg, bool
 	struct fuzz_options o = {.seed = s->a->options.seed,
 				 .runs = s->a->runs_given ? s->a->options.runs : UINT64_MAX,
 				 .jobs = s->a->options.jobs,
-				 .wanted = wanted(cfg)};
+				 .wanted = expect_watched(cfg->store, cfg->name)};
 	o.deadline = s->seconds > 0 ? t.start + s->seconds : 0;
 	for (unsigned i = 0; i < s->knowns; i++)
 		s->known[i].again = 0;

@@ -8,6 +8,8 @@
  *			bit  2    a second key
  *			bit  3    the first key is not loaded; bit 4: nor the second
  *			bits 5-6  length of the loaded values
+ *			bit  7    a loaded key between the two, which nobody touches: in a crowded
+ *				  hash table a creation moves it, or the first
  *	byte 1..8	an operation each, in each client's program order
  *			bits 0-2  none, PUT, GET, DELETE, PUT, GET, PUT, clean
  *			bits 3-4  whose it is, modulo the clients
@@ -30,7 +32,7 @@ static int add_op(struct workload *w, uint8_t byte, unsigned clients, bool clean
 		return 0;
 	if (kind == OP_CLEAN && !cleans)
 		kind = OP_GET;
-	return workload_op_add(w, 1 + (byte >> 3 & 3) % clients, kind, (byte >> 5 & 1) % w->keys,
+	return workload_op_add(w, 1 + (byte >> 3 & 3) % clients, kind, byte & 32 ? w->keys - 1 : 0,
 			       kind == OP_PUT ? lengths[byte >> 6] : 0);
 }
 
@@ -42,8 +44,10 @@ int workload_from_bytes(struct workload *w, const uint8_t *bytes, size_t n, bool
 	int rc;
 
 	rc = workload_key_add(w, "k1", 2, head & 8 ? -1 : loaded);
+	if (rc >= 0 && head & 4 && head & 128)
+		rc = workload_key_add(w, "k2", 2, loaded);
 	if (rc >= 0 && head & 4)
-		rc = workload_key_add(w, "k2", 2, head & 16 ? -1 : loaded);
+		rc = workload_key_add(w, head & 128 ? "k3" : "k2", 2, head & 16 ? -1 : loaded);
 	for (size_t i = 1; rc >= 0 && i < n && i < WORKLOAD_BYTES; i++)
 		rc = add_op(w, bytes[i], clients[head & 3], cleans);
 	if (rc >= 0 && !workload_ops(w))
