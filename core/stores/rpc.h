@@ -53,6 +53,7 @@ struct rpc_conn {
 	size_t in_len;	    /* bytes of the message that arrived */
 	struct rpc_region region[RPC_REGIONS];
 	unsigned regions;
+	uint32_t word; /* what the server's word was then (struct rpc_server) */
 };
 
 /*
@@ -137,6 +138,7 @@ struct rpc_server {
 	struct ibv_mr *export_mr[RPC_REGIONS];
 	struct rpc_region region[RPC_REGIONS];
 	unsigned regions;
+	uint32_t word; /* the store's own: told to each client that connects */
 	rpc_handler *handler;
 	void *arg;
 };
