@@ -143,7 +143,22 @@ static bool none_flipped(const struct ef_pool *pool, const struct ef_now *now)
 	return true;
 }
 
-/* What each entry's key is to have, in either log; and where the new log's free room begins. */
+/* The log is in use up to an object's end. */
+static void grow(const struct ef_pool *pool, const struct ef_now *now, uint64_t place, uint64_t *tail)
+{
+	uint64_t end;
+
+	if (!place || ef_log_of(place) != now->to || !ef_fits(pool, place))
+		return;
+	end = ef_off_of(place) + ef_span(pool, ef_at(pool, place)->vlen);
+	if (end > *tail)
+		*tail = end;
+}
+
+/*
+ * What each entry's key is to have, in either log; and where the new log's free room
+ * begins: behind all that this recovery looked at, so that the next one would see it too.
+ */
 static uint64_t accept_all(const struct ef_pool *pool, const struct ef_now *now, uint64_t *accepted)
 {
 	uint64_t tail = KV_LINE;
@@ -151,19 +166,18 @@ static uint64_t accept_all(const struct ef_pool *pool, const struct ef_now *now,
 	for (uint64_t i = 0; i < pool->slots; i++) {
 		const struct ef_entry *entry = &pool->table[i];
 		unsigned mark = ef_mark(pool->params, entry);
-		uint64_t place, end;
+		uint64_t newest;
 
 		if (!(entry->ctl & EF_USED))
 			continue;
-		place = ef_knob(pool->params, EF_RECOVER_HEAD) ? ef_place(mark, entry->off[mark])
-							       : ef_newest(pool, now, entry);
-		place = newest_intact(pool, now, entry, place);
-		accepted[i] = place;
-		if (!place || ef_log_of(place) == now->from)
-			continue;
-		end = ef_off_of(place) + ef_span(pool, ef_at(pool, place)->vlen);
-		if (end > tail)
-			tail = end;
+		newest = ef_knob(pool->params, EF_RECOVER_HEAD) ? ef_place(mark, entry->off[mark]) :
+								  ef_newest(pool, now, entry);
+		accepted[i] = newest_intact(pool, now, entry, newest);
+		grow(pool, now, ef_place(now->to, entry->off[now->to]), &tail);
+		for (uint64_t place = newest; place && place != accepted[i];
+		     place = ef_older(pool, now, entry, place))
+			grow(pool, now, place, &tail);
+		grow(pool, now, accepted[i], &tail);
 	}
 	return tail;
 }
