@@ -53,6 +53,7 @@ struct rpc_conn {
 	size_t in_len;	    /* bytes of the message that arrived */
 	struct rpc_region region[RPC_REGIONS];
 	unsigned regions;
+	uint32_t word; /* what the server's word was then (struct rpc_server) */
 };
 
 /*
@@ -138,8 +139,8 @@ struct rpc_server {
 	struct ibv_mr *export_mr[RPC_REGIONS];
 	struct rpc_region region[RPC_REGIONS];
 	unsigned regions;
-	unsigned
-		qp_access; /* IBV_ACCESS_* of its queue pairs; a store may add to it before clients connect */
+	unsigned qp_access; /* IBV_ACCESS_* of its queue pairs; may be added to before clients connect */
+	uint32_t word;	    /* the store's own: told to each client that connects */
 	rpc_handler *handler;
 	void *arg;
 };

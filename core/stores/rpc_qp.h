@@ -19,7 +19,7 @@ struct rpc_greeting {
 struct rpc_welcome {
 	struct rpc_greeting server;
 	uint32_t regions;
-	uint32_t unused;
+	uint32_t word;
 	struct rpc_region region[RPC_REGIONS];
 };
 

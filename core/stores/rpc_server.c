@@ -37,14 +37,19 @@ static int slot_post(struct rpc_server *server, uint64_t slot)
 {
 	struct rpc_peer *peer = &server->peer[slot / RPC_SLOTS];
 
+	if (!peer->qp) /* dropped while its message was handled */
+		return -EIO;
 	return rpc_qp_recv(peer->qp, slot, slot_msg(server, slot), server->msg_bytes, server->msg_mr->lkey);
 }
 
 static int slot_send(struct rpc_server *server, uint64_t slot, size_t len)
 {
+	struct rpc_peer *peer = &server->peer[slot / RPC_SLOTS];
+
 	assert(len <= server->msg_bytes);
-	return rpc_qp_send(server->peer[slot / RPC_SLOTS].qp, slot, slot_reply(server, slot), len,
-			   server->reply_mr->lkey);
+	if (!peer->qp)
+		return -EIO;
+	return rpc_qp_send(peer->qp, slot, slot_reply(server, slot), len, server->reply_mr->lkey);
 }
 
 static unsigned max_peers(const struct tm_params *params)
@@ -157,6 +162,7 @@ static int server_accept(void *arg, const void *req, size_t req_len, void *rsp, 
 		return rc;
 	}
 	welcome.regions = server->regions;
+	welcome.word = server->word;
 	memcpy(welcome.region, server->region, sizeof(welcome.region));
 	memcpy(rsp, &welcome, sizeof(welcome));
 	server->peers++;
