@@ -15,11 +15,12 @@ help:
 	@echo 'make             build build/tidemark'
 	@echo 'make crashtest   explore the stores; say which guarantee holds and which breaks'
 	@echo 'make claims      what the papers claim, and what they leave out: is it so?'
+	@echo 'make mutants     look for the seeded bugs: are all found, and how soon?'
 	@echo 'make list        stores, variants, knobs, contracts, seeded bugs'
 	@echo 'make test        all tests: gcc, gcc with ASan and UBSan, clang'
 	@echo 'make bench       measure the simulator'
 	@echo 'make clean       remove build*/'
-	@echo 'crashtest, claims, list and bench pass ARGS="..." on to tidemark.'
+	@echo 'crashtest, claims, mutants, list and bench pass ARGS="..." on to tidemark.'
 
 deps:
 	@scripts/deps
@@ -27,7 +28,7 @@ deps:
 build: deps
 	@TARGET=tidemark scripts/build build -DCMAKE_C_COMPILER=$(CC) -DTIDEMARK_WERROR=OFF -DTIDEMARK_SANITIZE=OFF
 
-crashtest claims bench list: build
+crashtest claims mutants bench list: build
 	@build/tidemark $@ $(ARGS)
 
 test: deps
@@ -36,4 +37,4 @@ test: deps
 clean:
 	rm -rf build build-gcc build-asan build-clang
 
-.PHONY: all help deps build crashtest claims bench list test clean
+.PHONY: all help deps build crashtest claims mutants bench list test clean

@@ -351,6 +351,7 @@ int claims_read(struct claims *c, const char *text, struct input_error *where)
 	}
 	if (!error)
 		error = end_claim(&r);
+	r.line = 0; /* the file as a whole */
 	if (!error && !c->claims)
 		error = bad(&r, "expected at least one claim");
 	if (error)

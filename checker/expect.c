@@ -82,6 +82,17 @@ const struct expectation *expect_find(const char *store, const char *config, int
 	return NULL;
 }
 
+unsigned expect_watched(const struct tm_store *store, const char *config)
+{
+	unsigned set = 0;
+	for (unsigned c = 0; c < TM_CONTRACTS; c++) {
+		const struct expectation *e = expect_find(store->name, config, (int)c);
+		if (e ? !e->broken : store->promises & TM_BIT(c))
+			set |= TM_BIT(c);
+	}
+	return set;
+}
+
 unsigned expect_mistake(const char **what)
 {
 	pthread_once(&once, read_table);

@@ -15,6 +15,9 @@ struct expectation {
 
 /* NULL: nothing is said of this cell. The table is read at the first call. */
 const struct expectation *expect_find(const char *store, const char *config, int contract);
+/* TM_BIT()s of the contracts whose breaking is news under a configuration of a store or of one of its
+ * variants: what the store breaks by design, or does not promise, its variants may break, too. */
+unsigned expect_watched(const struct tm_store *store, const char *config);
 /* The file has a mistake: its line number, and what; 0: none. */
 unsigned expect_mistake(const char **what);
 

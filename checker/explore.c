@@ -30,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/seen.h"
+#include "core/pmem/own_bug.h"
 
 #define MAX_DECISIONS 512
 #define SAMPLES	      32 /* images of a point beyond the bound */
@@ -247,6 +248,8 @@ static void merge_notes(uint16_t note[SEEN_NOTES], const struct explorer *ex, un
 
 static void raise_floor(struct explorer *ex, const uint16_t note[SEEN_NOTES])
 {
+	if (OWN_BUG(&ex->setup->hw, FLOOR_KEPT))
+		return;
 	for (unsigned k = 0; k < ex->setup->w.keys && k < SEEN_NOTES; k++)
 		if (note[k] != NOTE_NONE && note[k] != NOTE_MANY)
 			ex->floor[k] = ex->worlds.op_of_value[note[k] - 1];
@@ -276,6 +279,8 @@ static void explore_image(struct explorer *ex, unsigned machine, struct image_so
 	if (note)
 		merge_notes(note, ex, mark->ops);
 	note_outcome(ex, machine);
+	if (ex->image_done)
+		ex->image_done(ex->image_done_arg, ex, machine);
 	history_rewind(ex->worlds.history, mark);
 	world_end(&ex->worlds, machine);
 }
@@ -287,12 +292,12 @@ static void explore_images(struct explorer *ex, unsigned machine, uint64_t key, 
 	struct image_source *is = &ex->image[machine];
 	unsigned images = 0, samples = 0;
 	struct history_mark mark = history_mark(ex->worlds.history);
-	bool more = true;
+	bool more = true,
+	     nests = ex->limits.nested_every && machine + 1 < WORLDS && !OWN_BUG(&ex->setup->hw, CRASH_ONCE);
 	memset(is, 0, sizeof(*is));
 	while (more && !ex->stopped) {
 		explore_image(ex, machine, is, &mark, false, samples ? NULL : note);
-		if (ex->limits.nested_every && machine + 1 < WORLDS && !ex->stopped &&
-		    (key + images) % ex->limits.nested_every == 0) {
+		if (nests && !ex->stopped && (key + images) % ex->limits.nested_every == 0) {
 			is->depth = is->used; /* the same image again, and stand at its power failures */
 			explore_image(ex, machine, is, &mark, true, NULL);
 		}
@@ -302,7 +307,7 @@ static void explore_images(struct explorer *ex, unsigned machine, uint64_t key, 
 			is->depth = 0;
 			continue;
 		}
-		more = image_next(is);
+		more = image_next(is) && !OWN_BUG(&ex->setup->hw, CRASH_NO_OLDER);
 		if (more && images >= ex->limits.images_per_point) {
 			ex->counts.points_bounded++;
 			is->random = &ex->sample_state;
@@ -326,9 +331,15 @@ static void explore_point(void *arg, struct world *world, const struct choice_po
 		sim_stop(world->sim, SIM_DONE);
 		return;
 	}
+	const struct hardware *hw = &ex->setup->hw;
+	if ((OWN_BUG(hw, CRASH_NO_FENCE) && at->a == CRASH_BEFORE_FENCE) ||
+	    (OWN_BUG(hw, CRASH_NO_DRAIN) && at->a == CRASH_BEFORE_DRAIN))
+		return;
 	ex->counts.points++;
 	ex->counts.nested_points += machine > 1;
-	uint64_t key = pmem_images_hash(world->pm) ^ h->hash * 0xd6e8feb86659fd93u;
+	uint64_t key = pmem_images_hash(world->pm);
+	if (!OWN_BUG(hw, SEEN_NO_HISTORY))
+		key ^= h->hash * 0xd6e8feb86659fd93u;
 	struct seen_entry *entry = seen_add(ex->seen, key, &is_new);
 	if (!is_new) {
 		ex->counts.points_seen++;

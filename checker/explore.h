@@ -46,16 +46,19 @@ struct explorer {
 	struct failure failure[TM_CONTRACTS]; /* the first of each */
 	uint64_t broken[TM_CONTRACTS];	      /* states in which it was broken */
 	unsigned stop_at;		      /* TM_BIT()s: a run ends when one of these is found broken */
+	/* Called with each image once it is judged, with its history and machine still there; NULL: nobody is. */
+	void (*image_done)(void *arg, const struct explorer *ex, unsigned machine);
+	void *image_done_arg;
+	struct deviations path[WORLDS]; /* the power failure and the lines of each world above 0 */
+	uint64_t point;			/* where the first power failure is: images and history */
 	/* private */
 	struct judge *judge;	    /* one per world */
 	struct image_source *image; /* likewise: the search of the images it boots from */
 	struct seen *seen;
 	int32_t floor[HISTORY_KEYS];	/* KEEP: as contracts_judge() */
 	const struct deviations *taken; /* by the run that is on */
-	struct deviations path[WORLDS]; /* the power failure and the lines of each world above 0 */
 	uint64_t sample_state;
 	struct outcomes *outcomes; /* NULL: not collected */
-	uint64_t point;		   /* where the first power failure is: images and history */
 	bool stopped;
 };
 

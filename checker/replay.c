@@ -53,16 +53,39 @@ static void tell_start(struct explorer *ex, const struct replay_audience *audien
 		audience->machine_starts(audience->arg, ex, machine);
 }
 
+void replay_sources(struct explorer *ex, const struct replay_part part[WORLDS],
+		    const struct replay_audience *audience, struct replay_outcome *out)
+{
+	unsigned m = 0;
+	for (;; m++) {
+		tell_start(ex, audience, m);
+		if (m == 0)
+			world_run(&ex->worlds, part[0].source, NULL, NULL);
+		else
+			world_recover(&ex->worlds, m, part[m].source, NULL, NULL, !part[m].cut);
+		out->hash ^= sim_hash(ex->worlds.world[m].sim) * (2 * m + 1);
+		if (ex->worlds.world[m].result.end != SIM_POWER || m + 1 == WORLDS)
+			break;
+		out->failures++;
+		history_crash(ex->worlds.history);
+		judge_prepare(&ex->judge[m + 1], ex->worlds.history);
+	}
+	judge_all(ex, m, out);
+	tell_start(ex, NULL, 0);
+	for (unsigned started = m + 1; started;)
+		world_end(&ex->worlds, --started);
+}
+
 int replay(struct explorer *ex, const struct deviations *list, bool keep,
 	   const struct replay_audience *audience, struct replay_outcome *out)
 {
 	struct deviations part[WORLDS] = {0};
+	struct replay_part run[WORLDS] = {0};
 	struct trace_source ts[WORLDS];
-	unsigned last = 0, started = 0;
-	int error = split(list, part);
 
 	memset(out, 0, sizeof(*out));
 	memset(ts, 0, sizeof(ts));
+	int error = split(list, part);
 	if (keep && !error) {
 		error = trace_start(&ts[0], &part[0]);
 		if (!error)
@@ -73,28 +96,10 @@ int replay(struct explorer *ex, const struct deviations *list, bool keep,
 	}
 	for (unsigned m = 0; m < WORLDS && !error; m++) {
 		error = trace_start(&ts[m], &part[m]);
-		if (error)
-			break;
-		tell_start(ex, audience, m);
-		if (m == 0)
-			world_run(&ex->worlds, &ts[0].source, NULL, NULL);
-		else
-			world_recover(&ex->worlds, m, &ts[m].source, NULL, NULL,
-				      m + 1 == WORLDS || !part[m + 1].n);
-		started = m + 1;
-		last = m;
-		out->hash ^= sim_hash(ex->worlds.world[m].sim) * (2 * m + 1);
-		if (ex->worlds.world[m].result.end != SIM_POWER || m + 1 == WORLDS)
-			break;
-		out->failures++;
-		history_crash(ex->worlds.history);
-		judge_prepare(&ex->judge[m + 1], ex->worlds.history);
+		run[m] = (struct replay_part){&ts[m].source, m + 1 < WORLDS && part[m + 1].n};
 	}
 	if (!error)
-		judge_all(ex, last, out);
-	tell_start(ex, NULL, 0);
-	while (started)
-		world_end(&ex->worlds, --started);
+		replay_sources(ex, run, audience, out);
 	/* Which of the caller's deviations was not asked for? Parts keep their order. */
 	unsigned at[WORLDS] = {0}, machine = 0;
 	for (unsigned i = 0; i < list->n && !error && !out->unused; i++) {

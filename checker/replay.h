@@ -31,4 +31,15 @@ struct replay_audience {
 int replay(struct explorer *ex, const struct deviations *list, bool keep,
 	   const struct replay_audience *audience, struct replay_outcome *out);
 
+/* What decides on one machine. */
+struct replay_part {
+	struct source *source;
+	bool cut; /* its recovery is cut by a power failure: nobody waits for its end to prove that it works
+		   */
+};
+/* The same from any sources, as long as the power fails. For KEEP the caller has set the floor; *out starts
+ * as zeros. */
+void replay_sources(struct explorer *ex, const struct replay_part part[WORLDS],
+		    const struct replay_audience *audience, struct replay_outcome *out);
+
 #endif

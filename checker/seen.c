@@ -44,6 +44,11 @@ static struct seen_entry *find(struct seen_entry *entry, uint32_t room, uint64_t
 	return &entry[i];
 }
 
+bool seen_has(const struct seen *seen, uint64_t hash)
+{
+	return find(seen->entry, seen->room, hash ? hash : 1)->hash;
+}
+
 static void grow(struct seen *seen)
 {
 	struct seen_entry *bigger = seen->room < SEEN_MAX ? calloc(2 * (size_t)seen->room, sizeof(*bigger))

@@ -19,5 +19,6 @@ void seen_clear(struct seen *seen);
  * (SEEN_MAX entries) it is emptied: work is then done twice, nothing is missed. */
 #define SEEN_MAX (1u << 23)
 struct seen_entry *seen_add(struct seen *seen, uint64_t hash, bool *is_new);
+bool seen_has(const struct seen *seen, uint64_t hash);
 
 #endif

@@ -128,6 +128,7 @@ int setup_finish(struct setup *s)
 	/* Each recovery proves life with a PUT of its own. */
 	s->params.updates = workload_updates(&s->w) + SETUP_READERS + 1;
 	s->params.max_vlen = longest > LIFE_VLEN ? longest : LIFE_VLEN;
+	s->params.rqwrb_pm = s->hw.rqwrb_pm;
 	s->pm_len = s->store->pm_bytes(&s->params);
 	s->regions = s->store->regions(&s->params, s->region, SETUP_REGIONS);
 	assert(s->pm_len % 64 == 0 && s->regions <= SETUP_REGIONS);
@@ -163,6 +164,14 @@ void setup_free(struct setup *s)
 const struct setup_value *setup_put_value(const struct setup *s, unsigned client, unsigned nth)
 {
 	return &s->value[s->first_of_client[client] + nth - 1];
+}
+
+unsigned setup_region(const struct setup *s, uint64_t off)
+{
+	unsigned i = 0;
+	while (i < s->regions && (off < s->region[i].off || off >= s->region[i].off + s->region[i].len))
+		i++;
+	return i;
 }
 
 int setup_find_value(const struct setup *s, unsigned key, const uint8_t *bytes, size_t len)

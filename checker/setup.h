@@ -56,6 +56,8 @@ int setup_like(struct setup *s, const struct setup *base, const struct workload 
 void setup_free(struct setup *s);
 /* The value of a workload's PUT. */
 const struct setup_value *setup_put_value(const struct setup *s, unsigned client, unsigned nth);
+/* The region of an offset of the pool: index into s->region; s->regions: none. */
+unsigned setup_region(const struct setup *s, uint64_t off);
 /* Which PUT of `key` wrote these bytes: index into s->value; -1: none. */
 int setup_find_value(const struct setup *s, unsigned key, const uint8_t *bytes, size_t len);
 

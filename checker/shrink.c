@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/pmem/own_bug.h"
 
 #define SHRINK_STATES 200000 /* states of one candidate at most */
 
@@ -59,9 +60,14 @@ static bool breaks(struct shrinker *sh, const struct candidate *c)
 	if (setup_like(&s, sh->base, &c->w) || explore_open(ex, &s, &limits))
 		goto out;
 	if (!trace_start(&ts, &c->run)) {
-		ex->stop_at = TM_BIT(sh->contract);
+		unsigned contract = sh->contract;
+		ex->stop_at = TM_BIT(contract);
+		if (OWN_BUG(&s.hw, SHRINK_ANY))
+			ex->stop_at = TM_BIT(TM_CONTRACTS) - 1;
 		explore_run(ex, &ts.source, &ts.taken);
-		found = ex->failure[sh->contract].found;
+		for (unsigned k = 0; k < TM_CONTRACTS && OWN_BUG(&s.hw, SHRINK_ANY); k++)
+			contract = ex->failure[k].found ? k : contract;
+		found = ex->failure[contract].found;
 		if (found) {
 			struct candidate better = {0};
 			if (!workload_copy(&better.w, &c->w)) {
@@ -69,8 +75,8 @@ static bool breaks(struct shrinker *sh, const struct candidate *c)
 				candidate_free(&sh->best);
 				sh->best = better;
 			}
-			copy_deviations(&sh->path, &ex->failure[sh->contract].deviations);
-			snprintf(sh->text, sizeof(sh->text), "%s", ex->failure[sh->contract].text);
+			copy_deviations(&sh->path, &ex->failure[contract].deviations);
+			snprintf(sh->text, sizeof(sh->text), "%s", ex->failure[contract].text);
 		}
 		trace_finish(&ts);
 	}

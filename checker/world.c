@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/rnic/rnic.h"
+#include "core/pmem/own_bug.h"
 
 #define AFTERMATH_NS 150000		  /* what goes on after the last operation */
 #define GIVE_UP_NS   (60ull * 1000000000) /* of virtual time: an operation that has not ended never will */
@@ -114,7 +115,8 @@ static void do_get(struct world_client *c, unsigned key, uint8_t *buf)
 		returned(c, error, VALUE_UNKNOWN);
 	} else {
 		int v = len <= s->params.max_vlen ? setup_find_value(s, key, buf, len) : -1;
-		returned(c, 0, v < 0 || w->op_of_value[v] < 0 ? VALUE_FOREIGN : w->op_of_value[v]);
+		int32_t foreign = OWN_BUG(&s->hw, FOREIGN_IS_ABSENT) ? VALUE_ABSENT : VALUE_FOREIGN;
+		returned(c, 0, v < 0 || w->op_of_value[v] < 0 ? foreign : w->op_of_value[v]);
 	}
 }
 
@@ -193,11 +195,12 @@ static void boot(void *arg)
 	struct checked check = {.fsck.bad = fsck_bad, .world = w};
 	w->server = environment(w, HOST_SERVER);
 	int error = w->loading ? store->format(&w->server) : store->recover(&w->server);
+	memcpy(w->result.recovery, sim_actor(w->sim)->count, sizeof(w->result.recovery));
 	if (error) {
 		trouble(w, true, "%s fails with error %d", w->loading ? "format" : "recovery", error);
 		sim_abandon(w->sim, SIM_DONE);
 	}
-	if (w->machine)
+	if (w->machine && !OWN_BUG(&w->setup->hw, FSCK_NEVER))
 		store->fsck(&w->server, &check.fsck);
 	error = store->serve(&w->server);
 	if (error) {
@@ -274,7 +277,9 @@ static void client_main(void *arg)
 	open_client(c);
 	if (++w->opened == w->setup->w.clients) {
 		/* Everybody is connected: from here on things may go differently. */
-		sim_source(w->sim, w->source);
+		sim_source(w->sim, OWN_BUG(&w->setup->hw, PLAIN_ONLY) ? NULL : w->source);
+		if (OWN_BUG(&w->setup->hw, TASKS_NEVER_HELD) && w->source)
+			w->source->skip[CHOICE_STEP] = UINT32_MAX;
 		if (w->observer)
 			sim_set_observer(w->sim, observe, w);
 		w->booted = true;
@@ -342,7 +347,7 @@ static void reader_main(void *arg)
 	struct world *w = c->world;
 	uint8_t *buf = sim_alloc(w->sim, w->setup->params.max_vlen);
 	open_client(c);
-	for (unsigned k = 0; k < w->setup->w.keys; k++) {
+	for (unsigned k = 0; k < (OWN_BUG(&w->setup->hw, READ_FIRST_KEY) ? 1 : w->setup->w.keys); k++) {
 		actor_label(sim_actor(w->sim),
 			    (struct op_label){(uint8_t)c->number, OP_GET, (uint16_t)(k + 1)});
 		do_get(c, k, buf);
@@ -378,7 +383,7 @@ static void conclude(struct world *w, enum sim_end end)
 		w->result.live_broken = true;
 		return;
 	}
-	if (end != SIM_FUEL && end != SIM_IDLE)
+	if ((end != SIM_FUEL && end != SIM_IDLE) || OWN_BUG(&w->setup->hw, LIVE_NEVER))
 		return;
 	unsigned first = w->machine ? w->setup->w.clients + 1 : 1;
 	unsigned last = w->machine ? first : w->setup->w.clients;

@@ -22,6 +22,7 @@ struct world_result {
 	int live_op;	  /* the operation that does not end (index in the history), or -1 */
 	bool fsck_broken;
 	char why[200]; /* of whichever is broken, one line */
+	uint32_t recovery[STEP_KINDS]; /* steps that the store's recovery took */
 };
 
 struct world_client {

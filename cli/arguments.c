@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The arguments of `tidemark crashtest`, and the campaign that they describe. */
+/* Arguments of commands that test stores, and the configurations and workloads that they describe. */
 #include "cli/arguments.h"
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "cli/cli.h"
 #include "scenarios/stores.h"
 
+#define MAX_SECONDS (30 * 86400)
 #define OTHER_SHARE 4 /* the other configurations get one in so many of the runs and states */
 
 /* The hardware under which the default campaign runs each store. */
@@ -38,28 +40,12 @@ static void help(void)
 	     "  --out DIR          where traces go (traces); it is made if it does not exist\n"
 	     "  --no-traces        write none\n"
 	     "  --json FILE        the results for machines\n"
+	     "  --junit FILE       the results as JUnit XML, a test case for each contract\n"
 	     "  -q, --quiet        no progress\n"
 	     "  --help             this text\n\n"
 	     "exit status: 0 all as expected, 1 a promise broken or a cell not as expected, 2 usage or\n"
 	     "bad input, 70 internal error");
 }
-
-enum {
-	OPT_VARIANT = 1000,
-	OPT_KNOB,
-	OPT_WORKLOAD,
-	OPT_OPS,
-	OPT_RUNS,
-	OPT_STATES,
-	OPT_SEED,
-	OPT_JOBS,
-	OPT_DOUBLE,
-	OPT_OUT,
-	OPT_NO_TRACES,
-	OPT_JSON,
-	OPT_QUIET,
-	OPT_HELP
-};
 
 static bool add_name(const char **list, unsigned *n, unsigned max, const char *name)
 {
@@ -69,6 +55,24 @@ static bool add_name(const char **list, unsigned *n, unsigned max, const char *n
 	}
 	list[(*n)++] = name;
 	return true;
+}
+
+/* "90", "90s", "2m", "1h" */
+static bool parse_time(const char *text, double *seconds)
+{
+	char *end;
+	errno = 0;
+	unsigned long long n = strtoull(text, &end, 10);
+	unsigned unit = !strcmp(end, "h")	     ? 3600
+			: !strcmp(end, "m")	     ? 60
+			: !*end || !strcmp(end, "s") ? 1
+						     : 0;
+	*seconds = (double)n * unit;
+	if (text[0] >= '0' && text[0] <= '9' && unit && n && !errno && *seconds <= MAX_SECONDS)
+		return true;
+	fail(EXIT_USAGE, "--time: \"%.40s\"; expected such as 90s, 2m or 1h, at most %d days", text,
+	     MAX_SECONDS / 86400);
+	return false;
 }
 
 static bool parse_option(struct arguments *a, int option, const char *value)
@@ -94,6 +98,17 @@ static bool parse_option(struct arguments *a, int option, const char *value)
 	case OPT_JSON:
 		a->json = value;
 		return true;
+	case OPT_JUNIT:
+		a->junit = value;
+		return true;
+	case OPT_CORPUS:
+		a->corpus = value;
+		return true;
+	case OPT_REGRESS:
+		a->regress = value;
+		return true;
+	case OPT_TIME:
+		return parse_time(value, &a->seconds);
 	case OPT_NO_TRACES:
 		a->no_traces = true;
 		return true;
@@ -104,6 +119,7 @@ static bool parse_option(struct arguments *a, int option, const char *value)
 		if (!number_option("--runs", value, 1, 1000000000, &n))
 			return false;
 		a->options.runs = (unsigned)n;
+		a->runs_given = true;
 		return true;
 	case OPT_STATES:
 		if (!number_option("--states", value, 1, UINT64_MAX / 2, &n))
@@ -126,55 +142,61 @@ static bool parse_option(struct arguments *a, int option, const char *value)
 	}
 }
 
-static int bad_option(const struct option *options, const char *word)
+static int bad_option(const struct command *command, const char *word)
 {
+	const struct option *options = command->options;
+	const char *name = command->name;
 	struct nearest n;
-	char plain[64], name[64];
+	char plain[64], known[64];
 	if (optopt >= OPT_VARIANT)
-		return fail(EXIT_USAGE, "crashtest: %.60s: this option takes no value", word);
+		return fail(EXIT_USAGE, "%s: %.60s: this option takes no value", name, word);
 	if (optopt)
-		return fail(EXIT_USAGE, "crashtest: unknown option \"-%c\" (tidemark crashtest --help)",
-			    optopt);
+		return fail(EXIT_USAGE, "%s: unknown option \"-%c\" (tidemark %s --help)", name, optopt,
+			    name);
 	snprintf(plain, sizeof(plain), "%.*s", (int)strcspn(word, "="), word);
 	nearest_init(&n, plain);
 	for (; options->name; options++) {
-		snprintf(name, sizeof(name), "--%s", options->name);
-		nearest_try(&n, name);
+		snprintf(known, sizeof(known), "--%s", options->name);
+		nearest_try(&n, known);
 	}
-	return fail(EXIT_USAGE, "crashtest: unknown option \"%.40s\"%s (tidemark crashtest --help)", word,
-		    n.hint);
+	return fail(EXIT_USAGE, "%s: unknown option \"%.40s\"%s (tidemark %s --help)", name, word, n.hint,
+		    name);
 }
 
-int arguments_parse(struct arguments *a, int argc, char **argv)
+static const struct option crashtest_options[] = {
+	{"variant", required_argument, NULL, OPT_VARIANT},
+	{"knob", required_argument, NULL, OPT_KNOB},
+	{"workload", required_argument, NULL, OPT_WORKLOAD},
+	{"ops", required_argument, NULL, OPT_OPS},
+	{"runs", required_argument, NULL, OPT_RUNS},
+	{"states", required_argument, NULL, OPT_STATES},
+	{"seed", required_argument, NULL, OPT_SEED},
+	{"jobs", required_argument, NULL, OPT_JOBS},
+	{"doublecheck", no_argument, NULL, OPT_DOUBLE},
+	{"out", required_argument, NULL, OPT_OUT},
+	{"no-traces", no_argument, NULL, OPT_NO_TRACES},
+	{"json", required_argument, NULL, OPT_JSON},
+	{"junit", required_argument, NULL, OPT_JUNIT},
+	{"quiet", no_argument, NULL, OPT_QUIET},
+	{"help", no_argument, NULL, OPT_HELP},
+	{NULL, 0, NULL, 0},
+};
+
+const struct command crashtest_command = {"crashtest", crashtest_options, help};
+
+int arguments_parse(struct arguments *a, const struct command *command, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"variant", required_argument, NULL, OPT_VARIANT},
-		{"knob", required_argument, NULL, OPT_KNOB},
-		{"workload", required_argument, NULL, OPT_WORKLOAD},
-		{"ops", required_argument, NULL, OPT_OPS},
-		{"runs", required_argument, NULL, OPT_RUNS},
-		{"states", required_argument, NULL, OPT_STATES},
-		{"seed", required_argument, NULL, OPT_SEED},
-		{"jobs", required_argument, NULL, OPT_JOBS},
-		{"doublecheck", no_argument, NULL, OPT_DOUBLE},
-		{"out", required_argument, NULL, OPT_OUT},
-		{"no-traces", no_argument, NULL, OPT_NO_TRACES},
-		{"json", required_argument, NULL, OPT_JSON},
-		{"quiet", no_argument, NULL, OPT_QUIET},
-		{"help", no_argument, NULL, OPT_HELP},
-		{NULL, 0, NULL, 0},
-	};
 	int option;
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":q", options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, ":q", command->options, NULL)) != -1) {
 		if (option == OPT_HELP) {
-			help();
+			command->help();
 			return 0;
 		}
 		if (option == '?')
-			return bad_option(options, argv[optind - 1]);
+			return bad_option(command, argv[optind - 1]);
 		if (option == ':')
-			return fail(EXIT_USAGE, "crashtest: %s wants a value", argv[optind - 1]);
+			return fail(EXIT_USAGE, "%s: %s wants a value", command->name, argv[optind - 1]);
 		if (!parse_option(a, option, optarg))
 			return EXIT_USAGE;
 	}
@@ -350,15 +372,14 @@ static bool wanted(const struct arguments *a, unsigned number, const char *varia
 
 static int add_configs(struct campaign *c, const struct arguments *a)
 {
-	bool several = !a->knobs && !a->variants && !a->workloads && !a->ops;
+	bool several = !a->one_config && !a->knobs && !a->variants && !a->workloads && !a->ops;
 	for (unsigned i = 0; stores[i]; i++) {
 		for (unsigned v = 0; v < (a->variants ? a->variants : 1); v++) {
 			const char *variant = a->variants ? a->variant[v] : "default";
 			for (unsigned d = 0; default_configs[d] && (d == 0 || several); d++) {
-				int status = wanted(a, i, variant)
-						     ? add_config(c, a, stores[i], variant,
-								  default_configs[d])
-						     : 0;
+				int status = wanted(a, i, variant) ? add_config(c, a, stores[i], variant,
+										default_configs[d])
+								   : 0;
 				if (status)
 					return status;
 			}
@@ -464,11 +485,21 @@ static int add_workloads(struct campaign *c, const struct arguments *a)
 	return status;
 }
 
-int arguments_apply(const struct arguments *a, struct campaign *c)
+int arguments_configs(const struct arguments *a, struct campaign *c)
 {
 	int status = check_names(a);
-	if (!status)
-		status = add_configs(c, a);
+	return status ? status : add_configs(c, a);
+}
+
+unsigned arguments_jobs(void)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	return cores > 0 && cores < 256 ? (unsigned)cores : 1;
+}
+
+int arguments_apply(const struct arguments *a, struct campaign *c)
+{
+	int status = arguments_configs(a, c);
 	if (!status)
 		status = add_workloads(c, a);
 	return status;

@@ -1,29 +1,66 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_ARGUMENTS_H
 #define TM_ARGUMENTS_H
-/* What `tidemark crashtest` was asked for. */
+/* What a command that tests stores was asked for: crashtest, fuzz. */
+#include <getopt.h>
 #include "checker/campaign.h"
 
 #define MAX_CONFIGS 64
 #define MAX_KNOBS   32
 #define MAX_NAMES   64
 
+/* Values of struct option. */
+enum {
+	OPT_VARIANT = 1000,
+	OPT_KNOB,
+	OPT_WORKLOAD,
+	OPT_OPS,
+	OPT_RUNS,
+	OPT_STATES,
+	OPT_SEED,
+	OPT_JOBS,
+	OPT_DOUBLE,
+	OPT_OUT,
+	OPT_NO_TRACES,
+	OPT_JSON,
+	OPT_JUNIT,
+	OPT_TIME,
+	OPT_CORPUS,
+	OPT_REGRESS,
+	OPT_QUIET,
+	OPT_HELP
+};
+
+struct command {
+	const char *name;
+	const struct option *options; /* ends with .name = NULL; their values are OPT_* */
+	void (*help)(void);
+};
+extern const struct command crashtest_command;
+
 struct arguments {
 	const char *store[MAX_NAMES], *variant[MAX_NAMES], *workload[MAX_NAMES];
 	unsigned stores, variants, workloads;
 	const char *knob[MAX_KNOBS];
 	unsigned knobs;
-	const char *ops, *out, *json;
+	const char *ops, *out, *json, *junit, *corpus, *regress;
+	double seconds;	 /* --time; 0: not given */
+	bool runs_given; /* options.runs is not the default */
+	bool one_config; /* the default hardware only, even if nothing else is asked for */
 	bool quiet, no_traces;
 	struct campaign_options options;
 };
 
 /* Read the command line. -1: go on; else the exit status, behind a message or the help. */
-int arguments_parse(struct arguments *a, int argc, char **argv);
+int arguments_parse(struct arguments *a, const struct command *command, int argc, char **argv);
 /*
  * Configurations and workloads of a campaign; c->config has room for MAX_CONFIGS.
  * 0, or the status behind a message; what is in *c is then still the caller's.
  */
 int arguments_apply(const struct arguments *a, struct campaign *c);
+/* How many processes there are without --jobs: one for each core. */
+unsigned arguments_jobs(void);
+/* Configurations alone. */
+int arguments_configs(const struct arguments *a, struct campaign *c);
 
 #endif

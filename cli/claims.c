@@ -390,7 +390,7 @@ static int write_json(const struct claims_run *r, const struct claim *const *cla
 	if (!all && !error)
 		error = -ENOMEM;
 	if (!error)
-		error = save_json(all, r->options->json);
+		error = json_save(all, r->options->json);
 	json_decref(all);
 	return error ? fail(EXIT_USAGE, "%s: %s", r->options->json, strerror(-error)) : 0;
 }
@@ -588,7 +588,7 @@ int claims_main(int argc, char **argv)
 	if (!status && o.json)
 		status = check_output("--json", o.json);
 	if (!status && !o.no_traces && !o.list && !o.knobs)
-		status = check_folder(o.out, &made);
+		status = check_folder("--out", o.out, &made);
 	if (!status && o.list)
 		print_list(claim, claims);
 	else if (!status)

@@ -3,7 +3,8 @@
 #define TM_CLI_H
 /*
  * The command line: a file per sub-command, and what they share: bad input
- * (input.c), the terminal and signals (terminal.c). docs/cli.md is the manual.
+ * (input.c), files that are written (output.c), the terminal and signals (terminal.c). docs/cli.md is the
+ * manual.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,10 +12,12 @@
 enum { EXIT_HELD, EXIT_BROKEN, EXIT_USAGE, EXIT_UNSURE, EXIT_FIXED, EXIT_INTERNAL = 70, EXIT_SKIPPED = 77 };
 
 int crashtest_main(int argc, char **argv);
+int fuzz_main(int argc, char **argv);
 int replay_main(int argc, char **argv);
 int shrink_main(int argc, char **argv);
 int list_main(int argc, char **argv);
 int claims_main(int argc, char **argv);
+int mutants_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 
 /* The program's name as it was called, for commands that are printed. */
@@ -29,10 +32,6 @@ int fail(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)))
 /* A whole number from lo to hi, or a message and false. */
 bool number_option(const char *name, const char *text, unsigned long long lo, unsigned long long hi,
 		   unsigned long long *out);
-/* Can this file be written? Asked before the work, not after: 0, or the status behind a message. */
-int check_output(const char *what, const char *path);
-/* Can traces be written to this folder? Likewise; *made: it did not exist. */
-int check_folder(const char *dir, bool *made);
 /* Read a trace; "-" is standard input. 0, or the status behind a message. */
 int read_trace(const char *path, struct trace *t);
 
@@ -46,6 +45,21 @@ struct nearest {
 void nearest_init(struct nearest *n, const char *word);
 void nearest_try(struct nearest *n, const char *name);
 
+/* --- output.c --- */
+
+struct campaign_config;
+
+/* Can this file be written? Asked before the work, not after: 0, or the status behind a message. */
+int check_output(const char *what, const char *path);
+/* The same of a folder for files. *made: it did not exist, and was made. */
+int check_folder(const char *what, const char *dir, bool *made);
+/* DIR/STORE-VARIANT-CONFIGURATION-CONTRACT and `tail`, to be freed. 0 or -ENOMEM. */
+int trace_path(const struct campaign_config *cfg, unsigned contract, const char *dir, const char *tail,
+	       char **name);
+/* A file as `write` makes it, which returns 0 or -errno. 0 or -errno; nothing partial is left behind, unless
+ * `path` is no plain file and is written as it stands. */
+int save_file(const char *path, int (*write)(FILE *out, const void *arg), const void *arg);
+
 /* --- terminal.c --- */
 
 /* Colours on this stream? A terminal, and NO_COLOR is not set. */
@@ -54,6 +68,8 @@ bool colours(FILE *stream);
 void progress_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Full disks and closed pipes are errors of a write; children end with their parent. */
 void signals_begin(void);
+/* Interruptions go to `handler`, once; after it, and with NULL from now on, they end the program again. */
+void signals_catch(void (*handler)(int));
 /* Between the two nobody interrupts, so that no half-written file is left. */
 void signals_hold(void);
 void signals_release(void);
@@ -61,5 +77,6 @@ void signals_release(void);
 void print_wrapped(unsigned indent, const char *text);
 /* A word of a command, quoted for the shell if it must be. */
 void print_word(const char *word);
+void write_word(FILE *out, const char *word);
 
 #endif

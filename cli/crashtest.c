@@ -19,21 +19,6 @@
 
 /* --- traces --- */
 
-static int trace_name(const struct campaign_config *cfg, unsigned contract, const char *dir, char **name)
-{
-	char middle[CAMPAIGN_NAME + 64] = "";
-	if (strcmp(cfg->variant, "default"))
-		snprintf(middle, sizeof(middle), "-%s", cfg->variant);
-	if (strcmp(cfg->name, "default"))
-		snprintf(middle + strlen(middle), sizeof(middle) - strlen(middle), "-%s", cfg->name);
-	for (char *p = middle; *p; p++)
-		if (*p == ' ' || *p == '/')
-			*p = '-';
-	return asprintf(name, "%s/%s%s-%s.trace", dir, cfg->store->name, middle, contract_name(contract)) < 0
-		       ? -ENOMEM
-		       : 0;
-}
-
 /* The smallest case of one broken cell. 0, or the status behind a message. */
 static int write_trace(const struct campaign *c, unsigned config, unsigned contract, const char *dir,
 		       struct report_cell *more)
@@ -55,7 +40,7 @@ static int write_trace(const struct campaign *c, unsigned config, unsigned contr
 	}
 	error = shrink(&s, &path, contract, more->text, sizeof(more->text), NULL, NULL);
 	more->whole = error;
-	error = trace_name(&c->config[config], contract, dir, &name);
+	error = trace_path(&c->config[config], contract, dir, "", &name);
 	if (!error) {
 		signals_hold();
 		error = trace_save(name, &s, &path, (int)contract, more->text);
@@ -99,6 +84,8 @@ static int write_traces(struct report *r, const struct arguments *a)
 static int check_outputs(const struct arguments *a, bool *made)
 {
 	int status = a->json ? check_output("--json", a->json) : 0;
+	if (!status && a->junit)
+		status = check_output("--junit", a->junit);
 	if (!status && a->json && !a->no_traces) {
 		json_t *name = json_string(a->out);
 		if (!name)
@@ -107,7 +94,7 @@ static int check_outputs(const struct arguments *a, bool *made)
 		json_decref(name);
 	}
 	if (!status && !a->no_traces)
-		status = check_folder(a->out, made);
+		status = check_folder("--out", a->out, made);
 	return status;
 }
 
@@ -162,6 +149,15 @@ static int check_campaign(const struct campaign *c, int error)
 	return 0;
 }
 
+static int write_junit(const struct report *r, const char *path)
+{
+	struct junit j = {0};
+	report_junit(r, &j);
+	int error = junit_save(&j, path);
+	junit_free(&j);
+	return error ? fail(EXIT_USAGE, "%s: %s", path, strerror(-error)) : 0;
+}
+
 static int run(struct campaign *c, const struct arguments *a)
 {
 	struct report r = {.campaign = c, .whole = !a->variants && !a->knobs && !a->workloads && !a->ops};
@@ -183,6 +179,8 @@ static int run(struct campaign *c, const struct arguments *a)
 	error = a->json && !status ? report_json(&r, a->json) : 0;
 	if (error)
 		status = fail(EXIT_USAGE, "%s: %s", a->json, strerror(-error));
+	if (a->junit && !status)
+		status = write_junit(&r, a->junit);
 	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++)
 		free(r.cell[i / TM_CONTRACTS][i % TM_CONTRACTS].trace);
 	free(r.cell);
@@ -195,9 +193,8 @@ int crashtest_main(int argc, char **argv)
 	struct campaign c = {0};
 	const char *mistake;
 	bool made = false;
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	a.options.jobs = cores > 0 && cores < 256 ? (unsigned)cores : 1;
-	int status = arguments_parse(&a, argc, argv);
+	a.options.jobs = arguments_jobs();
+	int status = arguments_parse(&a, &crashtest_command, argc, argv);
 	if (status >= 0)
 		return status;
 	unsigned line = expect_mistake(&mistake);

@@ -3,7 +3,7 @@
 #include "cli/cli.h"
 #include <string.h>
 #include "checker/names.h"
-#include "core/pmem/hardware.h"
+#include "core/pmem/own_bug.h"
 #include "scenarios/stores.h"
 #include "scenarios/workload.h"
 
@@ -39,6 +39,14 @@ static void list_variants(bool bugs)
 			}
 		}
 	}
+}
+
+static void list_own_bugs(void)
+{
+	for (unsigned b = OWN_NONE + 1; b < OWN_BUGS; b++)
+		printf("%-10s %-20s %s\n%31s knobs: own_bug=%s%s\n", own_bugs[b].part, own_bugs[b].name,
+		       own_bugs[b].what, "", own_bugs[b].name,
+		       own_bugs[b].blind ? "; makes the tester miss bugs" : "");
 }
 
 static void list_knobs(void)
@@ -116,7 +124,7 @@ int list_main(int argc, char **argv)
 	}
 	SECTION("stores", list_stores())
 	SECTION("variants", list_variants(false))
-	SECTION("bugs", list_variants(true))
+	SECTION("bugs", (list_variants(true), list_own_bugs()))
 	SECTION("knobs", list_knobs())
 	SECTION("workloads", list_workloads())
 	SECTION("contracts", list_contracts())

@@ -15,10 +15,12 @@ static const struct command {
 } commands[] = {
 	{"crashtest", crashtest_main, "[STORE...]",
 	 "explore crashes, print what holds and what breaks, write traces"},
+	{"fuzz", fuzz_main, "[STORE...]", "drive stores with inputs that reach new states; rerun traces"},
 	{"replay", replay_main, "FILE...", "tell a trace step by step"},
 	{"shrink", shrink_main, "FILE", "make a trace smaller"},
 	{"list", list_main, "[WHAT]", "stores, variants, bugs, knobs, workloads, contracts"},
 	{"claims", claims_main, "[ID...]", "test what the papers claim, and what they leave out"},
+	{"mutants", mutants_main, "[NAME...]", "are the seeded bugs found, and how soon?"},
 	{"bench", bench_main, "", "measure the simulator"},
 };
 

@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "checker/names.h"
 #include "cli/cli.h"
 
@@ -27,14 +25,18 @@ static const char *paint(const char *colour)
 	return colours(stdout) ? colour : "";
 }
 
-/* "erda one_flush (ddio=off)" */
+void config_name(const struct campaign_config *cfg, char *buf, size_t n)
+{
+	bool variant = strcmp(cfg->variant, "default"), config = strcmp(cfg->name, "default");
+	snprintf(buf, n, "%s%s%s%s%s%s", cfg->store->name, variant ? " " : "", variant ? cfg->variant : "",
+		 config ? " (" : "", config ? cfg->name : "", config ? ")" : "");
+}
+
 static void print_config(const struct campaign_config *cfg)
 {
-	fputs(cfg->store->name, stdout);
-	if (strcmp(cfg->variant, "default"))
-		printf(" %s", cfg->variant);
-	if (strcmp(cfg->name, "default"))
-		printf(" (%s)", cfg->name);
+	char name[2 * CAMPAIGN_NAME];
+	config_name(cfg, name, sizeof(name));
+	fputs(name, stdout);
 }
 
 static void print_cell(const struct report *r, unsigned config, unsigned k)
@@ -178,44 +180,34 @@ static json_t *cell_json(const struct report *r, unsigned config, unsigned k)
 			 cell->broken ? more->text : "", "why", more->why ? more->why : "");
 }
 
-static int write_json(const json_t *all, FILE *out)
+static int write_json(FILE *out, const void *all)
 {
-	int error = 0;
-	errno = 0;
-	if (json_dumpf(all, out, JSON_INDENT(1)) || fputc('\n', out) == EOF || fflush(out))
-		error = errno ? -errno : -EIO;
-	if (fclose(out) && !error)
-		error = -errno;
-	return error;
+	return json_dumpf(all, out, JSON_INDENT(1)) || fputc('\n', out) == EOF ? -EIO : 0;
 }
 
-static int replace_json(const json_t *all, const char *path)
+int json_save(const json_t *all, const char *path)
 {
-	struct stat st;
-	char *name;
-	/* Renaming would replace a device or a link as readily as a file. */
-	if (!lstat(path, &st) && !S_ISREG(st.st_mode)) {
-		FILE *out = fopen(path, "we");
-		return out ? write_json(all, out) : -errno;
+	return save_file(path, write_json, all);
+}
+
+void report_junit(const struct report *r, struct junit *j)
+{
+	const struct campaign *c = r->campaign;
+	char suite[2 * CAMPAIGN_NAME];
+	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++) {
+		unsigned config = i / TM_CONTRACTS, k = i % TM_CONTRACTS;
+		const struct report_cell *more = &r->cell[config][k];
+		bool broken = c->cell[config][k].broken;
+		config_name(&c->config[config], suite, sizeof(suite));
+		if (!more->surprise)
+			junit_add(j, suite, contract_name(k), NULL);
+		else if (more->trace)
+			junit_add(j, suite, contract_name(k), "%s\n%s replay %s", more->text, program,
+				  more->trace);
+		else
+			junit_add(j, suite, contract_name(k), "%s",
+				  broken ? "broken" : "expected to break, and holds");
 	}
-	if (asprintf(&name, "%s.tmp.%ld", path, (long)getpid()) < 0)
-		return -ENOMEM;
-	FILE *out = fopen(name, "wxe");
-	int error = out ? write_json(all, out) : -errno;
-	if (!error && rename(name, path))
-		error = -errno;
-	if (error && out)
-		unlink(name);
-	free(name);
-	return error;
-}
-
-int save_json(const json_t *all, const char *path)
-{
-	signals_hold();
-	int error = replace_json(all, path);
-	signals_release();
-	return error;
 }
 
 int report_json(const struct report *r, const char *path)
@@ -231,7 +223,7 @@ int report_json(const struct report *r, const char *path)
 	if (!all && !error)
 		error = -ENOMEM;
 	if (!error)
-		error = save_json(all, path);
+		error = json_save(all, path);
 	json_decref(all);
 	return error;
 }

@@ -4,6 +4,7 @@
 /* The matrix that people see, and the same for machines. */
 #include <jansson.h>
 #include "checker/campaign.h"
+#include "cli/junit.h"
 
 struct report_cell {
 	char *trace;			 /* file, NULL if none */
@@ -22,9 +23,13 @@ struct report {
 	const char *out; /* where the traces are, NULL: none were asked for */
 };
 
+/* "erda one_flush (ddio=off)" */
+void config_name(const struct campaign_config *cfg, char *buf, size_t n);
 void report_print(const struct report *r);
+/* Files, with results as save_file(). */
 int report_json(const struct report *r, const char *path);
-/* 0 or -errno; nothing partial is left behind, unless `path` is no plain file and is written as it stands. */
-int save_json(const json_t *all, const char *path);
+int json_save(const json_t *all, const char *path);
+/* A test case for each cell. */
+void report_junit(const struct report *r, struct junit *j);
 
 #endif

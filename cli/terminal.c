@@ -73,6 +73,17 @@ void signals_begin(void)
 	pthread_atfork(NULL, NULL, child_starts);
 }
 
+void signals_catch(void (*handler)(int))
+{
+	struct sigaction old, new = {.sa_handler = handler, .sa_flags = SA_RESTART | SA_RESETHAND};
+	for (unsigned i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
+		if (!handler)
+			new = (struct sigaction){.sa_handler = end};
+		if (!sigaction(ending[i], NULL, &old) && old.sa_handler != SIG_IGN)
+			sigaction(ending[i], &new, NULL);
+	}
+}
+
 static void hold(int how)
 {
 	sigset_t set;
@@ -115,20 +126,25 @@ void print_wrapped(unsigned indent, const char *text)
 	putchar('\n');
 }
 
-void print_word(const char *word)
+void write_word(FILE *out, const char *word)
 {
 	static const char plain[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
 	if (*word && !word[strspn(word, plain)]) {
-		fputs(word, stdout);
+		fputs(word, out);
 		return;
 	}
-	putchar('\'');
+	fputc('\'', out);
 	for (; *word; word++) {
 		if (*word == '\'')
-			fputs("'\\''", stdout);
+			fputs("'\\''", out);
 		else
-			putchar(*word);
+			fputc(*word, out);
 	}
-	putchar('\'');
+	fputc('\'', out);
+}
+
+void print_word(const char *word)
+{
+	write_word(stdout, word);
 }

@@ -71,6 +71,7 @@ struct tm_params {
 	unsigned keys;		    /* distinct keys */
 	unsigned updates;	    /* PUTs and DELETEs over the store's life: enough room for all of them */
 	unsigned max_vlen;	    /* longest value, bytes */
+	bool rqwrb_pm;		    /* the machine has its receive buffers in PM: a store that can, does so */
 	uint8_t knob[TM_MAX_KNOBS]; /* index into the knob's values, by position in tm_store.knobs */
 };
 
@@ -119,8 +120,8 @@ struct tm_store {
 	/* -ENOENT: not found. *vlen: the value's length; at most cap bytes are copied. */
 	int (*get)(void *client, const void *key, size_t klen, void *value, size_t cap, size_t *vlen);
 	int (*del)(void *client, const void *key, size_t klen);
-	/* Ask the server to clean its log now, whatever room there is. Returns when it has agreed; cleaning goes
-	 * on by itself. -EALREADY: it is at it. NULL: the store has no log cleaning. */
+	/* Ask the server to clean its log now, whatever room there is. Returns when it has agreed; cleaning
+	 * goes on by itself. -EALREADY: it is at it. NULL: the store has no log cleaning. */
 	int (*clean)(void *client);
 };
 

@@ -3,9 +3,10 @@
 #include "scenarios/stores.h"
 #include <string.h>
 
-extern const struct tm_store efactory_store, erda_store, ca_store, forca_store;
+extern const struct tm_store efactory_store, erda_store, ca_store, forca_store, remotelog_store;
 
-const struct tm_store *const stores[] = {&efactory_store, &erda_store, &ca_store, &forca_store, NULL};
+const struct tm_store *const stores[] = {&efactory_store, &erda_store,	    &ca_store,
+					 &forca_store,	  &remotelog_store, NULL};
 const unsigned stores_by_default = 2;
 
 const struct tm_store *store_find(const char *name)

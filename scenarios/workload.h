@@ -6,7 +6,8 @@
  * each client's program order, after a load phase.
  *
  * Where workloads come from: by name (builtin.c, ycsb.c), from a recorded list
- * (ops_file.c), from a trace (the textual form below), or built call by call.
+ * (ops_file.c), from a trace (the textual form below), from bytes (bytes.c), or built
+ * call by call.
  * A workload starts as `struct workload w = {0}` and ends in workload_free().
  */
 #include <stdbool.h>
@@ -107,6 +108,14 @@ const char *ycsb_default(unsigned i, struct ycsb *y, const char **what);
 int ycsb_parse(struct ycsb *y, const char *text, const char **expected);
 /* Draw the operations into an empty *w. 0 or -ENOMEM. */
 int ycsb_make(const struct ycsb *y, struct workload *w);
+
+/*
+ * From bytes (bytes.c): any `n` bytes are a workload of 1 to 3 clients on 1 or 2 keys;
+ * those behind the first WORKLOAD_BYTES say nothing. `cleans`: the store can clean its
+ * log. Fills an empty *w. 0 or -ENOMEM.
+ */
+#define WORKLOAD_BYTES 9
+int workload_from_bytes(struct workload *w, const uint8_t *bytes, size_t n, bool cleans);
 
 /* Where bad input is. Filled by the readers; message has no newline. */
 struct input_error {

@@ -444,8 +444,7 @@ static void open_campaign(struct campaign *c, const char *const *workload, unsig
 	const char *expected;
 
 	memset(c, 0, sizeof(*c));
-	while (stores[c->configs])
-		c->configs++;
+	c->configs = stores_by_default;
 	c->workloads = workloads;
 	c->config = calloc(c->configs, sizeof(*c->config));
 	c->workload = calloc(workloads, sizeof(*c->workload));

@@ -45,6 +45,7 @@ static void assert_same(const struct hardware *a, const struct hardware *b)
 	ck_assert(a->ack_early == b->ack_early);
 	ck_assert(a->rkey_reuse == b->rkey_reuse);
 	ck_assert(a->flush_covers_send == b->flush_covers_send);
+	ck_assert_uint_eq(a->own_bug, b->own_bug);
 }
 
 START_TEST(default_is_first_value)
@@ -64,7 +65,7 @@ START_TEST(default_is_first_value)
 		ck_assert_int_eq(hardware_set(&hw, hardware_knob(i)->name, first, &expected), 0);
 		ck_assert_uint_gt(strlen(hardware_knob(i)->what), 10);
 	}
-	ck_assert_uint_eq(i, 11);
+	ck_assert_uint_eq(i, 12);
 	ck_assert_ptr_null(hardware_knob(i + 100)->name);
 	assert_same(&hw, &hardware_default);
 }
@@ -83,7 +84,7 @@ END_TEST
 START_TEST(each_value_round_trip)
 {
 	for (unsigned i = 0; hardware_knob(i)->name; i++) {
-		char values[100], *save = NULL;
+		char values[2000], *save = NULL;
 		unsigned n = 0;
 
 		snprintf(values, sizeof(values), "%s", hardware_knob(i)->values);
@@ -99,7 +100,9 @@ START_TEST(each_value_round_trip)
 			set_all(&back, got);
 			assert_same(&hw, &back);
 			hardware_print(&hw, true, got, sizeof(got));
-			ck_assert_ptr_nonnull(strstr(got, want));
+			/* A bug of Tidemark's own is not spoken of unless it is there. */
+			if (strcmp(want, "own_bug=none"))
+				ck_assert_ptr_nonnull(strstr(got, want));
 		}
 		ck_assert_uint_ge(n, 2);
 	}

@@ -10,15 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/pmem/crash.h"
+#include "core/rnic/placement.h"
 #include "core/rnic/rnic.h"
 #include "core/rt/rt.h"
 #include "core/rt/sim.h"
 
-#define ALL_ACCESS \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
-#define BUF (256 * 1024)
-#define US  1000ull
-#define MS  1000000ull
+#define ALL_ACCESS                                                                   \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_FLUSH_GLOBAL)
+#define PERSISTENT IBV_ACCESS_FLUSH_PERSISTENT
+#define BUF	   (256 * 1024)
+#define US	   1000ull
+#define MS	   1000000ull
 
 /* The fallback of the inline function: a context of ours never needs it. */
 #pragma push_macro("ibv_query_port")
@@ -112,7 +115,7 @@ static void setup_options(void)
 		.min_rnr_timer = 1,
 		.rd_atomic = 4,
 		.dest_rd_atomic = 4,
-		.qp_access = ALL_ACCESS,
+		.qp_access = ALL_ACCESS | PERSISTENT,
 		.send_wr = 64,
 		.recv_wr = 64,
 		.sge = 4,
@@ -131,7 +134,7 @@ static void make_side(struct side *s, unsigned host)
 	s->scq = rnic_create_cq(s->ctx, (int)opt.cqe, NULL, NULL, 0);
 	s->rcq = rnic_create_cq(s->ctx, (int)opt.cqe, NULL, NULL, 0);
 	s->buf = pm ? pmem_base(pm) : sim_alloc(sim, BUF);
-	s->mr = rnic_reg_mr(s->pd, s->buf, BUF, ALL_ACCESS);
+	s->mr = rnic_reg_mr(s->pd, s->buf, BUF, ALL_ACCESS | (pm ? PERSISTENT : 0));
 	ck_assert_ptr_nonnull(s->mr);
 	struct ibv_qp_init_attr init = {
 		.send_cq = s->scq,
@@ -229,6 +232,10 @@ static struct ibv_send_wr wr_make(const struct side *s, enum ibv_wr_opcode opcod
 	if (opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
 		wr.wr.atomic.remote_addr = (uintptr_t)peer->buf + remote;
 		wr.wr.atomic.rkey = peer->mr->rkey;
+	} else if (opcode == IBV_WR_FLUSH) {
+		wr.num_sge = 0;
+		flush_wr(&wr, peer->mr->rkey, (uintptr_t)peer->buf + remote, len, IBV_FLUSH_GLOBAL,
+			 IBV_FLUSH_RANGE);
 	} else {
 		wr.wr.rdma.remote_addr = (uintptr_t)peer->buf + remote;
 		wr.wr.rdma.rkey = peer->mr->rkey;
@@ -627,6 +634,21 @@ static void atomics_body(void)
 	atomic(IBV_WR_ATOMIC_CMP_AND_SWP, 42, 7, 3);
 	expect(a.scq, 3, IBV_WC_SUCCESS);
 	ck_assert_uint_eq(word(&b, 128), 7);
+	/* An atomic write: 8 bytes, gathered or inline. */
+	set_word(&a, 64, 77);
+	op(&a, IBV_WR_ATOMIC_WRITE, 64, 8, &b, 128, 4, IBV_SEND_SIGNALED);
+	wc = wait_for(a.scq);
+	ck_assert_int_eq(wc.opcode, IBV_WC_ATOMIC_WRITE);
+	ck_assert_uint_eq(wc.byte_len, 8);
+	ck_assert_uint_eq(word(&b, 128), 77);
+	ck_assert_uint_eq(word(&a, 64), 77);
+	set_word(&a, 64, 78);
+	op(&a, IBV_WR_ATOMIC_WRITE, 64, 8, &b, 128, 5, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
+	set_word(&a, 64, 0);
+	expect(a.scq, 5, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(word(&b, 128), 78);
+	ck_assert_uint_eq(word(&b, 120), 0);
+	ck_assert_uint_eq(word(&b, 136), 0);
 }
 
 START_TEST(atomics)
@@ -840,6 +862,17 @@ static void bad_posts_body(void)
 	wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
 	sge[0].length = 4;
 	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
+	wr.opcode = IBV_WR_ATOMIC_WRITE;
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
+	static const struct {
+		uint8_t type, level;
+		int sges;
+	} flushes[] = {{0, 0, 0}, {4, 0, 0}, {IBV_FLUSH_GLOBAL, 2, 0}, {IBV_FLUSH_GLOBAL, IBV_FLUSH_MR, 1}};
+	for (unsigned i = 0; i < 4; i++) {
+		flush_wr(&wr, b.mr->rkey, (uintptr_t)b.buf, 8, flushes[i].type, flushes[i].level);
+		wr.num_sge = flushes[i].sges;
+		ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
+	}
 }
 
 START_TEST(bad_posts)
@@ -938,6 +971,85 @@ START_TEST(fence)
 	source.answer = hold_fetch;
 	opt.sig_all = _i;
 	run(connected, fence_body);
+}
+END_TEST
+
+/* Hold what is not posted, the n-th message of the connection; also line 2 of the first WRITE. */
+static uint32_t held_message;
+static unsigned hold_message(const struct choice_point *at, unsigned n)
+{
+	(void)n;
+	if (at->kind == CHOICE_LAND)
+		return at->a == 1 && at->c == 2 ? 4 : 0;
+	return at->kind == CHOICE_FETCH && at->a == held_message ? 6 : 0;
+}
+
+static const enum ibv_wr_opcode placements[] = {IBV_WR_FLUSH, IBV_WR_ATOMIC_WRITE};
+
+/* What is not posted waits for all before it; its completion says that these are visible. */
+static void placement_waits_body(void)
+{
+	fill(a.buf, 128, 6);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 128, &b, 0, 1, IBV_SEND_SIGNALED);
+	op(&a, placements[opt.cqe % 2], 0, 8, &b, 512, 2, IBV_SEND_SIGNALED);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	rt_sleep(US);
+	ck_assert_mem_ne(b.buf, a.buf, 128);
+	ck_assert_uint_eq(word(&b, 512), 0);
+	struct ibv_wc wc = wait_for(a.scq);
+	ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
+	ck_assert_int_eq(wc.opcode, opt.cqe % 2 ? IBV_WC_ATOMIC_WRITE : IBV_WC_FLUSH);
+	ck_assert_uint_eq(wc.byte_len, opt.cqe % 2 ? 8 : 0);
+	ck_assert_mem_eq(b.buf, a.buf, 128);
+	ck_assert_uint_eq(word(&b, 512), opt.cqe % 2 ? word(&a, 0) : 0);
+}
+
+START_TEST(placement_waits)
+{
+	source.answer = hold_message;
+	opt.cqe += (unsigned)_i;
+	run(connected, placement_waits_body);
+}
+END_TEST
+
+/* How something that is posted behind a FLUSH or an atomic write behaves while that is held. */
+static struct behind {
+	enum ibv_wr_opcode first, second;
+	unsigned flags;
+	bool overtakes;
+} behind;
+static const struct behind behinds[] = {
+	{IBV_WR_FLUSH, IBV_WR_RDMA_WRITE, 0, true},
+	{IBV_WR_FLUSH, IBV_WR_RDMA_WRITE, IBV_SEND_FENCE, false},
+	{IBV_WR_FLUSH, IBV_WR_ATOMIC_WRITE, 0, false},
+	{IBV_WR_ATOMIC_WRITE, IBV_WR_RDMA_WRITE, 0, true},
+	{IBV_WR_ATOMIC_WRITE, IBV_WR_RDMA_WRITE, IBV_SEND_FENCE, false},
+	{IBV_WR_ATOMIC_WRITE, IBV_WR_ATOMIC_WRITE, 0, false},
+};
+
+static void behind_body(void)
+{
+	set_word(&a, 0, 5);
+	set_word(&a, 8, 6);
+	op(&a, behind.first, 0, 8, &b, 0, 1, IBV_SEND_SIGNALED);
+	op(&a, behind.second, 8, 8, &b, 64, 2, IBV_SEND_SIGNALED | behind.flags);
+	rt_sleep(10 * US);
+	ck_assert(empty(a.scq)); /* completions keep their order */
+	ck_assert_uint_eq(word(&b, 0), 0);
+	ck_assert_uint_eq(word(&b, 64), behind.overtakes ? 6 : 0);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	rt_sleep(US);
+	ck_assert_uint_eq(word(&b, 0), behind.first == IBV_WR_FLUSH ? 0 : 5);
+	ck_assert_uint_eq(word(&b, 64), 6);
+}
+
+START_TEST(behind_placement)
+{
+	behind = behinds[_i];
+	source.answer = hold_message;
+	held_message = 1;
+	run(connected, behind_body);
 }
 END_TEST
 
@@ -1073,6 +1185,24 @@ static const struct fault faults[] = {
 	 NOT(IBV_ACCESS_REMOTE_READ), 8, 0, PLAIN},
 	{"atomic, queue pair says no", IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_REM_INV_REQ_ERR, 0, true, A,
 	 NOT(IBV_ACCESS_REMOTE_ATOMIC), 8, 0, PLAIN},
+	{"flush past the end", IBV_WR_FLUSH, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 64, 4096 - 63, PLAIN},
+	{"flush, region says no", IBV_WR_FLUSH, IBV_WC_REM_ACCESS_ERR, 0, true, NOT(IBV_ACCESS_FLUSH_GLOBAL),
+	 A, 8, 0, PLAIN},
+	{"flush, queue pair says no", IBV_WR_FLUSH, IBV_WC_REM_INV_REQ_ERR, 0, true, A,
+	 NOT(IBV_ACCESS_FLUSH_GLOBAL), 8, 0, PLAIN},
+	{"flush of nothing, wrong key", IBV_WR_FLUSH, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 0, 0,
+	 LKEY_AS_RKEY},
+	{"flush, no outgoing reads", IBV_WR_FLUSH, IBV_WC_LOC_QP_OP_ERR, 0, false, A, A, 8, 0, NO_RD},
+	{"flush, no incoming reads", IBV_WR_FLUSH, IBV_WC_REM_INV_REQ_ERR, 0, true, A, A, 8, 0, NO_DEST_RD},
+	{"atomic write past the end", IBV_WR_ATOMIC_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 8, 4096,
+	 PLAIN},
+	{"atomic write not aligned", IBV_WR_ATOMIC_WRITE, IBV_WC_REM_INV_REQ_ERR, 0, true, A, A, 8, 4, PLAIN},
+	{"atomic write, region says no", IBV_WR_ATOMIC_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true,
+	 NOT(IBV_ACCESS_REMOTE_ATOMIC), A, 8, 0, PLAIN},
+	{"atomic write, queue pair says no", IBV_WR_ATOMIC_WRITE, IBV_WC_REM_INV_REQ_ERR, 0, true, A,
+	 NOT(IBV_ACCESS_REMOTE_ATOMIC), 8, 0, PLAIN},
+	{"atomic write, wrong local key", IBV_WR_ATOMIC_WRITE, IBV_WC_LOC_PROT_ERR, 0, false, A, A, 8, 0,
+	 LOCAL_KEY},
 	{"region of another domain", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 8, 0, OTHER_PD},
 	{"local key as remote key", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 8, 0,
 	 LKEY_AS_RKEY},
@@ -1097,7 +1227,7 @@ static void fault_body(void)
 	struct ibv_sge sge;
 	struct ibv_send_wr wr = wr_make(&a, fault.opcode, &sge, 0, fault.len, &b, 4096 + fault.remote);
 	uint32_t rkey = fault.how == LKEY_AS_RKEY ? mr->lkey : mr->rkey;
-	if (fault.opcode >= IBV_WR_ATOMIC_CMP_AND_SWP)
+	if (fault.opcode >= IBV_WR_ATOMIC_CMP_AND_SWP && fault.opcode != IBV_WR_ATOMIC_WRITE)
 		wr.wr.atomic.rkey = rkey;
 	else
 		wr.wr.rdma.rkey = rkey;
@@ -1328,6 +1458,36 @@ START_TEST(atomic_once)
 }
 END_TEST
 
+/* The same; requests come once each, so that the repeated one comes late. */
+static unsigned lose_answers_only(const struct choice_point *at, unsigned n)
+{
+	return !strcmp(at->who->name, "server/qp1") ? lose_answers(at, n) : 0;
+}
+
+/* While its answer gets lost and its request comes again, an atomic write is not done a second time. */
+static void atomic_write_once_body(void)
+{
+	set_word(&a, 64, 1);
+	op(&a, IBV_WR_ATOMIC_WRITE, 64, 8, &b, 128, 1, IBV_SEND_SIGNALED);
+	while (!word(&b, 128))
+		rt_sleep(US);
+	set_word(&b, 128, 2);
+	ck_assert(empty(a.scq));
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(word(&b, 128), 2);
+	for (uint64_t i = 0; i < 20; i++) {
+		op(&a, placements[i % 2], 64, 8, &b, 128, i, IBV_SEND_SIGNALED);
+		expect(a.scq, i, IBV_WC_SUCCESS);
+	}
+}
+
+START_TEST(atomic_write_once)
+{
+	source.answer = lose_answers_only;
+	run(connected, atomic_write_once_body);
+}
+END_TEST
+
 #define SOAK_OPS 400
 #define SLOT	 6144
 #define SLOTS	 16
@@ -1364,7 +1524,7 @@ static void soak_post(struct soak *soak)
 	size_t mine = soak->posted % 16 * SLOT, off;
 	uint32_t len;
 	uint64_t seed;
-	switch (rnd(&soak->state) % 4) {
+	switch (rnd(&soak->state) % 6) {
 	case 0:
 		seed = soak->sent;
 		len = (uint32_t)(rnd(&seed) % SLOT);
@@ -1389,6 +1549,14 @@ static void soak_post(struct soak *soak)
 		memcpy(want_read[soak->posted], shadow + off, 16);
 		memcpy(want_read[soak->posted] + 16, shadow + off + SLOT - 64 - 16, 16);
 		soak->fenced = true;
+		break;
+	case 3:
+		wr = wr_make(&a, IBV_WR_FLUSH, &sge, 0, (uint32_t)(rnd(&soak->state) % SLOT), &b, 0);
+		break;
+	case 4:
+		wr = wr_make(&a, IBV_WR_ATOMIC_WRITE, &sge, mine, 8, &b, 8);
+		fill(a.buf + mine, 8, rnd(&soak->state));
+		memcpy(shadow + 8, a.buf + mine, 8);
 		break;
 	default:
 		wr = wr_make(&a, IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, mine, 8, &b, 0);
@@ -1495,14 +1663,175 @@ static void pm_connected(void *arg)
 	connected(arg);
 }
 
-START_TEST(persistent_memory)
+static void run_pm(void (*fn)(void))
 {
 	struct pmem_stack *stack = pmem_stack_new(1, BUF);
 	pmem_load(stack, NULL, BUF);
 	pool = pmem_machine(stack, 0);
-	run(pm_connected, pm_body);
+	run(pm_connected, fn);
 	pmem_end(pool);
 	pmem_stack_free(stack);
+	pool = NULL;
+}
+
+START_TEST(persistent_memory)
+{
+	run_pm(pm_body);
+}
+END_TEST
+
+/* What a FLUSH, or what is used in its place, makes durable: nothing drains by itself here. */
+static struct durability {
+	const char *name;
+	struct hardware hw;
+	enum ibv_wr_opcode opcode;
+	uint8_t type, level;
+	uint32_t off, len;
+	unsigned dirty; /* of lines 4, 5 and 16, a WRITE each, and line 32, a receive buffer */
+} durability;
+#define DMP  .domain = DOMAIN_DMP, .mtu = 4096, .iio_in_mhp = true
+#define MHP  .domain = DOMAIN_MHP, .mtu = 4096
+#define OFF  .flush_covers_send = true
+#define BOTH (IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT)
+static const struct durability durabilities[] = {
+	{"range", {DMP, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_RANGE, 256, 128, 1},
+	{"a byte of a line", {DMP, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_RANGE, 383, 1, 2},
+	{"a byte beside it", {DMP, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_RANGE, 384, 1, 3},
+	{"nothing", {DMP, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_RANGE, 300, 0, 3},
+	{"range without sends", {DMP}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_RANGE, 256, 128, 2},
+	{"send in the range", {DMP}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_RANGE, 256, 2048, 1},
+	{"region", {DMP, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_MR, 0, 0, 0},
+	{"region, whatever the range", {DMP, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_MR, BUF, 77, 0},
+	{"persistence alone", {DMP, OFF}, IBV_WR_FLUSH, IBV_FLUSH_PERSISTENT, IBV_FLUSH_MR, 0, 0, 0},
+	{"visibility alone", {DMP, OFF}, IBV_WR_FLUSH, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR, 0, 0, 4},
+	{"ddio", {DMP, .ddio = true, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_MR, 0, 0, 4},
+	{"buffers outside of mhp", {MHP, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_MR, 0, 0, 0},
+	{"buffers outside, no flush", {MHP, OFF}, IBV_WR_FLUSH, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR, 0, 0, 4},
+	{"mhp", {MHP, .iio_in_mhp = true}, IBV_WR_FLUSH, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR, 0, 0, 0},
+	{"wsp", {.domain = DOMAIN_WSP, .mtu = 4096}, IBV_WR_FLUSH, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR, 0, 0, 0},
+	{"read", {DMP}, IBV_WR_RDMA_READ, 0, 0, 8192, 8, 0},
+	{"read of nothing", {DMP}, IBV_WR_RDMA_READ, 0, 0, 8192, 0, 4},
+	{"read, ddio", {DMP, .ddio = true}, IBV_WR_RDMA_READ, 0, 0, 8192, 8, 4},
+	{"atomic write", {DMP}, IBV_WR_ATOMIC_WRITE, 0, 0, 256, 8, 4},
+};
+
+static unsigned never_drain(const struct choice_point *at, unsigned n)
+{
+	return at->kind == CHOICE_DRAIN ? n - 1 : 0;
+}
+
+static void durability_body(void)
+{
+	struct ibv_sge sge;
+	fill(a.buf, 512, 13);
+	recv_post(&b, 2048, 64, 3);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 128, &b, 256, 1, 0);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 64, &b, 1024, 2, 0);
+	op(&a, IBV_WR_SEND, 0, 64, &b, 0, 4, 0);
+	struct ibv_send_wr wr = wr_make(&a, durability.opcode, &sge, 4096, durability.len, &b,
+					durability.off);
+	if (durability.opcode == IBV_WR_FLUSH)
+		flush_wr(&wr, b.mr->rkey, (uintptr_t)b.buf + durability.off, durability.len, durability.type,
+			 durability.level);
+	post(&a, &wr);
+	/* Behind it: what comes later is not covered. */
+	op(&a, IBV_WR_RDMA_WRITE, 0, 64, &b, 4096, 5, IBV_SEND_FENCE);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 0, &b, 4096, 6, IBV_SEND_SIGNALED);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	expect(a.scq, 6, IBV_WC_SUCCESS);
+	rt_sleep(10 * US);
+	bool visible_is_durable = durability.hw.domain == DOMAIN_WSP || durability.hw.iio_in_mhp;
+	if (durability.hw.domain == DOMAIN_DMP)
+		visible_is_durable = false;
+	ck_assert_msg(pmem_dirty(pool) == durability.dirty + !visible_is_durable, "%s: %u lines",
+		      durability.name, pmem_dirty(pool) - !visible_is_durable);
+}
+
+/* A FLUSH whose answers get lost is not done again: it does not cover what came after it. */
+static void flush_once_body(void)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_make(&a, IBV_WR_FLUSH, &sge, 0, 8, &b, 0);
+	fill(a.buf, 64, 14);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 64, &b, 0, 1, 0);
+	flush_wr(&wr, b.mr->rkey, 0, 0, IBV_FLUSH_PERSISTENT, IBV_FLUSH_MR);
+	post(&a, &wr);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 64, &b, 512, 2, IBV_SEND_SIGNALED);
+	rt_sleep(50 * US);
+	ck_assert(empty(a.scq));
+	ck_assert_mem_eq(b.buf + 512, a.buf, 64);
+	ck_assert_uint_eq(pmem_dirty(pool), 1);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(pmem_dirty(pool), 1);
+	ck_assert_uint_eq(pmem_dirty_line(pool, 0), 8);
+}
+
+static unsigned lose_answers_never_drain(const struct choice_point *at, unsigned n)
+{
+	return at->kind == CHOICE_DRAIN ? n - 1 : lose_answers_only(at, n);
+}
+
+static void flush_rights_body(void)
+{
+	/* Persistence is a right of its own, and of PM only. */
+	struct ibv_mr *mr = rnic_reg_mr(b.pd, b.buf, 4096, ALL_ACCESS);
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_make(&a, IBV_WR_FLUSH, &sge, 0, 8, &b, 0);
+	ck_assert_ptr_null(rnic_reg_mr(a.pd, a.buf, 4096, ALL_ACCESS | PERSISTENT));
+	ck_assert_int_eq(errno, EINVAL);
+	flush_wr(&wr, mr->rkey, (uintptr_t)b.buf, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR);
+	post(&a, &wr);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	flush_wr(&wr, opt.qp_access & PERSISTENT ? mr->rkey : b.mr->rkey, (uintptr_t)b.buf, 8,
+		 IBV_FLUSH_PERSISTENT, IBV_FLUSH_MR);
+	post(&a, &wr);
+	expect_failure(opt.qp_access & PERSISTENT ? IBV_WC_REM_ACCESS_ERR : IBV_WC_REM_INV_REQ_ERR, true);
+}
+
+/* A region that goes while a FLUSH of it waits. */
+static void flush_dereg_body(void)
+{
+	struct ibv_mr *mr = rnic_reg_mr(b.pd, b.buf + 4096, 4096, ALL_ACCESS);
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_make(&a, IBV_WR_FLUSH, &sge, 0, 8, &b, 4096);
+	flush_wr(&wr, mr->rkey, 0, 0, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR);
+	post(&a, &wr);
+	rt_sleep(10 * US);
+	ck_assert(empty(a.scq));
+	ck_assert_int_eq(rnic_dereg_mr(mr), 0);
+	expect_failure(IBV_WC_REM_ACCESS_ERR, true);
+}
+
+START_TEST(flush_durability)
+{
+	durability = durabilities[_i];
+	opt.hw = durability.hw;
+	source.answer = never_drain;
+	run_pm(durability_body);
+}
+END_TEST
+
+START_TEST(flush_once)
+{
+	opt.hw.ddio = false;
+	source.answer = lose_answers_never_drain;
+	run_pm(flush_once_body);
+}
+END_TEST
+
+START_TEST(flush_rights)
+{
+	opt.qp_access = ALL_ACCESS | (_i ? PERSISTENT : 0);
+	run_pm(flush_rights_body);
+}
+END_TEST
+
+START_TEST(flush_dereg)
+{
+	source.answer = hold_message;
+	held_message = 1;
+	run(connected, flush_dereg_body);
 }
 END_TEST
 
@@ -1637,6 +1966,8 @@ int main(void)
 	tcase_add_loop_test(tc, acked_is_not_visible, 0, 2);
 	tcase_add_test(tc, receive_completion_after_earlier_data);
 	tcase_add_loop_test(tc, fence, 0, 2);
+	tcase_add_loop_test(tc, placement_waits, 0, 2);
+	tcase_add_loop_test(tc, behind_placement, 0, sizeof(behinds) / sizeof(*behinds));
 	tcase_add_test(tc, any_order);
 	tcase_add_test(tc, iwarp);
 	tcase_add_loop_test(tc, fault_case, 0, sizeof(faults) / sizeof(*faults));
@@ -1648,8 +1979,13 @@ int main(void)
 	tcase_add_test(tc, overrun);
 	tcase_add_test(tc, drain);
 	tcase_add_test(tc, atomic_once);
+	tcase_add_test(tc, atomic_write_once);
 	tcase_add_loop_test(tc, soak, 0, 30);
 	tcase_add_test(tc, persistent_memory);
+	tcase_add_loop_test(tc, flush_durability, 0, sizeof(durabilities) / sizeof(*durabilities));
+	tcase_add_test(tc, flush_once);
+	tcase_add_loop_test(tc, flush_rights, 0, 2);
+	tcase_add_test(tc, flush_dereg);
 	tcase_add_test(tc, the_story);
 	tcase_add_test(tc, names);
 	tcase_add_test(tc, same_run_same_hash);

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include "core/pmem/hardware.h"
+#include "core/pmem/own_bug.h"
 
 #define MAX_VALUES 5
 
@@ -16,8 +16,19 @@ struct field {
 	struct hardware_knob
 		knob; /* values: as in struct tm_knob, separated by single spaces, default first */
 	size_t off, size;
-	uint16_t number[MAX_VALUES]; /* of each value */
+	uint16_t number[MAX_VALUES]; /* of each value; all 0: its place among the values */
 };
+
+#define X(enumerator, name, part, what) " " name
+static const char own_bug_values[] = "none" OWN_MODEL_BUGS(X) OWN_BLIND_BUGS(X);
+#undef X
+
+#define X(enumerator, name, part, what) [OWN_##enumerator] = {name, part, what, false},
+#define Y(enumerator, name, part, what) [OWN_##enumerator] = {name, part, what, true},
+const struct own_bug_info own_bugs[OWN_BUGS] = {[OWN_NONE] = {"none", "", "", false},
+						OWN_MODEL_BUGS(X) OWN_BLIND_BUGS(Y)};
+#undef X
+#undef Y
 
 #define FIELD(member) offsetof(struct hardware, member), sizeof(((struct hardware *)0)->member)
 
@@ -53,6 +64,9 @@ static const struct field fields[] = {
 	{{"flush_covers_send", "on off", "a FLUSH covers the Sends of its connection too"},
 	 FIELD(flush_covers_send),
 	 {true, false}},
+	{{"own_bug", own_bug_values, "a seeded bug of Tidemark's own (tidemark list bugs)"},
+	 FIELD(own_bug),
+	 {0}},
 };
 
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
@@ -96,6 +110,19 @@ static void set_number(struct hardware *hw, const struct field *field, uint16_t 
 		memcpy((char *)hw + field->off, &one, sizeof(one));
 }
 
+/* The bug of our own: it is spoken of only where there is one. */
+static bool is_seldom(const struct field *field)
+{
+	return !field->number[0] && !field->number[1];
+}
+
+/* What the field's i-th value stands for. */
+static uint16_t value_number(const struct field *field, unsigned i)
+{
+	assert(is_seldom(field) || i < MAX_VALUES);
+	return is_seldom(field) ? (uint16_t)i : field->number[i];
+}
+
 /* The i-th word of a list separated by single spaces; NULL at the end. */
 static const char *nth_word(const char *list, unsigned i, size_t *len)
 {
@@ -118,9 +145,8 @@ int hardware_set(struct hardware *hw, const char *name, const char *value, const
 		if (strcmp(fields[f].knob.name, name))
 			continue;
 		for (unsigned i = 0; (word = nth_word(fields[f].knob.values, i, &len)) != NULL; i++) {
-			assert(i < MAX_VALUES);
 			if (strlen(value) == len && !memcmp(value, word, len)) {
-				set_number(hw, &fields[f], fields[f].number[i]);
+				set_number(hw, &fields[f], value_number(&fields[f], i));
 				return 0;
 			}
 		}
@@ -128,7 +154,7 @@ int hardware_set(struct hardware *hw, const char *name, const char *value, const
 		return -EINVAL;
 	}
 	*expected = "domain ddio rqwrb transport mtu dma_order line_torn iio_in_mhp ack_early rkey_reuse "
-		    "flush_covers_send";
+		    "flush_covers_send own_bug";
 	return -EINVAL;
 }
 
@@ -144,13 +170,12 @@ int hardware_print(const struct hardware *hw, bool all, char *buf, size_t n)
 		size_t len = 0;
 		unsigned i = 0;
 
-		if (!all && number == get_number(&hardware_default, &fields[f]))
+		if ((!all || is_seldom(&fields[f])) && number == get_number(&hardware_default, &fields[f]))
 			continue;
-		while (i < MAX_VALUES && (word = nth_word(fields[f].knob.values, i, &len)) != NULL &&
-		       fields[f].number[i] != number)
+		while ((word = nth_word(fields[f].knob.values, i, &len)) != NULL &&
+		       value_number(&fields[f], i) != number)
 			i++;
-		assert(i < MAX_VALUES &&
-		       word); /* no such number: somebody wrote the field with something else */
+		assert(word); /* no such number: somebody wrote the field with something else */
 		at += (size_t)snprintf(at < n ? buf + at : NULL, at < n ? n - at : 0, "%s%s=%.*s",
 				       at ? " " : "", fields[f].knob.name, (int)len, word);
 	}

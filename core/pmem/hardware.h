@@ -28,6 +28,7 @@ struct hardware {
 	bool ack_early;		/* a completion may precede visibility at the responder */
 	bool rkey_reuse;	/* a region registered again gets its old rkey */
 	bool flush_covers_send; /* FLUSH covers Sends of its connection */
+	uint8_t own_bug;	/* enum own_bug (own_bug.h): Tidemark's own, seeded; 0: none */
 };
 
 extern const struct hardware hardware_default; /* dmp, ddio on, ib, mtu 1024, in-order DMA */

@@ -20,7 +20,8 @@
  *	- pmem_flush of the line and then a fence of the same task: k is what the line
  *	  held when it was flushed;
  *	- in a domain where visible is durable (MHP, WSP): at once;
- *	- DDIO off: NIC data drains from the integrated-I/O buffers, soon, per line;
+ *	- DDIO off: NIC data drains from the integrated-I/O buffers, soon, per line, or
+ *	  when the NIC flushes;
  *	- the cache writing back (CHOICE_EVICT), so that a version can be known to be
  *	  durable in mid-run. That a line may have been evicted needs no choice before
  *	  the crash: the versions that may survive contain it.
@@ -42,6 +43,7 @@
 #include <sys/mman.h>
 #include <xxhash.h>
 #include "core/pmem/crash.h"
+#include "core/pmem/own_bug.h"
 #include "core/rt/arena.h"
 
 #define MACHINES 4
@@ -55,7 +57,7 @@
 struct version {
 	uint32_t next; /* index + 1 of the line's next version, 0: newest */
 	uint8_t off, len;
-	bool nic;
+	bool nic, send;
 	uint16_t visit;
 	struct op_label op;
 	const struct actor *who;
@@ -273,6 +275,8 @@ void pmem_end(struct pmem *pm)
 	forget_versions(pm);
 	while (pm->undos) {
 		struct undo *undo = &pm->undo[--pm->undos];
+		if (OWN_BUG(&pm->hw, PM_UNDO_FORGETS) && pm->machine && !pm->undos)
+			continue;
 		for (unsigned i = pm->machine; i <= stack->machines; i++)
 			memcpy(stack->image[i] + (size_t)undo->line * LINE, undo->content, LINE);
 		pm->line[undo->line].content_hash = 0;
@@ -453,6 +457,10 @@ static void add_version(struct pmem *pm, uint64_t off, const void *data, size_t 
 static void apply(const struct pmem *pm, uint32_t l, unsigned versions, uint8_t out[LINE])
 {
 	memcpy(out, pm->durable + (size_t)l * LINE, LINE);
+	if (OWN_BUG(&pm->hw, PM_VERSION_ALONE) && !versions && pm->line[l].last) {
+		const struct version *newest = &pm->version[pm->line[l].last - 1];
+		memcpy(out + newest->off, newest->data, newest->len);
+	}
 	uint32_t i = pm->line[l].first;
 	for (unsigned v = 0; v < versions; v++, i = pm->version[i - 1].next)
 		memcpy(out + pm->version[i - 1].off, pm->version[i - 1].data, pm->version[i - 1].len);
@@ -491,7 +499,10 @@ static void stored(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 {
 	struct version how = by_task(pm, pc);
 	uint32_t l = (uint32_t)(off / LINE);
-	add_version(pm, off, pm->work + off, len, &how);
+	size_t torn = OWN_BUG(&pm->hw, PM_WORD_TORN) && len == 8 ? 4 : 0;
+	if (torn)
+		add_version(pm, off, pm->work + off, torn, &how);
+	add_version(pm, off + torn, pm->work + off + torn, len - torn, &how);
 	if (sim_telling(pm->sim))
 		tell_store(pm, off, pm->work + off, len, pc);
 	if (!visible_is_durable(pm, false))
@@ -584,6 +595,15 @@ void pmem_cpu_copy(struct pmem *pm, uint64_t off, const void *data, int byte, si
 	}
 }
 
+/* Every dirty line is durable. */
+static void write_back_all(struct pmem *pm)
+{
+	while (pm->dirties) {
+		uint32_t l = pm->dirty[pm->dirties - 1];
+		commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
+	}
+}
+
 static struct marks *marks_of_task(struct pmem *pm)
 {
 	return &pm->marks[sim_task(pm->sim) + 1];
@@ -596,7 +616,10 @@ void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 	sim_step(pm->sim, STEP_FLUSH, FLUSH_NS);
 	if (!len)
 		return;
-	for (uint32_t l = (uint32_t)(off / LINE); l <= (off + len - 1) / LINE; l++) {
+	uint64_t last = (off + len - 1) / LINE;
+	if (OWN_BUG(&pm->hw, PM_FLUSH_SHORT))
+		last = off / LINE + (len - 1) / LINE;
+	for (uint32_t l = (uint32_t)(off / LINE); l <= last; l++) {
 		struct line *line = &pm->line[l];
 		if (!line->in_flight)
 			continue;
@@ -621,8 +644,12 @@ void pmem_cpu_fence(struct pmem *pm, uintptr_t pc)
 		moves = marks->mark[i].upto > pm->line[marks->mark[i].line].committed;
 	if (moves && sim_power_fails_here(pm->sim, CRASH_BEFORE_FENCE))
 		return;
-	for (unsigned i = 0; i < marks->n; i++)
+	for (unsigned i = 0; i < marks->n && !(i && OWN_BUG(&pm->hw, PM_FENCE_ONE)); i++)
 		commit(pm, marks->mark[i].line, marks->mark[i].upto);
+	if (OWN_BUG(&pm->hw, PM_FENCE_ALL))
+		write_back_all(pm);
+	for (unsigned t = 0; t <= SIM_TASKS && OWN_BUG(&pm->hw, PM_FENCE_FORGETS); t++)
+		pm->marks[t].n = 0;
 	if (sim_telling(pm->sim))
 		sim_tell(pm->sim, sim_actor(pm->sim), pc, "fence: %u flushed line%s now durable", marks->n,
 			 marks->n == 1 ? " is" : "s are");
@@ -738,8 +765,9 @@ static void schedule_drain(struct pmem *pm, uint32_t l, const struct nic_where *
 void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, const struct nic_where *from)
 {
 	uint32_t l = (uint32_t)(off / LINE);
-	struct version how = {.who = from->qp, .op = from->op, .visit = from->visit, .nic = true};
-	bool durable = visible_is_durable(pm, true);
+	struct version how = {
+		.who = from->qp, .op = from->op, .visit = from->visit, .nic = true, .send = from->send};
+	bool durable = visible_is_durable(pm, true) || OWN_BUG(&pm->hw, PM_NIC_DURABLE);
 	pmem_settle(pm);
 	touch(pm, off, len, true);
 	/* Under WSP the data is durable since it arrived: landing changes nothing that survives. */
@@ -761,12 +789,57 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, 
 		schedule_drain(pm, l, from);
 }
 
+/* How many of the line's versions since boot the flush covers: up to the newest that it names. */
+static uint32_t flushed_upto(const struct pmem *pm, uint32_t l, uint64_t off, size_t len, bool sends,
+			     const struct actor *qp)
+{
+	const struct line *line = &pm->line[l];
+	uint32_t n = line->committed, upto = n;
+	for (uint32_t i = line->first; i; i = pm->version[i - 1].next) {
+		const struct version *v = &pm->version[i - 1];
+		uint64_t at = (uint64_t)l * LINE + v->off;
+		n++;
+		bool in_range = len && at < off + len && off < at + v->len;
+		if (v->nic && v->who == qp && (v->send ? sends : in_range))
+			upto = n;
+	}
+	return upto;
+}
+
+void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends, const struct nic_where *from)
+{
+	uint32_t lowest = UINT32_MAX, lines = 0;
+	pmem_settle(pm);
+	if (pm->hw.ddio || visible_is_durable(pm, true))
+		return;
+	for (uint32_t i = 0; i < pm->dirties; i++) {
+		uint32_t l = pm->dirty[i];
+		if (flushed_upto(pm, l, off, len, sends, from->qp) == pm->line[l].committed)
+			continue;
+		lowest = l < lowest ? l : lowest;
+		lines++;
+	}
+	if (!lines || nic_power_fails(pm, CRASH_BEFORE_DRAIN, (uint64_t)lowest * LINE, from))
+		return;
+	/* From the end: a line that is clean now gives its place to the list's last one. */
+	for (uint32_t i = pm->dirties; i--;)
+		commit(pm, pm->dirty[i], flushed_upto(pm, pm->dirty[i], off, len, sends, from->qp));
+	if (sim_telling(pm->sim))
+		sim_tell(pm->sim, from->qp, 0, "message %u packet %u: %u line%s drained to PM, now durable",
+			 from->message, from->packet, lines, lines == 1 ? " is" : "s are");
+}
+
 void pmem_nic_read(struct pmem *pm, uint64_t off, void *data, size_t len)
 {
 	pmem_settle(pm);
 	if (!len)
 		return;
+	struct source *source = sim_get_source(pm->sim);
+	if (OWN_BUG(&pm->hw, PM_NEWEST_ON_NIC_READ))
+		sim_source(pm->sim, NULL);
 	touch(pm, off, len, false);
+	if (OWN_BUG(&pm->hw, PM_NEWEST_ON_NIC_READ))
+		sim_source(pm->sim, source);
 	memcpy(data, pm->work + off, len);
 }
 
@@ -785,11 +858,8 @@ void pmem_cache_pressure(struct pmem *pm)
 	if (answer >= 2) {
 		uint32_t l = pm->dirty[answer - 2];
 		commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
-	}
-	while (answer == 1 && pm->dirties) {
-		uint32_t l = pm->dirty[pm->dirties - 1];
-		commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
-	}
+	} else
+		write_back_all(pm);
 	sim_tell(pm->sim, actor, 0, "the cache writes back %s",
 		 answer == 1 ? "every dirty line" : "a dirty line");
 }

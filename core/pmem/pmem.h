@@ -5,8 +5,8 @@
  * The persistence model: one machine's PM pool. pmem.c opens with the model.
  *
  * Three sides use it: store code, through the compiler hooks and libpmem's
- * functions (hooks.h); the RNIC, through the two verbs "a NIC write arrived" and
- * "a NIC write became visible"; the explorer, through crash images (crash.h).
+ * functions (hooks.h); the RNIC, through the three verbs "a NIC write arrived",
+ * "a NIC write became visible" and "NIC writes are flushed"; the explorer, through crash images (crash.h).
  */
 #include "core/pmem/hardware.h"
 #include "core/rt/sim.h"
@@ -21,6 +21,7 @@ struct nic_where {
 	struct op_label op;
 	uint16_t visit;
 	uint32_t message, packet;
+	bool send; /* data of a SEND, in a receive buffer */
 };
 
 /* --- the RNIC's side --- */
@@ -32,6 +33,12 @@ void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len
 		     const struct nic_where *from);
 /* Stage 2: bytes become visible to CPU and NIC. At most one line (never crosses a line boundary). */
 void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, const struct nic_where *from);
+/*
+ * Stage 3: what this queue pair made visible leaves the integrated-I/O buffers: its writes to [off, off+len),
+ * and with `sends` its SENDs wherever they are. With DDIO the data may be in the cache, where no NIC reaches
+ * it.
+ */
+void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends, const struct nic_where *from);
 /* The NIC reads (RDMA READ, gather of a send). Sees what the CPU sees. */
 void pmem_nic_read(struct pmem *pm, uint64_t off, void *data, size_t len);
 

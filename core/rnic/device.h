@@ -7,6 +7,7 @@
  * the structure that libibverbs shows its user.
  */
 #include <infiniband/verbs.h>
+#include "core/pmem/own_bug.h"
 #include "core/pmem/pmem.h"
 #include "core/rnic/packet.h"
 #include "core/rnic/rnic.h"
@@ -86,6 +87,8 @@ struct rnic_mr *mr_local(struct rnic_hca *hca, const struct ibv_pd *pd, uint32_t
 			 uint64_t va, uint64_t len);
 struct rnic_mr *mr_remote(struct rnic_hca *hca, const struct ibv_pd *pd, uint32_t rkey, int access,
 			  uint64_t va, uint64_t len);
+/* The live region with this key, of whatever length, if it belongs to pd and allows all of `access`. */
+struct rnic_mr *mr_remote_whole(struct rnic_hca *hca, const struct ibv_pd *pd, uint32_t rkey, int access);
 static inline uint8_t *mr_host(const struct rnic_mr *mr, uint64_t va)
 {
 	return mr->host + (va - mr->iova);
@@ -103,6 +106,10 @@ bool rnic_key_offset(const struct rnic_net *net, uint32_t rkey, uint64_t va, uin
 /* The RNIC reads and writes memory; see dma.c. */
 void dma_read(struct rnic_hca *hca, const struct rnic_mr *mr, const uint8_t *from, void *to, uint32_t len);
 void dma_write(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from, uint32_t len,
+	       const struct packet_name *name);
+/* What this queue pair wrote leaves the integrated-I/O buffers: where it wrote to [at, at + len) of a region,
+ * and with `sends` also what its SENDs left in receive buffers. mr NULL: everywhere. */
+void dma_flush(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at, uint64_t len, bool sends,
 	       const struct packet_name *name);
 /* The bytes have reached the RNIC's buffers. */
 void dma_arrive(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from, uint32_t len,

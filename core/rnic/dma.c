@@ -15,10 +15,11 @@ static struct nic_where where(const struct packet_name *name)
 				  .op = name->op,
 				  .visit = name->visit,
 				  .message = name->message,
-				  .packet = name->index};
+				  .packet = name->index,
+				  .send = name->send};
 }
 
-static uint64_t pm_offset(const struct rnic_mr *mr, const uint8_t *at, uint32_t len)
+static uint64_t pm_offset(const struct rnic_mr *mr, const uint8_t *at, uint64_t len)
 {
 	assert(at >= mr->host && (uint64_t)(at - mr->host) + len <= mr->len);
 	return mr->pm_off + (uint64_t)(at - mr->host);
@@ -30,6 +31,22 @@ void dma_read(struct rnic_hca *hca, const struct rnic_mr *mr, const uint8_t *fro
 		pmem_nic_read(hca->pm, pm_offset(mr, from, len), to, len);
 	else
 		memcpy(to, from, len);
+}
+
+void dma_flush(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at, uint64_t len, bool sends,
+	       const struct packet_name *name)
+{
+	struct nic_where from = where(name);
+	uint64_t off = 0;
+	if (!hca->pm)
+		return;
+	if (!mr)
+		len = pmem_length(hca->pm);
+	else if (mr->in_pm)
+		off = pm_offset(mr, at, len);
+	else
+		len = 0;
+	pmem_nic_flush(hca->pm, off, len, sends, &from);
 }
 
 void dma_arrive(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from, uint32_t len,

@@ -12,11 +12,17 @@
  *            put into a chosen order. The receive completion of a message is
  *            made when its last packet has landed, hence when all earlier
  *            posted data have.
- *   answers  READs and atomics, executed in order, and not before the posted
- *            packets that came in before them have landed. A READ fetches line by
- *            line, and each line is a choice: now, or the rest of the READ is held.
- *            Posted packets behind it do not wait: they overtake it, and its later
- *            lines see them. Acknowledgements line up here behind unanswered READs.
+ *   answers  READs, atomics, FLUSHes and ATOMIC WRITEs, executed in order, and not
+ *            before the posted packets that came in before them have landed. A READ
+ *            fetches line by line, and each line is a choice: now, or the rest of the
+ *            READ is held. The others are one such choice each. Posted packets behind
+ *            do not wait: they overtake, and a READ's later lines see them.
+ *            Acknowledgements line up here behind what is unanswered.
+ *
+ * A FLUSH for persistence has the persistence model drain what this queue pair wrote
+ * to the FLUSH's range. So has a READ or an atomic with all that it wrote: on the way
+ * to memory and back a read pushes earlier writes before it (PCI Express: a read
+ * completion does not pass posted writes), which is how a FLUSH is emulated.
  *
  * In a plain run a packet lands, or a READ is served, in one event. What a held
  * line asked for once is not asked for again when the hold is over.
@@ -24,6 +30,7 @@
 #include <assert.h>
 #include <string.h>
 #include "core/rnic/device.h"
+#include "core/rnic/placement.h"
 #include "core/rnic/qp.h"
 
 #define LAND_NS 150
@@ -167,6 +174,8 @@ static bool land_any_order(struct rnic_qp *qp, struct packet *pkt)
 		if (pkt->picked < 0) {
 			unsigned left = lines - pkt->line, n = 0;
 			unsigned k = left > 1 ? ask(qp, pkt, CHOICE_ORDER, pkt->line, left) : 0;
+			if (OWN_BUG(&qp->hca->net->hw, NIC_LINES_SHUFFLED))
+				k = left - 1;
 			while (pkt->landed[n / 64] >> n % 64 & 1 || k--)
 				n++;
 			assert(n < lines);
@@ -203,15 +212,34 @@ static void landed(struct rnic_qp *qp)
 		answer_run(qp);
 }
 
+/* NIC_SEND_OVERTAKES: a SEND behind the packet that is held is put before it. */
+static bool send_overtakes(struct packet_queue *land)
+{
+	struct packet *held = land->head, *next = held->next;
+	if (!next || opcode_is[held->opcode] & IS_SEND || !(opcode_is[next->opcode] & IS_SEND))
+		return false;
+	held->next = next->next;
+	next->next = held;
+	land->head = next;
+	if (land->tail == next)
+		land->tail = held;
+	return true;
+}
+
 static void land_due(struct rnic_qp *qp)
 {
 	struct sim *sim = qp_sim(qp);
+	const struct hardware *hw = &qp->hca->net->hw;
+	bool any = hw->dma_any || OWN_BUG(hw, NIC_LINES_SHUFFLED);
 	struct packet *pkt;
 	while ((pkt = qp->resp.land.head) && pkt->due <= sim_now(sim)) {
 		if (sim_plain(sim))
 			land_rest(qp, pkt);
-		else if (!(qp->hca->net->hw.dma_any ? land_any_order(qp, pkt) : land_in_order(qp, pkt)))
+		else if (!(any ? land_any_order(qp, pkt) : land_in_order(qp, pkt))) {
+			if (OWN_BUG(hw, NIC_SEND_OVERTAKES) && send_overtakes(&qp->resp.land))
+				continue;
 			break;
+		}
 		landed(qp);
 	}
 	if (qp->resp.land.head)
@@ -265,7 +293,7 @@ void land_all(struct rnic_qp *qp, const struct rnic_mr *mr)
 			  fire_land, qp);
 }
 
-/* --- READs and atomics --- */
+/* --- what is not posted --- */
 
 enum served { SERVED, HELD, REFUSED };
 
@@ -282,6 +310,7 @@ static enum served fetch(struct rnic_qp *qp, struct packet *pkt, const struct rn
 				return HELD;
 			len = left < len ? left : len;
 		}
+		dma_flush(qp->hca, NULL, NULL, 0, true, &pkt->name);
 		dma_read(qp->hca, mr, from, reply->payload + (pkt->done - start), len);
 		pkt->done += len;
 		pkt->line++;
@@ -300,7 +329,7 @@ static enum served serve_read(struct rnic_qp *qp, struct packet *pkt)
 {
 	struct rnic_mr *mr = NULL;
 	if (pkt->dma_len) { /* it may have been deregistered meanwhile */
-		mr = mr_remote(qp->hca, qp->ibv.pd, pkt->rkey, IBV_ACCESS_REMOTE_READ, pkt->va, pkt->dma_len);
+		mr = resp_region(qp, pkt);
 		if (!mr)
 			return REFUSED;
 	}
@@ -321,30 +350,84 @@ static enum served serve_read(struct rnic_qp *qp, struct packet *pkt)
 	return SERVED;
 }
 
+/* 8 bytes at once. */
+static void write_word(struct rnic_qp *qp, const struct packet *pkt, const struct rnic_mr *mr, uint64_t value)
+{
+	uint8_t *host = mr_host(mr, pkt->va);
+	sim_mix(qp_sim(qp), (uint64_t)mr->ibv.lkey << 32 | 8, (uint64_t)(host - mr->host) ^ value);
+	dma_arrive(qp->hca, mr, host, &value, sizeof(value), &pkt->name);
+	dma_write(qp->hca, mr, host, &value, sizeof(value), &pkt->name);
+}
+
+/* Executed: answer, and keep the answer for duplicates. */
+static void finish(struct rnic_qp *qp, const struct packet *pkt, uint64_t original)
+{
+	qp->resp.saved[qp->resp.saved_next++ % MAX_RD_ATOMIC] = (struct saved_answer){
+		.psn = pkt->psn, .used = true, .opcode = pkt->opcode, .original = original};
+	resp_send(qp, resp_result(qp, pkt, original));
+}
+
 static enum served serve_atomic(struct rnic_qp *qp, struct packet *pkt)
 {
-	struct rnic_mr *mr = mr_remote(qp->hca, qp->ibv.pd, pkt->rkey, IBV_ACCESS_REMOTE_ATOMIC, pkt->va, 8);
+	struct rnic_mr *mr = resp_region(qp, pkt);
 	uint64_t original, value;
 	if (!mr)
 		return REFUSED;
 	if (is_held(qp, pkt, CHOICE_FETCH, 1))
 		return HELD;
 	uint8_t *host = mr_host(mr, pkt->va);
+	dma_flush(qp->hca, NULL, NULL, 0, true, &pkt->name);
 	dma_read(qp->hca, mr, host, &original, sizeof(original));
 	value = original + pkt->swap_add;
 	if (pkt->opcode == OP_COMPARE_SWAP)
 		value = original == pkt->compare ? pkt->swap_add : original;
-	if (pkt->opcode == OP_FETCH_ADD || original == pkt->compare) {
-		sim_mix(qp_sim(qp), (uint64_t)mr->ibv.lkey << 32 | 8, (uint64_t)(host - mr->host) ^ value);
-		dma_arrive(qp->hca, mr, host, &value, sizeof(value), &pkt->name);
-		dma_write(qp->hca, mr, host, &value, sizeof(value), &pkt->name);
-	}
-	qp->resp.saved[qp->resp.saved_next++ % MAX_RD_ATOMIC] = (struct saved_atomic){
-		.psn = pkt->psn, .used = true, .original = original};
-	struct packet *reply = resp_answer(qp, pkt, OP_ATOMIC_ACKNOWLEDGE, 0);
-	reply->original = original;
-	resp_send(qp, reply);
+	if (pkt->opcode == OP_FETCH_ADD || original == pkt->compare)
+		write_word(qp, pkt, mr, value);
+	finish(qp, pkt, original);
 	return SERVED;
+}
+
+static enum served serve_atomic_write(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct rnic_mr *mr = resp_region(qp, pkt);
+	uint64_t value;
+	if (!mr)
+		return REFUSED;
+	if (is_held(qp, pkt, CHOICE_FETCH, 1))
+		return HELD;
+	memcpy(&value, pkt->payload, sizeof(value));
+	write_word(qp, pkt, mr, value);
+	finish(qp, pkt, 0);
+	return SERVED;
+}
+
+static enum served serve_flush(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct rnic_mr *mr = resp_region(qp, pkt);
+	if (!mr)
+		return REFUSED;
+	if (is_held(qp, pkt, CHOICE_FETCH, 1))
+		return HELD;
+	if (pkt->placement & IBV_FLUSH_PERSISTENT) {
+		bool whole = pkt->selectivity == IBV_FLUSH_MR;
+		dma_flush(qp->hca, mr, whole ? mr->host : mr_host(mr, pkt->va),
+			  whole ? mr->len : pkt->dma_len, qp->hca->net->hw.flush_covers_send, &pkt->name);
+	}
+	if (sim_telling(qp_sim(qp)))
+		sim_tell(qp_sim(qp), &qp->actor, 0, "FLUSH, PSN %u: takes effect", pkt->psn);
+	finish(qp, pkt, 0);
+	return SERVED;
+}
+
+static enum served serve(struct rnic_qp *qp, struct packet *pkt)
+{
+	if (pkt->opcode == OP_READ_REQUEST)
+		return serve_read(qp, pkt);
+	if (pkt->opcode == OP_FLUSH)
+		return serve_flush(qp, pkt);
+	if (pkt->opcode == OP_ATOMIC_WRITE)
+		return serve_atomic_write(qp, pkt);
+	return serve_atomic(qp, pkt);
 }
 
 /* Memory that a waiting request was let in for is gone: the requests behind it die with it. */
@@ -372,12 +455,11 @@ static void answer_run(struct rnic_qp *qp)
 			resp_send(qp, pkt);
 			continue;
 		}
-		if (pkt->after > resp->land_done)
+		if (pkt->after > resp->land_done && !OWN_BUG(&qp->hca->net->hw, NIC_READ_OVERTAKES))
 			return; /* landing comes back here */
 		enum served served = HELD;
 		if (pkt->due <= sim_now(sim))
-			served = opcode_is[pkt->opcode] & IS_READ ? serve_read(qp, pkt)
-								  : serve_atomic(qp, pkt);
+			served = serve(qp, pkt);
 		if (served == HELD) {
 			alarm_set(sim, &resp->answer_alarm, until(sim, pkt->due), fire_answer, qp);
 			return;

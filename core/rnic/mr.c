@@ -19,12 +19,13 @@
 #include <errno.h>
 #include <string.h>
 #include "core/rnic/device.h"
+#include "core/rnic/placement.h"
 #include "core/rnic/qp.h"
 
 #define ACCESS_KNOWN                                                                                    \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |                    \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND | \
-	 IBV_ACCESS_HUGETLB)
+	 IBV_ACCESS_HUGETLB | IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT)
 
 static uint32_t key_of(const struct rnic_hca *hca, uint32_t slot, uint8_t generation, bool remote)
 {
@@ -102,6 +103,8 @@ struct ibv_mr *rnic_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, u
 	if (!error && hca->pm && length && !in_pm &&
 	    (pmem_owns(hca->pm, addr, 1, &first) || pmem_owns(hca->pm, (char *)addr + length - 1, 1, &first)))
 		error = EFAULT;
+	if (!error && access & IBV_ACCESS_FLUSH_PERSISTENT && !in_pm)
+		error = EINVAL;
 	if (!error && hca->net->hw.rkey_reuse)
 		mr = revive(hca, pd, addr, length, iova);
 	if (!error && !mr) {
@@ -156,15 +159,24 @@ int rnic_dereg_mr(struct ibv_mr *ibv)
 	return 0;
 }
 
-static struct rnic_mr *find(struct rnic_hca *hca, const struct ibv_pd *pd, uint32_t key, int access,
-			    uint64_t va, uint64_t len)
+static struct rnic_mr *find_key(struct rnic_hca *hca, const struct ibv_pd *pd, uint32_t key, int access)
 {
 	uint32_t slot = key >> 8 & 0xffff;
 	if (slot == 0 || slot > hca->mrs)
 		return NULL;
 	struct rnic_mr *mr = hca->mr[slot];
-	if (!mr->live || mr->ibv.pd != pd || (mr->access & access) != access)
+	bool live = mr->live || OWN_BUG(&hca->net->hw, NIC_KEY_DEAD);
+	return live && mr->ibv.pd == pd && (mr->access & access) == access ? mr : NULL;
+}
+
+static struct rnic_mr *find(struct rnic_hca *hca, const struct ibv_pd *pd, uint32_t key, int access,
+			    uint64_t va, uint64_t len)
+{
+	struct rnic_mr *mr = find_key(hca, pd, key, access);
+	if (!mr)
 		return NULL;
+	if (OWN_BUG(&hca->net->hw, NIC_BOUNDS) && va >= mr->iova && va - mr->iova < mr->len)
+		return mr;
 	if (va < mr->iova || len > mr->len || va - mr->iova > mr->len - len)
 		return NULL;
 	return mr;
@@ -181,6 +193,12 @@ struct rnic_mr *mr_remote(struct rnic_hca *hca, const struct ibv_pd *pd, uint32_
 			  uint64_t va, uint64_t len)
 {
 	struct rnic_mr *mr = find(hca, pd, rkey, access, va, len);
+	return mr && mr->ibv.rkey == rkey ? mr : NULL;
+}
+
+struct rnic_mr *mr_remote_whole(struct rnic_hca *hca, const struct ibv_pd *pd, uint32_t rkey, int access)
+{
+	struct rnic_mr *mr = find_key(hca, pd, rkey, access);
 	return mr && mr->ibv.rkey == rkey ? mr : NULL;
 }
 

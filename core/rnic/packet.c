@@ -34,6 +34,8 @@ const uint8_t opcode_is[OP_CODES] = {
 	[OP_ATOMIC_ACKNOWLEDGE] = IS_RESPONSE | IS_ATOMIC,
 	[OP_COMPARE_SWAP] = IS_ATOMIC,
 	[OP_FETCH_ADD] = IS_ATOMIC,
+	[OP_FLUSH] = IS_FIRST | IS_LAST,
+	[OP_ATOMIC_WRITE] = IS_FIRST | IS_LAST,
 };
 
 const char *opcode_name(uint8_t opcode)
@@ -49,6 +51,8 @@ const char *opcode_name(uint8_t opcode)
 		return opcode == OP_COMPARE_SWAP ? "CMP_AND_SWP request" : "FETCH_AND_ADD request";
 	if (is & IS_SEND)
 		return "SEND packet";
+	if (opcode == OP_FLUSH || opcode == OP_ATOMIC_WRITE)
+		return opcode == OP_FLUSH ? "FLUSH request" : "ATOMIC_WRITE request";
 	return is & HAS_IMM ? "WRITE_WITH_IMM packet" : "WRITE packet";
 }
 

@@ -4,8 +4,8 @@
 /*
  * A packet of the reliable connection service, its transport headers as C
  * fields in host byte order. InfiniBand Architecture Specification volume 1,
- * chapter 9: BTH 9.2, RETH 9.3.3, AtomicETH 9.3.4, AETH 9.3.5. A link that puts
- * packets on a real wire does the byte order.
+ * chapter 9: BTH 9.2, RETH 9.3.3, AtomicETH 9.3.4, AETH 9.3.5; annex A19: FETH. A
+ * link that puts packets on a real wire does the byte order.
  *
  * Packets and their payload come from free lists of the net. One owner at a
  * time: whoever made it, then the link, then the receiving queue pair, which
@@ -42,10 +42,12 @@ enum opcode {
 	OP_ATOMIC_ACKNOWLEDGE = 0x12,
 	OP_COMPARE_SWAP = 0x13,
 	OP_FETCH_ADD = 0x14,
+	OP_FLUSH = 0x1c, /* annex A19, as the next one */
+	OP_ATOMIC_WRITE = 0x1d,
 	OP_CODES
 };
 
-/* What an opcode says about its packet. */
+/* What an opcode says about its packet; nothing: there is no such opcode. */
 enum {
 	IS_SEND = 1,
 	IS_WRITE = 2,
@@ -92,6 +94,7 @@ struct packet_name {
 	struct op_label op;
 	uint16_t visit, copy;
 	uint32_t message, index, round;
+	bool send; /* of a SEND */
 };
 
 /* Packet numbers of what a responder sends: its own, so that they never meet its requests' names. */
@@ -113,7 +116,8 @@ struct packet {
 	uint32_t msn;
 	uint64_t va; /* RETH, AtomicETH */
 	uint32_t rkey;
-	uint32_t dma_len; /* bytes of the whole READ or WRITE */
+	uint32_t dma_len;		/* bytes of the whole READ or WRITE, or to be flushed */
+	uint8_t placement, selectivity; /* FETH */
 	uint64_t swap_add, compare;
 	uint64_t original; /* AtomicAckETH */
 	__be32 imm;
@@ -124,7 +128,7 @@ struct packet {
 
 	/* At the responder: when and where it takes effect. */
 	uint64_t due;	    /* ns of virtual time: not before */
-	uint64_t after;	    /* READ, atomic: so many posted packets must have landed */
+	uint64_t after;	    /* not posted: so many posted packets must have landed */
 	uint32_t done;	    /* bytes landed in order, or fetched */
 	uint16_t line;	    /* lines landed, or fetched */
 	int16_t picked;	    /* dma_any: the line that was chosen to land next, or -1 */

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <string.h>
 #include "core/rnic/device.h"
+#include "core/rnic/placement.h"
 #include "core/rnic/qp.h"
 
 #define POST_NS 50
@@ -53,15 +54,38 @@ static void copy_inline(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_se
 	}
 }
 
-static bool is_nonposted(enum ibv_wr_opcode opcode)
-{
-	return opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-}
-
 static bool is_atomic(enum ibv_wr_opcode opcode)
 {
 	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+static bool is_nonposted(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_RDMA_READ || is_atomic(opcode) || opcode == IBV_WR_FLUSH ||
+	       opcode == IBV_WR_ATOMIC_WRITE;
+}
+
+static bool is_known(enum ibv_wr_opcode opcode)
+{
+	return opcode <= IBV_WR_SEND_WITH_IMM || is_nonposted(opcode);
+}
+
+/* What flush_wr() packed. */
+static uint8_t flush_type(const struct ibv_send_wr *wr)
+{
+	return (uint8_t)wr->wr.atomic.swap;
+}
+
+static uint8_t flush_level(const struct ibv_send_wr *wr)
+{
+	return (uint8_t)(wr->wr.atomic.swap >> 8);
+}
+
+static bool flush_allowed(const struct ibv_send_wr *wr)
+{
+	return wr->num_sge == 0 && flush_type(wr) &&
+	       !(flush_type(wr) & ~(IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT)) &&
+	       flush_level(wr) <= IBV_FLUSH_MR && wr->wr.atomic.compare_add <= UINT32_MAX;
 }
 
 static int check_send(const struct rnic_qp *qp, const struct ibv_send_wr *wr, uint64_t bytes)
@@ -69,13 +93,16 @@ static int check_send(const struct rnic_qp *qp, const struct ibv_send_wr *wr, ui
 	if (qp->dead || qp->ibv.state == IBV_QPS_RESET || qp->ibv.state == IBV_QPS_INIT ||
 	    qp->ibv.state == IBV_QPS_RTR)
 		return EINVAL;
-	if (wr->opcode > IBV_WR_ATOMIC_FETCH_AND_ADD)
+	if (!is_known(wr->opcode))
 		return EOPNOTSUPP;
 	if (wr->num_sge < 0 || (unsigned)wr->num_sge > qp->sq.max_sge)
 		return EINVAL;
-	if (wr->send_flags & IBV_SEND_INLINE && (bytes > qp->max_inline || is_nonposted(wr->opcode)))
+	if (wr->send_flags & IBV_SEND_INLINE &&
+	    (bytes > qp->max_inline || (is_nonposted(wr->opcode) && wr->opcode != IBV_WR_ATOMIC_WRITE)))
 		return EINVAL;
-	if (is_atomic(wr->opcode) && bytes != 8)
+	if ((is_atomic(wr->opcode) || wr->opcode == IBV_WR_ATOMIC_WRITE) && bytes != 8)
+		return EINVAL;
+	if (wr->opcode == IBV_WR_FLUSH && !flush_allowed(wr))
 		return EINVAL;
 	if (qp->sq.posted - qp->sq.freed >= qp->sq.max_wr)
 		return ENOMEM;
@@ -108,6 +135,8 @@ static void tell(struct rnic_qp *qp, const struct ibv_send_wr *wr, uint64_t byte
 		[IBV_WR_RDMA_READ] = "READ",
 		[IBV_WR_ATOMIC_CMP_AND_SWP] = "CMP_AND_SWP",
 		[IBV_WR_ATOMIC_FETCH_AND_ADD] = "FETCH_AND_ADD",
+		[IBV_WR_FLUSH] = "FLUSH",
+		[IBV_WR_ATOMIC_WRITE] = "ATOMIC_WRITE",
 	};
 	struct sim *sim = qp_sim(qp);
 	const struct actor *who = sim_actor(sim) ? sim_actor(sim) : &qp->actor;
@@ -116,9 +145,12 @@ static void tell(struct rnic_qp *qp, const struct ibv_send_wr *wr, uint64_t byte
 			 (unsigned long)bytes);
 		return;
 	}
-	uint32_t rkey = is_atomic(wr->opcode) ? wr->wr.atomic.rkey : wr->wr.rdma.rkey;
-	uint64_t va = is_atomic(wr->opcode) ? wr->wr.atomic.remote_addr : wr->wr.rdma.remote_addr;
+	bool atomic_member = is_atomic(wr->opcode) || wr->opcode == IBV_WR_FLUSH;
+	uint32_t rkey = atomic_member ? wr->wr.atomic.rkey : wr->wr.rdma.rkey;
+	uint64_t va = atomic_member ? wr->wr.atomic.remote_addr : wr->wr.rdma.remote_addr;
 	uint64_t off;
+	if (wr->opcode == IBV_WR_FLUSH)
+		bytes = wr->wr.atomic.compare_add;
 	if (rnic_key_offset(qp->hca->net, rkey, va, &off))
 		sim_tell(sim, who, 0, "%s: post %s, %lu bytes, key 0x%x + 0x%lx", qp->actor.name,
 			 names[wr->opcode], (unsigned long)bytes, rkey, (unsigned long)off);
@@ -152,6 +184,12 @@ static int post_one(struct rnic_qp *qp, const struct ibv_send_wr *wr)
 		wqe->swap_add = wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ? wr->wr.atomic.swap
 									: wr->wr.atomic.compare_add;
 		wqe->compare = wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ? wr->wr.atomic.compare_add : 0;
+	} else if (wr->opcode == IBV_WR_FLUSH) {
+		wqe->va = wr->wr.atomic.remote_addr;
+		wqe->rkey = wr->wr.atomic.rkey;
+		wqe->flush_len = (uint32_t)wr->wr.atomic.compare_add;
+		wqe->placement = flush_type(wr);
+		wqe->selectivity = flush_level(wr);
 	} else {
 		wqe->va = wr->wr.rdma.remote_addr;
 		wqe->rkey = wr->wr.rdma.rkey;

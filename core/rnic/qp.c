@@ -19,10 +19,12 @@
 #include <string.h>
 #include "core/rnic/device.h"
 #include "core/rnic/link.h"
+#include "core/rnic/placement.h"
 #include "core/rnic/qp.h"
 
-#define QP_ACCESS \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+#define QP_ACCESS                                                                    \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT)
 
 struct transition {
 	enum ibv_qp_state from, to;
@@ -169,7 +171,9 @@ int rnic_destroy_qp(struct ibv_qp *ibv)
 	struct rnic_qp *qp = (struct rnic_qp *)ibv;
 	if (qp->dead)
 		return EINVAL;
-	reset(qp);
+	if (!OWN_BUG(&qp->hca->net->hw, NIC_LAND_AFTER_DESTROY))
+		reset(qp);
+	ibv->state = IBV_QPS_RESET;
 	qp->dead = true;
 	qp->hca->net->qp[ibv->qp_num - QPN_FIRST] = NULL;
 	((struct rnic_cq *)ibv->send_cq)->users--;

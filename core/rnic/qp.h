@@ -15,7 +15,7 @@
 struct wqe {
 	uint64_t wr_id;
 	uint8_t opcode;	   /* enum ibv_wr_opcode */
-	uint8_t nonposted; /* READ or atomic */
+	uint8_t nonposted; /* all but SEND and WRITE: at most max_rd_atomic of them are under way */
 	bool signaled, fence, solicited;
 	bool started; /* it has packet sequence numbers */
 	uint8_t copy_class;
@@ -24,6 +24,8 @@ struct wqe {
 	uint64_t bytes; /* of the message */
 	uint64_t va;	/* remote */
 	uint64_t swap_add, compare;
+	uint32_t flush_len;		/* bytes */
+	uint8_t placement, selectivity; /* of a FLUSH */
 	uint32_t rkey;
 	uint32_t first_psn, psns;
 	struct op_label op;
@@ -59,7 +61,7 @@ struct requester {
 	uint32_t packet;    /* of the request sq.next: next to be sent */
 	uint32_t next_psn;  /* for the next request that starts */
 	uint32_t una;	    /* the oldest packet sequence number that is not acknowledged */
-	uint32_t nonposted; /* READs and atomics without result */
+	uint32_t nonposted; /* under way */
 	uint8_t retry_left, rnr_left;
 	bool implied;	    /* a missing READ response was asked for again, no progress since */
 	uint64_t deadline;  /* ns: retransmit then */
@@ -67,10 +69,12 @@ struct requester {
 	struct alarm tx, timer, rnr;
 };
 
-struct saved_atomic {
+/* An atomic, FLUSH or ATOMIC WRITE that was executed: a duplicate gets the same answer. */
+struct saved_answer {
 	uint32_t psn;
 	bool used;
-	uint64_t original;
+	uint8_t opcode;	   /* of the request */
+	uint64_t original; /* atomic */
 };
 
 struct responder {
@@ -86,9 +90,9 @@ struct responder {
 	uint32_t msg_off;	       /* bytes of the message so far */
 	struct packet_queue land;      /* posted packets on their way into memory, in order */
 	uint64_t land_tail, land_done; /* how many were ever queued, have landed */
-	struct packet_queue answers;   /* READs, atomics, and the acknowledgements behind them, in order */
-	uint32_t nonposted;	       /* READs and atomics let in and not answered, duplicates not counted */
-	struct saved_atomic saved[MAX_RD_ATOMIC];
+	struct packet_queue answers;   /* not posted, and the acknowledgements behind them, in order */
+	uint32_t nonposted;	       /* let in and not answered, duplicates not counted */
+	struct saved_answer saved[MAX_RD_ATOMIC];
 	unsigned saved_next;
 	struct alarm land_alarm, answer_alarm;
 	bool flush_rq; /* once everything has landed */
@@ -146,8 +150,12 @@ struct packet *resp_answer(struct rnic_qp *qp, const struct packet *request, uin
 void resp_acknowledge(struct rnic_qp *qp, const struct packet *request);
 /* Refuse the request: NAK in its turn, then the error state. */
 void resp_refuse(struct rnic_qp *qp, const struct packet *request, uint32_t psn, enum syndrome syndrome);
+/* The region that a request which is not posted names; NULL: not allowed, or out of bounds. */
+struct rnic_mr *resp_region(struct rnic_qp *qp, const struct packet *request);
 /* Put an answer on the link now. */
 void resp_send(struct rnic_qp *qp, struct packet *answer);
+/* The answer to an atomic, FLUSH or ATOMIC WRITE that was executed. */
+struct packet *resp_result(struct rnic_qp *qp, const struct packet *request, uint64_t original);
 /* The receive request `seq` is over; pkt: the last packet of its message, NULL: none. */
 void resp_complete(struct rnic_qp *qp, uint32_t seq, enum ibv_wc_status status, const struct packet *pkt);
 void resp_flush(struct rnic_qp *qp);
@@ -158,7 +166,8 @@ void resp_flush(struct rnic_qp *qp);
 void land_push(struct rnic_qp *qp, struct packet *pkt);
 /* Let everything up to the last packet for mr (NULL: everything) land now. */
 void land_all(struct rnic_qp *qp, const struct rnic_mr *mr);
-/* A READ or an atomic was let in (or a finished answer, which only waits for its turn). Takes the packet. */
+/* A request that is not posted was let in (or a finished answer, which only waits for its turn). Takes the
+ * packet. */
 void answer_push(struct rnic_qp *qp, struct packet *pkt);
 void answer_drop_all(struct rnic_qp *qp);
 

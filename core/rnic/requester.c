@@ -16,8 +16,9 @@
  *      una                 next_psn
  *
  * Posted requests follow each other without waiting, also behind a READ; a
- * fenced one waits until all READs and atomics before it have their results, and
- * a READ or atomic waits while max_rd_atomic of them are under way.
+ * fenced one waits until all before it that are not posted (READ, atomics, FLUSH,
+ * ATOMIC WRITE) have their results, and one that is not posted waits while
+ * max_rd_atomic of them are under way.
  *
  * Completions come in order. A request that fails locally (protection, length)
  * fails when those before it are acknowledged. InfiniBand completes a request when
@@ -33,6 +34,7 @@
 #include <string.h>
 #include "core/rnic/device.h"
 #include "core/rnic/link.h"
+#include "core/rnic/placement.h"
 #include "core/rnic/qp.h"
 
 #define DOORBELL_NS 50
@@ -63,6 +65,12 @@ static bool is_send(const struct wqe *wqe)
 	return wqe->opcode == IBV_WR_SEND || wqe->opcode == IBV_WR_SEND_WITH_IMM;
 }
 
+/* Does it carry its list's bytes to the peer? Else what comes back goes there. */
+static bool carries_data(const struct wqe *wqe)
+{
+	return !wqe->nonposted || wqe->opcode == IBV_WR_ATOMIC_WRITE;
+}
+
 static bool has_imm(const struct wqe *wqe)
 {
 	return wqe->opcode == IBV_WR_SEND_WITH_IMM || wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
@@ -80,6 +88,8 @@ static void complete(struct rnic_qp *qp, enum ibv_wc_status status)
 		[IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ,
 		[IBV_WR_ATOMIC_CMP_AND_SWP] = IBV_WC_COMP_SWAP,
 		[IBV_WR_ATOMIC_FETCH_AND_ADD] = IBV_WC_FETCH_ADD,
+		[IBV_WR_FLUSH] = IBV_WC_FLUSH,
+		[IBV_WR_ATOMIC_WRITE] = IBV_WC_ATOMIC_WRITE,
 	};
 	assert(qp->sq.done != qp->sq.posted);
 	const struct wqe *wqe = wqe_at(qp, qp->sq.done);
@@ -138,7 +148,8 @@ void req_flush(struct rnic_qp *qp)
 	for (; req->acked != qp->sq.posted; req->acked++)
 		drop_copy(qp, wqe_at(qp, req->acked));
 	while (qp->sq.done != qp->sq.posted)
-		complete(qp, IBV_WC_WR_FLUSH_ERR);
+		complete(qp, OWN_BUG(&qp->hca->net->hw, NIC_FLUSHED_SUCCESS) ? IBV_WC_SUCCESS
+									     : IBV_WC_WR_FLUSH_ERR);
 	qp->sq.next = qp->sq.posted;
 	req->packet = 0;
 	req->una = req->next_psn;
@@ -178,7 +189,7 @@ static enum ibv_wc_status check_local(struct rnic_qp *qp, const struct wqe *wqe)
 	if (wqe->nonposted && qp->attr.max_rd_atomic == 0)
 		return IBV_WC_LOC_QP_OP_ERR;
 	if (!wqe->copy && !sge_allowed(qp->hca, qp->ibv.pd, wqe->sge, wqe->sges, 0, wqe->bytes,
-				       wqe->nonposted ? IBV_ACCESS_LOCAL_WRITE : 0))
+				       carries_data(wqe) ? 0 : IBV_ACCESS_LOCAL_WRITE))
 		return IBV_WC_LOC_PROT_ERR;
 	return IBV_WC_SUCCESS;
 }
@@ -195,7 +206,7 @@ static bool start(struct rnic_qp *qp, struct wqe *wqe)
 			fail(qp, status);
 		return false;
 	}
-	if (wqe->fence && req->nonposted)
+	if (wqe->fence && req->nonposted && !OWN_BUG(&qp->hca->net->hw, NIC_FENCE_IGNORED))
 		return false;
 	if (wqe->nonposted && req->nonposted >= qp->attr.max_rd_atomic)
 		return false;
@@ -222,6 +233,10 @@ static uint8_t opcode_of(const struct wqe *wqe, bool first, bool last)
 		return OP_COMPARE_SWAP;
 	if (wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
 		return OP_FETCH_ADD;
+	if (wqe->opcode == IBV_WR_FLUSH)
+		return OP_FLUSH;
+	if (wqe->opcode == IBV_WR_ATOMIC_WRITE)
+		return OP_ATOMIC_WRITE;
 	if (!last)
 		return opcode + (first ? OP_SEND_FIRST : OP_SEND_MIDDLE);
 	return opcode + (first ? OP_SEND_ONLY : OP_SEND_LAST) + has_imm(wqe);
@@ -231,7 +246,7 @@ static uint8_t opcode_of(const struct wqe *wqe, bool first, bool last)
 static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
 {
 	uint32_t i = qp->req.packet, left = (uint32_t)wqe->bytes - i * qp->mtu, off = i * qp->mtu;
-	uint32_t len = wqe->nonposted ? 0 : left < qp->mtu ? left : qp->mtu;
+	uint32_t len = !carries_data(wqe) ? 0 : left < qp->mtu ? left : qp->mtu;
 	struct packet *pkt = packet_get(qp->hca->net, len);
 	bool first = i == 0, last = i == wqe->psns - 1;
 	assert(i < wqe->psns);
@@ -255,6 +270,10 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
 		pkt->va += off;
 		pkt->dma_len = left;
 	}
+	if (wqe->opcode == IBV_WR_FLUSH)
+		pkt->dma_len = wqe->flush_len;
+	pkt->placement = wqe->placement;
+	pkt->selectivity = wqe->selectivity;
 	pkt->swap_add = wqe->swap_add;
 	pkt->compare = wqe->compare;
 	pkt->imm = wqe->imm;
@@ -263,7 +282,8 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
 					 .visit = wqe->visit,
 					 .message = wqe->message,
 					 .index = i + 1,
-					 .round = wqe->round};
+					 .round = wqe->round,
+					 .send = is_send(wqe)};
 	return pkt;
 }
 
@@ -410,7 +430,7 @@ static void progress(struct rnic_qp *qp)
 	}
 }
 
-/* All before `end` is acknowledged. False: not all of it can be, a READ's or atomic's result is missing. */
+/* All before `end` is acknowledged. False: not all of it can be, a result is missing. */
 static bool advance(struct rnic_qp *qp, uint32_t end)
 {
 	struct requester *req = &qp->req;
@@ -459,17 +479,20 @@ static void refused(struct rnic_qp *qp, uint8_t syndrome)
 	}
 }
 
-/* A READ's response packet or an atomic's result, for PSN una. */
+/* A READ's response packet or the result of an atomic, FLUSH or ATOMIC WRITE, for PSN una. */
 static void take_result(struct rnic_qp *qp, const struct packet *pkt)
 {
 	struct requester *req = &qp->req;
 	const struct wqe *wqe = wqe_at(qp, req->acked);
-	bool is_read = wqe->opcode == IBV_WR_RDMA_READ;
-	const uint8_t *data = is_read ? pkt->payload : (const uint8_t *)&pkt->original;
+	bool is_atomic = wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+			 wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+	const uint8_t *data = is_atomic ? (const uint8_t *)&pkt->original : pkt->payload;
 	uint32_t off = (uint32_t)psn_diff(req->una, wqe->first_psn) * qp->mtu;
-	uint32_t left = (uint32_t)wqe->bytes - off, len = is_read ? pkt->len : 8;
-	if (!wqe->nonposted || is_read != !!(opcode_is[pkt->opcode] & IS_READ))
+	uint32_t left = (uint32_t)wqe->bytes - off, len = is_atomic ? 8 : pkt->len;
+	if (!wqe->nonposted || is_atomic != !!(opcode_is[pkt->opcode] & IS_ATOMIC))
 		return;
+	if (carries_data(wqe))
+		left = 0; /* that was to go there, nothing comes back */
 	if (len != (left < qp->mtu ? left : qp->mtu)) {
 		fail(qp, IBV_WC_BAD_RESP_ERR);
 		return;
@@ -490,9 +513,13 @@ void req_response(struct rnic_qp *qp, const struct packet *pkt)
 {
 	struct requester *req = &qp->req;
 	uint8_t kind = pkt->syndrome & AETH_KIND;
+	if (OWN_BUG(&qp->hca->net->hw, NIC_PSN_WRAP) && pkt->psn < req->una)
+		return;
 	if (!active(qp) || req->una == req->next_psn || psn_diff(pkt->psn, req->una) < 0 ||
 	    psn_diff(pkt->psn, req->next_psn) >= 0)
 		return; /* old, or nonsense */
+	if (OWN_BUG(&qp->hca->net->hw, NIC_READ_HOLE) && pkt->opcode == OP_READ_RESPONSE_LAST)
+		req->una = pkt->psn;
 	if (pkt->opcode != OP_ACKNOWLEDGE) {
 		if (advance(qp, pkt->psn))
 			take_result(qp, pkt);

@@ -10,10 +10,11 @@
  * which end the connection. A packet from the future means that some were lost:
  * one NAK, then silence until the gap is closed. A packet from the past is a
  * duplicate: SEND and WRITE are acknowledged again and not executed, a READ is
- * executed again, an atomic is answered with the result that was saved.
+ * executed again, the others (atomics, FLUSH, ATOMIC WRITE) are answered again with
+ * the result that was saved.
  *
- * Acknowledgements are cumulative and must not overtake the answer of a READ or
- * atomic before them: while one is pending, they queue behind it. When they leave
+ * Acknowledgements are cumulative and must not overtake the answer of a READ,
+ * atomic, FLUSH or ATOMIC WRITE before them: while one is pending, they queue behind it. When they leave
  * depends on the configuration: on receipt (ack_early: the sender's completion may
  * precede visibility, as on InfiniBand and RoCE) or when the data have landed.
  */
@@ -21,6 +22,7 @@
 #include <string.h>
 #include "core/rnic/device.h"
 #include "core/rnic/link.h"
+#include "core/rnic/placement.h"
 #include "core/rnic/qp.h"
 
 #define ATOMIC_BYTES 8
@@ -164,7 +166,8 @@ static bool well_formed(const struct rnic_qp *qp, const struct packet *pkt)
 {
 	uint8_t is = opcode_is[pkt->opcode], kind = is & (IS_SEND | IS_WRITE);
 	if (!kind)
-		return !qp->resp.in_message && pkt->len == 0;
+		return !qp->resp.in_message &&
+		       pkt->len == (pkt->opcode == OP_ATOMIC_WRITE ? ATOMIC_BYTES : 0);
 	if (is & IS_FIRST ? qp->resp.in_message != 0 : qp->resp.in_message != kind)
 		return false;
 	if (!(is & IS_LAST))
@@ -191,6 +194,8 @@ static uint8_t check_write(struct rnic_qp *qp, struct packet *pkt)
 {
 	uint8_t is = opcode_is[pkt->opcode];
 	uint64_t va = is & IS_FIRST ? pkt->va : qp->resp.va;
+	if (OWN_BUG(&qp->hca->net->hw, NIC_PACKET_MISPLACED) && !(is & IS_FIRST))
+		va -= qp->resp.msg_off;
 	uint32_t left = is & IS_FIRST ? pkt->dma_len : qp->resp.left;
 	uint32_t rkey = is & IS_FIRST ? pkt->rkey : qp->resp.rkey;
 	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE) || left > MAX_MESSAGE)
@@ -207,23 +212,47 @@ static uint8_t check_write(struct rnic_qp *qp, struct packet *pkt)
 	return AETH_ACK;
 }
 
+/* The rights that a request which is not posted needs, of the queue pair and of the region. 0: no request. */
+static unsigned access_of(const struct packet *pkt)
+{
+	if (pkt->opcode == OP_READ_REQUEST)
+		return IBV_ACCESS_REMOTE_READ;
+	if (pkt->opcode != OP_FLUSH)
+		return IBV_ACCESS_REMOTE_ATOMIC;
+	if (pkt->placement & ~(IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT) || pkt->selectivity > IBV_FLUSH_MR)
+		return 0;
+	return (pkt->placement & IBV_FLUSH_GLOBAL ? IBV_ACCESS_FLUSH_GLOBAL : 0) |
+	       (pkt->placement & IBV_FLUSH_PERSISTENT ? IBV_ACCESS_FLUSH_PERSISTENT : 0);
+}
+
+struct rnic_mr *resp_region(struct rnic_qp *qp, const struct packet *pkt)
+{
+	int access = (int)access_of(pkt);
+	bool has_length = pkt->opcode == OP_READ_REQUEST || pkt->opcode == OP_FLUSH;
+	if (pkt->opcode == OP_FLUSH && pkt->selectivity == IBV_FLUSH_MR)
+		return mr_remote_whole(qp->hca, qp->ibv.pd, pkt->rkey, access);
+	return mr_remote(qp->hca, qp->ibv.pd, pkt->rkey, access, pkt->va,
+			 has_length ? pkt->dma_len : ATOMIC_BYTES);
+}
+
 static uint8_t check_nonposted(struct rnic_qp *qp, const struct packet *pkt)
 {
-	bool is_read = pkt->opcode == OP_READ_REQUEST;
-	int access = is_read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_ATOMIC;
-	uint32_t len = is_read ? pkt->dma_len : ATOMIC_BYTES;
-	if (!(qp->attr.qp_access_flags & (unsigned)access) || len > MAX_MESSAGE)
+	bool is_read = pkt->opcode == OP_READ_REQUEST, is_flush = pkt->opcode == OP_FLUSH;
+	unsigned access = access_of(pkt);
+	if (!access || (qp->attr.qp_access_flags & access) != access)
+		return AETH_NAK_INVALID_REQUEST;
+	if (is_read && pkt->dma_len > MAX_MESSAGE)
 		return AETH_NAK_INVALID_REQUEST;
 	if (!pkt->duplicate && qp->resp.nonposted >= qp->attr.max_dest_rd_atomic)
 		return AETH_NAK_INVALID_REQUEST;
-	if (!is_read && pkt->va % ATOMIC_BYTES)
+	if (!is_read && !is_flush && pkt->va % ATOMIC_BYTES)
 		return AETH_NAK_INVALID_REQUEST;
-	if (!len)
+	if (is_read && !pkt->dma_len)
 		return AETH_ACK;
-	struct rnic_mr *mr = mr_remote(qp->hca, qp->ibv.pd, pkt->rkey, access, pkt->va, len);
+	struct rnic_mr *mr = resp_region(qp, pkt);
 	if (!mr)
 		return AETH_NAK_REMOTE_ACCESS;
-	if (!is_read && (uintptr_t)mr_host(mr, pkt->va) % ATOMIC_BYTES)
+	if (!is_read && !is_flush && (uintptr_t)mr_host(mr, pkt->va) % ATOMIC_BYTES)
 		return AETH_NAK_INVALID_REQUEST;
 	return AETH_ACK;
 }
@@ -295,6 +324,8 @@ static void accept_posted(struct rnic_qp *qp, struct packet *pkt)
 		if (is & (IS_SEND | HAS_IMM))
 			qp->rq.next++;
 	}
+	if (OWN_BUG(&qp->hca->net->hw, NIC_LAST_LINE) && is & IS_WRITE && pkt->len > LINE)
+		pkt->len -= pkt->len % LINE;
 	arrive(qp, pkt);
 	if (pkt->ack_req && qp->hca->net->hw.ack_early)
 		resp_acknowledge(qp, pkt);
@@ -323,15 +354,22 @@ static bool is_queued(const struct rnic_qp *qp, const struct packet *pkt)
 	return false;
 }
 
-static void repeat_atomic(struct rnic_qp *qp, const struct packet *pkt)
+struct packet *resp_result(struct rnic_qp *qp, const struct packet *request, uint64_t original)
+{
+	bool is_atomic = opcode_is[request->opcode] & IS_ATOMIC;
+	struct packet *answer = resp_answer(qp, request,
+					    is_atomic ? OP_ATOMIC_ACKNOWLEDGE : OP_READ_RESPONSE_ONLY, 0);
+	answer->original = original;
+	return answer;
+}
+
+static void repeat_result(struct rnic_qp *qp, const struct packet *pkt)
 {
 	for (unsigned i = 0; i < MAX_RD_ATOMIC; i++) {
-		const struct saved_atomic *saved = &qp->resp.saved[i];
-		if (!saved->used || saved->psn != pkt->psn)
+		const struct saved_answer *saved = &qp->resp.saved[i];
+		if (!saved->used || saved->psn != pkt->psn || saved->opcode != pkt->opcode)
 			continue;
-		struct packet *answer = resp_answer(qp, pkt, OP_ATOMIC_ACKNOWLEDGE, 0);
-		answer->original = saved->original;
-		in_turn(qp, answer);
+		in_turn(qp, resp_result(qp, pkt, saved->original));
 		return;
 	}
 }
@@ -348,8 +386,20 @@ static void duplicate(struct rnic_qp *qp, struct packet *pkt)
 		answer_push(qp, pkt);
 		return;
 	}
-	if (is & IS_ATOMIC && !is_queued(qp, pkt))
-		repeat_atomic(qp, pkt);
+	if (OWN_BUG(&qp->hca->net->hw, NIC_ATOMIC_REPEATED) && is & IS_ATOMIC && !is_queued(qp, pkt)) {
+		pkt->name.who = &qp->actor;
+		answer_push(qp, pkt);
+		return;
+	}
+	if (!(is & (IS_SEND | IS_WRITE | IS_READ)) && !is_queued(qp, pkt))
+		repeat_result(qp, pkt);
+	if (OWN_BUG(&qp->hca->net->hw, NIC_DUPLICATE_EXECUTED) && pkt->opcode == OP_WRITE_ONLY && pkt->len &&
+	    check_write(qp, pkt) == AETH_ACK) {
+		pkt->ack_req = false;
+		pkt->name.who = &qp->actor;
+		land_push(qp, pkt);
+		return;
+	}
 	if (is & (IS_SEND | IS_WRITE) && pkt->ack_req) {
 		answer = resp_answer(qp, pkt, OP_ACKNOWLEDGE, 0);
 		answer->psn = qp->resp.acked_psn;
@@ -372,7 +422,9 @@ void resp_request(struct rnic_qp *qp, struct packet *pkt)
 		return;
 	}
 	if (ahead > 0) {
-		if (!resp->nak_sent) {
+		if (OWN_BUG(&net->hw, NIC_ACK_UNACCEPTED) && pkt->ack_req) {
+			resp_acknowledge(qp, pkt);
+		} else if (!resp->nak_sent) {
 			resp->nak_sent = true;
 			nak(qp, pkt, resp->psn, AETH_NAK_SEQUENCE);
 		}

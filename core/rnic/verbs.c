@@ -182,7 +182,7 @@ void rnic_deliver(struct rnic_net *net, unsigned host, struct packet *pkt)
 		(uint64_t)pkt->opcode << 56 | (uint64_t)pkt->syndrome << 48 | pkt->len);
 	if (pkt->len)
 		sim_mix_bytes(net->sim, pkt->payload, pkt->len);
-	if (!qp || pkt->opcode >= OP_CODES) {
+	if (!qp || pkt->opcode >= OP_CODES || !opcode_is[pkt->opcode]) {
 		packet_put(net, pkt);
 	} else if (opcode_is[pkt->opcode] & IS_RESPONSE) {
 		req_response(qp, pkt);

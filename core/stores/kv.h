@@ -26,7 +26,7 @@ uint64_t kv_hash(const uint8_t key[TM_MAX_KEY]);
 /* CRC-32, reflected 0xEDB88320, initial value and final XOR all ones (IEEE 802.3). Of nothing: 0. */
 uint32_t kv_crc(const void *bytes, size_t len);
 
-enum kv_op { KV_PUT = 1, KV_GET, KV_DEL, KV_REPAIR };
+enum kv_op { KV_PUT = 1, KV_GET, KV_DEL, KV_REPAIR, KV_CLEAN, KV_ACK };
 
 /* A request. Zero it first; `key` is padded. */
 struct kv_req {
@@ -37,7 +37,7 @@ struct kv_req {
 	uint32_t crc;  /* PUT: as the store defines it */
 	uint32_t client;
 	uint8_t key[TM_MAX_KEY];
-	uint64_t off; /* KV_REPAIR: the offset that is complained about */
+	uint64_t off; /* KV_REPAIR: the offset that is complained about; KV_ACK: the notice's number */
 };
 
 /* A reply. Where the data lies is an offset in an exported region, never an address. */

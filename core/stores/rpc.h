@@ -53,6 +53,7 @@ struct rpc_conn {
 	size_t in_len;	    /* bytes of the message that arrived */
 	struct rpc_region region[RPC_REGIONS];
 	unsigned regions;
+	uint32_t word; /* what the server's word was then (struct rpc_server) */
 };
 
 /*
@@ -120,8 +121,8 @@ struct rpc_peer {
 };
 
 /*
- * `msgs`: every client has RPC_SLOTS slots, a slot is one message buffer and the
- * buffer for its reply. It is posted, filled, handled, replied from, and posted
+ * Every client has RPC_SLOTS slots, a slot is one message buffer and the buffer for its
+ * reply. It is posted, filled, handled, replied from, and posted
  * again when the reply has been acknowledged: a client never outruns the server's
  * buffers, it is told to wait (receiver not ready).
  */
@@ -129,14 +130,17 @@ struct rpc_server {
 	struct ibv_context *verbs;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq; /* of all clients, sends and receives */
-	struct ibv_mr *msg_mr;
-	uint8_t *msgs; /* DRAM: per connection RPC_SLOTS of {message, reply}; then per connection a notice */
+	struct ibv_mr *msg_mr, *reply_mr;
+	uint8_t *msgs;	  /* per connection RPC_SLOTS messages */
+	uint8_t *replies; /* DRAM: likewise; then per connection a notice */
 	size_t msg_bytes;
 	struct rpc_peer *peer;
 	unsigned peers, max_peers;
 	struct ibv_mr *export_mr[RPC_REGIONS];
 	struct rpc_region region[RPC_REGIONS];
 	unsigned regions;
+	unsigned qp_access; /* IBV_ACCESS_* of its queue pairs; may be added to before clients connect */
+	uint32_t word;	    /* the store's own: told to each client that connects */
 	rpc_handler *handler;
 	void *arg;
 };
@@ -145,6 +149,11 @@ struct rpc_server {
  * where it is. */
 int rpc_server_init(struct rpc_server *server, const struct tm_env *env, size_t msg_bytes,
 		    rpc_handler *handler, void *arg);
+/* The same with message buffers at `msgs`, 64-byte aligned, rpc_server_msgs_bytes() of them: receive buffers
+ * in PM, say. They start with what they hold. NULL: as rpc_server_init(). */
+int rpc_server_init_in(struct rpc_server *server, const struct tm_env *env, size_t msg_bytes,
+		       rpc_handler *handler, void *arg, void *msgs);
+size_t rpc_server_msgs_bytes(const struct tm_params *params, size_t msg_bytes);
 /* Export memory (PM or DRAM) as the next region: 0, 1, ... `access`: IBV_ACCESS_*. Clients that connect
  * from then on know it; the others have to be told (struct rpc_region, rpc_set_region()). */
 int rpc_server_export(struct rpc_server *server, void *addr, size_t len, int access);

@@ -57,7 +57,7 @@ static int conn_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg
 	rc = rpc_hello(&hello, conn->qp, env->client);
 	hello.notices = notices;
 	if (!rc)
-		rc = rpc_qp_init(conn->qp);
+		rc = rpc_qp_init(conn->qp, QP_ACCESS);
 	if (!rc && notices)
 		rc = conn_expect_reply(conn);
 	if (!rc)
@@ -70,6 +70,7 @@ static int conn_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg
 		goto err;
 	assert(welcome.regions <= RPC_REGIONS);
 	conn->regions = welcome.regions;
+	conn->word = welcome.word;
 	memcpy(conn->region, welcome.region, sizeof(conn->region));
 	return 0;
 err:

@@ -36,14 +36,14 @@ int rpc_error(int rc)
 	return rc > 0 ? -rc : -(errno ? errno : EIO);
 }
 
-int rpc_qp_init(struct ibv_qp *qp)
+int rpc_qp_init(struct ibv_qp *qp, unsigned access)
 {
 	struct ibv_qp_attr attr;
 
 	memset(&attr, 0, sizeof(attr));
 	attr.qp_state = IBV_QPS_INIT;
 	attr.port_num = PORT;
-	attr.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+	attr.qp_access_flags = access;
 	return rpc_error(ibv_modify_qp(qp, &attr,
 				       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
 }

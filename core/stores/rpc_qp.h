@@ -4,7 +4,8 @@
 /* What both ends of rpc.h share: setting up a queue pair, and what is said when a client connects. */
 #include "core/stores/rpc.h"
 
-#define SQ_DEPTH 4
+#define SQ_DEPTH  4
+#define QP_ACCESS (IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE)
 
 /* What a client sends and gets when it connects; not through the RNIC. */
 struct rpc_greeting {
@@ -18,7 +19,7 @@ struct rpc_greeting {
 struct rpc_welcome {
 	struct rpc_greeting server;
 	uint32_t regions;
-	uint32_t unused;
+	uint32_t word;
 	struct rpc_region region[RPC_REGIONS];
 };
 
@@ -26,7 +27,7 @@ struct rpc_welcome {
 struct ibv_qp *rpc_qp_create(struct ibv_pd *pd, struct ibv_cq *cq);
 /* These return 0 or -errno. Verbs return a positive errno, or -1 with errno set. */
 int rpc_error(int rc);
-int rpc_qp_init(struct ibv_qp *qp);
+int rpc_qp_init(struct ibv_qp *qp, unsigned access);
 /* Ready to receive, with the largest path MTU that the port takes. */
 int rpc_qp_rtr(struct ibv_qp *qp, const struct rpc_greeting *peer);
 int rpc_qp_rts(struct ibv_qp *qp, uint32_t psn);

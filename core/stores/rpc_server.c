@@ -24,12 +24,12 @@
 
 static uint8_t *slot_msg(const struct rpc_server *server, uint64_t slot)
 {
-	return server->msgs + slot * 2 * server->msg_bytes;
+	return server->msgs + slot * server->msg_bytes;
 }
 
 static uint8_t *slot_reply(const struct rpc_server *server, uint64_t slot)
 {
-	return slot_msg(server, slot) + server->msg_bytes;
+	return server->replies + slot * server->msg_bytes;
 }
 
 /* Make a slot ready for the client's next message. */
@@ -37,38 +37,62 @@ static int slot_post(struct rpc_server *server, uint64_t slot)
 {
 	struct rpc_peer *peer = &server->peer[slot / RPC_SLOTS];
 
+	if (!peer->qp) /* dropped while its message was handled */
+		return -EIO;
 	return rpc_qp_recv(peer->qp, slot, slot_msg(server, slot), server->msg_bytes, server->msg_mr->lkey);
 }
 
 static int slot_send(struct rpc_server *server, uint64_t slot, size_t len)
 {
+	struct rpc_peer *peer = &server->peer[slot / RPC_SLOTS];
+
 	assert(len <= server->msg_bytes);
-	return rpc_qp_send(server->peer[slot / RPC_SLOTS].qp, slot, slot_reply(server, slot), len,
-			   server->msg_mr->lkey);
+	if (!peer->qp)
+		return -EIO;
+	return rpc_qp_send(peer->qp, slot, slot_reply(server, slot), len, server->reply_mr->lkey);
 }
 
-int rpc_server_init(struct rpc_server *server, const struct tm_env *env, size_t msg_bytes,
-		    rpc_handler *handler, void *arg)
+static unsigned max_peers(const struct tm_params *params)
 {
-	size_t bytes;
+	return 2 * params->clients;
+}
+
+size_t rpc_server_msgs_bytes(const struct tm_params *params, size_t msg_bytes)
+{
+	return max_peers(params) * RPC_SLOTS * kv_round_up(msg_bytes, 8);
+}
+
+int rpc_server_init_in(struct rpc_server *server, const struct tm_env *env, size_t msg_bytes,
+		       rpc_handler *handler, void *arg, void *msgs)
+{
+	size_t bytes = rpc_server_msgs_bytes(env->params, msg_bytes), reply_bytes;
 
 	memset(server, 0, sizeof(*server));
 	server->verbs = env->verbs;
 	server->handler = handler;
 	server->arg = arg;
 	server->msg_bytes = kv_round_up(msg_bytes, 8);
-	server->max_peers = 2 * env->params->clients;
-	bytes = server->max_peers * (RPC_SLOTS * 2 + 1) * server->msg_bytes;
-	server->msgs = calloc(1, bytes);
+	server->max_peers = max_peers(env->params);
+	server->qp_access = QP_ACCESS;
+	server->msgs = msgs ? msgs : calloc(1, bytes);
+	reply_bytes = bytes + server->max_peers * server->msg_bytes;
+	server->replies = calloc(1, reply_bytes);
 	server->peer = calloc(server->max_peers, sizeof(*server->peer));
-	if (!server->msgs || !server->peer)
+	if (!server->msgs || !server->replies || !server->peer)
 		return -ENOMEM;
 	server->pd = ibv_alloc_pd(env->verbs);
 	if (!server->pd)
 		return -ENOMEM;
 	server->msg_mr = ibv_reg_mr(server->pd, server->msgs, bytes, IBV_ACCESS_LOCAL_WRITE);
+	server->reply_mr = ibv_reg_mr(server->pd, server->replies, reply_bytes, IBV_ACCESS_LOCAL_WRITE);
 	server->cq = ibv_create_cq(env->verbs, (int)(server->max_peers * 2 * SQ_DEPTH), NULL, NULL, 0);
-	return server->msg_mr && server->cq ? 0 : -ENOMEM;
+	return server->msg_mr && server->reply_mr && server->cq ? 0 : -ENOMEM;
+}
+
+int rpc_server_init(struct rpc_server *server, const struct tm_env *env, size_t msg_bytes,
+		    rpc_handler *handler, void *arg)
+{
+	return rpc_server_init_in(server, env, msg_bytes, handler, arg, NULL);
 }
 
 int rpc_server_export_at(struct rpc_server *server, unsigned region, void *addr, size_t len, int access)
@@ -125,7 +149,7 @@ static int server_accept(void *arg, const void *req, size_t req_len, void *rsp, 
 		return -ENOMEM;
 	rc = rpc_hello(&welcome.server, peer->qp, 0);
 	if (!rc)
-		rc = rpc_qp_init(peer->qp);
+		rc = rpc_qp_init(peer->qp, server->qp_access);
 	for (unsigned i = 0; i < RPC_SLOTS && !rc; i++)
 		rc = slot_post(server, server->peers * RPC_SLOTS + i);
 	if (!rc)
@@ -138,6 +162,7 @@ static int server_accept(void *arg, const void *req, size_t req_len, void *rsp, 
 		return rc;
 	}
 	welcome.regions = server->regions;
+	welcome.word = server->word;
 	memcpy(welcome.region, server->region, sizeof(welcome.region));
 	memcpy(rsp, &welcome, sizeof(welcome));
 	server->peers++;
@@ -202,7 +227,7 @@ unsigned rpc_server_poll(struct rpc_server *server)
 int rpc_server_notify(struct rpc_server *server, unsigned index, const void *msg, size_t len)
 {
 	struct rpc_peer *peer = &server->peer[index];
-	uint8_t *buf = slot_msg(server, (uint64_t)server->max_peers * RPC_SLOTS) + index * server->msg_bytes;
+	uint8_t *buf = slot_reply(server, (uint64_t)server->max_peers * RPC_SLOTS + index);
 	int rc;
 
 	assert(index < server->peers && peer->notices && len <= server->msg_bytes);
@@ -211,7 +236,7 @@ int rpc_server_notify(struct rpc_server *server, unsigned index, const void *msg
 	if (peer->notifying)
 		return -EBUSY;
 	memcpy(buf, msg, len);
-	rc = rpc_qp_send(peer->qp, NOTICE | index, buf, len, server->msg_mr->lkey);
+	rc = rpc_qp_send(peer->qp, NOTICE | index, buf, len, server->reply_mr->lkey);
 	if (rc)
 		peer->failed = true;
 	peer->notifying = !rc;

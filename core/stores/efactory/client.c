@@ -2,7 +2,11 @@
 /*
  * The client: PUT moves its value by itself, GET reads entry and object by
  * itself and asks the server only when the object is not known to be durable
- * (EF 4.3.1, 4.3.3).
+ * (EF 4.3.1, 4.3.3), or while a log is cleaned (EF 4.4).
+ *
+ * Of cleaning it is told by notices, on a connection and a task of their own. A notice is
+ * acknowledged when no operation is left that began before: by the task for notices
+ * if there is none, else by the operation when it ends, on its own connection.
  */
 #include "core/stores/efactory/efactory.h"
 
@@ -13,12 +17,69 @@
 #include "core/stores/rpc.h"
 
 struct ef_client {
-	struct rpc_conn conn;
+	struct rpc_conn conn, notices;
 	struct tm_params params;
 	uint64_t slots, log_len;
 	uint32_t number;
 	size_t last_vlen; /* of the last value read: an entry does not tell */
+	bool cleaning;	  /* read through the server only */
+	bool busy;	  /* in an operation */
+	uint64_t unacked; /* the notice that has to be acknowledged; 0: none */
 };
+
+/* -------------------------------------------------------------- notices */
+
+/* Acknowledge the last notice, unless the other task has done it. */
+static int acknowledge(struct ef_client *client, struct rpc_conn *conn)
+{
+	uint64_t number = __atomic_exchange_n(&client->unacked, 0, __ATOMIC_SEQ_CST);
+	struct kv_req ack;
+
+	if (!number)
+		return 0;
+	memset(&ack, 0, sizeof(ack));
+	ack.op = KV_ACK;
+	ack.client = client->number;
+	ack.off = number;
+	return rpc_send(conn, &ack, sizeof(ack));
+}
+
+static void op_begin(struct ef_client *client)
+{
+	__atomic_store_n(&client->busy, true, __ATOMIC_SEQ_CST);
+}
+
+/* A connection that has failed says so to the next operation. */
+static void op_end(struct ef_client *client)
+{
+	__atomic_store_n(&client->busy, false, __ATOMIC_SEQ_CST);
+	acknowledge(client, &client->conn);
+}
+
+static void take_notices(void *arg)
+{
+	struct ef_client *client = arg;
+	struct ef_notice notice;
+	bool begins;
+	size_t len;
+
+	while (!rpc_wait(&client->notices, &notice, sizeof(notice), &len)) {
+		if (len != sizeof(notice))
+			return;
+		begins = notice.number % 2;
+		if (begins)
+			rpc_set_region(&client->conn, (unsigned)notice.region, &notice.where);
+		__atomic_store_n(&client->cleaning, begins && !ef_bug(&client->params, EF_BUG_CLIENT_HYBRID),
+				 __ATOMIC_SEQ_CST);
+		__atomic_store_n(&client->unacked, notice.number, __ATOMIC_SEQ_CST);
+		if (__atomic_load_n(&client->busy, __ATOMIC_SEQ_CST))
+			continue;
+		if (acknowledge(client, &client->notices))
+			return;
+	}
+}
+
+/* ----------------------------------------------------------- operations */
 
 int ef_open(const struct tm_env *env, void **out)
 {
@@ -32,14 +93,21 @@ int ef_open(const struct tm_env *env, void **out)
 	client->log_len = ef_log_len(env->params);
 	client->number = env->client;
 	client->last_vlen = env->params->max_vlen;
+	/* In this order, so that no cleaning begins unnoticed in between. */
+	rc = rpc_open_notices(&client->notices, env, sizeof(struct kv_req));
+	if (rc)
+		goto err;
+	client->cleaning = client->notices.word;
 	rc = rpc_open(&client->conn, env, sizeof(struct kv_req),
 		      sizeof(struct ef_object) + env->params->max_vlen);
-	if (rc) {
-		free(client);
-		return rc;
-	}
+	if (rc)
+		goto err;
 	*out = client;
-	return 0;
+	return rt_spawn("notices", take_notices, client);
+err:
+	rpc_close(&client->notices);
+	free(client);
+	return rc;
 }
 
 /* A request with its key; the caller adds what else it takes. -EINVAL: no such key. */
@@ -63,11 +131,39 @@ static int call(struct ef_client *client, const struct kv_req *req, struct kv_rs
 	return len == sizeof(*rsp) ? rsp->status : -EPROTO;
 }
 
+/*
+ * A call that the server may put off because it is making room. The operation has no
+ * address of an object yet, so it does not keep the cleaning waiting.
+ */
+static int call_for_room(struct ef_client *client, const struct kv_req *req, struct kv_rsp *rsp)
+{
+	uint64_t nap = 1000;
+	int rc;
+
+	while ((rc = call(client, req, rsp)) == -EAGAIN) {
+		op_end(client);
+		rt_sleep(nap);
+		op_begin(client);
+		nap = nap < 1000000 ? 2 * nap : nap;
+	}
+	return rc;
+}
+
+static int put(struct ef_client *client, const struct kv_req *req, const void *value)
+{
+	struct kv_rsp rsp;
+	int rc = call_for_room(client, req, &rsp);
+
+	if (rc || req->vlen == 0)
+		return rc;
+	return rpc_write(&client->conn, EF_LOG + ef_log_of(rsp.off),
+			 ef_off_of(rsp.off) + sizeof(struct ef_object), value, req->vlen);
+}
+
 int ef_put(void *arg, const void *key, size_t klen, const void *value, size_t vlen)
 {
 	struct ef_client *client = arg;
 	struct kv_req req;
-	struct kv_rsp rsp;
 	int rc = make_req(client, &req, KV_PUT, key, klen);
 
 	if (rc)
@@ -76,10 +172,10 @@ int ef_put(void *arg, const void *key, size_t klen, const void *value, size_t vl
 		return -EMSGSIZE;
 	req.vlen = (uint32_t)vlen;
 	req.crc = kv_crc(value, vlen);
-	rc = call(client, &req, &rsp);
-	if (rc || vlen == 0)
-		return rc;
-	return rpc_write(&client->conn, EF_LOG, rsp.off + sizeof(struct ef_object), value, vlen);
+	op_begin(client);
+	rc = put(client, &req, value);
+	op_end(client);
+	return rc;
 }
 
 int ef_del(void *arg, const void *key, size_t klen)
@@ -89,7 +185,28 @@ int ef_del(void *arg, const void *key, size_t klen)
 	struct kv_rsp rsp;
 	int rc = make_req(client, &req, KV_DEL, key, klen);
 
-	return rc ? rc : call(client, &req, &rsp);
+	if (rc)
+		return rc;
+	op_begin(client);
+	rc = call_for_room(client, &req, &rsp);
+	op_end(client);
+	return rc;
+}
+
+int ef_clean(void *arg)
+{
+	struct ef_client *client = arg;
+	struct kv_req req;
+	struct kv_rsp rsp;
+	int rc;
+
+	memset(&req, 0, sizeof(req));
+	req.op = KV_CLEAN;
+	req.client = client->number;
+	op_begin(client);
+	rc = call(client, &req, &rsp);
+	op_end(client);
+	return rc;
 }
 
 /* Is this the wanted key's object? The paper compares the key in the entry only. */
@@ -101,10 +218,11 @@ static bool right_object(const struct ef_client *client, const struct ef_object 
 	return object->klen == req->klen && memcmp(object->key, req->key, sizeof(req->key)) == 0;
 }
 
-/* READ the object at `off`, of which vlen bytes are expected; at most up to the end of the log. */
-static int read_object(struct ef_client *client, uint64_t off, size_t vlen, const struct ef_object **object,
+/* READ the object at `place`, of which vlen bytes are expected; at most up to the end of the log. */
+static int read_object(struct ef_client *client, uint64_t place, size_t vlen, const struct ef_object **object,
 		       size_t *got)
 {
+	uint64_t off = ef_off_of(place);
 	const void *data;
 	int rc;
 
@@ -113,7 +231,7 @@ static int read_object(struct ef_client *client, uint64_t off, size_t vlen, cons
 	*got = client->log_len - sizeof(**object) - off;
 	if (*got > vlen)
 		*got = vlen;
-	rc = rpc_read(&client->conn, EF_LOG, off, sizeof(**object) + *got, &data);
+	rc = rpc_read(&client->conn, EF_LOG + ef_log_of(place), off, sizeof(**object) + *got, &data);
 	*object = data;
 	return rc;
 }
@@ -130,10 +248,10 @@ static int take_value(struct ef_client *client, const struct ef_object *object, 
 }
 
 /*
- * READ entries from the key's place on. 0 with *off (0: no version), -ENOENT: no
+ * READ entries from the key's place on. 0 with *place (0: no version), -ENOENT: no
  * entry, -EAGAIN: not found so near, the server must look.
  */
-static int find_entry(struct ef_client *client, const struct kv_req *req, uint64_t *off)
+static int find_entry(struct ef_client *client, const struct kv_req *req, uint64_t *place)
 {
 	uint64_t slot = kv_hash(req->key);
 
@@ -149,7 +267,9 @@ static int find_entry(struct ef_client *client, const struct kv_req *req, uint64
 		if (!(entry->ctl & EF_USED))
 			return -ENOENT;
 		if (memcmp(entry->key, req->key, sizeof(req->key)) == 0) {
-			*off = entry->off[entry->ctl & EF_MARK];
+			unsigned log = ef_mark(&client->params, entry);
+
+			*place = ef_place(log, entry->off[log]);
 			return 0;
 		}
 	}
@@ -163,22 +283,22 @@ static int get_one_sided(struct ef_client *client, const struct kv_req *req, voi
 {
 	const struct ef_object *object;
 	size_t got, expect = client->last_vlen;
-	uint64_t off;
-	int rc = find_entry(client, req, &off);
+	uint64_t place;
+	int rc = find_entry(client, req, &place);
 
 	if (rc)
 		return rc;
-	if (!off)
+	if (!place)
 		return -ENOENT;
 	for (;;) {
-		rc = read_object(client, off, expect, &object, &got);
+		rc = read_object(client, place, expect, &object, &got);
 		if (rc)
 			return rc;
 		if (!(object->state & EF_FLAG) && !ef_bug(&client->params, EF_BUG_CLIENT_NO_FLAG))
 			return -EAGAIN;
 		if (!right_object(client, object, req) || object->vlen > client->params.max_vlen)
 			return -EAGAIN;
-		if (object->kind == EF_TOMBSTONE)
+		if (ef_kind(&client->params, object) == EF_TOMBSTONE)
 			return -ENOENT;
 		if (object->vlen <= got)
 			return take_value(client, object, value, cap, vlen);
@@ -217,9 +337,14 @@ int ef_get(void *arg, const void *key, size_t klen, void *value, size_t cap, siz
 	struct kv_req req;
 	int rc = make_req(client, &req, KV_GET, key, klen);
 
-	if (!rc)
+	if (rc)
+		return rc;
+	op_begin(client);
+	rc = -EAGAIN;
+	if (!__atomic_load_n(&client->cleaning, __ATOMIC_SEQ_CST))
 		rc = get_one_sided(client, &req, value, cap, vlen);
 	if (rc == -EAGAIN)
 		rc = get_by_rpc(client, &req, value, cap, vlen);
+	op_end(client);
 	return rc;
 }

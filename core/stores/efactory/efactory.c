@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What eFactory promises, its switches, its sizes, and the way around its pool. See efactory.h. */
+/* What eFactory promises, its switches, its readings and its seeded bugs. See efactory.h. */
 #include "core/stores/efactory/efactory.h"
-
-#include <string.h>
 
 static const struct tm_knob knobs[] = {
 	[EF_META_ONE_FLUSH] = {"meta_one_flush", "off on",
@@ -23,12 +21,38 @@ static const struct tm_knob knobs[] = {
 	[EF_TRUST_FLAG] = {"trust_flag", "off on",
 			   "recovery accepts an object whose flag is 1 without its CRC"},
 	[EF_TIMEOUT] = {"timeout", "10s 1ms", "a writer that needs longer is dead, its object invalid"},
+	[EF_SPLIT_TRANS] = {"split_trans", "off on",
+			    "Trans is a field of its own, and the pointer does not name its log"},
+	[EF_SPLIT_MARK] = {"split_mark", "off on",
+			   "an entry's mark and the bit that says used are two words"},
+	[EF_NO_NOTIFY_WAIT] = {"no_notify_wait", "off on",
+			       "cleaning begins without waiting for the clients' acknowledgements"},
+	[EF_COPY_INFLIGHT] = {"copy_inflight", "off on",
+			      "cleaning copies a key's newest version even if its value has not arrived"},
+	[EF_COMPRESS_GET] = {"compress_get", "newest literal",
+			     "while a log is compressed, a key that has a copy is read there (EF 4.4)"},
+	[EF_GRACE] = {"grace", "acks dereg none",
+		      "before a cleaned log is used again: clients are waited for and it is deregistered; "
+		      "it is deregistered; nothing"},
+	[EF_END_ORDER] = {"end_order", "flip clear trans",
+			  "what comes first at cleaning's end: the flip of the marks, the clearing of the "
+			  "old offsets, the clearing of Trans"},
+	[EF_TOMBSTONE_DROP] = {"tombstone_drop", "late early",
+			       "a tombstone goes when nothing older can come back, or as soon as it is met"},
+	[EF_RECOVER_CLEAN] = {"recover_clean", "finish discard",
+			      "recovery from a half-done cleaning ends it, or drops what was copied"},
+	[EF_RECOVER_HEAD] = {"recover_head", "newest mark",
+			     "recovery from a half-done cleaning starts at the newer of an entry's two "
+			     "offsets, or at the one that the mark names"},
+	[EF_ROOM] = {"room", "ample tight",
+		     "each log holds all that is ever written, or so little that it must be cleaned"},
 	[EF_BUG] =
 		{"bug",
 		 "none header_unflushed entry_unflushed key_unflushed no_pre pre_late born_durable "
 		 "get_no_crc get_no_flush get_no_fence get_flush_header get_head_only get_waits "
 		 "bg_no_flush client_no_flag recover_no_crc recover_head_only recover_next recover_no_flag "
-		 "recover_clears",
+		 "recover_clears copy_no_flush copy_older no_carry tombstone_skipped state_early no_state "
+		 "client_hybrid no_quiesce no_relink stale_pending recover_uncleaned recover_flip_first",
 		 "a seeded bug, see the variants"},
 	[EF_KNOBS] = {0},
 };
@@ -99,102 +123,14 @@ static const struct tm_variant variants[] = {
 	{0},
 };
 
-uint64_t ef_slots(const struct tm_params *params)
-{
-	return kv_pow2(2 * (uint64_t)(params->keys ? params->keys : 1));
-}
-
-uint64_t ef_log_len(const struct tm_params *params)
-{
-	uint64_t object = sizeof(struct ef_object) + kv_round_up(params->max_vlen, KV_LINE);
-
-	return KV_LINE + params->updates * object;
-}
-
-uint64_t ef_timeout_ns(const struct tm_params *params)
-{
-	static const uint64_t ns[] = {10000000000, 1000000};
-
-	return ns[params->knob[EF_TIMEOUT]];
-}
-
-static size_t pm_bytes(const struct tm_params *params)
-{
-	return ef_slots(params) * sizeof(struct ef_entry) + ef_log_len(params);
-}
-
-static unsigned regions(const struct tm_params *params, struct tm_region *out, unsigned max)
-{
-	uint64_t table_len = ef_slots(params) * sizeof(struct ef_entry);
-
-	if (max > 0) {
-		out[0].name = "table";
-		out[0].off = 0;
-		out[0].len = table_len;
-	}
-	if (max > 1) {
-		out[1].name = "log";
-		out[1].off = table_len;
-		out[1].len = ef_log_len(params);
-	}
-	return 2;
-}
-
-void ef_pool_map(struct ef_pool *pool, const struct tm_params *params, uint8_t *pm)
-{
-	pool->params = params;
-	pool->slots = ef_slots(params);
-	pool->table = (struct ef_entry *)pm;
-	pool->log = pm + pool->slots * sizeof(struct ef_entry);
-	pool->log_len = ef_log_len(params);
-	pool->align = ef_knob(params, EF_PACKED) ? 8 : KV_LINE;
-}
-
-bool ef_fits(const struct ef_pool *pool, uint64_t off)
-{
-	if (off < KV_LINE || off % pool->align || off > pool->log_len - sizeof(struct ef_object))
-		return false;
-	return ef_at(pool, off)->vlen <= pool->log_len - sizeof(struct ef_object) - off;
-}
-
-uint64_t ef_older(const struct ef_pool *pool, uint64_t off)
-{
-	uint64_t pre = ef_at(pool, off)->pre & EF_PRE_MASK;
-
-	return pre < off ? pre : 0;
-}
-
-bool ef_crc_ok(const struct ef_object *object)
-{
-	return kv_crc(object->value, object->vlen) == object->crc;
-}
-
-/* Linear probing; entries are never given back, so a free one ends the search. */
-struct ef_entry *ef_lookup(const struct ef_pool *pool, const uint8_t key[TM_MAX_KEY], bool *found)
-{
-	uint64_t first = kv_hash(key);
-
-	*found = false;
-	for (uint64_t i = 0; i < pool->slots; i++) {
-		struct ef_entry *entry = &pool->table[(first + i) & (pool->slots - 1)];
-
-		if (!(entry->ctl & EF_USED))
-			return entry;
-		*found = memcmp(entry->key, key, TM_MAX_KEY) == 0;
-		if (*found)
-			return entry;
-	}
-	return NULL;
-}
-
 const struct tm_store efactory_store = {
 	.name = "efactory",
 	.what = "eFactory (ICPP'21): one-sided PUT, flag-checked GET, versions, background verifier",
 	.promises = RDA | LIN | MONO | KEEP | LIVE | FSCK,
 	.knobs = knobs,
 	.variants = variants,
-	.pm_bytes = pm_bytes,
-	.regions = regions,
+	.pm_bytes = ef_pm_bytes,
+	.regions = ef_regions,
 	.format = ef_format,
 	.recover = ef_recover,
 	.serve = ef_serve,
@@ -203,4 +139,5 @@ const struct tm_store efactory_store = {
 	.put = ef_put,
 	.get = ef_get,
 	.del = ef_del,
+	.clean = ef_clean,
 };

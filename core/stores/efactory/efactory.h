@@ -8,57 +8,69 @@
  * a GET that meets an object without it has the server check and persist it first.
  * Every PUT makes a new version; a reader, and recovery, that find the newest
  * version incomplete go back along the list of versions to one that is intact.
+ * There are two logs. Cleaning moves what is still needed of one into the other, while
+ * clients go on, and then the first is empty.
  *
- *	efactory.c  what it promises, its knobs and seeded bugs, its sizes
- *	client.c    PUT, hybrid GET, DELETE	(EF 4.3.1, 4.3.3)
- *	server.c    requests, and the verifier	(EF 4.3.1 - 4.3.3)
- *	recover.c   format, recovery		(EF 4.1)
+ *	efactory.c  what it promises, its knobs and seeded bugs
+ *	layout.c    sizes, and the way around the pool
+ *	client.c    PUT, hybrid GET, DELETE, notices	(EF 4.3.1, 4.3.3)
+ *	server.c    requests				(EF 4.3.1, 4.3.3)
+ *	verifier.c  durability in the background	(EF 4.3.2)
+ *	clean.c	    log cleaning			(EF 4.4)
+ *	move.c	    the part of it that moves versions
+ *	recover.c   format, recovery			(EF 4.1)
  *	fsck.c	    what must hold after recovery
+ *	server.h    what the server's files share
  *
  * The PM pool:
  *
- *	+-------------------------------+----------------------------------------+
- *	| table: entry[slots], 64 B each | log: header line | objects, appended -> |
- *	+-------------------------------+----------------------------------------+
- *	slots: a power of two, at least 2 x keys
+ *	+-------------------------------+-----------------------------------+-------+
+ *	| table: entry[slots], 64 B each | log A: header | objects, appended | log B |
+ *	+-------------------------------+-----------------------------------+-------+
+ *	slots: a power of two, at least 2 x keys; both logs are alike
  *
- * All offsets are bytes from the start of the log; 0 is the log's header line,
- * never an object, and stands for "none".
+ * All offsets are bytes from the start of a log; 0 is the log's header line,
+ * never an object, and stands for "none". A place is an offset with a bit that names the log.
  *
- *	log header		     entry (one line)
+ *	log A's header		     entry (one line)
  *	0x00 u64 magic		     0x00 u8  key[32]  padded with zeros
- *	0x08 ...     zero	     0x20 u64 off[0]   newest version in log A, 0 = none
- *				     0x28 u64 off[1]   reserved: in log B, while cleaning
- *				     0x30 u64 ctl      bit 0 mark: current log (always 0 = A)
- *						       bit 1 used
+ *	0x08 u64 state		     0x20 u64 off[0]   newest version in log A, 0 = none
+ *	     bit 0: current log	     0x28 u64 off[1]   newest version in log B, 0 = none
+ *	     bit 1: being cleaned    0x30 u64 ctl      bit 0 mark: current log of this key
+ *		    into the other		       bit 1 used
  *						       bits 8..15 klen
  *						       bits 16..47 reserved (epoch)
+ *				     0x38 u64 mark     with split_mark, instead of bit 0 of ctl
  *	object (64-byte aligned; header and key are one line, the value starts on the next)
  *	0x00 u32 vlen
  *	0x04 u32 crc	  of the value alone
- *	0x08 u64 pre	  the previous version; bit 63 (Trans) and bit 62 (log) reserved
- *	0x10 u64 next	  the next newer version, 0 = none
+ *	0x08 u64 pre	  place of the previous version: offset, bit 62 the log,
+ *			  bit 63 Trans: it was moved by the cleaning that is going on
+ *	0x10 u64 next	  place of the next newer version, 0 = none
  *	0x18 u16 state	  byte 0x18 flag: 1 = durable; byte 0x19 valid: 0 = its writer is dead
- *	0x1a u8  kind	  0 value, 1 tombstone
+ *	0x1a u8  kind	  0 value, 1 tombstone; with split_trans, bit 7 is Trans
  *	0x1b u8  klen
- *	0x1c u32 stamp	  number of the allocation, modulo 2^32
+ *	0x1c u32 stamp	  number of the allocation, modulo 2^32; a copy has its original's
  *	0x20 u8  key[32]
  *	0x40 u8  value[vlen]
+ *
+ * At rest only one of an entry's offsets is in use, that of the current log, and no
+ * reachable object has Trans or names the other log. While a log is cleaned a key may
+ * have versions in both: the stamp says which is newer.
  *
  * Flag and valid are one word so that INFLIGHT -> {DURABLE, INVALID} is one
  * compare-and-swap; the paper (EF 4.3.2) has two fields and no synchronisation,
  * which is the knob bg_plain_store.
- *
- * Log cleaning (EF 4.4) is not here; its fields are, marked reserved, always zero.
  */
 #include "core/stores/kv.h"
+#include "core/stores/rpc.h"
 
 extern const struct tm_store efactory_store;
 
 #define EF_MAGIC 0x3159524f54434645 /* "EFCTORY1" */
 
 #define EF_TABLE 0 /* exported region: read only */
-#define EF_LOG	 1 /* exported region: read and write */
+#define EF_LOG	 1 /* exported regions, read and write: log A; log B is the next */
 #define EF_PROBE 8 /* entries that a client looks at before it asks the server */
 
 #define EF_FLAG	    0x0001 /* of ef_object.state */
@@ -73,13 +85,26 @@ extern const struct tm_store efactory_store;
 #define EF_MARK	      1ull /* of ef_entry.ctl */
 #define EF_USED	      2ull
 #define EF_KLEN_SHIFT 8
-#define EF_PRE_MASK   (~(3ull << 62)) /* the offset in ef_object.pre */
+
+#define EF_LOG_B      (1ull << 62) /* of a place: in log B */
+#define EF_TRANS      (1ull << 63) /* of ef_object.pre */
+#define EF_OFF_MASK   (EF_LOG_B - 1)
+#define EF_KIND_TRANS 0x80 /* of ef_object.kind, with split_trans */
+
+#define EF_STATE_LOG   1ull /* of ef_header.state */
+#define EF_STATE_CLEAN 2ull
+
+/* Of log A; log B's line is not used. */
+struct ef_header {
+	uint64_t magic;
+	uint64_t state;
+};
 
 struct ef_entry {
 	uint8_t key[TM_MAX_KEY];
 	uint64_t off[2];
 	uint64_t ctl;
-	uint64_t reserved;
+	uint64_t mark;
 };
 
 struct ef_object {
@@ -117,9 +142,25 @@ enum ef_knob {
 	EF_PACKED,
 	EF_TRUST_FLAG,
 	EF_TIMEOUT,
+	EF_SPLIT_TRANS,
+	EF_SPLIT_MARK,
+	EF_NO_NOTIFY_WAIT,
+	EF_COPY_INFLIGHT,
+	EF_COMPRESS_GET,   /* 1: literal */
+	EF_GRACE,	   /* enum ef_grace */
+	EF_END_ORDER,	   /* enum ef_end_order */
+	EF_TOMBSTONE_DROP, /* 1: early */
+	EF_RECOVER_CLEAN,  /* 1: discard */
+	EF_RECOVER_HEAD,   /* 1: mark */
+	EF_ROOM,	   /* 1: tight */
 	EF_BUG,
 	EF_KNOBS
 };
+
+/* Values of the knob `grace`. */
+enum ef_grace { EF_GRACE_ACKS, EF_GRACE_DEREG, EF_GRACE_NONE };
+/* Values of the knob `end_order`. */
+enum ef_end_order { EF_END_FLIP, EF_END_CLEAR, EF_END_TRANS };
 
 /* Values of the knob `bug`, in its order; efactory.c says what each breaks. */
 enum ef_bug {
@@ -143,24 +184,35 @@ enum ef_bug {
 	EF_BUG_RECOVER_NEXT,
 	EF_BUG_RECOVER_NO_FLAG,
 	EF_BUG_RECOVER_CLEARS,
+	EF_BUG_COPY_NO_FLUSH,
+	EF_BUG_COPY_OLDER,
+	EF_BUG_NO_CARRY,
+	EF_BUG_TOMBSTONE_SKIPPED,
+	EF_BUG_STATE_EARLY,
+	EF_BUG_NO_STATE,
+	EF_BUG_CLIENT_HYBRID,
+	EF_BUG_NO_QUIESCE,
+	EF_BUG_NO_RELINK,
+	EF_BUG_STALE_PENDING,
+	EF_BUG_RECOVER_UNCLEANED,
+	EF_BUG_RECOVER_FLIP_FIRST,
 };
 
-/* The sizes that server and client both derive from the parameters. */
-uint64_t ef_slots(const struct tm_params *params);
-uint64_t ef_log_len(const struct tm_params *params);
-uint64_t ef_timeout_ns(const struct tm_params *params);
+/* A place, never 0 of a log: where an object is. */
+static inline uint64_t ef_place(unsigned log, uint64_t off)
+{
+	return off ? off | (log ? EF_LOG_B : 0) : 0;
+}
 
-/* The PM pool, mapped. */
-struct ef_pool {
-	const struct tm_params *params;
-	struct ef_entry *table;
-	uint64_t slots;
-	uint8_t *log;
-	uint64_t log_len;
-	uint64_t align; /* of objects */
-};
+static inline unsigned ef_log_of(uint64_t place)
+{
+	return place & EF_LOG_B ? 1 : 0;
+}
 
-void ef_pool_map(struct ef_pool *pool, const struct tm_params *params, uint8_t *pm);
+static inline uint64_t ef_off_of(uint64_t place)
+{
+	return place & EF_OFF_MASK;
+}
 
 static inline bool ef_knob(const struct tm_params *params, enum ef_knob knob)
 {
@@ -172,9 +224,47 @@ static inline bool ef_bug(const struct tm_params *params, enum ef_bug bug)
 	return params->knob[EF_BUG] == bug;
 }
 
-static inline struct ef_object *ef_at(const struct ef_pool *pool, uint64_t off)
+/* The sizes that server and client both derive from the parameters. */
+uint64_t ef_slots(const struct tm_params *params);
+uint64_t ef_log_len(const struct tm_params *params);
+uint64_t ef_timeout_ns(const struct tm_params *params);
+size_t ef_pm_bytes(const struct tm_params *params);
+unsigned ef_regions(const struct tm_params *params, struct tm_region *out, unsigned max);
+
+/* The PM pool, mapped. */
+struct ef_pool {
+	const struct tm_params *params;
+	struct ef_entry *table;
+	uint64_t slots;
+	struct ef_header *header;
+	uint8_t *log[2];
+	uint64_t log_len;
+	uint64_t align; /* of objects */
+};
+
+/*
+ * What cleaning is at. COMPRESS: PUTs go to the log `from`, what it held before is
+ * moved to `to`. MERGE: PUTs go to `to`, what came to `from` meanwhile is moved. At rest
+ * `from` is the current log.
+ */
+enum ef_stage { EF_REST, EF_BEGIN, EF_COMPRESS, EF_MERGE };
+struct ef_now {
+	enum ef_stage stage;
+	unsigned from, to;
+};
+
+static inline bool ef_moving(const struct ef_now *now)
 {
-	return (struct ef_object *)(pool->log + off);
+	return now->stage == EF_COMPRESS || now->stage == EF_MERGE;
+}
+
+void ef_pool_map(struct ef_pool *pool, const struct tm_params *params, uint8_t *pm);
+/* What the header says; a cleaning that has not ended counts as its last stage. */
+struct ef_now ef_pool_now(const struct ef_pool *pool);
+
+static inline struct ef_object *ef_at(const struct ef_pool *pool, uint64_t place)
+{
+	return (struct ef_object *)(pool->log[ef_log_of(place)] + ef_off_of(place));
 }
 
 /* Bytes of log that an object takes. */
@@ -183,20 +273,49 @@ static inline uint64_t ef_span(const struct ef_pool *pool, uint32_t vlen)
 	return kv_round_up(sizeof(struct ef_object) + (uint64_t)vlen, pool->align);
 }
 
-/* Of the log that the mark names. */
-static inline uint64_t *ef_head(struct ef_entry *entry)
+/* An entry's current log. */
+static inline unsigned ef_mark(const struct tm_params *params, const struct ef_entry *entry)
 {
-	return &entry->off[entry->ctl & EF_MARK];
+	return (ef_knob(params, EF_SPLIT_MARK) ? entry->mark : entry->ctl) & EF_MARK;
 }
 
-/* Can there be an object at `off`: inside the log, header and value, and aligned? */
-bool ef_fits(const struct ef_pool *pool, uint64_t off);
-/* The version before the one at `off`; 0: none. Versions are appended, so the list only ever leads down. */
-uint64_t ef_older(const struct ef_pool *pool, uint64_t off);
+/* Name it, with one store; not yet durable. */
+void ef_set_mark(const struct tm_params *params, struct ef_entry *entry, unsigned log);
+
+/* Is `a` the newer of two stamps? */
+static inline bool ef_newer(uint32_t a, uint32_t b)
+{
+	return (int32_t)(a - b) > 0;
+}
+
+/* Can there be an object at `place`: inside the log, header and value, and aligned? */
+bool ef_fits(const struct ef_pool *pool, uint64_t place);
+/* A key's newest version; 0: none. */
+uint64_t ef_newest(const struct ef_pool *pool, const struct ef_now *now, const struct ef_entry *entry);
+/* Where an object says that its previous version is; 0: nowhere. */
+uint64_t ef_pre(const struct ef_pool *pool, const struct ef_now *now, const struct ef_entry *entry,
+		const struct ef_object *object);
+/* The version before the one at `place`; 0: none. Stamps only go down, so every list ends. */
+uint64_t ef_older(const struct ef_pool *pool, const struct ef_now *now, const struct ef_entry *entry,
+		  uint64_t place);
+/* Link an object's previous version, and flush; with split_trans the two fields change one after the other.
+ */
+void ef_set_pre(const struct ef_pool *pool, const struct ef_now *now, struct ef_object *object, uint64_t pre);
 /* Has the whole value arrived? */
 bool ef_crc_ok(const struct ef_object *object);
+/* What an object is: EF_VALUE, EF_TOMBSTONE, or neither. */
+unsigned ef_kind(const struct tm_params *params, const struct ef_object *object);
 /* The key's entry, or the free one in which it belongs; NULL: the table is full. */
 struct ef_entry *ef_lookup(const struct ef_pool *pool, const uint8_t key[TM_MAX_KEY], bool *found);
+/* Write a durable copy of an object without older or newer versions, and flush it. */
+void ef_copy(const struct ef_pool *pool, uint64_t place, const struct ef_object *object);
+
+/* What the server says to every client; each answers with KV_ACK, to which there is no reply. */
+struct ef_notice {
+	uint64_t number;	 /* 1, 2, ...; odd: cleaning begins, even: it has ended */
+	uint64_t region;	 /* begins: the log that is cleaned into ... */
+	struct rpc_region where; /* ... and where that is now */
+};
 
 int ef_format(const struct tm_env *env);
 int ef_recover(const struct tm_env *env);
@@ -206,5 +325,6 @@ int ef_open(const struct tm_env *env, void **client);
 int ef_put(void *client, const void *key, size_t klen, const void *value, size_t vlen);
 int ef_get(void *client, const void *key, size_t klen, void *value, size_t cap, size_t *vlen);
 int ef_del(void *client, const void *key, size_t klen);
+int ef_clean(void *client);
 
 #endif

@@ -8,72 +8,81 @@
 
 #include <string.h>
 
+/* How a place is called: as the trace calls its line. */
+#define PLACE	    "log-%c+%#llx"
+#define ARGS(place) ef_log_of(place) ? 'b' : 'a', (unsigned long long)ef_off_of(place)
+
 /* One version of a key: does it belong here, and does its flag tell the truth? */
-static bool check_version(const struct ef_pool *pool, const struct ef_entry *entry, uint64_t off,
+static bool check_version(const struct ef_pool *pool, const struct ef_entry *entry, uint64_t place,
 			  struct tm_fsck *fsck)
 {
 	const struct ef_object *object;
 
-	if (!ef_fits(pool, off)) {
-		fsck->bad(fsck, "log+%#llx: no object can be here", (unsigned long long)off);
+	if (!ef_fits(pool, place)) {
+		fsck->bad(fsck, PLACE ": no object can be here", ARGS(place));
 		return false;
 	}
-	object = ef_at(pool, off);
+	object = ef_at(pool, place);
 	if (memcmp(object->key, entry->key, TM_MAX_KEY) != 0)
-		fsck->bad(fsck, "log+%#llx: its key is not its entry's", (unsigned long long)off);
+		fsck->bad(fsck, PLACE ": its key is not its entry's", ARGS(place));
 	if (object->klen != (uint8_t)(entry->ctl >> EF_KLEN_SHIFT))
-		fsck->bad(fsck, "log+%#llx: its key's length is not its entry's", (unsigned long long)off);
+		fsck->bad(fsck, PLACE ": its key's length is not its entry's", ARGS(place));
 	if (object->state != EF_INFLIGHT && object->state != EF_DURABLE && object->state != EF_INVALID)
-		fsck->bad(fsck, "log+%#llx: state %#x is none", (unsigned long long)off, object->state);
+		fsck->bad(fsck, PLACE ": state %#x is none", ARGS(place), object->state);
 	if (object->kind > EF_TOMBSTONE)
-		fsck->bad(fsck, "log+%#llx: kind %u is none", (unsigned long long)off, object->kind);
+		fsck->bad(fsck, PLACE ": kind %u is none", ARGS(place), object->kind);
+	if (object->pre & EF_TRANS)
+		fsck->bad(fsck, PLACE ": Trans, but no log is being cleaned", ARGS(place));
 	if ((object->state & EF_FLAG) && !ef_crc_ok(object))
-		fsck->bad(fsck, "log+%#llx: its flag says durable, its CRC does not agree",
-			  (unsigned long long)off);
+		fsck->bad(fsck, PLACE ": its flag says durable, its CRC does not agree", ARGS(place));
 	return true;
 }
 
-/* The list of versions: strictly older and further down at each step, linked both ways. */
-static void check_versions(const struct ef_pool *pool, const struct ef_entry *entry, struct tm_fsck *fsck)
+/*
+ * The list of versions: strictly older at each step, all in one log, linked both ways. It
+ * leads down the log, but for the one version that cleaning moves there late; nobody goes
+ * as far as that one when a newer version is durable.
+ */
+static void check_versions(const struct ef_pool *pool, const struct ef_now *now, const struct ef_entry *entry,
+			   struct tm_fsck *fsck)
 {
-	uint64_t off = entry->off[entry->ctl & EF_MARK];
-	uint64_t newer = 0;
+	uint64_t place = ef_newest(pool, now, entry), newer = 0;
 
-	while (off) {
-		const struct ef_object *object = ef_at(pool, off);
+	while (place) {
+		const struct ef_object *object = ef_at(pool, place);
 		uint64_t pre;
 
-		if (!check_version(pool, entry, off, fsck))
+		if (!check_version(pool, entry, place, fsck))
 			return;
 		if (!newer && object->state != EF_DURABLE)
-			fsck->bad(fsck, "log+%#llx: newest version, but not marked durable",
-				  (unsigned long long)off);
-		if (newer && (int32_t)(ef_at(pool, newer)->stamp - object->stamp) <= 0)
-			fsck->bad(fsck, "log+%#llx: not older than log+%#llx which follows it",
-				  (unsigned long long)off, (unsigned long long)newer);
+			fsck->bad(fsck, PLACE ": newest version, but not marked durable", ARGS(place));
+		if (newer && !ef_newer(ef_at(pool, newer)->stamp, object->stamp))
+			fsck->bad(fsck, PLACE ": not older than " PLACE " which follows it", ARGS(place),
+				  ARGS(newer));
 		if (object->next != newer)
-			fsck->bad(fsck, "log+%#llx: next is log+%#llx, not log+%#llx",
-				  (unsigned long long)off, (unsigned long long)object->next,
-				  (unsigned long long)newer);
-		pre = object->pre & EF_PRE_MASK;
-		if (pre >= off) {
-			fsck->bad(fsck, "log+%#llx: its previous version log+%#llx is not before it",
-				  (unsigned long long)off, (unsigned long long)pre);
+			fsck->bad(fsck, PLACE ": next is " PLACE ", not " PLACE, ARGS(place),
+				  ARGS(object->next), ARGS(newer));
+		pre = ef_pre(pool, now, entry, object);
+		if (pre && ef_log_of(pre) != now->from)
+			fsck->bad(fsck, PLACE ": its previous version is in the other log", ARGS(place));
+		if (pre >= place)
 			return;
-		}
-		newer = off;
-		off = pre;
+		newer = place;
+		place = pre;
 	}
 }
 
-static void check_entry(const struct ef_pool *pool, const struct ef_entry *entry, struct tm_fsck *fsck)
+static void check_entry(const struct ef_pool *pool, const struct ef_now *now, const struct ef_entry *entry,
+			struct tm_fsck *fsck)
 {
 	unsigned klen = (uint8_t)(entry->ctl >> EF_KLEN_SHIFT);
 	unsigned long long slot = (unsigned long long)(entry - pool->table);
 	bool found;
 
-	if ((entry->ctl & EF_MARK) || entry->off[1])
-		fsck->bad(fsck, "table[%llu]: in a second log, but there is none", slot);
+	if (ef_mark(pool->params, entry) != now->from)
+		fsck->bad(fsck, "table[%llu]: its mark names the other log", slot);
+	if (entry->off[now->to])
+		fsck->bad(fsck, "table[%llu]: has an offset in the other log", slot);
 	if (klen == 0 || klen > TM_MAX_KEY) {
 		fsck->bad(fsck, "table[%llu]: key of %u bytes", slot, klen);
 		return;
@@ -87,18 +96,22 @@ static void check_entry(const struct ef_pool *pool, const struct ef_entry *entry
 	/* Says at once that no entry before it has the same key, and that no hole hides it. */
 	if (ef_lookup(pool, entry->key, &found) != entry || !found)
 		fsck->bad(fsck, "table[%llu]: its key does not lead to it", slot);
-	check_versions(pool, entry, fsck);
+	check_versions(pool, now, entry, fsck);
 }
 
 void ef_fsck(const struct tm_env *env, struct tm_fsck *fsck)
 {
 	struct ef_pool pool;
+	struct ef_now now;
 
 	ef_pool_map(&pool, env->params, env->pm);
-	if (*(const uint64_t *)pool.log != EF_MAGIC)
-		fsck->bad(fsck, "log+0: not an eFactory pool");
+	now = ef_pool_now(&pool);
+	if (pool.header->magic != EF_MAGIC)
+		fsck->bad(fsck, "log-a+0: not an eFactory pool");
+	if (pool.header->state & ~EF_STATE_LOG)
+		fsck->bad(fsck, "log-a+0x8: a log is being cleaned, or the state is none");
 	for (uint64_t i = 0; i < pool.slots; i++) {
 		if (pool.table[i].ctl & EF_USED)
-			check_entry(&pool, &pool.table[i], fsck);
+			check_entry(&pool, &now, &pool.table[i], fsck);
 	}
 }

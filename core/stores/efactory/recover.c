@@ -13,6 +13,14 @@
  *	   wants no holes.
  *	3. The accepted version has no newer one, and is durable.
  *
+ * If a log was being cleaned, the cleaning is ended here. A key may have versions in
+ * both logs then; its newest is the one with the newer stamp, wherever the mark points,
+ * and links name their log. When all have been accepted, it is known how much of the new log is
+ * needed. Then, entry by entry, what was accepted in the old log is copied behind that,
+ * named in the entry, the mark is flipped, the old offset cleared: each durable before the
+ * next, so that a recovery that is cut by another power failure can be done again.
+ * There is room: PUTs have left free what the old log still had to give.
+ *
  * A PUT that was in flight, never acknowledged, may come back if its bytes are
  * complete. Nothing behind the last reachable object need be cleared: an object
  * is reachable only after its whole header was written anew and persisted, and
@@ -25,16 +33,15 @@
 
 #include <errno.h>
 #include <libpmem.h>
+#include <stdlib.h>
 
 int ef_format(const struct tm_env *env)
 {
 	struct ef_pool pool;
-	uint64_t *magic;
 
 	ef_pool_map(&pool, env->params, env->pm);
-	magic = (uint64_t *)pool.log;
-	*magic = EF_MAGIC;
-	pmem_persist(magic, sizeof(*magic));
+	pool.header->magic = EF_MAGIC;
+	pmem_persist(pool.header, sizeof(*pool.header));
 	return 0;
 }
 
@@ -51,17 +58,18 @@ static bool acceptable(const struct ef_pool *pool, const struct ef_object *objec
 	return ef_crc_ok(object);
 }
 
-/* The newest version from `off` back that can be accepted; 0: none. */
-static uint64_t newest_intact(const struct ef_pool *pool, uint64_t off)
+/* The newest version from `place` back that can be accepted; 0: none. */
+static uint64_t newest_intact(const struct ef_pool *pool, const struct ef_now *now,
+			      const struct ef_entry *entry, uint64_t place)
 {
-	while (off) {
-		if (!ef_fits(pool, off))
+	while (place) {
+		if (!ef_fits(pool, place))
 			return 0;
-		if (acceptable(pool, ef_at(pool, off)))
-			return off;
+		if (acceptable(pool, ef_at(pool, place)))
+			return place;
 		if (ef_bug(pool->params, EF_BUG_RECOVER_HEAD_ONLY))
 			return 0;
-		off = ef_older(pool, off);
+		place = ef_older(pool, now, entry, place);
 	}
 	return 0;
 }
@@ -82,34 +90,179 @@ static void settle(const struct ef_pool *pool, struct ef_object *object)
 	}
 }
 
-static void recover_entry(const struct ef_pool *pool, struct ef_entry *entry)
+static void set_off(uint64_t *off, uint64_t place)
 {
-	uint64_t *head = ef_head(entry);
-	uint64_t newest = *head;
-	uint64_t intact = newest_intact(pool, newest);
+	if (*off == ef_off_of(place))
+		return;
+	*off = ef_off_of(place);
+	pmem_persist(off, sizeof(*off));
+}
+
+static void recover_entry(const struct ef_pool *pool, const struct ef_now *now, struct ef_entry *entry)
+{
+	uint64_t *head = &entry->off[ef_mark(pool->params, entry)];
+	uint64_t newest = ef_newest(pool, now, entry);
+	uint64_t intact = newest_intact(pool, now, entry, newest);
 
 	if (intact != newest) {
-		if (ef_bug(pool->params, EF_BUG_RECOVER_CLEARS)) {
-			*head = 0;
-			pmem_persist(head, sizeof(*head));
-		}
-		*head = intact;
-		pmem_persist(head, sizeof(*head));
+		if (ef_bug(pool->params, EF_BUG_RECOVER_CLEARS))
+			set_off(head, 0);
+		set_off(head, intact);
 	}
 	if (intact)
 		settle(pool, ef_at(pool, intact));
 }
 
+/* ------------------------------------------------ a half-done cleaning */
+
+/* What is left of the copies when recovery takes the old log as it is (knob recover_clean). */
+static void discard_copies(const struct ef_pool *pool, const struct ef_now *now)
+{
+	for (uint64_t i = 0; i < pool->slots; i++) {
+		struct ef_entry *entry = &pool->table[i];
+		uint64_t place;
+
+		if (!(entry->ctl & EF_USED))
+			continue;
+		set_off(&entry->off[now->to], 0);
+		place = ef_place(now->from, entry->off[now->from]);
+		for (; place && ef_log_of(place) == now->from; place = ef_older(pool, now, entry, place)) {
+			if (ef_log_of(ef_pre(pool, now, entry, ef_at(pool, place))) == now->to)
+				ef_set_pre(pool, now, ef_at(pool, place), 0);
+		}
+	}
+}
+
+/* Has no entry been flipped yet? */
+static bool none_flipped(const struct ef_pool *pool, const struct ef_now *now)
+{
+	for (uint64_t i = 0; i < pool->slots; i++) {
+		if (pool->table[i].ctl & EF_USED && ef_mark(pool->params, &pool->table[i]) == now->to)
+			return false;
+	}
+	return true;
+}
+
+/* The log is in use up to an object's end. */
+static void grow(const struct ef_pool *pool, const struct ef_now *now, uint64_t place, uint64_t *tail)
+{
+	uint64_t end;
+
+	if (!place || ef_log_of(place) != now->to || !ef_fits(pool, place))
+		return;
+	end = ef_off_of(place) + ef_span(pool, ef_at(pool, place)->vlen);
+	if (end > *tail)
+		*tail = end;
+}
+
+/*
+ * What each entry's key is to have, in either log; and where the new log's free room
+ * begins: behind all that this recovery looked at, so that the next one would see it too.
+ */
+static uint64_t accept_all(const struct ef_pool *pool, const struct ef_now *now, uint64_t *accepted)
+{
+	uint64_t tail = KV_LINE;
+
+	for (uint64_t i = 0; i < pool->slots; i++) {
+		const struct ef_entry *entry = &pool->table[i];
+		unsigned mark = ef_mark(pool->params, entry);
+		uint64_t newest;
+
+		if (!(entry->ctl & EF_USED))
+			continue;
+		newest = ef_knob(pool->params, EF_RECOVER_HEAD) ? ef_place(mark, entry->off[mark]) :
+								  ef_newest(pool, now, entry);
+		accepted[i] = newest_intact(pool, now, entry, newest);
+		grow(pool, now, ef_place(now->to, entry->off[now->to]), &tail);
+		for (uint64_t place = newest; place && place != accepted[i];
+		     place = ef_older(pool, now, entry, place))
+			grow(pool, now, place, &tail);
+		grow(pool, now, accepted[i], &tail);
+	}
+	return tail;
+}
+
+/* Bring what was accepted into the new log, if it is not there. A tombstone has nothing behind it any more.
+ */
+static uint64_t bring_over(const struct ef_pool *pool, const struct ef_now *now, const struct ef_entry *entry,
+			   uint64_t place, uint64_t *tail)
+{
+	struct ef_object *object;
+	uint64_t copied = ef_place(now->to, entry->off[now->to]);
+
+	if (!place)
+		return 0;
+	object = ef_at(pool, place);
+	if (ef_log_of(place) == now->to) {
+		if (ef_pre(pool, now, entry, object))
+			ef_set_pre(pool, now, object, 0);
+		settle(pool, object);
+		return place;
+	}
+	if (ef_kind(pool->params, object) == EF_TOMBSTONE)
+		return 0;
+	if (copied && ef_fits(pool, copied) && ef_at(pool, copied)->stamp == object->stamp)
+		return copied;
+	copied = ef_place(now->to, *tail);
+	*tail += ef_span(pool, object->vlen);
+	if (*tail > pool->log_len)
+		return 0;
+	ef_copy(pool, copied, object);
+	return copied;
+}
+
+static int end_cleaning(const struct ef_pool *pool, const struct ef_now *now)
+{
+	uint64_t *accepted = calloc(pool->slots, sizeof(*accepted));
+	uint64_t tail;
+
+	if (!accepted)
+		return -ENOMEM;
+	tail = accept_all(pool, now, accepted);
+	for (uint64_t i = 0; i < pool->slots; i++) {
+		struct ef_entry *entry = &pool->table[i];
+		uint64_t place;
+
+		if (!(entry->ctl & EF_USED))
+			continue;
+		place = bring_over(pool, now, entry, accepted[i], &tail);
+		if (!ef_bug(pool->params, EF_BUG_RECOVER_FLIP_FIRST))
+			set_off(&entry->off[now->to], place);
+		if (ef_mark(pool->params, entry) != now->to) {
+			ef_set_mark(pool->params, entry, now->to);
+			pmem_persist(entry, sizeof(*entry));
+		}
+		set_off(&entry->off[now->to], place);
+		set_off(&entry->off[now->from], 0);
+	}
+	free(accepted);
+	pool->header->state = now->to;
+	pmem_persist(pool->header, sizeof(*pool->header));
+	return 0;
+}
+
 int ef_recover(const struct tm_env *env)
 {
 	struct ef_pool pool;
+	struct ef_now now;
 
 	ef_pool_map(&pool, env->params, env->pm);
-	if (*(uint64_t *)pool.log != EF_MAGIC)
+	if (pool.header->magic != EF_MAGIC)
 		return -EINVAL;
+	now = ef_pool_now(&pool);
+	if (now.stage != EF_REST && !ef_bug(env->params, EF_BUG_RECOVER_UNCLEANED)) {
+		if (!ef_knob(env->params, EF_RECOVER_CLEAN) || !none_flipped(&pool, &now))
+			return end_cleaning(&pool, &now);
+		discard_copies(&pool, &now);
+	}
+	if (now.stage != EF_REST) {
+		pool.header->state = now.from;
+		pmem_persist(pool.header, sizeof(*pool.header));
+		now.stage = EF_REST;
+	}
 	for (uint64_t i = 0; i < pool.slots; i++) {
 		if (pool.table[i].ctl & EF_USED)
-			recover_entry(&pool, &pool.table[i]);
+			recover_entry(&pool, &now, &pool.table[i]);
 	}
 	return 0;
 }

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_JUNIT_H
+#define TM_JUNIT_H
+/* Results as JUnit XML, for continuous integration. */
+#include <stdbool.h>
+
+struct junit_case {
+	char *suite, *name;
+	char *failure; /* its first line is the message; NULL: passed */
+};
+
+/* Starts as all zeros, ends in junit_free(). */
+struct junit {
+	struct junit_case *test;
+	unsigned tests, room;
+	bool no_memory; /* something is missing; junit_save() says so */
+};
+
+/* Add a test case. Cases of one suite stand together. fmt NULL: it passed. */
+void junit_add(struct junit *j, const char *suite, const char *name, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* 0 or -errno, as save_file(). */
+int junit_save(const struct junit *j, const char *path);
+void junit_free(struct junit *j);
+
+#endif

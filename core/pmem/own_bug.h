@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_OWN_BUG_H
+#define TM_OWN_BUG_H
+/*
+ * Bugs of Tidemark's own, seeded to see whether they are noticed (`tidemark mutants`).
+ * One at a time, with the knob own_bug; none by default. Each is a line or two where
+ * its name stands in the code: OWN_BUG(hw, NIC_ACK_UNACCEPTED).
+ *
+ * The first list makes a store that is right seem wrong, or breaks a rule of the
+ * hardware. The second makes the tester lenient: it misses what it should find.
+ */
+#include "core/pmem/hardware.h"
+
+/* enumerator, name, part, what it does */
+#define OWN_MODEL_BUGS(X)                                                                                    \
+	X(NIC_DUPLICATE_EXECUTED, "nic_duplicate", "rnic", "A duplicate of a WRITE is executed once more.")  \
+	X(NIC_READ_OVERTAKES, "nic_read_overtakes", "rnic",                                                  \
+	  "A READ does not wait for the WRITEs before it.")                                                  \
+	X(NIC_SEND_OVERTAKES, "nic_send_overtakes", "rnic",                                                  \
+	  "A SEND lands before a WRITE that was posted before it and is held.")                              \
+	X(NIC_ACK_UNACCEPTED, "nic_ack_unaccepted", "rnic",                                                  \
+	  "A packet behind a lost one is acknowledged, and with it the lost one.")                           \
+	X(NIC_PSN_WRAP, "nic_psn_wrap", "rnic", "Sequence numbers are compared as if they did not wrap.")    \
+	X(NIC_KEY_DEAD, "nic_key_dead", "rnic", "A key is accepted after its region was deregistered.")      \
+	X(NIC_LAND_AFTER_DESTROY, "nic_land_after_destroy", "rnic",                                          \
+	  "Data of a queue pair go on landing after it was destroyed.")                                      \
+	X(NIC_LAST_LINE, "nic_last_line", "rnic", "The last, partial line of a long WRITE is dropped.")      \
+	X(NIC_LINES_SHUFFLED, "nic_lines_shuffled", "rnic",                                                  \
+	  "With dma_order=left, the last line of a packet still lands first.")                               \
+	X(NIC_PACKET_MISPLACED, "nic_packet_misplaced", "rnic",                                              \
+	  "The second packet of a WRITE goes where the first one went.")                                     \
+	X(NIC_READ_HOLE, "nic_read_hole", "rnic",                                                            \
+	  "A READ completes although one of its responses was lost.")                                        \
+	X(NIC_FENCE_IGNORED, "nic_fence_ignored", "rnic", "A fenced request does not wait for READs.")       \
+	X(NIC_FLUSHED_SUCCESS, "nic_flushed_success", "rnic",                                                \
+	  "Requests that are flushed from a failed queue pair complete with success.")                       \
+	X(NIC_ATOMIC_REPEATED, "nic_atomic_repeated", "rnic", "A duplicate of an atomic is executed again.") \
+	X(NIC_BOUNDS, "nic_bounds", "rnic", "A WRITE may run past the end of its region.")                   \
+	X(PM_FLUSH_SHORT, "pm_flush_short", "pmem", "A flush forgets the last line of an unaligned range.")  \
+	X(PM_FENCE_ONE, "pm_fence_one", "pmem", "A fence waits for the first line that was flushed only.")   \
+	X(PM_VERSION_ALONE, "pm_version_alone", "pmem",                                                      \
+	  "A line in flight may survive with its newest store, but without the one before.")                 \
+	X(PM_WORD_TORN, "pm_word_torn", "pmem", "An 8-byte store may be torn into halves.")                  \
+	X(PM_FENCE_FORGETS, "pm_fence_forgets", "pmem",                                                      \
+	  "A fence of one task forgets what the others have flushed.")                                       \
+	X(PM_UNDO_FORGETS, "pm_undo_forgets", "pmem",                                                        \
+	  "A crash image is not wholly undone: one line of it is seen by the next.")
+
+#define OWN_BLIND_BUGS(X)                                                                                    \
+	X(PM_FENCE_ALL, "pm_fence_all", "pmem", "A fence makes all dirty lines durable, flushed or not.")    \
+	X(PM_NIC_DURABLE, "pm_nic_durable", "pmem", "A NIC write is durable as soon as it is visible.")      \
+	X(PM_NEWEST_ON_NIC_READ, "pm_newest_on_nic_read", "pmem",                                            \
+	  "A line that a NIC reads first after a power failure has survived as its newest version.")         \
+	X(PLAIN_ONLY, "plain_only", "explorer", "Schedules and faults are drawn, and not applied.")          \
+	X(FSCK_NEVER, "fsck_never", "explorer", "The structural check after recovery is left out.")          \
+	X(LIVE_NEVER, "live_never", "explorer", "Operations that do not end are not noticed.")               \
+	X(FOREIGN_IS_ABSENT, "foreign_is_absent", "explorer", "Bytes that nobody wrote count as not found.") \
+	X(CRASH_NO_OLDER, "crash_no_older", "explorer", "Lines survive as their newest version only.")       \
+	X(CRASH_NO_FENCE, "crash_no_fence", "explorer", "The power never fails before a fence.")             \
+	X(CRASH_NO_DRAIN, "crash_no_drain", "explorer", "The power never fails before a line drains to PM.") \
+	X(CRASH_ONCE, "crash_once", "explorer", "The power never fails during recovery.")                    \
+	X(SEEN_NO_HISTORY, "seen_no_history", "explorer",                                                    \
+	  "Points with equal images are taken for equal, whatever clients have seen.")                       \
+	X(READ_FIRST_KEY, "read_first_key", "explorer", "After recovery only the first key is read.")        \
+	X(FLOOR_KEPT, "floor_kept", "judge", "KEEP's floor is never raised above the load phase.")           \
+	X(SHRINK_ANY, "shrink_any", "shrinker", "Shrinking is content with a break of any contract.")        \
+	X(TASKS_NEVER_HELD, "tasks_never_held", "sources", "Clients and servers never stall.")
+
+enum own_bug {
+	OWN_NONE,
+#define X(enumerator, name, part, what) OWN_##enumerator,
+	OWN_MODEL_BUGS(X) OWN_BLIND_BUGS(X)
+#undef X
+		OWN_BUGS
+};
+
+struct own_bug_info {
+	const char *name, *part, *what;
+	bool blind; /* of the second list */
+};
+
+extern const struct own_bug_info own_bugs[OWN_BUGS];
+
+#define OWN_BUG(hw, enumerator) __builtin_expect((hw)->own_bug == OWN_##enumerator, false)
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Log cleaning (EF 4.4), its course; move.c has what happens to versions.
+ *
+ *	1. BEGIN: the new log is registered. Clients are told where it is, and that they
+ *	   read through the server from now on; each acknowledges when it is in no
+ *	   operation that began before. Durable: that this cleaning goes on.
+ *	2. COMPRESS: PUTs still go to the old log. Of each key the newest usable version
+ *	   below the old log's end, as it was, is copied.
+ *	3. MERGE: PUTs go to the new log. What came to the old one in stage 2 is copied,
+ *	   and so are versions that were in flight then, once they have arrived or timed out.
+ *	4. Each entry's mark is flipped; then links into the old log are cut, and the
+ *	   old offsets cleared. Durable: that the new log is the current one.
+ *	5. END: clients read by themselves again. When all have acknowledged, nobody can
+ *	   hold an address in the old log. It is deregistered, and free.
+ *
+ * A client that does not acknowledge within the timeout after which its writes count as
+ * dead is dropped: its connections are closed, so that it can do no harm later.
+ *
+ * The paper scans the log backwards and so meets each key's newest version first. We
+ * go from entry to entry, and from there along the versions, which needs no list of all
+ * objects. Its reserved room in the new log is here a number of bytes that PUTs leave
+ * free: as stamps tell which version is newer, it need not be in one piece.
+ */
+#include "core/stores/efactory/server.h"
+
+#include <errno.h>
+#include <libpmem.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/rt/rt.h"
+
+#define NAP_MIN_NS  500
+#define NAP_MAX_NS  1000000
+#define IDLE_MAX_NS 64000000
+
+void ef_clean_wait(struct ef_server *server, uint64_t *nap)
+{
+	uint64_t most = ef_timeout_ns(&server->params) / 8;
+
+	if (most > NAP_MAX_NS)
+		most = NAP_MAX_NS;
+	if (*nap == 0 || ef_verify_round(server))
+		*nap = NAP_MIN_NS;
+	rt_sleep(*nap);
+	*nap = 2 * *nap < most ? 2 * *nap : most;
+}
+
+void ef_quiesce(struct ef_server *server)
+{
+	uint64_t seen = __atomic_load_n(&server->requests, __ATOMIC_SEQ_CST);
+	uint64_t nap = 0;
+
+	if (ef_bug(&server->params, EF_BUG_NO_QUIESCE))
+		return;
+	while (seen % 2 && __atomic_load_n(&server->requests, __ATOMIC_SEQ_CST) == seen)
+		ef_clean_wait(server, &nap);
+}
+
+static void set_stage(struct ef_server *server, enum ef_stage stage, unsigned current)
+{
+	__atomic_store_n(&server->stage, stage * 2 + current, __ATOMIC_SEQ_CST);
+	ef_quiesce(server);
+}
+
+/* --------------------------------------------------------------- notices */
+
+/* Is the i-th connection one on which a client is told? */
+static bool listens(const struct ef_server *server, unsigned i)
+{
+	const struct rpc_peer *peer = &server->rpc.peer[i];
+
+	return peer->notices && peer->qp;
+}
+
+/* Send to those that have not got it. True: all have; and, with `acks`, all have acknowledged. */
+static bool spread(struct ef_server *server, const struct ef_notice *notice, bool *told, bool acks)
+{
+	bool all = true;
+
+	for (unsigned i = 0; i < server->rpc.peers; i++) {
+		int rc = 0;
+
+		if (!listens(server, i))
+			continue;
+		if (!told[i])
+			rc = rpc_server_notify(&server->rpc, i, notice, sizeof(*notice));
+		if (rc == -EIO) {
+			rpc_server_drop(&server->rpc, server->rpc.peer[i].client);
+			continue;
+		}
+		told[i] = !rc;
+		if (rc || (acks && __atomic_load_n(&server->acked[i], __ATOMIC_ACQUIRE) < notice->number))
+			all = false;
+	}
+	return all;
+}
+
+/* Tell all clients, and wait for them; who does not acknowledge in time is dropped. */
+static int announce(struct ef_server *server, const struct ef_now *now, bool acks)
+{
+	uint64_t deadline = rt_now() + ef_timeout_ns(&server->params), nap = 0;
+	bool *told = calloc(server->rpc.max_peers, sizeof(*told));
+	struct ef_notice notice;
+
+	if (!told)
+		return -ENOMEM;
+	memset(&notice, 0, sizeof(notice));
+	notice.number = ++server->notice;
+	server->rpc.word = notice.number % 2; /* for those who connect from now on */
+	notice.region = EF_LOG + now->to;
+	notice.where = server->rpc.region[EF_LOG + now->to];
+	while (!spread(server, &notice, told, acks)) {
+		if (rt_now() > deadline)
+			break;
+		ef_clean_wait(server, &nap);
+	}
+	for (unsigned i = 0; i < server->rpc.peers; i++) {
+		if (listens(server, i) && (!told[i] || (acks && server->acked[i] < notice.number)))
+			rpc_server_drop(&server->rpc, server->rpc.peer[i].client);
+	}
+	free(told);
+	return 0;
+}
+
+/* ---------------------------------------------------------------- course */
+
+static void set_state(struct ef_server *server, uint64_t state)
+{
+	uint64_t *word = &server->pool.header->state;
+
+	__atomic_store_n(word, state, __ATOMIC_RELEASE);
+	pmem_persist(word, sizeof(*word));
+}
+
+/* Export the new log, unless it still is (knob grace=none). */
+static int export_log(struct ef_server *server, unsigned log)
+{
+	if (server->rpc.export_mr[EF_LOG + log])
+		return 0;
+	return rpc_server_export_at(&server->rpc, EF_LOG + log, server->pool.log[log], server->pool.log_len,
+				    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+					    IBV_ACCESS_REMOTE_WRITE);
+}
+
+/* Nobody waits any more for values in a log. */
+static void forget_pending(struct ef_server *server, unsigned log)
+{
+	uint64_t arrived = __atomic_load_n(&server->arrived, __ATOMIC_ACQUIRE);
+
+	if (ef_bug(&server->params, EF_BUG_STALE_PENDING))
+		return;
+	for (uint64_t i = server->first; i < arrived; i++) {
+		if (server->pending[i].place && ef_log_of(server->pending[i].place) == log)
+			server->pending[i].place = 0;
+	}
+}
+
+static void move_versions(struct ef_server *server, struct ef_now *now)
+{
+	const struct tm_params *params = &server->params;
+
+	server->tail[now->to] = KV_LINE;
+	memset(server->moved, 0, server->pool.slots * sizeof(*server->moved));
+	server->cut = server->tail[now->from];
+	server->carried = 0;
+	if (!ef_bug(params, EF_BUG_NO_STATE))
+		set_state(server, EF_STATE_CLEAN | now->from);
+	now->stage = EF_COMPRESS;
+	set_stage(server, now->stage, now->from);
+	ef_compress(server, now);
+
+	/* PUTs find no room until it is known how much of it is theirs. */
+	__atomic_store_n(&server->reserve, server->pool.log_len, __ATOMIC_RELEASE);
+	now->stage = EF_MERGE;
+	set_stage(server, now->stage, now->from);
+	__atomic_store_n(&server->reserve, server->tail[now->from] - server->cut + server->carried,
+			 __ATOMIC_RELEASE);
+	ef_merge(server, now);
+	if (ef_bug(params, EF_BUG_STATE_EARLY))
+		set_state(server, now->to);
+	ef_flip(server, now);
+	set_state(server, now->to);
+}
+
+/* One cleaning. 0 or -errno. */
+static int clean(struct ef_server *server)
+{
+	const struct tm_params *params = &server->params;
+	enum ef_grace grace = params->knob[EF_GRACE];
+	struct ef_now now = ef_server_now(server);
+	int rc = export_log(server, now.to);
+
+	if (rc)
+		return rc;
+	set_stage(server, EF_BEGIN, now.from);
+	rc = announce(server, &now, !ef_knob(params, EF_NO_NOTIFY_WAIT));
+	if (rc)
+		return rc;
+	move_versions(server, &now);
+	forget_pending(server, now.from);
+	server->tail_cleaned = server->tail[now.to];
+	set_stage(server, EF_REST, now.to);
+	rc = announce(server, &now, grace == EF_GRACE_ACKS);
+	if (grace != EF_GRACE_NONE)
+		rpc_server_unexport(&server->rpc, EF_LOG + now.from);
+	return rc;
+}
+
+static void cleaner(void *arg)
+{
+	struct ef_server *server = arg;
+	uint64_t nap = NAP_MIN_NS;
+
+	for (;;) {
+		if (!server->clean_wanted || !ef_background_take(server)) {
+			rt_sleep(nap);
+			nap = 2 * nap < IDLE_MAX_NS ? 2 * nap : IDLE_MAX_NS;
+			continue;
+		}
+		clean(server);
+		ef_background_leave(server);
+		__atomic_store_n(&server->clean_wanted, false, __ATOMIC_RELEASE);
+		nap = NAP_MIN_NS;
+	}
+}
+
+int ef_clean_start(struct ef_server *server)
+{
+	int rc;
+
+	if (server->clean_wanted)
+		return -EALREADY;
+	if (!server->moved)
+		server->moved = calloc(server->pool.slots, sizeof(*server->moved));
+	if (!server->moved)
+		return -ENOMEM;
+	__atomic_store_n(&server->clean_wanted, true, __ATOMIC_RELEASE);
+	if (server->has_cleaner)
+		return 0;
+	rc = rt_spawn("cleaner", cleaner, server);
+	server->has_cleaner = !rc;
+	if (rc)
+		server->clean_wanted = false;
+	return rc;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The client: PUT and DELETE append a record, GET looks for the newest record of its key. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/stores/remotelog/remotelog.h"
+
+#define READ_BYTES 4096 /* what a GET reads of the log at once, if records are not longer */
+
+int rl_open(const struct tm_env *env, void **out)
+{
+	struct rl_client *client = calloc(1, sizeof(*client));
+	int rc;
+
+	if (!client)
+		return -ENOMEM;
+	client->params = *env->params;
+	client->next = 1;
+	client->chunk = (uint32_t)(READ_BYTES / rl_span(env->params));
+	if (!client->chunk)
+		client->chunk = 1;
+	client->msg = calloc(1, rl_msg_bytes(env->params));
+	rc = client->msg ? 0 : -ENOMEM;
+	if (!rc)
+		rc = rpc_open(&client->conn, env, rl_msg_bytes(env->params), rl_buffer_bytes(client));
+	if (!rc && rl_knob(env->params, RL_FLUSH) == RL_FLUSH_READ_OTHER_QP)
+		rc = rpc_open(&client->other, env, rl_msg_bytes(env->params), sizeof(uint64_t));
+	if (rc) {
+		free(client->msg);
+		free(client);
+		return rc;
+	}
+	*out = client;
+	return 0;
+}
+
+/* client->msg becomes a record without number, or a question. */
+static int fill(struct rl_client *client, enum rl_kind kind, const void *key, size_t klen, const void *value,
+		size_t vlen)
+{
+	struct rl_record *record = &client->msg->record;
+
+	memset(client->msg, 0, sizeof(*client->msg));
+	if (vlen > client->params.max_vlen)
+		return -EMSGSIZE;
+	record->len = (uint32_t)vlen;
+	record->klen = (uint8_t)klen;
+	record->kind = (uint8_t)kind;
+	memcpy(record->value, value, vlen);
+	return kv_key_pad(record->key, key, klen);
+}
+
+static int append(struct rl_client *client)
+{
+	struct rl_msg *msg = client->msg;
+	int rc = rl_lock(client);
+
+	if (rc)
+		return rc;
+	if (client->next > client->params.updates) {
+		rl_unlock(client);
+		return -ENOSPC;
+	}
+	msg->seq = msg->record.seq = client->next;
+	msg->record.crc = rl_crc(&msg->record);
+	rc = rl_append(client);
+	if (rc)
+		return rc;
+	client->next++;
+	return rl_sends(rl_method(&client->params)) ? 0 : rl_unlock(client);
+}
+
+int rl_put(void *arg, const void *key, size_t klen, const void *value, size_t vlen)
+{
+	struct rl_client *client = arg;
+	int rc = fill(client, RL_VALUE, key, klen, value, vlen);
+
+	return rc ? rc : append(client);
+}
+
+int rl_del(void *arg, const void *key, size_t klen)
+{
+	struct rl_client *client = arg;
+	int rc = fill(client, RL_TOMBSTONE, key, klen, NULL, 0);
+
+	return rc ? rc : append(client);
+}
+
+/* --- GET --- */
+
+/* How many records there may be: compound: the tail that is visible now; singleton: as many as there is room
+ * for. */
+static int read_count(struct rl_client *client, uint64_t *count)
+{
+	const void *data;
+	int rc;
+
+	*count = client->params.updates;
+	if (!rl_method(&client->params)->compound)
+		return 0;
+	rc = rpc_read(&client->conn, RL_POOL, RL_TAIL, sizeof(uint64_t), &data);
+	if (!rc)
+		memcpy(count, data, sizeof(*count));
+	return rc || *count <= client->params.updates ? rc : -EBADMSG;
+}
+
+/* Keep the record if it is the key's. */
+static void keep(struct rl_client *client, const struct rl_record *record, const uint8_t key[TM_MAX_KEY])
+{
+	if (memcmp(record->key, key, TM_MAX_KEY) != 0)
+		return;
+	client->found = true;
+	memcpy(&client->msg->record, record, sizeof(*record) + record->len);
+}
+
+/* Through the whole log, from its start. */
+static int find_by_read(struct rl_client *client, const uint8_t key[TM_MAX_KEY])
+{
+	const struct tm_params *params = &client->params;
+	bool compound = rl_method(params)->compound;
+	uint64_t count, span = rl_span(params);
+	int rc = read_count(client, &count);
+
+	for (uint64_t seq = 1; seq <= count && !rc;) {
+		uint64_t n = count - seq + 1 < client->chunk ? count - seq + 1 : client->chunk;
+		const void *data;
+
+		rc = rpc_read(&client->conn, RL_POOL, rl_off(params, seq), n * span, &data);
+		for (uint64_t i = 0; i < n && !rc; i++, seq++) {
+			const struct rl_record *record = (const void *)((const uint8_t *)data + i * span);
+
+			if (rl_intact(params, record, seq))
+				keep(client, record, key);
+			else if (!compound)
+				return 0;
+		}
+	}
+	return rc;
+}
+
+static int find_by_server(struct rl_client *client)
+{
+	int rc;
+
+	client->msg->op = RL_LOOKUP;
+	rc = rpc_call(&client->conn, client->msg, sizeof(*client->msg), client->msg,
+		      rl_msg_bytes(&client->params), NULL);
+	if (rc)
+		return rc;
+	client->found = client->msg->status == 0;
+	return client->found || client->msg->status == -ENOENT ? 0 : client->msg->status;
+}
+
+int rl_get(void *arg, const void *key, size_t klen, void *value, size_t cap, size_t *vlen)
+{
+	struct rl_client *client = arg;
+	const struct rl_record *record = &client->msg->record;
+	uint8_t padded[TM_MAX_KEY];
+	int rc = fill(client, RL_VALUE, key, klen, NULL, 0);
+
+	if (rc)
+		return rc;
+	memcpy(padded, record->key, sizeof(padded));
+	client->found = false;
+	rc = rl_knob(&client->params, RL_GET) ? find_by_server(client) : find_by_read(client, padded);
+	if (rc)
+		return rc;
+	if (!client->found || record->kind == RL_TOMBSTONE)
+		return -ENOENT;
+	*vlen = record->len;
+	memcpy(value, record->value, record->len < cap ? record->len : cap);
+	return 0;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What RemoteLog promises, its switches, its sizes, and the way around its pool. See remotelog.h. */
+#include "core/stores/remotelog/remotelog.h"
+
+static const struct tm_knob knobs[] = {
+	[RL_METHOD] =
+		{"method",
+		 "w1 w1n w2 w3 i1 i2 i3 s1 s2 s3 s4 cw1 cw2 cw2p cw2c cw2f cw3 cw4 ci1 ci2 ci3 ci4 cs1 cs1x "
+		 "cs2 cs3 cs4",
+		 "how an append becomes durable (RP tables 2 and 3); c: compound, record then tail"},
+	[RL_FLUSH] = {"flush", "native read read_other_qp",
+		      "RDMA FLUSH; or a READ on the same connection instead; or on another one"},
+	[RL_CRC] = {"crc", "on off", "readers and recovery compare a record's checksum, not only its number"},
+	[RL_GET] = {"get", "client server",
+		    "who looks through the log for a GET: client by READ, server's CPU"},
+	[RL_SCAN_BUFFERS] = {"scan_buffers", "on off", "recovery looks for records in receive buffers in PM"},
+	[RL_KNOBS] = {0},
+};
+
+static const struct tm_variant variants[] = {
+	{"w1n", "method=w1n", "Write, Send, acknowledgement of a server that does not flush", 0},
+	{"w2", "method=w2", "Write, Flush", 0},
+	{"w3", "method=w3", "Write, completion", 0},
+	{"i1", "method=i1", "WriteImm, flush by the server, acknowledgement", 0},
+	{"i2", "method=i2", "WriteImm, Flush", 0},
+	{"i3", "method=i3", "WriteImm, completion", 0},
+	{"s1", "method=s1", "Send, copy and flush by the server, acknowledgement", 0},
+	{"s2", "method=s2", "Send, copy by the server, acknowledgement", 0},
+	{"s3", "method=s3", "Send, Flush", 0},
+	{"s4", "method=s4", "Send, completion", 0},
+	{"cw1", "method=cw1", "twice: Write, Send, flush by the server, acknowledgement", 0},
+	{"cw2", "method=cw2", "Write, Flush, AtomicWrite of the tail, Flush", 0},
+	{"cw2p", "method=cw2p", "the same with a Write of the tail, which may overtake the first Flush", 0},
+	{"cw2c", "method=cw2c", "Write, Flush, completion, Write of the tail, Flush", 0},
+	{"cw2f", "method=cw2f", "Write, Flush, fenced Write of the tail, Flush", 0},
+	{"cw3", "method=cw3", "Write, Write of the tail, Flush", 0},
+	{"cw4", "method=cw4", "Write, Write of the tail, completion", 0},
+	{"ci1", "method=ci1", "twice: WriteImm, flush by the server, acknowledgement", 0},
+	{"ci2", "method=ci2", "twice: WriteImm, Flush, completion", 0},
+	{"ci3", "method=ci3", "WriteImm, WriteImm of the tail, Flush", 0},
+	{"ci4", "method=ci4", "WriteImm, WriteImm of the tail, completion", 0},
+	{"cs1", "method=cs1",
+	 "Send of both, copy and flush by the server one after the other, acknowledgement", 0},
+	{"cs1x", "method=cs1x", "Send of both, the server copies both and then flushes both, acknowledgement",
+	 0},
+	{"cs2", "method=cs2", "Send of both, copies by the server, acknowledgement", 0},
+	{"cs3", "method=cs3", "Send of both, Flush", 0},
+	{"cs4", "method=cs4", "Send of both, completion", 0},
+	{0},
+};
+
+uint64_t rl_span(const struct tm_params *params)
+{
+	return kv_round_up(sizeof(struct rl_record) + params->max_vlen, KV_LINE);
+}
+
+uint64_t rl_log_end(const struct tm_params *params)
+{
+	return rl_off(params, (uint64_t)params->updates + 1);
+}
+
+size_t rl_msg_bytes(const struct tm_params *params)
+{
+	return kv_round_up(sizeof(struct rl_msg) + params->max_vlen, KV_LINE);
+}
+
+static size_t pm_bytes(const struct tm_params *params)
+{
+	size_t buffers = params->rqwrb_pm ? rpc_server_msgs_bytes(params, rl_msg_bytes(params)) : 0;
+
+	return rl_log_end(params) + kv_round_up(buffers, KV_LINE);
+}
+
+static unsigned regions(const struct tm_params *params, struct tm_region *out, unsigned max)
+{
+	const struct tm_region all[] = {
+		{"magic", 0, RL_TAIL},
+		{"tail", RL_TAIL, RL_LOG - RL_TAIL},
+		{"log", RL_LOG, rl_log_end(params) - RL_LOG},
+		{"buffers", rl_log_end(params), pm_bytes(params) - rl_log_end(params)},
+	};
+	unsigned n = params->rqwrb_pm ? 4 : 3;
+
+	for (unsigned i = 0; i < n && i < max; i++)
+		out[i] = all[i];
+	return n;
+}
+
+uint32_t rl_crc(const struct rl_record *record)
+{
+	size_t head = offsetof(struct rl_record, value) - offsetof(struct rl_record, len);
+
+	return kv_crc(&record->len, head + record->len);
+}
+
+bool rl_intact(const struct tm_params *params, const struct rl_record *record, uint64_t seq)
+{
+	if (record->seq != seq || record->len > params->max_vlen)
+		return false;
+	return rl_knob(params, RL_CRC) || rl_crc(record) == record->crc;
+}
+
+uint64_t rl_count(const struct tm_params *params, const uint8_t *pm)
+{
+	uint64_t n = 0;
+
+	if (rl_method(params)->compound)
+		return *(const uint64_t *)(pm + RL_TAIL);
+	while (n < params->updates &&
+	       rl_intact(params, (const struct rl_record *)(pm + rl_off(params, n + 1)), n + 1))
+		n++;
+	return n;
+}
+
+const struct tm_store remotelog_store = {
+	.name = "remotelog",
+	.what = "RemoteLog: a log in remote PM, appended to by each method of the remote persistence "
+		"taxonomy",
+	.promises = TM_BIT(TM_DUR) | TM_BIT(TM_FSCK) | TM_BIT(TM_RDA),
+	.knobs = knobs,
+	.variants = variants,
+	.pm_bytes = pm_bytes,
+	.regions = regions,
+	.format = rl_format,
+	.recover = rl_recover,
+	.serve = rl_serve,
+	.fsck = rl_fsck,
+	.open = rl_open,
+	.put = rl_put,
+	.get = rl_get,
+	.del = rl_del,
+};

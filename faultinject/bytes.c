@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See bytes.h. */
+#include "faultinject/bytes.h"
+#include <assert.h>
+#include <string.h>
+
+static_assert(RECORD_CLASSES == 16, "each value of four bits is a class");
+
+static const uint8_t kind_of_class[RECORD_CLASSES] = {
+	[RECORD_STEP + STEP_STORE] = CHOICE_STEP,
+	[RECORD_STEP + STEP_LOAD] = CHOICE_STEP,
+	[RECORD_STEP + STEP_FLUSH] = CHOICE_STEP,
+	[RECORD_STEP + STEP_FENCE] = CHOICE_STEP,
+	[RECORD_STEP + STEP_POST] = CHOICE_STEP,
+	[RECORD_STEP + STEP_POLL] = CHOICE_STEP,
+	[RECORD_PACKET] = CHOICE_PACKET,
+	[RECORD_LAND] = CHOICE_LAND,
+	[RECORD_ORDER] = CHOICE_ORDER,
+	[RECORD_FETCH] = CHOICE_FETCH,
+	[RECORD_DRAIN] = CHOICE_DRAIN,
+	[RECORD_EVICT] = CHOICE_EVICT,
+	[RECORD_POWER] = CHOICE_CRASH,
+	[RECORD_LINE] = CHOICE_LINE,
+	[RECORD_LINES] = CHOICE_LINE,
+	[RECORD_POST] = CHOICE_STEP,
+};
+
+static bool is_meant(const struct byte_source *b, const struct byte_record *r, const struct choice_point *at)
+{
+	if (kind_of_class[r->class] != at->kind)
+		return false;
+	switch (at->kind) {
+	case CHOICE_STEP:
+		if (at->a != (r->class == RECORD_POST ? STEP_POST : r->class - RECORD_STEP))
+			return false;
+		break;
+	case CHOICE_CRASH:
+		return (r->whose & 1) == b->machine;
+	case CHOICE_LINE:
+		return true;
+	}
+	return !r->whose || r->whose == at->op.client;
+}
+
+/* 1..n - 1. As in the random source, dead clients and caches written back as a whole have a larger share. */
+static unsigned pick(const struct choice_point *at, uint8_t byte, unsigned n)
+{
+	if (at->kind == CHOICE_STEP && n > HOLD_FOREVER && byte >= 192)
+		return HOLD_FOREVER;
+	if (at->kind == CHOICE_EVICT && byte & 1)
+		return 1;
+	/* Whatever n is, a line's oldest version has a value of its own. */
+	if (at->kind == CHOICE_LINE && byte == 0)
+		return n - 1;
+	return 1 + byte % (n - 1);
+}
+
+static void record_taken(struct byte_source *b, const struct choice_point *at, unsigned answer, unsigned n)
+{
+	struct deviation d;
+	deviation_record(&d, at, answer, n);
+	if (at->kind == CHOICE_LINE)
+		d.c = pmem_line_versions(pmem_failed(b->pm, at->a), at->a);
+	deviations_add(&b->taken, &d);
+}
+
+static unsigned byte_answer(struct source *source, const struct choice_point *at, unsigned n)
+{
+	struct byte_source *b = (struct byte_source *)source;
+	unsigned answer = 0;
+	bool more = false;
+	for (unsigned i = 0; i < b->records; i++) {
+		struct byte_record *r = &b->record[i];
+		if (r->spent || kind_of_class[r->class] != at->kind)
+			continue;
+		if (!is_meant(b, r, at)) {
+			more = true;
+		} else if (r->left) {
+			r->left--;
+			more = true;
+		} else {
+			r->spent = r->class != RECORD_LINES;
+			more |= !r->spent;
+			answer = answer ? answer : pick(at, r->answer, n);
+		}
+	}
+	if (!more)
+		source->skip[at->kind] = UINT32_MAX;
+	if (answer)
+		record_taken(b, at, answer, n);
+	return answer;
+}
+
+static uint32_t gap_points(uint8_t byte)
+{
+	return byte < 192 ? byte : 192 + (byte - 192u) * 16;
+}
+
+void bytes_start(struct byte_source *b, const uint8_t *bytes, size_t n, bool power)
+{
+	struct deviations taken = b->taken;
+	memset(b, 0, sizeof(*b));
+	b->taken = taken;
+	b->taken.n = 0;
+	b->source.answer = byte_answer;
+	for (unsigned k = 0; k < CHOICE_KINDS; k++)
+		b->source.skip[k] = UINT32_MAX;
+	for (; n >= RECORD_BYTES && b->records < MAX_RECORDS; bytes += RECORD_BYTES, n -= RECORD_BYTES) {
+		struct byte_record *r = &b->record[b->records];
+		*r = (struct byte_record){.class = bytes[0] & 15,
+					  .whose = bytes[0] >> 4 & 3,
+					  .left = gap_points(bytes[1]),
+					  .answer = bytes[2]};
+		uint8_t kind = kind_of_class[r->class];
+		if (!power && (kind == CHOICE_CRASH || kind == CHOICE_LINE))
+			continue;
+		b->records++;
+		b->source.skip[kind] = 0;
+	}
+}
+
+void bytes_boots(struct byte_source *b, unsigned machine, struct pmem *pm)
+{
+	b->machine = machine;
+	b->pm = pm;
+	for (unsigned k = 0; k < CHOICE_KINDS; k++)
+		b->source.skip[k] = k == CHOICE_CRASH || k == CHOICE_LINE ? 0 : UINT32_MAX;
+}
+
+bool bytes_cut(const struct byte_source *b, unsigned machine)
+{
+	for (unsigned i = 0; i < b->records; i++)
+		if (!b->record[i].spent && b->record[i].class == RECORD_POWER &&
+		    (b->record[i].whose & 1) == machine)
+			return true;
+	return false;
+}

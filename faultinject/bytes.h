@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_BYTES_H
+#define TM_BYTES_H
+/*
+ * Answers of choose() from a byte buffer, for fuzzing. Any bytes are good.
+ *
+ * The buffer is a list of records of three bytes, each a deviation; every other answer
+ * is 0. A rest of less than three bytes says nothing.
+ *
+ *	what	bits 0-3: which points are meant, as below
+ *		bits 4-5: whose: 0 anybody's, n: those of client n's operations
+ *	gap	how many such points pass first: as it is up to 191, then in steps of 16
+ *	answer	which answer; an answer that does not exist counts as another that does
+ *
+ * A record counts its own points from the start of the run, and is spent when it has
+ * answered. So records neither move nor hide each other when one of them changes, but
+ * for what they change in the run. If two mean the same point, the earlier one answers.
+ *
+ * What a record can mean: a task's step before a store, a load, a flush, a fence, a
+ * post, a completion; a packet; a landing, its order, the reading, the draining of a
+ * line; the cache; the power, which fails (bit 4 of `what`: that of the machine that
+ * recovers); one line of those that the power failure left undecided; all lines from
+ * there on.
+ */
+#include "core/pmem/crash.h"
+#include "faultinject/sources.h"
+
+#define RECORD_BYTES 3
+#define MAX_RECORDS  40 /* further ones say nothing */
+
+/* The lower four bits of `what`. */
+enum record_class {
+	RECORD_STEP, /* + enum step_kind */
+	RECORD_PACKET = RECORD_STEP + STEP_KINDS,
+	RECORD_LAND,
+	RECORD_ORDER,
+	RECORD_FETCH,
+	RECORD_DRAIN,
+	RECORD_EVICT,
+	RECORD_POWER,
+	RECORD_LINE,
+	RECORD_LINES,
+	RECORD_POST, /* again: where clients die */
+	RECORD_CLASSES
+};
+
+struct byte_record {
+	uint8_t class, whose, answer;
+	bool spent;
+	uint32_t left;
+};
+
+struct byte_source {
+	struct source source;
+	struct byte_record record[MAX_RECORDS];
+	unsigned records;
+	unsigned machine;
+	struct pmem *pm; /* of the machine that boots, NULL on the first */
+	struct deviations taken;
+};
+
+/*
+ * Start a run. `power`: the bytes also say where the power fails and what is left; if
+ * not, these records are left out (the explorer decides). `taken` is emptied, and to
+ * be freed with deviations_free() in the end.
+ */
+void bytes_start(struct byte_source *b, const uint8_t *bytes, size_t n, bool power);
+/* The power failed, `machine` boots: its recovery only meets lines, and the next power failure. */
+void bytes_boots(struct byte_source *b, unsigned machine, struct pmem *pm);
+/* Is there a record left of a power failure of this machine? */
+bool bytes_cut(const struct byte_source *b, unsigned machine);
+
+#endif
