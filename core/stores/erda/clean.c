@@ -174,7 +174,6 @@ static void tell(struct cleaning *c, enum erda_notice_kind kind)
 	notice.head = (uint8_t)c->head;
 	notice.region = (uint8_t)c->log->region;
 	notice.number = c->server->begins;
-	notice.epoch = c->log->epoch;
 	if (kind == NOTICE_END)
 		notice.where = rpc->region[erda_export_log(c->head, c->log->region)];
 	memset(c->told, 0, rpc->max_peers * sizeof(*c->told));
@@ -214,9 +213,11 @@ static bool waiting(const struct cleaning *c)
 	return false;
 }
 
-static void publish_epoch(struct cleaning *c, bool cleaning)
+/* For clients that connect from now on. */
+static void set_word(struct cleaning *c, bool cleaning)
 {
-	c->server->shared.head[c->head] = erda_epoch(++c->log->epoch, cleaning, c->log->region);
+	c->server->rpc.word &= ~erda_word(c->head, true, 1);
+	c->server->rpc.word |= erda_word(c->head, cleaning, c->log->region);
 }
 
 static void inform(struct cleaning *c)
@@ -226,7 +227,7 @@ static void inform(struct cleaning *c)
 
 	enter(c, PHASE_INFORM);
 	server->begins++;
-	publish_epoch(c, true);
+	set_word(c, true);
 	tell(c, NOTICE_BEGIN);
 	if (server->geo.knob[ERDA_CLEAN_WAIT]) {
 		rt_sleep(ROUND_TRIP_NS);
@@ -338,9 +339,9 @@ static uint64_t prepared(struct cleaning *c, const struct erda_entry *entry, uin
 /* Wait until no entry is being displaced; the count then. */
 static uint64_t settled(const struct cleaning *c)
 {
-	while (c->server->shared.moves % 2)
+	while (c->server->moves % 2)
 		rt_sleep(POLL_NS);
-	return c->server->shared.moves;
+	return c->server->moves;
 }
 
 typedef uint64_t entry_fn(struct cleaning *c, const struct erda_entry *entry, uint64_t m);
@@ -441,7 +442,7 @@ static void name_copy(struct cleaning *c, const uint8_t *key, size_t klen, uint3
 		} while (!__atomic_compare_exchange_n(region, &m, to, false, __ATOMIC_SEQ_CST,
 						      __ATOMIC_SEQ_CST));
 		pmem_persist(region, sizeof(*region));
-	} while (c->server->shared.moves != before);
+	} while (c->server->moves != before);
 }
 
 /* A seeded bug: a header that makes sense is enough. */
@@ -594,7 +595,7 @@ static void finish(struct cleaning *c, unsigned region)
 	log->region = region;
 	log->mades = 0;
 	log->boot_tail = log->cleaned_tail = log->tail[region];
-	publish_epoch(c, false);
+	set_word(c, false);
 	tell(c, NOTICE_END);
 }
 
@@ -608,7 +609,6 @@ static void end(struct cleaning *c)
 	if (geo->bug == BUG_CLEAN_TOLD_EARLY) {
 		log_export(c->server, c->head, c->to);
 		c->log->region = c->to;
-		c->log->epoch++;
 		tell(c, NOTICE_END);
 		c->log->region = c->from;
 	}

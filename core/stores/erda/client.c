@@ -348,8 +348,7 @@ static int nothing_moved(struct client *c)
 {
 	uint64_t before = c->moves;
 	const void *data;
-	int rc = rpc_read(&c->conn, EXPORT_SHARED, offsetof(struct erda_shared, moves), sizeof(before),
-			  &data);
+	int rc = rpc_read(&c->conn, EXPORT_MOVES, 0, sizeof(before), &data);
 
 	if (rc)
 		return rc;

@@ -10,7 +10,6 @@
 
 /* What a client knows of a log. */
 struct known_log {
-	uint64_t epoch;	 /* erda_epoch() */
 	unsigned region; /* the current one */
 	bool cleaning;	 /* SEND what concerns it */
 };

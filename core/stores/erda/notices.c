@@ -8,11 +8,9 @@
  * server's wait ends with the longest operation, and nobody polls. An acknowledgement
  * of this task and one of an operation cannot meet: they use different connections.
  *
- * Whoever connects during a cleaning learns it from a word in the server's DRAM. That
- * is read when the connection for notices is there, so a change is either seen in it or
- * comes as a notice; of both the one of the later epoch counts.
+ * Whoever connects during a cleaning is told so in the same moment in which the server
+ * begins to count it among those that have to be told: later changes come as notices.
  */
-#include <errno.h>
 #include "core/rt/rt.h"
 #include "core/stores/erda/client.h"
 
@@ -28,13 +26,6 @@ static int acknowledge(struct client *c, struct rpc_conn *conn, uint32_t number)
 	return rpc_send(conn, &req, ERDA_REQ_BYTES(0));
 }
 
-static void learn(struct known_log *log, uint64_t epoch)
-{
-	log->epoch = epoch;
-	log->region = epoch & 1;
-	log->cleaning = epoch >> 1 & 1;
-}
-
 static void take(struct client *c, const struct erda_notice *notice)
 {
 	struct known_log *log;
@@ -42,13 +33,12 @@ static void take(struct client *c, const struct erda_notice *notice)
 	if (notice->head >= c->geo.heads || notice->region >= ERDA_REGIONS)
 		return;
 	log = &c->log[notice->head];
-	if (notice->kind == NOTICE_BEGIN)
+	log->region = notice->region;
+	log->cleaning = notice->kind == NOTICE_BEGIN;
+	if (log->cleaning)
 		c->begun = notice->number;
-	if (notice->epoch < log->epoch >> 2)
-		return;
-	if (notice->kind == NOTICE_END)
+	else
 		rpc_set_region(&c->conn, erda_export_log(notice->head, notice->region), &notice->where);
-	learn(log, erda_epoch(notice->epoch, notice->kind == NOTICE_BEGIN, notice->region));
 }
 
 static void notices_task(void *arg)
@@ -69,26 +59,20 @@ static void notices_task(void *arg)
 
 int notices_open(struct client *c, const struct tm_env *env)
 {
-	const struct erda_shared *shared;
-	const void *data;
-	int rc = rpc_open_notices(&c->notices, env, erda_msg_bytes(&c->geo));
+	int rc = rpc_open_notices(&c->notices, env, sizeof(struct erda_req));
 
-	if (!rc)
-		rc = rpc_read(&c->conn, EXPORT_SHARED, 0, sizeof(*shared), &data);
 	if (rc)
 		return rc;
-	shared = data;
-	c->moves = shared->moves;
 	for (unsigned h = 0; h < c->geo.heads; h++) {
-		unsigned number;
+		struct known_log *log = &c->log[h];
 
-		learn(&c->log[h], shared->head[h]);
-		number = erda_export_log(h, c->log[h].region);
-		/* Not yet exported when this client connected: END will say where it is. */
-		if (number >= c->notices.regions || c->notices.region[number].len == 0)
-			c->log[h].cleaning = true;
-		else
+		log->region = !!(c->notices.word & erda_word(h, false, 1));
+		log->cleaning = c->notices.word & erda_word(h, true, 0);
+		for (unsigned r = 0; r < ERDA_REGIONS; r++) {
+			unsigned number = erda_export_log(h, r);
+
 			rpc_set_region(&c->conn, number, &c->notices.region[number]);
+		}
 	}
 	return rt_spawn("notices", notices_task, c);
 }

@@ -404,7 +404,7 @@ static int export_all(struct server *server)
 		rc = rpc_server_export(rpc, server->slot, server->slots * sizeof(*server->slot),
 				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	if (!rc)
-		rc = rpc_server_export(rpc, &server->shared, sizeof(server->shared), IBV_ACCESS_REMOTE_READ);
+		rc = rpc_server_export(rpc, &server->moves, sizeof(server->moves), IBV_ACCESS_REMOTE_READ);
 	for (unsigned h = 0; h < geo->heads && !rc; h++) {
 		rc = log_export(server, h, server->log[h].region);
 		/* Where nobody acknowledges anything, both can be reached at any time. */
@@ -422,7 +422,7 @@ static void start_log(struct server *server, unsigned head)
 	log->region = erda_state_region(from->state);
 	log->tail[log->region] = log->boot_tail = from->used[log->region];
 	log->cleaned_tail = UINT64_MAX;
-	server->shared.head[head] = erda_epoch(0, false, log->region);
+	server->rpc.word |= erda_word(head, false, log->region);
 }
 
 int erda_serve(const struct tm_env *env)
@@ -448,12 +448,12 @@ int erda_serve(const struct tm_env *env)
 	server->index.geo = geo;
 	server->index.entry = erda_table(geo, env->pm);
 	server->index.since = calloc(geo->entries, sizeof(*server->index.since));
-	server->index.moves = &server->shared.moves;
+	server->index.moves = &server->moves;
 	if (!server->slot || !server->acked || !server->object || !server->index.since)
 		return -ENOMEM;
+	rc = rpc_server_init(&server->rpc, env, erda_msg_bytes(geo), handle, server);
 	for (unsigned h = 0; h < geo->heads; h++)
 		start_log(server, h);
-	rc = rpc_server_init(&server->rpc, env, erda_msg_bytes(geo), handle, server);
 	if (!rc)
 		rc = export_all(server);
 	if (!rc)

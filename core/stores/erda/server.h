@@ -47,7 +47,7 @@ struct server {
 	struct erda_index index;
 	uint8_t *pm;
 	struct log log[ERDA_MAX_HEADS];
-	struct erda_shared shared; /* exported */
+	uint64_t moves; /* displacement counter; exported */
 	uint64_t timeout_ns;
 	struct erda_req *slot; /* request slots, by client number; exported */
 	unsigned slots;

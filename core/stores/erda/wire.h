@@ -20,22 +20,16 @@
 
 /* The server's exported regions. */
 enum erda_export {
-	EXPORT_TABLE,  /* boot block, head array, hash table: PM, clients read */
-	EXPORT_SLOTS,  /* request slots: DRAM, clients write */
-	EXPORT_SHARED, /* struct erda_shared: DRAM, clients read */
-	EXPORT_LOG     /* PM, clients read and write: erda_export_log() */
+	EXPORT_TABLE, /* boot block, head array, hash table: PM, clients read */
+	EXPORT_SLOTS, /* request slots: DRAM, clients write */
+	EXPORT_MOVES, /* the displacement counter, 8 B: DRAM, clients read */
+	EXPORT_LOG    /* PM, clients read and write: erda_export_log() */
 };
 
-/* What clients must know besides the table. */
-struct erda_shared {
-	uint64_t moves;		       /* begins and ends of displacements */
-	uint64_t head[ERDA_MAX_HEADS]; /* erda_epoch() */
-};
-
-/* A head as clients see it: how often that changed, whether it is being cleaned, which region is current. */
-static inline uint64_t erda_epoch(uint64_t changes, bool cleaning, unsigned region)
+/* How a log stands, as clients are told when they connect (struct rpc_server: word): two bits a head. */
+static inline uint32_t erda_word(unsigned head, bool cleaning, unsigned region)
 {
-	return changes << 2 | (uint64_t)cleaning << 1 | region;
+	return ((uint32_t)cleaning << 1 | region) << 2 * head;
 }
 
 static inline unsigned erda_export_log(unsigned head, unsigned region)
@@ -89,7 +83,6 @@ struct erda_notice {
 	uint8_t region;
 	uint8_t unused;
 	uint32_t number; /* of the BEGIN: 1, 2, ... */
-	uint64_t epoch;
 	struct rpc_region where;
 };
 
