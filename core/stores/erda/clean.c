@@ -299,11 +299,13 @@ static void wipe(struct cleaning *c)
 	uint64_t *used = &head_of(c->server, c->head)->used[c->to], seg = c->server->geo.seg_len;
 	uint8_t *bytes = log_at(c->server, c->head, c->to);
 
+	c->log->tail[c->to] = 0;
+	if (*used == 0)
+		return;
 	for (uint64_t at = 0; at < *used && !c->server->geo.knob[ERDA_WIPE]; at += seg)
 		pmem_memset_persist(bytes + at, 0, seg);
 	*used = 0;
 	pmem_persist(used, sizeof(*used));
-	c->log->tail[c->to] = 0;
 }
 
 static bool intact(const struct cleaning *c, const struct erda_entry *entry, uint32_t off,
@@ -540,16 +542,13 @@ static int switch_updates(struct cleaning *c)
 	if (geo->marked) {
 		head->reserved_end = end;
 		pmem_persist(&head->reserved_end, sizeof(head->reserved_end));
-		if (geo->bug != BUG_CLEAN_PHASE_LATE)
-			set_state(c, CLEAN_REPLICATE, c->from);
+		set_state(c, CLEAN_REPLICATE, c->from);
 	}
 	enter(c, PHASE_REPLICATE);
 	c->log->tail[c->to] = c->log->reserved_end = end;
 	/* Recovery may have to copy all that the area and what is before it can hold, and a segment's rest.
 	 */
 	c->log->limit = geo->region_len > end + seg ? geo->region_len - end - seg : 0;
-	if (geo->bug == BUG_CLEAN_PHASE_LATE)
-		set_state(c, CLEAN_REPLICATE, c->from);
 	c->ats = 0;
 	for (uint32_t i = 0; i < c->log->mades; i++)
 		note(c, c->log->made[i]);

@@ -149,8 +149,7 @@ enum erda_bug {
 	BUG_CLEAN_NO_REPLICA,
 	BUG_CLEAN_OVER_NEWER,
 	BUG_CLEAN_TOLD_EARLY,
-	BUG_CLEAN_PHASE_IGNORED,
-	BUG_CLEAN_PHASE_LATE
+	BUG_CLEAN_PHASE_IGNORED
 };
 
 /* Where everything is and how the switches stand: a function of tm_params alone. */
