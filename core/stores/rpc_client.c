@@ -11,6 +11,9 @@
 #include "core/stores/kv.h"
 #include "core/stores/rpc_qp.h"
 
+#define SILENCE_NS 100000000ull /* 0.1 s: without a reply for so long, see whether the server still listens \
+				 */
+
 static uint8_t *conn_out(struct rpc_conn *conn)
 {
 	return conn->buf + conn->data_bytes;
@@ -103,15 +106,29 @@ void rpc_close(struct rpc_conn *conn)
 	conn->failed = true;
 }
 
-/* Wait until what was posted last has been acknowledged (`sent`), and until a message has come in (`in`). */
+static int conn_probe(struct rpc_conn *conn);
+
+/*
+ * Wait until what was posted last has been acknowledged (`sent`), and until a message has come in (`in`).
+ * A server that has closed the connection says nothing more: while a reply is awaited, a probe now and
+ * then finds out.
+ */
 static int conn_wait(struct rpc_conn *conn, bool sent, bool in)
 {
-	while ((sent && !conn->sent) || (in && !conn->arrived)) {
+	uint64_t since = rt_now();
+	bool probing = false;
+
+	while (probing || (sent && !conn->sent) || (in && !conn->arrived)) {
 		struct ibv_wc wc;
 		int n = ibv_poll_cq(conn->cq, 1, &wc);
 
 		if (n == 0) {
 			rt_yield();
+			if (sent && in && !probing && conn->sent && rt_now() - since > SILENCE_NS) {
+				if (conn_probe(conn))
+					return -EIO;
+				probing = true;
+			}
 			continue;
 		}
 		if (n < 0 || wc.status != IBV_WC_SUCCESS) {
@@ -121,6 +138,9 @@ static int conn_wait(struct rpc_conn *conn, bool sent, bool in)
 		if (wc.opcode & IBV_WC_RECV) {
 			conn->arrived = true;
 			conn->in_len = wc.byte_len;
+		} else if (probing) {
+			probing = false;
+			since = rt_now();
 		} else {
 			conn->sent = true;
 		}
@@ -156,6 +176,14 @@ static int conn_post(struct rpc_conn *conn, enum ibv_wr_opcode opcode, uint8_t *
 	if (rc)
 		conn->failed = true;
 	return rc ? -EIO : 0;
+}
+
+/* A READ of nothing. */
+static int conn_probe(struct rpc_conn *conn)
+{
+	const struct rpc_region *region = &conn->region[0];
+
+	return conn_post(conn, IBV_WR_RDMA_READ, conn->buf, 0, region->base, region->rkey, 0);
 }
 
 /* Wait for the request's completion and for the reply. */

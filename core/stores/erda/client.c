@@ -2,32 +2,23 @@
 /*
  * Erda's client (Erda paper 4.1 to 4.3). A PUT asks the server for an address and
  * writes the object there itself. A GET reads the entry and the object and needs no
- * server, except that it tells it of a damaged newest version.
+ * server, except that it tells it of a damaged newest version. While a log is being
+ * cleaned (4.4) both are requests to the server that carry the value.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include "core/rt/rt.h"
-#include "core/stores/erda/layout.h"
-#include "core/stores/erda/wire.h"
+#include "core/stores/erda/client.h"
 
 /*
  * A GET that finds no intact version waits 1 us, 4 us, ... and starts again, at
  * most RETRIES times, 1.4 s together: writers that are merely slow have finished
- * by then, while the store calls a writer dead after ten seconds only.
+ * by then, while the store calls a writer dead after ten seconds only. So does a PUT for
+ * which there is no room before a log has been cleaned.
  */
 #define RETRIES	      11
 #define FIRST_WAIT_NS 1000
 #define FIRST_GUESS   1024 /* bytes: how much of an object to read before any has been seen */
-
-struct client {
-	struct erda_geo geo;
-	struct rpc_conn conn;
-	uint32_t number;
-	uint64_t head_base[ERDA_MAX_HEADS]; /* cached head array: offset of region 1 in the exported log */
-	uint64_t moves;			    /* displacement counter when last read; 0 at the server's boot */
-	size_t guess;			    /* bytes: last known object size */
-	uint8_t *object;		    /* the object of a PUT */
-};
 
 /* How a look at the store ended; negative: -errno. */
 enum outcome {
@@ -40,7 +31,6 @@ enum outcome {
 int erda_open(const struct tm_env *env, void **client)
 {
 	struct client *c = calloc(1, sizeof(*c));
-	const void *data;
 	size_t max_read;
 	int rc;
 
@@ -50,24 +40,26 @@ int erda_open(const struct tm_env *env, void **client)
 	c->number = env->client;
 	c->guess = c->geo.max_obj < FIRST_GUESS ? c->geo.max_obj : FIRST_GUESS;
 	c->object = calloc(1, c->geo.max_obj);
+	c->msg = calloc(1, erda_msg_bytes(&c->geo));
 	max_read = (c->geo.hop - 1) * sizeof(struct erda_entry);
-	if (max_read < sizeof(struct erda_head) * ERDA_MAX_HEADS)
-		max_read = sizeof(struct erda_head) * ERDA_MAX_HEADS;
 	if (max_read < c->geo.max_obj)
 		max_read = c->geo.max_obj;
-	rc = c->object ? rpc_open(&c->conn, env, sizeof(struct erda_req), max_read) : -ENOMEM;
+	rc = c->object && c->msg ? rpc_open(&c->conn, env, erda_msg_bytes(&c->geo), max_read) : -ENOMEM;
 	if (rc)
 		goto err;
-	rc = rpc_read(&c->conn, EXPORT_TABLE, ERDA_LINE, c->geo.heads * sizeof(struct erda_head), &data);
+	notices_busy(c);
+	rc = notices_open(c, env);
 	if (rc)
-		goto err;
-	for (unsigned h = 0; h < c->geo.heads; h++)
-		c->head_base[h] = ((const struct erda_head *)data)[h].region[0] - c->geo.log_off;
+		goto err_notices;
+	notices_idle(c);
 	*client = c;
 	return 0;
-err:
+err_notices:
+	rpc_close(&c->notices);
 	rpc_close(&c->conn);
+err:
 	free(c->object);
+	free(c->msg);
 	free(c);
 	return rc;
 }
@@ -102,20 +94,18 @@ static int ask(struct client *c, const struct erda_req *req, struct erda_rsp *rs
 	return got == sizeof(*rsp) ? rsp->status : -EPROTO;
 }
 
-static int update(struct client *c, enum erda_op op, const void *key, size_t klen, const void *value,
-		  size_t vlen)
+/* Steps 1 to 5 of a PUT. -EBUSY: not now. */
+static int update_by_write(struct client *c, enum erda_op op, const void *key, size_t klen, const void *value,
+			   size_t vlen)
 {
 	struct erda_req req;
 	struct erda_rsp rsp;
 	const void *pushed;
+	unsigned number;
 	uint64_t at;
 	size_t len;
 	int rc;
 
-	if (klen == 0 || klen > TM_MAX_KEY)
-		return -EINVAL;
-	if (vlen > c->geo.max_vlen)
-		return -EMSGSIZE;
 	len = erda_object_build(&c->geo, c->object, op == ERDA_OP_DEL, key, klen, value, vlen);
 	if (op == ERDA_OP_PUT)
 		c->guess = len;
@@ -124,14 +114,73 @@ static int update(struct client *c, enum erda_op op, const void *key, size_t kle
 	rc = ask(c, &req, &rsp);
 	if (rc || rsp.off == ERDA_NO_OFFSET)
 		return rc;
-	if (rsp.head >= c->geo.heads)
+	if (rsp.head >= c->geo.heads || rsp.region >= ERDA_REGIONS)
 		return -EPROTO;
-	at = c->head_base[rsp.head] + (uint64_t)rsp.off * c->geo.unit;
-	rc = rpc_write(&c->conn, EXPORT_LOG, at, c->object, len);
+	number = erda_export_log(rsp.head, rsp.region);
+	at = (uint64_t)rsp.off * c->geo.unit;
+	rc = rpc_write(&c->conn, number, at, c->object, len);
 	/* A WRITE's completion may come before its data can be seen; a READ behind it pushes the data. */
 	if (!rc && c->geo.knob[ERDA_CONFIRM])
-		rc = rpc_read(&c->conn, EXPORT_LOG, at, 1, &pushed);
+		rc = rpc_read(&c->conn, number, at, 1, &pushed);
 	return rc;
+}
+
+/* The whole PUT as one request: the server writes the object. */
+static int update_by_message(struct client *c, enum erda_op op, const void *key, size_t klen,
+			     const void *value, size_t vlen)
+{
+	struct erda_req req;
+	struct erda_rsp rsp;
+	size_t got;
+	int rc;
+
+	fill_request(c, &req, op, key, klen);
+	req.inline_object = 1;
+	req.vlen = (uint32_t)vlen;
+	memcpy(c->msg, &req, sizeof(req));
+	if (vlen)
+		memcpy(c->msg + ERDA_REQ_BYTES(klen), value, vlen);
+	memset(&rsp, 0, sizeof(rsp));
+	rc = rpc_call(&c->conn, c->msg, ERDA_REQ_BYTES(klen) + vlen, &rsp, sizeof(rsp), &got);
+	if (rc)
+		return rc;
+	return got == sizeof(rsp) ? rsp.status : -EPROTO;
+}
+
+static const struct known_log *log_of(const struct client *c, const void *key, size_t klen)
+{
+	struct erda_place place;
+
+	erda_place(&c->geo, key, klen, &place);
+	return &c->log[place.head];
+}
+
+static int update(struct client *c, enum erda_op op, const void *key, size_t klen, const void *value,
+		  size_t vlen)
+{
+	uint64_t wait_ns = FIRST_WAIT_NS;
+	int rc;
+
+	if (klen == 0 || klen > TM_MAX_KEY)
+		return -EINVAL;
+	if (vlen > c->geo.max_vlen)
+		return -EMSGSIZE;
+	notices_busy(c);
+	for (unsigned tries = 0;; tries++) {
+		if (log_of(c, key, klen)->cleaning)
+			rc = update_by_message(c, op, key, klen, value, vlen);
+		else
+			rc = update_by_write(c, op, key, klen, value, vlen);
+		if (rc != -EBUSY || tries == RETRIES)
+			break;
+		rc = notices_at_rest(c);
+		if (rc)
+			break;
+		rt_sleep(wait_ns);
+		wait_ns *= 4;
+	}
+	notices_idle(c);
+	return rc == -EBUSY ? -ENOSPC : rc;
 }
 
 int erda_put(void *client, const void *key, size_t klen, const void *value, size_t vlen)
@@ -142,6 +191,26 @@ int erda_put(void *client, const void *key, size_t klen, const void *value, size
 int erda_del(void *client, const void *key, size_t klen)
 {
 	return update(client, ERDA_OP_DEL, key, klen, NULL, 0);
+}
+
+int erda_clean(void *client)
+{
+	struct client *c = client;
+	struct erda_req req;
+	struct erda_rsp rsp;
+	size_t got = 0;
+	int rc;
+
+	notices_busy(c);
+	memset(&req, 0, sizeof(req));
+	memset(&rsp, 0, sizeof(rsp));
+	req.op = ERDA_OP_CLEAN;
+	req.client = c->number;
+	rc = rpc_call(&c->conn, &req, ERDA_REQ_BYTES(0), &rsp, sizeof(rsp), &got);
+	if (!rc)
+		rc = got == sizeof(rsp) ? rsp.status : -EPROTO;
+	notices_idle(c);
+	return rc;
 }
 
 /* --------------------------------------------------------------------- GET */
@@ -188,9 +257,10 @@ static int read_entry(struct client *c, const void *key, size_t klen, uint64_t *
  * Read the object at `off`. Its length is not in the entry: read as much as the last
  * object had, and once more if the header says that there is more. A torn header can
  * say anything; it gets one second read, within the segment. Returns enum erda_state
- * or -errno; *bytes points to the object in the connection's buffer.
+ * or -errno; *bytes points to the object in the connection's buffer. `number`: of the
+ * exported region.
  */
-static int read_object(struct client *c, unsigned head, uint32_t off, const void *key, size_t klen,
+static int read_object(struct client *c, unsigned number, uint32_t off, const void *key, size_t klen,
 		       struct erda_object *object, const uint8_t **bytes)
 {
 	uint64_t at = (uint64_t)off * c->geo.unit;
@@ -207,7 +277,7 @@ static int read_object(struct client *c, unsigned head, uint32_t off, const void
 
 		if (want > room)
 			want = room;
-		rc = rpc_read(&c->conn, EXPORT_LOG, c->head_base[head] + at, want, &data);
+		rc = rpc_read(&c->conn, number, at, want, &data);
 		if (rc)
 			return rc;
 		*bytes = data;
@@ -238,17 +308,22 @@ static int read_versions(struct client *c, uint64_t region, unsigned head, const
 	uint32_t newest = erda_newoff(region), previous = erda_oldoff(region), off = newest;
 	struct erda_object object;
 	const uint8_t *bytes;
+	unsigned number;
 	int state;
 
 	if (newest == ERDA_NO_OFFSET || head >= c->geo.heads)
 		return ABSENT;
-	state = read_object(c, head, newest, key, klen, &object, &bytes);
+	number = erda_export_log(head, c->log[head].region);
+	/* Moved, and this client has not been told: it will be. */
+	if (erda_region_of(&c->geo, region, c->log[head].region) != c->log[head].region)
+		return DAMAGED;
+	state = read_object(c, number, newest, key, klen, &object, &bytes);
 	if (state == OBJECT_BAD) {
 		off = previous;
 		if (previous == ERDA_NO_OFFSET)
 			return c->geo.bug == BUG_RETRY_UNBOUNDED ? DAMAGED : ABSENT;
 		if (previous != newest) /* equal after a repair */
-			state = read_object(c, head, previous, key, klen, &object, &bytes);
+			state = read_object(c, number, previous, key, klen, &object, &bytes);
 	}
 	if (state < 0)
 		return state;
@@ -281,34 +356,76 @@ static int nothing_moved(struct client *c)
 	return c->moves == before && before % 2 == 0;
 }
 
+/* The server looks, and sends the value along. */
+static int get_by_message(struct client *c, const void *key, size_t klen, void *value, size_t cap,
+			  size_t *vlen)
+{
+	struct erda_req req;
+	struct erda_rsp rsp;
+	size_t got = 0;
+	int rc;
+
+	fill_request(c, &req, ERDA_OP_GET, key, klen);
+	rc = rpc_call(&c->conn, &req, ERDA_REQ_BYTES(klen), c->msg, erda_msg_bytes(&c->geo), &got);
+	if (rc)
+		return rc;
+	if (got < sizeof(rsp))
+		return -EPROTO;
+	memcpy(&rsp, c->msg, sizeof(rsp));
+	if (rsp.status)
+		return rsp.status == -ENOENT ? DELETED : rsp.status == -EAGAIN ? DAMAGED : rsp.status;
+	if (got != sizeof(rsp) + rsp.vlen)
+		return -EPROTO;
+	*vlen = rsp.vlen;
+	memcpy(value, c->msg + sizeof(rsp), rsp.vlen < cap ? rsp.vlen : cap);
+	return FOUND;
+}
+
+/* One attempt of a GET; DELETED: surely not there. */
+static int look(struct client *c, const void *key, size_t klen, void *value, size_t cap, size_t *vlen)
+{
+	uint64_t region = ERDA_EMPTY;
+	uint8_t head = 0;
+	int rc;
+
+	if (log_of(c, key, klen)->cleaning)
+		return get_by_message(c, key, klen, value, cap, vlen);
+	rc = read_entry(c, key, klen, &region, &head);
+	if (rc == FOUND)
+		rc = read_versions(c, region, head, key, klen, value, cap, vlen);
+	if (rc == ABSENT) {
+		int sure = nothing_moved(c);
+
+		if (sure)
+			return sure < 0 ? sure : DELETED;
+	}
+	return rc;
+}
+
 int erda_get(void *client, const void *key, size_t klen, void *value, size_t cap, size_t *vlen)
 {
 	struct client *c = client;
 	uint64_t wait_ns = FIRST_WAIT_NS;
+	int rc;
 
 	if (klen == 0 || klen > TM_MAX_KEY)
 		return -EINVAL;
+	notices_busy(c);
 	for (unsigned tries = 0;; tries++) {
-		uint64_t region = ERDA_EMPTY;
-		uint8_t head = 0;
-		int rc = read_entry(c, key, klen, &region, &head);
-
-		if (rc == FOUND)
-			rc = read_versions(c, region, head, key, klen, value, cap, vlen);
-		if (rc == FOUND || rc < 0)
-			return rc;
-		if (rc == DELETED)
-			return -ENOENT;
-		if (rc == ABSENT) {
-			int sure = nothing_moved(c);
-
-			if (sure)
-				return sure < 0 ? sure : -ENOENT;
+		rc = look(c, key, klen, value, cap, vlen);
+		if (rc == FOUND || rc == DELETED || rc < 0)
+			break;
+		if (tries >= RETRIES && c->geo.bug != BUG_RETRY_UNBOUNDED) {
+			rc = rc == DAMAGED && c->geo.knob[ERDA_GIVE_UP] ? -EAGAIN : DELETED;
+			break;
 		}
-		if (tries >= RETRIES && c->geo.bug != BUG_RETRY_UNBOUNDED)
-			return rc == DAMAGED && c->geo.knob[ERDA_GIVE_UP] ? -EAGAIN : -ENOENT;
+		rc = notices_at_rest(c);
+		if (rc)
+			break;
 		rt_sleep(wait_ns);
 		if (tries < RETRIES)
 			wait_ns *= 4;
 	}
+	notices_idle(c);
+	return rc == DELETED ? -ENOENT : rc;
 }

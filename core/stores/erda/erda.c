@@ -15,12 +15,22 @@ static const struct tm_knob knobs[] = {
 			  "How a PUT asks for space: a WRITE_WITH_IMM, or a SEND."},
 	[ERDA_REPLY_FIRST] = {"reply_first", "off on",
 			      "The server replies before it updates the entry, as the public code does."},
-	[ERDA_BYTE_OFFSETS] = {"byte_offsets", "off on",
-			       "The 31-bit offsets count bytes and reach 2 GiB, instead of 8-byte units."},
+	[ERDA_BYTE_OFFSETS] =
+		{"byte_offsets", "off on",
+		 "The 31-bit offsets count bytes and reach 2 GiB, instead of 8-byte units; and the "
+		 "log goes on behind that."},
+	[ERDA_OFFSET_BITS] =
+		{"offset_bits", "31 9",
+		 "Bits of an offset that there are; 9 make a region of a test as long as gigabytes are "
+		 "to 31."},
 	[ERDA_OLD_ZERO] = {"old_zero", "off on",
 			   "A new key's previous offset is 0, a log position, as in the public code."},
 	[ERDA_VERIFY_OBJ_KEY] = {"verify_obj_key", "on off",
 				 "Compare the key in an object with the one asked for."},
+	[ERDA_CREATE] =
+		{"create", "ordered unordered",
+		 "A new entry's key is durable before its atomic region; or that is written first, and "
+		 "nothing is flushed."},
 	[ERDA_REPAIR] =
 		{"repair", "cond+recheck+age cond+recheck cond unconditional",
 		 "When the server takes back a version that a reader calls damaged: if it is still the "
@@ -40,16 +50,42 @@ static const struct tm_knob knobs[] = {
 	[ERDA_SEG] =
 		{"seg", "large small",
 		 "Segments of 8 MiB, or of all updates if that is less; or of two of the largest objects."},
+	[ERDA_LOG] = {"log", "ample tight",
+		      "A log's regions hold all updates; or so few objects that a workload of some PUTs has "
+		      "them cleaned and used again. Segments then hold one object."},
 	[ERDA_HEADS] = {"heads", "1 2", "Logs, chosen by the key's hash."},
 	[ERDA_CROWD] =
 		{"crowd", "off on",
 		 "Neighbourhood of 2, and homes by the key's last number such that inserting the third of "
 		 "k1, k2, k3 displaces the second."},
+	[ERDA_CLEAN_WAIT] =
+		{"clean_wait", "acks round_trip",
+		 "Cleaning begins when all clients have acknowledged that they hold no address, and their "
+		 "access has ended; or when the longest round trip is over, as in the paper."},
+	[ERDA_SLOW_CLIENT] = {"slow_client", "drop wait",
+			      "A client that does not acknowledge in 50 us is dropped; or waited for."},
+	[ERDA_CLEAN_STATE] =
+		{"clean_state", "durable literal",
+		 "The cleaning's phase is durable, and entries say which region they mean; or "
+		 "neither is, as in the paper, and the head switches before entries are flipped."},
+	[ERDA_OLD_HALF] = {"old_half", "cleared kept",
+			   "When a cleaning begins, the half of the previous version becomes all ones; or it "
+			   "stays, and is taken for an offset in the other region."},
+	[ERDA_CLEAN_PUT] = {"clean_put", "durable lazy",
+			    "What the server writes for a client during a cleaning is durable before the "
+			    "entry names it; or not."},
+	[ERDA_FLIPS] = {"flips", "durable lazy",
+			"The flips that end a cleaning are durable before the old region can be used again; "
+			"or not."},
+	[ERDA_TOMBSTONES] = {"tombstones", "remembered forgotten",
+			     "A deleted key's older versions are skipped by the cleaner; or not."},
+	[ERDA_WIPE] = {"wipe", "on off", "A region is wiped before it is used again."},
 	[ERDA_BUG] =
 		{"bug",
-		 "none crc_unchecked crc_no_value wrong_half no_flip two_stores narrow_offset "
-		 "create_unordered displace_early displace_unordered tag_ignored retry_unbounded tail_low "
-		 "recover_no_crc keep_duplicates",
+		 "none crc_unchecked crc_no_value wrong_half no_flip two_stores displace_early "
+		 "displace_unordered tag_ignored retry_unbounded tail_low recover_no_crc keep_duplicates "
+		 "clean_copy_unflushed clean_switch_early clean_oldest clean_no_check clean_plain_store "
+		 "clean_no_replica clean_over_newer clean_told_early clean_phase_ignored",
 		 "A seeded bug, see the variants."},
 	[ERDA_KNOBS] = {NULL, NULL, NULL},
 };
@@ -57,6 +93,7 @@ static const struct tm_knob knobs[] = {
 #define RDA  TM_BIT(TM_RDA)
 #define LIN  TM_BIT(TM_LIN)
 #define DUR  TM_BIT(TM_DUR)
+#define KEEP TM_BIT(TM_KEEP)
 #define LIVE TM_BIT(TM_LIVE)
 #define FSCK TM_BIT(TM_FSCK)
 
@@ -69,6 +106,11 @@ static const struct tm_knob knobs[] = {
 
 static const struct tm_variant variants[] = {
 	/* Readings of the paper and of the public code. */
+	{"literal",
+	 "repair=unconditional verify_obj_key=off old_zero=on create=unordered byte_offsets=on "
+	 "clean_wait=round_trip clean_state=literal old_half=kept clean_put=lazy flips=lazy "
+	 "tombstones=forgotten wipe=off",
+	 "The paper's text word by word, and the public code where it says nothing.", RDA | LIN | FSCK},
 	{"eager_repair", SURE " repair=unconditional",
 	 "Whatever a reader reports is taken back, at any time.", LIN},
 	{"repair_compare", SURE " repair=cond", "A report counts if the version is still the newest one.",
@@ -86,6 +128,7 @@ static const struct tm_variant variants[] = {
 	{"send_request", "request=send", "Requests by SEND, as in the second description of Erda.", 0},
 	{"small_segments", "seg=small", "Two objects a segment: most objects are outside the last one.", 0},
 	{"packed", "packed=on", "Neighbouring objects share cache lines.", 0},
+	{"tight", "log=tight", "Hardly any room: logs are cleaned by themselves, again and again.", 0},
 	{"crowded", "crowd=on", "The third of three neighbouring keys displaces the second.", 0},
 	/* Seeded bugs. */
 	{"crc_unchecked", "bug=crc_unchecked", "A GET does not compare the CRC.", RDA | LIN},
@@ -95,9 +138,9 @@ static const struct tm_variant variants[] = {
 	{"no_flip", SURE " bug=no_flip", "The newest half is overwritten, the tag is not flipped.", LIN},
 	{"two_stores", SURE " bug=two_stores", "One store flips the tag, a second one writes the offset.",
 	 LIN},
-	{"narrow_offset", SURE " bug=narrow_offset",
-	 "Offsets wrap around, as 31-bit byte offsets do at 2 GiB; here at 256 bytes.", RDA | LIN},
-	{"create_unordered", "bug=create_unordered verify_obj_key=off crowd=on",
+	{"narrow_offset", SURE " byte_offsets=on offset_bits=9",
+	 "Byte offsets wrap around, as 31 bits do at 2 GiB; here at 512 bytes.", RDA | LIN},
+	{"create_unordered", "create=unordered verify_obj_key=off crowd=on",
 	 "A new entry is committed before its key is written, and nothing is flushed.", FSCK},
 	{"displace_early", SURE " bug=displace_early crowd=on",
 	 "A displaced entry is freed before it is copied, and readers are not told.", LIN},
@@ -110,6 +153,37 @@ static const struct tm_variant variants[] = {
 	{"recover_no_crc", "bug=recover_no_crc", "Recovery does not check objects.", FSCK},
 	{"keep_duplicates", "bug=keep_duplicates crowd=on",
 	 "Recovery leaves a key twice in the table when a displacement was cut.", FSCK},
+	/* Log cleaning: the paper's way, a switch each, then seeded bugs. */
+	{"clean_round_trip", SURE " clean_wait=round_trip",
+	 "Cleaning begins when a round trip is over, whether clients know of it or not.", LIN},
+	{"clean_no_state", "clean_state=literal",
+	 "No phase is durable, and entries do not say which region they mean.", FSCK | KEEP},
+	{"clean_old_half", SURE " old_half=kept",
+	 "The previous version's offset is taken for one in the other region.", LIN},
+	{"clean_lazy_put", "clean_put=lazy",
+	 "During a cleaning the only version that an entry names may not be durable.", KEEP},
+	{"clean_lazy_flips", "flips=lazy", "The log moves before it is durable that entries have.",
+	 FSCK | KEEP},
+	{"clean_tombstone", SURE " tombstones=forgotten", "A deleted key's older version is copied.", LIN},
+	{"clean_no_wipe", SURE " wipe=off log=tight",
+	 "An old object stands where a new one has not arrived yet.", LIN},
+	{"clean_copy_unflushed", "bug=clean_copy_unflushed", "A copy is named before it is durable.", KEEP},
+	{"clean_switch_early", "bug=clean_switch_early", "The log moves before entries are flipped.",
+	 FSCK | KEEP},
+	{"clean_oldest", SURE " bug=clean_oldest", "The scan goes upwards: a key's oldest version is copied.",
+	 LIN},
+	{"clean_no_check", SURE " bug=clean_no_check", "A damaged object is taken for the latest version.",
+	 LIN},
+	{"clean_plain_store", SURE " bug=clean_plain_store",
+	 "The cleaner stores an entry's region without a look at what it is by then.", LIN},
+	{"clean_no_replica", SURE " bug=clean_no_replica", "What was written during the merge is not copied.",
+	 LIN},
+	{"clean_over_newer", SURE " bug=clean_over_newer",
+	 "A copy takes the place of an update behind the reserved area.", LIN},
+	{"clean_told_early", SURE " bug=clean_told_early",
+	 "Clients go back to one-sided accesses before entries are flipped.", LIN},
+	{"clean_phase_ignored", "bug=clean_phase_ignored",
+	 "Recovery takes a log in the middle of its cleaning for one at rest.", FSCK | KEEP},
 	{NULL, NULL, NULL, 0},
 };
 
@@ -123,9 +197,8 @@ static size_t pm_bytes(const struct tm_params *params)
 
 static unsigned regions(const struct tm_params *params, struct tm_region *out, unsigned max)
 {
-	static const char *const log[ERDA_MAX_HEADS] = {"log",	"log2", "log3", "log4",
-							"log5", "log6", "log7"};
-	struct tm_region all[3 + ERDA_MAX_HEADS];
+	static const char *const log[ERDA_MAX_HEADS][ERDA_REGIONS] = {{"log", "spare"}, {"log2", "spare2"}};
+	struct tm_region all[3 + ERDA_MAX_HEADS * ERDA_REGIONS];
 	struct erda_geo geo;
 	unsigned n = 3;
 
@@ -133,8 +206,10 @@ static unsigned regions(const struct tm_params *params, struct tm_region *out, u
 	all[0] = (struct tm_region){"boot", 0, ERDA_LINE};
 	all[1] = (struct tm_region){"heads", ERDA_LINE, geo.table_off - ERDA_LINE};
 	all[2] = (struct tm_region){"table", geo.table_off, geo.log_off - geo.table_off};
-	for (unsigned h = 0; h < geo.heads; h++, n++)
-		all[n] = (struct tm_region){log[h], geo.log_off + h * geo.region_len, geo.region_len};
+	for (unsigned h = 0; h < geo.heads; h++) {
+		for (unsigned r = 0; r < ERDA_REGIONS; r++, n++)
+			all[n] = (struct tm_region){log[h][r], erda_region_off(&geo, h, r), geo.region_len};
+	}
 	for (unsigned i = 0; i < n && i < max; i++)
 		out[i] = all[i];
 	return n < max ? n : max;
@@ -156,4 +231,5 @@ const struct tm_store erda_store = {
 	.put = erda_put,
 	.get = erda_get,
 	.del = erda_del,
+	.clean = erda_clean,
 };

@@ -8,8 +8,8 @@
  * newest one in the same atomic 8-byte word of the hash entry.
  *
  * After "Write-Optimized and Consistent RDMA-based Non-Volatile Main Memory
- * Systems" (Erda), sections 3 and 4. Log cleaning (4.4 there) is not implemented;
- * the layout keeps its place.
+ * Systems" (Erda), sections 3 and 4. docs/erda.md says what it does, what it
+ * promises, and where it departs from the paper.
  */
 #include "core/tidemark.h"
 

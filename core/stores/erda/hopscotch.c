@@ -152,7 +152,11 @@ int erda_make_room(const struct erda_index *index, uint32_t home)
 			move_entry(index, from, hole);
 		if (index->since)
 			index->since[hole] = index->since[from];
+		if (index->met)
+			index->met[hole] = index->met[from];
 		hole = from;
 	}
+	if (index->met)
+		index->met[hole] = 0;
 	return (int)hole;
 }

@@ -5,20 +5,21 @@
  * What Erda keeps in persistent memory. All numbers are little-endian bytes.
  *
  *	pool      0  +--------------------------------------------------------+
- *	             | boot block, 64 B:  magic 8 | tail of head 0, 1, .. 8 each |
+ *	             | boot block, 64 B:  magic 8                             |
  *	         64  +--------------------------------------------------------+
  *	             | head array, 64 B a head:                               |
- *	             |  +0  region 1  8 B  offset in the pool                 |
- *	             |  +8  region 2  8 B  all ones: none (log cleaning's)    |
+ *	             |  +0  region 0, +8 region 1   offsets in the pool       |
  *	             |  +16 region length 8 B   +24 segment length 8 B        |
- *	             |  +32 cleaning phase 8 B (always 0)                     |
+ *	             |  +32 state 8 B: which region, and the cleaning's phase |
+ *	             |  +40 used bytes of region 0   +48 of region 1          |
+ *	             |  +56 end of the cleaner's reserved area, 8 B           |
  *	  table_off  +--------------------------------------------------------+
  *	             | hash table: slots + neighbourhood - 1 entries, 48 B:   |
  *	             |  +0  key 32 B                                          |
  *	             |  +32 klen 1 B   +33 head ID 1 B   +34 unused 6 B       |
  *	             |  +40 atomic region 8 B                                 |
  *	    log_off  +--------------------------------------------------------+
- *	             | region 1 of head 0 | region 1 of head 1 | ...          |
+ *	             | region 0 of head 0 | region 1 of head 0 | of head 1 .. |
  *	             |  each: segment | segment | ... ; no object spans two   |
  *	             +--------------------------------------------------------+
  *
@@ -27,21 +28,28 @@
  *	               |tag| offset 1 (31) |  offset 2 (31) | R |
  *	               +---+---------------+----------------+---+
  *	 New Tag 1: offset 1 is the newest version, offset 2 the one before; New Tag 0:
- *	 the reverse. R is reserved for log cleaning. All ones in an offset: no version.
- *	 An entry without a newest version is free: the region commits the entry.
+ *	 the reverse. R is the paper's reserved bit: the number of the region in which
+ *	 both versions are. All ones in an offset: no version. An entry without any
+ *	 version is free: the region commits the entry.
+ *
+ *	while the log behind a head is cleaned (Erda paper 4.4; clean.h) an entry that is
+ *	 not yet flipped means something else: the half that New Tag calls the newest is
+ *	 the newest version in region R, and the other half is a copy of it, or a newer
+ *	 version, in the other region. Such entries exist only while the state says so.
  *
  *	object   +0 tag 1 B (1: delete object) | +1 CRC 4 B | +5 klen 1 B | +6 vlen 4 B
  *	         +10 key | value                    (a delete object has no value)
  *	 The CRC is CRC-32 (reflected 0xEDB88320) of everything but itself.
  *
- * Offsets count 8-byte units from the start of the head's region 1, so that 31
- * bits reach 16 GiB (knob byte_offsets: bytes, 2 GiB). Objects start at a cache
- * line (knob packed: at the next unit).
+ * Offsets count 8-byte units from the start of the region, so that 31 bits reach
+ * 16 GiB (knob byte_offsets: bytes, 2 GiB). Objects start at a cache line (knob
+ * packed: at the next unit).
  *
- * The tails in the boot block are how recover() hands its result to serve() and
- * fsck() of the same boot; no later recovery uses them, for the log's last-written
- * address lives in DRAM. Bit 0: the server has written behind this tail; bit 1: a
- * recovery has found it (a new store has 0).
+ * A region's used bytes grow by whole segments, and are durable before the first
+ * object of the segment has its address. After a power failure the log goes on
+ * behind them, so space that was ever handed out is not handed out again, whatever
+ * entries were lost, until the region has been cleaned and wiped: an object that an
+ * offset leads to was put there by the one who was given that offset.
  *
  * Entries are 48 bytes, so that every second one lies across two cache lines: its
  * key and its atomic region then become durable, or are read, one without the other.
@@ -49,31 +57,29 @@
 #include <string.h>
 #include "core/tidemark.h"
 
-#define ERDA_MAGIC	0x3130616472456d74ull /* "tmErda01" */
-#define ERDA_NO_OFFSET	0x7fffffffu	      /* no such version */
-#define ERDA_NO_REGION	UINT64_MAX	      /* head array: no such region */
-#define ERDA_EMPTY	0x7ffffffffffffffeull /* atomic region of a free entry */
-#define ERDA_TAIL_MOVED 1ull
-#define ERDA_TAIL_FOUND 2ull
-#define ERDA_TAIL_BITS	3ull
-#define ERDA_MAX_HEADS	7
-#define ERDA_HEADER	10 /* bytes of an object before its key */
-#define ERDA_CRC_AT	1
-#define ERDA_BODY_AT	5 /* the CRC covers the tag, and everything from here */
-#define ERDA_LINE	64
-#define ERDA_PAPER_SEG	(8u << 20) /* bytes; Erda paper 3.2 */
+#define ERDA_MAGIC     0x3130616472456d74ull /* "tmErda01" */
+#define ERDA_NO_OFFSET 0x7fffffffu	     /* no such version */
+#define ERDA_EMPTY     0x7ffffffffffffffeull /* atomic region of a free entry */
+#define ERDA_MAX_HEADS 2
+#define ERDA_REGIONS   2  /* of a head */
+#define ERDA_HEADER    10 /* bytes of an object before its key */
+#define ERDA_CRC_AT    1
+#define ERDA_BODY_AT   5 /* the CRC covers the tag, and everything from here */
+#define ERDA_LINE      64
+#define ERDA_PAPER_SEG (8u << 20) /* bytes; Erda paper 3.2 */
 
 struct erda_boot {
 	uint64_t magic;
-	uint64_t tail[ERDA_MAX_HEADS]; /* bytes from the head's region, and two bits */
+	uint64_t unused[7];
 };
 
 struct erda_head {
-	uint64_t region[2];  /* bytes from the pool's start */
-	uint64_t region_len; /* bytes */
-	uint64_t seg_len;    /* bytes */
-	uint64_t phase;
-	uint64_t unused[3];
+	uint64_t region[ERDA_REGIONS]; /* bytes from the pool's start */
+	uint64_t region_len;	       /* bytes */
+	uint64_t seg_len;	       /* bytes */
+	uint64_t state;		       /* erda_state_word() */
+	uint64_t used[ERDA_REGIONS];   /* bytes, whole segments */
+	uint64_t reserved_end; /* bytes in the other region; of meaning while the state says REPLICATE */
 };
 
 struct erda_entry {
@@ -93,8 +99,10 @@ enum erda_knob {
 	ERDA_REQUEST,
 	ERDA_REPLY_FIRST,
 	ERDA_BYTE_OFFSETS,
+	ERDA_OFFSET_BITS,
 	ERDA_OLD_ZERO,
 	ERDA_VERIFY_OBJ_KEY,
+	ERDA_CREATE,
 	ERDA_REPAIR,
 	ERDA_TIMEOUT,
 	ERDA_SCAN_ALL,
@@ -102,8 +110,17 @@ enum erda_knob {
 	ERDA_CONFIRM,
 	ERDA_PACKED,
 	ERDA_SEG,
+	ERDA_LOG,
 	ERDA_HEADS,
 	ERDA_CROWD,
+	ERDA_CLEAN_WAIT,
+	ERDA_SLOW_CLIENT,
+	ERDA_CLEAN_STATE,
+	ERDA_OLD_HALF,
+	ERDA_CLEAN_PUT,
+	ERDA_FLIPS,
+	ERDA_TOMBSTONES,
+	ERDA_WIPE,
 	ERDA_BUG,
 	ERDA_KNOBS
 };
@@ -117,15 +134,22 @@ enum erda_bug {
 	BUG_WRONG_HALF,
 	BUG_NO_FLIP,
 	BUG_TWO_STORES,
-	BUG_NARROW_OFFSET,
-	BUG_CREATE_UNORDERED,
 	BUG_DISPLACE_EARLY,
 	BUG_DISPLACE_UNORDERED,
 	BUG_TAG_IGNORED,
 	BUG_RETRY_UNBOUNDED,
 	BUG_TAIL_LOW,
 	BUG_RECOVER_NO_CRC,
-	BUG_KEEP_DUPLICATES
+	BUG_KEEP_DUPLICATES,
+	BUG_CLEAN_COPY_UNFLUSHED,
+	BUG_CLEAN_SWITCH_EARLY,
+	BUG_CLEAN_OLDEST,
+	BUG_CLEAN_NO_CHECK,
+	BUG_CLEAN_PLAIN_STORE,
+	BUG_CLEAN_NO_REPLICA,
+	BUG_CLEAN_OVER_NEWER,
+	BUG_CLEAN_TOLD_EARLY,
+	BUG_CLEAN_PHASE_IGNORED
 };
 
 /* Where everything is and how the switches stand: a function of tm_params alone. */
@@ -134,14 +158,18 @@ struct erda_geo {
 	uint8_t bug; /* enum erda_bug */
 	bool verify; /* compare the key in an object with the one asked for */
 	unsigned heads;
-	uint32_t slots;	  /* homes: a power of two */
-	uint32_t hop;	  /* neighbourhood: an entry is in [home, home + hop) */
-	uint32_t entries; /* slots + hop - 1: the table does not wrap around */
-	uint32_t unit;	  /* bytes per offset step */
-	uint32_t align;	  /* bytes: objects start at multiples */
+	uint32_t slots;	   /* homes: a power of two */
+	uint32_t hop;	   /* neighbourhood: an entry is in [home, home + hop) */
+	uint32_t entries;  /* slots + hop - 1: the table does not wrap around */
+	uint32_t unit;	   /* bytes per offset step */
+	uint32_t align;	   /* bytes: objects start at multiples */
+	uint32_t off_mask; /* bits of an offset that there are */
+	bool bounded;	   /* the log ends where offsets end */
+	bool marked;	   /* entries say which region they mean, heads say the cleaning's phase */
 	uint32_t max_vlen;
 	uint32_t max_obj; /* bytes of the largest object, aligned */
 	uint64_t seg_len, region_len;
+	uint64_t clean_at; /* bytes of a region in use at which it is cleaned */
 	uint64_t table_off, log_off, pool_len;
 };
 
@@ -162,7 +190,41 @@ static inline struct erda_entry *erda_table(const struct erda_geo *geo, uint8_t 
 	return (struct erda_entry *)(pm + geo->table_off);
 }
 
+static inline uint64_t erda_region_off(const struct erda_geo *geo, unsigned head, unsigned region)
+{
+	return geo->log_off + (head * ERDA_REGIONS + region) * geo->region_len;
+}
+
+/* --- a head's state: one word, so that it changes at once --- */
+
+enum erda_clean {
+	CLEAN_NONE,
+	CLEAN_MERGE,	/* the newest half of each entry is right; the other one may name a copy */
+	CLEAN_REPLICATE /* the other half may name a newer version behind the reserved area */
+};
+
+static inline uint64_t erda_state_word(enum erda_clean phase, unsigned region)
+{
+	return (uint64_t)phase << 1 | region;
+}
+
+static inline unsigned erda_state_region(uint64_t state)
+{
+	return state & 1;
+}
+
+static inline enum erda_clean erda_state_phase(uint64_t state)
+{
+	return (enum erda_clean)(state >> 1 & 3);
+}
+
 /* --- the atomic region (Erda paper 3.3) --- */
+
+/* In which of the head's regions the entry's versions are; `current`: the head's. */
+static inline unsigned erda_region_of(const struct erda_geo *geo, uint64_t m, unsigned current)
+{
+	return geo->marked ? (unsigned)(m & 1) : current;
+}
 
 static inline uint32_t erda_newoff(uint64_t m)
 {
@@ -187,6 +249,12 @@ static inline uint64_t erda_put_off(uint64_t m, uint32_t off)
 {
 	m ^= 1ull << 63;
 	return erda_set_half(m, m >> 63, off);
+}
+
+/* A region that knows one version, in region `r`. */
+static inline uint64_t erda_only(unsigned tag, uint32_t off, unsigned r)
+{
+	return erda_set_half((uint64_t)tag << 63 | (ERDA_EMPTY & ~(1ull << 63)) | r, tag, off);
 }
 
 /* Take the newest version back: both halves name the previous one, no flip. */
@@ -222,9 +290,9 @@ size_t erda_object_build(const struct erda_geo *geo, uint8_t *bytes, uint8_t tag
 			 size_t klen, const void *value, size_t vlen);
 /* Bytes from byte offset `at` in a region to the end of its segment; 0: no place for an object. */
 size_t erda_room(const struct erda_geo *geo, uint64_t at);
-/* The same for an object that the server finds at `off` (in units) of a head. */
+/* The same for an object that the server finds at `off` (in units) of a region. `object` may be NULL. */
 enum erda_state erda_object_at(const struct erda_geo *geo, const uint8_t *log, uint32_t off, const void *key,
-			       size_t klen);
+			       size_t klen, struct erda_object *object);
 
 /* --- the hash table (hopscotch.c) --- */
 
@@ -242,6 +310,7 @@ struct erda_index {
 	uint64_t *since; /* per entry: when its newest version was allocated, ns; 0: before this boot. May be
 			    NULL */
 	uint64_t *moves; /* counts begins and ends of displacements; clients read it */
+	uint8_t *met;	 /* per entry: what the cleaner notes. May be NULL */
 };
 
 /* The key's entry, or -ENOENT. */
@@ -259,5 +328,6 @@ int erda_open(const struct tm_env *env, void **client);
 int erda_put(void *client, const void *key, size_t klen, const void *value, size_t vlen);
 int erda_get(void *client, const void *key, size_t klen, void *value, size_t cap, size_t *vlen);
 int erda_del(void *client, const void *key, size_t klen);
+int erda_clean(void *client);
 
 #endif

@@ -13,6 +13,9 @@
 #define SPARE_BIG_SEGMENTS    3
 #define BIG_SEGMENT	      (64u << 10) /* bytes */
 #define SMALL_SEGMENT_OBJECTS 2
+#define TIGHT_OBJECTS	      8 /* of a tight log, besides two of each key */
+#define TIGHT_FREE	      2 /* objects that a tight log takes, besides one of each key, before it is cleaned */
+#define FEW_BITS	      9 /* of an offset: reach 512 units */
 #define MIN_SLOTS	      16
 #define NEIGHBOURHOOD	      8	  /* of small tables */
 #define SMALL_TABLE	      256 /* slots */
@@ -24,19 +27,30 @@ static uint64_t align_up(uint64_t n, uint64_t to)
 	return (n + to - 1) / to * to;
 }
 
-/* The log: room for all updates behind one head, in whole segments. */
-static void log_sizes(struct erda_geo *geo, unsigned updates)
+/*
+ * A log: room for all updates behind one head, in whole segments, and so much more that
+ * the quarter at which it is cleaned is never reached; or hardly any room (knob log).
+ */
+static void log_sizes(struct erda_geo *geo, const struct tm_params *params)
 {
-	uint64_t objects = updates ? updates : 1, segments;
+	uint64_t objects = params->updates ? params->updates : 1, segments;
 
+	if (geo->knob[ERDA_LOG]) {
+		geo->seg_len = align_up(geo->max_obj, ERDA_LINE);
+		geo->region_len = (2 * (uint64_t)params->keys + TIGHT_OBJECTS) * geo->seg_len;
+		geo->clean_at = ((uint64_t)params->keys + TIGHT_FREE) * geo->seg_len;
+		return;
+	}
 	if (geo->knob[ERDA_SEG])
 		objects = SMALL_SEGMENT_OBJECTS;
 	else if (objects * geo->max_obj > ERDA_PAPER_SEG)
 		objects = geo->max_obj < ERDA_PAPER_SEG ? ERDA_PAPER_SEG / geo->max_obj : 1;
 	geo->seg_len = align_up(objects * geo->max_obj, ERDA_LINE);
-	segments = (updates + objects - 1) / objects;
+	segments = (params->updates + objects - 1) / objects;
 	segments += geo->seg_len > BIG_SEGMENT ? SPARE_BIG_SEGMENTS : SPARE_SEGMENTS;
+	segments += (segments + 2) / 3;
 	geo->region_len = segments * geo->seg_len;
+	geo->clean_at = geo->region_len / 4 * 3;
 }
 
 void erda_geo(struct erda_geo *geo, const struct tm_params *params)
@@ -56,13 +70,16 @@ void erda_geo(struct erda_geo *geo, const struct tm_params *params)
 		geo->hop = CROWDED_NEIGHBOURHOOD;
 	geo->entries = geo->slots + geo->hop - 1;
 	geo->unit = knob[ERDA_BYTE_OFFSETS] ? 1 : 8;
+	geo->off_mask = knob[ERDA_OFFSET_BITS] ? (1u << FEW_BITS) - 1 : ERDA_NO_OFFSET;
+	geo->bounded = !knob[ERDA_BYTE_OFFSETS];
+	geo->marked = !knob[ERDA_CLEAN_STATE];
 	geo->align = knob[ERDA_PACKED] ? geo->unit : ERDA_LINE;
 	geo->max_vlen = params->max_vlen;
 	geo->max_obj = (uint32_t)align_up(ERDA_HEADER + TM_MAX_KEY + params->max_vlen, geo->align);
-	log_sizes(geo, params->updates);
+	log_sizes(geo, params);
 	geo->table_off = ERDA_LINE + geo->heads * sizeof(struct erda_head);
 	geo->log_off = align_up(geo->table_off + geo->entries * sizeof(struct erda_entry), ERDA_LINE);
-	geo->pool_len = geo->log_off + geo->heads * geo->region_len;
+	geo->pool_len = geo->log_off + geo->heads * ERDA_REGIONS * geo->region_len;
 }
 
 static uint32_t object_crc(const struct erda_geo *geo, const uint8_t *bytes, size_t klen, size_t vlen)
@@ -128,13 +145,13 @@ size_t erda_room(const struct erda_geo *geo, uint64_t at)
 }
 
 enum erda_state erda_object_at(const struct erda_geo *geo, const uint8_t *log, uint32_t off, const void *key,
-			       size_t klen)
+			       size_t klen, struct erda_object *object)
 {
 	uint64_t at = (uint64_t)off * geo->unit;
 	size_t room = erda_room(geo, at);
-	struct erda_object object;
+	struct erda_object found;
 
 	if (off == ERDA_NO_OFFSET || room == 0)
 		return OBJECT_BAD;
-	return erda_object_check(geo, log + at, room, room, key, klen, &object);
+	return erda_object_check(geo, log + at, room, room, key, klen, object ? object : &found);
 }

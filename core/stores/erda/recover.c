@@ -10,12 +10,12 @@
  *   R1  collect the entries in use
  *   R2  a key that is there twice (a displacement was cut) keeps the entry whose
  *       object has the larger offset
- *   R3  a head's last segment is the one with the largest offset in either half of
- *       any of its entries; its last-written address is that segment's end, for an
- *       object never spans two and a torn one's length is unknown
- *   R4  an entry whose newest object is in the last segment (knob scan_all: in any)
- *       and damaged falls back to the previous version; if that is damaged too, or
- *       there is none, the key is dropped
+ *   R3  a log that was being cleaned is brought back to one region (recover_clean.c)
+ *   R4  an entry whose newest object is in the last segment that was in use (knob
+ *       scan_all: in any) and damaged falls back to the previous version; if that is
+ *       damaged too, or there is none, the key is dropped
+ *
+ * The log goes on behind the last segment that was in use; that is written down (layout.h).
  *
  * Every correction is durable before the server starts. Otherwise the space of a
  * rejected object could be used again by another key, and a second power failure
@@ -24,23 +24,7 @@
 #include <errno.h>
 #include <libpmem.h>
 #include <stdlib.h>
-#include "core/stores/erda/layout.h"
-
-struct live {
-	uint32_t slot;
-	uint8_t head, klen;
-	uint64_t region;
-	uint8_t key[TM_MAX_KEY];
-};
-
-struct boot {
-	struct erda_geo geo;
-	uint8_t *pm;
-	struct erda_entry *entry;
-	struct live *live;
-	uint32_t lives;
-	uint64_t tail[ERDA_MAX_HEADS]; /* bytes; the end of the last segment */
-};
+#include "core/stores/erda/recover.h"
 
 /* R1. An entry in use that makes no sense is left to the structural check. */
 static void collect(struct boot *b)
@@ -62,7 +46,7 @@ static void collect(struct boot *b)
 	}
 }
 
-static void set_region(struct boot *b, struct live *live, uint64_t region)
+void recover_set(struct boot *b, struct live *live, uint64_t region)
 {
 	uint64_t *at = &b->entry[live->slot].region;
 
@@ -88,15 +72,15 @@ static void drop_duplicates(struct boot *b)
 			if (one->region == ERDA_EMPTY || other->region == ERDA_EMPTY || !same_key(one, other))
 				continue;
 			if (erda_newoff(other->region) > erda_newoff(one->region))
-				set_region(b, one, ERDA_EMPTY);
+				recover_set(b, one, ERDA_EMPTY);
 			else
-				set_region(b, other, ERDA_EMPTY);
+				recover_set(b, other, ERDA_EMPTY);
 		}
 	}
 }
 
 /* The end of the segment in which `off` lies, bytes; 0 for no version and for nonsense. */
-static uint64_t segment_end(const struct erda_geo *geo, uint32_t off)
+uint64_t recover_segment_end(const struct erda_geo *geo, uint32_t off)
 {
 	uint64_t at = (uint64_t)off * geo->unit;
 
@@ -105,29 +89,24 @@ static uint64_t segment_end(const struct erda_geo *geo, uint32_t off)
 	return at - at % geo->seg_len + geo->seg_len;
 }
 
-/* R3 */
-static void find_tails(struct boot *b)
+bool recover_intact(const struct boot *b, const struct live *live, unsigned region, uint32_t off,
+		    struct erda_object *object)
 {
-	for (uint32_t i = 0; i < b->lives; i++) {
-		const struct live *live = &b->live[i];
-		uint64_t newest, previous, *tail = &b->tail[live->head];
+	const uint8_t *log = b->pm + erda_region_off(&b->geo, live->head, region);
 
-		if (live->region == ERDA_EMPTY)
-			continue;
-		newest = segment_end(&b->geo, erda_newoff(live->region));
-		previous = segment_end(&b->geo, erda_oldoff(live->region));
-		if (newest > *tail)
-			*tail = newest;
-		if (previous > *tail)
-			*tail = previous;
-	}
+	return erda_object_at(&b->geo, log, off, live->key, live->klen, object) == OBJECT_GOOD;
 }
 
-static bool intact(const struct boot *b, const struct live *live, uint32_t off)
+/* Is the entry's newest version where recovery looks? */
+static bool is_checked(const struct boot *b, const struct live *live)
 {
-	const uint8_t *log = b->pm + erda_heads(b->pm)[live->head].region[0];
+	const struct erda_head *head = &erda_heads(b->pm)[live->head];
+	unsigned region = erda_state_region(head->state);
+	uint32_t newest = erda_newoff(live->region);
 
-	return erda_object_at(&b->geo, log, off, live->key, live->klen) == OBJECT_GOOD;
+	if (live->region == ERDA_EMPTY || erda_region_of(&b->geo, live->region, region) != region)
+		return false;
+	return b->geo.knob[ERDA_SCAN_ALL] || recover_segment_end(&b->geo, newest) == head->used[region];
 }
 
 /* R4 */
@@ -135,33 +114,33 @@ static void check_versions(struct boot *b)
 {
 	for (uint32_t i = 0; i < b->lives; i++) {
 		struct live *live = &b->live[i];
-		uint32_t newest = erda_newoff(live->region), previous = erda_oldoff(live->region);
+		unsigned region = erda_state_region(erda_heads(b->pm)[live->head].state);
 
-		if (live->region == ERDA_EMPTY)
+		if (!is_checked(b, live) || recover_intact(b, live, region, erda_newoff(live->region), NULL))
 			continue;
-		if (!b->geo.knob[ERDA_SCAN_ALL] && segment_end(&b->geo, newest) != b->tail[live->head])
-			continue;
-		if (intact(b, live, newest))
-			continue;
-		if (intact(b, live, previous))
-			set_region(b, live, erda_revert(live->region));
+		if (recover_intact(b, live, region, erda_oldoff(live->region), NULL))
+			recover_set(b, live, erda_revert(live->region));
 		else
-			set_region(b, live, ERDA_EMPTY);
+			recover_set(b, live, ERDA_EMPTY);
 	}
 }
 
-/* Durable, though only this boot uses it: what can go one way only need not be explored. */
-static void hand_over(struct erda_boot *boot, unsigned head, uint64_t tail)
+/* A seeded bug: the log goes on at the start of the last segment. */
+static void lower_tail(struct boot *b, unsigned head)
 {
-	if (boot->tail[head] == tail)
+	struct erda_head *h = &erda_heads(b->pm)[head];
+	uint64_t *used = &h->used[erda_state_region(h->state)];
+
+	if (*used == 0)
 		return;
-	boot->tail[head] = tail;
-	pmem_persist(&boot->tail[head], sizeof(boot->tail[head]));
+	*used -= b->geo.seg_len;
+	pmem_persist(used, sizeof(*used));
 }
 
 int erda_recover(const struct tm_env *env)
 {
 	struct boot *b = calloc(1, sizeof(*b));
+	int rc = 0;
 
 	if (!b)
 		return -ENOMEM;
@@ -177,17 +156,15 @@ int erda_recover(const struct tm_env *env)
 	collect(b);
 	if (b->geo.bug != BUG_KEEP_DUPLICATES)
 		drop_duplicates(b);
-	find_tails(b);
+	for (unsigned h = 0; h < b->geo.heads && !rc; h++)
+		rc = recover_cleaning(b, h);
 	if (b->geo.bug != BUG_RECOVER_NO_CRC)
 		check_versions(b);
-	for (unsigned h = 0; h < b->geo.heads; h++) {
-		if (b->geo.bug == BUG_TAIL_LOW && b->tail[h])
-			b->tail[h] -= b->geo.seg_len;
-		hand_over(erda_boot(env->pm), h, b->tail[h] | ERDA_TAIL_FOUND);
-	}
+	for (unsigned h = 0; h < b->geo.heads && b->geo.bug == BUG_TAIL_LOW; h++)
+		lower_tail(b, h);
 	free(b->live);
 	free(b);
-	return 0;
+	return rc;
 }
 
 /* -------------------------------------------------------- structural check */
@@ -199,13 +176,13 @@ struct check {
 
 static void check_offset(struct check *c, const struct live *live, const char *which, uint32_t off)
 {
-	uint64_t at = (uint64_t)off * c->b.geo.unit, tail = erda_boot(c->b.pm)->tail[live->head];
-	bool settled = (tail & ERDA_TAIL_BITS) == ERDA_TAIL_FOUND; /* recovered, and nothing written since */
+	const struct erda_head *head = &erda_heads(c->b.pm)[live->head];
+	uint64_t at = (uint64_t)off * c->b.geo.unit;
 
 	if (erda_room(&c->b.geo, at) < ERDA_HEADER + 1)
 		c->fsck->bad(c->fsck, "entry %u: %s offset %u is not a place for an object", live->slot,
 			     which, off);
-	else if (settled && at >= (tail & ~ERDA_TAIL_BITS))
+	else if (at >= head->used[erda_state_region(head->state)])
 		c->fsck->bad(c->fsck, "entry %u: %s offset %u is in space that will be used again",
 			     live->slot, which, off);
 }
@@ -213,23 +190,22 @@ static void check_offset(struct check *c, const struct live *live, const char *w
 /* Recovery promises an intact newest version where it looked: the last segment, or with scan_all anywhere. */
 static void check_newest(struct check *c, const struct live *live)
 {
+	unsigned region = erda_state_region(erda_heads(c->b.pm)[live->head].state);
 	uint32_t newest = erda_newoff(live->region);
-	uint64_t end = segment_end(&c->b.geo, newest);
-	uint64_t tail = erda_boot(c->b.pm)->tail[live->head] & ~ERDA_TAIL_BITS;
 
-	if (end > tail || (end < tail && !c->b.geo.knob[ERDA_SCAN_ALL]))
-		return;
-	if (!intact(&c->b, live, newest))
+	if (is_checked(&c->b, live) && !recover_intact(&c->b, live, region, newest, NULL))
 		c->fsck->bad(c->fsck, "entry %u: no intact object at the newest offset %u", live->slot,
 			     newest);
 }
 
 static void check_entry(struct check *c, const struct live *live)
 {
+	unsigned region = erda_state_region(erda_heads(c->b.pm)[live->head].state);
 	struct erda_place place;
 
-	if (live->region & 1)
-		c->fsck->bad(c->fsck, "entry %u: the reserved bit is set", live->slot);
+	if ((live->region & 1) != (c->b.geo.marked ? region : 0))
+		c->fsck->bad(c->fsck, "entry %u: its versions are not in the head's region %u", live->slot,
+			     region);
 	erda_place(&c->b.geo, live->key, live->klen, &place);
 	if (live->slot - place.home >= c->b.geo.hop)
 		c->fsck->bad(c->fsck, "entry %u: its key's home is %u", live->slot, place.home);
@@ -259,10 +235,16 @@ static void check_heads(struct check *c)
 	for (unsigned h = 0; h < geo->heads; h++) {
 		const struct erda_head *head = &erda_heads(c->b.pm)[h];
 
-		if (head->region[0] != geo->log_off + h * geo->region_len ||
-		    head->region[1] != ERDA_NO_REGION || head->region_len != geo->region_len ||
-		    head->seg_len != geo->seg_len || head->phase)
+		if (head->region_len != geo->region_len || head->seg_len != geo->seg_len)
 			c->fsck->bad(c->fsck, "head %u: not as it was formatted", h);
+		for (unsigned r = 0; r < ERDA_REGIONS; r++) {
+			if (head->region[r] != erda_region_off(geo, h, r))
+				c->fsck->bad(c->fsck, "head %u: region %u is not where it was", h, r);
+			if (head->used[r] > geo->region_len || head->used[r] % geo->seg_len)
+				c->fsck->bad(c->fsck, "head %u: region %u's used bytes make no sense", h, r);
+		}
+		if (erda_state_phase(head->state) != CLEAN_NONE)
+			c->fsck->bad(c->fsck, "head %u: a cleaning is not brought to an end", h);
 	}
 }
 

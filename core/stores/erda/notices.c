@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What Erda's server tells its clients about the cleaning of logs.
+ *
+ * A task of the client waits for notices. BEGIN takes effect for the next access at
+ * once; it is acknowledged by this task if no operation is on, else by the operation
+ * when it holds no address any more: at its end, or before it tries again. So the
+ * server's wait ends with the longest operation, and nobody polls. An acknowledgement
+ * of this task and one of an operation cannot meet: they use different connections.
+ *
+ * Whoever connects during a cleaning is told so in the same moment in which the server
+ * begins to count it among those that have to be told: later changes come as notices.
+ */
+#include "core/rt/rt.h"
+#include "core/stores/erda/client.h"
+
+static int acknowledge(struct client *c, struct rpc_conn *conn, uint32_t number)
+{
+	struct erda_req req;
+
+	memset(&req, 0, sizeof(req));
+	req.op = ERDA_OP_ACK;
+	req.client = c->number;
+	req.bad = number;
+	c->acked = number;
+	return rpc_send(conn, &req, ERDA_REQ_BYTES(0));
+}
+
+static void take(struct client *c, const struct erda_notice *notice)
+{
+	struct known_log *log;
+
+	if (notice->head >= c->geo.heads || notice->region >= ERDA_REGIONS)
+		return;
+	log = &c->log[notice->head];
+	log->region = notice->region;
+	log->cleaning = notice->kind == NOTICE_BEGIN;
+	if (log->cleaning)
+		c->begun = notice->number;
+	else
+		rpc_set_region(&c->conn, erda_export_log(notice->head, notice->region), &notice->where);
+}
+
+static void notices_task(void *arg)
+{
+	struct client *c = arg;
+	struct erda_notice notice;
+	size_t len;
+
+	/* An error: the server has dropped this client, and its operations will fail too. */
+	while (!rpc_wait(&c->notices, &notice, sizeof(notice), &len)) {
+		if (len != sizeof(notice))
+			return;
+		take(c, &notice);
+		if (!c->busy && c->acked != c->begun && acknowledge(c, &c->notices, c->begun))
+			return;
+	}
+}
+
+int notices_open(struct client *c, const struct tm_env *env)
+{
+	int rc = rpc_open_notices(&c->notices, env, sizeof(struct erda_req));
+
+	if (rc)
+		return rc;
+	for (unsigned h = 0; h < c->geo.heads; h++) {
+		struct known_log *log = &c->log[h];
+
+		log->region = !!(c->notices.word & erda_word(h, false, 1));
+		log->cleaning = c->notices.word & erda_word(h, true, 0);
+		for (unsigned r = 0; r < ERDA_REGIONS; r++) {
+			unsigned number = erda_export_log(h, r);
+
+			rpc_set_region(&c->conn, number, &c->notices.region[number]);
+		}
+	}
+	return rt_spawn("notices", notices_task, c);
+}
+
+void notices_busy(struct client *c)
+{
+	c->busy = true;
+}
+
+int notices_at_rest(struct client *c)
+{
+	int rc = 0;
+
+	while (c->acked != c->begun && !rc)
+		rc = acknowledge(c, &c->conn, c->begun);
+	return rc;
+}
+
+void notices_idle(struct client *c)
+{
+	notices_at_rest(c);
+	c->busy = false;
+}
