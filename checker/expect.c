@@ -82,6 +82,20 @@ const struct expectation *expect_find(const char *store, const char *config, int
 	return NULL;
 }
 
+bool expect_holds(const char *store, int contract)
+{
+	bool any = false;
+	pthread_once(&once, read_table);
+	for (unsigned i = 0; i < rows; i++) {
+		if (strcmp(row[i].store, store) || row[i].contract != contract)
+			continue;
+		if (row[i].broken)
+			return false;
+		any = true;
+	}
+	return any;
+}
+
 unsigned expect_mistake(const char **what)
 {
 	pthread_once(&once, read_table);

@@ -15,6 +15,8 @@ struct expectation {
 
 /* NULL: nothing is said of this cell. The table is read at the first call. */
 const struct expectation *expect_find(const char *store, const char *config, int contract);
+/* Is the contract expected to hold in every configuration of the store that the table names? */
+bool expect_holds(const char *store, int contract);
 /* The file has a mistake: its line number, and what; 0: none. */
 unsigned expect_mistake(const char **what);
 
