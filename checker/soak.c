@@ -10,6 +10,7 @@
  * process opens and closes thousands of them, and a leak shows in its size.
  */
 #include "checker/soak.h"
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,12 +109,26 @@ static unsigned contracts_that_count(const struct setup *s)
 	return set;
 }
 
-int soak_setup(uint64_t seed, uint64_t round, struct setup *s, unsigned *want)
+int soak_knob(struct hardware *hw, const char *text, const char **expected)
 {
-	uint64_t state = seed * 0x9e3779b97f4a7c15u ^ round * 0xd6e8feb86659fd93u;
+	char name[64];
+	size_t len = strcspn(text, "=");
+	snprintf(name, sizeof(name), "%.*s", (int)len, text);
+	return hardware_set(hw, name, text[len] ? text + len + 1 : "", expected);
+}
+
+int soak_setup(const struct soak_options *o, uint64_t round, struct setup *s, unsigned *want)
+{
+	uint64_t state = o->seed * 0x9e3779b97f4a7c15u ^ round * 0xd6e8feb86659fd93u;
 	random_next(&state);
 	setup_init(s, stores[draw(&state, stores_by_default)]);
 	draw_hardware(&state, s);
+	for (unsigned i = 0; i < o->knobs; i++) {
+		const char *expected;
+		int bad = soak_knob(&s->hw, o->knob[i], &expected);
+		assert(!bad); /* the command line has tried it */
+		(void)bad;
+	}
 	int error = draw(&state, 4) ? draw_small(&state, s->store->clean, &s->w) : draw_ycsb(&state, &s->w);
 	*want = contracts_that_count(s);
 	return error ? error : setup_finish(s);
@@ -149,7 +164,7 @@ static void explore_round(struct explorer *ex, uint64_t seed, uint64_t round)
 	deviations_free(&source.taken);
 }
 
-int soak_round(uint64_t seed, uint64_t round, struct setup *s, struct deviations *path,
+int soak_round(const struct soak_options *o, uint64_t round, struct setup *s, struct deviations *path,
 	       struct soak_result *out)
 {
 	const struct explore_limits limits = {.images_per_point = 256, .nested_every = 8, .states = STATES};
@@ -158,12 +173,12 @@ int soak_round(uint64_t seed, uint64_t round, struct setup *s, struct deviations
 	memset(out, 0, sizeof(*out));
 	out->contract = TM_CONTRACTS;
 	path->n = 0;
-	int error = soak_setup(seed, round, s, &want);
+	int error = soak_setup(o, round, s, &want);
 	if (!error)
 		error = ex ? explore_open(ex, s, &limits) : -ENOMEM;
 	if (!error) {
 		ex->stop_at = want;
-		explore_round(ex, seed, round);
+		explore_round(ex, o->seed, round);
 		out->counts = ex->counts;
 		for (unsigned c = TM_CONTRACTS; c-- > 0;) {
 			if (!(want & TM_BIT(c)) || !ex->failure[c].found)

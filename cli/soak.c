@@ -14,9 +14,10 @@
 #include "checker/trace.h"
 #include "cli/cli.h"
 
-#define LINES	   20	       /* of memory and speed, in the whole time */
-#define GROWTH_KIB (32 * 1024) /* of a process: more than that over its first fifth, and by half, is a leak \
-				*/
+#define LINES 20 /* of memory and speed, in the whole time */
+#define GROWTH_KIB                                                                               \
+	(32 * 1024) /* of a process: more than that over its first fifth, and by half, is a leak \
+		     */
 #define NO_LIMIT UINT32_MAX
 
 struct answer {
@@ -26,7 +27,8 @@ struct answer {
 };
 
 struct soak {
-	uint64_t seed, first;
+	struct soak_options options;
+	uint64_t first;
 	unsigned rounds, jobs;
 	double seconds; /* 0: until the rounds are done */
 	const char *out;
@@ -50,6 +52,7 @@ static void help(void)
 	     "  --rounds N   stop after so many rounds; alone, without a limit of time\n"
 	     "  --seed N     of everything that is drawn (1)\n"
 	     "  --first N    begin with this round (0): a round depends on its number and the seed alone\n"
+	     "  --knob NAME=VALUE  a knob of the hardware is not drawn, but so; may be repeated\n"
 	     "  --jobs N     processes (one for each core)\n"
 	     "  --out DIR    where traces go (traces)\n"
 	     "  -q, --quiet  no lines on the way\n"
@@ -78,12 +81,12 @@ static void work(void *arg, unsigned unit, void *result)
 	struct setup s;
 	struct deviations path = {0};
 	uint64_t round = k->first + unit;
-	a->error = soak_round(k->seed, round, &s, &path, &a->result);
+	a->error = soak_round(&k->options, round, &s, &path, &a->result);
 	if (!a->error && a->result.contract < TM_CONTRACTS) {
 		if (mkdir(k->out, 0777) && errno != EEXIST)
 			a->error = -errno;
 		snprintf(a->trace, sizeof(a->trace), "%.60s/soak-%" PRIu64 "-%" PRIu64 "-%s-%s.trace", k->out,
-			 k->seed, round, a->result.store, contract_name(a->result.contract));
+			 k->options.seed, round, a->result.store, contract_name(a->result.contract));
 		if (!a->error)
 			a->error = trace_save(a->trace, &s, &path, (int)a->result.contract, a->result.text);
 	}
@@ -111,7 +114,10 @@ static void print_broken(const struct soak *k, uint64_t round, const struct answ
 	print_word(a->trace);
 	printf("   (%u operations, %u deviations)\n       again: ", r->operations, r->deviations);
 	print_word(program);
-	printf(" soak --seed %" PRIu64 " --first %" PRIu64 " --rounds 1\n", k->seed, round);
+	printf(" soak --seed %" PRIu64 " --first %" PRIu64 " --rounds 1", k->options.seed, round);
+	for (unsigned i = 0; i < k->options.knobs; i++)
+		printf(" --knob %s", k->options.knob[i]);
+	putchar('\n');
 	fflush(stdout);
 }
 
@@ -191,6 +197,22 @@ static bool parse_time(const char *text, double *seconds)
 	return true;
 }
 
+static bool parse_knob(struct soak *k, const char *text)
+{
+	struct hardware scratch = hardware_default;
+	const char *expected;
+	if (soak_knob(&scratch, text, &expected)) {
+		fail(EXIT_USAGE, "soak: --knob \"%.40s\"; expected one of: %s", text, expected);
+		return false;
+	}
+	if (k->options.knobs == SOAK_KNOBS) {
+		fail(EXIT_USAGE, "soak: more than %d knobs", SOAK_KNOBS);
+		return false;
+	}
+	k->options.knob[k->options.knobs++] = text;
+	return true;
+}
+
 static bool parse_option(struct soak *k, int option, bool *timed)
 {
 	unsigned long long n;
@@ -206,13 +228,15 @@ static bool parse_option(struct soak *k, int option, bool *timed)
 	case 's':
 		if (!number_option("--seed", optarg, 0, UINT32_MAX, &n))
 			return false;
-		k->seed = n;
+		k->options.seed = n;
 		return true;
 	case 'f':
 		if (!number_option("--first", optarg, 0, UINT32_MAX, &n))
 			return false;
 		k->first = n;
 		return true;
+	case 'k':
+		return parse_knob(k, optarg);
 	case 'j':
 		if (!number_option("--jobs", optarg, 1, 256, &n))
 			return false;
@@ -233,15 +257,11 @@ static bool parse_option(struct soak *k, int option, bool *timed)
 static int parse(struct soak *k, int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"time", required_argument, NULL, 't'},
-		{"rounds", required_argument, NULL, 'r'},
-		{"seed", required_argument, NULL, 's'},
-		{"first", required_argument, NULL, 'f'},
-		{"jobs", required_argument, NULL, 'j'},
-		{"out", required_argument, NULL, 'o'},
-		{"quiet", no_argument, NULL, 'q'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
+		{"time", required_argument, NULL, 't'}, {"rounds", required_argument, NULL, 'r'},
+		{"seed", required_argument, NULL, 's'}, {"first", required_argument, NULL, 'f'},
+		{"jobs", required_argument, NULL, 'j'}, {"out", required_argument, NULL, 'o'},
+		{"knob", required_argument, NULL, 'k'}, {"quiet", no_argument, NULL, 'q'},
+		{"help", no_argument, NULL, 'h'},	{NULL, 0, NULL, 0},
 	};
 	bool timed = false;
 	int option;
@@ -270,7 +290,7 @@ static int parse(struct soak *k, int argc, char **argv)
 int soak_main(int argc, char **argv)
 {
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	struct soak k = {.seed = 1,
+	struct soak k = {.options.seed = 1,
 			 .rounds = NO_LIMIT,
 			 .jobs = cores > 0 && cores < 256 ? (unsigned)cores : 1,
 			 .seconds = 30 * 60,
