@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "checker/names.h"
@@ -15,14 +14,15 @@
 #include "cli/cli.h"
 
 #define LINES 20 /* of memory and speed, in the whole time */
-#define GROWTH_KIB                                                                               \
-	(32 * 1024) /* of a process: more than that over its first fifth, and by half, is a leak \
-		     */
+#define GROWTH_KIB                                                                                 \
+	(32 * 1024)   /* of a process: more than that over its first fifth, and by half, is a leak \
+		       */
+#define OUT_MAX	 1000 /* bytes of the folder's name */
 #define NO_LIMIT UINT32_MAX
 
 struct answer {
 	int error;
-	char trace[128];
+	char trace[OUT_MAX + 80];
 	struct soak_result result;
 };
 
@@ -83,12 +83,9 @@ static void work(void *arg, unsigned unit, void *result)
 	uint64_t round = k->first + unit;
 	a->error = soak_round(&k->options, round, &s, &path, &a->result);
 	if (!a->error && a->result.contract < TM_CONTRACTS) {
-		if (mkdir(k->out, 0777) && errno != EEXIST)
-			a->error = -errno;
-		snprintf(a->trace, sizeof(a->trace), "%.60s/soak-%" PRIu64 "-%" PRIu64 "-%s-%s.trace", k->out,
+		snprintf(a->trace, sizeof(a->trace), "%s/soak-%" PRIu64 "-%" PRIu64 "-%s-%s.trace", k->out,
 			 k->options.seed, round, a->result.store, contract_name(a->result.contract));
-		if (!a->error)
-			a->error = trace_save(a->trace, &s, &path, (int)a->result.contract, a->result.text);
+		a->error = trace_save(a->trace, &s, &path, (int)a->result.contract, a->result.text);
 	}
 	deviations_free(&path);
 	setup_free(&s);
@@ -244,9 +241,9 @@ static bool parse_option(struct soak *k, int option, bool *timed)
 		return true;
 	case 'o':
 		k->out = optarg;
-		if (*optarg && strlen(optarg) <= 60)
+		if (strlen(optarg) <= OUT_MAX)
 			return true;
-		fail(EXIT_USAGE, "--out: expected the name of a folder, of 1 to 60 bytes");
+		fail(EXIT_USAGE, "--out: a name of more than %d bytes", OUT_MAX);
 		return false;
 	default:
 		k->quiet = true;
@@ -298,6 +295,10 @@ int soak_main(int argc, char **argv)
 	int status = parse(&k, argc, argv);
 	if (status >= 0)
 		return status;
+	bool made = false;
+	status = check_folder("--out", k.out, &made);
+	if (status)
+		return status;
 	struct pool pool = {.units = k.rounds,
 			    .jobs = k.jobs,
 			    .result_bytes = sizeof(struct answer),
@@ -310,6 +311,8 @@ int soak_main(int argc, char **argv)
 	int error = pool_run(&pool);
 	if (!error)
 		error = k.error;
+	if (made)
+		rmdir(k.out); /* unless there is a trace in it */
 	if (error)
 		return fail(EXIT_INTERNAL, "soak: %s",
 			    error == -ECHILD ? "a worker process died" : strerror(-error));
