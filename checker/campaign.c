@@ -148,7 +148,7 @@ static void take(void *arg, unsigned unit, const void *result)
 int campaign_run(struct campaign *c)
 {
 	unsigned units = c->configs * c->workloads;
-	struct pool pool = {units, c->options.jobs, sizeof(struct campaign_unit), work, take, c};
+	struct pool pool = {units, c->options.jobs, sizeof(struct campaign_unit), work, take, NULL, c};
 	_Static_assert(sizeof(struct campaign_unit) <= POOL_RESULT_MAX, "a result is one message");
 	c->started = now();
 	c->units_done = 0;
