@@ -15,6 +15,7 @@ struct arguments {
 	unsigned knobs;
 	const char *ops, *out, *json;
 	bool quiet, no_traces;
+	bool runs_given, states_given, faults_given, bounds_given; /* bounds: preemptions or faults */
 	struct campaign_options options;
 };
 
