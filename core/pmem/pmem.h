@@ -70,4 +70,7 @@ static inline size_t pmem_length(const struct pmem *pm)
 /* The window's burn has reached 0. */
 void pmem_burnt(struct pmem *pm);
 
+/* For the story: a place of the pool in words, "log+0x240". */
+void pmem_place(const struct pmem *pm, uint64_t off, char *buf, size_t len);
+
 #endif
