@@ -76,8 +76,5 @@ void explore_run(struct explorer *ex, struct source *source, const struct deviat
 void explore_floor(struct explorer *ex);
 /* Would the budget allow another run? */
 bool explore_more(const struct explorer *ex);
-/* One sentence: how `contract` is broken in the worlds' history by `v`. */
-void explore_sentence(const struct setup *s, const struct history *h, unsigned contract,
-		      const struct verdict *v, char *buf, size_t n);
 
 #endif
