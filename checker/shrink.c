@@ -181,13 +181,17 @@ static bool drop_deviations(struct shrinker *sh, unsigned from, unsigned n)
 	return attempt(sh, &c);
 }
 
+/* Clocks are plainer than "until rest", and that than a switch. */
 static bool shorten_hold(struct shrinker *sh, unsigned i)
 {
 	struct candidate c;
-	unsigned least = sh->best.run.d[i].kind == CHOICE_PACKET ? PACKET_HOLD : 1;
-	if (sh->best.run.d[i].answer <= least || !copy_best(sh, &c))
+	const struct deviation *d = &sh->best.run.d[i];
+	unsigned k = choice_hold(d->kind, d->answer);
+	bool counted = d->kind == CHOICE_ORDER || d->kind == CHOICE_EVICT;
+	if ((counted ? d->answer : k) <= 1 || !copy_best(sh, &c))
 		return false;
-	c.run.d[i].answer--;
+	k = k == HOLD_REST ? HOLD_5MS : k - 1;
+	c.run.d[i].answer = counted ? d->answer - 1 : choice_hold_answer(d->kind, k);
 	return attempt(sh, &c);
 }
 

@@ -240,10 +240,11 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 
 static void at_end(struct sim *sim, void *arg)
 {
-	struct world *w = arg;
 	struct choice_point at = {.kind = CHOICE_CRASH, .a = CRASH_AT_END};
-	(void)w;
-	if (!sim_power_fails(sim, &at))
+	/* Nothing happens any more: then who was held until now goes on. */
+	if (sim_let_go(sim))
+		sim_at(sim, AFTERMATH_NS, at_end, arg);
+	else if (!sim_power_fails(sim, &at))
 		sim_stop(sim, SIM_DONE);
 }
 
@@ -280,6 +281,8 @@ static void client_main(void *arg)
 		sim_source(w->sim, OWN_BUG(&w->setup->hw, PLAIN_ONLY) ? NULL : w->source);
 		if (OWN_BUG(&w->setup->hw, TASKS_NEVER_HELD) && w->source)
 			w->source->skip[CHOICE_STEP] = UINT32_MAX;
+		if (w->source && w->source->touched)
+			pmem_watch_dram(w->pm);
 		if (w->observer)
 			sim_set_observer(w->sim, observe, w);
 		w->booted = true;

@@ -292,7 +292,8 @@ static const struct {
 	const char *word;
 	unsigned k;
 } hold_words[] = {{"100ns", 1}, {"500ns", 2}, {"2us", 3},   {"8us", 4},	    {"30us", 5},
-		  {"200us", 6}, {"5ms", 7},   {"100ms", 8}, {"for ever", 9}};
+		  {"200us", 6}, {"5ms", 7},   {"100ms", 8}, {"for ever", HOLD_FOREVER}, {"until rest", HOLD_REST},
+		  {"and switch", HOLD_SWITCH}};
 
 static void print_hold(unsigned k, char *buf, size_t n)
 {
@@ -307,12 +308,14 @@ static int parse_hold(const char *text)
 	return -1;
 }
 
+#define TIMES "100ns 500ns 2us 8us 30us 200us 5ms 100ms \"until rest\" \"and switch\""
+
 static void print_answer(const struct deviation *d, char *buf, size_t n)
 {
 	switch (d->kind) {
 	case CHOICE_PACKET:
 		if (d->answer >= PACKET_HOLD)
-			print_hold(d->answer - PACKET_HOLD + 1, buf, n);
+			print_hold(choice_hold(d->kind, d->answer), buf, n);
 		else
 			snprintf(buf, n, "%s", d->answer == PACKET_LOSE ? "lose" : "duplicate");
 		break;
@@ -341,7 +344,7 @@ static int parse_answer(const struct deviation *d, const char *text, const char 
 	case CHOICE_PACKET:
 		*expected = "\"lose\", \"duplicate\" or \"hold TIME\"";
 		if (hold > 0)
-			return hold == HOLD_FOREVER ? -1 : PACKET_HOLD + hold - 1;
+			return hold == HOLD_FOREVER ? -1 : (int)choice_hold_answer(d->kind, (unsigned)hold);
 		return !strcmp(text, "lose")	    ? PACKET_LOSE
 		       : !strcmp(text, "duplicate") ? PACKET_DUPLICATE
 						    : -1;
@@ -359,11 +362,10 @@ static int parse_answer(const struct deviation *d, const char *text, const char 
 		*expected = "\"fails\"";
 		return !strcmp(text, "fails") ? 1 : -1;
 	default:
-		*expected = "\"hold TIME\", TIME one of 100ns 500ns 2us 8us 30us 200us 5ms 100ms";
+		*expected = "\"hold TIME\", TIME one of " TIMES;
 		/* Only a client's task can stop for good: it is dead. */
 		if (d->kind == CHOICE_STEP && d->who[0] == 'c')
-			*expected = "\"hold TIME\", TIME one of 100ns 500ns 2us 8us 30us 200us 5ms 100ms "
-				    "\"for ever\"";
+			*expected = "\"hold TIME\", TIME one of " TIMES " \"for ever\"";
 		else if (hold == HOLD_FOREVER)
 			return -1;
 		return hold;

@@ -77,7 +77,7 @@ static unsigned trace_answer(struct source *source, const struct choice_point *a
 	struct deviation d;
 	for (unsigned i = 0; i < t->list->n; i++) {
 		const struct deviation *want = &t->list->d[i];
-		if (t->key[i] != key || t->used[i] || want->answer >= n)
+		if (t->key[i] != key || t->used[i] || !choice_allows(at->kind, n, want->answer))
 			continue;
 		/* A line that has another number of versions is not the line that was meant. */
 		if (at->kind == CHOICE_LINE && want->c && n != pmem_answers(want->c, false) &&

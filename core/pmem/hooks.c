@@ -20,8 +20,9 @@
 
 #define PC ((uintptr_t)__builtin_return_address(0) - 1)
 
-/* The pool of the running simulation and the offset in it, or NULL: not PM. */
-static inline struct pmem *pool(const void *addr, uint64_t *off)
+/* The pool of the running simulation and the offset in it, or NULL: not PM. What is done there: for
+ * pmem_burnt(). */
+static inline struct pmem *pool(const void *addr, uint64_t *off, size_t len, bool write)
 {
 	struct pmem_window *window = sim_memory;
 	if (!window)
@@ -30,7 +31,7 @@ static inline struct pmem *pool(const void *addr, uint64_t *off)
 	if (*off < window->len)
 		return (struct pmem *)window;
 	if (--window->burn == 0)
-		pmem_burnt((struct pmem *)window);
+		pmem_burnt((struct pmem *)window, addr, len, write);
 	return NULL;
 }
 
@@ -42,7 +43,7 @@ static inline size_t clip(const struct pmem *pm, uint64_t off, size_t len)
 static inline void load(const void *addr, size_t len)
 {
 	uint64_t off;
-	struct pmem *pm = pool(addr, &off);
+	struct pmem *pm = pool(addr, &off, len, false);
 	if (pm && len)
 		pmem_cpu_load(pm, off, clip(pm, off, len));
 }
@@ -50,7 +51,7 @@ static inline void load(const void *addr, size_t len)
 static inline void store(void *addr, size_t len, uintptr_t pc)
 {
 	uint64_t off;
-	struct pmem *pm = pool(addr, &off);
+	struct pmem *pm = pool(addr, &off, len, true);
 	if (pm && len)
 		pmem_cpu_store(pm, off, clip(pm, off, len), pc);
 }
@@ -223,7 +224,7 @@ static void *copy(void *to, const void *from, int byte, size_t len, uintptr_t pc
 		return to;
 	if (from)
 		load(from, len);
-	pm = pool(to, &off);
+	pm = pool(to, &off, len, true);
 	if (pm) {
 		size_t inside = clip(pm, off, len);
 		pmem_cpu_copy(pm, off, from, byte, inside, pc);
@@ -282,7 +283,7 @@ uint32_t sim_crc32_gzip_refl(uint32_t init, const unsigned char *buf, uint64_t l
 void sim_pmem_flush(const void *addr, size_t len)
 {
 	uint64_t off;
-	struct pmem *pm = pool(addr, &off);
+	struct pmem *pm = pool(addr, &off, 0, false);
 	if (pm)
 		pmem_cpu_flush(pm, off, clip(pm, off, len), PC);
 }
@@ -297,7 +298,7 @@ void sim_pmem_drain(void)
 void sim_pmem_persist(const void *addr, size_t len)
 {
 	uint64_t off;
-	struct pmem *pm = pool(addr, &off);
+	struct pmem *pm = pool(addr, &off, 0, false);
 	if (pm) {
 		pmem_cpu_flush(pm, off, clip(pm, off, len), PC);
 		pmem_cpu_fence(pm, PC);

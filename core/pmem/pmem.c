@@ -49,6 +49,7 @@
 #define MACHINES 4
 #define DRAIN_NS 400
 #define BURN	 100000000u
+#define STACK_NEAR 65536 /* bytes of a stack in use, at most, that are known to be stack */
 #define LOAD_NS	 2
 #define STORE_NS 2
 #define FLUSH_NS 30
@@ -124,6 +125,7 @@ struct pmem {
 	struct arrival *arrival; /* oldest first */
 	uint32_t arrivals, arrival_room;
 	struct unread unread; /* the store whose bytes are not yet read */
+	uint32_t watched;     /* accesses to DRAM left, each of them told; 0: they are not */
 	const struct tm_region *region;
 	unsigned regions;
 };
@@ -247,6 +249,7 @@ void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw)
 	pm->running = true;
 	pm->run++;
 	pm->window = (struct pmem_window){pm->work, pm->len, BURN};
+	pm->watched = 0;
 	pm->unread.len = 0;
 	pm->durable_hash = pm->flight_hash = 0;
 	sim_set_memory(sim, pm);
@@ -555,6 +558,7 @@ void pmem_cpu_load(struct pmem *pm, uint64_t off, size_t len)
 		coming.len = 0;
 	pmem_settle(pm);
 	sim_step(pm->sim, STEP_LOAD, LOAD_NS);
+	sim_touch(pm->sim, TOUCH_READ, off, len);
 	if (len)
 		touch(pm, off, len, false);
 	if (coming.len)
@@ -565,6 +569,7 @@ void pmem_cpu_store(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 {
 	pmem_settle(pm);
 	sim_step(pm->sim, STEP_STORE, STORE_NS);
+	sim_touch(pm->sim, TOUCH_WRITE, off, len);
 	touch(pm, off, len, true);
 	pm->unread.off = off;
 	pm->unread.len = len;
@@ -578,6 +583,7 @@ void pmem_cpu_copy(struct pmem *pm, uint64_t off, const void *data, int byte, si
 	while (len) {
 		size_t part = LINE - off % LINE < len ? LINE - off % LINE : len;
 		sim_step(pm->sim, STEP_STORE, STORE_NS);
+		sim_touch(pm->sim, TOUCH_WRITE, off, part);
 		touch(pm, off, part, true);
 		for (size_t done = 0, word; done < part; done += word) {
 			word = 8 - (off + done) % 8;
@@ -616,6 +622,7 @@ void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 	sim_step(pm->sim, STEP_FLUSH, FLUSH_NS);
 	if (!len)
 		return;
+	sim_touch(pm->sim, TOUCH_READ, off, len);
 	uint64_t last = (off + len - 1) / LINE;
 	if (OWN_BUG(&pm->hw, PM_FLUSH_SHORT))
 		last = off / LINE + (len - 1) / LINE;
@@ -644,8 +651,11 @@ void pmem_cpu_fence(struct pmem *pm, uintptr_t pc)
 		moves = marks->mark[i].upto > pm->line[marks->mark[i].line].committed;
 	if (moves && sim_power_fails_here(pm->sim, CRASH_BEFORE_FENCE))
 		return;
-	for (unsigned i = 0; i < marks->n && !(i && OWN_BUG(&pm->hw, PM_FENCE_ONE)); i++)
+	for (unsigned i = 0; i < marks->n && !(i && OWN_BUG(&pm->hw, PM_FENCE_ONE)); i++) {
+		if (marks->mark[i].upto > pm->line[marks->mark[i].line].committed)
+			sim_touch(pm->sim, TOUCH_COMMIT, (uint64_t)marks->mark[i].line * LINE, LINE);
 		commit(pm, marks->mark[i].line, marks->mark[i].upto);
+	}
 	if (OWN_BUG(&pm->hw, PM_FENCE_ALL))
 		write_back_all(pm);
 	for (unsigned t = 0; t <= SIM_TASKS && OWN_BUG(&pm->hw, PM_FENCE_FORGETS); t++)
@@ -656,9 +666,24 @@ void pmem_cpu_fence(struct pmem *pm, uintptr_t pc)
 	marks->n = 0;
 }
 
-void pmem_burnt(struct pmem *pm)
+void pmem_watch_dram(struct pmem *pm)
 {
-	pm->window.burn = BURN;
+	pm->watched = BURN;
+	pm->window.burn = 1;
+}
+
+void pmem_burnt(struct pmem *pm, const void *addr, size_t len, bool write)
+{
+	/* A task's own stack is nobody else's; the addresses above this frame are it. */
+	uintptr_t above = (uintptr_t)addr - (uintptr_t)__builtin_frame_address(0);
+	pm->window.burn = pm->watched ? 1 : BURN;
+	if (pm->watched) {
+		if (above >= STACK_NEAR)
+			sim_touch(pm->sim, write ? TOUCH_DRAM_WRITE : TOUCH_DRAM_READ, (uintptr_t)addr, len);
+		if (--pm->watched)
+			return;
+		pm->watched = BURN;
+	}
 	if (sim_actor(pm->sim))
 		sim_abandon(pm->sim, SIM_FUEL);
 }
@@ -740,6 +765,7 @@ static void drain_line(struct sim *sim, void *arg)
 		return;
 	if (nic_power_fails(pm, CRASH_BEFORE_DRAIN, (uint64_t)drain->line * LINE, &drain->from))
 		return;
+	sim_touch(pm->sim, TOUCH_COMMIT, (uint64_t)drain->line * LINE, LINE);
 	commit(pm, drain->line, drain->upto);
 	if (sim_telling(sim)) {
 		char name[64];
@@ -759,7 +785,7 @@ static void schedule_drain(struct pmem *pm, uint32_t l, const struct nic_where *
 				  .a = from->message,
 				  .b = from->packet,
 				  .c = l};
-	sim_at(pm->sim, DRAIN_NS + hold_ns(sim_choose(pm->sim, &at, HOLDS)), drain_line, drain);
+	sim_hold(pm->sim, sim_choose(pm->sim, &at, HOLDS), DRAIN_NS, drain_line, drain);
 }
 
 void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, const struct nic_where *from)
@@ -769,6 +795,7 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, 
 		.who = from->qp, .op = from->op, .visit = from->visit, .nic = true, .send = from->send};
 	bool durable = visible_is_durable(pm, true) || OWN_BUG(&pm->hw, PM_NIC_DURABLE);
 	pmem_settle(pm);
+	sim_touch(pm->sim, TOUCH_WRITE, off, len);
 	touch(pm, off, len, true);
 	/* Under WSP the data is durable since it arrived: landing changes nothing that survives. */
 	if (durable && pm->hw.domain != DOMAIN_WSP && nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
@@ -834,6 +861,7 @@ void pmem_nic_read(struct pmem *pm, uint64_t off, void *data, size_t len)
 	pmem_settle(pm);
 	if (!len)
 		return;
+	sim_touch(pm->sim, TOUCH_READ, off, len);
 	struct source *source = sim_get_source(pm->sim);
 	if (OWN_BUG(&pm->hw, PM_NEWEST_ON_NIC_READ))
 		sim_source(pm->sim, NULL);

@@ -27,10 +27,12 @@ static uint64_t pm_offset(const struct rnic_mr *mr, const uint8_t *at, uint64_t 
 
 void dma_read(struct rnic_hca *hca, const struct rnic_mr *mr, const uint8_t *from, void *to, uint32_t len)
 {
-	if (mr->in_pm)
+	if (mr->in_pm) {
 		pmem_nic_read(hca->pm, pm_offset(mr, from, len), to, len);
-	else
-		memcpy(to, from, len);
+		return;
+	}
+	sim_touch(hca->net->sim, TOUCH_DRAM_READ, (uintptr_t)from, len);
+	memcpy(to, from, len);
 }
 
 void dma_flush(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at, uint64_t len, bool sends,
@@ -62,6 +64,7 @@ void dma_write(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, cons
 	       const struct packet_name *name)
 {
 	if (!mr->in_pm) {
+		sim_touch(hca->net->sim, TOUCH_DRAM_WRITE, (uintptr_t)to, len);
 		memcpy(to, from, len);
 		return;
 	}

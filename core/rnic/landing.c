@@ -35,6 +35,7 @@
 
 #define LAND_NS 150
 
+static void land_due(struct rnic_qp *qp);
 static void answer_run(struct rnic_qp *qp);
 static void fire_land(struct sim *sim, void *arg);
 static void fire_answer(struct sim *sim, void *arg);
@@ -58,6 +59,25 @@ static unsigned ask(struct rnic_qp *qp, const struct packet *pkt, enum choice_ki
 	return sim_plain(qp_sim(qp)) ? 0 : sim_choose(qp_sim(qp), &at, n);
 }
 
+/* The packet at the head of a queue was held until rest, and goes on. */
+static void end_land_hold(struct sim *sim, void *arg)
+{
+	struct rnic_qp *qp = arg;
+	if (!qp->resp.land.head || !qp->resp.land.head->asked)
+		return;
+	qp->resp.land.head->due = sim_now(sim);
+	land_due(qp);
+}
+
+static void end_answer_hold(struct sim *sim, void *arg)
+{
+	struct rnic_qp *qp = arg;
+	if (!qp->resp.answers.head || !qp->resp.answers.head->asked)
+		return;
+	qp->resp.answers.head->due = sim_now(sim);
+	answer_run(qp);
+}
+
 /* Is the packet's next line, its c-th, to be held? */
 static bool is_held(struct rnic_qp *qp, struct packet *pkt, enum choice_kind kind, uint32_t c)
 {
@@ -73,7 +93,10 @@ static bool is_held(struct rnic_qp *qp, struct packet *pkt, enum choice_kind kin
 	if (!k)
 		return false;
 	pkt->asked = true;
-	pkt->due = sim_now(sim) + hold_ns(k);
+	if (k < HOLD_REST)
+		pkt->due = sim_now(sim) + hold_ns(k);
+	else
+		pkt->due = sim_hold(sim, k, 0, kind == CHOICE_FETCH ? end_answer_hold : end_land_hold, qp);
 	if (sim_telling(sim))
 		sim_tell(sim, &qp->actor, 0, "%s, PSN %u, line %u: held%s", opcode_name(pkt->opcode),
 			 pkt->psn, c, k == HOLD_FOREVER ? " for ever" : "");

@@ -87,11 +87,10 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 		tell(sim, pkt, "delivered twice");
 		sim_at(sim, delay, arrive, copy);
 	}
-	if (answer >= PACKET_HOLD) {
-		delay += hold_ns(answer - PACKET_HOLD + 1);
-		tell(sim, pkt, answer - PACKET_HOLD + 1 == HOLD_FOREVER ? "held for ever" : "held");
-	}
-	sim_at(sim, delay, arrive, pkt);
+	unsigned k = choice_hold(CHOICE_PACKET, answer);
+	if (k)
+		tell(sim, pkt, k == HOLD_FOREVER ? "held for ever" : "held");
+	sim_hold(sim, k, delay, arrive, pkt);
 }
 
 struct link *link_sim_new(struct rnic_net *net)

@@ -16,6 +16,31 @@ uint64_t hold_ns(unsigned k)
 	return ns[k];
 }
 
+static bool can_hold(unsigned kind)
+{
+	return kind == CHOICE_STEP || kind == CHOICE_PACKET || kind == CHOICE_LAND || kind == CHOICE_FETCH ||
+	       kind == CHOICE_DRAIN;
+}
+
+unsigned choice_hold(unsigned kind, unsigned answer)
+{
+	if (kind == CHOICE_PACKET)
+		return answer >= PACKET_HOLD ? answer - PACKET_HOLD + 1 : 0;
+	return can_hold(kind) ? answer : 0;
+}
+
+unsigned choice_hold_answer(unsigned kind, unsigned k)
+{
+	assert(can_hold(kind) && k);
+	return kind == CHOICE_PACKET ? PACKET_HOLD + k - 1 : k;
+}
+
+bool choice_allows(unsigned kind, unsigned n, unsigned answer)
+{
+	unsigned k = choice_hold(kind, answer);
+	return answer < n || k == HOLD_REST || k == HOLD_SWITCH;
+}
+
 static uint64_t mix64(uint64_t x)
 {
 	x ^= x >> 32;

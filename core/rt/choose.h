@@ -16,7 +16,7 @@
 
 /*
  * Kinds of choices. Answer 0, then the others; then what a, b and c of the choice
- * point say. "Held" is held for hold_ns(answer).
+ * point say. "Held" is held for hold_ns(answer), or as HOLD_REST says.
  *
  *	STEP	a task's next step: run on; held first. a: enum step_kind, b: number of that kind
  *	PACKET	a packet on the link: enum packet_answer. a: message, b: packet, c: transmission
@@ -75,7 +75,24 @@ enum crash_place {
  * again. */
 #define HOLDS	     9
 #define HOLD_FOREVER HOLDS
+#define HOLD_5MS     7 /* longer than anything takes, shorter than any timeout */
 uint64_t hold_ns(unsigned k);
+
+/*
+ * Two holds that no clock ends. Whoever is held until rest goes on when the others
+ * have done all they can: several of them one after the other, in the order in which they
+ * were held. A switch holds in the same way, and whoever was held so before goes on now.
+ * They can be answered wherever somebody can be held, and are not counted among the n
+ * answers of a choice: sources that draw an answer do not draw these.
+ */
+#define HOLD_REST   (HOLDS + 1)
+#define HOLD_SWITCH (HOLDS + 2)
+/* The k of a "held for hold k" answer to this kind of choice; 0: it holds nobody. */
+unsigned choice_hold(unsigned kind, unsigned answer);
+/* The answer that says "held for hold k"; the kind has one. */
+unsigned choice_hold_answer(unsigned kind, unsigned k);
+/* May a choice of this kind with n answers be answered so? */
+bool choice_allows(unsigned kind, unsigned n, unsigned answer);
 
 /* One client's operation: "c1.put2" is client 1's second PUT. kind 0: none. */
 enum op_kind { OP_NONE, OP_PUT, OP_GET, OP_DEL, OP_OPEN, OP_CLEAN, OP_KINDS };
@@ -129,11 +146,23 @@ struct choice_point {
 /* A 64-bit name of the point, equal in every run, process and build. */
 uint64_t choice_key(const struct choice_point *at);
 
-/* Where answers come from (faultinject/). Answers are below n; n is at least 2. */
+/* What a task or a NIC did to memory. PM: bytes from the pool's start; DRAM: an address. */
+enum touch {
+	TOUCH_READ,  /* PM is loaded, fetched or flushed: it matters what it holds */
+	TOUCH_WRITE, /* PM is stored to, or data lands there */
+	TOUCH_COMMIT, /* PM in flight is durable from now on: images get fewer */
+	TOUCH_DRAM_READ,
+	TOUCH_DRAM_WRITE
+};
+
+/* Where answers come from (faultinject/). Answers are below n, or choice_allows() them; n is at least 2. */
 struct source {
 	unsigned (*answer)(struct source *source, const struct choice_point *at, unsigned n);
 	/* So many points of each kind are answered with 0 without being asked: keeps the hot path short. */
 	uint32_t skip[CHOICE_KINDS];
+	/* NULL, or wants to know what is touched, and by whom: a task, or NULL (a NIC). */
+	void (*touched)(struct source *source, const struct actor *who, enum touch what, uint64_t where,
+			uint64_t len);
 };
 
 #endif

@@ -37,12 +37,23 @@
 #define POLL_NS	     10000	/* first fallback wake-up of a task that waits for a completion queue */
 #define POLL_MAX_NS  1000000000 /* the longest one */
 #define DEFAULT_FUEL 50000000u
+#define REST_NS	     5000000 /* by then all others rest; far below a retransmission and a writer's timeout */
 
 struct event {
 	uint64_t due;
 	uint32_t seq, sleep;
 	sim_fn *fn; /* NULL: wake the task `arg` from its `sleep`th sleep */
 	void *arg;
+};
+
+/* Who is held until the others rest: a task, or an event that is not due yet. */
+struct held {
+	struct task *task; /* NULL: the event */
+	uint32_t sleep;	   /* of the task */
+	sim_fn *fn;
+	void *arg;
+	bool let_go; /* it may go on */
+	bool over;   /* it has gone on */
 };
 
 struct task {
@@ -67,6 +78,9 @@ struct sim {
 	struct task *running; /* NULL in the scheduler and in events */
 	struct task *ready[SIM_TASKS];
 	unsigned ready_first, ready_len;
+	struct held held[SIM_HOLDS];
+	unsigned holds;
+	uint64_t rest_at; /* when the latest of them goes on, at the latest */
 	bool stopping, anywhere;
 	uint32_t anywhere_events; /* CRASH_ANYWHERE points of events so far */
 	enum sim_end end;
@@ -204,6 +218,8 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->heap_len = 0;
 	sim->seq = 0;
 	sim->ready_first = sim->ready_len = 0;
+	sim->holds = 0;
+	sim->rest_at = 0;
 	sim->stopping = sim->anywhere = false;
 	sim->anywhere_events = 0;
 	sim->accept = NULL;
@@ -469,6 +485,102 @@ static void sleep_until_woken(struct sim *sim, uint64_t fallback_ns)
 	task->idles = 0;
 }
 
+/* --- holds that no clock ends --- */
+
+static void let_go(struct sim *sim, struct held *held);
+
+static void fire_held(struct sim *sim, void *arg)
+{
+	struct held *held = arg;
+	if (held->over)
+		return;
+	held->let_go = held->over = true;
+	held->fn(sim, held->arg);
+}
+
+static void let_go(struct sim *sim, struct held *held)
+{
+	if (held->let_go)
+		return;
+	held->let_go = true;
+	if (!held->task)
+		push(sim, sim->now, fire_held, held, 0);
+	else if (held->task->asleep && held->task->sleep == held->sleep)
+		make_ready(sim, held->task);
+}
+
+/* A record of the hold k; *due: when it ends at the latest. NULL: no room, it ends then and not before. */
+static struct held *new_held(struct sim *sim, unsigned k, uint64_t *due)
+{
+	if (k == HOLD_SWITCH)
+		for (unsigned i = 0; i < sim->holds; i++)
+			let_go(sim, &sim->held[i]);
+	*due = (sim->rest_at > sim->now ? sim->rest_at : sim->now) + REST_NS;
+	sim->rest_at = *due;
+	if (sim->holds == SIM_HOLDS)
+		return NULL;
+	struct held *held = &sim->held[sim->holds++];
+	*held = (struct held){0};
+	return held;
+}
+
+uint64_t sim_hold(struct sim *sim, unsigned k, uint64_t delay_ns, sim_fn *fn, void *arg)
+{
+	uint64_t due = sim->now + delay_ns + (k < HOLD_REST ? hold_ns(k) : 0);
+	struct held *held = k < HOLD_REST ? NULL : new_held(sim, k, &due);
+	if (!held) {
+		push(sim, due, fn, arg, 0);
+		return due;
+	}
+	held->fn = fn;
+	held->arg = arg;
+	push(sim, due, fire_held, held, 0);
+	return due;
+}
+
+/* The current task stands still. */
+static void hold_task(struct sim *sim, unsigned k)
+{
+	struct task *task = sim->running;
+	uint64_t due;
+	if (k < HOLD_REST) {
+		sim_sleep(sim, hold_ns(k));
+		return;
+	}
+	struct held *held = new_held(sim, k, &due);
+	if (held) {
+		held->task = task;
+		held->sleep = task->sleep;
+	}
+	sim_sleep(sim, due - sim->now);
+	if (held)
+		held->let_go = held->over = true;
+}
+
+bool sim_let_go(struct sim *sim)
+{
+	for (unsigned i = 0; i < sim->holds; i++) {
+		if (sim->held[i].let_go)
+			continue;
+		let_go(sim, &sim->held[i]);
+		return true;
+	}
+	return false;
+}
+
+uint32_t sim_held(const struct sim *sim, bool *any)
+{
+	uint32_t held = 0;
+	*any = false;
+	for (unsigned i = 0; i < sim->holds; i++) {
+		held |= (uint32_t)!sim->held[i].over << i;
+		*any |= !sim->held[i].let_go;
+	}
+	return held;
+}
+
+/* --- sleeping --- */
+
 void sim_sleep(struct sim *sim, uint64_t ns)
 {
 	sim->running->idles = 0; /* a completion does not end a sleep */
@@ -552,7 +664,7 @@ void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
 			sim->death(sim->death_arg, task->host);
 	}
 	if (k)
-		sim_sleep(sim, hold_ns(k));
+		hold_task(sim, k);
 }
 
 /* --- running --- */
@@ -629,7 +741,7 @@ unsigned sim_choose(struct sim *sim, const struct choice_point *at, unsigned n)
 		return 0;
 	}
 	unsigned answer = source->answer(source, at, n);
-	assert(answer < n);
+	assert(choice_allows(at->kind, n, answer));
 	if (answer)
 		sim_mix(sim, choice_key(at), answer);
 	return answer;
@@ -668,6 +780,13 @@ bool sim_power_fails_here(struct sim *sim, enum crash_place place)
 		at.b = ++sim->anywhere_events;
 	}
 	return sim_power_fails(sim, &at);
+}
+
+void sim_touch(struct sim *sim, enum touch what, uint64_t where, uint64_t len)
+{
+	struct source *source = sim->source;
+	if (source && source->touched)
+		source->touched(source, sim_actor(sim), what, where, len);
 }
 
 void sim_mix(struct sim *sim, uint64_t a, uint64_t b)

@@ -66,6 +66,15 @@ void *sim_alloc(struct sim *sim, size_t bytes);
 typedef void sim_fn(struct sim *sim, void *arg);
 void sim_at(struct sim *sim, uint64_t delay_ns, sim_fn *fn, void *arg);
 
+/* The same when choose() said "held for hold k" (0: it did not): `delay` more. When it is due at the latest. */
+uint64_t sim_hold(struct sim *sim, unsigned k, uint64_t delay_ns, sim_fn *fn, void *arg);
+/* The others rest: the first of those held until then goes on. False: nobody is. */
+bool sim_let_go(struct sim *sim);
+/* Which of the run's holds until rest are not over, as bits in the order in which they began (at most
+ * SIM_HOLDS are known). *any: somebody is still kept from going on. */
+#define SIM_HOLDS 32
+uint32_t sim_held(const struct sim *sim, bool *any);
+
 /* Start a task on a host. `name` as in rt_spawn(); must outlive the task. */
 int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void *), void *arg);
 /* The current task's actor; NULL when no task runs (an event from the scheduler). */
@@ -100,6 +109,9 @@ bool sim_plain(const struct sim *sim);
 bool sim_power_fails(struct sim *sim, const struct choice_point *at);
 /* The same for the current task's next `place`. */
 bool sim_power_fails_here(struct sim *sim, enum crash_place place);
+
+/* The source is told of an access to memory, if it asked for that. */
+void sim_touch(struct sim *sim, enum touch what, uint64_t where, uint64_t len);
 
 /* Mix into the event hash: equal for equal runs, see --doublecheck. */
 void sim_mix(struct sim *sim, uint64_t a, uint64_t b);

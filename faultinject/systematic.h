@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_SYSTEMATIC_H
+#define TM_SYSTEMATIC_H
+/*
+ * The source of a systematic search: one run under a few given deviations, and what
+ * the search needs to know of it. systematic.c opens with how.
+ */
+#include "faultinject/deviation.h"
+
+#define SYSTEMATIC_DEPTH 4 /* deviations of one run at most */
+
+/* What somebody touched, as a set. */
+#define FOOTPRINT_ROOM 4096
+struct footprint {
+	struct {
+		uint64_t what; /* a line of PM, or eight bytes of DRAM */
+		uint32_t age;  /* == the footprint's: in the set */
+		bool write;
+	} slot[FOOTPRINT_ROOM];
+	uint32_t age, used;
+	bool power;    /* the power could fail */
+	bool pm_write; /* images got more */
+	bool commit;   /* images got fewer */
+};
+void footprint_clear(struct footprint *f);
+
+/* An access, in the order of the run. */
+#define TOUCH_POWER (TOUCH_DRAM_WRITE + 1) /* beside enum touch: the power could fail here */
+struct log_touch {
+	const struct actor *who; /* a task; NULL: a NIC. Only to be compared */
+	uint8_t what;		 /* enum touch, or TOUCH_POWER */
+	uint64_t where, len;
+};
+
+/* A point at which the run could have gone differently. */
+struct log_point {
+	struct deviation d; /* its answer is 0 */
+	const struct actor *who;
+	uint64_t chain;	   /* points of one chain follow each other, as steps of a task do */
+	int before;	   /* the chain's point before this one, -1: none */
+	uint32_t touches;  /* of the log, that came before it */
+	bool held;	   /* somebody was held and could have been let go here */
+};
+
+struct run_log {
+	struct log_point *point;
+	struct log_touch *touch;
+	unsigned points, point_room, touches, touch_room;
+};
+void run_log_free(struct run_log *log);
+
+struct systematic_source {
+	struct source source;
+	const struct deviations *list; /* to be taken, in this order */
+	uint64_t key[SYSTEMATIC_DEPTH];
+	struct deviations taken;
+	/* What was touched during the list's i-th hold until rest (faults and orders hold nobody and do
+	 * not count); NULL: nobody asks. */
+	struct footprint *window[SYSTEMATIC_DEPTH];
+	struct run_log *log; /* what came after the last deviation; NULL: nobody asks */
+	bool failed;	     /* out of memory */
+};
+/* Begin a run. The list has at most SYSTEMATIC_DEPTH entries; taken keeps its memory from run to run. */
+void systematic_start(struct systematic_source *s, const struct deviations *list);
+
+/* Does it matter whether touch `t` of a log, of somebody held, comes before or after all of f? */
+bool footprint_depends(const struct footprint *f, const struct log_touch *t);
+void footprint_add(struct footprint *f, const struct log_touch *t);
+
+#endif
