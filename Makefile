@@ -16,11 +16,12 @@ help:
 	@echo 'make crashtest   explore the stores; say which guarantee holds and which breaks'
 	@echo 'make claims      what the papers claim, and what they leave out: is it so?'
 	@echo 'make mutants     look for the seeded bugs: are all found, and how soon?'
+	@echo 'make soak        random hardware and workloads, for half an hour (ARGS="--time 60s")'
 	@echo 'make list        stores, variants, knobs, contracts, seeded bugs'
 	@echo 'make test        all tests: gcc, gcc with ASan and UBSan, clang'
 	@echo 'make bench       measure the simulator'
 	@echo 'make clean       remove build*/'
-	@echo 'crashtest, claims, mutants, list and bench pass ARGS="..." on to tidemark.'
+	@echo 'crashtest, claims, mutants, soak, list and bench pass ARGS="..." on to tidemark.'
 
 deps:
 	@scripts/deps
@@ -28,7 +29,7 @@ deps:
 build: deps
 	@TARGET=tidemark scripts/build build -DCMAKE_C_COMPILER=$(CC) -DTIDEMARK_WERROR=OFF -DTIDEMARK_SANITIZE=OFF
 
-crashtest claims mutants bench list: build
+crashtest claims mutants soak bench list: build
 	@build/tidemark $@ $(ARGS)
 
 test: deps
@@ -37,4 +38,4 @@ test: deps
 clean:
 	rm -rf build build-gcc build-asan build-clang
 
-.PHONY: all help deps build crashtest claims mutants bench list test clean
+.PHONY: all help deps build crashtest claims mutants soak bench list test clean

@@ -12,12 +12,14 @@
 #include <string.h>
 #include <time.h>
 #include "checker/pool.h"
+#include "checker/search.h"
 
 const struct campaign_options campaign_default = {
 	.seed = 1,
 	.runs = 2000,
 	.states = 20000,
 	.deviations = 6,
+	.preemptions = 2,
 	.jobs = 1,
 	.limits = {.images_per_point = 256, .nested_every = 8, .states = UINT64_MAX},
 };
@@ -32,6 +34,27 @@ static double now(void)
 int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s)
 {
 	return setup_like(s, &c->config[unit / c->workloads].setup, &c->workload[unit % c->workloads]);
+}
+
+unsigned campaign_faults(const struct campaign *c, unsigned unit)
+{
+	return c->faults ? c->faults[unit % c->workloads] : c->options.faults;
+}
+
+const char *campaign_left_out(const struct campaign *c, unsigned config)
+{
+	if (!c->options.exhaustive)
+		return "random schedules";
+	for (unsigned w = 0; w < c->workloads; w++) {
+		const struct campaign_unit *unit = &c->unit[config * c->workloads + w];
+		if (!unit->complete)
+			return "the budget of runs or states was used up";
+		if (unit->counts.points_bounded)
+			return "some points have too many images";
+		if (unit->counts.unsure)
+			return "some histories are too concurrent to be judged";
+	}
+	return NULL;
 }
 
 /* Run 0 is the plain one: nothing deviates. */
@@ -62,18 +85,55 @@ static bool same_again(struct explorer *ex, struct random_source *source, uint64
 	return hash[0] == hash[1];
 }
 
+static void random_runs(const struct campaign *c, unsigned share, struct explorer *ex,
+			struct campaign_unit *result)
+{
+	struct random_source source = {0};
+	for (uint64_t run = 0; run < (c->options.runs + share - 1) / share && explore_more(ex); run++) {
+		one_run(ex, &source, c->options.seed, run, c->options.deviations);
+		if (c->options.doublecheck &&
+		    !same_again(ex, &source, c->options.seed, run, c->options.deviations))
+			result->diverged++;
+	}
+	deviations_free(&source.taken);
+}
+
+static int all_runs(const struct campaign *c, unsigned unit, struct explorer *ex,
+		    struct campaign_unit *result)
+{
+	struct search_limits limits = search_default;
+	struct search *search = malloc(sizeof(*search));
+	if (!search)
+		return -ENOMEM;
+	limits.preemptions = c->options.preemptions;
+	limits.faults = campaign_faults(c, unit);
+	limits.runs = c->options.runs;
+	int error = search_run(search, ex, &limits);
+	result->complete = search->complete;
+	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
+		const struct deviations *list = &search->failing[k];
+		result->contract[k].deviations = list->n;
+		if (list->n)
+			memcpy(result->contract[k].deviation, list->d, list->n * sizeof(*list->d));
+	}
+	search_close(search);
+	free(search);
+	return error;
+}
+
 void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at, struct campaign_unit *result)
 {
 	struct setup s;
-	struct random_source source = {0};
 	struct explore_limits limits = c->options.limits;
-	unsigned share = c->config[unit / c->workloads].share;
+	unsigned share = c->options.exhaustive ? 1 : c->config[unit / c->workloads].share;
 	struct explorer *ex;
 	assert(share);
 	result->done = true;
 	if (workload_cleans(&c->workload[unit % c->workloads]) &&
-	    !c->config[unit / c->workloads].store->clean)
+	    !c->config[unit / c->workloads].store->clean) {
+		result->complete = true;
 		return; /* nothing that other workloads do not show */
+	}
 	limits.states = c->options.states / share;
 	ex = malloc(sizeof(*ex));
 	result->error = ex ? campaign_setup(c, unit, &s) : -ENOMEM;
@@ -88,12 +148,10 @@ void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 		return;
 	}
 	ex->stop_at = stop_at;
-	for (uint64_t run = 0; run < (c->options.runs + share - 1) / share && explore_more(ex); run++) {
-		one_run(ex, &source, c->options.seed, run, c->options.deviations);
-		if (c->options.doublecheck &&
-		    !same_again(ex, &source, c->options.seed, run, c->options.deviations))
-			result->diverged++;
-	}
+	if (c->options.exhaustive)
+		result->error = all_runs(c, unit, ex, result);
+	else
+		random_runs(c, share, ex, result);
 	result->counts = ex->counts;
 	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
 		result->contract[k].found = ex->failure[k].found;
@@ -102,7 +160,6 @@ void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 	}
 	explore_close(ex);
 	setup_free(&s);
-	deviations_free(&source.taken);
 	free(ex);
 }
 
@@ -148,7 +205,12 @@ static void take(void *arg, unsigned unit, const void *result)
 int campaign_run(struct campaign *c)
 {
 	unsigned units = c->configs * c->workloads;
-	struct pool pool = {units, c->options.jobs, sizeof(struct campaign_unit), work, take, c};
+	struct pool pool = {.units = units,
+			    .jobs = c->options.jobs,
+			    .result_bytes = sizeof(struct campaign_unit),
+			    .work = work,
+			    .take = take,
+			    .arg = c};
 	_Static_assert(sizeof(struct campaign_unit) <= POOL_RESULT_MAX, "a result is one message");
 	c->started = now();
 	c->units_done = 0;
@@ -177,6 +239,21 @@ void campaign_free_results(struct campaign *c)
 	c->total = NULL;
 }
 
+/* The unit's first run in which a systematic search saw the contract broken. */
+static int searched_run(const struct campaign *c, unsigned unit, unsigned contract, struct explorer *ex)
+{
+	struct campaign_unit *u = &c->unit[unit];
+	struct deviations list = {.d = u->contract[contract].deviation,
+				  .n = u->contract[contract].deviations};
+	struct trace_source source;
+	int error = trace_start(&source, &list);
+	if (error)
+		return error;
+	explore_run(ex, &source.source, &source.taken);
+	trace_finish(&source);
+	return 0;
+}
+
 int campaign_again(const struct campaign *c, unsigned unit, uint64_t run, unsigned contract, struct setup *s,
 		   struct deviations *path, char *text, size_t n)
 {
@@ -188,12 +265,16 @@ int campaign_again(const struct campaign *c, unsigned unit, uint64_t run, unsign
 		error = explore_open(ex, s, &limits);
 	if (!error) {
 		ex->stop_at = TM_BIT(contract);
-		one_run(ex, &source, c->options.seed, run, c->options.deviations);
+		if (c->options.exhaustive)
+			error = searched_run(c, unit, contract, ex);
+		else
+			one_run(ex, &source, c->options.seed, run, c->options.deviations);
 		const struct failure *f = &ex->failure[contract];
 		path->n = 0;
 		deviations_append(path, &f->deviations);
 		snprintf(text, n, "%s", f->text);
-		error = f->found ? 0 : -ENOENT;
+		if (!error && !f->found)
+			error = -ENOENT;
 		explore_close(ex);
 	}
 	deviations_free(&source.taken);

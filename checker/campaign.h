@@ -3,12 +3,14 @@
 #define TM_CAMPAIGN_H
 /*
  * A campaign: stores x configurations x workloads, each explored under many random
- * runs, by several processes; then the matrix store x configuration x contract.
+ * runs, or under all runs within bounds, by several processes; then the matrix store x
+ * configuration x contract.
  *
  * A unit is one (store, variant, configuration, workload). Its result depends on
  * nothing but the unit and the seed, so the number of processes changes no figure.
  */
 #include "checker/explore.h"
+#include "faultinject/systematic.h"
 
 #define CAMPAIGN_NAME 128
 
@@ -23,11 +25,13 @@ struct campaign_config {
 
 struct campaign_options {
 	uint64_t seed;
-	unsigned runs;	     /* of each unit */
+	uint64_t runs;	     /* of each unit */
 	uint64_t states;     /* of each unit at most */
 	unsigned deviations; /* of one run at most */
 	unsigned jobs;
 	bool doublecheck; /* each run twice, event hashes compared */
+	bool exhaustive;  /* a systematic search instead of random runs; no shares, runs bound it only */
+	unsigned preemptions, faults; /* of one run at most; see struct campaign */
 	struct explore_limits limits;
 	void (*progress)(void *arg, unsigned done, unsigned units, uint64_t states, double seconds);
 	void *progress_arg;
@@ -47,7 +51,10 @@ struct campaign_unit {
 	struct {
 		bool found;
 		uint64_t run, broken;
+		unsigned deviations; /* systematic search: of that run */
+		struct deviation deviation[SYSTEMATIC_DEPTH];
 	} contract[TM_CONTRACTS];
+	bool complete;	   /* systematic search: all runs within the bounds, or all but reorderings */
 	uint64_t diverged; /* --doublecheck: runs whose hashes differ */
 	int error;	   /* -errno: the unit could not run */
 	char why[200];
@@ -59,6 +66,7 @@ struct campaign {
 	unsigned configs;
 	struct workload *workload;
 	unsigned workloads;
+	unsigned *faults; /* by workload; NULL: options.faults for each */
 	struct campaign_options options;
 	/* results */
 	struct campaign_unit *unit;		    /* [config * workloads + workload] */
@@ -80,6 +88,10 @@ void campaign_free_results(struct campaign *c);
  * is broken. */
 void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 		      struct campaign_unit *result);
+/* Faults in one run of a unit at most. */
+unsigned campaign_faults(const struct campaign *c, unsigned unit);
+/* Was everything within the bounds looked at in a configuration? NULL: yes; else why not. */
+const char *campaign_left_out(const struct campaign *c, unsigned config);
 /* The setup of a unit, finished, with a copy of its workload. */
 int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s);
 /* Run `run` of a unit again and stop where `contract` breaks; its path goes to `path`. 0 or -errno. */

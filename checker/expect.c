@@ -93,6 +93,20 @@ unsigned expect_watched(const struct tm_store *store, const char *config)
 	return set;
 }
 
+bool expect_holds(const char *store, int contract)
+{
+	bool any = false;
+	pthread_once(&once, read_table);
+	for (unsigned i = 0; i < rows; i++) {
+		if (strcmp(row[i].store, store) || row[i].contract != contract)
+			continue;
+		if (row[i].broken)
+			return false;
+		any = true;
+	}
+	return any;
+}
+
 unsigned expect_mistake(const char **what)
 {
 	pthread_once(&once, read_table);

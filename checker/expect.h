@@ -18,6 +18,8 @@ const struct expectation *expect_find(const char *store, const char *config, int
 /* TM_BIT()s of the contracts whose breaking is news under a configuration of a store or of one of its
  * variants: what the store breaks by design, or does not promise, its variants may break, too. */
 unsigned expect_watched(const struct tm_store *store, const char *config);
+/* Is the contract expected to hold in every configuration of the store that the table names? */
+bool expect_holds(const char *store, int contract);
 /* The file has a mistake: its line number, and what; 0: none. */
 unsigned expect_mistake(const char **what);
 

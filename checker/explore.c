@@ -30,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/seen.h"
+#include "checker/sentence.h"
 #include "core/pmem/own_bug.h"
 
 #define MAX_DECISIONS 512
@@ -111,48 +112,6 @@ static bool image_next(struct image_source *is)
 
 /* --- failures --- */
 
-static void op_seen(const struct setup *s, const struct history *h, int op, char *buf, size_t n)
-{
-	const struct history_op *o = &h->op[op];
-	char value[64] = "";
-	const char *key = s->w.key[o->key].name;
-	if (o->kind == HISTORY_PUT && !o->client)
-		snprintf(buf, n, "the load phase put %s", key);
-	else if (o->kind == HISTORY_PUT)
-		snprintf(buf, n, "client %u's PUT %s was %s", o->client, key,
-			 o->returned < 0 ? "in flight"
-			 : o->error	 ? "reported as failed"
-					 : "acknowledged");
-	else if (o->kind == HISTORY_DEL)
-		snprintf(buf, n, "client %u's DELETE %s was %s", o->client, key,
-			 o->returned < 0 ? "in flight" : "acknowledged");
-	else {
-		if (o->value >= 0)
-			world_op_name(s, h, o->value, value, sizeof(value));
-		snprintf(buf, n, "%s%s %s %s%s", o->client > s->w.clients ? "a reader" : "client ",
-			 o->client > s->w.clients
-				 ? (o->epoch > 1 ? " after the second failure" : " after recovery")
-				 : (const char[]){(char)('0' + o->client % 10), 0},
-			 o->value >= 0 ? "read" : "found",
-			 o->value >= 0		    ? value
-			 : o->value == VALUE_ABSENT ? "nothing at "
-						    : "foreign bytes at ",
-			 o->value >= 0 ? "" : key);
-	}
-}
-
-void explore_sentence(const struct setup *s, const struct history *h, unsigned contract,
-		      const struct verdict *v, char *buf, size_t n)
-{
-	char op[140] = "", against[140] = "";
-	(void)contract;
-	if (v->against >= 0)
-		op_seen(s, h, v->against, against, sizeof(against));
-	if (v->op >= 0)
-		op_seen(s, h, v->op, op, sizeof(op));
-	snprintf(buf, n, "%s%s%s", against, against[0] && op[0] ? "; then " : "", op);
-}
-
 static void note_failure(struct explorer *ex, unsigned contract, unsigned machine, const char *text)
 {
 	struct failure *f = &ex->failure[contract];
@@ -183,7 +142,7 @@ static void note_verdicts(struct explorer *ex, unsigned machine, unsigned want, 
 		if ((c == TM_DUR || c == TM_BUF) && v[TM_LIN].broken)
 			continue;
 		if (!ex->failure[c].found)
-			explore_sentence(ex->setup, ex->worlds.history, c, &v[c], text, sizeof(text));
+			sentence_print(ex->setup, ex->worlds.history, &v[c], text, sizeof(text));
 		note_failure(ex, c, machine, ex->failure[c].found ? "" : text);
 	}
 }

@@ -27,6 +27,7 @@ struct explore_counts {
 	uint64_t nested_points, nested_states; /* of these: the power failed again in recovery */
 	uint64_t points_bounded;	       /* not all images were tried */
 	uint64_t unsure;		       /* histories that a search gave up on */
+	uint64_t spared; /* systematic search: holds not tried, they only reorder independent steps */
 };
 
 /* A broken contract and how to get there. */
@@ -75,8 +76,5 @@ void explore_run(struct explorer *ex, struct source *source, const struct deviat
 void explore_floor(struct explorer *ex);
 /* Would the budget allow another run? */
 bool explore_more(const struct explorer *ex);
-/* One sentence: how `contract` is broken in the worlds' history by `v`. */
-void explore_sentence(const struct setup *s, const struct history *h, unsigned contract,
-		      const struct verdict *v, char *buf, size_t n);
 
 #endif

@@ -52,6 +52,8 @@ static const struct control {
 	{"erda", "default", true, ALWAYS},
 	{"erda", "default", false, ALWAYS | TM_BIT(TM_LIN)},
 	{"erda", "sure", true, ALWAYS | TM_BIT(TM_LIN)},
+	{"forca", "default", true, ALWAYS | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP)},
+	{"forca", "default", false, ALWAYS | TM_BIT(TM_LIN) | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP)},
 };
 
 /* What each blind spot of the tester hides. */

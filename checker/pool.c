@@ -22,7 +22,10 @@ static _Noreturn void worker(const struct pool *p, atomic_uint *next, int out)
 	_Alignas(max_align_t) char result[POOL_RESULT_MAX];
 	char message[MESSAGE_BYTES];
 	size_t len = sizeof(unsigned) + p->result_bytes;
-	for (unsigned unit; (unit = atomic_fetch_add(next, 1)) < p->units;) {
+	for (unsigned unit; !p->more || p->more(p->arg);) {
+		unit = atomic_fetch_add(next, 1);
+		if (unit >= p->units)
+			break;
 		memset(result, 0, sizeof(result));
 		p->work(p->arg, unit, result);
 		memcpy(message, &unit, sizeof(unit));
@@ -46,6 +49,8 @@ static int collect(const struct pool *p, int in)
 			ssize_t n = read(in, message + got, len - got);
 			if (n < 0 && errno == EINTR)
 				continue;
+			if (n == 0 && got == 0 && p->more)
+				return 0; /* they have stopped of their own */
 			if (n <= 0)
 				return -ECHILD;
 			got += (size_t)n;

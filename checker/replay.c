@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "checker/sentence.h"
 
 /* On which machine a deviation happens; *machine: the one that runs when its turn comes. */
 static unsigned machine_of(const struct deviation *d, unsigned *machine)
@@ -35,8 +36,8 @@ static void judge_all(struct explorer *ex, unsigned machine, struct replay_outco
 	judge_recovered(&ex->judge[machine], ex->worlds.history, want, ex->floor, out->verdict);
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		if (out->verdict[c].broken)
-			explore_sentence(ex->setup, ex->worlds.history, c, &out->verdict[c], out->text[c],
-					 sizeof(out->text[c]));
+			sentence_print(ex->setup, ex->worlds.history, &out->verdict[c], out->text[c],
+				       sizeof(out->text[c]));
 	out->verdict[TM_LIVE].broken = r->live_broken;
 	out->verdict[TM_FSCK].broken = r->fsck_broken;
 	snprintf(out->text[TM_LIVE], sizeof(out->text[0]), "%s", r->why);
@@ -72,6 +73,8 @@ void replay_sources(struct explorer *ex, const struct replay_part part[WORLDS],
 	}
 	judge_all(ex, m, out);
 	tell_start(ex, NULL, 0);
+	if (audience && audience->ends)
+		audience->ends(audience->arg);
 	for (unsigned started = m + 1; started;)
 		world_end(&ex->worlds, --started);
 }

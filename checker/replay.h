@@ -19,6 +19,7 @@ struct replay_outcome {
 struct replay_audience {
 	sim_teller *teller;
 	void (*machine_starts)(void *arg, struct explorer *ex, unsigned machine);
+	void (*ends)(void *arg); /* the last machine has stopped */
 	void *arg;
 };
 

@@ -119,7 +119,7 @@ static void try_chain(struct search *s, const struct run_log *log, unsigned last
 		if (k == HOLD_SWITCH && !p->held)
 			continue;
 		if (next && only_reorders(s, log, p, next, others)) {
-			s->spared++;
+			s->ex->counts.spared++;
 		} else {
 			footprint_clear(others);
 			go_down(s, p, choice_hold_answer(p->d.kind, k), preemptions - 1, faults);

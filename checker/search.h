@@ -19,7 +19,6 @@ extern const struct search_limits search_default;
 struct search {
 	struct explorer *ex;
 	struct search_limits limits;
-	uint64_t spared; /* holds that were not tried: they only reorder independent steps */
 	bool complete;	 /* everything within the bounds was tried */
 	struct deviations failing[TM_CONTRACTS]; /* the first run that broke it */
 	/* private */

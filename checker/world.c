@@ -89,8 +89,9 @@ static void returned(struct world_client *c, int error, int32_t value)
 							 : "bytes that no PUT of this key wrote",
 				 value >= 0 ? name : "");
 		}
-		sim_tell(w->sim, sim_actor(w->sim), 0, error ? "returns error %d%s" : "returns %d%s", error,
-			 what);
+		const struct told about = {.kind = TOLD_RETURN};
+		sim_tell_about(w->sim, sim_actor(w->sim), 0, &about,
+			       error ? "returns error %d%s" : "returns %d%s", error, what);
 	}
 	sim_power_fails_here(w->sim, CRASH_AFTER_RETURN);
 }
@@ -130,9 +131,11 @@ static void do_op(struct world_client *c, const struct workload_op *op, uint8_t 
 	const struct workload_key *key = &s->w.key[op->key];
 	int error;
 	actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, op->kind, op->nth});
-	if (sim_telling(w->sim))
-		sim_tell(w->sim, sim_actor(w->sim), 0, "%s%s", op_says[op->kind],
-			 op->kind == OP_CLEAN ? "" : key->name);
+	if (sim_telling(w->sim)) {
+		const struct told about = {.kind = TOLD_CALL};
+		sim_tell_about(w->sim, sim_actor(w->sim), 0, &about, "%s%s", op_says[op->kind],
+			       op->kind == OP_CLEAN ? "" : key->name);
+	}
 	switch (op->kind) {
 	case OP_PUT: {
 		const struct setup_value *v = setup_put_value(s, c->number, op->nth);

@@ -11,7 +11,8 @@
 #include "scenarios/stores.h"
 
 #define MAX_SECONDS (30 * 86400)
-#define OTHER_SHARE 4 /* the other configurations get one in so many of the runs and states */
+#define ALL_IMAGES  (1u << 20) /* of a point: more are not tried, and the search says so */
+#define OTHER_SHARE 4	       /* the other configurations get one in so many of the runs and states */
 
 /* The hardware under which the default campaign runs each store. */
 static const char *const default_configs[] = {"default",    "ack_early=off", "ddio=off",     "domain=mhp",
@@ -36,6 +37,13 @@ static void help(void)
 	     "  --seed N           of the schedules (1)\n"
 	     "  --jobs N           processes (one for each core); results do not depend on it\n"
 	     "  --doublecheck      run each schedule twice and compare the event hashes\n\n"
+	     "everything within bounds\n"
+	     "  --exhaustive       no random schedules: all there are within the bounds (docs/search.md).\n"
+	     "                     Without --workload: the smallest workloads. --runs and --states are\n"
+	     "                     unlimited then, unless they are given\n"
+	     "  --preemptions N    how often somebody is held back in one run (2)\n"
+	     "  --faults N         packets lost or duplicated and clients dead in one run (0; where no\n"
+	     "                     workload is named, 1 with two writers)\n\n"
 	     "what is written\n"
 	     "  --out DIR          where traces go (traces); it is made if it does not exist\n"
 	     "  --no-traces        write none\n"
@@ -44,7 +52,7 @@ static void help(void)
 	     "  -q, --quiet        no progress\n"
 	     "  --help             this text\n\n"
 	     "exit status: 0 all as expected, 1 a promise broken or a cell not as expected, 2 usage or\n"
-	     "bad input, 70 internal error");
+	     "bad input, 3 could not tell (--exhaustive left something out), 70 internal error");
 }
 
 static bool add_name(const char **list, unsigned *n, unsigned max, const char *name)
@@ -118,13 +126,26 @@ static bool parse_option(struct arguments *a, int option, const char *value)
 	case OPT_RUNS:
 		if (!number_option("--runs", value, 1, 1000000000, &n))
 			return false;
-		a->options.runs = (unsigned)n;
+		a->options.runs = n;
 		a->runs_given = true;
 		return true;
 	case OPT_STATES:
 		if (!number_option("--states", value, 1, UINT64_MAX / 2, &n))
 			return false;
 		a->options.states = n;
+		a->states_given = true;
+		return true;
+	case OPT_EXHAUSTIVE:
+		a->options.exhaustive = true;
+		return true;
+	case OPT_PREEMPTIONS:
+	case OPT_FAULTS:
+		if (!number_option(option == OPT_FAULTS ? "--faults" : "--preemptions", value, 0,
+				   SYSTEMATIC_DEPTH, &n))
+			return false;
+		*(option == OPT_FAULTS ? &a->options.faults : &a->options.preemptions) = (unsigned)n;
+		a->bounds_given = true;
+		a->faults_given |= option == OPT_FAULTS;
 		return true;
 	case OPT_SEED:
 		if (!number_option("--seed", value, 0, UINT32_MAX, &n))
@@ -163,6 +184,28 @@ static int bad_option(const struct command *command, const char *word)
 		    name);
 }
 
+/* -1, or the status behind a message. */
+static int check_bounds(struct arguments *a)
+{
+	struct campaign_options *o = &a->options;
+	if (!o->exhaustive)
+		return a->bounds_given
+			       ? fail(EXIT_USAGE, "--preemptions and --faults: expected --exhaustive, too")
+			       : -1;
+	if (o->doublecheck)
+		return fail(EXIT_USAGE, "--doublecheck compares random schedules; expected no --exhaustive");
+	if (o->preemptions + o->faults > SYSTEMATIC_DEPTH)
+		return fail(EXIT_USAGE, "--preemptions and --faults: expected at most %d together",
+			    SYSTEMATIC_DEPTH);
+	if (!a->runs_given)
+		o->runs = UINT64_MAX;
+	if (!a->states_given)
+		o->states = UINT64_MAX;
+	o->limits.images_per_point = ALL_IMAGES;
+	o->limits.nested_every = 0;
+	return -1;
+}
+
 static const struct option crashtest_options[] = {
 	{"variant", required_argument, NULL, OPT_VARIANT},
 	{"knob", required_argument, NULL, OPT_KNOB},
@@ -173,6 +216,9 @@ static const struct option crashtest_options[] = {
 	{"seed", required_argument, NULL, OPT_SEED},
 	{"jobs", required_argument, NULL, OPT_JOBS},
 	{"doublecheck", no_argument, NULL, OPT_DOUBLE},
+	{"exhaustive", no_argument, NULL, OPT_EXHAUSTIVE},
+	{"preemptions", required_argument, NULL, OPT_PREEMPTIONS},
+	{"faults", required_argument, NULL, OPT_FAULTS},
 	{"out", required_argument, NULL, OPT_OUT},
 	{"no-traces", no_argument, NULL, OPT_NO_TRACES},
 	{"json", required_argument, NULL, OPT_JSON},
@@ -205,7 +251,7 @@ int arguments_parse(struct arguments *a, const struct command *command, int argc
 			return EXIT_USAGE;
 	if (a->ops && !*a->ops)
 		return fail(EXIT_USAGE, "--ops: expected the name of a file, or - for standard input");
-	return -1;
+	return check_bounds(a);
 }
 
 /* --- stores, variants, knobs --- */
@@ -372,7 +418,8 @@ static bool wanted(const struct arguments *a, unsigned number, const char *varia
 
 static int add_configs(struct campaign *c, const struct arguments *a)
 {
-	bool several = !a->one_config && !a->knobs && !a->variants && !a->workloads && !a->ops;
+	bool several = !a->one_config && !a->knobs && !a->variants && !a->workloads && !a->ops &&
+		       !a->options.exhaustive;
 	for (unsigned i = 0; stores[i]; i++) {
 		for (unsigned v = 0; v < (a->variants ? a->variants : 1); v++) {
 			const char *variant = a->variants ? a->variant[v] : "default";
@@ -455,8 +502,32 @@ static int check_workload(const struct campaign *c, unsigned at)
 	return 0;
 }
 
+/* What a systematic search goes through when nobody names a workload. */
+static const struct {
+	const char *name;
+	unsigned faults; /* a writer that dies, a packet that is lost: where two writers meet */
+} smallest[] = {{"w", 0}, {"ww", 0}, {"wr", 0}, {"www", 0}, {"w-r", 0}, {"w-wr", 0}, {"w-w", 1}};
+#define SMALLEST (sizeof(smallest) / sizeof(smallest[0]))
+
+static int add_smallest(struct campaign *c, const struct arguments *a)
+{
+	const char *expected;
+	c->faults = calloc(SMALLEST, sizeof(*c->faults));
+	if (!c->faults)
+		return fail(EXIT_INTERNAL, "out of memory");
+	for (unsigned i = 0; i < SMALLEST; i++) {
+		bool room = a->options.preemptions + smallest[i].faults <= SYSTEMATIC_DEPTH;
+		c->faults[i] = a->faults_given || !room ? a->options.faults : smallest[i].faults;
+		if (workload_named(smallest[i].name, &c->workload[c->workloads], &expected))
+			return fail(EXIT_INTERNAL, "out of memory");
+		c->workloads++;
+	}
+	return 0;
+}
+
 static int add_workloads(struct campaign *c, const struct arguments *a)
 {
+	bool named = a->ops || a->workloads;
 	unsigned room = a->workloads + 256;
 	int status = 0;
 	c->workload = calloc(room, sizeof(*c->workload));
@@ -475,12 +546,14 @@ static int add_workloads(struct campaign *c, const struct arguments *a)
 			return unknown_workload(a->workload[i], error, expected);
 		c->workloads++;
 	}
-	for (unsigned i = 0; !a->ops && !a->workloads && c->workloads < room; i++) {
+	if (!named && a->options.exhaustive)
+		return add_smallest(c, a);
+	for (unsigned i = 0; !named && c->workloads < room; i++) {
 		if (workload_builtin(i, &c->workload[c->workloads]))
 			break;
 		c->workloads++;
 	}
-	for (unsigned i = 0; i < c->workloads && (a->ops || a->workloads) && !status; i++)
+	for (unsigned i = 0; i < c->workloads && named && !status; i++)
 		status = check_workload(c, i);
 	return status;
 }

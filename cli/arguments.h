@@ -20,6 +20,9 @@ enum {
 	OPT_SEED,
 	OPT_JOBS,
 	OPT_DOUBLE,
+	OPT_EXHAUSTIVE,
+	OPT_PREEMPTIONS,
+	OPT_FAULTS,
 	OPT_OUT,
 	OPT_NO_TRACES,
 	OPT_JSON,
@@ -45,9 +48,9 @@ struct arguments {
 	unsigned knobs;
 	const char *ops, *out, *json, *junit, *corpus, *regress;
 	double seconds;	 /* --time; 0: not given */
-	bool runs_given; /* options.runs is not the default */
 	bool one_config; /* the default hardware only, even if nothing else is asked for */
 	bool quiet, no_traces;
+	bool runs_given, states_given, faults_given, bounds_given; /* bounds: preemptions or faults */
 	struct campaign_options options;
 };
 

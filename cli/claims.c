@@ -135,7 +135,7 @@ static void take(void *arg, unsigned unit, const void *result)
 
 static int run_units(struct claims_run *r)
 {
-	struct pool pool = {r->units, r->options->jobs, sizeof(struct claim_result), work, take, r};
+	struct pool pool = {r->units, r->options->jobs, sizeof(struct claim_result), work, take, NULL, r};
 	_Static_assert(sizeof(struct claim_result) <= POOL_RESULT_MAX, "a result is one message");
 	int error = make_units(r);
 	if (!error && r->units)

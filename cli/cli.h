@@ -18,6 +18,7 @@ int shrink_main(int argc, char **argv);
 int list_main(int argc, char **argv);
 int claims_main(int argc, char **argv);
 int mutants_main(int argc, char **argv);
+int soak_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 
 /* The program's name as it was called, for commands that are printed. */

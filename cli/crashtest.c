@@ -160,7 +160,7 @@ static int write_junit(const struct report *r, const char *path)
 
 static int run(struct campaign *c, const struct arguments *a)
 {
-	struct report r = {.campaign = c, .whole = !a->variants && !a->knobs && !a->workloads && !a->ops};
+	struct report r = {.campaign = c, .whole = !a->variants && !a->knobs && !a->workloads && !a->ops && !a->options.exhaustive};
 	int error = campaign_run(c), status;
 	progress_line(NULL);
 	status = check_campaign(c, error);
@@ -171,6 +171,8 @@ static int run(struct campaign *c, const struct arguments *a)
 		return fail(EXIT_INTERNAL, "out of memory");
 	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++)
 		r.surprises += judge_cell(&r, i / TM_CONTRACTS, i % TM_CONTRACTS);
+	for (unsigned i = 0; i < c->configs; i++)
+		r.open += a->options.exhaustive && campaign_left_out(c, i);
 	/* Even if traces cannot be written, the matrix has cost too much to be thrown away. */
 	if (!a->no_traces)
 		status = write_traces(&r, a);
@@ -184,7 +186,9 @@ static int run(struct campaign *c, const struct arguments *a)
 	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++)
 		free(r.cell[i / TM_CONTRACTS][i % TM_CONTRACTS].trace);
 	free(r.cell);
-	return status ? status : r.surprises ? EXIT_BROKEN : EXIT_HELD;
+	if (status)
+		return status;
+	return r.surprises ? EXIT_BROKEN : r.open ? EXIT_UNSURE : EXIT_HELD;
 }
 
 int crashtest_main(int argc, char **argv)
@@ -218,6 +222,7 @@ int crashtest_main(int argc, char **argv)
 		workload_free(&c.workload[i]);
 	campaign_free_results(&c);
 	free(c.workload);
+	free(c.faults);
 	free(c.config);
 	return status;
 }

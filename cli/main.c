@@ -21,6 +21,7 @@ static const struct command {
 	{"list", list_main, "[WHAT]", "stores, variants, bugs, knobs, workloads, contracts"},
 	{"claims", claims_main, "[ID...]", "test what the papers claim, and what they leave out"},
 	{"mutants", mutants_main, "[NAME...]", "are the seeded bugs found, and how soon?"},
+	{"soak", soak_main, "", "random hardware and workloads, for as long as you like"},
 	{"bench", bench_main, "", "measure the simulator"},
 };
 

@@ -241,6 +241,21 @@ static bool is_named(const struct mutant *m, const char *name)
 	return !strcmp(m->name, name) || !strcmp(m->part, name);
 }
 
+/* Does what is found of `m` rest on this control? */
+static bool rests_on(const struct mutant *m, const struct mutant *control)
+{
+	switch (m->kind) {
+	case MUTANT_STORE:
+		return m->store == control->store;
+	case MUTANT_MODEL:
+		return true;
+	case MUTANT_BLIND:
+		return !strcmp(m->canary->store, control->part);
+	default:
+		return false;
+	}
+}
+
 static int choose(struct hunt *h, char **name, int names)
 {
 	struct mutant *all = calloc(MAX_MUTANTS, sizeof(*all));
@@ -263,9 +278,11 @@ static int choose(struct hunt *h, char **name, int names)
 				      name[k], near.hint);
 	}
 	for (unsigned i = 0; i < n && !status; i++) {
-		bool wanted = !names || all[i].kind == MUTANT_CONTROL;
-		for (int k = 0; k < names; k++)
+		bool wanted = !names, control = all[i].kind == MUTANT_CONTROL;
+		for (int k = 0; k < names && !control; k++)
 			wanted |= is_named(&all[i], name[k]);
+		for (unsigned j = 0; j < h->mutants && control; j++)
+			wanted |= rests_on(&h->mutant[j], &all[i]); /* bugs stand before controls */
 		if (wanted)
 			h->mutant[h->mutants++] = all[i];
 	}

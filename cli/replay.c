@@ -12,7 +12,8 @@ static void help(void)
 	puts("usage: tidemark replay [OPTION...] FILE...\n"
 	     "Tells each trace step by step; - is standard input.\n\n"
 	     "  -q, --quiet  the verdict only\n"
-	     "  --brief      without single stores, flushes, fences and posted requests\n"
+	     "  --brief      without single stores, reads, flushes, fences and posted requests\n"
+	     "  --html FILE  the story of one trace as a page, too\n"
 	     "  --repeat N   replay N times, and fail if two of them differ\n"
 	     "  --help       this text\n\n"
 	     "exit status: 1 the contract breaks as the trace says, 4 it does not any more, 0 the trace "
@@ -45,75 +46,111 @@ static int judge(const struct trace *t, const struct replay_outcome *out)
 	return EXIT_HELD;
 }
 
-/* The explorer is open. */
+/* The explorer is open. `story`: NULL for none; it is told when all is well. */
 static int replay_open(struct explorer *ex, struct trace *t, const char *path, struct story *story,
-		       uint64_t *hash, struct replay_outcome *out)
+		       struct replay_outcome *out)
 {
-	struct replay_audience audience = story ? story_audience(story) : (struct replay_audience){0};
 	struct deviation_names names = {t->setup.region, t->setup.regions};
-	char text[256];
+	struct replay_audience audience = {0};
+	char text[DEVIATION_TEXT];
 	if (story)
-		story_begin(story);
+		audience = record_audience(&story->record, &t->deviations);
 	int error = replay(ex, &t->deviations, t->contract == TM_KEEP, story ? &audience : NULL, out);
-	fflush(stdout);
-	if (error)
-		return fail(EXIT_INTERNAL, "%s: %s", path, strerror(-error));
-	if (out->unused) {
+	if (!error && out->unused) {
 		deviation_print(out->unused, &names, text, sizeof(text));
 		return fail(EXIT_USAGE,
 			    "%s:%u: this deviation does not apply, the run never comes to such a point: %s",
 			    path, out->unused->line, text);
 	}
-	if (story)
-		story_verdict(story, out);
-	*hash = out->hash;
+	if (!error && story && story->record.full)
+		error = -ENOMEM;
+	if (!error && story)
+		error = cause_find(ex, t, &story->record, out, story->where, &story->cause);
+	if (error)
+		return fail(EXIT_INTERNAL, "%s: %s", path, strerror(-error));
 	return judge(t, out);
 }
 
-static int replay_once(struct trace *t, const char *path, struct story *story, uint64_t *hash)
+static int replay_once(struct trace *t, const char *path, struct story *story, struct replay_outcome *out)
 {
 	struct explorer *ex = malloc(sizeof(*ex));
-	struct replay_outcome *out = malloc(sizeof(*out));
-	int status, error = ex && out ? explore_open(ex, &t->setup, &explore_default) : -ENOMEM;
+	int status, error = ex ? explore_open(ex, &t->setup, &explore_default) : -ENOMEM;
 	if (error) {
 		status = fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE,
 			      "%s: the store cannot run this workload: %s", path,
-			      error == -EIO ? ex->worlds.world[0].result.why : strerror(-error));
+			      error == -EIO ? ex->why : strerror(-error));
 	} else {
-		status = replay_open(ex, t, path, story, hash, out);
+		status = replay_open(ex, t, path, story, out);
 		explore_close(ex);
 	}
 	free(ex);
-	free(out);
 	return status;
 }
 
-static int replay_file(const char *path, bool quiet, bool brief, unsigned repeat)
+struct options {
+	bool quiet, brief;
+	unsigned repeat;
+	const char *html; /* NULL: no page */
+};
+
+/* The trace is read. */
+static int replay_read(struct trace *t, const char *path, const struct options *o, struct story *story)
+{
+	struct replay_outcome *again = malloc(sizeof(*again));
+	bool told = !o->quiet || o->html;
+	int status = again ? replay_once(t, path, told ? story : NULL, &story->outcome)
+			   : fail(EXIT_INTERNAL, "out of memory");
+	bool good = status != EXIT_USAGE && status != EXIT_INTERNAL;
+	if (good && !o->quiet)
+		story_print(story);
+	for (unsigned i = 1; i < o->repeat && good; i++) {
+		int other = replay_once(t, path, NULL, again);
+		if (other != status || again->hash != story->outcome.hash) {
+			status = fail(EXIT_INTERNAL, "%s: replay %u differs from the first", path, i + 1);
+			good = false;
+		}
+	}
+	if (good && o->html) {
+		int error = save_file(o->html, story_page, story);
+		if (error) {
+			status = fail(EXIT_USAGE, "%s: %s", o->html, strerror(-error));
+			good = false;
+		}
+	}
+	if (good)
+		verdict_line(t, path, status, o->repeat > 1);
+	free(again);
+	return status;
+}
+
+static int replay_file(const char *path, const struct options *o)
 {
 	struct trace t;
-	uint64_t first = 0, hash = 0;
 	int status = read_trace(path, &t);
 	if (status)
 		return status;
 	if (!strcmp(path, "-"))
 		path = "standard input";
-	struct story story = {.trace = &t, .brief = brief, .where = quiet ? NULL : where_new()};
-	status = replay_once(&t, path, quiet ? NULL : &story, &first);
-	for (unsigned i = 1; i < repeat && status != EXIT_USAGE && status != EXIT_INTERNAL; i++) {
-		int again = replay_once(&t, path, NULL, &hash);
-		if (again != status || hash != first)
-			status = fail(EXIT_INTERNAL, "%s: replay %u differs from the first", path, i + 1);
+	struct story *story = calloc(1, sizeof(*story));
+	if (story) {
+		story->trace = &t;
+		story->name = path;
+		story->brief = o->brief;
+		story->where = o->quiet && !o->html ? NULL : where_new();
+		status = replay_read(&t, path, o, story);
+		where_free(story->where);
+		record_free(&story->record);
+	} else {
+		status = fail(EXIT_INTERNAL, "out of memory");
 	}
-	if (status != EXIT_USAGE && status != EXIT_INTERNAL)
-		verdict_line(&t, path, status, repeat > 1);
-	story_free(&story);
+	free(story);
 	trace_free(&t);
 	return status;
 }
 
 static int bad_option(const char *word)
 {
-	static const char *const options[] = {"--help", "--brief", "--repeat", NULL};
+	static const char *const options[] = {"--help", "--brief", "--repeat", "--html", "--quiet", NULL};
 	struct nearest n;
 	nearest_init(&n, word);
 	for (unsigned i = 0; options[i]; i++)
@@ -121,39 +158,57 @@ static int bad_option(const char *word)
 	return fail(EXIT_USAGE, "replay: unknown option \"%.40s\"%s (tidemark replay --help)", word, n.hint);
 }
 
-int replay_main(int argc, char **argv)
+/* The options; what is no option moves to argv[1 ...], *files of it. -1: go on. */
+static int parse(int argc, char **argv, struct options *o, int *files)
 {
-	bool quiet = false, brief = false, fixed = false, broken = false;
 	unsigned long long repeat = 1;
-	int files = 0;
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--help")) {
 			help();
 			return 0;
 		}
 		if (!strcmp(argv[i], "-q") || !strcmp(argv[i], "--quiet")) {
-			quiet = true;
+			o->quiet = true;
 		} else if (!strcmp(argv[i], "--brief")) {
-			brief = true;
+			o->brief = true;
 		} else if (!strcmp(argv[i], "--repeat")) {
 			if (i + 1 == argc)
 				return fail(EXIT_USAGE, "replay: --repeat wants a number");
 			if (!number_option("--repeat", argv[++i], 1, 1000000, &repeat))
 				return EXIT_USAGE;
+		} else if (!strcmp(argv[i], "--html")) {
+			if (i + 1 == argc)
+				return fail(EXIT_USAGE, "replay: --html wants the name of a file");
+			o->html = argv[++i];
 		} else if (argv[i][0] == '-' && argv[i][1]) {
 			return bad_option(argv[i]);
 		} else {
-			argv[++files] = argv[i]; /* options may stand behind files */
+			argv[++*files] = argv[i]; /* options may stand behind files */
 		}
 	}
+	o->repeat = (unsigned)repeat;
+	if (!*files)
+		return fail(EXIT_USAGE, "replay: no trace named (tidemark replay --help)");
+	if (o->html && *files > 1)
+		return fail(EXIT_USAGE, "replay: --html takes one trace, here are %d", *files);
+	return -1;
+}
+
+int replay_main(int argc, char **argv)
+{
+	struct options o = {0};
+	bool fixed = false, broken = false;
+	int files = 0, status = parse(argc, argv, &o, &files);
+	if (status < 0 && o.html)
+		status = check_output("--html", o.html) ? EXIT_USAGE : -1;
+	if (status >= 0)
+		return status;
 	for (int i = 1; i <= files; i++) {
-		int status = replay_file(argv[i], quiet, brief, (unsigned)repeat);
+		status = replay_file(argv[i], &o);
 		if (status == EXIT_USAGE || status == EXIT_INTERNAL)
 			return status;
 		broken |= status == EXIT_BROKEN;
 		fixed |= status == EXIT_FIXED;
 	}
-	if (!files)
-		return fail(EXIT_USAGE, "replay: no trace named (tidemark replay --help)");
 	return broken ? EXIT_BROKEN : fixed ? EXIT_FIXED : EXIT_HELD;
 }

@@ -52,10 +52,15 @@ static void print_cell(const struct report *r, unsigned config, unsigned k)
 		     : promised	   ? RED
 				   : YELLOW),
 	       cell->broken ? "broken" : "holds", paint(PLAIN));
+	const char *left_out = campaign_left_out(r->campaign, config);
 	if (cell->broken)
 		printf("%*" PRIu64 " of %" PRIu64 " states", width, cell->broken_states, states);
 	else
-		printf("%*" PRIu64 " states, bounded (random schedules)", width, states);
+		printf("%*" PRIu64 " states", width, states);
+	if (!left_out)
+		printf(", exhaustive");
+	else if (!cell->broken)
+		printf(", bounded (%s)", left_out);
 	if (more->surprise)
 		printf(", %s%s%s", paint(RED), more->why ? "NOT AS EXPECTED" : "A PROMISE IS BROKEN",
 		       paint(PLAIN));
@@ -96,7 +101,7 @@ static void print_notes(const struct report *r, unsigned config, unsigned k)
 /* How far the exploration went. */
 static void print_bounds(const struct explore_counts *t)
 {
-	char text[400];
+	char text[600];
 	snprintf(text, sizeof(text),
 		 "%" PRIu64 " runs; the power failed at %" PRIu64 " points (%" PRIu64
 		 " more were equal to one of these), "
@@ -105,6 +110,11 @@ static void print_bounds(const struct explore_counts *t)
 	if (t->points_bounded)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
 			 "; at %" PRIu64 " points the images are a sample", t->points_bounded);
+	if (t->spared)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 "; %" PRIu64 " holds, and all that would follow them, were left out, because they only "
+			 "reorder independent steps",
+			 t->spared);
 	if (t->unsure)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
 			 "; %" PRIu64 " histories were too concurrent for the search and are not judged",
@@ -113,14 +123,42 @@ static void print_bounds(const struct explore_counts *t)
 	print_wrapped(2, text);
 }
 
+/* What "exhaustive" means here. */
+static void print_exhaustive(const struct report *r)
+{
+	const struct campaign *c = r->campaign;
+	char text[800];
+	int n = snprintf(text, sizeof(text),
+			 "all runs with at most %u preemption%s (docs/search.md), one power failure in each, at "
+			 "each place and with all images that can be left, of the workloads",
+			 c->options.preemptions, c->options.preemptions == 1 ? "" : "s");
+	for (unsigned w = 0; w < c->workloads && n < (int)sizeof(text) - 200; w++) {
+		unsigned faults = campaign_faults(c, w);
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s %s", w ? "," : "", c->workload[w].name);
+		if (faults)
+			n += snprintf(text + n, sizeof(text) - (size_t)n, " (with at most %u fault%s)", faults,
+				      faults == 1 ? "" : "s");
+	}
+	snprintf(text + n, sizeof(text) - (size_t)n,
+		 ". States that are equal, and runs that only reorder independent steps, are looked at once.");
+	fputs("\nexhaustive: ", stdout);
+	print_wrapped(12, text);
+	if (r->open)
+		printf("%sNot everything within these bounds was looked at.%s\n", paint(YELLOW), paint(PLAIN));
+}
+
 /* Everything behind the tables. */
 static void print_summary(const struct report *r, uint64_t states)
 {
 	const struct campaign *c = r->campaign;
-	fputs("\nbounded: ", stdout);
-	print_wrapped(9, "schedules and faults are seeded random runs, not all there are. Where the power "
-			 "fails, all images "
-			 "that can be left are tried, unless a table says that they are a sample.");
+	if (c->options.exhaustive) {
+		print_exhaustive(r);
+	} else {
+		fputs("\nbounded: ", stdout);
+		print_wrapped(9, "schedules and faults are seeded random runs, not all there are. Where the "
+				 "power fails, all images "
+				 "that can be left are tried, unless a table says that they are a sample.");
+	}
 	if (r->out)
 		printf("%u trace%s written to %s\n", r->traces, r->traces == 1 ? "" : "s", r->out);
 	printf("%" PRIu64 " states in %.1f s, %.0f states/s with %u job%s\n", states, c->seconds,
@@ -175,7 +213,8 @@ static json_t *cell_json(const struct report *r, unsigned config, unsigned k)
 			 contract_name(k), "promised", !!(cfg->store->promises & TM_BIT(k)), "verdict",
 			 cell->broken ? "broken" : "holds", "states",
 			 (json_int_t)r->campaign->total[config].states, "broken_states",
-			 (json_int_t)cell->broken_states, "exhaustive", 0, "trace",
+			 (json_int_t)cell->broken_states, "exhaustive",
+			 !campaign_left_out(r->campaign, config), "trace",
 			 more->trace ? more->trace : "", "as_expected", !more->surprise, "how",
 			 cell->broken ? more->text : "", "why", more->why ? more->why : "");
 }

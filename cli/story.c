@@ -2,10 +2,7 @@
 /*
  * The story of a replay: what was asked of the store, then event by event who did
  * what, at each power failure the lines in flight with their versions and what
- * survived of each, recovery, what its readers found, and the rule that broke.
- *
- * Flushes and fences are remembered as they are told, so that of a line that was
- * lost can be said what was missing.
+ * survived of each, recovery, what its readers found, the rule that broke, and why.
  */
 #include "cli/story.h"
 #include <inttypes.h>
@@ -29,142 +26,89 @@ static void section(const char *title)
 	printf("\n%s== %s%s\n", paint(BOLD), title, paint(PLAIN));
 }
 
-/* --- flushes and fences --- */
-
-static void flushed(struct story *st, const struct actor *who, uint32_t line)
-{
-	for (unsigned i = 0; i < st->flushes; i++) {
-		if (st->flushed[i].line == line) {
-			st->flushed[i] = (struct story_line){line, false, who};
-			return;
-		}
-	}
-	if (st->flushes == st->room) {
-		unsigned room = st->room ? 2 * st->room : 64;
-		struct story_line *more = realloc(st->flushed, room * sizeof(*more));
-		if (!more)
-			return;
-		st->flushed = more;
-		st->room = room;
-	}
-	st->flushed[st->flushes++] = (struct story_line){line, false, who};
-}
-
-/* "flushes 8 bytes at log+0x40", "fence: ...". */
-static void remember(struct story *st, const struct actor *who, const char *text)
-{
-	const struct setup *s = &st->trace->setup;
-	char place[64];
-	uint64_t off;
-	size_t len;
-	if (sscanf(text, "flushes %zu bytes at %63s", &len, place) == 2) {
-		if (len && !pmem_unname(s->region, s->regions, place, &off))
-			for (uint64_t l = off / LINE; l <= (off + len - 1) / LINE; l++)
-				flushed(st, who, (uint32_t)l);
-	} else if (!strncmp(text, "fence:", 6)) {
-		for (unsigned i = 0; i < st->flushes; i++)
-			st->flushed[i].fenced |= st->flushed[i].by == who;
-	}
-}
-
-/* Why a line in flight is not certainly durable. */
-static const char *missing(const struct story *st, uint32_t line)
-{
-	for (unsigned i = 0; i < st->flushes; i++)
-		if (st->flushed[i].line == line)
-			return st->flushed[i].fenced ? "written after it was last flushed"
-						     : "flushed, but no fence came";
-	return "never flushed";
-}
-
 /* --- events --- */
 
-static bool detail(const char *text)
+void story_label(const struct record_event *e, char *buf, size_t n)
 {
-	return !strncmp(text, "stores ", 7) || !strncmp(text, "flushes ", 8) || !strncmp(text, "fence:", 6) ||
+	buf[0] = '\0';
+	if (e->op.kind)
+		op_label_print(e->op, e->visit, buf, n);
+}
+
+static bool detail(const struct record_event *e, const char *text)
+{
+	return e->kind == TOLD_STORE || e->kind == TOLD_FLUSH || e->kind == TOLD_FENCE || e->kind == TOLD_FETCH ||
 	       strstr(text, ": post ");
 }
 
-static void tell(void *arg, const struct sim *sim, const struct actor *who, uintptr_t pc, const char *text)
+static void print_event(const struct story *st, const struct record_event *e)
 {
-	struct story *st = arg;
-	char label[32] = "", line[128];
-	remember(st, who, text);
-	if (st->brief && detail(text))
+	const char *text = record_text(&st->record, e);
+	char label[40], line[160];
+	if (!*text || (st->brief && detail(e, text)))
 		return;
-	if (who && who->op.kind)
-		op_label_print(who->op, who->visit, label, sizeof(label));
-	where_print(st->where, pc, line, sizeof(line));
-	printf("%10.3f us  %-15s %-9s ", (double)sim_now(sim) / 1000.0, who ? who->name : "", label);
+	story_label(e, label, sizeof(label));
+	where_print(st->where, e->pc, line, sizeof(line));
+	printf("%10.3f us  %-15s %-9s ", (double)e->at / 1000.0, record_actor(&st->record, e), label);
 	if (line[0])
 		printf("%-56s  %s\n", text, line);
 	else
 		puts(text);
 }
 
-/* What the trace says of a line, or the newest version: "version 0 of 1". False: it lost something. */
-static bool survived(const struct story *st, unsigned machine, uint32_t line, unsigned versions, char *buf,
-		     size_t n)
+void story_survived(const struct record_line *l, char *buf, size_t n)
 {
-	unsigned answer = 0;
-	for (unsigned d = 0; d < st->trace->deviations.n; d++) {
-		const struct deviation *dev = &st->trace->deviations.d[d];
-		if (dev->kind == CHOICE_LINE && dev->a == line && dev->b == machine)
-			answer = dev->answer;
-	}
-	pmem_answer_print(versions, answer, buf, n);
-	return !answer;
+	pmem_answer_print(l->versions, l->answer, buf, n);
 }
 
-static void print_flight(const struct story *st, struct explorer *ex, unsigned machine)
+static void print_line(const struct story *st, const struct record_line *l)
 {
-	const struct pmem *pm = ex->worlds.world[machine - 1].pm;
-	const struct setup *s = ex->setup;
-	char name[64], label[32], line[128], answer[64];
-	if (!pmem_dirty(pm)) {
+	const struct setup *s = &st->trace->setup;
+	char name[64], label[40], line[160], answer[64];
+	story_survived(l, answer, sizeof(answer));
+	pmem_name(s->region, s->regions, (uint64_t)l->line * LINE, name, sizeof(name));
+	printf("  %-16s survived as %s%s%s%s\n", name, paint(l->answer ? RED : ""), answer,
+	       paint(l->answer ? PLAIN : ""), l->touched == RECORD_NONE ? "   (nobody looks at it)" : "");
+	for (unsigned v = 1; v <= l->versions; v++) {
+		const struct record_version *version = &st->record.version[l->first_version + v - 1];
+		const struct pmem_version *how = &version->how;
+		op_label_print(how->op, how->visit, label, sizeof(label));
+		where_print(st->where, how->pc, line, sizeof(line));
+		printf("  %16s version %u: %u bytes at +0x%02x by %s for %s%s%s\n", "", v, how->len, how->off,
+		       how->nic			       ? "the NIC"
+		       : version->actor != RECORD_NONE ? st->record.actor[version->actor]
+						       : "?",
+		       label, line[0] ? "  " : "", line);
+	}
+}
+
+/* The power failure of a machine. */
+static void print_flight(const struct story *st, unsigned machine)
+{
+	const struct record *r = &st->record;
+	unsigned n = 0;
+	section(machine ? "the power fails again, in recovery or after it" : "the power fails");
+	for (unsigned i = 0; i < r->lines; i++) {
+		if (r->line[i].machine != machine)
+			continue;
+		if (!n++)
+			puts("lines in flight (visible, not certainly durable), and their versions:");
+		print_line(st, &r->line[i]);
+	}
+	if (!n)
 		puts("nothing was in flight: what was visible is durable");
-		return;
-	}
-	puts("lines in flight (visible, not certainly durable), and their versions:");
-	for (unsigned i = 0; i < pmem_dirty(pm); i++) {
-		uint32_t l = pmem_dirty_line(pm, i);
-		unsigned versions = pmem_line_versions(pm, l);
-		bool whole = survived(st, machine, l, versions, answer, sizeof(answer));
-		pmem_name(s->region, s->regions, (uint64_t)l * LINE, name, sizeof(name));
-		printf("  %-16s survived as %s%s%s   (%s)\n", name, paint(whole ? "" : RED), answer,
-		       paint(whole ? "" : PLAIN), missing(st, l));
-		for (unsigned v = 1; v <= versions; v++) {
-			struct pmem_version how;
-			pmem_line_version(pm, l, v, &how);
-			op_label_print(how.op, how.visit, label, sizeof(label));
-			where_print(st->where, how.pc, line, sizeof(line));
-			printf("  %16s version %u: %u bytes at +0x%02x by %s for %s%s%s\n", "", v, how.len,
-			       how.off,
-			       how.nic	 ? "the NIC"
-			       : how.who ? how.who->name
-					 : "?",
-			       label, line[0] ? "  " : "", line);
-		}
-	}
 }
 
-static void machine_starts(void *arg, struct explorer *ex, unsigned machine)
+static void print_machines(const struct story *st)
 {
-	struct story *st = arg;
-	if (machine == 0) {
-		section("the run");
-		st->flushes = 0;
-		return;
+	const struct record *r = &st->record;
+	for (unsigned m = 0; m < r->machines; m++) {
+		if (m)
+			print_flight(st, m - 1);
+		section(m ? "recovery, and what is then read" : "the run");
+		for (size_t i = r->machine_from[m]; i < r->machine_from[m + 1]; i++)
+			print_event(st, &r->event[i]);
 	}
-	section(machine > 1 ? "the power fails again, in recovery or after it" : "the power fails");
-	print_flight(st, ex, machine);
-	st->flushes = 0;
-	section("recovery, and what is then read");
-}
-
-struct replay_audience story_audience(struct story *st)
-{
-	return (struct replay_audience){.teller = tell, .machine_starts = machine_starts, .arg = st};
 }
 
 /* --- the beginning and the end --- */
@@ -188,7 +132,7 @@ static void print_knobs(const struct setup *s)
 		putchar('\n');
 }
 
-void story_begin(const struct story *st)
+static void print_setup(const struct story *st)
 {
 	const struct setup *s = &st->trace->setup;
 	struct deviation_names names = {s->region, s->regions};
@@ -214,8 +158,23 @@ void story_begin(const struct story *st)
 	}
 }
 
-void story_verdict(const struct story *st, const struct replay_outcome *out)
+static void print_cause(const struct cause *c)
 {
+	if (!c->sentence[0])
+		return;
+	section("why");
+	for (unsigned i = 0; i < c->facts; i++) {
+		fputs("  ", stdout);
+		print_wrapped(2, c->fact[i]);
+	}
+	if (c->facts)
+		putchar('\n');
+	print_wrapped(0, c->sentence);
+}
+
+static void print_verdict(const struct story *st)
+{
+	const struct replay_outcome *out = &st->outcome;
 	int contract = st->trace->contract;
 	section("verdict");
 	for (int c = 0; c < TM_CONTRACTS; c++)
@@ -227,8 +186,10 @@ void story_verdict(const struct story *st, const struct replay_outcome *out)
 		       paint(PLAIN), out->text[contract]);
 }
 
-void story_free(struct story *st)
+void story_print(const struct story *st)
 {
-	where_free(st->where);
-	free(st->flushed);
+	print_setup(st);
+	print_machines(st);
+	print_verdict(st);
+	print_cause(&st->cause);
 }

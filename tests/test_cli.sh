@@ -73,7 +73,7 @@ lines'
 	bad 2 'did you mean "stores"?' list store
 	bad 2 '"more" was not expected' list stores more
 	bad 2 '"more" was not expected' bench more
-	for command in '' crashtest replay shrink list bench; do
+	for command in '' crashtest replay shrink list mutants soak bench; do
 		run 0 "$tidemark" $command --help
 		has usage:
 	done
@@ -319,6 +319,49 @@ signals() {
 	[ -z "$(ls -A interrupted)" ] || wrong 'something was written'
 }
 
+bugs() {
+	bad 2 'did you mean "no_flip"?' mutants no_flp
+	bad 2 'no seeded bug "default"' mutants default
+	bad 2 'unknown option "--bogus"' mutants --bogus
+	bad 2 '--jobs wants a value' mutants --jobs
+	bad 2 'is not a whole number from 1 to' mutants --states 0
+	bad 2 'did you mean "nic_bounds"?' mutants nic_bound
+	run 0 "$tidemark" mutants tail_low crash_no_drain --json bugs.json
+	has 'found 2 of 2'
+	has 'clean'
+	grep -q '"found": false' bugs.json || wrong 'a control that finds nothing is in the JSON'
+	# Where the first states do not do, the bug is not found, and that is said.
+	run 1 "$tidemark" mutants keep_duplicates --states 10
+	has 'NOT FOUND'
+	has 'found 0 of 1'
+	run 0 "$tidemark" list bugs
+	has 'own_bug=pm_fence_all; makes the tester miss bugs'
+	# A bug of our own can be asked for like any knob, and stands in the trace.
+	run 1 "$tidemark" crashtest efactory --workload wr --runs 1 --knob own_bug=pm_fence_one --out own
+	has 'A PROMISE IS BROKEN'
+	grep -lq 'own_bug=pm_fence_one' own/*MONO*.trace || wrong 'own_bug is not in the trace'
+	rm -rf own bugs.json
+}
+
+soaks() {
+	bad 2 'expected 90s, 30m or 8h' soak --time soon
+	bad 2 'expected 90s, 30m or 8h' soak --time 5d
+	bad 2 'is not a whole number' soak --rounds 0
+	bad 2 'expected one of' soak --knob ddio=maybe
+	bad 2 '"more" was not expected' soak more
+	bad 2 'cannot be made' soak --rounds 1 --out missing/traces
+	run 0 "$tidemark" soak --rounds 3 --jobs 2 --out soaked
+	has 'Nothing broke that should hold.'
+	has ': flat'
+	no_file soaked
+	run 1 "$tidemark" soak --rounds 12 --knob own_bug=pm_fence_one --out soaked
+	has 'rounds BROKE what should hold'
+	for trace in soaked/*.trace; do
+		run 1 "$tidemark" replay -q "$trace"
+	done
+	rm -rf soaked
+}
+
 terminal() {
 	command -v script >/dev/null || return
 	escape=$(printf '\033')
@@ -330,7 +373,7 @@ terminal() {
 	grep -q "$escape" out && wrong 'NO_COLOR and -q'
 }
 
-for test in commands names options lists outputs campaign replays bad_traces signals terminal; do
+for test in commands names options lists outputs campaign replays bad_traces signals bugs soaks terminal; do
 	: >err
 	$test
 done

@@ -1839,9 +1839,10 @@ END_TEST
 
 static char story[4096];
 
-static void teller(void *arg, const struct sim *world, const struct actor *who, uintptr_t pc,
+static void teller(void *arg, const struct sim *world, const struct actor *who, uintptr_t pc, const struct told *about,
 		   const char *text)
 {
+	(void)about;
 	size_t at = strlen(story);
 	(void)arg;
 	(void)world;

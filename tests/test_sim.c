@@ -1255,8 +1255,9 @@ END_TEST
 
 /* --- the story --- */
 
-static void teller(void *arg, const struct sim *s, const struct actor *who, uintptr_t pc, const char *text)
+static void teller(void *arg, const struct sim *s, const struct actor *who, uintptr_t pc, const struct told *about, const char *text)
 {
+	(void)about;
 	(void)s;
 	snprintf(arg, 100, "%s %u %s", who->name, (unsigned)pc, text);
 }

@@ -365,10 +365,11 @@ static void decide(struct pmem *pm, uint32_t l)
 	rehash(pm, l);
 	if (sim_telling(pm->sim)) {
 		char name[64], version[64];
-		pmem_name(pm->region, pm->regions, (uint64_t)l * LINE, name, sizeof(name));
+		pmem_place(pm, (uint64_t)l * LINE, name, sizeof(name));
 		pmem_answer_print(failed->line[l].in_flight, answer, version, sizeof(version));
-		sim_tell(pm->sim, sim_actor(pm->sim), 0, "first touch of line %s: it survived as %s", name,
-			 version);
+		const struct told about = {.kind = TOLD_SURVIVED, .off = (uint64_t)l * LINE, .len = LINE};
+		sim_tell_about(pm->sim, sim_actor(pm->sim), 0, &about,
+			       "first touch of line %s: it survived as %s", name, version);
 	}
 }
 
@@ -491,10 +492,11 @@ static struct version by_task(struct pmem *pm, uintptr_t pc)
 static void tell_store(struct pmem *pm, uint64_t off, const void *data, size_t len, uintptr_t pc)
 {
 	char name[64], hex[24] = "";
-	pmem_name(pm->region, pm->regions, off, name, sizeof(name));
+	pmem_place(pm, off, name, sizeof(name));
 	for (size_t i = 0; i < len && i < 8; i++)
 		snprintf(hex + 2 * i, 3, "%02x", ((const uint8_t *)data)[i]);
-	sim_tell(pm->sim, sim_actor(pm->sim), pc, "stores %zu bytes at %s: %s", len, name, hex);
+	const struct told about = {.kind = TOLD_STORE, .off = off, .len = len};
+	sim_tell_about(pm->sim, sim_actor(pm->sim), pc, &about, "stores %zu bytes at %s: %s", len, name, hex);
 }
 
 /* Bytes that the CPU has stored at [off, off+len), within one line, become a version of it. */
@@ -561,6 +563,10 @@ void pmem_cpu_load(struct pmem *pm, uint64_t off, size_t len)
 	sim_touch(pm->sim, TOUCH_READ, off, len);
 	if (len)
 		touch(pm, off, len, false);
+	if (len && sim_telling(pm->sim)) {
+		const struct told about = {.kind = TOLD_LOAD, .off = off, .len = len};
+		sim_tell_about(pm->sim, sim_actor(pm->sim), 0, &about, "%s", "");
+	}
 	if (coming.len)
 		pm->unread = coming;
 }
@@ -636,8 +642,9 @@ void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 	}
 	if (sim_telling(pm->sim)) {
 		char name[64];
-		pmem_name(pm->region, pm->regions, off, name, sizeof(name));
-		sim_tell(pm->sim, sim_actor(pm->sim), pc, "flushes %zu bytes at %s", len, name);
+		pmem_place(pm, off, name, sizeof(name));
+		const struct told about = {.kind = TOLD_FLUSH, .off = off, .len = len};
+		sim_tell_about(pm->sim, sim_actor(pm->sim), pc, &about, "flushes %zu bytes at %s", len, name);
 	}
 }
 
@@ -660,9 +667,11 @@ void pmem_cpu_fence(struct pmem *pm, uintptr_t pc)
 		write_back_all(pm);
 	for (unsigned t = 0; t <= SIM_TASKS && OWN_BUG(&pm->hw, PM_FENCE_FORGETS); t++)
 		pm->marks[t].n = 0;
-	if (sim_telling(pm->sim))
-		sim_tell(pm->sim, sim_actor(pm->sim), pc, "fence: %u flushed line%s now durable", marks->n,
-			 marks->n == 1 ? " is" : "s are");
+	if (sim_telling(pm->sim)) {
+		const struct told about = {.kind = TOLD_FENCE};
+		sim_tell_about(pm->sim, sim_actor(pm->sim), pc, &about, "fence: %u flushed line%s now durable",
+			       marks->n, marks->n == 1 ? " is" : "s are");
+	}
 	marks->n = 0;
 }
 
@@ -769,7 +778,7 @@ static void drain_line(struct sim *sim, void *arg)
 	commit(pm, drain->line, drain->upto);
 	if (sim_telling(sim)) {
 		char name[64];
-		pmem_name(pm->region, pm->regions, (uint64_t)drain->line * LINE, name, sizeof(name));
+		pmem_place(pm, (uint64_t)drain->line * LINE, name, sizeof(name));
 		sim_tell(sim, drain->from.qp, 0, "line %s drains to PM", name);
 	}
 }
@@ -806,9 +815,11 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, 
 	add_version(pm, off, data, len, &how);
 	if (sim_telling(pm->sim)) {
 		char name[64];
-		pmem_name(pm->region, pm->regions, off, name, sizeof(name));
-		sim_tell(pm->sim, from->qp, 0, "message %u packet %u: %zu bytes land at %s, %s",
-			 from->message, from->packet, len, name, durable ? "visible and durable" : "visible");
+		pmem_place(pm, off, name, sizeof(name));
+		const struct told about = {TOLD_LAND, from->visit, from->op, off, len};
+		sim_tell_about(pm->sim, from->qp, 0, &about, "message %u packet %u: %zu bytes land at %s, %s",
+			       from->message, from->packet, len, name,
+			       durable ? "visible and durable" : "visible");
 	}
 	if (durable)
 		commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
@@ -1008,4 +1019,9 @@ void pmem_set_regions(struct pmem *pm, const struct tm_region *regions, unsigned
 {
 	pm->region = regions;
 	pm->regions = n;
+}
+
+void pmem_place(const struct pmem *pm, uint64_t off, char *buf, size_t len)
+{
+	pmem_name(pm->region, pm->regions, off, buf, len);
 }

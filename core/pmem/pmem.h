@@ -72,4 +72,7 @@ void pmem_watch_dram(struct pmem *pm);
 /* The window's burn has reached 0, with this access to DRAM. */
 void pmem_burnt(struct pmem *pm, const void *addr, size_t len, bool write);
 
+/* For the story: a place of the pool in words, "log+0x240". */
+void pmem_place(const struct pmem *pm, uint64_t off, char *buf, size_t len);
+
 #endif

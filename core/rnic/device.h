@@ -100,8 +100,8 @@ static inline uint32_t mr_line_left(const struct rnic_mr *mr, const uint8_t *at)
 	uint64_t off = (uint64_t)(at - mr->host) + (mr->in_pm ? mr->pm_off : (uintptr_t)mr->host & 15);
 	return LINE - off % LINE;
 }
-/* For the story: an address in a region (dead or alive) of any host of this net as an offset. */
-bool rnic_key_offset(const struct rnic_net *net, uint32_t rkey, uint64_t va, uint64_t *off);
+/* For the story: words for an address in a region (dead or alive) of any host of this net. */
+void rnic_key_place(const struct rnic_net *net, uint32_t rkey, uint64_t va, char *buf, size_t size);
 
 /* The RNIC reads and writes memory; see dma.c. */
 void dma_read(struct rnic_hca *hca, const struct rnic_mr *mr, const uint8_t *from, void *to, uint32_t len);

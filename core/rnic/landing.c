@@ -78,15 +78,21 @@ static void end_answer_hold(struct sim *sim, void *arg)
 	answer_run(qp);
 }
 
+static void tell_line(struct rnic_qp *qp, const struct packet *pkt, uint32_t c, const char *what)
+{
+	const struct told about = {.op = pkt->name.op, .visit = pkt->name.visit};
+	if (sim_telling(qp_sim(qp)))
+		sim_tell_about(qp_sim(qp), &qp->actor, 0, &about, "%s, PSN %u, line %u: %s",
+			       opcode_name(pkt->opcode), pkt->psn, c, what);
+}
+
 /* Is the packet's next line, its c-th, to be held? */
 static bool is_held(struct rnic_qp *qp, struct packet *pkt, enum choice_kind kind, uint32_t c)
 {
 	struct sim *sim = qp_sim(qp);
 	if (pkt->asked) {
 		pkt->asked = false;
-		if (sim_telling(sim))
-			sim_tell(sim, &qp->actor, 0, "%s, PSN %u, line %u: goes on", opcode_name(pkt->opcode),
-				 pkt->psn, c);
+		tell_line(qp, pkt, c, "goes on");
 		return false;
 	}
 	unsigned k = ask(qp, pkt, kind, c, HOLDS);
@@ -97,9 +103,7 @@ static bool is_held(struct rnic_qp *qp, struct packet *pkt, enum choice_kind kin
 		pkt->due = sim_now(sim) + hold_ns(k);
 	else
 		pkt->due = sim_hold(sim, k, 0, kind == CHOICE_FETCH ? end_answer_hold : end_land_hold, qp);
-	if (sim_telling(sim))
-		sim_tell(sim, &qp->actor, 0, "%s, PSN %u, line %u: held%s", opcode_name(pkt->opcode),
-			 pkt->psn, c, k == HOLD_FOREVER ? " for ever" : "");
+	tell_line(qp, pkt, c, k == HOLD_FOREVER ? "held for ever" : "held");
 	return true;
 }
 
@@ -320,6 +324,19 @@ void land_all(struct rnic_qp *qp, const struct rnic_mr *mr)
 
 enum served { SERVED, HELD, REFUSED };
 
+static void fetched(struct rnic_qp *qp, const struct packet *pkt, const struct rnic_mr *mr, const uint8_t *from,
+		    uint32_t len)
+{
+	char place[64];
+	if (!sim_telling(qp_sim(qp)) || !mr->in_pm)
+		return;
+	const struct told about = {TOLD_FETCH, pkt->name.visit, pkt->name.op,
+				   mr->pm_off + (uint64_t)(from - mr->host), len};
+	pmem_place(qp->hca->pm, about.off, place, sizeof(place));
+	sim_tell_about(qp_sim(qp), &qp->actor, 0, &about, "message %u packet %u: reads %u bytes at %s",
+		       pkt->name.message, pkt->name.index, len, place);
+}
+
 /* Fetch into pkt->reply up to its end. */
 static enum served fetch(struct rnic_qp *qp, struct packet *pkt, const struct rnic_mr *mr, uint32_t start)
 {
@@ -335,6 +352,7 @@ static enum served fetch(struct rnic_qp *qp, struct packet *pkt, const struct rn
 		}
 		dma_flush(qp->hca, NULL, NULL, 0, true, &pkt->name);
 		dma_read(qp->hca, mr, from, reply->payload + (pkt->done - start), len);
+		fetched(qp, pkt, mr, from, len);
 		pkt->done += len;
 		pkt->line++;
 	}
@@ -401,6 +419,7 @@ static enum served serve_atomic(struct rnic_qp *qp, struct packet *pkt)
 	uint8_t *host = mr_host(mr, pkt->va);
 	dma_flush(qp->hca, NULL, NULL, 0, true, &pkt->name);
 	dma_read(qp->hca, mr, host, &original, sizeof(original));
+	fetched(qp, pkt, mr, host, sizeof(original));
 	value = original + pkt->swap_add;
 	if (pkt->opcode == OP_COMPARE_SWAP)
 		value = original == pkt->compare ? pkt->swap_add : original;

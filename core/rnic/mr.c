@@ -17,6 +17,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include "core/rnic/device.h"
 #include "core/rnic/placement.h"
@@ -202,12 +203,16 @@ struct rnic_mr *mr_remote_whole(struct rnic_hca *hca, const struct ibv_pd *pd, u
 	return mr && mr->ibv.rkey == rkey ? mr : NULL;
 }
 
-bool rnic_key_offset(const struct rnic_net *net, uint32_t rkey, uint64_t va, uint64_t *off)
+void rnic_key_place(const struct rnic_net *net, uint32_t rkey, uint64_t va, char *buf, size_t size)
 {
 	uint32_t host = (rkey >> 24) - 1, slot = rkey >> 8 & 0xffff;
-	if (host >= RNIC_HOSTS || !net->hca[host] || slot == 0 || slot > net->hca[host]->mrs)
-		return false;
-	const struct rnic_mr *mr = net->hca[host]->mr[slot];
-	*off = va - mr->iova;
-	return mr->ibv.rkey == rkey && va >= mr->iova;
+	const struct rnic_mr *mr = NULL;
+	if (host < RNIC_HOSTS && net->hca[host] && slot && slot <= net->hca[host]->mrs)
+		mr = net->hca[host]->mr[slot];
+	if (!mr || mr->ibv.rkey != rkey || va < mr->iova)
+		snprintf(buf, size, "unknown key 0x%x", rkey);
+	else if (mr->in_pm)
+		pmem_place(net->hca[host]->pm, mr->pm_off + (va - mr->iova), buf, size);
+	else
+		snprintf(buf, size, "key 0x%x + 0x%llx", rkey, (unsigned long long)(va - mr->iova));
 }

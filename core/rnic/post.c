@@ -148,15 +148,12 @@ static void tell(struct rnic_qp *qp, const struct ibv_send_wr *wr, uint64_t byte
 	bool atomic_member = is_atomic(wr->opcode) || wr->opcode == IBV_WR_FLUSH;
 	uint32_t rkey = atomic_member ? wr->wr.atomic.rkey : wr->wr.rdma.rkey;
 	uint64_t va = atomic_member ? wr->wr.atomic.remote_addr : wr->wr.rdma.remote_addr;
-	uint64_t off;
+	char place[64];
 	if (wr->opcode == IBV_WR_FLUSH)
 		bytes = wr->wr.atomic.compare_add;
-	if (rnic_key_offset(qp->hca->net, rkey, va, &off))
-		sim_tell(sim, who, 0, "%s: post %s, %lu bytes, key 0x%x + 0x%lx", qp->actor.name,
-			 names[wr->opcode], (unsigned long)bytes, rkey, (unsigned long)off);
-	else
-		sim_tell(sim, who, 0, "%s: post %s, %lu bytes, unknown key 0x%x", qp->actor.name,
-			 names[wr->opcode], (unsigned long)bytes, rkey);
+	rnic_key_place(qp->hca->net, rkey, va, place, sizeof(place));
+	sim_tell(sim, who, 0, "%s: post %s, %lu bytes, %s", qp->actor.name, names[wr->opcode],
+		 (unsigned long)bytes, place);
 }
 
 static int post_one(struct rnic_qp *qp, const struct ibv_send_wr *wr)

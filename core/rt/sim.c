@@ -816,16 +816,34 @@ bool sim_telling(const struct sim *sim)
 	return sim->teller;
 }
 
-void sim_tell(struct sim *sim, const struct actor *who, uintptr_t pc, const char *fmt, ...)
+static void tell(struct sim *sim, const struct actor *who, uintptr_t pc, const struct told *about,
+		 const char *fmt, va_list ap)
 {
 	char text[512];
+	vsnprintf(text, sizeof(text), fmt, ap);
+	sim->teller(sim->teller_arg, sim, who, pc, about, text);
+}
+
+void sim_tell(struct sim *sim, const struct actor *who, uintptr_t pc, const char *fmt, ...)
+{
+	static const struct told words;
 	va_list ap;
 	if (!sim->teller)
 		return;
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	tell(sim, who, pc, &words, fmt, ap);
 	va_end(ap);
-	sim->teller(sim->teller_arg, sim, who, pc, text);
+}
+
+void sim_tell_about(struct sim *sim, const struct actor *who, uintptr_t pc, const struct told *about,
+		    const char *fmt, ...)
+{
+	va_list ap;
+	if (!sim->teller)
+		return;
+	va_start(ap, fmt);
+	tell(sim, who, pc, about, fmt, ap);
+	va_end(ap);
 }
 
 /* --- rt.h for tasks of the sim world --- */

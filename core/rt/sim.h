@@ -135,12 +135,36 @@ void sim_set_death(struct sim *sim, void (*death)(void *arg, unsigned host), voi
 void sim_set_memory(struct sim *sim, void *memory);
 extern _Thread_local void *sim_memory;
 
-/* The story, told only in a replay: NULL normally. Text without a newline. */
+/*
+ * The story, told only in a replay: NULL normally. Text without a newline, or "": an
+ * event that is no news by itself. `about`: for those who do more than print the words.
+ */
+enum told_kind {
+	TOLD_WORDS,    /* only that */
+	TOLD_CALL,     /* an operation begins; it returns */
+	TOLD_RETURN,
+	TOLD_STORE,    /* the CPU stores to PM, loads from it, flushes */
+	TOLD_LOAD,
+	TOLD_FLUSH,
+	TOLD_FENCE,    /* and what the task flushed is durable */
+	TOLD_LAND,     /* the NIC writes to PM, reads it */
+	TOLD_FETCH,
+	TOLD_SURVIVED, /* the first touch of a line that the power failure left undecided */
+	TOLD_KINDS
+};
+struct told {
+	uint8_t kind; /* enum told_kind */
+	uint16_t visit;
+	struct op_label op; /* kind 0: the one that the actor works for */
+	uint64_t off, len;  /* bytes of the pool */
+};
 typedef void sim_teller(void *arg, const struct sim *sim, const struct actor *who, uintptr_t pc,
-			const char *text);
+			const struct told *about, const char *text);
 void sim_set_teller(struct sim *sim, sim_teller *teller, void *arg);
 bool sim_telling(const struct sim *sim);
 void sim_tell(struct sim *sim, const struct actor *who, uintptr_t pc, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+void sim_tell_about(struct sim *sim, const struct actor *who, uintptr_t pc, const struct told *about,
+		    const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 #endif

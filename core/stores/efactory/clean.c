@@ -148,8 +148,6 @@ static void forget_pending(struct ef_server *server, unsigned log)
 {
 	uint64_t arrived = __atomic_load_n(&server->arrived, __ATOMIC_ACQUIRE);
 
-	if (ef_bug(&server->params, EF_BUG_STALE_PENDING))
-		return;
 	for (uint64_t i = server->first; i < arrived; i++) {
 		if (server->pending[i].place && ef_log_of(server->pending[i].place) == log)
 			server->pending[i].place = 0;

@@ -52,17 +52,18 @@ static const struct tm_knob knobs[] = {
 		 "get_no_crc get_no_flush get_no_fence get_flush_header get_head_only get_waits "
 		 "bg_no_flush client_no_flag recover_no_crc recover_head_only recover_next recover_no_flag "
 		 "recover_clears copy_no_flush copy_older no_carry tombstone_skipped state_early no_state "
-		 "client_hybrid no_quiesce no_relink stale_pending recover_uncleaned recover_flip_first",
+		 "client_hybrid no_quiesce no_relink recover_uncleaned recover_flip_first",
 		 "a seeded bug, see the variants"},
 	[EF_KNOBS] = {0},
 };
 
-#define RDA  TM_BIT(TM_RDA)
-#define LIN  TM_BIT(TM_LIN)
-#define MONO TM_BIT(TM_MONO)
-#define KEEP TM_BIT(TM_KEEP)
-#define LIVE TM_BIT(TM_LIVE)
-#define FSCK TM_BIT(TM_FSCK)
+#define RDA   TM_BIT(TM_RDA)
+#define LIN   TM_BIT(TM_LIN)
+#define MONO  TM_BIT(TM_MONO)
+#define KEEP  TM_BIT(TM_KEEP)
+#define LIVE  TM_BIT(TM_LIVE)
+#define NORES TM_BIT(TM_NORES)
+#define FSCK  TM_BIT(TM_FSCK)
 
 static const struct tm_variant variants[] = {
 	{"one_flush", "meta_one_flush=on",
@@ -120,6 +121,56 @@ static const struct tm_variant variants[] = {
 	 "the timeout is shorter than a client's stall: an acknowledged PUT was already invalid", LIN},
 	{"racing_timeout", "timeout=1ms bg_plain_store=on",
 	 "the same, and the verifier invalidates what a GET has just returned", LIN | MONO | KEEP | FSCK},
+
+	/* Log cleaning. */
+	{"clean_copy_unflushed", "bug=copy_no_flush", "cleaning names a copy that is not durable yet",
+	 MONO | KEEP | FSCK},
+	{"clean_older_wins", "bug=copy_older",
+	 "cleaning puts a version of the old log over a newer one that a PUT has put into the new log",
+	 LIN | MONO | KEEP | NORES},
+	{"clean_no_carry", "bug=no_carry",
+	 "cleaning forgets the versions that were in flight: one that arrives later is lost", LIN | MONO},
+	{"clean_inflight", "copy_inflight=on",
+	 "cleaning copies a version that is still being written: what arrives later is lost",
+	 LIN | MONO | KEEP},
+	{"clean_tombstone_skipped", "bug=tombstone_skipped",
+	 "cleaning goes on behind a tombstone and moves the version that was deleted", LIN | NORES},
+	{"clean_tombstone_early", "tombstone_drop=early",
+	 "cleaning drops a tombstone while an older version is in flight", LIN | NORES},
+	{"clean_state_early", "bug=state_early",
+	 "that the new log is the current one is durable before the entries say so",
+	 LIN | MONO | KEEP | FSCK},
+	{"clean_no_state", "bug=no_state", "that a log is being cleaned is not made durable",
+	 LIN | MONO | KEEP | FSCK},
+	{"clean_client_hybrid", "bug=client_hybrid",
+	 "a client goes on reading by itself while a log is cleaned", LIN | MONO},
+	{"clean_no_quiesce", "bug=no_quiesce",
+	 "the cleaner goes on to its next stage while a request of the stage before is handled",
+	 LIN | MONO | KEEP | FSCK},
+	{"clean_no_relink", "bug=no_relink",
+	 "the version before one that is in flight is moved, and not linked to it", LIN | MONO | KEEP},
+	{"clean_no_wait", "no_notify_wait=on",
+	 "cleaning begins before clients know: one still reads by itself", LIN | RDA | MONO},
+	{"clean_stale_get", "compress_get=literal",
+	 "while a log is compressed, a GET prefers the copy to a newer version", LIN | MONO},
+	{"clean_clear_first", "end_order=clear recover_head=mark",
+	 "an entry's old offset is cleared before its mark is flipped: a power failure in between loses the "
+	 "key",
+	 MONO | KEEP},
+	{"recover_cleaning_ignored", "bug=recover_uncleaned",
+	 "recovery takes the current log for all there is, although it was being cleaned",
+	 MONO | KEEP | FSCK},
+	{"recover_flip_first", "bug=recover_flip_first",
+	 "recovery flips a mark before the new offset is durable: a second failure in between loses the key",
+	 MONO | KEEP},
+	{"recover_discards", "recover_clean=discard",
+	 "recovery drops what was copied, although versions of the old log are linked to it", MONO | KEEP},
+	{"literal",
+	 "meta_one_flush=on bg_plain_store=on verify_obj_key=off timeout=1ms split_trans=on split_mark=on "
+	 "no_notify_wait=on copy_inflight=on compress_get=literal grace=none",
+	 "the paper's text where the default departs from it: plain stores, one flush, no key in the object, "
+	 "Trans and mark apart, no waiting, in-flight versions copied, its GET rule",
+	 0},
 	{0},
 };
 

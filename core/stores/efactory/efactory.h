@@ -193,7 +193,6 @@ enum ef_bug {
 	EF_BUG_CLIENT_HYBRID,
 	EF_BUG_NO_QUIESCE,
 	EF_BUG_NO_RELINK,
-	EF_BUG_STALE_PENDING,
 	EF_BUG_RECOVER_UNCLEANED,
 	EF_BUG_RECOVER_FLIP_FIRST,
 };
@@ -298,6 +297,11 @@ uint64_t ef_pre(const struct ef_pool *pool, const struct ef_now *now, const stru
 /* The version before the one at `place`; 0: none. Stamps only go down, so every list ends. */
 uint64_t ef_older(const struct ef_pool *pool, const struct ef_now *now, const struct ef_entry *entry,
 		  uint64_t place);
+/*
+ * Does a link to `pre` have Trans? The versions that stage COMPRESS links are all in the old log, those that
+ * come later all in the new one; these need it only where a link does not name its log.
+ */
+bool ef_trans(const struct ef_pool *pool, const struct ef_now *now, uint64_t pre);
 /* Link an object's previous version, and flush; with split_trans the two fields change one after the other.
  */
 void ef_set_pre(const struct ef_pool *pool, const struct ef_now *now, struct ef_object *object, uint64_t pre);

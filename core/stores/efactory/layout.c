@@ -133,9 +133,16 @@ uint64_t ef_older(const struct ef_pool *pool, const struct ef_now *now, const st
 	return pre;
 }
 
+bool ef_trans(const struct ef_pool *pool, const struct ef_now *now, uint64_t pre)
+{
+	if (!pre || !ef_moving(now) || ef_log_of(pre) != now->to)
+		return false;
+	return now->stage == EF_COMPRESS || ef_knob(pool->params, EF_SPLIT_TRANS);
+}
+
 void ef_set_pre(const struct ef_pool *pool, const struct ef_now *now, struct ef_object *object, uint64_t pre)
 {
-	bool trans = pre && ef_moving(now) && ef_log_of(pre) == now->to;
+	bool trans = ef_trans(pool, now, pre);
 
 	if (!ef_knob(pool->params, EF_SPLIT_TRANS)) {
 		__atomic_store_n(&object->pre, pre | (trans ? EF_TRANS : 0), __ATOMIC_RELEASE);

@@ -254,9 +254,10 @@ static void cut_versions(const struct ef_server *server, const struct ef_now *no
 		uint64_t next = __atomic_load_n(&object->next, __ATOMIC_ACQUIRE);
 		uint64_t pre = ef_pre(pool, now, entry, object);
 
-		/* If a PUT links a newer version right now, it is right. */
-		if (next != newer && __atomic_compare_exchange_n(&object->next, &next, newer, false,
-								 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		/* The newest one's may just be on its way to a PUT's version, which is in the new log. */
+		if (next != newer && (newer || ef_log_of(next) != now->to) &&
+		    __atomic_compare_exchange_n(&object->next, &next, newer, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_ACQUIRE))
 			pmem_flush(&object->next, sizeof(object->next));
 		if (pre && (ef_log_of(pre) != now->to || object->state & EF_FLAG))
 			pre = 0;

@@ -170,8 +170,8 @@ static uint64_t accept_all(const struct ef_pool *pool, const struct ef_now *now,
 
 		if (!(entry->ctl & EF_USED))
 			continue;
-		newest = ef_knob(pool->params, EF_RECOVER_HEAD) ? ef_place(mark, entry->off[mark]) :
-								  ef_newest(pool, now, entry);
+		newest = ef_knob(pool->params, EF_RECOVER_HEAD) ? ef_place(mark, entry->off[mark])
+								: ef_newest(pool, now, entry);
 		accepted[i] = newest_intact(pool, now, entry, newest);
 		grow(pool, now, ef_place(now->to, entry->off[now->to]), &tail);
 		for (uint64_t place = newest; place && place != accepted[i];

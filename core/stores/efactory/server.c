@@ -60,7 +60,7 @@ static void link_header(const struct ef_server *server, const struct ef_now *now
 	const struct tm_params *params = &server->params;
 	const struct ef_pool *pool = &server->pool;
 	bool unlinked = ef_bug(params, EF_BUG_NO_PRE) || ef_bug(params, EF_BUG_PRE_LATE);
-	bool trans = pre && ef_moving(now) && ef_log_of(pre) == now->to;
+	bool trans = ef_trans(pool, now, pre);
 	struct ef_object *object = ef_at(pool, place);
 
 	if (ef_knob(params, EF_SPLIT_TRANS)) {
@@ -124,10 +124,14 @@ static bool publish(const struct ef_server *server, struct ef_entry *entry, uint
 static void append(struct ef_server *server, const struct ef_now *now, struct ef_entry *entry, uint64_t place)
 {
 	const struct ef_pool *pool = &server->pool;
+	const struct ef_now rest = {EF_REST, now->to, now->from};
 	uint64_t pre, was;
 
 	do {
 		was = __atomic_load_n(&entry->off[ef_log_of(place)], __ATOMIC_ACQUIRE);
+		/* For an entry that has been flipped the cleaning is over. */
+		if (ef_moving(now) && ef_mark(&server->params, entry) == now->to)
+			now = &rest;
 		pre = ef_newest(pool, now, entry);
 		link_header(server, now, place, pre);
 	} while (!publish(server, entry, was, place));

@@ -17,7 +17,7 @@
 
 #define CHAIN		SQ_DEPTH
 #define LOCK_NAP_MIN_NS 1000
-#define LOCK_NAP_MAX_NS 1000000
+#define LOCK_NAP_MAX_NS 1000000000
 
 struct chain {
 	struct rl_client *client;
