@@ -89,7 +89,7 @@ static uint64_t usual_put_off(const struct erda_geo *geo, uint64_t m, uint32_t o
 uint64_t clean_put_off(const struct server *server, const struct log *log, uint64_t m, uint32_t off)
 {
 	const struct erda_geo *geo = &server->geo;
-	unsigned mark = geo->marked ? log->region : 0;
+	unsigned mark = geo->marked ? log->region : 0, swapped = geo->bug == BUG_CLEAN_WRONG_HALF;
 
 	switch (log->phase) {
 	case PHASE_PREPARE:
@@ -99,11 +99,9 @@ uint64_t clean_put_off(const struct server *server, const struct log *log, uint6
 	case PHASE_MERGE:
 		if (m == ERDA_EMPTY)
 			return erda_only(0, off, mark);
-		return erda_set_half(m, m >> 63, off);
+		return erda_set_half(m, (m >> 63) ^ swapped, off);
 	case PHASE_REPLICATE:
-		if (geo->bug == BUG_CLEAN_WRONG_HALF)
-			return erda_set_half(m, m >> 63, off);
-		return erda_set_half(m == ERDA_EMPTY ? m | mark : m, !(m >> 63), off);
+		return erda_set_half(m == ERDA_EMPTY ? m | mark : m, !(m >> 63) ^ swapped, off);
 	case PHASE_END:
 		return usual_put_off(geo, clean_flipped(server, log, m), off, !log->region);
 	default:
