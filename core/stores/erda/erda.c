@@ -93,7 +93,6 @@ static const struct tm_knob knobs[] = {
 #define RDA  TM_BIT(TM_RDA)
 #define LIN  TM_BIT(TM_LIN)
 #define DUR  TM_BIT(TM_DUR)
-#define KEEP TM_BIT(TM_KEEP)
 #define LIVE TM_BIT(TM_LIVE)
 #define FSCK TM_BIT(TM_FSCK)
 
@@ -158,17 +157,15 @@ static const struct tm_variant variants[] = {
 	{"clean_round_trip", SURE " clean_wait=round_trip",
 	 "Cleaning begins when a round trip is over, whether clients know of it or not.", LIN},
 	{"clean_no_state", "clean_state=literal",
-	 "No phase is durable, and entries do not say which region they mean.", FSCK | KEEP},
+	 "No phase is durable, and entries do not say which region they mean.", FSCK},
 	{"clean_old_half", "old_half=kept verify_obj_key=off",
 	 "A deleted key's previous version is looked for in the other region.", RDA},
 	{"clean_lazy_put", "clean_put=lazy",
-	 "During a cleaning the only version that an entry names may not be durable.", KEEP},
-	{"clean_lazy_flips", "flips=lazy", "The log moves before it is durable that entries have.",
-	 FSCK | KEEP},
+	 "During a cleaning the only version that an entry names may not be durable.", 0},
+	{"clean_lazy_flips", "flips=lazy", "The log moves before it is durable that entries have.", FSCK},
 	{"clean_tombstone", SURE " tombstones=forgotten", "A deleted key's older version is copied.", LIN},
-	{"clean_copy_unflushed", "bug=clean_copy_unflushed", "A copy is named before it is durable.", KEEP},
-	{"clean_switch_early", "bug=clean_switch_early", "The log moves before entries are flipped.",
-	 FSCK | KEEP},
+	{"clean_copy_unflushed", "bug=clean_copy_unflushed", "A copy is named before it is durable.", FSCK},
+	{"clean_switch_early", "bug=clean_switch_early", "The log moves before entries are flipped.", FSCK},
 	{"clean_oldest", SURE " bug=clean_oldest", "The scan goes upwards: a key's oldest version is copied.",
 	 LIN},
 	{"clean_no_check", SURE " bug=clean_no_check",
@@ -180,7 +177,7 @@ static const struct tm_variant variants[] = {
 	{"clean_wrong_half", SURE " bug=clean_wrong_half",
 	 "During a cleaning an update goes to the half that means the other region.", LIN},
 	{"clean_phase_ignored", "bug=clean_phase_ignored",
-	 "Recovery takes a log in the middle of its cleaning for one at rest.", FSCK | KEEP},
+	 "Recovery takes a log in the middle of its cleaning for one at rest.", FSCK},
 	{NULL, NULL, NULL, 0},
 };
 
