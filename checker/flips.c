@@ -181,7 +181,8 @@ static void take(void *arg, unsigned unit, const void *result)
 
 int flips_run(struct flips *f)
 {
-	struct pool pool = {0, f->jobs, sizeof(struct flip), work, take, f};
+	struct pool pool = {
+		.jobs = f->jobs, .result_bytes = sizeof(struct flip), .work = work, .take = take, .arg = f};
 	int error = list_flips(f);
 	if (!error)
 		error = make_campaign(f);
