@@ -95,6 +95,7 @@ static int no_memory(void)
 	return fail(EXIT_INTERNAL, "out of memory");
 }
 
+/* Room for one more behind n elements. */
 static bool grow(void *array, unsigned n, unsigned *room, size_t size)
 {
 	void **list = array;
@@ -545,6 +546,13 @@ static void print_turn(const struct turn *t)
 	       again == 1 ? "" : "s", seconds);
 }
 
+/* A name; JSON has no other bytes than UTF-8. */
+static json_t *name_json(const char *name)
+{
+	json_t *text = json_string(name);
+	return text ? text : json_string("(a name that is not UTF-8)");
+}
+
 static json_t *known_json(const struct known *k)
 {
 	char parts[FINGERPRINT_PARTS * FINGERPRINT_PART];
@@ -630,7 +638,7 @@ static int save_json(struct session *s)
 	for (unsigned i = 0; i < s->reruns && !bad; i++) {
 		const struct rerun *r = &s->rerun[i];
 		bad = json_array_append_new(
-			traces, json_pack("{s:s, s:s, s:b, s:s}", "trace", r->trace, "contract",
+			traces, json_pack("{s:o, s:s, s:b, s:s}", "trace", name_json(r->trace), "contract",
 					  r->contract < 0 ? "none" : contract_name((unsigned)r->contract),
 					  "as_recorded", !r->why[0], "how", r->why));
 	}
