@@ -430,7 +430,8 @@ static int by_size(const void *a, const void *b)
 static int look_at_all(struct turn *t)
 {
 	int status = 0;
-	qsort(t->fuzz.found, t->fuzz.founds, sizeof(*t->fuzz.found), by_size);
+	if (t->fuzz.founds)
+		qsort(t->fuzz.found, t->fuzz.founds, sizeof(*t->fuzz.found), by_size);
 	for (unsigned i = 0; i < t->fuzz.founds && !status; i++)
 		status = look_at(t, &t->fuzz.found[i]);
 	return status;
