@@ -18,7 +18,6 @@
 #include "checker/fuzz.h"
 #include "checker/names.h"
 #include "checker/regress.h"
-#include "checker/shrink.h"
 #include "checker/trace.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
@@ -558,9 +557,9 @@ static json_t *known_json(const struct known *k)
 {
 	char parts[FINGERPRINT_PARTS * FINGERPRINT_PART];
 	join_parts(&k->fingerprint, parts, sizeof(parts));
-	return json_pack("{s:s, s:b, s:s, s:s, s:s}", "contract", contract_name(k->fingerprint.contract),
-			 "new", k->is_new, "how", k->text, "fingerprint", parts, "trace",
-			 k->trace ? k->trace : "");
+	return json_pack("{s:s, s:b, s:b, s:s, s:s, s:o}", "contract", contract_name(k->fingerprint.contract),
+			 "new", k->is_new, "accepted", k->regress, "how", k->text, "fingerprint", parts,
+			 "trace", name_json(k->trace ? k->trace : ""));
 }
 
 static int turn_json(const struct turn *t)
