@@ -20,7 +20,7 @@
 #include "checker/names.h"
 #include "cli/story.h"
 
-#define COLUMN	 12 /* pixels */
+#define COLUMN	 16 /* pixels */
 #define LANE	 26
 #define NAMES	 170 /* width of the lanes' names */
 #define HEAD	 34  /* above the first lane */
@@ -357,7 +357,7 @@ static void print_chart(const struct page *p)
 			"<p>The chart shows the end of a long run; %zu earlier events are only in the "
 			"list.</p>",
 			p->skipped);
-	fputs("<p class=legend><b>&#9654;</b> call <b>&#9664;</b> return <b>&#9632;</b> write <b>&#9679;</b> "
+	fputs("<p class=legend><b>&#9654;</b> call <b>&#9664;</b> return <b>&#9632;</b> write (grey: anything else) <b>&#9679;</b> "
 	      "read "
 	      "<b>&#9660;</b> flush <b>&#10074;</b> fence <b>&#9670;</b> first touch after a failure "
 	      "<span class=ring>&#9711;</span> belongs to the cause <b class=bad>&#215;</b> lost <b "
