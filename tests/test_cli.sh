@@ -341,7 +341,7 @@ fuzz_ends() {
 
 replays() {
 	run 1 "$tidemark" replay good.trace
-	for words in '== the run' '== the power fails' '== recovery' '== verdict' 'never flushed' 'survived as version 0 of' 'broken DUR'; do
+	for words in '== the run' '== the power fails' '== recovery' '== verdict' 'no flush covers' 'survived as version 0 of' 'broken DUR'; do
 		has "$words"
 	done
 	[ "$(awk 'length > 140' out | wc -l)" -eq 0 ] || wrong 'a line of the story is longer than 140'
