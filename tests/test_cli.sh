@@ -245,7 +245,7 @@ bad_fuzz() {
 		bad 2 "fuzz: --$option wants a value" fuzz --$option
 	done
 	for time in '' 0 0s 5x -5 s 1.5h 99999999h; do
-		bad 2 'expected such as 90s' fuzz --time "$time"
+		bad 2 'expected 90s, 30m or 8h' fuzz --time "$time"
 	done
 	bad 2 'is not a whole number from 1 to' fuzz --runs 0
 	bad 2 'missing: No such file' fuzz --regress missing

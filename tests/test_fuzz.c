@@ -336,7 +336,7 @@ static const struct bug {
 	{"erda", "crc_no_value", NULL, TM_BIT(TM_RDA), 512},
 	{"erda", "create_unordered", NULL, TM_BIT(TM_FSCK) | TM_BIT(TM_RDA), 1024},
 	{"erda", "old_zero", NULL, TM_BIT(TM_RDA), 1024},
-	{"erda", "two_stores", "ack_early", TM_BIT(TM_LIN), 3072},
+	{"erda", "wrong_half", "ack_early", TM_BIT(TM_LIN), 1024},
 };
 #define BUGS (sizeof(bugs) / sizeof(bugs[0]))
 
