@@ -3,6 +3,8 @@
  * Erda without a simulator: bit arithmetic, hopscotch hashing, GETs that meet torn
  * objects, recovery and the structural check on hand-made and on crashed pools.
  *
+ * Log cleaning has two tasks and is tested in test_erda_clean.c; here it never runs.
+ *
  * The store's objects are linked with stand-ins, here in this file, for what is
  * below them. The RPC layer is a function call and copies memory. A "WRITE" of a
  * client can be told to stop half-way. pmem_persist() copies lines to a durable
@@ -20,7 +22,7 @@
 #include "core/stores/erda/layout.h"
 #include "core/stores/rpc.h"
 
-#define POOL (1u << 20) /* bytes */
+#define POOL (4u << 20) /* bytes */
 
 static struct {
 	struct tm_params params;
@@ -100,13 +102,78 @@ int rpc_server_init(struct rpc_server *server, const struct tm_env *env, size_t 
 	return 0;
 }
 
-int rpc_server_export(struct rpc_server *server, void *addr, size_t len, int access)
+int rpc_server_export_at(struct rpc_server *server, unsigned number, void *addr, size_t len, int access)
 {
-	struct rpc_region *region = &server->region[server->regions++];
+	struct rpc_region *region = &server->region[number];
 
 	(void)access;
 	region->base = (uintptr_t)addr;
 	region->len = len;
+	if (server->regions <= number)
+		server->regions = number + 1;
+	return 0;
+}
+
+int rpc_server_export(struct rpc_server *server, void *addr, size_t len, int access)
+{
+	return rpc_server_export_at(server, server->regions, addr, len, access);
+}
+
+/* --- what only the cleaner calls, which does not run here --- */
+
+void rpc_server_unexport(struct rpc_server *server, unsigned region)
+{
+	(void)server;
+	(void)region;
+	abort();
+}
+
+int rpc_server_notify(struct rpc_server *server, unsigned index, const void *msg, size_t len)
+{
+	(void)server;
+	(void)index;
+	(void)msg;
+	(void)len;
+	abort();
+}
+
+void rpc_server_drop(struct rpc_server *server, uint32_t client)
+{
+	(void)server;
+	(void)client;
+	abort();
+}
+
+void *pmem_memset_persist(void *to, int byte, size_t len)
+{
+	(void)byte;
+	(void)len;
+	(void)to;
+	abort();
+}
+
+int rpc_wait(struct rpc_conn *conn, void *msg, size_t cap, size_t *len)
+{
+	(void)conn;
+	(void)msg;
+	(void)cap;
+	(void)len;
+	return -EIO;
+}
+
+void rpc_set_region(struct rpc_conn *conn, unsigned region, const struct rpc_region *where)
+{
+	(void)conn; /* the server's own table is used */
+	(void)region;
+	(void)where;
+}
+
+int rpc_open_notices(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes)
+{
+	(void)env;
+	(void)msg_bytes;
+	memset(conn, 0, sizeof(*conn));
+	conn->word = w.rpc->word;
 	return 0;
 }
 
@@ -148,8 +215,11 @@ static uint8_t *remote(unsigned region, uint64_t off, size_t len)
 
 static int deliver(const struct rpc_msg *msg, void *rsp, size_t cap, size_t *rsp_len)
 {
-	uint64_t reply[16] = {0};
+	static uint64_t reply[4096];
 	size_t len;
+
+	ck_assert_uint_le(w.rpc->msg_bytes, sizeof(reply));
+	memset(reply, 0, sizeof(reply));
 
 	power_may_fail();
 	len = w.rpc->handler(w.rpc->arg, msg, reply, w.rpc->msg_bytes);
@@ -388,7 +458,7 @@ static uint8_t *object_of(uint32_t off)
 	struct erda_geo geo;
 
 	erda_geo(&geo, &w.params);
-	return w.pm + geo.log_off + (uint64_t)off * geo.unit;
+	return w.pm + erda_region_off(&geo, 0, 0) + (uint64_t)off * geo.unit;
 }
 
 /* --- bits --- */
@@ -803,7 +873,7 @@ END_TEST
 START_TEST(image_shows_the_bug)
 {
 	static const char *const knob[] = {
-		"bug=create_unordered verify_obj_key=off crowd=on",
+		"create=unordered verify_obj_key=off crowd=on",
 		"bug=displace_unordered verify_obj_key=off crowd=on",
 		"bug=tail_low",
 		"bug=recover_no_crc",
@@ -890,11 +960,12 @@ END_TEST
 
 START_TEST(narrow_offsets_wrap)
 {
-	world("bug=narrow_offset", 3, 30, 300);
+	world(_i ? "byte_offsets=on offset_bits=9" : "offset_bits=9", 3, 10, 300);
 	ck_assert_int_eq(put(0, "k1", LONG_A), 0);
 	ck_assert_int_eq(put(0, "k1", LONG_B), 0);
+	ck_assert_int_eq(put(0, "k1", LONG_A), 0);
 	ck_assert_int_eq(put(0, "k1", LONG_C), 0);
-	ck_assert_str_ne(get(0, "k1"), LONG_C);
+	ck_assert_int_eq(strcmp(get(0, "k1"), LONG_C) == 0, _i == 0);
 }
 END_TEST
 
@@ -914,7 +985,7 @@ START_TEST(description_is_complete)
 	}
 	world("heads=2", 4, 10, 100);
 	n = erda_store.regions(&w.params, region, 8);
-	ck_assert_uint_eq(n, 5);
+	ck_assert_uint_eq(n, 7);
 	for (unsigned i = 0; i < n; i++) {
 		ck_assert_uint_eq(region[i].off, end);
 		end += region[i].len;
@@ -955,7 +1026,7 @@ int main(void)
 	tcase_add_loop_test(tc, previous_of_a_new_key_is_foreign, 0, 2);
 	tcase_add_loop_test(tc, displaced_key_is_always_found, 0, 2);
 	tcase_add_test(tc, deleted_reads_as_empty);
-	tcase_add_test(tc, narrow_offsets_wrap);
+	tcase_add_loop_test(tc, narrow_offsets_wrap, 0, 2);
 	tcase_add_test(tc, description_is_complete);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);

@@ -23,7 +23,7 @@
  *	LAND	NIC data about to become visible: now; held. a: message, b: packet, c: line
  *	ORDER	which of the packet's lines lands next (dma_order=any): the first; the (k + 1)th.
  *		a: message, b: packet, c: how many have landed
- *	FETCH	the responder's next line of an RDMA READ: now; held. a: message, b: packet, c: line
+ *	FETCH	the responder's next line of an RDMA READ, or an atomic, FLUSH, ATOMIC WRITE: now; held. a: message, b: packet, c: line
  *	DRAIN	DDIO off, a visible line on its way to PM: soon; held. a: message, b: packet, c: line
  *	EVICT	after an operation's return the cache writes back: nothing; 1 every dirty line;
  *		k the (k - 1)th

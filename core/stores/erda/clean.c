@@ -89,7 +89,7 @@ static uint64_t usual_put_off(const struct erda_geo *geo, uint64_t m, uint32_t o
 uint64_t clean_put_off(const struct server *server, const struct log *log, uint64_t m, uint32_t off)
 {
 	const struct erda_geo *geo = &server->geo;
-	unsigned mark = geo->marked ? log->region : 0;
+	unsigned mark = geo->marked ? log->region : 0, swapped = geo->bug == BUG_CLEAN_WRONG_HALF;
 
 	switch (log->phase) {
 	case PHASE_PREPARE:
@@ -99,9 +99,9 @@ uint64_t clean_put_off(const struct server *server, const struct log *log, uint6
 	case PHASE_MERGE:
 		if (m == ERDA_EMPTY)
 			return erda_only(0, off, mark);
-		return erda_set_half(m, m >> 63, off);
+		return erda_set_half(m, (m >> 63) ^ swapped, off);
 	case PHASE_REPLICATE:
-		return erda_set_half(m == ERDA_EMPTY ? m | mark : m, !(m >> 63), off);
+		return erda_set_half(m == ERDA_EMPTY ? m | mark : m, !(m >> 63) ^ swapped, off);
 	case PHASE_END:
 		return usual_put_off(geo, clean_flipped(server, log, m), off, !log->region);
 	default:
@@ -411,12 +411,12 @@ static bool superseded(const struct cleaning *c, uint64_t m)
 {
 	uint32_t other = erda_oldoff(m);
 
-	return c->log->phase == PHASE_REPLICATE && c->server->geo.bug != BUG_CLEAN_OVER_NEWER &&
-	       other != ERDA_NO_OFFSET && (uint64_t)other * c->server->geo.unit >= c->log->reserved_end;
+	return c->log->phase == PHASE_REPLICATE && other != ERDA_NO_OFFSET &&
+	       (uint64_t)other * c->server->geo.unit >= c->log->reserved_end;
 }
 
-/* The key's other half := `copy`. */
-static void name_copy(struct cleaning *c, const uint8_t *key, size_t klen, uint32_t copy)
+/* The key's other half := `copy`. `seen`: what the entry was when that was decided. */
+static void name_copy(struct cleaning *c, const uint8_t *key, size_t klen, uint64_t seen, uint32_t copy)
 {
 	struct erda_index *index = &c->server->index;
 	struct erda_place place;
@@ -432,26 +432,20 @@ static void name_copy(struct cleaning *c, const uint8_t *key, size_t klen, uint3
 		if (slot < 0)
 			continue;
 		region = &index->entry[slot].region;
+		if (c->server->geo.bug == BUG_CLEAN_PLAIN_STORE) {
+			*region = erda_set_half(seen, !(seen >> 63), copy);
+			pmem_persist(region, sizeof(*region));
+			continue;
+		}
 		m = *region;
 		do {
 			if (m == ERDA_EMPTY || superseded(c, m))
 				break;
 			to = erda_set_half(m, !(m >> 63), copy);
-			if (c->server->geo.bug == BUG_CLEAN_PLAIN_STORE) {
-				*region = to;
-				break;
-			}
 		} while (!__atomic_compare_exchange_n(region, &m, to, false, __ATOMIC_SEQ_CST,
 						      __ATOMIC_SEQ_CST));
 		pmem_persist(region, sizeof(*region));
 	} while (c->server->moves != before);
-}
-
-/* A seeded bug: a header that makes sense is enough. */
-static bool looks_right(const struct erda_geo *geo, uint64_t at, const struct erda_object *object)
-{
-	return geo->bug == BUG_CLEAN_NO_CHECK && object->tag <= 1 && object->klen &&
-	       object->klen <= TM_MAX_KEY && object->len <= erda_room(geo, at);
 }
 
 /* One object of the scan. Its place in the other region is decided by `replica`. */
@@ -466,8 +460,7 @@ static int visit(struct cleaning *c, uint32_t off, bool replica)
 	uint64_t m;
 	int slot;
 
-	if (erda_object_at(geo, bytes, off, NULL, 0, &object) != OBJECT_GOOD &&
-	    !looks_right(geo, at, &object))
+	if (erda_object_at(geo, bytes, off, NULL, 0, &object) != OBJECT_GOOD)
 		return 0;
 	memcpy(key, bytes + at + ERDA_HEADER, object.klen);
 	erda_place(geo, key, object.klen, &place);
@@ -477,15 +470,15 @@ static int visit(struct cleaning *c, uint32_t off, bool replica)
 		return 0;
 	m = c->server->index.entry[slot].region;
 	/* Behind the newest version: it was taken back, by a repair or by recovery. */
-	if (!replica && erda_newoff(m) < off)
+	if (!replica && (erda_newoff(m) < off || (geo->bug == BUG_CLEAN_NO_CHECK && erda_newoff(m) != off)))
 		return 0;
 	if (!object.tag || !geo->knob[ERDA_TOMBSTONES])
 		c->met[slot] = 1;
 	if (superseded(c, m))
 		return 0;
 	if (object.tag) {
-		if (erda_oldoff(m) != ERDA_NO_OFFSET)
-			name_copy(c, key, object.klen, ERDA_NO_OFFSET);
+		if (replica && erda_oldoff(m) != ERDA_NO_OFFSET)
+			name_copy(c, key, object.klen, m, ERDA_NO_OFFSET);
 		return 0;
 	}
 	if (replica) {
@@ -497,7 +490,7 @@ static int visit(struct cleaning *c, uint32_t off, bool replica)
 		log_use(c->server, c->head, c->to, tail);
 	}
 	copy(c, to, off, object.len);
-	name_copy(c, key, object.klen, (uint32_t)(to / geo->unit));
+	name_copy(c, key, object.klen, m, (uint32_t)(to / geo->unit));
 	return 0;
 }
 
@@ -605,12 +598,6 @@ static void end(struct cleaning *c)
 	if (geo->bug == BUG_CLEAN_SWITCH_EARLY || !geo->marked)
 		set_state(c, CLEAN_NONE, c->to);
 	enter(c, PHASE_END);
-	if (geo->bug == BUG_CLEAN_TOLD_EARLY) {
-		log_export(c->server, c->head, c->to);
-		c->log->region = c->to;
-		tell(c, NOTICE_END);
-		c->log->region = c->from;
-	}
 	if (geo->knob[ERDA_FLIPS])
 		flip_lazily(c);
 	else

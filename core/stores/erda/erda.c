@@ -85,7 +85,7 @@ static const struct tm_knob knobs[] = {
 		 "none crc_unchecked crc_no_value wrong_half no_flip two_stores displace_early "
 		 "displace_unordered tag_ignored retry_unbounded tail_low recover_no_crc keep_duplicates "
 		 "clean_copy_unflushed clean_switch_early clean_oldest clean_no_check clean_plain_store "
-		 "clean_no_replica clean_over_newer clean_told_early clean_phase_ignored",
+		 "clean_no_replica clean_wrong_half clean_phase_ignored",
 		 "A seeded bug, see the variants."},
 	[ERDA_KNOBS] = {NULL, NULL, NULL},
 };
@@ -93,7 +93,6 @@ static const struct tm_knob knobs[] = {
 #define RDA  TM_BIT(TM_RDA)
 #define LIN  TM_BIT(TM_LIN)
 #define DUR  TM_BIT(TM_DUR)
-#define KEEP TM_BIT(TM_KEEP)
 #define LIVE TM_BIT(TM_LIVE)
 #define FSCK TM_BIT(TM_FSCK)
 
@@ -128,6 +127,7 @@ static const struct tm_variant variants[] = {
 	{"send_request", "request=send", "Requests by SEND, as in the second description of Erda.", 0},
 	{"small_segments", "seg=small", "Two objects a segment: most objects are outside the last one.", 0},
 	{"packed", "packed=on", "Neighbouring objects share cache lines.", 0},
+	{"no_wipe", "wipe=off", "A region that is used again holds what it held.", 0},
 	{"tight", "log=tight", "Hardly any room: logs are cleaned by themselves, again and again.", 0},
 	{"crowded", "crowd=on", "The third of three neighbouring keys displaces the second.", 0},
 	/* Seeded bugs. */
@@ -157,33 +157,27 @@ static const struct tm_variant variants[] = {
 	{"clean_round_trip", SURE " clean_wait=round_trip",
 	 "Cleaning begins when a round trip is over, whether clients know of it or not.", LIN},
 	{"clean_no_state", "clean_state=literal",
-	 "No phase is durable, and entries do not say which region they mean.", FSCK | KEEP},
-	{"clean_old_half", SURE " old_half=kept",
-	 "The previous version's offset is taken for one in the other region.", LIN},
+	 "No phase is durable, and entries do not say which region they mean.", FSCK},
+	{"clean_old_half", "old_half=kept verify_obj_key=off",
+	 "A deleted key's previous version is looked for in the other region.", RDA},
 	{"clean_lazy_put", "clean_put=lazy",
-	 "During a cleaning the only version that an entry names may not be durable.", KEEP},
-	{"clean_lazy_flips", "flips=lazy", "The log moves before it is durable that entries have.",
-	 FSCK | KEEP},
+	 "During a cleaning the only version that an entry names may not be durable.", 0},
+	{"clean_lazy_flips", "flips=lazy", "The log moves before it is durable that entries have.", FSCK},
 	{"clean_tombstone", SURE " tombstones=forgotten", "A deleted key's older version is copied.", LIN},
-	{"clean_no_wipe", SURE " wipe=off log=tight",
-	 "An old object stands where a new one has not arrived yet.", LIN},
-	{"clean_copy_unflushed", "bug=clean_copy_unflushed", "A copy is named before it is durable.", KEEP},
-	{"clean_switch_early", "bug=clean_switch_early", "The log moves before entries are flipped.",
-	 FSCK | KEEP},
+	{"clean_copy_unflushed", "bug=clean_copy_unflushed", "A copy is named before it is durable.", FSCK},
+	{"clean_switch_early", "bug=clean_switch_early", "The log moves before entries are flipped.", FSCK},
 	{"clean_oldest", SURE " bug=clean_oldest", "The scan goes upwards: a key's oldest version is copied.",
 	 LIN},
-	{"clean_no_check", SURE " bug=clean_no_check", "A damaged object is taken for the latest version.",
-	 LIN},
+	{"clean_no_check", SURE " bug=clean_no_check",
+	 "What an entry calls the newest version is copied or lost, intact or not.", LIN},
 	{"clean_plain_store", SURE " bug=clean_plain_store",
 	 "The cleaner stores an entry's region without a look at what it is by then.", LIN},
 	{"clean_no_replica", SURE " bug=clean_no_replica", "What was written during the merge is not copied.",
 	 LIN},
-	{"clean_over_newer", SURE " bug=clean_over_newer",
-	 "A copy takes the place of an update behind the reserved area.", LIN},
-	{"clean_told_early", SURE " bug=clean_told_early",
-	 "Clients go back to one-sided accesses before entries are flipped.", LIN},
+	{"clean_wrong_half", SURE " bug=clean_wrong_half",
+	 "During a cleaning an update goes to the half that means the other region.", LIN},
 	{"clean_phase_ignored", "bug=clean_phase_ignored",
-	 "Recovery takes a log in the middle of its cleaning for one at rest.", FSCK | KEEP},
+	 "Recovery takes a log in the middle of its cleaning for one at rest.", FSCK},
 	{NULL, NULL, NULL, 0},
 };
 

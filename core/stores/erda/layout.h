@@ -79,7 +79,8 @@ struct erda_head {
 	uint64_t seg_len;	       /* bytes */
 	uint64_t state;		       /* erda_state_word() */
 	uint64_t used[ERDA_REGIONS];   /* bytes, whole segments */
-	uint64_t reserved_end; /* bytes in the other region; of meaning while the state says REPLICATE */
+	uint64_t reserved_end; /* bytes; in the other region, while that is replicated to; then in the current
+				  one; 0: never */
 };
 
 struct erda_entry {
@@ -147,8 +148,7 @@ enum erda_bug {
 	BUG_CLEAN_NO_CHECK,
 	BUG_CLEAN_PLAIN_STORE,
 	BUG_CLEAN_NO_REPLICA,
-	BUG_CLEAN_OVER_NEWER,
-	BUG_CLEAN_TOLD_EARLY,
+	BUG_CLEAN_WRONG_HALF,
 	BUG_CLEAN_PHASE_IGNORED
 };
 

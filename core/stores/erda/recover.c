@@ -187,13 +187,19 @@ static void check_offset(struct check *c, const struct live *live, const char *w
 			     live->slot, which, off);
 }
 
-/* Recovery promises an intact newest version where it looked: the last segment, or with scan_all anywhere. */
+/*
+ * An intact newest version is promised where recovery looked (the last segment, or with scan_all
+ * anywhere), and of what the cleaner copied, for it waited until the copies were durable.
+ */
 static void check_newest(struct check *c, const struct live *live)
 {
-	unsigned region = erda_state_region(erda_heads(c->b.pm)[live->head].state);
+	const struct erda_head *head = &erda_heads(c->b.pm)[live->head];
+	unsigned region = erda_state_region(head->state);
 	uint32_t newest = erda_newoff(live->region);
+	bool copied = erda_region_of(&c->b.geo, live->region, region) == region &&
+		      (uint64_t)newest * c->b.geo.unit < head->reserved_end;
 
-	if (is_checked(&c->b, live) && !recover_intact(&c->b, live, region, newest, NULL))
+	if ((copied || is_checked(&c->b, live)) && !recover_intact(&c->b, live, region, newest, NULL))
 		c->fsck->bad(c->fsck, "entry %u: no intact object at the newest offset %u", live->slot,
 			     newest);
 }

@@ -33,6 +33,9 @@
  * is given back by a WRITE behind the append, or, where the client's part ends with a
  * SEND, by the server when it has applied the message. A client that dies in between
  * blocks all others: LIVE is not promised.
+ *
+ * DUR is about appends. A GET returns what is visible; beside another client's append that
+ * need not be durable yet, so MONO is not promised, and with readers beside writers DUR breaks, too.
  */
 #include "core/stores/kv.h"
 #include "core/stores/rpc.h"
