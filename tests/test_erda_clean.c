@@ -297,6 +297,7 @@ START_TEST(dead_put_is_left_out)
 	    "deviate c1 c1.put1 before post 3: hold for ever\n%s",
 	    _i ? "put k1 80, " : "", _i ? "deviate c2 c2.put1 before post 3: hold for ever\n" : "");
 	ck_assert_uint_eq(head()->state, erda_state_word(CLEAN_NONE, 0));
+	ck_assert_ptr_nonnull(entry_of("k1"));
 	ck_assert_uint_eq(*entry_of("k1") & 1, 0);
 	ck_assert(object_of("k1", 0, NULL));
 	if (!_i)
