@@ -17,11 +17,12 @@ help:
 	@echo 'make claims      what the papers claim, and what they leave out: is it so?'
 	@echo 'make mutants     look for the seeded bugs: are all found, and how soon?'
 	@echo 'make soak        random hardware and workloads, for half an hour (ARGS="--time 60s")'
+	@echo 'make fuzz        rerun known traces, then drive the stores with inputs that reach new states'
 	@echo 'make list        stores, variants, knobs, contracts, seeded bugs'
 	@echo 'make test        all tests: gcc, gcc with ASan and UBSan, clang'
 	@echo 'make bench       measure the simulator'
 	@echo 'make clean       remove build*/'
-	@echo 'crashtest, claims, mutants, soak, list and bench pass ARGS="..." on to tidemark.'
+	@echo 'crashtest, claims, mutants, soak, fuzz, list and bench pass ARGS="..." on to tidemark.'
 
 deps:
 	@scripts/deps
@@ -32,10 +33,15 @@ build: deps
 crashtest claims mutants soak bench list: build
 	@build/tidemark $@ $(ARGS)
 
+# As in continuous integration: a fixed budget, a corpus that is kept.
+fuzz: build
+	@mkdir -p build/corpus
+	@build/tidemark fuzz --time 20s --corpus build/corpus $(ARGS)
+
 test: deps
 	@scripts/test
 
 clean:
-	rm -rf build build-gcc build-asan build-clang
+	rm -rf build build-gcc build-asan build-clang build-afl
 
-.PHONY: all help deps build crashtest claims mutants soak bench list test clean
+.PHONY: all help deps build crashtest claims mutants soak fuzz bench list test clean

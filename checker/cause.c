@@ -86,7 +86,7 @@ static void place(const struct search *q, uint64_t off, uint64_t len, char *buf,
 	const char *plus = strrchr(buf, '+');
 	if (len > 1 && plus && used < n)
 		print(buf + used, n - used, "..0x%llx",
-			 (unsigned long long)(strtoull(plus + 1, NULL, 16) + len - 1));
+		      (unsigned long long)(strtoull(plus + 1, NULL, 16) + len - 1));
 }
 
 /* "client 1's PUT k1", "a reader's GET k1", "recovery"; `machine` on which it works. */
@@ -140,12 +140,13 @@ static void doer(const struct search *q, const struct record *r, const struct re
 	else if (e->kind == TOLD_FETCH)
 		print(buf, n, "the RDMA READ of %s", op);
 	else
-		print(buf, n, "%s%s%s%s", record_actor(r, e), e->op.kind ? " for " : "",
-			 e->op.kind ? op : "", line);
+		print(buf, n, "%s%s%s%s", record_actor(r, e), e->op.kind ? " for " : "", e->op.kind ? op : "",
+		      line);
 }
 
 /* "what client 1's PUT k1 wrote by RDMA" */
-static void wrote(const struct search *q, const struct record *r, const struct record_event *e, char *buf, size_t n)
+static void wrote(const struct search *q, const struct record *r, const struct record_event *e, char *buf,
+		  size_t n)
 {
 	char op[80], line[170];
 	op_words(q, e->op, e->machine, op, sizeof(op));
@@ -241,8 +242,8 @@ static bool looked_at(const struct search *q, const struct record_event *e)
 
 /* --- which deviations matter --- */
 
-static int still_breaks(struct search *q, const struct deviations *list, const struct replay_audience *audience,
-			bool *broken)
+static int still_breaks(struct search *q, const struct deviations *list,
+			const struct replay_audience *audience, bool *broken)
 {
 	struct replay_outcome *out = malloc(sizeof(*out));
 	int error = out ? replay(q->ex, list, q->keep, audience, out) : -ENOMEM;
@@ -338,7 +339,8 @@ static void why_lost(struct search *q, struct loss *loss)
 	char by[220], text[240];
 	bool first = true;
 	for (size_t i = (size_t)loss->event; i < end; i++)
-		if (r->event[i].kind == TOLD_FLUSH && record_overlaps(&r->event[i], w->off / LINE * LINE, LINE))
+		if (r->event[i].kind == TOLD_FLUSH &&
+		    record_overlaps(&r->event[i], w->off / LINE * LINE, LINE))
 			flush = &r->event[i];
 	if (flush) {
 		doer(q, r, flush, by, sizeof(by));
@@ -350,11 +352,11 @@ static void why_lost(struct search *q, struct loss *loss)
 		text[0] = '\0';
 		if (fence >= 0)
 			at_source(q, q->power.event[fence].pc, text, sizeof(text));
-		print(loss->why, CAUSE_TEXT, "it was flushed but not fenced: flushed by %s at %.3f us, %s%s", by,
-			 us(flush->at),
-			 fence < 0 ? "and no fence of that task ever follows"
-				   : "and the next fence of that task had not come yet",
-			 text);
+		print(loss->why, CAUSE_TEXT, "it was flushed but not fenced: flushed by %s at %.3f us, %s%s",
+		      by, us(flush->at),
+		      fence < 0 ? "and no fence of that task ever follows"
+				: "and the next fence of that task had not come yet",
+		      text);
 		say(q, (int)(flush - r->event), NULL);
 		return;
 	}
@@ -368,8 +370,8 @@ static void why_lost(struct search *q, struct loss *loss)
 	const char *never = first ? "no flush covers it" : "it was written after its line was last flushed";
 	if (e)
 		print(loss->why, CAUSE_TEXT,
-			 "%s before the power fails: the first one would have come %.1f us later, by %s", never,
-			 us(e->at - r->event[end - 1].at), by);
+		      "%s before the power fails: the first one would have come %.1f us later, by %s", never,
+		      us(e->at - r->event[end - 1].at), by);
 	else
 		print(loss->why, CAUSE_TEXT, "%s, and none would have come had the power held", never);
 }
@@ -438,27 +440,46 @@ static void say_first_look(struct search *q, const struct loss *loss)
 	say(q, l->touched, "after the failure %s is the first to look at %s, and finds %s", by, where, left);
 }
 
+/* Had the task that made this store read the lost bytes before, so that it may have stored because of them?
+ */
+static bool had_read(const struct record *r, const struct record_event *lost, size_t store)
+{
+	for (size_t i = (size_t)(lost - r->event); i < store; i++)
+		if (r->event[i].kind == TOLD_LOAD && r->event[i].actor == r->event[store].actor &&
+		    record_overlaps(&r->event[i], lost->off, lost->len))
+			return true;
+	return false;
+}
+
 /*
- * What survived ahead of the lost bytes: the last write behind them, by the same operation or the same
- * task as one that read or flushed them, that survived (or was seen) and was looked at.
+ * What survived, or was seen, ahead of the lost bytes: a write behind them that is looked at in the end. Best
+ * a store of a task that had read them; else one that the observer of the verdict read; else one of the same
+ * operation; else the last one.
  */
 static int find_early(struct search *q, const struct loss *loss)
 {
 	const struct record *r = q->r;
 	const struct record_event *lost = &r->event[loss->event];
-	int found = RECORD_NONE;
+	int found = RECORD_NONE, best = 0;
 	for (size_t i = (size_t)loss->event + 1; i < r->machine_from[loss->machine + 1]; i++) {
 		const struct record_event *e = &r->event[i];
-		if (!record_writes(e) || record_overlaps(e, lost->off / LINE * LINE, LINE) || !looked_at(q, e))
+		if (!record_writes(e) || record_overlaps(e, lost->off / LINE * LINE, LINE) ||
+		    !looked_at(q, e))
 			continue;
 		bool seen = false;
 		for (size_t k = i; k < r->machine_from[loss->machine + 1]; k++)
-			seen |= record_reads(&r->event[k]) && of_op(&r->event[k], q->against, q->against_machine) &&
+			seen |= record_reads(&r->event[k]) &&
+				of_op(&r->event[k], q->against, q->against_machine) &&
 				record_overlaps(&r->event[k], e->off, e->len);
-		if (seen || write_survived(r, (int)i)) {
-			found = (int)i;
-			if (seen || op_label_equal(e->op, lost->op))
-				break;
+		if (!seen && !write_survived(r, (int)i))
+			continue;
+		int good = e->kind == TOLD_STORE && had_read(r, lost, i) ? 4
+			   : seen					 ? 3
+			   : op_label_equal(e->op, lost->op)		 ? 2
+									 : 1;
+		if (good > best || good == 1) {
+			found = good >= best ? (int)i : found;
+			best = good > best ? good : best;
 		}
 	}
 	return found;
@@ -474,7 +495,8 @@ static bool read_in_the_end(const struct search *q, const struct record_event *e
 	return false;
 }
 
-/* A write of the same operation that came before the lost one and survived; best one that is read in the end. */
+/* A write of the same operation that came before the lost one and survived; best one that is read in the end.
+ */
 static int find_companion(struct search *q, const struct loss *loss)
 {
 	const struct record *r = q->r;
@@ -528,7 +550,8 @@ static void explain_lost(struct search *q, struct loss *loss, unsigned n)
 		const struct record_event *e = &q->r->event[loss[i].event];
 		place(q, loss[i].off, loss[i].len, where, sizeof(where));
 		doer(q, q->r, e, by, sizeof(by));
-		say(q, loss[i].event, "lost: %s, written by %s at %.3f us; %s", where, by, us(e->at), loss[i].why);
+		say(q, loss[i].event, "lost: %s, written by %s at %.3f us; %s", where, by, us(e->at),
+		    loss[i].why);
 		say_first_look(q, &loss[i]);
 		if (early < 0)
 			early = find_early(q, &loss[i]);
@@ -539,10 +562,12 @@ static void explain_lost(struct search *q, struct loss *loss, unsigned n)
 	if (e) {
 		place(q, e->off, e->len, early_at, sizeof(early_at));
 		doer(q, q->r, e, early_by, sizeof(early_by));
-		say(q, (int)(e - q->r->event), early >= 0 ? "early: %s, written after that by %s at %.3f us, %s"
-							 : "kept: %s, written before that by %s at %.3f us, %s",
+		say(q, (int)(e - q->r->event),
+		    early >= 0 ? "early: %s, written after that by %s at %.3f us, %s"
+			       : "kept: %s, written before that by %s at %.3f us, %s",
 		    early_at, early_by, us(e->at),
-		    write_survived(q->r, (int)(e - q->r->event)) ? "survived" : "was seen before it was lost, too");
+		    write_survived(q->r, (int)(e - q->r->event)) ? "survived"
+								 : "was seen before it was lost, too");
 	}
 	list_losses(q, loss, n, all, sizeof(all));
 	const struct record_event *first = &q->r->event[loss[0].event];
@@ -554,12 +579,12 @@ static void explain_lost(struct search *q, struct loss *loss, unsigned n)
 	bool before = q->seen_against[0] && q->contract != TM_KEEP && q->against_machine <= loss[0].machine;
 	if (before)
 		print(c->sentence, sizeof(c->sentence),
-		      "%s while %s %s %s: %s%s; so the power failure took %s back, and %s.", q->seen_against, all,
-		      was, where_it_was(q, first), loss[0].why, ahead, it, q->seen);
+		      "%s while %s %s %s: %s%s; so the power failure took %s back, and %s.", q->seen_against,
+		      all, was, where_it_was(q, first), loss[0].why, ahead, it, q->seen);
 	else
 		print(c->sentence, sizeof(c->sentence),
-		      "when the power failed, %s %s %s: %s%s; so the failure took %s back: %s%s%s%s.", all, was,
-		      where_it_was(q, first), loss[0].why, ahead, it, q->seen_against,
+		      "when the power failed, %s %s %s: %s%s; so the failure took %s back: %s%s%s%s.", all,
+		      was, where_it_was(q, first), loss[0].why, ahead, it, q->seen_against,
 		      q->contract == TM_KEEP && q->seen_against[0] ? ", and that was durable" : "",
 		      q->seen_against[0] ? ", but " : "", q->seen);
 }
@@ -616,10 +641,11 @@ static void explain_cut(struct search *q)
 	if (a)
 		used += print(sentence + used, room - used, "%s, written by %s, survived", done, by);
 	else
-		used += print(sentence + used, room - used, "nothing that is read afterwards had been written");
+		used += print(sentence + used, room - used,
+			      "nothing that is read afterwards had been written");
 	if (b)
-		used += print(sentence + used, room - used, ", and %s, which %s writes next, was not written yet",
-			      todo, next_by);
+		used += print(sentence + used, room - used,
+			      ", and %s, which %s writes next, was not written yet", todo, next_by);
 	print(sentence + used, room - used, "; so %s.", q->seen);
 }
 
@@ -674,14 +700,15 @@ static bool explain_half(struct search *q)
 				op_words(q, second->op, q->machine, by, sizeof(by));
 				op_words(q, q->op, q->machine, reader, sizeof(reader));
 				say(q, (int)i, "%s reads %s at %.3f us", reader, read_at, us(read->at));
-				say(q, (int)a, "the RDMA write of %s is half landed then: %s at %.3f us,", by, first,
-				    us(e->at));
+				say(q, (int)a, "the RDMA write of %s is half landed then: %s at %.3f us,", by,
+				    first, us(e->at));
 				say(q, (int)b, "but %s only at %.3f us", late, us(second->at));
 				print(q->c->sentence, sizeof(q->c->sentence),
-					 "%s met the RDMA write of %s half landed: %s was there at %.3f us, %s came "
-					 "only at %.3f us, and the read of %s at %.3f us lies between; so %s.",
-					 reader, by, first, us(e->at), late, us(second->at), read_at, us(read->at),
-					 q->seen);
+				      "%s met the RDMA write of %s half landed: %s was there at %.3f us, %s "
+				      "came "
+				      "only at %.3f us, and the read of %s at %.3f us lies between; so %s.",
+				      reader, by, first, us(e->at), late, us(second->at), read_at,
+				      us(read->at), q->seen);
 				return true;
 			}
 		}
@@ -717,9 +744,10 @@ static bool explain_late(struct search *q, size_t from, size_t to)
 	say(q, (int)from, "%s runs from %.3f us to %.3f us, in between", reader, us(r->event[from].at),
 	    us(r->event[to].at));
 	print(q->c->sentence, sizeof(q->c->sentence),
-		 "%s at %.3f us, but %s at %s became visible only at %.3f us: acknowledged is not yet visible, and "
-		 "%s came in between; so %s.",
-		 q->seen_against, us(r->event[ack].at), by, where, us(e->at), reader, q->seen);
+	      "%s at %.3f us, but %s at %s became visible only at %.3f us: acknowledged is not yet visible, "
+	      "and "
+	      "%s came in between; so %s.",
+	      q->seen_against, us(r->event[ack].at), by, where, us(e->at), reader, q->seen);
 	return true;
 }
 
@@ -748,7 +776,8 @@ static bool explain_unfinished(struct search *q, size_t to)
 		told[n] = e->op;
 		place(q, e->off, e->len, where, sizeof(where));
 		doer(q, r, e, by, sizeof(by));
-		say(q, (int)i, "unfinished: %s wrote %s at %.3f us, and that operation has not returned when it is read",
+		say(q, (int)i,
+		    "unfinished: %s wrote %s at %.3f us, and that operation has not returned when it is read",
 		    by, where, us(e->at));
 		size_t used = strlen(list);
 		print(list + used, sizeof(list) - used, "%s%s at %s", n ? " and " : "", by, where);
@@ -758,8 +787,8 @@ static bool explain_unfinished(struct search *q, size_t to)
 		return false;
 	op_words(q, q->op, q->machine, reader, sizeof(reader));
 	print(q->c->sentence, sizeof(q->c->sentence),
-		 "%s%s%s met what %s had written for operations that were not finished; so %s.", q->seen_against,
-		 q->seen_against[0] ? ", but " : "", reader, list, q->seen);
+	      "%s%s%s met what %s had written for operations that were not finished; so %s.", q->seen_against,
+	      q->seen_against[0] ? ", but " : "", reader, list, q->seen);
 	return true;
 }
 
@@ -790,8 +819,8 @@ static bool explain_overwritten(struct search *q, size_t to)
 		say(q, (int)i, "overwritten: %s wrote over it at %.3f us", over, us(e->at));
 		say(q, read, "it is read at %.3f us", us(r->event[read].at));
 		print(q->c->sentence, sizeof(q->c->sentence),
-			 "%s, but what %s wrote at %s (%.3f us) was overwritten by %s (%.3f us); so %s.", q->seen_against,
-			 by, where, us(r->event[before].at), over, us(e->at), q->seen);
+		      "%s, but what %s wrote at %s (%.3f us) was overwritten by %s (%.3f us); so %s.",
+		      q->seen_against, by, where, us(r->event[before].at), over, us(e->at), q->seen);
 		return true;
 	}
 	return false;
@@ -822,28 +851,29 @@ static void explain_accesses(struct search *q, size_t from, size_t to)
 		}
 	}
 	size_t used = print(q->c->sentence, sizeof(q->c->sentence), "%s%s%s", q->seen_against,
-				       q->seen_against[0] ? ", but " : "", reader);
+			    q->seen_against[0] ? ", but " : "", reader);
 	if (saw >= 0) {
 		place(q, r->event[saw].off, r->event[saw].len, where, sizeof(where));
 		doer(q, r, &r->event[saw], by, sizeof(by));
-		say(q, saw, "%s read, at %.3f us, %s as %s had left it at %.3f us", reader, us(r->event[read_saw].at),
-		    where, by, us(r->event[saw].at));
-		used += print(q->c->sentence + used, sizeof(q->c->sentence) - used,
-					 " read %s as %s left it", where, by);
+		say(q, saw, "%s read, at %.3f us, %s as %s had left it at %.3f us", reader,
+		    us(r->event[read_saw].at), where, by, us(r->event[saw].at));
+		used += print(q->c->sentence + used, sizeof(q->c->sentence) - used, " read %s as %s left it",
+			      where, by);
 	}
 	if (missed >= 0 && used < sizeof(q->c->sentence)) {
 		place(q, r->event[missed].off, r->event[missed].len, where, sizeof(where));
 		doer(q, r, &r->event[missed], by, sizeof(by));
 		say(q, missed, "missed: %s wrote %s only at %.3f us", by, where, us(r->event[missed].at));
 		used += print(q->c->sentence + used, sizeof(q->c->sentence) - used,
-					 "%s came too early for %s at %s", saw >= 0 ? ", and" : "", by, where);
+			      "%s came too early for %s at %s", saw >= 0 ? ", and" : "", by, where);
 	}
 	if (used < sizeof(q->c->sentence))
 		print(q->c->sentence + used, sizeof(q->c->sentence) - used,
-			 saw >= 0 || missed >= 0 ? "; so %s."
-						 : " read nothing that another operation wrote; what differs is only "
-						   "that %s.",
-			 q->seen);
+		      saw >= 0 || missed >= 0
+			      ? "; so %s."
+			      : " read nothing that another operation wrote; what differs is only "
+				"that %s.",
+		      q->seen);
 }
 
 static void explain_race(struct search *q)
@@ -853,8 +883,8 @@ static void explain_race(struct search *q)
 	if (!span(q->r, q->op, q->machine, &from, &to)) {
 		q->c->kind = CAUSE_NONE;
 		print(q->c->sentence, sizeof(q->c->sentence),
-			 "No access to PM explains it; what differs is that %s%s%s.", q->seen_against,
-			 q->seen_against[0] ? ", and " : "", q->seen);
+		      "No access to PM explains it; what differs is that %s%s%s.", q->seen_against,
+		      q->seen_against[0] ? ", and " : "", q->seen);
 		return;
 	}
 	if (q->contract == TM_RDA && explain_half(q))
@@ -880,7 +910,8 @@ static void explain_stuck(struct search *q, const char *why)
 	char where[80] = "", by[220] = "", op[120] = "", dead[200] = "";
 	q->c->kind = CAUSE_STUCK;
 	/* What the operation reads most, in the last 2000 reads. */
-	size_t end = r->events, begin = end - r->machine_from[machine] > 4000 ? end - 4000 : r->machine_from[machine];
+	size_t end = r->events,
+	       begin = end - r->machine_from[machine] > 4000 ? end - 4000 : r->machine_from[machine];
 	for (size_t i = begin; i < end; i++) {
 		unsigned n = 0;
 		if (!record_reads(&r->event[i]) || (q->op.kind && !of_op(&r->event[i], q->op, machine)))
@@ -911,17 +942,17 @@ static void explain_stuck(struct search *q, const char *why)
 			if (record_writes(&r->event[i]) && record_overlaps(&r->event[i], e->off, e->len))
 				last = (int)i;
 		used += print(q->c->sentence + used, sizeof(q->c->sentence) - used,
-					 ": %s reads %s again and again", op, where);
+			      ": %s reads %s again and again", op, where);
 		if (last >= 0) {
 			doer(q, r, &r->event[last], by, sizeof(by));
 			say(q, last, "last written by %s at %.3f us", by, us(r->event[last].at));
 			used += print(q->c->sentence + used, sizeof(q->c->sentence) - used,
-						 ", which %s wrote last", by);
+				      ", which %s wrote last", by);
 		}
 	}
 	if (used < sizeof(q->c->sentence))
 		print(q->c->sentence + used, sizeof(q->c->sentence) - used, "%s%s.",
-			 dead[0] ? "; it waits for " : "", dead);
+		      dead[0] ? "; it waits for " : "", dead);
 }
 
 /* --- all --- */

@@ -18,6 +18,7 @@ static struct campaign campaign_of(const struct claim_case *test, const struct c
 	c.options.seed = budget->seed;
 	c.options.states = budget->states;
 	c.options.runs = test->runs;
+	c.options.limits.no_crash = test->no_crash;
 	return c;
 }
 

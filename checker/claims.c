@@ -135,8 +135,9 @@ static int read_verdict(struct reader *r, char *rest[1], struct claim_case *test
 	return test->contracts ? 0 : bad(r, "expected contracts of %s", contract_names());
 }
 
-static int read_switches(struct reader *r, char *rest, struct campaign_config *cfg)
+static int read_switches(struct reader *r, char *rest, struct claim_case *test)
 {
+	struct campaign_config *cfg = &test->config;
 	struct setup *s = &cfg->setup;
 	for (char *knob; *(knob = word(&rest));) {
 		const char *expected = "NAME=VALUE";
@@ -145,6 +146,10 @@ static int read_switches(struct reader *r, char *rest, struct campaign_config *c
 		if (len + strlen(knob) + 2 > sizeof(cfg->name))
 			return bad(r, "too many switches");
 		snprintf(cfg->name + len, sizeof(cfg->name) - len, "%s%s", len ? " " : "", knob);
+		if (!strcmp(knob, "crash=off")) {
+			test->no_crash = true;
+			continue;
+		}
 		if (equals)
 			*equals = '\0';
 		if (!equals || setup_knob(s, knob, equals + 1, &expected))
@@ -156,8 +161,9 @@ static int read_switches(struct reader *r, char *rest, struct campaign_config *c
 	return 0;
 }
 
-static int read_store(struct reader *r, char *rest, struct campaign_config *cfg)
+static int read_store(struct reader *r, char *rest, struct claim_case *test)
 {
+	struct campaign_config *cfg = &test->config;
 	char *name = word(&rest), *variant = strchr(name, '/');
 	if (variant)
 		*variant++ = '\0';
@@ -171,7 +177,7 @@ static int read_store(struct reader *r, char *rest, struct campaign_config *cfg)
 	if (strlen(variant) >= sizeof(cfg->variant) || setup_variant(&cfg->setup, variant))
 		return bad(r, "\"%.40s\": expected a variant of %s", variant, cfg->store->name);
 	strcpy(cfg->variant, variant);
-	return read_switches(r, rest, cfg);
+	return read_switches(r, rest, test);
 }
 
 static int read_workloads(struct reader *r, char *rest, struct claim_case *test)
@@ -211,7 +217,7 @@ static int read_case(struct reader *r, struct claim *claim, char *rest)
 	test->line = r->line;
 	int error = read_verdict(r, &rest, test);
 	if (!error)
-		error = read_store(r, part(&rest, &more), &test->config);
+		error = read_store(r, part(&rest, &more), test);
 	if (!error)
 		error = read_workloads(r, part(&rest, &runs), test);
 	if (!error && runs) {

@@ -23,6 +23,7 @@ struct claim_case {
 	unsigned line;	    /* where it stands */
 	unsigned contracts; /* TM_BIT()s */
 	unsigned runs;	    /* of each workload */
+	bool no_crash;	    /* the power never fails */
 	struct campaign_config config;
 	struct workload *workload;
 	unsigned workloads;

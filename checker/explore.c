@@ -347,7 +347,7 @@ void explore_run(struct explorer *ex, struct source *source, const struct deviat
 	ex->taken = taken;
 	ex->stopped = false;
 	explore_floor(ex);
-	world_run(&ex->worlds, source, explore_point, ex);
+	world_run(&ex->worlds, source, ex->limits.no_crash ? NULL : explore_point, ex);
 	ex->counts.events += sim_events(w->sim) - events;
 	memset(v, 0, sizeof(v));
 	const unsigned want = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_NORES);

@@ -15,6 +15,7 @@ struct explore_limits {
 	unsigned images_per_point; /* beyond, images are sampled and the point counts as bounded */
 	unsigned nested_every;	   /* recovery itself is cut in one of so many images; 0: never */
 	uint64_t states;	   /* stop after so many */
+	bool no_crash; /* the power never fails: what breaks while it holds is found sooner */
 	bool eager;    /* tests: decide every line in flight before recovery, not at its first touch */
 	bool anywhere; /* tests: the power fails at each step, not only where it matters */
 };

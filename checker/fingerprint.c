@@ -25,6 +25,7 @@ static void add_part(struct fingerprint *c, const char *text)
 	if ((at < c->parts && !strcmp(c->part[at], text)) || c->parts == FINGERPRINT_PARTS)
 		return;
 	memmove(c->part[at + 1], c->part[at], (c->parts - at) * sizeof(c->part[0]));
+	memset(c->part[at], 0, sizeof(c->part[at])); /* they are hashed whole */
 	snprintf(c->part[at], sizeof(c->part[at]), "%s", text);
 	c->parts++;
 }

@@ -12,8 +12,8 @@
  * What an item does follows from its number, the seed, and the corpus as it was when
  * the round began, and results are taken over in the order of the items. So they do
  * not depend on how many processes share the work, nor on their speed. The processes
- * are forked for each round and see the corpus as it then is; what they find comes
- * back through shared memory.
+ * start anew in each round and see the corpus as it then is; what they find comes back
+ * through shared memory.
  */
 #include "checker/fuzz.h"
 #include <assert.h>
@@ -24,10 +24,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 #include "checker/features.h"
+#include "checker/pool.h"
 #include "checker/seen.h"
 #include "checker/shrink.h"
 
@@ -60,14 +59,15 @@ struct item_result {
 
 /* What the processes of a round share. */
 struct fuzz_shared {
-	atomic_uint next; /* item */
 	atomic_int stop;
 	struct item_result result[ITEMS];
 };
 
-/* An item at work. */
-struct item {
+/* An item at work. Each process has one, and goes on with it. */
+struct fuzz_item {
 	const struct fuzz *f;
+	const struct plan *plan;
+	struct explorer ex;
 	struct item_result *result;
 	struct seen *features, *sorts; /* of this item */
 	struct byte_source source;
@@ -238,7 +238,7 @@ static void change_workload(uint64_t *random, struct fuzz_input *input)
 
 static void note_feature(void *arg, uint64_t feature)
 {
-	struct item *item = arg;
+	struct fuzz_item *item = arg;
 	struct item_result *r = item->result;
 	bool is_new;
 	if (seen_has(item->f->known_features, feature) || r->features == ITEM_FEATURES)
@@ -270,8 +270,9 @@ static uint64_t sort_of(const struct setup *s, unsigned contract, const struct d
 	return kinds * 0x9e3779b97f4a7c15u ^ lines * 0xd6e8feb86659fd93u ^ contract;
 }
 
-static void note_breaks(struct item *item, struct explorer *ex, const struct fuzz_input *input)
+static void note_breaks(struct fuzz_item *item, const struct fuzz_input *input)
 {
+	struct explorer *ex = &item->ex;
 	struct item_result *r = item->result;
 	for (unsigned c = 0; c < TM_CONTRACTS; c++) {
 		struct failure *failure = &ex->failure[c];
@@ -289,8 +290,9 @@ static void note_breaks(struct item *item, struct explorer *ex, const struct fuz
 	}
 }
 
-static void run_input(struct item *item, struct explorer *ex, const struct fuzz_input *input)
+static void run_input(struct fuzz_item *item, const struct fuzz_input *input)
 {
+	struct explorer *ex = &item->ex;
 	struct features features = {.found = note_feature, .arg = item};
 	struct item_result *r = item->result;
 	unsigned before = r->features;
@@ -302,7 +304,7 @@ static void run_input(struct item *item, struct explorer *ex, const struct fuzz_
 	explore_run(ex, &item->source.source, &item->source.taken);
 	features_history(&features, ex->worlds.history);
 	features_end(&features);
-	note_breaks(item, ex, input);
+	note_breaks(item, input);
 	if (r->features == before)
 		return;
 	if (item->pooled < POOL)
@@ -315,44 +317,44 @@ static void run_input(struct item *item, struct explorer *ex, const struct fuzz_
 	}
 }
 
-static int open_input(struct item *item, const struct fuzz_input *input, struct setup *s, struct explorer *ex)
+static int open_input(struct fuzz_item *item, const struct fuzz_input *input, struct setup *s)
 {
 	struct item_result *r = item->result;
 	r->error = fuzz_setup(item->f->base, input, s);
 	if (!r->error)
-		r->error = explore_open(ex, s, &item_limits);
+		r->error = explore_open(&item->ex, s, &item_limits);
 	if (!r->error)
 		return 0;
-	snprintf(r->why, sizeof(r->why), "%s", r->error == -EIO ? ex->why : strerror(-r->error));
+	snprintf(r->why, sizeof(r->why), "%s", r->error == -EIO ? item->ex.why : strerror(-r->error));
 	setup_free(s);
 	return r->error;
 }
 
-static void close_input(struct item *item, struct setup *s, struct explorer *ex)
+static void close_input(struct fuzz_item *item, struct setup *s)
 {
 	struct item_result *r = item->result;
-	uint64_t *to = (uint64_t *)&r->counts, *from = (uint64_t *)&ex->counts;
+	uint64_t *to = (uint64_t *)&r->counts, *from = (uint64_t *)&item->ex.counts;
 	for (unsigned i = 0; i < sizeof(struct explore_counts) / sizeof(uint64_t); i++)
 		to[i] += from[i];
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
-		r->broken[c] += ex->broken[c];
-	explore_close(ex);
+		r->broken[c] += item->ex.broken[c];
+	explore_close(&item->ex);
 	setup_free(s);
 }
 
 /* Inputs as they are. */
-static void run_seeds(struct item *item, struct explorer *ex, unsigned first, unsigned n)
+static void run_seeds(struct fuzz_item *item, unsigned first, unsigned n)
 {
 	struct setup s;
 	for (unsigned i = first; i < first + n; i++) {
-		if (open_input(item, &item->f->seed[i], &s, ex))
+		if (open_input(item, &item->f->seed[i], &s))
 			return;
-		run_input(item, ex, &item->f->seed[i]);
-		close_input(item, &s, ex);
+		run_input(item, &item->f->seed[i]);
+		close_input(item, &s);
 	}
 }
 
-static void draw_start(struct item *item, struct fuzz_input *input)
+static void draw_start(struct fuzz_item *item, struct fuzz_input *input)
 {
 	const struct fuzz *f = item->f;
 	uint64_t *random = &item->random;
@@ -367,7 +369,7 @@ static void draw_start(struct item *item, struct fuzz_input *input)
 		change_workload(random, input);
 }
 
-static void run_item(struct item *item, struct explorer *ex, unsigned runs)
+static void run_item(struct fuzz_item *item, unsigned runs)
 {
 	uint64_t *random = &item->random;
 	struct fuzz_input input;
@@ -377,19 +379,19 @@ static void run_item(struct item *item, struct explorer *ex, unsigned runs)
 		memset(input.bytes + input.n, 0, WORKLOAD_BYTES - (size_t)input.n);
 		input.n = WORKLOAD_BYTES;
 	}
-	if (open_input(item, &input, &s, ex))
+	if (open_input(item, &input, &s))
 		return;
 	item->pool[item->pooled++] = input;
-	for (unsigned run = 0; run < runs && explore_more(ex); run++) {
+	for (unsigned run = 0; run < runs && explore_more(&item->ex); run++) {
 		struct fuzz_input next = item->pool[draw(random, item->pooled)];
 		const struct fuzz_input *other = &item->pool[draw(random, item->pooled)];
 		if (item->f->inputs)
 			other = &item->f->corpus[draw(random, item->f->inputs)];
 		for (unsigned changes = run ? 1 + draw(random, 3) : 0; changes; changes--)
 			change_records(random, &next, other);
-		run_input(item, ex, &next);
+		run_input(item, &next);
 	}
-	close_input(item, &s, ex);
+	close_input(item, &s);
 }
 
 /* --- a round --- */
@@ -404,8 +406,8 @@ static struct plan plan_round(const struct fuzz *f)
 {
 	struct plan p = {.runs = f->options.runs - f->counts.runs};
 	p.seeds = f->seeds - f->seeds_done;
-	if (p.seeds > ITEMS * ITEM_SEEDS)
-		p.seeds = ITEMS * ITEM_SEEDS;
+	if (p.seeds > ITEMS / 2 * ITEM_SEEDS)
+		p.seeds = ITEMS / 2 * ITEM_SEEDS; /* a large corpus must not take all the time there is */
 	if (p.seeds > p.runs)
 		p.seeds = (unsigned)p.runs;
 	p.seed_items = (p.seeds + ITEM_SEEDS - 1) / ITEM_SEEDS;
@@ -415,9 +417,15 @@ static struct plan plan_round(const struct fuzz *f)
 	return p;
 }
 
-static void do_item(struct item *item, struct explorer *ex, const struct plan *p, unsigned i)
+static bool in_time(const struct fuzz *f)
+{
+	return !atomic_load(&f->shared->stop) && (!f->options.deadline || now() < f->options.deadline);
+}
+
+static void do_item(struct fuzz_item *item, unsigned i)
 {
 	const struct fuzz *f = item->f;
+	const struct plan *p = item->plan;
 	item->result = &f->shared->result[i];
 	seen_clear(item->features);
 	seen_clear(item->sorts);
@@ -426,64 +434,31 @@ static void do_item(struct item *item, struct explorer *ex, const struct plan *p
 	random_next(&item->random);
 	if (i < p->seed_items) {
 		unsigned first = i * ITEM_SEEDS, n = p->seeds - first;
-		run_seeds(item, ex, f->seeds_done + first, n < ITEM_SEEDS ? n : ITEM_SEEDS);
+		run_seeds(item, f->seeds_done + first, n < ITEM_SEEDS ? n : ITEM_SEEDS);
 	} else {
 		uint64_t before = p->seeds + (uint64_t)(i - p->seed_items) * ITEM_RUNS;
-		run_item(item, ex, p->runs - before < ITEM_RUNS ? (unsigned)(p->runs - before) : ITEM_RUNS);
+		run_item(item, p->runs - before < ITEM_RUNS ? (unsigned)(p->runs - before) : ITEM_RUNS);
 	}
 	item->result->done = true;
 }
 
-static bool in_time(const struct fuzz *f)
+static void work(void *arg, unsigned unit, void *nothing)
 {
-	return !atomic_load(&f->shared->stop) && (!f->options.deadline || now() < f->options.deadline);
-}
-
-static _Noreturn void work(const struct fuzz *f, const struct plan *p)
-{
-	struct item *item = calloc(1, sizeof(*item));
-	struct explorer *ex = malloc(sizeof(*ex));
-	if (!item || !ex)
-		_Exit(70);
-	item->f = f;
-	item->features = seen_new();
-	item->sorts = seen_new();
-	if (!item->features || !item->sorts)
-		_Exit(70);
-	for (unsigned i; in_time(f) && (i = atomic_fetch_add(&f->shared->next, 1)) < p->items;)
-		do_item(item, ex, p, i);
-	_Exit(0);
-}
-
-static int run_processes(struct fuzz *f, const struct plan *p)
-{
-	unsigned jobs = f->options.jobs < p->items ? f->options.jobs : p->items, started = 0;
-	pid_t child[256];
-	sigset_t all, before;
-	int error = 0;
-	assert(f->options.jobs <= sizeof(child) / sizeof(child[0]));
-	fflush(NULL);
+	struct fuzz_item *item = arg;
+	sigset_t all;
+	(void)nothing;
 	/* Who interrupts means the parent, which then tells the others. */
 	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	for (; started < jobs && !error; started++) {
-		child[started] = fork();
-		if (child[started] == 0)
-			work(f, p);
-		if (child[started] < 0) {
-			error = -errno;
-			break;
-		}
-	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	for (unsigned j = 0; j < started; j++) {
-		int status = 0;
-		while (waitpid(child[j], &status, 0) < 0 && errno == EINTR)
-			;
-		if (status && !error)
-			error = -ECHILD;
-	}
-	return error;
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	if (in_time(item->f))
+		do_item(item, unit);
+}
+
+static void take(void *arg, unsigned unit, const void *nothing)
+{
+	(void)arg;
+	(void)unit;
+	(void)nothing;
 }
 
 static int grow(void **array, unsigned n, unsigned *room, size_t size)
@@ -546,10 +521,15 @@ static int merge(struct fuzz *f, const struct item_result *r)
 int fuzz_round(struct fuzz *f)
 {
 	struct plan p = plan_round(f);
-	atomic_store(&f->shared->next, 0);
+	const struct pool pool = {
+		.units = p.items, .jobs = f->options.jobs, .work = work, .take = take, .arg = f->item};
+	f->item->plan = &p;
 	memset(f->shared->result, 0, sizeof(f->shared->result));
 	f->founds = 0;
-	int error = run_processes(f, &p);
+	int error = pool_run(&pool);
+	/* One that was interrupted before it could say that it does not want to be. */
+	if (error == -ECHILD && fuzz_stopped(f))
+		error = 0;
 	for (unsigned i = 0; i < p.items && !error; i++) {
 		const struct item_result *r = &f->shared->result[i];
 		error = r->error;
@@ -597,8 +577,15 @@ int fuzz_open(struct fuzz *f, const struct setup *base, const struct fuzz_option
 		f->shared = NULL;
 	f->known_features = seen_new();
 	f->known_sorts = seen_new();
-	if (f->shared && f->known_features && f->known_sorts)
+	f->item = calloc(1, sizeof(*f->item));
+	if (!f->shared || !f->known_features || !f->known_sorts || !f->item)
+		goto err;
+	f->item->f = f;
+	f->item->features = seen_new();
+	f->item->sorts = seen_new();
+	if (f->item->features && f->item->sorts)
 		return 0;
+err:
 	fuzz_close(f);
 	return -ENOMEM;
 }
@@ -607,6 +594,11 @@ void fuzz_close(struct fuzz *f)
 {
 	if (f->shared)
 		munmap(f->shared, sizeof(*f->shared));
+	if (f->item) {
+		seen_free(f->item->features);
+		seen_free(f->item->sorts);
+	}
+	free(f->item);
 	seen_free(f->known_features);
 	seen_free(f->known_sorts);
 	free(f->corpus);

@@ -54,6 +54,7 @@ struct fuzz {
 	unsigned seeds, seeds_room, seeds_done, corpus_room, founds_room;
 	struct seen *known_features, *known_sorts;
 	struct fuzz_shared *shared;
+	struct fuzz_item *item;
 	uint64_t items;
 };
 

@@ -70,8 +70,8 @@ static bool continues(const struct record *r, const struct record_event *e)
 	const struct record_event *last = &r->event[r->events - 1];
 	return e->kind == TOLD_LOAD && r->events > r->machine_from[e->machine] && last->kind == TOLD_LOAD &&
 	       last->actor == e->actor && op_label_equal(last->op, e->op) && last->visit == e->visit &&
-	       e->off >= last->off && e->off <= last->off + last->len &&
-	       e->off / LINE == last->off / LINE && (e->off + e->len - 1) / LINE == last->off / LINE;
+	       e->off >= last->off && e->off <= last->off + last->len && e->off / LINE == last->off / LINE &&
+	       (e->off + e->len - 1) / LINE == last->off / LINE;
 }
 
 static void tell(void *arg, const struct sim *sim, const struct actor *who, uintptr_t pc,

@@ -14,8 +14,8 @@
 struct record_event {
 	uint64_t at; /* ns of its machine's virtual time */
 	uint8_t machine;
-	uint8_t kind;	/* enum told_kind */
-	int16_t actor;	/* RECORD_NONE: nobody */
+	uint8_t kind;  /* enum told_kind */
+	int16_t actor; /* RECORD_NONE: nobody */
 	uint16_t visit;
 	struct op_label op;
 	uint64_t off, len;

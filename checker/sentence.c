@@ -26,7 +26,8 @@ void sentence_op(const struct setup *s, const struct history *h, int op, char *b
 		return;
 	}
 	if (o->client > s->w.clients)
-		snprintf(who, sizeof(who), "a reader after %s", o->epoch > 1 ? "the second failure" : "recovery");
+		snprintf(who, sizeof(who), "a reader after %s",
+			 o->epoch > 1 ? "the second failure" : "recovery");
 	else
 		snprintf(who, sizeof(who), "client %u", o->client);
 	if (o->value >= 0) {
@@ -38,7 +39,8 @@ void sentence_op(const struct setup *s, const struct history *h, int op, char *b
 	}
 }
 
-void sentence_print(const struct setup *s, const struct history *h, const struct verdict *v, char *buf, size_t n)
+void sentence_print(const struct setup *s, const struct history *h, const struct verdict *v, char *buf,
+		    size_t n)
 {
 	char op[140] = "", against[140] = "";
 	if (v->against >= 0)

@@ -10,7 +10,6 @@
 #include "cli/cli.h"
 #include "scenarios/stores.h"
 
-#define MAX_SECONDS (30 * 86400)
 #define ALL_IMAGES  (1u << 20) /* of a point: more are not tried, and the search says so */
 #define OTHER_SHARE 4	       /* the other configurations get one in so many of the runs and states */
 
@@ -65,24 +64,6 @@ static bool add_name(const char **list, unsigned *n, unsigned max, const char *n
 	return true;
 }
 
-/* "90", "90s", "2m", "1h" */
-static bool parse_time(const char *text, double *seconds)
-{
-	char *end;
-	errno = 0;
-	unsigned long long n = strtoull(text, &end, 10);
-	unsigned unit = !strcmp(end, "h")	     ? 3600
-			: !strcmp(end, "m")	     ? 60
-			: !*end || !strcmp(end, "s") ? 1
-						     : 0;
-	*seconds = (double)n * unit;
-	if (text[0] >= '0' && text[0] <= '9' && unit && n && !errno && *seconds <= MAX_SECONDS)
-		return true;
-	fail(EXIT_USAGE, "--time: \"%.40s\"; expected such as 90s, 2m or 1h, at most %d days", text,
-	     MAX_SECONDS / 86400);
-	return false;
-}
-
 static bool parse_option(struct arguments *a, int option, const char *value)
 {
 	unsigned long long n;
@@ -116,7 +97,7 @@ static bool parse_option(struct arguments *a, int option, const char *value)
 		a->regress = value;
 		return true;
 	case OPT_TIME:
-		return parse_time(value, &a->seconds);
+		return time_option("--time", value, &a->seconds);
 	case OPT_NO_TRACES:
 		a->no_traces = true;
 		return true;

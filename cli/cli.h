@@ -33,6 +33,8 @@ int fail(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)))
 /* A whole number from lo to hi, or a message and false. */
 bool number_option(const char *name, const char *text, unsigned long long lo, unsigned long long hi,
 		   unsigned long long *out);
+/* "90", "90s", "30m", "8h": at least a second; or a message and false. */
+bool time_option(const char *name, const char *text, double *seconds);
 /* Read a trace; "-" is standard input. 0, or the status behind a message. */
 int read_trace(const char *path, struct trace *t);
 

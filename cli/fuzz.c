@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * tidemark fuzz: rerun the traces that are known, then fuzz each store; shrink what
- * breaks unexpectedly, and write a trace of each case whose cause is new.
+ * breaks unexpectedly, and write a trace of each case whose fingerprint is new.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +18,6 @@
 #include "checker/fuzz.h"
 #include "checker/names.h"
 #include "checker/regress.h"
-#include "checker/shrink.h"
 #include "checker/trace.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
@@ -29,9 +28,9 @@
 #define DEFAULT_REGRESS "tests/traces"
 #define CASES		16 /* shrunk at most, of one contract */
 
-/* A case of a known cause. */
+/* A case of a known fingerprint. */
 struct known {
-	struct fingerprint cause;
+	struct fingerprint fingerprint;
 	char *trace; /* file */
 	char text[300];
 	unsigned operations, deviations;
@@ -70,7 +69,7 @@ struct turn {
 	unsigned cases[TM_CONTRACTS];	/* shrunk */
 	unsigned skipped[TM_CONTRACTS]; /* cases that nobody looked at: there were enough */
 	unsigned fresh;			/* new failures */
-	unsigned unaccepted;		/* TM_BIT()s: unexpected, and not by a cause that is rerun */
+	unsigned unaccepted;		/* TM_BIT()s: unexpected, and not by a fingerprint that is rerun */
 	double start;
 };
 
@@ -95,6 +94,7 @@ static int no_memory(void)
 	return fail(EXIT_INTERNAL, "out of memory");
 }
 
+/* Room for one more behind n elements. */
 static bool grow(void *array, unsigned n, unsigned *room, size_t size)
 {
 	void **list = array;
@@ -146,13 +146,13 @@ static int each_file(const char *dir, int (*filter)(const struct dirent *),
 
 /* --- traces that are known --- */
 
-static struct known *add_known(struct session *s, const char *path, const struct fingerprint *cause,
+static struct known *add_known(struct session *s, const char *path, const struct fingerprint *fingerprint,
 			       const char *text)
 {
 	if (!grow(&s->known, s->knowns, &s->known_room, sizeof(*s->known)))
 		return NULL;
 	struct known *k = &s->known[s->knowns];
-	*k = (struct known){.cause = *cause, .trace = strdup(path)};
+	*k = (struct known){.fingerprint = *fingerprint, .trace = strdup(path)};
 	snprintf(k->text, sizeof(k->text), "%s", text);
 	if (!k->trace)
 		return NULL;
@@ -160,21 +160,21 @@ static struct known *add_known(struct session *s, const char *path, const struct
 	return k;
 }
 
-static struct known *find_known(struct session *s, const struct fingerprint *cause)
+static struct known *find_known(struct session *s, const struct fingerprint *fingerprint)
 {
 	for (unsigned i = 0; i < s->knowns; i++)
-		if (fingerprint_contains(cause, &s->known[i].cause))
+		if (fingerprint_contains(fingerprint, &s->known[i].fingerprint))
 			return &s->known[i];
 	return NULL;
 }
 
-static int learn_cause(struct session *s, struct trace *t, const char *path, bool accepted)
+static int learn_fingerprint(struct session *s, struct trace *t, const char *path, bool accepted)
 {
-	struct fingerprint cause;
+	struct fingerprint fingerprint;
 	if (t->contract < 0)
 		return 0;
-	int error = fingerprint_find(&t->setup, &t->deviations, (unsigned)t->contract, &cause);
-	struct known *k = error == -ENOMEM ? NULL : add_known(s, path, &cause, t->verdict);
+	int error = fingerprint_find(&t->setup, &t->deviations, (unsigned)t->contract, &fingerprint);
+	struct known *k = error == -ENOMEM ? NULL : add_known(s, path, &fingerprint, t->verdict);
 	if (!k)
 		return no_memory();
 	k->regress = accepted;
@@ -202,7 +202,7 @@ static int rerun_trace(void *arg, const char *path)
 	else
 		r->why[0] = '\0';
 	if (!status && !differs)
-		status = learn_cause(s, &t, path, true);
+		status = learn_fingerprint(s, &t, path, true);
 	trace_free(&t);
 	return status;
 }
@@ -219,7 +219,7 @@ static int learn_trace(void *arg, const char *path)
 			return 0;
 	if (read_trace(path, &t))
 		return 0;
-	int status = learn_cause(s, &t, path, false);
+	int status = learn_fingerprint(s, &t, path, false);
 	trace_free(&t);
 	return status;
 }
@@ -327,18 +327,18 @@ static int open_corpus(struct turn *t)
 
 /* --- cases --- */
 
-static struct fingerprint raw_cause(struct turn *t, const struct fuzz_break *b, int *error)
+static struct fingerprint raw_fingerprint(struct turn *t, const struct fuzz_break *b, int *error)
 {
 	struct deviations path = {0};
-	struct fingerprint cause = {0};
+	struct fingerprint fingerprint = {0};
 	struct setup setup;
 	char text[300];
 	*error = fuzz_again(&t->fuzz, b, &setup, &path, text, sizeof(text));
 	if (!*error)
-		*error = fingerprint_find(&setup, &path, b->contract, &cause);
+		*error = fingerprint_find(&setup, &path, b->contract, &fingerprint);
 	deviations_free(&path);
 	setup_free(&setup);
-	return cause;
+	return fingerprint;
 }
 
 static int save_case(struct turn *t, struct known *k, const struct setup *setup,
@@ -346,7 +346,8 @@ static int save_case(struct turn *t, struct known *k, const struct setup *setup,
 {
 	const struct session *s = t->session;
 	char tail[24];
-	uint64_t hash = XXH3_64bits(k->cause.part, k->cause.parts * sizeof(k->cause.part[0]));
+	uint64_t hash = XXH3_64bits(k->fingerprint.part,
+				    k->fingerprint.parts * sizeof(k->fingerprint.part[0]));
 	k->is_new = true;
 	k->operations = workload_ops(&setup->w);
 	k->deviations = path->n;
@@ -355,10 +356,10 @@ static int save_case(struct turn *t, struct known *k, const struct setup *setup,
 	if (s->a->no_traces)
 		return 0;
 	snprintf(tail, sizeof(tail), "-%08x", (unsigned)(hash >> 32));
-	if (trace_path(t->config, k->cause.contract, s->a->out, tail, &k->trace))
+	if (trace_path(t->config, k->fingerprint.contract, s->a->out, tail, &k->trace))
 		return no_memory();
 	signals_hold();
-	int error = trace_save(k->trace, setup, path, (int)k->cause.contract, k->text);
+	int error = trace_save(k->trace, setup, path, (int)k->fingerprint.contract, k->text);
 	signals_release();
 	return error ? fail(EXIT_USAGE, "%s: %s", k->trace, strerror(-error)) : 0;
 }
@@ -367,7 +368,7 @@ static void met_again(struct turn *t, struct known *k)
 {
 	k->again++;
 	if (!k->regress)
-		t->unaccepted |= TM_BIT(k->cause.contract);
+		t->unaccepted |= TM_BIT(k->fingerprint.contract);
 }
 
 /* 0, or the status behind a message. */
@@ -378,8 +379,8 @@ static int look_at(struct turn *t, const struct fuzz_break *b)
 	struct setup setup;
 	char text[300];
 	int error, status = 0;
-	struct fingerprint cause = raw_cause(t, b, &error);
-	struct known *k = error ? NULL : find_known(s, &cause);
+	struct fingerprint fingerprint = raw_fingerprint(t, b, &error);
+	struct known *k = error ? NULL : find_known(s, &fingerprint);
 	if (k) {
 		met_again(t, k);
 		return 0;
@@ -394,8 +395,8 @@ static int look_at(struct turn *t, const struct fuzz_break *b)
 			      contract_name(b->contract));
 	error = fuzz_shrink(&t->fuzz, b, &setup, &path, text, sizeof(text));
 	if (!error)
-		error = fingerprint_find(&setup, &path, b->contract, &cause);
-	k = error ? NULL : find_known(s, &cause);
+		error = fingerprint_find(&setup, &path, b->contract, &fingerprint);
+	k = error ? NULL : find_known(s, &fingerprint);
 	if (error == -ENOENT) {
 		status = fail(EXIT_INTERNAL, "%s: a run that broke %s does not break it a second time",
 			      t->config->store->name, contract_name(b->contract));
@@ -404,7 +405,7 @@ static int look_at(struct turn *t, const struct fuzz_break *b)
 	} else if (k) {
 		met_again(t, k);
 	} else {
-		k = add_known(s, "", &cause, text);
+		k = add_known(s, "", &fingerprint, text);
 		status = k ? save_case(t, k, &setup, &path) : no_memory();
 		t->unaccepted |= TM_BIT(b->contract);
 		t->fresh++;
@@ -428,7 +429,8 @@ static int by_size(const void *a, const void *b)
 static int look_at_all(struct turn *t)
 {
 	int status = 0;
-	qsort(t->fuzz.found, t->fuzz.founds, sizeof(*t->fuzz.found), by_size);
+	if (t->fuzz.founds)
+		qsort(t->fuzz.found, t->fuzz.founds, sizeof(*t->fuzz.found), by_size);
 	for (unsigned i = 0; i < t->fuzz.founds && !status; i++)
 		status = look_at(t, &t->fuzz.found[i]);
 	return status;
@@ -489,9 +491,9 @@ static void join_parts(const struct fingerprint *c, char *buf, size_t n)
 static void print_known(const struct known *k)
 {
 	char parts[FINGERPRINT_PARTS * FINGERPRINT_PART];
-	printf("  %-5s  %s: ", k->is_new ? "new" : "known", contract_name(k->cause.contract));
+	printf("  %-5s  %s: ", k->is_new ? "new" : "known", contract_name(k->fingerprint.contract));
 	print_wrapped(9, k->text);
-	join_parts(&k->cause, parts, sizeof(parts));
+	join_parts(&k->fingerprint, parts, sizeof(parts));
 	if (parts[0]) {
 		printf("%9s", "");
 		print_wrapped(9, parts);
@@ -544,12 +546,20 @@ static void print_turn(const struct turn *t)
 	       again == 1 ? "" : "s", seconds);
 }
 
+/* A name; JSON has no other bytes than UTF-8. */
+static json_t *name_json(const char *name)
+{
+	json_t *text = json_string(name);
+	return text ? text : json_string("(a name that is not UTF-8)");
+}
+
 static json_t *known_json(const struct known *k)
 {
 	char parts[FINGERPRINT_PARTS * FINGERPRINT_PART];
-	join_parts(&k->cause, parts, sizeof(parts));
-	return json_pack("{s:s, s:b, s:s, s:s, s:s}", "contract", contract_name(k->cause.contract), "new",
-			 k->is_new, "how", k->text, "cause", parts, "trace", k->trace ? k->trace : "");
+	join_parts(&k->fingerprint, parts, sizeof(parts));
+	return json_pack("{s:s, s:b, s:b, s:s, s:s, s:o}", "contract", contract_name(k->fingerprint.contract),
+			 "new", k->is_new, "accepted", k->regress, "how", k->text, "fingerprint", parts,
+			 "trace", name_json(k->trace ? k->trace : ""));
 }
 
 static int turn_json(const struct turn *t)
@@ -577,7 +587,7 @@ static void turn_junit(const struct turn *t)
 	for (unsigned c = 0; c < TM_CONTRACTS; c++) {
 		const struct known *k = NULL;
 		for (unsigned i = 0; i < s->knowns && !k; i++)
-			if (s->known[i].cause.contract == c && !s->known[i].regress &&
+			if (s->known[i].fingerprint.contract == c && !s->known[i].regress &&
 			    (i >= t->first || s->known[i].again))
 				k = &s->known[i];
 		if (!(t->unaccepted & TM_BIT(c)) || !k)
@@ -628,7 +638,7 @@ static int save_json(struct session *s)
 	for (unsigned i = 0; i < s->reruns && !bad; i++) {
 		const struct rerun *r = &s->rerun[i];
 		bad = json_array_append_new(
-			traces, json_pack("{s:s, s:s, s:b, s:s}", "trace", r->trace, "contract",
+			traces, json_pack("{s:o, s:s, s:b, s:s}", "trace", name_json(r->trace), "contract",
 					  r->contract < 0 ? "none" : contract_name((unsigned)r->contract),
 					  "as_recorded", !r->why[0], "how", r->why));
 	}

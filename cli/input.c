@@ -8,7 +8,8 @@
 #include "cli/cli.h"
 #include "scenarios/stores.h"
 
-#define WORD_MAX 48 /* longer words are nobody's misspelling */
+#define MAX_SECONDS (30 * 86400)
+#define WORD_MAX    48 /* longer words are nobody's misspelling */
 
 int fail(int status, const char *fmt, ...)
 {
@@ -35,6 +36,23 @@ bool number_option(const char *name, const char *text, unsigned long long lo, un
 	if (text[0] >= '0' && text[0] <= '9' && !*end && !errno && *out >= lo && *out <= hi)
 		return true;
 	fail(EXIT_USAGE, "%s: \"%.40s\" is not a whole number from %llu to %llu", name, text, lo, hi);
+	return false;
+}
+
+bool time_option(const char *name, const char *text, double *seconds)
+{
+	char *end;
+	errno = 0;
+	unsigned long long n = strtoull(text, &end, 10);
+	unsigned unit = !strcmp(end, "h")	     ? 3600
+			: !strcmp(end, "m")	     ? 60
+			: !*end || !strcmp(end, "s") ? 1
+						     : 0;
+	*seconds = (double)n * unit;
+	if (text[0] >= '0' && text[0] <= '9' && unit && n && !errno && *seconds <= MAX_SECONDS)
+		return true;
+	fail(EXIT_USAGE, "%s: \"%.40s\"; expected 90s, 30m or 8h, at most %d days", name, text,
+	     MAX_SECONDS / 86400);
 	return false;
 }
 

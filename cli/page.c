@@ -20,7 +20,7 @@
 #include "checker/names.h"
 #include "cli/story.h"
 
-#define COLUMN	 12 /* pixels */
+#define COLUMN	 16 /* pixels */
 #define LANE	 26
 #define NAMES	 170 /* width of the lanes' names */
 #define HEAD	 34  /* above the first lane */
@@ -165,7 +165,8 @@ static int make_lanes(struct page *p)
 /* --- columns --- */
 
 /* Adjacent stores of one task to one line share a column, and so do pieces of one message. */
-static bool shares(const struct page *p, const struct record_event *a, const struct record_event *b, size_t at)
+static bool shares(const struct page *p, const struct record_event *a, const struct record_event *b,
+		   size_t at)
 {
 	if (marked(p, (int)at) || a->machine != b->machine || a->actor != b->actor || a->kind != b->kind)
 		return false;
@@ -211,8 +212,9 @@ static int make_columns(struct page *p)
 /* --- the chart --- */
 
 static const char *const kind_class[TOLD_KINDS] = {
-	[TOLD_WORDS] = "w",  [TOLD_CALL] = "call", [TOLD_RETURN] = "ret", [TOLD_STORE] = "st",	  [TOLD_LOAD] = "ld",
-	[TOLD_FLUSH] = "fl", [TOLD_FENCE] = "fe",  [TOLD_LAND] = "st",	  [TOLD_FETCH] = "ld", [TOLD_SURVIVED] = "su",
+	[TOLD_WORDS] = "w",  [TOLD_CALL] = "call",   [TOLD_RETURN] = "ret", [TOLD_STORE] = "st",
+	[TOLD_LOAD] = "ld",  [TOLD_FLUSH] = "fl",    [TOLD_FENCE] = "fe",   [TOLD_LAND] = "st",
+	[TOLD_FETCH] = "ld", [TOLD_SURVIVED] = "su",
 };
 
 static void event_words(const struct page *p, const struct record_event *e)
@@ -275,11 +277,14 @@ static void print_fates(const struct page *p, unsigned m)
 		for (unsigned k = 0; k < p->lanes; k++)
 			if (p->lane[k].actor < 0 && p->lane[k].line == l->line)
 				fprintf(p->out,
-					"<g class=\"fate %s\"><circle cx=\"%d\" cy=\"%d\" r=\"8\"/><text x=\"%d\" y=\"%d\">%s</text>"
+					"<g class=\"fate %s\"><circle cx=\"%d\" cy=\"%d\" r=\"8\"/><text "
+					"x=\"%d\" y=\"%d\">%s</text>"
 					"<title>%s</title></g>\n",
-					a.words ? "torn" : l->answer ? "lost" : "kept", p->cut[m] * COLUMN,
-					HEAD + (int)k * LANE + LANE / 2, p->cut[m] * COLUMN,
-					HEAD + (int)k * LANE + LANE / 2 + 4,
+					a.words	    ? "torn"
+					: l->answer ? "lost"
+						    : "kept",
+					p->cut[m] * COLUMN, HEAD + (int)k * LANE + LANE / 2,
+					p->cut[m] * COLUMN, HEAD + (int)k * LANE + LANE / 2 + 4,
 					a.words	    ? "~"
 					: l->answer ? "&#215;"
 						    : "&#10003;",
@@ -325,11 +330,13 @@ static void print_chart(const struct page *p)
 		element(p->out, "\">", p->lane[k].name, "</div>");
 	}
 	fprintf(p->out,
-		"</div><div class=scroll><svg width=\"%d\" height=\"%d\" role=img aria-label=\"events by lane and time\">\n",
+		"</div><div class=scroll><svg width=\"%d\" height=\"%d\" role=img aria-label=\"events by "
+		"lane and time\">\n",
 		width, height);
 	for (unsigned k = 0; k < p->lanes; k++)
 		fprintf(p->out, "<rect class=\"lane%s%s\" x=\"0\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n",
-			k % 2 ? " odd" : "", p->lane[k].actor < 0 ? " pmlane" : "", HEAD + (int)k * LANE, width, LANE);
+			k % 2 ? " odd" : "", p->lane[k].actor < 0 ? " pmlane" : "", HEAD + (int)k * LANE,
+			width, LANE);
 	for (unsigned m = 0; m < p->r->machines; m++) {
 		int from = m ? p->cut[m - 1] * COLUMN : 0;
 		fprintf(p->out, "<text class=phase x=\"%d\" y=\"14\">%s</text>\n", from < 0 ? 8 : from + 8,
@@ -337,7 +344,8 @@ static void print_chart(const struct page *p)
 		if (m + 1 == p->r->machines)
 			continue;
 		fprintf(p->out,
-			"<g class=crash><path d=\"M%d 4V%d\"/><text x=\"%d\" y=\"28\">power fails</text></g>\n",
+			"<g class=crash><path d=\"M%d 4V%d\"/><text x=\"%d\" y=\"28\">power "
+			"fails</text></g>\n",
 			p->cut[m] * COLUMN, height, p->cut[m] * COLUMN + 6);
 	}
 	print_marks(p);
@@ -345,12 +353,17 @@ static void print_chart(const struct page *p)
 		print_fates(p, m);
 	fputs("</svg></div></div>\n", p->out);
 	if (p->skipped)
-		fprintf(p->out, "<p>The chart shows the end of a long run; %zu earlier events are only in the list.</p>",
+		fprintf(p->out,
+			"<p>The chart shows the end of a long run; %zu earlier events are only in the "
+			"list.</p>",
 			p->skipped);
-	fputs("<p class=legend><b>&#9654;</b> call <b>&#9664;</b> return <b>&#9632;</b> write <b>&#9679;</b> read "
+	fputs("<p class=legend><b>&#9654;</b> call <b>&#9664;</b> return <b>&#9632;</b> write (grey: anything else) <b>&#9679;</b> "
+	      "read "
 	      "<b>&#9660;</b> flush <b>&#10074;</b> fence <b>&#9670;</b> first touch after a failure "
-	      "<span class=ring>&#9711;</span> belongs to the cause <b class=bad>&#215;</b> lost <b class=good>&#10003;</b> "
-	      "kept <b class=bad>~</b> torn. Hover over a mark for its words, click it to find it below.</p>\n",
+	      "<span class=ring>&#9711;</span> belongs to the cause <b class=bad>&#215;</b> lost <b "
+	      "class=good>&#10003;</b> "
+	      "kept <b class=bad>~</b> torn. Hover over a mark for its words, click it to find it "
+	      "below.</p>\n",
 	      p->out);
 }
 
@@ -369,35 +382,49 @@ static void print_head(const struct page *p)
 	element(p->out, " breaks ", contract, " (");
 	element(p->out, "", p->st->name, ")</title>\n");
 	fputs("<style>\n"
-	      ":root{color-scheme:light dark;--bg:#fff;--fg:#1c2024;--dim:#667;--lane:#f3f5f8;--odd:#fff;--line:#d5dae1;"
-	      "--bad:#c62828;--good:#2e7d32;--write:#b45309;--read:#2563eb;--order:#7c3aed;--call:#475569;--halo:#fde68a}\n"
-	      "@media(prefers-color-scheme:dark){:root{--bg:#15181c;--fg:#e4e7eb;--dim:#98a2b0;--lane:#1d2228;--odd:#181c21;"
-	      "--line:#343b45;--bad:#ff7b72;--good:#7ee08a;--write:#f0a860;--read:#7fb0ff;--order:#c4a3ff;--call:#a9b4c2;"
+	      ":root{color-scheme:light "
+	      "dark;--bg:#fff;--fg:#1c2024;--dim:#667;--lane:#f3f5f8;--odd:#fff;--line:#d5dae1;"
+	      "--bad:#c62828;--good:#2e7d32;--write:#b45309;--read:#2563eb;--order:#7c3aed;--call:#475569;--"
+	      "halo:#fde68a}\n"
+	      "@media(prefers-color-scheme:dark){:root{--bg:#15181c;--fg:#e4e7eb;--dim:#98a2b0;--lane:#"
+	      "1d2228;--odd:#181c21;"
+	      "--line:#343b45;--bad:#ff7b72;--good:#7ee08a;--write:#f0a860;--read:#7fb0ff;--order:#c4a3ff;--"
+	      "call:#a9b4c2;"
 	      "--halo:#6b5310}}\n"
-	      "body{background:var(--bg);color:var(--fg);font:15px/1.5 system-ui,sans-serif;margin:0 auto;padding:1rem 1.5rem;"
+	      "body{background:var(--bg);color:var(--fg);font:15px/1.5 system-ui,sans-serif;margin:0 "
+	      "auto;padding:1rem 1.5rem;"
 	      "max-width:1500px}\n"
 	      "h1{font-size:1.3rem;margin:.2rem 0}h2{font-size:1.05rem;margin:1.6rem 0 .4rem}\n"
-	      ".rule{color:var(--bad);font-weight:600;margin:.2rem 0}.why{font-size:1.1rem;border-left:4px solid var(--bad);"
+	      ".rule{color:var(--bad);font-weight:600;margin:.2rem 0}.why{font-size:1.1rem;border-left:4px "
+	      "solid var(--bad);"
 	      "padding:.3rem .9rem;margin:.6rem 0;max-width:75rem}\n"
 	      "code,table,.names,pre{font-family:ui-monospace,monospace;font-size:12.5px}\n"
 	      ".setup{color:var(--dim);margin:.1rem 0}\n",
 	      p->out);
 	fprintf(p->out,
 		".chart{display:flex;border:1px solid var(--line)}.names{flex:0 0 %dpx;padding-top:%dpx;"
-		"border-right:1px solid var(--line)}.name{height:%dpx;line-height:%dpx;padding:0 8px;white-space:nowrap;"
+		"border-right:1px solid var(--line)}.name{height:%dpx;line-height:%dpx;padding:0 "
+		"8px;white-space:nowrap;"
 		"overflow:hidden;text-overflow:ellipsis}\n",
 		NAMES, HEAD, LANE, LANE);
 	fputs(".name.client{font-weight:600}.name.nic{color:var(--dim)}.name.pm{color:var(--write)}\n"
-	      ".scroll{overflow-x:auto;flex:1}svg{display:block}.lane{fill:var(--lane)}.lane.odd{fill:var(--odd)}\n"
-	      ".phase,.crash text{font:12px system-ui,sans-serif;fill:var(--dim)}.crash text{fill:var(--bad);font-weight:600}"
+	      ".scroll{overflow-x:auto;flex:1}svg{display:block}.lane{fill:var(--lane)}.lane.odd{fill:var(--"
+	      "odd)}\n"
+	      ".phase,.crash text{font:12px system-ui,sans-serif;fill:var(--dim)}.crash "
+	      "text{fill:var(--bad);font-weight:600}"
 	      ".crash path{stroke:var(--bad);stroke-width:2}\n"
-	      ".m{cursor:pointer;fill:var(--dim)}.m.call,.m.ret{fill:var(--call)}.m.st{fill:var(--write)}.m.ld{fill:var(--read)}"
-	      ".m.fl,.m.fe{fill:var(--order)}.m.su{fill:var(--good)}.halo{fill:var(--halo);stroke:var(--bad);stroke-width:2}\n"
-	      ".fate text{font:bold 12px system-ui;text-anchor:middle;fill:#fff}.fate.lost circle,.fate.torn circle{fill:#c62828}"
+	      ".m{cursor:pointer;fill:var(--dim)}.m.call,.m.ret{fill:var(--call)}.m.st{fill:var(--write)}.m."
+	      "ld{fill:var(--read)}"
+	      ".m.fl,.m.fe{fill:var(--order)}.m.su{fill:var(--good)}.halo{fill:var(--halo);stroke:var(--bad);"
+	      "stroke-width:2}\n"
+	      ".fate text{font:bold 12px system-ui;text-anchor:middle;fill:#fff}.fate.lost circle,.fate.torn "
+	      "circle{fill:#c62828}"
 	      ".fate.kept circle{fill:#2e7d32}\n"
 	      ".legend{color:var(--dim);font-size:13px}.ring,.bad{color:var(--bad)}.good{color:var(--good)}\n"
-	      "table{border-collapse:collapse}td,th{padding:1px 10px 1px 0;text-align:left;vertical-align:top}"
-	      "tr.cause td{background:var(--halo)}tr.hit td{outline:2px solid var(--read)}.src,th{color:var(--dim)}"
+	      "table{border-collapse:collapse}td,th{padding:1px 10px 1px "
+	      "0;text-align:left;vertical-align:top}"
+	      "tr.cause td{background:var(--halo)}tr.hit td{outline:2px solid "
+	      "var(--read)}.src,th{color:var(--dim)}"
 	      ".wide{overflow-x:auto}\n</style></head><body>\n",
 	      p->out);
 }
@@ -439,7 +466,8 @@ static void print_lines(const struct page *p)
 	char text[80], label[40], line[160];
 	if (!p->r->lines)
 		return;
-	fputs("<h2>Lines of PM in flight when the power failed</h2>\n<div class=wide><table><tr><th>failure<th>line"
+	fputs("<h2>Lines of PM in flight when the power failed</h2>\n<div "
+	      "class=wide><table><tr><th>failure<th>line"
 	      "<th>survived as<th>written by<th>bytes<th>source</tr>\n",
 	      p->out);
 	for (unsigned i = 0; i < p->r->lines; i++) {
@@ -450,7 +478,8 @@ static void print_lines(const struct page *p)
 			pmem_name(s->region, s->regions, (uint64_t)l->line * LINE, text, sizeof(text));
 			escape(p->out, text);
 			story_survived(l, text, sizeof(text));
-			fprintf(p->out, "<td class=\"%s\">%s: ", l->answer ? "bad" : "good", l->answer ? "lost" : "kept");
+			fprintf(p->out, "<td class=\"%s\">%s: ", l->answer ? "bad" : "good",
+				l->answer ? "lost" : "kept");
 			escape(p->out, text);
 			op_label_print(version->how.op, version->how.visit, label, sizeof(label));
 			fprintf(p->out, "<td>version %u: ", v);
@@ -472,7 +501,8 @@ static void print_events(const struct page *p)
 	char label[40], line[160];
 	for (unsigned m = 0; m < r->machines; m++) {
 		fprintf(p->out,
-			"<h2>%s</h2>\n<div class=wide><table><tr><th>us<th>who<th>for<th>what<th>source</tr>\n",
+			"<h2>%s</h2>\n<div "
+			"class=wide><table><tr><th>us<th>who<th>for<th>what<th>source</tr>\n",
 			m ? "Recovery, and what is then read" : "The run");
 		for (size_t i = r->machine_from[m]; i < r->machine_from[m + 1]; i++) {
 			const struct record_event *e = &r->event[i];
@@ -480,8 +510,8 @@ static void print_events(const struct page *p)
 				continue;
 			story_label(e, label, sizeof(label));
 			where_print(p->st->where, e->pc, line, sizeof(line));
-			fprintf(p->out, "<tr id=e%zu%s><td>%.3f<td>", i, marked(p, (int)i) ? " class=cause" : "",
-				(double)e->at / 1000.0);
+			fprintf(p->out, "<tr id=e%zu%s><td>%.3f<td>", i,
+				marked(p, (int)i) ? " class=cause" : "", (double)e->at / 1000.0);
 			escape(p->out, record_actor(r, e));
 			element(p->out, "<td>", label, "<td>");
 			escape(p->out, record_text(r, e));
@@ -495,7 +525,9 @@ static const char script[] =
 	"<script>\n"
 	"document.querySelectorAll('.m').forEach(function(m){m.addEventListener('click',function(){\n"
 	"document.querySelectorAll('tr.hit').forEach(function(r){r.classList.remove('hit')});\n"
-	"var r=document.getElementById('e'+m.dataset.e);if(r){r.classList.add('hit');r.scrollIntoView({block:'center'})}})});\n"
+	"var "
+	"r=document.getElementById('e'+m.dataset.e);if(r){r.classList.add('hit');r.scrollIntoView({block:'"
+	"center'})}})});\n"
 	"</script>\n";
 
 int story_page(FILE *out, const void *story)

@@ -87,6 +87,10 @@ static void print_notes(const struct report *r, unsigned config, unsigned k)
 		printf("  %-5s  ", name);
 		print_wrapped(9, sentence);
 	}
+	if (broken && !more->trace && !r->out) {
+		printf("  %5s  ", "");
+		puts("no trace was written: without --no-traces there is one for tidemark replay");
+	}
 	if (!more->trace)
 		return;
 	printf("  %5s  ", "");

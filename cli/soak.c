@@ -172,28 +172,6 @@ static int print_summary(const struct soak *k)
 	return k->broken || grows ? EXIT_BROKEN : EXIT_HELD;
 }
 
-/* "90s", "30m", "8h", "90". */
-static bool parse_time(const char *text, double *seconds)
-{
-	char digits[16];
-	unsigned long long n;
-	size_t len = strspn(text, "0123456789");
-	unsigned unit = 1;
-	if (text[len] == 'm')
-		unit = 60;
-	else if (text[len] == 'h')
-		unit = 3600;
-	if (!len || len >= sizeof(digits) || (text[len] && (!strchr("smh", text[len]) || text[len + 1]))) {
-		fail(EXIT_USAGE, "--time: \"%.40s\"; expected 90s, 30m or 8h", text);
-		return false;
-	}
-	snprintf(digits, sizeof(digits), "%.*s", (int)len, text);
-	if (!number_option("--time", digits, 1, 100000000, &n))
-		return false;
-	*seconds = (double)n * unit;
-	return true;
-}
-
 static bool parse_knob(struct soak *k, const char *text)
 {
 	struct hardware scratch = hardware_default;
@@ -216,7 +194,7 @@ static bool parse_option(struct soak *k, int option, bool *timed)
 	switch (option) {
 	case 't':
 		*timed = true;
-		return parse_time(optarg, &k->seconds);
+		return time_option("--time", optarg, &k->seconds);
 	case 'r':
 		if (!number_option("--rounds", optarg, 1, NO_LIMIT, &n))
 			return false;

@@ -37,8 +37,8 @@ void story_label(const struct record_event *e, char *buf, size_t n)
 
 static bool detail(const struct record_event *e, const char *text)
 {
-	return e->kind == TOLD_STORE || e->kind == TOLD_FLUSH || e->kind == TOLD_FENCE || e->kind == TOLD_FETCH ||
-	       strstr(text, ": post ");
+	return e->kind == TOLD_STORE || e->kind == TOLD_FLUSH || e->kind == TOLD_FENCE ||
+	       e->kind == TOLD_FETCH || strstr(text, ": post ");
 }
 
 static void print_event(const struct story *st, const struct record_event *e)

@@ -55,4 +55,12 @@ tidemark_test(test_stores_lint ${PROJECT_SOURCE_DIR}/tests/test_stores_lint.sh
 set_property(TEST test_stores_lint APPEND PROPERTY ENVIRONMENT
 	CC=${CMAKE_C_COMPILER} NM=${CMAKE_NM} OBJDUMP=${CMAKE_OBJDUMP} OBJCOPY=${CMAKE_OBJCOPY})
 tidemark_test(test_traces ${PROJECT_SOURCE_DIR}/tests/test_traces.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests/traces)
+tidemark_test(test_story ${PROJECT_SOURCE_DIR}/tests/test_story.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests/traces
+	${PROJECT_SOURCE_DIR}/tests/causes)
+tidemark_test(test_page ${PROJECT_SOURCE_DIR}/tests/test_page.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests)
 tidemark_test(test_cli ${PROJECT_SOURCE_DIR}/tests/test_cli.sh $<TARGET_FILE:tidemark>)
+if(CMAKE_C_COMPILER_ID STREQUAL Clang)
+	# Without clang's fuzzer runtime there is no such program, and the test is skipped.
+	tidemark_test(test_libfuzzer ${PROJECT_SOURCE_DIR}/tests/test_libfuzzer.sh ${PROJECT_BINARY_DIR}/fuzz_libfuzzer)
+endif()
+tidemark_test(test_input ${PROJECT_SOURCE_DIR}/tests/test_input.sh $<TARGET_FILE:fuzz_afl> $<TARGET_FILE:tidemark>)

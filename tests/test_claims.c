@@ -104,7 +104,7 @@ START_TEST(reads)
 	read_good(&c, "# a comment\n\n"
 		      "workload mine : k1 160, k2 - : put k1 8, get k2 : del k1\n"
 		      "claim A\nsource EF 1\nsays one\n"
-		      "case pass RDA,LIN erda/sure timeout=1ms ddio=off : mine w-r : 7\n"
+		      "case pass RDA,LIN erda/sure timeout=1ms crash=off ddio=off : mine w-r : 7\n"
 		      "case count DUR efactory : w\n"
 		      "claim\tB\n  source ER 2\nsays two: with a colon\nopen not yet\nnote well\n"
 		      "knob erda repair=cond flips LIN without waiting\n"
@@ -118,7 +118,8 @@ START_TEST(reads)
 	ck_assert_uint_eq(test->runs, 7);
 	ck_assert_uint_eq(test->line, 7);
 	ck_assert_str_eq(test->config.variant, "sure");
-	ck_assert_str_eq(test->config.name, "timeout=1ms ddio=off");
+	ck_assert_str_eq(test->config.name, "timeout=1ms crash=off ddio=off");
+	ck_assert(test->no_crash && !a->test[1].no_crash);
 	ck_assert(!test->config.setup.hw.ddio);
 	ck_assert_uint_eq(test->workloads, 2);
 	ck_assert_uint_eq(test->workload[0].clients, 2);
@@ -254,6 +255,8 @@ static const struct {
 	{"fail KEEP erda : w ww : 20", CLAIM_AS_EXPECTED}, /* the second workload breaks it */
 	{"pass KEEP erda : w ww : 20", CLAIM_DIFFERS},
 	{"count KEEP erda : w ww : 20", CLAIM_AS_EXPECTED},
+	{"fail DUR erda crash=off : w : 20", CLAIM_DIFFERS},
+	{"fail LIN efactory/get_head_only crash=off : w-r", CLAIM_AS_EXPECTED},
 	{"pass FSCK efactory : new-w : 20", CLAIM_AS_EXPECTED},
 	{"pass FSCK efactory/key_unflushed : new-w : 20", CLAIM_DIFFERS},
 	{"fail FSCK efactory bug=key_unflushed domain=wsp : w : 20", CLAIM_DIFFERS},

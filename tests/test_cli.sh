@@ -73,7 +73,7 @@ lines'
 	bad 2 'did you mean "stores"?' list store
 	bad 2 '"more" was not expected' list stores more
 	bad 2 '"more" was not expected' bench more
-	for command in '' crashtest replay shrink list mutants soak bench; do
+	for command in '' crashtest fuzz replay shrink list mutants soak bench; do
 		run 0 "$tidemark" $command --help
 		has usage:
 	done
@@ -213,9 +213,135 @@ campaign() {
 	cmp -s one three || wrong 'the number of jobs changes the results'
 }
 
+# xml FILE EXPRESSION: the JUnit file is well-formed, and the expression over its root r is true.
+xml() {
+	command -v python3 >/dev/null || return
+	checks=$((checks + 1))
+	python3 -c "import sys, xml.etree.ElementTree as t; r = t.parse(sys.argv[1]).getroot(); sys.exit(not ($2))" "$1" 2>err ||
+		wrong "$1: not $2"
+}
+
+junit() {
+	run 0 "$tidemark" $small --no-traces --junit good.xml
+	xml good.xml 'r.get("tests") == "9" and r.get("failures") == "0" and len(r.findall(".//testcase")) == 9'
+	xml good.xml 'r[0].get("name") == "efactory" and r[0][0].get("classname") == "efactory" and r[0][0].get("name") == "RDA"'
+	run 1 "$tidemark" crashtest efactory --variant born_durable --workload w-r --runs 60 --out 'a<&">b' --junit bad.xml
+	xml bad.xml 'int(r.get("failures")) == len(r.findall(".//failure")) > 0'
+	xml bad.xml '"replay" in r.find(".//failure").text and "a<&\">b" in r.find(".//failure").text'
+	bad 2 'cannot be written' $small --junit missing/results.xml
+	bad 2 'not an empty one' $small --junit ''
+	if [ -c /dev/full ]; then
+		bad 2 'No space left' $small --no-traces --junit /dev/full
+	fi
+}
+
+bad_fuzz() {
+	bad 2 'no store "efactry", did you mean "efactory"?' fuzz efactry
+	bad 2 'erda has no variant "no_pre"' fuzz erda --variant no_pre
+	bad 2 'expected one of: on off' fuzz --knob ddio=maybe
+	bad 2 'unknown option "--workload"' fuzz --workload w
+	bad 2 'fuzz: unknown option "--tme", did you mean "--time"?' fuzz --tme 5
+	for option in variant knob regress time runs seed jobs corpus out json junit; do
+		bad 2 "fuzz: --$option wants a value" fuzz --$option
+	done
+	for time in '' 0 0s 5x -5 s 1.5h 99999999h; do
+		bad 2 'expected 90s, 30m or 8h' fuzz --time "$time"
+	done
+	bad 2 'is not a whole number from 1 to' fuzz --runs 0
+	bad 2 'missing: No such file' fuzz --regress missing
+	: >file
+	bad 2 'not a folder' fuzz --out file
+	bad 2 'not a folder' fuzz --corpus file
+	bad 2 'cannot be made' fuzz --corpus missing/corpus
+	bad 2 'not an empty one' fuzz --corpus ''
+	bad 2 'cannot be written' fuzz --json missing/results.json
+	mkdir broken-traces
+	printf 'rubbish\n' >broken-traces/a.trace
+	bad 2 'broken-traces/a.trace:1: not a trace' fuzz --regress broken-traces
+	no_file traces
+}
+
+fuzzes() {
+	quick="fuzz efactory --runs 100 --jobs 2 --no-traces"
+	mkdir regress
+	cp good.trace regress/good.trace
+	run 0 "$tidemark" $quick --regress regress --json fuzz.json --junit fuzz.xml
+	[ ! -s err ] || wrong "something on stderr: $called"
+	has '1 trace of regress run again: all as recorded'
+	has '0 new failures, 0 known ones'
+	has '  100 runs, '
+	has '"as_recorded": true' fuzz.json
+	xml fuzz.xml 'r.get("tests") == "10" and r.get("failures") == "0" and len(r) == 2'
+	sed '/^deviate line/d' good.trace >regress/other.trace
+	run 1 "$tidemark" $quick --regress regress --junit fuzz.xml
+	has '1 not as recorded'
+	has 'regress/other.trace: DUR is recorded as broken, and is not broken any more'
+	has "$tidemark replay regress/other.trace"
+	xml fuzz.xml 'r.get("failures") == "1" and "not broken any more" in r.find(".//failure").get("message")'
+	sed 's/return 1/return 9/' good.trace >regress/other.trace
+	run 1 "$tidemark" $quick --regress regress
+	has 'does not apply any more'
+	rm -r regress/other.trace
+	# A corpus grows, is read again, and rubbish in it is named.
+	run 0 "$tidemark" $quick --corpus corpus
+	kept=$(ls corpus/efactory | wc -l)
+	[ "$kept" -gt 1 ] || wrong "$kept inputs kept"
+	: >corpus/efactory/empty
+	head -c 1000 /dev/zero >corpus/efactory/long
+	mkdir corpus/efactory/folder
+	run 0 "$tidemark" $quick --corpus corpus
+	[ "$(wc -l <err)" -eq 3 ] || wrong 'not a line for each bad file of the corpus'
+	has 'corpus/efactory/empty: empty; left out of the corpus' err
+	has 'corpus/efactory/long: too long for an input; left out' err
+	has 'corpus/efactory/folder: not a file; left out' err
+	said=$( (ulimit -f 0; "$tidemark" $quick --corpus full 2>&1; echo "status $?") | cat)
+	[ "$(printf '%s\n' "$said" | grep -c 'full/efactory/.*File too large')" -eq 1 ] || wrong "file-size limit: $said"
+	[ "$(printf '%s\n' "$said" | grep -c '^status 2$')" -eq 1 ] || wrong "file-size limit: $said"
+	[ -z "$(ls -A full/efactory)" ] || wrong 'half an input'
+}
+
+# What is found once is known from then on, from the folder of traces as from that of regressions.
+fuzz_finds() {
+	again='fuzz efactory --variant get_no_flush --runs 512 --jobs 2 --out found'
+	run 1 "$tidemark" $again --junit fuzz.xml --json fuzz.json
+	has 'new    MONO: '
+	traces=$(ls found | wc -l)
+	[ "$traces" -gt 0 ] || wrong 'no trace'
+	xml fuzz.xml 'int(r.get("failures")) > 0 and "replay found/" in r.find(".//failure").text'
+	has '"new": true' fuzz.json
+	for trace in found/*.trace; do
+		run 1 "$tidemark" replay -q "$trace"
+	done
+	run 1 "$tidemark" $again --seed 2
+	has ' 0 new failures'
+	[ "$(ls found | wc -l)" -eq "$traces" ] || wrong 'one bug has two traces'
+	run 0 "$tidemark" $again --seed 2 --regress found
+	has ' 0 new failures'
+	"$tidemark" $again --no-traces --jobs 1 --seed 3 --regress regress | sed 's/; [0-9.]* s$//' >one
+	"$tidemark" $again --no-traces --jobs 3 --seed 3 --regress regress | sed 's/; [0-9.]* s$//' >three
+	cmp -s one three || wrong 'the number of jobs changes what fuzz finds'
+}
+
+# An interruption ends the session, and what was found is there.
+fuzz_ends() {
+	checks=$((checks + 1))
+	"$tidemark" fuzz efactory --time 1h --no-traces --jobs 2 --corpus interrupted-corpus --json interrupted-fuzz.json >out 2>err &
+	pid=$! tries=0
+	while [ $tries -lt 200 ] && [ -z "$(ls interrupted-corpus/efactory 2>/dev/null)" ]; do
+		sleep 0.05
+		tries=$((tries + 1))
+	done
+	kill -TERM $pid
+	wait $pid
+	[ $? -eq 0 ] || wrong 'SIGTERM during fuzz'
+	has '0 new failures'
+	has '"interrupted": true' interrupted-fuzz.json
+	[ ! -s err ] || wrong 'SIGTERM during fuzz: something on stderr'
+}
+
 replays() {
 	run 1 "$tidemark" replay good.trace
-	for words in '== the run' '== the power fails' '== recovery' '== verdict' 'never flushed' 'survived as version 0 of' 'broken DUR'; do
+	for words in '== the run' '== the power fails' '== recovery' '== verdict' 'no flush covers' 'survived as version 0 of' 'broken DUR'; do
 		has "$words"
 	done
 	[ "$(awk 'length > 140' out | wc -l)" -eq 0 ] || wrong 'a line of the story is longer than 140'
@@ -373,7 +499,7 @@ terminal() {
 	grep -q "$escape" out && wrong 'NO_COLOR and -q'
 }
 
-for test in commands names options lists outputs campaign replays bad_traces signals bugs soaks terminal; do
+for test in commands names options lists outputs campaign junit bad_fuzz fuzzes fuzz_finds fuzz_ends replays bad_traces signals bugs soaks terminal; do
 	: >err
 	$test
 done

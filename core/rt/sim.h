@@ -140,14 +140,14 @@ extern _Thread_local void *sim_memory;
  * event that is no news by itself. `about`: for those who do more than print the words.
  */
 enum told_kind {
-	TOLD_WORDS,    /* only that */
-	TOLD_CALL,     /* an operation begins; it returns */
+	TOLD_WORDS, /* only that */
+	TOLD_CALL,  /* an operation begins; it returns */
 	TOLD_RETURN,
-	TOLD_STORE,    /* the CPU stores to PM, loads from it, flushes */
+	TOLD_STORE, /* the CPU stores to PM, loads from it, flushes */
 	TOLD_LOAD,
 	TOLD_FLUSH,
-	TOLD_FENCE,    /* and what the task flushed is durable */
-	TOLD_LAND,     /* the NIC writes to PM, reads it */
+	TOLD_FENCE, /* and what the task flushed is durable */
+	TOLD_LAND,  /* the NIC writes to PM, reads it */
 	TOLD_FETCH,
 	TOLD_SURVIVED, /* the first touch of a line that the power failure left undecided */
 	TOLD_KINDS
