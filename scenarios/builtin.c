@@ -123,6 +123,7 @@ static const struct builtin matrix[] = {
 	{"ww-c", OLD, {W ", " W, C}, "two updates while the log is cleaned"},
 	{"wr-c", OLD, {W ", " R, C}, "an update is read back while the log is cleaned"},
 	{"d-c", OLD, {D, C}, "a delete while the log is cleaned"},
+	{"c-rw", OLD, {C, R ", " W}, "an update that goes as a message, for the log is cleaned"},
 	{"r-wc", OLD, {R, W ", " C}, "a reader meets the cleaning of an update"},
 	{"w-r-c", OLD, {W, R, C}, "a reader meets an update while the log is cleaned"},
 	{"w-w-c", OLD, {W, W, C}, "two clients update while the log is cleaned"},

@@ -791,6 +791,25 @@ START_TEST(recovery_never_reuses_live_space)
 }
 END_TEST
 
+/* The object of a PUT survived, its entry's change did not: nobody meets the object where a later PUT goes.
+ */
+START_TEST(lost_put_stays_away)
+{
+	uint64_t before;
+
+	world(_i ? "seg=small" : "seg=large", 3, 60, 300);
+	ck_assert_int_eq(put(0, "k1", LONG_A), 0);
+	reboot();
+	before = *region_of("k1");
+	ck_assert_int_eq(put(0, "k1", LONG_B), 0);
+	*region_of("k1") = before;
+	reboot();
+	ck_assert_str_eq(get(0, "k1"), LONG_A);
+	put_part(0, "k1", LONG_C, 0);
+	ck_assert_str_eq(get(1, "k1"), LONG_A);
+}
+END_TEST
+
 START_TEST(duplicate_keeps_the_larger_offset)
 {
 	struct erda_entry *entry;
@@ -1017,6 +1036,7 @@ int main(void)
 	tcase_add_test(tc, recovery_takes_the_intact_one);
 	tcase_add_loop_test(tc, earlier_segments_are_left_alone, 0, 2);
 	tcase_add_test(tc, recovery_never_reuses_live_space);
+	tcase_add_loop_test(tc, lost_put_stays_away, 0, 2);
 	tcase_add_loop_test(tc, duplicate_keeps_the_larger_offset, 0, 2);
 	tcase_add_test(tc, garbage_does_no_harm);
 	tcase_add_loop_test(tc, every_image_is_sound, 0, ROWS(readings));
