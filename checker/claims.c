@@ -135,6 +135,27 @@ static int read_verdict(struct reader *r, char *rest[1], struct claim_case *test
 	return test->contracts ? 0 : bad(r, "expected contracts of %s", contract_names());
 }
 
+/* A switch that is not the store's: how the case is run. */
+static bool own_switch(struct claim_case *test, const char *knob)
+{
+	static const char name[] = "search=";
+	if (!strcmp(knob, "crash=off")) {
+		test->no_crash = true;
+		return true;
+	}
+	if (strncmp(knob, name, strlen(name)))
+		return false;
+	const char *bounds = knob + strlen(name); /* "2" or "1+1" */
+	size_t len = strlen(bounds);
+	if ((len != 1 && len != 3) || bounds[0] < '0' || bounds[0] > '9' ||
+	    (len == 3 && (bounds[1] != '+' || bounds[2] < '0' || bounds[2] > '9')))
+		return false;
+	test->preemptions = (unsigned)(bounds[0] - '0');
+	test->faults = len == 3 ? (unsigned)(bounds[2] - '0') : 0;
+	test->search = test->preemptions + test->faults <= SYSTEMATIC_DEPTH;
+	return test->search;
+}
+
 static int read_switches(struct reader *r, char *rest, struct claim_case *test)
 {
 	struct campaign_config *cfg = &test->config;
@@ -146,10 +167,8 @@ static int read_switches(struct reader *r, char *rest, struct claim_case *test)
 		if (len + strlen(knob) + 2 > sizeof(cfg->name))
 			return bad(r, "too many switches");
 		snprintf(cfg->name + len, sizeof(cfg->name) - len, "%s%s", len ? " " : "", knob);
-		if (!strcmp(knob, "crash=off")) {
-			test->no_crash = true;
+		if (own_switch(test, knob))
 			continue;
-		}
 		if (equals)
 			*equals = '\0';
 		if (!equals || setup_knob(s, knob, equals + 1, &expected))

@@ -15,15 +15,18 @@
  */
 #include <stdbool.h>
 #include "checker/campaign.h"
+#include "checker/search.h"
 
 enum claim_kind { CLAIM_PASS, CLAIM_FAIL, CLAIM_COUNT };
 
 struct claim_case {
 	enum claim_kind kind;
-	unsigned line;	    /* where it stands */
-	unsigned contracts; /* TM_BIT()s */
-	unsigned runs;	    /* of each workload */
-	bool no_crash;	    /* the power never fails */
+	unsigned line;		      /* where it stands */
+	unsigned contracts;	      /* TM_BIT()s */
+	unsigned runs;		      /* of each workload */
+	bool no_crash;		      /* the power never fails */
+	bool search;		      /* systematically, instead of at random: */
+	unsigned preemptions, faults; /* all runs with at most so many */
 	struct campaign_config config;
 	struct workload *workload;
 	unsigned workloads;

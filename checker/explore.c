@@ -17,7 +17,9 @@
  * first failure must hold after the second.
  *
  * A point is skipped when one with the same possible images and the same history has
- * been explored before. The set is per workload, so hashes need no more than that.
+ * been explored before. The set is per workload, so hashes need no more than that. What
+ * is known to be durable (below) belongs to the point only if the limits say so: random
+ * runs are many, and would rather go on to another point.
  *
  * KEEP needs to know which version was durable and current. The explorer knows it of
  * its own: if every image of some point led to the same version, then from that
@@ -29,6 +31,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 #include "checker/seen.h"
 #include "checker/sentence.h"
 #include "core/pmem/own_bug.h"
@@ -299,6 +302,8 @@ static void explore_point(void *arg, struct world *world, const struct choice_po
 	uint64_t key = pmem_images_hash(world->pm);
 	if (!OWN_BUG(hw, SEEN_NO_HISTORY))
 		key ^= h->hash * 0xd6e8feb86659fd93u;
+	if (ex->limits.by_floor)
+		key ^= XXH3_64bits(ex->floor, ex->setup->w.keys * sizeof(ex->floor[0]));
 	struct seen_entry *entry = seen_add(ex->seen, key, &is_new);
 	if (!is_new) {
 		ex->counts.points_seen++;

@@ -20,8 +20,8 @@
  * others go counts what these do into W, since they do it while it lasts.
  *
  * The same goes for the lines of one packet on their way into memory, and of one READ.
- * Never left out are: the first thing after a post or after taking a completion, which
- * others wait for; packets; drains; orders; and faults, which hold nobody.
+ * Never left out are: a post, taking a completion, and the beginning of an operation;
+ * packets; drains; orders; and faults, which hold nobody.
  *
  * What depends on what stands in faultinject/systematic.c. The reduction looks at
  * order, not at nanoseconds: store code that reads the clock may see other times in
@@ -96,7 +96,7 @@ static bool only_reorders(struct search *s, const struct run_log *log, const str
 			  const struct log_point *next, struct footprint *others)
 {
 	const struct deviation *d = &p->d;
-	if (d->kind == CHOICE_STEP ? d->a == STEP_POST || d->a == STEP_POLL
+	if (d->kind == CHOICE_STEP ? d->a == STEP_POST || d->a == STEP_POLL || d->a == STEP_BEGIN
 				   : d->kind != CHOICE_LAND && d->kind != CHOICE_FETCH)
 		return false;
 	for (unsigned t = p->touches; t < next->touches; t++)

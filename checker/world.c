@@ -131,6 +131,7 @@ static void do_op(struct world_client *c, const struct workload_op *op, uint8_t 
 	const struct workload_key *key = &s->w.key[op->key];
 	int error;
 	actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, op->kind, op->nth});
+	sim_begin(w->sim);
 	if (sim_telling(w->sim)) {
 		const struct told about = {.kind = TOLD_CALL};
 		sim_tell_about(w->sim, sim_actor(w->sim), 0, &about, "%s%s", op_says[op->kind],

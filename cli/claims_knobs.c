@@ -13,7 +13,7 @@
 #include "cli/claims.h"
 #include "cli/cli.h"
 
-#define RUNS 150 /* of each workload, switch and base */
+#define RUNS 40 /* of each workload, switch and base */
 
 static void progress(void *arg, unsigned done, unsigned units, uint64_t states, double seconds)
 {

@@ -31,7 +31,7 @@
 /* The lower four bits of `what`. */
 enum record_class {
 	RECORD_STEP, /* + enum step_kind */
-	RECORD_PACKET = RECORD_STEP + STEP_KINDS,
+	RECORD_PACKET = RECORD_STEP + STEP_BEGIN, /* which nobody is asked about here */
 	RECORD_LAND,
 	RECORD_ORDER,
 	RECORD_FETCH,

@@ -16,7 +16,8 @@
 #include <string.h>
 
 static const char *const op_words[OP_KINDS] = {"none", "put", "get", "del", "open", "clean"};
-static const char *const step_words[STEP_KINDS] = {"store", "load", "flush", "fence", "post", "completion"};
+static const char *const step_words[STEP_KINDS] = {"store", "load", "flush", "fence", "post", "completion",
+						   "begin"};
 static const char *const place_words[CRASH_PLACES] = {"after return",	"before fence", "before store",
 						      "before landing", "before drain", "before write-back",
 						      "at end",		"anywhere"};

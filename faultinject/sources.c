@@ -97,6 +97,7 @@ int trace_start(struct trace_source *t, const struct deviations *list)
 {
 	memset(t, 0, sizeof(*t));
 	t->source.answer = trace_answer;
+	t->source.begins = true;
 	t->list = list;
 	t->key = calloc(list->n + 1, sizeof(*t->key));
 	t->used = calloc(list->n + 1, sizeof(*t->used));

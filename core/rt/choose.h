@@ -46,7 +46,16 @@ enum choice_kind {
 
 /* What a task does at a step: each kind is counted alone, so that a compiler that loads once more renumbers
  * loads only. */
-enum step_kind { STEP_STORE, STEP_LOAD, STEP_FLUSH, STEP_FENCE, STEP_POST, STEP_POLL, STEP_KINDS };
+enum step_kind {
+	STEP_STORE,
+	STEP_LOAD,
+	STEP_FLUSH,
+	STEP_FENCE,
+	STEP_POST,
+	STEP_POLL,
+	STEP_BEGIN, /* a client's operation is about to begin: nobody has heard of it yet */
+	STEP_KINDS
+};
 
 /* What a link can do to a packet. */
 enum packet_answer {
@@ -155,11 +164,13 @@ enum touch {
 	TOUCH_DRAM_WRITE
 };
 
-/* Where answers come from (faultinject/). Answers are below n, or choice_allows() them; n is at least 2. */
+/* Where answers come from (faultinject/). Answers are below n, or choice_allows() them. */
 struct source {
 	unsigned (*answer)(struct source *source, const struct choice_point *at, unsigned n);
 	/* So many points of each kind are answered with 0 without being asked: keeps the hot path short. */
 	uint32_t skip[CHOICE_KINDS];
+	/* Wants to be asked before an operation begins. A choice with n == 1: none but the holds until rest. */
+	bool begins;
 	/* NULL, or wants to know what is touched, and by whom: a task, or NULL (a NIC). */
 	void (*touched)(struct source *source, const struct actor *who, enum touch what, uint64_t where,
 			uint64_t len);

@@ -667,6 +667,22 @@ void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
 		hold_task(sim, k);
 }
 
+void sim_begin(struct sim *sim)
+{
+	struct task *task = sim->running;
+	if (!sim->source || !sim->source->begins)
+		return;
+	struct choice_point at = {.kind = CHOICE_STEP,
+				  .who = &task->actor,
+				  .op = task->actor.op,
+				  .visit = task->actor.visit,
+				  .a = STEP_BEGIN,
+				  .b = ++task->actor.count[COUNT_STEP + STEP_BEGIN]};
+	unsigned k = sim_choose(sim, &at, 1);
+	if (k)
+		hold_task(sim, k);
+}
+
 /* --- running --- */
 
 void sim_stop(struct sim *sim, enum sim_end end)
@@ -733,7 +749,7 @@ bool sim_plain(const struct sim *sim)
 unsigned sim_choose(struct sim *sim, const struct choice_point *at, unsigned n)
 {
 	struct source *source = sim->source;
-	assert(n >= 2);
+	assert(n >= 1);
 	if (!source)
 		return 0;
 	if (source->skip[at->kind]) {

@@ -89,6 +89,8 @@ unsigned sim_host(const struct sim *sim); /* of the current task */
  * the task may be held. Outside a task: nothing. A poll is a step only when it
  * found something: how often a task polls in vain is no part of its program. */
 void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns);
+/* The current task is about to begin an operation: it may be held, if the source asks for that. */
+void sim_begin(struct sim *sim);
 /* Burn one unit of fuel without being a step (accesses to DRAM). */
 void sim_burn(struct sim *sim);
 

@@ -146,7 +146,7 @@ void ef_set_pre(const struct ef_pool *pool, const struct ef_now *now, struct ef_
 
 	if (!ef_knob(pool->params, EF_SPLIT_TRANS)) {
 		__atomic_store_n(&object->pre, pre | (trans ? EF_TRANS : 0), __ATOMIC_RELEASE);
-		pmem_persist(&object->pre, sizeof(object->pre));
+		pmem_flush(&object->pre, sizeof(object->pre));
 		return;
 	}
 	__atomic_store_n(&object->pre, ef_off_of(pre), __ATOMIC_RELEASE);
@@ -200,5 +200,5 @@ void ef_copy(const struct ef_pool *pool, uint64_t place, const struct ef_object 
 	memcpy(copy->value, object->value, object->vlen);
 	if (ef_bug(pool->params, EF_BUG_COPY_NO_FLUSH))
 		return;
-	pmem_persist(copy, sizeof(*copy) + copy->vlen);
+	pmem_flush(copy, sizeof(*copy) + copy->vlen);
 }

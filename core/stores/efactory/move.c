@@ -49,6 +49,7 @@ static uint64_t move(struct ef_server *server, const struct ef_now *now, struct 
 	to = ef_alloc(server, now->to, span, 0);
 	assert(to); /* there are no more versions to move than were in the old log */
 	ef_copy(&server->pool, to, object);
+	pmem_drain();
 	moved->from = place;
 	moved->to = to;
 	if (now->stage == EF_MERGE)
@@ -67,7 +68,7 @@ static void name_copy(const struct ef_server *server, const struct ef_now *now, 
 
 	if (__atomic_load_n(&entry->off[now->from], __ATOMIC_ACQUIRE) == ef_off_of(moved->from)) {
 		__atomic_store_n(&entry->off[now->to], ef_off_of(moved->to), __ATOMIC_RELEASE);
-		pmem_persist(&entry->off[now->to], sizeof(entry->off[now->to]));
+		pmem_flush(&entry->off[now->to], sizeof(entry->off[now->to]));
 	}
 	next = __atomic_load_n(&ef_at(pool, moved->from)->next, __ATOMIC_ACQUIRE);
 	if (next && ef_fits(pool, next) && ef_pre(pool, now, entry, ef_at(pool, next)) == moved->from)
@@ -116,6 +117,7 @@ void ef_compress(struct ef_server *server, const struct ef_now *now)
 		if (server->pool.table[i].ctl & EF_USED)
 			compress_entry(server, now, i);
 	}
+	pmem_drain();
 }
 
 /* ----------------------------------------------------------------- MERGE */
@@ -196,7 +198,7 @@ static bool merge_entry(struct ef_server *server, const struct ef_now *now, uint
 						__ATOMIC_ACQUIRE))
 			break;
 	}
-	pmem_persist(off, sizeof(*off));
+	pmem_flush(off, sizeof(*off));
 	return true;
 }
 
@@ -223,9 +225,10 @@ void ef_merge(struct ef_server *server, const struct ef_now *now)
 			all = all && (moved->merged || !unflipped(server, now, i));
 		}
 		if (all)
-			return;
+			break;
 		ef_clean_wait(server, &nap);
 	}
+	pmem_drain(); /* all names and links before the first flip */
 }
 
 /* ------------------------------------------------------------------ FLIP */
@@ -266,7 +269,6 @@ static void cut_versions(const struct ef_server *server, const struct ef_now *no
 		newer = place;
 		place = pre;
 	}
-	pmem_drain();
 }
 
 static void cut_all(const struct ef_server *server, const struct ef_now *now)
@@ -275,6 +277,7 @@ static void cut_all(const struct ef_server *server, const struct ef_now *now)
 		if (server->pool.table[i].ctl & EF_USED)
 			cut_versions(server, now, &server->pool.table[i]);
 	}
+	pmem_drain();
 }
 
 static void clear_all(const struct ef_server *server, const struct ef_now *now)
@@ -285,8 +288,9 @@ static void clear_all(const struct ef_server *server, const struct ef_now *now)
 		if (!(server->pool.table[i].ctl & EF_USED) || !*off)
 			continue;
 		*off = 0;
-		pmem_persist(off, sizeof(*off));
+		pmem_flush(off, sizeof(*off));
 	}
+	pmem_drain();
 }
 
 void ef_flip(struct ef_server *server, const struct ef_now *now)
@@ -301,8 +305,9 @@ void ef_flip(struct ef_server *server, const struct ef_now *now)
 		if (!unflipped(server, now, i))
 			continue;
 		ef_set_mark(&server->params, &server->pool.table[i], now->to);
-		pmem_persist(&server->pool.table[i], sizeof(struct ef_entry));
+		pmem_flush(&server->pool.table[i], sizeof(struct ef_entry));
 	}
+	pmem_drain();
 	ef_quiesce(server);
 	if (order != EF_END_TRANS)
 		cut_all(server, now);

@@ -16,8 +16,8 @@
  * If a log was being cleaned, the cleaning is ended here. A key may have versions in
  * both logs then; its newest is the one with the newer stamp, wherever the mark points,
  * and links name their log. When all have been accepted, it is known how much of the new log is
- * needed. Then, entry by entry, what was accepted in the old log is copied behind that,
- * named in the entry, the mark is flipped, the old offset cleared: each durable before the
+ * needed. Then all that was accepted in the old log is copied behind that; named in its
+ * entry, whose mark is flipped; the old offsets are cleared: each durable before the
  * next, so that a recovery that is cut by another power failure can be done again.
  * There is room: PUTs have left free what the old log still had to give.
  *
@@ -182,7 +182,9 @@ static uint64_t accept_all(const struct ef_pool *pool, const struct ef_now *now,
 	return tail;
 }
 
-/* Bring what was accepted into the new log, if it is not there. A tombstone has nothing behind it any more.
+/*
+ * Bring what was accepted into the new log, if it is not there; durable with the caller's next fence. A
+ * tombstone has nothing behind it any more.
  */
 static uint64_t bring_over(const struct ef_pool *pool, const struct ef_now *now, const struct ef_entry *entry,
 			   uint64_t place, uint64_t *tail)
@@ -211,6 +213,24 @@ static uint64_t bring_over(const struct ef_pool *pool, const struct ef_now *now,
 	return copied;
 }
 
+/*
+ * The entry names the new log. Offset and mark are stored in this order, in one line whose words
+ * reach memory from the left if it is torn: the mark is never alone.
+ */
+static void move_entry(const struct ef_pool *pool, const struct ef_now *now, struct ef_entry *entry,
+		       uint64_t place)
+{
+	if (ef_bug(pool->params, EF_BUG_RECOVER_FLIP_FIRST)) {
+		ef_set_mark(pool->params, entry, now->to);
+		pmem_persist(entry, sizeof(*entry));
+	}
+	if (entry->off[now->to] != ef_off_of(place))
+		entry->off[now->to] = ef_off_of(place);
+	if (ef_mark(pool->params, entry) != now->to)
+		ef_set_mark(pool->params, entry, now->to);
+	pmem_flush(entry, sizeof(*entry));
+}
+
 static int end_cleaning(const struct ef_pool *pool, const struct ef_now *now)
 {
 	uint64_t *accepted = calloc(pool->slots, sizeof(*accepted));
@@ -219,22 +239,23 @@ static int end_cleaning(const struct ef_pool *pool, const struct ef_now *now)
 	if (!accepted)
 		return -ENOMEM;
 	tail = accept_all(pool, now, accepted);
+	for (uint64_t i = 0; i < pool->slots; i++)
+		accepted[i] = bring_over(pool, now, &pool->table[i], accepted[i], &tail);
+	pmem_drain();
 	for (uint64_t i = 0; i < pool->slots; i++) {
-		struct ef_entry *entry = &pool->table[i];
-		uint64_t place;
-
-		if (!(entry->ctl & EF_USED))
-			continue;
-		place = bring_over(pool, now, entry, accepted[i], &tail);
-		if (!ef_bug(pool->params, EF_BUG_RECOVER_FLIP_FIRST))
-			set_off(&entry->off[now->to], place);
-		if (ef_mark(pool->params, entry) != now->to) {
-			ef_set_mark(pool->params, entry, now->to);
-			pmem_persist(entry, sizeof(*entry));
-		}
-		set_off(&entry->off[now->to], place);
-		set_off(&entry->off[now->from], 0);
+		if (pool->table[i].ctl & EF_USED)
+			move_entry(pool, now, &pool->table[i], accepted[i]);
 	}
+	pmem_drain();
+	for (uint64_t i = 0; i < pool->slots; i++) {
+		uint64_t *off = &pool->table[i].off[now->from];
+
+		if (!(pool->table[i].ctl & EF_USED) || !*off)
+			continue;
+		*off = 0;
+		pmem_flush(off, sizeof(*off));
+	}
+	pmem_drain();
 	free(accepted);
 	pool->header->state = now->to;
 	pmem_persist(pool->header, sizeof(*pool->header));
