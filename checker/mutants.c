@@ -66,7 +66,7 @@ static const struct canary canaries[] = {
 	{OWN_LIVE_NEVER, "erda", "retry_unbounded", NULL, NULL, "new-w-r"},
 	{OWN_FOREIGN_IS_ABSENT, "erda", "tag_ignored", NULL, NULL, "wd"},
 	{OWN_CRASH_NO_OLDER, "efactory", "one_flush", NULL, NULL, NULL},
-	{OWN_CRASH_NO_FENCE, "efactory", "pre_late", NULL, NULL, "w"},
+	{OWN_CRASH_NO_FENCE, "efactory", "one_flush", NULL, NULL, "w"},
 	{OWN_CRASH_NO_DRAIN, "erda", "crc_no_value", "ddio", "off", "w"},
 	{OWN_CRASH_ONCE, "efactory", "recover_clears", NULL, NULL, NULL},
 	{OWN_SEEN_NO_HISTORY, "efactory", "client_no_flag", NULL, NULL, "wr"},
