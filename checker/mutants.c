@@ -18,8 +18,8 @@
  * their order, first with one run each, then with more, then with as many as a campaign
  * makes (campaign_default). The first failure that counts ends the search. What a run
  * breaks while the power holds (RDA, LIN, LIVE) is looked for by runs without power
- * failures first, which cost little; a run that breaks something is then explored like
- * all others, after the runs before it and within the states that a campaign allows.
+ * failures first, which cost little; where one breaks something, no power failure is needed, and
+ * none is tried: the states of the runs before it would use up what a campaign allows.
  *
  * A bug of the model (own_bug.h) is looked for in the same way, with all stores of the
  * table, which are right: whatever they seem to break is the model's fault.
@@ -271,12 +271,13 @@ static uint64_t probe(struct bench *b, unsigned want, uint64_t runs)
 
 /* Does the control, too, break it by then? */
 static bool control_breaks(const struct lane *lane, unsigned workload, unsigned contract, uint64_t runs,
-			   struct search *s)
+			   bool no_crash, struct search *s)
 {
 	struct bench *b;
 	s->error = open_bench(&b, lane, workload, true, s);
 	if (s->error)
 		return true;
+	b->ex.limits.no_crash = no_crash;
 	bool broken = explore(b, TM_BIT(contract), runs) != TM_CONTRACTS;
 	close_bench(b);
 	return broken;
@@ -366,6 +367,7 @@ static bool try_workload(struct search *s, const struct lane *lane, const struct
 		uint64_t run = probe(b, lane->want, runs);
 		out->runs += run < runs ? run + 1 : runs;
 		runs = run < runs ? run + 1 : 0;
+		b->ex.limits.no_crash = true;
 	}
 	if (phase->states)
 		b->ex.limits.states = phase->states;
@@ -377,8 +379,8 @@ static bool try_workload(struct search *s, const struct lane *lane, const struct
 	out->runs += b->ex.counts.runs;
 	if (contract < TM_CONTRACTS) {
 		double seconds = since(&s->start);
-		if (!compare ||
-		    !control_breaks(lane, workload, contract, b->ex.failure[contract].run + 1, s)) {
+		if (!compare || !control_breaks(lane, workload, contract, b->ex.failure[contract].run + 1,
+						b->ex.limits.no_crash, s)) {
 			note_hit(s, lane, b, contract);
 			out->seconds = seconds;
 			if (s->options->shrink && !s->error)
