@@ -286,7 +286,7 @@ static void client_main(void *arg)
 		if (OWN_BUG(&w->setup->hw, TASKS_NEVER_HELD) && w->source)
 			w->source->skip[CHOICE_STEP] = UINT32_MAX;
 		if (w->source && w->source->touched)
-			pmem_watch_dram(w->pm);
+			pmem_watch(w->pm);
 		if (w->observer)
 			sim_set_observer(w->sim, observe, w);
 		w->booted = true;

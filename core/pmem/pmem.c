@@ -49,7 +49,6 @@
 #define MACHINES 4
 #define DRAIN_NS 400
 #define BURN	 100000000u
-#define STACK_NEAR 65536 /* bytes of a stack in use, at most, that are known to be stack */
 #define LOAD_NS	 2
 #define STORE_NS 2
 #define FLUSH_NS 30
@@ -125,7 +124,7 @@ struct pmem {
 	struct arrival *arrival; /* oldest first */
 	uint32_t arrivals, arrival_room;
 	struct unread unread; /* the store whose bytes are not yet read */
-	uint32_t watched;     /* accesses to DRAM left, each of them told; 0: they are not */
+	uint32_t watched;     /* accesses are told, and so many to DRAM are left; 0: they are not */
 	const struct tm_region *region;
 	unsigned regions;
 };
@@ -373,6 +372,13 @@ static void decide(struct pmem *pm, uint32_t l)
 	}
 }
 
+/* An access to PM, for a source that wants to know. */
+static inline void note_touch(struct pmem *pm, enum touch what, uint64_t where, uint64_t len)
+{
+	if (pm->watched)
+		sim_touch(pm->sim, what, where, len);
+}
+
 static inline void touch(struct pmem *pm, uint64_t off, size_t len, bool write)
 {
 	uint32_t last = (uint32_t)((off + len - 1) / LINE);
@@ -560,7 +566,7 @@ void pmem_cpu_load(struct pmem *pm, uint64_t off, size_t len)
 		coming.len = 0;
 	pmem_settle(pm);
 	sim_step(pm->sim, STEP_LOAD, LOAD_NS);
-	sim_touch(pm->sim, TOUCH_READ, off, len);
+	note_touch(pm, TOUCH_READ, off, len);
 	if (len)
 		touch(pm, off, len, false);
 	if (len && sim_telling(pm->sim)) {
@@ -575,7 +581,7 @@ void pmem_cpu_store(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 {
 	pmem_settle(pm);
 	sim_step(pm->sim, STEP_STORE, STORE_NS);
-	sim_touch(pm->sim, TOUCH_WRITE, off, len);
+	note_touch(pm, TOUCH_WRITE, off, len);
 	touch(pm, off, len, true);
 	pm->unread.off = off;
 	pm->unread.len = len;
@@ -589,7 +595,7 @@ void pmem_cpu_copy(struct pmem *pm, uint64_t off, const void *data, int byte, si
 	while (len) {
 		size_t part = LINE - off % LINE < len ? LINE - off % LINE : len;
 		sim_step(pm->sim, STEP_STORE, STORE_NS);
-		sim_touch(pm->sim, TOUCH_WRITE, off, part);
+		note_touch(pm, TOUCH_WRITE, off, part);
 		touch(pm, off, part, true);
 		for (size_t done = 0, word; done < part; done += word) {
 			word = 8 - (off + done) % 8;
@@ -628,7 +634,7 @@ void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 	sim_step(pm->sim, STEP_FLUSH, FLUSH_NS);
 	if (!len)
 		return;
-	sim_touch(pm->sim, TOUCH_READ, off, len);
+	note_touch(pm, TOUCH_READ, off, len);
 	uint64_t last = (off + len - 1) / LINE;
 	if (OWN_BUG(&pm->hw, PM_FLUSH_SHORT))
 		last = off / LINE + (len - 1) / LINE;
@@ -660,7 +666,7 @@ void pmem_cpu_fence(struct pmem *pm, uintptr_t pc)
 		return;
 	for (unsigned i = 0; i < marks->n && !(i && OWN_BUG(&pm->hw, PM_FENCE_ONE)); i++) {
 		if (marks->mark[i].upto > pm->line[marks->mark[i].line].committed)
-			sim_touch(pm->sim, TOUCH_COMMIT, (uint64_t)marks->mark[i].line * LINE, LINE);
+			note_touch(pm, TOUCH_COMMIT, (uint64_t)marks->mark[i].line * LINE, LINE);
 		commit(pm, marks->mark[i].line, marks->mark[i].upto);
 	}
 	if (OWN_BUG(&pm->hw, PM_FENCE_ALL))
@@ -669,13 +675,14 @@ void pmem_cpu_fence(struct pmem *pm, uintptr_t pc)
 		pm->marks[t].n = 0;
 	if (sim_telling(pm->sim)) {
 		const struct told about = {.kind = TOLD_FENCE};
-		sim_tell_about(pm->sim, sim_actor(pm->sim), pc, &about, "fence: %u flushed line%s now durable",
-			       marks->n, marks->n == 1 ? " is" : "s are");
+		sim_tell_about(pm->sim, sim_actor(pm->sim), pc, &about,
+			       "fence: %u flushed line%s now durable", marks->n,
+			       marks->n == 1 ? " is" : "s are");
 	}
 	marks->n = 0;
 }
 
-void pmem_watch_dram(struct pmem *pm)
+void pmem_watch(struct pmem *pm)
 {
 	pm->watched = BURN;
 	pm->window.burn = 1;
@@ -683,11 +690,9 @@ void pmem_watch_dram(struct pmem *pm)
 
 void pmem_burnt(struct pmem *pm, const void *addr, size_t len, bool write)
 {
-	/* A task's own stack is nobody else's; the addresses above this frame are it. */
-	uintptr_t above = (uintptr_t)addr - (uintptr_t)__builtin_frame_address(0);
 	pm->window.burn = pm->watched ? 1 : BURN;
 	if (pm->watched) {
-		if (above >= STACK_NEAR)
+		if (!sim_on_stack(pm->sim, addr))
 			sim_touch(pm->sim, write ? TOUCH_DRAM_WRITE : TOUCH_DRAM_READ, (uintptr_t)addr, len);
 		if (--pm->watched)
 			return;
@@ -774,7 +779,7 @@ static void drain_line(struct sim *sim, void *arg)
 		return;
 	if (nic_power_fails(pm, CRASH_BEFORE_DRAIN, (uint64_t)drain->line * LINE, &drain->from))
 		return;
-	sim_touch(pm->sim, TOUCH_COMMIT, (uint64_t)drain->line * LINE, LINE);
+	note_touch(pm, TOUCH_COMMIT, (uint64_t)drain->line * LINE, LINE);
 	commit(pm, drain->line, drain->upto);
 	if (sim_telling(sim)) {
 		char name[64];
@@ -804,7 +809,7 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, 
 		.who = from->qp, .op = from->op, .visit = from->visit, .nic = true, .send = from->send};
 	bool durable = visible_is_durable(pm, true) || OWN_BUG(&pm->hw, PM_NIC_DURABLE);
 	pmem_settle(pm);
-	sim_touch(pm->sim, TOUCH_WRITE, off, len);
+	note_touch(pm, TOUCH_WRITE, off, len);
 	touch(pm, off, len, true);
 	/* Under WSP the data is durable since it arrived: landing changes nothing that survives. */
 	if (durable && pm->hw.domain != DOMAIN_WSP && nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
@@ -872,7 +877,7 @@ void pmem_nic_read(struct pmem *pm, uint64_t off, void *data, size_t len)
 	pmem_settle(pm);
 	if (!len)
 		return;
-	sim_touch(pm->sim, TOUCH_READ, off, len);
+	note_touch(pm, TOUCH_READ, off, len);
 	struct source *source = sim_get_source(pm->sim);
 	if (OWN_BUG(&pm->hw, PM_NEWEST_ON_NIC_READ))
 		sim_source(pm->sim, NULL);

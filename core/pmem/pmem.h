@@ -67,8 +67,9 @@ static inline size_t pmem_length(const struct pmem *pm)
 {
 	return ((const struct pmem_window *)pm)->len;
 }
-/* From now on until pmem_end(), tell the source of each access to DRAM, but for a task's own stack. */
-void pmem_watch_dram(struct pmem *pm);
+/* From now on until pmem_end(), tell the source of each access: to PM, and to DRAM but for a task's own
+ * stack. */
+void pmem_watch(struct pmem *pm);
 /* The window's burn has reached 0, with this access to DRAM. */
 void pmem_burnt(struct pmem *pm, const void *addr, size_t len, bool write);
 

@@ -798,6 +798,11 @@ bool sim_power_fails_here(struct sim *sim, enum crash_place place)
 	return sim_power_fails(sim, &at);
 }
 
+bool sim_on_stack(const struct sim *sim, const void *addr)
+{
+	return sim->running && fiber_top(&sim->running->fiber) - (uintptr_t)addr <= STACK_BYTES;
+}
+
 void sim_touch(struct sim *sim, enum touch what, uint64_t where, uint64_t len)
 {
 	struct source *source = sim->source;

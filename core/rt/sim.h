@@ -112,6 +112,8 @@ bool sim_power_fails(struct sim *sim, const struct choice_point *at);
 /* The same for the current task's next `place`. */
 bool sim_power_fails_here(struct sim *sim, enum crash_place place);
 
+/* Is this the current task's own stack? */
+bool sim_on_stack(const struct sim *sim, const void *addr);
 /* The source is told of an access to memory, if it asked for that. */
 void sim_touch(struct sim *sim, enum touch what, uint64_t where, uint64_t len);
 
