@@ -31,7 +31,8 @@
 #include <errno.h>
 #include <string.h>
 
-const struct search_limits search_default = {.preemptions = 2, .runs = UINT64_MAX, .depends = footprint_depends};
+const struct search_limits search_default = {
+	.preemptions = 2, .runs = UINT64_MAX, .depends = footprint_depends};
 
 static void try_all(struct search *s, unsigned preemptions, unsigned faults);
 
@@ -86,7 +87,8 @@ static bool is_own(const struct log_point *p, const struct run_log *log, unsigne
 {
 	if (p->d.kind == CHOICE_STEP)
 		return log->touch[t].who == p->who;
-	/* A line that lands is one touch, where visible is durable behind a place where the power can fail. */
+	/* A line that lands is one touch, where visible is durable behind a place where the power can fail.
+	 */
 	return t == p->touches || (t == p->touches + 1 && log->touch[t].what == TOUCH_POWER);
 }
 
@@ -96,6 +98,8 @@ static bool only_reorders(struct search *s, const struct run_log *log, const str
 			  const struct log_point *next, struct footprint *others)
 {
 	const struct deviation *d = &p->d;
+	if (s->limits.whole)
+		return false;
 	if (d->kind == CHOICE_STEP ? d->a == STEP_POST || d->a == STEP_POLL || d->a == STEP_BEGIN
 				   : d->kind != CHOICE_LAND && d->kind != CHOICE_FETCH)
 		return false;

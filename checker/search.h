@@ -11,6 +11,7 @@
 struct search_limits {
 	unsigned preemptions, faults; /* together at most SYSTEMATIC_DEPTH */
 	uint64_t runs;		      /* stop after so many */
+	bool whole;		      /* tests: leave out nothing */
 	/* Does the order matter? Tests put other answers in its place. */
 	bool (*depends)(const struct footprint *others, const struct log_touch *touch);
 };
@@ -19,7 +20,7 @@ extern const struct search_limits search_default;
 struct search {
 	struct explorer *ex;
 	struct search_limits limits;
-	bool complete;	 /* everything within the bounds was tried */
+	bool complete;				 /* everything within the bounds was tried */
 	struct deviations failing[TM_CONTRACTS]; /* the first run that broke it */
 	/* private */
 	struct systematic_source source;

@@ -1,57 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tidemark claims: run the claims, print what was expected and what was measured, write a trace
- * for each break. Units of work are single workloads of cases, the costly ones first; what they
- * find is put together in the order of the file, so the number of jobs changes no figure.
+ * tidemark claims: run the claims that were asked for, and write a trace for each break. Units
+ * of work are single workloads of cases, the costly ones first; what they find is put together in
+ * the order of the file, so the number of jobs changes no figure. claims_report.c prints it.
  */
 #include "checker/claims.h"
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include "checker/names.h"
 #include "checker/pool.h"
-#include "checker/shrink.h"
 #include "checker/trace.h"
 #include "cli/claims.h"
 #include "cli/cli.h"
-#include "cli/report.h"
-
-#define INDENT 8
-
-/* A case of a claim that was asked for. */
-struct run_case {
-	const struct claim *claim;
-	const struct claim_case *test;
-	unsigned number; /* within the claim, from 1 */
-	struct claim_result result;
-	char *trace; /* file, NULL if none */
-	char text[300];
-	unsigned operations, deviations;
-	bool whole; /* could not be shrunk */
-};
 
 /* What one process does at a time: a workload of a case; of a case that must fail, all of them. */
 struct unit {
-	unsigned at; /* index into claims_run.cases */
+	unsigned at; /* index into claims_report.cases */
 	unsigned workload;
 	uint64_t cost;
 	struct claim_result result;
 };
 
 struct claims_run {
-	const struct claims_options *options;
-	struct run_case *cases;
-	unsigned n, room;
+	struct claims_report report;
+	unsigned room; /* for cases */
 	struct unit *unit;
 	unsigned units, done;
-	uint64_t states;
 	double started;
-	unsigned traces;
 };
 
 static double now(void)
@@ -66,16 +46,16 @@ static double now(void)
 static int add_claim(struct claims_run *r, const struct claim *claim)
 {
 	for (unsigned k = 0; k < claim->tests; k++) {
-		if (r->n == r->room) {
+		if (r->report.n == r->room) {
 			unsigned room = 2 * r->room + 64;
-			struct run_case *grown = realloc(r->cases, room * sizeof(*grown));
+			struct run_case *grown = realloc(r->report.cases, room * sizeof(*grown));
 			if (!grown)
 				return -ENOMEM;
-			r->cases = grown;
+			r->report.cases = grown;
 			r->room = room;
 		}
-		r->cases[r->n++] = (struct run_case){claim, &claim->test[k], k + 1, {0}, NULL, "", 0, 0,
-						     false};
+		r->report.cases[r->report.n++] = (struct run_case){
+			claim, &claim->test[k], k + 1, {0}, NULL, "", 0, 0, false};
 		r->units += claim->test[k].kind == CLAIM_FAIL ? 1 : claim->test[k].workloads;
 	}
 	return 0;
@@ -97,8 +77,8 @@ static int make_units(struct claims_run *r)
 	r->unit = calloc(r->units + 1, sizeof(*r->unit));
 	if (!r->unit)
 		return -ENOMEM;
-	for (unsigned i = 0; i < r->n; i++) {
-		const struct claim_case *test = r->cases[i].test;
+	for (unsigned i = 0; i < r->report.n; i++) {
+		const struct claim_case *test = r->report.cases[i].test;
 		for (unsigned w = 0; w < (test->kind == CLAIM_FAIL ? 1 : test->workloads); w++, n++) {
 			struct unit *unit = &r->unit[n];
 			unit->at = i;
@@ -118,31 +98,33 @@ static void work(void *arg, unsigned unit, void *result)
 {
 	const struct claims_run *r = arg;
 	const struct unit *u = &r->unit[unit];
-	claim_run(r->cases[u->at].test, u->workload, &r->options->budget, result);
+	claim_run(r->report.cases[u->at].test, u->workload, &r->report.options->budget, result);
 }
 
 static void take(void *arg, unsigned unit, const void *result)
 {
 	struct claims_run *r = arg;
 	memcpy(&r->unit[unit].result, result, sizeof(struct claim_result));
-	r->states += r->unit[unit].result.states;
+	r->report.states += r->unit[unit].result.states;
 	r->done++;
 	double seconds = now() - r->started;
-	if (!r->options->quiet)
+	if (!r->report.options->quiet)
 		progress_line("%u of %u workloads of %u cases, %" PRIu64 " states, %.0f states/s", r->done,
-			      r->units, r->n, r->states, (double)r->states / (seconds > 0 ? seconds : 1));
+			      r->units, r->report.n, r->report.states,
+			      (double)r->report.states / (seconds > 0 ? seconds : 1));
 }
 
 static int run_units(struct claims_run *r)
 {
-	struct pool pool = {r->units, r->options->jobs, sizeof(struct claim_result), work, take, NULL, r};
+	struct pool pool = {r->units, r->report.options->jobs, sizeof(struct claim_result), work, take, NULL,
+			    r};
 	_Static_assert(sizeof(struct claim_result) <= POOL_RESULT_MAX, "a result is one message");
 	int error = make_units(r);
 	if (!error && r->units)
 		error = pool_run(&pool);
 	progress_line(NULL);
 	for (unsigned u = 0; u < r->units && !error; u++)
-		claim_add(&r->cases[r->unit[u].at].result, &r->unit[u].result);
+		claim_add(&r->report.cases[r->unit[u].at].result, &r->unit[u].result);
 	if (error == -ECHILD)
 		return fail(EXIT_INTERNAL,
 			    "a worker process died before its work was done (killed, or no memory left?)");
@@ -154,12 +136,12 @@ static int run_units(struct claims_run *r)
 /* 0, or the status behind a message. */
 static int write_trace(struct claims_run *r, struct run_case *c)
 {
-	const char *contract = contract_name(c->result.contract), *dir = r->options->out;
+	const char *contract = contract_name(c->result.contract), *dir = r->report.options->out;
 	struct deviations path = {0};
 	struct setup s = {0};
 	char *name = NULL;
 	int status = 0;
-	int error = claim_smallest(c->test, &c->result, &r->options->budget, &s, &path, c->text,
+	int error = claim_smallest(c->test, &c->result, &r->report.options->budget, &s, &path, c->text,
 				   sizeof(c->text));
 	c->whole = error;
 	c->operations = workload_ops(&s.w);
@@ -169,7 +151,7 @@ static int write_trace(struct claims_run *r, struct run_case *c)
 			      c->claim->id, c->number, c->result.run, contract);
 	else if (asprintf(&name, "%s/claims-%s-%u-%s.trace", dir, c->claim->id, c->number, contract) < 0)
 		status = fail(EXIT_INTERNAL, "out of memory");
-	if (!status && !r->options->no_traces) {
+	if (!status && !r->report.options->no_traces) {
 		signals_hold();
 		error = trace_save(name, &s, &path, (int)c->result.contract, c->text);
 		signals_release();
@@ -190,235 +172,25 @@ static int write_traces(struct claims_run *r)
 {
 	unsigned broken = 0, done = 0;
 	int status = 0;
-	for (unsigned i = 0; i < r->n; i++)
-		broken += r->cases[i].result.broken && r->cases[i].test->kind != CLAIM_COUNT;
-	for (unsigned i = 0; i < r->n && !status; i++) {
-		struct run_case *c = &r->cases[i];
+	for (unsigned i = 0; i < r->report.n; i++)
+		broken += r->report.cases[i].result.broken && r->report.cases[i].test->kind != CLAIM_COUNT;
+	for (unsigned i = 0; i < r->report.n && !status; i++) {
+		struct run_case *c = &r->report.cases[i];
 		if (!c->result.broken || c->test->kind == CLAIM_COUNT)
 			continue;
-		if (!r->options->quiet)
+		if (!r->report.options->quiet)
 			progress_line("shrinking and writing trace %u of %u", ++done, broken);
 		status = write_trace(r, c);
-		r->traces += c->trace != NULL;
 	}
 	progress_line(NULL);
 	return status;
-}
-
-/* --- what people see --- */
-
-static void contracts_text(unsigned set, char *buf, size_t n)
-{
-	size_t at = 0;
-	buf[0] = '\0';
-	for (unsigned k = 0; k < TM_CONTRACTS; k++)
-		if (set & TM_BIT(k))
-			at += (size_t)snprintf(buf + at, at < n ? n - at : 0, "%s%s", at ? ", " : "",
-					       contract_name(k));
-}
-
-static void expected_text(const struct claim_case *test, char *buf, size_t n)
-{
-	char contracts[80];
-	bool several = test->contracts & (test->contracts - 1);
-	contracts_text(test->contracts, contracts, sizeof(contracts));
-	snprintf(buf, n, "%s %s", contracts,
-		 test->kind == CLAIM_PASS   ? (several ? "hold" : "holds")
-		 : test->kind == CLAIM_FAIL ? (several ? "break: at least one" : "breaks")
-					    : "counted");
-}
-
-static void measured_text(const struct run_case *c, char *buf, size_t n)
-{
-	const struct claim_case *test = c->test;
-	const struct claim_result *m = &c->result;
-	char contracts[80];
-	contracts_text(test->contracts, contracts, sizeof(contracts));
-	if (m->error)
-		snprintf(buf, n, "cannot be run: %s", m->why);
-	else if (test->kind == CLAIM_COUNT)
-		snprintf(buf, n, "%s broken in %" PRIu64 " of %" PRIu64 " states (%.1f %%)", contracts,
-			 m->broken_states, m->states,
-			 m->states ? 100.0 * (double)m->broken_states / (double)m->states : 0);
-	else if (m->broken)
-		snprintf(buf, n, "%s breaks in workload %s, run %" PRIu64 "%s%s", contract_name(m->contract),
-			 test->workload[m->workload].name, m->run, c->text[0] ? ": " : "", c->text);
-	else
-		snprintf(buf, n, "no break in %" PRIu64 " states of %" PRIu64 " runs%s", m->states, m->runs,
-			 m->part ? "; not the whole budget" : "");
-}
-
-static const char *verdict_text(enum claim_verdict v)
-{
-	static const char *const text[] = {"as expected", "DIFFERS", "could not tell"};
-	return text[v];
-}
-
-/* "erda/sure timeout=1ms: w-r w-w-r" */
-static void case_text(const struct claim_case *test, char *buf, size_t n)
-{
-	const struct campaign_config *cfg = &test->config;
-	bool plain = !strcmp(cfg->name, "default"), variant = strcmp(cfg->variant, "default");
-	size_t at = (size_t)snprintf(buf, n, "%s%s%s%s%s:", cfg->store->name, variant ? "/" : "",
-				     variant ? cfg->variant : "", plain ? "" : " ", plain ? "" : cfg->name);
-	for (unsigned w = 0; w < test->workloads; w++)
-		at += (size_t)snprintf(buf + at, at < n ? n - at : 0, " %s", test->workload[w].name);
-}
-
-static void print_field(const char *name, const char *text)
-{
-	printf("%*s%-9s ", INDENT + 2, "", name);
-	print_wrapped(INDENT + 12, text);
-}
-
-static void print_heading(const struct claim *claim)
-{
-	char text[1024];
-	snprintf(text, sizeof(text), "%s [%s]", claim->says, claim->source);
-	printf("%-*s", INDENT, claim->id);
-	if (strlen(claim->id) >= INDENT)
-		printf("\n%*s", INDENT, "");
-	print_wrapped(INDENT, text);
-}
-
-static void print_remarks(const struct claim *claim)
-{
-	const char *lead[] = {"note: ", "open: "}, *text[] = {claim->note, claim->open};
-	for (unsigned i = 0; i < 2; i++) {
-		if (!text[i])
-			continue;
-		char line[2048];
-		snprintf(line, sizeof(line), "%s%s", lead[i], text[i]);
-		printf("%*s", INDENT, "");
-		print_wrapped(INDENT, line);
-	}
-}
-
-static void print_case(const struct run_case *c)
-{
-	enum claim_verdict v = claim_judge(c->test, &c->result);
-	const char *colour = !colours(stdout) ? "" : v == CLAIM_AS_EXPECTED ? "\033[32m" : "\033[31m";
-	char text[2048];
-	case_text(c->test, text, sizeof(text));
-	printf("%*s", INDENT, "");
-	print_wrapped(INDENT, text);
-	expected_text(c->test, text, sizeof(text));
-	print_field("expected", text);
-	measured_text(c, text, sizeof(text));
-	print_field("measured", text);
-	printf("%*s%s%s%s\n", INDENT + 2, "", colour, verdict_text(v), *colour ? "\033[0m" : "");
-	if (!c->trace)
-		return;
-	printf("%*s", INDENT + 2, "");
-	print_word(program);
-	fputs(" replay ", stdout);
-	print_word(c->trace);
-	printf("   (%u operation%s, %u deviation%s%s)\n", c->operations, c->operations == 1 ? "" : "s",
-	       c->deviations, c->deviations == 1 ? "" : "s", c->whole ? "; could not be shrunk" : "");
-}
-
-static void print_results(const struct claims_run *r, const struct claim *const *claim, unsigned claims)
-{
-	unsigned at = 0, open = 0, count[3] = {0};
-	double seconds = now() - r->started;
-	for (unsigned i = 0; i < claims; i++) {
-		print_heading(claim[i]);
-		for (unsigned k = 0; k < claim[i]->tests; k++, at++) {
-			print_case(&r->cases[at]);
-			count[claim_judge(r->cases[at].test, &r->cases[at].result)]++;
-		}
-		print_remarks(claim[i]);
-		putchar('\n');
-		open += claim[i]->open != NULL;
-	}
-	printf("%u claims, %u cases: %u as expected, %u differ, %u could not be told; %u claims are open, "
-	       "wholly or in part\n",
-	       claims, r->n, count[CLAIM_AS_EXPECTED], count[CLAIM_DIFFERS], count[CLAIM_UNSURE], open);
-	printf("%" PRIu64 " states in %.1f s, %u jobs\n", r->states, seconds, r->options->jobs);
-	for (unsigned i = 0; i < r->n; i++) {
-		enum claim_verdict v = claim_judge(r->cases[i].test, &r->cases[i].result);
-		if (v != CLAIM_AS_EXPECTED)
-			printf("scenarios/claims.txt:%u: %s: %s\n", r->cases[i].test->line,
-			       r->cases[i].claim->id, verdict_text(v));
-	}
-}
-
-/* --- for machines --- */
-
-static json_t *case_json(const struct run_case *c)
-{
-	const struct claim_case *test = c->test;
-	static const char *const kind[] = {"pass", "fail", "count"};
-	static const char *const verdict[] = {"as expected", "differs", "could not tell"};
-	json_t *workloads = json_array(), *contracts = json_array();
-	char measured[1024];
-	measured_text(c, measured, sizeof(measured));
-	for (unsigned w = 0; w < test->workloads; w++)
-		json_array_append_new(workloads, json_string(test->workload[w].name));
-	for (unsigned k = 0; k < TM_CONTRACTS; k++)
-		if (test->contracts & TM_BIT(k))
-			json_array_append_new(contracts, json_string(contract_name(k)));
-	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "store",
-			 test->config.store->name, "variant", test->config.variant, "config",
-			 test->config.name, "workloads", workloads, "contracts", contracts, "expected",
-			 kind[test->kind], "verdict", verdict[claim_judge(test, &c->result)], "broken",
-			 c->result.broken ? contract_name(c->result.contract) : "", "measured", measured,
-			 "states", (json_int_t)c->result.states, "broken_states",
-			 (json_int_t)c->result.broken_states, "runs", (json_int_t)c->result.runs, "trace",
-			 c->trace ? c->trace : "");
-}
-
-static int write_json(const struct claims_run *r, const struct claim *const *claim, unsigned claims)
-{
-	json_t *list = json_array();
-	unsigned at = 0;
-	int error = list ? 0 : -ENOMEM;
-	for (unsigned i = 0; i < claims && !error; i++) {
-		json_t *cases = json_array();
-		for (unsigned k = 0; k < claim[i]->tests; k++, at++)
-			if (json_array_append_new(cases, case_json(&r->cases[at])))
-				error = -ENOMEM;
-		if (json_array_append_new(list,
-					  json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "id", claim[i]->id,
-						    "source", claim[i]->source, "says", claim[i]->says,
-						    "note", claim[i]->note ? claim[i]->note : "", "open",
-						    claim[i]->open ? claim[i]->open : "", "cases", cases)))
-			error = -ENOMEM;
-	}
-	json_t *all = json_pack("{s:o, s:f, s:I, s:i}", "claims", list, "seconds", now() - r->started, "seed",
-				(json_int_t)r->options->budget.seed, "jobs", (int)r->options->jobs);
-	if (!all && !error)
-		error = -ENOMEM;
-	if (!error)
-		error = json_save(all, r->options->json);
-	json_decref(all);
-	return error ? fail(EXIT_USAGE, "%s: %s", r->options->json, strerror(-error)) : 0;
-}
-
-static void print_list(const struct claim *const *claim, unsigned claims)
-{
-	for (unsigned i = 0; i < claims; i++) {
-		print_heading(claim[i]);
-		for (unsigned k = 0; k < claim[i]->tests; k++) {
-			const struct claim_case *test = &claim[i]->test[k];
-			char text[2048], expected[128];
-			case_text(test, text, sizeof(text));
-			printf("%*s", INDENT, "");
-			print_wrapped(INDENT, text);
-			expected_text(test, expected, sizeof(expected));
-			snprintf(text, sizeof(text), "%s; %u runs of each workload", expected, test->runs);
-			print_field("expected", text);
-		}
-		print_remarks(claim[i]);
-		putchar('\n');
-	}
 }
 
 /* --- the whole --- */
 
 static int run_claims(const struct claims_options *o, const struct claim *const *claim, unsigned claims)
 {
-	struct claims_run r = {.options = o, .started = now()};
+	struct claims_run r = {.report = {.options = o, .claim = claim, .claims = claims}, .started = now()};
 	enum claim_verdict worst = CLAIM_AS_EXPECTED;
 	int status = 0;
 	for (unsigned i = 0; i < claims && !status; i++)
@@ -429,17 +201,18 @@ static int run_claims(const struct claims_options *o, const struct claim *const 
 	if (!status) {
 		/* Even if traces cannot be written, the results have cost too much to be thrown away. */
 		status = write_traces(&r);
-		print_results(&r, claim, claims);
-		if (r.options->json && !status)
-			status = write_json(&r, claim, claims);
+		r.report.seconds = now() - r.started;
+		claims_print(&r.report);
+		if (o->json && !status)
+			status = claims_json(&r.report);
 	}
-	for (unsigned i = 0; i < r.n; i++) {
-		enum claim_verdict v = claim_judge(r.cases[i].test, &r.cases[i].result);
+	for (unsigned i = 0; i < r.report.n; i++) {
+		enum claim_verdict v = claim_judge(r.report.cases[i].test, &r.report.cases[i].result);
 		if (v == CLAIM_DIFFERS || (v == CLAIM_UNSURE && worst == CLAIM_AS_EXPECTED))
 			worst = v;
-		free(r.cases[i].trace);
+		free(r.report.cases[i].trace);
 	}
-	free(r.cases);
+	free(r.report.cases);
 	free(r.unit);
 	if (status)
 		return status;
@@ -590,7 +363,7 @@ int claims_main(int argc, char **argv)
 	if (!status && !o.no_traces && !o.list && !o.knobs)
 		status = check_folder("--out", o.out, &made);
 	if (!status && o.list)
-		print_list(claim, claims);
+		claims_print_list(claim, claims);
 	else if (!status)
 		status = o.knobs ? claims_knobs(&o, &all) : run_claims(&o, claim, claims);
 	if (made)

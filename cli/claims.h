@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_CLI_CLAIMS_H
 #define TM_CLI_CLAIMS_H
-/* What `tidemark claims` was asked for, and its other half, --knobs. */
+/* What `tidemark claims` was asked for, what it found, and its other half, --knobs. */
 #include "checker/claims.h"
 
 struct claims_options {
@@ -10,6 +10,35 @@ struct claims_options {
 	const char *out, *json;
 	bool quiet, no_traces, list, knobs;
 };
+
+/* A case of a claim that was asked for. */
+struct run_case {
+	const struct claim *claim;
+	const struct claim_case *test;
+	unsigned number; /* within the claim, from 1 */
+	struct claim_result result;
+	char *trace; /* file, NULL if none */
+	char text[300];
+	unsigned operations, deviations;
+	bool whole; /* could not be shrunk */
+};
+
+/* What is reported. */
+struct claims_report {
+	const struct claims_options *options;
+	const struct claim *const *claim;
+	unsigned claims;
+	struct run_case *cases; /* of all these claims, in their order */
+	unsigned n;
+	uint64_t states;
+	double seconds;
+};
+
+/* As a table on stdout; as the file that --json names: 0, or the status behind a message. */
+void claims_print(const struct claims_report *r);
+int claims_json(const struct claims_report *r);
+/* What would be tested. */
+void claims_print_list(const struct claim *const *claim, unsigned claims);
 
 /* Set each switch alone; print which verdicts that changes, and compare with what the file says. The exit
  * status. */

@@ -36,10 +36,10 @@ struct log_touch {
 struct log_point {
 	struct deviation d; /* its answer is 0 */
 	const struct actor *who;
-	uint64_t chain;	   /* points of one chain follow each other, as steps of a task do */
-	int before;	   /* the chain's point before this one, -1: none */
-	uint32_t touches;  /* of the log, that came before it */
-	bool held;	   /* somebody was held and could have been let go here */
+	uint64_t chain;	  /* points of one chain follow each other, as steps of a task do */
+	int before;	  /* the chain's point before this one, -1: none */
+	uint32_t touches; /* of the log, that came before it */
+	bool held;	  /* somebody was held and could have been let go here */
 };
 
 struct run_log {

@@ -116,6 +116,7 @@ static const struct builtin matrix[] = {
 	{"new-w1-w2r2", NEW2, {W, W2 ", " R2}, "two clients create a key each; one reads its own back"},
 
 	/* Log cleaning. */
+	{"c.8", "k1 8", {C}, "the log is cleaned, and nothing else happens"},
 	{"wc", OLD, {W ", " C}, "an update, then its log is cleaned"},
 	{"wrc", OLD, {W ", " R ", " C}, "an update, read back, cleaned: what was read must stay"},
 	{"dc", OLD, {D ", " C}, "deleted, and the tombstone cleaned away"},

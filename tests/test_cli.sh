@@ -116,6 +116,10 @@ options() {
 	bad 2 'is not a whole number' crashtest --runs 99999999999999999999999
 	bad 2 'from 0 to 4294967295' crashtest --seed 4294967296
 	bad 2 'from 1 to 256' crashtest --jobs 257
+	bad 2 'expected --exhaustive, too' crashtest --preemptions 1
+	bad 2 'from 0 to 4' crashtest --exhaustive --faults 5
+	bad 2 'at most 4 together' crashtest --exhaustive --faults 3 --preemptions 2
+	bad 2 'expected no --exhaustive' crashtest --exhaustive --doublecheck
 	bad 2 '--repeat wants a number' replay --repeat
 	bad 2 'is not a whole number' replay --repeat 0 x
 	bad 2 'did you mean "--brief"?' replay --breif x
@@ -219,6 +223,25 @@ xml() {
 	checks=$((checks + 1))
 	python3 -c "import sys, xml.etree.ElementTree as t; r = t.parse(sys.argv[1]).getroot(); sys.exit(not ($2))" "$1" 2>err ||
 		wrong "$1: not $2"
+}
+
+exhaustive() {
+	search='crashtest efactory erda --exhaustive --preemptions 1'
+	run 0 "$tidemark" $search --out searched --json searched.json
+	has 'states, exhaustive'
+	has 'all runs with at most 1 preemption'
+	has 'reorder independent steps'
+	grep -q bounded out && wrong 'something is bounded'
+	[ "$(grep -c '"exhaustive": true' searched.json)" -eq 18 ] || wrong 'not all cells are exhaustive'
+	run 1 "$tidemark" replay -q searched/erda-MONO.trace
+	"$tidemark" $search --no-traces --jobs 1 | grep -v 'states/s' >one
+	"$tidemark" $search --no-traces --jobs 3 | grep -v 'states/s' >three
+	cmp -s one three || wrong 'the number of jobs changes the results of a search'
+	run 3 "$tidemark" crashtest efactory --exhaustive --workload w-r --runs 30 --no-traces --json part.json
+	has 'bounded (the budget of runs or states was used up)'
+	has 'Not everything within these bounds was looked at'
+	grep -q '"exhaustive": true' part.json && wrong 'exhaustive within a budget'
+	run 1 "$tidemark" crashtest efactory --variant born_durable --exhaustive --workload w-r --runs 200 --no-traces
 }
 
 junit() {
@@ -519,7 +542,7 @@ terminal() {
 	grep -q "$escape" out && wrong 'NO_COLOR and -q'
 }
 
-for test in commands names options lists outputs campaign junit bad_fuzz fuzzes fuzz_finds fuzz_ends replays bad_traces claims signals bugs soaks terminal; do
+for test in commands names options lists outputs campaign exhaustive junit bad_fuzz fuzzes fuzz_finds fuzz_ends replays bad_traces claims signals bugs soaks terminal; do
 	: >err
 	$test
 done

@@ -11,8 +11,9 @@
 #include "core/stores/kv.h"
 #include "core/stores/rpc_qp.h"
 
-#define SILENCE_NS 100000000ull /* 0.1 s: without a reply for so long, see whether the server still listens \
-				 */
+#define SILENCE_NS                                                                               \
+	100000000ull /* 0.1 s: without a reply for so long, see whether the server still listens \
+		      */
 
 static uint8_t *conn_out(struct rpc_conn *conn)
 {

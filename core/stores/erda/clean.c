@@ -38,6 +38,7 @@
 
 #define ACK_NS	      50000ull /* how long a client may take to acknowledge, some 20 round trips */
 #define ROUND_TRIP_NS 5000     /* knob clean_wait=round_trip: the longest that there is, says the paper */
+#define FIRST_ROOM    64
 #define POLL_NS	      1000
 #define IDLE_NS	      5000
 #define MAX_IDLE_NS   1000000
@@ -49,9 +50,11 @@ struct cleaning {
 	unsigned head, from, to; /* regions */
 	uint64_t cut;		 /* the tail when the merge began */
 	uint64_t area;		 /* where the reserved area begins */
-	uint32_t *at;		 /* where objects are, in units */
+	uint32_t *at;		 /* where objects of before the merge are, in units */
 	uint32_t ats, room;
-	bool *told; /* by connection: it knows of this notice */
+	bool failed; /* no memory for that */
+	bool lazily; /* what is stored in entries is not made durable */
+	bool *told;  /* by connection: it knows of this notice */
 	uint8_t *met;
 };
 
@@ -247,36 +250,37 @@ static void inform(struct cleaning *c)
 
 /* ------------------------------------------------------------------- prepare */
 
-static int note(struct cleaning *c, uint32_t off)
+static void note(struct cleaning *c, uint32_t off)
 {
 	if (c->ats == c->room) {
-		uint32_t room = c->room ? 2 * c->room : 64;
+		uint32_t room = c->room ? 2 * c->room : FIRST_ROOM;
 		uint32_t *at = realloc(c->at, room * sizeof(*at));
 
-		if (!at)
-			return -ENOMEM;
+		if (!at) {
+			c->failed = true;
+			return;
+		}
 		c->at = at;
 		c->room = room;
 	}
 	c->at[c->ats++] = off;
-	return 0;
 }
 
-/* Heap sort, descending; there may be as many as objects in a log. */
+/* Heap sort, ascending; there may be as many as objects in a log. */
 static void sift(uint32_t *at, uint32_t i, uint32_t n)
 {
 	for (;;) {
-		uint32_t least = i, child = 2 * i + 1, keep = at[i];
+		uint32_t most = i, child = 2 * i + 1, keep = at[i];
 
 		for (uint32_t k = child; k < child + 2 && k < n; k++) {
-			if (at[k] < at[least])
-				least = k;
+			if (at[k] > at[most])
+				most = k;
 		}
-		if (least == i)
+		if (most == i)
 			return;
-		at[i] = at[least];
-		at[least] = keep;
-		i = least;
+		at[i] = at[most];
+		at[most] = keep;
+		i = most;
 	}
 }
 
@@ -285,10 +289,10 @@ static void sort(uint32_t *at, uint32_t n)
 	for (uint32_t i = n / 2; i-- > 0;)
 		sift(at, i, n);
 	while (n-- > 1) {
-		uint32_t least = at[0];
+		uint32_t most = at[0];
 
 		at[0] = at[n];
-		at[n] = least;
+		at[n] = most;
 		sift(at, 0, n);
 	}
 }
@@ -367,7 +371,7 @@ static void each_entry(struct cleaning *c, entry_fn *fn)
 		} while (!__atomic_compare_exchange_n(&entry->region, &m, to, false, __ATOMIC_SEQ_CST,
 						      __ATOMIC_SEQ_CST));
 		/* Also what others have stored here: the state that follows relies on it. */
-		if (m != ERDA_EMPTY)
+		if (m != ERDA_EMPTY && !c->lazily)
 			pmem_persist(&entry->region, sizeof(entry->region));
 	}
 }
@@ -494,24 +498,41 @@ static int visit(struct cleaning *c, uint32_t off, bool replica)
 	return 0;
 }
 
-/* From the last-written address backwards: all objects below the cut, or all from there on. */
-static int scan(struct cleaning *c, bool replica)
+/*
+ * From the last-written address backwards: the `n` objects at `at`, in ascending order, which are below
+ * the cut, or of which those from there on count.
+ */
+static int scan(struct cleaning *c, const uint32_t *at, uint32_t n, bool replica)
 {
 	bool upwards = c->server->geo.bug == BUG_CLEAN_OLDEST;
 
 	memset(c->met, 0, c->server->geo.entries);
-	sort(c->at, c->ats);
-	for (uint32_t n = 0; n < c->ats; n++) {
-		uint32_t i = upwards ? c->ats - 1 - n : n;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t off = at[upwards ? i : n - 1 - i];
 		int rc;
 
-		if (((uint64_t)c->at[i] * c->server->geo.unit >= c->cut) != replica)
+		if (((uint64_t)off * c->server->geo.unit >= c->cut) != replica)
 			continue;
-		rc = visit(c, c->at[i], replica);
+		rc = visit(c, off, replica);
 		if (rc)
 			return rc;
 	}
 	return 0;
+}
+
+static int merge(struct cleaning *c)
+{
+	if (c->failed)
+		return -ENOMEM;
+	sort(c->at, c->ats);
+	return scan(c, c->at, c->ats, false);
+}
+
+/* Those of the merge got their places in ascending order; nothing is added any more. */
+static void replicate(struct cleaning *c)
+{
+	if (c->server->geo.bug != BUG_CLEAN_NO_REPLICA)
+		scan(c, c->log->made, c->log->mades, true);
 }
 
 /*
@@ -542,9 +563,6 @@ static int switch_updates(struct cleaning *c)
 	/* Recovery may have to copy all that the area and what is before it can hold, and a segment's rest.
 	 */
 	c->log->limit = geo->region_len > end + seg ? geo->region_len - end - seg : 0;
-	c->ats = 0;
-	for (uint32_t i = 0; i < c->log->mades; i++)
-		note(c, c->log->made[i]);
 	return 0;
 }
 
@@ -561,18 +579,6 @@ static uint64_t unprepared(struct cleaning *c, const struct erda_entry *entry, u
 	(void)c;
 	(void)entry;
 	return erda_only(m >> 63, erda_newoff(m), m & 1);
-}
-
-/* Entries are flipped, and nobody waits until that is durable. */
-static void flip_lazily(struct cleaning *c)
-{
-	for (uint32_t i = 0; i < c->server->geo.entries; i++) {
-		struct erda_entry *entry = &c->server->index.entry[i];
-		uint64_t m = entry->region;
-
-		if (m != ERDA_EMPTY && entry->head == c->head)
-			entry->region = clean_flipped(c->server, c->log, m);
-	}
 }
 
 /* All entries name versions in `region`: it is the log from now on. */
@@ -598,14 +604,12 @@ static void end(struct cleaning *c)
 	if (geo->bug == BUG_CLEAN_SWITCH_EARLY || !geo->marked)
 		set_state(c, CLEAN_NONE, c->to);
 	enter(c, PHASE_END);
-	if (geo->knob[ERDA_FLIPS])
-		flip_lazily(c);
-	else
-		each_entry(c, flip);
+	c->lazily = geo->knob[ERDA_FLIPS];
+	each_entry(c, flip);
 	finish(c, c->to);
 }
 
-/* The live versions do not fit: everything stays where it was. */
+/* The live versions do not fit, or there is no memory: everything stays where it was. */
 static void abandon(struct cleaning *c)
 {
 	enter(c, PHASE_PREPARE);
@@ -636,11 +640,10 @@ static void clean_log(struct server *server, unsigned head)
 	log->limit = geo->region_len > 3 * geo->seg_len ? geo->region_len - 3 * geo->seg_len : 0;
 	inform(c);
 	prepare(c);
-	if (scan(c, false) || switch_updates(c)) {
+	if (merge(c) || switch_updates(c)) {
 		abandon(c);
 	} else {
-		if (geo->bug != BUG_CLEAN_NO_REPLICA)
-			scan(c, true);
+		replicate(c);
 		end(c);
 	}
 	server->index.met = NULL;
