@@ -150,6 +150,8 @@ static const struct builtin matrix[] = {
 	{"cwrr", OLD, {C ", " W ", " R ", " R}, "an update during a cleaning, read back when it has ended"},
 	{"cwwrr", OLD, {C ", " W ", " W ", " R ", " R}, "two updates during a cleaning, read back"},
 	{"c-wwrr", OLD, {C, W ", " W ", " R ", " R}, "two updates of another client, read back"},
+	{"w-crr", OLD, {W, C ", " R ", " R}, "an update that may be stalled; a cleaning, and two reads"},
+	{"dc-wrr", OLD, {D ", " C, W ", " R ", " R}, "an update, read twice, beside a delete and a cleaning"},
 	{"w-crrr", OLD, {W, C ", " R ", " R ", " R}, "an update that may be stalled, and what is left of it"},
 
 	/* Other lengths. */

@@ -30,9 +30,8 @@
 #include <string.h>
 #include "core/rt/rt.h"
 
-#define NAP_MIN_NS  500
-#define NAP_MAX_NS  1000000
-#define IDLE_MAX_NS 64000000
+#define NAP_MIN_NS 500
+#define NAP_MAX_NS 1000000
 
 void ef_clean_wait(struct ef_server *server, uint64_t *nap)
 {
@@ -213,7 +212,7 @@ static void cleaner(void *arg)
 	for (;;) {
 		if (!server->clean_wanted || !ef_background_take(server)) {
 			rt_sleep(nap);
-			nap = 2 * nap < IDLE_MAX_NS ? 2 * nap : IDLE_MAX_NS;
+			nap = 2 * nap < NAP_MAX_NS ? 2 * nap : NAP_MAX_NS;
 			continue;
 		}
 		clean(server);

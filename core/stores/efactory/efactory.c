@@ -52,7 +52,7 @@ static const struct tm_knob knobs[] = {
 		 "get_no_crc get_no_flush get_no_fence get_flush_header get_head_only get_waits "
 		 "bg_no_flush client_no_flag recover_no_crc recover_head_only recover_next recover_no_flag "
 		 "recover_clears copy_no_flush copy_older no_carry tombstone_skipped state_early no_state "
-		 "client_hybrid no_quiesce no_relink recover_uncleaned recover_flip_first",
+		 "client_hybrid no_quiesce recover_uncleaned recover_flip_first",
 		 "a seeded bug, see the variants"},
 	[EF_KNOBS] = {0},
 };
@@ -130,13 +130,14 @@ static const struct tm_variant variants[] = {
 	 LIN | MONO | KEEP | NORES},
 	{"clean_no_carry", "bug=no_carry",
 	 "cleaning forgets the versions that were in flight: one that arrives later is lost", LIN | MONO},
-	{"clean_inflight", "copy_inflight=on",
-	 "cleaning copies a version that is still being written: what arrives later is lost",
+	{"clean_inflight", "copy_inflight=on no_notify_wait=on",
+	 "cleaning waits for nobody, and copies a version that is still being written: what arrives later is "
+	 "lost",
 	 LIN | MONO | KEEP},
 	{"clean_tombstone_skipped", "bug=tombstone_skipped",
 	 "cleaning goes on behind a tombstone and moves the version that was deleted", LIN | NORES},
-	{"clean_tombstone_early", "tombstone_drop=early",
-	 "cleaning drops a tombstone while an older version is in flight", LIN | NORES},
+	{"clean_tombstone_early", "tombstone_drop=early no_notify_wait=on",
+	 "cleaning waits for nobody, and drops a tombstone while an older version is in flight", LIN | NORES},
 	{"clean_state_early", "bug=state_early",
 	 "that the new log is the current one is durable before the entries say so",
 	 LIN | MONO | KEEP | FSCK},
@@ -147,10 +148,6 @@ static const struct tm_variant variants[] = {
 	{"clean_no_quiesce", "bug=no_quiesce",
 	 "the cleaner goes on to its next stage while a request of the stage before is handled",
 	 LIN | MONO | KEEP | FSCK},
-	{"clean_no_relink", "bug=no_relink",
-	 "the version before one that is in flight is moved, and not linked to it", LIN | MONO | KEEP},
-	{"clean_no_wait", "no_notify_wait=on",
-	 "cleaning begins before clients know: one still reads by itself", LIN | RDA | MONO},
 	{"clean_stale_get", "compress_get=literal",
 	 "while a log is compressed, a GET prefers the copy to a newer version", LIN | MONO},
 	{"clean_clear_first", "end_order=clear recover_head=mark",

@@ -192,7 +192,6 @@ enum ef_bug {
 	EF_BUG_NO_STATE,
 	EF_BUG_CLIENT_HYBRID,
 	EF_BUG_NO_QUIESCE,
-	EF_BUG_NO_RELINK,
 	EF_BUG_RECOVER_UNCLEANED,
 	EF_BUG_RECOVER_FLIP_FIRST,
 };
@@ -311,8 +310,8 @@ bool ef_crc_ok(const struct ef_object *object);
 unsigned ef_kind(const struct tm_params *params, const struct ef_object *object);
 /* The key's entry, or the free one in which it belongs; NULL: the table is full. */
 struct ef_entry *ef_lookup(const struct ef_pool *pool, const uint8_t key[TM_MAX_KEY], bool *found);
-/* Write a copy of an object, durable by its flag, without older or newer versions, and flush it. */
-void ef_copy(const struct ef_pool *pool, uint64_t place, const struct ef_object *object);
+/* Write a copy of an object, without older or newer versions and in this state, and flush it. */
+void ef_copy(const struct ef_pool *pool, uint64_t place, const struct ef_object *object, uint16_t state);
 
 /* What the server says to every client; each answers with KV_ACK, to which there is no reply. */
 struct ef_notice {

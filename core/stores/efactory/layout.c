@@ -184,7 +184,7 @@ struct ef_entry *ef_lookup(const struct ef_pool *pool, const uint8_t key[TM_MAX_
 	return NULL;
 }
 
-void ef_copy(const struct ef_pool *pool, uint64_t place, const struct ef_object *object)
+void ef_copy(const struct ef_pool *pool, uint64_t place, const struct ef_object *object, uint16_t state)
 {
 	struct ef_object *copy = ef_at(pool, place);
 
@@ -192,7 +192,7 @@ void ef_copy(const struct ef_pool *pool, uint64_t place, const struct ef_object 
 	copy->crc = object->crc;
 	copy->pre = 0;
 	copy->next = 0;
-	copy->state = EF_DURABLE;
+	copy->state = state;
 	copy->kind = (uint8_t)ef_kind(pool->params, object);
 	copy->klen = object->klen;
 	copy->stamp = object->stamp;

@@ -48,7 +48,7 @@ static uint64_t move(struct ef_server *server, const struct ef_now *now, struct 
 		return moved->to;
 	to = ef_alloc(server, now->to, span, 0);
 	assert(to); /* there are no more versions to move than were in the old log */
-	ef_copy(&server->pool, to, object);
+	ef_copy(&server->pool, to, object, object->state & EF_FLAG ? EF_DURABLE : EF_INFLIGHT);
 	pmem_drain();
 	moved->from = place;
 	moved->to = to;
@@ -184,8 +184,7 @@ static bool merge_entry(struct ef_server *server, const struct ef_now *now, uint
 		if (!find_base(server, now, slot, &base, &last))
 			return false;
 		if (last) {
-			if (ef_pre(pool, now, entry, ef_at(pool, last)) != base &&
-			    !ef_bug(&server->params, EF_BUG_NO_RELINK))
+			if (ef_pre(pool, now, entry, ef_at(pool, last)) != base)
 				ef_set_pre(pool, now, ef_at(pool, last), base);
 			return true;
 		}

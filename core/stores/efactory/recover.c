@@ -209,7 +209,7 @@ static uint64_t bring_over(const struct ef_pool *pool, const struct ef_now *now,
 	*tail += ef_span(pool, object->vlen);
 	if (*tail > pool->log_len)
 		return 0;
-	ef_copy(pool, copied, object);
+	ef_copy(pool, copied, object, EF_DURABLE);
 	return copied;
 }
 

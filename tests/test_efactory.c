@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * eFactory's log cleaning where a campaign does not show it: what is moved and what
+ * is given back, several cleanings in a row, a log that is always nearly full, clients that
+ * do not acknowledge; and the parts of rpc.h that it needs. Each test runs a server and some
+ * scripted clients in a simulation, and looks at the pool itself.
+ */
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/pmem/crash.h"
+#include "core/rnic/rnic.h"
+#include "core/rt/rt.h"
+#include "core/rt/sim.h"
+#include "core/stores/efactory/efactory.h"
+
+#define CLIENTS	 4
+#define MAX_VLEN 200
+#define US	 1000ull
+#define MS	 1000000ull
+
+/* --- a server and clients --- */
+
+typedef void script(unsigned client);
+
+static struct {
+	struct sim *sim;
+	struct pmem_stack *stack;
+	struct pmem *pm;
+	struct rnic_net *net;
+	struct tm_params params;
+	struct tm_env env[CLIENTS + 1];
+	struct ef_pool pool;
+	script *script[CLIENTS + 1]; /* of each client; NULL: there is none */
+	unsigned clients, ended;
+} w;
+
+static void set_knob(const char *name, unsigned value)
+{
+	for (unsigned k = 0; efactory_store.knobs[k].name; k++) {
+		if (strcmp(efactory_store.knobs[k].name, name))
+			continue;
+		w.params.knob[k] = (uint8_t)value;
+		return;
+	}
+	ck_abort_msg("no knob %s", name);
+}
+
+static void prepare(unsigned keys, unsigned updates)
+{
+	memset(&w, 0, sizeof(w));
+	w.params.clients = CLIENTS;
+	w.params.keys = keys;
+	w.params.updates = updates;
+	w.params.max_vlen = MAX_VLEN;
+}
+
+static void client_main(void *arg)
+{
+	unsigned client = (unsigned)(uintptr_t)arg;
+
+	w.script[client](client);
+	if (++w.ended == w.clients)
+		sim_stop(w.sim, SIM_DONE);
+}
+
+static void boot(void *arg)
+{
+	(void)arg;
+	ck_assert_int_eq(efactory_store.format(&w.env[0]), 0);
+	ck_assert_int_eq(efactory_store.serve(&w.env[0]), 0);
+	for (unsigned c = 1; c <= CLIENTS; c++) {
+		if (w.script[c])
+			ck_assert_int_eq(sim_spawn(w.sim, c, NULL, client_main, (void *)(uintptr_t)c), 0);
+	}
+}
+
+static void fsck_bad(struct tm_fsck *fsck, const char *fmt, ...)
+{
+	char text[200];
+	va_list ap;
+
+	(void)fsck;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	ck_abort_msg("%s", text);
+}
+
+static void check_pool(void *arg)
+{
+	struct tm_fsck fsck = {fsck_bad};
+
+	(void)arg;
+	ck_assert_int_eq(efactory_store.recover(&w.env[0]), 0);
+	efactory_store.fsck(&w.env[0], &fsck);
+	sim_stop(w.sim, SIM_DONE);
+}
+
+/* Run the scripts to their end; then the pool, recovered, must be in order. */
+static void run(void)
+{
+	size_t len = efactory_store.pm_bytes(&w.params);
+
+	w.sim = sim_new();
+	sim_reset(w.sim, NULL);
+	w.stack = pmem_stack_new(1, len);
+	pmem_load(w.stack, NULL, len);
+	w.pm = pmem_machine(w.stack, 0);
+	pmem_begin(w.pm, w.sim, &hardware_default);
+	w.net = rnic_net_new(w.sim, &hardware_default);
+	for (unsigned c = 0; c <= CLIENTS; c++) {
+		w.env[c].params = &w.params;
+		w.env[c].client = c;
+		w.env[c].verbs = rnic_open(w.net, c, c ? NULL : w.pm);
+		w.clients += w.script[c] != NULL;
+	}
+	w.env[0].pm = pmem_base(w.pm);
+	w.env[0].pm_len = len;
+	ef_pool_map(&w.pool, &w.params, w.env[0].pm);
+	sim_spawn(w.sim, HOST_SERVER, NULL, boot, NULL);
+	ck_assert_int_eq(sim_run(w.sim), SIM_DONE);
+	sim_spawn(w.sim, HOST_SERVER, "check", check_pool, NULL);
+	ck_assert_int_eq(sim_run(w.sim), SIM_DONE);
+	pmem_end(w.pm);
+	pmem_stack_free(w.stack);
+	sim_free(w.sim);
+}
+
+/* --- what scripts do --- */
+
+static void *open_client(unsigned client)
+{
+	void *handle;
+
+	ck_assert_int_eq(efactory_store.open(&w.env[client], &handle), 0);
+	return handle;
+}
+
+static void value_of(unsigned n, uint8_t value[MAX_VLEN])
+{
+	for (unsigned i = 0; i < MAX_VLEN; i++)
+		value[i] = (uint8_t)(n * 31 + i * 7 + (i * n) / 5);
+}
+
+static int put(void *handle, unsigned key, unsigned n)
+{
+	char name[8];
+	uint8_t value[MAX_VLEN];
+
+	value_of(n, value);
+	snprintf(name, sizeof(name), "k%u", key);
+	return efactory_store.put(handle, name, strlen(name), value, MAX_VLEN);
+}
+
+/* The number of the value that is there; -errno. */
+static int get(void *handle, unsigned key, unsigned upto)
+{
+	char name[8];
+	uint8_t value[MAX_VLEN], other[MAX_VLEN];
+	size_t len = 0;
+	int rc;
+
+	snprintf(name, sizeof(name), "k%u", key);
+	rc = efactory_store.get(handle, name, strlen(name), value, sizeof(value), &len);
+	if (rc)
+		return rc;
+	ck_assert_uint_eq(len, MAX_VLEN);
+	for (unsigned n = 0; n <= upto; n++) {
+		value_of(n, other);
+		if (!memcmp(value, other, MAX_VLEN))
+			return (int)n;
+	}
+	ck_abort_msg("k%u has a value that nobody has put", key);
+}
+
+static unsigned current_log(void)
+{
+	return w.pool.header->state & EF_STATE_LOG;
+}
+
+static bool cleaning(void)
+{
+	return w.pool.header->state & EF_STATE_CLEAN;
+}
+
+static void clean_and_wait(void *handle)
+{
+	unsigned log = current_log();
+
+	ck_assert_int_eq(efactory_store.clean(handle), 0);
+	for (unsigned i = 0; i < 1000 && current_log() == log; i++)
+		sim_sleep(w.sim, 10 * US);
+	ck_assert_uint_ne(current_log(), log);
+	sim_sleep(w.sim, 50 * US); /* the clients' acknowledgements */
+}
+
+/* Where the log's next object would go. */
+static uint64_t end_of_log(void)
+{
+	uint64_t end = 0;
+
+	for (uint64_t i = 0; i < w.pool.slots; i++) {
+		uint64_t off = w.pool.table[i].off[current_log()];
+
+		if (w.pool.table[i].ctl & EF_USED && off > end)
+			end = off;
+	}
+	return end ? end + ef_span(&w.pool, MAX_VLEN) : KV_LINE;
+}
+
+/* A connection that sends what it likes. */
+static void open_raw(struct rpc_conn *conn, unsigned client)
+{
+	ck_assert_int_eq(
+		rpc_open(conn, &w.env[client], sizeof(struct kv_req), sizeof(struct ef_object) + MAX_VLEN),
+		0);
+}
+
+/* The first half of a PUT, whose writer then dies: an address, and no WRITE. */
+static uint64_t half_a_put(struct rpc_conn *conn, const char *key)
+{
+	struct kv_req req = {.op = KV_PUT, .klen = (uint8_t)strlen(key), .vlen = MAX_VLEN, .crc = 1};
+	struct kv_rsp rsp;
+	size_t len;
+
+	kv_key_pad(req.key, key, strlen(key));
+	ck_assert_int_eq(rpc_call(conn, &req, sizeof(req), &rsp, sizeof(rsp), &len), 0);
+	ck_assert_int_eq(rsp.status, 0);
+	return rsp.off;
+}
+
+/* ------------------------------------------------------------------ tests */
+
+static void reclaims(unsigned client)
+{
+	void *handle = open_client(client);
+	uint64_t span = ef_span(&w.pool, MAX_VLEN);
+	struct rpc_conn dead;
+
+	for (unsigned n = 0; n < 4; n++)
+		ck_assert_int_eq(put(handle, 1, n), 0);
+	ck_assert_int_eq(put(handle, 2, 4), 0);
+	ck_assert_int_eq(put(handle, 3, 5), 0);
+	ck_assert_int_eq(efactory_store.del(handle, "k3", 2), 0);
+	open_raw(&dead, 2);
+	half_a_put(&dead, "k2");
+	sim_sleep(w.sim,
+		  8 * MS); /* past the timeout: the dead writer's version is invalid, and still there */
+	ck_assert_uint_gt(end_of_log(), KV_LINE + 6 * span);
+	clean_and_wait(handle);
+	/* Of each key one version; of the deleted one none. */
+	ck_assert_uint_eq(end_of_log(), KV_LINE + 2 * span);
+	ck_assert_int_eq(get(handle, 1, 9), 3);
+	ck_assert_int_eq(get(handle, 2, 9), 4);
+	ck_assert_int_eq(get(handle, 3, 9), -ENOENT);
+	ck_assert_int_eq(put(handle, 3, 6), 0);
+	ck_assert_int_eq(get(handle, 3, 9), 6);
+}
+
+START_TEST(versions_move_and_space_is_given_back)
+{
+	prepare(3, 20);
+	set_knob("timeout", 1);
+	w.script[1] = reclaims;
+	run();
+}
+END_TEST
+
+static void in_flight(unsigned client)
+{
+	void *handle = open_client(client);
+	struct rpc_conn slow;
+	uint8_t value[MAX_VLEN];
+	struct kv_req req = {.op = KV_PUT, .klen = 2, .vlen = MAX_VLEN};
+	struct kv_rsp rsp;
+	unsigned log = current_log();
+
+	ck_assert_int_eq(put(handle, 1, 1), 0);
+	open_raw(&slow, 2);
+	value_of(2, value);
+	req.crc = kv_crc(value, MAX_VLEN);
+	kv_key_pad(req.key, "k1", 2);
+	ck_assert_int_eq(rpc_call(&slow, &req, sizeof(req), &rsp, sizeof(rsp), NULL), 0);
+	ck_assert_int_eq(efactory_store.clean(handle), 0);
+	sim_sleep(w.sim, 20 * MS);
+	/* A version that may still arrive: the old log is needed, and all goes on. */
+	ck_assert(cleaning());
+	ck_assert_int_eq(efactory_store.clean(handle), -EALREADY);
+	ck_assert_int_eq(get(handle, 1, 9), 1);
+	ck_assert_int_eq(rpc_write(&slow, EF_LOG + ef_log_of(rsp.off),
+				   ef_off_of(rsp.off) + sizeof(struct ef_object), value, MAX_VLEN),
+			 0);
+	sim_sleep(w.sim, 20 * MS);
+	ck_assert(!cleaning());
+	ck_assert_uint_ne(current_log(), log);
+	ck_assert_int_eq(get(handle, 1, 9), 2);
+}
+
+START_TEST(a_version_in_flight_is_waited_for)
+{
+	prepare(1, 20);
+	w.script[1] = in_flight;
+	run();
+}
+END_TEST
+
+static void cleans_often(unsigned client)
+{
+	void *handle = open_client(client);
+
+	for (unsigned n = 0; n < 6; n++) {
+		ck_assert_int_eq(put(handle, 1, 10 + n), 0);
+		clean_and_wait(handle);
+		ck_assert_uint_eq(current_log(), (n + 1) % 2);
+		ck_assert_int_eq(get(handle, 1, 99), (int)(10 + n));
+	}
+}
+
+static void reads_and_writes(unsigned client)
+{
+	void *handle = open_client(client);
+
+	for (unsigned n = 0; n < 100; n++) {
+		ck_assert_int_eq(put(handle, 2, n), 0);
+		ck_assert_int_eq(get(handle, 2, 99), (int)n);
+		if (n % 10 == 9)
+			sim_sleep(w.sim, 60 * US);
+	}
+}
+
+/* Notices come while an operation is on and while none is. */
+START_TEST(cleanings_in_a_row_beside_a_busy_client)
+{
+	prepare(2, 200);
+	w.script[1] = cleans_often;
+	w.script[2] = reads_and_writes;
+	run();
+}
+END_TEST
+
+static void fills(unsigned client)
+{
+	void *handle = open_client(client);
+	unsigned log = current_log(), cleanings = 0;
+
+	for (unsigned n = 0; n < 60; n++) {
+		ck_assert_int_eq(put(handle, 1 + n % 2, n), 0);
+		if (n % 5 == 4)
+			ck_assert_int_eq(get(handle, 1 + n % 2, 99), (int)n);
+		cleanings += current_log() != log;
+		log = current_log();
+	}
+	/* Three versions fit besides the two keys'. */
+	ck_assert_uint_ge(cleanings, 60 / 5);
+}
+
+START_TEST(a_tight_log_is_cleaned_when_it_must_be)
+{
+	prepare(2, 100);
+	set_knob("room", 1);
+	w.script[1] = fills;
+	run();
+}
+END_TEST
+
+/* A client that is told and does not answer. */
+static void drops(unsigned client)
+{
+	void *handle = open_client(client);
+	struct rpc_conn deaf, notices;
+	uint64_t place;
+
+	ck_assert_int_eq(put(handle, 1, 1), 0);
+	ck_assert_int_eq(rpc_open_notices(&notices, &w.env[2], sizeof(struct kv_req)), 0);
+	open_raw(&deaf, 2);
+	place = half_a_put(&deaf, "k1");
+	ck_assert_int_eq(efactory_store.clean(handle), 0);
+	sim_sleep(w.sim, 500 * US);
+	ck_assert(!cleaning()); /* not begun: it may be reading by itself */
+	sim_sleep(w.sim, 10 * MS);
+	ck_assert_uint_eq(current_log(), 1);
+	/* Its WRITE comes too late to do harm. */
+	ck_assert_int_eq(rpc_write(&deaf, EF_LOG + ef_log_of(place), ef_off_of(place), "late", 4), -EIO);
+	ck_assert_int_eq(get(handle, 1, 9), 1);
+	ck_assert_int_eq(put(handle, 1, 2), 0);
+	clean_and_wait(handle);
+	ck_assert_int_eq(get(handle, 1, 9), 2);
+}
+
+START_TEST(who_does_not_acknowledge_is_dropped)
+{
+	prepare(1, 20);
+	set_knob("timeout", 1);
+	w.script[1] = drops;
+	run();
+}
+END_TEST
+
+/* A client that is slow to answer, by the connection for its operations; and what it is told. */
+static void waits(unsigned client)
+{
+	void *handle = open_client(client);
+	struct kv_req ack = {.op = KV_ACK};
+	struct rpc_conn slow, notices;
+	struct ef_notice notice;
+	size_t len;
+
+	ck_assert_int_eq(put(handle, 1, 1), 0);
+	ck_assert_int_eq(rpc_open_notices(&notices, &w.env[2], sizeof(struct kv_req)), 0);
+	ck_assert_uint_eq(notices.word, 0);
+	open_raw(&slow, 2);
+	ck_assert_int_eq(efactory_store.clean(handle), 0);
+	ck_assert_int_eq(rpc_wait(&notices, &notice, sizeof(notice), &len), 0);
+	ck_assert_uint_eq(len, sizeof(notice));
+	ck_assert_uint_eq(notice.number, 1);
+	ck_assert_uint_eq(notice.region, EF_LOG + 1);
+	ck_assert_uint_eq(notice.where.len, w.pool.log_len);
+	sim_sleep(w.sim, 2 * MS);
+	ck_assert(!cleaning());
+	ck_assert_uint_eq(current_log(), 0);
+	ack.off = notice.number;
+	ck_assert_int_eq(rpc_send(&slow, &ack, sizeof(ack)), 0);
+	ck_assert_int_eq(rpc_wait(&notices, &notice, sizeof(notice), &len), 0);
+	ck_assert_uint_eq(notice.number, 2);
+	ck_assert_uint_eq(current_log(), 1);
+	/* The old log can still be read, until this one has answered, too. */
+	sim_sleep(w.sim, 2 * MS);
+	const void *data;
+	ck_assert_int_eq(rpc_read(&slow, EF_LOG, KV_LINE, 64, &data), 0);
+	ack.off = notice.number;
+	ck_assert_int_eq(rpc_send(&slow, &ack, sizeof(ack)), 0);
+	sim_sleep(w.sim, 20 * MS);
+	ck_assert_int_eq(rpc_read(&slow, EF_LOG, KV_LINE, 64, &data), -EIO);
+	ck_assert_int_eq(get(handle, 1, 9), 1);
+}
+
+START_TEST(acknowledgements_are_waited_for)
+{
+	prepare(1, 20);
+	w.script[1] = waits;
+	run();
+}
+END_TEST
+
+/* --- rpc.h --- */
+
+static struct {
+	struct rpc_server rpc;
+	uint8_t region[2][64];
+	unsigned told;
+} r;
+
+static size_t echo(void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
+{
+	(void)arg;
+	if (msg->notices) {
+		r.told++;
+		return 0;
+	}
+	ck_assert_uint_le(msg->len, cap);
+	memcpy(reply, msg->bytes, msg->len);
+	return msg->len;
+}
+
+static void rpc_script(unsigned client)
+{
+	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ;
+	struct rpc_conn conn, notices;
+	char text[16] = "";
+	const void *data;
+	size_t len;
+
+	ck_assert_int_eq(rpc_open_notices(&notices, &w.env[client], 16), 0);
+	ck_assert_int_eq(rpc_open(&conn, &w.env[client], 16, 64), 0);
+	ck_assert_uint_eq(conn.word, 7);
+	/* Connection 0 is the one for notices. The second notice has to wait for the first. */
+	ck_assert_int_eq(rpc_server_notify(&r.rpc, 0, "one", 4), 0);
+	ck_assert_int_eq(rpc_server_notify(&r.rpc, 0, "two", 4), -EBUSY);
+	ck_assert_int_eq(rpc_wait(&notices, text, sizeof(text), &len), 0);
+	ck_assert_str_eq(text, "one");
+	sim_sleep(w.sim, 100 * US);
+	ck_assert_int_eq(rpc_server_notify(&r.rpc, 0, "two", 4), 0);
+	ck_assert_int_eq(rpc_wait(&notices, text, 2, &len), 0);
+	ck_assert_uint_eq(len, 4);
+	ck_assert_int_eq(memcmp(text, "twe", 3), 0); /* two bytes of it, behind them the first notice */
+	ck_assert_int_eq(rpc_send(&notices, "heard", 6), 0);
+	sim_sleep(w.sim, 100 * US);
+	ck_assert_uint_eq(r.told, 1);
+	ck_assert_int_eq(rpc_call(&conn, "hello", 6, text, sizeof(text), &len), 0);
+	ck_assert_str_eq(text, "hello");
+	/* A region that is there, one that is not known yet, one that has gone. */
+	ck_assert_int_eq(rpc_read(&conn, 0, 0, 64, &data), 0);
+	ck_assert_int_eq(rpc_server_export_at(&r.rpc, 0, r.region[1], 64, access), -EINVAL);
+	ck_assert_int_eq(rpc_server_export_at(&r.rpc, 1, r.region[1], 64, access), 0);
+	ck_assert_int_eq(rpc_read(&conn, 1, 0, 64, &data), -ERANGE);
+	rpc_set_region(&conn, 1, &r.rpc.region[1]);
+	ck_assert_int_eq(rpc_read(&conn, 1, 0, 64, &data), 0);
+	ck_assert_int_eq(memcmp(data, r.region[1], 64), 0);
+	rpc_server_unexport(&r.rpc, 1);
+	ck_assert_int_eq(rpc_read(&conn, 1, 0, 64, &data), -EIO);
+	rpc_close(&conn);
+	ck_assert_int_eq(rpc_open(&conn, &w.env[client], 16, 64), 0);
+	ck_assert_int_eq(rpc_call(&conn, "again", 6, text, sizeof(text), &len), 0);
+	rpc_server_drop(&r.rpc, client);
+	ck_assert_int_eq(rpc_server_notify(&r.rpc, 0, "no", 3), -EIO);
+	ck_assert_int_eq(rpc_read(&conn, 0, 0, 64, &data), -EIO);
+}
+
+static void rpc_boot(void *arg)
+{
+	(void)arg;
+	memset(r.region[1], 0x5a, sizeof(r.region[1]));
+	ck_assert_int_eq(rpc_server_init(&r.rpc, &w.env[0], 16, echo, NULL), 0);
+	r.rpc.word = 7;
+	ck_assert_int_eq(
+		rpc_server_export(&r.rpc, r.region[0], 64, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ),
+		0);
+	ck_assert_int_eq(rpc_server_listen(&r.rpc), 0);
+	ck_assert_int_eq(rt_spawn("server", rpc_server_task, &r.rpc), 0);
+	sim_spawn(w.sim, 1, NULL, client_main, (void *)(uintptr_t)1);
+}
+
+START_TEST(notices_regions_and_dropping)
+{
+	prepare(1, 1);
+	memset(&r, 0, sizeof(r));
+	w.script[1] = rpc_script;
+	w.clients = 1;
+	w.sim = sim_new();
+	sim_reset(w.sim, NULL);
+	w.net = rnic_net_new(w.sim, &hardware_default);
+	for (unsigned c = 0; c <= 1; c++) {
+		w.env[c].params = &w.params;
+		w.env[c].client = c;
+		w.env[c].verbs = rnic_open(w.net, c, NULL);
+	}
+	sim_spawn(w.sim, HOST_SERVER, NULL, rpc_boot, NULL);
+	ck_assert_int_eq(sim_run(w.sim), SIM_DONE);
+	sim_free(w.sim);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("efactory");
+	TCase *tc = tcase_create("cleaning");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(tc, versions_move_and_space_is_given_back);
+	tcase_add_test(tc, a_version_in_flight_is_waited_for);
+	tcase_add_test(tc, cleanings_in_a_row_beside_a_busy_client);
+	tcase_add_test(tc, a_tight_log_is_cleaned_when_it_must_be);
+	tcase_add_test(tc, who_does_not_acknowledge_is_dropped);
+	tcase_add_test(tc, acknowledgements_are_waited_for);
+	tcase_add_test(tc, notices_regions_and_dropping);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
