@@ -1,23 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See flips.h. The campaign has, for each store and each base, a configuration without any
- * switch and one for each switch; what differs between a switch's configuration and the one without is
- * a candidate, and is confirmed by a longer look at the side that held.
+ * See flips.h. First each store is explored without any switch, all workloads. Then, switch by
+ * switch, the workloads are gone through with it until a verdict is another; that is a candidate, and
+ * is confirmed by a longer look at the side that held. Most switches show in one of the first
+ * workloads; only those that change nothing cost all of them.
  */
 #include "checker/flips.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "checker/pool.h"
 #include "scenarios/stores.h"
 
 #define BASES	     2
-#define CONFIRM_RUNS 10 /* times the runs of the first look */
-#define CANDIDATES   12 /* of a switch are confirmed, at most */
+#define CONFIRM_RUNS 8 /* times the runs of the look that found it */
+#define CANDIDATES   4 /* of a switch are confirmed in a look, at most */
 #define MAX_LIST     512
+#define PLAIN_TIMES  3 /* times the runs that were asked for: without any switch */
+#define PLAIN_STATES 4000
 
 static const char *const base_name[BASES] = {"default", "ack_early=off"};
+
+/*
+ * A switch is looked at twice: briefly; and where the power never fails, so that many more schedules
+ * are had for the same time.
+ */
+static const struct look {
+	unsigned times; /* the runs that were asked for */
+	bool no_crash;
+	unsigned states; /* of a workload and base, at most */
+	unsigned clean;	 /* the same where a log is cleaned, which has many more */
+} looks[] = {
+	{1, false, 600, 4000},
+	{10, true, UINT32_MAX, UINT32_MAX},
+};
+#define LOOKS (sizeof(looks) / sizeof(looks[0]))
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
 
 static int set_knob(struct setup *s, const char *knob)
 {
@@ -61,20 +87,6 @@ static int list_flips(struct flips *f)
 	return error;
 }
 
-/* The configuration of a base without a switch stands before those of the flips. */
-static unsigned plain_config(const struct flips *f, unsigned flip, unsigned base)
-{
-	unsigned store = 0;
-	while (stores[store] != f->flip[flip].store)
-		store++;
-	return store * BASES + base;
-}
-
-static unsigned flip_config(unsigned flip, unsigned base)
-{
-	return stores_by_default * BASES + flip * BASES + base;
-}
-
 static int make_config(struct campaign_config *cfg, const struct tm_store *store, unsigned base,
 		       const char *knob)
 {
@@ -87,23 +99,19 @@ static int make_config(struct campaign_config *cfg, const struct tm_store *store
 	return error || !knob ? error : set_knob(&cfg->setup, knob);
 }
 
+/* The stores without any switch. */
 static int make_campaign(struct flips *f)
 {
 	struct campaign *c = &f->campaign;
 	unsigned room = 256;
 	int error = 0;
-	c->configs = (stores_by_default + f->flips) * BASES;
+	c->configs = stores_by_default * BASES;
 	c->config = calloc(c->configs, sizeof(*c->config));
 	c->workload = calloc(room, sizeof(*c->workload));
 	if (!c->config || !c->workload)
 		return -ENOMEM;
-	for (unsigned b = 0; b < BASES && !error; b++) {
-		for (unsigned s = 0; s < stores_by_default && !error; s++)
-			error = make_config(&c->config[s * BASES + b], stores[s], b, NULL);
-		for (unsigned i = 0; i < f->flips && !error; i++)
-			error = make_config(&c->config[flip_config(i, b)], f->flip[i].store, b,
-					    f->flip[i].knob);
-	}
+	for (unsigned i = 0; i < c->configs && !error; i++)
+		error = make_config(&c->config[i], stores[i / BASES], i % BASES, NULL);
 	/* YCSB is a large mix of what the small ones have. */
 	for (unsigned i = 0; !error && c->workloads < room; i++) {
 		error = workload_builtin(i, &c->workload[c->workloads]);
@@ -117,72 +125,119 @@ static int make_campaign(struct flips *f)
 	return error;
 }
 
-/* --- confirming --- */
-
-static bool broke(const struct campaign *c, unsigned config, unsigned workload, unsigned contract)
+/* The stores' results without a switch; configurations and workloads are shared, and only read. */
+static const struct campaign_unit *plain_unit(const struct flips *f, const struct flip *flip, unsigned base,
+					      unsigned workload)
 {
-	return c->unit[config * c->workloads + workload].contract[contract].found;
+	unsigned store = 0;
+	while (stores[store] != flip->store)
+		store++;
+	return &f->campaign.unit[(store * BASES + base) * f->campaign.workloads + workload];
 }
 
-/* Does it hold with many more runs too? */
-static bool really_holds(const struct flips *f, unsigned config, unsigned workload, unsigned contract)
+/* One workload of a switch, or of its store without it, on a base. */
+static void explore(const struct flips *f, const struct flip *flip, unsigned base, unsigned workload,
+		    bool plain, const struct look *look, unsigned times, unsigned stop_at,
+		    struct campaign_unit *unit)
 {
-	struct campaign c = f->campaign; /* configurations and workloads are shared, and only read */
-	struct campaign_unit unit = {0};
-	c.options.runs *= CONFIRM_RUNS;
-	c.options.states *= CONFIRM_RUNS;
-	campaign_explore(&c, config * c.workloads + workload, TM_BIT(contract), &unit);
-	return !unit.error && !unit.contract[contract].found;
+	struct campaign_config config = {0};
+	struct campaign c = {.config = &config,
+			     .configs = 1,
+			     .workload = f->campaign.workload,
+			     .workloads = f->campaign.workloads,
+			     .options = f->campaign.options};
+	memset(unit, 0, sizeof(*unit));
+	c.options.runs = (uint64_t)f->runs * look->times * times;
+	bool cleans = workload_cleans(&f->campaign.workload[workload]);
+	c.options.states = (uint64_t)(cleans ? look->clean : look->states) * times;
+	c.options.limits.no_crash = look->no_crash;
+	unit->error = make_config(&config, flip->store, base, plain ? NULL : flip->knob);
+	if (!unit->error)
+		campaign_explore(&c, workload, stop_at, unit);
 }
 
-static bool confirm(const struct flips *f, struct flip *flip, unsigned base, unsigned workload,
-		    unsigned contract, unsigned *left)
+/* --- looking for a difference --- */
+
+/* What the next places of a search share. */
+struct flip_search {
+	const struct flips *f;
+	struct flip *flip;
+	const struct look *look;
+	unsigned left; /* candidates */
+};
+
+/* Does the side that held hold with many more runs too? */
+static void confirm(struct flip_search *s, unsigned base, unsigned workload, unsigned contract, bool breaks)
 {
-	const struct campaign *c = &f->campaign;
-	unsigned at = (unsigned)(flip - f->flip);
-	unsigned plain = plain_config(f, at, base), with = flip_config(at, base);
-	bool without_breaks = broke(c, plain, workload, contract),
-	     breaks = broke(c, with, workload, contract);
-	if (without_breaks == breaks || !*left)
-		return false;
-	--*left;
-	if (!really_holds(f, breaks ? plain : with, workload, contract))
-		return false;
-	flip->found = true;
-	flip->breaks = breaks;
-	flip->contract = contract;
-	flip->workload = workload;
-	flip->base = base_name[base];
-	return true;
+	struct campaign_unit longer;
+	if (s->flip->found || !s->left)
+		return;
+	s->left--;
+	explore(s->f, s->flip, base, workload, breaks, s->look, CONFIRM_RUNS, TM_BIT(contract), &longer);
+	s->flip->error = longer.error;
+	if (longer.error || longer.contract[contract].found)
+		return;
+	s->flip->found = true;
+	s->flip->breaks = breaks;
+	s->flip->contract = contract;
+	s->flip->workload = workload;
+	s->flip->base = base_name[base];
+}
+
+static void look_at(struct flip_search *s, unsigned base, unsigned workload)
+{
+	const struct campaign_unit *plain = plain_unit(s->f, s->flip, base, workload);
+	struct campaign_unit with;
+	unsigned holds = 0;
+	for (unsigned k = 0; k < TM_CONTRACTS; k++)
+		holds |= plain->contract[k].found ? 0 : TM_BIT(k);
+	explore(s->f, s->flip, base, workload, false, s->look, 1, holds, &with);
+	s->flip->error = with.error;
+	/* What breaks with the switch says more than what no longer does. */
+	for (unsigned k = 0; k < TM_CONTRACTS && !s->flip->error; k++)
+		if (with.contract[k].found && (holds & TM_BIT(k)))
+			confirm(s, base, workload, k, true);
+	/* Where the power never fails, less breaks anyway. */
+	for (unsigned k = 0; k < TM_CONTRACTS && !s->flip->error && !s->look->no_crash; k++)
+		if (!with.contract[k].found && !(holds & TM_BIT(k)))
+			confirm(s, base, workload, k, false);
+}
+
+/* Nobody meets anybody: without power failures there is one schedule. */
+static bool worth(const struct look *look, const struct workload *w)
+{
+	return !look->no_crash || w->clients > 1 || workload_cleans(w);
 }
 
 /* In one process: the first difference of a switch that is confirmed. */
 static void work(void *arg, unsigned unit, void *result)
 {
 	const struct flips *f = arg;
-	struct flip flip_copy = f->flip[unit], *flip = &f->flip[unit];
-	unsigned left = CANDIDATES;
-	/* What breaks with the switch says more than what no longer does. */
-	for (unsigned mends = 0; mends < 2 && !flip->found; mends++)
-		for (unsigned b = 0; b < BASES && !flip->found; b++)
-			for (unsigned w = 0; w < f->campaign.workloads && !flip->found; w++)
-				for (unsigned k = 0; k < TM_CONTRACTS && !flip->found; k++)
-					if (broke(&f->campaign, flip_config(unit, b), w, k) != mends)
-						confirm(f, flip, b, w, k, &left);
-	memcpy(result, flip, sizeof(*flip));
-	f->flip[unit] = flip_copy;
+	struct flip flip = f->flip[unit];
+	for (unsigned look = 0; look < LOOKS && !flip.found && !flip.error; look++) {
+		struct flip_search s = {f, &flip, &looks[look], CANDIDATES};
+		for (unsigned w = 0; w < f->campaign.workloads && !flip.found && !flip.error; w++)
+			if (worth(&looks[look], &f->campaign.workload[w]))
+				for (unsigned b = 0; b < BASES && !flip.found && !flip.error; b++)
+					look_at(&s, b, w);
+	}
+	memcpy(result, &flip, sizeof(flip));
 }
 
 static void take(void *arg, unsigned unit, const void *result)
 {
 	struct flips *f = arg;
 	memcpy(&f->flip[unit], result, sizeof(f->flip[unit]));
+	f->done++;
+	if (f->progress)
+		f->progress(f->done, f->flips, now() - f->started);
 }
 
 int flips_run(struct flips *f)
 {
 	struct pool pool = {
 		.jobs = f->jobs, .result_bytes = sizeof(struct flip), .work = work, .take = take, .arg = f};
+	f->started = now();
 	int error = list_flips(f);
 	if (!error)
 		error = make_campaign(f);
@@ -190,12 +245,16 @@ int flips_run(struct flips *f)
 		return error;
 	f->campaign.options = campaign_default;
 	f->campaign.options.seed = f->seed;
-	f->campaign.options.runs = f->runs;
+	f->campaign.options.runs = (uint64_t)f->runs * PLAIN_TIMES;
+	f->campaign.options.states = PLAIN_STATES;
 	f->campaign.options.jobs = f->jobs;
-	f->campaign.options.progress = f->progress;
 	error = campaign_run(&f->campaign);
 	pool.units = f->flips;
-	return error ? error : pool_run(&pool);
+	if (!error)
+		error = pool_run(&pool);
+	for (unsigned i = 0; i < f->flips && !error; i++)
+		error = f->flip[i].error;
+	return error;
 }
 
 void flips_free(struct flips *f)

@@ -3,9 +3,9 @@
 #define TM_FLIPS_H
 /*
  * Does a switch matter? Each value but the default of each switch of a store, and of the
- * hardware, is set alone, and every built-in workload is explored with it and without. If no
- * verdict, contract by contract and workload by workload, is another then, either the switch changes nothing
- * that a contract speaks of, or the workloads are too weak to show it.
+ * hardware, is set alone, and the built-in workloads are explored with it and without, until a verdict
+ * is another. If no verdict, contract by contract and workload by workload, is another then, either the
+ * switch changes nothing that a contract speaks of, or the workloads are too weak to show it.
  *
  * Exploring is random, and a rare break may be met on one side alone by chance. So a verdict counts
  * as changed only when the side that held also holds with several times the runs.
@@ -20,6 +20,7 @@ struct flip {
 	char knob[64]; /* "name=value" */
 	bool hardware; /* not the store's own */
 	/* results */
+	int error; /* -errno: could not be tested */
 	bool found;
 	bool breaks; /* with the switch it breaks, without it it holds; or the other way round */
 	unsigned contract, workload;
@@ -29,11 +30,14 @@ struct flip {
 struct flips {
 	unsigned runs, jobs;
 	uint64_t seed;
-	void (*progress)(void *arg, unsigned done, unsigned units, uint64_t states, double seconds);
+	void (*progress)(unsigned done, unsigned flips, double seconds); /* NULL: nobody is told */
 	/* results */
 	struct flip *flip;
 	unsigned flips;
-	struct campaign campaign; /* its workloads are those of the flips */
+	struct campaign campaign; /* without any switch; its workloads are those of the flips */
+	/* private */
+	unsigned done;
+	double started;
 };
 
 /* All switches of the stores that are tested by default. 0 or -errno, as campaign_run(). */

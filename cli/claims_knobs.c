@@ -4,7 +4,6 @@
  * it. A switch of the hardware matters if it does to one of the stores.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,11 +14,9 @@
 
 #define RUNS 40 /* of each workload, switch and base */
 
-static void progress(void *arg, unsigned done, unsigned units, uint64_t states, double seconds)
+static void progress(unsigned done, unsigned flips, double seconds)
 {
-	(void)arg;
-	progress_line("%u of %u workloads, %" PRIu64 " states, about %.0f s left", done, units, states,
-		      done ? seconds / done * (units - done) : 0);
+	progress_line("%u of %u settings, %.0f s", done, flips, seconds);
 }
 
 static const struct claim_knob *said(const struct claims *all, const struct flip *flip)
