@@ -73,8 +73,9 @@ static bool listens(const struct ef_server *server, unsigned i)
 }
 
 /* Send to those that have not got it. True: all have; and, with `acks`, all have acknowledged. */
-static bool spread(struct ef_server *server, const struct ef_notice *notice, bool *told, bool acks)
+static bool spread(struct ef_server *server, const struct ef_notice *notice, bool acks)
 {
+	uint64_t *told = server->told;
 	bool all = true;
 
 	for (unsigned i = 0; i < server->rpc.peers; i++) {
@@ -82,13 +83,14 @@ static bool spread(struct ef_server *server, const struct ef_notice *notice, boo
 
 		if (!listens(server, i))
 			continue;
-		if (!told[i])
+		if (told[i] < notice->number)
 			rc = rpc_server_notify(&server->rpc, i, notice, sizeof(*notice));
 		if (rc == -EIO) {
 			rpc_server_drop(&server->rpc, server->rpc.peer[i].client);
 			continue;
 		}
-		told[i] = !rc;
+		if (!rc)
+			told[i] = notice->number;
 		if (rc || (acks && __atomic_load_n(&server->acked[i], __ATOMIC_ACQUIRE) < notice->number))
 			all = false;
 	}
@@ -96,30 +98,26 @@ static bool spread(struct ef_server *server, const struct ef_notice *notice, boo
 }
 
 /* Tell all clients, and wait for them; who does not acknowledge in time is dropped. */
-static int announce(struct ef_server *server, const struct ef_now *now, bool acks)
+static void announce(struct ef_server *server, const struct ef_now *now, bool acks)
 {
 	uint64_t deadline = rt_now() + ef_timeout_ns(&server->params), nap = 0;
-	bool *told = calloc(server->rpc.max_peers, sizeof(*told));
 	struct ef_notice notice;
 
-	if (!told)
-		return -ENOMEM;
 	memset(&notice, 0, sizeof(notice));
 	notice.number = ++server->notice;
 	server->rpc.word = notice.number % 2; /* for those who connect from now on */
 	notice.region = EF_LOG + now->to;
 	notice.where = server->rpc.region[EF_LOG + now->to];
-	while (!spread(server, &notice, told, acks)) {
+	while (!spread(server, &notice, acks)) {
 		if (rt_now() > deadline)
 			break;
 		ef_clean_wait(server, &nap);
 	}
 	for (unsigned i = 0; i < server->rpc.peers; i++) {
-		if (listens(server, i) && (!told[i] || (acks && server->acked[i] < notice.number)))
+		if (listens(server, i) &&
+		    (server->told[i] < notice.number || (acks && server->acked[i] < notice.number)))
 			rpc_server_drop(&server->rpc, server->rpc.peer[i].client);
 	}
-	free(told);
-	return 0;
 }
 
 /* ---------------------------------------------------------------- course */
@@ -191,17 +189,15 @@ static int clean(struct ef_server *server)
 	if (rc)
 		return rc;
 	set_stage(server, EF_BEGIN, now.from);
-	rc = announce(server, &now, !ef_knob(params, EF_NO_NOTIFY_WAIT));
-	if (rc)
-		return rc;
+	announce(server, &now, !ef_knob(params, EF_NO_NOTIFY_WAIT));
 	move_versions(server, &now);
 	forget_pending(server, now.from);
 	server->tail_cleaned = server->tail[now.to];
 	set_stage(server, EF_REST, now.to);
-	rc = announce(server, &now, grace == EF_GRACE_ACKS);
+	announce(server, &now, grace == EF_GRACE_ACKS);
 	if (grace != EF_GRACE_NONE)
 		rpc_server_unexport(&server->rpc, EF_LOG + now.from);
-	return rc;
+	return 0;
 }
 
 static void cleaner(void *arg)

@@ -370,9 +370,10 @@ static int prepare(struct ef_server *server, const struct tm_env *env)
 	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle, server);
 	if (rc)
 		return rc;
-	server->acked = calloc(server->rpc.max_peers, sizeof(*server->acked));
-	if (!server->acked)
+	server->told = calloc(2 * (size_t)server->rpc.max_peers, sizeof(*server->told));
+	if (!server->told)
 		return -ENOMEM;
+	server->acked = server->told + server->rpc.max_peers;
 	rc = rpc_server_export_at(&server->rpc, EF_TABLE, server->pool.table, server->pool.slots * KV_LINE,
 				  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
 	if (!rc)
