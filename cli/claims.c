@@ -325,11 +325,8 @@ static int parse(struct claims_options *o, int argc, char **argv)
 			help();
 			return 0;
 		}
-		if (option == ':')
-			return fail(EXIT_USAGE, "claims: %s wants a value", argv[optind - 1]);
-		if (option == '?')
-			return fail(EXIT_USAGE, "claims: unknown option \"%.40s\" (tidemark claims --help)",
-				    argv[optind - 1]);
+		if (option == ':' || option == '?')
+			return refuse_option("claims", option, argv[optind - 1]);
 		if (!parse_option(o, option, optarg))
 			return EXIT_USAGE;
 	}

@@ -27,6 +27,13 @@ int fail(int status, const char *fmt, ...)
 	return status;
 }
 
+int refuse_option(const char *command, int option, const char *word)
+{
+	if (option == ':')
+		return fail(EXIT_USAGE, "%s: %s wants a value", command, word);
+	return fail(EXIT_USAGE, "%s: unknown option \"%.40s\" (tidemark %s --help)", command, word, command);
+}
+
 bool number_option(const char *name, const char *text, unsigned long long lo, unsigned long long hi,
 		   unsigned long long *out)
 {

@@ -328,11 +328,8 @@ static int parse(struct hunt *h, int argc, char **argv)
 		case 'h':
 			help();
 			return 0;
-		case ':':
-			return fail(EXIT_USAGE, "mutants: %s wants a value", argv[optind - 1]);
 		default:
-			return fail(EXIT_USAGE, "mutants: unknown option \"%.40s\" (tidemark mutants --help)",
-				    argv[optind - 1]);
+			return refuse_option("mutants", option, argv[optind - 1]);
 		}
 	}
 	if (!good)

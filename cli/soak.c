@@ -246,11 +246,8 @@ static int parse(struct soak *k, int argc, char **argv)
 			help();
 			return 0;
 		}
-		if (option == ':')
-			return fail(EXIT_USAGE, "soak: %s wants a value", argv[optind - 1]);
-		if (option == '?')
-			return fail(EXIT_USAGE, "soak: unknown option \"%.40s\" (tidemark soak --help)",
-				    argv[optind - 1]);
+		if (option == ':' || option == '?')
+			return refuse_option("soak", option, argv[optind - 1]);
 		if (!parse_option(k, option, &timed))
 			return EXIT_USAGE;
 	}
