@@ -33,6 +33,8 @@ int fail(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)))
 /* What getopt_long() says to `word`, ':' (its value is missing) or '?' (no such option): a message;
  * EXIT_USAGE. */
 int refuse_option(const char *command, int option, const char *word);
+/* Print a character of text; what XML and HTML give a meaning is escaped. */
+void put_escaped(FILE *out, unsigned char c);
 /* A whole number from lo to hi, or a message and false. */
 bool number_option(const char *name, const char *text, unsigned long long lo, unsigned long long hi,
 		   unsigned long long *out);

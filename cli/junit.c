@@ -38,16 +38,7 @@ static void escape(FILE *out, const char *text, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		unsigned char c = (unsigned char)text[i];
-		if (c == '&')
-			fputs("&amp;", out);
-		else if (c == '<')
-			fputs("&lt;", out);
-		else if (c == '>')
-			fputs("&gt;", out);
-		else if (c == '"')
-			fputs("&quot;", out);
-		else
-			fputc((c >= ' ' && c < 0x7f) || c == '\n' || c == '\t' ? c : '?', out);
+		put_escaped(out, (c >= ' ' && c < 0x7f) || c == '\n' || c == '\t' ? c : '?');
 	}
 }
 

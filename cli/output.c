@@ -106,3 +106,17 @@ int save_file(const char *path, int (*write)(FILE *out, const void *arg), const 
 	signals_release();
 	return error;
 }
+
+void put_escaped(FILE *out, unsigned char c)
+{
+	if (c == '&')
+		fputs("&amp;", out);
+	else if (c == '<')
+		fputs("&lt;", out);
+	else if (c == '>')
+		fputs("&gt;", out);
+	else if (c == '"')
+		fputs("&quot;", out);
+	else
+		fputc(c, out);
+}

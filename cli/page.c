@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/names.h"
+#include "cli/cli.h"
 #include "cli/story.h"
 
 #define COLUMN	 16 /* pixels */
@@ -52,20 +53,10 @@ static void escape(FILE *out, const char *text)
 {
 	for (; *text; text++) {
 		unsigned char c = (unsigned char)*text;
-		if (c == '&')
-			fputs("&amp;", out);
-		else if (c == '<')
-			fputs("&lt;", out);
-		else if (c == '>')
-			fputs("&gt;", out);
-		else if (c == '"')
-			fputs("&quot;", out);
-		else if (c == '\'')
+		if (c == '\'')
 			fputs("&#39;", out);
-		else if (c < ' ' || c == 0x7f)
-			fputc('?', out);
 		else
-			fputc(c, out);
+			put_escaped(out, c < ' ' || c == 0x7f ? '?' : c);
 	}
 }
 
@@ -357,7 +348,8 @@ static void print_chart(const struct page *p)
 			"<p>The chart shows the end of a long run; %zu earlier events are only in the "
 			"list.</p>",
 			p->skipped);
-	fputs("<p class=legend><b>&#9654;</b> call <b>&#9664;</b> return <b>&#9632;</b> write (grey: anything else) <b>&#9679;</b> "
+	fputs("<p class=legend><b>&#9654;</b> call <b>&#9664;</b> return <b>&#9632;</b> write (grey: "
+	      "anything else) <b>&#9679;</b> "
 	      "read "
 	      "<b>&#9660;</b> flush <b>&#10074;</b> fence <b>&#9670;</b> first touch after a failure "
 	      "<span class=ring>&#9711;</span> belongs to the cause <b class=bad>&#215;</b> lost <b "
