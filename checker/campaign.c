@@ -21,7 +21,7 @@ const struct campaign_options campaign_default = {
 	.deviations = 6,
 	.preemptions = 2,
 	.jobs = 1,
-	.limits = {.images_per_point = 256, .nested_every = 8, .states = UINT64_MAX},
+	.limits = {.images_per_point = 256, .nested_every = 8, .nested_half = true, .states = UINT64_MAX},
 };
 
 static double now(void)
@@ -89,12 +89,16 @@ static void random_runs(const struct campaign *c, unsigned share, struct explore
 			struct campaign_unit *result)
 {
 	struct random_source source = {0};
-	for (uint64_t run = 0; run < (c->options.runs + share - 1) / share && explore_more(ex); run++) {
+	uint64_t run, runs = (c->options.runs + share - 1) / share;
+	for (run = 0; run < runs && !(ex->stop_at && ex->stopped); run++) {
+		/* Schedules are cheap, power failures are not. */
+		ex->limits.no_crash |= !explore_more(ex);
 		one_run(ex, &source, c->options.seed, run, c->options.deviations);
 		if (c->options.doublecheck &&
 		    !same_again(ex, &source, c->options.seed, run, c->options.deviations))
 			result->diverged++;
 	}
+	result->complete = run == runs && explore_more(ex);
 	deviations_free(&source.taken);
 }
 
@@ -157,6 +161,7 @@ void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 		result->contract[k].found = ex->failure[k].found;
 		result->contract[k].run = ex->failure[k].run;
 		result->contract[k].broken = ex->broken[k];
+		result->contract[k].ways = ex->ways[k];
 	}
 	explore_close(ex);
 	setup_free(&s);
@@ -181,7 +186,7 @@ static void merge(struct campaign *c)
 			if (unit->contract[k].found && !cell->broken) {
 				cell->broken = true;
 				cell->unit = u;
-				cell->run = unit->contract[k].run;
+				cell->way = (struct way){unit->contract[k].run, WAY_ANYTHING};
 			}
 			cell->broken_states += unit->contract[k].broken;
 		}
@@ -254,12 +259,15 @@ static int searched_run(const struct campaign *c, unsigned unit, unsigned contra
 	return 0;
 }
 
-int campaign_again(const struct campaign *c, unsigned unit, uint64_t run, unsigned contract, struct setup *s,
+int campaign_again(const struct campaign *c, unsigned unit, struct way way, unsigned contract, struct setup *s,
 		   struct deviations *path, char *text, size_t n)
 {
 	struct explorer *ex = malloc(sizeof(*ex));
 	struct random_source source = {0};
 	struct explore_limits limits = c->options.limits;
+	/* What was explored before this run is not known here. */
+	limits.nested_half = false;
+	limits.no_crash |= !(way.kinds & WAY_CRASH);
 	int error = ex ? campaign_setup(c, unit, s) : -ENOMEM;
 	if (!error)
 		error = explore_open(ex, s, &limits);
@@ -268,7 +276,7 @@ int campaign_again(const struct campaign *c, unsigned unit, uint64_t run, unsign
 		if (c->options.exhaustive)
 			error = searched_run(c, unit, contract, ex);
 		else
-			one_run(ex, &source, c->options.seed, run, c->options.deviations);
+			one_run(ex, &source, c->options.seed, way.run, c->options.deviations);
 		const struct failure *f = &ex->failure[contract];
 		path->n = 0;
 		deviations_append(path, &f->deviations);

@@ -26,7 +26,7 @@ struct campaign_config {
 struct campaign_options {
 	uint64_t seed;
 	uint64_t runs;	     /* of each unit */
-	uint64_t states;     /* of each unit at most */
+	uint64_t states;     /* of each unit at most; then the runs go on, and the power no longer fails */
 	unsigned deviations; /* of one run at most */
 	unsigned jobs;
 	bool doublecheck; /* each run twice, event hashes compared */
@@ -41,7 +41,7 @@ struct campaign_options {
 struct campaign_cell {
 	bool broken;
 	unsigned unit; /* the first unit in which it broke */
-	uint64_t run;  /* and the first run */
+	struct way way; /* and the first run */
 	uint64_t broken_states;
 };
 
@@ -51,10 +51,11 @@ struct campaign_unit {
 	struct {
 		bool found;
 		uint64_t run, broken;
+		struct ways ways;
 		unsigned deviations; /* systematic search: of that run */
 		struct deviation deviation[SYSTEMATIC_DEPTH];
 	} contract[TM_CONTRACTS];
-	bool complete;	   /* systematic search: all runs within the bounds, or all but reorderings */
+	bool complete; /* all runs within the bounds, or all but reorderings; random: the states were enough */
 	uint64_t diverged; /* --doublecheck: runs whose hashes differ */
 	int error;	   /* -errno: the unit could not run */
 	char why[200];
@@ -94,8 +95,8 @@ unsigned campaign_faults(const struct campaign *c, unsigned unit);
 const char *campaign_left_out(const struct campaign *c, unsigned config);
 /* The setup of a unit, finished, with a copy of its workload. */
 int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s);
-/* Run `run` of a unit again and stop where `contract` breaks; its path goes to `path`. 0 or -errno. */
-int campaign_again(const struct campaign *c, unsigned unit, uint64_t run, unsigned contract, struct setup *s,
+/* A run of a unit again, until `contract` breaks in that way; its path goes to `path`. 0 or -errno. */
+int campaign_again(const struct campaign *c, unsigned unit, struct way way, unsigned contract, struct setup *s,
 		   struct deviations *path, char *text, size_t n);
 
 #endif

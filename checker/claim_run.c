@@ -111,7 +111,7 @@ static void run_workload(const struct claim_case *test, unsigned workload, const
 		complete = search_unit(&c, test, workload, stop_at, &unit);
 	} else {
 		campaign_explore(&c, workload, stop_at, &unit);
-		complete = unit.counts.runs == test->runs;
+		complete = unit.complete;
 	}
 	result->error = unit.error;
 	memcpy(result->why, unit.why, sizeof(result->why));
@@ -183,7 +183,8 @@ int claim_smallest(const struct claim_case *test, const struct claim_result *res
 {
 	struct campaign c = campaign_of(test, budget);
 	int error = test->search ? search_again(&c, test, result, s, path, text, n)
-				 : campaign_again(&c, result->workload, result->run, result->contract, s,
-						  path, text, n);
+				 : campaign_again(&c, result->workload,
+						  (struct way){result->run, WAY_ANYTHING},
+						  result->contract, s, path, text, n);
 	return error ? error : shrink(s, path, result->contract, text, n, NULL, NULL);
 }

@@ -14,7 +14,8 @@
  *
  * In some images the observer also stands at the power failures of world 1, and
  * world 2 boots in the same way: recovery cut short, and what a reader saw after the
- * first failure must hold after the second.
+ * first failure must hold after the second. A long recovery has so many of them that they
+ * would use up a budget within a few runs (struct explore_limits, nested_half).
  *
  * A point is skipped when one with the same possible images and the same history has
  * been explored before. The set is per workload, so hashes need no more than that. What
@@ -115,10 +116,15 @@ static bool image_next(struct image_source *is)
 
 /* --- failures --- */
 
-static void note_failure(struct explorer *ex, unsigned contract, unsigned machine, const char *text)
+static void note_failure(struct explorer *ex, unsigned contract, unsigned machine, bool nothing,
+			 const char *text)
 {
 	struct failure *f = &ex->failure[contract];
 	ex->broken[contract]++;
+	ways_add(&ex->ways[contract],
+		 way_kinds(ex->taken) | (machine > 0 ? WAY_CRASH : 0) | (machine > 1 ? WAY_CRASHES : 0) |
+			 (nothing ? WAY_NOTHING : 0),
+		 ex->counts.runs);
 	if (ex->stop_at & TM_BIT(contract))
 		ex->stopped = true;
 	if (f->found)
@@ -146,7 +152,8 @@ static void note_verdicts(struct explorer *ex, unsigned machine, unsigned want, 
 			continue;
 		if (!ex->failure[c].found)
 			sentence_print(ex->setup, ex->worlds.history, &v[c], text, sizeof(text));
-		note_failure(ex, c, machine, ex->failure[c].found ? "" : text);
+		note_failure(ex, c, machine, verdict_nothing(&v[c], ex->worlds.history),
+			     ex->failure[c].found ? "" : text);
 	}
 }
 
@@ -154,9 +161,9 @@ static void note_result(struct explorer *ex, unsigned machine)
 {
 	const struct world_result *r = &ex->worlds.world[machine].result;
 	if (r->live_broken)
-		note_failure(ex, TM_LIVE, machine, r->why);
+		note_failure(ex, TM_LIVE, machine, false, r->why);
 	if (r->fsck_broken)
-		note_failure(ex, TM_FSCK, machine, r->why);
+		note_failure(ex, TM_FSCK, machine, false, r->why);
 }
 
 /* --- one image --- */
@@ -259,7 +266,8 @@ static void explore_images(struct explorer *ex, unsigned machine, uint64_t key, 
 	memset(is, 0, sizeof(*is));
 	while (more && !ex->stopped) {
 		explore_image(ex, machine, is, &mark, false, samples ? NULL : note);
-		if (nests && !ex->stopped && (key + images) % ex->limits.nested_every == 0) {
+		if (nests && !ex->stopped && (key + images) % ex->limits.nested_every == 0 &&
+		    (!ex->limits.nested_half || ex->counts.nested_states <= ex->counts.states / 2)) {
 			is->depth = is->used; /* the same image again, and stand at its power failures */
 			explore_image(ex, machine, is, &mark, true, NULL);
 		}
@@ -409,6 +417,7 @@ void explore_restart(struct explorer *ex)
 {
 	memset(&ex->counts, 0, sizeof(ex->counts));
 	memset(ex->broken, 0, sizeof(ex->broken));
+	memset(ex->ways, 0, sizeof(ex->ways));
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		ex->failure[c].found = false;
 	seen_clear(ex->seen);

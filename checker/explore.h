@@ -8,12 +8,14 @@
  */
 #include "checker/contracts.h"
 #include "checker/outcomes.h"
+#include "checker/ways.h"
 #include "checker/world.h"
 #include "faultinject/sources.h"
 
 struct explore_limits {
 	unsigned images_per_point; /* beyond, images are sampled and the point counts as bounded */
 	unsigned nested_every;	   /* recovery itself is cut in one of so many images; 0: never */
+	bool nested_half;	   /* and only while that makes no more than half of the states */
 	uint64_t states;	   /* stop after so many */
 	bool no_crash; /* the power never fails: what breaks while it holds is found sooner */
 	bool eager;    /* tests: decide every line in flight before recovery, not at its first touch */
@@ -47,6 +49,7 @@ struct explorer {
 	struct explore_counts counts;
 	char why[200]; /* explore_open() failed with -EIO: what the store could not do */
 	struct failure failure[TM_CONTRACTS]; /* the first of each */
+	struct ways ways[TM_CONTRACTS];	      /* and others */
 	uint64_t broken[TM_CONTRACTS];	      /* states in which it was broken */
 	unsigned stop_at;		      /* TM_BIT()s: a run ends when one of these is found broken */
 	/* Called with each image once it is judged, with its history and machine still there; NULL: nobody is. */

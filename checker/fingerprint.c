@@ -105,8 +105,11 @@ int fingerprint_find(struct setup *s, const struct deviations *path, unsigned co
 	snprintf(out->store, sizeof(out->store), "%s", s->store->name);
 	snprintf(out->variant, sizeof(out->variant), "%s", s->variant);
 	out->contract = contract;
+	out->cleans = workload_cleans(&s->w);
 	if (!error) {
 		error = replay(ex, path, false, &audience, outcome);
+		if (!error)
+			out->nothing = verdict_nothing(&outcome->verdict[contract], ex->worlds.history);
 		explore_close(ex);
 	}
 	for (unsigned i = 0; i < path->n && !error; i++) {
@@ -125,7 +128,7 @@ bool fingerprint_contains(const struct fingerprint *c, const struct fingerprint 
 {
 	unsigned at = 0;
 	if (strcmp(c->store, known->store) != 0 || strcmp(c->variant, known->variant) != 0 ||
-	    c->contract != known->contract)
+	    c->contract != known->contract || c->cleans != known->cleans)
 		return false;
 	for (unsigned k = 0; k < known->parts; k++) {
 		while (at < c->parts && strcmp(c->part[at], known->part[k]) < 0)

@@ -14,6 +14,8 @@
 struct fingerprint {
 	char store[32], variant[48];
 	unsigned contract;
+	bool cleans;  /* a log is cleaned; the shrinker found that it takes that */
+	bool nothing; /* the GET that proves it found nothing; not compared */
 	char part[FINGERPRINT_PARTS][FINGERPRINT_PART]; /* sorted, each once */
 	unsigned parts;
 };
@@ -22,7 +24,8 @@ struct fingerprint {
  */
 int fingerprint_find(struct setup *s, const struct deviations *path, unsigned contract,
 		     struct fingerprint *out);
-/* Is all of `known` in `c`? Then `c` is most likely a case of it, with something added. */
+/* Is all of `known` in `c`, and is a log cleaned in both or neither? Then `c` is most likely a case of it,
+ * with something added. */
 bool fingerprint_contains(const struct fingerprint *c, const struct fingerprint *known);
 
 #endif

@@ -106,3 +106,8 @@ void history_rewind(struct history *h, const struct history_mark *mark)
 	h->epoch = mark->epoch;
 	h->hash = mark->hash;
 }
+
+bool verdict_nothing(const struct verdict *v, const struct history *h)
+{
+	return v->op >= 0 && h->op[v->op].kind == HISTORY_GET && h->op[v->op].value == VALUE_ABSENT;
+}

@@ -79,6 +79,9 @@ struct verdict {
 	int16_t against; /* the operation it contradicts, or -1 */
 };
 
+/* Is what breaks it a GET that found nothing? */
+bool verdict_nothing(const struct verdict *v, const struct history *h);
+
 /*
  * Judge the whole history; out[c] for c in TM_RDA .. TM_NORES. Contracts about
  * crashes look at every GET after a power failure. `want`: TM_BIT()s to judge,

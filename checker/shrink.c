@@ -27,7 +27,8 @@ struct candidate {
 struct shrinker {
 	const struct setup *base;
 	unsigned contract;
-	bool nested; /* the failure needs a second power failure */
+	bool crash;  /* the failure needs a power failure */
+	bool nested; /* and a second one */
 	struct candidate best;
 	struct deviations path; /* of the best: everything */
 	char text[300];
@@ -54,6 +55,7 @@ static bool breaks(struct shrinker *sh, const struct candidate *c)
 	struct trace_source ts;
 	bool found = false;
 	limits.states = SHRINK_STATES;
+	limits.no_crash = !sh->crash;
 	limits.nested_every = sh->nested ? 1 : 0;
 	if (!ex)
 		return false;
@@ -292,25 +294,44 @@ static void fewer_lines(struct shrinker *sh, struct explorer *ex)
 	free(out);
 }
 
-int shrink(struct setup *setup, struct deviations *list, unsigned contract, char *text, size_t n,
-	   void (*progress)(void *, unsigned, unsigned), void *arg)
+/* The first candidate: the case as it is. 0 or -ENOMEM. */
+static int start(struct shrinker *sh, const struct deviations *list, struct candidate *first)
 {
-	struct shrinker sh = {.base = setup, .contract = contract};
-	struct candidate first = {0};
-	struct setup smallest;
 	unsigned crashes = 0;
-
-	if (workload_copy(&first.w, &setup->w))
+	memset(first, 0, sizeof(*first));
+	if (workload_copy(&first->w, &sh->base->w))
 		return -ENOMEM;
 	for (unsigned i = 0; i < list->n; i++) {
 		crashes += list->d[i].kind == CHOICE_CRASH;
 		if (!crashes)
-			deviations_add(&first.run, &list->d[i]);
+			deviations_add(&first->run, &list->d[i]);
 	}
-	sh.nested = crashes > 1;
-	bool found = breaks(&sh, &first);
-	candidate_free(&first);
-	if (!found)
+	sh->crash = crashes > 0;
+	sh->nested = crashes > 1;
+	return 0;
+}
+
+bool shrink_breaks(const struct setup *setup, const struct deviations *list, unsigned contract)
+{
+	struct shrinker sh = {.base = setup, .contract = contract};
+	struct candidate first;
+	bool broken = !start(&sh, list, &first) && attempt(&sh, &first);
+	candidate_free(&sh.best);
+	deviations_free(&sh.path);
+	return broken;
+}
+
+int shrink(struct setup *setup, struct deviations *list, unsigned contract, char *text, size_t n,
+	   void (*progress)(void *, unsigned, unsigned), void *arg)
+{
+	struct shrinker sh = {.base = setup, .contract = contract};
+	struct candidate first;
+	struct setup smallest;
+
+	int error = start(&sh, list, &first);
+	if (error)
+		return error;
+	if (!attempt(&sh, &first))
 		return -ENOENT;
 	for (unsigned round = 0; round < 8 && one_round(&sh); round++)
 		if (progress)
@@ -321,7 +342,7 @@ int shrink(struct setup *setup, struct deviations *list, unsigned contract, char
 		if (copy_best(&sh, &first) && !attempt(&sh, &first))
 			sh.nested = true;
 	}
-	int error = setup_like(&smallest, setup, &sh.best.w);
+	error = setup_like(&smallest, setup, &sh.best.w);
 	if (!error) {
 		struct explorer *ex = malloc(sizeof(*ex));
 		if (ex && !explore_open(ex, &smallest, &explore_default)) {

@@ -400,12 +400,12 @@ static bool wanted(const struct arguments *a, unsigned number, const char *varia
 
 static int add_configs(struct campaign *c, const struct arguments *a)
 {
-	bool several = !a->one_config && !a->knobs && !a->variants && !a->workloads && !a->ops &&
-		       !a->options.exhaustive;
+	bool several = !a->one_config && !a->knobs && !a->workloads && !a->ops && !a->options.exhaustive;
 	for (unsigned i = 0; stores[i]; i++) {
 		for (unsigned v = 0; v < (a->variants ? a->variants : 1); v++) {
 			const char *variant = a->variants ? a->variant[v] : "default";
-			for (unsigned d = 0; default_configs[d] && (d == 0 || several); d++) {
+			unsigned configs = !several ? 1 : a->variants ? 2 : MAX_CONFIGS;
+			for (unsigned d = 0; default_configs[d] && d < configs; d++) {
 				int status = wanted(a, i, variant) ? add_config(c, a, stores[i], variant,
 										default_configs[d])
 								   : 0;

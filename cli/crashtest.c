@@ -11,7 +11,6 @@
 #include <unistd.h>
 #include "checker/expect.h"
 #include "checker/names.h"
-#include "checker/shrink.h"
 #include "checker/trace.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
@@ -19,45 +18,61 @@
 
 /* --- traces --- */
 
-/* The smallest case of one broken cell. 0, or the status behind a message. */
-static int write_trace(const struct campaign *c, unsigned config, unsigned contract, const char *dir,
-		       struct report_cell *more)
+/* Write one case down; `number` of its cell. 0, or the status behind a message. */
+static int write_case(const struct campaign_config *cfg, const struct broken_case *found, unsigned contract,
+		      unsigned number, const char *dir, struct report_case *one)
 {
-	const struct campaign_cell *cell = &c->cell[config][contract];
-	const char *store = c->config[config].store->name;
-	struct deviations path = {0};
-	struct setup s = {0};
-	char *name = NULL;
-	int status = 0;
-	int error = campaign_again(c, cell->unit, cell->run, contract, &s, &path, more->text,
-				   sizeof(more->text));
-	if (error) {
-		status = fail(EXIT_INTERNAL,
-			      "%s %s: run %" PRIu64 " of workload %s does not break it a second time", store,
-			      contract_name(contract), cell->run,
-			      c->workload[cell->unit % c->workloads].name);
-		goto out;
-	}
-	error = shrink(&s, &path, contract, more->text, sizeof(more->text), NULL, NULL);
-	more->whole = error;
-	error = trace_path(&c->config[config], contract, dir, "", &name);
+	char tail[16] = "";
+	if (number)
+		snprintf(tail, sizeof(tail), "-%u", number + 1);
+	int error = trace_path(cfg, contract, dir, tail, &one->trace);
 	if (!error) {
 		signals_hold();
-		error = trace_save(name, &s, &path, (int)contract, more->text);
+		error = trace_save(one->trace, &found->setup, &found->path, (int)contract, found->text);
 		signals_release();
 	}
-	more->operations = workload_ops(&s.w);
-	more->deviations = path.n;
+	if (!error)
+		return 0;
+	fail(EXIT_USAGE, "%s: %s", one->trace ? one->trace : dir, strerror(-error));
+	free(one->trace);
+	one->trace = NULL;
+	return error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE;
+}
+
+static int not_again(const struct campaign *c, unsigned config, unsigned contract)
+{
+	const struct campaign_cell *cell = &c->cell[config][contract];
+	return fail(EXIT_INTERNAL, "%s %s: run %" PRIu64 " of workload %s does not break it a second time",
+		    c->config[config].store->name, contract_name(contract), cell->way.run,
+		    c->workload[cell->unit % c->workloads].name);
+}
+
+/* The smallest cases of one broken cell: one that was expected has one, others one for each cause.
+ * 0, or the status behind a message. */
+static int write_cell(const struct campaign *c, unsigned config, unsigned contract, const char *dir,
+		      struct report_cell *cell)
+{
+	struct cases *cases = malloc(sizeof(*cases));
+	int status = 0;
+	int error = !cases				 ? -ENOMEM
+		    : cell->why || c->options.exhaustive ? cases_first(c, config, contract, cases)
+							 : cases_find(c, config, contract, cases);
 	if (error)
-		status = fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s: %s", name ? name : dir,
-			      strerror(-error));
-	else
-		more->trace = name;
-out:
-	if (status)
-		free(name);
-	deviations_free(&path);
-	setup_free(&s);
+		status = not_again(c, config, contract);
+	for (unsigned i = 0; !error && i < cases->n && !status; i++) {
+		const struct broken_case *found = &cases->found[i];
+		struct report_case *one = &cell->one[i];
+		snprintf(one->text, sizeof(one->text), "%s", found->text);
+		one->operations = workload_ops(&found->setup.w);
+		one->deviations = found->path.n;
+		one->whole = found->whole;
+		one->takes = found->takes;
+		cell->cases++;
+		status = write_case(&c->config[config], found, contract, i, dir, one);
+	}
+	if (!error)
+		cases_free(cases);
+	free(cases);
 	return status;
 }
 
@@ -65,16 +80,15 @@ out:
 static int tell_cell(const struct campaign *c, unsigned config, unsigned contract, struct report_cell *more)
 {
 	const struct campaign_cell *cell = &c->cell[config][contract];
+	struct report_case *one = &more->one[0];
 	struct deviations path = {0};
 	struct setup s = {0};
-	int error = campaign_again(c, cell->unit, cell->run, contract, &s, &path, more->text,
-				   sizeof(more->text));
+	int error = campaign_again(c, cell->unit, cell->way, contract, &s, &path, one->text,
+				   sizeof(one->text));
 	deviations_free(&path);
 	setup_free(&s);
-	return error ? fail(EXIT_INTERNAL, "%s %s: run %" PRIu64 " of workload %s does not break it a second time",
-			    c->config[config].store->name, contract_name(contract), cell->run,
-			    c->workload[cell->unit % c->workloads].name)
-		     : 0;
+	more->cases = !error;
+	return error ? not_again(c, config, contract) : 0;
 }
 
 static int write_traces(struct report *r, const struct arguments *a)
@@ -86,15 +100,17 @@ static int write_traces(struct report *r, const struct arguments *a)
 		broken += c->cell[i / TM_CONTRACTS][i % TM_CONTRACTS].broken;
 	for (unsigned i = 0; i < c->configs * TM_CONTRACTS && !status; i++) {
 		unsigned config = i / TM_CONTRACTS, k = i % TM_CONTRACTS;
+		struct report_cell *cell = &r->cell[config][k];
 		if (!c->cell[config][k].broken)
 			continue;
 		if (!a->quiet)
 			progress_line(a->no_traces ? "looking again at break %u of %u"
-						   : "shrinking and writing trace %u of %u",
+						   : "shrinking what breaks: %u of %u",
 				      ++done, broken);
-		status = a->no_traces ? tell_cell(c, config, k, &r->cell[config][k])
-				      : write_trace(c, config, k, a->out, &r->cell[config][k]);
-		r->traces += !status && !a->no_traces;
+		status = a->no_traces ? tell_cell(c, config, k, cell)
+				      : write_cell(c, config, k, a->out, cell);
+		for (unsigned n = 0; n < cell->cases; n++)
+			r->traces += cell->one[n].trace != NULL;
 	}
 	progress_line(NULL);
 	return status;
@@ -179,7 +195,9 @@ static int write_junit(const struct report *r, const char *path)
 
 static int run(struct campaign *c, const struct arguments *a)
 {
-	struct report r = {.campaign = c, .whole = !a->variants && !a->knobs && !a->workloads && !a->ops && !a->options.exhaustive};
+	struct report r = {.campaign = c,
+			   .whole = !a->variants && !a->knobs && !a->workloads && !a->ops &&
+				    !a->options.exhaustive};
 	int error = campaign_run(c), status;
 	progress_line(NULL);
 	status = check_campaign(c, error);
@@ -202,7 +220,8 @@ static int run(struct campaign *c, const struct arguments *a)
 	if (a->junit && !status)
 		status = write_junit(&r, a->junit);
 	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++)
-		free(r.cell[i / TM_CONTRACTS][i % TM_CONTRACTS].trace);
+		for (unsigned n = 0; n < CASES_MAX; n++)
+			free(r.cell[i / TM_CONTRACTS][i % TM_CONTRACTS].one[n].trace);
 	free(r.cell);
 	if (status)
 		return status;

@@ -346,8 +346,9 @@ static int save_case(struct turn *t, struct known *k, const struct setup *setup,
 {
 	const struct session *s = t->session;
 	char tail[24];
-	uint64_t hash = XXH3_64bits(k->fingerprint.part,
-				    k->fingerprint.parts * sizeof(k->fingerprint.part[0]));
+	uint64_t hash = XXH3_64bits_withSeed(k->fingerprint.part,
+					     k->fingerprint.parts * sizeof(k->fingerprint.part[0]),
+					     k->fingerprint.cleans);
 	k->is_new = true;
 	k->operations = workload_ops(&setup->w);
 	k->deviations = path->n;
@@ -481,10 +482,10 @@ static int run_rounds(struct turn *t)
 /* "a; b; c" */
 static void join_parts(const struct fingerprint *c, char *buf, size_t n)
 {
-	buf[0] = '\0';
+	snprintf(buf, n, "%s", c->cleans ? "a log is cleaned" : "");
 	for (unsigned i = 0; i < c->parts; i++) {
 		size_t len = strlen(buf);
-		snprintf(buf + len, n - len, "%s%s", i ? "; " : "", c->part[i]);
+		snprintf(buf + len, n - len, "%s%s", len ? "; " : "", c->part[i]);
 	}
 }
 

@@ -69,37 +69,60 @@ static void print_cell(const struct report *r, unsigned config, unsigned k)
 	putchar('\n');
 }
 
+static void print_replay(const struct report_case *one)
+{
+	printf("  %5s  ", "");
+	print_word(program);
+	fputs(" replay ", stdout);
+	print_word(one->trace);
+	printf("   (%u operation%s, %u deviation%s%s)\n", one->operations, one->operations == 1 ? "" : "s",
+	       one->deviations, one->deviations == 1 ? "" : "s", one->whole ? "; could not be shrunk" : "");
+}
+
+/* "compress_get=literal, grace=none" */
+static void print_takes(const struct campaign_config *cfg, uint32_t takes, char *buf, size_t n)
+{
+	char value[64];
+	*buf = '\0';
+	for (unsigned k = 0; cfg->store->knobs[k].name; k++) {
+		size_t len = strlen(buf);
+		setup_knob_value(&cfg->setup, k, value, sizeof(value));
+		if (takes & 1u << k)
+			snprintf(buf + len, n - len, "%s%s=%s", len ? ", " : "", cfg->store->knobs[k].name,
+				 value);
+	}
+}
+
 /* What is to be said of a cell below the table. */
 static void print_notes(const struct report *r, unsigned config, unsigned k)
 {
 	const struct report_cell *more = &r->cell[config][k];
 	bool broken = r->campaign->cell[config][k].broken;
 	const char *name = contract_name(k);
-	if (broken && more->text[0]) {
+	char takes[400], sentence[1024];
+	for (unsigned i = 0; i < more->cases; i++) {
 		printf("  %-5s  ", name);
-		print_wrapped(9, more->text);
+		print_wrapped(9, more->one[i].text);
 		name = "";
+		if (more->one[i].takes) {
+			print_takes(&r->campaign->config[config], more->one[i].takes, takes, sizeof(takes));
+			snprintf(sentence, sizeof(sentence), "it takes %s", takes);
+			printf("  %5s  ", "");
+			print_wrapped(9, sentence);
+		}
+		if (more->one[i].trace)
+			print_replay(&more->one[i]);
 	}
 	if (more->why && (broken || more->surprise)) {
 		const char *lead = more->surprise ? "expected otherwise: " : "expected: ";
-		char sentence[1024];
 		snprintf(sentence, sizeof(sentence), "%s%s", lead, more->why);
 		printf("  %-5s  ", name);
 		print_wrapped(9, sentence);
 	}
-	if (broken && !more->trace && !r->out) {
+	if (broken && !r->out) {
 		printf("  %5s  ", "");
 		puts("no trace was written: without --no-traces there is one for tidemark replay");
 	}
-	if (!more->trace)
-		return;
-	printf("  %5s  ", "");
-	print_word(program);
-	fputs(" replay ", stdout);
-	print_word(more->trace);
-	printf("   (%u operation%s, %u deviation%s%s)\n", more->operations, more->operations == 1 ? "" : "s",
-	       more->deviations, more->deviations == 1 ? "" : "s",
-	       more->whole ? "; could not be shrunk" : "");
 }
 
 /* How far the exploration went. */
@@ -116,7 +139,8 @@ static void print_bounds(const struct explore_counts *t)
 			 "; at %" PRIu64 " points the images are a sample", t->points_bounded);
 	if (t->spared)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
-			 "; %" PRIu64 " holds, and all that would follow them, were left out, because they only "
+			 "; %" PRIu64
+			 " holds, and all that would follow them, were left out, because they only "
 			 "reorder independent steps",
 			 t->spared);
 	if (t->unsure)
@@ -132,23 +156,26 @@ static void print_exhaustive(const struct report *r)
 {
 	const struct campaign *c = r->campaign;
 	char text[800];
-	int n = snprintf(text, sizeof(text),
-			 "all runs with at most %u preemption%s (docs/search.md), one power failure in each, at "
-			 "each place and with all images that can be left, of the workloads",
-			 c->options.preemptions, c->options.preemptions == 1 ? "" : "s");
+	int n = snprintf(
+		text, sizeof(text),
+		"all runs with at most %u preemption%s (docs/search.md), one power failure in each, at "
+		"each place and with all images that can be left, of the workloads",
+		c->options.preemptions, c->options.preemptions == 1 ? "" : "s");
 	for (unsigned w = 0; w < c->workloads && n < (int)sizeof(text) - 200; w++) {
 		unsigned faults = campaign_faults(c, w);
 		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s %s", w ? "," : "", c->workload[w].name);
 		if (faults)
-			n += snprintf(text + n, sizeof(text) - (size_t)n, " (with at most %u fault%s)", faults,
-				      faults == 1 ? "" : "s");
+			n += snprintf(text + n, sizeof(text) - (size_t)n, " (with at most %u fault%s)",
+				      faults, faults == 1 ? "" : "s");
 	}
-	snprintf(text + n, sizeof(text) - (size_t)n,
-		 ". States that are equal, and runs that only reorder independent steps, are looked at once.");
+	snprintf(
+		text + n, sizeof(text) - (size_t)n,
+		". States that are equal, and runs that only reorder independent steps, are looked at once.");
 	fputs("\nexhaustive: ", stdout);
 	print_wrapped(12, text);
 	if (r->open)
-		printf("%sNot everything within these bounds was looked at.%s\n", paint(YELLOW), paint(PLAIN));
+		printf("%sNot everything within these bounds was looked at.%s\n", paint(YELLOW),
+		       paint(PLAIN));
 }
 
 /* Everything behind the tables. */
@@ -207,20 +234,38 @@ void report_print(const struct report *r)
 
 /* --- for machines --- */
 
+/* The cases of other causes than the first. */
+static json_t *others_json(const struct campaign_config *cfg, const struct report_cell *cell)
+{
+	json_t *list = json_array();
+	for (unsigned i = 1; list && i < cell->cases; i++) {
+		const struct report_case *one = &cell->one[i];
+		char takes[400];
+		print_takes(cfg, one->takes, takes, sizeof(takes));
+		json_array_append_new(list,
+				      json_pack("{s:s, s:s, s:s}", "trace", one->trace ? one->trace : "",
+						"how", one->text, "takes", takes));
+	}
+	return list;
+}
+
 static json_t *cell_json(const struct report *r, unsigned config, unsigned k)
 {
 	const struct campaign_config *cfg = &r->campaign->config[config];
 	const struct campaign_cell *cell = &r->campaign->cell[config][k];
 	const struct report_cell *more = &r->cell[config][k];
-	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:b, s:s, s:b, s:s, s:s}", "store",
-			 cfg->store->name, "variant", cfg->variant, "config", cfg->name, "contract",
+	char takes[400];
+	print_takes(cfg, more->one[0].takes, takes, sizeof(takes));
+	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:b, s:s, s:b, s:s, s:s, s:s, s:o}",
+			 "store", cfg->store->name, "variant", cfg->variant, "config", cfg->name, "contract",
 			 contract_name(k), "promised", !!(cfg->store->promises & TM_BIT(k)), "verdict",
 			 cell->broken ? "broken" : "holds", "states",
 			 (json_int_t)r->campaign->total[config].states, "broken_states",
 			 (json_int_t)cell->broken_states, "exhaustive",
 			 !campaign_left_out(r->campaign, config), "trace",
-			 more->trace ? more->trace : "", "as_expected", !more->surprise, "how",
-			 cell->broken ? more->text : "", "why", more->why ? more->why : "");
+			 more->one[0].trace ? more->one[0].trace : "", "as_expected", !more->surprise, "how",
+			 more->one[0].text, "takes", takes, "why", more->why ? more->why : "", "others",
+			 others_json(cfg, more));
 }
 
 static int write_json(FILE *out, const void *all)
@@ -244,9 +289,9 @@ void report_junit(const struct report *r, struct junit *j)
 		config_name(&c->config[config], suite, sizeof(suite));
 		if (!more->surprise)
 			junit_add(j, suite, contract_name(k), NULL);
-		else if (more->trace)
-			junit_add(j, suite, contract_name(k), "%s\n%s replay %s", more->text, program,
-				  more->trace);
+		else if (more->one[0].trace)
+			junit_add(j, suite, contract_name(k), "%s\n%s replay %s", more->one[0].text, program,
+				  more->one[0].trace);
 		else
 			junit_add(j, suite, contract_name(k), "%s",
 				  broken ? "broken" : "expected to break, and holds");

@@ -3,16 +3,23 @@
 #define TM_REPORT_H
 /* The matrix that people see, and the same for machines. */
 #include <jansson.h>
-#include "checker/campaign.h"
+#include "checker/cases.h"
 #include "cli/junit.h"
 
-struct report_cell {
+/* One way in which a cell breaks. */
+struct report_case {
 	char *trace;			 /* file, NULL if none */
 	char text[300];			 /* how it breaks */
 	unsigned operations, deviations; /* of the trace */
 	bool whole;			 /* the trace is as it was found, shrinking failed */
-	bool surprise;			 /* not as expected */
-	const char *why;		 /* the expectation's sentence, or NULL */
+	uint32_t takes;			 /* as in struct broken_case */
+};
+
+struct report_cell {
+	struct report_case one[CASES_MAX];
+	unsigned cases;	 /* none: it holds, or was not looked at again */
+	bool surprise;	 /* not as expected */
+	const char *why; /* the expectation's sentence, or NULL */
 };
 
 struct report {

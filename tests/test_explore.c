@@ -496,7 +496,7 @@ START_TEST(jobs_change_nothing)
 		for (unsigned k = 0; k < TM_CONTRACTS; k++) {
 			ck_assert_int_eq(one.cell[i][k].broken, three.cell[i][k].broken);
 			ck_assert_uint_eq(one.cell[i][k].unit, three.cell[i][k].unit);
-			ck_assert_uint_eq(one.cell[i][k].run, three.cell[i][k].run);
+			ck_assert_uint_eq(one.cell[i][k].way.run, three.cell[i][k].way.run);
 			ck_assert_uint_eq(one.cell[i][k].broken_states, three.cell[i][k].broken_states);
 		}
 	}
@@ -642,10 +642,10 @@ static void replay_failure(const struct campaign *c, unsigned config, unsigned c
 	char text[300];
 
 	ck_assert(out && again);
-	ck_assert_int_eq(campaign_again(c, cell->unit, cell->run, contract, &s, &path, text, sizeof(text)),
+	ck_assert_int_eq(campaign_again(c, cell->unit, cell->way, contract, &s, &path, text, sizeof(text)),
 			 0);
 	const char *name = contract_name(contract);
-	printf("%-9s%-6s%-10s run %lu, %u deviations: %s\n", s.store->name, name, s.w.name, cell->run, path.n,
+	printf("%-9s%-6s%-10s run %lu, %u deviations: %s\n", s.store->name, name, s.w.name, cell->way.run, path.n,
 	       text);
 	ck_assert_msg(replay_breaks(&s, &path, contract, out), "%s %s", s.store->name, name);
 	ck_assert_ptr_null(out->unused);

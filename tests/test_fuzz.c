@@ -451,7 +451,8 @@ END_TEST
 
 START_TEST(fingerprints_are_compared)
 {
-	const struct fingerprint base = {"efactory", "default", TM_MONO, {"a put is late", "lost: log"}, 2};
+	const struct fingerprint base = {
+		"efactory", "default", TM_MONO, false, false, {"a put is late", "lost: log"}, 2};
 	struct fingerprint other = base, more = base;
 
 	ck_assert(fingerprint_contains(&base, &base));
@@ -464,6 +465,9 @@ START_TEST(fingerprints_are_compared)
 	other = base;
 	other.contract = TM_KEEP;
 	ck_assert(!fingerprint_contains(&other, &base));
+	other = base;
+	other.cleans = true;
+	ck_assert(!fingerprint_contains(&other, &base) && !fingerprint_contains(&base, &other));
 	other = base;
 	strcpy(other.variant, "no_pre");
 	ck_assert(!fingerprint_contains(&other, &base));
