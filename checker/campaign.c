@@ -259,8 +259,8 @@ static int searched_run(const struct campaign *c, unsigned unit, unsigned contra
 	return 0;
 }
 
-int campaign_again(const struct campaign *c, unsigned unit, struct way way, unsigned contract, struct setup *s,
-		   struct deviations *path, char *text, size_t n)
+int campaign_again(const struct campaign *c, unsigned unit, struct way way, unsigned contract,
+		   struct setup *s, struct deviations *path, char *text, size_t n)
 {
 	struct explorer *ex = malloc(sizeof(*ex));
 	struct random_source source = {0};

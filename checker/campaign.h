@@ -40,7 +40,7 @@ struct campaign_options {
 /* One contract of one configuration. */
 struct campaign_cell {
 	bool broken;
-	unsigned unit; /* the first unit in which it broke */
+	unsigned unit;	/* the first unit in which it broke */
 	struct way way; /* and the first run */
 	uint64_t broken_states;
 };
@@ -55,7 +55,8 @@ struct campaign_unit {
 		unsigned deviations; /* systematic search: of that run */
 		struct deviation deviation[SYSTEMATIC_DEPTH];
 	} contract[TM_CONTRACTS];
-	bool complete; /* all runs within the bounds, or all but reorderings; random: the states were enough */
+	bool complete; /* all runs within the bounds, or all but reorderings; random: the states were enough
+			*/
 	uint64_t diverged; /* --doublecheck: runs whose hashes differ */
 	int error;	   /* -errno: the unit could not run */
 	char why[200];
@@ -96,7 +97,7 @@ const char *campaign_left_out(const struct campaign *c, unsigned config);
 /* The setup of a unit, finished, with a copy of its workload. */
 int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s);
 /* A run of a unit again, until `contract` breaks in that way; its path goes to `path`. 0 or -errno. */
-int campaign_again(const struct campaign *c, unsigned unit, struct way way, unsigned contract, struct setup *s,
-		   struct deviations *path, char *text, size_t n);
+int campaign_again(const struct campaign *c, unsigned unit, struct way way, unsigned contract,
+		   struct setup *s, struct deviations *path, char *text, size_t n);
 
 #endif

@@ -17,7 +17,7 @@ struct explore_limits {
 	unsigned nested_every;	   /* recovery itself is cut in one of so many images; 0: never */
 	bool nested_half;	   /* and only while that makes no more than half of the states */
 	uint64_t states;	   /* stop after so many */
-	bool no_crash; /* the power never fails: what breaks while it holds is found sooner */
+	bool no_crash;		   /* the power never fails: what breaks while it holds is found sooner */
 	bool eager;    /* tests: decide every line in flight before recovery, not at its first touch */
 	bool anywhere; /* tests: the power fails at each step, not only where it matters */
 	bool by_floor; /* two points differ, too, if other versions are known to be durable there */
@@ -52,7 +52,8 @@ struct explorer {
 	struct ways ways[TM_CONTRACTS];	      /* and others */
 	uint64_t broken[TM_CONTRACTS];	      /* states in which it was broken */
 	unsigned stop_at;		      /* TM_BIT()s: a run ends when one of these is found broken */
-	/* Called with each image once it is judged, with its history and machine still there; NULL: nobody is. */
+	/* Called with each image once it is judged, with its history and machine still there; NULL: nobody
+	 * is. */
 	void (*image_done)(void *arg, const struct explorer *ex, unsigned machine);
 	void *image_done_arg;
 	struct deviations path[WORLDS]; /* the power failure and the lines of each world above 0 */
