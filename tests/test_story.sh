@@ -28,7 +28,7 @@ efactory-recover_clears-KEEP | the power failed between two steps ; table+0x20..
 erda-BUF | lost: log+0x400..0x413 ; none would have come had the power held ; log+0x440..0x453, written later by the RDMA write of client 1's 2nd PUT k2, survived
 erda-DUR | lost: log+0x300..0x313 ; no flush covers it, and none would have come had the power held ; kept: table+0x
 erda-KEEP-two-writers | lost: log+0x3c0..0x3d3 ; lost: log+0x380..0x393 ; what client 1's PUT k1 wrote ; what client 2's PUT k1 wrote ; kept: table+0x2c8 ; (core/stores/erda/server.c: ; and that was durable, but a reader after recovery found nothing at k1
-erda-LIN-two-dead-writers | unfinished: server/server for client 2's PUT k1 ; table+0x2c8..0x2cf ; operations that were not finished ; before completion 1: hold for ever ; before post 3: hold for ever ; !power failed
+erda-LIN-two-dead-writers | unfinished: server/server for client 1's PUT k1 ; unfinished: server/server for client 2's PUT k1 ; table+0x2c8..0x2cf ; operations that were not finished ; before completion 1: hold for ever ; before post 3: hold for ever ; !power failed
 erda-LIN | became visible only at ; log+0x500..0x50b ; acknowledged is not yet visible ; hold 8us
 erda-MONO-two-clients | Client 2 read c1.put1 while what client 1's PUT k1 wrote by RDMA at log+0x300..0x313 ; no flush covers it ; hold 500ns
 erda-MONO | Client 1 read c1.put1 while what client 1's PUT k1 wrote by RDMA at log+0x300..0x313 ; no flush covers it
