@@ -11,10 +11,12 @@
  *    was written after the lost bytes, survived, and was read in the end, is early.
  *  - A power failure that lost no line: it came between two steps. The last writing
  *    before it that survived; and the next one that the run without the power failure
- *    makes, among the lines that were read in the end.
+ *    makes, among the lines that were read in the end. What recovery then wrote and the
+ *    reader read; and whether the value that was expected is still in the pool, unread.
  *  - No power failure: what the reader of the verdict read, and what others wrote to
  *    the same bytes while it was at it, before, and too late for it.
- *  - An operation that does not end: what it reads again and again, and whom it waits for.
+ *  - An operation that does not end: what it reads again and again, and whom it waits for:
+ *    what a client that died would have written there, in the same run without its death.
  *
  * Whatever is said is a fact of the record or of such a variation; where none of these
  * can be seen, the sentence says only what differs.
@@ -46,7 +48,10 @@ struct search {
 	struct op_label op, against;
 	unsigned machine, against_machine;
 	char seen[160], seen_against[160];
-	struct record power; /* the same run, the last power failure left out */
+	struct record instead; /* the same run, the last power failure or the death left out */
+	/* The value that was expected, NULL: none; and where the pool held it when the power had failed. */
+	const struct setup_value *expected;
+	int64_t kept_at; /* -1: not known */
 };
 
 /* --- words --- */
@@ -240,6 +245,16 @@ static bool looked_at(const struct search *q, const struct record_event *e)
 	return false;
 }
 
+/* Does the operation of the verdict read these bytes? */
+static bool read_in_the_end(const struct search *q, const struct record_event *e)
+{
+	for (size_t i = 0; i < q->r->events; i++)
+		if (record_reads(&q->r->event[i]) && of_op(&q->r->event[i], q->op, q->machine) &&
+		    record_overlaps(&q->r->event[i], e->off, e->len))
+			return true;
+	return false;
+}
+
 /* --- which deviations matter --- */
 
 static int still_breaks(struct search *q, const struct deviations *list,
@@ -282,6 +297,16 @@ static int find_what_matters(struct search *q)
 	return error;
 }
 
+static int run_instead(struct search *q, const struct deviations *list)
+{
+	struct replay_audience audience = record_audience(&q->instead, list);
+	struct replay_outcome *out = malloc(sizeof(*out));
+	int error = out ? replay(q->ex, list, false, &audience, out) : -ENOMEM;
+	free(out);
+	q->instead.list = NULL;
+	return error;
+}
+
 /* The run up to the last power failure, and then on as if it had not come. */
 static int run_with_power(struct search *q)
 {
@@ -294,14 +319,107 @@ static int run_with_power(struct search *q)
 			last = i;
 	for (unsigned i = 0; i < last && !error; i++)
 		error = deviations_add(&list, &all->d[i]);
-	struct replay_audience audience = record_audience(&q->power, &list);
-	struct replay_outcome *out = error ? NULL : malloc(sizeof(*out));
 	if (!error)
-		error = out ? replay(q->ex, &list, false, &audience, out) : -ENOMEM;
-	free(out);
-	q->power.list = NULL;
+		error = run_instead(q, &list);
 	deviations_free(&list);
 	return error;
+}
+
+/* --- what was kept --- */
+
+#define VALUE_MIN 8 /* shorter values may be anywhere by chance */
+
+/* What the operation of the history has put, or has read. */
+static const struct setup_value *value_of(const struct search *q, const struct history *h, int op)
+{
+	int put = op < 0 ? op : h->op[op].kind == HISTORY_GET ? h->op[op].value : op;
+	for (unsigned v = 0; v < q->s->values && put >= 0; v++)
+		if (q->ex->worlds.op_of_value[v] == put && q->s->value[v].vlen >= VALUE_MIN)
+			return &q->s->value[v];
+	return NULL;
+}
+
+/* Does anybody read these bytes after the last failure, up to the last read of the verdict's operation? */
+static bool read_again(const struct search *q, uint64_t off, uint64_t len)
+{
+	const struct record *r = q->r;
+	bool again = false, any = false;
+	for (size_t i = r->events; i-- > r->machine_from[r->machines - 1] && !again;) {
+		if (!record_reads(&r->event[i]))
+			continue;
+		any |= of_op(&r->event[i], q->op, q->machine);
+		again = any && record_overlaps(&r->event[i], off, len);
+	}
+	return again;
+}
+
+/* Was it in flight when the power failed? Then a line that nobody reads has no content yet. */
+static bool in_flight(const struct record *r, uint64_t off, uint64_t len)
+{
+	for (unsigned i = 0; i < r->lines; i++)
+		if (r->line[i].line >= off / LINE && r->line[i].line <= (off + len - 1) / LINE)
+			return true;
+	return false;
+}
+
+/* The pool as the last failure left it, but for the lines in flight. */
+static void look_for_value(void *arg, struct explorer *ex, unsigned machine)
+{
+	struct search *q = arg;
+	const struct setup_value *v = q->expected;
+	if (!machine || machine + 1 != q->r->machines)
+		return;
+	const uint8_t *base = pmem_base(ex->worlds.world[machine - 1].pm), *at = base,
+		      *end = base + q->s->pm_len;
+	for (; (at = memmem(at, (size_t)(end - at), v->bytes, v->vlen)); at++) {
+		uint64_t off = (uint64_t)(at - base);
+		if (in_flight(q->r, off, v->vlen) || read_again(q, off, v->vlen))
+			continue;
+		q->kept_at = (int64_t)off;
+		return;
+	}
+}
+
+/* The same replay, with a look at the pool. */
+static int find_kept(struct search *q)
+{
+	const struct replay_audience audience = {.machine_starts = look_for_value, .arg = q};
+	bool broken;
+	return q->expected ? still_breaks(q, &q->t->deviations, &audience, &broken) : 0;
+}
+
+/* What recovery wrote last of what the reader of the verdict then read. */
+static int find_repair(const struct search *q)
+{
+	const struct record *r = q->r;
+	for (size_t i = r->events; i-- > r->machine_from[r->machines - 1];)
+		if (record_writes(&r->event[i]) && !r->event[i].op.kind && read_in_the_end(q, &r->event[i]))
+			return (int)i;
+	return RECORD_NONE;
+}
+
+/* "; recovery (...) then wrote x; the value that was expected is still at y, but nobody reads it there" */
+static void say_kept(struct search *q, char *buf, size_t n)
+{
+	char where[80], kept[80], line[170];
+	int repair = find_repair(q);
+	size_t used = 0;
+	buf[0] = '\0';
+	if (repair >= 0) {
+		const struct record_event *e = &q->r->event[repair];
+		place(q, e->off, e->len, where, sizeof(where));
+		at_source(q, e->pc, line, sizeof(line));
+		say(q, repair, "recovery%s wrote %s at %.3f us, and that is read in the end", line, where,
+		    us(e->at));
+		used = print(buf, n, "; recovery%s then wrote %s", line, where);
+	}
+	if (q->kept_at < 0)
+		return;
+	place(q, (uint64_t)q->kept_at, q->expected->vlen, kept, sizeof(kept));
+	say(q, RECORD_NONE,
+	    "still there: the value that was expected, at %s; after the failure nobody reads it", kept);
+	print(buf + used, n - used, "; the value that was expected is still at %s, but nobody reads it there",
+	      kept);
 }
 
 /* What had to go differently, apart from what the power failure did. */
@@ -345,13 +463,13 @@ static void why_lost(struct search *q, struct loss *loss)
 	if (flush) {
 		doer(q, r, flush, by, sizeof(by));
 		int fence = RECORD_NONE;
-		for (size_t i = end; i < q->power.machine_from[loss->machine + 1] && fence < 0; i++)
-			if (q->power.event[i].kind == TOLD_FENCE &&
-			    !strcmp(record_actor(&q->power, &q->power.event[i]), record_actor(r, flush)))
+		for (size_t i = end; i < q->instead.machine_from[loss->machine + 1] && fence < 0; i++)
+			if (q->instead.event[i].kind == TOLD_FENCE &&
+			    !strcmp(record_actor(&q->instead, &q->instead.event[i]), record_actor(r, flush)))
 				fence = (int)i;
 		text[0] = '\0';
 		if (fence >= 0)
-			at_source(q, q->power.event[fence].pc, text, sizeof(text));
+			at_source(q, q->instead.event[fence].pc, text, sizeof(text));
 		print(loss->why, CAUSE_TEXT, "it was flushed but not fenced: flushed by %s at %.3f us, %s%s",
 		      by, us(flush->at),
 		      fence < 0 ? "and no fence of that task ever follows"
@@ -363,10 +481,10 @@ static void why_lost(struct search *q, struct loss *loss)
 	for (size_t i = r->machine_from[loss->machine]; i < (size_t)loss->event; i++)
 		first &= r->event[i].kind != TOLD_FLUSH ||
 			 !record_overlaps(&r->event[i], w->off / LINE * LINE, LINE);
-	int later = next_event(&q->power, end, loss->machine, BIT(TOLD_FLUSH), w->off / LINE * LINE, LINE);
-	const struct record_event *e = event_of(&q->power, later);
+	int later = next_event(&q->instead, end, loss->machine, BIT(TOLD_FLUSH), w->off / LINE * LINE, LINE);
+	const struct record_event *e = event_of(&q->instead, later);
 	if (e)
-		doer(q, &q->power, e, by, sizeof(by));
+		doer(q, &q->instead, e, by, sizeof(by));
 	const char *never = first ? "no flush covers it" : "it was written after its line was last flushed";
 	if (e)
 		print(loss->why, CAUSE_TEXT,
@@ -483,16 +601,6 @@ static int find_early(struct search *q, const struct loss *loss)
 		}
 	}
 	return found;
-}
-
-/* Does the operation of the verdict read these bytes? */
-static bool read_in_the_end(const struct search *q, const struct record_event *e)
-{
-	for (size_t i = 0; i < q->r->events; i++)
-		if (record_reads(&q->r->event[i]) && of_op(&q->r->event[i], q->op, q->machine) &&
-		    record_overlaps(&q->r->event[i], e->off, e->len))
-			return true;
-	return false;
 }
 
 /* A write of the same operation that came before the lost one and survived; best one that is read in the end.
@@ -614,14 +722,14 @@ static void explain_cut(struct search *q)
 			last = (int)i;
 	/* What would have come: by the task that the failure cut if it is one, by anybody else. */
 	for (int pass = 0; pass < 2 && next < 0; pass++)
-		for (size_t i = end; i < q->power.machine_from[machine + 1] && next < 0; i++) {
-			struct record_event e = q->power.event[i];
-			bool own = crash->who[0] && !strcmp(record_actor(&q->power, &e), crash->who);
+		for (size_t i = end; i < q->instead.machine_from[machine + 1] && next < 0; i++) {
+			struct record_event e = q->instead.event[i];
+			bool own = crash->who[0] && !strcmp(record_actor(&q->instead, &e), crash->who);
 			e.machine = (uint8_t)machine;
 			if (record_writes(&e) && (own || pass) && looked_at(q, &e))
 				next = (int)i;
 		}
-	const struct record_event *a = event_of(r, last), *b = event_of(&q->power, next);
+	const struct record_event *a = event_of(r, last), *b = event_of(&q->instead, next);
 	say(q, (int)end - 1, "the power fails: %s", text);
 	if (a) {
 		place(q, a->off, a->len, done, sizeof(done));
@@ -630,7 +738,7 @@ static void explain_cut(struct search *q)
 	}
 	if (b) {
 		place(q, b->off, b->len, todo, sizeof(todo));
-		doer(q, &q->power, b, next_by, sizeof(next_by));
+		doer(q, &q->instead, b, next_by, sizeof(next_by));
 		say(q, RECORD_NONE, "not any more: %s would have been written %.1f us later by %s", todo,
 		    us(b->at - r->event[end - 1].at), next_by);
 	}
@@ -646,7 +754,9 @@ static void explain_cut(struct search *q)
 	if (b)
 		used += print(sentence + used, room - used,
 			      ", and %s, which %s writes next, was not written yet", todo, next_by);
-	print(sentence + used, room - used, "; so %s.", q->seen);
+	char kept[300];
+	say_kept(q, kept, sizeof(kept));
+	print(sentence + used, room - used, "%s; so %s.", kept, q->seen);
 }
 
 /* --- races --- */
@@ -672,6 +782,15 @@ static bool returned(const struct record *r, struct op_label op, unsigned machin
 		if (r->event[i].kind == TOLD_RETURN && of_op(&r->event[i], op, machine))
 			return true;
 	return false;
+}
+
+/* Who wrote these bytes last, before event `to`; RECORD_NONE: nobody did since the machine booted. */
+static int last_write(const struct record *r, size_t to, const struct record_event *read)
+{
+	for (size_t i = to; i-- > r->machine_from[read->machine];)
+		if (record_writes(&r->event[i]) && record_overlaps(&r->event[i], read->off, read->len))
+			return (int)i;
+	return RECORD_NONE;
 }
 
 /* The reader met a message that had landed in part: lines of it before and behind a read. */
@@ -712,6 +831,48 @@ static bool explain_half(struct search *q)
 				return true;
 			}
 		}
+	}
+	return false;
+}
+
+/* The reader followed what an operation had written to a place where that operation wrote only afterwards. */
+static bool explain_early_read(struct search *q, size_t from, size_t to)
+{
+	const struct record *r = q->r;
+	char first[80], late[80], by[220], late_by[220], reader[120];
+	for (size_t i = to + 1; i-- > from;) {
+		const struct record_event *read = &r->event[i];
+		if (!record_reads(read) || !of_op(read, q->op, q->machine))
+			continue;
+		int next = next_event(r, i + 1, q->machine, WRITES, read->off, read->len);
+		const struct record_event *w = event_of(r, next), *led = NULL;
+		if (!w || !w->op.client || op_label_equal(w->op, q->op))
+			continue;
+		/* What it read of that operation first. */
+		int at = RECORD_NONE;
+		for (size_t k = from; k < i && at < 0; k++) {
+			const struct record_event *e = &r->event[k];
+			int before = record_reads(e) && of_op(e, q->op, q->machine) ? last_write(r, k, e)
+										    : RECORD_NONE;
+			if (before >= 0 && op_label_equal(r->event[before].op, w->op))
+				at = before;
+		}
+		led = event_of(r, at);
+		if (!led)
+			continue;
+		place(q, led->off, led->len, first, sizeof(first));
+		place(q, w->off, w->len, late, sizeof(late));
+		doer(q, r, led, by, sizeof(by));
+		doer(q, r, w, late_by, sizeof(late_by));
+		op_words(q, q->op, q->machine, reader, sizeof(reader));
+		say(q, at, "%s has written %s at %.3f us, and %s reads it", by, first, us(led->at), reader);
+		say(q, (int)i, "%s reads %s at %.3f us", reader, late, us(read->at));
+		say(q, next, "too early: %s comes only at %.3f us", late_by, us(w->at));
+		print(q->c->sentence, sizeof(q->c->sentence),
+		      "%s met %s, written by %s, and read %s at %.3f us, before %s came there at %.3f us; so "
+		      "%s.",
+		      reader, first, by, late, us(read->at), late_by, us(w->at), q->seen);
+		return true;
 	}
 	return false;
 }
@@ -887,7 +1048,7 @@ static void explain_race(struct search *q)
 		      q->seen_against[0] ? ", and " : "", q->seen);
 		return;
 	}
-	if (q->contract == TM_RDA && explain_half(q))
+	if (q->contract == TM_RDA && (explain_half(q) || explain_early_read(q, from, to)))
 		return;
 	if (q->against.kind && explain_late(q, from, to))
 		return;
@@ -902,57 +1063,119 @@ static void explain_race(struct search *q)
 
 /* --- stuck --- */
 
+#define STUCK_EVENTS 4000 /* so many, the last with reads of the operation, are looked at */
+
+static unsigned times_read(const struct record *r, size_t from, size_t to, const struct record_event *read)
+{
+	unsigned n = 0;
+	for (size_t k = from; k < to; k++)
+		n += record_reads(&r->event[k]) && r->event[k].off == read->off &&
+		     op_label_equal(r->event[k].op, read->op);
+	return n;
+}
+
+/*
+ * The events in which it is seen what is read again and again: [*from, *to). A stuck operation reads on and
+ * on, and the record does not keep all of it: the end is where its reads end.
+ */
+static void find_polling(const struct search *q, unsigned machine, size_t *from, size_t *to)
+{
+	const struct record *r = q->r;
+	*from = r->machine_from[machine];
+	*to = r->events;
+	while (*to > *from && !(record_reads(&r->event[*to - 1]) &&
+				(!q->op.kind || of_op(&r->event[*to - 1], q->op, machine))))
+		--*to;
+	if (*to - *from > STUCK_EVENTS)
+		*from = *to - STUCK_EVENTS;
+}
+
+/* The place that is read most; of those that `missing`, if not NULL, would have written. */
+static int find_polled(const struct search *q, unsigned machine, size_t from, size_t to,
+		       const struct record_event *missing)
+{
+	const struct record *r = q->r;
+	unsigned most = 1;
+	int polled = RECORD_NONE;
+	for (size_t i = from; i < to && most <= (to - from) / 4; i++) {
+		const struct record_event *e = &r->event[i];
+		if (!record_reads(e) || (q->op.kind && !of_op(e, q->op, machine)) ||
+		    (missing && !record_overlaps(e, missing->off, missing->len)))
+			continue;
+		unsigned n = times_read(r, from, to, e);
+		if (n > most) {
+			most = n;
+			polled = (int)i;
+		}
+	}
+	return polled;
+}
+
+/* What the dead client would have written, had it lived, to a place that is read again and again. */
+static int find_missing(struct search *q, unsigned machine, size_t from, size_t to, unsigned death,
+			int *polled)
+{
+	const struct record *r = q->r, *alive = &q->instead;
+	struct deviations list = {0};
+	int error = gather(q, death, &list), missing = RECORD_NONE;
+	if (!error)
+		error = run_instead(q, &list);
+	deviations_free(&list);
+	for (size_t i = error ? alive->events : alive->machine_from[machine];
+	     i < alive->events && missing < 0; i++) {
+		const struct record_event *e = &alive->event[i];
+		bool written = false;
+		if (!record_writes(e) || !e->op.client || e->op.client != q->t->deviations.d[death].op.client)
+			continue;
+		for (size_t k = r->machine_from[machine]; k < r->events && !written; k++)
+			written = record_writes(&r->event[k]) && op_label_equal(r->event[k].op, e->op) &&
+				  r->event[k].off == e->off;
+		if (written)
+			continue;
+		*polled = find_polled(q, machine, from, to, e);
+		missing = *polled >= 0 ? (int)i : RECORD_NONE;
+	}
+	return missing;
+}
+
 static void explain_stuck(struct search *q, const char *why)
 {
 	const struct record *r = q->r;
-	unsigned machine = r->machines - 1, most = 0;
-	int often = RECORD_NONE;
-	char where[80] = "", by[220] = "", op[120] = "", dead[200] = "";
+	const struct deviations *all = &q->t->deviations;
+	unsigned machine = r->machines - 1, death = all->n;
+	char where[80] = "", by[220] = "", op[120] = "";
+	size_t room = sizeof(q->c->sentence), used = print(q->c->sentence, room, "%s", why), from, to;
+	int polled = RECORD_NONE, missing = RECORD_NONE, last = RECORD_NONE;
 	q->c->kind = CAUSE_STUCK;
-	/* What the operation reads most, in the last 2000 reads. */
-	size_t end = r->events,
-	       begin = end - r->machine_from[machine] > 4000 ? end - 4000 : r->machine_from[machine];
-	for (size_t i = begin; i < end; i++) {
-		unsigned n = 0;
-		if (!record_reads(&r->event[i]) || (q->op.kind && !of_op(&r->event[i], q->op, machine)))
-			continue;
-		for (size_t k = begin; k < end && n < 4000; k++)
-			n += record_reads(&r->event[k]) && r->event[k].off == r->event[i].off &&
-			     op_label_equal(r->event[k].op, r->event[i].op);
-		if (n > most) {
-			most = n;
-			often = (int)i;
-		}
-		if (most > (end - begin) / 4)
-			break;
-	}
-	for (unsigned i = 0; i < q->t->deviations.n; i++) {
-		const struct deviation *d = &q->t->deviations.d[i];
-		if (d->kind == CHOICE_STEP && d->answer == HOLD_FOREVER && q->matters[i])
-			print(dead, sizeof(dead), "%s, which is dead", d->who);
-	}
-	size_t used = print(q->c->sentence, sizeof(q->c->sentence), "%s", why);
-	if (often >= 0 && most > 1) {
-		const struct record_event *e = &r->event[often];
+	find_polling(q, machine, &from, &to);
+	for (unsigned i = 0; i < all->n && death == all->n; i++)
+		if (all->d[i].kind == CHOICE_STEP && all->d[i].answer == HOLD_FOREVER && q->matters[i])
+			death = i;
+	if (death < all->n)
+		missing = find_missing(q, machine, from, to, death, &polled);
+	if (missing < 0)
+		polled = find_polled(q, machine, from, to, NULL);
+	const struct record_event *e = event_of(r, polled), *m = event_of(&q->instead, missing);
+	if (e) {
 		place(q, e->off, e->len, where, sizeof(where));
 		op_words(q, e->op, machine, op, sizeof(op));
-		say(q, often, "%s reads %s again and again", op, where);
-		int last = RECORD_NONE;
-		for (size_t i = r->machine_from[machine]; i < end; i++)
-			if (record_writes(&r->event[i]) && record_overlaps(&r->event[i], e->off, e->len))
-				last = (int)i;
-		used += print(q->c->sentence + used, sizeof(q->c->sentence) - used,
-			      ": %s reads %s again and again", op, where);
-		if (last >= 0) {
-			doer(q, r, &r->event[last], by, sizeof(by));
-			say(q, last, "last written by %s at %.3f us", by, us(r->event[last].at));
-			used += print(q->c->sentence + used, sizeof(q->c->sentence) - used,
-				      ", which %s wrote last", by);
-		}
+		say(q, polled, "%s reads %s again and again", op, where);
+		used += print(q->c->sentence + used, room - used, ": %s reads %s again and again", op, where);
+		last = last_write(r, r->events, e);
 	}
-	if (used < sizeof(q->c->sentence))
-		print(q->c->sentence + used, sizeof(q->c->sentence) - used, "%s%s.",
-		      dead[0] ? "; it waits for " : "", dead);
+	if (m) {
+		doer(q, &q->instead, m, by, sizeof(by));
+		say(q, RECORD_NONE, "not written: %s would have written there at %.3f us", by, us(m->at));
+		used += print(q->c->sentence + used, room - used, ", which %s has not written", by);
+	} else if (last >= 0) {
+		doer(q, r, &r->event[last], by, sizeof(by));
+		say(q, last, "last written by %s at %.3f us", by, us(r->event[last].at));
+		used += print(q->c->sentence + used, room - used, ", which %s wrote last", by);
+	}
+	if (death < all->n)
+		used += print(q->c->sentence + used, room - used, "; it waits for %s, which is dead",
+			      all->d[death].who);
+	print(q->c->sentence + used, room - used, ".");
 }
 
 /* --- all --- */
@@ -971,6 +1194,7 @@ static void begin(struct search *q, const struct replay_outcome *out)
 	}
 	q->op = label_of(h, v->op);
 	q->against = label_of(h, v->against);
+	q->expected = value_of(q, h, v->against);
 	if (v->op >= 0) {
 		q->machine = h->op[v->op].epoch;
 		sentence_op(q->s, h, v->op, q->seen, sizeof(q->seen));
@@ -990,6 +1214,8 @@ static int explain(struct search *q, const char *why)
 		crash |= q->t->deviations.d[i].kind == CHOICE_CRASH && q->matters[i];
 	if (!error && crash)
 		error = run_with_power(q);
+	if (!error && crash)
+		error = find_kept(q);
 	unsigned n = error || !crash ? 0 : find_losses(q, loss);
 	if (!error) {
 		if (n)
@@ -1010,7 +1236,7 @@ static int explain(struct search *q, const char *why)
 int cause_find(struct explorer *ex, const struct trace *t, const struct record *r,
 	       const struct replay_outcome *out, struct where *where, struct cause *c)
 {
-	struct search q = {.ex = ex, .t = t, .s = &t->setup, .r = r, .where = where, .c = c};
+	struct search q = {.ex = ex, .t = t, .s = &t->setup, .r = r, .where = where, .c = c, .kept_at = -1};
 	char why[300];
 	memset(c, 0, sizeof(*c));
 	q.contract = t->contract;
@@ -1026,7 +1252,7 @@ int cause_find(struct explorer *ex, const struct trace *t, const struct record *
 	print(why, sizeof(why), "%s", out->text[q.contract]);
 	begin(&q, out);
 	int error = explain(&q, why);
-	record_free(&q.power);
+	record_free(&q.instead);
 	free(q.matters);
 	return error;
 }

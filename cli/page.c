@@ -27,6 +27,7 @@
 #define HEAD	 34  /* above the first lane */
 #define PM_LANES 24
 #define COLUMNS	 1200 /* of more, the chart shows the last */
+#define MACHINE	 12   /* columns of a machine at least: its label needs them */
 
 struct lane {
 	char name[80];
@@ -173,6 +174,7 @@ static int make_columns(struct page *p)
 		return -ENOMEM;
 	p->columns = 1;
 	for (unsigned m = 0; m < r->machines; m++) {
+		unsigned before = p->columns;
 		for (size_t i = r->machine_from[m]; i < r->machine_from[m + 1]; i++) {
 			const struct record_event *e = &r->event[i];
 			p->column[i] = -1;
@@ -185,6 +187,8 @@ static int make_columns(struct page *p)
 		}
 		last = NULL;
 		p->columns += 2;
+		if (p->columns < before + MACHINE)
+			p->columns = before + MACHINE;
 		p->cut[m] = (int)p->columns;
 	}
 	p->columns += 2;
@@ -466,9 +470,10 @@ static void print_lines(const struct page *p)
 		const struct record_line *l = &p->r->line[i];
 		for (unsigned v = 1; v <= l->versions; v++) {
 			const struct record_version *version = &p->r->version[l->first_version + v - 1];
-			fprintf(p->out, "<tr><td>%u<td>", l->machine + 1u);
 			pmem_name(s->region, s->regions, (uint64_t)l->line * LINE, text, sizeof(text));
-			escape(p->out, text);
+			element(p->out, "<tr data-line=\"", text, "\">");
+			fprintf(p->out, "<td>%u", l->machine + 1u);
+			element(p->out, "<td>", text, "");
 			story_survived(l, text, sizeof(text));
 			fprintf(p->out, "<td class=\"%s\">%s: ", l->answer ? "bad" : "good",
 				l->answer ? "lost" : "kept");

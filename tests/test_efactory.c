@@ -232,6 +232,14 @@ static uint64_t half_a_put(struct rpc_conn *conn, const char *key)
 	return rsp.off;
 }
 
+/* Is the connection still good for a READ? */
+static int read_table(struct rpc_conn *conn)
+{
+	const void *data;
+
+	return rpc_read(conn, EF_TABLE, 0, sizeof(struct ef_entry), &data);
+}
+
 /* ------------------------------------------------------------------ tests */
 
 static void reclaims(unsigned client)
@@ -370,18 +378,22 @@ END_TEST
 static void drops(unsigned client)
 {
 	void *handle = open_client(client);
-	struct rpc_conn deaf, notices;
+	struct rpc_conn deaf, idle, notices;
 	uint64_t place;
 
 	ck_assert_int_eq(put(handle, 1, 1), 0);
 	ck_assert_int_eq(rpc_open_notices(&notices, &w.env[2], sizeof(struct kv_req)), 0);
 	open_raw(&deaf, 2);
+	open_raw(&idle, 2);
 	place = half_a_put(&deaf, "k1");
 	ck_assert_int_eq(efactory_store.clean(handle), 0);
 	sim_sleep(w.sim, 500 * US);
 	ck_assert(!cleaning()); /* not begun: it may be reading by itself */
+	ck_assert_int_eq(read_table(&idle), 0);
 	sim_sleep(w.sim, 10 * MS);
 	ck_assert_uint_eq(current_log(), 1);
+	/* All its connections are closed, also to what is still exported. */
+	ck_assert_int_eq(read_table(&idle), -EIO);
 	/* Its WRITE comes too late to do harm. */
 	ck_assert_int_eq(rpc_write(&deaf, EF_LOG + ef_log_of(place), ef_off_of(place), "late", 4), -EIO);
 	ck_assert_int_eq(get(handle, 1, 9), 1);
@@ -395,6 +407,32 @@ START_TEST(who_does_not_acknowledge_is_dropped)
 	prepare(1, 20);
 	set_knob("timeout", 1);
 	w.script[1] = drops;
+	run();
+}
+END_TEST
+
+/* A client that cannot be told: its connection for notices is in the error state. */
+static void cannot_be_told(unsigned client)
+{
+	static const uint8_t too_long[1024];
+	void *handle = open_client(client);
+	struct rpc_conn idle, notices;
+
+	ck_assert_int_eq(put(handle, 1, 1), 0);
+	ck_assert_int_eq(rpc_open_notices(&notices, &w.env[2], sizeof(too_long)), 0);
+	open_raw(&idle, 2);
+	ck_assert_int_eq(rpc_send(&notices, too_long, sizeof(too_long)), -EIO);
+	ck_assert_int_eq(read_table(&idle), 0);
+	/* Nobody waits for the timeout, which is 10 s. */
+	clean_and_wait(handle);
+	ck_assert_int_eq(read_table(&idle), -EIO);
+	ck_assert_int_eq(get(handle, 1, 9), 1);
+}
+
+START_TEST(who_cannot_be_told_is_dropped_at_once)
+{
+	prepare(1, 20);
+	w.script[1] = cannot_be_told;
 	run();
 }
 END_TEST
@@ -555,6 +593,7 @@ int main(void)
 	tcase_add_test(tc, cleanings_in_a_row_beside_a_busy_client);
 	tcase_add_test(tc, a_tight_log_is_cleaned_when_it_must_be);
 	tcase_add_test(tc, who_does_not_acknowledge_is_dropped);
+	tcase_add_test(tc, who_cannot_be_told_is_dropped_at_once);
 	tcase_add_test(tc, acknowledgements_are_waited_for);
 	tcase_add_test(tc, notices_regions_and_dropping);
 	suite_add_tcase(suite, tc);

@@ -5,8 +5,9 @@
 #
 # The page of a replay, as a real browser lays it out: a script is put behind a copy of the
 # page that measures it and writes what it finds into the document, which is then dumped.
-# Without a browser (Debian: chromium) only the text of the page is looked at, and the test
-# counts as skipped.
+# What the page says is compared with what the story says: verdict, cause, events, lines in
+# flight. Without a browser (Debian: chromium) only that is looked at, and the test counts as
+# skipped.
 tidemark=$1 tests=$2
 here=$(mktemp -d) || exit 70
 trap 'rm -rf "$here"' EXIT
@@ -16,6 +17,22 @@ browser=$(command -v chromium || command -v chromium-browser || command -v googl
 wrong() {
 	failures=$((failures + 1))
 	echo "FAILED: $*" >&2
+}
+
+# Text of the page, as it is read.
+plain() {
+	sed "s/&#39;/'/g; s/&lt;/</g; s/&gt;/>/g; s/&quot;/\"/g; s/&amp;/\&/g"
+}
+
+# Words behind each other, wherever lines are wrapped.
+flat() {
+	tr '\n' ' ' | tr -s ' ' | sed 's/^ //; s/ $//'
+}
+
+# same WHAT: the files `told` (by the story) and `shown` (by the page) are equal.
+same() {
+	[ -s "$here/told" ] && cmp -s "$here/told" "$here/shown" ||
+		wrong "$name: $1: $(diff "$here/told" "$here/shown" | head -n 4 | flat | cut -c1-300)"
 }
 
 cat >"$here/measure.html" <<'SCRIPT'
@@ -30,19 +47,76 @@ cat >"$here/measure.html" <<'SCRIPT'
 	names.forEach(function (n, i) {
 		var a = n.getBoundingClientRect(), b = lanes[i].getBoundingClientRect();
 		if (Math.abs(a.top - b.top) > 1 || Math.abs(a.height - b.height) > 1) say('lane ' + n.textContent + ' is not beside its name');
-		if (n.scrollWidth > n.clientWidth) say('name ' + n.textContent + ' is clipped');
+		if (n.scrollWidth > n.clientWidth || n.scrollHeight > n.clientHeight) say('name ' + n.textContent + ' is clipped');
 		if (b.top < below - 0.5) say('lane ' + n.textContent + ' overlaps');
 		below = b.bottom;
 	});
 	var svg = document.querySelector('svg').getBoundingClientRect(), boxes = [];
+	function inside(a, b) {
+		return a.left >= b.left - 0.5 && a.right <= b.right + 0.5 && a.top >= b.top - 0.5 && a.bottom <= b.bottom + 0.5;
+	}
+	function overlap(a, b) {
+		return a.left < b.right - 0.5 && b.left < a.right - 0.5 && a.top < b.bottom - 0.5 && b.top < a.bottom - 0.5;
+	}
+	function middle(r) { return (r.top + r.bottom) / 2; }
+	function laneAt(y) {
+		for (var i = 0; i < lanes.length; i++) {
+			var box = lanes[i].getBoundingClientRect();
+			if (y > box.top && y < box.bottom) return {name: names[i].textContent, box: box};
+		}
+	}
 	document.querySelectorAll('.m').forEach(function (m) {
 		var last = m.querySelector('title').previousElementSibling, r = last.getBoundingClientRect();
-		if (r.left < svg.left || r.right > svg.right || r.top < svg.top || r.bottom > svg.bottom) say('a mark is clipped');
+		if (!inside(r, svg)) say('a mark is clipped');
+		var lane = laneAt(middle(r));
+		if (!lane || r.top < lane.box.top - 0.5 || r.bottom > lane.box.bottom + 0.5) say('a mark leaves its lane: ' + m.textContent);
 		boxes.forEach(function (o) {
 			if (r.left < o.right - 1 && o.left < r.right - 1 && r.top < o.bottom - 1 && o.top < r.bottom - 1) say('marks overlap: ' + m.textContent);
 		});
 		boxes.push(r);
 	});
+	/* Labels: above the lanes, in the picture, none over another. */
+	var labels = [], crashes = document.querySelectorAll('.crash path');
+	document.querySelectorAll('.phase, .crash text').forEach(function (t) {
+		var r = t.getBoundingClientRect();
+		if (!t.textContent || !r.width || !inside(r, svg)) say('label ' + t.textContent + ' is clipped');
+		if (r.bottom > lanes[0].getBoundingClientRect().top + 0.5) say('label ' + t.textContent + ' is over a lane');
+		labels.forEach(function (o) { if (overlap(r, o.box)) say('labels ' + o.text + ' and ' + t.textContent + ' overlap'); });
+		labels.push({box: r, text: t.textContent});
+	});
+	/* Paragraphs, items, cells: no text outside of its box. */
+	document.querySelectorAll('h1, h2, p, li, td, th').forEach(function (t) {
+		if (t.scrollWidth > t.clientWidth + 1 || t.scrollHeight > t.clientHeight + 4) say('text leaves its box: ' + t.textContent.substr(0, 60));
+	});
+	/* Tables: a cell for each head; a mark of the cause for each event of the cause. */
+	document.querySelectorAll('table').forEach(function (t) {
+		for (var i = 0; i < t.rows.length; i++)
+			if (t.rows[i].cells.length != t.rows[0].cells.length) say('row ' + i + ' has ' + t.rows[i].cells.length + ' cells');
+	});
+	document.querySelectorAll('tr.cause').forEach(function (t) {
+		var m = document.querySelector('.m.cause[data-e="' + t.id.substr(1) + '"]');
+		if (!m || !m.querySelector('.halo')) say('no mark of the cause for event ' + t.id);
+	});
+	/* What became of a line stands in its lane, at its failure, and is what the table says. */
+	var fates = document.querySelectorAll('.fate'), sign = {lost: '\u00d7', kept: '\u2713', torn: '~'}, expected = 0;
+	var rows = document.querySelectorAll('tr[data-line]');
+	rows.forEach(function (row, i) {
+		var found = 0, has = false;
+		if (i && rows[i - 1].dataset.line == row.dataset.line && rows[i - 1].cells[0].textContent == row.cells[0].textContent) return;
+		names.forEach(function (n) { has = has || n.textContent == row.dataset.line; });
+		if (!has) return;
+		expected++;
+		fates.forEach(function (f) {
+			var r = f.querySelector('circle').getBoundingClientRect(), lane = laneAt(middle(r)), text = f.querySelector('text');
+			var crash = crashes[row.cells[0].textContent - 1].getBoundingClientRect(), kind = f.getAttribute('class').split(' ')[1];
+			if (!lane || lane.name != row.dataset.line || Math.abs((r.left + r.right) / 2 - crash.left) > 2) return;
+			found++;
+			if (!inside(text.getBoundingClientRect(), {left: r.left - 2, right: r.right + 2, top: r.top - 2, bottom: r.bottom + 2})) say('the sign at ' + lane.name + ' leaves its circle');
+			if (text.textContent != sign[kind] || (kind == 'kept') != (row.querySelector('.good') != null)) say('fate of ' + lane.name + ': ' + text.textContent);
+		});
+		if (found != 1) say(found + ' fates of ' + row.dataset.line);
+	});
+	if (fates.length != expected) say(fates.length + ' fates, not ' + expected);
 	if (document.documentElement.scrollWidth > window.innerWidth) say('the page is wider than the window');
 	var m = document.querySelector('.m.cause'), row = m && document.getElementById('e' + m.dataset.e);
 	if (m) m.dispatchEvent(new Event('click'));
@@ -62,12 +136,29 @@ for trace in "$tests"/traces/{efactory-DUR,efactory-LIN,efactory-recover_clears-
 	"$tidemark" replay "$trace" --html "$page" >"$here/story"
 	"$tidemark" replay -q "$trace" --html "$here/again.html" >"$here/out"
 	cmp -s "$page" "$here/again.html" || wrong "$name: two pages differ"
-	for word in "<title>" "${trace##*/}" "$(grep -m1 '^broken' "$here/story" | cut -d: -f1)" 'id=why' 'core/stores/'; do
+	for word in "<title>" "${trace##*/}" 'core/stores/'; do
 		grep -qF -e "$word" "$page" || wrong "$name: no '$word' in the page"
 	done
 	grep -qE '(src|href)=|url\(|@import|https?:' "$page" && wrong "$name: the page refers to something outside"
-	# Every client and every task of the server that the story names.
-	for who in $(sed -n 's/^ *[0-9.]* us  \([a-z][^ ]*\) .*/\1/p' "$here/story" | sort -u | grep -v '/qp'); do
+	sed -n '/^== verdict/,/^== why/p' "$here/story" | grep 'broken' | sort >"$here/told"
+	sed -n 's|^<p class=rule>\(.*\)</p>$|\1|p' "$page" | plain | sort >"$here/shown"
+	same "verdict"
+	sed -n '/^== why/,$p' "$here/story" | sed '1d;$d' | flat >"$here/told"
+	{ sed -n 's|.*<li>\(.*\)</li>$|\1|p' "$page"; sed -n 's|^<p class=why id=why>\(.*\)</p>$|\1|p' "$page"; } | plain | flat >"$here/shown"
+	same "cause"
+	# Each event: when, who, and the words.
+	sed '/^== verdict/,$d' "$here/story" | sed -n 's/^ *\([0-9.]* us\) /\1 /p' | tr -d ' ' >"$here/told"
+	sed -n 's|^<tr id=e[0-9]*[^>]*><td>\(.*\)</tr>$|\1|p' "$page" | sed 's|<td>| us|; s|<td[^>]*>| |g' | plain | tr -d ' ' >"$here/shown"
+	same "events"
+	# Each line in flight, what survived of it, and its versions.
+	sed -n 's/^  \([a-z-]*+0x[0-9a-f]*\) *survived as \(version.*\)/\1 \2/p' "$here/story" | sed 's/ *(nobody.*//' | sort -u >"$here/told"
+	sed -n 's|^<tr data-line="[^"]*"><td>[0-9]*<td>\([^<]*\)<td class="[a-z]*">[a-z]*: \([^<]*\)<td>.*|\1 \2|p' "$page" | plain | sort -u >"$here/shown"
+	[ ! -s "$here/told" ] || { same "lines in flight"; grep -q '<th>line<th>survived as<th>' "$page" || wrong "$name: no column 'survived as'"; }
+	[ "$(grep -c '^ *version [0-9]*: ' "$here/story")" -eq "$(grep -c '^<tr data-line' "$page")" ] || wrong "$name: not as many versions as in the story"
+	# Each client, task and queue pair that the story names, and each line in flight or of the cause.
+	for who in $(sed -n 's/^ *[0-9.]* us  \([a-z][^ ]*\) .*/\1/p' "$here/story" | sort -u) $(cut -d' ' -f1 "$here/told") \
+		$(sed -n 's/^  \(lost\|early\|kept\|before it\|unfinished\): *\(.* wrote \)*\([a-z-]*+0x[0-9a-f]*\).*/\3/p' "$here/story"); do
+		case $who in *+0x*) who=$(printf '%s+0x%x' "${who%+*}" $((${who#*+} / 64 * 64))) ;; esac
 		grep -qF "data-lane=\"$who\"" "$page" || wrong "$name: no lane of $who"
 	done
 	failed=$(grep -c '^== the power fails' "$here/story") crashes=$(grep -c '<g class=crash>' "$page")

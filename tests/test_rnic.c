@@ -1839,8 +1839,8 @@ END_TEST
 
 static char story[4096];
 
-static void teller(void *arg, const struct sim *world, const struct actor *who, uintptr_t pc, const struct told *about,
-		   const char *text)
+static void teller(void *arg, const struct sim *world, const struct actor *who, uintptr_t pc,
+		   const struct told *about, const char *text)
 {
 	(void)about;
 	size_t at = strlen(story);
@@ -1925,6 +1925,67 @@ START_TEST(names)
 }
 END_TEST
 
+/* A traced store is read late, but before the task posts, and under the label that it had. */
+static bool stored;
+static struct op_label stored_for;
+
+static void settle(void *arg)
+{
+	(void)arg;
+	if (!stored)
+		return;
+	stored = false;
+	stored_for = sim_actor(sim)->op;
+	strcat(story, "stored\n");
+}
+
+static void expect_poll(unsigned nth, unsigned visit)
+{
+	const struct actor *actor = sim_actor(sim);
+	struct op_label before = actor->op;
+	struct ibv_wc wc[4];
+	stored = true;
+	ck_assert_int_eq(ibv_poll_cq(b.rcq, 4, wc), 1);
+	ck_assert_uint_eq(wc[0].wr_id, nth);
+	ck_assert_uint_eq(actor->op.nth, nth);
+	ck_assert_uint_eq(actor->visit, visit);
+	ck_assert(!stored && op_label_equal(stored_for, before));
+}
+
+/* Two messages are there; each is taken alone, and gives the work that follows its name. */
+static void takes_messages(void *arg)
+{
+	(void)arg;
+	rt_sleep(100 * US);
+	expect_poll(1, 1);
+	expect_poll(2, 1);
+	ck_assert(empty(b.rcq));
+	sim_stop(sim, SIM_DONE);
+}
+
+static void sends_messages(void)
+{
+	struct op_label put = {.client = 1, .kind = OP_PUT};
+	sim_set_teller(sim, teller, NULL);
+	sim_set_settle(sim, settle, NULL);
+	ck_assert_int_eq(sim_spawn(sim, HOST_SERVER, "", takes_messages, NULL), 0);
+	for (put.nth = 1; put.nth <= 2; put.nth++) {
+		recv_post(&b, 0, 64, put.nth);
+		actor_label(sim_actor(sim), put);
+		stored = true;
+		story[0] = '\0';
+		op(&a, IBV_WR_SEND, 0, 8, &b, 0, put.nth, 0);
+		ck_assert_str_eq(story, "stored\nc1: c1/qp1: post SEND, 8 bytes\n");
+	}
+	rt_sleep(1000 * US);
+}
+
+START_TEST(a_server_takes_one_message_at_a_time)
+{
+	run(connected, sends_messages);
+}
+END_TEST
+
 static void hash_body(void)
 {
 	soak_body();
@@ -1989,6 +2050,7 @@ int main(void)
 	tcase_add_test(tc, flush_dereg);
 	tcase_add_test(tc, the_story);
 	tcase_add_test(tc, names);
+	tcase_add_test(tc, a_server_takes_one_message_at_a_time);
 	tcase_add_test(tc, same_run_same_hash);
 	suite_add_tcase(suite, tc);
 	SRunner *runner = srunner_create(suite);

@@ -28,7 +28,7 @@ efactory-recover_clears-KEEP | the power failed between two steps ; table+0x20..
 erda-BUF | lost: log+0x400..0x413 ; none would have come had the power held ; log+0x440..0x453, written later by the RDMA write of client 1's 2nd PUT k2, survived
 erda-DUR | lost: log+0x300..0x313 ; no flush covers it, and none would have come had the power held ; kept: table+0x
 erda-KEEP-two-writers | lost: log+0x3c0..0x3d3 ; lost: log+0x380..0x393 ; what client 1's PUT k1 wrote ; what client 2's PUT k1 wrote ; kept: table+0x2c8 ; (core/stores/erda/server.c: ; and that was durable, but a reader after recovery found nothing at k1
-erda-LIN-two-dead-writers | unfinished: server/server for client 2's PUT k1 ; table+0x2c8..0x2cf ; operations that were not finished ; before completion 1: hold for ever ; before post 3: hold for ever ; !power failed
+erda-LIN-two-dead-writers | unfinished: server/server for client 1's PUT k1 ; unfinished: server/server for client 2's PUT k1 ; table+0x2c8..0x2cf ; operations that were not finished ; before completion 1: hold for ever ; before post 3: hold for ever ; !power failed
 erda-LIN | became visible only at ; log+0x500..0x50b ; acknowledged is not yet visible ; hold 8us
 erda-MONO-two-clients | Client 2 read c1.put1 while what client 1's PUT k1 wrote by RDMA at log+0x300..0x313 ; no flush covers it ; hold 500ns
 erda-MONO | Client 1 read c1.put1 while what client 1's PUT k1 wrote by RDMA at log+0x300..0x313 ; no flush covers it
@@ -47,12 +47,12 @@ efactory-one_flush-MONO | lost: log+0xc8..0xcf ; it was flushed but not fenced ;
 efactory-one_flush-KEEP | lost: log+0xc8..0xcf ; it was flushed but not fenced ; the next fence of that task had not come yet ; found nothing at k1
 efactory-header_unflushed-MONO | lost: log+0xc8..0xcf, written by server/server for client 1's PUT k1 ; no flush covers it before the power fails ; lost: log+0x100..0x107
 efactory-entry_unflushed-MONO | lost: table+0x20..0x27, written by server/server for client 1's PUT k1 ; no flush covers it, and none would have come ; early: log+0xd8..0xd9
-efactory-born_durable-RDA | unfinished: server/server for client 1's PUT k1 ; table+0x20..0x27 ; foreign bytes at k1
-efactory-client_no_flag-RDA | unfinished: server/server for client 1's PUT k1 ; table+0x20..0x27 ; foreign bytes at k1
+efactory-born_durable-RDA | Client 2's GET k1 met table+0x20..0x27, written by server/server for client 1's PUT k1 (core/stores/efactory/server.c: ; too early: the RDMA write of client 1's PUT k1 ; and read log+0x100..0x107 at ; before the RDMA write of client 1's PUT k1 came there ; foreign bytes at k1 ; !unfinished
+efactory-client_no_flag-RDA | Client 2's GET k1 met table+0x20..0x27, written by server/server for client 1's PUT k1 (core/stores/efactory/server.c: ; too early: the RDMA write of client 1's PUT k1 ; and read log+0x100..0x107 at ; before the RDMA write of client 1's PUT k1 came there ; foreign bytes at k1 ; !unfinished
 efactory-get_head_only-LIN | unfinished: the RDMA write of client 1's PUT k1 ; hold 2us ; client 2 found nothing at k1
-efactory-get_waits-LIVE | does not terminate; it waits for c1, which is dead ; before post 3: hold for ever
-efactory-no_pre-KEEP | between two steps ; table+0x20..0x27 ; log+0x100..0x107 ; was not written yet
-efactory-recover_head_only-KEEP | between two steps ; table+0x20..0x27 ; log+0x100..0x107 ; was not written yet
+efactory-get_waits-LIVE | does not terminate: client 2's GET k1 reads log+0x180..0x187 again and again, which the RDMA write of client 1's PUT k1 has not written ; it waits for c1, which is dead ; before post 3: hold for ever
+efactory-no_pre-KEEP | between two steps ; table+0x20..0x27 ; log+0x100..0x107 ; was not written yet ; recovery (core/stores/efactory/recover.c: ; then wrote table+0x20..0x27 ; the value that was expected is still at log+0x80..0x87, but nobody reads it there
+efactory-recover_head_only-KEEP | between two steps ; table+0x20..0x27 ; log+0x100..0x107 ; was not written yet ; recovery (core/stores/efactory/recover.c: ; then wrote table+0x20..0x27 ; the value that was expected is still at log+0x80..0x87, but nobody reads it there
 efactory-short_timeout-LIN | overwritten: server/verifier (core/stores/efactory/verifier.c: ; log+0xd8..0xd9 ; hold 5ms ; Client 1's PUT k1 was acknowledged, but what
 erda-no_flip-LIN | unfinished: server/server for client 1's PUT k1 (core/stores/erda/server.c: ; table+0x2c8..0x2cf ; found nothing at k1
 erda-reply_first-LIN | is acknowledged at ; table+0x2c8..0x2cf is written by server/server for client 1's PUT k1 (core/stores/erda/server.c: ; became visible only at

@@ -206,6 +206,7 @@ int rnic_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_w
 {
 	struct rnic_qp *qp = (struct rnic_qp *)ibv;
 	int error = 0;
+	sim_settle(qp_sim(qp));
 	sim_step(qp_sim(qp), STEP_POST, POST_NS);
 	for (; wr; wr = wr->next) {
 		error = post_one(qp, wr);

@@ -274,6 +274,12 @@ void sim_set_settle(struct sim *sim, void (*settle)(void *), void *arg)
 	sim->settle_arg = arg;
 }
 
+void sim_settle(struct sim *sim)
+{
+	if (sim->settle)
+		sim->settle(sim->settle_arg);
+}
+
 void sim_set_death(struct sim *sim, void (*death)(void *, unsigned), void *arg)
 {
 	sim->death = death;

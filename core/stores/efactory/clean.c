@@ -72,7 +72,7 @@ static bool listens(const struct ef_server *server, unsigned i)
 	return peer->notices && peer->qp;
 }
 
-/* Send to those that have not got it. True: all have; and, with `acks`, all have acknowledged. */
+/* Send to those that have not got it. True: all that can be told have; with `acks`, all acknowledged it. */
 static bool spread(struct ef_server *server, const struct ef_notice *notice, bool acks)
 {
 	uint64_t *told = server->told;
@@ -85,10 +85,8 @@ static bool spread(struct ef_server *server, const struct ef_notice *notice, boo
 			continue;
 		if (told[i] < notice->number)
 			rc = rpc_server_notify(&server->rpc, i, notice, sizeof(*notice));
-		if (rc == -EIO) {
-			rpc_server_drop(&server->rpc, server->rpc.peer[i].client);
-			continue;
-		}
+		if (rc == -EIO)
+			continue; /* it cannot be told: announce() drops it */
 		if (!rc)
 			told[i] = notice->number;
 		if (rc || (acks && __atomic_load_n(&server->acked[i], __ATOMIC_ACQUIRE) < notice->number))
