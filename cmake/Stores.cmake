@@ -9,15 +9,16 @@
 # -O0: the compiler neither merges nor drops stores, so a trace replays alike with
 # every compiler. -fno-builtin: no copy is inlined without a hook. No vectors: clang
 # has no hook for an access of more than 16 bytes (a -O after these flags would bring
-# the vectors back). gcc warns that its sanitizer does
-# not understand fences; ours does.
+# the vectors back). No calls at a function's beginning and end: nobody here wants
+# them. gcc warns that its sanitizer does not understand fences; ours does.
 set(store_flags -g -fsanitize=thread -fno-builtin -fno-tree-vectorize -fno-tree-slp-vectorize
 	-fno-stack-protector -U_FORTIFY_SOURCE -fno-omit-frame-pointer)
-set(store_flags_gcc -Wno-tsan)
+set(store_flags_gcc -Wno-tsan --param=tsan-instrument-func-entry-exit=0)
 # clang leaves out the hook of a load whose place is stored to next (x |= 1), gcc does
 # not; a run must have the same steps with both. Source lines are looked up by the
 # address table that gcc always writes.
-set(store_flags_clang -gdwarf-aranges -mllvm -tsan-instrument-read-before-write)
+set(store_flags_clang -gdwarf-aranges -mllvm -tsan-instrument-func-entry-exit=0
+	-mllvm -tsan-instrument-read-before-write)
 set(store_symbols ${PROJECT_SOURCE_DIR}/core/stores/sim.syms)
 
 file(GLOB store_sources CONFIGURE_DEPENDS core/stores/*.c core/stores/*/*.c)
