@@ -120,6 +120,7 @@ struct pmem {
 	struct undo *undo;
 	uint32_t undos, undo_room;
 	struct marks marks[SIM_TASKS + 1];
+	unsigned marked; /* those behind it are empty */
 	uint64_t durable_hash, flight_hash;
 	struct arrival *arrival; /* oldest first */
 	uint32_t arrivals, arrival_room;
@@ -266,8 +267,9 @@ static void forget_versions(struct pmem *pm)
 	pm->dirties = 0;
 	pm->versions = 0;
 	pm->arrivals = 0;
-	for (unsigned t = 0; t <= SIM_TASKS; t++)
+	for (unsigned t = 0; t <= pm->marked; t++)
 		pm->marks[t].n = 0;
+	pm->marked = 0;
 }
 
 void pmem_end(struct pmem *pm)
@@ -523,7 +525,7 @@ static void stored(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 	commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
 }
 
-void pmem_settle(struct pmem *pm)
+static __attribute__((noinline)) void read_unread(struct pmem *pm)
 {
 	uint64_t off = pm->unread.off;
 	size_t len = pm->unread.len;
@@ -537,6 +539,12 @@ void pmem_settle(struct pmem *pm)
 		off += part;
 		len -= part;
 	}
+}
+
+void pmem_settle(struct pmem *pm)
+{
+	if (pm->unread.len)
+		read_unread(pm);
 }
 
 /* Does [off, off+len) hold what the versions say? */
@@ -555,26 +563,46 @@ static bool as_known(const struct pmem *pm, uint64_t off, size_t len)
 	return true;
 }
 
-void pmem_cpu_load(struct pmem *pm, uint64_t off, size_t len)
+static void tell_load(struct pmem *pm, uint64_t off, size_t len)
 {
-	/* gcc calls both hooks of `*a = *b`, the write's first, before it copies: a store that has changed
-	 * nothing yet, followed by a load of the same length, is still to come. */
+	const struct told about = {.kind = TOLD_LOAD, .off = off, .len = len};
+	sim_tell_about(pm->sim, sim_actor(pm->sim), 0, &about, "%s", "");
+}
+
+static inline void load(struct pmem *pm, uint64_t off, size_t len)
+{
+	sim_step(pm->sim, STEP_LOAD, LOAD_NS);
+	note_touch(pm, TOUCH_READ, off, len);
+	if (!len)
+		return;
+	touch(pm, off, len, false);
+	if (sim_telling(pm->sim))
+		tell_load(pm, off, len);
+}
+
+/*
+ * gcc calls both hooks of `*a = *b`, the write's first, before it copies: a store that has changed nothing
+ * yet, followed by a load of the same length, is still to come.
+ */
+static __attribute__((noinline)) void load_after_store(struct pmem *pm, uint64_t off, size_t len)
+{
 	struct unread coming = pm->unread;
-	if (coming.len && coming.len == len && as_known(pm, coming.off, coming.len))
+	if (coming.len == len && as_known(pm, coming.off, coming.len))
 		pm->unread.len = 0;
 	else
 		coming.len = 0;
 	pmem_settle(pm);
-	sim_step(pm->sim, STEP_LOAD, LOAD_NS);
-	note_touch(pm, TOUCH_READ, off, len);
-	if (len)
-		touch(pm, off, len, false);
-	if (len && sim_telling(pm->sim)) {
-		const struct told about = {.kind = TOLD_LOAD, .off = off, .len = len};
-		sim_tell_about(pm->sim, sim_actor(pm->sim), 0, &about, "%s", "");
-	}
+	load(pm, off, len);
 	if (coming.len)
 		pm->unread = coming;
+}
+
+void pmem_cpu_load(struct pmem *pm, uint64_t off, size_t len)
+{
+	if (pm->unread.len)
+		load_after_store(pm, off, len);
+	else
+		load(pm, off, len);
 }
 
 void pmem_cpu_store(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
@@ -624,7 +652,10 @@ static void write_back_all(struct pmem *pm)
 
 static struct marks *marks_of_task(struct pmem *pm)
 {
-	return &pm->marks[sim_task(pm->sim) + 1];
+	unsigned t = (unsigned)(sim_task(pm->sim) + 1);
+	if (pm->marked < t)
+		pm->marked = t;
+	return &pm->marks[t];
 }
 
 void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)

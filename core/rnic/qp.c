@@ -106,12 +106,10 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 		errno = ENOMEM;
 		return NULL;
 	}
-	char name[ACTOR_NAME] = "server";
-	if (hca->host != HOST_SERVER) {
-		name[0] = '\0';
-		name_append(name, sizeof(name), "c", hca->host);
-	}
-	name_append(name, sizeof(name), "/qp", ++hca->qps);
+	char name[ACTOR_NAME] = "";
+	name_append_host(name, sizeof(name), hca->host);
+	name_append(name, sizeof(name), "/qp");
+	name_append_number(name, sizeof(name), ++hca->qps);
 	actor_init(&qp->actor, name);
 	qp->hca = hca;
 	qp->ibv.context = pd->context;

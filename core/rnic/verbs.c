@@ -33,22 +33,6 @@ void rnic_gid(unsigned host, union ibv_gid *gid)
 	gid->raw[15] = (uint8_t)(host + 1);
 }
 
-void name_append(char *buf, size_t size, const char *text, unsigned number)
-{
-	size_t at = strlen(buf), len = strlen(text);
-	unsigned digits = 1;
-	for (unsigned n = number; n >= 10; n /= 10)
-		digits++;
-	assert(at + len + digits < size);
-	memcpy(buf + at, text, len);
-	at += len + digits;
-	buf[at] = '\0';
-	do {
-		buf[--at] = (char)('0' + number % 10);
-		number /= 10;
-	} while (number);
-}
-
 static enum ibv_mtu mtu_enum(unsigned bytes)
 {
 	return (enum ibv_mtu)(__builtin_ctz(bytes) - 7); /* 256 is 1 */
@@ -100,8 +84,10 @@ struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *
 		hca->device.node_type = IBV_NODE_RNIC;
 		hca->device.transport_type = IBV_TRANSPORT_IWARP;
 	}
-	name_append(hca->device.name, sizeof(hca->device.name), "tidemark", host);
-	name_append(hca->device.dev_name, sizeof(hca->device.dev_name), "uverbs", host);
+	name_append(hca->device.name, sizeof(hca->device.name), "tidemark");
+	name_append_number(hca->device.name, sizeof(hca->device.name), host);
+	name_append(hca->device.dev_name, sizeof(hca->device.dev_name), "uverbs");
+	name_append_number(hca->device.dev_name, sizeof(hca->device.dev_name), host);
 	hca->verbs.sz = sizeof(hca->verbs);
 	hca->verbs.query_port = query_port;
 	struct ibv_context *context = &hca->verbs.context;

@@ -413,16 +413,18 @@ static void task_main(void *arg)
 
 int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void *), void *arg)
 {
-	char full[ACTOR_NAME];
+	char full[ACTOR_NAME] = "";
 	if (sim->tasks == SIM_TASKS)
 		return -EAGAIN;
 	struct task *task = &sim->task[sim->tasks];
 	if (fiber_alloc(&task->fiber, STACK_BYTES))
 		return -ENOMEM;
 	sim->tasks++;
-	snprintf(full, sizeof(full), host == HOST_SERVER ? "server" : "c%u", host);
-	if (name && *name)
-		snprintf(full + strlen(full), sizeof(full) - strlen(full), "/%s", name);
+	name_append_host(full, sizeof(full), host);
+	if (name && *name) {
+		name_append(full, sizeof(full), "/");
+		name_append(full, sizeof(full), name);
+	}
 	actor_init(&task->actor, full);
 	task->host = host;
 	task->used = task->asleep = true;
@@ -471,6 +473,16 @@ static void leave_first(struct sim *sim)
 	sim->ready[sim->ready_first] = task;
 	sim->ready_len++;
 	fiber_switch(&task->fiber, &sim->scheduler);
+}
+
+/* Is the answer 0 without asking the source? */
+static bool skips(struct source *source, unsigned kind)
+{
+	if (source && source->skip[kind]) {
+		source->skip[kind]--;
+		return true;
+	}
+	return !source;
 }
 
 static void sleep_until_woken(struct sim *sim, uint64_t fallback_ns)
@@ -632,15 +644,9 @@ void sim_burn(struct sim *sim)
 		sim_abandon(sim, SIM_FUEL);
 }
 
-void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
+/* What is due at the current task's step happens before it. */
+static void run_due(struct sim *sim)
 {
-	struct task *task = sim->running;
-	if (!task)
-		return;
-	sim->now += cost_ns;
-	uint32_t nth = ++task->actor.count[COUNT_STEP + kind];
-	if (sim->fuel-- == 0)
-		sim_abandon(sim, SIM_FUEL);
 	while (sim->stopping || (sim->heap_len && sim->heap[0].due <= sim->now)) {
 		if (sim->stopping)
 			leave_first(sim);
@@ -649,8 +655,12 @@ void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
 	}
 	if (sim->anywhere)
 		sim_power_fails_here(sim, CRASH_ANYWHERE);
-	if (!sim->source)
-		return;
+}
+
+/* May the current task be held at its nth step of that kind? */
+static void hold_at_step(struct sim *sim, enum step_kind kind, uint32_t nth)
+{
+	struct task *task = sim->running;
 	struct choice_point at = {.kind = CHOICE_STEP,
 				  .who = &task->actor,
 				  .op = task->actor.op,
@@ -665,6 +675,22 @@ void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
 	}
 	if (k)
 		hold_task(sim, k);
+}
+
+/* Stores take thousands of steps at which nothing is due and nobody is asked. */
+void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
+{
+	struct task *task = sim->running;
+	if (!task)
+		return;
+	sim->now += cost_ns;
+	uint32_t nth = ++task->actor.count[COUNT_STEP + kind];
+	if (sim->fuel-- == 0)
+		sim_abandon(sim, SIM_FUEL);
+	if (sim->stopping || sim->anywhere || (sim->heap_len && sim->heap[0].due <= sim->now))
+		run_due(sim);
+	if (!skips(sim->source, CHOICE_STEP))
+		hold_at_step(sim, kind, nth);
 }
 
 void sim_begin(struct sim *sim)
@@ -748,15 +774,10 @@ bool sim_plain(const struct sim *sim)
 
 unsigned sim_choose(struct sim *sim, const struct choice_point *at, unsigned n)
 {
-	struct source *source = sim->source;
 	assert(n >= 1);
-	if (!source)
+	if (skips(sim->source, at->kind))
 		return 0;
-	if (source->skip[at->kind]) {
-		source->skip[at->kind]--;
-		return 0;
-	}
-	unsigned answer = source->answer(source, at, n);
+	unsigned answer = sim->source->answer(sim->source, at, n);
 	assert(choice_allows(at->kind, n, answer));
 	if (answer)
 		sim_mix(sim, choice_key(at), answer);

@@ -24,8 +24,6 @@
 
 struct sim;
 
-#define HOST_SERVER 0 /* clients are hosts 1, 2, ... */
-
 enum sim_end {
 	SIM_DONE,  /* sim_stop() was called */
 	SIM_IDLE,  /* nothing is left that could run */
