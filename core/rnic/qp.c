@@ -106,11 +106,7 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 		errno = ENOMEM;
 		return NULL;
 	}
-	char name[ACTOR_NAME] = "";
-	name_append_host(name, sizeof(name), hca->host);
-	name_append(name, sizeof(name), "/qp");
-	name_append_number(name, sizeof(name), ++hca->qps);
-	actor_init(&qp->actor, name);
+	sim_name_actor(hca->net->sim, &qp->actor, hca->host, "qp", ++hca->qps);
 	qp->hca = hca;
 	qp->ibv.context = pd->context;
 	qp->ibv.qp_context = init->qp_context;

@@ -51,32 +51,6 @@ static uint64_t mix64(uint64_t x)
 	return x;
 }
 
-void name_append(char *buf, size_t size, const char *text)
-{
-	size_t at = strlen(buf);
-	while (*text && at + 1 < size)
-		buf[at++] = *text++;
-	buf[at] = '\0';
-}
-
-void name_append_number(char *buf, size_t size, unsigned number)
-{
-	char digits[12], *first = digits + sizeof(digits) - 1;
-	*first = '\0';
-	do {
-		*--first = (char)('0' + number % 10);
-		number /= 10;
-	} while (number);
-	name_append(buf, size, first);
-}
-
-void name_append_host(char *buf, size_t size, unsigned host)
-{
-	name_append(buf, size, host == HOST_SERVER ? "server" : "c");
-	if (host != HOST_SERVER)
-		name_append_number(buf, size, host);
-}
-
 void actor_init(struct actor *actor, const char *name)
 {
 	memset(actor, 0, sizeof(*actor));

@@ -12,7 +12,6 @@
  * the store was rebuilt, or after another deviation was taken away.
  */
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -136,14 +135,6 @@ struct actor {
 		uint16_t visit;
 	} seen[ACTOR_CLIENTS]; /* each client's latest label here */
 };
-
-#define HOST_SERVER 0 /* clients are hosts 1, 2, ... */
-
-/* Append to the name in buf; what does not fit is cut off. Worlds that live for a microsecond notice what
- * snprintf costs. */
-void name_append(char *buf, size_t size, const char *text);
-void name_append_number(char *buf, size_t size, unsigned number);
-void name_append_host(char *buf, size_t size, unsigned host); /* "server", "c2" */
 
 void actor_init(struct actor *actor, const char *name);
 /* The actor starts to work for `op`: counts start again. The same label again is its next visit. */

@@ -34,6 +34,7 @@
 
 #define STACK_BYTES  (256 * 1024) /* committed page by page as used */
 #define IDLE_KEYS    8
+#define ACTORS_KNOWN 32
 #define POLL_NS	     10000	/* first fallback wake-up of a task that waits for a completion queue */
 #define POLL_MAX_NS  1000000000 /* the longest one */
 #define DEFAULT_FUEL 50000000u
@@ -69,6 +70,13 @@ struct task {
 	void *arg;
 };
 
+/* An actor as it was made in an earlier run. */
+struct named {
+	unsigned host, number;
+	char what[ACTOR_NAME];
+	struct actor actor;
+};
+
 struct sim {
 	struct source *source;
 	uint64_t now, fuel, hash, events;
@@ -100,7 +108,9 @@ struct sim {
 	void *teller_arg;
 	char fault[96];
 	uintptr_t fault_pc;
-	unsigned tasks; /* used so far; their stacks are kept across resets */
+	struct named named[ACTORS_KNOWN]; /* in the order in which runs make them, mostly the same */
+	unsigned actors;		  /* made in this run */
+	unsigned tasks;			  /* used so far; their stacks are kept across resets */
 	struct task task[SIM_TASKS];
 };
 
@@ -211,6 +221,7 @@ void sim_reset(struct sim *sim, struct source *source)
 	for (unsigned i = 0; i < sim->tasks; i++)
 		sim->task[i].used = false;
 	sim->tasks = 0;
+	sim->actors = 0;
 	sim->source = source;
 	sim->now = 0;
 	sim->fuel = DEFAULT_FUEL;
@@ -385,6 +396,25 @@ static void dispatch(struct sim *sim)
 
 /* --- tasks --- */
 
+void sim_name_actor(struct sim *sim, struct actor *actor, unsigned host, const char *what, unsigned number)
+{
+	struct named *named = &sim->named[sim->actors++ % ACTORS_KNOWN];
+	if (!*named->actor.name || named->host != host || named->number != number ||
+	    strncmp(named->what, what, sizeof(named->what))) {
+		char name[ACTOR_NAME];
+		int len = snprintf(name, sizeof(name), host == HOST_SERVER ? "server" : "c%u", host);
+		if (*what)
+			len += snprintf(name + len, sizeof(name) - (size_t)len, "/%s", what);
+		if (number && len < ACTOR_NAME)
+			snprintf(name + len, sizeof(name) - (size_t)len, "%u", number);
+		named->host = host;
+		named->number = number;
+		strncpy(named->what, what, sizeof(named->what));
+		actor_init(&named->actor, name);
+	}
+	*actor = named->actor;
+}
+
 int sim_task(const struct sim *sim)
 {
 	return sim->running ? (int)(sim->running - sim->task) : -1;
@@ -413,19 +443,13 @@ static void task_main(void *arg)
 
 int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void *), void *arg)
 {
-	char full[ACTOR_NAME] = "";
 	if (sim->tasks == SIM_TASKS)
 		return -EAGAIN;
 	struct task *task = &sim->task[sim->tasks];
 	if (fiber_alloc(&task->fiber, STACK_BYTES))
 		return -ENOMEM;
 	sim->tasks++;
-	name_append_host(full, sizeof(full), host);
-	if (name && *name) {
-		name_append(full, sizeof(full), "/");
-		name_append(full, sizeof(full), name);
-	}
-	actor_init(&task->actor, full);
+	sim_name_actor(sim, &task->actor, host, name ? name : "", 0);
 	task->host = host;
 	task->used = task->asleep = true;
 	task->dead = false;

@@ -24,6 +24,8 @@
 
 struct sim;
 
+#define HOST_SERVER 0 /* clients are hosts 1, 2, ... */
+
 enum sim_end {
 	SIM_DONE,  /* sim_stop() was called */
 	SIM_IDLE,  /* nothing is left that could run */
@@ -64,7 +66,8 @@ void *sim_alloc(struct sim *sim, size_t bytes);
 typedef void sim_fn(struct sim *sim, void *arg);
 void sim_at(struct sim *sim, uint64_t delay_ns, sim_fn *fn, void *arg);
 
-/* The same when choose() said "held for hold k" (0: it did not): `delay` more. When it is due at the latest. */
+/* The same when choose() said "held for hold k" (0: it did not): `delay` more. When it is due at the latest.
+ */
 uint64_t sim_hold(struct sim *sim, unsigned k, uint64_t delay_ns, sim_fn *fn, void *arg);
 /* The others rest: the first of those held until then goes on. False: nobody is. */
 bool sim_let_go(struct sim *sim);
@@ -75,6 +78,8 @@ uint32_t sim_held(const struct sim *sim, bool *any);
 
 /* Start a task on a host. `name` as in rt_spawn(); must outlive the task. */
 int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void *), void *arg);
+/* A new actor of a host: "server", "c2/notices", "c1/qp1". `what` may be "", number 0: none. */
+void sim_name_actor(struct sim *sim, struct actor *actor, unsigned host, const char *what, unsigned number);
 /* The current task's actor; NULL when no task runs (an event from the scheduler). */
 struct actor *sim_actor(struct sim *sim);
 /* 0, 1, ...: number of the current task, -1 when none. At most SIM_TASKS. */
