@@ -19,12 +19,13 @@ set(store_flags_gcc -Wno-tsan --param=tsan-instrument-func-entry-exit=0)
 # address table that gcc always writes.
 set(store_flags_clang -gdwarf-aranges -mllvm -tsan-instrument-func-entry-exit=0
 	-mllvm -tsan-instrument-read-before-write)
+list(JOIN store_flags_clang " " store_line_clang) # of a list, CMake would drop the second -mllvm
 set(store_symbols ${PROJECT_SOURCE_DIR}/core/stores/sim.syms)
 
 file(GLOB store_sources CONFIGURE_DEPENDS core/stores/*.c core/stores/*/*.c)
 add_library(stores_raw STATIC ${store_sources})
 target_compile_options(stores_raw PRIVATE -Wall -Wextra $<$<BOOL:${TIDEMARK_WERROR}>:-Werror> -O0 ${store_flags}
-	$<$<C_COMPILER_ID:GNU>:${store_flags_gcc}> $<$<C_COMPILER_ID:Clang>:${store_flags_clang}>)
+	$<$<C_COMPILER_ID:GNU>:${store_flags_gcc}> "$<$<C_COMPILER_ID:Clang>:SHELL:${store_line_clang}>")
 
 set(stores_archive ${PROJECT_BINARY_DIR}/libstores_sim.a)
 add_custom_command(OUTPUT ${stores_archive}

@@ -70,7 +70,8 @@ struct task {
 	void *arg;
 };
 
-/* An actor as it was made in an earlier run. */
+/* An actor as an earlier run made it: worlds that live for a microsecond notice what names and their hashes
+ * cost. */
 struct named {
 	unsigned host, number;
 	char what[ACTOR_NAME];

@@ -66,8 +66,7 @@ void *sim_alloc(struct sim *sim, size_t bytes);
 typedef void sim_fn(struct sim *sim, void *arg);
 void sim_at(struct sim *sim, uint64_t delay_ns, sim_fn *fn, void *arg);
 
-/* The same when choose() said "held for hold k" (0: it did not): `delay` more. When it is due at the latest.
- */
+/* The same when choose() said "held for hold k" (0: it did not): `delay` more. When it is due at the latest. */
 uint64_t sim_hold(struct sim *sim, unsigned k, uint64_t delay_ns, sim_fn *fn, void *arg);
 /* The others rest: the first of those held until then goes on. False: nobody is. */
 bool sim_let_go(struct sim *sim);
