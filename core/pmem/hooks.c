@@ -59,23 +59,12 @@ static inline void store(void *addr, size_t len, uintptr_t pc)
 /* --- the compiler's hooks: their names and signatures are the compilers' --- */
 
 void __tsan_init(void);
-void __tsan_func_entry(void *pc);
-void __tsan_func_exit(void);
 void __tsan_read_range(void *addr, size_t len);
 void __tsan_write_range(void *addr, size_t len);
 void __tsan_atomic_thread_fence(int order);
 void __tsan_atomic_signal_fence(int order);
 
 void __tsan_init(void)
-{
-}
-
-void __tsan_func_entry(void *pc)
-{
-	(void)pc;
-}
-
-void __tsan_func_exit(void)
 {
 }
 

@@ -54,14 +54,18 @@
 #define FLUSH_NS 30
 #define FENCE_NS 60
 
+struct author { /* of a version */
+	const struct actor *who;
+	uintptr_t pc;
+	struct op_label op;
+	uint16_t visit;
+	bool nic, send;
+};
+
 struct version {
 	uint32_t next; /* index + 1 of the line's next version, 0: newest */
 	uint8_t off, len;
-	bool nic, send;
-	uint16_t visit;
-	struct op_label op;
-	const struct actor *who;
-	uintptr_t pc;
+	struct author by;
 	uint8_t data[LINE];
 };
 
@@ -120,6 +124,7 @@ struct pmem {
 	struct undo *undo;
 	uint32_t undos, undo_room;
 	struct marks marks[SIM_TASKS + 1];
+	unsigned marked; /* those behind it are empty */
 	uint64_t durable_hash, flight_hash;
 	struct arrival *arrival; /* oldest first */
 	uint32_t arrivals, arrival_room;
@@ -266,8 +271,9 @@ static void forget_versions(struct pmem *pm)
 	pm->dirties = 0;
 	pm->versions = 0;
 	pm->arrivals = 0;
-	for (unsigned t = 0; t <= SIM_TASKS; t++)
+	for (unsigned t = 0; t <= pm->marked; t++)
 		pm->marks[t].n = 0;
+	pm->marked = 0;
 }
 
 void pmem_end(struct pmem *pm)
@@ -315,11 +321,23 @@ static void save(struct pmem *pm, uint32_t l)
 	line->content_hash = content_hash(pm, l);
 }
 
+/* memcpy of what is a word most of the time. A call else: what compilers make of a length that is small for
+ * sure ("rep movs") costs more. */
+static inline void put(uint8_t *to, const void *from, size_t len)
+{
+	if (len == 8) {
+		memcpy(to, from, 8);
+		return;
+	}
+	__asm__("" : "+r"(len));
+	memcpy(to, from, len);
+}
+
 /* Write to durable, and so to where later machines boot. */
 static void write_durable(struct pmem *pm, uint64_t off, const void *data, size_t len)
 {
 	for (unsigned i = pm->machine + 1; i <= pm->stack->machines; i++)
-		memcpy(pm->stack->image[i] + off, data, len);
+		put(pm->stack->image[i] + off, data, len);
 }
 
 static void rehash(struct pmem *pm, uint32_t l)
@@ -435,8 +453,7 @@ static void commit(struct pmem *pm, uint32_t l, uint32_t upto)
 	}
 }
 
-static void add_version(struct pmem *pm, uint64_t off, const void *data, size_t len,
-			const struct version *how)
+static void add_version(struct pmem *pm, uint64_t off, const void *data, size_t len, const struct author *by)
 {
 	uint32_t l = (uint32_t)(off / LINE);
 	struct line *line = &pm->line[l];
@@ -444,11 +461,11 @@ static void add_version(struct pmem *pm, uint64_t off, const void *data, size_t 
 	if (pm->versions == pm->version_room)
 		pm->version = grow(pm->version, &pm->version_room, sizeof(*pm->version));
 	struct version *v = &pm->version[pm->versions++];
-	*v = *how;
 	v->next = 0;
 	v->off = (uint8_t)(off % LINE);
 	v->len = (uint8_t)len;
-	memcpy(v->data, data, len);
+	v->by = *by;
+	put(v->data, data, len);
 	if (line->last) {
 		pm->version[line->last - 1].next = pm->versions;
 	} else {
@@ -469,11 +486,11 @@ static void apply(const struct pmem *pm, uint32_t l, unsigned versions, uint8_t 
 	memcpy(out, pm->durable + (size_t)l * LINE, LINE);
 	if (OWN_BUG(&pm->hw, PM_VERSION_ALONE) && !versions && pm->line[l].last) {
 		const struct version *newest = &pm->version[pm->line[l].last - 1];
-		memcpy(out + newest->off, newest->data, newest->len);
+		put(out + newest->off, newest->data, newest->len);
 	}
 	uint32_t i = pm->line[l].first;
 	for (unsigned v = 0; v < versions; v++, i = pm->version[i - 1].next)
-		memcpy(out + pm->version[i - 1].off, pm->version[i - 1].data, pm->version[i - 1].len);
+		put(out + pm->version[i - 1].off, pm->version[i - 1].data, pm->version[i - 1].len);
 }
 
 /* --- the CPU --- */
@@ -484,15 +501,15 @@ static bool visible_is_durable(const struct pmem *pm, bool nic)
 	       (pm->hw.domain == DOMAIN_MHP && (!nic || pm->hw.ddio || pm->hw.iio_in_mhp));
 }
 
-static struct version by_task(struct pmem *pm, uintptr_t pc)
+static struct author by_task(struct pmem *pm, uintptr_t pc)
 {
 	struct actor *actor = sim_actor(pm->sim);
-	struct version how = {.who = actor, .pc = pc};
+	struct author by = {.who = actor, .pc = pc};
 	if (actor) {
-		how.op = actor->op;
-		how.visit = actor->visit;
+		by.op = actor->op;
+		by.visit = actor->visit;
 	}
-	return how;
+	return by;
 }
 
 static void tell_store(struct pmem *pm, uint64_t off, const void *data, size_t len, uintptr_t pc)
@@ -508,12 +525,12 @@ static void tell_store(struct pmem *pm, uint64_t off, const void *data, size_t l
 /* Bytes that the CPU has stored at [off, off+len), within one line, become a version of it. */
 static void stored(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 {
-	struct version how = by_task(pm, pc);
+	struct author by = by_task(pm, pc);
 	uint32_t l = (uint32_t)(off / LINE);
 	size_t torn = OWN_BUG(&pm->hw, PM_WORD_TORN) && len == 8 ? 4 : 0;
 	if (torn)
-		add_version(pm, off, pm->work + off, torn, &how);
-	add_version(pm, off + torn, pm->work + off + torn, len - torn, &how);
+		add_version(pm, off, pm->work + off, torn, &by);
+	add_version(pm, off + torn, pm->work + off + torn, len - torn, &by);
 	if (sim_telling(pm->sim))
 		tell_store(pm, off, pm->work + off, len, pc);
 	if (!visible_is_durable(pm, false))
@@ -523,7 +540,7 @@ static void stored(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 	commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
 }
 
-void pmem_settle(struct pmem *pm)
+static __attribute__((noinline)) void read_unread(struct pmem *pm)
 {
 	uint64_t off = pm->unread.off;
 	size_t len = pm->unread.len;
@@ -537,6 +554,12 @@ void pmem_settle(struct pmem *pm)
 		off += part;
 		len -= part;
 	}
+}
+
+void pmem_settle(struct pmem *pm)
+{
+	if (pm->unread.len)
+		read_unread(pm);
 }
 
 /* Does [off, off+len) hold what the versions say? */
@@ -555,26 +578,46 @@ static bool as_known(const struct pmem *pm, uint64_t off, size_t len)
 	return true;
 }
 
-void pmem_cpu_load(struct pmem *pm, uint64_t off, size_t len)
+static void tell_load(struct pmem *pm, uint64_t off, size_t len)
 {
-	/* gcc calls both hooks of `*a = *b`, the write's first, before it copies: a store that has changed
-	 * nothing yet, followed by a load of the same length, is still to come. */
+	const struct told about = {.kind = TOLD_LOAD, .off = off, .len = len};
+	sim_tell_about(pm->sim, sim_actor(pm->sim), 0, &about, "%s", "");
+}
+
+static inline void load(struct pmem *pm, uint64_t off, size_t len)
+{
+	sim_step(pm->sim, STEP_LOAD, LOAD_NS);
+	note_touch(pm, TOUCH_READ, off, len);
+	if (!len)
+		return;
+	touch(pm, off, len, false);
+	if (sim_telling(pm->sim))
+		tell_load(pm, off, len);
+}
+
+/*
+ * gcc calls both hooks of `*a = *b`, the write's first, before it copies: a store that has changed nothing
+ * yet, followed by a load of the same length, is still to come.
+ */
+static __attribute__((noinline)) void load_after_store(struct pmem *pm, uint64_t off, size_t len)
+{
 	struct unread coming = pm->unread;
-	if (coming.len && coming.len == len && as_known(pm, coming.off, coming.len))
+	if (coming.len == len && as_known(pm, coming.off, coming.len))
 		pm->unread.len = 0;
 	else
 		coming.len = 0;
 	pmem_settle(pm);
-	sim_step(pm->sim, STEP_LOAD, LOAD_NS);
-	note_touch(pm, TOUCH_READ, off, len);
-	if (len)
-		touch(pm, off, len, false);
-	if (len && sim_telling(pm->sim)) {
-		const struct told about = {.kind = TOLD_LOAD, .off = off, .len = len};
-		sim_tell_about(pm->sim, sim_actor(pm->sim), 0, &about, "%s", "");
-	}
+	load(pm, off, len);
 	if (coming.len)
 		pm->unread = coming;
+}
+
+void pmem_cpu_load(struct pmem *pm, uint64_t off, size_t len)
+{
+	if (pm->unread.len)
+		load_after_store(pm, off, len);
+	else
+		load(pm, off, len);
 }
 
 void pmem_cpu_store(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
@@ -624,7 +667,10 @@ static void write_back_all(struct pmem *pm)
 
 static struct marks *marks_of_task(struct pmem *pm)
 {
-	return &pm->marks[sim_task(pm->sim) + 1];
+	unsigned t = (unsigned)(sim_task(pm->sim) + 1);
+	if (pm->marked < t)
+		pm->marked = t;
+	return &pm->marks[t];
 }
 
 void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
@@ -805,7 +851,7 @@ static void schedule_drain(struct pmem *pm, uint32_t l, const struct nic_where *
 void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, const struct nic_where *from)
 {
 	uint32_t l = (uint32_t)(off / LINE);
-	struct version how = {
+	struct author by = {
 		.who = from->qp, .op = from->op, .visit = from->visit, .nic = true, .send = from->send};
 	bool durable = visible_is_durable(pm, true) || OWN_BUG(&pm->hw, PM_NIC_DURABLE);
 	pmem_settle(pm);
@@ -817,7 +863,7 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, 
 	if (pm->arrivals)
 		arrival_landed(pm, off, len);
 	memcpy(pm->work + off, data, len);
-	add_version(pm, off, data, len, &how);
+	add_version(pm, off, data, len, &by);
 	if (sim_telling(pm->sim)) {
 		char name[64];
 		pmem_place(pm, off, name, sizeof(name));
@@ -843,7 +889,7 @@ static uint32_t flushed_upto(const struct pmem *pm, uint32_t l, uint64_t off, si
 		uint64_t at = (uint64_t)l * LINE + v->off;
 		n++;
 		bool in_range = len && at < off + len && off < at + v->len;
-		if (v->nic && v->who == qp && (v->send ? sends : in_range))
+		if (v->by.nic && v->by.who == qp && (v->by.send ? sends : in_range))
 			upto = n;
 	}
 	return upto;
@@ -991,13 +1037,13 @@ void pmem_line_version(const struct pmem *pm, uint32_t l, unsigned v, struct pme
 	while (--v)
 		i = pm->version[i - 1].next;
 	const struct version *from = &pm->version[i - 1];
-	*out = (struct pmem_version){.who = from->who,
-				     .op = from->op,
-				     .visit = from->visit,
-				     .nic = from->nic,
+	*out = (struct pmem_version){.who = from->by.who,
+				     .op = from->by.op,
+				     .visit = from->by.visit,
+				     .nic = from->by.nic,
 				     .off = from->off,
 				     .len = from->len,
-				     .pc = from->pc};
+				     .pc = from->by.pc};
 	memcpy(out->data, from->data, from->len);
 }
 

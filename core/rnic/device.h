@@ -58,10 +58,6 @@ static inline struct rnic_hca *to_hca(struct ibv_context *context)
 /* GID of a host: ::ffff:10.0.0.(host + 1). */
 void rnic_gid(unsigned host, union ibv_gid *gid);
 
-/* Append text and number to the name in buf. Worlds that live for a microsecond notice what snprintf costs.
- */
-void name_append(char *buf, size_t size, const char *text, unsigned number);
-
 struct rnic_pd {
 	struct ibv_pd ibv;
 	unsigned users; /* memory regions and queue pairs */

@@ -106,13 +106,7 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 		errno = ENOMEM;
 		return NULL;
 	}
-	char name[ACTOR_NAME] = "server";
-	if (hca->host != HOST_SERVER) {
-		name[0] = '\0';
-		name_append(name, sizeof(name), "c", hca->host);
-	}
-	name_append(name, sizeof(name), "/qp", ++hca->qps);
-	actor_init(&qp->actor, name);
+	sim_name_actor(hca->net->sim, &qp->actor, hca->host, "qp", ++hca->qps);
 	qp->hca = hca;
 	qp->ibv.context = pd->context;
 	qp->ibv.qp_context = init->qp_context;

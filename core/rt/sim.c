@@ -34,6 +34,7 @@
 
 #define STACK_BYTES  (256 * 1024) /* committed page by page as used */
 #define IDLE_KEYS    8
+#define ACTORS_KNOWN 32
 #define POLL_NS	     10000	/* first fallback wake-up of a task that waits for a completion queue */
 #define POLL_MAX_NS  1000000000 /* the longest one */
 #define DEFAULT_FUEL 50000000u
@@ -69,6 +70,14 @@ struct task {
 	void *arg;
 };
 
+/* An actor as an earlier run made it: worlds that live for a microsecond notice what names and their hashes
+ * cost. */
+struct named {
+	unsigned host, number;
+	char what[ACTOR_NAME];
+	struct actor actor;
+};
+
 struct sim {
 	struct source *source;
 	uint64_t now, fuel, hash, events;
@@ -100,7 +109,9 @@ struct sim {
 	void *teller_arg;
 	char fault[96];
 	uintptr_t fault_pc;
-	unsigned tasks; /* used so far; their stacks are kept across resets */
+	struct named named[ACTORS_KNOWN]; /* in the order in which runs make them, mostly the same */
+	unsigned actors;		  /* made in this run */
+	unsigned tasks;			  /* used so far; their stacks are kept across resets */
 	struct task task[SIM_TASKS];
 };
 
@@ -211,6 +222,7 @@ void sim_reset(struct sim *sim, struct source *source)
 	for (unsigned i = 0; i < sim->tasks; i++)
 		sim->task[i].used = false;
 	sim->tasks = 0;
+	sim->actors = 0;
 	sim->source = source;
 	sim->now = 0;
 	sim->fuel = DEFAULT_FUEL;
@@ -391,6 +403,25 @@ static void dispatch(struct sim *sim)
 
 /* --- tasks --- */
 
+void sim_name_actor(struct sim *sim, struct actor *actor, unsigned host, const char *what, unsigned number)
+{
+	struct named *named = &sim->named[sim->actors++ % ACTORS_KNOWN];
+	if (!*named->actor.name || named->host != host || named->number != number ||
+	    strncmp(named->what, what, sizeof(named->what))) {
+		char name[ACTOR_NAME];
+		int len = snprintf(name, sizeof(name), host == HOST_SERVER ? "server" : "c%u", host);
+		if (*what)
+			len += snprintf(name + len, sizeof(name) - (size_t)len, "/%s", what);
+		if (number && len < ACTOR_NAME)
+			snprintf(name + len, sizeof(name) - (size_t)len, "%u", number);
+		named->host = host;
+		named->number = number;
+		strncpy(named->what, what, sizeof(named->what));
+		actor_init(&named->actor, name);
+	}
+	*actor = named->actor;
+}
+
 int sim_task(const struct sim *sim)
 {
 	return sim->running ? (int)(sim->running - sim->task) : -1;
@@ -419,17 +450,13 @@ static void task_main(void *arg)
 
 int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void *), void *arg)
 {
-	char full[ACTOR_NAME];
 	if (sim->tasks == SIM_TASKS)
 		return -EAGAIN;
 	struct task *task = &sim->task[sim->tasks];
 	if (fiber_alloc(&task->fiber, STACK_BYTES))
 		return -ENOMEM;
 	sim->tasks++;
-	snprintf(full, sizeof(full), host == HOST_SERVER ? "server" : "c%u", host);
-	if (name && *name)
-		snprintf(full + strlen(full), sizeof(full) - strlen(full), "/%s", name);
-	actor_init(&task->actor, full);
+	sim_name_actor(sim, &task->actor, host, name ? name : "", 0);
 	task->host = host;
 	task->used = task->asleep = true;
 	task->dead = false;
@@ -477,6 +504,16 @@ static void leave_first(struct sim *sim)
 	sim->ready[sim->ready_first] = task;
 	sim->ready_len++;
 	fiber_switch(&task->fiber, &sim->scheduler);
+}
+
+/* Is the answer 0 without asking the source? */
+static bool skips(struct source *source, unsigned kind)
+{
+	if (source && source->skip[kind]) {
+		source->skip[kind]--;
+		return true;
+	}
+	return !source;
 }
 
 static void sleep_until_woken(struct sim *sim, uint64_t fallback_ns)
@@ -638,15 +675,9 @@ void sim_burn(struct sim *sim)
 		sim_abandon(sim, SIM_FUEL);
 }
 
-void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
+/* What is due at the current task's step happens before it. */
+static void run_due(struct sim *sim)
 {
-	struct task *task = sim->running;
-	if (!task)
-		return;
-	sim->now += cost_ns;
-	uint32_t nth = ++task->actor.count[COUNT_STEP + kind];
-	if (sim->fuel-- == 0)
-		sim_abandon(sim, SIM_FUEL);
 	while (sim->stopping || (sim->heap_len && sim->heap[0].due <= sim->now)) {
 		if (sim->stopping)
 			leave_first(sim);
@@ -655,8 +686,12 @@ void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
 	}
 	if (sim->anywhere)
 		sim_power_fails_here(sim, CRASH_ANYWHERE);
-	if (!sim->source)
-		return;
+}
+
+/* May the current task be held at its nth step of that kind? */
+static void hold_at_step(struct sim *sim, enum step_kind kind, uint32_t nth)
+{
+	struct task *task = sim->running;
 	struct choice_point at = {.kind = CHOICE_STEP,
 				  .who = &task->actor,
 				  .op = task->actor.op,
@@ -671,6 +706,22 @@ void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
 	}
 	if (k)
 		hold_task(sim, k);
+}
+
+/* Stores take thousands of steps at which nothing is due and nobody is asked. */
+void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
+{
+	struct task *task = sim->running;
+	if (!task)
+		return;
+	sim->now += cost_ns;
+	uint32_t nth = ++task->actor.count[COUNT_STEP + kind];
+	if (sim->fuel-- == 0)
+		sim_abandon(sim, SIM_FUEL);
+	if (sim->stopping || sim->anywhere || (sim->heap_len && sim->heap[0].due <= sim->now))
+		run_due(sim);
+	if (!skips(sim->source, CHOICE_STEP))
+		hold_at_step(sim, kind, nth);
 }
 
 void sim_begin(struct sim *sim)
@@ -754,15 +805,10 @@ bool sim_plain(const struct sim *sim)
 
 unsigned sim_choose(struct sim *sim, const struct choice_point *at, unsigned n)
 {
-	struct source *source = sim->source;
 	assert(n >= 1);
-	if (!source)
+	if (skips(sim->source, at->kind))
 		return 0;
-	if (source->skip[at->kind]) {
-		source->skip[at->kind]--;
-		return 0;
-	}
-	unsigned answer = source->answer(source, at, n);
+	unsigned answer = sim->source->answer(sim->source, at, n);
 	assert(choice_allows(at->kind, n, answer));
 	if (answer)
 		sim_mix(sim, choice_key(at), answer);

@@ -77,6 +77,8 @@ uint32_t sim_held(const struct sim *sim, bool *any);
 
 /* Start a task on a host. `name` as in rt_spawn(); must outlive the task. */
 int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void *), void *arg);
+/* A new actor of a host: "server", "c2/notices", "c1/qp1". `what` may be "", number 0: none. */
+void sim_name_actor(struct sim *sim, struct actor *actor, unsigned host, const char *what, unsigned number);
 /* The current task's actor; NULL when no task runs (an event from the scheduler). */
 struct actor *sim_actor(struct sim *sim);
 /* 0, 1, ...: number of the current task, -1 when none. At most SIM_TASKS. */

@@ -75,6 +75,7 @@ static void check_versions(const struct ef_pool *pool, const struct ef_now *now,
 static void check_entry(const struct ef_pool *pool, const struct ef_now *now, const struct ef_entry *entry,
 			struct tm_fsck *fsck)
 {
+	static const uint8_t nothing[TM_MAX_KEY];
 	unsigned klen = (uint8_t)(entry->ctl >> EF_KLEN_SHIFT);
 	unsigned long long slot = (unsigned long long)(entry - pool->table);
 	bool found;
@@ -87,12 +88,8 @@ static void check_entry(const struct ef_pool *pool, const struct ef_now *now, co
 		fsck->bad(fsck, "table[%llu]: key of %u bytes", slot, klen);
 		return;
 	}
-	for (unsigned i = klen; i < TM_MAX_KEY; i++) {
-		if (entry->key[i]) {
-			fsck->bad(fsck, "table[%llu]: key is longer than its %u bytes", slot, klen);
-			break;
-		}
-	}
+	if (memcmp(entry->key + klen, nothing, TM_MAX_KEY - klen) != 0)
+		fsck->bad(fsck, "table[%llu]: key is longer than its %u bytes", slot, klen);
 	/* Says at once that no entry before it has the same key, and that no hole hides it. */
 	if (ef_lookup(pool, entry->key, &found) != entry || !found)
 		fsck->bad(fsck, "table[%llu]: its key does not lead to it", slot);
