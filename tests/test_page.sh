@@ -102,6 +102,7 @@ cat >"$here/measure.html" <<'SCRIPT'
 	var rows = document.querySelectorAll('tr[data-line]');
 	rows.forEach(function (row, i) {
 		var found = 0, has = false;
+		if (row.querySelector('.good') ? !/^kept/.test(row.cells[2].textContent) : !/^lost/.test(row.cells[2].textContent)) say('colour of ' + row.cells[2].textContent);
 		if (i && rows[i - 1].dataset.line == row.dataset.line && rows[i - 1].cells[0].textContent == row.cells[0].textContent) return;
 		names.forEach(function (n) { has = has || n.textContent == row.dataset.line; });
 		if (!has) return;
