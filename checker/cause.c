@@ -1194,7 +1194,8 @@ static void begin(struct search *q, const struct replay_outcome *out)
 	}
 	q->op = label_of(h, v->op);
 	q->against = label_of(h, v->against);
-	q->expected = value_of(q, h, v->against);
+	if (TM_BIT(q->contract) & (TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP)))
+		q->expected = value_of(q, h, v->against);
 	if (v->op >= 0) {
 		q->machine = h->op[v->op].epoch;
 		sentence_op(q->s, h, v->op, q->seen, sizeof(q->seen));

@@ -272,19 +272,10 @@ static int call(struct ca_client *client, enum kv_op op, const void *key, size_t
 		struct kv_rsp *rsp)
 {
 	struct kv_req req;
-	size_t len;
-	int rc;
+	int rc = kv_req_init(&req, op, key, klen);
 
-	memset(&req, 0, sizeof(req));
-	req.op = (uint8_t)op;
-	req.klen = (uint8_t)klen;
 	req.vlen = (uint32_t)vlen;
-	rc = kv_key_pad(req.key, key, klen);
-	if (!rc)
-		rc = rpc_call(&client->conn, &req, sizeof(req), rsp, sizeof(*rsp), &len);
-	if (rc)
-		return rc;
-	return len == sizeof(*rsp) ? rsp->status : -EPROTO;
+	return rc ? rc : kv_call(&client->conn, &req, rsp);
 }
 
 static int put(void *arg, const void *key, size_t klen, const void *value, size_t vlen)

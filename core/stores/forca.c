@@ -366,35 +366,20 @@ static int open_client(const struct tm_env *env, void **out)
 	return rpc_open(&client->conn, env, sizeof(struct kv_req), env->params->max_vlen);
 }
 
-static int call(struct client *client, struct kv_req *req, enum kv_op op, const void *key, size_t klen,
-		struct kv_rsp *rsp)
-{
-	size_t len;
-	int rc;
-
-	req->op = (uint8_t)op;
-	req->klen = (uint8_t)klen;
-	rc = kv_key_pad(req->key, key, klen);
-	if (!rc)
-		rc = rpc_call(&client->conn, req, sizeof(*req), rsp, sizeof(*rsp), &len);
-	if (rc)
-		return rc;
-	return len == sizeof(*rsp) ? rsp->status : -EPROTO;
-}
-
 static int put(void *arg, const void *key, size_t klen, const void *value, size_t vlen)
 {
 	struct client *client = arg;
 	struct kv_req req;
 	struct kv_rsp rsp;
-	int rc;
+	int rc = kv_req_init(&req, KV_PUT, key, klen);
 
+	if (rc)
+		return rc;
 	if (vlen > client->max_vlen)
 		return -EMSGSIZE;
-	memset(&req, 0, sizeof(req));
 	req.vlen = (uint32_t)vlen;
 	req.crc = kv_crc(value, vlen);
-	rc = call(client, &req, KV_PUT, key, klen, &rsp);
+	rc = kv_call(&client->conn, &req, &rsp);
 	if (rc || vlen == 0)
 		return rc;
 	return rpc_write(&client->conn, FORCA_LOG, rsp.off, value, vlen);
@@ -407,10 +392,10 @@ static int get(void *arg, const void *key, size_t klen, void *value, size_t cap,
 	struct kv_req req;
 	struct kv_rsp rsp;
 	const void *data;
-	int rc;
+	int rc = kv_req_init(&req, KV_GET, key, klen);
 
-	memset(&req, 0, sizeof(req));
-	rc = call(client, &req, KV_GET, key, klen, &rsp);
+	if (!rc)
+		rc = kv_call(&client->conn, &req, &rsp);
 	if (rc)
 		return rc;
 	*vlen = rsp.vlen;
@@ -426,11 +411,12 @@ static int get(void *arg, const void *key, size_t klen, void *value, size_t cap,
 
 static int del(void *arg, const void *key, size_t klen)
 {
+	struct client *client = arg;
 	struct kv_req req;
 	struct kv_rsp rsp;
+	int rc = kv_req_init(&req, KV_DEL, key, klen);
 
-	memset(&req, 0, sizeof(req));
-	return call(arg, &req, KV_DEL, key, klen, &rsp);
+	return rc ? rc : kv_call(&client->conn, &req, &rsp);
 }
 
 static const struct tm_knob knobs[] = {

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <isa-l.h>
 #include <string.h>
+#include "core/stores/rpc.h"
 
 uint64_t kv_pow2(uint64_t n)
 {
@@ -42,4 +43,22 @@ uint64_t kv_hash(const uint8_t key[TM_MAX_KEY])
 uint32_t kv_crc(const void *bytes, size_t len)
 {
 	return crc32_gzip_refl(0, bytes, len);
+}
+
+int kv_req_init(struct kv_req *req, enum kv_op op, const void *key, size_t klen)
+{
+	memset(req, 0, sizeof(*req));
+	req->op = (uint8_t)op;
+	req->klen = (uint8_t)klen;
+	return kv_key_pad(req->key, key, klen);
+}
+
+int kv_call(struct rpc_conn *conn, const struct kv_req *req, struct kv_rsp *rsp)
+{
+	size_t len;
+	int rc = rpc_call(conn, req, sizeof(*req), rsp, sizeof(*rsp), &len);
+
+	if (rc)
+		return rc;
+	return len == sizeof(*rsp) ? rsp->status : -EPROTO;
 }

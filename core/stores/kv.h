@@ -2,10 +2,12 @@
 #ifndef TM_KV_H
 #define TM_KV_H
 /*
- * What the key-value stores share besides the connection: keys of fixed width,
+ * What the key-value stores share on top of the connection: keys of fixed width,
  * one hash, one checksum, the form of requests and replies.
  */
 #include "core/tidemark.h"
+
+struct rpc_conn;
 
 #define KV_LINE 64 /* bytes: what the CPU writes back at once */
 
@@ -26,9 +28,9 @@ uint64_t kv_hash(const uint8_t key[TM_MAX_KEY]);
 /* CRC-32, reflected 0xEDB88320, initial value and final XOR all ones (IEEE 802.3). Of nothing: 0. */
 uint32_t kv_crc(const void *bytes, size_t len);
 
-enum kv_op { KV_PUT = 1, KV_GET, KV_DEL, KV_REPAIR, KV_CLEAN, KV_ACK };
+enum kv_op { KV_PUT = 1, KV_GET, KV_DEL, KV_CLEAN, KV_ACK };
 
-/* A request. Zero it first; `key` is padded. */
+/* A request. kv_req_init() zeroes it first; `key` is padded. */
 struct kv_req {
 	uint8_t op; /* enum kv_op */
 	uint8_t klen;
@@ -37,7 +39,7 @@ struct kv_req {
 	uint32_t crc;  /* PUT: as the store defines it */
 	uint32_t client;
 	uint8_t key[TM_MAX_KEY];
-	uint64_t off; /* KV_REPAIR: the offset that is complained about; KV_ACK: the notice's number */
+	uint64_t off; /* KV_ACK: the notice's number */
 };
 
 /* A reply. Where the data lies is an offset in an exported region, never an address. */
@@ -46,6 +48,11 @@ struct kv_rsp {
 	uint32_t vlen;
 	uint64_t off;
 };
+
+/* A request with its key; the caller adds what else it takes. -EINVAL: no such key. */
+int kv_req_init(struct kv_req *req, enum kv_op op, const void *key, size_t klen);
+/* Send it and wait for the reply. The reply's status, -EPROTO, or what rpc_call() says. */
+int kv_call(struct rpc_conn *conn, const struct kv_req *req, struct kv_rsp *rsp);
 
 _Static_assert(sizeof(struct kv_req) == 56, "a fixed layout without padding");
 _Static_assert(sizeof(struct kv_rsp) == 16, "a fixed layout without padding");

@@ -108,31 +108,17 @@ int rpc_hello(struct rpc_greeting *hello, struct ibv_qp *qp, uint32_t client)
 
 int rpc_qp_recv(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uint32_t lkey)
 {
-	struct ibv_sge sge;
-	struct ibv_recv_wr wr, *bad;
+	struct ibv_sge sge = {(uintptr_t)buf, (uint32_t)len, lkey};
+	struct ibv_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1}, *bad;
 
-	sge.addr = (uintptr_t)buf;
-	sge.length = (uint32_t)len;
-	sge.lkey = lkey;
-	memset(&wr, 0, sizeof(wr));
-	wr.wr_id = wr_id;
-	wr.sg_list = &sge;
-	wr.num_sge = 1;
 	return rpc_error(ibv_post_recv(qp, &wr, &bad));
 }
 
 int rpc_qp_send(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uint32_t lkey)
 {
-	struct ibv_sge sge;
-	struct ibv_send_wr wr, *bad;
+	struct ibv_sge sge = {(uintptr_t)buf, (uint32_t)len, lkey};
+	struct ibv_send_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1}, *bad;
 
-	sge.addr = (uintptr_t)buf;
-	sge.length = (uint32_t)len;
-	sge.lkey = lkey;
-	memset(&wr, 0, sizeof(wr));
-	wr.wr_id = wr_id;
-	wr.sg_list = &sge;
-	wr.num_sge = 1;
 	wr.opcode = IBV_WR_SEND;
 	wr.send_flags = IBV_SEND_SIGNALED;
 	return rpc_error(ibv_post_send(qp, &wr, &bad));

@@ -110,25 +110,14 @@ err:
 	return rc;
 }
 
-/* A request with its key; the caller adds what else it takes. -EINVAL: no such key. */
+/* kv_req_init() of this client. */
 static int make_req(const struct ef_client *client, struct kv_req *req, enum kv_op op, const void *key,
 		    size_t klen)
 {
-	memset(req, 0, sizeof(*req));
-	req->op = (uint8_t)op;
-	req->klen = (uint8_t)klen;
+	int rc = kv_req_init(req, op, key, klen);
+
 	req->client = client->number;
-	return kv_key_pad(req->key, key, klen);
-}
-
-static int call(struct ef_client *client, const struct kv_req *req, struct kv_rsp *rsp)
-{
-	size_t len;
-	int rc = rpc_call(&client->conn, req, sizeof(*req), rsp, sizeof(*rsp), &len);
-
-	if (rc)
-		return rc;
-	return len == sizeof(*rsp) ? rsp->status : -EPROTO;
+	return rc;
 }
 
 /*
@@ -140,7 +129,7 @@ static int call_for_room(struct ef_client *client, const struct kv_req *req, str
 	uint64_t nap = 1000;
 	int rc;
 
-	while ((rc = call(client, req, rsp)) == -EAGAIN) {
+	while ((rc = kv_call(&client->conn, req, rsp)) == -EAGAIN) {
 		op_end(client);
 		rt_sleep(nap);
 		op_begin(client);
@@ -204,7 +193,7 @@ int ef_clean(void *arg)
 	req.op = KV_CLEAN;
 	req.client = client->number;
 	op_begin(client);
-	rc = call(client, &req, &rsp);
+	rc = kv_call(&client->conn, &req, &rsp);
 	op_end(client);
 	return rc;
 }
@@ -315,11 +304,11 @@ static int get_by_rpc(struct ef_client *client, const struct kv_req *req, void *
 	const struct ef_object *object;
 	struct kv_rsp rsp;
 	size_t got;
-	int rc = call(client, req, &rsp);
+	int rc = kv_call(&client->conn, req, &rsp);
 
 	while (rc == -EAGAIN) {
 		rt_yield();
-		rc = call(client, req, &rsp);
+		rc = kv_call(&client->conn, req, &rsp);
 	}
 	if (rc)
 		return rc;
