@@ -14,8 +14,8 @@
 #include "scenarios/stores.h"
 
 #define PASS_RUNS  1000 /* budgets, where a case names none */
-#define FAIL_RUNS  20000
 #define COUNT_RUNS 500
+#define KNOB_RUNS  100
 
 __asm__(".section .rodata\n"
 	".global tm_claims_text\n"
@@ -111,21 +111,9 @@ static int read_workload(struct reader *r, char *rest)
 
 /* --- case VERDICT CONTRACT,... STORE[/VARIANT] [NAME=VALUE]... : WORKLOAD... [: RUNS] --- */
 
-static int read_verdict(struct reader *r, char *rest[1], struct claim_case *test)
+static int read_contracts(struct reader *r, char *list, struct claim_case *test)
 {
-	static const struct {
-		const char *name;
-		unsigned runs;
-	} kind[] = {{"pass", PASS_RUNS}, {"fail", FAIL_RUNS}, {"count", COUNT_RUNS}};
-	const char *name = word(rest);
-	char *list = word(rest), *save = NULL;
-	unsigned k = 0;
-	while (k < 3 && strcmp(kind[k].name, name))
-		k++;
-	if (k == 3)
-		return bad(r, "\"%.40s\": expected pass, fail or count", name);
-	test->kind = (enum claim_kind)k;
-	test->runs = kind[k].runs;
+	char *save = NULL;
 	for (char *one = strtok_r(list, ",", &save); one; one = strtok_r(NULL, ",", &save)) {
 		int contract = contract_parse(one);
 		if (contract < 0)
@@ -133,6 +121,23 @@ static int read_verdict(struct reader *r, char *rest[1], struct claim_case *test
 		test->contracts |= TM_BIT(contract);
 	}
 	return test->contracts ? 0 : bad(r, "expected contracts of %s", contract_names());
+}
+
+static int read_verdict(struct reader *r, char *rest[1], struct claim_case *test)
+{
+	static const struct {
+		const char *name;
+		unsigned runs;
+	} kind[] = {{"pass", PASS_RUNS}, {"fail", CLAIM_FAIL_RUNS}, {"count", COUNT_RUNS}};
+	const char *name = word(rest);
+	unsigned k = 0;
+	while (k < 3 && strcmp(kind[k].name, name))
+		k++;
+	if (k == 3)
+		return bad(r, "\"%.40s\": expected pass, fail or count", name);
+	test->kind = (enum claim_kind)k;
+	test->runs = kind[k].runs;
+	return read_contracts(r, word(rest), test);
 }
 
 /* A switch that is not the store's: how the case is run. */
@@ -169,6 +174,8 @@ static int read_switches(struct reader *r, char *rest, struct claim_case *test)
 		snprintf(cfg->name + len, sizeof(cfg->name) - len, "%s%s", len ? " " : "", knob);
 		if (own_switch(test, knob))
 			continue;
+		snprintf(test->last, sizeof(test->last), "%s", knob);
+		test->without = *s;
 		if (equals)
 			*equals = '\0';
 		if (!equals || setup_knob(s, knob, equals + 1, &expected))
@@ -224,19 +231,11 @@ static int read_workloads(struct reader *r, char *rest, struct claim_case *test)
 	return test->workloads ? 0 : bad(r, "expected workloads behind the first \":\"");
 }
 
-static int read_case(struct reader *r, struct claim *claim, char *rest)
+/* STORE[/VARIANT] [NAME=VALUE]... : WORKLOAD... [: RUNS] */
+static int read_test(struct reader *r, struct claim_case *test, char *rest)
 {
-	struct claim_case *grown = grow(claim->test, claim->tests, sizeof(*grown));
 	bool more, runs;
-	if (!grown)
-		return -ENOMEM;
-	claim->test = grown;
-	struct claim_case *test = &claim->test[claim->tests++];
-	memset(test, 0, sizeof(*test));
-	test->line = r->line;
-	int error = read_verdict(r, &rest, test);
-	if (!error)
-		error = read_store(r, part(&rest, &more), test);
+	int error = read_store(r, part(&rest, &more), test);
 	if (!error)
 		error = read_workloads(r, part(&rest, &runs), test);
 	if (!error && runs) {
@@ -248,20 +247,30 @@ static int read_case(struct reader *r, struct claim *claim, char *rest)
 	return error;
 }
 
-/* --- knob STORE|hardware NAME=VALUE flips|inert SENTENCE --- */
-
-static int read_knob(struct reader *r, char *rest)
+static int read_case(struct reader *r, struct claim *claim, char *rest)
 {
-	struct claims *c = r->c;
-	struct claim_knob *grown = grow(c->knob, c->knobs, sizeof(*grown));
-	const char *expected = "NAME=VALUE", *store = word(&rest), *knob = word(&rest), *what = word(&rest);
-	struct setup s;
-	char name[64];
+	struct claim_case *grown = grow(claim->test, claim->tests, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	c->knob = grown;
-	struct claim_knob *k = &c->knob[c->knobs];
-	*k = (struct claim_knob){.store = store_find(store), .line = r->line};
+	claim->test = grown;
+	struct claim_case *test = &claim->test[claim->tests++];
+	memset(test, 0, sizeof(*test));
+	test->line = r->line;
+	int error = read_verdict(r, &rest, test);
+	return error ? error : read_test(r, test, rest);
+}
+
+/*
+ * --- knob breaks|cures CONTRACT,... STORE[/VARIANT] [NAME=VALUE]... NAME=VALUE : WORKLOAD... [: RUNS]
+ *     knob inert STORE|hardware NAME=VALUE SENTENCE ---
+ */
+
+static int read_inert(struct reader *r, char *rest, struct claim_knob *k)
+{
+	const char *expected = "NAME=VALUE", *store = word(&rest), *knob = word(&rest);
+	struct setup s;
+	char name[64];
+	k->store = store_find(store);
 	if (!k->store && strcmp(store, "hardware"))
 		return bad(r, "\"%.40s\": expected a store, or hardware", store);
 	size_t len = strcspn(knob, "=");
@@ -272,14 +281,53 @@ static int read_knob(struct reader *r, char *rest)
 	    (k->store ? setup_knob(&s, name, knob + len + 1, &expected)
 		      : hardware_set(&s.hw, name, knob + len + 1, &expected)))
 		return bad(r, "switch \"%.40s\": expected %.80s", knob, expected);
-	k->inert = !strcmp(what, "inert");
 	k->why = rest + strspn(rest, " \t");
-	if (!k->inert && strcmp(what, "flips"))
-		return bad(r, "\"%.40s\": expected flips or inert", what);
-	if (!*k->why)
-		return bad(r, "expected a sentence at the end");
-	c->knobs++;
-	return 0;
+	return *k->why ? 0 : bad(r, "expected a sentence at the end");
+}
+
+static bool of_hardware(const char *knob)
+{
+	struct hardware hw = hardware_default;
+	const char *expected;
+	char name[64];
+	size_t len = strcspn(knob, "=");
+	snprintf(name, sizeof(name), "%.*s", (int)len, knob);
+	return !hardware_set(&hw, name, knob + len + 1, &expected);
+}
+
+static int read_flip(struct reader *r, char *rest, struct claim_knob *k)
+{
+	struct claim_case *test = &k->test;
+	test->kind = CLAIM_FAIL;
+	test->line = r->line;
+	test->runs = KNOB_RUNS;
+	int error = read_contracts(r, word(&rest), test);
+	if (!error)
+		error = read_test(r, test, rest);
+	if (error)
+		return error;
+	snprintf(k->knob, sizeof(k->knob), "%s", test->last);
+	k->store = of_hardware(k->knob) ? NULL : test->config.store;
+	return *k->knob ? 0 : bad(r, "expected a switch: the last one is what the line is about");
+}
+
+static int read_knob(struct reader *r, char *rest)
+{
+	static const char *const kinds[] = {"breaks", "cures", "inert"};
+	struct claims *c = r->c;
+	struct claim_knob *grown = grow(c->knob, c->knobs, sizeof(*grown));
+	const char *kind = word(&rest);
+	unsigned i = 0;
+	if (!grown)
+		return -ENOMEM;
+	c->knob = grown;
+	while (i < 3 && strcmp(kind, kinds[i]))
+		i++;
+	if (i == 3)
+		return bad(r, "\"%.40s\": expected breaks, cures or inert", kind);
+	struct claim_knob *k = &c->knob[c->knobs++];
+	*k = (struct claim_knob){.kind = (enum knob_kind)i, .line = r->line};
+	return k->kind == KNOB_INERT ? read_inert(r, rest, k) : read_flip(r, rest, k);
 }
 
 /* --- the file --- */
@@ -384,17 +432,22 @@ int claims_read(struct claims *c, const char *text, struct input_error *where)
 	return error;
 }
 
+static void free_case(struct claim_case *test)
+{
+	for (unsigned w = 0; w < test->workloads; w++)
+		workload_free(&test->workload[w]);
+	free(test->workload);
+}
+
 void claims_free(struct claims *c)
 {
 	for (unsigned i = 0; i < c->claims; i++) {
-		for (unsigned k = 0; k < c->claim[i].tests; k++) {
-			struct claim_case *test = &c->claim[i].test[k];
-			for (unsigned w = 0; w < test->workloads; w++)
-				workload_free(&test->workload[w]);
-			free(test->workload);
-		}
+		for (unsigned k = 0; k < c->claim[i].tests; k++)
+			free_case(&c->claim[i].test[k]);
 		free(c->claim[i].test);
 	}
+	for (unsigned k = 0; k < c->knobs; k++)
+		free_case(&c->knob[k].test);
 	for (unsigned w = 0; w < c->workloads; w++)
 		workload_free(&c->workload[w]);
 	free(c->claim);

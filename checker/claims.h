@@ -17,6 +17,8 @@
 #include "checker/campaign.h"
 #include "checker/search.h"
 
+#define CLAIM_FAIL_RUNS 20000 /* of each workload in which something must break, at most */
+
 enum claim_kind { CLAIM_PASS, CLAIM_FAIL, CLAIM_COUNT };
 
 struct claim_case {
@@ -28,6 +30,8 @@ struct claim_case {
 	bool search;		      /* systematically, instead of at random: */
 	unsigned preemptions, faults; /* all runs with at most so many */
 	struct campaign_config config;
+	char last[64];	      /* of the switches of the store or of the hardware; "": there is none */
+	struct setup without; /* the setup without that one */
 	struct workload *workload;
 	unsigned workloads;
 };
@@ -40,12 +44,22 @@ struct claim {
 	unsigned tests, line;
 };
 
-/* Does a switch, set alone, change any verdict? */
+/*
+ * What one switch does, all else being equal. flips.h runs these.
+ *
+ *	breaks	with it, one of the test's contracts breaks; without it, that one holds
+ *	cures	the other way round
+ *	inert	set alone, it changes no verdict in any workload
+ */
+enum knob_kind { KNOB_BREAKS, KNOB_CURES, KNOB_INERT };
+
 struct claim_knob {
 	const struct tm_store *store; /* NULL: of the hardware */
 	char knob[64];		      /* "name=value" */
-	bool inert;		      /* it changes none */
-	const char *why;
+	enum knob_kind kind;
+	struct claim_case
+		test; /* the switch is the last one; runs: of the side that holds, at least. Unless inert */
+	const char *why; /* if inert */
 	unsigned line;
 };
 
@@ -54,10 +68,9 @@ struct claims {
 	unsigned claims;
 	struct claim_knob *knob;
 	unsigned knobs;
-	/* private */
 	struct workload *workload; /* the file's own */
 	unsigned workloads;
-	char *text;
+	char *text; /* private */
 };
 
 /* What came of a case. */

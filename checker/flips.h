@@ -2,46 +2,56 @@
 #ifndef TM_FLIPS_H
 #define TM_FLIPS_H
 /*
- * Does a switch matter? Each value but the default of each switch of a store, and of the
- * hardware, is set alone, and the built-in workloads are explored with it and without, until a verdict
- * is another. If no verdict, contract by contract and workload by workload, is another then, either the
- * switch changes nothing that a contract speaks of, or the workloads are too weak to show it.
+ * Does a switch matter? A switch that changes no verdict is one that no test would miss. The `knob`
+ * lines of scenarios/claims.txt say of each value but the first of each switch what it changes, and
+ * where; here that is tested.
  *
- * Exploring is random, and a rare break may be met on one side alone by chance. So a verdict counts
- * as changed only when the side that held also holds with several times the runs.
+ * A line that says breaks or cures names a store, its other switches, and workloads. The side on which
+ * something must break is explored until it does; the other side must then hold, in the same workload,
+ * for several times as many runs: exploring is random, and a rare break may be met on one side by chance.
  *
- * Both sides are explored at the default hardware and, since much breaks there by design, where
- * acknowledged is visible.
+ * An inert value is set alone, and all small workloads and those of the file are explored with it
+ * and without, at the default hardware and, since much breaks there by design, where acknowledged is
+ * visible. No verdict may be another, contract by contract and workload by workload.
  */
-#include "checker/campaign.h"
+#include "checker/claims.h"
 
+/* What came of a line. */
 struct flip {
-	const struct tm_store *store;
-	char knob[64]; /* "name=value" */
-	bool hardware; /* not the store's own */
-	/* results */
-	int error; /* -errno: could not be tested */
-	bool found;
-	bool breaks; /* with the switch it breaks, without it it holds; or the other way round */
-	unsigned contract, workload;
-	const char *base; /* "default" or "ack_early=off" */
+	int error;   /* -errno: could not be tested */
+	bool broke;  /* a contract broke on the side that must, or, if inert, on one side only */
+	bool held;   /* and the other side held */
+	bool breaks; /* if inert and it is not: with the switch it breaks; or the other way round */
+	unsigned contract;
+	char workload[64];
+	uint64_t run;	    /* the first that broke */
+	uint64_t held_runs; /* of the other side */
+	char where[32];	    /* if inert and it is not: the store, and what else was set */
 };
 
 struct flips {
-	unsigned runs, jobs;
+	const struct claims *claims;
+	unsigned jobs;
 	uint64_t seed;
-	void (*progress)(unsigned done, unsigned flips, double seconds); /* NULL: nobody is told */
-	/* results */
-	struct flip *flip;
-	unsigned flips;
-	struct campaign campaign; /* without any switch; its workloads are those of the flips */
+	void (*progress)(unsigned done, unsigned lines, double seconds); /* NULL: nobody is told */
+	struct flip *flip;						 /* results, by knob line */
 	/* private */
+	unsigned *order; /* of the lines: costly ones first */
+	struct campaign campaign;
 	unsigned done;
 	double started;
 };
 
-/* All switches of the stores that are tested by default. 0 or -errno, as campaign_run(). */
+/* Test all knob lines. 0 or -errno, as campaign_run(). */
 int flips_run(struct flips *f);
 void flips_free(struct flips *f);
+/* Is it as the line says? */
+bool flip_as_said(const struct claim_knob *line, const struct flip *flip);
+
+/*
+ * Each value but the first of each switch of the stores that are tested by default, and of the hardware
+ * (*store is then NULL). False at the end. Seeded bugs are no switches: they have tests of their own.
+ */
+bool flips_value(unsigned i, const struct tm_store **store, char *knob, size_t n);
 
 #endif

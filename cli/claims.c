@@ -250,7 +250,7 @@ static void help(void)
 	     "what is expected of each, what was measured, and how to replay what broke.\n"
 	     "Without an ID: all of scenarios/claims.txt.\n\n"
 	     "  --list             what would be tested\n"
-	     "  --knobs            set each switch alone instead, and say which verdicts it changes\n"
+	     "  --knobs            instead: what does each value of each switch change?\n"
 	     "  --states N         crash states of each workload at most (no bound)\n"
 	     "  --seed N           of the schedules (1)\n"
 	     "  --jobs N           processes (one for each core); results do not depend on it\n"

@@ -40,8 +40,7 @@ int claims_json(const struct claims_report *r);
 /* What would be tested. */
 void claims_print_list(const struct claim *const *claim, unsigned claims);
 
-/* Set each switch alone; print which verdicts that changes, and compare with what the file says. The exit
- * status. */
+/* Test what the file says of each value of each switch, and print it. The exit status. */
 int claims_knobs(const struct claims_options *o, const struct claims *all);
 
 #endif

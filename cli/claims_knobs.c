@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tidemark claims --knobs: which switch changes which verdict, and what scenarios/claims.txt says of
- * it. A switch of the hardware matters if it does to one of the stores.
+ * tidemark claims --knobs: what each value of each switch changes, as scenarios/claims.txt has it,
+ * and whether it is so. A value of which the file says nothing is an error, too.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,85 +13,91 @@
 #include "cli/claims.h"
 #include "cli/cli.h"
 
-#define RUNS 40 /* of each workload, switch and base */
+#define INDENT 37
 
-static void progress(unsigned done, unsigned flips, double seconds)
+static void progress(unsigned done, unsigned lines, double seconds)
 {
-	progress_line("%u of %u settings, %.0f s", done, flips, seconds);
+	progress_line("%u of %u switches, %.0f s", done, lines, seconds);
 }
 
-static const struct claim_knob *said(const struct claims *all, const struct flip *flip)
+/* "FSCK breaks in workload ww-c, run 3; without it 100 runs hold (efactory ack_early=off split_trans=on)" */
+static void line_text(const struct claim_knob *line, const struct flip *flip, char *buf, size_t n)
+{
+	const struct claim_case *test = &line->test;
+	const char *with = line->kind == KNOB_BREAKS ? "with it" : "without it",
+		   *other = line->kind == KNOB_BREAKS ? "without it" : "with it";
+	bool variant = line->kind != KNOB_INERT && strcmp(test->config.variant, "default");
+	if (line->kind == KNOB_INERT && !flip->broke) {
+		snprintf(buf, n, "changes no verdict: %s", line->why);
+	} else if (line->kind == KNOB_INERT) {
+		snprintf(buf, n, "%s %s in workload %s, run %" PRIu64 " (%s)", contract_name(flip->contract),
+			 flip->breaks ? "breaks" : "no longer breaks", flip->workload, flip->run,
+			 flip->where);
+	} else {
+		int at = flip->broke ? snprintf(buf, n, "%s %s breaks in workload %s, run %" PRIu64 "; %s %s",
+						with, contract_name(flip->contract), flip->workload,
+						flip->run, other, flip->held ? "it holds in" : "too, within")
+				     : snprintf(buf, n, "%s nothing breaks", with);
+		if (flip->broke)
+			at += snprintf(buf + at, n - (size_t)at, " %" PRIu64 " runs", flip->held_runs);
+		snprintf(buf + at, n - (size_t)at, " (%s%s%s %s)", test->config.store->name,
+			 variant ? "/" : "", variant ? test->config.variant : "", test->config.name);
+	}
+}
+
+static void print_line(const struct claim_knob *line, const struct flip *flip)
+{
+	char text[1024];
+	line_text(line, flip, text, sizeof(text));
+	printf("%-10s %-25s ", line->store ? line->store->name : "hardware", line->knob);
+	print_wrapped(INDENT, text);
+	if (!flip_as_said(line, flip))
+		printf("%*sDIFFERS: scenarios/claims.txt:%u\n", INDENT, "", line->line);
+}
+
+static bool said(const struct claims *all, const struct tm_store *store, const char *knob)
 {
 	for (unsigned i = 0; i < all->knobs; i++)
-		if (all->knob[i].store == (flip->hardware ? NULL : flip->store) &&
-		    !strcmp(all->knob[i].knob, flip->knob))
-			return &all->knob[i];
-	return NULL;
+		if (all->knob[i].store == store && !strcmp(all->knob[i].knob, knob))
+			return true;
+	return false;
 }
 
-static void print_flip(const struct flips *f, const struct flip *flip)
+/* How many are otherwise than the file says. */
+static unsigned print_lines(const struct flips *f)
 {
-	printf("%-10s %-26s ", flip->store->name, flip->knob);
-	if (flip->found)
-		printf("%s %s in workload %s%s%s", contract_name(flip->contract),
-		       flip->breaks ? "breaks" : "no longer breaks",
-		       f->campaign.workload[flip->workload].name, strcmp(flip->base, "default") ? ", " : "",
-		       strcmp(flip->base, "default") ? flip->base : "");
-	else
-		printf("changes no verdict");
-	putchar('\n');
-}
-
-/* Does any of the stores' flips of this switch change a verdict? */
-static bool matters(const struct flips *f, const struct flip *flip)
-{
-	bool any = flip->found;
-	for (unsigned i = 0; flip->hardware && i < f->flips; i++)
-		any |= f->flip[i].hardware && !strcmp(f->flip[i].knob, flip->knob) && f->flip[i].found;
-	return any;
-}
-
-/* How many switches are otherwise than the file says. */
-static unsigned compare(const struct flips *f, const struct claims *all)
-{
-	unsigned differ = 0;
-	for (unsigned i = 0; i < f->flips; i++) {
-		const struct flip *flip = &f->flip[i];
-		const struct claim_knob *knob = said(all, flip);
-		bool last = true; /* of the hardware's, each is spoken of once, at the end */
-		for (unsigned k = i + 1; flip->hardware && k < f->flips; k++)
-			last &= strcmp(f->flip[k].knob, flip->knob) != 0;
-		print_flip(f, flip);
-		if (!last)
-			continue;
-		if (knob) {
-			printf("%*s%s: ", 37, "", knob->inert ? "inert" : "flips");
-			print_wrapped(44, knob->why);
-		}
-		if (knob && knob->inert != matters(f, flip))
-			continue;
-		printf("%*s%s\n", 37, "", knob ? "DIFFERS" : "scenarios/claims.txt does not speak of it");
-		differ++;
+	unsigned differ = 0, values = 0, missing = 0;
+	const struct tm_store *store;
+	char knob[64];
+	for (unsigned i = 0; i < f->claims->knobs; i++) {
+		print_line(&f->claims->knob[i], &f->flip[i]);
+		differ += !flip_as_said(&f->claims->knob[i], &f->flip[i]);
 	}
-	return differ;
+	for (; flips_value(values, &store, knob, sizeof(knob)); values++) {
+		if (said(f->claims, store, knob))
+			continue;
+		printf("%-10s %-25s scenarios/claims.txt does not speak of it\n",
+		       store ? store->name : "hardware", knob);
+		missing++;
+	}
+	printf("\n%u values of switches: of %u scenarios/claims.txt does not speak; %u of its %u lines "
+	       "differ\n",
+	       values, missing, differ, f->claims->knobs);
+	return differ + missing;
 }
 
 int claims_knobs(const struct claims_options *o, const struct claims *all)
 {
-	struct flips f = {.runs = RUNS, .jobs = o->jobs, .seed = o->budget.seed};
-	unsigned differ;
+	struct flips f = {.claims = all, .jobs = o->jobs, .seed = o->budget.seed};
 	int status;
 	if (isatty(STDERR_FILENO) && !o->quiet)
 		f.progress = progress;
 	int error = flips_run(&f);
 	progress_line(NULL);
-	if (error) {
-		flips_free(&f);
-		return fail(EXIT_INTERNAL, "the switches could not be tested: %s", strerror(-error));
-	}
-	differ = compare(&f, all);
-	printf("\n%u settings of switches, %u otherwise than scenarios/claims.txt says\n", f.flips, differ);
-	status = differ ? EXIT_BROKEN : EXIT_HELD;
+	if (error)
+		status = fail(EXIT_INTERNAL, "the switches could not be tested: %s", strerror(-error));
+	else
+		status = print_lines(&f) ? EXIT_BROKEN : EXIT_HELD;
 	flips_free(&f);
 	return status;
 }

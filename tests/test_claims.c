@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/claims.h"
+#include "checker/flips.h"
 #include "checker/replay.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -75,8 +75,9 @@ START_TEST(reads)
 		      "case pass RDA,LIN erda/sure timeout=1ms crash=off ddio=off : mine w-r : 7\n"
 		      "case count DUR efactory : w\n"
 		      "claim\tB\n  source ER 2\nsays two: with a colon\nopen not yet\nnote well\n"
-		      "knob erda repair=cond flips LIN without waiting\n"
-		      "knob hardware mtu=256 inert nothing depends on it\n");
+		      "knob breaks LIN erda/sure crash=off timeout=1ms repair=cond : mine : 9\n"
+		      "knob cures DUR efactory ack_early=off domain=wsp : w\n"
+		      "knob inert hardware mtu=256 nothing depends on it\n");
 	ck_assert_uint_eq(c.claims, 2);
 	const struct claim *a = claim_find(&c, "A"), *b = claim_find(&c, "B");
 	ck_assert_uint_eq(a->tests, 2);
@@ -99,10 +100,25 @@ START_TEST(reads)
 	ck_assert_str_eq(b->says, "two: with a colon");
 	ck_assert_str_eq(b->open, "not yet");
 	ck_assert_str_eq(b->note, "well");
-	ck_assert_uint_eq(c.knobs, 2);
-	ck_assert(!c.knob[0].inert && c.knob[1].inert);
-	ck_assert_ptr_null(c.knob[1].store);
-	ck_assert_str_eq(c.knob[0].why, "LIN without waiting");
+	ck_assert_uint_eq(c.knobs, 3);
+	const struct claim_knob *breaks = &c.knob[0], *cures = &c.knob[1], *inert = &c.knob[2];
+	ck_assert(breaks->kind == KNOB_BREAKS && cures->kind == KNOB_CURES && inert->kind == KNOB_INERT);
+	ck_assert_str_eq(breaks->store->name, "erda");
+	ck_assert_str_eq(breaks->knob, "repair=cond");
+	ck_assert_uint_eq(breaks->test.runs, 9);
+	ck_assert_str_eq(breaks->test.workload[0].name, "mine");
+	/* Without it: all the others. */
+	struct setup left = breaks->test.without, right = breaks->test.config.setup;
+	const char *expected;
+	ck_assert_int_ne(memcmp(&left.params, &right.params, sizeof(left.params)), 0);
+	ck_assert_int_eq(setup_knob(&left, "repair", "cond", &expected), 0);
+	ck_assert_int_eq(memcmp(&left.params, &right.params, sizeof(left.params)), 0);
+	ck_assert_ptr_null(cures->store);
+	ck_assert_str_eq(cures->knob, "domain=wsp");
+	ck_assert_int_eq(cures->test.without.hw.domain, DOMAIN_DMP);
+	ck_assert(!cures->test.without.hw.ack_early);
+	ck_assert_ptr_null(inert->store);
+	ck_assert_str_eq(inert->why, "nothing depends on it");
 	claims_free(&c);
 }
 END_TEST
@@ -151,11 +167,16 @@ static const struct {
 	{"workload x : k1 8 : gte k1\n", 1, "workload x: expected"},
 	{"workload x : k1 : get k1\n", 1, "workload x: expected"},
 	{"workload x : k1 8 : get k1\nworkload x : k1 8 : get k1\n", 2, "workload x twice"},
-	{"knob erde repair=cond flips a\n", 1, "\"erde\": expected a store, or hardware"},
-	{"knob erda repair=sometimes flips a\n", 1, "expected cond+recheck+age cond+recheck"},
-	{"knob hardware repair=cond flips a\n", 1, "switch \"repair=cond\""},
-	{"knob erda repair=cond changes a\n", 1, "\"changes\": expected flips or inert"},
-	{"knob erda repair=cond flips\n", 1, "expected a sentence at the end"},
+	{"knob flips LIN erda repair=cond : w\n", 1, "\"flips\": expected breaks, cures or inert"},
+	{"knob breaks LIN erde repair=cond : w\n", 1, "\"erde\": expected a store"},
+	{"knob breaks LIX erda repair=cond : w\n", 1, "\"LIX\": expected contracts of"},
+	{"knob breaks LIN erda repair=sometimes : w\n", 1, "expected cond+recheck+age cond+recheck"},
+	{"knob cures LIN erda : w\n", 1, "expected a switch"},
+	{"knob cures LIN erda crash=off : w\n", 1, "expected a switch"},
+	{"knob cures LIN erda repair=cond\n", 1, "expected workloads"},
+	{"knob inert erde repair=cond a\n", 1, "\"erde\": expected a store, or hardware"},
+	{"knob inert hardware repair=cond a\n", 1, "switch \"repair=cond\""},
+	{"knob inert erda repair=cond\n", 1, "expected a sentence at the end"},
 };
 
 START_TEST(bad_text)
@@ -304,10 +325,67 @@ START_TEST(smallest)
 }
 END_TEST
 
+/* --- switches --- */
+
+/* Lines, right and wrong, and whether running them agrees. */
+static const struct {
+	const char *line;
+	bool as_said;
+} flips[] = {
+	{"breaks FSCK erda flips=lazy : wc", true},
+	{"cures FSCK erda flips=lazy : wc", false},
+	{"breaks RDA erda flips=lazy : w : 20", false}, /* breaks on neither side */
+	{"breaks DUR erda flips=lazy : w : 20", false}, /* on both */
+	{"cures DUR remotelog/w2 ddio=off : w", true},
+	{"breaks DUR remotelog/w2 ddio=off : w : 20", false},
+	{"breaks RDA erda old_zero=on verify_obj_key=off : new-w1-w2r2", true},
+	{"breaks RDA erda verify_obj_key=off : new-w1-w2r2 : 20", false},
+	{"inert erda request=send it gives the same order", true},
+	{"inert erda confirm=on it does nothing", false},
+	{"inert efactory meta_one_flush=on it does nothing", false},
+};
+
+START_TEST(runs_lines)
+{
+	char text[2048] = "claim X\nsource s\nsays y\nopen z\n";
+	struct claims c;
+	for (unsigned i = 0; i < COUNT(flips); i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "knob %s\n", flips[i].line);
+	read_good(&c, text);
+	ck_assert_uint_eq(c.knobs, COUNT(flips));
+	struct flips f = {.claims = &c, .jobs = 2, .seed = 1};
+	ck_assert_int_eq(flips_run(&f), 0);
+	for (unsigned i = 0; i < COUNT(flips); i++)
+		ck_assert_msg(flip_as_said(&c.knob[i], &f.flip[i]) == flips[i].as_said, "%s", flips[i].line);
+	flips_free(&f);
+	claims_free(&c);
+}
+END_TEST
+
+/* The file speaks of each value of each switch. */
+START_TEST(all_values)
+{
+	const struct tm_store *store;
+	unsigned values = 0;
+	char knob[64];
+	struct claims c;
+	read_good(&c, NULL);
+	for (; flips_value(values, &store, knob, sizeof(knob)); values++) {
+		unsigned i = 0;
+		while (i < c.knobs && (c.knob[i].store != store || strcmp(c.knob[i].knob, knob)))
+			i++;
+		ck_assert_msg(i < c.knobs, "%s %s", store ? store->name : "hardware", knob);
+	}
+	ck_assert_uint_gt(values, 50);
+	claims_free(&c);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("claims");
-	TCase *reading = tcase_create("reading"), *running = tcase_create("running");
+	TCase *reading = tcase_create("reading"), *running = tcase_create("running"),
+	      *switches = tcase_create("switches");
 	tcase_add_test(reading, compiled_in);
 	tcase_add_test(reading, reads);
 	tcase_add_loop_test(reading, bad_text, 0, COUNT(bad_texts));
@@ -318,7 +396,11 @@ int main(void)
 	tcase_add_test(running, counts);
 	tcase_add_test(running, smallest);
 	suite_add_tcase(suite, reading);
+	tcase_add_test(reading, all_values);
+	tcase_set_timeout(switches, 300);
+	tcase_add_test(switches, runs_lines);
 	suite_add_tcase(suite, running);
+	suite_add_tcase(suite, switches);
 	SRunner *runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
 	int failed = srunner_ntests_failed(runner);
