@@ -234,14 +234,16 @@ int campaign_run(struct campaign *c)
 	return error;
 }
 
-void campaign_free_results(struct campaign *c)
+void campaign_free(struct campaign *c)
 {
+	for (unsigned w = 0; w < c->workloads; w++)
+		workload_free(&c->workload[w]);
+	free(c->workload);
+	free(c->config);
+	free(c->faults);
 	free(c->unit);
 	free(c->cell);
 	free(c->total);
-	c->unit = NULL;
-	c->cell = NULL;
-	c->total = NULL;
 }
 
 /* The unit's first run in which a systematic search saw the contract broken. */

@@ -85,7 +85,8 @@ extern const struct campaign_options campaign_default;
 
 /* 0, or -errno: -ENOMEM, -EIO (a unit could not run: its unit.why), -ECHILD (a process died). */
 int campaign_run(struct campaign *c);
-void campaign_free_results(struct campaign *c);
+/* Everything: configurations, workloads, results. */
+void campaign_free(struct campaign *c);
 /* Explore one unit in this process into a zeroed *result; no further once a contract of `stop_at` (TM_BIT()s)
  * is broken. */
 void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,

@@ -325,11 +325,7 @@ bool flip_as_said(const struct claim_knob *line, const struct flip *flip)
 
 void flips_free(struct flips *f)
 {
-	for (unsigned i = 0; i < f->campaign.workloads; i++)
-		workload_free(&f->campaign.workload[i]);
-	campaign_free_results(&f->campaign);
-	free(f->campaign.workload);
-	free(f->campaign.config);
+	campaign_free(&f->campaign);
 	free(f->flip);
 	free(f->order);
 }

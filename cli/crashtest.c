@@ -255,11 +255,6 @@ int crashtest_main(int argc, char **argv)
 	}
 	if (made)
 		rmdir(a.out); /* unless there is a trace in it */
-	for (unsigned i = 0; i < c.workloads; i++)
-		workload_free(&c.workload[i]);
-	campaign_free_results(&c);
-	free(c.workload);
-	free(c.faults);
-	free(c.config);
+	campaign_free(&c);
 	return status;
 }

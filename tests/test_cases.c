@@ -71,15 +71,6 @@ static struct campaign literal_campaign(const char *variant, const char *const *
 	return c;
 }
 
-static void close_campaign(struct campaign *c)
-{
-	campaign_free_results(c);
-	for (unsigned i = 0; i < c->workloads; i++)
-		workload_free(&c->workload[i]);
-	free(c->workload);
-	free(c->config);
-}
-
 START_TEST(runs_go_on_when_states_are_used_up)
 {
 	static const char *const workload[] = {"wr-c"};
@@ -107,7 +98,7 @@ START_TEST(runs_go_on_when_states_are_used_up)
 	/* The rest differs by the images that were looked at once more, to stand at their failures. */
 	ck_assert_uint_ge(all.counts.states - all.counts.nested_states,
 			  few.counts.states - few.counts.nested_states);
-	close_campaign(&c);
+	campaign_free(&c);
 }
 END_TEST
 
@@ -145,7 +136,7 @@ START_TEST(each_cause_has_a_case)
 	}
 	cases_free(cases);
 	free(cases);
-	close_campaign(&c);
+	campaign_free(&c);
 }
 END_TEST
 

@@ -460,15 +460,6 @@ static void open_campaign(struct campaign *c, const char *const *workload, unsig
 	c->options.runs = runs;
 }
 
-static void close_campaign(struct campaign *c)
-{
-	campaign_free_results(c);
-	for (unsigned i = 0; i < c->workloads; i++)
-		workload_free(&c->workload[i]);
-	free(c->workload);
-	free(c->config);
-}
-
 START_TEST(jobs_change_nothing)
 {
 	static const char *const workload[] = {"wr", "w-w", "dr", "w1w2"};
@@ -500,8 +491,8 @@ START_TEST(jobs_change_nothing)
 			ck_assert_uint_eq(one.cell[i][k].broken_states, three.cell[i][k].broken_states);
 		}
 	}
-	close_campaign(&one);
-	close_campaign(&three);
+	campaign_free(&one);
+	campaign_free(&three);
 }
 END_TEST
 
@@ -684,7 +675,7 @@ START_TEST(failures_replay)
 		ck_assert_msg((broken & ~TM_BIT(TM_LIN)) == known[i], "%s: %s", c.config[i].store->name,
 			      set_text(broken));
 	}
-	close_campaign(&c);
+	campaign_free(&c);
 }
 END_TEST
 
