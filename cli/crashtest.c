@@ -195,9 +195,10 @@ static int write_junit(const struct report *r, const char *path)
 
 static int run(struct campaign *c, const struct arguments *a)
 {
+	bool all = !a->variants && !a->knobs && !a->workloads && !a->ops && !a->options.exhaustive;
 	struct report r = {.campaign = c,
-			   .whole = !a->variants && !a->knobs && !a->workloads && !a->ops &&
-				    !a->options.exhaustive};
+			   .whole = all && a->options.runs >= campaign_default.runs &&
+				    a->options.states >= campaign_default.states};
 	int error = campaign_run(c), status;
 	progress_line(NULL);
 	status = check_campaign(c, error);

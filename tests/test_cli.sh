@@ -206,6 +206,7 @@ campaign() {
 	has 'A PROMISE IS BROKEN'
 	has 'Not everything is as it should be: efactory born_durable'
 	run 0 "$tidemark" crashtest efactory --workload ycsb-c --runs 1 --out unneeded
+	run 0 "$tidemark" crashtest erda --runs 1 --states 20 --no-traces # need not find what is expected to break
 	no_file unneeded
 	run 0 "$tidemark" $small --out 'two words' -q --doublecheck
 	has "replay 'two words/efactory-DUR.trace'"
