@@ -12,8 +12,8 @@
 #include "core/pmem/hardware.h"
 
 static const char all_default[] =
-	"domain=dmp ddio=on rqwrb=dram transport=ib mtu=1024 dma_order=left line_torn=off "
-	"iio_in_mhp=on ack_early=on rkey_reuse=off flush_covers_send=on";
+	"domain=dmp ddio=on rqwrb=dram transport=ib mtu=1024 dma_order=left read_order=left "
+	"line_torn=off iio_in_mhp=on ack_early=on rkey_reuse=off flush_covers_send=on";
 
 /* Set all of "name=value name=value". */
 static void set_all(struct hardware *hw, const char *text)
@@ -40,6 +40,7 @@ static void assert_same(const struct hardware *a, const struct hardware *b)
 	ck_assert_uint_eq(a->transport, b->transport);
 	ck_assert_uint_eq(a->mtu, b->mtu);
 	ck_assert(a->dma_any == b->dma_any);
+	ck_assert(a->read_right == b->read_right);
 	ck_assert(a->line_torn == b->line_torn);
 	ck_assert(a->iio_in_mhp == b->iio_in_mhp);
 	ck_assert(a->ack_early == b->ack_early);
@@ -65,7 +66,7 @@ START_TEST(default_is_first_value)
 		ck_assert_int_eq(hardware_set(&hw, hardware_knob(i)->name, first, &expected), 0);
 		ck_assert_uint_gt(strlen(hardware_knob(i)->what), 10);
 	}
-	ck_assert_uint_eq(i, 12);
+	ck_assert_uint_eq(i, 13);
 	ck_assert_ptr_null(hardware_knob(i + 100)->name);
 	assert_same(&hw, &hardware_default);
 }
@@ -119,6 +120,7 @@ START_TEST(right_field)
 		.transport = TRANSPORT_IWARP,
 		.mtu = 4096,
 		.dma_any = true,
+		.read_right = true,
 		.line_torn = true,
 		.iio_in_mhp = false,
 		.ack_early = false,
@@ -126,8 +128,9 @@ START_TEST(right_field)
 		.flush_covers_send = false,
 	};
 
-	set_all(&hw, "domain=wsp ddio=off rqwrb=pm transport=iwarp mtu=4096 dma_order=any line_torn=on "
-		     "iio_in_mhp=off ack_early=off rkey_reuse=on flush_covers_send=off");
+	set_all(&hw, "domain=wsp ddio=off rqwrb=pm transport=iwarp mtu=4096 dma_order=any "
+		     "read_order=right line_torn=on iio_in_mhp=off ack_early=off rkey_reuse=on "
+		     "flush_covers_send=off");
 	assert_same(&hw, &want);
 	set_all(&hw, "domain=mhp mtu=256");
 	ck_assert_uint_eq(hw.domain, DOMAIN_MHP);

@@ -49,6 +49,9 @@ static const struct field fields[] = {
 	{{"dma_order", "left any", "order in which the lines of one RDMA message land"},
 	 FIELD(dma_any),
 	 {false, true}},
+	{{"read_order", "left right", "order in which a READ fetches the lines of one response packet"},
+	 FIELD(read_right),
+	 {false, true}},
 	{{"line_torn", "off on", "a line reaching PM as the power fails may be cut at any 8-byte word"},
 	 FIELD(line_torn),
 	 {false, true}},
@@ -78,6 +81,7 @@ const struct hardware hardware_default = {
 	.transport = TRANSPORT_IB,
 	.mtu = 1024,
 	.dma_any = false,
+	.read_right = false,
 	.line_torn = false,
 	.iio_in_mhp = true,
 	.ack_early = true,
@@ -153,8 +157,8 @@ int hardware_set(struct hardware *hw, const char *name, const char *value, const
 		*expected = fields[f].knob.values;
 		return -EINVAL;
 	}
-	*expected = "domain ddio rqwrb transport mtu dma_order line_torn iio_in_mhp ack_early rkey_reuse "
-		    "flush_covers_send own_bug";
+	*expected = "domain ddio rqwrb transport mtu dma_order read_order line_torn iio_in_mhp ack_early "
+		    "rkey_reuse flush_covers_send own_bug";
 	return -EINVAL;
 }
 

@@ -23,6 +23,7 @@ struct hardware {
 	uint8_t transport;	/* enum transport */
 	uint16_t mtu;		/* bytes of payload in a packet: 256, 512, 1024, 2048, 4096 */
 	bool dma_any;		/* lines of one RDMA message land in any order, not left to right */
+	bool read_right;	/* a READ fetches the lines of a packet right to left */
 	bool line_torn;		/* a line reaching PM at the crash may be cut at any 8-byte word */
 	bool iio_in_mhp;	/* integrated-I/O buffers belong to the MHP domain */
 	bool ack_early;		/* a completion may precede visibility at the responder */

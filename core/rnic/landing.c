@@ -14,9 +14,9 @@
  *            posted data have.
  *   answers  READs, atomics, FLUSHes and ATOMIC WRITEs, executed in order, and not
  *            before the posted packets that came in before them have landed. A READ
- *            fetches line by line, and each line is a choice: now, or the rest of the
- *            READ is held. The others are one such choice each. Posted packets behind
- *            do not wait: they overtake, and a READ's later lines see them.
+ *            fetches line by line (with read_order=right those of a response packet
+ *            from its end), and each line is a choice: now, or the rest of the READ is held. The others are
+ * one such choice each. Posted packets behind do not wait: they overtake, and a READ's later lines see them.
  *            Acknowledgements line up here behind what is unanswered.
  *
  * A FLUSH for persistence has the persistence model drain what this queue pair wrote
@@ -324,8 +324,8 @@ void land_all(struct rnic_qp *qp, const struct rnic_mr *mr)
 
 enum served { SERVED, HELD, REFUSED };
 
-static void fetched(struct rnic_qp *qp, const struct packet *pkt, const struct rnic_mr *mr, const uint8_t *from,
-		    uint32_t len)
+static void fetched(struct rnic_qp *qp, const struct packet *pkt, const struct rnic_mr *mr,
+		    const uint8_t *from, uint32_t len)
 {
 	char place[64];
 	if (!sim_telling(qp_sim(qp)) || !mr->in_pm)
@@ -337,21 +337,35 @@ static void fetched(struct rnic_qp *qp, const struct packet *pkt, const struct r
 		       pkt->name.message, pkt->name.index, len, place);
 }
 
-/* Fetch into pkt->reply up to its end. */
+/* The next line of pkt->reply, which has `left` bytes to go: where in the READ, and *len. */
+static uint32_t next_line(const struct rnic_qp *qp, const struct packet *pkt, const struct rnic_mr *mr,
+			  uint32_t start, uint32_t left, uint32_t *len)
+{
+	uint32_t at = pkt->done, end = start + left;
+	if (!qp->hca->net->hw.read_right) {
+		*len = mr_line_left(mr, mr_host(mr, pkt->va + at));
+		*len = *len < left ? *len : left;
+		return at;
+	}
+	*len = LINE - mr_line_left(mr, mr_host(mr, pkt->va + end - 1)) + 1;
+	*len = *len < left ? *len : left;
+	return end - *len;
+}
+
+/* Fetch into pkt->reply, whose first byte is the READ's `start`. */
 static enum served fetch(struct rnic_qp *qp, struct packet *pkt, const struct rnic_mr *mr, uint32_t start)
 {
 	struct packet *reply = pkt->reply;
 	while (pkt->done < start + reply->len) {
-		const uint8_t *from = mr_host(mr, pkt->va + pkt->done);
-		uint32_t len = start + reply->len - pkt->done;
+		uint32_t len = start + reply->len - pkt->done, at = pkt->done;
 		if (!sim_plain(qp_sim(qp))) {
-			uint32_t left = mr_line_left(mr, from);
 			if (is_held(qp, pkt, CHOICE_FETCH, pkt->line + 1u))
 				return HELD;
-			len = left < len ? left : len;
+			at = next_line(qp, pkt, mr, start, len, &len);
 		}
+		const uint8_t *from = mr_host(mr, pkt->va + at);
 		dma_flush(qp->hca, NULL, NULL, 0, true, &pkt->name);
-		dma_read(qp->hca, mr, from, reply->payload + (pkt->done - start), len);
+		dma_read(qp->hca, mr, from, reply->payload + (at - start), len);
 		fetched(qp, pkt, mr, from, len);
 		pkt->done += len;
 		pkt->line++;
