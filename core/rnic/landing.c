@@ -15,9 +15,10 @@
  *   answers  READs, atomics, FLUSHes and ATOMIC WRITEs, executed in order, and not
  *            before the posted packets that came in before them have landed. A READ
  *            fetches line by line (with read_order=right those of a response packet
- *            from its end), and each line is a choice: now, or the rest of the READ is held. The others are
- * one such choice each. Posted packets behind do not wait: they overtake, and a READ's later lines see them.
- *            Acknowledgements line up here behind what is unanswered.
+ *            from its end), and each line is a choice: now, or the rest of the READ is
+ *            held. The others are one such choice each. Posted packets behind do not wait:
+ *            they overtake, and a READ's later lines see them. Acknowledgements line up
+ *            here behind what is unanswered.
  *
  * A FLUSH for persistence has the persistence model drain what this queue pair wrote
  * to the FLUSH's range. So has a READ or an atomic with all that it wrote: on the way
