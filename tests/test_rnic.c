@@ -974,6 +974,30 @@ START_TEST(fence)
 }
 END_TEST
 
+/* A READ of parts of three lines, and a WRITE to all of them that overtakes it behind its first line. */
+static void read_order_body(void)
+{
+	memset(b.buf, 1, 192);
+	memset(a.buf, 2, 192);
+	op(&a, IBV_WR_RDMA_READ, 1000, 150, &b, 10, 1, IBV_SEND_SIGNALED);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 192, &b, 0, 2, IBV_SEND_SIGNALED);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	for (unsigned i = 0; i < 150; i++) {
+		bool first = opt.hw.read_right ? i >= 128 - 10 : i < 64 - 10;
+		ck_assert_msg(a.buf[1000 + i] == (first ? 1 : 2), "byte %u", i);
+	}
+	ck_assert_uint_eq(a.buf[1150], 0);
+}
+
+START_TEST(read_order)
+{
+	source.answer = hold_fetch;
+	opt.hw.read_right = _i;
+	run(connected, read_order_body);
+}
+END_TEST
+
 /* Hold what is not posted, the n-th message of the connection; also line 2 of the first WRITE. */
 static uint32_t held_message;
 static unsigned hold_message(const struct choice_point *at, unsigned n)
@@ -2028,6 +2052,7 @@ int main(void)
 	tcase_add_loop_test(tc, acked_is_not_visible, 0, 2);
 	tcase_add_test(tc, receive_completion_after_earlier_data);
 	tcase_add_loop_test(tc, fence, 0, 2);
+	tcase_add_loop_test(tc, read_order, 0, 2);
 	tcase_add_loop_test(tc, placement_waits, 0, 2);
 	tcase_add_loop_test(tc, behind_placement, 0, sizeof(behinds) / sizeof(*behinds));
 	tcase_add_test(tc, any_order);
