@@ -47,6 +47,9 @@ static unsigned pick(const struct choice_point *at, uint8_t byte, unsigned n)
 {
 	if (at->kind == CHOICE_STEP && n > HOLD_FOREVER && byte >= 192)
 		return HOLD_FOREVER;
+	/* If the longest answer holds somebody, so do those that no clock ends. */
+	if (byte >= 144 && byte < 192 && choice_hold(at->kind, n - 1))
+		return choice_hold_answer(at->kind, byte < 168 ? HOLD_REST : HOLD_SWITCH);
 	if (at->kind == CHOICE_EVICT && byte & 1)
 		return 1;
 	/* Whatever n is, a line's oldest version has a value of its own. */

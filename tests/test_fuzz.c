@@ -227,6 +227,8 @@ START_TEST(bytes_of_deviations)
 		{{POST | C2, 0, 255}, 3, "c2 c2.get1 before post 1: hold for ever"},
 		{{RECORD_POST | C2, 0, 255}, 3, "c2 c2.get1 before post 1: hold for ever"},
 		{{POST | C1, 1, 0}, 3, "c1 c1.put1 before post 2: hold 100ns"},
+		{{POST | C1, 0, 144}, 3, "c1 c1.put1 before post 1: hold until rest"},
+		{{POST | C2, 0, 191}, 3, "c2 c2.get1 before post 1: hold and switch"},
 		{{RECORD_PACKET | C1, 0, 0}, 3, "c1/qp1 c1.put1 message 1 packet 1 try 1: lose"},
 		{{POST | C1, 255, 1}, 3, ""}, /* so many posts there are not */
 		/* One point, two records: the first one answers. Each counts for itself. */
@@ -482,6 +484,8 @@ int main(void)
 	Suite *suite = suite_create("fuzz");
 	TCase *inputs = tcase_create("inputs"), *loop = tcase_create("loop");
 
+	tcase_set_timeout(inputs, 60);
+	tcase_set_timeout(loop, 60);
 	tcase_add_loop_test(inputs, any_bytes_are_a_run, 0, 2);
 	tcase_add_test(inputs, bytes_of_a_workload);
 	tcase_add_test(inputs, bytes_of_deviations);
