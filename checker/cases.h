@@ -24,7 +24,7 @@ struct broken_case {
 struct cases {
 	struct broken_case found[CASES_MAX];
 	unsigned n;
-	unsigned left; /* ways that nobody looked at: there were too many */
+	unsigned left; /* ways of breaking it that nobody looked at: there were too many */
 };
 
 /* The case of the first run that broke the contract. 0, -ENOMEM, or -ENOENT: it does not break again. */

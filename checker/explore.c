@@ -17,10 +17,9 @@
  * first failure must hold after the second. A long recovery has so many of them that they
  * would use up a budget within a few runs (struct explore_limits, nested_half).
  *
- * A point is skipped when one with the same possible images and the same history has
- * been explored before. The set is per workload, so hashes need no more than that. What
- * is known to be durable (below) belongs to the point only if the limits say so: random
- * runs are many, and would rather go on to another point.
+ * A point is skipped when one with the same possible images, the same history, and the
+ * same versions known to be durable (below) has been explored before. The set is per
+ * workload, so hashes need no more than that.
  *
  * KEEP needs to know which version was durable and current. The explorer knows it of
  * its own: if every image of some point led to the same version, then from that
@@ -310,8 +309,7 @@ static void explore_point(void *arg, struct world *world, const struct choice_po
 	uint64_t key = pmem_images_hash(world->pm);
 	if (!OWN_BUG(hw, SEEN_NO_HISTORY))
 		key ^= h->hash * 0xd6e8feb86659fd93u;
-	if (ex->limits.by_floor)
-		key ^= XXH3_64bits(ex->floor, ex->setup->w.keys * sizeof(ex->floor[0]));
+	key ^= XXH3_64bits(ex->floor, ex->setup->w.keys * sizeof(ex->floor[0]));
 	struct seen_entry *entry = seen_add(ex->seen, key, &is_new);
 	if (!is_new) {
 		ex->counts.points_seen++;

@@ -20,7 +20,6 @@ struct explore_limits {
 	bool no_crash;		   /* the power never fails: what breaks while it holds is found sooner */
 	bool eager;    /* tests: decide every line in flight before recovery, not at its first touch */
 	bool anywhere; /* tests: the power fails at each step, not only where it matters */
-	bool by_floor; /* two points differ, too, if other versions are known to be durable there */
 };
 extern const struct explore_limits explore_default;
 

@@ -184,7 +184,6 @@ static int check_bounds(struct arguments *a)
 		o->states = UINT64_MAX;
 	o->limits.images_per_point = ALL_IMAGES;
 	o->limits.nested_every = 0;
-	o->limits.by_floor = true;
 	return -1;
 }
 

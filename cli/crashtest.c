@@ -70,8 +70,10 @@ static int write_cell(const struct campaign *c, unsigned config, unsigned contra
 		cell->cases++;
 		status = write_case(&c->config[config], found, contract, i, dir, one);
 	}
-	if (!error)
+	if (!error) {
+		cell->left = cases->left;
 		cases_free(cases);
+	}
 	free(cases);
 	return status;
 }

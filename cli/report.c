@@ -113,6 +113,9 @@ static void print_notes(const struct report *r, unsigned config, unsigned k)
 		if (more->one[i].trace)
 			print_replay(&more->one[i]);
 	}
+	if (more->left)
+		printf("  %5s  %u more way%s of breaking it %s not looked at\n", "", more->left,
+		       more->left == 1 ? "" : "s", more->left == 1 ? "was" : "were");
 	if (more->why && (broken || more->surprise)) {
 		const char *lead = more->surprise ? "expected otherwise: " : "expected: ";
 		snprintf(sentence, sizeof(sentence), "%s%s", lead, more->why);

@@ -18,6 +18,7 @@ struct report_case {
 struct report_cell {
 	struct report_case one[CASES_MAX];
 	unsigned cases;	 /* none: it holds, or was not looked at again */
+	unsigned left;	 /* as in struct cases */
 	bool surprise;	 /* not as expected */
 	const char *why; /* the expectation's sentence, or NULL */
 };

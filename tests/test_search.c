@@ -242,7 +242,6 @@ static struct bench *bench_new(const char *store, const char *workload, const ch
 	ck_assert_ptr_nonnull(b);
 	limits.images_per_point = ALL_IMAGES;
 	limits.nested_every = 0;
-	limits.by_floor = true;
 	setup_init(&b->setup, strcmp(store, "word") ? store_find(store) : &word_store);
 	snprintf(copy, sizeof(copy), "%s", knobs);
 	for (char *k = strtok_r(copy, " ", &save); k; k = strtok_r(NULL, " ", &save)) {
