@@ -25,7 +25,8 @@
 /* What a GET returned, or what an operation wrote. */
 #define VALUE_ABSENT  (-1) /* not found; nothing was ever put, or it was deleted */
 #define VALUE_FOREIGN (-2) /* bytes that are no single PUT's value of this key */
-#define VALUE_UNKNOWN (-3) /* the operation has not returned, or with an error */
+#define VALUE_UNKNOWN \
+	(-3) /* the operation has not returned, or with an error, or bytes that several PUTs write */
 
 enum history_kind { HISTORY_PUT, HISTORY_GET, HISTORY_DEL };
 
@@ -48,8 +49,9 @@ struct history {
 	int32_t crash_at[HISTORY_CRASHES]; /* position of each power failure */
 	unsigned keys;
 	uint64_t hash; /* of everything above, incremental */
-	/* Does an acknowledgement prove that the update is visible? True unless set otherwise after history_reset();
-	 * not so where a NIC acknowledges first. MONO and KEEP then draw no order from it. */
+	/* Does an acknowledgement prove that the update is visible? True unless set otherwise after
+	 * history_reset(); not so where a NIC acknowledges first. MONO and KEEP then draw no order from it.
+	 */
 	bool ack_visible;
 };
 

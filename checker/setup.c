@@ -80,12 +80,20 @@ int setup_variant(struct setup *s, const char *name)
 }
 
 static void add_value(struct setup *s, unsigned client, unsigned nth, unsigned key, uint32_t vlen,
-		      uint8_t **bytes)
+		      unsigned same, uint8_t **bytes)
 {
 	struct setup_value *v = &s->value[s->values];
-	workload_value(client, nth, key, *bytes, vlen);
-	*v = (struct setup_value){(uint8_t)client, (uint16_t)nth,      (uint16_t)key, vlen,
-				  *bytes,	   s->first_value[key]};
+	if (same)
+		workload_value_same(same, key, *bytes, vlen);
+	else
+		workload_value(client, nth, key, *bytes, vlen);
+	*v = (struct setup_value){.client = (uint8_t)client,
+				  .nth = (uint16_t)nth,
+				  .key = (uint16_t)key,
+				  .vlen = vlen,
+				  .bytes = *bytes,
+				  .next = s->first_value[key],
+				  .shared = same != 0};
 	s->first_value[key] = (int)s->values++;
 	*bytes += vlen;
 }
@@ -108,13 +116,13 @@ static int make_values(struct setup *s)
 		s->first_value[k] = -1;
 	for (unsigned k = 0; k < s->w.keys; k++)
 		if (s->w.key[k].loaded >= 0)
-			add_value(s, 0, k + 1, k, (uint32_t)s->w.key[k].loaded, &bytes);
+			add_value(s, 0, k + 1, k, (uint32_t)s->w.key[k].loaded, 0, &bytes);
 	for (unsigned c = 0; c < s->w.clients; c++) {
 		s->first_of_client[c + 1] = s->values;
 		for (unsigned i = 0; i < s->w.client[c].ops; i++) {
 			const struct workload_op *op = &s->w.client[c].op[i];
 			if (op->kind == OP_PUT)
-				add_value(s, c + 1, op->nth, op->key, op->vlen, &bytes);
+				add_value(s, c + 1, op->nth, op->key, op->vlen, op->same, &bytes);
 		}
 	}
 	return 0;
@@ -174,10 +182,19 @@ unsigned setup_region(const struct setup *s, uint64_t off)
 	return i;
 }
 
+static int same_value(const struct setup *s, int i, const uint8_t *bytes, size_t len)
+{
+	while (i >= 0 && (s->value[i].vlen != len || memcmp(s->value[i].bytes, bytes, len)))
+		i = s->value[i].next;
+	return i;
+}
+
 int setup_find_value(const struct setup *s, unsigned key, const uint8_t *bytes, size_t len)
 {
-	for (int i = s->first_value[key]; i >= 0; i = s->value[i].next)
-		if (s->value[i].vlen == len && !memcmp(s->value[i].bytes, bytes, len))
-			return i;
-	return -1;
+	return same_value(s, s->first_value[key], bytes, len);
+}
+
+int setup_next_value(const struct setup *s, int i, const uint8_t *bytes, size_t len)
+{
+	return same_value(s, s->value[i].next, bytes, len);
 }

@@ -19,7 +19,8 @@ struct setup_value {
 	uint16_t nth, key;
 	uint32_t vlen;
 	const uint8_t *bytes;
-	int next; /* next value of the same key, -1 */
+	int next;    /* next value of the same key, -1 */
+	bool shared; /* others may write these bytes, too */
 };
 
 struct setup {
@@ -58,7 +59,9 @@ void setup_free(struct setup *s);
 const struct setup_value *setup_put_value(const struct setup *s, unsigned client, unsigned nth);
 /* The region of an offset of the pool: index into s->region; s->regions: none. */
 unsigned setup_region(const struct setup *s, uint64_t off);
-/* Which PUT of `key` wrote these bytes: index into s->value; -1: none. */
+/* Which PUTs of `key` write these bytes: indices into s->value, the first, or the next after `i`; -1: none.
+ */
 int setup_find_value(const struct setup *s, unsigned key, const uint8_t *bytes, size_t len);
+int setup_next_value(const struct setup *s, int i, const uint8_t *bytes, size_t len);
 
 #endif

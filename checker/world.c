@@ -90,13 +90,28 @@ static void returned(struct world_client *c, int error, int32_t value)
 				 value >= 0 ? name : "");
 		}
 		const struct told about = {.kind = TOLD_RETURN};
-		sim_tell_about(w->sim, sim_actor(w->sim), 0, &about,
-			       error ? "returns error %d%s" : "returns %d%s", error, what);
+		if (error == -ENOTUNIQ)
+			sim_tell_about(w->sim, sim_actor(w->sim), 0, &about, "%s",
+				       "returns 0: bytes that more than one PUT writes");
+		else
+			sim_tell_about(w->sim, sim_actor(w->sim), 0, &about,
+				       error ? "returns error %d%s" : "returns %d%s", error, what);
 	}
 	sim_power_fails_here(w->sim, CRASH_AFTER_RETURN);
 }
 
 /* --- operations --- */
+
+/* Whose value the bytes are. VALUE_UNKNOWN: several PUTs write them, so they say nothing of which. */
+static int32_t value_read(const struct world *w, unsigned key, const uint8_t *bytes, size_t len)
+{
+	int32_t value = VALUE_FOREIGN;
+	int v = setup_find_value(w->setup, key, bytes, len);
+	for (; v >= 0; v = setup_next_value(w->setup, v, bytes, len))
+		if (w->op_of_value[v] >= 0)
+			value = w->setup->value[v].shared ? VALUE_UNKNOWN : w->op_of_value[v];
+	return value;
+}
 
 static void do_get(struct world_client *c, unsigned key, uint8_t *buf)
 {
@@ -115,9 +130,10 @@ static void do_get(struct world_client *c, unsigned key, uint8_t *buf)
 				error);
 		returned(c, error, VALUE_UNKNOWN);
 	} else {
-		int v = len <= s->params.max_vlen ? setup_find_value(s, key, buf, len) : -1;
-		int32_t foreign = OWN_BUG(&s->hw, FOREIGN_IS_ABSENT) ? VALUE_ABSENT : VALUE_FOREIGN;
-		returned(c, 0, v < 0 || w->op_of_value[v] < 0 ? foreign : w->op_of_value[v]);
+		int32_t value = len <= s->params.max_vlen ? value_read(w, key, buf, len) : VALUE_FOREIGN;
+		if (value == VALUE_FOREIGN && OWN_BUG(&s->hw, FOREIGN_IS_ABSENT))
+			value = VALUE_ABSENT;
+		returned(c, value == VALUE_UNKNOWN ? -ENOTUNIQ : 0, value);
 	}
 }
 

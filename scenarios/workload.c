@@ -307,6 +307,12 @@ void workload_value(unsigned client, unsigned nth, unsigned key, uint8_t *out, u
 	}
 }
 
+void workload_value_same(unsigned same, unsigned key, uint8_t *out, uint32_t vlen)
+{
+	/* The load phase has one PUT a key, numbered by the key. */
+	workload_value(0, WORKLOAD_MAX_KEYS + same, key, out, vlen);
+}
+
 static const char *const op_word[OP_KINDS] = {
 	[OP_PUT] = "put", [OP_GET] = "get", [OP_DEL] = "del", [OP_CLEAN] = "clean"};
 
@@ -324,6 +330,8 @@ void workload_print_client(const struct workload *w, unsigned client, FILE *out)
 		fprintf(out, " %s", w->key[op->key].name);
 		if (op->kind == OP_PUT)
 			fprintf(out, " %u", (unsigned)op->vlen);
+		if (op->same)
+			fprintf(out, " same %u", op->same);
 	}
 }
 
@@ -404,7 +412,7 @@ static int parse_op(struct workload *w, unsigned client, const struct word *word
 		    const char **expected)
 {
 	enum op_kind kind = OP_NONE;
-	int32_t vlen = 0;
+	int32_t vlen = 0, same = 0;
 	int key = 0, rc;
 
 	for (unsigned k = 0; k < OP_KINDS; k++)
@@ -413,8 +421,14 @@ static int parse_op(struct workload *w, unsigned client, const struct word *word
 			kind = (enum op_kind)k;
 	if (kind == OP_NONE)
 		return bad(expected, "an operation: put, get, del or clean");
+	if (kind == OP_PUT && words == 5 && word[3].len == 4 && !memcmp(word[3].text, "same", 4)) {
+		same = word_vlen(word[4]);
+		words = 3;
+		if (same < 1 || same > WORKLOAD_MAX_SAME)
+			return bad(expected, "same and a number from 1 to 99");
+	}
 	if (words != (kind == OP_PUT ? 3u : kind == OP_CLEAN ? 1u : 2u))
-		return bad(expected, kind == OP_PUT	? "put KEY LENGTH"
+		return bad(expected, kind == OP_PUT	? "put KEY LENGTH, or put KEY LENGTH same NUMBER"
 				     : kind == OP_CLEAN ? "clean, and nothing behind it"
 							: "get KEY or del KEY");
 	if (kind == OP_PUT)
@@ -428,6 +442,8 @@ static int parse_op(struct workload *w, unsigned client, const struct word *word
 		return key;
 	}
 	rc = workload_op_add(w, client, kind, (unsigned)key, (uint32_t)vlen);
+	if (!rc)
+		w->client[client - 1].op[w->client[client - 1].ops - 1].same = (uint16_t)same;
 	if (rc == -ENOSPC)
 		*expected = expected_ops;
 	return rc;
@@ -445,8 +461,8 @@ int workload_parse_client(struct workload *w, unsigned client, const char *text,
 	if (!*skip_blanks(text))
 		return 0;
 	for (;;) {
-		struct word word[3];
-		unsigned words = split_item(&text, word, 3);
+		struct word word[5];
+		unsigned words = split_item(&text, word, 5);
 
 		rc = parse_op(w, client, word, words, expected);
 		if (rc || !*text)

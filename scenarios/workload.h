@@ -34,6 +34,7 @@ struct workload_op {
 	uint16_t key;  /* index into keys; OP_CLEAN: 0, of no meaning */
 	uint16_t nth;  /* n-th operation of this kind of this client, from 1: its label */
 	uint32_t vlen; /* PUT: bytes, WORKLOAD_MIN_VLEN..TM_MAX_VALUE; others: 0 */
+	uint16_t same; /* PUT: all of a key with the same number, not 0, write the same bytes; 0: its own */
 };
 
 struct workload {
@@ -73,12 +74,15 @@ void workload_op_remove(struct workload *w, unsigned client, unsigned index);
 /* Number nth of all operations anew. */
 void workload_renumber(struct workload *w);
 
+#define WORKLOAD_MAX_SAME 99
 /*
  * The value of a PUT: `vlen` bytes that no other PUT of any key and client has;
  * no byte of it is zero. client 0: the load phase, nth is then the key's index + 1.
  * A pure function; a longer value of the same PUT starts with the shorter one.
  */
 void workload_value(unsigned client, unsigned nth, unsigned key, uint8_t *out, uint32_t vlen);
+/* Likewise, of a PUT that writes what others of its key with the same number write. */
+void workload_value_same(unsigned same, unsigned key, uint8_t *out, uint32_t vlen);
 
 /*
  * Built-in workloads: the small matrix, then YCSB with its default sizes. i from 0;

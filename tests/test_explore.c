@@ -12,6 +12,7 @@
  * does the same thing each time.
  */
 #include <check.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -460,6 +461,46 @@ static void open_campaign(struct campaign *c, const char *const *workload, unsig
 	c->options.runs = runs;
 }
 
+/* A GET of bytes that two PUTs write is not asked which it saw; of others it is. */
+START_TEST(shared_bytes_say_nothing)
+{
+	struct explorer *ex = malloc(sizeof(*ex));
+	struct deviations none = {0};
+	struct setup s;
+	const char *expected;
+	setup_init(&s, store_find("efactory"));
+	ck_assert_ptr_nonnull(ex);
+	ck_assert_int_eq(setup_knob(&s, "ack_early", "off", &expected), 0);
+	ck_assert_int_eq(workload_parse_keys(&s.w, "k1 40", &expected), 0);
+	ck_assert_int_eq(workload_parse_client(&s.w, 1,
+					       "get k1, put k1 40 same 1, get k1, put k1 40, get k1, "
+					       "put k1 40 same 1, get k1",
+					       &expected),
+			 0);
+	ck_assert_int_eq(setup_finish(&s), 0);
+	ck_assert_mem_eq(setup_put_value(&s, 1, 1)->bytes, setup_put_value(&s, 1, 3)->bytes, 40);
+	ck_assert_int_eq(explore_open(ex, &s, &explore_default), 0);
+	world_run(&ex->worlds, NULL, NULL, NULL);
+	const struct history *h = ex->worlds.history;
+	/* The load phase, then the operations one after the other. */
+	ck_assert_uint_eq(h->ops, 8);
+	ck_assert_int_eq(h->op[1].value, 0);
+	ck_assert_int_eq(h->op[5].value, 4);
+	for (unsigned i = 3; i < 8; i += 4) {
+		ck_assert_int_eq(h->op[i].value, VALUE_UNKNOWN);
+		ck_assert_int_eq(h->op[i].error, -ENOTUNIQ);
+	}
+	world_end(&ex->worlds, 0);
+	ex->limits.states = 500;
+	explore_run(ex, NULL, &none);
+	ck_assert_uint_gt(ex->counts.states, 100);
+	ck_assert(!ex->broken[TM_RDA] && !ex->broken[TM_LIN] && !ex->broken[TM_MONO] && !ex->broken[TM_KEEP]);
+	explore_close(ex);
+	setup_free(&s);
+	free(ex);
+}
+END_TEST
+
 START_TEST(jobs_change_nothing)
 {
 	static const char *const workload[] = {"wr", "w-w", "dr", "w1w2"};
@@ -636,8 +677,8 @@ static void replay_failure(const struct campaign *c, unsigned config, unsigned c
 	ck_assert_int_eq(campaign_again(c, cell->unit, cell->way, contract, &s, &path, text, sizeof(text)),
 			 0);
 	const char *name = contract_name(contract);
-	printf("%-9s%-6s%-10s run %lu, %u deviations: %s\n", s.store->name, name, s.w.name, cell->way.run, path.n,
-	       text);
+	printf("%-9s%-6s%-10s run %lu, %u deviations: %s\n", s.store->name, name, s.w.name, cell->way.run,
+	       path.n, text);
 	ck_assert_msg(replay_breaks(&s, &path, contract, out), "%s %s", s.store->name, name);
 	ck_assert_ptr_null(out->unused);
 	ck_assert_uint_eq(out->failures, crashes(&path));
@@ -859,6 +900,7 @@ int main(void)
 	tcase_add_loop_test(tc, run_is_deterministic, 0, (int)(sizeof(same) / sizeof(same[0])));
 	tcase_add_test(tc, explorers_do_not_meet);
 	tcase_add_loop_test(tc, images_come_back, 0, (int)(sizeof(same) / sizeof(same[0])));
+	tcase_add_test(tc, shared_bytes_say_nothing);
 	tcase_add_test(tc, jobs_change_nothing);
 	tcase_add_loop_test(tc, every_change_is_seen, 0,
 			    (int)(sizeof(seen_variants) / sizeof(seen_variants[0])));

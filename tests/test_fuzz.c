@@ -332,7 +332,7 @@ static const struct bug {
 	{"efactory", "no_pre", NULL, TM_BIT(TM_MONO) | TM_BIT(TM_KEEP), 512},
 	{"efactory", "recover_clears", NULL, TM_BIT(TM_MONO) | TM_BIT(TM_KEEP), 512},
 	{"efactory", "key_unflushed", NULL, TM_BIT(TM_MONO) | TM_BIT(TM_FSCK), 1024},
-	{"efactory", "get_waits", NULL, TM_BIT(TM_LIVE), 2048},
+	{"efactory", "get_waits", NULL, TM_BIT(TM_LIVE), 4096},
 	{"efactory", "get_head_only", "ack_early", TM_BIT(TM_LIN), 2048},
 	{"efactory", "short_timeout", "ack_early", TM_BIT(TM_LIN), 512},
 	{"erda", "crc_no_value", NULL, TM_BIT(TM_RDA), 512},

@@ -272,6 +272,26 @@ START_TEST(identities_unique)
 }
 END_TEST
 
+/* Of one number the same for a key, and nobody's else: not the load phase's, nor another key's. */
+START_TEST(values_shared)
+{
+	uint8_t value[WORKLOAD_MAX_SAME + 1][16], other[16];
+
+	for (unsigned same = 1; same <= WORKLOAD_MAX_SAME; same++) {
+		workload_value_same(same, 3, value[same], 16);
+		for (unsigned before = 1; before < same; before++)
+			ck_assert_mem_ne(value[same], value[before], 16);
+		workload_value_same(same, 4, other, 16);
+		ck_assert_mem_ne(value[same], other, 16);
+	}
+	for (unsigned nth = 1; nth <= WORKLOAD_MAX_KEYS; nth++) {
+		workload_value(0, nth, 3, other, 16);
+		for (unsigned same = 1; same <= WORKLOAD_MAX_SAME; same++)
+			ck_assert_mem_ne(value[same], other, 16);
+	}
+}
+END_TEST
+
 START_TEST(values_pure)
 {
 	/* Fixed for ever: traces and images are compared across builds. */
@@ -300,7 +320,10 @@ START_TEST(parse_blanks)
 	ck_assert_int_eq(workload_parse_keys(&w, " \t", &expected), 0);
 	ck_assert_int_eq(workload_parse_keys(&w, "\tk1  96 ,k2 -", &expected), 0);
 	ck_assert_int_eq(workload_parse_client(&w, 2, "  put  k1 96,get k1 , del\tk3 ", &expected), 0);
-	ck_assert_int_eq(workload_parse_client(&w, 3, "", &expected), 0);
+	ck_assert_int_eq(workload_parse_client(&w, 3, "put k1 8 \tsame 7,put k1 8", &expected), 0);
+	ck_assert_uint_eq(w.client[2].op[0].same, 7);
+	ck_assert_uint_eq(w.client[2].op[1].same, 0);
+	assert_client(&w, 3, "put k1 8 same 7, put k1 8");
 	assert_keys(&w, "k1 96, k2 -, k3 -");
 	assert_client(&w, 2, "put k1 96, get k1, del k3");
 	ck_assert_uint_eq(w.clients, 3);
@@ -320,6 +343,12 @@ static const struct {
 	{1, "get k1,,get k1", "put, get, del or clean"},
 	{1, "put k1", "put KEY LENGTH"},
 	{1, "put k1 8 9", "put KEY LENGTH"},
+	{1, "put k1 8 same", "put KEY LENGTH"},
+	{1, "put k1 8 some 1", "put KEY LENGTH"},
+	{1, "put k1 8 same 1 2", "put KEY LENGTH"},
+	{1, "put k1 8 same 0", "from 1 to 99"},
+	{1, "put k1 8 same 100", "from 1 to 99"},
+	{1, "get k1 same 1", "get KEY"},
 	{1, "get", "get KEY"},
 	{1, "get k1 8", "get KEY"},
 	{1, "put k1 x", "0 to 65536"},
@@ -858,6 +887,7 @@ static TCase *structure(void)
 	tcase_add_test(tc, remove_renumbers);
 	tcase_add_test(tc, values_unique);
 	tcase_add_test(tc, identities_unique);
+	tcase_add_test(tc, values_shared);
 	tcase_add_test(tc, values_pure);
 	tcase_add_test(tc, parse_blanks);
 	tcase_add_loop_test(tc, parse_refuses, 0, COUNT(bad_text));
