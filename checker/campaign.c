@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include "checker/clock.h"
 #include "checker/pool.h"
 #include "checker/search.h"
 
@@ -23,13 +23,6 @@ const struct campaign_options campaign_default = {
 	.jobs = 1,
 	.limits = {.images_per_point = 256, .nested_every = 8, .nested_half = true, .states = UINT64_MAX},
 };
-
-static double now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s)
 {
@@ -204,7 +197,7 @@ static void take(void *arg, unsigned unit, const void *result)
 	c->states_done += to->counts.states;
 	if (c->options.progress)
 		c->options.progress(c->options.progress_arg, c->units_done, c->configs * c->workloads,
-				    c->states_done, now() - c->started);
+				    c->states_done, clock_seconds() - c->started);
 }
 
 int campaign_run(struct campaign *c)
@@ -217,7 +210,7 @@ int campaign_run(struct campaign *c)
 			    .take = take,
 			    .arg = c};
 	_Static_assert(sizeof(struct campaign_unit) <= POOL_RESULT_MAX, "a result is one message");
-	c->started = now();
+	c->started = clock_seconds();
 	c->units_done = 0;
 	c->states_done = 0;
 	c->unit = calloc(units + 1, sizeof(*c->unit));
@@ -230,7 +223,7 @@ int campaign_run(struct campaign *c)
 		if (c->unit[u].error)
 			error = c->unit[u].error;
 	merge(c);
-	c->seconds = now() - c->started;
+	c->seconds = clock_seconds() - c->started;
 	return error;
 }
 

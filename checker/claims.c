@@ -269,17 +269,13 @@ static int read_inert(struct reader *r, char *rest, struct claim_knob *k)
 {
 	const char *expected = "NAME=VALUE", *store = word(&rest), *knob = word(&rest);
 	struct setup s;
-	char name[64];
 	k->store = store_find(store);
 	if (!k->store && strcmp(store, "hardware"))
 		return bad(r, "\"%.40s\": expected a store, or hardware", store);
-	size_t len = strcspn(knob, "=");
-	snprintf(name, sizeof(name), "%.*s", (int)len, knob);
 	snprintf(k->knob, sizeof(k->knob), "%s", knob);
 	setup_init(&s, k->store ? k->store : stores[0]);
-	if (!knob[len] || strlen(knob) >= sizeof(k->knob) ||
-	    (k->store ? setup_knob(&s, name, knob + len + 1, &expected)
-		      : hardware_set(&s.hw, name, knob + len + 1, &expected)))
+	if (!strchr(knob, '=') || strlen(knob) >= sizeof(k->knob) ||
+	    (k->store ? setup_switch(&s, knob, &expected) : hardware_switch(&s.hw, knob, &expected)))
 		return bad(r, "switch \"%.40s\": expected %.80s", knob, expected);
 	k->why = rest + strspn(rest, " \t");
 	return *k->why ? 0 : bad(r, "expected a sentence at the end");
@@ -289,10 +285,7 @@ static bool of_hardware(const char *knob)
 {
 	struct hardware hw = hardware_default;
 	const char *expected;
-	char name[64];
-	size_t len = strcspn(knob, "=");
-	snprintf(name, sizeof(name), "%.*s", (int)len, knob);
-	return !hardware_set(&hw, name, knob + len + 1, &expected);
+	return !hardware_switch(&hw, knob, &expected);
 }
 
 static int read_flip(struct reader *r, char *rest, struct claim_knob *k)

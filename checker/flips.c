@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include "checker/clock.h"
 #include "checker/pool.h"
 #include "scenarios/stores.h"
 
@@ -36,13 +36,6 @@ static const struct look {
 	{6, true, UINT32_MAX, UINT32_MAX},
 };
 #define LOOKS (sizeof(looks) / sizeof(looks[0]))
-
-static double now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* --- which switches there are --- */
 
@@ -123,12 +116,7 @@ static int make_config(struct campaign_config *cfg, const struct tm_store *store
 	setup_init(&cfg->setup, store);
 	for (unsigned i = 0; i < 2; i++) {
 		const char *expected;
-		char name[64];
-		if (!set[i])
-			continue;
-		size_t len = strcspn(set[i], "=");
-		snprintf(name, sizeof(name), "%.*s", (int)len, set[i]);
-		int error = setup_knob(&cfg->setup, name, set[i] + len + 1, &expected);
+		int error = set[i] ? setup_switch(&cfg->setup, set[i], &expected) : 0;
 		if (error)
 			return error;
 	}
@@ -288,7 +276,7 @@ static void take(void *arg, unsigned unit, const void *result)
 	memcpy(&f->flip[f->order[unit]], result, sizeof(*f->flip));
 	f->done++;
 	if (f->progress)
-		f->progress(f->done, f->claims->knobs, now() - f->started);
+		f->progress(f->done, f->claims->knobs, clock_seconds() - f->started);
 }
 
 int flips_run(struct flips *f)
@@ -301,12 +289,12 @@ int flips_run(struct flips *f)
 			    .take = take,
 			    .arg = f};
 	_Static_assert(sizeof(struct flip) <= POOL_RESULT_MAX, "a result is one message");
-	f->started = now();
+	f->started = clock_seconds();
 	f->flip = calloc(lines + 1, sizeof(*f->flip));
 	f->order = calloc(lines + 1, sizeof(*f->order));
 	if (!f->flip || !f->order)
 		return -ENOMEM;
-	for (unsigned inert = 1; inert < 2; inert--) /* what changes nothing costs most */
+	for (int inert = 1; inert >= 0; inert--) /* what changes nothing costs most */
 		for (unsigned i = 0; i < lines; i++)
 			if ((f->claims->knob[i].kind == KNOB_INERT) == inert)
 				f->order[n++] = i;

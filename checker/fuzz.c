@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
+#include "checker/clock.h"
 #include "checker/features.h"
 #include "checker/pool.h"
 #include "checker/seen.h"
@@ -75,13 +75,6 @@ struct fuzz_item {
 	unsigned pooled;
 	uint64_t random;
 };
-
-static double now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* --- inputs --- */
 
@@ -419,7 +412,8 @@ static struct plan plan_round(const struct fuzz *f)
 
 static bool in_time(const struct fuzz *f)
 {
-	return !atomic_load(&f->shared->stop) && (!f->options.deadline || now() < f->options.deadline);
+	return !atomic_load(&f->shared->stop) &&
+	       (!f->options.deadline || clock_seconds() < f->options.deadline);
 }
 
 static void do_item(struct fuzz_item *item, unsigned i)

@@ -54,6 +54,14 @@ void setup_knob_value(const struct setup *s, unsigned knob, char *buf, size_t n)
 	snprintf(buf, n, "%.*s", (int)strcspn(words, " "), words);
 }
 
+int setup_switch(struct setup *s, const char *text, const char **expected)
+{
+	char name[64];
+	size_t len = strcspn(text, "=");
+	snprintf(name, sizeof(name), "%.*s", (int)len, text);
+	return setup_knob(s, name, text[len] ? text + len + 1 : "", expected);
+}
+
 int setup_variant(struct setup *s, const char *name)
 {
 	const struct tm_variant *v = s->store->variants;

@@ -42,8 +42,10 @@ struct setup {
 
 /* Store, knobs at their defaults, default hardware, no workload. */
 void setup_init(struct setup *s, const struct tm_store *store);
-/* "name=value": a knob of the store or of the hardware. -EINVAL with *expected. */
+/* A knob of the store or of the hardware. -EINVAL with *expected. */
 int setup_knob(struct setup *s, const char *name, const char *value, const char **expected);
+/* Likewise of a text "name=value". */
+int setup_switch(struct setup *s, const char *text, const char **expected);
 /* A variant's knobs. -ENOENT. */
 int setup_variant(struct setup *s, const char *name);
 /* What the knob stands at. */

@@ -110,14 +110,6 @@ static unsigned contracts_that_count(const struct setup *s)
 	return set;
 }
 
-int soak_knob(struct hardware *hw, const char *text, const char **expected)
-{
-	char name[64];
-	size_t len = strcspn(text, "=");
-	snprintf(name, sizeof(name), "%.*s", (int)len, text);
-	return hardware_set(hw, name, text[len] ? text + len + 1 : "", expected);
-}
-
 int soak_setup(const struct soak_options *o, uint64_t round, struct setup *s, unsigned *want)
 {
 	uint64_t state = o->seed * 0x9e3779b97f4a7c15u ^ round * 0xd6e8feb86659fd93u;
@@ -126,7 +118,7 @@ int soak_setup(const struct soak_options *o, uint64_t round, struct setup *s, un
 	draw_hardware(&state, s);
 	for (unsigned i = 0; i < o->knobs; i++) {
 		const char *expected;
-		int bad = soak_knob(&s->hw, o->knob[i], &expected);
+		int bad = hardware_switch(&s->hw, o->knob[i], &expected);
 		assert(!bad); /* the command line has tried it */
 		(void)bad;
 	}

@@ -24,8 +24,6 @@ struct soak_result {
 	uint64_t rss_kib, peak_kib;	 /* of the process, after the round */
 };
 
-/* Set a knob of the hardware by its "name=value". As hardware_set(). */
-int soak_knob(struct hardware *hw, const char *text, const char **expected);
 /* The round's store, hardware and workload, finished; *want: the contracts that count. */
 int soak_setup(const struct soak_options *o, uint64_t round, struct setup *s, unsigned *want);
 /*

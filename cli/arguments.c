@@ -341,12 +341,10 @@ static int check_names(const struct arguments *a)
 /* check_names() was content; what is left to be wrong is the value. *changed: it was not so already. */
 static int set_knob(struct setup *s, const char *text, bool *changed)
 {
-	char name[64];
 	const struct tm_params params = s->params;
 	const struct hardware hw = s->hw;
-	const char *equals = strchr(text, '='), *expected = NULL;
-	snprintf(name, sizeof(name), "%.*s", (int)(equals - text), text);
-	if (setup_knob(s, name, equals + 1, &expected))
+	const char *expected = NULL;
+	if (setup_switch(s, text, &expected))
 		return fail(EXIT_USAGE, "%s: knob \"%.60s\": expected one of: %s", s->store->name, text,
 			    expected);
 	*changed = memcmp(&params, &s->params, sizeof(params)) || memcmp(&hw, &s->hw, sizeof(hw));

@@ -7,18 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
+#include "checker/clock.h"
 #include "checker/explore.h"
 #include "cli/cli.h"
 #include "core/rnic/rnic.h"
 #include "scenarios/stores.h"
-
-static double now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* --- RDMA WRITE, post to completion --- */
 
@@ -130,9 +123,9 @@ static void bench_write(uint32_t bytes)
 		pmem_begin(w.pm, sim, &hardware_default);
 		w.net = rnic_net_new(sim, &hardware_default);
 		sim_spawn(sim, 1, NULL, writer_main, &w);
-		double start = now();
+		double start = clock_seconds();
 		sim_run(sim);
-		spent += now() - start;
+		spent += clock_seconds() - start;
 		pmem_end(w.pm);
 	}
 	events = sim_events(sim) - events;
@@ -173,19 +166,19 @@ static void bench_store(const struct tm_store *store, const char *workload, unsi
 	struct explorer *ex = open_explorer(&s, store, workload);
 	if (!ex)
 		return;
-	double start = now(), runs_alone = 0;
+	double start = clock_seconds(), runs_alone = 0;
 	for (unsigned i = 1; i <= runs; i++) {
 		random_start(&source, i, 6);
 		explore_run(ex, &source.source, &source.taken);
 	}
-	double spent = now() - start;
-	start = now();
+	double spent = clock_seconds() - start;
+	start = clock_seconds();
 	for (unsigned i = 1; i <= runs; i++) {
 		random_start(&source, i, 6);
 		world_run(&ex->worlds, &source.source, NULL, NULL);
 		world_end(&ex->worlds, 0);
 	}
-	runs_alone = now() - start;
+	runs_alone = clock_seconds() - start;
 	printf("%-9s %-12s %8" PRIu64
 	       " states  %8.0f states/s  %6.2f us each, of which %5.2f us the runs themselves;"
 	       " %4.1f M events/s; %.0f %% of %" PRIu64 " points repeated an earlier one\n",
@@ -203,13 +196,13 @@ static void bench_store(const struct tm_store *store, const char *workload, unsi
 static double recoveries(struct explorer *ex, unsigned rounds, bool prove)
 {
 	struct history_mark mark = history_mark(ex->worlds.history);
-	double start = now();
+	double start = clock_seconds();
 	for (unsigned i = 0; i < rounds; i++) {
 		world_recover(&ex->worlds, 1, NULL, NULL, NULL, prove);
 		history_rewind(ex->worlds.history, &mark);
 		world_end(&ex->worlds, 1);
 	}
-	return (now() - start) / rounds;
+	return (clock_seconds() - start) / rounds;
 }
 
 static void bench_recovery(const struct tm_store *store, const char *workload)

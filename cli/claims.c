@@ -10,8 +10,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+#include "checker/clock.h"
 #include "checker/names.h"
 #include "checker/pool.h"
 #include "checker/trace.h"
@@ -33,13 +33,6 @@ struct claims_run {
 	unsigned units, done;
 	double started;
 };
-
-static double now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* --- which --- */
 
@@ -107,7 +100,7 @@ static void take(void *arg, unsigned unit, const void *result)
 	memcpy(&r->unit[unit].result, result, sizeof(struct claim_result));
 	r->report.states += r->unit[unit].result.states;
 	r->done++;
-	double seconds = now() - r->started;
+	double seconds = clock_seconds() - r->started;
 	if (!r->report.options->quiet)
 		progress_line("%u of %u workloads of %u cases, %" PRIu64 " states, %.0f states/s", r->done,
 			      r->units, r->report.n, r->report.states,
@@ -190,7 +183,8 @@ static int write_traces(struct claims_run *r)
 
 static int run_claims(const struct claims_options *o, const struct claim *const *claim, unsigned claims)
 {
-	struct claims_run r = {.report = {.options = o, .claim = claim, .claims = claims}, .started = now()};
+	struct claims_run r = {.report = {.options = o, .claim = claim, .claims = claims},
+			       .started = clock_seconds()};
 	enum claim_verdict worst = CLAIM_AS_EXPECTED;
 	int status = 0;
 	for (unsigned i = 0; i < claims && !status; i++)
@@ -201,7 +195,7 @@ static int run_claims(const struct claims_options *o, const struct claim *const 
 	if (!status) {
 		/* Even if traces cannot be written, the results have cost too much to be thrown away. */
 		status = write_traces(&r);
-		r.report.seconds = now() - r.started;
+		r.report.seconds = clock_seconds() - r.started;
 		claims_print(&r.report);
 		if (o->json && !status)
 			status = claims_json(&r.report);

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
+#include "checker/clock.h"
 #include "checker/fingerprint.h"
 #include "checker/expect.h"
 #include "checker/fuzz.h"
@@ -80,13 +80,6 @@ static void interrupted(int sig)
 	(void)sig;
 	if (running)
 		fuzz_stop(running);
-}
-
-static double now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 static int no_memory(void)
@@ -442,7 +435,7 @@ static int look_at_all(struct turn *t)
 static void progress(const struct turn *t)
 {
 	const struct fuzz *f = &t->fuzz;
-	double spent = now() - t->start, all = t->session->seconds;
+	double spent = clock_seconds() - t->start, all = t->session->seconds;
 	char left[48] = "";
 	if (all > 0)
 		snprintf(left, sizeof(left), "%.0f s left", all > spent ? all - spent : 0);
@@ -523,7 +516,7 @@ static void print_turn(const struct turn *t)
 {
 	const struct session *s = t->session;
 	const struct fuzz *f = &t->fuzz;
-	double seconds = now() - t->start;
+	double seconds = clock_seconds() - t->start;
 	unsigned expected = 0, again = count_again(t);
 	char name[2 * CAMPAIGN_NAME];
 	config_name(t->config, name, sizeof(name));
@@ -572,11 +565,11 @@ static int turn_json(const struct turn *t)
 	for (unsigned i = 0; i < s->knowns && !bad; i++)
 		if (i >= t->first || s->known[i].again)
 			bad = json_array_append_new(failures, known_json(&s->known[i]));
-	json_t *all = json_pack("{s:s, s:s, s:s, s:I, s:I, s:i, s:I, s:f, s:o}", "store",
-				t->config->store->name, "variant", t->config->variant, "config",
-				t->config->name, "runs", (json_int_t)f->counts.runs, "states",
-				(json_int_t)f->counts.states, "corpus", (int)f->inputs, "features",
-				(json_int_t)f->features, "seconds", now() - t->start, "failures", failures);
+	json_t *all = json_pack(
+		"{s:s, s:s, s:s, s:I, s:I, s:i, s:I, s:f, s:o}", "store", t->config->store->name, "variant",
+		t->config->variant, "config", t->config->name, "runs", (json_int_t)f->counts.runs, "states",
+		(json_int_t)f->counts.states, "corpus", (int)f->inputs, "features", (json_int_t)f->features,
+		"seconds", clock_seconds() - t->start, "failures", failures);
 	return bad || !all || json_array_append_new(s->stores, all) ? -ENOMEM : 0;
 }
 
@@ -601,7 +594,7 @@ static void turn_junit(const struct turn *t)
 
 static int fuzz_store(struct session *s, const struct campaign_config *cfg, bool *unaccepted)
 {
-	struct turn t = {.session = s, .config = cfg, .first = s->knowns, .start = now()};
+	struct turn t = {.session = s, .config = cfg, .first = s->knowns, .start = clock_seconds()};
 	struct fuzz_options o = {.seed = s->a->options.seed,
 				 .runs = s->a->runs_given ? s->a->options.runs : UINT64_MAX,
 				 .jobs = s->a->options.jobs,

@@ -176,7 +176,7 @@ static bool parse_knob(struct soak *k, const char *text)
 {
 	struct hardware scratch = hardware_default;
 	const char *expected;
-	if (soak_knob(&scratch, text, &expected)) {
+	if (hardware_switch(&scratch, text, &expected)) {
 		fail(EXIT_USAGE, "soak: --knob \"%.40s\"; expected one of: %s", text, expected);
 		return false;
 	}

@@ -162,6 +162,14 @@ int hardware_set(struct hardware *hw, const char *name, const char *value, const
 	return -EINVAL;
 }
 
+int hardware_switch(struct hardware *hw, const char *text, const char **expected)
+{
+	char name[64];
+	size_t len = strcspn(text, "=");
+	snprintf(name, sizeof(name), "%.*s", (int)len, text);
+	return hardware_set(hw, name, text[len] ? text + len + 1 : "", expected);
+}
+
 int hardware_print(const struct hardware *hw, bool all, char *buf, size_t n)
 {
 	size_t at = 0;

@@ -36,6 +36,8 @@ extern const struct hardware hardware_default; /* dmp, ddio on, ib, mtu 1024, in
 
 /* "domain" = "dmp": 0, or -EINVAL with *expected naming what would be right. */
 int hardware_set(struct hardware *hw, const char *name, const char *value, const char **expected);
+/* Likewise of a text "domain=dmp". */
+int hardware_switch(struct hardware *hw, const char *text, const char **expected);
 /* All fields as "domain=dmp ddio=on ...", or only those that differ from the default; returns length as
  * snprintf. */
 int hardware_print(const struct hardware *hw, bool all, char *buf, size_t n);

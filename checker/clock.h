@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CLOCK_H
+#define TM_CLOCK_H
+/* How long work takes, for progress and budgets of time. Nothing that is compared or hashed may ask. */
+#include <time.h>
+
+static inline double clock_seconds(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+#endif
