@@ -32,7 +32,7 @@
 #include <string.h>
 #include <time.h>
 #include "checker/campaign.h"
-#include "checker/litmus.h"
+#include "checker/nic_rules.h"
 #include "checker/shrink.h"
 #include "scenarios/stores.h"
 
@@ -462,10 +462,10 @@ static void search_rules(struct search *s, enum own_bug bug)
 	struct mutant_result *out = s->out;
 	for (int early = 1; early >= 0 && !out->found && !s->error; early--) {
 		struct hardware hw = hardware_default;
-		struct litmus_result r;
+		struct nic_rules_result r;
 		hw.ack_early = early;
 		hw.own_bug = (uint8_t)bug;
-		s->error = litmus(&hw, s->options->seed, RULE_RUNS, &r);
+		s->error = nic_rules(&hw, s->options->seed, RULE_RUNS, &r);
 		out->runs += r.runs;
 		if (!r.broken)
 			continue;

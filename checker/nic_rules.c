@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Litmus programs. One task plays both hosts: A posts, B's memory is looked at; in the
+ * Small programs on verbs. One task plays both hosts: A posts, B's memory is looked at; in the
  * last ones B's CPU stores to its PM. Run 0
  * of each rule is the plain one, in which everything must also complete well. In the
  * others packets are lost, held and doubled, and data land late; there a request that
@@ -9,7 +9,7 @@
  * Sequence numbers start just before they wrap, and the retry timer is short, so that
  * a packet that is held meets its own retransmission.
  */
-#include "checker/litmus.h"
+#include "checker/nic_rules.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ struct bench {
 	const struct rule *rule;
 	struct side a, b;
 	bool plain, judged;
-	struct litmus_result *out;
+	struct nic_rules_result *out;
 };
 
 /* What a rule ends with. */
@@ -419,7 +419,7 @@ static bool held_for_ever(const struct deviations *taken)
 	return false;
 }
 
-int litmus(const struct hardware *hw, uint64_t seed, uint64_t runs, struct litmus_result *out)
+int nic_rules(const struct hardware *hw, uint64_t seed, uint64_t runs, struct nic_rules_result *out)
 {
 	struct sim *sim = sim_new();
 	struct pmem_stack *stack = pmem_stack_new(1, POOL);
