@@ -67,6 +67,10 @@ static const struct field fields[] = {
 	{{"flush_covers_send", "on off", "a FLUSH covers the Sends of its connection too"},
 	 FIELD(flush_covers_send),
 	 {true, false}},
+	{{"store_buffer", "0 1 2 4 8",
+	  "entries of each CPU's store buffer: loads run ahead of stores (x86-TSO); 0: none"},
+	 FIELD(store_buffer),
+	 {0, 1, 2, 4, 8}},
 	{{"own_bug", own_bug_values, "a seeded bug of Tidemark's own (tidemark list bugs)"},
 	 FIELD(own_bug),
 	 {0}},
@@ -158,7 +162,7 @@ int hardware_set(struct hardware *hw, const char *name, const char *value, const
 		return -EINVAL;
 	}
 	*expected = "domain ddio rqwrb transport mtu dma_order read_order line_torn iio_in_mhp ack_early "
-		    "rkey_reuse flush_covers_send own_bug";
+		    "rkey_reuse flush_covers_send store_buffer own_bug";
 	return -EINVAL;
 }
 

@@ -299,6 +299,13 @@ void pmem_save(struct pmem *pm, void *image)
 	memcpy(image, pm->work, pm->len);
 }
 
+/* An access to PM, for a source that wants to know. */
+static inline void note_touch(struct pmem *pm, enum touch what, uint64_t where, uint64_t len)
+{
+	if (pm->watched)
+		sim_touch(pm->sim, what, where, len);
+}
+
 /* --- lines --- */
 
 static uint64_t content_hash(const struct pmem *pm, uint32_t l)
@@ -390,13 +397,6 @@ static void decide(struct pmem *pm, uint32_t l)
 	}
 }
 
-/* An access to PM, for a source that wants to know. */
-static inline void note_touch(struct pmem *pm, enum touch what, uint64_t where, uint64_t len)
-{
-	if (pm->watched)
-		sim_touch(pm->sim, what, where, len);
-}
-
 static inline void touch(struct pmem *pm, uint64_t off, size_t len, bool write)
 {
 	uint32_t last = (uint32_t)((off + len - 1) / LINE);
@@ -431,6 +431,7 @@ static void commit(struct pmem *pm, uint32_t l, uint32_t upto)
 	struct line *line = &pm->line[l];
 	if (upto <= line->committed)
 		return;
+	note_touch(pm, TOUCH_COMMIT, (uint64_t)l * LINE, LINE);
 	assert(upto - line->committed <= line->in_flight);
 	while (line->committed < upto) {
 		struct version *v = &pm->version[line->first - 1];
@@ -711,8 +712,6 @@ void pmem_cpu_fence(struct pmem *pm, uintptr_t pc)
 	if (moves && sim_power_fails_here(pm->sim, CRASH_BEFORE_FENCE))
 		return;
 	for (unsigned i = 0; i < marks->n && !(i && OWN_BUG(&pm->hw, PM_FENCE_ONE)); i++) {
-		if (marks->mark[i].upto > pm->line[marks->mark[i].line].committed)
-			note_touch(pm, TOUCH_COMMIT, (uint64_t)marks->mark[i].line * LINE, LINE);
 		commit(pm, marks->mark[i].line, marks->mark[i].upto);
 	}
 	if (OWN_BUG(&pm->hw, PM_FENCE_ALL))
@@ -782,6 +781,7 @@ void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len
 	touch(pm, off, len, true);
 	if (nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
 		return;
+	note_touch(pm, TOUCH_COMMIT, off, len);
 	write_durable(pm, off, data, len);
 	while (len) {
 		size_t part = LINE - off % LINE < len ? LINE - off % LINE : len;
@@ -825,7 +825,6 @@ static void drain_line(struct sim *sim, void *arg)
 		return;
 	if (nic_power_fails(pm, CRASH_BEFORE_DRAIN, (uint64_t)drain->line * LINE, &drain->from))
 		return;
-	note_touch(pm, TOUCH_COMMIT, (uint64_t)drain->line * LINE, LINE);
 	commit(pm, drain->line, drain->upto);
 	if (sim_telling(sim)) {
 		char name[64];
@@ -845,7 +844,7 @@ static void schedule_drain(struct pmem *pm, uint32_t l, const struct nic_where *
 				  .a = from->message,
 				  .b = from->packet,
 				  .c = l};
-	sim_hold(pm->sim, sim_choose(pm->sim, &at, HOLDS), DRAIN_NS, drain_line, drain);
+	sim_hold(pm->sim, CHAIN_OTHER, sim_choose(pm->sim, &at, HOLDS), DRAIN_NS, drain_line, drain);
 }
 
 void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, const struct nic_where *from)
@@ -874,7 +873,7 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, 
 	}
 	if (durable)
 		commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
-	else if (!pm->hw.ddio)
+	else if (!pm->hw.ddio && !sim_picks(pm->sim)) /* a drain only makes images fewer */
 		schedule_drain(pm, l, from);
 }
 

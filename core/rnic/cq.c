@@ -96,6 +96,7 @@ void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe)
 	}
 	if (used == cq->room)
 		grow(net, cq);
+	sim_gives(net->sim, cq, cq->tail);
 	cq->ring[cq->tail++ & (cq->room - 1)] = *cqe;
 	sim_wake(net->sim, cq);
 	if (wc->status != IBV_WC_SUCCESS && sim_telling(net->sim))
@@ -135,6 +136,7 @@ int rnic_poll_cq(struct ibv_cq *ibv, int num_entries, struct ibv_wc *wc)
 		bool names = works && cqe->recv && cqe->wc.status == IBV_WC_SUCCESS;
 		if (names && named)
 			break;
+		sim_takes(sim, cq, cq->head);
 		cq->head++;
 		wc[n] = cqe->wc;
 		if (cqe->recv)

@@ -167,13 +167,14 @@ int rnic_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 struct alarm {
 	uint64_t at; /* ns of virtual time + 1; 0: none */
 };
-static inline void alarm_set(struct sim *sim, struct alarm *alarm, uint64_t delay_ns, sim_fn *fn, void *arg)
+static inline void alarm_set(struct sim *sim, struct alarm *alarm, uint64_t chain, uint64_t delay_ns,
+			     sim_fn *fn, void *arg)
 {
 	uint64_t at = sim_now(sim) + delay_ns + 1;
 	if (alarm->at && alarm->at <= at)
 		return;
 	alarm->at = at;
-	sim_at(sim, delay_ns, fn, arg);
+	sim_in_chain(sim, chain, delay_ns, fn, arg);
 }
 static inline bool alarm_fired(struct sim *sim, struct alarm *alarm)
 {

@@ -27,6 +27,9 @@
  *
  * In a plain run a packet lands, or a READ is served, in one event. What a held
  * line asked for once is not asked for again when the hold is over.
+ *
+ * With a picker (sim_set_picker()) an event lands one line, serves one line of a READ or one other
+ * request, or sends one acknowledgement: what may come in between is the picker's to say.
  */
 #include <assert.h>
 #include <string.h>
@@ -87,6 +90,14 @@ static void tell_line(struct rnic_qp *qp, const struct packet *pkt, uint32_t c, 
 			       opcode_name(pkt->opcode), pkt->psn, c, what);
 }
 
+/* With a picker an event has one turn. */
+static bool take_turn(bool *turn)
+{
+	bool mine = *turn;
+	*turn = false;
+	return mine;
+}
+
 /* Is the packet's next line, its c-th, to be held? */
 static bool is_held(struct rnic_qp *qp, struct packet *pkt, enum choice_kind kind, uint32_t c)
 {
@@ -96,6 +107,8 @@ static bool is_held(struct rnic_qp *qp, struct packet *pkt, enum choice_kind kin
 		tell_line(qp, pkt, c, "goes on");
 		return false;
 	}
+	if (sim_picks(sim))
+		return !take_turn(kind == CHOICE_LAND ? &qp->resp.land_turn : &qp->resp.answer_turn);
 	unsigned k = ask(qp, pkt, kind, c, HOLDS);
 	if (!k)
 		return false;
@@ -103,7 +116,8 @@ static bool is_held(struct rnic_qp *qp, struct packet *pkt, enum choice_kind kin
 	if (k < HOLD_REST)
 		pkt->due = sim_now(sim) + hold_ns(k);
 	else
-		pkt->due = sim_hold(sim, k, 0, kind == CHOICE_FETCH ? end_answer_hold : end_land_hold, qp);
+		pkt->due = sim_hold(sim, CHAIN_OTHER, k, 0,
+				    kind == CHOICE_FETCH ? end_answer_hold : end_land_hold, qp);
 	tell_line(qp, pkt, c, k == HOLD_FOREVER ? "held for ever" : "held");
 	return true;
 }
@@ -141,6 +155,7 @@ static struct piece target_line(struct rnic_qp *qp, const struct packet *pkt, ui
 
 static void land(struct rnic_qp *qp, const struct packet *pkt, uint32_t off, const struct piece *piece)
 {
+	sim_takes(qp_sim(qp), pkt, 0);
 	sim_mix(qp_sim(qp), (uint64_t)piece->mr->ibv.lkey << 32 | piece->len,
 		(uint64_t)(piece->host - piece->mr->host));
 	dma_write(qp->hca, piece->mr, piece->host, pkt->payload + off, piece->len, &pkt->name);
@@ -200,6 +215,8 @@ static bool land_any_order(struct rnic_qp *qp, struct packet *pkt)
 		uint32_t off = 0;
 		struct piece piece = {0};
 		if (pkt->picked < 0) {
+			if (sim_picks(qp_sim(qp)) && !qp->resp.land_turn)
+				return false;
 			unsigned left = lines - pkt->line, n = 0;
 			unsigned k = left > 1 ? ask(qp, pkt, CHOICE_ORDER, pkt->line, left) : 0;
 			if (OWN_BUG(&qp->hca->net->hw, NIC_LINES_SHUFFLED))
@@ -229,6 +246,8 @@ static void landed(struct rnic_qp *qp)
 	uint8_t is = opcode_is[pkt->opcode];
 	assert(pkt->done == pkt->len);
 	resp->land_done++;
+	sim_takes(qp_sim(qp), pkt, 0);
+	sim_gives(qp_sim(qp), &resp->land_done, resp->land_done);
 	if (is & IS_LAST && is & (IS_SEND | HAS_IMM))
 		resp_complete(qp, pkt->rq_seq, IBV_WC_SUCCESS, pkt);
 	if (pkt->ack_req && !qp->hca->net->hw.ack_early)
@@ -260,7 +279,8 @@ static void land_due(struct rnic_qp *qp)
 	const struct hardware *hw = &qp->hca->net->hw;
 	bool any = hw->dma_any || OWN_BUG(hw, NIC_LINES_SHUFFLED);
 	struct packet *pkt;
-	while ((pkt = qp->resp.land.head) && pkt->due <= sim_now(sim)) {
+	while ((pkt = qp->resp.land.head) &&
+	       (sim_picks(sim) ? qp->resp.land_turn : pkt->due <= sim_now(sim))) {
 		if (sim_plain(sim))
 			land_rest(qp, pkt);
 		else if (!(any ? land_any_order(qp, pkt) : land_in_order(qp, pkt))) {
@@ -268,27 +288,32 @@ static void land_due(struct rnic_qp *qp)
 				continue;
 			break;
 		}
+		qp->resp.land_turn = false;
 		landed(qp);
 	}
 	if (qp->resp.land.head)
-		alarm_set(sim, &qp->resp.land_alarm, until(sim, qp->resp.land.head->due), fire_land, qp);
+		alarm_set(sim, &qp->resp.land_alarm, qp_chain(qp, CHAIN_LAND),
+			  until(sim, qp->resp.land.head->due), fire_land, qp);
 }
 
 static void fire_land(struct sim *sim, void *arg)
 {
 	struct rnic_qp *qp = arg;
-	if (alarm_fired(sim, &qp->resp.land_alarm))
-		land_due(qp);
+	if (!alarm_fired(sim, &qp->resp.land_alarm))
+		return;
+	qp->resp.land_turn = true;
+	land_due(qp);
 }
 
 void land_push(struct rnic_qp *qp, struct packet *pkt)
 {
 	struct sim *sim = qp_sim(qp);
 	pkt->due = sim_now(sim) + LAND_NS;
+	sim_gives(sim, pkt, 0);
 	qp->resp.land_tail++;
 	queue_push(&qp->resp.land, pkt);
 	if (qp->resp.land.head == pkt)
-		alarm_set(sim, &qp->resp.land_alarm, LAND_NS, fire_land, qp);
+		alarm_set(sim, &qp->resp.land_alarm, qp_chain(qp, CHAIN_LAND), LAND_NS, fire_land, qp);
 }
 
 static bool goes_to(struct rnic_qp *qp, const struct packet *pkt, const struct rnic_mr *mr)
@@ -317,8 +342,8 @@ void land_all(struct rnic_qp *qp, const struct rnic_mr *mr)
 		landed(qp);
 	}
 	if (qp->resp.land.head)
-		alarm_set(qp_sim(qp), &qp->resp.land_alarm, until(qp_sim(qp), qp->resp.land.head->due),
-			  fire_land, qp);
+		alarm_set(qp_sim(qp), &qp->resp.land_alarm, qp_chain(qp, CHAIN_LAND),
+			  until(qp_sim(qp), qp->resp.land.head->due), fire_land, qp);
 }
 
 /* --- what is not posted --- */
@@ -507,18 +532,29 @@ static void answer_run(struct rnic_qp *qp)
 	struct sim *sim = qp_sim(qp);
 	struct packet *pkt;
 	while ((pkt = resp->answers.head)) {
-		if (opcode_is[pkt->opcode] & IS_RESPONSE) {
+		bool finished = opcode_is[pkt->opcode] & IS_RESPONSE;
+		if (!finished && pkt->after > resp->land_done &&
+		    !OWN_BUG(&qp->hca->net->hw, NIC_READ_OVERTAKES))
+			return; /* landing comes back here */
+		if (sim_picks(sim) && !resp->answer_turn) {
+			alarm_set(sim, &resp->answer_alarm, qp_chain(qp, CHAIN_ANSWER), LAND_NS, fire_answer,
+				  qp);
+			return;
+		}
+		sim_takes(sim, pkt, 0);
+		if (finished) {
 			queue_pop(&resp->answers);
 			resp_send(qp, pkt);
+			resp->answer_turn = false;
 			continue;
 		}
-		if (pkt->after > resp->land_done && !OWN_BUG(&qp->hca->net->hw, NIC_READ_OVERTAKES))
-			return; /* landing comes back here */
+		sim_takes(sim, &resp->land_done, pkt->after);
 		enum served served = HELD;
-		if (pkt->due <= sim_now(sim))
+		if (pkt->due <= sim_now(sim) || sim_picks(sim))
 			served = serve(qp, pkt);
 		if (served == HELD) {
-			alarm_set(sim, &resp->answer_alarm, until(sim, pkt->due), fire_answer, qp);
+			alarm_set(sim, &resp->answer_alarm, qp_chain(qp, CHAIN_ANSWER), until(sim, pkt->due),
+				  fire_answer, qp);
 			return;
 		}
 		if (served == REFUSED) {
@@ -537,8 +573,11 @@ static void answer_run(struct rnic_qp *qp)
 static void fire_answer(struct sim *sim, void *arg)
 {
 	struct rnic_qp *qp = arg;
-	if (alarm_fired(sim, &qp->resp.answer_alarm))
-		answer_run(qp);
+	if (!alarm_fired(sim, &qp->resp.answer_alarm))
+		return;
+	qp->resp.answer_turn = true;
+	answer_run(qp);
+	qp->resp.answer_turn = false;
 }
 
 void answer_push(struct rnic_qp *qp, struct packet *pkt)
@@ -546,7 +585,7 @@ void answer_push(struct rnic_qp *qp, struct packet *pkt)
 	struct packet_queue *answers = &qp->resp.answers;
 	struct sim *sim = qp_sim(qp);
 	/* Acknowledgements are cumulative: of several in a row the last one says it all. */
-	if (answers->head && pkt->opcode == OP_ACKNOWLEDGE && pkt->syndrome == AETH_ACK &&
+	if (answers->head && !sim_picks(sim) && pkt->opcode == OP_ACKNOWLEDGE && pkt->syndrome == AETH_ACK &&
 	    answers->tail->opcode == OP_ACKNOWLEDGE && answers->tail->syndrome == AETH_ACK) {
 		answers->tail->psn = pkt->psn;
 		answers->tail->msn = pkt->msn;
@@ -556,9 +595,12 @@ void answer_push(struct rnic_qp *qp, struct packet *pkt)
 	}
 	pkt->due = sim_now(sim) + LAND_NS;
 	pkt->after = qp->resp.land_tail;
+	sim_gives(sim, pkt, 0);
 	queue_push(answers, pkt);
-	if (answers->head == pkt)
-		alarm_set(sim, &qp->resp.answer_alarm, LAND_NS, fire_answer, qp);
+	if (answers->head == pkt && sim_picks(sim))
+		answer_run(qp);
+	else if (answers->head == pkt)
+		alarm_set(sim, &qp->resp.answer_alarm, qp_chain(qp, CHAIN_ANSWER), LAND_NS, fire_answer, qp);
 }
 
 void answer_drop_all(struct rnic_qp *qp)

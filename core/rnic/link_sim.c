@@ -75,6 +75,8 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 	uint64_t start = me->free_at[from] > now ? me->free_at[from] : now;
 	me->free_at[from] = start + (HEADER_BYTES + pkt->len) / BYTES_PER_NS;
 	uint64_t delay = me->free_at[from] - now + FLIGHT_NS;
+	uint64_t chain = chain_name(pkt->name.who->name_hash,
+				    opcode_is[pkt->opcode] & IS_RESPONSE ? CHAIN_RESPONSES : CHAIN_REQUESTS);
 	unsigned answer = sim_plain(sim) ? PACKET_DELIVER : ask(sim, pkt);
 	if (answer == PACKET_LOSE) {
 		tell(sim, pkt, "lost");
@@ -85,12 +87,12 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 		struct packet *copy = packet_copy(me->net, pkt);
 		copy->name.copy++;
 		tell(sim, pkt, "delivered twice");
-		sim_at(sim, delay, arrive, copy);
+		sim_in_chain(sim, chain, delay, arrive, copy);
 	}
 	unsigned k = choice_hold(CHOICE_PACKET, answer);
 	if (k)
 		tell(sim, pkt, k == HOLD_FOREVER ? "held for ever" : "held");
-	sim_hold(sim, k, delay, arrive, pkt);
+	sim_hold(sim, chain, k, delay, arrive, pkt);
 }
 
 struct link *link_sim_new(struct rnic_net *net)

@@ -196,6 +196,7 @@ static int post_one(struct rnic_qp *qp, const struct ibv_send_wr *wr)
 	if (wr->send_flags & IBV_SEND_INLINE && bytes)
 		copy_inline(qp, wqe, wr);
 	name_wqe(qp, wqe);
+	sim_gives(qp_sim(qp), wqe, qp->sq.posted);
 	qp->sq.posted++;
 	if (sim_telling(qp_sim(qp)))
 		tell(qp, wr, bytes);

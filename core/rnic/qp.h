@@ -95,7 +95,8 @@ struct responder {
 	struct saved_answer saved[MAX_RD_ATOMIC];
 	unsigned saved_next;
 	struct alarm land_alarm, answer_alarm;
-	bool flush_rq; /* once everything has landed */
+	bool land_turn, answer_turn; /* with a picker: this event has not done its one thing yet */
+	bool flush_rq;		     /* once everything has landed */
 };
 
 struct rnic_qp {
@@ -116,6 +117,10 @@ struct rnic_qp {
 static inline struct sim *qp_sim(const struct rnic_qp *qp)
 {
 	return qp->hca->net->sim;
+}
+static inline uint64_t qp_chain(const struct rnic_qp *qp, enum chain_kind kind)
+{
+	return chain_name(qp->actor.name_hash, kind);
 }
 
 /* --- qp.c --- */

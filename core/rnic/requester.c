@@ -130,6 +130,7 @@ static void retire(struct rnic_qp *qp)
 	if (wqe->nonposted) {
 		assert(req->nonposted);
 		req->nonposted--;
+		sim_touch(qp_sim(qp), TOUCH_DRAM_WRITE, (uintptr_t)&req->nonposted, sizeof(req->nonposted));
 	}
 	drop_copy(qp, wqe);
 	if (qp->sq.done == req->acked)
@@ -179,7 +180,7 @@ static void fail(struct rnic_qp *qp, enum ibv_wc_status status)
 static void arm(struct rnic_qp *qp)
 {
 	if (qp->attr.timeout && !qp->req.timer.at)
-		alarm_set(qp_sim(qp), &qp->req.timer, timeout_ns(qp), fire_timer, qp);
+		alarm_set(qp_sim(qp), &qp->req.timer, CHAIN_OTHER, timeout_ns(qp), fire_timer, qp);
 }
 
 static enum ibv_wc_status check_local(struct rnic_qp *qp, const struct wqe *wqe)
@@ -206,6 +207,8 @@ static bool start(struct rnic_qp *qp, struct wqe *wqe)
 			fail(qp, status);
 		return false;
 	}
+	if (wqe->fence || (wqe->nonposted && req->nonposted >= qp->attr.max_rd_atomic))
+		sim_touch(qp_sim(qp), TOUCH_DRAM_READ, (uintptr_t)&req->nonposted, sizeof(req->nonposted));
 	if (wqe->fence && req->nonposted && !OWN_BUG(&qp->hca->net->hw, NIC_FENCE_IGNORED))
 		return false;
 	if (wqe->nonposted && req->nonposted >= qp->attr.max_rd_atomic)
@@ -310,18 +313,29 @@ static bool send_packet(struct rnic_qp *qp, struct wqe *wqe)
 	return true;
 }
 
+static bool may_send(const struct rnic_qp *qp)
+{
+	return active(qp) && qp->sq.next != qp->sq.posted && !qp->req.rnr_until;
+}
+
 static void transmit(struct rnic_qp *qp)
 {
 	struct requester *req = &qp->req;
-	while (active(qp) && qp->sq.next != qp->sq.posted && !req->rnr_until) {
+	while (may_send(qp)) {
 		struct wqe *wqe = wqe_at(qp, qp->sq.next);
+		sim_takes(qp_sim(qp), wqe, qp->sq.next);
 		if (!wqe->started && !start(qp, wqe))
 			return;
 		if (psn_diff(psn_add(wqe->first_psn, req->packet), req->una) >= WINDOW)
 			return;
 		if (!send_packet(qp, wqe))
 			return;
+		if (sim_picks(qp_sim(qp)))
+			break;
 	}
+	/* With a picker, one packet an event. */
+	if (sim_picks(qp_sim(qp)) && may_send(qp))
+		req_kick(qp);
 }
 
 static void fire_tx(struct sim *sim, void *arg)
@@ -334,7 +348,7 @@ static void fire_tx(struct sim *sim, void *arg)
 void req_kick(struct rnic_qp *qp)
 {
 	if (active(qp) && qp->sq.next != qp->sq.posted)
-		alarm_set(qp_sim(qp), &qp->req.tx, DOORBELL_NS, fire_tx, qp);
+		alarm_set(qp_sim(qp), &qp->req.tx, qp_chain(qp, CHAIN_SEND), DOORBELL_NS, fire_tx, qp);
 }
 
 /* --- sending again --- */
@@ -378,7 +392,7 @@ static void fire_timer(struct sim *sim, void *arg)
 	if (!active(qp) || req->una == req->next_psn)
 		return;
 	uint64_t left = req->deadline > sim_now(sim) ? req->deadline - sim_now(sim) : timeout_ns(qp);
-	alarm_set(sim, &req->timer, left, fire_timer, qp);
+	alarm_set(sim, &req->timer, CHAIN_OTHER, left, fire_timer, qp);
 }
 
 static void fire_rnr(struct sim *sim, void *arg)
@@ -411,7 +425,7 @@ static void wait_for_receiver(struct rnic_qp *qp, unsigned timer)
 	req->rnr_until = sim_now(qp_sim(qp)) + ns;
 	req->deadline = req->rnr_until + timeout_ns(qp);
 	go_back(qp, "receiver not ready");
-	alarm_set(qp_sim(qp), &req->rnr, ns, fire_rnr, qp);
+	alarm_set(qp_sim(qp), &req->rnr, CHAIN_OTHER, ns, fire_rnr, qp);
 }
 
 /* --- responses --- */
@@ -531,5 +545,8 @@ void req_response(struct rnic_qp *qp, const struct packet *pkt)
 		else
 			refused(qp, pkt->syndrome);
 	}
-	transmit(qp);
+	if (sim_picks(qp_sim(qp)))
+		req_kick(qp);
+	else
+		transmit(qp);
 }

@@ -23,13 +23,12 @@
  *	LAND	NIC data about to become visible: now; held. a: message, b: packet, c: line
  *	ORDER	which of the packet's lines lands next (dma_order=any): the first; the (k + 1)th.
  *		a: message, b: packet, c: how many have landed
- *	FETCH	the responder's next line of an RDMA READ, or an atomic, FLUSH, ATOMIC WRITE: now; held. a: message, b: packet, c: line
- *	DRAIN	DDIO off, a visible line on its way to PM: soon; held. a: message, b: packet, c: line
- *	EVICT	after an operation's return the cache writes back: nothing; 1 every dirty line;
- *		k the (k - 1)th
- *	CRASH	the power: holds; fails. a: enum crash_place, b and c: which one, per place
- *	LINE	after a power failure, which version of a line survived: the newest; others as
- *		pmem_line_answers() says. a: line, b: number of the power failure
+ *	FETCH	the responder's next line of an RDMA READ, or an atomic, FLUSH, ATOMIC WRITE: now; held. a:
+ *message, b: packet, c: line DRAIN	DDIO off, a visible line on its way to PM: soon; held. a: message, b:
+ *packet, c: line EVICT	after an operation's return the cache writes back: nothing; 1 every dirty line; k the
+ *(k - 1)th CRASH	the power: holds; fails. a: enum crash_place, b and c: which one, per place LINE
+ *after a power failure, which version of a line survived: the newest; others as pmem_line_answers() says. a:
+ *line, b: number of the power failure
  */
 enum choice_kind {
 	CHOICE_STEP,
@@ -157,11 +156,47 @@ uint64_t choice_key(const struct choice_point *at);
 
 /* What a task or a NIC did to memory. PM: bytes from the pool's start; DRAM: an address. */
 enum touch {
-	TOUCH_READ,  /* PM is loaded, fetched or flushed: it matters what it holds */
-	TOUCH_WRITE, /* PM is stored to, or data lands there */
+	TOUCH_READ,   /* PM is loaded, fetched or flushed: it matters what it holds */
+	TOUCH_WRITE,  /* PM is stored to, or data lands there */
 	TOUCH_COMMIT, /* PM in flight is durable from now on: images get fewer */
 	TOUCH_DRAM_READ,
 	TOUCH_DRAM_WRITE
+};
+
+/*
+ * Who decides what comes next where no clock does (sim_set_picker()): of all that could
+ * happen, any may be first. What belongs to one chain happens in the order in which it was asked for: the
+ * steps of a task, the packets that go one way, the lines that a queue pair lands.
+ */
+enum chain_kind {
+	CHAIN_OTHER,
+	CHAIN_TASK,
+	CHAIN_STORES,	/* a CPU's store buffer */
+	CHAIN_SEND,	/* a queue pair gathers and sends */
+	CHAIN_REQUESTS, /* packets on their way to the responder */
+	CHAIN_RESPONSES,
+	CHAIN_LAND,   /* posted data become visible */
+	CHAIN_ANSWER, /* what is not posted takes effect; acknowledgements */
+	CHAIN_KINDS
+};
+static inline uint64_t chain_name(uint64_t name_hash, enum chain_kind kind)
+{
+	return name_hash << 4 | kind;
+}
+static inline enum chain_kind chain_kind(uint64_t chain)
+{
+	return (enum chain_kind)(chain & 15);
+}
+struct picker {
+	/* Which of these n goes on; each could. All different. */
+	unsigned (*pick)(struct picker *picker, const uint64_t *chain, unsigned n);
+	/* What goes on now makes it possible that something of `chain` happens. */
+	void (*enables)(struct picker *picker, uint64_t chain);
+	void (*touched)(struct picker *picker, enum touch what, uint64_t where, uint64_t len);
+	/* A thing (named by any number) is handed over, and taken: the one comes before the other by nature.
+	 */
+	void (*gives)(struct picker *picker, uint64_t thing);
+	void (*takes)(struct picker *picker, uint64_t thing);
 };
 
 /* Where answers come from (faultinject/). Answers are below n, or choice_allows() them. */
@@ -169,7 +204,8 @@ struct source {
 	unsigned (*answer)(struct source *source, const struct choice_point *at, unsigned n);
 	/* So many points of each kind are answered with 0 without being asked: keeps the hot path short. */
 	uint32_t skip[CHOICE_KINDS];
-	/* Wants to be asked before an operation begins. A choice with n == 1: none but the holds until rest. */
+	/* Wants to be asked before an operation begins. A choice with n == 1: none but the holds until rest.
+	 */
 	bool begins;
 	/* NULL, or wants to know what is touched, and by whom: a task, or NULL (a NIC). */
 	void (*touched)(struct source *source, const struct actor *who, enum touch what, uint64_t where,

@@ -34,6 +34,7 @@
 
 #define STACK_BYTES  (256 * 1024) /* committed page by page as used */
 #define IDLE_KEYS    8
+#define SIM_TURNS    128 /* tasks and chains among which a picker chooses */
 #define ACTORS_KNOWN 32
 #define POLL_NS	     10000	/* first fallback wake-up of a task that waits for a completion queue */
 #define POLL_MAX_NS  1000000000 /* the longest one */
@@ -41,7 +42,7 @@
 #define REST_NS	     5000000 /* by then all others rest; far below a retransmission and a writer's timeout */
 
 struct event {
-	uint64_t due;
+	uint64_t due, chain;
 	uint32_t seq, sleep;
 	sim_fn *fn; /* NULL: wake the task `arg` from its `sleep`th sleep */
 	void *arg;
@@ -80,6 +81,7 @@ struct named {
 
 struct sim {
 	struct source *source;
+	struct picker *picker; /* NULL: time decides */
 	uint64_t now, fuel, hash, events;
 	struct event *heap;
 	unsigned heap_len, heap_cap;
@@ -224,6 +226,7 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->tasks = 0;
 	sim->actors = 0;
 	sim->source = source;
+	sim->picker = NULL;
 	sim->now = 0;
 	sim->fuel = DEFAULT_FUEL;
 	sim->hash = 0;
@@ -323,8 +326,10 @@ static bool earlier(const struct event *a, const struct event *b)
 	return a->due != b->due ? a->due < b->due : a->seq < b->seq;
 }
 
-static void push(struct sim *sim, uint64_t due, sim_fn *fn, void *arg, uint32_t sleep)
+static void push(struct sim *sim, uint64_t chain, uint64_t due, sim_fn *fn, void *arg, uint32_t sleep)
 {
+	if (sim->picker)
+		sim->picker->enables(sim->picker, chain);
 	if (sim->heap_len == sim->heap_cap) {
 		unsigned cap = sim->heap_cap ? 2 * sim->heap_cap : 64;
 		struct event *heap = realloc(sim->heap, cap * sizeof(*heap));
@@ -341,6 +346,7 @@ static void push(struct sim *sim, uint64_t due, sim_fn *fn, void *arg, uint32_t 
 	}
 	struct event *event = &sim->heap[i];
 	event->due = due;
+	event->chain = chain;
 	event->seq = sim->seq++;
 	event->sleep = sleep;
 	event->fn = fn;
@@ -364,7 +370,12 @@ static void pop(struct sim *sim)
 
 void sim_at(struct sim *sim, uint64_t delay_ns, sim_fn *fn, void *arg)
 {
-	push(sim, sim->now + delay_ns, fn, arg, 0);
+	push(sim, CHAIN_OTHER, sim->now + delay_ns, fn, arg, 0);
+}
+
+void sim_in_chain(struct sim *sim, uint64_t chain, uint64_t delay_ns, sim_fn *fn, void *arg)
+{
+	push(sim, chain, sim->now + delay_ns, fn, arg, 0);
 }
 
 static void make_ready(struct sim *sim, struct task *task)
@@ -374,15 +385,15 @@ static void make_ready(struct sim *sim, struct task *task)
 		return;
 	task->asleep = false;
 	task->sleep++;
+	if (sim->picker)
+		sim->picker->enables(sim->picker, chain_name(task->actor.name_hash, CHAIN_TASK));
 	sim->ready[(sim->ready_first + sim->ready_len++) % SIM_TASKS] = task;
 }
 
-/* Run one due event. Nobody is the current task meanwhile. */
-static void dispatch(struct sim *sim)
+/* Run an event that was taken out of the queue. Nobody is the current task meanwhile. */
+static void run_event(struct sim *sim, struct event event)
 {
 	struct task *running = sim->running;
-	struct event event = sim->heap[0];
-	pop(sim);
 	if (event.due > sim->now)
 		sim->now = event.due;
 	if (!event.fn) {
@@ -399,6 +410,14 @@ static void dispatch(struct sim *sim)
 	if (sim->anywhere && !sim->stopping)
 		sim_power_fails_here(sim, CRASH_ANYWHERE);
 	sim->running = running;
+}
+
+/* Run the first event. */
+static void dispatch(struct sim *sim)
+{
+	struct event event = sim->heap[0];
+	pop(sim);
+	run_event(sim, event);
 }
 
 /* --- tasks --- */
@@ -523,7 +542,9 @@ static void sleep_until_woken(struct sim *sim, uint64_t fallback_ns)
 	if (sim->fuel-- == 0)
 		sim_abandon(sim, SIM_FUEL);
 	task->asleep = true;
-	push(sim, sim->now + fallback_ns, NULL, task, task->sleep);
+	/* With a picker somebody wakes it, or it sleeps for ever: a poll that finds nothing says nothing. */
+	if (!sim->picker)
+		push(sim, 0, sim->now + fallback_ns, NULL, task, task->sleep);
 	leave(sim);
 	task->idles = 0;
 }
@@ -547,7 +568,7 @@ static void let_go(struct sim *sim, struct held *held)
 		return;
 	held->let_go = true;
 	if (!held->task)
-		push(sim, sim->now, fire_held, held, 0);
+		push(sim, 0, sim->now, fire_held, held, 0);
 	else if (held->task->asleep && held->task->sleep == held->sleep)
 		make_ready(sim, held->task);
 }
@@ -567,17 +588,17 @@ static struct held *new_held(struct sim *sim, unsigned k, uint64_t *due)
 	return held;
 }
 
-uint64_t sim_hold(struct sim *sim, unsigned k, uint64_t delay_ns, sim_fn *fn, void *arg)
+uint64_t sim_hold(struct sim *sim, uint64_t chain, unsigned k, uint64_t delay_ns, sim_fn *fn, void *arg)
 {
 	uint64_t due = sim->now + delay_ns + (k < HOLD_REST ? hold_ns(k) : 0);
 	struct held *held = k < HOLD_REST ? NULL : new_held(sim, k, &due);
 	if (!held) {
-		push(sim, due, fn, arg, 0);
+		push(sim, chain, due, fn, arg, 0);
 		return due;
 	}
 	held->fn = fn;
 	held->arg = arg;
-	push(sim, due, fire_held, held, 0);
+	push(sim, chain, due, fire_held, held, 0);
 	return due;
 }
 
@@ -718,6 +739,8 @@ void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
 	uint32_t nth = ++task->actor.count[COUNT_STEP + kind];
 	if (sim->fuel-- == 0)
 		sim_abandon(sim, SIM_FUEL);
+	if (sim->picker)
+		return;
 	if (sim->stopping || sim->anywhere || (sim->heap_len && sim->heap[0].due <= sim->now))
 		run_due(sim);
 	if (!skips(sim->source, CHOICE_STEP))
@@ -738,6 +761,107 @@ void sim_begin(struct sim *sim)
 	unsigned k = sim_choose(sim, &at, 1);
 	if (k)
 		hold_task(sim, k);
+}
+
+/* --- a picker in the clock's place --- */
+
+void sim_set_picker(struct sim *sim, struct picker *picker)
+{
+	sim->picker = picker;
+}
+
+bool sim_picks(const struct sim *sim)
+{
+	return sim->picker;
+}
+
+void sim_turn(struct sim *sim)
+{
+	struct task *task = sim->running;
+	assert(task && sim->picker);
+	task->asleep = true;
+	make_ready(sim, task);
+	leave(sim);
+}
+
+/* A thing that is the nth of several, as one number. */
+static uint64_t thing_number(const void *thing, uint64_t nth)
+{
+	return (uintptr_t)thing ^ nth * 0x9e3779b97f4a7c15u;
+}
+
+void sim_gives(struct sim *sim, const void *thing, uint64_t nth)
+{
+	if (sim->picker)
+		sim->picker->gives(sim->picker, thing_number(thing, nth));
+}
+
+void sim_takes(struct sim *sim, const void *thing, uint64_t nth)
+{
+	if (sim->picker)
+		sim->picker->takes(sim->picker, thing_number(thing, nth));
+}
+
+/* Take the event at heap[i] out: the queue is looked through by the picker only, its order may go. */
+static struct event take_event(struct sim *sim, unsigned i)
+{
+	struct event event = sim->heap[i];
+	memmove(&sim->heap[i], &sim->heap[i + 1], (--sim->heap_len - i) * sizeof(event));
+	return event;
+}
+
+static void run_task(struct sim *sim, unsigned nth)
+{
+	struct task *task = sim->ready[(sim->ready_first + nth) % SIM_TASKS];
+	for (; nth; nth--)
+		sim->ready[(sim->ready_first + nth) % SIM_TASKS] =
+			sim->ready[(sim->ready_first + nth - 1) % SIM_TASKS];
+	sim->ready_first = (sim->ready_first + 1) % SIM_TASKS;
+	sim->ready_len--;
+	sim->events++;
+	sim->running = task;
+	fiber_switch(&sim->scheduler, &task->fiber);
+	sim->running = NULL;
+}
+
+/* What could come next: the ready tasks, then each chain's oldest event, in the order of their asking. */
+static unsigned list_turns(const struct sim *sim, uint64_t chain[SIM_TURNS], unsigned event[SIM_TURNS])
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < sim->ready_len; i++)
+		chain[n++] = chain_name(sim->ready[(sim->ready_first + i) % SIM_TASKS]->actor.name_hash,
+					CHAIN_TASK);
+	for (unsigned i = 0; i < sim->heap_len; i++) {
+		const struct event *e = &sim->heap[i];
+		unsigned k = sim->ready_len;
+		while (k < n && chain[k] != e->chain)
+			k++;
+		assert(k < SIM_TURNS);
+		if (k == n)
+			event[n++] = i;
+		else if (e->seq < sim->heap[event[k]].seq)
+			event[k] = i;
+		chain[k] = e->chain;
+	}
+	return n;
+}
+
+static void run_picked(struct sim *sim)
+{
+	uint64_t chain[SIM_TURNS];
+	unsigned event[SIM_TURNS], n = list_turns(sim, chain, event);
+	if (!n) {
+		sim_stop(sim, SIM_IDLE);
+		return;
+	}
+	unsigned k = sim->picker->pick(sim->picker, chain, n);
+	if (sim->stopping)
+		return;
+	assert(k < n);
+	if (k < sim->ready_len)
+		run_task(sim, k);
+	else
+		run_event(sim, take_event(sim, event[k]));
 }
 
 /* --- running --- */
@@ -772,14 +896,10 @@ enum sim_end sim_run(struct sim *sim)
 	sim->stopping = false;
 	sim->scheduler = (struct fiber){0}; /* a simulation may run on another stack than last time */
 	while (!sim->stopping) {
-		if (sim->ready_len) {
-			struct task *task = sim->ready[sim->ready_first];
-			sim->ready_first = (sim->ready_first + 1) % SIM_TASKS;
-			sim->ready_len--;
-			sim->events++;
-			sim->running = task;
-			fiber_switch(&sim->scheduler, &task->fiber);
-			sim->running = NULL;
+		if (sim->picker) {
+			run_picked(sim);
+		} else if (sim->ready_len) {
+			run_task(sim, 0);
 		} else if (sim->heap_len) {
 			if (sim->heap[0].due >= UINT64_MAX / 8)
 				sim_stop(sim, SIM_IDLE); /* only what is held for ever is left */
@@ -858,7 +978,9 @@ bool sim_on_stack(const struct sim *sim, const void *addr)
 void sim_touch(struct sim *sim, enum touch what, uint64_t where, uint64_t len)
 {
 	struct source *source = sim->source;
-	if (source && source->touched)
+	if (sim->picker)
+		sim->picker->touched(sim->picker, what, where, len);
+	else if (source && source->touched)
 		source->touched(source, sim_actor(sim), what, where, len);
 }
 

@@ -65,9 +65,25 @@ void *sim_alloc(struct sim *sim, size_t bytes);
 /* Call fn(sim, arg) after delay ns, from the scheduler or from a task's step. */
 typedef void sim_fn(struct sim *sim, void *arg);
 void sim_at(struct sim *sim, uint64_t delay_ns, sim_fn *fn, void *arg);
+void sim_in_chain(struct sim *sim, uint64_t chain, uint64_t delay_ns, sim_fn *fn, void *arg);
 
-/* The same when choose() said "held for hold k" (0: it did not): `delay` more. When it is due at the latest. */
-uint64_t sim_hold(struct sim *sim, unsigned k, uint64_t delay_ns, sim_fn *fn, void *arg);
+/* The same when choose() said "held for hold k" (0: it did not): `delay` more. When it is due at the latest.
+ */
+uint64_t sim_hold(struct sim *sim, uint64_t chain, unsigned k, uint64_t delay_ns, sim_fn *fn, void *arg);
+
+/*
+ * From now on until a reset no clock says what comes next: whenever a task lets others go (sim_turn(), a
+ * completion that is not there) and after each event, the picker chooses among the tasks that can go on and
+ * each chain's oldest event. Nothing is held, and no due event runs at a task's step; each event does the
+ * least that can happen at once: one line, one packet.
+ */
+void sim_set_picker(struct sim *sim, struct picker *picker);
+bool sim_picks(const struct sim *sim);
+/* The current task's next step is another turn. */
+void sim_turn(struct sim *sim);
+/* For the picker: see struct picker. Nothing where there is none. */
+void sim_gives(struct sim *sim, const void *thing, uint64_t nth);
+void sim_takes(struct sim *sim, const void *thing, uint64_t nth);
 /* The others rest: the first of those held until then goes on. False: nobody is. */
 bool sim_let_go(struct sim *sim);
 /* Which of the run's holds until rest are not over, as bits in the order in which they began (at most
