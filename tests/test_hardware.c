@@ -13,7 +13,7 @@
 
 static const char all_default[] =
 	"domain=dmp ddio=on rqwrb=dram transport=ib mtu=1024 dma_order=left read_order=left "
-	"line_torn=off iio_in_mhp=on ack_early=on rkey_reuse=off flush_covers_send=on";
+	"line_torn=off iio_in_mhp=on ack_early=on rkey_reuse=off flush_covers_send=on store_buffer=0";
 
 /* Set all of "name=value name=value". */
 static void set_all(struct hardware *hw, const char *text)
@@ -46,6 +46,7 @@ static void assert_same(const struct hardware *a, const struct hardware *b)
 	ck_assert(a->ack_early == b->ack_early);
 	ck_assert(a->rkey_reuse == b->rkey_reuse);
 	ck_assert(a->flush_covers_send == b->flush_covers_send);
+	ck_assert_uint_eq(a->store_buffer, b->store_buffer);
 	ck_assert_uint_eq(a->own_bug, b->own_bug);
 }
 
@@ -66,7 +67,7 @@ START_TEST(default_is_first_value)
 		ck_assert_int_eq(hardware_set(&hw, hardware_knob(i)->name, first, &expected), 0);
 		ck_assert_uint_gt(strlen(hardware_knob(i)->what), 10);
 	}
-	ck_assert_uint_eq(i, 13);
+	ck_assert_uint_eq(i, 14);
 	ck_assert_ptr_null(hardware_knob(i + 100)->name);
 	assert_same(&hw, &hardware_default);
 }
@@ -126,11 +127,12 @@ START_TEST(right_field)
 		.ack_early = false,
 		.rkey_reuse = true,
 		.flush_covers_send = false,
+		.store_buffer = 8,
 	};
 
 	set_all(&hw, "domain=wsp ddio=off rqwrb=pm transport=iwarp mtu=4096 dma_order=any "
 		     "read_order=right line_torn=on iio_in_mhp=off ack_early=off rkey_reuse=on "
-		     "flush_covers_send=off");
+		     "flush_covers_send=off store_buffer=8");
 	assert_same(&hw, &want);
 	set_all(&hw, "domain=mhp mtu=256");
 	ck_assert_uint_eq(hw.domain, DOMAIN_MHP);

@@ -727,6 +727,34 @@ void pmem_cpu_fence(struct pmem *pm, uintptr_t pc)
 	marks->n = 0;
 }
 
+void pmem_cpu_read(struct pmem *pm, uint64_t off, void *data, size_t len)
+{
+	pmem_cpu_load(pm, off, len);
+	memcpy(data, pm->work + off, len);
+}
+
+void pmem_cpu_clflush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
+{
+	pmem_cpu_flush(pm, off, len, pc);
+	pmem_cpu_fence(pm, pc);
+}
+
+void pmem_cpu_mfence(struct pmem *pm, uintptr_t pc)
+{
+	pmem_cpu_fence(pm, pc);
+}
+
+void pmem_cpu_locked_write(struct pmem *pm, uint64_t off, const void *data, size_t len, uintptr_t pc)
+{
+	pmem_cpu_copy(pm, off, data, 0, len, pc);
+}
+
+void pmem_cpu_post(struct pmem *pm, void (*ring)(void *arg), void *arg)
+{
+	(void)pm;
+	ring(arg);
+}
+
 void pmem_watch(struct pmem *pm)
 {
 	pm->watched = BURN;

@@ -49,9 +49,22 @@ void pmem_cpu_load(struct pmem *pm, uint64_t off, size_t len);
 void pmem_cpu_store(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc);
 /* A copy into PM (data == NULL: `len` bytes of `byte`), performed here. */
 void pmem_cpu_copy(struct pmem *pm, uint64_t off, const void *data, int byte, size_t len, uintptr_t pc);
-void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc);
-void pmem_cpu_fence(struct pmem *pm, uintptr_t pc);
+void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc); /* clwb, clflushopt */
+void pmem_cpu_fence(struct pmem *pm, uintptr_t pc);			      /* sfence */
 void pmem_settle(struct pmem *pm);
+
+/* --- the same for who has no compiler hooks, and the instructions that libpmem has no name for --- */
+
+/* A load: what this CPU sees. */
+void pmem_cpu_read(struct pmem *pm, uint64_t off, void *data, size_t len);
+/* clflush: the lines are durable as soon as it takes effect. */
+void pmem_cpu_clflush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc);
+/* mfence, and what a locked instruction does before it reads. */
+void pmem_cpu_mfence(struct pmem *pm, uintptr_t pc);
+/* The write of a locked instruction, behind pmem_cpu_mfence() with nobody else in between: visible at once. */
+void pmem_cpu_locked_write(struct pmem *pm, uint64_t off, const void *data, size_t len, uintptr_t pc);
+/* A doorbell: ring(arg) is called when the CPU's earlier stores are visible. */
+void pmem_cpu_post(struct pmem *pm, void (*ring)(void *arg), void *arg);
 /* What the hooks look at on each access; the first member of struct pmem. */
 struct pmem_window {
 	uint8_t *base; /* the pool's first byte */
