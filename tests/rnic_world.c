@@ -150,11 +150,16 @@ void connect_side(struct side *s, const struct side *peer)
 	ck_assert_int_eq(modify(s, peer, IBV_QPS_RTS, MASK_RTS), 0);
 }
 
+void make_sides(void)
+{
+	make_side(&a, 1);
+	make_side(&b, HOST_SERVER);
+}
+
 void task(void *arg)
 {
 	(void)arg;
-	make_side(&a, 1);
-	make_side(&b, HOST_SERVER);
+	make_sides();
 	body();
 	sim_stop(sim, SIM_DONE);
 }
@@ -162,8 +167,7 @@ void task(void *arg)
 void connected(void *arg)
 {
 	(void)arg;
-	make_side(&a, 1);
-	make_side(&b, HOST_SERVER);
+	make_sides();
 	connect_side(&a, &b);
 	connect_side(&b, &a);
 	sim_source(sim, source.answer || source.state ? &source.source : NULL);

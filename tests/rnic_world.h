@@ -72,6 +72,7 @@ extern struct side a, b;
 void setup_options(void);
 /* Run fn in a task, with the two sides made: run(task, fn), or also connected, with the source on:
  * run(connected, fn); run_pm(): connected, b's buffer is PM. */
+void make_sides(void);
 void task(void *arg);
 void connected(void *arg);
 void run(void (*start)(void *), void (*fn)(void));
