@@ -46,3 +46,12 @@ if(missing)
 	message(FATAL_ERROR "Not found: ${missing}. On Debian or Ubuntu, this installs all that is needed:\n"
 		"  ${command}\nThen configure again with: cmake --fresh")
 endif()
+
+# Whether <infiniband/verbs.h> has FLUSH; if not, core/rnic/placement.h has.
+include(CheckStructHasMember)
+set(CMAKE_REQUIRED_INCLUDES ${VERBS_INCLUDE})
+check_struct_has_member("struct ibv_qp_ex" wr_flush infiniband/verbs.h TIDEMARK_VERBS_FLUSH LANGUAGE C)
+unset(CMAKE_REQUIRED_INCLUDES)
+if(TIDEMARK_VERBS_FLUSH)
+	add_compile_definitions(TM_VERBS_FLUSH)
+endif()

@@ -21,37 +21,36 @@
 
 #define POST_NS 50
 
-/* A free slot for number `posted`; `oldest`: the lowest number still in use. */
-static void *slot(struct rnic_qp *qp, struct work_queue *queue, uint32_t oldest)
+/* A free slot for number `seq`; `oldest`: the lowest number still in use. */
+static void *slot(struct rnic_qp *qp, struct work_queue *queue, uint32_t oldest, uint32_t seq)
 {
-	if (queue->posted - oldest == queue->room) {
+	if (seq - oldest == queue->room) {
 		struct work_queue grown = *queue;
 		grown.room = queue->room ? 2 * queue->room : 4;
 		grown.ring = sim_alloc(qp_sim(qp), (size_t)grown.room * grown.stride);
-		for (uint32_t i = oldest; i != queue->posted; i++)
+		for (uint32_t i = oldest; i != seq; i++)
 			memcpy(queue_at(&grown, i), queue_at(queue, i), queue->stride);
 		*queue = grown;
 	}
-	return queue_at(queue, queue->posted);
+	return queue_at(queue, seq);
 }
 
-/* Copy inline data. The CPU does this, so it needs no key. */
-static void copy_inline(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_send_wr *wr)
+uint8_t *post_copy(struct rnic_qp *qp, uint8_t *to, const void *from, size_t len)
 {
-	struct rnic_hca *hca = qp->hca;
+	struct pmem *pm = qp->hca->pm;
 	uint64_t pm_off;
-	uint8_t *to = wqe->copy = buffer_get(hca->net, (uint32_t)wqe->bytes, &wqe->copy_class);
-	for (int i = 0; i < wr->num_sge; i++) {
-		uint32_t len = wr->sg_list[i].length;
-		void *from = (void *)(uintptr_t)wr->sg_list[i].addr;
-		if (!len)
-			continue;
-		if (hca->pm && pmem_owns(hca->pm, from, len, &pm_off))
-			pmem_nic_read(hca->pm, pm_off, to, len);
-		else
-			memcpy(to, from, len);
-		to += len;
-	}
+	if (!len)
+		return to;
+	if (pm && pmem_owns(pm, from, len, &pm_off))
+		pmem_nic_read(pm, pm_off, to, (uint32_t)len);
+	else
+		memcpy(to, from, len);
+	return to + len;
+}
+
+uint8_t *post_inline(struct rnic_qp *qp, struct wqe *wqe)
+{
+	return wqe->copy = buffer_get(qp->hca->net, (uint32_t)wqe->bytes, &wqe->copy_class);
 }
 
 static bool is_atomic(enum ibv_wr_opcode opcode)
@@ -70,42 +69,52 @@ static bool is_known(enum ibv_wr_opcode opcode)
 	return opcode <= IBV_WR_SEND_WITH_IMM || is_nonposted(opcode);
 }
 
-/* What flush_wr() packed. */
-static uint8_t flush_type(const struct ibv_send_wr *wr)
+static bool flush_allowed(const struct wqe *wqe)
 {
-	return (uint8_t)wr->wr.atomic.swap;
+	return wqe->sges == 0 && wqe->placement &&
+	       !(wqe->placement & ~(IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT)) &&
+	       wqe->selectivity <= IBV_FLUSH_MR &&
+	       (wqe->selectivity == IBV_FLUSH_MR || wqe->flush_len <= UINT32_MAX);
 }
 
-static uint8_t flush_level(const struct ibv_send_wr *wr)
+int post_enter(struct rnic_qp *qp)
 {
-	return (uint8_t)(wr->wr.atomic.swap >> 8);
+	struct sim *sim = qp_sim(qp);
+	while (qp->batch.open && qp->batch.owner != sim_actor(sim)) {
+		sim_burn(sim);
+		sim_yield(sim);
+	}
+	return qp->batch.open ? EINVAL : 0;
 }
 
-static bool flush_allowed(const struct ibv_send_wr *wr)
-{
-	return wr->num_sge == 0 && flush_type(wr) &&
-	       !(flush_type(wr) & ~(IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT)) &&
-	       flush_level(wr) <= IBV_FLUSH_MR && wr->wr.atomic.compare_add <= UINT32_MAX;
-}
-
-static int check_send(const struct rnic_qp *qp, const struct ibv_send_wr *wr, uint64_t bytes)
+int post_room(const struct rnic_qp *qp, uint32_t ahead)
 {
 	if (qp->dead || qp->ibv.state == IBV_QPS_RESET || qp->ibv.state == IBV_QPS_INIT ||
 	    qp->ibv.state == IBV_QPS_RTR)
 		return EINVAL;
-	if (!is_known(wr->opcode))
-		return EOPNOTSUPP;
-	if (wr->num_sge < 0 || (unsigned)wr->num_sge > qp->sq.max_sge)
+	return qp->sq.posted + ahead - qp->sq.freed >= qp->sq.max_wr ? ENOMEM : 0;
+}
+
+struct wqe *post_slot(struct rnic_qp *qp, uint32_t ahead, enum ibv_wr_opcode opcode, unsigned flags)
+{
+	/* iWARP completes before the peer has it: then sq.done runs ahead of acked. */
+	uint32_t oldest = (int32_t)(qp->sq.done - qp->req.acked) < 0 ? qp->sq.done : qp->req.acked;
+	struct wqe *wqe = slot(qp, &qp->sq, oldest, qp->sq.posted + ahead);
+	clear(wqe, sizeof(*wqe));
+	wqe->opcode = (uint8_t)opcode;
+	wqe->nonposted = is_nonposted(opcode);
+	wqe->signaled = qp->sig_all || flags & IBV_SEND_SIGNALED;
+	wqe->fence = flags & IBV_SEND_FENCE;
+	wqe->solicited = flags & IBV_SEND_SOLICITED;
+	return wqe;
+}
+
+int post_check(const struct wqe *wqe)
+{
+	if ((is_atomic(wqe->opcode) || wqe->opcode == IBV_WR_ATOMIC_WRITE) && wqe->bytes != 8)
 		return EINVAL;
-	if (wr->send_flags & IBV_SEND_INLINE &&
-	    (bytes > qp->max_inline || (is_nonposted(wr->opcode) && wr->opcode != IBV_WR_ATOMIC_WRITE)))
+	if (wqe->opcode == IBV_WR_FLUSH && !flush_allowed(wqe))
 		return EINVAL;
-	if ((is_atomic(wr->opcode) || wr->opcode == IBV_WR_ATOMIC_WRITE) && bytes != 8)
-		return EINVAL;
-	if (wr->opcode == IBV_WR_FLUSH && !flush_allowed(wr))
-		return EINVAL;
-	if (qp->sq.posted - qp->sq.freed >= qp->sq.max_wr)
-		return ENOMEM;
 	return 0;
 }
 
@@ -125,7 +134,7 @@ static void name_wqe(struct rnic_qp *qp, struct wqe *wqe)
 	wqe->round = 1;
 }
 
-static void tell(struct rnic_qp *qp, const struct ibv_send_wr *wr, uint64_t bytes)
+static void tell(struct rnic_qp *qp, const struct wqe *wqe)
 {
 	static const char *const names[] = {
 		[IBV_WR_RDMA_WRITE] = "WRITE",
@@ -140,86 +149,114 @@ static void tell(struct rnic_qp *qp, const struct ibv_send_wr *wr, uint64_t byte
 	};
 	struct sim *sim = qp_sim(qp);
 	const struct actor *who = sim_actor(sim) ? sim_actor(sim) : &qp->actor;
-	if (wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM) {
-		sim_tell(sim, who, 0, "%s: post %s, %lu bytes", qp->actor.name, names[wr->opcode],
-			 (unsigned long)bytes);
+	unsigned long bytes = wqe->opcode == IBV_WR_FLUSH ? wqe->flush_len : wqe->bytes;
+	if (wqe->opcode == IBV_WR_SEND || wqe->opcode == IBV_WR_SEND_WITH_IMM) {
+		sim_tell(sim, who, 0, "%s: post %s, %lu bytes", qp->actor.name, names[wqe->opcode], bytes);
 		return;
 	}
-	bool atomic_member = is_atomic(wr->opcode) || wr->opcode == IBV_WR_FLUSH;
-	uint32_t rkey = atomic_member ? wr->wr.atomic.rkey : wr->wr.rdma.rkey;
-	uint64_t va = atomic_member ? wr->wr.atomic.remote_addr : wr->wr.rdma.remote_addr;
 	char place[64];
-	if (wr->opcode == IBV_WR_FLUSH)
-		bytes = wr->wr.atomic.compare_add;
-	rnic_key_place(qp->hca->net, rkey, va, place, sizeof(place));
-	sim_tell(sim, who, 0, "%s: post %s, %lu bytes, %s", qp->actor.name, names[wr->opcode],
-		 (unsigned long)bytes, place);
+	rnic_key_place(qp->hca->net, wqe->rkey, wqe->va, place, sizeof(place));
+	sim_tell(sim, who, 0, "%s: post %s, %lu bytes, %s", qp->actor.name, names[wqe->opcode], bytes, place);
 }
 
-static int post_one(struct rnic_qp *qp, const struct ibv_send_wr *wr)
+void post_commit(struct rnic_qp *qp)
 {
-	uint64_t bytes = wr->num_sge > 0 ? sge_bytes(wr->sg_list, (unsigned)wr->num_sge) : 0;
-	int error = check_send(qp, wr, bytes);
-	if (error)
-		return error;
-	/* iWARP completes before the peer has it: then sq.done runs ahead of acked. */
-	uint32_t oldest = (int32_t)(qp->sq.done - qp->req.acked) < 0 ? qp->sq.done : qp->req.acked;
-	struct wqe *wqe = slot(qp, &qp->sq, oldest);
-	clear(wqe, sizeof(*wqe));
-	wqe->wr_id = wr->wr_id;
-	wqe->opcode = (uint8_t)wr->opcode;
-	wqe->nonposted = is_nonposted(wr->opcode);
-	wqe->signaled = qp->sig_all || wr->send_flags & IBV_SEND_SIGNALED;
-	wqe->fence = wr->send_flags & IBV_SEND_FENCE;
-	wqe->solicited = wr->send_flags & IBV_SEND_SOLICITED;
-	wqe->imm = wr->imm_data;
-	wqe->bytes = bytes;
-	wqe->sges = (uint32_t)wr->num_sge;
-	if (is_atomic(wr->opcode)) {
-		wqe->va = wr->wr.atomic.remote_addr;
-		wqe->rkey = wr->wr.atomic.rkey;
-		wqe->swap_add = wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ? wr->wr.atomic.swap
-									: wr->wr.atomic.compare_add;
-		wqe->compare = wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ? wr->wr.atomic.compare_add : 0;
-	} else if (wr->opcode == IBV_WR_FLUSH) {
-		wqe->va = wr->wr.atomic.remote_addr;
-		wqe->rkey = wr->wr.atomic.rkey;
-		wqe->flush_len = (uint32_t)wr->wr.atomic.compare_add;
-		wqe->placement = flush_type(wr);
-		wqe->selectivity = flush_level(wr);
-	} else {
-		wqe->va = wr->wr.rdma.remote_addr;
-		wqe->rkey = wr->wr.rdma.rkey;
-	}
-	for (uint32_t i = 0; i < wqe->sges; i++)
-		wqe->sge[i] = wr->sg_list[i];
-	if (wr->send_flags & IBV_SEND_INLINE && bytes)
-		copy_inline(qp, wqe, wr);
+	struct wqe *wqe = queue_at(&qp->sq, qp->sq.posted);
 	name_wqe(qp, wqe);
 	sim_gives(qp_sim(qp), wqe, qp->sq.posted);
 	qp->sq.posted++;
 	if (sim_telling(qp_sim(qp)))
-		tell(qp, wr, bytes);
+		tell(qp, wqe);
+}
+
+void post_doorbell(struct rnic_qp *qp)
+{
+	if (qp->ibv.state == IBV_QPS_ERR)
+		req_flush(qp);
+	else
+		req_kick(qp);
+}
+
+/* What the opcode has of its own. */
+static void fill(struct wqe *wqe, const struct ibv_send_wr *wr)
+{
+	if (!is_atomic(wr->opcode) && wr->opcode != IBV_WR_FLUSH) {
+		wqe->va = wr->wr.rdma.remote_addr;
+		wqe->rkey = wr->wr.rdma.rkey;
+		return;
+	}
+	wqe->va = wr->wr.atomic.remote_addr;
+	wqe->rkey = wr->wr.atomic.rkey;
+	if (wr->opcode == IBV_WR_FLUSH) { /* see flush_wr() */
+		wqe->flush_len = wr->wr.atomic.compare_add;
+		wqe->placement = (uint8_t)wr->wr.atomic.swap;
+		wqe->selectivity = (uint8_t)(wr->wr.atomic.swap >> 8);
+	} else if (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
+		wqe->swap_add = wr->wr.atomic.swap;
+		wqe->compare = wr->wr.atomic.compare_add;
+	} else {
+		wqe->swap_add = wr->wr.atomic.compare_add;
+	}
+}
+
+static void copy_inline(struct rnic_qp *qp, struct wqe *wqe)
+{
+	uint8_t *to = post_inline(qp, wqe);
+	for (uint32_t i = 0; i < wqe->sges; i++)
+		to = post_copy(qp, to, (void *)(uintptr_t)wqe->sge[i].addr, wqe->sge[i].length);
+}
+
+static int post_one(struct rnic_qp *qp, const struct ibv_send_wr *wr)
+{
+	int error = post_room(qp, 0);
+	bool is_inline = wr->send_flags & IBV_SEND_INLINE;
+	if (error == EINVAL)
+		return error;
+	if (!is_known(wr->opcode))
+		return EOPNOTSUPP;
+	if (wr->num_sge < 0 || (unsigned)wr->num_sge > qp->sq.max_sge)
+		return EINVAL;
+	if (error)
+		return error;
+	struct wqe *wqe = post_slot(qp, 0, wr->opcode, wr->send_flags);
+	wqe->wr_id = wr->wr_id;
+	wqe->imm = wr->imm_data;
+	wqe->sges = (uint32_t)wr->num_sge;
+	wqe->bytes = sge_bytes(wr->sg_list, wqe->sges);
+	for (uint32_t i = 0; i < wqe->sges; i++)
+		wqe->sge[i] = wr->sg_list[i];
+	fill(wqe, wr);
+	error = post_check(wqe);
+	if (error)
+		return error;
+	if (is_inline &&
+	    (wqe->bytes > qp->max_inline || (wqe->nonposted && wr->opcode != IBV_WR_ATOMIC_WRITE)))
+		return EINVAL;
+	if (is_inline && wqe->bytes)
+		copy_inline(qp, wqe);
+	post_commit(qp);
 	return 0;
+}
+
+void post_step(struct rnic_qp *qp)
+{
+	sim_settle(qp_sim(qp));
+	sim_step(qp_sim(qp), STEP_POST, POST_NS);
 }
 
 int rnic_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct rnic_qp *qp = (struct rnic_qp *)ibv;
-	int error = 0;
-	sim_settle(qp_sim(qp));
-	sim_step(qp_sim(qp), STEP_POST, POST_NS);
-	for (; wr; wr = wr->next) {
+	post_step(qp);
+	int error = post_enter(qp);
+	if (error)
+		*bad_wr = wr;
+	for (; wr && !error; wr = wr->next) {
 		error = post_one(qp, wr);
-		if (error) {
+		if (error)
 			*bad_wr = wr;
-			break;
-		}
 	}
-	if (ibv->state == IBV_QPS_ERR)
-		req_flush(qp);
-	else
-		req_kick(qp);
+	post_doorbell(qp);
 	return error;
 }
 
@@ -245,7 +282,7 @@ int rnic_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_w
 			*bad_wr = wr;
 			break;
 		}
-		struct rqe *rqe = slot(qp, &qp->rq, qp->rq.done);
+		struct rqe *rqe = slot(qp, &qp->rq, qp->rq.done, qp->rq.posted);
 		rqe->wr_id = wr->wr_id;
 		rqe->sges = (uint32_t)wr->num_sge;
 		for (uint32_t i = 0; i < rqe->sges; i++)

@@ -125,6 +125,43 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	return &qp->ibv;
 }
 
+/* What is there of enum ibv_qp_init_attr_mask. Of these the protection domain is needed, create_flags has
+ * none. */
+#define QP_ATTRS (IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+
+struct ibv_qp *rnic_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init)
+{
+	uint32_t mask = init->comp_mask;
+	struct ibv_qp_init_attr basic = {
+		.qp_context = init->qp_context,
+		.send_cq = init->send_cq,
+		.recv_cq = init->recv_cq,
+		.srq = init->srq,
+		.cap = init->cap,
+		.qp_type = init->qp_type,
+		.sq_sig_all = init->sq_sig_all,
+	};
+	if (mask & ~(uint32_t)QP_ATTRS || (mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && init->create_flags) ||
+	    (mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS && init->send_ops_flags & ~wr_supported())) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	if (!(mask & IBV_QP_INIT_ATTR_PD) || !init->pd || init->pd->context != context) {
+		errno = EINVAL;
+		return NULL;
+	}
+	struct ibv_qp *qp = rnic_create_qp(init->pd, &basic);
+	if (qp && mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		wr_enable((struct rnic_qp *)qp, init->send_ops_flags);
+	return qp;
+}
+
+struct ibv_qp_ex *rnic_qp_to_qp_ex(struct ibv_qp *ibv)
+{
+	struct rnic_qp *qp = (struct rnic_qp *)ibv;
+	return qp->extended ? &qp->ex : NULL;
+}
+
 struct rnic_qp *qp_find(struct rnic_net *net, unsigned host, uint32_t qpn)
 {
 	if (qpn < QPN_FIRST || qpn - QPN_FIRST >= net->qps)
@@ -150,6 +187,7 @@ void qp_fail(struct rnic_qp *qp)
 /* Back to the beginning: nothing of it is left on the way into memory or in a completion queue. */
 static void reset(struct rnic_qp *qp)
 {
+	wr_lose(qp);
 	land_all(qp, NULL);
 	answer_drop_all(qp);
 	cq_purge((struct rnic_cq *)qp->ibv.send_cq, qp);

@@ -10,6 +10,7 @@
  * numbers and packet sequence numbers wrap.
  */
 #include "core/rnic/device.h"
+#include "core/rnic/placement.h"
 
 /* A posted send request. */
 struct wqe {
@@ -24,7 +25,7 @@ struct wqe {
 	uint64_t bytes; /* of the message */
 	uint64_t va;	/* remote */
 	uint64_t swap_add, compare;
-	uint32_t flush_len;		/* bytes */
+	uint64_t flush_len;		/* bytes */
 	uint8_t placement, selectivity; /* of a FLUSH */
 	uint32_t rkey;
 	uint32_t first_psn, psns;
@@ -99,8 +100,23 @@ struct responder {
 	bool flush_rq;		     /* once everything has landed */
 };
 
+/* Work requests that ibv_wr_* builds, between ibv_wr_start() and ibv_wr_complete(): wr.c. */
+struct wr_batch {
+	bool open;
+	const struct actor *owner; /* the task that opened it */
+	int error;		   /* the first one; nothing more is built */
+	uint32_t built;		   /* requests, in the send queue's slots from `posted` on */
+	bool takes_data;	   /* the last one may be given its data */
+	bool takes_inline;
+};
+
 struct rnic_qp {
-	struct ibv_qp ibv; /* .state is the state */
+	union {
+		struct ibv_qp ibv; /* .state is the state */
+		struct ibv_qp_ex ex;
+		struct ibv_qp_ex_with_flush ex_flush;
+	};
+	bool extended; /* has ibv_wr_* */
 	struct rnic_hca *hca;
 	struct actor actor;
 	struct op_label label; /* of the task that posted last, with its visit */
@@ -110,6 +126,7 @@ struct rnic_qp {
 	uint32_t peer, mtu; /* the link's number of the remote host; bytes */
 	struct ibv_qp_attr attr;
 	struct work_queue sq, rq;
+	struct wr_batch batch;
 	struct requester req;
 	struct responder resp;
 };
@@ -133,10 +150,37 @@ struct rnic_qp *qp_find(struct rnic_net *net, unsigned host, uint32_t qpn);
 
 int rnic_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int rnic_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+/* Posting is a step of the task. */
+void post_step(struct rnic_qp *qp);
+/* Wait until no other task's batch is open. EINVAL: it is the caller's own. */
+int post_enter(struct rnic_qp *qp);
+/* May requests be posted, and is there room for one more behind `ahead` that are not posted yet? */
+int post_room(const struct rnic_qp *qp, uint32_t ahead);
+/* A cleared slot of the send queue for a request of this opcode, number posted + ahead. */
+struct wqe *post_slot(struct rnic_qp *qp, uint32_t ahead, enum ibv_wr_opcode opcode, unsigned flags);
+/* Where the request's inline data are to be copied. */
+uint8_t *post_inline(struct rnic_qp *qp, struct wqe *wqe);
+/* Copy a piece of them; the CPU does this, so it needs no key. The next piece goes where this one ends. */
+uint8_t *post_copy(struct rnic_qp *qp, uint8_t *to, const void *from, size_t len);
+/* Is what the request asks for possible at all? */
+int post_check(const struct wqe *wqe);
+/* The request in the next slot is posted. */
+void post_commit(struct rnic_qp *qp);
+void post_doorbell(struct rnic_qp *qp);
+
+/* --- wr.c --- */
+
+/* Give the queue pair the functions of these enum ibv_qp_create_send_ops_flags. */
+void wr_enable(struct rnic_qp *qp, uint64_t send_ops);
+/* Of enum ibv_qp_create_send_ops_flags, all that there are. */
+uint64_t wr_supported(void);
+/* The queue pair is reset: what was built is lost. */
+void wr_lose(struct rnic_qp *qp);
 
 /* --- requester.c --- */
 
 void req_reset(struct rnic_qp *qp);
+void req_drop_copy(struct rnic_qp *qp, struct wqe *wqe);
 /* There may be something to send. */
 void req_kick(struct rnic_qp *qp);
 /* A response has come in. The caller keeps the packet. */

@@ -105,7 +105,7 @@ static void complete(struct rnic_qp *qp, enum ibv_wc_status status)
 	cq_push(qp->hca->net, (struct rnic_cq *)qp->ibv.send_cq, &cqe);
 }
 
-static void drop_copy(struct rnic_qp *qp, struct wqe *wqe)
+void req_drop_copy(struct rnic_qp *qp, struct wqe *wqe)
 {
 	if (wqe->copy)
 		buffer_put(qp->hca->net, wqe->copy, wqe->copy_class);
@@ -132,7 +132,7 @@ static void retire(struct rnic_qp *qp)
 		req->nonposted--;
 		sim_touch(qp_sim(qp), TOUCH_DRAM_WRITE, (uintptr_t)&req->nonposted, sizeof(req->nonposted));
 	}
-	drop_copy(qp, wqe);
+	req_drop_copy(qp, wqe);
 	if (qp->sq.done == req->acked)
 		complete(qp, IBV_WC_SUCCESS);
 	req->acked++;
@@ -147,7 +147,7 @@ void req_flush(struct rnic_qp *qp)
 {
 	struct requester *req = &qp->req;
 	for (; req->acked != qp->sq.posted; req->acked++)
-		drop_copy(qp, wqe_at(qp, req->acked));
+		req_drop_copy(qp, wqe_at(qp, req->acked));
 	while (qp->sq.done != qp->sq.posted)
 		complete(qp, OWN_BUG(&qp->hca->net->hw, NIC_FLUSHED_SUCCESS) ? IBV_WC_SUCCESS
 									     : IBV_WC_WR_FLUSH_ERR);
@@ -162,7 +162,7 @@ void req_flush(struct rnic_qp *qp)
 void req_reset(struct rnic_qp *qp)
 {
 	for (uint32_t i = qp->req.acked; i != qp->sq.posted; i++)
-		drop_copy(qp, wqe_at(qp, i));
+		req_drop_copy(qp, wqe_at(qp, i));
 	qp->sq.posted = qp->sq.next = qp->sq.done = qp->sq.freed = 0;
 	memset(&qp->req, 0, sizeof(qp->req));
 }
@@ -274,7 +274,7 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
 		pkt->dma_len = left;
 	}
 	if (wqe->opcode == IBV_WR_FLUSH)
-		pkt->dma_len = wqe->flush_len;
+		pkt->dma_len = (uint32_t)wqe->flush_len;
 	pkt->placement = wqe->placement;
 	pkt->selectivity = wqe->selectivity;
 	pkt->swap_add = wqe->swap_add;

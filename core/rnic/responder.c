@@ -14,8 +14,8 @@
  * the result that was saved.
  *
  * Acknowledgements are cumulative and must not overtake the answer of a READ,
- * atomic, FLUSH or ATOMIC WRITE before them: while one is pending, they queue behind it. When they leave
- * depends on the configuration: on receipt (ack_early: the sender's completion may
+ * atomic, FLUSH or ATOMIC WRITE before them: while one is pending, they queue behind
+ * it. When they leave depends on the configuration: on receipt (ack_early: the sender's completion may
  * precede visibility, as on InfiniBand and RoCE) or when the data have landed.
  */
 #include <assert.h>
@@ -165,9 +165,10 @@ void resp_refuse(struct rnic_qp *qp, const struct packet *request, uint32_t psn,
 static bool well_formed(const struct rnic_qp *qp, const struct packet *pkt)
 {
 	uint8_t is = opcode_is[pkt->opcode], kind = is & (IS_SEND | IS_WRITE);
+	if (pkt->opcode == OP_ATOMIC_WRITE)
+		return !qp->resp.in_message && pkt->len == ATOMIC_BYTES && pkt->dma_len == ATOMIC_BYTES;
 	if (!kind)
-		return !qp->resp.in_message &&
-		       pkt->len == (pkt->opcode == OP_ATOMIC_WRITE ? ATOMIC_BYTES : 0);
+		return !qp->resp.in_message && pkt->len == 0;
 	if (is & IS_FIRST ? qp->resp.in_message != 0 : qp->resp.in_message != kind)
 		return false;
 	if (!(is & IS_LAST))
@@ -212,11 +213,17 @@ static uint8_t check_write(struct rnic_qp *qp, struct packet *pkt)
 	return AETH_ACK;
 }
 
-/* The rights that a request which is not posted needs, of the queue pair and of the region. 0: no request. */
+/*
+ * The rights that a request which is not posted needs, of the queue pair and of the region. 0: no request.
+ * An ATOMIC WRITE reads nothing: it needs the right to write, not that to atomics (as with the kernel's
+ * rdma_rxe). FLUSH has a right for each placement type, and needs no other.
+ */
 static unsigned access_of(const struct packet *pkt)
 {
 	if (pkt->opcode == OP_READ_REQUEST)
 		return IBV_ACCESS_REMOTE_READ;
+	if (pkt->opcode == OP_ATOMIC_WRITE)
+		return IBV_ACCESS_REMOTE_WRITE;
 	if (pkt->opcode != OP_FLUSH)
 		return IBV_ACCESS_REMOTE_ATOMIC;
 	if (pkt->placement & ~(IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT) || pkt->selectivity > IBV_FLUSH_MR)
@@ -363,10 +370,11 @@ struct packet *resp_result(struct rnic_qp *qp, const struct packet *request, uin
 	return answer;
 }
 
+/* From the newest on: sequence numbers come again. */
 static void repeat_result(struct rnic_qp *qp, const struct packet *pkt)
 {
-	for (unsigned i = 0; i < MAX_RD_ATOMIC; i++) {
-		const struct saved_answer *saved = &qp->resp.saved[i];
+	for (unsigned i = 1; i <= MAX_RD_ATOMIC; i++) {
+		const struct saved_answer *saved = &qp->resp.saved[(qp->resp.saved_next - i) % MAX_RD_ATOMIC];
 		if (!saved->used || saved->psn != pkt->psn || saved->opcode != pkt->opcode)
 			continue;
 		in_turn(qp, resp_result(qp, pkt, saved->original));

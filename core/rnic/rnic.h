@@ -5,7 +5,8 @@
  * The soft RNIC: a verbs provider. Store code calls <infiniband/verbs.h>; in the
  * sim world its objects are linked with ibv_* renamed to rnic_* (core/stores/sim.syms).
  * ibv_post_send, ibv_post_recv, ibv_poll_cq go through the context's ops table as
- * they do in libibverbs, and need no renaming.
+ * they do in libibverbs, ibv_create_qp_ex and ibv_query_device_ex through its extended
+ * table, ibv_wr_* through the queue pair, and need no renaming.
  */
 #include <infiniband/verbs.h>
 #include "core/pmem/pmem.h"
@@ -33,6 +34,10 @@ struct ibv_cq *rnic_create_cq(struct ibv_context *context, int cqe, void *cq_con
 			      struct ibv_comp_channel *channel, int comp_vector);
 int rnic_destroy_cq(struct ibv_cq *cq);
 struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+/* In the context's table, for ibv_create_qp_ex(); of what it may ask for, see qp.c. */
+struct ibv_qp *rnic_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
+/* NULL: not created with IBV_QP_INIT_ATTR_SEND_OPS_FLAGS. */
+struct ibv_qp_ex *rnic_qp_to_qp_ex(struct ibv_qp *qp);
 int rnic_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask);
 int rnic_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 		  struct ibv_qp_init_attr *init_attr);

@@ -4,14 +4,16 @@
  * protection domains, and the door through which packets come in.
  *
  * The context is a verbs_context, marked as extended: libibverbs' inline
- * functions (ibv_query_port, ibv_post_send, ibv_poll_cq) find our functions in
- * it and in its ops table as they find a real driver's.
+ * functions (ibv_query_port, ibv_create_qp_ex, ibv_post_send, ibv_poll_cq) find our
+ * functions in it and in its ops table as they find a real driver's. What it has
+ * not, they refuse with EOPNOTSUPP.
  */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include "core/rnic/device.h"
 #include "core/rnic/link.h"
+#include "core/rnic/placement.h"
 #include "core/rnic/qp.h"
 
 struct rnic_net *rnic_net_new(struct sim *sim, const struct hardware *hw)
@@ -82,6 +84,47 @@ int rnic_query_port(struct ibv_context *context, uint8_t port_num, struct _compa
 			  offsetof(struct ibv_port_attr, port_cap_flags2));
 }
 
+int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+	*attr = (struct ibv_device_attr){
+		.fw_ver = "tidemark",
+		.max_mr_size = UINT64_MAX,
+		.page_size_cap = 4096,
+		.max_qp = QPN_LIMIT - QPN_FIRST,
+		.max_qp_wr = MAX_WR,
+		.max_sge = MAX_SGE,
+		.max_sge_rd = MAX_SGE,
+		.max_cq = 1 << 24,
+		.max_cqe = MAX_CQE,
+		.max_mr = MAX_MR,
+		.max_pd = 1 << 24,
+		.max_qp_rd_atom = MAX_RD_ATOMIC,
+		.max_qp_init_rd_atom = MAX_RD_ATOMIC,
+		.max_res_rd_atom = 1 << 30,
+		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN,
+		.atomic_cap = IBV_ATOMIC_GLOB, /* one event: atomic for the CPU too */
+		.max_pkeys = 1,
+		.phys_port_cnt = 1,
+	};
+	attr->node_guid = attr->sys_image_guid = htobe64(0x02746d0000000000u | (to_hca(context)->host + 1));
+	return 0;
+}
+
+/* For ibv_query_device_ex(); the caller's structure may be older, and shorter, than ours. */
+static int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
+			   struct ibv_device_attr_ex *attr, size_t len)
+{
+	struct ibv_device_attr_ex full = {.phys_port_cnt_ex = 1};
+	if ((input && input->comp_mask) || len < sizeof(full.orig_attr))
+		return EINVAL;
+	rnic_query_device(context, &full.orig_attr);
+	full.device_cap_flags_ex = full.orig_attr.device_cap_flags | IB_UVERBS_DEVICE_FLUSH_GLOBAL |
+				   IB_UVERBS_DEVICE_FLUSH_PERSISTENT | IB_UVERBS_DEVICE_ATOMIC_WRITE;
+	memset(attr, 0, len);
+	memcpy(attr, &full, len < sizeof(full) ? len : sizeof(full));
+	return 0;
+}
+
 struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *pm)
 {
 	struct rnic_hca *hca;
@@ -103,6 +146,8 @@ struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *
 	number_name(hca->device.dev_name, sizeof(hca->device.dev_name), "uverbs", host);
 	hca->verbs.sz = sizeof(hca->verbs);
 	hca->verbs.query_port = query_port;
+	hca->verbs.query_device_ex = query_device_ex;
+	hca->verbs.create_qp_ex = rnic_create_qp_ex;
 	struct ibv_context *context = &hca->verbs.context;
 	context->device = &hca->device;
 	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
@@ -114,31 +159,6 @@ struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *
 	context->ops.post_recv = rnic_post_recv;
 	net->hca[host] = hca;
 	return context;
-}
-
-int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
-{
-	*attr = (struct ibv_device_attr){
-		.fw_ver = "tidemark",
-		.max_mr_size = UINT64_MAX,
-		.page_size_cap = 4096,
-		.max_qp = QPN_LIMIT - QPN_FIRST,
-		.max_qp_wr = MAX_WR,
-		.max_sge = MAX_SGE,
-		.max_sge_rd = MAX_SGE,
-		.max_cq = 1 << 24,
-		.max_cqe = MAX_CQE,
-		.max_mr = MAX_MR,
-		.max_pd = 1 << 24,
-		.max_qp_rd_atom = MAX_RD_ATOMIC,
-		.max_qp_init_rd_atom = MAX_RD_ATOMIC,
-		.max_res_rd_atom = 1 << 30,
-		.atomic_cap = IBV_ATOMIC_GLOB, /* one event: atomic for the CPU too */
-		.max_pkeys = 1,
-		.phys_port_cnt = 1,
-	};
-	attr->node_guid = attr->sys_image_guid = htobe64(0x02746d0000000000u | (to_hca(context)->host + 1));
-	return 0;
 }
 
 int rnic_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid)
