@@ -571,7 +571,7 @@ unsigned mutants_list(struct mutant *list, unsigned max)
 							      .variant = v,
 							      .breaks = v->breaks};
 	for (unsigned b = OWN_NONE + 1; b < OWN_BUGS; b++)
-		if (n++ < max)
+		if (!own_bugs[b].change && n++ < max) /* another machine: not for stores to find */
 			list[n - 1] = (struct mutant){.kind = own_bugs[b].blind ? MUTANT_BLIND : MUTANT_MODEL,
 						      .part = own_bugs[b].part,
 						      .name = own_bugs[b].name,

@@ -46,7 +46,9 @@ static void list_own_bugs(void)
 	for (unsigned b = OWN_NONE + 1; b < OWN_BUGS; b++)
 		printf("%-10s %-20s %s\n%31s knobs: own_bug=%s%s\n", own_bugs[b].part, own_bugs[b].name,
 		       own_bugs[b].what, "", own_bugs[b].name,
-		       own_bugs[b].blind ? "; makes the tester miss bugs" : "");
+		       own_bugs[b].blind    ? "; makes the tester miss bugs"
+		       : own_bugs[b].change ? "; another machine, for litmus tests and the taxonomy to find"
+					    : "");
 }
 
 static void list_knobs(void)

@@ -20,15 +20,17 @@ struct field {
 };
 
 #define X(enumerator, name, part, what) " " name
-static const char own_bug_values[] = "none" OWN_MODEL_BUGS(X) OWN_BLIND_BUGS(X);
+static const char own_bug_values[] = "none" OWN_MODEL_BUGS(X) OWN_BLIND_BUGS(X) OWN_CHANGES(X);
 #undef X
 
-#define X(enumerator, name, part, what) [OWN_##enumerator] = {name, part, what, false},
-#define Y(enumerator, name, part, what) [OWN_##enumerator] = {name, part, what, true},
-const struct own_bug_info own_bugs[OWN_BUGS] = {[OWN_NONE] = {"none", "", "", false},
-						OWN_MODEL_BUGS(X) OWN_BLIND_BUGS(Y)};
+#define X(enumerator, name, part, what) [OWN_##enumerator] = {name, part, what, false, false},
+#define Y(enumerator, name, part, what) [OWN_##enumerator] = {name, part, what, true, false},
+#define Z(enumerator, name, part, what) [OWN_##enumerator] = {name, part, what, false, true},
+const struct own_bug_info own_bugs[OWN_BUGS] = {[OWN_NONE] = {"none", "", "", false, false},
+						OWN_MODEL_BUGS(X) OWN_BLIND_BUGS(Y) OWN_CHANGES(Z)};
 #undef X
 #undef Y
+#undef Z
 
 #define FIELD(member) offsetof(struct hardware, member), sizeof(((struct hardware *)0)->member)
 

@@ -7,7 +7,8 @@
  * its name stands in the code: OWN_BUG(hw, NIC_ACK_UNACCEPTED).
  *
  * The first list makes a store that is right seem wrong, or breaks a rule of the
- * hardware. The second makes the tester lenient: it misses what it should find.
+ * hardware. The second makes the tester lenient: it misses what it should find. The third
+ * changes the hardware.
  */
 #include "core/pmem/hardware.h"
 
@@ -66,17 +67,40 @@
 	X(SHRINK_ANY, "shrink_any", "shrinker", "Shrinking is content with a break of any contract.")        \
 	X(TASKS_NEVER_HELD, "tasks_never_held", "sources", "Clients and servers never stall.")
 
+/* Another machine than the one that docs/model.md describes. Stores may well be right on it: litmus tests and
+ * the taxonomy tell the two apart. */
+#define OWN_CHANGES(X)                                                                                      \
+	X(PM_VISIBLE_DURABLE, "pm_visible_durable", "pmem", "What is visible is durable, in every domain.") \
+	X(PM_DDIO_IGNORED, "pm_ddio_ignored", "pmem", "Data drain past the cache, as with ddio=off.")       \
+	X(PM_CACHES_LOST, "pm_caches_lost", "pmem", "domain=mhp keeps no more than domain=dmp.")            \
+	X(PM_NIC_BUFFERS_LOST, "pm_nic_buffers_lost", "pmem", "domain=wsp keeps no more than domain=mhp.")  \
+	X(PM_FLUSH_IGNORED, "pm_flush_ignored", "pmem", "The CPU's flushes of lines do nothing.")           \
+	X(NIC_FLUSH_IGNORED, "nic_flush_ignored", "rnic",                                                   \
+	  "An RDMA FLUSH is answered at once, and does nothing.")                                           \
+	X(NIC_WRITE_OVERTAKES, "nic_write_overtakes", "rnic",                                               \
+	  "A WRITE lands before one that was posted before it.")                                            \
+	X(NIC_NEVER_OVERTAKES, "nic_never_overtakes", "rnic",                                               \
+	  "Nothing overtakes a request that is not posted, as if all were fenced.")                         \
+	X(NIC_DONE_IS_VISIBLE, "nic_done_is_visible", "rnic",                                               \
+	  "A request completes when its data are visible at the peer, and not before.")                     \
+	X(NIC_RECEIVE_EARLY, "nic_receive_early", "rnic",                                                   \
+	  "A receive completes before what was posted before it is visible.")                               \
+	X(NIC_IWARP_WAITS, "nic_iwarp_waits", "rnic", "transport=iwarp completes as late as transport=ib.") \
+	X(NIC_ATOMIC_WRITE_POSTED, "nic_atomic_write_posted", "rnic",                                       \
+	  "An ATOMIC WRITE does not wait for a FLUSH before it.")
+
 enum own_bug {
 	OWN_NONE,
 #define X(enumerator, name, part, what) OWN_##enumerator,
-	OWN_MODEL_BUGS(X) OWN_BLIND_BUGS(X)
+	OWN_MODEL_BUGS(X) OWN_BLIND_BUGS(X) OWN_CHANGES(X)
 #undef X
 		OWN_BUGS
 };
 
 struct own_bug_info {
 	const char *name, *part, *what;
-	bool blind; /* of the second list */
+	bool blind;  /* of the second list */
+	bool change; /* of the third */
 };
 
 extern const struct own_bug_info own_bugs[OWN_BUGS];

@@ -498,6 +498,10 @@ static void apply(const struct pmem *pm, uint32_t l, unsigned versions, uint8_t 
 
 static bool visible_is_durable(const struct pmem *pm, bool nic)
 {
+	if (OWN_BUG(&pm->hw, PM_CACHES_LOST) && pm->hw.domain == DOMAIN_MHP)
+		return false;
+	if (OWN_BUG(&pm->hw, PM_VISIBLE_DURABLE))
+		return true;
 	return pm->hw.domain == DOMAIN_WSP ||
 	       (pm->hw.domain == DOMAIN_MHP && (!nic || pm->hw.ddio || pm->hw.iio_in_mhp));
 }
@@ -681,6 +685,8 @@ void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 	sim_step(pm->sim, STEP_FLUSH, FLUSH_NS);
 	if (!len)
 		return;
+	if (OWN_BUG(&pm->hw, PM_FLUSH_IGNORED))
+		return;
 	note_touch(pm, TOUCH_READ, off, len);
 	uint64_t last = (off + len - 1) / LINE;
 	if (OWN_BUG(&pm->hw, PM_FLUSH_SHORT))
@@ -803,7 +809,7 @@ void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len
 		     const struct nic_where *from)
 {
 	const uint8_t *bytes = data;
-	if (pm->hw.domain != DOMAIN_WSP || !len)
+	if (pm->hw.domain != DOMAIN_WSP || !len || OWN_BUG(&pm->hw, PM_NIC_BUFFERS_LOST))
 		return;
 	pmem_settle(pm);
 	touch(pm, off, len, true);
@@ -885,7 +891,8 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, 
 	note_touch(pm, TOUCH_WRITE, off, len);
 	touch(pm, off, len, true);
 	/* Under WSP the data is durable since it arrived: landing changes nothing that survives. */
-	if (durable && pm->hw.domain != DOMAIN_WSP && nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
+	if (durable && (pm->hw.domain != DOMAIN_WSP || OWN_BUG(&pm->hw, PM_NIC_BUFFERS_LOST)) &&
+	    nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
 		return;
 	if (pm->arrivals)
 		arrival_landed(pm, off, len);
@@ -901,7 +908,8 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, 
 	}
 	if (durable)
 		commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
-	else if (!pm->hw.ddio && !sim_picks(pm->sim)) /* a drain only makes images fewer */
+	else if ((!pm->hw.ddio || OWN_BUG(&pm->hw, PM_DDIO_IGNORED)) &&
+		 !sim_picks(pm->sim)) /* a drain only makes images fewer */
 		schedule_drain(pm, l, from);
 }
 
@@ -926,7 +934,7 @@ void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends, const
 {
 	uint32_t lowest = UINT32_MAX, lines = 0;
 	pmem_settle(pm);
-	if (pm->hw.ddio || visible_is_durable(pm, true))
+	if ((pm->hw.ddio && !OWN_BUG(&pm->hw, PM_DDIO_IGNORED)) || visible_is_durable(pm, true))
 		return;
 	for (uint32_t i = 0; i < pm->dirties; i++) {
 		uint32_t l = pm->dirty[i];

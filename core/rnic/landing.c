@@ -248,9 +248,9 @@ static void landed(struct rnic_qp *qp)
 	resp->land_done++;
 	sim_takes(qp_sim(qp), pkt, 0);
 	sim_gives(qp_sim(qp), &resp->land_done, resp->land_done);
-	if (is & IS_LAST && is & (IS_SEND | HAS_IMM))
+	if (is & IS_LAST && is & (IS_SEND | HAS_IMM) && !OWN_BUG(&qp->hca->net->hw, NIC_RECEIVE_EARLY))
 		resp_complete(qp, pkt->rq_seq, IBV_WC_SUCCESS, pkt);
-	if (pkt->ack_req && !qp->hca->net->hw.ack_early)
+	if (pkt->ack_req && !rnic_acks_early(qp))
 		resp_acknowledge(qp, pkt);
 	packet_put(qp->hca->net, pkt);
 	if (resp->flush_rq && !resp->land.head)
@@ -259,11 +259,18 @@ static void landed(struct rnic_qp *qp)
 		answer_run(qp);
 }
 
-/* NIC_SEND_OVERTAKES: a SEND behind the packet that is held is put before it. */
-static bool send_overtakes(struct packet_queue *land)
+/* Own bugs: the packet that is held, or has its turn, is overtaken by the one behind it. */
+static bool is_overtaken(const struct hardware *hw, struct packet_queue *land)
 {
 	struct packet *held = land->head, *next = held->next;
-	if (!next || opcode_is[held->opcode] & IS_SEND || !(opcode_is[next->opcode] & IS_SEND))
+	if (!next || held->line || held->done)
+		return false;
+	bool by_send = OWN_BUG(hw, NIC_SEND_OVERTAKES) && !(opcode_is[held->opcode] & IS_SEND) &&
+		       opcode_is[next->opcode] & IS_SEND;
+	bool by_write = OWN_BUG(hw, NIC_WRITE_OVERTAKES) && opcode_is[held->opcode] & IS_WRITE &&
+			opcode_is[next->opcode] & IS_WRITE && held->psn != next->psn &&
+			psn_diff(next->psn, held->psn) > 0;
+	if (!by_send && !by_write)
 		return false;
 	held->next = next->next;
 	next->next = held;
@@ -284,7 +291,7 @@ static void land_due(struct rnic_qp *qp)
 		if (sim_plain(sim))
 			land_rest(qp, pkt);
 		else if (!(any ? land_any_order(qp, pkt) : land_in_order(qp, pkt))) {
-			if (OWN_BUG(hw, NIC_SEND_OVERTAKES) && send_overtakes(&qp->resp.land))
+			if (is_overtaken(hw, &qp->resp.land))
 				continue;
 			break;
 		}
@@ -302,6 +309,8 @@ static void fire_land(struct sim *sim, void *arg)
 	if (!alarm_fired(sim, &qp->resp.land_alarm))
 		return;
 	qp->resp.land_turn = true;
+	if (sim_picks(sim) && qp->resp.land.head)
+		is_overtaken(&qp->hca->net->hw, &qp->resp.land);
 	land_due(qp);
 }
 
@@ -478,9 +487,24 @@ static enum served serve_atomic_write(struct rnic_qp *qp, struct packet *pkt)
 	if (is_held(qp, pkt, CHOICE_FETCH, 1))
 		return HELD;
 	memcpy(&value, pkt->payload, sizeof(value));
-	write_word(qp, pkt, mr, value);
+	if (!pkt->done)
+		write_word(qp, pkt, mr, value);
 	finish(qp, pkt, 0);
 	return SERVED;
+}
+
+/* NIC_ATOMIC_WRITE_POSTED: it is there before the FLUSH in front of it has taken effect. */
+static bool overtakes_flush(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct rnic_mr *mr;
+	uint64_t value;
+	sim_touch(qp_sim(qp), TOUCH_DRAM_READ, (uintptr_t)&qp->resp.answers, 1);
+	if (!pkt || pkt->opcode != OP_ATOMIC_WRITE || pkt->done || !(mr = resp_region(qp, pkt)))
+		return false;
+	memcpy(&value, pkt->payload, sizeof(value));
+	write_word(qp, pkt, mr, value);
+	pkt->done = sizeof(value);
+	return true;
 }
 
 static enum served serve_flush(struct rnic_qp *qp, struct packet *pkt)
@@ -490,7 +514,10 @@ static enum served serve_flush(struct rnic_qp *qp, struct packet *pkt)
 		return REFUSED;
 	if (is_held(qp, pkt, CHOICE_FETCH, 1))
 		return HELD;
-	if (pkt->placement & IBV_FLUSH_PERSISTENT) {
+	if (OWN_BUG(&qp->hca->net->hw, NIC_ATOMIC_WRITE_POSTED) && overtakes_flush(qp, pkt->next) &&
+	    sim_picks(qp_sim(qp)))
+		return HELD;
+	if (pkt->placement & IBV_FLUSH_PERSISTENT && !OWN_BUG(&qp->hca->net->hw, NIC_FLUSH_IGNORED)) {
 		bool whole = pkt->selectivity == IBV_FLUSH_MR;
 		dma_flush(qp->hca, mr, whole ? mr->host : mr_host(mr, pkt->va),
 			  whole ? mr->len : pkt->dma_len, qp->hca->net->hw.flush_covers_send, &pkt->name);
@@ -526,6 +553,13 @@ static void refuse_head(struct rnic_qp *qp)
 	packet_put(qp->hca->net, pkt);
 }
 
+/* Own bugs: it does not wait for what was posted before it. */
+static bool overtakes(const struct rnic_qp *qp, const struct packet *pkt)
+{
+	const struct hardware *hw = &qp->hca->net->hw;
+	return OWN_BUG(hw, NIC_READ_OVERTAKES) || (OWN_BUG(hw, NIC_FLUSH_IGNORED) && pkt->opcode == OP_FLUSH);
+}
+
 static void answer_run(struct rnic_qp *qp)
 {
 	struct responder *resp = &qp->resp;
@@ -533,8 +567,7 @@ static void answer_run(struct rnic_qp *qp)
 	struct packet *pkt;
 	while ((pkt = resp->answers.head)) {
 		bool finished = opcode_is[pkt->opcode] & IS_RESPONSE;
-		if (!finished && pkt->after > resp->land_done &&
-		    !OWN_BUG(&qp->hca->net->hw, NIC_READ_OVERTAKES))
+		if (!finished && pkt->after > resp->land_done && !overtakes(qp, pkt))
 			return; /* landing comes back here */
 		if (sim_picks(sim) && !resp->answer_turn) {
 			alarm_set(sim, &resp->answer_alarm, qp_chain(qp, CHAIN_ANSWER), LAND_NS, fire_answer,
@@ -596,6 +629,8 @@ void answer_push(struct rnic_qp *qp, struct packet *pkt)
 	pkt->due = sim_now(sim) + LAND_NS;
 	pkt->after = qp->resp.land_tail;
 	sim_gives(sim, pkt, 0);
+	if (OWN_BUG(&qp->hca->net->hw, NIC_ATOMIC_WRITE_POSTED))
+		sim_touch(sim, TOUCH_DRAM_WRITE, (uintptr_t)answers, 1);
 	queue_push(answers, pkt);
 	if (answers->head == pkt && sim_picks(sim))
 		answer_run(qp);

@@ -135,6 +135,12 @@ static inline struct sim *qp_sim(const struct rnic_qp *qp)
 {
 	return qp->hca->net->sim;
 }
+/* Does a posted request complete when it has arrived? Else when its data are visible. */
+static inline bool rnic_acks_early(const struct rnic_qp *qp)
+{
+	const struct hardware *hw = &qp->hca->net->hw;
+	return hw->ack_early && !OWN_BUG(hw, NIC_DONE_IS_VISIBLE);
+}
 static inline uint64_t qp_chain(const struct rnic_qp *qp, enum chain_kind kind)
 {
 	return chain_name(qp->actor.name_hash, kind);

@@ -115,7 +115,7 @@ void req_drop_copy(struct rnic_qp *qp, struct wqe *wqe)
 /* iWARP: what was handed to the link completes, as far as order allows. */
 static void complete_early(struct rnic_qp *qp)
 {
-	if (qp->hca->net->hw.transport != TRANSPORT_IWARP)
+	if (qp->hca->net->hw.transport != TRANSPORT_IWARP || OWN_BUG(&qp->hca->net->hw, NIC_IWARP_WAITS))
 		return;
 	while ((int32_t)(qp->sq.next - qp->sq.done) > 0 && !wqe_at(qp, qp->sq.done)->nonposted)
 		complete(qp, IBV_WC_SUCCESS);
@@ -207,9 +207,10 @@ static bool start(struct rnic_qp *qp, struct wqe *wqe)
 			fail(qp, status);
 		return false;
 	}
-	if (wqe->fence || (wqe->nonposted && req->nonposted >= qp->attr.max_rd_atomic))
+	bool fence = wqe->fence || OWN_BUG(&qp->hca->net->hw, NIC_NEVER_OVERTAKES);
+	if (fence || (wqe->nonposted && req->nonposted >= qp->attr.max_rd_atomic))
 		sim_touch(qp_sim(qp), TOUCH_DRAM_READ, (uintptr_t)&req->nonposted, sizeof(req->nonposted));
-	if (wqe->fence && req->nonposted && !OWN_BUG(&qp->hca->net->hw, NIC_FENCE_IGNORED))
+	if (fence && req->nonposted && !OWN_BUG(&qp->hca->net->hw, NIC_FENCE_IGNORED))
 		return false;
 	if (wqe->nonposted && req->nonposted >= qp->attr.max_rd_atomic)
 		return false;

@@ -334,8 +334,10 @@ static void accept_posted(struct rnic_qp *qp, struct packet *pkt)
 	if (OWN_BUG(&qp->hca->net->hw, NIC_LAST_LINE) && is & IS_WRITE && pkt->len > LINE)
 		pkt->len -= pkt->len % LINE;
 	arrive(qp, pkt);
-	if (pkt->ack_req && qp->hca->net->hw.ack_early)
+	if (pkt->ack_req && rnic_acks_early(qp))
 		resp_acknowledge(qp, pkt);
+	if (is & IS_LAST && is & (IS_SEND | HAS_IMM) && OWN_BUG(&qp->hca->net->hw, NIC_RECEIVE_EARLY))
+		resp_complete(qp, pkt->rq_seq, IBV_WC_SUCCESS, pkt);
 	land_push(qp, pkt);
 }
 
