@@ -17,7 +17,7 @@
 #define MOST_ROWS   64 /* of a table: nobody reads more */
 #define PLACE_NAME  (LITMUS_NAME + 16)
 #define COUNT_WIDTH 9
-#define CELL_WIDTH  12 /* of --configs */
+#define CELL_WIDTH  9 /* of --configs */
 
 static const char *const verdicts[] = {"holds", "does not hold", "could not tell"};
 
@@ -248,23 +248,23 @@ static void print_configs(const struct litmus_case *run, unsigned runs)
 	static const char *const domains[] = {"dmp", "mhp", "wsp"};
 	static const char *const cells[] = {"holds", "-", "?"};
 	const struct litmus_test *test = run->file->test;
-	char cell[CELL_WIDTH];
-	printf("%s\n  ", test->name);
+	char cell[32];
+	printf("%s\n", test->name);
 	for (unsigned i = 0; i < runs; i++) {
 		snprintf(cell, sizeof(cell), "%s%s", domains[run[i].hw.domain],
 			 run[i].hw.ddio ? ", ddio" : "");
-		printf("%-*s", CELL_WIDTH, cell);
+		printf("  %-*s", i + 1 < runs ? CELL_WIDTH : 0, cell);
 	}
+	putchar('\n');
 	for (unsigned c = 0; c < test->conditions; c++) {
-		printf("\n  ");
 		for (unsigned i = 0; i < runs; i++) {
 			snprintf(cell, sizeof(cell), "%s%s", cells[litmus_judge(&run[i], c)],
 				 run[i].own ? " *" : "");
-			printf("%-*s", CELL_WIDTH, cell);
+			printf("  %-*s", CELL_WIDTH, cell);
 		}
-		fputs(test->condition[c].text, stdout);
+		printf("  %s\n", test->condition[c].text);
 	}
-	printf("\n\n");
+	putchar('\n');
 }
 
 /* --- for machines --- */
@@ -418,6 +418,8 @@ void litmus_summary(const struct litmus_job *job)
 	       count[VERDICT_FAILS], count[VERDICT_FAILS] == 1 ? "es" : "");
 	if (count[VERDICT_UNSURE])
 		printf(", %u could not be told", count[VERDICT_UNSURE]);
+	if (job->configs)
+		fputs(" (on the tests' own hardware, *)", stdout);
 	if (job->bads)
 		printf("; %u file%s could not be read", job->bads, plural(job->bads));
 	putchar('\n');
