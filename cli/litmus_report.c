@@ -42,12 +42,6 @@ static const char *plural(uint64_t n)
 
 /* --- tables of outcomes --- */
 
-/* Is this place a column of the table of crash outcomes, or of final ones? */
-static bool is_column(const struct litmus_place *place, bool crash)
-{
-	return place->what == LITMUS_REGISTER || (place->what == LITMUS_CRASH) == crash;
-}
-
 static void value_print(uint64_t value, char *buf, size_t n)
 {
 	if (value > 9999999999)
@@ -69,10 +63,18 @@ static bool is_failure(const struct litmus_test *test, const struct litmus_outco
 	return false;
 }
 
-static void table_widths(const struct litmus_test *test, const struct litmus_outcomes *o, unsigned *width)
+/* Of each column; 0: the place is none. False: there is no table. */
+static bool table_widths(const struct litmus_test *test, const struct litmus_outcomes *o, bool crash,
+			 unsigned *width)
 {
+	bool belongs[LITMUS_OBSERVED], any = false;
 	char buf[PLACE_NAME];
+	litmus_places(test, crash, belongs);
 	for (unsigned p = 0; p < test->observeds; p++) {
+		width[p] = 0;
+		if (!belongs[p])
+			continue;
+		any = true;
 		width[p] = (unsigned)litmus_place_print(test, &test->observed[p], buf, sizeof(buf));
 		for (unsigned i = 0; i < o->n; i++) {
 			value_print(o->outcome[i].value[p], buf, sizeof(buf));
@@ -80,37 +82,38 @@ static void table_widths(const struct litmus_test *test, const struct litmus_out
 				width[p] = (unsigned)strlen(buf);
 		}
 	}
+	return any && o->n;
+}
+
+static void print_outcome(const struct litmus_test *test, const struct litmus_outcome *o, bool crash,
+			  const unsigned *width)
+{
+	char buf[PLACE_NAME];
+	printf("%c %*" PRIu64, is_failure(test, o, crash) ? '!' : ' ', COUNT_WIDTH, o->count);
+	for (unsigned p = 0; p < test->observeds; p++) {
+		if (!width[p])
+			continue;
+		value_print(o->value[p], buf, sizeof(buf));
+		printf("  %*s", (int)width[p], buf);
+	}
+	putchar('\n');
 }
 
 static void print_table(const struct litmus_test *test, const struct litmus_outcomes *o, bool crash)
 {
 	unsigned width[LITMUS_OBSERVED], rows = o->n < MOST_ROWS ? o->n : MOST_ROWS;
 	char buf[PLACE_NAME];
-	bool any = false;
-	for (unsigned p = 0; p < test->observeds; p++)
-		any |= is_column(&test->observed[p], crash);
-	if (!o->n || !any)
+	if (!table_widths(test, o, crash, width))
 		return;
-	table_widths(test, o, width);
 	printf("  %*s", COUNT_WIDTH, crash ? "crashes" : "runs");
 	for (unsigned p = 0; p < test->observeds; p++) {
-		if (!is_column(&test->observed[p], crash))
-			continue;
 		litmus_place_print(test, &test->observed[p], buf, sizeof(buf));
-		printf("  %*s", (int)width[p], buf);
-	}
-	for (unsigned i = 0; i < rows; i++) {
-		const struct litmus_outcome *outcome = &o->outcome[i];
-		printf("\n%c %*" PRIu64, is_failure(test, outcome, crash) ? '!' : ' ', COUNT_WIDTH,
-		       outcome->count);
-		for (unsigned p = 0; p < test->observeds; p++) {
-			if (!is_column(&test->observed[p], crash))
-				continue;
-			value_print(outcome->value[p], buf, sizeof(buf));
+		if (width[p])
 			printf("  %*s", (int)width[p], buf);
-		}
 	}
 	putchar('\n');
+	for (unsigned i = 0; i < rows; i++)
+		print_outcome(test, &o->outcome[i], crash, width);
 	if (rows < o->n)
 		printf("  %*s  and %u more (--json FILE has them)\n", COUNT_WIDTH, "", o->n - rows);
 }
@@ -186,7 +189,7 @@ static void print_runs(const struct litmus_result *r)
 	printf("  %" PRIu64 " run%s, %s", r->runs, plural(r->runs),
 	       r->complete ? "all there are" : "not all there are: the limit was met");
 	if (r->blocked)
-		printf("; in %" PRIu64 " of them a thread waits for ever", r->blocked);
+		printf("; %" PRIu64 " of them blocked", r->blocked);
 	putchar('\n');
 }
 
@@ -289,11 +292,13 @@ static json_t *number_json(uint64_t n)
 static json_t *outcomes_json(const struct litmus_test *test, const struct litmus_outcomes *o, bool crash)
 {
 	json_t *all = json_array();
+	bool belongs[LITMUS_OBSERVED];
 	char name[PLACE_NAME];
+	litmus_places(test, crash, belongs);
 	for (unsigned i = 0; i < o->n; i++) {
 		json_t *value = json_object();
 		for (unsigned p = 0; p < test->observeds; p++) {
-			if (!is_column(&test->observed[p], crash))
+			if (!belongs[p])
 				continue;
 			litmus_place_print(test, &test->observed[p], name, sizeof(name));
 			json_object_set_new(value, name, number_json(o->outcome[i].value[p]));

@@ -282,6 +282,33 @@ bool litmus_holds(const struct litmus_test *test, const struct litmus_condition 
 	return holds(test, &at, value);
 }
 
+/* The places that conditions over crash outcomes name; false: there is no such condition. */
+static bool named_at_crash(const struct litmus_test *test, bool named[LITMUS_OBSERVED])
+{
+	bool any = false;
+	for (unsigned c = 0; c < test->conditions; c++) {
+		unsigned end = c + 1 < test->conditions ? test->condition[c + 1].first : test->terms;
+		any |= test->condition[c].crash;
+		for (unsigned t = test->condition[c].first; t < end && test->condition[c].crash; t++)
+			if (test->term[t].kind == LITMUS_ATOM)
+				named[test->term[t].observed] = true;
+	}
+	return any;
+}
+
+void litmus_places(const struct litmus_test *test, bool crash, bool belongs[LITMUS_OBSERVED])
+{
+	bool named[LITMUS_OBSERVED] = {false}, any = named_at_crash(test, named);
+	for (unsigned i = 0; i < LITMUS_OBSERVED; i++) {
+		uint8_t what = test->observed[i].what;
+		if (what == LITMUS_REGISTER)
+			belongs[i] = !crash || !any || named[i];
+		else
+			belongs[i] = (what == LITMUS_CRASH) == crash;
+		belongs[i] &= i < test->observeds;
+	}
+}
+
 int litmus_place_print(const struct litmus_test *test, const struct litmus_place *place, char *buf, size_t n)
 {
 	const struct litmus_location *l = &test->location[place->location];

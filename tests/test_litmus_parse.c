@@ -326,6 +326,35 @@ START_TEST(formula)
 }
 END_TEST
 
+/* Registers that no condition names together with what is left do not tell crash outcomes apart. */
+START_TEST(places)
+{
+	static const struct {
+		const char *conditions, *final, *crash; /* a letter a place: does it belong? */
+	} cases[] = {
+		{"exists (x=1 /\\ P0:r1=0)", "yy", "ny"},
+		{"observe crash:x exists (x=1 /\\ P0:r1=0)", "nyy", "yny"},
+		{"exists (crash:x=1 /\\ P0:r1=0)", "ny", "yy"},
+		{"observe P0:r2, x exists (crash:x=1 /\\ P0:r1=0) forall P0:r1=0", "yyny", "nnyy"},
+		{"exists P0:r1=0 forall (crash:x=1) never P0:r2=0", "yny", "nyn"},
+	};
+	char text[300];
+	bool belongs[LITMUS_OBSERVED];
+	for (int i = 0; i < COUNT(cases); i++) {
+		snprintf(text, sizeof(text), "litmus t { x@A } P0@A ; %s", cases[i].conditions);
+		parse_good(text);
+		ck_assert_uint_eq(test.observeds, strlen(cases[i].final));
+		for (unsigned crash = 0; crash < 2; crash++) {
+			const char *want = crash ? cases[i].crash : cases[i].final;
+			litmus_places(&test, crash, belongs);
+			for (unsigned p = 0; p < LITMUS_OBSERVED; p++)
+				ck_assert_msg(belongs[p] == (p < test.observeds && want[p] == 'y'),
+					      "%s: place %u", cases[i].conditions, p);
+		}
+	}
+}
+END_TEST
+
 /* --- errors --- */
 
 #define INIT	"litmus t { qp q A B; qp p B C; x@B; a[16]@B; dram d@B; y@A; b[2]@A; c@C }\n"
@@ -685,6 +714,7 @@ int main(void)
 	tcase_add_test(tc, statements);
 	tcase_add_test(tc, conditions);
 	tcase_add_loop_test(tc, formula, 0, COUNT(formulas));
+	tcase_add_test(tc, places);
 	tcase_add_loop_test(tc, wrong, 0, COUNT(errors));
 	tcase_add_loop_test(tc, limit, 0, COUNT(limits));
 	tcase_add_test(tc, nested);
