@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# test_litmus.sh PROGRAM
+# test_litmus.sh PROGRAM MANUAL
 #
 # tidemark litmus as docs/litmus.md says: what it prints, its exit status, bad files among good
-# ones, and that neither the number of processes nor the order of their answers shows.
-tidemark=$1
-[ -x "$tidemark" ] || { echo "usage: test_litmus.sh PROGRAM" >&2; exit 2; }
+# ones, and that neither the number of processes nor the order of their answers shows. And the
+# tests in the manual say of themselves what is true.
+tidemark=$1 manual=$2
+[ -x "$tidemark" ] && [ -r "$manual" ] || { echo "usage: test_litmus.sh PROGRAM MANUAL" >&2; exit 2; }
 here=$(mktemp -d) || exit 70
 trap 'rm -rf "$here"' EXIT
 cd "$here" || exit 70
@@ -229,6 +230,15 @@ grep -qE '  0xfedcba9876543210  +0$' out || wrong 'no large number in the table'
 run 0 --list mp.litmus waits.litmus
 says 'MP                           Message passing.'
 lacks 'holds'
+
+# --- the manual ---
+
+mkdir manual
+awk '/^    litmus / { file = "manual/" $2 ".litmus" }
+     /^[^ ]/ { file = "" }
+     file { sub("^    ", ""); print >file }' "$manual"
+[ "$(ls manual | wc -l)" -eq 7 ] || wrong 'not seven tests in the manual'
+run 0 manual
 
 # --- usage ---
 
