@@ -15,6 +15,7 @@ help:
 	@echo 'make             build build/tidemark'
 	@echo 'make crashtest   explore the stores; say which guarantee holds and which breaks'
 	@echo 'make claims      what the papers claim, and what they leave out: is it so?'
+	@echo 'make litmus      run the litmus tests: all outcomes, and which conditions hold'
 	@echo 'make mutants     look for the seeded bugs: are all found, and how soon?'
 	@echo 'make soak        random hardware and workloads, for half an hour (ARGS="--time 60s")'
 	@echo 'make fuzz        rerun known traces, then drive the stores with inputs that reach new states'
@@ -22,7 +23,7 @@ help:
 	@echo 'make test        all tests: gcc, gcc with ASan and UBSan, clang'
 	@echo 'make bench       measure the simulator'
 	@echo 'make clean       remove build*/'
-	@echo 'crashtest, claims, mutants, soak, fuzz, list and bench pass ARGS="..." on to tidemark.'
+	@echo 'crashtest, claims, litmus, mutants, soak, fuzz, list and bench pass ARGS="..." on to tidemark.'
 
 deps:
 	@scripts/deps
@@ -32,6 +33,9 @@ build: deps
 
 crashtest claims mutants soak bench list: build
 	@build/tidemark $@ $(ARGS)
+
+litmus: build
+	@build/tidemark litmus scenarios/litmus $(ARGS)
 
 # As in continuous integration: a fixed budget, a corpus that is kept.
 fuzz: build
@@ -44,4 +48,4 @@ test: deps
 clean:
 	rm -rf build build-gcc build-asan build-clang build-afl
 
-.PHONY: all help deps build crashtest claims mutants soak fuzz bench list test clean
+.PHONY: all help deps build crashtest claims litmus mutants soak fuzz bench list test clean

@@ -16,6 +16,7 @@ int fuzz_main(int argc, char **argv);
 int replay_main(int argc, char **argv);
 int shrink_main(int argc, char **argv);
 int list_main(int argc, char **argv);
+int litmus_main(int argc, char **argv);
 int claims_main(int argc, char **argv);
 int mutants_main(int argc, char **argv);
 int soak_main(int argc, char **argv);

@@ -19,6 +19,7 @@ static const struct command {
 	{"replay", replay_main, "FILE...", "tell a trace step by step"},
 	{"shrink", shrink_main, "FILE", "make a trace smaller"},
 	{"list", list_main, "[WHAT]", "stores, variants, bugs, knobs, workloads, contracts"},
+	{"litmus", litmus_main, "FILE...", "all outcomes of litmus tests; which conditions hold"},
 	{"claims", claims_main, "[ID...]", "test what the papers claim, and what they leave out"},
 	{"mutants", mutants_main, "[NAME...]", "are the seeded bugs found, and how soon?"},
 	{"soak", soak_main, "", "random hardware and workloads, for as long as you like"},

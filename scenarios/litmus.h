@@ -156,6 +156,12 @@ void litmus_free(struct litmus_test *test);
 /* Does the condition hold for these values of what is observed? */
 bool litmus_holds(const struct litmus_test *test, const struct litmus_condition *condition,
 		  const uint64_t *value);
+/*
+ * Which of the observed places belong to final outcomes, which to crash outcomes? Registers and memory;
+ * and what is left by a power failure, with the registers that a condition names together with
+ * it, or all if no condition is about crashes. Asking for others would only tell more moments apart.
+ */
+void litmus_places(const struct litmus_test *test, bool crash, bool belongs[LITMUS_OBSERVED]);
 /* "P0:r1", "x[3]", "crash:x": returns length as snprintf. */
 int litmus_place_print(const struct litmus_test *test, const struct litmus_place *place, char *buf, size_t n);
 
