@@ -20,7 +20,7 @@ static const char *const step_words[STEP_KINDS] = {"store", "load", "flush", "fe
 						   "begin"};
 static const char *const place_words[CRASH_PLACES] = {"after return",	"before fence", "before store",
 						      "before landing", "before drain", "before write-back",
-						      "at end",		"anywhere"};
+						      "at end",		"anywhere",	"before entry"};
 
 void op_label_print(struct op_label op, unsigned visit, char *buf, size_t n)
 {
@@ -219,6 +219,9 @@ static void print_point(const struct deviation *d, char *buf, size_t n)
 	case CHOICE_EVICT:
 		snprintf(buf, n, "cache");
 		break;
+	case CHOICE_BUFFER:
+		snprintf(buf, n, "buffer store %u", d->a);
+		break;
 	case CHOICE_CRASH:
 		if (d->a == CRASH_AT_END)
 			snprintf(buf, n, "power at end");
@@ -275,6 +278,10 @@ static int parse_point(struct deviation *d, const char *text)
 			d->a = s;
 			return 0;
 		}
+	}
+	if (scan(text, "buffer store %u", &d->a, NULL, NULL)) {
+		d->kind = CHOICE_BUFFER;
+		return 0;
 	}
 	for (unsigned k = 0; k < CHOICE_KINDS; k++) {
 		if (patterns[k] && scan(text, patterns[k], &d->a, &d->b, &d->c)) {

@@ -15,12 +15,12 @@ uint64_t random_next(uint64_t *state)
 }
 
 /* How many points until the next that deviates: about geometric with the given mean. */
-static uint32_t gap(struct random_source *r, unsigned kind)
+static uint32_t gap(const struct random_source *r, unsigned kind, uint64_t *state)
 {
 	uint32_t mean = r->mean[kind];
 	if (!mean || !r->left)
 		return UINT32_MAX;
-	return (uint32_t)(random_next(&r->state) % (2 * (uint64_t)mean));
+	return (uint32_t)(random_next(state) % (2 * (uint64_t)mean));
 }
 
 static unsigned random_answer(struct source *source, const struct choice_point *at, unsigned n)
@@ -41,7 +41,7 @@ static unsigned random_answer(struct source *source, const struct choice_point *
 	r->left--;
 	deviation_record(&d, at, answer, n);
 	deviations_add(&r->taken, &d);
-	source->skip[at->kind] = gap(r, at->kind);
+	source->skip[at->kind] = gap(r, at->kind, &r->state);
 	return answer;
 }
 
@@ -52,8 +52,9 @@ void random_start(struct random_source *r, uint64_t seed, unsigned max_deviation
 		[CHOICE_STEP] = {10, 30, 100, 300}, [CHOICE_PACKET] = {4, 10, 30, 100},
 		[CHOICE_LAND] = {2, 5, 10, 30},	    [CHOICE_ORDER] = {1, 2, 4, 8},
 		[CHOICE_FETCH] = {2, 5, 10, 30},    [CHOICE_DRAIN] = {1, 2, 5, 10},
-		[CHOICE_EVICT] = {1, 2, 4, 8},
+		[CHOICE_EVICT] = {1, 2, 4, 8},	    [CHOICE_BUFFER] = {3, 10, 30, 100},
 	};
+	uint64_t buffer_state = seed ^ 0x5709e6;
 	struct deviations taken = r->taken;
 	assert(max_deviations);
 	memset(r, 0, sizeof(*r));
@@ -63,11 +64,12 @@ void random_start(struct random_source *r, uint64_t seed, unsigned max_deviation
 	r->state = seed * 0x9e3779b97f4a7c15u + 0x1234567;
 	r->left = 1 + (unsigned)(random_next(&r->state) % max_deviations);
 	for (unsigned k = 0; k < CHOICE_KINDS; k++) {
-		uint64_t draw = random_next(&r->state);
+		/* Where nobody asks about store buffers, a seed says what it says without them. */
+		uint64_t draw = random_next(k == CHOICE_BUFFER ? &buffer_state : &r->state);
 		r->mean[k] = draw & 4 ? means[k][draw & 3] : 0;
 	}
 	for (unsigned k = 0; k < CHOICE_KINDS; k++)
-		r->source.skip[k] = gap(r, k);
+		r->source.skip[k] = gap(r, k, k == CHOICE_BUFFER ? &buffer_state : &r->state);
 }
 
 static unsigned trace_answer(struct source *source, const struct choice_point *at, unsigned n)

@@ -91,6 +91,6 @@ int pmem_unname(const struct tm_region *regions, unsigned n, const char *text, u
 
 /* Every byte that changed was seen by the tracer: work == durable + versions in flight. False: *off is one
  * that was not. */
-bool pmem_all_seen(const struct pmem *pm, uint64_t *off);
+bool pmem_all_seen(struct pmem *pm, uint64_t *off);
 
 #endif

@@ -32,6 +32,8 @@ static inline struct pmem *pool(const void *addr, uint64_t *off, size_t len, boo
 		return (struct pmem *)window;
 	if (--window->burn == 0)
 		pmem_burnt((struct pmem *)window, addr, len, write);
+	if (write && window->buffered)
+		pmem_cpu_dram_store((struct pmem *)window, addr);
 	return NULL;
 }
 
@@ -54,6 +56,23 @@ static inline void store(void *addr, size_t len, uintptr_t pc)
 	struct pmem *pm = pool(addr, &off, len, true);
 	if (pm && len)
 		pmem_cpu_store(pm, off, clip(pm, off, len), pc);
+}
+
+/* A locked instruction begins: its CPU's store buffer is emptied before it reads. */
+static inline void locked(uintptr_t pc)
+{
+	struct pmem *pm = sim_memory;
+	if (pm && pmem_has_buffers(pm))
+		pmem_cpu_empty(pm, pc);
+}
+
+/* It writes. */
+static inline void locked_store(void *addr, size_t len, uintptr_t pc)
+{
+	uint64_t off;
+	struct pmem *pm = pool(addr, &off, len, true);
+	if (pm && len)
+		pmem_cpu_locked_store(pm, off, clip(pm, off, len), pc);
 }
 
 /* --- the compiler's hooks: their names and signatures are the compilers' --- */
@@ -80,7 +99,8 @@ void __tsan_write_range(void *addr, size_t len)
 
 void __tsan_atomic_thread_fence(int order)
 {
-	(void)order;
+	if (order == __ATOMIC_SEQ_CST)
+		locked(PC);
 }
 
 void __tsan_atomic_signal_fence(int order)
@@ -116,8 +136,11 @@ PLAIN(4)
 PLAIN(8)
 PLAIN(16)
 
-/* An atomic's hook performs it. The fiber scheduler runs one task at a time, so
- * between hook entry and the operation nothing else can happen: sequentially consistent. */
+/*
+ * An atomic's hook performs it. The fiber scheduler runs one task at a time, so
+ * between hook entry and the operation nothing else can happen. What x86 makes of it: whatever reads and
+ * writes, and a store that is sequentially consistent, is a locked instruction; others are plain.
+ */
 static void settle_now(void)
 {
 	struct pmem *pm = sim_memory;
@@ -130,7 +153,8 @@ static void settle_now(void)
 	T __tsan_atomic##bits##_##name(volatile T *addr, T value, int order)  \
 	{                                                                     \
 		(void)order;                                                  \
-		store((void *)addr, sizeof(T), PC);                           \
+		locked(PC);                                                   \
+		locked_store((void *)addr, sizeof(T), PC);                    \
 		T old = *addr;                                                \
 		*addr = (T)(expr);                                            \
 		settle_now();                                                 \
@@ -161,19 +185,24 @@ static void settle_now(void)
 	void __tsan_atomic##bits##_store(volatile T *addr, T value, int order);                          \
 	void __tsan_atomic##bits##_store(volatile T *addr, T value, int order)                           \
 	{                                                                                                \
-		(void)order;                                                                             \
-		store((void *)addr, sizeof(T), PC);                                                      \
+		if (order == __ATOMIC_SEQ_CST) {                                                         \
+			locked(PC);                                                                      \
+			locked_store((void *)addr, sizeof(T), PC);                                       \
+		} else {                                                                                 \
+			store((void *)addr, sizeof(T), PC);                                              \
+		}                                                                                        \
 		*addr = value;                                                                           \
 		settle_now();                                                                            \
 	}                                                                                                \
 	static T compare_exchange##bits(volatile T *addr, T expected, T value, uintptr_t pc)             \
 	{                                                                                                \
+		locked(pc);                                                                              \
 		load((const void *)addr, sizeof(T));                                                     \
 		T old = *addr;                                                                           \
 		if (old != expected)                                                                     \
 			return old;                                                                      \
 		/* The step before the store may let others run: an atomic operation looks again. */     \
-		store((void *)addr, sizeof(T), pc);                                                      \
+		locked_store((void *)addr, sizeof(T), pc);                                               \
 		old = *addr;                                                                             \
 		if (old == expected)                                                                     \
 			*addr = value;                                                                   \

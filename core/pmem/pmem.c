@@ -44,6 +44,7 @@
 #include <xxhash.h>
 #include "core/pmem/crash.h"
 #include "core/pmem/own_bug.h"
+#include "core/pmem/store_buffer.h"
 #include "core/rt/arena.h"
 
 #define MACHINES 4
@@ -53,14 +54,6 @@
 #define STORE_NS 2
 #define FLUSH_NS 30
 #define FENCE_NS 60
-
-struct author { /* of a version */
-	const struct actor *who;
-	uintptr_t pc;
-	struct op_label op;
-	uint16_t visit;
-	bool nic, send;
-};
 
 struct version {
 	uint32_t next; /* index + 1 of the line's next version, 0: newest */
@@ -92,6 +85,8 @@ struct unread {
 	uint64_t off;
 	size_t len;
 	uintptr_t pc;
+	bool waits;    /* in the CPU's store buffer, ... */
+	uint8_t holds; /* ... this answer of CHOICE_BUFFER long */
 };
 
 struct arrival { /* WSP: NIC data of one line that has arrived and not landed */
@@ -129,7 +124,11 @@ struct pmem {
 	struct arrival *arrival; /* oldest first */
 	uint32_t arrivals, arrival_room;
 	struct unread unread; /* the store whose bytes are not yet read */
-	uint32_t watched;     /* accesses are told, and so many to DRAM are left; 0: they are not */
+	uint8_t *below;	      /* with store buffers: what memory held where it stores */
+	uint32_t below_room;
+	struct store_buffers *buffers;	    /* NULL: none in this run */
+	struct store_buffers *kept_buffers; /* its memory, from run to run */
+	uint32_t watched; /* accesses are told, and so many to DRAM are left; 0: they are not */
 	const struct tm_region *region;
 	unsigned regions;
 };
@@ -210,6 +209,8 @@ void pmem_stack_free(struct pmem_stack *stack)
 		free(pm->version);
 		free(pm->undo);
 		free(pm->arrival);
+		free(pm->below);
+		free(pm->kept_buffers);
 		for (unsigned t = 0; t <= SIM_TASKS; t++)
 			free(pm->marks[t].mark);
 	}
@@ -234,15 +235,47 @@ void pmem_load(struct pmem_stack *stack, const void *image, size_t len)
 	for (unsigned i = 0; i < stack->machines; i++) {
 		assert(!stack->pm[i].running);
 		stack->pm[i].len = len;
-		stack->pm[i].window = (struct pmem_window){stack->pm[i].work, len, BURN};
+		stack->pm[i].window = (struct pmem_window){stack->pm[i].work, len, BURN, 0};
 		for (uint32_t l = 0; l < len / LINE; l++)
 			stack->pm[i].line[l].content_hash = 0;
 	}
 }
 
+/* Memory is as everybody sees it. */
+static inline void show_all(struct pmem *pm)
+{
+	if (pm->buffers)
+		store_buffers_show(pm->buffers, 0);
+}
+
+/* Memory is as the current task sees it. */
+static inline void show_mine(struct pmem *pm)
+{
+	if (pm->buffers)
+		store_buffers_show(pm->buffers, store_buffers_cpu(pm->buffers));
+}
+
 static void settle(void *arg)
 {
 	pmem_settle(arg);
+	show_all(arg);
+}
+
+static bool leaves(void *arg, const struct buffered *entry);
+
+static void begin_buffers(struct pmem *pm)
+{
+	pm->buffers = NULL;
+	pm->window.buffered = 0;
+	if (!pm->hw.store_buffer)
+		return;
+	if (!pm->kept_buffers)
+		pm->kept_buffers = store_buffers_new();
+	if (!pm->kept_buffers)
+		arena_exhausted();
+	pm->buffers = pm->kept_buffers;
+	store_buffers_begin(pm->buffers, pm->sim, pm->work, pm->hw.store_buffer, &pm->window.buffered, leaves,
+			    pm);
 }
 
 void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw)
@@ -252,7 +285,8 @@ void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw)
 	pm->hw = *hw;
 	pm->running = true;
 	pm->run++;
-	pm->window = (struct pmem_window){pm->work, pm->len, BURN};
+	pm->window = (struct pmem_window){pm->work, pm->len, BURN, 0};
+	begin_buffers(pm);
 	pm->watched = 0;
 	pm->unread.len = 0;
 	pm->durable_hash = pm->flight_hash = 0;
@@ -296,6 +330,7 @@ void pmem_end(struct pmem *pm)
 void pmem_save(struct pmem *pm, void *image)
 {
 	pmem_settle(pm);
+	show_all(pm);
 	memcpy(image, pm->work, pm->len);
 }
 
@@ -517,48 +552,141 @@ static struct author by_task(struct pmem *pm, uintptr_t pc)
 	return by;
 }
 
-static void tell_store(struct pmem *pm, uint64_t off, const void *data, size_t len, uintptr_t pc)
+static void tell_store(struct pmem *pm, uint64_t off, const void *data, size_t len, const struct author *by,
+		       bool late)
 {
 	char name[64], hex[24] = "";
 	pmem_place(pm, off, name, sizeof(name));
 	for (size_t i = 0; i < len && i < 8; i++)
 		snprintf(hex + 2 * i, 3, "%02x", ((const uint8_t *)data)[i]);
 	const struct told about = {.kind = TOLD_STORE, .off = off, .len = len};
-	sim_tell_about(pm->sim, sim_actor(pm->sim), pc, &about, "stores %zu bytes at %s: %s", len, name, hex);
+	sim_tell_about(pm->sim, by->who, by->pc, &about, "%sstores %zu bytes at %s: %s",
+		       late ? "out of its store buffer: " : "", len, name, hex);
 }
 
-/* Bytes that the CPU has stored at [off, off+len), within one line, become a version of it. */
-static void stored(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
+/*
+ * The power may fail before something of a CPU becomes durable. `late`: the entry of its store buffer
+ * by which it does. True: it fails.
+ */
+static bool cpu_power_fails(struct pmem *pm, enum crash_place place, const struct buffered *late)
 {
-	struct author by = by_task(pm, pc);
+	if (!late)
+		return sim_power_fails_here(pm->sim, place);
+	struct choice_point at = {.kind = CHOICE_CRASH,
+				  .who = late->by.who,
+				  .op = late->by.op,
+				  .visit = late->by.visit,
+				  .a = CRASH_BEFORE_LEAVE,
+				  .b = late->nth};
+	return sim_power_fails(pm->sim, &at);
+}
+
+/*
+ * Bytes that the CPU has stored at [off, off+len), within one line, become a version of it. `late`: as
+ * above. False: the power failed.
+ */
+static bool stored(struct pmem *pm, uint64_t off, size_t len, const struct author *by,
+		   const struct buffered *late)
+{
 	uint32_t l = (uint32_t)(off / LINE);
 	size_t torn = OWN_BUG(&pm->hw, PM_WORD_TORN) && len == 8 ? 4 : 0;
 	if (torn)
-		add_version(pm, off, pm->work + off, torn, &by);
-	add_version(pm, off + torn, pm->work + off + torn, len - torn, &by);
+		add_version(pm, off, pm->work + off, torn, by);
+	add_version(pm, off + torn, pm->work + off + torn, len - torn, by);
 	if (sim_telling(pm->sim))
-		tell_store(pm, off, pm->work + off, len, pc);
+		tell_store(pm, off, pm->work + off, len, by, late);
 	if (!visible_is_durable(pm, false))
-		return;
-	if (sim_power_fails_here(pm->sim, CRASH_BEFORE_STORE))
-		return;
+		return true;
+	if (cpu_power_fails(pm, CRASH_BEFORE_STORE, late))
+		return false;
 	commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
+	return true;
+}
+
+/* Bytes that the CPU stores within one line, on their way to memory. */
+static void store_piece(struct pmem *pm, uint64_t off, const uint8_t *bytes, size_t len,
+			const struct author *by, const struct unread *how)
+{
+	if (!how->waits) {
+		memcpy(pm->work + off, bytes, len);
+		stored(pm, off, len, by, NULL);
+		return;
+	}
+	struct buffered entry = {.kind = BUFFERED_STORE, .by = *by, .off = off, .len = len};
+	memcpy(entry.bytes, bytes, len);
+	store_buffers_enter(pm->buffers, &entry, how->holds);
+}
+
+/* Keep what is below the store to come. */
+static void keep_below(struct pmem *pm)
+{
+	while (pm->below_room < pm->unread.len)
+		pm->below = grow(pm->below, &pm->below_room, 1);
+	memcpy(pm->below, pm->work + pm->unread.off, pm->unread.len);
+}
+
+/* The bytes of the unread store, of which memory no longer shows anything. */
+static const uint8_t *take_unread(struct pmem *pm, const struct unread *unread)
+{
+	for (size_t i = 0; i < unread->len; i++) {
+		uint8_t new = pm->work[unread->off + i];
+		pm->work[unread->off + i] = pm->below[i];
+		pm->below[i] = new;
+	}
+	return pm->below;
 }
 
 static __attribute__((noinline)) void read_unread(struct pmem *pm)
 {
-	uint64_t off = pm->unread.off;
-	size_t len = pm->unread.len;
+	const struct author by = by_task(pm, pm->unread.pc);
+	struct unread unread = pm->unread;
+	const uint8_t *bytes = pm->buffers ? take_unread(pm, &unread) : NULL;
+	uint64_t off = unread.off;
+	size_t len = unread.len;
 	pm->unread.len = 0;
+	unread.waits = unread.waits &&
+		       by.who; /* else its task ended in mid-air: there is no such CPU any more */
 	while (len) {
 		/* A structure's store is a copy: word by word. */
 		size_t part = len > 8 ? 8 - off % 8 : LINE - off % LINE;
 		if (part > len)
 			part = len;
-		stored(pm, off, part, pm->unread.pc);
+		if (bytes)
+			store_piece(pm, off, bytes + (off - unread.off), part, &by, &unread);
+		else
+			stored(pm, off, part, &by, NULL);
 		off += part;
 		len -= part;
 	}
+}
+
+/* The current task's next store is chosen to wait in its buffer, or not. */
+static __attribute__((noinline)) void choose_wait(struct pmem *pm, struct unread *store)
+{
+	struct actor *actor = sim_actor(pm->sim);
+	store->waits = store_buffers_in_use(pm->buffers);
+	if (!actor || sim_plain(pm->sim))
+		return;
+	struct choice_point at = {.kind = CHOICE_BUFFER,
+				  .who = actor,
+				  .op = actor->op,
+				  .visit = actor->visit,
+				  .a = actor->count[COUNT_STEP + STEP_STORE]};
+	store->holds = (uint8_t)sim_choose(pm->sim, &at, HOLDS);
+	store->waits |= store->holds;
+}
+
+/* Instructions that are no stores wait in the buffer only behind something else. */
+static bool waits(struct pmem *pm)
+{
+	return pm->buffers && store_buffers_in_use(pm->buffers);
+}
+
+static void enter(struct pmem *pm, enum buffered_kind kind, uint64_t off, size_t len, uintptr_t pc)
+{
+	const struct buffered entry = {.kind = (uint8_t)kind, .by = by_task(pm, pc), .off = off, .len = len};
+	store_buffers_wait(pm->buffers, pm->buffers->size - 1);
+	store_buffers_enter(pm->buffers, &entry, 0);
 }
 
 void pmem_settle(struct pmem *pm)
@@ -583,6 +711,13 @@ static bool as_known(const struct pmem *pm, uint64_t off, size_t len)
 	return true;
 }
 
+static bool nothing_stored(const struct pmem *pm, const struct unread *unread)
+{
+	if (pm->buffers)
+		return !memcmp(pm->below, pm->work + unread->off, unread->len);
+	return as_known(pm, unread->off, unread->len);
+}
+
 static void tell_load(struct pmem *pm, uint64_t off, size_t len)
 {
 	const struct told about = {.kind = TOLD_LOAD, .off = off, .len = len};
@@ -598,6 +733,7 @@ static inline void load(struct pmem *pm, uint64_t off, size_t len)
 	touch(pm, off, len, false);
 	if (sim_telling(pm->sim))
 		tell_load(pm, off, len);
+	show_mine(pm);
 }
 
 /*
@@ -607,14 +743,17 @@ static inline void load(struct pmem *pm, uint64_t off, size_t len)
 static __attribute__((noinline)) void load_after_store(struct pmem *pm, uint64_t off, size_t len)
 {
 	struct unread coming = pm->unread;
-	if (coming.len == len && as_known(pm, coming.off, coming.len))
+	if (coming.len == len && nothing_stored(pm, &coming))
 		pm->unread.len = 0;
 	else
 		coming.len = 0;
 	pmem_settle(pm);
 	load(pm, off, len);
-	if (coming.len)
+	if (coming.len) {
 		pm->unread = coming;
+		if (pm->buffers)
+			keep_below(pm);
+	}
 }
 
 void pmem_cpu_load(struct pmem *pm, uint64_t off, size_t len)
@@ -625,40 +764,79 @@ void pmem_cpu_load(struct pmem *pm, uint64_t off, size_t len)
 		load(pm, off, len);
 }
 
-void pmem_cpu_store(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
+/* The hook of a store. With store buffers, memory then is as its CPU sees it. */
+static inline void store_to_come(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc, bool locked)
 {
+	struct unread store = {.off = off, .len = len, .pc = pc};
 	pmem_settle(pm);
 	sim_step(pm->sim, STEP_STORE, STORE_NS);
-	note_touch(pm, TOUCH_WRITE, off, len);
+	if (pm->buffers && !locked)
+		choose_wait(pm, &store);
+	if (!store.waits)
+		note_touch(pm, TOUCH_WRITE, off, len);
+	else
+		store_buffers_wait(pm->buffers, pm->buffers->size - 1);
 	touch(pm, off, len, true);
-	pm->unread.off = off;
-	pm->unread.len = len;
-	pm->unread.pc = pc;
+	pm->unread = store;
+	if (pm->buffers) {
+		show_mine(pm);
+		keep_below(pm);
+	}
 }
 
-void pmem_cpu_copy(struct pmem *pm, uint64_t off, const void *data, int byte, size_t len, uintptr_t pc)
+void pmem_cpu_store(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 {
-	const uint8_t *from = data;
+	store_to_come(pm, off, len, pc, false);
+}
+
+void pmem_cpu_locked_store(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
+{
+	store_to_come(pm, off, len, pc, true);
+}
+
+/* A copy within one line. */
+static void copy_line(struct pmem *pm, uint64_t off, const uint8_t *from, int byte, size_t len,
+		      const struct unread *how)
+{
+	const struct author by = by_task(pm, how->pc);
+	uint8_t bytes[8];
+	memset(bytes, byte, sizeof(bytes));
+	for (size_t done = 0, word; done < len; done += word) {
+		word = 8 - (off + done) % 8;
+		if (word > len - done)
+			word = len - done;
+		if (how->waits)
+			store_buffers_wait(pm->buffers, pm->buffers->size - 1);
+		show_mine(pm); /* the source may be in PM, too */
+		if (from)
+			memcpy(bytes, from + done, word);
+		store_piece(pm, off + done, bytes, word, &by, how);
+	}
+}
+
+static void copy(struct pmem *pm, uint64_t off, const uint8_t *from, int byte, size_t len, uintptr_t pc,
+		 bool locked)
+{
 	pmem_settle(pm);
 	while (len) {
 		size_t part = LINE - off % LINE < len ? LINE - off % LINE : len;
+		struct unread how = {.pc = pc};
 		sim_step(pm->sim, STEP_STORE, STORE_NS);
-		note_touch(pm, TOUCH_WRITE, off, part);
+		if (pm->buffers && !locked)
+			choose_wait(pm, &how);
+		if (!how.waits)
+			note_touch(pm, TOUCH_WRITE, off, part);
 		touch(pm, off, part, true);
-		for (size_t done = 0, word; done < part; done += word) {
-			word = 8 - (off + done) % 8;
-			if (word > part - done)
-				word = part - done;
-			if (from)
-				memmove(pm->work + off + done, from + done, word);
-			else
-				memset(pm->work + off + done, byte, word);
-			stored(pm, off + done, word, pc);
-		}
+		copy_line(pm, off, from, byte, part, &how);
 		off += part;
 		from = from ? from + part : NULL;
 		len -= part;
 	}
+}
+
+void pmem_cpu_copy(struct pmem *pm, uint64_t off, const void *data, int byte, size_t len, uintptr_t pc)
+{
+	copy(pm, off, data, byte, len, pc, false);
 }
 
 /* Every dirty line is durable. */
@@ -670,27 +848,42 @@ static void write_back_all(struct pmem *pm)
 	}
 }
 
-static struct marks *marks_of_task(struct pmem *pm)
+static struct marks *marks_of(struct pmem *pm, unsigned cpu)
 {
-	unsigned t = (unsigned)(sim_task(pm->sim) + 1);
-	if (pm->marked < t)
-		pm->marked = t;
-	return &pm->marks[t];
+	if (pm->marked < cpu)
+		pm->marked = cpu;
+	return &pm->marks[cpu];
 }
 
-void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
+static unsigned my_cpu(const struct pmem *pm)
 {
-	struct marks *marks = marks_of_task(pm);
-	pmem_settle(pm);
-	sim_step(pm->sim, STEP_FLUSH, FLUSH_NS);
-	if (!len)
-		return;
+	return (unsigned)(sim_task(pm->sim) + 1);
+}
+
+/* The last line of a range that is flushed. */
+static uint64_t last_line(const struct pmem *pm, uint64_t off, size_t len)
+{
+	if (OWN_BUG(&pm->hw, PM_FLUSH_SHORT))
+		return off / LINE + (len - 1) / LINE;
+	return (off + len - 1) / LINE;
+}
+
+static void tell_flush(struct pmem *pm, uint64_t off, size_t len, const struct author *by, const char *what)
+{
+	char name[64];
+	pmem_place(pm, off, name, sizeof(name));
+	const struct told about = {.kind = TOLD_FLUSH, .off = off, .len = len};
+	sim_tell_about(pm->sim, by->who, by->pc, &about, "flushes %zu bytes at %s%s", len, name, what);
+}
+
+/* clwb, clflushopt: a fence makes the range's lines durable as they are now. */
+static void mark(struct pmem *pm, unsigned cpu, uint64_t off, size_t len, const struct author *by)
+{
+	struct marks *marks = marks_of(pm, cpu);
+	uint64_t last = last_line(pm, off, len);
 	if (OWN_BUG(&pm->hw, PM_FLUSH_IGNORED))
 		return;
 	note_touch(pm, TOUCH_READ, off, len);
-	uint64_t last = (off + len - 1) / LINE;
-	if (OWN_BUG(&pm->hw, PM_FLUSH_SHORT))
-		last = off / LINE + (len - 1) / LINE;
 	for (uint32_t l = (uint32_t)(off / LINE); l <= last; l++) {
 		struct line *line = &pm->line[l];
 		if (!line->in_flight)
@@ -699,38 +892,92 @@ void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 			marks->mark = grow(marks->mark, &marks->room, sizeof(*marks->mark));
 		marks->mark[marks->n++] = (struct mark){l, line->committed + line->in_flight};
 	}
-	if (sim_telling(pm->sim)) {
-		char name[64];
-		pmem_place(pm, off, name, sizeof(name));
-		const struct told about = {.kind = TOLD_FLUSH, .off = off, .len = len};
-		sim_tell_about(pm->sim, sim_actor(pm->sim), pc, &about, "flushes %zu bytes at %s", len, name);
-	}
+	if (sim_telling(pm->sim))
+		tell_flush(pm, off, len, by, "");
 }
 
-void pmem_cpu_fence(struct pmem *pm, uintptr_t pc)
+/* clflush: the range's lines are durable as they are now. False: the power failed. */
+static bool flush_now(struct pmem *pm, uint64_t off, size_t len, const struct author *by,
+		      const struct buffered *late)
 {
-	struct marks *marks = marks_of_task(pm);
+	uint64_t last = last_line(pm, off, len);
 	bool moves = false;
+	if (OWN_BUG(&pm->hw, PM_FLUSH_IGNORED))
+		return true;
+	note_touch(pm, TOUCH_READ, off, len);
+	for (uint32_t l = (uint32_t)(off / LINE); l <= last && !moves; l++)
+		moves = pm->line[l].in_flight;
+	if (moves && cpu_power_fails(pm, CRASH_BEFORE_FENCE, late))
+		return false;
+	for (uint32_t l = (uint32_t)(off / LINE); l <= last; l++)
+		commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
+	if (sim_telling(pm->sim))
+		tell_flush(pm, off, len, by, ", now durable");
+	return true;
+}
+
+void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
+{
 	pmem_settle(pm);
-	sim_step(pm->sim, STEP_FENCE, FENCE_NS);
+	sim_step(pm->sim, STEP_FLUSH, FLUSH_NS);
+	if (!len)
+		return;
+	if (waits(pm)) {
+		enter(pm, BUFFERED_FLUSH, off, len, pc);
+		return;
+	}
+	const struct author by = by_task(pm, pc);
+	mark(pm, my_cpu(pm), off, len, &by);
+}
+
+void pmem_cpu_clflush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
+{
+	pmem_settle(pm);
+	sim_step(pm->sim, STEP_FLUSH, FLUSH_NS);
+	if (!len)
+		return;
+	if (waits(pm)) {
+		enter(pm, BUFFERED_CLFLUSH, off, len, pc);
+		return;
+	}
+	const struct author by = by_task(pm, pc);
+	flush_now(pm, off, len, &by, NULL);
+}
+
+/* What this CPU has marked is durable. False: the power failed. */
+static bool fence(struct pmem *pm, unsigned cpu, const struct author *by, const struct buffered *late)
+{
+	struct marks *marks = marks_of(pm, cpu);
+	bool moves = false;
 	for (unsigned i = 0; i < marks->n && !moves; i++)
 		moves = marks->mark[i].upto > pm->line[marks->mark[i].line].committed;
-	if (moves && sim_power_fails_here(pm->sim, CRASH_BEFORE_FENCE))
-		return;
-	for (unsigned i = 0; i < marks->n && !(i && OWN_BUG(&pm->hw, PM_FENCE_ONE)); i++) {
+	if (moves && cpu_power_fails(pm, CRASH_BEFORE_FENCE, late))
+		return false;
+	for (unsigned i = 0; i < marks->n && !(i && OWN_BUG(&pm->hw, PM_FENCE_ONE)); i++)
 		commit(pm, marks->mark[i].line, marks->mark[i].upto);
-	}
 	if (OWN_BUG(&pm->hw, PM_FENCE_ALL))
 		write_back_all(pm);
 	for (unsigned t = 0; t <= SIM_TASKS && OWN_BUG(&pm->hw, PM_FENCE_FORGETS); t++)
 		pm->marks[t].n = 0;
 	if (sim_telling(pm->sim)) {
 		const struct told about = {.kind = TOLD_FENCE};
-		sim_tell_about(pm->sim, sim_actor(pm->sim), pc, &about,
-			       "fence: %u flushed line%s now durable", marks->n,
-			       marks->n == 1 ? " is" : "s are");
+		sim_tell_about(pm->sim, by->who, by->pc, &about, "fence: %u flushed line%s now durable",
+			       marks->n, marks->n == 1 ? " is" : "s are");
 	}
 	marks->n = 0;
+	return true;
+}
+
+void pmem_cpu_fence(struct pmem *pm, uintptr_t pc)
+{
+	pmem_settle(pm);
+	sim_step(pm->sim, STEP_FENCE, FENCE_NS);
+	if (waits(pm)) {
+		enter(pm, BUFFERED_FENCE, 0, 0, pc);
+		return;
+	}
+	const struct author by = by_task(pm, pc);
+	fence(pm, my_cpu(pm), &by, NULL);
 }
 
 void pmem_cpu_read(struct pmem *pm, uint64_t off, void *data, size_t len)
@@ -739,26 +986,77 @@ void pmem_cpu_read(struct pmem *pm, uint64_t off, void *data, size_t len)
 	memcpy(data, pm->work + off, len);
 }
 
-void pmem_cpu_clflush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
+/* --- the CPU's store buffer --- */
+
+bool pmem_has_buffers(const struct pmem *pm)
 {
-	pmem_cpu_flush(pm, off, len, pc);
-	pmem_cpu_fence(pm, pc);
+	return pm->buffers;
+}
+
+void pmem_cpu_empty(struct pmem *pm, uintptr_t pc)
+{
+	const struct author by = by_task(pm, pc);
+	pmem_settle(pm);
+	store_buffers_wait(pm->buffers, 0);
+	fence(pm, my_cpu(pm), &by, NULL);
+}
+
+void pmem_cpu_dram_store(struct pmem *pm, const void *addr)
+{
+	if (!store_buffers_waiting(pm->buffers) || sim_on_stack(pm->sim, addr))
+		return;
+	pmem_settle(pm);
+	store_buffers_wait(pm->buffers, 0);
 }
 
 void pmem_cpu_mfence(struct pmem *pm, uintptr_t pc)
 {
-	pmem_cpu_fence(pm, pc);
+	if (!pm->buffers) {
+		pmem_cpu_fence(pm, pc);
+		return;
+	}
+	pmem_settle(pm);
+	sim_step(pm->sim, STEP_FENCE, FENCE_NS);
+	pmem_cpu_empty(pm, pc);
 }
 
 void pmem_cpu_locked_write(struct pmem *pm, uint64_t off, const void *data, size_t len, uintptr_t pc)
 {
-	pmem_cpu_copy(pm, off, data, 0, len, pc);
+	copy(pm, off, data, 0, len, pc, true);
 }
 
 void pmem_cpu_post(struct pmem *pm, void (*ring)(void *arg), void *arg)
 {
-	(void)pm;
-	ring(arg);
+	pmem_settle(pm);
+	if (!pm->buffers || !store_buffers_waiting(pm->buffers)) {
+		ring(arg);
+		return;
+	}
+	const struct buffered entry = {.kind = BUFFERED_POST, .by = by_task(pm, 0), .ring = ring, .arg = arg};
+	store_buffers_wait(pm->buffers, pm->buffers->size - 1);
+	store_buffers_enter(pm->buffers, &entry, 0);
+}
+
+/* An entry of a store buffer takes effect. */
+static bool leaves(void *arg, const struct buffered *entry)
+{
+	struct pmem *pm = arg;
+	switch (entry->kind) {
+	case BUFFERED_STORE:
+		note_touch(pm, TOUCH_WRITE, entry->off, entry->len);
+		memcpy(pm->work + entry->off, entry->bytes, entry->len);
+		return stored(pm, entry->off, entry->len, &entry->by, entry);
+	case BUFFERED_FLUSH:
+		mark(pm, entry->cpu, entry->off, entry->len, &entry->by);
+		return true;
+	case BUFFERED_CLFLUSH:
+		return flush_now(pm, entry->off, entry->len, &entry->by, entry);
+	case BUFFERED_FENCE:
+		return fence(pm, entry->cpu, &entry->by, entry);
+	default:
+		entry->ring(entry->arg);
+		return true;
+	}
 }
 
 void pmem_watch(struct pmem *pm)
@@ -812,6 +1110,7 @@ void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len
 	if (pm->hw.domain != DOMAIN_WSP || !len || OWN_BUG(&pm->hw, PM_NIC_BUFFERS_LOST))
 		return;
 	pmem_settle(pm);
+	show_all(pm);
 	touch(pm, off, len, true);
 	if (nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
 		return;
@@ -888,6 +1187,7 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, 
 		.who = from->qp, .op = from->op, .visit = from->visit, .nic = true, .send = from->send};
 	bool durable = visible_is_durable(pm, true) || OWN_BUG(&pm->hw, PM_NIC_DURABLE);
 	pmem_settle(pm);
+	show_all(pm);
 	note_touch(pm, TOUCH_WRITE, off, len);
 	touch(pm, off, len, true);
 	/* Under WSP the data is durable since it arrived: landing changes nothing that survives. */
@@ -965,6 +1265,7 @@ void pmem_nic_read(struct pmem *pm, uint64_t off, void *data, size_t len)
 	touch(pm, off, len, false);
 	if (OWN_BUG(&pm->hw, PM_NEWEST_ON_NIC_READ))
 		sim_source(pm->sim, source);
+	show_mine(pm); /* a task that posts inline data copies them itself; an event is nobody's */
 	memcpy(data, pm->work + off, len);
 }
 
@@ -1082,9 +1383,10 @@ void pmem_line_version(const struct pmem *pm, uint32_t l, unsigned v, struct pme
 	memcpy(out->data, from->data, from->len);
 }
 
-bool pmem_all_seen(const struct pmem *pm, uint64_t *off)
+bool pmem_all_seen(struct pmem *pm, uint64_t *off)
 {
 	uint8_t expected[LINE];
+	show_all(pm);
 	for (uint32_t l = 0; l < pm->len / LINE; l++) {
 		if (pm->before && pm->line[l].decided != pm->run)
 			continue;

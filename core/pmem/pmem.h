@@ -47,11 +47,19 @@ void pmem_nic_read(struct pmem *pm, uint64_t off, void *data, size_t len);
 void pmem_cpu_load(struct pmem *pm, uint64_t off, size_t len);
 /* A store is about to happen: its bytes are read at the next event. */
 void pmem_cpu_store(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc);
+/* The same of a locked instruction, behind pmem_cpu_empty(): it is visible at once. */
+void pmem_cpu_locked_store(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc);
 /* A copy into PM (data == NULL: `len` bytes of `byte`), performed here. */
 void pmem_cpu_copy(struct pmem *pm, uint64_t off, const void *data, int byte, size_t len, uintptr_t pc);
 void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc); /* clwb, clflushopt */
 void pmem_cpu_fence(struct pmem *pm, uintptr_t pc);			      /* sfence */
 void pmem_settle(struct pmem *pm);
+/* Are there store buffers (hardware.store_buffer)? Then, before a locked instruction wherever its operand is:
+ * the CPU's buffer is empty, and what it has flushed is durable. */
+bool pmem_has_buffers(const struct pmem *pm);
+void pmem_cpu_empty(struct pmem *pm, uintptr_t pc);
+/* A store to DRAM, while there is something in a store buffer (the window's `buffered`). */
+void pmem_cpu_dram_store(struct pmem *pm, const void *addr);
 
 /* --- the same for who has no compiler hooks, and the instructions that libpmem has no name for --- */
 
@@ -61,7 +69,8 @@ void pmem_cpu_read(struct pmem *pm, uint64_t off, void *data, size_t len);
 void pmem_cpu_clflush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc);
 /* mfence, and what a locked instruction does before it reads. */
 void pmem_cpu_mfence(struct pmem *pm, uintptr_t pc);
-/* The write of a locked instruction, behind pmem_cpu_mfence() with nobody else in between: visible at once. */
+/* The write of a locked instruction, behind pmem_cpu_mfence() with nobody else in between: visible at once.
+ */
 void pmem_cpu_locked_write(struct pmem *pm, uint64_t off, const void *data, size_t len, uintptr_t pc);
 /* A doorbell: ring(arg) is called when the CPU's earlier stores are visible. */
 void pmem_cpu_post(struct pmem *pm, void (*ring)(void *arg), void *arg);
@@ -71,6 +80,7 @@ struct pmem_window {
 	size_t len;
 	uint32_t burn; /* accesses outside the pool that are left until the task is taken for an endless loop
 			*/
+	uint32_t buffered; /* entries in the CPUs' store buffers */
 };
 static inline uint8_t *pmem_base(const struct pmem *pm)
 {

@@ -8,6 +8,8 @@
  * its packets have names that do not depend on what others do. Only inline data
  * are copied here; everything else is gathered when the RNIC sends, which is later
  * and may be more than once: a buffer belongs to the RNIC until its completion.
+ * The RNIC learns of a request when the doorbell reaches it, behind the stores that
+ * the CPU did before (pmem_cpu_post()).
  *
  * Errors that a driver finds are returned at once (EINVAL, ENOMEM for a full
  * queue) with *bad_wr; those that a card finds become work completions.
@@ -163,18 +165,9 @@ void post_commit(struct rnic_qp *qp)
 {
 	struct wqe *wqe = queue_at(&qp->sq, qp->sq.posted);
 	name_wqe(qp, wqe);
-	sim_gives(qp_sim(qp), wqe, qp->sq.posted);
 	qp->sq.posted++;
 	if (sim_telling(qp_sim(qp)))
 		tell(qp, wqe);
-}
-
-void post_doorbell(struct rnic_qp *qp)
-{
-	if (qp->ibv.state == IBV_QPS_ERR)
-		req_flush(qp);
-	else
-		req_kick(qp);
 }
 
 /* What the opcode has of its own. */
@@ -242,6 +235,42 @@ void post_step(struct rnic_qp *qp)
 {
 	sim_settle(qp_sim(qp));
 	sim_step(qp_sim(qp), STEP_POST, POST_NS);
+}
+
+/* --- the doorbell --- */
+
+/* What the RNIC learns of a queue pair's requests. */
+struct doorbell {
+	struct rnic_qp *qp;
+	uint32_t posted, resets; /* of the queue pair when it was rung */
+};
+
+static void ring(void *arg)
+{
+	const struct doorbell *bell = arg;
+	struct rnic_qp *qp = bell->qp;
+	if (qp->dead || qp->resets != bell->resets)
+		return;
+	for (; (int32_t)(bell->posted - qp->req.rung) > 0; qp->req.rung++)
+		sim_gives(qp_sim(qp), queue_at(&qp->sq, qp->req.rung), qp->req.rung);
+	if (qp->ibv.state == IBV_QPS_ERR)
+		req_flush(qp);
+	else
+		req_kick(qp);
+}
+
+/* Tell the RNIC: behind the stores of this CPU that are still on their way to memory. */
+void post_doorbell(struct rnic_qp *qp)
+{
+	struct doorbell bell = {qp, qp->sq.posted, qp->resets}, *later;
+	struct pmem *pm = qp->hca->pm;
+	if (!pm || !pmem_has_buffers(pm)) {
+		ring(&bell);
+		return;
+	}
+	later = sim_alloc(qp_sim(qp), sizeof(*later));
+	*later = bell;
+	pmem_cpu_post(pm, ring, later);
 }
 
 int rnic_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)

@@ -58,7 +58,8 @@ static inline void *queue_at(const struct work_queue *queue, uint32_t seq)
 }
 
 struct requester {
-	uint32_t acked;	    /* the oldest request that is not acknowledged; <= sq.next <= sq.posted */
+	uint32_t acked;	    /* the oldest request that is not acknowledged; <= sq.next <= rung <= sq.posted */
+	uint32_t rung;	    /* next request of which the RNIC has not been told */
 	uint32_t packet;    /* of the request sq.next: next to be sent */
 	uint32_t next_psn;  /* for the next request that starts */
 	uint32_t una;	    /* the oldest packet sequence number that is not acknowledged */
@@ -122,6 +123,7 @@ struct rnic_qp {
 	struct op_label label; /* of the task that posted last, with its visit */
 	uint16_t label_visit;
 	bool dead, sig_all;
+	uint32_t resets; /* how often its queues were emptied */
 	uint32_t max_inline;
 	uint32_t peer, mtu; /* the link's number of the remote host; bytes */
 	struct ibv_qp_attr attr;

@@ -11,8 +11,8 @@
  * receiver that was not ready. Without progress that happens retry_cnt times
  * (rnr_retry for the last one), then the oldest request fails.
  *
- *      acked          sq.next                 sq.posted
- *   ---- sent, unanswered ---- not sent yet ------
+ *      acked          sq.next                req.rung             sq.posted
+ *   ---- sent, unanswered ---- not sent yet ------ not known yet ------
  *      una                 next_psn
  *
  * Posted requests follow each other without waiting, also behind a READ; a
@@ -151,7 +151,7 @@ void req_flush(struct rnic_qp *qp)
 	while (qp->sq.done != qp->sq.posted)
 		complete(qp, OWN_BUG(&qp->hca->net->hw, NIC_FLUSHED_SUCCESS) ? IBV_WC_SUCCESS
 									     : IBV_WC_WR_FLUSH_ERR);
-	qp->sq.next = qp->sq.posted;
+	qp->sq.next = req->rung = qp->sq.posted;
 	req->packet = 0;
 	req->una = req->next_psn;
 	req->nonposted = 0;
@@ -165,6 +165,7 @@ void req_reset(struct rnic_qp *qp)
 		req_drop_copy(qp, wqe_at(qp, i));
 	qp->sq.posted = qp->sq.next = qp->sq.done = qp->sq.freed = 0;
 	memset(&qp->req, 0, sizeof(qp->req));
+	qp->resets++;
 }
 
 /* The oldest request fails. */
@@ -316,7 +317,7 @@ static bool send_packet(struct rnic_qp *qp, struct wqe *wqe)
 
 static bool may_send(const struct rnic_qp *qp)
 {
-	return active(qp) && qp->sq.next != qp->sq.posted && !qp->req.rnr_until;
+	return active(qp) && qp->sq.next != qp->req.rung && !qp->req.rnr_until;
 }
 
 static void transmit(struct rnic_qp *qp)
@@ -348,7 +349,7 @@ static void fire_tx(struct sim *sim, void *arg)
 
 void req_kick(struct rnic_qp *qp)
 {
-	if (active(qp) && qp->sq.next != qp->sq.posted)
+	if (active(qp) && qp->sq.next != qp->req.rung)
 		alarm_set(qp_sim(qp), &qp->req.tx, qp_chain(qp, CHAIN_SEND), DOORBELL_NS, fire_tx, qp);
 }
 

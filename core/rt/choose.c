@@ -19,7 +19,7 @@ uint64_t hold_ns(unsigned k)
 static bool can_hold(unsigned kind)
 {
 	return kind == CHOICE_STEP || kind == CHOICE_PACKET || kind == CHOICE_LAND || kind == CHOICE_FETCH ||
-	       kind == CHOICE_DRAIN;
+	       kind == CHOICE_DRAIN || kind == CHOICE_BUFFER;
 }
 
 unsigned choice_hold(unsigned kind, unsigned answer)

@@ -29,6 +29,8 @@
  *(k - 1)th CRASH	the power: holds; fails. a: enum crash_place, b and c: which one, per place LINE
  *after a power failure, which version of a line survived: the newest; others as pmem_line_answers() says. a:
  *line, b: number of the power failure
+ *	BUFFER	a store on its way to memory: at once; held in the CPU's store buffer, with all behind it. a:
+ *number of the STEP_STORE
  */
 enum choice_kind {
 	CHOICE_STEP,
@@ -40,6 +42,7 @@ enum choice_kind {
 	CHOICE_EVICT,
 	CHOICE_CRASH,
 	CHOICE_LINE,
+	CHOICE_BUFFER,
 	CHOICE_KINDS
 };
 
@@ -76,6 +79,8 @@ enum crash_place {
 	CRASH_BEFORE_EVICT, /* dirty lines about to be written back */
 	CRASH_AT_END,	    /* every client has finished */
 	CRASH_ANYWHERE,	    /* tests only: at each step and event. b: the actor's n-th */
+	CRASH_BEFORE_LEAVE, /* what makes something durable leaves a store buffer. b: the actor's n-th entry
+			     */
 	CRASH_PLACES
 };
 

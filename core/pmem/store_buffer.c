@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Store buffers: x86-TSO (Owens, Sarkar, Sewell, TPHOLs 2009).
+ *
+ * What a CPU stores waits in a queue of its own before others see it. The CPU itself sees it
+ * at once, so it can load what another one has long overwritten, or load an old value
+ * while its own store is on its way. Write-backs (clwb, clflush), store fences and doorbells
+ * wait in the same queue, so all of these take effect in program order.
+ *
+ * When the oldest entry leaves is said by
+ *	- the picker, where there is one: each entry is an event of the CPU's chain;
+ *	- else by a choice: most stores never wait at all, one that is held keeps what is behind it.
+ * A CPU with a full queue waits for the oldest entry, and some instructions wait until it is
+ * empty. With a picker the task sleeps meanwhile; else the entries leave then and there, as
+ * if their holds had been over.
+ *
+ * Store code looks at memory with its own eyes, so memory itself has to show each CPU what it
+ * sees. `shown` says for whom it is made up: each store in that CPU's buffer has changed places with the
+ * bytes below it, from the oldest to the newest, and changes back from the newest to the oldest
+ * when somebody else looks.
+ */
+#include "core/pmem/store_buffer.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct buffered *entry_at(struct cpu_buffer *cpu, uint32_t number)
+{
+	return &cpu->entry[number % STORE_BUFFER_MAX];
+}
+
+struct store_buffers *store_buffers_new(void)
+{
+	return calloc(1, sizeof(struct store_buffers));
+}
+
+void store_buffers_begin(struct store_buffers *b, struct sim *sim, uint8_t *memory, unsigned size,
+			 uint32_t *entries, bool (*leaves)(void *arg, const struct buffered *entry),
+			 void *arg)
+{
+	assert(size <= STORE_BUFFER_MAX);
+	for (unsigned i = 0; i < b->used; i++)
+		b->cpu[i].first = b->cpu[i].next = b->cpu[i].under_way = 0;
+	b->used = b->shown = 0;
+	b->sim = sim;
+	b->memory = memory;
+	b->size = size;
+	b->entries = entries;
+	*entries = 0;
+	b->leaves = leaves;
+	b->arg = arg;
+}
+
+/* --- what a CPU sees --- */
+
+static void change_places(struct store_buffers *b, struct buffered *entry)
+{
+	uint8_t below[sizeof(entry->bytes)];
+	if (entry->kind != BUFFERED_STORE)
+		return;
+	memcpy(below, b->memory + entry->off, entry->len);
+	memcpy(b->memory + entry->off, entry->bytes, entry->len);
+	memcpy(entry->bytes, below, entry->len);
+}
+
+void store_buffers_change_view(struct store_buffers *b, unsigned to)
+{
+	struct cpu_buffer *cpu = &b->cpu[b->shown];
+	for (uint32_t i = cpu->next; i != cpu->first; i--)
+		change_places(b, entry_at(cpu, i - 1));
+	b->shown = to;
+	cpu = &b->cpu[to];
+	for (uint32_t i = cpu->first; i != cpu->next; i++)
+		change_places(b, entry_at(cpu, i));
+}
+
+/* --- the queue --- */
+
+/* The oldest entry takes effect; false: the power fails. */
+static bool leave(struct cpu_buffer *cpu)
+{
+	struct store_buffers *b = cpu->of;
+	store_buffers_show(b, 0);
+	struct buffered entry = *entry_at(cpu, cpu->first);
+	sim_takes(b->sim, cpu, cpu->first++);
+	--*b->entries;
+	if (!b->leaves(b->arg, &entry))
+		return false;
+	sim_gives(b->sim, &cpu->first, cpu->first);
+	sim_wake(b->sim, cpu);
+	return true;
+}
+
+static void fire_picked(struct sim *sim, void *arg)
+{
+	struct cpu_buffer *cpu = arg;
+	cpu->under_way = false;
+	if (cpu->first != cpu->next && leave(cpu) && cpu->first != cpu->next) {
+		cpu->under_way = true;
+		sim_in_chain(sim, cpu->chain, 0, fire_picked, cpu);
+	}
+}
+
+/* A hold, and the entry that it keeps. */
+struct kept {
+	struct cpu_buffer *cpu;
+	uint32_t number;
+};
+
+static void fire_kept(struct sim *sim, void *arg)
+{
+	struct kept *kept = arg;
+	struct cpu_buffer *cpu = kept->cpu;
+	(void)sim;
+	if ((int32_t)(kept->number - cpu->first) < 0)
+		return; /* its CPU had to wait for it */
+	entry_at(cpu, kept->number)->held = false;
+	while (cpu->first != cpu->next && !entry_at(cpu, cpu->first)->held && leave(cpu))
+		;
+}
+
+/* Somebody will let the newest entry go. */
+static void arrange(struct cpu_buffer *cpu, unsigned k)
+{
+	struct sim *sim = cpu->of->sim;
+	if (sim_picks(sim)) {
+		if (!cpu->under_way)
+			sim_in_chain(sim, cpu->chain, 0, fire_picked, cpu);
+		cpu->under_way = true;
+		return;
+	}
+	if (!k)
+		return;
+	struct kept *kept = sim_alloc(sim, sizeof(*kept));
+	*kept = (struct kept){cpu, cpu->next - 1};
+	entry_at(cpu, kept->number)->held = true;
+	sim_hold(sim, CHAIN_OTHER, k, 0, fire_kept, kept);
+}
+
+void store_buffers_enter(struct store_buffers *b, const struct buffered *entry, unsigned k)
+{
+	struct cpu_buffer *cpu = &b->cpu[store_buffers_cpu(b)];
+	struct actor *actor = sim_actor(b->sim);
+	assert(actor);
+	while (cpu->next - cpu->first >= b->size)
+		leave(cpu);
+	if (b->used < store_buffers_cpu(b) + 1)
+		b->used = store_buffers_cpu(b) + 1;
+	cpu->of = b;
+	cpu->chain = chain_name(actor->name_hash, CHAIN_STORES);
+	struct buffered *new = entry_at(cpu, cpu->next);
+	*new = *entry;
+	new->cpu = store_buffers_cpu(b);
+	new->nth = ++actor->count[COUNT_CRASH + CRASH_BEFORE_LEAVE];
+	new->held = false;
+	sim_gives(b->sim, cpu, cpu->next++);
+	++*b->entries;
+	if (b->shown == new->cpu)
+		change_places(b, new);
+	arrange(cpu, k);
+}
+
+void store_buffers_wait(struct store_buffers *b, unsigned left)
+{
+	struct cpu_buffer *cpu = &b->cpu[store_buffers_cpu(b)];
+	if (cpu->next - cpu->first <= left)
+		return;
+	while (cpu->next - cpu->first > left) {
+		if (!sim_picks(b->sim)) {
+			leave(cpu);
+			continue;
+		}
+		sim_idle_on(b->sim, cpu);
+		sim_yield(b->sim);
+	}
+	/* It goes on because these have left. */
+	sim_takes(b->sim, &cpu->first, cpu->first);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_STORE_BUFFER_H
+#define TM_STORE_BUFFER_H
+/*
+ * The store buffers of a machine's CPUs (x86-TSO), one of each task. store_buffer.c opens with how they work.
+ * Only pmem.c uses them: it says what happens when an entry leaves.
+ */
+#include "core/rt/sim.h"
+
+#define STORE_BUFFER_MAX 8
+
+/* Who does something to memory. */
+struct author {
+	const struct actor *who;
+	uintptr_t pc;
+	struct op_label op;
+	uint16_t visit;
+	bool nic, send;
+};
+
+enum buffered_kind {
+	BUFFERED_STORE,
+	BUFFERED_FLUSH,	  /* clwb, clflushopt */
+	BUFFERED_CLFLUSH, /* clflush */
+	BUFFERED_FENCE,	  /* sfence */
+	BUFFERED_POST	  /* the doorbell of an RDMA request */
+};
+
+struct buffered {
+	uint8_t kind; /* enum buffered_kind */
+	bool held;    /* a choice keeps it, and what is behind it */
+	unsigned cpu; /* whose: its task's number + 1 */
+	uint32_t nth; /* of the entries that its task has made since its label was set */
+	struct author by;
+	uint64_t off;
+	size_t len;	  /* of a store at most 8, within one line */
+	uint8_t bytes[8]; /* of a store: the new ones; while memory shows these, those below them */
+	void (*ring)(void *arg);
+	void *arg;
+};
+
+struct cpu_buffer {
+	struct store_buffers *of;
+	uint64_t chain;	      /* for the picker */
+	uint32_t first, next; /* numbers of the oldest entry and of the one to come */
+	bool under_way;	      /* the picker has been told that the oldest entry can leave */
+	struct buffered entry[STORE_BUFFER_MAX];
+};
+
+struct store_buffers {
+	struct sim *sim;
+	uint8_t *memory;
+	unsigned size;	   /* entries of each */
+	uint32_t *entries; /* of all together are counted here */
+	bool (*leaves)(void *arg, const struct buffered *entry);
+	void *arg;
+	unsigned shown; /* whose view memory shows: its stores in front of what everybody sees. 0: nobody's */
+	unsigned used;	/* CPUs behind it have not had an entry */
+	struct cpu_buffer cpu[SIM_TASKS + 1];
+};
+
+/* NULL: out of memory. */
+struct store_buffers *store_buffers_new(void);
+/* A machine starts: all buffers are empty. leaves(): an entry takes effect; false: the power failed before.
+ */
+void store_buffers_begin(struct store_buffers *b, struct sim *sim, uint8_t *memory, unsigned size,
+			 uint32_t *entries, bool (*leaves)(void *arg, const struct buffered *entry),
+			 void *arg);
+
+/* The current task's number + 1; 0: no task, and so no CPU. */
+static inline unsigned store_buffers_cpu(const struct store_buffers *b)
+{
+	return (unsigned)(sim_task(b->sim) + 1);
+}
+/* Does anything wait in the current task's buffer? */
+static inline bool store_buffers_waiting(const struct store_buffers *b)
+{
+	const struct cpu_buffer *cpu = &b->cpu[store_buffers_cpu(b)];
+	return cpu->first != cpu->next;
+}
+/* Must what the current task does now go through its buffer? */
+static inline bool store_buffers_in_use(const struct store_buffers *b)
+{
+	return store_buffers_cpu(b) && (sim_picks(b->sim) || store_buffers_waiting(b));
+}
+
+void store_buffers_change_view(struct store_buffers *b, unsigned cpu);
+/* Memory shows what this CPU sees; 0: what everybody sees. */
+static inline void store_buffers_show(struct store_buffers *b, unsigned cpu)
+{
+	if (b->shown != cpu)
+		store_buffers_change_view(b, cpu);
+}
+
+/*
+ * The current task's next entry (cpu and nth are filled in here), held for hold k. If there is no room
+ * the oldest leaves. What everybody sees is as before.
+ */
+void store_buffers_enter(struct store_buffers *b, const struct buffered *entry, unsigned k);
+/* The current task waits until at most so many of its entries are left. */
+void store_buffers_wait(struct store_buffers *b, unsigned left);
+
+#endif
