@@ -155,6 +155,8 @@ struct measuring {
 	struct campaign_config config;
 	struct workload workload;
 	struct campaign_unit unit;
+	struct campaign_unit known[TM_CONTRACTS]; /* the search in which it broke */
+	unsigned broken;			  /* TM_BIT()s */
 };
 
 static void begin(const struct taxonomy *t, const struct taxonomy_cell *cell, struct measuring *m)
@@ -173,7 +175,35 @@ static void begin(const struct taxonomy *t, const struct taxonomy_cell *cell, st
 	campaign_search_all(o);
 	o->states = t->options.states;
 	o->preemptions = t->options.preemptions;
-	campaign_explore(&m->campaign, 0, 0, &m->unit);
+}
+
+/*
+ * Search until nothing is left that can still go wrong, or to the end: what is lost already need
+ * not be lost in all other ways, too. So a cell that is sound, and one that breaks in one way only,
+ * are searched to the end.
+ */
+static void search(const struct taxonomy *t, const struct taxonomy_cell *cell, struct measuring *m,
+		   struct taxonomy_result *r)
+{
+	unsigned left = TM_BIT(TM_DUR) | (taxonomy_rl(t, cell)->compound ? TM_BIT(TM_FSCK) : 0);
+	for (bool again = true; again && !m->unit.error;) {
+		memset(&m->unit, 0, sizeof(m->unit));
+		campaign_explore(&m->campaign, 0, left, &m->unit);
+		again = false;
+		for (unsigned k = 0; k < TM_CONTRACTS; k++) {
+			if (!m->unit.contract[k].found || m->broken & TM_BIT(k))
+				continue;
+			m->known[k] = m->unit;
+			m->broken |= TM_BIT(k);
+			again |= left & TM_BIT(k);
+		}
+		left &= ~m->broken;
+		again &= left != 0;
+		r->states += m->unit.counts.states;
+		r->runs += m->unit.counts.runs;
+		r->spared += m->unit.counts.spared;
+	}
+	r->complete = !left || (m->unit.complete && !m->unit.counts.points_bounded && !m->unit.counts.unsure);
 }
 
 /* The smallest way to break the contract, and in words how. To be freed in any case: *s and *path, which
@@ -181,7 +211,8 @@ static void begin(const struct taxonomy *t, const struct taxonomy_cell *cell, st
 static int smallest(struct measuring *m, struct taxonomy_break *broken, struct setup *s,
 		    struct deviations *path, char *text, size_t n)
 {
-	const struct way way = {m->unit.contract[broken->contract].run, WAY_ANYTHING};
+	const struct way way = {m->known[broken->contract].contract[broken->contract].run, WAY_ANYTHING};
+	m->unit = m->known[broken->contract];
 	int error = campaign_again(&m->campaign, 0, way, broken->contract, s, path, text, n);
 	if (!error) {
 		error = shrink(s, path, broken->contract, text, n, NULL, NULL);
@@ -228,9 +259,11 @@ int taxonomy_trace(const struct taxonomy *t, const struct taxonomy_cell *cell, s
 		   FILE *out)
 {
 	struct measuring *m = malloc(sizeof(*m));
+	struct taxonomy_result again = {0};
 	if (!m)
 		return -ENOMEM;
 	begin(t, cell, m);
+	search(t, cell, m, &again);
 	int error = m->unit.error ? m->unit.error : print_trace(m, broken, out);
 	free(m);
 	return error;
@@ -250,7 +283,7 @@ static void judge(const struct taxonomy *t, const struct taxonomy_cell *cell, st
 	static const uint8_t order[TAXONOMY_BREAKS] = {TM_DUR, TM_FSCK, TM_RDA};
 	for (unsigned i = 0; i < TAXONOMY_BREAKS; i++) {
 		struct taxonomy_break *broken = &r->broken[r->breaks];
-		if (!(store()->promises & TM_BIT(order[i])) || !m->unit.contract[order[i]].found)
+		if (!(store()->promises & m->broken & TM_BIT(order[i])))
 			continue;
 		r->verdict |= (uint8_t)verdict_of(t, cell, order[i]);
 		r->breaks++;
@@ -266,12 +299,9 @@ static void measure(const struct taxonomy *t, const struct taxonomy_cell *cell, 
 	r->error = -ENOMEM;
 	if (m) {
 		begin(t, cell, m);
+		search(t, cell, m, r);
 		r->error = m->unit.error;
 		snprintf(r->why, sizeof(r->why), "%.*s", (int)sizeof(r->why) - 1, m->unit.why);
-		r->complete = m->unit.complete && !m->unit.counts.points_bounded && !m->unit.counts.unsure;
-		r->states = m->unit.counts.states;
-		r->runs = m->unit.counts.runs;
-		r->spared = m->unit.counts.spared;
 		judge(t, cell, m, r);
 	}
 	if (r->error && !*r->why)

@@ -366,19 +366,24 @@ static void print_summary(const struct taxonomy_report *r)
 
 static void print_bounds(const struct taxonomy_report *r)
 {
-	char text[700];
-	unsigned complete = 0;
-	for (unsigned i = 0; i < r->t->cells; i++)
-		complete += r->t->cell[i].result.complete;
+	char text[900];
+	unsigned sound = 0, unsure = 0;
+	for (unsigned i = 0; i < r->t->cells; i++) {
+		sound += !r->t->cell[i].result.verdict && r->t->cell[i].result.complete;
+		unsure += !r->t->cell[i].result.complete;
+	}
 	snprintf(text, sizeof(text),
-		 "%u cells, %u searched exhaustively: all schedules of workload %s with at most %u "
-		 "preemptions and no lost packet, one power failure at each point of each of them, every "
-		 "image that it can leave (docs/search.md). \"ok\" says no more than that. %" PRIu64
-		 " runs, %" PRIu64 " crash states, %" PRIu64
-		 " holds left out because they only reorder independent steps; %.1f s, %u job%s.",
-		 r->t->cells, complete, r->t->options.workload->name, r->t->options.preemptions, r->t->runs,
-		 r->t->states, r->t->spared, r->seconds, r->t->options.jobs,
-		 r->t->options.jobs == 1 ? "" : "s");
+		 "%u cells. %u are sound, that is, exhaustively searched: all schedules of workload %s with "
+		 "at "
+		 "most %u preemptions and no lost packet, one power failure at each point of each of them, "
+		 "every "
+		 "image that it can leave (docs/search.md); \"ok\" says no more than that. The others were "
+		 "searched until all had broken that can, or to the same end%s. %" PRIu64 " runs, %" PRIu64
+		 " crash states; %" PRIu64
+		 " holds were left out because they only reorder independent steps; %.1f s, %u job%s.",
+		 r->t->cells, sound, r->t->options.workload->name, r->t->options.preemptions,
+		 unsure ? ", or until the budget was used up" : "", r->t->runs, r->t->states, r->t->spared,
+		 r->seconds, r->t->options.jobs, r->t->options.jobs == 1 ? "" : "s");
 	print_wrapped(0, text);
 }
 
