@@ -114,7 +114,8 @@ int taxonomy_open(struct taxonomy *t, const struct taxonomy_options *options, ui
 	if (set_knobs(options, &s, bad, expected))
 		return -EINVAL;
 	t->cell = calloc((size_t)n * TAXONOMY_COLUMNS * TAXONOMY_TRANSPORTS, sizeof(*t->cell));
-	if (!t->cell)
+	t->todo = calloc((size_t)n * TAXONOMY_COLUMNS * TAXONOMY_TRANSPORTS, sizeof(*t->todo));
+	if (!t->cell || !t->todo)
 		return -ENOMEM;
 	for (unsigned transport = 0; transport < TAXONOMY_TRANSPORTS; transport++) {
 		for (unsigned m = 0; m < n; m++) {
@@ -133,6 +134,7 @@ int taxonomy_open(struct taxonomy *t, const struct taxonomy_options *options, ui
 void taxonomy_close(struct taxonomy *t)
 {
 	free(t->cell);
+	free(t->todo);
 	memset(t, 0, sizeof(*t));
 }
 
@@ -296,6 +298,7 @@ static void judge(const struct taxonomy *t, const struct taxonomy_cell *cell, st
 static void measure(const struct taxonomy *t, const struct taxonomy_cell *cell, struct taxonomy_result *r)
 {
 	struct measuring *m = malloc(sizeof(*m));
+	r->measured = true;
 	r->error = -ENOMEM;
 	if (m) {
 		begin(t, cell, m);
@@ -314,33 +317,40 @@ static void measure(const struct taxonomy *t, const struct taxonomy_cell *cell, 
 static void work(void *arg, unsigned unit, void *result)
 {
 	const struct taxonomy *t = arg;
-	measure(t, &t->cell[unit], result);
+	measure(t, &t->cell[t->todo[unit]], result);
 }
 
 static void take(void *arg, unsigned unit, const void *result)
 {
 	struct taxonomy *t = arg;
-	struct taxonomy_result *to = &t->cell[unit].result;
+	struct taxonomy_result *to = &t->cell[t->todo[unit]].result;
 	memcpy(to, result, sizeof(*to));
 	t->states += to->states;
 	t->runs += to->runs;
 	t->spared += to->spared;
 	t->done++;
 	if (t->options.progress)
-		t->options.progress(t->options.progress_arg, t->done, t->cells, t->states);
+		t->options.progress(t->options.progress_arg, t->done, t->todos, t->states);
 }
 
-int taxonomy_run(struct taxonomy *t)
+static int run_todo(struct taxonomy *t)
 {
-	struct pool pool = {.units = t->cells,
+	struct pool pool = {.units = t->todos,
 			    .jobs = t->options.jobs,
 			    .result_bytes = sizeof(struct taxonomy_result),
 			    .work = work,
 			    .take = take,
 			    .arg = t};
 	_Static_assert(sizeof(struct taxonomy_result) <= POOL_RESULT_MAX, "a result is one message");
-	t->states = t->runs = t->spared = t->done = 0;
-	return t->cells ? pool_run(&pool) : 0;
+	t->done = 0;
+	return t->todos ? pool_run(&pool) : 0;
+}
+
+int taxonomy_run(struct taxonomy *t)
+{
+	for (t->todos = 0; t->todos < t->cells; t->todos++)
+		t->todo[t->todos] = t->todos;
+	return run_todo(t);
 }
 
 /* --- choosing --- */
@@ -381,6 +391,48 @@ static const struct taxonomy_cell *next_of_kind(const struct taxonomy *t, bool c
 	return NULL;
 }
 
+static bool is_sound(const struct taxonomy_cell *cell)
+{
+	const struct taxonomy_result *r = &cell->result;
+	return r->measured && !r->verdict && !r->error && r->complete;
+}
+
+/* The cheapest that was not measured yet; NULL: there is none, or one that is sound was. */
+static const struct taxonomy_cell *next_to_try(const struct taxonomy *t, bool compound,
+					       enum taxonomy_primitive primitive, unsigned column,
+					       unsigned transport)
+{
+	const struct taxonomy_cell *best = NULL, *cell;
+	struct method_cost least = {0}, cost;
+	for (unsigned m = 0; (cell = next_of_kind(t, compound, primitive, column, transport, &m));) {
+		if (is_sound(cell))
+			return NULL;
+		cost = taxonomy_cost(t, cell);
+		if (cell->result.measured || (best && method_cost_compare(&cost, &least) >= 0))
+			continue;
+		best = cell;
+		least = cost;
+	}
+	return best;
+}
+
+int taxonomy_run_cheapest(struct taxonomy *t, unsigned column, unsigned transport)
+{
+	int error = 0;
+	do {
+		t->todos = 0;
+		for (unsigned k = 0; k < 2 * TAXONOMY_PRIMITIVES; k++) {
+			enum taxonomy_primitive p = (enum taxonomy_primitive)(k % TAXONOMY_PRIMITIVES);
+			const struct taxonomy_cell *cell = next_to_try(t, k / TAXONOMY_PRIMITIVES, p, column,
+								       transport);
+			if (cell)
+				t->todo[t->todos++] = (unsigned)(cell - t->cell);
+		}
+		error = run_todo(t);
+	} while (!error && t->todos);
+	return error;
+}
+
 const struct taxonomy_cell *taxonomy_cheapest(const struct taxonomy *t, bool compound,
 					      enum taxonomy_primitive primitive, unsigned column,
 					      unsigned transport, const struct taxonomy_cell **cheaper)
@@ -389,15 +441,14 @@ const struct taxonomy_cell *taxonomy_cheapest(const struct taxonomy *t, bool com
 	struct method_cost least = {0}, most = {0}, cost;
 	for (unsigned m = 0; (cell = next_of_kind(t, compound, primitive, column, transport, &m));) {
 		cost = taxonomy_cost(t, cell);
-		if (cell->result.verdict || cell->result.error || !cell->result.complete ||
-		    (best && method_cost_compare(&cost, &least) >= 0))
+		if (!is_sound(cell) || (best && method_cost_compare(&cost, &least) >= 0))
 			continue;
 		best = cell;
 		least = cost;
 	}
 	for (unsigned m = 0; (cell = next_of_kind(t, compound, primitive, column, transport, &m));) {
 		cost = taxonomy_cost(t, cell);
-		if ((best && method_cost_compare(&cost, &least) >= 0) ||
+		if (!cell->result.measured || (best && method_cost_compare(&cost, &least) >= 0) ||
 		    (next && method_cost_compare(&cost, &most) <= 0))
 			continue;
 		next = cell;

@@ -33,6 +33,7 @@ struct taxonomy_break {
 };
 
 struct taxonomy_result {
+	bool measured;
 	uint8_t verdict; /* TAXONOMY_* bits */
 	bool complete;	 /* everything within the bounds was looked at */
 	int error;	 /* -errno: it could not be run */
@@ -52,7 +53,9 @@ struct taxonomy {
 	struct taxonomy_cell *cell;
 	unsigned cells;
 	uint64_t states, runs, spared;
-	unsigned done; /* private: of the run that is on */
+	/* private: of the run that is on */
+	unsigned *todo; /* cells */
+	unsigned todos, done;
 };
 
 /* How many methods RemoteLog has, and their names as the knob has them. */
@@ -69,6 +72,9 @@ int taxonomy_open(struct taxonomy *t, const struct taxonomy_options *options, ui
 		  const char **expected);
 /* Measure all cells. 0 or -errno; a cell that could not be run says so itself. */
 int taxonomy_run(struct taxonomy *t);
+/* Measure as many as it takes to know the cheapest sound methods on one kind of hardware: of each kind and
+ * primitive, the cheapest first, until one is sound. Likewise. */
+int taxonomy_run_cheapest(struct taxonomy *t, unsigned column, unsigned transport);
 void taxonomy_close(struct taxonomy *t);
 
 /* A cell's hardware and switches, without a workload. */

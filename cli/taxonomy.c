@@ -334,7 +334,8 @@ static int run(struct taxonomy_request *request, struct taxonomy *t, const struc
 		t->options.progress = progress;
 		t->options.progress_arg = &started;
 	}
-	int error = taxonomy_run(t);
+	int error = request->advise ? taxonomy_run_cheapest(t, t->cell[0].column, t->cell[0].transport)
+				    : taxonomy_run(t);
 	progress_line(NULL);
 	int status = check_run(t, error);
 	if (status)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tidemark taxonomy --advise: for one kind of hardware, which method to take. All methods have
- * been measured there; the cheapest that is sound is told with its steps and what they cost,
- * and of those that would be cheaper, the dearest with the trace of what goes wrong.
+ * tidemark taxonomy --advise: for one kind of hardware, which method to take. Methods were
+ * measured there, the cheapest first, until one was sound; that one is told with its steps and what
+ * they cost, and of those that would be cheaper, the dearest with the trace of what goes wrong.
  */
 #include <stdio.h>
 #include <string.h>
@@ -134,6 +134,7 @@ void taxonomy_advise(const struct taxonomy_report *r)
 		 workload_max_vlen(r->t->options.workload), r->t->options.workload->name,
 		 r->t->options.preemptions);
 	print_wrapped(0, text);
-	printf("%u of %u methods are as %s says\n", count[TAXONOMY_EQUAL],
-	       r->t->cells - count[TAXONOMY_NOT_COMPARED], r->request->table_name);
+	printf("%u of %u methods that were tried are as %s says\n", count[TAXONOMY_EQUAL],
+	       count[TAXONOMY_EQUAL] + count[TAXONOMY_DIFFERS] + count[TAXONOMY_UNSURE],
+	       r->request->table_name);
 }

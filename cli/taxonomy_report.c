@@ -50,7 +50,8 @@ void taxonomy_count(const struct taxonomy_report *r, unsigned count[TAXONOMY_NOT
 {
 	memset(count, 0, (TAXONOMY_NOT_COMPARED + 1) * sizeof(*count));
 	for (unsigned i = 0; i < r->t->cells; i++)
-		count[taxonomy_compare(r, &r->t->cell[i])]++;
+		if (r->t->cell[i].result.measured)
+			count[taxonomy_compare(r, &r->t->cell[i])]++;
 }
 
 /* --- words --- */

@@ -10,8 +10,12 @@
 #include <string.h>
 
 const char *const part_name[PARTS] = {
-	[PART_REQUESTER] = "requester",	 [PART_ITS_NIC] = "its NIC", [PART_NIC] = "responder's NIC",
-	[PART_CPU] = "its CPU",		 [PART_CACHE] = "caches",    [PART_IIO] = "I/O buffers",
+	[PART_REQUESTER] = "requester",
+	[PART_ITS_NIC] = "NIC",
+	[PART_NIC] = "NIC",
+	[PART_CPU] = "CPU",
+	[PART_CACHE] = "caches",
+	[PART_IIO] = "I/O buffers",
 	[PART_PM] = "persistent memory",
 };
 
@@ -64,7 +68,7 @@ static void land(struct course *c)
 	for (unsigned i = 0; i < c->nic; i++) {
 		const char *what = c->in_nic[i];
 		bool pm = in_pm(c, what);
-		add(c, ACT_LAND, PART_NIC, landing_place(c), what, pm ? "lands" : "lands, in DRAM");
+		add(c, ACT_LAND, PART_NIC, landing_place(c), what, pm ? "lands" : "lands (DRAM)");
 		if (!c->hw->ddio && pm)
 			c->in_iio[c->iio++] = what;
 	}
@@ -110,6 +114,7 @@ static void wait(struct course *c)
 		       : "was sent",
 	    "")
 		->round_trip = answered;
+	c->flushed = false;
 }
 
 /* --- the responder's CPU --- */
@@ -185,11 +190,11 @@ static void do_step(struct course *c, enum rl_step step)
 		break;
 	case RL_FENCED_B:
 		add(c, ACT_RESULT, PART_NIC, PART_ITS_NIC, "FLUSH is done", "")->round_trip = true;
-		post(c, "WRITE", "b, fenced", sizeof(uint64_t));
+		post(c, "WRITE", "b (fenced)", sizeof(uint64_t));
 		arrive(c, "b");
 		break;
 	case RL_WRITE_B:
-		post(c, "WRITE", c->flushed ? "b, may overtake" : "b", sizeof(uint64_t));
+		post(c, "WRITE", c->flushed ? "b (may overtake)" : "b", sizeof(uint64_t));
 		arrive(c, "b");
 		break;
 	case RL_ATOMIC_B:
@@ -310,10 +315,26 @@ void method_print(const struct acts *acts, char *buf, size_t n)
 		    act->kind != ACT_REPLY && act->kind != ACT_COMPLETE)
 			continue;
 		bool wait = act->kind == ACT_COMPLETE;
-		at += (size_t)snprintf(buf + at, n - at, "%s%s", at ? ", " : "",
+		at += (size_t)snprintf(buf + at, n - at, "%s%s", at ? "; " : "",
 				       wait			? "wait"
 				       : act->kind == ACT_REPLY ? "ack"
 								: act->text);
+	}
+}
+
+bool part_survives(enum part part, const struct hardware *hw)
+{
+	switch (part) {
+	case PART_PM:
+		return true;
+	case PART_CACHE:
+		return hw->domain != DOMAIN_DMP;
+	case PART_IIO:
+		return hw->domain == DOMAIN_WSP || (hw->domain == DOMAIN_MHP && hw->iio_in_mhp);
+	case PART_NIC:
+		return hw->domain == DOMAIN_WSP;
+	default:
+		return false;
 	}
 }
 

@@ -68,8 +68,10 @@ void method_acts(const struct tm_params *params, const struct hardware *hw, uint
 struct method_cost method_cost(const struct acts *acts);
 /* Negative: a is cheaper; 0: they cost the same. */
 int method_cost_compare(const struct method_cost *a, const struct method_cost *b);
-/* "WRITE a, FLUSH a": up to where it is reported durable, without waiting. */
+/* "WRITE a; FLUSH a; wait": up to where it is reported durable. */
 void method_print(const struct acts *acts, char *buf, size_t n);
+/* Does what is there survive a power failure? */
+bool part_survives(enum part part, const struct hardware *hw);
 enum taxonomy_primitive method_primitive(const struct rl_method *method);
 
 extern const char *const part_name[PARTS];
