@@ -14,6 +14,8 @@
 #include "checker/pool.h"
 #include "checker/search.h"
 
+#define ALL_IMAGES (1u << 20) /* of a point: more are not tried, and the search says so */
+
 const struct campaign_options campaign_default = {
 	.seed = 1,
 	.runs = 2000,
@@ -23,6 +25,14 @@ const struct campaign_options campaign_default = {
 	.jobs = 1,
 	.limits = {.images_per_point = 256, .nested_every = 8, .nested_half = true, .states = UINT64_MAX},
 };
+
+void campaign_search_all(struct campaign_options *o)
+{
+	o->exhaustive = true;
+	o->runs = o->states = UINT64_MAX;
+	o->limits.images_per_point = ALL_IMAGES;
+	o->limits.nested_every = 0;
+}
 
 int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s)
 {

@@ -82,6 +82,8 @@ struct campaign {
 };
 
 extern const struct campaign_options campaign_default;
+/* A systematic search of everything within the bounds, whatever it costs. */
+void campaign_search_all(struct campaign_options *o);
 
 /* 0, or -errno: -ENOMEM, -EIO (a unit could not run: its unit.why), -ECHILD (a process died). */
 int campaign_run(struct campaign *c);

@@ -10,8 +10,7 @@
 #include "cli/cli.h"
 #include "scenarios/stores.h"
 
-#define ALL_IMAGES  (1u << 20) /* of a point: more are not tried, and the search says so */
-#define OTHER_SHARE 4	       /* the other configurations get one in so many of the runs and states */
+#define OTHER_SHARE 4 /* the other configurations get one in so many of the runs and states */
 
 /* The hardware under which the default campaign runs each store. */
 static const char *const default_configs[] = {"default",    "ack_early=off", "ddio=off",     "domain=mhp",
@@ -178,12 +177,12 @@ static int check_bounds(struct arguments *a)
 	if (o->preemptions + o->faults > SYSTEMATIC_DEPTH)
 		return fail(EXIT_USAGE, "--preemptions and --faults: expected at most %d together",
 			    SYSTEMATIC_DEPTH);
-	if (!a->runs_given)
-		o->runs = UINT64_MAX;
-	if (!a->states_given)
-		o->states = UINT64_MAX;
-	o->limits.images_per_point = ALL_IMAGES;
-	o->limits.nested_every = 0;
+	const uint64_t runs = o->runs, states = o->states;
+	campaign_search_all(o);
+	if (a->runs_given)
+		o->runs = runs;
+	if (a->states_given)
+		o->states = states;
 	return -1;
 }
 

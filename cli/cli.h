@@ -17,6 +17,7 @@ int replay_main(int argc, char **argv);
 int shrink_main(int argc, char **argv);
 int list_main(int argc, char **argv);
 int litmus_main(int argc, char **argv);
+int taxonomy_main(int argc, char **argv);
 int claims_main(int argc, char **argv);
 int mutants_main(int argc, char **argv);
 int soak_main(int argc, char **argv);

@@ -20,6 +20,8 @@ static const struct command {
 	{"shrink", shrink_main, "FILE", "make a trace smaller"},
 	{"list", list_main, "[WHAT]", "stores, variants, bugs, knobs, workloads, contracts"},
 	{"litmus", litmus_main, "FILE...", "all outcomes of litmus tests; which conditions hold"},
+	{"taxonomy", taxonomy_main, "[METHOD...]",
+	 "which way of making a remote update durable is sound where?"},
 	{"claims", claims_main, "[ID...]", "test what the papers claim, and what they leave out"},
 	{"mutants", mutants_main, "[NAME...]", "are the seeded bugs found, and how soon?"},
 	{"soak", soak_main, "", "random hardware and workloads, for as long as you like"},
@@ -34,7 +36,7 @@ static int help_main(int argc, char **argv)
 	(void)argv;
 	puts("usage: tidemark COMMAND [OPTION...]   (tidemark COMMAND --help says more)\n");
 	for (unsigned i = 0; i < COMMANDS; i++)
-		printf("  %-9s %-10s  %s\n", commands[i].name, commands[i].arguments, commands[i].what);
+		printf("  %-9s %-11s  %s\n", commands[i].name, commands[i].arguments, commands[i].what);
 	puts("\nexit status: 0 as expected, 1 a promise broken, 2 usage or bad input, 3 could not tell,\n"
 	     "4 fixed (replay, shrink), 70 internal error, 77 skipped");
 	return 0;

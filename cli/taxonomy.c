@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tidemark taxonomy: measure RemoteLog's methods on each kind of hardware, write a trace for
+ * each way in which one is not sound, and compare with what the papers' tables say. The same
+ * for one kind of hardware, as advice: taxonomy_advise.c.
+ */
+#include "cli/taxonomy.h"
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "checker/clock.h"
+#include "checker/names.h"
+#include "cli/arguments.h"
+#include "cli/cli.h"
+#include "scenarios/stores.h"
+
+#define TABLE_MAX    ((size_t)1 << 16) /* bytes of the file of --table */
+#define WORKLOAD_OPS 8		       /* more could not be searched to the end */
+
+static void help(void)
+{
+	puts("usage: tidemark taxonomy [METHOD...] [OPTION...]\n"
+	     "       tidemark taxonomy --advise [NAME=VALUE...] [OPTION...]\n"
+	     "Which way of making a remote update durable is sound on which hardware? Runs RemoteLog's\n"
+	     "methods (tidemark list knobs) in all domains, with DDIO on and off, receive buffers in\n"
+	     "DRAM and PM, over InfiniBand and iWARP; compares with the papers' tables; writes a trace\n"
+	     "of each way in which one is not sound. docs/taxonomy.md explains it.\n\n"
+	     "  --advise           of the hardware that is named (all else at its default): the cheapest\n"
+	     "                     sound method, its steps, what it costs, and what is wrong with a\n"
+	     "                     cheaper one\n"
+	     "  --knob NAME=VALUE  a switch of the hardware or of RemoteLog, for all cells; may be\n"
+	     "                     repeated. domain, ddio, rqwrb, transport: only cells that have it\n"
+	     "  --workload NAME    what the clients do (w: one append)\n"
+	     "  --preemptions N    how often somebody is held back in one run (2)\n"
+	     "  --states N         crash states of each cell at most (no bound)\n"
+	     "  --jobs N           processes (one for each core); results do not depend on it\n"
+	     "  --table FILE       compare with this one instead of scenarios/taxonomy.txt\n"
+	     "  --out DIR          where traces go (traces); it is made if it does not exist\n"
+	     "  --no-traces        write none\n"
+	     "  --json FILE        the results for machines\n"
+	     "  --junit FILE       the results as JUnit XML, a test case for each cell\n"
+	     "  --pictures DIR     draw the matrix, the methods and the way of the data, as SVG\n"
+	     "  -q, --quiet        no progress\n"
+	     "  --help             this text\n\n"
+	     "exit status: 0 all cells are as the table says, 1 one differs, 2 usage or bad input,\n"
+	     "3 could not tell (--states was too small), 70 internal error");
+}
+
+/* --- asked for --- */
+
+struct asked {
+	struct taxonomy_request request;
+	const char *knob[MAX_KNOBS];
+	const char *workload, *table;
+};
+
+/* The mistake in a switch; NULL: there is none that can be seen before it is set. */
+static const char *knob_mistake(const struct asked *a, const char *text, size_t len)
+{
+	if (!text[len] || !len)
+		return "expected NAME=VALUE";
+	if (len == strlen("method") && !strncmp(text, "method", len))
+		return "methods are named by themselves; expected \"tidemark taxonomy METHOD...\"";
+	for (unsigned i = 0; i < a->request.options.knobs.knobs; i++)
+		if (!strncmp(a->knob[i], text, len + 1))
+			return "named twice; expected once";
+	return a->request.options.knobs.knobs == MAX_KNOBS ? "one switch too many" : NULL;
+}
+
+static bool add_knob(struct asked *a, const char *text)
+{
+	const char *mistake = knob_mistake(a, text, strcspn(text, "="));
+	if (mistake)
+		fail(EXIT_USAGE, "taxonomy: \"%.60s\": %s", text, mistake);
+	else
+		a->knob[a->request.options.knobs.knobs++] = text;
+	return !mistake;
+}
+
+/* One option; false behind a message. */
+static bool parse_option(struct asked *a, int option, const char *value)
+{
+	struct taxonomy_request *r = &a->request;
+	unsigned long long n = 0;
+	bool good = true;
+	switch (option) {
+	case 'k':
+		return add_knob(a, value);
+	case 'w':
+		a->workload = value;
+		break;
+	case 'p':
+		good = number_option("--preemptions", value, 0, SYSTEMATIC_DEPTH, &n);
+		r->options.preemptions = (unsigned)n;
+		break;
+	case 's':
+		good = number_option("--states", value, 1, UINT64_MAX / 2, &n);
+		r->options.states = n;
+		break;
+	case 'j':
+		good = number_option("--jobs", value, 1, 256, &n);
+		r->options.jobs = (unsigned)n;
+		break;
+	case 't':
+		a->table = value;
+		break;
+	case 'o':
+		r->out = value;
+		break;
+	case 'n':
+		r->options.traces = false;
+		break;
+	case 'J':
+		r->json = value;
+		break;
+	case 'U':
+		r->junit = value;
+		break;
+	case 'P':
+		r->pictures = value;
+		break;
+	case 'a':
+		r->advise = true;
+		break;
+	default:
+		r->quiet = true;
+	}
+	return good;
+}
+
+static bool add_method(struct asked *a, const char *name)
+{
+	int method = taxonomy_find_method(name);
+	struct nearest n;
+	nearest_init(&n, name);
+	for (unsigned m = 0; m < taxonomy_methods(); m++)
+		nearest_try(&n, taxonomy_method(m));
+	if (method < 0) {
+		fail(EXIT_USAGE, "RemoteLog has no method \"%.40s\"%s (tidemark list knobs)", name, n.hint);
+		return false;
+	}
+	a->request.methods |= (uint64_t)1 << method;
+	return true;
+}
+
+/* -1: go on; else the exit status. */
+static int parse(struct asked *a, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"advise", no_argument, NULL, 'a'},
+		{"knob", required_argument, NULL, 'k'},
+		{"workload", required_argument, NULL, 'w'},
+		{"preemptions", required_argument, NULL, 'p'},
+		{"states", required_argument, NULL, 's'},
+		{"jobs", required_argument, NULL, 'j'},
+		{"table", required_argument, NULL, 't'},
+		{"out", required_argument, NULL, 'o'},
+		{"no-traces", no_argument, NULL, 'n'},
+		{"json", required_argument, NULL, 'J'},
+		{"junit", required_argument, NULL, 'U'},
+		{"pictures", required_argument, NULL, 'P'},
+		{"quiet", no_argument, NULL, 'q'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	struct taxonomy_request *r = &a->request;
+	int option;
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":q", options, NULL)) != -1) {
+		if (option == 'h') {
+			help();
+			return 0;
+		}
+		if (option == ':' || option == '?')
+			return refuse_option("taxonomy", option, argv[optind - 1]);
+		if (!parse_option(a, option, optarg))
+			return EXIT_USAGE;
+	}
+	for (; optind < argc; optind++)
+		if (r->advise ? !add_knob(a, argv[optind]) : !add_method(a, argv[optind]))
+			return EXIT_USAGE;
+	if (r->advise && (r->json || r->junit || r->pictures))
+		return fail(EXIT_USAGE, "taxonomy: --advise goes without --json, --junit and --pictures");
+	r->all = !r->methods;
+	if (r->all)
+		r->methods = UINT64_MAX;
+	if (r->pictures && (!r->all || r->options.knobs.knobs || a->table))
+		return fail(EXIT_USAGE,
+			    "taxonomy: --pictures are of all methods at the default switches; expected no "
+			    "METHOD, --knob or --table");
+	return -1;
+}
+
+/* Advice is about one kind of hardware: what is not named has its default. */
+static void name_the_rest(struct asked *a)
+{
+	static const char *const rest[] = {"domain=", "ddio=", "rqwrb=", "transport="};
+	static const char *const def[] = {"domain=dmp", "ddio=on", "rqwrb=dram", "transport=ib"};
+	struct taxonomy_knobs *knobs = &a->request.options.knobs;
+	for (unsigned i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {
+		bool named = false;
+		for (unsigned k = 0; k < knobs->knobs; k++)
+			named |= !strncmp(a->knob[k], rest[i], strlen(rest[i]));
+		if (!named && knobs->knobs < MAX_KNOBS)
+			a->knob[knobs->knobs++] = def[i];
+	}
+}
+
+/* --- running --- */
+
+static void progress(void *arg, unsigned done, unsigned cells, uint64_t states)
+{
+	double seconds = clock_seconds() - *(const double *)arg;
+	progress_line("%u of %u cells, %" PRIu64 " states, about %.0f s left", done, cells, states,
+		      seconds / done * (cells - done));
+}
+
+/* Did it go well? 0, or the status behind a message. */
+static int check_run(const struct taxonomy *t, int error)
+{
+	char config[TAXONOMY_CONFIG];
+	if (error == -ECHILD)
+		return fail(EXIT_INTERNAL,
+			    "a worker process died before its work was done (killed, or no memory left?)");
+	if (error)
+		return fail(EXIT_INTERNAL, "the worker processes could not be started: %s", strerror(-error));
+	for (unsigned i = 0; i < t->cells; i++) {
+		const struct taxonomy_cell *cell = &t->cell[i];
+		if (!cell->result.error)
+			continue;
+		taxonomy_config(t, cell->column, cell->transport, config, sizeof(config));
+		return fail(cell->result.error == -EIO ? EXIT_USAGE : EXIT_INTERNAL,
+			    "method %s at %s could not be measured: %s", taxonomy_method(cell->method),
+			    config, cell->result.why);
+	}
+	return 0;
+}
+
+/* --- traces --- */
+
+struct to_write {
+	const struct taxonomy *t;
+	const struct taxonomy_cell *cell;
+	struct taxonomy_break *broken;
+};
+
+static int write_trace(FILE *out, const void *arg)
+{
+	const struct to_write *w = arg;
+	if (!*w->broken->trace)
+		return taxonomy_trace(w->t, w->cell, w->broken, out);
+	return fputs(w->broken->trace, out) < 0 ? -EIO : 0;
+}
+
+/* DIR/taxonomy-METHOD-TRANSPORT-DOMAIN-ddio_on-rqwrb_pm-CONTRACT.trace, other switches before the contract.
+ */
+static char *trace_name(const struct taxonomy_request *r, const struct taxonomy_cell *cell,
+			const struct taxonomy_break *broken)
+{
+	char config[TAXONOMY_CONFIG], *name;
+	taxonomy_config(NULL, cell->column, cell->transport, config, sizeof(config));
+	for (unsigned i = 0; i < r->options.knobs.knobs; i++) {
+		const char *knob = r->options.knobs.knob[i];
+		size_t len = strlen(config);
+		if (!strstr(config, knob))
+			snprintf(config + len, sizeof(config) - len, " %s", knob);
+	}
+	for (char *p = config; *p; p++)
+		*p = *p == ' ' ? '-' : *p;
+	return asprintf(&name, "%s/taxonomy-%s-%s-%s.trace", r->out, taxonomy_method(cell->method), config,
+			contract_name(broken->contract)) < 0
+		       ? NULL
+		       : name;
+}
+
+/* 0, or the status behind a message. */
+static int write_traces(struct taxonomy_report *r, struct taxonomy *t)
+{
+	for (unsigned i = 0; i < t->cells; i++) {
+		struct taxonomy_result *result = &t->cell[i].result;
+		for (unsigned b = 0; b < result->breaks; b++) {
+			struct to_write w = {t, &t->cell[i], &result->broken[b]};
+			char *name = trace_name(r->request, &t->cell[i], &result->broken[b]);
+			int error = name ? save_file(name, write_trace, &w) : -ENOMEM;
+			if (error) {
+				int status = fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s: %s",
+						  name ? name : r->request->out, strerror(-error));
+				free(name);
+				return status;
+			}
+			r->trace[i][b] = name;
+		}
+	}
+	return 0;
+}
+
+/* --- the whole --- */
+
+static int verdict(const struct taxonomy_report *r)
+{
+	unsigned count[TAXONOMY_NOT_COMPARED + 1];
+	taxonomy_count(r, count);
+	if (count[TAXONOMY_DIFFERS] || taxonomy_choices_differ(r))
+		return EXIT_BROKEN;
+	return count[TAXONOMY_UNSURE] ? EXIT_UNSURE : EXIT_HELD;
+}
+
+static int report(struct taxonomy_report *r, struct taxonomy *t)
+{
+	const struct taxonomy_request *request = r->request;
+	/* Even if traces cannot be written, the rest has cost too much to be thrown away. */
+	int status = request->options.traces ? write_traces(r, t) : 0;
+	if (request->advise)
+		taxonomy_advise(r);
+	else
+		taxonomy_print(r);
+	if (!status && request->json)
+		status = taxonomy_json(r);
+	if (!status && request->junit)
+		status = taxonomy_junit(r);
+	if (!status && request->pictures)
+		status = taxonomy_pictures(r, request->pictures);
+	return status ? status : verdict(r);
+}
+
+static int run(struct taxonomy_request *request, struct taxonomy *t, const struct taxonomy_table *table)
+{
+	double started = clock_seconds();
+	struct taxonomy_report r = {.request = request, .t = t, .table = table};
+	if (isatty(STDERR_FILENO) && !request->quiet) {
+		t->options.progress = progress;
+		t->options.progress_arg = &started;
+	}
+	int error = request->advise ? taxonomy_run_cheapest(t, t->cell[0].column, t->cell[0].transport)
+				    : taxonomy_run(t);
+	progress_line(NULL);
+	int status = check_run(t, error);
+	if (status)
+		return status;
+	r.trace = calloc(t->cells + 1, sizeof(*r.trace));
+	if (!r.trace)
+		return fail(EXIT_INTERNAL, "out of memory");
+	r.seconds = clock_seconds() - started;
+	status = report(&r, t);
+	for (unsigned i = 0; i < t->cells; i++)
+		for (unsigned b = 0; b < TAXONOMY_BREAKS; b++)
+			free(r.trace[i][b]);
+	free(r.trace);
+	return status;
+}
+
+/* --- input --- */
+
+/* The table of --table, or the one that is compiled in. 0, or the status behind a message. */
+static int read_table(const char *path, struct taxonomy_table *table)
+{
+	struct input_error where;
+	char *text = NULL;
+	if (path) {
+		FILE *in = fopen(path, "re");
+		if (!in)
+			return fail(EXIT_USAGE, "%s: cannot be opened: %s", path, strerror(errno));
+		text = calloc(1, TABLE_MAX + 1);
+		size_t len = text ? fread(text, 1, TABLE_MAX + 1, in) : 0;
+		bool bad = ferror(in);
+		fclose(in);
+		if (!text || bad || len > TABLE_MAX || memchr(text, '\0', len)) {
+			free(text);
+			return fail(EXIT_USAGE, "%s: expected a text of at most %zu bytes", path, TABLE_MAX);
+		}
+	}
+	int error = taxonomy_read(table, text, &where);
+	free(text);
+	if (error == -ENOMEM)
+		return fail(EXIT_INTERNAL, "out of memory");
+	if (error)
+		return fail(path ? EXIT_USAGE : EXIT_INTERNAL, "%s:%u: %s",
+			    path ? path : "scenarios/taxonomy.txt", where.line, where.message);
+	return 0;
+}
+
+/* 0, or the status behind a message. */
+static int open_all(struct asked *a, struct taxonomy *t, struct workload *w)
+{
+	const char *expected = "";
+	unsigned bad = 0;
+	int error = workload_named(a->workload, w, &expected);
+	if (error == -ENOMEM)
+		return fail(EXIT_INTERNAL, "out of memory");
+	if (error)
+		return fail(EXIT_USAGE, "taxonomy: workload \"%.40s\": expected %s (tidemark list workloads)",
+			    a->workload, error == -EINVAL ? expected : "a built-in one");
+	if (workload_ops(w) > WORKLOAD_OPS || w->keys > WORKLOAD_OPS)
+		return fail(EXIT_USAGE, "taxonomy: workload %.40s: expected at most %d operations and keys",
+			    a->workload, WORKLOAD_OPS);
+	if (workload_cleans(w) && !store_find("remotelog")->clean)
+		return fail(EXIT_USAGE, "taxonomy: workload %.40s cleans the log; expected one that does not",
+			    a->workload);
+	a->request.options.workload = w;
+	error = taxonomy_open(t, &a->request.options, a->request.methods, &bad, &expected);
+	if (error == -EINVAL)
+		return fail(EXIT_USAGE, "taxonomy: switch \"%.60s\": expected one of: %s", a->knob[bad],
+			    expected);
+	return error ? fail(EXIT_INTERNAL, "out of memory") : 0;
+}
+
+static int check_outputs(const struct taxonomy_request *r, bool *made, bool *drawn)
+{
+	int status = r->json ? check_output("--json", r->json) : 0;
+	if (!status && r->junit)
+		status = check_output("--junit", r->junit);
+	if (!status && r->options.traces)
+		status = check_folder("--out", r->out, made);
+	if (!status && r->pictures)
+		status = check_folder("--pictures", r->pictures, drawn);
+	return status;
+}
+
+int taxonomy_main(int argc, char **argv)
+{
+	struct asked a = {.request = {.out = "traces",
+				      .options = {.preemptions = campaign_default.preemptions,
+						  .jobs = arguments_jobs(),
+						  .states = UINT64_MAX,
+						  .traces = true}},
+			  .workload = "w"};
+	struct taxonomy_table table = {0};
+	struct workload w = {0};
+	struct taxonomy t = {0};
+	bool made = false, drawn = false;
+	int status = parse(&a, argc, argv);
+	if (status >= 0)
+		return status;
+	if (a.request.advise)
+		name_the_rest(&a);
+	a.request.options.knobs.knob = a.knob;
+	a.request.table_name = a.table ? a.table : "scenarios/taxonomy.txt";
+	status = read_table(a.table, &table);
+	if (!status)
+		status = open_all(&a, &t, &w);
+	if (!status)
+		status = check_outputs(&a.request, &made, &drawn);
+	if (!status)
+		status = run(&a.request, &t, &table);
+	if (made)
+		rmdir(a.request.out); /* unless there is a trace in it */
+	if (drawn)
+		rmdir(a.request.pictures);
+	taxonomy_close(&t);
+	taxonomy_free(&table);
+	workload_free(&w);
+	return status;
+}
