@@ -20,7 +20,8 @@
  *
  * Bytes in the paper's layout: at rest the store names the fields of its pool (tm_store.fields),
  * and each byte that was written, as often as it was written, counts for the part of a field that
- * it is: `paper` bytes for a whole field.
+ * it is: `paper` bytes for a whole field. What is in no field is named by its region, and counts
+ * as it is.
  */
 #include "checker/count.h"
 #include <assert.h>
@@ -69,7 +70,9 @@ struct counter {
 	/* of the operation that is on */
 	struct count_op op;
 	struct op_label label;
-	bool returned, posted; /* posted: and nothing has come back since */
+	bool returned;
+	bool posted;	 /* the client has, and nothing has come back since */
+	bool unanswered; /* likewise, and something that is not posted, in the sense of a NIC */
 	uint64_t events;
 	struct write *write;
 	unsigned writes, write_room;
@@ -77,7 +80,7 @@ struct counter {
 	/* the store's fields */
 	struct tm_fields fields; /* what the store calls */
 	struct field *field;
-	uint32_t *owner; /* by byte of the pool: index + 1 */
+	uint32_t *owner; /* by byte of the pool: index into field */
 	unsigned field_count, field_room;
 	bool full; /* no memory */
 };
@@ -187,9 +190,26 @@ static void taken(struct counter *c, struct count_figures *f, const struct actor
 	}
 	/* What comes back while it waits for one thing is one round trip. */
 	if (is_caller(who) && c->posted && came_back(c, code)) {
-		c->posted = false;
+		c->posted = c->unanswered = false;
 		f->round_trips++;
 	}
+}
+
+static bool is_nonposted(uint8_t code)
+{
+	return code != IBV_WR_SEND && code != IBV_WR_SEND_WITH_IMM && code != IBV_WR_RDMA_WRITE &&
+	       code != IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
+/* The client posts. A fenced request is kept back by its NIC until what is not posted has been answered. */
+static void client_posts(struct counter *c, struct count_figures *f, const struct told *about)
+{
+	if (about->off && c->unanswered) {
+		c->unanswered = false;
+		f->round_trips++;
+	}
+	c->posted = true;
+	c->unanswered |= is_nonposted(about->code);
 }
 
 static void posted(struct count_figures *f, enum count_side by, uint8_t code)
@@ -244,7 +264,8 @@ static void told(void *arg, const struct sim *sim, const struct actor *who, uint
 		break;
 	case TOLD_POST:
 		posted(f, side(who), about->code);
-		c->posted |= is_caller(who);
+		if (is_caller(who))
+			client_posts(c, f, about);
 		break;
 	case TOLD_TAKEN:
 		taken(c, f, who, about->code);
@@ -286,30 +307,30 @@ static void take_field(struct tm_fields *fields, const char *name, uint64_t off,
 		c->field_room = room;
 	}
 	assert(off <= c->world->setup->pm_len && len <= c->world->setup->pm_len - off);
-	c->field[c->field_count++] = (struct field){len, paper, field_name(c->out, name)};
+	c->field[c->field_count] = (struct field){len, paper, field_name(c->out, name)};
 	for (uint64_t i = 0; i < len; i++)
 		c->owner[off + i] = c->field_count;
+	c->field_count++;
 }
 
 /* The operation's writes, by field. */
 static void translate(struct counter *c)
 {
-	const struct tm_store *store = c->world->setup->store;
-	if (!store->fields)
-		return;
-	memset(c->owner, 0, c->world->setup->pm_len * sizeof(*c->owner));
+	const struct setup *s = c->world->setup;
 	c->field_count = 0;
-	take_field(&c->fields, "other", 0, 0, 0);
-	store->fields(&c->world->server, &c->fields);
+	take_field(&c->fields, "elsewhere", 0, s->pm_len, s->pm_len);
+	for (unsigned i = 0; i < s->regions; i++)
+		take_field(&c->fields, s->region[i].name, s->region[i].off, s->region[i].len,
+			   s->region[i].len);
+	if (s->store->fields)
+		s->store->fields(&c->world->server, &c->fields);
 	if (c->full)
 		return;
 	for (unsigned w = 0; w < c->writes; w++) {
 		for (uint64_t at = c->write[w].off; at < c->write[w].off + c->write[w].len; at++) {
-			/* What belongs to no field counts as it is. */
-			const struct field *f = &c->field[c->owner[at] ? c->owner[at] - 1 : 0];
-			double paper = f->len ? (double)f->paper / (double)f->len : 1;
+			const struct field *f = &c->field[c->owner[at]];
 			c->op.field_bytes[f->name]++;
-			c->op.field_paper[f->name] += paper;
+			c->op.field_paper[f->name] += (double)f->paper / (double)f->len;
 		}
 	}
 	/* A share of a byte need not have an end in binary. */
@@ -358,7 +379,7 @@ static void begin(struct counter *c)
 {
 	pmem_settle(c->world->pm);
 	memset(&c->op, 0, sizeof(c->op));
-	c->returned = c->posted = false;
+	c->returned = c->posted = c->unanswered = false;
 	c->writes = 0;
 	memcpy(c->before, pmem_base(c->world->pm), c->world->setup->pm_len);
 }

@@ -10,7 +10,7 @@
 
 #define COUNT_REPEATS  8  /* of each kind of operation, each with a key of its own */
 #define COUNT_CODES    16 /* enum ibv_wr_opcode: the last is IBV_WR_ATOMIC_WRITE */
-#define COUNT_FIELDS   32 /* names of fields that a store can have */
+#define COUNT_FIELDS   32 /* names of fields and regions that a store can have */
 #define COUNT_REQUESTS 32 /* of an operation whose order is kept */
 
 enum count_kind {
@@ -46,8 +46,8 @@ enum count_part { COUNT_FOREGROUND, COUNT_BACKGROUND, COUNT_PARTS };
 struct count_op {
 	struct count_figures part[COUNT_PARTS];
 	uint64_t lines; /* of PM that were written to: each once */
-	double paper;	/* bytes written, in the paper's layout; 0 if the store names no fields */
-	double field_bytes[COUNT_FIELDS], field_paper[COUNT_FIELDS]; /* by field */
+	double paper;	/* bytes written, in the paper's layout; as they are if the store names no fields */
+	double field_bytes[COUNT_FIELDS], field_paper[COUNT_FIELDS]; /* by count.field */
 	uint64_t changed; /* bytes of PM that differ when all is at rest */
 };
 

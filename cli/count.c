@@ -45,7 +45,8 @@ static void help(void)
 	     "  --variant NAME     a variant (tidemark list variants); may be repeated\n"
 	     "  --knob NAME=VALUE  a switch of the store or the hardware (tidemark list knobs); may\n"
 	     "                     be repeated\n"
-	     "  --fields           also the bytes by field, where the store names its fields\n"
+	     "  --fields           also PM bytes by field, or by region if the store does not name its "
+	     "fields\n"
 	     "  --json FILE        the figures for machines\n"
 	     "  -q, --quiet        no progress\n"
 	     "  --help             this text\n\n"
@@ -246,8 +247,9 @@ static void print_fields(const struct count *count)
 				continue;
 			if (!any)
 				printf("  %5u %-13s", count->vlen, count_kind_names[row->kind]);
-			printf("%s %s %.10g -> %.10g", any ? "," : "", count->field[f],
-			       row->op.field_bytes[f], row->op.field_paper[f]);
+			printf("%s %s %.10g", any ? "," : "", count->field[f], row->op.field_bytes[f]);
+			if (count->paper)
+				printf(" -> %.10g", row->op.field_paper[f]);
 			any = true;
 		}
 		if (any)
@@ -262,17 +264,18 @@ static void print_config(const struct counting *k, const struct counted *one)
 	config_name(cfg, name, sizeof(name));
 	printf("%s, keys of %u byte%s\n", name, k->key, k->key == 1 ? "" : "s");
 	print_rows(k, one);
-	if (k->a->fields && one->count[0].paper) {
-		puts("\n  bytes by field, as written -> in the paper's layout");
-		for (unsigned v = 0; v < k->values; v++)
-			print_fields(&one->count[v]);
-	}
 	for (unsigned v = 0; v < k->values; v++) {
 		if (one->count[v].why[0])
 			printf("  values of %u bytes: %s\n", one->count[v].vlen, one->count[v].why);
 		for (unsigned r = 0; r < one->count[v].rows; r++)
 			if (one->count[v].row[r].times < one->count[v].row[r].of)
 				print_others(&one->count[v], &one->count[v].row[r]);
+	}
+	if (k->a->fields) {
+		puts(one->count[0].paper ? "  PM bytes by field, as written -> in the paper's layout"
+					 : "  PM bytes by region");
+		for (unsigned v = 0; v < k->values; v++)
+			print_fields(&one->count[v]);
 	}
 }
 

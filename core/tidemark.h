@@ -129,8 +129,8 @@ struct tm_store {
 	/* Ask the server to clean its log now, whatever room there is. Returns when it has agreed; cleaning
 	 * goes on by itself. -EALREADY: it is at it. NULL: the store has no log cleaning. */
 	int (*clean)(void *client);
-	/* Name the fields of the pool as it stands, read only: `tidemark count` then gives the bytes that were
-	 * written in the sizes of the paper, too (docs/count.md). NULL: the paper has no such figures. */
+	/* Name the fields of the pool as it stands, read only: `tidemark count` then gives what was written in
+	 * the sizes of the paper, too (docs/count.md). NULL: the paper has no such figures. */
 	void (*fields)(const struct tm_env *env, struct tm_fields *fields);
 };
 

@@ -174,7 +174,7 @@ enum told_kind {
 	TOLD_LAND,  /* the NIC writes to PM, reads it */
 	TOLD_FETCH,
 	TOLD_SURVIVED, /* the first touch of a line that the power failure left undecided */
-	TOLD_POST,     /* a task has posted a request. code: enum ibv_wr_opcode */
+	TOLD_POST,     /* a task has posted a request. code: enum ibv_wr_opcode; off: is it fenced? */
 	TOLD_TAKEN,    /* a task has taken a completion. code: enum ibv_wc_opcode */
 	TOLD_PACKET,   /* a packet goes on the wire. len: all its bytes there; code: enum opcode */
 	TOLD_KINDS

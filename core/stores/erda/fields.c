@@ -6,8 +6,8 @@
  *	entry	key, head ID 1, and of the atomic region 4: a tag and one offset of 31 bits,
  *		for an update leaves the other offset as it is; the key's length takes nothing
  *
- * Nothing else is written by the paper's PUT; so the head array and bytes that belong to no
- * version count as they are.
+ * The head array has no name, nor have bytes that belong to no version: the paper's PUT does not
+ * write there, so what is written there counts as it is.
  */
 #include "core/stores/erda/layout.h"
 
@@ -46,7 +46,6 @@ void erda_fields(const struct tm_env *env, struct tm_fields *fields)
 
 	erda_geo(&geo, env->params);
 	entry = erda_table(&geo, env->pm);
-	fields->field(fields, "head array", ERDA_LINE, geo.table_off - ERDA_LINE, geo.table_off - ERDA_LINE);
 	for (uint32_t i = 0; i < geo.entries; i++, entry++) {
 		uint64_t m = entry->region, log;
 
