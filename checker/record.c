@@ -78,6 +78,8 @@ static void tell(void *arg, const struct sim *sim, const struct actor *who, uint
 		 const struct told *about, const char *text)
 {
 	struct record *r = arg;
+	if (about->kind == TOLD_TAKEN || about->kind == TOLD_PACKET)
+		return; /* for those who count */
 	struct record_event e = {.at = sim_now(sim),
 				 .machine = (uint8_t)(r->machines - 1),
 				 .kind = about->kind,

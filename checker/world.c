@@ -145,7 +145,7 @@ static void do_op(struct world_client *c, const struct workload_op *op, uint8_t 
 	struct world *w = c->world;
 	const struct setup *s = w->setup;
 	const struct workload_key *key = &s->w.key[op->key];
-	int error;
+	int error = 0;
 	actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, op->kind, op->nth});
 	sim_begin(w->sim);
 	if (sim_telling(w->sim)) {
@@ -178,6 +178,8 @@ static void do_op(struct world_client *c, const struct workload_op *op, uint8_t 
 		returned(c, error, VALUE_ABSENT);
 	}
 	pmem_cache_pressure(w->pm);
+	if (w->between)
+		w->between(w->between_arg, w, op, error);
 }
 
 /* --- boot --- */

@@ -14,6 +14,9 @@
 
 struct world;
 typedef void world_observer(void *arg, struct world *world, const struct choice_point *at);
+/* A client's operation has returned; the next one begins when this does. `error`: of OP_CLEAN; of the others see
+ * the history. On the client's task, which may sleep. */
+typedef void world_between(void *arg, struct world *world, const struct workload_op *op, int error);
 
 /* What became of a run apart from its history. */
 struct world_result {
@@ -43,6 +46,8 @@ struct world {
 	struct world_result result;
 	sim_teller *teller; /* of the story, or NULL */
 	void *teller_arg;
+	world_between *between; /* or NULL */
+	void *between_arg;
 	bool eager;    /* tests: undecided lines are decided at boot */
 	bool anywhere; /* tests: as sim_set_anywhere() */
 	/* of the run that is on */

@@ -63,6 +63,19 @@ static bool add_name(const char **list, unsigned *n, unsigned max, const char *n
 	return true;
 }
 
+static bool add_value(struct arguments *a, const char *text)
+{
+	unsigned long long n;
+	if (!number_option("--value", text, WORKLOAD_MIN_VLEN, TM_MAX_VALUE, &n))
+		return false;
+	if (a->values == MAX_VALUES) {
+		fail(EXIT_USAGE, "--value: more than %d sizes; %s is too many", MAX_VALUES, text);
+		return false;
+	}
+	a->value[a->values++] = (uint32_t)n;
+	return true;
+}
+
 static bool parse_option(struct arguments *a, int option, const char *value)
 {
 	unsigned long long n;
@@ -131,6 +144,16 @@ static bool parse_option(struct arguments *a, int option, const char *value)
 		if (!number_option("--seed", value, 0, UINT32_MAX, &n))
 			return false;
 		a->options.seed = n;
+		return true;
+	case OPT_VALUE:
+		return add_value(a, value);
+	case OPT_KEY:
+		if (!number_option("--key", value, 1, TM_MAX_KEY, &n))
+			return false;
+		a->key = (uint32_t)n;
+		return true;
+	case OPT_FIELDS:
+		a->fields = true;
 		return true;
 	case OPT_JOBS:
 		if (!number_option("--jobs", value, 1, 256, &n))

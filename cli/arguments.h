@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_ARGUMENTS_H
 #define TM_ARGUMENTS_H
-/* What a command that tests stores was asked for: crashtest, fuzz. */
+/* What a command that runs stores was asked for: crashtest, fuzz, count. */
 #include <getopt.h>
 #include "checker/campaign.h"
 
 #define MAX_CONFIGS 64
 #define MAX_KNOBS   32
 #define MAX_NAMES   64
+#define MAX_VALUES  32
 
 /* Values of struct option. */
 enum {
@@ -30,6 +31,9 @@ enum {
 	OPT_TIME,
 	OPT_CORPUS,
 	OPT_REGRESS,
+	OPT_VALUE,
+	OPT_KEY,
+	OPT_FIELDS,
 	OPT_QUIET,
 	OPT_HELP
 };
@@ -49,7 +53,9 @@ struct arguments {
 	const char *ops, *out, *json, *junit, *corpus, *regress;
 	double seconds;	 /* --time; 0: not given */
 	bool one_config; /* the default hardware only, even if nothing else is asked for */
-	bool quiet, no_traces;
+	uint32_t value[MAX_VALUES], key; /* bytes; key 0: not given */
+	unsigned values;
+	bool quiet, no_traces, fields;
 	bool runs_given, states_given, faults_given, bounds_given; /* bounds: preemptions or faults */
 	struct campaign_options options;
 };

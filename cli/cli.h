@@ -22,6 +22,7 @@ int claims_main(int argc, char **argv);
 int mutants_main(int argc, char **argv);
 int soak_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
+int count_main(int argc, char **argv);
 
 /* The program's name as it was called, for commands that are printed. */
 extern const char *program;

@@ -209,7 +209,7 @@ static int make_columns(struct page *p)
 static const char *const kind_class[TOLD_KINDS] = {
 	[TOLD_WORDS] = "w",  [TOLD_CALL] = "call",   [TOLD_RETURN] = "ret", [TOLD_STORE] = "st",
 	[TOLD_LOAD] = "ld",  [TOLD_FLUSH] = "fl",    [TOLD_FENCE] = "fe",   [TOLD_LAND] = "st",
-	[TOLD_FETCH] = "ld", [TOLD_SURVIVED] = "su",
+	[TOLD_FETCH] = "ld", [TOLD_SURVIVED] = "su", [TOLD_POST] = "w",
 };
 
 static void event_words(const struct page *p, const struct record_event *e)

@@ -35,17 +35,17 @@ void story_label(const struct record_event *e, char *buf, size_t n)
 		op_label_print(e->op, e->visit, buf, n);
 }
 
-static bool detail(const struct record_event *e, const char *text)
+static bool detail(const struct record_event *e)
 {
 	return e->kind == TOLD_STORE || e->kind == TOLD_FLUSH || e->kind == TOLD_FENCE ||
-	       e->kind == TOLD_FETCH || strstr(text, ": post ");
+	       e->kind == TOLD_FETCH || e->kind == TOLD_POST;
 }
 
 static void print_event(const struct story *st, const struct record_event *e)
 {
 	const char *text = record_text(&st->record, e);
 	char label[40], line[160];
-	if (!*text || (st->brief && detail(e, text)))
+	if (!*text || (st->brief && detail(e)))
 		return;
 	story_label(e, label, sizeof(label));
 	where_print(st->where, e->pc, line, sizeof(line));

@@ -89,6 +89,12 @@ struct tm_fsck {
 	void (*bad)(struct tm_fsck *fsck, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 };
 
+/* What the bytes of a pool are, one call a field. Where fields overlap, the last call counts. */
+struct tm_fields {
+	/* [off, off + len) of the pool is one field, which has `paper` bytes in the paper's layout. */
+	void (*field)(struct tm_fields *fields, const char *name, uint64_t off, uint64_t len, uint64_t paper);
+};
+
 /*
  * All functions run on a task of the runtime and may block in rt_yield().
  * They return 0 or -errno. Where a signature has no comment, see docs/own-store.md.
@@ -123,6 +129,9 @@ struct tm_store {
 	/* Ask the server to clean its log now, whatever room there is. Returns when it has agreed; cleaning
 	 * goes on by itself. -EALREADY: it is at it. NULL: the store has no log cleaning. */
 	int (*clean)(void *client);
+	/* Name the fields of the pool as it stands, read only: `tidemark count` then gives what was written in
+	 * the sizes of the paper, too (docs/count.md). NULL: the paper has no such figures. */
+	void (*fields)(const struct tm_env *env, struct tm_fields *fields);
 };
 
 #endif

@@ -1552,7 +1552,8 @@ static void teller(void *arg, const struct sim *world, const struct actor *who, 
 	(void)arg;
 	(void)world;
 	(void)pc;
-	snprintf(story + at, sizeof(story) - at, "%s: %s\n", who->name, text);
+	if (*text)
+		snprintf(story + at, sizeof(story) - at, "%s: %s\n", who->name, text);
 }
 
 static unsigned story_answer(const struct choice_point *at, unsigned n)

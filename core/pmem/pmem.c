@@ -1201,7 +1201,8 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, 
 	if (sim_telling(pm->sim)) {
 		char name[64];
 		pmem_place(pm, off, name, sizeof(name));
-		const struct told about = {TOLD_LAND, from->visit, from->op, off, len};
+		const struct told about = {
+			.kind = TOLD_LAND, .visit = from->visit, .op = from->op, .off = off, .len = len};
 		sim_tell_about(pm->sim, from->qp, 0, &about, "message %u packet %u: %zu bytes land at %s, %s",
 			       from->message, from->packet, len, name,
 			       durable ? "visible and durable" : "visible");

@@ -146,6 +146,10 @@ int rnic_poll_cq(struct ibv_cq *ibv, int num_entries, struct ibv_wc *wc)
 		if (names)
 			actor_label(actor, cqe->op);
 		named |= names;
+		if (actor && sim_telling(sim)) {
+			const struct told about = {.kind = TOLD_TAKEN, .code = (uint8_t)cqe->wc.opcode};
+			sim_tell_about(sim, actor, 0, &about, "%s", "");
+		}
 	}
 	return n;
 }

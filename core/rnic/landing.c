@@ -365,8 +365,11 @@ static void fetched(struct rnic_qp *qp, const struct packet *pkt, const struct r
 	char place[64];
 	if (!sim_telling(qp_sim(qp)) || !mr->in_pm)
 		return;
-	const struct told about = {TOLD_FETCH, pkt->name.visit, pkt->name.op,
-				   mr->pm_off + (uint64_t)(from - mr->host), len};
+	const struct told about = {.kind = TOLD_FETCH,
+				   .visit = pkt->name.visit,
+				   .op = pkt->name.op,
+				   .off = mr->pm_off + (uint64_t)(from - mr->host),
+				   .len = len};
 	pmem_place(qp->hca->pm, about.off, place, sizeof(place));
 	sim_tell_about(qp_sim(qp), &qp->actor, 0, &about, "message %u packet %u: reads %u bytes at %s",
 		       pkt->name.message, pkt->name.index, len, place);

@@ -20,7 +20,6 @@
 
 #define FLIGHT_NS    600
 #define BYTES_PER_NS 12 /* 100 Gbit/s */
-#define HEADER_BYTES 58 /* Ethernet, IPv4, UDP, BTH, ICRC */
 
 struct link_sim {
 	struct link link;
@@ -78,6 +77,14 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 	uint64_t chain = chain_name(pkt->name.who->name_hash,
 				    opcode_is[pkt->opcode] & IS_RESPONSE ? CHAIN_RESPONSES : CHAIN_REQUESTS);
 	unsigned answer = sim_plain(sim) ? PACKET_DELIVER : ask(sim, pkt);
+	if (sim_telling(sim)) {
+		const struct told about = {.kind = TOLD_PACKET,
+					   .visit = pkt->name.visit,
+					   .op = pkt->name.op,
+					   .len = packet_wire_bytes(pkt),
+					   .code = pkt->opcode};
+		sim_tell_about(sim, pkt->name.who, 0, &about, "%s", "");
+	}
 	if (answer == PACKET_LOSE) {
 		tell(sim, pkt, "lost");
 		packet_put(me->net, pkt);

@@ -56,6 +56,24 @@ const char *opcode_name(uint8_t opcode)
 	return is & HAS_IMM ? "WRITE_WITH_IMM packet" : "WRITE packet";
 }
 
+uint32_t packet_wire_bytes(const struct packet *pkt)
+{
+	uint8_t is = opcode_is[pkt->opcode];
+	uint32_t bytes = HEADER_BYTES + ((pkt->len + 3) & ~3u);
+	if (is & HAS_IMM)
+		bytes += 4; /* ImmDt */
+	if (is & IS_RESPONSE && pkt->opcode != OP_READ_RESPONSE_MIDDLE)
+		bytes += 4; /* AETH */
+	if (is & IS_ATOMIC)
+		bytes += is & IS_RESPONSE ? 8 : 28; /* AtomicAckETH, AtomicETH */
+	if (pkt->opcode == OP_READ_REQUEST || pkt->opcode == OP_ATOMIC_WRITE ||
+	    (is & IS_WRITE && is & IS_FIRST))
+		bytes += 16; /* RETH */
+	if (pkt->opcode == OP_FLUSH)
+		bytes += 4 + 16; /* FETH, RETH */
+	return bytes;
+}
+
 uint8_t *buffer_get(struct rnic_net *net, uint32_t len, uint8_t *class)
 {
 	uint8_t c = len <= 128 ? 7 : (uint8_t)(32 - __builtin_clz(len - 1));

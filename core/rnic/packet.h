@@ -158,6 +158,10 @@ struct packet *packet_get(struct rnic_net *net, uint32_t len);
 void packet_put(struct rnic_net *net, struct packet *pkt);
 struct packet *packet_copy(struct rnic_net *net, const struct packet *pkt);
 
+#define HEADER_BYTES 58 /* of every packet: Ethernet, IPv4, UDP, BTH, ICRC */
+/* Bytes of the Ethernet frame, without its preamble and check sequence. */
+uint32_t packet_wire_bytes(const struct packet *pkt);
+
 /* Buffers of at least len bytes (len at most 2^30); `class` goes back to buffer_put. */
 uint8_t *buffer_get(struct rnic_net *net, uint32_t len, uint8_t *class);
 void buffer_put(struct rnic_net *net, uint8_t *buf, uint8_t class);

@@ -136,7 +136,7 @@ static void name_wqe(struct rnic_qp *qp, struct wqe *wqe)
 	wqe->round = 1;
 }
 
-static void tell(struct rnic_qp *qp, const struct wqe *wqe)
+const char *rnic_wr_opcode_str(enum ibv_wr_opcode opcode)
 {
 	static const char *const names[] = {
 		[IBV_WR_RDMA_WRITE] = "WRITE",
@@ -149,16 +149,23 @@ static void tell(struct rnic_qp *qp, const struct wqe *wqe)
 		[IBV_WR_FLUSH] = "FLUSH",
 		[IBV_WR_ATOMIC_WRITE] = "ATOMIC_WRITE",
 	};
+	return opcode < sizeof(names) / sizeof(names[0]) ? names[opcode] : NULL;
+}
+
+static void tell(struct rnic_qp *qp, const struct wqe *wqe)
+{
+	const char *name = rnic_wr_opcode_str(wqe->opcode);
 	struct sim *sim = qp_sim(qp);
 	const struct actor *who = sim_actor(sim) ? sim_actor(sim) : &qp->actor;
+	const struct told about = {.kind = TOLD_POST, .off = wqe->fence, .code = wqe->opcode};
 	unsigned long bytes = wqe->opcode == IBV_WR_FLUSH ? wqe->flush_len : wqe->bytes;
 	if (wqe->opcode == IBV_WR_SEND || wqe->opcode == IBV_WR_SEND_WITH_IMM) {
-		sim_tell(sim, who, 0, "%s: post %s, %lu bytes", qp->actor.name, names[wqe->opcode], bytes);
+		sim_tell_about(sim, who, 0, &about, "%s: post %s, %lu bytes", qp->actor.name, name, bytes);
 		return;
 	}
 	char place[64];
 	rnic_key_place(qp->hca->net, wqe->rkey, wqe->va, place, sizeof(place));
-	sim_tell(sim, who, 0, "%s: post %s, %lu bytes, %s", qp->actor.name, names[wqe->opcode], bytes, place);
+	sim_tell_about(sim, who, 0, &about, "%s: post %s, %lu bytes, %s", qp->actor.name, name, bytes, place);
 }
 
 void post_commit(struct rnic_qp *qp)

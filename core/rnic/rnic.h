@@ -44,4 +44,7 @@ int rnic_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 int rnic_destroy_qp(struct ibv_qp *qp);
 const char *rnic_wc_status_str(enum ibv_wc_status status);
 
+/* "WRITE"; NULL: the soft RNIC has no such request. */
+const char *rnic_wr_opcode_str(enum ibv_wr_opcode opcode);
+
 #endif

@@ -174,6 +174,9 @@ enum told_kind {
 	TOLD_LAND,  /* the NIC writes to PM, reads it */
 	TOLD_FETCH,
 	TOLD_SURVIVED, /* the first touch of a line that the power failure left undecided */
+	TOLD_POST,     /* a task has posted a request. code: enum ibv_wr_opcode; off: is it fenced? */
+	TOLD_TAKEN,    /* a task has taken a completion. code: enum ibv_wc_opcode */
+	TOLD_PACKET,   /* a packet goes on the wire. len: all its bytes there; code: enum opcode */
 	TOLD_KINDS
 };
 struct told {
@@ -181,6 +184,7 @@ struct told {
 	uint16_t visit;
 	struct op_label op; /* kind 0: the one that the actor works for */
 	uint64_t off, len;  /* bytes of the pool */
+	uint8_t code;
 };
 typedef void sim_teller(void *arg, const struct sim *sim, const struct actor *who, uintptr_t pc,
 			const struct told *about, const char *text);

@@ -226,4 +226,5 @@ const struct tm_store erda_store = {
 	.get = erda_get,
 	.del = erda_del,
 	.clean = erda_clean,
+	.fields = erda_fields,
 };

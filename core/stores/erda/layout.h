@@ -324,6 +324,7 @@ int erda_format(const struct tm_env *env);
 int erda_recover(const struct tm_env *env);
 int erda_serve(const struct tm_env *env);
 void erda_fsck(const struct tm_env *env, struct tm_fsck *fsck);
+void erda_fields(const struct tm_env *env, struct tm_fields *fields);
 int erda_open(const struct tm_env *env, void **client);
 int erda_put(void *client, const void *key, size_t klen, const void *value, size_t vlen);
 int erda_get(void *client, const void *key, size_t klen, void *value, size_t cap, size_t *vlen);

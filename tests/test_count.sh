@@ -1,0 +1,113 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# test_count.sh PROGRAM
+#
+# The command `tidemark count`: its table, its JSON, its exit status, one line for bad input.
+tidemark=$(realpath "$1")
+here=$(mktemp -d) || exit 70
+trap 'rm -rf "$here"' EXIT
+cd "$here" || exit 70
+failures=0
+
+failed() {
+	failures=$((failures + 1))
+	echo "FAILED: $*" >&2
+	sed 's/^/	/' out err >&2
+}
+
+# run STATUS ARGUMENTS...
+run() {
+	expected=$1
+	shift
+	"$tidemark" count "$@" >out 2>err
+	status=$?
+	[ $status -eq "$expected" ] || failed "count $*: status $status, expected $expected"
+}
+
+# says PATTERN: a line of the output
+says() {
+	grep -Eq -- "$1" out || failed "no line \"$1\""
+}
+
+# bad TEXT ARGUMENTS...: one line on standard error, with this text, and status 2
+bad() {
+	text=$1
+	shift
+	run 2 "$@"
+	if [ "$(wc -l <err)" -ne 1 ] || [ -s out ] || ! grep -Fq -- "$text" err; then
+		failed "count $*: expected \"$text\" and nothing else"
+	fi
+}
+
+run 0 erda --value 16 --value 4096
+says '^erda, keys of 8 bytes$'
+# NIC, CPU, together, in the paper's layout
+says '^ +16 create +34 +18 +52 +42 '
+says '^ +16 update +34 +8 +42 +33 .* WRITE_WITH_IMM, server SEND, WRITE$'
+says '^ +4096 delete +18 +8 +26 +17 '
+grep -q '^ *64 ' out && failed "64 was not asked for"
+run 0 erda --value 16 --key 19 --fields
+says '^erda, keys of 19 bytes$'
+says '^ +16 update +45 +8 +53 +44 '
+says '^ +16 update +atomic region 8 -> 4, object tag 1 -> 1, object CRC 4 -> 4, object lengths 5 -> 0, object key 19 -> 19, object value 16 -> 16$'
+run 0 efactory --variant literal --knob ddio=off --value 64 --fields
+says '^efactory literal \(ddio=off\), keys of 8 bytes$'
+says '^  PM bytes by region$'
+says '^ +64 update +64 +[0-9]+\+[0-9]+ '
+grep -q 'paper' out && failed "eFactory's paper has no such figures"
+run 0 --value 8
+for store in efactory erda ca forca remotelog; do
+	says "^$store, keys of 8 bytes\$"
+done
+run 0 --knob seg=small --value 8
+[ "$(grep -c ', keys of ' out)" -eq 1 ] || failed "only erda has this knob"
+run 1 erda --variant narrow_offset --value 64
+says '^  values of 64 bytes: GET k[0-9]+ returns not found, and the key exists$'
+run 0 --help
+says '^usage: tidemark count '
+
+bad 'no store "ercda", did you mean "erda"?' ercda
+bad 'no store has a variant "sur", did you mean "sure"?' erda --variant sur
+bad 'efactory has no variant "sure"' efactory --variant sure
+bad 'no knob "seq"' --knob seq=small
+bad 'expected one of: large small' --knob seg=tiny
+bad 'efactory has no knob "seg"' efactory --knob seg=small
+bad '--value' --value 7
+bad '--value' --value 65537
+bad '--value' --value x
+bad '--value wants a value' --value
+bad '--key' --key 0
+bad '--key' --key 33
+bad 'unknown option "--vale", did you mean "--value"?' --vale 16
+bad 'unknown option "--runs"' --runs 3
+bad 'cannot be written' erda --json missing/results.json
+many=
+for i in 1 2 3 4 5 6 7 8 9 10 11; do
+	many="$many --value $i$i --value 1$i$i --value 2$i$i"
+done
+# shellcheck disable=SC2086
+bad 'more than 32 sizes' $many
+
+run 0 erda efactory --value 16 --json results.json
+if command -v python3 >/dev/null; then
+	python3 - <<'END' 2>err || failed "results.json"
+import json
+rows = json.load(open("results.json"))["operations"]
+assert len(rows) == 14, len(rows)
+by = {(r["store"], r["operation"]): r for r in rows}
+put = by["erda", "update"]
+assert put["variant"] == put["config"] == "default" and put["key"] == 8 and put["value"] == 16
+assert put["pm_bytes"] == 42 and put["paper_bytes"] == 33 and put["times"] == put["of"] == 8
+assert put["foreground"]["nic_bytes"] == 34 and put["foreground"]["cpu_bytes"] == 8
+assert put["foreground"]["round_trips"] == 2 and put["foreground"]["handled_by_server"] == 1
+assert put["foreground"]["messages"] == {"client": {"WRITE": 1, "WRITE_WITH_IMM": 1}, "server": {"SEND": 1}}
+assert put["fields"]["atomic region"] == {"bytes": 8, "paper": 4}
+assert put["background"]["packets"] == 0
+put = by["efactory", "update"]
+assert put["paper_bytes"] is None and put["background"]["lines_flushed"] > 0 and put["background"]["fences"] == 1
+assert put["lines_written"] > 2 and put["bytes_changed"] > 16
+END
+fi
+
+[ $failures -eq 0 ] || { echo "$failures failed" >&2; exit 1; }
