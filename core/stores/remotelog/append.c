@@ -15,9 +15,9 @@
 #include "core/stores/remotelog/remotelog.h"
 #include "core/stores/rpc_qp.h"
 
-#define CHAIN		SQ_DEPTH
-#define LOCK_NAP_MIN_NS 1000
-#define LOCK_NAP_MAX_NS 1000000000
+#define CHAIN	   SQ_DEPTH
+#define NAP_MIN_NS 1000
+#define NAP_MAX_NS 1000000000
 
 struct chain {
 	struct rl_client *client;
@@ -26,7 +26,7 @@ struct chain {
 	struct ibv_sge sge[CHAIN];
 };
 
-enum word { WORD_TAIL, WORD_LOCK, WORD_BACK, WORDS };
+enum word { WORD_TAIL, WORD_TAIL_2, WORD_LOCK, WORD_BACK, WORDS };
 
 static struct rl_msg *out_msg(struct rl_client *client)
 {
@@ -106,7 +106,7 @@ static int post_and_wait(struct chain *chain)
 
 static size_t record_len(const struct rl_client *client)
 {
-	return sizeof(client->msg->record) + client->msg->record.len;
+	return rl_record_bytes(&client->msg->record);
 }
 
 static void write_a(struct chain *chain, enum ibv_wr_opcode opcode)
@@ -123,8 +123,8 @@ static void write_a(struct chain *chain, enum ibv_wr_opcode opcode)
 static void write_b(struct chain *chain, enum ibv_wr_opcode opcode, unsigned flags)
 {
 	struct rl_client *client = chain->client;
-	struct ibv_send_wr *wr = add(chain, opcode, out_word(client, WORD_TAIL), sizeof(uint64_t), RL_POOL,
-				     RL_TAIL);
+	struct ibv_send_wr *wr = add(chain, opcode, out_word(client, WORD_TAIL),
+				     rl_tail_bytes(&client->params), RL_POOL, RL_TAIL);
 
 	wr->send_flags = flags;
 	if (opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
@@ -171,17 +171,24 @@ static int call(struct chain *chain, enum rl_op op)
 static int imm_call(struct chain *chain, bool tail)
 {
 	struct rl_client *client = chain->client;
+	const struct tm_params *params = &client->params;
 	uint64_t seq = client->msg->seq;
 	struct rl_msg head;
 	int rc = post(chain);
 
 	if (!rc && tail)
-		rc = rpc_call_imm(&client->conn, RL_POOL, RL_TAIL, &seq, sizeof(seq), (uint32_t)(2 * seq + 1),
-				  &head, RL_MSG_HEAD, NULL);
+		rc = rpc_call_imm(&client->conn, RL_POOL, RL_TAIL, out_word(client, WORD_TAIL),
+				  rl_tail_bytes(params), (uint32_t)(2 * seq + 1), &head, RL_MSG_HEAD, NULL);
 	else if (!rc)
-		rc = rpc_call_imm(&client->conn, RL_POOL, rl_off(&client->params, seq), &client->msg->record,
+		rc = rpc_call_imm(&client->conn, RL_POOL, rl_off(params, seq), &client->msg->record,
 				  record_len(client), (uint32_t)(2 * seq), &head, RL_MSG_HEAD, NULL);
 	return rc ? rc : head.status;
+}
+
+/* Is the tail short enough for an ATOMIC WRITE? */
+static bool atomic_b(const struct rl_client *client)
+{
+	return rl_tail_bytes(&client->params) == sizeof(uint64_t);
 }
 
 static int do_step(struct chain *chain, enum rl_step step)
@@ -198,7 +205,7 @@ static int do_step(struct chain *chain, enum rl_step step)
 		write_b(chain, IBV_WR_RDMA_WRITE, step == RL_FENCED_B ? IBV_SEND_FENCE : 0);
 		return 0;
 	case RL_ATOMIC_B:
-		write_b(chain, IBV_WR_ATOMIC_WRITE, 0);
+		write_b(chain, atomic_b(client) ? IBV_WR_ATOMIC_WRITE : IBV_WR_RDMA_WRITE, 0);
 		return 0;
 	case RL_IMM_B:
 		write_b(chain, IBV_WR_RDMA_WRITE_WITH_IMM, 0);
@@ -209,7 +216,7 @@ static int do_step(struct chain *chain, enum rl_step step)
 	case RL_FLUSH_RECORD:
 		return flush(chain, rl_off(&client->params, client->msg->seq), record_len(client));
 	case RL_FLUSH_TAIL:
-		return flush(chain, RL_TAIL, sizeof(uint64_t));
+		return flush(chain, RL_TAIL, rl_tail_bytes(&client->params));
 	case RL_FLUSH_ALL:
 		return flush(chain, 0, 0);
 	case RL_WAIT:
@@ -240,7 +247,7 @@ int rl_append(struct rl_client *client)
 	chain.client = client;
 	client->msg->op = RL_APPEND;
 	memcpy(out_msg(client), client->msg, RL_MSG_HEAD + record_len(client));
-	*out_word(client, WORD_TAIL) = client->msg->seq;
+	rl_make_tail(&client->params, out_word(client, WORD_TAIL), client->msg->seq);
 	for (unsigned i = 0; i < sizeof(((struct rl_method *)0)->step) && step[i] != RL_END && !rc; i++)
 		rc = do_step(&chain, (enum rl_step)step[i]);
 	return rc;
@@ -248,10 +255,19 @@ int rl_append(struct rl_client *client)
 
 /* --- one at a time --- */
 
+bool rl_nap(uint64_t *ns)
+{
+	bool longer = *ns < NAP_MAX_NS;
+
+	*ns = !*ns ? NAP_MIN_NS : *ns < NAP_MAX_NS / 2 ? 2 * *ns : NAP_MAX_NS;
+	rt_sleep(*ns);
+	return longer;
+}
+
 int rl_lock(struct rl_client *client)
 {
 	uint64_t *back = out_word(client, WORD_BACK);
-	uint64_t nap = LOCK_NAP_MIN_NS, free_word;
+	uint64_t nap = 0, free_word;
 	struct ibv_send_wr *wr;
 	struct chain chain;
 	int rc;
@@ -260,19 +276,45 @@ int rl_lock(struct rl_client *client)
 	chain.client = client;
 	for (;;) {
 		free_word = 2 * client->next;
-		wr = add(&chain, IBV_WR_ATOMIC_CMP_AND_SWP, back, sizeof(*back), RL_LOCK, 0);
-		wr->wr.atomic.remote_addr = client->conn.region[RL_LOCK].base;
-		wr->wr.atomic.rkey = client->conn.region[RL_LOCK].rkey;
+		wr = add(&chain, IBV_WR_ATOMIC_CMP_AND_SWP, back, sizeof(*back), RL_WORDS, 0);
+		wr->wr.atomic.remote_addr = client->conn.region[RL_WORDS].base;
+		wr->wr.atomic.rkey = client->conn.region[RL_WORDS].rkey;
 		wr->wr.atomic.compare_add = free_word;
 		wr->wr.atomic.swap = free_word | 1;
 		rc = post_and_wait(&chain);
 		if (rc || *back == free_word)
 			return rc;
 		client->next = *back / 2;
-		if (*back & 1) {
-			rt_sleep(nap);
-			nap = 2 * nap < LOCK_NAP_MAX_NS ? 2 * nap : LOCK_NAP_MAX_NS;
-		}
+		if (*back & 1)
+			rl_nap(&nap);
+	}
+}
+
+int rl_read_head(struct rl_client *client, uint64_t *head)
+{
+	const void *word;
+	int rc = rpc_read(&client->conn, RL_WORDS, offsetof(struct rl_words, head), sizeof(*head), &word);
+
+	if (!rc)
+		memcpy(head, word, sizeof(*head));
+	return rc;
+}
+
+int rl_room(struct rl_client *client)
+{
+	uint64_t nap = 0;
+	int rc;
+
+	for (;;) {
+		if (client->next - client->head <= rl_slots(&client->params))
+			return 0;
+		if (!rl_ring(&client->params))
+			return -ENOSPC;
+		rc = rl_read_head(client, &client->head);
+		if (rc)
+			return rc;
+		if (client->next - client->head > rl_slots(&client->params))
+			rl_nap(&nap);
 	}
 }
 
@@ -283,6 +325,7 @@ int rl_unlock(struct rl_client *client)
 	memset(&chain, 0, sizeof(chain));
 	chain.client = client;
 	*out_word(client, WORD_LOCK) = 2 * client->next;
-	add(&chain, IBV_WR_RDMA_WRITE, out_word(client, WORD_LOCK), sizeof(uint64_t), RL_LOCK, 0);
+	add(&chain, IBV_WR_RDMA_WRITE, out_word(client, WORD_LOCK), sizeof(uint64_t), RL_WORDS,
+	    offsetof(struct rl_words, lock));
 	return post(&chain);
 }
