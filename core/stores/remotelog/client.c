@@ -22,7 +22,8 @@ int rl_open(const struct tm_env *env, void **out)
 	client->msg = calloc(1, rl_msg_bytes(env->params));
 	rc = client->msg ? 0 : -ENOMEM;
 	if (!rc)
-		rc = rpc_open(&client->conn, env, rl_msg_bytes(env->params), rl_buffer_bytes(client));
+		rc = rpc_open_ex(&client->conn, env, rl_msg_bytes(env->params), rl_buffer_bytes(client),
+				 rl_send_ops(env->params));
 	if (!rc && rl_knob(env->params, RL_FLUSH) == RL_FLUSH_READ_OTHER_QP)
 		rc = rpc_open(&client->other, env, rl_msg_bytes(env->params), sizeof(uint64_t));
 	if (rc) {
@@ -30,6 +31,7 @@ int rl_open(const struct tm_env *env, void **out)
 		free(client);
 		return rc;
 	}
+	client->qp = ibv_qp_to_qp_ex(client->conn.qp);
 	*out = client;
 	return 0;
 }

@@ -199,6 +199,8 @@ struct rl_client {
 	struct tm_params params;
 	struct rpc_conn conn;
 	struct rpc_conn other; /* flush=read_other_qp */
+	struct ibv_qp_ex *qp;  /* conn's */
+	bool building;	       /* a batch has begun on it */
 	uint64_t next;	       /* the number that the next record has, as far as this client knows */
 	uint64_t head;	       /* so far the log has been collected, as far as this client knows */
 	struct rl_msg *msg;    /* what it appends; the reply of RL_LOOKUP */
@@ -210,6 +212,8 @@ int rl_put(void *client, const void *key, size_t klen, const void *value, size_t
 int rl_get(void *client, const void *key, size_t klen, void *value, size_t cap, size_t *vlen);
 int rl_del(void *client, const void *key, size_t klen);
 
+/* What the client's queue pair must be able to do by ibv_wr_*(): IBV_QP_EX_WITH_*. */
+uint64_t rl_send_ops(const struct tm_params *params);
 /* Of the connection's buffer: room for the data of GETs, then for what a client posts. */
 size_t rl_buffer_bytes(const struct rl_client *client);
 /* Sleep, at first (*ns is 0) for a microsecond, then longer each time. False: this was for as long as it
