@@ -61,6 +61,9 @@ struct rpc_conn {
  * and writes of at most data_bytes. `conn` belongs to the caller.
  */
 int rpc_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes);
+/* The same; the caller posts by ibv_wr_*() as well, for which it asks with send_ops: IBV_QP_EX_WITH_*. */
+int rpc_open_ex(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes,
+		uint64_t send_ops);
 void rpc_close(struct rpc_conn *conn);
 /*
  * A second connection of the client, for the server's notices: rpc_wait() and rpc_send()

@@ -34,7 +34,7 @@ static int conn_expect_reply(struct rpc_conn *conn)
 }
 
 static int conn_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes,
-		     bool notices)
+		     bool notices, uint64_t send_ops)
 {
 	struct rpc_greeting hello;
 	struct rpc_welcome welcome;
@@ -55,7 +55,7 @@ static int conn_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg
 	conn->cq = ibv_create_cq(env->verbs, 2 * SQ_DEPTH, NULL, NULL, 0);
 	if (!conn->mr || !conn->cq)
 		goto err;
-	conn->qp = rpc_qp_create(conn->pd, conn->cq);
+	conn->qp = rpc_qp_create(conn->pd, conn->cq, send_ops);
 	if (!conn->qp)
 		goto err;
 	rc = rpc_hello(&hello, conn->qp, env->client);
@@ -84,12 +84,18 @@ err:
 
 int rpc_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes)
 {
-	return conn_open(conn, env, msg_bytes, data_bytes, false);
+	return conn_open(conn, env, msg_bytes, data_bytes, false, 0);
+}
+
+int rpc_open_ex(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes,
+		uint64_t send_ops)
+{
+	return conn_open(conn, env, msg_bytes, data_bytes, false, send_ops);
 }
 
 int rpc_open_notices(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes)
 {
-	return conn_open(conn, env, msg_bytes, 0, true);
+	return conn_open(conn, env, msg_bytes, 0, true, 0);
 }
 
 void rpc_close(struct rpc_conn *conn)

@@ -14,9 +14,9 @@
 #define RNR_RETRIES 7  /* for ever */
 #define RNR_TIMER   12 /* 0.64 ms (IBA table 45) */
 
-struct ibv_qp *rpc_qp_create(struct ibv_pd *pd, struct ibv_cq *cq)
+struct ibv_qp *rpc_qp_create(struct ibv_pd *pd, struct ibv_cq *cq, uint64_t send_ops)
 {
-	struct ibv_qp_init_attr init;
+	struct ibv_qp_init_attr_ex init;
 
 	memset(&init, 0, sizeof(init));
 	init.send_cq = cq;
@@ -26,7 +26,12 @@ struct ibv_qp *rpc_qp_create(struct ibv_pd *pd, struct ibv_cq *cq)
 	init.cap.max_recv_wr = SQ_DEPTH;
 	init.cap.max_send_sge = 1;
 	init.cap.max_recv_sge = 1;
-	return ibv_create_qp(pd, &init);
+	init.comp_mask = IBV_QP_INIT_ATTR_PD;
+	init.pd = pd;
+	if (send_ops)
+		init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	init.send_ops_flags = send_ops;
+	return ibv_create_qp_ex(pd->context, &init);
 }
 
 int rpc_error(int rc)

@@ -23,8 +23,9 @@ struct rpc_welcome {
 	struct rpc_region region[RPC_REGIONS];
 };
 
-/* A queue pair with one completion queue for both directions; NULL with errno. */
-struct ibv_qp *rpc_qp_create(struct ibv_pd *pd, struct ibv_cq *cq);
+/* A queue pair with one completion queue for both directions, and the ibv_wr_*() named (IBV_QP_EX_WITH_*; 0:
+ * none); NULL with errno. */
+struct ibv_qp *rpc_qp_create(struct ibv_pd *pd, struct ibv_cq *cq, uint64_t send_ops);
 /* These return 0 or -errno. Verbs return a positive errno, or -1 with errno set. */
 int rpc_error(int rc);
 int rpc_qp_init(struct ibv_qp *qp, unsigned access);

@@ -144,7 +144,7 @@ static int server_accept(void *arg, const void *req, size_t req_len, void *rsp, 
 	peer = &server->peer[server->peers];
 	peer->client = hello.client;
 	peer->notices = hello.notices;
-	peer->qp = rpc_qp_create(server->pd, server->cq);
+	peer->qp = rpc_qp_create(server->pd, server->cq, 0);
 	if (!peer->qp)
 		return -ENOMEM;
 	rc = rpc_hello(&welcome.server, peer->qp, 0);

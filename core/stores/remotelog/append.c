@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The client's part of an append. Work requests are gathered into a chain until a
- * step that waits; the chain is posted at once, only its last one signaled: a
- * completion stands for all before it.
+ * The client's part of an append. Work requests are gathered into a batch until a step
+ * that waits; the batch is posted at once, only its last request signaled: a completion
+ * stands for all before it. What comes out in the end is what the method's authors would
+ * write by hand: ibv_wr_start(), ibv_wr_rdma_write(), ibv_wr_flush(), ibv_wr_complete().
  *
  * What is posted lies in the connection's buffer behind the room for GETs:
  *
@@ -13,20 +14,12 @@
 #include "core/rnic/placement.h"
 #include "core/rt/rt.h"
 #include "core/stores/remotelog/remotelog.h"
-#include "core/stores/rpc_qp.h"
 
-#define CHAIN		SQ_DEPTH
-#define LOCK_NAP_MIN_NS 1000
-#define LOCK_NAP_MAX_NS 1000000000
+#define NAP_MIN_NS 1000
+#define NAP_MAX_NS 1000000000
+#define STEPS	   (sizeof(((struct rl_method *)0)->step))
 
-struct chain {
-	struct rl_client *client;
-	unsigned n;
-	struct ibv_send_wr wr[CHAIN];
-	struct ibv_sge sge[CHAIN];
-};
-
-enum word { WORD_TAIL, WORD_LOCK, WORD_BACK, WORDS };
+enum word { WORD_TAIL, WORD_TAIL_2, WORD_LOCK, WORD_BACK, WORDS };
 
 static struct rl_msg *out_msg(struct rl_client *client)
 {
@@ -44,55 +37,73 @@ size_t rl_buffer_bytes(const struct rl_client *client)
 	       WORDS * sizeof(uint64_t);
 }
 
-/* --- chains --- */
-
-/* The next work request, unsignaled: `len` bytes of the buffer and [off] of a region. */
-static struct ibv_send_wr *add(struct chain *chain, enum ibv_wr_opcode opcode, void *local, size_t len,
-			       enum rl_region region, uint64_t off)
+static bool is_flush(unsigned step)
 {
-	const struct rpc_conn *conn = &chain->client->conn;
-	struct ibv_sge *sge = &chain->sge[chain->n];
-	struct ibv_send_wr *wr = &chain->wr[chain->n];
-
-	if (chain->n)
-		wr[-1].next = wr;
-	chain->n++;
-	memset(wr, 0, sizeof(*wr));
-	sge->addr = (uintptr_t)local;
-	sge->length = (uint32_t)len;
-	sge->lkey = conn->mr->lkey;
-	wr->sg_list = sge;
-	wr->num_sge = 1;
-	wr->opcode = opcode;
-	wr->wr.rdma.remote_addr = conn->region[region].base + off;
-	wr->wr.rdma.rkey = conn->region[region].rkey;
-	return wr;
+	return step == RL_FLUSH_RECORD || step == RL_FLUSH_TAIL || step == RL_FLUSH_ALL;
 }
 
-static int post(struct chain *chain)
+uint64_t rl_send_ops(const struct tm_params *params)
 {
-	struct rpc_conn *conn = &chain->client->conn;
-	struct ibv_send_wr *bad;
+	const uint8_t *step = rl_method(params)->step;
+	uint64_t ops = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP;
 
-	if (!chain->n)
+	for (unsigned i = 0; i < STEPS && step[i] != RL_END; i++) {
+		if (step[i] == RL_SEND)
+			ops |= IBV_QP_EX_WITH_SEND;
+		if (step[i] == RL_IMM_A || step[i] == RL_IMM_B)
+			ops |= IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+		if (step[i] == RL_ATOMIC_B)
+			ops |= IBV_QP_EX_WITH_ATOMIC_WRITE;
+		if (is_flush(step[i]))
+			ops |= rl_knob(params, RL_FLUSH) == RL_FLUSH_NATIVE ? IBV_QP_EX_WITH_FLUSH
+									    : IBV_QP_EX_WITH_RDMA_READ;
+	}
+	return ops;
+}
+
+/* --- batches --- */
+
+/* The next work request of the batch has these flags; its builder comes next. */
+static struct ibv_qp_ex *next_request(struct rl_client *client, unsigned flags)
+{
+	if (!client->building)
+		ibv_wr_start(client->qp);
+	client->building = true;
+	client->qp->wr_id = 0;
+	client->qp->wr_flags = flags;
+	return client->qp;
+}
+
+/* The request's bytes in the connection's buffer. */
+static void set_bytes(struct rl_client *client, const void *local, size_t len)
+{
+	ibv_wr_set_sge(client->qp, client->conn.mr->lkey, (uintptr_t)local, (uint32_t)len);
+}
+
+static int post(struct rl_client *client)
+{
+	struct rpc_conn *conn = &client->conn;
+
+	if (!client->building)
 		return 0;
-	chain->n = 0;
-	if (conn->failed || ibv_post_send(conn->qp, chain->wr, &bad))
+	client->building = false;
+	if (conn->failed)
+		ibv_wr_abort(client->qp);
+	else if (ibv_wr_complete(client->qp))
 		conn->failed = true;
 	return conn->failed ? -EIO : 0;
 }
 
-/* Post the chain and wait for the completion of its last request. */
-static int post_and_wait(struct chain *chain)
+/* Post the batch and wait for the completion of its last request, which is signaled. */
+static int post_and_wait(struct rl_client *client)
 {
-	struct rpc_conn *conn = &chain->client->conn;
+	struct rpc_conn *conn = &client->conn;
 	struct ibv_wc wc;
 	int rc, n;
 
-	if (!chain->n)
+	if (!client->building)
 		return 0;
-	chain->wr[chain->n - 1].send_flags |= IBV_SEND_SIGNALED;
-	rc = post(chain);
+	rc = post(client);
 	if (rc)
 		return rc;
 	while (!(n = ibv_poll_cq(conn->cq, 1, &wc)))
@@ -106,61 +117,81 @@ static int post_and_wait(struct chain *chain)
 
 static size_t record_len(const struct rl_client *client)
 {
-	return sizeof(client->msg->record) + client->msg->record.len;
+	return rl_record_bytes(&client->msg->record);
 }
 
-static void write_a(struct chain *chain, enum ibv_wr_opcode opcode)
+/* The remote address of the pool's [off]. */
+static uint64_t pool_addr(const struct rl_client *client, uint64_t off)
 {
-	struct rl_client *client = chain->client;
-	uint64_t seq = client->msg->seq;
-	struct ibv_send_wr *wr = add(chain, opcode, &out_msg(client)->record, record_len(client), RL_POOL,
-				     rl_off(&client->params, seq));
-
-	if (opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
-		wr->imm_data = htobe32((uint32_t)(2 * seq));
+	return client->conn.region[RL_POOL].base + off;
 }
 
-static void write_b(struct chain *chain, enum ibv_wr_opcode opcode, unsigned flags)
+static void write_a(struct rl_client *client, bool imm, unsigned flags)
 {
-	struct rl_client *client = chain->client;
-	struct ibv_send_wr *wr = add(chain, opcode, out_word(client, WORD_TAIL), sizeof(uint64_t), RL_POOL,
-				     RL_TAIL);
+	uint64_t seq = client->msg->seq, addr = pool_addr(client, rl_off(&client->params, seq));
+	uint32_t rkey = client->conn.region[RL_POOL].rkey;
+	struct ibv_qp_ex *qp = next_request(client, flags);
 
-	wr->send_flags = flags;
-	if (opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
-		wr->imm_data = htobe32((uint32_t)(2 * client->msg->seq + 1));
+	if (imm)
+		ibv_wr_rdma_write_imm(qp, rkey, addr, htobe32((uint32_t)(2 * seq)));
+	else
+		ibv_wr_rdma_write(qp, rkey, addr);
+	set_bytes(client, &out_msg(client)->record, record_len(client));
+}
+
+static void write_b(struct rl_client *client, bool imm, unsigned flags)
+{
+	uint32_t rkey = client->conn.region[RL_POOL].rkey;
+	struct ibv_qp_ex *qp = next_request(client, flags);
+
+	if (imm)
+		ibv_wr_rdma_write_imm(qp, rkey, pool_addr(client, RL_TAIL),
+				      htobe32((uint32_t)(2 * client->msg->seq + 1)));
+	else
+		ibv_wr_rdma_write(qp, rkey, pool_addr(client, RL_TAIL));
+	set_bytes(client, out_word(client, WORD_TAIL), rl_tail_bytes(&client->params));
+}
+
+/* An ATOMIC WRITE takes 8 bytes. For a longer tail there is none. */
+static void atomic_write_b(struct rl_client *client, unsigned flags)
+{
+	if (rl_tail_bytes(&client->params) == sizeof(uint64_t))
+		ibv_wr_atomic_write(next_request(client, flags), client->conn.region[RL_POOL].rkey,
+				    pool_addr(client, RL_TAIL), out_word(client, WORD_TAIL));
+	else
+		write_b(client, false, flags);
 }
 
 /* FLUSH of a range (len 0: of the whole region), or what stands for it. */
-static int flush(struct chain *chain, uint64_t off, size_t len)
+static int flush(struct rl_client *client, uint64_t off, size_t len, unsigned flags)
 {
-	struct rl_client *client = chain->client;
 	enum rl_flush how = (enum rl_flush)rl_knob(&client->params, RL_FLUSH);
-	const struct rpc_region *pool = &client->conn.region[RL_POOL];
-	struct ibv_send_wr *wr;
+	uint32_t rkey = client->conn.region[RL_POOL].rkey;
 	const void *data;
 	int rc;
 
-	if (how == RL_FLUSH_READ_OTHER_QP) {
-		rc = post_and_wait(chain);
-		return rc ? rc : rpc_read(&client->other, RL_POOL, off, sizeof(uint64_t), &data);
+	switch (how) {
+	case RL_FLUSH_NATIVE:
+		ibv_wr_flush(next_request(client, flags), rkey, pool_addr(client, off), len,
+			     IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT, len ? IBV_FLUSH_RANGE : IBV_FLUSH_MR);
+		return 0;
+	case RL_FLUSH_READ:
+		ibv_wr_rdma_read(next_request(client, flags), rkey, pool_addr(client, off));
+		set_bytes(client, out_word(client, WORD_BACK), sizeof(uint64_t));
+		return 0;
+	case RL_FLUSH_READ_OTHER_QP:
+		break;
 	}
-	wr = add(chain, IBV_WR_RDMA_READ, out_word(client, WORD_BACK), sizeof(uint64_t), RL_POOL, off);
-	if (how == RL_FLUSH_NATIVE) {
-		wr->num_sge = 0;
-		flush_wr(wr, pool->rkey, pool->base + off, (uint32_t)len,
-			 IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT, len ? IBV_FLUSH_RANGE : IBV_FLUSH_MR);
-	}
-	return 0;
+	rc = post_and_wait(client);
+	return rc ? rc : rpc_read(&client->other, RL_POOL, off, sizeof(uint64_t), &data);
 }
 
 /* A request, and the server's reply. */
-static int call(struct chain *chain, enum rl_op op)
+static int call(struct rl_client *client, enum rl_op op)
 {
-	struct rl_client *client = chain->client;
 	struct rl_msg head;
 	size_t len = op == RL_APPEND ? RL_MSG_HEAD + record_len(client) : RL_MSG_HEAD;
-	int rc = post(chain);
+	int rc = post(client);
 
 	client->msg->op = op;
 	if (!rc)
@@ -168,121 +199,159 @@ static int call(struct chain *chain, enum rl_op op)
 	return rc ? rc : head.status;
 }
 
-static int imm_call(struct chain *chain, bool tail)
+static int imm_call(struct rl_client *client, bool tail)
 {
-	struct rl_client *client = chain->client;
+	const struct tm_params *params = &client->params;
 	uint64_t seq = client->msg->seq;
 	struct rl_msg head;
-	int rc = post(chain);
+	int rc = post(client);
 
 	if (!rc && tail)
-		rc = rpc_call_imm(&client->conn, RL_POOL, RL_TAIL, &seq, sizeof(seq), (uint32_t)(2 * seq + 1),
-				  &head, RL_MSG_HEAD, NULL);
+		rc = rpc_call_imm(&client->conn, RL_POOL, RL_TAIL, out_word(client, WORD_TAIL),
+				  rl_tail_bytes(params), (uint32_t)(2 * seq + 1), &head, RL_MSG_HEAD, NULL);
 	else if (!rc)
-		rc = rpc_call_imm(&client->conn, RL_POOL, rl_off(&client->params, seq), &client->msg->record,
+		rc = rpc_call_imm(&client->conn, RL_POOL, rl_off(params, seq), &client->msg->record,
 				  record_len(client), (uint32_t)(2 * seq), &head, RL_MSG_HEAD, NULL);
 	return rc ? rc : head.status;
 }
 
-static int do_step(struct chain *chain, enum rl_step step)
+/* `flags`: of the request that the step adds. */
+static int do_step(struct rl_client *client, enum rl_step step, unsigned flags)
 {
-	struct rl_client *client = chain->client;
-
 	switch (step) {
 	case RL_WRITE_A:
 	case RL_IMM_A:
-		write_a(chain, step == RL_WRITE_A ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_WRITE_WITH_IMM);
+		write_a(client, step == RL_IMM_A, flags);
 		return 0;
 	case RL_WRITE_B:
+	case RL_IMM_B:
+		write_b(client, step == RL_IMM_B, flags);
+		return 0;
 	case RL_FENCED_B:
-		write_b(chain, IBV_WR_RDMA_WRITE, step == RL_FENCED_B ? IBV_SEND_FENCE : 0);
+		write_b(client, false, flags | IBV_SEND_FENCE);
 		return 0;
 	case RL_ATOMIC_B:
-		write_b(chain, IBV_WR_ATOMIC_WRITE, 0);
-		return 0;
-	case RL_IMM_B:
-		write_b(chain, IBV_WR_RDMA_WRITE_WITH_IMM, 0);
+		atomic_write_b(client, flags);
 		return 0;
 	case RL_SEND:
-		add(chain, IBV_WR_SEND, out_msg(client), RL_MSG_HEAD + record_len(client), RL_POOL, 0);
+		ibv_wr_send(next_request(client, flags));
+		set_bytes(client, out_msg(client), RL_MSG_HEAD + record_len(client));
 		return 0;
 	case RL_FLUSH_RECORD:
-		return flush(chain, rl_off(&client->params, client->msg->seq), record_len(client));
+		return flush(client, rl_off(&client->params, client->msg->seq), record_len(client), flags);
 	case RL_FLUSH_TAIL:
-		return flush(chain, RL_TAIL, sizeof(uint64_t));
+		return flush(client, RL_TAIL, rl_tail_bytes(&client->params), flags);
 	case RL_FLUSH_ALL:
-		return flush(chain, 0, 0);
+		return flush(client, 0, 0, flags);
 	case RL_WAIT:
-		return post_and_wait(chain);
+		return post_and_wait(client);
 	case RL_CALL_A:
-		return call(chain, RL_FLUSH_A);
+		return call(client, RL_FLUSH_A);
 	case RL_CALL_B:
-		return call(chain, RL_FLUSH_B);
+		return call(client, RL_FLUSH_B);
 	case RL_IMM_CALL_A:
-		return imm_call(chain, false);
+		return imm_call(client, false);
 	case RL_IMM_CALL_B:
-		return imm_call(chain, true);
+		return imm_call(client, true);
 	case RL_SEND_CALL:
-		return call(chain, RL_APPEND);
+		return call(client, RL_APPEND);
 	case RL_END:
 		break;
 	}
 	return 0;
 }
 
+/* Does this step, or its stand-in, wait for what was posted before it? */
+static bool waits(const struct rl_client *client, enum rl_step step)
+{
+	return step == RL_WAIT ||
+	       (is_flush(step) && rl_knob(&client->params, RL_FLUSH) == RL_FLUSH_READ_OTHER_QP);
+}
+
 int rl_append(struct rl_client *client)
 {
 	const uint8_t *step = rl_method(&client->params)->step;
-	struct chain chain;
 	int rc = 0;
 
-	memset(&chain, 0, sizeof(chain));
-	chain.client = client;
 	client->msg->op = RL_APPEND;
 	memcpy(out_msg(client), client->msg, RL_MSG_HEAD + record_len(client));
-	*out_word(client, WORD_TAIL) = client->msg->seq;
-	for (unsigned i = 0; i < sizeof(((struct rl_method *)0)->step) && step[i] != RL_END && !rc; i++)
-		rc = do_step(&chain, (enum rl_step)step[i]);
+	rl_make_tail(&client->params, out_word(client, WORD_TAIL), client->msg->seq);
+	for (unsigned i = 0; i < STEPS && step[i] != RL_END && !rc; i++) {
+		enum rl_step next = i + 1 < STEPS ? (enum rl_step)step[i + 1] : RL_END;
+
+		rc = do_step(client, (enum rl_step)step[i], waits(client, next) ? IBV_SEND_SIGNALED : 0);
+	}
 	return rc;
 }
 
 /* --- one at a time --- */
 
+bool rl_nap(uint64_t *ns)
+{
+	bool longer = *ns < NAP_MAX_NS;
+
+	*ns = !*ns ? NAP_MIN_NS : *ns < NAP_MAX_NS / 2 ? 2 * *ns : NAP_MAX_NS;
+	rt_sleep(*ns);
+	return longer;
+}
+
 int rl_lock(struct rl_client *client)
 {
+	const struct rpc_region *words = &client->conn.region[RL_WORDS];
 	uint64_t *back = out_word(client, WORD_BACK);
-	uint64_t nap = LOCK_NAP_MIN_NS, free_word;
-	struct ibv_send_wr *wr;
-	struct chain chain;
+	uint64_t nap = 0, free_word;
 	int rc;
 
-	memset(&chain, 0, sizeof(chain));
-	chain.client = client;
 	for (;;) {
 		free_word = 2 * client->next;
-		wr = add(&chain, IBV_WR_ATOMIC_CMP_AND_SWP, back, sizeof(*back), RL_LOCK, 0);
-		wr->wr.atomic.remote_addr = client->conn.region[RL_LOCK].base;
-		wr->wr.atomic.rkey = client->conn.region[RL_LOCK].rkey;
-		wr->wr.atomic.compare_add = free_word;
-		wr->wr.atomic.swap = free_word | 1;
-		rc = post_and_wait(&chain);
+		ibv_wr_atomic_cmp_swp(next_request(client, IBV_SEND_SIGNALED), words->rkey,
+				      words->base + offsetof(struct rl_words, lock), free_word,
+				      free_word | 1);
+		set_bytes(client, back, sizeof(*back));
+		rc = post_and_wait(client);
 		if (rc || *back == free_word)
 			return rc;
 		client->next = *back / 2;
-		if (*back & 1) {
-			rt_sleep(nap);
-			nap = 2 * nap < LOCK_NAP_MAX_NS ? 2 * nap : LOCK_NAP_MAX_NS;
-		}
+		if (*back & 1)
+			rl_nap(&nap);
+	}
+}
+
+int rl_read_head(struct rl_client *client, uint64_t *head)
+{
+	const void *word;
+	int rc = rpc_read(&client->conn, RL_WORDS, offsetof(struct rl_words, head), sizeof(*head), &word);
+
+	if (!rc)
+		memcpy(head, word, sizeof(*head));
+	return rc;
+}
+
+int rl_room(struct rl_client *client)
+{
+	uint64_t nap = 0;
+	int rc;
+
+	for (;;) {
+		if (client->next - client->head <= rl_slots(&client->params))
+			return 0;
+		if (!rl_ring(&client->params))
+			return -ENOSPC;
+		rc = rl_read_head(client, &client->head);
+		if (rc)
+			return rc;
+		if (client->next - client->head > rl_slots(&client->params))
+			rl_nap(&nap);
 	}
 }
 
 int rl_unlock(struct rl_client *client)
 {
-	struct chain chain;
+	const struct rpc_region *words = &client->conn.region[RL_WORDS];
 
-	memset(&chain, 0, sizeof(chain));
-	chain.client = client;
 	*out_word(client, WORD_LOCK) = 2 * client->next;
-	add(&chain, IBV_WR_RDMA_WRITE, out_word(client, WORD_LOCK), sizeof(uint64_t), RL_LOCK, 0);
-	return post(&chain);
+	ibv_wr_rdma_write(next_request(client, 0), words->rkey,
+			  words->base + offsetof(struct rl_words, lock));
+	set_bytes(client, out_word(client, WORD_LOCK), sizeof(uint64_t));
+	return post(client);
 }

@@ -22,7 +22,8 @@ int rl_open(const struct tm_env *env, void **out)
 	client->msg = calloc(1, rl_msg_bytes(env->params));
 	rc = client->msg ? 0 : -ENOMEM;
 	if (!rc)
-		rc = rpc_open(&client->conn, env, rl_msg_bytes(env->params), rl_buffer_bytes(client));
+		rc = rpc_open_ex(&client->conn, env, rl_msg_bytes(env->params), rl_buffer_bytes(client),
+				 rl_send_ops(env->params));
 	if (!rc && rl_knob(env->params, RL_FLUSH) == RL_FLUSH_READ_OTHER_QP)
 		rc = rpc_open(&client->other, env, rl_msg_bytes(env->params), sizeof(uint64_t));
 	if (rc) {
@@ -30,6 +31,7 @@ int rl_open(const struct tm_env *env, void **out)
 		free(client);
 		return rc;
 	}
+	client->qp = ibv_qp_to_qp_ex(client->conn.qp);
 	*out = client;
 	return 0;
 }
@@ -57,17 +59,18 @@ static int append(struct rl_client *client)
 
 	if (rc)
 		return rc;
-	if (client->next > client->params.updates) {
+	rc = rl_room(client);
+	if (rc == -ENOSPC)
 		rl_unlock(client);
-		return -ENOSPC;
-	}
+	if (rc)
+		return rc;
 	msg->seq = msg->record.seq = client->next;
 	msg->record.crc = rl_crc(&msg->record);
 	rc = rl_append(client);
 	if (rc)
 		return rc;
 	client->next++;
-	return rl_sends(rl_method(&client->params)) ? 0 : rl_unlock(client);
+	return rl_server_unlocks(rl_method(&client->params)) ? 0 : rl_unlock(client);
 }
 
 int rl_put(void *arg, const void *key, size_t klen, const void *value, size_t vlen)
@@ -88,20 +91,24 @@ int rl_del(void *arg, const void *key, size_t klen)
 
 /* --- GET --- */
 
-/* How many records there may be: compound: the tail that is visible now; singleton: as many as there is room
- * for. */
-static int read_count(struct rl_client *client, uint64_t *count)
+/* The number of the last record that there may be: compound: the tail that is visible now; singleton: as many
+ * as there is room for. -EAGAIN: the head that was read is too old. */
+static int read_end(struct rl_client *client, uint64_t head, uint64_t *end)
 {
+	uint64_t room_end = head + rl_slots(&client->params);
 	const void *data;
 	int rc;
 
-	*count = client->params.updates;
+	*end = room_end;
 	if (!rl_method(&client->params)->compound)
 		return 0;
 	rc = rpc_read(&client->conn, RL_POOL, RL_TAIL, sizeof(uint64_t), &data);
-	if (!rc)
-		memcpy(count, data, sizeof(*count));
-	return rc || *count <= client->params.updates ? rc : -EBADMSG;
+	if (rc)
+		return rc;
+	memcpy(end, data, sizeof(*end));
+	if (*end <= room_end)
+		return 0;
+	return rl_ring(&client->params) ? -EAGAIN : -EBADMSG;
 }
 
 /* Keep the record if it is the key's. */
@@ -110,19 +117,29 @@ static void keep(struct rl_client *client, const struct rl_record *record, const
 	if (memcmp(record->key, key, TM_MAX_KEY) != 0)
 		return;
 	client->found = true;
-	memcpy(&client->msg->record, record, sizeof(*record) + record->len);
+	memcpy(&client->msg->record, record, rl_record_bytes(record));
+}
+
+/* How many records from this one on lie side by side and can be read at once. */
+static uint64_t side_by_side(const struct rl_client *client, uint64_t seq, uint64_t end)
+{
+	uint64_t slots = rl_slots(&client->params), n = end - seq + 1, to_edge = slots - (seq - 1) % slots;
+
+	if (n > to_edge)
+		n = to_edge;
+	return n < client->chunk ? n : client->chunk;
 }
 
 /* Through the whole log, from its start. */
-static int find_by_read(struct rl_client *client, const uint8_t key[TM_MAX_KEY])
+static int find_in_log(struct rl_client *client, const uint8_t key[TM_MAX_KEY], uint64_t head)
 {
 	const struct tm_params *params = &client->params;
 	bool compound = rl_method(params)->compound;
-	uint64_t count, span = rl_span(params);
-	int rc = read_count(client, &count);
+	uint64_t end, span = rl_span(params);
+	int rc = read_end(client, head, &end);
 
-	for (uint64_t seq = 1; seq <= count && !rc;) {
-		uint64_t n = count - seq + 1 < client->chunk ? count - seq + 1 : client->chunk;
+	for (uint64_t seq = head + 1; !rc && seq <= end;) {
+		uint64_t n = side_by_side(client, seq, end);
 		const void *data;
 
 		rc = rpc_read(&client->conn, RL_POOL, rl_off(params, seq), n * span, &data);
@@ -135,6 +152,60 @@ static int find_by_read(struct rl_client *client, const uint8_t key[TM_MAX_KEY])
 				return 0;
 		}
 	}
+	return rc;
+}
+
+/* -EAGAIN: an entry is being written. */
+static int find_in_table(struct rl_client *client, const uint8_t key[TM_MAX_KEY])
+{
+	const struct tm_params *params = &client->params;
+	unsigned first = rl_first_entry(params, key);
+
+	for (unsigned i = 0; i < params->keys && !client->found; i++) {
+		const struct rl_record *record;
+		const void *data;
+		int rc = rpc_read(&client->conn, RL_POOL, rl_entry_off(params, first + i), rl_span(params),
+				  &data);
+
+		if (rc)
+			return rc;
+		record = data;
+		if (!record->seq)
+			return 0;
+		if (!rl_whole(params, record))
+			return -EAGAIN;
+		keep(client, record, key);
+	}
+	return 0;
+}
+
+/*
+ * In a ring, what is newer may take the place of what is being read, but only when the
+ * head has moved; and a record may leave the log before it is read there, but then it is in
+ * the table before the head moves. So a head that has not moved proves the reading.
+ * -EBADMSG: an entry stays half-written.
+ */
+static int find_by_read(struct rl_client *client, const uint8_t key[TM_MAX_KEY])
+{
+	uint64_t head = 0, now = 0, nap = 0;
+	int rc, again;
+
+	if (!rl_ring(&client->params))
+		return find_in_log(client, key, 0);
+	do {
+		rc = rl_read_head(client, &head);
+		if (rc)
+			return rc;
+		client->found = false;
+		again = find_in_log(client, key, head);
+		if (!again && !client->found)
+			again = find_in_table(client, key);
+		if (again && again != -EAGAIN)
+			return again;
+		rc = rl_read_head(client, &now);
+		if (!rc && now == head && again && !rl_nap(&nap))
+			rc = -EBADMSG;
+	} while (!rc && (now != head || again));
 	return rc;
 }
 

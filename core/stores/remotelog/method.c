@@ -44,7 +44,12 @@ const struct rl_method *rl_method(const struct tm_params *params)
 	return &methods[rl_knob(params, RL_METHOD)];
 }
 
-bool rl_sends(const struct rl_method *method)
+bool rl_server_unlocks(const struct rl_method *method)
 {
-	return method->step[0] == RL_SEND || method->step[0] == RL_SEND_CALL;
+	return method->step[0] == RL_SEND_CALL;
+}
+
+bool rl_one_sided_send(const struct rl_method *method)
+{
+	return method->step[0] == RL_SEND;
 }

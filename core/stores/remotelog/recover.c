@@ -2,14 +2,22 @@
 /*
  * An empty pool, a pool after a power failure, and its check.
  *
- * Singleton: the log ends before the first record that is not intact. What lies behind
- * is cleared, or else it would count again once the gap is filled. Compound: the tail
- * says where the log ends, and is trusted; that each record before it is intact is what
- * the methods promise, and what the check checks.
+ * Singleton: the log begins behind the durable head and ends before the first record that
+ * is not intact or has not the number that comes next. Compound: the tail says where the log
+ * ends, and is trusted; that each record up to it is intact is what the methods promise,
+ * and what the check checks.
  *
- * With receive buffers in PM, a message that the server never applied may still be in
- * one: an intact record with the number that comes next is applied, in turn, and durable
- * before the buffers are posted again.
+ * With receive buffers in PM, messages that the server never applied may still be in
+ * some: the intact record with the number that comes next is applied, and durable, and so
+ * on, before the buffers are posted again. Where an append ends with the client's SEND,
+ * messages of several clients may have been applied out of turn: then the next record can
+ * be in its slot already.
+ *
+ * What lies behind the end, in slots and in buffers, is cleared, or else it would count
+ * again once the gap is filled.
+ *
+ * A ring's log is collected to its end. The first record's entry may be half-written, and
+ * must be written again in any case.
  */
 #include <errno.h>
 #include <libpmem.h>
@@ -23,80 +31,173 @@ int rl_format(const struct tm_env *env)
 	return 0;
 }
 
-/* The record number seq in a receive buffer; NULL: there is none. */
-static const struct rl_record *in_buffers(const struct tm_env *env, uint64_t seq)
+/* The last record's number, as the pool alone says. */
+static uint64_t scan(const struct tm_params *params, uint8_t *pm)
+{
+	uint64_t head = rl_head(params, pm), end = head;
+
+	if (!rl_knob(params, RL_SEQ) || rl_method(params)->compound)
+		return rl_end(params, pm);
+	while (end - head < rl_slots(params) && rl_whole(params, rl_slot(params, pm, end + 1)))
+		end++;
+	return end;
+}
+
+/* --- receive buffers --- */
+
+/* The first one's message, the one behind it; NULL: no more. */
+static struct rl_msg *next_buffer(const struct tm_env *env, const struct rl_msg *msg)
 {
 	const struct tm_params *params = env->params;
-	const uint8_t *end = env->pm + env->pm_len;
+	uint8_t *next = msg ? (uint8_t *)msg + rl_msg_bytes(params) : env->pm + rl_table_end(params);
 
 	if (!params->rqwrb_pm || rl_knob(params, RL_SCAN_BUFFERS))
 		return NULL;
-	for (const uint8_t *buf = env->pm + rl_log_end(params); buf < end; buf += rl_msg_bytes(params)) {
-		const struct rl_msg *msg = (const struct rl_msg *)buf;
+	return next < env->pm + env->pm_len ? (struct rl_msg *)next : NULL;
+}
 
+/* Record seq, of which the pool does not speak: where it is; NULL: nowhere. */
+static const struct rl_record *find(const struct tm_env *env, uint64_t seq)
+{
+	const struct tm_params *params = env->params;
+	const struct rl_record *there = rl_slot(params, env->pm, seq);
+
+	if (!params->rqwrb_pm || rl_knob(params, RL_SCAN_BUFFERS))
+		return NULL;
+	if (rl_one_sided_send(rl_method(params)) && rl_intact(params, there, seq))
+		return there;
+	for (const struct rl_msg *msg = NULL; (msg = next_buffer(env, msg));)
 		if (rl_intact(params, &msg->record, seq))
 			return &msg->record;
-	}
 	return NULL;
+}
+
+/* Messages with records behind the last one will never be applied. */
+static void clear_buffers(const struct tm_env *env, uint64_t last)
+{
+	for (struct rl_msg *msg = NULL; (msg = next_buffer(env, msg));) {
+		if (msg->record.seq <= last)
+			continue;
+		msg->record.seq = 0;
+		pmem_persist(&msg->record.seq, sizeof(msg->record.seq));
+	}
 }
 
 static void apply(const struct tm_env *env, const struct rl_record *record, uint64_t seq)
 {
-	uint8_t *to = env->pm + rl_off(env->params, seq);
+	struct rl_record *to = rl_slot(env->params, env->pm, seq);
 
-	memcpy(to, record, sizeof(*record) + record->len);
-	pmem_persist(to, sizeof(*record) + record->len);
+	if (to != record) {
+		memcpy(to, record, rl_record_bytes(record));
+		pmem_persist(to, rl_record_bytes(record));
+	}
 	if (!rl_method(env->params)->compound)
 		return;
-	*(uint64_t *)(env->pm + RL_TAIL) = seq;
-	pmem_persist(env->pm + RL_TAIL, sizeof(uint64_t));
+	rl_make_tail(env->params, (uint64_t *)(env->pm + RL_TAIL), seq);
+	rl_persist_tail(env->params, env->pm);
+}
+
+/* --- recovery --- */
+
+static void clear_behind(const struct tm_env *env, uint64_t head, uint64_t end)
+{
+	const struct tm_params *params = env->params;
+
+	for (uint64_t seq = end + 1; seq - head <= rl_slots(params); seq++) {
+		struct rl_record *behind = rl_slot(params, env->pm, seq);
+
+		if (behind->seq <= end)
+			continue;
+		behind->seq = 0;
+		pmem_persist(&behind->seq, sizeof(behind->seq));
+	}
+}
+
+/* A record that is not intact, but that the tail counts, stays for the check to see. */
+static int collect_all(const struct tm_env *env, uint64_t end)
+{
+	const struct tm_params *params = env->params;
+	int rc = 0;
+
+	for (uint64_t seq = rl_head(params, env->pm) + 1; !rc && seq <= end; seq++) {
+		if (!rl_knob(params, RL_SEQ) && !rl_intact(params, rl_slot(params, env->pm, seq), seq))
+			break;
+		rc = rl_collect(params, env->pm, NULL);
+	}
+	return rc;
 }
 
 int rl_recover(const struct tm_env *env)
 {
 	const struct tm_params *params = env->params;
 	const struct rl_record *record;
-	uint64_t count;
+	uint64_t head, end;
 
 	if (*(uint64_t *)env->pm != RL_MAGIC)
 		return -EINVAL;
-	count = rl_count(params, env->pm);
-	if (count > params->updates)
+	head = rl_head(params, env->pm);
+	end = scan(params, env->pm);
+	if (end - head > rl_slots(params))
 		return -EINVAL;
-	while (count < params->updates && (record = in_buffers(env, count + 1)))
-		apply(env, record, ++count);
-	if (rl_method(params)->compound)
-		return 0;
-	for (uint64_t seq = count + 1; seq <= params->updates; seq++) {
-		struct rl_record *behind = (struct rl_record *)(env->pm + rl_off(params, seq));
+	while (end - head < rl_slots(params) && (record = find(env, end + 1)))
+		apply(env, record, ++end);
+	if (!rl_method(params)->compound || rl_one_sided_send(rl_method(params)))
+		clear_behind(env, head, end);
+	clear_buffers(env, end);
+	return rl_ring(params) ? collect_all(env, end) : 0;
+}
 
-		if (!behind->seq)
-			continue;
-		behind->seq = 0;
-		pmem_persist(&behind->seq, sizeof(behind->seq));
+/* --- the check --- */
+
+static void check_table(const struct tm_env *env, struct tm_fsck *fsck)
+{
+	const struct tm_params *params = env->params;
+
+	for (unsigned i = 0; i < params->keys; i++) {
+		unsigned long long off = rl_entry_off(params, i) - rl_log_end(params);
+		const struct rl_record *entry = (const void *)(env->pm + rl_entry_off(params, i));
+
+		if (entry->seq && !rl_whole(params, entry))
+			fsck->bad(fsck, "applied+%#llx: half an entry", off);
+		else if (entry->seq > rl_head(params, env->pm))
+			fsck->bad(fsck, "applied+%#llx: a record that the head has not passed", off);
 	}
-	return 0;
+}
+
+static void check_tail(const struct tm_env *env, struct tm_fsck *fsck)
+{
+	const uint64_t *tail = (const uint64_t *)(env->pm + RL_TAIL);
+	uint64_t right[2] = {0, 0};
+
+	rl_make_tail(env->params, right, tail[0]);
+	if (tail[1] != right[1])
+		fsck->bad(fsck, "tail+0x8: %llu bytes are not the bytes of %llu records: half a tail",
+			  (unsigned long long)tail[1], (unsigned long long)tail[0]);
 }
 
 void rl_fsck(const struct tm_env *env, struct tm_fsck *fsck)
 {
 	const struct tm_params *params = env->params;
 	bool compound = rl_method(params)->compound;
-	uint64_t count = rl_count(params, env->pm);
+	uint64_t head = rl_head(params, env->pm), end = rl_end(params, env->pm);
 
 	if (*(const uint64_t *)env->pm != RL_MAGIC)
-		fsck->bad(fsck, "magic+0: not a RemoteLog pool");
-	if (count > params->updates)
-		fsck->bad(fsck, "tail+0: %llu records, there is room for %u", (unsigned long long)count,
-			  params->updates);
-	for (uint64_t seq = 1; seq <= params->updates; seq++) {
+		fsck->bad(fsck, "head+0: not a RemoteLog pool");
+	if (end - head > rl_slots(params))
+		fsck->bad(fsck, "tail+0: %llu records, there is room for %llu",
+			  (unsigned long long)(end - head), (unsigned long long)rl_slots(params));
+	for (uint64_t seq = head + 1; seq - head <= rl_slots(params); seq++) {
 		unsigned long long off = rl_off(params, seq) - RL_LOG;
-		const struct rl_record *record = (const struct rl_record *)(env->pm + RL_LOG + off);
+		const struct rl_record *record = rl_slot(params, env->pm, seq);
 
-		if (seq <= count && !rl_intact(params, record, seq))
+		if (seq <= end && !rl_intact(params, record, seq))
 			fsck->bad(fsck, "log+%#llx: the tail is ahead of this record, which is not intact",
 				  off);
-		if (seq > count && !compound && record->seq)
+		if (seq > end && !compound && record->seq > end)
 			fsck->bad(fsck, "log+%#llx: a record behind the end of the log", off);
 	}
+	if (rl_ring(params))
+		check_table(env, fsck);
+	if (compound && rl_knob(params, RL_TAIL_BYTES))
+		check_tail(env, fsck);
 }

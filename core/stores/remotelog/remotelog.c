@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What RemoteLog promises, its switches, its sizes, and the way around its pool. See remotelog.h. */
+#include <libpmem.h>
 #include "core/stores/remotelog/remotelog.h"
 
 static const struct tm_knob knobs[] = {
@@ -14,6 +15,15 @@ static const struct tm_knob knobs[] = {
 	[RL_GET] = {"get", "client server",
 		    "who looks through the log for a GET: client by READ, server's CPU"},
 	[RL_SCAN_BUFFERS] = {"scan_buffers", "on off", "recovery looks for records in receive buffers in PM"},
+	[RL_SLOTS] = {"slots", "all 2 4 16",
+		      "room for all records that are ever written; or a ring, which the server collects"},
+	[RL_SEQ] = {"seq", "checked unchecked",
+		    "recovery's scan compares a record's number, not only its checksum"},
+	[RL_TAIL_BYTES] = {"tail", "8 16",
+			   "bytes of a compound append's second update; 16 are too many for an ATOMIC WRITE, "
+			   "and a WRITE stands for it"},
+	[RL_BUG] = {"bug", "none gc_early gc_dirty room_early repost_early",
+		    "a seeded bug, see the variants"},
 	[RL_KNOBS] = {0},
 };
 
@@ -46,6 +56,26 @@ static const struct tm_variant variants[] = {
 	{"cs2", "method=cs2", "Send of both, copies by the server, acknowledgement", 0},
 	{"cs3", "method=cs3", "Send of both, Flush", 0},
 	{"cs4", "method=cs4", "Send of both, completion", 0},
+	{"ring", "slots=2", "Write, Send, flush, acknowledgement; into a ring of two slots", 0},
+
+	{"seq_unchecked", "slots=2 seq=unchecked",
+	 "recovery takes records of the ring's previous lap for new ones: their checksums are right",
+	 TM_BIT(TM_DUR)},
+	{"gc_early", "slots=2 bug=gc_early",
+	 "the head passes a record before the applied table has it for good",
+	 TM_BIT(TM_DUR) | TM_BIT(TM_FSCK)},
+	{"gc_dirty", "slots=2 bug=gc_dirty",
+	 "a record that is visible but not durable is taken into the table: a power failure leaves half of "
+	 "it "
+	 "there and nothing in the log",
+	 TM_BIT(TM_DUR) | TM_BIT(TM_FSCK)},
+	{"room_early", "method=w2 ddio=off slots=2 bug=room_early",
+	 "clients learn that there is room before the head is durable: recovery starts at a record that has "
+	 "been overwritten",
+	 TM_BIT(TM_DUR)},
+	{"repost_early", "method=s3 rqwrb=pm ddio=off bug=repost_early",
+	 "a receive buffer in PM is posted again when its record is in the log, not when it is durable there",
+	 TM_BIT(TM_DUR)},
 	{0},
 };
 
@@ -54,9 +84,31 @@ uint64_t rl_span(const struct tm_params *params)
 	return kv_round_up(sizeof(struct rl_record) + params->max_vlen, KV_LINE);
 }
 
+bool rl_ring(const struct tm_params *params)
+{
+	return rl_knob(params, RL_SLOTS) != 0;
+}
+
+uint64_t rl_slots(const struct tm_params *params)
+{
+	const uint8_t ring[] = {0, 2, 4, 16}; /* in the order of the knob's values */
+
+	return rl_ring(params) ? ring[rl_knob(params, RL_SLOTS)] : params->updates;
+}
+
+uint64_t rl_off(const struct tm_params *params, uint64_t seq)
+{
+	return RL_LOG + (seq - 1) % rl_slots(params) * rl_span(params);
+}
+
 uint64_t rl_log_end(const struct tm_params *params)
 {
-	return rl_off(params, (uint64_t)params->updates + 1);
+	return RL_LOG + rl_slots(params) * rl_span(params);
+}
+
+uint64_t rl_table_end(const struct tm_params *params)
+{
+	return rl_log_end(params) + (rl_ring(params) ? params->keys * rl_span(params) : 0);
 }
 
 size_t rl_msg_bytes(const struct tm_params *params)
@@ -68,21 +120,25 @@ static size_t pm_bytes(const struct tm_params *params)
 {
 	size_t buffers = params->rqwrb_pm ? rpc_server_msgs_bytes(params, rl_msg_bytes(params)) : 0;
 
-	return rl_log_end(params) + kv_round_up(buffers, KV_LINE);
+	return rl_table_end(params) + kv_round_up(buffers, KV_LINE);
 }
 
 static unsigned regions(const struct tm_params *params, struct tm_region *out, unsigned max)
 {
 	const struct tm_region all[] = {
-		{"magic", 0, RL_TAIL},
+		{"head", 0, RL_TAIL},
 		{"tail", RL_TAIL, RL_LOG - RL_TAIL},
 		{"log", RL_LOG, rl_log_end(params) - RL_LOG},
-		{"buffers", rl_log_end(params), pm_bytes(params) - rl_log_end(params)},
+		{"applied", rl_log_end(params), rl_table_end(params) - rl_log_end(params)},
+		{"buffers", rl_table_end(params), pm_bytes(params) - rl_table_end(params)},
 	};
-	unsigned n = params->rqwrb_pm ? 4 : 3;
+	unsigned n = 0;
 
-	for (unsigned i = 0; i < n && i < max; i++)
-		out[i] = all[i];
+	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (all[i].len && n < max)
+			out[n] = all[i];
+		n += all[i].len != 0;
+	}
 	return n;
 }
 
@@ -93,23 +149,51 @@ uint32_t rl_crc(const struct rl_record *record)
 	return kv_crc(&record->len, head + record->len);
 }
 
-bool rl_intact(const struct tm_params *params, const struct rl_record *record, uint64_t seq)
+bool rl_whole(const struct tm_params *params, const struct rl_record *record)
 {
-	if (record->seq != seq || record->len > params->max_vlen)
+	if (record->len > params->max_vlen)
 		return false;
 	return rl_knob(params, RL_CRC) || rl_crc(record) == record->crc;
 }
 
-uint64_t rl_count(const struct tm_params *params, const uint8_t *pm)
+bool rl_intact(const struct tm_params *params, const struct rl_record *record, uint64_t seq)
 {
-	uint64_t n = 0;
+	return record->seq == seq && rl_whole(params, record);
+}
 
-	if (rl_method(params)->compound)
-		return *(const uint64_t *)(pm + RL_TAIL);
-	while (n < params->updates &&
-	       rl_intact(params, (const struct rl_record *)(pm + rl_off(params, n + 1)), n + 1))
-		n++;
-	return n;
+uint64_t rl_head(const struct tm_params *params, const uint8_t *pm)
+{
+	return rl_ring(params) ? *(const uint64_t *)(pm + RL_HEAD) : 0;
+}
+
+uint64_t rl_end(const struct tm_params *params, uint8_t *pm)
+{
+	uint64_t head = rl_head(params, pm), end = head;
+
+	if (rl_method(params)->compound) {
+		end = *(const uint64_t *)(pm + RL_TAIL);
+		return end > head ? end : head; /* the collector's tail is durable, a client's need not be */
+	}
+	while (end - head < rl_slots(params) && rl_intact(params, rl_slot(params, pm, end + 1), end + 1))
+		end++;
+	return end;
+}
+
+size_t rl_tail_bytes(const struct tm_params *params)
+{
+	return rl_knob(params, RL_TAIL_BYTES) ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
+}
+
+void rl_make_tail(const struct tm_params *params, uint64_t tail[2], uint64_t seq)
+{
+	tail[0] = seq;
+	if (rl_knob(params, RL_TAIL_BYTES))
+		tail[1] = seq * rl_span(params);
+}
+
+void rl_persist_tail(const struct tm_params *params, uint8_t *pm)
+{
+	pmem_persist(pm + RL_TAIL, rl_tail_bytes(params));
 }
 
 const struct tm_store remotelog_store = {

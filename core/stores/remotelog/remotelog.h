@@ -4,15 +4,16 @@
 /*
  * RemoteLog (RP: the remote persistence taxonomy): a log in the server's PM to which
  * clients append. PUT and DELETE append a record; GET reads the log and takes the
- * newest record of its key. There is nothing else: the store is a bench for the methods
- * by which a remote update, or two updates in order, become durable.
+ * newest record of its key. The store is a bench for the methods by which a remote update,
+ * or two updates in order, become durable. docs/remotelog.md is its manual.
  *
  *	singleton	one update: the record (a). The log ends where a record's checksum
  *			or its number is wrong.
- *	compound	two updates: the record (a), then the tail, 8 bytes (b). b must never
+ *	compound	two updates: the record (a), then the tail (b), 8 bytes. b must never
  *			be durable while a is not.
  *
  *	remotelog.c	what it promises, its knobs, its sizes
+ *	collect.c	a log that is a ring: the applied table, and taking records into it
  *	method.c	the methods, as lists of steps
  *	append.c	the client's part of a method: work requests and waiting
  *	client.c	PUT, DELETE, GET
@@ -21,18 +22,22 @@
  *
  * The pool, offsets in bytes:
  *
- *	0	magic
- *	64	tail: how many records the log has (compound; 0 in a singleton's)
- *	128	record 1, record 2, ... of rl_span() bytes each, one per update of the store's life
+ *	0	magic; head: how many records have been collected (0 where the log is no ring)
+ *	64	tail: how many records there have been (compound; 0 in a singleton's)
+ *	128	the slots, of rl_span() bytes each: record n is in slot (n - 1) mod their number
+ *	...	a ring: the applied table, a slot for each key
  *	...	with receive buffers in PM: the message buffers of rpc_server_init_in()
  *
- * Numbers start at 1, so that a zeroed slot is no record.
+ * Numbers start at 1, so that a zeroed slot is no record. The log is what comes behind the
+ * head. By default there is a slot for each update of the store's life, and nothing is
+ * collected.
  *
  * One client appends at a time. A word in the server's DRAM, which clients change by
  * compare-and-swap, is 2 x the next record's number, plus 1 while somebody appends. It
- * is given back by a WRITE behind the append, or, where the client's part ends with a
- * SEND, by the server when it has applied the message. A client that dies in between
- * blocks all others: LIVE is not promised.
+ * is given back by a WRITE behind the append, or, where the server replies to a message
+ * with the record, by the server. A client that dies in between blocks all others: LIVE is
+ * not promised. The second word says how far the log has been collected, for good: what a
+ * client that finds the log full waits for.
  *
  * DUR is about appends. A GET returns what is visible; beside another client's append that
  * need not be durable yet, so MONO is not promised, and with readers beside writers DUR breaks, too.
@@ -41,14 +46,33 @@
 #include "core/stores/rpc.h"
 #include "core/tidemark.h"
 
-enum rl_knob { RL_METHOD, RL_FLUSH, RL_CRC, RL_GET, RL_SCAN_BUFFERS, RL_KNOBS };
+enum rl_knob {
+	RL_METHOD,
+	RL_FLUSH,
+	RL_CRC,
+	RL_GET,
+	RL_SCAN_BUFFERS,
+	RL_SLOTS,
+	RL_SEQ,
+	RL_TAIL_BYTES,
+	RL_BUG,
+	RL_KNOBS
+};
 enum rl_flush { RL_FLUSH_NATIVE, RL_FLUSH_READ, RL_FLUSH_READ_OTHER_QP };
+enum rl_bug { RL_NO_BUG, RL_GC_EARLY, RL_GC_DIRTY, RL_ROOM_EARLY, RL_REPOST_EARLY };
 
 #define RL_MAGIC 0x31474f4c4d52u /* "RMLOG1" */
+#define RL_HEAD	 8
 #define RL_TAIL	 64
 #define RL_LOG	 128
 
-enum rl_region { RL_POOL, RL_LOCK }; /* exported */
+enum rl_region { RL_POOL, RL_WORDS }; /* exported */
+
+/* In the server's DRAM. */
+struct rl_words {
+	uint64_t lock;
+	uint64_t head; /* as it is in PM, but never ahead of what is durable there */
+};
 
 enum rl_kind { RL_VALUE = 1, RL_TOMBSTONE };
 
@@ -108,8 +132,10 @@ struct rl_method {
 	uint8_t step[6]; /* enum rl_step, ends with RL_END */
 };
 const struct rl_method *rl_method(const struct tm_params *params);
-/* Does the client's part end with a message that carries the record? Then the server gives the lock back. */
-bool rl_sends(const struct rl_method *method);
+/* Does the server reply to the message that carries the record? Then it gives the lock back. */
+bool rl_server_unlocks(const struct rl_method *method);
+/* Does an append end before the server has looked at the message? Then several may wait in its buffers. */
+bool rl_one_sided_send(const struct rl_method *method);
 
 /* --- the pool --- */
 
@@ -118,18 +144,49 @@ static inline unsigned rl_knob(const struct tm_params *params, enum rl_knob knob
 	return params->knob[knob];
 }
 uint64_t rl_span(const struct tm_params *params);
-uint64_t rl_log_end(const struct tm_params *params); /* the offset behind the last slot */
+uint64_t rl_slots(const struct tm_params *params);
+uint64_t rl_log_end(const struct tm_params *params);   /* the offset behind the last slot */
+uint64_t rl_table_end(const struct tm_params *params); /* the offset behind the applied table */
 size_t rl_msg_bytes(const struct tm_params *params);
-static inline uint64_t rl_off(const struct tm_params *params, uint64_t seq)
+uint64_t rl_off(const struct tm_params *params, uint64_t seq);
+static inline struct rl_record *rl_slot(const struct tm_params *params, uint8_t *pm, uint64_t seq)
 {
-	return RL_LOG + (seq - 1) * rl_span(params);
+	return (struct rl_record *)(pm + rl_off(params, seq));
+}
+static inline size_t rl_record_bytes(const struct rl_record *record)
+{
+	return sizeof(*record) + record->len;
 }
 
 uint32_t rl_crc(const struct rl_record *record);
-/* Is this, as far as one can see, the whole record number seq? */
+/* Is this, as far as one can see, a whole record? */
+bool rl_whole(const struct tm_params *params, const struct rl_record *record);
+/* ... and the one with this number? */
 bool rl_intact(const struct tm_params *params, const struct rl_record *record, uint64_t seq);
-/* How many records the pool's log has: compound: its tail; singleton: up to the first that is not intact. */
-uint64_t rl_count(const struct tm_params *params, const uint8_t *pm);
+/* The number of the last record that has been collected; 0: none. */
+uint64_t rl_head(const struct tm_params *params, const uint8_t *pm);
+/* The number of the log's last record: compound: its tail; singleton: of the last before one that is not
+ * intact. rl_head(): the log is empty. */
+uint64_t rl_end(const struct tm_params *params, uint8_t *pm);
+
+/* The tail: a number, and with tail=16 how many bytes of records that makes. */
+void rl_make_tail(const struct tm_params *params, uint64_t tail[2], uint64_t seq);
+size_t rl_tail_bytes(const struct tm_params *params);
+void rl_persist_tail(const struct tm_params *params, uint8_t *pm);
+
+/* --- the ring --- */
+
+/* Is the log one, with an applied table? */
+bool rl_ring(const struct tm_params *params);
+/* The entry of the table with which the search for a key begins; the next ones follow, in a circle. */
+unsigned rl_first_entry(const struct tm_params *params, const uint8_t key[TM_MAX_KEY]);
+uint64_t rl_entry_off(const struct tm_params *params, unsigned entry);
+/* The key's entry; or the one that is to become it; NULL: there is no room. */
+struct rl_record *rl_entry(const struct tm_params *params, uint8_t *pm, const uint8_t key[TM_MAX_KEY]);
+/* Take the log's first record, whose number the caller has compared, into the table and move the head over
+ * it, all of it durable; then say so in words->head (NULL: nobody asks). Of a damaged record only the head
+ * learns. 0; -ENOSPC: more keys than the store was made for. */
+int rl_collect(const struct tm_params *params, uint8_t *pm, struct rl_words *words);
 
 int rl_format(const struct tm_env *env);
 int rl_recover(const struct tm_env *env);
@@ -142,7 +199,10 @@ struct rl_client {
 	struct tm_params params;
 	struct rpc_conn conn;
 	struct rpc_conn other; /* flush=read_other_qp */
+	struct ibv_qp_ex *qp;  /* conn's */
+	bool building;	       /* a batch has begun on it */
 	uint64_t next;	       /* the number that the next record has, as far as this client knows */
+	uint64_t head;	       /* so far the log has been collected, as far as this client knows */
 	struct rl_msg *msg;    /* what it appends; the reply of RL_LOOKUP */
 	uint32_t chunk;	       /* records that GET reads at once */
 	bool found;
@@ -152,10 +212,19 @@ int rl_put(void *client, const void *key, size_t klen, const void *value, size_t
 int rl_get(void *client, const void *key, size_t klen, void *value, size_t cap, size_t *vlen);
 int rl_del(void *client, const void *key, size_t klen);
 
+/* What the client's queue pair must be able to do by ibv_wr_*(): IBV_QP_EX_WITH_*. */
+uint64_t rl_send_ops(const struct tm_params *params);
 /* Of the connection's buffer: room for the data of GETs, then for what a client posts. */
 size_t rl_buffer_bytes(const struct rl_client *client);
+/* Sleep, at first (*ns is 0) for a microsecond, then longer each time. False: this was for as long as it
+ * gets. */
+bool rl_nap(uint64_t *ns);
 /* Become the one who appends: client->next is the record's number then. */
 int rl_lock(struct rl_client *client);
+/* Wait until the log has room for that record. -ENOSPC: it never will. */
+int rl_room(struct rl_client *client);
+/* How far the log has been collected. */
+int rl_read_head(struct rl_client *client, uint64_t *head);
 /* Let the next one append. Does not wait. */
 int rl_unlock(struct rl_client *client);
 /* Do the method's steps with client->msg. Returns where the method says "durable". */

@@ -3,7 +3,8 @@
  * The server: persists what it is told about, applies records that come in messages,
  * each as the method says, and looks records up (knob get). A message whose record it
  * applies is applied, and durable where the method wants that, before its buffer is
- * posted again: recovery relies on it when receive buffers are in PM.
+ * posted again: recovery relies on it when receive buffers are in PM. When no message is
+ * waiting it collects (collect.c).
  */
 #include <errno.h>
 #include <libpmem.h>
@@ -17,17 +18,29 @@ struct rl_server {
 	struct tm_params params;
 	struct rpc_server rpc;
 	uint8_t *pm;
-	uint64_t *lock;
+	struct rl_words *words;
 };
 
 static struct rl_record *slot(const struct rl_server *server, uint64_t seq)
 {
-	return (struct rl_record *)(server->pm + rl_off(&server->params, seq));
+	return rl_slot(&server->params, server->pm, seq);
 }
 
+/*
+ * Record seq is in its slot. The tail counts it; or, if messages of several clients may
+ * come out of turn, all up to the first that is missing.
+ */
 static void set_tail(const struct rl_server *server, uint64_t seq)
 {
-	*(uint64_t *)(server->pm + RL_TAIL) = seq;
+	uint64_t *tail = (uint64_t *)(server->pm + RL_TAIL);
+
+	if (rl_one_sided_send(rl_method(&server->params))) {
+		if (seq != *tail + 1)
+			return;
+		while (rl_intact(&server->params, slot(server, seq + 1), seq + 1))
+			seq++;
+	}
+	rl_make_tail(&server->params, tail, seq);
 }
 
 static void persist_record(const struct rl_server *server, uint64_t seq)
@@ -35,38 +48,37 @@ static void persist_record(const struct rl_server *server, uint64_t seq)
 	pmem_persist(slot(server, seq), rl_span(&server->params));
 }
 
-static void persist_tail(const struct rl_server *server)
-{
-	pmem_persist(server->pm + RL_TAIL, sizeof(uint64_t));
-}
-
 static int apply(const struct rl_server *server, const struct rl_msg *msg, size_t len)
 {
 	const struct rl_method *method = rl_method(&server->params);
-	size_t bytes = sizeof(msg->record) + msg->record.len;
+	size_t bytes = rl_record_bytes(&msg->record);
+	unsigned duty = method->duty;
 
-	if (len < sizeof(*msg) || len - RL_MSG_HEAD != bytes)
+	if (len < sizeof(*msg) || len - RL_MSG_HEAD != bytes || msg->seq <= server->words->head)
 		return -EPROTO;
+	if (rl_knob(&server->params, RL_BUG) == RL_REPOST_EARLY)
+		duty = RL_COPY; /* the collector will make it durable, if there is one */
 	memcpy(slot(server, msg->seq), &msg->record, bytes);
-	if (method->duty == RL_COPY_PERSIST)
+	if (duty == RL_COPY_PERSIST)
 		persist_record(server, msg->seq);
 	if (method->compound)
 		set_tail(server, msg->seq);
-	if (method->duty == RL_COPY_BOTH_PERSIST)
+	if (duty == RL_COPY_BOTH_PERSIST)
 		persist_record(server, msg->seq);
-	if (method->compound && method->duty != RL_COPY)
-		persist_tail(server);
-	__atomic_store_n(server->lock, 2 * (msg->seq + 1), __ATOMIC_RELEASE);
+	if (method->compound && duty != RL_COPY)
+		rl_persist_tail(&server->params, server->pm);
+	if (rl_server_unlocks(method))
+		__atomic_store_n(&server->words->lock, 2 * (msg->seq + 1), __ATOMIC_RELEASE);
 	return 0;
 }
 
-/* Told of a record or of the tail, which has landed. */
+/* Told of a record or of the tail, which has landed; and may have been collected since. */
 static void told(const struct rl_server *server, uint64_t seq, bool tail)
 {
-	if (rl_method(&server->params)->duty != RL_PERSIST)
+	if (rl_method(&server->params)->duty != RL_PERSIST || seq <= server->words->head)
 		return;
 	if (tail)
-		persist_tail(server);
+		rl_persist_tail(&server->params, server->pm);
 	else
 		persist_record(server, seq);
 }
@@ -74,13 +86,17 @@ static void told(const struct rl_server *server, uint64_t seq, bool tail)
 /* The newest record of the key, by the CPU. NULL: none. */
 static const struct rl_record *look_up(const struct rl_server *server, const uint8_t key[TM_MAX_KEY])
 {
-	for (uint64_t seq = rl_count(&server->params, server->pm); seq; seq--) {
-		const struct rl_record *record = slot(server, seq);
+	const struct tm_params *params = &server->params;
+	uint64_t head = rl_head(params, server->pm);
+	const struct rl_record *record;
 
-		if (rl_intact(&server->params, record, seq) && memcmp(record->key, key, TM_MAX_KEY) == 0)
+	for (uint64_t seq = rl_end(params, server->pm); seq > head; seq--) {
+		record = slot(server, seq);
+		if (rl_intact(params, record, seq) && memcmp(record->key, key, TM_MAX_KEY) == 0)
 			return record;
 	}
-	return NULL;
+	record = rl_ring(params) ? rl_entry(params, server->pm, key) : NULL;
+	return record && record->seq ? record : NULL;
 }
 
 static size_t answer_lookup(const struct rl_server *server, const struct rl_msg *msg, struct rl_msg *reply)
@@ -90,7 +106,7 @@ static size_t answer_lookup(const struct rl_server *server, const struct rl_msg 
 	reply->status = record ? 0 : -ENOENT;
 	if (!record)
 		return sizeof(*reply);
-	memcpy(&reply->record, record, sizeof(*record) + record->len);
+	memcpy(&reply->record, record, rl_record_bytes(record));
 	return sizeof(*reply) + record->len;
 }
 
@@ -107,7 +123,7 @@ static size_t handle(void *arg, const struct rpc_msg *in, void *out, size_t cap)
 		seq = msg->seq;
 	if (!in->has_imm && in->len == sizeof(*msg) && msg->op == RL_LOOKUP)
 		return answer_lookup(server, msg, reply);
-	if (seq == 0 || seq > server->params.updates) {
+	if (!seq || seq > server->words->head + rl_slots(&server->params)) {
 		reply->status = -EPROTO;
 	} else if (in->has_imm) {
 		told(server, seq, in->imm & 1);
@@ -121,34 +137,60 @@ static size_t handle(void *arg, const struct rpc_msg *in, void *out, size_t cap)
 	return RL_MSG_HEAD;
 }
 
+/* Is there a record behind the head? Compound: one that the tail counts. */
+static bool can_collect(const struct rl_server *server)
+{
+	uint64_t head;
+
+	if (!rl_ring(&server->params))
+		return false;
+	head = rl_head(&server->params, server->pm);
+	if (rl_method(&server->params)->compound)
+		return head < *(const uint64_t *)(server->pm + RL_TAIL);
+	return rl_intact(&server->params, slot(server, head + 1), head + 1);
+}
+
+static void serve(void *arg)
+{
+	struct rl_server *server = arg;
+
+	for (;;) {
+		if (rpc_server_poll(&server->rpc))
+			continue;
+		if (!can_collect(server) || rl_collect(&server->params, server->pm, server->words))
+			rt_yield();
+	}
+}
+
 int rl_serve(const struct tm_env *env)
 {
 	struct rl_server *server = calloc(1, sizeof(*server));
 	const int common = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
 			   IBV_ACCESS_REMOTE_ATOMIC;
-	uint64_t log_end = rl_log_end(env->params);
+	uint64_t end = rl_table_end(env->params);
 	int rc;
 
 	if (!server)
 		return -ENOMEM;
 	server->params = *env->params;
 	server->pm = env->pm;
-	server->lock = calloc(1, sizeof(*server->lock));
-	if (!server->lock)
+	server->words = calloc(1, sizeof(*server->words));
+	if (!server->words)
 		return -ENOMEM;
-	*server->lock = 2 * (rl_count(&server->params, server->pm) + 1);
+	server->words->lock = 2 * (rl_end(&server->params, server->pm) + 1);
+	server->words->head = rl_head(&server->params, server->pm);
 	rc = rpc_server_init_in(&server->rpc, env, rl_msg_bytes(env->params), handle, server,
-				env->params->rqwrb_pm ? env->pm + log_end : NULL);
+				env->params->rqwrb_pm ? env->pm + end : NULL);
 	server->rpc.qp_access |= IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_FLUSH_GLOBAL |
 				 IBV_ACCESS_FLUSH_PERSISTENT;
 	if (!rc) /* RL_POOL */
-		rc = rpc_server_export(&server->rpc, env->pm, log_end,
+		rc = rpc_server_export(&server->rpc, env->pm, end,
 				       common | IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT);
-	if (!rc) /* RL_LOCK */
-		rc = rpc_server_export(&server->rpc, server->lock, sizeof(*server->lock), common);
+	if (!rc) /* RL_WORDS */
+		rc = rpc_server_export(&server->rpc, server->words, sizeof(*server->words), common);
 	if (!rc)
 		rc = rpc_server_listen(&server->rpc);
 	if (!rc)
-		rc = rt_spawn("server", rpc_server_task, &server->rpc);
+		rc = rt_spawn("server", serve, server);
 	return rc;
 }
