@@ -321,6 +321,16 @@ static void inherit(struct orders *o, struct orders_state *s, unsigned d)
 	}
 }
 
+/* What has the least to do with others comes first: what is tried anew then stands near the end of runs. */
+static int rank_of(uint64_t chain)
+{
+	static const int rank[CHAIN_KINDS] = {
+		[CHAIN_SEND] = 0, [CHAIN_REQUESTS] = 0, [CHAIN_RESPONSES] = 0, [CHAIN_OTHER] = 0,
+		[CHAIN_TASK] = 1, [CHAIN_STORES] = 2,	[CHAIN_ANSWER] = 3,    [CHAIN_LAND] = 4,
+	};
+	return rank[chain_kind(chain)];
+}
+
 /* A state that was not met before. False: everybody sleeps. */
 static bool enter(struct orders *o, unsigned d, const uint64_t *chain, unsigned n)
 {
@@ -330,12 +340,14 @@ static bool enter(struct orders *o, unsigned d, const uint64_t *chain, unsigned 
 	s->could = s->done = s->backtrack = 0;
 	s->choices = 0;
 	s->foot = o->slepts;
-	int first = -1;
+	int first = -1, rank = 0;
 	for (unsigned i = 0; i < n; i++) {
 		unsigned p = proc_of(o, chain[i]);
 		s->could |= 1ull << p;
-		if (first < 0 && !(s->sleeps >> p & 1))
-			first = (int)p;
+		if (s->sleeps >> p & 1 || (first >= 0 && rank_of(chain[i]) >= rank))
+			continue;
+		first = (int)p;
+		rank = rank_of(chain[i]);
 	}
 	if (first < 0)
 		return false;
@@ -360,6 +372,34 @@ void orders_settle(struct orders *o)
 		o->after(o->arg);
 }
 
+/* Event d begins. */
+static void begin(struct orders *o, unsigned d)
+{
+	o->depth++;
+	o->choices = 0;
+	o->in_event = true;
+	if (!is_replayed(o)) {
+		struct orders_event *e = &o->event[d];
+		memset(e, 0, sizeof(*e));
+		e->proc = o->state[d].proc;
+		e->touch = o->touches;
+	}
+	if (o->begins)
+		o->begins(o->arg, o->chain[o->state[d].proc]);
+}
+
+static bool knows(struct picker *picker, uint64_t *chain)
+{
+	struct orders *o = of_picker(picker);
+	unsigned d = o->depth;
+	if (d >= o->replay || (o->again && d == o->kept_depth))
+		return false;
+	orders_settle(o);
+	*chain = o->chain[o->state[d].proc];
+	begin(o, d);
+	return true;
+}
+
 static unsigned pick(struct picker *picker, const uint64_t *chain, unsigned n)
 {
 	struct orders *o = of_picker(picker);
@@ -374,26 +414,14 @@ static unsigned pick(struct picker *picker, const uint64_t *chain, unsigned n)
 	o->first_seen = true;
 	if (d == ORDERS_EVENTS || o->failed)
 		o->complete = false;
-	if (d == ORDERS_EVENTS || o->failed || (d >= o->replay && !enter(o, d, chain, n))) {
+	if (d == ORDERS_EVENTS || o->failed || !enter(o, d, chain, n)) {
 		o->known = true;
 		sim_stop(o->sim, SIM_DONE);
 		return 0;
 	}
-	while (proc_of(o, chain[i]) != o->state[d].proc) {
+	while (chain[i] != o->chain[o->state[d].proc])
 		i++;
-		assert(i < n); /* the same program does the same */
-	}
-	o->depth++;
-	o->choices = 0;
-	o->in_event = true;
-	if (!is_replayed(o)) {
-		struct orders_event *e = &o->event[d];
-		memset(e, 0, sizeof(*e));
-		e->proc = o->state[d].proc;
-		e->touch = o->touches;
-	}
-	if (o->begins)
-		o->begins(o->arg, chain[i]);
+	begin(o, d);
 	return i;
 }
 
@@ -507,8 +535,12 @@ void orders_again(struct orders *o, void (*run)(void *arg))
 
 int orders_open(struct orders *o)
 {
-	o->picker = (struct picker){
-		.pick = pick, .enables = enables, .touched = touched, .gives = gives, .takes = takes};
+	o->picker = (struct picker){.knows = knows,
+				    .pick = pick,
+				    .enables = enables,
+				    .touched = touched,
+				    .gives = gives,
+				    .takes = takes};
 	o->source = (struct source){.answer = answer};
 	o->state = calloc(ORDERS_EVENTS, sizeof(*o->state));
 	o->kept = calloc(ORDERS_EVENTS, sizeof(*o->kept));

@@ -193,6 +193,8 @@ static inline enum chain_kind chain_kind(uint64_t chain)
 	return (enum chain_kind)(chain & 15);
 }
 struct picker {
+	/* Is it known who goes on, without looking at who could? *chain is. */
+	bool (*knows)(struct picker *picker, uint64_t *chain);
 	/* Which of these n goes on; each could. All different. */
 	unsigned (*pick)(struct picker *picker, const uint64_t *chain, unsigned n);
 	/* What goes on now makes it possible that something of `chain` happens. */
