@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The search for orders that matter, held against one that leaves out nothing: for
+ * all litmus tests that are small enough for it, both must come to the same outcomes. What orders.c takes for
+ * independent and is not, shows here.
+ */
+#include <check.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/litmus.h"
+
+#define WHOLE_RUNS 20000 /* more than that are too many here */
+#define COMPARED   150	 /* tests at least */
+
+static char *read_file(const char *dir, const char *name, size_t *len)
+{
+	char path[600], *text = malloc(100000);
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	FILE *file = fopen(path, "r");
+	ck_assert_ptr_nonnull(file);
+	*len = fread(text, 1, 100000, file);
+	ck_assert_uint_lt(*len, 100000);
+	fclose(file);
+	return text;
+}
+
+static bool same_values(const struct litmus_outcomes *a, const struct litmus_outcomes *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (unsigned i = 0; i < a->n; i++)
+		if (memcmp(a->outcome[i].value, b->outcome[i].value, sizeof(a->outcome[i].value)))
+			return false;
+	return true;
+}
+
+/* False: too large. */
+static bool compare(const char *name, const char *text, size_t len)
+{
+	struct litmus_limits limits = litmus_default;
+	struct litmus_error error;
+	struct litmus_test *test = malloc(sizeof(*test));
+	struct litmus_result few, all;
+	ck_assert_int_eq(litmus_parse(test, text, len, &error), 0);
+	limits.whole = true;
+	limits.runs = WHOLE_RUNS;
+	ck_assert_int_eq(litmus_run(test, &limits, &all), 0);
+	ck_assert_int_eq(litmus_run(test, &litmus_default, &few), 0);
+	ck_assert(few.complete);
+	bool complete = all.complete;
+	if (complete) {
+		ck_assert_msg(same_values(&few.final, &all.final), "%s: other final outcomes", name);
+		ck_assert_msg(same_values(&few.crash, &all.crash), "%s: other crash outcomes", name);
+		ck_assert_uint_le(few.runs, all.runs);
+	}
+	litmus_result_free(&few);
+	litmus_result_free(&all);
+	litmus_free(test);
+	free(test);
+	return complete;
+}
+
+START_TEST(suite)
+{
+	unsigned compared = 0, files = 0;
+	DIR *dir = opendir("scenarios/litmus");
+	ck_assert_ptr_nonnull(dir);
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		size_t len;
+		if (!strstr(entry->d_name, ".litmus"))
+			continue;
+		char *text = read_file("scenarios/litmus", entry->d_name, &len);
+		compared += compare(entry->d_name, text, len);
+		files++;
+		free(text);
+	}
+	closedir(dir);
+	printf("%u of %u litmus tests compared\n", compared, files);
+	ck_assert_uint_ge(compared, COMPARED);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite_ = suite_create("orders");
+	TCase *tc = tcase_create("orders");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(tc, suite);
+	suite_add_tcase(suite_, tc);
+	runner = srunner_create(suite_);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
