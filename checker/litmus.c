@@ -58,7 +58,7 @@ struct play {
 	struct player {
 		struct play *play;
 		unsigned thread;
-		char name[8];
+		char name[16];
 		uint64_t name_hash; /* of its actor */
 		bool ended;
 		uint64_t reg[LITMUS_REGISTERS];
