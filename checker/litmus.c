@@ -58,7 +58,7 @@ struct play {
 	struct player {
 		struct play *play;
 		unsigned thread;
-		char name[8];
+		char name[16];
 		uint64_t name_hash; /* of its actor */
 		bool ended;
 		uint64_t reg[LITMUS_REGISTERS];
@@ -676,34 +676,18 @@ static void one_run(void *arg)
 
 /* --- the test --- */
 
-/* The places that conditions name together with what is left; without such a condition all that is observed.
- */
-static void named_at_crash(const struct litmus_test *test, bool named[LITMUS_OBSERVED])
-{
-	bool any = false;
-	for (unsigned c = 0; c < test->conditions; c++) {
-		unsigned end = c + 1 < test->conditions ? test->condition[c + 1].first : test->terms;
-		any |= test->condition[c].crash;
-		for (unsigned t = test->condition[c].first; t < end && test->condition[c].crash; t++)
-			if (test->term[t].kind == LITMUS_ATOM)
-				named[test->term[t].observed] = true;
-	}
-	for (unsigned i = 0; i < test->observeds && !any; i++)
-		named[i] = true;
-}
-
 /* What is asked about. */
 static void look_through(struct play *p)
 {
 	const struct litmus_test *test = p->test;
-	bool named[LITMUS_OBSERVED] = {false};
+	bool belongs[LITMUS_OBSERVED];
+	litmus_places(test, true, belongs);
 	for (unsigned i = 0; i < test->observeds; i++)
 		p->crashes |= test->observed[i].what == LITMUS_CRASH;
-	named_at_crash(test, named);
 	for (unsigned i = 0; i < test->observeds; i++) {
 		const struct litmus_place *place = &test->observed[i];
 		uint64_t off = place_off(test, place);
-		if (place->what == LITMUS_REGISTER && named[i])
+		if (place->what == LITMUS_REGISTER && belongs[i])
 			p->learns[place->thread][place->reg] = true;
 		if (place->what != LITMUS_CRASH || p->keeps[off / LINE])
 			continue;

@@ -123,16 +123,10 @@ static void print_table(const struct litmus_test *test, const struct litmus_outc
 /* All that differs from the plain hardware of litmus tests; "" if nothing does. */
 static void hardware_text(const struct hardware *hw, char *buf, size_t n)
 {
-	struct hardware plain = hardware_default;
-	char all[2][512];
-	plain.store_buffer = LITMUS_STORE_BUFFER;
-	hardware_print(hw, true, all[0], sizeof(all[0]));
-	hardware_print(&plain, true, all[1], sizeof(all[1]));
-	buf[0] = '\0';
-	if (!strcmp(all[0], all[1]))
-		return;
-	hardware_print(hw, false, buf, n);
-	if (hw->store_buffer == hardware_default.store_buffer)
+	struct hardware others = *hw;
+	others.store_buffer = hardware_default.store_buffer;
+	hardware_print(&others, false, buf, n);
+	if (hw->store_buffer != LITMUS_STORE_BUFFER)
 		snprintf(buf + strlen(buf), n - strlen(buf), "%sstore_buffer=%u", *buf ? " " : "",
 			 hw->store_buffer);
 }

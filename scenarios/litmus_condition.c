@@ -43,21 +43,10 @@ static uint8_t read_thread(struct litmus_reader *r)
 	return 0;
 }
 
-/* Is this the name of a thread, not of a location? */
-static bool is_thread(const struct litmus_reader *r)
-{
-	const struct token *t = &r->token;
-	if (t->kind == TOKEN_NUMBER)
-		return true;
-	if (t->kind != TOKEN_WORD || t->len < 2 || t->text[0] != 'P' || r->at == r->end || *r->at != ':')
-		return false;
-	return true;
-}
-
 static struct litmus_place read_place(struct litmus_reader *r)
 {
 	struct litmus_place place = {.what = LITMUS_MEMORY};
-	if (is_thread(r)) {
+	if (r->token.kind == TOKEN_NUMBER || litmus_is_thread(&r->token)) {
 		place.what = LITMUS_REGISTER;
 		place.thread = read_thread(r);
 		place.reg = litmus_register(r);

@@ -295,14 +295,24 @@ uint64_t litmus_number(struct litmus_reader *r, const char *what, uint64_t lo, u
 	return r->status ? lo : t.number;
 }
 
-bool litmus_is_register(const struct token *t)
+static bool is_numbered(const struct token *t, char letter)
 {
-	if (t->kind != TOKEN_WORD || t->len < 2 || t->text[0] != 'r')
+	if (t->kind != TOKEN_WORD || t->len < 2 || t->text[0] != letter)
 		return false;
 	for (size_t i = 1; i < t->len; i++)
 		if (!is_digit(t->text[i]))
 			return false;
 	return true;
+}
+
+bool litmus_is_register(const struct token *t)
+{
+	return is_numbered(t, 'r');
+}
+
+bool litmus_is_thread(const struct token *t)
+{
+	return is_numbered(t, 'P');
 }
 
 uint8_t litmus_register(struct litmus_reader *r)

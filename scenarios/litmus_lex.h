@@ -55,8 +55,9 @@ void litmus_expected(struct litmus_reader *r, const char *what);
 uint64_t litmus_number(struct litmus_reader *r, const char *what, uint64_t lo, uint64_t hi);
 /* Take a register: its number. */
 uint8_t litmus_register(struct litmus_reader *r);
-/* A word that looks like a register, r and digits. */
+/* A word that looks like a register, r and digits; like a thread, P and digits. */
 bool litmus_is_register(const struct token *t);
+bool litmus_is_thread(const struct token *t);
 /* All that was taken since `from`, blanks made one, without comments. */
 void litmus_copy(const struct litmus_reader *r, const char *from, char *buf, size_t n);
 

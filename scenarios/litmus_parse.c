@@ -102,7 +102,8 @@ static bool is_reserved(const struct token *t)
 	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (litmus_is(t, words[i]))
 			return true;
-	return litmus_is_register(t) || litmus_statement_word(t) || litmus_condition_word(t);
+	return litmus_is_register(t) || litmus_is_thread(t) || litmus_statement_word(t) ||
+	       litmus_condition_word(t);
 }
 
 /* Take the new name of a location or queue pair. */

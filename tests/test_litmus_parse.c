@@ -69,7 +69,7 @@ static const char everything[] = "(* a comment over\n"
 				 " if r0 != 3 (* why *) fenced\n"
 				 "                  put q x <- z | ;\n"
 				 "observe y, P0:r1, crash:x3[5]\n"
-				 "exists (P1:r0=1 /\\ 0:r1 != 2)\n"
+				 "exists (P1 : r0=1 /\\ 0:r1 != 2)\n"
 				 "never ~(x=1 -> true) \\/\n"
 				 "   a[3]=4\n"
 				 "forall crash:x = 0 // the end";
@@ -274,7 +274,7 @@ START_TEST(conditions)
 	ck_assert_int_eq(test.condition[1].quantifier, LITMUS_NEVER);
 	ck_assert_int_eq(test.condition[2].quantifier, LITMUS_FORALL);
 	ck_assert(!test.condition[0].crash && !test.condition[1].crash && test.condition[2].crash);
-	ck_assert_str_eq(test.condition[0].text, "exists (P1:r0=1 /\\ 0:r1 != 2)");
+	ck_assert_str_eq(test.condition[0].text, "exists (P1 : r0=1 /\\ 0:r1 != 2)");
 	ck_assert_str_eq(test.condition[1].text, "never ~(x=1 -> true) \\/ a[3]=4");
 	ck_assert_str_eq(test.condition[2].text, "forall crash:x = 0");
 	ck_assert_uint_eq(test.condition[1].line, 44);
@@ -391,6 +391,7 @@ static const struct {
 	{"litmus t { x@A; x@A; }", 1, 17, "'x' twice"},
 	{"litmus t { x@A; qp x A B; }", 1, 20, "'x' twice"},
 	{"litmus t { r3@A; }", 1, 12, "'r3' is a word of the language"},
+	{"litmus t { P9@A; }", 1, 12, "'P9' is a word of the language"},
 	{"litmus t { put@A; }", 1, 12, "'put' is a word of the language"},
 	{"litmus t { exists@A; }", 1, 12, "'exists' is a word of the language"},
 	{"litmus t { xchg@A; }", 1, 12, "'xchg' is a word of the language"},
