@@ -137,6 +137,12 @@ START_TEST(caches)
 }
 END_TEST
 
+START_TEST(store_buffers)
+{
+	sweep(CHOICE_BUFFER, -1, false, false, HOLDS);
+}
+END_TEST
+
 START_TEST(power)
 {
 	for (unsigned place = 0; place < CRASH_PLACES; place++)
@@ -367,6 +373,7 @@ int main(void)
 	tcase_add_test(tc, packets);
 	tcase_add_test(tc, lines_of_packets);
 	tcase_add_test(tc, caches);
+	tcase_add_test(tc, store_buffers);
 	tcase_add_test(tc, power);
 	tcase_add_test(tc, lines_of_memory);
 	tcase_add_loop_test(tc, good_words, 0, COUNT(good));

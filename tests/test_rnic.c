@@ -1385,6 +1385,83 @@ START_TEST(persistent_memory)
 }
 END_TEST
 
+/* --- doorbells behind stores --- */
+
+static unsigned hold_first_store(const struct choice_point *at, unsigned n)
+{
+	(void)n;
+	return at->kind == CHOICE_BUFFER && at->a == 1 ? HOLD_5MS : 0;
+}
+
+static void store_word(size_t off, uint64_t value)
+{
+	pmem_cpu_copy(pool, off, &value, 0, sizeof(value), 0);
+}
+
+static uint64_t word_of_a(size_t off)
+{
+	uint64_t value;
+	memcpy(&value, a.buf + off, sizeof(value));
+	return value;
+}
+
+/* A doorbell waits for the store before it; one that was rung before says nothing of requests behind it. */
+static void doorbell_body(void)
+{
+	op(&b, IBV_WR_RDMA_WRITE, 64, 64, &a, 0, 1, IBV_SEND_SIGNALED);
+	store_word(0, 11);
+	op(&b, IBV_WR_RDMA_WRITE, 0, 8, &a, 256, 2, IBV_SEND_SIGNALED);
+	op(&b, IBV_WR_RDMA_WRITE, 0, 8, &a, 264, 3, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
+	store_word(0, 22);
+	expect(b.scq, 1, IBV_WC_SUCCESS);
+	ck_assert_uint_lt(rt_now(), 1 * MS);
+	rt_sleep(1 * MS);
+	ck_assert(empty(b.scq));
+	ck_assert_uint_eq(word_of_a(256), 0);
+	rt_sleep(5 * MS);
+	expect(b.scq, 2, IBV_WC_SUCCESS);
+	expect(b.scq, 3, IBV_WC_SUCCESS);
+	/* Inline data are what the CPU saw at the post; others are gathered later. */
+	ck_assert_uint_eq(word_of_a(256), 22);
+	ck_assert_uint_eq(word_of_a(264), 11);
+}
+
+START_TEST(doorbell)
+{
+	opt.hw.store_buffer = 4;
+	source.answer = hold_first_store;
+	run_pm(doorbell_body);
+}
+END_TEST
+
+/* The queue pair fails, and is used again, while the doorbell is on its way. */
+static void late_doorbell_body(void)
+{
+	store_word(0, 11);
+	op(&b, IBV_WR_RDMA_WRITE, 0, 8, &a, 256, 2, IBV_SEND_SIGNALED);
+	ck_assert_int_eq(modify(&b, &a, IBV_QPS_ERR, 0), 0);
+	expect(b.scq, 2, IBV_WC_WR_FLUSH_ERR);
+	ck_assert_int_eq(modify(&b, &a, IBV_QPS_RESET, 0), 0);
+	ck_assert_int_eq(modify(&a, &b, IBV_QPS_RESET, 0), 0);
+	connect_side(&a, &b);
+	connect_side(&b, &a);
+	rt_sleep(6 * MS);
+	ck_assert(empty(b.scq));
+	ck_assert_uint_eq(word_of_a(256), 0);
+	op(&b, IBV_WR_RDMA_WRITE, 0, 8, &a, 512, 3, IBV_SEND_SIGNALED);
+	expect(b.scq, 3, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(word_of_a(512), 11);
+	ck_assert_uint_eq(word_of_a(256), 0);
+}
+
+START_TEST(late_doorbell)
+{
+	opt.hw.store_buffer = 4;
+	source.answer = hold_first_store;
+	run_pm(late_doorbell_body);
+}
+END_TEST
+
 /* What a FLUSH, or what is used in its place, makes durable: nothing drains by itself here. */
 static struct durability {
 	const char *name;
@@ -1751,6 +1828,8 @@ int main(void)
 	tcase_add_test(tc, atomic_write_once);
 	tcase_add_loop_test(tc, soak, 0, 30);
 	tcase_add_test(tc, persistent_memory);
+	tcase_add_test(tc, doorbell);
+	tcase_add_test(tc, late_doorbell);
 	tcase_add_loop_test(tc, flush_durability, 0, sizeof(durabilities) / sizeof(*durabilities));
 	tcase_add_test(tc, flush_once);
 	tcase_add_loop_test(tc, flush_rights, 0, 2);

@@ -605,7 +605,7 @@ static bool stored(struct pmem *pm, uint64_t off, size_t len, const struct autho
 
 /* Bytes that the CPU stores within one line, on their way to memory. */
 static void store_piece(struct pmem *pm, uint64_t off, const uint8_t *bytes, size_t len,
-			const struct author *by, const struct unread *how)
+			const struct author *by, struct unread *how)
 {
 	if (!how->waits) {
 		memcpy(pm->work + off, bytes, len);
@@ -615,6 +615,7 @@ static void store_piece(struct pmem *pm, uint64_t off, const uint8_t *bytes, siz
 	struct buffered entry = {.kind = BUFFERED_STORE, .by = *by, .off = off, .len = len};
 	memcpy(entry.bytes, bytes, len);
 	store_buffers_enter(pm->buffers, &entry, how->holds);
+	how->holds = 0; /* the others are behind it */
 }
 
 /* Keep what is below the store to come. */
@@ -796,7 +797,7 @@ void pmem_cpu_locked_store(struct pmem *pm, uint64_t off, size_t len, uintptr_t 
 
 /* A copy within one line. */
 static void copy_line(struct pmem *pm, uint64_t off, const uint8_t *from, int byte, size_t len,
-		      const struct unread *how)
+		      struct unread *how)
 {
 	const struct author by = by_task(pm, how->pc);
 	uint8_t bytes[8];

@@ -91,6 +91,15 @@ static bool leave(struct cpu_buffer *cpu)
 	return true;
 }
 
+/* Without a picker, the oldest entry is one that is held. False: the power fails. */
+static bool pass(struct cpu_buffer *cpu)
+{
+	while (cpu->first != cpu->next && !entry_at(cpu, cpu->first)->held)
+		if (!leave(cpu))
+			return false;
+	return true;
+}
+
 static void fire_picked(struct sim *sim, void *arg)
 {
 	struct cpu_buffer *cpu = arg;
@@ -115,8 +124,7 @@ static void fire_kept(struct sim *sim, void *arg)
 	if ((int32_t)(kept->number - cpu->first) < 0)
 		return; /* its CPU had to wait for it */
 	entry_at(cpu, kept->number)->held = false;
-	while (cpu->first != cpu->next && !entry_at(cpu, cpu->first)->held && leave(cpu))
-		;
+	pass(cpu);
 }
 
 /* Somebody will let the newest entry go. */
@@ -129,12 +137,21 @@ static void arrange(struct cpu_buffer *cpu, unsigned k)
 		cpu->under_way = true;
 		return;
 	}
-	if (!k)
+	if (!k) {
+		pass(cpu);
 		return;
+	}
 	struct kept *kept = sim_alloc(sim, sizeof(*kept));
 	*kept = (struct kept){cpu, cpu->next - 1};
 	entry_at(cpu, kept->number)->held = true;
 	sim_hold(sim, CHAIN_OTHER, k, 0, fire_kept, kept);
+}
+
+/* The oldest entry leaves because there is no room, or because its CPU cannot wait. */
+static void push_out(struct cpu_buffer *cpu)
+{
+	if (leave(cpu) && !sim_picks(cpu->of->sim))
+		pass(cpu);
 }
 
 void store_buffers_enter(struct store_buffers *b, const struct buffered *entry, unsigned k)
@@ -143,7 +160,7 @@ void store_buffers_enter(struct store_buffers *b, const struct buffered *entry, 
 	struct actor *actor = sim_actor(b->sim);
 	assert(actor);
 	while (cpu->next - cpu->first >= b->size)
-		leave(cpu);
+		push_out(cpu);
 	if (b->used < store_buffers_cpu(b) + 1)
 		b->used = store_buffers_cpu(b) + 1;
 	cpu->of = b;
@@ -167,7 +184,7 @@ void store_buffers_wait(struct store_buffers *b, unsigned left)
 		return;
 	while (cpu->next - cpu->first > left) {
 		if (!sim_picks(b->sim)) {
-			leave(cpu);
+			push_out(cpu);
 			continue;
 		}
 		sim_idle_on(b->sim, cpu);

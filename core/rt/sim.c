@@ -995,7 +995,8 @@ bool sim_power_fails_here(struct sim *sim, enum crash_place place)
 
 bool sim_on_stack(const struct sim *sim, const void *addr)
 {
-	return sim->running && fiber_top(&sim->running->fiber) - (uintptr_t)addr <= STACK_BYTES;
+	return sim->running &&
+	       (uintptr_t)addr - (uintptr_t)sim->running->fiber.stack < sim->running->fiber.stack_bytes;
 }
 
 void sim_touch(struct sim *sim, enum touch what, uint64_t where, uint64_t len)
