@@ -15,6 +15,8 @@ help:
 	@echo 'make             build build/tidemark'
 	@echo 'make crashtest   explore the stores; say which guarantee holds and which breaks'
 	@echo 'make claims      what the papers claim, and what they leave out: is it so?'
+	@echo 'make taxonomy    which way of making a remote update durable is sound on which hardware?'
+	@echo 'make pictures    draw the pictures of docs/taxonomy.md again'
 	@echo 'make litmus      run the litmus tests: all outcomes, and which conditions hold'
 	@echo 'make mutants     look for the seeded bugs: are all found, and how soon?'
 	@echo 'make soak        random hardware and workloads, for half an hour (ARGS="--time 60s")'
@@ -23,7 +25,7 @@ help:
 	@echo 'make test        all tests: gcc, gcc with ASan and UBSan, clang'
 	@echo 'make bench       measure the simulator'
 	@echo 'make clean       remove build*/'
-	@echo 'crashtest, claims, litmus, mutants, soak, fuzz, list and bench pass ARGS="..." on to tidemark.'
+	@echo 'crashtest, claims, taxonomy, litmus, mutants, soak, fuzz, list and bench pass ARGS="..." on to tidemark.'
 
 deps:
 	@scripts/deps
@@ -31,8 +33,11 @@ deps:
 build: deps
 	@TARGET=tidemark scripts/build build -DCMAKE_C_COMPILER=$(CC) -DTIDEMARK_WERROR=OFF -DTIDEMARK_SANITIZE=OFF
 
-crashtest claims mutants soak bench list: build
+crashtest claims taxonomy mutants soak bench list: build
 	@build/tidemark $@ $(ARGS)
+
+pictures: build
+	@build/tidemark taxonomy --workload w.40 --no-traces --pictures docs/pictures
 
 litmus: build
 	@build/tidemark litmus scenarios/litmus $(ARGS)
@@ -48,4 +53,4 @@ test: deps
 clean:
 	rm -rf build build-gcc build-asan build-clang build-afl
 
-.PHONY: all help deps build crashtest claims litmus mutants soak fuzz bench list test clean
+.PHONY: all help deps build crashtest claims taxonomy pictures litmus mutants soak fuzz bench list test clean

@@ -401,7 +401,8 @@ static int draw_way(FILE *out, const void *arg)
 	     "says "
 	     "stage 2; with DDIO off, stage 3.");
 	text(out, "ink", 30, 410, "start",
-	     "What the CPU has flushed and fenced is at stage 3. Nothing else is known.");
+	     "A receive completion says stage 2. What the CPU has flushed and fenced is at stage 3. Nothing "
+	     "else is known.");
 	end(out);
 	return finish(out);
 }

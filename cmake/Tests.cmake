@@ -73,3 +73,11 @@ if(CMAKE_C_COMPILER_ID STREQUAL Clang)
 	tidemark_test(test_libfuzzer ${PROJECT_SOURCE_DIR}/tests/test_libfuzzer.sh ${PROJECT_BINARY_DIR}/fuzz_libfuzzer)
 endif()
 tidemark_test(test_input ${PROJECT_SOURCE_DIR}/tests/test_input.sh $<TARGET_FILE:fuzz_afl> $<TARGET_FILE:tidemark>)
+tidemark_test(test_taxonomy_cli ${PROJECT_SOURCE_DIR}/tests/test_taxonomy.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+if(TIDEMARK_SANITIZE)
+	# Smaller records have the same verdicts in an eighth of the time.
+	set(record --workload=w.40)
+endif()
+tidemark_test(test_taxonomy_all ${PROJECT_SOURCE_DIR}/tests/test_taxonomy_all.sh $<TARGET_FILE:tidemark>
+	${PROJECT_SOURCE_DIR} ${record})
+set_tests_properties(test_taxonomy_all PROPERTIES TIMEOUT 600)

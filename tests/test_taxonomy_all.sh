@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# test_taxonomy_all.sh PROGRAM SOURCES [OPTION...]
+#
+# All of `tidemark taxonomy`: every cell equals the table, every break has a trace that replays, and
+# docs/pictures are what is drawn of it. docs/taxonomy.md shows every picture that there is.
+tidemark=$(realpath "$1")
+sources=$(realpath "$2")
+shift 2
+here=$(mktemp -d) || exit 70
+trap 'rm -rf "$here"' EXIT
+cd "$here" || exit 70
+
+die() {
+	echo "FAILED: $*" >&2
+	tail -n 8 report >&2
+	exit 1
+}
+
+"$tidemark" taxonomy -q --pictures pictures "$@" >report 2>err || { cat err >&2; die "status $?"; }
+grep -q '^624 of 624 cells equal ' report || die "not 624 cells"
+grep -q 'is as cw2c in 24 of 24 cells$' report || die "cw2f is not as cw2c"
+grep -q '^144 of 144 choices ' report || die "not all choices"
+for trace in traces/*.trace; do
+	contract=${trace##*-}
+	echo "$trace: broken ${contract%.trace}"
+done >expected
+[ "$(grep -c ' replay traces/' report)" -eq "$(wc -l <expected)" ] || die "not as many traces as are told"
+"$tidemark" replay -q traces/*.trace >replayed
+[ $? -eq 1 ] || die "replay"
+cmp expected replayed || die "a trace does not break what its name says"
+diff -r pictures "$sources/docs/pictures" >differ || {
+	cat differ >&2
+	die "docs/pictures are not what is drawn: make pictures"
+}
+for picture in pictures/*.svg; do
+	grep -q "pictures/$(basename "$picture"))" "$sources/docs/taxonomy.md" ||
+		die "docs/taxonomy.md does not show $picture"
+done
