@@ -74,6 +74,7 @@ static unsigned broken(const char *method, const char *knobs, const char *worklo
 #define FSCK TM_BIT(TM_FSCK)
 #define RDA  TM_BIT(TM_RDA)
 #define LIN  TM_BIT(TM_LIN)
+#define LIVE TM_BIT(TM_LIVE)
 
 static void judge(const char *method, const char *knobs, const char *workload, unsigned looked_at,
 		  unsigned want, uint64_t states)
@@ -118,11 +119,51 @@ static const struct claim {
 	 DUR},
 	{"receive buffers in DRAM", "s3 s4 cs3 cs4", "domain=wsp", "w", DUR | FSCK, DUR},
 	{"the message's sender reads stale data", "s3", "ddio=off rqwrb=pm", "wr", LIN, LIN},
+	{"several messages wait in buffers", "s3 cs3", "ddio=off rqwrb=pm", "www", DUR | FSCK, 0},
+	{"... of two clients", "s3 cs3", "ddio=off rqwrb=pm", "ww-w", DUR | FSCK, 0},
+	{"a tail of 16 bytes has no atomic write", "cw2", "ddio=off tail=16", "w", DUR | FSCK, FSCK},
+	{"... so it waits", "cw2c cw2f ci2", "ddio=off tail=16", "ww", DUR | FSCK, 0},
+	{"... and can be torn", "cw2c", "ddio=off tail=16 line_torn=on", "w", FSCK, FSCK},
+	{"... where 8 bytes cannot", "cw2c", "ddio=off line_torn=on", "w", FSCK, 0},
+	{"... by a server that flushes", "ci1 cw1", "tail=16", "ww", DUR | FSCK, 0},
+	{"... not by one that copies it, with two stores", "cs1", "tail=16", "w", FSCK, FSCK},
 };
 
 START_TEST(claim)
 {
 	const struct claim *c = &claims[_i];
+	char text[100], *save = NULL;
+
+	snprintf(text, sizeof(text), "%s", c->methods);
+	for (char *method = strtok_r(text, " ", &save); method; method = strtok_r(NULL, " ", &save))
+		judge(method, c->knobs, c->workload, c->looked_at, c->want, campaign_default.states);
+}
+END_TEST
+
+/* --- a ring --- */
+
+static const struct claim ring_claims[] = {
+	{"a lap and more", "w1 i1 s1 cw1 ci1 cs1", "slots=2", "www", DUR | FSCK | RDA, 0},
+	{"... one-sided", "w2 i2 cw2 cw2c ci2", "slots=2 ddio=off", "www", DUR | FSCK | RDA, 0},
+	{"... by messages", "s3 cs3", "slots=2 ddio=off rqwrb=pm", "www", DUR | FSCK | RDA, 0},
+	{"... of two clients", "w1 s1 cw1", "slots=2", "ww-w", DUR | FSCK | RDA, 0},
+	{"two keys in the table", "w1 cw1 s1", "slots=2", "w1w2w2w2w2", DUR | FSCK | RDA, 0},
+	{"the deleted", "w1 s1", "slots=2", "wdw", DUR | FSCK | RDA, 0},
+	{"lines can be cut", "w1 s1 cw1", "slots=2 line_torn=on", "www", DUR | FSCK | RDA, 0},
+	{"what is collected is still told of", "w1 cw1 i1", "slots=2", "new-ww", LIVE, 0},
+	{"a number that is not compared", "w1 s1 w2", "slots=2 seq=unchecked ddio=off", "www", DUR, DUR},
+	{"... in a log that is no ring", "w1 s1 w2", "seq=unchecked ddio=off", "www", DUR, 0},
+	{"... in one whose lap is not over", "w1", "slots=16 seq=unchecked", "www", DUR, 0},
+	{"the head before the table", "w1 cw1 s1", "slots=2 bug=gc_early", "ww", FSCK, FSCK},
+	{"... loses a value", "w1", "slots=2 bug=gc_early", "dr", DUR, DUR},
+	{"the table before the record", "w1 cw1", "slots=2 bug=gc_dirty", "ww", FSCK, FSCK},
+	{"clients before the head", "w2", "slots=2 ddio=off bug=room_early", "www", DUR, DUR},
+	{"a buffer before the record", "s3 cs3", "ddio=off rqwrb=pm bug=repost_early", "www", DUR, DUR},
+};
+
+START_TEST(ring)
+{
+	const struct claim *c = &ring_claims[_i];
 	char text[100], *save = NULL;
 
 	snprintf(text, sizeof(text), "%s", c->methods);
@@ -160,16 +201,40 @@ START_TEST(method_in_wsp)
 }
 END_TEST
 
+/* An append ends before the server has applied it. */
+static bool is_late(const char *method)
+{
+	return !strcmp(method, "s3") || !strcmp(method, "s4") || !strcmp(method, "cs3") ||
+	       !strcmp(method, "cs4");
+}
+
 /* Two writers at a time, records of several packets: no append gets lost or mixed up. */
 START_TEST(method_works)
 {
-	bool late = !strcmp(methods[_i].name, "s3") || !strcmp(methods[_i].name, "s4") ||
-		    !strcmp(methods[_i].name, "cs3") || !strcmp(methods[_i].name, "cs4");
+	bool late = is_late(methods[_i].name);
 
 	judge(methods[_i].name, "domain=wsp rqwrb=pm ack_early=off", "w-w.1500",
 	      RDA | FSCK | (late ? 0 : LIN), 0, FEW_STATES);
 	judge(methods[_i].name, "domain=wsp rqwrb=pm ack_early=off get=server", "w1-w2r2",
 	      RDA | FSCK | (late ? 0 : LIN), 0, FEW_STATES);
+}
+END_TEST
+
+/* Many laps of a ring, readers beside writers: what is looked for in log and table is found. */
+START_TEST(method_in_ring)
+{
+	const char *const workloads[] = {"w-rr", "ycsb-a:clients=2,keys=4,ops=40,vlen=100"};
+	const char *const knobs[] = {"slots=2", "slots=4", "slots=4 get=server"};
+	bool late = is_late(methods[_i].name);
+
+	for (unsigned w = 0; w < 2; w++)
+		for (unsigned k = 0; k < 3; k++) {
+			char text[100];
+
+			snprintf(text, sizeof(text), "domain=wsp rqwrb=pm ack_early=off %s", knobs[k]);
+			judge(methods[_i].name, text, workloads[w], RDA | FSCK | (late ? 0 : LIN), 0,
+			      FEW_STATES);
+		}
 }
 END_TEST
 
@@ -179,10 +244,13 @@ int main(void)
 	TCase *tc = tcase_create("remotelog");
 	int all = sizeof(methods) / sizeof(*methods);
 
+	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, claim, 0, sizeof(claims) / sizeof(*claims));
+	tcase_add_loop_test(tc, ring, 0, sizeof(ring_claims) / sizeof(*ring_claims));
 	tcase_add_loop_test(tc, method_in_dmp, 0, all);
 	tcase_add_loop_test(tc, method_in_wsp, 0, all);
 	tcase_add_loop_test(tc, method_works, 0, all);
+	tcase_add_loop_test(tc, method_in_ring, 0, all);
 	suite_add_tcase(suite, tc);
 	SRunner *runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
