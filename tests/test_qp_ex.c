@@ -458,27 +458,32 @@ END_TEST
 /* Both ways to post on one queue pair: one order. */
 static void mixed_body(void)
 {
-	uint64_t id = 0;
-	for (unsigned round = 0; round < 20; round++) {
-		set_word(&a, 0, round);
+	uint64_t id = 0, want[8] = {0};
+	struct ibv_wc wc;
+	for (uint64_t round = 0; round < 40; round++) {
 		start(0, IBV_SEND_SIGNALED);
-		for (unsigned i = 0; i <= round % 3; i++, id++)
-			write_word(id, id, 8 * (id % 64));
-		ck_assert_int_eq(ibv_wr_complete(a.qpx), 0);
-		op(&a, IBV_WR_ATOMIC_FETCH_AND_ADD, 512, 8, &b, 1024, id++, IBV_SEND_SIGNALED);
-		start(id++, IBV_SEND_SIGNALED);
-		ibv_wr_rdma_read(a.qpx, b.mr->rkey, at(&b, 8 * ((id - 3) % 64)));
-		set(256, 8);
-		ck_assert_int_eq(ibv_wr_complete(a.qpx), 0);
-		while (id % 7 != 0) { /* so that posts also follow each other without a completion between */
-			op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 8 * (id % 64), id, IBV_SEND_SIGNALED);
-			id++;
+		for (unsigned i = 0; i <= round % 3; i++, id++) {
+			write_word(id, id, 8 * (id % 8));
+			want[id % 8] = id;
 		}
-		struct ibv_wc wc;
-		do {
+		ck_assert_int_eq(ibv_wr_complete(a.qpx), 0);
+		/* To the word that the batch has just written, and to the one that the next begins with. */
+		set_word(&a, 0, 1000 + round);
+		op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 8 * ((id - 1) % 8), id, IBV_SEND_SIGNALED);
+		want[(id - 1) % 8] = 1000 + round;
+		op(&a, IBV_WR_ATOMIC_FETCH_AND_ADD, 512, 8, &b, 8 * (id % 8), id + 1, IBV_SEND_SIGNALED);
+		start(id + 2, IBV_SEND_SIGNALED);
+		ibv_wr_rdma_read(a.qpx, b.mr->rkey, at(&b, 0));
+		set(1024, 64);
+		ck_assert_int_eq(ibv_wr_complete(a.qpx), 0);
+		for (uint64_t i = id - 1 - round % 3; i <= id + 2; i++) {
 			wc = wait_for(a.scq);
 			ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
-		} while (wc.wr_id != id - 1);
+			ck_assert_uint_eq(wc.wr_id, i);
+		}
+		ck_assert_uint_eq(word(&a, 512), want[id % 8]);
+		ck_assert_mem_eq(a.buf + 1024, want, 64);
+		ck_assert(empty(a.scq));
 	}
 }
 

@@ -5,10 +5,11 @@
  *
  * A builder takes a slot of the send queue behind what is posted, and wr_id and
  * wr_flags from the struct ibv_qp_ex as they are at that moment; the setter that
- * follows gives the request its data, copied at once if inline. Nothing is posted
- * before ibv_wr_complete(), which posts all of the batch or nothing: builders and
- * setters return nothing, so the first error is kept, what follows it is ignored,
- * and ibv_wr_complete() returns it. In steps of the task a batch is one post.
+ * follows gives the request its data, copied at once if inline; IBV_SEND_INLINE among
+ * wr_flags means nothing. Nothing is posted before ibv_wr_complete(), which posts all
+ * of the batch or nothing: builders and setters return nothing, so the first error is
+ * kept, what follows it is ignored, and ibv_wr_complete() returns it. In steps of the
+ * task a batch is one post.
  *
  * From ibv_wr_start() on, other tasks that want to post wait, as a driver's lock
  * has them wait. A task that begins a second batch, or calls ibv_post_send(), in the
