@@ -341,6 +341,7 @@ static void post(struct player *me, const struct litmus_statement *s)
 		wr.wr.atomic.compare_add = value;
 		wr.wr.atomic.swap = evaluate(me, &s->expr2);
 	}
+	orders_touch(&p->orders, ORDERS_WRITE, (uintptr_t)end_of(me, s)->qp, 1);
 	if (ibv_post_send(end_of(me, s)->qp, &wr, &bad))
 		p->failed = true; /* queues are long enough for all statements */
 }
@@ -355,8 +356,10 @@ static struct ibv_cq *awaited(struct player *me, const struct litmus_statement *
 static void take_completion(struct player *me, const struct litmus_statement *s)
 {
 	struct ibv_wc wc;
-	int n = ibv_poll_cq(awaited(me, s), 1, &wc);
+	struct ibv_cq *cq = awaited(me, s);
+	int n = ibv_poll_cq(cq, 1, &wc);
 	assert(n == 1); /* it was waited for */
+	orders_touch(&me->play->orders, ORDERS_WRITE, (uintptr_t)cq, 1);
 	if (s->has_reg && s->op == LITMUS_POLL)
 		set_reg(me, s->reg, wc.status == IBV_WC_SUCCESS ? 1 : 2);
 	else if (s->has_reg)
@@ -465,14 +468,13 @@ static void wait_turn(struct player *me, const struct litmus_statement *s, bool 
 {
 	struct sim *sim = me->play->sim;
 	struct ibv_cq *cq = awaited(me, s);
-	if (!cq || !is_empty(cq)) {
-		if (!first)
-			sim_turn(sim);
-		return;
-	}
-	while (is_empty(cq)) {
+	if (!first && (!cq || !is_empty(cq)))
+		sim_turn(sim);
+	while (cq && is_empty(cq)) {
 		sim_idle_on(sim, cq);
 		sim_yield(sim);
+		/* Another thread may be faster. */
+		orders_touch(&me->play->orders, ORDERS_READ, (uintptr_t)cq, 1);
 	}
 }
 

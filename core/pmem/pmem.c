@@ -923,12 +923,19 @@ void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 	sim_step(pm->sim, STEP_FLUSH, FLUSH_NS);
 	if (!len)
 		return;
-	if (waits(pm)) {
-		enter(pm, BUFFERED_FLUSH, off, len, pc);
+	const struct author by = by_task(pm, pc);
+	if (!waits(pm)) {
+		mark(pm, my_cpu(pm), off, len, &by);
 		return;
 	}
-	const struct author by = by_task(pm, pc);
-	mark(pm, my_cpu(pm), off, len, &by);
+	/* Line by line: each waits only for what concerns it. */
+	for (uint64_t end = off + len, part; off < end; off += part) {
+		part = LINE - off % LINE < end - off ? LINE - off % LINE : end - off;
+		if (store_buffers_keep(pm->buffers, off, part))
+			enter(pm, BUFFERED_FLUSH, off, part, pc);
+		else
+			mark(pm, my_cpu(pm), off, part, &by);
+	}
 }
 
 void pmem_cpu_clflush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)

@@ -5,7 +5,9 @@
  * What a CPU stores waits in a queue of its own before others see it. The CPU itself sees it
  * at once, so it can load what another one has long overwritten, or load an old value
  * while its own store is on its way. Write-backs (clwb, clflush), store fences and doorbells
- * wait in the same queue, so all of these take effect in program order.
+ * wait in the same queue, so all of these take effect in program order; but for clwb and clflushopt,
+ * which take effect as soon as nothing before them in the queue keeps them: a later write-back makes no
+ * other outcome possible.
  *
  * When the oldest entry leaves is said by
  *	- the picker, where there is one: each entry is an event of the CPU's chain;
@@ -23,6 +25,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/pmem/pmem.h"
 
 static struct buffered *entry_at(struct cpu_buffer *cpu, uint32_t number)
 {
@@ -76,6 +79,43 @@ void store_buffers_change_view(struct store_buffers *b, unsigned to)
 
 /* --- the queue --- */
 
+/* Does the entry keep a write-back of these bytes behind it? */
+static bool keeps(const struct buffered *entry, uint64_t off, size_t len)
+{
+	if (entry->kind == BUFFERED_FENCE)
+		return true;
+	return (entry->kind == BUFFERED_STORE || entry->kind == BUFFERED_CLFLUSH) &&
+	       entry->off / LINE <= (off + len - 1) / LINE &&
+	       off / LINE <= (entry->off + entry->len - 1) / LINE;
+}
+
+/* The same of all entries before this one. */
+static bool is_kept(struct cpu_buffer *cpu, uint32_t before, uint64_t off, size_t len)
+{
+	for (uint32_t i = cpu->first; i != before; i++)
+		if (keeps(entry_at(cpu, i), off, len))
+			return true;
+	return false;
+}
+
+bool store_buffers_keep(const struct store_buffers *b, uint64_t off, size_t len)
+{
+	struct cpu_buffer *cpu = (struct cpu_buffer *)&b->cpu[store_buffers_cpu(b)];
+	return is_kept(cpu, cpu->next, off, len);
+}
+
+/* Write-backs that nothing keeps any more take effect. */
+static void write_back(struct cpu_buffer *cpu)
+{
+	for (uint32_t i = cpu->first; i != cpu->next; i++) {
+		struct buffered *entry = entry_at(cpu, i);
+		if (entry->kind != BUFFERED_FLUSH || entry->gone || is_kept(cpu, i, entry->off, entry->len))
+			continue;
+		entry->gone = true;
+		cpu->of->leaves(cpu->of->arg, entry);
+	}
+}
+
 /* The oldest entry takes effect; false: the power fails. */
 static bool leave(struct cpu_buffer *cpu)
 {
@@ -84,8 +124,9 @@ static bool leave(struct cpu_buffer *cpu)
 	struct buffered entry = *entry_at(cpu, cpu->first);
 	sim_takes(b->sim, cpu, cpu->first++);
 	--*b->entries;
-	if (!b->leaves(b->arg, &entry))
+	if (!entry.gone && !b->leaves(b->arg, &entry))
 		return false;
+	write_back(cpu);
 	sim_gives(b->sim, &cpu->first, cpu->first);
 	sim_wake(b->sim, cpu);
 	return true;
@@ -169,7 +210,7 @@ void store_buffers_enter(struct store_buffers *b, const struct buffered *entry, 
 	*new = *entry;
 	new->cpu = store_buffers_cpu(b);
 	new->nth = ++actor->count[COUNT_CRASH + CRASH_BEFORE_LEAVE];
-	new->held = false;
+	new->held = new->gone = false;
 	sim_gives(b->sim, cpu, cpu->next++);
 	++*b->entries;
 	if (b->shown == new->cpu)

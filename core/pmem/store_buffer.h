@@ -29,6 +29,7 @@ enum buffered_kind {
 struct buffered {
 	uint8_t kind; /* enum buffered_kind */
 	bool held;    /* a choice keeps it, and what is behind it */
+	bool gone;    /* a BUFFERED_FLUSH that took effect ahead of its turn */
 	unsigned cpu; /* whose: its task's number + 1 */
 	uint32_t nth; /* of the entries that its task has made since its label was set */
 	struct author by;
@@ -97,6 +98,11 @@ static inline void store_buffers_show(struct store_buffers *b, unsigned cpu)
  * the oldest leaves. What everybody sees is as before.
  */
 void store_buffers_enter(struct store_buffers *b, const struct buffered *entry, unsigned k);
+/*
+ * Must a write-back of these bytes, of one line, wait for something in the current task's queue? For a store
+ * or clflush of that line, or a fence: clwb and clflushopt pass all else (Px86: Raad et al., POPL 2020).
+ */
+bool store_buffers_keep(const struct store_buffers *b, uint64_t off, size_t len);
 /* The current task waits until at most so many of its entries are left. */
 void store_buffers_wait(struct store_buffers *b, unsigned left);
 
