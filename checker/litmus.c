@@ -627,9 +627,8 @@ static void post_receives(struct play *p)
 	}
 }
 
-static void boot(void *arg)
+static void open_rnics(struct play *p)
 {
-	struct play *p = arg;
 	const struct litmus_test *test = p->test;
 	struct rnic_net *net = rnic_net_new(p->sim, &test->hw);
 	struct ibv_context *verbs[LITMUS_HOSTS];
@@ -643,6 +642,14 @@ static void boot(void *arg)
 	}
 	open_queue_pairs(p, verbs, pd);
 	post_receives(p);
+}
+
+static void boot(void *arg)
+{
+	struct play *p = arg;
+	const struct litmus_test *test = p->test;
+	if (test->qps)
+		open_rnics(p);
 	pmem_watch(p->pm);
 	sim_source(p->sim, &p->orders.source);
 	if (p->say)
