@@ -231,6 +231,10 @@ run 0 --list mp.litmus waits.litmus
 says 'MP                           Message passing.'
 lacks 'holds'
 
+run 2 --json r.json bad.litmus
+grep -qF '"tests": [],' r.json || wrong 'no empty list of tests'
+says '0 tests, 0 conditions hold, 0 do not; 1 file could not be read'
+
 # --- the manual ---
 
 mkdir manual
