@@ -63,7 +63,7 @@ static const char everything[] = "(* a comment over\n"
 				 " awrite q x <- y             | awrite q y <- 4       ;\n"
 				 " flush q a                   | flush q all global    ;\n"
 				 " flush q a[3] global         | flush q all           ;\n"
-				 " flush q x persistent        | poll q                ;\n"
+				 " fenced flush q x persistent | poll q                ;\n"
 				 " fenced put q x <- 1         | r5 = poll q           ;\n"
 				 " unsignaled fenced get q z <- x | if r1 = 2 x = 1    ;\n"
 				 " if r0 != 3 (* why *) fenced\n"
@@ -214,7 +214,7 @@ START_TEST(statements)
 		 "awrite x[0,1] y[0,1]",
 		 "flush a[0,16] persistent",
 		 "flush a[3,1] global",
-		 "flush x[0,1] persistent",
+		 "F flush x[0,1] persistent",
 		 "F put x[0,1] 1",
 		 "F U get z[0,1] x[0,1]",
 		 "if r0!=3 F put x[0,1] z[0,1]"},
