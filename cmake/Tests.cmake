@@ -66,6 +66,7 @@ tidemark_test(test_page ${PROJECT_SOURCE_DIR}/tests/test_page.sh $<TARGET_FILE:t
 tidemark_test(test_hazards ${PROJECT_SOURCE_DIR}/tests/test_hazards.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_litmus ${PROJECT_SOURCE_DIR}/tests/test_litmus.sh $<TARGET_FILE:tidemark>
 	${PROJECT_SOURCE_DIR}/docs/litmus.md)
+tidemark_test(test_litmus_files $<TARGET_FILE:tidemark> litmus -q scenarios/litmus)
 tidemark_test(test_count_cli ${PROJECT_SOURCE_DIR}/tests/test_count.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_cli ${PROJECT_SOURCE_DIR}/tests/test_cli.sh $<TARGET_FILE:tidemark>)
 if(CMAKE_C_COMPILER_ID STREQUAL Clang)
