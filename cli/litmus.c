@@ -352,6 +352,18 @@ static void take(void *arg, unsigned unit, const void *result)
 	}
 }
 
+/* The processes are gone. Which test it was is not known, but it has no result. */
+static int pool_failed(const struct units *u, int error)
+{
+	unsigned unit = 0;
+	if (error != -ECHILD)
+		return fail(EXIT_INTERNAL, "litmus: %s", strerror(-error));
+	while (unit + 1 < u->tests * u->per_test && u->answer[unit].done)
+		unit++;
+	return fail(EXIT_INTERNAL, "litmus: a worker process died; the first test without a result is %s",
+		    u->job->file[unit / u->per_test].path);
+}
+
 /* 0, or the status behind a message. */
 static int run_tests(struct litmus_job *job)
 {
@@ -365,11 +377,11 @@ static int run_tests(struct litmus_job *job)
 	u.answer = calloc(pool.units ? pool.units : 1, sizeof(*u.answer));
 	u.file = memfd_create("litmus", MFD_CLOEXEC);
 	int error = u.file < 0 ? -errno : u.answer ? 0 : -ENOMEM;
-	if (!error)
+	if (!error && pool.units)
 		error = pool_run(&pool);
 	progress_line(NULL);
 	if (error)
-		u.status = fail(EXIT_INTERNAL, "litmus: %s", strerror(-error));
+		u.status = pool_failed(&u, error);
 	if (u.file >= 0)
 		close(u.file);
 	free(u.answer);
@@ -403,7 +415,7 @@ static int run_job(struct litmus_job *job)
 
 int litmus_main(int argc, char **argv)
 {
-	struct litmus_job job = {.limits = litmus_default, .jobs = arguments_jobs()};
+	struct litmus_job job = {.limits = litmus_default, .jobs = arguments_jobs(), .json = json_array()};
 	int status = parse(&job, argc, argv);
 	if (status < 0) {
 		status = 0;

@@ -334,8 +334,6 @@ static void keep_json(struct litmus_job *job, const struct litmus_case *run)
 		"own_hardware", run->own, "final", outcomes_json(test, &r->final, false), "crash",
 		outcomes_json(test, &r->crash, true), "conditions", conditions_json(run), "runs",
 		number_json(r->runs), "blocked", number_json(r->blocked), "complete", r->complete);
-	if (!job->json)
-		job->json = json_array();
 	job->no_memory |= !one || json_array_append_new(job->json, one);
 }
 
@@ -364,7 +362,7 @@ int litmus_save(struct litmus_job *job)
 							     "column", (int)b->error.column, "message",
 							     text_json(b->error.text)));
 		}
-		json_t *all = json_pack("{s:O?, s:o, s:i, s:i, s:i}", "tests", job->json, "bad_files", bad,
+		json_t *all = json_pack("{s:O, s:o, s:i, s:i, s:i}", "tests", job->json, "bad_files", bad,
 					"hold", (int)job->count[VERDICT_HOLDS], "do_not_hold",
 					(int)job->count[VERDICT_FAILS], "could_not_tell",
 					(int)job->count[VERDICT_UNSURE]);

@@ -153,6 +153,11 @@ printf '  %s litmus --witness folder/a.litmus\n' "$tidemark" >>wanted
 printf '%-40s holds\n' MP >>wanted
 echo '3 tests, 2 conditions hold, 2 do not' >>wanted
 cmp -s out wanted || wrong 'not the lines of -q'
+printf 'litmus both\n{ x@A }\nP0@A ;\nx = 1 ;\nnever true forall true' >both.litmus
+run 1 -q both.litmus
+grep -q '^both  *does not hold$' out || wrong 'the verdict is not that of the worst condition'
+run 3 -q --runs 1 mp.litmus
+grep -q '^MP  *could not tell$' out || wrong 'the verdict is not that of the worst condition'
 run 2 empty
 complains 'empty: no file in this folder ends in .litmus'
 
@@ -214,6 +219,9 @@ says '  -          -          holds      holds      holds      holds *    forall
 
 # --- for machines ---
 
+run 0 --configs --knob domain=mhp --json r.json lost.litmus
+[ "$(grep -c '"own_hardware": true' r.json)" -eq 1 ] || wrong 'not one hardware is the own one'
+[ "$(grep -c '"own_hardware": false' r.json)" -eq 5 ] || wrong 'not five others'
 printf 'litmus bad' >bad.litmus
 run 2 --json r.json --junit r.xml order.litmus mp.litmus bad.litmus
 for line in '"name": "order",' '"quantifier": "forall",' '"verdict": "does not hold",' '"verdict": "holds",' \
@@ -230,6 +238,10 @@ grep -qE '  0xfedcba9876543210  +0$' out || wrong 'no large number in the table'
 run 0 --list mp.litmus waits.litmus
 says 'MP                           Message passing.'
 lacks 'holds'
+
+run 2 --json r.json bad.litmus
+grep -qF '"tests": [],' r.json || wrong 'no empty list of tests'
+says '0 tests, 0 conditions hold, 0 do not; 1 file could not be read'
 
 # --- the manual ---
 

@@ -63,11 +63,11 @@ static const char everything[] = "(* a comment over\n"
 				 " awrite q x <- y             | awrite q y <- 4       ;\n"
 				 " flush q a                   | flush q all global    ;\n"
 				 " flush q a[3] global         | flush q all           ;\n"
-				 " flush q x persistent        | poll q                ;\n"
+				 " fenced flush q x persistent | poll q                ;\n"
 				 " fenced put q x <- 1         | r5 = poll q           ;\n"
 				 " unsignaled fenced get q z <- x | if r1 = 2 x = 1    ;\n"
 				 " if r0 != 3 (* why *) fenced\n"
-				 "                  put q x <- z | ;\n"
+				 "                  put q x <- z | r6 = a ;\n"
 				 "observe y, P0:r1, crash:x3[5]\n"
 				 "exists (P1 : r0=1 /\\ 0:r1 != 2)\n"
 				 "never ~(x=1 -> true) \\/\n"
@@ -214,7 +214,7 @@ START_TEST(statements)
 		 "awrite x[0,1] y[0,1]",
 		 "flush a[0,16] persistent",
 		 "flush a[3,1] global",
-		 "flush x[0,1] persistent",
+		 "F flush x[0,1] persistent",
 		 "F put x[0,1] 1",
 		 "F U get z[0,1] x[0,1]",
 		 "if r0!=3 F put x[0,1] z[0,1]"},
@@ -239,7 +239,8 @@ START_TEST(statements)
 		 "flush all persistent",
 		 "poll",
 		 "poll r5",
-		 "if r1=2 store x[0,1] 1"},
+		 "if r1=2 store x[0,1] 1",
+		 "load r6 a[0,1]"},
 	};
 	parse_good(everything);
 	ck_assert_uint_eq(test.threads, 2);
@@ -390,6 +391,7 @@ static const struct {
 	{"litmus t { x[513]@A; }", 1, 14, "'513'; expected a number of words from 1 to 512"},
 	{"litmus t { x@A; x@A; }", 1, 17, "'x' twice"},
 	{"litmus t { x@A; qp x A B; }", 1, 20, "'x' twice"},
+	{"litmus t { qp q A B; qp q A B; }", 1, 25, "'q' twice"},
 	{"litmus t { r3@A; }", 1, 12, "'r3' is a word of the language"},
 	{"litmus t { P9@A; }", 1, 12, "'P9' is a word of the language"},
 	{"litmus t { put@A; }", 1, 12, "'put' is a word of the language"},
