@@ -4,16 +4,21 @@
  * exactly the outcomes that x86-TSO allows, with and without power failures. In time: holds of
  * single stores, and that a plain run does not know about buffers.
  *
- * A program is threads separated by |, a thread instructions separated by blanks, of locations x, y, z, each
- *on its own line, and w, on the line of x:
+ * A program is threads separated by |, a thread instructions separated by blanks, of
+ * locations x, y, z, each on its own line, and w, on the line of x:
  *
  *	x=1	store			xc:x=1	exchange (locked)
  *	x	load			mf sf	mfence, sfence
  *	wb:x	clwb			cl:x	clflush
  *	post	a doorbell; the NIC notes x, y, z when it hears of it
- *	hooks:	dram, a store to DRAM; stack, one to the thread's own stack; fence, an atomic_thread_fence;
- *		add:x, add:d, an atomic add of 1 to PM, to DRAM; sc:x=1 and re:x=1, atomic stores,
- *sequentially consistent and releasing
+ *
+ * What compilers make of stores:
+ *
+ *	dram	to DRAM			stack	to the thread's own stack
+ *	add:x	atomic add of 1		add:d	the same in DRAM
+ *	sc:x=1	atomic, sequential	re:x=1	atomic, releasing
+ *	fence	atomic_thread_fence	big	a structure of four words at y, each 5
+ *	move	*x = *y, y being 0; as y is loaded, a NIC writes 7 to x
  *
  * An outcome is what the threads loaded, x y z at the end, and what the NIC noted: "0|0 110". After
  * a power failure: what they had loaded, and what x y z hold then: "0|! 100".
@@ -29,7 +34,9 @@
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wbuiltin-declaration-mismatch"
 #endif
+void __tsan_read8(void *addr);
 void __tsan_write8(void *addr);
+void __tsan_write_range(void *addr, size_t len);
 void __tsan_atomic_thread_fence(int order);
 void __tsan_atomic64_store(volatile uint64_t *addr, uint64_t value, int order);
 uint64_t __tsan_atomic64_fetch_add(volatile uint64_t *addr, uint64_t value, int order);
@@ -51,7 +58,7 @@ static struct {
 	struct sim *sim;
 	struct pmem_stack *stack;
 	struct pmem *pm;
-	char program[THREADS][64];
+	char program[THREADS][96];
 	unsigned threads;
 	char loaded[THREADS][MAX_NOTES], noted[MAX_NOTES];
 	struct outcomes final, crash;
@@ -98,10 +105,37 @@ static void ring(void *arg)
 {
 	(void)arg;
 	for (const char *name = "xyz"; *name; name++) {
-		uint64_t value;
+		uint64_t value, shown = pmem_base(t.pm)[place(*name)];
 		pmem_nic_read(t.pm, place(*name), &value, 8);
+		ck_assert_uint_eq(shown, value);
 		note(t.noted, value);
 	}
+}
+
+static void store_big(void)
+{
+	uint64_t *to = (uint64_t *)(pmem_base(t.pm) + place('y'));
+	__tsan_write_range(to, 32);
+	for (unsigned i = 0; i < 4; i++)
+		to[i] = 5;
+}
+
+static void land_7(struct sim *sim, void *arg)
+{
+	const struct nic_where from = {.message = 1};
+	uint64_t value = 7;
+	(void)sim, (void)arg;
+	pmem_nic_land(t.pm, place('x'), &value, 8, &from);
+}
+
+/* Both hooks come before the copy, the store's first. */
+static void move(void)
+{
+	uint64_t *x = (uint64_t *)(pmem_base(t.pm) + place('x')), *y = x + LINE / 8;
+	sim_at(t.sim, 3, land_7, NULL);
+	__tsan_write8(x);
+	__tsan_read8(y);
+	*x = *y;
 }
 
 /* What a compiler makes of stores and atomics. */
@@ -116,6 +150,10 @@ static bool execute_hook(const char *op)
 		__tsan_write8(&dram);
 	else if (!strcmp(op, "stack"))
 		__tsan_write8(&stack);
+	else if (!strcmp(op, "big"))
+		store_big();
+	else if (!strcmp(op, "move"))
+		move();
 	else if (!strcmp(op, "fence"))
 		__tsan_atomic_thread_fence(__ATOMIC_SEQ_CST);
 	else if (!strncmp(op, "add:", 4))
@@ -464,10 +502,11 @@ END_TEST
 
 /* --- in time --- */
 
-/* Holds one store of the first thread, or fails the power at one entry of its buffer. */
+/* Holds stores of the first thread, and fails the power at one entry of its buffer. */
 struct timed_source {
 	struct source source;
-	unsigned store, entry; /* 0: none */
+	const char *stores; /* their numbers, a digit each */
+	unsigned entry;	    /* 0: none */
 	unsigned asked;
 };
 
@@ -480,7 +519,7 @@ static unsigned timed_answer(struct source *source, const struct choice_point *a
 		return at->b == me->entry;
 	}
 	me->asked += at->kind == CHOICE_BUFFER;
-	return at->kind == CHOICE_BUFFER && at->a == me->store ? HOLD_5MS : 0;
+	return at->kind == CHOICE_BUFFER && strchr(me->stores, (int)('0' + at->a)) ? HOLD_5MS : 0;
 }
 
 static void look(struct sim *sim, void *arg)
@@ -507,43 +546,49 @@ static enum sim_end run_timed(const char *program, const char *config, struct ti
 
 static const struct {
 	const char *program, *config;
-	unsigned held;	   /* which store */
+	const char *held;  /* which stores */
 	const char *noted; /* after 1 ms, after 10 */
 	const char *loaded;
 } timed[] = {
-	{"x=1", "", 1, "000100", ""},
-	{"x=1", "", 0, "100100", ""},
-	{"x=1", "store_buffer=0", 1, "100100", ""},
-	{"x=1 x y", "", 1, "000100", "10"},
-	{"x=1 y=1", "", 1, "000110", ""},
-	{"x=1 y=1", "", 2, "100110", ""},
-	{"x=1 x=2 x", "", 1, "000200", "2"},
-	{"x=1 post y=1", "", 1, "000100110", ""},
-	{"x=1 sf y=1", "", 1, "000110", ""},
-	{"x=1 mf y=1", "", 1, "110110", ""},
-	{"x=1 xc:z=1", "", 1, "101101", "0"},
+	{"x=1", "", "1", "000100", ""},
+	{"x=1", "", "", "100100", ""},
+	{"x=1", "store_buffer=0", "1", "100100", ""},
+	{"x=1 x y", "", "1", "000100", "10"},
+	{"x=1 y=1", "", "1", "000110", ""},
+	{"x=1 y=1", "", "2", "100110", ""},
+	{"x=1 x=2 x", "", "1", "000200", "2"},
+	{"x=1 post y=1", "", "1", "000100110", ""},
+	{"x=1 sf y=1", "", "1", "000110", ""},
+	{"x=1 mf y=1", "", "1", "110110", ""},
+	{"x=1 xc:z=1", "", "1", "101101", "0"},
 	/* No room: the oldest leaves, and those behind it that nobody holds. */
-	{"x=1 y=1", "store_buffer=1", 1, "110110", ""},
-	{"x=1 y=1", "store_buffer=2", 1, "000110", ""},
-	{"x=1 y=1 z=1", "store_buffer=2", 1, "111111", ""},
-	{"x=1 sf z=1", "store_buffer=2", 1, "101101", ""},
+	{"x=1 y=1", "store_buffer=1", "1", "110110", ""},
+	{"x=1 y=1", "store_buffer=2", "1", "000110", ""},
+	{"x=1 y=1 z=1", "store_buffer=2", "1", "111111", ""},
+	{"x=1 sf z=1", "store_buffer=2", "1", "101101", ""},
+	{"x=1 y=1 z=1", "store_buffer=2", "13", "110111", ""},
+	{"x=1 big y", "store_buffer=8", "1", "000150", "5"},
+	{"x=1 big y", "store_buffer=2", "1", "150150", "5"},
+	{"x=1 big y", "", "2", "100150", "5"},
+	{"move x", "", "", "000000", "0"},
+	{"move x", "", "1", "700000", "0"},
 	/* What compilers make. A store to DRAM is visible at once, so those before it are. */
-	{"x=1 dram", "", 1, "100100", ""},
-	{"x=1 stack", "", 1, "000100", ""},
-	{"x=1 add:d", "", 1, "100100", ""},
-	{"x=1 add:y y", "", 1, "110110", "1"},
-	{"x=1 add:x x", "", 1, "200200", "2"},
-	{"add:x y", "", 1, "100100", "0"},
-	{"x=1 fence", "", 1, "100100", ""},
-	{"x=1 sc:y=1", "", 1, "110110", ""},
-	{"sc:x=1 x", "", 1, "100100", "1"},
-	{"x=1 re:y=1 y", "", 1, "000110", "1"},
-	{"re:x=1 x re:x=2 x", "", 1, "000200", "12"},
+	{"x=1 dram", "", "1", "100100", ""},
+	{"x=1 stack", "", "1", "000100", ""},
+	{"x=1 add:d", "", "1", "100100", ""},
+	{"x=1 add:y y", "", "1", "110110", "1"},
+	{"x=1 add:x x", "", "1", "200200", "2"},
+	{"add:x y", "", "1", "100100", "0"},
+	{"x=1 fence", "", "1", "100100", ""},
+	{"x=1 sc:y=1", "", "1", "110110", ""},
+	{"sc:x=1 x", "", "1", "100100", "1"},
+	{"x=1 re:y=1 y", "", "1", "000110", "1"},
+	{"re:x=1 x re:x=2 x", "", "1", "000200", "12"},
 };
 
 START_TEST(held_in_time)
 {
-	struct timed_source source = {.source.answer = timed_answer, .store = timed[_i].held};
+	struct timed_source source = {.source.answer = timed_answer, .stores = timed[_i].held};
 	ck_assert_int_eq(run_timed(timed[_i].program, timed[_i].config, &source), SIM_IDLE);
 	ck_assert_str_eq(t.noted, timed[_i].noted);
 	ck_assert_str_eq(t.loaded[0], timed[_i].loaded);
@@ -555,7 +600,7 @@ END_TEST
 START_TEST(plain_runs_are_the_same)
 {
 	static const char program[] = "x=1 w=2 x wb:x y=1 sf sc:z=3 z add:z mf re:x=4 post dram x xc:y=5";
-	struct timed_source source = {.source.answer = timed_answer};
+	struct timed_source source = {.source.answer = timed_answer, .stores = ""};
 	uint64_t hash, now;
 	ck_assert_int_eq(run_timed(program, "store_buffer=0", &source), SIM_IDLE);
 	hash = sim_hash(t.sim);
@@ -576,29 +621,30 @@ END_TEST
 static const struct {
 	const char *program, *config;
 	unsigned entry;
-	const char *left; /* x and y, durable for sure */
+	const char *left; /* x and y, durable for sure, and how many stores to them are in flight */
 } cut[] = {
-	{"x=1 y=1", "domain=mhp", 1, "00"},
-	{"x=1 y=1", "domain=mhp", 2, "10"},
-	{"x=1 y=1", "domain=mhp", 0, "11"},
-	{"x=1 wb:x sf y=1 wb:y sf", "store_buffer=8", 3, "00"},
-	{"x=1 wb:x sf y=1 wb:y sf", "store_buffer=8", 6, "10"},
-	{"x=1 wb:x sf y=1 wb:y sf", "store_buffer=8", 0, "11"},
-	{"x=1 cl:x y=1", "", 2, "00"},
-	{"x=1 cl:x y=1", "", 0, "10"},
+	{"x=1 y=1", "domain=mhp", 1, "0+1 0+0"},
+	{"x=1 y=1", "domain=mhp", 2, "1+0 0+1"},
+	{"x=1 y=1", "domain=mhp", 0, "1+0 1+0"},
+	{"x=1 wb:x sf y=1 wb:y sf", "store_buffer=8", 3, "0+1 0+0"},
+	{"x=1 wb:x sf y=1 wb:y sf", "store_buffer=8", 6, "1+0 0+1"},
+	{"x=1 wb:x sf y=1 wb:y sf", "store_buffer=8", 0, "1+0 1+0"},
+	{"x=1 cl:x y=1", "", 2, "0+1 0+0"},
+	{"x=1 cl:x y=1", "", 0, "1+0 0+1"},
 };
 
 /* The power fails before an entry makes something durable: neither it nor what is behind it happens. */
 START_TEST(power_fails_at_an_entry)
 {
-	struct timed_source source = {.source.answer = timed_answer, .store = 1, .entry = cut[_i].entry};
-	char left[3] = "";
-	uint8_t line[LINE];
+	struct timed_source source = {.source.answer = timed_answer, .stores = "1", .entry = cut[_i].entry};
+	char left[16] = "";
 	ck_assert_int_eq(run_timed(cut[_i].program, cut[_i].config, &source),
 			 cut[_i].entry ? SIM_POWER : SIM_IDLE);
 	for (unsigned l = 0; l < 2; l++) {
-		pmem_line_content(t.pm, l, pmem_line_versions(t.pm, l), line);
-		left[l] = (char)('0' + line[0]);
+		uint8_t line[LINE];
+		unsigned stores = pmem_line_versions(t.pm, l);
+		pmem_line_content(t.pm, l, stores, line);
+		sprintf(left + strlen(left), "%s%u+%u", l ? " " : "", line[0], stores);
 	}
 	ck_assert_str_eq(left, cut[_i].left);
 	pmem_end(t.pm);

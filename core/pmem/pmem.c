@@ -773,6 +773,7 @@ static inline void store_to_come(struct pmem *pm, uint64_t off, size_t len, uint
 	sim_step(pm->sim, STEP_STORE, STORE_NS);
 	if (pm->buffers && !locked)
 		choose_wait(pm, &store);
+	assert(!locked || !pm->buffers || !store_buffers_waiting(pm->buffers));
 	if (!store.waits)
 		note_touch(pm, TOUCH_WRITE, off, len);
 	else

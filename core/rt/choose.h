@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* clang-format off */
 /*
  * Kinds of choices. Answer 0, then the others; then what a, b and c of the choice
  * point say. "Held" is held for hold_ns(answer), or as HOLD_REST says.
@@ -23,15 +24,17 @@
  *	LAND	NIC data about to become visible: now; held. a: message, b: packet, c: line
  *	ORDER	which of the packet's lines lands next (dma_order=any): the first; the (k + 1)th.
  *		a: message, b: packet, c: how many have landed
- *	FETCH	the responder's next line of an RDMA READ, or an atomic, FLUSH, ATOMIC WRITE: now; held. a:
- *message, b: packet, c: line DRAIN	DDIO off, a visible line on its way to PM: soon; held. a: message, b:
- *packet, c: line EVICT	after an operation's return the cache writes back: nothing; 1 every dirty line; k the
- *(k - 1)th CRASH	the power: holds; fails. a: enum crash_place, b and c: which one, per place LINE
- *after a power failure, which version of a line survived: the newest; others as pmem_line_answers() says. a:
- *line, b: number of the power failure
- *	BUFFER	a store on its way to memory: at once; held in the CPU's store buffer, with all behind it. a:
- *number of the STEP_STORE
+ *	FETCH	the responder's next line of an RDMA READ, or an atomic, FLUSH, ATOMIC WRITE: now; held.
+ *		a: message, b: packet, c: line
+ *	DRAIN	DDIO off, a visible line on its way to PM: soon; held. a: message, b: packet, c: line
+ *	EVICT	after an operation's return the cache writes back: nothing; 1 every dirty line; k the (k - 1)th
+ *	CRASH	the power: holds; fails. a: enum crash_place, b and c: which one, per place
+ *	LINE	after a power failure, which version of a line survived: the newest; others as
+ *		pmem_line_answers() says. a: line, b: number of the power failure
+ *	BUFFER	a store on its way to memory: at once; held in its CPU's store buffer, with all behind it.
+ *		a: number of the task's STEP_STORE
  */
+/* clang-format on */
 enum choice_kind {
 	CHOICE_STEP,
 	CHOICE_PACKET,
@@ -79,8 +82,7 @@ enum crash_place {
 	CRASH_BEFORE_EVICT, /* dirty lines about to be written back */
 	CRASH_AT_END,	    /* every client has finished */
 	CRASH_ANYWHERE,	    /* tests only: at each step and event. b: the actor's n-th */
-	CRASH_BEFORE_LEAVE, /* what makes something durable leaves a store buffer. b: the actor's n-th entry
-			     */
+	CRASH_BEFORE_LEAVE, /* an entry of a store buffer makes something durable. b: the actor's n-th */
 	CRASH_PLACES
 };
 
