@@ -205,7 +205,8 @@ static void search(const struct taxonomy *t, const struct taxonomy_cell *cell, s
 		r->runs += m->unit.counts.runs;
 		r->spared += m->unit.counts.spared;
 	}
-	r->complete = !left || (m->unit.complete && !m->unit.counts.points_bounded && !m->unit.counts.unsure);
+	r->exhaustive = m->unit.complete && !m->unit.counts.points_bounded && !m->unit.counts.unsure;
+	r->complete = !left || r->exhaustive;
 }
 
 /* The smallest way to break the contract, and in words how. To be freed in any case: *s and *path, which

@@ -39,7 +39,7 @@ enum taxonomy_compared taxonomy_compare(const struct taxonomy_report *r, const s
 	unsigned verdict = cell->result.verdict;
 	if (says >= 0 && verdict & ~(unsigned)says)
 		return TAXONOMY_DIFFERS;
-	if (!cell->result.complete && (says <= 0 || verdict != (unsigned)says))
+	if (!cell->result.complete)
 		return TAXONOMY_UNSURE;
 	if (says < 0)
 		return TAXONOMY_NOT_COMPARED;
@@ -411,6 +411,7 @@ static json_t *cell_json(const struct taxonomy_report *r, const struct taxonomy_
 	struct method_cost cost = taxonomy_cost(r->t, cell);
 	char config[TAXONOMY_CONFIG];
 	int says = table_says(r, cell, NULL);
+	const char *first = r->trace[cell - r->t->cell][0];
 	json_t *breaks = json_array();
 	taxonomy_config(r->t, cell->column, cell->transport, config, sizeof(config));
 	for (unsigned b = 0; b < cell->result.breaks; b++) {
@@ -420,16 +421,18 @@ static json_t *cell_json(const struct taxonomy_report *r, const struct taxonomy_
 							contract_name(broken->contract), "how", broken->text,
 							"trace", trace ? trace : ""));
 	}
-	return json_pack(
-		"{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:o, s:{s:i, s:i, s:i, s:i, s:i}}",
-		"store", "remotelog", "variant", rl->name, "config", config, "kind",
-		rl->compound ? "compound" : "singleton", "primitive",
-		taxonomy_primitive_name[method_primitive(rl)], "verdict", taxonomy_word(cell->result.verdict),
-		"table", says < 0 ? "" : taxonomy_word((unsigned)says), "compared",
-		compared[taxonomy_compare(r, cell)], "states", (json_int_t)cell->result.states, "runs",
-		(json_int_t)cell->result.runs, "exhaustive", (int)cell->result.complete, "breaks", breaks,
-		"cost", "round_trips", (int)cost.round_trips, "cpu_waited", (int)cost.cpu_waited, "cpu_later",
-		(int)cost.cpu_later, "messages", (int)cost.messages, "bytes", (int)cost.bytes);
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:s, s:o, s:{s:i, s:i, "
+			 "s:i, s:i, s:i}}",
+			 "store", "remotelog", "variant", rl->name, "config", config, "kind",
+			 rl->compound ? "compound" : "singleton", "primitive",
+			 taxonomy_primitive_name[method_primitive(rl)], "verdict",
+			 taxonomy_word(cell->result.verdict), "table",
+			 says < 0 ? "" : taxonomy_word((unsigned)says), "compared",
+			 compared[taxonomy_compare(r, cell)], "states", (json_int_t)cell->result.states,
+			 "runs", (json_int_t)cell->result.runs, "exhaustive", (int)cell->result.exhaustive,
+			 "trace", first ? first : "", "breaks", breaks, "cost", "round_trips",
+			 (int)cost.round_trips, "cpu_waited", (int)cost.cpu_waited, "cpu_later",
+			 (int)cost.cpu_later, "messages", (int)cost.messages, "bytes", (int)cost.bytes);
 }
 
 static json_t *choices_json(const struct taxonomy_report *r)

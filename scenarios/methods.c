@@ -25,7 +25,7 @@ struct course {
 	const struct rl_method *method;
 	const struct hardware *hw;
 	struct acts *out;
-	uint32_t record; /* bytes */
+	uint32_t record, tail; /* bytes */
 	const char *in_nic[PENDING], *in_iio[PENDING];
 	unsigned nic, iio;
 	unsigned receives; /* immediates that nobody has told the CPU of */
@@ -175,6 +175,12 @@ static void imm(struct course *c, const char *what, uint32_t bytes)
 	arrive(c, what);
 }
 
+/* Nothing keeps it behind a FLUSH. */
+static void write_b(struct course *c)
+{
+	post(c, "WRITE", c->flushed ? "b (may overtake)" : "b", c->tail);
+}
+
 static void send(struct course *c)
 {
 	post(c, "SEND", c->method->compound ? "a, b" : "a", RL_MSG_HEAD + c->record);
@@ -190,15 +196,18 @@ static void do_step(struct course *c, enum rl_step step)
 		break;
 	case RL_FENCED_B:
 		add(c, ACT_RESULT, PART_NIC, PART_ITS_NIC, "FLUSH is done", "")->round_trip = true;
-		post(c, "WRITE", "b (fenced)", sizeof(uint64_t));
+		post(c, "WRITE", "b (fenced)", c->tail);
 		arrive(c, "b");
 		break;
 	case RL_WRITE_B:
-		post(c, "WRITE", c->flushed ? "b (may overtake)" : "b", sizeof(uint64_t));
+		write_b(c);
 		arrive(c, "b");
 		break;
 	case RL_ATOMIC_B:
-		post(c, "ATOMIC_WRITE", "b", sizeof(uint64_t));
+		if (c->tail == sizeof(uint64_t))
+			post(c, "ATOMIC_WRITE", "b", c->tail);
+		else
+			write_b(c);
 		arrive(c, "b");
 		break;
 	case RL_IMM_A:
@@ -206,7 +215,7 @@ static void do_step(struct course *c, enum rl_step step)
 		c->receives++;
 		break;
 	case RL_IMM_B:
-		imm(c, "b", sizeof(uint64_t));
+		imm(c, "b", c->tail);
 		c->receives++;
 		break;
 	case RL_SEND:
@@ -235,7 +244,7 @@ static void do_step(struct course *c, enum rl_step step)
 		told(c, "&a", "a");
 		break;
 	case RL_IMM_CALL_B:
-		imm(c, "b", sizeof(uint64_t));
+		imm(c, "b", c->tail);
 		told(c, "&b", "b");
 		break;
 	case RL_SEND_CALL:
@@ -268,7 +277,8 @@ void method_acts(const struct tm_params *params, const struct hardware *hw, uint
 	struct course c = {.method = rl_method(params),
 			   .hw = hw,
 			   .out = out,
-			   .record = (uint32_t)sizeof(struct rl_record) + vlen};
+			   .record = (uint32_t)sizeof(struct rl_record) + vlen,
+			   .tail = (uint32_t)rl_tail_bytes(params)};
 	const uint8_t *step = c.method->step;
 	out->n = 0;
 	for (unsigned i = 0; i < sizeof(c.method->step) && step[i] != RL_END; i++)

@@ -2,8 +2,7 @@
 /*
  * Reading scenarios/taxonomy.txt, which the assembler puts into the program, and looking
  * things up in it. A line is a word that says what it is, names, a colon, and a word for each
- * column; names point into a copy of the text. Rows behind a "with" are added to those above
- * it, so what a switch makes worse is all that they have to say.
+ * column; names point into a copy of the text. Of all rows that are in force the last has its way.
  */
 #include "scenarios/taxonomy.h"
 #include <errno.h>
@@ -284,7 +283,7 @@ int taxonomy_says(const struct taxonomy_table *t, const char *method, unsigned c
 		if (strcmp(row->method, method) || !(row->transports & 1u << transport) ||
 		    !is_set(knobs, row->with) || row->verdict[column] == TAXONOMY_AS_ABOVE)
 			continue;
-		verdict = (verdict < 0 ? 0 : verdict) | row->verdict[column];
+		verdict = row->verdict[column];
 		if (line)
 			*line = row->line;
 	}

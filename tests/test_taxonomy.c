@@ -88,6 +88,8 @@ END_TEST
 START_TEST(switches)
 {
 	const char *const knob[] = {"iio_in_mhp=off", "flush_covers_send=off", "mtu=256", "crc=off"};
+	const char *const other[] = {"iio_in_mhp=off", "ack_early=off"};
+	const struct taxonomy_knobs five = {other, 2};
 	const struct taxonomy_knobs none = {knob, 0}, one = {knob, 1}, three = {knob, 3}, four = {knob, 4};
 	const unsigned dmp_off_pm = 3, mhp_off = 6;
 	struct taxonomy_table t;
@@ -100,6 +102,9 @@ START_TEST(switches)
 	ck_assert_int_eq(taxonomy_says(&t, "s3", dmp_off_pm, TRANSPORT_IB, &one, NULL), 0);
 	ck_assert_int_eq(taxonomy_says(&t, "s3", dmp_off_pm, TRANSPORT_IB, &three, NULL), TAXONOMY_LOST);
 	ck_assert_int_eq(taxonomy_says(&t, "s3", dmp_off_pm, TRANSPORT_IB, &four, NULL), -1);
+	/* The later one has the last word. */
+	ck_assert_int_eq(taxonomy_says(&t, "w3", mhp_off, TRANSPORT_IB, &five, NULL), TAXONOMY_LOST);
+	ck_assert_int_eq(taxonomy_says(&t, "w3", mhp_off - 2, TRANSPORT_IB, &five, NULL), 0);
 	ck_assert_int_eq(taxonomy_says(&t, "w9", 0, TRANSPORT_IB, &none, NULL), -1);
 	ck_assert_str_eq(taxonomy_gives(&t, true, TAXONOMY_WRITE, mhp_off, TRANSPORT_IB, &none), "cw3");
 	ck_assert_str_eq(taxonomy_gives(&t, true, TAXONOMY_WRITE, mhp_off, TRANSPORT_IB, &three), "cw2");
@@ -126,9 +131,13 @@ END_TEST
 /* Were each cell as the table says, would the cheapest be the methods that the papers give? */
 START_TEST(cheapest_is_the_papers)
 {
-	static const char *const sets[][2] = {
-		{"mtu=1024", NULL}, {"iio_in_mhp=off", NULL}, {"flush_covers_send=off", NULL}};
-	const struct taxonomy_knobs knobs = {sets[_i], 1};
+	static const char *const sets[][2] = {{"mtu=1024"},
+					      {"iio_in_mhp=off"},
+					      {"flush_covers_send=off"},
+					      {"ack_early=off"},
+					      {"ack_early=off", "iio_in_mhp=off"},
+					      {"iio_in_mhp=off", "flush_covers_send=off"}};
+	const struct taxonomy_knobs knobs = {sets[_i], sets[_i][1] ? 2 : 1};
 	struct workload w = {0};
 	const char *expected;
 	unsigned wrong;
@@ -307,7 +316,7 @@ int main(void)
 	tcase_add_test(tc, compiled_in);
 	tcase_add_test(tc, switches);
 	tcase_add_test(tc, columns);
-	tcase_add_loop_test(tc, cheapest_is_the_papers, 0, 3);
+	tcase_add_loop_test(tc, cheapest_is_the_papers, 0, 6);
 	tcase_add_test(tc, order_of_costs);
 	tcase_add_loop_test(tc, posts, 0, (int)taxonomy_methods());
 	tcase_add_loop_test(tc, course, 0, COUNT(courses));

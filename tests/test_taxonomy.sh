@@ -79,6 +79,10 @@ says "  cw3                                      O    O"
 says "  ci3                                      O    O"
 run 0 s3 --knob flush_covers_send=off --knob rqwrb=pm --workload w.40 --no-traces
 says "12 of 12 cells equal"
+run 0 w3 cw4 s4 --knob ack_early=off --knob domain=mhp --no-traces --workload w.40
+says "24 of 24 cells equal"
+run 0 w3 cw4 s4 cw3 --knob ack_early=off --knob iio_in_mhp=off --knob domain=mhp --no-traces --workload w.40
+says "32 of 32 cells equal"
 # A READ in the place of a FLUSH does as well; on another connection it does not, and the table is silent.
 run 0 w2 cw2 cw3 --knob flush=read --no-traces --workload w.40
 says "72 of 72 cells equal"
