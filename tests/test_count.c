@@ -77,8 +77,8 @@ START_TEST(erda_paper)
 	const char *switches = erda_ways[_i].switches;
 	for (unsigned i = 0; i < N(keys) * N(values); i++) {
 		uint32_t key = keys[i % N(keys)], value = values[i / N(keys)];
-		if (*switches && (key == 1 || value > 1024))
-			continue;
+		if (*switches && (key != 19 || (value != 64 && value != 1024)))
+			continue; /* it takes some time */
 		count_store(store_find("erda"), switches, key, value);
 		ck_assert(count.paper);
 		expect_paper(COUNT_CREATE, key + 10 + key + value);
