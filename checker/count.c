@@ -31,6 +31,7 @@
 #include <string.h>
 #include "checker/world.h"
 #include "core/rnic/placement.h"
+#include "core/rnic/rnic.h"
 
 #define REST_NS 80000000 /* eFactory's verifier naps for 64 ms at most */
 #define KEYS	(1 + 3 * COUNT_REPEATS)
@@ -195,12 +196,6 @@ static void taken(struct counter *c, struct count_figures *f, const struct actor
 	}
 }
 
-static bool is_nonposted(uint8_t code)
-{
-	return code != IBV_WR_SEND && code != IBV_WR_SEND_WITH_IMM && code != IBV_WR_RDMA_WRITE &&
-	       code != IBV_WR_RDMA_WRITE_WITH_IMM;
-}
-
 /* The client posts. A fenced request is kept back by its NIC until what is not posted has been answered. */
 static void client_posts(struct counter *c, struct count_figures *f, const struct told *about)
 {
@@ -209,7 +204,7 @@ static void client_posts(struct counter *c, struct count_figures *f, const struc
 		f->round_trips++;
 	}
 	c->posted = true;
-	c->unanswered |= is_nonposted(about->code);
+	c->unanswered |= rnic_wr_nonposted(about->code);
 }
 
 static void posted(struct count_figures *f, enum count_side by, uint8_t code)

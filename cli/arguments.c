@@ -409,7 +409,8 @@ static bool wanted(const struct arguments *a, unsigned number, const char *varia
 	for (unsigned i = 0; i < a->stores; i++)
 		if (store_find(a->store[i]) == store)
 			return true;
-	if (a->stores || !has_variant(store, variant) || (number >= stores_by_default && !a->variants))
+	if (a->stores || !has_variant(store, variant) ||
+	    (number >= stores_by_default && !a->variants && !a->all_stores))
 		return false;
 	for (unsigned i = 0; i < a->knobs; i++)
 		if (!has_knob(store, a->knob[i], &n))

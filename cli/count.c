@@ -386,22 +386,13 @@ static int run(struct counting *k)
 	return status;
 }
 
-/* Nothing asked for: every store. */
-static void add_all_stores(struct arguments *a)
-{
-	if (!a->stores && !a->variants && !a->knobs)
-		for (unsigned i = 0; stores[i]; i++)
-			a->store[a->stores++] = stores[i]->name;
-}
-
 int count_main(int argc, char **argv)
 {
-	struct arguments a = {.one_config = true, .options = campaign_default};
+	struct arguments a = {.one_config = true, .all_stores = true, .options = campaign_default};
 	struct counting k = {.a = &a};
 	int status = arguments_parse(&a, &count_command, argc, argv);
 	if (status >= 0)
 		return status;
-	add_all_stores(&a);
 	k.key = a.key ? a.key : DEFAULT_KEY;
 	k.value = a.values ? a.value : default_values;
 	k.values = a.values ? a.values : sizeof(default_values) / sizeof(default_values[0]);

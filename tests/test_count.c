@@ -77,8 +77,8 @@ START_TEST(erda_paper)
 	const char *switches = erda_ways[_i].switches;
 	for (unsigned i = 0; i < N(keys) * N(values); i++) {
 		uint32_t key = keys[i % N(keys)], value = values[i / N(keys)];
-		if (*switches && (key == 1 || value > 1024))
-			continue;
+		if (*switches && (key != 19 || (value != 64 && value != 1024)))
+			continue; /* it takes some time */
 		count_store(store_find("erda"), switches, key, value);
 		ck_assert(count.paper);
 		expect_paper(COUNT_CREATE, key + 10 + key + value);
@@ -266,6 +266,13 @@ START_TEST(background)
 	count_store(store_find("efactory"), "bug=bg_no_flush", 8, 256);
 	ck_assert_uint_lt(part(COUNT_UPDATE, COUNT_BACKGROUND)->flushed, 256 / LINE + 1);
 
+	/* The server's work for a SEND of which nobody awaits a reply comes when the append has returned. */
+	count_store(store_find("remotelog"), "method=s4 transport=iwarp", 8, 256);
+	ck_assert_uint_eq(part(COUNT_UPDATE, COUNT_FOREGROUND)->cpu_bytes, 0);
+	ck_assert_uint_eq(part(COUNT_UPDATE, COUNT_FOREGROUND)->handled, 0);
+	ck_assert_uint_ge(part(COUNT_UPDATE, COUNT_BACKGROUND)->cpu_bytes, 256);
+	ck_assert_uint_eq(part(COUNT_UPDATE, COUNT_BACKGROUND)->handled, 1);
+
 	/* Nothing flushes in Erda's update. */
 	count_store(store_find("erda"), "", 8, 256);
 	for (unsigned p = 0; p < COUNT_PARTS; p++) {
@@ -286,16 +293,17 @@ START_TEST(wire)
 	ck_assert_uint_eq(part(COUNT_GET, COUNT_FOREGROUND)->packets, 4);
 	ck_assert_uint_eq(part(COUNT_GET, COUNT_FOREGROUND)->wire_bytes,
 			  read + (ack + entry) + read + (ack + 80));
-	/* In packets of 256 bytes: 266 are two, a response's middle has no AETH, a WRITE's second no RETH. */
-	count_store(store_find("erda"), "mtu=256 request=send", 8, 248);
-	ck_assert_uint_eq(part(COUNT_GET, COUNT_FOREGROUND)->packets, 5);
+	/* In packets of 256 bytes: 522 are three; the middle one has no AETH, and only a WRITE's first a
+	 * RETH. */
+	count_store(store_find("erda"), "mtu=256 request=send", 8, 504);
+	ck_assert_uint_eq(part(COUNT_GET, COUNT_FOREGROUND)->packets, 6);
 	ck_assert_uint_eq(part(COUNT_GET, COUNT_FOREGROUND)->wire_bytes,
-			  read + (ack + entry) + read + (ack + 256) + (ack + 12));
+			  read + (ack + entry) + read + (ack + 256) + (58 + 256) + (ack + 12));
 	uint64_t small = part(COUNT_UPDATE, COUNT_FOREGROUND)->wire_bytes;
-	ck_assert_uint_eq(part(COUNT_UPDATE, COUNT_FOREGROUND)->packets, 7);
-	count_store(store_find("erda"), "mtu=1024 request=send", 8, 248);
+	ck_assert_uint_eq(part(COUNT_UPDATE, COUNT_FOREGROUND)->packets, 8);
+	count_store(store_find("erda"), "mtu=1024 request=send", 8, 504);
 	ck_assert_uint_eq(part(COUNT_UPDATE, COUNT_FOREGROUND)->packets, 6);
-	ck_assert_uint_eq(part(COUNT_UPDATE, COUNT_FOREGROUND)->wire_bytes, small - 58);
+	ck_assert_uint_eq(part(COUNT_UPDATE, COUNT_FOREGROUND)->wire_bytes, small - 2 * 58);
 }
 END_TEST
 
@@ -320,6 +328,30 @@ START_TEST(lines_and_changes)
 		sum += op->field_bytes[i];
 	}
 	ck_assert(sum == 136);
+}
+END_TEST
+
+static void same_but_fences(const struct count_figures *plain, struct count_figures other)
+{
+	ck_assert_uint_ge(other.fences, plain->fences);
+	other.fences = plain->fences;
+	ck_assert_mem_eq(plain, &other, sizeof(other));
+}
+
+/* CPUs with store buffers: the same in another order; what is flushed and not fenced, a locked instruction
+ * fences. */
+START_TEST(store_buffers)
+{
+	static struct count plain;
+	static const char *const names[] = {"efactory", "erda", "forca"};
+	for (unsigned i = 0; i < N(names); i++) {
+		count_store(store_find(names[i]), "", 8, 64);
+		plain = count;
+		count_store(store_find(names[i]), "store_buffer=4", 8, 64);
+		for (unsigned r = 0; r < plain.rows; r++)
+			for (unsigned p = 0; p < COUNT_PARTS && plain.row[r].kind < COUNT_CLEAN; p++)
+				same_but_fences(&plain.row[r].op.part[p], count.row[r].op.part[p]);
+	}
 }
 END_TEST
 
@@ -390,6 +422,7 @@ int main(void)
 	tcase_add_test(tc, background);
 	tcase_add_test(tc, wire);
 	tcase_add_test(tc, lines_and_changes);
+	tcase_add_test(tc, store_buffers);
 	tcase_add_test(tc, same_again);
 	tcase_add_test(tc, trouble);
 	suite_add_tcase(suite, tc);

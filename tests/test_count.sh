@@ -62,6 +62,8 @@ for store in efactory erda ca forca remotelog; do
 done
 run 0 --knob seg=small --value 8
 [ "$(grep -c ', keys of ' out)" -eq 1 ] || failed "only erda has this knob"
+run 0 --knob method=w2 --value 8
+says '^remotelog \(method=w2\), keys of 8 bytes$'
 run 1 erda --variant narrow_offset --value 64
 says '^  values of 64 bytes: GET k[0-9]+ returns not found, and the key exists$'
 run 0 --help
@@ -70,7 +72,7 @@ says '^usage: tidemark count '
 bad 'no store "ercda", did you mean "erda"?' ercda
 bad 'no store has a variant "sur", did you mean "sure"?' erda --variant sur
 bad 'efactory has no variant "sure"' efactory --variant sure
-bad 'no knob "seq"' --knob seq=small
+bad 'no knob "sexg"' --knob sexg=small
 bad 'expected one of: large small' --knob seg=tiny
 bad 'efactory has no knob "seg"' efactory --knob seg=small
 bad '--value' --value 7

@@ -1007,7 +1007,8 @@ void pmem_cpu_empty(struct pmem *pm, uintptr_t pc)
 	const struct author by = by_task(pm, pc);
 	pmem_settle(pm);
 	store_buffers_wait(pm->buffers, 0);
-	fence(pm, my_cpu(pm), &by, NULL);
+	if (marks_of(pm, my_cpu(pm))->n)
+		fence(pm, my_cpu(pm), &by, NULL);
 }
 
 void pmem_cpu_dram_store(struct pmem *pm, const void *addr)

@@ -60,7 +60,7 @@ static bool is_atomic(enum ibv_wr_opcode opcode)
 	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-static bool is_nonposted(enum ibv_wr_opcode opcode)
+bool rnic_wr_nonposted(enum ibv_wr_opcode opcode)
 {
 	return opcode == IBV_WR_RDMA_READ || is_atomic(opcode) || opcode == IBV_WR_FLUSH ||
 	       opcode == IBV_WR_ATOMIC_WRITE;
@@ -68,7 +68,7 @@ static bool is_nonposted(enum ibv_wr_opcode opcode)
 
 static bool is_known(enum ibv_wr_opcode opcode)
 {
-	return opcode <= IBV_WR_SEND_WITH_IMM || is_nonposted(opcode);
+	return opcode <= IBV_WR_SEND_WITH_IMM || rnic_wr_nonposted(opcode);
 }
 
 static bool flush_allowed(const struct wqe *wqe)
@@ -104,7 +104,7 @@ struct wqe *post_slot(struct rnic_qp *qp, uint32_t ahead, enum ibv_wr_opcode opc
 	struct wqe *wqe = slot(qp, &qp->sq, oldest, qp->sq.posted + ahead);
 	clear(wqe, sizeof(*wqe));
 	wqe->opcode = (uint8_t)opcode;
-	wqe->nonposted = is_nonposted(opcode);
+	wqe->nonposted = rnic_wr_nonposted(opcode);
 	wqe->signaled = qp->sig_all || flags & IBV_SEND_SIGNALED;
 	wqe->fence = flags & IBV_SEND_FENCE;
 	wqe->solicited = flags & IBV_SEND_SOLICITED;

@@ -46,5 +46,7 @@ const char *rnic_wc_status_str(enum ibv_wc_status status);
 
 /* "WRITE"; NULL: the soft RNIC has no such request. */
 const char *rnic_wr_opcode_str(enum ibv_wr_opcode opcode);
+/* Is an answer awaited, other than that it has arrived? All but SEND and WRITE. */
+bool rnic_wr_nonposted(enum ibv_wr_opcode opcode);
 
 #endif
