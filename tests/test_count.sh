@@ -70,7 +70,7 @@ says '^usage: tidemark count '
 bad 'no store "ercda", did you mean "erda"?' ercda
 bad 'no store has a variant "sur", did you mean "sure"?' erda --variant sur
 bad 'efactory has no variant "sure"' efactory --variant sure
-bad 'no knob "seq"' --knob seq=small
+bad 'no knob "sge"' --knob sge=small
 bad 'expected one of: large small' --knob seg=tiny
 bad 'efactory has no knob "seg"' efactory --knob seg=small
 bad '--value' --value 7
