@@ -9,6 +9,7 @@
  */
 #include "core/rnic/device.h"
 #include "core/rnic/link.h"
+#include "core/rnic/qp.h"
 #include "tests/rnic_world.h"
 
 #define ALL_OPS                                                                                        \
@@ -1527,6 +1528,39 @@ START_TEST(late_duplicate)
 }
 END_TEST
 
+/* The first answer to the second message is lost. */
+static unsigned lose_answer(const struct choice_point *at, unsigned n)
+{
+	(void)n;
+	return at->kind == CHOICE_PACKET && !strcmp(at->who->name, "server/qp1") && at->a == 2 && at->c == 1
+		       ? PACKET_LOSE
+		       : 0;
+}
+
+/* A sequence number comes again after 16 million packets (here it is set back): a duplicate gets its own
+ * answer, not that of the request that had its number before. */
+static void again_body(void)
+{
+	struct rnic_qp *from = (struct rnic_qp *)a.qp, *to = (struct rnic_qp *)b.qp;
+	for (uint64_t i = 0; i < 2; i++) {
+		from->req.una = from->req.next_psn = to->resp.psn = opt.psn;
+		start(i, IBV_SEND_SIGNALED);
+		ibv_wr_atomic_fetch_add(a.qpx, b.mr->rkey, at(&b, 0), 1);
+		set(0, 8);
+		ck_assert_int_eq(ibv_wr_complete(a.qpx), 0);
+		expect(a.scq, i, IBV_WC_SUCCESS);
+		ck_assert_uint_eq(word(&a, 0), i);
+	}
+	ck_assert_uint_eq(word(&b, 0), 2);
+}
+
+START_TEST(numbers_again)
+{
+	source.answer = lose_answer;
+	run(connected, again_body);
+}
+END_TEST
+
 /* Whatever the link does: each once, in order. */
 static void lossy_body(void)
 {
@@ -1653,6 +1687,7 @@ int main(void)
 	tcase_add_loop_test(tc, initiator_depth, 0, 4 * NONPOSTED);
 	tcase_add_loop_test(tc, responder_resources, 0, NONPOSTED);
 	tcase_add_loop_test(tc, late_duplicate, 0, 2);
+	tcase_add_test(tc, numbers_again);
 	tcase_add_loop_test(tc, lossy, 0, 10);
 	tcase_add_test(tc, malformed_packets);
 	suite_add_tcase(suite, tc);
