@@ -9,6 +9,7 @@
  */
 #include "core/rnic/device.h"
 #include "core/rnic/link.h"
+#include "core/rnic/qp.h"
 #include "tests/rnic_world.h"
 
 #define ALL_OPS                                                                                        \
@@ -401,6 +402,60 @@ START_TEST(aborted)
 }
 END_TEST
 
+static void sent(void)
+{
+	ck_assert_int_eq(ibv_wr_complete(a.qpx), 0);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	rt_sleep(10 * US);
+}
+static void dropped(void)
+{
+	ibv_wr_abort(a.qpx);
+}
+static void refused(void)
+{
+	ibv_wr_send(a.qpx);
+	ibv_wr_set_inline_data(a.qpx, a.buf, 4096);
+	ck_assert_int_eq(ibv_wr_complete(a.qpx), EINVAL);
+}
+static void lost(void)
+{
+	ck_assert_int_eq(modify(&a, &b, IBV_QPS_RESET, 0), 0);
+	ck_assert_int_eq(ibv_wr_complete(a.qpx), EINVAL);
+}
+static void (*const ends[])(void) = {sent, dropped, refused, lost};
+
+/* The RNIC's memory for inline data is free again, however a batch ends. */
+static void buffers_body(void)
+{
+	uint8_t class, *first = buffer_get(net, 1000, &class), *second = buffer_get(net, 1000, &class);
+	unsigned found = 0;
+	buffer_put(net, first, class);
+	buffer_put(net, second, class);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 0, 0,
+	   0); /* so that the batch does not have the queue's first slots */
+	start(1, IBV_SEND_SIGNALED);
+	for (unsigned i = 0; i < 2; i++) {
+		ibv_wr_rdma_write(a.qpx, b.mr->rkey, at(&b, 0));
+		ibv_wr_set_inline_data(a.qpx, a.buf, 1000);
+	}
+	ends[opt.psn]();
+	while (net->free_buffer[class]) {
+		uint8_t *buf = buffer_get(net, 1000, &class);
+		found += (buf == first) + (buf == second);
+	}
+	ck_assert_uint_eq(found, 2);
+}
+
+START_TEST(buffers)
+{
+	opt.psn = (uint32_t)_i;
+	opt.inline_bytes = 1024;
+	run(connected, buffers_body);
+}
+END_TEST
+
 static void write_word(uint64_t id, uint64_t value, size_t off)
 {
 	a.qpx->wr_id = id;
@@ -651,6 +706,11 @@ static void flush_with_data(void)
 	ibv_wr_flush(a.qpx, b.mr->rkey, at(&b, 8), 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
 	set(0, 0);
 }
+static void flush_with_empty_list(void)
+{
+	ibv_wr_flush(a.qpx, b.mr->rkey, at(&b, 8), 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
+	ibv_wr_set_sge_list(a.qpx, 0, NULL);
+}
 static void flush_of_no_type(void)
 {
 	ibv_wr_flush(a.qpx, b.mr->rkey, at(&b, 8), 8, 0, IBV_FLUSH_RANGE);
@@ -709,6 +769,7 @@ static const struct misuse {
 	{"atomic without data", atomic_without_data, EINVAL},
 	{"ATOMIC WRITE with a setter", atomic_write_with_data, EINVAL},
 	{"FLUSH with a setter", flush_with_data, EINVAL},
+	{"FLUSH with an empty list", flush_with_empty_list, EINVAL},
 	{"FLUSH of no type", flush_of_no_type, EINVAL},
 	{"FLUSH of an unknown type", flush_of_unknown_type, EINVAL},
 	{"FLUSH of an unknown level", flush_of_unknown_level, EINVAL},
@@ -958,8 +1019,11 @@ static void creation_body(void)
 		ck_assert_int_eq(rnic_destroy_qp(qp), 0);
 	}
 	struct ibv_qp_init_attr_ex init = {
-		.send_cq = a.scq, .recv_cq = a.rcq, .qp_type = IBV_QPT_RC, .comp_mask = PD | OPS, .pd = b.pd};
-	ck_assert_ptr_null(ibv_create_qp_ex(a.ctx, &init)); /* another device's domain */
+		.send_cq = a.scq, .recv_cq = a.rcq, .qp_type = IBV_QPT_RC, .comp_mask = PD | OPS, .pd = a.pd};
+	ck_assert_ptr_null(ibv_create_qp_ex(b.ctx, &init)); /* all of another device */
+	ck_assert_int_eq(errno, EINVAL);
+	init.pd = b.pd;
+	ck_assert_ptr_null(ibv_create_qp_ex(b.ctx, &init)); /* the queues are */
 	ck_assert_int_eq(errno, EINVAL);
 }
 
@@ -1058,6 +1122,7 @@ static void device_body(void)
 	ck_assert_uint_ne(attr.device_cap_flags_ex, 0);
 	ck_assert_uint_eq(attr.phys_port_cnt_ex, 0xeeeeeeee);
 	ck_assert_int_eq(table->query_device_ex(a.ctx, NULL, &attr, 8), EINVAL);
+	ck_assert_int_eq(table->query_device_ex(a.ctx, &input, &attr, sizeof(attr)), EINVAL);
 	/* What there is not. */
 	struct ibv_cq_init_attr_ex cq = {.cqe = 1};
 	ck_assert_ptr_null(ibv_create_cq_ex(a.ctx, &cq));
@@ -1205,6 +1270,31 @@ START_TEST(placement_case)
 	api = _i >= (int)PLACEMENTS;
 	opt.qp_access = placement.qp;
 	run_pm(placement_body);
+}
+END_TEST
+
+/* A region that counts from 0, at an address that is no multiple of 8: neither the address that is sent nor
+ * the one in memory may be odd. */
+static void zero_based_body(void)
+{
+	struct ibv_mr *mr = rnic_reg_mr(b.pd, b.buf + 4, 64, ALL_ACCESS | IBV_ACCESS_ZERO_BASED);
+	uint64_t va = opt.psn % 2 ? 4 : 0, value = 1;
+	start(7, IBV_SEND_SIGNALED);
+	if (opt.psn / 2) {
+		ibv_wr_atomic_write(a.qpx, mr->rkey, va, &value);
+	} else {
+		ibv_wr_atomic_fetch_add(a.qpx, mr->rkey, va, 1);
+		set(0, 8);
+	}
+	ck_assert_int_eq(ibv_wr_complete(a.qpx), 0);
+	expect(a.scq, 7, INVALID);
+	ck_assert_uint_eq(word(&b, 0) | word(&b, 8), 0);
+}
+
+START_TEST(zero_based)
+{
+	opt.psn = (uint32_t)_i;
+	run(connected, zero_based_body);
 }
 END_TEST
 
@@ -1438,6 +1528,39 @@ START_TEST(late_duplicate)
 }
 END_TEST
 
+/* The first answer to the second message is lost. */
+static unsigned lose_answer(const struct choice_point *at, unsigned n)
+{
+	(void)n;
+	return at->kind == CHOICE_PACKET && !strcmp(at->who->name, "server/qp1") && at->a == 2 && at->c == 1
+		       ? PACKET_LOSE
+		       : 0;
+}
+
+/* A sequence number comes again after 16 million packets (here it is set back): a duplicate gets its own
+ * answer, not that of the request that had its number before. */
+static void again_body(void)
+{
+	struct rnic_qp *from = (struct rnic_qp *)a.qp, *to = (struct rnic_qp *)b.qp;
+	for (uint64_t i = 0; i < 2; i++) {
+		from->req.una = from->req.next_psn = to->resp.psn = opt.psn;
+		start(i, IBV_SEND_SIGNALED);
+		ibv_wr_atomic_fetch_add(a.qpx, b.mr->rkey, at(&b, 0), 1);
+		set(0, 8);
+		ck_assert_int_eq(ibv_wr_complete(a.qpx), 0);
+		expect(a.scq, i, IBV_WC_SUCCESS);
+		ck_assert_uint_eq(word(&a, 0), i);
+	}
+	ck_assert_uint_eq(word(&b, 0), 2);
+}
+
+START_TEST(numbers_again)
+{
+	source.answer = lose_answer;
+	run(connected, again_body);
+}
+END_TEST
+
 /* Whatever the link does: each once, in order. */
 static void lossy_body(void)
 {
@@ -1545,6 +1668,7 @@ int main(void)
 	tcase_add_loop_test(tc, batch, 0, 2);
 	tcase_add_test(tc, sig_all);
 	tcase_add_test(tc, aborted);
+	tcase_add_loop_test(tc, buffers, 0, sizeof(ends) / sizeof(*ends));
 	tcase_add_test(tc, full);
 	tcase_add_test(tc, mixed);
 	tcase_add_test(tc, same_run);
@@ -1557,11 +1681,13 @@ int main(void)
 	tcase_add_test(tc, not_asked_for);
 	tcase_add_test(tc, device);
 	tcase_add_loop_test(tc, placement_case, 0, 2 * PLACEMENTS);
+	tcase_add_loop_test(tc, zero_based, 0, 4);
 	tcase_add_test(tc, registration);
 	tcase_add_loop_test(tc, ordered, 0, ORDERS);
 	tcase_add_loop_test(tc, initiator_depth, 0, 4 * NONPOSTED);
 	tcase_add_loop_test(tc, responder_resources, 0, NONPOSTED);
 	tcase_add_loop_test(tc, late_duplicate, 0, 2);
+	tcase_add_test(tc, numbers_again);
 	tcase_add_loop_test(tc, lossy, 0, 10);
 	tcase_add_test(tc, malformed_packets);
 	suite_add_tcase(suite, tc);

@@ -259,7 +259,7 @@ static void ring(void *arg)
 	if (qp->dead || qp->resets != bell->resets)
 		return;
 	for (; (int32_t)(bell->posted - qp->req.rung) > 0; qp->req.rung++)
-		sim_gives(qp_sim(qp), queue_at(&qp->sq, qp->req.rung), qp->req.rung);
+		sim_gives(qp_sim(qp), &qp->sq, qp->req.rung);
 	if (qp->ibv.state == IBV_QPS_ERR)
 		req_flush(qp);
 	else

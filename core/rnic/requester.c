@@ -325,7 +325,7 @@ static void transmit(struct rnic_qp *qp)
 	struct requester *req = &qp->req;
 	while (may_send(qp)) {
 		struct wqe *wqe = wqe_at(qp, qp->sq.next);
-		sim_takes(qp_sim(qp), wqe, qp->sq.next);
+		sim_takes(qp_sim(qp), &qp->sq, qp->sq.next);
 		if (!wqe->started && !start(qp, wqe))
 			return;
 		if (psn_diff(psn_add(wqe->first_psn, req->packet), req->una) >= WINDOW)

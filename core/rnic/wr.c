@@ -88,8 +88,6 @@ static int wr_complete(struct ibv_qp_ex *ex)
 		return EINVAL;
 	post_step(qp);
 	close_last(qp);
-	if (qp->batch.built)
-		latch(qp, post_room(qp, qp->batch.built - 1));
 	int error = qp->batch.error;
 	if (!error) {
 		for (; qp->batch.built; qp->batch.built--)
