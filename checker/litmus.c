@@ -341,7 +341,6 @@ static void post(struct player *me, const struct litmus_statement *s)
 		wr.wr.atomic.compare_add = value;
 		wr.wr.atomic.swap = evaluate(me, &s->expr2);
 	}
-	orders_touch(&p->orders, ORDERS_WRITE, (uintptr_t)end_of(me, s)->qp, 1);
 	if (ibv_post_send(end_of(me, s)->qp, &wr, &bad))
 		p->failed = true; /* queues are long enough for all statements */
 }
@@ -359,7 +358,6 @@ static void take_completion(struct player *me, const struct litmus_statement *s)
 	struct ibv_cq *cq = awaited(me, s);
 	int n = ibv_poll_cq(cq, 1, &wc);
 	assert(n == 1); /* it was waited for */
-	orders_touch(&me->play->orders, ORDERS_WRITE, (uintptr_t)cq, 1);
 	if (s->has_reg && s->op == LITMUS_POLL)
 		set_reg(me, s->reg, wc.status == IBV_WC_SUCCESS ? 1 : 2);
 	else if (s->has_reg)
@@ -457,9 +455,11 @@ static void tell_end(struct play *p, const struct litmus_condition *condition)
 
 /* --- threads --- */
 
-static bool is_empty(const struct ibv_cq *ibv)
+/* Is there a completion for this thread? Another one may take it: who is first matters. */
+static bool is_empty_for(struct sim *sim, const struct ibv_cq *ibv)
 {
 	const struct rnic_cq *cq = (const struct rnic_cq *)ibv;
+	sim_touch(sim, TOUCH_DRAM_READ, (uintptr_t)&cq->head, sizeof(cq->head));
 	return cq->head == cq->tail;
 }
 
@@ -468,13 +468,11 @@ static void wait_turn(struct player *me, const struct litmus_statement *s, bool 
 {
 	struct sim *sim = me->play->sim;
 	struct ibv_cq *cq = awaited(me, s);
-	if (!first && (!cq || !is_empty(cq)))
+	if (!first && (!cq || !is_empty_for(sim, cq)))
 		sim_turn(sim);
-	while (cq && is_empty(cq)) {
+	while (cq && is_empty_for(sim, cq)) {
 		sim_idle_on(sim, cq);
 		sim_yield(sim);
-		/* Another thread may be faster. */
-		orders_touch(&me->play->orders, ORDERS_READ, (uintptr_t)cq, 1);
 	}
 }
 

@@ -168,10 +168,18 @@ static void tell(struct rnic_qp *qp, const struct wqe *wqe)
 	sim_tell_about(sim, who, 0, &about, "%s: post %s, %lu bytes, %s", qp->actor.name, name, bytes, place);
 }
 
+/* Another thread may post to the queue pair, too: which one is first matters. */
+static void touch_shared(struct rnic_qp *qp, const void *at, size_t len)
+{
+	if (sim_picks(qp_sim(qp)))
+		sim_touch(qp_sim(qp), TOUCH_DRAM_WRITE, (uintptr_t)at, len);
+}
+
 void post_commit(struct rnic_qp *qp)
 {
 	struct wqe *wqe = queue_at(&qp->sq, qp->sq.posted);
 	name_wqe(qp, wqe);
+	touch_shared(qp, &qp->sq.posted, sizeof(qp->sq.posted));
 	qp->sq.posted++;
 	if (sim_telling(qp_sim(qp)))
 		tell(qp, wqe);
@@ -249,17 +257,30 @@ void post_step(struct rnic_qp *qp)
 /* What the RNIC learns of a queue pair's requests. */
 struct doorbell {
 	struct rnic_qp *qp;
-	uint32_t posted, resets; /* of the queue pair when it was rung */
+	uint32_t first, posted, resets; /* of the queue pair when it was rung */
 };
 
+/*
+ * Several CPUs may post to one queue pair. A request waits for those in front of it, whose
+ * doorbells may be behind stores of the CPU that posted them.
+ */
 static void ring(void *arg)
 {
 	const struct doorbell *bell = arg;
 	struct rnic_qp *qp = bell->qp;
+	struct wqe *wqe;
 	if (qp->dead || qp->resets != bell->resets)
 		return;
-	for (; (int32_t)(bell->posted - qp->req.rung) > 0; qp->req.rung++)
+	touch_shared(qp, &qp->req.rung, sizeof(qp->req.rung));
+	for (uint32_t i = bell->first; i != bell->posted; i++)
+		if ((int32_t)(i - qp->req.rung) >= 0)
+			((struct wqe *)queue_at(&qp->sq, i))->rung = true;
+	for (; qp->req.rung != qp->sq.posted; qp->req.rung++) {
+		wqe = queue_at(&qp->sq, qp->req.rung);
+		if (!wqe->rung)
+			break;
 		sim_gives(qp_sim(qp), &qp->sq, qp->req.rung);
+	}
 	if (qp->ibv.state == IBV_QPS_ERR)
 		req_flush(qp);
 	else
@@ -269,8 +290,9 @@ static void ring(void *arg)
 /* Tell the RNIC: behind the stores of this CPU that are still on their way to memory. */
 void post_doorbell(struct rnic_qp *qp)
 {
-	struct doorbell bell = {qp, qp->sq.posted, qp->resets}, *later;
+	struct doorbell bell = {qp, qp->req.announced, qp->sq.posted, qp->resets}, *later;
 	struct pmem *pm = qp->hca->pm;
+	qp->req.announced = qp->sq.posted;
 	if (!pm || !pmem_has_buffers(pm)) {
 		ring(&bell);
 		return;
