@@ -62,7 +62,7 @@ static struct {
 	unsigned threads;
 	char loaded[THREADS][MAX_NOTES], noted[MAX_NOTES];
 	struct outcomes final, crash;
-	unsigned runs;
+	bool cuts; /* power failures are looked at */
 	/* the walk through all picks */
 	struct picker picker;
 	unsigned pick[PICKS], of[PICKS], depth, at;
@@ -229,15 +229,15 @@ static void print_loaded(char *text)
 		sprintf(text + strlen(text), "%s%s", i ? "|" : "", t.loaded[i]);
 }
 
-/* What the power could leave now: each line on its own. */
+/* What the power could leave now, if it fails: each line on its own. */
 static void add_crashes(void)
 {
 	unsigned answers[3];
 	uint64_t off;
 	ck_assert_msg(pmem_all_seen(t.pm, &off), "byte %lu is shown to others", (unsigned long)off);
-	for (unsigned l = 0; l < 3; l++)
+	for (unsigned l = 0; t.cuts && l < 3; l++)
 		answers[l] = pmem_line_answers(t.pm, l);
-	for (unsigned k = 0; k < answers[0] * answers[1] * answers[2]; k++) {
+	for (unsigned k = 0; t.cuts && k < answers[0] * answers[1] * answers[2]; k++) {
 		unsigned of[3] = {k % answers[0], k / answers[0] % answers[1], k / answers[0] / answers[1]};
 		char text[TEXT];
 		print_loaded(text);
@@ -344,7 +344,6 @@ static void run_once(const struct hardware *hw)
 	add_crashes();
 	add_final();
 	pmem_end(t.pm);
-	t.runs++;
 }
 
 /* The default but for four entries, and for what the text says. */
@@ -365,7 +364,7 @@ static void explore(const char *program, const char *config)
 {
 	const struct hardware hw = hardware(config);
 	char copy[200], *save = NULL;
-	t.threads = t.final.n = t.crash.n = t.runs = t.depth = 0;
+	t.threads = t.final.n = t.crash.n = t.depth = 0;
 	snprintf(copy, sizeof(copy), "%s", program);
 	for (char *part = strtok_r(copy, "|", &save); part; part = strtok_r(NULL, "|", &save))
 		snprintf(t.program[t.threads++], sizeof(t.program[0]), "%s", part);
@@ -406,8 +405,8 @@ static const struct {
 	{"x=1 mf y|y=1 mf x", "", "0|1 110,1|0 110,1|1 110"},
 	{"x=1 mf y|y=1 x", "", "0|0 110,0|1 110,1|0 110,1|1 110"},
 	{"xc:x=1 y|xc:y=1 x", "", "00|01 110,01|00 110,01|01 110"},
-	{"x=1 sf y|y=1 sf x", "", "0|0 110,0|1 110,1|0 110,1|1 110"},
-	{"x=1 cl:x y|y=1 cl:y x", "", "0|0 110,0|1 110,1|0 110,1|1 110"},
+	{"x=1 sf y|y=1 x", "", "0|0 110,0|1 110,1|0 110,1|1 110"},
+	{"x=1 cl:x y|y=1 x", "", "0|0 110,0|1 110,1|0 110,1|1 110"},
 	/* A locked instruction elsewhere empties the buffer, too. */
 	{"x=1 xc:z=1 y|y=1 mf x", "", "00|1 111,01|0 111,01|1 111"},
 	/* Message passing: stores leave in order, whatever is between them. */
@@ -437,9 +436,8 @@ static const struct {
 	/* A doorbell is behind the stores before it, and before those behind it. */
 	{"x=1 post y=1", "", " 110 100"},
 	{"post x=1", "", " 100 000"},
-	{"x=1 post y|y=1 post x", "",
-	 "0|0 110 110110,0|0 110 100110,0|0 110 010110,0|1 110 110110,0|1 110 100110,0|1 110 010110,"
-	 "1|0 110 110110,1|0 110 100110,1|0 110 010110,1|1 110 110110,1|1 110 100110,1|1 110 010110"},
+	{"x=1 post y|y=1 x", "",
+	 "0|0 110 100,0|0 110 110,0|1 110 100,0|1 110 110,1|0 110 100,1|0 110 110,1|1 110 100,1|1 110 110"},
 };
 
 START_TEST(outcomes_are_those_of_tso)
@@ -494,6 +492,7 @@ static void each(const char *texts, bool some)
 
 START_TEST(power_failures)
 {
+	t.cuts = true;
 	explore(crashes[_i].program, crashes[_i].config);
 	each(crashes[_i].some, true);
 	each(crashes[_i].none, false);
