@@ -249,17 +249,30 @@ void post_step(struct rnic_qp *qp)
 /* What the RNIC learns of a queue pair's requests. */
 struct doorbell {
 	struct rnic_qp *qp;
-	uint32_t posted, resets; /* of the queue pair when it was rung */
+	uint32_t first, posted, resets; /* of the queue pair when it was rung */
 };
 
+/*
+ * Several CPUs may post to one queue pair. A request waits for those in front of it, whose
+ * doorbells may still be behind stores of the CPU that posted them.
+ */
 static void ring(void *arg)
 {
 	const struct doorbell *bell = arg;
 	struct rnic_qp *qp = bell->qp;
 	if (qp->dead || qp->resets != bell->resets)
 		return;
-	for (; (int32_t)(bell->posted - qp->req.rung) > 0; qp->req.rung++)
-		sim_gives(qp_sim(qp), queue_at(&qp->sq, qp->req.rung), qp->req.rung);
+	if (sim_picks(qp_sim(qp))) /* doorbells of two CPUs: which one is first matters */
+		sim_touch(qp_sim(qp), TOUCH_DRAM_WRITE, (uintptr_t)&qp->req.rung, sizeof(qp->req.rung));
+	for (uint32_t i = bell->first; i != bell->posted; i++)
+		if ((int32_t)(i - qp->req.rung) >= 0)
+			((struct wqe *)queue_at(&qp->sq, i))->rung = true;
+	for (; qp->req.rung != qp->sq.posted; qp->req.rung++) {
+		const struct wqe *wqe = queue_at(&qp->sq, qp->req.rung);
+		if (!wqe->rung)
+			break;
+		sim_gives(qp_sim(qp), wqe, qp->req.rung);
+	}
 	if (qp->ibv.state == IBV_QPS_ERR)
 		req_flush(qp);
 	else
@@ -269,8 +282,9 @@ static void ring(void *arg)
 /* Tell the RNIC: behind the stores of this CPU that are still on their way to memory. */
 void post_doorbell(struct rnic_qp *qp)
 {
-	struct doorbell bell = {qp, qp->sq.posted, qp->resets}, *later;
+	struct doorbell bell = {qp, qp->req.announced, qp->sq.posted, qp->resets}, *later;
 	struct pmem *pm = qp->hca->pm;
+	qp->req.announced = qp->sq.posted;
 	if (!pm || !pmem_has_buffers(pm)) {
 		ring(&bell);
 		return;

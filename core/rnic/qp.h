@@ -18,6 +18,7 @@ struct wqe {
 	uint8_t opcode;	   /* enum ibv_wr_opcode */
 	uint8_t nonposted; /* all but SEND and WRITE: at most max_rd_atomic of them are under way */
 	bool signaled, fence, solicited;
+	bool rung;    /* the CPU that posted it has told the RNIC */
 	bool started; /* it has packet sequence numbers */
 	uint8_t copy_class;
 	__be32 imm;
@@ -60,6 +61,7 @@ static inline void *queue_at(const struct work_queue *queue, uint32_t seq)
 struct requester {
 	uint32_t acked;	    /* the oldest request that is not acknowledged; <= sq.next <= rung <= sq.posted */
 	uint32_t rung;	    /* next request of which the RNIC has not been told */
+	uint32_t announced; /* next request for which no doorbell is on its way */
 	uint32_t packet;    /* of the request sq.next: next to be sent */
 	uint32_t next_psn;  /* for the next request that starts */
 	uint32_t una;	    /* the oldest packet sequence number that is not acknowledged */
