@@ -61,6 +61,7 @@ struct play {
 		char name[16];
 		uint64_t name_hash; /* of its actor */
 		bool ended;
+		const struct litmus_statement *missed; /* an await that found another value */
 		uint64_t reg[LITMUS_REGISTERS];
 	} player[LITMUS_THREADS];
 	/* For a witness: the condition, and the best run so far. */
@@ -543,8 +544,10 @@ static void run_thread(void *arg)
 		wait_turn(me, s, first);
 		first = false;
 		tell_statement(me, s);
-		if (!execute(me, s))
+		if (!execute(me, s)) {
+			me->missed = s;
 			return;
+		}
 	}
 	me->ended = true;
 }
@@ -659,12 +662,31 @@ static void boot(void *arg)
 		sim_spawn(p->sim, test->thread[t].host + 1u, p->player[t].name, run_thread, &p->player[t]);
 }
 
+/*
+ * An await looks once. If it would be satisfied now, it was too early: another run is this one with a
+ * later look.
+ */
+static bool looked_too_early(struct play *p)
+{
+	for (unsigned t = 0; t < p->test->threads; t++) {
+		struct player *me = &p->player[t];
+		uint64_t now;
+		if (!me->missed)
+			continue;
+		memcpy(&now, pmem_base(p->pm) + range_off(p, &me->missed->from), sizeof(now));
+		if (now == evaluate(me, &me->missed->expr))
+			return true;
+	}
+	return false;
+}
+
 static void one_run(void *arg)
 {
 	struct play *p = arg;
 	unsigned ended = 0;
 	for (unsigned t = 0; t < p->test->threads; t++) {
 		p->player[t].ended = false;
+		p->player[t].missed = NULL;
 		memset(p->player[t].reg, 0, sizeof(p->player[t].reg));
 	}
 	sim_reset(p->sim, NULL);
@@ -678,7 +700,7 @@ static void one_run(void *arg)
 		ended += p->player[t].ended;
 	if (!p->orders.known && ended == p->test->threads)
 		final_outcome(p);
-	else if (!p->orders.known)
+	else if (!p->orders.known && !looked_too_early(p))
 		p->out->blocked++;
 	pmem_end(p->pm);
 }
