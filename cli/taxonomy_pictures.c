@@ -279,7 +279,7 @@ static void draw_waits(FILE *out, const struct acts *acts)
 	int x = part_x(PART_REQUESTER, true), posted = 0;
 	for (unsigned i = 0; i < acts->n; i++) {
 		const struct act *act = &acts->act[i];
-		if (act->kind == ACT_POST)
+		if (act->kind == ACT_POST && act->from == PART_REQUESTER)
 			posted = act_y(acts, i);
 		if (act->to == PART_REQUESTER)
 			rectangle(out, "busy", x - 5, posted, 10, act_y(acts, i) - posted, 0);

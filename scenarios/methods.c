@@ -31,6 +31,7 @@ struct course {
 	unsigned receives; /* immediates that nobody has told the CPU of */
 	bool unapplied;	   /* a message with the record, likewise */
 	bool flushed;	   /* the last post was a FLUSH */
+	bool fenced;	   /* the requester's NIC has held back what was posted */
 	bool later;
 };
 
@@ -92,7 +93,7 @@ static void drain(struct course *c, bool sends)
 
 static void post(struct course *c, const char *verb, const char *what, uint32_t bytes)
 {
-	add(c, ACT_POST, PART_REQUESTER, PART_NIC, verb, what)->bytes = bytes;
+	add(c, ACT_POST, c->fenced ? PART_ITS_NIC : PART_REQUESTER, PART_NIC, verb, what)->bytes = bytes;
 	c->flushed = false;
 }
 
@@ -114,7 +115,7 @@ static void wait(struct course *c)
 		       : "was sent",
 	    "")
 		->round_trip = answered;
-	c->flushed = false;
+	c->flushed = c->fenced = false;
 }
 
 /* --- the responder's CPU --- */
@@ -196,6 +197,7 @@ static void do_step(struct course *c, enum rl_step step)
 		break;
 	case RL_FENCED_B:
 		add(c, ACT_RESULT, PART_NIC, PART_ITS_NIC, "FLUSH is done", "")->round_trip = true;
+		c->fenced = true;
 		post(c, "WRITE", "b (fenced)", c->tail);
 		arrive(c, "b");
 		break;

@@ -23,7 +23,8 @@ enum part {
 };
 
 enum act_kind {
-	ACT_POST,     /* the requester's message arrives at the responder's NIC */
+	ACT_POST, /* the requester's message arrives at the responder's NIC; from its own, if that has held it
+		   */
 	ACT_RESULT,   /* a FLUSH's result is back at the requester's NIC, which has waited for it (fence) */
 	ACT_COMPLETE, /* the requester has waited for a completion, and takes it */
 	ACT_LAND,     /* the NIC's data become visible */
