@@ -71,6 +71,8 @@ int rl_collect(const struct tm_params *params, uint8_t *pm, struct rl_words *wor
 	struct rl_record *entry = NULL;
 	unsigned bug = rl_knob(params, RL_BUG);
 
+	if (words && bug == RL_ROOM_EARLY)
+		__atomic_store_n(&words->head, seq, __ATOMIC_RELEASE);
 	if (rl_whole(params, record)) {
 		if (bug != RL_GC_DIRTY) {
 			pmem_persist(record, rl_record_bytes(record));
@@ -81,8 +83,6 @@ int rl_collect(const struct tm_params *params, uint8_t *pm, struct rl_words *wor
 			return -ENOSPC;
 	}
 	*head = seq;
-	if (words && bug == RL_ROOM_EARLY)
-		__atomic_store_n(&words->head, seq, __ATOMIC_RELEASE);
 	pmem_persist(head, sizeof(*head));
 	if (entry && bug == RL_GC_EARLY)
 		pmem_persist(entry, rl_record_bytes(record));

@@ -72,7 +72,7 @@ static const struct tm_variant variants[] = {
 	{"room_early", "method=w2 ddio=off slots=2 bug=room_early",
 	 "clients learn that there is room before the head is durable: recovery starts at a record that has "
 	 "been overwritten",
-	 TM_BIT(TM_DUR)},
+	 TM_BIT(TM_DUR) | TM_BIT(TM_FSCK)},
 	{"repost_early", "method=s3 rqwrb=pm ddio=off bug=repost_early",
 	 "a receive buffer in PM is posted again when its record is in the log, not when it is durable there",
 	 TM_BIT(TM_DUR)},

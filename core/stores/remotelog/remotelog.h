@@ -4,8 +4,9 @@
 /*
  * RemoteLog (RP: the remote persistence taxonomy): a log in the server's PM to which
  * clients append. PUT and DELETE append a record; GET reads the log and takes the
- * newest record of its key. The store is a bench for the methods by which a remote update,
- * or two updates in order, become durable. docs/remotelog.md is its manual.
+ * newest record of its key; in a ring, where old records are collected, else the one in the
+ * applied table. The store is a bench for the methods by which a remote update, or two
+ * updates in order, become durable. docs/remotelog.md is its manual.
  *
  *	singleton	one update: the record (a). The log ends where a record's checksum
  *			or its number is wrong.
@@ -216,8 +217,8 @@ int rl_del(void *client, const void *key, size_t klen);
 uint64_t rl_send_ops(const struct tm_params *params);
 /* Of the connection's buffer: room for the data of GETs, then for what a client posts. */
 size_t rl_buffer_bytes(const struct rl_client *client);
-/* Sleep, at first (*ns is 0) for a microsecond, then longer each time. False: this was for as long as it
- * gets. */
+/* Sleep, at first (*ns is 0) for a microsecond, then longer each time. False: no longer than the last time.
+ */
 bool rl_nap(uint64_t *ns);
 /* Become the one who appends: client->next is the record's number then. */
 int rl_lock(struct rl_client *client);

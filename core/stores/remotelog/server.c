@@ -96,7 +96,7 @@ static const struct rl_record *look_up(const struct rl_server *server, const uin
 			return record;
 	}
 	record = rl_ring(params) ? rl_entry(params, server->pm, key) : NULL;
-	return record && record->seq ? record : NULL;
+	return record && record->seq && rl_whole(params, record) ? record : NULL;
 }
 
 static size_t answer_lookup(const struct rl_server *server, const struct rl_msg *msg, struct rl_msg *reply)
