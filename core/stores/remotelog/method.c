@@ -48,8 +48,3 @@ bool rl_server_unlocks(const struct rl_method *method)
 {
 	return method->step[0] == RL_SEND_CALL;
 }
-
-bool rl_one_sided_send(const struct rl_method *method)
-{
-	return method->step[0] == RL_SEND;
-}

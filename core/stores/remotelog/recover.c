@@ -9,9 +9,7 @@
  *
  * With receive buffers in PM, messages that the server never applied may still be in
  * some: the intact record with the number that comes next is applied, and durable, and so
- * on, before the buffers are posted again. Where an append ends with the client's SEND,
- * messages of several clients may have been applied out of turn: then the next record can
- * be in its slot already.
+ * on, before the buffers are posted again.
  *
  * What lies behind the end, in slots and in buffers, is cleared, or else it would count
  * again once the gap is filled.
@@ -56,18 +54,11 @@ static struct rl_msg *next_buffer(const struct tm_env *env, const struct rl_msg 
 	return next < env->pm + env->pm_len ? (struct rl_msg *)next : NULL;
 }
 
-/* Record seq, of which the pool does not speak: where it is; NULL: nowhere. */
-static const struct rl_record *find(const struct tm_env *env, uint64_t seq)
+/* The record number seq; NULL: none has it. */
+static const struct rl_record *in_buffers(const struct tm_env *env, uint64_t seq)
 {
-	const struct tm_params *params = env->params;
-	const struct rl_record *there = rl_slot(params, env->pm, seq);
-
-	if (!params->rqwrb_pm || rl_knob(params, RL_SCAN_BUFFERS))
-		return NULL;
-	if (rl_one_sided_send(rl_method(params)) && rl_intact(params, there, seq))
-		return there;
 	for (const struct rl_msg *msg = NULL; (msg = next_buffer(env, msg));)
-		if (rl_intact(params, &msg->record, seq))
+		if (rl_intact(env->params, &msg->record, seq))
 			return &msg->record;
 	return NULL;
 }
@@ -87,10 +78,8 @@ static void apply(const struct tm_env *env, const struct rl_record *record, uint
 {
 	struct rl_record *to = rl_slot(env->params, env->pm, seq);
 
-	if (to != record) {
-		memcpy(to, record, rl_record_bytes(record));
-		pmem_persist(to, rl_record_bytes(record));
-	}
+	memcpy(to, record, rl_record_bytes(record));
+	pmem_persist(to, rl_record_bytes(record));
 	if (!rl_method(env->params)->compound)
 		return;
 	rl_make_tail(env->params, (uint64_t *)(env->pm + RL_TAIL), seq);
@@ -139,9 +128,9 @@ int rl_recover(const struct tm_env *env)
 	end = scan(params, env->pm);
 	if (end - head > rl_slots(params))
 		return -EINVAL;
-	while (end - head < rl_slots(params) && (record = find(env, end + 1)))
+	while (end - head < rl_slots(params) && (record = in_buffers(env, end + 1)))
 		apply(env, record, ++end);
-	if (!rl_method(params)->compound || rl_one_sided_send(rl_method(params)))
+	if (!rl_method(params)->compound)
 		clear_behind(env, head, end);
 	clear_buffers(env, end);
 	return rl_ring(params) ? collect_all(env, end) : 0;

@@ -135,8 +135,6 @@ struct rl_method {
 const struct rl_method *rl_method(const struct tm_params *params);
 /* Does the server reply to the message that carries the record? Then it gives the lock back. */
 bool rl_server_unlocks(const struct rl_method *method);
-/* Does an append end before the server has looked at the message? Then several may wait in its buffers. */
-bool rl_one_sided_send(const struct rl_method *method);
 
 /* --- the pool --- */
 

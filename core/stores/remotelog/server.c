@@ -3,8 +3,9 @@
  * The server: persists what it is told about, applies records that come in messages,
  * each as the method says, and looks records up (knob get). A message whose record it
  * applies is applied, and durable where the method wants that, before its buffer is
- * posted again: recovery relies on it when receive buffers are in PM. When no message is
- * waiting it collects (collect.c).
+ * posted again: recovery relies on it when receive buffers are in PM. Messages come in turn,
+ * whoever sent them: the lock is given back behind the message, on its connection. When
+ * none is waiting the server collects (collect.c).
  */
 #include <errno.h>
 #include <libpmem.h>
@@ -26,21 +27,9 @@ static struct rl_record *slot(const struct rl_server *server, uint64_t seq)
 	return rl_slot(&server->params, server->pm, seq);
 }
 
-/*
- * Record seq is in its slot. The tail counts it; or, if messages of several clients may
- * come out of turn, all up to the first that is missing.
- */
 static void set_tail(const struct rl_server *server, uint64_t seq)
 {
-	uint64_t *tail = (uint64_t *)(server->pm + RL_TAIL);
-
-	if (rl_one_sided_send(rl_method(&server->params))) {
-		if (seq != *tail + 1)
-			return;
-		while (rl_intact(&server->params, slot(server, seq + 1), seq + 1))
-			seq++;
-	}
-	rl_make_tail(&server->params, tail, seq);
+	rl_make_tail(&server->params, (uint64_t *)(server->pm + RL_TAIL), seq);
 }
 
 static void persist_record(const struct rl_server *server, uint64_t seq)
