@@ -209,19 +209,45 @@ static void search(const struct taxonomy *t, const struct taxonomy_cell *cell, s
 	r->complete = !left || r->exhaustive;
 }
 
-/* The smallest way to break the contract, and in words how. To be freed in any case: *s and *path, which
- * start as zeros. */
-static int smallest(struct measuring *m, struct taxonomy_break *broken, struct setup *s,
-		    struct deviations *path, char *text, size_t n)
+/* A way to break the contract, and in words how. To be freed in any case: *s and *path, which start as
+ * zeros. */
+static int find_again(struct measuring *m, struct taxonomy_break *broken, struct setup *s,
+		      struct deviations *path, char *text, size_t n)
 {
 	const struct way way = {m->known[broken->contract].contract[broken->contract].run, WAY_ANYTHING};
 	m->unit = m->known[broken->contract];
-	int error = campaign_again(&m->campaign, 0, way, broken->contract, s, path, text, n);
+	return campaign_again(&m->campaign, 0, way, broken->contract, s, path, text, n);
+}
+
+/* The smallest one. */
+static int smallest(struct measuring *m, struct taxonomy_break *broken, struct setup *s,
+		    struct deviations *path, char *text, size_t n)
+{
+	int error = find_again(m, broken, s, path, text, n);
 	if (!error) {
 		error = shrink(s, path, broken->contract, text, n, NULL, NULL);
 		broken->whole = error == -ENOENT;
 		error = broken->whole ? 0 : error;
 	}
+	return error;
+}
+
+static void keep_words(struct taxonomy_break *broken, const char *text)
+{
+	snprintf(broken->text, sizeof(broken->text), "%.*s", (int)sizeof(broken->text) - 1, text);
+}
+
+/* No trace, but the words. */
+static int tell(struct measuring *m, struct taxonomy_break *broken)
+{
+	struct deviations path = {0};
+	struct setup s = {0};
+	char text[300];
+	int error = find_again(m, broken, &s, &path, text, sizeof(text));
+	if (!error)
+		keep_words(broken, text);
+	deviations_free(&path);
+	setup_free(&s);
 	return error;
 }
 
@@ -236,8 +262,8 @@ static int print_trace(struct measuring *m, struct taxonomy_break *broken, FILE 
 		error = trace_write(out, &s, &path, broken->contract, text);
 	if (!error && fflush(out))
 		error = -errno;
-	snprintf(broken->text, sizeof(broken->text), "%.*s", (int)sizeof(broken->text) - 1,
-		 error ? "" : text);
+	if (!error)
+		keep_words(broken, text);
 	deviations_free(&path);
 	setup_free(&s);
 	return error;
@@ -291,8 +317,8 @@ static void judge(const struct taxonomy *t, const struct taxonomy_cell *cell, st
 		r->verdict |= (uint8_t)verdict_of(t, cell, order[i]);
 		r->breaks++;
 		broken->contract = order[i];
-		if (t->options.traces && !r->error)
-			r->error = keep_trace(m, broken);
+		if (!r->error)
+			r->error = t->options.traces ? keep_trace(m, broken) : tell(m, broken);
 	}
 }
 
