@@ -76,7 +76,8 @@ static void assert_prints(const char *text, const char *want)
 
 #define CONFIG                                                                                     \
 	"config domain=dmp ddio=on rqwrb=dram transport=ib mtu=1024 dma_order=left read_order=left " \
-	"line_torn=off iio_in_mhp=on ack_early=on rkey_reuse=off flush_covers_send=on\n"
+	"line_torn=off iio_in_mhp=on ack_early=on rkey_reuse=off flush_covers_send=on " \
+	"store_buffer=0\n"
 #define HEAD   "tidemark-trace 1\nstore erda\n"
 #define BODY   "keys k1 160, k2 -\nclient 1: put k1 96, put k1 96\nclient 2: get k1\n"
 #define BROKEN "broken MONO: client 2 read k1=v2 before the crash; after recovery k1=v1\n"

@@ -637,27 +637,40 @@ static const uint8_t *take_unread(struct pmem *pm, const struct unread *unread)
 	return pm->below;
 }
 
+/* A structure's store is a copy: word by word. How long the first of its pieces is. */
+static inline size_t first_piece(uint64_t off, size_t len)
+{
+	size_t part = len > 8 ? 8 - off % 8 : LINE - off % LINE;
+	return part < len ? part : len;
+}
+
+/* With store buffers, the unread store is taken out of memory again and goes its way. */
+static void read_to_buffer(struct pmem *pm, const struct author *by)
+{
+	struct unread unread = pm->unread;
+	const uint8_t *bytes = take_unread(pm, &unread);
+	pm->unread.len = 0;
+	/* If its task ended in mid-air there is no such CPU any more. */
+	unread.waits = unread.waits && by->who;
+	for (size_t done = 0, part; done < unread.len; done += part) {
+		part = first_piece(unread.off + done, unread.len - done);
+		store_piece(pm, unread.off + done, bytes + done, part, by, &unread);
+	}
+}
+
 static __attribute__((noinline)) void read_unread(struct pmem *pm)
 {
 	const struct author by = by_task(pm, pm->unread.pc);
-	struct unread unread = pm->unread;
-	const uint8_t *bytes = pm->buffers ? take_unread(pm, &unread) : NULL;
-	uint64_t off = unread.off;
-	size_t len = unread.len;
+	uint64_t off = pm->unread.off;
+	size_t len = pm->unread.len, part;
+	if (pm->buffers) {
+		read_to_buffer(pm, &by);
+		return;
+	}
 	pm->unread.len = 0;
-	unread.waits = unread.waits &&
-		       by.who; /* else its task ended in mid-air: there is no such CPU any more */
-	while (len) {
-		/* A structure's store is a copy: word by word. */
-		size_t part = len > 8 ? 8 - off % 8 : LINE - off % LINE;
-		if (part > len)
-			part = len;
-		if (bytes)
-			store_piece(pm, off, bytes + (off - unread.off), part, &by, &unread);
-		else
-			stored(pm, off, part, &by, NULL);
-		off += part;
-		len -= part;
+	for (; len; off += part, len -= part) {
+		part = first_piece(off, len);
+		stored(pm, off, part, &by, NULL);
 	}
 }
 
@@ -765,25 +778,35 @@ void pmem_cpu_load(struct pmem *pm, uint64_t off, size_t len)
 		load(pm, off, len);
 }
 
-/* The hook of a store. With store buffers, memory then is as its CPU sees it. */
-static inline void store_to_come(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc, bool locked)
+/* A store's hook, with store buffers: memory then is as its CPU sees it. */
+static __attribute__((noinline)) void store_behind_buffer(struct pmem *pm, struct unread store, bool locked)
 {
-	struct unread store = {.off = off, .len = len, .pc = pc};
-	pmem_settle(pm);
-	sim_step(pm->sim, STEP_STORE, STORE_NS);
-	if (pm->buffers && !locked)
+	if (!locked)
 		choose_wait(pm, &store);
-	assert(!locked || !pm->buffers || !store_buffers_waiting(pm->buffers));
+	assert(!locked || !store_buffers_waiting(pm->buffers));
 	if (!store.waits)
-		note_touch(pm, TOUCH_WRITE, off, len);
+		note_touch(pm, TOUCH_WRITE, store.off, store.len);
 	else
 		store_buffers_wait(pm->buffers, pm->buffers->size - 1);
-	touch(pm, off, len, true);
+	touch(pm, store.off, store.len, true);
 	pm->unread = store;
+	show_mine(pm);
+	keep_below(pm);
+}
+
+static inline void store_to_come(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc, bool locked)
+{
+	pmem_settle(pm);
+	sim_step(pm->sim, STEP_STORE, STORE_NS);
 	if (pm->buffers) {
-		show_mine(pm);
-		keep_below(pm);
+		store_behind_buffer(pm, (struct unread){.off = off, .len = len, .pc = pc}, locked);
+		return;
 	}
+	note_touch(pm, TOUCH_WRITE, off, len);
+	touch(pm, off, len, true);
+	pm->unread.off = off;
+	pm->unread.len = len;
+	pm->unread.pc = pc;
 }
 
 void pmem_cpu_store(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
