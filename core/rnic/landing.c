@@ -268,8 +268,9 @@ static bool is_overtaken(const struct hardware *hw, struct packet_queue *land)
 	bool by_send = OWN_BUG(hw, NIC_SEND_OVERTAKES) && !(opcode_is[held->opcode] & IS_SEND) &&
 		       opcode_is[next->opcode] & IS_SEND;
 	bool by_write = OWN_BUG(hw, NIC_WRITE_OVERTAKES) && opcode_is[held->opcode] & IS_WRITE &&
-			opcode_is[next->opcode] & IS_WRITE && held->psn != next->psn &&
-			psn_diff(next->psn, held->psn) > 0;
+			opcode_is[next->opcode] & IS_WRITE && psn_diff(next->psn, held->psn) > 0 &&
+			!(opcode_is[held->opcode] & opcode_is[next->opcode] &
+			  HAS_IMM); /* receives in order */
 	if (!by_send && !by_write)
 		return false;
 	held->next = next->next;
