@@ -12,6 +12,7 @@
 #include <string.h>
 #include "checker/names.h"
 #include "scenarios/stores.h"
+#include "scenarios/words.h"
 
 #define PASS_RUNS  1000 /* budgets, where a case names none */
 #define COUNT_RUNS 500
@@ -43,24 +44,6 @@ static int bad(struct reader *r, const char *fmt, ...)
 	return -EINVAL;
 }
 
-/* One more element behind `n` of them; NULL: no memory. */
-static void *grow(void *array, unsigned n, size_t size)
-{
-	if (n & (n - 1)) /* there is room up to the next power of two */
-		return array;
-	return realloc(array, (n ? 2 * (size_t)n : 1) * size);
-}
-
-/* The next word, cut off at blanks; "" at the end. */
-static char *word(char **rest)
-{
-	char *start = *rest + strspn(*rest, " \t");
-	char *end = start + strcspn(start, " \t");
-	*rest = *end ? end + 1 : end;
-	*end = '\0';
-	return start;
-}
-
 /* Up to the next ':', without blanks around it. *more: there was one. */
 static char *part(char **rest, bool *more)
 {
@@ -89,7 +72,7 @@ static int read_workload(struct reader *r, char *rest)
 	for (unsigned i = 0; i < c->workloads; i++)
 		if (!strcmp(c->workload[i].name, name))
 			return bad(r, "workload %.40s twice", name);
-	struct workload *grown = grow(c->workload, c->workloads, sizeof(*grown));
+	struct workload *grown = room_for_one(c->workload, c->workloads, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	c->workload = grown;
@@ -129,7 +112,7 @@ static int read_verdict(struct reader *r, char *rest[1], struct claim_case *test
 		const char *name;
 		unsigned runs;
 	} kind[] = {{"pass", PASS_RUNS}, {"fail", CLAIM_FAIL_RUNS}, {"count", COUNT_RUNS}};
-	const char *name = word(rest);
+	const char *name = next_word(rest);
 	unsigned k = 0;
 	while (k < 3 && strcmp(kind[k].name, name))
 		k++;
@@ -137,7 +120,7 @@ static int read_verdict(struct reader *r, char *rest[1], struct claim_case *test
 		return bad(r, "\"%.40s\": expected pass, fail or count", name);
 	test->kind = (enum claim_kind)k;
 	test->runs = kind[k].runs;
-	return read_contracts(r, word(rest), test);
+	return read_contracts(r, next_word(rest), test);
 }
 
 /* A switch that is not the store's: how the case is run. */
@@ -165,7 +148,7 @@ static int read_switches(struct reader *r, char *rest, struct claim_case *test)
 {
 	struct campaign_config *cfg = &test->config;
 	struct setup *s = &cfg->setup;
-	for (char *knob; *(knob = word(&rest));) {
+	for (char *knob; *(knob = next_word(&rest));) {
 		const char *expected = "NAME=VALUE";
 		char *equals = strchr(knob, '=');
 		size_t len = strlen(cfg->name);
@@ -190,7 +173,7 @@ static int read_switches(struct reader *r, char *rest, struct claim_case *test)
 static int read_store(struct reader *r, char *rest, struct claim_case *test)
 {
 	struct campaign_config *cfg = &test->config;
-	char *name = word(&rest), *variant = strchr(name, '/');
+	char *name = next_word(&rest), *variant = strchr(name, '/');
 	if (variant)
 		*variant++ = '\0';
 	else
@@ -208,10 +191,10 @@ static int read_store(struct reader *r, char *rest, struct claim_case *test)
 
 static int read_workloads(struct reader *r, char *rest, struct claim_case *test)
 {
-	for (char *name; *(name = word(&rest));) {
+	for (char *name; *(name = next_word(&rest));) {
 		const char *expected = NULL;
 		const struct workload *own = NULL;
-		struct workload *grown = grow(test->workload, test->workloads, sizeof(*grown));
+		struct workload *grown = room_for_one(test->workload, test->workloads, sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		test->workload = grown;
@@ -249,7 +232,7 @@ static int read_test(struct reader *r, struct claim_case *test, char *rest)
 
 static int read_case(struct reader *r, struct claim *claim, char *rest)
 {
-	struct claim_case *grown = grow(claim->test, claim->tests, sizeof(*grown));
+	struct claim_case *grown = room_for_one(claim->test, claim->tests, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	claim->test = grown;
@@ -267,7 +250,7 @@ static int read_case(struct reader *r, struct claim *claim, char *rest)
 
 static int read_inert(struct reader *r, char *rest, struct claim_knob *k)
 {
-	const char *expected = "NAME=VALUE", *store = word(&rest), *knob = word(&rest);
+	const char *expected = "NAME=VALUE", *store = next_word(&rest), *knob = next_word(&rest);
 	struct setup s;
 	k->store = store_find(store);
 	if (!k->store && strcmp(store, "hardware"))
@@ -294,7 +277,7 @@ static int read_flip(struct reader *r, char *rest, struct claim_knob *k)
 	test->kind = CLAIM_FAIL;
 	test->line = r->line;
 	test->runs = KNOB_RUNS;
-	int error = read_contracts(r, word(&rest), test);
+	int error = read_contracts(r, next_word(&rest), test);
 	if (!error)
 		error = read_test(r, test, rest);
 	if (error)
@@ -308,8 +291,8 @@ static int read_knob(struct reader *r, char *rest)
 {
 	static const char *const kinds[] = {"breaks", "cures", "inert"};
 	struct claims *c = r->c;
-	struct claim_knob *grown = grow(c->knob, c->knobs, sizeof(*grown));
-	const char *kind = word(&rest);
+	struct claim_knob *grown = room_for_one(c->knob, c->knobs, sizeof(*grown));
+	const char *kind = next_word(&rest);
 	unsigned i = 0;
 	if (!grown)
 		return -ENOMEM;
@@ -328,12 +311,12 @@ static int read_knob(struct reader *r, char *rest)
 static int read_claim(struct reader *r, char *rest)
 {
 	struct claims *c = r->c;
-	const char *id = word(&rest);
-	if (!*id || *word(&rest))
+	const char *id = next_word(&rest);
+	if (!*id || *next_word(&rest))
 		return bad(r, "expected \"claim ID\", the ID one word");
 	if (claim_find(c, id))
 		return bad(r, "claim %.40s twice", id);
-	struct claim *grown = grow(c->claim, c->claims, sizeof(*grown));
+	struct claim *grown = room_for_one(c->claim, c->claims, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	c->claim = grown;
@@ -368,7 +351,7 @@ static int read_sentence(struct reader *r, const char *what, const char **to, ch
 static int read_line(struct reader *r, char *line)
 {
 	struct claim *claim;
-	const char *what = word(&line);
+	const char *what = next_word(&line);
 	if (!strcmp(what, "workload"))
 		return read_workload(r, line);
 	if (!strcmp(what, "knob"))

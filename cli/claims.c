@@ -258,8 +258,9 @@ static void help(void)
 }
 
 /* One option; false behind a message. */
-static bool parse_option(struct claims_options *o, int option, const char *value)
+static bool parse_option(void *arg, int option, const char *value)
 {
+	struct claims_options *o = arg;
 	unsigned long long n = 0;
 	bool good = true;
 	switch (option) {
@@ -312,18 +313,9 @@ static int parse(struct claims_options *o, int argc, char **argv)
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
-	int option;
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":q", options, NULL)) != -1) {
-		if (option == 'h') {
-			help();
-			return 0;
-		}
-		if (option == ':' || option == '?')
-			return refuse_option("claims", option, argv[optind - 1]);
-		if (!parse_option(o, option, optarg))
-			return EXIT_USAGE;
-	}
+	int status = read_options("claims", options, argc, argv, help, parse_option, o);
+	if (status >= 0)
+		return status;
 	if ((o->knobs || o->list) && (o->json || (o->knobs && (o->list || optind < argc))))
 		return fail(EXIT_USAGE, "claims: --list and --knobs go with no other; --knobs with no ID");
 	return -1;

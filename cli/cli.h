@@ -36,6 +36,13 @@ int fail(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)))
 /* What getopt_long() says to `word`, ':' (its value is missing) or '?' (no such option): a message;
  * EXIT_USAGE. */
 int refuse_option(const char *command, int option, const char *word);
+/*
+ * Read a command's options: `take` gets each, with its value, and says whether it is good (it has printed
+ * what is not). --help ('h') prints the help. -1: go on behind them, at optind; else the exit status.
+ */
+struct option;
+int read_options(const char *command, const struct option *options, int argc, char **argv, void (*help)(void),
+		 bool (*take)(void *arg, int option, const char *value), void *arg);
 /* Print a character of text; what XML and HTML give a meaning is escaped. */
 void put_escaped(FILE *out, unsigned char c);
 /* A whole number from lo to hi, or a message and false. */

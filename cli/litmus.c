@@ -76,8 +76,9 @@ static int check_knob(const struct litmus_job *job, const char *text)
 	return 0;
 }
 
-static bool parse_option(struct litmus_job *job, int option, const char *value)
+static bool parse_option(void *arg, int option, const char *value)
 {
+	struct litmus_job *job = arg;
 	unsigned long long n;
 	switch (option) {
 	case 'k':
@@ -130,18 +131,9 @@ static int parse(struct litmus_job *job, int argc, char **argv)
 		{"junit", required_argument, NULL, 'u'}, {"quiet", no_argument, NULL, 'q'},
 		{"help", no_argument, NULL, 'h'},	 {NULL, 0, NULL, 0},
 	};
-	int option;
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":q", options, NULL)) != -1) {
-		if (option == 'h') {
-			help();
-			return 0;
-		}
-		if (option == '?' || option == ':')
-			return refuse_option("litmus", option, argv[optind - 1]);
-		if (!parse_option(job, option, optarg))
-			return EXIT_USAGE;
-	}
+	int status = read_options("litmus", options, argc, argv, help, parse_option, job);
+	if (status >= 0)
+		return status;
 	if (job->configs && job->witness)
 		return fail(EXIT_USAGE, "--configs prints verdicts only; expected no --witness");
 	if (optind == argc)

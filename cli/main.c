@@ -25,7 +25,8 @@ static const struct command {
 	{"claims", claims_main, "[ID...]", "test what the papers claim, and what they leave out"},
 	{"mutants", mutants_main, "[NAME...]", "are the seeded bugs found, and how soon?"},
 	{"soak", soak_main, "", "random hardware and workloads, for as long as you like"},
-	{"count", count_main, "[STORE...]", "what an operation costs: PM bytes, flushes, fences, round trips"},
+	{"count", count_main, "[STORE...]",
+	 "what an operation costs: PM bytes, flushes, fences, round trips"},
 	{"bench", bench_main, "", "measure the simulator"},
 };
 

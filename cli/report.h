@@ -28,7 +28,7 @@ struct report {
 	struct report_cell (*cell)[TM_CONTRACTS];
 	bool whole; /* the default campaign in full: expectations count in both directions */
 	unsigned surprises, traces;
-	unsigned open; /* configurations in which a systematic search left something out */
+	unsigned open;	 /* configurations in which a systematic search left something out */
 	const char *out; /* where the traces are, NULL: none were asked for */
 };
 

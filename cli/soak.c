@@ -27,6 +27,7 @@ struct answer {
 };
 
 struct soak {
+	bool timed; /* --time was given */
 	struct soak_options options;
 	uint64_t first;
 	unsigned rounds, jobs;
@@ -188,38 +189,39 @@ static bool parse_knob(struct soak *k, const char *text)
 	return true;
 }
 
-static bool parse_option(struct soak *k, int option, bool *timed)
+static bool parse_option(void *arg, int option, const char *value)
 {
+	struct soak *k = arg;
 	unsigned long long n;
 	switch (option) {
 	case 't':
-		*timed = true;
-		return time_option("--time", optarg, &k->seconds);
+		k->timed = true;
+		return time_option("--time", value, &k->seconds);
 	case 'r':
-		if (!number_option("--rounds", optarg, 1, NO_LIMIT, &n))
+		if (!number_option("--rounds", value, 1, NO_LIMIT, &n))
 			return false;
 		k->rounds = (unsigned)n;
 		return true;
 	case 's':
-		if (!number_option("--seed", optarg, 0, UINT32_MAX, &n))
+		if (!number_option("--seed", value, 0, UINT32_MAX, &n))
 			return false;
 		k->options.seed = n;
 		return true;
 	case 'f':
-		if (!number_option("--first", optarg, 0, UINT32_MAX, &n))
+		if (!number_option("--first", value, 0, UINT32_MAX, &n))
 			return false;
 		k->first = n;
 		return true;
 	case 'k':
-		return parse_knob(k, optarg);
+		return parse_knob(k, value);
 	case 'j':
-		if (!number_option("--jobs", optarg, 1, 256, &n))
+		if (!number_option("--jobs", value, 1, 256, &n))
 			return false;
 		k->jobs = (unsigned)n;
 		return true;
 	case 'o':
-		k->out = optarg;
-		if (strlen(optarg) <= OUT_MAX)
+		k->out = value;
+		if (strlen(value) <= OUT_MAX)
 			return true;
 		fail(EXIT_USAGE, "--out: a name of more than %d bytes", OUT_MAX);
 		return false;
@@ -238,23 +240,13 @@ static int parse(struct soak *k, int argc, char **argv)
 		{"knob", required_argument, NULL, 'k'}, {"quiet", no_argument, NULL, 'q'},
 		{"help", no_argument, NULL, 'h'},	{NULL, 0, NULL, 0},
 	};
-	bool timed = false;
-	int option;
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":q", options, NULL)) != -1) {
-		if (option == 'h') {
-			help();
-			return 0;
-		}
-		if (option == ':' || option == '?')
-			return refuse_option("soak", option, argv[optind - 1]);
-		if (!parse_option(k, option, &timed))
-			return EXIT_USAGE;
-	}
+	int status = read_options("soak", options, argc, argv, help, parse_option, k);
+	if (status >= 0)
+		return status;
 	if (optind < argc)
 		return fail(EXIT_USAGE, "soak: \"%.40s\" was not expected (tidemark soak --help)",
 			    argv[optind]);
-	if (k->rounds != NO_LIMIT && !timed)
+	if (k->rounds != NO_LIMIT && !k->timed)
 		k->seconds = 0;
 	return -1;
 }

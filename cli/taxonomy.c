@@ -81,8 +81,9 @@ static bool add_knob(struct asked *a, const char *text)
 }
 
 /* One option; false behind a message. */
-static bool parse_option(struct asked *a, int option, const char *value)
+static bool parse_option(void *arg, int option, const char *value)
 {
+	struct asked *a = arg;
 	struct taxonomy_request *r = &a->request;
 	unsigned long long n = 0;
 	bool good = true;
@@ -167,18 +168,9 @@ static int parse(struct asked *a, int argc, char **argv)
 		{NULL, 0, NULL, 0},
 	};
 	struct taxonomy_request *r = &a->request;
-	int option;
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":q", options, NULL)) != -1) {
-		if (option == 'h') {
-			help();
-			return 0;
-		}
-		if (option == ':' || option == '?')
-			return refuse_option("taxonomy", option, argv[optind - 1]);
-		if (!parse_option(a, option, optarg))
-			return EXIT_USAGE;
-	}
+	int status = read_options("taxonomy", options, argc, argv, help, parse_option, a);
+	if (status >= 0)
+		return status;
 	for (; optind < argc; optind++)
 		if (r->advise ? !add_knob(a, argv[optind]) : !add_method(a, argv[optind]))
 			return EXIT_USAGE;

@@ -5,6 +5,7 @@
  * column; names point into a copy of the text. Of all rows that are in force the last has its way.
  */
 #include "scenarios/taxonomy.h"
+#include "scenarios/words.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -41,24 +42,6 @@ static int bad(struct reader *r, const char *fmt, ...)
 	return -EINVAL;
 }
 
-/* Room for one more element behind `n` of them; NULL: no memory. */
-static void *grow(void *array, unsigned n, size_t size)
-{
-	if (n & (n - 1)) /* there is room up to the next power of two */
-		return array;
-	return realloc(array, (n ? 2 * (size_t)n : 1) * size);
-}
-
-/* The next word, cut off at blanks; "" at the end. */
-static char *word(char **rest)
-{
-	char *start = *rest + strspn(*rest, " \t");
-	char *end = start + strcspn(start, " \t");
-	*rest = *end ? end + 1 : end;
-	*end = '\0';
-	return start;
-}
-
 static int read_transports(struct reader *r, char *list, unsigned *out)
 {
 	char *save = NULL;
@@ -77,16 +60,16 @@ static int read_transports(struct reader *r, char *list, unsigned *out)
 /* The colon, and a word for each column. */
 static int read_columns(struct reader *r, char *rest, char *out[TAXONOMY_COLUMNS])
 {
-	if (strcmp(word(&rest), ":"))
+	if (strcmp(next_word(&rest), ":"))
 		return bad(r, "expected \" : \" and %d words behind it", TAXONOMY_COLUMNS);
 	for (unsigned c = 0; c < TAXONOMY_COLUMNS; c++) {
-		out[c] = word(&rest);
+		out[c] = next_word(&rest);
 		if (!*out[c])
 			return bad(r, "%u words behind the colon; expected %d", c, TAXONOMY_COLUMNS);
 		if (!strcmp(out[c], ".") && !*r->with)
 			return bad(r, "\".\" stands behind a \"with\" only; expected a word of its own");
 	}
-	return *word(&rest) ? bad(r, "more than %d words behind the colon", TAXONOMY_COLUMNS) : 0;
+	return *next_word(&rest) ? bad(r, "more than %d words behind the colon", TAXONOMY_COLUMNS) : 0;
 }
 
 static int read_verdict(struct reader *r, const char *text, uint8_t *out)
@@ -113,13 +96,13 @@ static int read_row(struct reader *r, char *rest)
 {
 	struct taxonomy_table *t = r->t;
 	char *words[TAXONOMY_COLUMNS];
-	struct taxonomy_row *grown = grow(t->row, t->rows, sizeof(*grown));
+	struct taxonomy_row *grown = room_for_one(t->row, t->rows, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	t->row = grown;
 	struct taxonomy_row *row = &t->row[t->rows];
-	*row = (struct taxonomy_row){.method = word(&rest), .with = r->with, .line = r->line};
-	int error = *row->method ? read_transports(r, word(&rest), &row->transports)
+	*row = (struct taxonomy_row){.method = next_word(&rest), .with = r->with, .line = r->line};
+	int error = *row->method ? read_transports(r, next_word(&rest), &row->transports)
 				 : bad(r, "expected \"row METHOD TRANSPORTS : ...\"");
 	for (unsigned i = 0; i < t->rows && !error; i++)
 		if (!strcmp(t->row[i].method, row->method) && !strcmp(t->row[i].with, row->with) &&
@@ -139,13 +122,13 @@ static int read_choice(struct reader *r, char *rest)
 {
 	struct taxonomy_table *t = r->t;
 	char *words[TAXONOMY_COLUMNS];
-	struct taxonomy_choice *grown = grow(t->choice, t->choices, sizeof(*grown));
+	struct taxonomy_choice *grown = room_for_one(t->choice, t->choices, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	t->choice = grown;
 	struct taxonomy_choice *choice = &t->choice[t->choices];
 	*choice = (struct taxonomy_choice){.with = r->with};
-	const char *kind = word(&rest), *primitive = word(&rest);
+	const char *kind = next_word(&rest), *primitive = next_word(&rest);
 	choice->compound = !strcmp(kind, "compound");
 	if (!choice->compound && strcmp(kind, "singleton"))
 		return bad(r, "\"%.20s\": expected singleton or compound", kind);
@@ -154,7 +137,7 @@ static int read_choice(struct reader *r, char *rest)
 		choice->primitive++;
 	if (choice->primitive == TAXONOMY_PRIMITIVES)
 		return bad(r, "\"%.20s\": expected write, writeimm or send", primitive);
-	int error = read_transports(r, word(&rest), &choice->transports);
+	int error = read_transports(r, next_word(&rest), &choice->transports);
 	if (!error)
 		error = read_columns(r, rest, words);
 	for (unsigned c = 0; c < TAXONOMY_COLUMNS && !error; c++)
@@ -166,12 +149,12 @@ static int read_choice(struct reader *r, char *rest)
 static int read_silent(struct reader *r, char *rest)
 {
 	struct taxonomy_table *t = r->t;
-	const char *knob = word(&rest);
-	const char **grown = grow(t->silent, t->silents, sizeof(*grown));
+	const char *knob = next_word(&rest);
+	const char **grown = room_for_one(t->silent, t->silents, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	t->silent = grown;
-	if (!strchr(knob, '=') || *word(&rest))
+	if (!strchr(knob, '=') || *next_word(&rest))
 		return bad(r, "expected \"silent NAME=VALUE\"");
 	t->silent[t->silents++] = knob;
 	return 0;
@@ -181,22 +164,22 @@ static int read_silent(struct reader *r, char *rest)
 static int read_like(struct reader *r, char *rest)
 {
 	struct taxonomy_table *t = r->t;
-	struct taxonomy_like *grown = grow(t->like, t->likes, sizeof(*grown));
+	struct taxonomy_like *grown = room_for_one(t->like, t->likes, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	t->like = grown;
 	struct taxonomy_like *like = &t->like[t->likes++];
-	like->method = word(&rest);
-	like->other = word(&rest);
+	like->method = next_word(&rest);
+	like->other = next_word(&rest);
 	for (unsigned i = 0; i < t->rows; i++)
 		if (!strcmp(t->row[i].method, like->method))
 			return bad(r, "%.20s has rows of its own", like->method);
-	return *like->other && !*word(&rest) ? 0 : bad(r, "expected \"like METHOD METHOD\"");
+	return *like->other && !*next_word(&rest) ? 0 : bad(r, "expected \"like METHOD METHOD\"");
 }
 
 static int read_line(struct reader *r, char *line)
 {
-	const char *what = word(&line);
+	const char *what = next_word(&line);
 	if (!*what || *what == '#')
 		return 0;
 	if (!strcmp(what, "row"))
@@ -209,8 +192,8 @@ static int read_line(struct reader *r, char *line)
 		return read_like(r, line);
 	if (strcmp(what, "with"))
 		return bad(r, "\"%.20s\": expected row, choice, like, with or silent", what);
-	r->with = word(&line);
-	return strchr(r->with, '=') && !*word(&line) ? 0 : bad(r, "expected \"with NAME=VALUE\"");
+	r->with = next_word(&line);
+	return strchr(r->with, '=') && !*next_word(&line) ? 0 : bad(r, "expected \"with NAME=VALUE\"");
 }
 
 int taxonomy_read(struct taxonomy_table *t, const char *text, struct input_error *where)
