@@ -427,8 +427,12 @@ static void tell(void *arg, const struct sim *sim, const struct actor *who, uint
 	(void)who;
 	(void)pc;
 	(void)about;
+	/* Whose message it is, the step above has said. */
+	const char *colon = strstr(text, ": post ");
+	if (!colon && !strncmp(text, "message ", 8))
+		colon = strstr(text, ": ");
 	if (*text)
-		say(p, "         %s", text);
+		say(p, "         %s", colon ? colon + 2 : text);
 }
 
 static void tell_statement(struct player *me, const struct litmus_statement *s)

@@ -8,16 +8,18 @@
  * This is dynamic partial order reduction with source sets and sleep sets (Abdulla, Aronis,
  * Jonsson, Sagonas: Optimal Dynamic Partial Order Reduction, POPL 2014, algorithm 1):
  *
- *  - Which events of a run have to do with each other is seen while it runs: they touch the same bytes and
- * one of them writes; or what they do to what a power failure can leave has to be seen in both orders
- *    (conflicts() says which). In addition, some come first by nature: an earlier event of the same
- *    chain, the one that asked for it, the one that gave what it takes.
- *  - Two events that have to do with each other, with nothing in between that puts them in order, are a race.
- * The other order is to be tried, too: before the first of the two, one of the chains that lead to the second
- * one goes on (its initials). If one of these is tried there anyway, nothing is added.
- *  - What was tried at a state sleeps in all that is tried there later, until an
- *    event has to do with it: that would be the same run once more. A run in which
- *    everybody sleeps is known, and ends.
+ *	related	Which events have to do with each other is seen while they run: they touch the
+ *		same bytes and one of them writes; or what they do to what a power failure can
+ *		leave has to be seen in both orders (conflicts() says which). Besides, some come
+ *		first by nature: an earlier event of the same chain, the one that asked for
+ *		this one, the one that gave what this one takes.
+ *	races	Two related events, with nothing in between that puts them in order. The other
+ *		order is to be tried, too: before the first of the two, one of the chains that
+ *		lead to the second one goes on (its initials). If one of these is tried there
+ *		anyway, nothing is added.
+ *	sleep	What was tried at a state sleeps in all that is tried there later, until a
+ *		related event: before that, it would be the same run once more. A run in
+ *		which everybody sleeps is known, and ends.
  *
  * An event may have choices of its own (the order in which lines land); all answers are tried.
  *
@@ -33,6 +35,20 @@
 
 #define SET_WORDS  (ORDERS_EVENTS / 64)
 #define MAX_CHOICE 16 /* choices of one event */
+
+/* A set of chains. */
+__extension__ typedef unsigned __int128 procs;
+
+static procs proc_bit(unsigned proc)
+{
+	return (procs)1 << proc;
+}
+
+static unsigned first_proc(procs set)
+{
+	uint64_t low = (uint64_t)set;
+	return low ? (unsigned)__builtin_ctzll(low) : 64 + (unsigned)__builtin_ctzll((uint64_t)(set >> 64));
+}
 
 /* A set of events. */
 struct set {
@@ -53,9 +69,9 @@ struct sleeper {
 
 /* Before event d: who could go on, who did. */
 struct orders_state {
-	uint64_t could, backtrack, done, sleeps; /* sets of processes */
-	uint8_t proc;				 /* who goes on now */
-	struct sleeper sleeper[ORDERS_PROCS];	 /* first those from before, then those that are done here */
+	procs could, backtrack, done, sleeps;
+	uint8_t proc;			      /* who goes on now */
+	struct sleeper sleeper[ORDERS_PROCS]; /* first those from before, then those that are done here */
 	unsigned sleepers, inherited;
 	unsigned slept_end; /* of orders.slept, with what its sleepers touch */
 	uint32_t foot; /* what the current process touched, choices before this one: from here to slept_end */
@@ -245,10 +261,10 @@ static void add_chain_nature(struct orders *o, unsigned j)
 }
 
 /* The chains that can go first on the way to event j without event i. */
-static uint64_t initials(const struct orders *o, unsigned i, unsigned j)
+static procs initials(const struct orders *o, unsigned i, unsigned j)
 {
 	struct set v = {0};
-	uint64_t procs = 0;
+	procs first_ones = 0;
 	for (unsigned k = i + 1; k <= j; k++) {
 		if (k < j && set_has(&o->event[k].before, i))
 			continue;
@@ -256,21 +272,21 @@ static uint64_t initials(const struct orders *o, unsigned i, unsigned j)
 		for (unsigned w = 0; w < SET_WORDS && first; w++)
 			first = !(o->event[k].before.word[w] & v.word[w]);
 		if (first)
-			procs |= 1ull << o->event[k].proc;
+			first_ones |= proc_bit(o->event[k].proc);
 		set_add(&v, k);
 	}
-	return procs;
+	return first_ones;
 }
 
 /* Events i and j race: see to it that j can come before i, too. */
 static void reverse(struct orders *o, unsigned i, unsigned j)
 {
 	struct orders_state *s = &o->state[i];
-	uint64_t procs = initials(o, i, j);
-	if (procs & (s->backtrack | s->sleeps))
+	procs ways = initials(o, i, j);
+	if (ways & (s->backtrack | s->sleeps))
 		return;
-	procs &= s->could;
-	s->backtrack |= procs ? procs & -procs : s->could;
+	ways &= s->could;
+	s->backtrack |= ways ? proc_bit(first_proc(ways)) : s->could;
 }
 
 /* Event j is over: what came before it, and which races it ends. */
@@ -317,7 +333,7 @@ static void inherit(struct orders *o, struct orders_state *s, unsigned d)
 		    touches_conflict(&o->touch[e->touch], e->touches, &o->slept[sleeper->first], sleeper->n))
 			continue;
 		s->sleeper[s->sleepers++] = *sleeper;
-		s->sleeps |= 1ull << sleeper->proc;
+		s->sleeps |= proc_bit(sleeper->proc);
 	}
 }
 
@@ -343,7 +359,7 @@ static bool enter(struct orders *o, unsigned d, const uint64_t *chain, unsigned 
 	int first = -1, rank = 0;
 	for (unsigned i = 0; i < n; i++) {
 		unsigned p = proc_of(o, chain[i]);
-		s->could |= 1ull << p;
+		s->could |= proc_bit(p);
 		if (s->sleeps >> p & 1 || (first >= 0 && rank_of(chain[i]) >= rank))
 			continue;
 		first = (int)p;
@@ -352,7 +368,7 @@ static bool enter(struct orders *o, unsigned d, const uint64_t *chain, unsigned 
 	if (first < 0)
 		return false;
 	s->proc = (uint8_t)first;
-	s->backtrack = o->whole ? s->could : 1ull << first;
+	s->backtrack = o->whole ? s->could : proc_bit((unsigned)first);
 	return true;
 }
 
@@ -455,14 +471,14 @@ static bool next_answers(struct orders_state *s)
 static bool next_proc(struct orders *o, struct orders_state *s)
 {
 	s->sleeper[s->sleepers++] = (struct sleeper){s->proc, s->foot, o->slepts - s->foot};
-	s->done |= 1ull << s->proc;
-	s->sleeps |= 1ull << s->proc;
-	uint64_t left = s->backtrack & ~s->done;
+	s->done |= proc_bit(s->proc);
+	s->sleeps |= proc_bit(s->proc);
+	procs left = s->backtrack & ~s->done;
 	for (unsigned i = 0; i < s->inherited; i++)
-		left &= ~(1ull << s->sleeper[i].proc);
+		left &= ~proc_bit(s->sleeper[i].proc);
 	if (!left)
 		return false;
-	s->proc = (uint8_t)__builtin_ctzll(left);
+	s->proc = (uint8_t)first_proc(left);
 	s->foot = o->slepts;
 	s->choices = 0;
 	return true;

@@ -6,7 +6,7 @@
  */
 #include "core/rt/sim.h"
 
-#define ORDERS_PROCS  64  /* chains of a program */
+#define ORDERS_PROCS  128 /* chains of a program */
 #define ORDERS_EVENTS 512 /* of a run */
 
 struct orders_state;
