@@ -227,9 +227,9 @@ static void memory_touched(void *arg, enum touch what, uint64_t where, uint64_t 
 
 static void set_reg(struct player *me, unsigned reg, uint64_t value)
 {
-	me->reg[reg] = value;
-	if (me->play->learns[me->thread][reg])
+	if (me->reg[reg] != value && me->play->learns[me->thread][reg])
 		orders_touch(&me->play->orders, ORDERS_LEARN, 0, 0);
+	me->reg[reg] = value;
 }
 
 /* --- statements of the CPU --- */
@@ -720,7 +720,7 @@ static void look_through(struct play *p)
 	for (unsigned i = 0; i < test->observeds; i++) {
 		const struct litmus_place *place = &test->observed[i];
 		uint64_t off = place_off(test, place);
-		if (place->what == LITMUS_REGISTER && belongs[i])
+		if (place->what == LITMUS_REGISTER && belongs[i] && p->crashes)
 			p->learns[place->thread][place->reg] = true;
 		if (place->what != LITMUS_CRASH || p->keeps[off / LINE])
 			continue;
