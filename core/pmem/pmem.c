@@ -738,10 +738,24 @@ static void tell_load(struct pmem *pm, uint64_t off, size_t len)
 	sim_tell_about(pm->sim, sim_actor(pm->sim), 0, &about, "%s", "");
 }
 
+/* What a load looks at: memory, or the CPU's own store on its way there. */
+static inline void note_load(struct pmem *pm, uint64_t off, size_t len)
+{
+	const struct buffered *own = NULL;
+	if (!pm->watched)
+		return;
+	if (pm->buffers)
+		own = store_buffers_forward(pm->buffers, off, len);
+	if (own)
+		sim_touch(pm->sim, TOUCH_DRAM_READ, (uintptr_t)own, 1);
+	else
+		sim_touch(pm->sim, TOUCH_READ, off, len);
+}
+
 static inline void load(struct pmem *pm, uint64_t off, size_t len)
 {
 	sim_step(pm->sim, STEP_LOAD, LOAD_NS);
-	note_touch(pm, TOUCH_READ, off, len);
+	note_load(pm, off, len);
 	if (!len)
 		return;
 	touch(pm, off, len, false);

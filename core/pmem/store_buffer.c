@@ -77,6 +77,19 @@ void store_buffers_change_view(struct store_buffers *b, unsigned to)
 		change_places(b, entry_at(cpu, i));
 }
 
+const struct buffered *store_buffers_forward(const struct store_buffers *b, uint64_t off, size_t len)
+{
+	const struct cpu_buffer *cpu = &b->cpu[store_buffers_cpu(b)];
+	for (uint32_t i = cpu->next; i != cpu->first; i--) {
+		const struct buffered *entry = &cpu->entry[(i - 1) % STORE_BUFFER_MAX];
+		if (entry->kind != BUFFERED_STORE || entry->off >= off + len ||
+		    off >= entry->off + entry->len)
+			continue;
+		return entry->off <= off && off + len <= entry->off + entry->len ? entry : NULL;
+	}
+	return NULL;
+}
+
 /* --- the queue --- */
 
 /* Does the entry keep a write-back of these bytes behind it? */
@@ -122,6 +135,8 @@ static bool leave(struct cpu_buffer *cpu)
 	struct store_buffers *b = cpu->of;
 	store_buffers_show(b, 0);
 	struct buffered entry = *entry_at(cpu, cpu->first);
+	if (entry.kind == BUFFERED_STORE) /* from now on it is memory that a load looks at */
+		sim_touch(b->sim, TOUCH_DRAM_WRITE, (uintptr_t)entry_at(cpu, cpu->first), 1);
 	sim_takes(b->sim, cpu, cpu->first++);
 	--*b->entries;
 	if (!entry.gone && !b->leaves(b->arg, &entry))

@@ -103,6 +103,10 @@ void store_buffers_enter(struct store_buffers *b, const struct buffered *entry, 
  * or clflush of that line, or a fence: clwb and clflushopt pass all else (Px86: Raad et al., POPL 2020).
  */
 bool store_buffers_keep(const struct store_buffers *b, uint64_t off, size_t len);
+/* The current task's newest store that has all of these bytes: a load of them does not look at memory. NULL:
+ * it does.
+ */
+const struct buffered *store_buffers_forward(const struct store_buffers *b, uint64_t off, size_t len);
 /* The current task waits until at most so many of its entries are left. */
 void store_buffers_wait(struct store_buffers *b, unsigned left);
 
