@@ -200,28 +200,40 @@ static void crash_outcomes(void *arg)
 
 /* --- what events have to do with each other --- */
 
+/* Bytes are looked at, or change. */
+static void bytes_touched(struct play *p, enum touch what, uint64_t where, uint64_t len)
+{
+	bool writes = what == TOUCH_WRITE || what == TOUCH_SHOW;
+	if (writes || what == TOUCH_READ)
+		orders_touch(&p->orders, writes ? ORDERS_WRITE : ORDERS_READ, where, len);
+}
+
+/* What can be left of a line that is asked about changes. */
+static void left_touched(struct play *p, enum touch what)
+{
+	if (what == TOUCH_WRITE || what == TOUCH_ARRIVE)
+		orders_touch(&p->orders, ORDERS_GROW, 0, 0);
+	if (what == TOUCH_COMMIT || what == TOUCH_ARRIVE)
+		orders_touch(&p->orders, ORDERS_SHRINK, 0, 0);
+}
+
 static void memory_touched(void *arg, enum touch what, uint64_t where, uint64_t len)
 {
 	struct play *p = arg;
-	if (what != TOUCH_COMMIT && !p->crashes)
-		orders_touch(&p->orders, what == TOUCH_WRITE ? ORDERS_WRITE : ORDERS_READ, where, len);
-	if (!p->crashes)
+	if (!p->crashes) {
+		bytes_touched(p, what, where, len);
 		return;
-	for (uint64_t l = where / LINE; len && l <= (where + len - 1) / LINE; l++) {
-		/* The order of a line's stores is the order in which they may be left. */
-		if (p->keeps[l]) {
-			if (what != TOUCH_COMMIT)
-				orders_touch(&p->orders, what == TOUCH_WRITE ? ORDERS_WRITE : ORDERS_READ,
-					     l * LINE, LINE);
-			if (what != TOUCH_READ)
-				orders_touch(&p->orders, what == TOUCH_WRITE ? ORDERS_GROW : ORDERS_SHRINK, 0,
-					     0);
-		} else if (what != TOUCH_COMMIT) {
-			uint64_t from = where > l * LINE ? where : l * LINE;
-			uint64_t end = where + len < (l + 1) * LINE ? where + len : (l + 1) * LINE;
-			orders_touch(&p->orders, what == TOUCH_WRITE ? ORDERS_WRITE : ORDERS_READ, from,
-				     end - from);
+	}
+	for (uint64_t end = where + len, part; where < end; where += part) {
+		uint64_t l = where / LINE;
+		part = (l + 1) * LINE < end ? (l + 1) * LINE - where : end - where;
+		if (!p->keeps[l]) {
+			bytes_touched(p, what, where, part);
+			continue;
 		}
+		/* The order of a line's stores is the order in which they may be left. */
+		bytes_touched(p, what, l * LINE, LINE);
+		left_touched(p, what);
 	}
 }
 

@@ -151,6 +151,10 @@ static void touched(struct source *source, const struct actor *who, enum touch w
 		    uint64_t len)
 {
 	struct log_touch t = {.who = who, .what = (uint8_t)what, .where = where, .len = len};
+	if (what == TOUCH_ARRIVE)
+		t.what = TOUCH_COMMIT;
+	else if (what == TOUCH_SHOW)
+		t.what = TOUCH_WRITE;
 	note((struct systematic_source *)source, &t);
 }
 

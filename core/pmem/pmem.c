@@ -461,12 +461,9 @@ static void apply_arrivals(struct pmem *pm, uint32_t l)
 }
 
 /* The line's versions up to its `upto`th since boot are durable for sure. */
-static void commit(struct pmem *pm, uint32_t l, uint32_t upto)
+static void make_durable(struct pmem *pm, uint32_t l, uint32_t upto)
 {
 	struct line *line = &pm->line[l];
-	if (upto <= line->committed)
-		return;
-	note_touch(pm, TOUCH_COMMIT, (uint64_t)l * LINE, LINE);
 	assert(upto - line->committed <= line->in_flight);
 	while (line->committed < upto) {
 		struct version *v = &pm->version[line->first - 1];
@@ -487,6 +484,14 @@ static void commit(struct pmem *pm, uint32_t l, uint32_t upto)
 		line->last = 0;
 		undirty(pm, line);
 	}
+}
+
+static void commit(struct pmem *pm, uint32_t l, uint32_t upto)
+{
+	if (upto <= pm->line[l].committed)
+		return;
+	note_touch(pm, TOUCH_COMMIT, (uint64_t)l * LINE, LINE);
+	make_durable(pm, l, upto);
 }
 
 static void add_version(struct pmem *pm, uint64_t off, const void *data, size_t len, const struct author *by)
@@ -1161,7 +1166,7 @@ void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len
 	touch(pm, off, len, true);
 	if (nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
 		return;
-	note_touch(pm, TOUCH_COMMIT, off, len);
+	note_touch(pm, TOUCH_ARRIVE, off, len);
 	write_durable(pm, off, data, len);
 	while (len) {
 		size_t part = LINE - off % LINE < len ? LINE - off % LINE : len;
@@ -1178,8 +1183,8 @@ void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len
 	}
 }
 
-/* The oldest arrival of just these bytes has landed. */
-static void arrival_landed(struct pmem *pm, uint64_t off, size_t len)
+/* The oldest arrival of just these bytes has landed. False: they did not arrive before. */
+static bool arrival_landed(struct pmem *pm, uint64_t off, size_t len)
 {
 	for (uint32_t i = 0; i < pm->arrivals; i++) {
 		if (pm->arrival[i].off != off || pm->arrival[i].len != len)
@@ -1187,8 +1192,9 @@ static void arrival_landed(struct pmem *pm, uint64_t off, size_t len)
 		memmove(&pm->arrival[i], &pm->arrival[i + 1],
 			(pm->arrivals - i - 1) * sizeof(pm->arrival[0]));
 		pm->arrivals--;
-		return;
+		return true;
 	}
+	return false;
 }
 
 struct drain {
@@ -1235,14 +1241,13 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, 
 	bool durable = visible_is_durable(pm, true) || OWN_BUG(&pm->hw, PM_NIC_DURABLE);
 	pmem_settle(pm);
 	show_all(pm);
-	note_touch(pm, TOUCH_WRITE, off, len);
+	bool arrived = arrival_landed(pm, off, len);
+	note_touch(pm, arrived ? TOUCH_SHOW : TOUCH_WRITE, off, len);
 	touch(pm, off, len, true);
 	/* Under WSP the data is durable since it arrived: landing changes nothing that survives. */
 	if (durable && (pm->hw.domain != DOMAIN_WSP || OWN_BUG(&pm->hw, PM_NIC_BUFFERS_LOST)) &&
 	    nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
 		return;
-	if (pm->arrivals)
-		arrival_landed(pm, off, len);
 	memcpy(pm->work + off, data, len);
 	add_version(pm, off, data, len, &by);
 	if (sim_telling(pm->sim)) {
@@ -1254,7 +1259,9 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, 
 			       from->message, from->packet, len, name,
 			       durable ? "visible and durable" : "visible");
 	}
-	if (durable)
+	if (arrived)
+		make_durable(pm, l, pm->line[l].committed + pm->line[l].in_flight);
+	else if (durable)
 		commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
 	else if ((!pm->hw.ddio || OWN_BUG(&pm->hw, PM_DDIO_IGNORED)) &&
 		 !sim_picks(pm->sim)) /* a drain only makes images fewer */

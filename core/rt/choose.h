@@ -166,6 +166,9 @@ enum touch {
 	TOUCH_READ,   /* PM is loaded, fetched or flushed: it matters what it holds */
 	TOUCH_WRITE,  /* PM is stored to, or data lands there */
 	TOUCH_COMMIT, /* PM in flight is durable from now on: images get fewer */
+	TOUCH_ARRIVE, /* NIC data of domain=wsp: durable from now on, in place of what was, and not visible
+			 yet */
+	TOUCH_SHOW,   /* they become visible: images stay as they are */
 	TOUCH_DRAM_READ,
 	TOUCH_DRAM_WRITE
 };
