@@ -11,7 +11,7 @@
 #include <string.h>
 #include "checker/litmus.h"
 
-#define WHOLE_RUNS 20000 /* more than that are too many here */
+#define WHOLE_RUNS 6000 /* more than that are too many here */
 #define COMPARED   150	 /* tests at least */
 
 static char *read_file(const char *dir, const char *name, size_t *len)
