@@ -43,7 +43,6 @@ struct end { /* of a queue pair */
 	struct ibv_cq *sent, *received;
 };
 
-struct player; /* a thread */
 struct play {
 	const struct litmus_test *test;
 	struct litmus_result *out;
@@ -476,7 +475,7 @@ static void tell_end(struct play *p, const struct litmus_condition *condition)
 static bool is_empty_for(struct sim *sim, const struct ibv_cq *ibv)
 {
 	const struct rnic_cq *cq = (const struct rnic_cq *)ibv;
-	sim_touch(sim, TOUCH_DRAM_READ, (uintptr_t)&cq->head, sizeof(cq->head));
+	sim_touch_state(sim, TOUCH_DRAM_READ, &cq->head, sizeof(cq->head));
 	return cq->head == cq->tail;
 }
 
@@ -568,10 +567,9 @@ static void run_thread(void *arg)
 
 /* --- the world of a run --- */
 
-static void open_end(struct play *p, struct ibv_context *verbs, struct ibv_pd *pd, struct end *end)
+static void open_end(struct ibv_context *verbs, struct ibv_pd *pd, struct end *end)
 {
 	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC};
-	(void)p;
 	end->sent = rnic_create_cq(verbs, QUEUE, NULL, NULL, 0);
 	end->received = rnic_create_cq(verbs, QUEUE, NULL, NULL, 0);
 	init.send_cq = end->sent;
@@ -614,7 +612,7 @@ static void open_queue_pairs(struct play *p, struct ibv_context *const *verbs, s
 	for (unsigned q = 0; q < test->qps; q++) {
 		const uint8_t *host = test->qp[q].host;
 		for (unsigned e = 0; e < 2; e++)
-			open_end(p, verbs[host[e]], pd[host[e]], &p->end[q][e]);
+			open_end(verbs[host[e]], pd[host[e]], &p->end[q][e]);
 		for (unsigned e = 0; e < 2; e++)
 			connect_end(&p->end[q][e], &p->end[q][1 - e], verbs[host[1 - e]], test->hw.mtu);
 	}

@@ -546,6 +546,18 @@ static bool visible_is_durable(const struct pmem *pm, bool nic)
 	       (pm->hw.domain == DOMAIN_MHP && (!nic || pm->hw.ddio || pm->hw.iio_in_mhp));
 }
 
+/* Do data in the NIC's buffers survive? */
+static bool nic_buffers_survive(const struct pmem *pm)
+{
+	return pm->hw.domain == DOMAIN_WSP && !OWN_BUG(&pm->hw, PM_NIC_BUFFERS_LOST);
+}
+
+/* Do they land in the cache, where no NIC reaches them? Else they drain to PM. */
+static bool nic_uses_cache(const struct pmem *pm)
+{
+	return pm->hw.ddio && !OWN_BUG(&pm->hw, PM_DDIO_IGNORED);
+}
+
 static struct author by_task(struct pmem *pm, uintptr_t pc)
 {
 	struct actor *actor = sim_actor(pm->sim);
@@ -1159,7 +1171,7 @@ void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len
 		     const struct nic_where *from)
 {
 	const uint8_t *bytes = data;
-	if (pm->hw.domain != DOMAIN_WSP || !len || OWN_BUG(&pm->hw, PM_NIC_BUFFERS_LOST))
+	if (!nic_buffers_survive(pm) || !len)
 		return;
 	pmem_settle(pm);
 	show_all(pm);
@@ -1245,8 +1257,7 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, 
 	note_touch(pm, arrived ? TOUCH_SHOW : TOUCH_WRITE, off, len);
 	touch(pm, off, len, true);
 	/* Under WSP the data is durable since it arrived: landing changes nothing that survives. */
-	if (durable && (pm->hw.domain != DOMAIN_WSP || OWN_BUG(&pm->hw, PM_NIC_BUFFERS_LOST)) &&
-	    nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
+	if (durable && !nic_buffers_survive(pm) && nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
 		return;
 	memcpy(pm->work + off, data, len);
 	add_version(pm, off, data, len, &by);
@@ -1263,8 +1274,7 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, 
 		make_durable(pm, l, pm->line[l].committed + pm->line[l].in_flight);
 	else if (durable)
 		commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
-	else if ((!pm->hw.ddio || OWN_BUG(&pm->hw, PM_DDIO_IGNORED)) &&
-		 !sim_picks(pm->sim)) /* a drain only makes images fewer */
+	else if (!nic_uses_cache(pm) && !sim_picks(pm->sim)) /* a drain only makes images fewer */
 		schedule_drain(pm, l, from);
 }
 
@@ -1289,7 +1299,7 @@ void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends, const
 {
 	uint32_t lowest = UINT32_MAX, lines = 0;
 	pmem_settle(pm);
-	if ((pm->hw.ddio && !OWN_BUG(&pm->hw, PM_DDIO_IGNORED)) || visible_is_durable(pm, true))
+	if (nic_uses_cache(pm) || visible_is_durable(pm, true))
 		return;
 	for (uint32_t i = 0; i < pm->dirties; i++) {
 		uint32_t l = pm->dirty[i];

@@ -131,8 +131,8 @@ int rnic_poll_cq(struct ibv_cq *ibv, int num_entries, struct ibv_wc *wc)
 	}
 	sim_settle(sim);
 	sim_step(sim, STEP_POLL, POLL_NS);
-	if (sim_picks(sim)) /* another thread may poll, too: which one is first matters */
-		sim_touch(sim, TOUCH_DRAM_WRITE, (uintptr_t)&cq->head, sizeof(cq->head));
+	/* Another thread may poll, too: which one is first matters. */
+	sim_touch_state(sim, TOUCH_DRAM_WRITE, &cq->head, sizeof(cq->head));
 	for (; n < num_entries && cq->head != cq->tail; n++) {
 		struct cqe *cqe = &cq->ring[cq->head & (cq->room - 1)];
 		bool names = works && cqe->recv && cqe->wc.status == IBV_WC_SUCCESS;

@@ -502,7 +502,7 @@ static bool overtakes_flush(struct rnic_qp *qp, struct packet *pkt)
 {
 	struct rnic_mr *mr;
 	uint64_t value;
-	sim_touch(qp_sim(qp), TOUCH_DRAM_READ, (uintptr_t)&qp->resp.answers, 1);
+	sim_touch_state(qp_sim(qp), TOUCH_DRAM_READ, &qp->resp.answers, 1);
 	if (!pkt || pkt->opcode != OP_ATOMIC_WRITE || pkt->done || !(mr = resp_region(qp, pkt)))
 		return false;
 	memcpy(&value, pkt->payload, sizeof(value));
@@ -634,7 +634,7 @@ void answer_push(struct rnic_qp *qp, struct packet *pkt)
 	pkt->after = qp->resp.land_tail;
 	sim_gives(sim, pkt, 0);
 	if (OWN_BUG(&qp->hca->net->hw, NIC_ATOMIC_WRITE_POSTED))
-		sim_touch(sim, TOUCH_DRAM_WRITE, (uintptr_t)answers, 1);
+		sim_touch_state(sim, TOUCH_DRAM_WRITE, answers, 1);
 	queue_push(answers, pkt);
 	if (answers->head == pkt && sim_picks(sim))
 		answer_run(qp);

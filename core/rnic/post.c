@@ -168,18 +168,12 @@ static void tell(struct rnic_qp *qp, const struct wqe *wqe)
 	sim_tell_about(sim, who, 0, &about, "%s: post %s, %lu bytes, %s", qp->actor.name, name, bytes, place);
 }
 
-/* Another thread may post to the queue pair, too: which one is first matters. */
-static void touch_shared(struct rnic_qp *qp, const void *at, size_t len)
-{
-	if (sim_picks(qp_sim(qp)))
-		sim_touch(qp_sim(qp), TOUCH_DRAM_WRITE, (uintptr_t)at, len);
-}
-
 void post_commit(struct rnic_qp *qp)
 {
 	struct wqe *wqe = queue_at(&qp->sq, qp->sq.posted);
 	name_wqe(qp, wqe);
-	touch_shared(qp, &qp->sq.posted, sizeof(qp->sq.posted));
+	/* Another thread may post to the queue pair, too: which one is first matters. */
+	sim_touch_state(qp_sim(qp), TOUCH_DRAM_WRITE, &qp->sq.posted, sizeof(qp->sq.posted));
 	qp->sq.posted++;
 	if (sim_telling(qp_sim(qp)))
 		tell(qp, wqe);
@@ -271,7 +265,7 @@ static void ring(void *arg)
 	struct wqe *wqe;
 	if (qp->dead || qp->resets != bell->resets)
 		return;
-	touch_shared(qp, &qp->req.rung, sizeof(qp->req.rung));
+	sim_touch_state(qp_sim(qp), TOUCH_DRAM_WRITE, &qp->req.rung, sizeof(qp->req.rung));
 	for (uint32_t i = bell->first; i != bell->posted; i++)
 		if ((int32_t)(i - qp->req.rung) >= 0)
 			((struct wqe *)queue_at(&qp->sq, i))->rung = true;

@@ -130,7 +130,7 @@ static void retire(struct rnic_qp *qp)
 	if (wqe->nonposted) {
 		assert(req->nonposted);
 		req->nonposted--;
-		sim_touch(qp_sim(qp), TOUCH_DRAM_WRITE, (uintptr_t)&req->nonposted, sizeof(req->nonposted));
+		sim_touch_state(qp_sim(qp), TOUCH_DRAM_WRITE, &req->nonposted, sizeof(req->nonposted));
 	}
 	req_drop_copy(qp, wqe);
 	if (qp->sq.done == req->acked)
@@ -210,7 +210,7 @@ static bool start(struct rnic_qp *qp, struct wqe *wqe)
 	}
 	bool fence = wqe->fence || OWN_BUG(&qp->hca->net->hw, NIC_NEVER_OVERTAKES);
 	if (fence || (wqe->nonposted && req->nonposted >= qp->attr.max_rd_atomic))
-		sim_touch(qp_sim(qp), TOUCH_DRAM_READ, (uintptr_t)&req->nonposted, sizeof(req->nonposted));
+		sim_touch_state(qp_sim(qp), TOUCH_DRAM_READ, &req->nonposted, sizeof(req->nonposted));
 	if (fence && req->nonposted && !OWN_BUG(&qp->hca->net->hw, NIC_FENCE_IGNORED))
 		return false;
 	if (wqe->nonposted && req->nonposted >= qp->attr.max_rd_atomic)

@@ -790,6 +790,12 @@ static uint64_t thing_number(const void *thing, uint64_t nth)
 	return (uintptr_t)thing ^ nth * 0x9e3779b97f4a7c15u;
 }
 
+void sim_touch_state(struct sim *sim, enum touch what, const void *at, size_t len)
+{
+	if (sim->picker)
+		sim->picker->touched(sim->picker, what, (uintptr_t)at, len);
+}
+
 void sim_gives(struct sim *sim, const void *thing, uint64_t nth)
 {
 	if (sim->picker)

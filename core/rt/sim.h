@@ -81,7 +81,9 @@ void sim_set_picker(struct sim *sim, struct picker *picker);
 bool sim_picks(const struct sim *sim);
 /* The current task's next step is another turn. */
 void sim_turn(struct sim *sim);
-/* For the picker: see struct picker. Nothing where there is none. */
+/* For the picker: see struct picker. Nothing where there is none. What is touched here is the simulation's
+ * own state, as TOUCH_DRAM_READ or TOUCH_DRAM_WRITE. */
+void sim_touch_state(struct sim *sim, enum touch what, const void *at, size_t len);
 void sim_gives(struct sim *sim, const void *thing, uint64_t nth);
 void sim_takes(struct sim *sim, const void *thing, uint64_t nth);
 /* The others rest: the first of those held until then goes on. False: nobody is. */
