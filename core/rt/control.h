@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CONTROL_H
+#define TM_CONTROL_H
+/*
+ * The way by which live clients and servers meet: TCP, beside the RDMA network. A
+ * client says which number it would like (0: any that is free); the server answers
+ * with the number it gets and with a text that describes what is served. From then on
+ * the client can ask to connect queue pairs (rt_connect). The number is the client's as
+ * long as the TCP connection stands.
+ *
+ * All that comes in is checked: a peer that talks nonsense is dropped.
+ */
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CONTROL_TEXT 4096 /* bytes of the description, its NUL included */
+#define CONTROL_MSG  1024 /* bytes of a connect request or its reply */
+
+struct control;
+/* Connect to "ADDRESS:PORT" ("[::1]:7471"). *client: the number wanted, then the number given. `text`: the
+ * description, CONTROL_TEXT bytes. -ECONNREFUSED, -EUSERS (no number is free), -EBUSY (that one is taken),
+ * -EPROTO, -ETIMEDOUT, or what the system says. */
+int control_connect(struct control **out, const char *address, unsigned *client, char *text);
+/* Ask the server to accept a queue pair. 0 or -errno, the server's own included. */
+int control_ask(struct control *c, const void *req, size_t req_len, void *rsp, size_t rsp_len);
+void control_close(struct control *c);
+
+/* The server's end. `accept` is called on one thread at a time. */
+struct control_server;
+struct control_server_setup {
+	const char *address; /* "127.0.0.1:7471"; port 0: any */
+	const char *text;
+	unsigned clients; /* numbers 1..clients are given out */
+	int (*accept)(void *arg, unsigned client, const void *req, size_t req_len, void *rsp, size_t rsp_len);
+	void *arg;
+};
+int control_listen(struct control_server **out, const struct control_server_setup *setup);
+/* The port that it listens on. */
+uint16_t control_port(const struct control_server *s);
+void control_stop(struct control_server *s);
+
+#endif
