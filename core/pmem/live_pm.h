@@ -22,16 +22,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define POOL_HEADER 4096	 /* bytes */
-#define POOL_TEXT   2032	 /* bytes of its text at most, with the NUL */
-#define NVDIMM_DATA (2ull << 20) /* bytes: where a devdax device's bytes begin in an NVDIMM's backing file \
-				  */
+#define POOL_HEADER 4096 /* bytes */
+#define POOL_TEXT   2032 /* bytes of its text at most, with the NUL */
+#define NVDIMM_DATA                                                                            \
+	(2ull << 20) /* bytes: where a devdax device's bytes begin in an NVDIMM's backing file \
+		      */
 
 struct live_pm;
 
 struct live_pm_setup {
 	const char *path;  /* a file or a devdax device */
-	size_t pool_bytes; /* of the pool; a file that is shorter is made longer. 0: what is there */
+	size_t pool_bytes; /* of the pool, a multiple of 64; a file that is shorter is made longer. 0: what is
+			      there */
 	bool shadow;
 	const char *cache; /* with shadow: a file or a devdax device; NULL: anonymous memory */
 	bool read_only;	   /* the media alone, as they are */
@@ -76,8 +78,7 @@ struct pm_image {
 /* `offset`: NVDIMM_DATA in an NVDIMM's backing file, else 0. 0 or -errno; *why: a sentence for the user. */
 int pm_image_open(struct pm_image *image, const char *path, uint64_t offset, bool writable, char *why,
 		  size_t n);
-/* 0, or -errno of writing back what was changed. */
-int pm_image_close(struct pm_image *image);
+void pm_image_close(struct pm_image *image);
 /* Has this cache image lines that were in flight? Not while it was being filled, nor once they were cut.
  * -EINVAL: it is no cache image. */
 int pm_image_in_flight(const struct pm_image *cache);
@@ -88,7 +89,7 @@ int pm_image_in_flight(const struct pm_image *cache);
 int pm_cut(struct pm_image *media, struct pm_image *cache, uint64_t seed, size_t *in_flight, size_t *survived,
 	   char *why, size_t n);
 
-/* Lines of a pool where cache and media differ. */
+/* Lines of a pool where cache and media differ. Lengths are multiples of CUT_LINE. */
 #define CUT_LINE 64 /* bytes */
 /* Numbers of those lines, ascending; *n of them; to be freed. 0 or -ENOMEM. */
 int cut_lines(const uint8_t *media, const uint8_t *cache, size_t len, uint32_t **lines, size_t *n);
