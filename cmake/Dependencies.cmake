@@ -20,13 +20,15 @@ tidemark_find(ISAL libisal)
 tidemark_find(XXHASH libxxhash)
 tidemark_find(JANSSON jansson)
 tidemark_find(DW libdw)
+# Of the live world. In the sim world nothing of these three is called.
+tidemark_find(IBVERBS libibverbs)
 tidemark_find(PMEM libpmem)
 tidemark_find(FIU libfiu)
 if(BUILD_TESTING)
 	tidemark_find(CHECK check)
 endif()
 
-# Only the headers: in the sim world nothing of these two libraries is called.
+# Headers that stores include: in both worlds.
 find_path(VERBS_INCLUDE infiniband/verbs.h)
 find_path(PMEM_INCLUDE libpmem.h)
 # Boost.Context has neither a pkg-config file nor a C header; fiber.c declares its two functions.

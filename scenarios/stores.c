@@ -3,10 +3,15 @@
 #include "scenarios/stores.h"
 #include <string.h>
 
-extern const struct tm_store efactory_store, erda_store, ca_store, forca_store, remotelog_store;
+#define X(name) extern const struct tm_store name##_store;
+STORES(X)
+#undef X
 
-const struct tm_store *const stores[] = {&efactory_store, &erda_store,	    &ca_store,
-					 &forca_store,	  &remotelog_store, NULL};
+const struct tm_store *const stores[] = {
+#define X(name) &name##_store,
+	STORES(X)
+#undef X
+		NULL};
 const unsigned stores_by_default = 2;
 
 const struct tm_store *store_find(const char *name)

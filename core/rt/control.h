@@ -24,7 +24,9 @@ struct control;
 int control_connect(struct control **out, const char *address, unsigned *client, char *text);
 /* Ask the server to accept a queue pair. 0 or -errno, the server's own included. */
 int control_ask(struct control *c, const void *req, size_t req_len, void *rsp, size_t rsp_len);
-void control_close(struct control *c);
+/* From any thread, also from a signal's: what is being asked fails, and all that will be asked. */
+void control_break(struct control *c);
+void control_close(struct control *c); /* NULL: nothing */
 
 /* The server's end. `accept` is called on one thread at a time. */
 struct control_server;
