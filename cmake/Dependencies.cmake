@@ -20,11 +20,12 @@ tidemark_find(ISAL libisal)
 tidemark_find(XXHASH libxxhash)
 tidemark_find(JANSSON jansson)
 tidemark_find(DW libdw)
+tidemark_find(PMEM libpmem)
 if(BUILD_TESTING)
 	tidemark_find(CHECK check)
 endif()
 
-# Only the headers: in the sim world nothing of these two libraries is linked.
+# Only the headers: in the sim world nothing of these two libraries is called.
 find_path(VERBS_INCLUDE infiniband/verbs.h)
 find_path(PMEM_INCLUDE libpmem.h)
 # Boost.Context has neither a pkg-config file nor a C header; fiber.c declares its two functions.
