@@ -247,6 +247,7 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	pmem_set_regions(w->pm, s->region, s->regions);
 	sim_set_teller(w->sim, w->teller, w->teller_arg);
 	sim_set_anywhere(w->sim, w->anywhere);
+	sim_let_calls_fail(w->sim, s->hw.calls_fail);
 	if (machine && w->eager)
 		pmem_decide_all(w->pm);
 	w->net = rnic_net_new(w->sim, &s->hw);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "checker/names.h"
 #include "core/pmem/own_bug.h"
+#include "core/rt/fails.h"
 #include "scenarios/stores.h"
 #include "scenarios/workload.h"
 
@@ -94,10 +95,16 @@ static void list_contracts(void)
 		printf("%-6s %s\n", contract_name(c), what[c]);
 }
 
+static void list_failures(void)
+{
+	for (unsigned p = 0; p < FAIL_POINT_COUNT; p++)
+		printf("%-18s %s\n", fail_points[p].name, fail_points[p].what);
+}
+
 static int unknown(const char *what)
 {
 	static const char *const sections[] = {"stores",    "variants",	 "bugs", "knobs",
-					       "workloads", "contracts", NULL};
+					       "workloads", "contracts", "failures", NULL};
 	struct nearest n;
 	nearest_init(&n, what);
 	for (unsigned i = 0; sections[i]; i++)
@@ -112,7 +119,7 @@ int list_main(int argc, char **argv)
 	if (argc > 2)
 		return fail(EXIT_USAGE, "list: \"%.40s\" was not expected (tidemark list --help)", argv[2]);
 	if (!strcmp(what, "--help")) {
-		puts("usage: tidemark list [stores|variants|bugs|knobs|workloads|contracts]\n"
+		puts("usage: tidemark list [stores|variants|bugs|knobs|workloads|contracts|failures]\n"
 		     "Without an argument: all of them. Bugs are variants too: crashtest --variant takes "
 		     "both.");
 		return 0;
@@ -130,6 +137,7 @@ int list_main(int argc, char **argv)
 	SECTION("knobs", list_knobs())
 	SECTION("workloads", list_workloads())
 	SECTION("contracts", list_contracts())
+	SECTION("failures", list_failures())
 #undef SECTION
 	return known ? 0 : unknown(what);
 }

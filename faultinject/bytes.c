@@ -6,7 +6,7 @@
 
 static_assert(RECORD_CLASSES == 16, "each value of four bits is a class");
 
-static const uint8_t kind_of_class[RECORD_CLASSES] = {
+static const uint8_t kind_of_class[RECORD_ALL] = {
 	[RECORD_STEP + STEP_STORE] = CHOICE_STEP,
 	[RECORD_STEP + STEP_LOAD] = CHOICE_STEP,
 	[RECORD_STEP + STEP_FLUSH] = CHOICE_STEP,
@@ -23,6 +23,7 @@ static const uint8_t kind_of_class[RECORD_CLASSES] = {
 	[RECORD_LINE] = CHOICE_LINE,
 	[RECORD_LINES] = CHOICE_LINE,
 	[RECORD_POST] = CHOICE_STEP,
+	[RECORD_FAIL] = CHOICE_FAIL,
 };
 
 static bool is_meant(const struct byte_source *b, const struct byte_record *r, const struct choice_point *at)
@@ -114,6 +115,8 @@ void bytes_start(struct byte_source *b, const uint8_t *bytes, size_t n, bool pow
 					  .whose = bytes[0] >> 4 & 3,
 					  .left = gap_points(bytes[1]),
 					  .answer = bytes[2]};
+		if (r->class == RECORD_POST && bytes[0] & 0x80)
+			r->class = RECORD_FAIL;
 		uint8_t kind = kind_of_class[r->class];
 		if (!power && (kind == CHOICE_CRASH || kind == CHOICE_LINE))
 			continue;

@@ -7,7 +7,7 @@
  * The buffer is a list of records of three bytes, each a deviation; every other answer
  * is 0. A rest of less than three bytes says nothing.
  *
- *	what	bits 0-3: which points are meant, as below
+ *	what	bits 0-3: which points are meant, as below; bit 7 tells two apart
  *		bits 4-5: whose: 0 anybody's, n: those of client n's operations
  *	gap	how many such points pass first: as it is up to 191, then in steps of 16
  *	answer	which answer; an answer that does not exist counts as another that does.
@@ -22,7 +22,7 @@
  * post, a completion; a packet; a landing, its order, the reading, the draining of a
  * line; the cache; the power, which fails (bit 4 of `what`: that of the machine that
  * recovers); one line of those that the power failure left undecided; all lines from
- * there on.
+ * there on; a call, which fails.
  */
 #include "core/pmem/crash.h"
 #include "faultinject/sources.h"
@@ -43,7 +43,9 @@ enum record_class {
 	RECORD_LINE,
 	RECORD_LINES,
 	RECORD_POST, /* again: where clients die */
-	RECORD_CLASSES
+	RECORD_CLASSES,
+	RECORD_FAIL = RECORD_CLASSES, /* RECORD_POST with bit 7 of `what` set */
+	RECORD_ALL
 };
 
 struct byte_record {

@@ -222,6 +222,9 @@ static void print_point(const struct deviation *d, char *buf, size_t n)
 	case CHOICE_BUFFER:
 		snprintf(buf, n, "buffer store %u", d->a);
 		break;
+	case CHOICE_FAIL:
+		snprintf(buf, n, "call %s %u", fail_points[d->a].name, d->b);
+		break;
 	case CHOICE_CRASH:
 		if (d->a == CRASH_AT_END)
 			snprintf(buf, n, "power at end");
@@ -262,6 +265,19 @@ static int parse_power(struct deviation *d, const char *text)
 	return -EINVAL;
 }
 
+static int parse_call(struct deviation *d, const char *text)
+{
+	for (unsigned p = 0; p < FAIL_POINT_COUNT; p++) {
+		size_t len = strlen(fail_points[p].name);
+		if (strncmp(text, fail_points[p].name, len) || !scan(text + len, " %u", &d->b, NULL, NULL))
+			continue;
+		d->kind = CHOICE_FAIL;
+		d->a = p;
+		return 0;
+	}
+	return -EINVAL;
+}
+
 static int parse_point(struct deviation *d, const char *text)
 {
 	if (!strcmp(text, "cache")) {
@@ -270,6 +286,8 @@ static int parse_point(struct deviation *d, const char *text)
 	}
 	if (!strncmp(text, "power ", 6))
 		return parse_power(d, text + 6);
+	if (!strncmp(text, "call ", 5))
+		return parse_call(d, text + 5);
 	for (unsigned s = 0; s < STEP_KINDS; s++) {
 		char pattern[32];
 		snprintf(pattern, sizeof(pattern), "before %s %%u", step_words[s]);
@@ -337,6 +355,7 @@ static void print_answer(const struct deviation *d, char *buf, size_t n)
 			snprintf(buf, n, "write back dirty line %u", d->answer - 1);
 		break;
 	case CHOICE_CRASH:
+	case CHOICE_FAIL:
 		snprintf(buf, n, "fails");
 		break;
 	default:
@@ -367,6 +386,7 @@ static int parse_answer(const struct deviation *d, const char *text, const char 
 			       ? (int)k + 1
 			       : -1;
 	case CHOICE_CRASH:
+	case CHOICE_FAIL:
 		*expected = "\"fails\"";
 		return !strcmp(text, "fails") ? 1 : -1;
 	default:

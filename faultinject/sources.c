@@ -53,8 +53,11 @@ void random_start(struct random_source *r, uint64_t seed, unsigned max_deviation
 		[CHOICE_LAND] = {2, 5, 10, 30},	    [CHOICE_ORDER] = {1, 2, 4, 8},
 		[CHOICE_FETCH] = {2, 5, 10, 30},    [CHOICE_DRAIN] = {1, 2, 5, 10},
 		[CHOICE_EVICT] = {1, 2, 4, 8},	    [CHOICE_BUFFER] = {3, 10, 30, 100},
+		[CHOICE_FAIL] = {3, 10, 30, 100},
 	};
-	uint64_t buffer_state = seed ^ 0x5709e6;
+	/* Where nobody asks about store buffers or calls that fail, a seed says what it says without them. */
+	uint64_t buffer_state = seed ^ 0x5709e6, fail_state = seed ^ 0xfa115;
+	uint64_t *state[CHOICE_KINDS];
 	struct deviations taken = r->taken;
 	assert(max_deviations);
 	memset(r, 0, sizeof(*r));
@@ -64,12 +67,12 @@ void random_start(struct random_source *r, uint64_t seed, unsigned max_deviation
 	r->state = seed * 0x9e3779b97f4a7c15u + 0x1234567;
 	r->left = 1 + (unsigned)(random_next(&r->state) % max_deviations);
 	for (unsigned k = 0; k < CHOICE_KINDS; k++) {
-		/* Where nobody asks about store buffers, a seed says what it says without them. */
-		uint64_t draw = random_next(k == CHOICE_BUFFER ? &buffer_state : &r->state);
+		state[k] = k == CHOICE_BUFFER ? &buffer_state : k == CHOICE_FAIL ? &fail_state : &r->state;
+		uint64_t draw = random_next(state[k]);
 		r->mean[k] = draw & 4 ? means[k][draw & 3] : 0;
 	}
 	for (unsigned k = 0; k < CHOICE_KINDS; k++)
-		r->source.skip[k] = gap(r, k, k == CHOICE_BUFFER ? &buffer_state : &r->state);
+		r->source.skip[k] = gap(r, k, state[k]);
 }
 
 static unsigned trace_answer(struct source *source, const struct choice_point *at, unsigned n)

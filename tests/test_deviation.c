@@ -143,6 +143,13 @@ START_TEST(store_buffers)
 }
 END_TEST
 
+START_TEST(calls)
+{
+	for (unsigned point = 0; point < FAIL_POINT_COUNT; point++)
+		sweep(CHOICE_FAIL, point, true, false, 2);
+}
+END_TEST
+
 START_TEST(power)
 {
 	for (unsigned place = 0; place < CRASH_PLACES; place++)
@@ -198,6 +205,8 @@ static const char *const good[] = {
 	"server/qp1 c1.put1 power before drain message 1 packet 2 line 300: fails",
 	"c1 c1.put1 power before write-back 1: fails",
 	"- - power at end: fails",
+	"server c1.put2 call verbs/post_send 1: fails",
+	"c1 c1.open1 call memory 3: fails",
 	"c1 c1.put1 power anywhere 5: fails",
 	"line table+0x0: version 0 of 1",
 	"line log+0x240: version 0 of 2",
@@ -296,6 +305,10 @@ static const struct {
 	{"c1/qp1 - order message 1 packet 1 landed 1: 65536 ahead", "N ahead"},
 	{"c1 - cache: write back dirty line 0", "write back all"},
 	{"c1 - power after return 1: holds", "fails"},
+	{"c1 c1.put1 call verbs/post_send 1: works", "fails"},
+	{"c1 c1.put1 call verbs/post 1: fails", "a point such as"},
+	{"c1 c1.put1 call verbs/post_send: fails", "a point such as"},
+	{"c1 c1.put1 call verbs/post_send -1: fails", "a point such as"},
 	{"line log+0x240", "line REGION"},
 	{"line log+240: version 0 of 2", "name of a line"},
 	{"line log+0x241: version 0 of 2", "name of a line"},
@@ -374,6 +387,7 @@ int main(void)
 	tcase_add_test(tc, lines_of_packets);
 	tcase_add_test(tc, caches);
 	tcase_add_test(tc, store_buffers);
+	tcase_add_test(tc, calls);
 	tcase_add_test(tc, power);
 	tcase_add_test(tc, lines_of_memory);
 	tcase_add_loop_test(tc, good_words, 0, COUNT(good));

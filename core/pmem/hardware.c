@@ -73,6 +73,9 @@ static const struct field fields[] = {
 	  "entries of each CPU's store buffer: loads run ahead of stores (x86-TSO); 0: none"},
 	 FIELD(store_buffer),
 	 {0, 1, 2, 4, 8}},
+	{{"calls", "good fail", "calls that can fail do (tidemark list failures)"},
+	 FIELD(calls_fail),
+	 {0}},
 	{{"own_bug", own_bug_values, "a seeded bug of Tidemark's own (tidemark list bugs)"},
 	 FIELD(own_bug),
 	 {0}},
@@ -120,7 +123,7 @@ static void set_number(struct hardware *hw, const struct field *field, uint16_t 
 		memcpy((char *)hw + field->off, &one, sizeof(one));
 }
 
-/* The bug of our own: it is spoken of only where there is one. */
+/* The bug of our own, calls that fail: spoken of only where there are some. */
 static bool is_seldom(const struct field *field)
 {
 	return !field->number[0] && !field->number[1];
@@ -164,7 +167,7 @@ int hardware_set(struct hardware *hw, const char *name, const char *value, const
 		return -EINVAL;
 	}
 	*expected = "domain ddio rqwrb transport mtu dma_order read_order line_torn iio_in_mhp ack_early "
-		    "rkey_reuse flush_covers_send store_buffer own_bug";
+		    "rkey_reuse flush_covers_send store_buffer calls own_bug";
 	return -EINVAL;
 }
 

@@ -29,6 +29,7 @@ struct hardware {
 	bool ack_early;		/* a completion may precede visibility at the responder */
 	bool rkey_reuse;	/* a region registered again gets its old rkey */
 	bool flush_covers_send; /* FLUSH covers Sends of its connection */
+	bool calls_fail;	/* calls that can fail ask whether they do (core/rt/fails.h) */
 	uint8_t store_buffer;	/* entries of a CPU's store buffer; 0: a store is visible at once */
 	uint8_t own_bug;	/* enum own_bug (own_bug.h): Tidemark's own, seeded; 0: none */
 };

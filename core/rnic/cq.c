@@ -37,6 +37,10 @@ struct ibv_cq *rnic_create_cq(struct ibv_context *context, int cqe, void *cq_con
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
+	if (sim_fails(FAIL_CREATE_CQ)) {
+		errno = ENOMEM;
+		return NULL;
+	}
 	struct rnic_cq *cq = sim_alloc(hca->net->sim, sizeof(*cq));
 	cq->ibv.context = context;
 	cq->ibv.cq_context = cq_context;

@@ -106,6 +106,8 @@ struct ibv_mr *rnic_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, u
 		error = EFAULT;
 	if (!error && access & IBV_ACCESS_FLUSH_PERSISTENT && !in_pm)
 		error = EINVAL;
+	if (!error && sim_fails(FAIL_REG_MR))
+		error = ENOMEM;
 	if (!error && hca->net->hw.rkey_reuse)
 		mr = revive(hca, pd, addr, length, iova);
 	if (!error && !mr) {

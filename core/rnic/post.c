@@ -304,7 +304,7 @@ int rnic_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_w
 	if (error)
 		*bad_wr = wr;
 	for (; wr && !error; wr = wr->next) {
-		error = post_one(qp, wr);
+		error = sim_fails(FAIL_POST_SEND) ? ENOMEM : post_one(qp, wr);
 		if (error)
 			*bad_wr = wr;
 	}
@@ -329,7 +329,7 @@ int rnic_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_w
 	int error = 0;
 	sim_step(qp_sim(qp), STEP_POST, POST_NS);
 	for (; wr; wr = wr->next) {
-		error = check_recv(qp, wr);
+		error = sim_fails(FAIL_POST_RECV) ? ENOMEM : check_recv(qp, wr);
 		if (error) {
 			*bad_wr = wr;
 			break;

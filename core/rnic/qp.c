@@ -102,7 +102,7 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 		return NULL;
 	}
 	struct rnic_qp *qp = sim_alloc(hca->net->sim, sizeof(*qp));
-	if (!number(hca->net, qp)) {
+	if (sim_fails(FAIL_CREATE_QP) || !number(hca->net, qp)) {
 		errno = ENOMEM;
 		return NULL;
 	}
@@ -327,6 +327,8 @@ int rnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 		error = check_values(qp, attr, mask);
 	if (!error && mask & IBV_QP_AV)
 		error = check_path(qp, &attr->ah_attr, &peer);
+	if (!error && sim_fails(FAIL_MODIFY_QP))
+		error = ENOMEM;
 	if (error)
 		return error;
 	if (to == IBV_QPS_RESET) {
@@ -351,6 +353,8 @@ int rnic_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct
 	(void)mask; /* may return more than was asked for */
 	if (qp->dead)
 		return EINVAL;
+	if (sim_fails(FAIL_QUERY))
+		return EIO;
 	struct ibv_qp_cap cap = {
 		.max_send_wr = qp->sq.max_wr,
 		.max_recv_wr = qp->rq.max_wr,

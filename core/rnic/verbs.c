@@ -73,6 +73,8 @@ static int query_port(struct ibv_context *context, uint8_t port_num, struct ibv_
 	};
 	if (port_num != 1)
 		return EINVAL;
+	if (sim_fails(FAIL_QUERY))
+		return EIO;
 	memset(attr, 0, len);
 	memcpy(attr, &port, len < sizeof(port) ? len : sizeof(port));
 	return 0;
@@ -86,6 +88,8 @@ int rnic_query_port(struct ibv_context *context, uint8_t port_num, struct _compa
 
 int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
+	if (sim_fails(FAIL_QUERY))
+		return EIO;
 	*attr = (struct ibv_device_attr){
 		.fw_ver = "tidemark",
 		.max_mr_size = UINT64_MAX,
@@ -117,7 +121,9 @@ static int query_device_ex(struct ibv_context *context, const struct ibv_query_d
 	struct ibv_device_attr_ex full = {.phys_port_cnt_ex = 1};
 	if ((input && input->comp_mask) || len < sizeof(full.orig_attr))
 		return EINVAL;
-	rnic_query_device(context, &full.orig_attr);
+	int error = rnic_query_device(context, &full.orig_attr);
+	if (error)
+		return error;
 	full.device_cap_flags_ex = full.orig_attr.device_cap_flags | IB_UVERBS_DEVICE_FLUSH_GLOBAL |
 				   IB_UVERBS_DEVICE_FLUSH_PERSISTENT | IB_UVERBS_DEVICE_ATOMIC_WRITE;
 	memset(attr, 0, len);
@@ -163,8 +169,8 @@ struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *
 
 int rnic_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid)
 {
-	if (port_num != 1 || index != 0) {
-		errno = EINVAL;
+	if (port_num != 1 || index != 0 || sim_fails(FAIL_QUERY)) {
+		errno = port_num != 1 || index != 0 ? EINVAL : EIO;
 		return -1;
 	}
 	rnic_gid(to_hca(context)->host, gid);
@@ -178,6 +184,10 @@ const char *rnic_get_device_name(struct ibv_device *device)
 
 struct ibv_pd *rnic_alloc_pd(struct ibv_context *context)
 {
+	if (sim_fails(FAIL_ALLOC_PD)) {
+		errno = ENOMEM;
+		return NULL;
+	}
 	struct rnic_pd *pd = sim_alloc(to_hca(context)->net->sim, sizeof(*pd));
 	pd->ibv.context = context;
 	return &pd->ibv;

@@ -88,6 +88,8 @@ static int wr_complete(struct ibv_qp_ex *ex)
 		return EINVAL;
 	post_step(qp);
 	close_last(qp);
+	if (sim_fails(FAIL_POST_SEND))
+		latch(qp, ENOMEM);
 	int error = qp->batch.error;
 	if (!error) {
 		for (; qp->batch.built; qp->batch.built--)

@@ -13,6 +13,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include "core/rt/fails.h"
 
 /* clang-format off */
 /*
@@ -33,6 +34,8 @@
  *		pmem_line_answers() says. a: line, b: number of the power failure
  *	BUFFER	a store on its way to memory: at once; held in its CPU's store buffer, with all behind it.
  *		a: number of the task's STEP_STORE
+ *	FAIL	a call that can fail: does what it should; fails. a: enum fail_point, b: number of the
+ *		task's calls there
  */
 /* clang-format on */
 enum choice_kind {
@@ -46,6 +49,7 @@ enum choice_kind {
 	CHOICE_CRASH,
 	CHOICE_LINE,
 	CHOICE_BUFFER,
+	CHOICE_FAIL,
 	CHOICE_KINDS
 };
 
@@ -128,7 +132,8 @@ enum actor_count {
 	COUNT_STEP,
 	COUNT_MESSAGE = COUNT_STEP + STEP_KINDS,
 	COUNT_CRASH,
-	ACTOR_COUNTS = COUNT_CRASH + CRASH_PLACES
+	COUNT_FAIL = COUNT_CRASH + CRASH_PLACES,
+	ACTOR_COUNTS = COUNT_FAIL + FAIL_POINT_COUNT
 };
 struct actor {
 	char name[ACTOR_NAME]; /* "c1", "server", "server/verifier", "c1/qp1" */

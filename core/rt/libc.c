@@ -34,7 +34,7 @@ static unsigned class_of(size_t bytes)
 void *sim_malloc(size_t bytes)
 {
 	struct sim *sim = sim_current();
-	if (bytes > MALLOC_MAX)
+	if (bytes > MALLOC_MAX || sim_fails(FAIL_MEMORY))
 		return NULL;
 	struct block **list = sim_free_lists(sim);
 	unsigned class = class_of(bytes);
@@ -99,7 +99,7 @@ void *sim_realloc(void *memory, size_t bytes)
 void *sim_aligned_alloc(size_t align, size_t bytes)
 {
 	/* Aligned blocks are not given back: stores allocate them once, for registered buffers. */
-	if (bytes > MALLOC_MAX)
+	if (bytes > MALLOC_MAX || sim_fails(FAIL_MEMORY))
 		return NULL;
 	char *memory = sim_alloc(sim_current(), bytes + align + HEADER + sizeof(struct block));
 	uintptr_t user = ((uintptr_t)memory + HEADER + align - 1) & ~(uintptr_t)(align - 1);

@@ -5,6 +5,7 @@
  * The runtime interface of store code: tasks, clock, connecting. The sim world
  * (core/rt/sim.h) implements it with fibers and virtual time.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,5 +31,9 @@ uint64_t rt_now(void);
 typedef int rt_accept_fn(void *arg, const void *req, size_t req_len, void *rsp, size_t rsp_len);
 int rt_listen(rt_accept_fn *fn, void *arg);
 int rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len);
+
+/* Asked where a store looks for room in its pool, so that a full pool can be tested: if true, there is
+ * none (core/rt/fails.h, pm/full). */
+bool rt_pm_full(void);
 
 #endif

@@ -92,7 +92,7 @@ struct sim {
 	struct held held[SIM_HOLDS];
 	unsigned holds;
 	uint64_t rest_at; /* when the latest of them goes on, at the latest */
-	bool stopping, anywhere;
+	bool stopping, anywhere, calls_fail;
 	uint32_t anywhere_events; /* CRASH_ANYWHERE points of events so far */
 	enum sim_end end;
 	struct fiber scheduler;
@@ -235,7 +235,7 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->ready_first = sim->ready_len = 0;
 	sim->holds = 0;
 	sim->rest_at = 0;
-	sim->stopping = sim->anywhere = false;
+	sim->stopping = sim->anywhere = sim->calls_fail = false;
 	sim->anywhere_events = 0;
 	sim->accept = NULL;
 	sim->settle = NULL;
@@ -952,6 +952,16 @@ bool sim_plain(const struct sim *sim)
 	return !sim->source;
 }
 
+void sim_let_calls_fail(struct sim *sim, bool on)
+{
+	sim->calls_fail = on;
+}
+
+bool sim_calls_fail(const struct sim *sim)
+{
+	return sim->calls_fail;
+}
+
 unsigned sim_choose(struct sim *sim, const struct choice_point *at, unsigned n)
 {
 	assert(n >= 1);
@@ -1075,7 +1085,7 @@ void sim_tell_about(struct sim *sim, const struct actor *who, uintptr_t pc, cons
 
 int rt_spawn(const char *name, void (*fn)(void *), void *arg)
 {
-	return sim_spawn(current, sim_host(current), name, fn, arg);
+	return sim_fails(FAIL_SPAWN) ? -EAGAIN : sim_spawn(current, sim_host(current), name, fn, arg);
 }
 
 void rt_yield(void)
@@ -1095,7 +1105,7 @@ uint64_t rt_now(void)
 
 int rt_listen(rt_accept_fn *fn, void *arg)
 {
-	if (current->accept)
+	if (current->accept || sim_fails(FAIL_LISTEN))
 		return -EADDRINUSE;
 	current->accept = fn;
 	current->accept_arg = arg;
@@ -1104,7 +1114,9 @@ int rt_listen(rt_accept_fn *fn, void *arg)
 
 int rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len)
 {
-	if (!current->accept)
+	if (!current->accept || sim_fails(FAIL_CONNECT))
 		return -ECONNREFUSED;
+	if (sim_fails(FAIL_ACCEPT))
+		return -EUSERS;
 	return current->accept(current->accept_arg, req, req_len, rsp, rsp_len);
 }

@@ -123,6 +123,9 @@ void sim_wake(struct sim *sim, const void *key);
 void sim_yield(struct sim *sim);
 
 unsigned sim_choose(struct sim *sim, const struct choice_point *at, unsigned n);
+/* May calls fail (CHOICE_FAIL)? If not, nobody is asked. Off after a reset. */
+void sim_let_calls_fail(struct sim *sim, bool on);
+bool sim_calls_fail(const struct sim *sim);
 /* Is every answer 0 by construction? Lets hot paths skip the making of choice points. */
 bool sim_plain(const struct sim *sim);
 
