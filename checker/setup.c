@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "scenarios/knobs.h"
 
 #define POOL_MAX ((size_t)1 << 30)
 
@@ -17,41 +18,15 @@ void setup_init(struct setup *s, const struct tm_store *store)
 	snprintf(s->variant, sizeof(s->variant), "default");
 }
 
-static int word_index(const char *words, const char *word)
-{
-	size_t len = strlen(word);
-	for (int i = 0;; i++) {
-		size_t n = strcspn(words, " ");
-		if (n == len && !strncmp(words, word, n))
-			return i;
-		if (!words[n])
-			return -1;
-		words += n + 1;
-	}
-}
-
 int setup_knob(struct setup *s, const char *name, const char *value, const char **expected)
 {
-	for (unsigned k = 0; s->store->knobs[k].name; k++) {
-		if (strcmp(s->store->knobs[k].name, name))
-			continue;
-		int i = word_index(s->store->knobs[k].values, value);
-		if (i < 0) {
-			*expected = s->store->knobs[k].values;
-			return -EINVAL;
-		}
-		s->params.knob[k] = (uint8_t)i;
-		return 0;
-	}
-	return hardware_set(&s->hw, name, value, expected);
+	int error = knob_set(s->store, &s->params, name, value, expected);
+	return error == -ENOENT ? hardware_set(&s->hw, name, value, expected) : error;
 }
 
 void setup_knob_value(const struct setup *s, unsigned knob, char *buf, size_t n)
 {
-	const char *words = s->store->knobs[knob].values;
-	for (unsigned i = 0; i < s->params.knob[knob]; i++)
-		words += strcspn(words, " ") + 1;
-	snprintf(buf, n, "%.*s", (int)strcspn(words, " "), words);
+	knob_value(s->store, &s->params, knob, buf, n);
 }
 
 int setup_switch(struct setup *s, const char *text, const char **expected)

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_KNOBS_H
+#define TM_KNOBS_H
+/* A store's switches by their names (struct tm_knob). */
+#include "core/tidemark.h"
+
+/* 0; -ENOENT: the store has no such switch; -EINVAL: it has no such value, *expected are the values. */
+int knob_set(const struct tm_store *store, struct tm_params *params, const char *name, const char *value,
+	     const char **expected);
+/* What switch number `knob` stands at. */
+void knob_value(const struct tm_store *store, const struct tm_params *params, unsigned knob, char *buf,
+		size_t n);
+
+#endif
