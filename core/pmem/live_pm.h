@@ -2,8 +2,12 @@
 #ifndef TM_LIVE_PM_H
 #define TM_LIVE_PM_H
 /*
- * PM of the live world: a file or a devdax device, mapped; its first POOL_HEADER bytes are
- * a text that says what it holds (scenarios/live_store.h), the rest is the store's pool.
+ * PM of the live world: a file or a devdax device, mapped; its first POOL_HEADER bytes
+ * have a text that says what it holds (scenarios/live_store.h), the rest is the store's pool.
+ *
+ *	live_pm.c	an open pool, and the calls of libpmem
+ *	live_map.c	files and devices in memory, and what a user is told of them
+ *	live_image.c	pools as somebody finds them after a failure, and what the failure cost
  *
  * The store's calls of libpmem come here (live_calls.h has their names). On PM they go
  * on to libpmem. On a file that is no PM, what was flushed is written back (msync) at the drain.
@@ -12,13 +16,16 @@
  * memory, and the media have only what was flushed and drained: a power failure then
  * loses what real caches lose. Where the cache image outlives the failure (a file,
  * or a guest's second NVDIMM), the lines that differ are those that were in flight,
- * and live_pm_cut() decides which of them reached the media.
+ * and pm_cut() decides which of them reach the media.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define POOL_HEADER 4096 /* bytes */
+#define POOL_HEADER 4096	 /* bytes */
+#define POOL_TEXT   2032	 /* bytes of its text at most, with the NUL */
+#define NVDIMM_DATA (2ull << 20) /* bytes: where a devdax device's bytes begin in an NVDIMM's backing file \
+				  */
 
 struct live_pm;
 
@@ -28,16 +35,20 @@ struct live_pm_setup {
 	bool shadow;
 	const char *cache; /* with shadow: a file or a devdax device; NULL: anonymous memory */
 	bool read_only;	   /* the media alone, as they are */
+	/* Writing back at a drain failed, -errno. What was flushed may be lost, and the store would go on
+	 * to acknowledge it: does not return. NULL: abort(). */
+	void (*lost)(int error);
 };
 
-/* 0 or -errno; *why: a sentence for the user. */
+/* 0 or -errno; *why: a sentence for the user. The cache image is filled from the media: what it had is gone.
+ */
 int live_pm_open(struct live_pm **out, const struct live_pm_setup *setup, char *why, size_t n);
 /* Unmaps. What was not flushed is not written back. */
 void live_pm_close(struct live_pm *pm);
 uint8_t *live_pm_pool(struct live_pm *pm); /* where the store works: the cache image, if there is one */
 size_t live_pm_pool_bytes(const struct live_pm *pm);
-/* The header's text, always of the media; live_pm_set_header() makes it durable (at most POOL_HEADER bytes
- * with its NUL). */
+/* The header's text, always of the media; "": there has never been one. live_pm_set_header() makes it durable
+ * (at most POOL_TEXT bytes with its NUL); a power failure in its middle leaves the old text. */
 const char *live_pm_header(const struct live_pm *pm);
 int live_pm_set_header(struct live_pm *pm, const char *text);
 /* Make all of the pool durable: an orderly stop. */
@@ -54,13 +65,35 @@ void *live_pmem_memcpy_nodrain(void *dst, const void *src, size_t len);
 void *live_pmem_memset_persist(void *dst, int c, size_t len);
 
 /*
- * After a failure: lines of the pool where cache and media differ.
+ * After a failure: the media and the cache image as they lie there, in files or in NVDIMMs' backing files.
  */
-#define CUT_LINE 64
+struct pm_image {
+	uint8_t *pool;
+	size_t pool_bytes;
+	char text[POOL_TEXT]; /* the header's */
+	struct pm_map *map;
+};
+/* `offset`: NVDIMM_DATA in an NVDIMM's backing file, else 0. 0 or -errno; *why: a sentence for the user. */
+int pm_image_open(struct pm_image *image, const char *path, uint64_t offset, bool writable, char *why,
+		  size_t n);
+/* 0, or -errno of writing back what was changed. */
+int pm_image_close(struct pm_image *image);
+/* Has this cache image lines that were in flight? Not while it was being filled, nor once they were cut.
+ * -EINVAL: it is no cache image. */
+int pm_image_in_flight(const struct pm_image *cache);
+/*
+ * What a power failure leaves: of the lines that were in flight, a subset reaches the media; the others are
+ * gone, and none is in flight any more. Both images are writable. 0 or -errno; *why: a sentence for the user.
+ */
+int pm_cut(struct pm_image *media, struct pm_image *cache, uint64_t seed, size_t *in_flight, size_t *survived,
+	   char *why, size_t n);
+
+/* Lines of a pool where cache and media differ. */
+#define CUT_LINE 64 /* bytes */
 /* Numbers of those lines, ascending; *n of them; to be freed. 0 or -ENOMEM. */
 int cut_lines(const uint8_t *media, const uint8_t *cache, size_t len, uint32_t **lines, size_t *n);
-/* Does line number `i` of the lines in flight reach the media under this seed? 0: none does; 1: all do; any
- * other seed: some, half of them on average. */
+/* Does line number `line` of the pool, which is in flight, reach the media under this seed? 0: none does; 1:
+ * all do; any other seed: some, half of them on average. */
 bool cut_survives(uint64_t seed, uint32_t line);
 
 #endif
