@@ -17,14 +17,15 @@
 #include <string.h>
 #include <time.h>
 #include "checker/recording.h"
+#include "faultinject/sources.h"
 #include "scenarios/zipf.h"
 
 #define SECOND	       1000000000ull /* ns */
-#define QUARTER	       (SECOND / 4)  /* of a session's number */
+#define TICK	       (SECOND / 8)  /* of a session's number */
 #define LOOK	       (SECOND / 20) /* between two looks of the watchdog */
 #define FIRST_DELAY    (SECOND / 100)
 #define LONGEST_DELAY  SECOND
-#define GRACE	       (5 * SECOND) /* for workers that were stopped */
+#define GRACE	       (3 * SECOND) /* for workers that were stopped */
 #define POPULAR_SEED   1 /* which keys are popular is the same for all programs that load a store */
 #define KEY_NONE       UINT32_MAX
 #define DOING_A_OPEN   LOAD_KINDS
@@ -113,14 +114,14 @@ static uint64_t end_doing(struct worker *w)
 /* See load.h on the number. False: the load is ending. */
 static bool number_session(struct worker *w)
 {
-	uint64_t quarter = clock_ns(CLOCK_REALTIME) / QUARTER;
+	uint64_t tick = clock_ns(CLOCK_REALTIME) / TICK;
 
-	w->session_number = (uint32_t)quarter & 0xffffff;
+	w->session_number = (uint32_t)tick & 0xffffff;
 	w->puts = 0;
-	while (clock_ns(CLOCK_REALTIME) / QUARTER <= quarter) {
+	while (clock_ns(CLOCK_REALTIME) / TICK <= tick) {
 		if (atomic_load(&w->load->ending))
 			return false;
-		sleep_ns(QUARTER / 25);
+		sleep_ns(TICK / 16);
 	}
 	return true;
 }

@@ -12,8 +12,8 @@
  * the key are told at once.
  *
  * PUTs have ids that are unique over the pool's life (live_put_id). The session's number in
- * it is the time of day in quarters of a second, modulo 2^24 (48 days), when the session
- * had got its client number; and a session makes no PUT before that quarter is over. So whoever has
+ * it is the time of day in eighths of a second, modulo 2^24 (24 days), when the session
+ * had got its client number; and a session makes no PUT before that eighth is over. So whoever has
  * the same client number later, in whatever process, has a later number, as long as the clock does not go
  * back.
  *

@@ -16,19 +16,11 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include "faultinject/sources.h"
 
 /* Fixed point. A key's number has 20 bits, so what a root is taken of has at most 72. */
 #define ONE_BITS 26
 _Static_assert(ZIPF_MAX_KEYS == 1u << 20, "see there");
-
-uint64_t random_next(uint64_t *state)
-{
-	uint64_t x = *state += 0x9e3779b97f4a7c15u;
-
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-	return x ^ x >> 31;
-}
 
 unsigned random_below(uint64_t *state, unsigned n)
 {

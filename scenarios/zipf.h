@@ -2,8 +2,8 @@
 #ifndef TM_ZIPF_H
 #define TM_ZIPF_H
 /*
- * Which key: YCSB's Zipf distribution with exponent 0.99, exactly, and the random
- * numbers to draw from it. The same seed draws the same keys on every machine and with every compiler.
+ * Which key: YCSB's Zipf distribution with exponent 0.99, exactly.
+ * The same seed draws the same keys on every machine and with every compiler.
  */
 #include <stdint.h>
 
@@ -15,8 +15,7 @@ struct zipf {
 	unsigned keys;
 };
 
-/* splitmix64 (Steele, Lea, Flood, OOPSLA 2014). */
-uint64_t random_next(uint64_t *state);
+/* From 0 to n - 1; advances *state as random_next() does. */
 unsigned random_below(uint64_t *state, unsigned n);
 
 /* 1 to ZIPF_MAX_KEYS keys; which of them are the popular ones is drawn from *state. 0 or -ENOMEM. */
