@@ -26,7 +26,7 @@ void lab_run(const struct lab_world *world, const struct verbs_program *program)
 	}
 	run->lab.world = world;
 	run->lab.opt = (struct lab_options){
-		.by_wr = program->by_wr,
+		.by_wr = program->how & BY_WR,
 		.send_wr = 16,
 		.recv_wr = 16,
 		.send_sge = 4,
@@ -127,26 +127,23 @@ static bool has_bytes(enum ibv_wc_opcode opcode)
 	       opcode == IBV_WC_FETCH_ADD;
 }
 
-/* Of a completion in error only wr_id and status (and qp_num) mean anything. */
+/*
+ * Of a completion in error only wr_id and status (and qp_num) mean anything; flags and immediate data only where
+ * something has come in.
+ */
 static void say_wc(struct end *e, const char *queue, const struct ibv_wc *wc)
 {
-	char text[128];
-	int n = 0;
-	text[0] = '\0';
-	if (wc->qp_num != e->qp->qp_num)
-		n += snprintf(text, sizeof(text), " of another queue pair");
-	if (wc->status == IBV_WC_SUCCESS) {
-		n += snprintf(text + n, sizeof(text) - (size_t)n, " %s", wc_opcode_name(wc->opcode));
-		if (has_bytes(wc->opcode))
-			n += snprintf(text + n, sizeof(text) - (size_t)n, ", %u bytes", wc->byte_len);
-		if (wc->wc_flags & IBV_WC_WITH_IMM)
-			n += snprintf(text + n, sizeof(text) - (size_t)n, ", imm %08x",
-				      be32toh(wc->imm_data));
-		if (wc->wc_flags & ~(unsigned)IBV_WC_WITH_IMM)
-			snprintf(text + n, sizeof(text) - (size_t)n, ", flags %x", wc->wc_flags);
-	}
-	lab_say(e->lab, "%s: %s %lu %s%s", e->name, queue, (unsigned long)wc->wr_id, status_name(wc->status),
-		text);
+	char bytes[32] = "", came[48] = "";
+	bool good = wc->status == IBV_WC_SUCCESS;
+	if (good && has_bytes(wc->opcode))
+		snprintf(bytes, sizeof(bytes), ", %u bytes", wc->byte_len);
+	if (good && wc->opcode & IBV_WC_RECV && wc->wc_flags & IBV_WC_WITH_IMM)
+		snprintf(came, sizeof(came), ", imm %08x", be32toh(wc->imm_data));
+	if (good && wc->opcode & IBV_WC_RECV && wc->wc_flags & IBV_WC_WITH_INV)
+		snprintf(came, sizeof(came), ", a key was invalidated");
+	lab_say(e->lab, "%s: %s %lu %s%s%s%s%s%s", e->name, queue, (unsigned long)wc->wr_id,
+		status_name(wc->status), good ? " " : "", good ? wc_opcode_name(wc->opcode) : "", bytes, came,
+		wc->qp_num == e->qp->qp_num ? "" : ", of another queue pair");
 }
 
 /* --- waiting --- */

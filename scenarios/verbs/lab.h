@@ -51,11 +51,16 @@ struct lab_world {
 		      uint8_t level);
 };
 
+enum verbs_how {
+	BY_WR = 1, /* requests are posted by ibv_wr_*, not by ibv_post_send() */
+	LATER = 2  /* the soft RNIC has not what it takes */
+};
+
 struct verbs_program {
 	const char *name; /* NULL: the end of the table */
 	const char *what; /* one sentence */
 	void (*run)(struct lab *lab);
-	bool by_wr; /* requests are posted by ibv_wr_*, not by ibv_post_send() */
+	unsigned how; /* enum verbs_how */
 };
 
 /* How ends are made. lab_new() sets what most programs want. */

@@ -7,10 +7,6 @@
 extern const struct verbs_program verbs_basic[];
 
 /* A program with either API for posting requests. */
-#define BOTH_APIS(name, run, what)          \
-	{name, what, run, false},           \
-	{                                   \
-		name "/wr", what, run, true \
-	}
+#define BOTH_APIS(name, run, what) {name, what, run, 0}, {name "/wr", what, run, BY_WR}
 
 #endif
