@@ -7,7 +7,8 @@
  * file is an NVDIMM's. A page of text, then records of RECORDING_OP bytes:
  *
  *	tidemark-recording 1
- *	...			as scenarios/live_store.h
+ *	room 100000		(records in this file)
+ *	...			what recording_set_text() was given: as scenarios/live_store.h
  *
  * A record is written when the operation is invoked; `returned_ns` last of all, when it
  * returns. Times are CLOCK_MONOTONIC of the machine where the clients run: recordings of one machine can be
@@ -36,19 +37,22 @@ struct recording_op {
 _Static_assert(sizeof(struct recording_op) == RECORDING_OP, "a fixed layout");
 
 struct recording;
-/* To write: a file (made, with room for `ops`) or a devdax device, whose old records are wiped. 0 or -errno.
- */
+/* To write: a file (made, with room for `ops`) or a devdax device (all of it is room), whose old records are
+ * wiped. 0 or -errno. */
 int recording_create(struct recording **out, const char *path, uint64_t ops);
 int recording_set_text(struct recording *r, const char *text);
 void recording_close(struct recording *r);
 /* The next free record, from any thread; NULL: the file is full. */
 struct recording_op *recording_next(struct recording *r);
-void recording_invoke(struct recording_op *op); /* the caller has filled the rest; takes the time */
-void recording_return(struct recording_op *op, int error); /* likewise */
+/* The caller has filled the rest; takes the time. */
+void recording_invoke(struct recording_op *op);
+/* Likewise; of a GET `value`, `found` and `vlen`. */
+void recording_return(struct recording_op *op, int error);
 
-/* To read. 0 or -errno, *why a sentence. */
+/* To read: a file, also the one behind an NVDIMM, or a devdax device. 0 or -errno, *why a sentence. */
 int recording_open(struct recording **out, const char *path, char *why, size_t n);
-const char *recording_text(const struct recording *r);
+const char *recording_text(const struct recording *r); /* as it was set */
+/* Up to the last that is used; each that is has been checked. */
 const struct recording_op *recording_ops(const struct recording *r, uint64_t *n);
 
 #endif

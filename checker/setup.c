@@ -37,29 +37,18 @@ int setup_switch(struct setup *s, const char *text, const char **expected)
 	return setup_knob(s, name, text[len] ? text + len + 1 : "", expected);
 }
 
+static int set_knob(void *arg, const char *name, const char *value)
+{
+	const char *expected;
+	int bad = setup_knob(arg, name, value, &expected);
+	assert(!bad); /* the store's own table */
+	return bad;
+}
+
 int setup_variant(struct setup *s, const char *name)
 {
-	const struct tm_variant *v = s->store->variants;
-	const char *expected;
-	char knobs[256], *save = NULL;
 	snprintf(s->variant, sizeof(s->variant), "%s", name);
-	if (!strcmp(name, "default"))
-		return 0;
-	while (v->name && strcmp(v->name, name))
-		v++;
-	if (!v->name)
-		return -ENOENT;
-	assert(strlen(v->knobs) < sizeof(knobs));
-	strcpy(knobs, v->knobs);
-	for (char *word = strtok_r(knobs, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
-		char *equals = strchr(word, '=');
-		assert(equals);
-		*equals = '\0';
-		int bad = setup_knob(s, word, equals + 1, &expected);
-		assert(!bad); /* the store's own table */
-		(void)bad;
-	}
-	return 0;
+	return knob_variant(s->store, name, set_knob, s);
 }
 
 static void add_value(struct setup *s, unsigned client, unsigned nth, unsigned key, uint32_t vlen,

@@ -27,6 +27,7 @@ static const struct command {
 	{"soak", soak_main, "", "random hardware and workloads, for as long as you like"},
 	{"count", count_main, "[STORE...]",
 	 "what an operation costs: PM bytes, flushes, fences, round trips"},
+	{"verbs", verbs_main, "[PROGRAM...]", "small verbs programs: what an RNIC does, line by line"},
 	{"bench", bench_main, "", "measure the simulator"},
 };
 

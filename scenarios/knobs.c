@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See knobs.h. */
 #include "scenarios/knobs.h"
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,4 +43,27 @@ void knob_value(const struct tm_store *store, const struct tm_params *params, un
 	for (unsigned i = 0; i < params->knob[knob]; i++)
 		words += strcspn(words, " ") + 1;
 	snprintf(buf, n, "%.*s", (int)strcspn(words, " "), words);
+}
+
+int knob_variant(const struct tm_store *store, const char *name,
+		 int (*set)(void *arg, const char *name, const char *value), void *arg)
+{
+	const struct tm_variant *v = store->variants;
+	char knobs[256], *save = NULL;
+	int error = 0;
+	if (!strcmp(name, "default"))
+		return 0;
+	while (v->name && strcmp(v->name, name))
+		v++;
+	if (!v->name)
+		return -ENOENT;
+	assert(strlen(v->knobs) < sizeof(knobs));
+	strcpy(knobs, v->knobs);
+	for (char *word = strtok_r(knobs, " ", &save); word && !error; word = strtok_r(NULL, " ", &save)) {
+		char *equals = strchr(word, '=');
+		assert(equals); /* the store's own table */
+		*equals = '\0';
+		error = set(arg, word, equals + 1);
+	}
+	return error;
 }

@@ -7,23 +7,15 @@
  * only, which papers on persistent stores add. Updates are PUTs of the whole value.
  * Keys have 32 bytes, "user" and a number, all loaded.
  *
- * Which key: Zipf with exponent 0.99, as in YCSB. The rank i (from 1) comes with
- * probability i^-0.99 / sum over j of j^-0.99. YCSB approximates this with the
- * formula of Gray et al. (SIGMOD 1994), because it has too many items for a table,
- * and scrambles by hashing the rank modulo the number of keys, which with few keys
- * makes ranks collide. Here a table gives the distribution exactly, and a random
- * permutation, drawn from the seed, says which key has which rank: popular keys
- * are spread, and the skew stays what it should be.
- *
- * A workload's name fixes it on every machine and compiler: all arithmetic is on
- * integers. i^0.99 is i / i^0.01, and i^0.01 is the product of i^(2^-b) over the
- * bits b that 0.01 has as a binary fraction: repeated integer square roots.
+ * Which key: Zipf with exponent 0.99 (zipf.c). A workload's name fixes it on every
+ * machine and compiler.
  */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include "scenarios/workload.h"
+#include "scenarios/zipf.h"
 
 static const struct {
 	const char *name, *what;
@@ -109,105 +101,16 @@ int ycsb_parse(struct ycsb *y, const char *text, const char **expected)
 	}
 }
 
-/* splitmix64 (Steele, Lea, Flood, OOPSLA 2014). */
-static uint64_t next_random(uint64_t *state)
-{
-	uint64_t x = *state += 0x9e3779b97f4a7c15u;
-
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-	return x ^ x >> 31;
-}
-
-static unsigned random_below(uint64_t *state, unsigned n)
-{
-	assert(n > 0);
-	return (unsigned)((next_random(state) >> 32) * n >> 32);
-}
-
-static uint64_t square_root(uint64_t x)
-{
-	uint64_t root = 0;
-
-	for (uint64_t bit = (uint64_t)1 << 31; bit; bit >>= 1)
-		if ((root | bit) * (root | bit) <= x)
-			root |= bit;
-	return root;
-}
-
-#define ONE_BITS \
-	26 /* fixed point for numbers up to WORKLOAD_MAX_KEYS: 2^10 * 2^26, shifted again, fits 64 bits */
-_Static_assert(WORKLOAD_MAX_KEYS <= 1024, "fixed point");
-
-/* i^-0.99 with 36 binary places. */
-static uint64_t zipf_weight(unsigned i)
-{
-	const uint32_t hundredth = 42949673; /* 0.01 * 2^32 */
-	uint64_t root = (uint64_t)i << ONE_BITS;
-	uint64_t power = (uint64_t)1 << ONE_BITS; /* becomes i^0.01 */
-
-	assert(i >= 1 && i <= WORKLOAD_MAX_KEYS);
-	for (unsigned bit = 1; bit <= 32; bit++) {
-		root = square_root(root << ONE_BITS);
-		if (hundredth >> (32 - bit) & 1)
-			power = power * root >> ONE_BITS;
-	}
-	return power * ((uint64_t)1 << (62 - ONE_BITS)) / i >> ONE_BITS;
-}
-
-struct zipf {
-	uint64_t below[WORKLOAD_MAX_KEYS]; /* sum of the weights up to and with this rank */
-	uint16_t key[WORKLOAD_MAX_KEYS];   /* of this rank */
-	unsigned keys;
-};
-
-static void zipf_init(struct zipf *z, unsigned keys, uint64_t *state)
-{
-	uint64_t sum = 0;
-
-	assert(keys >= 1 && keys <= WORKLOAD_MAX_KEYS);
-	z->keys = keys;
-	for (unsigned i = 0; i < keys; i++) {
-		sum += zipf_weight(i + 1);
-		z->below[i] = sum;
-		z->key[i] = (uint16_t)i;
-	}
-	for (unsigned i = keys - 1; i > 0; i--) {
-		unsigned j = random_below(state, i + 1);
-		uint16_t key = z->key[i];
-
-		z->key[i] = z->key[j];
-		z->key[j] = key;
-	}
-}
-
-static unsigned zipf_draw(const struct zipf *z, uint64_t *state)
-{
-	/* The sum is below 2^39; what the remainder prefers is beyond any test. */
-	uint64_t x = next_random(state) % z->below[z->keys - 1];
-	unsigned low = 0, high = z->keys - 1;
-
-	while (low < high) {
-		unsigned middle = (low + high) / 2;
-
-		if (x < z->below[middle])
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return z->key[low];
-}
-
 int ycsb_make(const struct ycsb *y, struct workload *w)
 {
 	uint64_t state = y->seed;
 	struct zipf zipf;
-	int rc = 0;
+	int rc;
 
 	assert(y->read_percent <= 100 && y->clients >= 1 && y->clients <= TM_MAX_CLIENTS);
 	assert(y->vlen >= WORKLOAD_MIN_VLEN && y->vlen <= TM_MAX_VALUE && y->ops <= WORKLOAD_MAX_OPS);
 	assert(!w->keys && !w->clients);
-	zipf_init(&zipf, y->keys, &state);
+	rc = zipf_init(&zipf, y->keys, &state);
 	for (unsigned k = 0; k < y->keys && rc >= 0; k++) {
 		char name[TM_MAX_KEY + 1];
 
@@ -224,9 +127,11 @@ int ycsb_make(const struct ycsb *y, struct workload *w)
 		if (rc)
 			goto err;
 	}
+	zipf_free(&zipf);
 	return 0;
 err:
 	assert(rc == -ENOMEM);
+	zipf_free(&zipf);
 	workload_free(w);
 	return rc;
 }

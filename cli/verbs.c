@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tidemark verbs: small verbs programs on the soft RNIC or on a device of the system, and what they print.
+ * Each runs in a process of its own, for a bounded time, so that one that crashes or hangs says so and the
+ * others go on. docs/verbs.md says what the programs are for.
+ */
+#include "scenarios/verbs.h"
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "cli/cli.h"
+
+#define SECONDS 60 /* that a program may take: it waits 4 s for each completion that does not come */
+
+struct choice {
+	const char *device, *pm;
+	bool live, list;
+	const struct verbs_table *table;
+};
+
+static void help(void)
+{
+	puts("usage: tidemark verbs [PROGRAM...] [OPTION...]\n"
+	     "Runs small verbs programs, all or those that are named, on the soft RNIC or on a device of "
+	     "the\n"
+	     "system, and prints what happened: errors of calls, completions, memory, states. The same lines "
+	     "on\n"
+	     "both mean that both do the same. docs/verbs.md says where they differ, and who is right.\n\n"
+	     "  --sim              on the soft RNIC (the default)\n"
+	     "  --device NAME      on this device of libibverbs; \"\": the first\n"
+	     "  --pm FILE          a devdax device for programs that flush to persistent memory\n"
+	     "  --list             the programs and what they do\n"
+	     "  --help             this text\n\n"
+	     "exit status: 0, 1 a program crashed or hung, 2 usage or bad input, 70 internal error, 77 there "
+	     "is\n"
+	     "no such device");
+}
+
+enum { OPT_SIM = 256, OPT_DEVICE, OPT_PM, OPT_LIST };
+
+static const struct option options[] = {
+	{"sim", no_argument, NULL, OPT_SIM},	 {"device", required_argument, NULL, OPT_DEVICE},
+	{"pm", required_argument, NULL, OPT_PM}, {"list", no_argument, NULL, OPT_LIST},
+	{"help", no_argument, NULL, 'h'},	 {0},
+};
+
+static bool take(void *arg, int option, const char *value)
+{
+	struct choice *choice = arg;
+	switch (option) {
+	case OPT_SIM:
+		choice->live = false;
+		break;
+	case OPT_DEVICE:
+		choice->live = true;
+		choice->device = *value ? value : NULL;
+		break;
+	case OPT_PM:
+		choice->pm = value;
+		break;
+	default:
+		choice->list = true;
+	}
+	return true;
+}
+
+/* Written at once, so that a crash loses nothing. */
+static void put_line(void *arg, const char *text)
+{
+	(void)arg;
+	dprintf(STDOUT_FILENO, "%s\n", text);
+}
+
+/* The child's part; its exit status is a parent's to see. */
+static int run_here(const struct choice *choice, const struct verbs_program *program)
+{
+	const struct verbs_out out = {.line = put_line};
+	char why[128] = "";
+	int error = choice->live ? verbs_run_live(program, choice->device, choice->pm, &out)
+				 : verbs_run_sim(program, &out, why, sizeof(why));
+	if (error == -ENODEV)
+		return fail(EXIT_SKIPPED, "no RDMA device%s%s", choice->device ? " " : "",
+			    choice->device ? choice->device : "");
+	if (error == -EFAULT && !choice->live)
+		printf("crashed: %s\n", why);
+	else if (error == -ETIME)
+		puts("does not end");
+	else if (error)
+		return fail(EXIT_INTERNAL, "%s: %s", program->name, strerror(-error));
+	fflush(stdout);
+	return error ? EXIT_BROKEN : EXIT_HELD;
+}
+
+/* How the child has ended; killed when its time is over. A process that hangs in the kernel is left behind.
+ */
+static bool reap(pid_t child, int *status)
+{
+	const struct timespec moment = {.tv_nsec = 1000000};
+	for (unsigned ms = 0; ms < (SECONDS + 2) * 1000; ms++) {
+		if (waitpid(child, status, WNOHANG) == child)
+			return true;
+		if (ms == SECONDS * 1000)
+			kill(child, SIGKILL);
+		nanosleep(&moment, NULL);
+	}
+	return false;
+}
+
+static int run_one(const struct choice *choice, const struct verbs_program *program)
+{
+	int status;
+	printf("== %s\n", program->name);
+	fflush(stdout);
+	pid_t child = fork();
+	if (child < 0)
+		return fail(EXIT_INTERNAL, "no process: %s", strerror(errno));
+	if (!child)
+		_exit(run_here(choice, program));
+	if (!reap(child, &status)) {
+		puts("hangs in the kernel");
+		return EXIT_BROKEN;
+	}
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	if (WTERMSIG(status) == SIGKILL)
+		puts("hangs");
+	else
+		printf("crashed: %s\n", strsignal(WTERMSIG(status)));
+	return EXIT_BROKEN;
+}
+
+static const struct verbs_program *find(const struct verbs_table *table, const char *name)
+{
+	const struct verbs_program *program;
+	for (unsigned i = 0; (program = verbs_at(table, i)); i++)
+		if (!strcmp(program->name, name))
+			return program;
+	return NULL;
+}
+
+static int unknown(const struct verbs_table *table, const char *name)
+{
+	const struct verbs_program *program;
+	struct nearest n;
+	nearest_init(&n, name);
+	for (unsigned i = 0; (program = verbs_at(table, i)); i++)
+		nearest_try(&n, program->name);
+	return fail(EXIT_USAGE, "no verbs program \"%.40s\"%s (tidemark verbs --list)", name, n.hint);
+}
+
+static int list_programs(const struct verbs_table *table)
+{
+	const struct verbs_program *program;
+	for (unsigned i = 0; (program = verbs_at(table, i)); i++)
+		printf("%-24s %s\n", program->name, program->what);
+	return EXIT_HELD;
+}
+
+/* The worse of two. */
+static int worse(int a, int b)
+{
+	return a > b ? a : b;
+}
+
+int verbs_main(int argc, char **argv)
+{
+	struct choice choice = {0};
+	const struct verbs_program *program;
+	int status = read_options("verbs", options, argc, argv, help, take, &choice);
+	if (status >= 0)
+		return status;
+	choice.table = choice.live ? &verbs_live : &verbs_sim;
+	if (choice.pm && !choice.live)
+		return fail(EXIT_USAGE, "--pm: the soft RNIC's host has its own; give it with --device");
+	if (choice.list)
+		return list_programs(choice.table);
+	for (int i = optind; i < argc; i++)
+		if (!find(choice.table, argv[i]))
+			return unknown(choice.table, argv[i]);
+	status = EXIT_HELD;
+	for (int i = optind; i < argc; i++)
+		status = worse(status, run_one(&choice, find(choice.table, argv[i])));
+	for (unsigned i = 0; optind == argc && (program = verbs_at(choice.table, i)); i++) {
+		status = worse(status, run_one(&choice, program));
+		if (status == EXIT_SKIPPED)
+			break;
+	}
+	return status;
+}

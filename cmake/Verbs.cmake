@@ -1,0 +1,25 @@
+# The verbs programs (scenarios/verbs/): compiled once, linked twice. One object has the soft RNIC for its
+# verbs, by the renaming that stores have; the other calls the system's libibverbs. Of each only its table is to
+# be seen from outside.
+file(GLOB verbs_sources CONFIGURE_DEPENDS scenarios/verbs/*.c)
+add_library(verbs_raw OBJECT ${verbs_sources})
+target_link_libraries(verbs_raw PRIVATE tidemark_flags)
+set(verbs_objects)
+foreach(world sim live)
+	set(object ${PROJECT_BINARY_DIR}/verbs_${world}.o)
+	set(rename --redefine-sym verbs_table=verbs_${world} --keep-global-symbol=verbs_${world})
+	if(world STREQUAL sim)
+		list(APPEND rename --redefine-syms=${store_symbols})
+	endif()
+	add_custom_command(OUTPUT ${object}
+		COMMAND ${CMAKE_LINKER} -r -o ${object}.raw $<TARGET_OBJECTS:verbs_raw>
+		COMMAND ${CMAKE_OBJCOPY} ${rename} ${object}.raw ${object}
+		DEPENDS verbs_raw $<TARGET_OBJECTS:verbs_raw> ${store_symbols}
+		COMMENT "Linking the verbs programs: ${world}" COMMAND_EXPAND_LISTS VERBATIM)
+	list(APPEND verbs_objects ${object})
+endforeach()
+add_library(verbs_programs STATIC ${verbs_objects})
+set_target_properties(verbs_programs PROPERTIES LINKER_LANGUAGE C)
+target_link_libraries(verbs_programs PUBLIC PkgConfig::IBVERBS)
+target_link_libraries(tidemark_sim PUBLIC verbs_programs)
+target_link_libraries(verbs_programs PUBLIC tidemark_sim)

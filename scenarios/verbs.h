@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_VERBS_H
+#define TM_VERBS_H
+/*
+ * The verbs programs (scenarios/verbs/) in the two worlds. docs/verbs.md is the manual.
+ */
+#include "scenarios/verbs/lab.h"
+
+/* One object, linked twice: its verbs are the soft RNIC's, the system's. */
+extern const struct verbs_table verbs_sim, verbs_live;
+
+/* The i-th program, NULL: there are no more. */
+const struct verbs_program *verbs_at(const struct verbs_table *table, unsigned i);
+
+/* Where lines go to. */
+struct verbs_out {
+	void (*line)(void *arg, const char *text);
+	void *arg;
+};
+
+/* Run a program of verbs_sim on the soft RNIC. 0; -ETIME: it does not end; -EFAULT: it crashed, `why` (of
+ * `size` bytes) says how. */
+int verbs_run_sim(const struct verbs_program *program, const struct verbs_out *out, char *why, size_t size);
+/* Run one of verbs_live on a device of the system. `device` NULL: the first. `pm`: a devdax device or NULL. 0
+ * or -errno; -ENODEV: there is no such device. */
+int verbs_run_live(const struct verbs_program *program, const char *device, const char *pm,
+		   const struct verbs_out *out);
+
+#endif

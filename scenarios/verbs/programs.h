@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_VERBS_PROGRAMS_H
+#define TM_VERBS_PROGRAMS_H
+/* The groups of verbs programs, a file each. */
+#include "scenarios/verbs/lab.h"
+
+extern const struct verbs_program verbs_basic[];
+
+/* A program with either API for posting requests. */
+#define BOTH_APIS(name, run, what) {name, what, run, 0}, {name "/wr", what, run, BY_WR}
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The verbs programs on a device of the system's libibverbs. The two hosts are two contexts of one device, as
+ * two programs on one machine would have them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+#include "scenarios/verbs.h"
+
+#define PM_BYTES (2u << 20) /* the least that devdax maps */
+
+static void live_rest(void *arg)
+{
+	const struct timespec moment = {.tv_nsec = 20000};
+	(void)arg;
+	nanosleep(&moment, NULL);
+}
+
+static uint64_t live_clock(void *arg)
+{
+	struct timespec now;
+	(void)arg;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void live_line(void *arg, const char *text)
+{
+	const struct verbs_out *out = arg;
+	out->line(out->arg, text);
+}
+
+/* The address of IPv4, mapped, which every RoCE device has beside the link-local one. */
+static int find_gid(struct ibv_context *context, uint8_t *index)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	union ibv_gid gid;
+	for (unsigned i = 0; i < 16; i++)
+		if (!ibv_query_gid(context, 1, (int)i, &gid) && !memcmp(gid.raw, mapped, sizeof(mapped))) {
+			*index = (uint8_t)i;
+			return 0;
+		}
+	return -EADDRNOTAVAIL;
+}
+
+static int open_hosts(const char *name, struct lab_world *world)
+{
+	int n = 0, error = -ENODEV;
+	struct ibv_device **list = ibv_get_device_list(&n);
+	for (int i = 0; list && i < n; i++) {
+		if (name && strcmp(ibv_get_device_name(list[i]), name))
+			continue;
+		error = 0;
+		for (unsigned h = 0; h < LAB_HOSTS && !error; h++) {
+			world->host[h] = ibv_open_device(list[i]);
+			if (!world->host[h])
+				error = errno ? -errno : -ENODEV;
+		}
+		break;
+	}
+	if (list)
+		ibv_free_device_list(list);
+	return error ? error : find_gid(world->host[0], &world->gid_index);
+}
+
+static int map_pm(const char *path, struct lab_world *world)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	void *at = mmap(NULL, PM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
+	int error = at == MAP_FAILED ? -errno : 0;
+	close(fd);
+	if (error)
+		return error;
+	memset(at, 0, PM_BYTES);
+	world->pm = at;
+	world->pm_len = PM_BYTES;
+	return 0;
+}
+
+int verbs_run_live(const struct verbs_program *program, const char *device, const char *pm,
+		   const struct verbs_out *out)
+{
+	struct lab_world world = {
+		.arg = (void *)(uintptr_t)out,
+		.rest = live_rest,
+		.now = live_clock,
+		.line = live_line,
+	};
+	int error = open_hosts(device, &world);
+	if (!error && pm)
+		error = map_pm(pm, &world);
+	if (!error)
+		verbs_live.run(&world, program);
+	for (unsigned h = 0; h < LAB_HOSTS; h++)
+		if (world.host[h])
+			ibv_close_device(world.host[h]);
+	if (world.pm)
+		munmap(world.pm, world.pm_len);
+	return error;
+}

@@ -1,0 +1,44 @@
+# What the scripts of vm/ have in common; sourced, not run.
+
+# Tools of the system may be outside of a plain user's path.
+PATH=$PATH:/usr/sbin:/sbin
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+made=${TIDEMARK_VM_DIR:-$root/build/vm}
+
+say() { echo "tidemark: $*" >&2; }
+# This machine lacks something: not a failure.
+lacks() {
+	say "skipped: $*"
+	exit 77
+}
+usage() {
+	say "$*"
+	exit 2
+}
+# need TOOL PACKAGE
+need() { command -v "$1" >/dev/null || lacks "vm needs $1 (package $2)"; }
+
+need_qemu() {
+	[ "$(uname -m)" = x86_64 ] || lacks "vm runs on x86-64 only, this is $(uname -m)"
+	need qemu-system-x86_64 qemu-system-x86
+}
+
+# collect DIR FILE...: copy host programs (or libraries) to DIR, each at its own path, and the libraries that
+# they are linked with. What is in DIR already is left alone, as is what the list $present (a file) names.
+collect() {
+	local dir=$1 file lib
+	shift
+	for file in "$@"; do
+		printf '%s\n' "$file"
+		# Scripts and static programs have none.
+		ldd "$file" 2>/dev/null | awk '$3 ~ /^\// { print $3 } $1 ~ /^\// { print $1 }' || true
+	done | sort -u | while read -r lib; do
+		if [ ! -e "$dir$lib" ] && ! grep -qxF -e "$lib" "${present:-/dev/null}"; then
+			mkdir -p "$dir$(dirname "$lib")"
+			cp -L "$lib" "$dir$lib"
+		fi
+	done
+}
+
+# pack DIR FILE: a cpio archive that the kernel unpacks; archives may follow one another.
+pack() { (cd "$1" && find . -mindepth 1 | LC_ALL=C sort | cpio --quiet -o -H newc -R 0:0) >"$2"; }
