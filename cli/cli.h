@@ -23,6 +23,10 @@ int mutants_main(int argc, char **argv);
 int soak_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 int count_main(int argc, char **argv);
+int serve_main(int argc, char **argv);
+int put_main(int argc, char **argv);
+int get_main(int argc, char **argv);
+int del_main(int argc, char **argv);
 int verbs_main(int argc, char **argv);
 
 /* The program's name as it was called, for commands that are printed. */
@@ -63,6 +67,13 @@ struct nearest {
 
 void nearest_init(struct nearest *n, const char *word);
 void nearest_try(struct nearest *n, const char *name);
+
+/* --- device.c --- */
+
+struct ibv_context;
+
+/* This machine's RDMA device; NULL: the first. 0, or the status behind a message. */
+int open_device(const char *name, struct ibv_context **verbs);
 
 /* --- output.c --- */
 

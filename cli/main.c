@@ -28,6 +28,10 @@ static const struct command {
 	{"count", count_main, "[STORE...]",
 	 "what an operation costs: PM bytes, flushes, fences, round trips"},
 	{"verbs", verbs_main, "[PROGRAM...]", "small verbs programs: what an RNIC does, line by line"},
+	{"serve", serve_main, "STORE", "serve a store over this machine's RDMA device, from PM"},
+	{"put", put_main, "KEY VALUE", "one operation on a live server; also get, del"},
+	{"get", get_main, "KEY", "one operation on a live server"},
+	{"del", del_main, "KEY", "one operation on a live server"},
 	{"bench", bench_main, "", "measure the simulator"},
 };
 

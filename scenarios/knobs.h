@@ -10,8 +10,8 @@ int knob_set(const struct tm_store *store, struct tm_params *params, const char 
 /* What switch number `knob` stands at. */
 void knob_value(const struct tm_store *store, const struct tm_params *params, unsigned knob, char *buf,
 		size_t n);
-/* A variant's switches, one call of `set` each, until one does not return 0: that. -ENOENT: the store has no such
- * variant. */
+/* A variant's switches, one call of `set` each, until one does not return 0: that. -ENOENT: the store has no
+ * such variant. */
 int knob_variant(const struct tm_store *store, const char *name,
 		 int (*set)(void *arg, const char *name, const char *value), void *arg);
 

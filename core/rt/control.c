@@ -70,7 +70,8 @@ static uint64_t now_ms(void)
 static size_t frame_make(struct frame *f, enum frame_type type, int32_t value, const void *data, size_t len)
 {
 	assert(len <= DATA_MAX);
-	f->head = (struct head){htonl(MAGIC), htonl(type), (int32_t)htonl((uint32_t)value), htonl((uint32_t)len)};
+	f->head = (struct head){htonl(MAGIC), htonl(type), (int32_t)htonl((uint32_t)value),
+				htonl((uint32_t)len)};
 	if (len)
 		memcpy(f->data, data, len);
 	return sizeof(f->head) + len;
@@ -79,8 +80,8 @@ static size_t frame_make(struct frame *f, enum frame_type type, int32_t value, c
 /* Numbers as this machine has them; false: not a frame, or not of this type. */
 static bool head_read(const struct frame *f, enum frame_type type, size_t most, struct head *head)
 {
-	*head = (struct head){ntohl(f->head.magic), ntohl(f->head.type), (int32_t)ntohl((uint32_t)f->head.value),
-			      ntohl(f->head.len)};
+	*head = (struct head){ntohl(f->head.magic), ntohl(f->head.type),
+			      (int32_t)ntohl((uint32_t)f->head.value), ntohl(f->head.len)};
 	return head->magic == MAGIC && head->type == type && head->len <= most;
 }
 
@@ -212,7 +213,8 @@ static int exchange(struct control *c, struct frame *f, size_t bytes, enum frame
 
 static int open_socket(const struct addrinfo *a, int *out)
 {
-	int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, a->ai_protocol), error = 0;
+	int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, a->ai_protocol),
+	    error = 0;
 	socklen_t len = sizeof(error);
 	if (fd < 0)
 		return -errno;
@@ -312,9 +314,9 @@ void control_close(struct control *c)
 
 struct peer {
 	int fd;
-	unsigned number; /* 0: has not said hello */
+	unsigned number;      /* 0: has not said hello */
 	uint64_t deadline_ms; /* 0: none */
-	size_t got;	 /* bytes of `in` */
+	size_t got;	      /* bytes of `in` */
 	struct frame in;
 };
 

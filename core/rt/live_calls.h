@@ -53,46 +53,46 @@ int live_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 
 #ifndef TM_LIVE_HOST_H /* not in the sources that implement these */
 
-#define rt_spawn	     live_rt_spawn
-#define rt_yield	     live_rt_yield
-#define rt_sleep	     live_rt_sleep
-#define rt_now		     live_rt_now
-#define rt_listen	     live_rt_listen
-#define rt_connect	     live_rt_connect
-#define rt_pm_full	     live_rt_pm_full
+#define rt_spawn   live_rt_spawn
+#define rt_yield   live_rt_yield
+#define rt_sleep   live_rt_sleep
+#define rt_now	   live_rt_now
+#define rt_listen  live_rt_listen
+#define rt_connect live_rt_connect
+#define rt_pm_full live_rt_pm_full
 
-#define malloc		     live_malloc
-#define calloc		     live_calloc
-#define realloc		     live_realloc
-#define posix_memalign	     live_posix_memalign
-#define free		     live_free
+#define malloc	       live_malloc
+#define calloc	       live_calloc
+#define realloc	       live_realloc
+#define posix_memalign live_posix_memalign
+#define free	       live_free
 
 #undef ibv_reg_mr
 #undef ibv_query_port
-#define ibv_alloc_pd	     live_alloc_pd
-#define ibv_dealloc_pd	     live_dealloc_pd
-#define ibv_reg_mr	     live_reg_mr
-#define ibv_dereg_mr	     live_dereg_mr
-#define ibv_create_cq	     live_create_cq
-#define ibv_destroy_cq	     live_destroy_cq
-#define ibv_create_qp	     live_create_qp
-#define ibv_create_qp_ex     live_create_qp_ex
-#define ibv_modify_qp	     live_modify_qp
-#define ibv_destroy_qp	     live_destroy_qp
-#define ibv_query_device     live_query_device
-#define ibv_query_port	     live_query_port
-#define ibv_query_gid	     live_query_gid
-#define ibv_post_send	     live_post_send
-#define ibv_post_recv	     live_post_recv
-#define ibv_wr_complete	     live_wr_complete
-#define ibv_poll_cq	     live_poll_cq
+#define ibv_alloc_pd	 live_alloc_pd
+#define ibv_dealloc_pd	 live_dealloc_pd
+#define ibv_reg_mr	 live_reg_mr
+#define ibv_dereg_mr	 live_dereg_mr
+#define ibv_create_cq	 live_create_cq
+#define ibv_destroy_cq	 live_destroy_cq
+#define ibv_create_qp	 live_create_qp
+#define ibv_create_qp_ex live_create_qp_ex
+#define ibv_modify_qp	 live_modify_qp
+#define ibv_destroy_qp	 live_destroy_qp
+#define ibv_query_device live_query_device
+#define ibv_query_port	 live_query_port
+#define ibv_query_gid	 live_query_gid
+#define ibv_post_send	 live_post_send
+#define ibv_post_recv	 live_post_recv
+#define ibv_wr_complete	 live_wr_complete
+#define ibv_poll_cq	 live_poll_cq
 
-#define pmem_flush	     live_pmem_flush
-#define pmem_drain	     live_pmem_drain
-#define pmem_persist	     live_pmem_persist
-#define pmem_memcpy_persist  live_pmem_memcpy_persist
-#define pmem_memcpy_nodrain  live_pmem_memcpy_nodrain
-#define pmem_memset_persist  live_pmem_memset_persist
+#define pmem_flush	    live_pmem_flush
+#define pmem_drain	    live_pmem_drain
+#define pmem_persist	    live_pmem_persist
+#define pmem_memcpy_persist live_pmem_memcpy_persist
+#define pmem_memcpy_nodrain live_pmem_memcpy_nodrain
+#define pmem_memset_persist live_pmem_memset_persist
 
 #endif
 #endif

@@ -50,9 +50,9 @@ struct live_host {
 	struct control *control;
 	uint64_t start_ns;
 	atomic_bool stopping;
-	int stop_fd; /* readable when stopping */
-	pthread_mutex_t lock; /* of what follows */
-	struct live_task *holder; /* of the baton; NULL: nobody */
+	int stop_fd;			/* readable when stopping */
+	pthread_mutex_t lock;		/* of what follows */
+	struct live_task *holder;	/* of the baton; NULL: nobody */
 	struct live_task *first, *last; /* wait for it */
 	struct live_task *tasks;
 	/* Of who has the baton: */

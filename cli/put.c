@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* tidemark put, get, del: one operation on a live server. */
+#include <errno.h>
+#include <getopt.h>
+#include <infiniband/verbs.h>
+#include <string.h>
+#include <unistd.h>
+#include "cli/cli.h"
+#include "scenarios/session.h"
+
+struct request {
+	const char *server, *device;
+	unsigned long long client;
+};
+
+/* What is done when there is a session; the exit status. */
+typedef int operation(struct session *s, char **word);
+
+enum { OPT_SERVER = 1000, OPT_DEVICE, OPT_CLIENT };
+
+static const struct option options[] = {
+	{"server", required_argument, NULL, OPT_SERVER},
+	{"device", required_argument, NULL, OPT_DEVICE},
+	{"client", required_argument, NULL, OPT_CLIENT},
+	{"help", no_argument, NULL, 'h'},
+	{NULL, 0, NULL, 0},
+};
+
+static void help(void)
+{
+	puts("usage: tidemark put --server ADDRESS:PORT [OPTION...] KEY VALUE\n"
+	     "       tidemark get --server ADDRESS:PORT [OPTION...] KEY\n"
+	     "       tidemark del --server ADDRESS:PORT [OPTION...] KEY\n"
+	     "One operation on a store that `tidemark serve` serves. docs/live.md has the whole story.\n\n"
+	     "  --server A    where it listens: 10.0.0.1:7471, [::1]:7471\n"
+	     "  --device D    this machine's RDMA device (the first: rdma link lists them)\n"
+	     "  --client N    be client number N (any that is free)\n"
+	     "  --help        this text\n\n"
+	     "VALUE may be -: standard input is the value. get writes the value as it is, with a newline if\n"
+	     "it goes to a terminal.\n\n"
+	     "exit status: 0, 1 the operation failed or there is no such key, 2 usage or bad input, 77 no "
+	     "RDMA\n"
+	     "device");
+}
+
+static bool take(void *arg, int option, const char *value)
+{
+	struct request *r = arg;
+	switch (option) {
+	case OPT_SERVER:
+		r->server = value;
+		return true;
+	case OPT_DEVICE:
+		r->device = value;
+		return true;
+	case OPT_CLIENT:
+		return number_option("--client", value, 1, TM_MAX_CLIENTS, &r->client);
+	default:
+		return !refuse_option("put", '?', "-q");
+	}
+}
+
+static int outcome(const char *what, const char *key, int error)
+{
+	if (error == -ENOENT)
+		return fail(EXIT_BROKEN, "%s %.40s: not found", what, key);
+	return error ? fail(EXIT_BROKEN, "%s %.40s: %s", what, key, strerror(-error)) : 0;
+}
+
+static int put(struct session *s, char **word)
+{
+	static char buffer[TM_MAX_VALUE + 1];
+	const char *value = word[1];
+	unsigned most = session_store(s)->params.max_vlen;
+	size_t len = strlen(value);
+	if (!strcmp(value, "-")) {
+		len = fread(buffer, 1, sizeof(buffer), stdin);
+		if (ferror(stdin))
+			return fail(EXIT_USAGE, "standard input: %s", strerror(errno));
+		value = buffer;
+	}
+	if (len > most)
+		return fail(EXIT_USAGE, "put: a value of %s%zu bytes; the server takes at most %u",
+			    len == sizeof(buffer) ? "at least " : "", len, most);
+	return outcome("put", word[0], session_put(s, word[0], strlen(word[0]), value, len));
+}
+
+static int get(struct session *s, char **word)
+{
+	static char value[TM_MAX_VALUE];
+	size_t len = 0;
+	int error = session_get(s, word[0], strlen(word[0]), value, sizeof(value), &len);
+	if (error)
+		return outcome("get", word[0], error);
+	fwrite(value, 1, len, stdout);
+	if (isatty(STDOUT_FILENO))
+		putchar('\n');
+	return 0;
+}
+
+static int del(struct session *s, char **word)
+{
+	return outcome("del", word[0], session_del(s, word[0], strlen(word[0])));
+}
+
+static int run(const char *name, int argc, char **argv, const char *expected, int words, operation *fn)
+{
+	struct request r = {0};
+	struct ibv_context *verbs;
+	struct session *s;
+	char why[256];
+	int status = read_options(name, options, argc, argv, help, take, &r);
+	if (status >= 0)
+		return status;
+	if (argc - optind != words)
+		return fail(EXIT_USAGE, "%s: expected %s (tidemark %s --help)", name, expected, name);
+	if (!r.server)
+		return fail(EXIT_USAGE, "%s: expected --server ADDRESS:PORT", name);
+	size_t klen = strlen(argv[optind]);
+	if (!klen || klen > TM_MAX_KEY)
+		return fail(EXIT_USAGE, "%s: a key of %zu bytes; expected 1 to %d", name, klen, TM_MAX_KEY);
+	status = open_device(r.device, &verbs);
+	if (status)
+		return status;
+	int error = session_open(&s, verbs, r.server, (unsigned)r.client, why, sizeof(why));
+	if (error) {
+		status = fail(error == -EINVAL ? EXIT_USAGE : EXIT_BROKEN, "%s: %s", name, why);
+	} else {
+		status = fn(s, argv + optind);
+		session_close(s);
+	}
+	ibv_close_device(verbs);
+	return status;
+}
+
+int put_main(int argc, char **argv)
+{
+	return run("put", argc, argv, "KEY VALUE", 2, put);
+}
+
+int get_main(int argc, char **argv)
+{
+	return run("get", argc, argv, "KEY", 1, get);
+}
+
+int del_main(int argc, char **argv)
+{
+	return run("del", argc, argv, "KEY", 1, del);
+}
