@@ -24,6 +24,7 @@ int soak_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 int count_main(int argc, char **argv);
 int verbs_main(int argc, char **argv);
+int cut_main(int argc, char **argv);
 
 /* The program's name as it was called, for commands that are printed. */
 extern const char *program;

@@ -28,6 +28,7 @@ static const struct command {
 	{"count", count_main, "[STORE...]",
 	 "what an operation costs: PM bytes, flushes, fences, round trips"},
 	{"verbs", verbs_main, "[PROGRAM...]", "small verbs programs: what an RNIC does, line by line"},
+	{"cut", cut_main, "", "cut the power of a live pool: which lines in flight reach the media"},
 	{"bench", bench_main, "", "measure the simulator"},
 };
 
