@@ -28,6 +28,7 @@ int put_main(int argc, char **argv);
 int get_main(int argc, char **argv);
 int del_main(int argc, char **argv);
 int verbs_main(int argc, char **argv);
+int cut_main(int argc, char **argv);
 
 /* The program's name as it was called, for commands that are printed. */
 extern const char *program;

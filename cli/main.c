@@ -32,6 +32,7 @@ static const struct command {
 	{"put", put_main, "KEY VALUE", "one operation on a live server; also get, del"},
 	{"get", get_main, "KEY", "one operation on a live server"},
 	{"del", del_main, "KEY", "one operation on a live server"},
+	{"cut", cut_main, "", "cut the power of a live pool: which lines in flight reach the media"},
 	{"bench", bench_main, "", "measure the simulator"},
 };
 

@@ -276,6 +276,9 @@ START_TEST(header_is_never_torn)
 	/* Words from the left; those that make a slot valid come last in each slot. */
 	for (size_t cut = 0; cut <= POOL_HEADER; cut += 8) {
 		char torn[POOL_HEADER];
+		size_t in_slot = cut % (POOL_HEADER / 2);
+		if (in_slot > 64 && in_slot < POOL_HEADER / 2 - 32 && in_slot % 256)
+			continue; /* one as good as the other */
 		memcpy(torn, after, cut);
 		memcpy(torn + cut, before + cut, POOL_HEADER - cut);
 		write_file(media_path, 0, torn, sizeof(torn));
@@ -508,8 +511,25 @@ START_TEST(bad_files)
 }
 END_TEST
 
-int main(void)
+/* For test_cut.sh: a pool and its cache image as a killed server leaves them, 1023 lines in flight. */
+static int leave_behind(const char *media, const char *cache)
 {
+	struct live_pm_setup setup = {.path = media, .pool_bytes = POOL, .shadow = true, .cache = cache};
+	struct live_pm *pm;
+	if (live_pm_open(&pm, &setup, why, sizeof(why))) {
+		fprintf(stderr, "%s\n", why);
+		return 1;
+	}
+	memset(live_pm_pool(pm), 'a', POOL);
+	live_pmem_persist(live_pm_pool(pm), 64);
+	live_pm_close(pm);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3)
+		return leave_behind(argv[1], argv[2]);
 	Suite *suite = suite_create("live_pm");
 	TCase *pool = tcase_create("pool"), *cut = tcase_create("cut"), *wrong = tcase_create("wrong");
 	tcase_add_checked_fixture(pool, make_dir, remove_dir);
