@@ -32,7 +32,7 @@ static const struct command {
 	{"put", put_main, "KEY VALUE", "one operation on a live server; also get, del"},
 	{"get", get_main, "KEY", "one operation on a live server"},
 	{"del", del_main, "KEY", "one operation on a live server"},
-	{"bench", bench_main, "", "measure the simulator"},
+	{"bench", bench_main, "", "measure the simulator; with --server, live stores"},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
