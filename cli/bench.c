@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * tidemark bench: what the simulator costs, printed side by side. Wall-clock time of
- * this process; nothing here is compared or asserted.
+ * this process; nothing here is compared or asserted. With --server it is live_bench.c's.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -228,11 +228,12 @@ int bench_main(int argc, char **argv)
 	struct rusage use;
 	if (argc > 1 && !strcmp(argv[1], "--help")) {
 		puts("usage: tidemark bench\nMeasures what the simulator costs on this machine; about a "
-		     "minute. Takes no options.");
+		     "minute. Takes no options.\n");
+		live_bench_help();
 		return 0;
 	}
 	if (argc > 1)
-		return fail(EXIT_USAGE, "bench: \"%.40s\" was not expected; it takes no arguments", argv[1]);
+		return live_bench_main(argc, argv);
 	bench_write(64);
 	bench_write(4096);
 	for (unsigned i = 0; stores[i]; i++) {
