@@ -33,7 +33,6 @@ static const struct command {
 	{"get", get_main, "KEY", "one operation on a live server"},
 	{"del", del_main, "KEY", "one operation on a live server"},
 	{"cut", cut_main, "", "cut the power of a live pool: which lines in flight reach the media"},
-	{"bench", bench_main, "", "measure the simulator"},
 	{"bench", bench_main, "", "measure the simulator; with --server, live stores"},
 };
 
