@@ -249,13 +249,22 @@ static unsigned room_for(const struct live_store *s, unsigned long long bytes)
 	return low;
 }
 
+/* A store whose times are those of simulated networks has a variant with others. */
+static const char *variant_for_live(const struct tm_store *store)
+{
+	for (const struct tm_variant *v = store->variants; v->name; v++)
+		if (!strcmp(v->name, "live"))
+			return v->name;
+	return "default";
+}
+
 /* A pool without a store: what is asked for, and the defaults. */
 static int design(struct server *s)
 {
 	const struct wish *w = &s->wish;
 	struct live_store *store = &s->store;
 	unsigned long long n[SIZES];
-	int status = set_variant(store, w->variant ? w->variant : "default");
+	int status = set_variant(store, w->variant ? w->variant : variant_for_live(store->store));
 	if (!status)
 		status = set_knobs(store, w);
 	if (status)

@@ -256,6 +256,7 @@ START_TEST(silent_client)
 		{"slow_client=drop", "hold 30us", true, true},
 		{"slow_client=wait", "hold 200us", true, true},
 		{"slow_client=wait", "hold for ever", false, false},
+		{"slow_client=drop_1s", "hold 100ms", true, true},
 	};
 
 	run("knob %s\nkeys k1 160\nclient 1: get k1, get k1\nclient 2: clean, put k1 160, get k1\n"
@@ -344,7 +345,7 @@ int main(void)
 	tcase_add_test(tc, space_is_used_again);
 	tcase_add_loop_test(tc, region_is_wiped, 0, 2);
 	tcase_add_test(tc, full_is_said);
-	tcase_add_loop_test(tc, silent_client, 0, 5);
+	tcase_add_loop_test(tc, silent_client, 0, 6);
 	tcase_add_loop_test(tc, put_is_waited_for, 0, 2);
 	tcase_add_loop_test(tc, dead_put_is_left_out, 0, 2);
 	tcase_add_loop_test(tc, updates_in_each_phase, 0, 3);

@@ -144,8 +144,10 @@ static void forget_pending(struct ef_server *server, unsigned log)
 	uint64_t arrived = __atomic_load_n(&server->arrived, __ATOMIC_ACQUIRE);
 
 	for (uint64_t i = server->first; i < arrived; i++) {
-		if (server->pending[i].place && ef_log_of(server->pending[i].place) == log)
-			server->pending[i].place = 0;
+		struct ef_pending *pending = &server->pending[i % server->max_pending];
+
+		if (pending->place && ef_log_of(pending->place) == log)
+			pending->place = 0;
 	}
 }
 

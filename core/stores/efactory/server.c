@@ -161,6 +161,11 @@ static int make_room(struct ef_server *server, const struct ef_now *now, uint64_
 	return -EAGAIN;
 }
 
+static bool too_many_pending(const struct ef_server *server)
+{
+	return server->arrived - __atomic_load_n(&server->first, __ATOMIC_ACQUIRE) == server->max_pending;
+}
+
 /* A new version of a key, up to the point where only its value is missing (EF 4.3.1). 0 or -errno. */
 static int new_version(struct ef_server *server, const struct kv_req *req, uint64_t *place)
 {
@@ -173,7 +178,7 @@ static int new_version(struct ef_server *server, const struct kv_req *req, uint6
 	entry = ef_lookup(pool, req->key, &found);
 	if (req->op == KV_DEL && (!entry || !found || !ef_newest(pool, &now, entry)))
 		return 0; /* there is nothing to delete */
-	if (!entry || (req->op == KV_PUT && server->arrived == server->max_pending))
+	if (!entry || (req->op == KV_PUT && too_many_pending(server)))
 		return -ENOSPC;
 	rc = make_room(server, &now, ef_span(pool, req->op == KV_DEL ? 0 : req->vlen), place);
 	if (rc)
@@ -199,7 +204,7 @@ static int handle_put(struct ef_server *server, const struct kv_req *req, struct
 	rc = new_version(server, req, &rsp->off);
 	if (rc)
 		return rc;
-	pending = &server->pending[server->arrived];
+	pending = &server->pending[server->arrived % server->max_pending];
 	pending->place = rsp->off;
 	pending->received_ns = now;
 	__atomic_store_n(&server->arrived, server->arrived + 1, __ATOMIC_RELEASE);

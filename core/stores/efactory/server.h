@@ -43,7 +43,7 @@ struct ef_server {
 	uint64_t reserve;  /* bytes of the new log that are kept for versions of the old one (EF 4.4) */
 	uint32_t stamp;	   /* of the next object */
 
-	/* The verifier's list: a place for every object of this server's life. The server appends. */
+	/* The verifier's list, a ring with a place for every update of the workload. The server appends. */
 	struct ef_pending *pending;
 	uint64_t max_pending;
 	uint64_t arrived;    /* how many were appended, ever */

@@ -90,7 +90,7 @@ bool ef_verify_round(struct ef_server *server)
 
 	server->seen = arrived;
 	for (uint64_t i = server->first; i < arrived; i++) {
-		struct ef_pending *pending = &server->pending[i];
+		struct ef_pending *pending = &server->pending[i % server->max_pending];
 
 		if (pending->place && verify(server, pending)) {
 			pending->place = 0;
@@ -99,8 +99,8 @@ bool ef_verify_round(struct ef_server *server)
 		if (pending->place && ef_knob(&server->params, EF_BG_BLOCKS))
 			break;
 	}
-	while (server->first < arrived && !server->pending[server->first].place)
-		server->first++;
+	while (server->first < arrived && !server->pending[server->first % server->max_pending].place)
+		__atomic_store_n(&server->first, server->first + 1, __ATOMIC_RELEASE);
 	return news;
 }
 

@@ -37,7 +37,8 @@
 #include "core/stores/erda/server.h"
 
 #define ACK_NS	      50000ull /* how long a client may take to acknowledge, some 20 round trips */
-#define ROUND_TRIP_NS 5000     /* knob clean_wait=round_trip: the longest that there is, says the paper */
+#define LONG_ACK_NS   1000000000ull
+#define ROUND_TRIP_NS 5000 /* knob clean_wait=round_trip: the longest that there is, says the paper */
 #define FIRST_ROOM    64
 #define POLL_NS	      1000
 #define IDLE_NS	      5000
@@ -164,11 +165,21 @@ static void drop(struct cleaning *c, unsigned peer)
 	rpc_server_drop(&c->server->rpc, c->server->rpc.peer[peer].client);
 }
 
+static bool waits_for_ever(const struct cleaning *c)
+{
+	return c->server->geo.knob[ERDA_SLOW_CLIENT] == SLOW_WAIT;
+}
+
+static uint64_t patience_ns(const struct cleaning *c)
+{
+	return c->server->geo.knob[ERDA_SLOW_CLIENT] == SLOW_DROP_1S ? LONG_ACK_NS : ACK_NS;
+}
+
 /* Tell all connected clients. */
 static void tell(struct cleaning *c, enum erda_notice_kind kind)
 {
 	struct rpc_server *rpc = &c->server->rpc;
-	uint64_t until = rt_now() + ACK_NS;
+	uint64_t until = rt_now() + patience_ns(c);
 	struct erda_notice notice;
 	bool all = false;
 
@@ -189,7 +200,7 @@ static void tell(struct cleaning *c, enum erda_notice_kind kind)
 			if (c->told[i] || !listens(&rpc->peer[i]))
 				continue;
 			/* The last notice is still on its way. */
-			if (rt_now() < until || c->server->geo.knob[ERDA_SLOW_CLIENT])
+			if (rt_now() < until || waits_for_ever(c))
 				all = false;
 			else
 				drop(c, i);
@@ -226,7 +237,7 @@ static void set_word(struct cleaning *c, bool cleaning)
 static void inform(struct cleaning *c)
 {
 	struct server *server = c->server;
-	uint64_t until = rt_now() + ACK_NS;
+	uint64_t until = rt_now() + patience_ns(c);
 
 	enter(c, PHASE_INFORM);
 	server->begins++;
@@ -237,7 +248,7 @@ static void inform(struct cleaning *c)
 		enter(c, PHASE_PREPARE);
 		return;
 	}
-	while (waiting(c) && (rt_now() < until || server->geo.knob[ERDA_SLOW_CLIENT]))
+	while (waiting(c) && (rt_now() < until || waits_for_ever(c)))
 		rt_sleep(POLL_NS);
 	/* Deregistering lets land what the NIC has, and refuses what comes later; then nobody is missed. */
 	enter(c, PHASE_PREPARE);

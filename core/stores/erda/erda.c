@@ -62,8 +62,10 @@ static const struct tm_knob knobs[] = {
 		{"clean_wait", "acks round_trip",
 		 "Cleaning begins when all clients have acknowledged that they hold no address, and their "
 		 "access has ended; or when the longest round trip is over, as in the paper."},
-	[ERDA_SLOW_CLIENT] = {"slow_client", "drop wait",
-			      "A client that does not acknowledge in 50 us is dropped; or waited for."},
+	[ERDA_SLOW_CLIENT] =
+		{"slow_client", "drop wait drop_1s",
+		 "A client that does not acknowledge in 50 us is dropped; or waited for; or dropped after "
+		 "a second, for networks that are no simulated ones."},
 	[ERDA_CLEAN_STATE] =
 		{"clean_state", "durable literal",
 		 "The cleaning's phase is durable, and entries say which region they mean; or "
@@ -122,6 +124,8 @@ static const struct tm_variant variants[] = {
 	 RDA | LIN},
 	{"sure", SURE,
 	 "A PUT waits until its object is visible; a GET without an intact version is an error.", 0},
+	{"live", "slow_client=drop_1s",
+	 "Patience that suits real networks; `tidemark serve` takes it where no variant is named.", 0},
 	{"no_key_check", "verify_obj_key=off", "An intact object counts without a look at its key.", 0},
 	{"scan_all", "scan_all=on", "Recovery checks every entry.", 0},
 	{"send_request", "request=send", "Requests by SEND, as in the second description of Erda.", 0},

@@ -126,6 +126,7 @@ enum erda_knob {
 	ERDA_KNOBS
 };
 
+enum erda_slow_client { SLOW_DROP, SLOW_WAIT, SLOW_DROP_1S };
 enum erda_repair { REPAIR_COND_RECHECK_AGE, REPAIR_COND_RECHECK, REPAIR_COND, REPAIR_UNCONDITIONAL };
 
 enum erda_bug {
