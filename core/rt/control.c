@@ -35,14 +35,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAGIC	   0x746d6331u /* "tmc1" */
-#define PATIENCE_S 5	       /* for what is to come at once */
-#define ANSWER_S   15	       /* for an answer */
-#define GONE_S	   10	       /* a host that says nothing at all for so long is gone */
-#define STRANGERS  16	       /* connections that have no number yet, at most */
-#define BACKLOG	   64
-#define MAX_ERRNO  4095
-#define DATA_MAX   CONTROL_TEXT
+#define MAGIC	    0x746d6331u /* "tmc1" */
+#define PATIENCE_MS 5000	/* for what is to come at once */
+#define ANSWER_MS   15000	/* for an answer */
+#define GONE_S	    10		/* a host that says nothing at all for so long is gone */
+#define STRANGERS   16		/* connections that have no number yet, at most */
+#define BACKLOG	    64
+#define MAX_ERRNO   4095
+#define DATA_MAX    CONTROL_TEXT
 
 _Static_assert(CONTROL_MSG <= DATA_MAX, "a frame holds either");
 
@@ -195,9 +195,9 @@ static int receive_all(struct control *c, void *bytes, size_t len, uint64_t dead
 
 /* Send a frame, get the other: its value, or -errno. *f is both; *len: of the data that came. */
 static int exchange(struct control *c, struct frame *f, size_t bytes, enum frame_type type, size_t most,
-		    size_t *len, unsigned seconds)
+		    size_t *len, unsigned ms)
 {
-	uint64_t deadline = now_ms() + 1000 * seconds;
+	uint64_t deadline = now_ms() + ms;
 	struct head head;
 	int error = send_all(c, f, bytes, deadline);
 	if (!error)
@@ -221,7 +221,7 @@ static int open_socket(const struct addrinfo *a, int *out)
 	if (connect(fd, a->ai_addr, a->ai_addrlen)) {
 		error = errno;
 		if (error == EINPROGRESS) {
-			error = -wait_until(fd, POLLOUT, now_ms() + 1000 * PATIENCE_S);
+			error = -wait_until(fd, POLLOUT, now_ms() + PATIENCE_MS);
 			if (!error && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len))
 				error = errno;
 		}
@@ -240,7 +240,7 @@ static int greet(struct control *c, unsigned wanted, char *text)
 {
 	struct frame f;
 	size_t len, bytes = frame_make(&f, HELLO, (int32_t)wanted, NULL, 0);
-	int given = exchange(c, &f, bytes, WELCOME, CONTROL_TEXT - 1, &len, PATIENCE_S);
+	int given = exchange(c, &f, bytes, WELCOME, CONTROL_TEXT - 1, &len, PATIENCE_MS);
 	if (given < 0)
 		return given;
 	if (given == 0 || (wanted && (unsigned)given != wanted) || memchr(f.data, '\0', len))
@@ -286,7 +286,7 @@ int control_ask(struct control *c, const void *req, size_t req_len, void *rsp, s
 	if (atomic_load(&c->broken))
 		return -ENOTCONN;
 	size_t bytes = frame_make(&f, ASK, (int32_t)rsp_len, req, req_len);
-	int rc = exchange(c, &f, bytes, ANSWER, CONTROL_MSG, &len, ANSWER_S);
+	int rc = exchange(c, &f, bytes, ANSWER, CONTROL_MSG, &len, ANSWER_MS);
 	if (rc > 0 || (rc == 0 && len != rsp_len))
 		rc = -EPROTO;
 	if (rc == 0)
@@ -401,7 +401,7 @@ static bool serve_peer(struct control_server *s, struct peer *p)
 		return false;
 	p->got += (size_t)n;
 	if (p->number && !p->deadline_ms)
-		p->deadline_ms = now_ms() + 1000 * PATIENCE_S;
+		p->deadline_ms = now_ms() + s->setup.patience_ms;
 	if (p->got < sizeof(head))
 		return true;
 	if (!check_head(p, &head, &need))
@@ -433,7 +433,7 @@ static void welcome_stranger(struct control_server *s)
 	}
 	watch_over(fd);
 	p->fd = fd;
-	p->deadline_ms = now_ms() + 1000 * PATIENCE_S;
+	p->deadline_ms = now_ms() + s->setup.patience_ms;
 	s->peer[s->peers++] = p;
 }
 
@@ -535,6 +535,8 @@ int control_listen(struct control_server **out, const struct control_server_setu
 	if (!s)
 		return -ENOMEM;
 	s->setup = *setup;
+	if (!s->setup.patience_ms)
+		s->setup.patience_ms = PATIENCE_MS;
 	strcpy(s->text, setup->text);
 	s->max_peers = setup->clients + STRANGERS;
 	s->listener = -1;

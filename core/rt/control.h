@@ -36,6 +36,7 @@ struct control_server_setup {
 	unsigned clients; /* numbers 1..clients are given out */
 	int (*accept)(void *arg, unsigned client, const void *req, size_t req_len, void *rsp, size_t rsp_len);
 	void *arg;
+	unsigned patience_ms; /* for a hello, and for the rest of a frame; 0: 5000 */
 };
 int control_listen(struct control_server **out, const struct control_server_setup *setup);
 /* The port that it listens on. */
