@@ -66,7 +66,7 @@ static struct {
 	bool armed, for_ever;
 	unsigned fired[FAIL_POINT_COUNT], recovery_calls;
 	/* How it went. */
-	bool formats;
+	bool formats, only_recovers;
 	int boot_rc;
 	unsigned boots;
 	unsigned ended;
@@ -242,6 +242,10 @@ static void boot(void *arg)
 	(void)arg;
 	r.boot_rc = r.formats ? store->format(&r.env[0]) : store->recover(&r.env[0]);
 	r.recovery_calls = r.calls;
+	if (r.only_recovers) {
+		sim_stop(r.sim, SIM_DONE);
+		return;
+	}
 	if (!r.boot_rc)
 		r.boot_rc = store->serve(&r.env[0]);
 	if (r.boot_rc > 0)
@@ -379,9 +383,10 @@ static void make_interesting_image(uint8_t *image, struct history *history)
 		r.armed = true;
 		r.point = FAIL_MEMORY;
 		r.nth = 0;
+		r.only_recovers = true;
 		start(r.image);
-		sim_at(r.sim, 0, stop_now, NULL);
 		go("recovery", true);
+		r.only_recovers = false;
 		pmem_end(r.pm);
 		if (i > 1 && r.recovery_calls <= most)
 			continue;
