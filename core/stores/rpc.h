@@ -18,7 +18,8 @@
  * filling them, so that padding is the same in every run.
  *
  * All functions return 0 or -errno. -EIO: a completion reported an error (or the
- * connection had failed before; it does not come back). They wait for their
+ * connection had failed before; it does not come back). -ENOMEM: a request could not be
+ * posted, nothing was sent, and the connection is as good as it was. They wait for their
  * completion for ever, in rt_yield().
  */
 #include <infiniband/verbs.h>
@@ -49,6 +50,7 @@ struct rpc_conn {
 	uint8_t *buf;
 	size_t msg_bytes, data_bytes;
 	bool failed;	    /* a completion reported an error: the queue pair is dead */
+	bool expecting;	    /* a receive is posted for the next message */
 	bool sent, arrived; /* completions that nobody has waited for yet: of a request, of a message */
 	size_t in_len;	    /* bytes of the message that arrived */
 	struct rpc_region region[RPC_REGIONS];
@@ -121,6 +123,7 @@ struct rpc_peer {
 	bool notices;
 	bool notifying; /* its NIC has not acknowledged the last notice */
 	bool failed;
+	unsigned refused; /* so many requests in a row could not be posted */
 };
 
 /*
@@ -139,6 +142,8 @@ struct rpc_server {
 	size_t msg_bytes;
 	struct rpc_peer *peer;
 	unsigned peers, max_peers;
+	uint32_t *owed; /* per slot: 1 it has to be posted, 1 + n its reply of n bytes has to be sent; 0 neither */
+	bool owing;	/* there may be such slots */
 	struct ibv_mr *export_mr[RPC_REGIONS];
 	struct rpc_region region[RPC_REGIONS];
 	unsigned regions;
@@ -170,7 +175,7 @@ int rpc_server_listen(struct rpc_server *server);
 /* Handle what has arrived. How many completions there were; 0: nothing, the caller may yield. */
 unsigned rpc_server_poll(struct rpc_server *server);
 /* Send a notice on connection `index`, which is one for notices. -EBUSY: the last one is still on its way;
- * -EIO: the connection has failed or was dropped. */
+ * -EIO: the connection has failed or was dropped; or is dropped now, with the client's others. */
 int rpc_server_notify(struct rpc_server *server, unsigned index, const void *msg, size_t len);
 /* Close all connections of a client: nothing that it has sent takes effect from now on. */
 void rpc_server_drop(struct rpc_server *server, uint32_t client);

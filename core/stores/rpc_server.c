@@ -20,6 +20,7 @@
 #include "core/stores/rpc_qp.h"
 
 #define POLL_BATCH 4
+#define REFUSALS   16		/* in a row, of one client */
 #define NOTICE	   (1ull << 32) /* of a work request's id, with the number of the connection */
 
 static uint8_t *slot_msg(const struct rpc_server *server, uint64_t slot)
@@ -52,6 +53,29 @@ static int slot_send(struct rpc_server *server, uint64_t slot, size_t len)
 	return rpc_qp_send(peer->qp, slot, slot_reply(server, slot), len, server->reply_mr->lkey);
 }
 
+/*
+ * The next in a slot's life: its reply is sent, or, `len` 0, it is posted. A request that
+ * the queue pair refuses (ENOMEM) is owed. A client to which nothing can be posted any more
+ * is dropped: its NIC does not know of what was refused, and the client would wait for ever.
+ */
+static void slot_go_on(struct rpc_server *server, uint64_t slot, size_t len)
+{
+	struct rpc_peer *peer = &server->peer[slot / RPC_SLOTS];
+	int rc = len ? slot_send(server, slot, len) : slot_post(server, slot);
+
+	server->owed[slot] = 0;
+	if (!rc) {
+		peer->refused = 0;
+	} else if (!peer->qp) {
+		peer->failed = true;
+	} else if (peer->refused++ < REFUSALS) {
+		server->owed[slot] = (uint32_t)len + 1;
+		server->owing = true;
+	} else {
+		rpc_server_drop(server, peer->client);
+	}
+}
+
 static unsigned max_peers(const struct tm_params *params)
 {
 	return 2 * params->clients;
@@ -78,7 +102,8 @@ int rpc_server_init_in(struct rpc_server *server, const struct tm_env *env, size
 	reply_bytes = bytes + server->max_peers * server->msg_bytes;
 	server->replies = calloc(1, reply_bytes);
 	server->peer = calloc(server->max_peers, sizeof(*server->peer));
-	if (!server->msgs || !server->replies || !server->peer)
+	server->owed = calloc((size_t)server->max_peers * RPC_SLOTS, sizeof(*server->owed));
+	if (!server->msgs || !server->replies || !server->peer || !server->owed)
 		return -ENOMEM;
 	server->pd = ibv_alloc_pd(env->verbs);
 	if (!server->pd)
@@ -175,7 +200,7 @@ int rpc_server_listen(struct rpc_server *server)
 }
 
 /* A message is in its slot: handle it and send the reply, if there is one. */
-static int server_message(struct rpc_server *server, const struct ibv_wc *wc)
+static void server_message(struct rpc_server *server, const struct ibv_wc *wc)
 {
 	uint64_t slot = wc->wr_id;
 	struct rpc_msg msg;
@@ -193,19 +218,31 @@ static int server_message(struct rpc_server *server, const struct ibv_wc *wc)
 		msg.bytes = slot_msg(server, slot);
 	memset(slot_reply(server, slot), 0, server->msg_bytes);
 	len = server->handler(server->arg, &msg, slot_reply(server, slot), server->msg_bytes);
-	return len ? slot_send(server, slot, len) : slot_post(server, slot);
+	slot_go_on(server, slot, len);
+}
+
+/* What was refused is tried again. */
+static void pay_owed(struct rpc_server *server)
+{
+	server->owing = false;
+	for (uint64_t slot = 0; slot < (uint64_t)server->peers * RPC_SLOTS; slot++) {
+		if (server->owed[slot])
+			slot_go_on(server, slot, server->owed[slot] - 1);
+	}
 }
 
 unsigned rpc_server_poll(struct rpc_server *server)
 {
 	struct ibv_wc wc[POLL_BATCH];
-	int n = ibv_poll_cq(server->cq, POLL_BATCH, wc);
+	int n;
 
+	if (server->owing)
+		pay_owed(server);
+	n = ibv_poll_cq(server->cq, POLL_BATCH, wc);
 	for (int i = 0; i < n; i++) {
 		bool notice = wc[i].wr_id & NOTICE;
 		unsigned index = (unsigned)(notice ? wc[i].wr_id & ~NOTICE : wc[i].wr_id / RPC_SLOTS);
 		struct rpc_peer *peer = &server->peer[index];
-		int rc = 0;
 
 		/* A failed connection stays silent; its client is told by its own NIC. */
 		if (wc[i].status != IBV_WC_SUCCESS)
@@ -215,11 +252,9 @@ unsigned rpc_server_poll(struct rpc_server *server)
 		if (notice)
 			peer->notifying = false;
 		else if (wc[i].opcode & IBV_WC_RECV)
-			rc = server_message(server, &wc[i]);
+			server_message(server, &wc[i]);
 		else
-			rc = slot_post(server, wc[i].wr_id); /* the reply has been acknowledged */
-		if (rc)
-			peer->failed = true;
+			slot_go_on(server, wc[i].wr_id, 0); /* the reply has been acknowledged */
 	}
 	return n > 0 ? (unsigned)n : 0;
 }
@@ -238,7 +273,7 @@ int rpc_server_notify(struct rpc_server *server, unsigned index, const void *msg
 	memcpy(buf, msg, len);
 	rc = rpc_qp_send(peer->qp, NOTICE | index, buf, len, server->reply_mr->lkey);
 	if (rc)
-		peer->failed = true;
+		rpc_server_drop(server, peer->client); /* it would go on without being told */
 	peer->notifying = !rc;
 	return rc ? -EIO : 0;
 }

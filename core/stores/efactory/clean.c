@@ -209,7 +209,7 @@ static void cleaner(void *arg)
 			nap = 2 * nap < NAP_MAX_NS ? 2 * nap : NAP_MAX_NS;
 			continue;
 		}
-		clean(server);
+		server->clean_error = clean(server);
 		ef_background_leave(server);
 		__atomic_store_n(&server->clean_wanted, false, __ATOMIC_RELEASE);
 		nap = NAP_MIN_NS;
@@ -233,5 +233,5 @@ int ef_clean_start(struct ef_server *server)
 	server->has_cleaner = !rc;
 	if (rc)
 		server->clean_wanted = false;
-	return rc;
+	return rc ? -ENOMEM : 0; /* not -EAGAIN, with which a client would ask again for ever */
 }

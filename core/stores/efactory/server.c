@@ -145,8 +145,9 @@ static int make_room(struct ef_server *server, const struct ef_now *now, uint64_
 	bool merging = now->stage == EF_MERGE;
 	unsigned log = merging ? now->to : now->from;
 	uint64_t keep = merging ? __atomic_load_n(&server->reserve, __ATOMIC_ACQUIRE) : 0;
+	int rc;
 
-	*place = ef_alloc(server, log, span, keep);
+	*place = rt_pm_full() ? 0 : ef_alloc(server, log, span, keep);
 	if (*place) {
 		if (now->stage == EF_REST &&
 		    (server->pool.log_len - server->tail[log]) * 4 < server->pool.log_len)
@@ -157,8 +158,12 @@ static int make_room(struct ef_server *server, const struct ef_now *now, uint64_
 		return -EAGAIN;
 	if (server->tail[log] == server->tail_cleaned)
 		return -ENOSPC;
-	ef_clean_start(server);
-	return -EAGAIN;
+	/* A cleaning that could not be done is reported once, to whom it would have helped. */
+	rc = server->clean_error;
+	server->clean_error = 0;
+	if (!rc)
+		rc = ef_clean_start(server);
+	return rc && rc != -EALREADY ? rc : -EAGAIN;
 }
 
 /* A new version of a key, up to the point where only its value is missing (EF 4.3.1). 0 or -errno. */

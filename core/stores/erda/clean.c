@@ -588,7 +588,9 @@ static void finish(struct cleaning *c, unsigned region)
 	struct log *log = c->log;
 
 	set_state(c, CLEAN_NONE, region);
-	log_export(server, c->head, region);
+	/* Until clients can reach it they send what concerns it. */
+	while (log_export(server, c->head, region))
+		rt_sleep(MAX_IDLE_NS);
 	enter(c, PHASE_IDLE);
 	log->region = region;
 	log->mades = 0;
