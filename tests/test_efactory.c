@@ -215,7 +215,7 @@ static uint64_t end_of_log(void)
 static void open_raw(struct rpc_conn *conn, unsigned client)
 {
 	ck_assert_int_eq(
-		rpc_open(conn, &w.env[client], sizeof(struct kv_req), sizeof(struct ef_object) + MAX_VLEN),
+		rpc_open_further(conn, &w.env[client], sizeof(struct kv_req), sizeof(struct ef_object) + MAX_VLEN),
 		0);
 }
 
