@@ -16,6 +16,7 @@
 #define SILENCE_NS                                                                               \
 	100000000ull /* 0.1 s: without a reply for so long, see whether the server still listens \
 		      */
+#define CONNECT_NAP_NS 10000
 
 static uint8_t *conn_out(struct rpc_conn *conn)
 {
@@ -38,8 +39,18 @@ static int conn_expect_reply(struct rpc_conn *conn)
 	return rc;
 }
 
+/* The server may be busy with what this client sent before it connected again. */
+static int connect_server(const struct rpc_greeting *hello, struct rpc_welcome *welcome)
+{
+	int rc;
+
+	while ((rc = rt_connect(hello, sizeof(*hello), welcome, sizeof(*welcome))) == -EAGAIN)
+		rt_sleep(CONNECT_NAP_NS);
+	return rc;
+}
+
 static int conn_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes,
-		     bool notices, uint64_t send_ops)
+		     enum rpc_kind kind, uint64_t send_ops)
 {
 	struct rpc_greeting hello;
 	struct rpc_welcome welcome;
@@ -63,16 +74,15 @@ static int conn_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg
 	conn->qp = rpc_qp_create(conn->pd, conn->cq, send_ops);
 	if (!conn->qp)
 		goto err;
-	rc = rpc_hello(&hello, conn->qp, env->client);
-	hello.notices = notices;
+	rc = rpc_hello(&hello, conn->qp, env->client, kind);
 	if (!rc)
 		rc = rpc_qp_init(conn->qp, QP_ACCESS);
-	if (!rc && notices)
+	if (!rc && kind == RPC_NOTICES)
 		rc = conn_expect_reply(conn);
 	if (!rc)
-		rc = rt_connect(&hello, sizeof(hello), &welcome, sizeof(welcome));
+		rc = connect_server(&hello, &welcome);
 	if (!rc)
-		rc = rpc_qp_rtr(conn->qp, &welcome.server);
+		rc = rpc_qp_rtr(conn->qp, &hello, &welcome.server);
 	if (!rc)
 		rc = rpc_qp_rts(conn->qp, hello.psn);
 	if (rc)
@@ -89,18 +99,23 @@ err:
 
 int rpc_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes)
 {
-	return conn_open(conn, env, msg_bytes, data_bytes, false, 0);
+	return conn_open(conn, env, msg_bytes, data_bytes, RPC_REQUESTS, 0);
 }
 
 int rpc_open_ex(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes,
 		uint64_t send_ops)
 {
-	return conn_open(conn, env, msg_bytes, data_bytes, false, send_ops);
+	return conn_open(conn, env, msg_bytes, data_bytes, RPC_REQUESTS, send_ops);
+}
+
+int rpc_open_further(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes)
+{
+	return conn_open(conn, env, msg_bytes, data_bytes, RPC_FURTHER, 0);
 }
 
 int rpc_open_notices(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes)
 {
-	return conn_open(conn, env, msg_bytes, 0, true, 0);
+	return conn_open(conn, env, msg_bytes, 0, RPC_NOTICES, 0);
 }
 
 void rpc_close(struct rpc_conn *conn)

@@ -276,7 +276,7 @@ static void handle_ack(struct ef_server *server, const struct rpc_msg *msg, uint
 {
 	for (unsigned i = 0; i < server->rpc.peers; i++) {
 		if (server->rpc.peer[i].notices && server->rpc.peer[i].client == msg->client)
-			__atomic_store_n(&server->acked[i], number, __ATOMIC_RELEASE);
+			__atomic_store_n(&server->rpc.peer[i].acked, number, __ATOMIC_RELEASE);
 	}
 }
 
@@ -375,10 +375,6 @@ static int prepare(struct ef_server *server, const struct tm_env *env)
 	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle, server);
 	if (rc)
 		return rc;
-	server->told = calloc(2 * (size_t)server->rpc.max_peers, sizeof(*server->told));
-	if (!server->told)
-		return -ENOMEM;
-	server->acked = server->told + server->rpc.max_peers;
 	rc = rpc_server_export_at(&server->rpc, EF_TABLE, server->pool.table, server->pool.slots * KV_LINE,
 				  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
 	if (!rc)

@@ -58,8 +58,6 @@ struct ef_server {
 	uint64_t carried;	/* bytes of versions below it that were in flight */
 	uint64_t tail_cleaned;	/* where the current log ended when the last cleaning did */
 	uint64_t notice;	/* number of the last one */
-	uint64_t *told;		/* per connection for notices: the last one sent */
-	uint64_t *acked;	/* ... and acknowledged */
 	struct ef_moved *moved; /* per slot of the table */
 };
 

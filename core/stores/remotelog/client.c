@@ -25,7 +25,7 @@ int rl_open(const struct tm_env *env, void **out)
 		rc = rpc_open_ex(&client->conn, env, rl_msg_bytes(env->params), rl_buffer_bytes(client),
 				 rl_send_ops(env->params));
 	if (!rc && rl_knob(env->params, RL_FLUSH) == RL_FLUSH_READ_OTHER_QP)
-		rc = rpc_open(&client->other, env, rl_msg_bytes(env->params), sizeof(uint64_t));
+		rc = rpc_open_further(&client->other, env, rl_msg_bytes(env->params), sizeof(uint64_t));
 	if (rc) {
 		rpc_close(&client->conn);
 		free(client->msg);
