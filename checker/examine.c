@@ -19,7 +19,7 @@
 /* --- what the examination works on --- */
 
 struct image {
-	uint64_t seed;
+	struct exam_subset subset;
 	struct standing *shown; /* by index of the key */
 	struct revived revived;
 };
@@ -143,14 +143,21 @@ static void read_value(void *arg, unsigned i, int error, const uint8_t *bytes, s
 		shown->stand = live_value_id(w->key[i], bytes, len, &shown->id) ? STAND_VALUE : STAND_FOREIGN;
 }
 
-static unsigned lay_over(const struct work *w, uint64_t seed)
+static bool survives(const struct exam_subset *s, uint32_t line)
+{
+	return s->kind == EXAM_SEED ? cut_survives(s->number, line)
+				    : (s->kind == EXAM_ALONE) == (line == s->number);
+}
+
+/* The pool with this subset of the lines: so many of them. */
+static unsigned lay_over(const struct work *w, const struct exam_subset *subset)
 {
 	const struct cut *c = w->cut;
 	unsigned survived = 0;
 
 	memcpy(w->pool, c->pool, c->len);
 	for (size_t i = 0; i < c->lines; i++) {
-		if (!cut_survives(seed, c->line[i]))
+		if (!survives(subset, c->line[i]))
 			continue;
 		memcpy(w->pool + (size_t)c->line[i] * CUT_LINE, c->held + i * CUT_LINE, CUT_LINE);
 		survived++;
@@ -177,10 +184,41 @@ static void scan(struct work *w)
 		 torn.first.put->vlen, torn.first.off, torn.first.old ? "other bytes" : "nothing");
 }
 
-/* The i-th subset to try, other than the one that happened. */
-static uint64_t other_seed(const struct exam_options *o, unsigned i)
+static uint64_t mix(uint64_t seed)
 {
-	return i < 2 ? i : (o->seed > 1 ? o->seed : 1) + i - 1;
+	uint64_t z = (seed + 1) * 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+/* The i-th subset to try, other than the one that happened. */
+static struct exam_subset other_subset(const struct cut *c, const struct exam_options *o, unsigned i)
+{
+	struct exam_subset s = {EXAM_SEED, i};
+
+	if (i < 2)
+		return s;
+	i -= 2;
+	if (i % 2) {
+		s.kind = i % 4 == 1 ? EXAM_MISSING : EXAM_ALONE;
+		s.number = c->line[(mix(o->seed) + i / 4) % c->lines];
+	} else {
+		s.number = (o->seed > 1 ? o->seed : 1) + 1 + i / 2;
+	}
+	return s;
+}
+
+static void plan_images(struct work *w, const struct exam_options *o)
+{
+	w->image[w->images++].subset = (struct exam_subset){EXAM_SEED, o->seed};
+	for (unsigned i = 0; i < o->cuts + 2 && w->cut->lines; i++) {
+		struct exam_subset s = other_subset(w->cut, o, i);
+
+		if (s.kind != EXAM_SEED || s.number != o->seed)
+			w->image[w->images++].subset = s;
+	}
 }
 
 static int boot_images(struct work *w, const struct exam_options *o)
@@ -195,13 +233,10 @@ static int boot_images(struct work *w, const struct exam_options *o)
 		reviver_free(error ? NULL : r);
 		return -ENOMEM;
 	}
-	w->image[w->images++].seed = o->seed;
-	for (unsigned i = 0; i < o->cuts + 2 && c->lines; i++)
-		if (other_seed(o, i) != o->seed)
-			w->image[w->images++].seed = other_seed(o, i);
+	plan_images(w, o);
 	for (unsigned i = 0; i < w->images && !error; i++) {
 		struct image *image = &w->image[i];
-		unsigned survived = lay_over(w, image->seed);
+		unsigned survived = lay_over(w, &image->subset);
 
 		image->shown = calloc(w->keys + 1, sizeof(image->shown[0]));
 		error = image->shown ? 0 : -ENOMEM;
@@ -223,7 +258,7 @@ static int boot_images(struct work *w, const struct exam_options *o)
 static const struct image *image_of(const struct work *w, uint64_t seed)
 {
 	for (unsigned i = 0; i < w->images; i++)
-		if (w->image[i].seed == seed)
+		if (w->image[i].subset.kind == EXAM_SEED && w->image[i].subset.number == seed)
 			return &w->image[i];
 	return NULL;
 }
@@ -341,7 +376,7 @@ static void tell(struct exam_break *b, const struct work *w, unsigned key, const
 		add(&t, "; then ");
 	if (v->op >= 0)
 		add_op(&t, w, v->op, shown);
-	b->seed = image->seed;
+	b->subset = image->subset;
 	memcpy(b->text, t.text, sizeof(b->text));
 }
 
@@ -473,7 +508,7 @@ static void note_boots(struct work *w)
 		if (cell->happened.keys || b->keys)
 			continue;
 		b->keys = 1;
-		b->seed = w->image[i].seed;
+		b->subset = w->image[i].subset;
 		snprintf(b->text, sizeof(b->text), "%s", r->why);
 	}
 }

@@ -22,13 +22,25 @@
 
 struct exam_options {
 	uint64_t seed; /* of the subset that happened; 0: the media as they are */
-	unsigned cuts; /* so many other subsets are tried, besides none of the lines, and all */
+	unsigned cuts; /* so many other subsets are tried, besides none of the lines and all: half of them
+			* by seed, half of them one line alone or missing */
+};
+
+/* Which of the lines in flight reached the media. */
+enum exam_kind {
+	EXAM_SEED,   /* as cut_survives() says. number: the seed */
+	EXAM_ALONE,  /* one line. number: its own */
+	EXAM_MISSING /* all but one */
+};
+struct exam_subset {
+	enum exam_kind kind;
+	uint64_t number;
 };
 
 /* A break: what happened, or, worse luck, could have. */
 struct exam_break {
-	unsigned keys; /* that break it; LIVE and FSCK: 1 */
-	uint64_t seed; /* the subset of the first one */
+	unsigned keys;		   /* that break it; LIVE and FSCK: 1 */
+	struct exam_subset subset; /* of the first one */
 	char text[EXAM_TEXT];
 };
 

@@ -52,35 +52,51 @@ static void help(void)
 
 /* --- what is found, in words --- */
 
-static void print_break(const char *how, const struct exam_break *b, unsigned contract, bool seeded)
+/* "--seed 5", "line 77 alone" */
+static void name_subset(const struct exam_subset *s, char *buf, size_t n)
 {
-	printf("        %s", how);
+	if (s->kind == EXAM_SEED)
+		snprintf(buf, n, "--seed %" PRIu64, s->number);
+	else
+		snprintf(buf, n, "line %" PRIu64 " %s", s->number,
+			 s->kind == EXAM_ALONE ? "alone" : "missing");
+}
+
+static void print_break(const struct exam_break *b, unsigned contract, bool happened)
+{
+	char subset[64];
+
+	name_subset(&b->subset, subset, sizeof(subset));
+	printf("        %s", happened ? "it has happened" : "with other lines");
 	if (contract != TM_LIVE && contract != TM_FSCK)
 		printf(", %u key%s", b->keys, b->keys == 1 ? "" : "s");
-	if (seeded)
-		printf(" (--seed %" PRIu64 ")", b->seed);
-	fputs(": ", stdout);
+	printf(happened ? ": " : " (%s): ", subset);
 	puts(b->text);
+}
+
+static const char *verdict_word(const struct exam_cell *cell)
+{
+	return !cell->judged	     ? "not judged"
+	       : cell->happened.keys ? "broken"
+	       : cell->possible.keys ? "can break"
+				     : "holds";
 }
 
 static void print_cell(const struct exam *e, unsigned k, unsigned watched)
 {
 	const struct exam_cell *cell = &e->cell[k];
-	const char *verdict = !cell->judged	    ? "not judged: it is about several keys"
-			      : cell->happened.keys ? "broken"
-			      : cell->possible.keys ? "can break"
-						    : "holds";
 
-	printf("  %-5s %s", contract_name(k), verdict);
+	printf("  %-5s %s%s", contract_name(k), verdict_word(cell),
+	       cell->judged ? "" : ": it is about several keys");
 	if ((cell->happened.keys || cell->possible.keys) && !(watched & TM_BIT(k)))
 		fputs(", which is known of this store", stdout);
 	if (cell->unsure)
 		printf(" (could not tell for %u key%s)", cell->unsure, cell->unsure == 1 ? "" : "s");
 	putchar('\n');
 	if (cell->happened.keys)
-		print_break("it has happened", &cell->happened, k, false);
+		print_break(&cell->happened, k, true);
 	if (cell->possible.keys)
-		print_break("with other lines", &cell->possible, k, true);
+		print_break(&cell->possible, k, false);
 }
 
 static void print_exam(const struct artefact *a, const struct exam *e)
@@ -117,8 +133,11 @@ static void print_exam(const struct artefact *a, const struct exam *e)
 
 static json_t *break_json(const struct exam_break *b)
 {
-	return json_pack("{s:i, s:I, s:s}", "keys", (int)b->keys, "seed", (json_int_t)b->seed, "how",
-			 b->text);
+	char subset[64] = "";
+
+	if (b->keys)
+		name_subset(&b->subset, subset, sizeof(subset));
+	return json_pack("{s:i, s:s, s:s}", "keys", (int)b->keys, "subset", subset, "how", b->text);
 }
 
 static json_t *cells_json(const struct cut *c, const struct exam *e)
@@ -127,19 +146,16 @@ static json_t *cells_json(const struct cut *c, const struct exam *e)
 
 	for (unsigned k = 0; cells && k < TM_CONTRACTS; k++) {
 		const struct exam_cell *cell = &e->cell[k];
-		const char *verdict = !cell->judged	    ? "not judged"
-				      : cell->happened.keys ? "broken"
-				      : cell->possible.keys ? "can break"
-							    : "holds";
 
-		json_array_append_new(
-			cells, json_pack("{s:s, s:s, s:s, s:s, s:b, s:b, s:s, s:i, s:o, s:o}", "store",
-					 c->store.store->name, "variant", c->store.variant, "contract",
-					 contract_name(k), "config", "live", "promised",
-					 !!(c->store.store->promises & TM_BIT(k)), "watched",
-					 !!(exam_watched(c->store.store) & TM_BIT(k)), "verdict", verdict,
-					 "unsure", (int)cell->unsure, "happened", break_json(&cell->happened),
-					 "possible", break_json(&cell->possible)));
+		json_array_append_new(cells,
+				      json_pack("{s:s, s:s, s:s, s:s, s:b, s:b, s:s, s:i, s:o, s:o}", "store",
+						c->store.store->name, "variant", c->store.variant, "contract",
+						contract_name(k), "config", "live", "promised",
+						!!(c->store.store->promises & TM_BIT(k)), "watched",
+						!!(exam_watched(c->store.store) & TM_BIT(k)), "verdict",
+						verdict_word(cell), "unsure", (int)cell->unsure, "happened",
+						break_json(&cell->happened), "possible",
+						break_json(&cell->possible)));
 	}
 	return cells;
 }
@@ -383,6 +399,18 @@ static int report(struct examine_options *o, const struct exam *e)
 	return bad ? bad : status;
 }
 
+static int judge(struct examine_options *o, struct exam *e)
+{
+	int status;
+
+	if (!o->a.cut.boot) {
+		puts("The pool was being formatted when it was cut: there was nothing to lose.");
+		return EXIT_HELD;
+	}
+	status = run(&o->a, e);
+	return status ? status : report(o, e);
+}
+
 static int parse(struct examine_options *o, int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -442,9 +470,7 @@ int examine_main(int argc, char **argv)
 		if (!status)
 			status = read_cut(o);
 		if (!status)
-			status = run(&o->a, &e);
-		if (!status)
-			status = report(o, &e);
+			status = judge(o, &e);
 	}
 	exam_free(&e);
 	cut_free(&o->a.cut);

@@ -8,7 +8,7 @@
  */
 #include "checker/cut.h"
 
-#define LIVE_SIM_OPS 20000
+#define LIVE_SIM_OPS 60000
 
 struct live_sim {
 	struct live_store store;
