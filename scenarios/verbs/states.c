@@ -26,7 +26,7 @@ static void bring_to(struct lab *lab, enum ibv_qp_state state)
 	a->qp = lab_qp(a);
 	if (error || !a->qp)
 		lab_give_up(lab);
-	if (state != IBV_QPS_RESET && state != IBV_QPS_ERR)
+	if (state != IBV_QPS_RESET)
 		error = modify(a, b, IBV_QPS_INIT, LAB_INIT);
 	if (!error && (state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD))
 		error = modify(a, b, IBV_QPS_RTR, LAB_RTR);
