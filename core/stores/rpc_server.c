@@ -24,10 +24,11 @@
 #include "core/stores/rpc_qp.h"
 
 #define POLL_BATCH 4
-#define REFUSALS   16		/* in a row, of one client */
-#define NOTICE	   (1ull << 31) /* of a work request's id, with the number of the connection instead of a slot \
-				 */
-#define GENERATION 32		/* from this bit on */
+#define REFUSALS   16 /* in a row, of one client */
+#define NOTICE                                                                                       \
+	(1ull << 31)  /* of a work request's id, with the number of the connection instead of a slot \
+		       */
+#define GENERATION 32 /* from this bit on */
 
 static uint8_t *slot_msg(const struct rpc_server *server, uint64_t slot)
 {
