@@ -56,9 +56,9 @@ static size_t echo(void *arg, const struct rpc_msg *msg, void *reply, size_t cap
 	ck_assert_uint_le(msg->len, cap);
 	w.handled++;
 	memcpy(w.last, msg->bytes, msg->len);
+	memcpy(reply, msg->bytes, msg->len);
 	if (!strncmp(w.last, "slow", 4))
 		sim_sleep(w.sim, 100 * US);
-	memcpy(reply, msg->bytes, msg->len);
 	return msg->notices ? 0 : msg->len;
 }
 
