@@ -157,6 +157,7 @@ static void ask(struct rpc_conn *conn, const char *what, unsigned n)
 	snprintf(text, sizeof(text), "%s %u", what, n);
 	ck_assert_int_eq(rpc_call(conn, text, strlen(text) + 1, answer, sizeof(answer), &len), 0);
 	ck_assert_str_eq(answer, text);
+	ck_assert_uint_eq(len, strlen(text) + 1);
 }
 
 /* Begins anew a hundred times, each time with something on its way; what, and how far, differs. */
