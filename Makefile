@@ -24,6 +24,8 @@ help:
 	@echo 'make list        stores, variants, knobs, contracts, seeded bugs'
 	@echo 'make test        all tests: gcc, gcc with ASan and UBSan, clang'
 	@echo 'make bench       measure the simulator'
+	@echo 'make vm          make a guest for the live world: a kernel package, and programs of this machine'
+	@echo 'make vmtest      cut the power of a server on kernel Soft-RoCE and an NVDIMM, again and again'
 	@echo 'make clean       remove build*/'
 	@echo 'crashtest, claims, taxonomy, litmus, mutants, soak, fuzz, list and bench pass ARGS="..." on to tidemark.'
 
@@ -49,6 +51,12 @@ fuzz: build
 
 test: deps
 	@scripts/test
+
+vm:
+	@vm/build
+
+vmtest: build vm
+	@vm/powercut $(ARGS)
 
 clean:
 	rm -rf build build-gcc build-asan build-clang build-afl

@@ -207,7 +207,8 @@ static int missed(struct judge *j, const struct history *h, int get)
 }
 
 /* The last epoch, if a power failure came before it and only GETs are in it. */
-static void judge_reads(struct judge *j, const struct history *h, const int32_t *floor, struct verdict *out)
+static void judge_reads(struct judge *j, const struct history *h, unsigned want, const int32_t *floor,
+			struct verdict *out)
 {
 	int16_t first[HISTORY_KEYS];
 	bool fits = true;
@@ -236,7 +237,7 @@ static void judge_reads(struct judge *j, const struct history *h, const int32_t 
 			verdict_break(&out[TM_DUR], i, first[o->key]);
 		}
 	}
-	if (!fits && j->epoch == 1 && !out[TM_BUF].broken)
+	if (!fits && want & TM_BIT(TM_BUF) && j->epoch == 1 && !out[TM_BUF].broken)
 		buf_judge(j, h, first, &out[TM_BUF]);
 }
 
@@ -252,7 +253,7 @@ void judge_recovered(struct judge *j, const struct history *h, unsigned want, co
 	for (unsigned i = j->from; i < h->ops; i++)
 		reads &= h->op[i].kind == HISTORY_GET;
 	if (reads)
-		judge_reads(j, h, floor, all);
+		judge_reads(j, h, want, floor, all);
 	else
 		judge_epoch(j, h, false, floor, all);
 	for (unsigned c = TM_RDA; c < TM_LIVE; c++)

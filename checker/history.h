@@ -19,7 +19,7 @@
 
 #define HISTORY_OPS	4096 /* operations in one history, at most */
 #define HISTORY_KEYS	64   /* keys in one history, at most */
-#define HISTORY_CRASHES 8    /* power failures in one history, at most */
+#define HISTORY_CRASHES 250  /* power failures in one history, at most */
 #define HISTORY_EVENTS	(2 * HISTORY_OPS + HISTORY_CRASHES)
 
 /* What a GET returned, or what an operation wrote. */

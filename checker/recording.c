@@ -190,9 +190,8 @@ void recording_return(struct recording_op *op, int error)
 
 /* --- to read --- */
 
-/* What is wrong with a record, or NULL. What a GET saw is written before `returned_ns`: until then it may be
- * anything. */
-static const char *record_wrong(const struct recording_op *op)
+/* What a GET saw is written before `returned_ns`: until then it may be anything. */
+const char *recording_op_wrong(const struct recording_op *op)
 {
 	if (op->kind > HISTORY_DEL)
 		return "a kind from 0 to 2 (PUT, GET, DEL)";
@@ -243,7 +242,7 @@ static int check_records(struct recording *r, char *why, size_t n)
 		if (!r->op[i].invoked_ns)
 			continue;
 		r->used = i + 1;
-		expected = record_wrong(&r->op[i]);
+		expected = recording_op_wrong(&r->op[i]);
 		if (expected)
 			return complain(why, n, "record %llu: expected %s", (unsigned long long)i + 1,
 					expected);

@@ -36,6 +36,9 @@ struct recording_op {
 };
 _Static_assert(sizeof(struct recording_op) == RECORDING_OP, "a fixed layout");
 
+/* What is wrong with a record that is used: what was expected. NULL: nothing. */
+const char *recording_op_wrong(const struct recording_op *op);
+
 struct recording;
 /* To write: a file (made, with room for `ops`) or a devdax device (all of it is room), whose old records are
  * wiped. 0 or -errno. */

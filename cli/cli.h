@@ -29,8 +29,13 @@ int serve_main(int argc, char **argv);
 int put_main(int argc, char **argv);
 int get_main(int argc, char **argv);
 int del_main(int argc, char **argv);
+int examine_main(int argc, char **argv);
 int verbs_main(int argc, char **argv);
 int cut_main(int argc, char **argv);
+
+/* tidemark replay of what tidemark examine wrote down. */
+bool is_artefact(const char *path);
+int replay_artefact(const char *path, bool quiet);
 
 /* The program's name as it was called, for commands that are printed. */
 extern const char *program;

@@ -681,6 +681,8 @@ static int run_cells(struct bench *b)
 			return failed;
 		int one = status_of(&cell->result);
 		status = !status || one == EXIT_BROKEN ? one : status;
+		if (cell->result.hung || (cell->result.gave_up && !cell->result.ops))
+			break; /* what comes after it would not do better */
 	}
 	return status;
 }

@@ -126,6 +126,8 @@ static int replay_read(struct trace *t, const char *path, const struct options *
 static int replay_file(const char *path, const struct options *o)
 {
 	struct trace t;
+	if (is_artefact(path))
+		return replay_artefact(path, o->quiet);
 	int status = read_trace(path, &t);
 	if (status)
 		return status;

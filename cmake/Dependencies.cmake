@@ -20,6 +20,7 @@ tidemark_find(ISAL libisal)
 tidemark_find(XXHASH libxxhash)
 tidemark_find(JANSSON jansson)
 tidemark_find(DW libdw)
+tidemark_find(ZSTD libzstd)
 # Of the live world. In the sim world nothing of these three is called.
 tidemark_find(IBVERBS libibverbs)
 tidemark_find(PMEM libpmem)

@@ -211,12 +211,12 @@ static uint64_t end_of_log(void)
 	return end ? end + ef_span(&w.pool, MAX_VLEN) : KV_LINE;
 }
 
-/* A connection that sends what it likes. */
+/* A connection that sends what it likes, beside others of its client. */
 static void open_raw(struct rpc_conn *conn, unsigned client)
 {
-	ck_assert_int_eq(
-		rpc_open(conn, &w.env[client], sizeof(struct kv_req), sizeof(struct ef_object) + MAX_VLEN),
-		0);
+	ck_assert_int_eq(rpc_open_further(conn, &w.env[client], sizeof(struct kv_req),
+					  sizeof(struct ef_object) + MAX_VLEN),
+			 0);
 }
 
 /* The first half of a PUT, whose writer then dies: an address, and no WRITE. */
@@ -383,7 +383,7 @@ static void drops(unsigned client)
 
 	ck_assert_int_eq(put(handle, 1, 1), 0);
 	ck_assert_int_eq(rpc_open_notices(&notices, &w.env[2], sizeof(struct kv_req)), 0);
-	open_raw(&deaf, 2);
+	ck_assert_int_eq(rpc_open(&deaf, &w.env[2], sizeof(struct kv_req), MAX_VLEN), 0);
 	open_raw(&idle, 2);
 	place = half_a_put(&deaf, "k1");
 	ck_assert_int_eq(efactory_store.clean(handle), 0);

@@ -84,6 +84,11 @@ void rt_sleep(uint64_t ns)
 		w.on_sleep();
 }
 
+bool rt_pm_full(void)
+{
+	return false;
+}
+
 uint64_t rt_now(void)
 {
 	return w.now;

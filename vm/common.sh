@@ -23,6 +23,19 @@ need_qemu() {
 	need qemu-system-x86_64 qemu-system-x86
 }
 
+# A directory NAME.<our process id>.* in $made, in $private. Those of scripts that were killed are removed.
+private_dir() {
+	local old owner
+	mkdir -p "$made"
+	for old in "$made/$1".*; do
+		owner=${old##*/"$1".}
+		if [ -d "$old" ] && ! kill -0 "${owner%%.*}" 2>/dev/null; then
+			rm -rf "$old"
+		fi
+	done
+	private=$(mktemp -d "$made/$1.$$.XXXXXX")
+}
+
 # collect DIR FILE...: copy host programs (or libraries) to DIR, each at its own path, and the libraries that
 # they are linked with. What is in DIR already is left alone, as is what the list $present (a file) names.
 collect() {

@@ -45,6 +45,7 @@ struct ibv_cq *rnic_create_cq(struct ibv_context *context, int cqe, void *cq_con
 	cq->ibv.context = context;
 	cq->ibv.cq_context = cq_context;
 	cq->ibv.cqe = cqe;
+	hca->objects++;
 	return &cq->ibv;
 }
 
@@ -56,6 +57,7 @@ int rnic_destroy_cq(struct ibv_cq *ibv)
 	if (cq->users)
 		return EBUSY;
 	cq->dead = true;
+	to_hca(ibv->context)->objects--;
 	return 0;
 }
 

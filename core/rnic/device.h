@@ -43,6 +43,7 @@ struct rnic_hca {
 	struct rnic_net *net;
 	unsigned host;
 	unsigned qps;	     /* created so far: names their actors */
+	unsigned objects;    /* that the user has to give back */
 	struct pmem *pm;     /* or NULL */
 	struct rnic_mr **mr; /* by slot, from 1; dead ones stay */
 	uint32_t mrs, mr_room, mr_cursor;

@@ -136,6 +136,7 @@ struct ibv_mr *rnic_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, u
 	mr->in_pm = in_pm;
 	mr->pm_off = off;
 	((struct rnic_pd *)pd)->users++;
+	hca->objects++;
 	return &mr->ibv;
 }
 
@@ -159,6 +160,7 @@ int rnic_dereg_mr(struct ibv_mr *ibv)
 	mr->live = false;
 	assert(pd->users);
 	pd->users--;
+	hca->objects--;
 	return 0;
 }
 

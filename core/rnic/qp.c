@@ -122,6 +122,7 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	send_cq->users++;
 	recv_cq->users++;
 	((struct rnic_pd *)pd)->users++;
+	hca->objects++;
 	return &qp->ibv;
 }
 
@@ -211,6 +212,7 @@ int rnic_destroy_qp(struct ibv_qp *ibv)
 	((struct rnic_cq *)ibv->send_cq)->users--;
 	((struct rnic_cq *)ibv->recv_cq)->users--;
 	((struct rnic_pd *)ibv->pd)->users--;
+	qp->hca->objects--;
 	return 0;
 }
 

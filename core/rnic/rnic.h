@@ -17,6 +17,8 @@ struct rnic_net; /* the hosts' RNICs and the link between them */
 struct rnic_net *rnic_net_new(struct sim *sim, const struct hardware *hw);
 /* The RNIC of a host. `pm`: the host's pool or NULL. */
 struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *pm);
+/* Protection domains, regions, completion queues, queue pairs that the host has not given back. */
+unsigned rnic_objects(struct ibv_context *context);
 
 /* The verbs that are functions in libibverbs: same signatures, same errors. */
 int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr);

@@ -167,6 +167,11 @@ struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *
 	return context;
 }
 
+unsigned rnic_objects(struct ibv_context *context)
+{
+	return to_hca(context)->objects;
+}
+
 int rnic_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid)
 {
 	if (port_num != 1 || index != 0 || sim_fails(FAIL_QUERY)) {
@@ -190,6 +195,7 @@ struct ibv_pd *rnic_alloc_pd(struct ibv_context *context)
 	}
 	struct rnic_pd *pd = sim_alloc(to_hca(context)->net->sim, sizeof(*pd));
 	pd->ibv.context = context;
+	to_hca(context)->objects++;
 	return &pd->ibv;
 }
 
@@ -201,6 +207,7 @@ int rnic_dealloc_pd(struct ibv_pd *ibv)
 	if (pd->users)
 		return EBUSY;
 	pd->dead = true;
+	to_hca(ibv->context)->objects--;
 	return 0;
 }
 

@@ -181,7 +181,7 @@ static int handle_put(struct ca_server *server, const struct kv_req *req, struct
 	if (req->vlen > server->params.max_vlen)
 		return -EMSGSIZE;
 	entry = kv_table_find(&server->pool.table, req->key, &found);
-	if (!entry || need > server->pool.log_lines - server->tail)
+	if (!entry || rt_pm_full() || need > server->pool.log_lines - server->tail)
 		return -ENOSPC;
 	if (!found)
 		memcpy(entry->key, req->key, sizeof(entry->key));
@@ -258,14 +258,19 @@ static int serve(const struct tm_env *env)
 static int open_client(const struct tm_env *env, void **out)
 {
 	struct ca_client *client = calloc(1, sizeof(*client));
+	int rc;
 
 	if (!client)
 		return -ENOMEM;
 	client->slots = kv_table_slots(env->params);
 	client->max_vlen = env->params->max_vlen;
-	*out = client;
-	return rpc_open(&client->conn, env, sizeof(struct kv_req),
-			env->params->max_vlen > KV_LINE ? env->params->max_vlen : KV_LINE);
+	rc = rpc_open(&client->conn, env, sizeof(struct kv_req),
+		      env->params->max_vlen > KV_LINE ? env->params->max_vlen : KV_LINE);
+	if (rc)
+		free(client);
+	else
+		*out = client;
+	return rc;
 }
 
 static int call(struct ca_client *client, enum kv_op op, const void *key, size_t klen, size_t vlen,

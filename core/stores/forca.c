@@ -209,7 +209,8 @@ static int new_version(struct server *server, const struct kv_req *req, uint64_t
 
 	if (tombstone && (!found || !entry->where))
 		return 0; /* there is nothing to delete */
-	if (!entry || server->next_meta == pool->metas || need > pool->log_lines - server->tail)
+	if (!entry || rt_pm_full() || server->next_meta == pool->metas ||
+	    need > pool->log_lines - server->tail)
 		return -ENOSPC;
 	memset(meta, 0, sizeof(*meta));
 	meta->prev = found ? entry->where : 0;
@@ -358,12 +359,17 @@ static int serve(const struct tm_env *env)
 static int open_client(const struct tm_env *env, void **out)
 {
 	struct client *client = calloc(1, sizeof(*client));
+	int rc;
 
 	if (!client)
 		return -ENOMEM;
 	client->max_vlen = env->params->max_vlen;
-	*out = client;
-	return rpc_open(&client->conn, env, sizeof(struct kv_req), env->params->max_vlen);
+	rc = rpc_open(&client->conn, env, sizeof(struct kv_req), env->params->max_vlen);
+	if (rc)
+		free(client);
+	else
+		*out = client;
+	return rc;
 }
 
 static int put(void *arg, const void *key, size_t klen, const void *value, size_t vlen)

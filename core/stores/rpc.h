@@ -18,7 +18,8 @@
  * filling them, so that padding is the same in every run.
  *
  * All functions return 0 or -errno. -EIO: a completion reported an error (or the
- * connection had failed before; it does not come back). They wait for their
+ * connection had failed before; it does not come back). -ENOMEM: a request could not be
+ * posted, nothing was sent, and the connection is as good as it was. They wait for their
  * completion for ever, in rt_yield().
  */
 #include <infiniband/verbs.h>
@@ -49,6 +50,7 @@ struct rpc_conn {
 	uint8_t *buf;
 	size_t msg_bytes, data_bytes;
 	bool failed;	    /* a completion reported an error: the queue pair is dead */
+	bool expecting;	    /* a receive is posted for the next message */
 	bool sent, arrived; /* completions that nobody has waited for yet: of a request, of a message */
 	size_t in_len;	    /* bytes of the message that arrived */
 	struct rpc_region region[RPC_REGIONS];
@@ -64,6 +66,8 @@ int rpc_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, 
 /* The same; the caller posts by ibv_wr_*() as well, for which it asks with send_ops: IBV_QP_EX_WITH_*. */
 int rpc_open_ex(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes,
 		uint64_t send_ops);
+/* A second connection of the client, whose one-sided accesses keep no order with the first one's. */
+int rpc_open_further(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes);
 void rpc_close(struct rpc_conn *conn);
 /*
  * A second connection of the client, for the server's notices: rpc_wait() and rpc_send()
@@ -99,7 +103,7 @@ int rpc_call_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const voi
 
 /* A message as the handler gets it. */
 struct rpc_msg {
-	unsigned index;	   /* the connection: 0, 1, ... in the order of connecting */
+	unsigned index;	   /* the connection (struct rpc_server: peer) */
 	uint32_t client;   /* the client's own number (tm_env.client) */
 	bool notices;	   /* it came on the client's connection for notices */
 	const void *bytes; /* NULL with an immediate */
@@ -118,9 +122,15 @@ typedef size_t rpc_handler(void *arg, const struct rpc_msg *msg, void *reply, si
 struct rpc_peer {
 	struct ibv_qp *qp; /* NULL: dropped */
 	uint32_t client;
+	uint32_t generation; /* how often another connection of its client has taken its place */
+	uint8_t kind;	     /* enum rpc_kind */
 	bool notices;
+	bool busy;	/* what it sent is being handled */
 	bool notifying; /* its NIC has not acknowledged the last notice */
 	bool failed;
+	unsigned refused; /* so many requests in a row could not be posted */
+	/* The store's own, 0 when it connects: of its notices the last one sent and the last acknowledged. */
+	uint64_t told, acked;
 };
 
 /*
@@ -128,6 +138,10 @@ struct rpc_peer {
  * reply. It is posted, filled, handled, replied from, and posted
  * again when the reply has been acknowledged: a client never outruns the server's
  * buffers, it is told to wait (receiver not ready).
+ *
+ * A client that connects again, because it was started anew or its connection failed, takes the
+ * place of its former self, whose connections are closed: nothing that came over them and
+ * has not been handled is handled any more.
  */
 struct rpc_server {
 	struct ibv_context *verbs;
@@ -137,8 +151,10 @@ struct rpc_server {
 	uint8_t *msgs;	  /* per connection RPC_SLOTS messages */
 	uint8_t *replies; /* DRAM: likewise; then per connection a notice */
 	size_t msg_bytes;
-	struct rpc_peer *peer;
+	struct rpc_peer *peer; /* in the order in which they first connected */
 	unsigned peers, max_peers;
+	uint32_t *owed; /* per slot: 1 it has to be posted, 1 + n its reply of n bytes has to be sent; 0 neither */
+	bool owing;	/* there may be such slots */
 	struct ibv_mr *export_mr[RPC_REGIONS];
 	struct rpc_region region[RPC_REGIONS];
 	unsigned regions;
@@ -170,7 +186,7 @@ int rpc_server_listen(struct rpc_server *server);
 /* Handle what has arrived. How many completions there were; 0: nothing, the caller may yield. */
 unsigned rpc_server_poll(struct rpc_server *server);
 /* Send a notice on connection `index`, which is one for notices. -EBUSY: the last one is still on its way;
- * -EIO: the connection has failed or was dropped. */
+ * -EIO: the connection has failed or was dropped; or is dropped now, with the client's others. */
 int rpc_server_notify(struct rpc_server *server, unsigned index, const void *msg, size_t len);
 /* Close all connections of a client: nothing that it has sent takes effect from now on. */
 void rpc_server_drop(struct rpc_server *server, uint32_t client);

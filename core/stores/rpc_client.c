@@ -11,9 +11,12 @@
 #include "core/stores/kv.h"
 #include "core/stores/rpc_qp.h"
 
+#define REFUSALS   16	   /* of probes: more, and nobody will ever know */
+#define REFUSED_NS 1000ull /* first pause after a request that could not be posted */
 #define SILENCE_NS                                                                               \
 	100000000ull /* 0.1 s: without a reply for so long, see whether the server still listens \
 		      */
+#define CONNECT_NAP_NS 10000
 
 static uint8_t *conn_out(struct rpc_conn *conn)
 {
@@ -28,13 +31,26 @@ static uint8_t *conn_in(struct rpc_conn *conn)
 /* Before anything is sent that will be answered. */
 static int conn_expect_reply(struct rpc_conn *conn)
 {
-	if (rpc_qp_recv(conn->qp, 0, conn_in(conn), conn->msg_bytes, conn->mr->lkey))
-		conn->failed = true;
-	return conn->failed ? -EIO : 0;
+	int rc = 0;
+
+	if (!conn->expecting)
+		rc = rpc_qp_recv(conn->qp, 0, conn_in(conn), conn->msg_bytes, conn->mr->lkey);
+	conn->expecting = !rc;
+	return rc;
+}
+
+/* The server may be busy with what this client sent before it connected again. */
+static int connect_server(const struct rpc_greeting *hello, struct rpc_welcome *welcome)
+{
+	int rc;
+
+	while ((rc = rt_connect(hello, sizeof(*hello), welcome, sizeof(*welcome))) == -EAGAIN)
+		rt_sleep(CONNECT_NAP_NS);
+	return rc;
 }
 
 static int conn_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes,
-		     bool notices, uint64_t send_ops)
+		     enum rpc_kind kind, uint64_t send_ops)
 {
 	struct rpc_greeting hello;
 	struct rpc_welcome welcome;
@@ -58,16 +74,15 @@ static int conn_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg
 	conn->qp = rpc_qp_create(conn->pd, conn->cq, send_ops);
 	if (!conn->qp)
 		goto err;
-	rc = rpc_hello(&hello, conn->qp, env->client);
-	hello.notices = notices;
+	rc = rpc_hello(&hello, conn->qp, env->client, kind);
 	if (!rc)
 		rc = rpc_qp_init(conn->qp, QP_ACCESS);
-	if (!rc && notices)
+	if (!rc && kind == RPC_NOTICES)
 		rc = conn_expect_reply(conn);
 	if (!rc)
-		rc = rt_connect(&hello, sizeof(hello), &welcome, sizeof(welcome));
+		rc = connect_server(&hello, &welcome);
 	if (!rc)
-		rc = rpc_qp_rtr(conn->qp, &welcome.server);
+		rc = rpc_qp_rtr(conn->qp, &hello, &welcome.server);
 	if (!rc)
 		rc = rpc_qp_rts(conn->qp, hello.psn);
 	if (rc)
@@ -84,18 +99,23 @@ err:
 
 int rpc_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes)
 {
-	return conn_open(conn, env, msg_bytes, data_bytes, false, 0);
+	return conn_open(conn, env, msg_bytes, data_bytes, RPC_REQUESTS, 0);
 }
 
 int rpc_open_ex(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes,
 		uint64_t send_ops)
 {
-	return conn_open(conn, env, msg_bytes, data_bytes, false, send_ops);
+	return conn_open(conn, env, msg_bytes, data_bytes, RPC_REQUESTS, send_ops);
+}
+
+int rpc_open_further(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes)
+{
+	return conn_open(conn, env, msg_bytes, data_bytes, RPC_FURTHER, 0);
 }
 
 int rpc_open_notices(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes)
 {
-	return conn_open(conn, env, msg_bytes, 0, true, 0);
+	return conn_open(conn, env, msg_bytes, 0, RPC_NOTICES, 0);
 }
 
 void rpc_close(struct rpc_conn *conn)
@@ -123,6 +143,7 @@ static int conn_probe(struct rpc_conn *conn);
 static int conn_wait(struct rpc_conn *conn, bool sent, bool in)
 {
 	uint64_t since = rt_now();
+	unsigned refused = 0;
 	bool probing = false;
 
 	while (probing || (sent && !conn->sent) || (in && !conn->arrived)) {
@@ -132,9 +153,11 @@ static int conn_wait(struct rpc_conn *conn, bool sent, bool in)
 		if (n == 0) {
 			rt_yield();
 			if (sent && in && !probing && conn->sent && rt_now() - since > SILENCE_NS) {
-				if (conn_probe(conn))
+				probing = !conn_probe(conn);
+				since = rt_now();
+				conn->failed = !probing && ++refused > REFUSALS;
+				if (conn->failed)
 					return -EIO;
-				probing = true;
 			}
 			continue;
 		}
@@ -144,6 +167,7 @@ static int conn_wait(struct rpc_conn *conn, bool sent, bool in)
 		}
 		if (wc.opcode & IBV_WC_RECV) {
 			conn->arrived = true;
+			conn->expecting = false;
 			conn->in_len = wc.byte_len;
 		} else if (probing) {
 			probing = false;
@@ -165,7 +189,6 @@ static int conn_post(struct rpc_conn *conn, enum ibv_wr_opcode opcode, uint8_t *
 {
 	struct ibv_sge sge;
 	struct ibv_send_wr wr, *bad;
-	int rc;
 
 	assert(from >= conn->buf && from + len <= conn->buf + conn->data_bytes + 2 * conn->msg_bytes);
 	sge.addr = (uintptr_t)from;
@@ -179,10 +202,7 @@ static int conn_post(struct rpc_conn *conn, enum ibv_wr_opcode opcode, uint8_t *
 	wr.imm_data = htobe32(imm);
 	wr.wr.rdma.remote_addr = remote;
 	wr.wr.rdma.rkey = rkey;
-	rc = rpc_error(ibv_post_send(conn->qp, &wr, &bad));
-	if (rc)
-		conn->failed = true;
-	return rc ? -EIO : 0;
+	return rpc_error(ibv_post_send(conn->qp, &wr, &bad));
 }
 
 /* A READ of nothing. */
@@ -240,13 +260,22 @@ int rpc_send(struct rpc_conn *conn, const void *msg, size_t len)
 
 int rpc_wait(struct rpc_conn *conn, void *msg, size_t cap, size_t *len)
 {
-	int rc = conn->failed ? -EIO : conn_wait(conn, false, true);
+	uint64_t nap = REFUSED_NS;
+	int rc;
 
+	if (conn->failed)
+		return -EIO;
+	while (conn_expect_reply(conn)) {
+		rt_sleep(nap);
+		nap = nap < SILENCE_NS ? 2 * nap : nap;
+	}
+	rc = conn_wait(conn, false, true);
 	if (rc)
 		return rc;
 	*len = conn->in_len;
 	memcpy(msg, conn_in(conn), *len < cap ? *len : cap);
-	return conn_expect_reply(conn);
+	conn_expect_reply(conn); /* if not now, then the next time */
+	return 0;
 }
 
 /* The remote address of [off, off+len) of a region; -ERANGE. */

@@ -6,11 +6,10 @@
 #include <string.h>
 
 #define PORT	    1
-#define GID_INDEX   0
 #define PSN_MASK    0xffffffu
 #define READ_DEPTH  4  /* outstanding RDMA READs and atomics per connection */
-#define ACK_TIMEOUT 14 /* 4.096 us << 14 = 67 ms (IBA 9.7.6.1.3) */
-#define RETRIES	    7
+#define ACK_TIMEOUT 16 /* 4.096 us << 16 = 0.27 s (IBA 9.7.6.1.3): a dead peer is found out in 2 s */
+#define RETRIES	    6  /* 7 means for ever to rdma_rxe */
 #define RNR_RETRIES 7  /* for ever */
 #define RNR_TIMER   12 /* 0.64 ms (IBA table 45) */
 
@@ -53,32 +52,63 @@ int rpc_qp_init(struct ibv_qp *qp, unsigned access)
 				       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
 }
 
-int rpc_qp_rtr(struct ibv_qp *qp, const struct rpc_greeting *peer)
+/*
+ * The port's address that reaches others by IPv4, and its index; index 0 where there is
+ * none. rdma_rxe has a link-local IPv6 address at index 0, behind which nobody answers.
+ */
+static int find_gid(struct ibv_context *verbs, const struct ibv_port_attr *port, union ibv_gid *gid)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	for (int i = 0; i < port->gid_tbl_len; i++) {
+		if (!ibv_query_gid(verbs, PORT, i, gid) && !memcmp(gid->raw, mapped, sizeof(mapped)))
+			return i;
+	}
+	return ibv_query_gid(verbs, PORT, 0, gid) ? -ENODEV : 0;
+}
+
+int rpc_hello(struct rpc_greeting *hello, struct ibv_qp *qp, uint32_t client, enum rpc_kind kind)
+{
+	struct ibv_port_attr port;
+	union ibv_gid gid;
+	int index;
+
+	memset(hello, 0, sizeof(*hello));
+	if (ibv_query_port(qp->context, PORT, &port))
+		return -ENODEV;
+	index = find_gid(qp->context, &port, &gid);
+	if (index < 0)
+		return index;
+	memcpy(hello->gid, gid.raw, sizeof(hello->gid));
+	hello->gid_index = (uint8_t)index;
+	hello->mtu = (uint8_t)port.active_mtu;
+	hello->kind = (uint8_t)kind;
+	hello->client = client;
+	hello->qpn = qp->qp_num;
+	hello->psn = (qp->qp_num * 4096 + client) & PSN_MASK;
+	return 0;
+}
+
+int rpc_qp_rtr(struct ibv_qp *qp, const struct rpc_greeting *own, const struct rpc_greeting *peer)
 {
 	struct ibv_qp_attr attr;
-	int rc = 0;
 
 	memset(&attr, 0, sizeof(attr));
 	attr.qp_state = IBV_QPS_RTR;
+	attr.path_mtu = (enum ibv_mtu)(own->mtu < peer->mtu ? own->mtu : peer->mtu);
 	attr.dest_qp_num = peer->qpn;
 	attr.rq_psn = peer->psn;
 	attr.max_dest_rd_atomic = READ_DEPTH;
 	attr.min_rnr_timer = RNR_TIMER;
 	attr.ah_attr.is_global = 1;
 	memcpy(attr.ah_attr.grh.dgid.raw, peer->gid, sizeof(peer->gid));
-	attr.ah_attr.grh.sgid_index = GID_INDEX;
+	attr.ah_attr.grh.sgid_index = own->gid_index;
 	attr.ah_attr.grh.hop_limit = 64;
 	attr.ah_attr.port_num = PORT;
-	for (int mtu = IBV_MTU_4096; mtu >= IBV_MTU_256; mtu--) {
-		attr.path_mtu = (enum ibv_mtu)mtu;
-		rc = rpc_error(ibv_modify_qp(qp, &attr,
-					     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-						     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-						     IBV_QP_MIN_RNR_TIMER));
-		if (rc != -EINVAL)
-			break;
-	}
-	return rc;
+	return rpc_error(ibv_modify_qp(qp, &attr,
+				       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+					       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+					       IBV_QP_MIN_RNR_TIMER));
 }
 
 int rpc_qp_rts(struct ibv_qp *qp, uint32_t psn)
@@ -95,20 +125,6 @@ int rpc_qp_rts(struct ibv_qp *qp, uint32_t psn)
 	return rpc_error(ibv_modify_qp(qp, &attr,
 				       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 					       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC));
-}
-
-int rpc_hello(struct rpc_greeting *hello, struct ibv_qp *qp, uint32_t client)
-{
-	union ibv_gid gid;
-
-	memset(hello, 0, sizeof(*hello));
-	if (ibv_query_gid(qp->context, PORT, GID_INDEX, &gid))
-		return -ENODEV;
-	memcpy(hello->gid, gid.raw, sizeof(hello->gid));
-	hello->client = client;
-	hello->qpn = qp->qp_num;
-	hello->psn = (qp->qp_num * 4096 + client) & PSN_MASK;
-	return 0;
 }
 
 int rpc_qp_recv(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uint32_t lkey)

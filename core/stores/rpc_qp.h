@@ -7,12 +7,18 @@
 #define SQ_DEPTH  4
 #define QP_ACCESS (IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE)
 
+/* What a client's connection is for; it has one of a kind. */
+enum rpc_kind { RPC_REQUESTS, RPC_NOTICES, RPC_FURTHER };
+
 /* What a client sends and gets when it connects; not through the RNIC. */
 struct rpc_greeting {
 	uint32_t client;
 	uint32_t qpn;
 	uint32_t psn;
-	uint32_t notices; /* 1: a connection for notices */
+	uint8_t kind; /* enum rpc_kind */
+	uint8_t mtu;  /* enum ibv_mtu: of the port */
+	uint8_t gid_index;
+	uint8_t unused;
 	uint8_t gid[16];
 };
 
@@ -29,10 +35,11 @@ struct ibv_qp *rpc_qp_create(struct ibv_pd *pd, struct ibv_cq *cq, uint64_t send
 /* These return 0 or -errno. Verbs return a positive errno, or -1 with errno set. */
 int rpc_error(int rc);
 int rpc_qp_init(struct ibv_qp *qp, unsigned access);
-/* Ready to receive, with the largest path MTU that the port takes. */
-int rpc_qp_rtr(struct ibv_qp *qp, const struct rpc_greeting *peer);
+/* What this end says of itself. */
+int rpc_hello(struct rpc_greeting *hello, struct ibv_qp *qp, uint32_t client, enum rpc_kind kind);
+/* Ready to receive, with the largest path MTU that both ports take. */
+int rpc_qp_rtr(struct ibv_qp *qp, const struct rpc_greeting *own, const struct rpc_greeting *peer);
 int rpc_qp_rts(struct ibv_qp *qp, uint32_t psn);
-int rpc_hello(struct rpc_greeting *hello, struct ibv_qp *qp, uint32_t client);
 int rpc_qp_recv(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uint32_t lkey);
 /* Post a signaled SEND of one piece. */
 int rpc_qp_send(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uint32_t lkey);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The server's end of rpc.h: one completion queue for all clients; a work request's
- * id names the connection and the slot. A slot's life:
+ * id names the slot, and so the connection. A slot's life:
  *
  *	posted -> message arrived -> handled -> reply sent -> reply acknowledged -> posted
  *
@@ -10,6 +10,10 @@
  *
  * On a connection for notices the server speaks first. A notice has a buffer of its
  * own per connection, which is free again when the client's NIC has acknowledged it.
+ *
+ * When a client connects again, its old queue pairs are destroyed and the new ones take
+ * over their slots. Completions of the old ones may still be in the queue, as not every NIC
+ * takes them out: the id also has the connection's generation.
  */
 #include <assert.h>
 #include <errno.h>
@@ -20,7 +24,11 @@
 #include "core/stores/rpc_qp.h"
 
 #define POLL_BATCH 4
-#define NOTICE	   (1ull << 32) /* of a work request's id, with the number of the connection */
+#define REFUSALS   16 /* in a row, of one client */
+#define NOTICE                                                                                       \
+	(1ull << 31)  /* of a work request's id, with the number of the connection instead of a slot \
+		       */
+#define GENERATION 32 /* from this bit on */
 
 static uint8_t *slot_msg(const struct rpc_server *server, uint64_t slot)
 {
@@ -32,6 +40,11 @@ static uint8_t *slot_reply(const struct rpc_server *server, uint64_t slot)
 	return server->replies + slot * server->msg_bytes;
 }
 
+static uint64_t wr_id(const struct rpc_peer *peer, uint64_t what)
+{
+	return (uint64_t)peer->generation << GENERATION | what;
+}
+
 /* Make a slot ready for the client's next message. */
 static int slot_post(struct rpc_server *server, uint64_t slot)
 {
@@ -39,7 +52,8 @@ static int slot_post(struct rpc_server *server, uint64_t slot)
 
 	if (!peer->qp) /* dropped while its message was handled */
 		return -EIO;
-	return rpc_qp_recv(peer->qp, slot, slot_msg(server, slot), server->msg_bytes, server->msg_mr->lkey);
+	return rpc_qp_recv(peer->qp, wr_id(peer, slot), slot_msg(server, slot), server->msg_bytes,
+			   server->msg_mr->lkey);
 }
 
 static int slot_send(struct rpc_server *server, uint64_t slot, size_t len)
@@ -49,7 +63,31 @@ static int slot_send(struct rpc_server *server, uint64_t slot, size_t len)
 	assert(len <= server->msg_bytes);
 	if (!peer->qp)
 		return -EIO;
-	return rpc_qp_send(peer->qp, slot, slot_reply(server, slot), len, server->reply_mr->lkey);
+	return rpc_qp_send(peer->qp, wr_id(peer, slot), slot_reply(server, slot), len,
+			   server->reply_mr->lkey);
+}
+
+/*
+ * The next in a slot's life: its reply is sent, or, `len` 0, it is posted. A request that
+ * the queue pair refuses (ENOMEM) is owed. A client to which nothing can be posted any more
+ * is dropped: its NIC does not know of what was refused, and the client would wait for ever.
+ */
+static void slot_go_on(struct rpc_server *server, uint64_t slot, size_t len)
+{
+	struct rpc_peer *peer = &server->peer[slot / RPC_SLOTS];
+	int rc = len ? slot_send(server, slot, len) : slot_post(server, slot);
+
+	server->owed[slot] = 0;
+	if (!rc) {
+		peer->refused = 0;
+	} else if (!peer->qp) {
+		peer->failed = true;
+	} else if (peer->refused++ < REFUSALS) {
+		server->owed[slot] = (uint32_t)len + 1;
+		server->owing = true;
+	} else {
+		rpc_server_drop(server, peer->client);
+	}
 }
 
 static unsigned max_peers(const struct tm_params *params)
@@ -78,7 +116,8 @@ int rpc_server_init_in(struct rpc_server *server, const struct tm_env *env, size
 	reply_bytes = bytes + server->max_peers * server->msg_bytes;
 	server->replies = calloc(1, reply_bytes);
 	server->peer = calloc(server->max_peers, sizeof(*server->peer));
-	if (!server->msgs || !server->replies || !server->peer)
+	server->owed = calloc((size_t)server->max_peers * RPC_SLOTS, sizeof(*server->owed));
+	if (!server->msgs || !server->replies || !server->peer || !server->owed)
 		return -ENOMEM;
 	server->pd = ibv_alloc_pd(env->verbs);
 	if (!server->pd)
@@ -126,46 +165,90 @@ void rpc_server_unexport(struct rpc_server *server, unsigned region)
 	memset(&server->region[region], 0, sizeof(server->region[region]));
 }
 
-/* A client connects: a queue pair for it, and its slots posted. */
+/*
+ * The place of a client's connection of this kind: its former one's, or a new one. A former one
+ * that is open means that the client has begun anew: all that it had is closed.
+ */
+static int find_peer(struct rpc_server *server, uint32_t client, enum rpc_kind kind, unsigned *index)
+{
+	unsigned i = 0;
+
+	for (unsigned k = 0; k < server->peers; k++) {
+		if (server->peer[k].client == client && server->peer[k].busy)
+			return -EAGAIN;
+	}
+	while (i < server->peers && (server->peer[i].client != client || server->peer[i].kind != kind))
+		i++;
+	if (i == server->max_peers)
+		return -EUSERS;
+	if (server->peer[i].qp)
+		rpc_server_drop(server, client);
+	if (i < server->peers)
+		server->peer[i].generation++;
+	else
+		server->peers++;
+	*index = i;
+	return 0;
+}
+
+/* A queue pair for the client, and its slots posted. */
+static int peer_connect(struct rpc_server *server, unsigned index, const struct rpc_greeting *hello,
+			struct rpc_greeting *own)
+{
+	struct rpc_peer *peer = &server->peer[index];
+	int rc;
+
+	peer->qp = rpc_qp_create(server->pd, server->cq, 0);
+	if (!peer->qp)
+		return -ENOMEM;
+	rc = rpc_hello(own, peer->qp, 0, RPC_REQUESTS);
+	if (!rc)
+		rc = rpc_qp_init(peer->qp, server->qp_access);
+	for (unsigned i = 0; i < RPC_SLOTS && !rc; i++)
+		rc = slot_post(server, index * RPC_SLOTS + i);
+	if (!rc)
+		rc = rpc_qp_rtr(peer->qp, own, hello);
+	if (!rc)
+		rc = rpc_qp_rts(peer->qp, own->psn);
+	if (rc) {
+		ibv_destroy_qp(peer->qp);
+		peer->qp = NULL;
+	}
+	return rc;
+}
+
+/* A client connects. */
 static int server_accept(void *arg, const void *req, size_t req_len, void *rsp, size_t rsp_len)
 {
 	struct rpc_server *server = arg;
 	struct rpc_welcome welcome;
 	struct rpc_peer *peer;
 	struct rpc_greeting hello;
+	unsigned index;
 	int rc;
 
 	if (req_len != sizeof(hello) || rsp_len < sizeof(welcome))
 		return -EPROTO;
-	if (server->peers == server->max_peers)
-		return -EUSERS;
 	memcpy(&hello, req, sizeof(hello));
 	memset(&welcome, 0, sizeof(welcome));
-	peer = &server->peer[server->peers];
-	peer->client = hello.client;
-	peer->notices = hello.notices;
-	peer->qp = rpc_qp_create(server->pd, server->cq, 0);
-	if (!peer->qp)
-		return -ENOMEM;
-	rc = rpc_hello(&welcome.server, peer->qp, 0);
-	if (!rc)
-		rc = rpc_qp_init(peer->qp, server->qp_access);
-	for (unsigned i = 0; i < RPC_SLOTS && !rc; i++)
-		rc = slot_post(server, server->peers * RPC_SLOTS + i);
-	if (!rc)
-		rc = rpc_qp_rtr(peer->qp, &hello);
-	if (!rc)
-		rc = rpc_qp_rts(peer->qp, welcome.server.psn);
-	if (rc) {
-		ibv_destroy_qp(peer->qp);
-		peer->qp = NULL;
+	rc = find_peer(server, hello.client, hello.kind, &index);
+	if (rc)
 		return rc;
-	}
+	peer = &server->peer[index];
+	peer->client = hello.client;
+	peer->kind = hello.kind;
+	peer->notices = hello.kind == RPC_NOTICES;
+	peer->notifying = peer->failed = false;
+	peer->told = peer->acked = 0;
+	peer->refused = 0;
+	memset(&server->owed[index * RPC_SLOTS], 0, RPC_SLOTS * sizeof(*server->owed));
+	rc = peer_connect(server, index, &hello, &welcome.server);
+	if (rc)
+		return rc;
 	welcome.regions = server->regions;
 	welcome.word = server->word;
 	memcpy(welcome.region, server->region, sizeof(welcome.region));
 	memcpy(rsp, &welcome, sizeof(welcome));
-	server->peers++;
 	return 0;
 }
 
@@ -175,9 +258,8 @@ int rpc_server_listen(struct rpc_server *server)
 }
 
 /* A message is in its slot: handle it and send the reply, if there is one. */
-static int server_message(struct rpc_server *server, const struct ibv_wc *wc)
+static void server_message(struct rpc_server *server, uint64_t slot, const struct ibv_wc *wc)
 {
-	uint64_t slot = wc->wr_id;
 	struct rpc_msg msg;
 	size_t len;
 
@@ -193,33 +275,52 @@ static int server_message(struct rpc_server *server, const struct ibv_wc *wc)
 		msg.bytes = slot_msg(server, slot);
 	memset(slot_reply(server, slot), 0, server->msg_bytes);
 	len = server->handler(server->arg, &msg, slot_reply(server, slot), server->msg_bytes);
-	return len ? slot_send(server, slot, len) : slot_post(server, slot);
+	slot_go_on(server, slot, len);
+}
+
+/* What was refused is tried again. */
+static void pay_owed(struct rpc_server *server)
+{
+	server->owing = false;
+	for (uint64_t slot = 0; slot < (uint64_t)server->peers * RPC_SLOTS; slot++) {
+		if (server->owed[slot])
+			slot_go_on(server, slot, server->owed[slot] - 1);
+	}
+}
+
+/* `what`: of the work request's id. */
+static void server_completion(struct rpc_server *server, struct rpc_peer *peer, uint64_t what,
+			      const struct ibv_wc *wc)
+{
+	/* A failed connection stays silent; its client is told by its own NIC. */
+	if (wc->status != IBV_WC_SUCCESS)
+		peer->failed = true;
+	if (peer->failed)
+		return;
+	if (what & NOTICE)
+		peer->notifying = false;
+	else if (wc->opcode & IBV_WC_RECV)
+		server_message(server, what, wc);
+	else
+		slot_go_on(server, what, 0); /* the reply has been acknowledged */
 }
 
 unsigned rpc_server_poll(struct rpc_server *server)
 {
 	struct ibv_wc wc[POLL_BATCH];
-	int n = ibv_poll_cq(server->cq, POLL_BATCH, wc);
+	int n;
 
+	if (server->owing)
+		pay_owed(server);
+	n = ibv_poll_cq(server->cq, POLL_BATCH, wc);
 	for (int i = 0; i < n; i++) {
-		bool notice = wc[i].wr_id & NOTICE;
-		unsigned index = (unsigned)(notice ? wc[i].wr_id & ~NOTICE : wc[i].wr_id / RPC_SLOTS);
-		struct rpc_peer *peer = &server->peer[index];
-		int rc = 0;
+		uint64_t what = (uint32_t)wc[i].wr_id;
+		struct rpc_peer *peer = &server->peer[what & NOTICE ? what & ~NOTICE : what / RPC_SLOTS];
 
-		/* A failed connection stays silent; its client is told by its own NIC. */
-		if (wc[i].status != IBV_WC_SUCCESS)
-			peer->failed = true;
-		if (peer->failed)
-			continue;
-		if (notice)
-			peer->notifying = false;
-		else if (wc[i].opcode & IBV_WC_RECV)
-			rc = server_message(server, &wc[i]);
-		else
-			rc = slot_post(server, wc[i].wr_id); /* the reply has been acknowledged */
-		if (rc)
-			peer->failed = true;
+		peer->busy = true; /* from here on its client cannot take its place */
+		if (wc[i].wr_id >> GENERATION == peer->generation)
+			server_completion(server, peer, what, &wc[i]);
+		peer->busy = false;
 	}
 	return n > 0 ? (unsigned)n : 0;
 }
@@ -236,9 +337,9 @@ int rpc_server_notify(struct rpc_server *server, unsigned index, const void *msg
 	if (peer->notifying)
 		return -EBUSY;
 	memcpy(buf, msg, len);
-	rc = rpc_qp_send(peer->qp, NOTICE | index, buf, len, server->reply_mr->lkey);
+	rc = rpc_qp_send(peer->qp, wr_id(peer, NOTICE | index), buf, len, server->reply_mr->lkey);
 	if (rc)
-		peer->failed = true;
+		rpc_server_drop(server, peer->client); /* it would go on without being told */
 	peer->notifying = !rc;
 	return rc ? -EIO : 0;
 }

@@ -128,8 +128,8 @@ static bool has_bytes(enum ibv_wc_opcode opcode)
 }
 
 /*
- * Of a completion in error only wr_id and status (and qp_num) mean anything; flags and immediate data only where
- * something has come in.
+ * Of a completion in error only wr_id and status (and qp_num) mean anything; flags and immediate data only
+ * where something has come in.
  */
 static void say_wc(struct end *e, const char *queue, const struct ibv_wc *wc)
 {
@@ -164,10 +164,11 @@ void lab_settle(struct lab *lab)
 bool lab_take(struct end *e, struct ibv_cq *cq, struct ibv_wc *wc)
 {
 	const struct lab_world *world = e->lab->world;
-	uint64_t end = world->now(world->arg) + LAB_WAIT;
+	uint64_t end = world->now(world->arg) + (e->missed ? LAB_QUIET : LAB_WAIT);
 	int n;
 	while ((n = ibv_poll_cq(cq, 1, wc)) == 0 && world->now(world->arg) < end)
 		world->rest(world->arg);
+	e->missed = n == 0;
 	return n == 1;
 }
 
@@ -439,24 +440,35 @@ static void build_wr(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr)
 	}
 }
 
-static int post_by_wr(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr)
+/* One piece by the setter for one, as programs do. */
+static void set_data(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr)
 {
 	struct ibv_data_buf buf[LAB_SGES];
+	const struct ibv_sge *sge = wr->sg_list;
+	if (!(wr->send_flags & IBV_SEND_INLINE)) {
+		if (wr->num_sge == 1)
+			ibv_wr_set_sge(qp, sge->lkey, sge->addr, sge->length);
+		else
+			ibv_wr_set_sge_list(qp, (size_t)wr->num_sge, sge);
+		return;
+	}
+	for (int i = 0; i < wr->num_sge; i++)
+		buf[i] = (struct ibv_data_buf){(void *)(uintptr_t)sge[i].addr, sge[i].length};
+	if (wr->num_sge == 1)
+		ibv_wr_set_inline_data(qp, buf[0].addr, buf[0].length);
+	else
+		ibv_wr_set_inline_data_list(qp, (size_t)wr->num_sge, buf);
+}
+
+static int post_by_wr(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr)
+{
 	ibv_wr_start(qp);
 	for (; wr; wr = wr->next) {
 		qp->wr_id = wr->wr_id;
-		qp->wr_flags = wr->send_flags & ~(unsigned)IBV_SEND_INLINE;
+		qp->wr_flags = wr->send_flags;
 		build_wr(qp, wr);
-		if (wr->opcode == IBV_WR_ATOMIC_WRITE)
-			continue;
-		if (!(wr->send_flags & IBV_SEND_INLINE)) {
-			ibv_wr_set_sge_list(qp, (size_t)wr->num_sge, wr->sg_list);
-			continue;
-		}
-		for (int i = 0; i < wr->num_sge; i++)
-			buf[i] = (struct ibv_data_buf){(void *)(uintptr_t)wr->sg_list[i].addr,
-						       wr->sg_list[i].length};
-		ibv_wr_set_inline_data_list(qp, (size_t)wr->num_sge, buf);
+		if (wr->opcode != IBV_WR_ATOMIC_WRITE)
+			set_data(qp, wr);
 	}
 	return ibv_wr_complete(qp);
 }

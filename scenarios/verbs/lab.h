@@ -87,6 +87,7 @@ struct end {
 	uint8_t *buf;	       /* LAB_BUF bytes, zeroed */
 	struct ibv_mr *mr;
 	union ibv_gid gid;
+	bool missed;		      /* a completion has not come: the next is not waited for as long */
 	struct ibv_sge sge[LAB_SGES]; /* of the last lab_wr() */
 };
 

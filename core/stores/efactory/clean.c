@@ -64,32 +64,33 @@ static void set_stage(struct ef_server *server, enum ef_stage stage, unsigned cu
 
 /* --------------------------------------------------------------- notices */
 
-/* Is the i-th connection one on which a client is told? */
-static bool listens(const struct ef_server *server, unsigned i)
+/* Is this a connection on which a client is told? */
+static bool listens(const struct rpc_peer *peer)
 {
-	const struct rpc_peer *peer = &server->rpc.peer[i];
-
 	return peer->notices && peer->qp;
 }
 
 /* Send to those that have not got it. True: all that can be told have; with `acks`, all acknowledged it. */
 static bool spread(struct ef_server *server, const struct ef_notice *notice, bool acks)
 {
-	uint64_t *told = server->told;
 	bool all = true;
 
 	for (unsigned i = 0; i < server->rpc.peers; i++) {
+		struct rpc_peer *peer = &server->rpc.peer[i];
 		int rc = 0;
 
-		if (!listens(server, i))
+		if (!listens(peer))
 			continue;
-		if (told[i] < notice->number)
+		if (peer->told < notice->number) {
+			/* Before it is sent: whoever takes this place meanwhile has not been told. */
+			peer->told = notice->number;
 			rc = rpc_server_notify(&server->rpc, i, notice, sizeof(*notice));
+		}
+		if (rc)
+			peer->told = 0;
 		if (rc == -EIO)
 			continue; /* it cannot be told: announce() drops it */
-		if (!rc)
-			told[i] = notice->number;
-		if (rc || (acks && __atomic_load_n(&server->acked[i], __ATOMIC_ACQUIRE) < notice->number))
+		if (rc || (acks && __atomic_load_n(&peer->acked, __ATOMIC_ACQUIRE) < notice->number))
 			all = false;
 	}
 	return all;
@@ -112,9 +113,10 @@ static void announce(struct ef_server *server, const struct ef_now *now, bool ac
 		ef_clean_wait(server, &nap);
 	}
 	for (unsigned i = 0; i < server->rpc.peers; i++) {
-		if (listens(server, i) &&
-		    (server->told[i] < notice.number || (acks && server->acked[i] < notice.number)))
-			rpc_server_drop(&server->rpc, server->rpc.peer[i].client);
+		const struct rpc_peer *peer = &server->rpc.peer[i];
+
+		if (listens(peer) && (peer->told < notice.number || (acks && peer->acked < notice.number)))
+			rpc_server_drop(&server->rpc, peer->client);
 	}
 }
 
@@ -211,7 +213,7 @@ static void cleaner(void *arg)
 			nap = 2 * nap < NAP_MAX_NS ? 2 * nap : NAP_MAX_NS;
 			continue;
 		}
-		clean(server);
+		server->clean_error = clean(server);
 		ef_background_leave(server);
 		__atomic_store_n(&server->clean_wanted, false, __ATOMIC_RELEASE);
 		nap = NAP_MIN_NS;
@@ -235,5 +237,5 @@ int ef_clean_start(struct ef_server *server)
 	server->has_cleaner = !rc;
 	if (rc)
 		server->clean_wanted = false;
-	return rc;
+	return rc ? -ENOMEM : 0; /* not -EAGAIN, with which a client would ask again for ever */
 }

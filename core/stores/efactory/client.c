@@ -16,6 +16,10 @@
 #include "core/rt/rt.h"
 #include "core/stores/rpc.h"
 
+/* Pauses after an acknowledgement that could not be posted. */
+#define REFUSED_NS     1000
+#define REFUSED_MAX_NS 10000000
+
 struct ef_client {
 	struct rpc_conn conn, notices;
 	struct tm_params params;
@@ -33,7 +37,9 @@ struct ef_client {
 static int acknowledge(struct ef_client *client, struct rpc_conn *conn)
 {
 	uint64_t number = __atomic_exchange_n(&client->unacked, 0, __ATOMIC_SEQ_CST);
+	uint64_t none = 0;
 	struct kv_req ack;
+	int rc;
 
 	if (!number)
 		return 0;
@@ -41,7 +47,11 @@ static int acknowledge(struct ef_client *client, struct rpc_conn *conn)
 	ack.op = KV_ACK;
 	ack.client = client->number;
 	ack.off = number;
-	return rpc_send(conn, &ack, sizeof(ack));
+	rc = rpc_send(conn, &ack, sizeof(ack));
+	if (rc) /* still to be done, unless there is a newer one */
+		__atomic_compare_exchange_n(&client->unacked, &none, number, false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_SEQ_CST);
+	return rc;
 }
 
 static void op_begin(struct ef_client *client)
@@ -60,6 +70,7 @@ static void take_notices(void *arg)
 {
 	struct ef_client *client = arg;
 	struct ef_notice notice;
+	uint64_t nap = REFUSED_NS;
 	bool begins;
 	size_t len;
 
@@ -72,10 +83,14 @@ static void take_notices(void *arg)
 		__atomic_store_n(&client->cleaning, begins && !ef_bug(&client->params, EF_BUG_CLIENT_HYBRID),
 				 __ATOMIC_SEQ_CST);
 		__atomic_store_n(&client->unacked, notice.number, __ATOMIC_SEQ_CST);
-		if (__atomic_load_n(&client->busy, __ATOMIC_SEQ_CST))
-			continue;
-		if (acknowledge(client, &client->notices))
-			return;
+		while (!__atomic_load_n(&client->busy, __ATOMIC_SEQ_CST) &&
+		       acknowledge(client, &client->notices)) {
+			if (client->notices.failed)
+				return;
+			rt_sleep(nap);
+			nap = nap < REFUSED_MAX_NS ? 2 * nap : nap;
+		}
+		nap = REFUSED_NS;
 	}
 }
 
@@ -100,11 +115,14 @@ int ef_open(const struct tm_env *env, void **out)
 	client->cleaning = client->notices.word;
 	rc = rpc_open(&client->conn, env, sizeof(struct kv_req),
 		      sizeof(struct ef_object) + env->params->max_vlen);
+	if (!rc)
+		rc = rt_spawn("notices", take_notices, client);
 	if (rc)
 		goto err;
 	*out = client;
-	return rt_spawn("notices", take_notices, client);
+	return 0;
 err:
+	rpc_close(&client->conn);
 	rpc_close(&client->notices);
 	free(client);
 	return rc;

@@ -145,8 +145,9 @@ static int make_room(struct ef_server *server, const struct ef_now *now, uint64_
 	bool merging = now->stage == EF_MERGE;
 	unsigned log = merging ? now->to : now->from;
 	uint64_t keep = merging ? __atomic_load_n(&server->reserve, __ATOMIC_ACQUIRE) : 0;
+	int rc;
 
-	*place = ef_alloc(server, log, span, keep);
+	*place = rt_pm_full() ? 0 : ef_alloc(server, log, span, keep);
 	if (*place) {
 		if (now->stage == EF_REST &&
 		    (server->pool.log_len - server->tail[log]) * 4 < server->pool.log_len)
@@ -157,8 +158,12 @@ static int make_room(struct ef_server *server, const struct ef_now *now, uint64_
 		return -EAGAIN;
 	if (server->tail[log] == server->tail_cleaned)
 		return -ENOSPC;
-	ef_clean_start(server);
-	return -EAGAIN;
+	/* A cleaning that could not be done is reported once, to whom it would have helped. */
+	rc = server->clean_error;
+	server->clean_error = 0;
+	if (!rc)
+		rc = ef_clean_start(server);
+	return rc && rc != -EALREADY ? rc : -EAGAIN;
 }
 
 static bool too_many_pending(const struct ef_server *server)
@@ -276,7 +281,7 @@ static void handle_ack(struct ef_server *server, const struct rpc_msg *msg, uint
 {
 	for (unsigned i = 0; i < server->rpc.peers; i++) {
 		if (server->rpc.peer[i].notices && server->rpc.peer[i].client == msg->client)
-			__atomic_store_n(&server->acked[i], number, __ATOMIC_RELEASE);
+			__atomic_store_n(&server->rpc.peer[i].acked, number, __ATOMIC_RELEASE);
 	}
 }
 
@@ -375,10 +380,6 @@ static int prepare(struct ef_server *server, const struct tm_env *env)
 	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle, server);
 	if (rc)
 		return rc;
-	server->told = calloc(2 * (size_t)server->rpc.max_peers, sizeof(*server->told));
-	if (!server->told)
-		return -ENOMEM;
-	server->acked = server->told + server->rpc.max_peers;
 	rc = rpc_server_export_at(&server->rpc, EF_TABLE, server->pool.table, server->pool.slots * KV_LINE,
 				  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
 	if (!rc)

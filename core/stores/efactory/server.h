@@ -53,12 +53,11 @@ struct ef_server {
 
 	/* Cleaning. */
 	bool clean_wanted, has_cleaner;
+	int clean_error;	/* why the last one was not done, -errno; 0: it was, or that has been told */
 	uint64_t cut;		/* where the old log ended when compression began */
 	uint64_t carried;	/* bytes of versions below it that were in flight */
 	uint64_t tail_cleaned;	/* where the current log ended when the last cleaning did */
 	uint64_t notice;	/* number of the last one */
-	uint64_t *told;		/* per connection for notices: the last one sent */
-	uint64_t *acked;	/* ... and acknowledged */
 	struct ef_moved *moved; /* per slot of the table */
 };
 

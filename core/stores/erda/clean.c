@@ -55,7 +55,6 @@ struct cleaning {
 	uint32_t ats, room;
 	bool failed; /* no memory for that */
 	bool lazily; /* what is stored in entries is not made durable */
-	bool *told;  /* by connection: it knows of this notice */
 	uint8_t *met;
 };
 
@@ -190,14 +189,21 @@ static void tell(struct cleaning *c, enum erda_notice_kind kind)
 	notice.number = c->server->begins;
 	if (kind == NOTICE_END)
 		notice.where = rpc->region[erda_export_log(c->head, c->log->region)];
-	memset(c->told, 0, rpc->max_peers * sizeof(*c->told));
+	for (unsigned i = 0; i < rpc->peers; i++)
+		rpc->peer[i].told = 0;
 	while (!all) {
 		all = true;
 		for (unsigned i = 0; i < rpc->peers; i++) {
-			if (c->told[i] || !listens(&rpc->peer[i]))
+			struct rpc_peer *peer = &rpc->peer[i];
+
+			if (peer->told || !listens(peer))
 				continue;
-			c->told[i] = rpc_server_notify(rpc, i, &notice, sizeof(notice)) == 0;
-			if (c->told[i] || !listens(&rpc->peer[i]))
+			/* Before it is sent: whoever takes this place meanwhile has not been told. */
+			peer->told = 1;
+			if (rpc_server_notify(rpc, i, &notice, sizeof(notice)) == 0)
+				continue;
+			peer->told = 0;
+			if (!listens(peer))
 				continue;
 			/* The last notice is still on its way. */
 			if (rt_now() < until || waits_for_ever(c))
@@ -215,7 +221,7 @@ static bool waiting_for(const struct cleaning *c, unsigned i)
 {
 	const struct rpc_peer *peer = &c->server->rpc.peer[i];
 
-	return c->told[i] && listens(peer) && c->server->acked[peer->client] < c->server->begins;
+	return peer->told && listens(peer) && c->server->acked[peer->client] < c->server->begins;
 }
 
 static bool waiting(const struct cleaning *c)
@@ -599,7 +605,9 @@ static void finish(struct cleaning *c, unsigned region)
 	struct log *log = c->log;
 
 	set_state(c, CLEAN_NONE, region);
-	log_export(server, c->head, region);
+	/* Until clients can reach it they send what concerns it. */
+	while (log_export(server, c->head, region))
+		rt_sleep(MAX_IDLE_NS);
 	enter(c, PHASE_IDLE);
 	log->region = region;
 	log->mades = 0;
@@ -642,9 +650,8 @@ static void clean_log(struct server *server, unsigned head)
 	c->head = head;
 	c->from = log->region;
 	c->to = !log->region;
-	c->told = calloc(server->rpc.max_peers, sizeof(*c->told));
 	c->met = calloc(geo->entries, 1);
-	if (!c->told || !c->met)
+	if (!c->met)
 		goto out;
 	server->index.met = c->met;
 	/* Updates of the merge are copied too: two segments for rounding, and one to spare. */
@@ -659,7 +666,6 @@ static void clean_log(struct server *server, unsigned head)
 	}
 	server->index.met = NULL;
 out:
-	free(c->told);
 	free(c->met);
 	free(c->at);
 	free(c);

@@ -173,10 +173,9 @@ static int update(struct client *c, enum erda_op op, const void *key, size_t kle
 			rc = update_by_write(c, op, key, klen, value, vlen);
 		if (rc != -EBUSY || tries == RETRIES)
 			break;
-		rc = notices_at_rest(c);
+		rc = notices_pause(c, wait_ns);
 		if (rc)
 			break;
-		rt_sleep(wait_ns);
 		wait_ns *= 4;
 	}
 	notices_idle(c);
@@ -419,10 +418,9 @@ int erda_get(void *client, const void *key, size_t klen, void *value, size_t cap
 			rc = rc == DAMAGED && c->geo.knob[ERDA_GIVE_UP] ? -EAGAIN : DELETED;
 			break;
 		}
-		rc = notices_at_rest(c);
+		rc = notices_pause(c, wait_ns);
 		if (rc)
 			break;
-		rt_sleep(wait_ns);
 		if (tries < RETRIES)
 			wait_ns *= 4;
 	}

@@ -29,9 +29,9 @@ struct client {
 
 /* Connect for notices, learn how things stand, start the task. In an operation (busy). */
 int notices_open(struct client *c, const struct tm_env *env);
-/* An operation begins; and it is between two attempts, or at its end: no address is held. */
+/* An operation begins; sleeps between two attempts; ends. In the latter two it holds no address. */
 void notices_busy(struct client *c);
-int notices_at_rest(struct client *c);
+int notices_pause(struct client *c, uint64_t ns);
 void notices_idle(struct client *c);
 
 #endif

@@ -3,9 +3,9 @@
  * What Erda's server tells its clients about the cleaning of logs.
  *
  * A task of the client waits for notices. BEGIN takes effect for the next access at
- * once; it is acknowledged by this task if no operation is on, else by the operation
- * when it holds no address any more: at its end, or before it tries again. So the
- * server's wait ends with the longest operation, and nobody polls. An acknowledgement
+ * once; it is acknowledged by this task if no operation is on, or if that pauses, else by the
+ * operation when it holds no address any more: at its end, or before it pauses. So the
+ * server's wait ends with the longest attempt, and nobody polls. An acknowledgement
  * of this task and one of an operation cannot meet: they use different connections.
  *
  * Whoever connects during a cleaning is told so in the same moment in which the server
@@ -14,16 +14,25 @@
 #include "core/rt/rt.h"
 #include "core/stores/erda/client.h"
 
+/* Pauses after an acknowledgement that could not be posted. */
+#define REFUSED_NS     1000
+#define REFUSED_MAX_NS 10000000
+
 static int acknowledge(struct client *c, struct rpc_conn *conn, uint32_t number)
 {
 	struct erda_req req;
+	uint32_t before = c->acked;
+	int rc;
 
 	memset(&req, 0, sizeof(req));
 	req.op = ERDA_OP_ACK;
 	req.client = c->number;
 	req.bad = number;
 	c->acked = number;
-	return rpc_send(conn, &req, ERDA_REQ_BYTES(0));
+	rc = rpc_send(conn, &req, ERDA_REQ_BYTES(0));
+	if (rc && c->acked == number)
+		c->acked = before;
+	return rc;
 }
 
 static void take(struct client *c, const struct erda_notice *notice)
@@ -45,6 +54,7 @@ static void notices_task(void *arg)
 {
 	struct client *c = arg;
 	struct erda_notice notice;
+	uint64_t nap = REFUSED_NS;
 	size_t len;
 
 	/* An error: the server has dropped this client, and its operations will fail too. */
@@ -52,8 +62,13 @@ static void notices_task(void *arg)
 		if (len != sizeof(notice))
 			return;
 		take(c, &notice);
-		if (!c->busy && c->acked != c->begun && acknowledge(c, &c->notices, c->begun))
-			return;
+		while (!c->busy && c->acked != c->begun && acknowledge(c, &c->notices, c->begun)) {
+			if (c->notices.failed)
+				return;
+			rt_sleep(nap);
+			nap = nap < REFUSED_MAX_NS ? 2 * nap : nap;
+		}
+		nap = REFUSED_NS;
 	}
 }
 
@@ -82,13 +97,25 @@ void notices_busy(struct client *c)
 	c->busy = true;
 }
 
-int notices_at_rest(struct client *c)
+static int notices_at_rest(struct client *c)
 {
 	int rc = 0;
 
 	while (c->acked != c->begun && !rc)
 		rc = acknowledge(c, &c->conn, c->begun);
 	return rc;
+}
+
+int notices_pause(struct client *c, uint64_t ns)
+{
+	int rc = notices_at_rest(c);
+
+	if (rc)
+		return rc;
+	c->busy = false;
+	rt_sleep(ns);
+	c->busy = true;
+	return 0;
 }
 
 void notices_idle(struct client *c)

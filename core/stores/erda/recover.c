@@ -260,15 +260,19 @@ void erda_fsck(const struct tm_env *env, struct tm_fsck *fsck)
 	struct boot *b = &c->b;
 	uint32_t used = 0;
 
-	if (!c)
+	if (!c) {
+		fsck->bad(fsck, "no memory for the check");
 		return;
+	}
 	c->fsck = fsck;
 	erda_geo(&b->geo, env->params);
 	b->pm = env->pm;
 	b->entry = erda_table(&b->geo, env->pm);
 	b->live = calloc(b->geo.entries, sizeof(*b->live));
-	if (!b->live)
+	if (!b->live) {
+		fsck->bad(fsck, "no memory for the check");
 		goto out;
+	}
 	check_heads(c);
 	collect(b);
 	for (uint32_t i = 0; i < b->geo.entries; i++)

@@ -136,7 +136,7 @@ static int reserve(struct server *server, unsigned head, size_t len, struct erda
 	unsigned region = clean_put_region(log);
 	uint64_t limit = log->phase <= PHASE_INFORM ? server->geo.region_len : log->limit, at, tail;
 
-	if (log_place(server, log, region, len, limit, &at, &tail))
+	if (rt_pm_full() || log_place(server, log, region, len, limit, &at, &tail))
 		return full(server, head);
 	/* Before that is durable nobody else may get the space. */
 	log->tail[region] = tail;

@@ -82,16 +82,14 @@ static void set_bytes(struct rl_client *client, const void *local, size_t len)
 
 static int post(struct rl_client *client)
 {
-	struct rpc_conn *conn = &client->conn;
-
 	if (!client->building)
 		return 0;
 	client->building = false;
-	if (conn->failed)
+	if (client->conn.failed) {
 		ibv_wr_abort(client->qp);
-	else if (ibv_wr_complete(client->qp))
-		conn->failed = true;
-	return conn->failed ? -EIO : 0;
+		return -EIO;
+	}
+	return -ibv_wr_complete(client->qp);
 }
 
 /* Post the batch and wait for the completion of its last request, which is signaled. */
@@ -162,11 +160,26 @@ static void atomic_write_b(struct rl_client *client, unsigned flags)
 		write_b(client, false, flags);
 }
 
+/*
+ * Was a request refused, and is it to be tried again? Others wait for who has the turn, so it
+ * tries for some seconds; then its connection counts as failed.
+ */
+static bool again(struct rl_client *client, int rc, uint64_t *nap)
+{
+	if (rc != -ENOMEM || client->conn.failed)
+		return false;
+	if (rl_nap(nap))
+		return true;
+	client->conn.failed = true;
+	return false;
+}
+
 /* FLUSH of a range (len 0: of the whole region), or what stands for it. */
 static int flush(struct rl_client *client, uint64_t off, size_t len, unsigned flags)
 {
 	enum rl_flush how = (enum rl_flush)rl_knob(&client->params, RL_FLUSH);
 	uint32_t rkey = client->conn.region[RL_POOL].rkey;
+	uint64_t nap = 0;
 	const void *data;
 	int rc;
 
@@ -183,7 +196,12 @@ static int flush(struct rl_client *client, uint64_t off, size_t len, unsigned fl
 		break;
 	}
 	rc = post_and_wait(client);
-	return rc ? rc : rpc_read(&client->other, RL_POOL, off, sizeof(uint64_t), &data);
+	if (rc)
+		return rc;
+	do {
+		rc = rpc_read(&client->other, RL_POOL, off, sizeof(uint64_t), &data);
+	} while (again(client, rc, &nap));
+	return rc;
 }
 
 /* A request, and the server's reply. */
@@ -191,11 +209,15 @@ static int call(struct rl_client *client, enum rl_op op)
 {
 	struct rl_msg head;
 	size_t len = op == RL_APPEND ? RL_MSG_HEAD + record_len(client) : RL_MSG_HEAD;
+	uint64_t nap = 0;
 	int rc = post(client);
 
+	if (rc)
+		return rc;
 	client->msg->op = op;
-	if (!rc)
+	do {
 		rc = rpc_call(&client->conn, client->msg, len, &head, RL_MSG_HEAD, NULL);
+	} while (again(client, rc, &nap));
 	return rc ? rc : head.status;
 }
 
@@ -203,15 +225,18 @@ static int imm_call(struct rl_client *client, bool tail)
 {
 	const struct tm_params *params = &client->params;
 	uint64_t seq = client->msg->seq;
+	uint64_t off = tail ? RL_TAIL : rl_off(params, seq), nap = 0;
+	const void *data = tail ? (const void *)out_word(client, WORD_TAIL) : &client->msg->record;
+	size_t len = tail ? rl_tail_bytes(params) : record_len(client);
 	struct rl_msg head;
 	int rc = post(client);
 
-	if (!rc && tail)
-		rc = rpc_call_imm(&client->conn, RL_POOL, RL_TAIL, out_word(client, WORD_TAIL),
-				  rl_tail_bytes(params), (uint32_t)(2 * seq + 1), &head, RL_MSG_HEAD, NULL);
-	else if (!rc)
-		rc = rpc_call_imm(&client->conn, RL_POOL, rl_off(params, seq), &client->msg->record,
-				  record_len(client), (uint32_t)(2 * seq), &head, RL_MSG_HEAD, NULL);
+	if (rc)
+		return rc;
+	do {
+		rc = rpc_call_imm(&client->conn, RL_POOL, off, data, len, (uint32_t)(2 * seq + tail), &head,
+				  RL_MSG_HEAD, NULL);
+	} while (again(client, rc, &nap));
 	return rc ? rc : head.status;
 }
 
@@ -271,6 +296,8 @@ static bool waits(const struct rl_client *client, enum rl_step step)
 int rl_append(struct rl_client *client)
 {
 	const uint8_t *step = rl_method(&client->params)->step;
+	unsigned first = 0; /* of the batch */
+	uint64_t nap = 0;
 	int rc = 0;
 
 	client->msg->op = RL_APPEND;
@@ -279,7 +306,13 @@ int rl_append(struct rl_client *client)
 	for (unsigned i = 0; i < STEPS && step[i] != RL_END && !rc; i++) {
 		enum rl_step next = i + 1 < STEPS ? (enum rl_step)step[i + 1] : RL_END;
 
+		if (!client->building)
+			first = i;
 		rc = do_step(client, (enum rl_step)step[i], waits(client, next) ? IBV_SEND_SIGNALED : 0);
+		if (again(client, rc, &nap)) {
+			i = first - 1;
+			rc = 0;
+		}
 	}
 	return rc;
 }
@@ -332,6 +365,8 @@ int rl_room(struct rl_client *client)
 	uint64_t nap = 0;
 	int rc;
 
+	if (rt_pm_full())
+		return -ENOSPC;
 	for (;;) {
 		if (client->next - client->head <= rl_slots(&client->params))
 			return 0;
@@ -348,10 +383,15 @@ int rl_room(struct rl_client *client)
 int rl_unlock(struct rl_client *client)
 {
 	const struct rpc_region *words = &client->conn.region[RL_WORDS];
+	uint64_t nap = 0;
+	int rc;
 
 	*out_word(client, WORD_LOCK) = 2 * client->next;
-	ibv_wr_rdma_write(next_request(client, 0), words->rkey,
-			  words->base + offsetof(struct rl_words, lock));
-	set_bytes(client, out_word(client, WORD_LOCK), sizeof(uint64_t));
-	return post(client);
+	do {
+		ibv_wr_rdma_write(next_request(client, 0), words->rkey,
+				  words->base + offsetof(struct rl_words, lock));
+		set_bytes(client, out_word(client, WORD_LOCK), sizeof(uint64_t));
+		rc = post(client);
+	} while (again(client, rc, &nap));
+	return rc;
 }

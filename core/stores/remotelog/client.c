@@ -25,8 +25,9 @@ int rl_open(const struct tm_env *env, void **out)
 		rc = rpc_open_ex(&client->conn, env, rl_msg_bytes(env->params), rl_buffer_bytes(client),
 				 rl_send_ops(env->params));
 	if (!rc && rl_knob(env->params, RL_FLUSH) == RL_FLUSH_READ_OTHER_QP)
-		rc = rpc_open(&client->other, env, rl_msg_bytes(env->params), sizeof(uint64_t));
+		rc = rpc_open_further(&client->other, env, rl_msg_bytes(env->params), sizeof(uint64_t));
 	if (rc) {
+		rpc_close(&client->conn);
 		free(client->msg);
 		free(client);
 		return rc;
@@ -60,10 +61,10 @@ static int append(struct rl_client *client)
 	if (rc)
 		return rc;
 	rc = rl_room(client);
-	if (rc == -ENOSPC)
+	if (rc) {
 		rl_unlock(client);
-	if (rc)
 		return rc;
+	}
 	msg->seq = msg->record.seq = client->next;
 	msg->record.crc = rl_crc(&msg->record);
 	rc = rl_append(client);

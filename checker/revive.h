@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_REVIVE_H
+#define TM_REVIVE_H
+/*
+ * A pool that a live server left behind, booted in the sim world: recovered, checked, and
+ * read back through the store's own GET.
+ *
+ * It is world.h's second machine without the first: there is no workload, no history
+ * and nothing in flight. The pool is what it is.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "core/tidemark.h"
+
+struct reviver;
+/* `store` and `params` are the caller's. 0 or -ENOMEM. */
+int reviver_new(struct reviver **out, const struct tm_store *store, const struct tm_params *params);
+void reviver_free(struct reviver *r);
+
+/* What became of it, apart from the values. */
+struct revived {
+	bool live_broken; /* recovery, the server or an operation fails or does not end */
+	bool fsck_broken;
+	bool full;     /* there was no room for the PUT that proves life: not proved */
+	unsigned read; /* so many of the keys were read, from the first on */
+	char why[200]; /* of whichever is broken, one line */
+};
+
+/* A GET of keys[i]: 0 or -ENOENT. */
+typedef void revived_value(void *arg, unsigned i, int error, const uint8_t *bytes, size_t len);
+/* Boot a copy of `pool` (pm_bytes() of the store), read these live keys in their order, PUT and GET. */
+void revive(struct reviver *r, const uint8_t *pool, const uint32_t *keys, unsigned n, revived_value *value,
+	    void *arg, struct revived *out);
+
+#endif

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Clients that connect again: a server lives for ever with as many connections as it has
+ * clients. What a former self has left behind, on its way, in the completion queue, in the hands of the
+ * server, never comes to the new one; and no other client notices. Each test runs scripts
+ * of clients against a server in a simulation, rpc.h alone or a store.
+ */
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/pmem/crash.h"
+#include "core/pmem/own_bug.h"
+#include "core/rnic/rnic.h"
+#include "core/rt/rt.h"
+#include "core/rt/sim.h"
+#include "core/stores/rpc.h"
+#include "scenarios/stores.h"
+
+#define CLIENTS	 2
+#define MSG	 32 /* bytes */
+#define MAX_VLEN 200
+#define US	 1000ull
+#define MS	 1000000ull
+
+typedef void script(unsigned client);
+
+static struct {
+	struct sim *sim;
+	struct hardware hw;
+	struct tm_params params;
+	struct tm_env env[CLIENTS + 1];
+	const struct tm_store *store; /* NULL: rpc.h alone */
+	script *script[CLIENTS + 1];
+	unsigned clients, ended;
+	struct rpc_server rpc;
+	bool paused; /* the server does not poll */
+	unsigned handled;
+	char last[MSG]; /* that was handled */
+} w;
+
+static void client_main(void *arg)
+{
+	unsigned client = (unsigned)(uintptr_t)arg;
+
+	w.script[client](client);
+	if (++w.ended == w.clients)
+		sim_stop(w.sim, SIM_DONE);
+}
+
+/* The reply is the message. One that begins with "slow" takes its time. */
+static size_t echo(void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
+{
+	(void)arg;
+	ck_assert_uint_le(msg->len, cap);
+	w.handled++;
+	memcpy(w.last, msg->bytes, msg->len);
+	memcpy(reply, msg->bytes, msg->len);
+	if (!strncmp(w.last, "slow", 4))
+		sim_sleep(w.sim, 100 * US);
+	return msg->notices ? 0 : msg->len;
+}
+
+static void server_task(void *arg)
+{
+	(void)arg;
+	for (;;) {
+		if (w.paused)
+			sim_sleep(w.sim, US);
+		else if (!rpc_server_poll(&w.rpc))
+			rt_yield();
+	}
+}
+
+static void boot(void *arg)
+{
+	static uint8_t region[64];
+
+	(void)arg;
+	if (w.store) {
+		ck_assert_int_eq(w.store->format(&w.env[0]), 0);
+		ck_assert_int_eq(w.store->serve(&w.env[0]), 0);
+	} else {
+		ck_assert_int_eq(rpc_server_init(&w.rpc, &w.env[0], MSG, echo, NULL), 0);
+		ck_assert_int_eq(rpc_server_export(&w.rpc, region, sizeof(region),
+						   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ),
+				 0);
+		ck_assert_int_eq(rpc_server_listen(&w.rpc), 0);
+		ck_assert_int_eq(rt_spawn("server", server_task, NULL), 0);
+	}
+	for (unsigned c = 1; c <= CLIENTS; c++) {
+		if (w.script[c])
+			ck_assert_int_eq(sim_spawn(w.sim, c, NULL, client_main, (void *)(uintptr_t)c), 0);
+	}
+}
+
+static void run(script *first, script *second)
+{
+	struct pmem_stack *stack = NULL;
+	struct pmem *pm = NULL;
+	size_t len = w.store ? w.store->pm_bytes(&w.params) : 0;
+
+	w.script[1] = first;
+	w.script[2] = second;
+	w.sim = sim_new();
+	sim_reset(w.sim, NULL);
+	if (w.store) {
+		stack = pmem_stack_new(1, len);
+		pmem_load(stack, NULL, len);
+		pm = pmem_machine(stack, 0);
+		pmem_begin(pm, w.sim, &w.hw);
+		w.env[0].pm = pmem_base(pm);
+		w.env[0].pm_len = len;
+	}
+	struct rnic_net *net = rnic_net_new(w.sim, &w.hw);
+	for (unsigned c = 0; c <= CLIENTS; c++) {
+		w.env[c].params = &w.params;
+		w.env[c].client = c;
+		w.env[c].verbs = rnic_open(net, c, c ? NULL : pm);
+		w.clients += w.script[c] != NULL;
+	}
+	sim_spawn(w.sim, HOST_SERVER, NULL, boot, NULL);
+	ck_assert_int_eq(sim_run(w.sim), SIM_DONE);
+	if (w.store) {
+		pmem_end(pm);
+		pmem_stack_free(stack);
+	}
+	sim_free(w.sim);
+}
+
+static void prepare(const struct tm_store *store)
+{
+	memset(&w, 0, sizeof(w));
+	w.hw = hardware_default;
+	w.store = store;
+	w.params = (struct tm_params){.clients = CLIENTS, .keys = 4, .updates = 400, .max_vlen = MAX_VLEN};
+}
+
+/* --- rpc.h --- */
+
+static void open_both(unsigned client, struct rpc_conn *conn, struct rpc_conn *notices, bool notices_first)
+{
+	if (notices_first)
+		ck_assert_int_eq(rpc_open_notices(notices, &w.env[client], MSG), 0);
+	ck_assert_int_eq(rpc_open(conn, &w.env[client], MSG, 64), 0);
+	if (!notices_first)
+		ck_assert_int_eq(rpc_open_notices(notices, &w.env[client], MSG), 0);
+}
+
+/* It gets its own answer. */
+static void ask(struct rpc_conn *conn, const char *what, unsigned n)
+{
+	char text[MSG] = "", answer[MSG] = "";
+	size_t len;
+
+	snprintf(text, sizeof(text), "%s %u", what, n);
+	ck_assert_int_eq(rpc_call(conn, text, strlen(text) + 1, answer, sizeof(answer), &len), 0);
+	ck_assert_str_eq(answer, text);
+	ck_assert_uint_eq(len, strlen(text) + 1);
+}
+
+/* Begins anew a hundred times, each time with something on its way; what, and how far, differs. */
+static void restless(unsigned client)
+{
+	struct rpc_conn conn, notices;
+
+	for (unsigned i = 0; i < 100; i++) {
+		open_both(client, &conn, &notices, i % 2);
+		ask(&conn, "new", i);
+		ck_assert_uint_le(w.rpc.peers, 2 * CLIENTS);
+		char text[MSG] = "left behind";
+		ck_assert_int_eq(rpc_send(&conn, text, sizeof(text)), 0);
+		if (i % 3)
+			ck_assert_int_eq(rpc_send(&notices, text, sizeof(text)), 0);
+		sim_sleep(w.sim, i * 100); /* 10 us: the reply has come */
+		if (i % 5 == 0) {
+			rpc_close(&notices);
+			rpc_close(&conn);
+		}
+	}
+}
+
+static void steady(unsigned client)
+{
+	struct rpc_conn conn;
+
+	ck_assert_int_eq(rpc_open(&conn, &w.env[client], MSG, 64), 0);
+	for (unsigned i = 0; w.ended == 0; i++)
+		ask(&conn, "steady", i);
+}
+
+START_TEST(a_hundred_times)
+{
+	prepare(NULL);
+	run(restless, steady);
+	ck_assert_uint_le(w.rpc.peers, 2 * CLIENTS);
+}
+END_TEST
+
+/* A message lies in the completion queue, unseen, while its client begins anew. */
+static void unseen(unsigned client)
+{
+	struct rpc_conn conn, again;
+
+	ck_assert_int_eq(rpc_open(&conn, &w.env[client], MSG, 64), 0);
+	w.paused = true;
+	sim_sleep(w.sim, 10 * US);
+	ck_assert_int_eq(rpc_send(&conn, "old", 4), 0);
+	sim_sleep(w.sim, 10 * US);
+	ck_assert_int_eq(rpc_open(&again, &w.env[client], MSG, 64), 0);
+	w.paused = false;
+	ask(&again, "new", 1);
+	ck_assert_uint_eq(w.handled, 1);
+	ask(&again, "new", 2);
+}
+
+/* Also with a card that leaves the completions of a destroyed queue pair in their queue. */
+START_TEST(what_was_in_the_queue)
+{
+	prepare(NULL);
+	if (_i)
+		w.hw.own_bug = OWN_NIC_LAND_AFTER_DESTROY;
+	run(unseen, NULL);
+}
+END_TEST
+
+/* A message is being handled while its client begins anew: the client has to wait, and gets no reply to it.
+ */
+static void in_hand(unsigned client)
+{
+	struct rpc_conn conn, again;
+
+	ck_assert_int_eq(rpc_open(&conn, &w.env[client], MSG, 64), 0);
+	ck_assert_int_eq(rpc_send(&conn, "slow", 5), 0);
+	sim_sleep(w.sim, 20 * US);
+	ck_assert_uint_eq(w.handled, 1);
+	ck_assert_int_eq(rpc_open(&again, &w.env[client], MSG, 64), 0);
+	ask(&again, "new", 1);
+	ck_assert_uint_eq(w.handled, 2);
+}
+
+START_TEST(what_is_being_handled)
+{
+	prepare(NULL);
+	run(in_hand, NULL);
+}
+END_TEST
+
+/* Who begins anew is one client still; all its connections are closed, the other clients' are not. */
+static void begins_anew(unsigned client)
+{
+	struct rpc_conn conn, notices, further, again;
+	const void *data;
+
+	open_both(client, &conn, &notices, true);
+	ck_assert_int_eq(rpc_open_further(&further, &w.env[client], MSG, 64), 0);
+	ck_assert_int_eq(rpc_read(&conn, 0, 0, 8, &data), 0);
+	ck_assert_int_eq(rpc_read(&further, 0, 0, 8, &data), 0);
+	ck_assert_int_eq(rpc_open(&again, &w.env[client], MSG, 64), 0);
+	ck_assert_int_eq(rpc_read(&conn, 0, 0, 8, &data), -EIO);
+	ck_assert_int_eq(rpc_read(&further, 0, 0, 8, &data), -EIO);
+	ck_assert_int_eq(rpc_send(&notices, "no", 3), -EIO);
+	ck_assert_int_eq(rpc_open_further(&further, &w.env[client], MSG, 64), 0);
+	ck_assert_int_eq(rpc_read(&further, 0, 0, 8, &data), 0);
+	ask(&again, "new", 1);
+	ck_assert_uint_eq(w.rpc.peers, 3);
+	/* Room for two connections of each client, whoever has them. */
+	struct tm_env stranger = w.env[client];
+	stranger.client = 77;
+	ck_assert_int_eq(rpc_open(&conn, &stranger, MSG, 64), 0);
+	stranger.client = 78;
+	ck_assert_int_eq(rpc_open(&conn, &stranger, MSG, 64), -EUSERS);
+}
+
+START_TEST(all_connections_of_a_client)
+{
+	prepare(NULL);
+	run(begins_anew, NULL);
+}
+END_TEST
+
+/* --- stores --- */
+
+static void *open_client(unsigned client)
+{
+	void *handle;
+
+	ck_assert_int_eq(w.store->open(&w.env[client], &handle), 0);
+	return handle;
+}
+
+static void put(void *handle, const char *key, uint8_t n)
+{
+	uint8_t value[MAX_VLEN];
+
+	memset(value, n, sizeof(value));
+	ck_assert_int_eq(w.store->put(handle, key, strlen(key), value, sizeof(value)), 0);
+}
+
+static uint8_t get(void *handle, const char *key)
+{
+	uint8_t value[MAX_VLEN];
+	size_t len;
+
+	ck_assert_int_eq(w.store->get(handle, key, strlen(key), value, sizeof(value), &len), 0);
+	ck_assert_uint_eq(len, sizeof(value));
+	for (unsigned i = 1; i < sizeof(value); i++)
+		ck_assert_uint_eq(value[i], value[0]);
+	return value[0];
+}
+
+/* Reads and writes, and begins anew. */
+static void forgetful(unsigned client)
+{
+	for (unsigned i = 1; i <= 20; i++) {
+		void *handle = open_client(client);
+		if (i > 1)
+			ck_assert_uint_eq(get(handle, "mine"), i - 1);
+		put(handle, "mine", (uint8_t)i);
+		put(handle, "ours", 200);
+		sim_sleep(w.sim, i * 50);
+	}
+}
+
+static void patient(unsigned client)
+{
+	void *handle = open_client(client);
+
+	put(handle, "ours", 201);
+	while (w.ended == 0) {
+		ck_assert_uint_ge(get(handle, "ours"), 200);
+		sim_sleep(w.sim, US);
+	}
+}
+
+START_TEST(stores_go_on)
+{
+	prepare(stores[_i]);
+	run(forgetful, patient);
+}
+END_TEST
+
+/*
+ * Told that a log is cleaned, and gone before it acknowledged: the server does not wait for
+ * the one who came back, nor drop it.
+ */
+static void comes_back(unsigned client)
+{
+	struct rpc_conn conn, notices;
+
+	open_both(client, &conn, &notices, true); /* never acknowledges anything */
+	sim_sleep(w.sim, 60 * US);
+	void *handle = open_client(client);
+	put(handle, "mine", 1);
+	sim_sleep(w.sim, 5 * MS);
+	ck_assert_uint_eq(get(handle, "mine"), 1);
+	put(handle, "mine", 2);
+	ck_assert_uint_eq(get(handle, "ours"), 7);
+}
+
+static void cleans(unsigned client)
+{
+	void *handle = open_client(client);
+	uint64_t since;
+
+	put(handle, "ours", 7);
+	while (rt_now() < 40 * US)
+		sim_sleep(w.sim, US);
+	ck_assert_int_eq(w.store->clean(handle), 0);
+	since = rt_now();
+	for (unsigned n = 0; n < 2; n++) /* a second one begins when the first has ended */
+		while (w.store->clean(handle) == -EALREADY)
+			sim_sleep(w.sim, 10 * US);
+	ck_assert_uint_lt(rt_now() - since, 4 * MS);
+	ck_assert_uint_eq(get(handle, "ours"), 7);
+}
+
+START_TEST(a_cleaning_goes_on)
+{
+	prepare(stores[_i]);
+	run(comes_back, cleans);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("reconnect");
+	TCase *rpc = tcase_create("rpc"), *store = tcase_create("stores");
+	tcase_add_test(rpc, a_hundred_times);
+	tcase_add_loop_test(rpc, what_was_in_the_queue, 0, 2);
+	tcase_add_test(rpc, what_is_being_handled);
+	tcase_add_test(rpc, all_connections_of_a_client);
+	tcase_add_loop_test(store, stores_go_on, 0, 2); /* eFactory, Erda */
+	tcase_add_loop_test(store, a_cleaning_goes_on, 0, 2);
+	suite_add_tcase(suite, rpc);
+	suite_add_tcase(suite, store);
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}
