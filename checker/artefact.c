@@ -164,14 +164,15 @@ static bool read_broken(struct head *h, struct artefact *a)
 	return a->contract >= 0 && (a->happened || !strcmp(space, "possible"));
 }
 
-static bool read_head(struct head *h, struct artefact *a, struct sizes *s)
+static bool read_head(struct head *h, struct artefact *a, struct sizes *s, char **store)
 {
 	uint64_t boot, seed, cuts, lines, cached, ops, start;
 	char *says;
 
 	h->line = 1; /* the magic was looked at */
 	h->at += strlen(MAGIC);
-	if (!need(h, "store", "store and its name") || !need(h, "variant", "variant and its name") ||
+	*store = need(h, "store", "store and its name");
+	if (!*store || !need(h, "variant", "variant and its name") ||
 	    !number(h, "boot", UINT32_MAX, "boot and a number", &boot) ||
 	    !number(h, "seed", UINT64_MAX, "seed and a number", &seed) ||
 	    !number(h, "cuts", EXAM_CUTS, "cuts and a number", &cuts) || !read_broken(h, a))
@@ -322,7 +323,7 @@ int artefact_read(struct artefact *a, const char *path, char *why, size_t n)
 	struct head h = {0};
 	struct sizes s;
 	size_t len;
-	char *bytes;
+	char *bytes, *store;
 	int error;
 
 	memset(a, 0, sizeof(*a));
@@ -335,10 +336,13 @@ int artefact_read(struct artefact *a, const char *path, char *why, size_t n)
 	if (!bytes)
 		return say(why, n, -ENOMEM, "%s: out of memory", path);
 	h.at = bytes;
-	if (read_head(&h, a, &s))
+	if (read_head(&h, a, &s, &store))
 		error = unpack(a, path, h.at, len - (size_t)(h.at - bytes), &s, why, n);
 	else
 		error = say(why, n, -EINVAL, "%s:%u: expected %s", path, h.line, h.expected);
+	if (!error && strcmp(store, a->cut.store.store->name))
+		error = say(why, n, -EINVAL, "%s:2: expected the store that the media name, %s", path,
+			    a->cut.store.store->name);
 	free(bytes);
 	return error;
 }

@@ -73,6 +73,8 @@ tidemark_test(test_litmus_suite ${PROJECT_SOURCE_DIR}/tests/test_litmus_suite.sh
 	${PROJECT_SOURCE_DIR}/scenarios/litmus)
 tidemark_test(test_count_cli ${PROJECT_SOURCE_DIR}/tests/test_count.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_cut ${PROJECT_SOURCE_DIR}/tests/test_cut.sh $<TARGET_FILE:tidemark> $<TARGET_FILE:test_live_pm>)
+tidemark_test(test_examine_cli ${PROJECT_SOURCE_DIR}/tests/test_examine.sh $<TARGET_FILE:tidemark>
+	$<TARGET_FILE:test_examine>)
 tidemark_test(test_cli ${PROJECT_SOURCE_DIR}/tests/test_cli.sh $<TARGET_FILE:tidemark>)
 if(CMAKE_C_COMPILER_ID STREQUAL Clang)
 	# Without clang's fuzzer runtime there is no such program, and the test is skipped.

@@ -166,6 +166,11 @@ START_TEST(where_a_key_stood)
 	/* Now somebody has. */
 	add(1, 1, HISTORY_DEL, 0, 50, 60);
 	ck_assert_uint_eq(broken(2, 2, absent, value(12)), TM_BIT(TM_DUR) | TM_BIT(TM_NORES));
+	/* In a later boot, whose clock began anew. */
+	op[2].boot = 2;
+	op[2].invoked_ns = 1;
+	op[2].returned_ns = 2;
+	ck_assert_uint_eq(broken(3, 3, absent, value(12)), TM_BIT(TM_DUR) | TM_BIT(TM_NORES));
 	/* Nobody knows where it stood: it decides at the first look. */
 	ck_assert_uint_eq(broken(2, 2, unknown, value(12)), 0);
 	ck_assert_uint_eq(broken(2, 2, unknown, absent), 0);
@@ -270,11 +275,32 @@ START_TEST(a_good_register_is_never_broken)
 		add(1, 1, HISTORY_PUT, newest, end, end + 1);
 		add(1, 2, HISTORY_GET, newest, end + 2, end + 3);
 		ck_assert_uint_eq(broken(1, 1, absent, value(newest)), 0);
-		/* Trimming has not taken away what breaks. */
+		/* Trimming has not taken away what breaks, nor what recovery shows. */
+		const struct recording_op *first = op;
+		while (first->kind != HISTORY_PUT || first->error)
+			first++;
+		ck_assert(broken(1, 1, absent, value(first->value)) & TM_BIT(TM_MONO));
 		unsigned set = broken(1, 1, absent, value(before));
 		ck_assert(set & TM_BIT(TM_MONO));
 		ck_assert(set & TM_BIT(TM_DUR) || unsure);
 	}
+}
+END_TEST
+
+/* The DELETE that was invoked last is not the one that came last. */
+START_TEST(deletes_at_one_time_are_kept)
+{
+	uint64_t id = UINT64_C(1) << 56;
+
+	for (unsigned i = 1; i < 5000; i++)
+		add(1, 1, HISTORY_PUT, id + i, 10 * i, 10 * i + 1);
+	add(1, 1, HISTORY_DEL, 0, 60000, 60100);
+	add(1, 2, HISTORY_DEL, 0, 60010, 60020);
+	add(1, 3, HISTORY_PUT, id + 5000, 60030, 60040);
+	ck_assert_uint_eq(broken(1, 1, absent, absent), 0);
+	ck_assert_uint_gt(past->left_out, 0);
+	op[4999].returned_ns = 60025;
+	ck_assert_uint_eq(broken(1, 1, absent, absent), TM_BIT(TM_DUR));
 }
 END_TEST
 
@@ -306,6 +332,7 @@ int main(void)
 	tcase_add_test(t, where_a_key_stood);
 	tcase_add_test(t, what_cannot_be_judged_is_told);
 	tcase_add_loop_test(t, a_good_register_is_never_broken, 0, sizeof(registers) / sizeof(registers[0]));
+	tcase_add_test(t, deletes_at_one_time_are_kept);
 	tcase_add_loop_test(t, a_good_register_over_boots, 0, sizeof(registers) / sizeof(registers[0]));
 	suite_add_tcase(s, t);
 	SRunner *sr = srunner_create(s);
