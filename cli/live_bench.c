@@ -25,7 +25,6 @@
 #define MAX_WORKLOADS 4
 #define MAX_COUNTS    16	/* numbers of clients */
 #define HISTORY_ROOM  (1 << 18) /* operations, of 64 bytes each */
-#define PROBE_S	      5
 
 enum {
 	OPT_SERVER = 1000,
@@ -116,9 +115,10 @@ void live_bench_help(void)
 
 /* --- options --- */
 
-/* Each of "a,b": at most `max`, each once. */
+/* "a,b", each once. */
 static bool add_workloads(struct bench *b, const char *text)
 {
+	b->workloads = 0;
 	for (const char *p = text;; p += 2) {
 		if (!*p || !strchr("abcu", *p) || (p[1] && p[1] != ',') ||
 		    memchr(b->workload, *p, b->workloads)) {
@@ -134,6 +134,7 @@ static bool add_workloads(struct bench *b, const char *text)
 
 static bool add_counts(struct bench *b, const char *text)
 {
+	b->counts = 0;
 	for (const char *p = text;;) {
 		char *end;
 		unsigned long n = *p >= '0' && *p <= '9' ? strtoul(p, &end, 10) : 0;
