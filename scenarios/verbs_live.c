@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+#include "core/rt/live_flush.h"
 #include "scenarios/verbs.h"
 
 #define PM_BYTES (2u << 20) /* the least that devdax maps */
@@ -92,6 +93,8 @@ int verbs_run_live(const struct verbs_program *program, const char *device, cons
 		.rest = live_rest,
 		.now = live_clock,
 		.line = live_line,
+		.create_qp = live_flush_create_qp,
+		.flush = live_wr_flush,
 	};
 	int error = open_hosts(device, &world);
 	if (!error && pm)

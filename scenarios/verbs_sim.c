@@ -69,7 +69,7 @@ int verbs_run_sim(const struct verbs_program *program, const struct verbs_out *o
 			  .rest = sim_rest,
 			  .now = sim_clock,
 			  .line = sim_line,
-			  .flush_op = IBV_QP_EX_WITH_FLUSH,
+			  .create_qp = rnic_create_qp_ex,
 			  .flush = ibv_wr_flush},
 	};
 	if (program->how & LATER) {

@@ -286,7 +286,7 @@ static void need(struct lab *lab, const char *call, bool done)
 #define SEND_OPS                                                                                       \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |        \
 	 IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | \
-	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_ATOMIC_WRITE)
+	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_ATOMIC_WRITE | IBV_QP_EX_WITH_FLUSH)
 
 struct ibv_qp *lab_qp(struct end *e)
 {
@@ -302,9 +302,9 @@ struct ibv_qp *lab_qp(struct end *e)
 	};
 	if (opt->by_wr) {
 		init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-		init.send_ops_flags = SEND_OPS | e->lab->world->flush_op;
+		init.send_ops_flags = SEND_OPS;
 	}
-	return ibv_create_qp_ex(e->ctx, &init);
+	return e->lab->world->create_qp(e->ctx, &init);
 }
 
 void lab_end(struct lab *lab, struct end *e, const char *name, unsigned host)

@@ -45,8 +45,8 @@ struct lab_world {
 	void (*rest)(void *arg); /* let others run */
 	uint64_t (*now)(void *arg);
 	void (*line)(void *arg, const char *text);
-	uint64_t flush_op; /* what a queue pair is created with so that it has FLUSH */
-	/* ibv_wr_flush(), however this world has it. */
+	/* ibv_create_qp_ex() and ibv_wr_flush(), however this world has FLUSH. */
+	struct ibv_qp *(*create_qp)(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
 	void (*flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t va, size_t len, uint8_t type,
 		      uint8_t level);
 };
