@@ -16,7 +16,10 @@ usage() {
 	exit 2
 }
 # need TOOL PACKAGE
-need() { command -v "$1" >/dev/null || lacks "vm needs $1 (package $2)"; }
+need() {
+	command -v "$1" >/dev/null ||
+		lacks "vm needs $1 (package $2). This installs all that is needed: $("$root/scripts/deps" --command vm)"
+}
 
 need_qemu() {
 	[ "$(uname -m)" = x86_64 ] || lacks "vm runs on x86-64 only, this is $(uname -m)"
