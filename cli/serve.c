@@ -119,9 +119,8 @@ static void help(void)
 	     "  Of a pool that has one, these must be as they were, if they are given.\n\n"
 	     "  -q, --quiet        do not say when it is ready\n"
 	     "  --help             this text\n\n"
-	     "exit status: 0 stopped in order, 1 the store's own check found a defect after recovery, 2 "
-	     "usage\n"
-	     "or bad input, 70 internal error, 77 no RDMA device");
+	     "exit status: 0 stopped in order, 1 recovery failed, or the store's own check found a defect\n"
+	     "after it, 2 usage or bad input, 70 internal error, 77 no RDMA device");
 }
 
 /* --- options --- */
@@ -445,8 +444,8 @@ static int start_store(struct server *s)
 	s->fsck.bad = defect;
 	error = live_call(s->host, format_or_recover, s);
 	if (error)
-		return fail(EXIT_INTERNAL, "%s: %s fails: %s", s->path, s->fresh ? "formatting" : "recovery",
-			    strerror(-error));
+		return fail(s->fresh || error == -ENOMEM ? EXIT_INTERNAL : EXIT_BROKEN, "%s: %s fails: %s",
+			    s->path, s->fresh ? "formatting" : "recovery", strerror(-error));
 	if (s->defects)
 		return EXIT_BROKEN;
 	int status = s->fresh ? set_header(s, 1, true) : 0;

@@ -219,9 +219,12 @@ static void tell(struct cleaning *c, enum erda_notice_kind kind)
 /* Has this client not yet acknowledged BEGIN? */
 static bool waiting_for(const struct cleaning *c, unsigned i)
 {
-	const struct rpc_peer *peer = &c->server->rpc.peer[i];
+	const struct server *server = c->server;
+	const struct rpc_peer *peer = &server->rpc.peer[i];
 
-	return peer->told && listens(peer) && c->server->acked[peer->client] < c->server->begins;
+	/* A client can say any number; with one that nobody is given it never acknowledges. */
+	return peer->told && listens(peer) &&
+	       (peer->client >= server->slots || server->acked[peer->client] < server->begins);
 }
 
 static bool waiting(const struct cleaning *c)
