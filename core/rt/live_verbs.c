@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include "core/rt/fails.h"
+#include "core/rt/live_flush.h"
 #include "core/rt/live_host.h"
 
 /* --- the books --- */
