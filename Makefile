@@ -57,6 +57,7 @@ vm:
 
 vmtest: build vm
 	@vm/powercut $(ARGS)
+	@vm/tear
 	@vm/flush
 
 clean:

@@ -74,6 +74,11 @@ tidemark_test(test_litmus_suite ${PROJECT_SOURCE_DIR}/tests/test_litmus_suite.sh
 tidemark_test(test_count_cli ${PROJECT_SOURCE_DIR}/tests/test_count.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_live_guest ${PROJECT_SOURCE_DIR}/tests/test_live.sh $<TARGET_FILE:tidemark>)
 set_tests_properties(test_live_guest PROPERTIES TIMEOUT 400 RESOURCE_LOCK guest)
+if(CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT TIDEMARK_SANITIZE)
+	tidemark_test(test_vm ${PROJECT_SOURCE_DIR}/tests/test_vm.sh)
+	tidemark_test(test_vmtest ${PROJECT_SOURCE_DIR}/tests/test_vmtest.sh $<TARGET_FILE:tidemark>)
+	set_tests_properties(test_vm test_vmtest PROPERTIES TIMEOUT 600 RESOURCE_LOCK guest)
+endif()
 tidemark_test(test_cut ${PROJECT_SOURCE_DIR}/tests/test_cut.sh $<TARGET_FILE:tidemark> $<TARGET_FILE:test_live_pm>)
 tidemark_test(test_examine_cli ${PROJECT_SOURCE_DIR}/tests/test_examine.sh $<TARGET_FILE:tidemark>
 	$<TARGET_FILE:test_examine>)

@@ -7,6 +7,10 @@
 # $keep, $outdir.
 # shellcheck shell=bash disable=SC2154
 
+# A command that fails in the scripts is no broken promise.
+set -E
+trap 'say "$(basename "$0"): line $LINENO failed"; exit 70' ERR
+
 offset=2097152 # bytes: where the data begin in the file behind an NVDIMM
 first_record=$((offset + 4096)) record=64 # of a recording (checker/recording.h)
 
