@@ -63,4 +63,4 @@ vmtest: build vm
 clean:
 	rm -rf build build-gcc build-asan build-clang build-afl
 
-.PHONY: all help deps build crashtest claims taxonomy pictures litmus mutants soak fuzz bench list test clean
+.PHONY: all help deps build crashtest claims taxonomy pictures litmus mutants soak fuzz bench list test vm vmtest clean
