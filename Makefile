@@ -57,6 +57,7 @@ vm:
 
 vmtest: build vm
 	@vm/powercut $(ARGS)
+	@vm/flush
 
 clean:
 	rm -rf build build-gcc build-asan build-clang build-afl

@@ -60,6 +60,9 @@ static void add_deviation(struct fingerprint *c, const struct deviation *d)
 		snprintf(text, sizeof(text), "a packet of %s is duplicated", op_word(d->op.kind));
 	else if (d->kind == CHOICE_ORDER)
 		snprintf(text, sizeof(text), "lines of %s land in another order", op_word(d->op.kind));
+	else if (d->kind == CHOICE_FAIL)
+		snprintf(text, sizeof(text), "%s fails, by %s for %s", fail_points[d->a].name, who,
+			 op_word(d->op.kind));
 	else if (d->kind == CHOICE_EVICT)
 		snprintf(text, sizeof(text), "the cache writes back after %s", op_word(d->op.kind));
 	else

@@ -27,6 +27,7 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
+#include "core/rt/fails.h"
 
 #define HEADER	   4096
 #define MAGIC	   "tidemark-recording 1\n"
@@ -105,7 +106,7 @@ static int create_map(struct recording *r, int fd, uint64_t ops)
 		r->room = ops;
 		r->map_len = HEADER + ops * RECORDING_OP;
 		/* Room now: a store into a hole of a full disk would be a SIGBUS. */
-		error = -posix_fallocate(fd, 0, (off_t)r->map_len);
+		error = live_fails(FAIL_FILE_WRITE) ? -ENOSPC : -posix_fallocate(fd, 0, (off_t)r->map_len);
 		if (error)
 			return error;
 	}
@@ -127,6 +128,8 @@ int recording_create(struct recording **out, const char *path, uint64_t ops)
 		return -EINVAL;
 	/* A device cannot be truncated, and does not like to be asked. */
 	bool file = stat(path, &st) || S_ISREG(st.st_mode);
+	if (live_fails(FAIL_FILE_OPEN))
+		return -EACCES;
 	fd = open(path, O_RDWR | O_CLOEXEC | (file ? O_CREAT | O_TRUNC : 0), 0644);
 	if (fd < 0)
 		return -errno;
@@ -273,6 +276,8 @@ int recording_open(struct recording **out, const char *path, char *why, size_t n
 	bool device;
 
 	error = fd < 0 ? -errno : !r ? -ENOMEM : length_of(fd, &device, &r->map_len);
+	if (!error && live_fails(FAIL_FILE_READ))
+		error = -EIO;
 	if (!error && r->map_len < HEADER) {
 		complain(why, n, "the first page is not whole: %zu bytes of %d", r->map_len, HEADER);
 		free(r);

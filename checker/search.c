@@ -162,6 +162,8 @@ static void try_faults(struct search *s, const struct run_log *log, unsigned pre
 			go_down(s, p, PACKET_LOSE, preemptions, faults - 1);
 			go_down(s, p, PACKET_DUPLICATE, preemptions, faults - 1);
 		}
+		if (p->d.kind == CHOICE_FAIL)
+			go_down(s, p, 1, preemptions, faults - 1);
 	}
 }
 

@@ -691,11 +691,8 @@ static int run_cells(struct bench *b)
 static int run(struct bench *b)
 {
 	int status = 0;
-	for (unsigned i = 0; i < b->servers && !status; i++) {
+	for (unsigned i = 0; i < b->servers && !status; i++)
 		status = ask_server(b, &b->served[i], i);
-		if (!status)
-			predict(&b->served[i], value_bytes(b, &b->served[i]));
-	}
 	if (status)
 		return status;
 	b->cells = b->servers * b->workloads * b->counts;
@@ -709,6 +706,8 @@ static int run(struct bench *b)
 	signals_catch(NULL);
 	if (status == EXIT_INTERNAL || status == EXIT_USAGE)
 		return status;
+	for (unsigned i = 0; i < b->servers; i++)
+		predict(&b->served[i], value_bytes(b, &b->served[i]));
 	if (b->cells == 1) {
 		print_cell(b, &b->cell[0]);
 	} else {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/cli.h"
+#include "core/rt/fails.h"
 
 const char *program = "tidemark";
 
@@ -67,9 +68,19 @@ static bool reader_gone(void)
 	return poll(&out, 1, 0) == 1 && out.revents & POLLERR;
 }
 
+/* Calls that libfiu has had fail. */
+static void tell_failed(void)
+{
+	for (unsigned p = 0; p < FAIL_POINT_COUNT; p++)
+		if (live_failed(p))
+			fail(0, "%s failed %u time%s, as libfiu said", fail_points[p].name, live_failed(p),
+			     live_failed(p) == 1 ? "" : "s");
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
 	int status = command->main(argc, argv);
+	tell_failed();
 	/* A full disk shows when the last of the output is written. */
 	errno = 0;
 	if ((fflush(stdout) || ferror(stdout)) && !reader_gone()) {

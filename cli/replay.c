@@ -10,7 +10,8 @@
 static void help(void)
 {
 	puts("usage: tidemark replay [OPTION...] FILE...\n"
-	     "Tells each trace step by step; - is standard input.\n\n"
+	     "Tells each trace step by step; - is standard input. Examines a .cut of tidemark examine\n"
+	     "again.\n\n"
 	     "  -q, --quiet  the verdict only\n"
 	     "  --brief      without single stores, reads, flushes, fences and posted requests\n"
 	     "  --html FILE  the story of one trace as a page, too\n"
@@ -126,6 +127,8 @@ static int replay_read(struct trace *t, const char *path, const struct options *
 static int replay_file(const char *path, const struct options *o)
 {
 	struct trace t;
+	if (is_artefact(path) && (o->html || o->repeat > 1))
+		return fail(EXIT_USAGE, "%s: a power cut is told without --html and --repeat", path);
 	if (is_artefact(path))
 		return replay_artefact(path, o->quiet);
 	int status = read_trace(path, &t);

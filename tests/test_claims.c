@@ -340,6 +340,7 @@ static const struct {
 	{"breaks DUR remotelog/w2 ddio=off : w : 20", false},
 	{"breaks RDA erda old_zero=on verify_obj_key=off : new-w1-w2r2", true},
 	{"breaks RDA erda verify_obj_key=off : new-w1-w2r2 : 20", false},
+	{"breaks NORES erda/sure calls=fail : w", true},
 	{"inert erda request=send it gives the same order", true},
 	{"inert erda confirm=on it does nothing", false},
 	{"inert efactory meta_one_flush=on it does nothing", false},

@@ -95,7 +95,7 @@ static unsigned possible(void)
 	return set;
 }
 
-static const char *const all_stores[] = {"efactory", "erda", "forca", "ca"};
+static const char *const all_stores[] = {"efactory", "erda", "forca", "ca", "remotelog"};
 
 START_TEST(a_whole_pool_keeps_everything)
 {
@@ -338,6 +338,26 @@ START_TEST(torn_values_are_found)
 }
 END_TEST
 
+/* CA returns what is there: a new beginning and an old end. */
+START_TEST(a_torn_value_is_read)
+{
+	uint8_t value[VLEN];
+	size_t at = 0;
+
+	begin("ca");
+	live_value(second_id, 3, value, VLEN);
+	while (memcmp(cache + at, value, VLEN))
+		at++;
+	live_value(first_id, 3, value, VLEN);
+	memcpy(cache + at + 128, value + 128, VLEN - 128);
+	ck_assert_uint_eq(judge(cache, NULL, 0, 0, NULL), TM_BIT(TM_RDA));
+	ck_assert_uint_eq(e.torn.torn, 1);
+	ck_assert_ptr_nonnull(
+		strstr(e.cell[TM_RDA].happened.text, "recovery shows bytes that no PUT of it wrote"));
+	end();
+}
+END_TEST
+
 /* --- what is no examination --- */
 
 START_TEST(bad_input_is_refused)
@@ -485,6 +505,7 @@ int main(int argc, char **argv)
 	tcase_add_test(t, keep_knows_what_was_durable);
 	tcase_add_loop_test(t, a_pool_of_noise_is_told, 0, n);
 	tcase_add_test(t, torn_values_are_found);
+	tcase_add_test(t, a_torn_value_is_read);
 	tcase_add_test(t, bad_input_is_refused);
 	tcase_add_loop_test(t, where_keys_stood_is_read, 0, sizeof(starts) / sizeof(starts[0]));
 	tcase_add_test(t, where_keys_stand_is_written);

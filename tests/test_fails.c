@@ -15,9 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/contracts.h"
+#include "checker/search.h"
 #include "checker/setup.h"
 #include "core/pmem/crash.h"
 #include "core/rnic/rnic.h"
+#include "faultinject/bytes.h"
 #include "scenarios/stores.h"
 
 #define CLIENTS	 2
@@ -481,6 +483,127 @@ START_TEST(boots_from_what_is_there)
 }
 END_TEST
 
+/* --- who answers --- */
+
+#define CALLS 40
+
+static struct {
+	struct sim *sim;
+	uint64_t failed; /* which of the calls, as bits */
+} calls;
+
+static void call_often(void *arg)
+{
+	(void)arg;
+	for (unsigned i = 0; i < CALLS; i++) {
+		if (i % 5 == 0)
+			actor_label(sim_actor(calls.sim),
+				    (struct op_label){1, OP_PUT, (uint16_t)(i / 5 + 1)});
+		calls.failed |= (uint64_t)sim_fails(i % 5 == 4 ? FAIL_MEMORY : FAIL_POST_SEND) << i;
+	}
+	sim_stop(calls.sim, SIM_DONE);
+}
+
+static uint64_t call(struct source *source, bool may_fail)
+{
+	calls.failed = 0;
+	sim_reset(calls.sim, source);
+	sim_let_calls_fail(calls.sim, may_fail);
+	ck_assert_int_eq(sim_spawn(calls.sim, 1, NULL, call_often, NULL), 0);
+	ck_assert_int_eq(sim_run(calls.sim), SIM_DONE);
+	return calls.failed;
+}
+
+/* What a seed draws is told, written, read, and happens again. */
+START_TEST(seeds_and_traces)
+{
+	static const struct deviation_names names;
+	struct random_source random = {0};
+	struct trace_source trace;
+	unsigned some = 0;
+
+	calls.sim = sim_new();
+	for (uint64_t seed = 0; seed < 300; seed++) {
+		struct deviations read = {0};
+
+		random_start(&random, seed, 6);
+		uint64_t failed_calls = call(&random.source, true);
+		some += failed_calls != 0;
+		ck_assert_uint_eq((unsigned)__builtin_popcountll(failed_calls), random.taken.n);
+		for (unsigned i = 0; i < random.taken.n; i++) {
+			char words[DEVIATION_TEXT];
+			struct deviation d;
+			const char *expected;
+			deviation_print(&random.taken.d[i], &names, words, sizeof(words));
+			ck_assert_int_eq(deviation_parse(&d, &names, words, &expected), 0);
+			ck_assert_int_eq(deviations_add(&read, &d), 0);
+		}
+		ck_assert_int_eq(trace_start(&trace, &read), 0);
+		ck_assert_uint_eq(call(&trace.source, true), failed_calls);
+		ck_assert_ptr_null(trace_unused(&trace));
+		trace_finish(&trace);
+		deviations_free(&read);
+		random_start(&random, seed, 6);
+		ck_assert_uint_eq(call(&random.source, false), 0);
+		ck_assert_uint_eq(random.taken.n, 0);
+	}
+	ck_assert_uint_gt(some, 50);
+	ck_assert_uint_lt(some, 250);
+	ck_assert_uint_eq(call(NULL, true), 0);
+	deviations_free(&random.taken);
+	sim_free(calls.sim);
+}
+END_TEST
+
+START_TEST(bytes_that_fail_calls)
+{
+	/* The class of clients' deaths with its bit 7: the third call there is. */
+	static const uint8_t third[] = {0x80 | RECORD_POST, 2, 77}, none[] = {RECORD_POST, 2, 77};
+	struct byte_source bytes = {0};
+
+	calls.sim = sim_new();
+	bytes_start(&bytes, third, sizeof(third), true);
+	ck_assert_uint_eq(call(&bytes.source, true), 1 << 2);
+	ck_assert_uint_eq(bytes.taken.n, 1);
+	ck_assert_uint_eq(bytes.taken.d[0].kind, CHOICE_FAIL);
+	bytes_start(&bytes, none, sizeof(none), true);
+	ck_assert_uint_eq(call(&bytes.source, true), 0);
+	deviations_free(&bytes.taken);
+	sim_free(calls.sim);
+}
+END_TEST
+
+/* With calls=fail one call fails in each further run. */
+START_TEST(systematic_search)
+{
+	const struct search_limits limits = {
+		.faults = 1, .runs = 5000, .depends = search_default.depends};
+	uint64_t runs[2];
+
+	for (unsigned fail = 0; fail < 2; fail++) {
+		struct setup setup;
+		static struct explorer explorer;
+		static struct search search;
+		const char *expected;
+
+		setup_init(&setup, store_find("ca"));
+		ck_assert_int_eq(setup_switch(&setup, fail ? "calls=fail" : "calls=good", &expected), 0);
+		ck_assert_int_eq(workload_named("w", &setup.w, &expected), 0);
+		ck_assert_int_eq(setup_finish(&setup), 0);
+		ck_assert_int_eq(explore_open(&explorer, &setup, &explore_default), 0);
+		ck_assert_int_eq(search_run(&search, &explorer, &limits), 0);
+		ck_assert(search.complete);
+		runs[fail] = explorer.counts.runs;
+		search_close(&search);
+		explore_close(&explorer);
+		setup_free(&setup);
+	}
+	/* The client posts a receive, a request and a write; the server finds room, replies, and posts its
+	 * receive. */
+	ck_assert_uint_eq(runs[1] - runs[0], 6);
+}
+END_TEST
+
 /* A point at which nothing fails in any case is one that nobody asks about. */
 START_TEST(every_point)
 {
@@ -511,6 +634,9 @@ int main(void)
 	tcase_add_loop_test(tc, from_an_empty_pool, 0, CASES);
 	tcase_add_loop_test(tc, boots_from_what_is_there, 0, CASES);
 	tcase_add_test(tc, every_point);
+	tcase_add_test(tc, seeds_and_traces);
+	tcase_add_test(tc, bytes_that_fail_calls);
+	tcase_add_test(tc, systematic_search);
 	suite_add_tcase(s, tc);
 	srunner_run_all(sr, CK_NORMAL);
 	bad = srunner_ntests_failed(sr);

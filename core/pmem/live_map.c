@@ -43,6 +43,8 @@ static int look_at(const char *path, struct stat *st, bool *device, char *why, s
 {
 	if (live_fails(FAIL_FILE_OPEN))
 		return pm_say(why, n, -EACCES, "%s: %s", path, strerror(EACCES));
+	if (live_fails(FAIL_FILE_READ))
+		return pm_say(why, n, -EIO, "%s: %s", path, strerror(EIO));
 	if (stat(path, st))
 		return pm_say(why, n, -errno, "%s: %s", path, strerror(errno));
 	*device = S_ISCHR(st->st_mode);

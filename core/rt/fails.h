@@ -49,5 +49,7 @@ extern const struct fail_point_name fail_points[FAIL_POINT_COUNT];
  * one. live_fails(): by libfiu. */
 bool sim_fails(enum fail_point point);
 bool live_fails(enum fail_point point);
+/* How often it has answered yes in this process. */
+unsigned live_failed(enum fail_point point);
 
 #endif
