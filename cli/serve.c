@@ -337,14 +337,15 @@ static int plan(struct server *s)
 	int status = look(s, text);
 	if (status)
 		return status;
-	s->fresh = !*text;
-	if (s->fresh)
-		return design(s);
-	if (live_store_parse(&s->store, text, live_store_find, &line, &expected))
+	if (*text && live_store_parse(&s->store, text, live_store_find, &line, &expected))
 		return fail(EXIT_USAGE, "%s: line %u of its header: expected %s", s->path, line, expected);
+	s->fresh = !*text || !s->store.boot;
+	if (s->fresh) {
+		s->store = (struct live_store){.store = live_store_find(s->name)};
+		return design(s);
+	}
 	if (strcmp(s->store.store->name, s->name))
 		return fail(EXIT_USAGE, "%s holds %s, not %s", s->path, s->store.store->name, s->name);
-	s->fresh = !s->store.boot;
 	return compare(s);
 }
 

@@ -1,8 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What test_live.sh runs in a guest: live servers and clients on rdma_rxe, each store in turn. Two NVDIMMs are
-# there, /dev/dax0.0 and /dev/dax1.0.
+# live_guest.sh [STORE...]
+#
+# What test_live.sh runs in a guest: live servers and clients on rdma_rxe; eFactory, then the stores named. Two
+# NVDIMMs are there, /dev/dax0.0 and /dev/dax1.0.
 set -eu
 A=10.0.0.1:7471
 cd /tmp
@@ -120,9 +122,11 @@ with_clients() {
 }
 
 one_store efactory /dev/dax0.0
-one_store erda /dev/dax1.0
-one_store ca ca.pool
-one_store forca forca.pool
+for store in "$@"; do
+	pool=$store.pool
+	[ "$store" != erda ] || pool=/dev/dax1.0
+	one_store "$store" "$pool"
+done
 mistakes
 with_clients
 echo "all is well"
