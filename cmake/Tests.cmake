@@ -84,6 +84,8 @@ if(NOT TIDEMARK_SANITIZE) # with a sanitizer, in an emulated guest, one store ta
 endif()
 tidemark_test(test_live_guest ${PROJECT_SOURCE_DIR}/tests/test_live.sh $<TARGET_FILE:tidemark> ${live_stores})
 set_tests_properties(test_live_guest PROPERTIES TIMEOUT 600 RESOURCE_LOCK guest)
+tidemark_test(test_fiu ${PROJECT_SOURCE_DIR}/tests/test_fiu.sh $<TARGET_FILE:tidemark>)
+set_tests_properties(test_fiu PROPERTIES TIMEOUT 450 RESOURCE_LOCK guest)
 tidemark_test(test_cut ${PROJECT_SOURCE_DIR}/tests/test_cut.sh $<TARGET_FILE:tidemark> $<TARGET_FILE:test_live_pm>)
 tidemark_test(test_examine_cli ${PROJECT_SOURCE_DIR}/tests/test_examine.sh $<TARGET_FILE:tidemark>
 	$<TARGET_FILE:test_examine>)
