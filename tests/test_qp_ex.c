@@ -981,6 +981,7 @@ static const struct creation {
 	{"an indirection table", PD | IBV_QP_INIT_ATTR_IND_TABLE, 0, 0, EOPNOTSUPP, 0, 1},
 	{"hashing", PD | IBV_QP_INIT_ATTR_RX_HASH, 0, 0, EOPNOTSUPP, 0, 1},
 	{"an attribute from the future", PD | 1 << 20, 0, 0, EOPNOTSUPP, 0, 1},
+	{"no type", PD | OPS, 0, IBV_QP_EX_WITH_SEND, EINVAL, (enum ibv_qp_type)1, 1},
 	{"datagrams", PD | OPS, 0, IBV_QP_EX_WITH_SEND, EOPNOTSUPP, IBV_QPT_UD, 1},
 	{"unreliable connection", PD | OPS, 0, IBV_QP_EX_WITH_SEND, EOPNOTSUPP, IBV_QPT_UC, 1},
 };

@@ -93,7 +93,7 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	struct rnic_hca *hca = to_hca(pd->context);
 	struct rnic_cq *send_cq = (struct rnic_cq *)init->send_cq, *recv_cq = (struct rnic_cq *)init->recv_cq;
 	if (init->qp_type != IBV_QPT_RC || init->srq) {
-		errno = EOPNOTSUPP;
+		errno = init->qp_type < IBV_QPT_RC ? EINVAL : EOPNOTSUPP;
 		return NULL;
 	}
 	if (!send_cq || !recv_cq || send_cq->dead || recv_cq->dead || send_cq->ibv.context != pd->context ||

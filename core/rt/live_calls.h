@@ -13,6 +13,7 @@
 #include <libpmem.h>
 #include <stdlib.h>
 #include "core/pmem/live_pm.h"
+#include "core/rt/live_flush.h"
 #include "core/rt/rt.h"
 
 /* live.c */
@@ -85,6 +86,7 @@ int live_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 #define ibv_post_send	 live_post_send
 #define ibv_post_recv	 live_post_recv
 #define ibv_wr_complete	 live_wr_complete
+#define ibv_wr_flush	 live_wr_flush
 #define ibv_poll_cq	 live_poll_cq
 
 #define pmem_flush	    live_pmem_flush

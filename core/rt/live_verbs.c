@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include "core/rt/fails.h"
+#include "core/rt/live_flush.h"
 #include "core/rt/live_host.h"
 
 /* --- the books --- */
@@ -158,7 +159,7 @@ struct ibv_qp *live_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 struct ibv_qp *live_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
 	struct live_object *o = entry(FAIL_CREATE_QP, LIVE_QP);
-	return o ? book(o, ibv_create_qp_ex(context, attr)) : NULL;
+	return o ? book(o, live_flush_create_qp(context, attr)) : NULL;
 }
 
 int live_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
