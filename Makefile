@@ -75,7 +75,5 @@ vmdiff: build vm
 clean:
 	rm -rf build build-gcc build-asan build-clang build-afl
 
-.PHONY: all help deps build crashtest claims taxonomy pictures litmus mutants soak fuzz bench list test vm vmtest clean
 .PHONY: all help deps build crashtest claims taxonomy pictures litmus mutants soak fuzz bench list test clean
-.PHONY: vm vmtest vmbench vmsoak
-.PHONY: all help deps build crashtest claims taxonomy pictures litmus mutants soak fuzz bench list test vm vmtest vmdiff clean
+.PHONY: vm vmtest vmbench vmsoak vmdiff
