@@ -143,6 +143,27 @@ for signal in INT TERM KILL; do
 	rm -f pid socket
 done
 
+# A snapshot: the second start has no boot, and sees what the host did to the NVDIMM meanwhile.
+cat >peek.c <<'END'
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+int main(void)
+{
+	char *p = mmap(NULL, 4 << 20, PROT_READ, MAP_SHARED, open("/dev/dax0.0", O_RDWR), 0);
+	if (p == MAP_FAILED)
+		return 1;
+	printf("%.22s\n", p + 4096);
+	return 0;
+}
+END
+"${CC:-cc}" -o peek peek.c
+for word in 'written before the cut' 'written by the machine'; do
+	printf %s "$word" | dd of=pm bs=1 seek=$((2097152 + 4096)) conv=notrunc 2>/dev/null
+	run 5 --snapshot snapshot --program peek --nvdimm pm -- 'peek; exit 5'
+	expect "$word"
+done
+
 # A time limit; a kernel that crashes after the command began. What the run before left is cleared away.
 run 124 --timeout 3 -- sleep 1000
 left "$guest"

@@ -75,6 +75,7 @@ start_clients() {
 	client=$!
 }
 
+# Its guest boots once in a run; then each start is from there, with the media as they are.
 # The media keep what the first start was told.
 start_server() {
 	local shadow=() cache=''
@@ -82,7 +83,7 @@ start_server() {
 		shadow=(--nvdimm "cache:${media_mb}M")
 		cache=--shadow=/dev/dax1.0
 	fi
-	"$root/vm/guest" --net connect:net --nvdimm "media:${media_mb}M" "${shadow[@]}" --program "$program" \
+	"$root/vm/guest" --snapshot snapshot --net connect:net --nvdimm "media:${media_mb}M" "${shadow[@]}" --program "$program" \
 		--pidfile server.pid --out server.out --console server.console -- \
 		"tidemark serve $store --variant $variant --pm /dev/dax0.0 $cache --listen 10.0.0.1:7471 \
 		--clients $((2 * clients)) --keys $keys --value $value --size $(((media_mb - 4) << 20))" 2>server.err &
