@@ -92,7 +92,7 @@ END
 timeout 200 "$here/vm/guest" --program write --nvdimm pm --pidfile pid -- write >out 2>err &
 guest=$!
 tries=0
-until [ "$(dd if=pm bs=1 skip=$((2097152 + 4096)) count=22 2>/dev/null)" = 'written before the cut' ]; do
+until [ "$(dd if=pm bs=1 skip=$((2097152 + 4096)) count=22 2>/dev/null | tr -d '\0')" = 'written before the cut' ]; do
 	tries=$((tries + 1))
 	if [ $tries -gt 900 ]; then
 		wrong "the guest wrote nothing to its NVDIMM"

@@ -5,7 +5,7 @@
 #
 # What the scripts say: $store, $variant, $mode (plain, shadow), $clients, $keys, $value, $media_mb, $recording_mb, $program, $seed,
 # $keep, $outdir.
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2034,SC2154
 
 # A command that fails in the scripts is no broken promise.
 set -E
@@ -28,7 +28,7 @@ prepare() {
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
 	trap 'exit 129' HUP
-	cd "$work" # names of sockets are short
+	cd "$work" || exit # names of sockets are short
 	RANDOM=$((seed % 32768))
 }
 
@@ -162,7 +162,7 @@ cut_power() {
 
 # Judge what is in at/; its verdict in at/verdict. Sets $judged.
 examine() {
-	local arguments=(--pm at/media --history at/recording --offset $offset --save-recovered recovered.new --out "$outdir")
+	local arguments=(--pm at/media --history at/recording --offset "$offset" --save-recovered recovered.new --out "$outdir")
 	if [ "$mode" = shadow ]; then
 		arguments+=(--cache at/cache --seed "$subset")
 	fi
@@ -185,3 +185,19 @@ worse() {
 	esac
 }
 
+# give_up WHY: the run cannot go on. A guest that has found a broken promise ended with 1.
+give_up() {
+	local pid status
+	say "$store, $mode: $1 (vm/$(basename "$0") --keep keeps images and messages)"
+	tell_guests
+	for pid in $client $server; do
+		if ! running "$pid"; then
+			status=0
+			wait "$pid" || status=$?
+			if [ $status -eq 1 ]; then
+				worse 1
+			fi
+		fi
+	done
+	worse 70
+}
