@@ -495,21 +495,27 @@ static int judge_keys(struct work *w)
 
 /* --- all of it --- */
 
+static void note_boot(struct work *w, unsigned i, enum tm_contract contract, const char *why)
+{
+	struct exam_cell *cell = &w->out->cell[contract];
+	struct exam_break *b = i ? &cell->possible : &cell->happened;
+
+	if (cell->happened.keys || b->keys)
+		return;
+	b->keys = 1;
+	b->subset = w->image[i].subset;
+	snprintf(b->text, sizeof(b->text), "%s", why);
+}
+
 static void note_boots(struct work *w)
 {
 	for (unsigned i = 0; i < w->images; i++) {
 		const struct revived *r = &w->image[i].revived;
-		struct exam_cell *cell = &w->out->cell[r->live_broken ? TM_LIVE : TM_FSCK];
-		struct exam_break *b = i ? &cell->possible : &cell->happened;
 
-		if (!r->live_broken && !r->fsck_broken)
-			continue;
-		w->out->broken_images++;
-		if (cell->happened.keys || b->keys)
-			continue;
-		b->keys = 1;
-		b->subset = w->image[i].subset;
-		snprintf(b->text, sizeof(b->text), "%s", r->why);
+		if (r->live_broken)
+			note_boot(w, i, TM_LIVE, r->why);
+		if (r->fsck_broken)
+			note_boot(w, i, TM_FSCK, r->defect);
 	}
 }
 

@@ -59,12 +59,12 @@ struct exam {
 	struct exam_cell cell[TM_CONTRACTS];
 	uint32_t first, last; /* boots that were judged */
 	unsigned keys, operations;
-	unsigned left_out, trimmed;	/* operations that were, of so many keys */
-	unsigned lines, survived;	/* in flight; of these, on the media in what happened */
-	unsigned images, broken_images; /* subsets that were tried; that did not come up */
-	unsigned not_judged;		/* keys; */
-	char why_not[EXAM_TEXT];	/* the first of them */
-	bool full;			/* no room for the PUT that proves life */
+	unsigned left_out, trimmed; /* operations that were, of so many keys */
+	unsigned lines, survived;   /* in flight; of these, on the media in what happened */
+	unsigned images;	    /* subsets that were tried */
+	unsigned not_judged;	    /* keys; */
+	char why_not[EXAM_TEXT];    /* the first of them */
+	bool full;		    /* no room for the PUT that proves life */
 	struct exam_torn torn;
 	struct cut_start *shown; /* where keys stand after what happened, sorted */
 };

@@ -11,7 +11,7 @@
 #include "core/rnic/rnic.h"
 #include "scenarios/live_store.h"
 
-#define LANDING_NS    150000 /* until what was acknowledged is visible, too */
+#define LANDING_NS    150000		    /* until what was acknowledged is visible, too */
 #define GIVE_UP_NS    (600ull * 1000000000) /* of virtual time: what has not ended never will */
 #define FUEL_BASE     10000000ull	    /* steps of a run ... */
 #define FUEL_PER_BYTE 64		    /* ... of each byte of the pool, which recovery may look at ... */
@@ -38,14 +38,13 @@ struct reviver {
 	bool done;
 };
 
-__attribute__((format(printf, 3, 4))) static void trouble(struct reviver *r, bool live, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void trouble(struct reviver *r, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (r->out->live_broken || r->out->fsck_broken)
+	if (r->out->live_broken)
 		return; /* the first one counts */
-	r->out->live_broken = live;
-	r->out->fsck_broken = !live;
+	r->out->live_broken = true;
 	va_start(ap, fmt);
 	vsnprintf(r->out->why, sizeof(r->out->why), fmt, ap);
 	va_end(ap);
@@ -58,14 +57,17 @@ struct checked {
 
 static void fsck_bad(struct tm_fsck *fsck, const char *fmt, ...)
 {
+	struct revived *out = ((struct checked *)fsck)->reviver->out;
 	char text[160];
 	va_list ap;
 
+	if (out->fsck_broken)
+		return;
+	out->fsck_broken = true;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	trouble(((struct checked *)fsck)->reviver, false, "the structural check after recovery says: %s",
-		text);
+	snprintf(out->defect, sizeof(out->defect), "the structural check after recovery says: %s", text);
 }
 
 static void give_up(struct sim *sim, void *arg)
@@ -85,7 +87,7 @@ static bool read_keys(struct reviver *r, uint8_t *buf)
 		live_key(r->keys[i], key);
 		int error = r->store->get(r->handle, key, LIVE_KEY_LEN, buf, r->params->max_vlen, &len);
 		if (error && error != -ENOENT) {
-			trouble(r, true, "after recovery, GET %s fails with error %d", key, error);
+			trouble(r, "after recovery, GET %s fails with error %d", key, error);
 			return false;
 		}
 		/* No PUT has a longer value: then it is nobody's, like no bytes at all. */
@@ -109,7 +111,7 @@ static void prove_life(struct reviver *r, uint8_t *buf)
 		return;
 	}
 	if (error) {
-		trouble(r, true, "after recovery, a new PUT %s fails with error %d", key, error);
+		trouble(r, "after recovery, a new PUT %s fails with error %d", key, error);
 		return;
 	}
 	/* Acknowledged is not visible: look once more when all has landed. */
@@ -120,7 +122,7 @@ static void prove_life(struct reviver *r, uint8_t *buf)
 		if (!error && len == vlen && !memcmp(buf, value, len))
 			return;
 	}
-	trouble(r, true, "after recovery, GET %s does not return what was just put (error %d)", key, error);
+	trouble(r, "after recovery, GET %s does not return what was just put (error %d)", key, error);
 }
 
 static void reader_main(void *arg)
@@ -134,7 +136,7 @@ static void reader_main(void *arg)
 	r->doing = "connecting";
 	error = r->store->open(&r->client, &r->handle);
 	if (error)
-		trouble(r, true, "a client cannot connect: error %d", error);
+		trouble(r, "a client cannot connect: error %d", error);
 	r->doing = "a GET";
 	if (!error && read_keys(r, buf)) {
 		r->doing = "the PUT or the GET that proves life";
@@ -158,12 +160,14 @@ static void boot(void *arg)
 	r->doing = "recovery";
 	error = r->store->recover(&r->server);
 	if (error) {
-		trouble(r, true, "recovery fails with error %d", error);
+		trouble(r, "recovery fails with error %d", error);
 	} else {
+		r->doing = "the structural check";
 		r->store->fsck(&r->server, &check.fsck);
+		r->doing = "the start of the server";
 		error = r->store->serve(&r->server);
 		if (error)
-			trouble(r, true, "the server does not start: error %d", error);
+			trouble(r, "the server does not start: error %d", error);
 	}
 	if (error) {
 		r->done = true;
@@ -194,14 +198,11 @@ void revive(struct reviver *r, const uint8_t *pool, const uint32_t *keys, unsign
 	sim_at(r->sim, GIVE_UP_NS, give_up, r);
 	sim_spawn(r->sim, HOST_SERVER, NULL, boot, r);
 	end = sim_run(r->sim);
-	if (end == SIM_FAULT) {
-		trouble(r, true, "%s in the store's code, in %s after the failure", sim_fault(r->sim, &pc),
+	if (end == SIM_FAULT)
+		trouble(r, "%s in the store's code, in %s after the failure", sim_fault(r->sim, &pc),
 			r->doing);
-		out->live_broken = true;
-	} else if (!r->done) {
-		trouble(r, true, "after the failure, %s does not terminate", r->doing);
-		out->live_broken = true;
-	}
+	else if (!r->done)
+		trouble(r, "after the failure, %s does not terminate", r->doing);
 	pmem_end(pm);
 }
 

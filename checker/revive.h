@@ -19,11 +19,12 @@ void reviver_free(struct reviver *r);
 
 /* What became of it, apart from the values. */
 struct revived {
-	bool live_broken; /* recovery, the server or an operation fails or does not end */
+	bool live_broken; /* recovery, the server or an operation fails or does not end: */
+	char why[200];	  /* how, one line */
 	bool fsck_broken;
-	bool full;     /* there was no room for the PUT that proves life: not proved */
-	unsigned read; /* so many of the keys were read, from the first on */
-	char why[200]; /* of whichever is broken, one line */
+	char defect[240]; /* the first one, one line */
+	bool full;	  /* there was no room for the PUT that proves life: not proved */
+	unsigned read;	  /* so many of the keys were read, from the first on */
 };
 
 /* A GET of keys[i]: 0 or -ENOENT. */

@@ -19,7 +19,7 @@ static const struct command {
 	{"fuzz", fuzz_main, "[STORE...]", "drive stores with inputs that reach new states; rerun traces"},
 	{"replay", replay_main, "FILE...", "tell a trace step by step"},
 	{"shrink", shrink_main, "FILE", "make a trace smaller"},
-	{"list", list_main, "[WHAT]", "stores, variants, bugs, knobs, workloads, contracts"},
+	{"list", list_main, "[WHAT]", "stores, variants, bugs, knobs, workloads, contracts, failures"},
 	{"litmus", litmus_main, "FILE...", "all outcomes of litmus tests; which conditions hold"},
 	{"taxonomy", taxonomy_main, "[METHOD...]",
 	 "which way of making a remote update durable is sound where?"},

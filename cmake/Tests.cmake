@@ -72,14 +72,10 @@ tidemark_test(test_litmus ${PROJECT_SOURCE_DIR}/tests/test_litmus.sh $<TARGET_FI
 tidemark_test(test_litmus_suite ${PROJECT_SOURCE_DIR}/tests/test_litmus_suite.sh $<TARGET_FILE:tidemark>
 	${PROJECT_SOURCE_DIR}/scenarios/litmus)
 tidemark_test(test_count_cli ${PROJECT_SOURCE_DIR}/tests/test_count.sh $<TARGET_FILE:tidemark>)
-if(NOT TIDEMARK_SANITIZE) # with a sanitizer, in an emulated guest, one store takes as long as these
-	set(live_stores erda ca forca)
-endif()
-tidemark_test(test_live_guest ${PROJECT_SOURCE_DIR}/tests/test_live.sh $<TARGET_FILE:tidemark> ${live_stores})
-set_tests_properties(test_live_guest PROPERTIES TIMEOUT 600 RESOURCE_LOCK guest)
 tidemark_test(test_cut ${PROJECT_SOURCE_DIR}/tests/test_cut.sh $<TARGET_FILE:tidemark> $<TARGET_FILE:test_live_pm>)
 tidemark_test(test_examine_cli ${PROJECT_SOURCE_DIR}/tests/test_examine.sh $<TARGET_FILE:tidemark>
 	$<TARGET_FILE:test_examine>)
+tidemark_test(test_verbs ${PROJECT_SOURCE_DIR}/tests/test_verbs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_cli ${PROJECT_SOURCE_DIR}/tests/test_cli.sh $<TARGET_FILE:tidemark>)
 if(CMAKE_C_COMPILER_ID STREQUAL Clang)
 	# Without clang's fuzzer runtime there is no such program, and the test is skipped.
@@ -94,3 +90,24 @@ endif()
 tidemark_test(test_taxonomy_all ${PROJECT_SOURCE_DIR}/tests/test_taxonomy_all.sh $<TARGET_FILE:tidemark>
 	${PROJECT_SOURCE_DIR} ${record})
 set_tests_properties(test_taxonomy_all PROPERTIES TIMEOUT 600)
+
+# Tests that boot guests; one at a time. Skipped without QEMU.
+function(tidemark_guest_test name)
+	tidemark_test(${name} ${ARGN})
+	set_tests_properties(${name} PROPERTIES TIMEOUT 600 RESOURCE_LOCK guest)
+endfunction()
+
+set(live_stores)
+if(NOT TIDEMARK_SANITIZE) # with a sanitizer, in an emulated guest, one store takes as long as these
+	set(live_stores erda ca forca)
+endif()
+if(NOT CMAKE_C_COMPILER_ID STREQUAL Clang)
+	tidemark_guest_test(test_live_guest ${PROJECT_SOURCE_DIR}/tests/test_live.sh $<TARGET_FILE:tidemark> ${live_stores})
+endif()
+if(TIDEMARK_SANITIZE)
+	tidemark_guest_test(test_fiu ${PROJECT_SOURCE_DIR}/tests/test_fiu.sh $<TARGET_FILE:tidemark>)
+elseif(CMAKE_C_COMPILER_ID STREQUAL GNU)
+	tidemark_guest_test(test_vm ${PROJECT_SOURCE_DIR}/tests/test_vm.sh)
+	tidemark_guest_test(test_vmtest ${PROJECT_SOURCE_DIR}/tests/test_vmtest.sh $<TARGET_FILE:tidemark>)
+	tidemark_guest_test(test_vmdiff ${PROJECT_SOURCE_DIR}/tests/test_vmdiff.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+endif()

@@ -12,7 +12,7 @@ server=''
 export ASAN_OPTIONS=verify_asan_link_order=0
 
 complain() {
-	echo "fiu: $*"
+	echo "fiu: after $SECONDS s: $*"
 	bad=1
 }
 
@@ -47,9 +47,11 @@ start() {
 	local command=$1 pm=$2
 	shift 2
 	: >/tmp/server.out
-	with "$command" "$tidemark" serve efactory --pm "$pm" --listen $at "$@" >/tmp/server.out 2>/tmp/server.err &
+	# fiu-run becomes the program: its number is the server's.
+	bash /bin/fiu-run -l /bin -f /tmp/fiu-ctrl ${command:+-c "$command"} "$tidemark" serve efactory --pm "$pm" \
+		--listen $at "$@" >/tmp/server.out 2>/tmp/server.err &
 	server=$!
-	for _ in $(seq 300); do
+	for _ in $(seq 200); do
 		if grep -q '^serving' /tmp/server.out; then
 			return 0
 		fi
@@ -80,14 +82,14 @@ cannot_start() {
 
 # A client that cannot do what it should says so.
 cannot_get() {
-	with "$2" timeout -s KILL 60 "$tidemark" get --server $at user0000000001 >/tmp/get.out 2>/tmp/get.err
+	with "$2" timeout -s KILL 20 "$tidemark" get --server $at user0000000001 >/tmp/get.out 2>/tmp/get.err
 	ended "a client in which $1 fails" $? 1 /tmp/get.err
 }
 load() {
 	local what=$1 command=$2 allowed=$3
 	shift 3
-	with "$command" timeout -s KILL 120 "$tidemark" bench --server $at --workload a --clients 4 --keys 64 \
-		--verify --stall 60s -q "$@" >/tmp/load.out 2>/tmp/load.err
+	with "$command" timeout -s KILL 30 "$tidemark" bench --server $at --workload a --clients 4 --keys 64 \
+		--verify --stall 20s -q "$@" >/tmp/load.out 2>/tmp/load.err
 	ended "$what" $? "$allowed" /tmp/load.err
 }
 
@@ -115,7 +117,7 @@ points="memory verbs/create_qp verbs/modify_qp verbs/query verbs/post_send verbs
 for point in $points; do
 	ctrl "enable_random name=$point,probability=0.02"
 done
-load "a load on a server in which calls fail" '' "0 3" --reconnect --time 4s
+load "a load on a server in which calls fail" '' "0 3" --reconnect --time 2s
 for point in $points; do
 	ctrl "disable name=$point"
 done
@@ -123,8 +125,8 @@ random=$(for point in memory verbs/alloc_pd verbs/reg_mr verbs/create_cq verbs/c
 	verbs/query verbs/post_send verbs/post_recv task/spawn connect/connect; do
 	printf 'enable_random name=%s,probability=0.01\n' $point
 done)
-load "a load of clients in which calls fail" "$random" "0 3" --reconnect --time 4s
-load "the last load" '' 0 --time 2s
+load "a load of clients in which calls fail" "$random" "0 3" --reconnect --time 2s
+load "the last load" '' 0 --time 1s
 stop
 start '' $pool "${size[@]}" || complain "the server does not start again: $(cat /tmp/server.err)"
 load "a load after a restart" '' 0 --time 1s

@@ -241,6 +241,8 @@ START_TEST(many_flushes)
 	live_pm_pool(pm)[64] = 3;
 	live_pmem_drain();
 	ck_assert_uint_eq(media_byte(64), 0);
+	live_pmem_persist(live_pm_pool(pm) + 128, 64);
+	ck_assert_uint_eq(media_byte(64), 0);
 	live_pm_close(pm);
 }
 END_TEST

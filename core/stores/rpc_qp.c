@@ -60,11 +60,13 @@ static int find_gid(struct ibv_context *verbs, const struct ibv_port_attr *port,
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
-	for (int i = 0; i < port->gid_tbl_len; i++) {
-		if (!ibv_query_gid(verbs, PORT, i, gid) && !memcmp(gid->raw, mapped, sizeof(mapped)))
+	for (int i = 0; i < port->gid_tbl_len && i <= UINT8_MAX; i++) {
+		if (ibv_query_gid(verbs, PORT, i, gid))
+			return -EIO;
+		if (!memcmp(gid->raw, mapped, sizeof(mapped)))
 			return i;
 	}
-	return ibv_query_gid(verbs, PORT, 0, gid) ? -ENODEV : 0;
+	return ibv_query_gid(verbs, PORT, 0, gid) ? -EIO : 0;
 }
 
 int rpc_hello(struct rpc_greeting *hello, struct ibv_qp *qp, uint32_t client, enum rpc_kind kind)
@@ -75,7 +77,7 @@ int rpc_hello(struct rpc_greeting *hello, struct ibv_qp *qp, uint32_t client, en
 
 	memset(hello, 0, sizeof(*hello));
 	if (ibv_query_port(qp->context, PORT, &port))
-		return -ENODEV;
+		return -EIO;
 	index = find_gid(qp->context, &port, &gid);
 	if (index < 0)
 		return index;
