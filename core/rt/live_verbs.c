@@ -105,6 +105,7 @@ void live_objects_free(struct live_host *host)
 
 struct ibv_pd *live_alloc_pd(struct ibv_context *context)
 {
+	assert(context == live_self()->host->verbs);
 	struct live_object *o = entry(FAIL_ALLOC_PD, LIVE_PD);
 	return o ? book(o, ibv_alloc_pd(context)) : NULL;
 }
