@@ -9,6 +9,7 @@ all=/tmp/all.err # what everybody said
 : >$all
 bad=0
 server=''
+loads=0
 export ASAN_OPTIONS=verify_asan_link_order=0
 
 complain() {
@@ -89,7 +90,7 @@ load() {
 	local what=$1 command=$2 allowed=$3
 	shift 3
 	with "$command" timeout -s KILL 30 "$tidemark" bench --server $at --workload a --clients 4 --keys 64 \
-		--verify --stall 20s -q "$@" >/tmp/load.out 2>/tmp/load.err
+		--verify --stall 20s --history /tmp/history.$((++loads)) --room 20000 -q "$@" >/tmp/load.out 2>/tmp/load.err
 	ended "$what" $? "$allowed" /tmp/load.err
 }
 
@@ -128,6 +129,14 @@ done)
 load "a load of clients in which calls fail" "$random" "0 3" --reconnect --time 2s
 load "the last load" '' 0 --time 1s
 stop
+# What an operation reported is so, and is still so after a recovery.
+histories=()
+for ((i = 1; i <= loads; i++)); do
+	histories+=(--history /tmp/history.$i)
+done
+timeout -s KILL 60 "$tidemark" examine --pm $pool --cuts 1 "${histories[@]}" >/tmp/examine.out 2>/tmp/examine.err
+ended "the pool, examined" $? 0 /tmp/examine.err
+tail -n 3 /tmp/examine.out
 start '' $pool "${size[@]}" || complain "the server does not start again: $(cat /tmp/server.err)"
 load "a load after a restart" '' 0 --time 1s
 stop

@@ -2,6 +2,7 @@
 /*
  * The log behind a head: space in its regions, and clients' access to them (server.h).
  */
+#include <assert.h>
 #include <errno.h>
 #include <libpmem.h>
 #include <stdlib.h>
@@ -40,19 +41,25 @@ void log_use(struct server *server, unsigned head, unsigned region, uint64_t tai
 	pmem_persist(used, sizeof(*used));
 }
 
-int log_made(struct log *log, uint32_t off)
+int log_room_for(struct log *log, uint32_t more)
 {
-	if (log->mades == log->room) {
-		uint32_t room = log->room ? 2 * log->room : FIRST_ROOM;
-		uint32_t *made = realloc(log->made, room * sizeof(*made));
+	uint32_t room = log->room ? 2 * log->room : FIRST_ROOM;
+	uint32_t *made;
 
-		if (!made)
-			return -ENOMEM;
-		log->made = made;
-		log->room = room;
-	}
-	log->made[log->mades++] = off;
+	if (log->mades + more <= log->room)
+		return 0;
+	made = realloc(log->made, room * sizeof(*made));
+	if (!made)
+		return -ENOMEM;
+	log->made = made;
+	log->room = room;
 	return 0;
+}
+
+void log_made(struct log *log, uint32_t off)
+{
+	assert(log->mades < log->room);
+	log->made[log->mades++] = off;
 }
 
 int log_export(struct server *server, unsigned head, unsigned region)

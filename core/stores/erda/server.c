@@ -136,6 +136,9 @@ static int reserve(struct server *server, unsigned head, size_t len, struct erda
 	unsigned region = clean_put_region(log);
 	uint64_t limit = log->phase <= PHASE_INFORM ? server->geo.region_len : log->limit, at, tail;
 
+	/* For the object, and for the version that its entry will no longer name. */
+	if (log_room_for(log, 2))
+		return -ENOMEM;
 	if (rt_pm_full() || log_place(server, log, region, len, limit, &at, &tail))
 		return full(server, head);
 	/* Before that is durable nobody else may get the space. */
@@ -145,7 +148,7 @@ static int reserve(struct server *server, unsigned head, size_t len, struct erda
 	rsp->region = (uint16_t)region;
 	rsp->off = (uint32_t)(at / server->geo.unit);
 	if (log->phase < PHASE_REPLICATE)
-		return log_made(log, rsp->off);
+		log_made(log, rsp->off);
 	return 0;
 }
 

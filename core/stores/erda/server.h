@@ -83,8 +83,9 @@ int log_place(const struct server *server, const struct log *log, unsigned regio
 	      uint64_t *at, uint64_t *tail);
 /* What is below `tail` may hold objects: durable before anything names one. */
 void log_use(struct server *server, unsigned head, unsigned region, uint64_t tail);
-/* Remember where an object starts. */
-int log_made(struct log *log, uint32_t off);
+/* Remember where an object starts: first there has to be room for it, then it cannot fail. */
+int log_room_for(struct log *log, uint32_t more);
+void log_made(struct log *log, uint32_t off);
 /* Make the region known to clients; clients' accesses end. */
 int log_export(struct server *server, unsigned head, unsigned region);
 void log_unexport(struct server *server, unsigned head, unsigned region);
