@@ -7,7 +7,9 @@ target_link_libraries(verbs_raw PRIVATE tidemark_flags)
 set(verbs_objects)
 foreach(world sim live)
 	set(object ${PROJECT_BINARY_DIR}/verbs_${world}.o)
-	set(rename --redefine-sym verbs_table=verbs_${world} --keep-global-symbol=verbs_table --keep-global-symbol=verbs_${world})
+	# GNU objcopy keeps a symbol by its new name, LLVM's by its old one.
+	set(rename --redefine-sym verbs_table=verbs_${world} --keep-global-symbol=verbs_${world}
+		--keep-global-symbol=verbs_table)
 	if(world STREQUAL sim)
 		list(APPEND rename --redefine-syms=${store_symbols})
 	endif()

@@ -24,16 +24,15 @@
 
 #define POOL_HEADER 4096 /* bytes */
 #define POOL_TEXT   2032 /* bytes of its text at most, with the NUL */
-#define NVDIMM_DATA                                                                            \
-	(2ull << 20) /* bytes: where a devdax device's bytes begin in an NVDIMM's backing file \
-		      */
+/* Where a devdax device's bytes begin in the file behind an NVDIMM. */
+#define NVDIMM_DATA (2ull << 20)
 
 struct live_pm;
 
 struct live_pm_setup {
-	const char *path;  /* a file or a devdax device */
-	size_t pool_bytes; /* of the pool, a multiple of 64; a file that is shorter is made longer. 0: what is
-			      there */
+	const char *path; /* a file or a devdax device */
+	/* Of the pool, a multiple of 64; a file that is shorter is made longer. 0: what is there. */
+	size_t pool_bytes;
 	bool shadow;
 	const char *cache; /* with shadow: a file or a devdax device; NULL: anonymous memory */
 	bool read_only;	   /* the media alone, as they are */

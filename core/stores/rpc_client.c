@@ -13,9 +13,8 @@
 
 #define REFUSALS   16	   /* of probes: more, and nobody will ever know */
 #define REFUSED_NS 1000ull /* first pause after a request that could not be posted */
-#define SILENCE_NS                                                                               \
-	100000000ull /* 0.1 s: without a reply for so long, see whether the server still listens \
-		      */
+/* 0.1 s: without a reply for so long, see whether the server still listens. */
+#define SILENCE_NS     100000000ull
 #define CONNECT_NAP_NS 10000
 
 static uint8_t *conn_out(struct rpc_conn *conn)

@@ -283,8 +283,12 @@ static void pay_owed(struct rpc_server *server)
 {
 	server->owing = false;
 	for (uint64_t slot = 0; slot < (uint64_t)server->peers * RPC_SLOTS; slot++) {
+		struct rpc_peer *peer = &server->peer[slot / RPC_SLOTS];
+
+		peer->busy = true;
 		if (server->owed[slot])
 			slot_go_on(server, slot, server->owed[slot] - 1);
+		peer->busy = false;
 	}
 }
 
