@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "checker/artefact.h"
 #include "checker/names.h"
 #include "cli/cli.h"
@@ -471,6 +472,8 @@ int examine_main(int argc, char **argv)
 			status = read_cut(o);
 		if (!status)
 			status = judge(o, &e);
+		if (made)
+			rmdir(o->out); /* unless there is something in it */
 	}
 	exam_free(&e);
 	cut_free(&o->a.cut);
