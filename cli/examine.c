@@ -266,11 +266,6 @@ static int replay_verdict(const struct artefact *a, const struct exam *e, const 
 	return status;
 }
 
-bool is_artefact(const char *path)
-{
-	return artefact_begins(path);
-}
-
 int replay_artefact(const char *path, bool quiet)
 {
 	struct artefact *a = calloc(1, sizeof(*a));
