@@ -282,7 +282,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct words *t, const cha
 		t->len = sizeof(t->text) - 1;
 }
 
-/* "client 3's 55th PUT of session 2" */
+/* "PUT 3.2.55": of client 3, the 55th of its session 2. */
 static void add_put(struct words *t, uint64_t id)
 {
 	add(t, "PUT %" PRIu64 ".%" PRIu64 ".%" PRIu64, id >> 56, id >> 32 & 0xffffff, id & UINT32_MAX);

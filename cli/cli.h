@@ -33,8 +33,7 @@ int examine_main(int argc, char **argv);
 int verbs_main(int argc, char **argv);
 int cut_main(int argc, char **argv);
 
-/* tidemark replay of what tidemark examine wrote down. */
-bool is_artefact(const char *path);
+/* tidemark replay of what tidemark examine wrote down (checker/artefact.h). */
 int replay_artefact(const char *path, bool quiet);
 
 /* The program's name as it was called, for commands that are printed. */

@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "checker/artefact.h"
 #include "checker/names.h"
 #include "cli/cli.h"
@@ -265,11 +266,6 @@ static int replay_verdict(const struct artefact *a, const struct exam *e, const 
 	return status;
 }
 
-bool is_artefact(const char *path)
-{
-	return artefact_begins(path);
-}
-
 int replay_artefact(const char *path, bool quiet)
 {
 	struct artefact *a = calloc(1, sizeof(*a));
@@ -471,6 +467,8 @@ int examine_main(int argc, char **argv)
 			status = read_cut(o);
 		if (!status)
 			status = judge(o, &e);
+		if (made)
+			rmdir(o->out); /* unless there is something in it */
 	}
 	exam_free(&e);
 	cut_free(&o->a.cut);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "checker/artefact.h"
 #include "cli/cli.h"
 #include "cli/story.h"
 
@@ -127,9 +128,9 @@ static int replay_read(struct trace *t, const char *path, const struct options *
 static int replay_file(const char *path, const struct options *o)
 {
 	struct trace t;
-	if (is_artefact(path) && (o->html || o->repeat > 1))
+	if (artefact_begins(path) && (o->html || o->repeat > 1))
 		return fail(EXIT_USAGE, "%s: a power cut is told without --html and --repeat", path);
-	if (is_artefact(path))
+	if (artefact_begins(path))
 		return replay_artefact(path, o->quiet);
 	int status = read_trace(path, &t);
 	if (status)

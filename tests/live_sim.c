@@ -3,10 +3,12 @@
 #include "tests/live_sim.h"
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/pmem/crash.h"
 #include "core/rnic/rnic.h"
+#include "scenarios/knobs.h"
 #include "scenarios/stores.h"
 
 #define STEP_NS	   1000 /* between the times that are recorded */
@@ -28,6 +30,23 @@ void live_sim_open(struct live_sim *ls, const char *store, unsigned keys, unsign
 	ls->store.pool_bytes = ls->len;
 	ls->op = calloc(LIVE_SIM_OPS, sizeof(ls->op[0]));
 	assert(ls->op);
+}
+
+static int set_knob(void *arg, const char *name, const char *value)
+{
+	struct live_sim *ls = arg;
+	const char *expected;
+
+	return knob_set(ls->store.store, &ls->store.params, name, value, &expected);
+}
+
+void live_sim_variant(struct live_sim *ls, const char *name)
+{
+	int error = knob_variant(ls->store.store, name, set_knob, ls);
+
+	assert(!error);
+	(void)error;
+	snprintf(ls->store.variant, sizeof(ls->store.variant), "%s", name);
 }
 
 void live_sim_close(struct live_sim *ls)

@@ -28,6 +28,8 @@ struct live_sim {
 
 /* Sizes for so many keys and updates, values of `vlen` bytes. */
 void live_sim_open(struct live_sim *ls, const char *store, unsigned keys, unsigned updates, unsigned vlen);
+/* The store's switches as in this variant of it. */
+void live_sim_variant(struct live_sim *ls, const char *name);
 void live_sim_close(struct live_sim *ls);
 /* Format, serve, run the script on a client's task. */
 void live_sim_run(struct live_sim *ls, void (*script)(struct live_sim *ls));

@@ -42,15 +42,21 @@ static void script(struct live_sim *s)
 	cache = live_sim_pool(s, false);
 }
 
-static void begin(const char *store)
+static void begin_variant(const char *store, const char *variant)
 {
 	live_sim_open(&ls, store, KEYS, 200, VLEN);
+	live_sim_variant(&ls, variant);
 	live_sim_run(&ls, script);
 	for (unsigned i = 0; i < ls.ops; i++)
 		if (ls.op[i].kind == HISTORY_PUT && ls.op[i].key == 3) {
 			first_id = first_id ? first_id : ls.op[i].value;
 			second_id = ls.op[i].value;
 		}
+}
+
+static void begin(const char *store)
+{
+	begin_variant(store, "default");
 }
 
 static void end(void)
@@ -144,6 +150,20 @@ START_TEST(efactory_keeps_what_it_promises)
 
 		ck_assert_uint_eq(set & exam_watched(ls.store.store), 0);
 	}
+	end();
+}
+END_TEST
+
+/* Bugs that flush too little: something that they break by it has happened, or could have. */
+static const char *const bugs[] = {"header_unflushed", "entry_unflushed",  "key_unflushed",
+				   "get_no_flush",     "get_flush_header", "bg_no_flush"};
+
+START_TEST(a_missing_flush_is_found)
+{
+	begin_variant("efactory", bugs[_i]);
+	unsigned set = judge(media, cache, 5, 40, NULL) | possible();
+	ck_assert_msg(set & exam_watched(ls.store.store), "%s: %u lines in flight, 0x%x", bugs[_i], e.lines,
+		      set);
 	end();
 }
 END_TEST
@@ -526,6 +546,7 @@ int main(int argc, char **argv)
 	tcase_add_loop_test(t, a_whole_pool_keeps_everything, 0, n);
 	tcase_add_test(t, erda_loses_what_was_in_flight);
 	tcase_add_test(t, efactory_keeps_what_it_promises);
+	tcase_add_loop_test(t, a_missing_flush_is_found, 0, sizeof(bugs) / sizeof(bugs[0]));
 	tcase_add_loop_test(t, one_change_breaks_one_contract, 0, sizeof(changes) / sizeof(changes[0]));
 	tcase_add_test(t, keep_counts_from_the_start);
 	tcase_add_test(t, keep_knows_what_was_durable);
