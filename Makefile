@@ -26,6 +26,8 @@ help:
 	@echo 'make bench       measure the simulator'
 	@echo 'make vm          make a guest for the live world: a kernel package, and programs of this machine'
 	@echo 'make vmtest      cut the power of a server on kernel Soft-RoCE and an NVDIMM, again and again'
+	@echo 'make vmbench     how fast the stores are there, side by side'
+	@echo 'make vmsoak      kill -9 of clients and servers there, for ten minutes a store'
 	@echo 'make clean       remove build*/'
 	@echo 'crashtest, claims, taxonomy, litmus, mutants, soak, fuzz, list and bench pass ARGS="..." on to tidemark.'
 
@@ -59,7 +61,14 @@ vmtest: build vm
 	@vm/powercut $(ARGS)
 	@vm/flush
 
+vmbench: build vm
+	@vm/bench $(ARGS)
+
+vmsoak: build vm
+	@vm/soak $(ARGS)
+
 clean:
 	rm -rf build build-gcc build-asan build-clang build-afl
 
 .PHONY: all help deps build crashtest claims taxonomy pictures litmus mutants soak fuzz bench list test clean
+.PHONY: vmbench vmsoak
