@@ -71,4 +71,4 @@ clean:
 	rm -rf build build-gcc build-asan build-clang build-afl
 
 .PHONY: all help deps build crashtest claims taxonomy pictures litmus mutants soak fuzz bench list test clean
-.PHONY: vmbench vmsoak
+.PHONY: vm vmtest vmbench vmsoak
