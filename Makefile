@@ -77,3 +77,4 @@ clean:
 
 .PHONY: all help deps build crashtest claims taxonomy pictures litmus mutants soak fuzz bench list test clean
 .PHONY: vm vmtest vmbench vmsoak vmdiff
+.PHONY: vm vmtest vmbench vmsoak
