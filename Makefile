@@ -26,6 +26,7 @@ help:
 	@echo 'make bench       measure the simulator'
 	@echo 'make vm          make a guest for the live world: a kernel package, and programs of this machine'
 	@echo 'make vmtest      cut the power of a server on kernel Soft-RoCE and an NVDIMM, again and again'
+	@echo 'make vmdiff      small verbs programs on the soft RNIC and on rdma_rxe: where do the two differ?'
 	@echo 'make clean       remove build*/'
 	@echo 'crashtest, claims, taxonomy, litmus, mutants, soak, fuzz, list and bench pass ARGS="..." on to tidemark.'
 
@@ -59,7 +60,10 @@ vmtest: build vm
 	@vm/powercut $(ARGS)
 	@vm/flush
 
+vmdiff: build vm
+	@vm/differential $(ARGS)
+
 clean:
 	rm -rf build build-gcc build-asan build-clang build-afl
 
-.PHONY: all help deps build crashtest claims taxonomy pictures litmus mutants soak fuzz bench list test clean
+.PHONY: all help deps build crashtest claims taxonomy pictures litmus mutants soak fuzz bench list test vm vmtest vmdiff clean

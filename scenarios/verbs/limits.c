@@ -202,7 +202,7 @@ static void overrun(struct lab *lab)
 		struct ibv_send_wr wr = lab_wr(&lab->a, IBV_WR_RDMA_WRITE, i, 0, 8, &lab->b, THERE);
 		lab_post_quietly(&lab->a, &wr);
 	}
-	lab_sleep(lab, LAB_QUIET);
+	lab_sleep(lab, 3 * LAB_QUIET);
 	while (got < 2 * n && ibv_poll_cq(lab->a.scq, 1, &wc) == 1)
 		got++;
 	lab_say(lab, "%s", got == n ? "all came" : got == n - 3 ? "as many as the queue holds" : "others");

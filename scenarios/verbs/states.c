@@ -303,7 +303,19 @@ static void posting(struct lab *lab)
 		lab_say(lab, "in %s: send %s, receive %s", states[s].name, lab_error(sent),
 			lab_error(received));
 	}
-	lab_no_more(&lab->a);
+	lab_sent(&lab->a, 1);
+}
+
+/* A receive request for a queue pair that has been in the error state for a while. */
+static void receive_in_error(struct lab *lab)
+{
+	lab_connect(lab);
+	lab_say(lab, "to ERR: %s", lab_error(modify(&lab->a, &lab->b, IBV_QPS_ERR, 0)));
+	lab_sleep(lab, LAB_QUIET);
+	lab_recv(&lab->a, 9, 0, 64);
+	lab_received(&lab->a, 1);
+	lab_op(&lab->a, IBV_WR_SEND, 1, 0, 8, &lab->b, 0);
+	lab_sent(&lab->a, 1);
 }
 
 /* The same by the other API. */
@@ -351,9 +363,7 @@ static void flushed(struct lab *lab)
 	lab_sent(&lab->a, 4);
 	lab_received(&lab->a, 3);
 	lab_op(&lab->a, IBV_WR_RDMA_WRITE, 9, 0, 8, &lab->b, THERE);
-	lab_recv(&lab->a, 59, 0, 64);
 	lab_sent(&lab->a, 1);
-	lab_received(&lab->a, 1);
 	lab_no_more(&lab->a);
 	lab_state(&lab->b);
 }
@@ -385,13 +395,22 @@ static void reconnected(struct lab *lab)
 	lab_no_more(&lab->a);
 }
 
+/* Three requests of a that are done, and nobody has polled. */
+static void leave_unpolled(struct lab *lab)
+{
+	lab_connect(lab);
+	lab_recv(&lab->b, 9, 0, 64);
+	lab_op(&lab->a, IBV_WR_RDMA_WRITE, 0, 0, 8, &lab->b, THERE);
+	lab_op(&lab->a, IBV_WR_RDMA_WRITE, 1, 0, 8, &lab->b, THERE);
+	lab_op(&lab->a, IBV_WR_SEND, 2, 0, 8, &lab->b, 0);
+	lab_received(&lab->b, 1);
+	lab_sleep(lab, LAB_QUIET);
+}
+
 /* Completions that nobody has polled when the queue pair is reset. */
 static void reset_unpolled(struct lab *lab)
 {
-	lab_connect(lab);
-	for (unsigned i = 0; i < 3; i++)
-		lab_op(&lab->a, IBV_WR_RDMA_WRITE, i, 0, 8, &lab->b, THERE);
-	lab_settle(lab);
+	leave_unpolled(lab);
 	lab_say(lab, "a to RESET: %s", lab_error(modify(&lab->a, &lab->b, IBV_QPS_RESET, 0)));
 	lab_no_more(&lab->a);
 }
@@ -400,10 +419,7 @@ static void reset_unpolled(struct lab *lab)
 static void destroy_unpolled(struct lab *lab)
 {
 	struct ibv_wc wc;
-	lab_connect(lab);
-	for (unsigned i = 0; i < 3; i++)
-		lab_op(&lab->a, IBV_WR_RDMA_WRITE, i, 0, 8, &lab->b, THERE);
-	lab_settle(lab);
+	leave_unpolled(lab);
 	lab_say(lab, "a: destroy: %s", lab_error(ibv_destroy_qp(lab->a.qp)));
 	lab_say(lab, "a: %d completions", ibv_poll_cq(lab->a.scq, 1, &wc));
 }
@@ -425,9 +441,10 @@ static void revoked(struct lab *lab)
 	lab_state(&lab->b);
 }
 
-/* Nothing new starts in SQD; in RTS it goes on. */
+/* Nothing new starts in SQD; in RTS it goes on, without waiting for a retransmission timer. */
 static void drain(struct lab *lab)
 {
+	lab->opt.timeout = 12; /* 17 ms: over before RTS */
 	lab_connect(lab);
 	lab_op(&lab->a, IBV_WR_RDMA_WRITE, 1, 0, 8, &lab->b, THERE);
 	lab_sent(&lab->a, 1);
@@ -486,6 +503,7 @@ const struct verbs_program verbs_states[] = {
 	{"query", "what query_qp says on the way to RTS", query, 0},
 	{"posting", "posting in each state", posting, 0},
 	{"posting/wr", "posting in each state", posting_wr, BY_WR},
+	{"receive-in-error", "a receive request that is posted in ERR", receive_in_error, 0},
 	{"early-post", "a WRITE that is posted in RTR", early_post, 0},
 	BOTH_APIS("flushed", flushed, "requests that are waiting when the queue pair is moved to ERR"),
 	{"reconnected", "a failed connection is reset and connected again", reconnected, 0},
