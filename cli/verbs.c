@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include "cli/cli.h"
 
-#define SECONDS 60 /* that a program may take: it waits 6 s for the first completion that does not come */
+#define SECONDS 60 /* that a program may take: it waits 4 s for the first completion that does not come */
 
 struct choice {
 	const char *device, *pm;

@@ -35,7 +35,7 @@ grep -v '^[a-z][a-z0-9/-]*  *[^ ]' "$work/out" && bad "--list: a program without
 
 expect 0 write send/wr
 grep -c '^== ' "$work/out" | grep -qx 2 || bad "two programs named, others run"
-expect 2 wirte
+expect 2 wrte
 grep -q 'did you mean "write"' "$work/err" || bad "no hint for a misspelt name"
 expect 2 --pm /dev/null
 expect 2 --frobnicate
