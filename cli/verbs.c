@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include "cli/cli.h"
 
-#define SECONDS 60 /* that a program may take: it waits 6 s for the first completion that does not come */
+#define SECONDS 60 /* that a program may take: it waits 4 s for the first completion that does not come */
 
 struct choice {
 	const char *device, *pm;
@@ -136,10 +136,20 @@ static int run_one(const struct choice *choice, const struct verbs_program *prog
 	return EXIT_BROKEN;
 }
 
+/* The i-th program, NULL: there are no more. */
+static const struct verbs_program *program_at(const struct verbs_table *table, unsigned i)
+{
+	for (unsigned g = 0; table->groups[g]; g++)
+		for (const struct verbs_program *p = table->groups[g]; p->name; p++)
+			if (i-- == 0)
+				return p;
+	return NULL;
+}
+
 static const struct verbs_program *find(const struct verbs_table *table, const char *name)
 {
 	const struct verbs_program *program;
-	for (unsigned i = 0; (program = verbs_at(table, i)); i++)
+	for (unsigned i = 0; (program = program_at(table, i)); i++)
 		if (!strcmp(program->name, name))
 			return program;
 	return NULL;
@@ -150,7 +160,7 @@ static int unknown(const struct verbs_table *table, const char *name)
 	const struct verbs_program *program;
 	struct nearest n;
 	nearest_init(&n, name);
-	for (unsigned i = 0; (program = verbs_at(table, i)); i++)
+	for (unsigned i = 0; (program = program_at(table, i)); i++)
 		nearest_try(&n, program->name);
 	return fail(EXIT_USAGE, "no verbs program \"%.40s\"%s (tidemark verbs --list)", name, n.hint);
 }
@@ -158,7 +168,7 @@ static int unknown(const struct verbs_table *table, const char *name)
 static int list_programs(const struct verbs_table *table)
 {
 	const struct verbs_program *program;
-	for (unsigned i = 0; (program = verbs_at(table, i)); i++)
+	for (unsigned i = 0; (program = program_at(table, i)); i++)
 		printf("%-24s %s\n", program->name, program->what);
 	return EXIT_HELD;
 }
@@ -179,6 +189,8 @@ int verbs_main(int argc, char **argv)
 	choice.table = choice.live ? &verbs_live : &verbs_sim;
 	if (choice.pm && !choice.live)
 		return fail(EXIT_USAGE, "--pm: the soft RNIC's host has its own; give it with --device");
+	if (choice.pm && access(choice.pm, R_OK | W_OK))
+		return fail(EXIT_USAGE, "--pm %s: %s", choice.pm, strerror(errno));
 	if (choice.list)
 		return list_programs(choice.table);
 	for (int i = optind; i < argc; i++)
@@ -187,7 +199,7 @@ int verbs_main(int argc, char **argv)
 	status = EXIT_HELD;
 	for (int i = optind; i < argc; i++)
 		status = worse(status, run_one(&choice, find(choice.table, argv[i])));
-	for (unsigned i = 0; optind == argc && (program = verbs_at(choice.table, i)); i++) {
+	for (unsigned i = 0; optind == argc && (program = program_at(choice.table, i)); i++) {
 		status = worse(status, run_one(&choice, program));
 		if (status == EXIT_SKIPPED)
 			break;

@@ -9,9 +9,6 @@
 /* One object, linked twice: its verbs are the soft RNIC's, the system's. */
 extern const struct verbs_table verbs_sim, verbs_live;
 
-/* The i-th program, NULL: there are no more. */
-const struct verbs_program *verbs_at(const struct verbs_table *table, unsigned i);
-
 /* Where lines go to. */
 struct verbs_out {
 	void (*line)(void *arg, const char *text);

@@ -19,15 +19,6 @@ struct sim_run {
 	struct lab_world world;
 };
 
-const struct verbs_program *verbs_at(const struct verbs_table *table, unsigned i)
-{
-	for (unsigned g = 0; table->groups[g]; g++)
-		for (const struct verbs_program *p = table->groups[g]; p->name; p++)
-			if (i-- == 0)
-				return p;
-	return NULL;
-}
-
 static void sim_rest(void *arg)
 {
 	(void)arg;

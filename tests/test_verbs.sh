@@ -35,9 +35,10 @@ grep -v '^[a-z][a-z0-9/-]*  *[^ ]' "$work/out" && bad "--list: a program without
 
 expect 0 write send/wr
 grep -c '^== ' "$work/out" | grep -qx 2 || bad "two programs named, others run"
-expect 2 wirte
+expect 2 wrte
 grep -q 'did you mean "write"' "$work/err" || bad "no hint for a misspelt name"
 expect 2 --pm /dev/null
+expect 2 --device rxe0 --pm "$work/no-such-file"
 expect 2 --frobnicate
 expect 77 --device no-such-device write
 [ "$(wc -l <"$work/err")" -eq 1 ] || bad "a device that is missing is told once"

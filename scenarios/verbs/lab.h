@@ -30,7 +30,7 @@
 #define LAB_SGES  8
 
 #define LAB_MS	  1000000ull	  /* ns */
-#define LAB_WAIT  (6000 * LAB_MS) /* a completion that has not come by then does not come */
+#define LAB_WAIT  (4000 * LAB_MS) /* a completion that has not come by then does not come */
 #define LAB_QUIET (100 * LAB_MS)  /* when nothing is to come: look again after that */
 
 struct lab;
