@@ -55,7 +55,8 @@ fuzz: build
 test: deps
 	@scripts/test
 
-vm:
+vm: deps
+	@scripts/deps vm
 	@vm/build
 
 vmtest: build vm

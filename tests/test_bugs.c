@@ -2,6 +2,8 @@
 /*
  * Seeded bugs: each is found, by the search of `tidemark mutants` (checker/mutants.c),
  * and without a bug nothing is found.
+ *
+ * test_bugs [PART PARTS]: one part of so many, as they take long.
  */
 #include <check.h>
 #include <stdio.h>
@@ -9,20 +11,15 @@
 #include <string.h>
 #include "checker/mutants.h"
 #include "checker/names.h"
+#include "tests/budget.h"
 
 #define MAX_MUTANTS    256
 #define SHRUNK	       16    /* one in so many is also shrunk, which takes longer than to find it */
 #define CONTROL_STATES 10000 /* of one control; `tidemark mutants` gives it more */
 
-/* The sanitizers slow the search down several times, and it is the same search for each: every so-manyth. */
-#ifdef __SANITIZE_ADDRESS__
-#define TRIED 3
-#else
-#define TRIED 1
-#endif
-
 static struct mutant mutant[MAX_MUTANTS];
 static unsigned mutants;
+static int part = 1, parts = 1;
 
 START_TEST(is_found)
 {
@@ -30,7 +27,7 @@ START_TEST(is_found)
 	struct mutant_options o = mutant_default;
 	struct mutant_result r;
 
-	if (_i % TRIED)
+	if (!in_share(_i) || _i % parts != part - 1)
 		return;
 	o.shrink = _i % SHRUNK == 0;
 	if (m->kind == MUTANT_CONTROL)
@@ -86,20 +83,28 @@ START_TEST(budget_counts)
 }
 END_TEST
 
-int main(void)
+int main(int argc, char **argv)
 {
 	Suite *suite = suite_create("bugs");
 	TCase *tc = tcase_create("bugs");
 	SRunner *runner;
 	int failed;
 
+	if (argc == 3) {
+		part = atoi(argv[1]);
+		parts = atoi(argv[2]);
+	}
+	if (part < 1 || part > parts)
+		return EXIT_FAILURE;
 	mutants = mutants_list(mutant, MAX_MUTANTS);
 	if (mutants > MAX_MUTANTS)
 		return EXIT_FAILURE;
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, is_found, 0, (int)mutants);
-	tcase_add_test(tc, search_is_deterministic);
-	tcase_add_test(tc, budget_counts);
+	if (part == 1) {
+		tcase_add_test(tc, search_is_deterministic);
+		tcase_add_test(tc, budget_counts);
+	}
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include "checker/flips.h"
 #include "checker/replay.h"
+#include "tests/budget.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -350,14 +351,20 @@ START_TEST(runs_lines)
 {
 	char text[2048] = "claim X\nsource s\nsays y\nopen z\n";
 	struct claims c;
-	for (unsigned i = 0; i < COUNT(flips); i++)
+	unsigned line[COUNT(flips)], lines = 0;
+	for (unsigned i = 0; i < COUNT(flips); i++) {
+		if (!in_share((int)i))
+			continue;
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "knob %s\n", flips[i].line);
+		line[lines++] = i;
+	}
 	read_good(&c, text);
-	ck_assert_uint_eq(c.knobs, COUNT(flips));
+	ck_assert_uint_eq(c.knobs, lines);
 	struct flips f = {.claims = &c, .jobs = 2, .seed = 1};
 	ck_assert_int_eq(flips_run(&f), 0);
-	for (unsigned i = 0; i < COUNT(flips); i++)
-		ck_assert_msg(flip_as_said(&c.knob[i], &f.flip[i]) == flips[i].as_said, "%s", flips[i].line);
+	for (unsigned i = 0; i < lines; i++)
+		ck_assert_msg(flip_as_said(&c.knob[i], &f.flip[i]) == flips[line[i]].as_said, "%s",
+			      flips[line[i]].line);
 	flips_free(&f);
 	claims_free(&c);
 }

@@ -326,7 +326,7 @@ fuzzes() {
 
 # What is found once is known from then on, from the folder of traces as from that of regressions.
 fuzz_finds() {
-	again='fuzz efactory --variant get_no_flush --runs 1024 --jobs 2 --out found'
+	again='fuzz efactory --variant get_no_flush --runs 512 --jobs 2 --out found'
 	run 1 "$tidemark" $again --junit fuzz.xml --json fuzz.json
 	has 'new    MONO: '
 	traces=$(ls found | wc -l)

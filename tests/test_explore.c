@@ -20,6 +20,7 @@
 #include "checker/names.h"
 #include "checker/shrink.h"
 #include "scenarios/stores.h"
+#include "tests/budget.h"
 
 #define CLIENTS 3
 
@@ -226,6 +227,8 @@ static void lazy_is_eager_for(const char *store, const struct little *l)
 
 START_TEST(lazy_is_eager)
 {
+	if (!in_share(_i))
+		return;
 	for (unsigned s = 0; stores[s]; s++)
 		lazy_is_eager_for(stores[s]->name, &lazy[_i]);
 }
@@ -299,6 +302,8 @@ static void reduced_is_anywhere_for(const char *store, const char *variant, cons
 
 START_TEST(reduced_is_anywhere)
 {
+	if (!in_share(_i))
+		return;
 	for (unsigned s = 0; stores[s]; s++)
 		reduced_is_anywhere_for(stores[s]->name, "default", &anywhere[_i], ANYWHERE_RUNS);
 }
@@ -315,6 +320,8 @@ static const struct little anywhere_bugs[] = {
 
 START_TEST(reduced_is_anywhere_with_bugs)
 {
+	if (!in_share(_i))
+		return;
 	for (unsigned s = 0; stores[s]; s++)
 		for (const struct tm_variant *v = stores[s]->variants; v->name; v++)
 			reduced_is_anywhere_for(stores[s]->name, v->name, &anywhere_bugs[_i], 5);

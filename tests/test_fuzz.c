@@ -17,6 +17,7 @@
 #include "checker/replay.h"
 #include "checker/trace.h"
 #include "scenarios/stores.h"
+#include "tests/budget.h"
 
 static void make_base(struct setup *s, const char *store, const char *variant)
 {
@@ -349,6 +350,8 @@ START_TEST(a_seeded_bug_is_found)
 	struct setup base;
 	const char *expected;
 
+	if (!in_share(_i))
+		return;
 	make_base(&base, bug->store, bug->variant);
 	if (bug->knob)
 		ck_assert_int_eq(setup_knob(&base, bug->knob, "off", &expected), 0);
@@ -370,6 +373,8 @@ START_TEST(without_a_bug_nothing_is_found)
 	struct fuzz f;
 	struct setup base;
 
+	if (!in_share(_i))
+		return;
 	make_base(&base, name, "default");
 	if (strcmp(config, "default"))
 		ck_assert_int_eq(setup_knob(&base, "ack_early", "off", &expected), 0);

@@ -15,6 +15,7 @@
 #include "checker/campaign.h"
 #include "checker/names.h"
 #include "scenarios/stores.h"
+#include "tests/budget.h"
 
 #define RUNS_HOLDS  100
 #define RUNS_BREAKS 4000
@@ -135,6 +136,8 @@ START_TEST(claim)
 	const struct claim *c = &claims[_i];
 	char text[100], *save = NULL;
 
+	if (!in_share(_i))
+		return;
 	snprintf(text, sizeof(text), "%s", c->methods);
 	for (char *method = strtok_r(text, " ", &save); method; method = strtok_r(NULL, " ", &save))
 		judge(method, c->knobs, c->workload, c->looked_at, c->want, campaign_default.states);
@@ -167,6 +170,8 @@ START_TEST(ring)
 	const struct claim *c = &ring_claims[_i];
 	char text[100], *save = NULL;
 
+	if (!in_share(_i))
+		return;
 	snprintf(text, sizeof(text), "%s", c->methods);
 	for (char *method = strtok_r(text, " ", &save); method; method = strtok_r(NULL, " ", &save))
 		judge(method, c->knobs, c->workload, c->looked_at, c->want,
@@ -192,6 +197,8 @@ static const struct method {
 
 START_TEST(method_in_dmp)
 {
+	if (!in_share(_i))
+		return;
 	judge(methods[_i].name, "", "w", DUR | FSCK | RDA, methods[_i].dmp, campaign_default.states);
 }
 END_TEST
@@ -199,6 +206,8 @@ END_TEST
 /* All are sound where all that the NIC has received survives. */
 START_TEST(method_in_wsp)
 {
+	if (!in_share(_i))
+		return;
 	judge(methods[_i].name, "domain=wsp rqwrb=pm", "wdw", DUR | FSCK | RDA, 0, campaign_default.states);
 }
 END_TEST
@@ -229,6 +238,8 @@ START_TEST(method_in_ring)
 	const char *const knobs[] = {"slots=2", "slots=4", "slots=4 get=server"};
 	bool late = is_late(methods[_i].name);
 
+	if (!in_share(_i))
+		return;
 	for (unsigned w = 0; w < 2; w++)
 		for (unsigned k = 0; k < 3; k++) {
 			char text[100];

@@ -20,6 +20,7 @@
 #include "core/pmem/hooks.h"
 #include "core/rt/sim.h"
 #include "scenarios/stores.h"
+#include "tests/budget.h"
 
 /* --- small programs --- */
 
@@ -339,6 +340,8 @@ START_TEST(reduced_is_unreduced)
 {
 	const struct compared *c = &compared[_i];
 
+	if (!in_share(_i))
+		return;
 	program = c->program;
 	struct bench *reduced = bench_new(c->store, c->workload, c->knobs);
 	struct bench *whole = bench_new(c->store, c->workload, c->knobs);

@@ -29,6 +29,7 @@
 #include <string.h>
 #include "core/pmem/crash.h"
 #include "core/pmem/hooks.h"
+#include "tests/budget.h"
 
 /* As the compilers call them: core/pmem/hooks.c. With a sanitizer on, gcc knows them by other types. */
 #if defined(__GNUC__) && !defined(__clang__)
@@ -91,13 +92,13 @@ static void teardown(void)
 static void note(char *notes, uint64_t value)
 {
 	size_t n = strlen(notes);
-	ck_assert_uint_lt(n + 1, MAX_NOTES);
+	assert_often(n + 1 < MAX_NOTES);
 	notes[n] = (char)('0' + value);
 }
 
 static uint64_t place(char name)
 {
-	ck_assert_msg(strchr("xyzw", name) != NULL, "%c", name);
+	assert_often(strchr("xyzw", name) != NULL);
 	return name == 'w' ? 8 : (uint64_t)(name - 'x') * LINE;
 }
 
@@ -192,7 +193,7 @@ static void execute(const char *op, char *loaded)
 		value = (uint64_t)(op[2] - '0');
 		pmem_cpu_copy(t.pm, place(op[0]), &value, 0, 8, 0);
 	} else {
-		ck_assert_uint_eq(strlen(op), 1);
+		assert_often(strlen(op) == 1);
 		pmem_cpu_read(t.pm, place(op[0]), &value, 8);
 		note(loaded, value);
 	}
@@ -234,7 +235,7 @@ static void add_crashes(void)
 {
 	unsigned answers[3];
 	uint64_t off;
-	ck_assert_msg(pmem_all_seen(t.pm, &off), "byte %lu is shown to others", (unsigned long)off);
+	assert_often(pmem_all_seen(t.pm, &off));
 	for (unsigned l = 0; t.cuts && l < 3; l++)
 		answers[l] = pmem_line_answers(t.pm, l);
 	for (unsigned k = 0; t.cuts && k < answers[0] * answers[1] * answers[2]; k++) {
@@ -276,12 +277,12 @@ static unsigned pick(struct picker *picker, const uint64_t *chain, unsigned n)
 {
 	(void)picker, (void)chain;
 	add_crashes();
-	ck_assert_uint_lt(t.at, PICKS);
+	assert_often(t.at < PICKS);
 	if (t.at == t.depth) {
 		t.pick[t.depth] = 0;
 		t.of[t.depth++] = n;
 	}
-	ck_assert_uint_eq(t.of[t.at], n);
+	assert_often(t.of[t.at] == n);
 	return t.pick[t.at++];
 }
 
@@ -298,7 +299,7 @@ static void touched(struct picker *picker, enum touch what, uint64_t where, uint
 static void gives(struct picker *picker, uint64_t thing)
 {
 	(void)picker;
-	ck_assert_uint_lt(t.things, THINGS);
+	assert_often(t.things < THINGS);
 	t.given[t.things++] = thing;
 }
 
@@ -308,7 +309,7 @@ static void takes(struct picker *picker, uint64_t thing)
 	(void)picker;
 	while (i < t.things && t.given[i] != thing)
 		i++;
-	ck_assert_msg(i < t.things, "what is taken was given before");
+	assert_often(i < t.things); /* what is taken was given before */
 }
 
 static bool next_walk(void)

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_TESTS_BUDGET_H
+#define TM_TESTS_BUDGET_H
+/*
+ * What keeps the tests short.
+ *
+ * A search with a given seed takes the same steps whichever compiler built it (scripts/compare sees to that).
+ * Of a list of long searches the plain gcc build makes all; the build with the sanitizers every third, and
+ * clang's build every third, but others.
+ */
+#include <check.h>
+#include <stdbool.h>
+
+static inline bool in_share(int i)
+{
+#if defined(__SANITIZE_ADDRESS__)
+	return i % 3 == 0;
+#elif defined(__clang__)
+	return i % 3 == 1;
+#else
+	(void)i;
+	return true;
+#endif
+}
+
+/* ck_assert() notes each place that it passes in a file. This one does not, for what is asserted 100,000
+ * times. */
+#define assert_often(expr)                                            \
+	do {                                                          \
+		if (!(expr))                                          \
+			ck_abort_msg("Assertion '%s' failed", #expr); \
+	} while (0)
+
+#endif
