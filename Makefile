@@ -78,5 +78,3 @@ clean:
 
 .PHONY: all help deps build crashtest claims taxonomy pictures litmus mutants soak fuzz bench list test clean
 .PHONY: vm vmtest vmbench vmsoak vmdiff
-.PHONY: vm vmtest vmbench vmsoak
-.PHONY: all help deps build crashtest claims taxonomy pictures litmus mutants soak fuzz bench list test vm vmtest vmdiff clean

@@ -82,10 +82,6 @@ tidemark_test(test_cut ${PROJECT_SOURCE_DIR}/tests/test_cut.sh $<TARGET_FILE:tid
 tidemark_test(test_examine_cli ${PROJECT_SOURCE_DIR}/tests/test_examine.sh $<TARGET_FILE:tidemark>
 	$<TARGET_FILE:test_examine>)
 tidemark_test(test_verbs ${PROJECT_SOURCE_DIR}/tests/test_verbs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
-if(CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT TIDEMARK_SANITIZE)
-	tidemark_test(test_vmdiff ${PROJECT_SOURCE_DIR}/tests/test_vmdiff.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
-	set_tests_properties(test_vmdiff PROPERTIES TIMEOUT 600)
-endif()
 tidemark_test(test_cli ${PROJECT_SOURCE_DIR}/tests/test_cli.sh $<TARGET_FILE:tidemark>)
 if(CMAKE_C_COMPILER_ID STREQUAL Clang)
 	# Without clang's fuzzer runtime there is no such program, and the test is skipped.
