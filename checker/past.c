@@ -41,10 +41,9 @@ static bool before(const struct recording_op *a, const struct recording_op *b)
 
 /* --- trimming --- */
 
-/* What is known of a PUT while its key is trimmed. */
+/* A PUT, and the GETs that returned its value, while the key is trimmed. */
 struct cluster {
 	uint64_t id;
-	const struct recording_op *put;		 /* NULL: none in these boots */
 	const struct recording_op *first, *last; /* GETs of the boot at hand */
 	uint32_t boot;
 	unsigned size; /* operations that are kept */
@@ -73,20 +72,13 @@ static unsigned make_clusters(const struct past_key *key, struct cluster *c)
 	for (unsigned i = 0; i < key->ops; i++) {
 		const struct recording_op *op = key->op[i];
 
-		if (judged(key, op) && op->kind == HISTORY_PUT)
-			c[n++] = (struct cluster){.id = op->value, .put = op};
-		else if (judged(key, op) && tells(op) && op->found == 1)
+		if (judged(key, op) && (op->kind == HISTORY_PUT || (tells(op) && op->found == 1)))
 			c[n++] = (struct cluster){.id = op->value};
 	}
 	qsort(c, n, sizeof(*c), by_id);
-	for (unsigned i = 0; i < n; i++) {
-		if (unique && c[unique - 1].id == c[i].id) {
-			if (c[i].put)
-				c[unique - 1].put = c[i].put;
-			continue;
-		}
-		c[unique++] = c[i];
-	}
+	for (unsigned i = 0; i < n; i++)
+		if (!unique || c[unique - 1].id != c[i].id)
+			c[unique++] = c[i];
 	for (unsigned i = 0; i < key->shown_n; i++) {
 		struct cluster *shown = cluster_find(c, unique, key->shown[i]);
 
