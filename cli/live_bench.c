@@ -181,10 +181,12 @@ static bool take_number(struct bench *b, int option, const char *value)
 		i++;
 	if (!number_option(numbers[i].name, value, numbers[i].lo, numbers[i].hi, &n))
 		return false;
+	if (option == OPT_OPS)
+		b->load.seconds = 0;
 	if (option == OPT_FIRST)
 		b->load.first_client = (unsigned)n;
 	else if (option == OPT_OPS)
-		b->load.ops = n, b->load.seconds = 0;
+		b->load.ops = n;
 	else if (option == OPT_KEYS)
 		b->keys = n;
 	else if (option == OPT_VALUE)
