@@ -67,7 +67,7 @@ start() {
 stop() {
 	kill -TERM $server
 	wait $server
-	ended "the server's end" $? "${1:-0}" /tmp/server.err
+	ended "the server's end" $? 0 /tmp/server.err
 }
 
 # A server that cannot start says so.
@@ -134,7 +134,7 @@ stop
 # What an operation reported is so, and is still so after a recovery.
 histories=()
 for ((i = 1; i <= loads; i++)); do
-	histories+=(--history /tmp/history.$i)
+	histories+=(--history "/tmp/history.$i")
 done
 timeout -s KILL 60 "$tidemark" examine --pm $pool --cuts 1 "${histories[@]}" >/tmp/examine.out 2>/tmp/examine.err
 ended "the pool, examined" $? 0 /tmp/examine.err
