@@ -3,26 +3,16 @@
 #include "checker/artefact.h"
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zstd.h>
 #include "checker/names.h"
+#include "core/rt/why.h"
 
 #define MAGIC	 "tidemark-cut 1\n"
 #define LEVEL	 6
 #define BODY_MAX ((size_t)4 << 30) /* bytes */
-
-__attribute__((format(printf, 4, 5))) static int say(char *why, size_t n, int error, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, n, fmt, ap);
-	va_end(ap);
-	return error;
-}
 
 /* --- the body --- */
 
@@ -228,8 +218,8 @@ static int take_body(struct artefact *a, const char *path, uint8_t *body, size_t
 	c->boot = boot;
 	s->pool = c->len;
 	if (body_bytes(s) != len)
-		return say(why, n, -EINVAL, "%s: expected %zu bytes when it is unpacked, here are %zu", path,
-			   body_bytes(s), len);
+		return why_not(why, n, -EINVAL, "%s: expected %zu bytes when it is unpacked, here are %zu",
+			       path, body_bytes(s), len);
 	c->lines = s->lines;
 	c->pool = copy(&at, s->pool);
 	c->line = copy(&at, s->lines * sizeof(uint32_t));
@@ -238,14 +228,15 @@ static int take_body(struct artefact *a, const char *path, uint8_t *body, size_t
 	char *start = copy(&at, s->start);
 	error = c->pool && c->line && c->held && ops && start && !cut_add_ops(c, ops, s->ops) ? 0 : -ENOMEM;
 	if (error)
-		say(why, n, error, "%s: out of memory", path);
+		why_not(why, n, error, "%s: out of memory", path);
 	else if (!lines_fit(c))
-		error = say(why, n, -EINVAL, "%s: expected lines of the pool in their order", path);
+		error = why_not(why, n, -EINVAL, "%s: expected lines of the pool in their order", path);
 	for (size_t i = 0; i < c->ops && !error; i++) {
 		const char *expected = recording_op_wrong(&c->op[i]);
 
 		if (expected)
-			error = say(why, n, -EINVAL, "%s: operation %zu: expected %s", path, i + 1, expected);
+			error = why_not(why, n, -EINVAL, "%s: operation %zu: expected %s", path, i + 1,
+					expected);
 	}
 	if (!error && s->start) {
 		start[s->start] = '\0';
@@ -265,14 +256,15 @@ static int unpack(struct artefact *a, const char *path, const char *packed, size
 
 	if (size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR || size < POOL_TEXT ||
 	    size > BODY_MAX)
-		return say(why, n, -EINVAL, "%s: behind the first lines: expected a compressed image", path);
+		return why_not(why, n, -EINVAL, "%s: behind the first lines: expected a compressed image",
+			       path);
 	body = malloc(size);
 	if (!body)
-		return say(why, n, -ENOMEM, "%s: out of memory", path);
+		return why_not(why, n, -ENOMEM, "%s: out of memory", path);
 	size_t got = ZSTD_decompress(body, size, packed, len);
 	if (ZSTD_isError(got))
-		error = say(why, n, -EINVAL, "%s: the compressed image is damaged or cut: %s", path,
-			    ZSTD_getErrorName(got));
+		error = why_not(why, n, -EINVAL, "%s: the compressed image is damaged or cut: %s", path,
+				ZSTD_getErrorName(got));
 	else
 		error = take_body(a, path, body, got, s, why, n);
 	free(body);
@@ -329,20 +321,21 @@ int artefact_read(struct artefact *a, const char *path, char *why, size_t n)
 	memset(a, 0, sizeof(*a));
 	FILE *in = open_artefact(path);
 	if (!in)
-		return say(why, n, -errno, "%s: %s", path,
-			   errno == EINVAL ? "expected tidemark-cut 1 in its first line" : strerror(errno));
+		return why_not(why, n, -errno, "%s: %s", path,
+			       errno == EINVAL ? "expected tidemark-cut 1 in its first line"
+					       : strerror(errno));
 	bytes = read_all(in, &len);
 	fclose(in);
 	if (!bytes)
-		return say(why, n, -ENOMEM, "%s: out of memory", path);
+		return why_not(why, n, -ENOMEM, "%s: out of memory", path);
 	h.at = bytes;
 	if (read_head(&h, a, &s, &store))
 		error = unpack(a, path, h.at, len - (size_t)(h.at - bytes), &s, why, n);
 	else
-		error = say(why, n, -EINVAL, "%s:%u: expected %s", path, h.line, h.expected);
+		error = why_not(why, n, -EINVAL, "%s:%u: expected %s", path, h.line, h.expected);
 	if (!error && strcmp(store, a->cut.store.store->name))
-		error = say(why, n, -EINVAL, "%s:2: expected the store that the media name, %s", path,
-			    a->cut.store.store->name);
+		error = why_not(why, n, -EINVAL, "%s:2: expected the store that the media name, %s", path,
+				a->cut.store.store->name);
 	free(bytes);
 	return error;
 }

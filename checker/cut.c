@@ -2,23 +2,13 @@
 /* See cut.h. */
 #include "checker/cut.h"
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/rt/why.h"
 #include "scenarios/stores.h"
 
 #define START_MAX ((size_t)64 << 20) /* bytes of a text of standings */
-
-__attribute__((format(printf, 4, 5))) static int say(char *why, size_t n, int error, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, n, fmt, ap);
-	va_end(ap);
-	return error;
-}
 
 /* --- images --- */
 
@@ -39,7 +29,7 @@ static int open_image(struct pm_image *image, const char *path, uint64_t offset,
 			return 0;
 		pm_image_close(image);
 	}
-	return error ? error : say(why, n, -EINVAL, "%s: no text says what it holds", path);
+	return error ? error : why_not(why, n, -EINVAL, "%s: no text says what it holds", path);
 }
 
 int cut_parse(struct cut *c, const char *name, char *why, size_t n)
@@ -48,7 +38,7 @@ int cut_parse(struct cut *c, const char *name, char *why, size_t n)
 	unsigned line;
 
 	if (live_store_parse(&c->store, c->text, store_find, &line, &expected))
-		return say(why, n, -EINVAL, "%s: line %u of its text: expected %s", name, line, expected);
+		return why_not(why, n, -EINVAL, "%s: line %u of its text: expected %s", name, line, expected);
 	c->boot = c->store.boot;
 	c->len = c->store.store->pm_bytes(&c->store.params);
 	return 0;
@@ -64,12 +54,12 @@ int cut_read_media(struct cut *c, const char *path, uint64_t offset, char *why, 
 	memcpy(c->text, image.text, sizeof(c->text));
 	error = cut_parse(c, path, why, n);
 	if (!error && image.pool_bytes < c->len)
-		error = say(why, n, -EINVAL, "%s: expected a pool of %zu bytes, here are %zu", path, c->len,
-			    image.pool_bytes);
+		error = why_not(why, n, -EINVAL, "%s: expected a pool of %zu bytes, here are %zu", path,
+				c->len, image.pool_bytes);
 	if (!error) {
 		c->pool = malloc(c->len);
 		if (!c->pool)
-			error = say(why, n, -ENOMEM, "%s: out of memory", path);
+			error = why_not(why, n, -ENOMEM, "%s: out of memory", path);
 		else
 			memcpy(c->pool, image.pool, c->len);
 	}
@@ -86,15 +76,15 @@ int cut_read_cache(struct cut *c, const char *path, uint64_t offset, char *why, 
 		return error;
 	filled = pm_image_in_flight(&image);
 	if (filled < 0)
-		error = say(why, n, filled, "%s: not a cache image", path);
+		error = why_not(why, n, filled, "%s: not a cache image", path);
 	else if (filled && image.pool_bytes < c->len)
-		error = say(why, n, -EINVAL, "%s: expected a cache image of %zu bytes, here are %zu", path,
-			    c->len, image.pool_bytes);
+		error = why_not(why, n, -EINVAL, "%s: expected a cache image of %zu bytes, here are %zu",
+				path, c->len, image.pool_bytes);
 	if (!error && filled) {
 		error = cut_lines(c->pool, image.pool, c->len, &c->line, &c->lines);
 		c->held = error ? NULL : malloc(c->lines * CUT_LINE + 1);
 		if (!c->held)
-			error = say(why, n, -ENOMEM, "%s: out of memory", path);
+			error = why_not(why, n, -ENOMEM, "%s: out of memory", path);
 	}
 	for (size_t i = 0; !error && i < c->lines; i++)
 		memcpy(c->held + i * CUT_LINE, image.pool + (size_t)c->line[i] * CUT_LINE, CUT_LINE);
@@ -128,11 +118,11 @@ int cut_read_recording(struct cut *c, const char *path, char *why, size_t n)
 	int error = recording_open(&r, path, text, sizeof(text));
 
 	if (error)
-		return say(why, n, error, "%s: %s", path, text);
+		return why_not(why, n, error, "%s: %s", path, text);
 	ops = recording_ops(r, &count);
 	error = cut_add_ops(c, ops, count);
 	recording_close(r);
-	return error ? say(why, n, error, "%s: out of memory", path) : 0;
+	return error ? why_not(why, n, error, "%s: out of memory", path) : 0;
 }
 
 /* --- where keys stood --- */
@@ -186,27 +176,27 @@ int cut_parse_start(struct cut *c, const char *name, char *text, char *why, size
 	uint64_t boot, keys;
 
 	if (strncmp(at, magic, strlen(magic)))
-		return say(why, n, -EINVAL, "%s:1: expected tidemark-recovered 1", name);
+		return why_not(why, n, -EINVAL, "%s:1: expected tidemark-recovered 1", name);
 	at += strlen(magic);
 	if (!take_number(&at, "boot ", 10, UINT32_MAX, '\n', &boot))
-		return say(why, n, -EINVAL, "%s:2: expected boot and a number", name);
+		return why_not(why, n, -EINVAL, "%s:2: expected boot and a number", name);
 	if (!take_number(&at, "keys ", 10, START_MAX, '\n', &keys))
-		return say(why, n, -EINVAL, "%s:3: expected keys and their number", name);
+		return why_not(why, n, -EINVAL, "%s:3: expected keys and their number", name);
 	c->start = calloc(keys + 1, sizeof(*c->start));
 	if (!c->start)
-		return say(why, n, -ENOMEM, "%s: out of memory", name);
+		return why_not(why, n, -ENOMEM, "%s: out of memory", name);
 	for (uint64_t i = 0; i < keys; i++) {
 		const char *expected = parse_standing(&c->start[i], &at);
 
 		if (!expected && i && c->start[i].key <= c->start[i - 1].key)
 			expected = "keys in their order";
 		if (expected)
-			return say(why, n, -EINVAL, "%s:%llu: expected %s", name, (unsigned long long)i + 4,
-				   expected);
+			return why_not(why, n, -EINVAL, "%s:%llu: expected %s", name,
+				       (unsigned long long)i + 4, expected);
 	}
 	if (*at)
-		return say(why, n, -EINVAL, "%s:%llu: expected nothing more", name,
-			   (unsigned long long)keys + 4);
+		return why_not(why, n, -EINVAL, "%s:%llu: expected nothing more", name,
+			       (unsigned long long)keys + 4);
 	c->starts = keys;
 	c->start_boot = (uint32_t)boot;
 	c->started = true;
@@ -221,16 +211,16 @@ int cut_read_start(struct cut *c, const char *path, char *why, size_t n)
 	int error;
 
 	if (!in)
-		return say(why, n, -errno, "%s: %s", path, strerror(errno));
+		return why_not(why, n, -errno, "%s: %s", path, strerror(errno));
 	text = malloc(START_MAX + 1);
 	if (text)
 		len = fread(text, 1, START_MAX + 1, in);
 	if (!text)
-		error = say(why, n, -ENOMEM, "%s: out of memory", path);
+		error = why_not(why, n, -ENOMEM, "%s: out of memory", path);
 	else if (ferror(in))
-		error = say(why, n, -EIO, "%s: %s", path, strerror(EIO));
+		error = why_not(why, n, -EIO, "%s: %s", path, strerror(EIO));
 	else if (len > START_MAX || memchr(text, 0, len))
-		error = say(why, n, -EINVAL, "%s: not a text of where keys stand", path);
+		error = why_not(why, n, -EINVAL, "%s: not a text of where keys stand", path);
 	else {
 		text[len] = '\0';
 		error = cut_parse_start(c, path, text, why, n);

@@ -17,7 +17,6 @@
 #include "checker/recording.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "core/rt/fails.h"
+#include "core/rt/why.h"
 
 #define HEADER	   4096
 #define MAGIC	   "tidemark-recording 1\n"
@@ -43,16 +43,6 @@ struct recording {
 	uint64_t room, used;
 	atomic_uint_fast64_t next;
 };
-
-static int complain(char *why, size_t n, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, n, fmt, ap);
-	va_end(ap);
-	return -EINVAL;
-}
 
 /* Of a file, or of a devdax device, whose length stat() does not know. 0 or -errno. */
 static int length_of(int fd, bool *device, size_t *len)
@@ -221,17 +211,18 @@ static int check_header(struct recording *r, size_t offset, char *why, size_t n)
 	const size_t len = r->map_len - offset;
 
 	if (!memchr(page, 0, HEADER))
-		return complain(why, n, "the first page: expected a text that ends within 4096 bytes");
+		return why_not(why, n, -EINVAL,
+			       "the first page: expected a text that ends within 4096 bytes");
 	page += strlen(MAGIC);
 	if (strncmp(page, "room ", 5))
-		return complain(why, n, "line 2: expected room and a number of records");
+		return why_not(why, n, -EINVAL, "line 2: expected room and a number of records");
 	errno = 0;
 	r->room = strtoull(page + 5, &end, 10);
 	if (errno || end == page + 5 || *end != '\n')
-		return complain(why, n, "line 2: expected room and a number of records");
+		return why_not(why, n, -EINVAL, "line 2: expected room and a number of records");
 	if (r->room > (len - HEADER) / RECORDING_OP)
-		return complain(why, n, "record %zu: the file ends here, expected %llu records",
-				(len - HEADER) / RECORDING_OP + 1, (unsigned long long)r->room);
+		return why_not(why, n, -EINVAL, "record %zu: the file ends here, expected %llu records",
+			       (len - HEADER) / RECORDING_OP + 1, (unsigned long long)r->room);
 	r->text = end + 1;
 	r->op = (struct recording_op *)(r->map + offset + HEADER);
 	return 0;
@@ -247,8 +238,8 @@ static int check_records(struct recording *r, char *why, size_t n)
 		r->used = i + 1;
 		expected = recording_op_wrong(&r->op[i]);
 		if (expected)
-			return complain(why, n, "record %llu: expected %s", (unsigned long long)i + 1,
-					expected);
+			return why_not(why, n, -EINVAL, "record %llu: expected %s", (unsigned long long)i + 1,
+				       expected);
 	}
 	return 0;
 }
@@ -266,7 +257,8 @@ static int check(struct recording *r, char *why, size_t n)
 		error = check_header(r, offsets[i], why, n);
 		return error ? error : check_records(r, why, n);
 	}
-	return complain(why, n, "line 1: expected tidemark-recording 1, at the beginning or 2 MiB behind it");
+	return why_not(why, n, -EINVAL,
+		       "line 1: expected tidemark-recording 1, at the beginning or 2 MiB behind it");
 }
 
 int recording_open(struct recording **out, const char *path, char *why, size_t n)
@@ -279,7 +271,7 @@ int recording_open(struct recording **out, const char *path, char *why, size_t n
 	if (!error && live_fails(FAIL_FILE_READ))
 		error = -EIO;
 	if (!error && r->map_len < HEADER) {
-		complain(why, n, "the first page is not whole: %zu bytes of %d", r->map_len, HEADER);
+		why_not(why, n, -EINVAL, "the first page is not whole: %zu bytes of %d", r->map_len, HEADER);
 		free(r);
 		close(fd);
 		return -EINVAL;

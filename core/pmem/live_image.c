@@ -11,7 +11,7 @@ int pm_image_open(struct pm_image *image, const char *path, uint64_t offset, boo
 	memset(image, 0, sizeof(*image));
 	image->map = calloc(1, sizeof(*image->map));
 	if (!image->map)
-		return pm_say(why, n, -ENOMEM, "no memory");
+		return why_not(why, n, -ENOMEM, "no memory");
 	int error = pm_map_image(image->map, path, offset, writable, why, n);
 	if (error) {
 		free(image->map);
@@ -23,8 +23,8 @@ int pm_image_open(struct pm_image *image, const char *path, uint64_t offset, boo
 	if (!pm_header_read(image->map, image->text))
 		return 0;
 	pm_image_close(image);
-	return pm_say(why, n, -EINVAL, "%s: holds something that is neither a pool nor a cache image%s", path,
-		      offset ? "" : " (an NVDIMM's backing file: offset 2 MiB)");
+	return why_not(why, n, -EINVAL, "%s: holds something that is neither a pool nor a cache image%s",
+		       path, offset ? "" : " (an NVDIMM's backing file: offset 2 MiB)");
 }
 
 void pm_image_close(struct pm_image *image)
@@ -99,12 +99,12 @@ int pm_cut(struct pm_image *media, struct pm_image *cache, uint64_t seed, size_t
 	int filled = pm_image_in_flight(cache), error = 0;
 	*in_flight = *survived = 0;
 	if (filled < 0)
-		return pm_say(why, n, filled, "what is given as the cache image is none");
+		return why_not(why, n, filled, "what is given as the cache image is none");
 	if (strncmp(media->text, PM_POOL_TEXT, strlen(PM_POOL_TEXT)) && *media->text)
-		return pm_say(why, n, -EINVAL, "what is given as the pool is none");
+		return why_not(why, n, -EINVAL, "what is given as the pool is none");
 	if (filled)
 		error = cut_pool(media, cache, len, seed, in_flight, survived);
 	if (!error)
 		error = pm_header_write(cache->map, PM_CACHE_EMPTY);
-	return error ? pm_say(why, n, error, "the cut: %s", strerror(-error)) : 0;
+	return error ? why_not(why, n, error, "the cut: %s", strerror(-error)) : 0;
 }

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <libpmem.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,15 +17,6 @@
 
 #define SMALLEST (POOL_HEADER + CUT_LINE) /* bytes */
 #define PAGE	 4096
-
-int pm_say(char *why, size_t n, int error, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	vsnprintf(why, n, format, args);
-	va_end(args);
-	return error;
-}
 
 static bool is_devdax(const struct stat *st)
 {
@@ -42,19 +32,19 @@ static bool is_devdax(const struct stat *st)
 static int look_at(const char *path, struct stat *st, bool *device, char *why, size_t n)
 {
 	if (live_fails(FAIL_FILE_OPEN))
-		return pm_say(why, n, -EACCES, "%s: %s", path, strerror(EACCES));
+		return why_not(why, n, -EACCES, "%s: %s", path, strerror(EACCES));
 	if (live_fails(FAIL_FILE_READ))
-		return pm_say(why, n, -EIO, "%s: %s", path, strerror(EIO));
+		return why_not(why, n, -EIO, "%s: %s", path, strerror(EIO));
 	if (stat(path, st))
-		return pm_say(why, n, -errno, "%s: %s", path, strerror(errno));
+		return why_not(why, n, -errno, "%s: %s", path, strerror(errno));
 	*device = S_ISCHR(st->st_mode);
 	if (S_ISDIR(st->st_mode))
-		return pm_say(why, n, -EISDIR, "%s: a directory; a file or a devdax device was expected",
-			      path);
+		return why_not(why, n, -EISDIR, "%s: a directory; a file or a devdax device was expected",
+			       path);
 	if (!S_ISREG(st->st_mode) && !(*device && is_devdax(st)))
-		return pm_say(why, n, -EINVAL,
-			      "%s: neither a file nor a devdax device (ndctl create-namespace -m devdax)",
-			      path);
+		return why_not(why, n, -EINVAL,
+			       "%s: neither a file nor a devdax device (ndctl create-namespace -m devdax)",
+			       path);
 	return 0;
 }
 
@@ -63,22 +53,22 @@ static int lock(struct pm_map *m, const char *path, char *why, size_t n)
 {
 	m->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (m->fd < 0)
-		return pm_say(why, n, -errno, "%s: %s", path, strerror(errno));
+		return why_not(why, n, -errno, "%s: %s", path, strerror(errno));
 	if (!flock(m->fd, LOCK_EX | LOCK_NB))
 		return 0;
-	return pm_say(why, n, -EBUSY, "%s: in use by another program", path);
+	return why_not(why, n, -EBUSY, "%s: in use by another program", path);
 }
 
 static int too_small(const char *path, size_t bytes, size_t needed, char *why, size_t n)
 {
-	return pm_say(why, n, -EINVAL, "%s: too small: it has %zu bytes, and %zu are needed", path, bytes,
-		      needed);
+	return why_not(why, n, -EINVAL, "%s: too small: it has %zu bytes, and %zu are needed", path, bytes,
+		       needed);
 }
 
 static int cannot_map(const char *path, size_t bytes, int error, char *why, size_t n)
 {
-	return pm_say(why, n, error, "%s: cannot be mapped with %zu bytes: %s", path, bytes,
-		      strerror(-error));
+	return why_not(why, n, error, "%s: cannot be mapped with %zu bytes: %s", path, bytes,
+		       strerror(-error));
 }
 
 /* Map it with at least `bytes`; st->st_size is what it has now. */
@@ -133,14 +123,14 @@ int pm_map_image(struct pm_map *m, const char *path, uint64_t offset, bool writa
 	if (device)
 		return pm_map_open(m, path, 0, why, n);
 	if (offset % PAGE)
-		return pm_say(why, n, -EINVAL, "%s: the offset has to be a multiple of %d", path, PAGE);
+		return why_not(why, n, -EINVAL, "%s: the offset has to be a multiple of %d", path, PAGE);
 	if ((uint64_t)st.st_size < offset + SMALLEST)
 		return too_small(path, (size_t)st.st_size, (size_t)offset + SMALLEST, why, n);
 	if (writable && (error = lock(m, path, why, n)))
 		goto err;
 	int fd = writable ? m->fd : open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
-		error = pm_say(why, n, -errno, "%s: %s", path, strerror(errno));
+		error = why_not(why, n, -errno, "%s: %s", path, strerror(errno));
 		goto err;
 	}
 	m->bytes = (size_t)st.st_size - (size_t)offset;

@@ -9,6 +9,7 @@
  * a header that was cut off in the middle is as if nobody had begun it.
  */
 #include "core/pmem/live_pm.h"
+#include "core/rt/why.h"
 
 /* How headers begin. A cache image's says whether its lines that differ from the media's were in flight. */
 #define PM_POOL_TEXT	"tidemark-pool "
@@ -44,8 +45,5 @@ int pm_header_write(struct pm_map *m, const char *text);
 
 /* Copy words that are cut, but never torn. Both ends are aligned to 8 bytes; `len` is a multiple of it. */
 void pm_copy_words(void *dst, const void *src, size_t len);
-
-/* A sentence for the user; the error. */
-__attribute__((format(printf, 4, 5))) int pm_say(char *why, size_t n, int error, const char *format, ...);
 
 #endif

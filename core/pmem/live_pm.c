@@ -57,7 +57,7 @@ static int fill_cache(struct live_pm *pm, const struct live_pm_setup *setup, cha
 	if (!setup->cache) {
 		error = pm_map_memory(&pm->cache, bytes);
 		if (error)
-			return pm_say(why, n, error, "no memory for a cache image of %zu bytes", bytes);
+			return why_not(why, n, error, "no memory for a cache image of %zu bytes", bytes);
 		memcpy(pm->cache.base + POOL_HEADER, pm->media.base + POOL_HEADER, pm->pool_bytes);
 		return 0;
 	}
@@ -65,7 +65,7 @@ static int fill_cache(struct live_pm *pm, const struct live_pm_setup *setup, cha
 	if (error)
 		return error;
 	if (pm_header_read(&pm->cache, text) || !is_text_of(text, PM_CACHE_TEXT))
-		return pm_say(why, n, -EINVAL, "%s: holds something that is no cache image", setup->cache);
+		return why_not(why, n, -EINVAL, "%s: holds something that is no cache image", setup->cache);
 	error = pm_header_write(&pm->cache, PM_CACHE_EMPTY);
 	if (!error) {
 		memcpy(pm->cache.base + POOL_HEADER, pm->media.base + POOL_HEADER, pm->pool_bytes);
@@ -74,7 +74,7 @@ static int fill_cache(struct live_pm *pm, const struct live_pm_setup *setup, cha
 	if (!error)
 		error = pm_header_write(&pm->cache, PM_CACHE_FILLED);
 	if (error)
-		pm_say(why, n, error, "%s: %s", setup->cache, strerror(-error));
+		why_not(why, n, error, "%s: %s", setup->cache, strerror(-error));
 	return error;
 }
 
@@ -89,11 +89,11 @@ static int open_pool(struct live_pm *pm, const struct live_pm_setup *setup, char
 	if (error)
 		return error;
 	if (pm_header_read(&pm->media, pm->text) || !is_text_of(pm->text, PM_POOL_TEXT))
-		return pm_say(why, n, -EINVAL, "%s: holds something that is no pool", setup->path);
+		return why_not(why, n, -EINVAL, "%s: holds something that is no pool", setup->path);
 	pm->pool_bytes = setup->pool_bytes ? setup->pool_bytes : pm_pool_room(&pm->media);
 	if (pm_pool_room(&pm->media) < pm->pool_bytes)
-		return pm_say(why, n, -EINVAL, "%s: too small: it has %zu bytes, and %zu are needed",
-			      setup->path, pm->media.bytes, bytes);
+		return why_not(why, n, -EINVAL, "%s: too small: it has %zu bytes, and %zu are needed",
+			       setup->path, pm->media.bytes, bytes);
 	pm->shadow = setup->shadow && !setup->read_only;
 	return pm->shadow ? fill_cache(pm, setup, why, n) : 0;
 }
@@ -102,13 +102,13 @@ int live_pm_open(struct live_pm **out, const struct live_pm_setup *setup, char *
 {
 	struct live_pm *pm = calloc(1, sizeof(*pm));
 	if (!pm)
-		return pm_say(why, n, -ENOMEM, "no memory");
+		return why_not(why, n, -ENOMEM, "no memory");
 	pm->media.fd = pm->cache.fd = -1;
 	pthread_mutex_init(&pm->copying, NULL);
 	int error = open_pool(pm, setup, why, n);
 	if (!error && tracked && (pm->shadow || !pm->media.is_pm) && !setup->read_only)
-		error = pm_say(why, n, -EBUSY, "%s: another pool of this process has a shadow, or is no PM",
-			       setup->path);
+		error = why_not(why, n, -EBUSY, "%s: another pool of this process has a shadow, or is no PM",
+				setup->path);
 	if (error) {
 		live_pm_close(pm);
 		return error;
