@@ -1,9 +1,9 @@
 # Each tests/test_*.c is one program, with Check; tests/test_*.sh are listed below.
-set(test_environment CK_DEFAULT_TIMEOUT=120 UBSAN_OPTIONS=print_stacktrace=1)
+set(test_environment CK_DEFAULT_TIMEOUT=500 UBSAN_OPTIONS=print_stacktrace=1)
 
 function(tidemark_test name)
 	add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-	set_tests_properties(${name} PROPERTIES TIMEOUT 240 SKIP_RETURN_CODE 77
+	set_tests_properties(${name} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77
 		ENVIRONMENT "${test_environment}")
 endfunction()
 
@@ -95,12 +95,11 @@ if(TIDEMARK_SANITIZE OR CMAKE_C_COMPILER_ID STREQUAL Clang)
 endif()
 tidemark_test(test_taxonomy_all ${PROJECT_SOURCE_DIR}/tests/test_taxonomy_all.sh $<TARGET_FILE:tidemark>
 	${PROJECT_SOURCE_DIR} ${record})
-set_tests_properties(test_taxonomy_all PROPERTIES TIMEOUT 600)
 
 # Tests that boot guests; one at a time, and first of all, so that others run beside them. Skipped without QEMU.
 function(tidemark_guest_test name)
 	tidemark_test(${name} ${ARGN})
-	set_tests_properties(${name} PROPERTIES TIMEOUT 600 RESOURCE_LOCK guest COST 1000)
+	set_tests_properties(${name} PROPERTIES RESOURCE_LOCK guest COST 1000)
 endfunction()
 
 set(live_stores)
