@@ -15,7 +15,7 @@
 #include "core/rnic/rnic.h"
 #include "core/rt/rt.h"
 #include "core/rt/sim.h"
-#include "core/stores/rpc.h"
+#include "core/stores/erda/wire.h"
 #include "scenarios/stores.h"
 
 #define CLIENTS	 2
@@ -38,6 +38,7 @@ static struct {
 	bool paused; /* the server does not poll */
 	unsigned handled;
 	char last[MSG]; /* that was handled */
+	uint64_t late_ns;
 } w;
 
 static void client_main(void *arg)
@@ -383,6 +384,62 @@ START_TEST(a_cleaning_goes_on)
 }
 END_TEST
 
+/*
+ * Erda: somebody has a log cleaned twice, acknowledges the first BEGIN and is gone when END comes, so the
+ * second BEGIN cannot be sent to it. Who connects while the server waits for that is told late, and has its
+ * time, too.
+ */
+static void want_cleaning(struct rpc_conn *conn)
+{
+	struct erda_req req;
+	struct erda_rsp rsp;
+
+	memset(&req, 0, sizeof(req));
+	req.op = ERDA_OP_CLEAN;
+	ck_assert_int_eq(rpc_call(conn, &req, ERDA_REQ_BYTES(0), &rsp, sizeof(rsp), NULL), 0);
+	ck_assert_int_eq(rsp.status, 0);
+}
+
+static void dies_before_the_end(unsigned client)
+{
+	struct rpc_conn conn, notices;
+	struct erda_notice notice;
+	struct erda_req ack;
+	size_t len;
+
+	ck_assert_int_eq(rpc_open(&conn, &w.env[client], sizeof(ack), 0), 0);
+	ck_assert_int_eq(rpc_open_notices(&notices, &w.env[client], sizeof(ack)), 0);
+	want_cleaning(&conn);
+	ck_assert_int_eq(rpc_wait(&notices, &notice, sizeof(notice), &len), 0);
+	ck_assert_uint_eq(notice.kind, NOTICE_BEGIN);
+	want_cleaning(&conn);
+	memset(&ack, 0, sizeof(ack));
+	ack.op = ERDA_OP_ACK;
+	ack.bad = notice.number;
+	ck_assert_int_eq(rpc_send(&notices, &ack, ERDA_REQ_BYTES(0)), 0);
+	rpc_close(&notices);
+	rpc_close(&conn);
+}
+
+static void comes_late(unsigned client)
+{
+	void *handle;
+
+	sim_sleep(w.sim, w.late_ns);
+	handle = open_client(client);
+	sim_sleep(w.sim, 40 * US);
+	put(handle, "mine", 1);
+	ck_assert_uint_eq(get(handle, "mine"), 1);
+}
+
+START_TEST(who_comes_late_has_time)
+{
+	prepare(store_find("erda"));
+	w.late_ns = (uint64_t)_i * 500;
+	run(dies_before_the_end, comes_late);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("reconnect");
@@ -393,6 +450,8 @@ int main(void)
 	tcase_add_test(rpc, all_connections_of_a_client);
 	tcase_add_loop_test(store, stores_go_on, 0, 2); /* eFactory, Erda */
 	tcase_add_loop_test(store, a_cleaning_goes_on, 0, 2);
+	/* x 500 ns: when the server has lost its patience with the dead one */
+	tcase_add_loop_test(store, who_comes_late_has_time, 100, 140);
 	suite_add_tcase(suite, rpc);
 	suite_add_tcase(suite, store);
 	SRunner *runner = srunner_create(suite);

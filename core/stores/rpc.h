@@ -129,6 +129,7 @@ struct rpc_peer {
 	bool notifying; /* its NIC has not acknowledged the last notice */
 	bool failed;
 	unsigned refused; /* so many requests in a row could not be posted */
+	uint64_t since;	  /* rt_now(): its last notice was sent, or it connected */
 	/* The store's own, 0 when it connects: of its notices the last one sent and the last acknowledged. */
 	uint64_t told, acked;
 };

@@ -241,6 +241,7 @@ static int server_accept(void *arg, const void *req, size_t req_len, void *rsp, 
 	peer->notifying = peer->failed = false;
 	peer->told = peer->acked = 0;
 	peer->refused = 0;
+	peer->since = rt_now();
 	memset(&server->owed[index * RPC_SLOTS], 0, RPC_SLOTS * sizeof(*server->owed));
 	rc = peer_connect(server, index, &hello, &welcome.server);
 	if (rc)
@@ -345,6 +346,7 @@ int rpc_server_notify(struct rpc_server *server, unsigned index, const void *msg
 	if (rc)
 		rpc_server_drop(server, peer->client); /* it would go on without being told */
 	peer->notifying = !rc;
+	peer->since = rt_now();
 	return rc ? -EIO : 0;
 }
 

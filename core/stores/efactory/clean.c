@@ -70,9 +70,20 @@ static bool listens(const struct rpc_peer *peer)
 	return peer->notices && peer->qp;
 }
 
-/* Send to those that have not got it. True: all that can be told have; with `acks`, all acknowledged it. */
+/* Has this client still to get the notice, or, with `acks`, to acknowledge it? */
+static bool owes(const struct rpc_peer *peer, const struct ef_notice *notice, bool acks)
+{
+	return peer->told < notice->number ||
+	       (acks && __atomic_load_n(&peer->acked, __ATOMIC_ACQUIRE) < notice->number);
+}
+
+/*
+ * Send to those that have not got it. True: there is nobody to wait for. A client has its time from when it
+ * was told: while a dead one is waited for others connect, and have theirs.
+ */
 static bool spread(struct ef_server *server, const struct ef_notice *notice, bool acks)
 {
+	uint64_t timeout_ns = ef_timeout_ns(&server->params);
 	bool all = true;
 
 	for (unsigned i = 0; i < server->rpc.peers; i++) {
@@ -90,7 +101,7 @@ static bool spread(struct ef_server *server, const struct ef_notice *notice, boo
 			peer->told = 0;
 		if (rc == -EIO)
 			continue; /* it cannot be told: announce() drops it */
-		if (rc || (acks && __atomic_load_n(&peer->acked, __ATOMIC_ACQUIRE) < notice->number))
+		if (owes(peer, notice, acks) && rt_now() - peer->since <= timeout_ns)
 			all = false;
 	}
 	return all;
@@ -99,23 +110,20 @@ static bool spread(struct ef_server *server, const struct ef_notice *notice, boo
 /* Tell all clients, and wait for them; who does not acknowledge in time is dropped. */
 static void announce(struct ef_server *server, const struct ef_now *now, bool acks)
 {
-	uint64_t deadline = rt_now() + ef_timeout_ns(&server->params), nap = 0;
 	struct ef_notice notice;
+	uint64_t nap = 0;
 
 	memset(&notice, 0, sizeof(notice));
 	notice.number = ++server->notice;
 	server->rpc.word = notice.number % 2; /* for those who connect from now on */
 	notice.region = EF_LOG + now->to;
 	notice.where = server->rpc.region[EF_LOG + now->to];
-	while (!spread(server, &notice, acks)) {
-		if (rt_now() > deadline)
-			break;
+	while (!spread(server, &notice, acks))
 		ef_clean_wait(server, &nap);
-	}
 	for (unsigned i = 0; i < server->rpc.peers; i++) {
 		const struct rpc_peer *peer = &server->rpc.peer[i];
 
-		if (listens(peer) && (peer->told < notice.number || (acks && peer->acked < notice.number)))
+		if (listens(peer) && owes(peer, &notice, acks))
 			rpc_server_drop(&server->rpc, peer->client);
 	}
 }

@@ -169,16 +169,23 @@ static bool waits_for_ever(const struct cleaning *c)
 	return c->server->geo.knob[ERDA_SLOW_CLIENT] == SLOW_WAIT;
 }
 
-static uint64_t patience_ns(const struct cleaning *c)
+/*
+ * May this client still take its time? From when it was told: while a dead one is waited for others
+ * connect, and have theirs.
+ */
+static bool in_time(const struct cleaning *c, const struct rpc_peer *peer)
 {
-	return c->server->geo.knob[ERDA_SLOW_CLIENT] == SLOW_DROP_1S ? LONG_ACK_NS : ACK_NS;
+	uint64_t patience = ACK_NS;
+
+	if (c->server->geo.knob[ERDA_SLOW_CLIENT] == SLOW_DROP_1S)
+		patience = LONG_ACK_NS;
+	return waits_for_ever(c) || rt_now() - peer->since < patience;
 }
 
 /* Tell all connected clients. */
 static void tell(struct cleaning *c, enum erda_notice_kind kind)
 {
 	struct rpc_server *rpc = &c->server->rpc;
-	uint64_t until = rt_now() + patience_ns(c);
 	struct erda_notice notice;
 	bool all = false;
 
@@ -206,7 +213,7 @@ static void tell(struct cleaning *c, enum erda_notice_kind kind)
 			if (!listens(peer))
 				continue;
 			/* The last notice is still on its way. */
-			if (rt_now() < until || waits_for_ever(c))
+			if (in_time(c, peer))
 				all = false;
 			else
 				drop(c, i);
@@ -227,10 +234,11 @@ static bool waiting_for(const struct cleaning *c, unsigned i)
 	       (peer->client >= server->slots || server->acked[peer->client] < server->begins);
 }
 
+/* Is there one that may still acknowledge? */
 static bool waiting(const struct cleaning *c)
 {
 	for (unsigned i = 0; i < c->server->rpc.peers; i++) {
-		if (waiting_for(c, i))
+		if (waiting_for(c, i) && in_time(c, &c->server->rpc.peer[i]))
 			return true;
 	}
 	return false;
@@ -246,7 +254,6 @@ static void set_word(struct cleaning *c, bool cleaning)
 static void inform(struct cleaning *c)
 {
 	struct server *server = c->server;
-	uint64_t until = rt_now() + patience_ns(c);
 
 	enter(c, PHASE_INFORM);
 	server->begins++;
@@ -257,7 +264,7 @@ static void inform(struct cleaning *c)
 		enter(c, PHASE_PREPARE);
 		return;
 	}
-	while (waiting(c) && (rt_now() < until || waits_for_ever(c)))
+	while (waiting(c))
 		rt_sleep(POLL_NS);
 	/* Deregistering lets land what the NIC has, and refuses what comes later; then nobody is missed. */
 	enter(c, PHASE_PREPARE);
