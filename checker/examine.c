@@ -360,11 +360,26 @@ static void add_op(struct words *t, const struct work *w, int op, const struct s
 	}
 }
 
+/* Updates of the key in the last boot whose end nobody was told: their clients, or the server, died before. */
+static unsigned unfinished(const struct work *w)
+{
+	const struct past *p = w->past;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < p->ended.ops; i++) {
+		const struct recording_op *op = p->source[i];
+
+		n += op && op->boot == w->cut->boot && p->h.op[i].kind != HISTORY_GET && p->h.op[i].returned < 0;
+	}
+	return n;
+}
+
 static void tell(struct exam_break *b, const struct work *w, unsigned key, const struct verdict *v,
 		 const struct image *image, const struct standing *shown)
 {
 	struct words t = {.len = 0};
 	char name[LIVE_KEY_LEN + 1];
+	unsigned n;
 
 	if (b->keys++)
 		return;
@@ -376,6 +391,9 @@ static void tell(struct exam_break *b, const struct work *w, unsigned key, const
 		add(&t, "; then ");
 	if (v->op >= 0)
 		add_op(&t, w, v->op, shown);
+	n = unfinished(w);
+	if (n)
+		add(&t, "; %u update%s of the key had not ended", n, n == 1 ? "" : "s");
 	b->subset = image->subset;
 	memcpy(b->text, t.text, sizeof(b->text));
 }

@@ -188,6 +188,13 @@ static void lost_put(void)
 	live_sim_record(&ls, HISTORY_PUT, 2, 3);
 }
 
+static void lost_among_two(void)
+{
+	lost_put();
+	live_sim_record(&ls, HISTORY_PUT, 2, 3)->returned_ns = 0;
+	live_sim_record(&ls, HISTORY_DEL, 2, 3)->returned_ns = 0;
+}
+
 static void lost_read(void)
 {
 	uint64_t id = live_sim_record(&ls, HISTORY_PUT, 2, 3)->value;
@@ -227,6 +234,7 @@ static const struct {
 	{foreign_bytes, TM_BIT(TM_RDA), "bytes that no PUT of it wrote"},
 	{old_value, TM_BIT(TM_LIN), "; then GET (client 2, boot 1, "},
 	{lost_put, TM_BIT(TM_DUR), "was acknowledged; then recovery shows the value of PUT 3.1."},
+	{lost_among_two, TM_BIT(TM_DUR), "; 2 updates of the key had not ended"},
 	{lost_read, TM_BIT(TM_DUR) | TM_BIT(TM_MONO), "returned the value of PUT 2.1."},
 	{lost_del, TM_BIT(TM_DUR) | TM_BIT(TM_NORES), "DELETE (client 2, boot 1, "},
 	{failed_put, TM_BIT(TM_NORES), "failed with error -28; then "},

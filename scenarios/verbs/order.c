@@ -134,22 +134,30 @@ static void overlapping(struct lab *lab)
 	lab_bytes(&lab->b, 0, 20000);
 }
 
-/* Atomics of two connections on one word. */
-static void counters(struct lab *lab)
+/* From another end, `c`, to the memory of lab->b. */
+static void second_connection(struct lab *lab, struct end *c)
 {
-	struct end c, d;
-	struct ibv_wc wc;
-	unsigned done = 0;
-	lab_connect(lab);
-	lab_end(lab, &c, "c", 1);
+	struct end d;
+
+	lab_end(lab, c, "c", 1);
 	lab_end(lab, &d, "d", 0);
 	d.pd = lab->b.pd;
 	ibv_destroy_qp(d.qp);
 	d.qp = lab_qp(&d);
 	if (!d.qp)
 		lab_give_up(lab);
-	lab_to_rts(&c, &d);
-	lab_to_rts(&d, &c);
+	lab_to_rts(c, &d);
+	lab_to_rts(&d, c);
+}
+
+/* Atomics of two connections on one word. */
+static void counters(struct lab *lab)
+{
+	struct end c;
+	struct ibv_wc wc;
+	unsigned done = 0;
+	lab_connect(lab);
+	second_connection(lab, &c);
 	for (unsigned i = 0; i < 12; i++)
 		for (unsigned k = 0; k < 2; k++) {
 			struct end *e = k ? &c : &lab->a;
@@ -168,18 +176,10 @@ static void counters(struct lab *lab)
 /* Two connections want to be the one that swaps. */
 static void one_winner(struct lab *lab)
 {
-	struct end c, d;
+	struct end c;
 	struct ibv_wc wc;
 	lab_connect(lab);
-	lab_end(lab, &c, "c", 1);
-	lab_end(lab, &d, "d", 0);
-	d.pd = lab->b.pd;
-	ibv_destroy_qp(d.qp);
-	d.qp = lab_qp(&d);
-	if (!d.qp)
-		lab_give_up(lab);
-	lab_to_rts(&c, &d);
-	lab_to_rts(&d, &c);
+	second_connection(lab, &c);
 	for (unsigned k = 0; k < 2; k++) {
 		struct end *e = k ? &c : &lab->a;
 		struct ibv_send_wr wr = lab_wr(e, IBV_WR_ATOMIC_CMP_AND_SWP, k, 0, 8, &lab->b, THERE);
