@@ -32,8 +32,9 @@ struct rnic_net {
 	struct hardware hw;
 	struct link *link;
 	struct rnic_hca *hca[RNIC_HOSTS];
-	struct rnic_qp **qp; /* by number - QPN_FIRST; NULL: destroyed */
+	struct rnic_qp **qp; /* by number - qpn_first; NULL: destroyed */
 	uint32_t qps, qp_room;
+	uint32_t qpn_first, qpn_limit;
 	struct packet *free_packet;
 	void *free_buffer[BUFFER_CLASSES]; /* first word: next */
 };
@@ -45,6 +46,7 @@ struct rnic_hca {
 	unsigned qps;	     /* created so far: names their actors */
 	unsigned objects;    /* that the user has to give back */
 	struct pmem *pm;     /* or NULL */
+	union ibv_gid gid;
 	struct rnic_mr **mr; /* by slot, from 1; dead ones stay */
 	uint32_t mrs, mr_room, mr_cursor;
 	struct ibv_device device;
@@ -56,8 +58,10 @@ static inline struct rnic_hca *to_hca(struct ibv_context *context)
 	return (struct rnic_hca *)((char *)context - offsetof(struct rnic_hca, verbs.context));
 }
 
-/* GID of a host: ::ffff:10.0.0.(host + 1). */
-void rnic_gid(unsigned host, union ibv_gid *gid);
+/* The GID of an IPv4 address, in host byte order: ::ffff:a.b.c.d (RoCEv2). */
+void rnic_gid(uint32_t address, union ibv_gid *gid);
+/* Of a simulation's host: 10.0.0.1, 10.0.0.2, ... */
+#define RNIC_SIM_ADDRESS(host) ((10u << 24) + (host) + 1)
 
 struct rnic_pd {
 	struct ibv_pd ibv;

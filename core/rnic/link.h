@@ -10,6 +10,8 @@
 #include <infiniband/verbs.h>
 #include "core/rnic/packet.h"
 
+struct rnic_qp;
+
 struct link {
 	/* The link's number for the host with this GID, to be put into packet.peer; -errno: no route. */
 	int (*resolve)(struct link *link, const union ibv_gid *gid);
@@ -19,8 +21,7 @@ struct link {
 
 /* A packet has come in for `host`; takes it. */
 void rnic_deliver(struct rnic_net *net, unsigned host, struct packet *pkt);
-
-/* The link between hosts of one simulation: link_sim.c. */
-struct link *link_sim_new(struct rnic_net *net);
+/* A packet has come in for a queue pair, NULL: for none that there is; takes it. */
+void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt);
 
 #endif

@@ -38,7 +38,7 @@ static int resolve(struct link *link, const union ibv_gid *gid)
 {
 	union ibv_gid ours;
 	(void)link;
-	rnic_gid(0, &ours);
+	rnic_gid(RNIC_SIM_ADDRESS(0), &ours);
 	if (memcmp(ours.raw, gid->raw, 14) || (gid->raw[14] << 8 | gid->raw[15]) == 0)
 		return -ENETUNREACH;
 	unsigned host = (gid->raw[14] << 8 | gid->raw[15]) - 1;
@@ -102,11 +102,11 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 	sim_hold(sim, chain, k, delay, arrive, pkt);
 }
 
-struct link *link_sim_new(struct rnic_net *net)
+struct rnic_net *rnic_net_new(struct sim *sim, const struct hardware *hw)
 {
-	struct link_sim *me = sim_alloc(net->sim, sizeof(*me));
+	struct link_sim *me = sim_alloc(sim, sizeof(*me));
 	me->link.resolve = resolve;
 	me->link.send = send;
-	me->net = net;
-	return &me->link;
+	me->net = rnic_net_on(sim, hw, &me->link, QPN_FIRST, QPN_LIMIT);
+	return me->net;
 }

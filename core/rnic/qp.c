@@ -73,7 +73,7 @@ static bool caps_allowed(const struct ibv_qp_cap *cap)
 /* The next number; false: all are used up. */
 static bool number(struct rnic_net *net, struct rnic_qp *qp)
 {
-	if (net->qps + QPN_FIRST >= QPN_LIMIT)
+	if (net->qps >= net->qpn_limit - net->qpn_first)
 		return false;
 	if (net->qps == net->qp_room) {
 		uint32_t room = net->qp_room ? 2 * net->qp_room : 16;
@@ -83,7 +83,7 @@ static bool number(struct rnic_net *net, struct rnic_qp *qp)
 		net->qp = table;
 		net->qp_room = room;
 	}
-	qp->ibv.qp_num = QPN_FIRST + net->qps;
+	qp->ibv.qp_num = net->qpn_first + net->qps;
 	net->qp[net->qps++] = qp;
 	return true;
 }
@@ -163,12 +163,9 @@ struct ibv_qp_ex *rnic_qp_to_qp_ex(struct ibv_qp *ibv)
 	return qp->extended ? &qp->ex : NULL;
 }
 
-struct rnic_qp *qp_find(struct rnic_net *net, unsigned host, uint32_t qpn)
+struct rnic_qp *qp_find(struct rnic_net *net, uint32_t qpn)
 {
-	if (qpn < QPN_FIRST || qpn - QPN_FIRST >= net->qps)
-		return NULL;
-	struct rnic_qp *qp = net->qp[qpn - QPN_FIRST];
-	return qp && qp->hca->host == host ? qp : NULL;
+	return qpn - net->qpn_first < net->qps ? net->qp[qpn - net->qpn_first] : NULL;
 }
 
 void qp_fail(struct rnic_qp *qp)
@@ -208,7 +205,7 @@ int rnic_destroy_qp(struct ibv_qp *ibv)
 		reset(qp);
 	ibv->state = IBV_QPS_RESET;
 	qp->dead = true;
-	qp->hca->net->qp[ibv->qp_num - QPN_FIRST] = NULL;
+	qp->hca->net->qp[ibv->qp_num - qp->hca->net->qpn_first] = NULL;
 	((struct rnic_cq *)ibv->send_cq)->users--;
 	((struct rnic_cq *)ibv->recv_cq)->users--;
 	((struct rnic_pd *)ibv->pd)->users--;

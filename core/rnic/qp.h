@@ -154,7 +154,8 @@ static inline uint64_t qp_chain(const struct rnic_qp *qp, enum chain_kind kind)
 
 /* To the error state: flush both queues. */
 void qp_fail(struct rnic_qp *qp);
-struct rnic_qp *qp_find(struct rnic_net *net, unsigned host, uint32_t qpn);
+/* NULL: there is none with this number. */
+struct rnic_qp *qp_find(struct rnic_net *net, uint32_t qpn);
 
 /* --- post.c --- */
 

@@ -16,23 +16,25 @@
 #include "core/rnic/placement.h"
 #include "core/rnic/qp.h"
 
-struct rnic_net *rnic_net_new(struct sim *sim, const struct hardware *hw)
+struct rnic_net *rnic_net_on(struct sim *sim, const struct hardware *hw, struct link *link, uint32_t first,
+			     uint32_t limit)
 {
 	struct rnic_net *net = sim_alloc(sim, sizeof(*net));
 	net->sim = sim;
 	net->hw = *hw;
 	assert(hw->mtu >= 256 && hw->mtu <= 4096 && (hw->mtu & (hw->mtu - 1)) == 0);
-	net->link = link_sim_new(net);
+	net->link = link;
+	net->qpn_first = first;
+	net->qpn_limit = limit;
 	return net;
 }
 
-void rnic_gid(unsigned host, union ibv_gid *gid)
+void rnic_gid(uint32_t address, union ibv_gid *gid)
 {
 	memset(gid, 0, sizeof(*gid));
 	gid->raw[10] = gid->raw[11] = 0xff;
-	gid->raw[12] = 10;
-	gid->raw[14] = (uint8_t)((host + 1) >> 8);
-	gid->raw[15] = (uint8_t)(host + 1);
+	address = htobe32(address);
+	memcpy(gid->raw + 12, &address, sizeof(address));
 }
 
 /* Text and number. Worlds that live for a microsecond notice what snprintf costs. */
@@ -142,6 +144,7 @@ struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *
 	hca->net = net;
 	hca->host = host;
 	hca->pm = pm;
+	rnic_gid(RNIC_SIM_ADDRESS(host), &hca->gid);
 	hca->device.node_type = IBV_NODE_CA;
 	hca->device.transport_type = IBV_TRANSPORT_IB;
 	if (net->hw.transport == TRANSPORT_IWARP) {
@@ -178,7 +181,7 @@ int rnic_query_gid(struct ibv_context *context, uint8_t port_num, int index, uni
 		errno = port_num != 1 || index != 0 ? EINVAL : EIO;
 		return -1;
 	}
-	rnic_gid(to_hca(context)->host, gid);
+	*gid = to_hca(context)->gid;
 	return 0;
 }
 
@@ -213,7 +216,12 @@ int rnic_dealloc_pd(struct ibv_pd *ibv)
 
 void rnic_deliver(struct rnic_net *net, unsigned host, struct packet *pkt)
 {
-	struct rnic_qp *qp = qp_find(net, host, pkt->dest_qpn);
+	struct rnic_qp *qp = qp_find(net, pkt->dest_qpn);
+	rnic_take(net, qp && qp->hca->host == host ? qp : NULL, pkt);
+}
+
+void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt)
+{
 	sim_mix(net->sim, (uint64_t)pkt->dest_qpn << 32 | pkt->psn,
 		(uint64_t)pkt->opcode << 56 | (uint64_t)pkt->syndrome << 48 | pkt->len);
 	if (pkt->len)

@@ -1,0 +1,10 @@
+# The soft RNIC as a provider for other people's programs: core/rnic and core/nic in one shared library that shows
+# libibverbs' functions, to be preloaded (tidemark run).
+file(GLOB nic_sources CONFIGURE_DEPENDS core/nic/*.c core/rnic/*.c)
+list(REMOVE_ITEM nic_sources ${PROJECT_SOURCE_DIR}/core/rnic/link_sim.c)
+list(APPEND nic_sources core/pmem/hardware.c)
+add_library(tidemark_preload SHARED ${nic_sources})
+set_target_properties(tidemark_preload PROPERTIES OUTPUT_NAME tidemark-verbs C_VISIBILITY_PRESET hidden
+	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+target_link_libraries(tidemark_preload PRIVATE tidemark_flags pthread)
+target_link_options(tidemark_preload PRIVATE -Wl,-z,defs)

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See nic.h. */
+#include "core/nic/nic.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "core/nic/engine.h"
+#include "core/nic/link_shm.h"
+#include "core/rnic/link.h"
+#include "core/rnic/qp.h"
+
+#define NAP_NS	 200000 /* of the NIC's thread while the program polls */
+#define BATCH	 32	/* packets taken in one go */
+#define MTU	 4096
+#define NET_NAME "TIDEMARK_NET" /* the net's directory, in the environment: cli/run.c */
+
+struct whole {
+	struct nic nic;
+	struct link_shm *shm;
+	pthread_mutex_t mutex;
+	pthread_cond_t nap;
+	uint64_t sleeps_until; /* the thread; 0: it does not sleep */
+	bool polled;	       /* since the thread looked last */
+	bool handed_over;
+};
+
+static struct whole *whole;
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+
+static struct whole *to_whole(struct nic *nic)
+{
+	return (struct whole *)nic;
+}
+
+void nic_lock(struct nic *nic)
+{
+	pthread_mutex_lock(&to_whole(nic)->mutex);
+	engine_tick(nic->engine);
+}
+
+void nic_unlock(struct nic *nic)
+{
+	struct whole *w = to_whole(nic);
+	/* Something is due before the thread would look. */
+	bool wake = w->sleeps_until && engine_next(nic->engine) < w->sleeps_until;
+
+	if (wake)
+		w->sleeps_until = 0;
+	pthread_mutex_unlock(&w->mutex);
+	if (wake)
+		link_shm_wake(w->shm);
+}
+
+void nic_run(struct nic *nic)
+{
+	engine_run(nic->engine);
+}
+
+bool nic_progress(struct nic *nic)
+{
+	struct whole *w = to_whole(nic);
+	struct packet *pkt;
+	bool did = false;
+
+	engine_tick(nic->engine);
+	did = engine_run(nic->engine);
+	for (unsigned n = 0; n < BATCH && (pkt = link_shm_take(w->shm, nic->net)); n++) {
+		rnic_take(nic->net, qp_find(nic->net, pkt->dest_qpn), pkt);
+		engine_run(nic->engine);
+		did = true;
+	}
+	return did;
+}
+
+void nic_poll(struct nic *nic)
+{
+	to_whole(nic)->polled = true;
+	nic_progress(nic);
+}
+
+void nic_hand_over(struct nic *nic)
+{
+	struct whole *w = to_whole(nic);
+
+	w->handed_over = true;
+	pthread_cond_signal(&w->nap);
+}
+
+/* The program drives: look again later whether it still does. */
+static void rest(struct whole *w)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += NAP_NS;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	w->polled = false;
+	pthread_cond_timedwait(&w->nap, &w->mutex, &until);
+}
+
+static void *thread_main(void *arg)
+{
+	struct whole *w = arg;
+	struct sim *engine = w->nic.engine;
+
+	pthread_mutex_lock(&w->mutex);
+	for (;;) {
+		uint64_t next;
+
+		while (w->polled && !w->handed_over)
+			rest(w);
+		w->handed_over = w->polled = false;
+		if (nic_progress(&w->nic)) {
+			/* Others may want the lock. */
+			pthread_mutex_unlock(&w->mutex);
+			pthread_mutex_lock(&w->mutex);
+			continue;
+		}
+		next = engine_next(engine);
+		w->sleeps_until = next;
+		pthread_mutex_unlock(&w->mutex);
+		link_shm_sleep(w->shm, next == UINT64_MAX ? next : next - sim_now(engine));
+		pthread_mutex_lock(&w->mutex);
+		w->sleeps_until = 0;
+	}
+	return NULL;
+}
+
+static void yield(void)
+{
+	nic_unlock(&whole->nic);
+	sched_yield();
+	nic_lock(&whole->nic);
+}
+
+static int start_thread(struct whole *w)
+{
+	pthread_condattr_t attr;
+	sigset_t all, old;
+	pthread_t thread;
+	int error;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->nap, &attr);
+	pthread_mutex_init(&w->mutex, NULL);
+	/* Signals are the program's. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	error = pthread_create(&thread, NULL, thread_main, w);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!error)
+		pthread_detach(thread);
+	return -error;
+}
+
+/* What is under way is finished by the peers' retries; nobody drives this NIC any more. */
+static void at_exit(void)
+{
+	struct whole *w = whole;
+
+	if (!w)
+		return;
+	pthread_mutex_lock(&w->mutex); /* for good */
+	link_shm_leave(w->shm);
+}
+
+static void in_child(void)
+{
+	whole = NULL; /* the parent's */
+}
+
+static int make(struct whole *w)
+{
+	static bool once;
+	struct hardware hw = hardware_default;
+	char directory[200];
+	const char *name = getenv(NET_NAME);
+	int rc;
+
+	if (name)
+		snprintf(directory, sizeof(directory), "%s", name);
+	else
+		snprintf(directory, sizeof(directory), "/dev/shm/tidemark-%u", geteuid());
+	rc = link_shm_open(&w->shm, directory);
+	if (rc) {
+		fprintf(stderr, "tidemark: no place in the net %s: %s\n", directory, strerror(-rc));
+		return rc;
+	}
+	hw.mtu = MTU;
+	hw.ack_early = false;
+	w->nic.slot = link_shm_slot(w->shm);
+	w->nic.engine = engine_new();
+	if (!w->nic.engine)
+		return -ENOMEM;
+	engine_tick(w->nic.engine);
+	engine_set_yield(w->nic.engine, yield);
+	w->nic.link = link_shm_link(w->shm);
+	w->nic.net = rnic_net_on(w->nic.engine, &hw, w->nic.link, (w->nic.slot << SHM_QPN_SHIFT) + QPN_FIRST,
+				 (w->nic.slot + 1) << SHM_QPN_SHIFT);
+	rc = start_thread(w);
+	if (!rc && !once) {
+		once = true;
+		atexit(at_exit);
+		pthread_atfork(NULL, NULL, in_child);
+	}
+	return rc;
+}
+
+struct nic *nic_get(void)
+{
+	struct whole *w;
+	int rc = 0;
+
+	pthread_mutex_lock(&making);
+	w = whole;
+	if (!w) {
+		w = calloc(1, sizeof(*w));
+		rc = w ? make(w) : -ENOMEM;
+		if (rc) {
+			free(w);
+			w = NULL;
+			errno = -rc;
+		}
+		whole = w;
+	}
+	pthread_mutex_unlock(&making);
+	return w ? &w->nic : NULL;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_NIC_H
+#define TM_NIC_H
+/*
+ * The soft RNIC of a process of the live world, and who drives it.
+ *
+ * The transport is core/rnic, as in the sim world; engine.h is the ground that it stands on;
+ * link_shm.h carries its packets to other processes. All of it runs under one lock. Whoever
+ * polls a completion queue drives the NIC on the way (nic_progress()); while nobody does, the NIC's own
+ * thread takes over, so that the target of an RDMA access may sleep. docs/run.md says why there is
+ * no NIC process.
+ *
+ * A process that fork()s: the child has no NIC until it opens one of its own.
+ */
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include "core/rnic/device.h"
+
+struct nic {
+	struct sim *engine;
+	struct rnic_net *net;
+	struct link *link;
+	unsigned slot; /* this process's, of its host (link_shm.h) */
+};
+
+/* The process's NIC, made at the first call. NULL and errno: it cannot be made; a line on stderr says why. */
+struct nic *nic_get(void);
+void nic_lock(struct nic *nic);
+void nic_unlock(struct nic *nic);
+/* Locked: let happen what is due, packets that come in aside. */
+void nic_run(struct nic *nic);
+/* Locked: let everything happen that can. Was there anything? */
+bool nic_progress(struct nic *nic);
+/* Locked, by whoever polls: the same; the NIC's thread rests for a while. */
+void nic_poll(struct nic *nic);
+/* The caller is going to wait for an event: the NIC's thread takes over now. */
+void nic_hand_over(struct nic *nic);
+
+#endif
