@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <netinet/in.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +26,8 @@ struct record {
 	uint32_t len;
 	uint32_t src_qpn, dest_qpn, psn, msn;
 	uint8_t opcode, syndrome, solicited, ack_req;
-	uint8_t placement, selectivity, unused[2];
-	uint32_t rkey, dma_len, imm;
+	uint8_t placement, selectivity, service, unused;
+	uint32_t rkey, dma_len, imm, invalidate, qkey, unused2;
 	uint64_t va, swap_add, compare, original;
 };
 #define WRAP	  UINT32_MAX
@@ -47,7 +48,7 @@ struct inbox {
 };
 
 struct link_shm {
-	struct link link;
+	struct nic_link nic;
 	char directory[200];
 	unsigned slot, last; /* whose ring was emptied last */
 	int fd;		     /* holds the lock */
@@ -161,6 +162,9 @@ static void put(struct link_shm *shm, struct inbox *to, const struct packet *pkt
 			     .ack_req = pkt->ack_req,
 			     .placement = pkt->placement,
 			     .selectivity = pkt->selectivity,
+			     .service = pkt->service,
+			     .invalidate = pkt->invalidate,
+			     .qkey = pkt->qkey,
 			     .rkey = pkt->rkey,
 			     .dma_len = pkt->dma_len,
 			     .imm = pkt->imm,
@@ -177,7 +181,7 @@ static void put(struct link_shm *shm, struct inbox *to, const struct packet *pkt
 		futex_wake(&to->sleeping);
 }
 
-static void send(struct link *link, unsigned from, struct packet *pkt)
+static void hand_over(struct link *link, unsigned from, struct packet *pkt)
 {
 	struct link_shm *shm = (struct link_shm *)link;
 	unsigned slot = pkt->dest_qpn >> SHM_QPN_SHIFT;
@@ -189,12 +193,19 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 	packet_put(pkt->net, pkt);
 }
 
-/* All processes of the host have one address. */
+/* All processes of the host have one address: any other is nobody's. */
 static int resolve(struct link *link, const union ibv_gid *gid)
 {
-	(void)link;
-	(void)gid;
-	return 0;
+	union ibv_gid ours;
+
+	rnic_gid(((struct link_shm *)link)->nic.address, &ours);
+	return memcmp(&ours, gid, sizeof(ours)) ? -ENETUNREACH : 0;
+}
+
+static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
+{
+	(void)number;
+	rnic_gid(((struct link_shm *)link)->nic.address, gid);
 }
 
 static struct packet *take(struct ring *ring, struct rnic_net *net)
@@ -231,6 +242,9 @@ static struct packet *take(struct ring *ring, struct rnic_net *net)
 		pkt->ack_req = r.ack_req & 1;
 		pkt->placement = r.placement;
 		pkt->selectivity = r.selectivity;
+		pkt->service = r.service;
+		pkt->invalidate = r.invalidate;
+		pkt->qkey = r.qkey;
 		pkt->rkey = r.rkey;
 		pkt->dma_len = r.dma_len;
 		pkt->imm = r.imm;
@@ -271,8 +285,9 @@ static unsigned next_sender(struct link_shm *shm, unsigned from)
 }
 
 /* Senders in turn. */
-struct packet *link_shm_take(struct link_shm *shm, struct rnic_net *net)
+static struct packet *take_next(struct nic_link *nic, struct rnic_net *net)
 {
+	struct link_shm *shm = (struct link_shm *)nic;
 	unsigned from = next_sender(shm, shm->last + 1);
 	struct packet *pkt = NULL;
 
@@ -285,8 +300,9 @@ struct packet *link_shm_take(struct link_shm *shm, struct rnic_net *net)
 	return pkt;
 }
 
-void link_shm_sleep(struct link_shm *shm, uint64_t ns)
+static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
 {
+	struct link_shm *shm = (struct link_shm *)nic;
 	struct timespec most = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
 
 	atomic_store(&shm->own->sleeping, 1);
@@ -296,23 +312,27 @@ void link_shm_sleep(struct link_shm *shm, uint64_t ns)
 	atomic_store(&shm->own->sleeping, 0);
 }
 
-void link_shm_wake(struct link_shm *shm)
+static void wake(struct nic_link *nic)
 {
+	struct link_shm *shm = (struct link_shm *)nic;
+
 	if (atomic_exchange(&shm->own->sleeping, 0))
 		futex_wake(&shm->own->sleeping);
 }
 
-unsigned link_shm_slot(const struct link_shm *shm)
+static void leave(struct nic_link *nic)
 {
-	return shm->slot;
+	struct link_shm *shm = (struct link_shm *)nic;
+	char name[256];
+
+	name_slot(shm, shm->slot, name, sizeof(name));
+	shm->own->dead = 1;
+	unlink(name);
+	close(shm->fd);
+	rmdir(shm->directory); /* the last one */
 }
 
-struct link *link_shm_link(struct link_shm *shm)
-{
-	return &shm->link;
-}
-
-int link_shm_open(struct link_shm **out, const char *directory)
+int link_shm_open(struct nic_link **out, const char *directory)
 {
 	struct link_shm *shm = calloc(1, sizeof(*shm));
 	struct stat is;
@@ -320,8 +340,14 @@ int link_shm_open(struct link_shm **out, const char *directory)
 
 	if (!shm)
 		return -ENOMEM;
-	shm->link.send = send;
-	shm->link.resolve = resolve;
+	shm->nic = (struct nic_link){
+		.link = {.send = hand_over, .resolve = resolve, .gid = gid_of},
+		.address = INADDR_LOOPBACK,
+		.take = take_next,
+		.sleep = sleep_until_mail,
+		.wake = wake,
+		.leave = leave,
+	};
 	rc = strlen(directory) < sizeof(shm->directory) ? 0 : -ENAMETOOLONG;
 	if (!rc && mkdir(directory, 0700) && errno != EEXIST)
 		rc = -errno;
@@ -343,17 +369,8 @@ int link_shm_open(struct link_shm **out, const char *directory)
 		free(shm);
 		return rc == -EAGAIN ? -EUSERS : rc;
 	}
-	*out = shm;
+	shm->nic.qpn_first = (shm->slot << SHM_QPN_SHIFT) + QPN_FIRST;
+	shm->nic.qpn_limit = (shm->slot + 1) << SHM_QPN_SHIFT;
+	*out = &shm->nic;
 	return 0;
-}
-
-void link_shm_leave(struct link_shm *shm)
-{
-	char name[256];
-
-	name_slot(shm, shm->slot, name, sizeof(name));
-	shm->own->dead = 1;
-	unlink(name);
-	close(shm->fd);
-	rmdir(shm->directory); /* the last one */
 }

@@ -13,27 +13,12 @@
  * process's, and whoever needs a slot takes it. What a sender writes is copied before it is looked
  * at: a sender may be malicious, or die at any moment.
  */
-#include "core/rnic/link.h"
+#include "core/nic/nic_link.h"
 
 #define SHM_SLOTS     256 /* 0 is nobody */
 #define SHM_QPN_SHIFT 16  /* a queue pair's number: slot, then number in the process */
 
-struct link_shm;
-
 /* Take a slot of the net in this directory, which is made if absent. 0 or -errno. */
-int link_shm_open(struct link_shm **out, const char *directory);
-/* Give the slot up: nothing comes in any more. What is mapped stays so, threads may be looking at it. */
-void link_shm_leave(struct link_shm *shm);
-unsigned link_shm_slot(const struct link_shm *shm);
-/* As the transport sees it: link.send, link.resolve. */
-struct link *link_shm_link(struct link_shm *shm);
-/* The next packet that has come in, for link_shm_net(); NULL: none. */
-struct packet *link_shm_take(struct link_shm *shm, struct rnic_net *net);
-/*
- * Sleep until a packet comes in, or ns have passed. First says to senders that they have to wake us, then
- * looks again: nothing is missed. link_shm_wake(): of another thread of this process.
- */
-void link_shm_sleep(struct link_shm *shm, uint64_t ns);
-void link_shm_wake(struct link_shm *shm);
+int link_shm_open(struct nic_link **out, const char *directory);
 
 #endif

@@ -22,7 +22,6 @@
 
 struct whole {
 	struct nic nic;
-	struct link_shm *shm;
 	pthread_mutex_t mutex;
 	pthread_cond_t nap;
 	uint64_t sleeps_until; /* the thread; 0: it does not sleep */
@@ -54,7 +53,7 @@ void nic_unlock(struct nic *nic)
 		w->sleeps_until = 0;
 	pthread_mutex_unlock(&w->mutex);
 	if (wake)
-		link_shm_wake(w->shm);
+		w->nic.link->wake(w->nic.link);
 }
 
 void nic_run(struct nic *nic)
@@ -64,13 +63,12 @@ void nic_run(struct nic *nic)
 
 bool nic_progress(struct nic *nic)
 {
-	struct whole *w = to_whole(nic);
 	struct packet *pkt;
 	bool did = false;
 
 	engine_tick(nic->engine);
 	did = engine_run(nic->engine);
-	for (unsigned n = 0; n < BATCH && (pkt = link_shm_take(w->shm, nic->net)); n++) {
+	for (unsigned n = 0; n < BATCH && (pkt = nic->link->take(nic->link, nic->net)); n++) {
 		rnic_take(nic->net, qp_find(nic->net, pkt->dest_qpn), pkt);
 		engine_run(nic->engine);
 		did = true;
@@ -128,7 +126,7 @@ static void *thread_main(void *arg)
 		next = engine_next(engine);
 		w->sleeps_until = next;
 		pthread_mutex_unlock(&w->mutex);
-		link_shm_sleep(w->shm, next == UINT64_MAX ? next : next - sim_now(engine));
+		w->nic.link->sleep(w->nic.link, next == UINT64_MAX ? next : next - sim_now(engine));
 		pthread_mutex_lock(&w->mutex);
 		w->sleeps_until = 0;
 	}
@@ -171,7 +169,7 @@ static void at_exit(void)
 	if (!w)
 		return;
 	pthread_mutex_lock(&w->mutex); /* for good */
-	link_shm_leave(w->shm);
+	w->nic.link->leave(w->nic.link);
 }
 
 static void in_child(void)
@@ -191,22 +189,20 @@ static int make(struct whole *w)
 		snprintf(directory, sizeof(directory), "%s", name);
 	else
 		snprintf(directory, sizeof(directory), "/dev/shm/tidemark-%u", geteuid());
-	rc = link_shm_open(&w->shm, directory);
+	rc = link_shm_open(&w->nic.link, directory);
 	if (rc) {
 		fprintf(stderr, "tidemark: no place in the net %s: %s\n", directory, strerror(-rc));
 		return rc;
 	}
 	hw.mtu = MTU;
 	hw.ack_early = false;
-	w->nic.slot = link_shm_slot(w->shm);
 	w->nic.engine = engine_new();
 	if (!w->nic.engine)
 		return -ENOMEM;
 	engine_tick(w->nic.engine);
 	engine_set_yield(w->nic.engine, yield);
-	w->nic.link = link_shm_link(w->shm);
-	w->nic.net = rnic_net_on(w->nic.engine, &hw, w->nic.link, (w->nic.slot << SHM_QPN_SHIFT) + QPN_FIRST,
-				 (w->nic.slot + 1) << SHM_QPN_SHIFT);
+	w->nic.net = rnic_net_on(w->nic.engine, &hw, &w->nic.link->link, w->nic.link->qpn_first,
+				 w->nic.link->qpn_limit);
 	rc = start_thread(w);
 	if (!rc && !once) {
 		once = true;

@@ -14,13 +14,13 @@
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
+#include "core/nic/nic_link.h"
 #include "core/rnic/device.h"
 
 struct nic {
 	struct sim *engine;
 	struct rnic_net *net;
-	struct link *link;
-	unsigned slot; /* this process's, of its host (link_shm.h) */
+	struct nic_link *link;
 };
 
 /* The process's NIC, made at the first call. NULL and errno: it cannot be made; a line on stderr says why. */

@@ -4,7 +4,6 @@
  * programs. Each takes the NIC's lock and calls core/rnic.
  */
 #include <errno.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,7 +118,7 @@ static struct ibv_context *open_context(struct nic *nic)
 	context = rnic_open(nic->net, host, NULL);
 	if (!context)
 		return NULL;
-	rnic_gid(INADDR_LOOPBACK, &to_hca(context)->gid);
+	rnic_gid(nic->link->address, &to_hca(context)->gid);
 	context->device = &tide0;
 	context->ops.poll_cq = poll_cq;
 	context->ops.req_notify_cq = req_notify_cq;

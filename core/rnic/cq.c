@@ -105,6 +105,8 @@ void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe)
 	sim_gives(net->sim, cq, cq->tail);
 	cq->ring[cq->tail++ & (cq->room - 1)] = *cqe;
 	sim_wake(net->sim, cq);
+	if (to_hca(cq->ibv.context)->hooks.completion)
+		to_hca(cq->ibv.context)->hooks.completion(cq);
 	if (wc->status != IBV_WC_SUCCESS && sim_telling(net->sim))
 		sim_tell(net->sim, &cqe->qp->actor, 0, "%s completes: %s",
 			 cqe->recv ? "receive" : "work request", rnic_wc_status_str(wc->status));

@@ -26,6 +26,8 @@
 
 struct link;
 struct rnic_qp;
+struct rnic_cq;
+struct rnic_hca;
 
 struct rnic_net {
 	struct sim *sim;
@@ -39,13 +41,21 @@ struct rnic_net {
 	void *free_buffer[BUFFER_CLASSES]; /* first word: next */
 };
 
+/* Of the live world: whoever waits for a completion or an event is told. NULL: nobody waits. */
+struct rnic_hooks {
+	void (*completion)(struct rnic_cq *cq); /* an entry was put in */
+	/* `element`: the queue pair, completion queue, shared receive queue; NULL: the port. */
+	void (*event)(struct rnic_hca *hca, enum ibv_event_type type, void *element);
+};
+
 /* One host's RNIC. */
 struct rnic_hca {
 	struct rnic_net *net;
 	unsigned host;
-	unsigned qps;	     /* created so far: names their actors */
-	unsigned objects;    /* that the user has to give back */
-	struct pmem *pm;     /* or NULL */
+	unsigned qps;	  /* created so far: names their actors */
+	unsigned objects; /* that the user has to give back */
+	struct pmem *pm;  /* or NULL */
+	struct rnic_hooks hooks;
 	union ibv_gid gid;
 	struct rnic_mr **mr; /* by slot, from 1; dead ones stay */
 	uint32_t mrs, mr_room, mr_cursor;
@@ -62,6 +72,13 @@ static inline struct rnic_hca *to_hca(struct ibv_context *context)
 void rnic_gid(uint32_t address, union ibv_gid *gid);
 /* Of a simulation's host: 10.0.0.1, 10.0.0.2, ... */
 #define RNIC_SIM_ADDRESS(host) ((10u << 24) + (host) + 1)
+
+/* Tell the program of an affiliated event, or, element NULL, one of the port. */
+static inline void rnic_event(struct rnic_hca *hca, enum ibv_event_type type, void *element)
+{
+	if (hca->hooks.event)
+		hca->hooks.event(hca, type, element);
+}
 
 struct rnic_pd {
 	struct ibv_pd ibv;

@@ -15,6 +15,8 @@ struct rnic_qp;
 struct link {
 	/* The link's number for the host with this GID, to be put into packet.peer; -errno: no route. */
 	int (*resolve)(struct link *link, const union ibv_gid *gid);
+	/* The other way round. NULL: nobody has to know (the sim world). */
+	void (*gid)(struct link *link, uint32_t number, union ibv_gid *gid);
 	/* Takes the packet. `from`: the sending host. Calls rnic_deliver() later, never at once. */
 	void (*send)(struct link *link, unsigned from, struct packet *pkt);
 };

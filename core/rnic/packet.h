@@ -19,6 +19,9 @@
 struct rnic_net;
 struct rnic_mr;
 
+/* The first three bits of a BTH opcode (9.2.1, table 35); enum opcode has the other five. */
+enum service { SERVICE_RC = 0, SERVICE_UC = 1, SERVICE_UD = 3 };
+
 /* BTH opcodes of the reliable connection service (9.2.1, table 35). */
 enum opcode {
 	OP_SEND_FIRST = 0x00,
@@ -107,10 +110,12 @@ struct packet {
 	struct packet *next;
 	struct rnic_net *net; /* whose free lists it belongs to */
 	uint32_t peer;	      /* the link's number of the destination */
-	uint32_t src_qpn;     /* not on the wire: for the story */
+	uint32_t from;	      /* of one that has come in: of the sender */
+	uint32_t src_qpn;     /* on the wire in datagrams only */
 	uint32_t dest_qpn;    /* BTH */
 	uint32_t psn;
-	uint8_t opcode;
+	uint8_t service; /* enum service */
+	uint8_t opcode;	 /* enum opcode, whatever the service */
 	bool solicited, ack_req;
 	uint8_t syndrome; /* AETH */
 	uint32_t msn;
@@ -121,7 +126,9 @@ struct packet {
 	uint64_t swap_add, compare;
 	uint64_t original; /* AtomicAckETH */
 	__be32 imm;
-	uint32_t len; /* bytes of payload */
+	uint32_t invalidate; /* IETH: an rkey */
+	uint32_t qkey;	     /* DETH */
+	uint32_t len;	     /* bytes of payload */
 	uint8_t *payload;
 	uint8_t payload_class;
 	struct packet_name name;

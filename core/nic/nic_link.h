@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_NIC_LINK_H
+#define TM_NIC_LINK_H
+/*
+ * A link of the live world: what the transport knows of it (core/rnic/link.h), and what the NIC does to get
+ * its packets (nic.c).
+ */
+#include "core/rnic/link.h"
+
+struct nic_link {
+	struct link link;
+	uint32_t address;	       /* IPv4, host byte order: the port's GID */
+	uint32_t qpn_first, qpn_limit; /* this process's numbers of queue pairs; the host has them once */
+	/* The next packet that has come in; NULL: none. Under the NIC's lock, as link.send. */
+	struct packet *(*take)(struct nic_link *nic, struct rnic_net *net);
+	/* Without the lock: sleep until a packet comes in, wake() is called, or ns have passed; UINT64_MAX:
+	 * for ever. Nothing that comes in between a take() that found nothing and this call is missed. */
+	void (*sleep)(struct nic_link *nic, uint64_t ns);
+	void (*wake)(struct nic_link *nic);
+	/* The process ends: give everything back that others can see. Nothing is called any more. */
+	void (*leave)(struct nic_link *nic);
+};
+
+#endif
