@@ -7,27 +7,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/nic/nic.h"
+#include "core/nic/verbs.h"
 #include "core/rnic/link.h"
 #include "core/rnic/qp.h"
-
-#define EXPORT __attribute__((visibility("default")))
-
-/* Call core/rnic under the lock; what becomes due by it runs, too. */
-#define LOCKED(type, call)                    \
-	({                                    \
-		struct nic *nic_ = nic_get(); \
-		nic_lock(nic_);               \
-		type result_ = (call);        \
-		nic_run(nic_);                \
-		nic_unlock(nic_);             \
-		result_;                      \
-	})
-
-/* libibverbs' headers have macros of these names. */
-#undef ibv_query_port
-#undef ibv_reg_mr
-#undef ibv_reg_mr_iova
 
 static struct ibv_device tide0 = {
 	.node_type = IBV_NODE_CA,

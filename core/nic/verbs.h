@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_NIC_VERBS_H
+#define TM_NIC_VERBS_H
+/* What the files that show libibverbs' functions (verbs*.c) have in common. */
+#include "core/nic/nic.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* Call core/rnic under the lock; what becomes due by it runs, too. */
+#define LOCKED(type, call)                    \
+	({                                    \
+		struct nic *nic_ = nic_get(); \
+		nic_lock(nic_);               \
+		type result_ = (call);        \
+		nic_run(nic_);                \
+		nic_unlock(nic_);             \
+		result_;                      \
+	})
+
+/* libibverbs' headers have macros of these names. */
+#undef ibv_query_port
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+#endif
