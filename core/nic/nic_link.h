@@ -10,6 +10,7 @@
 struct nic_link {
 	struct link link;
 	uint32_t address;	       /* IPv4, host byte order: the port's GID */
+	uint64_t *count;	       /* by enum rnic_count; NULL: nobody counts */
 	uint32_t qpn_first, qpn_limit; /* this process's numbers of queue pairs; the host has them once */
 	/* The next packet that has come in; NULL: none. Under the NIC's lock, as link.send. */
 	struct packet *(*take)(struct nic_link *nic, struct rnic_net *net);
@@ -20,5 +21,8 @@ struct nic_link {
 	/* The process ends: give everything back that others can see. Nothing is called any more. */
 	void (*leave)(struct nic_link *nic);
 };
+
+/* A packet that wire_decode() refused. */
+void link_count_refusal(uint64_t *count, int error);
 
 #endif
