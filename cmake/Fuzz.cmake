@@ -1,8 +1,8 @@
 # Targets for fuzzers that make inputs themselves (fuzz/). Not part of `make`, which
 # builds the program only.
 #
-# fuzz_afl is a plain program unless afl-clang-fast is the compiler. fuzz_libfuzzer needs
-# clang and its fuzzer runtime.
+# fuzz_afl is a plain program unless afl-clang-fast is the compiler. fuzz_libfuzzer and
+# fuzz_wire (the soft RNIC's packet parser) need clang and its fuzzer runtime.
 include(CheckCSourceCompiles)
 
 add_executable(fuzz_afl fuzz/afl.c fuzz/target.c)
@@ -22,4 +22,8 @@ if(TIDEMARK_LIBFUZZER)
 	target_compile_options(fuzz_libfuzzer PRIVATE -fsanitize=fuzzer)
 	target_link_options(fuzz_libfuzzer PRIVATE -fsanitize=fuzzer)
 	target_link_libraries(fuzz_libfuzzer PRIVATE tidemark_flags tidemark_sim stores_sim)
+	add_executable(fuzz_wire fuzz/wire.c core/nic/wire.c core/nic/engine.c core/rnic/packet.c)
+	target_compile_options(fuzz_wire PRIVATE -fsanitize=fuzzer)
+	target_link_options(fuzz_wire PRIVATE -fsanitize=fuzzer)
+	target_link_libraries(fuzz_wire PRIVATE tidemark_flags PkgConfig::ISAL)
 endif()

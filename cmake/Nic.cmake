@@ -6,5 +6,5 @@ list(APPEND nic_sources core/pmem/hardware.c)
 add_library(tidemark_preload SHARED ${nic_sources})
 set_target_properties(tidemark_preload PROPERTIES OUTPUT_NAME tidemark-verbs C_VISIBILITY_PRESET hidden
 	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
-target_link_libraries(tidemark_preload PRIVATE tidemark_flags pthread)
+target_link_libraries(tidemark_preload PRIVATE tidemark_flags PkgConfig::ISAL pthread)
 target_link_options(tidemark_preload PRIVATE -Wl,-z,defs)

@@ -27,7 +27,7 @@ struct record {
 	uint32_t src_qpn, dest_qpn, psn, msn;
 	uint8_t opcode, syndrome, solicited, ack_req;
 	uint8_t placement, selectivity, service, unused;
-	uint32_t rkey, dma_len, imm, invalidate, qkey, unused2;
+	uint32_t rkey, dma_len, imm, invalidate, qkey, from;
 	uint64_t va, swap_add, compare, original;
 };
 #define WRAP	  UINT32_MAX
@@ -165,6 +165,7 @@ static void put(struct link_shm *shm, struct inbox *to, const struct packet *pkt
 			     .service = pkt->service,
 			     .invalidate = pkt->invalidate,
 			     .qkey = pkt->qkey,
+			     .from = pkt->from,
 			     .rkey = pkt->rkey,
 			     .dma_len = pkt->dma_len,
 			     .imm = pkt->imm,
@@ -261,6 +262,7 @@ static struct packet *take(struct ring *ring, struct rnic_net *net)
 		pkt->service = r.service;
 		pkt->invalidate = r.invalidate;
 		pkt->qkey = r.qkey;
+		pkt->from = r.from;
 		pkt->rkey = r.rkey;
 		pkt->dma_len = r.dma_len;
 		pkt->imm = r.imm;
@@ -359,6 +361,7 @@ int link_shm_open(struct nic_link **out, const char *directory)
 	shm->nic = (struct nic_link){
 		.link = {.send = hand_over, .resolve = resolve, .gid = gid_of, .ready = has_room},
 		.address = INADDR_LOOPBACK,
+		.mtu = MAX_BYTES,
 		.take = take_next,
 		.sleep = sleep_until_mail,
 		.wake = wake,

@@ -2,6 +2,7 @@
 /* See nic.h. */
 #include "core/nic/nic.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,12 +13,12 @@
 #include <unistd.h>
 #include "core/nic/engine.h"
 #include "core/nic/link_shm.h"
+#include "core/nic/link_udp.h"
 #include "core/rnic/link.h"
 #include "core/rnic/qp.h"
 
 #define NAP_NS	 200000 /* of the NIC's thread while the program polls */
 #define BATCH	 32	/* packets taken in one go */
-#define MTU	 4096
 #define NET_NAME "TIDEMARK_NET" /* the net's directory, in the environment: cli/run.c */
 
 struct whole {
@@ -177,6 +178,18 @@ static void in_child(void)
 	whole = NULL; /* the parent's */
 }
 
+static int open_link(struct whole *w, const char *directory)
+{
+	const char *link = getenv("TIDEMARK_LINK"), *text = getenv("TIDEMARK_ADDRESS");
+	struct in_addr address = {0};
+
+	if (!link || strcmp(link, "udp") != 0)
+		return link_shm_open(&w->nic.link, directory);
+	if (text && inet_pton(AF_INET, text, &address) != 1)
+		return -EINVAL;
+	return link_udp_open(&w->nic.link, directory, ntohl(address.s_addr));
+}
+
 static int make(struct whole *w)
 {
 	static bool once;
@@ -189,12 +202,12 @@ static int make(struct whole *w)
 		snprintf(directory, sizeof(directory), "%s", name);
 	else
 		snprintf(directory, sizeof(directory), "/dev/shm/tidemark-%u", geteuid());
-	rc = link_shm_open(&w->nic.link, directory);
+	rc = open_link(w, directory);
 	if (rc) {
 		fprintf(stderr, "tidemark: no place in the net %s: %s\n", directory, strerror(-rc));
 		return rc;
 	}
-	hw.mtu = MTU;
+	hw.mtu = w->nic.link->mtu;
 	hw.ack_early = false;
 	w->nic.engine = engine_new();
 	if (!w->nic.engine)

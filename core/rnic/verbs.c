@@ -228,13 +228,20 @@ void rnic_deliver(struct rnic_net *net, unsigned host, struct packet *pkt)
 	rnic_take(net, qp && qp->hca->host == host ? qp : NULL, pkt);
 }
 
+/* A connected queue pair hears its peer only. */
+static bool is_stranger(const struct rnic_qp *qp, const struct packet *pkt)
+{
+	return pkt->from != qp->peer && pkt->service != SERVICE_UD;
+}
+
 void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt)
 {
 	sim_mix(net->sim, (uint64_t)pkt->dest_qpn << 32 | pkt->psn,
 		(uint64_t)pkt->opcode << 56 | (uint64_t)pkt->syndrome << 48 | pkt->len);
 	if (pkt->len)
 		sim_mix_bytes(net->sim, pkt->payload, pkt->len);
-	if (!qp || pkt->service != qp->service || pkt->opcode >= OP_CODES || !opcode_is[pkt->opcode]) {
+	if (!qp || pkt->service != qp->service || pkt->opcode >= OP_CODES || !opcode_is[pkt->opcode] ||
+	    is_stranger(qp, pkt)) {
 		packet_put(net, pkt);
 	} else if (qp->service != SERVICE_RC) {
 		unreliable_take(qp, pkt);
