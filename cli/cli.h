@@ -31,6 +31,7 @@ int get_main(int argc, char **argv);
 int del_main(int argc, char **argv);
 int examine_main(int argc, char **argv);
 int verbs_main(int argc, char **argv);
+int run_main(int argc, char **argv);
 int cut_main(int argc, char **argv);
 
 /* tidemark replay of what tidemark examine wrote down (checker/artefact.h). */

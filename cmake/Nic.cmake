@@ -8,3 +8,8 @@ set_target_properties(tidemark_preload PROPERTIES OUTPUT_NAME tidemark-verbs C_V
 	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 target_link_libraries(tidemark_preload PRIVATE tidemark_flags PkgConfig::ISAL pthread)
 target_link_options(tidemark_preload PRIVATE -Wl,-z,defs)
+install(TARGETS tidemark_preload LIBRARY DESTINATION lib/tidemark)
+
+# What of it the command line needs, too: settings, rules of faults, the net's directory.
+set(nic_shared core/nic/config.c core/nic/faults.c core/nic/net_dir.c)
+target_sources(tidemark PRIVATE ${nic_shared})

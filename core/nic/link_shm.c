@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "core/nic/net_dir.h"
 #include "core/rnic/device.h"
 
 #define RING_BYTES (1u << 18) /* a power of two */
@@ -46,6 +47,8 @@ struct inbox {
 	_Alignas(64) _Atomic uint64_t senders[SHM_SLOTS / 64]; /* who has ever sent */
 	struct ring ring[SHM_SLOTS];
 };
+
+_Static_assert(offsetof(struct inbox, dead) == NET_DIR_DEAD_AT, "net_dir.h says where");
 
 struct link_shm {
 	struct nic_link nic;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "core/nic/config.h"
 #include "core/nic/engine.h"
 #include "core/nic/link_shm.h"
 #include "core/nic/link_udp.h"
@@ -19,7 +20,6 @@
 
 #define NAP_NS	 200000 /* of the NIC's thread while the program polls */
 #define BATCH	 32	/* packets taken in one go */
-#define NET_NAME "TIDEMARK_NET" /* the net's directory, in the environment: cli/run.c */
 
 struct whole {
 	struct nic nic;
@@ -178,33 +178,29 @@ static void in_child(void)
 	whole = NULL; /* the parent's */
 }
 
-static int open_link(struct whole *w, const char *directory)
+static int open_link(struct whole *w, const struct nic_config *config)
 {
-	const char *link = getenv("TIDEMARK_LINK"), *text = getenv("TIDEMARK_ADDRESS");
-	struct in_addr address = {0};
-
-	if (!link || strcmp(link, "udp") != 0)
-		return link_shm_open(&w->nic.link, directory);
-	if (text && inet_pton(AF_INET, text, &address) != 1)
-		return -EINVAL;
-	return link_udp_open(&w->nic.link, directory, ntohl(address.s_addr));
+	if (config->link == LINK_UDP)
+		return link_udp_open(&w->nic.link, config->net, config->has_address ? config->address : 0);
+	return link_shm_open(&w->nic.link, config->net);
 }
 
 static int make(struct whole *w)
 {
 	static bool once;
 	struct hardware hw = hardware_default;
-	char directory[200];
-	const char *name = getenv(NET_NAME);
+	struct nic_config config;
+	char line[300];
 	int rc;
 
-	if (name)
-		snprintf(directory, sizeof(directory), "%s", name);
-	else
-		snprintf(directory, sizeof(directory), "/dev/shm/tidemark-%u", geteuid());
-	rc = open_link(w, directory);
+	rc = nic_config_read(&config, line, sizeof(line));
 	if (rc) {
-		fprintf(stderr, "tidemark: no place in the net %s: %s\n", directory, strerror(-rc));
+		fprintf(stderr, "tidemark: %s\n", line);
+		return rc;
+	}
+	rc = open_link(w, &config);
+	if (rc) {
+		fprintf(stderr, "tidemark: no place in the net %s: %s\n", config.net, strerror(-rc));
 		return rc;
 	}
 	hw.mtu = w->nic.link->mtu;

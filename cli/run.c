@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tidemark run: another program on the soft RNIC.
+ *
+ * The program takes this process's place, with the library to preload and the settings in its environment, so
+ * its signals, its terminal and its status are its own. What it may leave behind when it is killed, a
+ * watcher cleans up: a process of its own that sleeps until the program has ended, and then until the last
+ * process of the net has.
+ *
+ * A library is preloaded into programs that are linked with the system's. One that looks a library up by its
+ * name while it runs (dlopen) finds ours, too: its directory is the first that is searched.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <time.h>
+#include <unistd.h>
+#include "cli/cli.h"
+#include "core/nic/config.h"
+#include "core/nic/net_dir.h"
+
+#define PRELOAD "libtidemark-verbs.so"
+
+enum { OPT_SETTING = 1000, OPT_DROPIN = OPT_SETTING + SETTINGS };
+
+static const struct option options[] = {
+	{"net", required_argument, NULL, OPT_SETTING + SETTING_NET},
+	{"link", required_argument, NULL, OPT_SETTING + SETTING_LINK},
+	{"address", required_argument, NULL, OPT_SETTING + SETTING_ADDRESS},
+	{"seed", required_argument, NULL, OPT_SETTING + SETTING_SEED},
+	{"fault", required_argument, NULL, OPT_SETTING + SETTING_FAULTS},
+	{"pcap", required_argument, NULL, OPT_SETTING + SETTING_PCAP},
+	{"dropin", no_argument, NULL, OPT_DROPIN},
+	{"help", no_argument, NULL, 'h'},
+	{NULL, 0, NULL, 0},
+};
+
+struct choice {
+	struct nic_config config;
+	bool dropin;
+	char preload[PATH_MAX], libraries[PATH_MAX];
+};
+
+static void help(void)
+{
+	puts("usage: tidemark run [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
+	     "Runs a verbs program on the soft RNIC: it finds a device tide0. Programs of the same net "
+	     "reach\n"
+	     "each other. docs/run.md has the whole story.\n\n"
+	     "  --net NAME|DIR     the net (one a user); a name, or the whole path of a directory\n"
+	     "  --link shm|udp     shm: processes of this host (the default); udp: RoCEv2 on the wire\n"
+	     "  --address A        udp: listen on this address of the host (127.0.0.1)\n"
+	     "  --fault RULE       hurt what is sent: 'lose 5%', 'drop write 3 packet 2'; may be repeated\n"
+	     "  --seed N           for the faults (1)\n"
+	     "  --pcap FILE        write what passes there; %p in its name: the process's number\n"
+	     "  --dropin           only the directory of libraries, nothing preloaded\n"
+	     "  --help             this text\n\n"
+	     "exit status: the program's; 2 usage, or it cannot be run");
+}
+
+/* More than one --fault: one after the other. */
+static int add_fault(struct nic_config *config, const char *rule)
+{
+	char all[2 * CONFIG_FAULTS_BYTES + 2];
+
+	if (strlen(rule) >= CONFIG_FAULTS_BYTES)
+		return nic_config_set(config, SETTING_FAULTS, rule);
+	snprintf(all, sizeof(all), "%s%s%s", config->faults, config->faults[0] ? "; " : "", rule);
+	return nic_config_set(config, SETTING_FAULTS, all);
+}
+
+/* The program may go to another directory. */
+static int set_path(struct nic_config *config, enum nic_setting setting, const char *path)
+{
+	char whole[PATH_MAX], here[PATH_MAX];
+
+	if (path[0] == '/' || !path[0] || !getcwd(here, sizeof(here)))
+		return nic_config_set(config, setting, path);
+	if (snprintf(whole, sizeof(whole), "%s/%s", here, path) >= (int)sizeof(whole))
+		return -EINVAL;
+	return nic_config_set(config, setting, whole);
+}
+
+static int take(struct choice *choice, enum nic_setting setting, const char *value)
+{
+	struct nic_config *config = &choice->config;
+	int rc;
+
+	if (setting == SETTING_FAULTS)
+		rc = add_fault(config, value);
+	else if (setting == SETTING_PCAP || (setting == SETTING_NET && strchr(value, '/')))
+		rc = set_path(config, setting, value);
+	else
+		rc = nic_config_set(config, setting, value);
+	if (rc)
+		return fail(EXIT_USAGE, "run: %s \"%.60s\": %s", nic_settings[setting].option, value,
+			    config->why);
+	return 0;
+}
+
+/* -1: go on; else the exit status. The program's own options are its own. */
+static int read_choice(struct choice *choice, int argc, char **argv)
+{
+	int option, status;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
+		if (option == 'h') {
+			help();
+			return 0;
+		}
+		if (option == ':' || option == '?')
+			return refuse_option("run", option, argv[optind - 1]);
+		if (option == OPT_DROPIN) {
+			choice->dropin = true;
+			continue;
+		}
+		status = take(choice, (enum nic_setting)(option - OPT_SETTING), optarg);
+		if (status)
+			return status;
+	}
+	if (optind == argc)
+		return fail(EXIT_USAGE, "run: no program given (tidemark run --help)");
+	if (nic_config_check(&choice->config))
+		return fail(EXIT_USAGE, "run: %s", choice->config.why);
+	return -1;
+}
+
+/* --- the libraries --- */
+
+/* NAME where this program lies, or where it was installed to. False: it is nowhere. */
+static bool find_beside(const char *name, char *path, size_t size)
+{
+	static const char *const places[] = {"", "../lib/tidemark/"};
+	char self[PATH_MAX], *slash;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (n <= 0)
+		return false;
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	slash[1] = '\0';
+	for (unsigned i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (snprintf(path, size, "%s%s%s", self, places[i], name) < (int)size && !access(path, R_OK))
+			return true;
+	return false;
+}
+
+static int find_libraries(struct choice *choice)
+{
+	char library[PATH_MAX];
+
+	if (find_beside("lib/libibverbs.so.1", library, sizeof(library)))
+		find_beside("lib", choice->libraries, sizeof(choice->libraries));
+	if (choice->dropin)
+		return choice->libraries[0]
+			       ? 0
+			       : fail(EXIT_INTERNAL, "run: no lib/libibverbs.so.1 beside this program");
+	if (find_beside(PRELOAD, choice->preload, sizeof(choice->preload)))
+		return 0;
+	return fail(EXIT_INTERNAL, "run: no %s beside this program", PRELOAD);
+}
+
+/* --- the program --- */
+
+static int find_program(const char *name, char *path, size_t size)
+{
+	const char *dirs = getenv("PATH");
+	int error = ENOENT;
+
+	if (strchr(name, '/')) {
+		snprintf(path, size, "%s", name);
+		return access(path, X_OK) ? -errno : 0;
+	}
+	for (const char *at = dirs ? dirs : "/usr/bin:/bin", *end; *at || at == dirs; at = end + !!*end) {
+		struct stat is;
+
+		end = strchrnul(at, ':');
+		snprintf(path, size, "%.*s/%s", end == at ? 1 : (int)(end - at), end == at ? "." : at, name);
+		if (!stat(path, &is) && S_ISREG(is.st_mode)) {
+			if (!access(path, X_OK))
+				return 0;
+			error = errno;
+		}
+		if (!*end)
+			break;
+	}
+	return -error;
+}
+
+/* Why the dynamic linker would not load our library into this file; NULL: it would, as far as can be seen. */
+static const char *refuses_preload(int fd)
+{
+	Elf64_Ehdr head;
+	Elf64_Phdr part;
+
+	if (pread(fd, &head, sizeof(head), 0) < (ssize_t)sizeof(head) ||
+	    memcmp(head.e_ident, ELFMAG, SELFMAG))
+		return NULL; /* a script: its interpreter is somebody else's choice */
+	if (head.e_ident[EI_CLASS] != ELFCLASS64)
+		return "it is a 32-bit program";
+	for (unsigned i = 0; i < head.e_phnum; i++) {
+		off_t at = (off_t)(head.e_phoff + (uint64_t)i * head.e_phentsize);
+
+		if (pread(fd, &part, sizeof(part), at) != (ssize_t)sizeof(part))
+			return NULL;
+		if (part.p_type == PT_INTERP)
+			return NULL;
+	}
+	return "it is linked statically";
+}
+
+static int check_program(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const char *why = NULL;
+	struct stat is;
+
+	if (fd < 0)
+		return 0; /* execute only: the kernel decides */
+	if (!fstat(fd, &is) && ((is.st_mode & S_ISUID && is.st_uid != geteuid()) ||
+				(is.st_mode & S_ISGID && is.st_gid != getegid())))
+		why = "it is setuid or setgid";
+	else if (geteuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0)
+		why = "it has capabilities of its own";
+	else
+		why = refuses_preload(fd);
+	close(fd);
+	return why ? fail(EXIT_USAGE, "run: %s: no library can be preloaded: %s", path, why) : 0;
+}
+
+/* VARIABLE=first:what it was */
+static int prepend(const char *variable, const char *first)
+{
+	const char *old = getenv(variable);
+	char *value;
+	int rc;
+
+	if (asprintf(&value, "%s%s%s", first, old && *old ? ":" : "", old ? old : "") < 0)
+		return -1;
+	rc = setenv(variable, value, 1);
+	free(value);
+	return rc;
+}
+
+static int set_environment(const struct choice *choice)
+{
+	const struct nic_config *config = &choice->config;
+	char seed[24], address[16];
+	uint32_t a = config->address;
+	int rc = 0;
+
+	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)config->seed);
+	snprintf(address, sizeof(address), "%u.%u.%u.%u", a >> 24, a >> 16 & 255, a >> 8 & 255, a & 255);
+	rc |= setenv(nic_settings[SETTING_NET].variable, config->net, 1);
+	rc |= setenv(nic_settings[SETTING_LINK].variable, config->link == LINK_UDP ? "udp" : "shm", 1);
+	rc |= setenv(nic_settings[SETTING_SEED].variable, seed, 1);
+	rc |= setenv(nic_settings[SETTING_FAULTS].variable, config->faults, 1);
+	rc |= setenv(nic_settings[SETTING_PCAP].variable, config->pcap, 1);
+	rc |= config->has_address ? setenv(nic_settings[SETTING_ADDRESS].variable, address, 1)
+				  : unsetenv(nic_settings[SETTING_ADDRESS].variable);
+	if (choice->libraries[0])
+		rc |= prepend("LD_LIBRARY_PATH", choice->libraries);
+	if (choice->preload[0])
+		rc |= prepend("LD_PRELOAD", choice->preload);
+	return rc ? fail(EXIT_INTERNAL, "run: the environment: %s", strerror(errno)) : 0;
+}
+
+/* --- the watcher --- */
+
+static void wait_for(pid_t program, int pidfd)
+{
+	const struct timespec moment = {.tv_nsec = 100000000};
+	struct pollfd gone = {.fd = pidfd, .events = POLLIN};
+
+	if (pidfd >= 0)
+		while (poll(&gone, 1, -1) < 0 && errno == EINTR)
+			;
+	else /* a kernel without pidfd_open() */
+		while (!kill(program, 0))
+			nanosleep(&moment, NULL);
+}
+
+/* Of several watchers of a net one stays until its last process has ended. */
+static void watch(pid_t program, int pidfd, const char *net)
+{
+	int fd, lives;
+
+	wait_for(program, pidfd);
+	do {
+		lives = net_dir_sweep(net, false);
+		fd = lives > 0 ? open(net, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+		if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB))
+			return; /* nobody is left, or another one stays */
+		net_dir_sweep(net, true);
+		close(fd);
+		/* Who has come and gone in the meantime found the lock held. */
+		lives = net_dir_sweep(net, false);
+	} while (lives > 0);
+}
+
+/* A grandchild: the program is to have no child that it knows nothing of. No handlers of fork() run: it is to
+ * outlive its parent. */
+static int start_watcher(const char *net)
+{
+	pid_t program = getpid(), child;
+	int pidfd = pidfd_open(program, 0), status;
+
+	fflush(NULL);
+	child = _Fork();
+	if (child < 0)
+		return fail(EXIT_INTERNAL, "run: no process: %s", strerror(errno));
+	if (!child) {
+		if (setsid() < 0 || _Fork())
+			_exit(0);
+		prctl(PR_SET_NAME, "tidemark-watch");
+		if (chdir("/"))
+			_exit(0);
+		for (int fd = 0; fd < 3; fd++)
+			close(fd);
+		/* What is open here, a pipe for instance, is not to be held open. */
+		if (pidfd >= 0) {
+			dup2(pidfd, 0);
+			pidfd = 0;
+		}
+		close_range(pidfd + 1, ~0u, 0);
+		watch(program, pidfd, net);
+		_exit(0);
+	}
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	if (pidfd >= 0)
+		close(pidfd);
+	return 0;
+}
+
+/* As if the shell had started it. */
+static void restore_signals(void)
+{
+	for (int sig = 1; sig < NSIG; sig++) {
+		struct sigaction old;
+
+		if (!sigaction(sig, NULL, &old) &&
+		    (sig == SIGXFSZ || sig == SIGPIPE || old.sa_handler != SIG_IGN))
+			signal(sig, SIG_DFL);
+	}
+}
+
+int run_main(int argc, char **argv)
+{
+	struct choice choice = {0};
+	char path[PATH_MAX], line[300];
+	int status, rc;
+
+	if (nic_config_read(&choice.config, line, sizeof(line)))
+		return fail(EXIT_USAGE, "run: %s", line);
+	status = read_choice(&choice, argc, argv);
+	if (status >= 0)
+		return status;
+	rc = find_program(argv[optind], path, sizeof(path));
+	if (rc)
+		return fail(EXIT_USAGE, "run: %s: %s", argv[optind], strerror(-rc));
+	status = find_libraries(&choice);
+	if (!status)
+		status = check_program(path);
+	if (!status)
+		status = set_environment(&choice);
+	rc = net_dir_make(choice.config.net);
+	if (!status && rc)
+		status = fail(EXIT_USAGE, "run: no net in %s: %s", choice.config.net,
+			      rc == -EPERM ? "it is another user's, or others may enter it" : strerror(-rc));
+	if (!status)
+		status = start_watcher(choice.config.net);
+	if (status)
+		return status;
+	restore_signals();
+	execv(path, argv + optind);
+	return fail(EXIT_USAGE, "run: %s: %s", argv[optind], strerror(errno));
+}

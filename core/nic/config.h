@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_NIC_CONFIG_H
+#define TM_NIC_CONFIG_H
+/*
+ * What the soft RNIC of a process is told: by variables of its environment, which `tidemark run` sets from
+ * its options. One table has both names of each setting and what may stand there (config.c), so that both
+ * say the same about a bad one.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CONFIG_NET_BYTES    200
+#define CONFIG_FAULTS_BYTES 4096
+#define CONFIG_PATH_BYTES   1024
+
+enum nic_setting {
+	SETTING_NET,
+	SETTING_LINK,
+	SETTING_ADDRESS,
+	SETTING_SEED,
+	SETTING_FAULTS,
+	SETTING_PCAP,
+	SETTINGS
+};
+
+enum nic_link_kind { LINK_SHM, LINK_UDP };
+
+struct nic_config {
+	char net[CONFIG_NET_BYTES]; /* directory */
+	enum nic_link_kind link;
+	uint32_t address; /* udp: IPv4, host byte order; loopback unless told otherwise */
+	bool has_address;
+	uint64_t seed;
+	char faults[CONFIG_FAULTS_BYTES]; /* faults.h has the language */
+	char pcap[CONFIG_PATH_BYTES];	  /* "": none */
+	char why[200];			  /* what was expected, of the setting that was refused */
+};
+
+extern const struct nic_setting_name {
+	const char *variable, *option;
+} nic_settings[SETTINGS];
+
+void nic_config_default(struct nic_config *config);
+/* 0, or -EINVAL and config->why: what was expected. */
+int nic_config_set(struct nic_config *config, enum nic_setting setting, const char *value);
+/* Do the settings go together? 0, or -EINVAL and config->why. */
+int nic_config_check(struct nic_config *config);
+/* All of it from the environment. 0, or -EINVAL and one line in `line`, without its end. */
+int nic_config_read(struct nic_config *config, char *line, size_t size);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See net_dir.h. Locks are POSIX locks: closing any descriptor of a file gives its lock up, so no process
+ * opens its own files again. */
+#include "core/nic/net_dir.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int net_dir_make(const char *directory)
+{
+	struct stat is;
+
+	if (mkdir(directory, 0700) && errno != EEXIST)
+		return -errno;
+	if (lstat(directory, &is))
+		return -errno;
+	if (!S_ISDIR(is.st_mode))
+		return -ENOTDIR;
+	/* In a directory of somebody else's, or that others may write to, anybody could be the peer. */
+	return is.st_uid != geteuid() || is.st_mode & 077 ? -EPERM : 0;
+}
+
+int net_dir_open(const char *directory, const char *name, bool make)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	if (snprintf(path, sizeof(path), "%s/%s", directory, name) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (make ? O_CREAT : 0), 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+bool net_dir_lock(int fd, const char *directory, const char *name, bool waits)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+	char path[PATH_MAX];
+	struct stat is, at;
+	int rc;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	do {
+		rc = fcntl(fd, waits ? F_SETLKW : F_SETLK, &lock);
+	} while (rc && errno == EINTR);
+	/* Between open() and the lock somebody else may have put another file there. */
+	return !rc && !fstat(fd, &is) && !lstat(path, &at) && is.st_ino == at.st_ino &&
+	       is.st_dev == at.st_dev;
+}
+
+pid_t net_dir_owner(int fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+
+	return fcntl(fd, F_GETLK, &lock) || lock.l_type == F_UNLCK ? 0 : lock.l_pid;
+}
+
+static bool is_process_file(const char *name)
+{
+	return isdigit((unsigned char)name[0]) || !strncmp(name, "nic.", 4);
+}
+
+/* Whoever still sends to this inbox has to look for another one. */
+static void mark_dead(int fd)
+{
+	const uint32_t dead = 1;
+	struct stat is;
+
+	if (!fstat(fd, &is) && is.st_size > NET_DIR_DEAD_AT &&
+	    pwrite(fd, &dead, sizeof(dead), NET_DIR_DEAD_AT) != sizeof(dead))
+		return;
+}
+
+/* Is it a living process's? With `waits` only once that has ended. */
+static bool sweep_file(const char *directory, const char *name, bool waits)
+{
+	int fd = net_dir_open(directory, name, false);
+	bool lives;
+
+	if (fd < 0)
+		return false;
+	lives = net_dir_owner(fd);
+	if ((!lives || waits) && net_dir_lock(fd, directory, name, waits)) {
+		char path[PATH_MAX];
+
+		if (isdigit((unsigned char)name[0]))
+			mark_dead(fd);
+		snprintf(path, sizeof(path), "%s/%s", directory, name);
+		unlink(path);
+	}
+	close(fd);
+	return lives;
+}
+
+/* How many living processes' files there are; with `waits` 1 after the first one's has ended. */
+static int scan(const char *directory, bool waits)
+{
+	DIR *dir = opendir(directory);
+	struct dirent *entry;
+	int lives = 0;
+
+	if (!dir)
+		return errno == ENOENT ? 0 : -errno;
+	while ((entry = readdir(dir)) && !(waits && lives))
+		if (is_process_file(entry->d_name))
+			lives += sweep_file(directory, entry->d_name, waits);
+	closedir(dir);
+	return lives;
+}
+
+int net_dir_sweep(const char *directory, bool waits)
+{
+	int lives;
+
+	do {
+		lives = scan(directory, waits);
+	} while (waits && lives > 0);
+	if (lives == 0)
+		rmdir(directory);
+	return lives;
+}
