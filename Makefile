@@ -29,6 +29,7 @@ help:
 	@echo 'make vmbench     how fast the stores are there, side by side'
 	@echo 'make vmsoak      kill -9 of clients and servers there, for ten minutes a store'
 	@echo 'make vmdiff      small verbs programs on the soft RNIC and on rdma_rxe: where do the two differ?'
+	@echo 'make interop     programs of other people, unmodified, on the soft RNIC'
 	@echo 'make clean       remove build*/'
 	@echo 'crashtest, claims, taxonomy, litmus, mutants, soak, fuzz, list and bench pass ARGS="..." on to tidemark.'
 
@@ -73,8 +74,13 @@ vmsoak: build vm
 vmdiff: build vm
 	@vm/differential $(ARGS)
 
+interop: deps
+	@scripts/deps interop
+	@$(MAKE) --no-print-directory build
+	@scripts/interop $(ARGS)
+
 clean:
 	rm -rf build build-gcc build-asan build-clang build-afl
 
 .PHONY: all help deps build crashtest claims taxonomy pictures litmus mutants soak fuzz bench list test clean
-.PHONY: vm vmtest vmbench vmsoak vmdiff
+.PHONY: vm vmtest vmbench vmsoak vmdiff interop

@@ -983,8 +983,12 @@ static const struct creation {
 	{"hashing", PD | IBV_QP_INIT_ATTR_RX_HASH, 0, 0, EOPNOTSUPP, 0, 1},
 	{"an attribute from the future", PD | 1 << 20, 0, 0, EOPNOTSUPP, 0, 1},
 	{"no type", PD | OPS, 0, IBV_QP_EX_WITH_SEND, EINVAL, (enum ibv_qp_type)1, 1},
-	{"datagrams", PD | OPS, 0, IBV_QP_EX_WITH_SEND, EOPNOTSUPP, IBV_QPT_UD, 1},
-	{"unreliable connection", PD | OPS, 0, IBV_QP_EX_WITH_SEND, EOPNOTSUPP, IBV_QPT_UC, 1},
+	{"datagrams", PD | OPS, 0, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM, 0, IBV_QPT_UD, 1},
+	{"datagrams that WRITE", PD | OPS, 0, IBV_QP_EX_WITH_RDMA_WRITE, EOPNOTSUPP, IBV_QPT_UD, 1},
+	{"unreliable connection", PD | OPS, 0, IBV_QP_EX_WITH_RDMA_WRITE, 0, IBV_QPT_UC, 1},
+	{"READ without a reliable connection", PD | OPS, 0, IBV_QP_EX_WITH_RDMA_READ, EOPNOTSUPP, IBV_QPT_UC,
+	 1},
+	{"raw packets", PD | OPS, 0, 0, EOPNOTSUPP, IBV_QPT_RAW_PACKET, 1},
 };
 
 static void creation_body(void)

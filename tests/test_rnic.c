@@ -204,8 +204,9 @@ static void objects_body(void)
 	ck_assert_ptr_null(rnic_create_qp(a.pd, &init));
 	ck_assert_int_eq(errno, EINVAL);
 	init.cap.max_send_wr = 1;
-	init.qp_type = IBV_QPT_UD;
+	init.qp_type = IBV_QPT_RAW_PACKET;
 	ck_assert_ptr_null(rnic_create_qp(a.pd, &init));
+	ck_assert_int_eq(errno, EOPNOTSUPP);
 	ck_assert_uint_ne(a.qp->qp_num, b.qp->qp_num);
 	ck_assert_int_eq(rnic_destroy_qp(a.qp), 0);
 	ck_assert_int_eq(rnic_dealloc_pd(a.pd), EBUSY);

@@ -28,7 +28,7 @@ struct record {
 	uint32_t src_qpn, dest_qpn, psn, msn;
 	uint8_t opcode, syndrome, solicited, ack_req;
 	uint8_t placement, selectivity, service, unused;
-	uint32_t rkey, dma_len, imm, invalidate, qkey, unused2;
+	uint32_t rkey, dma_len, imm, invalidate, qkey, from;
 	uint64_t va, swap_add, compare, original;
 };
 #define WRAP	  UINT32_MAX
@@ -168,6 +168,7 @@ static void put(struct link_shm *shm, struct inbox *to, const struct packet *pkt
 			     .service = pkt->service,
 			     .invalidate = pkt->invalidate,
 			     .qkey = pkt->qkey,
+			     .from = pkt->from,
 			     .rkey = pkt->rkey,
 			     .dma_len = pkt->dma_len,
 			     .imm = pkt->imm,
@@ -194,6 +195,22 @@ static void hand_over(struct link *link, unsigned from, struct packet *pkt)
 	if (to)
 		put(shm, to, pkt);
 	packet_put(pkt->net, pkt);
+}
+
+/* With a quarter of the ring left to those who send again what is lost. */
+static bool has_room(struct link *link, uint32_t peer, uint32_t dest_qpn)
+{
+	struct link_shm *shm = (struct link_shm *)link;
+	unsigned slot = dest_qpn >> SHM_QPN_SHIFT;
+	struct inbox *to = slot && slot < SHM_SLOTS ? inbox_of(shm, slot) : NULL;
+	const struct ring *ring = to ? &to->ring[shm->slot] : NULL;
+
+	(void)peer;
+	if (!ring)
+		return true; /* nobody is there */
+	return atomic_load_explicit(&ring->tail, memory_order_relaxed) -
+		       atomic_load_explicit(&ring->head, memory_order_acquire) <
+	       RING_BYTES / 4 * 3;
 }
 
 /* All processes of the host have one address: any other is nobody's. */
@@ -248,6 +265,7 @@ static struct packet *take(struct ring *ring, struct rnic_net *net)
 		pkt->service = r.service;
 		pkt->invalidate = r.invalidate;
 		pkt->qkey = r.qkey;
+		pkt->from = r.from;
 		pkt->rkey = r.rkey;
 		pkt->dma_len = r.dma_len;
 		pkt->imm = r.imm;
@@ -343,8 +361,9 @@ int link_shm_open(struct nic_link **out, const char *directory)
 	if (!shm)
 		return -ENOMEM;
 	shm->nic = (struct nic_link){
-		.link = {.send = hand_over, .resolve = resolve, .gid = gid_of},
+		.link = {.send = hand_over, .resolve = resolve, .gid = gid_of, .ready = has_room},
 		.address = INADDR_LOOPBACK,
+		.mtu = MAX_BYTES,
 		.take = take_next,
 		.sleep = sleep_until_mail,
 		.wake = wake,

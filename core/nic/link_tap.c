@@ -82,7 +82,7 @@ static struct wire_ends ends_of(const struct link_tap *tap, enum fault_direction
 	}
 	return (struct wire_ends){.src = direction == FAULT_OUT ? own : peer,
 				  .dst = direction == FAULT_OUT ? peer : own,
-				  .sport = (uint16_t)(0xc000 | ((pkt->src_qpn ^ pkt->dest_qpn) & 0x3fff)),
+				  .sport = ROCE_PORT,
 				  .dport = ROCE_PORT,
 				  .ttl = 64};
 }
@@ -97,37 +97,31 @@ static void record(struct link_tap *tap, enum fault_direction direction, const s
 		pcap_write(tap->pcap, &ends, bytes, (size_t)len);
 }
 
-void link_count_refusal(uint64_t *count, int error)
+enum rnic_count link_refusal(int error)
 {
-	enum rnic_count what = COUNT_bad_length;
-
 	if (error == -EBADMSG)
-		what = COUNT_bad_icrc;
-	else if (error == -EPROTO)
-		what = COUNT_bad_opcode;
-	else if (error == -EKEYREJECTED || error == -EPROTONOSUPPORT)
-		what = COUNT_bad_partition;
-	if (count)
-		count[what]++;
+		return COUNT_bad_icrc;
+	if (error == -EPROTO)
+		return COUNT_bad_opcode;
+	return error == -EKEYREJECTED || error == -EPROTONOSUPPORT ? COUNT_bad_partition : COUNT_bad_length;
 }
 
-/* A bit of it flips on the wire. Takes the packet; what a receiver would make of it, NULL: nothing. */
-static struct packet *corrupt(struct link_tap *tap, enum fault_direction direction, struct packet *pkt,
-			      uint32_t bit)
+/* A bit of the packet flips: what a receiver makes of the bytes, NULL: nothing. Takes the packet. */
+static struct packet *receive_corrupted(struct link_tap *tap, enum fault_direction direction,
+					struct packet *pkt, uint32_t bit)
 {
 	struct wire_ends ends = ends_of(tap, direction, pkt);
 	struct packet *got = NULL;
 	uint8_t bytes[WIRE_PACKET];
 	int len = wire_encode(pkt, &ends, bytes, sizeof(bytes)), rc = -EBADMSG;
 
-	tap->page->count[COUNT_fault_corrupted]++;
 	if (len > 0) {
 		bit %= (uint32_t)len * 8;
 		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
 		rc = wire_decode(tap->net, bytes, (size_t)len, &ends, true, &got);
 	}
 	if (rc) {
-		link_count_refusal(tap->page->count, rc);
+		link_count(tap->page->count, link_refusal(rc));
 		got = NULL;
 	} else {
 		got->peer = pkt->peer;
@@ -136,6 +130,19 @@ static struct packet *corrupt(struct link_tap *tap, enum fault_direction directi
 	}
 	packet_put(tap->net, pkt);
 	return got;
+}
+
+/* On a wire the receiver sees to it. Shared memory has no checksum: it is looked at here. */
+static struct packet *corrupt(struct link_tap *tap, enum fault_direction direction, struct packet *pkt,
+			      const struct fault_fate *fate)
+{
+	bool leaves_now = direction == FAULT_OUT && !fate->hold && !fate->delay_ns;
+
+	tap->page->count[COUNT_fault_corrupted]++;
+	if (tap->shm || !leaves_now)
+		return receive_corrupted(tap, direction, pkt, fate->bit);
+	tap->inner->flip = fate->bit % (8 * packet_wire_bytes(pkt)) + 1;
+	return pkt;
 }
 
 /* --- what passes --- */
@@ -235,7 +242,7 @@ static struct packet *judge(struct link_tap *tap, enum fault_direction direction
 		return NULL;
 	}
 	if (fate.corrupt)
-		pkt = corrupt(tap, direction, pkt, fate.bit);
+		pkt = corrupt(tap, direction, pkt, &fate);
 	for (unsigned i = 0; pkt && i < fate.copies; i++) {
 		count[COUNT_fault_duplicated]++;
 		defer(tap, direction, packet_copy(tap->net, pkt), fate.delay_ns);
@@ -389,6 +396,7 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim
 	tap->nic = (struct nic_link){
 		.link = {.send = send, .resolve = resolve, .gid = gid_of},
 		.address = inner->address,
+		.mtu = inner->mtu,
 		.qpn_first = inner->qpn_first,
 		.qpn_limit = inner->qpn_limit,
 		.take = take,

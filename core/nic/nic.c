@@ -2,6 +2,7 @@
 /* See nic.h. */
 #include "core/nic/nic.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,13 +15,13 @@
 #include "core/nic/engine.h"
 #include "core/nic/link_shm.h"
 #include "core/nic/link_tap.h"
+#include "core/nic/link_udp.h"
 #include "core/nic/net_dir.h"
 #include "core/rnic/link.h"
 #include "core/rnic/qp.h"
 
 #define NAP_NS	 200000 /* of the NIC's thread while the program polls */
 #define BATCH	 32	/* packets taken in one go */
-#define MTU	 4096
 
 struct whole {
 	struct nic nic;
@@ -182,7 +183,7 @@ static void in_child(void)
 static int open_link(struct nic_link **out, const struct nic_config *config)
 {
 	if (config->link == LINK_UDP)
-		return -EPROTONOSUPPORT;
+		return link_udp_open(out, config->net, config->has_address ? config->address : 0);
 	return link_shm_open(out, config->net);
 }
 
@@ -207,7 +208,7 @@ static int make(struct whole *w)
 		fprintf(stderr, "tidemark: no place in the net %s: %s\n", config.net, strerror(-rc));
 		return rc;
 	}
-	hw.mtu = MTU;
+	hw.mtu = inner->mtu;
 	hw.ack_early = false;
 	w->nic.engine = engine_new();
 	if (!w->nic.engine)

@@ -107,6 +107,7 @@ static struct ibv_context *open_context(struct nic *nic)
 	context->ops.post_send = post_send;
 	context->ops.post_recv = post_recv;
 	to_hca(context)->verbs.create_qp_ex = create_qp_ex;
+	verbs_enable_srq(context);
 	pthread_mutex_init(&context->mutex, NULL);
 	return context;
 }

@@ -17,6 +17,9 @@
 		result_;                      \
 	})
 
+/* The context's table has the functions of shared receive queues (verbs_srq.c). */
+void verbs_enable_srq(struct ibv_context *context);
+
 /* libibverbs' headers have macros of these names. */
 #undef ibv_query_port
 #undef ibv_reg_mr

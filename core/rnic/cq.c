@@ -150,7 +150,7 @@ int rnic_poll_cq(struct ibv_cq *ibv, int num_entries, struct ibv_wc *wc)
 		cq->head++;
 		wc[n] = cqe->wc;
 		if (cqe->recv)
-			cqe->qp->rq.freed = cqe->seq + 1;
+			qp_recv_freed(cqe->qp, cqe->seq + 1);
 		else
 			cqe->qp->sq.freed = cqe->seq + 1;
 		if (names)

@@ -22,6 +22,7 @@
 #define MAX_CQE	       65536
 #define MAX_RD_ATOMIC  16
 #define MAX_MR	       65535 /* of one host, at a time */
+#define GRH_BYTES      40    /* in front of a datagram that was received */
 #define QPN_FIRST      16    /* 0 and 1 are special in InfiniBand */
 #define QPN_LIMIT      (1u << 24)
 
@@ -29,6 +30,7 @@ struct link;
 struct rnic_qp;
 struct rnic_cq;
 struct rnic_hca;
+struct rnic_ah;
 
 struct rnic_net {
 	struct sim *sim;
@@ -56,7 +58,9 @@ struct rnic_hca {
 	unsigned host;
 	unsigned qps;	  /* created so far: names their actors */
 	unsigned objects; /* that the user has to give back */
-	struct pmem *pm;  /* or NULL */
+	unsigned srqs;	  /* created so far: names them */
+	struct rnic_ah *free_ah;
+	struct pmem *pm; /* or NULL */
 	struct rnic_hooks hooks;
 	union ibv_gid gid;
 	struct rnic_mr **mr; /* by slot, from 1; dead ones stay */
@@ -84,9 +88,23 @@ static inline void rnic_event(struct rnic_hca *hca, enum ibv_event_type type, vo
 
 struct rnic_pd {
 	struct ibv_pd ibv;
-	unsigned users; /* memory regions and queue pairs */
+	unsigned users; /* memory regions, queue pairs, shared receive queues, address handles */
 	bool dead;
 };
+
+/* --- addresses (ah.c) --- */
+
+struct rnic_ah {
+	struct ibv_ah ibv;
+	uint32_t peer; /* the link's number of the host */
+	bool live;
+	struct rnic_ah *next; /* of those that are free */
+};
+
+/* The link's number of the host that the path leads to. A positive errno: there is no such path. */
+int rnic_path(const struct rnic_hca *hca, const struct ibv_ah_attr *ah, uint32_t *peer);
+/* The GRH_BYTES in front of a datagram's data. */
+void rnic_put_grh(struct rnic_hca *hca, const struct packet *pkt, uint8_t *to);
 
 /* --- memory (mr.c) --- */
 

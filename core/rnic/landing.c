@@ -137,8 +137,8 @@ static struct piece target(struct rnic_qp *qp, const struct packet *pkt, uint32_
 	if (opcode_is[pkt->opcode] & IS_WRITE)
 		return (struct piece){.mr = pkt->mr, .host = pkt->host + off, .len = pkt->len - off};
 	const struct rqe *rqe = queue_at(&qp->rq, pkt->rq_seq);
-	bool allowed = sge_piece(qp->hca, qp->ibv.pd, rqe->sge, rqe->sges, pkt->msg_off + off, pkt->len - off,
-				 IBV_ACCESS_LOCAL_WRITE, &piece);
+	bool allowed = sge_piece(qp->hca, qp_recv_pd(qp), rqe->sge, rqe->sges, pkt->msg_off + off,
+				 pkt->len - off, IBV_ACCESS_LOCAL_WRITE, &piece);
 	assert(allowed); /* it was when the packet came in, and dereg_mr waits for it */
 	return piece;
 }

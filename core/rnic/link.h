@@ -15,10 +15,13 @@ struct rnic_qp;
 struct link {
 	/* The link's number for the host with this GID, to be put into packet.peer; -errno: no route. */
 	int (*resolve)(struct link *link, const union ibv_gid *gid);
-	/* The other way round. NULL: nobody has to know (the sim world). */
+	/* The other way round. */
 	void (*gid)(struct link *link, uint32_t number, union ibv_gid *gid);
 	/* Takes the packet. `from`: the sending host. Calls rnic_deliver() later, never at once. */
 	void (*send)(struct link *link, unsigned from, struct packet *pkt);
+	/* May a packet that nobody sends again go to this queue pair of that host? False: rather a little
+	 * later, or it may be lost. NULL: always. */
+	bool (*ready)(struct link *link, uint32_t peer, uint32_t dest_qpn);
 };
 
 /* A packet has come in for `host`; takes it. */

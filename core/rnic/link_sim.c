@@ -45,6 +45,12 @@ static int resolve(struct link *link, const union ibv_gid *gid)
 	return host < RNIC_HOSTS ? (int)host : -ENETUNREACH;
 }
 
+static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
+{
+	(void)link;
+	rnic_gid(RNIC_SIM_ADDRESS(number), gid);
+}
+
 static unsigned ask(struct sim *sim, const struct packet *pkt)
 {
 	const struct packet_name *name = &pkt->name;
@@ -71,6 +77,7 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 	struct sim *sim = me->net->sim;
 	uint64_t now = sim_now(sim);
 	assert(from < RNIC_HOSTS && pkt->peer < RNIC_HOSTS);
+	pkt->from = from;
 	uint64_t start = me->free_at[from] > now ? me->free_at[from] : now;
 	me->free_at[from] = start + (HEADER_BYTES + pkt->len) / BYTES_PER_NS;
 	uint64_t delay = me->free_at[from] - now + FLIGHT_NS;
@@ -106,6 +113,7 @@ struct rnic_net *rnic_net_new(struct sim *sim, const struct hardware *hw)
 {
 	struct link_sim *me = sim_alloc(sim, sizeof(*me));
 	me->link.resolve = resolve;
+	me->link.gid = gid_of;
 	me->link.send = send;
 	me->net = rnic_net_on(sim, hw, &me->link, QPN_FIRST, QPN_LIMIT);
 	return me->net;

@@ -62,6 +62,8 @@ uint32_t packet_wire_bytes(const struct packet *pkt)
 	uint32_t bytes = HEADER_BYTES + ((pkt->len + 3) & ~3u);
 	if (is & HAS_IMM)
 		bytes += 4; /* ImmDt */
+	if (pkt->service == SERVICE_UD)
+		bytes += 8; /* DETH */
 	if (is & IS_RESPONSE && pkt->opcode != OP_READ_RESPONSE_MIDDLE)
 		bytes += 4; /* AETH */
 	if (is & IS_ATOMIC)
@@ -124,15 +126,21 @@ void packet_put(struct rnic_net *net, struct packet *pkt)
 	net->free_packet = pkt;
 }
 
-struct packet *packet_copy(struct rnic_net *net, const struct packet *pkt)
+struct packet *packet_copy_behind(struct rnic_net *net, const struct packet *pkt, uint32_t room)
 {
-	struct packet *copy = packet_get(net, pkt->len);
+	struct packet *copy = packet_get(net, pkt->len + room);
 	uint8_t *payload = copy->payload;
 	uint8_t class = copy->payload_class;
 	memcpy(copy, pkt, offsetof(struct packet, small));
 	copy->next = NULL;
 	copy->payload = payload;
 	copy->payload_class = class;
-	memcpy(payload, pkt->payload, pkt->len);
+	copy->len += room;
+	memcpy(payload + room, pkt->payload, pkt->len);
 	return copy;
+}
+
+struct packet *packet_copy(struct rnic_net *net, const struct packet *pkt)
+{
+	return packet_copy_behind(net, pkt, 0);
 }

@@ -2,9 +2,9 @@
 #ifndef TM_RNIC_PACKET_H
 #define TM_RNIC_PACKET_H
 /*
- * A packet of the reliable connection service, its transport headers as C
- * fields in host byte order. InfiniBand Architecture Specification volume 1,
- * chapter 9: BTH 9.2, RETH 9.3.3, AtomicETH 9.3.4, AETH 9.3.5; annex A19: FETH. A
+ * A packet of the reliable connection, unreliable connection or unreliable datagram service, its
+ * transport headers as C fields in host byte order. InfiniBand Architecture Specification volume 1,
+ * chapter 9: BTH 9.2, DETH 9.3.2, RETH 9.3.3, AtomicETH 9.3.4, AETH 9.3.5; annex A19: FETH. A
  * link that puts packets on a real wire does the byte order.
  *
  * Packets and their payload come from free lists of the net. One owner at a
@@ -164,6 +164,8 @@ static inline void clear(void *memory, size_t len)
 struct packet *packet_get(struct rnic_net *net, uint32_t len);
 void packet_put(struct rnic_net *net, struct packet *pkt);
 struct packet *packet_copy(struct rnic_net *net, const struct packet *pkt);
+/* The same with `room` bytes, whatever they are, in front of its payload. */
+struct packet *packet_copy_behind(struct rnic_net *net, const struct packet *pkt, uint32_t room);
 
 #define HEADER_BYTES 58 /* of every packet: Ethernet, IPv4, UDP, BTH, ICRC */
 /* Bytes of the Ethernet frame, without its preamble and check sequence. */

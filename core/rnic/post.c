@@ -21,15 +21,21 @@
 #include "core/rnic/placement.h"
 #include "core/rnic/qp.h"
 
-#define POST_NS 50
+void work_queue_init(struct work_queue *queue, size_t entry, uint32_t max_wr, uint32_t max_sge)
+{
+	*queue = (struct work_queue){
+		.stride = (uint32_t)(entry + max_sge * sizeof(struct ibv_sge)),
+		.max_wr = max_wr,
+		.max_sge = max_sge,
+	};
+}
 
-/* A free slot for number `seq`; `oldest`: the lowest number still in use. */
-static void *slot(struct rnic_qp *qp, struct work_queue *queue, uint32_t oldest, uint32_t seq)
+void *work_queue_slot(struct sim *sim, struct work_queue *queue, uint32_t oldest, uint32_t seq)
 {
 	if (seq - oldest == queue->room) {
 		struct work_queue grown = *queue;
 		grown.room = queue->room ? 2 * queue->room : 4;
-		grown.ring = sim_alloc(qp_sim(qp), (size_t)grown.room * grown.stride);
+		grown.ring = sim_alloc(sim, (size_t)grown.room * grown.stride);
 		for (uint32_t i = oldest; i != seq; i++)
 			memcpy(queue_at(&grown, i), queue_at(queue, i), queue->stride);
 		*queue = grown;
@@ -71,6 +77,14 @@ static bool is_known(enum ibv_wr_opcode opcode)
 	return opcode <= IBV_WR_SEND_WITH_IMM || rnic_wr_nonposted(opcode);
 }
 
+/* Does the queue pair's service have it? */
+static bool is_served(const struct rnic_qp *qp, enum ibv_wr_opcode opcode)
+{
+	if (qp->service == SERVICE_UD)
+		return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM;
+	return qp->service == SERVICE_RC || !rnic_wr_nonposted(opcode);
+}
+
 static bool flush_allowed(const struct wqe *wqe)
 {
 	return wqe->sges == 0 && wqe->placement &&
@@ -101,7 +115,7 @@ struct wqe *post_slot(struct rnic_qp *qp, uint32_t ahead, enum ibv_wr_opcode opc
 {
 	/* iWARP completes before the peer has it: then sq.done runs ahead of acked. */
 	uint32_t oldest = (int32_t)(qp->sq.done - qp->req.acked) < 0 ? qp->sq.done : qp->req.acked;
-	struct wqe *wqe = slot(qp, &qp->sq, oldest, qp->sq.posted + ahead);
+	struct wqe *wqe = work_queue_slot(qp_sim(qp), &qp->sq, oldest, qp->sq.posted + ahead);
 	clear(wqe, sizeof(*wqe));
 	wqe->opcode = (uint8_t)opcode;
 	wqe->nonposted = rnic_wr_nonposted(opcode);
@@ -111,12 +125,27 @@ struct wqe *post_slot(struct rnic_qp *qp, uint32_t ahead, enum ibv_wr_opcode opc
 	return wqe;
 }
 
-int post_check(const struct wqe *wqe)
+int post_check(const struct rnic_qp *qp, const struct wqe *wqe)
 {
+	if (qp->service == SERVICE_UD && !wqe->addressed)
+		return EINVAL;
 	if ((is_atomic(wqe->opcode) || wqe->opcode == IBV_WR_ATOMIC_WRITE) && wqe->bytes != 8)
 		return EINVAL;
 	if (wqe->opcode == IBV_WR_FLUSH && !flush_allowed(wqe))
 		return EINVAL;
+	return 0;
+}
+
+int post_address(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_ah *ibv, uint32_t qpn, uint32_t qkey)
+{
+	const struct rnic_ah *ah = (const struct rnic_ah *)ibv;
+	if (!ah || !ah->live || qpn >= QPN_LIMIT)
+		return EINVAL;
+	wqe->addressed = true;
+	wqe->foreign_address = ibv->pd != qp->ibv.pd;
+	wqe->peer = ah->peer;
+	wqe->remote_qpn = qpn;
+	wqe->remote_qkey = qkey >> 31 ? qp->attr.qkey : qkey; /* IBA vol. 1, 10.2.5 */
 	return 0;
 }
 
@@ -180,12 +209,14 @@ void post_commit(struct rnic_qp *qp)
 }
 
 /* What the opcode has of its own. */
-static void fill(struct wqe *wqe, const struct ibv_send_wr *wr)
+static int fill(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_send_wr *wr)
 {
+	if (qp->service == SERVICE_UD)
+		return post_address(qp, wqe, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
 	if (!is_atomic(wr->opcode) && wr->opcode != IBV_WR_FLUSH) {
 		wqe->va = wr->wr.rdma.remote_addr;
 		wqe->rkey = wr->wr.rdma.rkey;
-		return;
+		return 0;
 	}
 	wqe->va = wr->wr.atomic.remote_addr;
 	wqe->rkey = wr->wr.atomic.rkey;
@@ -199,6 +230,7 @@ static void fill(struct wqe *wqe, const struct ibv_send_wr *wr)
 	} else {
 		wqe->swap_add = wr->wr.atomic.compare_add;
 	}
+	return 0;
 }
 
 static void copy_inline(struct rnic_qp *qp, struct wqe *wqe)
@@ -216,7 +248,7 @@ static int post_one(struct rnic_qp *qp, const struct ibv_send_wr *wr)
 		return error;
 	if (!is_known(wr->opcode))
 		return EOPNOTSUPP;
-	if (wr->num_sge < 0 || (unsigned)wr->num_sge > qp->sq.max_sge)
+	if (!is_served(qp, wr->opcode) || wr->num_sge < 0 || (unsigned)wr->num_sge > qp->sq.max_sge)
 		return EINVAL;
 	if (error)
 		return error;
@@ -227,8 +259,9 @@ static int post_one(struct rnic_qp *qp, const struct ibv_send_wr *wr)
 	wqe->bytes = sge_bytes(wr->sg_list, wqe->sges);
 	for (uint32_t i = 0; i < wqe->sges; i++)
 		wqe->sge[i] = wr->sg_list[i];
-	fill(wqe, wr);
-	error = post_check(wqe);
+	error = fill(qp, wqe, wr);
+	if (!error)
+		error = post_check(qp, wqe);
 	if (error)
 		return error;
 	if (is_inline &&
@@ -275,7 +308,7 @@ static void ring(void *arg)
 			break;
 		sim_gives(qp_sim(qp), &qp->sq, qp->req.rung);
 	}
-	if (qp->ibv.state == IBV_QPS_ERR)
+	if (qp->ibv.state == IBV_QPS_ERR || qp->ibv.state == IBV_QPS_SQE)
 		req_flush(qp);
 	else
 		req_kick(qp);
@@ -314,13 +347,22 @@ int rnic_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_w
 
 static int check_recv(const struct rnic_qp *qp, const struct ibv_recv_wr *wr)
 {
-	if (qp->dead || qp->ibv.state == IBV_QPS_RESET)
+	if (qp->dead || qp->srq || qp->ibv.state == IBV_QPS_RESET)
 		return EINVAL;
 	if (wr->num_sge < 0 || (unsigned)wr->num_sge > qp->rq.max_sge)
 		return EINVAL;
 	if (qp->rq.posted - qp->rq.freed >= qp->rq.max_wr)
 		return ENOMEM;
 	return 0;
+}
+
+void post_rqe(struct sim *sim, struct work_queue *queue, uint32_t oldest, const struct ibv_recv_wr *wr)
+{
+	struct rqe *rqe = work_queue_slot(sim, queue, oldest, queue->posted++);
+	rqe->wr_id = wr->wr_id;
+	rqe->sges = (uint32_t)wr->num_sge;
+	for (uint32_t i = 0; i < rqe->sges; i++)
+		rqe->sge[i] = wr->sg_list[i];
 }
 
 int rnic_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
@@ -334,14 +376,9 @@ int rnic_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_w
 			*bad_wr = wr;
 			break;
 		}
-		struct rqe *rqe = slot(qp, &qp->rq, qp->rq.done, qp->rq.posted);
-		rqe->wr_id = wr->wr_id;
-		rqe->sges = (uint32_t)wr->num_sge;
-		for (uint32_t i = 0; i < rqe->sges; i++)
-			rqe->sge[i] = wr->sg_list[i];
-		qp->rq.posted++;
+		post_rqe(qp_sim(qp), &qp->rq, qp->rq.done, wr);
 	}
-	if (ibv->state == IBV_QPS_ERR && !qp->resp.flush_rq)
+	if (ibv->state == IBV_QPS_ERR && !qp->resp.flush_rq && !qp->srq)
 		resp_flush(qp);
 	return error;
 }

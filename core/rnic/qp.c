@@ -3,13 +3,13 @@
  * The queue pair as an object: creation, the state machine, destruction.
  *
  * Which attributes a transition needs and which it allows is the table of IBA
- * vol. 1, 11.2.5.2 (for reliable connections), below as data. A transition that
+ * vol. 1, 11.2.5.2, below as data. A transition that
  * is not in the table, misses a required attribute, or brings one that it does not
  * allow is EINVAL and changes nothing; every value is checked before the first is
  * taken over.
  *
  * The link layer is Ethernet: without a global route (is_global and a dgid) there
- * is no way to the peer, so INIT->RTR refuses an address vector that has none.
+ * is no way to the peer, so INIT->RTR refuses an address vector that has none (ah.c).
  *
  * Numbers are counters: a queue pair's number in the net, and its ordinal on the
  * host, which names it in traces ("c1/qp1"). Nothing depends on addresses.
@@ -18,7 +18,6 @@
 #include <errno.h>
 #include <string.h>
 #include "core/rnic/device.h"
-#include "core/rnic/link.h"
 #include "core/rnic/placement.h"
 #include "core/rnic/qp.h"
 
@@ -26,48 +25,70 @@
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT)
 
+/* Of a connection's path; reliable or not. */
+#define PATH_OPTIONAL (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE)
+
 struct transition {
 	enum ibv_qp_state from, to;
-	int required, optional;
+	/* By service: what only one kind of queue pair knows. */
+	struct {
+		int required, optional;
+	} rc, uc, ud;
 };
 
+/* clang-format off */
 static const struct transition transitions[] = {
-	{IBV_QPS_RESET, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0},
-	{IBV_QPS_INIT, IBV_QPS_INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
+	{IBV_QPS_RESET, IBV_QPS_INIT,
+	 .rc = {IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0},
+	 .uc = {IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0},
+	 .ud = {IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, 0}},
+	{IBV_QPS_INIT, IBV_QPS_INIT,
+	 .rc = {0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
+	 .uc = {0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
+	 .ud = {0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY}},
 	{IBV_QPS_INIT, IBV_QPS_RTR,
-	 IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-		 IBV_QP_MIN_RNR_TIMER,
-	 IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+	 .rc = {IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+			IBV_QP_MIN_RNR_TIMER,
+		IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+	 .uc = {IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
+		IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+	 .ud = {0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY}},
 	{IBV_QPS_RTR, IBV_QPS_RTS,
-	 IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
-	 IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER |
-		 IBV_QP_PATH_MIG_STATE},
-	{IBV_QPS_RTS, IBV_QPS_RTS, 0,
-	 IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE |
-		 IBV_QP_MIN_RNR_TIMER},
-	{IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
-	{IBV_QPS_SQD, IBV_QPS_RTS, 0,
-	 IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER |
-		 IBV_QP_PATH_MIG_STATE},
-	{IBV_QPS_SQD, IBV_QPS_SQD, 0,
-	 IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-		 IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS |
-		 IBV_QP_PKEY_INDEX | IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE},
+	 .rc = {IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
+		PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
+	 .uc = {IBV_QP_SQ_PSN, PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
+	 .ud = {IBV_QP_SQ_PSN, IBV_QP_CUR_STATE | IBV_QP_QKEY}},
+	{IBV_QPS_RTS, IBV_QPS_RTS,
+	 .rc = {0, PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
+	 .uc = {0, PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
+	 .ud = {0, IBV_QP_CUR_STATE | IBV_QP_QKEY}},
+	{IBV_QPS_RTS, IBV_QPS_SQD,
+	 .rc = {0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+	 .uc = {0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+	 .ud = {0, IBV_QP_EN_SQD_ASYNC_NOTIFY}},
+	{IBV_QPS_SQD, IBV_QPS_RTS,
+	 .rc = {0, PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
+	 .uc = {0, PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
+	 .ud = {0, IBV_QP_CUR_STATE | IBV_QP_QKEY}},
+	{IBV_QPS_SQD, IBV_QPS_SQD,
+	 .rc = {0, PATH_OPTIONAL | IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			   IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_ACCESS_FLAGS |
+			   IBV_QP_PKEY_INDEX | IBV_QP_MIN_RNR_TIMER},
+	 .uc = {0, PATH_OPTIONAL | IBV_QP_AV | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+	 .ud = {0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY}},
+	/* A reliable connection is never in SQE. */
+	{IBV_QPS_SQE, IBV_QPS_RTS,
+	 .uc = {0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
+	 .ud = {0, IBV_QP_CUR_STATE | IBV_QP_QKEY}},
 };
+/* clang-format on */
 
-static void queue_init(struct work_queue *queue, size_t entry, uint32_t max_wr, uint32_t max_sge)
+static bool caps_allowed(const struct ibv_qp_init_attr *init)
 {
-	*queue = (struct work_queue){
-		.stride = (uint32_t)(entry + max_sge * sizeof(struct ibv_sge)),
-		.max_wr = max_wr,
-		.max_sge = max_sge,
-	};
-}
-
-static bool caps_allowed(const struct ibv_qp_cap *cap)
-{
-	return cap->max_send_wr <= MAX_WR && cap->max_recv_wr <= MAX_WR && cap->max_send_sge <= MAX_SGE &&
-	       cap->max_recv_sge <= MAX_SGE && cap->max_inline_data <= MAX_INLINE;
+	const struct ibv_qp_cap *cap = &init->cap;
+	bool recv = init->srq || (cap->max_recv_wr <= MAX_WR && cap->max_recv_sge <= MAX_SGE);
+	return recv && cap->max_send_wr <= MAX_WR && cap->max_send_sge <= MAX_SGE &&
+	       cap->max_inline_data <= MAX_INLINE;
 }
 
 /* The next number; false: all are used up. */
@@ -88,16 +109,47 @@ static bool number(struct rnic_net *net, struct rnic_qp *qp)
 	return true;
 }
 
+static enum service service_of(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_UD ? SERVICE_UD : type == IBV_QPT_UC ? SERVICE_UC : SERVICE_RC;
+}
+
+/* 0, or an errno. */
+static int check_type(const struct rnic_hca *hca, const struct ibv_qp_init_attr *init)
+{
+	if (init->qp_type < IBV_QPT_RC)
+		return EINVAL;
+	if (init->qp_type > IBV_QPT_UD)
+		return EOPNOTSUPP;
+	return init->qp_type != IBV_QPT_RC && hca->net->hw.transport == TRANSPORT_IWARP ? EOPNOTSUPP : 0;
+}
+
+/* The queues; of a queue pair with a shared receive queue, its own takes what that one has. */
+static void make_queues(struct rnic_qp *qp, const struct ibv_qp_init_attr *init)
+{
+	work_queue_init(&qp->sq, sizeof(struct wqe), init->cap.max_send_wr, init->cap.max_send_sge);
+	qp->srq = (struct rnic_srq *)init->srq;
+	if (!qp->srq) {
+		work_queue_init(&qp->rq, sizeof(struct rqe), init->cap.max_recv_wr, init->cap.max_recv_sge);
+		return;
+	}
+	qp->srq->users++;
+	work_queue_init(&qp->rq, sizeof(struct rqe), 0, qp->srq->rq.max_sge);
+}
+
 struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
 	struct rnic_hca *hca = to_hca(pd->context);
+	const struct rnic_srq *srq = (struct rnic_srq *)init->srq;
 	struct rnic_cq *send_cq = (struct rnic_cq *)init->send_cq, *recv_cq = (struct rnic_cq *)init->recv_cq;
-	if (init->qp_type != IBV_QPT_RC || init->srq) {
-		errno = init->qp_type < IBV_QPT_RC ? EINVAL : EOPNOTSUPP;
+	int error = check_type(hca, init);
+	if (error) {
+		errno = error;
 		return NULL;
 	}
 	if (!send_cq || !recv_cq || send_cq->dead || recv_cq->dead || send_cq->ibv.context != pd->context ||
-	    recv_cq->ibv.context != pd->context || !caps_allowed(&init->cap)) {
+	    recv_cq->ibv.context != pd->context || !caps_allowed(init) ||
+	    (srq && (srq->dead || srq->hca != hca))) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -113,12 +165,14 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	qp->ibv.pd = pd;
 	qp->ibv.send_cq = init->send_cq;
 	qp->ibv.recv_cq = init->recv_cq;
-	qp->ibv.qp_type = IBV_QPT_RC;
+	qp->ibv.srq = init->srq;
+	qp->ibv.qp_type = init->qp_type;
+	qp->service = service_of(init->qp_type);
+	qp->mtu = hca->net->hw.mtu; /* a datagram's; a connection has its own from RTR on */
 	qp->ibv.state = IBV_QPS_RESET;
 	qp->sig_all = init->sq_sig_all;
 	qp->max_inline = init->cap.max_inline_data;
-	queue_init(&qp->sq, sizeof(struct wqe), init->cap.max_send_wr, init->cap.max_send_sge);
-	queue_init(&qp->rq, sizeof(struct rqe), init->cap.max_recv_wr, init->cap.max_recv_sge);
+	make_queues(qp, init);
 	send_cq->users++;
 	recv_cq->users++;
 	((struct rnic_pd *)pd)->users++;
@@ -143,7 +197,7 @@ struct ibv_qp *rnic_create_qp_ex(struct ibv_context *context, struct ibv_qp_init
 		.sq_sig_all = init->sq_sig_all,
 	};
 	if (mask & ~(uint32_t)QP_ATTRS || (mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && init->create_flags) ||
-	    (mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS && init->send_ops_flags & ~wr_supported())) {
+	    (mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS && init->send_ops_flags & ~wr_supported(init->qp_type))) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
@@ -182,6 +236,12 @@ void qp_fail(struct rnic_qp *qp)
 		resp_flush(qp);
 }
 
+void qp_fail_sends(struct rnic_qp *qp)
+{
+	qp->ibv.state = IBV_QPS_SQE;
+	req_flush(qp);
+}
+
 /* Back to the beginning: nothing of it is left on the way into memory or in a completion queue. */
 static void reset(struct rnic_qp *qp)
 {
@@ -209,12 +269,15 @@ int rnic_destroy_qp(struct ibv_qp *ibv)
 	((struct rnic_cq *)ibv->send_cq)->users--;
 	((struct rnic_cq *)ibv->recv_cq)->users--;
 	((struct rnic_pd *)ibv->pd)->users--;
+	if (qp->srq)
+		qp->srq->users--;
 	qp->hca->objects--;
 	return 0;
 }
 
-static int check_transition(enum ibv_qp_state from, enum ibv_qp_state to, int mask)
+static int check_transition(const struct rnic_qp *qp, enum ibv_qp_state to, int mask)
 {
+	enum ibv_qp_state from = qp->ibv.state;
 	mask &= ~IBV_QP_STATE;
 	if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
 		return mask ? EINVAL : 0;
@@ -222,25 +285,14 @@ static int check_transition(enum ibv_qp_state from, enum ibv_qp_state to, int ma
 		const struct transition *t = &transitions[i];
 		if (t->from != from || t->to != to)
 			continue;
-		if ((mask & t->required) != t->required || mask & ~(t->required | t->optional))
-			return EINVAL;
-		return 0;
+		int required = t->rc.required, optional = t->rc.optional;
+		if (qp->service == SERVICE_UC)
+			required = t->uc.required, optional = t->uc.optional;
+		else if (qp->service == SERVICE_UD)
+			required = t->ud.required, optional = t->ud.optional;
+		return (mask & required) != required || mask & ~(required | optional) ? EINVAL : 0;
 	}
 	return EINVAL;
-}
-
-static int check_path(const struct rnic_qp *qp, const struct ibv_ah_attr *ah, uint32_t *peer)
-{
-	struct link *link = qp->hca->net->link;
-	static const union ibv_gid none;
-	if (!ah->is_global || !memcmp(&ah->grh.dgid, &none, sizeof(none)) || ah->grh.sgid_index != 0 ||
-	    (ah->port_num != 0 && ah->port_num != 1))
-		return EINVAL;
-	int number = link->resolve(link, &ah->grh.dgid);
-	if (number < 0)
-		return -number;
-	*peer = (uint32_t)number;
-	return 0;
 }
 
 static int check_values(const struct rnic_qp *qp, const struct ibv_qp_attr *attr, int mask)
@@ -284,6 +336,8 @@ static void take_values(struct rnic_qp *qp, const struct ibv_qp_attr *attr, int 
 		to->pkey_index = attr->pkey_index;
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		to->qp_access_flags = attr->qp_access_flags;
+	if (mask & IBV_QP_QKEY)
+		to->qkey = attr->qkey;
 	if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY)
 		to->en_sqd_async_notify = attr->en_sqd_async_notify;
 	if (mask & IBV_QP_AV)
@@ -321,11 +375,11 @@ int rnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : ibv->state;
 	if (qp->dead)
 		return EINVAL;
-	int error = check_transition(ibv->state, to, mask);
+	int error = check_transition(qp, to, mask);
 	if (!error)
 		error = check_values(qp, attr, mask);
 	if (!error && mask & IBV_QP_AV)
-		error = check_path(qp, &attr->ah_attr, &peer);
+		error = rnic_path(qp->hca, &attr->ah_attr, &peer);
 	if (!error && sim_fails(FAIL_MODIFY_QP))
 		error = ENOMEM;
 	if (error)
@@ -358,7 +412,7 @@ int rnic_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct
 		.max_send_wr = qp->sq.max_wr,
 		.max_recv_wr = qp->rq.max_wr,
 		.max_send_sge = qp->sq.max_sge,
-		.max_recv_sge = qp->rq.max_sge,
+		.max_recv_sge = qp->srq ? 0 : qp->rq.max_sge,
 		.max_inline_data = qp->max_inline,
 	};
 	*attr = qp->attr;
@@ -371,8 +425,9 @@ int rnic_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct
 			.qp_context = ibv->qp_context,
 			.send_cq = ibv->send_cq,
 			.recv_cq = ibv->recv_cq,
+			.srq = ibv->srq,
 			.cap = cap,
-			.qp_type = IBV_QPT_RC,
+			.qp_type = ibv->qp_type,
 			.sq_sig_all = qp->sig_all,
 		};
 	return 0;

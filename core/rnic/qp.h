@@ -29,6 +29,8 @@ struct wqe {
 	uint64_t flush_len;		/* bytes */
 	uint8_t placement, selectivity; /* of a FLUSH */
 	uint32_t rkey;
+	uint32_t peer, remote_qpn, remote_qkey; /* of a datagram */
+	bool addressed, foreign_address;	/* it has these; from an address handle of another domain */
 	uint32_t first_psn, psns;
 	struct op_label op;
 	uint16_t visit;
@@ -53,10 +55,23 @@ struct work_queue {
 	uint32_t done;	 /* next to complete */
 	uint32_t freed;	 /* next whose completion the user has not taken out yet */
 };
+void work_queue_init(struct work_queue *queue, size_t entry, uint32_t max_wr, uint32_t max_sge);
+/* A free slot for number `seq`; `oldest`: the lowest number still in use. */
+void *work_queue_slot(struct sim *sim, struct work_queue *queue, uint32_t oldest, uint32_t seq);
 static inline void *queue_at(const struct work_queue *queue, uint32_t seq)
 {
 	return queue->ring + (size_t)(seq & (queue->room - 1)) * queue->stride;
 }
+
+struct rnic_srq {
+	struct ibv_srq ibv;
+	struct rnic_hca *hca;
+	struct work_queue rq; /* what no queue pair has taken is [next, posted) */
+	uint32_t taken;	      /* by queue pairs, and their completions are not polled */
+	uint32_t limit;	      /* 0: not armed */
+	unsigned users;
+	bool dead;
+};
 
 struct requester {
 	uint32_t acked;	    /* the oldest request that is not acknowledged; <= sq.next <= rung <= sq.posted */
@@ -69,7 +84,8 @@ struct requester {
 	uint8_t retry_left, rnr_left;
 	bool implied;	    /* a missing READ response was asked for again, no progress since */
 	uint64_t deadline;  /* ns: retransmit then */
-	uint64_t rnr_until; /* ns: the receiver was not ready; 0: it is */
+	uint64_t rnr_until; /* ns: the receiver, or the link, was not ready; 0: it is */
+	uint64_t patience;  /* ns: until then the link may be not ready; 0: it was the last time */
 	struct alarm tx, timer, rnr;
 };
 
@@ -119,7 +135,8 @@ struct rnic_qp {
 		struct ibv_qp_ex ex;
 		struct ibv_qp_ex_with_flush ex_flush;
 	};
-	bool extended; /* has ibv_wr_* */
+	bool extended;	 /* has ibv_wr_* */
+	uint8_t service; /* enum service */
 	struct rnic_hca *hca;
 	struct actor actor;
 	struct op_label label; /* of the task that posted last, with its visit */
@@ -130,6 +147,7 @@ struct rnic_qp {
 	uint32_t peer, mtu; /* the link's number of the remote host; bytes */
 	struct ibv_qp_attr attr;
 	struct work_queue sq, rq;
+	struct rnic_srq *srq; /* where rq gets its requests from; NULL: they are posted to it */
 	struct wr_batch batch;
 	struct requester req;
 	struct responder resp;
@@ -145,6 +163,18 @@ static inline bool rnic_acks_early(const struct rnic_qp *qp)
 	const struct hardware *hw = &qp->hca->net->hw;
 	return hw->ack_early && !OWN_BUG(hw, NIC_DONE_IS_VISIBLE);
 }
+/* The domain that the keys of receive requests must belong to. */
+static inline const struct ibv_pd *qp_recv_pd(const struct rnic_qp *qp)
+{
+	return qp->srq ? qp->srq->ibv.pd : qp->ibv.pd;
+}
+/* All receive completions before number `seq` were polled, or will never be. */
+static inline void qp_recv_freed(struct rnic_qp *qp, uint32_t seq)
+{
+	if (qp->srq)
+		qp->srq->taken -= seq - qp->rq.freed;
+	qp->rq.freed = seq;
+}
 static inline uint64_t qp_chain(const struct rnic_qp *qp, enum chain_kind kind)
 {
 	return chain_name(qp->actor.name_hash, kind);
@@ -154,11 +184,23 @@ static inline uint64_t qp_chain(const struct rnic_qp *qp, enum chain_kind kind)
 
 /* To the error state: flush both queues. */
 void qp_fail(struct rnic_qp *qp);
+/* A send request of an unreliable service failed: the send queue is flushed, receiving goes on. */
+void qp_fail_sends(struct rnic_qp *qp);
 /* NULL: there is none with this number. */
 struct rnic_qp *qp_find(struct rnic_net *net, uint32_t qpn);
 
+/* --- srq.c --- */
+
+int rnic_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+/* Move a request to the queue pair's own receive queue; false: there is none. */
+bool srq_take(struct rnic_qp *qp);
+
 /* --- post.c --- */
 
+#define POST_NS 50 /* what posting costs */
+
+/* Append a receive request; `oldest`: the lowest number still in use. */
+void post_rqe(struct sim *sim, struct work_queue *queue, uint32_t oldest, const struct ibv_recv_wr *wr);
 int rnic_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int rnic_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 /* Posting is a step of the task. */
@@ -174,7 +216,9 @@ uint8_t *post_inline(struct rnic_qp *qp, struct wqe *wqe);
 /* Copy a piece of them; the CPU does this, so it needs no key. The next piece goes where this one ends. */
 uint8_t *post_copy(struct rnic_qp *qp, uint8_t *to, const void *from, size_t len);
 /* Is what the request asks for possible at all? */
-int post_check(const struct wqe *wqe);
+int post_check(const struct rnic_qp *qp, const struct wqe *wqe);
+/* Where a datagram goes. */
+int post_address(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_ah *ah, uint32_t qpn, uint32_t qkey);
 /* The request in the next slot is posted. */
 void post_commit(struct rnic_qp *qp);
 void post_doorbell(struct rnic_qp *qp);
@@ -183,8 +227,8 @@ void post_doorbell(struct rnic_qp *qp);
 
 /* Give the queue pair the functions of these enum ibv_qp_create_send_ops_flags. */
 void wr_enable(struct rnic_qp *qp, uint64_t send_ops);
-/* Of enum ibv_qp_create_send_ops_flags, all that there are. */
-uint64_t wr_supported(void);
+/* Of enum ibv_qp_create_send_ops_flags, all that there are for this type of queue pair. */
+uint64_t wr_supported(enum ibv_qp_type type);
 /* The queue pair is reset: what was built is lost. */
 void wr_lose(struct rnic_qp *qp);
 
@@ -219,6 +263,21 @@ struct packet *resp_result(struct rnic_qp *qp, const struct packet *request, uin
 /* The receive request `seq` is over; pkt: the last packet of its message, NULL: none. */
 void resp_complete(struct rnic_qp *qp, uint32_t seq, enum ibv_wc_status status, const struct packet *pkt);
 void resp_flush(struct rnic_qp *qp);
+/* Does the queue pair's state let requests in? */
+bool resp_active(const struct rnic_qp *qp);
+/* Is there a receive request for the message whose packet has come? */
+bool resp_ready(struct rnic_qp *qp);
+/* May a packet whose turn it is be let in? Else an AETH syndrome, and in resp.recv_status what is wrong with
+ * the receive request. */
+uint8_t resp_check(struct rnic_qp *qp, struct packet *pkt);
+uint8_t resp_check_send(struct rnic_qp *qp, const struct packet *pkt);
+/* Let it in: takes the packet. */
+void resp_accept(struct rnic_qp *qp, struct packet *pkt);
+
+/* --- unreliable.c --- */
+
+/* A packet for a queue pair that acknowledges nothing has come in. Takes it. */
+void unreliable_take(struct rnic_qp *qp, struct packet *pkt);
 
 /* --- landing.c --- */
 

@@ -25,6 +25,11 @@
  * it is acknowledged; iWARP completes SEND and WRITE when the last packet is handed
  * to the link, for which the data are copied: sq.done then runs ahead of acked.
  *
+ * Without acknowledgements (unreliable connection, unreliable datagram) a request is over when its
+ * last packet was handed to the link, and una follows at once. A request that fails takes the send queue
+ * alone with it (SQE). A link that has no room is waited for, PATIENCE_NS at most: then the packets
+ * are lost.
+ *
  * The retry timer is one event a queue pair, set when something is sent and none
  * is pending; it looks at the deadline when it comes, and is set again if that is
  * still ahead. It fires after the timeout itself, the shortest time that the
@@ -40,9 +45,12 @@
 #define DOORBELL_NS 50
 #define WINDOW	    128 /* packets under way */
 #define ACK_EVERY   32	/* packets of a long message */
+#define READY_NS    10000
+#define PATIENCE_NS 100000000
 
 static void fire_tx(struct sim *sim, void *arg);
 static void fire_timer(struct sim *sim, void *arg);
+static void fire_rnr(struct sim *sim, void *arg);
 static void transmit(struct rnic_qp *qp);
 
 static struct wqe *wqe_at(struct rnic_qp *qp, uint32_t seq)
@@ -173,7 +181,10 @@ static void fail(struct rnic_qp *qp, enum ibv_wc_status status)
 {
 	if (qp->sq.done == qp->req.acked)
 		complete(qp, status);
-	qp_fail(qp);
+	if (qp->service == SERVICE_RC)
+		qp_fail(qp);
+	else
+		qp_fail_sends(qp);
 }
 
 /* --- sending --- */
@@ -186,8 +197,10 @@ static void arm(struct rnic_qp *qp)
 
 static enum ibv_wc_status check_local(struct rnic_qp *qp, const struct wqe *wqe)
 {
-	if (wqe->bytes > MAX_MESSAGE)
+	if (wqe->bytes > (qp->service == SERVICE_UD ? qp->mtu : MAX_MESSAGE))
 		return IBV_WC_LOC_LEN_ERR;
+	if (wqe->foreign_address)
+		return IBV_WC_LOC_QP_OP_ERR;
 	if (wqe->nonposted && qp->attr.max_rd_atomic == 0)
 		return IBV_WC_LOC_QP_OP_ERR;
 	if (!wqe->copy && !sge_allowed(qp->hca, qp->ibv.pd, wqe->sge, wqe->sges, 0, wqe->bytes,
@@ -265,9 +278,17 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
 	pkt->src_qpn = qp->ibv.qp_num;
 	pkt->dest_qpn = qp->attr.dest_qp_num;
 	pkt->psn = psn_add(wqe->first_psn, i);
+	pkt->service = qp->service;
 	pkt->opcode = opcode_of(wqe, first, last);
 	pkt->ack_req = last || wqe->nonposted || i % ACK_EVERY == ACK_EVERY - 1;
 	pkt->solicited = last && wqe->solicited;
+	if (qp->service != SERVICE_RC)
+		pkt->ack_req = false;
+	if (qp->service == SERVICE_UD) {
+		pkt->peer = wqe->peer;
+		pkt->dest_qpn = wqe->remote_qpn;
+		pkt->qkey = wqe->remote_qkey;
+	}
 	pkt->rkey = wqe->rkey;
 	pkt->va = wqe->va;
 	pkt->dma_len = (uint32_t)wqe->bytes;
@@ -292,10 +313,42 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
 	return pkt;
 }
 
+/* The link has room for a packet that nobody will send again, or was given time enough to make some. */
+static bool link_ready(struct rnic_qp *qp, const struct wqe *wqe)
+{
+	struct requester *req = &qp->req;
+	struct link *link = qp->hca->net->link;
+	bool is_ud = qp->service == SERVICE_UD;
+	uint64_t now = sim_now(qp_sim(qp));
+	if (!link->ready ||
+	    link->ready(link, is_ud ? wqe->peer : qp->peer, is_ud ? wqe->remote_qpn : qp->attr.dest_qp_num)) {
+		req->patience = 0;
+		return true;
+	}
+	if (!req->patience)
+		req->patience = now + PATIENCE_NS;
+	if (now >= req->patience)
+		return true;
+	req->rnr_until = now + READY_NS;
+	alarm_set(qp_sim(qp), &req->rnr, CHAIN_OTHER, READY_NS, fire_rnr, qp);
+	return false;
+}
+
+/* The packet was handed over, and that is all that its sender will know. */
+static void sent(struct rnic_qp *qp, struct wqe *wqe, uint32_t psn)
+{
+	struct requester *req = &qp->req;
+	req->una = psn_add(psn, 1);
+	if (req->una == psn_add(wqe->first_psn, wqe->psns))
+		retire(qp);
+}
+
 static bool send_packet(struct rnic_qp *qp, struct wqe *wqe)
 {
 	struct requester *req = &qp->req;
 	struct link *link = qp->hca->net->link;
+	if (qp->service != SERVICE_RC && !link_ready(qp, wqe))
+		return false;
 	struct packet *pkt = build(qp, wqe);
 	if (!pkt) {
 		if (qp->sq.next == req->acked)
@@ -310,7 +363,10 @@ static bool send_packet(struct rnic_qp *qp, struct wqe *wqe)
 		qp->sq.next++;
 		req->packet = 0;
 	}
+	uint32_t psn = pkt->psn;
 	link->send(link, qp->hca->host, pkt);
+	if (qp->service != SERVICE_RC)
+		sent(qp, wqe, psn);
 	complete_early(qp);
 	return true;
 }

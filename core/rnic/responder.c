@@ -27,15 +27,17 @@
 
 #define ATOMIC_BYTES 8
 
-static bool active(const struct rnic_qp *qp)
+bool resp_active(const struct rnic_qp *qp)
 {
-	return qp->ibv.state == IBV_QPS_RTR || qp->ibv.state == IBV_QPS_RTS || qp->ibv.state == IBV_QPS_SQD;
+	enum ibv_qp_state state = qp->ibv.state;
+	return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE;
 }
 
 void resp_reset(struct rnic_qp *qp)
 {
 	assert(!qp->resp.land.head && !qp->resp.answers.head);
 	memset(&qp->resp, 0, sizeof(qp->resp));
+	qp_recv_freed(qp, qp->rq.posted);
 	qp->rq.posted = qp->rq.next = qp->rq.done = qp->rq.freed = 0;
 }
 
@@ -60,6 +62,10 @@ void resp_complete(struct rnic_qp *qp, uint32_t seq, enum ibv_wc_status status, 
 		}
 		cqe.wc.byte_len = pkt->msg_len;
 		cqe.wc.src_qp = qp->attr.dest_qp_num;
+		if (qp->service == SERVICE_UD) {
+			cqe.wc.src_qp = pkt->src_qpn;
+			cqe.wc.wc_flags |= IBV_WC_GRH;
+		}
 		cqe.solicited = pkt->solicited;
 		cqe.op = pkt->name.op;
 	}
@@ -77,6 +83,13 @@ void resp_flush(struct rnic_qp *qp)
 		status = IBV_WC_SUCCESS;
 	}
 	qp->rq.next = qp->rq.posted;
+	if (qp->srq)
+		rnic_event(qp->hca, IBV_EVENT_QP_LAST_WQE_REACHED, &qp->ibv);
+}
+
+bool resp_ready(struct rnic_qp *qp)
+{
+	return qp->rq.next != qp->rq.posted || (qp->srq && srq_take(qp));
 }
 
 /* --- answers --- */
@@ -140,7 +153,7 @@ static void in_turn(struct rnic_qp *qp, struct packet *answer)
 
 void resp_acknowledge(struct rnic_qp *qp, const struct packet *request)
 {
-	if (active(qp))
+	if (resp_active(qp))
 		in_turn(qp, resp_answer(qp, request, OP_ACKNOWLEDGE, 0));
 }
 
@@ -176,7 +189,7 @@ static bool well_formed(const struct rnic_qp *qp, const struct packet *pkt)
 	return pkt->len <= qp->mtu && (pkt->len || is & IS_FIRST);
 }
 
-static uint8_t check_send(struct rnic_qp *qp, const struct packet *pkt)
+uint8_t resp_check_send(struct rnic_qp *qp, const struct packet *pkt)
 {
 	const struct rqe *rqe = queue_at(&qp->rq, qp->rq.next);
 	uint64_t off = opcode_is[pkt->opcode] & IS_FIRST ? 0 : qp->resp.msg_off;
@@ -184,7 +197,8 @@ static uint8_t check_send(struct rnic_qp *qp, const struct packet *pkt)
 		qp->resp.recv_status = IBV_WC_LOC_LEN_ERR;
 		return AETH_NAK_INVALID_REQUEST;
 	}
-	if (!sge_allowed(qp->hca, qp->ibv.pd, rqe->sge, rqe->sges, off, pkt->len, IBV_ACCESS_LOCAL_WRITE)) {
+	if (!sge_allowed(qp->hca, qp_recv_pd(qp), rqe->sge, rqe->sges, off, pkt->len,
+			 IBV_ACCESS_LOCAL_WRITE)) {
 		qp->resp.recv_status = IBV_WC_LOC_PROT_ERR;
 		return AETH_NAK_REMOTE_OPERATION;
 	}
@@ -264,15 +278,15 @@ static uint8_t check_nonposted(struct rnic_qp *qp, const struct packet *pkt)
 	return AETH_ACK;
 }
 
-static uint8_t check(struct rnic_qp *qp, struct packet *pkt)
+uint8_t resp_check(struct rnic_qp *qp, struct packet *pkt)
 {
 	uint8_t is = opcode_is[pkt->opcode];
 	if (!well_formed(qp, pkt))
 		return AETH_NAK_INVALID_REQUEST;
-	if ((is & IS_SEND || is & HAS_IMM) && qp->rq.next == qp->rq.posted)
+	if ((is & IS_SEND || is & HAS_IMM) && !resp_ready(qp))
 		return AETH_RNR_NAK | qp->attr.min_rnr_timer;
 	if (is & IS_SEND)
-		return check_send(qp, pkt);
+		return resp_check_send(qp, pkt);
 	if (is & IS_WRITE)
 		return check_write(qp, pkt);
 	return check_nonposted(qp, pkt);
@@ -300,7 +314,7 @@ static void arrive(struct rnic_qp *qp, const struct packet *pkt)
 	}
 	const struct rqe *rqe = queue_at(&qp->rq, pkt->rq_seq);
 	for (uint32_t off = 0; off < pkt->len; off += piece.len) {
-		bool allowed = sge_piece(qp->hca, qp->ibv.pd, rqe->sge, rqe->sges, pkt->msg_off + off,
+		bool allowed = sge_piece(qp->hca, qp_recv_pd(qp), rqe->sge, rqe->sges, pkt->msg_off + off,
 					 pkt->len - off, IBV_ACCESS_LOCAL_WRITE, &piece);
 		assert(allowed); /* just checked */
 		dma_arrive(qp->hca, piece.mr, piece.host, pkt->payload + off, piece.len, &pkt->name);
@@ -341,8 +355,9 @@ static void accept_posted(struct rnic_qp *qp, struct packet *pkt)
 	land_push(qp, pkt);
 }
 
-static void accept(struct rnic_qp *qp, struct packet *pkt)
+void resp_accept(struct rnic_qp *qp, struct packet *pkt)
 {
+	pkt->name.who = &qp->actor; /* from here on it is this queue pair's business */
 	if (opcode_is[pkt->opcode] & (IS_SEND | IS_WRITE)) {
 		accept_posted(qp, pkt);
 		return;
@@ -422,7 +437,7 @@ void resp_request(struct rnic_qp *qp, struct packet *pkt)
 {
 	struct responder *resp = &qp->resp;
 	struct rnic_net *net = qp->hca->net;
-	if (!active(qp) || resp->failed) {
+	if (!resp_active(qp) || resp->failed) {
 		packet_put(net, pkt);
 		return;
 	}
@@ -441,11 +456,10 @@ void resp_request(struct rnic_qp *qp, struct packet *pkt)
 		packet_put(net, pkt);
 		return;
 	}
-	uint8_t syndrome = check(qp, pkt);
+	uint8_t syndrome = resp_check(qp, pkt);
 	if (syndrome == AETH_ACK) {
 		resp->nak_sent = false;
-		pkt->name.who = &qp->actor; /* from here on it is this queue pair's business */
-		accept(qp, pkt);
+		resp_accept(qp, pkt);
 		return;
 	}
 	if ((syndrome & AETH_KIND) == AETH_RNR_NAK) {

@@ -4,7 +4,7 @@
 /*
  * The soft RNIC: a verbs provider. Store code calls <infiniband/verbs.h>; in the
  * sim world its objects are linked with ibv_* renamed to rnic_* (core/stores/sim.syms).
- * ibv_post_send, ibv_post_recv, ibv_poll_cq go through the context's ops table as
+ * ibv_post_send, ibv_post_recv, ibv_post_srq_recv, ibv_poll_cq go through the context's ops table as
  * they do in libibverbs, ibv_create_qp_ex and ibv_query_device_ex through its extended
  * table, ibv_wr_* through the queue pair, and need no renaming.
  */
@@ -48,6 +48,20 @@ int rnic_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask);
 int rnic_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 		  struct ibv_qp_init_attr *init_attr);
 int rnic_destroy_qp(struct ibv_qp *qp);
+struct ibv_ah *rnic_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
+int rnic_destroy_ah(struct ibv_ah *ah);
+int rnic_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ibv_wc *wc,
+			 struct ibv_grh *grh, struct ibv_ah_attr *attr);
+struct ibv_ah *rnic_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh,
+				      uint8_t port_num);
+struct ibv_srq *rnic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
+/* In the context's table, for ibv_create_srq_ex(): type basic. */
+struct ibv_srq *rnic_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
+int rnic_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
+int rnic_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
+/* In the context's table, for ibv_get_srq_num(). */
+int rnic_get_srq_num(struct ibv_srq *srq, uint32_t *number);
+int rnic_destroy_srq(struct ibv_srq *srq);
 const char *rnic_wc_status_str(enum ibv_wc_status status);
 
 /* "WRITE"; NULL: the soft RNIC has no such request. */

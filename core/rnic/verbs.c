@@ -107,7 +107,12 @@ int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		.max_qp_rd_atom = MAX_RD_ATOMIC,
 		.max_qp_init_rd_atom = MAX_RD_ATOMIC,
 		.max_res_rd_atom = 1 << 30,
-		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN,
+		.max_srq = 1 << 24,
+		.max_srq_wr = MAX_WR,
+		.max_srq_sge = MAX_SGE,
+		.max_ah = 1 << 24,
+		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN |
+				    IBV_DEVICE_SRQ_RESIZE,
 		.atomic_cap = IBV_ATOMIC_GLOB, /* one event: atomic for the CPU too */
 		.max_pkeys = 1,
 		.phys_port_cnt = 1,
@@ -157,6 +162,8 @@ struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *
 	hca->verbs.query_port = query_port;
 	hca->verbs.query_device_ex = query_device_ex;
 	hca->verbs.create_qp_ex = rnic_create_qp_ex;
+	hca->verbs.create_srq_ex = rnic_create_srq_ex;
+	hca->verbs.get_srq_num = rnic_get_srq_num;
 	struct ibv_context *context = &hca->verbs.context;
 	context->device = &hca->device;
 	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
@@ -166,6 +173,7 @@ struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *
 	context->ops.req_notify_cq = rnic_req_notify_cq;
 	context->ops.post_send = rnic_post_send;
 	context->ops.post_recv = rnic_post_recv;
+	context->ops.post_srq_recv = rnic_post_srq_recv;
 	net->hca[host] = hca;
 	return context;
 }
@@ -220,14 +228,23 @@ void rnic_deliver(struct rnic_net *net, unsigned host, struct packet *pkt)
 	rnic_take(net, qp && qp->hca->host == host ? qp : NULL, pkt);
 }
 
+/* A connected queue pair hears its peer only. */
+static bool is_stranger(const struct rnic_qp *qp, const struct packet *pkt)
+{
+	return pkt->from != qp->peer && pkt->service != SERVICE_UD;
+}
+
 void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt)
 {
 	sim_mix(net->sim, (uint64_t)pkt->dest_qpn << 32 | pkt->psn,
 		(uint64_t)pkt->opcode << 56 | (uint64_t)pkt->syndrome << 48 | pkt->len);
 	if (pkt->len)
 		sim_mix_bytes(net->sim, pkt->payload, pkt->len);
-	if (!qp || pkt->opcode >= OP_CODES || !opcode_is[pkt->opcode]) {
+	if (!qp || pkt->service != qp->service || pkt->opcode >= OP_CODES || !opcode_is[pkt->opcode] ||
+	    is_stranger(qp, pkt)) {
 		packet_put(net, pkt);
+	} else if (qp->service != SERVICE_RC) {
+		unreliable_take(qp, pkt);
 	} else if (opcode_is[pkt->opcode] & IS_RESPONSE) {
 		req_response(qp, pkt);
 		packet_put(net, pkt);

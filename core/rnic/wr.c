@@ -21,7 +21,8 @@
  *   error    EINVAL  the queue pair's state; more list entries or inline bytes than it
  *                    was created for; inline data for what takes none; a second setter,
  *                    a setter after a request that takes no data or after none; an
- *                    atomic's data not 8 bytes; FLUSH of no placement type, of an
+ *                    atomic's data not 8 bytes; a datagram without an address, with two or with a
+ *                    dead address handle; FLUSH of no placement type, of an
  *                    unknown one, of an unknown selectivity, of a range of 2^32 bytes
  *            ENOMEM  the send queue is full
  */
@@ -47,7 +48,7 @@ static void close_last(struct rnic_qp *qp)
 {
 	struct wr_batch *batch = &qp->batch;
 	if (batch->built && !batch->error)
-		latch(qp, post_check(last(qp)));
+		latch(qp, post_check(qp, last(qp)));
 	batch->takes_data = batch->takes_inline = false;
 }
 
@@ -262,10 +263,25 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 	wr_set_inline_data_list(ex, 1, &buf);
 }
 
+static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t remote_qpn, uint32_t remote_qkey)
+{
+	struct rnic_qp *qp = (struct rnic_qp *)ex;
+	struct wr_batch *batch = &qp->batch;
+	if (!batch->built || batch->error || last(qp)->addressed)
+		latch(qp, EINVAL);
+	else
+		latch(qp, post_address(qp, last(qp), ah, remote_qpn, remote_qkey));
+}
+
 /* --- at creation --- */
 
-uint64_t wr_supported(void)
+uint64_t wr_supported(enum ibv_qp_type type)
 {
+	if (type == IBV_QPT_UD)
+		return IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+	if (type == IBV_QPT_UC)
+		return IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE |
+		       IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
 	return IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |
 	       IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
 	       IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE;
@@ -282,6 +298,8 @@ void wr_enable(struct rnic_qp *qp, uint64_t send_ops)
 	ex->wr_set_sge_list = wr_set_sge_list;
 	ex->wr_set_inline_data = wr_set_inline_data;
 	ex->wr_set_inline_data_list = wr_set_inline_data_list;
+	if (qp->service == SERVICE_UD)
+		ex->wr_set_ud_addr = wr_set_ud_addr;
 	if (send_ops & IBV_QP_EX_WITH_RDMA_WRITE)
 		ex->wr_rdma_write = wr_rdma_write;
 	if (send_ops & IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)

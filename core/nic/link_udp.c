@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * See link_udp.h. The slot, and with it the numbers of queue pairs, come from link_shm, whose inbox is what
+ * the other processes of a shared address pass packets on through. Whoever does so rings the receiver's bell
+ * afterwards, a datagram socket that it may be asleep on.
+ *
+ * The socket is not connected and may not fragment (IP_PMTUDISC_DO), which makes Linux send the IPv4
+ * identification 0: the ICRC covers it. What comes in has other numbers if others than Linux's UDP sent it,
+ * rdma_rxe for one; see wire.c. What does not fit into the socket's buffer is lost, as on a wire.
+ *
+ * The transport numbers the ends of a link. Here these are places in a hash table of IPv4 addresses: a
+ * program that makes an address known to the transport enters it; so does a datagram that comes in, until the
+ * table is half full. A connected service's packet from an address that is not in it cannot be a peer's.
+ */
+#include "core/nic/link_udp.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "core/nic/link_shm.h"
+#include "core/nic/wire.h"
+#include "core/rnic/device.h"
+
+#define BATCH	     32 /* packets received by one call */
+#define PEERS	     4096
+#define PEERS_HEARD  (PEERS / 2) /* beyond, only the program itself makes new ones known */
+#define NOBODY	     UINT32_MAX
+#define BUFFER_BYTES (8 << 20)
+#define NS_PER_S     1000000000ull
+#define TTL	     64
+
+/* Own addresses: 127.77.0.0/16; if another net has this one, the next 16 bits, and so on. */
+#define OWN_FIRST 77
+#define OWN_LIMIT 127
+
+struct link_udp {
+	struct nic_link nic;
+	struct nic_link *shm;
+	bool shared;	/* the address, with other processes */
+	int fd, event;	/* event: wake() */
+	int bell;	/* shared: somebody has put something into the inbox; else -1 */
+	struct stat at; /* of the net's directory: names the bells */
+	uint32_t peer[PEERS], peers;
+	unsigned got, next; /* received by the last call; taken of these */
+	struct mmsghdr msg[BATCH];
+	struct iovec iov[BATCH];
+	struct sockaddr_in from[BATCH];
+	uint8_t buf[BATCH][WIRE_PACKET + 4];
+};
+
+static bool is_loopback(uint32_t address)
+{
+	return address >> 24 == IN_LOOPBACKNET;
+}
+
+/* --- ends --- */
+
+/* The number of an address; NOBODY: it has none, and does not get one. */
+static uint32_t number_of(struct link_udp *udp, uint32_t address, uint32_t limit)
+{
+	uint32_t at = address * 2654435761u >> 20;
+
+	for (; udp->peer[at]; at = (at + 1) % PEERS)
+		if (udp->peer[at] == address)
+			return at;
+	if (udp->peers >= limit)
+		return NOBODY;
+	udp->peer[at] = address;
+	udp->peers++;
+	return at;
+}
+
+static int resolve(struct link *link, const union ibv_gid *gid)
+{
+	struct link_udp *udp = (struct link_udp *)link;
+	union ibv_gid same;
+	uint32_t address, number;
+
+	memcpy(&address, gid->raw + 12, sizeof(address));
+	address = ntohl(address);
+	rnic_gid(address, &same);
+	if (memcmp(&same, gid, sizeof(same)) || !address || IN_MULTICAST(address) || IN_BADCLASS(address))
+		return -ENETUNREACH;
+	if (is_loopback(address) != is_loopback(udp->nic.address))
+		return -ENETUNREACH;
+	number = number_of(udp, address, PEERS - 1);
+	return number == NOBODY ? -ENOMEM : (int)number;
+}
+
+static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
+{
+	rnic_gid(((struct link_udp *)link)->peer[number % PEERS], gid);
+}
+
+/* --- out --- */
+
+static void send_out(struct link *link, unsigned from, struct packet *pkt)
+{
+	struct link_udp *udp = (struct link_udp *)link;
+	struct wire_ends ends = {.src = udp->nic.address,
+				 .dst = udp->peer[pkt->peer % PEERS],
+				 .sport = ROCE_PORT,
+				 .dport = ROCE_PORT,
+				 .ttl = TTL};
+	struct sockaddr_in to = {
+		.sin_family = AF_INET, .sin_port = htons(ROCE_PORT), .sin_addr.s_addr = htonl(ends.dst)};
+	uint8_t buf[WIRE_PACKET];
+	int len = wire_encode(pkt, &ends, buf, sizeof(buf));
+
+	(void)from;
+	if (len > 0 && udp->nic.flip) /* link_tap.c */
+		buf[(udp->nic.flip - 1) / 8 % (uint32_t)len] ^= (uint8_t)(1 << (udp->nic.flip - 1) % 8);
+	udp->nic.flip = 0;
+	if (len > 0)
+		sendto(udp->fd, buf, (size_t)len, MSG_DONTWAIT, (struct sockaddr *)&to, sizeof(to));
+	packet_put(pkt->net, pkt);
+}
+
+static socklen_t name_bell(const struct link_udp *udp, unsigned slot, struct sockaddr_un *name)
+{
+	int len;
+
+	memset(name, 0, sizeof(*name));
+	name->sun_family = AF_UNIX;
+	/* Abstract: gone with its owner. */
+	len = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "tidemark/%jx/%jx/%u",
+		       (uintmax_t)udp->at.st_dev, (uintmax_t)udp->at.st_ino, slot);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+}
+
+/* To the process of the net whose queue pair it is for. */
+static void pass_on(struct link_udp *udp, struct packet *pkt, uint32_t src)
+{
+	unsigned slot = pkt->dest_qpn >> SHM_QPN_SHIFT;
+	struct sockaddr_un name;
+	socklen_t len = name_bell(udp, slot, &name);
+
+	pkt->from = src; /* their table is another one */
+	udp->shm->link.send(&udp->shm->link, 0, pkt);
+	sendto(udp->bell, "", 1, MSG_DONTWAIT, (struct sockaddr *)&name, len);
+}
+
+/* --- in --- */
+
+static bool receive(struct link_udp *udp)
+{
+	int got;
+
+	for (unsigned i = 0; i < BATCH; i++) {
+		udp->iov[i] = (struct iovec){udp->buf[i], sizeof(udp->buf[i])};
+		udp->msg[i].msg_hdr = (struct msghdr){.msg_name = &udp->from[i],
+						      .msg_namelen = sizeof(udp->from[i]),
+						      .msg_iov = &udp->iov[i],
+						      .msg_iovlen = 1};
+	}
+	got = recvmmsg(udp->fd, udp->msg, BATCH, MSG_DONTWAIT, NULL);
+	udp->next = 0;
+	udp->got = got > 0 ? (unsigned)got : 0;
+	return udp->got;
+}
+
+/* A packet with the address that it came from, by number, if it is known or may become so; else it is gone.
+ */
+static struct packet *from_address(struct link_udp *udp, struct packet *pkt, uint32_t src)
+{
+	pkt->from = number_of(udp, src, pkt->service == SERVICE_UD ? PEERS_HEARD : 0);
+	if (pkt->from != NOBODY)
+		return pkt;
+	link_count(udp->nic.count, COUNT_wrong_source);
+	packet_put(pkt->net, pkt);
+	return NULL;
+}
+
+static struct packet *parse(struct link_udp *udp, struct rnic_net *net, unsigned i)
+{
+	struct wire_ends ends = {.src = ntohl(udp->from[i].sin_addr.s_addr),
+				 .dst = udp->nic.address,
+				 .sport = ntohs(udp->from[i].sin_port),
+				 .dport = ROCE_PORT};
+	struct packet *pkt;
+	int rc;
+
+	ends.any_id = !is_loopback(ends.src);
+	if (udp->msg[i].msg_hdr.msg_namelen < sizeof(struct sockaddr_in) ||
+	    (is_loopback(ends.src) && ends.sport != ROCE_PORT)) {
+		link_count(udp->nic.count, COUNT_wrong_source);
+		return NULL;
+	}
+	rc = wire_decode(net, udp->buf[i], udp->msg[i].msg_len, &ends, true, &pkt);
+	if (rc) {
+		link_count(udp->nic.count, link_refusal(rc));
+		return NULL;
+	}
+	if (pkt->dest_qpn - udp->nic.qpn_first < udp->nic.qpn_limit - udp->nic.qpn_first)
+		return from_address(udp, pkt, ends.src);
+	if (udp->shared)
+		pass_on(udp, pkt, ends.src);
+	else {
+		link_count(udp->nic.count, COUNT_unknown_qp);
+		packet_put(net, pkt);
+	}
+	return NULL;
+}
+
+static struct packet *take(struct nic_link *nic, struct rnic_net *net)
+{
+	struct link_udp *udp = (struct link_udp *)nic;
+	struct packet *pkt;
+
+	while (udp->shared && (pkt = udp->shm->take(udp->shm, net)))
+		if ((pkt = from_address(udp, pkt, pkt->from)))
+			return pkt;
+	while (udp->next < udp->got || receive(udp))
+		if ((pkt = parse(udp, net, udp->next++)))
+			return pkt;
+	return NULL;
+}
+
+static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
+{
+	struct link_udp *udp = (struct link_udp *)nic;
+	struct timespec most = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+	struct pollfd fds[3] = {{udp->fd, POLLIN, 0}, {udp->event, POLLIN, 0}, {udp->bell, POLLIN, 0}};
+	uint64_t count;
+	char rings[64];
+
+	if (ppoll(fds, udp->shared ? 3 : 2, ns == UINT64_MAX ? NULL : &most, NULL) <= 0)
+		return;
+	if (fds[1].revents && read(udp->event, &count, sizeof(count)) < 0)
+		return;
+	while (fds[2].revents && recv(udp->bell, rings, sizeof(rings), MSG_DONTWAIT) >= 0)
+		;
+}
+
+static void wake(struct nic_link *nic)
+{
+	uint64_t one = 1;
+
+	/* Full: it is awake. */
+	if (write(((struct link_udp *)nic)->event, &one, sizeof(one)) < 0)
+		return;
+}
+
+/* --- coming and going --- */
+
+static void leave(struct nic_link *nic)
+{
+	struct link_udp *udp = (struct link_udp *)nic;
+
+	close(udp->fd);
+	close(udp->event);
+	if (udp->shared)
+		close(udp->bell);
+	udp->shm->leave(udp->shm);
+}
+
+/* The path's MTU that fits into packets of the interface with our address. 0: it is nobody's. */
+static unsigned mtu_of(const struct link_udp *udp)
+{
+	struct ifaddrs *all, *at;
+	struct ifreq request = {0};
+	unsigned mtu = WIRE_PAYLOAD;
+
+	if (is_loopback(udp->nic.address))
+		strcpy(request.ifr_name, "lo");
+	if (getifaddrs(&all))
+		return 0;
+	for (at = all; at; at = at->ifa_next) {
+		struct sockaddr_in *addr = (struct sockaddr_in *)at->ifa_addr;
+
+		if (addr && addr->sin_family == AF_INET && ntohl(addr->sin_addr.s_addr) == udp->nic.address)
+			snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", at->ifa_name);
+	}
+	freeifaddrs(all);
+	if (ioctl(udp->fd, SIOCGIFMTU, &request))
+		return 0;
+	while (mtu && (int)(WIRE_IP_UDP + WIRE_HEADERS + mtu + 4) > request.ifr_mtu)
+		mtu /= 2;
+	return mtu < 256 ? 0 : mtu;
+}
+
+/* The socket, unless the address is in use: -EADDRINUSE. */
+static int bind_to(struct link_udp *udp, uint32_t address)
+{
+	int bytes = BUFFER_BYTES, never = IP_PMTUDISC_DO, yes = 1;
+	struct sockaddr_in own = {
+		.sin_family = AF_INET, .sin_port = htons(ROCE_PORT), .sin_addr.s_addr = htonl(address)};
+	int rc;
+
+	udp->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (udp->fd < 0)
+		return -errno;
+	/* As much as is allowed: the first asks for more than that. */
+	if (setsockopt(udp->fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)))
+		setsockopt(udp->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	if (setsockopt(udp->fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)))
+		setsockopt(udp->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	rc = setsockopt(udp->fd, IPPROTO_IP, IP_MTU_DISCOVER, &never, sizeof(never)) ? -errno : 0;
+	if (!rc && udp->shared && setsockopt(udp->fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof(yes)))
+		rc = -errno;
+	if (!rc && bind(udp->fd, (struct sockaddr *)&own, sizeof(own)))
+		rc = -errno;
+	if (rc)
+		close(udp->fd);
+	else
+		udp->nic.address = address;
+	return rc;
+}
+
+static int bind_own(struct link_udp *udp)
+{
+	uint32_t slot = udp->nic.qpn_first >> SHM_QPN_SHIFT;
+	int rc = -EADDRINUSE;
+
+	for (uint32_t net = OWN_FIRST; net < OWN_LIMIT && rc == -EADDRINUSE; net++)
+		rc = bind_to(udp, (uint32_t)IN_LOOPBACKNET << 24 | net << 16 | slot);
+	return rc;
+}
+
+static int open_bell(struct link_udp *udp, const char *directory)
+{
+	struct sockaddr_un name;
+	socklen_t len;
+
+	if (stat(directory, &udp->at))
+		return -errno;
+	len = name_bell(udp, udp->nic.qpn_first >> SHM_QPN_SHIFT, &name);
+	udp->bell = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	return udp->bell < 0 || bind(udp->bell, (struct sockaddr *)&name, len) ? -errno : 0;
+}
+
+int link_udp_open(struct nic_link **out, const char *directory, uint32_t address)
+{
+	struct link_udp *udp = calloc(1, sizeof(*udp));
+	int rc = udp ? link_shm_open(&udp->shm, directory) : -ENOMEM;
+
+	if (rc) {
+		free(udp);
+		return rc;
+	}
+	udp->fd = udp->bell = -1;
+	udp->nic = (struct nic_link){
+		.link = {.send = send_out, .resolve = resolve, .gid = gid_of},
+		.qpn_first = udp->shm->qpn_first,
+		.qpn_limit = udp->shm->qpn_limit,
+		.take = take,
+		.sleep = sleep_until_mail,
+		.wake = wake,
+		.leave = leave,
+	};
+	udp->shared = address != 0;
+	rc = address ? bind_to(udp, address) : bind_own(udp);
+	if (!rc && udp->shared)
+		rc = open_bell(udp, directory);
+	if (!rc) {
+		udp->nic.mtu = mtu_of(udp);
+		udp->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		rc = !udp->nic.mtu ? -EMSGSIZE : udp->event < 0 ? -errno : 0;
+	}
+	if (!rc) {
+		*out = &udp->nic;
+		return 0;
+	}
+	close(udp->fd);
+	close(udp->bell);
+	udp->shm->leave(udp->shm);
+	free(udp);
+	return rc;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Receiving without acknowledgements: the responders of unreliable connections and of unreliable datagrams
+ * (IBA vol. 1, 9.8). Nobody is told of what is dropped here. The requester is that of all services
+ * (requester.c): there a request is over when its last packet was handed to the link.
+ *
+ * Unreliable connection. A packet sequence number that is not the expected one means that packets are
+ * missing. The message that they belonged to is given up; what comes up to the next message's first packet is
+ * dropped; with that one, whatever its number, all is well again. A receive request that a lost message
+ * had begun to fill serves the next message. So it goes with a request that is refused (rights, keys,
+ * lengths; class D of 9.9.3).
+ *
+ * Unreliable datagram. One packet a message, SEND only. It needs the queue pair's Q_Key and is dropped
+ * without a receive request. What the receiver finds wrong with its own receive request (class E) completes
+ * that with an error and ends in the error state, for both services: a list that is not allowed, one that is
+ * too short for a datagram, or, of a shared receive queue, for any message.
+ */
+#include <string.h>
+#include "core/rnic/qp.h"
+
+static void take_connected(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct responder *resp = &qp->resp;
+	uint8_t is = opcode_is[pkt->opcode];
+	if (is & IS_FIRST) {
+		resp->in_message = 0;
+		resp->psn = pkt->psn;
+	} else if (!resp->in_message || pkt->psn != resp->psn) {
+		resp->in_message = 0;
+		packet_put(qp->hca->net, pkt);
+		return;
+	}
+	uint8_t syndrome = resp_check(qp, pkt);
+	if (syndrome == AETH_ACK) {
+		resp_accept(qp, pkt);
+		return;
+	}
+	resp->in_message = 0;
+	packet_put(qp->hca->net, pkt);
+	if (resp->recv_status == IBV_WC_LOC_LEN_ERR && !qp->srq)
+		resp->recv_status = IBV_WC_SUCCESS;
+	if (resp->recv_status != IBV_WC_SUCCESS)
+		qp_fail(qp);
+}
+
+/* The same datagram behind the 40 bytes that say where it comes from. */
+static struct packet *with_grh(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct packet *longer = packet_copy_behind(qp->hca->net, pkt, GRH_BYTES);
+	rnic_put_grh(qp->hca, pkt, longer->payload);
+	packet_put(qp->hca->net, pkt);
+	return longer;
+}
+
+static void take_datagram(struct rnic_qp *qp, struct packet *pkt)
+{
+	uint8_t is = opcode_is[pkt->opcode];
+	if (!(is & IS_FIRST) || !(is & IS_LAST) || !(is & IS_SEND) || pkt->qkey != qp->attr.qkey ||
+	    pkt->len > qp->mtu || !resp_ready(qp)) {
+		packet_put(qp->hca->net, pkt);
+		return;
+	}
+	pkt = with_grh(qp, pkt);
+	if (resp_check_send(qp, pkt) == AETH_ACK) {
+		resp_accept(qp, pkt);
+		return;
+	}
+	packet_put(qp->hca->net, pkt);
+	qp_fail(qp);
+}
+
+void unreliable_take(struct rnic_qp *qp, struct packet *pkt)
+{
+	pkt->ack_req = false; /* means nothing here */
+	if (!resp_active(qp) || !(opcode_is[pkt->opcode] & (IS_SEND | IS_WRITE)))
+		packet_put(qp->hca->net, pkt);
+	else if (qp->service == SERVICE_UD)
+		take_datagram(qp, pkt);
+	else
+		take_connected(qp, pkt);
+}
