@@ -92,6 +92,7 @@ void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe)
 	sim_mix(net->sim, (uint64_t)wc->qp_num << 32 | (uint32_t)wc->status << 16 | (uint32_t)wc->opcode,
 		wc->byte_len);
 	if (used == (uint32_t)cq->ibv.cqe) {
+		COUNT(net, cq_overrun);
 		if (!cq->overrun) {
 			cq->overrun = true;
 			sim_at(net->sim, 0, fail_users, cq);
