@@ -122,6 +122,7 @@ elseif(CMAKE_C_COMPILER_ID STREQUAL GNU)
 	tidemark_guest_test(test_vm ${PROJECT_SOURCE_DIR}/tests/test_vm.sh)
 	tidemark_guest_test(test_vmtest ${PROJECT_SOURCE_DIR}/tests/test_vmtest.sh $<TARGET_FILE:tidemark>)
 	tidemark_guest_test(test_vmdiff ${PROJECT_SOURCE_DIR}/tests/test_vmdiff.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+	tidemark_guest_test(test_vm_interop ${PROJECT_SOURCE_DIR}/vm/interop --build ${PROJECT_BINARY_DIR})
 	tidemark_guest_test(test_vmsoak ${PROJECT_SOURCE_DIR}/vm/soak --tidemark $<TARGET_FILE:tidemark> --store efactory
 		--time 15 --every 3 --seed 1 --out ${PROJECT_BINARY_DIR}/soak)
 endif()
