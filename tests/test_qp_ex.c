@@ -1633,6 +1633,7 @@ static void malformed_body(void)
 		struct packet *pkt = packet_get(net, m->payload);
 		set_word(&b, 0, 0);
 		memset(pkt->payload, 1, m->payload);
+		pkt->from = 1; /* a's host */
 		pkt->src_qpn = a.qp->qp_num;
 		pkt->dest_qpn = b.qp->qp_num;
 		pkt->psn = opt.psn;
