@@ -30,6 +30,8 @@ static const struct command {
 	 "what an operation costs: PM bytes, flushes, fences, round trips"},
 	{"examine", examine_main, "", "what a power cut left of a live server, judged"},
 	{"run", run_main, "PROGRAM", "run a verbs program on the soft RNIC, between processes"},
+	{"stat", stat_main, "", "what the soft RNICs of running programs have counted"},
+	{"fault", fault_main, "[RULE...]", "hurt the packets of running programs, or look what hurts them"},
 	{"verbs", verbs_main, "[PROGRAM...]", "small verbs programs: what an RNIC does, line by line"},
 	{"serve", serve_main, "STORE", "serve a store over this machine's RDMA device, from PM"},
 	{"put", put_main, "KEY VALUE", "one operation on a live server; also get, del"},

@@ -11,5 +11,5 @@ target_link_options(tidemark_preload PRIVATE -Wl,-z,defs)
 install(TARGETS tidemark_preload LIBRARY DESTINATION lib/tidemark)
 
 # What of it the command line needs, too: settings, rules of faults, the net's directory.
-set(nic_shared core/nic/config.c core/nic/faults.c core/nic/net_dir.c)
+set(nic_shared core/nic/config.c core/nic/faults.c core/nic/net_dir.c core/nic/page.c)
 target_sources(tidemark PRIVATE ${nic_shared})

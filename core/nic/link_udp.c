@@ -121,6 +121,9 @@ static void send_out(struct link *link, unsigned from, struct packet *pkt)
 	int len = wire_encode(pkt, &ends, buf, sizeof(buf));
 
 	(void)from;
+	if (len > 0 && udp->nic.flip) /* link_tap.c */
+		buf[(udp->nic.flip - 1) / 8 % (uint32_t)len] ^= (uint8_t)(1 << (udp->nic.flip - 1) % 8);
+	udp->nic.flip = 0;
 	if (len > 0)
 		sendto(udp->fd, buf, (size_t)len, MSG_DONTWAIT, (struct sockaddr *)&to, sizeof(to));
 	packet_put(pkt->net, pkt);
@@ -176,6 +179,7 @@ static struct packet *from_address(struct link_udp *udp, struct packet *pkt, uin
 	pkt->from = number_of(udp, src, pkt->service == SERVICE_UD ? PEERS_HEARD : 0);
 	if (pkt->from != NOBODY)
 		return pkt;
+	link_count(udp->nic.count, COUNT_wrong_source);
 	packet_put(pkt->net, pkt);
 	return NULL;
 }
@@ -187,19 +191,27 @@ static struct packet *parse(struct link_udp *udp, struct rnic_net *net, unsigned
 				 .sport = ntohs(udp->from[i].sin_port),
 				 .dport = ROCE_PORT};
 	struct packet *pkt;
+	int rc;
 
 	ends.any_id = !is_loopback(ends.src);
 	if (udp->msg[i].msg_hdr.msg_namelen < sizeof(struct sockaddr_in) ||
-	    (is_loopback(ends.src) && ends.sport != ROCE_PORT))
+	    (is_loopback(ends.src) && ends.sport != ROCE_PORT)) {
+		link_count(udp->nic.count, COUNT_wrong_source);
 		return NULL;
-	if (wire_decode(net, udp->buf[i], udp->msg[i].msg_len, &ends, true, &pkt))
+	}
+	rc = wire_decode(net, udp->buf[i], udp->msg[i].msg_len, &ends, true, &pkt);
+	if (rc) {
+		link_count(udp->nic.count, link_refusal(rc));
 		return NULL;
+	}
 	if (pkt->dest_qpn - udp->nic.qpn_first < udp->nic.qpn_limit - udp->nic.qpn_first)
 		return from_address(udp, pkt, ends.src);
 	if (udp->shared)
 		pass_on(udp, pkt, ends.src);
-	else
+	else {
+		link_count(udp->nic.count, COUNT_unknown_qp);
 		packet_put(net, pkt);
+	}
 	return NULL;
 }
 

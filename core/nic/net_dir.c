@@ -61,6 +61,14 @@ pid_t net_dir_owner(int fd)
 	return fcntl(fd, F_GETLK, &lock) || lock.l_type == F_UNLCK ? 0 : lock.l_pid;
 }
 
+void net_dir_remove(const char *directory, const char *name)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s/%s", directory, name) < (int)sizeof(path))
+		unlink(path);
+}
+
 static bool is_process_file(const char *name)
 {
 	return isdigit((unsigned char)name[0]) || !strncmp(name, "nic.", 4);
@@ -87,12 +95,9 @@ static bool sweep_file(const char *directory, const char *name, bool waits)
 		return false;
 	lives = net_dir_owner(fd);
 	if ((!lives || waits) && net_dir_lock(fd, directory, name, waits)) {
-		char path[PATH_MAX];
-
 		if (isdigit((unsigned char)name[0]))
 			mark_dead(fd);
-		snprintf(path, sizeof(path), "%s/%s", directory, name);
-		unlink(path);
+		net_dir_remove(directory, name);
 	}
 	close(fd);
 	return lives;

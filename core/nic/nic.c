@@ -14,7 +14,9 @@
 #include "core/nic/config.h"
 #include "core/nic/engine.h"
 #include "core/nic/link_shm.h"
+#include "core/nic/link_tap.h"
 #include "core/nic/link_udp.h"
+#include "core/nic/net_dir.h"
 #include "core/rnic/link.h"
 #include "core/rnic/qp.h"
 
@@ -178,17 +180,18 @@ static void in_child(void)
 	whole = NULL; /* the parent's */
 }
 
-static int open_link(struct whole *w, const struct nic_config *config)
+static int open_link(struct nic_link **out, const struct nic_config *config)
 {
 	if (config->link == LINK_UDP)
-		return link_udp_open(&w->nic.link, config->net, config->has_address ? config->address : 0);
-	return link_shm_open(&w->nic.link, config->net);
+		return link_udp_open(out, config->net, config->has_address ? config->address : 0);
+	return link_shm_open(out, config->net);
 }
 
 static int make(struct whole *w)
 {
 	static bool once;
 	struct hardware hw = hardware_default;
+	struct nic_link *inner;
 	struct nic_config config;
 	char line[300];
 	int rc;
@@ -198,20 +201,29 @@ static int make(struct whole *w)
 		fprintf(stderr, "tidemark: %s\n", line);
 		return rc;
 	}
-	rc = open_link(w, &config);
+	rc = net_dir_make(config.net);
+	if (!rc)
+		rc = open_link(&inner, &config);
 	if (rc) {
 		fprintf(stderr, "tidemark: no place in the net %s: %s\n", config.net, strerror(-rc));
 		return rc;
 	}
-	hw.mtu = w->nic.link->mtu;
+	hw.mtu = inner->mtu;
 	hw.ack_early = false;
 	w->nic.engine = engine_new();
 	if (!w->nic.engine)
 		return -ENOMEM;
 	engine_tick(w->nic.engine);
 	engine_set_yield(w->nic.engine, yield);
+	rc = link_tap_open(&w->nic.link, inner, w->nic.engine, &config, line, sizeof(line));
+	if (rc) {
+		fprintf(stderr, "tidemark: %s\n", line);
+		inner->leave(inner);
+		return rc;
+	}
 	w->nic.net = rnic_net_on(w->nic.engine, &hw, &w->nic.link->link, w->nic.link->qpn_first,
 				 w->nic.link->qpn_limit);
+	link_tap_net(w->nic.link, w->nic.net);
 	rc = start_thread(w);
 	if (!rc && !once) {
 		once = true;

@@ -5,12 +5,15 @@
  * A link of the live world: what the transport knows of it (core/rnic/link.h), and what the NIC does to get
  * its packets (nic.c).
  */
+#include "core/rnic/count.h"
 #include "core/rnic/link.h"
 
 struct nic_link {
 	struct link link;
 	uint32_t address;	       /* IPv4, host byte order: the port's GID */
 	unsigned mtu;		       /* bytes of payload that fit into a packet: the port's active MTU */
+	uint64_t *count;	       /* by enum rnic_count; NULL: nobody counts */
+	uint32_t flip;		       /* not 0: this bit of the next packet, from 1 on, is wrong on the wire */
 	uint32_t qpn_first, qpn_limit; /* this process's numbers of queue pairs; the host has them once */
 	/* The next packet that has come in; NULL: none. Under the NIC's lock, as link.send. */
 	struct packet *(*take)(struct nic_link *nic, struct rnic_net *net);
@@ -21,5 +24,13 @@ struct nic_link {
 	/* The process ends: give everything back that others can see. Nothing is called any more. */
 	void (*leave)(struct nic_link *nic);
 };
+
+static inline void link_count(uint64_t *count, enum rnic_count what)
+{
+	if (count)
+		count[what]++;
+}
+/* What a packet that wire_decode() refused with this error counts as. */
+enum rnic_count link_refusal(int error);
 
 #endif

@@ -9,6 +9,7 @@
 #include <infiniband/verbs.h>
 #include "core/pmem/own_bug.h"
 #include "core/pmem/pmem.h"
+#include "core/rnic/count.h"
 #include "core/rnic/packet.h"
 #include "core/rnic/rnic.h"
 
@@ -41,6 +42,7 @@ struct rnic_net {
 	uint32_t qpn_first, qpn_limit;
 	struct packet *free_packet;
 	void *free_buffer[BUFFER_CLASSES]; /* first word: next */
+	uint64_t *count;		   /* by enum rnic_count; NULL: nobody counts */
 };
 
 /* Of the live world: whoever waits for a completion or an event is told. NULL: nobody waits. */

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See link_tap.h. */
+#include "core/nic/link_tap.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "core/nic/faults.h"
+#include "core/nic/link_shm.h"
+#include "core/nic/page.h"
+#include "core/nic/pcap.h"
+#include "core/rnic/device.h"
+#include "core/rnic/qp.h"
+
+#define HELD_NS 10000000 /* nothing followed: a packet that was held back goes on then */
+
+struct link_tap {
+	struct nic_link nic;
+	struct nic_link *inner;
+	struct sim *sim;
+	struct rnic_net *net;
+	struct nic_page *page;
+	int page_fd, pcap;
+	uint32_t generation; /* of the page's rules that are in force */
+	bool shm;
+	char page_path[PATH_MAX];
+	struct late *held[2]; /* by direction */
+	struct faults faults;
+};
+
+/* A packet that is late. Its timer frees it. */
+struct late {
+	struct late *next; /* held back */
+	struct link_tap *tap;
+	struct packet *pkt; /* NULL: it has gone */
+	enum fault_direction direction;
+	unsigned left; /* packets that have still to pass it; 0: waits for its timer alone */
+};
+
+static struct link_tap *to_tap(struct link *link)
+{
+	return (struct link_tap *)link;
+}
+
+static struct link_tap *of_nic(struct nic_link *nic)
+{
+	return (struct link_tap *)nic;
+}
+
+static uint32_t address_of(const struct link_tap *tap, uint32_t number)
+{
+	struct link *link = &tap->inner->link;
+	union ibv_gid gid;
+
+	link->gid(link, number, &gid);
+	return (uint32_t)gid.raw[12] << 24 | (uint32_t)gid.raw[13] << 16 | (uint32_t)gid.raw[14] << 8 |
+	       gid.raw[15];
+}
+
+/* Of the other end: its address; on shm, where all have the same, its number in the net. */
+static uint32_t peer_of(const struct link_tap *tap, enum fault_direction direction, const struct packet *pkt)
+{
+	if (tap->shm)
+		return (direction == FAULT_OUT ? pkt->dest_qpn : pkt->src_qpn) >> SHM_QPN_SHIFT;
+	return address_of(tap, direction == FAULT_OUT ? pkt->peer : pkt->from);
+}
+
+/* --- the wire's bytes --- */
+
+/* Processes of one host have an address each here: 127.0.0.N. */
+static struct wire_ends ends_of(const struct link_tap *tap, enum fault_direction direction,
+				const struct packet *pkt)
+{
+	uint32_t own = tap->nic.address, peer = peer_of(tap, direction, pkt);
+
+	if (tap->shm) {
+		own = (127u << 24) | (tap->nic.qpn_first >> SHM_QPN_SHIFT);
+		peer |= 127u << 24;
+	}
+	return (struct wire_ends){.src = direction == FAULT_OUT ? own : peer,
+				  .dst = direction == FAULT_OUT ? peer : own,
+				  .sport = ROCE_PORT,
+				  .dport = ROCE_PORT,
+				  .ttl = 64};
+}
+
+static void record(struct link_tap *tap, enum fault_direction direction, const struct packet *pkt)
+{
+	struct wire_ends ends = ends_of(tap, direction, pkt);
+	uint8_t bytes[WIRE_PACKET];
+	int len = wire_encode(pkt, &ends, bytes, sizeof(bytes));
+
+	if (len > 0)
+		pcap_write(tap->pcap, &ends, bytes, (size_t)len);
+}
+
+enum rnic_count link_refusal(int error)
+{
+	if (error == -EBADMSG)
+		return COUNT_bad_icrc;
+	if (error == -EPROTO)
+		return COUNT_bad_opcode;
+	return error == -EKEYREJECTED || error == -EPROTONOSUPPORT ? COUNT_bad_partition : COUNT_bad_length;
+}
+
+/* A bit of the packet flips: what a receiver makes of the bytes, NULL: nothing. Takes the packet. */
+static struct packet *receive_corrupted(struct link_tap *tap, enum fault_direction direction,
+					struct packet *pkt, uint32_t bit)
+{
+	struct wire_ends ends = ends_of(tap, direction, pkt);
+	struct packet *got = NULL;
+	uint8_t bytes[WIRE_PACKET];
+	int len = wire_encode(pkt, &ends, bytes, sizeof(bytes)), rc = -EBADMSG;
+
+	if (len > 0) {
+		bit %= (uint32_t)len * 8;
+		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		rc = wire_decode(tap->net, bytes, (size_t)len, &ends, true, &got);
+	}
+	if (rc) {
+		link_count(tap->page->count, link_refusal(rc));
+		got = NULL;
+	} else {
+		got->peer = pkt->peer;
+		got->from = pkt->from;
+		got->src_qpn = pkt->src_qpn;
+	}
+	packet_put(tap->net, pkt);
+	return got;
+}
+
+/* On a wire the receiver sees to it. Shared memory has no checksum: it is looked at here. */
+static struct packet *corrupt(struct link_tap *tap, enum fault_direction direction, struct packet *pkt,
+			      const struct fault_fate *fate)
+{
+	bool leaves_now = direction == FAULT_OUT && !fate->hold && !fate->delay_ns;
+
+	tap->page->count[COUNT_fault_corrupted]++;
+	if (tap->shm || !leaves_now)
+		return receive_corrupted(tap, direction, pkt, fate->bit);
+	tap->inner->flip = fate->bit % (8 * packet_wire_bytes(pkt)) + 1;
+	return pkt;
+}
+
+/* --- what passes --- */
+
+static void count_passed(struct link_tap *tap, enum rnic_count packets, enum rnic_count bytes,
+			 const struct packet *pkt)
+{
+	tap->page->count[packets]++;
+	tap->page->count[bytes] += pkt->opcode < OP_CODES ? packet_wire_bytes(pkt) : HEADER_BYTES + pkt->len;
+}
+
+static void pass(struct link_tap *tap, enum fault_direction direction, struct packet *pkt)
+{
+	if (direction == FAULT_IN) {
+		rnic_take(tap->net, qp_find(tap->net, pkt->dest_qpn), pkt);
+		return;
+	}
+	count_passed(tap, COUNT_packets_sent, COUNT_bytes_sent, pkt);
+	if (tap->pcap >= 0)
+		record(tap, direction, pkt);
+	tap->inner->link.send(&tap->inner->link, 0, pkt);
+}
+
+static void fire(struct sim *sim, void *arg)
+{
+	struct late *late = arg, **at;
+
+	(void)sim;
+	for (at = &late->tap->held[late->direction]; *at; at = &(*at)->next)
+		if (*at == late) {
+			*at = late->next;
+			break;
+		}
+	if (late->pkt)
+		pass(late->tap, late->direction, late->pkt);
+	free(late);
+}
+
+/* Takes the packet. Its payload may lie where the next one's will. */
+static struct late *defer(struct link_tap *tap, enum fault_direction direction, struct packet *pkt,
+			  uint64_t ns)
+{
+	struct late *late = calloc(1, sizeof(*late));
+	struct packet *copy = packet_copy(tap->net, pkt);
+
+	packet_put(tap->net, pkt);
+	if (!late) {
+		packet_put(tap->net, copy); /* lost */
+		return NULL;
+	}
+	*late = (struct late){.tap = tap, .pkt = copy, .direction = direction};
+	sim_in_chain(tap->sim, CHAIN_OTHER, ns, fire, late);
+	return late;
+}
+
+static void hold(struct link_tap *tap, enum fault_direction direction, struct packet *pkt, unsigned packets)
+{
+	struct late *late = defer(tap, direction, pkt, HELD_NS), **at = &tap->held[direction];
+
+	if (!late)
+		return;
+	late->left = packets;
+	while (*at)
+		at = &(*at)->next;
+	*at = late;
+}
+
+/* A packet has passed those that are held back. */
+static void passed(struct link_tap *tap, enum fault_direction direction)
+{
+	struct late **at = &tap->held[direction], *late;
+
+	while ((late = *at)) {
+		if (--late->left) {
+			at = &late->next;
+			continue;
+		}
+		*at = late->next;
+		if (direction == FAULT_OUT)
+			pass(tap, direction, late->pkt);
+		else /* behind the one that passes it */
+			defer(tap, direction, late->pkt, 0);
+		late->pkt = NULL;
+	}
+}
+
+/* The fate of a packet: what is left of it, to go on now; NULL: nothing. Takes the packet. */
+static struct packet *judge(struct link_tap *tap, enum fault_direction direction, struct packet *pkt)
+{
+	uint64_t *count = tap->page->count;
+	struct fault_fate fate = faults_judge(&tap->faults, direction, pkt, peer_of(tap, direction, pkt),
+					      sim_now(tap->sim));
+
+	if (fate.lost) {
+		count[COUNT_fault_lost]++;
+		packet_put(tap->net, pkt);
+		return NULL;
+	}
+	if (fate.corrupt)
+		pkt = corrupt(tap, direction, pkt, &fate);
+	for (unsigned i = 0; pkt && i < fate.copies; i++) {
+		count[COUNT_fault_duplicated]++;
+		defer(tap, direction, packet_copy(tap->net, pkt), fate.delay_ns);
+	}
+	if (!pkt)
+		return NULL;
+	if (fate.hold) {
+		count[COUNT_fault_held]++;
+		hold(tap, direction, pkt, fate.hold);
+		return NULL;
+	}
+	if (fate.delay_ns) {
+		count[COUNT_fault_delayed]++;
+		defer(tap, direction, pkt, fate.delay_ns);
+		return NULL;
+	}
+	return pkt;
+}
+
+/* Rules that came meanwhile. */
+static void refresh(struct link_tap *tap)
+{
+	char text[CONFIG_FAULTS_BYTES], why[200];
+	uint64_t seed;
+
+	if (atomic_load_explicit(&tap->page->generation, memory_order_relaxed) == tap->generation ||
+	    !nic_page_rules(tap->page, &tap->generation, text, &seed))
+		return;
+	/* Who gave them has had them checked; of what is wrong nonetheless nothing holds. */
+	if (faults_parse(&tap->faults, text, seed, why, sizeof(why)))
+		tap->faults.rules = 0;
+	memset(tap->page->hits, 0, sizeof(tap->page->hits));
+}
+
+static void show_hits(struct link_tap *tap)
+{
+	for (unsigned i = 0; i < tap->faults.rules; i++)
+		for (unsigned d = 0; d < 2; d++)
+			tap->page->hits[i][d] = tap->faults.rule[i].hits[d];
+}
+
+static void send(struct link *link, unsigned from, struct packet *pkt)
+{
+	struct link_tap *tap = to_tap(link);
+
+	(void)from;
+	refresh(tap);
+	if (tap->faults.rules) {
+		pkt = judge(tap, FAULT_OUT, pkt);
+		show_hits(tap);
+	}
+	if (!pkt)
+		return;
+	pass(tap, FAULT_OUT, pkt);
+	if (tap->held[FAULT_OUT])
+		passed(tap, FAULT_OUT);
+}
+
+static struct packet *take(struct nic_link *nic, struct rnic_net *net)
+{
+	struct link_tap *tap = of_nic(nic);
+	struct packet *pkt;
+
+	refresh(tap);
+	while ((pkt = tap->inner->take(tap->inner, net))) {
+		count_passed(tap, COUNT_packets_received, COUNT_bytes_received, pkt);
+		if (tap->pcap >= 0)
+			record(tap, FAULT_IN, pkt);
+		if (tap->faults.rules) {
+			pkt = judge(tap, FAULT_IN, pkt);
+			show_hits(tap);
+		}
+		if (pkt && tap->held[FAULT_IN])
+			passed(tap, FAULT_IN);
+		if (pkt)
+			return pkt;
+	}
+	return NULL;
+}
+
+/* --- what is handed on --- */
+
+static int resolve(struct link *link, const union ibv_gid *gid)
+{
+	struct link *inner = &to_tap(link)->inner->link;
+
+	return inner->resolve(inner, gid);
+}
+
+static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
+{
+	struct link *inner = &to_tap(link)->inner->link;
+
+	inner->gid(inner, number, gid);
+}
+
+static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
+{
+	struct nic_link *inner = of_nic(nic)->inner;
+
+	inner->sleep(inner, ns);
+}
+
+static void wake(struct nic_link *nic)
+{
+	struct nic_link *inner = of_nic(nic)->inner;
+
+	inner->wake(inner);
+}
+
+static void leave(struct nic_link *nic)
+{
+	struct link_tap *tap = of_nic(nic);
+
+	unlink(tap->page_path);
+	close(tap->page_fd);
+	tap->inner->leave(tap->inner);
+}
+
+/* --- */
+
+static int open_files(struct link_tap *tap, const struct nic_config *config, char *line, size_t size)
+{
+	int rc;
+
+	if (config->pcap[0])
+		tap->pcap = pcap_open(config->pcap);
+	if (config->pcap[0] && tap->pcap < 0) {
+		snprintf(line, size, "%s=%s: %s", nic_settings[SETTING_PCAP].variable, config->pcap,
+			 tap->pcap == -EINVAL ? "expected no file, or one that was written so before"
+					      : strerror(-tap->pcap));
+		return tap->pcap;
+	}
+	rc = nic_page_make(&tap->page, &tap->page_fd, tap->page_path, sizeof(tap->page_path), config);
+	if (!rc)
+		return 0;
+	snprintf(line, size, "no page in the net %s: %s", config->net, strerror(-rc));
+	if (tap->pcap >= 0)
+		close(tap->pcap);
+	return rc;
+}
+
+int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim,
+		  const struct nic_config *config, char *line, size_t size)
+{
+	struct link_tap *tap = calloc(1, sizeof(*tap));
+	int rc;
+
+	if (!tap)
+		return -ENOMEM;
+	tap->nic = (struct nic_link){
+		.link = {.send = send, .resolve = resolve, .gid = gid_of},
+		.address = inner->address,
+		.mtu = inner->mtu,
+		.qpn_first = inner->qpn_first,
+		.qpn_limit = inner->qpn_limit,
+		.take = take,
+		.sleep = sleep_until_mail,
+		.wake = wake,
+		.leave = leave,
+	};
+	tap->inner = inner;
+	tap->sim = sim;
+	tap->shm = config->link == LINK_SHM;
+	tap->pcap = -1;
+	rc = faults_parse(&tap->faults, config->faults, config->seed, line, size);
+	if (!rc)
+		rc = open_files(tap, config, line, size);
+	if (rc) {
+		free(tap);
+		return rc;
+	}
+	tap->page->address = inner->address;
+	tap->page->qpn_first = inner->qpn_first;
+	inner->count = tap->page->count;
+	*out = &tap->nic;
+	return 0;
+}
+
+void link_tap_net(struct nic_link *nic, struct rnic_net *net)
+{
+	struct link_tap *tap = of_nic(nic);
+
+	tap->net = net;
+	net->count = tap->page->count;
+}
