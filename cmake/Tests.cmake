@@ -73,6 +73,8 @@ tidemark_test(test_stores_lint ${PROJECT_SOURCE_DIR}/tests/test_stores_lint.sh
 	$<TARGET_FILE:tidemark_sim> ${store_symbols} ${stores_archive})
 set_property(TEST test_stores_lint APPEND PROPERTY ENVIRONMENT
 	CC=${CMAKE_C_COMPILER} NM=${CMAKE_NM} OBJDUMP=${CMAKE_OBJDUMP} OBJCOPY=${CMAKE_OBJCOPY})
+tidemark_test(test_nic_symbols ${PROJECT_SOURCE_DIR}/tests/test_nic_symbols.sh $<TARGET_FILE:tidemark_libibverbs>
+	$<TARGET_FILE:tidemark_preload> ${SYSTEM_IBVERBS})
 tidemark_test(test_newer_verbs ${PROJECT_SOURCE_DIR}/tests/test_newer_verbs.sh ${VERBS_INCLUDE})
 set_property(TEST test_newer_verbs APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMPILER} CMAKE=${CMAKE_COMMAND})
 tidemark_test(test_traces ${PROJECT_SOURCE_DIR}/tests/test_traces.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests/traces)

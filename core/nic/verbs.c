@@ -4,7 +4,6 @@
  * programs; those of the device, completion queues, events and so on are in files of their own. Each takes the
  * NIC's lock and calls core/rnic.
  */
-#include <errno.h>
 #include "core/nic/context.h"
 #include "core/nic/verbs.h"
 #include "core/rnic/qp.h"
@@ -26,16 +25,6 @@ void nic_data_calls(struct ibv_context *context)
 	context->ops.post_send = post_send;
 	context->ops.post_recv = post_recv;
 	verbs_enable_srq(context);
-}
-
-EXPORT int ibv_fork_init(void)
-{
-	return 0;
-}
-
-EXPORT enum ibv_fork_status ibv_is_fork_initialized(void)
-{
-	return IBV_FORK_UNNEEDED;
 }
 
 /* --- protection domains and memory --- */
