@@ -21,6 +21,9 @@ foreach(source ${test_sources})
 		# In real time: the live NIC's ground instead of the sim world's.
 		target_sources(${name} PRIVATE ${nic_sources})
 		target_link_libraries(${name} PRIVATE PkgConfig::ISAL pthread)
+	elseif(name MATCHES "^test_nic_")
+		# A verbs program like others', on the soft RNIC of its process.
+		target_link_libraries(${name} PRIVATE tidemark_preload)
 	else()
 		target_link_libraries(${name} PRIVATE tidemark_sim stores_sim)
 	endif()
@@ -28,6 +31,7 @@ foreach(source ${test_sources})
 		target_sources(${name} PRIVATE tests/live_sim.c)
 	endif()
 	if(name MATCHES "^test_(rnic|rnic_.*|qp_ex|srq)$")
+	if(name MATCHES "^test_(rnic.*|qp_ex|cq)$")
 		target_sources(${name} PRIVATE tests/rnic_world.c)
 	endif()
 	if(name STREQUAL test_wire)
@@ -74,6 +78,8 @@ tidemark_test(test_stores_lint ${PROJECT_SOURCE_DIR}/tests/test_stores_lint.sh
 	$<TARGET_FILE:tidemark_sim> ${store_symbols} ${stores_archive})
 set_property(TEST test_stores_lint APPEND PROPERTY ENVIRONMENT
 	CC=${CMAKE_C_COMPILER} NM=${CMAKE_NM} OBJDUMP=${CMAKE_OBJDUMP} OBJCOPY=${CMAKE_OBJCOPY})
+tidemark_test(test_nic_symbols ${PROJECT_SOURCE_DIR}/tests/test_nic_symbols.sh $<TARGET_FILE:tidemark_libibverbs>
+	$<TARGET_FILE:tidemark_preload> ${SYSTEM_IBVERBS})
 tidemark_test(test_newer_verbs ${PROJECT_SOURCE_DIR}/tests/test_newer_verbs.sh ${VERBS_INCLUDE})
 set_property(TEST test_newer_verbs APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMPILER} CMAKE=${CMAKE_COMMAND})
 tidemark_test(test_traces ${PROJECT_SOURCE_DIR}/tests/test_traces.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests/traces)
