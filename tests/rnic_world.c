@@ -90,6 +90,24 @@ void setup_options(void)
 	};
 }
 
+static struct ibv_qp *make_qp(const struct side *s, enum ibv_qp_type type, struct ibv_srq *srq)
+{
+	struct ibv_qp_init_attr_ex init = {
+		.send_cq = s->scq,
+		.recv_cq = s->rcq,
+		.srq = srq,
+		.cap = {opt.send_wr, opt.recv_wr, opt.sge, opt.sge, opt.inline_bytes},
+		.qp_type = type,
+		.sq_sig_all = opt.sig_all,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | (opt.send_ops ? IBV_QP_INIT_ATTR_SEND_OPS_FLAGS : 0),
+		.pd = s->pd,
+		.send_ops_flags = opt.send_ops,
+	};
+	struct ibv_qp *qp = ibv_create_qp_ex(s->ctx, &init);
+	ck_assert_ptr_nonnull(qp);
+	return qp;
+}
+
 static void make_side(struct side *s, unsigned host)
 {
 	struct pmem *pm = host == HOST_SERVER ? pool : NULL;
@@ -101,18 +119,7 @@ static void make_side(struct side *s, unsigned host)
 	s->buf = pm ? pmem_base(pm) : sim_alloc(sim, BUF);
 	s->mr = rnic_reg_mr(s->pd, s->buf, BUF, ALL_ACCESS | (pm ? PERSISTENT : 0));
 	ck_assert_ptr_nonnull(s->mr);
-	struct ibv_qp_init_attr_ex init = {
-		.send_cq = s->scq,
-		.recv_cq = s->rcq,
-		.cap = {opt.send_wr, opt.recv_wr, opt.sge, opt.sge, opt.inline_bytes},
-		.qp_type = IBV_QPT_RC,
-		.sq_sig_all = opt.sig_all,
-		.comp_mask = IBV_QP_INIT_ATTR_PD | (opt.send_ops ? IBV_QP_INIT_ATTR_SEND_OPS_FLAGS : 0),
-		.pd = s->pd,
-		.send_ops_flags = opt.send_ops,
-	};
-	s->qp = ibv_create_qp_ex(s->ctx, &init);
-	ck_assert_ptr_nonnull(s->qp);
+	s->qp = make_qp(s, IBV_QPT_RC, NULL);
 	s->qpx = rnic_qp_to_qp_ex(s->qp);
 	ck_assert_int_eq(rnic_query_gid(s->ctx, 1, 0, &s->gid), 0);
 }
@@ -122,6 +129,7 @@ struct ibv_qp_attr attr_for(const struct side *peer)
 	return (struct ibv_qp_attr){
 		.port_num = 1,
 		.qp_access_flags = opt.qp_access,
+		.qkey = QKEY,
 		.ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = peer->gid, .hop_limit = 64}},
 		.path_mtu = opt.mtu,
 		.dest_qp_num = peer->qp->qp_num,
@@ -148,6 +156,25 @@ void connect_side(struct side *s, const struct side *peer)
 	ck_assert_int_eq(modify(s, peer, IBV_QPS_INIT, MASK_INIT), 0);
 	ck_assert_int_eq(modify(s, peer, IBV_QPS_RTR, MASK_RTR), 0);
 	ck_assert_int_eq(modify(s, peer, IBV_QPS_RTS, MASK_RTS), 0);
+}
+
+void remake_qp(struct side *s, enum ibv_qp_type type, struct ibv_srq *srq)
+{
+	ck_assert_int_eq(rnic_destroy_qp(s->qp), 0);
+	s->qp = make_qp(s, type, srq);
+	s->qpx = rnic_qp_to_qp_ex(s->qp);
+}
+
+void ready_side(struct side *s, const struct side *peer)
+{
+	if (s->qp->qp_type == IBV_QPT_RC) {
+		connect_side(s, peer);
+		return;
+	}
+	bool ud = s->qp->qp_type == IBV_QPT_UD;
+	ck_assert_int_eq(modify(s, peer, IBV_QPS_INIT, ud ? MASK_INIT_UD : MASK_INIT), 0);
+	ck_assert_int_eq(modify(s, peer, IBV_QPS_RTR, ud ? 0 : MASK_RTR_UC), 0);
+	ck_assert_int_eq(modify(s, peer, IBV_QPS_RTS, IBV_QP_SQ_PSN), 0);
 }
 
 void make_sides(void)

@@ -28,6 +28,8 @@
 #define MASK_RTR                                                                                     \
 	(IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | \
 	 IBV_QP_MIN_RNR_TIMER)
+#define MASK_INIT_UD (IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY)
+#define MASK_RTR_UC  (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
 #define MASK_RTS \
 	(IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC)
 
@@ -86,6 +88,12 @@ void set_word(struct side *s, size_t off, uint64_t value);
 struct ibv_qp_attr attr_for(const struct side *peer);
 int modify(struct side *s, const struct side *peer, enum ibv_qp_state to, int mask);
 void connect_side(struct side *s, const struct side *peer);
+
+/* The side's queue pair is replaced by one of this type; srq NULL: with a receive queue of its own. */
+void remake_qp(struct side *s, enum ibv_qp_type type, struct ibv_srq *srq);
+/* A fresh queue pair of whatever type to RTS. A datagram's has the Q_Key QKEY. */
+#define QKEY 0x11223344u
+void ready_side(struct side *s, const struct side *peer);
 
 /* A signaled request of s, its data at `off` of its buffer, for `remote` in the peer's. */
 struct ibv_send_wr wr_make(const struct side *s, enum ibv_wr_opcode opcode, struct ibv_sge *sge, size_t off,

@@ -1114,9 +1114,10 @@ static void device_body(void)
 									IB_UVERBS_DEVICE_ATOMIC_WRITE);
 	ck_assert_uint_eq(attr.phys_port_cnt_ex, 1);
 	ck_assert_uint_eq(attr.comp_mask | attr.odp_caps.general_caps | attr.tso_caps.max_tso |
-				  attr.rss_caps.supported_qpts | attr.raw_packet_caps | attr.max_dm_size |
-				  attr.hca_core_clock | attr.completion_timestamp_mask,
+				  attr.rss_caps.supported_qpts | attr.raw_packet_caps | attr.max_dm_size,
 			  0);
+	ck_assert_uint_eq(attr.hca_core_clock, 1000000);
+	ck_assert_uint_eq(attr.completion_timestamp_mask, UINT64_MAX);
 	ck_assert_int_eq(ibv_query_device_ex(a.ctx, NULL, &attr), 0);
 	input.comp_mask = 1;
 	ck_assert_int_eq(ibv_query_device_ex(a.ctx, &input, &attr), EINVAL);
@@ -1130,9 +1131,6 @@ static void device_body(void)
 	ck_assert_int_eq(table->query_device_ex(a.ctx, NULL, &attr, 8), EINVAL);
 	ck_assert_int_eq(table->query_device_ex(a.ctx, &input, &attr, sizeof(attr)), EINVAL);
 	/* What there is not. */
-	struct ibv_cq_init_attr_ex cq = {.cqe = 1};
-	ck_assert_ptr_null(ibv_create_cq_ex(a.ctx, &cq));
-	ck_assert_int_eq(errno, EOPNOTSUPP);
 	ck_assert_ptr_null(ibv_alloc_td(a.ctx, NULL));
 	ck_assert_int_eq(errno, EOPNOTSUPP);
 }
@@ -1633,6 +1631,7 @@ static void malformed_body(void)
 		struct packet *pkt = packet_get(net, m->payload);
 		set_word(&b, 0, 0);
 		memset(pkt->payload, 1, m->payload);
+		pkt->from = 1; /* a's host */
 		pkt->src_qpn = a.qp->qp_num;
 		pkt->dest_qpn = b.qp->qp_num;
 		pkt->psn = opt.psn;

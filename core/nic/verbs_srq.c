@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* libibverbs' functions of shared receive queues. */
+#include "core/nic/context.h"
 #include "core/nic/verbs.h"
 #include "core/rnic/qp.h"
 
@@ -44,5 +45,9 @@ EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 
 EXPORT int ibv_destroy_srq(struct ibv_srq *srq)
 {
-	return LOCKED(int, rnic_destroy_srq(srq));
+	int error = LOCKED(int, rnic_destroy_srq(srq));
+
+	if (!error)
+		nic_settle_events(srq->context, srq);
+	return error;
 }

@@ -10,7 +10,12 @@
  * never polls, runs full here as on a real card.
  *
  * Overrun: the entry is lost, the entries that are there stay, and every queue
- * pair that uses the queue goes to the error state (IBA vol. 1, 10.10.2.3).
+ * pair that uses the queue goes to the error state (IBA vol. 1, 10.10.2.3). The program is told
+ * by events. A queue that was created to ignore overruns loses its oldest entry instead.
+ *
+ * Events: ibv_req_notify_cq() arms the queue for one event, at the next entry, or the next that is
+ * solicited or failed; entries that are there already make none. Armed for both: the next. Moderation keeps
+ * the event back until so many entries have come, or so long after the first of them.
  *
  * Polling a receive completion names the work that follows: a server's task
  * works for the client operation whose message it has taken. So that there is one
@@ -23,7 +28,8 @@
 #include "core/rnic/device.h"
 #include "core/rnic/qp.h"
 
-#define POLL_NS 20
+#define POLL_NS	  20
+#define NS_PER_US 1000ull
 
 struct ibv_cq *rnic_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 			      struct ibv_comp_channel *channel, int comp_vector)
@@ -33,8 +39,8 @@ struct ibv_cq *rnic_create_cq(struct ibv_context *context, int cqe, void *cq_con
 		errno = EINVAL;
 		return NULL;
 	}
-	if (channel) {
-		errno = EOPNOTSUPP;
+	if (channel && (channel->context != context || !hca->hooks.completion)) {
+		errno = channel->context != context ? EINVAL : EOPNOTSUPP;
 		return NULL;
 	}
 	if (sim_fails(FAIL_CREATE_CQ)) {
@@ -45,6 +51,9 @@ struct ibv_cq *rnic_create_cq(struct ibv_context *context, int cqe, void *cq_con
 	cq->ibv.context = context;
 	cq->ibv.cq_context = cq_context;
 	cq->ibv.cqe = cqe;
+	cq->ibv.channel = channel;
+	if (channel)
+		channel->refcnt++;
 	hca->objects++;
 	return &cq->ibv;
 }
@@ -57,6 +66,8 @@ int rnic_destroy_cq(struct ibv_cq *ibv)
 	if (cq->users)
 		return EBUSY;
 	cq->dead = true;
+	if (ibv->channel)
+		ibv->channel->refcnt--;
 	to_hca(ibv->context)->objects--;
 	return 0;
 }
@@ -79,9 +90,63 @@ static void fail_users(struct sim *sim, void *arg)
 	(void)sim;
 	for (uint32_t i = 0; i < net->qps; i++) {
 		struct rnic_qp *qp = net->qp[i];
-		if (qp && (qp->ibv.send_cq == &cq->ibv || qp->ibv.recv_cq == &cq->ibv))
-			qp_fail(qp);
+		if (!qp || (qp->ibv.send_cq != &cq->ibv && qp->ibv.recv_cq != &cq->ibv))
+			continue;
+		if (qp->ibv.state != IBV_QPS_ERR)
+			rnic_event(qp->hca, IBV_EVENT_QP_FATAL, &qp->ibv);
+		qp_fail(qp);
 	}
+}
+
+/* The entry is out: its work request is, and the unsignaled ones before it are. */
+static void free_request(const struct cqe *cqe)
+{
+	if (cqe->recv)
+		qp_recv_freed(cqe->qp, cqe->seq + 1);
+	else
+		cqe->qp->sq.freed = cqe->seq + 1;
+}
+
+static void overrun(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe)
+{
+	if (cq->overrun)
+		return;
+	cq->overrun = true;
+	sim_at(net->sim, 0, fail_users, cq);
+	rnic_event(to_hca(cq->ibv.context), IBV_EVENT_CQ_ERR, &cq->ibv);
+	if (sim_telling(net->sim))
+		sim_tell(net->sim, &cqe->qp->actor, 0, "completion queue overrun");
+}
+
+static void report(struct rnic_cq *cq)
+{
+	const struct rnic_hooks *hooks = &to_hca(cq->ibv.context)->hooks;
+	cq->armed = CQ_UNARMED;
+	cq->withheld = 0;
+	cq->moderation.at = 0;
+	if (hooks->completion)
+		hooks->completion(cq);
+}
+
+static void fire_moderation(struct sim *sim, void *arg)
+{
+	struct rnic_cq *cq = arg;
+	if (alarm_fired(sim, &cq->moderation) && cq->withheld && !cq->dead)
+		report(cq);
+}
+
+/* The queue is armed, and has a new entry. */
+static void notify(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe)
+{
+	const struct ibv_moderate_cq *moderated = &cq->moderated;
+	if (cq->armed == CQ_ARMED_SOLICITED && !cqe->solicited && cqe->wc.status == IBV_WC_SUCCESS)
+		return;
+	cq->withheld++;
+	if (moderated->cq_count ? cq->withheld >= moderated->cq_count : !moderated->cq_period)
+		report(cq);
+	else if (moderated->cq_period)
+		alarm_set(net->sim, &cq->moderation, CHAIN_OTHER, moderated->cq_period * NS_PER_US,
+			  fire_moderation, cq);
 }
 
 void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe)
@@ -91,23 +156,23 @@ void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe)
 	assert(!cq->dead);
 	sim_mix(net->sim, (uint64_t)wc->qp_num << 32 | (uint32_t)wc->status << 16 | (uint32_t)wc->opcode,
 		wc->byte_len);
-	if (used == (uint32_t)cq->ibv.cqe) {
+	if (used >= (uint32_t)cq->ibv.cqe) {
 		COUNT(net, cq_overrun);
-		if (!cq->overrun) {
-			cq->overrun = true;
-			sim_at(net->sim, 0, fail_users, cq);
-			if (sim_telling(net->sim))
-				sim_tell(net->sim, &cqe->qp->actor, 0, "completion queue overrun");
+		if (!cq->ignores_overrun) {
+			overrun(net, cq, cqe);
+			return;
 		}
-		return;
+		free_request(&cq->ring[cq->head++ & (cq->room - 1)]);
+		used--;
 	}
 	if (used == cq->room)
 		grow(net, cq);
 	sim_gives(net->sim, cq, cq->tail);
-	cq->ring[cq->tail++ & (cq->room - 1)] = *cqe;
+	cq->ring[cq->tail & (cq->room - 1)] = *cqe;
+	cq->ring[cq->tail++ & (cq->room - 1)].at_ns = sim_now(net->sim);
 	sim_wake(net->sim, cq);
-	if (to_hca(cq->ibv.context)->hooks.completion)
-		to_hca(cq->ibv.context)->hooks.completion(cq);
+	if (cq->armed)
+		notify(net, cq, cqe);
 	if (wc->status != IBV_WC_SUCCESS && sim_telling(net->sim))
 		sim_tell(net->sim, &cqe->qp->actor, 0, "%s completes: %s",
 			 cqe->recv ? "receive" : "work request", rnic_wc_status_str(wc->status));
@@ -124,51 +189,86 @@ void cq_purge(struct rnic_cq *cq, const struct rnic_qp *qp)
 	cq->tail = to;
 }
 
-int rnic_poll_cq(struct ibv_cq *ibv, int num_entries, struct ibv_wc *wc)
+bool cq_step(struct rnic_cq *cq)
 {
-	struct rnic_cq *cq = (struct rnic_cq *)ibv;
-	struct sim *sim = to_hca(ibv->context)->net->sim;
-	struct actor *actor = sim_actor(sim);
-	bool works = actor && sim_host(sim) == HOST_SERVER, named = false;
-	int n = 0;
-	if (num_entries < 0)
-		return -EINVAL;
+	struct sim *sim = to_hca(cq->ibv.context)->net->sim;
 	if (cq->head == cq->tail) {
 		sim_burn(sim);
 		sim_idle_on(sim, cq);
-		return 0;
+		return false;
 	}
 	sim_settle(sim);
 	sim_step(sim, STEP_POLL, POLL_NS);
 	/* Another thread may poll, too: which one is first matters. */
 	sim_touch_state(sim, TOUCH_DRAM_WRITE, &cq->head, sizeof(cq->head));
-	for (; n < num_entries && cq->head != cq->tail; n++) {
-		struct cqe *cqe = &cq->ring[cq->head & (cq->room - 1)];
-		bool names = works && cqe->recv && cqe->wc.status == IBV_WC_SUCCESS;
-		if (names && named)
-			break;
-		sim_takes(sim, cq, cq->head);
-		cq->head++;
-		wc[n] = cqe->wc;
-		if (cqe->recv)
-			qp_recv_freed(cqe->qp, cqe->seq + 1);
-		else
-			cqe->qp->sq.freed = cqe->seq + 1;
-		if (names)
-			actor_label(actor, cqe->op);
-		named |= names;
-		if (actor && sim_telling(sim)) {
-			const struct told about = {.kind = TOLD_TAKEN, .code = (uint8_t)cqe->wc.opcode};
-			sim_tell_about(sim, actor, 0, &about, "%s", "");
-		}
+	return true;
+}
+
+const struct cqe *cq_take(struct rnic_cq *cq, bool *named)
+{
+	struct sim *sim = to_hca(cq->ibv.context)->net->sim;
+	struct actor *actor = sim_actor(sim);
+	const struct cqe *cqe = &cq->ring[cq->head & (cq->room - 1)];
+	bool names;
+	if (cq->head == cq->tail)
+		return NULL;
+	names = actor && sim_host(sim) == HOST_SERVER && cqe->recv && cqe->wc.status == IBV_WC_SUCCESS;
+	if (names && *named)
+		return NULL;
+	sim_takes(sim, cq, cq->head);
+	cq->head++;
+	free_request(cqe);
+	if (names)
+		actor_label(actor, cqe->op);
+	*named |= names;
+	if (actor && sim_telling(sim)) {
+		const struct told about = {.kind = TOLD_TAKEN, .code = (uint8_t)cqe->wc.opcode};
+		sim_tell_about(sim, actor, 0, &about, "%s", "");
 	}
+	return cqe;
+}
+
+int rnic_poll_cq(struct ibv_cq *ibv, int num_entries, struct ibv_wc *wc)
+{
+	struct rnic_cq *cq = (struct rnic_cq *)ibv;
+	const struct cqe *cqe;
+	bool named = false;
+	int n = 0;
+	if (num_entries < 0)
+		return -EINVAL;
+	if (!cq_step(cq))
+		return 0;
+	while (n < num_entries && (cqe = cq_take(cq, &named)))
+		wc[n++] = cqe->wc;
 	return n;
 }
 
-/* Completion channels are a later story; arming a queue without one has no effect. */
 int rnic_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
 {
-	(void)ibv;
-	(void)solicited_only;
+	struct rnic_cq *cq = (struct rnic_cq *)ibv;
+	uint8_t armed = solicited_only ? CQ_ARMED_SOLICITED : CQ_ARMED_NEXT;
+	if (cq->dead)
+		return EINVAL;
+	if (armed > cq->armed)
+		cq->armed = armed;
+	return 0;
+}
+
+int rnic_resize_cq(struct ibv_cq *ibv, int cqe)
+{
+	struct rnic_cq *cq = (struct rnic_cq *)ibv;
+	if (cq->dead || cqe < 1 || cqe > MAX_CQE || (uint32_t)cqe < cq->tail - cq->head)
+		return EINVAL;
+	ibv->cqe = cqe;
+	return 0;
+}
+
+int rnic_modify_cq(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)
+{
+	struct rnic_cq *cq = (struct rnic_cq *)ibv;
+	if (cq->dead || attr->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE)
+		return EINVAL;
+	if (attr->attr_mask & IBV_CQ_ATTR_MODERATE)
+		cq->moderated = attr->moderate;
 	return 0;
 }

@@ -47,9 +47,10 @@ struct rnic_net {
 
 /* Of the live world: whoever waits for a completion or an event is told. NULL: nobody waits. */
 struct rnic_hooks {
-	void (*completion)(struct rnic_cq *cq); /* an entry was put in */
+	void (*completion)(struct rnic_cq *cq); /* what the queue was armed for is there */
 	/* `element`: the queue pair, completion queue, shared receive queue; NULL: the port. */
 	void (*event)(struct rnic_hca *hca, enum ibv_event_type type, void *element);
+	void *arg; /* theirs */
 };
 
 /* One host's RNIC. */
@@ -173,32 +174,6 @@ bool sge_gather(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_
 bool sge_scatter(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_sge *sge, unsigned sges,
 		 uint32_t off, const uint8_t *from, uint32_t len, const struct packet_name *name);
 
-/* --- completion queues (cq.c) --- */
-
-/* An entry: what the user sees, and whose it is. */
-struct cqe {
-	struct ibv_wc wc;
-	struct rnic_qp *qp;
-	uint32_t seq; /* the work request's number in its queue */
-	bool recv, solicited;
-	struct op_label op; /* of the message */
-};
-
-struct rnic_cq {
-	struct ibv_cq ibv;
-	struct cqe *ring;	   /* grows up to ibv.cqe entries */
-	uint32_t room, head, tail; /* head: next to poll; tail: next to fill; both run on */
-	unsigned users;		   /* a queue pair counts once as sender, once as receiver */
-	bool overrun, dead;
-};
-
-/* Put an entry in. When there is no room the entry is lost, and the queue's queue pairs will fail. */
-void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe);
-/* Take out what is left of a queue pair that was reset or destroyed. */
-void cq_purge(struct rnic_cq *cq, const struct rnic_qp *qp);
-int rnic_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
-int rnic_req_notify_cq(struct ibv_cq *cq, int solicited_only);
-
 /* --- things that happen later --- */
 
 /*
@@ -225,5 +200,65 @@ static inline bool alarm_fired(struct sim *sim, struct alarm *alarm)
 	alarm->at = 0;
 	return true;
 }
+
+/* --- completion queues (cq.c, cq_ex.c) --- */
+
+/* An entry: what the user sees, and whose it is. */
+struct cqe {
+	struct ibv_wc wc;
+	struct rnic_qp *qp;
+	uint32_t seq; /* the work request's number in its queue */
+	bool recv, solicited;
+	uint64_t at_ns;	    /* when it was put in */
+	struct op_label op; /* of the message */
+};
+
+/* Which entry makes an event. */
+enum cq_armed {
+	CQ_UNARMED,
+	CQ_ARMED_SOLICITED,
+	CQ_ARMED_NEXT,
+};
+
+/* Between ibv_start_poll() and ibv_end_poll(). */
+struct cq_batch {
+	bool open, named;
+	const struct actor *owner; /* the task that opened it */
+	struct cqe current;
+};
+
+struct rnic_cq {
+	union {
+		struct ibv_cq ibv;
+		struct ibv_cq_ex ex;
+	};
+	struct cqe *ring;	   /* grows up to ibv.cqe entries */
+	uint32_t room, head, tail; /* head: next to poll; tail: next to fill; both run on */
+	unsigned users;		   /* a queue pair counts once as sender, once as receiver */
+	bool overrun, dead;
+	bool ignores_overrun, single_threaded;
+	uint8_t armed;			  /* enum cq_armed */
+	struct ibv_moderate_cq moderated; /* one event for so many entries, or after so long */
+	uint32_t withheld;		  /* entries that moderation keeps back */
+	struct alarm moderation;
+	uint32_t reported; /* live: events that the program has read, and will acknowledge */
+	struct cq_batch batch;
+};
+
+/* Put an entry in. When there is no room the entry is lost, and the queue's queue pairs will fail. */
+void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe);
+/* Take out what is left of a queue pair that was reset or destroyed. */
+void cq_purge(struct rnic_cq *cq, const struct rnic_qp *qp);
+int rnic_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
+int rnic_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+/* What an iterating poll (cq_ex.c) has of ibv_poll_cq(): the next entry; NULL: there is none, or, `*named`,
+ * it is one that names what the task works for, as did one before. */
+const struct cqe *cq_take(struct rnic_cq *cq, bool *named);
+/* A step of the task that polls. False: the queue is empty. */
+bool cq_step(struct rnic_cq *cq);
+/* ibv_start_poll() and so on. */
+int cq_ex_start(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr);
+int cq_ex_next(struct ibv_cq_ex *cq);
+void cq_ex_end(struct ibv_cq_ex *cq);
 
 #endif

@@ -397,6 +397,8 @@ int rnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	ibv->state = to;
 	if (to == IBV_QPS_RTS)
 		req_kick(qp);
+	else if (to == IBV_QPS_SQD)
+		req_drained(qp);
 	return 0;
 }
 

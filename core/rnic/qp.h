@@ -103,6 +103,7 @@ struct responder {
 	uint32_t msn;
 	bool nak_sent;		       /* no second NAK before the sequence is whole again */
 	bool failed;		       /* an error NAK is on its way; nothing more is let in */
+	bool established;	       /* the program was told that a request came in before RTS */
 	uint8_t in_message;	       /* IS_SEND or IS_WRITE: first packet seen, last not yet */
 	uint8_t recv_status;	       /* enum ibv_wc_status of the receive request that the error hits */
 	uint64_t va;		       /* WRITE: where the next packet goes */
@@ -238,6 +239,8 @@ void req_reset(struct rnic_qp *qp);
 void req_drop_copy(struct rnic_qp *qp, struct wqe *wqe);
 /* There may be something to send. */
 void req_kick(struct rnic_qp *qp);
+/* In SQD: nothing is under way any more? The program is told once, if it wants to know. */
+void req_drained(struct rnic_qp *qp);
 /* A response has come in. The caller keeps the packet. */
 void req_response(struct rnic_qp *qp, const struct packet *pkt);
 /* Complete everything that is posted with WR_FLUSH_ERR. */

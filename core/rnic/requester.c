@@ -491,6 +491,14 @@ static void wait_for_receiver(struct rnic_qp *qp, unsigned timer)
 	alarm_set(qp_sim(qp), &req->rnr, CHAIN_OTHER, ns, fire_rnr, qp);
 }
 
+void req_drained(struct rnic_qp *qp)
+{
+	if (qp->ibv.state != IBV_QPS_SQD || !qp->attr.en_sqd_async_notify || qp->req.una != qp->req.next_psn)
+		return;
+	qp->attr.en_sqd_async_notify = 0;
+	rnic_event(qp->hca, IBV_EVENT_SQ_DRAINED, &qp->ibv);
+}
+
 /* --- responses --- */
 
 static void progress(struct rnic_qp *qp)
@@ -609,6 +617,8 @@ void req_response(struct rnic_qp *qp, const struct packet *pkt)
 		else
 			refused(qp, pkt->syndrome);
 	}
+	if (qp->ibv.state == IBV_QPS_SQD)
+		req_drained(qp);
 	if (sim_picks(qp_sim(qp)))
 		req_kick(qp);
 	else

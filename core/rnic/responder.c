@@ -126,6 +126,18 @@ static const char *nak_name(uint8_t syndrome)
 	}
 }
 
+/* An error that no receive request's completion tells of is an event (IBA vol. 1, 11.6.3.2). */
+static void tell_refused(struct rnic_qp *qp, uint8_t syndrome)
+{
+	enum ibv_event_type type = IBV_EVENT_QP_FATAL;
+	if (syndrome == AETH_NAK_INVALID_REQUEST)
+		type = IBV_EVENT_QP_REQ_ERR;
+	else if (syndrome == AETH_NAK_REMOTE_ACCESS)
+		type = IBV_EVENT_QP_ACCESS_ERR;
+	if (qp->ibv.state != IBV_QPS_ERR && qp->resp.recv_status == IBV_WC_SUCCESS)
+		rnic_event(qp->hca, type, &qp->ibv);
+}
+
 void resp_send(struct rnic_qp *qp, struct packet *answer)
 {
 	struct link *link = qp->hca->net->link;
@@ -140,8 +152,10 @@ void resp_send(struct rnic_qp *qp, struct packet *answer)
 	}
 	link->send(link, qp->hca->host, answer);
 	if (syndrome == AETH_NAK_INVALID_REQUEST || syndrome == AETH_NAK_REMOTE_ACCESS ||
-	    syndrome == AETH_NAK_REMOTE_OPERATION)
+	    syndrome == AETH_NAK_REMOTE_OPERATION) {
+		tell_refused(qp, syndrome);
 		qp_fail(qp);
+	}
 }
 
 /* Send it now, or when those before it have been sent. */
@@ -367,6 +381,11 @@ static void accept_posted(struct rnic_qp *qp, struct packet *pkt)
 
 void resp_accept(struct rnic_qp *qp, struct packet *pkt)
 {
+	if (qp->ibv.state == IBV_QPS_RTR && !qp->resp.established) {
+		qp->resp.established = true;
+		if (qp->ibv.qp_type != IBV_QPT_UD)
+			rnic_event(qp->hca, IBV_EVENT_COMM_EST, &qp->ibv);
+	}
 	pkt->name.who = &qp->actor; /* from here on it is this queue pair's business */
 	if (opcode_is[pkt->opcode] & (IS_SEND | IS_WRITE)) {
 		accept_posted(qp, pkt);

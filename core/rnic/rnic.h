@@ -26,6 +26,10 @@ unsigned rnic_objects(struct ibv_context *context);
 
 /* The verbs that are functions in libibverbs: same signatures, same errors. */
 int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr);
+/* In the context's table. */
+int rnic_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
+			 struct ibv_device_attr_ex *attr, size_t len);
+int rnic_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
 /* Only what ibv_query_port() falls back to for a context that is not extended. */
 int rnic_query_port(struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *attr);
 int rnic_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid);
@@ -38,6 +42,11 @@ struct ibv_mr *rnic_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, u
 int rnic_dereg_mr(struct ibv_mr *mr);
 struct ibv_cq *rnic_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 			      struct ibv_comp_channel *channel, int comp_vector);
+/* In the context's table, for ibv_create_cq_ex(); see cq_ex.c. */
+struct ibv_cq_ex *rnic_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
+/* EINVAL: the queue has more entries in it. */
+int rnic_resize_cq(struct ibv_cq *cq, int cqe);
+int rnic_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 int rnic_destroy_cq(struct ibv_cq *cq);
 struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 /* In the context's table, for ibv_create_qp_ex(); of what it may ask for, see qp.c. */

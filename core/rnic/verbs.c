@@ -122,10 +122,15 @@ int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 }
 
 /* For ibv_query_device_ex(); the caller's structure may be older, and shorter, than ours. */
-static int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
-			   struct ibv_device_attr_ex *attr, size_t len)
+int rnic_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
+			 struct ibv_device_attr_ex *attr, size_t len)
 {
-	struct ibv_device_attr_ex full = {.phys_port_cnt_ex = 1};
+	struct ibv_device_attr_ex full = {
+		.completion_timestamp_mask = UINT64_MAX,
+		.hca_core_clock = 1000000, /* kHz: the clock counts nanoseconds */
+		.cq_mod_caps = {.max_cq_count = UINT16_MAX, .max_cq_period = UINT16_MAX},
+		.phys_port_cnt_ex = 1,
+	};
 	if ((input && input->comp_mask) || len < sizeof(full.orig_attr))
 		return EINVAL;
 	int error = rnic_query_device(context, &full.orig_attr);
@@ -135,6 +140,14 @@ static int query_device_ex(struct ibv_context *context, const struct ibv_query_d
 				   IB_UVERBS_DEVICE_FLUSH_PERSISTENT | IB_UVERBS_DEVICE_ATOMIC_WRITE;
 	memset(attr, 0, len);
 	memcpy(attr, &full, len < sizeof(full) ? len : sizeof(full));
+	return 0;
+}
+
+int rnic_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
+{
+	values->comp_mask &= IBV_VALUES_MASK_RAW_CLOCK;
+	/* In ticks of the device's clock, all of them here, as drivers do. */
+	values->raw_clock = (struct timespec){.tv_nsec = (long)sim_now(to_hca(context)->net->sim)};
 	return 0;
 }
 
@@ -160,10 +173,13 @@ struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *
 	number_name(hca->device.dev_name, sizeof(hca->device.dev_name), "uverbs", host);
 	hca->verbs.sz = sizeof(hca->verbs);
 	hca->verbs.query_port = query_port;
-	hca->verbs.query_device_ex = query_device_ex;
+	hca->verbs.query_device_ex = rnic_query_device_ex;
+	hca->verbs.query_rt_values = rnic_query_rt_values;
 	hca->verbs.create_qp_ex = rnic_create_qp_ex;
 	hca->verbs.create_srq_ex = rnic_create_srq_ex;
 	hca->verbs.get_srq_num = rnic_get_srq_num;
+	hca->verbs.create_cq_ex = rnic_create_cq_ex;
+	hca->verbs.modify_cq = rnic_modify_cq;
 	struct ibv_context *context = &hca->verbs.context;
 	context->device = &hca->device;
 	context->abi_compat = __VERBS_ABI_IS_EXTENDED;

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_NIC_EVENTS_H
+#define TM_NIC_EVENTS_H
+/*
+ * A queue of events that a program waits for: a completion channel, or a context's asynchronous events.
+ *
+ * The program sees an eventfd, to be polled or made non-blocking; it is readable as long as there is an event
+ * (each adds to its count, so an edge-triggered epoll sees each; the last to go clears it). The events
+ * themselves stand in a list, so an object that goes away takes its own along. All calls but
+ * events_wait() under the NIC's lock.
+ */
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+
+struct event {
+	struct event *next;
+	enum ibv_event_type type; /* of an asynchronous event */
+	void *element;		  /* whose: a queue, a queue pair; NULL: the port */
+};
+
+struct events {
+	int fd;
+	struct event *first, **last;
+};
+
+/* -errno. */
+int events_init(struct events *events);
+void events_free(struct events *events);
+void events_put(struct events *events, enum ibv_event_type type, void *element);
+/* The oldest, to be freed by the caller; NULL: there is none. */
+struct event *events_take(struct events *events);
+/* The element is no more. */
+void events_drop(struct events *events, const void *element);
+/* Until there may be an event; -EAGAIN: the program has made the descriptor non-blocking, -EINTR: a signal.
+ */
+int events_wait(const struct events *events);
+
+#endif
