@@ -66,6 +66,7 @@ static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 		nic_poll(nic);
 		got = rnic_poll_cq(cq, n, wc);
 	}
+	nic_polled(nic, got > 0);
 	nic_unlock(nic);
 	return got;
 }
