@@ -41,8 +41,9 @@ struct record {
 	uint64_t compare;
 };
 _Static_assert(sizeof(struct record) == LINE, "a record's head is a line");
-#define WRAP	  UINT32_MAX
-#define MAX_BYTES 4096 /* of payload */
+#define WRAP	     UINT32_MAX
+#define MAX_BYTES    4096 /* of payload */
+#define SENDER_WORDS (SHM_SLOTS / 64)
 
 /* Positions count bytes and never come again. */
 struct ring {
@@ -54,9 +55,9 @@ struct ring {
 
 struct inbox {
 	uint32_t magic;
-	_Atomic uint32_t dead;				       /* the slot has another file now */
-	_Atomic uint32_t sleeping;			       /* futex: 1, whoever sends has to wake */
-	_Alignas(64) _Atomic uint64_t senders[SHM_SLOTS / 64]; /* who has ever sent */
+	_Atomic uint32_t dead;				     /* the slot has another file now */
+	_Atomic uint32_t sleeping;			     /* futex: 1, whoever sends has to wake */
+	_Alignas(64) _Atomic uint64_t senders[SENDER_WORDS]; /* who has ever sent */
 	struct ring ring[SHM_SLOTS];
 };
 
@@ -469,14 +470,19 @@ static struct packet *take(struct link_shm *shm, unsigned from, struct rnic_net 
 	return NULL;
 }
 
-/* The first sender from `from` on that has something here; SHM_SLOTS: nobody. */
+/* The first sender from `from` on, then from the beginning on, that has something here; SHM_SLOTS: nobody. */
 static unsigned next_sender(struct link_shm *shm, unsigned from)
 {
-	for (unsigned word = from / 64; word < SHM_SLOTS / 64; word++) {
-		uint64_t senders = atomic_load_explicit(&shm->own->senders[word], memory_order_relaxed);
+	uint64_t before = (1ull << from % 64) - 1;
 
-		if (word == from / 64)
-			senders &= ~0ull << from % 64;
+	for (unsigned i = 0; i <= SENDER_WORDS; i++) {
+		unsigned word = (from / 64 + i) % SENDER_WORDS;
+		uint64_t senders = look(&shm->own->senders[word]);
+
+		if (i == 0)
+			senders &= ~before;
+		else if (i == SENDER_WORDS)
+			senders &= before;
 		for (; senders; senders &= senders - 1) {
 			unsigned slot = word * 64 + (unsigned)__builtin_ctzll(senders);
 
@@ -495,12 +501,13 @@ static struct packet *take_next(struct nic_link *nic, struct rnic_net *net)
 	unsigned from;
 
 	give_back(shm);
-	from = next_sender(shm, shm->last + 1);
-	if (from == SHM_SLOTS)
-		from = next_sender(shm, 0);
-	for (; from < SHM_SLOTS && !pkt; from = next_sender(shm, from + 1)) {
-		pkt = take(shm, from, net);
+	/* A new one may have sent nothing yet: then the others are looked at, too. */
+	for (unsigned n = 0; n < SHM_SLOTS && !pkt; n++) {
+		from = next_sender(shm, (shm->last + 1) % SHM_SLOTS);
+		if (from == SHM_SLOTS)
+			return NULL;
 		shm->last = from;
+		pkt = take(shm, from, net);
 	}
 	return pkt;
 }

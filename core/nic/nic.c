@@ -23,12 +23,13 @@
 #include "core/rnic/link.h"
 #include "core/rnic/qp.h"
 
-#define NAP_NS	       200000 /* of the NIC's thread while the program polls */
-#define STEADY_POLLS   64     /* in a nap, of a program that does nothing else */
-#define LEFT_ALONE_NS  5000
-#define AWAKE_LEAST_NS 1000000
-#define AWAKE_MOST_NS  100000000
-#define BATCH	       32 /* packets taken in one go */
+#define NAP_NS		 200000 /* of the NIC's thread while the program polls */
+#define STEADY_POLLS	 64	/* in a nap, of a program that does nothing else */
+#define LEFT_ALONE_NS	 5000
+#define LEFT_ALONE_TIMES 4 /* in a row */
+#define AWAKE_LEAST_NS	 1000000
+#define AWAKE_MOST_NS	 100000000
+#define BATCH		 32 /* packets taken in one go */
 
 /*
  * Who drives. The thread sleeps until a packet comes in, unless the program polls: then it naps, and
@@ -41,6 +42,7 @@ struct whole {
 	pthread_mutex_t mutex;
 	_Atomic uint32_t handed_over;	 /* futex */
 	_Atomic uint32_t polls;		 /* wraps */
+	unsigned left_alone;		 /* naps in a row */
 	bool found_last;		 /* the last poll had found completions */
 	uint64_t polled_at;		 /* ns: the last one */
 	uint64_t awake_until, awake_for; /* ns: when the thread may nap again, and for how long it may not */
@@ -128,13 +130,20 @@ static void nap(struct whole *w)
 		 atomic_load_explicit(&w->polls, memory_order_relaxed) - polls > STEADY_POLLS);
 }
 
-/* Locked: packets were waiting at the end of a nap. */
-static void left_alone(struct whole *w)
+/* Locked: the end of a nap. Were packets waiting? */
+static void look_back(struct whole *w, bool waiting)
 {
 	uint64_t now = sim_now(w->nic.engine);
 
-	if (!w->found_last || now - w->polled_at < LEFT_ALONE_NS)
-		return; /* it waits for them */
+	/* A program that waits for them may only be short of a CPU. */
+	if (!waiting || !w->found_last || now - w->polled_at < LEFT_ALONE_NS) {
+		w->left_alone = 0;
+		w->awake_for = 0;
+		return;
+	}
+	if (++w->left_alone < LEFT_ALONE_TIMES)
+		return;
+	w->left_alone = 0;
 	w->awake_for = w->awake_for ? 2 * w->awake_for : AWAKE_LEAST_NS;
 	if (w->awake_for > AWAKE_MOST_NS)
 		w->awake_for = AWAKE_MOST_NS;
@@ -162,7 +171,7 @@ static void *thread_main(void *arg)
 	prctl(PR_SET_TIMERSLACK, 1000); /* ns: some alarms are microseconds ahead */
 	nic_lock(&w->nic);
 	for (;;) {
-		bool napped = false, handed_over = atomic_exchange(&w->handed_over, 0);
+		bool did, napped = false, handed_over = atomic_exchange(&w->handed_over, 0);
 		uint32_t now = atomic_load_explicit(&w->polls, memory_order_relaxed);
 
 		if (now != polls && !handed_over && sim_now(w->nic.engine) >= w->awake_until) {
@@ -173,12 +182,13 @@ static void *thread_main(void *arg)
 			now = atomic_load_explicit(&w->polls, memory_order_relaxed);
 		}
 		polls = now;
-		if (!nic_progress(&w->nic)) {
+		did = nic_progress(&w->nic);
+		if (napped)
+			look_back(w, did);
+		if (!did) {
 			sleep_until_due(w);
 			continue;
 		}
-		if (napped)
-			left_alone(w);
 		/* Others may want the lock. */
 		nic_unlock(&w->nic);
 		nic_lock(&w->nic);
