@@ -232,6 +232,8 @@ int bench_main(int argc, char **argv)
 		live_bench_help();
 		return 0;
 	}
+	if (argc == 2 && !strcmp(argv[1], "--nic"))
+		return bench_nic();
 	if (argc > 1)
 		return live_bench_main(argc, argv);
 	bench_write(64);

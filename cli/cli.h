@@ -24,6 +24,7 @@ int soak_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 int live_bench_main(int argc, char **argv);
 void live_bench_help(void);
+int bench_nic(void);
 int count_main(int argc, char **argv);
 int serve_main(int argc, char **argv);
 int put_main(int argc, char **argv);
@@ -41,6 +42,8 @@ int replay_artefact(const char *path, bool quiet);
 
 /* The program's name as it was called, for commands that are printed. */
 extern const char *program;
+/* All words of the call, NULL behind them. */
+extern char **arguments;
 
 /* --- input.c --- */
 
@@ -84,6 +87,14 @@ struct ibv_context;
 
 /* This machine's RDMA device; NULL: the first. 0, or the status behind a message. */
 int open_device(const char *name, struct ibv_context **verbs);
+
+/* --- soft_rnic.c --- */
+
+/* Go on under the soft RNIC: run the program anew, unless it has the device. 0, or the status behind a
+ * message. */
+int soft_rnic(void);
+/* The same if `device` is the soft RNIC's, or none is named and there is none. */
+int soft_rnic_if_asked(const char *device);
 
 /* --- output.c --- */
 

@@ -8,6 +8,7 @@
 #include "core/rt/fails.h"
 
 const char *program = "tidemark";
+char **arguments;
 
 static const struct command {
 	const char *name;
@@ -98,6 +99,7 @@ int main(int argc, char **argv)
 {
 	static const struct command help = {.main = help_main};
 	program = argv[0];
+	arguments = argv;
 	signals_begin();
 	if (argc < 2)
 		return fail(EXIT_USAGE, "no command given (tidemark --help)");

@@ -11,6 +11,7 @@
 #define LARGE	 (1u << 14) /* from here on an allocation of its own */
 #define ALIGNED	 64
 #define NS_PER_S 1000000000ull
+#define HASTE	 1000 /* cycles: a fraction of a microsecond */
 
 struct due {
 	uint64_t at, number;
@@ -19,7 +20,7 @@ struct due {
 };
 
 struct sim {
-	uint64_t now, numbers;
+	uint64_t now, numbers, cycles;
 	struct due *soon; /* a ring */
 	size_t soon_room, soon_first, soon_len;
 	struct due *timer; /* a heap */
@@ -42,11 +43,29 @@ struct sim *engine_new(void)
 	return calloc(1, sizeof(struct sim));
 }
 
+/* The clock is read where a fast CPU's cycles say that HASTE of them have passed: it costs as much as the
+ * rest of a poll that finds nothing. */
+static bool hasty(struct sim *sim)
+{
+#ifdef __x86_64__
+	uint64_t cycles = __builtin_ia32_rdtsc();
+
+	if (cycles - sim->cycles < HASTE)
+		return true;
+	sim->cycles = cycles;
+#else
+	(void)sim;
+#endif
+	return false;
+}
+
 void engine_tick(struct sim *sim)
 {
 	struct timespec t;
 	uint64_t now;
 
+	if (hasty(sim))
+		return;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	now = (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 	/* What was due soon has been run ahead of its time. */

@@ -17,7 +17,7 @@
 
 /* NULL: out of memory. */
 struct sim *engine_new(void);
-/* Take the time anew. */
+/* Take the time anew, or leave it if that was a moment ago. */
 void engine_tick(struct sim *sim);
 /* Run what is due. Was there anything? */
 bool engine_run(struct sim *sim);

@@ -11,51 +11,82 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "core/nic/net_dir.h"
 #include "core/rnic/device.h"
 
-#define RING_BYTES (1u << 18) /* a power of two */
-#define MAGIC	   0x314d4454u
+#define RING_BYTES (1u << 18) /* a power of two, so large that it stays in a cache */
+#define RING_FULL  (RING_BYTES / 4 * 3)
+#define MAGIC	   0x324d4454u
 #define NS_PER_S   1000000000ull
 
-/* A packet in a ring: this, then its payload, rounded up to 64 bytes. len WRAP: the next one is at the start.
+/*
+ * A packet in a ring: this line, then its payload, rounded up to lines. len WRAP: the next one is at the
+ * ring's start. `stamp` is written last, and only a record that lies here in this turn of the ring has it,
+ * so that the owner need not look anywhere else: what else may lie here, earlier packets and users' data,
+ * does not know the ring's secret.
  */
 struct record {
+	_Atomic uint64_t stamp;
 	uint32_t len;
-	uint32_t src_qpn, dest_qpn, psn, msn;
+	uint32_t dest_qpn, psn, msn;
 	uint8_t opcode, syndrome, solicited, ack_req;
 	uint8_t placement, selectivity, service, unused;
-	uint32_t rkey, dma_len, imm, invalidate, qkey, from;
-	uint64_t va, swap_add, compare, original;
+	uint32_t rkey, dma_len;
+	uint64_t where; /* va; of a datagram src_qpn, qkey */
+	uint64_t value; /* swap_add, original; of what is no atomic: imm, invalidate */
+	uint64_t compare;
 };
-#define WRAP	  UINT32_MAX
-#define MAX_BYTES 4096 /* of payload */
+_Static_assert(sizeof(struct record) == LINE, "a record's head is a line");
+#define WRAP	     UINT32_MAX
+#define MAX_BYTES    4096 /* of payload */
+#define SENDER_WORDS (SHM_SLOTS / 64)
 
+/* Positions count bytes and never come again. */
 struct ring {
-	_Alignas(64) _Atomic uint32_t tail; /* bytes ever written: the sender's */
-	_Alignas(64) _Atomic uint32_t head; /* bytes ever taken: the owner's */
+	/* Of whoever is the sender now: it begins at `start`, which it writes last. */
+	_Alignas(64) _Atomic uint64_t start, secret;
+	_Alignas(64) _Atomic uint64_t head; /* up to here the owner is done */
 	_Alignas(64) uint8_t bytes[RING_BYTES];
 };
 
 struct inbox {
 	uint32_t magic;
-	_Atomic uint32_t dead;				       /* the slot has another file now */
-	_Atomic uint32_t sleeping;			       /* futex: 1, whoever sends has to wake */
-	_Alignas(64) _Atomic uint64_t senders[SHM_SLOTS / 64]; /* who has ever sent */
+	_Atomic uint32_t dead;				     /* the slot has another file now */
+	_Atomic uint32_t sleeping;			     /* futex: 1, whoever sends has to wake */
+	_Alignas(64) _Atomic uint64_t senders[SENDER_WORDS]; /* who has ever sent */
 	struct ring ring[SHM_SLOTS];
 };
 
 _Static_assert(offsetof(struct inbox, dead) == NET_DIR_DEAD_AT, "net_dir.h says where");
+
+/* The way to another process, as this one knows it. */
+struct way {
+	struct inbox *inbox;
+	uint64_t start, secret, tail, head;
+};
+
+/* A ring of the own inbox. Written under the NIC's lock, and looked at without. */
+struct arrivals {
+	_Atomic uint64_t start, secret, head;
+};
 
 struct link_shm {
 	struct nic_link nic;
 	char directory[200];
 	unsigned slot, last; /* whose ring was emptied last */
 	int fd;		     /* holds the lock */
-	struct inbox *own, *to[SHM_SLOTS];
+	struct inbox *own;
+	struct way way[SHM_SLOTS];
+	struct arrivals arrivals[SHM_SLOTS];
+	/* The last packet taken, while its payload is still in its ring; up to where that ring is free then.
+	 */
+	struct packet *lent;
+	uint8_t *lent_bytes;
+	unsigned lent_by;
 };
 
 static struct inbox *map(int fd)
@@ -113,26 +144,66 @@ out:
 	return 0;
 }
 
-static struct inbox *inbox_of(struct link_shm *shm, unsigned slot)
+/* The inbox of a slot, with this process's ring backed by memory: no store to it may fail later. */
+static struct inbox *map_inbox(struct link_shm *shm, unsigned slot)
 {
-	struct inbox *to = shm->to[slot];
+	struct inbox *inbox = NULL;
+	struct stat is;
 	char name[256];
 	int fd;
 
-	if (to && !to->dead)
-		return to;
-	if (to)
-		munmap(to, sizeof(*to));
-	shm->to[slot] = NULL;
+	/* Closing another descriptor of the own file would give up the lock on it. */
+	if (slot == shm->slot)
+		return shm->own;
 	name_slot(shm, slot, name, sizeof(name));
 	fd = open(name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return NULL;
-	struct stat is;
-	if (!fstat(fd, &is) && is.st_size == sizeof(struct inbox))
-		shm->to[slot] = map(fd);
+	if (!fstat(fd, &is) && is.st_size == sizeof(struct inbox) &&
+	    !fallocate(fd, 0, offsetof(struct inbox, ring) + shm->slot * sizeof(struct ring),
+		       sizeof(struct ring)))
+		inbox = map(fd);
 	close(fd);
-	return shm->to[slot];
+	return inbox;
+}
+
+static uint64_t random_secret(void)
+{
+	uint64_t secret;
+
+	while (getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
+		;
+	return secret;
+}
+
+/* The way to a slot; NULL: nobody lives there. */
+static struct way *way_to(struct link_shm *shm, uint32_t qpn)
+{
+	unsigned slot = qpn >> SHM_QPN_SHIFT;
+	struct way *way = &shm->way[slot % SHM_SLOTS];
+	struct ring *ring;
+
+	if (slot >= SHM_SLOTS)
+		return NULL;
+	if (way->inbox && !way->inbox->dead)
+		return way;
+	if (way->inbox && way->inbox != shm->own)
+		munmap(way->inbox, sizeof(*way->inbox));
+	way->inbox = slot ? map_inbox(shm, slot) : NULL;
+	if (!way->inbox)
+		return NULL;
+	/* An earlier process of our slot may have died in the middle of a record: begin beyond it. */
+	ring = &way->inbox->ring[shm->slot];
+	way->start = atomic_load(&ring->start);
+	if (way->start < atomic_load(&ring->head))
+		way->start = atomic_load(&ring->head);
+	way->start = (way->start / RING_BYTES + 2) * RING_BYTES;
+	way->tail = way->head = way->start;
+	way->secret = random_secret();
+	atomic_store(&ring->secret, way->secret);
+	atomic_store(&ring->start, way->start);
+	atomic_fetch_or(&way->inbox->senders[shm->slot / 64], 1ull << shm->slot % 64);
+	return way;
 }
 
 static void futex_wake(_Atomic uint32_t *word)
@@ -140,46 +211,99 @@ static void futex_wake(_Atomic uint32_t *word)
 	syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-static void put(struct link_shm *shm, struct inbox *to, const struct packet *pkt)
+static uint32_t record_bytes(uint32_t len)
 {
-	struct ring *ring = &to->ring[shm->slot];
-	uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-	uint32_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
-	uint32_t need = (uint32_t)((sizeof(struct record) + pkt->len + 63) & ~63u), at = tail % RING_BYTES;
-	uint32_t skip = RING_BYTES - at < need ? RING_BYTES - at : 0;
+	return (uint32_t)((sizeof(struct record) + len + LINE - 1) / LINE * LINE);
+}
 
-	if (tail - head > RING_BYTES || RING_BYTES - (tail - head) < skip + need)
-		return; /* full: lost */
-	if (skip)
-		((struct record *)(ring->bytes + at))->len = WRAP;
-	at = (at + skip) % RING_BYTES;
-	struct record *r = (struct record *)(ring->bytes + at);
-	*r = (struct record){.len = pkt->len,
-			     .src_qpn = pkt->src_qpn,
-			     .dest_qpn = pkt->dest_qpn,
-			     .psn = pkt->psn,
-			     .msn = pkt->msn,
-			     .opcode = pkt->opcode,
-			     .syndrome = pkt->syndrome,
-			     .solicited = pkt->solicited,
-			     .ack_req = pkt->ack_req,
-			     .placement = pkt->placement,
-			     .selectivity = pkt->selectivity,
-			     .service = pkt->service,
-			     .invalidate = pkt->invalidate,
-			     .qkey = pkt->qkey,
-			     .from = pkt->from,
-			     .rkey = pkt->rkey,
-			     .dma_len = pkt->dma_len,
-			     .imm = pkt->imm,
-			     .va = pkt->va,
-			     .swap_add = pkt->swap_add,
-			     .compare = pkt->compare,
-			     .original = pkt->original};
-	memcpy(r + 1, pkt->payload, pkt->len);
-	atomic_store_explicit(&ring->tail, tail + skip + need, memory_order_release);
-	if (!(atomic_load_explicit(&to->senders[shm->slot / 64], memory_order_relaxed) >> shm->slot % 64 & 1))
-		atomic_fetch_or(&to->senders[shm->slot / 64], 1ull << shm->slot % 64);
+/* Bytes of the ring that are in use. */
+static uint64_t used(struct link_shm *shm, struct way *way)
+{
+	uint64_t head = atomic_load_explicit(&way->inbox->ring[shm->slot].head, memory_order_acquire);
+
+	/* The owner has not seen that there is a new sender yet; or it writes nonsense. */
+	if (head >= way->start && head <= way->tail)
+		way->head = head;
+	return way->tail - way->head;
+}
+
+/* Where a record with so much payload goes, and how much is skipped for that; NULL: no room. */
+static struct record *room_for(struct link_shm *shm, struct way *way, uint32_t len, uint32_t *skip)
+{
+	uint32_t need = record_bytes(len), at = way->tail % RING_BYTES;
+
+	*skip = RING_BYTES - at < need ? RING_BYTES - at : 0;
+	/* A record stays in front of the stamp that the owner looks for next. */
+	if (way->tail - way->head + *skip + need >= RING_BYTES && used(shm, way) + *skip + need >= RING_BYTES)
+		return NULL;
+	return (struct record *)(way->inbox->ring[shm->slot].bytes + (at + *skip) % RING_BYTES);
+}
+
+static uint8_t *reserve(struct link *link, uint32_t dest_qpn, uint32_t len)
+{
+	struct link_shm *shm = (struct link_shm *)link;
+	struct way *way = way_to(shm, dest_qpn);
+	struct record *r;
+	uint32_t skip;
+
+	r = way ? room_for(shm, way, len, &skip) : NULL;
+	return r ? (uint8_t *)(r + 1) : NULL;
+}
+
+/* With a quarter of the ring left to acknowledgements, and to those who send again what is lost. */
+static bool has_room(struct link *link, uint32_t peer, uint32_t dest_qpn)
+{
+	struct link_shm *shm = (struct link_shm *)link;
+	struct way *way = way_to(shm, dest_qpn);
+
+	(void)peer;
+	return !way || way->tail - way->head <= RING_FULL || used(shm, way) <= RING_FULL;
+}
+
+static bool is_atomic(const struct packet *pkt)
+{
+	return pkt->opcode < OP_CODES && opcode_is[pkt->opcode] & IS_ATOMIC;
+}
+
+static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
+{
+	uint32_t skip;
+	struct record *r = room_for(shm, way, pkt->len, &skip);
+	struct inbox *to = way->inbox;
+
+	if (!r)
+		return; /* lost */
+	if (skip) {
+		struct record *wrap = (struct record *)(to->ring[shm->slot].bytes + way->tail % RING_BYTES);
+
+		wrap->len = WRAP;
+		atomic_store_explicit(&wrap->stamp, way->tail ^ way->secret, memory_order_release);
+		way->tail += skip;
+	}
+	r->len = pkt->len;
+	r->dest_qpn = pkt->dest_qpn;
+	r->psn = pkt->psn;
+	r->msn = pkt->msn;
+	r->opcode = pkt->opcode;
+	r->syndrome = pkt->syndrome;
+	r->solicited = pkt->solicited;
+	r->ack_req = pkt->ack_req;
+	r->placement = pkt->placement;
+	r->selectivity = pkt->selectivity;
+	r->service = pkt->service;
+	r->rkey = pkt->rkey;
+	r->dma_len = pkt->dma_len;
+	r->where = pkt->service == SERVICE_UD ? (uint64_t)pkt->qkey << 32 | pkt->src_qpn : pkt->va;
+	r->value = (uint64_t)pkt->invalidate << 32 | pkt->imm;
+	if (is_atomic(pkt))
+		r->value = opcode_is[pkt->opcode] & IS_RESPONSE ? pkt->original : pkt->swap_add;
+	r->compare = pkt->compare;
+	/* What reserve() gave is there already. */
+	if (pkt->payload != (uint8_t *)(r + 1))
+		memcpy(r + 1, pkt->payload, pkt->len);
+	/* Stamp first, look for a sleeper second; he does it the other way round. */
+	atomic_store_explicit(&r->stamp, way->tail ^ way->secret, memory_order_release);
+	way->tail += record_bytes(pkt->len);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&to->sleeping, memory_order_relaxed) && atomic_exchange(&to->sleeping, 0))
 		futex_wake(&to->sleeping);
@@ -188,29 +312,12 @@ static void put(struct link_shm *shm, struct inbox *to, const struct packet *pkt
 static void hand_over(struct link *link, unsigned from, struct packet *pkt)
 {
 	struct link_shm *shm = (struct link_shm *)link;
-	unsigned slot = pkt->dest_qpn >> SHM_QPN_SHIFT;
-	struct inbox *to = slot && slot < SHM_SLOTS ? inbox_of(shm, slot) : NULL;
+	struct way *way = way_to(shm, pkt->dest_qpn);
 
 	(void)from;
-	if (to)
-		put(shm, to, pkt);
+	if (way)
+		put(shm, way, pkt);
 	packet_put(pkt->net, pkt);
-}
-
-/* With a quarter of the ring left to those who send again what is lost. */
-static bool has_room(struct link *link, uint32_t peer, uint32_t dest_qpn)
-{
-	struct link_shm *shm = (struct link_shm *)link;
-	unsigned slot = dest_qpn >> SHM_QPN_SHIFT;
-	struct inbox *to = slot && slot < SHM_SLOTS ? inbox_of(shm, slot) : NULL;
-	const struct ring *ring = to ? &to->ring[shm->slot] : NULL;
-
-	(void)peer;
-	if (!ring)
-		return true; /* nobody is there */
-	return atomic_load_explicit(&ring->tail, memory_order_relaxed) -
-		       atomic_load_explicit(&ring->head, memory_order_acquire) <
-	       RING_BYTES / 4 * 3;
 }
 
 /* All processes of the host have one address: any other is nobody's. */
@@ -228,77 +335,158 @@ static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
 	rnic_gid(((struct link_shm *)link)->nic.address, gid);
 }
 
-static struct packet *take(struct ring *ring, struct rnic_net *net)
+static uint64_t look(_Atomic uint64_t *at)
 {
-	uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-	uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
+	return atomic_load_explicit(at, memory_order_relaxed);
+}
+
+static void set(_Atomic uint64_t *at, uint64_t value)
+{
+	atomic_store_explicit(at, value, memory_order_relaxed);
+}
+
+/* The record that is next in a sender's ring; NULL: none. */
+static struct record *next_record(struct link_shm *shm, unsigned from)
+{
+	struct arrivals *arrivals = &shm->arrivals[from];
+	uint64_t head = look(&arrivals->head);
+	struct record *r = (struct record *)(shm->own->ring[from].bytes + head % RING_BYTES);
+
+	if (atomic_load_explicit(&r->stamp, memory_order_acquire) != (head ^ look(&arrivals->secret)))
+		return NULL;
+	return look(&arrivals->start) ? r : NULL;
+}
+
+/* Is there a new process in the sender's slot? */
+static bool is_new(struct link_shm *shm, unsigned from)
+{
+	uint64_t start = atomic_load_explicit(&shm->own->ring[from].start, memory_order_acquire);
+
+	return start != look(&shm->arrivals[from].start) && start % RING_BYTES == 0;
+}
+
+/* From now on it is read what the new one sends. */
+static void begin(struct link_shm *shm, unsigned from)
+{
+	struct ring *ring = &shm->own->ring[from];
+	uint64_t start = atomic_load_explicit(&ring->start, memory_order_acquire);
+
+	set(&shm->arrivals[from].secret, atomic_load(&ring->secret));
+	set(&shm->arrivals[from].head, start);
+	set(&shm->arrivals[from].start, start);
+	atomic_store_explicit(&ring->head, start, memory_order_release);
+}
+
+/* The packet that was taken last leaves its ring, now that it has been worked on, or else with a copy. */
+static void give_back(struct link_shm *shm)
+{
+	struct packet *pkt = shm->lent;
+
+	if (!pkt)
+		return;
+	shm->lent = NULL;
+	if (pkt->payload == shm->lent_bytes) {
+		pkt->payload = buffer_get(pkt->net, pkt->len, &pkt->payload_class);
+		memcpy(pkt->payload, shm->lent_bytes, pkt->len);
+	}
+	atomic_store_explicit(&shm->own->ring[shm->lent_by].head, look(&shm->arrivals[shm->lent_by].head),
+			      memory_order_release);
+}
+
+/* A record's packet; its payload stays where it is if it is long. */
+static struct packet *unpack(struct link_shm *shm, unsigned from, const struct record *r, uint8_t *payload,
+			     struct rnic_net *net)
+{
+	bool is_long = r->len > PACKET_SMALL;
+	struct packet *pkt = packet_get(net, is_long ? 0 : r->len);
+
+	pkt->len = r->len;
+	if (is_long) {
+		shm->lent = pkt;
+		shm->lent_by = from;
+		shm->lent_bytes = pkt->payload = payload;
+	} else {
+		memcpy(pkt->payload, payload, r->len);
+	}
+	pkt->dest_qpn = r->dest_qpn;
+	pkt->psn = r->psn & PSN_MASK;
+	pkt->msn = r->msn;
+	pkt->opcode = r->opcode;
+	pkt->syndrome = r->syndrome;
+	pkt->solicited = r->solicited & 1;
+	pkt->ack_req = r->ack_req & 1;
+	pkt->placement = r->placement;
+	pkt->selectivity = r->selectivity;
+	pkt->service = r->service;
+	pkt->rkey = r->rkey;
+	pkt->dma_len = r->dma_len;
+	if (r->service == SERVICE_UD) {
+		pkt->src_qpn = (uint32_t)r->where;
+		pkt->qkey = (uint32_t)(r->where >> 32);
+	} else {
+		pkt->va = r->where;
+	}
+	if (is_atomic(pkt)) {
+		pkt->swap_add = pkt->original = r->value;
+	} else {
+		pkt->imm = (uint32_t)r->value;
+		pkt->invalidate = (uint32_t)(r->value >> 32);
+	}
+	pkt->compare = r->compare;
+	return pkt;
+}
+
+/* The next packet of a sender. The rings are as good as their senders: one that is not in order is not
+ * read on. */
+static struct packet *take(struct link_shm *shm, unsigned from, struct rnic_net *net)
+{
+	_Atomic uint64_t *head = &shm->arrivals[from].head;
+	struct ring *ring = &shm->own->ring[from];
+	struct record *there, r;
 	struct packet *pkt;
-	struct record r;
 
-	while (head != tail) {
-		uint32_t at = head % RING_BYTES, need;
+	if (is_new(shm, from))
+		begin(shm, from);
+	while ((there = next_record(shm, from))) {
+		uint32_t left = RING_BYTES - look(head) % RING_BYTES;
 
-		/* The rings are as good as their senders: one that is not in order is emptied. */
-		if (at % 64 || tail - head > RING_BYTES)
-			break;
-		memcpy(&r, ring->bytes + at, sizeof(r));
+		/* Once: what is checked here must be what is used. */
+		memcpy(&r, there, sizeof(r));
 		if (r.len == WRAP) {
-			head += RING_BYTES - at;
+			set(head, look(head) + left);
 			continue;
 		}
-		need = (uint32_t)((sizeof(r) + r.len + 63) & ~63u);
-		if (r.len > MAX_BYTES || need > RING_BYTES - at || need > tail - head)
-			break;
-		pkt = packet_get(net, r.len);
-		memcpy(pkt->payload, ring->bytes + at + sizeof(r), r.len);
-		atomic_store_explicit(&ring->head, head + need, memory_order_release);
-		pkt->src_qpn = r.src_qpn;
-		pkt->dest_qpn = r.dest_qpn;
-		pkt->psn = r.psn & PSN_MASK;
-		pkt->msn = r.msn;
-		pkt->opcode = r.opcode;
-		pkt->syndrome = r.syndrome;
-		pkt->solicited = r.solicited & 1;
-		pkt->ack_req = r.ack_req & 1;
-		pkt->placement = r.placement;
-		pkt->selectivity = r.selectivity;
-		pkt->service = r.service;
-		pkt->invalidate = r.invalidate;
-		pkt->qkey = r.qkey;
-		pkt->from = r.from;
-		pkt->rkey = r.rkey;
-		pkt->dma_len = r.dma_len;
-		pkt->imm = r.imm;
-		pkt->va = r.va;
-		pkt->swap_add = r.swap_add;
-		pkt->compare = r.compare;
-		pkt->original = r.original;
+		if (r.len > MAX_BYTES || record_bytes(r.len) > left) {
+			set(&shm->arrivals[from].secret,
+			    random_secret()); /* nothing of it is read any more */
+			return NULL;
+		}
+		pkt = unpack(shm, from, &r, (uint8_t *)(there + 1), net);
+		set(head, look(head) + record_bytes(r.len));
+		if (!shm->lent)
+			atomic_store_explicit(&ring->head, look(head), memory_order_release);
 		return pkt;
 	}
-	atomic_store_explicit(&ring->head, tail, memory_order_release);
 	return NULL;
 }
 
-static bool is_empty(struct link_shm *shm, unsigned from)
-{
-	struct ring *ring = &shm->own->ring[from];
-
-	return atomic_load_explicit(&ring->head, memory_order_relaxed) ==
-	       atomic_load_explicit(&ring->tail, memory_order_acquire);
-}
-
-/* The first sender from `from` on that has something here; SHM_SLOTS: nobody. */
+/* The first sender from `from` on, then from the beginning on, that has something here; SHM_SLOTS: nobody. */
 static unsigned next_sender(struct link_shm *shm, unsigned from)
 {
-	for (unsigned word = from / 64; word < SHM_SLOTS / 64; word++) {
-		uint64_t senders = atomic_load_explicit(&shm->own->senders[word], memory_order_relaxed);
+	uint64_t before = (1ull << from % 64) - 1;
 
-		if (word == from / 64)
-			senders &= ~0ull << from % 64;
+	for (unsigned i = 0; i <= SENDER_WORDS; i++) {
+		unsigned word = (from / 64 + i) % SENDER_WORDS;
+		uint64_t senders = look(&shm->own->senders[word]);
+
+		if (i == 0)
+			senders &= ~before;
+		else if (i == SENDER_WORDS)
+			senders &= before;
 		for (; senders; senders &= senders - 1) {
 			unsigned slot = word * 64 + (unsigned)__builtin_ctzll(senders);
 
-			if (!is_empty(shm, slot))
+			if (next_record(shm, slot) || is_new(shm, slot))
 				return slot;
 		}
 	}
@@ -309,14 +497,17 @@ static unsigned next_sender(struct link_shm *shm, unsigned from)
 static struct packet *take_next(struct nic_link *nic, struct rnic_net *net)
 {
 	struct link_shm *shm = (struct link_shm *)nic;
-	unsigned from = next_sender(shm, shm->last + 1);
 	struct packet *pkt = NULL;
+	unsigned from;
 
-	if (from == SHM_SLOTS)
-		from = next_sender(shm, 0);
-	for (; from < SHM_SLOTS && !pkt; from = next_sender(shm, from + 1)) {
-		pkt = take(&shm->own->ring[from], net);
+	give_back(shm);
+	/* A new one may have sent nothing yet: then the others are looked at, too. */
+	for (unsigned n = 0; n < SHM_SLOTS && !pkt; n++) {
+		from = next_sender(shm, (shm->last + 1) % SHM_SLOTS);
+		if (from == SHM_SLOTS)
+			return NULL;
 		shm->last = from;
+		pkt = take(shm, from, net);
 	}
 	return pkt;
 }
@@ -361,7 +552,11 @@ int link_shm_open(struct nic_link **out, const char *directory)
 	if (!shm)
 		return -ENOMEM;
 	shm->nic = (struct nic_link){
-		.link = {.send = hand_over, .resolve = resolve, .gid = gid_of, .ready = has_room},
+		.link = {.send = hand_over,
+			 .resolve = resolve,
+			 .gid = gid_of,
+			 .reserve = reserve,
+			 .ready = has_room},
 		.address = INADDR_LOOPBACK,
 		.mtu = MAX_BYTES,
 		.take = take_next,

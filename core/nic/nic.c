@@ -4,11 +4,16 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "core/nic/config.h"
@@ -20,16 +25,30 @@
 #include "core/rnic/link.h"
 #include "core/rnic/qp.h"
 
-#define NAP_NS	 200000 /* of the NIC's thread while the program polls */
-#define BATCH	 32	/* packets taken in one go */
+#define NAP_NS		 200000 /* of the NIC's thread while the program polls */
+#define STEADY_POLLS	 64	/* in a nap, of a program that does nothing else */
+#define LEFT_ALONE_NS	 5000
+#define LEFT_ALONE_TIMES 4 /* in a row */
+#define AWAKE_LEAST_NS	 1000000
+#define AWAKE_MOST_NS	 100000000
+#define BATCH		 32 /* packets taken in one go */
 
+/*
+ * Who drives. The thread sleeps until a packet comes in, unless the program polls: then it naps, and
+ * looks now and then whether the program still does. A program may also poll a queue once in a while
+ * and spend its time on the memory that its peer writes to. When the thread finds a packet waiting that
+ * such a program has left alone, it does not nap for some time, longer each time.
+ */
 struct whole {
 	struct nic nic;
 	pthread_mutex_t mutex;
-	pthread_cond_t nap;
-	uint64_t sleeps_until; /* the thread; 0: it does not sleep */
-	bool polled;	       /* since the thread looked last */
-	bool handed_over;
+	_Atomic uint32_t handed_over;	 /* futex */
+	_Atomic uint32_t polls;		 /* wraps */
+	unsigned left_alone;		 /* naps in a row */
+	bool found_last;		 /* the last poll had found completions */
+	uint64_t polled_at;		 /* ns: the last one */
+	uint64_t awake_until, awake_for; /* ns: when the thread may nap again, and for how long it may not */
+	uint64_t sleeps_until;		 /* the thread; 0: it does not sleep */
 };
 
 static struct whole *whole;
@@ -67,10 +86,8 @@ void nic_run(struct nic *nic)
 bool nic_progress(struct nic *nic)
 {
 	struct packet *pkt;
-	bool did = false;
+	bool did = engine_run(nic->engine);
 
-	engine_tick(nic->engine);
-	did = engine_run(nic->engine);
 	for (unsigned n = 0; n < BATCH && (pkt = nic->link->take(nic->link, nic->net)); n++) {
 		rnic_take(nic->net, qp_find(nic->net, pkt->dest_qpn), pkt);
 		engine_run(nic->engine);
@@ -81,57 +98,102 @@ bool nic_progress(struct nic *nic)
 
 void nic_poll(struct nic *nic)
 {
-	to_whole(nic)->polled = true;
+	struct whole *w = to_whole(nic);
+
 	nic_progress(nic);
+	w->polled_at = sim_now(nic->engine);
+	atomic_store_explicit(&w->polls, atomic_load_explicit(&w->polls, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+}
+
+void nic_polled(struct nic *nic, bool found)
+{
+	to_whole(nic)->found_last = found;
 }
 
 void nic_hand_over(struct nic *nic)
 {
 	struct whole *w = to_whole(nic);
 
-	w->handed_over = true;
-	pthread_cond_signal(&w->nap);
+	if (!atomic_exchange(&w->handed_over, 1))
+		syscall(SYS_futex, &w->handed_over, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* The program drives: look again later whether it still does. */
-static void rest(struct whole *w)
+/* Without the lock: as long as the program drives, until it hands over. */
+static void nap(struct whole *w)
 {
-	struct timespec until;
+	const struct timespec most = {.tv_nsec = NAP_NS};
+	uint32_t polls;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += NAP_NS;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_nsec -= 1000000000;
-		until.tv_sec++;
+	do {
+		polls = atomic_load_explicit(&w->polls, memory_order_relaxed);
+		syscall(SYS_futex, &w->handed_over, FUTEX_WAIT_PRIVATE, 0, &most, NULL, 0);
+	} while (!atomic_load(&w->handed_over) &&
+		 atomic_load_explicit(&w->polls, memory_order_relaxed) - polls > STEADY_POLLS);
+}
+
+/* Locked: the end of a nap. Were packets waiting? */
+static void look_back(struct whole *w, bool waiting)
+{
+	uint64_t now = sim_now(w->nic.engine);
+
+	/* A program that waits for them may only be short of a CPU. */
+	if (!waiting || !w->found_last || now - w->polled_at < LEFT_ALONE_NS) {
+		w->left_alone = 0;
+		w->awake_for = 0;
+		return;
 	}
-	w->polled = false;
-	pthread_cond_timedwait(&w->nap, &w->mutex, &until);
+	if (++w->left_alone < LEFT_ALONE_TIMES)
+		return;
+	w->left_alone = 0;
+	w->awake_for = w->awake_for ? 2 * w->awake_for : AWAKE_LEAST_NS;
+	if (w->awake_for > AWAKE_MOST_NS)
+		w->awake_for = AWAKE_MOST_NS;
+	w->awake_until = now + w->awake_for;
+}
+
+/* Locked again when it returns: until something is to be done. */
+static void sleep_until_due(struct whole *w)
+{
+	struct sim *engine = w->nic.engine;
+	uint64_t next = engine_next(engine);
+
+	w->sleeps_until = next;
+	pthread_mutex_unlock(&w->mutex);
+	w->nic.link->sleep(w->nic.link, next == UINT64_MAX ? next : next - sim_now(engine));
+	nic_lock(&w->nic);
+	w->sleeps_until = 0;
 }
 
 static void *thread_main(void *arg)
 {
 	struct whole *w = arg;
-	struct sim *engine = w->nic.engine;
+	uint32_t polls = 0;
 
-	pthread_mutex_lock(&w->mutex);
+	prctl(PR_SET_TIMERSLACK, 1000); /* ns: some alarms are microseconds ahead */
+	nic_lock(&w->nic);
 	for (;;) {
-		uint64_t next;
+		bool did, napped = false, handed_over = atomic_exchange(&w->handed_over, 0);
+		uint32_t now = atomic_load_explicit(&w->polls, memory_order_relaxed);
 
-		while (w->polled && !w->handed_over)
-			rest(w);
-		w->handed_over = w->polled = false;
-		if (nic_progress(&w->nic)) {
-			/* Others may want the lock. */
-			pthread_mutex_unlock(&w->mutex);
-			pthread_mutex_lock(&w->mutex);
+		if (now != polls && !handed_over && sim_now(w->nic.engine) >= w->awake_until) {
+			nic_unlock(&w->nic);
+			nap(w);
+			napped = true;
+			nic_lock(&w->nic);
+			now = atomic_load_explicit(&w->polls, memory_order_relaxed);
+		}
+		polls = now;
+		did = nic_progress(&w->nic);
+		if (napped)
+			look_back(w, did);
+		if (!did) {
+			sleep_until_due(w);
 			continue;
 		}
-		next = engine_next(engine);
-		w->sleeps_until = next;
-		pthread_mutex_unlock(&w->mutex);
-		w->nic.link->sleep(w->nic.link, next == UINT64_MAX ? next : next - sim_now(engine));
-		pthread_mutex_lock(&w->mutex);
-		w->sleeps_until = 0;
+		/* Others may want the lock. */
+		nic_unlock(&w->nic);
+		nic_lock(&w->nic);
 	}
 	return NULL;
 }
@@ -145,14 +207,10 @@ static void yield(void)
 
 static int start_thread(struct whole *w)
 {
-	pthread_condattr_t attr;
 	sigset_t all, old;
 	pthread_t thread;
 	int error;
 
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->nap, &attr);
 	pthread_mutex_init(&w->mutex, NULL);
 	/* Signals are the program's. */
 	sigfillset(&all);

@@ -33,6 +33,8 @@ void nic_run(struct nic *nic);
 bool nic_progress(struct nic *nic);
 /* Locked, by whoever polls: the same; the NIC's thread rests for a while. */
 void nic_poll(struct nic *nic);
+/* Locked: the end of a poll. Were there completions? */
+void nic_polled(struct nic *nic, bool found);
 /* The caller is going to wait for an event: the NIC's thread takes over now. */
 void nic_hand_over(struct nic *nic);
 

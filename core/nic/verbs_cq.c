@@ -67,6 +67,7 @@ int nic_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 		nic_poll(nic);
 		got = rnic_poll_cq(cq, n, wc);
 	}
+	nic_polled(nic, got > 0);
 	nic_unlock(nic);
 	return got;
 }
@@ -96,6 +97,7 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 		nic_poll(nic);
 		error = cq_ex_start(cq, attr);
 	}
+	nic_polled(nic, error == 0);
 	nic_unlock(nic);
 	return error;
 }

@@ -34,6 +34,7 @@
 #include <assert.h>
 #include <string.h>
 #include "core/rnic/device.h"
+#include "core/rnic/link.h"
 #include "core/rnic/placement.h"
 #include "core/rnic/qp.h"
 
@@ -429,6 +430,11 @@ static enum served serve_read(struct rnic_qp *qp, struct packet *pkt)
 	}
 	do {
 		uint32_t i = pkt->done / qp->mtu, start = i * qp->mtu, left = pkt->dma_len - start;
+		if (!link_ready(qp->hca->net->link, qp->peer, qp->attr.dest_qp_num, sim_now(qp_sim(qp)),
+				&qp->resp.patience)) {
+			pkt->due = sim_now(qp_sim(qp)) + LINK_READY_NS;
+			return HELD;
+		}
 		if (!pkt->reply) {
 			uint32_t len = left < qp->mtu ? left : qp->mtu;
 			pkt->reply = resp_answer(qp, pkt, response_opcode(i == 0, len == left), len);

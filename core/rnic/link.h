@@ -12,6 +12,9 @@
 
 struct rnic_qp;
 
+#define LINK_READY_NS	 10000
+#define LINK_PATIENCE_NS 100000000
+
 struct link {
 	/* The link's number for the host with this GID, to be put into packet.peer; -errno: no route. */
 	int (*resolve)(struct link *link, const union ibv_gid *gid);
@@ -19,10 +22,33 @@ struct link {
 	void (*gid)(struct link *link, uint32_t number, union ibv_gid *gid);
 	/* Takes the packet. `from`: the sending host. Calls rnic_deliver() later, never at once. */
 	void (*send)(struct link *link, unsigned from, struct packet *pkt);
-	/* May a packet that nobody sends again go to this queue pair of that host? False: rather a little
-	 * later, or it may be lost. NULL: always. */
+	/* Is there room for a packet to this queue pair of that host? False: rather a little later, or it may
+	 * be lost. NULL: always. */
 	bool (*ready)(struct link *link, uint32_t peer, uint32_t dest_qpn);
+	/* Where the payload of the next packet that send() gets should lie, so that it need not be copied
+	 * there; if that packet is never sent, nothing is to be given back. NULL: anywhere, as without this
+	 * function. */
+	uint8_t *(*reserve)(struct link *link, uint32_t dest_qpn, uint32_t len);
 };
+
+/*
+ * May a packet be sent there at `now`? False: try again after LINK_READY_NS. Who has no room for
+ * LINK_PATIENCE_NS loses packets, as a switch would have it, so that the transport learns of it. `patience`
+ * is the caller's, 0 at first: until when.
+ */
+static inline bool link_ready(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t now,
+			      uint64_t *patience)
+{
+	if (!link->ready)
+		return true;
+	if (link->ready(link, peer, dest_qpn)) {
+		*patience = 0;
+		return true;
+	}
+	if (!*patience)
+		*patience = now + LINK_PATIENCE_NS;
+	return now >= *patience;
+}
 
 /* A packet has come in for `host`; takes it. */
 void rnic_deliver(struct rnic_net *net, unsigned host, struct packet *pkt);

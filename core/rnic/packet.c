@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <string.h>
 #include "core/rnic/device.h"
+#include "core/rnic/link.h"
 
 const uint8_t opcode_is[OP_CODES] = {
 	[OP_SEND_FIRST] = IS_SEND | IS_FIRST,
@@ -114,12 +115,25 @@ struct packet *packet_get(struct rnic_net *net, uint32_t len)
 	return pkt;
 }
 
+struct packet *packet_to(struct rnic_net *net, uint32_t dest_qpn, uint32_t len)
+{
+	struct link *link = net->link;
+	struct packet *pkt;
+	uint8_t *room;
+	if (len <= PACKET_SMALL || !link->reserve || !(room = link->reserve(link, dest_qpn, len)))
+		return packet_get(net, len);
+	pkt = packet_get(net, 0);
+	pkt->len = len;
+	pkt->payload = room;
+	return pkt;
+}
+
 void packet_put(struct rnic_net *net, struct packet *pkt)
 {
 	assert(pkt->payload); /* NULL: put twice */
 	if (pkt->reply)
 		packet_put(net, pkt->reply);
-	if (pkt->payload != pkt->small)
+	if (pkt->payload_class)
 		buffer_put(net, pkt->payload, pkt->payload_class);
 	pkt->payload = NULL;
 	pkt->next = net->free_packet;

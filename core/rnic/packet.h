@@ -130,7 +130,7 @@ struct packet {
 	uint32_t qkey;	     /* DETH */
 	uint32_t len;	     /* bytes of payload */
 	uint8_t *payload;
-	uint8_t payload_class;
+	uint8_t payload_class; /* of its buffer; 0: it lies in `small`, or belongs to the link */
 	struct packet_name name;
 
 	/* At the responder: when and where it takes effect. */
@@ -162,6 +162,8 @@ static inline void clear(void *memory, size_t len)
 
 /* A packet with room for len bytes of payload, everything else zero. */
 struct packet *packet_get(struct rnic_net *net, uint32_t len);
+/* The same for a queue pair of this number: what is to be sent next. */
+struct packet *packet_to(struct rnic_net *net, uint32_t dest_qpn, uint32_t len);
 void packet_put(struct rnic_net *net, struct packet *pkt);
 struct packet *packet_copy(struct rnic_net *net, const struct packet *pkt);
 /* The same with `room` bytes, whatever they are, in front of its payload. */

@@ -116,6 +116,7 @@ struct responder {
 	struct saved_answer saved[MAX_RD_ATOMIC];
 	unsigned saved_next;
 	struct alarm land_alarm, answer_alarm;
+	uint64_t patience; /* ns: with a link that has no room for a READ's responses */
 	bool land_turn, answer_turn; /* with a picker: this event has not done its one thing yet */
 	bool flush_rq;		     /* once everything has landed */
 };

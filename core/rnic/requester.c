@@ -27,7 +27,7 @@
  *
  * Without acknowledgements (unreliable connection, unreliable datagram) a request is over when its
  * last packet was handed to the link, and una follows at once. A request that fails takes the send queue
- * alone with it (SQE). A link that has no room is waited for, PATIENCE_NS at most: then the packets
+ * alone with it (SQE). A link that has no room is waited for, LINK_PATIENCE_NS at most: then the packets
  * are lost.
  *
  * The retry timer is one event a queue pair, set when something is sent and none
@@ -45,8 +45,6 @@
 #define DOORBELL_NS 50
 #define WINDOW	    128 /* packets under way */
 #define ACK_EVERY   32	/* packets of a long message */
-#define READY_NS    10000
-#define PATIENCE_NS 100000000
 
 static void fire_tx(struct sim *sim, void *arg);
 static void fire_timer(struct sim *sim, void *arg);
@@ -265,7 +263,7 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
 {
 	uint32_t i = qp->req.packet, left = (uint32_t)wqe->bytes - i * qp->mtu, off = i * qp->mtu;
 	uint32_t len = !carries_data(wqe) ? 0 : left < qp->mtu ? left : qp->mtu;
-	struct packet *pkt = packet_get(qp->hca->net, len);
+	struct packet *pkt = packet_to(qp->hca->net, qp->attr.dest_qp_num, len);
 	bool first = i == 0, last = i == wqe->psns - 1;
 	assert(i < wqe->psns);
 	if (len && wqe->copy) {
@@ -313,24 +311,17 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
 	return pkt;
 }
 
-/* The link has room for a packet that nobody will send again, or was given time enough to make some. */
-static bool link_ready(struct rnic_qp *qp, const struct wqe *wqe)
+/* The link has room for the request's packet, or was given time enough to make some. */
+static bool has_room(struct rnic_qp *qp, const struct wqe *wqe)
 {
 	struct requester *req = &qp->req;
-	struct link *link = qp->hca->net->link;
 	bool is_ud = qp->service == SERVICE_UD;
 	uint64_t now = sim_now(qp_sim(qp));
-	if (!link->ready ||
-	    link->ready(link, is_ud ? wqe->peer : qp->peer, is_ud ? wqe->remote_qpn : qp->attr.dest_qp_num)) {
-		req->patience = 0;
+	if (link_ready(qp->hca->net->link, is_ud ? wqe->peer : qp->peer,
+		       is_ud ? wqe->remote_qpn : qp->attr.dest_qp_num, now, &req->patience))
 		return true;
-	}
-	if (!req->patience)
-		req->patience = now + PATIENCE_NS;
-	if (now >= req->patience)
-		return true;
-	req->rnr_until = now + READY_NS;
-	alarm_set(qp_sim(qp), &req->rnr, CHAIN_OTHER, READY_NS, fire_rnr, qp);
+	req->rnr_until = now + LINK_READY_NS;
+	alarm_set(qp_sim(qp), &req->rnr, CHAIN_OTHER, LINK_READY_NS, fire_rnr, qp);
 	return false;
 }
 
@@ -347,7 +338,7 @@ static bool send_packet(struct rnic_qp *qp, struct wqe *wqe)
 {
 	struct requester *req = &qp->req;
 	struct link *link = qp->hca->net->link;
-	if (qp->service != SERVICE_RC && !link_ready(qp, wqe))
+	if (!has_room(qp, wqe))
 		return false;
 	struct packet *pkt = build(qp, wqe);
 	if (!pkt) {

@@ -96,7 +96,7 @@ bool resp_ready(struct rnic_qp *qp)
 
 struct packet *resp_answer(struct rnic_qp *qp, const struct packet *request, uint8_t opcode, uint32_t len)
 {
-	struct packet *pkt = packet_get(qp->hca->net, len);
+	struct packet *pkt = packet_to(qp->hca->net, qp->attr.dest_qp_num, len);
 	pkt->peer = qp->peer;
 	pkt->src_qpn = qp->ibv.qp_num;
 	pkt->dest_qpn = qp->attr.dest_qp_num;
