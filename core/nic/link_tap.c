@@ -27,12 +27,14 @@ struct link_tap {
 	uint32_t generation; /* of the page's rules that are in force */
 	bool shm;
 	char page_path[PATH_MAX];
-	struct late *held[2]; /* by direction */
+	struct late *late;    /* all that wait for their time, the newest first */
+	struct late *held[2]; /* of these, by direction, those that wait for other packets */
 	struct faults faults;
 };
 
 /* A packet that is late. Its timer frees it. */
 struct late {
+	struct late *newer, *older;
 	struct late *next; /* held back */
 	struct link_tap *tap;
 	struct packet *pkt; /* NULL: it has gone */
@@ -64,7 +66,7 @@ static uint32_t address_of(const struct link_tap *tap, uint32_t number)
 static uint32_t peer_of(const struct link_tap *tap, enum fault_direction direction, const struct packet *pkt)
 {
 	if (tap->shm)
-		return (direction == FAULT_OUT ? pkt->dest_qpn : pkt->src_qpn) >> SHM_QPN_SHIFT;
+		return direction == FAULT_OUT ? pkt->dest_qpn >> SHM_QPN_SHIFT : tap->inner->sender;
 	return address_of(tap, direction == FAULT_OUT ? pkt->peer : pkt->from);
 }
 
@@ -171,6 +173,9 @@ static void fire(struct sim *sim, void *arg)
 	struct late *late = arg, **at;
 
 	(void)sim;
+	*(late->newer ? &late->newer->older : &late->tap->late) = late->older;
+	if (late->older)
+		late->older->newer = late->newer;
 	for (at = &late->tap->held[late->direction]; *at; at = &(*at)->next)
 		if (*at == late) {
 			*at = late->next;
@@ -193,7 +198,10 @@ static struct late *defer(struct link_tap *tap, enum fault_direction direction, 
 		packet_put(tap->net, copy); /* lost */
 		return NULL;
 	}
-	*late = (struct late){.tap = tap, .pkt = copy, .direction = direction};
+	*late = (struct late){.tap = tap, .pkt = copy, .direction = direction, .older = tap->late};
+	if (tap->late)
+		tap->late->newer = late;
+	tap->late = late;
 	sim_in_chain(tap->sim, CHAIN_OTHER, ns, fire, late);
 	return late;
 }
@@ -339,6 +347,22 @@ static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
 	inner->gid(inner, number, gid);
 }
 
+static bool ready(struct link *link, uint32_t peer, uint32_t dest_qpn)
+{
+	struct link *inner = &to_tap(link)->inner->link;
+
+	return !inner->ready || inner->ready(inner, peer, dest_qpn);
+}
+
+/* What may have to wait is not to lie where others are written. */
+static uint8_t *reserve(struct link *link, uint32_t dest_qpn, uint32_t len)
+{
+	struct link_tap *tap = to_tap(link);
+	struct link *inner = &tap->inner->link;
+
+	return tap->faults.rules || !inner->reserve ? NULL : inner->reserve(inner, dest_qpn, len);
+}
+
 static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
 {
 	struct nic_link *inner = of_nic(nic)->inner;
@@ -357,6 +381,12 @@ static void leave(struct nic_link *nic)
 {
 	struct link_tap *tap = of_nic(nic);
 
+	/* What is on its way arrives, although nobody waits here until it does. */
+	while (tap->late && tap->late->older)
+		tap->late = tap->late->older;
+	for (struct late *late = tap->late; late; late = late->newer)
+		if (late->pkt && late->direction == FAULT_OUT)
+			pass(tap, FAULT_OUT, late->pkt);
 	unlink(tap->page_path);
 	close(tap->page_fd);
 	tap->inner->leave(tap->inner);
@@ -394,7 +424,7 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim
 	if (!tap)
 		return -ENOMEM;
 	tap->nic = (struct nic_link){
-		.link = {.send = send, .resolve = resolve, .gid = gid_of},
+		.link = {.send = send, .resolve = resolve, .gid = gid_of, .ready = ready, .reserve = reserve},
 		.address = inner->address,
 		.mtu = inner->mtu,
 		.qpn_first = inner->qpn_first,

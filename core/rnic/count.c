@@ -17,11 +17,11 @@ void count_nak(struct rnic_net *net, uint8_t syndrome, bool sent)
 void count_stray(struct rnic_net *net, const struct rnic_qp *qp, const struct packet *pkt)
 {
 	if (!qp)
-		COUNT(net, unknown_qp);
+		COUNT_ONE(net, unknown_qp);
 	else if (pkt->service != qp->service || pkt->opcode >= OP_CODES || !opcode_is[pkt->opcode])
-		COUNT(net, bad_opcode);
+		COUNT_ONE(net, bad_opcode);
 	else
-		COUNT(net, wrong_source);
+		COUNT_ONE(net, wrong_source);
 }
 
 static bool is_key(const struct rnic_hca *hca, uint32_t rkey)
@@ -39,11 +39,11 @@ void count_key(struct rnic_qp *qp, uint32_t rkey, unsigned access)
 	if (!net->count)
 		return;
 	if (mr_remote_whole(qp->hca, qp->ibv.pd, rkey, (int)access))
-		COUNT(net, out_of_bounds);
+		COUNT_ONE(net, out_of_bounds);
 	else if (mr_remote_whole(qp->hca, qp->ibv.pd, rkey, 0))
-		COUNT(net, no_access);
+		COUNT_ONE(net, no_access);
 	else if (is_key(qp->hca, rkey))
-		COUNT(net, wrong_pd);
+		COUNT_ONE(net, wrong_pd);
 	else
-		COUNT(net, bad_key);
+		COUNT_ONE(net, bad_key);
 }

@@ -61,7 +61,7 @@ enum rnic_count {
 };
 
 /* One more of `name`. `net`: a struct rnic_net. */
-#define COUNT(net, name)                              \
+#define COUNT_ONE(net, name)                              \
 	do {                                          \
 		if ((net)->count)                     \
 			(net)->count[COUNT_##name]++; \

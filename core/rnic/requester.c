@@ -421,11 +421,11 @@ static void retry(struct rnic_qp *qp, const char *why)
 {
 	struct requester *req = &qp->req;
 	if (req->retry_left == 0) {
-		COUNT(qp->hca->net, retry_exceeded);
+		COUNT_ONE(qp->hca->net, retry_exceeded);
 		fail(qp, IBV_WC_RETRY_EXC_ERR);
 		return;
 	}
-	COUNT(qp->hca->net, retry);
+	COUNT_ONE(qp->hca->net, retry);
 	req->retry_left--;
 	req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
 	go_back(qp, why);
@@ -439,7 +439,7 @@ static void fire_timer(struct sim *sim, void *arg)
 	if (!alarm_fired(sim, &req->timer) || !active(qp) || req->una == req->next_psn || !qp->attr.timeout)
 		return;
 	if (sim_now(sim) >= req->deadline && !req->rnr_until) {
-		COUNT(qp->hca->net, timeout);
+		COUNT_ONE(qp->hca->net, timeout);
 		retry(qp, "timeout");
 	}
 	if (!active(qp) || req->una == req->next_psn)
@@ -469,7 +469,7 @@ static void wait_for_receiver(struct rnic_qp *qp, unsigned timer)
 	if (req->rnr_until)
 		return; /* known */
 	if (req->rnr_left == 0) {
-		COUNT(qp->hca->net, rnr_exceeded);
+		COUNT_ONE(qp->hca->net, rnr_exceeded);
 		fail(qp, IBV_WC_RNR_RETRY_EXC_ERR);
 		return;
 	}

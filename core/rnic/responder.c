@@ -302,11 +302,11 @@ uint8_t resp_check(struct rnic_qp *qp, struct packet *pkt)
 {
 	uint8_t is = opcode_is[pkt->opcode];
 	if (!well_formed(qp, pkt)) {
-		COUNT(qp->hca->net, bad_sequence);
+		COUNT_ONE(qp->hca->net, bad_sequence);
 		return AETH_NAK_INVALID_REQUEST;
 	}
 	if ((is & IS_SEND || is & HAS_IMM) && !resp_ready(qp)) {
-		COUNT(qp->hca->net, no_receive);
+		COUNT_ONE(qp->hca->net, no_receive);
 		return AETH_RNR_NAK | qp->attr.min_rnr_timer;
 	}
 	if (is & IS_SEND)
@@ -467,18 +467,18 @@ void resp_request(struct rnic_qp *qp, struct packet *pkt)
 	struct responder *resp = &qp->resp;
 	struct rnic_net *net = qp->hca->net;
 	if (!resp_active(qp) || resp->failed) {
-		COUNT(net, qp_state);
+		COUNT_ONE(net, qp_state);
 		packet_put(net, pkt);
 		return;
 	}
 	int32_t ahead = psn_diff(pkt->psn, resp->psn);
 	if (ahead < 0) {
-		COUNT(net, duplicate);
+		COUNT_ONE(net, duplicate);
 		duplicate(qp, pkt);
 		return;
 	}
 	if (ahead > 0) {
-		COUNT(net, psn_gap);
+		COUNT_ONE(net, psn_gap);
 		if (OWN_BUG(&net->hw, NIC_ACK_UNACCEPTED) && pkt->ack_req) {
 			resp_acknowledge(qp, pkt);
 		} else if (!resp->nak_sent) {
@@ -499,7 +499,7 @@ void resp_request(struct rnic_qp *qp, struct packet *pkt)
 		nak(qp, pkt, pkt->psn, syndrome);
 	} else {
 		if (syndrome == AETH_NAK_INVALID_REQUEST)
-			COUNT(net, bad_request);
+			COUNT_ONE(net, bad_request);
 		resp_refuse(qp, pkt, pkt->psn, syndrome);
 	}
 	packet_put(net, pkt);

@@ -24,11 +24,11 @@ static void take_connected(struct rnic_qp *qp, struct packet *pkt)
 	uint8_t is = opcode_is[pkt->opcode];
 	if (is & IS_FIRST) {
 		if (pkt->psn != resp->psn)
-			COUNT(qp->hca->net, psn_gap);
+			COUNT_ONE(qp->hca->net, psn_gap);
 		resp->in_message = 0;
 		resp->psn = pkt->psn;
 	} else if (!resp->in_message || pkt->psn != resp->psn) {
-		COUNT(qp->hca->net, psn_gap);
+		COUNT_ONE(qp->hca->net, psn_gap);
 		resp->in_message = 0;
 		packet_put(qp->hca->net, pkt);
 		return;
@@ -61,11 +61,11 @@ static void take_datagram(struct rnic_qp *qp, struct packet *pkt)
 	if (!(is & IS_FIRST) || !(is & IS_LAST) || !(is & IS_SEND) || pkt->qkey != qp->attr.qkey ||
 	    pkt->len > qp->mtu || !resp_ready(qp)) {
 		if (pkt->qkey != qp->attr.qkey)
-			COUNT(qp->hca->net, bad_qkey);
+			COUNT_ONE(qp->hca->net, bad_qkey);
 		else if (pkt->len <= qp->mtu && !resp_ready(qp))
-			COUNT(qp->hca->net, no_receive);
+			COUNT_ONE(qp->hca->net, no_receive);
 		else
-			COUNT(qp->hca->net, bad_sequence);
+			COUNT_ONE(qp->hca->net, bad_sequence);
 		packet_put(qp->hca->net, pkt);
 		return;
 	}
@@ -83,9 +83,9 @@ void unreliable_take(struct rnic_qp *qp, struct packet *pkt)
 	pkt->ack_req = false; /* means nothing here */
 	if (!resp_active(qp) || !(opcode_is[pkt->opcode] & (IS_SEND | IS_WRITE))) {
 		if (!resp_active(qp))
-			COUNT(qp->hca->net, qp_state);
+			COUNT_ONE(qp->hca->net, qp_state);
 		else
-			COUNT(qp->hca->net, bad_opcode);
+			COUNT_ONE(qp->hca->net, bad_opcode);
 		packet_put(qp->hca->net, pkt);
 	} else if (qp->service == SERVICE_UD) {
 		take_datagram(qp, pkt);
