@@ -26,14 +26,31 @@
 #define FRESH (struct cm){.mutex = PTHREAD_MUTEX_INITIALIZER, .acked = PTHREAD_COND_INITIALIZER, .epoll = -1, .wake = -1}
 struct cm cm = FRESH;
 
+/* A thread that is cancelled in here would keep the lock. */
 void cm_lock(void)
 {
+	int before;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
 	pthread_mutex_lock(&cm.mutex);
+	cm.cancel_state = before;
 }
 
 void cm_unlock(void)
 {
+	int before = cm.cancel_state;
+
 	pthread_mutex_unlock(&cm.mutex);
+	pthread_setcancelstate(before, NULL);
+}
+
+void cm_wait_for_acks(struct cm_id *id)
+{
+	int before = cm.cancel_state;
+
+	while (id->unacked)
+		pthread_cond_wait(&cm.acked, &cm.mutex);
+	cm.cancel_state = before;
 }
 
 uint64_t cm_now_ms(void)
@@ -468,8 +485,7 @@ CM_EXPORT int rdma_destroy_id(struct rdma_cm_id *user)
 	cm_lock();
 	cm_hang_up(id);
 	cm_forget_events(id);
-	while (id->unacked)
-		pthread_cond_wait(&cm.acked, &cm.mutex);
+	cm_wait_for_acks(id);
 	cm_free_id(id);
 	cm_unlock();
 	if (own)

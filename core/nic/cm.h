@@ -166,6 +166,7 @@ struct cm_device {
 struct cm {
 	pthread_mutex_t mutex;
 	pthread_cond_t acked;
+	int cancel_state; /* of the thread that holds the lock, before */
 	struct cm_device device;
 	struct cm_id *ids;
 	struct cm_wire *wires, *dead;
@@ -184,6 +185,8 @@ static inline int cm_fail(int error)
 
 void cm_lock(void);
 void cm_unlock(void);
+/* Locked: until the program has acknowledged what it has retrieved. */
+void cm_wait_for_acks(struct cm_id *id);
 uint64_t cm_now_ms(void);
 /* Locked. The device, opened now if it is not; -errno. */
 int cm_open_device(void);

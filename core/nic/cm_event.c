@@ -20,6 +20,7 @@
 struct channel {
 	struct cm_channel cm;
 	int tell; /* the library's end */
+	unsigned waiters;
 };
 
 static struct cm_channel *to_channel(struct rdma_event_channel *channel)
@@ -139,12 +140,17 @@ void cm_forget_events(struct cm_id *id)
 CM_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 {
 	struct cm_event *event;
+	unsigned waiters;
 
 	cm_lock();
 	while ((event = pull(to_channel(channel), NULL)))
 		forget(event);
+	waiters = ((struct channel *)channel)->waiters;
 	cm_unlock();
 	close(channel->fd);
+	/* A thread that waits there waits on, for ever, as it would in the kernel: programs end that way. */
+	if (waiters)
+		return;
 	close(((struct channel *)channel)->tell);
 	free(channel);
 }
@@ -172,12 +178,6 @@ static int acknowledge(struct rdma_cm_event *user)
 	return 0;
 }
 
-static void wait_for_acks(struct cm_id *id)
-{
-	while (id->unacked)
-		pthread_cond_wait(&cm.acked, &cm.mutex);
-}
-
 /* Locked. NULL: synchronous, a channel of its own. 0 or -errno. */
 static int migrate(struct cm_id *id, struct rdma_event_channel *channel)
 {
@@ -190,7 +190,7 @@ static int migrate(struct cm_id *id, struct rdma_event_channel *channel)
 		id->user.event = NULL;
 	}
 	move_events(id, to_channel(from), to_channel(to));
-	wait_for_acks(id);
+	cm_wait_for_acks(id);
 	if (id->sync) {
 		cm_unlock();
 		rdma_destroy_event_channel(from);
@@ -227,6 +227,25 @@ static struct cm_event *retrieve(struct cm_channel *channel)
 	return event;
 }
 
+static void stop_waiting(void *arg)
+{
+	cm_lock();
+	((struct channel *)arg)->waiters--;
+	cm_unlock();
+}
+
+/* Until there is something, or for as long as the program has set the descriptor up to. */
+static int wait_for_event(struct channel *channel)
+{
+	char byte;
+	ssize_t n;
+
+	pthread_cleanup_push(stop_waiting, channel);
+	n = recv(channel->cm.user.fd, &byte, 1, MSG_PEEK);
+	pthread_cleanup_pop(1);
+	return n < 0 ? -1 : 0; /* EAGAIN, EINTR */
+}
+
 CM_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **out)
 {
 	struct cm_event *event;
@@ -234,15 +253,15 @@ CM_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_
 	if (!channel || !out)
 		return cm_fail(EINVAL);
 	for (;;) {
-		char byte;
-
 		cm_lock();
 		event = retrieve(to_channel(channel));
+		if (!event)
+			((struct channel *)channel)->waiters++;
 		cm_unlock();
 		if (event)
 			break;
-		if (recv(channel->fd, &byte, 1, MSG_PEEK) < 0)
-			return -1; /* EAGAIN, EINTR */
+		if (wait_for_event((struct channel *)channel))
+			return -1;
 	}
 	*out = &event->user;
 	return 0;

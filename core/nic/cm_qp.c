@@ -10,8 +10,6 @@
 #include "core/nic/cm.h"
 #include "core/rnic/placement.h"
 
-#pragma weak ibv_create_comp_channel
-#pragma weak ibv_destroy_comp_channel
 #define ACK_TIMEOUT 17 /* 0.5 s */
 #define HOP_LIMIT   64
 #define RNR_TIMER   0 /* 655 ms, as the kernel has it */
@@ -272,6 +270,9 @@ static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 		return -EINVAL;
 	if (!init->srq)
 		init->srq = id->user.srq;
+	/* A list's room takes inline data as well, on other devices: there are programs that do not ask. */
+	if (init->cap.max_inline_data < init->cap.max_send_sge * sizeof(struct ibv_sge))
+		init->cap.max_inline_data = (uint32_t)(init->cap.max_send_sge * sizeof(struct ibv_sge));
 	rc = make_cqs(id, init);
 	if (rc) {
 		free_cqs(id);
