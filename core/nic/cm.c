@@ -303,6 +303,8 @@ static void at_exit(void)
 
 static void in_child(void)
 {
+	int cancel_state = cm.cancel_state;
+
 	for (struct cm_wire *wire = cm.wires; wire; wire = wire->next)
 		close(wire->fd);
 	if (cm.epoll >= 0) {
@@ -311,6 +313,7 @@ static void in_child(void)
 	}
 	cm_wire_in_child();
 	cm = FRESH;
+	pthread_setcancelstate(cancel_state, NULL);
 }
 
 int cm_open_device(void)
