@@ -556,7 +556,7 @@ static void bad_posts_body(void)
 	rwr.num_sge = 5;
 	ck_assert_int_eq(ibv_post_recv(a.qp, &rwr, &rbad), EINVAL);
 	wr.num_sge = 1;
-	wr.opcode = IBV_WR_LOCAL_INV;
+	wr.opcode = IBV_WR_TSO;
 	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EOPNOTSUPP);
 	wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
 	sge[0].length = 4;

@@ -3,7 +3,7 @@
 #include "core/nic/verbs.h"
 #include "core/rnic/rnic.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+#define NAMES(array) (sizeof(array) / sizeof(*(array)))
 
 EXPORT const char *ibv_wc_status_str(enum ibv_wc_status status)
 {
@@ -22,7 +22,7 @@ EXPORT const char *ibv_node_type_str(enum ibv_node_type type)
 		[IBV_NODE_UNSPECIFIED] = "unspecified",
 	};
 
-	return type >= IBV_NODE_CA && (size_t)type < COUNT(names) ? names[type] : "unknown";
+	return type >= IBV_NODE_CA && (size_t)type < NAMES(names) ? names[type] : "unknown";
 }
 
 EXPORT const char *ibv_port_state_str(enum ibv_port_state state)
@@ -36,7 +36,7 @@ EXPORT const char *ibv_port_state_str(enum ibv_port_state state)
 		[IBV_PORT_ACTIVE_DEFER] = "active defer",
 	};
 
-	return (size_t)state < COUNT(names) ? names[state] : "unknown";
+	return (size_t)state < NAMES(names) ? names[state] : "unknown";
 }
 
 EXPORT const char *ibv_event_type_str(enum ibv_event_type type)
@@ -64,7 +64,7 @@ EXPORT const char *ibv_event_type_str(enum ibv_event_type type)
 		[IBV_EVENT_WQ_FATAL] = "WQ fatal",
 	};
 
-	return (size_t)type < COUNT(names) ? names[type] : "unknown";
+	return (size_t)type < NAMES(names) ? names[type] : "unknown";
 }
 
 /* --- rates --- */
@@ -89,12 +89,12 @@ static const struct rate {
 
 EXPORT int ibv_rate_to_mult(enum ibv_rate rate)
 {
-	return (size_t)rate < COUNT(rates) && rates[rate].multiple ? rates[rate].multiple : -1;
+	return (size_t)rate < NAMES(rates) && rates[rate].multiple ? rates[rate].multiple : -1;
 }
 
 EXPORT enum ibv_rate mult_to_ibv_rate(int multiple)
 {
-	for (size_t i = 0; i < COUNT(rates); i++)
+	for (size_t i = 0; i < NAMES(rates); i++)
 		if (multiple > 0 && rates[i].multiple == multiple)
 			return (enum ibv_rate)i;
 	return IBV_RATE_MAX;
@@ -102,12 +102,12 @@ EXPORT enum ibv_rate mult_to_ibv_rate(int multiple)
 
 EXPORT int ibv_rate_to_mbps(enum ibv_rate rate)
 {
-	return (size_t)rate < COUNT(rates) && rates[rate].mbps ? rates[rate].mbps : -1;
+	return (size_t)rate < NAMES(rates) && rates[rate].mbps ? rates[rate].mbps : -1;
 }
 
 EXPORT enum ibv_rate mbps_to_ibv_rate(int mbps)
 {
-	for (size_t i = 0; i < COUNT(rates); i++)
+	for (size_t i = 0; i < NAMES(rates); i++)
 		if (mbps > 0 && rates[i].mbps == mbps)
 			return (enum ibv_rate)i;
 	return IBV_RATE_MAX;

@@ -38,9 +38,9 @@ void count_key(struct rnic_qp *qp, uint32_t rkey, unsigned access)
 
 	if (!net->count)
 		return;
-	if (mr_remote_whole(qp->hca, qp->ibv.pd, rkey, (int)access))
+	if (mr_remote_whole(qp, rkey, (int)access))
 		COUNT_ONE(net, out_of_bounds);
-	else if (mr_remote_whole(qp->hca, qp->ibv.pd, rkey, 0))
+	else if (mr_remote_whole(qp, rkey, 0))
 		COUNT_ONE(net, no_access);
 	else if (is_key(qp->hca, rkey))
 		COUNT_ONE(net, wrong_pd);

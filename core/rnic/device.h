@@ -53,6 +53,23 @@ struct rnic_hooks {
 	void *arg; /* theirs */
 };
 
+/*
+ * Of the live world, where memory that was registered may be gone: how it is touched. A function that may
+ * fail says so, and nothing but the access fails.
+ */
+struct rnic_memory {
+	uint32_t (*random)(void); /* keys are made of it */
+	/* An errno value, 0: [addr, addr + len) may be registered with these rights. */
+	int (*check)(const void *addr, uint64_t len, unsigned access);
+	/* One of both is the RNIC's own. An aligned word is never torn, the last one becomes visible last. */
+	bool (*copy)(void *to, const void *from, size_t len);
+	/* One access, atomic against the program's CPUs, too. */
+	bool (*compare_swap)(uint64_t *at, uint64_t compare, uint64_t swap, uint64_t *original);
+	bool (*fetch_add)(uint64_t *at, uint64_t add, uint64_t *original);
+	/* What was written there is durable on return. */
+	bool (*persist)(const void *at, uint64_t len);
+};
+
 /* One host's RNIC. */
 struct rnic_hca {
 	struct rnic_net *net;
@@ -63,9 +80,12 @@ struct rnic_hca {
 	struct rnic_ah *free_ah;
 	struct pmem *pm; /* or NULL */
 	struct rnic_hooks hooks;
+	const struct rnic_memory *memory; /* NULL: the sim world */
 	union ibv_gid gid;
 	struct rnic_mr **mr; /* by slot, from 1; dead ones stay */
 	uint32_t mrs, mr_room, mr_cursor;
+	uint32_t *slots;  /* live world: the first slot of each hash of a key's index */
+	unsigned windows; /* that are bound */
 	struct ibv_device device;
 	struct verbs_context verbs; /* what the user holds is its .context */
 };
@@ -89,9 +109,18 @@ static inline void rnic_event(struct rnic_hca *hca, enum ibv_event_type type, vo
 
 struct rnic_pd {
 	struct ibv_pd ibv;
-	unsigned users; /* memory regions, queue pairs, shared receive queues, address handles */
+	unsigned users;	      /* memory regions, windows, queue pairs, shared receive queues, address handles,
+				 parent domains */
+	struct rnic_pd *base; /* of a parent domain: the one that it stands for; NULL: itself */
+	struct ibv_td *td;
 	bool dead;
 };
+/* A parent domain is as good as the domain that it was made of. */
+static inline bool same_pd(const struct ibv_pd *a, const struct ibv_pd *b)
+{
+	const struct rnic_pd *x = (const struct rnic_pd *)a, *y = (const struct rnic_pd *)b;
+	return x == y || (x->base ? x->base : x) == (y->base ? y->base : y);
+}
 
 /* --- addresses (ah.c) --- */
 
@@ -107,27 +136,57 @@ int rnic_path(const struct rnic_hca *hca, const struct ibv_ah_attr *ah, uint32_t
 /* The GRH_BYTES in front of a datagram's data. */
 void rnic_put_grh(struct rnic_hca *hca, const struct packet *pkt, uint8_t *to);
 
-/* --- memory (mr.c) --- */
+/* --- memory (mr.c, mw.c) --- */
 
+enum mr_kind { MR_REGION, MR_NULL, MR_WINDOW_1, MR_WINDOW_2 };
+
+/* A region, or a window on one. */
 struct rnic_mr {
-	struct ibv_mr ibv;
-	uint64_t iova; /* what addresses in work requests count from */
-	uint8_t *host; /* where that is in this process */
+	struct ibv_mr ibv; /* a window has an rkey, of what it is bound as, and no lkey */
+	struct ibv_mw mw;  /* what the user of a window holds */
+	uint64_t iova;	   /* what addresses in work requests count from */
+	uint8_t *host;	   /* where that is in this process */
 	uint64_t len;
 	int access;
-	bool live;
+	bool used; /* somebody holds it */
+	bool live; /* and it has a key that is good: a window is bound */
+	uint8_t kind;
 	bool in_pm;	 /* all of it lies in the host's pool ... */
 	uint64_t pm_off; /* ... from this offset on */
 	uint8_t generation;
+	uint32_t index;		/* the upper 24 bits of its keys */
+	uint32_t next_slot;	/* live world: with the same hash */
+	uint32_t windows;	/* bound to this region */
+	struct rnic_mr *region; /* that this window is bound to */
+	uint32_t qpn;		/* of the queue pair that this window serves, 0: any of its domain */
 };
 
 /* The live region with this key if it belongs to pd, allows all of `access`, and holds [va, va + len). */
 struct rnic_mr *mr_local(struct rnic_hca *hca, const struct ibv_pd *pd, uint32_t lkey, int access,
 			 uint64_t va, uint64_t len);
-struct rnic_mr *mr_remote(struct rnic_hca *hca, const struct ibv_pd *pd, uint32_t rkey, int access,
-			  uint64_t va, uint64_t len);
-/* The live region with this key, of whatever length, if it belongs to pd and allows all of `access`. */
-struct rnic_mr *mr_remote_whole(struct rnic_hca *hca, const struct ibv_pd *pd, uint32_t rkey, int access);
+/* The same for the peer of a queue pair: a live region, or a window that is bound. */
+struct rnic_mr *mr_remote(const struct rnic_qp *qp, uint32_t rkey, int access, uint64_t va, uint64_t len);
+/* Of whatever length. */
+struct rnic_mr *mr_remote_whole(const struct rnic_qp *qp, uint32_t rkey, int access);
+/* The region with this lkey, whoever may use it; NULL: there is none. */
+struct rnic_mr *mr_of_lkey(struct rnic_hca *hca, uint32_t lkey);
+/* A window with this rkey; NULL: there is none that is bound. */
+struct rnic_mr *mr_of_window(struct rnic_hca *hca, uint32_t rkey);
+/* A slot for a new region or window, named; NULL: all are in use. */
+struct rnic_mr *mr_slot(struct rnic_hca *hca);
+uint32_t mr_key(const struct rnic_mr *mr, bool remote);
+/* Everything that was let in for the region lands. */
+void mr_settle(struct rnic_hca *hca, const struct rnic_mr *mr);
+
+/* Bind, or invalidate, as the request says; IBV_WC_SUCCESS, or why not. */
+struct wqe;
+enum ibv_wc_status mw_execute(struct rnic_qp *qp, const struct wqe *wqe);
+/* May the peer of this queue pair invalidate the key? Do it. */
+bool mw_may_invalidate(const struct rnic_qp *qp, uint32_t rkey);
+void mw_invalidate(struct rnic_qp *qp, uint32_t rkey);
+/* The queue pair goes: so do the windows that serve it alone. */
+void mw_drop_qp(struct rnic_qp *qp);
+
 static inline uint8_t *mr_host(const struct rnic_mr *mr, uint64_t va)
 {
 	return mr->host + (va - mr->iova);
@@ -142,14 +201,18 @@ static inline uint32_t mr_line_left(const struct rnic_mr *mr, const uint8_t *at)
 /* For the story: words for an address in a region (dead or alive) of any host of this net. */
 void rnic_key_place(const struct rnic_net *net, uint32_t rkey, uint64_t va, char *buf, size_t size);
 
-/* The RNIC reads and writes memory; see dma.c. */
-void dma_read(struct rnic_hca *hca, const struct rnic_mr *mr, const uint8_t *from, void *to, uint32_t len);
-void dma_write(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from, uint32_t len,
+/* The RNIC reads and writes memory; see dma.c. False, in the live world only: that memory is gone. */
+bool dma_read(struct rnic_hca *hca, const struct rnic_mr *mr, const uint8_t *from, void *to, uint32_t len);
+bool dma_write(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from, uint32_t len,
 	       const struct packet_name *name);
 /* What this queue pair wrote leaves the integrated-I/O buffers: where it wrote to [at, at + len) of a region,
  * and with `sends` also what its SENDs left in receive buffers. mr NULL: everywhere. */
 void dma_flush(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at, uint64_t len, bool sends,
 	       const struct packet_name *name);
+/* The live world's atomics, in one access. */
+bool dma_atomic(struct rnic_hca *hca, uint8_t *at, const struct packet *request, uint64_t *original);
+/* The live world's flush for persistence. */
+bool dma_persist(struct rnic_hca *hca, const uint8_t *at, uint64_t len);
 /* The bytes have reached the RNIC's buffers. */
 void dma_arrive(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from, uint32_t len,
 		const struct packet_name *name);

@@ -4,6 +4,9 @@
  * gather list. DRAM is plain memory. PM belongs to the persistence model, which
  * is told when bytes arrive in the RNIC's buffers and when each line becomes
  * visible, and which shows the RNIC what a CPU would see.
+ *
+ * In the live world all memory is the program's, which may have taken it away since it
+ * registered it: there each access goes through struct rnic_memory, and may fail.
  */
 #include <assert.h>
 #include <string.h>
@@ -25,14 +28,21 @@ static uint64_t pm_offset(const struct rnic_mr *mr, const uint8_t *at, uint64_t 
 	return mr->pm_off + (uint64_t)(at - mr->host);
 }
 
-void dma_read(struct rnic_hca *hca, const struct rnic_mr *mr, const uint8_t *from, void *to, uint32_t len)
+bool dma_read(struct rnic_hca *hca, const struct rnic_mr *mr, const uint8_t *from, void *to, uint32_t len)
 {
 	if (mr->in_pm) {
 		pmem_nic_read(hca->pm, pm_offset(mr, from, len), to, len);
-		return;
+		return true;
 	}
+	if (mr->kind == MR_NULL) {
+		memset(to, 0, len);
+		return true;
+	}
+	if (hca->memory)
+		return hca->memory->copy(to, from, len);
 	sim_touch(hca->net->sim, TOUCH_DRAM_READ, (uintptr_t)from, len);
 	memcpy(to, from, len);
+	return true;
 }
 
 void dma_flush(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at, uint64_t len, bool sends,
@@ -60,13 +70,17 @@ void dma_arrive(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, con
 	pmem_nic_arrive(hca->pm, pm_offset(mr, to, len), from, len, &at);
 }
 
-void dma_write(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from, uint32_t len,
+bool dma_write(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from, uint32_t len,
 	       const struct packet_name *name)
 {
+	if (mr->kind == MR_NULL)
+		return true;
+	if (hca->memory)
+		return hca->memory->copy(to, from, len);
 	if (!mr->in_pm) {
 		sim_touch(hca->net->sim, TOUCH_DRAM_WRITE, (uintptr_t)to, len);
 		memcpy(to, from, len);
-		return;
+		return true;
 	}
 	struct nic_where at = where(name);
 	while (len) {
@@ -78,6 +92,20 @@ void dma_write(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, cons
 		from = (const uint8_t *)from + part;
 		len -= part;
 	}
+	return true;
+}
+
+bool dma_atomic(struct rnic_hca *hca, uint8_t *at, const struct packet *request, uint64_t *original)
+{
+	uint64_t *word = (uint64_t *)(void *)at;
+	if (request->opcode == OP_FETCH_ADD)
+		return hca->memory->fetch_add(word, request->swap_add, original);
+	return hca->memory->compare_swap(word, request->compare, request->swap_add, original);
+}
+
+bool dma_persist(struct rnic_hca *hca, const uint8_t *at, uint64_t len)
+{
+	return hca->memory->persist(at, len);
 }
 
 uint64_t sge_bytes(const struct ibv_sge *sge, unsigned sges)
@@ -130,7 +158,8 @@ bool sge_gather(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_
 	while (len) {
 		if (!sge_piece(hca, pd, sge, sges, off, len, 0, &piece))
 			return false;
-		dma_read(hca, piece.mr, piece.host, to, piece.len);
+		if (!dma_read(hca, piece.mr, piece.host, to, piece.len))
+			return false;
 		off += piece.len;
 		to += piece.len;
 		len -= piece.len;
@@ -146,7 +175,8 @@ bool sge_scatter(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv
 		if (!sge_piece(hca, pd, sge, sges, off, len, IBV_ACCESS_LOCAL_WRITE, &piece))
 			return false;
 		dma_arrive(hca, piece.mr, piece.host, from, piece.len, name);
-		dma_write(hca, piece.mr, piece.host, from, piece.len, name);
+		if (!dma_write(hca, piece.mr, piece.host, from, piece.len, name))
+			return false;
 		off += piece.len;
 		from += piece.len;
 		len -= piece.len;

@@ -42,6 +42,7 @@
 
 static void land_due(struct rnic_qp *qp);
 static void answer_run(struct rnic_qp *qp);
+static void answer_drop_behind(struct rnic_qp *qp, uint64_t landed);
 static void fire_land(struct sim *sim, void *arg);
 static void fire_answer(struct sim *sim, void *arg);
 
@@ -154,16 +155,17 @@ static struct piece target_line(struct rnic_qp *qp, const struct packet *pkt, ui
 	return piece;
 }
 
-static void land(struct rnic_qp *qp, const struct packet *pkt, uint32_t off, const struct piece *piece)
+/* False: that memory is gone. */
+static bool land(struct rnic_qp *qp, const struct packet *pkt, uint32_t off, const struct piece *piece)
 {
 	sim_takes(qp_sim(qp), pkt, 0);
 	sim_mix(qp_sim(qp), (uint64_t)piece->mr->ibv.lkey << 32 | piece->len,
 		(uint64_t)(piece->host - piece->mr->host));
-	dma_write(qp->hca, piece->mr, piece->host, pkt->payload + off, piece->len, &pkt->name);
+	return dma_write(qp->hca, piece->mr, piece->host, pkt->payload + off, piece->len, &pkt->name);
 }
 
-/* All that has not landed yet, asking nobody. */
-static void land_rest(struct rnic_qp *qp, struct packet *pkt)
+/* All that has not landed yet, asking nobody. False: its memory is gone. */
+static bool land_rest(struct rnic_qp *qp, struct packet *pkt)
 {
 	struct piece piece;
 	unsigned line = 0;
@@ -172,9 +174,11 @@ static void land_rest(struct rnic_qp *qp, struct packet *pkt)
 		piece = whole ? target(qp, pkt, off) : target_line(qp, pkt, off);
 		if (!whole && pkt->landed[line / 64] >> line % 64 & 1)
 			continue;
-		land(qp, pkt, off, &piece);
+		if (!land(qp, pkt, off, &piece))
+			return false;
 	}
 	pkt->done = pkt->len;
+	return true;
 }
 
 /* False: held. */
@@ -250,12 +254,39 @@ static void landed(struct rnic_qp *qp)
 	sim_takes(qp_sim(qp), pkt, 0);
 	sim_gives(qp_sim(qp), &resp->land_done, resp->land_done);
 	if (is & IS_LAST && is & (IS_SEND | HAS_IMM) && !OWN_BUG(&qp->hca->net->hw, NIC_RECEIVE_EARLY))
-		resp_complete(qp, pkt->rq_seq, IBV_WC_SUCCESS, pkt);
+		resp_complete(qp, pkt->rq_seq, pkt->bad_key ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_SUCCESS, pkt);
 	if (pkt->ack_req && !rnic_acks_early(qp))
 		resp_acknowledge(qp, pkt);
+	if (pkt->bad_key)
+		qp_fail(qp);
 	packet_put(qp->hca->net, pkt);
 	if (resp->flush_rq && !resp->land.head)
 		resp_flush(qp);
+	if (resp->answers.head)
+		answer_run(qp);
+}
+
+/*
+ * The memory that the first packet of the queue was let in for is gone: it is refused after all. Of what was
+ * let in behind it nothing happens.
+ */
+static void faulted(struct rnic_qp *qp)
+{
+	struct responder *resp = &qp->resp;
+	struct packet *pkt = queue_pop(&resp->land), *next;
+	bool is_send = opcode_is[pkt->opcode] & IS_SEND;
+	while ((next = queue_pop(&resp->land)))
+		packet_put(qp->hca->net, next);
+	answer_drop_behind(qp, resp->land_done);
+	resp->land_done = resp->land_tail;
+	if (qp->ibv.state == IBV_QPS_ERR) {
+		resp_flush(qp);
+	} else {
+		if (is_send)
+			resp->recv_status = IBV_WC_LOC_PROT_ERR;
+		resp_refuse(qp, pkt, pkt->psn, is_send ? AETH_NAK_REMOTE_OPERATION : AETH_NAK_REMOTE_ACCESS);
+	}
+	packet_put(qp->hca->net, pkt);
 	if (resp->answers.head)
 		answer_run(qp);
 }
@@ -290,9 +321,12 @@ static void land_due(struct rnic_qp *qp)
 	struct packet *pkt;
 	while ((pkt = qp->resp.land.head) &&
 	       (sim_picks(sim) ? qp->resp.land_turn : pkt->due <= sim_now(sim))) {
-		if (sim_plain(sim))
-			land_rest(qp, pkt);
-		else if (!(any ? land_any_order(qp, pkt) : land_in_order(qp, pkt))) {
+		if (sim_plain(sim)) {
+			if (!land_rest(qp, pkt)) {
+				faulted(qp);
+				continue;
+			}
+		} else if (!(any ? land_any_order(qp, pkt) : land_in_order(qp, pkt))) {
 			if (is_overtaken(hw, &qp->resp.land))
 				continue;
 			break;
@@ -349,7 +383,10 @@ void land_all(struct rnic_qp *qp, const struct rnic_mr *mr)
 			upto = n;
 	}
 	for (; upto; upto--) {
-		land_rest(qp, qp->resp.land.head);
+		if (!land_rest(qp, qp->resp.land.head)) {
+			faulted(qp);
+			break;
+		}
 		landed(qp);
 	}
 	if (qp->resp.land.head)
@@ -405,7 +442,8 @@ static enum served fetch(struct rnic_qp *qp, struct packet *pkt, const struct rn
 		}
 		const uint8_t *from = mr_host(mr, pkt->va + at);
 		dma_flush(qp->hca, NULL, NULL, 0, true, &pkt->name);
-		dma_read(qp->hca, mr, from, reply->payload + (at - start), len);
+		if (!dma_read(qp->hca, mr, from, reply->payload + (at - start), len))
+			return REFUSED;
 		fetched(qp, pkt, mr, from, len);
 		pkt->done += len;
 		pkt->line++;
@@ -441,8 +479,9 @@ static enum served serve_read(struct rnic_qp *qp, struct packet *pkt)
 			pkt->reply->psn = psn_add(pkt->psn, i);
 			pkt->reply->name.index = INDEX_READ + pkt->name.index + i;
 		}
-		if (pkt->reply->len && fetch(qp, pkt, mr, start) == HELD)
-			return HELD;
+		enum served served = pkt->reply->len ? fetch(qp, pkt, mr, start) : SERVED;
+		if (served != SERVED)
+			return served;
 		struct packet *reply = pkt->reply;
 		pkt->reply = NULL;
 		resp_send(qp, reply);
@@ -450,13 +489,13 @@ static enum served serve_read(struct rnic_qp *qp, struct packet *pkt)
 	return SERVED;
 }
 
-/* 8 bytes at once. */
-static void write_word(struct rnic_qp *qp, const struct packet *pkt, const struct rnic_mr *mr, uint64_t value)
+/* 8 bytes at once. False: that memory is gone. */
+static bool write_word(struct rnic_qp *qp, const struct packet *pkt, const struct rnic_mr *mr, uint64_t value)
 {
 	uint8_t *host = mr_host(mr, pkt->va);
 	sim_mix(qp_sim(qp), (uint64_t)mr->ibv.lkey << 32 | 8, (uint64_t)(host - mr->host) ^ value);
 	dma_arrive(qp->hca, mr, host, &value, sizeof(value), &pkt->name);
-	dma_write(qp->hca, mr, host, &value, sizeof(value), &pkt->name);
+	return dma_write(qp->hca, mr, host, &value, sizeof(value), &pkt->name);
 }
 
 /* Executed: answer, and keep the answer for duplicates. */
@@ -476,6 +515,12 @@ static enum served serve_atomic(struct rnic_qp *qp, struct packet *pkt)
 	if (is_held(qp, pkt, CHOICE_FETCH, 1))
 		return HELD;
 	uint8_t *host = mr_host(mr, pkt->va);
+	if (qp->hca->memory) {
+		if (!dma_atomic(qp->hca, host, pkt, &original))
+			return REFUSED;
+		finish(qp, pkt, original);
+		return SERVED;
+	}
 	dma_flush(qp->hca, NULL, NULL, 0, true, &pkt->name);
 	dma_read(qp->hca, mr, host, &original, sizeof(original));
 	fetched(qp, pkt, mr, host, sizeof(original));
@@ -497,8 +542,8 @@ static enum served serve_atomic_write(struct rnic_qp *qp, struct packet *pkt)
 	if (is_held(qp, pkt, CHOICE_FETCH, 1))
 		return HELD;
 	memcpy(&value, pkt->payload, sizeof(value));
-	if (!pkt->done)
-		write_word(qp, pkt, mr, value);
+	if (!pkt->done && !write_word(qp, pkt, mr, value))
+		return REFUSED;
 	finish(qp, pkt, 0);
 	return SERVED;
 }
@@ -529,8 +574,11 @@ static enum served serve_flush(struct rnic_qp *qp, struct packet *pkt)
 		return HELD;
 	if (pkt->placement & IBV_FLUSH_PERSISTENT && !OWN_BUG(&qp->hca->net->hw, NIC_FLUSH_IGNORED)) {
 		bool whole = pkt->selectivity == IBV_FLUSH_MR;
-		dma_flush(qp->hca, mr, whole ? mr->host : mr_host(mr, pkt->va),
-			  whole ? mr->len : pkt->dma_len, qp->hca->net->hw.flush_covers_send, &pkt->name);
+		uint8_t *at = whole ? mr->host : mr_host(mr, pkt->va);
+		uint64_t len = whole ? mr->len : pkt->dma_len;
+		if (qp->hca->memory && !dma_persist(qp->hca, at, len))
+			return REFUSED;
+		dma_flush(qp->hca, mr, at, len, qp->hca->net->hw.flush_covers_send, &pkt->name);
 	}
 	if (sim_telling(qp_sim(qp)))
 		sim_tell(qp_sim(qp), &qp->actor, 0, "FLUSH, PSN %u: takes effect", pkt->psn);
@@ -646,6 +694,23 @@ void answer_push(struct rnic_qp *qp, struct packet *pkt)
 		answer_run(qp);
 	else if (answers->head == pkt)
 		alarm_set(sim, &qp->resp.answer_alarm, qp_chain(qp, CHAIN_ANSWER), LAND_NS, fire_answer, qp);
+}
+
+/* What waits for more than `landed` posted packets never happens. */
+static void answer_drop_behind(struct rnic_qp *qp, uint64_t landed)
+{
+	struct packet_queue keep = {0}, *answers = &qp->resp.answers;
+	struct packet *pkt;
+	while (answers->head && answers->head->after <= landed) {
+		pkt = queue_pop(answers);
+		queue_push(&keep, pkt);
+	}
+	while ((pkt = queue_pop(answers))) {
+		if (!(opcode_is[pkt->opcode] & IS_RESPONSE) && !pkt->duplicate)
+			qp->resp.nonposted--;
+		packet_put(qp->hca->net, pkt);
+	}
+	*answers = keep;
 }
 
 void answer_drop_all(struct rnic_qp *qp)

@@ -35,6 +35,8 @@ const uint8_t opcode_is[OP_CODES] = {
 	[OP_ATOMIC_ACKNOWLEDGE] = IS_RESPONSE | IS_ATOMIC,
 	[OP_COMPARE_SWAP] = IS_ATOMIC,
 	[OP_FETCH_ADD] = IS_ATOMIC,
+	[OP_SEND_LAST_INV] = IS_SEND | IS_LAST,
+	[OP_SEND_ONLY_INV] = IS_SEND | IS_FIRST | IS_LAST,
 	[OP_FLUSH] = IS_FIRST | IS_LAST,
 	[OP_ATOMIC_WRITE] = IS_FIRST | IS_LAST,
 };
@@ -65,6 +67,8 @@ uint32_t packet_wire_bytes(const struct packet *pkt)
 		bytes += 4; /* ImmDt */
 	if (pkt->service == SERVICE_UD)
 		bytes += 8; /* DETH */
+	if (has_invalidate(pkt->opcode))
+		bytes += 4; /* IETH */
 	if (is & IS_RESPONSE && pkt->opcode != OP_READ_RESPONSE_MIDDLE)
 		bytes += 4; /* AETH */
 	if (is & IS_ATOMIC)

@@ -45,6 +45,8 @@ enum opcode {
 	OP_ATOMIC_ACKNOWLEDGE = 0x12,
 	OP_COMPARE_SWAP = 0x13,
 	OP_FETCH_ADD = 0x14,
+	OP_SEND_LAST_INV = 0x16,
+	OP_SEND_ONLY_INV = 0x17,
 	OP_FLUSH = 0x1c, /* annex A19, as the next one */
 	OP_ATOMIC_WRITE = 0x1d,
 	OP_CODES
@@ -144,6 +146,7 @@ struct packet {
 	uint32_t msg_off;   /* SEND: offset of the payload in the message */
 	uint32_t msg_len;   /* last packet: bytes of the message */
 	uint32_t rq_seq;    /* SEND, IMM: the receive request that takes it */
+	bool bad_key;	    /* SEND: it was to invalidate what the peer may not */
 	struct rnic_mr *mr; /* WRITE: where it goes */
 	uint8_t *host;
 	struct packet *reply;		    /* READ: the response that is being filled */
@@ -168,6 +171,11 @@ void packet_put(struct rnic_net *net, struct packet *pkt);
 struct packet *packet_copy(struct rnic_net *net, const struct packet *pkt);
 /* The same with `room` bytes, whatever they are, in front of its payload. */
 struct packet *packet_copy_behind(struct rnic_net *net, const struct packet *pkt, uint32_t room);
+
+static inline bool has_invalidate(uint8_t opcode)
+{
+	return opcode == OP_SEND_LAST_INV || opcode == OP_SEND_ONLY_INV;
+}
 
 #define HEADER_BYTES 58 /* of every packet: Ethernet, IPv4, UDP, BTH, ICRC */
 /* Bytes of the Ethernet frame, without its preamble and check sequence. */

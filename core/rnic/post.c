@@ -72,9 +72,15 @@ bool rnic_wr_nonposted(enum ibv_wr_opcode opcode)
 	       opcode == IBV_WR_ATOMIC_WRITE;
 }
 
+bool rnic_wr_local(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_BIND_MW || opcode == IBV_WR_LOCAL_INV;
+}
+
 static bool is_known(enum ibv_wr_opcode opcode)
 {
-	return opcode <= IBV_WR_SEND_WITH_IMM || rnic_wr_nonposted(opcode);
+	return opcode <= IBV_WR_SEND_WITH_IMM || rnic_wr_nonposted(opcode) ||
+	       opcode == IBV_WR_SEND_WITH_INV || rnic_wr_local(opcode);
 }
 
 /* Does the queue pair's service have it? */
@@ -172,6 +178,9 @@ const char *rnic_wr_opcode_str(enum ibv_wr_opcode opcode)
 		[IBV_WR_RDMA_WRITE_WITH_IMM] = "WRITE_WITH_IMM",
 		[IBV_WR_SEND] = "SEND",
 		[IBV_WR_SEND_WITH_IMM] = "SEND_WITH_IMM",
+		[IBV_WR_SEND_WITH_INV] = "SEND_WITH_INV",
+		[IBV_WR_BIND_MW] = "BIND_MW",
+		[IBV_WR_LOCAL_INV] = "LOCAL_INV",
 		[IBV_WR_RDMA_READ] = "READ",
 		[IBV_WR_ATOMIC_CMP_AND_SWP] = "CMP_AND_SWP",
 		[IBV_WR_ATOMIC_FETCH_AND_ADD] = "FETCH_AND_ADD",
@@ -188,7 +197,8 @@ static void tell(struct rnic_qp *qp, const struct wqe *wqe)
 	const struct actor *who = sim_actor(sim) ? sim_actor(sim) : &qp->actor;
 	const struct told about = {.kind = TOLD_POST, .off = wqe->fence, .code = wqe->opcode};
 	unsigned long bytes = wqe->opcode == IBV_WR_FLUSH ? wqe->flush_len : wqe->bytes;
-	if (wqe->opcode == IBV_WR_SEND || wqe->opcode == IBV_WR_SEND_WITH_IMM) {
+	if (wqe->opcode == IBV_WR_SEND || wqe->opcode == IBV_WR_SEND_WITH_IMM ||
+	    wqe->opcode == IBV_WR_SEND_WITH_INV || rnic_wr_local(wqe->opcode)) {
 		sim_tell_about(sim, who, 0, &about, "%s: post %s, %lu bytes", qp->actor.name, name, bytes);
 		return;
 	}
@@ -209,10 +219,19 @@ void post_commit(struct rnic_qp *qp)
 }
 
 /* What the opcode has of its own. */
-static int fill(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_send_wr *wr)
+static int fill(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_send_wr *wr, enum ibv_mw_type binds)
 {
 	if (qp->service == SERVICE_UD)
 		return post_address(qp, wqe, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
+	if (wr->opcode == IBV_WR_BIND_MW) {
+		if (!wr->bind_mw.mw || wr->bind_mw.mw->type != binds)
+			return EINVAL;
+		return mw_fill(qp, wqe, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+	}
+	if (wr->opcode == IBV_WR_LOCAL_INV || wr->opcode == IBV_WR_SEND_WITH_INV) {
+		wqe->rkey = wr->invalidate_rkey;
+		return 0;
+	}
 	if (!is_atomic(wr->opcode) && wr->opcode != IBV_WR_FLUSH) {
 		wqe->va = wr->wr.rdma.remote_addr;
 		wqe->rkey = wr->wr.rdma.rkey;
@@ -240,7 +259,7 @@ static void copy_inline(struct rnic_qp *qp, struct wqe *wqe)
 		to = post_copy(qp, to, (void *)(uintptr_t)wqe->sge[i].addr, wqe->sge[i].length);
 }
 
-static int post_one(struct rnic_qp *qp, const struct ibv_send_wr *wr)
+static int post_one(struct rnic_qp *qp, const struct ibv_send_wr *wr, enum ibv_mw_type binds)
 {
 	int error = post_room(qp, 0);
 	bool is_inline = wr->send_flags & IBV_SEND_INLINE;
@@ -255,11 +274,11 @@ static int post_one(struct rnic_qp *qp, const struct ibv_send_wr *wr)
 	struct wqe *wqe = post_slot(qp, 0, wr->opcode, wr->send_flags);
 	wqe->wr_id = wr->wr_id;
 	wqe->imm = wr->imm_data;
-	wqe->sges = (uint32_t)wr->num_sge;
+	wqe->sges = rnic_wr_local(wr->opcode) ? 0 : (uint32_t)wr->num_sge;
 	wqe->bytes = sge_bytes(wr->sg_list, wqe->sges);
 	for (uint32_t i = 0; i < wqe->sges; i++)
 		wqe->sge[i] = wr->sg_list[i];
-	error = fill(qp, wqe, wr);
+	error = fill(qp, wqe, wr, binds);
 	if (!error)
 		error = post_check(qp, wqe);
 	if (error)
@@ -329,7 +348,7 @@ void post_doorbell(struct rnic_qp *qp)
 	pmem_cpu_post(pm, ring, later);
 }
 
-int rnic_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+int post_list(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr, enum ibv_mw_type binds)
 {
 	struct rnic_qp *qp = (struct rnic_qp *)ibv;
 	post_step(qp);
@@ -337,12 +356,17 @@ int rnic_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_w
 	if (error)
 		*bad_wr = wr;
 	for (; wr && !error; wr = wr->next) {
-		error = sim_fails(FAIL_POST_SEND) ? ENOMEM : post_one(qp, wr);
+		error = sim_fails(FAIL_POST_SEND) ? ENOMEM : post_one(qp, wr, binds);
 		if (error)
 			*bad_wr = wr;
 	}
 	post_doorbell(qp);
 	return error;
+}
+
+int rnic_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	return post_list(qp, wr, bad_wr, IBV_MW_TYPE_2);
 }
 
 static int check_recv(const struct rnic_qp *qp, const struct ibv_recv_wr *wr)

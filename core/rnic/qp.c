@@ -263,6 +263,7 @@ int rnic_destroy_qp(struct ibv_qp *ibv)
 		return EINVAL;
 	if (!OWN_BUG(&qp->hca->net->hw, NIC_LAND_AFTER_DESTROY))
 		reset(qp);
+	mw_drop_qp(qp);
 	ibv->state = IBV_QPS_RESET;
 	qp->dead = true;
 	qp->hca->net->qp[ibv->qp_num - qp->hca->net->qpn_first] = NULL;

@@ -25,10 +25,20 @@ struct wqe {
 	uint8_t *copy;	/* inline data, or iWARP's send buffer; NULL: gather from the list */
 	uint64_t bytes; /* of the message */
 	uint64_t va;	/* remote */
-	uint64_t swap_add, compare;
-	uint64_t flush_len;		/* bytes */
+	union {
+		struct {
+			uint64_t swap_add, compare;
+			uint64_t flush_len; /* bytes */
+		};
+		struct {
+			uint64_t len;	 /* bytes */
+			uint32_t window; /* its slot */
+			uint32_t lkey;	 /* of the region */
+			int access;
+		} bind;
+	};
 	uint8_t placement, selectivity; /* of a FLUSH */
-	uint32_t rkey;
+	uint32_t rkey;			/* remote; of a window: to be bound as, or to be invalidated */
 	uint32_t peer, remote_qpn, remote_qkey; /* of a datagram */
 	bool addressed, foreign_address;	/* it has these; from an address handle of another domain */
 	uint32_t first_psn, psns;
@@ -116,7 +126,7 @@ struct responder {
 	struct saved_answer saved[MAX_RD_ATOMIC];
 	unsigned saved_next;
 	struct alarm land_alarm, answer_alarm;
-	uint64_t patience; /* ns: with a link that has no room for a READ's responses */
+	uint64_t patience;	     /* ns: with a link that has no room for a READ's responses */
 	bool land_turn, answer_turn; /* with a picker: this event has not done its one thing yet */
 	bool flush_rq;		     /* once everything has landed */
 };
@@ -205,6 +215,8 @@ bool srq_take(struct rnic_qp *qp);
 void post_rqe(struct sim *sim, struct work_queue *queue, uint32_t oldest, const struct ibv_recv_wr *wr);
 int rnic_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int rnic_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+/* The same, with windows of which type IBV_WR_BIND_MW may bind. */
+int post_list(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr, enum ibv_mw_type binds);
 /* Posting is a step of the task. */
 void post_step(struct rnic_qp *qp);
 /* Wait until no other task's batch is open. EINVAL: it is the caller's own. */
@@ -224,6 +236,12 @@ int post_address(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_ah *ah, u
 /* The request in the next slot is posted. */
 void post_commit(struct rnic_qp *qp);
 void post_doorbell(struct rnic_qp *qp);
+
+/* --- mw.c --- */
+
+/* Make the request, an IBV_WR_BIND_MW, bind this window as `rkey`. */
+int mw_fill(struct rnic_qp *qp, struct wqe *wqe, struct ibv_mw *mw, uint32_t rkey,
+	    const struct ibv_mw_bind_info *info);
 
 /* --- wr.c --- */
 

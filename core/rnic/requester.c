@@ -20,6 +20,9 @@
  * ATOMIC WRITE) have their results, and one that is not posted waits while
  * max_rd_atomic of them are under way.
  *
+ * What needs no packet (a window's binding, an invalidation) is done when all before it is
+ * acknowledged.
+ *
  * Completions come in order. A request that fails locally (protection, length)
  * fails when those before it are acknowledged. InfiniBand completes a request when
  * it is acknowledged; iWARP completes SEND and WRITE when the last packet is handed
@@ -68,7 +71,8 @@ static uint64_t timeout_ns(const struct rnic_qp *qp)
 
 static bool is_send(const struct wqe *wqe)
 {
-	return wqe->opcode == IBV_WR_SEND || wqe->opcode == IBV_WR_SEND_WITH_IMM;
+	return wqe->opcode == IBV_WR_SEND || wqe->opcode == IBV_WR_SEND_WITH_IMM ||
+	       wqe->opcode == IBV_WR_SEND_WITH_INV;
 }
 
 /* Does it carry its list's bytes to the peer? Else what comes back goes there. */
@@ -91,6 +95,9 @@ static void complete(struct rnic_qp *qp, enum ibv_wc_status status)
 		[IBV_WR_RDMA_WRITE_WITH_IMM] = IBV_WC_RDMA_WRITE,
 		[IBV_WR_SEND] = IBV_WC_SEND,
 		[IBV_WR_SEND_WITH_IMM] = IBV_WC_SEND,
+		[IBV_WR_SEND_WITH_INV] = IBV_WC_SEND,
+		[IBV_WR_BIND_MW] = IBV_WC_BIND_MW,
+		[IBV_WR_LOCAL_INV] = IBV_WC_LOCAL_INV,
 		[IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ,
 		[IBV_WR_ATOMIC_CMP_AND_SWP] = IBV_WC_COMP_SWAP,
 		[IBV_WR_ATOMIC_FETCH_AND_ADD] = IBV_WC_FETCH_ADD,
@@ -255,6 +262,8 @@ static uint8_t opcode_of(const struct wqe *wqe, bool first, bool last)
 		return OP_ATOMIC_WRITE;
 	if (!last)
 		return opcode + (first ? OP_SEND_FIRST : OP_SEND_MIDDLE);
+	if (wqe->opcode == IBV_WR_SEND_WITH_INV)
+		return first ? OP_SEND_ONLY_INV : OP_SEND_LAST_INV;
 	return opcode + (first ? OP_SEND_ONLY : OP_SEND_LAST) + has_imm(wqe);
 }
 
@@ -301,6 +310,7 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
 	pkt->swap_add = wqe->swap_add;
 	pkt->compare = wqe->compare;
 	pkt->imm = wqe->imm;
+	pkt->invalidate = wqe->opcode == IBV_WR_SEND_WITH_INV ? wqe->rkey : 0;
 	pkt->name = (struct packet_name){.who = &qp->actor,
 					 .op = wqe->op,
 					 .visit = wqe->visit,
@@ -362,6 +372,25 @@ static bool send_packet(struct rnic_qp *qp, struct wqe *wqe)
 	return true;
 }
 
+/* The request sq.next, which needs no packet. False: not now, or it failed. */
+static bool run_local(struct rnic_qp *qp, struct wqe *wqe)
+{
+	if (qp->ibv.state == IBV_QPS_SQD || qp->sq.next != qp->req.acked)
+		return false;
+	enum ibv_wc_status status = mw_execute(qp, wqe);
+	if (!active(qp))
+		return false; /* by what it had to wait for */
+	if (status != IBV_WC_SUCCESS) {
+		fail(qp, status);
+		return false;
+	}
+	wqe->started = true;
+	wqe->first_psn = qp->req.next_psn;
+	qp->sq.next++;
+	retire(qp);
+	return true;
+}
+
 static bool may_send(const struct rnic_qp *qp)
 {
 	return active(qp) && qp->sq.next != qp->req.rung && !qp->req.rnr_until;
@@ -373,6 +402,11 @@ static void transmit(struct rnic_qp *qp)
 	while (may_send(qp)) {
 		struct wqe *wqe = wqe_at(qp, qp->sq.next);
 		sim_takes(qp_sim(qp), &qp->sq, qp->sq.next);
+		if (rnic_wr_local(wqe->opcode)) {
+			if (!run_local(qp, wqe))
+				return;
+			continue;
+		}
 		if (!wqe->started && !start(qp, wqe))
 			return;
 		if (psn_diff(psn_add(wqe->first_psn, req->packet), req->una) >= WINDOW)

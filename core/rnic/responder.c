@@ -60,6 +60,10 @@ void resp_complete(struct rnic_qp *qp, uint32_t seq, enum ibv_wc_status status, 
 			cqe.wc.imm_data = pkt->imm;
 			cqe.wc.wc_flags = IBV_WC_WITH_IMM;
 		}
+		if (has_invalidate(pkt->opcode)) {
+			cqe.wc.invalidated_rkey = pkt->invalidate;
+			cqe.wc.wc_flags = IBV_WC_WITH_INV;
+		}
 		cqe.wc.byte_len = pkt->msg_len;
 		cqe.wc.src_qp = qp->attr.dest_qp_num;
 		if (qp->service == SERVICE_UD) {
@@ -236,12 +240,14 @@ static uint8_t check_write(struct rnic_qp *qp, struct packet *pkt)
 	if (!left)
 		return AETH_ACK; /* nothing to write needs no key */
 	/* From here on to the message's end: the first packet checks all of it. */
-	pkt->mr = mr_remote(qp->hca, qp->ibv.pd, rkey, IBV_ACCESS_REMOTE_WRITE, va, left);
+	pkt->mr = mr_remote(qp, rkey, IBV_ACCESS_REMOTE_WRITE, va, left);
 	if (!pkt->mr) {
 		count_key(qp, rkey, IBV_ACCESS_REMOTE_WRITE);
 		return AETH_NAK_REMOTE_ACCESS;
 	}
 	pkt->host = mr_host(pkt->mr, va);
+	if (pkt->mr->region) /* what is on its way no longer depends on the window */
+		pkt->mr = pkt->mr->region;
 	return AETH_ACK;
 }
 
@@ -269,9 +275,8 @@ struct rnic_mr *resp_region(struct rnic_qp *qp, const struct packet *pkt)
 	int access = (int)access_of(pkt);
 	bool has_length = pkt->opcode == OP_READ_REQUEST || pkt->opcode == OP_FLUSH;
 	if (pkt->opcode == OP_FLUSH && pkt->selectivity == IBV_FLUSH_MR)
-		return mr_remote_whole(qp->hca, qp->ibv.pd, pkt->rkey, access);
-	return mr_remote(qp->hca, qp->ibv.pd, pkt->rkey, access, pkt->va,
-			 has_length ? pkt->dma_len : ATOMIC_BYTES);
+		return mr_remote_whole(qp, pkt->rkey, access);
+	return mr_remote(qp, pkt->rkey, access, pkt->va, has_length ? pkt->dma_len : ATOMIC_BYTES);
 }
 
 static uint8_t check_nonposted(struct rnic_qp *qp, const struct packet *pkt)
@@ -345,6 +350,15 @@ static void arrive(struct rnic_qp *qp, const struct packet *pkt)
 	}
 }
 
+/* A key that is not the peer's to invalidate: the message has come, and is the last one. */
+static void invalidate(struct rnic_qp *qp, struct packet *pkt)
+{
+	if (mw_may_invalidate(qp, pkt->invalidate))
+		mw_invalidate(qp, pkt->invalidate);
+	else
+		qp->resp.failed = pkt->bad_key = true;
+}
+
 static void accept_posted(struct rnic_qp *qp, struct packet *pkt)
 {
 	struct responder *resp = &qp->resp;
@@ -368,6 +382,8 @@ static void accept_posted(struct rnic_qp *qp, struct packet *pkt)
 		resp->msn = psn_add(resp->msn, 1);
 		if (is & (IS_SEND | HAS_IMM))
 			qp->rq.next++;
+		if (has_invalidate(pkt->opcode))
+			invalidate(qp, pkt);
 	}
 	if (OWN_BUG(&qp->hca->net->hw, NIC_LAST_LINE) && is & IS_WRITE && pkt->len > LINE)
 		pkt->len -= pkt->len % LINE;

@@ -40,6 +40,17 @@ struct ibv_mr *rnic_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int acc
 struct ibv_mr *rnic_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				 unsigned int access);
 int rnic_dereg_mr(struct ibv_mr *mr);
+/* enum ibv_rereg_mr_err_code and errno; the region stays as it was. */
+int rnic_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access);
+/* These are in the context's tables. */
+struct ibv_mr *rnic_alloc_null_mr(struct ibv_pd *pd);
+struct ibv_mw *rnic_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int rnic_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+int rnic_dealloc_mw(struct ibv_mw *mw);
+struct ibv_td *rnic_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
+int rnic_dealloc_td(struct ibv_td *td);
+struct ibv_pd *rnic_alloc_parent_domain(struct ibv_context *context,
+					struct ibv_parent_domain_init_attr *attr);
 struct ibv_cq *rnic_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 			      struct ibv_comp_channel *channel, int comp_vector);
 /* In the context's table, for ibv_create_cq_ex(); see cq_ex.c. */
@@ -75,7 +86,9 @@ const char *rnic_wc_status_str(enum ibv_wc_status status);
 
 /* "WRITE"; NULL: the soft RNIC has no such request. */
 const char *rnic_wr_opcode_str(enum ibv_wr_opcode opcode);
-/* Is an answer awaited, other than that it has arrived? All but SEND and WRITE. */
+/* Is an answer awaited, other than that it has arrived? */
 bool rnic_wr_nonposted(enum ibv_wr_opcode opcode);
+/* Is it done without a packet? */
+bool rnic_wr_local(enum ibv_wr_opcode opcode);
 
 #endif

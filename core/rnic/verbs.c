@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The device: the net of hosts, a host's RNIC as libibverbs shows it, its port,
- * protection domains, and the door through which packets come in.
+ * and the door through which packets come in.
  *
  * The context is a verbs_context, marked as extended: libibverbs' inline
  * functions (ibv_query_port, ibv_create_qp_ex, ibv_post_send, ibv_poll_cq) find our
@@ -103,6 +103,7 @@ int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		.max_cq = 1 << 24,
 		.max_cqe = MAX_CQE,
 		.max_mr = MAX_MR,
+		.max_mw = MAX_MR,
 		.max_pd = 1 << 24,
 		.max_qp_rd_atom = MAX_RD_ATOMIC,
 		.max_qp_init_rd_atom = MAX_RD_ATOMIC,
@@ -112,7 +113,8 @@ int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		.max_srq_sge = MAX_SGE,
 		.max_ah = 1 << 24,
 		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN |
-				    IBV_DEVICE_SRQ_RESIZE,
+				    IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW |
+				    IBV_DEVICE_MEM_WINDOW_TYPE_2B,
 		.atomic_cap = IBV_ATOMIC_GLOB, /* one event: atomic for the CPU too */
 		.max_pkeys = 1,
 		.phys_port_cnt = 1,
@@ -180,11 +182,18 @@ struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *
 	hca->verbs.get_srq_num = rnic_get_srq_num;
 	hca->verbs.create_cq_ex = rnic_create_cq_ex;
 	hca->verbs.modify_cq = rnic_modify_cq;
+	hca->verbs.alloc_null_mr = rnic_alloc_null_mr;
+	hca->verbs.alloc_td = rnic_alloc_td;
+	hca->verbs.dealloc_td = rnic_dealloc_td;
+	hca->verbs.alloc_parent_domain = rnic_alloc_parent_domain;
 	struct ibv_context *context = &hca->verbs.context;
 	context->device = &hca->device;
 	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
 	context->cmd_fd = context->async_fd = -1;
 	context->num_comp_vectors = 1;
+	context->ops.alloc_mw = rnic_alloc_mw;
+	context->ops.bind_mw = rnic_bind_mw;
+	context->ops.dealloc_mw = rnic_dealloc_mw;
 	context->ops.poll_cq = rnic_poll_cq;
 	context->ops.req_notify_cq = rnic_req_notify_cq;
 	context->ops.post_send = rnic_post_send;
@@ -212,30 +221,6 @@ int rnic_query_gid(struct ibv_context *context, uint8_t port_num, int index, uni
 const char *rnic_get_device_name(struct ibv_device *device)
 {
 	return device->name;
-}
-
-struct ibv_pd *rnic_alloc_pd(struct ibv_context *context)
-{
-	if (sim_fails(FAIL_ALLOC_PD)) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	struct rnic_pd *pd = sim_alloc(to_hca(context)->net->sim, sizeof(*pd));
-	pd->ibv.context = context;
-	to_hca(context)->objects++;
-	return &pd->ibv;
-}
-
-int rnic_dealloc_pd(struct ibv_pd *ibv)
-{
-	struct rnic_pd *pd = (struct rnic_pd *)ibv;
-	if (pd->dead)
-		return EINVAL;
-	if (pd->users)
-		return EBUSY;
-	pd->dead = true;
-	to_hca(ibv->context)->objects--;
-	return 0;
 }
 
 void rnic_deliver(struct rnic_net *net, unsigned host, struct packet *pkt)

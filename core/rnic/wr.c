@@ -23,7 +23,8 @@
  *                    a setter after a request that takes no data or after none; an
  *                    atomic's data not 8 bytes; a datagram without an address, with two or with a
  *                    dead address handle; FLUSH of no placement type, of an
- *                    unknown one, of an unknown selectivity, of a range of 2^32 bytes
+ *                    unknown one, of an unknown selectivity, of a range of 2^32 bytes;
+ *                    a window that is not of type 2, or of another device
  *            ENOMEM  the send queue is full
  */
 #include <errno.h>
@@ -158,6 +159,28 @@ static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm_data)
 		wqe->imm = imm_data;
 }
 
+static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
+{
+	build(ex, IBV_WR_SEND_WITH_INV, invalidate_rkey, 0);
+}
+
+static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
+{
+	build(ex, IBV_WR_LOCAL_INV, invalidate_rkey, 0);
+	((struct rnic_qp *)ex)->batch.takes_data = false;
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
+		       const struct ibv_mw_bind_info *info)
+{
+	struct rnic_qp *qp = (struct rnic_qp *)ex;
+	struct wqe *wqe = build(ex, IBV_WR_BIND_MW, rkey, info->addr);
+	if (!wqe)
+		return;
+	latch(qp, mw->type == IBV_MW_TYPE_2 ? mw_fill(qp, wqe, mw, rkey, info) : EINVAL);
+	qp->batch.takes_data = false;
+}
+
 static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, uint64_t compare,
 			      uint64_t swap)
 {
@@ -284,7 +307,8 @@ uint64_t wr_supported(enum ibv_qp_type type)
 		       IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
 	return IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |
 	       IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-	       IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE;
+	       IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE |
+	       IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW;
 }
 
 void wr_enable(struct rnic_qp *qp, uint64_t send_ops)
@@ -314,6 +338,12 @@ void wr_enable(struct rnic_qp *qp, uint64_t send_ops)
 		ex->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
 	if (send_ops & IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
 		ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
+	if (send_ops & IBV_QP_EX_WITH_SEND_WITH_INV)
+		ex->wr_send_inv = wr_send_inv;
+	if (send_ops & IBV_QP_EX_WITH_LOCAL_INV)
+		ex->wr_local_inv = wr_local_inv;
+	if (send_ops & IBV_QP_EX_WITH_BIND_MW)
+		ex->wr_bind_mw = wr_bind_mw;
 	if (send_ops & IBV_QP_EX_WITH_ATOMIC_WRITE)
 		ex->wr_atomic_write = wr_atomic_write;
 	if (send_ops & IBV_QP_EX_WITH_FLUSH)
