@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,6 +252,8 @@ static struct packet *judge(struct link_tap *tap, enum fault_direction direction
 	}
 	if (fate.corrupt)
 		pkt = corrupt(tap, direction, pkt, &fate);
+	if (pkt && fate.tear)
+		pkt->torn = fate.tear_at + 1;
 	for (unsigned i = 0; pkt && i < fate.copies; i++) {
 		count[COUNT_fault_duplicated]++;
 		defer(tap, direction, packet_copy(tap->net, pkt), fate.delay_ns);
@@ -452,10 +455,24 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim
 	return 0;
 }
 
+/* As if the power had failed: what this process has in memory that outlives it is as it is now. */
+static void die_torn(const struct packet *pkt)
+{
+	char line[120];
+	int n = snprintf(line, sizeof(line),
+			 "tidemark: a packet was torn: %u bytes of it are in memory; the process is killed\n",
+			 pkt->torn - 1);
+
+	if (write(STDERR_FILENO, line, (size_t)n) != n || kill(getpid(), SIGKILL))
+		abort();
+	pause();
+}
+
 void link_tap_net(struct nic_link *nic, struct rnic_net *net)
 {
 	struct link_tap *tap = of_nic(nic);
 
 	tap->net = net;
 	net->count = tap->page->count;
+	net->torn = die_torn;
 }
