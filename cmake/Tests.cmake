@@ -17,7 +17,7 @@ foreach(source ${test_sources})
 		file(GLOB erda_sources CONFIGURE_DEPENDS core/stores/erda/*.c)
 		target_sources(${name} PRIVATE ${erda_sources} core/stores/kv.c)
 		target_link_libraries(${name} PRIVATE PkgConfig::ISAL)
-	elseif(name STREQUAL test_link_udp)
+	elseif(name MATCHES "^test_(link_udp|faults)$")
 		# In real time: the live NIC's ground instead of the sim world's.
 		target_sources(${name} PRIVATE ${nic_sources})
 		target_link_libraries(${name} PRIVATE PkgConfig::ISAL pthread)
