@@ -415,7 +415,7 @@ int bench_nic(void)
 		{"soft RNIC, udp, WRITE, target polls", "udp", polling_target},
 		{"soft RNIC, udp, WRITE, target sleeps", "udp", sleeping_target},
 	};
-	struct figures base = {0}, f;
+	struct figures base = {0}, f = {0};
 	int fd[2], error, status = soft_rnic();
 	if (status)
 		return status;
