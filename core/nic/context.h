@@ -34,6 +34,9 @@ struct ibv_cq_ex *nic_create_cq_ex(struct ibv_context *context, struct ibv_cq_in
 int nic_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 int nic_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int nic_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+/* Device memory, for the context's table (verbs_dm.c); bytes of one at most. */
+#define MAX_DM (1u << 20)
+void nic_dm_calls(struct verbs_context *verbs);
 /* What posts work requests, for the context's table (verbs.c). */
 void nic_data_calls(struct ibv_context *context);
 /* Locked: put the lock around the ibv_wr_*() of a new queue pair, or NULL, and return it (verbs_wr.c). */

@@ -97,14 +97,29 @@ EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr 
 	return error;
 }
 
+/* The NIC copies by the process's own page tables: all memory is paged on demand. */
+#define ON_DEMAND_UD (IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV)
+#define ON_DEMAND_UC (ON_DEMAND_UD | IBV_ODP_SUPPORT_WRITE)
+static const struct ibv_odp_caps on_demand = {
+	.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT,
+	.per_transport_caps = {.rc_odp_caps = ON_DEMAND_UC | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC,
+			       .uc_odp_caps = ON_DEMAND_UC,
+			       .ud_odp_caps = ON_DEMAND_UD},
+};
+
 static int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t len)
 {
 	int error = rnic_query_device_ex(context, input, attr, len);
 
-	if (!error)
-		attr->orig_attr.node_guid = attr->orig_attr.sys_image_guid = htobe64(guid());
-	return error;
+	if (error)
+		return error;
+	attr->orig_attr.node_guid = attr->orig_attr.sys_image_guid = htobe64(guid());
+	if (len >= offsetof(struct ibv_device_attr_ex, max_dm_size) + sizeof(attr->max_dm_size))
+		attr->max_dm_size = MAX_DM;
+	if (len >= offsetof(struct ibv_device_attr_ex, odp_caps) + sizeof(attr->odp_caps))
+		attr->odp_caps = on_demand;
+	return 0;
 }
 
 static int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
@@ -268,6 +283,7 @@ static struct ibv_context *open_context(struct nic *nic, struct nic_context *own
 	context->ops.poll_cq = nic_poll_cq;
 	context->ops.req_notify_cq = nic_req_notify_cq;
 	nic_data_calls(context);
+	nic_dm_calls(&hca->verbs);
 	pthread_mutex_init(&context->mutex, NULL);
 	return context;
 }
