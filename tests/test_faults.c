@@ -313,7 +313,7 @@ static uint64_t *count;
 static char directory[64];
 static struct nic_config config;
 static uint32_t sent[512], sents; /* sequence numbers that the link below was given */
-static unsigned arrives;	 /* packets that it hands up */
+static unsigned arrives;	  /* packets that it hands up */
 
 static void below_send(struct link *link, unsigned from, struct packet *pkt)
 {

@@ -3,6 +3,7 @@
 set -eu
 tidemark=$1
 name=test_pcap_live
+# shellcheck source=tests/nic_pair.sh
 . "$(dirname "$0")/nic_pair.sh"
 
 # Records as the file's heads say, without tshark: "PACKETS BYTES", or nothing if it does not add up.

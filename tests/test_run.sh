@@ -3,6 +3,7 @@
 set -eu
 tidemark=$1
 name=test_run
+# shellcheck source=tests/nic_pair.sh
 . "$(dirname "$0")/nic_pair.sh"
 
 # refused WORD OPTION...: status 2, and one line that has WORD
@@ -46,6 +47,7 @@ status=0
 (run -- sh -c 'kill -TERM $$') 2>/dev/null || status=$?
 [ "$status" = 143 ] || die "SIGTERM: status $status"
 [ "$(run printf '%s|' a 'b c' --net)" = 'a|b c|--net|' ] || die "arguments"
+# shellcheck disable=SC2016 # the other shell expands it
 [ "$(run -- sh -c 'echo $TIDEMARK_LINK')" = shm ] || die "the environment"
 [ "$(run -- sh -c 'grep SigIgn /proc/self/status | cut -f2')" = 0000000000000000 ] || die "ignored signals"
 

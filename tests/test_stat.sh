@@ -3,6 +3,7 @@
 set -eu
 tidemark=$1
 name=test_stat
+# shellcheck source=tests/nic_pair.sh
 . "$(dirname "$0")/nic_pair.sh"
 
 refused() {
