@@ -682,12 +682,15 @@ static void malformed_body(void)
 		if (i % 16 == 0)
 			rt_sleep(US);
 		for (struct ibv_wc wc; ibv_poll_cq(b.rcq, 1, &wc);)
-			if (wc.status == IBV_WC_SUCCESS)
+			if (wc.status == IBV_WC_SUCCESS) {
+				ck_assert(service == SERVICE_UC || wc.byte_len <= GRH_BYTES + 4096);
 				recv_post(&b, 0, 5000, wc.wr_id);
+			}
 	}
 	static uint8_t want[65536];
 	fill(want, sizeof(want), 1);
 	ck_assert_mem_eq(b.buf + 8192, want + 8192, sizeof(want) - 8192);
+	ck_assert_uint_eq(source.asked[CHOICE_PACKET], 0); /* nothing was answered */
 }
 
 static void malformed_uc_body(void)
@@ -705,6 +708,7 @@ static void malformed_ud_body(void)
 START_TEST(malformed)
 {
 	source.permille[0] = (unsigned)_i;
+	source.answer = deliver;
 	run(task, _i % 2 ? malformed_ud_body : malformed_uc_body);
 }
 END_TEST
