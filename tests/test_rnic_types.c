@@ -512,6 +512,15 @@ static void datagram_errors_body(void)
 	post(&a, &wr);
 	expect(a.scq, 7, IBV_WC_LOC_QP_OP_ERR);
 	ck_assert_int_eq(modify(&a, &b, IBV_QPS_RTS, 0), 0);
+	/* A parent domain stands for its domain. */
+	struct ibv_parent_domain_init_attr parent = {.pd = pd};
+	a.pd = rnic_alloc_parent_domain(a.ctx, &parent);
+	struct ibv_ah *own = address_of(&a, &b);
+	a.pd = pd;
+	wr = datagram(&a, &sge, 0, 8, &b, own);
+	wr.wr.ud.remote_qkey = 0;
+	post(&a, &wr);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
 	/* A receive request without room for the 40 bytes and the data. */
 	ck_assert(empty(b.rcq));
 	send_datagram(&a, 0, 61, &b, ah);
@@ -538,6 +547,8 @@ static void handles_body(void)
 	ck_assert_int_eq(rnic_destroy_ah(ah), 0);
 	ck_assert_int_eq(rnic_destroy_ah(ah), EINVAL);
 	ck_assert_int_eq(rnic_dealloc_pd(pd), 0);
+	ck_assert_ptr_null(rnic_create_ah(pd, &attr));
+	ck_assert_int_eq(errno, EINVAL);
 	ck_assert_uint_eq(rnic_objects(a.ctx), objects);
 	bad.is_global = 0;
 	ck_assert_ptr_null(rnic_create_ah(a.pd, &bad));

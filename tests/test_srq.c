@@ -179,6 +179,8 @@ static void domain_body(void)
 	ck_assert_int_eq(rnic_dealloc_pd(pd), EBUSY);
 	ck_assert_int_eq(rnic_destroy_srq(other), 0);
 	ck_assert_int_eq(rnic_dealloc_pd(pd), 0);
+	ck_assert_ptr_null(rnic_create_srq(pd, &init));
+	ck_assert_int_eq(errno, EINVAL);
 }
 
 START_TEST(domain)

@@ -25,7 +25,7 @@ static void take_connected(struct rnic_qp *qp, struct packet *pkt)
 	if (is & IS_FIRST) {
 		resp->in_message = 0;
 		resp->psn = pkt->psn;
-	} else if (pkt->psn != resp->psn) {
+	} else if (!resp->in_message || pkt->psn != resp->psn) {
 		resp->in_message = 0;
 		packet_put(qp->hca->net, pkt);
 		return;
