@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -155,6 +156,16 @@ static void expect(struct ibv_cq *cq, enum ibv_wc_status status)
 	ck_assert_msg(wc.status == status, "%s", ibv_wc_status_str(wc.status));
 }
 
+static struct ibv_async_event next_event(struct side *s)
+{
+	struct pollfd fd = {.fd = s->context->async_fd, .events = POLLIN};
+	struct ibv_async_event event;
+
+	ck_assert_int_eq(poll(&fd, 1, 5000), 1);
+	ck_assert_int_eq(ibv_get_async_event(s->context, &event), 0);
+	return event;
+}
+
 /* --- */
 
 START_TEST(datagrams)
@@ -217,17 +228,56 @@ START_TEST(long_message)
 }
 END_TEST
 
-/* --- shared receive queues --- */
-
-static struct ibv_async_event next_event(struct side *s)
+/* The memory of a receive request, of a WRITE, is gone when the message comes. */
+START_TEST(gone)
 {
-	struct pollfd fd = {.fd = s->context->async_fd, .events = POLLIN};
-	struct ibv_async_event event;
+	static const enum ibv_qp_type types[] = {IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_UC};
+	struct ibv_ah_attr path = path_to(&b);
+	struct ibv_ah *ah = NULL;
+	struct ibv_mr *mr = b.mr;
+	uint8_t *buf = b.buf,
+		*page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	ck_assert_int_eq(poll(&fd, 1, 5000), 1);
-	ck_assert_int_eq(ibv_get_async_event(s->context, &event), 0);
-	return event;
+	connect_both(types[_i]);
+	if (types[_i] == IBV_QPT_UD)
+		ah = ibv_create_ah(a.pd, &path);
+	b.buf = page;
+	b.mr = ibv_reg_mr(b.pd, page, 4096, ACCESS);
+	ck_assert_ptr_nonnull(b.mr);
+	if (_i < 2)
+		give(&b, 1000, 1);
+	ck_assert_int_eq(munmap(page, 4096), 0);
+	if (_i < 2) {
+		send_bytes(&a, 100, ah, b.qp->qp_num);
+	} else {
+		struct ibv_sge sge = {(uintptr_t)a.buf, 8, a.mr->lkey};
+		struct ibv_send_wr wr = {.sg_list = &sge,
+					 .num_sge = 1,
+					 .opcode = IBV_WR_RDMA_WRITE,
+					 .send_flags = IBV_SEND_SIGNALED,
+					 .wr.rdma = {(uintptr_t)page, b.mr->rkey}},
+				   *bad;
+		ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+	}
+	expect(a.cq, IBV_WC_SUCCESS);
+	if (_i < 2) {
+		expect(b.cq, IBV_WC_LOC_PROT_ERR);
+	} else {
+		struct ibv_async_event event;
+
+		while ((event = next_event(&b)).event_type == IBV_EVENT_COMM_EST)
+			ibv_ack_async_event(&event);
+		ck_assert_int_eq(event.event_type, IBV_EVENT_QP_ACCESS_ERR);
+		ibv_ack_async_event(&event);
+	}
+	ck_assert_int_eq(b.qp->state, IBV_QPS_ERR);
+	ck_assert_int_eq(a.qp->state, IBV_QPS_RTS);
+	b.buf = buf;
+	b.mr = mr;
 }
+END_TEST
+
+/* --- shared receive queues --- */
 
 static void make_srq(void)
 {
@@ -321,6 +371,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, datagrams);
 	tcase_add_test(tc, long_message);
+	tcase_add_loop_test(tc, gone, 0, 3);
 	tcase_add_test(tc, shared_queue);
 	tcase_add_test(tc, destroy_waits);
 	suite_add_tcase(suite, tc);

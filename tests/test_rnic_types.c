@@ -349,6 +349,45 @@ START_TEST(receive_error)
 }
 END_TEST
 
+/* What the man pages of libibverbs allow on an unreliable connection besides: what needs no packet. */
+static void window_body(void)
+{
+	remake_both(IBV_QPT_UC);
+	struct ibv_mr *mr = rnic_reg_mr(b.pd, b.buf, BUF, ALL_ACCESS | IBV_ACCESS_MW_BIND);
+	struct ibv_mw *mw = rnic_alloc_mw(b.pd, IBV_MW_TYPE_2);
+	struct ibv_send_wr wr = {.wr_id = 1, .opcode = IBV_WR_BIND_MW, .send_flags = SENT}, *bad;
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){
+		.mr = mr, .addr = (uintptr_t)b.buf, .length = 64, .mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
+	ck_assert_int_eq(ibv_post_send(b.qp, &wr, &bad), 0);
+	expect(b.scq, 1, IBV_WC_SUCCESS);
+	uint32_t rkey = wr.bind_mw.rkey;
+	struct ibv_sge sge;
+	for (unsigned i = 0; i < 2; i++) {
+		set_word(&a, 0, 100 + i);
+		wr = wr_make(&a, IBV_WR_RDMA_WRITE, &sge, 0, 8, &b, 0);
+		wr.wr.rdma.rkey = rkey;
+		post(&a, &wr);
+		expect(a.scq, 7, IBV_WC_SUCCESS);
+		rt_sleep(10 * US);
+		ck_assert_uint_eq(word(&b, 0), 100);
+		if (i)
+			break;
+		wr = (struct ibv_send_wr){
+			.wr_id = 2, .opcode = IBV_WR_LOCAL_INV, .send_flags = SENT, .invalidate_rkey = rkey};
+		ck_assert_int_eq(ibv_post_send(b.qp, &wr, &bad), 0);
+		expect(b.scq, 2, IBV_WC_SUCCESS);
+	}
+	ck_assert_int_eq(try_post(IBV_WR_SEND_WITH_INV, 8), EINVAL); /* there is no such packet */
+}
+
+START_TEST(window)
+{
+	run(task, window_body);
+}
+END_TEST
+
 /* --- datagrams --- */
 
 static struct ibv_ah *address_of(const struct side *from, const struct side *to)
@@ -813,6 +852,7 @@ int main(void)
 	tcase_add_test(tc, refusals);
 	tcase_add_test(tc, send_error);
 	tcase_add_test(tc, receive_error);
+	tcase_add_test(tc, window);
 	tcase_add_test(tc, datagrams);
 	tcase_add_test(tc, keys);
 	tcase_add_test(tc, datagram_errors);

@@ -88,7 +88,7 @@ static bool is_served(const struct rnic_qp *qp, enum ibv_wr_opcode opcode)
 {
 	if (qp->service == SERVICE_UD)
 		return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM;
-	return qp->service == SERVICE_RC || !rnic_wr_nonposted(opcode);
+	return qp->service == SERVICE_RC || (!rnic_wr_nonposted(opcode) && opcode != IBV_WR_SEND_WITH_INV);
 }
 
 static bool flush_allowed(const struct wqe *wqe)
