@@ -39,6 +39,9 @@ int nic_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 void nic_dm_calls(struct verbs_context *verbs);
 /* What posts work requests, for the context's table (verbs.c). */
 void nic_data_calls(struct ibv_context *context);
+/* Device memory (verbs_dm.c), so much in all. */
+#define NIC_DM_BYTES (1u << 20)
+void nic_dm_calls(struct verbs_context *verbs);
 /* Locked: put the lock around the ibv_wr_*() of a new queue pair, or NULL, and return it (verbs_wr.c). */
 struct ibv_qp *nic_lock_wr(struct ibv_qp *qp);
 

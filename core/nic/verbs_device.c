@@ -110,15 +110,15 @@ static const struct ibv_odp_caps on_demand = {
 static int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t len)
 {
-	int error = rnic_query_device_ex(context, input, attr, len);
+	struct ibv_device_attr_ex full;
+	int error = rnic_query_device_ex(context, input, &full, len < sizeof(full) ? len : sizeof(full));
 
 	if (error)
 		return error;
-	attr->orig_attr.node_guid = attr->orig_attr.sys_image_guid = htobe64(guid());
-	if (len >= offsetof(struct ibv_device_attr_ex, max_dm_size) + sizeof(attr->max_dm_size))
-		attr->max_dm_size = MAX_DM;
-	if (len >= offsetof(struct ibv_device_attr_ex, odp_caps) + sizeof(attr->odp_caps))
-		attr->odp_caps = on_demand;
+	full.orig_attr.node_guid = full.orig_attr.sys_image_guid = htobe64(guid());
+	full.max_dm_size = NIC_DM_BYTES;
+	memset(attr, 0, len);
+	memcpy(attr, &full, len < sizeof(full) ? len : sizeof(full));
 	return 0;
 }
 
@@ -278,6 +278,9 @@ static struct ibv_context *open_context(struct nic *nic, struct nic_context *own
 	hca->verbs.create_qp_ex = create_qp_ex;
 	context->device = &tide0.device;
 	context->async_fd = own->async.fd;
+	/* Where a kernel would be: programs duplicate it, and are refused when they import the device by it.
+	 */
+	context->cmd_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	context->ops._compat_query_device = ibv_query_device;
 	context->ops._compat_query_port = ibv_query_port;
 	context->ops.poll_cq = nic_poll_cq;
@@ -324,7 +327,8 @@ static int close_context(struct ibv_context *context)
 	hca->hooks.event = NULL;
 	net->hca[hca->host] = NULL;
 	events_free(&to_nic_context(context)->async);
-	context->async_fd = -1;
+	close(context->cmd_fd);
+	context->async_fd = context->cmd_fd = -1;
 	return 0;
 }
 

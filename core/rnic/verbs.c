@@ -96,6 +96,9 @@ int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		.fw_ver = "tidemark",
 		.max_mr_size = UINT64_MAX,
 		.page_size_cap = 4096,
+		.vendor_id = 0x02746d, /* locally administered; as in the GUID */
+		.vendor_part_id = 1,
+		.hw_ver = 1,
 		.max_qp = QPN_LIMIT - QPN_FIRST,
 		.max_qp_wr = MAX_WR,
 		.max_sge = MAX_SGE,
