@@ -28,7 +28,8 @@ static uint32_t handles;
 
 static bool within(const struct dm *dm, uint64_t off, size_t length)
 {
-	return dm->memory && off % WORD == 0 && length % WORD == 0 && off <= dm->length && length <= dm->length - off;
+	return dm->memory && off % WORD == 0 && length % WORD == 0 && off <= dm->length &&
+	       length <= dm->length - off;
 }
 
 static int to_dm(struct ibv_dm *ibv, uint64_t off, const void *from, size_t length)
@@ -137,6 +138,17 @@ static int free_dm(struct ibv_dm *dm)
 	return LOCKED(int, lose((struct dm *)dm));
 }
 
+/* Of no bytes, too: then there is nothing that a work request may reach. */
+static struct ibv_mr *reg(struct ibv_pd *pd, struct dm *dm, uint64_t off, size_t length, unsigned access)
+{
+	struct ibv_mr *mr = rnic_reg_mr_iova2(pd, dm->memory + (length ? off : 0), length ? length : WORD, 0,
+					      access);
+
+	if (mr && !length)
+		mr->length = ((struct rnic_mr *)mr)->len = 0;
+	return mr;
+}
+
 static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t off, size_t length,
 				unsigned access)
 {
@@ -146,8 +158,7 @@ static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t 
 		errno = EINVAL;
 		return NULL;
 	}
-	access &= ~(unsigned)IBV_ACCESS_ZERO_BASED;
-	return LOCKED(struct ibv_mr *, rnic_reg_mr_iova2(pd, dm->memory + off, length, 0, access));
+	return LOCKED(struct ibv_mr *, reg(pd, dm, off, length, access));
 }
 
 void nic_dm_calls(struct verbs_context *verbs)
