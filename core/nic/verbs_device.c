@@ -24,6 +24,7 @@
 #include "core/rnic/link.h"
 #include "core/rnic/qp.h"
 
+#define GIDS	    8	   /* of the port's table; the first has an address, the others are empty */
 #define PKEY	    0xffff /* the default partition, full member */
 #define GUID	    0x02746d0000000000u
 #define GID_ROCE_V2 1 /* ibv_query_gid_type(), which is not in libibverbs' headers */
@@ -127,24 +128,55 @@ static int query_rt_values(struct ibv_context *context, struct ibv_values_ex *va
 	return LOCKED(int, rnic_query_rt_values(context, values));
 }
 
-EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
+static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t len)
 {
-	return rnic_query_port(context, port, attr);
+	int error = rnic_query_port_ex(context, port, attr, len);
+
+	if (!error && len > offsetof(struct ibv_port_attr, gid_tbl_len))
+		attr->gid_tbl_len = GIDS;
+	return error;
 }
 
+EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
+{
+	return query_port(context, port, (struct ibv_port_attr *)attr,
+			  offsetof(struct ibv_port_attr, port_cap_flags2));
+}
+
+/* 0: there is an address; ENODATA: an empty entry. */
+static int check_gid(uint32_t port, uint32_t index)
+{
+	if (port != 1 || index >= GIDS)
+		return EINVAL;
+	return index ? ENODATA : 0;
+}
+
+/* Empty entries are zeros, by these two, and nothing else. */
 EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)
 {
-	return rnic_query_gid(context, port, index, gid);
+	int error = check_gid(port, (uint32_t)index);
+
+	if (error == EINVAL) {
+		errno = error;
+		return -1;
+	}
+	if (error)
+		memset(gid, 0, sizeof(*gid));
+	else
+		*gid = to_hca(context)->gid;
+	return 0;
 }
 
 EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned index, int *type)
 {
+	int error = check_gid(port, index);
+
 	(void)context;
-	if (port != 1 || index != 0) {
-		errno = EINVAL;
+	if (error == EINVAL) {
+		errno = error;
 		return -1;
 	}
-	*type = GID_ROCE_V2;
+	*type = error ? 0 : GID_ROCE_V2;
 	return 0;
 }
 
@@ -182,10 +214,11 @@ static void fill_gid(struct ibv_context *context, struct ibv_gid_entry *entry, s
 EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
 			     struct ibv_gid_entry *entry, uint32_t flags, size_t size)
 {
-	if (port != 1 || index != 0 || flags)
-		return EINVAL;
-	fill_gid(context, entry, size);
-	return 0;
+	int error = flags ? EINVAL : check_gid(port, index);
+
+	if (!error)
+		fill_gid(context, entry, size);
+	return error;
 }
 
 EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max,
@@ -271,6 +304,7 @@ static struct ibv_context *open_context(struct nic *nic, struct nic_context *own
 	hca = to_hca(context);
 	rnic_gid(nic->link->address, &hca->gid);
 	hca->hooks = (struct rnic_hooks){.completion = nic_completion, .event = nic_event, .arg = own};
+	hca->verbs.query_port = query_port;
 	hca->verbs.query_device_ex = query_device_ex;
 	hca->verbs.query_rt_values = query_rt_values;
 	hca->verbs.create_cq_ex = nic_create_cq_ex;

@@ -57,7 +57,7 @@ static enum ibv_mtu mtu_enum(unsigned bytes)
 	return (enum ibv_mtu)(__builtin_ctz(bytes) - 7); /* 256 is 1 */
 }
 
-static int query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr, size_t len)
+int rnic_query_port_ex(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr, size_t len)
 {
 	struct ibv_port_attr port = {
 		.state = IBV_PORT_ACTIVE,
@@ -72,6 +72,7 @@ static int query_port(struct ibv_context *context, uint8_t port_num, struct ibv_
 		.phys_state = 5,    /* link up */
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
+		.flags = to_hca(context)->net->hw.transport == TRANSPORT_IB ? IBV_QPF_GRH_REQUIRED : 0,
 	};
 	if (port_num != 1)
 		return EINVAL;
@@ -84,8 +85,8 @@ static int query_port(struct ibv_context *context, uint8_t port_num, struct ibv_
 
 int rnic_query_port(struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *attr)
 {
-	return query_port(context, port_num, (struct ibv_port_attr *)attr,
-			  offsetof(struct ibv_port_attr, port_cap_flags2));
+	return rnic_query_port_ex(context, port_num, (struct ibv_port_attr *)attr,
+				  offsetof(struct ibv_port_attr, port_cap_flags2));
 }
 
 int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
@@ -177,7 +178,7 @@ struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *
 	number_name(hca->device.name, sizeof(hca->device.name), "tidemark", host);
 	number_name(hca->device.dev_name, sizeof(hca->device.dev_name), "uverbs", host);
 	hca->verbs.sz = sizeof(hca->verbs);
-	hca->verbs.query_port = query_port;
+	hca->verbs.query_port = rnic_query_port_ex;
 	hca->verbs.query_device_ex = rnic_query_device_ex;
 	hca->verbs.query_rt_values = rnic_query_rt_values;
 	hca->verbs.create_qp_ex = rnic_create_qp_ex;
