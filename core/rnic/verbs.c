@@ -91,6 +91,7 @@ int rnic_query_port(struct ibv_context *context, uint8_t port_num, struct _compa
 
 int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
+	const struct rnic_net *net = to_hca(context)->net;
 	if (sim_fails(FAIL_QUERY))
 		return EIO;
 	*attr = (struct ibv_device_attr){
@@ -100,7 +101,7 @@ int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		.vendor_id = 0x02746d, /* locally administered; as in the GUID */
 		.vendor_part_id = 1,
 		.hw_ver = 1,
-		.max_qp = QPN_LIMIT - QPN_FIRST,
+		.max_qp = (int)(net->qpn_limit - net->qpn_first),
 		.max_qp_wr = MAX_WR,
 		.max_sge = MAX_SGE,
 		.max_sge_rd = MAX_SGE,
@@ -117,7 +118,8 @@ int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		.max_srq_sge = MAX_SGE,
 		.max_ah = 1 << 24,
 		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN |
-				    IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW |
+				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_SRQ_RESIZE |
+				    IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW |
 				    IBV_DEVICE_MEM_WINDOW_TYPE_2B,
 		.atomic_cap = IBV_ATOMIC_GLOB, /* one event: atomic for the CPU too */
 		.max_pkeys = 1,
