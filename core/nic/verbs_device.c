@@ -117,6 +117,7 @@ static int query_device_ex(struct ibv_context *context, const struct ibv_query_d
 	if (error)
 		return error;
 	full.orig_attr.node_guid = full.orig_attr.sys_image_guid = htobe64(guid());
+	nic_odp_caps(&full.odp_caps);
 	full.max_dm_size = NIC_DM_BYTES;
 	memset(attr, 0, len);
 	memcpy(attr, &full, len < sizeof(full) ? len : sizeof(full));
@@ -321,6 +322,7 @@ static struct ibv_context *open_context(struct nic *nic, struct nic_context *own
 	context->ops.req_notify_cq = nic_req_notify_cq;
 	nic_data_calls(context);
 	nic_dm_calls(&hca->verbs);
+	nic_odp_calls(&hca->verbs);
 	pthread_mutex_init(&context->mutex, NULL);
 	return context;
 }

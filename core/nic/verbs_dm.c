@@ -144,7 +144,10 @@ static struct ibv_mr *reg(struct ibv_pd *pd, struct dm *dm, uint64_t off, size_t
 	struct ibv_mr *mr = rnic_reg_mr_iova2(pd, dm->memory + (length ? off : 0), length ? length : WORD, 0,
 					      access);
 
-	if (mr && !length)
+	if (!mr)
+		return NULL;
+	mr->addr = NULL; /* nobody knows where a card's memory is */
+	if (!length)
 		mr->length = ((struct rnic_mr *)mr)->len = 0;
 	return mr;
 }
@@ -154,7 +157,7 @@ static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t 
 {
 	struct dm *dm = (struct dm *)ibv;
 
-	if (!(access & IBV_ACCESS_ZERO_BASED) || !within(dm, off, length)) {
+	if (!(access & IBV_ACCESS_ZERO_BASED) || !within(dm, off, length) || pd->context != ibv->context) {
 		errno = EINVAL;
 		return NULL;
 	}
