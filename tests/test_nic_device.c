@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the device tide0 says of itself, and does not have: queries against each other, refusals by their
- * documented errors, sysfs, device memory, opening often, closing with objects left.
+ * documented errors, sysfs, device memory, paging on demand, opening often, closing with objects left.
  */
 #include <check.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* Not in libibverbs' headers; programs of rdma-core's own call them. */
@@ -273,6 +273,48 @@ START_TEST(device_memory)
 }
 END_TEST
 
+/* Nothing has to be there before it is touched; advice wants it there. */
+START_TEST(on_demand)
+{
+	const size_t len = 4 * 4096;
+	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND;
+	struct ibv_pd *pd = ibv_alloc_pd(context), *other = ibv_alloc_pd(context);
+	struct ibv_device_attr_ex device;
+	struct ibv_mr *mr, *plain, *readable;
+	struct ibv_sge sge;
+	uint8_t *at = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert_int_eq(ibv_query_device_ex(context, NULL, &device), 0);
+	ck_assert_uint_eq(device.odp_caps.general_caps, IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT);
+	REFUSED(ibv_reg_mr(pd, at, len, IBV_ACCESS_LOCAL_WRITE), EFAULT);
+	REFUSED(ibv_reg_mr(pd, NULL, len, access), EFAULT);
+	mr = ibv_reg_mr(pd, at, len, access);
+	ck_assert_ptr_nonnull(mr);
+	ck_assert_ptr_nonnull(ibv_reg_mr(pd, NULL, SIZE_MAX, access));
+	sge = (struct ibv_sge){(uintptr_t)at + 100, 8192, mr->lkey};
+#define ADVISE(pd, advice) ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_##advice, IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1)
+	ck_assert_int_eq(ADVISE(pd, PREFETCH_WRITE), EFAULT);
+	ck_assert_int_eq(ADVISE(pd, PREFETCH_NO_FAULT), 0);
+	ck_assert_int_eq(mprotect(at, len, PROT_READ | PROT_WRITE), 0);
+	ck_assert_int_eq(ADVISE(pd, PREFETCH_WRITE), 0);
+	ck_assert_int_eq(ADVISE(pd, PREFETCH), 0);
+	ck_assert_int_eq(ADVISE(other, PREFETCH), EPERM);
+	ck_assert_int_eq(ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 2, &sge, 1), EINVAL);
+	ck_assert_int_eq(ibv_advise_mr(pd, (enum ibv_advise_mr_advice)9, 0, &sge, 1), EOPNOTSUPP);
+	sge.length = (uint32_t)len;
+	ck_assert_int_eq(ADVISE(pd, PREFETCH), EFAULT);
+	sge = (struct ibv_sge){(uintptr_t)at, 8, mr->lkey ^ 0x7fff0000};
+	ck_assert_int_eq(ADVISE(pd, PREFETCH), EFAULT);
+	plain = ibv_reg_mr(pd, at, len, IBV_ACCESS_LOCAL_WRITE);
+	sge.lkey = plain->lkey;
+	ck_assert_int_eq(ADVISE(pd, PREFETCH), EINVAL);
+	readable = ibv_reg_mr(pd, at, len, IBV_ACCESS_ON_DEMAND);
+	sge.lkey = readable->lkey;
+	ck_assert_int_eq(ADVISE(pd, PREFETCH), 0);
+	ck_assert_int_eq(ADVISE(pd, PREFETCH_WRITE), EPERM);
+}
+END_TEST
+
 /* Contexts do not know each other's objects; each goes by itself, and takes what is left along. */
 START_TEST(opened_often)
 {
@@ -313,6 +355,7 @@ int main(void)
 	tcase_add_test(tc, names);
 	tcase_add_test(tc, what_there_is_not);
 	tcase_add_test(tc, device_memory);
+	tcase_add_test(tc, on_demand);
 	tcase_add_test(tc, opened_often);
 	suite_add_tcase(suite, tc);
 	if (!mkdtemp(net))

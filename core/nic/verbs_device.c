@@ -98,16 +98,6 @@ EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr 
 	return error;
 }
 
-/* The NIC copies by the process's own page tables: all memory is paged on demand. */
-#define ON_DEMAND_UD (IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV)
-#define ON_DEMAND_UC (ON_DEMAND_UD | IBV_ODP_SUPPORT_WRITE)
-static const struct ibv_odp_caps on_demand = {
-	.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT,
-	.per_transport_caps = {.rc_odp_caps = ON_DEMAND_UC | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC,
-			       .uc_odp_caps = ON_DEMAND_UC,
-			       .ud_odp_caps = ON_DEMAND_UD},
-};
-
 static int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t len)
 {
@@ -313,8 +303,7 @@ static struct ibv_context *open_context(struct nic *nic, struct nic_context *own
 	hca->verbs.create_qp_ex = create_qp_ex;
 	context->device = &tide0.device;
 	context->async_fd = own->async.fd;
-	/* Where a kernel would be: programs duplicate it, and are refused when they import the device by it.
-	 */
+	/* Where a kernel would be. Programs duplicate it; who imports the device by it is refused. */
 	context->cmd_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	context->ops._compat_query_device = ibv_query_device;
 	context->ops._compat_query_port = ibv_query_port;
