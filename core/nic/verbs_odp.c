@@ -57,9 +57,10 @@ static int fetch(void *at, size_t len, bool writes)
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)at & ~(page - 1);
 	uintptr_t end = ((uintptr_t)at + len + page - 1) & ~(page - 1);
 
-	if (!madvise((void *)first, end - first, writes ? MADV_POPULATE_WRITE : MADV_POPULATE_READ))
+	if (madvise((void *)first, 0, MADV_POPULATE_READ))
 		return 0;
-	return errno == EINVAL ? 0 : EFAULT;
+	return madvise((void *)first, end - first, writes ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) ? EFAULT
+												      : 0;
 }
 
 static int advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
