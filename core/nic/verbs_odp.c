@@ -59,8 +59,9 @@ static int fetch(void *at, size_t len, bool writes)
 
 	if (madvise((void *)first, 0, MADV_POPULATE_READ))
 		return 0;
-	return madvise((void *)first, end - first, writes ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) ? EFAULT
-												      : 0;
+	if (madvise((void *)first, end - first, writes ? MADV_POPULATE_WRITE : MADV_POPULATE_READ))
+		return EFAULT;
+	return 0;
 }
 
 static int advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,

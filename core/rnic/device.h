@@ -306,7 +306,7 @@ struct rnic_cq {
 	uint32_t withheld;		  /* entries that moderation keeps back */
 	struct alarm moderation;
 	uint32_t reported; /* live: events that the program has read, and will acknowledge */
-	struct cq_batch batch;
+	struct cq_batch *batch; /* NULL: there is no iterating over it */
 };
 
 /* Put an entry in. When there is no room the entry is lost, and the queue's queue pairs will fail. */
