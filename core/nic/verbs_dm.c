@@ -17,7 +17,7 @@
 
 struct dm {
 	struct ibv_dm ibv; /* first: what the program holds */
-	uint8_t *memory;   /* NULL: it was given back */
+	uint8_t *memory;
 	size_t length;
 };
 
@@ -28,8 +28,7 @@ static uint32_t handles;
 
 static bool within(const struct dm *dm, uint64_t off, size_t length)
 {
-	return dm->memory && off % WORD == 0 && length % WORD == 0 && off <= dm->length &&
-	       length <= dm->length - off;
+	return off % WORD == 0 && length % WORD == 0 && off <= dm->length && length <= dm->length - off;
 }
 
 static int to_dm(struct ibv_dm *ibv, uint64_t off, const void *from, size_t length)
@@ -121,21 +120,16 @@ static bool registered(const struct dm *dm)
 	return false;
 }
 
-static int lose(struct dm *dm)
+static int free_dm(struct ibv_dm *ibv)
 {
-	if (!dm->memory)
-		return EINVAL;
-	if (registered(dm))
+	struct dm *dm = (struct dm *)ibv;
+
+	if (LOCKED(bool, registered(dm)))
 		return EBUSY;
 	free(dm->memory);
-	dm->memory = NULL;
 	give_back(dm->length);
+	free(dm);
 	return 0;
-}
-
-static int free_dm(struct ibv_dm *dm)
-{
-	return LOCKED(int, lose((struct dm *)dm));
 }
 
 /* Of no bytes, too: then there is nothing that a work request may reach. */
