@@ -6,12 +6,18 @@ list(APPEND nic_sources core/pmem/hardware.c)
 add_library(tidemark_nic OBJECT ${nic_sources})
 set_target_properties(tidemark_nic PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(tidemark_nic PRIVATE tidemark_flags PkgConfig::ISAL)
+set(nic_link -Wl,-z,defs)
+# A message passes many small functions of many files.
+if(CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT TIDEMARK_SANITIZE)
+	target_compile_options(tidemark_nic PRIVATE -flto)
+	list(APPEND nic_link -flto=auto)
+endif()
 
+# Options in a property of our own: they take the place of the -fno-lto that other programs get.
 add_library(tidemark_preload SHARED $<TARGET_OBJECTS:tidemark_nic>)
 set_target_properties(tidemark_preload PROPERTIES OUTPUT_NAME tidemark-verbs
-	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} LINK_OPTIONS "${nic_link}")
 target_link_libraries(tidemark_preload PRIVATE tidemark_flags PkgConfig::ISAL pthread)
-target_link_options(tidemark_preload PRIVATE -Wl,-z,defs)
 install(TARGETS tidemark_preload LIBRARY DESTINATION lib/tidemark)
 
 # The same as a libibverbs.so.1 to be found first (LD_LIBRARY_PATH), for programs that load it by name. The name of the
@@ -28,17 +34,11 @@ set(ibverbs_map ${PROJECT_BINARY_DIR}/libibverbs.map)
 configure_file(cmake/libibverbs.map.in ${ibverbs_map} @ONLY)
 add_library(tidemark_libibverbs SHARED $<TARGET_OBJECTS:tidemark_nic>)
 set_target_properties(tidemark_libibverbs PROPERTIES OUTPUT_NAME ibverbs SOVERSION 1
-	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib LINK_DEPENDS ${ibverbs_map})
+	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib LINK_DEPENDS ${ibverbs_map}
+	LINK_OPTIONS "${nic_link};-Wl,--version-script=${ibverbs_map}")
 target_link_libraries(tidemark_libibverbs PRIVATE tidemark_flags PkgConfig::ISAL pthread)
-target_link_options(tidemark_libibverbs PRIVATE -Wl,-z,defs -Wl,--version-script=${ibverbs_map})
 install(TARGETS tidemark_libibverbs LIBRARY DESTINATION lib/tidemark/lib NAMELINK_SKIP)
 
 # What of it the command line needs, too: settings, rules of faults, the net's directory.
 set(nic_shared core/nic/config.c core/nic/faults.c core/nic/net_dir.c core/nic/page.c)
 target_sources(tidemark PRIVATE ${nic_shared})
-# A message passes many small functions of many files.
-if(CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT TIDEMARK_SANITIZE)
-	target_compile_options(tidemark_preload PRIVATE -flto)
-	# In place of the -fno-lto that other programs get.
-	set_target_properties(tidemark_preload PROPERTIES LINK_OPTIONS "-flto=auto;-Wl,-z,defs")
-endif()

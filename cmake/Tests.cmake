@@ -79,6 +79,10 @@ set_property(TEST test_stores_lint APPEND PROPERTY ENVIRONMENT
 	CC=${CMAKE_C_COMPILER} NM=${CMAKE_NM} OBJDUMP=${CMAKE_OBJDUMP} OBJCOPY=${CMAKE_OBJCOPY})
 tidemark_test(test_nic_symbols ${PROJECT_SOURCE_DIR}/tests/test_nic_symbols.sh $<TARGET_FILE:tidemark_libibverbs>
 	$<TARGET_FILE:tidemark_preload> ${SYSTEM_IBVERBS})
+if(NOT TIDEMARK_SANITIZE) # a sanitizer's library would have to be the program's, too
+	tidemark_test(test_nic_devinfo ${PROJECT_SOURCE_DIR}/tests/test_nic_devinfo.sh $<TARGET_FILE:tidemark_preload>
+		$<TARGET_FILE_DIR:tidemark_libibverbs>)
+endif()
 tidemark_test(test_newer_verbs ${PROJECT_SOURCE_DIR}/tests/test_newer_verbs.sh ${VERBS_INCLUDE})
 set_property(TEST test_newer_verbs APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMPILER} CMAKE=${CMAKE_COMMAND})
 tidemark_test(test_traces ${PROJECT_SOURCE_DIR}/tests/test_traces.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests/traces)

@@ -38,9 +38,11 @@ while read -r version name; do
 		failed=1
 	fi
 done < "$dir/system"
-# Nothing else: what the program has of the same name would be taken for ours, or ours for its.
+# Nothing else: what the program has of the same name would be taken for ours, or ours for its. But for libc's functions
+# that core/nic/copy.c has to see calls of.
+instead=' sigaction signal pthread_sigmask sigprocmask '
 while read -r version name; do
-	if ! grep -q " $name\$" "$dir/system"; then
+	if ! grep -q " $name\$" "$dir/system" && [[ $instead != *" $name "* ]]; then
 		echo "shown by $dropin, and not by $system: $name@$version"
 		failed=1
 	fi

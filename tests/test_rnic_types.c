@@ -349,6 +349,45 @@ START_TEST(receive_error)
 }
 END_TEST
 
+/* What the man pages of libibverbs allow on an unreliable connection besides: what needs no packet. */
+static void window_body(void)
+{
+	remake_both(IBV_QPT_UC);
+	struct ibv_mr *mr = rnic_reg_mr(b.pd, b.buf, BUF, ALL_ACCESS | IBV_ACCESS_MW_BIND);
+	struct ibv_mw *mw = rnic_alloc_mw(b.pd, IBV_MW_TYPE_2);
+	struct ibv_send_wr wr = {.wr_id = 1, .opcode = IBV_WR_BIND_MW, .send_flags = SENT}, *bad;
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){
+		.mr = mr, .addr = (uintptr_t)b.buf, .length = 64, .mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
+	ck_assert_int_eq(ibv_post_send(b.qp, &wr, &bad), 0);
+	expect(b.scq, 1, IBV_WC_SUCCESS);
+	uint32_t rkey = wr.bind_mw.rkey;
+	struct ibv_sge sge;
+	for (unsigned i = 0; i < 2; i++) {
+		set_word(&a, 0, 100 + i);
+		wr = wr_make(&a, IBV_WR_RDMA_WRITE, &sge, 0, 8, &b, 0);
+		wr.wr.rdma.rkey = rkey;
+		post(&a, &wr);
+		expect(a.scq, 7, IBV_WC_SUCCESS);
+		rt_sleep(10 * US);
+		ck_assert_uint_eq(word(&b, 0), 100);
+		if (i)
+			break;
+		wr = (struct ibv_send_wr){
+			.wr_id = 2, .opcode = IBV_WR_LOCAL_INV, .send_flags = SENT, .invalidate_rkey = rkey};
+		ck_assert_int_eq(ibv_post_send(b.qp, &wr, &bad), 0);
+		expect(b.scq, 2, IBV_WC_SUCCESS);
+	}
+	ck_assert_int_eq(try_post(IBV_WR_SEND_WITH_INV, 8), EINVAL); /* there is no such packet */
+}
+
+START_TEST(window)
+{
+	run(task, window_body);
+}
+END_TEST
+
 /* --- datagrams --- */
 
 static struct ibv_ah *address_of(const struct side *from, const struct side *to)
@@ -512,6 +551,15 @@ static void datagram_errors_body(void)
 	post(&a, &wr);
 	expect(a.scq, 7, IBV_WC_LOC_QP_OP_ERR);
 	ck_assert_int_eq(modify(&a, &b, IBV_QPS_RTS, 0), 0);
+	/* A parent domain stands for its domain. */
+	struct ibv_parent_domain_init_attr parent = {.pd = pd};
+	a.pd = rnic_alloc_parent_domain(a.ctx, &parent);
+	struct ibv_ah *own = address_of(&a, &b);
+	a.pd = pd;
+	wr = datagram(&a, &sge, 0, 8, &b, own);
+	wr.wr.ud.remote_qkey = 0;
+	post(&a, &wr);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
 	/* A receive request without room for the 40 bytes and the data. */
 	ck_assert(empty(b.rcq));
 	send_datagram(&a, 0, 61, &b, ah);
@@ -538,6 +586,8 @@ static void handles_body(void)
 	ck_assert_int_eq(rnic_destroy_ah(ah), 0);
 	ck_assert_int_eq(rnic_destroy_ah(ah), EINVAL);
 	ck_assert_int_eq(rnic_dealloc_pd(pd), 0);
+	ck_assert_ptr_null(rnic_create_ah(pd, &attr));
+	ck_assert_int_eq(errno, EINVAL);
 	ck_assert_uint_eq(rnic_objects(a.ctx), objects);
 	bad.is_global = 0;
 	ck_assert_ptr_null(rnic_create_ah(a.pd, &bad));
@@ -682,12 +732,15 @@ static void malformed_body(void)
 		if (i % 16 == 0)
 			rt_sleep(US);
 		for (struct ibv_wc wc; ibv_poll_cq(b.rcq, 1, &wc);)
-			if (wc.status == IBV_WC_SUCCESS)
+			if (wc.status == IBV_WC_SUCCESS) {
+				ck_assert(service == SERVICE_UC || wc.byte_len <= GRH_BYTES + 4096);
 				recv_post(&b, 0, 5000, wc.wr_id);
+			}
 	}
 	static uint8_t want[65536];
 	fill(want, sizeof(want), 1);
 	ck_assert_mem_eq(b.buf + 8192, want + 8192, sizeof(want) - 8192);
+	ck_assert_uint_eq(source.asked[CHOICE_PACKET], 0); /* nothing was answered */
 }
 
 static void malformed_uc_body(void)
@@ -705,6 +758,7 @@ static void malformed_ud_body(void)
 START_TEST(malformed)
 {
 	source.permille[0] = (unsigned)_i;
+	source.answer = deliver;
 	run(task, _i % 2 ? malformed_ud_body : malformed_uc_body);
 }
 END_TEST
@@ -798,6 +852,7 @@ int main(void)
 	tcase_add_test(tc, refusals);
 	tcase_add_test(tc, send_error);
 	tcase_add_test(tc, receive_error);
+	tcase_add_test(tc, window);
 	tcase_add_test(tc, datagrams);
 	tcase_add_test(tc, keys);
 	tcase_add_test(tc, datagram_errors);

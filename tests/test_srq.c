@@ -43,7 +43,7 @@ static struct ibv_srq *make_srq(uint32_t max_wr, uint32_t max_sge)
 static void share(enum ibv_qp_type type, uint32_t max_wr)
 {
 	event_count = 0;
-	to_hca(b.ctx)->hooks.event = note_event;
+	to_hca(a.ctx)->hooks.event = to_hca(b.ctx)->hooks.event = note_event;
 	srq = make_srq(max_wr, 2);
 	ck_assert_ptr_nonnull(srq);
 	remake_qp(&a, type, NULL);
@@ -179,6 +179,8 @@ static void domain_body(void)
 	ck_assert_int_eq(rnic_dealloc_pd(pd), EBUSY);
 	ck_assert_int_eq(rnic_destroy_srq(other), 0);
 	ck_assert_int_eq(rnic_dealloc_pd(pd), 0);
+	ck_assert_ptr_null(rnic_create_srq(pd, &init));
+	ck_assert_int_eq(errno, EINVAL);
 }
 
 START_TEST(domain)

@@ -34,11 +34,14 @@ struct ibv_cq_ex *nic_create_cq_ex(struct ibv_context *context, struct ibv_cq_in
 int nic_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 int nic_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int nic_req_notify_cq(struct ibv_cq *cq, int solicited_only);
-/* Device memory, for the context's table (verbs_dm.c); bytes of one at most. */
-#define MAX_DM (1u << 20)
-void nic_dm_calls(struct verbs_context *verbs);
 /* What posts work requests, for the context's table (verbs.c). */
 void nic_data_calls(struct ibv_context *context);
+/* Device memory (verbs_dm.c), so much in all. */
+#define NIC_DM_BYTES (1u << 20)
+void nic_dm_calls(struct verbs_context *verbs);
+/* Paging on demand (verbs_odp.c). */
+void nic_odp_caps(struct ibv_odp_caps *caps);
+void nic_odp_calls(struct verbs_context *verbs);
 /* Locked: put the lock around the ibv_wr_*() of a new queue pair, or NULL, and return it (verbs_wr.c). */
 struct ibv_qp *nic_lock_wr(struct ibv_qp *qp);
 

@@ -131,7 +131,7 @@ static uint64_t read_wallclock(struct ibv_cq_ex *cq)
 	clock_gettime(CLOCK_REALTIME, &wall);
 	clock_gettime(CLOCK_MONOTONIC, &mono);
 	ahead = (int64_t)(wall.tv_sec - mono.tv_sec) * 1000000000 + (wall.tv_nsec - mono.tv_nsec);
-	return to_cq(cq)->batch.current.at_ns + (uint64_t)ahead;
+	return to_cq(cq)->batch->current.at_ns + (uint64_t)ahead;
 }
 
 struct ibv_cq_ex *nic_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)

@@ -24,6 +24,7 @@
 #include "core/rnic/link.h"
 #include "core/rnic/qp.h"
 
+#define GIDS	    8	   /* of the port's table; the first has an address, the others are empty */
 #define PKEY	    0xffff /* the default partition, full member */
 #define GUID	    0x02746d0000000000u
 #define GID_ROCE_V2 1 /* ibv_query_gid_type(), which is not in libibverbs' headers */
@@ -97,28 +98,19 @@ EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr 
 	return error;
 }
 
-/* The NIC copies by the process's own page tables: all memory is paged on demand. */
-#define ON_DEMAND_UD (IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV)
-#define ON_DEMAND_UC (ON_DEMAND_UD | IBV_ODP_SUPPORT_WRITE)
-static const struct ibv_odp_caps on_demand = {
-	.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT,
-	.per_transport_caps = {.rc_odp_caps = ON_DEMAND_UC | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC,
-			       .uc_odp_caps = ON_DEMAND_UC,
-			       .ud_odp_caps = ON_DEMAND_UD},
-};
-
 static int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t len)
 {
-	int error = rnic_query_device_ex(context, input, attr, len);
+	struct ibv_device_attr_ex full;
+	int error = rnic_query_device_ex(context, input, &full, len < sizeof(full) ? len : sizeof(full));
 
 	if (error)
 		return error;
-	attr->orig_attr.node_guid = attr->orig_attr.sys_image_guid = htobe64(guid());
-	if (len >= offsetof(struct ibv_device_attr_ex, max_dm_size) + sizeof(attr->max_dm_size))
-		attr->max_dm_size = MAX_DM;
-	if (len >= offsetof(struct ibv_device_attr_ex, odp_caps) + sizeof(attr->odp_caps))
-		attr->odp_caps = on_demand;
+	full.orig_attr.node_guid = full.orig_attr.sys_image_guid = htobe64(guid());
+	nic_odp_caps(&full.odp_caps);
+	full.max_dm_size = NIC_DM_BYTES;
+	memset(attr, 0, len);
+	memcpy(attr, &full, len < sizeof(full) ? len : sizeof(full));
 	return 0;
 }
 
@@ -127,24 +119,55 @@ static int query_rt_values(struct ibv_context *context, struct ibv_values_ex *va
 	return LOCKED(int, rnic_query_rt_values(context, values));
 }
 
-EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
+static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t len)
 {
-	return rnic_query_port(context, port, attr);
+	int error = rnic_query_port_ex(context, port, attr, len);
+
+	if (!error && len > offsetof(struct ibv_port_attr, gid_tbl_len))
+		attr->gid_tbl_len = GIDS;
+	return error;
 }
 
+EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
+{
+	return query_port(context, port, (struct ibv_port_attr *)attr,
+			  offsetof(struct ibv_port_attr, port_cap_flags2));
+}
+
+/* 0: there is an address; ENODATA: an empty entry. */
+static int check_gid(uint32_t port, uint32_t index)
+{
+	if (port != 1 || index >= GIDS)
+		return EINVAL;
+	return index ? ENODATA : 0;
+}
+
+/* Empty entries are zeros, by these two, and nothing else. */
 EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)
 {
-	return rnic_query_gid(context, port, index, gid);
+	int error = check_gid(port, (uint32_t)index);
+
+	if (error == EINVAL) {
+		errno = error;
+		return -1;
+	}
+	if (error)
+		memset(gid, 0, sizeof(*gid));
+	else
+		*gid = to_hca(context)->gid;
+	return 0;
 }
 
 EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned index, int *type)
 {
+	int error = check_gid(port, index);
+
 	(void)context;
-	if (port != 1 || index != 0) {
-		errno = EINVAL;
+	if (error == EINVAL) {
+		errno = error;
 		return -1;
 	}
-	*type = GID_ROCE_V2;
+	*type = error ? 0 : GID_ROCE_V2;
 	return 0;
 }
 
@@ -182,10 +205,11 @@ static void fill_gid(struct ibv_context *context, struct ibv_gid_entry *entry, s
 EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
 			     struct ibv_gid_entry *entry, uint32_t flags, size_t size)
 {
-	if (port != 1 || index != 0 || flags)
-		return EINVAL;
-	fill_gid(context, entry, size);
-	return 0;
+	int error = flags ? EINVAL : check_gid(port, index);
+
+	if (!error)
+		fill_gid(context, entry, size);
+	return error;
 }
 
 EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max,
@@ -271,6 +295,7 @@ static struct ibv_context *open_context(struct nic *nic, struct nic_context *own
 	hca = to_hca(context);
 	rnic_gid(nic->link->address, &hca->gid);
 	hca->hooks = (struct rnic_hooks){.completion = nic_completion, .event = nic_event, .arg = own};
+	hca->verbs.query_port = query_port;
 	hca->verbs.query_device_ex = query_device_ex;
 	hca->verbs.query_rt_values = query_rt_values;
 	hca->verbs.create_cq_ex = nic_create_cq_ex;
@@ -278,12 +303,15 @@ static struct ibv_context *open_context(struct nic *nic, struct nic_context *own
 	hca->verbs.create_qp_ex = create_qp_ex;
 	context->device = &tide0.device;
 	context->async_fd = own->async.fd;
+	/* Where a kernel would be. Programs duplicate it; who imports the device by it is refused. */
+	context->cmd_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	context->ops._compat_query_device = ibv_query_device;
 	context->ops._compat_query_port = ibv_query_port;
 	context->ops.poll_cq = nic_poll_cq;
 	context->ops.req_notify_cq = nic_req_notify_cq;
 	nic_data_calls(context);
 	nic_dm_calls(&hca->verbs);
+	nic_odp_calls(&hca->verbs);
 	pthread_mutex_init(&context->mutex, NULL);
 	return context;
 }
@@ -324,7 +352,8 @@ static int close_context(struct ibv_context *context)
 	hca->hooks.event = NULL;
 	net->hca[hca->host] = NULL;
 	events_free(&to_nic_context(context)->async);
-	context->async_fd = -1;
+	close(context->cmd_fd);
+	context->async_fd = context->cmd_fd = -1;
 	return 0;
 }
 

@@ -44,7 +44,8 @@ struct ibv_ah *rnic_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct rnic_hca *hca = to_hca(pd->context);
 	uint32_t peer;
-	int error = attr->port_num == 1 ? rnic_path(hca, attr, &peer) : EINVAL;
+	bool allowed = attr->port_num == 1 && !((struct rnic_pd *)pd)->dead;
+	int error = allowed ? rnic_path(hca, attr, &peer) : EINVAL;
 	if (error) {
 		errno = error;
 		return NULL;

@@ -22,7 +22,7 @@
 
 static struct cq_batch *batch_of(struct ibv_cq_ex *ex)
 {
-	return &((struct rnic_cq *)ex)->batch;
+	return ((struct rnic_cq *)ex)->batch;
 }
 
 static const struct ibv_wc *wc_of(struct ibv_cq_ex *ex)
@@ -32,10 +32,10 @@ static const struct ibv_wc *wc_of(struct ibv_cq_ex *ex)
 
 static int take(struct rnic_cq *cq)
 {
-	const struct cqe *cqe = cq_take(cq, &cq->batch.named);
+	const struct cqe *cqe = cq_take(cq, &cq->batch->named);
 	if (!cqe)
 		return ENOENT;
-	cq->batch.current = *cqe;
+	cq->batch->current = *cqe;
 	cq->ex.wr_id = cqe->wc.wr_id;
 	cq->ex.status = cqe->wc.status;
 	return 0;
@@ -45,7 +45,7 @@ int cq_ex_start(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
 	struct rnic_cq *cq = (struct rnic_cq *)ex;
 	struct sim *sim = to_hca(ex->context)->net->sim;
-	struct cq_batch *batch = &cq->batch;
+	struct cq_batch *batch = cq->batch;
 	if (attr && attr->comp_mask)
 		return EINVAL;
 	while (batch->open && batch->owner != sim_actor(sim) && !cq->single_threaded) {
@@ -175,6 +175,7 @@ struct ibv_cq_ex *rnic_create_cq_ex(struct ibv_context *context, struct ibv_cq_i
 					      (int)attr->comp_vector);
 	if (!cq)
 		return NULL;
+	cq->batch = sim_alloc(to_hca(context)->net->sim, sizeof(*cq->batch));
 	cq->single_threaded = flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	cq->ignores_overrun = flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
 	set_readers(&cq->ex, attr->wc_flags);

@@ -12,8 +12,9 @@
 
 struct rnic_qp;
 
-#define LINK_READY_NS	 10000
-#define LINK_PATIENCE_NS 100000000
+#define LINK_READY_NS		    10000
+#define LINK_PATIENCE_NS	    100000000  /* of those who send again what is lost */
+#define LINK_UNRELIABLE_PATIENCE_NS 1000000000 /* of the others: the peer may be waiting for a CPU */
 
 struct link {
 	/* The link's number for the host with this GID, to be put into packet.peer; -errno: no route. */
@@ -33,11 +34,11 @@ struct link {
 
 /*
  * May a packet be sent there at `now`? False: try again after LINK_READY_NS. Who has no room for
- * LINK_PATIENCE_NS loses packets, as a switch would have it, so that the transport learns of it. `patience`
+ * patience_ns loses packets, as a switch would have it, so that the transport learns of it. `patience`
  * is the caller's, 0 at first: until when.
  */
 static inline bool link_ready(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t now,
-			      uint64_t *patience)
+			      uint64_t patience_ns, uint64_t *patience)
 {
 	if (!link->ready)
 		return true;
@@ -46,7 +47,7 @@ static inline bool link_ready(struct link *link, uint32_t peer, uint32_t dest_qp
 		return true;
 	}
 	if (!*patience)
-		*patience = now + LINK_PATIENCE_NS;
+		*patience = now + patience_ns;
 	return now >= *patience;
 }
 

@@ -88,7 +88,7 @@ static bool is_served(const struct rnic_qp *qp, enum ibv_wr_opcode opcode)
 {
 	if (qp->service == SERVICE_UD)
 		return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM;
-	return qp->service == SERVICE_RC || !rnic_wr_nonposted(opcode);
+	return qp->service == SERVICE_RC || (!rnic_wr_nonposted(opcode) && opcode != IBV_WR_SEND_WITH_INV);
 }
 
 static bool flush_allowed(const struct wqe *wqe)
@@ -148,7 +148,7 @@ int post_address(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_ah *ibv, 
 	if (!ah || !ah->live || qpn >= QPN_LIMIT)
 		return EINVAL;
 	wqe->addressed = true;
-	wqe->foreign_address = ibv->pd != qp->ibv.pd;
+	wqe->foreign_address = !same_pd(ibv->pd, qp->ibv.pd);
 	wqe->peer = ah->peer;
 	wqe->remote_qpn = qpn;
 	wqe->remote_qkey = qkey >> 31 ? qp->attr.qkey : qkey; /* IBA vol. 1, 10.2.5 */

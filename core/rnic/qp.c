@@ -21,9 +21,11 @@
 #include "core/rnic/placement.h"
 #include "core/rnic/qp.h"
 
-#define QP_ACCESS                                                                    \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
-	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT)
+/* How a region is paged says nothing of a queue pair, and does no harm. */
+#define QP_ACCESS                                                                           \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |        \
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT | \
+	 IBV_ACCESS_ON_DEMAND)
 
 /* Of a connection's path; reliable or not. */
 #define PATH_OPTIONAL (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE)

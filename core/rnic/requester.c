@@ -30,8 +30,8 @@
  *
  * Without acknowledgements (unreliable connection, unreliable datagram) a request is over when its
  * last packet was handed to the link, and una follows at once. A request that fails takes the send queue
- * alone with it (SQE). A link that has no room is waited for, LINK_PATIENCE_NS at most: then the packets
- * are lost.
+ * alone with it (SQE). A link that has no room is waited for, for LINK_UNRELIABLE_PATIENCE_NS at most: then
+ * the packets are lost.
  *
  * The retry timer is one event a queue pair, set when something is sent and none
  * is pending; it looks at the deadline when it comes, and is set again if that is
@@ -328,7 +328,9 @@ static bool has_room(struct rnic_qp *qp, const struct wqe *wqe)
 	bool is_ud = qp->service == SERVICE_UD;
 	uint64_t now = sim_now(qp_sim(qp));
 	if (link_ready(qp->hca->net->link, is_ud ? wqe->peer : qp->peer,
-		       is_ud ? wqe->remote_qpn : qp->attr.dest_qp_num, now, &req->patience))
+		       is_ud ? wqe->remote_qpn : qp->attr.dest_qp_num, now,
+		       qp->service == SERVICE_RC ? LINK_PATIENCE_NS : LINK_UNRELIABLE_PATIENCE_NS,
+		       &req->patience))
 		return true;
 	req->rnr_until = now + LINK_READY_NS;
 	alarm_set(qp_sim(qp), &req->rnr, CHAIN_OTHER, LINK_READY_NS, fire_rnr, qp);

@@ -188,6 +188,11 @@ static void nak(struct rnic_qp *qp, const struct packet *request, uint32_t psn, 
 void resp_refuse(struct rnic_qp *qp, const struct packet *request, uint32_t psn, enum syndrome syndrome)
 {
 	assert((syndrome & AETH_KIND) == AETH_KIND && syndrome != AETH_NAK_SEQUENCE);
+	if (qp->service != SERVICE_RC) { /* whose peer is told nothing */
+		tell_refused(qp, syndrome);
+		qp_fail(qp);
+		return;
+	}
 	qp->resp.failed = true;
 	nak(qp, request, psn, syndrome);
 }

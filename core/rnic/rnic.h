@@ -29,6 +29,8 @@ int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 /* In the context's table. */
 int rnic_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 			 struct ibv_device_attr_ex *attr, size_t len);
+/* `len`: of the caller's structure, which may be older. */
+int rnic_query_port_ex(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t len);
 int rnic_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
 /* Only what ibv_query_port() falls back to for a context that is not extended. */
 int rnic_query_port(struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *attr);

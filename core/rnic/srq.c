@@ -34,7 +34,8 @@ static uint32_t outstanding(const struct rnic_srq *srq)
 struct ibv_srq *rnic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
 {
 	struct rnic_hca *hca = to_hca(pd->context);
-	if (!init->attr.max_wr || init->attr.max_wr > MAX_WR || init->attr.max_sge > MAX_SGE) {
+	if (((struct rnic_pd *)pd)->dead || !init->attr.max_wr || init->attr.max_wr > MAX_WR ||
+	    init->attr.max_sge > MAX_SGE) {
 		errno = EINVAL;
 		return NULL;
 	}

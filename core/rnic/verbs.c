@@ -57,7 +57,7 @@ static enum ibv_mtu mtu_enum(unsigned bytes)
 	return (enum ibv_mtu)(__builtin_ctz(bytes) - 7); /* 256 is 1 */
 }
 
-static int query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr, size_t len)
+int rnic_query_port_ex(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr, size_t len)
 {
 	struct ibv_port_attr port = {
 		.state = IBV_PORT_ACTIVE,
@@ -72,6 +72,7 @@ static int query_port(struct ibv_context *context, uint8_t port_num, struct ibv_
 		.phys_state = 5,    /* link up */
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
+		.flags = to_hca(context)->net->hw.transport == TRANSPORT_IB ? IBV_QPF_GRH_REQUIRED : 0,
 	};
 	if (port_num != 1)
 		return EINVAL;
@@ -84,19 +85,23 @@ static int query_port(struct ibv_context *context, uint8_t port_num, struct ibv_
 
 int rnic_query_port(struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *attr)
 {
-	return query_port(context, port_num, (struct ibv_port_attr *)attr,
-			  offsetof(struct ibv_port_attr, port_cap_flags2));
+	return rnic_query_port_ex(context, port_num, (struct ibv_port_attr *)attr,
+				  offsetof(struct ibv_port_attr, port_cap_flags2));
 }
 
 int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
+	const struct rnic_net *net = to_hca(context)->net;
 	if (sim_fails(FAIL_QUERY))
 		return EIO;
 	*attr = (struct ibv_device_attr){
 		.fw_ver = "tidemark",
 		.max_mr_size = UINT64_MAX,
 		.page_size_cap = 4096,
-		.max_qp = QPN_LIMIT - QPN_FIRST,
+		.vendor_id = 0x02746d, /* locally administered; as in the GUID */
+		.vendor_part_id = 1,
+		.hw_ver = 1,
+		.max_qp = (int)(net->qpn_limit - net->qpn_first),
 		.max_qp_wr = MAX_WR,
 		.max_sge = MAX_SGE,
 		.max_sge_rd = MAX_SGE,
@@ -113,7 +118,8 @@ int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		.max_srq_sge = MAX_SGE,
 		.max_ah = 1 << 24,
 		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN |
-				    IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW |
+				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_SRQ_RESIZE |
+				    IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW |
 				    IBV_DEVICE_MEM_WINDOW_TYPE_2B,
 		.atomic_cap = IBV_ATOMIC_GLOB, /* one event: atomic for the CPU too */
 		.max_pkeys = 1,
@@ -174,7 +180,7 @@ struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *
 	number_name(hca->device.name, sizeof(hca->device.name), "tidemark", host);
 	number_name(hca->device.dev_name, sizeof(hca->device.dev_name), "uverbs", host);
 	hca->verbs.sz = sizeof(hca->verbs);
-	hca->verbs.query_port = query_port;
+	hca->verbs.query_port = rnic_query_port_ex;
 	hca->verbs.query_device_ex = rnic_query_device_ex;
 	hca->verbs.query_rt_values = rnic_query_rt_values;
 	hca->verbs.create_qp_ex = rnic_create_qp_ex;

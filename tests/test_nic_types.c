@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Unreliable queue pairs, address handles and shared receive queues in real time, as a program meets them:
+ * through libibverbs' functions, with asynchronous events, two devices that one process has opened.
+ */
+#include <check.h>
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BUF    (4u << 20)
+#define QKEY   0x1234u
+#define GRH    40u
+#define ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
+
+struct side {
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_srq *srq;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	uint8_t *buf;
+	union ibv_gid gid;
+};
+static struct side a, b;
+static char net[] = "/dev/shm/tidemark-test-XXXXXX";
+
+static void open_side(struct side *s)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	ck_assert_ptr_nonnull(list);
+	s->context = ibv_open_device(list[0]);
+	ibv_free_device_list(list);
+	ck_assert_ptr_nonnull(s->context);
+	s->pd = ibv_alloc_pd(s->context);
+	s->cq = ibv_create_cq(s->context, 64, NULL, NULL, 0);
+	s->buf = calloc(1, BUF);
+	s->mr = ibv_reg_mr(s->pd, s->buf, BUF, ACCESS);
+	ck_assert(s->pd && s->cq && s->mr);
+	ck_assert_int_eq(ibv_query_gid(s->context, 1, 0, &s->gid), 0);
+}
+
+static void setup(void)
+{
+	open_side(&a);
+	open_side(&b);
+}
+
+static struct ibv_ah_attr path_to(const struct side *to)
+{
+	return (struct ibv_ah_attr){.is_global = 1, .port_num = 1, .grh = {.dgid = to->gid, .hop_limit = 1}};
+}
+
+static void make_qp(struct side *s, enum ibv_qp_type type)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = s->cq, .recv_cq = s->cq, .srq = s->srq, .cap = {16, 16, 1, 1, 0}, .qp_type = type};
+
+	s->qp = ibv_create_qp(s->pd, &init);
+	ck_assert_ptr_nonnull(s->qp);
+}
+
+static void modify(struct side *s, struct ibv_qp_attr *attr, enum ibv_qp_state to, int mask)
+{
+	attr->qp_state = to;
+	ck_assert_int_eq(ibv_modify_qp(s->qp, attr, mask | IBV_QP_STATE), 0);
+}
+
+static void to_rts(struct side *s, const struct side *peer)
+{
+	bool ud = s->qp->qp_type == IBV_QPT_UD, rc = s->qp->qp_type == IBV_QPT_RC;
+	struct ibv_qp_attr attr = {.port_num = 1,
+				   .qkey = QKEY,
+				   .qp_access_flags = ACCESS,
+				   .path_mtu = IBV_MTU_4096,
+				   .dest_qp_num = peer->qp->qp_num,
+				   .min_rnr_timer = 1,
+				   .timeout = 10,
+				   .retry_cnt = 7,
+				   .rnr_retry = 7,
+				   .ah_attr = path_to(peer)};
+
+	modify(s, &attr, IBV_QPS_INIT,
+	       IBV_QP_PKEY_INDEX | IBV_QP_PORT | (ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
+	modify(s, &attr, IBV_QPS_RTR,
+	       (ud ? 0 : IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN) |
+		       (rc ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0));
+	modify(s, &attr, IBV_QPS_RTS,
+	       IBV_QP_SQ_PSN |
+		       (rc ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC
+			   : 0));
+}
+
+static void connect_both(enum ibv_qp_type type)
+{
+	make_qp(&a, type);
+	make_qp(&b, type);
+	to_rts(&a, &b);
+	to_rts(&b, &a);
+}
+
+static void give(struct side *s, uint32_t len, uint64_t id)
+{
+	struct ibv_sge sge = {(uintptr_t)s->buf, len, s->mr->lkey};
+	struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &sge, .num_sge = 1}, *bad;
+
+	if (s->srq)
+		ck_assert_int_eq(ibv_post_srq_recv(s->srq, &wr, &bad), 0);
+	else
+		ck_assert_int_eq(ibv_post_recv(s->qp, &wr, &bad), 0);
+}
+
+static void send_bytes(struct side *s, uint32_t len, struct ibv_ah *ah, uint32_t qpn)
+{
+	struct ibv_sge sge = {(uintptr_t)s->buf, len, s->mr->lkey};
+	struct ibv_send_wr wr = {.wr_id = 1,
+				 .sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_SEND,
+				 .send_flags = IBV_SEND_SIGNALED},
+			   *bad;
+
+	if (ah) {
+		wr.wr.ud.ah = ah;
+		wr.wr.ud.remote_qpn = qpn;
+		wr.wr.ud.remote_qkey = QKEY;
+	}
+	ck_assert_int_eq(ibv_post_send(s->qp, &wr, &bad), 0);
+}
+
+static struct ibv_wc wait_for(struct ibv_cq *cq)
+{
+	struct ibv_wc wc;
+	time_t start = time(NULL);
+
+	while (!ibv_poll_cq(cq, 1, &wc))
+		ck_assert_int_lt(time(NULL) - start, 20);
+	return wc;
+}
+
+static void expect(struct ibv_cq *cq, enum ibv_wc_status status)
+{
+	struct ibv_wc wc = wait_for(cq);
+
+	ck_assert_msg(wc.status == status, "%s", ibv_wc_status_str(wc.status));
+}
+
+static struct ibv_async_event next_event(struct side *s)
+{
+	struct pollfd fd = {.fd = s->context->async_fd, .events = POLLIN};
+	struct ibv_async_event event;
+
+	ck_assert_int_eq(poll(&fd, 1, 5000), 1);
+	ck_assert_int_eq(ibv_get_async_event(s->context, &event), 0);
+	return event;
+}
+
+/* --- */
+
+START_TEST(datagrams)
+{
+	struct ibv_ah_attr path = path_to(&b), back;
+	struct ibv_wc wc;
+
+	connect_both(IBV_QPT_UD);
+	struct ibv_ah *ah = ibv_create_ah(a.pd, &path);
+	ck_assert_ptr_nonnull(ah);
+	ck_assert_int_eq(ibv_dealloc_pd(a.pd), EBUSY);
+	give(&b, 200, 7);
+	memcpy(a.buf, "to b", 4);
+	send_bytes(&a, 4, ah, b.qp->qp_num);
+	expect(a.cq, IBV_WC_SUCCESS);
+	wc = wait_for(b.cq);
+	ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(wc.byte_len, GRH + 4);
+	ck_assert_uint_eq(wc.wc_flags, IBV_WC_GRH);
+	ck_assert_mem_eq(b.buf + GRH, "to b", 4);
+	ck_assert_int_eq(ibv_init_ah_from_wc(b.context, 1, &wc, (struct ibv_grh *)b.buf, &back), 0);
+	ck_assert_mem_eq(&back.grh.dgid, &a.gid, sizeof(a.gid));
+	/* And back, by what came along. */
+	struct ibv_ah *reply = ibv_create_ah_from_wc(b.pd, &wc, (struct ibv_grh *)b.buf, 1);
+	ck_assert_ptr_nonnull(reply);
+	give(&a, 200, 8);
+	send_bytes(&b, 10, reply, wc.src_qp);
+	expect(b.cq, IBV_WC_SUCCESS);
+	wc = wait_for(a.cq);
+	ck_assert_uint_eq(wc.byte_len, GRH + 10);
+	ck_assert_uint_eq(wc.src_qp, b.qp->qp_num);
+	ck_assert_int_eq(ibv_destroy_ah(ah), 0);
+	ck_assert_int_eq(ibv_destroy_ah(reply), 0);
+	/* A GID that nobody has; groups, of which there are none. */
+	path.grh.dgid.raw[15] ^= 0x55;
+	ck_assert_ptr_null(ibv_create_ah(a.pd, &path));
+	ck_assert_int_eq(errno, ENETUNREACH);
+	const union ibv_gid group = {.raw = {0xff, 0x0e, [15] = 1}};
+	ck_assert_int_eq(ibv_attach_mcast(a.qp, &group, 0), EOPNOTSUPP);
+	ck_assert_int_eq(ibv_detach_mcast(a.qp, &group, 0), EOPNOTSUPP);
+}
+END_TEST
+
+/* Much more than the link holds, to a receiver that does nothing but poll: nothing is lost on the way. */
+START_TEST(long_message)
+{
+	connect_both(IBV_QPT_UC);
+	for (size_t i = 0; i < BUF; i += 4)
+		memcpy(a.buf + i, &i, 4);
+	for (unsigned i = 0; i < 8; i++) {
+		memset(b.buf, 0, BUF);
+		give(&b, BUF, i);
+		send_bytes(&a, BUF, NULL, 0);
+		struct ibv_wc wc = wait_for(b.cq);
+		ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
+		ck_assert_uint_eq(wc.wr_id, i);
+		expect(a.cq, IBV_WC_SUCCESS);
+		ck_assert_mem_eq(a.buf, b.buf, BUF);
+	}
+}
+END_TEST
+
+/* The memory of a receive request, of a WRITE, is gone when the message comes. */
+START_TEST(gone)
+{
+	static const enum ibv_qp_type types[] = {IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_UC};
+	struct ibv_ah_attr path = path_to(&b);
+	struct ibv_ah *ah = NULL;
+	struct ibv_mr *mr = b.mr;
+	uint8_t *buf = b.buf,
+		*page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	connect_both(types[_i]);
+	if (types[_i] == IBV_QPT_UD)
+		ah = ibv_create_ah(a.pd, &path);
+	b.buf = page;
+	b.mr = ibv_reg_mr(b.pd, page, 4096, ACCESS);
+	ck_assert_ptr_nonnull(b.mr);
+	if (_i < 2)
+		give(&b, 1000, 1);
+	ck_assert_int_eq(munmap(page, 4096), 0);
+	if (_i < 2) {
+		send_bytes(&a, 100, ah, b.qp->qp_num);
+	} else {
+		struct ibv_sge sge = {(uintptr_t)a.buf, 8, a.mr->lkey};
+		struct ibv_send_wr wr = {.sg_list = &sge,
+					 .num_sge = 1,
+					 .opcode = IBV_WR_RDMA_WRITE,
+					 .send_flags = IBV_SEND_SIGNALED,
+					 .wr.rdma = {(uintptr_t)page, b.mr->rkey}},
+				   *bad;
+		ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+	}
+	expect(a.cq, IBV_WC_SUCCESS);
+	if (_i < 2) {
+		expect(b.cq, IBV_WC_LOC_PROT_ERR);
+	} else {
+		struct ibv_async_event event;
+
+		while ((event = next_event(&b)).event_type == IBV_EVENT_COMM_EST)
+			ibv_ack_async_event(&event);
+		ck_assert_int_eq(event.event_type, IBV_EVENT_QP_ACCESS_ERR);
+		ibv_ack_async_event(&event);
+	}
+	ck_assert_int_eq(b.qp->state, IBV_QPS_ERR);
+	ck_assert_int_eq(a.qp->state, IBV_QPS_RTS);
+	b.buf = buf;
+	b.mr = mr;
+}
+END_TEST
+
+/* --- shared receive queues --- */
+
+static void make_srq(void)
+{
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 8, .max_sge = 1}};
+
+	b.srq = ibv_create_srq(b.pd, &init);
+	ck_assert_ptr_nonnull(b.srq);
+}
+
+START_TEST(shared_queue)
+{
+	struct ibv_srq_attr attr = {.max_wr = 16, .srq_limit = 1};
+	struct ibv_recv_wr wr = {0}, *bad;
+	struct ibv_async_event event;
+	uint32_t number;
+
+	make_srq();
+	connect_both(IBV_QPT_RC);
+	ck_assert_int_eq(ibv_get_srq_num(b.srq, &number), 0);
+	ck_assert_int_eq(ibv_post_recv(b.qp, &wr, &bad), EINVAL);
+	give(&b, 64, 1);
+	ck_assert_int_eq(ibv_modify_srq(b.srq, &attr, IBV_SRQ_LIMIT | IBV_SRQ_MAX_WR), 0);
+	send_bytes(&a, 8, NULL, 0);
+	expect(a.cq, IBV_WC_SUCCESS);
+	expect(b.cq, IBV_WC_SUCCESS);
+	while ((event = next_event(&b)).event_type != IBV_EVENT_SRQ_LIMIT_REACHED)
+		ibv_ack_async_event(&event); /* established */
+	ck_assert_ptr_eq(event.element.srq, b.srq);
+	ibv_ack_async_event(&event);
+	ck_assert_int_eq(ibv_query_srq(b.srq, &attr), 0);
+	ck_assert(attr.max_wr == 16 && attr.max_sge == 1 && attr.srq_limit == 0);
+	/* Late. */
+	send_bytes(&a, 8, NULL, 0);
+	ck_assert_int_eq(ibv_poll_cq(a.cq, 1, &(struct ibv_wc){0}), 0);
+	give(&b, 64, 2);
+	expect(a.cq, IBV_WC_SUCCESS);
+	expect(b.cq, IBV_WC_SUCCESS);
+	/* The end. */
+	struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
+	ck_assert_int_eq(ibv_destroy_srq(b.srq), EBUSY);
+	ck_assert_int_eq(ibv_modify_qp(b.qp, &error, IBV_QP_STATE), 0);
+	event = next_event(&b);
+	ck_assert_int_eq(event.event_type, IBV_EVENT_QP_LAST_WQE_REACHED);
+	ck_assert_ptr_eq(event.element.qp, b.qp);
+	ibv_ack_async_event(&event);
+	ck_assert_int_eq(ibv_destroy_qp(b.qp), 0);
+	ck_assert_int_eq(ibv_destroy_srq(b.srq), 0);
+}
+END_TEST
+
+static atomic_bool acknowledged;
+
+static void *acknowledge_later(void *arg)
+{
+	struct timespec pause = {.tv_nsec = 100000000};
+
+	nanosleep(&pause, NULL);
+	acknowledged = true;
+	ibv_ack_async_event(arg);
+	return NULL;
+}
+
+START_TEST(destroy_waits)
+{
+	struct ibv_srq_attr attr = {.srq_limit = 1};
+	struct ibv_async_event event;
+	pthread_t thread;
+
+	make_srq();
+	connect_both(IBV_QPT_UC);
+	give(&b, 64, 1);
+	ck_assert_int_eq(ibv_modify_srq(b.srq, &attr, IBV_SRQ_LIMIT), 0);
+	send_bytes(&a, 8, NULL, 0);
+	expect(b.cq, IBV_WC_SUCCESS);
+	while ((event = next_event(&b)).event_type != IBV_EVENT_SRQ_LIMIT_REACHED)
+		ibv_ack_async_event(&event);
+	ck_assert_int_eq(ibv_destroy_qp(b.qp), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, acknowledge_later, &event), 0);
+	ck_assert_int_eq(ibv_destroy_srq(b.srq), 0);
+	ck_assert(acknowledged);
+	pthread_join(thread, NULL);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("nic_types");
+	TCase *tc = tcase_create("nic_types");
+	char command[sizeof(net) + 16];
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_test(tc, datagrams);
+	tcase_add_test(tc, long_message);
+	tcase_add_loop_test(tc, gone, 0, 3);
+	tcase_add_test(tc, shared_queue);
+	tcase_add_test(tc, destroy_waits);
+	suite_add_tcase(suite, tc);
+	if (!mkdtemp(net))
+		return 70;
+	setenv("TIDEMARK_NET", net, 1);
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	/* Each test was a process: of the net, the directory is left. */
+	snprintf(command, sizeof(command), "rm -rf %s", net);
+	return system(command) || failed != 0;
+}
