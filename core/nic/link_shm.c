@@ -271,8 +271,10 @@ static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
 	struct record *r = room_for(shm, way, pkt->len, &skip);
 	struct inbox *to = way->inbox;
 
-	if (!r)
+	if (!r) {
+		link_count(shm->nic.count, COUNT_link_full);
 		return; /* lost */
+	}
 	if (skip) {
 		struct record *wrap = (struct record *)(to->ring[shm->slot].bytes + way->tail % RING_BYTES);
 
@@ -457,6 +459,7 @@ static struct packet *take(struct link_shm *shm, unsigned from, struct rnic_net 
 			continue;
 		}
 		if (r.len > MAX_BYTES || record_bytes(r.len) > left) {
+			link_count(shm->nic.count, COUNT_bad_length);
 			set(&shm->arrivals[from].secret,
 			    random_secret()); /* nothing of it is read any more */
 			return NULL;

@@ -247,6 +247,19 @@ static int open_link(struct nic_link **out, const struct nic_config *config)
 	return link_shm_open(out, config->net);
 }
 
+/* Whoever was the last in the net may be removing its directory. */
+static int open_place(struct nic_link **out, const struct nic_config *config)
+{
+	int rc = -ENOENT;
+
+	for (unsigned tries = 0; tries < 10 && rc == -ENOENT; tries++) {
+		rc = net_dir_make(config->net);
+		if (!rc)
+			rc = open_link(out, config);
+	}
+	return rc;
+}
+
 static int make(struct whole *w)
 {
 	static bool once;
@@ -261,9 +274,7 @@ static int make(struct whole *w)
 		fprintf(stderr, "tidemark: %s\n", line);
 		return rc;
 	}
-	rc = net_dir_make(config.net);
-	if (!rc)
-		rc = open_link(&inner, &config);
+	rc = open_place(&inner, &config);
 	if (rc) {
 		fprintf(stderr, "tidemark: no place in the net %s: %s\n", config.net, strerror(-rc));
 		return rc;
