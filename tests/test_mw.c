@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The soft RNIC's memory windows, SEND with invalidate, re-registration, null regions, parent domains. b owns the memory, a accesses
- * it.
+ * The soft RNIC's memory windows, SEND with invalidate, re-registration, null regions, parent domains. b owns
+ * the memory, a accesses it.
  */
-#include <stddef.h>
-#include "core/rnic/device.h"
 #include "tests/rnic_world.h"
 
 #define RW    (IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE)
@@ -249,13 +247,14 @@ START_TEST(long_send)
 {
 	if (_i) { /* with losses: what is sent again invalidates once */
 		source.state = 7;
-		source.permille[CHOICE_LINK] = 200;
+		source.permille[CHOICE_PACKET] = 200;
 	}
 	run(connected, long_send_body);
 }
 END_TEST
 
-/* What the peer may not invalidate: the message has come, its receive completes with an error, and that was it. */
+/* What the peer may not invalidate: the message has come, its receive completes with an error, and that was
+ * it. */
 static void wrong_invalidation_body(void)
 {
 	windowed(ALL_ACCESS);
@@ -311,7 +310,8 @@ static const struct binding {
 	{"around the end of the address space", 0, IBV_ACCESS_REMOTE_READ, 0, (size_t)-1, false, FAILED},
 	{"flush", IBV_ACCESS_FLUSH_GLOBAL, IBV_ACCESS_FLUSH_GLOBAL, HERE, 8, false, OK},
 	{"flush where the region is not to be flushed", 0, IBV_ACCESS_FLUSH_GLOBAL, HERE, 8, false, FAILED},
-	{"on a region that counts from zero", IBV_ACCESS_ZERO_BASED, IBV_ACCESS_REMOTE_READ, HERE, 8, false, FAILED},
+	{"on a region that counts from zero", IBV_ACCESS_ZERO_BASED, IBV_ACCESS_REMOTE_READ, HERE, 8, false,
+	 FAILED},
 };
 
 static void rules_body(void)
@@ -422,7 +422,8 @@ START_TEST(zero_based)
 }
 END_TEST
 
-/* A type 2 window serves the queue pair that bound it, and dies with it; one of type 1 serves all of its domain. */
+/* A type 2 window serves the queue pair that bound it, and dies with it; one of type 1 serves all of its
+ * domain. */
 static void whose_body(void)
 {
 	windowed(ALL_ACCESS);
@@ -494,7 +495,7 @@ START_TEST(order)
 {
 	if (_i) {
 		source.state = 11;
-		source.permille[CHOICE_LINK] = 100;
+		source.permille[CHOICE_PACKET] = 100;
 	}
 	run(connected, order_body);
 }
@@ -590,12 +591,22 @@ static void pm_window_body(void)
 	post(&a, &flush);
 	expect(a.scq, 5, OK);
 	ck_assert_mem_eq(b.buf + HERE, a.buf, BYTES);
-	pmem_crash(pool);
-	ck_assert_mem_eq(pmem_base(pool) + HERE, a.buf, BYTES);
+	ck_assert_uint_eq(pmem_dirty(pool), 0);
+	access_off(IBV_WR_RDMA_WRITE, b.mr->rkey, HERE + BYTES, 64, OK); /* behind the window */
+	post(&a, &flush);
+	expect(a.scq, 5, OK);
+	ck_assert_uint_eq(pmem_dirty(pool), 1);
+}
+
+static unsigned never_drain(const struct choice_point *at, unsigned n)
+{
+	return at->kind == CHOICE_DRAIN ? n - 1 : 0;
 }
 
 START_TEST(pm_window)
 {
+	source.answer = never_drain;
+	opt.hw = (struct hardware){.domain = DOMAIN_DMP, .iio_in_mhp = true, .mtu = 4096};
 	run_pm(pm_window_body);
 }
 END_TEST
@@ -607,13 +618,14 @@ static void rereg_body(void)
 	windowed(ALL_ACCESS);
 	uint32_t rkey = region->rkey, lkey = region->lkey;
 	/* Rights. */
-	ck_assert_int_eq(rnic_rereg_mr(region, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
-				       IBV_ACCESS_REMOTE_READ), 0);
+	ck_assert_int_eq(
+		rnic_rereg_mr(region, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_REMOTE_READ), 0);
 	access_off(IBV_WR_RDMA_READ, rkey, 0, 8, OK);
 	access_off(IBV_WR_RDMA_WRITE, rkey, 0, 8, NO);
 	/* Place. */
 	ck_assert_int_eq(rnic_rereg_mr(region, IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS,
-				       NULL, b.buf + HERE, 64, ALL_ACCESS), 0);
+				       NULL, b.buf + HERE, 64, ALL_ACCESS),
+			 0);
 	ck_assert_ptr_eq(region->addr, b.buf + HERE);
 	ck_assert_uint_eq(region->length, 64);
 	access_off(IBV_WR_RDMA_WRITE, rkey, HERE, 64, OK);
@@ -639,11 +651,13 @@ static void rereg_body(void)
 		{8, false, false, 0, 0, IBV_REREG_MR_ERR_INPUT, EINVAL},
 		{IBV_REREG_MR_CHANGE_TRANSLATION, false, false, 64, 0, IBV_REREG_MR_ERR_INPUT, EINVAL},
 		{IBV_REREG_MR_CHANGE_TRANSLATION, false, true, 0, 0, IBV_REREG_MR_ERR_INPUT, EINVAL},
-		{IBV_REREG_MR_CHANGE_TRANSLATION, false, true, 8, IBV_ACCESS_REMOTE_READ, IBV_REREG_MR_ERR_INPUT,
-		 EINVAL},
+		{IBV_REREG_MR_CHANGE_TRANSLATION, false, true, 8, IBV_ACCESS_REMOTE_READ,
+		 IBV_REREG_MR_ERR_INPUT, EINVAL},
 		{IBV_REREG_MR_CHANGE_PD, false, false, 0, 0, IBV_REREG_MR_ERR_INPUT, EINVAL},
-		{IBV_REREG_MR_CHANGE_ACCESS, false, false, 0, IBV_ACCESS_REMOTE_WRITE, IBV_REREG_MR_ERR_CMD, EINVAL},
-		{IBV_REREG_MR_CHANGE_ACCESS, false, false, 0, IBV_ACCESS_ON_DEMAND, IBV_REREG_MR_ERR_CMD, EOPNOTSUPP},
+		{IBV_REREG_MR_CHANGE_ACCESS, false, false, 0, IBV_ACCESS_REMOTE_WRITE, IBV_REREG_MR_ERR_CMD,
+		 EINVAL},
+		{IBV_REREG_MR_CHANGE_ACCESS, false, false, 0, IBV_ACCESS_ON_DEMAND, IBV_REREG_MR_ERR_CMD,
+		 EOPNOTSUPP},
 	};
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		errno = 0;
@@ -672,7 +686,7 @@ static const struct {
 	int access, error;
 } registrations[] = {
 	{"all rights", 64, ALL_ACCESS | IBV_ACCESS_MW_BIND | IBV_ACCESS_HUGETLB, 0},
-	{"an optional one from the future", 64, IBV_ACCESS_OPTIONAL_LAST, 0},
+	{"an optional one from the future", 64, IBV_ACCESS_OPTIONAL_FIRST, 0},
 	{"no bytes", 0, ALL_ACCESS, EINVAL},
 	{"more than there are addresses", SIZE_MAX, ALL_ACCESS, EINVAL},
 	{"remote write alone", 64, IBV_ACCESS_REMOTE_WRITE, EINVAL},
@@ -694,10 +708,6 @@ static void registrations_body(void)
 	ck_assert_ptr_nonnull(rnic_reg_mr_iova2(a.pd, a.buf, 64, (uintptr_t)a.buf % 4096, ALL_ACCESS));
 	ck_assert_ptr_null(rnic_reg_mr_iova2(a.pd, a.buf, 64, (uintptr_t)a.buf % 4096 + 8, ALL_ACCESS));
 	ck_assert_int_eq(errno, EINVAL);
-	ck_assert_ptr_null(
-		rnic_reg_mr_iova2(a.pd, a.buf, 64, UINT64_MAX - 4095 + (uintptr_t)a.buf % 4096 - 8, ALL_ACCESS) ?
-			NULL :
-			NULL);
 }
 
 START_TEST(registering)
@@ -794,13 +804,14 @@ END_TEST
 /* --- a hostile peer --- */
 
 /*
- * Keys, lengths, addresses at random and at the edges: nothing outside what was given is read or changed. The rest of
- * b's buffer is guarded by a pattern, in which each word says where it is.
+ * Keys, lengths, addresses at random and at the edges: nothing outside what was given is read or changed. The
+ * rest of b's buffer is guarded by a pattern, in which each word says where it is.
  */
 static void spray_body(void)
 {
 	uint64_t state = 99;
-	const uint64_t edges[] = {0, 1, 7, 8, BYTES - 1, BYTES, BYTES + 1, BUF, UINT32_MAX, UINT64_MAX, UINT64_MAX - 7};
+	const uint64_t edges[] = {0,	     1,	  7,	      8,	  BYTES - 1,	 BYTES,
+				  BYTES + 1, BUF, UINT32_MAX, UINT64_MAX, UINT64_MAX - 7};
 	struct ibv_mr *given = rnic_reg_mr(b.pd, b.buf + HERE, BYTES, ALL_ACCESS);
 	struct ibv_mr *closed = rnic_reg_mr(b.pd, b.buf, BUF, IBV_ACCESS_LOCAL_WRITE);
 	struct ibv_mr *dead = rnic_reg_mr(b.pd, b.buf, BUF, ALL_ACCESS);
@@ -808,9 +819,15 @@ static void spray_body(void)
 	ck_assert_int_eq(rnic_dereg_mr(dead), 0);
 	for (size_t off = 0; off < BUF; off += 8)
 		set_word(&b, off, ~off);
-	for (unsigned i = 0; i < 3000; i++) {
-		const uint32_t keys[] = {given->rkey,  given->lkey, closed->lkey, closed->rkey, dead->rkey,
-					 b.mr->rkey, (uint32_t)rnd(&state), given->rkey ^ 1u << rnd(&state) % 32};
+	for (unsigned i = 0; i < 2000; i++) {
+		const uint32_t keys[] = {given->rkey,
+					 given->lkey,
+					 closed->lkey,
+					 closed->rkey,
+					 dead->rkey,
+					 b.mr->rkey,
+					 (uint32_t)rnd(&state),
+					 given->rkey ^ 1u << rnd(&state) % 32};
 		const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
 						      IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_WRITE};
 		enum ibv_wr_opcode opcode = opcodes[rnd(&state) % 4];
@@ -838,17 +855,17 @@ static void spray_body(void)
 		struct ibv_wc wc = wait_for(a.scq);
 		if (!inside && len) {
 			ck_assert_int_ne(wc.status, IBV_WC_SUCCESS);
-			for (unsigned j = 0; j < 8192; j++)
-				ck_assert_uint_eq(a.buf[j], 0x55);
+			ck_assert(a.buf[0] == 0x55 && !memcmp(a.buf, a.buf + 1, 8191));
 		}
 		if (inside && len && opcode <= IBV_WR_RDMA_READ)
 			ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
 		if (wc.status != IBV_WC_SUCCESS)
 			reconnect();
 	}
-	for (size_t off = 0; off < BUF; off += 8)
-		if (off < HERE || off >= HERE + BYTES)
-			ck_assert_uint_eq(word(&b, off), ~off);
+	size_t off = 0;
+	while (off < BUF && (word(&b, off) == ~off || (off >= HERE && off < HERE + BYTES)))
+		off += 8;
+	ck_assert_uint_eq(off, BUF);
 }
 
 START_TEST(spray)
