@@ -25,39 +25,7 @@ void nic_data_calls(struct ibv_context *context)
 	context->ops.post_send = post_send;
 	context->ops.post_recv = post_recv;
 	verbs_enable_srq(context);
-}
-
-/* --- protection domains and memory --- */
-
-EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
-{
-	return LOCKED(struct ibv_pd *, rnic_alloc_pd(context));
-}
-
-EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
-{
-	return LOCKED(int, rnic_dealloc_pd(pd));
-}
-
-EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
-{
-	return LOCKED(struct ibv_mr *, rnic_reg_mr(pd, addr, length, access));
-}
-
-EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
-{
-	return LOCKED(struct ibv_mr *, rnic_reg_mr_iova2(pd, addr, length, iova, (unsigned)access));
-}
-
-EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
-				       unsigned int access)
-{
-	return LOCKED(struct ibv_mr *, rnic_reg_mr_iova2(pd, addr, length, iova, access));
-}
-
-EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
-{
-	return LOCKED(int, rnic_dereg_mr(mr));
+	verbs_enable_memory(context);
 }
 
 /* --- queue pairs --- */

@@ -20,6 +20,9 @@
 /* The context's table has the functions of shared receive queues (verbs_srq.c). */
 void verbs_enable_srq(struct ibv_context *context);
 
+/* The context's table has the functions for memory (verbs_memory.c), and its memory is the program's. */
+void verbs_enable_memory(struct ibv_context *context);
+
 /* libibverbs' headers have macros of these names. */
 #undef ibv_query_port
 #undef ibv_reg_mr

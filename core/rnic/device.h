@@ -61,8 +61,9 @@ struct rnic_memory {
 	uint32_t (*random)(void); /* keys are made of it */
 	/* An errno value, 0: [addr, addr + len) may be registered with these rights. */
 	int (*check)(const void *addr, uint64_t len, unsigned access);
-	/* One of both is the RNIC's own. An aligned word is never torn, the last one becomes visible last. */
-	bool (*copy)(void *to, const void *from, size_t len);
+	bool (*read)(void *to, const void *from, size_t len);
+	/* An aligned word is never torn; the last one becomes visible after all others. */
+	bool (*write)(void *to, const void *from, size_t len);
 	/* One access, atomic against the program's CPUs, too. */
 	bool (*compare_swap)(uint64_t *at, uint64_t compare, uint64_t swap, uint64_t *original);
 	bool (*fetch_add)(uint64_t *at, uint64_t add, uint64_t *original);

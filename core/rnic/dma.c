@@ -39,7 +39,7 @@ bool dma_read(struct rnic_hca *hca, const struct rnic_mr *mr, const uint8_t *fro
 		return true;
 	}
 	if (hca->memory)
-		return hca->memory->copy(to, from, len);
+		return hca->memory->read(to, from, len);
 	sim_touch(hca->net->sim, TOUCH_DRAM_READ, (uintptr_t)from, len);
 	memcpy(to, from, len);
 	return true;
@@ -76,7 +76,7 @@ bool dma_write(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, cons
 	if (mr->kind == MR_NULL)
 		return true;
 	if (hca->memory)
-		return hca->memory->copy(to, from, len);
+		return hca->memory->write(to, from, len);
 	if (!mr->in_pm) {
 		sim_touch(hca->net->sim, TOUCH_DRAM_WRITE, (uintptr_t)to, len);
 		memcpy(to, from, len);
