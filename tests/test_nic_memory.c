@@ -1,0 +1,745 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory of the soft RNIC in real time, as a program meets it: what may be registered, memory that goes while
+ * it is registered, the program's own handlers of faults, keys, atomics beside the CPU's, FLUSH of a file,
+ * windows. Two queue pairs of one process, each on a device that it has opened: a accesses b's memory.
+ */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+#include "core/rnic/placement.h"
+
+#define RW                                                                           \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_FLUSH_GLOBAL)
+#define PERSISTENT IBV_ACCESS_FLUSH_PERSISTENT
+#define PAGE	   4096ul
+#define BYTES	   (64 * PAGE)
+#define LIMIT_S	   20
+
+struct side {
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	uint8_t *buf; /* BYTES */
+};
+static struct side a, b;
+static char net[] = "/dev/shm/tidemark-test-XXXXXX";
+
+static uint8_t *map(size_t len, int flags, int fd)
+{
+	uint8_t *at = mmap(NULL, len, PROT_READ | PROT_WRITE, flags, fd, 0);
+
+	ck_assert_ptr_ne(at, MAP_FAILED);
+	return at;
+}
+
+static void open_side(struct side *s)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_qp_init_attr init = {.cap = {64, 64, 2, 2, 0}, .qp_type = IBV_QPT_RC};
+
+	ck_assert_ptr_nonnull(list);
+	s->context = ibv_open_device(list[0]);
+	ibv_free_device_list(list);
+	ck_assert_ptr_nonnull(s->context);
+	s->pd = ibv_alloc_pd(s->context);
+	init.send_cq = init.recv_cq = s->cq = ibv_create_cq(s->context, 128, NULL, NULL, 0);
+	s->qp = ibv_create_qp(s->pd, &init);
+	ck_assert_ptr_nonnull(s->qp);
+	s->buf = map(BYTES, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	s->mr = ibv_reg_mr(s->pd, s->buf, BYTES, RW | IBV_ACCESS_MW_BIND);
+	ck_assert_ptr_nonnull(s->mr);
+}
+
+static void connect_to(struct side *s, struct side *peer)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
+
+	ck_assert_int_eq(ibv_modify_qp(s->qp, &attr, IBV_QP_STATE), 0);
+	attr = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = RW | PERSISTENT};
+	ck_assert_int_eq(ibv_modify_qp(s->qp, &attr,
+				       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+			 0);
+	attr = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_4096,
+		.dest_qp_num = peer->qp->qp_num,
+		.max_dest_rd_atomic = 4,
+		.min_rnr_timer = 1,
+		.ah_attr = {.is_global = 1, .port_num = 1, .grh.hop_limit = 1},
+	};
+	ck_assert_int_eq(ibv_query_gid(peer->context, 1, 0, &attr.ah_attr.grh.dgid), 0);
+	ck_assert_int_eq(ibv_modify_qp(s->qp, &attr,
+				       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+					       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+					       IBV_QP_MIN_RNR_TIMER),
+			 0);
+	attr = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 4};
+	ck_assert_int_eq(ibv_modify_qp(s->qp, &attr,
+				       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+					       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
+			 0);
+}
+
+static void connect_sides(void)
+{
+	connect_to(&a, &b);
+	connect_to(&b, &a);
+}
+
+static void setup(void)
+{
+	open_side(&a);
+	open_side(&b);
+	connect_sides();
+}
+
+static struct ibv_wc wait_for(struct side *s)
+{
+	time_t end = time(NULL) + LIMIT_S;
+	struct ibv_wc wc;
+	int n;
+
+	while (!(n = ibv_poll_cq(s->cq, 1, &wc)))
+		ck_assert_msg(time(NULL) < end, "no completion");
+	ck_assert_int_eq(n, 1);
+	return wc;
+}
+
+static void expect(struct side *s, uint64_t id, enum ibv_wc_status status)
+{
+	struct ibv_wc wc = wait_for(s);
+
+	ck_assert_msg(wc.wr_id == id && wc.status == status, "request %lu: %s", (unsigned long)wc.wr_id,
+		      ibv_wc_status_str(wc.status));
+}
+
+/* a's request for `va` of b; its data at `at` of a region of a. */
+static void post_at(enum ibv_wr_opcode opcode, struct ibv_mr *mr, void *at, uint32_t len, uint32_t rkey,
+		    const void *va)
+{
+	struct ibv_sge sge = {(uintptr_t)at, len, mr->lkey};
+	struct ibv_send_wr wr = {.wr_id = 7,
+				 .sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = opcode,
+				 .send_flags = IBV_SEND_SIGNALED},
+			   *bad;
+
+	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
+		wr.wr.atomic.remote_addr = (uintptr_t)va;
+		wr.wr.atomic.rkey = rkey;
+		wr.wr.atomic.compare_add = 1;
+	} else if (opcode == IBV_WR_FLUSH) {
+		wr.num_sge = 0;
+		flush_wr(&wr, rkey, (uintptr_t)va, len, IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT,
+			 IBV_FLUSH_RANGE);
+	} else {
+		wr.wr.rdma.remote_addr = (uintptr_t)va;
+		wr.wr.rdma.rkey = rkey;
+	}
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+}
+
+static void post(enum ibv_wr_opcode opcode, uint32_t len, uint32_t rkey, const void *va)
+{
+	post_at(opcode, a.mr, a.buf, len, rkey, va);
+}
+
+static void recv_post(struct ibv_mr *mr, void *at, uint32_t len)
+{
+	struct ibv_sge sge = {(uintptr_t)at, len, mr->lkey};
+	struct ibv_recv_wr wr = {.wr_id = 9, .sg_list = &sge, .num_sge = 1}, *bad;
+
+	ck_assert_int_eq(ibv_post_recv(b.qp, &wr, &bad), 0);
+}
+
+/* Still alive, both ways. */
+static void works(void)
+{
+	connect_sides();
+	memset(a.buf, 0x5a, 64);
+	post(IBV_WR_RDMA_WRITE, 64, b.mr->rkey, b.buf + PAGE);
+	expect(&a, 7, IBV_WC_SUCCESS);
+	ck_assert_mem_eq(b.buf + PAGE, a.buf, 64);
+	post(IBV_WR_RDMA_READ, 64, b.mr->rkey, b.buf + 2 * PAGE);
+	expect(&a, 7, IBV_WC_SUCCESS);
+	ck_assert_mem_eq(b.buf + 2 * PAGE, a.buf, 64);
+}
+
+/* --- memory that goes --- */
+
+enum loss { UNMAPPED, PROTECTED, READ_ONLY, TRUNCATED, LOSSES };
+
+static int temporary(size_t len)
+{
+	char path[] = "/dev/shm/tidemark-test-file-XXXXXX";
+	int fd = mkstemp(path);
+
+	ck_assert_int_ge(fd, 0);
+	unlink(path);
+	ck_assert_int_eq(ftruncate(fd, (off_t)len), 0);
+	return fd;
+}
+
+/* A region of s whose second half goes. */
+static struct ibv_mr *lossy(struct side *s, enum loss loss, uint8_t **at)
+{
+	int fd = loss == TRUNCATED ? temporary(16 * PAGE) : -1;
+	uint8_t *buf = map(16 * PAGE, fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd);
+	struct ibv_mr *mr = ibv_reg_mr(s->pd, buf, 16 * PAGE, RW);
+
+	ck_assert_ptr_nonnull(mr);
+	memset(buf, 0x11, 16 * PAGE);
+	if (loss == UNMAPPED)
+		ck_assert_int_eq(munmap(buf + 8 * PAGE, 8 * PAGE), 0);
+	else if (loss == TRUNCATED)
+		ck_assert_int_eq(ftruncate(fd, 8 * PAGE), 0);
+	else
+		ck_assert_int_eq(
+			mprotect(buf + 8 * PAGE, 8 * PAGE, loss == PROTECTED ? PROT_NONE : PROT_READ), 0);
+	if (fd >= 0)
+		close(fd);
+	*at = buf;
+	return mr;
+}
+
+static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_WRITE,		  IBV_WR_RDMA_READ,
+					     IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP,
+					     IBV_WR_ATOMIC_WRITE,	  IBV_WR_SEND};
+#define OPCODES (sizeof(opcodes) / sizeof(*opcodes))
+
+START_TEST(remote_memory_gone)
+{
+	enum loss loss = _i % LOSSES;
+	enum ibv_wr_opcode opcode = opcodes[_i / LOSSES];
+	uint32_t len = opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_READ ? 16 * PAGE : 8;
+	bool is_send = opcode == IBV_WR_SEND, works_on = loss == READ_ONLY && opcode == IBV_WR_RDMA_READ;
+	uint8_t *at;
+
+	setup();
+	struct ibv_mr *mr = lossy(&b, loss, &at);
+	memset(a.buf, 0x77, BYTES);
+	if (is_send)
+		recv_post(mr, at + 8 * PAGE, 64);
+	/* A long one goes across the edge. */
+	post(opcode, len, mr->rkey, len == 8 ? at + 8 * PAGE : at);
+	if (works_on) {
+		expect(&a, 7, IBV_WC_SUCCESS);
+		return;
+	}
+	expect(&a, 7, is_send ? IBV_WC_REM_OP_ERR : IBV_WC_REM_ACCESS_ERR);
+	if (is_send)
+		expect(&b, 9, IBV_WC_LOC_PROT_ERR);
+	struct ibv_qp_attr attr;
+	struct ibv_qp_init_attr init;
+	ck_assert_int_eq(ibv_query_qp(b.qp, &attr, IBV_QP_STATE, &init), 0);
+	ck_assert_int_eq(attr.qp_state, IBV_QPS_ERR);
+	works();
+	ck_assert_int_eq(ibv_dereg_mr(mr), 0);
+}
+END_TEST
+
+START_TEST(local_memory_gone)
+{
+	enum loss loss = _i % LOSSES;
+	enum ibv_wr_opcode opcode = opcodes[_i / LOSSES];
+	uint32_t len = opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_READ ? 16 * PAGE : 8;
+	bool reads = opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_SEND || opcode == IBV_WR_ATOMIC_WRITE;
+	uint8_t *at;
+
+	setup();
+	struct ibv_mr *mr = lossy(&a, loss, &at);
+	recv_post(b.mr, b.buf, 64);
+	post_at(opcode, mr, len == 8 ? at + 8 * PAGE : at, len, b.mr->rkey, b.buf);
+	expect(&a, 7, loss == READ_ONLY && reads ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR);
+	works();
+}
+END_TEST
+
+/* It goes while it is written to, again and again, by a thread that waits for nothing. */
+static atomic_bool stop;
+
+static void *unmapper(void *arg)
+{
+	uint8_t *at = arg;
+
+	while (!stop) {
+		mprotect(at, 4 * PAGE, PROT_NONE);
+		mprotect(at, 4 * PAGE, PROT_READ | PROT_WRITE);
+	}
+	return NULL;
+}
+
+START_TEST(memory_comes_and_goes)
+{
+	unsigned failed = 0;
+	pthread_t thread;
+
+	setup();
+	ck_assert_int_eq(pthread_create(&thread, NULL, unmapper, b.buf), 0);
+	for (unsigned i = 0; i < 3000; i++) {
+		post(opcodes[i % 5], i % 5 < 2 ? 4 * PAGE : 8, b.mr->rkey, b.buf);
+		enum ibv_wc_status status = wait_for(&a).status;
+		ck_assert(status == IBV_WC_SUCCESS || status == IBV_WC_REM_ACCESS_ERR);
+		if (status != IBV_WC_SUCCESS) {
+			failed++;
+			connect_sides();
+		}
+	}
+	stop = true;
+	pthread_join(thread, NULL);
+	ck_assert_uint_gt(failed, 0);
+	works();
+}
+END_TEST
+
+/* --- the program's own faults --- */
+
+static volatile int *volatile nowhere = (int *)8;
+static sigjmp_buf back;
+static volatile sig_atomic_t caught, on_alternate;
+static uint8_t alternate[65536];
+
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+	uint8_t here;
+
+	(void)sig;
+	(void)context;
+	caught++;
+	on_alternate = &here >= alternate && &here < alternate + sizeof(alternate);
+	ck_assert_ptr_eq(info->si_addr, (void *)8);
+	siglongjmp(back, 1);
+}
+
+static void plain_handler(int sig)
+{
+	(void)sig;
+	caught++;
+	siglongjmp(back, 1);
+}
+
+static void fault(void)
+{
+	if (!sigsetjmp(back, 1))
+		*nowhere = 1;
+}
+
+static void remote_fault(void)
+{
+	uint8_t *at;
+	struct ibv_mr *mr = lossy(&b, UNMAPPED, &at);
+
+	connect_sides();
+	post(IBV_WR_RDMA_WRITE, 16 * PAGE, mr->rkey, at);
+	expect(&a, 7, IBV_WC_REM_ACCESS_ERR);
+	ck_assert_int_eq(ibv_dereg_mr(mr), 0);
+}
+
+START_TEST(handlers)
+{
+	struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK}, old;
+	stack_t stack = {.ss_sp = alternate, .ss_size = sizeof(alternate)};
+
+	if (_i == 0) /* before there is a NIC, or behind its back */
+		ck_assert_int_eq(sigaction(SIGSEGV, &action, NULL), 0);
+	setup();
+	if (_i == 1)
+		ck_assert_int_eq(sigaction(SIGSEGV, &action, NULL), 0);
+	ck_assert_int_eq(sigaction(SIGSEGV, NULL, &old), 0);
+	ck_assert_ptr_eq(old.sa_sigaction, on_fault);
+	ck_assert_int_eq(sigaltstack(&stack, NULL), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		fault();
+		ck_assert_uint_eq(caught, i + 1);
+		ck_assert(on_alternate);
+		remote_fault();
+		ck_assert_uint_eq(caught, i + 1);
+	}
+	ck_assert_ptr_eq(signal(SIGSEGV, plain_handler), on_fault);
+	fault();
+	ck_assert_uint_eq(caught, 4);
+	remote_fault();
+	ck_assert_uint_eq(caught, 4);
+	works();
+}
+END_TEST
+
+/* A thread that blocks all signals polls. */
+static void *deaf(void *arg)
+{
+	sigset_t all;
+
+	(void)arg;
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	remote_fault();
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	remote_fault();
+	return NULL;
+}
+
+START_TEST(deaf_thread)
+{
+	pthread_t thread;
+
+	setup();
+	ck_assert_int_eq(pthread_create(&thread, NULL, deaf, NULL), 0);
+	pthread_join(thread, NULL);
+}
+END_TEST
+
+/* With nobody to catch it, or ignored, a fault of the program's own ends it. */
+START_TEST(own_fault)
+{
+	setup();
+	remote_fault();
+	if (_i == 1)
+		signal(SIGSEGV, SIG_IGN);
+	if (_i == 2)
+		raise(SIGSEGV);
+	*nowhere = 1;
+}
+END_TEST
+
+START_TEST(reset_hand)
+{
+	struct sigaction action = {.sa_handler = plain_handler, .sa_flags = (int)SA_RESETHAND};
+
+	setup();
+	sigaction(SIGSEGV, &action, NULL);
+	fault();
+	if (caught == 1)
+		fault(); /* the default again */
+}
+END_TEST
+
+/* --- what may be registered --- */
+
+static void try_reg(const char *what, void *at, size_t len, int access, int error)
+{
+	errno = 0;
+	struct ibv_mr *mr = ibv_reg_mr(a.pd, at, len, access);
+
+	ck_assert_msg(!mr == !!error && errno == error, "%s: %d", what, errno);
+	if (mr)
+		ck_assert_int_eq(ibv_dereg_mr(mr), 0);
+}
+
+START_TEST(registration)
+{
+	setup();
+	uint8_t *at = map(8 * PAGE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	int fd = open("/proc/self/exe", O_RDONLY), mine;
+	char path[] = "/dev/shm/tidemark-test-file-XXXXXX";
+	const int read_only = IBV_ACCESS_REMOTE_READ;
+
+	try_reg("all of it", at, 8 * PAGE, RW, 0);
+	try_reg("a byte", at + 5, 1, RW, 0);
+	try_reg("behind its end", at + 7 * PAGE, BYTES * 1024, RW, EFAULT);
+	mprotect(at + 2 * PAGE, PAGE, PROT_READ);
+	try_reg("read only, to be written", at, 8 * PAGE, RW, EFAULT);
+	try_reg("read only, for a window", at, 8 * PAGE, IBV_ACCESS_MW_BIND, EFAULT);
+	try_reg("read only, to be read", at, 8 * PAGE, read_only, 0);
+	mprotect(at + 2 * PAGE, PAGE, PROT_NONE);
+	try_reg("out of reach", at, 8 * PAGE, read_only, EFAULT);
+	try_reg("up to it", at, 2 * PAGE, RW, 0);
+	munmap(at + 2 * PAGE, PAGE);
+	try_reg("a hole", at, 8 * PAGE, read_only, EFAULT);
+	try_reg("up to the hole", at, 2 * PAGE, RW, 0);
+	try_reg("from the hole", at + 2 * PAGE, PAGE, RW, EFAULT);
+	try_reg("behind the hole", at + 3 * PAGE, 5 * PAGE, RW, 0);
+	try_reg("a byte of the hole", at + PAGE, PAGE + 1, RW, EFAULT);
+	try_reg("page 0", NULL, PAGE, RW, EFAULT);
+	try_reg("nowhere", (void *)~(uintptr_t)0xffff, 16, read_only, EFAULT);
+	try_reg("around the end", (void *)~(uintptr_t)0xff, PAGE, read_only, EINVAL);
+	try_reg("no bytes", at, 0, RW, EINVAL);
+	try_reg("text", (void *)(uintptr_t)try_reg, 1, read_only, 0);
+	try_reg("a constant", (void *)(uintptr_t)opcodes, 1, RW, EFAULT);
+	try_reg("on demand", at, PAGE, RW | IBV_ACCESS_ON_DEMAND, EOPNOTSUPP);
+	try_reg("remote write alone", at, PAGE, IBV_ACCESS_REMOTE_WRITE, EINVAL);
+	/* Durable is what a file is. */
+	try_reg("durable memory", at, PAGE, RW | PERSISTENT, EINVAL);
+	try_reg("durable and shared", map(PAGE, MAP_SHARED | MAP_ANONYMOUS, -1), PAGE, RW | PERSISTENT,
+		EINVAL);
+	uint8_t *file = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	try_reg("a private file", file, PAGE, RW | PERSISTENT, EINVAL);
+	try_reg("a private file, not durable", file, PAGE, RW, 0);
+	mine = mkstemp(path);
+	ck_assert_int_eq(ftruncate(mine, 2 * PAGE), 0);
+	file = map(2 * PAGE, MAP_SHARED, mine);
+	try_reg("a file", file, 2 * PAGE, RW | PERSISTENT, 0);
+	munmap(file + PAGE, PAGE);
+	try_reg("half a file", file, 2 * PAGE, RW | PERSISTENT, EFAULT);
+	unlink(path);
+	try_reg("a file without a name", file, PAGE, RW | PERSISTENT, EINVAL);
+	/* Re-registration has the same eyes, and a refusal changes nothing. */
+	struct ibv_mr *mr = ibv_reg_mr(b.pd, at, 2 * PAGE, RW);
+	ck_assert_int_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, at, 8 * PAGE, 0),
+			 IBV_REREG_MR_ERR_CMD);
+	ck_assert_int_eq(errno, EFAULT);
+	post(IBV_WR_RDMA_WRITE, 2 * PAGE, mr->rkey, at);
+	expect(&a, 7, IBV_WC_SUCCESS);
+	ck_assert_int_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, at + 3 * PAGE, PAGE, 0), 0);
+	post(IBV_WR_RDMA_WRITE, PAGE, mr->rkey, at + 3 * PAGE);
+	expect(&a, 7, IBV_WC_SUCCESS);
+	close(mine);
+	close(fd);
+}
+END_TEST
+
+/* --- keys --- */
+
+static int compare(const void *x, const void *y)
+{
+	uint32_t m = *(const uint32_t *)x, n = *(const uint32_t *)y;
+
+	return m < n ? -1 : m > n;
+}
+
+#define KEYS 4000
+
+START_TEST(keys)
+{
+	static uint32_t key[2 * KEYS];
+	unsigned near = 0, high = 0;
+
+	setup();
+	struct ibv_mr *dead = ibv_reg_mr(b.pd, b.buf, BYTES, RW);
+	uint32_t rkey = dead->rkey;
+	post(IBV_WR_RDMA_WRITE, 8, rkey, b.buf);
+	expect(&a, 7, IBV_WC_SUCCESS);
+	ck_assert_int_eq(ibv_dereg_mr(dead), 0);
+	for (unsigned i = 0; i < KEYS; i++) {
+		struct ibv_mr *mr = ibv_reg_mr(i % 2 ? a.pd : b.pd, b.buf, BYTES, RW);
+		key[2 * i] = mr->lkey;
+		key[2 * i + 1] = mr->rkey;
+		near += i && (mr->rkey >> 8) - (key[2 * i - 1] >> 8) + 64 < 128;
+		high += mr->rkey >> 31;
+		if (i % 4)
+			ck_assert_int_eq(ibv_dereg_mr(mr), 0);
+	}
+	/* One after the other says nothing: 1 in 131072 is near by chance. */
+	ck_assert_uint_le(near, 3);
+	ck_assert(high > KEYS / 3 && high < KEYS / 3 * 2);
+	qsort(key, 2 * KEYS, sizeof(*key), compare);
+	for (unsigned i = 1; i < 2 * KEYS; i++)
+		ck_assert_uint_ne(key[i - 1], key[i]);
+	ck_assert_ptr_null(bsearch(&rkey, key, 2 * KEYS, sizeof(*key), compare));
+	post(IBV_WR_RDMA_WRITE, 8, rkey, b.buf);
+	expect(&a, 7, IBV_WC_REM_ACCESS_ERR);
+	connect_sides();
+	post(IBV_WR_RDMA_WRITE, 8, b.mr->lkey, b.buf);
+	expect(&a, 7, IBV_WC_REM_ACCESS_ERR);
+	works();
+}
+END_TEST
+
+/* --- one access --- */
+
+#define ADDS 20000
+
+static void *adder(void *word)
+{
+	for (unsigned i = 0; i < ADDS; i++)
+		__atomic_fetch_add((uint64_t *)word, 1ull << 32, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+/* The RNIC's atomics beside the CPU's: nothing is lost. */
+START_TEST(atomics)
+{
+	pthread_t thread;
+	unsigned done = 0;
+
+	setup();
+	ck_assert_int_eq(pthread_create(&thread, NULL, adder, b.buf), 0);
+	for (unsigned posted = 0; done < ADDS / 4;) {
+		if (posted < ADDS / 4 && posted - done < 32) {
+			post(IBV_WR_ATOMIC_FETCH_AND_ADD, 8, b.mr->rkey, b.buf);
+			posted++;
+			continue;
+		}
+		expect(&a, 7, IBV_WC_SUCCESS);
+		done++;
+	}
+	pthread_join(thread, NULL);
+	ck_assert_uint_eq(*(uint64_t *)(void *)b.buf, ((uint64_t)ADDS << 32) + ADDS / 4);
+}
+END_TEST
+
+/* Whoever sees the last word of a WRITE's packet sees all of it. */
+#define ROUNDS 3000
+
+static atomic_uint seen;
+
+static void *reader(void *arg)
+{
+	volatile uint64_t *word = arg;
+	unsigned last = 511;
+
+	for (uint64_t i = 1; i <= ROUNDS; i++) {
+		while (__atomic_load_n(&word[last], __ATOMIC_ACQUIRE) != i)
+			if (stop)
+				return NULL;
+		for (unsigned k = 0; k < last; k++)
+			if (word[k] != i)
+				return (void *)(uintptr_t)i;
+		seen = (unsigned)i;
+	}
+	return NULL;
+}
+
+START_TEST(last_word_last)
+{
+	pthread_t thread;
+	void *wrong;
+
+	setup();
+	ck_assert_int_eq(pthread_create(&thread, NULL, reader, b.buf), 0);
+	for (uint64_t i = 1; i <= ROUNDS; i++) {
+		for (unsigned k = 0; k < 512; k++)
+			((uint64_t *)(void *)a.buf)[k] = i;
+		post(IBV_WR_RDMA_WRITE, 4096, b.mr->rkey, b.buf);
+		expect(&a, 7, IBV_WC_SUCCESS);
+		while (seen < i && pthread_tryjoin_np(thread, &wrong))
+			;
+		ck_assert_uint_eq(seen, i);
+	}
+	pthread_join(thread, &wrong);
+	ck_assert_ptr_null(wrong);
+}
+END_TEST
+
+START_TEST(atomic_write)
+{
+	setup();
+	*(uint64_t *)(void *)a.buf = 0x1122334455667788;
+	post(IBV_WR_ATOMIC_WRITE, 8, b.mr->rkey, b.buf + 64);
+	expect(&a, 7, IBV_WC_SUCCESS);
+	ck_assert_mem_eq(b.buf + 64, a.buf, 8);
+	post(IBV_WR_ATOMIC_WRITE, 8, b.mr->rkey, b.buf + 65);
+	expect(&a, 7, IBV_WC_REM_INV_REQ_ERR);
+}
+END_TEST
+
+/* --- FLUSH --- */
+
+START_TEST(flush)
+{
+	char path[] = "/tmp/tidemark-test-file-XXXXXX", got[64];
+	int fd = mkstemp(path);
+
+	setup();
+	ck_assert_int_eq(ftruncate(fd, 4 * PAGE), 0);
+	uint8_t *file = map(4 * PAGE, MAP_SHARED, fd);
+	struct ibv_mr *mr = ibv_reg_mr(b.pd, file, 4 * PAGE, RW | PERSISTENT);
+	ck_assert_ptr_nonnull(mr);
+	memset(a.buf, 0x42, 64);
+	post(IBV_WR_RDMA_WRITE, 64, mr->rkey, file + PAGE - 32);
+	expect(&a, 7, IBV_WC_SUCCESS);
+	post(IBV_WR_FLUSH, 64, mr->rkey, file + PAGE - 32);
+	expect(&a, 7, IBV_WC_SUCCESS);
+	ck_assert_int_eq(pread(fd, got, 64, PAGE - 32), 64);
+	ck_assert_mem_eq(got, a.buf, 64);
+	/* No right to it; memory that is gone. */
+	post(IBV_WR_FLUSH, 64, b.mr->rkey, b.buf);
+	expect(&a, 7, IBV_WC_REM_ACCESS_ERR);
+	connect_sides();
+	munmap(file + PAGE, PAGE);
+	post(IBV_WR_FLUSH, 64, mr->rkey, file + PAGE - 32);
+	expect(&a, 7, IBV_WC_REM_ACCESS_ERR);
+	works();
+	unlink(path);
+	close(fd);
+}
+END_TEST
+
+/* --- windows --- */
+
+START_TEST(windows)
+{
+	setup();
+	struct ibv_mw *one = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1), *two = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
+	struct ibv_mw_bind_info what = {b.mr, (uintptr_t)b.buf, PAGE, IBV_ACCESS_REMOTE_WRITE};
+	struct ibv_mw_bind bind = {.wr_id = 8, .send_flags = IBV_SEND_SIGNALED, .bind_info = what};
+	struct ibv_send_wr wr = {.wr_id = 8, .opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED}, *bad;
+
+	ck_assert_ptr_nonnull(one);
+	ck_assert_ptr_nonnull(two);
+	ck_assert_int_eq(ibv_bind_mw(b.qp, one, &bind), 0);
+	expect(&b, 8, IBV_WC_SUCCESS);
+	wr.bind_mw.mw = two;
+	wr.bind_mw.rkey = ibv_inc_rkey(two->rkey);
+	wr.bind_mw.bind_info = what;
+	ck_assert_int_eq(ibv_post_send(b.qp, &wr, &bad), 0);
+	expect(&b, 8, IBV_WC_SUCCESS);
+	post(IBV_WR_RDMA_WRITE, PAGE, one->rkey, b.buf);
+	expect(&a, 7, IBV_WC_SUCCESS);
+	post(IBV_WR_RDMA_WRITE, PAGE, wr.bind_mw.rkey, b.buf);
+	expect(&a, 7, IBV_WC_SUCCESS);
+	ck_assert_int_eq(ibv_dereg_mr(b.mr), EBUSY);
+	post(IBV_WR_RDMA_WRITE, PAGE + 1, wr.bind_mw.rkey, b.buf);
+	expect(&a, 7, IBV_WC_REM_ACCESS_ERR);
+	connect_sides();
+	ck_assert_int_eq(ibv_dealloc_mw(two), 0);
+	post(IBV_WR_RDMA_WRITE, 8, wr.bind_mw.rkey, b.buf);
+	expect(&a, 7, IBV_WC_REM_ACCESS_ERR);
+	ck_assert_int_eq(ibv_dealloc_mw(one), 0);
+	works();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("nic_memory");
+	TCase *tc = tcase_create("nic_memory");
+	char command[sizeof(net) + 16];
+	int failed;
+
+	if (!mkdtemp(net)) {
+		fprintf(stderr, "no /dev/shm to put a net in\n");
+		return 77;
+	}
+	setenv("TIDEMARK_NET", net, 1);
+	tcase_set_timeout(tc, 120);
+	tcase_add_loop_test(tc, remote_memory_gone, 0, LOSSES * (int)OPCODES);
+	tcase_add_loop_test(tc, local_memory_gone, 0, LOSSES * (int)OPCODES);
+	tcase_add_test(tc, memory_comes_and_goes);
+	tcase_add_loop_test(tc, handlers, 0, 2);
+	tcase_add_test(tc, deaf_thread);
+	tcase_add_loop_test_raise_signal(tc, own_fault, SIGSEGV, 0, 3);
+	tcase_add_test_raise_signal(tc, reset_hand, SIGSEGV);
+	tcase_add_test(tc, registration);
+	tcase_add_test(tc, keys);
+	tcase_add_test(tc, atomics);
+	tcase_add_test(tc, last_word_last);
+	tcase_add_test(tc, atomic_write);
+	tcase_add_test(tc, flush);
+	tcase_add_test(tc, windows);
+	suite_add_tcase(suite, tc);
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	/* Each test was a process: of the net, the directory is left. */
+	snprintf(command, sizeof(command), "rm -rf %s", net);
+	return system(command) || failed != 0;
+}
