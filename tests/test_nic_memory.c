@@ -37,6 +37,7 @@ struct side {
 	uint8_t *buf; /* BYTES */
 };
 static struct side a, b;
+static uint32_t psn;
 static char net[] = "/dev/shm/tidemark-test-XXXXXX";
 
 static uint8_t *map(size_t len, int flags, int fd)
@@ -79,6 +80,7 @@ static void connect_to(struct side *s, struct side *peer)
 		.qp_state = IBV_QPS_RTR,
 		.path_mtu = IBV_MTU_4096,
 		.dest_qp_num = peer->qp->qp_num,
+		.rq_psn = psn,
 		.max_dest_rd_atomic = 4,
 		.min_rnr_timer = 1,
 		.ah_attr = {.is_global = 1, .port_num = 1, .grh.hop_limit = 1},
@@ -89,8 +91,12 @@ static void connect_to(struct side *s, struct side *peer)
 					       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
 					       IBV_QP_MIN_RNR_TIMER),
 			 0);
-	attr = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 4};
+	attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
+				    .timeout = 14,
+				    .retry_cnt = 7,
+				    .rnr_retry = 7,
+				    .sq_psn = psn,
+				    .max_rd_atomic = 4};
 	ck_assert_int_eq(ibv_modify_qp(s->qp, &attr,
 				       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 					       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
@@ -99,6 +105,7 @@ static void connect_to(struct side *s, struct side *peer)
 
 static void connect_sides(void)
 {
+	psn = (psn + 100000) & 0xffffff; /* what is left of the last connection is none of this one's */
 	connect_to(&a, &b);
 	connect_to(&b, &a);
 }
@@ -491,8 +498,9 @@ START_TEST(registration)
 	unlink(path);
 	try_reg("a file without a name", file, PAGE, RW | PERSISTENT, EINVAL);
 	/* Re-registration has the same eyes, and a refusal changes nothing. */
+	mprotect(at + 5 * PAGE, PAGE, PROT_NONE);
 	struct ibv_mr *mr = ibv_reg_mr(b.pd, at, 2 * PAGE, RW);
-	ck_assert_int_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, at, 8 * PAGE, 0),
+	ck_assert_int_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, at + 3 * PAGE, 5 * PAGE, 0),
 			 IBV_REREG_MR_ERR_CMD);
 	ck_assert_int_eq(errno, EFAULT);
 	post(IBV_WR_RDMA_WRITE, 2 * PAGE, mr->rkey, at);
