@@ -396,6 +396,7 @@ static void *deaf(void *arg)
 
 	(void)arg;
 	sigfillset(&all);
+	remote_fault();
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	remote_fault();
 	sigprocmask(SIG_SETMASK, &all, NULL);
@@ -406,10 +407,14 @@ static void *deaf(void *arg)
 START_TEST(deaf_thread)
 {
 	pthread_t thread;
+	sigset_t all;
 
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL); /* there is no NIC yet, and threads inherit it */
 	setup();
 	ck_assert_int_eq(pthread_create(&thread, NULL, deaf, NULL), 0);
 	pthread_join(thread, NULL);
+	remote_fault();
 }
 END_TEST
 

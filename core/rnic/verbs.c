@@ -114,7 +114,7 @@ int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		.max_ah = 1 << 24,
 		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN |
 				    IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW |
-				    IBV_DEVICE_MEM_WINDOW_TYPE_2B,
+				    IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS,
 		.atomic_cap = IBV_ATOMIC_GLOB, /* one event: atomic for the CPU too */
 		.max_pkeys = 1,
 		.phys_port_cnt = 1,
