@@ -571,21 +571,26 @@ END_TEST
 
 static void *adder(void *word)
 {
-	for (unsigned i = 0; i < ADDS; i++)
-		__atomic_fetch_add((uint64_t *)word, 1ull << 32, __ATOMIC_SEQ_CST);
-	return NULL;
+	uint64_t n = 0;
+
+	for (; !stop; n++)
+		__atomic_fetch_add((uint64_t *)word, 1ull << 20, __ATOMIC_SEQ_CST);
+	return (void *)(uintptr_t)n;
 }
 
 /* The RNIC's atomics beside the CPU's: nothing is lost. */
 START_TEST(atomics)
 {
 	pthread_t thread;
+	void *added;
 	unsigned done = 0;
 
 	setup();
 	ck_assert_int_eq(pthread_create(&thread, NULL, adder, b.buf), 0);
-	for (unsigned posted = 0; done < ADDS / 4;) {
-		if (posted < ADDS / 4 && posted - done < 32) {
+	while (!__atomic_load_n((uint64_t *)(void *)b.buf, __ATOMIC_RELAXED))
+		;
+	for (unsigned posted = 0; done < ADDS;) {
+		if (posted < ADDS && posted - done < 32) {
 			post(IBV_WR_ATOMIC_FETCH_AND_ADD, 8, b.mr->rkey, b.buf);
 			posted++;
 			continue;
@@ -593,8 +598,9 @@ START_TEST(atomics)
 		expect(&a, 7, IBV_WC_SUCCESS);
 		done++;
 	}
-	pthread_join(thread, NULL);
-	ck_assert_uint_eq(*(uint64_t *)(void *)b.buf, ((uint64_t)ADDS << 32) + ADDS / 4);
+	stop = true;
+	pthread_join(thread, &added);
+	ck_assert_uint_eq(*(uint64_t *)(void *)b.buf, ((uint64_t)(uintptr_t)added << 20) + ADDS);
 }
 END_TEST
 

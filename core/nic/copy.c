@@ -274,8 +274,11 @@ static void store_word(void *to, const void *from)
 	__atomic_store_n((uint64_t *)to, word, __ATOMIC_RELEASE);
 }
 
-/* The last aligned word, or what there is of it, after all that is in front of it. */
-static void copy_in_order(uint8_t *to, const uint8_t *from, size_t len)
+/*
+ * The last aligned word, or what there is of it, after all that is in front of it. A function of its own:
+ * what changes behind setjmp() is not in a register of the caller's.
+ */
+__attribute__((noinline)) static void copy_in_order(uint8_t *to, const uint8_t *from, size_t len)
 {
 	size_t tail = ((uintptr_t)to + len) % WORD;
 
@@ -431,7 +434,7 @@ static int check(const void *addr, uint64_t len, unsigned access)
 }
 
 /* Write the caches' lines back. */
-static void flush_lines(const uint8_t *line, const uint8_t *end)
+__attribute__((noinline)) static void flush_lines(const uint8_t *line, const uint8_t *end)
 {
 #if defined(__x86_64__)
 	for (; line < end; line += LINE)
