@@ -280,11 +280,16 @@ static void faulted(struct rnic_qp *qp)
 	answer_drop_behind(qp, resp->land_done);
 	resp->land_done = resp->land_tail;
 	if (qp->ibv.state == IBV_QPS_ERR) {
-		resp_flush(qp);
+		if (resp->flush_rq)
+			resp_flush(qp);
 	} else {
 		if (is_send)
 			resp->recv_status = IBV_WC_LOC_PROT_ERR;
-		resp_refuse(qp, pkt, pkt->psn, is_send ? AETH_NAK_REMOTE_OPERATION : AETH_NAK_REMOTE_ACCESS);
+		if (qp->service == SERVICE_RC)
+			resp_refuse(qp, pkt, pkt->psn,
+				    is_send ? AETH_NAK_REMOTE_OPERATION : AETH_NAK_REMOTE_ACCESS);
+		else
+			qp_fail(qp); /* there is nobody to be told */
 	}
 	packet_put(qp->hca->net, pkt);
 	if (resp->answers.head)

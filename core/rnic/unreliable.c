@@ -72,7 +72,7 @@ static void take_datagram(struct rnic_qp *qp, struct packet *pkt)
 void unreliable_take(struct rnic_qp *qp, struct packet *pkt)
 {
 	pkt->ack_req = false; /* means nothing here */
-	if (!resp_active(qp) || !(opcode_is[pkt->opcode] & (IS_SEND | IS_WRITE)))
+	if (!resp_active(qp) || qp->resp.failed || !(opcode_is[pkt->opcode] & (IS_SEND | IS_WRITE)))
 		packet_put(qp->hca->net, pkt);
 	else if (qp->service == SERVICE_UD)
 		take_datagram(qp, pkt);
