@@ -7,6 +7,7 @@
 #include <check.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -282,7 +283,9 @@ static void take_own(int tell, int senders)
 	}
 	ck_assert_ptr_null(await(link, 0));
 	say(tell, &sum, 4);
-	pause();
+	for (;;)
+		if (await(link, WAIT_NS))
+			say(tell, "x", 1);
 }
 
 START_TEST(shared_address)
@@ -311,6 +314,18 @@ START_TEST(shared_address)
 	for (int i = 0; i < 2; i++) {
 		hear(there[i][0], &sum, 4);
 		ck_assert_uint_eq(sum, expected[i]);
+	}
+	/* It sleeps, and some of these come to the other's socket. */
+	for (int i = 0; i < SENDERS; i++) {
+		struct pollfd answer = {there[0][0], POLLIN, 0};
+		char byte;
+
+		usleep(20000);
+		send_raw(fd[i], SHARED, make(SERVICE_RC, qpn[0], (uint32_t)i), 0);
+		ck_assert_int_eq(poll(&answer, 1, 5000), 1);
+		hear(there[0][0], &byte, 1);
+	}
+	for (int i = 0; i < 2; i++) {
 		kill(pid[i], SIGKILL);
 		waitpid(pid[i], &status, 0);
 	}
