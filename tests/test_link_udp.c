@@ -31,6 +31,7 @@ static struct rnic_net net;
 static void setup(void)
 {
 	snprintf(directory, sizeof(directory), "/dev/shm/tidemark-test-udp.%d", getpid());
+	ck_assert_int_eq(net_dir_make(directory), 0);
 	net.sim = engine_new();
 	ck_assert_ptr_nonnull(net.sim);
 }
@@ -258,6 +259,7 @@ START_TEST(address_of_another_kind)
 	ck_assert_int_lt(link->link.resolve(&link->link, &gid), 0);
 	link->leave(link);
 	/* TEST-NET-1: nobody's. */
+	ck_assert_int_eq(net_dir_make(directory), 0);
 	ck_assert_int_eq(link_udp_open(&link, directory, 0xc0000201), -EADDRNOTAVAIL);
 	ck_assert_int_ne(access(directory, F_OK), 0);
 }
