@@ -277,11 +277,12 @@ static uint8_t opcode_of(const struct wqe *wqe, bool first, bool last)
 	return opcode + (first ? OP_SEND_ONLY : OP_SEND_LAST) + has_imm(wqe);
 }
 
-/* Bytes of a READ of which `left` are missing that are asked for at once. */
-static uint32_t read_part(const struct rnic_qp *qp, uint32_t left)
+/* Bytes of a READ that are asked for at once, from packet i on, with `left` missing. A part that is asked for
+ * again ends where it ended before: what comes again must not reach beyond what was there. */
+static uint32_t read_part(const struct rnic_qp *qp, uint32_t i, uint32_t left)
 {
-	uint32_t burst = qp->hca->net->link->burst;
-	return burst && left > window(qp) * qp->mtu ? window(qp) * qp->mtu : left;
+	uint32_t most = (window(qp) - i % window(qp)) * qp->mtu;
+	return qp->hca->net->link->burst && left > most ? most : left;
 }
 
 /* Is a part of the READ sq.next on its way? */
@@ -326,7 +327,7 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
 	pkt->dma_len = (uint32_t)wqe->bytes;
 	if (wqe->opcode == IBV_WR_RDMA_READ) { /* what is still missing */
 		pkt->va += off;
-		pkt->dma_len = read_part(qp, left);
+		pkt->dma_len = read_part(qp, i, left);
 	}
 	if (wqe->opcode == IBV_WR_FLUSH)
 		pkt->dma_len = (uint32_t)wqe->flush_len;
