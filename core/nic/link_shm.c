@@ -31,17 +31,19 @@
  */
 struct record {
 	_Atomic uint64_t stamp;
-	uint32_t len;
+	uint32_t from; /* of a packet that is passed on (link_udp.c) */
+	uint16_t len;
+	uint8_t opcode, syndrome;
 	uint32_t dest_qpn, psn, msn;
-	uint8_t opcode, syndrome, solicited, ack_req;
-	uint8_t placement, selectivity, service, unused;
+	uint8_t placement, selectivity, service, flags;
 	uint32_t rkey, dma_len;
 	uint64_t where; /* va; of a datagram src_qpn, qkey */
 	uint64_t value; /* swap_add, original; of what is no atomic: imm, invalidate */
 	uint64_t compare;
 };
 _Static_assert(sizeof(struct record) == LINE, "a record's head is a line");
-#define WRAP	     UINT32_MAX
+enum { SOLICITED = 1, ACK_REQ = 2 };
+#define WRAP	     UINT16_MAX
 #define MAX_BYTES    4096 /* of payload */
 #define SENDER_WORDS (SHM_SLOTS / 64)
 
@@ -280,14 +282,14 @@ static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
 		atomic_store_explicit(&wrap->stamp, way->tail ^ way->secret, memory_order_release);
 		way->tail += skip;
 	}
-	r->len = pkt->len;
+	r->from = pkt->from;
+	r->len = (uint16_t)pkt->len;
 	r->dest_qpn = pkt->dest_qpn;
 	r->psn = pkt->psn;
 	r->msn = pkt->msn;
 	r->opcode = pkt->opcode;
 	r->syndrome = pkt->syndrome;
-	r->solicited = pkt->solicited;
-	r->ack_req = pkt->ack_req;
+	r->flags = (uint8_t)((pkt->solicited ? SOLICITED : 0) | (pkt->ack_req ? ACK_REQ : 0));
 	r->placement = pkt->placement;
 	r->selectivity = pkt->selectivity;
 	r->service = pkt->service;
@@ -408,13 +410,14 @@ static struct packet *unpack(struct link_shm *shm, unsigned from, const struct r
 	} else {
 		memcpy(pkt->payload, payload, r->len);
 	}
+	pkt->from = r->from;
 	pkt->dest_qpn = r->dest_qpn;
 	pkt->psn = r->psn & PSN_MASK;
 	pkt->msn = r->msn;
 	pkt->opcode = r->opcode;
 	pkt->syndrome = r->syndrome;
-	pkt->solicited = r->solicited & 1;
-	pkt->ack_req = r->ack_req & 1;
+	pkt->solicited = r->flags & SOLICITED;
+	pkt->ack_req = r->flags & ACK_REQ;
 	pkt->placement = r->placement;
 	pkt->selectivity = r->selectivity;
 	pkt->service = r->service;

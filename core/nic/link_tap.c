@@ -394,7 +394,7 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim
 	if (!tap)
 		return -ENOMEM;
 	tap->nic = (struct nic_link){
-		.link = {.send = send, .resolve = resolve, .gid = gid_of},
+		.link = {.send = send, .resolve = resolve, .gid = gid_of, .burst = inner->link.burst},
 		.address = inner->address,
 		.mtu = inner->mtu,
 		.qpn_first = inner->qpn_first,

@@ -247,6 +247,21 @@ static int open_link(struct nic_link **out, const struct nic_config *config)
 	return link_shm_open(out, config->net);
 }
 
+static void tell_no_link(const struct nic_config *config, int rc)
+{
+	struct in_addr address = {.s_addr = htonl(config->address)};
+	char text[INET_ADDRSTRLEN];
+
+	if (rc == -EADDRINUSE)
+		fprintf(stderr, "tidemark: UDP port 4791 of %s is taken; by rdma_rxe, if it is loaded here\n",
+			inet_ntop(AF_INET, &address, text, sizeof(text)));
+	else if (rc == -EADDRNOTAVAIL)
+		fprintf(stderr, "tidemark: %s is no address of this host\n",
+			inet_ntop(AF_INET, &address, text, sizeof(text)));
+	else
+		fprintf(stderr, "tidemark: no place in the net %s: %s\n", config->net, strerror(-rc));
+}
+
 static int make(struct whole *w)
 {
 	static bool once;
@@ -265,7 +280,7 @@ static int make(struct whole *w)
 	if (!rc)
 		rc = open_link(&inner, &config);
 	if (rc) {
-		fprintf(stderr, "tidemark: no place in the net %s: %s\n", config.net, strerror(-rc));
+		tell_no_link(&config, rc);
 		return rc;
 	}
 	hw.mtu = inner->mtu;
