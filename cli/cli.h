@@ -88,6 +88,11 @@ struct ibv_context;
 /* This machine's RDMA device; NULL: the first. 0, or the status behind a message. */
 int open_device(const char *name, struct ibv_context **verbs);
 
+/* --- run.c --- */
+
+/* Run this program anew, under the soft RNIC. Returns only the status behind a message. */
+int run_again(void);
+
 /* --- soft_rnic.c --- */
 
 /* Go on under the soft RNIC: run the program anew, unless it has the device. 0, or the status behind a

@@ -359,6 +359,35 @@ static void restore_signals(void)
 	}
 }
 
+/* Become the program. Returns only the status behind a message. */
+static int start(struct choice *choice, const char *path, char **argv)
+{
+	int status = set_environment(choice), rc = net_dir_make(choice->config.net);
+
+	if (!status && rc)
+		status = fail(EXIT_USAGE, "no net in %s: %s", choice->config.net,
+			      rc == -EPERM ? "it is another user's, or others may enter it" : strerror(-rc));
+	if (!status)
+		status = start_watcher(choice->config.net);
+	if (status)
+		return status;
+	restore_signals();
+	execv(path, argv);
+	return fail(EXIT_USAGE, "%s: %s", argv[0], strerror(errno));
+}
+
+int run_again(void)
+{
+	struct choice choice = {0};
+	char line[300];
+	int status;
+
+	if (nic_config_read(&choice.config, line, sizeof(line)))
+		return fail(EXIT_USAGE, "%s", line);
+	status = find_libraries(&choice);
+	return status ? status : start(&choice, "/proc/self/exe", arguments);
+}
+
 int run_main(int argc, char **argv)
 {
 	struct choice choice = {0};
@@ -376,17 +405,5 @@ int run_main(int argc, char **argv)
 	status = find_libraries(&choice);
 	if (!status)
 		status = check_program(path);
-	if (!status)
-		status = set_environment(&choice);
-	rc = net_dir_make(choice.config.net);
-	if (!status && rc)
-		status = fail(EXIT_USAGE, "run: no net in %s: %s", choice.config.net,
-			      rc == -EPERM ? "it is another user's, or others may enter it" : strerror(-rc));
-	if (!status)
-		status = start_watcher(choice.config.net);
-	if (status)
-		return status;
-	restore_signals();
-	execv(path, argv + optind);
-	return fail(EXIT_USAGE, "run: %s: %s", argv[optind], strerror(errno));
+	return status ? status : start(&choice, path, argv + optind);
 }

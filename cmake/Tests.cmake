@@ -17,7 +17,7 @@ foreach(source ${test_sources})
 		file(GLOB erda_sources CONFIGURE_DEPENDS core/stores/erda/*.c)
 		target_sources(${name} PRIVATE ${erda_sources} core/stores/kv.c)
 		target_link_libraries(${name} PRIVATE PkgConfig::ISAL)
-	elseif(name STREQUAL test_link_udp)
+	elseif(name MATCHES "^test_(link_udp|faults)$")
 		# In real time: the live NIC's ground instead of the sim world's.
 		target_sources(${name} PRIVATE ${nic_sources})
 		target_link_libraries(${name} PRIVATE PkgConfig::ISAL pthread)
@@ -99,6 +99,9 @@ tidemark_test(test_cut ${PROJECT_SOURCE_DIR}/tests/test_cut.sh $<TARGET_FILE:tid
 tidemark_test(test_examine_cli ${PROJECT_SOURCE_DIR}/tests/test_examine.sh $<TARGET_FILE:tidemark>
 	$<TARGET_FILE:test_examine>)
 tidemark_test(test_verbs ${PROJECT_SOURCE_DIR}/tests/test_verbs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+foreach(name run stat pcap_live)
+	tidemark_test(test_${name} ${PROJECT_SOURCE_DIR}/tests/test_${name}.sh $<TARGET_FILE:tidemark>)
+endforeach()
 tidemark_test(test_cli ${PROJECT_SOURCE_DIR}/tests/test_cli.sh $<TARGET_FILE:tidemark>)
 if(CMAKE_C_COMPILER_ID STREQUAL Clang)
 	# Without clang's fuzzer runtime there is no such program, and the test is skipped.

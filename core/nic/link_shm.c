@@ -512,6 +512,7 @@ static struct packet *take_next(struct nic_link *nic, struct rnic_net *net)
 		shm->last = from;
 		pkt = take(shm, from, net);
 	}
+	shm->nic.sender = shm->last;
 	return pkt;
 }
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,12 +28,14 @@ struct link_tap {
 	uint32_t generation; /* of the page's rules that are in force */
 	bool shm;
 	char page_path[PATH_MAX];
-	struct late *held[2]; /* by direction */
+	struct late *late;    /* all that wait for their time, the newest first */
+	struct late *held[2]; /* of these, by direction, those that wait for other packets */
 	struct faults faults;
 };
 
 /* A packet that is late. Its timer frees it. */
 struct late {
+	struct late *newer, *older;
 	struct late *next; /* held back */
 	struct link_tap *tap;
 	struct packet *pkt; /* NULL: it has gone */
@@ -64,7 +67,7 @@ static uint32_t address_of(const struct link_tap *tap, uint32_t number)
 static uint32_t peer_of(const struct link_tap *tap, enum fault_direction direction, const struct packet *pkt)
 {
 	if (tap->shm)
-		return (direction == FAULT_OUT ? pkt->dest_qpn : pkt->src_qpn) >> SHM_QPN_SHIFT;
+		return direction == FAULT_OUT ? pkt->dest_qpn >> SHM_QPN_SHIFT : tap->inner->sender;
 	return address_of(tap, direction == FAULT_OUT ? pkt->peer : pkt->from);
 }
 
@@ -171,6 +174,9 @@ static void fire(struct sim *sim, void *arg)
 	struct late *late = arg, **at;
 
 	(void)sim;
+	*(late->newer ? &late->newer->older : &late->tap->late) = late->older;
+	if (late->older)
+		late->older->newer = late->newer;
 	for (at = &late->tap->held[late->direction]; *at; at = &(*at)->next)
 		if (*at == late) {
 			*at = late->next;
@@ -193,7 +199,10 @@ static struct late *defer(struct link_tap *tap, enum fault_direction direction, 
 		packet_put(tap->net, copy); /* lost */
 		return NULL;
 	}
-	*late = (struct late){.tap = tap, .pkt = copy, .direction = direction};
+	*late = (struct late){.tap = tap, .pkt = copy, .direction = direction, .older = tap->late};
+	if (tap->late)
+		tap->late->newer = late;
+	tap->late = late;
 	sim_in_chain(tap->sim, CHAIN_OTHER, ns, fire, late);
 	return late;
 }
@@ -243,6 +252,8 @@ static struct packet *judge(struct link_tap *tap, enum fault_direction direction
 	}
 	if (fate.corrupt)
 		pkt = corrupt(tap, direction, pkt, &fate);
+	if (pkt && fate.tear)
+		pkt->torn = fate.tear_at + 1;
 	for (unsigned i = 0; pkt && i < fate.copies; i++) {
 		count[COUNT_fault_duplicated]++;
 		defer(tap, direction, packet_copy(tap->net, pkt), fate.delay_ns);
@@ -339,6 +350,22 @@ static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
 	inner->gid(inner, number, gid);
 }
 
+static bool ready(struct link *link, uint32_t peer, uint32_t dest_qpn)
+{
+	struct link *inner = &to_tap(link)->inner->link;
+
+	return !inner->ready || inner->ready(inner, peer, dest_qpn);
+}
+
+/* What may have to wait is not to lie where others are written. */
+static uint8_t *reserve(struct link *link, uint32_t dest_qpn, uint32_t len)
+{
+	struct link_tap *tap = to_tap(link);
+	struct link *inner = &tap->inner->link;
+
+	return tap->faults.rules || !inner->reserve ? NULL : inner->reserve(inner, dest_qpn, len);
+}
+
 static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
 {
 	struct nic_link *inner = of_nic(nic)->inner;
@@ -357,6 +384,12 @@ static void leave(struct nic_link *nic)
 {
 	struct link_tap *tap = of_nic(nic);
 
+	/* What is on its way arrives, although nobody waits here until it does. */
+	while (tap->late && tap->late->older)
+		tap->late = tap->late->older;
+	for (struct late *late = tap->late; late; late = late->newer)
+		if (late->pkt && late->direction == FAULT_OUT)
+			pass(tap, FAULT_OUT, late->pkt);
 	unlink(tap->page_path);
 	close(tap->page_fd);
 	tap->inner->leave(tap->inner);
@@ -394,7 +427,12 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim
 	if (!tap)
 		return -ENOMEM;
 	tap->nic = (struct nic_link){
-		.link = {.send = send, .resolve = resolve, .gid = gid_of, .burst = inner->link.burst},
+		.link = {.send = send,
+			 .resolve = resolve,
+			 .gid = gid_of,
+			 .ready = ready,
+			 .reserve = reserve,
+			 .burst = inner->link.burst},
 		.address = inner->address,
 		.mtu = inner->mtu,
 		.qpn_first = inner->qpn_first,
@@ -422,10 +460,24 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim
 	return 0;
 }
 
+/* As if the power had failed: what this process has in memory that outlives it is as it is now. */
+static void die_torn(const struct packet *pkt)
+{
+	char line[120];
+	int n = snprintf(line, sizeof(line),
+			 "tidemark: a packet was torn: %u bytes of it are in memory; the process is killed\n",
+			 pkt->torn - 1);
+
+	if (write(STDERR_FILENO, line, (size_t)n) != n || kill(getpid(), SIGKILL))
+		abort();
+	pause();
+}
+
 void link_tap_net(struct nic_link *nic, struct rnic_net *net)
 {
 	struct link_tap *tap = of_nic(nic);
 
 	tap->net = net;
 	net->count = tap->page->count;
+	net->torn = die_torn;
 }

@@ -10,10 +10,11 @@
 
 struct nic_link {
 	struct link link;
-	uint32_t address;	       /* IPv4, host byte order: the port's GID */
-	unsigned mtu;		       /* bytes of payload that fit into a packet: the port's active MTU */
-	uint64_t *count;	       /* by enum rnic_count; NULL: nobody counts */
-	uint32_t flip;		       /* not 0: this bit of the next packet, from 1 on, is wrong on the wire */
+	uint32_t address; /* IPv4, host byte order: the port's GID */
+	unsigned mtu;	  /* bytes of payload that fit into a packet: the port's active MTU */
+	uint64_t *count;  /* by enum rnic_count; NULL: nobody counts */
+	uint32_t sender;  /* shm: the slot of whoever sent what take() returned last */
+	uint32_t flip;	  /* not 0: this bit of the next packet, from 1 on, is wrong on the wire */
 	uint32_t qpn_first, qpn_limit; /* this process's numbers of queue pairs; the host has them once */
 	/* The next packet that has come in; NULL: none. Under the NIC's lock, as link.send. */
 	struct packet *(*take)(struct nic_link *nic, struct rnic_net *net);

@@ -116,7 +116,7 @@ int nic_page_give(const char *directory, const char *name, const char *faults, u
 	struct flock writers = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1, .l_len = 1};
 	struct nic_page page;
 	size_t at = offsetof(struct nic_page, generation);
-	uint32_t generation;
+	uint32_t generation = 0;
 	int fd = open_page(directory, name, &page), rc;
 
 	if (fd < 0)

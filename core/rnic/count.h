@@ -5,6 +5,7 @@
  * What a NIC counts: what passes, what it refuses and why, what goes wrong. The live world keeps the numbers
  * where `tidemark stat` reads them (core/nic/page.h); in the sim world nobody does.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 /* X(name, words): first what passes, then what is done to it on purpose, then the rest. */
@@ -60,10 +61,21 @@ enum rnic_count {
 };
 
 /* One more of `name`. `net`: a struct rnic_net. */
-#define COUNT(net, name)                              \
+#define COUNT_ONE(net, name)                              \
 	do {                                          \
 		if ((net)->count)                     \
 			(net)->count[COUNT_##name]++; \
 	} while (0)
+
+struct rnic_net;
+struct rnic_qp;
+struct packet;
+
+/* A NAK was sent, or came in. */
+void count_nak(struct rnic_net *net, uint8_t syndrome, bool sent);
+/* A packet for no queue pair (NULL), or one that is not what the queue pair hears. */
+void count_stray(struct rnic_net *net, const struct rnic_qp *qp, const struct packet *pkt);
+/* A key that does not give these rights there. */
+void count_key(struct rnic_qp *qp, uint32_t rkey, unsigned access);
 
 #endif

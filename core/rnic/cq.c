@@ -157,6 +157,7 @@ void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe)
 	sim_mix(net->sim, (uint64_t)wc->qp_num << 32 | (uint32_t)wc->status << 16 | (uint32_t)wc->opcode,
 		wc->byte_len);
 	if (used >= (uint32_t)cq->ibv.cqe) {
+		COUNT_ONE(net, cq_overrun);
 		if (!cq->ignores_overrun) {
 			overrun(net, cq, cqe);
 			return;

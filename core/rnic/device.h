@@ -43,6 +43,8 @@ struct rnic_net {
 	struct packet *free_packet;
 	void *free_buffer[BUFFER_CLASSES]; /* first word: next */
 	uint64_t *count;		   /* by enum rnic_count; NULL: nobody counts */
+	void (*torn)(const struct packet
+			     *pkt); /* live world: a part of the packet is in memory; does not return */
 };
 
 /* Of the live world: whoever waits for a completion or an event is told. NULL: nobody waits. */

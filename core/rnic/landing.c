@@ -170,6 +170,8 @@ static bool land_rest(struct rnic_qp *qp, struct packet *pkt)
 	struct piece piece;
 	unsigned line = 0;
 	bool whole = !pkt->landed[0] && !pkt->landed[1];
+	if (pkt->torn && pkt->torn <= pkt->len)
+		pkt->len = pkt->torn - 1;
 	for (uint32_t off = pkt->done; off < pkt->len; off += piece.len, line++) {
 		piece = whole ? target(qp, pkt, off) : target_line(qp, pkt, off);
 		if (!whole && pkt->landed[line / 64] >> line % 64 & 1)
@@ -177,6 +179,8 @@ static bool land_rest(struct rnic_qp *qp, struct packet *pkt)
 		if (!land(qp, pkt, off, &piece))
 			return false;
 	}
+	if (pkt->torn)
+		qp->hca->net->torn(pkt);
 	pkt->done = pkt->len;
 	return true;
 }

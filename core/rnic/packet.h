@@ -143,6 +143,7 @@ struct packet {
 	int16_t picked;	    /* dma_any: the line that was chosen to land next, or -1 */
 	bool asked;	    /* the next line's hold is over */
 	bool duplicate;	    /* READ: asked for again */
+	uint32_t torn;	    /* not 0: so many bytes, less one, land; then rnic_net.torn() */
 	uint32_t msg_off;   /* SEND: offset of the payload in the message */
 	uint32_t msg_len;   /* last packet: bytes of the message */
 	uint32_t rq_seq;    /* SEND, IMM: the receive request that takes it */

@@ -488,9 +488,11 @@ static void retry(struct rnic_qp *qp, const char *why)
 {
 	struct requester *req = &qp->req;
 	if (req->retry_left == 0) {
+		COUNT_ONE(qp->hca->net, retry_exceeded);
 		fail(qp, IBV_WC_RETRY_EXC_ERR);
 		return;
 	}
+	COUNT_ONE(qp->hca->net, retry);
 	req->retry_left--;
 	req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
 	go_back(qp, why);
@@ -503,8 +505,10 @@ static void fire_timer(struct sim *sim, void *arg)
 	struct requester *req = &qp->req;
 	if (!alarm_fired(sim, &req->timer) || !active(qp) || req->una == req->next_psn || !qp->attr.timeout)
 		return;
-	if (sim_now(sim) >= req->deadline && !req->rnr_until)
+	if (sim_now(sim) >= req->deadline && !req->rnr_until) {
+		COUNT_ONE(qp->hca->net, timeout);
 		retry(qp, "timeout");
+	}
 	if (!active(qp) || req->una == req->next_psn)
 		return;
 	uint64_t left = req->deadline > sim_now(sim) ? req->deadline - sim_now(sim) : timeout_ns(qp);
@@ -532,6 +536,7 @@ static void wait_for_receiver(struct rnic_qp *qp, unsigned timer)
 	if (req->rnr_until)
 		return; /* known */
 	if (req->rnr_left == 0) {
+		COUNT_ONE(qp->hca->net, rnr_exceeded);
 		fail(qp, IBV_WC_RNR_RETRY_EXC_ERR);
 		return;
 	}
@@ -664,6 +669,7 @@ void req_response(struct rnic_qp *qp, const struct packet *pkt)
 	} else if (kind == (AETH_ACK & AETH_KIND)) {
 		advance(qp, psn_add(pkt->psn, 1));
 	} else if (advance(qp, pkt->psn)) {
+		count_nak(qp->hca->net, pkt->syndrome, false);
 		if (kind == AETH_RNR_NAK)
 			wait_for_receiver(qp, pkt->syndrome & 31);
 		else

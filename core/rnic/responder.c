@@ -149,8 +149,10 @@ void resp_send(struct rnic_qp *qp, struct packet *answer)
 	if (!(syndrome & AETH_KIND)) {
 		if (psn_diff(answer->psn, qp->resp.acked_psn) > 0)
 			qp->resp.acked_psn = answer->psn;
-	} else if (sim_telling(qp_sim(qp))) {
-		sim_tell(qp_sim(qp), &qp->actor, 0, "%s, PSN %u", nak_name(syndrome), answer->psn);
+	} else {
+		count_nak(qp->hca->net, syndrome, true);
+		if (sim_telling(qp_sim(qp)))
+			sim_tell(qp_sim(qp), &qp->actor, 0, "%s, PSN %u", nak_name(syndrome), answer->psn);
 	}
 	link->send(link, qp->hca->host, answer);
 	if (syndrome == AETH_NAK_INVALID_REQUEST || syndrome == AETH_NAK_REMOTE_ACCESS ||
@@ -244,8 +246,10 @@ static uint8_t check_write(struct rnic_qp *qp, struct packet *pkt)
 		return AETH_ACK; /* nothing to write needs no key */
 	/* From here on to the message's end: the first packet checks all of it. */
 	pkt->mr = mr_remote(qp, rkey, IBV_ACCESS_REMOTE_WRITE, va, left);
-	if (!pkt->mr)
+	if (!pkt->mr) {
+		count_key(qp, rkey, IBV_ACCESS_REMOTE_WRITE);
 		return AETH_NAK_REMOTE_ACCESS;
+	}
 	pkt->host = mr_host(pkt->mr, va);
 	if (pkt->mr->region) /* what is on its way no longer depends on the window */
 		pkt->mr = pkt->mr->region;
@@ -295,8 +299,10 @@ static uint8_t check_nonposted(struct rnic_qp *qp, const struct packet *pkt)
 	if (is_read && !pkt->dma_len)
 		return AETH_ACK;
 	struct rnic_mr *mr = resp_region(qp, pkt);
-	if (!mr)
+	if (!mr) {
+		count_key(qp, pkt->rkey, access);
 		return AETH_NAK_REMOTE_ACCESS;
+	}
 	if (!is_read && !is_flush && (uintptr_t)mr_host(mr, pkt->va) % ATOMIC_BYTES)
 		return AETH_NAK_INVALID_REQUEST;
 	return AETH_ACK;
@@ -305,10 +311,14 @@ static uint8_t check_nonposted(struct rnic_qp *qp, const struct packet *pkt)
 uint8_t resp_check(struct rnic_qp *qp, struct packet *pkt)
 {
 	uint8_t is = opcode_is[pkt->opcode];
-	if (!well_formed(qp, pkt))
+	if (!well_formed(qp, pkt)) {
+		COUNT_ONE(qp->hca->net, bad_sequence);
 		return AETH_NAK_INVALID_REQUEST;
-	if ((is & IS_SEND || is & HAS_IMM) && !resp_ready(qp))
+	}
+	if ((is & IS_SEND || is & HAS_IMM) && !resp_ready(qp)) {
+		COUNT_ONE(qp->hca->net, no_receive);
 		return AETH_RNR_NAK | qp->attr.min_rnr_timer;
+	}
 	if (is & IS_SEND)
 		return resp_check_send(qp, pkt);
 	if (is & IS_WRITE)
@@ -478,15 +488,18 @@ void resp_request(struct rnic_qp *qp, struct packet *pkt)
 	struct responder *resp = &qp->resp;
 	struct rnic_net *net = qp->hca->net;
 	if (!resp_active(qp) || resp->failed) {
+		COUNT_ONE(net, qp_state);
 		packet_put(net, pkt);
 		return;
 	}
 	int32_t ahead = psn_diff(pkt->psn, resp->psn);
 	if (ahead < 0) {
+		COUNT_ONE(net, duplicate);
 		duplicate(qp, pkt);
 		return;
 	}
 	if (ahead > 0) {
+		COUNT_ONE(net, psn_gap);
 		if (OWN_BUG(&net->hw, NIC_ACK_UNACCEPTED) && pkt->ack_req) {
 			resp_acknowledge(qp, pkt);
 		} else if (!resp->nak_sent) {
@@ -506,6 +519,8 @@ void resp_request(struct rnic_qp *qp, struct packet *pkt)
 		resp->nak_sent = true; /* what follows it is out of sequence, and known to be */
 		nak(qp, pkt, pkt->psn, syndrome);
 	} else {
+		if (syndrome == AETH_NAK_INVALID_REQUEST)
+			COUNT_ONE(net, bad_request);
 		resp_refuse(qp, pkt, pkt->psn, syndrome);
 	}
 	packet_put(net, pkt);

@@ -23,9 +23,12 @@ static void take_connected(struct rnic_qp *qp, struct packet *pkt)
 	struct responder *resp = &qp->resp;
 	uint8_t is = opcode_is[pkt->opcode];
 	if (is & IS_FIRST) {
+		if (pkt->psn != resp->psn)
+			COUNT_ONE(qp->hca->net, psn_gap);
 		resp->in_message = 0;
 		resp->psn = pkt->psn;
 	} else if (!resp->in_message || pkt->psn != resp->psn) {
+		COUNT_ONE(qp->hca->net, psn_gap);
 		resp->in_message = 0;
 		packet_put(qp->hca->net, pkt);
 		return;
@@ -57,6 +60,12 @@ static void take_datagram(struct rnic_qp *qp, struct packet *pkt)
 	uint8_t is = opcode_is[pkt->opcode];
 	if (!(is & IS_FIRST) || !(is & IS_LAST) || !(is & IS_SEND) || pkt->qkey != qp->attr.qkey ||
 	    pkt->len > qp->mtu || !resp_ready(qp)) {
+		if (pkt->qkey != qp->attr.qkey)
+			COUNT_ONE(qp->hca->net, bad_qkey);
+		else if (pkt->len <= qp->mtu && !resp_ready(qp))
+			COUNT_ONE(qp->hca->net, no_receive);
+		else
+			COUNT_ONE(qp->hca->net, bad_sequence);
 		packet_put(qp->hca->net, pkt);
 		return;
 	}
@@ -72,10 +81,15 @@ static void take_datagram(struct rnic_qp *qp, struct packet *pkt)
 void unreliable_take(struct rnic_qp *qp, struct packet *pkt)
 {
 	pkt->ack_req = false; /* means nothing here */
-	if (!resp_active(qp) || qp->resp.failed || !(opcode_is[pkt->opcode] & (IS_SEND | IS_WRITE)))
+	if (!resp_active(qp) || qp->resp.failed || !(opcode_is[pkt->opcode] & (IS_SEND | IS_WRITE))) {
+		if (!resp_active(qp) || qp->resp.failed)
+			COUNT_ONE(qp->hca->net, qp_state);
+		else
+			COUNT_ONE(qp->hca->net, bad_opcode);
 		packet_put(qp->hca->net, pkt);
-	else if (qp->service == SERVICE_UD)
+	} else if (qp->service == SERVICE_UD) {
 		take_datagram(qp, pkt);
-	else
+	} else {
 		take_connected(qp, pkt);
+	}
 }

@@ -249,6 +249,7 @@ void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt)
 		sim_mix_bytes(net->sim, pkt->payload, pkt->len);
 	if (!qp || pkt->service != qp->service || pkt->opcode >= OP_CODES || !opcode_is[pkt->opcode] ||
 	    is_stranger(qp, pkt)) {
+		count_stray(net, qp, pkt);
 		packet_put(net, pkt);
 	} else if (qp->service != SERVICE_RC) {
 		unreliable_take(qp, pkt);

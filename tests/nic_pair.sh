@@ -1,0 +1,78 @@
+# shellcheck shell=bash disable=SC2154,SC2034
+# For scripts that run a pair of programs on the soft RNIC: a net and ports of one's own, and no hang. To be
+# sourced; needs $tidemark. `name` says who dies.
+
+dir=$(mktemp -d)
+net=/dev/shm/tidemark-$name.$$
+pids=()
+cleanup() {
+	local pid
+	for pid in "${pids[@]}"; do
+		kill -9 "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true
+	done
+	rm -rf "$dir" "$net"
+}
+trap cleanup EXIT
+
+die() {
+	echo "$name: $*" >&2
+	exit 1
+}
+
+command -v ibv_rc_pingpong >/dev/null || {
+	echo "$name: skipped: no ibv_rc_pingpong (package ibverbs-utils)" >&2
+	exit 77
+}
+
+# A build with sanitizers: their runtime has to come first, and cannot be preloaded into others' programs.
+if ldd "$(dirname "$tidemark")/libtidemark-verbs.so" | grep -q 'lib[au].*san'; then
+	echo "$name: skipped: a build with sanitizers" >&2
+	exit 77
+fi
+
+# eventually COMMAND...: it succeeds within 10 s
+eventually() {
+	local i
+	for i in $(seq 200); do
+		if "$@" >/dev/null 2>&1; then
+			return 0
+		fi
+		sleep 0.05
+	done
+	return 1
+}
+
+# listens PORT: on TCP
+listens() {
+	grep -q "$(printf ':%04X 0*:0000 0A' "$1")" /proc/net/tcp /proc/net/tcp6
+}
+
+free_port() {
+	local port
+	for port in $(seq $((20000 + $$ % 10000)) 32000); do
+		if ! listens "$port"; then
+			echo "$port"
+			return
+		fi
+	done
+}
+
+run() {
+	timeout -s KILL 60 "$tidemark" run --net "$net" "$@"
+}
+
+# pair OPTIONS OPTIONS2 [ARG...]: ibv_rc_pingpong twice, each with its own options of tidemark run
+pair() {
+	local port one=$1 two=$2 status=0
+	shift 2
+	port=$(free_port)
+	# shellcheck disable=SC2086 # options are words
+	run $one -- ibv_rc_pingpong -g 0 -p "$port" "$@" >"$dir/server" 2>&1 &
+	pids=($!)
+	eventually listens "$port" || die "the server does not listen: $(cat "$dir/server")"
+	# shellcheck disable=SC2086
+	run $two -- ibv_rc_pingpong -g 0 -p "$port" "$@" localhost >"$dir/client" 2>&1 || status=$?
+	wait "${pids[0]}" || status=$?
+	pids=()
+	return "$status"
+}
