@@ -225,7 +225,7 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-static int start_thread(void)
+int cm_start_thread(void)
 {
 	struct epoll_event wake = {.events = EPOLLIN};
 	sigset_t all, old;
@@ -261,7 +261,7 @@ int cm_watch(int fd, bool listens, bool connecting, struct cm_id *id, struct cm_
 {
 	struct cm_wire *wire = calloc(1, sizeof(*wire));
 	struct epoll_event event = {.data.ptr = wire};
-	int rc = wire ? start_thread() : -ENOMEM;
+	int rc = wire ? cm_start_thread() : -ENOMEM;
 
 	if (!rc) {
 		*wire = (struct cm_wire){.fd = fd, .listens = listens, .connecting = connecting, .id = id};

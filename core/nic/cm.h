@@ -121,7 +121,8 @@ struct cm_id {
 	unsigned unacked;     /* events that the program holds */
 	struct cm_wire *wire; /* of the conversation, or the one that it listens at */
 	uint64_t deadline_ms; /* 0: none */
-	uint64_t give_up_ms;  /* REQ_SENT: the peer's socket has had no room until now; not after this */
+	/* REQ_SENT, and no socket yet: how long to try when there is no room, when nobody listens. */
+	uint64_t give_up_ms, nobody_ms;
 	/* The address. */
 	bool reserved, reuse, v6_only;
 	uint8_t tos, ack_timeout; /* ack_timeout 0: as usual */
@@ -199,6 +200,8 @@ struct cm_id *cm_new_id(struct rdma_event_channel *channel, void *context, enum 
 void cm_free_id(struct cm_id *id);
 /* Locked: the thread looks after this socket. 0 or -errno; the socket is closed then. */
 int cm_watch(int fd, bool listens, bool connecting, struct cm_id *id, struct cm_wire **out);
+/* Locked: whoever sets a deadline needs it. 0 or -errno. */
+int cm_start_thread(void);
 /* Locked: close it. */
 void cm_drop(struct cm_wire *wire);
 /* Locked: tell the identifier's other side, if there is one, that it is no more. */

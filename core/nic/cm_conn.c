@@ -28,7 +28,10 @@
 #define ANSWER_MS   17000 /* what InfiniBand's four tries of 4.3 s are */
 #define PATIENT	    4	  /* as much more once the peer has said that its program thinks */
 #define TIMEWAIT_MS 1000
-#define AGAIN_MS    50
+#define AGAIN_MS    20
+/* Nobody listens is said after a while: a server that closes its port and listens again at once has always
+ * been in time, on fabrics where a request needs as long to get there. */
+#define NOBODY_MS   250
 #define MAX_BACKLOG 1024
 
 /* How long an answer may take. */
@@ -366,7 +369,7 @@ static int send_request(struct cm_id *id)
 	int fd = cm_wire_connect((uint16_t)id->user.ps, &id->user.route.addr.dst_addr, &connecting), rc;
 	struct cm_message message = message_of(id, cm_is_ud(id) ? CM_SIDR_REQ : CM_REQ);
 
-	if (fd == -EAGAIN) {
+	if (fd == -EAGAIN || (fd == -ECONNREFUSED && cm_now_ms() < id->nobody_ms)) {
 		cm_set_deadline(id, AGAIN_MS);
 		return 0;
 	}
@@ -463,8 +466,11 @@ static int connect_id(struct cm_id *id, const struct rdma_conn_param *param)
 		memcpy(id->private_data + id->connect_len, param->private_data, param->private_data_len);
 	id->active = true;
 	id->give_up_ms = cm_now_ms() + answer_ms();
+	id->nobody_ms = cm_now_ms() + NOBODY_MS;
 	id->state = CM_REQ_SENT;
-	rc = send_request(id);
+	rc = cm_start_thread();
+	if (!rc)
+		rc = send_request(id);
 	if (rc)
 		id->state = CM_ROUTE_RESOLVED;
 	return rc;
