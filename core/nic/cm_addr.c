@@ -323,9 +323,7 @@ static int resolve_addr(struct cm_id *id, const struct sockaddr *src, const stru
 	if (rc)
 		return rc;
 	settle_destination(id, dst);
-	rc = settle_source(id);
-	if (!rc && !cm_wire_reaches(&id->user.route.addr.dst_addr))
-		rc = -EHOSTUNREACH;
+	rc = cm_wire_reaches(&id->user.route.addr.dst_addr) ? settle_source(id) : -EHOSTUNREACH;
 	event = cm_event(id, rc ? RDMA_CM_EVENT_ADDR_ERROR : RDMA_CM_EVENT_ADDR_RESOLVED, rc);
 	if (!event)
 		return -ENOMEM;
