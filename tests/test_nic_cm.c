@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The connection manager over the soft RNIC, as a program meets it: librdmacm's calls, their events and their
- * errors. Most tests have both ends in one process; those in which an end dies, is stopped, or has a port of its
- * own, fork() a child first.
+ * errors. Most tests have both ends in one process; those in which an end dies, is stopped, or has a port of
+ * its own, fork() a child first.
  */
 #include <arpa/inet.h>
 #include <check.h>
@@ -100,8 +100,8 @@ static struct rdma_cm_id *listen_at(struct rdma_event_channel *channel, enum rdm
 
 static void make_qp(struct rdma_cm_id *id)
 {
-	struct ibv_qp_init_attr init = {
-		.cap = {8, 8, 1, 1, 0}, .qp_type = id->ps == RDMA_PS_UDP ? IBV_QPT_UD : IBV_QPT_RC};
+	struct ibv_qp_init_attr init = {.cap = {8, 8, 1, 1, 0},
+					.qp_type = id->ps == RDMA_PS_UDP ? IBV_QPT_UD : IBV_QPT_RC};
 
 	ck_assert_int_eq(rdma_create_qp(id, NULL, &init), 0);
 }
@@ -125,8 +125,7 @@ static void open_pair(struct pair *p, enum rdma_port_space ps)
 	p->there = rdma_create_event_channel();
 	ck_assert(p->here && p->there);
 	p->listener = listen_at(p->there, ps, "0.0.0.0", 0);
-	p->active =
-		resolve(p->here, ps, "127.0.0.1", ntohs(rdma_get_src_port(p->listener)));
+	p->active = resolve(p->here, ps, "127.0.0.1", ntohs(rdma_get_src_port(p->listener)));
 	p->passive = NULL;
 	make_qp(p->active);
 }
@@ -787,7 +786,8 @@ START_TEST(own_queue_pairs)
 	rdma_destroy_qp(p.active);
 	here = own_qp(p.active, &cq[0]);
 	ck_assert_int_eq(rdma_init_qp_attr(p.active, attr, &mask), -1); /* no peer yet */
-	ck_assert_int_eq(rdma_set_option(p.active, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, 1), 0);
+	ck_assert_int_eq(rdma_set_option(p.active, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, 1),
+			 0);
 	modify(p.active, here, IBV_QPS_INIT);
 	param.qp_num = here->qp_num;
 	rdma_ack_cm_event(request(&p, &param));
