@@ -11,7 +11,8 @@ add_library(tidemark_preload SHARED $<TARGET_OBJECTS:tidemark_nic>)
 set_target_properties(tidemark_preload PROPERTIES OUTPUT_NAME tidemark-verbs
 	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 target_link_libraries(tidemark_preload PRIVATE tidemark_flags PkgConfig::ISAL pthread)
-target_link_options(tidemark_preload PRIVATE -Wl,-z,defs)
+# A program that closes it again leaves a thread behind in it.
+target_link_options(tidemark_preload PRIVATE -Wl,-z,defs -Wl,-z,nodelete)
 install(TARGETS tidemark_preload LIBRARY DESTINATION lib/tidemark)
 
 # The same as a libibverbs.so.1 to be found first (LD_LIBRARY_PATH), for programs that load it by name. The name of the
@@ -40,5 +41,5 @@ target_sources(tidemark PRIVATE ${nic_shared})
 if(CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT TIDEMARK_SANITIZE)
 	target_compile_options(tidemark_preload PRIVATE -flto)
 	# In place of the -fno-lto that other programs get.
-	set_target_properties(tidemark_preload PROPERTIES LINK_OPTIONS "-flto=auto;-Wl,-z,defs")
+	set_target_properties(tidemark_preload PROPERTIES LINK_OPTIONS "-flto=auto;-Wl,-z,defs;-Wl,-z,nodelete")
 endif()
