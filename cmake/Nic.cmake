@@ -11,8 +11,16 @@ add_library(tidemark_preload SHARED $<TARGET_OBJECTS:tidemark_nic>)
 set_target_properties(tidemark_preload PROPERTIES OUTPUT_NAME tidemark-verbs
 	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 target_link_libraries(tidemark_preload PRIVATE tidemark_flags PkgConfig::ISAL pthread)
-# A program that closes it again leaves a thread behind in it.
-target_link_options(tidemark_preload PRIVATE -Wl,-z,defs -Wl,-z,nodelete)
+# Complete, and never unloaded: a program that closes it would leave a thread behind in it.
+set(nic_link_options -Wl,-z,defs -Wl,-z,nodelete)
+# A message passes many small functions of many files.
+if(CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT TIDEMARK_SANITIZE)
+	target_compile_options(tidemark_preload PRIVATE -flto)
+	# In place of the -fno-lto that other programs get.
+	set_target_properties(tidemark_preload PROPERTIES LINK_OPTIONS "-flto=auto;${nic_link_options}")
+else()
+	target_link_options(tidemark_preload PRIVATE ${nic_link_options})
+endif()
 install(TARGETS tidemark_preload LIBRARY DESTINATION lib/tidemark)
 
 # The same as a libibverbs.so.1 to be found first (LD_LIBRARY_PATH), for programs that load it by name. The name of the
@@ -37,9 +45,3 @@ install(TARGETS tidemark_libibverbs LIBRARY DESTINATION lib/tidemark/lib NAMELIN
 # What of it the command line needs, too: settings, rules of faults, the net's directory.
 set(nic_shared core/nic/config.c core/nic/faults.c core/nic/net_dir.c core/nic/page.c)
 target_sources(tidemark PRIVATE ${nic_shared})
-# A message passes many small functions of many files.
-if(CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT TIDEMARK_SANITIZE)
-	target_compile_options(tidemark_preload PRIVATE -flto)
-	# In place of the -fno-lto that other programs get.
-	set_target_properties(tidemark_preload PROPERTIES LINK_OPTIONS "-flto=auto;-Wl,-z,defs;-Wl,-z,nodelete")
-endif()

@@ -51,7 +51,6 @@
 
 static void fire_tx(struct sim *sim, void *arg);
 static void fire_timer(struct sim *sim, void *arg);
-static void fire_rnr(struct sim *sim, void *arg);
 static void transmit(struct rnic_qp *qp);
 
 static struct wqe *wqe_at(struct rnic_qp *qp, uint32_t seq)
@@ -330,8 +329,7 @@ static bool has_room(struct rnic_qp *qp, const struct wqe *wqe)
 	if (link_ready(qp->hca->net->link, is_ud ? wqe->peer : qp->peer,
 		       is_ud ? wqe->remote_qpn : qp->attr.dest_qp_num, now, &req->patience))
 		return true;
-	req->rnr_until = now + LINK_READY_NS;
-	alarm_set(qp_sim(qp), &req->rnr, CHAIN_OTHER, LINK_READY_NS, fire_rnr, qp);
+	alarm_set(qp_sim(qp), &req->tx, qp_chain(qp, CHAIN_SEND), LINK_READY_NS, fire_tx, qp);
 	return false;
 }
 
