@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The commands of the live world over the soft RNIC: they are verbs programs like any other, so the program
- * runs itself again with the library preloaded that `tidemark run` preloads. The process stays the same.
+ * runs itself again, by `tidemark run`. The process stays the same.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -11,10 +11,10 @@
 #include <unistd.h>
 #include "cli/cli.h"
 
-#define DEVICE	"tide0"
-#define LIBRARY "libtidemark-verbs.so"
+#define DEVICE "tide0"
+#define AGAIN  "TIDEMARK_AGAIN" /* in the environment: this is the second time */
 
-/* Is the soft RNIC, or another device of this name, there already? NULL: is any? */
+/* Is there a device of this name? NULL: is there any? */
 static bool has_device(const char *name)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -27,40 +27,32 @@ static bool has_device(const char *name)
 	return found;
 }
 
-/* Beside the program, or where both are installed. */
-static bool find_library(char *path, size_t size)
-{
-	static const char *const places[] = {"", "../lib/", "../lib/tidemark/"};
-	char self[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	if (len < 0)
-		return false;
-	self[len] = 0;
-	*strrchr(self, '/') = 0;
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		int n = snprintf(path, size, "%s/%s" LIBRARY, self, places[i]);
-
-		if (n > 0 && (size_t)n < size && !access(path, R_OK))
-			return true;
-	}
-	return false;
-}
-
 int soft_rnic(void)
 {
-	char library[PATH_MAX], preload[2 * PATH_MAX];
-	const char *others = getenv("LD_PRELOAD");
+	char self[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	unsigned words = 0;
+	char **again;
 
-	if (has_device(DEVICE))
+	if (has_device(DEVICE)) {
+		unsetenv(AGAIN);
 		return 0;
-	if (!find_library(library, sizeof(library)))
-		return fail(EXIT_SKIPPED, "no " LIBRARY " beside the program");
-	if (others && strstr(others, LIBRARY))
-		return fail(EXIT_INTERNAL, LIBRARY " is preloaded and shows no device " DEVICE);
-	snprintf(preload, sizeof(preload), "%s%s%s", library, others ? ":" : "", others ? others : "");
-	setenv("LD_PRELOAD", preload, 1);
-	execv("/proc/self/exe", arguments);
+	}
+	while (arguments[words])
+		words++;
+	again = calloc(words + 5, sizeof(*again));
+	if (len < 0 || !again || getenv(AGAIN) || setenv(AGAIN, "1", 1)) {
+		free(again);
+		return fail(EXIT_INTERNAL, "the soft RNIC does not start: it shows no device " DEVICE);
+	}
+	self[len] = 0;
+	again[0] = arguments[0];
+	again[1] = "run";
+	again[2] = "--";
+	again[3] = self;
+	memcpy(again + 4, arguments + 1, words * sizeof(*again)); /* and the NULL */
+	execv(self, again);
+	free(again);
 	return fail(EXIT_INTERNAL, "the soft RNIC does not start: %s", strerror(errno));
 }
 

@@ -15,7 +15,7 @@ target_link_libraries(tidemark_preload PRIVATE tidemark_flags PkgConfig::ISAL pt
 set(nic_link_options -Wl,-z,defs -Wl,-z,nodelete)
 # A message passes many small functions of many files.
 if(CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT TIDEMARK_SANITIZE)
-	target_compile_options(tidemark_preload PRIVATE -flto)
+	target_compile_options(tidemark_nic PRIVATE -flto -ffat-lto-objects)
 	# In place of the -fno-lto that other programs get.
 	set_target_properties(tidemark_preload PROPERTIES LINK_OPTIONS "-flto=auto;${nic_link_options}")
 else()
@@ -39,7 +39,7 @@ add_library(tidemark_libibverbs SHARED $<TARGET_OBJECTS:tidemark_nic>)
 set_target_properties(tidemark_libibverbs PROPERTIES OUTPUT_NAME ibverbs SOVERSION 1
 	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib LINK_DEPENDS ${ibverbs_map})
 target_link_libraries(tidemark_libibverbs PRIVATE tidemark_flags PkgConfig::ISAL pthread)
-target_link_options(tidemark_libibverbs PRIVATE -Wl,-z,defs -Wl,--version-script=${ibverbs_map})
+target_link_options(tidemark_libibverbs PRIVATE ${nic_link_options} -Wl,--version-script=${ibverbs_map})
 install(TARGETS tidemark_libibverbs LIBRARY DESTINATION lib/tidemark/lib NAMELINK_SKIP)
 
 # What of it the command line needs, too: settings, rules of faults, the net's directory.

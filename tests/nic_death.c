@@ -18,6 +18,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -46,6 +47,7 @@ struct patience {
 
 /* What the processes of a round share with their controller. */
 struct round {
+	_Atomic unsigned parted;   /* who has nothing to send any more */
 	volatile bool over;	   /* end in order */
 	volatile uint64_t last_ns; /* the survivor's last success */
 	volatile uint64_t done;	   /* of its requests */
@@ -214,9 +216,10 @@ static void meet(struct end *e, int fd, struct hello *peer, struct patience p)
 	part(fd);
 }
 
-/* Traffic until it is over, 0, or the first request that fails: its status. */
+/* Traffic until it is over for both, 0, or the first request that fails: its status. */
 static enum ibv_wc_status talk(struct end *e, const struct hello *peer, bool counts)
 {
+	bool parted = false;
 	uint64_t before_ns;
 	struct ibv_wc wc;
 	int n;
@@ -224,7 +227,11 @@ static enum ibv_wc_status talk(struct end *e, const struct hello *peer, bool cou
 	for (;;) {
 		while (e->sends < DEPTH && !shared->over)
 			post_any(e, peer);
-		if (shared->over && !e->sends)
+		if (shared->over && !e->sends && !parted) {
+			parted = true;
+			atomic_fetch_add(&shared->parted, 1);
+		}
+		if (atomic_load(&shared->parted) == 2)
 			return IBV_WC_SUCCESS;
 		before_ns = now_ns();
 		n = ibv_poll_cq(e->cq, 1, &wc);
@@ -309,7 +316,6 @@ static void survivor(int fd, enum how how, struct patience p)
 	if (how == STOP_SHORT || how == FORK) {
 		if (status != IBV_WC_SUCCESS)
 			die("the peer lives: %s", ibv_wc_status_str(status));
-		part(fd);
 		close_end(&e);
 		return;
 	}
@@ -371,8 +377,6 @@ static void victim(int fd, enum how how, struct patience p)
 		expect_loss(&e, status, p);
 	else if (status != IBV_WC_SUCCESS)
 		die("the survivor lives: %s", ibv_wc_status_str(status));
-	else
-		part(fd);
 	close_end(&e);
 }
 
@@ -470,6 +474,7 @@ int main(int argc, char **argv)
 	const char *seed = getenv("NIC_DEATH_SEED");
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	signal(SIGPIPE, SIG_IGN);
 	random_state = seed ? strtoull(seed, NULL, 10) : now_ns();
 	for (enum how how = 0; how < HOWS; how++) {
 		if (argc > 2 && strcmp(argv[2], names[how]) != 0)

@@ -339,6 +339,20 @@ static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
 	inner->gid(inner, number, gid);
 }
 
+static uint8_t *reserve(struct link *link, uint32_t dest_qpn, uint32_t len)
+{
+	struct link *inner = &to_tap(link)->inner->link;
+
+	return inner->reserve(inner, dest_qpn, len);
+}
+
+static bool has_room(struct link *link, uint32_t peer, uint32_t dest_qpn)
+{
+	struct link *inner = &to_tap(link)->inner->link;
+
+	return inner->ready(inner, peer, dest_qpn);
+}
+
 static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
 {
 	struct nic_link *inner = of_nic(nic)->inner;
@@ -394,7 +408,11 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim
 	if (!tap)
 		return -ENOMEM;
 	tap->nic = (struct nic_link){
-		.link = {.send = send, .resolve = resolve, .gid = gid_of},
+		.link = {.send = send,
+			 .resolve = resolve,
+			 .gid = gid_of,
+			 .reserve = inner->link.reserve ? reserve : NULL,
+			 .ready = inner->link.ready ? has_room : NULL},
 		.address = inner->address,
 		.mtu = inner->mtu,
 		.qpn_first = inner->qpn_first,
