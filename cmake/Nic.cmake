@@ -8,7 +8,8 @@ list(REMOVE_ITEM nic_sources ${cm_sources})
 add_library(tidemark_nic OBJECT ${nic_sources})
 set_target_properties(tidemark_nic PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(tidemark_nic PRIVATE tidemark_flags PkgConfig::ISAL)
-set(nic_link -Wl,-z,defs)
+# Complete, and never unloaded: a program that closes it would leave a thread behind in it.
+set(nic_link -Wl,-z,defs -Wl,-z,nodelete)
 # A message passes many small functions of many files.
 if(CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT TIDEMARK_SANITIZE)
 	target_compile_options(tidemark_nic PRIVATE -flto)

@@ -102,6 +102,12 @@ tidemark_test(test_verbs ${PROJECT_SOURCE_DIR}/tests/test_verbs.sh $<TARGET_FILE
 foreach(name run stat pcap_live)
 	tidemark_test(test_${name} ${PROJECT_SOURCE_DIR}/tests/test_${name}.sh $<TARGET_FILE:tidemark>)
 endforeach()
+# Processes on the soft RNIC; programs like any other that uses libibverbs.
+add_executable(nic_death tests/nic_death.c)
+target_link_libraries(nic_death PRIVATE tidemark_flags PkgConfig::IBVERBS)
+add_dependencies(nic_death tidemark_preload)
+tidemark_test(test_nic_death ${PROJECT_SOURCE_DIR}/tests/test_nic_death.sh $<TARGET_FILE:tidemark>)
+tidemark_test(test_live_nic ${PROJECT_SOURCE_DIR}/tests/test_live_nic.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_cli ${PROJECT_SOURCE_DIR}/tests/test_cli.sh $<TARGET_FILE:tidemark>)
 if(CMAKE_C_COMPILER_ID STREQUAL Clang)
 	# Without clang's fuzzer runtime there is no such program, and the test is skipped.

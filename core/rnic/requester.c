@@ -54,7 +54,6 @@
 
 static void fire_tx(struct sim *sim, void *arg);
 static void fire_timer(struct sim *sim, void *arg);
-static void fire_rnr(struct sim *sim, void *arg);
 static void transmit(struct rnic_qp *qp);
 
 static struct wqe *wqe_at(struct rnic_qp *qp, uint32_t seq)
@@ -358,8 +357,7 @@ static bool has_room(struct rnic_qp *qp, const struct wqe *wqe)
 		       qp->service == SERVICE_RC ? LINK_PATIENCE_NS : LINK_UNRELIABLE_PATIENCE_NS,
 		       &req->patience))
 		return true;
-	req->rnr_until = now + LINK_READY_NS;
-	alarm_set(qp_sim(qp), &req->rnr, CHAIN_OTHER, LINK_READY_NS, fire_rnr, qp);
+	alarm_set(qp_sim(qp), &req->tx, qp_chain(qp, CHAIN_SEND), LINK_READY_NS, fire_tx, qp);
 	return false;
 }
 
