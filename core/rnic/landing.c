@@ -289,11 +289,7 @@ static void faulted(struct rnic_qp *qp)
 	} else {
 		if (is_send)
 			resp->recv_status = IBV_WC_LOC_PROT_ERR;
-		if (qp->service == SERVICE_RC)
-			resp_refuse(qp, pkt, pkt->psn,
-				    is_send ? AETH_NAK_REMOTE_OPERATION : AETH_NAK_REMOTE_ACCESS);
-		else
-			qp_fail(qp); /* there is nobody to be told */
+		resp_refuse(qp, pkt, pkt->psn, is_send ? AETH_NAK_REMOTE_OPERATION : AETH_NAK_REMOTE_ACCESS);
 	}
 	packet_put(qp->hca->net, pkt);
 	if (resp->answers.head)
