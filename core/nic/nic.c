@@ -221,10 +221,8 @@ static int start_thread(struct whole *w)
 	int error;
 
 	pthread_mutex_init(&w->mutex, NULL);
-	/* Signals are the program's, but for faults of the thread's own: copy.c. */
+	/* Signals are the program's. */
 	sigfillset(&all);
-	sigdelset(&all, SIGSEGV);
-	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	error = pthread_create(&thread, NULL, thread_main, w);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
