@@ -82,6 +82,9 @@ tidemark_test(test_nic_symbols ${PROJECT_SOURCE_DIR}/tests/test_nic_symbols.sh $
 if(NOT TIDEMARK_SANITIZE) # a sanitizer's library would have to be the program's, too
 	tidemark_test(test_nic_devinfo ${PROJECT_SOURCE_DIR}/tests/test_nic_devinfo.sh $<TARGET_FILE:tidemark_preload>
 		$<TARGET_FILE_DIR:tidemark_libibverbs>)
+	find_library(SYSTEM_RDMACM rdmacm)
+	tidemark_test(test_nic_cm_programs ${PROJECT_SOURCE_DIR}/tests/test_nic_cm_programs.sh
+		$<TARGET_FILE:tidemark_preload> $<TARGET_FILE:tidemark_librdmacm> ${SYSTEM_RDMACM})
 endif()
 tidemark_test(test_newer_verbs ${PROJECT_SOURCE_DIR}/tests/test_newer_verbs.sh ${VERBS_INCLUDE})
 set_property(TEST test_newer_verbs APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMPILER} CMAKE=${CMAKE_COMMAND})

@@ -561,6 +561,98 @@ START_TEST(peer_leaves_a_child)
 }
 END_TEST
 
+/* --- another host: one with an address and a net of its own --- */
+
+static void be_host(const char *address)
+{
+	char *own = strdup(net);
+
+	own[strlen(own) - 1] ^= 1; /* another directory */
+	setenv("TIDEMARK_LINK", "udp", 1);
+	setenv("TIDEMARK_ADDRESS", address, 1);
+	setenv("TIDEMARK_NET", strcmp(address, "127.0.0.2") ? net : own, 1);
+	free(own);
+}
+
+/* Says no to all, and which port it has. */
+static void says_no(uint16_t port, int fd)
+{
+	struct rdma_event_channel *channel;
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *id;
+
+	be_host("127.0.0.2");
+	channel = rdma_create_event_channel();
+	listen_at(channel, RDMA_PS_TCP, "0.0.0.0", port);
+	say(fd, port);
+	while (!rdma_get_cm_event(channel, &event)) {
+		id = event->id;
+		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+			rdma_reject(id, &port, sizeof(port));
+		rdma_ack_cm_event(event);
+		rdma_destroy_id(id);
+	}
+}
+
+/* What nobody should send to a port that is open to other hosts. */
+static void send_nonsense(void)
+{
+	struct sockaddr *to = at("127.0.0.2", 4791);
+	char bytes[296];
+
+	for (unsigned round = 0; round < 4; round++) {
+		int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+		memset(bytes, (int)round, sizeof(bytes));
+		if (round >
+		    1) /* one that begins well: a REQ, a SIDR_REQ; of a host that it does not come from */
+			memcpy(bytes, round == 2 ? "TMCM\1\5" : "TMCM\10\5", 6);
+		ck_assert_int_eq(connect(fd, to, sizeof(struct sockaddr_in)), 0);
+		ck_assert_int_eq(write(fd, bytes, round ? 296 : 100), round ? 296 : 100);
+		if (round)
+			ck_assert_int_le(read(fd, bytes, 1), 0);
+		close(fd);
+	}
+}
+
+/* Two servers share the host's port; each gets what is its own. */
+START_TEST(another_host)
+{
+	struct child child[2] = {child_that(says_no, 6001), child_that(says_no, 6002)};
+	struct rdma_event_channel *channel;
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *id;
+
+	be_host("127.0.0.3");
+	channel = rdma_create_event_channel();
+	hear(&child[0]);
+	hear(&child[1]);
+	send_nonsense();
+	for (unsigned i = 0; i < 16; i++) {
+		id = resolve(channel, RDMA_PS_TCP, "127.0.0.2", (uint16_t)(6001 + i % 2));
+		ck_assert_int_eq(rdma_connect(id, NULL), 0);
+		event = next(channel);
+		ck_assert_int_eq(event->event, RDMA_CM_EVENT_REJECTED);
+		ck_assert_int_eq(event->status, 28);
+		ck_assert_int_eq(*(const uint16_t *)event->param.conn.private_data, 6001 + i % 2);
+		rdma_ack_cm_event(event);
+		rdma_destroy_id(id);
+	}
+	id = resolve(channel, RDMA_PS_TCP, "127.0.0.2", 6003);
+	ck_assert_int_eq(rdma_connect(id, NULL), 0);
+	expect(channel, RDMA_CM_EVENT_REJECTED, 8);
+	rdma_destroy_id(id);
+	/* Of the host that listened nothing is left. */
+	end_child(&child[0]);
+	end_child(&child[1]);
+	id = resolve(channel, RDMA_PS_TCP, "127.0.0.2", 6001);
+	ck_assert_int_eq(rdma_connect(id, NULL), 0);
+	expect(channel, RDMA_CM_EVENT_REJECTED, 8);
+	rdma_destroy_id(id);
+	rdma_destroy_event_channel(channel);
+}
+END_TEST
+
 /* --- addresses and ports --- */
 
 static int try_bind(const char *address, uint16_t port, int reuse)
@@ -1092,6 +1184,7 @@ int main(void)
 	tcase_add_test(tc, listener_is_killed);
 	tcase_add_test(tc, peer_is_stopped);
 	tcase_add_test(tc, peer_leaves_a_child);
+	tcase_add_test(tc, another_host);
 	tcase_add_test(tc, ports_are_somebodys);
 	tcase_add_test(tc, addresses);
 	tcase_add_test(tc, both_families);
@@ -1115,8 +1208,8 @@ int main(void)
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
 	/* Of the connection manager nothing is left once the last one has gone in peace. */
-	snprintf(command, sizeof(command), "ls %s 2>/dev/null | grep -c '^cm-' >&2", net);
+	snprintf(command, sizeof(command), "ls %s 2>/dev/null | grep '^cm-' >&2", net);
 	left = failed ? 0 : !system(command);
-	snprintf(command, sizeof(command), "rm -rf %s", net);
+	snprintf(command, sizeof(command), "rm -rf %s %.*s?", net, (int)strlen(net) - 1, net);
 	return system(command) || failed || left;
 }

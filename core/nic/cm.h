@@ -9,6 +9,7 @@
  *   cm_addr.c   addresses, ports, routes: rdma_bind_addr(), rdma_resolve_*(), rdma_getaddrinfo()
  *   cm_conn.c   the conversation: rdma_listen(), rdma_connect(), ..., and what messages and time do to it
  *   cm_qp.c     queue pairs: their creation and their transitions
+ *   cm_rsocket.c  rsockets, of which there are none
  *   cm_wire.c   messages between processes, and the sockets that carry them
  *
  * It stands on libibverbs' public functions alone, so that it may be a library of its own beside another one
