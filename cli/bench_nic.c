@@ -324,14 +324,16 @@ static int compare(const void *a, const void *b)
 
 static pid_t start(process *fn, struct row *row, int fd, int other)
 {
-	pid_t pid = fork();
+	pid_t pid;
+	fflush(NULL);
+	pid = fork();
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	alarm(PATIENCE_S);
 	close(other);
 	fn(row, fd);
-	_exit(0);
+	exit(0);
 }
 
 struct figures {

@@ -745,6 +745,9 @@ int live_bench_main(int argc, char **argv)
 	status = check_options(&b);
 	if (status)
 		return status;
+	status = soft_rnic_if_asked(b.device);
+	if (status)
+		return status;
 	b.load.tell_arg = &b;
 	b.load.progress = b.quiet ? NULL : show_progress;
 	if (live_device_open(b.device, &b.verbs))

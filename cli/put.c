@@ -119,7 +119,9 @@ static int run(const char *name, int argc, char **argv, const char *expected, in
 	size_t klen = strlen(argv[optind]);
 	if (!klen || klen > TM_MAX_KEY)
 		return fail(EXIT_USAGE, "%s: a key of %zu bytes; expected 1 to %d", name, klen, TM_MAX_KEY);
-	status = open_device(r.device, &verbs);
+	status = soft_rnic_if_asked(r.device);
+	if (!status)
+		status = open_device(r.device, &verbs);
 	if (status)
 		return status;
 	int error = session_open(&s, verbs, r.server, (unsigned)r.client, why, sizeof(why));

@@ -558,6 +558,9 @@ int serve_main(int argc, char **argv)
 	status = find_store(&s, argv[optind]);
 	if (status)
 		return status;
+	status = soft_rnic_if_asked(s.device);
+	if (status)
+		return status;
 	stop_fd = eventfd(0, EFD_CLOEXEC);
 	if (stop_fd < 0)
 		return fail(EXIT_INTERNAL, "serve: %s", strerror(errno));

@@ -23,6 +23,8 @@ tidemark_find(DW libdw)
 tidemark_find(ZSTD libzstd)
 # Of the live world. In the sim world nothing of these three is called.
 tidemark_find(IBVERBS libibverbs)
+# Its header: the soft RNIC shows its functions.
+tidemark_find(RDMACM librdmacm)
 tidemark_find(PMEM libpmem)
 tidemark_find(FIU libfiu)
 if(BUILD_TESTING)

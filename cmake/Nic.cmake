@@ -1,20 +1,27 @@
 # The soft RNIC as a provider for other people's programs: core/rnic and core/nic in one shared library that shows
-# libibverbs' functions, to be preloaded (tidemark run).
+# libibverbs' and librdmacm's functions, to be preloaded (tidemark run).
 file(GLOB nic_sources CONFIGURE_DEPENDS core/nic/*.c core/rnic/*.c)
 list(REMOVE_ITEM nic_sources ${PROJECT_SOURCE_DIR}/core/rnic/link_sim.c)
 list(APPEND nic_sources core/pmem/hardware.c)
+file(GLOB cm_sources CONFIGURE_DEPENDS core/nic/cm*.c)
+list(REMOVE_ITEM nic_sources ${cm_sources})
 add_library(tidemark_nic OBJECT ${nic_sources})
 set_target_properties(tidemark_nic PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(tidemark_nic PRIVATE tidemark_flags PkgConfig::ISAL)
-set(nic_link -Wl,-z,defs)
+# Complete, and never unloaded: a program that closes it would leave a thread behind in it.
+set(nic_link -Wl,-z,defs -Wl,-z,nodelete)
 # A message passes many small functions of many files.
 if(CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT TIDEMARK_SANITIZE)
 	target_compile_options(tidemark_nic PRIVATE -flto)
 	list(APPEND nic_link -flto=auto)
 endif()
 
+add_library(tidemark_cm OBJECT ${cm_sources})
+set_target_properties(tidemark_cm PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
+target_link_libraries(tidemark_cm PRIVATE tidemark_flags)
+
 # Options in a property of our own: they take the place of the -fno-lto that other programs get.
-add_library(tidemark_preload SHARED $<TARGET_OBJECTS:tidemark_nic>)
+add_library(tidemark_preload SHARED $<TARGET_OBJECTS:tidemark_nic> $<TARGET_OBJECTS:tidemark_cm>)
 set_target_properties(tidemark_preload PROPERTIES OUTPUT_NAME tidemark-verbs
 	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} LINK_OPTIONS "${nic_link}")
 target_link_libraries(tidemark_preload PRIVATE tidemark_flags PkgConfig::ISAL pthread)
@@ -38,6 +45,17 @@ set_target_properties(tidemark_libibverbs PROPERTIES OUTPUT_NAME ibverbs SOVERSI
 	LINK_OPTIONS "${nic_link};-Wl,--version-script=${ibverbs_map}")
 target_link_libraries(tidemark_libibverbs PRIVATE tidemark_flags PkgConfig::ISAL pthread)
 install(TARGETS tidemark_libibverbs LIBRARY DESTINATION lib/tidemark/lib NAMELINK_SKIP)
+
+# The connection manager beside it, as a librdmacm.so.1; it finds the soft RNIC by libibverbs' name. Of the settings
+# it takes what it reads, and leaves what only the RNIC does with them.
+set(rdmacm_map ${PROJECT_SOURCE_DIR}/cmake/librdmacm.map)
+add_library(tidemark_librdmacm SHARED $<TARGET_OBJECTS:tidemark_cm> core/nic/config.c core/nic/faults.c)
+set_target_properties(tidemark_librdmacm PROPERTIES OUTPUT_NAME rdmacm SOVERSION 1 C_VISIBILITY_PRESET hidden
+	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib LINK_DEPENDS ${rdmacm_map})
+target_link_libraries(tidemark_librdmacm PRIVATE tidemark_flags tidemark_libibverbs pthread)
+target_compile_options(tidemark_librdmacm PRIVATE -ffunction-sections)
+target_link_options(tidemark_librdmacm PRIVATE -Wl,-z,defs -Wl,--gc-sections -Wl,--version-script=${rdmacm_map})
+install(TARGETS tidemark_librdmacm LIBRARY DESTINATION lib/tidemark/lib NAMELINK_SKIP)
 
 # What of it the command line needs, too: settings, rules of faults, the net's directory.
 set(nic_shared core/nic/config.c core/nic/faults.c core/nic/net_dir.c core/nic/page.c)

@@ -82,6 +82,9 @@ tidemark_test(test_nic_symbols ${PROJECT_SOURCE_DIR}/tests/test_nic_symbols.sh $
 if(NOT TIDEMARK_SANITIZE) # a sanitizer's library would have to be the program's, too
 	tidemark_test(test_nic_devinfo ${PROJECT_SOURCE_DIR}/tests/test_nic_devinfo.sh $<TARGET_FILE:tidemark_preload>
 		$<TARGET_FILE_DIR:tidemark_libibverbs>)
+	find_library(SYSTEM_RDMACM rdmacm)
+	tidemark_test(test_nic_cm_programs ${PROJECT_SOURCE_DIR}/tests/test_nic_cm_programs.sh
+		$<TARGET_FILE:tidemark_preload> $<TARGET_FILE:tidemark_librdmacm> ${SYSTEM_RDMACM})
 endif()
 tidemark_test(test_newer_verbs ${PROJECT_SOURCE_DIR}/tests/test_newer_verbs.sh ${VERBS_INCLUDE})
 set_property(TEST test_newer_verbs APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMPILER} CMAKE=${CMAKE_COMMAND})
@@ -102,6 +105,12 @@ tidemark_test(test_verbs ${PROJECT_SOURCE_DIR}/tests/test_verbs.sh $<TARGET_FILE
 foreach(name run stat pcap_live)
 	tidemark_test(test_${name} ${PROJECT_SOURCE_DIR}/tests/test_${name}.sh $<TARGET_FILE:tidemark>)
 endforeach()
+# Processes on the soft RNIC; programs like any other that uses libibverbs.
+add_executable(nic_death tests/nic_death.c)
+target_link_libraries(nic_death PRIVATE tidemark_flags PkgConfig::IBVERBS)
+add_dependencies(nic_death tidemark_preload)
+tidemark_test(test_nic_death ${PROJECT_SOURCE_DIR}/tests/test_nic_death.sh $<TARGET_FILE:tidemark>)
+tidemark_test(test_live_nic ${PROJECT_SOURCE_DIR}/tests/test_live_nic.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_cli ${PROJECT_SOURCE_DIR}/tests/test_cli.sh $<TARGET_FILE:tidemark>)
 if(CMAKE_C_COMPILER_ID STREQUAL Clang)
 	# Without clang's fuzzer runtime there is no such program, and the test is skipped.

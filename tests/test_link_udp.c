@@ -7,6 +7,7 @@
 #include <check.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ static struct rnic_net net;
 static void setup(void)
 {
 	snprintf(directory, sizeof(directory), "/dev/shm/tidemark-test-udp.%d", getpid());
+	ck_assert_int_eq(net_dir_make(directory), 0);
 	net.sim = engine_new();
 	ck_assert_ptr_nonnull(net.sim);
 }
@@ -257,6 +259,7 @@ START_TEST(address_of_another_kind)
 	ck_assert_int_lt(link->link.resolve(&link->link, &gid), 0);
 	link->leave(link);
 	/* TEST-NET-1: nobody's. */
+	ck_assert_int_eq(net_dir_make(directory), 0);
 	ck_assert_int_eq(link_udp_open(&link, directory, 0xc0000201), -EADDRNOTAVAIL);
 	ck_assert_int_ne(access(directory, F_OK), 0);
 }
@@ -282,7 +285,9 @@ static void take_own(int tell, int senders)
 	}
 	ck_assert_ptr_null(await(link, 0));
 	say(tell, &sum, 4);
-	pause();
+	for (;;)
+		if (await(link, WAIT_NS))
+			say(tell, "x", 1);
 }
 
 START_TEST(shared_address)
@@ -311,6 +316,18 @@ START_TEST(shared_address)
 	for (int i = 0; i < 2; i++) {
 		hear(there[i][0], &sum, 4);
 		ck_assert_uint_eq(sum, expected[i]);
+	}
+	/* It sleeps, and some of these come to the other's socket. */
+	for (int i = 0; i < SENDERS; i++) {
+		struct pollfd answer = {there[0][0], POLLIN, 0};
+		char byte;
+
+		usleep(20000);
+		send_raw(fd[i], SHARED, make(SERVICE_RC, qpn[0], (uint32_t)i), 0);
+		ck_assert_int_eq(poll(&answer, 1, 5000), 1);
+		hear(there[0][0], &byte, 1);
+	}
+	for (int i = 0; i < 2; i++) {
 		kill(pid[i], SIGKILL);
 		waitpid(pid[i], &status, 0);
 	}

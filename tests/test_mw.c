@@ -462,6 +462,48 @@ START_TEST(whose)
 }
 END_TEST
 
+/* An unreliable connection has windows, too: what is outside of them is dropped without a word. */
+static void unreliable_body(void)
+{
+	struct ibv_sge sge;
+	remake_qp(&a, IBV_QPT_UC, NULL);
+	remake_qp(&b, IBV_QPT_UC, NULL);
+	ready_side(&a, &b);
+	ready_side(&b, &a);
+	windowed(ALL_ACCESS);
+	struct ibv_mw *mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
+	uint32_t rkey = bind_2(mw, mw->rkey, info(HERE, BYTES, RW), OK);
+	struct ibv_send_wr wr = wr_make(&a, IBV_WR_RDMA_WRITE, &sge, 0, BYTES, &b, HERE);
+	fill(a.buf, BYTES, 8);
+	wr.wr.rdma.rkey = rkey;
+	post(&a, &wr);
+	expect(a.scq, 7, OK);
+	wr.wr.rdma.remote_addr += BYTES;
+	post(&a, &wr);
+	expect(a.scq, 7, OK);
+	rt_sleep(100 * US);
+	ck_assert_mem_eq(b.buf + HERE, a.buf, BYTES);
+	ck_assert_uint_eq(word(&b, HERE + BYTES), 0);
+	invalidate(&b, rkey, OK);
+	fill(a.buf, BYTES, 9);
+	wr.wr.rdma.remote_addr -= BYTES;
+	post(&a, &wr);
+	expect(a.scq, 7, OK);
+	rt_sleep(100 * US);
+	ck_assert_mem_ne(b.buf + HERE, a.buf, BYTES);
+	/* Datagrams have none of this. */
+	remake_qp(&b, IBV_QPT_UD, NULL);
+	ready_side(&b, &a);
+	struct ibv_send_wr *bad, bind = bind_wr(mw, mw->rkey, info(HERE, BYTES, RW));
+	ck_assert_int_eq(ibv_post_send(b.qp, &bind, &bad), EINVAL);
+}
+
+START_TEST(unreliable)
+{
+	run(connected, unreliable_body);
+}
+END_TEST
+
 /* Requests around a binding keep their order, lossy link or not; the SEND behind it may carry the new key. */
 static void order_body(void)
 {
@@ -888,6 +930,7 @@ int main(void)
 	tcase_add_test(tc, refused_posts);
 	tcase_add_test(tc, zero_based);
 	tcase_add_test(tc, whose);
+	tcase_add_test(tc, unreliable);
 	tcase_add_loop_test(tc, order, 0, 2);
 	tcase_add_test(tc, failure_in_turn);
 	tcase_add_test(tc, extended);

@@ -396,6 +396,7 @@ static void *deaf(void *arg)
 
 	(void)arg;
 	sigfillset(&all);
+	remote_fault();
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	remote_fault();
 	sigprocmask(SIG_SETMASK, &all, NULL);
@@ -406,10 +407,14 @@ static void *deaf(void *arg)
 START_TEST(deaf_thread)
 {
 	pthread_t thread;
+	sigset_t all;
 
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL); /* there is no NIC yet, and threads inherit it */
 	setup();
 	ck_assert_int_eq(pthread_create(&thread, NULL, deaf, NULL), 0);
 	pthread_join(thread, NULL);
+	remote_fault();
 }
 END_TEST
 
@@ -480,8 +485,7 @@ START_TEST(registration)
 	try_reg("no bytes", at, 0, RW, EINVAL);
 	try_reg("text", (void *)(uintptr_t)try_reg, 1, read_only, 0);
 	try_reg("a constant", (void *)(uintptr_t)opcodes, 1, RW, EFAULT);
-	try_reg("on demand, durable", at, PAGE, RW | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_FLUSH_PERSISTENT,
-		EOPNOTSUPP);
+	try_reg("on demand", at, PAGE, RW | IBV_ACCESS_ON_DEMAND, EOPNOTSUPP);
 	try_reg("remote write alone", at, PAGE, IBV_ACCESS_REMOTE_WRITE, EINVAL);
 	/* Durable is what a file is. */
 	try_reg("durable memory", at, PAGE, RW | PERSISTENT, EINVAL);
@@ -511,6 +515,71 @@ START_TEST(registration)
 	expect(&a, 7, IBV_WC_SUCCESS);
 	close(mine);
 	close(fd);
+}
+END_TEST
+
+/* Paged on demand: what is not there is missed when it is touched, and may be fetched before. */
+START_TEST(on_demand)
+{
+	const int access = RW | IBV_ACCESS_ON_DEMAND;
+
+	setup();
+	uint8_t *at = map(16 * PAGE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	munmap(at + 8 * PAGE, 8 * PAGE);
+	struct ibv_mr *mr = ibv_reg_mr(b.pd, at, 16 * PAGE, access),
+		      *all = ibv_reg_mr(b.pd, NULL, SIZE_MAX, access);
+	struct ibv_mr *readable = ibv_reg_mr(b.pd, at, PAGE, IBV_ACCESS_ON_DEMAND | IBV_ACCESS_REMOTE_READ);
+	ck_assert_ptr_nonnull(mr);
+	ck_assert_ptr_nonnull(all);
+	ck_assert_ptr_nonnull(readable);
+	ck_assert_ptr_null(ibv_reg_mr(b.pd, NULL, SIZE_MAX, RW));
+	struct ibv_mr *keys[] = {mr, all};
+	for (unsigned i = 0; i < 2; i++) {
+		memset(a.buf, 0x31 + (int)i, 64);
+		post(IBV_WR_RDMA_WRITE, 64, keys[i]->rkey, at + PAGE);
+		expect(&a, 7, IBV_WC_SUCCESS);
+		ck_assert_mem_eq(at + PAGE, a.buf, 64);
+		post(IBV_WR_RDMA_WRITE, 64, keys[i]->rkey, at + 8 * PAGE);
+		expect(&a, 7, IBV_WC_REM_ACCESS_ERR);
+		connect_sides();
+	}
+	post(IBV_WR_RDMA_READ, 64, all->rkey, NULL);
+	expect(&a, 7, IBV_WC_REM_ACCESS_ERR);
+	connect_sides();
+	post(IBV_WR_RDMA_READ, 64, all->rkey, (void *)(1ull << 63)); /* no address at all */
+	expect(&a, 7, IBV_WC_REM_ACCESS_ERR);
+	connect_sides();
+
+	const struct {
+		struct ibv_pd *pd;
+		int advice;
+		uint32_t flags, n, lkey;
+		size_t off, len;
+		int error;
+	} advices[] = {
+		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH, 1, mr->lkey, 0, 8 * PAGE, 0},
+		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, IBV_ADVISE_MR_FLAG_FLUSH, 1, all->lkey, 10, 9, 0},
+		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, 1, mr->lkey, 0, 8 * PAGE, 0},
+		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, 0, 1, mr->lkey, 0, 16 * PAGE, 0},
+		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH, 1, mr->lkey, 7 * PAGE,
+		 PAGE + 1, EFAULT},
+		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, 1, mr->lkey, 8 * PAGE, 8 * PAGE + 1, EFAULT},
+		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, 0, mr->lkey, 0, PAGE, EINVAL},
+		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 2, 1, mr->lkey, 0, PAGE, EINVAL},
+		{b.pd, 77, 0, 1, mr->lkey, 0, PAGE, EOPNOTSUPP},
+		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, 1, mr->rkey, 0, PAGE, EFAULT},
+		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, 1, b.mr->lkey, 0, PAGE, EINVAL},
+		{ibv_alloc_pd(b.context), IBV_ADVISE_MR_ADVICE_PREFETCH, 0, 1, mr->lkey, 0, PAGE, EPERM},
+		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, 1, readable->lkey, 0, PAGE, EPERM},
+	};
+	for (unsigned i = 0; i < sizeof(advices) / sizeof(*advices); i++) {
+		struct ibv_sge sge = {(uintptr_t)at + advices[i].off, (uint32_t)advices[i].len,
+				      advices[i].lkey};
+		int error = ibv_advise_mr(advices[i].pd, (enum ibv_advise_mr_advice)advices[i].advice,
+					  advices[i].flags, &sge, advices[i].n);
+		ck_assert_msg(error == advices[i].error, "advice %u: %d", i, error);
+	}
+	works();
 }
 END_TEST
 
@@ -567,21 +636,26 @@ END_TEST
 
 static void *adder(void *word)
 {
-	for (unsigned i = 0; i < ADDS; i++)
-		__atomic_fetch_add((uint64_t *)word, 1ull << 32, __ATOMIC_SEQ_CST);
-	return NULL;
+	uint64_t n = 0;
+
+	for (; !stop; n++)
+		__atomic_fetch_add((uint64_t *)word, 1ull << 20, __ATOMIC_SEQ_CST);
+	return (void *)(uintptr_t)n;
 }
 
 /* The RNIC's atomics beside the CPU's: nothing is lost. */
 START_TEST(atomics)
 {
 	pthread_t thread;
+	void *added;
 	unsigned done = 0;
 
 	setup();
 	ck_assert_int_eq(pthread_create(&thread, NULL, adder, b.buf), 0);
-	for (unsigned posted = 0; done < ADDS / 4;) {
-		if (posted < ADDS / 4 && posted - done < 32) {
+	while (!__atomic_load_n((uint64_t *)(void *)b.buf, __ATOMIC_RELAXED))
+		;
+	for (unsigned posted = 0; done < ADDS;) {
+		if (posted < ADDS && posted - done < 32) {
 			post(IBV_WR_ATOMIC_FETCH_AND_ADD, 8, b.mr->rkey, b.buf);
 			posted++;
 			continue;
@@ -589,8 +663,9 @@ START_TEST(atomics)
 		expect(&a, 7, IBV_WC_SUCCESS);
 		done++;
 	}
-	pthread_join(thread, NULL);
-	ck_assert_uint_eq(*(uint64_t *)(void *)b.buf, ((uint64_t)ADDS << 32) + ADDS / 4);
+	stop = true;
+	pthread_join(thread, &added);
+	ck_assert_uint_eq(*(uint64_t *)(void *)b.buf, ((uint64_t)(uintptr_t)added << 20) + ADDS);
 }
 END_TEST
 
@@ -734,9 +809,14 @@ int main(void)
 	tcase_add_test(tc, memory_comes_and_goes);
 	tcase_add_loop_test(tc, handlers, 0, 2);
 	tcase_add_test(tc, deaf_thread);
+#ifdef __SANITIZE_ADDRESS__
+	tcase_add_loop_test_raise_signal(tc, own_fault, SIGSEGV, 1, 2); /* the default is the sanitizer's */
+#else
 	tcase_add_loop_test_raise_signal(tc, own_fault, SIGSEGV, 0, 3);
+#endif
 	tcase_add_test_raise_signal(tc, reset_hand, SIGSEGV);
 	tcase_add_test(tc, registration);
+	tcase_add_test(tc, on_demand);
 	tcase_add_test(tc, keys);
 	tcase_add_test(tc, atomics);
 	tcase_add_test(tc, last_word_last);

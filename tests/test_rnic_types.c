@@ -731,11 +731,14 @@ static void malformed_body(void)
 		rnic_take(net, (struct rnic_qp *)b.qp, pkt);
 		if (i % 16 == 0)
 			rt_sleep(US);
-		for (struct ibv_wc wc; ibv_poll_cq(b.rcq, 1, &wc);)
+		for (struct ibv_wc wc; ibv_poll_cq(b.rcq, 1, &wc);) {
+			/* No packet of these services invalidates. */
+			ck_assert(wc.status != IBV_WC_REM_INV_REQ_ERR && !(wc.wc_flags & IBV_WC_WITH_INV));
 			if (wc.status == IBV_WC_SUCCESS) {
 				ck_assert(service == SERVICE_UC || wc.byte_len <= GRH_BYTES + 4096);
 				recv_post(&b, 0, 5000, wc.wr_id);
 			}
+		}
 	}
 	static uint8_t want[65536];
 	fill(want, sizeof(want), 1);
@@ -760,6 +763,79 @@ START_TEST(malformed)
 	source.permille[0] = (unsigned)_i;
 	source.answer = deliver;
 	run(task, _i % 2 ? malformed_ud_body : malformed_uc_body);
+}
+END_TEST
+
+/* --- memory that is gone --- */
+
+static bool no_write(void *to, const void *from, size_t len)
+{
+	(void)to;
+	(void)from;
+	(void)len;
+	return false;
+}
+
+static uint32_t no_random(void)
+{
+	return 0x1234567;
+}
+
+static int no_check(const void *addr, uint64_t len, unsigned access)
+{
+	(void)addr;
+	(void)len;
+	(void)access;
+	return 0;
+}
+
+static void (*real_send)(struct link *link, unsigned from, struct packet *pkt);
+static unsigned packets;
+
+static void count_send(struct link *link, unsigned from, struct packet *pkt)
+{
+	packets++;
+	real_send(link, from, pkt);
+}
+
+static const struct rnic_memory gone_memory = {.random = no_random, .check = no_check, .write = no_write};
+static enum ibv_event_type last_event;
+
+static void note_event(struct rnic_hca *hca, enum ibv_event_type type, void *element)
+{
+	(void)hca;
+	last_event = element == b.qp ? type : 0;
+}
+
+/* Found out after the message was let in: the receiver's error, and none of its sender's business. */
+static void gone_body(void)
+{
+	static const enum ibv_qp_type types[] = {IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_UC};
+	unsigned i = source.permille[0];
+	remake_both(types[i]);
+	to_hca(b.ctx)->memory = &gone_memory;
+	b.mr = rnic_reg_mr(b.pd, b.buf, BUF, ALL_ACCESS);
+	to_hca(b.ctx)->hooks.event = note_event;
+	real_send = net->link->send;
+	net->link->send = count_send;
+	recv_post(&b, 0, 100, 1);
+	if (types[i] == IBV_QPT_UD)
+		send_datagram(&a, 0, 8, &b, address_of(&a, &b));
+	else
+		op(&a, i ? IBV_WR_RDMA_WRITE : IBV_WR_SEND, 0, 8, &b, 0, 7, SENT);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	expect(b.rcq, 1, i < 2 ? IBV_WC_LOC_PROT_ERR : IBV_WC_WR_FLUSH_ERR);
+	ck_assert_int_eq(last_event, i < 2 ? 0 : IBV_EVENT_QP_ACCESS_ERR);
+	ck_assert_int_eq(b.qp->state, IBV_QPS_ERR);
+	rt_sleep(MS);
+	ck_assert_int_eq(a.qp->state, IBV_QPS_RTS);
+	ck_assert_uint_eq(packets, 1);
+}
+
+START_TEST(gone)
+{
+	source.permille[0] = (unsigned)_i;
+	run(task, gone_body);
 }
 END_TEST
 
@@ -860,6 +936,7 @@ int main(void)
 	tcase_add_test(tc, extended);
 	tcase_add_test(tc, stranger);
 	tcase_add_loop_test(tc, malformed, 0, 20);
+	tcase_add_loop_test(tc, gone, 0, 3);
 	tcase_add_loop_test(tc, bad_link, 0, 24);
 	suite_add_tcase(suite, tc);
 	SRunner *runner = srunner_create(suite);

@@ -2,11 +2,11 @@
 /*
  * The connection manager's state, its thread, and identifiers. See cm.h.
  *
- * A socket that was dropped may still be among those of which the thread has just heard, so it is freed by the
- * thread alone, when it has dealt with what it heard.
+ * A socket that was dropped may still be among those of which the thread has just heard, so it is freed by
+ * the thread alone, when it has dealt with what it heard.
  *
- * A child of fork() has nothing of it: its parent's sockets are closed there, so that the parent's peers learn of
- * the parent's end and do not wait for the child's.
+ * A child of fork() has nothing of it: its parent's sockets are closed there, so that the parent's peers
+ * learn of the parent's end and do not wait for the child's.
  */
 #include "core/nic/cm.h"
 
@@ -19,11 +19,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#define HEARD	     64
-#define PATIENCE_MS  5000 /* with a socket on which nobody says what it wants */
-#define MAX_NOBODYS  256
+#define HEARD	    64
+#define PATIENCE_MS 5000 /* with a socket on which nobody says what it wants */
+#define MAX_NOBODYS 256
 
-#define FRESH (struct cm){.mutex = PTHREAD_MUTEX_INITIALIZER, .acked = PTHREAD_COND_INITIALIZER, .epoll = -1, .wake = -1}
+#define FRESH                                                                                       \
+	(struct cm)                                                                                 \
+	{                                                                                           \
+		.mutex = PTHREAD_MUTEX_INITIALIZER, .acked = PTHREAD_COND_INITIALIZER, .epoll = -1, \
+		.wake = -1                                                                          \
+	}
 struct cm cm = FRESH;
 
 /* A thread that is cancelled in here would keep the lock. */
@@ -89,7 +94,7 @@ static void free_wire(struct cm_wire *wire)
 void cm_drop(struct cm_wire *wire)
 {
 	/* What it has still to say: a last try. */
-	if (!wire->listens && !wire->connecting)
+	if (!wire->listens && !wire->place.connecting)
 		cm_wire_flush(wire);
 	close(wire->fd);
 	wire->fd = -1;
@@ -129,16 +134,30 @@ static void strangers(struct cm_wire *listener)
 	unsigned nobodys = count_nobodys();
 
 	for (;;) {
-		int fd = cm_wire_accept(listener->fd);
+		struct cm_place place;
+		int fd = cm_wire_accept(listener->fd, &place);
 		struct cm_wire *wire;
 
 		if (fd < 0)
 			return;
 		if (++nobodys > MAX_NOBODYS)
 			close(fd);
-		else if (!cm_watch(fd, false, false, NULL, &wire))
+		else if (!cm_watch(fd, false, &place, NULL, &wire))
 			wire->deadline_ms = cm_now_ms() + PATIENCE_MS;
 	}
+}
+
+/* Each direction by edges, so that a socket with room does not keep the thread busy. */
+#define BY_EDGES (EPOLLIN | EPOLLOUT | EPOLLET)
+
+/* The old socket left the set as it was closed. */
+static void watch_adopted(struct cm_wire *wire)
+{
+	struct epoll_event event = {.events = BY_EDGES, .data.ptr = wire};
+
+	if (wire->adopted)
+		epoll_ctl(cm.epoll, EPOLL_CTL_ADD, wire->fd, &event);
+	wire->adopted = false;
 }
 
 static void hear(struct cm_wire *wire, uint32_t events)
@@ -152,17 +171,19 @@ static void hear(struct cm_wire *wire, uint32_t events)
 		strangers(wire);
 		return;
 	}
-	if (events & EPOLLOUT) {
-		wire->connecting = false;
+	if (events & EPOLLOUT && !(events & (EPOLLHUP | EPOLLERR))) {
+		wire->place.connecting = false;
 		rc = cm_wire_flush(wire);
 	}
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
 		/* A message may be the end of this socket. */
-		while (wire->fd >= 0 && (rc = cm_wire_receive(wire, &message)) > 0)
+		while (wire->fd >= 0 && (rc = cm_wire_receive(wire, &message)) > 0) {
+			watch_adopted(wire);
 			cm_take_message(wire, &message);
+		}
 	}
 	if (wire->fd >= 0 && rc < 0)
-		cm_wire_ended(wire);
+		cm_wire_ended(wire, rc);
 }
 
 /* What is late; when something will be, ms from now; -1: nothing. */
@@ -225,7 +246,7 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-static int start_thread(void)
+int cm_start_thread(void)
 {
 	struct epoll_event wake = {.events = EPOLLIN};
 	sigset_t all, old;
@@ -257,18 +278,19 @@ static int start_thread(void)
 	return -error;
 }
 
-int cm_watch(int fd, bool listens, bool connecting, struct cm_id *id, struct cm_wire **out)
+int cm_watch(int fd, bool listens, const struct cm_place *place, struct cm_id *id, struct cm_wire **out)
 {
 	struct cm_wire *wire = calloc(1, sizeof(*wire));
 	struct epoll_event event = {.data.ptr = wire};
-	int rc = wire ? start_thread() : -ENOMEM;
+	int rc = wire ? cm_start_thread() : -ENOMEM;
 
 	if (!rc) {
-		*wire = (struct cm_wire){.fd = fd, .listens = listens, .connecting = connecting, .id = id};
+		*wire = (struct cm_wire){.fd = fd, .listens = listens, .id = id};
+		if (place)
+			wire->place = *place;
 		wire->in = calloc(1, CM_WIRE_BYTES);
 		wire->out = calloc(CM_TYPES, CM_WIRE_BYTES);
-		/* By edges, so that a socket with room does not keep the thread busy. */
-		event.events = listens ? EPOLLIN : EPOLLIN | EPOLLOUT | EPOLLET;
+		event.events = listens ? EPOLLIN : BY_EDGES;
 		if (!wire->in || !wire->out)
 			rc = -ENOMEM;
 		else if (epoll_ctl(cm.epoll, EPOLL_CTL_ADD, fd, &event))
@@ -283,6 +305,15 @@ int cm_watch(int fd, bool listens, bool connecting, struct cm_id *id, struct cm_
 	put_wire(&cm.wires, wire);
 	*out = wire;
 	return 0;
+}
+
+int cm_listen_far(void)
+{
+	int fd = cm.far ? -ENODEV : cm_wire_listen_far();
+
+	if (fd < 0)
+		return fd == -ENODEV ? 0 : fd;
+	return cm_watch(fd, true, NULL, NULL, &cm.far);
 }
 
 /* --- the process's beginning and end --- */

@@ -9,6 +9,7 @@
  *   cm_addr.c   addresses, ports, routes: rdma_bind_addr(), rdma_resolve_*(), rdma_getaddrinfo()
  *   cm_conn.c   the conversation: rdma_listen(), rdma_connect(), ..., and what messages and time do to it
  *   cm_qp.c     queue pairs: their creation and their transitions
+ *   cm_rsocket.c  rsockets, of which there are none
  *   cm_wire.c   messages between processes, and the sockets that carry them
  *
  * It stands on libibverbs' public functions alone, so that it may be a library of its own beside another one
@@ -18,9 +19,9 @@
  * end of the socket with it, and that is how the other one learns of it: a socket that ends means what the
  * kernel's connection manager says for a process that is gone, a REJ or a DREQ.
  *
- * All of it runs under one lock. A thread of the library, which starts with the first socket, reads messages and
- * minds the time. It never touches a queue pair: that is done by the program's own calls, as it retrieves an
- * event. Order of locks: this one, then the NIC's.
+ * All of it runs under one lock. A thread of the library, which starts with the first socket, reads messages
+ * and minds the time. It never touches a queue pair: that is done by the program's own calls, as it retrieves
+ * an event. Order of locks: this one, then the NIC's.
  */
 #include <netinet/in.h>
 #include <pthread.h>
@@ -30,7 +31,8 @@
 
 #define CM_EXPORT __attribute__((visibility("default")))
 
-/* Bytes of private data that a message has room for. All of them are shown to the receiver, as InfiniBand does. */
+/* Bytes of private data that a message has room for. All of them are shown to the receiver, as InfiniBand
+ * does. */
 #define CM_REQ_PRIVATE	    56
 #define CM_REP_PRIVATE	    196
 #define CM_REJ_PRIVATE	    148
@@ -90,10 +92,18 @@ enum cm_state {
 
 struct cm_id;
 
+/* Where the other end of a socket is. */
+struct cm_place {
+	bool connecting; /* not there yet */
+	uint32_t peer;	 /* another host's IPv4 address, host byte order; 0: this host, this net */
+};
+
 /* A socket that the thread looks after: one end of a conversation, or one that listens. */
 struct cm_wire {
 	int fd;
-	bool listens, connecting;
+	bool listens;
+	bool adopted; /* it is another one since the last message */
+	struct cm_place place;
 	struct cm_id *id;     /* NULL: nobody's yet, or no more */
 	uint64_t deadline_ms; /* nobody's: what is it waiting for? */
 	size_t in_len, out_len;
@@ -121,7 +131,8 @@ struct cm_id {
 	unsigned unacked;     /* events that the program holds */
 	struct cm_wire *wire; /* of the conversation, or the one that it listens at */
 	uint64_t deadline_ms; /* 0: none */
-	uint64_t give_up_ms;  /* REQ_SENT: the peer's socket has had no room until now; not after this */
+	/* REQ_SENT, and no socket yet: how long to try when there is no room, when nobody listens. */
+	uint64_t give_up_ms, nobody_ms;
 	/* The address. */
 	bool reserved, reuse, v6_only;
 	uint8_t tos, ack_timeout; /* ack_timeout 0: as usual */
@@ -169,7 +180,7 @@ struct cm {
 	int cancel_state; /* of the thread that holds the lock, before */
 	struct cm_device device;
 	struct cm_id *ids;
-	struct cm_wire *wires, *dead;
+	struct cm_wire *wires, *dead, *far;
 	int epoll, wake; /* -1: the thread does not run */
 };
 extern struct cm cm;
@@ -198,7 +209,11 @@ struct cm_id *cm_new_id(struct rdma_event_channel *channel, void *context, enum 
 /* Locked: of which the program knows nothing (yet, or any more). */
 void cm_free_id(struct cm_id *id);
 /* Locked: the thread looks after this socket. 0 or -errno; the socket is closed then. */
-int cm_watch(int fd, bool listens, bool connecting, struct cm_id *id, struct cm_wire **out);
+int cm_watch(int fd, bool listens, const struct cm_place *place, struct cm_id *id, struct cm_wire **out);
+/* Locked: others than this host's processes may ask now, if the link lets them. 0 or -errno. */
+int cm_listen_far(void);
+/* Locked: whoever sets a deadline needs it. 0 or -errno. */
+int cm_start_thread(void);
 /* Locked: close it. */
 void cm_drop(struct cm_wire *wire);
 /* Locked: tell the identifier's other side, if there is one, that it is no more. */
@@ -210,7 +225,8 @@ void cm_set_deadline(struct cm_id *id, uint64_t ms);
 /* --- cm_event.c --- */
 
 struct rdma_event_channel *cm_new_channel(void);
-/* Locked: an event of an identifier, without details; the caller fills in what it knows. NULL: out of memory. */
+/* Locked: an event of an identifier, without details; the caller fills in what it knows. NULL: out of memory.
+ */
 struct cm_event *cm_event(struct cm_id *id, enum rdma_cm_event_type type, int status);
 /* Locked: the program may retrieve it. `owner`: whose destruction waits for it, and takes it away. */
 void cm_report(struct cm_event *event, struct cm_id *owner);
@@ -241,7 +257,7 @@ int cm_bind(struct cm_id *id, const struct sockaddr *addr);
 
 /* Locked, by the thread: a message came in; the socket ended; the deadline has passed. */
 void cm_take_message(struct cm_wire *wire, const struct cm_message *message);
-void cm_wire_ended(struct cm_wire *wire);
+void cm_wire_ended(struct cm_wire *wire, int error);
 void cm_timed_out(struct cm_id *id);
 /* Locked: the program retrieves this event; what is to be done then. */
 void cm_retrieved(struct cm_event *event);
@@ -264,9 +280,14 @@ uint8_t cm_ack_timeout(const struct cm_id *id);
 
 /* Sockets between processes. Each returns a non-blocking descriptor or -errno. */
 int cm_wire_listen(uint16_t port_space, const struct sockaddr *addr, bool v6_only);
-/* -ECONNREFUSED: nobody listens there. -EAGAIN: try again later. *connecting: wait until it is writable. */
-int cm_wire_connect(uint16_t port_space, const struct sockaddr *dst, bool *connecting);
-int cm_wire_accept(int listener);
+/* For other hosts; -ENODEV: the link has none. */
+int cm_wire_listen_far(void);
+/* -ECONNREFUSED: nobody listens there. -EAGAIN: try again later. */
+int cm_wire_connect(uint16_t port_space, const struct sockaddr *dst, struct cm_place *place);
+int cm_wire_accept(int listener, struct cm_place *place);
+/* A request from another host is for another process of this net: it has the socket, too, now. 0 or -errno.
+ */
+int cm_wire_hand_on(struct cm_wire *wire, const struct cm_message *request);
 /* The listening socket at this address is no more. */
 void cm_wire_unlisten(uint16_t port_space, const struct sockaddr *addr, bool v6_only);
 /* Is this address the device's? Of this host, if it is to be `own`. */

@@ -7,8 +7,8 @@
  *
  * A port belongs to a port space, at an address or at all of them, as with sockets. It is kept twice: in this
  * process, by the list of identifiers, and in the net, by a lock (cm_wire.c) that covers the
- * port's addresses: IPv4 addresses by value, then as many places for IPv6 ones, by a hash. Wildcards cover all
- * of a family.
+ * port's addresses: IPv4 addresses by value, then as many places for IPv6 ones, by a hash. Wildcards cover
+ * all of a family.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -145,7 +145,8 @@ static int reserve(struct cm_id *id)
 	int rc;
 
 	for (struct cm_id *other = cm.ids; other; other = other->next) {
-		if (other != id && other->reserved && overlap(range_of(other), range) && !may_share(id, other))
+		if (other != id && other->reserved && overlap(range_of(other), range) &&
+		    !may_share(id, other))
 			return -EADDRINUSE;
 	}
 	rc = cm_wire_reserve(range.from, range.len, id->reuse && id->state != CM_LISTEN);
@@ -323,9 +324,7 @@ static int resolve_addr(struct cm_id *id, const struct sockaddr *src, const stru
 	if (rc)
 		return rc;
 	settle_destination(id, dst);
-	rc = settle_source(id);
-	if (!rc && !cm_wire_reaches(&id->user.route.addr.dst_addr))
-		rc = -EHOSTUNREACH;
+	rc = cm_wire_reaches(&id->user.route.addr.dst_addr) ? settle_source(id) : -EHOSTUNREACH;
 	event = cm_event(id, rc ? RDMA_CM_EVENT_ADDR_ERROR : RDMA_CM_EVENT_ADDR_RESOLVED, rc);
 	if (!event)
 		return -ENOMEM;

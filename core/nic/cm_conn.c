@@ -28,7 +28,10 @@
 #define ANSWER_MS   17000 /* what InfiniBand's four tries of 4.3 s are */
 #define PATIENT	    4	  /* as much more once the peer has said that its program thinks */
 #define TIMEWAIT_MS 1000
-#define AGAIN_MS    50
+#define AGAIN_MS    20
+/* Nobody listens is said after a while: a server that closes its port and listens again at once has always
+ * been in time, on fabrics where a request needs as long to get there. */
+#define NOBODY_MS   250
 #define MAX_BACKLOG 1024
 
 /* How long an answer may take. */
@@ -93,7 +96,8 @@ static void disconnected(struct cm_id *id, int status)
 	tell(id, RDMA_CM_EVENT_DISCONNECTED, status);
 }
 
-/* What a REQ or a REP tells the program: what the peer gives is what we may ask for, and the other way round. */
+/* What a REQ or a REP tells the program: what the peer gives is what we may ask for, and the other way round.
+ */
 static void show_params(struct cm_event *event, const struct cm_message *message, uint8_t bytes)
 {
 	struct rdma_conn_param *conn = &event->user.param.conn;
@@ -201,6 +205,10 @@ static void take_request(struct cm_wire *wire, const struct cm_message *message)
 	if ((message->type == CM_REQ || ud) && cm_addr_len(dst) &&
 	    cm_addr_len((const struct sockaddr *)&message->src))
 		listener = cm_find_listener(message->port_space, dst);
+	if (!listener && wire->place.peer && !cm_wire_hand_on(wire, message)) {
+		cm_drop(wire);
+		return;
+	}
 	if (!listener || cm_is_ud(listener) != ud) {
 		refuse_stranger(wire, message, CM_REJ_NO_SERVICE);
 		return;
@@ -250,10 +258,22 @@ static void take_response(struct cm_id *id, const struct cm_message *message)
 	cm_report(event, id);
 }
 
+/* Of a request that has found nobody; is there time left to look once more? */
+static bool looks_again(struct cm_id *id)
+{
+	if (id->state != CM_REQ_SENT || cm_now_ms() >= id->nobody_ms)
+		return false;
+	end_wire(id);
+	cm_set_deadline(id, AGAIN_MS);
+	return true;
+}
+
 static void take_datagram_response(struct cm_id *id, const struct cm_message *message)
 {
 	struct cm_event *event;
 
+	if (message->reason == CM_SIDR_UNSUPPORTED && looks_again(id))
+		return;
 	if (message->reason != CM_SIDR_OK) {
 		fail(id, RDMA_CM_EVENT_UNREACHABLE, message->reason, NULL);
 		return;
@@ -308,6 +328,8 @@ void cm_take_message(struct cm_wire *wire, const struct cm_message *message)
 			established(id);
 		break;
 	case CM_REJ:
+		if (message->reason == CM_REJ_NO_SERVICE && looks_again(id))
+			break;
 		if (id->state == CM_REQ_SENT || id->state == CM_REQ_RCVD || id->state == CM_REP_SENT ||
 		    id->state == CM_REP_RCVD)
 			refuse(id, message->reason, message->private_data);
@@ -328,12 +350,20 @@ void cm_take_message(struct cm_wire *wire, const struct cm_message *message)
 	}
 }
 
-void cm_wire_ended(struct cm_wire *wire)
+void cm_wire_ended(struct cm_wire *wire, int error)
 {
 	struct cm_id *id = wire->id;
 
 	if (!id) {
 		cm_drop(wire);
+		return;
+	}
+	/* It never got there. */
+	if (wire->place.connecting) {
+		if (error != -ECONNREFUSED)
+			fail(id, RDMA_CM_EVENT_UNREACHABLE, error, NULL);
+		else if (!looks_again(id))
+			refuse(id, CM_REJ_NO_SERVICE, NULL);
 		return;
 	}
 	switch (id->state) {
@@ -362,11 +392,11 @@ void cm_wire_ended(struct cm_wire *wire)
 
 static int send_request(struct cm_id *id)
 {
-	bool connecting;
-	int fd = cm_wire_connect((uint16_t)id->user.ps, &id->user.route.addr.dst_addr, &connecting), rc;
+	struct cm_place place;
+	int fd = cm_wire_connect((uint16_t)id->user.ps, &id->user.route.addr.dst_addr, &place), rc;
 	struct cm_message message = message_of(id, cm_is_ud(id) ? CM_SIDR_REQ : CM_REQ);
 
-	if (fd == -EAGAIN) {
+	if (fd == -EAGAIN || (fd == -ECONNREFUSED && cm_now_ms() < id->nobody_ms)) {
 		cm_set_deadline(id, AGAIN_MS);
 		return 0;
 	}
@@ -376,7 +406,7 @@ static int send_request(struct cm_id *id)
 	}
 	if (fd < 0)
 		return fd;
-	rc = cm_watch(fd, false, connecting, id, &id->wire);
+	rc = cm_watch(fd, false, &place, id, &id->wire);
 	if (rc)
 		return rc;
 	memcpy(message.private_data, id->private_data, sizeof(message.private_data));
@@ -463,8 +493,11 @@ static int connect_id(struct cm_id *id, const struct rdma_conn_param *param)
 		memcpy(id->private_data + id->connect_len, param->private_data, param->private_data_len);
 	id->active = true;
 	id->give_up_ms = cm_now_ms() + answer_ms();
+	id->nobody_ms = cm_now_ms() + NOBODY_MS;
 	id->state = CM_REQ_SENT;
-	rc = send_request(id);
+	rc = cm_start_thread();
+	if (!rc)
+		rc = send_request(id);
 	if (rc)
 		id->state = CM_ROUTE_RESOLVED;
 	return rc;
@@ -545,8 +578,9 @@ static int listen_at(struct cm_id *id, int backlog)
 	if (rc)
 		return rc;
 	id->backlog = backlog > 0 && backlog < MAX_BACKLOG ? backlog : MAX_BACKLOG;
-	fd = cm_wire_listen((uint16_t)id->user.ps, at, id->v6_only);
-	rc = fd < 0 ? fd : cm_watch(fd, true, false, id, &id->wire);
+	rc = cm_listen_far();
+	fd = rc ? rc : cm_wire_listen((uint16_t)id->user.ps, at, id->v6_only);
+	rc = fd < 0 ? fd : cm_watch(fd, true, NULL, id, &id->wire);
 	if (rc)
 		id->state = CM_BOUND;
 	return rc;

@@ -2,12 +2,12 @@
 /*
  * Event channels and events of the connection manager.
  *
- * A channel is a list of events and a pair of sockets: one byte lies in it while the list is not empty, so the
- * end that the program has can be polled, and looking at the byte without taking it waits, or does not
+ * A channel is a list of events and a pair of sockets: one byte lies in it while the list is not empty, so
+ * the end that the program has can be polled, and looking at the byte without taking it waits, or does not
  * wait, as the program has set the descriptor up. The byte comes and goes under the lock alone.
  *
- * An event belongs to an identifier, whose destruction takes back what was not retrieved and waits until the rest
- * has been acknowledged. A connection request belongs to the identifier that listens.
+ * An event belongs to an identifier, whose destruction takes back what was not retrieved and waits until the
+ * rest has been acknowledged. A connection request belongs to the identifier that listens.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -334,14 +334,14 @@ CM_EXPORT int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **ou
 CM_EXPORT const char *rdma_event_str(enum rdma_cm_event_type event)
 {
 	static const char *const names[] = {
-		"RDMA_CM_EVENT_ADDR_RESOLVED",	  "RDMA_CM_EVENT_ADDR_ERROR",
-		"RDMA_CM_EVENT_ROUTE_RESOLVED",	  "RDMA_CM_EVENT_ROUTE_ERROR",
-		"RDMA_CM_EVENT_CONNECT_REQUEST",  "RDMA_CM_EVENT_CONNECT_RESPONSE",
-		"RDMA_CM_EVENT_CONNECT_ERROR",	  "RDMA_CM_EVENT_UNREACHABLE",
-		"RDMA_CM_EVENT_REJECTED",	  "RDMA_CM_EVENT_ESTABLISHED",
-		"RDMA_CM_EVENT_DISCONNECTED",	  "RDMA_CM_EVENT_DEVICE_REMOVAL",
-		"RDMA_CM_EVENT_MULTICAST_JOIN",	  "RDMA_CM_EVENT_MULTICAST_ERROR",
-		"RDMA_CM_EVENT_ADDR_CHANGE",	  "RDMA_CM_EVENT_TIMEWAIT_EXIT",
+		"RDMA_CM_EVENT_ADDR_RESOLVED",	 "RDMA_CM_EVENT_ADDR_ERROR",
+		"RDMA_CM_EVENT_ROUTE_RESOLVED",	 "RDMA_CM_EVENT_ROUTE_ERROR",
+		"RDMA_CM_EVENT_CONNECT_REQUEST", "RDMA_CM_EVENT_CONNECT_RESPONSE",
+		"RDMA_CM_EVENT_CONNECT_ERROR",	 "RDMA_CM_EVENT_UNREACHABLE",
+		"RDMA_CM_EVENT_REJECTED",	 "RDMA_CM_EVENT_ESTABLISHED",
+		"RDMA_CM_EVENT_DISCONNECTED",	 "RDMA_CM_EVENT_DEVICE_REMOVAL",
+		"RDMA_CM_EVENT_MULTICAST_JOIN",	 "RDMA_CM_EVENT_MULTICAST_ERROR",
+		"RDMA_CM_EVENT_ADDR_CHANGE",	 "RDMA_CM_EVENT_TIMEWAIT_EXIT",
 	};
 
 	if ((unsigned)event >= sizeof(names) / sizeof(*names))

@@ -53,7 +53,8 @@ static unsigned access_of(const struct cm_id *id)
 	return access;
 }
 
-static void datagram_attr(enum ibv_qp_state state, const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
+static void datagram_attr(enum ibv_qp_state state, const struct cm_id *id, struct ibv_qp_attr *attr,
+			  int *mask)
 {
 	if (state == IBV_QPS_INIT) {
 		attr->port_num = id->user.port_num;
@@ -278,7 +279,8 @@ static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 		free_cqs(id);
 		return rc;
 	}
-	/* The program's type counts: an identifier of a port space for all types has that of its queue pair. */
+	/* The program's type counts: an identifier of a port space for all types has that of its queue pair.
+	 */
 	if (id->user.ps == RDMA_PS_IB)
 		id->user.qp_type = init->qp_type;
 	qp = make_qp(id->user.verbs, init);

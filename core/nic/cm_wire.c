@@ -8,11 +8,14 @@
  *   cm-ports                no bytes, only locks: a range of it is a port of a port space at an address
  *
  * A socket file outlives its process, a lock does not: whoever holds the lock of an address and finds a file
- * there removes it. On the udp link it is one TCP socket per process, at the port's address, RoCEv2's number; the
- * request says for whom it is.
+ * there removes it.
  *
- * A message has a fixed size and big-endian fields. A real fabric would carry the same as CM MADs between queue
- * pairs 1; nothing outside of this file knows.
+ * On the udp link with an address, other hosts are reached by TCP, at their address and RoCEv2's port number.
+ * The processes of a host that listen share that port. The kernel gives a connection to one of them; if
+ * the request is for another one, the connection is handed on to it, through the unix socket.
+ *
+ * A message has a fixed size and big-endian fields. A real fabric would carry the same as CM MADs between
+ * queue pairs 1; nothing outside of this file knows.
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -55,13 +58,19 @@ struct wire_message {
 } __attribute__((packed));
 _Static_assert(sizeof(struct wire_message) == CM_WIRE_BYTES, "cm.h says how long a message is");
 
-static char directory[CONFIG_NET_BYTES];
-static int ports = -1; /* the file of locks */
+static struct nic_config config;
+static char directory[CONFIG_NET_BYTES]; /* config.net, once it is known to be there */
+static int ports = -1;			 /* the file of locks */
 static pid_t ports_pid;
+
+/* Are there others beside the processes of this net? */
+static bool has_others(void)
+{
+	return config.link == LINK_UDP && config.has_address;
+}
 
 static int find_directory(void)
 {
-	struct nic_config config;
 	char line[200];
 	struct stat is;
 	int rc;
@@ -179,31 +188,123 @@ void cm_wire_unlisten(uint16_t port_space, const struct sockaddr *addr, bool v6_
 	unlink(path);
 }
 
-int cm_wire_connect(uint16_t port_space, const struct sockaddr *dst, bool *connecting)
+/* Who listens in this net for a request to `dst`: at the address, at all of the family, at all. */
+static int connect_here(uint16_t port_space, const struct sockaddr *dst)
 {
 	char text[INET6_ADDRSTRLEN], name[80];
-	int fd = find_directory();
+	const char *address = address_text(dst, false, text);
+	const char *tries[] = {address, strchr(address, ':') ? "any6" : "any4", "any"};
+	int fd = -ECONNREFUSED;
 
-	*connecting = false;
-	if (fd)
-		return fd;
-	address_text(dst, false, text);
-	const char *tries[] = {text, strchr(text, ':') ? "any6" : "any4", "any"};
-
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 3 && fd == -ECONNREFUSED; i++) {
 		name_listener(port_space, cm_addr_port(dst), tries[i], name, sizeof(name));
 		fd = unix_connect(name);
-		if (fd != -ECONNREFUSED)
-			break;
 	}
 	return fd;
 }
 
-int cm_wire_accept(int listener)
+static int tcp_socket(void)
 {
-	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1;
 
+	if (fd >= 0)
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	return fd < 0 ? -errno : fd;
+}
+
+static struct sockaddr_in tcp_address(uint32_t address, uint16_t port)
+{
+	return (struct sockaddr_in){
+		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(address)};
+}
+
+/* From the address that is our GID: the other end looks. */
+static int connect_there(uint32_t address, bool *connecting)
+{
+	struct sockaddr_in from = tcp_address(config.address, 0), to = tcp_address(address, TCP_PORT);
+	int fd = tcp_socket(), rc = 0;
+
+	if (fd < 0)
+		return fd;
+	if (bind(fd, (struct sockaddr *)&from, sizeof(from)))
+		rc = -errno;
+	else if (connect(fd, (struct sockaddr *)&to, sizeof(to)))
+		rc = errno == EINPROGRESS ? 0 : -errno;
+	*connecting = true;
+	if (rc)
+		close(fd);
+	return rc ? rc : fd;
+}
+
+/* False: it has none, being an IPv6 address proper. */
+static bool ipv4_of(const struct sockaddr *addr, uint32_t *ipv4)
+{
+	const struct in6_addr *in6 = &((const struct sockaddr_in6 *)addr)->sin6_addr;
+	__be32 word;
+
+	if (addr->sa_family == AF_INET)
+		word = ((const struct sockaddr_in *)addr)->sin_addr.s_addr;
+	else if (IN6_IS_ADDR_V4MAPPED(in6))
+		memcpy(&word, &in6->s6_addr[12], sizeof(word));
+	else
+		return false;
+	*ipv4 = ntohl(word);
+	return true;
+}
+
+int cm_wire_connect(uint16_t port_space, const struct sockaddr *dst, struct cm_place *place)
+{
+	uint32_t address = 0;
+	int fd = find_directory();
+
+	*place = (struct cm_place){0};
+	if (fd)
+		return fd;
+	if (!has_others() || cm_wire_is_own(dst))
+		fd = connect_here(port_space, dst);
+	else
+		fd = -ECONNREFUSED;
+	if (fd == -ECONNREFUSED && has_others() && ipv4_of(dst, &address) && address != config.address) {
+		fd = connect_there(address, &place->connecting);
+		place->peer = address;
+	}
+	return fd;
+}
+
+int cm_wire_listen_far(void)
+{
+	struct sockaddr_in at;
+	int fd, one = 1, rc = find_directory();
+
+	if (rc || !has_others())
+		return rc ? rc : -ENODEV;
+	at = tcp_address(config.address, TCP_PORT);
+	fd = tcp_socket();
+	if (fd < 0)
+		return fd;
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+	    setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)) ||
+	    bind(fd, (struct sockaddr *)&at, sizeof(at)) || listen(fd, BACKLOG))
+		rc = -errno;
+	if (rc)
+		close(fd);
+	return rc ? rc : fd;
+}
+
+int cm_wire_accept(int listener, struct cm_place *place)
+{
+	struct sockaddr_storage from = {0};
+	socklen_t len = sizeof(from);
+	int fd = accept4(listener, (struct sockaddr *)&from, &len, SOCK_CLOEXEC | SOCK_NONBLOCK), one = 1;
+
+	*place = (struct cm_place){0};
+	if (fd < 0)
+		return -errno;
+	if (from.ss_family == AF_INET) {
+		ipv4_of((struct sockaddr *)&from, &place->peer);
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	}
+	return fd;
 }
 
 bool cm_wire_is_own(const struct sockaddr *addr)
@@ -226,7 +327,9 @@ bool cm_wire_is_own(const struct sockaddr *addr)
 
 bool cm_wire_reaches(const struct sockaddr *addr)
 {
-	return cm_wire_is_own(addr);
+	uint32_t address;
+
+	return cm_wire_is_own(addr) || (!find_directory() && has_others() && ipv4_of(addr, &address));
 }
 
 /* --- ports --- */
@@ -445,13 +548,92 @@ int cm_wire_send(struct cm_wire *wire, const struct cm_message *message)
 		return -ENOBUFS;
 	encode((struct wire_message *)(wire->out + wire->out_len), message);
 	wire->out_len += CM_WIRE_BYTES;
-	return wire->connecting ? 0 : cm_wire_flush(wire);
+	return wire->place.connecting ? 0 : cm_wire_flush(wire);
+}
+
+union control {
+	struct cmsghdr align;
+	char room[CMSG_SPACE(sizeof(int))];
+};
+
+/* A connection that another process of the net has handed on takes the place of the socket that it came by.
+ */
+static void adopt(struct cm_wire *wire, struct msghdr *header)
+{
+	struct cmsghdr *control = CMSG_FIRSTHDR(header);
+	struct sockaddr_storage from = {0};
+	socklen_t len = sizeof(from);
+	int fd;
+
+	if (!control || control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS ||
+	    control->cmsg_len != CMSG_LEN(sizeof(fd)))
+		return;
+	memcpy(&fd, CMSG_DATA(control), sizeof(fd));
+	if (!getpeername(fd, (struct sockaddr *)&from, &len) && from.ss_family == AF_INET &&
+	    dup3(fd, wire->fd, O_CLOEXEC) >= 0) {
+		ipv4_of((struct sockaddr *)&from, &wire->place.peer);
+		wire->adopted = true;
+	}
+	close(fd);
+}
+
+int cm_wire_hand_on(struct cm_wire *wire, const struct cm_message *request)
+{
+	int fd = connect_here(request->port_space, (const struct sockaddr *)&request->dst);
+	struct wire_message message;
+	struct iovec part = {.iov_base = &message, .iov_len = sizeof(message)};
+	union control control = {0};
+	struct msghdr header = {.msg_iov = &part,
+				.msg_iovlen = 1,
+				.msg_control = control.room,
+				.msg_controllen = sizeof(control.room)};
+	struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
+	int rc;
+
+	if (fd < 0)
+		return fd;
+	encode(&message, request);
+	rights->cmsg_level = SOL_SOCKET;
+	rights->cmsg_type = SCM_RIGHTS;
+	rights->cmsg_len = CMSG_LEN(sizeof(wire->fd));
+	memcpy(CMSG_DATA(rights), &wire->fd, sizeof(wire->fd));
+	rc = sendmsg(fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(message) ? 0 : -EAGAIN;
+	close(fd);
+	return rc;
+}
+
+static ssize_t receive_some(struct cm_wire *wire)
+{
+	struct iovec part = {.iov_base = wire->in + wire->in_len, .iov_len = CM_WIRE_BYTES - wire->in_len};
+	union control control = {0};
+	struct msghdr header = {.msg_iov = &part,
+				.msg_iovlen = 1,
+				.msg_control = control.room,
+				.msg_controllen = sizeof(control.room)};
+	ssize_t n = recvmsg(wire->fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (n > 0)
+		adopt(wire, &header);
+	return n;
+}
+
+/* What comes from another host is about that host: its GID is what it has sent from. */
+static bool is_about_sender(const struct cm_wire *wire, const struct cm_message *message)
+{
+	const uint8_t *raw = message->gid.raw;
+	uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+	__be32 address = htonl(wire->place.peer);
+
+	/* An answer that refuses says nothing of its sender. */
+	if (!wire->place.peer || message->type == CM_REJ || message->type == CM_SIDR_REP)
+		return !wire->place.peer || message->reason || !memcmp(raw + 12, &address, 4);
+	return !memcmp(raw, prefix, 12) && !memcmp(raw + 12, &address, 4);
 }
 
 int cm_wire_receive(struct cm_wire *wire, struct cm_message *message)
 {
 	while (wire->in_len < CM_WIRE_BYTES) {
-		ssize_t n = recv(wire->fd, wire->in + wire->in_len, CM_WIRE_BYTES - wire->in_len, MSG_DONTWAIT);
+		ssize_t n = receive_some(wire);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -464,5 +646,7 @@ int cm_wire_receive(struct cm_wire *wire, struct cm_message *message)
 	wire->in_len = 0;
 	int rc = decode(message, (const struct wire_message *)wire->in);
 
+	if (!rc && !is_about_sender(wire, message))
+		rc = -EPROTO;
 	return rc ? rc : 1;
 }

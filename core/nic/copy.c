@@ -11,9 +11,10 @@
  * Any other fault, and the signals when somebody sends them, are the program's: they go to the action that
  * the program has set, as the kernel would have it called. The program sets actions by sigaction() and
  * signal(), which this library shows, too: for these two signals they change what faults are passed on to,
- * not the handlers. A thread that blocked the signals would die of a fault at once, so pthread_sigmask() and
- * sigprocmask() leave them open. A program that gets round all this (a library that was opened
- * with dlopen() has no say in what sigaction() means) is caught up with at the next registration.
+ * not the handlers. A thread that blocked the signals would die of a fault at once, so each thread opens them
+ * before its first access, and pthread_sigmask() and sigprocmask() leave them open. A program that gets round
+ * all this (a library that was opened with dlopen() has no say in what sigaction() means) is caught up with
+ * at the next registration.
  *
  * The order in which bytes become visible is that of a card: the last aligned word after all others, so that
  * whoever polls the end of a WRITE's packet finds the rest there. An aligned word is never torn.
@@ -45,6 +46,9 @@ struct guard {
 };
 
 static _Thread_local struct guard *guard; /* NULL: no access is under way */
+static _Thread_local bool hears;	  /* the signals are not blocked */
+
+static void hear(void);
 
 static _Noreturn void escape(void)
 {
@@ -54,6 +58,8 @@ static _Noreturn void escape(void)
 /* True a second time, when the access has faulted. */
 #define guard_begin(g, at, len)                                           \
 	({                                                                \
+		if (!hears)                                               \
+			hear();                                           \
 		(g)->first = (uintptr_t)(at);                             \
 		(g)->end = (g)->first + (len);                            \
 		int faulted_ = _setjmp((g)->back);                        \
@@ -172,6 +178,18 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 	errno = error;
 }
 
+/* Whoever made this thread may have blocked them. */
+static void hear(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (int i = 0; i < SIGNALS; i++)
+		sigaddset(&set, signals[i]);
+	real_sigmask(SIG_UNBLOCK, &set, NULL);
+	hears = true;
+}
+
 void copy_guard(void)
 {
 	struct sigaction now,
@@ -256,8 +274,11 @@ static void store_word(void *to, const void *from)
 	__atomic_store_n((uint64_t *)to, word, __ATOMIC_RELEASE);
 }
 
-/* The last aligned word, or what there is of it, after all that is in front of it. */
-static void copy_in_order(uint8_t *to, const uint8_t *from, size_t len)
+/*
+ * The last aligned word, or what there is of it, after all that is in front of it. A function of its own:
+ * what changes behind setjmp() is not in a register of the caller's.
+ */
+__attribute__((noinline)) static void copy_in_order(uint8_t *to, const uint8_t *from, size_t len)
 {
 	size_t tail = ((uintptr_t)to + len) % WORD;
 
@@ -413,7 +434,7 @@ static int check(const void *addr, uint64_t len, unsigned access)
 }
 
 /* Write the caches' lines back. */
-static void flush_lines(const uint8_t *line, const uint8_t *end)
+__attribute__((noinline)) static void flush_lines(const uint8_t *line, const uint8_t *end)
 {
 #if defined(__x86_64__)
 	for (; line < end; line += LINE)

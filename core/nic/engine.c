@@ -132,27 +132,35 @@ static struct due pop_timer(struct sim *sim)
 	return first;
 }
 
-bool engine_run(struct sim *sim)
+bool engine_run_soon(struct sim *sim)
 {
 	bool ran = false;
 
-	for (;;) {
-		struct due due;
+	while (sim->soon_len) {
+		struct due due = sim->soon[sim->soon_first];
 
-		if (sim->soon_len) {
-			due = sim->soon[sim->soon_first];
-			sim->soon_first = (sim->soon_first + 1) % sim->soon_room;
-			sim->soon_len--;
-			if (due.at > sim->now)
-				sim->now = due.at;
-		} else if (sim->timers && sim->timer[0].at <= sim->now) {
-			due = pop_timer(sim);
-		} else {
-			return ran;
-		}
+		sim->soon_first = (sim->soon_first + 1) % sim->soon_room;
+		sim->soon_len--;
+		if (due.at > sim->now)
+			sim->now = due.at;
 		due.fn(sim, due.arg);
 		ran = true;
 	}
+	return ran;
+}
+
+bool engine_run(struct sim *sim)
+{
+	bool ran = engine_run_soon(sim);
+
+	while (sim->timers && sim->timer[0].at <= sim->now) {
+		struct due due = pop_timer(sim);
+
+		due.fn(sim, due.arg);
+		engine_run_soon(sim);
+		ran = true;
+	}
+	return ran;
 }
 
 uint64_t engine_next(const struct sim *sim)

@@ -19,6 +19,8 @@
 struct sim *engine_new(void);
 /* Take the time anew, or leave it if that was a moment ago. */
 void engine_tick(struct sim *sim);
+/* Run what is due soon, and so at once. Was there anything? */
+bool engine_run_soon(struct sim *sim);
 /* Run what is due. Was there anything? */
 bool engine_run(struct sim *sim);
 /* When something is due next, ns of sim_now(); UINT64_MAX: nothing. */

@@ -22,6 +22,7 @@
 #define RING_FULL  (RING_BYTES / 4 * 3)
 #define MAGIC	   0x324d4454u
 #define NS_PER_S   1000000000ull
+#define QPN_SPREAD 32768 /* of the numbers of a process */
 
 /*
  * A packet in a ring: this line, then its payload, rounded up to lines. len WRAP: the next one is at the
@@ -31,17 +32,19 @@
  */
 struct record {
 	_Atomic uint64_t stamp;
-	uint32_t len;
+	uint32_t from; /* of a packet that is passed on (link_udp.c) */
+	uint16_t len;
+	uint8_t opcode, syndrome;
 	uint32_t dest_qpn, psn, msn;
-	uint8_t opcode, syndrome, solicited, ack_req;
-	uint8_t placement, selectivity, service, unused;
+	uint8_t placement, selectivity, service, flags;
 	uint32_t rkey, dma_len;
 	uint64_t where; /* va; of a datagram src_qpn, qkey */
 	uint64_t value; /* swap_add, original; of what is no atomic: imm, invalidate */
 	uint64_t compare;
 };
 _Static_assert(sizeof(struct record) == LINE, "a record's head is a line");
-#define WRAP	     UINT32_MAX
+enum { SOLICITED = 1, ACK_REQ = 2 };
+#define WRAP	     UINT16_MAX
 #define MAX_BYTES    4096 /* of payload */
 #define SENDER_WORDS (SHM_SLOTS / 64)
 
@@ -56,7 +59,7 @@ struct ring {
 struct inbox {
 	uint32_t magic;
 	_Atomic uint32_t dead;				     /* the slot has another file now */
-	_Atomic uint32_t sleeping;			     /* futex: 1, whoever sends has to wake */
+	_Atomic uint32_t sleeping;			     /* futex: not 0, whoever sends has to wake */
 	_Alignas(64) _Atomic uint64_t senders[SENDER_WORDS]; /* who has ever sent */
 	struct ring ring[SHM_SLOTS];
 };
@@ -80,6 +83,7 @@ struct link_shm {
 	unsigned slot, last; /* whose ring was emptied last */
 	int fd;		     /* holds the lock */
 	struct inbox *own;
+	uint32_t sleeps; /* wraps, without 0 */
 	struct way way[SHM_SLOTS];
 	struct arrivals arrivals[SHM_SLOTS];
 	/* The last packet taken, while its payload is still in its ring; up to where that ring is free then.
@@ -206,9 +210,18 @@ static struct way *way_to(struct link_shm *shm, uint32_t qpn)
 	return way;
 }
 
-static void futex_wake(_Atomic uint32_t *word)
+/*
+ * First wake, then say that he is awake: who is killed in between leaves a sleeper that others wake. If it is
+ * the next sleep already it stays as it is; if he has not fallen asleep yet he finds another number.
+ */
+static void wake_up(struct inbox *inbox)
 {
-	syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
+	uint32_t sleep = atomic_load_explicit(&inbox->sleeping, memory_order_relaxed);
+
+	if (!sleep)
+		return;
+	syscall(SYS_futex, &inbox->sleeping, FUTEX_WAKE, 1, NULL, NULL, 0);
+	atomic_compare_exchange_strong(&inbox->sleeping, &sleep, 0);
 }
 
 static uint32_t record_bytes(uint32_t len)
@@ -282,14 +295,14 @@ static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
 		atomic_store_explicit(&wrap->stamp, way->tail ^ way->secret, memory_order_release);
 		way->tail += skip;
 	}
-	r->len = pkt->len;
+	r->from = pkt->from;
+	r->len = (uint16_t)pkt->len;
 	r->dest_qpn = pkt->dest_qpn;
 	r->psn = pkt->psn;
 	r->msn = pkt->msn;
 	r->opcode = pkt->opcode;
 	r->syndrome = pkt->syndrome;
-	r->solicited = pkt->solicited;
-	r->ack_req = pkt->ack_req;
+	r->flags = (uint8_t)((pkt->solicited ? SOLICITED : 0) | (pkt->ack_req ? ACK_REQ : 0));
 	r->placement = pkt->placement;
 	r->selectivity = pkt->selectivity;
 	r->service = pkt->service;
@@ -307,8 +320,7 @@ static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
 	atomic_store_explicit(&r->stamp, way->tail ^ way->secret, memory_order_release);
 	way->tail += record_bytes(pkt->len);
 	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(&to->sleeping, memory_order_relaxed) && atomic_exchange(&to->sleeping, 0))
-		futex_wake(&to->sleeping);
+	wake_up(to);
 }
 
 static void hand_over(struct link *link, unsigned from, struct packet *pkt)
@@ -410,13 +422,14 @@ static struct packet *unpack(struct link_shm *shm, unsigned from, const struct r
 	} else {
 		memcpy(pkt->payload, payload, r->len);
 	}
+	pkt->from = r->from;
 	pkt->dest_qpn = r->dest_qpn;
 	pkt->psn = r->psn & PSN_MASK;
 	pkt->msn = r->msn;
 	pkt->opcode = r->opcode;
 	pkt->syndrome = r->syndrome;
-	pkt->solicited = r->solicited & 1;
-	pkt->ack_req = r->ack_req & 1;
+	pkt->solicited = r->flags & SOLICITED;
+	pkt->ack_req = r->flags & ACK_REQ;
 	pkt->placement = r->placement;
 	pkt->selectivity = r->selectivity;
 	pkt->service = r->service;
@@ -426,6 +439,7 @@ static struct packet *unpack(struct link_shm *shm, unsigned from, const struct r
 		pkt->src_qpn = (uint32_t)r->where;
 		pkt->qkey = (uint32_t)(r->where >> 32);
 	} else {
+		pkt->src_qpn = from << SHM_QPN_SHIFT; /* as far as it is known here */
 		pkt->va = r->where;
 	}
 	if (is_atomic(pkt)) {
@@ -521,10 +535,12 @@ static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
 	struct link_shm *shm = (struct link_shm *)nic;
 	struct timespec most = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
 
-	atomic_store(&shm->own->sleeping, 1);
+	/* Each sleep has a number: see wake_up(). */
+	shm->sleeps += 1 + (shm->sleeps == UINT32_MAX);
+	atomic_store(&shm->own->sleeping, shm->sleeps);
 	if (next_sender(shm, 0) == SHM_SLOTS)
-		syscall(SYS_futex, &shm->own->sleeping, FUTEX_WAIT, 1, ns == UINT64_MAX ? NULL : &most, NULL,
-			0);
+		syscall(SYS_futex, &shm->own->sleeping, FUTEX_WAIT, shm->sleeps,
+			ns == UINT64_MAX ? NULL : &most, NULL, 0);
 	atomic_store(&shm->own->sleeping, 0);
 }
 
@@ -532,8 +548,7 @@ static void wake(struct nic_link *nic)
 {
 	struct link_shm *shm = (struct link_shm *)nic;
 
-	if (atomic_exchange(&shm->own->sleeping, 0))
-		futex_wake(&shm->own->sleeping);
+	wake_up(shm->own);
 }
 
 static void leave(struct nic_link *nic)
@@ -545,7 +560,19 @@ static void leave(struct nic_link *nic)
 	shm->own->dead = 1;
 	unlink(name);
 	close(shm->fd);
-	rmdir(shm->directory); /* the last one */
+	net_dir_sweep(shm->directory, false);
+}
+
+static int take_any_slot(struct link_shm *shm)
+{
+	int rc = -EAGAIN;
+
+	for (unsigned slot = 1; slot < SHM_SLOTS && rc == -EAGAIN; slot++) {
+		/* Twice: the first time a dead one's file is put away. */
+		for (unsigned n = 0; n < 2 && rc == -EAGAIN; n++)
+			rc = take_slot(shm, slot);
+	}
+	return rc;
 }
 
 int link_shm_open(struct nic_link **out, const char *directory)
@@ -568,21 +595,23 @@ int link_shm_open(struct nic_link **out, const char *directory)
 		.wake = wake,
 		.leave = leave,
 	};
-	rc = strlen(directory) < sizeof(shm->directory) ? 0 : -ENAMETOOLONG;
-	if (!rc) {
+	rc = strlen(directory) < sizeof(shm->directory) ? -ENOENT : -ENAMETOOLONG;
+	if (rc == -ENOENT) {
 		strcpy(shm->directory, directory);
-		rc = -EAGAIN;
+		net_dir_sweep(directory, false);
 	}
-	for (unsigned slot = 1; slot < SHM_SLOTS && rc == -EAGAIN; slot++) {
-		/* Twice: the first time a dead one's file is put away. */
-		for (unsigned n = 0; n < 2 && rc == -EAGAIN; n++)
-			rc = take_slot(shm, slot);
+	/* Whoever ends, or sweeps, removes a directory without files. */
+	for (unsigned n = 0; n < 100 && rc == -ENOENT; n++) {
+		rc = net_dir_make(directory);
+		if (!rc)
+			rc = take_any_slot(shm);
 	}
 	if (rc) {
 		free(shm);
 		return rc == -EAGAIN ? -EUSERS : rc;
 	}
-	shm->nic.qpn_first = (shm->slot << SHM_QPN_SHIFT) + QPN_FIRST;
+	/* Not the numbers that the slot's last process had: its peers may not know yet that it is gone. */
+	shm->nic.qpn_first = (shm->slot << SHM_QPN_SHIFT) + QPN_FIRST + random_secret() % QPN_SPREAD;
 	shm->nic.qpn_limit = (shm->slot + 1) << SHM_QPN_SHIFT;
 	*out = &shm->nic;
 	return 0;

@@ -427,7 +427,12 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim
 	if (!tap)
 		return -ENOMEM;
 	tap->nic = (struct nic_link){
-		.link = {.send = send, .resolve = resolve, .gid = gid_of, .ready = ready, .reserve = reserve},
+		.link = {.send = send,
+			 .resolve = resolve,
+			 .gid = gid_of,
+			 .ready = ready,
+			 .reserve = reserve,
+			 .burst = inner->link.burst},
 		.address = inner->address,
 		.mtu = inner->mtu,
 		.qpn_first = inner->qpn_first,

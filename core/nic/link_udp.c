@@ -41,6 +41,8 @@
 #define BUFFER_BYTES (8 << 20)
 #define NS_PER_S     1000000000ull
 #define TTL	     64
+#define SKB_BYTES    320 /* of Linux's own, behind a packet and about it */
+#define BURST_LEAST  8
 
 /* Own addresses: 127.77.0.0/16; if another net has this one, the next 16 bits, and so on. */
 #define OWN_FIRST 77
@@ -292,6 +294,22 @@ static unsigned mtu_of(const struct link_udp *udp)
 	return mtu < 256 ? 0 : mtu;
 }
 
+/* Packets that the socket's buffer holds, a quarter of it left to acknowledgements: Linux counts what it
+ * allocated. */
+static uint32_t burst_of(const struct link_udp *udp)
+{
+	uint32_t room = 512;
+	socklen_t size = sizeof(int);
+	int bytes;
+
+	while (room < WIRE_IP_UDP + WIRE_HEADERS + udp->nic.mtu + SKB_BYTES)
+		room *= 2;
+	if (getsockopt(udp->fd, SOL_SOCKET, SO_RCVBUF, &bytes, &size) || bytes < 0)
+		return BURST_LEAST;
+	room = (uint32_t)bytes / (room + SKB_BYTES) * 3 / 4;
+	return room < BURST_LEAST ? BURST_LEAST : room;
+}
+
 /* The socket, unless the address is in use: -EADDRINUSE. */
 static int bind_to(struct link_udp *udp, uint32_t address)
 {
@@ -367,6 +385,7 @@ int link_udp_open(struct nic_link **out, const char *directory, uint32_t address
 		rc = open_bell(udp, directory);
 	if (!rc) {
 		udp->nic.mtu = mtu_of(udp);
+		udp->nic.link.burst = burst_of(udp);
 		udp->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 		rc = !udp->nic.mtu ? -EMSGSIZE : udp->event < 0 ? -errno : 0;
 	}

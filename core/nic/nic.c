@@ -31,7 +31,10 @@
 #define LEFT_ALONE_TIMES 4 /* in a row */
 #define AWAKE_LEAST_NS	 1000000
 #define AWAKE_MOST_NS	 100000000
-#define BATCH		 32 /* packets taken in one go */
+#define BATCH		 32	  /* packets taken in one go */
+#define TIMERS_EVERY	 64	  /* batches in a row, where packets never end */
+#define DRAIN_NS	 50000000 /* at the end */
+#define LOCK_NS		 200000000 /* at the end, and at a fork: who interrupts a holder of the lock never gets it */
 
 /*
  * Who drives. The thread sleeps until a packet comes in, unless the program polls: then it naps, and
@@ -48,7 +51,9 @@ struct whole {
 	bool found_last;		 /* the last poll had found completions */
 	uint64_t polled_at;		 /* ns: the last one */
 	uint64_t awake_until, awake_for; /* ns: when the thread may nap again, and for how long it may not */
-	uint64_t sleeps_until;		 /* the thread; 0: it does not sleep */
+	pid_t pid;
+	unsigned full_batches;
+	uint64_t sleeps_until; /* the thread; 0: it does not sleep */
 };
 
 static struct whole *whole;
@@ -80,19 +85,23 @@ void nic_unlock(struct nic *nic)
 
 void nic_run(struct nic *nic)
 {
-	engine_run(nic->engine);
+	engine_run_soon(nic->engine);
 }
 
+/* Timers come last: what has come in while the process was stopped, or had no CPU, has come in time. */
 bool nic_progress(struct nic *nic)
 {
-	struct packet *pkt;
-	bool did = engine_run(nic->engine);
+	struct packet *pkt = NULL;
+	bool did = engine_run_soon(nic->engine);
+	unsigned n = 0;
 
-	for (unsigned n = 0; n < BATCH && (pkt = nic->link->take(nic->link, nic->net)); n++) {
+	for (; n < BATCH && (pkt = nic->link->take(nic->link, nic->net)); n++) {
 		rnic_take(nic->net, qp_find(nic->net, pkt->dest_qpn), pkt);
-		engine_run(nic->engine);
+		engine_run_soon(nic->engine);
 		did = true;
 	}
+	if (!pkt || ++to_whole(nic)->full_batches % TIMERS_EVERY == 0)
+		did |= engine_run(nic->engine);
 	return did;
 }
 
@@ -212,10 +221,8 @@ static int start_thread(struct whole *w)
 	int error;
 
 	pthread_mutex_init(&w->mutex, NULL);
-	/* Signals are the program's, but for faults of the thread's own: copy.c. */
+	/* Signals are the program's. */
 	sigfillset(&all);
-	sigdelset(&all, SIGSEGV);
-	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	error = pthread_create(&thread, NULL, thread_main, w);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -224,20 +231,139 @@ static int start_thread(struct whole *w)
 	return -error;
 }
 
-/* What is under way is finished by the peers' retries; nobody drives this NIC any more. */
-static void at_exit(void)
+/* --- the end --- */
+
+static int lock_for_a_while(struct whole *w)
+{
+	struct timespec until;
+	int rc;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += LOCK_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	rc = pthread_mutex_clocklock(&w->mutex, CLOCK_MONOTONIC, &until);
+	if (!rc)
+		engine_tick(w->nic.engine);
+	return rc;
+}
+
+void nic_drain(struct nic *nic)
+{
+	uint64_t start = sim_now(nic->engine);
+
+	while (sim_now(nic->engine) - start < DRAIN_NS) {
+		if (!nic_progress(nic) && engine_next(nic->engine) > sim_now(nic->engine) + LINK_READY_NS)
+			return;
+		engine_tick(nic->engine);
+	}
+}
+
+/* The link of a NIC that is gone: what the program still calls does nothing, and does not hang. */
+static int no_route(struct link *link, const union ibv_gid *gid)
+{
+	(void)link;
+	(void)gid;
+	return -ENETUNREACH;
+}
+
+static void no_gid(struct link *link, uint32_t number, union ibv_gid *gid)
+{
+	(void)link;
+	(void)number;
+	memset(gid, 0, sizeof(*gid));
+}
+
+static void lose(struct link *link, unsigned from, struct packet *pkt)
+{
+	(void)link;
+	(void)from;
+	packet_put(pkt->net, pkt);
+}
+
+static struct packet *take_nothing(struct nic_link *nic, struct rnic_net *net)
+{
+	(void)nic;
+	(void)net;
+	return NULL;
+}
+
+static void sleep_for_ever(struct nic_link *nic, uint64_t ns)
+{
+	(void)nic;
+	(void)ns;
+	pause();
+}
+
+static void nothing(struct nic_link *nic)
+{
+	(void)nic;
+}
+
+static struct nic_link nowhere = {
+	.link = {.resolve = no_route, .gid = no_gid, .send = lose},
+	.take = take_nothing,
+	.sleep = sleep_for_ever,
+	.wake = nothing,
+	.leave = nothing,
+};
+
+static void cut_off(struct whole *w)
+{
+	nowhere.address = w->nic.link->address;
+	nowhere.mtu = w->nic.link->mtu;
+	w->nic.link = &nowhere;
+	w->nic.net->link = &nowhere.link;
+}
+
+/*
+ * The process ends, after its own handlers of exit(): what has come in is answered, so that a peer whose
+ * message was taken is told so. What this process has sent and was not answered is the end of it, as with
+ * hardware. A signal's handler that exits may have interrupted whoever holds the lock: then there is no
+ * last answer.
+ */
+__attribute__((destructor)) static void at_exit(void)
 {
 	struct whole *w = whole;
+	struct nic_link *link;
+	bool locked;
 
-	if (!w)
+	/* A child by vfork() or clone() has its parent's memory, and is not to end its NIC. */
+	if (!w || w->pid != getpid())
 		return;
-	pthread_mutex_lock(&w->mutex); /* for good */
-	w->nic.link->leave(w->nic.link);
+	locked = !lock_for_a_while(w);
+	link = w->nic.link;
+	if (locked) {
+		nic_drain(&w->nic);
+		cut_off(w);
+	}
+	link->leave(link);
+	if (locked)
+		nic_unlock(&w->nic);
+}
+
+/* A fork: the child gets a NIC whose state is in order, and cuts it off: it is the parent's. */
+static bool fork_locked;
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&making);
+	fork_locked = whole && !lock_for_a_while(whole);
+}
+
+static void in_parent(void)
+{
+	if (fork_locked)
+		nic_unlock(&whole->nic);
+	pthread_mutex_unlock(&making);
 }
 
 static void in_child(void)
 {
-	whole = NULL; /* the parent's */
+	if (whole)
+		cut_off(whole);
+	whole = NULL;
+	pthread_mutex_init(&making, NULL);
 }
 
 static int open_link(struct nic_link **out, const struct nic_config *config)
@@ -260,6 +386,21 @@ static int open_place(struct nic_link **out, const struct nic_config *config)
 	return rc;
 }
 
+static void tell_no_link(const struct nic_config *config, int rc)
+{
+	struct in_addr address = {.s_addr = htonl(config->address)};
+	char text[INET_ADDRSTRLEN];
+
+	if (rc == -EADDRINUSE)
+		fprintf(stderr, "tidemark: UDP port 4791 of %s is taken; by rdma_rxe, if it is loaded here\n",
+			inet_ntop(AF_INET, &address, text, sizeof(text)));
+	else if (rc == -EADDRNOTAVAIL)
+		fprintf(stderr, "tidemark: %s is no address of this host\n",
+			inet_ntop(AF_INET, &address, text, sizeof(text)));
+	else
+		fprintf(stderr, "tidemark: no place in the net %s: %s\n", config->net, strerror(-rc));
+}
+
 static int make(struct whole *w)
 {
 	static bool once;
@@ -276,7 +417,7 @@ static int make(struct whole *w)
 	}
 	rc = open_place(&inner, &config);
 	if (rc) {
-		fprintf(stderr, "tidemark: no place in the net %s: %s\n", config.net, strerror(-rc));
+		tell_no_link(&config, rc);
 		return rc;
 	}
 	hw.mtu = inner->mtu;
@@ -295,11 +436,11 @@ static int make(struct whole *w)
 	w->nic.net = rnic_net_on(w->nic.engine, &hw, &w->nic.link->link, w->nic.link->qpn_first,
 				 w->nic.link->qpn_limit);
 	link_tap_net(w->nic.link, w->nic.net);
+	w->pid = getpid();
 	rc = start_thread(w);
 	if (!rc && !once) {
 		once = true;
-		atexit(at_exit);
-		pthread_atfork(NULL, NULL, in_child);
+		pthread_atfork(before_fork, in_parent, in_child);
 	}
 	return rc;
 }

@@ -10,7 +10,8 @@
  * thread takes over, so that the target of an RDMA access may sleep. docs/run.md says why there is
  * no NIC process.
  *
- * A process that fork()s: the child has no NIC until it opens one of its own.
+ * A process that fork()s: the child has no NIC until it opens one of its own, and what it has of its parent's
+ * objects leads nowhere.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -31,7 +32,9 @@ void nic_unlock(struct nic *nic);
 void nic_run(struct nic *nic);
 /* Locked: let everything happen that can. Was there anything? */
 bool nic_progress(struct nic *nic);
-/* Locked, by whoever polls: the same; the NIC's thread rests for a while. */
+/* Locked: let what has come in be answered; for a moment at most. */
+void nic_drain(struct nic *nic);
+/* Locked, by whoever polls: let everything happen that can; the NIC's thread rests for a while. */
 void nic_poll(struct nic *nic);
 /* Locked: the end of a poll. Were there completions? */
 void nic_polled(struct nic *nic, bool found);

@@ -50,9 +50,16 @@ EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	return LOCKED(int, rnic_modify_qp(qp, attr, mask));
 }
 
+/* A peer's last message that has come in is answered first. */
+static int destroy_qp(struct ibv_qp *qp)
+{
+	nic_drain(nic_get());
+	return rnic_destroy_qp(qp);
+}
+
 EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 {
-	int error = LOCKED(int, rnic_destroy_qp(qp));
+	int error = LOCKED(int, destroy_qp(qp));
 
 	if (!error)
 		nic_settle_events(qp->context, qp);

@@ -33,7 +33,7 @@ static int check(struct ibv_pd *pd, const struct ibv_sge *sge, bool writes)
 
 	if (!mr)
 		return EFAULT;
-	if (mr->ibv.pd != pd)
+	if (!same_pd(mr->ibv.pd, pd))
 		return EPERM;
 	if (!(mr->access & IBV_ACCESS_ON_DEMAND))
 		return EINVAL;

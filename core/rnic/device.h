@@ -192,7 +192,7 @@ void mw_drop_qp(struct rnic_qp *qp);
 
 static inline uint8_t *mr_host(const struct rnic_mr *mr, uint64_t va)
 {
-	return mr->host + (va - mr->iova);
+	return (uint8_t *)((uintptr_t)mr->host + (va - mr->iova)); /* host may be NULL */
 }
 /* Bytes from `at` to the end of its line. DRAM counts from the region's start, so that lines do not depend on
  * where the heap put it. */

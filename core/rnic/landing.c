@@ -284,7 +284,8 @@ static void faulted(struct rnic_qp *qp)
 	answer_drop_behind(qp, resp->land_done);
 	resp->land_done = resp->land_tail;
 	if (qp->ibv.state == IBV_QPS_ERR) {
-		resp_flush(qp);
+		if (resp->flush_rq)
+			resp_flush(qp);
 	} else {
 		if (is_send)
 			resp->recv_status = IBV_WC_LOC_PROT_ERR;

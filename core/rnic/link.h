@@ -30,6 +30,8 @@ struct link {
 	 * there; if that packet is never sent, nothing is to be given back. NULL: anywhere, as without this
 	 * function. */
 	uint8_t *(*reserve)(struct link *link, uint32_t dest_qpn, uint32_t len);
+	/* So many packets at once the other end can hold, if it is like this one; 0: any number. */
+	uint32_t burst;
 };
 
 /*

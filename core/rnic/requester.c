@@ -20,6 +20,9 @@
  * ATOMIC WRITE) have their results, and one that is not posted waits while
  * max_rd_atomic of them are under way.
  *
+ * Of a link that holds so many packets only (link.h, burst), a READ asks for no more at once, and for the
+ * rest when that has come: to the responder these are READs of their own.
+ *
  * What needs no packet (a window's binding, an invalidation) is done when all before it is
  * acknowledged.
  *
@@ -47,11 +50,10 @@
 
 #define DOORBELL_NS 50
 #define WINDOW	    128 /* packets under way */
-#define ACK_EVERY   32	/* packets of a long message */
+#define ACKS	    4	/* asked for, of a long message, in a window */
 
 static void fire_tx(struct sim *sim, void *arg);
 static void fire_timer(struct sim *sim, void *arg);
-static void fire_rnr(struct sim *sim, void *arg);
 static void transmit(struct rnic_qp *qp);
 
 static struct wqe *wqe_at(struct rnic_qp *qp, uint32_t seq)
@@ -62,6 +64,13 @@ static struct wqe *wqe_at(struct rnic_qp *qp, uint32_t seq)
 static bool active(const struct rnic_qp *qp)
 {
 	return qp->ibv.state == IBV_QPS_RTS || qp->ibv.state == IBV_QPS_SQD;
+}
+
+/* Packets under way. */
+static uint32_t window(const struct rnic_qp *qp)
+{
+	uint32_t burst = qp->hca->net->link->burst;
+	return burst && burst < WINDOW ? burst : WINDOW;
 }
 
 static uint64_t timeout_ns(const struct rnic_qp *qp)
@@ -267,6 +276,22 @@ static uint8_t opcode_of(const struct wqe *wqe, bool first, bool last)
 	return opcode + (first ? OP_SEND_ONLY : OP_SEND_LAST) + has_imm(wqe);
 }
 
+/* Bytes of a READ that are asked for at once, from packet i on, with `left` missing. A part that is asked for
+ * again ends where it ended before: what comes again must not reach beyond what was there. */
+static uint32_t read_part(const struct rnic_qp *qp, uint32_t i, uint32_t left)
+{
+	uint32_t most = (window(qp) - i % window(qp)) * qp->mtu;
+	return qp->hca->net->link->burst && left > most ? most : left;
+}
+
+/* Is a part of the READ sq.next on its way? */
+static bool awaits_part(struct rnic_qp *qp, const struct wqe *wqe)
+{
+	struct requester *req = &qp->req;
+	return wqe->opcode == IBV_WR_RDMA_READ && req->packet &&
+	       req->una != psn_add(wqe->first_psn, req->packet);
+}
+
 /* The packet req->packet of the request; NULL: its memory is no longer allowed. */
 static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
 {
@@ -287,7 +312,7 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
 	pkt->psn = psn_add(wqe->first_psn, i);
 	pkt->service = qp->service;
 	pkt->opcode = opcode_of(wqe, first, last);
-	pkt->ack_req = last || wqe->nonposted || i % ACK_EVERY == ACK_EVERY - 1;
+	pkt->ack_req = last || wqe->nonposted || (i + 1) % (window(qp) / ACKS) == 0;
 	pkt->solicited = last && wqe->solicited;
 	if (qp->service != SERVICE_RC)
 		pkt->ack_req = false;
@@ -301,7 +326,7 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
 	pkt->dma_len = (uint32_t)wqe->bytes;
 	if (wqe->opcode == IBV_WR_RDMA_READ) { /* what is still missing */
 		pkt->va += off;
-		pkt->dma_len = left;
+		pkt->dma_len = read_part(qp, i, left);
 	}
 	if (wqe->opcode == IBV_WR_FLUSH)
 		pkt->dma_len = (uint32_t)wqe->flush_len;
@@ -332,8 +357,7 @@ static bool has_room(struct rnic_qp *qp, const struct wqe *wqe)
 		       qp->service == SERVICE_RC ? LINK_PATIENCE_NS : LINK_UNRELIABLE_PATIENCE_NS,
 		       &req->patience))
 		return true;
-	req->rnr_until = now + LINK_READY_NS;
-	alarm_set(qp_sim(qp), &req->rnr, CHAIN_OTHER, LINK_READY_NS, fire_rnr, qp);
+	alarm_set(qp_sim(qp), &req->tx, qp_chain(qp, CHAIN_SEND), LINK_READY_NS, fire_tx, qp);
 	return false;
 }
 
@@ -361,8 +385,11 @@ static bool send_packet(struct rnic_qp *qp, struct wqe *wqe)
 	if (pkt->psn == req->una)
 		req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
 	arm(qp);
-	req->packet++;
-	if (wqe->nonposted || req->packet == wqe->psns) {
+	if (wqe->opcode == IBV_WR_RDMA_READ && pkt->dma_len)
+		req->packet += (pkt->dma_len + qp->mtu - 1) / qp->mtu;
+	else
+		req->packet++;
+	if (req->packet == wqe->psns) {
 		qp->sq.next++;
 		req->packet = 0;
 	}
@@ -411,7 +438,9 @@ static void transmit(struct rnic_qp *qp)
 		}
 		if (!wqe->started && !start(qp, wqe))
 			return;
-		if (psn_diff(psn_add(wqe->first_psn, req->packet), req->una) >= WINDOW)
+		if (psn_diff(psn_add(wqe->first_psn, req->packet), req->una) >= (int32_t)window(qp))
+			return;
+		if (awaits_part(qp, wqe))
 			return;
 		if (!send_packet(qp, wqe))
 			return;

@@ -18,6 +18,13 @@
 #include <string.h>
 #include "core/rnic/qp.h"
 
+/* The packet is dropped; a macro counts by name. */
+#define DROP(qp, pkt, why)                         \
+	do {                                       \
+		COUNT_ONE((qp)->hca->net, why);    \
+		packet_put((qp)->hca->net, (pkt)); \
+	} while (0)
+
 static void take_connected(struct rnic_qp *qp, struct packet *pkt)
 {
 	struct responder *resp = &qp->resp;
@@ -28,9 +35,8 @@ static void take_connected(struct rnic_qp *qp, struct packet *pkt)
 		resp->in_message = 0;
 		resp->psn = pkt->psn;
 	} else if (!resp->in_message || pkt->psn != resp->psn) {
-		COUNT_ONE(qp->hca->net, psn_gap);
 		resp->in_message = 0;
-		packet_put(qp->hca->net, pkt);
+		DROP(qp, pkt, psn_gap);
 		return;
 	}
 	uint8_t syndrome = resp_check(qp, pkt);
@@ -38,6 +44,8 @@ static void take_connected(struct rnic_qp *qp, struct packet *pkt)
 		resp_accept(qp, pkt);
 		return;
 	}
+	if (syndrome == AETH_NAK_INVALID_REQUEST)
+		COUNT_ONE(qp->hca->net, bad_request);
 	resp->in_message = 0;
 	packet_put(qp->hca->net, pkt);
 	if (resp->recv_status == IBV_WC_LOC_LEN_ERR && !qp->srq)
@@ -57,39 +65,34 @@ static struct packet *with_grh(struct rnic_qp *qp, struct packet *pkt)
 
 static void take_datagram(struct rnic_qp *qp, struct packet *pkt)
 {
-	uint8_t is = opcode_is[pkt->opcode];
-	if (!(is & IS_FIRST) || !(is & IS_LAST) || !(is & IS_SEND) || pkt->qkey != qp->attr.qkey ||
-	    pkt->len > qp->mtu || !resp_ready(qp)) {
-		if (pkt->qkey != qp->attr.qkey)
-			COUNT_ONE(qp->hca->net, bad_qkey);
-		else if (pkt->len <= qp->mtu && !resp_ready(qp))
-			COUNT_ONE(qp->hca->net, no_receive);
-		else
-			COUNT_ONE(qp->hca->net, bad_sequence);
+	if (pkt->opcode != OP_SEND_ONLY && pkt->opcode != OP_SEND_ONLY_IMM) {
+		DROP(qp, pkt, bad_opcode);
+	} else if (pkt->qkey != qp->attr.qkey) {
+		DROP(qp, pkt, bad_qkey);
+	} else if (pkt->len > qp->mtu) {
+		DROP(qp, pkt, bad_length);
+	} else if (!resp_ready(qp)) {
+		DROP(qp, pkt, no_receive);
+	} else {
+		pkt = with_grh(qp, pkt);
+		if (resp_check_send(qp, pkt) == AETH_ACK) {
+			resp_accept(qp, pkt);
+			return;
+		}
 		packet_put(qp->hca->net, pkt);
-		return;
+		qp_fail(qp);
 	}
-	pkt = with_grh(qp, pkt);
-	if (resp_check_send(qp, pkt) == AETH_ACK) {
-		resp_accept(qp, pkt);
-		return;
-	}
-	packet_put(qp->hca->net, pkt);
-	qp_fail(qp);
 }
 
 void unreliable_take(struct rnic_qp *qp, struct packet *pkt)
 {
 	pkt->ack_req = false; /* means nothing here */
-	if (!resp_active(qp) || !(opcode_is[pkt->opcode] & (IS_SEND | IS_WRITE))) {
-		if (!resp_active(qp))
-			COUNT_ONE(qp->hca->net, qp_state);
-		else
-			COUNT_ONE(qp->hca->net, bad_opcode);
-		packet_put(qp->hca->net, pkt);
-	} else if (qp->service == SERVICE_UD) {
+	if (!resp_active(qp))
+		DROP(qp, pkt, qp_state);
+	else if (pkt->opcode > OP_WRITE_ONLY_IMM)
+		DROP(qp, pkt, bad_opcode);
+	else if (qp->service == SERVICE_UD)
 		take_datagram(qp, pkt);
-	} else {
+	else
 		take_connected(qp, pkt);
-	}
 }

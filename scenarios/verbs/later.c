@@ -179,8 +179,8 @@ const struct verbs_program verbs_later[] = {
 	{"shared-receives", "a shared receive queue", shared_receives, 0},
 	{"channel", "events on a completion channel, all and the solicited ones", channel, LATER},
 	{"datagrams", "a SEND between queue pairs of type UD", datagrams, 0},
-	{"window", "a memory window, and a SEND that invalidates it", window, LATER},
+	{"window", "a memory window, and a SEND that invalidates it", window, 0},
 	{"resize", "a completion queue is resized", resize, LATER},
-	{"reregister", "a region gets other rights", reregister, LATER},
+	{"reregister", "a region gets other rights", reregister, 0},
 	{0},
 };

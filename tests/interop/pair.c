@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Two processes, each on a device of its own, that look at every byte which they send each other: WRITE,
- *READ, atomics, SEND with immediate data to a receiver that is late, and a key that does not exist. Plain
- *libibverbs; the devices may be of different makes (vm/interop).
+ * READ, atomics, ATOMIC WRITE, SEND with immediate data to a receiver that is late, SEND that invalidates a
+ * memory window, and the key of that. Plain libibverbs; the devices may be of different makes (vm/interop).
  *
  *	pair DEVICE GID-INDEX PORT [HOST]	with HOST the one that asks, else the one that answers
  *
@@ -25,6 +25,7 @@
 #define LIMIT_S 60
 #define ACCESS \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+#define WORD 0x0123456789abcdefull
 
 #define CHECK(expr)                                                                \
 	do {                                                                       \
@@ -120,7 +121,11 @@ static struct ibv_context *open_device(const char *name)
 static void make(const char *device, int gid_index)
 {
 	struct ibv_context *context = open_device(device);
-	struct ibv_qp_init_attr init = {.cap = {64, 64, 1, 1, 0}, .qp_type = IBV_QPT_RC, .sq_sig_all = 1};
+	struct ibv_qp_init_attr_ex init = {.cap = {64, 64, 1, 1, 0},
+					   .qp_type = IBV_QPT_RC,
+					   .sq_sig_all = 1,
+					   .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+					   .send_ops_flags = IBV_QP_EX_WITH_ATOMIC_WRITE};
 	struct ibv_port_attr port;
 
 	CHECK(context);
@@ -130,9 +135,10 @@ static void make(const char *device, int gid_index)
 	cq = ibv_create_cq(context, 256, NULL, NULL, 0);
 	buf = aligned_alloc(4096, 2 * BYTES);
 	CHECK(pd && cq && buf);
-	mr = ibv_reg_mr(pd, buf, 2 * BYTES, ACCESS);
+	mr = ibv_reg_mr(pd, buf, 2 * BYTES, ACCESS | IBV_ACCESS_MW_BIND);
 	init.send_cq = init.recv_cq = cq;
-	qp = ibv_create_qp(pd, &init);
+	init.pd = pd;
+	qp = ibv_create_qp_ex(context, &init);
 	CHECK(mr && qp);
 	own.qpn = qp->qp_num;
 	own.psn = ((uint32_t)getpid() * 7919u | 0xfff000) & 0xffffff; /* wraps on the way */
@@ -199,6 +205,8 @@ static void post(enum ibv_wr_opcode opcode, uint32_t len, uint64_t a, uint64_t b
 		wr.wr.atomic.rkey = peer.rkey;
 		wr.wr.atomic.compare_add = a;
 		wr.wr.atomic.swap = b;
+	} else if (opcode == IBV_WR_SEND_WITH_INV) {
+		wr.invalidate_rkey = peer.rkey;
 	} else {
 		wr.wr.rdma.remote_addr = peer.va;
 		wr.wr.rdma.rkey = peer.rkey;
@@ -224,6 +232,18 @@ static void post_receive(uint32_t n)
 	struct ibv_recv_wr wr = {.wr_id = n, .sg_list = &sge, .num_sge = 1}, *bad;
 
 	CHECK(!ibv_post_recv(qp, &wr, &bad));
+}
+
+static void atomic_write(void)
+{
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
+	uint64_t word = WORD;
+
+	ibv_wr_start(ex);
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_atomic_write(ex, peer.rkey, peer.va, &word);
+	CHECK(!ibv_wr_complete(ex));
+	CHECK(await().status == IBV_WC_SUCCESS);
 }
 
 static void ask(void)
@@ -256,16 +276,39 @@ static void ask(void)
 	}
 	done(IBV_WR_RDMA_WRITE_WITH_IMM, 3000, 4711, 0);
 	step();
-	peer.rkey ^= 0x5a5a5a00;
+	atomic_write();
+	step();
+	exchange(&own.rkey, &peer.rkey, sizeof(own.rkey)); /* of a window */
+	fill(mine, 99, 2000);
+	done(IBV_WR_RDMA_WRITE, 2000, 0, 0);
+	done(IBV_WR_SEND_WITH_INV, 4, 0, 0);
+	step();
 	post(IBV_WR_RDMA_READ, 8, 0, 0);
 	CHECK(await().status == IBV_WC_REM_ACCESS_ERR);
 	step();
+}
+
+/* The key of a window on the first 4096 bytes. */
+static uint32_t bind_window(void)
+{
+	struct ibv_mw *mw = ibv_alloc_mw(pd, IBV_MW_TYPE_2);
+	struct ibv_send_wr wr = {.opcode = IBV_WR_BIND_MW}, *bad;
+
+	CHECK(mw);
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){mr, (uintptr_t)buf, 4096,
+							 IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
+	CHECK(!ibv_post_send(qp, &wr, &bad));
+	CHECK(await().status == IBV_WC_SUCCESS);
+	return wr.bind_mw.rkey;
 }
 
 static void answer(void)
 {
 	uint64_t counter = 1000;
 	struct ibv_wc wc;
+	uint32_t window;
 
 	step();
 	CHECK(filled(buf, SIZES - 1, sizes[SIZES - 1]));
@@ -286,6 +329,18 @@ static void answer(void)
 	wc = await();
 	CHECK(!wc.status && wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && ntohl(wc.imm_data) == 4711);
 	CHECK(filled(buf, SENDS - 1, 3000));
+	step();
+	step();
+	memcpy(&counter, buf, sizeof(counter));
+	CHECK(counter == WORD);
+	window = bind_window();
+	exchange(&window, &own.rkey, sizeof(window));
+	post_receive(SENDS - 1); /* not where the window is */
+	wc = await();
+	/* rdma_rxe's flag is the kernel's, which has another number here. */
+	CHECK(!wc.status && wc.opcode == IBV_WC_RECV && wc.wc_flags & (IBV_WC_WITH_INV | IBV_WC_IP_CSUM_OK));
+	CHECK(wc.invalidated_rkey == window);
+	CHECK(filled(buf, 99, 2000));
 	step();
 	step();
 }
