@@ -34,9 +34,11 @@ endif()
 # Headers that stores include: in both worlds.
 find_path(VERBS_INCLUDE infiniband/verbs.h)
 find_path(PMEM_INCLUDE libpmem.h)
+# Of librdmacm, the header; its functions are the soft RNIC's.
+find_path(RDMACM_INCLUDE rdma/rdma_cma.h)
 # Boost.Context has neither a pkg-config file nor a C header; fiber.c declares its two functions.
 find_library(BOOST_CONTEXT NAMES libboost_context.a boost_context)
-foreach(found VERBS_INCLUDE PMEM_INCLUDE BOOST_CONTEXT)
+foreach(found VERBS_INCLUDE PMEM_INCLUDE RDMACM_INCLUDE BOOST_CONTEXT)
 	if(NOT ${found})
 		string(TOLOWER ${found} name)
 		list(APPEND missing ${name})

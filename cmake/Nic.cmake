@@ -19,6 +19,7 @@ endif()
 add_library(tidemark_cm OBJECT ${cm_sources})
 set_target_properties(tidemark_cm PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(tidemark_cm PRIVATE tidemark_flags)
+target_include_directories(tidemark_cm SYSTEM PRIVATE ${RDMACM_INCLUDE})
 
 # Options in a property of our own: they take the place of the -fno-lto that other programs get.
 add_library(tidemark_preload SHARED $<TARGET_OBJECTS:tidemark_nic> $<TARGET_OBJECTS:tidemark_cm>)

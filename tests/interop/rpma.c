@@ -280,7 +280,7 @@ static void serve_one(struct rpma_ep *ep, struct rpma_conn_cfg *cfg)
 {
 	/* Where the memory is, and that one may flush it to PM. */
 	struct {
-		unsigned char peer_len, mr_len, text[200];
+		unsigned char peer_len, mr_len, text[194]; /* an answer has room for 196 */
 	} offer = {0};
 	struct rpma_conn_private_data data = {&offer, sizeof(offer)};
 	struct rpma_conn_req *req;
