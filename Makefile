@@ -24,6 +24,7 @@ help:
 	@echo 'make list        stores, variants, knobs, contracts, seeded bugs'
 	@echo 'make test        all tests: gcc, gcc with ASan and UBSan, clang'
 	@echo 'make bench       measure the simulator'
+	@echo 'make nicbench    measure the soft RNIC, and the stores on it, on this machine'
 	@echo 'make vm          make a guest for the live world: a kernel package, and programs of this machine'
 	@echo 'make vmtest      cut the power of a server on kernel Soft-RoCE and an NVDIMM, again and again'
 	@echo 'make vmbench     how fast the stores are there, side by side'
@@ -65,6 +66,9 @@ vmtest: build vm
 	@vm/tear
 	@vm/flush
 
+nicbench: build
+	@scripts/nicbench $(ARGS)
+
 vmbench: build vm
 	@vm/bench $(ARGS)
 
@@ -83,4 +87,4 @@ clean:
 	rm -rf build build-gcc build-asan build-clang build-afl
 
 .PHONY: all help deps build crashtest claims taxonomy pictures litmus mutants soak fuzz bench list test clean
-.PHONY: vm vmtest vmbench vmsoak vmdiff interop
+.PHONY: nicbench vm vmtest vmbench vmsoak vmdiff interop

@@ -48,6 +48,8 @@ enum { SOLICITED = 1, ACK_REQ = 2 };
 #define MAX_BYTES    4096 /* of payload */
 #define SENDER_WORDS (SHM_SLOTS / 64)
 
+enum { ASLEEP = 1, WOKEN };
+
 /* Positions count bytes and never come again. */
 struct ring {
 	/* Of whoever is the sender now: it begins at `start`, which it writes last. */
@@ -59,7 +61,7 @@ struct ring {
 struct inbox {
 	uint32_t magic;
 	_Atomic uint32_t dead;				     /* the slot has another file now */
-	_Atomic uint32_t sleeping;			     /* futex: not 0, whoever sends has to wake */
+	_Atomic uint32_t sleeping;			     /* futex: 0, ASLEEP or WOKEN */
 	_Alignas(64) _Atomic uint64_t senders[SENDER_WORDS]; /* who has ever sent */
 	struct ring ring[SHM_SLOTS];
 };
@@ -83,7 +85,6 @@ struct link_shm {
 	unsigned slot, last; /* whose ring was emptied last */
 	int fd;		     /* holds the lock */
 	struct inbox *own;
-	uint32_t sleeps; /* wraps, without 0 */
 	struct way way[SHM_SLOTS];
 	struct arrivals arrivals[SHM_SLOTS];
 	/* The last packet taken, while its payload is still in its ring; up to where that ring is free then.
@@ -210,18 +211,16 @@ static struct way *way_to(struct link_shm *shm, uint32_t qpn)
 	return way;
 }
 
-/*
- * First wake, then say that he is awake: who is killed in between leaves a sleeper that others wake. If it is
- * the next sleep already it stays as it is; if he has not fallen asleep yet he finds another number.
- */
+/* Who is killed between saying so and doing it leaves a sleeper that the next one wakes. */
 static void wake_up(struct inbox *inbox)
 {
-	uint32_t sleep = atomic_load_explicit(&inbox->sleeping, memory_order_relaxed);
+	uint32_t sleeping = atomic_load_explicit(&inbox->sleeping, memory_order_relaxed);
 
-	if (!sleep)
+	if (!sleeping)
 		return;
+	if (sleeping == ASLEEP)
+		atomic_compare_exchange_strong(&inbox->sleeping, &sleeping, WOKEN);
 	syscall(SYS_futex, &inbox->sleeping, FUTEX_WAKE, 1, NULL, NULL, 0);
-	atomic_compare_exchange_strong(&inbox->sleeping, &sleep, 0);
 }
 
 static uint32_t record_bytes(uint32_t len)
@@ -286,6 +285,7 @@ static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
 
 	if (!r) {
 		link_count(shm->nic.count, COUNT_link_full);
+		wake_up(to);
 		return; /* lost */
 	}
 	if (skip) {
@@ -535,12 +535,10 @@ static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
 	struct link_shm *shm = (struct link_shm *)nic;
 	struct timespec most = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
 
-	/* Each sleep has a number: see wake_up(). */
-	shm->sleeps += 1 + (shm->sleeps == UINT32_MAX);
-	atomic_store(&shm->own->sleeping, shm->sleeps);
+	atomic_store(&shm->own->sleeping, ASLEEP);
 	if (next_sender(shm, 0) == SHM_SLOTS)
-		syscall(SYS_futex, &shm->own->sleeping, FUTEX_WAIT, shm->sleeps,
-			ns == UINT64_MAX ? NULL : &most, NULL, 0);
+		syscall(SYS_futex, &shm->own->sleeping, FUTEX_WAIT, ASLEEP, ns == UINT64_MAX ? NULL : &most,
+			NULL, 0);
 	atomic_store(&shm->own->sleeping, 0);
 }
 
