@@ -11,11 +11,13 @@
 #include <infiniband/verbs.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -203,6 +205,85 @@ START_TEST(polls_the_descriptor)
 	ck_assert_int_eq(ibv_get_cq_event(b.channel, &cq, &cq_context), -1);
 	ck_assert(!readable(b.channel->fd, 0));
 	ibv_ack_cq_events(cq, 3);
+}
+END_TEST
+
+static atomic_int waited;
+
+static void *wait_for_event(void *arg)
+{
+	struct ibv_cq *cq;
+	void *cq_context;
+
+	(void)arg;
+	atomic_store(&waited, ibv_get_cq_event(b.channel, &cq, &cq_context) ? errno : -1);
+	if (atomic_load(&waited) < 0)
+		ibv_ack_cq_events(cq, 1);
+	return NULL;
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+/* As a read() of a kernel's descriptor: begun again, or not, as the handler was installed; cancelled. */
+START_TEST(interrupted)
+{
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	pthread_t thread;
+	void *result;
+
+	sigaction(SIGUSR1, &action, NULL);
+	pthread_create(&thread, NULL, wait_for_event, NULL);
+	for (unsigned i = 0; i < 5; i++) {
+		usleep(10000);
+		pthread_kill(thread, SIGUSR1);
+	}
+	recv_post(&b, 1);
+	ck_assert_int_eq(ibv_req_notify_cq(b.cq, 0), 0);
+	send_post(&a, SIGNALED);
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(atomic_load(&waited), -1);
+	action.sa_flags = 0;
+	sigaction(SIGUSR1, &action, NULL);
+	pthread_create(&thread, NULL, wait_for_event, NULL);
+	usleep(20000);
+	pthread_kill(thread, SIGUSR1);
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(atomic_load(&waited), EINTR);
+	pthread_create(&thread, NULL, wait_for_event, NULL);
+	usleep(20000);
+	pthread_cancel(thread);
+	pthread_join(thread, &result);
+	ck_assert_ptr_eq(result, PTHREAD_CANCELED);
+	/* Nobody holds anything. */
+	poll_one(b.cq);
+}
+END_TEST
+
+/* Thousands of events that nobody reads, one edge each as long as there is room for edges. */
+START_TEST(many_events)
+{
+	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	struct ibv_cq *cq;
+	void *cq_context;
+
+	ck_assert_int_eq(epoll_ctl(epoll, EPOLL_CTL_ADD, b.channel->fd, &event), 0);
+	for (unsigned i = 0; i < 2000; i++) {
+		recv_post(&b, i);
+		ck_assert_int_eq(ibv_req_notify_cq(b.cq, 0), 0);
+		send_post(&a, SIGNALED);
+		poll_one(b.cq);
+		poll_one(a.cq);
+		if (i < 100)
+			ck_assert_int_eq(epoll_wait(epoll, &event, 1, SOON_MS), 1);
+	}
+	for (unsigned i = 0; i < 2000; i++)
+		ck_assert_int_eq(ibv_get_cq_event(b.channel, &cq, &cq_context), 0);
+	ck_assert(!readable(b.channel->fd, 0));
+	ibv_ack_cq_events(cq, 2000);
 }
 END_TEST
 
@@ -429,6 +510,8 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, sleeps_until_a_completion);
 	tcase_add_test(tc, polls_the_descriptor);
+	tcase_add_test(tc, interrupted);
+	tcase_add_test(tc, many_events);
 	tcase_add_test(tc, destroy_waits_for_the_acknowledgement);
 	tcase_add_test(tc, established);
 	tcase_add_test(tc, access_error);

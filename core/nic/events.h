@@ -4,9 +4,11 @@
 /*
  * A queue of events that a program waits for: a completion channel, or a context's asynchronous events.
  *
- * The program sees an eventfd, to be polled or made non-blocking; it is readable as long as there is an event
- * (each adds to its count, so an edge-triggered epoll sees each; the last to go clears it). The events
- * themselves stand in a list, so an object that goes away takes its own along. All calls but
+ * The program sees one end of a pair of sockets, to be polled or made non-blocking; it is readable as long as
+ * there is an event (each is a byte more, so an edge-triggered epoll sees each; the last to go takes all
+ * away). A socket, because looking into it (MSG_PEEK) waits as the read() of a kernel's descriptor does: it
+ * is begun again after a signal handler that is installed so, and the thread may be cancelled in it. The
+ * events themselves stand in a list, so an object that goes away takes its own along. All calls but
  * events_wait() under the NIC's lock.
  */
 #include <infiniband/verbs.h>
@@ -19,7 +21,7 @@ struct event {
 };
 
 struct events {
-	int fd;
+	int fd, ours; /* the program's end; -1: closed */
 	struct event *first, **last;
 };
 
