@@ -766,6 +766,43 @@ START_TEST(malformed)
 }
 END_TEST
 
+/* --- a link without room --- */
+
+static struct {
+	bool room;
+	uint64_t taken;
+} other_end;
+
+static bool has_room(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t *taken)
+{
+	(void)link;
+	(void)peer;
+	(void)dest_qpn;
+	*taken = other_end.taken;
+	return other_end.room;
+}
+
+START_TEST(patience)
+{
+	struct link link = {.ready = has_room};
+	struct link_patience p = {0};
+	/* It is slow, and takes something now and then: wait. */
+	for (uint64_t now = 1000; now < 5000; now += 50, other_end.taken += now % 100 == 0)
+		ck_assert(!link_ready(&link, 1, 2, now, 101, &p));
+	/* It takes nothing any more. */
+	ck_assert(!link_ready(&link, 1, 2, 5000, 101, &p));
+	ck_assert(link_ready(&link, 1, 2, 5101, 101, &p));
+	ck_assert(link_ready(&link, 1, 2, 5102, 101, &p));
+	/* It does. */
+	other_end.taken++;
+	ck_assert(!link_ready(&link, 1, 2, 5103, 101, &p));
+	other_end.room = true;
+	ck_assert(link_ready(&link, 1, 2, 5104, 101, &p));
+	other_end.room = false;
+	ck_assert(!link_ready(&link, 1, 2, 9000, 101, &p));
+}
+END_TEST
+
 /* --- memory that is gone --- */
 
 static bool no_write(void *to, const void *from, size_t len)
@@ -936,6 +973,7 @@ int main(void)
 	tcase_add_test(tc, extended);
 	tcase_add_test(tc, stranger);
 	tcase_add_loop_test(tc, malformed, 0, 20);
+	tcase_add_test(tc, patience);
 	tcase_add_loop_test(tc, gone, 0, 3);
 	tcase_add_loop_test(tc, bad_link, 0, 24);
 	suite_add_tcase(suite, tc);

@@ -263,13 +263,16 @@ static uint8_t *reserve(struct link *link, uint32_t dest_qpn, uint32_t len)
 }
 
 /* With a quarter of the ring left to acknowledgements, and to those who send again what is lost. */
-static bool has_room(struct link *link, uint32_t peer, uint32_t dest_qpn)
+static bool has_room(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t *taken)
 {
 	struct link_shm *shm = (struct link_shm *)link;
 	struct way *way = way_to(shm, dest_qpn);
 
 	(void)peer;
-	return !way || way->tail - way->head <= RING_FULL || used(shm, way) <= RING_FULL;
+	if (!way || way->tail - way->head <= RING_FULL || used(shm, way) <= RING_FULL)
+		return true;
+	*taken = way->head;
+	return false;
 }
 
 static bool is_atomic(const struct packet *pkt)

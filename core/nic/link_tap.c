@@ -350,11 +350,11 @@ static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
 	inner->gid(inner, number, gid);
 }
 
-static bool ready(struct link *link, uint32_t peer, uint32_t dest_qpn)
+static bool ready(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t *taken)
 {
 	struct link *inner = &to_tap(link)->inner->link;
 
-	return !inner->ready || inner->ready(inner, peer, dest_qpn);
+	return !inner->ready || inner->ready(inner, peer, dest_qpn, taken);
 }
 
 /* What may have to wait is not to lie where others are written. */

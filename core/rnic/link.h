@@ -24,8 +24,9 @@ struct link {
 	/* Takes the packet. `from`: the sending host. Calls rnic_deliver() later, never at once. */
 	void (*send)(struct link *link, unsigned from, struct packet *pkt);
 	/* Is there room for a packet to this queue pair of that host? False: rather a little later, or it may
-	 * be lost. NULL: always. */
-	bool (*ready)(struct link *link, uint32_t peer, uint32_t dest_qpn);
+	 * be lost; *taken is another number than before if the other end has taken something since. NULL:
+	 * always. */
+	bool (*ready)(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t *taken);
 	/* Where the payload of the next packet that send() gets should lie, so that it need not be copied
 	 * there; if that packet is never sent, nothing is to be given back. NULL: anywhere, as without this
 	 * function. */
@@ -34,23 +35,30 @@ struct link {
 	uint32_t burst;
 };
 
+/* What a queue pair knows of a link that has no room. All zero: it had some the last time. */
+struct link_patience {
+	uint64_t until; /* ns */
+	uint64_t taken; /* of ready() */
+};
+
 /*
- * May a packet be sent there at `now`? False: try again after LINK_READY_NS. Who has no room for
- * patience_ns loses packets, as a switch would have it, so that the transport learns of it. `patience`
- * is the caller's, 0 at first: until when.
+ * May a packet be sent there at `now`? False: try again after LINK_READY_NS. When the other end has taken
+ * nothing for patience_ns, packets are lost, as a switch would have it, so that the transport learns of
+ * it. While it takes others' packets there is nothing to be learned.
  */
 static inline bool link_ready(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t now,
-			      uint64_t patience_ns, uint64_t *patience)
+			      uint64_t patience_ns, struct link_patience *patience)
 {
 	if (!link->ready)
 		return true;
-	if (link->ready(link, peer, dest_qpn)) {
-		*patience = 0;
+	uint64_t taken = 0;
+	if (link->ready(link, peer, dest_qpn, &taken)) {
+		patience->until = 0;
 		return true;
 	}
-	if (!*patience)
-		*patience = now + patience_ns;
-	return now >= *patience;
+	if (!patience->until || taken != patience->taken)
+		*patience = (struct link_patience){.until = now + patience_ns, .taken = taken};
+	return now >= patience->until;
 }
 
 /* A packet has come in for `host`; takes it. */

@@ -10,6 +10,7 @@
  * numbers and packet sequence numbers wrap.
  */
 #include "core/rnic/device.h"
+#include "core/rnic/link.h"
 #include "core/rnic/placement.h"
 
 /* A posted send request. */
@@ -95,7 +96,7 @@ struct requester {
 	bool implied;	    /* a missing READ response was asked for again, no progress since */
 	uint64_t deadline;  /* ns: retransmit then */
 	uint64_t rnr_until; /* ns: the receiver, or the link, was not ready; 0: it is */
-	uint64_t patience;  /* ns: until then the link may be not ready; 0: it was the last time */
+	struct link_patience patience;
 	struct alarm tx, timer, rnr;
 };
 
@@ -126,9 +127,9 @@ struct responder {
 	struct saved_answer saved[MAX_RD_ATOMIC];
 	unsigned saved_next;
 	struct alarm land_alarm, answer_alarm;
-	uint64_t patience;	     /* ns: with a link that has no room for a READ's responses */
-	bool land_turn, answer_turn; /* with a picker: this event has not done its one thing yet */
-	bool flush_rq;		     /* once everything has landed */
+	struct link_patience patience; /* with a link that has no room for a READ's responses */
+	bool land_turn, answer_turn;   /* with a picker: this event has not done its one thing yet */
+	bool flush_rq;		       /* once everything has landed */
 };
 
 /* Work requests that ibv_wr_* builds, between ibv_wr_start() and ibv_wr_complete(): wr.c. */
