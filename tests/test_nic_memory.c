@@ -485,7 +485,7 @@ START_TEST(registration)
 	try_reg("no bytes", at, 0, RW, EINVAL);
 	try_reg("text", (void *)(uintptr_t)try_reg, 1, read_only, 0);
 	try_reg("a constant", (void *)(uintptr_t)opcodes, 1, RW, EFAULT);
-	try_reg("on demand", at, PAGE, RW | IBV_ACCESS_ON_DEMAND, EOPNOTSUPP);
+	try_reg("on demand, durable", at, PAGE, RW | IBV_ACCESS_ON_DEMAND | PERSISTENT, EOPNOTSUPP);
 	try_reg("remote write alone", at, PAGE, IBV_ACCESS_REMOTE_WRITE, EINVAL);
 	/* Durable is what a file is. */
 	try_reg("durable memory", at, PAGE, RW | PERSISTENT, EINVAL);
