@@ -20,6 +20,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +58,9 @@ struct link_udp {
 	struct stat at; /* of the net's directory: names the bells */
 	uint32_t peer[PEERS], peers;
 	unsigned got, next; /* received by the last call; taken of these */
+	/* What is received and not taken yet no longer wakes who sleeps on the socket. */
+	_Atomic unsigned left;
+	_Atomic bool sleeping;
 	struct mmsghdr msg[BATCH];
 	struct iovec iov[BATCH];
 	struct sockaddr_in from[BATCH];
@@ -217,6 +221,15 @@ static struct packet *parse(struct link_udp *udp, struct rnic_net *net, unsigned
 	return NULL;
 }
 
+static void wake(struct nic_link *nic)
+{
+	uint64_t one = 1;
+
+	/* Full: it is awake. */
+	if (write(((struct link_udp *)nic)->event, &one, sizeof(one)) < 0)
+		return;
+}
+
 static struct packet *take(struct nic_link *nic, struct rnic_net *net)
 {
 	struct link_udp *udp = (struct link_udp *)nic;
@@ -225,10 +238,13 @@ static struct packet *take(struct nic_link *nic, struct rnic_net *net)
 	while (udp->shared && (pkt = udp->shm->take(udp->shm, net)))
 		if ((pkt = from_address(udp, pkt, pkt->from)))
 			return pkt;
-	while (udp->next < udp->got || receive(udp))
-		if ((pkt = parse(udp, net, udp->next++)))
-			return pkt;
-	return NULL;
+	pkt = NULL;
+	while (!pkt && (udp->next < udp->got || receive(udp)))
+		pkt = parse(udp, net, udp->next++);
+	atomic_store(&udp->left, udp->got - udp->next);
+	if (udp->next < udp->got && atomic_exchange(&udp->sleeping, false))
+		wake(nic);
+	return pkt;
 }
 
 static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
@@ -239,21 +255,15 @@ static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
 	uint64_t count;
 	char rings[64];
 
+	atomic_store(&udp->sleeping, true);
+	if (atomic_load(&udp->left))
+		return;
 	if (ppoll(fds, udp->shared ? 3 : 2, ns == UINT64_MAX ? NULL : &most, NULL) <= 0)
 		return;
 	if (fds[1].revents && read(udp->event, &count, sizeof(count)) < 0)
 		return;
 	while (fds[2].revents && recv(udp->bell, rings, sizeof(rings), MSG_DONTWAIT) >= 0)
 		;
-}
-
-static void wake(struct nic_link *nic)
-{
-	uint64_t one = 1;
-
-	/* Full: it is awake. */
-	if (write(((struct link_udp *)nic)->event, &one, sizeof(one)) < 0)
-		return;
 }
 
 /* --- coming and going --- */
