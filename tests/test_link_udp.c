@@ -265,6 +265,33 @@ START_TEST(address_of_another_kind)
 }
 END_TEST
 
+/* A child that lives on does not keep its parent's address. */
+START_TEST(child)
+{
+	struct nic_link *link = open_link(0);
+	uint32_t address = link->address;
+	int there[2], status;
+	pid_t pid;
+
+	ck_assert_int_eq(pipe(there), 0);
+	pid = fork();
+	if (pid == 0) {
+		link->forked(link);
+		say(there[1], "x", 1);
+		for (;;)
+			pause();
+	}
+	hear(there[0], &status, 1);
+	link->leave(link);
+	ck_assert_int_eq(net_dir_make(directory), 0);
+	link = open_link(0);
+	ck_assert_uint_eq(link->address, address);
+	link->leave(link);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+}
+END_TEST
+
 /* One of those who share an address; the senders' addresses are known to it. */
 static void take_own(int tell, int senders)
 {
@@ -348,6 +375,7 @@ int main(void)
 	tcase_add_test(tests, strangers);
 	tcase_add_test(tests, many_senders);
 	tcase_add_test(tests, address_of_another_kind);
+	tcase_add_test(tests, child);
 	tcase_add_test(tests, shared_address);
 	suite_add_tcase(suite, tests);
 	srunner_run_all(runner, CK_NORMAL);

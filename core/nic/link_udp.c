@@ -268,7 +268,8 @@ static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
 
 /* --- coming and going --- */
 
-static void leave(struct nic_link *nic)
+/* A child that kept the sockets would keep the port, and its share of what comes to a shared address. */
+static void let_go(struct nic_link *nic)
 {
 	struct link_udp *udp = (struct link_udp *)nic;
 
@@ -276,6 +277,13 @@ static void leave(struct nic_link *nic)
 	close(udp->event);
 	if (udp->shared)
 		close(udp->bell);
+}
+
+static void leave(struct nic_link *nic)
+{
+	struct link_udp *udp = (struct link_udp *)nic;
+
+	let_go(nic);
 	udp->shm->leave(udp->shm);
 }
 
@@ -388,6 +396,7 @@ int link_udp_open(struct nic_link **out, const char *directory, uint32_t address
 		.sleep = sleep_until_mail,
 		.wake = wake,
 		.leave = leave,
+		.forked = let_go,
 	};
 	udp->shared = address != 0;
 	rc = address ? bind_to(udp, address) : bind_own(udp);
