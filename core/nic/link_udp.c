@@ -130,8 +130,9 @@ static void send_out(struct link *link, unsigned from, struct packet *pkt)
 	if (len > 0 && udp->nic.flip) /* link_tap.c */
 		buf[(udp->nic.flip - 1) / 8 % (uint32_t)len] ^= (uint8_t)(1 << (udp->nic.flip - 1) % 8);
 	udp->nic.flip = 0;
-	if (len > 0)
-		sendto(udp->fd, buf, (size_t)len, MSG_DONTWAIT, (struct sockaddr *)&to, sizeof(to));
+	if (len > 0 &&
+	    sendto(udp->fd, buf, (size_t)len, MSG_DONTWAIT, (struct sockaddr *)&to, sizeof(to)) < 0)
+		link_count(udp->nic.count, COUNT_link_full);
 	packet_put(pkt->net, pkt);
 }
 
