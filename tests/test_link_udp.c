@@ -21,19 +21,26 @@
 #include "core/nic/wire.h"
 #include "core/rnic/device.h"
 
-#define SHARED	0x7f0d002a /* 127.13.0.42 */
+#define SHARED	strange(0x8000)
 #define PACKETS 100
 #define WAIT_NS 10000000000ull
 
 static char directory[64];
+static uint32_t others; /* loopback addresses of this test run, outside of what links choose for themselves */
 static struct rnic_net net;
 
 static void setup(void)
 {
 	snprintf(directory, sizeof(directory), "/dev/shm/tidemark-test-udp.%d", getpid());
+	others = 0x7f800000 + ((uint32_t)getpid() % 127 << 16);
 	ck_assert_int_eq(net_dir_make(directory), 0);
 	net.sim = engine_new();
 	ck_assert_ptr_nonnull(net.sim);
+}
+
+static uint32_t strange(uint32_t n)
+{
+	return others + n;
 }
 
 static struct nic_link *open_link(uint32_t address)
@@ -187,12 +194,12 @@ END_TEST
 START_TEST(strangers)
 {
 	struct nic_link *link = open_link(0);
-	int good = stranger(0x7f630101, ROCE_PORT), other_port = stranger(0x7f630102, 0);
-	int unknown = stranger(0x7f630103, ROCE_PORT);
+	int good = stranger(strange(0x101), ROCE_PORT), other_port = stranger(strange(0x102), 0);
+	int unknown = stranger(strange(0x103), ROCE_PORT);
 	struct packet *pkt;
 
-	known(link, 0x7f630101);
-	known(link, 0x7f630102);
+	known(link, strange(0x101));
+	known(link, strange(0x102));
 	send_raw(good, link->address, make(SERVICE_RC, link->qpn_first, 1), 1);
 	send_raw(good, link->address, make(SERVICE_RC, link->qpn_limit, 2), 0);
 	send_raw(good, link->address, make(SERVICE_RC, 1, 3), 0);
@@ -205,7 +212,7 @@ START_TEST(strangers)
 	pkt = await(link, WAIT_NS);
 	ck_assert_ptr_nonnull(pkt);
 	ck_assert_uint_eq(pkt->psn, 6);
-	ck_assert_uint_eq(address_of(link, pkt->from), 0x7f630103);
+	ck_assert_uint_eq(address_of(link, pkt->from), strange(0x103));
 	pkt = await(link, WAIT_NS);
 	ck_assert_ptr_nonnull(pkt);
 	ck_assert_uint_eq(pkt->psn, 7);
@@ -217,13 +224,13 @@ END_TEST
 START_TEST(many_senders)
 {
 	struct nic_link *link = open_link(0);
-	uint32_t number = known(link, 0x7f630101);
-	int good = stranger(0x7f630101, ROCE_PORT);
+	uint32_t number = known(link, strange(0x101));
+	int good = stranger(strange(0x101), ROCE_PORT);
 	struct packet *pkt;
 	unsigned heard = 0;
 
 	for (uint32_t i = 0; i < 3000; i++) {
-		int fd = stranger(0x7f640000 + i + 1, ROCE_PORT);
+		int fd = stranger(strange(0x1000 + i), ROCE_PORT);
 
 		send_raw(fd, link->address, make(SERVICE_UD, link->qpn_first, i), 0);
 		close(fd);
@@ -238,7 +245,7 @@ START_TEST(many_senders)
 	pkt = await(link, WAIT_NS);
 	ck_assert_ptr_nonnull(pkt);
 	ck_assert_uint_eq(pkt->from, number);
-	ck_assert_uint_ne(known(link, 0x7f650001), number);
+	ck_assert_uint_ne(known(link, strange(0x9000)), number);
 	link->leave(link);
 }
 END_TEST
@@ -265,6 +272,33 @@ START_TEST(address_of_another_kind)
 }
 END_TEST
 
+/* A child that lives on does not keep its parent's address. */
+START_TEST(child)
+{
+	struct nic_link *link = open_link(0);
+	uint32_t address = link->address;
+	int there[2], status;
+	pid_t pid;
+
+	ck_assert_int_eq(pipe(there), 0);
+	pid = fork();
+	if (pid == 0) {
+		link->forked(link);
+		say(there[1], "x", 1);
+		for (;;)
+			pause();
+	}
+	hear(there[0], &status, 1);
+	link->leave(link);
+	ck_assert_int_eq(net_dir_make(directory), 0);
+	link = open_link(0);
+	ck_assert_uint_eq(link->address, address);
+	link->leave(link);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+}
+END_TEST
+
 /* One of those who share an address; the senders' addresses are known to it. */
 static void take_own(int tell, int senders)
 {
@@ -272,14 +306,15 @@ static void take_own(int tell, int senders)
 	uint32_t sum = 0;
 
 	for (int i = 0; i < senders; i++)
-		known(link, 0x7f630201 + (uint32_t)i);
+		known(link, strange(0x201) + (uint32_t)i);
 	say(tell, &link->qpn_first, 4);
 	for (int i = 0; i < PACKETS; i++) {
 		struct packet *pkt = await(link, WAIT_NS);
 
 		ck_assert_ptr_nonnull(pkt);
 		ck_assert_uint_eq(pkt->dest_qpn, link->qpn_first);
-		ck_assert_uint_eq(address_of(link, pkt->from), 0x7f630201 + pkt->psn / 2 % (uint32_t)senders);
+		ck_assert_uint_eq(address_of(link, pkt->from),
+				  strange(0x201) + pkt->psn / 2 % (uint32_t)senders);
 		sum += pkt->psn;
 		packet_put(&net, pkt);
 	}
@@ -298,7 +333,7 @@ START_TEST(shared_address)
 	pid_t pid[PROCESSES];
 
 	for (int i = 0; i < SENDERS; i++)
-		fd[i] = stranger(0x7f630201 + (uint32_t)i, ROCE_PORT);
+		fd[i] = stranger(strange(0x201) + (uint32_t)i, ROCE_PORT);
 	for (int i = 0; i < PROCESSES; i++) {
 		ck_assert_int_eq(pipe(there[i]), 0);
 		pid[i] = fork();
@@ -348,6 +383,7 @@ int main(void)
 	tcase_add_test(tests, strangers);
 	tcase_add_test(tests, many_senders);
 	tcase_add_test(tests, address_of_another_kind);
+	tcase_add_test(tests, child);
 	tcase_add_test(tests, shared_address);
 	suite_add_tcase(suite, tests);
 	srunner_run_all(runner, CK_NORMAL);

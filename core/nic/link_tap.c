@@ -380,6 +380,14 @@ static void wake(struct nic_link *nic)
 	inner->wake(inner);
 }
 
+static void forked(struct nic_link *nic)
+{
+	struct nic_link *inner = of_nic(nic)->inner;
+
+	if (inner->forked)
+		inner->forked(inner);
+}
+
 static void leave(struct nic_link *nic)
 {
 	struct link_tap *tap = of_nic(nic);
@@ -441,6 +449,7 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim
 		.sleep = sleep_until_mail,
 		.wake = wake,
 		.leave = leave,
+		.forked = forked,
 	};
 	tap->inner = inner;
 	tap->sim = sim;

@@ -20,6 +20,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +58,9 @@ struct link_udp {
 	struct stat at; /* of the net's directory: names the bells */
 	uint32_t peer[PEERS], peers;
 	unsigned got, next; /* received by the last call; taken of these */
+	/* What is received and not taken yet no longer wakes who sleeps on the socket. */
+	_Atomic unsigned left;
+	_Atomic bool sleeping;
 	struct mmsghdr msg[BATCH];
 	struct iovec iov[BATCH];
 	struct sockaddr_in from[BATCH];
@@ -126,8 +130,9 @@ static void send_out(struct link *link, unsigned from, struct packet *pkt)
 	if (len > 0 && udp->nic.flip) /* link_tap.c */
 		buf[(udp->nic.flip - 1) / 8 % (uint32_t)len] ^= (uint8_t)(1 << (udp->nic.flip - 1) % 8);
 	udp->nic.flip = 0;
-	if (len > 0)
-		sendto(udp->fd, buf, (size_t)len, MSG_DONTWAIT, (struct sockaddr *)&to, sizeof(to));
+	if (len > 0 &&
+	    sendto(udp->fd, buf, (size_t)len, MSG_DONTWAIT, (struct sockaddr *)&to, sizeof(to)) < 0)
+		link_count(udp->nic.count, COUNT_link_full);
 	packet_put(pkt->net, pkt);
 }
 
@@ -217,6 +222,15 @@ static struct packet *parse(struct link_udp *udp, struct rnic_net *net, unsigned
 	return NULL;
 }
 
+static void wake(struct nic_link *nic)
+{
+	uint64_t one = 1;
+
+	/* Full: it is awake. */
+	if (write(((struct link_udp *)nic)->event, &one, sizeof(one)) < 0)
+		return;
+}
+
 static struct packet *take(struct nic_link *nic, struct rnic_net *net)
 {
 	struct link_udp *udp = (struct link_udp *)nic;
@@ -225,10 +239,13 @@ static struct packet *take(struct nic_link *nic, struct rnic_net *net)
 	while (udp->shared && (pkt = udp->shm->take(udp->shm, net)))
 		if ((pkt = from_address(udp, pkt, pkt->from)))
 			return pkt;
-	while (udp->next < udp->got || receive(udp))
-		if ((pkt = parse(udp, net, udp->next++)))
-			return pkt;
-	return NULL;
+	pkt = NULL;
+	while (!pkt && (udp->next < udp->got || receive(udp)))
+		pkt = parse(udp, net, udp->next++);
+	atomic_store(&udp->left, udp->got - udp->next);
+	if (udp->next < udp->got && atomic_exchange(&udp->sleeping, false))
+		wake(nic);
+	return pkt;
 }
 
 static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
@@ -239,6 +256,9 @@ static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
 	uint64_t count;
 	char rings[64];
 
+	atomic_store(&udp->sleeping, true);
+	if (atomic_load(&udp->left))
+		return;
 	if (ppoll(fds, udp->shared ? 3 : 2, ns == UINT64_MAX ? NULL : &most, NULL) <= 0)
 		return;
 	if (fds[1].revents && read(udp->event, &count, sizeof(count)) < 0)
@@ -247,18 +267,10 @@ static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
 		;
 }
 
-static void wake(struct nic_link *nic)
-{
-	uint64_t one = 1;
-
-	/* Full: it is awake. */
-	if (write(((struct link_udp *)nic)->event, &one, sizeof(one)) < 0)
-		return;
-}
-
 /* --- coming and going --- */
 
-static void leave(struct nic_link *nic)
+/* A child that kept the sockets would keep the port, and its share of what comes to a shared address. */
+static void let_go(struct nic_link *nic)
 {
 	struct link_udp *udp = (struct link_udp *)nic;
 
@@ -266,6 +278,13 @@ static void leave(struct nic_link *nic)
 	close(udp->event);
 	if (udp->shared)
 		close(udp->bell);
+}
+
+static void leave(struct nic_link *nic)
+{
+	struct link_udp *udp = (struct link_udp *)nic;
+
+	let_go(nic);
 	udp->shm->leave(udp->shm);
 }
 
@@ -378,6 +397,7 @@ int link_udp_open(struct nic_link **out, const char *directory, uint32_t address
 		.sleep = sleep_until_mail,
 		.wake = wake,
 		.leave = leave,
+		.forked = let_go,
 	};
 	udp->shared = address != 0;
 	rc = address ? bind_to(udp, address) : bind_own(udp);

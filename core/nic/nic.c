@@ -360,8 +360,12 @@ static void in_parent(void)
 
 static void in_child(void)
 {
+	struct nic_link *link = whole ? whole->nic.link : NULL;
+
 	if (whole)
 		cut_off(whole);
+	if (link && link->forked)
+		link->forked(link);
 	whole = NULL;
 	pthread_mutex_init(&making, NULL);
 }

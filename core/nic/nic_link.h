@@ -24,6 +24,9 @@ struct nic_link {
 	void (*wake)(struct nic_link *nic);
 	/* The process ends: give everything back that others can see. Nothing is called any more. */
 	void (*leave)(struct nic_link *nic);
+	/* In a child of fork(), which calls nothing else: let go of what would outlive the parent. May be
+	 * NULL. */
+	void (*forked)(struct nic_link *nic);
 };
 
 static inline void link_count(uint64_t *count, enum rnic_count what)
