@@ -24,7 +24,7 @@ pair "" "" -n 100 || die "shm: $(cat "$dir/server" "$dir/client")"
 grep -q '^100 iters' "$dir/client" || die "$(cat "$dir/client")"
 eventually gone || die "left behind: $(ls "$net")"
 pair "--link udp" "--link udp" -n 100 || die "udp: $(cat "$dir/server" "$dir/client")"
-grep -q '127\.77\.' "$dir/client" || die "udp is not on loopback: $(cat "$dir/client")"
+grep -qE '::ffff:127\.(7[7-9]|[89][0-9]|1[0-2][0-9])\.' "$dir/client" || die "udp is not on loopback: $(cat "$dir/client")"
 eventually gone || die "left behind: $(ls "$net")"
 
 # --- a library that is found by its name
