@@ -96,8 +96,11 @@ void cm_drop(struct cm_wire *wire)
 	/* What it has still to say: a last try. */
 	if (!wire->listens && !wire->place.connecting)
 		cm_wire_flush(wire);
+	epoll_ctl(cm.epoll, EPOLL_CTL_DEL, wire->fd, NULL);
 	close(wire->fd);
-	wire->fd = -1;
+	if (wire->adopted >= 0)
+		close(wire->adopted);
+	wire->fd = wire->adopted = -1;
 	wire->id = NULL;
 	pull_wire(wire);
 	put_wire(&cm.dead, wire);
@@ -150,14 +153,18 @@ static void strangers(struct cm_wire *listener)
 /* Each direction by edges, so that a socket with room does not keep the thread busy. */
 #define BY_EDGES (EPOLLIN | EPOLLOUT | EPOLLET)
 
-/* The old socket left the set as it was closed. */
+/* A socket may be somebody else's, too, who keeps it open: it leaves the set by name. */
 static void watch_adopted(struct cm_wire *wire)
 {
 	struct epoll_event event = {.events = BY_EDGES, .data.ptr = wire};
 
-	if (wire->adopted)
-		epoll_ctl(cm.epoll, EPOLL_CTL_ADD, wire->fd, &event);
-	wire->adopted = false;
+	if (wire->adopted < 0)
+		return;
+	epoll_ctl(cm.epoll, EPOLL_CTL_DEL, wire->fd, NULL);
+	close(wire->fd);
+	wire->fd = wire->adopted;
+	wire->adopted = -1;
+	epoll_ctl(cm.epoll, EPOLL_CTL_ADD, wire->fd, &event);
 }
 
 static void hear(struct cm_wire *wire, uint32_t events)
@@ -285,7 +292,7 @@ int cm_watch(int fd, bool listens, const struct cm_place *place, struct cm_id *i
 	int rc = wire ? cm_start_thread() : -ENOMEM;
 
 	if (!rc) {
-		*wire = (struct cm_wire){.fd = fd, .listens = listens, .id = id};
+		*wire = (struct cm_wire){.fd = fd, .listens = listens, .adopted = -1, .id = id};
 		if (place)
 			wire->place = *place;
 		wire->in = calloc(1, CM_WIRE_BYTES);
@@ -336,8 +343,11 @@ static void in_child(void)
 {
 	int cancel_state = cm.cancel_state;
 
-	for (struct cm_wire *wire = cm.wires; wire; wire = wire->next)
+	for (struct cm_wire *wire = cm.wires; wire; wire = wire->next) {
 		close(wire->fd);
+		if (wire->adopted >= 0)
+			close(wire->adopted);
+	}
 	if (cm.epoll >= 0) {
 		close(cm.epoll);
 		close(cm.wake);

@@ -102,7 +102,7 @@ struct cm_place {
 struct cm_wire {
 	int fd;
 	bool listens;
-	bool adopted; /* it is another one since the last message */
+	int adopted; /* a socket that takes this one's place after the message; -1: none */
 	struct cm_place place;
 	struct cm_id *id;     /* NULL: nobody's yet, or no more */
 	uint64_t deadline_ms; /* nobody's: what is it waiting for? */

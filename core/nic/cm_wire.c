@@ -569,12 +569,13 @@ static void adopt(struct cm_wire *wire, struct msghdr *header)
 	    control->cmsg_len != CMSG_LEN(sizeof(fd)))
 		return;
 	memcpy(&fd, CMSG_DATA(control), sizeof(fd));
-	if (!getpeername(fd, (struct sockaddr *)&from, &len) && from.ss_family == AF_INET &&
-	    dup3(fd, wire->fd, O_CLOEXEC) >= 0) {
+	if (wire->adopted < 0 && !getpeername(fd, (struct sockaddr *)&from, &len) &&
+	    from.ss_family == AF_INET) {
 		ipv4_of((struct sockaddr *)&from, &wire->place.peer);
-		wire->adopted = true;
+		wire->adopted = fd;
+	} else {
+		close(fd);
 	}
-	close(fd);
 }
 
 int cm_wire_hand_on(struct cm_wire *wire, const struct cm_message *request)
