@@ -35,15 +35,13 @@ struct link {
 };
 
 /*
- * May a packet be sent there at `now`? False: try again after LINK_READY_NS. Who has no room for
+ * A link that has ready(): may a packet be sent there at `now`? False: try again after LINK_READY_NS. Who has no room for
  * patience_ns loses packets, as a switch would have it, so that the transport learns of it. `patience`
  * is the caller's, 0 at first: until when.
  */
 static inline bool link_ready(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t now,
 			      uint64_t patience_ns, uint64_t *patience)
 {
-	if (!link->ready)
-		return true;
 	if (link->ready(link, peer, dest_qpn)) {
 		*patience = 0;
 		return true;
