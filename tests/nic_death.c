@@ -373,6 +373,9 @@ static void victim(int fd, enum how how, struct patience p)
 	if (how == FORK)
 		child_of(&e, &peer);
 	status = talk(&e, &peer, false);
+	/* The survivor had no CPU for so long. */
+	while ((how == KILL || how == SIGNAL) && status == IBV_WC_RETRY_EXC_ERR)
+		pause();
 	if (how == STOP_LONG)
 		expect_loss(&e, status, p);
 	else if (status != IBV_WC_SUCCESS)
@@ -430,7 +433,7 @@ static void let_talk(pid_t survivor_pid, uint64_t most_us)
 
 static void play(enum how how)
 {
-	struct patience p = {.timeout = 10, .retry_cnt = 3}; /* 17 ms */
+	struct patience p = {.timeout = 12, .retry_cnt = 3}; /* 67 ms */
 	int fd[2], status;
 
 	if (how == STOP_SHORT || how == FORK || how == LEAVE)

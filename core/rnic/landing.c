@@ -465,6 +465,7 @@ static uint8_t response_opcode(bool first, bool last)
 
 static enum served serve_read(struct rnic_qp *qp, struct packet *pkt)
 {
+	struct link *link = qp->hca->net->link;
 	struct rnic_mr *mr = NULL;
 	if (pkt->dma_len) { /* it may have been deregistered meanwhile */
 		mr = resp_region(qp, pkt);
@@ -473,8 +474,8 @@ static enum served serve_read(struct rnic_qp *qp, struct packet *pkt)
 	}
 	do {
 		uint32_t i = pkt->done / qp->mtu, start = i * qp->mtu, left = pkt->dma_len - start;
-		if (!link_ready(qp->hca->net->link, qp->peer, qp->attr.dest_qp_num, sim_now(qp_sim(qp)),
-				LINK_PATIENCE_NS, &qp->resp.patience)) {
+		if (link->ready && !link_ready(link, qp->peer, qp->attr.dest_qp_num, sim_now(qp_sim(qp)),
+					       LINK_PATIENCE_NS, &qp->resp.patience)) {
 			pkt->due = sim_now(qp_sim(qp)) + LINK_READY_NS;
 			return HELD;
 		}

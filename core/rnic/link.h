@@ -42,15 +42,13 @@ struct link_patience {
 };
 
 /*
- * May a packet be sent there at `now`? False: try again after LINK_READY_NS. When the other end has taken
+ * A link that has ready(): may a packet be sent there at `now`? False: try again after LINK_READY_NS. When the other end has taken
  * nothing for patience_ns, packets are lost, as a switch would have it, so that the transport learns of
  * it. While it takes others' packets there is nothing to be learned.
  */
 static inline bool link_ready(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t now,
 			      uint64_t patience_ns, struct link_patience *patience)
 {
-	if (!link->ready)
-		return true;
 	uint64_t taken = 0;
 	if (link->ready(link, peer, dest_qpn, &taken)) {
 		patience->until = 0;

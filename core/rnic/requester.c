@@ -350,10 +350,11 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
 static bool has_room(struct rnic_qp *qp, const struct wqe *wqe)
 {
 	struct requester *req = &qp->req;
+	struct link *link = qp->hca->net->link;
 	bool is_ud = qp->service == SERVICE_UD;
-	uint64_t now = sim_now(qp_sim(qp));
-	if (link_ready(qp->hca->net->link, is_ud ? wqe->peer : qp->peer,
-		       is_ud ? wqe->remote_qpn : qp->attr.dest_qp_num, now,
+	if (!link->ready ||
+	    link_ready(link, is_ud ? wqe->peer : qp->peer, is_ud ? wqe->remote_qpn : qp->attr.dest_qp_num,
+		       sim_now(qp_sim(qp)),
 		       qp->service == SERVICE_RC ? LINK_PATIENCE_NS : LINK_UNRELIABLE_PATIENCE_NS,
 		       &req->patience))
 		return true;
