@@ -377,6 +377,28 @@ static void readers_body(void)
 	ck_assert_int_eq(errno, EINVAL);
 }
 
+/* A parent domain is needed as long as its queue is there; a plain domain is none. */
+static void parents_body(void)
+{
+	struct ibv_cq_init_attr_ex attr = {.cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD};
+	struct ibv_parent_domain_init_attr of = {.pd = b.pd};
+	struct ibv_pd *parent = ibv_alloc_parent_domain(b.ctx, &of);
+	struct ibv_cq_ex *cq;
+	ck_assert_ptr_nonnull(parent);
+	attr.parent_domain = b.pd;
+	ck_assert_ptr_null(ibv_create_cq_ex(b.ctx, &attr));
+	ck_assert_int_eq(errno, EINVAL);
+	attr.parent_domain = NULL;
+	ck_assert_ptr_null(ibv_create_cq_ex(b.ctx, &attr));
+	attr.parent_domain = parent;
+	ck_assert_ptr_null(ibv_create_cq_ex(a.ctx, &attr));
+	cq = ibv_create_cq_ex(b.ctx, &attr);
+	ck_assert_ptr_nonnull(cq);
+	ck_assert_int_eq(rnic_dealloc_pd(parent), EBUSY);
+	ck_assert_int_eq(rnic_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+	ck_assert_int_eq(rnic_dealloc_pd(parent), 0);
+}
+
 /* The oldest go; nobody fails. */
 static void ignored_body(void)
 {
@@ -392,6 +414,7 @@ static void ignored_body(void)
 START_TEST(creation)
 {
 	run(task, readers_body);
+	run(task, parents_body);
 	run(task, ignored_body);
 }
 END_TEST
