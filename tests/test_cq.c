@@ -117,15 +117,20 @@ static void moderation_body(void)
 	ck_assert_uint_eq(completions, 0);
 	send(1, 0);
 	ck_assert_uint_eq(completions, 1);
+	ck_assert_int_eq(ibv_req_notify_cq(b.rcq, 0), 0);
+	send(2, 0); /* counted anew */
+	ck_assert_uint_eq(completions, 1);
+	send(1, 0);
+	ck_assert_uint_eq(completions, 2);
 	attr.moderate = (struct ibv_moderate_cq){10, 200};
 	ck_assert_int_eq(rnic_modify_cq(b.rcq, &attr), 0);
 	ck_assert_int_eq(ibv_req_notify_cq(b.rcq, 0), 0);
 	send(1, 0);
-	ck_assert_uint_eq(completions, 1);
+	ck_assert_uint_eq(completions, 2);
 	rt_sleep(300 * US);
-	ck_assert_uint_eq(completions, 2);
+	ck_assert_uint_eq(completions, 3);
 	rt_sleep(MS);
-	ck_assert_uint_eq(completions, 2);
+	ck_assert_uint_eq(completions, 3);
 	attr.attr_mask = IBV_CQ_ATTR_RESERVED;
 	ck_assert_int_eq(rnic_modify_cq(b.rcq, &attr), EINVAL);
 }
