@@ -117,15 +117,20 @@ static void moderation_body(void)
 	ck_assert_uint_eq(completions, 0);
 	send(1, 0);
 	ck_assert_uint_eq(completions, 1);
+	ck_assert_int_eq(ibv_req_notify_cq(b.rcq, 0), 0);
+	send(2, 0); /* counted anew */
+	ck_assert_uint_eq(completions, 1);
+	send(1, 0);
+	ck_assert_uint_eq(completions, 2);
 	attr.moderate = (struct ibv_moderate_cq){10, 200};
 	ck_assert_int_eq(rnic_modify_cq(b.rcq, &attr), 0);
 	ck_assert_int_eq(ibv_req_notify_cq(b.rcq, 0), 0);
 	send(1, 0);
-	ck_assert_uint_eq(completions, 1);
+	ck_assert_uint_eq(completions, 2);
 	rt_sleep(300 * US);
-	ck_assert_uint_eq(completions, 2);
+	ck_assert_uint_eq(completions, 3);
 	rt_sleep(MS);
-	ck_assert_uint_eq(completions, 2);
+	ck_assert_uint_eq(completions, 3);
 	attr.attr_mask = IBV_CQ_ATTR_RESERVED;
 	ck_assert_int_eq(rnic_modify_cq(b.rcq, &attr), EINVAL);
 }
@@ -377,6 +382,28 @@ static void readers_body(void)
 	ck_assert_int_eq(errno, EINVAL);
 }
 
+/* A parent domain is needed as long as its queue is there; a plain domain is none. */
+static void parents_body(void)
+{
+	struct ibv_cq_init_attr_ex attr = {.cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD};
+	struct ibv_parent_domain_init_attr of = {.pd = b.pd};
+	struct ibv_pd *parent = ibv_alloc_parent_domain(b.ctx, &of);
+	struct ibv_cq_ex *cq;
+	ck_assert_ptr_nonnull(parent);
+	attr.parent_domain = b.pd;
+	ck_assert_ptr_null(ibv_create_cq_ex(b.ctx, &attr));
+	ck_assert_int_eq(errno, EINVAL);
+	attr.parent_domain = NULL;
+	ck_assert_ptr_null(ibv_create_cq_ex(b.ctx, &attr));
+	attr.parent_domain = parent;
+	ck_assert_ptr_null(ibv_create_cq_ex(a.ctx, &attr));
+	cq = ibv_create_cq_ex(b.ctx, &attr);
+	ck_assert_ptr_nonnull(cq);
+	ck_assert_int_eq(rnic_dealloc_pd(parent), EBUSY);
+	ck_assert_int_eq(rnic_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+	ck_assert_int_eq(rnic_dealloc_pd(parent), 0);
+}
+
 /* The oldest go; nobody fails. */
 static void ignored_body(void)
 {
@@ -392,6 +419,7 @@ static void ignored_body(void)
 START_TEST(creation)
 {
 	run(task, readers_body);
+	run(task, parents_body);
 	run(task, ignored_body);
 }
 END_TEST

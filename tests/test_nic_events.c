@@ -247,9 +247,13 @@ START_TEST(interrupted)
 	ck_assert_int_eq(atomic_load(&waited), -1);
 	action.sa_flags = 0;
 	sigaction(SIGUSR1, &action, NULL);
+	atomic_store(&waited, 0);
 	pthread_create(&thread, NULL, wait_for_event, NULL);
-	usleep(20000);
-	pthread_kill(thread, SIGUSR1);
+	/* It may not have begun to wait yet. */
+	while (!atomic_load(&waited)) {
+		pthread_kill(thread, SIGUSR1);
+		usleep(1000);
+	}
 	pthread_join(thread, NULL);
 	ck_assert_int_eq(atomic_load(&waited), EINTR);
 	pthread_create(&thread, NULL, wait_for_event, NULL);

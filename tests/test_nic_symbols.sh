@@ -27,24 +27,25 @@ symbols "$dropin" > "$dir/ours"
 objdump -T "$preload" | grep -v '\*UND\*' | awk '{ print $NF }' | sort > "$dir/preload"
 
 failed=0
-while read -r version name; do
-	if ! grep -q "^$version " "$dir/ours"; then
-		echo "note: $name is of $version, a version that the drop-in has not"
-	elif ! grep -qx "$version $name" "$dir/ours"; then
-		echo "missing in $dropin: $name@$version"
-		failed=1
-	elif ! grep -qx "$name" "$dir/preload"; then
-		echo "missing in $preload: $name"
-		failed=1
-	fi
-done < "$dir/system"
+# Lines of the first file whose `field` is not a line of the second one.
+without() {
+	awk -v field="$3" 'NR == FNR { has[$0] = 1; next } !($field in has)' "$2" "$1"
+}
+
+cut -d ' ' -f 1 "$dir/ours" | sort -u > "$dir/versions"
+cut -d ' ' -f 2 "$dir/system" > "$dir/names"
+without "$dir/system" "$dir/versions" 1 | sed 's/\(.*\) \(.*\)/note: \2 is of \1, a version that the drop-in has not/'
+awk 'NR == FNR { has[$1] = 1; next } $1 in has' "$dir/versions" "$dir/system" > "$dir/wanted"
+comm -23 "$dir/wanted" "$dir/ours" > "$dir/missing"
+sed "s|\(.*\) \(.*\)|missing in $dropin: \2@\1|" "$dir/missing"
+without "$dir/wanted" "$dir/preload" 2 > "$dir/hidden"
+sed "s|.* |missing in $preload: |" "$dir/hidden"
 # Nothing else: what the program has of the same name would be taken for ours, or ours for its. But for libc's functions
 # that core/nic/copy.c has to see calls of.
-instead=' sigaction signal pthread_sigmask sigprocmask '
-while read -r version name; do
-	if ! grep -q " $name\$" "$dir/system" && [[ $instead != *" $name "* ]]; then
-		echo "shown by $dropin, and not by $system: $name@$version"
-		failed=1
-	fi
-done < "$dir/ours"
+printf '%s\n' sigaction signal pthread_sigmask sigprocmask >> "$dir/names"
+without "$dir/ours" "$dir/names" 2 > "$dir/more"
+sed "s|\(.*\) \(.*\)|shown by $dropin, and not by $system: \2@\1|" "$dir/more"
+for found in missing hidden more; do
+	[ ! -s "$dir/$found" ] || failed=1
+done
 exit $failed

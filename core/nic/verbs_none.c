@@ -134,32 +134,6 @@ EXPORT int ibv_dofork_range(void *base, size_t size)
 /* --- for drivers --- */
 
 /* Commands to the kernel: there is none. */
-#define COMMANDS(X)                                                                                                              \
-	X(execute_ioctl)                                                                                                         \
-	X(ibv_cmd_advise_mr) X(ibv_cmd_alloc_dm) X(ibv_cmd_alloc_mw) X(ibv_cmd_alloc_pd) X(ibv_cmd_attach_mcast) X(              \
-		ibv_cmd_close_xrcd) X(ibv_cmd_create_ah) X(ibv_cmd_create_counters) X(ibv_cmd_create_cq) X(ibv_cmd_create_cq_ex) \
-		X(ibv_cmd_create_flow) X(ibv_cmd_create_flow_action_esp) X(ibv_cmd_create_qp) X(ibv_cmd_create_qp_ex) X(         \
-			ibv_cmd_create_qp_ex2) X(ibv_cmd_create_rwq_ind_table) X(ibv_cmd_create_srq) X(ibv_cmd_create_srq_ex)    \
-			X(ibv_cmd_create_wq) X(ibv_cmd_dealloc_mw) X(ibv_cmd_dealloc_pd) X(ibv_cmd_dereg_mr) X(                  \
-				ibv_cmd_destroy_ah) X(ibv_cmd_destroy_counters) X(ibv_cmd_destroy_cq) X(ibv_cmd_destroy_flow)    \
-				X(ibv_cmd_destroy_flow_action) X(ibv_cmd_destroy_qp) X(ibv_cmd_destroy_rwq_ind_table) X(         \
-					ibv_cmd_destroy_srq) X(ibv_cmd_destroy_wq) X(ibv_cmd_detach_mcast)                       \
-					X(ibv_cmd_free_dm) X(ibv_cmd_get_context) X(ibv_cmd_modify_cq) X(                        \
-						ibv_cmd_modify_flow_action_esp) X(ibv_cmd_modify_qp) X(ibv_cmd_modify_qp_ex)     \
-						X(ibv_cmd_modify_srq) X(ibv_cmd_modify_wq) X(ibv_cmd_open_qp) X(                 \
-							ibv_cmd_open_xrcd) X(ibv_cmd_poll_cq) X(ibv_cmd_post_recv)               \
-							X(ibv_cmd_post_send) X(ibv_cmd_post_srq_recv) X(                         \
-								ibv_cmd_query_context) X(ibv_cmd_query_device_any)               \
-								X(ibv_cmd_query_mr) X(ibv_cmd_query_port) X(                     \
-									ibv_cmd_query_qp) X(ibv_cmd_query_srq)                   \
-									X(ibv_cmd_read_counters) X(                              \
-										ibv_cmd_reg_dm_mr) X(ibv_cmd_reg_dmabuf_mr)      \
-										X(ibv_cmd_reg_mr) X(                             \
-											ibv_cmd_req_notify_cq)                   \
-											X(ibv_cmd_rereg_mr) X(                   \
-												ibv_cmd_resize_cq)               \
-												X(ibv_read_ibdev_sysfs_file)
-
 #define COMMAND(name)              \
 	int name(void);            \
 	EXPORT int name(void)      \
@@ -167,19 +141,82 @@ EXPORT int ibv_dofork_range(void *base, size_t size)
 		return EOPNOTSUPP; \
 	}
 
-/* Nothing is done, nothing is said. */
-#define SILENT(X) \
-	X(__verbs_log) X(verbs_init_cq) X(verbs_register_driver_34) X(verbs_set_ops) X(verbs_uninit_context)
+COMMAND(execute_ioctl)
+COMMAND(ibv_cmd_advise_mr)
+COMMAND(ibv_cmd_alloc_dm)
+COMMAND(ibv_cmd_alloc_mw)
+COMMAND(ibv_cmd_alloc_pd)
+COMMAND(ibv_cmd_attach_mcast)
+COMMAND(ibv_cmd_close_xrcd)
+COMMAND(ibv_cmd_create_ah)
+COMMAND(ibv_cmd_create_counters)
+COMMAND(ibv_cmd_create_cq)
+COMMAND(ibv_cmd_create_cq_ex)
+COMMAND(ibv_cmd_create_flow)
+COMMAND(ibv_cmd_create_flow_action_esp)
+COMMAND(ibv_cmd_create_qp)
+COMMAND(ibv_cmd_create_qp_ex)
+COMMAND(ibv_cmd_create_qp_ex2)
+COMMAND(ibv_cmd_create_rwq_ind_table)
+COMMAND(ibv_cmd_create_srq)
+COMMAND(ibv_cmd_create_srq_ex)
+COMMAND(ibv_cmd_create_wq)
+COMMAND(ibv_cmd_dealloc_mw)
+COMMAND(ibv_cmd_dealloc_pd)
+COMMAND(ibv_cmd_dereg_mr)
+COMMAND(ibv_cmd_destroy_ah)
+COMMAND(ibv_cmd_destroy_counters)
+COMMAND(ibv_cmd_destroy_cq)
+COMMAND(ibv_cmd_destroy_flow)
+COMMAND(ibv_cmd_destroy_flow_action)
+COMMAND(ibv_cmd_destroy_qp)
+COMMAND(ibv_cmd_destroy_rwq_ind_table)
+COMMAND(ibv_cmd_destroy_srq)
+COMMAND(ibv_cmd_destroy_wq)
+COMMAND(ibv_cmd_detach_mcast)
+COMMAND(ibv_cmd_free_dm)
+COMMAND(ibv_cmd_get_context)
+COMMAND(ibv_cmd_modify_cq)
+COMMAND(ibv_cmd_modify_flow_action_esp)
+COMMAND(ibv_cmd_modify_qp)
+COMMAND(ibv_cmd_modify_qp_ex)
+COMMAND(ibv_cmd_modify_srq)
+COMMAND(ibv_cmd_modify_wq)
+COMMAND(ibv_cmd_open_qp)
+COMMAND(ibv_cmd_open_xrcd)
+COMMAND(ibv_cmd_poll_cq)
+COMMAND(ibv_cmd_post_recv)
+COMMAND(ibv_cmd_post_send)
+COMMAND(ibv_cmd_post_srq_recv)
+COMMAND(ibv_cmd_query_context)
+COMMAND(ibv_cmd_query_device_any)
+COMMAND(ibv_cmd_query_mr)
+COMMAND(ibv_cmd_query_port)
+COMMAND(ibv_cmd_query_qp)
+COMMAND(ibv_cmd_query_srq)
+COMMAND(ibv_cmd_read_counters)
+COMMAND(ibv_cmd_reg_dm_mr)
+COMMAND(ibv_cmd_reg_dmabuf_mr)
+COMMAND(ibv_cmd_reg_mr)
+COMMAND(ibv_cmd_req_notify_cq)
+COMMAND(ibv_cmd_rereg_mr)
+COMMAND(ibv_cmd_resize_cq)
+COMMAND(ibv_read_ibdev_sysfs_file)
 
-#define QUIET(name)            \
+/* Nothing is done, nothing is said. */
+#define SILENT(name)           \
 	void name(void);       \
 	EXPORT void name(void) \
 	{                      \
 	}
 
-/* No driver's device is opened. */
-#define OBJECTS(X) X(_verbs_init_and_alloc_context) X(verbs_open_device)
+SILENT(__verbs_log)
+SILENT(verbs_init_cq)
+SILENT(verbs_register_driver_34)
+SILENT(verbs_set_ops)
+SILENT(verbs_uninit_context)
 
+/* No driver's device is opened. */
 #define OBJECT(name)            \
 	void *name(void);       \
 	EXPORT void *name(void) \
@@ -187,9 +224,8 @@ EXPORT int ibv_dofork_range(void *base, size_t size)
 		return none();  \
 	}
 
-COMMANDS(COMMAND)
-SILENT(QUIET)
-OBJECTS(OBJECT)
+OBJECT(_verbs_init_and_alloc_context)
+OBJECT(verbs_open_device)
 
 extern bool verbs_allow_disassociate_destroy;
 EXPORT bool verbs_allow_disassociate_destroy;

@@ -68,6 +68,8 @@ int rnic_destroy_cq(struct ibv_cq *ibv)
 	cq->dead = true;
 	if (ibv->channel)
 		ibv->channel->refcnt--;
+	if (cq->parent)
+		cq->parent->users--;
 	to_hca(ibv->context)->objects--;
 	return 0;
 }

@@ -158,16 +158,25 @@ static void set_readers(struct ibv_cq_ex *ex, uint64_t asked)
 		ex->read_completion_wallclock_ns = read_completion_ts; /* a simulation has one clock */
 }
 
+static bool is_parent(const struct rnic_pd *pd, const struct ibv_context *context)
+{
+	return pd && !pd->dead && pd->base && pd->ibv.context == context;
+}
+
 struct ibv_cq_ex *rnic_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
 	uint32_t flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
+	struct rnic_pd *parent = (struct rnic_pd *)(attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD
+							    ? attr->parent_domain
+							    : NULL);
 	struct rnic_cq *cq;
-	if (attr->comp_mask & ~(uint32_t)IBV_CQ_INIT_ATTR_MASK_FLAGS ||
+	if (attr->comp_mask & ~(uint32_t)(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD) ||
 	    attr->wc_flags & ~(uint64_t)WC_FLAGS || flags & ~(uint32_t)CQ_FLAGS) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	if (attr->cqe > MAX_CQE || attr->comp_vector > INT32_MAX) {
+	if (attr->cqe > MAX_CQE || attr->comp_vector > INT32_MAX ||
+	    (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD && !is_parent(parent, context))) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -175,6 +184,9 @@ struct ibv_cq_ex *rnic_create_cq_ex(struct ibv_context *context, struct ibv_cq_i
 					      (int)attr->comp_vector);
 	if (!cq)
 		return NULL;
+	cq->parent = parent;
+	if (parent)
+		parent->users++;
 	cq->batch = sim_alloc(to_hca(context)->net->sim, sizeof(*cq->batch));
 	cq->single_threaded = flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	cq->ignores_overrun = flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;

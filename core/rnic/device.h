@@ -308,6 +308,7 @@ struct rnic_cq {
 	uint32_t withheld;		  /* entries that moderation keeps back */
 	struct alarm moderation;
 	uint32_t reported; /* live: events that the program has read, and will acknowledge */
+	struct rnic_pd *parent;	/* the parent domain, or NULL */
 	struct cq_batch *batch; /* NULL: there is no iterating over it */
 };
 
