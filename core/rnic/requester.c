@@ -498,13 +498,23 @@ static void retry(struct rnic_qp *qp, const char *why)
 	transmit(qp);
 }
 
+/* Was packet una sent, since the last time that all was to be sent again? On a link without room that may
+ * take long, and nobody can answer before. */
+static bool una_is_out(struct rnic_qp *qp)
+{
+	const struct wqe *wqe = wqe_at(qp, qp->sq.next);
+	if (qp->sq.next == qp->sq.posted || !wqe->started)
+		return true;
+	return psn_diff(psn_add(wqe->first_psn, qp->req.packet), qp->req.una) > 0;
+}
+
 static void fire_timer(struct sim *sim, void *arg)
 {
 	struct rnic_qp *qp = arg;
 	struct requester *req = &qp->req;
 	if (!alarm_fired(sim, &req->timer) || !active(qp) || req->una == req->next_psn || !qp->attr.timeout)
 		return;
-	if (sim_now(sim) >= req->deadline && !req->rnr_until) {
+	if (sim_now(sim) >= req->deadline && !req->rnr_until && una_is_out(qp)) {
 		COUNT_ONE(qp->hca->net, timeout);
 		retry(qp, "timeout");
 	}
