@@ -803,6 +803,41 @@ START_TEST(patience)
 }
 END_TEST
 
+static bool busy(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t *taken)
+{
+	(void)link;
+	(void)peer;
+	(void)dest_qpn;
+	*taken = rt_now();
+	return rt_now() < US || rt_now() > 20 * MS;
+}
+
+static unsigned lose_first(const struct choice_point *at, unsigned n)
+{
+	(void)n;
+	return at->kind == CHOICE_PACKET && at->b == 1 && at->c == 1 ? PACKET_LOSE : 0;
+}
+
+/* A reliable connection's lost packet that cannot be sent again for long, as others fill the link, costs one
+ * retry. */
+static void busy_body(void)
+{
+	net->link->ready = busy;
+	recv_post(&b, 0, 64, 1);
+	op(&a, IBV_WR_SEND, 0, 8, &b, 0, 2, SENT);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	expect(b.rcq, 1, IBV_WC_SUCCESS);
+	ck_assert_uint_gt(rt_now(), 20 * MS);
+}
+
+START_TEST(busy_link)
+{
+	source.answer = lose_first;
+	opt.retry_cnt = 2;
+	run(connected, busy_body);
+}
+END_TEST
+
 /* --- memory that is gone --- */
 
 static bool no_write(void *to, const void *from, size_t len)
@@ -974,6 +1009,7 @@ int main(void)
 	tcase_add_test(tc, stranger);
 	tcase_add_loop_test(tc, malformed, 0, 20);
 	tcase_add_test(tc, patience);
+	tcase_add_test(tc, busy_link);
 	tcase_add_loop_test(tc, gone, 0, 3);
 	tcase_add_loop_test(tc, bad_link, 0, 24);
 	suite_add_tcase(suite, tc);
