@@ -73,6 +73,15 @@ how=LD_PRELOAD=$preload programs
 how=LD_LIBRARY_PATH=${dropin%/*} programs
 [ ! -d "$TIDEMARK_NET" ] || [ -z "$(ls "$TIDEMARK_NET")" ] || bad "left behind: $(ls "$TIDEMARK_NET")"
 
+# Of a server that was killed: whoever has a NIC next clears it away, the last one takes the net along.
+if command -v ibv_devinfo >/dev/null; then
+	how=LD_PRELOAD=$preload
+	env "$how" timeout -s KILL 2 ucmatose -p 7005 >"$dir/server" 2>&1 || :
+	compgen -G "$TIDEMARK_NET/cm-*-7005-*" >/dev/null || bad 'the killed server had no socket'
+	on ibv_devinfo >"$dir/client" 2>&1 || bad 'ibv_devinfo'
+	[ ! -d "$TIDEMARK_NET" ] || bad "a killed server has left $(ls "$TIDEMARK_NET")"
+fi
+
 symbols() {
 	objdump -T "$1" | awk '$4 == ".text" && $(NF - 1) !~ /^\(/ { print $(NF - 1), $NF }' | sort
 }

@@ -334,6 +334,10 @@ bool cm_wire_reaches(const struct sockaddr *addr)
 
 /* --- ports --- */
 
+/* Whoever cleans up holds locks for a moment, and no port. */
+#define LOCK_TRIES  10
+#define LOCK_NAP_US 2000
+
 static int lock_range(short type, uint64_t from, uint64_t len)
 {
 	struct flock lock = {
@@ -361,7 +365,7 @@ int cm_wire_reserve(uint64_t from, uint64_t len, bool shared)
 	if (rc)
 		return rc;
 	snprintf(path, sizeof(path), "%s/cm-ports", directory);
-	for (unsigned n = 0; n < 100; n++) {
+	for (unsigned n = 0; n < LOCK_TRIES; n++) {
 		if (!ports_are_there(path)) {
 			if (ports >= 0)
 				close(ports);
@@ -371,12 +375,14 @@ int cm_wire_reserve(uint64_t from, uint64_t len, bool shared)
 				return -errno;
 		}
 		rc = lock_range(shared ? F_RDLCK : F_WRLCK, from, len);
-		if (rc)
-			return rc == -EAGAIN || rc == -EACCES ? -EADDRINUSE : rc;
-		if (ports_are_there(path))
+		if (rc && rc != -EAGAIN && rc != -EACCES)
+			return rc;
+		if (!rc && ports_are_there(path))
 			return 0;
+		if (rc)
+			usleep(LOCK_NAP_US);
 	}
-	return -EAGAIN;
+	return -EADDRINUSE;
 }
 
 void cm_wire_release(uint64_t from, uint64_t len)

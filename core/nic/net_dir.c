@@ -119,6 +119,24 @@ static int scan(const char *directory, bool waits)
 	return lives;
 }
 
+/* The connection manager's sockets, and the file that has a lock for each port that somebody has (cm_wire.c):
+ * who gets all of the locks is alone. */
+static void sweep_ports(const char *directory)
+{
+	struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int fd = net_dir_open(directory, "cm-ports", false);
+	DIR *dir = fd < 0 || fcntl(fd, F_SETLK, &all) ? NULL : opendir(directory);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		if (!strncmp(entry->d_name, "cm-", 3))
+			net_dir_remove(directory, entry->d_name);
+	if (dir)
+		closedir(dir);
+	if (fd >= 0)
+		close(fd);
+}
+
 int net_dir_sweep(const char *directory, bool waits)
 {
 	int lives;
@@ -126,7 +144,9 @@ int net_dir_sweep(const char *directory, bool waits)
 	do {
 		lives = scan(directory, waits);
 	} while (waits && lives > 0);
-	if (lives == 0)
+	if (lives == 0) {
+		sweep_ports(directory);
 		rmdir(directory);
+	}
 	return lives;
 }
