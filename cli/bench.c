@@ -228,7 +228,9 @@ int bench_main(int argc, char **argv)
 	struct rusage use;
 	if (argc > 1 && !strcmp(argv[1], "--help")) {
 		puts("usage: tidemark bench\nMeasures what the simulator costs on this machine; about a "
-		     "minute. Takes no options.\n");
+		     "minute. Takes no options.\n\n"
+		     "usage: tidemark bench --nic\nMeasures what the soft RNIC costs in real time, beside "
+		     "what this machine can do without\nit. Takes no other option.\n");
 		live_bench_help();
 		return 0;
 	}

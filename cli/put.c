@@ -33,7 +33,7 @@ static void help(void)
 	     "       tidemark del --server ADDRESS:PORT [OPTION...] KEY\n"
 	     "One operation on a store that `tidemark serve` serves. docs/live.md has the whole story.\n\n"
 	     "  --server A    where it listens: 10.0.0.1:7471, [::1]:7471\n"
-	     "  --device D    this machine's RDMA device (the first: rdma link lists them)\n"
+	     "  --device D    this machine's RDMA device (the first; tide0: the soft RNIC)\n"
 	     "  --client N    be client number N (any that is free)\n"
 	     "  --help        this text\n\n"
 	     "VALUE may be -: standard input is the value. get writes the value as it is, with a newline if\n"

@@ -103,7 +103,7 @@ static void help(void)
 	     "persistent memory. A pool without a store is formatted, another one is recovered. SIGTERM\n"
 	     "stops the server in order. docs/live.md has the whole story.\n\n"
 	     "  --pm FILE          the pool: a DAX device (/dev/dax0.0), or a file\n"
-	     "  --device D         the RDMA device (the first: rdma link lists them)\n"
+	     "  --device D         the RDMA device (the first; tide0: the soft RNIC)\n"
 	     "  --listen A:P       where clients ask to be connected (127.0.0.1:7471)\n"
 	     "  --shadow[=CACHE]   the store works in a copy, and the pool gets what is flushed alone; the\n"
 	     "                     copy is a file or a DAX device, or ordinary memory\n\n"

@@ -358,6 +358,8 @@ static bool has_room(struct rnic_qp *qp, const struct wqe *wqe)
 		       qp->service == SERVICE_RC ? LINK_PATIENCE_NS : LINK_UNRELIABLE_PATIENCE_NS,
 		       &req->patience))
 		return true;
+	/* What was not sent need not have been answered. */
+	req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
 	alarm_set(qp_sim(qp), &req->tx, qp_chain(qp, CHAIN_SEND), LINK_READY_NS, fire_tx, qp);
 	return false;
 }
