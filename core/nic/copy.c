@@ -104,11 +104,22 @@ static int (*real_sigaction)(int, const struct sigaction *, struct sigaction *);
 static int (*real_sigmask)(int, const sigset_t *, sigset_t *);
 static int (*real_sigprocmask)(int, const sigset_t *, sigset_t *);
 
+/* As a library that others need we may stand behind libc in the order in which symbols are looked up. */
+static void *behind_us(const char *name)
+{
+	void *found = dlsym(RTLD_NEXT, name), *libc;
+
+	if (found)
+		return found;
+	libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	return libc ? dlsym(libc, name) : NULL;
+}
+
 static void find_real(void)
 {
-	*(void **)&real_sigaction = dlsym(RTLD_NEXT, "sigaction");
-	*(void **)&real_sigmask = dlsym(RTLD_NEXT, "pthread_sigmask");
-	*(void **)&real_sigprocmask = dlsym(RTLD_NEXT, "sigprocmask");
+	*(void **)&real_sigaction = behind_us("sigaction");
+	*(void **)&real_sigmask = behind_us("pthread_sigmask");
+	*(void **)&real_sigprocmask = behind_us("sigprocmask");
 	if (!real_sigaction || !real_sigmask || !real_sigprocmask)
 		abort(); /* no libc */
 }
