@@ -5,6 +5,10 @@ tidemark=$1
 name=test_pcap_live
 # shellcheck source=tests/nic_pair.sh
 . "$(dirname "$0")/nic_pair.sh"
+command -v python3 >/dev/null || {
+	echo "$name: python3 is not installed" >&2
+	exit 77
+}
 
 # Records as the file's heads say, without tshark: "PACKETS BYTES", or nothing if it does not add up.
 records() {

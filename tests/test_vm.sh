@@ -23,7 +23,7 @@ wrong() {
 run() {
 	local expected=$1 status=0
 	shift
-	timeout 200 "$here/vm/guest" "$@" >out 2>err </dev/null || status=$?
+	timeout 400 "$here/vm/guest" "$@" >out 2>err </dev/null || status=$?
 	if [ $status -eq 77 ] && [ "$expected" -ne 77 ]; then
 		cat err >&2
 		exit 77

@@ -103,19 +103,53 @@ static bool sweep_file(const char *directory, const char *name, bool waits)
 	return lives;
 }
 
+/*
+ * A directory's names. Not by readdir(), which allocates: a process that exits in a signal's handler may have
+ * been interrupted in malloc().
+ */
+struct listing {
+	int fd;
+	ssize_t len, at;
+	_Alignas(struct dirent64) char entries[4096];
+};
+
+/* 0 or -errno. */
+static int listing_open(struct listing *list, const char *directory)
+{
+	list->len = list->at = 0;
+	list->fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return list->fd < 0 ? -errno : 0;
+}
+
+/* NULL: that was all. */
+static const char *listing_next(struct listing *list)
+{
+	struct dirent64 *entry;
+
+	if (list->at >= list->len) {
+		list->len = getdents64(list->fd, list->entries, sizeof(list->entries));
+		list->at = 0;
+		if (list->len <= 0)
+			return NULL;
+	}
+	entry = (struct dirent64 *)(list->entries + list->at);
+	list->at += entry->d_reclen;
+	return entry->d_name;
+}
+
 /* How many living processes' files there are; with `waits` 1 after the first one's has ended. */
 static int scan(const char *directory, bool waits)
 {
-	DIR *dir = opendir(directory);
-	struct dirent *entry;
-	int lives = 0;
+	struct listing list;
+	int lives = 0, rc = listing_open(&list, directory);
+	const char *name;
 
-	if (!dir)
-		return errno == ENOENT ? 0 : -errno;
-	while ((entry = readdir(dir)) && !(waits && lives))
-		if (is_process_file(entry->d_name))
-			lives += sweep_file(directory, entry->d_name, waits);
-	closedir(dir);
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	while (!(waits && lives) && (name = listing_next(&list)))
+		if (is_process_file(name))
+			lives += sweep_file(directory, name, waits);
+	close(list.fd);
 	return lives;
 }
 
@@ -125,16 +159,18 @@ static void sweep_ports(const char *directory)
 {
 	struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	int fd = net_dir_open(directory, "cm-ports", false);
-	DIR *dir = fd < 0 || fcntl(fd, F_SETLK, &all) ? NULL : opendir(directory);
-	struct dirent *entry;
+	struct listing list;
+	const char *name;
 
-	while (dir && (entry = readdir(dir)))
-		if (!strncmp(entry->d_name, "cm-", 3))
-			net_dir_remove(directory, entry->d_name);
-	if (dir)
-		closedir(dir);
-	if (fd >= 0)
-		close(fd);
+	if (fd < 0)
+		return;
+	if (!fcntl(fd, F_SETLK, &all) && !listing_open(&list, directory)) {
+		while ((name = listing_next(&list)))
+			if (!strncmp(name, "cm-", 3))
+				net_dir_remove(directory, name);
+		close(list.fd);
+	}
+	close(fd);
 }
 
 int net_dir_sweep(const char *directory, bool waits)
