@@ -21,9 +21,10 @@
  */
 #include "core/rnic/packet.h"
 
-#define FAULT_RULES 32
-#define FAULT_FLOWS 64 /* directions of queue pairs whose messages are counted at a time */
-#define FLOW_RECENT 16 /* messages of a flow whose packets may come again */
+#define FAULT_RULES  32
+#define FAULT_FLOWS  64		/* directions of queue pairs whose messages are counted at a time */
+#define FAULT_ALWAYS UINT32_MAX /* odds */
+#define FLOW_RECENT  16		/* messages of a flow whose packets may come again */
 
 enum fault_action {
 	FAULT_LOSE,
@@ -97,6 +98,15 @@ struct fault_fate {
 	uint32_t tear_at; /* bytes of it that reach memory */
 	uint64_t delay_ns;
 };
+
+/* The generators' step (splitmix64). */
+static inline uint64_t faults_mix(uint64_t x)
+{
+	x += 0x9e3779b97f4a7c15;
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+	x = (x ^ x >> 27) * 0x94d049bb133111eb;
+	return x ^ x >> 31;
+}
 
 /* 0, or -EINVAL and in `why` the word that is wrong and what was expected. Times count from the first packet
  * on. */
