@@ -77,9 +77,13 @@ tidemark_test(test_stores_lint ${PROJECT_SOURCE_DIR}/tests/test_stores_lint.sh
 	$<TARGET_FILE:tidemark_sim> ${store_symbols} ${stores_archive})
 set_property(TEST test_stores_lint APPEND PROPERTY ENVIRONMENT
 	CC=${CMAKE_C_COMPILER} NM=${CMAKE_NM} OBJDUMP=${CMAKE_OBJDUMP} OBJCOPY=${CMAKE_OBJCOPY})
-tidemark_test(test_nic_symbols ${PROJECT_SOURCE_DIR}/tests/test_nic_symbols.sh $<TARGET_FILE:tidemark_libibverbs>
-	$<TARGET_FILE:tidemark_preload> ${SYSTEM_IBVERBS})
-if(NOT TIDEMARK_SANITIZE) # a sanitizer's library would have to be the program's, too
+# What a process has of the soft RNIC it has until it ends; a test's child, made by fork(), does not know it any more.
+foreach(live test_link_udp test_nic_cm test_nic_device test_nic_events test_nic_memory test_nic_types)
+	set_property(TEST ${live} APPEND PROPERTY ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
+endforeach()
+if(NOT TIDEMARK_SANITIZE) # a sanitizer's library would have to be the program's, too, and it adds symbols
+	tidemark_test(test_nic_symbols ${PROJECT_SOURCE_DIR}/tests/test_nic_symbols.sh
+		$<TARGET_FILE:tidemark_libibverbs> $<TARGET_FILE:tidemark_preload> ${SYSTEM_IBVERBS})
 	tidemark_test(test_nic_devinfo ${PROJECT_SOURCE_DIR}/tests/test_nic_devinfo.sh $<TARGET_FILE:tidemark_preload>
 		$<TARGET_FILE_DIR:tidemark_libibverbs>)
 	find_library(SYSTEM_RDMACM rdmacm)
