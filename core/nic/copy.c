@@ -324,6 +324,8 @@ static bool copy_from(void *to, const void *from, size_t len)
 {
 	struct guard here;
 
+	if (!len)
+		return true; /* from nowhere, perhaps */
 	if (guard_begin(&here, from, len))
 		return false;
 	if (len == WORD && !((uintptr_t)from % WORD)) {
