@@ -79,8 +79,14 @@ set_property(TEST test_stores_lint APPEND PROPERTY ENVIRONMENT
 	CC=${CMAKE_C_COMPILER} NM=${CMAKE_NM} OBJDUMP=${CMAKE_OBJDUMP} OBJCOPY=${CMAKE_OBJCOPY})
 # What a process has of the soft RNIC it has until it ends; a test's child, made by fork(), does not know it any more.
 foreach(live test_link_udp test_nic_cm test_nic_device test_nic_events test_nic_memory test_nic_types)
-	set_property(TEST ${live} APPEND PROPERTY ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
+	# Faults are its own, too: the sanitizer leaves them to it.
+	set_property(TEST ${live} APPEND PROPERTY
+		ENVIRONMENT ASAN_OPTIONS=detect_leaks=0:handle_segv=0:handle_sigbus=0:use_sigaltstack=0)
 endforeach()
+# These unmap memory under the RNIC, to see it notice; the sanitizer knows better than the fault that comes of it.
+if(TIDEMARK_SANITIZE)
+	set_tests_properties(test_nic_memory test_nic_types PROPERTIES DISABLED TRUE)
+endif()
 if(NOT TIDEMARK_SANITIZE) # a sanitizer's library would have to be the program's, too, and it adds symbols
 	tidemark_test(test_nic_symbols ${PROJECT_SOURCE_DIR}/tests/test_nic_symbols.sh
 		$<TARGET_FILE:tidemark_libibverbs> $<TARGET_FILE:tidemark_preload> ${SYSTEM_IBVERBS})
