@@ -24,6 +24,9 @@ foreach(source ${test_sources})
 	elseif(name MATCHES "^test_nic_")
 		# A verbs program like others', on the soft RNIC of its process.
 		target_link_libraries(${name} PRIVATE tidemark_preload)
+		if(NOT name STREQUAL test_nic_cm) # has two nets
+			target_sources(${name} PRIVATE tests/nic_net.c)
+		endif()
 	else()
 		target_link_libraries(${name} PRIVATE tidemark_sim stores_sim)
 	endif()

@@ -12,13 +12,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "tests/nic_net.h"
 
 /* Not in libibverbs' headers; programs of rdma-core's own call them. */
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned index, int *type);
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
 const char *ibv_get_sysfs_path(void);
 
-static char net[] = "/dev/shm/tidemark-test-XXXXXX";
 static struct ibv_device **list;
 static struct ibv_context *context;
 
@@ -351,7 +351,6 @@ int main(void)
 {
 	Suite *suite = suite_create("nic_device");
 	TCase *tc = tcase_create("nic_device");
-	char command[sizeof(net) + 16];
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, device);
@@ -365,14 +364,5 @@ int main(void)
 	tcase_add_test(tc, on_demand);
 	tcase_add_test(tc, opened_often);
 	suite_add_tcase(suite, tc);
-	if (!mkdtemp(net))
-		return 70;
-	setenv("TIDEMARK_NET", net, 1);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	/* Each test was a process: of the net, the directory is left. */
-	snprintf(command, sizeof(command), "rm -rf %s", net);
-	return system(command) || failed != 0;
+	return nic_net_run(suite);
 }

@@ -20,6 +20,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
+#include "tests/nic_net.h"
 
 #define SIGNALED IBV_SEND_SIGNALED
 #define SOON_MS	 200
@@ -37,8 +38,6 @@ struct side {
 	uint8_t buf[4096];
 };
 static struct side a, b;
-static char net[] = "/dev/shm/tidemark-test-XXXXXX";
-
 static void open_side(struct side *s)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -509,7 +508,6 @@ int main(void)
 {
 	Suite *suite = suite_create("nic_events");
 	TCase *tc = tcase_create("nic_events");
-	char command[sizeof(net) + 16];
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, sleeps_until_a_completion);
@@ -524,14 +522,5 @@ int main(void)
 	tcase_add_test(tc, two_batches);
 	tcase_add_test(tc, closed_with_all_that_is_left);
 	suite_add_tcase(suite, tc);
-	if (!mkdtemp(net))
-		return 70;
-	setenv("TIDEMARK_NET", net, 1);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	/* Each test was a process: of the net, the directory is left. */
-	snprintf(command, sizeof(command), "rm -rf %s", net);
-	return system(command) || failed != 0;
+	return nic_net_run(suite);
 }

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "core/rnic/placement.h"
+#include "tests/nic_net.h"
 
 #define RW                                                                           \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
@@ -38,8 +39,6 @@ struct side {
 };
 static struct side a, b;
 static uint32_t psn;
-static char net[] = "/dev/shm/tidemark-test-XXXXXX";
-
 static uint8_t *map(size_t len, int flags, int fd)
 {
 	uint8_t *at = mmap(NULL, len, PROT_READ | PROT_WRITE, flags, fd, 0);
@@ -795,14 +794,7 @@ int main(void)
 {
 	Suite *suite = suite_create("nic_memory");
 	TCase *tc = tcase_create("nic_memory");
-	char command[sizeof(net) + 16];
-	int failed;
 
-	if (!mkdtemp(net)) {
-		fprintf(stderr, "no /dev/shm to put a net in\n");
-		return 77;
-	}
-	setenv("TIDEMARK_NET", net, 1);
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, remote_memory_gone, 0, LOSSES * (int)OPCODES);
 	tcase_add_loop_test(tc, local_memory_gone, 0, LOSSES * (int)OPCODES);
@@ -824,11 +816,5 @@ int main(void)
 	tcase_add_test(tc, flush);
 	tcase_add_test(tc, windows);
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	/* Each test was a process: of the net, the directory is left. */
-	snprintf(command, sizeof(command), "rm -rf %s", net);
-	return system(command) || failed != 0;
+	return nic_net_run(suite);
 }

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "tests/nic_net.h"
 
 #define BUF    (4u << 20)
 #define QKEY   0x1234u
@@ -33,8 +34,6 @@ struct side {
 	union ibv_gid gid;
 };
 static struct side a, b;
-static char net[] = "/dev/shm/tidemark-test-XXXXXX";
-
 static void open_side(struct side *s)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -366,7 +365,6 @@ int main(void)
 {
 	Suite *suite = suite_create("nic_types");
 	TCase *tc = tcase_create("nic_types");
-	char command[sizeof(net) + 16];
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, datagrams);
@@ -375,14 +373,5 @@ int main(void)
 	tcase_add_test(tc, shared_queue);
 	tcase_add_test(tc, destroy_waits);
 	suite_add_tcase(suite, tc);
-	if (!mkdtemp(net))
-		return 70;
-	setenv("TIDEMARK_NET", net, 1);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	/* Each test was a process: of the net, the directory is left. */
-	snprintf(command, sizeof(command), "rm -rf %s", net);
-	return system(command) || failed != 0;
+	return nic_net_run(suite);
 }
