@@ -52,6 +52,26 @@ run 2
 truncate -s 5M odd
 run 2 --nvdimm odd -- true
 
+# A line whose parts come one at a time is a line.
+(
+	# shellcheck source=vm/common.sh
+	. "$here/vm/common.sh"
+	mkfifo pipe
+	exec 8<>pipe
+	for part in sta tus ' 7\nnext\n'; do
+		if read_within 0.1 8; then
+			echo 'a line before its end'
+		fi
+		# shellcheck disable=SC2059
+		printf "$part" >&8
+	done
+	read_within 1 8
+	echo "$line"
+	read_within 1 8
+	echo "$line"
+) >out 2>err
+printf 'status 7\nnext\n' | cmp -s - out || wrong "a line in parts"
+
 # A machine without QEMU.
 mkdir bin
 ln -s /usr/bin/* bin/
@@ -61,6 +81,14 @@ PATH=$tmp/bin "$here/vm/guest" -- true >out 2>err || status=$?
 [ $status -eq 77 ] || wrong "exit status $status without QEMU"
 grep -q 'qemu-system-x86_64' err || wrong "no word about QEMU"
 rm -rf bin
+
+# What is made once, with words about it.
+status=0
+"$here/vm/build" --if-needed 2>err || status=$?
+if [ $status -ne 0 ]; then
+	cat err >&2
+	exit $status
+fi
 
 # Output, its end included; status; a program with libraries; devices; arguments as they are.
 printf '#!/bin/sh\necho "a script: $1"\n' >script

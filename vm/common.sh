@@ -39,6 +39,18 @@ private_dir() {
 	private=$(mktemp -d "$made/$1.$$.XXXXXX")
 }
 
+# read_within SECONDS DESCRIPTOR: the next line of a pipe in $line, if it comes in time. read forgets what it has of a line
+# when its time is over; a machine that is busy lets it be over in the middle of one.
+begun=''
+read_within() {
+	if IFS= read -r -t "$1" -u "$2" line; then
+		line=$begun$line begun=''
+	else
+		begun=$begun$line
+		return 1
+	fi
+}
+
 # collect DIR FILE...: copy host programs (or libraries) to DIR, each at its own path, and the libraries that
 # they are linked with. What is in DIR already is left alone, as is what the list $present (a file) names.
 collect() {
