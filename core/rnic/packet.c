@@ -59,26 +59,29 @@ const char *opcode_name(uint8_t opcode)
 	return is & HAS_IMM ? "WRITE_WITH_IMM packet" : "WRITE packet";
 }
 
+/* Bytes of the headers that an opcode has besides those that all have. */
+#define AETH   4
+#define IMMDT  4
+#define IETH   4
+#define RETH   16
+#define FETH   4
+#define ATOMIC 28 /* AtomicETH */
+static const uint8_t opcode_bytes[OP_CODES] = {
+	[OP_SEND_LAST_IMM] = IMMDT,	[OP_SEND_ONLY_IMM] = IMMDT,
+	[OP_SEND_LAST_INV] = IETH,	[OP_SEND_ONLY_INV] = IETH,
+	[OP_WRITE_FIRST] = RETH,	[OP_WRITE_LAST_IMM] = IMMDT,
+	[OP_WRITE_ONLY] = RETH,		[OP_WRITE_ONLY_IMM] = RETH + IMMDT,
+	[OP_READ_REQUEST] = RETH,	[OP_READ_RESPONSE_FIRST] = AETH,
+	[OP_READ_RESPONSE_LAST] = AETH, [OP_READ_RESPONSE_ONLY] = AETH,
+	[OP_ACKNOWLEDGE] = AETH,	[OP_ATOMIC_ACKNOWLEDGE] = AETH + 8, /* AtomicAckETH */
+	[OP_COMPARE_SWAP] = ATOMIC,	[OP_FETCH_ADD] = ATOMIC,
+	[OP_FLUSH] = FETH + RETH,	[OP_ATOMIC_WRITE] = RETH,
+};
+
 uint32_t packet_wire_bytes(const struct packet *pkt)
 {
-	uint8_t is = opcode_is[pkt->opcode];
-	uint32_t bytes = HEADER_BYTES + ((pkt->len + 3) & ~3u);
-	if (is & HAS_IMM)
-		bytes += 4; /* ImmDt */
-	if (pkt->service == SERVICE_UD)
-		bytes += 8; /* DETH */
-	if (has_invalidate(pkt->opcode))
-		bytes += 4; /* IETH */
-	if (is & IS_RESPONSE && pkt->opcode != OP_READ_RESPONSE_MIDDLE)
-		bytes += 4; /* AETH */
-	if (is & IS_ATOMIC)
-		bytes += is & IS_RESPONSE ? 8 : 28; /* AtomicAckETH, AtomicETH */
-	if (pkt->opcode == OP_READ_REQUEST || pkt->opcode == OP_ATOMIC_WRITE ||
-	    (is & IS_WRITE && is & IS_FIRST))
-		bytes += 16; /* RETH */
-	if (pkt->opcode == OP_FLUSH)
-		bytes += 4 + 16; /* FETH, RETH */
-	return bytes;
+	uint32_t datagram = pkt->service == SERVICE_UD ? 8 : 0; /* DETH */
+	return HEADER_BYTES + opcode_bytes[pkt->opcode] + datagram + ((pkt->len + 3) & ~3u);
 }
 
 uint8_t *buffer_get(struct rnic_net *net, uint32_t len, uint8_t *class)
