@@ -45,8 +45,10 @@ struct guard {
 	uintptr_t first, end; /* of the program's memory */
 };
 
-static _Thread_local struct guard *guard; /* NULL: no access is under way */
-static _Thread_local bool hears;	  /* the signals are not blocked */
+/* Few bytes, which there is room for in every thread, also for a library that is opened late: no call. */
+#define TLS static _Thread_local __attribute__((tls_model("initial-exec")))
+TLS struct guard *guard; /* NULL: no access is under way */
+TLS bool hears;		 /* the signals are not blocked */
 
 static void hear(void);
 

@@ -11,7 +11,7 @@
 #define LARGE	 (1u << 14) /* from here on an allocation of its own */
 #define ALIGNED	 64
 #define NS_PER_S 1000000000ull
-#define HASTE	 1000 /* cycles: a fraction of a microsecond */
+#define HASTE	 4000 /* cycles: a microsecond or two */
 
 struct due {
 	uint64_t at, number;
@@ -21,9 +21,9 @@ struct due {
 
 struct sim {
 	uint64_t now, numbers, cycles;
-	struct due *soon; /* a ring */
-	size_t soon_room, soon_first, soon_len;
-	struct due *timer; /* a heap */
+	struct due *soon;			/* a ring */
+	size_t soon_room, soon_first, soon_len; /* room: a power of two */
+	struct due *timer;			/* a heap */
 	size_t timer_room, timers;
 	uint8_t *chunk;
 	size_t chunk_left;
@@ -87,13 +87,13 @@ static void push_soon(struct sim *sim, struct due due)
 		if (!ring)
 			out_of_memory();
 		for (size_t i = 0; i < sim->soon_len; i++)
-			ring[i] = sim->soon[(sim->soon_first + i) % sim->soon_room];
+			ring[i] = sim->soon[(sim->soon_first + i) & (sim->soon_room - 1)];
 		free(sim->soon);
 		sim->soon = ring;
 		sim->soon_room = room;
 		sim->soon_first = 0;
 	}
-	sim->soon[(sim->soon_first + sim->soon_len++) % sim->soon_room] = due;
+	sim->soon[(sim->soon_first + sim->soon_len++) & (sim->soon_room - 1)] = due;
 }
 
 static void push_timer(struct sim *sim, struct due due)
@@ -139,7 +139,7 @@ bool engine_run_soon(struct sim *sim)
 	while (sim->soon_len) {
 		struct due due = sim->soon[sim->soon_first];
 
-		sim->soon_first = (sim->soon_first + 1) % sim->soon_room;
+		sim->soon_first = (sim->soon_first + 1) & (sim->soon_room - 1);
 		sim->soon_len--;
 		if (due.at > sim->now)
 			sim->now = due.at;

@@ -23,6 +23,7 @@
 #define MAGIC	   0x324d4454u
 #define NS_PER_S   1000000000ull
 #define QPN_SPREAD 32768 /* of the numbers of a process */
+#define IN_A_ROW   16	 /* packets of one sender */
 
 /*
  * A packet in a ring: this line, then its payload, rounded up to lines. len WRAP: the next one is at the
@@ -83,6 +84,7 @@ struct link_shm {
 	struct nic_link nic;
 	char directory[200];
 	unsigned slot, last; /* whose ring was emptied last */
+	unsigned in_a_row;   /* packets that it may still have taken before the others have their turn */
 	int fd;		     /* holds the lock */
 	struct inbox *own;
 	struct way way[SHM_SLOTS];
@@ -298,6 +300,10 @@ static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
 		atomic_store_explicit(&wrap->stamp, way->tail ^ way->secret, memory_order_release);
 		way->tail += skip;
 	}
+	/* What reserve() gave is there already. All that the owner looks at while it waits is written last.
+	 */
+	if (pkt->payload != (uint8_t *)(r + 1))
+		memcpy(r + 1, pkt->payload, pkt->len);
 	r->from = pkt->from;
 	r->len = (uint16_t)pkt->len;
 	r->dest_qpn = pkt->dest_qpn;
@@ -316,12 +322,11 @@ static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
 	if (is_atomic(pkt))
 		r->value = opcode_is[pkt->opcode] & IS_RESPONSE ? pkt->original : pkt->swap_add;
 	r->compare = pkt->compare;
-	/* What reserve() gave is there already. */
-	if (pkt->payload != (uint8_t *)(r + 1))
-		memcpy(r + 1, pkt->payload, pkt->len);
 	/* Stamp first, look for a sleeper second; he does it the other way round. */
 	atomic_store_explicit(&r->stamp, way->tail ^ way->secret, memory_order_release);
 	way->tail += record_bytes(pkt->len);
+	/* The owner looks at the line that comes next, and not at what is behind it. */
+	__builtin_prefetch(to->ring[shm->slot].bytes + (way->tail + LINE) % RING_BYTES, 1);
 	atomic_thread_fence(memory_order_seq_cst);
 	wake_up(to);
 }
@@ -415,15 +420,15 @@ static struct packet *unpack(struct link_shm *shm, unsigned from, const struct r
 			     struct rnic_net *net)
 {
 	bool is_long = r->len > PACKET_SMALL;
-	struct packet *pkt = packet_get(net, is_long ? 0 : r->len);
+	struct packet *pkt = packet_get(net, 0);
 
 	pkt->len = r->len;
 	if (is_long) {
 		shm->lent = pkt;
 		shm->lent_by = from;
 		shm->lent_bytes = pkt->payload = payload;
-	} else {
-		memcpy(pkt->payload, payload, r->len);
+	} else if (r->len) {
+		memcpy(pkt->small, payload, PACKET_SMALL); /* of a constant size, and there is a line */
 	}
 	pkt->from = r->from;
 	pkt->dest_qpn = r->dest_qpn;
@@ -470,6 +475,7 @@ static struct packet *take(struct link_shm *shm, unsigned from, struct rnic_net 
 		uint32_t left = RING_BYTES - look(head) % RING_BYTES;
 
 		/* Once: what is checked here must be what is used. */
+		__builtin_prefetch(there + 1);
 		memcpy(&r, there, sizeof(r));
 		if (r.len == WRAP) {
 			set(head, look(head) + left);
@@ -490,6 +496,11 @@ static struct packet *take(struct link_shm *shm, unsigned from, struct rnic_net 
 	return NULL;
 }
 
+static bool has_come(struct link_shm *shm, unsigned from)
+{
+	return next_record(shm, from) || is_new(shm, from);
+}
+
 /* The first sender from `from` on, then from the beginning on, that has something here; SHM_SLOTS: nobody. */
 static unsigned next_sender(struct link_shm *shm, unsigned from)
 {
@@ -506,7 +517,7 @@ static unsigned next_sender(struct link_shm *shm, unsigned from)
 		for (; senders; senders &= senders - 1) {
 			unsigned slot = word * 64 + (unsigned)__builtin_ctzll(senders);
 
-			if (next_record(shm, slot) || is_new(shm, slot))
+			if (has_come(shm, slot))
 				return slot;
 		}
 	}
@@ -521,16 +532,32 @@ static struct packet *take_next(struct nic_link *nic, struct rnic_net *net)
 	unsigned from;
 
 	give_back(shm);
+	if (shm->in_a_row && next_record(shm, shm->last)) {
+		shm->in_a_row--;
+		return take(shm, shm->last, net);
+	}
 	/* A new one may have sent nothing yet: then the others are looked at, too. */
 	for (unsigned n = 0; n < SHM_SLOTS && !pkt; n++) {
 		from = next_sender(shm, (shm->last + 1) % SHM_SLOTS);
 		if (from == SHM_SLOTS)
 			return NULL;
 		shm->last = from;
+		shm->in_a_row = IN_A_ROW;
 		pkt = take(shm, from, net);
 	}
 	shm->nic.sender = shm->last;
 	return pkt;
+}
+
+static bool waiting(struct nic_link *nic)
+{
+	struct link_shm *shm = (struct link_shm *)nic;
+
+	for (unsigned word = 0; word < SENDER_WORDS; word++)
+		for (uint64_t senders = look(&shm->own->senders[word]); senders; senders &= senders - 1)
+			if (has_come(shm, word * 64 + (unsigned)__builtin_ctzll(senders)))
+				return true;
+	return false;
 }
 
 static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
@@ -539,7 +566,7 @@ static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
 	struct timespec most = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
 
 	atomic_store(&shm->own->sleeping, ASLEEP);
-	if (next_sender(shm, 0) == SHM_SLOTS)
+	if (!waiting(nic))
 		syscall(SYS_futex, &shm->own->sleeping, FUTEX_WAIT, ASLEEP, ns == UINT64_MAX ? NULL : &most,
 			NULL, 0);
 	atomic_store(&shm->own->sleeping, 0);
@@ -592,6 +619,7 @@ int link_shm_open(struct nic_link **out, const char *directory)
 		.address = INADDR_LOOPBACK,
 		.mtu = MAX_BYTES,
 		.take = take_next,
+		.waiting = waiting,
 		.sleep = sleep_until_mail,
 		.wake = wake,
 		.leave = leave,

@@ -27,6 +27,7 @@
 
 #define NAP_NS		 200000 /* of the NIC's thread while the program polls */
 #define STEADY_POLLS	 64	/* in a nap, of a program that does nothing else */
+#define TIMERS_POLLS	 64	/* of a program that polls idly: one in so many looks at the timers, too */
 #define LEFT_ALONE_NS	 5000
 #define LEFT_ALONE_TIMES 4 /* in a row */
 #define AWAKE_LEAST_NS	 1000000
@@ -48,7 +49,7 @@ struct whole {
 	_Atomic uint32_t handed_over;	 /* futex */
 	_Atomic uint32_t polls;		 /* wraps */
 	unsigned left_alone;		 /* naps in a row */
-	bool found_last;		 /* the last poll had found completions */
+	_Atomic bool found_last;	 /* the last poll had found completions */
 	uint64_t polled_at;		 /* ns: the last one */
 	uint64_t awake_until, awake_for; /* ns: when the thread may nap again, and for how long it may not */
 	pid_t pid;
@@ -56,7 +57,7 @@ struct whole {
 	uint64_t sleeps_until; /* the thread; 0: it does not sleep */
 };
 
-static struct whole *whole;
+static _Atomic(struct whole *) whole;
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
 static struct whole *to_whole(struct nic *nic)
@@ -89,35 +90,59 @@ void nic_run(struct nic *nic)
 }
 
 /* Timers come last: what has come in while the process was stopped, or had no CPU, has come in time. */
-bool nic_progress(struct nic *nic)
+static bool progress(struct nic *nic, const struct rnic_cq *cq, uint32_t entries)
 {
 	struct packet *pkt = NULL;
-	bool did = engine_run_soon(nic->engine);
-	unsigned n = 0;
+	bool did = engine_run_soon(nic->engine), enough = false;
 
-	for (; n < BATCH && (pkt = nic->link->take(nic->link, nic->net)); n++) {
+	for (unsigned n = 0; n < BATCH && !enough && (pkt = nic->link->take(nic->link, nic->net)); n++) {
 		rnic_take(nic->net, qp_find(nic->net, pkt->dest_qpn), pkt);
 		engine_run_soon(nic->engine);
 		did = true;
+		enough = cq && cq->tail - cq->head >= entries;
 	}
 	if (!pkt || ++to_whole(nic)->full_batches % TIMERS_EVERY == 0)
 		did |= engine_run(nic->engine);
 	return did;
 }
 
-void nic_poll(struct nic *nic)
+bool nic_progress(struct nic *nic)
+{
+	return progress(nic, NULL, 0);
+}
+
+/* Threads may poll at the same time: one of their polls more or less does not matter. */
+static uint32_t count_poll(struct whole *w)
+{
+	uint32_t polls = atomic_load_explicit(&w->polls, memory_order_relaxed) + 1;
+
+	atomic_store_explicit(&w->polls, polls, memory_order_relaxed);
+	return polls;
+}
+
+bool nic_polls_idly(struct nic *nic)
+{
+	struct whole *w = to_whole(nic);
+	struct nic_link *link = __atomic_load_n(&nic->link, __ATOMIC_RELAXED);
+
+	if (!link->waiting || link->waiting(link))
+		return false;
+	nic_polled(nic, false);
+	return count_poll(w) % TIMERS_POLLS != 0;
+}
+
+void nic_poll(struct nic *nic, const struct rnic_cq *cq, uint32_t entries)
 {
 	struct whole *w = to_whole(nic);
 
-	nic_progress(nic);
+	progress(nic, cq, entries);
 	w->polled_at = sim_now(nic->engine);
-	atomic_store_explicit(&w->polls, atomic_load_explicit(&w->polls, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
+	count_poll(w);
 }
 
 void nic_polled(struct nic *nic, bool found)
 {
-	to_whole(nic)->found_last = found;
+	atomic_store_explicit(&to_whole(nic)->found_last, found, memory_order_relaxed);
 }
 
 void nic_hand_over(struct nic *nic)
@@ -312,7 +337,7 @@ static void cut_off(struct whole *w)
 {
 	nowhere.address = w->nic.link->address;
 	nowhere.mtu = w->nic.link->mtu;
-	w->nic.link = &nowhere;
+	__atomic_store_n(&w->nic.link, &nowhere, __ATOMIC_RELAXED); /* nic_polls_idly() has no lock */
 	w->nic.net->link = &nowhere.link;
 }
 
@@ -451,9 +476,11 @@ static int make(struct whole *w)
 
 struct nic *nic_get(void)
 {
-	struct whole *w;
+	struct whole *w = atomic_load_explicit(&whole, memory_order_acquire);
 	int rc = 0;
 
+	if (w)
+		return &w->nic;
 	pthread_mutex_lock(&making);
 	w = whole;
 	if (!w) {

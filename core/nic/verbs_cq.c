@@ -58,13 +58,16 @@ EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 
 int nic_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {
+	const struct rnic_cq *own = (const struct rnic_cq *)cq;
 	struct nic *nic = nic_get();
 	int got;
 
+	if (n >= 0 && cq_is_empty(own) && nic_polls_idly(nic))
+		return 0;
 	nic_lock(nic);
-	got = rnic_poll_cq(cq, n, wc);
+	got = n >= 0 && cq_is_empty(own) ? 0 : rnic_poll_cq(cq, n, wc);
 	if (got == 0) {
-		nic_poll(nic);
+		nic_poll(nic, own, (uint32_t)n);
 		got = rnic_poll_cq(cq, n, wc);
 	}
 	nic_polled(nic, got > 0);
@@ -94,7 +97,7 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 	nic_lock(nic);
 	error = cq_ex_start(cq, attr);
 	if (error == ENOENT) {
-		nic_poll(nic);
+		nic_poll(nic, to_cq(cq), UINT32_MAX);
 		error = cq_ex_start(cq, attr);
 	}
 	nic_polled(nic, error == 0);

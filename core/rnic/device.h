@@ -307,11 +307,17 @@ struct rnic_cq {
 	struct ibv_moderate_cq moderated; /* one event for so many entries, or after so long */
 	uint32_t withheld;		  /* entries that moderation keeps back */
 	struct alarm moderation;
-	uint32_t reported; /* live: events that the program has read, and will acknowledge */
-	struct rnic_pd *parent;	/* the parent domain, or NULL */
+	uint32_t reported;	/* live: events that the program has read, and will acknowledge */
+	struct rnic_pd *parent; /* the parent domain, or NULL */
 	struct cq_batch *batch; /* NULL: there is no iterating over it */
 };
 
+/* The live world asks this without its lock, too. */
+static inline bool cq_is_empty(const struct rnic_cq *cq)
+{
+	uint32_t head = __atomic_load_n(&cq->head, __ATOMIC_RELAXED);
+	return head == __atomic_load_n(&cq->tail, __ATOMIC_RELAXED);
+}
 /* Put an entry in. When there is no room the entry is lost, and the queue's queue pairs will fail. */
 void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe);
 /* Take out what is left of a queue pair that was reset or destroyed. */
