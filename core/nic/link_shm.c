@@ -85,6 +85,7 @@ struct link_shm {
 	unsigned slot, last; /* whose ring was emptied last */
 	int fd;		     /* holds the lock */
 	struct inbox *own;
+	_Atomic bool woken; /* wake() was called since the thread last woke */
 	struct way way[SHM_SLOTS];
 	struct arrivals arrivals[SHM_SLOTS];
 	/* The last packet taken, while its payload is still in its ring; up to where that ring is free then.
@@ -539,16 +540,20 @@ static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
 	struct timespec most = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
 
 	atomic_store(&shm->own->sleeping, ASLEEP);
-	if (next_sender(shm, 0) == SHM_SLOTS)
+	if (!atomic_load(&shm->woken) && next_sender(shm, 0) == SHM_SLOTS)
 		syscall(SYS_futex, &shm->own->sleeping, FUTEX_WAIT, ASLEEP, ns == UINT64_MAX ? NULL : &most,
 			NULL, 0);
 	atomic_store(&shm->own->sleeping, 0);
+	atomic_store(&shm->woken, false);
 }
 
+/* The thread may be on its way to sleep, and not have said so yet. */
 static void wake(struct nic_link *nic)
 {
 	struct link_shm *shm = (struct link_shm *)nic;
 
+	atomic_store(&shm->woken, true);
+	atomic_thread_fence(memory_order_seq_cst);
 	wake_up(shm->own);
 }
 
