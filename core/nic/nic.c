@@ -166,10 +166,12 @@ static void sleep_until_due(struct whole *w)
 {
 	struct sim *engine = w->nic.engine;
 	uint64_t next = engine_next(engine);
+	/* Now: without the lock others move the time on, perhaps beyond `next`. */
+	uint64_t ns = next == UINT64_MAX ? next : next - sim_now(engine);
 
 	w->sleeps_until = next;
 	pthread_mutex_unlock(&w->mutex);
-	w->nic.link->sleep(w->nic.link, next == UINT64_MAX ? next : next - sim_now(engine));
+	w->nic.link->sleep(w->nic.link, ns);
 	nic_lock(&w->nic);
 	w->sleeps_until = 0;
 }
