@@ -13,9 +13,10 @@
 struct rnic_qp;
 
 #define LINK_READY_NS		    10000
-#define LINK_PATIENCE_NS	    100000000	/* of those who send again what is lost */
-#define LINK_UNRELIABLE_PATIENCE_NS 1000000000	/* of the others: the peer may be waiting for a CPU */
-#define LINK_WATCH_NS		    1000000	/* how often it is asked whether a peer starves ... */
+#define LINK_PATIENCE_NS	    100000000  /* of those who send again what is lost */
+#define LINK_UNRELIABLE_PATIENCE_NS 1000000000 /* of the others: the peer may be waiting for a CPU */
+#define LINK_WATCH_NS		    1000000    /* how often it is asked whether a peer starves ... */
+#define LINK_WATCH_SHORT_NS	    100000     /* ... in a time-out that is shorter; in between it may idle */
 #define LINK_STARVES_NS		    30000000000 /* ... and how long at most */
 
 /* The wait for another end that does not answer, or takes nothing. All zero: there was none yet. */

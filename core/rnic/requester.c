@@ -526,8 +526,9 @@ static void fire_timer(struct sim *sim, void *arg)
 		return;
 	if (sim_now(sim) >= req->deadline && !req->rnr_until && una_is_out(qp)) {
 		if (starves(qp)) {
-			uint64_t ns = timeout_ns(qp) < LINK_WATCH_NS ? timeout_ns(qp) : LINK_WATCH_NS;
-			alarm_set(sim, &req->timer, CHAIN_OTHER, ns, fire_timer, qp);
+			bool is_short = timeout_ns(qp) < LINK_WATCH_NS;
+			alarm_set(sim, &req->timer, CHAIN_OTHER,
+				  is_short ? LINK_WATCH_SHORT_NS : LINK_WATCH_NS, fire_timer, qp);
 			return;
 		}
 		COUNT_ONE(qp->hca->net, timeout);
