@@ -600,6 +600,11 @@ static int take_any_slot(struct link_shm *shm)
 	return rc;
 }
 
+struct peers *link_shm_peers(struct nic_link *nic)
+{
+	return &((struct link_shm *)nic)->peers;
+}
+
 int link_shm_open(struct nic_link **out, const char *directory)
 {
 	struct link_shm *shm = calloc(1, sizeof(*shm));

@@ -20,5 +20,7 @@
 
 /* Take a slot of the net in this directory (net_dir_make()). 0 or -errno. */
 int link_shm_open(struct nic_link **out, const char *directory);
+/* The other processes of the net. */
+struct peers *link_shm_peers(struct nic_link *nic);
 
 #endif
