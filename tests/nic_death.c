@@ -11,11 +11,13 @@
  *   stop    SIGSTOP, and SIGCONT after that: both end so. SIGCONT before it: nothing has happened.
  *   leave   the victim exits as soon as it has received a message: the survivor's SEND succeeds.
  *   signal  a signal's handler exits, whatever it interrupts: like kill, and the victim does end.
+ *   starve  the victim hardly gets a CPU, for much longer than the survivor's patience: nothing has happened.
  *   fork    a child uses what it has of its parent's objects, and ends: it does not disturb its parent.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -35,10 +37,12 @@
 #define BYTES	 65536u
 #define DEPTH	 16u
 #define HANG_S	 20 /* so long no round takes */
+#define STARVERS 3
 #define NS_PER_S 1000000000ull
 
-enum how { KILL, STOP_LONG, STOP_SHORT, LEAVE, SIGNAL, FORK, HOWS };
-static const char *const names[HOWS] = {"kill", "long stop", "short stop", "leave", "signal", "fork"};
+enum how { KILL, STOP_LONG, STOP_SHORT, LEAVE, SIGNAL, STARVE, FORK, HOWS };
+static const char *const names[HOWS] = {"kill",	  "long stop", "short stop", "leave",
+					"signal", "starve",    "fork"};
 
 /* 4096 ns << timeout, retry_cnt + 1 times. */
 struct patience {
@@ -49,6 +53,7 @@ struct patience {
 struct round {
 	_Atomic unsigned parted;   /* who has nothing to send any more */
 	volatile bool over;	   /* end in order */
+	volatile bool lost;	   /* the survivor has seen its error */
 	volatile uint64_t last_ns; /* the survivor's last success */
 	volatile uint64_t done;	   /* of its requests */
 };
@@ -91,11 +96,13 @@ static uint64_t any(uint64_t below)
 struct end {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
-	struct ibv_cq *cq;
+	struct ibv_cq_ex *cqx;
+	struct ibv_cq *cq; /* the same */
 	struct ibv_mr *mr;
 	struct ibv_qp *qp;
 	uint8_t *memory; /* half for what the peer does, half for its own */
 	unsigned sends, receives;
+	uint64_t failed_ns; /* when the first request failed */
 };
 
 struct hello {
@@ -111,11 +118,14 @@ static void open_end(struct end *e, struct hello *own)
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = 1,
 		.cap = {.max_send_wr = DEPTH, .max_recv_wr = DEPTH, .max_send_sge = 1, .max_recv_sge = 1}};
+	struct ibv_cq_init_attr_ex queue = {.cqe = 2 * DEPTH,
+					    .wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP};
 
 	e->memory = mmap(NULL, 2 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	e->context = list && list[0] ? ibv_open_device(list[0]) : NULL;
 	e->pd = e->context ? ibv_alloc_pd(e->context) : NULL;
-	e->cq = e->pd ? ibv_create_cq(e->context, 2 * DEPTH, NULL, NULL, 0) : NULL;
+	e->cqx = e->pd ? ibv_create_cq_ex(e->context, &queue) : NULL;
+	e->cq = e->cqx ? ibv_cq_ex_to_cq(e->cqx) : NULL;
 	e->mr = e->pd ? ibv_reg_mr(e->pd, e->memory, 2 * BYTES,
 				   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 		      : NULL;
@@ -216,12 +226,27 @@ static void meet(struct end *e, int fd, struct hello *peer, struct patience p)
 	part(fd);
 }
 
+/* As ibv_poll_cq() for one. *at_ns: when it was completed, however late this process looks. */
+static int poll_one(struct end *e, struct ibv_wc *wc, uint64_t *at_ns)
+{
+	struct ibv_poll_cq_attr attr = {0};
+	int error = ibv_start_poll(e->cqx, &attr);
+
+	if (error)
+		return error == ENOENT ? 0 : -error;
+	wc->wr_id = e->cqx->wr_id;
+	wc->status = e->cqx->status;
+	*at_ns = ibv_wc_read_completion_ts(e->cqx);
+	ibv_end_poll(e->cqx);
+	return 1;
+}
+
 /* Traffic until it is over for both, 0, or the first request that fails: its status. */
 static enum ibv_wc_status talk(struct end *e, const struct hello *peer, bool counts)
 {
 	bool parted = false;
-	uint64_t before_ns;
-	struct ibv_wc wc;
+	uint64_t at_ns = 0;
+	struct ibv_wc wc = {0};
 	int n;
 
 	for (;;) {
@@ -233,22 +258,23 @@ static enum ibv_wc_status talk(struct end *e, const struct hello *peer, bool cou
 		}
 		if (atomic_load(&shared->parted) == 2)
 			return IBV_WC_SUCCESS;
-		before_ns = now_ns();
-		n = ibv_poll_cq(e->cq, 1, &wc);
+		n = poll_one(e, &wc, &at_ns);
 		if (n < 0)
-			die("ibv_poll_cq: %d", n);
+			die("ibv_start_poll: %d", n);
 		if (!n)
 			continue;
 		if (wc.wr_id)
 			e->receives--;
 		else
 			e->sends--;
-		if (wc.status != IBV_WC_SUCCESS)
+		if (wc.status != IBV_WC_SUCCESS) {
+			e->failed_ns = at_ns;
 			return wc.status;
+		}
 		if (wc.wr_id)
 			post_recv(e);
 		if (counts) {
-			shared->last_ns = before_ns;
+			shared->last_ns = at_ns;
 			shared->done++;
 		}
 	}
@@ -283,14 +309,15 @@ static void close_end(struct end *e)
 
 static void expect_loss(struct end *e, enum ibv_wc_status status, struct patience p)
 {
-	/* Counted from the poll of the last success, a little after it came in. */
+	/* The last success may be a receive, a little after a request was sent. */
 	uint64_t least = ((uint64_t)4096 << p.timeout) * (p.retry_cnt + 1u) / 4 * 3;
 
 	if (status != IBV_WC_RETRY_EXC_ERR)
 		die("the peer is gone: %s, not RETRY_EXC_ERR", ibv_wc_status_str(status));
-	if (shared->done && now_ns() - shared->last_ns < least)
+	if (shared->done && e->failed_ns - shared->last_ns < least)
 		die("RETRY_EXC_ERR after %.1f ms, before %.1f ms",
-		    (double)(now_ns() - shared->last_ns) * 1e-6, (double)least * 1e-6);
+		    (double)(e->failed_ns - shared->last_ns) * 1e-6, (double)least * 1e-6);
+	shared->lost = true;
 	flush(e);
 }
 
@@ -313,7 +340,7 @@ static void survivor(int fd, enum how how, struct patience p)
 		return;
 	}
 	status = talk(&e, &peer, true);
-	if (how == STOP_SHORT || how == FORK) {
+	if (how == STOP_SHORT || how == STARVE || how == FORK) {
 		if (status != IBV_WC_SUCCESS)
 			die("the peer lives: %s", ibv_wc_status_str(status));
 		close_end(&e);
@@ -348,6 +375,30 @@ static void child_of(struct end *e, const struct hello *peer)
 		die("the child ended with %#x", status);
 }
 
+/* On one CPU with others who always want it, and behind them all. */
+static void starve(void)
+{
+	cpu_set_t cpus;
+	int cpu = 0;
+
+	sched_getaffinity(0, sizeof(cpus), &cpus);
+	while (!CPU_ISSET(cpu, &cpus))
+		cpu++;
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	if (sched_setaffinity(0, sizeof(cpus), &cpus))
+		die("sched_setaffinity: %s", strerror(errno));
+	for (unsigned i = 0; i < STARVERS; i++) {
+		if (fork())
+			continue;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			;
+	}
+	if (nice(19) < 0)
+		die("nice: %s", strerror(errno));
+}
+
 static void victim(int fd, enum how how, struct patience p)
 {
 	enum ibv_wc_status status;
@@ -356,6 +407,8 @@ static void victim(int fd, enum how how, struct patience p)
 	struct ibv_wc wc;
 	int n;
 
+	if (how == STARVE)
+		starve();
 	meet(&e, fd, &peer, p);
 	if (how == LEAVE) {
 		while (!(n = ibv_poll_cq(e.cq, 1, &wc)))
@@ -438,6 +491,8 @@ static void play(enum how how)
 
 	if (how == STOP_SHORT || how == FORK || how == LEAVE)
 		p = (struct patience){.timeout = 16, .retry_cnt = 7}; /* 2 s */
+	if (how == STARVE)
+		p = (struct patience){.timeout = 8, .retry_cnt = 0}; /* 1 ms */
 	memset((void *)shared, 0, sizeof(*shared));
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
 		die("socketpair: %s", strerror(errno));
@@ -455,9 +510,14 @@ static void play(enum how how)
 		let_talk(a, 2000);
 		kill(b, SIGSTOP);
 		sleep_us(how == STOP_LONG ? 500000 : 20000);
+		/* It may have had no CPU for that. */
+		for (unsigned i = 0; how == STOP_LONG && !shared->lost && i < HANG_S * 1000; i++)
+			sleep_us(1000);
 		kill(b, SIGCONT);
 	}
-	if (how == STOP_SHORT || how == FORK) {
+	if (how == STARVE)
+		let_talk(a, 300000);
+	if (how == STOP_SHORT || how == STARVE || how == FORK) {
 		let_talk(a, 5000);
 		shared->over = true;
 	}
@@ -472,7 +532,7 @@ static void play(enum how how)
 
 int main(int argc, char **argv)
 {
-	static const unsigned percent[HOWS] = {100, 10, 20, 100, 50, 20};
+	static const unsigned percent[HOWS] = {100, 10, 20, 100, 50, 4, 20};
 	unsigned kills = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 30, rounds;
 	const char *seed = getenv("NIC_DEATH_SEED");
 

@@ -60,14 +60,12 @@ struct ring {
 };
 
 struct inbox {
-	uint32_t magic;
-	_Atomic uint32_t dead;				     /* the slot has another file now */
-	_Atomic uint32_t sleeping;			     /* futex: 0, ASLEEP or WOKEN */
+	struct inbox_head head;				     /* .sleeping: 0, ASLEEP or WOKEN */
 	_Alignas(64) _Atomic uint64_t senders[SENDER_WORDS]; /* who has ever sent */
 	struct ring ring[SHM_SLOTS];
 };
 
-_Static_assert(offsetof(struct inbox, dead) == NET_DIR_DEAD_AT, "net_dir.h says where");
+_Static_assert(offsetof(struct inbox_head, dead) == NET_DIR_DEAD_AT, "net_dir.h says where");
 
 /* The way to another process, as this one knows it. */
 struct way {
@@ -87,8 +85,10 @@ struct link_shm {
 	unsigned in_a_row;   /* packets that it may still have taken before the others have their turn */
 	int fd;		     /* holds the lock */
 	struct inbox *own;
+	_Atomic bool woken; /* wake() was called since the thread last woke */
 	struct way way[SHM_SLOTS];
 	struct arrivals arrivals[SHM_SLOTS];
+	struct peers peers;
 	/* The last packet taken, while its payload is still in its ring; up to where that ring is free then.
 	 */
 	struct packet *lent;
@@ -130,7 +130,7 @@ static int take_slot(struct link_shm *shm, unsigned slot)
 		struct inbox *old = is.st_size == sizeof(struct inbox) ? map(fd) : NULL;
 
 		if (old) {
-			old->dead = 1;
+			old->head.dead = 1;
 			munmap(old, sizeof(*old));
 		}
 		unlink(name);
@@ -145,7 +145,7 @@ out:
 		close(fd);
 		return rc;
 	}
-	shm->own->magic = MAGIC;
+	shm->own->head.magic = MAGIC;
 	shm->fd = fd;
 	shm->slot = slot;
 	return 0;
@@ -192,7 +192,7 @@ static struct way *way_to(struct link_shm *shm, uint32_t qpn)
 
 	if (slot >= SHM_SLOTS)
 		return NULL;
-	if (way->inbox && !way->inbox->dead)
+	if (way->inbox && !way->inbox->head.dead)
 		return way;
 	if (way->inbox && way->inbox != shm->own)
 		munmap(way->inbox, sizeof(*way->inbox));
@@ -216,13 +216,13 @@ static struct way *way_to(struct link_shm *shm, uint32_t qpn)
 /* Who is killed between saying so and doing it leaves a sleeper that the next one wakes. */
 static void wake_up(struct inbox *inbox)
 {
-	uint32_t sleeping = atomic_load_explicit(&inbox->sleeping, memory_order_relaxed);
+	uint32_t sleeping = atomic_load_explicit(&inbox->head.sleeping, memory_order_relaxed);
 
 	if (!sleeping)
 		return;
 	if (sleeping == ASLEEP)
-		atomic_compare_exchange_strong(&inbox->sleeping, &sleeping, WOKEN);
-	syscall(SYS_futex, &inbox->sleeping, FUTEX_WAKE, 1, NULL, NULL, 0);
+		atomic_compare_exchange_strong(&inbox->head.sleeping, &sleeping, WOKEN);
+	syscall(SYS_futex, &inbox->head.sleeping, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 static uint32_t record_bytes(uint32_t len)
@@ -275,6 +275,26 @@ static bool has_room(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64
 		return true;
 	*taken = way->head;
 	return false;
+}
+
+/* Nothing is lost in a ring. The own process is as the others are: it answers when its packets' turn comes.
+ */
+static bool starves(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t now,
+		    struct link_watch *watch)
+{
+	struct link_shm *shm = (struct link_shm *)link;
+	struct way *way = way_to(shm, dest_qpn);
+
+	(void)peer;
+	if (!way)
+		return false;
+	used(shm, way);
+	if (!watch->asked)
+		watch->sent = way->tail;
+	if (!peer_starves(&shm->peers, dest_qpn >> SHM_QPN_SHIFT, way->head >= watch->sent, now, watch))
+		return false;
+	wake_up(way->inbox);
+	return true;
 }
 
 static bool is_atomic(const struct packet *pkt)
@@ -565,17 +585,21 @@ static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
 	struct link_shm *shm = (struct link_shm *)nic;
 	struct timespec most = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
 
-	atomic_store(&shm->own->sleeping, ASLEEP);
-	if (!waiting(nic))
-		syscall(SYS_futex, &shm->own->sleeping, FUTEX_WAIT, ASLEEP, ns == UINT64_MAX ? NULL : &most,
-			NULL, 0);
-	atomic_store(&shm->own->sleeping, 0);
+	atomic_store(&shm->own->head.sleeping, ASLEEP);
+	if (!atomic_load(&shm->woken) && !waiting(nic))
+		syscall(SYS_futex, &shm->own->head.sleeping, FUTEX_WAIT, ASLEEP,
+			ns == UINT64_MAX ? NULL : &most, NULL, 0);
+	atomic_store(&shm->own->head.sleeping, 0);
+	atomic_store(&shm->woken, false);
 }
 
+/* The thread may be on its way to sleep, and not have said so yet. */
 static void wake(struct nic_link *nic)
 {
 	struct link_shm *shm = (struct link_shm *)nic;
 
+	atomic_store(&shm->woken, true);
+	atomic_thread_fence(memory_order_seq_cst);
 	wake_up(shm->own);
 }
 
@@ -585,7 +609,7 @@ static void leave(struct nic_link *nic)
 	char name[256];
 
 	name_slot(shm, shm->slot, name, sizeof(name));
-	shm->own->dead = 1;
+	shm->own->head.dead = 1;
 	unlink(name);
 	close(shm->fd);
 	net_dir_sweep(shm->directory, false);
@@ -603,6 +627,11 @@ static int take_any_slot(struct link_shm *shm)
 	return rc;
 }
 
+struct peers *link_shm_peers(struct nic_link *nic)
+{
+	return &((struct link_shm *)nic)->peers;
+}
+
 int link_shm_open(struct nic_link **out, const char *directory)
 {
 	struct link_shm *shm = calloc(1, sizeof(*shm));
@@ -615,7 +644,8 @@ int link_shm_open(struct nic_link **out, const char *directory)
 			 .resolve = resolve,
 			 .gid = gid_of,
 			 .reserve = reserve,
-			 .ready = has_room},
+			 .ready = has_room,
+			 .starves = starves},
 		.address = INADDR_LOOPBACK,
 		.mtu = MAX_BYTES,
 		.take = take_next,
@@ -639,6 +669,10 @@ int link_shm_open(struct nic_link **out, const char *directory)
 		free(shm);
 		return rc == -EAGAIN ? -EUSERS : rc;
 	}
+	shm->nic.turns = &shm->own->head.turns;
+	shm->peers.directory = shm->directory;
+	shm->peers.own = shm->slot;
+	shm->peers.peer[shm->slot].head = &shm->own->head;
 	/* Not the numbers that the slot's last process had: its peers may not know yet that it is gone. */
 	shm->nic.qpn_first = (shm->slot << SHM_QPN_SHIFT) + QPN_FIRST + random_secret() % QPN_SPREAD;
 	shm->nic.qpn_limit = (shm->slot + 1) << SHM_QPN_SHIFT;

@@ -357,6 +357,14 @@ static bool ready(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t 
 	return !inner->ready || inner->ready(inner, peer, dest_qpn, taken);
 }
 
+static bool starves(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t now,
+		    struct link_watch *watch)
+{
+	struct link *inner = &to_tap(link)->inner->link;
+
+	return inner->starves && inner->starves(inner, peer, dest_qpn, now, watch);
+}
+
 /* What may have to wait is not to lie where others are written. */
 static uint8_t *reserve(struct link *link, uint32_t dest_qpn, uint32_t len)
 {
@@ -447,9 +455,11 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim
 			 .gid = gid_of,
 			 .ready = ready,
 			 .reserve = reserve,
+			 .starves = starves,
 			 .burst = inner->link.burst},
 		.address = inner->address,
 		.mtu = inner->mtu,
+		.turns = inner->turns,
 		.qpn_first = inner->qpn_first,
 		.qpn_limit = inner->qpn_limit,
 		.take = take,

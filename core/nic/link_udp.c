@@ -2,7 +2,7 @@
 /*
  * See link_udp.h. The slot, and with it the numbers of queue pairs, come from link_shm, whose inbox is what
  * the other processes of a shared address pass packets on through. Whoever does so rings the receiver's bell
- * afterwards, a datagram socket that it may be asleep on.
+ * afterwards, a datagram socket that it may be asleep on; so does who waits for an answer (peer.h).
  *
  * The socket is not connected and may not fragment (IP_PMTUDISC_DO), which makes Linux send the IPv4
  * identification 0: the ICRC covers it. What comes in has other numbers if others than Linux's UDP sent it,
@@ -54,7 +54,7 @@ struct link_udp {
 	struct nic_link *shm;
 	bool shared;	/* the address, with other processes */
 	int fd, event;	/* event: wake() */
-	int bell;	/* shared: somebody has put something into the inbox; else -1 */
+	int bell;	/* somebody has put something into the inbox, or waits for a turn of this NIC */
 	struct stat at; /* of the net's directory: names the bells */
 	uint32_t peer[PEERS], peers;
 	unsigned got, next; /* received by the last call; taken of these */
@@ -148,16 +148,54 @@ static socklen_t name_bell(const struct link_udp *udp, unsigned slot, struct soc
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 }
 
+static void ring(const struct link_udp *udp, unsigned slot)
+{
+	struct sockaddr_un name;
+	socklen_t len = name_bell(udp, slot, &name);
+
+	sendto(udp->bell, "", 1, MSG_DONTWAIT, (struct sockaddr *)&name, len);
+}
+
 /* To the process of the net whose queue pair it is for. */
 static void pass_on(struct link_udp *udp, struct packet *pkt, uint32_t src)
 {
 	unsigned slot = pkt->dest_qpn >> SHM_QPN_SHIFT;
-	struct sockaddr_un name;
-	socklen_t len = name_bell(udp, slot, &name);
 
 	pkt->from = src; /* their table is another one */
 	udp->shm->link.send(&udp->shm->link, 0, pkt);
-	sendto(udp->bell, "", 1, MSG_DONTWAIT, (struct sockaddr *)&name, len);
+	ring(udp, slot);
+}
+
+/* --- those that do not answer --- */
+
+/* Of a peer elsewhere nothing is known. But a process that comes late to its own timer has had no CPU, and
+ * the peer, whose answer may have found no room, gets as much time again. */
+static bool was_late(uint64_t now, struct link_watch *watch)
+{
+	uint64_t until = watch->asked ? watch->sent : watch->due;
+
+	if (watch->asked && now < until)
+		return true;
+	watch->asked = true;
+	watch->sent = now - until > watch->period / 2 ? now + watch->period : now;
+	return watch->sent > now;
+}
+
+/* A process of this net may be looked at. What is in its socket it takes before it is idle. */
+static bool starves(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t now,
+		    struct link_watch *watch)
+{
+	struct link_udp *udp = (struct link_udp *)link;
+	unsigned slot = dest_qpn >> SHM_QPN_SHIFT;
+	struct peers *peers = link_shm_peers(udp->shm);
+	struct inbox_head *head = slot && slot < SHM_SLOTS ? peer_head(peers, slot) : NULL;
+
+	if (!head || atomic_load(&head->address) != udp->peer[peer % PEERS])
+		return was_late(now, watch);
+	if (!peer_starves(peers, slot, true, now, watch))
+		return false;
+	ring(udp, slot);
+	return true;
 }
 
 /* --- in --- */
@@ -259,7 +297,7 @@ static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
 	atomic_store(&udp->sleeping, true);
 	if (atomic_load(&udp->left))
 		return;
-	if (ppoll(fds, udp->shared ? 3 : 2, ns == UINT64_MAX ? NULL : &most, NULL) <= 0)
+	if (ppoll(fds, 3, ns == UINT64_MAX ? NULL : &most, NULL) <= 0)
 		return;
 	if (fds[1].revents && read(udp->event, &count, sizeof(count)) < 0)
 		return;
@@ -276,8 +314,7 @@ static void let_go(struct nic_link *nic)
 
 	close(udp->fd);
 	close(udp->event);
-	if (udp->shared)
-		close(udp->bell);
+	close(udp->bell);
 }
 
 static void leave(struct nic_link *nic)
@@ -383,6 +420,7 @@ int link_udp_open(struct nic_link **out, const char *directory, uint32_t address
 {
 	struct link_udp *udp = calloc(1, sizeof(*udp));
 	int rc = udp ? link_shm_open(&udp->shm, directory) : -ENOMEM;
+	struct peers *peers;
 
 	if (rc) {
 		free(udp);
@@ -390,7 +428,8 @@ int link_udp_open(struct nic_link **out, const char *directory, uint32_t address
 	}
 	udp->fd = udp->bell = -1;
 	udp->nic = (struct nic_link){
-		.link = {.send = send_out, .resolve = resolve, .gid = gid_of},
+		.link = {.send = send_out, .resolve = resolve, .gid = gid_of, .starves = starves},
+		.turns = udp->shm->turns,
 		.qpn_first = udp->shm->qpn_first,
 		.qpn_limit = udp->shm->qpn_limit,
 		.take = take,
@@ -401,9 +440,11 @@ int link_udp_open(struct nic_link **out, const char *directory, uint32_t address
 	};
 	udp->shared = address != 0;
 	rc = address ? bind_to(udp, address) : bind_own(udp);
-	if (!rc && udp->shared)
+	if (!rc)
 		rc = open_bell(udp, directory);
 	if (!rc) {
+		peers = link_shm_peers(udp->shm);
+		atomic_store(&peers->peer[peers->own].head->address, udp->nic.address);
 		udp->nic.mtu = mtu_of(udp);
 		udp->nic.link.burst = burst_of(udp);
 		udp->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -89,6 +89,18 @@ void nic_run(struct nic *nic)
 	engine_run_soon(nic->engine);
 }
 
+/* Written under the lock alone. An idle turn is counted when its answers can be seen. */
+static void count_turn(struct nic *nic, bool idle)
+{
+	struct nic_turns *turns = nic->link->turns;
+	uint32_t all = atomic_load_explicit(&turns->all, memory_order_relaxed);
+	uint32_t idles = atomic_load_explicit(&turns->idle, memory_order_relaxed);
+
+	atomic_store_explicit(&turns->all, all + 1, memory_order_relaxed);
+	if (idle && engine_next(nic->engine) > sim_now(nic->engine) + LINK_READY_NS)
+		atomic_store_explicit(&turns->idle, idles + 1, memory_order_release);
+}
+
 /* Timers come last: what has come in while the process was stopped, or had no CPU, has come in time. */
 static bool progress(struct nic *nic, const struct rnic_cq *cq, uint32_t entries)
 {
@@ -103,6 +115,7 @@ static bool progress(struct nic *nic, const struct rnic_cq *cq, uint32_t entries
 	}
 	if (!pkt || ++to_whole(nic)->full_batches % TIMERS_EVERY == 0)
 		did |= engine_run(nic->engine);
+	count_turn(nic, !did);
 	return did;
 }
 
@@ -191,10 +204,12 @@ static void sleep_until_due(struct whole *w)
 {
 	struct sim *engine = w->nic.engine;
 	uint64_t next = engine_next(engine);
+	/* Now: without the lock others move the time on, perhaps beyond `next`. */
+	uint64_t ns = next == UINT64_MAX ? next : next - sim_now(engine);
 
 	w->sleeps_until = next;
 	pthread_mutex_unlock(&w->mutex);
-	w->nic.link->sleep(w->nic.link, next == UINT64_MAX ? next : next - sim_now(engine));
+	w->nic.link->sleep(w->nic.link, ns);
 	nic_lock(&w->nic);
 	w->sleeps_until = 0;
 }
@@ -325,7 +340,9 @@ static void nothing(struct nic_link *nic)
 	(void)nic;
 }
 
+static struct nic_turns nobodys_turns;
 static struct nic_link nowhere = {
+	.turns = &nobodys_turns,
 	.link = {.resolve = no_route, .gid = no_gid, .send = lose},
 	.take = take_nothing,
 	.sleep = sleep_for_ever,

@@ -5,16 +5,23 @@
  * A link of the live world: what the transport knows of it (core/rnic/link.h), and what the NIC does to get
  * its packets (nic.c).
  */
+#include <stdatomic.h>
 #include "core/rnic/count.h"
 #include "core/rnic/link.h"
 
+/* How often a NIC has looked for something to do, and how often there was nothing, and nothing due soon. */
+struct nic_turns {
+	_Atomic uint32_t all, idle;
+};
+
 struct nic_link {
 	struct link link;
-	uint32_t address; /* IPv4, host byte order: the port's GID */
-	unsigned mtu;	  /* bytes of payload that fit into a packet: the port's active MTU */
-	uint64_t *count;  /* by enum rnic_count; NULL: nobody counts */
-	uint32_t sender;  /* shm: the slot of whoever sent what take() returned last */
-	uint32_t flip;	  /* not 0: this bit of the next packet, from 1 on, is wrong on the wire */
+	uint32_t address;	 /* IPv4, host byte order: the port's GID */
+	unsigned mtu;		 /* bytes of payload that fit into a packet: the port's active MTU */
+	uint64_t *count;	 /* by enum rnic_count; NULL: nobody counts */
+	struct nic_turns *turns; /* where the peers look */
+	uint32_t sender;	 /* shm: the slot of whoever sent what take() returned last */
+	uint32_t flip;		 /* not 0: this bit of the next packet, from 1 on, is wrong on the wire */
 	uint32_t qpn_first, qpn_limit; /* this process's numbers of queue pairs; the host has them once */
 	/* The next packet that has come in; NULL: none. Under the NIC's lock, as link.send. */
 	struct packet *(*take)(struct nic_link *nic, struct rnic_net *net);

@@ -15,6 +15,19 @@ struct rnic_qp;
 #define LINK_READY_NS		    10000
 #define LINK_PATIENCE_NS	    100000000  /* of those who send again what is lost */
 #define LINK_UNRELIABLE_PATIENCE_NS 1000000000 /* of the others: the peer may be waiting for a CPU */
+#define LINK_WATCH_NS		    1000000    /* how often it is asked whether a peer starves ... */
+#define LINK_WATCH_SHORT_NS	    100000     /* ... in a time-out that is shorter; in between it may idle */
+#define LINK_STARVES_NS		    30000000000 /* ... and how long at most */
+
+/* The wait for another end that does not answer, or takes nothing. All zero: there was none yet. */
+struct link_watch {
+	uint64_t thing, since; /* what is waited for, by number; ns: since when the link is asked about it */
+	uint64_t due, period;  /* ns: this try was due, and how long it was given */
+	/* The link's own; all zero when a try begins. */
+	bool asked, could;
+	uint32_t turns, idle;
+	uint64_t sent;
+};
 
 struct link {
 	/* The link's number for the host with this GID, to be put into packet.peer; -errno: no route. */
@@ -31,6 +44,10 @@ struct link {
 	 * there; if that packet is never sent, nothing is to be given back. NULL: anywhere, as without this
 	 * function. */
 	uint8_t *(*reserve)(struct link *link, uint32_t dest_qpn, uint32_t len);
+	/* Something was due from this end at watch->due, and is not there: had it, or this process, no CPU
+	 * for that? Then nothing is lost, and it is asked again a little later. NULL: never. */
+	bool (*starves)(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t now,
+			struct link_watch *watch);
 	/* So many packets at once the other end can hold, if it is like this one; 0: any number. */
 	uint32_t burst;
 };
@@ -39,12 +56,28 @@ struct link {
 struct link_patience {
 	uint64_t until; /* ns */
 	uint64_t taken; /* of ready() */
+	struct link_watch watch;
 };
 
+/* May it be that the other end only had no CPU? `due`: when something should have been there, after
+ * `period`; `thing`: what it is, by number, whatever the try. */
+static inline bool link_starves(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t now,
+				uint64_t thing, uint64_t due, uint64_t period, struct link_watch *watch)
+{
+	if (!link->starves)
+		return false;
+	if (!watch->since || watch->thing != thing)
+		*watch = (struct link_watch){.thing = thing, .since = now};
+	if (watch->due != due)
+		*watch = (struct link_watch){
+			.thing = thing, .since = watch->since, .due = due, .period = period};
+	return now - watch->since < LINK_STARVES_NS && link->starves(link, peer, dest_qpn, now, watch);
+}
+
 /*
- * A link that has ready(): may a packet be sent there at `now`? False: try again after LINK_READY_NS. When the other end has taken
- * nothing for patience_ns, packets are lost, as a switch would have it, so that the transport learns of
- * it. While it takes others' packets there is nothing to be learned.
+ * A link that has ready(): may a packet be sent there at `now`? False: try again after LINK_READY_NS. When
+ * the other end has taken nothing for patience_ns, and does not starve, packets are lost, as a switch would
+ * have it, so that the transport learns of it. While it takes others' packets there is nothing to be learned.
  */
 static inline bool link_ready(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t now,
 			      uint64_t patience_ns, struct link_patience *patience)
@@ -54,9 +87,12 @@ static inline bool link_ready(struct link *link, uint32_t peer, uint32_t dest_qp
 		patience->until = 0;
 		return true;
 	}
-	if (!patience->until || taken != patience->taken)
-		*patience = (struct link_patience){.until = now + patience_ns, .taken = taken};
-	return now >= patience->until;
+	if (!patience->until || taken != patience->taken) {
+		patience->until = now + patience_ns;
+		patience->taken = taken;
+	}
+	return now >= patience->until && !link_starves(link, peer, dest_qpn, now, patience->until,
+						       patience->until, patience_ns, &patience->watch);
 }
 
 /* A packet has come in for `host`; takes it. */

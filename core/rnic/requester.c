@@ -510,6 +510,14 @@ static bool una_is_out(struct rnic_qp *qp)
 	return psn_diff(psn_add(wqe->first_psn, qp->req.packet), qp->req.una) > 0;
 }
 
+/* The time is over, but nothing need be lost: the peer had no CPU. */
+static bool starves(struct rnic_qp *qp)
+{
+	struct requester *req = &qp->req;
+	return link_starves(qp->hca->net->link, qp->peer, qp->attr.dest_qp_num, sim_now(qp_sim(qp)), req->una,
+			    req->deadline, timeout_ns(qp), &req->watch);
+}
+
 static void fire_timer(struct sim *sim, void *arg)
 {
 	struct rnic_qp *qp = arg;
@@ -517,6 +525,12 @@ static void fire_timer(struct sim *sim, void *arg)
 	if (!alarm_fired(sim, &req->timer) || !active(qp) || req->una == req->next_psn || !qp->attr.timeout)
 		return;
 	if (sim_now(sim) >= req->deadline && !req->rnr_until && una_is_out(qp)) {
+		if (starves(qp)) {
+			bool is_short = timeout_ns(qp) < LINK_WATCH_NS;
+			alarm_set(sim, &req->timer, CHAIN_OTHER,
+				  is_short ? LINK_WATCH_SHORT_NS : LINK_WATCH_NS, fire_timer, qp);
+			return;
+		}
 		COUNT_ONE(qp->hca->net, timeout);
 		retry(qp, "timeout");
 	}
