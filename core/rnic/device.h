@@ -42,7 +42,9 @@ struct rnic_net {
 	uint32_t qpn_first, qpn_limit;
 	struct packet *free_packet;
 	void *free_buffer[BUFFER_CLASSES]; /* first word: next */
-	uint64_t *count;		   /* by enum rnic_count; NULL: nobody counts */
+	struct last_word *parted;	   /* of queue pairs that were destroyed; see repair.c */
+	unsigned parted_next;
+	uint64_t *count; /* by enum rnic_count; NULL: nobody counts */
 	void (*torn)(const struct packet
 			     *pkt); /* live world: a part of the packet is in memory; does not return */
 };
@@ -307,8 +309,8 @@ struct rnic_cq {
 	struct ibv_moderate_cq moderated; /* one event for so many entries, or after so long */
 	uint32_t withheld;		  /* entries that moderation keeps back */
 	struct alarm moderation;
-	uint32_t reported; /* live: events that the program has read, and will acknowledge */
-	struct rnic_pd *parent;	/* the parent domain, or NULL */
+	uint32_t reported;	/* live: events that the program has read, and will acknowledge */
+	struct rnic_pd *parent; /* the parent domain, or NULL */
 	struct cq_batch *batch; /* NULL: there is no iterating over it */
 };
 
