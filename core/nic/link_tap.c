@@ -456,6 +456,7 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim
 			 .ready = ready,
 			 .reserve = reserve,
 			 .starves = starves,
+			 .lossy = true,
 			 .burst = inner->link.burst},
 		.address = inner->address,
 		.mtu = inner->mtu,

@@ -48,6 +48,8 @@ struct link {
 	 * for that? Then nothing is lost, and it is asked again a little later. NULL: never. */
 	bool (*starves)(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t now,
 			struct link_watch *watch);
+	/* Packets get lost or change places now and then: both ends do more to get over it, see repair.c. */
+	bool lossy;
 	/* So many packets at once the other end can hold, if it is like this one; 0: any number. */
 	uint32_t burst;
 };
