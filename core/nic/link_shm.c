@@ -35,7 +35,8 @@ struct record {
 	uint32_t from; /* of a packet that is passed on (link_udp.c) */
 	uint16_t len;
 	uint8_t opcode, syndrome;
-	uint32_t dest_qpn, psn, msn;
+	uint32_t dest_qpn, psn;
+	uint32_t msn; /* of an XRC request: srqn */
 	uint8_t placement, selectivity, service, flags;
 	uint32_t rkey, dma_len;
 	uint64_t where; /* va; of a datagram src_qpn, qkey */
@@ -280,6 +281,12 @@ static bool is_atomic(const struct packet *pkt)
 	return pkt->opcode < OP_CODES && opcode_is[pkt->opcode] & IS_ATOMIC;
 }
 
+static bool is_xrc_request(const struct packet *pkt)
+{
+	return pkt->service == SERVICE_XRC && pkt->opcode < OP_CODES &&
+	       !(opcode_is[pkt->opcode] & IS_RESPONSE);
+}
+
 static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
 {
 	uint32_t skip;
@@ -302,7 +309,7 @@ static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
 	r->len = (uint16_t)pkt->len;
 	r->dest_qpn = pkt->dest_qpn;
 	r->psn = pkt->psn;
-	r->msn = pkt->msn;
+	r->msn = is_xrc_request(pkt) ? pkt->srqn : pkt->msn;
 	r->opcode = pkt->opcode;
 	r->syndrome = pkt->syndrome;
 	r->flags = (uint8_t)((pkt->solicited ? SOLICITED : 0) | (pkt->ack_req ? ACK_REQ : 0));
@@ -445,6 +452,8 @@ static struct packet *unpack(struct link_shm *shm, unsigned from, const struct r
 		pkt->src_qpn = from << SHM_QPN_SHIFT; /* as far as it is known here */
 		pkt->va = r->where;
 	}
+	if (is_xrc_request(pkt))
+		pkt->srqn = r->msn;
 	if (is_atomic(pkt)) {
 		pkt->swap_add = pkt->original = r->value;
 	} else {

@@ -31,6 +31,7 @@ struct rnic_qp;
 struct rnic_cq;
 struct rnic_hca;
 struct rnic_ah;
+struct xrc;
 
 struct rnic_net {
 	struct sim *sim;
@@ -40,6 +41,7 @@ struct rnic_net {
 	struct rnic_qp **qp; /* by number - qpn_first; NULL: destroyed */
 	uint32_t qps, qp_room;
 	uint32_t qpn_first, qpn_limit;
+	struct xrc *xrc; /* NULL: no domain was ever opened */
 	struct packet *free_packet;
 	void *free_buffer[BUFFER_CLASSES]; /* first word: next */
 	uint64_t *count;		   /* by enum rnic_count; NULL: nobody counts */
@@ -273,8 +275,9 @@ static inline bool alarm_fired(struct sim *sim, struct alarm *alarm)
 struct cqe {
 	struct ibv_wc wc;
 	struct rnic_qp *qp;
-	uint32_t seq; /* the work request's number in its queue */
+	uint32_t seq; /* the work request's number in its queue; `xrc`: of the shared receive queue */
 	bool recv, solicited;
+	bool xrc;	    /* a target queue pair received it: the request was the shared receive queue's */
 	uint64_t at_ns;	    /* when it was put in */
 	struct op_label op; /* of the message */
 };
@@ -307,8 +310,8 @@ struct rnic_cq {
 	struct ibv_moderate_cq moderated; /* one event for so many entries, or after so long */
 	uint32_t withheld;		  /* entries that moderation keeps back */
 	struct alarm moderation;
-	uint32_t reported; /* live: events that the program has read, and will acknowledge */
-	struct rnic_pd *parent;	/* the parent domain, or NULL */
+	uint32_t reported;	/* live: events that the program has read, and will acknowledge */
+	struct rnic_pd *parent; /* the parent domain, or NULL */
 	struct cq_batch *batch; /* NULL: there is no iterating over it */
 };
 
@@ -316,6 +319,8 @@ struct rnic_cq {
 void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe);
 /* Take out what is left of a queue pair that was reset or destroyed. */
 void cq_purge(struct rnic_cq *cq, const struct rnic_qp *qp);
+/* The same for a shared receive queue of XRC, by its number. */
+void cq_purge_srq(struct rnic_cq *cq, uint32_t srqn);
 int rnic_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 int rnic_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 /* What an iterating poll (cq_ex.c) has of ibv_poll_cq(): the next entry; NULL: there is none, or, `*named`,

@@ -67,6 +67,8 @@ uint32_t packet_wire_bytes(const struct packet *pkt)
 		bytes += 4; /* ImmDt */
 	if (pkt->service == SERVICE_UD)
 		bytes += 8; /* DETH */
+	if (pkt->service == SERVICE_XRC && !(is & IS_RESPONSE))
+		bytes += 4; /* XRCETH */
 	if (has_invalidate(pkt->opcode))
 		bytes += 4; /* IETH */
 	if (is & IS_RESPONSE && pkt->opcode != OP_READ_RESPONSE_MIDDLE)

@@ -195,7 +195,7 @@ static void fail(struct rnic_qp *qp, enum ibv_wc_status status)
 {
 	if (qp->sq.done == qp->req.acked)
 		complete(qp, status);
-	if (qp->service == SERVICE_RC)
+	if (qp_is_reliable(qp))
 		qp_fail(qp);
 	else
 		qp_fail_sends(qp);
@@ -292,6 +292,21 @@ static bool awaits_part(struct rnic_qp *qp, const struct wqe *wqe)
 	       req->una != psn_add(wqe->first_psn, req->packet);
 }
 
+/* What the other services have in their packets' headers. */
+static void fill_service(const struct rnic_qp *qp, const struct wqe *wqe, struct packet *pkt)
+{
+	if (qp->service == SERVICE_XRC) {
+		pkt->srqn = wqe->remote_srqn;
+		return;
+	}
+	pkt->ack_req = false;
+	if (qp->service == SERVICE_UD) {
+		pkt->peer = wqe->peer;
+		pkt->dest_qpn = wqe->remote_qpn;
+		pkt->qkey = wqe->remote_qkey;
+	}
+}
+
 /* The packet req->packet of the request; NULL: its memory is no longer allowed. */
 static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
 {
@@ -315,12 +330,7 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
 	pkt->ack_req = last || wqe->nonposted || (i + 1) % (window(qp) / ACKS) == 0;
 	pkt->solicited = last && wqe->solicited;
 	if (qp->service != SERVICE_RC)
-		pkt->ack_req = false;
-	if (qp->service == SERVICE_UD) {
-		pkt->peer = wqe->peer;
-		pkt->dest_qpn = wqe->remote_qpn;
-		pkt->qkey = wqe->remote_qkey;
-	}
+		fill_service(qp, wqe, pkt);
 	pkt->rkey = wqe->rkey;
 	pkt->va = wqe->va;
 	pkt->dma_len = (uint32_t)wqe->bytes;
@@ -355,8 +365,7 @@ static bool has_room(struct rnic_qp *qp, const struct wqe *wqe)
 	if (!link->ready ||
 	    link_ready(link, is_ud ? wqe->peer : qp->peer, is_ud ? wqe->remote_qpn : qp->attr.dest_qp_num,
 		       sim_now(qp_sim(qp)),
-		       qp->service == SERVICE_RC ? LINK_PATIENCE_NS : LINK_UNRELIABLE_PATIENCE_NS,
-		       &req->patience))
+		       qp_is_reliable(qp) ? LINK_PATIENCE_NS : LINK_UNRELIABLE_PATIENCE_NS, &req->patience))
 		return true;
 	/* What was not sent need not have been answered. */
 	req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
@@ -398,7 +407,7 @@ static bool send_packet(struct rnic_qp *qp, struct wqe *wqe)
 	}
 	uint32_t psn = pkt->psn;
 	link->send(link, qp->hca->host, pkt);
-	if (qp->service != SERVICE_RC)
+	if (!qp_is_reliable(qp))
 		sent(qp, wqe, psn);
 	complete_early(qp);
 	return true;
@@ -565,7 +574,7 @@ void req_drained(struct rnic_qp *qp)
 	if (qp->ibv.state != IBV_QPS_SQD || !qp->attr.en_sqd_async_notify || qp->req.una != qp->req.next_psn)
 		return;
 	qp->attr.en_sqd_async_notify = 0;
-	rnic_event(qp->hca, IBV_EVENT_SQ_DRAINED, &qp->ibv);
+	qp_event(qp, IBV_EVENT_SQ_DRAINED);
 }
 
 /* --- responses --- */

@@ -120,7 +120,8 @@ int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN |
 				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_SRQ_RESIZE |
 				    IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW |
-				    IBV_DEVICE_MEM_WINDOW_TYPE_2B,
+				    IBV_DEVICE_MEM_WINDOW_TYPE_2B |
+				    (net->hw.transport == TRANSPORT_IB ? IBV_DEVICE_XRC : 0),
 		.atomic_cap = IBV_ATOMIC_GLOB, /* one event: atomic for the CPU too */
 		.max_pkeys = 1,
 		.phys_port_cnt = 1,
@@ -186,6 +187,9 @@ struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *
 	hca->verbs.create_qp_ex = rnic_create_qp_ex;
 	hca->verbs.create_srq_ex = rnic_create_srq_ex;
 	hca->verbs.get_srq_num = rnic_get_srq_num;
+	hca->verbs.open_xrcd = rnic_open_xrcd;
+	hca->verbs.close_xrcd = rnic_close_xrcd;
+	hca->verbs.open_qp = rnic_open_qp;
 	hca->verbs.create_cq_ex = rnic_create_cq_ex;
 	hca->verbs.modify_cq = rnic_modify_cq;
 	hca->verbs.alloc_null_mr = rnic_alloc_null_mr;
@@ -252,7 +256,10 @@ void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt)
 		count_stray(net, qp, pkt);
 		packet_put(net, pkt);
 	} else if (qp->service != SERVICE_RC) {
-		unreliable_take(qp, pkt);
+		if (qp->service == SERVICE_XRC)
+			xrc_take(qp, pkt);
+		else
+			unreliable_take(qp, pkt);
 	} else if (opcode_is[pkt->opcode] & IS_RESPONSE) {
 		req_response(qp, pkt);
 		packet_put(net, pkt);
