@@ -349,8 +349,10 @@ static int close_context(struct ibv_context *context)
 	for (uint32_t i = 0; i < net->qps; i++) {
 		if (net->qp[i] && net->qp[i]->ibv.qp_type == IBV_QPT_XRC_RECV)
 			xrc_close_qp(net->qp[i], context);
-		else if (net->qp[i] && net->qp[i]->hca == hca)
+		else if (net->qp[i] && net->qp[i]->hca == hca) {
+			mcast_detach_all(net->qp[i]);
 			rnic_destroy_qp(&net->qp[i]->ibv);
+		}
 	}
 	hca->hooks.completion = NULL;
 	hca->hooks.event = NULL;

@@ -22,6 +22,8 @@
 #define MAX_CQE	       65536
 #define MAX_RD_ATOMIC  16
 #define MAX_MR	       65535 /* of one host, at a time */
+#define GROUPS	       1024  /* that queue pairs of one net are attached to, at a time */
+#define GROUP_MEMBERS  1024  /* queue pairs that are attached to one */
 #define GRH_BYTES      40    /* in front of a datagram that was received */
 #define QPN_FIRST      16    /* 0 and 1 are special in InfiniBand */
 #define QPN_LIMIT      (1u << 24)
@@ -41,7 +43,9 @@ struct rnic_net {
 	struct rnic_qp **qp; /* by number - qpn_first; NULL: destroyed */
 	uint32_t qps, qp_room;
 	uint32_t qpn_first, qpn_limit;
-	struct xrc *xrc; /* NULL: no domain was ever opened */
+	struct xrc *xrc;		   /* NULL: no domain was ever opened */
+	struct group *groups, *free_group; /* mcast.c */
+	struct member *free_member;
 	struct packet *free_packet;
 	void *free_buffer[BUFFER_CLASSES]; /* first word: next */
 	uint64_t *count;		   /* by enum rnic_count; NULL: nobody counts */
@@ -136,10 +140,20 @@ struct rnic_ah {
 	struct rnic_ah *next; /* of those that are free */
 };
 
-/* The link's number of the host that the path leads to. A positive errno: there is no such path. */
-int rnic_path(const struct rnic_hca *hca, const struct ibv_ah_attr *ah, uint32_t *peer);
+/* The link's number of the host that the path leads to, with `groups` of the multicast group, too. A positive
+ * errno: there is no such path. */
+int rnic_path(const struct rnic_hca *hca, const struct ibv_ah_attr *ah, bool groups, uint32_t *peer);
 /* The GRH_BYTES in front of a datagram's data. */
 void rnic_put_grh(struct rnic_hca *hca, const struct packet *pkt, uint8_t *to);
+
+/* --- multicast (mcast.c) --- */
+
+/* Is it a group's, by an IPv4 or IPv6 multicast address? */
+bool rnic_is_group(const union ibv_gid *gid);
+/* The queue pair goes. */
+void mcast_detach_all(struct rnic_qp *qp);
+/* A datagram to a group has come in for this host, NULL: for all of them. Takes it. */
+void mcast_take(struct rnic_net *net, const struct rnic_hca *hca, struct packet *pkt);
 
 /* --- memory (mr.c, mw.c) --- */
 

@@ -21,6 +21,12 @@ struct link {
 	int (*resolve)(struct link *link, const union ibv_gid *gid);
 	/* The other way round. */
 	void (*gid)(struct link *link, uint32_t number, union ibv_gid *gid);
+	/* Multicast groups; NULL: there are none. The number of a group, for packets to MULTICAST_QPN;
+	 * -errno. */
+	int (*group)(struct link *link, const union ibv_gid *gid);
+	/* Packets to a group come in for this host from now on, its own among them; or no longer. 0 or
+	 * -errno. */
+	int (*join)(struct link *link, unsigned host, const union ibv_gid *gid, bool joins);
 	/* Takes the packet. `from`: the sending host. Calls rnic_deliver() later, never at once. */
 	void (*send)(struct link *link, unsigned from, struct packet *pkt);
 	/* Is there room for a packet to this queue pair of that host? False: rather a little later, or it may
@@ -42,9 +48,9 @@ struct link_patience {
 };
 
 /*
- * A link that has ready(): may a packet be sent there at `now`? False: try again after LINK_READY_NS. When the other end has taken
- * nothing for patience_ns, packets are lost, as a switch would have it, so that the transport learns of
- * it. While it takes others' packets there is nothing to be learned.
+ * A link that has ready(): may a packet be sent there at `now`? False: try again after LINK_READY_NS. When
+ * the other end has taken nothing for patience_ns, packets are lost, as a switch would have it, so that the
+ * transport learns of it. While it takes others' packets there is nothing to be learned.
  */
 static inline bool link_ready(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t now,
 			      uint64_t patience_ns, struct link_patience *patience)

@@ -126,7 +126,12 @@ struct packet {
 	uint32_t rkey;
 	uint32_t dma_len;		/* bytes of the whole READ or WRITE, or to be flushed */
 	uint8_t placement, selectivity; /* FETH */
-	uint64_t swap_add, compare;
+	union {
+		struct {
+			uint64_t swap_add, compare;
+		};
+		union ibv_gid group; /* of a datagram to MULTICAST_QPN */
+	};
 	uint64_t original; /* AtomicAckETH */
 	__be32 imm;
 	uint32_t invalidate; /* IETH: an rkey */
@@ -159,6 +164,12 @@ struct packet {
 
 	uint8_t small[PACKET_SMALL];
 };
+
+#define MULTICAST_QPN 0xffffffu
+static inline bool packet_is_multicast(const struct packet *pkt)
+{
+	return pkt->service == SERVICE_UD && pkt->dest_qpn == MULTICAST_QPN;
+}
 
 /* memset to zero by a call: what compilers make of a constant size here ("rep stos") costs three times that.
  */

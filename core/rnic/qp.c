@@ -311,6 +311,8 @@ int rnic_destroy_qp(struct ibv_qp *ibv)
 		return EINVAL;
 	if (qp->target)
 		return xrc_destroy_qp(qp);
+	if (qp->groups)
+		return EBUSY;
 	if (!OWN_BUG(&qp->hca->net->hw, NIC_LAND_AFTER_DESTROY))
 		qp_reset(qp);
 	mw_drop_qp(qp);
@@ -447,7 +449,7 @@ int rnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	if (!error)
 		error = check_values(qp, attr, mask);
 	if (!error && mask & IBV_QP_AV)
-		error = rnic_path(qp->hca, &attr->ah_attr, &peer);
+		error = rnic_path(qp->hca, &attr->ah_attr, false, &peer);
 	if (!error && sim_fails(FAIL_MODIFY_QP))
 		error = ENOMEM;
 	if (error)

@@ -172,6 +172,7 @@ struct rnic_qp {
 	struct op_label label; /* of the task that posted last, with its visit */
 	uint16_t label_visit;
 	bool dead, sig_all;
+	unsigned groups; /* that it is attached to */
 	uint32_t resets; /* how often its queues were emptied */
 	uint32_t max_inline;
 	uint32_t peer, mtu; /* the link's number of the remote host; bytes */

@@ -304,6 +304,8 @@ static void fill_service(const struct rnic_qp *qp, const struct wqe *wqe, struct
 		pkt->peer = wqe->peer;
 		pkt->dest_qpn = wqe->remote_qpn;
 		pkt->qkey = wqe->remote_qkey;
+		if (pkt->dest_qpn == MULTICAST_QPN)
+			qp->hca->net->link->gid(qp->hca->net->link, wqe->peer, &pkt->group);
 	}
 }
 
@@ -329,8 +331,6 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
 	pkt->opcode = opcode_of(wqe, first, last);
 	pkt->ack_req = last || wqe->nonposted || (i + 1) % (window(qp) / ACKS) == 0;
 	pkt->solicited = last && wqe->solicited;
-	if (qp->service != SERVICE_RC)
-		fill_service(qp, wqe, pkt);
 	pkt->rkey = wqe->rkey;
 	pkt->va = wqe->va;
 	pkt->dma_len = (uint32_t)wqe->bytes;
@@ -345,6 +345,8 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
 	pkt->swap_add = wqe->swap_add;
 	pkt->compare = wqe->compare;
 	pkt->imm = wqe->imm;
+	if (qp->service != SERVICE_RC)
+		fill_service(qp, wqe, pkt);
 	pkt->invalidate = wqe->opcode == IBV_WR_SEND_WITH_INV ? wqe->rkey : 0;
 	pkt->name = (struct packet_name){.who = &qp->actor,
 					 .op = wqe->op,
