@@ -24,6 +24,7 @@
 #define NS_PER_S   1000000000ull
 #define QPN_SPREAD 32768 /* of the numbers of a process */
 #define IN_A_ROW   16	 /* packets of one sender */
+#define GROUPS_MAX 65536 /* that a process has ever named */
 
 /*
  * A packet in a ring: this line, then its payload, rounded up to lines. len WRAP: the next one is at the
@@ -36,11 +37,12 @@ struct record {
 	uint32_t from; /* of a packet that is passed on (link_udp.c) */
 	uint16_t len;
 	uint8_t opcode, syndrome;
-	uint32_t dest_qpn, psn, msn;
+	uint32_t dest_qpn, psn;
+	uint32_t msn; /* of an XRC request: srqn */
 	uint8_t placement, selectivity, service, flags;
-	uint32_t rkey, dma_len;
-	uint64_t where; /* va; of a datagram src_qpn, qkey */
-	uint64_t value; /* swap_add, original; of what is no atomic: imm, invalidate */
+	uint32_t rkey, dma_len; /* of a multicast datagram, with `compare`: the group's GID */
+	uint64_t where;		/* va; of a datagram src_qpn, qkey */
+	uint64_t value;		/* swap_add, original; of what is no atomic: imm, invalidate */
 	uint64_t compare;
 };
 _Static_assert(sizeof(struct record) == LINE, "a record's head is a line");
@@ -61,6 +63,7 @@ struct ring {
 
 struct inbox {
 	struct inbox_head head;				     /* .sleeping: 0, ASLEEP or WOKEN */
+	_Atomic uint64_t groups; /* multicast: a bit for each that the owner has joined */
 	_Alignas(64) _Atomic uint64_t senders[SENDER_WORDS]; /* who has ever sent */
 	struct ring ring[SHM_SLOTS];
 };
@@ -87,6 +90,9 @@ struct link_shm {
 	struct inbox *own;
 	_Atomic bool woken; /* wake() was called since the thread last woke */
 	struct way way[SHM_SLOTS];
+	/* Multicast groups that the program has named, and how often each bit of own->groups was joined. */
+	union ibv_gid *group;
+	unsigned groups, joined[64];
 	struct arrivals arrivals[SHM_SLOTS];
 	struct peers peers;
 	/* The last packet taken, while its payload is still in its ring; up to where that ring is free then.
@@ -268,9 +274,8 @@ static uint8_t *reserve(struct link *link, uint32_t dest_qpn, uint32_t len)
 static bool has_room(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t *taken)
 {
 	struct link_shm *shm = (struct link_shm *)link;
-	struct way *way = way_to(shm, dest_qpn);
+	struct way *way = peer ? NULL : way_to(shm, dest_qpn); /* a group has no room of its own */
 
-	(void)peer;
 	if (!way || way->tail - way->head <= RING_FULL || used(shm, way) <= RING_FULL)
 		return true;
 	*taken = way->head;
@@ -302,6 +307,12 @@ static bool is_atomic(const struct packet *pkt)
 	return pkt->opcode < OP_CODES && opcode_is[pkt->opcode] & IS_ATOMIC;
 }
 
+static bool is_xrc_request(const struct packet *pkt)
+{
+	return pkt->service == SERVICE_XRC && pkt->opcode < OP_CODES &&
+	       !(opcode_is[pkt->opcode] & IS_RESPONSE);
+}
+
 static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
 {
 	uint32_t skip;
@@ -328,7 +339,7 @@ static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
 	r->len = (uint16_t)pkt->len;
 	r->dest_qpn = pkt->dest_qpn;
 	r->psn = pkt->psn;
-	r->msn = pkt->msn;
+	r->msn = is_xrc_request(pkt) ? pkt->srqn : pkt->msn;
 	r->opcode = pkt->opcode;
 	r->syndrome = pkt->syndrome;
 	r->flags = (uint8_t)((pkt->solicited ? SOLICITED : 0) | (pkt->ack_req ? ACK_REQ : 0));
@@ -337,6 +348,10 @@ static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
 	r->service = pkt->service;
 	r->rkey = pkt->rkey;
 	r->dma_len = pkt->dma_len;
+	if (packet_is_multicast(pkt)) {
+		r->rkey = (uint32_t)pkt->swap_add;
+		r->dma_len = (uint32_t)(pkt->swap_add >> 32);
+	}
 	r->where = pkt->service == SERVICE_UD ? (uint64_t)pkt->qkey << 32 | pkt->src_qpn : pkt->va;
 	r->value = (uint64_t)pkt->invalidate << 32 | pkt->imm;
 	if (is_atomic(pkt))
@@ -351,14 +366,92 @@ static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
 	wake_up(to);
 }
 
+/* --- multicast --- */
+
+/* Of 64, one for a group. Whoever gets what it has not joined drops it. */
+static uint64_t group_bit(const union ibv_gid *gid)
+{
+	uint64_t words[2];
+
+	memcpy(words, gid, sizeof(words));
+	return 1ull << ((words[0] ^ words[1]) * 0x9e3779b97f4a7c15u >> 58);
+}
+
+static bool has_joined(struct link_shm *shm, unsigned slot, uint64_t bit)
+{
+	struct inbox *inbox = slot == shm->slot ? shm->own : shm->way[slot].inbox;
+	uint64_t groups = 0;
+	char name[256];
+	int fd;
+
+	if (inbox && !inbox->dead)
+		return inbox->groups & bit;
+	name_slot(shm, slot, name, sizeof(name));
+	fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return false;
+	if (pread(fd, &groups, sizeof(groups), offsetof(struct inbox, groups)) != sizeof(groups))
+		groups = 0;
+	close(fd);
+	return groups & bit;
+}
+
+/* To all processes of the net that have joined, this one among them. */
+static void put_to_group(struct link_shm *shm, const struct packet *pkt)
+{
+	uint64_t bit = group_bit(&pkt->group), slots[SENDER_WORDS];
+	struct way *way;
+
+	net_dir_slots(shm->directory, slots, SENDER_WORDS);
+	for (unsigned slot = 1; slot < SHM_SLOTS; slot++)
+		if (slots[slot / 64] >> slot % 64 & 1 && has_joined(shm, slot, bit) &&
+		    (way = way_to(shm, slot << SHM_QPN_SHIFT)))
+			put(shm, way, pkt);
+}
+
+/* The groups' numbers follow that of all hosts. */
+static int group_number(struct link *link, const union ibv_gid *gid)
+{
+	struct link_shm *shm = (struct link_shm *)link;
+	union ibv_gid *grown;
+	unsigned i = 0;
+
+	while (i < shm->groups && memcmp(&shm->group[i], gid, sizeof(*gid)))
+		i++;
+	if (i < shm->groups)
+		return (int)i + 1;
+	grown = i < GROUPS_MAX ? realloc(shm->group, (i + 1) * sizeof(*grown)) : NULL;
+	if (!grown)
+		return -ENOMEM;
+	shm->group = grown;
+	shm->group[shm->groups++] = *gid;
+	return (int)i + 1;
+}
+
+static int join(struct link *link, unsigned host, const union ibv_gid *gid, bool joins)
+{
+	struct link_shm *shm = (struct link_shm *)link;
+	uint64_t bit = group_bit(gid);
+	unsigned *joined = &shm->joined[__builtin_ctzll(bit)];
+
+	(void)host;
+	if (joins && !(*joined)++)
+		atomic_fetch_or(&shm->own->groups, bit);
+	if (!joins && !--*joined)
+		atomic_fetch_and(&shm->own->groups, ~bit);
+	return 0;
+}
+
 static void hand_over(struct link *link, unsigned from, struct packet *pkt)
 {
 	struct link_shm *shm = (struct link_shm *)link;
-	struct way *way = way_to(shm, pkt->dest_qpn);
+	struct way *way = pkt->peer ? NULL : way_to(shm, pkt->dest_qpn);
 
 	(void)from;
 	if (way)
 		put(shm, way, pkt);
+	else if (pkt->peer && packet_is_multicast(pkt))
+		put_to_group(shm, pkt);
 	packet_put(pkt->net, pkt);
 }
 
@@ -373,8 +466,12 @@ static int resolve(struct link *link, const union ibv_gid *gid)
 
 static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
 {
-	(void)number;
-	rnic_gid(((struct link_shm *)link)->nic.address, gid);
+	struct link_shm *shm = (struct link_shm *)link;
+
+	if (number && number <= shm->groups)
+		*gid = shm->group[number - 1];
+	else
+		rnic_gid(shm->nic.address, gid);
 }
 
 static uint64_t look(_Atomic uint64_t *at)
@@ -470,6 +567,8 @@ static struct packet *unpack(struct link_shm *shm, unsigned from, const struct r
 		pkt->src_qpn = from << SHM_QPN_SHIFT; /* as far as it is known here */
 		pkt->va = r->where;
 	}
+	if (is_xrc_request(pkt))
+		pkt->srqn = r->msn;
 	if (is_atomic(pkt)) {
 		pkt->swap_add = pkt->original = r->value;
 	} else {
@@ -477,6 +576,8 @@ static struct packet *unpack(struct link_shm *shm, unsigned from, const struct r
 		pkt->invalidate = (uint32_t)(r->value >> 32);
 	}
 	pkt->compare = r->compare;
+	if (packet_is_multicast(pkt))
+		pkt->swap_add = (uint64_t)r->dma_len << 32 | r->rkey;
 	return pkt;
 }
 
@@ -643,6 +744,8 @@ int link_shm_open(struct nic_link **out, const char *directory)
 		.link = {.send = hand_over,
 			 .resolve = resolve,
 			 .gid = gid_of,
+			 .group = group_number,
+			 .join = join,
 			 .reserve = reserve,
 			 .ready = has_room,
 			 .starves = starves},
@@ -676,6 +779,8 @@ int link_shm_open(struct nic_link **out, const char *directory)
 	/* Not the numbers that the slot's last process had: its peers may not know yet that it is gone. */
 	shm->nic.qpn_first = (shm->slot << SHM_QPN_SHIFT) + QPN_FIRST + random_secret() % QPN_SPREAD;
 	shm->nic.qpn_limit = (shm->slot + 1) << SHM_QPN_SHIFT;
+	if (shm->nic.qpn_limit > MULTICAST_QPN)
+		shm->nic.qpn_limit = MULTICAST_QPN;
 	*out = &shm->nic;
 	return 0;
 }

@@ -53,14 +53,20 @@ static struct link_tap *of_nic(struct nic_link *nic)
 	return (struct link_tap *)nic;
 }
 
+/* The IPv4 address of a GID that has one. */
+static uint32_t address_in(const union ibv_gid *gid)
+{
+	return (uint32_t)gid->raw[12] << 24 | (uint32_t)gid->raw[13] << 16 | (uint32_t)gid->raw[14] << 8 |
+	       gid->raw[15];
+}
+
 static uint32_t address_of(const struct link_tap *tap, uint32_t number)
 {
 	struct link *link = &tap->inner->link;
 	union ibv_gid gid;
 
 	link->gid(link, number, &gid);
-	return (uint32_t)gid.raw[12] << 24 | (uint32_t)gid.raw[13] << 16 | (uint32_t)gid.raw[14] << 8 |
-	       gid.raw[15];
+	return address_in(&gid);
 }
 
 /* Of the other end: its address; on shm, where all have the same, its number in the net. */
@@ -77,11 +83,16 @@ static uint32_t peer_of(const struct link_tap *tap, enum fault_direction directi
 static struct wire_ends ends_of(const struct link_tap *tap, enum fault_direction direction,
 				const struct packet *pkt)
 {
-	uint32_t own = tap->nic.address, peer = peer_of(tap, direction, pkt);
+	uint32_t own = tap->nic.address, peer = peer_of(tap, direction, pkt), group;
 
 	if (tap->shm) {
 		own = (127u << 24) | (tap->nic.qpn_first >> SHM_QPN_SHIFT);
 		peer |= 127u << 24;
+	}
+	if (packet_is_multicast(pkt)) {
+		group = address_in(&pkt->group);
+		peer = direction == FAULT_OUT ? group : peer;
+		own = direction == FAULT_OUT ? own : group;
 	}
 	return (struct wire_ends){.src = direction == FAULT_OUT ? own : peer,
 				  .dst = direction == FAULT_OUT ? peer : own,
@@ -130,6 +141,8 @@ static struct packet *receive_corrupted(struct link_tap *tap, enum fault_directi
 		got->peer = pkt->peer;
 		got->from = pkt->from;
 		got->src_qpn = pkt->src_qpn;
+		if (packet_is_multicast(got))
+			got->group = pkt->group;
 	}
 	packet_put(tap->net, pkt);
 	return got;
@@ -350,6 +363,20 @@ static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
 	inner->gid(inner, number, gid);
 }
 
+static int group_number(struct link *link, const union ibv_gid *gid)
+{
+	struct link *inner = &to_tap(link)->inner->link;
+
+	return inner->group(inner, gid);
+}
+
+static int join(struct link *link, unsigned host, const union ibv_gid *gid, bool joins)
+{
+	struct link *inner = &to_tap(link)->inner->link;
+
+	return inner->join(inner, host, gid, joins);
+}
+
 static bool ready(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t *taken)
 {
 	struct link *inner = &to_tap(link)->inner->link;
@@ -453,6 +480,8 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim
 		.link = {.send = send,
 			 .resolve = resolve,
 			 .gid = gid_of,
+			 .group = group_number,
+			 .join = join,
 			 .ready = ready,
 			 .reserve = reserve,
 			 .starves = starves,

@@ -8,6 +8,10 @@
  * identification 0: the ICRC covers it. What comes in has other numbers if others than Linux's UDP sent it,
  * rdma_rxe for one; see wire.c. What does not fit into the socket's buffer is lost, as on a wire.
  *
+ * A multicast group is an IPv4 multicast address, and has a socket of its own, bound to it, in each process
+ * that has joined. Linux gives a copy to each; time to live 1: it does not leave the subnet of the link's
+ * address.
+ *
  * The transport numbers the ends of a link. Here these are places in a hash table of IPv4 addresses: a
  * program that makes an address known to the transport enters it; so does a datagram that comes in, until the
  * table is half full. A connected service's packet from an address that is not in it cannot be a peer's.
@@ -25,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -44,10 +49,17 @@
 #define TTL	     64
 #define SKB_BYTES    320 /* of Linux's own, behind a packet and about it */
 #define BURST_LEAST  8
+#define GROUPS_MAX   64 /* multicast groups that are joined */
 
 /* Own addresses: 127.77.0.0/16; if another net has this one, the next 16 bits, and so on. */
 #define OWN_FIRST 77
 #define OWN_LIMIT 127
+
+struct udp_group {
+	uint32_t address;
+	int fd;
+	unsigned joined;
+};
 
 struct link_udp {
 	struct nic_link nic;
@@ -57,6 +69,9 @@ struct link_udp {
 	int bell;	/* somebody has put something into the inbox, or waits for a turn of this NIC */
 	struct stat at; /* of the net's directory: names the bells */
 	uint32_t peer[PEERS], peers;
+	struct udp_group group[GROUPS_MAX]; /* multicast: those that are joined */
+	unsigned groups, next_group;
+	int group_poll;	    /* their sockets */
 	unsigned got, next; /* received by the last call; taken of these */
 	/* What is received and not taken yet no longer wakes who sleeps on the socket. */
 	_Atomic unsigned left;
@@ -64,7 +79,7 @@ struct link_udp {
 	struct mmsghdr msg[BATCH];
 	struct iovec iov[BATCH];
 	struct sockaddr_in from[BATCH];
-	uint8_t buf[BATCH][WIRE_PACKET + 4];
+	uint8_t buf[BATCH][WIRE_PACKET + 4], group_buf[WIRE_PACKET + 4];
 };
 
 static bool is_loopback(uint32_t address)
@@ -109,6 +124,84 @@ static int resolve(struct link *link, const union ibv_gid *gid)
 static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
 {
 	rnic_gid(((struct link_udp *)link)->peer[number % PEERS], gid);
+}
+
+/* --- multicast --- */
+
+/* The IPv4 address of a group; 0: it has none. */
+static uint32_t group_address(const union ibv_gid *gid)
+{
+	union ibv_gid same;
+	uint32_t address;
+
+	memcpy(&address, gid->raw + 12, sizeof(address));
+	address = ntohl(address);
+	rnic_gid(address, &same);
+	return memcmp(&same, gid, sizeof(same)) ? 0 : address;
+}
+
+static int group_number(struct link *link, const union ibv_gid *gid)
+{
+	uint32_t address = group_address(gid), number;
+
+	if (!address)
+		return -ENETUNREACH;
+	number = number_of((struct link_udp *)link, address, PEERS - 1);
+	return number == NOBODY ? -ENOMEM : (int)number;
+}
+
+/* A socket that gets what is sent to the group by the link's interface, and nothing else. */
+static int open_group(struct link_udp *udp, uint32_t address)
+{
+	struct sockaddr_in name = {
+		.sin_family = AF_INET, .sin_port = htons(ROCE_PORT), .sin_addr.s_addr = htonl(address)};
+	struct ip_mreq request = {.imr_multiaddr.s_addr = htonl(address),
+				  .imr_interface.s_addr = htonl(udp->nic.address)};
+	struct epoll_event event = {.events = EPOLLIN};
+	int yes = 1, no = 0, fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) ||
+	    setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &no, sizeof(no)) ||
+	    bind(fd, (struct sockaddr *)&name, sizeof(name)) ||
+	    setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &request, sizeof(request)) ||
+	    epoll_ctl(udp->group_poll, EPOLL_CTL_ADD, fd, &event))
+		rc = -errno;
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+static int join(struct link *link, unsigned host, const union ibv_gid *gid, bool joins)
+{
+	struct link_udp *udp = (struct link_udp *)link;
+	uint32_t address = group_address(gid);
+	unsigned i = 0;
+
+	(void)host;
+	if (!address)
+		return -ENETUNREACH;
+	while (i < udp->groups && udp->group[i].address != address)
+		i++;
+	if (!joins) {
+		if (!--udp->group[i].joined) {
+			close(udp->group[i].fd);
+			udp->group[i] = udp->group[--udp->groups];
+		}
+		return 0;
+	}
+	if (i == udp->groups) {
+		if (i == GROUPS_MAX)
+			return -ENOMEM;
+		udp->group[i] = (struct udp_group){.address = address, .fd = open_group(udp, address)};
+		if (udp->group[i].fd < 0)
+			return udp->group[i].fd;
+		udp->groups++;
+	}
+	udp->group[i].joined++;
+	return 0;
 }
 
 /* --- out --- */
@@ -229,30 +322,73 @@ static struct packet *from_address(struct link_udp *udp, struct packet *pkt, uin
 	return NULL;
 }
 
-static struct packet *parse(struct link_udp *udp, struct rnic_net *net, unsigned i)
+/* What has come for one of our addresses from another; NULL: nothing that is let in. */
+static struct packet *decode(struct link_udp *udp, struct rnic_net *net, const struct sockaddr_in *from,
+			     uint32_t to, const uint8_t *bytes, size_t len)
 {
-	struct wire_ends ends = {.src = ntohl(udp->from[i].sin_addr.s_addr),
-				 .dst = udp->nic.address,
-				 .sport = ntohs(udp->from[i].sin_port),
+	struct wire_ends ends = {.src = ntohl(from->sin_addr.s_addr),
+				 .dst = to,
+				 .sport = ntohs(from->sin_port),
 				 .dport = ROCE_PORT};
 	struct packet *pkt;
 	int rc;
 
 	ends.any_id = !is_loopback(ends.src);
-	if (udp->msg[i].msg_hdr.msg_namelen < sizeof(struct sockaddr_in) ||
-	    (is_loopback(ends.src) && ends.sport != ROCE_PORT)) {
+	if (is_loopback(ends.src) && ends.sport != ROCE_PORT) {
 		link_count(udp->nic.count, COUNT_wrong_source);
 		return NULL;
 	}
-	rc = wire_decode(net, udp->buf[i], udp->msg[i].msg_len, &ends, true, &pkt);
-	if (rc) {
-		link_count(udp->nic.count, link_refusal(rc));
+	rc = wire_decode(net, bytes, len, &ends, true, &pkt);
+	if (!rc)
+		return pkt;
+	link_count(udp->nic.count, link_refusal(rc));
+	return NULL;
+}
+
+/* Multicast: the next that has come in for a group. */
+static struct packet *take_of_groups(struct link_udp *udp, struct rnic_net *net)
+{
+	struct packet *pkt = NULL;
+
+	for (unsigned tries = 0; tries < udp->groups && !pkt; tries++) {
+		const struct udp_group *group = &udp->group[udp->next_group++ % udp->groups];
+		struct sockaddr_in from = {0};
+		socklen_t size = sizeof(from);
+		ssize_t len = recvfrom(group->fd, udp->group_buf, sizeof(udp->group_buf), MSG_DONTWAIT,
+				       (struct sockaddr *)&from, &size);
+
+		if (len < 0 || size < sizeof(from))
+			continue;
+		pkt = decode(udp, net, &from, group->address, udp->group_buf, (size_t)len);
+		if (pkt && !packet_is_multicast(pkt)) {
+			link_count(udp->nic.count, COUNT_unknown_qp);
+			packet_put(net, pkt);
+			pkt = NULL;
+		}
+		if (!pkt)
+			continue;
+		rnic_gid(group->address, &pkt->group);
+		pkt = from_address(udp, pkt, ntohl(from.sin_addr.s_addr));
+	}
+	return pkt;
+}
+
+static struct packet *parse(struct link_udp *udp, struct rnic_net *net, unsigned i)
+{
+	const struct sockaddr_in *from = &udp->from[i];
+	struct packet *pkt;
+
+	if (udp->msg[i].msg_hdr.msg_namelen < sizeof(*from)) {
+		link_count(udp->nic.count, COUNT_wrong_source);
 		return NULL;
 	}
+	pkt = decode(udp, net, from, udp->nic.address, udp->buf[i], udp->msg[i].msg_len);
+	if (!pkt)
+		return NULL;
 	if (pkt->dest_qpn - udp->nic.qpn_first < udp->nic.qpn_limit - udp->nic.qpn_first)
-		return from_address(udp, pkt, ends.src);
+		return from_address(udp, pkt, ntohl(from->sin_addr.s_addr));
 	if (udp->shared)
-		pass_on(udp, pkt, ends.src);
+		pass_on(udp, pkt, ntohl(from->sin_addr.s_addr));
 	else {
 		link_count(udp->nic.count, COUNT_unknown_qp);
 		packet_put(net, pkt);
@@ -280,6 +416,8 @@ static struct packet *take(struct nic_link *nic, struct rnic_net *net)
 	pkt = NULL;
 	while (!pkt && (udp->next < udp->got || receive(udp)))
 		pkt = parse(udp, net, udp->next++);
+	if (!pkt && udp->groups)
+		pkt = take_of_groups(udp, net);
 	atomic_store(&udp->left, udp->got - udp->next);
 	if (udp->next < udp->got && atomic_exchange(&udp->sleeping, false))
 		wake(nic);
@@ -290,18 +428,21 @@ static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
 {
 	struct link_udp *udp = (struct link_udp *)nic;
 	struct timespec most = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
-	struct pollfd fds[3] = {{udp->fd, POLLIN, 0}, {udp->event, POLLIN, 0}, {udp->bell, POLLIN, 0}};
+	struct pollfd fds[4] = {{udp->fd, POLLIN, 0},
+				{udp->event, POLLIN, 0},
+				{udp->group_poll, POLLIN, 0},
+				{udp->bell, POLLIN, 0}};
 	uint64_t count;
 	char rings[64];
 
 	atomic_store(&udp->sleeping, true);
 	if (atomic_load(&udp->left))
 		return;
-	if (ppoll(fds, 3, ns == UINT64_MAX ? NULL : &most, NULL) <= 0)
+	if (ppoll(fds, 4, ns == UINT64_MAX ? NULL : &most, NULL) <= 0)
 		return;
 	if (fds[1].revents && read(udp->event, &count, sizeof(count)) < 0)
 		return;
-	while (fds[2].revents && recv(udp->bell, rings, sizeof(rings), MSG_DONTWAIT) >= 0)
+	while (fds[3].revents && recv(udp->bell, rings, sizeof(rings), MSG_DONTWAIT) >= 0)
 		;
 }
 
@@ -314,6 +455,9 @@ static void let_go(struct nic_link *nic)
 
 	close(udp->fd);
 	close(udp->event);
+	close(udp->group_poll);
+	for (unsigned i = 0; i < udp->groups; i++)
+		close(udp->group[i].fd);
 	close(udp->bell);
 }
 
@@ -382,7 +526,11 @@ static int bind_to(struct link_udp *udp, uint32_t address)
 		setsockopt(udp->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 	if (setsockopt(udp->fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)))
 		setsockopt(udp->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-	rc = setsockopt(udp->fd, IPPROTO_IP, IP_MTU_DISCOVER, &never, sizeof(never)) ? -errno : 0;
+	rc = setsockopt(udp->fd, IPPROTO_IP, IP_MTU_DISCOVER, &never, sizeof(never)) ||
+			     setsockopt(udp->fd, IPPROTO_IP, IP_MULTICAST_IF, &own.sin_addr,
+					sizeof(own.sin_addr))
+		     ? -errno
+		     : 0;
 	if (!rc && udp->shared && setsockopt(udp->fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof(yes)))
 		rc = -errno;
 	if (!rc && bind(udp->fd, (struct sockaddr *)&own, sizeof(own)))
@@ -428,7 +576,12 @@ int link_udp_open(struct nic_link **out, const char *directory, uint32_t address
 	}
 	udp->fd = udp->bell = -1;
 	udp->nic = (struct nic_link){
-		.link = {.send = send_out, .resolve = resolve, .gid = gid_of, .starves = starves},
+		.link = {.send = send_out,
+			 .resolve = resolve,
+			 .gid = gid_of,
+			 .group = group_number,
+			 .join = join,
+			 .starves = starves},
 		.turns = udp->shm->turns,
 		.qpn_first = udp->shm->qpn_first,
 		.qpn_limit = udp->shm->qpn_limit,
@@ -448,7 +601,8 @@ int link_udp_open(struct nic_link **out, const char *directory, uint32_t address
 		udp->nic.mtu = mtu_of(udp);
 		udp->nic.link.burst = burst_of(udp);
 		udp->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		rc = !udp->nic.mtu ? -EMSGSIZE : udp->event < 0 ? -errno : 0;
+		udp->group_poll = epoll_create1(EPOLL_CLOEXEC);
+		rc = !udp->nic.mtu ? -EMSGSIZE : udp->event < 0 || udp->group_poll < 0 ? -errno : 0;
 	}
 	if (!rc) {
 		*out = &udp->nic;

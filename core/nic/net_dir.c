@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -135,6 +136,23 @@ static const char *listing_next(struct listing *list)
 	entry = (struct dirent64 *)(list->entries + list->at);
 	list->at += entry->d_reclen;
 	return entry->d_name;
+}
+
+void net_dir_slots(const char *directory, uint64_t *bits, unsigned words)
+{
+	struct listing list;
+	const char *name;
+	unsigned long slot;
+
+	memset(bits, 0, words * sizeof(*bits));
+	if (listing_open(&list, directory))
+		return;
+	while ((name = listing_next(&list))) {
+		slot = isdigit((unsigned char)name[0]) ? strtoul(name, NULL, 10) : ULONG_MAX;
+		if (slot / 64 < words)
+			bits[slot / 64] |= 1ull << slot % 64;
+	}
+	close(list.fd);
 }
 
 /* How many living processes' files there are; with `waits` 1 after the first one's has ended. */

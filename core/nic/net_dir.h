@@ -24,6 +24,8 @@ bool net_dir_lock(int fd, const char *directory, const char *name, bool waits);
 /* Whose lock it is; 0: nobody's. */
 pid_t net_dir_owner(int fd);
 void net_dir_remove(const char *directory, const char *name);
+/* A bit for each slot that has an inbox, its owner alive or not. */
+void net_dir_slots(const char *directory, uint64_t *bits, unsigned words);
 /* Remove dead processes' files, and the directory when it is empty. With `waits` until all are gone. How many
  * processes' files are left, or -errno. */
 int net_dir_sweep(const char *directory, bool waits);

@@ -20,6 +20,9 @@
 /* The context's table has the functions of shared receive queues (verbs_srq.c). */
 void verbs_enable_srq(struct ibv_context *context);
 
+/* The context's table has the functions of XRC (verbs_xrc.c). */
+void verbs_enable_xrc(struct ibv_context *context);
+
 /* The context's table has the functions for memory (verbs_memory.c), and its memory is the program's. */
 void verbs_enable_memory(struct ibv_context *context);
 

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * libibverbs' functions of address handles and multicast groups.
- *
- * There is no multicast: a port whose device says max_mcast_grp 0 has no groups to attach to.
- */
-#include <errno.h>
+/* libibverbs' functions of address handles and multicast groups. */
 #include "core/nic/verbs.h"
 
 EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
@@ -31,16 +26,10 @@ EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc
 
 EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
-	(void)qp;
-	(void)gid;
-	(void)lid;
-	return EOPNOTSUPP;
+	return LOCKED(int, rnic_attach_mcast(qp, gid, lid));
 }
 
 EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
-	(void)qp;
-	(void)gid;
-	(void)lid;
-	return EOPNOTSUPP;
+	return LOCKED(int, rnic_detach_mcast(qp, gid, lid));
 }

@@ -108,6 +108,7 @@ static int query_device_ex(struct ibv_context *context, const struct ibv_query_d
 		return error;
 	full.orig_attr.node_guid = full.orig_attr.sys_image_guid = htobe64(guid());
 	nic_odp_caps(&full.odp_caps);
+	full.xrc_odp_caps = nic_odp_xrc_caps();
 	full.max_dm_size = NIC_DM_BYTES;
 	memset(attr, 0, len);
 	memcpy(attr, &full, len < sizeof(full) ? len : sizeof(full));
@@ -345,9 +346,14 @@ static int close_context(struct ibv_context *context)
 
 	if (net->hca[hca->host] != hca)
 		return EINVAL;
-	for (uint32_t i = 0; i < net->qps; i++)
-		if (net->qp[i] && net->qp[i]->hca == hca)
+	for (uint32_t i = 0; i < net->qps; i++) {
+		if (net->qp[i] && net->qp[i]->ibv.qp_type == IBV_QPT_XRC_RECV)
+			xrc_close_qp(net->qp[i], context);
+		else if (net->qp[i] && net->qp[i]->hca == hca) {
+			mcast_detach_all(net->qp[i]);
 			rnic_destroy_qp(&net->qp[i]->ibv);
+		}
+	}
 	hca->hooks.completion = NULL;
 	hca->hooks.event = NULL;
 	net->hca[hca->host] = NULL;

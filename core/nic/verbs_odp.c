@@ -26,6 +26,12 @@ void nic_odp_caps(struct ibv_odp_caps *caps)
 	caps->per_transport_caps.ud_odp_caps = send;
 }
 
+uint32_t nic_odp_xrc_caps(void)
+{
+	return IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_SRQ_RECV | IBV_ODP_SUPPORT_WRITE |
+	       IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
+}
+
 /* May the range be advised on? */
 static int check(struct ibv_pd *pd, const struct ibv_sge *sge, bool writes)
 {

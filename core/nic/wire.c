@@ -36,7 +36,8 @@ enum {
 	DETH = 64,
 	FETH = 128,
 	PAYLOAD = 256,
-	IS_OPCODE = 512 /* else there is none */
+	XRCETH = 512,
+	IS_OPCODE = 1024 /* else there is none */
 };
 
 /* Of the reliable connection service; the others take some of it. */
@@ -77,12 +78,14 @@ static unsigned headers_of(uint8_t service, uint8_t opcode)
 		return 0;
 	if (service == SERVICE_UD)
 		return opcode == OP_SEND_ONLY || opcode == OP_SEND_ONLY_IMM ? has | DETH : 0;
+	if (service == SERVICE_XRC && has) /* whoever answers needs to say nothing */
+		return opcode < OP_CODES && opcode_is[opcode] & IS_RESPONSE ? has : has | XRCETH;
 	return service == SERVICE_RC || service == SERVICE_UC ? has : 0;
 }
 
 static size_t bytes_of(unsigned has)
 {
-	return (has & DETH ? 8 : 0) + (has & FETH ? 4 : 0) + (has & RETH ? 16 : 0) +
+	return (has & DETH ? 8 : 0) + (has & XRCETH ? 4 : 0) + (has & FETH ? 4 : 0) + (has & RETH ? 16 : 0) +
 	       (has & ATOMIC_ETH ? 28 : 0) + (has & AETH ? 4 : 0) + (has & ATOMIC_ACK_ETH ? 8 : 0) +
 	       (has & IMM_DT ? 4 : 0) + (has & IETH ? 4 : 0);
 }
@@ -189,6 +192,8 @@ static uint8_t *put_headers(const struct packet *pkt, unsigned has, uint8_t *at)
 {
 	if (has & DETH)
 		at = put32(put32(at, pkt->qkey), pkt->src_qpn & PSN_MASK);
+	if (has & XRCETH)
+		at = put32(at, pkt->srqn & SRQN_MAX);
 	if (has & FETH)
 		at = put32(at, (pkt->placement & 15u) | (pkt->selectivity & 3u) << 4);
 	if (has & RETH)
@@ -214,6 +219,8 @@ static void get_headers(struct packet *pkt, unsigned has, const uint8_t *at)
 		pkt->qkey = get32(&at);
 		pkt->src_qpn = get32(&at) & PSN_MASK;
 	}
+	if (has & XRCETH)
+		pkt->srqn = get32(&at) & SRQN_MAX;
 	if (has & FETH) {
 		word = get32(&at);
 		pkt->placement = word & 15;

@@ -2,10 +2,10 @@
 #ifndef TM_NIC_WIRE_H
 #define TM_NIC_WIRE_H
 /*
- * Packets as they are on a wire: RoCEv2 over IPv4 (IBA vol. 1, 9.2 and 9.3; annex A17: UDP, ICRC; annex A19:
- * FETH).
+ * Packets as they are on a wire: RoCEv2 over IPv4 (IBA vol. 1, 9.2 and 9.3; annex A14: XRCETH; annex A17:
+ * UDP, ICRC; annex A19: FETH).
  *
- *     IPv4 20 | UDP 8 | BTH 12 | extended headers 0..28 | payload | pad 0..3 | ICRC 4
+ *     IPv4 20 | UDP 8 | BTH 12 | extended headers 0..32 | payload | pad 0..3 | ICRC 4
  *
  * What wire_encode() makes and wire_decode() reads starts at the BTH: the rest is the socket's. The ICRC
  * covers the IPv4 and UDP headers too, but for what routers change, so that both need to know the packet's
@@ -19,7 +19,7 @@
 #define ROCE_PORT    4791
 #define WIRE_IP_UDP  28				       /* bytes in front of the BTH */
 #define WIRE_PAYLOAD 4096			       /* at most */
-#define WIRE_HEADERS (12 + 28)			       /* BTH and the largest of extended headers */
+#define WIRE_HEADERS (12 + 32)			       /* BTH and the largest of extended headers */
 #define WIRE_PACKET  (WIRE_HEADERS + WIRE_PAYLOAD + 4) /* bytes from the BTH on, at most; payload padded */
 
 /* Host byte order. */

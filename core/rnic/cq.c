@@ -101,7 +101,7 @@ static void fail_users(struct sim *sim, void *arg)
 		if (!qp || (qp->ibv.send_cq != &cq->ibv && qp->ibv.recv_cq != &cq->ibv))
 			continue;
 		if (qp->ibv.state != IBV_QPS_ERR)
-			rnic_event(qp->hca, IBV_EVENT_QP_FATAL, &qp->ibv);
+			qp_event(qp, IBV_EVENT_QP_FATAL);
 		qp_fail(qp);
 	}
 }
@@ -109,10 +109,16 @@ static void fail_users(struct sim *sim, void *arg)
 /* The entry is out: its work request is, and the unsignaled ones before it are. */
 static void free_request(const struct cqe *cqe)
 {
-	if (cqe->recv)
-		qp_recv_freed(cqe->qp, cqe->seq + 1);
-	else
+	struct rnic_srq *srq;
+	if (!cqe->recv) {
 		cqe->qp->sq.freed = cqe->seq + 1;
+	} else if (!cqe->xrc) {
+		qp_recv_freed(cqe->qp, cqe->seq + 1);
+	} else {
+		srq = xrc_srq(cqe->qp->hca->net, cqe->seq);
+		if (srq)
+			srq->taken--;
+	}
 }
 
 static void overrun(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe)
@@ -198,6 +204,17 @@ void cq_purge(struct rnic_cq *cq, const struct rnic_qp *qp)
 			cq->ring[to++ & (cq->room - 1)] = *cqe;
 	}
 	cq_mark(&cq->tail, to);
+}
+
+void cq_purge_srq(struct rnic_cq *cq, uint32_t srqn)
+{
+	uint32_t to = cq->head;
+	for (uint32_t i = cq->head; i != cq->tail; i++) {
+		struct cqe *cqe = &cq->ring[i & (cq->room - 1)];
+		if (!cqe->xrc || cqe->seq != srqn)
+			cq->ring[to++ & (cq->room - 1)] = *cqe;
+	}
+	cq->tail = to;
 }
 
 bool cq_step(struct rnic_cq *cq)

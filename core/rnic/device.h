@@ -22,6 +22,8 @@
 #define MAX_CQE	       65536
 #define MAX_RD_ATOMIC  16
 #define MAX_MR	       65535 /* of one host, at a time */
+#define GROUPS	       1024  /* that queue pairs of one net are attached to, at a time */
+#define GROUP_MEMBERS  1024  /* queue pairs that are attached to one */
 #define GRH_BYTES      40    /* in front of a datagram that was received */
 #define QPN_FIRST      16    /* 0 and 1 are special in InfiniBand */
 #define QPN_LIMIT      (1u << 24)
@@ -31,6 +33,7 @@ struct rnic_qp;
 struct rnic_cq;
 struct rnic_hca;
 struct rnic_ah;
+struct xrc;
 
 struct rnic_net {
 	struct sim *sim;
@@ -40,6 +43,9 @@ struct rnic_net {
 	struct rnic_qp **qp; /* by number - qpn_first; NULL: destroyed */
 	uint32_t qps, qp_room;
 	uint32_t qpn_first, qpn_limit;
+	struct xrc *xrc;		   /* NULL: no domain was ever opened */
+	struct group *groups, *free_group; /* mcast.c */
+	struct member *free_member;
 	struct packet *free_packet;
 	void *free_buffer[BUFFER_CLASSES]; /* first word: next */
 	struct last_word *parted;	   /* of queue pairs that were destroyed; see repair.c */
@@ -136,10 +142,20 @@ struct rnic_ah {
 	struct rnic_ah *next; /* of those that are free */
 };
 
-/* The link's number of the host that the path leads to. A positive errno: there is no such path. */
-int rnic_path(const struct rnic_hca *hca, const struct ibv_ah_attr *ah, uint32_t *peer);
+/* The link's number of the host that the path leads to, with `groups` of the multicast group, too. A positive
+ * errno: there is no such path. */
+int rnic_path(const struct rnic_hca *hca, const struct ibv_ah_attr *ah, bool groups, uint32_t *peer);
 /* The GRH_BYTES in front of a datagram's data. */
 void rnic_put_grh(struct rnic_hca *hca, const struct packet *pkt, uint8_t *to);
+
+/* --- multicast (mcast.c) --- */
+
+/* Is it a group's, by an IPv4 or IPv6 multicast address? */
+bool rnic_is_group(const union ibv_gid *gid);
+/* The queue pair goes. */
+void mcast_detach_all(struct rnic_qp *qp);
+/* A datagram to a group has come in for this host, NULL: for all of them. Takes it. */
+void mcast_take(struct rnic_net *net, const struct rnic_hca *hca, struct packet *pkt);
 
 /* --- memory (mr.c, mw.c) --- */
 
@@ -275,8 +291,9 @@ static inline bool alarm_fired(struct sim *sim, struct alarm *alarm)
 struct cqe {
 	struct ibv_wc wc;
 	struct rnic_qp *qp;
-	uint32_t seq; /* the work request's number in its queue */
+	uint32_t seq; /* the work request's number in its queue; `xrc`: of the shared receive queue */
 	bool recv, solicited;
+	bool xrc;	    /* a target queue pair received it: the request was the shared receive queue's */
 	uint64_t at_ns;	    /* when it was put in */
 	struct op_label op; /* of the message */
 };
@@ -324,6 +341,8 @@ static inline bool cq_is_empty(const struct rnic_cq *cq)
 void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe);
 /* Take out what is left of a queue pair that was reset or destroyed. */
 void cq_purge(struct rnic_cq *cq, const struct rnic_qp *qp);
+/* The same for a shared receive queue of XRC, by its number. */
+void cq_purge_srq(struct rnic_cq *cq, uint32_t srqn);
 int rnic_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 int rnic_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 /* What an iterating poll (cq_ex.c) has of ibv_poll_cq(): the next entry; NULL: there is none, or, `*named`,

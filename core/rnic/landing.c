@@ -139,6 +139,8 @@ static struct piece target(struct rnic_qp *qp, const struct packet *pkt, uint32_
 	if (opcode_is[pkt->opcode] & IS_WRITE)
 		return (struct piece){.mr = pkt->mr, .host = pkt->host + off, .len = pkt->len - off};
 	const struct rqe *rqe = queue_at(&qp->rq, pkt->rq_seq);
+	if (qp->service == SERVICE_XRC)
+		xrc_select(qp, rqe->srqn);
 	bool allowed = sge_piece(qp->hca, qp_recv_pd(qp), rqe->sge, rqe->sges, pkt->msg_off + off,
 				 pkt->len - off, IBV_ACCESS_LOCAL_WRITE, &piece);
 	assert(allowed); /* it was when the packet came in, and dereg_mr waits for it */
@@ -594,6 +596,8 @@ static enum served serve_flush(struct rnic_qp *qp, struct packet *pkt)
 
 static enum served serve(struct rnic_qp *qp, struct packet *pkt)
 {
+	if (qp->service == SERVICE_XRC && !xrc_select(qp, pkt->srqn))
+		return REFUSED;
 	if (pkt->opcode == OP_READ_REQUEST)
 		return serve_read(qp, pkt);
 	if (pkt->opcode == OP_FLUSH)

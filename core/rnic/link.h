@@ -34,6 +34,12 @@ struct link {
 	int (*resolve)(struct link *link, const union ibv_gid *gid);
 	/* The other way round. */
 	void (*gid)(struct link *link, uint32_t number, union ibv_gid *gid);
+	/* Multicast groups; NULL: there are none. The number of a group, for packets to MULTICAST_QPN;
+	 * -errno. */
+	int (*group)(struct link *link, const union ibv_gid *gid);
+	/* Packets to a group come in for this host from now on, its own among them; or no longer. 0 or
+	 * -errno. */
+	int (*join)(struct link *link, unsigned host, const union ibv_gid *gid, bool joins);
 	/* Takes the packet. `from`: the sending host. Calls rnic_deliver() later, never at once. */
 	void (*send)(struct link *link, unsigned from, struct packet *pkt);
 	/* Is there room for a packet to this queue pair of that host? False: rather a little later, or it may

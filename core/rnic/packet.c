@@ -80,8 +80,11 @@ static const uint8_t opcode_bytes[OP_CODES] = {
 
 uint32_t packet_wire_bytes(const struct packet *pkt)
 {
-	uint32_t datagram = pkt->service == SERVICE_UD ? 8 : 0; /* DETH */
-	return HEADER_BYTES + opcode_bytes[pkt->opcode] + datagram + ((pkt->len + 3) & ~3u);
+	bool is_request = !(opcode_is[pkt->opcode] & IS_RESPONSE);
+	uint32_t service = pkt->service == SERVICE_UD		       ? 8 /* DETH */
+			   : pkt->service == SERVICE_XRC && is_request ? 4 /* XRCETH */
+								       : 0;
+	return HEADER_BYTES + opcode_bytes[pkt->opcode] + service + ((pkt->len + 3) & ~3u);
 }
 
 uint8_t *buffer_get(struct rnic_net *net, uint32_t len, uint8_t *class)

@@ -2,10 +2,10 @@
 #ifndef TM_RNIC_PACKET_H
 #define TM_RNIC_PACKET_H
 /*
- * A packet of the reliable connection, unreliable connection or unreliable datagram service, its
- * transport headers as C fields in host byte order. InfiniBand Architecture Specification volume 1,
- * chapter 9: BTH 9.2, DETH 9.3.2, RETH 9.3.3, AtomicETH 9.3.4, AETH 9.3.5; annex A19: FETH. A
- * link that puts packets on a real wire does the byte order.
+ * A packet of the reliable connection, extended reliable connection, unreliable connection or unreliable
+ * datagram service, its transport headers as C fields in host byte order. InfiniBand Architecture
+ * Specification volume 1, chapter 9: BTH 9.2, DETH 9.3.2, RETH 9.3.3, AtomicETH 9.3.4, AETH 9.3.5; annex A14:
+ * XRCETH; annex A19: FETH. A link that puts packets on a real wire does the byte order.
  *
  * Packets and their payload come from free lists of the net. One owner at a
  * time: whoever made it, then the link, then the receiving queue pair, which
@@ -20,7 +20,7 @@ struct rnic_net;
 struct rnic_mr;
 
 /* The first three bits of a BTH opcode (9.2.1, table 35); enum opcode has the other five. */
-enum service { SERVICE_RC = 0, SERVICE_UC = 1, SERVICE_UD = 3 };
+enum service { SERVICE_RC = 0, SERVICE_UC = 1, SERVICE_UD = 3, SERVICE_XRC = 5 };
 
 /* BTH opcodes of the reliable connection service (9.2.1, table 35). */
 enum opcode {
@@ -77,6 +77,7 @@ enum syndrome {
 	AETH_KIND = 0x60
 };
 
+#define SRQN_MAX 0xffffffu
 #define PSN_MASK 0xffffffu
 /* a - b of 24-bit packet sequence numbers: negative, zero or positive. */
 static inline int32_t psn_diff(uint32_t a, uint32_t b)
@@ -125,12 +126,20 @@ struct packet {
 	uint32_t rkey;
 	uint32_t dma_len;		/* bytes of the whole READ or WRITE, or to be flushed */
 	uint8_t placement, selectivity; /* FETH */
-	uint64_t swap_add, compare;
+	union {
+		struct {
+			uint64_t swap_add, compare;
+		};
+		union ibv_gid group; /* of a datagram to MULTICAST_QPN */
+	};
 	uint64_t original; /* AtomicAckETH */
 	__be32 imm;
 	uint32_t invalidate; /* IETH: an rkey */
-	uint32_t qkey;	     /* DETH */
-	uint32_t len;	     /* bytes of payload */
+	union {
+		uint32_t qkey; /* DETH */
+		uint32_t srqn; /* XRCETH */
+	};
+	uint32_t len; /* bytes of payload */
 	uint8_t *payload;
 	uint8_t payload_class; /* of its buffer; 0: it lies in `small`, or belongs to the link */
 	struct packet_name name;
@@ -155,6 +164,12 @@ struct packet {
 
 	uint8_t small[PACKET_SMALL];
 };
+
+#define MULTICAST_QPN 0xffffffu
+static inline bool packet_is_multicast(const struct packet *pkt)
+{
+	return pkt->service == SERVICE_UD && pkt->dest_qpn == MULTICAST_QPN;
+}
 
 /* memset to zero by a call: what compilers make of a constant size here ("rep stos") costs three times that.
  */

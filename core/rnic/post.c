@@ -88,7 +88,7 @@ static bool is_served(const struct rnic_qp *qp, enum ibv_wr_opcode opcode)
 {
 	if (qp->service == SERVICE_UD)
 		return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM;
-	return qp->service == SERVICE_RC || (!rnic_wr_nonposted(opcode) && opcode != IBV_WR_SEND_WITH_INV);
+	return qp_is_reliable(qp) || (!rnic_wr_nonposted(opcode) && opcode != IBV_WR_SEND_WITH_INV);
 }
 
 static bool flush_allowed(const struct wqe *wqe)
@@ -114,7 +114,9 @@ int post_room(const struct rnic_qp *qp, uint32_t ahead)
 	if (qp->dead || qp->ibv.state == IBV_QPS_RESET || qp->ibv.state == IBV_QPS_INIT ||
 	    qp->ibv.state == IBV_QPS_RTR)
 		return EINVAL;
-	return qp->sq.posted + ahead - qp->sq.freed >= qp->sq.max_wr ? ENOMEM : 0;
+	if (qp->sq.posted + ahead - qp->sq.freed >= qp->sq.max_wr)
+		return qp->target ? EINVAL : ENOMEM;
+	return 0;
 }
 
 struct wqe *post_slot(struct rnic_qp *qp, uint32_t ahead, enum ibv_wr_opcode opcode, unsigned flags)
@@ -131,9 +133,15 @@ struct wqe *post_slot(struct rnic_qp *qp, uint32_t ahead, enum ibv_wr_opcode opc
 	return wqe;
 }
 
+/* Does it say where to, beyond what the queue pair knows? */
+static bool is_addressed(const struct rnic_qp *qp, const struct wqe *wqe)
+{
+	return wqe->addressed || qp->service == SERVICE_UC || rnic_wr_local(wqe->opcode);
+}
+
 int post_check(const struct rnic_qp *qp, const struct wqe *wqe)
 {
-	if (qp->service == SERVICE_UD && !wqe->addressed)
+	if (qp->service != SERVICE_RC && !is_addressed(qp, wqe))
 		return EINVAL;
 	if ((is_atomic(wqe->opcode) || wqe->opcode == IBV_WR_ATOMIC_WRITE) && wqe->bytes != 8)
 		return EINVAL;
@@ -152,6 +160,15 @@ int post_address(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_ah *ibv, 
 	wqe->peer = ah->peer;
 	wqe->remote_qpn = qpn;
 	wqe->remote_qkey = qkey >> 31 ? qp->attr.qkey : qkey; /* IBA vol. 1, 10.2.5 */
+	return 0;
+}
+
+int post_srqn(struct wqe *wqe, uint32_t srqn)
+{
+	if (srqn > SRQN_MAX)
+		return EINVAL;
+	wqe->addressed = true;
+	wqe->remote_srqn = srqn;
 	return 0;
 }
 
@@ -223,6 +240,9 @@ static int fill(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_send_wr *w
 {
 	if (qp->service == SERVICE_UD)
 		return post_address(qp, wqe, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
+	if (qp->service == SERVICE_XRC && !rnic_wr_local(wr->opcode) &&
+	    post_srqn(wqe, wr->qp_type.xrc.remote_srqn))
+		return EINVAL;
 	if (wr->opcode == IBV_WR_BIND_MW) {
 		if (!wr->bind_mw.mw || wr->bind_mw.mw->type != binds)
 			return EINVAL;
@@ -376,7 +396,7 @@ static int check_recv(const struct rnic_qp *qp, const struct ibv_recv_wr *wr)
 	if (wr->num_sge < 0 || (unsigned)wr->num_sge > qp->rq.max_sge)
 		return EINVAL;
 	if (qp->rq.posted - qp->rq.freed >= qp->rq.max_wr)
-		return ENOMEM;
+		return qp->service == SERVICE_XRC ? EINVAL : ENOMEM;
 	return 0;
 }
 

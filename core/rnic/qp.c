@@ -35,7 +35,7 @@ struct transition {
 	/* By service: what only one kind of queue pair knows. */
 	struct {
 		int required, optional;
-	} rc, uc, ud;
+	} rc, uc, ud, ini, tgt; /* XRC: who sends, who receives */
 };
 
 /* clang-format off */
@@ -43,10 +43,14 @@ static const struct transition transitions[] = {
 	{IBV_QPS_RESET, IBV_QPS_INIT,
 	 .rc = {IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0},
 	 .uc = {IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0},
+	 .ini = {IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0},
+	 .tgt = {IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0},
 	 .ud = {IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, 0}},
 	{IBV_QPS_INIT, IBV_QPS_INIT,
 	 .rc = {0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
 	 .uc = {0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
+	 .ini = {0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
+	 .tgt = {0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
 	 .ud = {0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY}},
 	{IBV_QPS_INIT, IBV_QPS_RTR,
 	 .rc = {IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
@@ -54,29 +58,48 @@ static const struct transition transitions[] = {
 		IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
 	 .uc = {IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
 		IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+	 .ini = {IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
+		 IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+	 .tgt = {IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+			 IBV_QP_MIN_RNR_TIMER,
+		 IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
 	 .ud = {0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY}},
 	{IBV_QPS_RTR, IBV_QPS_RTS,
 	 .rc = {IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
 		PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
 	 .uc = {IBV_QP_SQ_PSN, PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
+	 .ini = {IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
+		 PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
+	 .tgt = {IBV_QP_TIMEOUT | IBV_QP_SQ_PSN,
+		 PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
 	 .ud = {IBV_QP_SQ_PSN, IBV_QP_CUR_STATE | IBV_QP_QKEY}},
 	{IBV_QPS_RTS, IBV_QPS_RTS,
 	 .rc = {0, PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
 	 .uc = {0, PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
+	 .ini = {0, PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
+	 .tgt = {0, PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
 	 .ud = {0, IBV_QP_CUR_STATE | IBV_QP_QKEY}},
 	{IBV_QPS_RTS, IBV_QPS_SQD,
 	 .rc = {0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
 	 .uc = {0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+	 .ini = {0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+	 .tgt = {0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
 	 .ud = {0, IBV_QP_EN_SQD_ASYNC_NOTIFY}},
 	{IBV_QPS_SQD, IBV_QPS_RTS,
 	 .rc = {0, PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
 	 .uc = {0, PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
+	 .ini = {0, PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
+	 .tgt = {0, PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
 	 .ud = {0, IBV_QP_CUR_STATE | IBV_QP_QKEY}},
 	{IBV_QPS_SQD, IBV_QPS_SQD,
 	 .rc = {0, PATH_OPTIONAL | IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 			   IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_ACCESS_FLAGS |
 			   IBV_QP_PKEY_INDEX | IBV_QP_MIN_RNR_TIMER},
 	 .uc = {0, PATH_OPTIONAL | IBV_QP_AV | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+	 .ini = {0, PATH_OPTIONAL | IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			    IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+	 .tgt = {0, PATH_OPTIONAL | IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_MAX_DEST_RD_ATOMIC |
+			    IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_MIN_RNR_TIMER},
 	 .ud = {0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY}},
 	/* A reliable connection is never in SQE. */
 	{IBV_QPS_SQE, IBV_QPS_RTS,
@@ -88,13 +111,13 @@ static const struct transition transitions[] = {
 static bool caps_allowed(const struct ibv_qp_init_attr *init)
 {
 	const struct ibv_qp_cap *cap = &init->cap;
-	bool recv = init->srq || (cap->max_recv_wr <= MAX_WR && cap->max_recv_sge <= MAX_SGE);
+	bool recv = init->srq || init->qp_type == IBV_QPT_XRC_SEND ||
+		    (cap->max_recv_wr <= MAX_WR && cap->max_recv_sge <= MAX_SGE);
 	return recv && cap->max_send_wr <= MAX_WR && cap->max_send_sge <= MAX_SGE &&
 	       cap->max_inline_data <= MAX_INLINE;
 }
 
-/* The next number; false: all are used up. */
-static bool number(struct rnic_net *net, struct rnic_qp *qp)
+bool qp_number(struct rnic_net *net, struct rnic_qp *qp)
 {
 	if (net->qps >= net->qpn_limit - net->qpn_first)
 		return false;
@@ -113,15 +136,18 @@ static bool number(struct rnic_net *net, struct rnic_qp *qp)
 
 static enum service service_of(enum ibv_qp_type type)
 {
+	if (type == IBV_QPT_XRC_SEND)
+		return SERVICE_XRC;
 	return type == IBV_QPT_UD ? SERVICE_UD : type == IBV_QPT_UC ? SERVICE_UC : SERVICE_RC;
 }
 
 /* 0, or an errno. */
 static int check_type(const struct rnic_hca *hca, const struct ibv_qp_init_attr *init)
 {
-	if (init->qp_type < IBV_QPT_RC)
+	/* A target queue pair belongs to an XRC domain, of which only ibv_create_qp_ex() knows. */
+	if (init->qp_type < IBV_QPT_RC || init->qp_type == IBV_QPT_XRC_RECV)
 		return EINVAL;
-	if (init->qp_type > IBV_QPT_UD)
+	if (init->qp_type > IBV_QPT_UD && init->qp_type != IBV_QPT_XRC_SEND)
 		return EOPNOTSUPP;
 	return init->qp_type != IBV_QPT_RC && hca->net->hw.transport == TRANSPORT_IWARP ? EOPNOTSUPP : 0;
 }
@@ -130,6 +156,8 @@ static int check_type(const struct rnic_hca *hca, const struct ibv_qp_init_attr 
 static void make_queues(struct rnic_qp *qp, const struct ibv_qp_init_attr *init)
 {
 	work_queue_init(&qp->sq, sizeof(struct wqe), init->cap.max_send_wr, init->cap.max_send_sge);
+	if (init->qp_type == IBV_QPT_XRC_SEND)
+		return;
 	qp->srq = (struct rnic_srq *)init->srq;
 	if (!qp->srq) {
 		work_queue_init(&qp->rq, sizeof(struct rqe), init->cap.max_recv_wr, init->cap.max_recv_sge);
@@ -139,24 +167,30 @@ static void make_queues(struct rnic_qp *qp, const struct ibv_qp_init_attr *init)
 	work_queue_init(&qp->rq, sizeof(struct rqe), 0, qp->srq->rq.max_sge);
 }
 
+static bool cq_allowed(const struct rnic_cq *cq, const struct ibv_context *context)
+{
+	return cq && !cq->dead && cq->ibv.context == context;
+}
+
 struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
 	struct rnic_hca *hca = to_hca(pd->context);
-	const struct rnic_srq *srq = (struct rnic_srq *)init->srq;
-	struct rnic_cq *send_cq = (struct rnic_cq *)init->send_cq, *recv_cq = (struct rnic_cq *)init->recv_cq;
+	bool receives = init->qp_type != IBV_QPT_XRC_SEND;
+	const struct rnic_srq *srq = (struct rnic_srq *)(receives ? init->srq : NULL);
+	struct rnic_cq *send_cq = (struct rnic_cq *)init->send_cq,
+		       *recv_cq = (struct rnic_cq *)(receives ? init->recv_cq : NULL);
 	int error = check_type(hca, init);
 	if (error) {
 		errno = error;
 		return NULL;
 	}
-	if (!send_cq || !recv_cq || send_cq->dead || recv_cq->dead || send_cq->ibv.context != pd->context ||
-	    recv_cq->ibv.context != pd->context || !caps_allowed(init) ||
-	    (srq && (srq->dead || srq->hca != hca))) {
+	if (!cq_allowed(send_cq, pd->context) || (receives && !cq_allowed(recv_cq, pd->context)) ||
+	    !caps_allowed(init) || (srq && (srq->dead || srq->hca != hca || srq->xrcd))) {
 		errno = EINVAL;
 		return NULL;
 	}
 	struct rnic_qp *qp = sim_alloc(hca->net->sim, sizeof(*qp));
-	if (sim_fails(FAIL_CREATE_QP) || !number(hca->net, qp)) {
+	if (sim_fails(FAIL_CREATE_QP) || !qp_number(hca->net, qp)) {
 		errno = ENOMEM;
 		return NULL;
 	}
@@ -166,8 +200,10 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	qp->ibv.qp_context = init->qp_context;
 	qp->ibv.pd = pd;
 	qp->ibv.send_cq = init->send_cq;
-	qp->ibv.recv_cq = init->recv_cq;
-	qp->ibv.srq = init->srq;
+	if (receives) {
+		qp->ibv.recv_cq = init->recv_cq;
+		qp->ibv.srq = init->srq;
+	}
 	qp->ibv.qp_type = init->qp_type;
 	qp->service = service_of(init->qp_type);
 	qp->mtu = hca->net->hw.mtu; /* a datagram's; a connection has its own from RTR on */
@@ -176,15 +212,18 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	qp->max_inline = init->cap.max_inline_data;
 	make_queues(qp, init);
 	send_cq->users++;
-	recv_cq->users++;
+	if (receives)
+		recv_cq->users++;
 	((struct rnic_pd *)pd)->users++;
 	hca->objects++;
 	return &qp->ibv;
 }
 
-/* What is there of enum ibv_qp_init_attr_mask. Of these the protection domain is needed, create_flags has
- * none. */
-#define QP_ATTRS (IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+/* What is there of enum ibv_qp_init_attr_mask. Of these the protection domain is needed, or the XRC domain;
+ * create_flags has none. */
+#define QP_ATTRS                                                                       \
+	(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS | \
+	 IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 
 struct ibv_qp *rnic_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init)
 {
@@ -203,7 +242,10 @@ struct ibv_qp *rnic_create_qp_ex(struct ibv_context *context, struct ibv_qp_init
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	if (!(mask & IBV_QP_INIT_ATTR_PD) || !init->pd || init->pd->context != context) {
+	if (init->qp_type == IBV_QPT_XRC_RECV)
+		return xrc_create_target(context, init);
+	if (!(mask & IBV_QP_INIT_ATTR_PD) || !init->pd || init->pd->context != context ||
+	    mask & IBV_QP_INIT_ATTR_XRCD) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -244,14 +286,18 @@ void qp_fail_sends(struct rnic_qp *qp)
 	req_flush(qp);
 }
 
-/* Back to the beginning: nothing of it is left on the way into memory or in a completion queue. */
-static void reset(struct rnic_qp *qp)
+void qp_reset(struct rnic_qp *qp)
 {
 	wr_lose(qp);
 	land_all(qp, NULL);
 	answer_drop_all(qp);
-	cq_purge((struct rnic_cq *)qp->ibv.send_cq, qp);
-	cq_purge((struct rnic_cq *)qp->ibv.recv_cq, qp);
+	if (qp->ibv.qp_type == IBV_QPT_XRC_RECV) {
+		xrc_reset_qp(qp);
+	} else {
+		cq_purge((struct rnic_cq *)qp->ibv.send_cq, qp);
+		if (qp->ibv.recv_cq)
+			cq_purge((struct rnic_cq *)qp->ibv.recv_cq, qp);
+	}
 	req_reset(qp);
 	resp_reset(qp);
 	qp->ibv.state = IBV_QPS_RESET;
@@ -263,16 +309,21 @@ int rnic_destroy_qp(struct ibv_qp *ibv)
 	struct rnic_qp *qp = (struct rnic_qp *)ibv;
 	if (qp->dead)
 		return EINVAL;
+	if (qp->target)
+		return xrc_destroy_qp(qp);
+	if (qp->groups)
+		return EBUSY;
 	if (is_lossy(qp))
 		last_word_keep(qp);
 	if (!OWN_BUG(&qp->hca->net->hw, NIC_LAND_AFTER_DESTROY))
-		reset(qp);
+		qp_reset(qp);
 	mw_drop_qp(qp);
 	ibv->state = IBV_QPS_RESET;
 	qp->dead = true;
 	qp->hca->net->qp[ibv->qp_num - qp->hca->net->qpn_first] = NULL;
 	((struct rnic_cq *)ibv->send_cq)->users--;
-	((struct rnic_cq *)ibv->recv_cq)->users--;
+	if (ibv->recv_cq)
+		((struct rnic_cq *)ibv->recv_cq)->users--;
 	((struct rnic_pd *)ibv->pd)->users--;
 	if (qp->srq)
 		qp->srq->users--;
@@ -295,6 +346,10 @@ static int check_transition(const struct rnic_qp *qp, enum ibv_qp_state to, int 
 			required = t->uc.required, optional = t->uc.optional;
 		else if (qp->service == SERVICE_UD)
 			required = t->ud.required, optional = t->ud.optional;
+		else if (qp->ibv.qp_type == IBV_QPT_XRC_SEND)
+			required = t->ini.required, optional = t->ini.optional;
+		else if (qp->ibv.qp_type == IBV_QPT_XRC_RECV)
+			required = t->tgt.required, optional = t->tgt.optional;
 		return (mask & required) != required || mask & ~(required | optional) ? EINVAL : 0;
 	}
 	return EINVAL;
@@ -375,6 +430,15 @@ static void take_values(struct rnic_qp *qp, const struct ibv_qp_attr *attr, int 
 		repair_reset(qp);
 }
 
+/* Programs give both ends of an XRC connection what a reliable connection needs; the half that an end does
+ * not have is passed over, as Linux does it. */
+static int not_there(enum ibv_qp_type type)
+{
+	if (type == IBV_QPT_XRC_SEND)
+		return IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	return type == IBV_QPT_XRC_RECV ? IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY : 0;
+}
+
 int rnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 {
 	struct rnic_qp *qp = (struct rnic_qp *)ibv;
@@ -382,17 +446,20 @@ int rnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : ibv->state;
 	if (qp->dead)
 		return EINVAL;
+	if (qp->target)
+		return xrc_modify_qp(qp, attr, mask);
+	mask &= ~not_there(ibv->qp_type);
 	int error = check_transition(qp, to, mask);
 	if (!error)
 		error = check_values(qp, attr, mask);
 	if (!error && mask & IBV_QP_AV)
-		error = rnic_path(qp->hca, &attr->ah_attr, &peer);
+		error = rnic_path(qp->hca, &attr->ah_attr, false, &peer);
 	if (!error && sim_fails(FAIL_MODIFY_QP))
 		error = ENOMEM;
 	if (error)
 		return error;
 	if (to == IBV_QPS_RESET) {
-		reset(qp);
+		qp_reset(qp);
 		return 0;
 	}
 	if (to == IBV_QPS_ERR) {
@@ -415,6 +482,8 @@ int rnic_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct
 	(void)mask; /* may return more than was asked for */
 	if (qp->dead)
 		return EINVAL;
+	if (qp->target)
+		return xrc_query_qp(qp, attr, mask, init);
 	if (sim_fails(FAIL_QUERY))
 		return EIO;
 	struct ibv_qp_cap cap = {

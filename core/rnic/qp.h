@@ -40,8 +40,12 @@ struct wqe {
 	};
 	uint8_t placement, selectivity; /* of a FLUSH */
 	uint32_t rkey;			/* remote; of a window: to be bound as, or to be invalidated */
-	uint32_t peer, remote_qpn, remote_qkey; /* of a datagram */
-	bool addressed, foreign_address;	/* it has these; from an address handle of another domain */
+	uint32_t peer, remote_qkey;	/* of a datagram */
+	union {
+		uint32_t remote_qpn;  /* the same */
+		uint32_t remote_srqn; /* XRC */
+	};
+	bool addressed, foreign_address; /* it has these; from an address handle of another domain */
 	uint32_t first_psn, psns;
 	struct op_label op;
 	uint16_t visit;
@@ -54,6 +58,7 @@ struct wqe {
 struct rqe {
 	uint64_t wr_id;
 	uint32_t sges;
+	uint32_t srqn; /* XRC, of one that was taken: whose it was */
 	struct ibv_sge sge[];
 };
 
@@ -81,6 +86,18 @@ struct rnic_srq {
 	uint32_t taken;	      /* by queue pairs, and their completions are not polled */
 	uint32_t limit;	      /* 0: not armed */
 	unsigned users;
+	bool dead;
+	/* XRC; else NULL. */
+	struct rnic_xrcd *xrcd;
+	struct rnic_cq *cq;
+	uint32_t number;
+};
+
+/* What a process has of an XRC domain that it has opened: xrc.c. */
+struct rnic_xrcd {
+	struct ibv_xrcd ibv;
+	struct xrc_domain *domain;
+	unsigned users; /* shared receive queues, queue pairs */
 	bool dead;
 };
 
@@ -196,12 +213,14 @@ struct rnic_qp {
 	struct op_label label; /* of the task that posted last, with its visit */
 	uint16_t label_visit;
 	bool dead, sig_all;
+	unsigned groups; /* that it is attached to */
 	uint32_t resets; /* how often its queues were emptied */
 	uint32_t max_inline;
 	uint32_t peer, mtu; /* the link's number of the remote host; bytes */
 	struct ibv_qp_attr attr;
 	struct work_queue sq, rq;
-	struct rnic_srq *srq; /* where rq gets its requests from; NULL: they are posted to it */
+	struct rnic_srq *srq;	/* where rq gets its requests from; NULL: they are posted to it */
+	struct rnic_qp *target; /* XRC: the queue pair that this is a handle of; NULL: it is none */
 	struct wr_batch batch;
 	struct requester req;
 	struct responder resp;
@@ -229,6 +248,11 @@ static inline void qp_recv_freed(struct rnic_qp *qp, uint32_t seq)
 		qp->srq->taken -= seq - qp->rq.freed;
 	qp->rq.freed = seq;
 }
+/* Is what it sends acknowledged? */
+static inline bool qp_is_reliable(const struct rnic_qp *qp)
+{
+	return qp->service == SERVICE_RC || qp->service == SERVICE_XRC;
+}
 static inline uint64_t qp_chain(const struct rnic_qp *qp, enum chain_kind kind)
 {
 	return chain_name(qp->actor.name_hash, kind);
@@ -242,6 +266,50 @@ void qp_fail(struct rnic_qp *qp);
 void qp_fail_sends(struct rnic_qp *qp);
 /* NULL: there is none with this number. */
 struct rnic_qp *qp_find(struct rnic_net *net, uint32_t qpn);
+/* A number for it; false: all are used up. */
+bool qp_number(struct rnic_net *net, struct rnic_qp *qp);
+/* Back to the beginning: nothing of it is left on the way into memory or in a completion queue. */
+void qp_reset(struct rnic_qp *qp);
+
+/* --- xrc.c --- */
+
+struct xrc_domain;
+
+/* What ibv_open_xrcd() does once the file is known: by its device and inode, 0 and 0: none. errno EAGAIN:
+ * nobody has opened a domain for it, and O_CREAT is not there. */
+struct ibv_xrcd *xrc_open(struct ibv_context *context, uint64_t device, uint64_t inode, int oflags);
+/* What is wrong with ibv_open_xrcd()'s attributes, the file aside; an errno. */
+int xrc_check(const struct ibv_context *context, const struct ibv_xrcd_init_attr *attr);
+/* Give the queue a number in the domain; 0 or an errno. */
+int xrc_add_srq(struct rnic_srq *srq, struct ibv_xrcd *xrcd, struct ibv_cq *cq);
+void xrc_remove_srq(struct rnic_srq *srq);
+/* The queue of this number; NULL: it was destroyed. */
+struct rnic_srq *xrc_srq(const struct rnic_net *net, uint32_t srqn);
+struct ibv_qp *xrc_create_target(struct ibv_context *context, const struct ibv_qp_init_attr_ex *init);
+/* The same calls for a target queue pair, by a handle. */
+int xrc_modify_qp(struct rnic_qp *handle, struct ibv_qp_attr *attr, int mask);
+int xrc_query_qp(struct rnic_qp *handle, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init);
+int xrc_destroy_qp(struct rnic_qp *handle);
+/* The context is closed: so are its handles of this target queue pair. */
+void xrc_close_qp(struct rnic_qp *target, const struct ibv_context *context);
+/* What the target queue pair has taken from shared receive queues is lost to them. */
+void xrc_reset_qp(struct rnic_qp *target);
+/* From now on the target queue pair is at work for this shared receive queue: its requests, domain,
+ * completions. False: there is none of this number. */
+bool xrc_select(struct rnic_qp *target, uint32_t srqn);
+/* All who have the target queue pair open hear of it. */
+void xrc_event(struct rnic_qp *target, enum ibv_event_type type);
+/* A packet for a queue pair of the service has come in. Takes it. */
+void xrc_take(struct rnic_qp *qp, struct packet *pkt);
+
+/* Tell the program of an event of the queue pair. */
+static inline void qp_event(struct rnic_qp *qp, enum ibv_event_type type)
+{
+	if (qp->ibv.qp_type == IBV_QPT_XRC_RECV)
+		xrc_event(qp, type);
+	else
+		rnic_event(qp->hca, type, &qp->ibv);
+}
 
 /* --- srq.c --- */
 
@@ -275,6 +343,8 @@ uint8_t *post_copy(struct rnic_qp *qp, uint8_t *to, const void *from, size_t len
 int post_check(const struct rnic_qp *qp, const struct wqe *wqe);
 /* Where a datagram goes. */
 int post_address(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_ah *ah, uint32_t qpn, uint32_t qkey);
+/* For which shared receive queue of the peer's it is. */
+int post_srqn(struct wqe *wqe, uint32_t srqn);
 /* The request in the next slot is posted. */
 void post_commit(struct rnic_qp *qp);
 void post_doorbell(struct rnic_qp *qp);

@@ -204,7 +204,7 @@ static void fail(struct rnic_qp *qp, enum ibv_wc_status status)
 {
 	if (qp->sq.done == qp->req.acked)
 		complete(qp, status);
-	if (qp->service == SERVICE_RC)
+	if (qp_is_reliable(qp))
 		qp_fail(qp);
 	else
 		qp_fail_sends(qp);
@@ -336,6 +336,23 @@ static bool ends_burst(const struct rnic_qp *qp, uint32_t psn)
 	return qp->req.repair.on && (n >= burst || n % ((burst + ACKS - 1) / ACKS) == 0);
 }
 
+/* What the other services have in their packets' headers. */
+static void fill_service(const struct rnic_qp *qp, const struct wqe *wqe, struct packet *pkt)
+{
+	if (qp->service == SERVICE_XRC) {
+		pkt->srqn = wqe->remote_srqn;
+		return;
+	}
+	pkt->ack_req = false;
+	if (qp->service == SERVICE_UD) {
+		pkt->peer = wqe->peer;
+		pkt->dest_qpn = wqe->remote_qpn;
+		pkt->qkey = wqe->remote_qkey;
+		if (pkt->dest_qpn == MULTICAST_QPN)
+			qp->hca->net->link->gid(qp->hca->net->link, wqe->peer, &pkt->group);
+	}
+}
+
 /* The packet req->packet of the request; NULL: its memory is no longer allowed. */
 static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
 {
@@ -359,13 +376,6 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
 	pkt->ack_req = last || wqe->nonposted || (i + 1) % (window(qp) / ACKS) == 0 ||
 		       ends_burst(qp, pkt->psn);
 	pkt->solicited = last && wqe->solicited;
-	if (qp->service != SERVICE_RC)
-		pkt->ack_req = false;
-	if (qp->service == SERVICE_UD) {
-		pkt->peer = wqe->peer;
-		pkt->dest_qpn = wqe->remote_qpn;
-		pkt->qkey = wqe->remote_qkey;
-	}
 	pkt->rkey = wqe->rkey;
 	pkt->va = wqe->va;
 	pkt->dma_len = (uint32_t)wqe->bytes;
@@ -380,6 +390,8 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
 	pkt->swap_add = wqe->swap_add;
 	pkt->compare = wqe->compare;
 	pkt->imm = wqe->imm;
+	if (qp->service != SERVICE_RC)
+		fill_service(qp, wqe, pkt);
 	pkt->invalidate = wqe->opcode == IBV_WR_SEND_WITH_INV ? wqe->rkey : 0;
 	pkt->name = (struct packet_name){.who = &qp->actor,
 					 .op = wqe->op,
@@ -400,8 +412,7 @@ static bool has_room(struct rnic_qp *qp, const struct wqe *wqe)
 	if (!link->ready ||
 	    link_ready(link, is_ud ? wqe->peer : qp->peer, is_ud ? wqe->remote_qpn : qp->attr.dest_qp_num,
 		       sim_now(qp_sim(qp)),
-		       qp->service == SERVICE_RC ? LINK_PATIENCE_NS : LINK_UNRELIABLE_PATIENCE_NS,
-		       &req->patience))
+		       qp_is_reliable(qp) ? LINK_PATIENCE_NS : LINK_UNRELIABLE_PATIENCE_NS, &req->patience))
 		return true;
 	/* What was not sent need not have been answered. */
 	req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
@@ -445,7 +456,7 @@ static bool send_packet(struct rnic_qp *qp, struct wqe *wqe)
 	}
 	uint32_t psn = pkt->psn;
 	link->send(link, qp->hca->host, pkt);
-	if (qp->service != SERVICE_RC)
+	if (!qp_is_reliable(qp))
 		sent(qp, wqe, psn);
 	complete_early(qp);
 	return true;
@@ -653,7 +664,7 @@ void req_drained(struct rnic_qp *qp)
 	if (qp->ibv.state != IBV_QPS_SQD || !qp->attr.en_sqd_async_notify || qp->req.una != qp->req.next_psn)
 		return;
 	qp->attr.en_sqd_async_notify = 0;
-	rnic_event(qp->hca, IBV_EVENT_SQ_DRAINED, &qp->ibv);
+	qp_event(qp, IBV_EVENT_SQ_DRAINED);
 }
 
 /* --- responses --- */

@@ -50,6 +50,12 @@ void resp_complete(struct rnic_qp *qp, uint32_t seq, enum ibv_wc_status status, 
 	struct cqe cqe = {.qp = qp, .seq = seq, .recv = true};
 	assert(seq == qp->rq.done && seq != qp->rq.posted);
 	qp->rq.done++;
+	if (qp->service == SERVICE_XRC) {
+		if (!xrc_select(qp, rqe->srqn))
+			return;
+		cqe.xrc = true;
+		cqe.seq = rqe->srqn;
+	}
 	cqe.wc.wr_id = rqe->wr_id;
 	cqe.wc.status = status;
 	cqe.wc.opcode = IBV_WC_RECV;
@@ -89,7 +95,7 @@ void resp_flush(struct rnic_qp *qp)
 	}
 	qp->rq.next = qp->rq.posted;
 	kept_drop(qp, &qp->resp.kept);
-	if (qp->srq)
+	if (qp->srq && qp->service != SERVICE_XRC)
 		rnic_event(qp->hca, IBV_EVENT_QP_LAST_WQE_REACHED, &qp->ibv);
 }
 
@@ -107,6 +113,7 @@ struct packet *resp_answer(struct rnic_qp *qp, const struct packet *request, uin
 	pkt->src_qpn = qp->ibv.qp_num;
 	pkt->dest_qpn = qp->attr.dest_qp_num;
 	pkt->psn = request->psn;
+	pkt->service = qp->service;
 	pkt->opcode = opcode;
 	pkt->syndrome = AETH_ACK;
 	pkt->msn = qp->resp.msn;
@@ -141,7 +148,7 @@ static void tell_refused(struct rnic_qp *qp, uint8_t syndrome)
 	else if (syndrome == AETH_NAK_REMOTE_ACCESS)
 		type = IBV_EVENT_QP_ACCESS_ERR;
 	if (qp->ibv.state != IBV_QPS_ERR && qp->resp.recv_status == IBV_WC_SUCCESS)
-		rnic_event(qp->hca, type, &qp->ibv);
+		qp_event(qp, type);
 }
 
 void resp_send(struct rnic_qp *qp, struct packet *answer)
@@ -193,7 +200,7 @@ static void nak(struct rnic_qp *qp, const struct packet *request, uint32_t psn, 
 void resp_refuse(struct rnic_qp *qp, const struct packet *request, uint32_t psn, enum syndrome syndrome)
 {
 	assert((syndrome & AETH_KIND) == AETH_KIND && syndrome != AETH_NAK_SEQUENCE);
-	if (qp->service != SERVICE_RC) { /* whose peer is told nothing */
+	if (!qp_is_reliable(qp)) { /* whose peer is told nothing */
 		tell_refused(qp, syndrome);
 		qp_fail(qp);
 		return;
@@ -410,7 +417,7 @@ void resp_accept(struct rnic_qp *qp, struct packet *pkt)
 	if (qp->ibv.state == IBV_QPS_RTR && !qp->resp.established) {
 		qp->resp.established = true;
 		if (qp->ibv.qp_type != IBV_QPT_UD)
-			rnic_event(qp->hca, IBV_EVENT_COMM_EST, &qp->ibv);
+			qp_event(qp, IBV_EVENT_COMM_EST);
 	}
 	pkt->name.who = &qp->actor; /* from here on it is this queue pair's business */
 	if (opcode_is[pkt->opcode] & (IS_SEND | IS_WRITE)) {

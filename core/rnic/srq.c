@@ -53,19 +53,30 @@ struct ibv_srq *rnic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *ini
 
 struct ibv_srq *rnic_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *init)
 {
-	const uint32_t known = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE;
-	struct ibv_srq_init_attr basic = {.srq_context = init->srq_context, .attr = init->attr};
+	const uint32_t basic = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE;
+	const uint32_t xrc = basic | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+	enum ibv_srq_type type = init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? init->srq_type : IBV_SRQT_BASIC;
+	struct ibv_srq_init_attr common = {.srq_context = init->srq_context, .attr = init->attr};
+	struct ibv_srq *srq = NULL;
 	int error = 0;
-	if (init->comp_mask & ~known ||
-	    (init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && init->srq_type != IBV_SRQT_BASIC))
+	if (init->comp_mask & ~xrc || type > IBV_SRQT_XRC)
 		error = EOPNOTSUPP;
-	else if (!(init->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !init->pd || init->pd->context != context)
+	else if (!(init->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !init->pd || init->pd->context != context ||
+		 (init->comp_mask | IBV_SRQ_INIT_ATTR_TYPE) != (type == IBV_SRQT_XRC ? xrc : basic))
 		error = EINVAL;
 	if (error) {
 		errno = error;
 		return NULL;
 	}
-	return rnic_create_srq(init->pd, &basic);
+	srq = rnic_create_srq(init->pd, &common);
+	if (!srq || type == IBV_SRQT_BASIC)
+		return srq;
+	error = xrc_add_srq(to_srq(srq), init->xrcd, init->cq);
+	if (!error)
+		return srq;
+	rnic_destroy_srq(srq);
+	errno = error;
+	return NULL;
 }
 
 int rnic_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
@@ -96,7 +107,7 @@ int rnic_get_srq_num(struct ibv_srq *ibv, uint32_t *number)
 {
 	if (to_srq(ibv)->dead)
 		return EINVAL;
-	*number = ibv->handle;
+	*number = to_srq(ibv)->xrcd ? to_srq(ibv)->number : ibv->handle;
 	return 0;
 }
 
@@ -107,6 +118,8 @@ int rnic_destroy_srq(struct ibv_srq *ibv)
 		return EINVAL;
 	if (srq->users)
 		return EBUSY;
+	if (srq->xrcd)
+		xrc_remove_srq(srq);
 	srq->dead = true;
 	((struct rnic_pd *)ibv->pd)->users--;
 	srq->hca->objects--;
@@ -140,10 +153,12 @@ bool srq_take(struct rnic_qp *qp)
 	if (srq->rq.next == srq->rq.posted)
 		return false;
 	const struct rqe *rqe = queue_at(&srq->rq, srq->rq.next++);
+	struct rqe *own = work_queue_slot(sim, &qp->rq, qp->rq.done, qp->rq.posted);
 	/* Which queue pair is first matters. */
 	sim_touch_state(sim, TOUCH_DRAM_WRITE, &srq->rq.next, sizeof(srq->rq.next));
 	srq->taken++;
-	memcpy(work_queue_slot(sim, &qp->rq, qp->rq.done, qp->rq.posted), rqe, qp->rq.stride);
+	memcpy(own, rqe, srq->rq.stride);
+	own->srqn = srq->number;
 	qp->rq.posted++;
 	if (srq->rq.posted - srq->rq.next < srq->limit) {
 		srq->limit = 0;

@@ -117,10 +117,14 @@ int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		.max_srq_wr = MAX_WR,
 		.max_srq_sge = MAX_SGE,
 		.max_ah = 1 << 24,
+		.max_mcast_grp = net->link->join ? GROUPS : 0,
+		.max_mcast_qp_attach = net->link->join ? GROUP_MEMBERS : 0,
+		.max_total_mcast_qp_attach = net->link->join ? GROUPS * GROUP_MEMBERS : 0,
 		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN |
 				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_SRQ_RESIZE |
 				    IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW |
-				    IBV_DEVICE_MEM_WINDOW_TYPE_2B,
+				    IBV_DEVICE_MEM_WINDOW_TYPE_2B |
+				    (net->hw.transport == TRANSPORT_IB ? IBV_DEVICE_XRC : 0),
 		.atomic_cap = IBV_ATOMIC_GLOB, /* one event: atomic for the CPU too */
 		.max_pkeys = 1,
 		.phys_port_cnt = 1,
@@ -186,6 +190,9 @@ struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *
 	hca->verbs.create_qp_ex = rnic_create_qp_ex;
 	hca->verbs.create_srq_ex = rnic_create_srq_ex;
 	hca->verbs.get_srq_num = rnic_get_srq_num;
+	hca->verbs.open_xrcd = rnic_open_xrcd;
+	hca->verbs.close_xrcd = rnic_close_xrcd;
+	hca->verbs.open_qp = rnic_open_qp;
 	hca->verbs.create_cq_ex = rnic_create_cq_ex;
 	hca->verbs.modify_cq = rnic_modify_cq;
 	hca->verbs.alloc_null_mr = rnic_alloc_null_mr;
@@ -232,13 +239,27 @@ const char *rnic_get_device_name(struct ibv_device *device)
 void rnic_deliver(struct rnic_net *net, unsigned host, struct packet *pkt)
 {
 	struct rnic_qp *qp = qp_find(net, pkt->dest_qpn);
-	rnic_take(net, qp && qp->hca->host == host ? qp : NULL, pkt);
+	if (!qp && packet_is_multicast(pkt))
+		mcast_take(net, net->hca[host], pkt);
+	else
+		rnic_take(net, qp && qp->hca->host == host ? qp : NULL, pkt);
 }
 
 /* A connected queue pair hears its peer only. */
 static bool is_stranger(const struct rnic_qp *qp, const struct packet *pkt)
 {
 	return pkt->from != qp->peer && pkt->service != SERVICE_UD;
+}
+
+/* Not for the queue pair, or for none. */
+static void refuse(struct rnic_net *net, const struct rnic_qp *qp, struct packet *pkt)
+{
+	if (!qp && packet_is_multicast(pkt)) {
+		mcast_take(net, NULL, pkt);
+		return;
+	}
+	count_stray(net, qp, pkt);
+	packet_put(net, pkt);
 }
 
 void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt)
@@ -251,10 +272,12 @@ void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt)
 		last_word_find(net, pkt);
 	if (!qp || pkt->service != qp->service || pkt->opcode >= OP_CODES || !opcode_is[pkt->opcode] ||
 	    is_stranger(qp, pkt)) {
-		count_stray(net, qp, pkt);
-		packet_put(net, pkt);
+		refuse(net, qp, pkt);
 	} else if (qp->service != SERVICE_RC) {
-		unreliable_take(qp, pkt);
+		if (qp->service == SERVICE_XRC)
+			xrc_take(qp, pkt);
+		else
+			unreliable_take(qp, pkt);
 	} else if (opcode_is[pkt->opcode] & IS_RESPONSE) {
 		req_response(qp, pkt);
 	} else {

@@ -296,10 +296,22 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t rem
 		latch(qp, post_address(qp, last(qp), ah, remote_qpn, remote_qkey));
 }
 
+static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
+{
+	struct rnic_qp *qp = (struct rnic_qp *)ex;
+	struct wr_batch *batch = &qp->batch;
+	if (!batch->built || batch->error || last(qp)->addressed)
+		latch(qp, EINVAL);
+	else
+		latch(qp, post_srqn(last(qp), remote_srqn));
+}
+
 /* --- at creation --- */
 
 uint64_t wr_supported(enum ibv_qp_type type)
 {
+	if (type == IBV_QPT_XRC_RECV)
+		return 0;
 	if (type == IBV_QPT_UD)
 		return IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
 	if (type == IBV_QPT_UC)
@@ -324,6 +336,8 @@ void wr_enable(struct rnic_qp *qp, uint64_t send_ops)
 	ex->wr_set_inline_data_list = wr_set_inline_data_list;
 	if (qp->service == SERVICE_UD)
 		ex->wr_set_ud_addr = wr_set_ud_addr;
+	if (qp->service == SERVICE_XRC)
+		ex->wr_set_xrc_srqn = wr_set_xrc_srqn;
 	if (send_ops & IBV_QP_EX_WITH_RDMA_WRITE)
 		ex->wr_rdma_write = wr_rdma_write;
 	if (send_ops & IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)

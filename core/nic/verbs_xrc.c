@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * libibverbs' functions of XRC (core/rnic/xrc.c): domains, and queue pairs that are opened once more.
+ *
+ * A domain is its file's: whatever opens it for that file in this process, by any descriptor and context, has
+ * the same one. Another process has another NIC, which cannot reach what is here: its domain of the same file
+ * is another one. Numbers of queue pairs and of shared receive queues are the host's, so that none is taken
+ * for another process's.
+ */
+#include <sys/stat.h>
+#include "core/nic/verbs.h"
+#include "core/rnic/qp.h"
+
+static struct ibv_xrcd *open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr)
+{
+	struct stat file;
+
+	if (attr->fd == -1 || xrc_check(context, attr))
+		return LOCKED(struct ibv_xrcd *, rnic_open_xrcd(context, attr));
+	if (fstat(attr->fd, &file))
+		return NULL;
+	return LOCKED(struct ibv_xrcd *, xrc_open(context, file.st_dev, file.st_ino, attr->oflags));
+}
+
+static int close_xrcd(struct ibv_xrcd *xrcd)
+{
+	return LOCKED(int, rnic_close_xrcd(xrcd));
+}
+
+static struct ibv_qp *open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr)
+{
+	return LOCKED(struct ibv_qp *, rnic_open_qp(context, attr));
+}
+
+void verbs_enable_xrc(struct ibv_context *context)
+{
+	struct verbs_context *verbs = &to_hca(context)->verbs;
+
+	verbs->open_xrcd = open_xrcd;
+	verbs->close_xrcd = close_xrcd;
+	verbs->open_qp = open_qp;
+}
