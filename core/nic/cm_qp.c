@@ -68,10 +68,8 @@ static void datagram_attr(enum ibv_qp_state state, const struct cm_id *id, struc
 
 static void receive_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
-	uint8_t mtu = (uint8_t)cm.device.port.active_mtu;
-
 	attr->ah_attr = cm_path(id);
-	attr->path_mtu = id->peer_mtu && id->peer_mtu < mtu ? id->peer_mtu : mtu;
+	attr->path_mtu = id->mtu;
 	attr->dest_qp_num = id->remote.qpn;
 	attr->rq_psn = id->remote.psn;
 	attr->qp_access_flags = access_of(id);

@@ -182,9 +182,8 @@ static uint64_t random_secret(void)
 }
 
 /* The way to a slot; NULL: nobody lives there. */
-static struct way *way_to(struct link_shm *shm, uint32_t qpn)
+static struct way *way_to_slot(struct link_shm *shm, unsigned slot)
 {
-	unsigned slot = qpn >> SHM_QPN_SHIFT;
 	struct way *way = &shm->way[slot % SHM_SLOTS];
 	struct ring *ring;
 
@@ -209,6 +208,11 @@ static struct way *way_to(struct link_shm *shm, uint32_t qpn)
 	atomic_store(&ring->start, way->start);
 	atomic_fetch_or(&way->inbox->senders[shm->slot / 64], 1ull << shm->slot % 64);
 	return way;
+}
+
+static struct way *way_to(struct link_shm *shm, uint32_t qpn)
+{
+	return way_to_slot(shm, qpn >> SHM_QPN_SHIFT);
 }
 
 /* Who is killed between saying so and doing it leaves a sleeper that the next one wakes. */
@@ -329,7 +333,7 @@ static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
 static void hand_over(struct link *link, unsigned from, struct packet *pkt)
 {
 	struct link_shm *shm = (struct link_shm *)link;
-	struct way *way = way_to(shm, pkt->dest_qpn);
+	struct way *way = pkt->dest_qpn == MAD_QPN ? way_to_slot(shm, pkt->peer) : way_to(shm, pkt->dest_qpn);
 
 	(void)from;
 	if (way)
@@ -591,6 +595,7 @@ int link_shm_open(struct nic_link **out, const char *directory)
 			 .ready = has_room},
 		.address = INADDR_LOOPBACK,
 		.mtu = MAX_BYTES,
+		.by_slot = true,
 		.take = take_next,
 		.sleep = sleep_until_mail,
 		.wake = wake,

@@ -32,6 +32,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "core/nic/link_shm.h"
+#include "core/nic/qp1.h"
 #include "core/nic/wire.h"
 #include "core/rnic/device.h"
 
@@ -56,6 +57,7 @@ struct link_udp {
 	int fd, event;	/* event: wake() */
 	int bell;	/* shared: somebody has put something into the inbox; else -1 */
 	struct stat at; /* of the net's directory: names the bells */
+	const char *directory;
 	uint32_t peer[PEERS], peers;
 	unsigned got, next; /* received by the last call; taken of these */
 	/* What is received and not taken yet no longer wakes who sleeps on the socket. */
@@ -148,14 +150,14 @@ static socklen_t name_bell(const struct link_udp *udp, unsigned slot, struct soc
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 }
 
-/* To the process of the net whose queue pair it is for. */
-static void pass_on(struct link_udp *udp, struct packet *pkt, uint32_t src)
+/* To the process of the net whose it is. */
+static void pass_on(struct link_udp *udp, struct packet *pkt, uint32_t src, unsigned slot)
 {
-	unsigned slot = pkt->dest_qpn >> SHM_QPN_SHIFT;
 	struct sockaddr_un name;
 	socklen_t len = name_bell(udp, slot, &name);
 
 	pkt->from = src; /* their table is another one */
+	pkt->peer = slot;
 	udp->shm->link.send(&udp->shm->link, 0, pkt);
 	sendto(udp->bell, "", 1, MSG_DONTWAIT, (struct sockaddr *)&name, len);
 }
@@ -197,6 +199,7 @@ static struct packet *parse(struct link_udp *udp, struct rnic_net *net, unsigned
 				 .dst = udp->nic.address,
 				 .sport = ntohs(udp->from[i].sin_port),
 				 .dport = ROCE_PORT};
+	unsigned own = udp->nic.qpn_first >> SHM_QPN_SHIFT, slot;
 	struct packet *pkt;
 	int rc;
 
@@ -211,10 +214,13 @@ static struct packet *parse(struct link_udp *udp, struct rnic_net *net, unsigned
 		link_count(udp->nic.count, link_refusal(rc));
 		return NULL;
 	}
-	if (pkt->dest_qpn - udp->nic.qpn_first < udp->nic.qpn_limit - udp->nic.qpn_first)
+	slot = pkt->dest_qpn >> SHM_QPN_SHIFT;
+	if (pkt->dest_qpn == MAD_QPN)
+		slot = udp->shared ? qp1_slot(pkt, udp->directory, own) : own;
+	if (slot == own)
 		return from_address(udp, pkt, ends.src);
 	if (udp->shared)
-		pass_on(udp, pkt, ends.src);
+		pass_on(udp, pkt, ends.src, slot);
 	else {
 		link_count(udp->nic.count, COUNT_unknown_qp);
 		packet_put(net, pkt);
@@ -400,6 +406,7 @@ int link_udp_open(struct nic_link **out, const char *directory, uint32_t address
 		.forked = let_go,
 	};
 	udp->shared = address != 0;
+	udp->directory = strdup(directory);
 	rc = address ? bind_to(udp, address) : bind_own(udp);
 	if (!rc && udp->shared)
 		rc = open_bell(udp, directory);

@@ -8,11 +8,14 @@
 #include "core/rnic/count.h"
 #include "core/rnic/link.h"
 
+#define MAD_QPN 1 /* queue pair 1: management datagrams (qp1.h) */
+
 struct nic_link {
 	struct link link;
 	uint32_t address; /* IPv4, host byte order: the port's GID */
 	unsigned mtu;	  /* bytes of payload that fit into a packet: the port's active MTU */
 	uint64_t *count;  /* by enum rnic_count; NULL: nobody counts */
+	bool by_slot;	  /* its number of a peer is the peer's slot, to queue pair 1 (qp1.h) */
 	uint32_t sender;  /* shm: the slot of whoever sent what take() returned last */
 	uint32_t flip;	  /* not 0: this bit of the next packet, from 1 on, is wrong on the wire */
 	uint32_t qpn_first, qpn_limit; /* this process's numbers of queue pairs; the host has them once */

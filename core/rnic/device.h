@@ -43,6 +43,8 @@ struct rnic_net {
 	struct packet *free_packet;
 	void *free_buffer[BUFFER_CLASSES]; /* first word: next */
 	uint64_t *count;		   /* by enum rnic_count; NULL: nobody counts */
+	/* Takes what comes for queue pair 1. NULL: nobody does. */
+	void (*management)(struct rnic_net *net, struct packet *pkt);
 	void (*torn)(const struct packet
 			     *pkt); /* live world: a part of the packet is in memory; does not return */
 };

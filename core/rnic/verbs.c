@@ -247,7 +247,9 @@ void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt)
 		(uint64_t)pkt->opcode << 56 | (uint64_t)pkt->syndrome << 48 | pkt->len);
 	if (pkt->len)
 		sim_mix_bytes(net->sim, pkt->payload, pkt->len);
-	if (!qp || pkt->service != qp->service || pkt->opcode >= OP_CODES || !opcode_is[pkt->opcode] ||
+	if (!qp && pkt->dest_qpn == 1 && net->management) {
+		net->management(net, pkt);
+	} else if (!qp || pkt->service != qp->service || pkt->opcode >= OP_CODES || !opcode_is[pkt->opcode] ||
 	    is_stranger(qp, pkt)) {
 		count_stray(net, qp, pkt);
 		packet_put(net, pkt);
