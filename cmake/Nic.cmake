@@ -50,7 +50,8 @@ install(TARGETS tidemark_libibverbs LIBRARY DESTINATION lib/tidemark/lib NAMELIN
 # The connection manager beside it, as a librdmacm.so.1; it finds the soft RNIC by libibverbs' name. Of the settings
 # it takes what it reads, and leaves what only the RNIC does with them.
 set(rdmacm_map ${PROJECT_SOURCE_DIR}/cmake/librdmacm.map)
-add_library(tidemark_librdmacm SHARED $<TARGET_OBJECTS:tidemark_cm> core/nic/config.c core/nic/faults.c)
+add_library(tidemark_librdmacm SHARED $<TARGET_OBJECTS:tidemark_cm> core/nic/config.c core/nic/faults.c core/nic/listeners.c
+	core/nic/mad.c core/nic/net_dir.c)
 set_target_properties(tidemark_librdmacm PROPERTIES OUTPUT_NAME rdmacm SOVERSION 1 C_VISIBILITY_PRESET hidden
 	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib LINK_DEPENDS ${rdmacm_map})
 target_link_libraries(tidemark_librdmacm PRIVATE tidemark_flags tidemark_libibverbs pthread)

@@ -41,7 +41,7 @@ pair() {
 	shift
 	on "${words[@]}" >"$dir/server" 2>&1 </dev/null &
 	server=$!
-	# Its socket shows that it listens.
+	# Its name in the net shows that it listens.
 	for _ in $(seq 600); do
 		! compgen -G "$TIDEMARK_NET/cm-*-*-*" >/dev/null || break
 		kill -0 "$server" 2>/dev/null || break
@@ -77,7 +77,7 @@ how=LD_LIBRARY_PATH=${dropin%/*} programs
 if command -v ibv_devinfo >/dev/null; then
 	how=LD_PRELOAD=$preload
 	env "$how" timeout -s KILL 2 ucmatose -p 7005 >"$dir/server" 2>&1 || :
-	compgen -G "$TIDEMARK_NET/cm-*-7005-*" >/dev/null || bad 'the killed server had no socket'
+	compgen -G "$TIDEMARK_NET/cm-*-7005-*" >/dev/null || bad 'the killed server did not listen'
 	on ibv_devinfo >"$dir/client" 2>&1 || bad 'ibv_devinfo'
 	[ ! -d "$TIDEMARK_NET" ] || bad "a killed server has left $(ls "$TIDEMARK_NET")"
 fi

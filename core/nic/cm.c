@@ -2,11 +2,7 @@
 /*
  * The connection manager's state, its thread, and identifiers. See cm.h.
  *
- * A socket that was dropped may still be among those of which the thread has just heard, so it is freed by
- * the thread alone, when it has dealt with what it heard.
- *
- * A child of fork() has nothing of it: its parent's sockets are closed there, so that the parent's peers
- * learn of the parent's end and do not wait for the child's.
+ * A child of fork() has nothing of it.
  */
 #include "core/nic/cm.h"
 
@@ -18,10 +14,11 @@
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
+#include "core/nic/link_shm.h"
 
-#define HEARD	    64
-#define PATIENCE_MS 5000 /* with a socket on which nobody says what it wants */
-#define MAX_NOBODYS 256
+#define HEARD 64
+/* What the thread hears of; a slot's number: its process has ended. */
+enum { WAKE = SHM_SLOTS, MESSAGES };
 
 #define FRESH                                                                                       \
 	(struct cm)                                                                                 \
@@ -66,46 +63,6 @@ uint64_t cm_now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* --- sockets --- */
-
-static void put_wire(struct cm_wire **list, struct cm_wire *wire)
-{
-	wire->next = *list;
-	wire->prev = list;
-	if (*list)
-		(*list)->prev = &wire->next;
-	*list = wire;
-}
-
-static void pull_wire(struct cm_wire *wire)
-{
-	*wire->prev = wire->next;
-	if (wire->next)
-		wire->next->prev = wire->prev;
-}
-
-static void free_wire(struct cm_wire *wire)
-{
-	free(wire->in);
-	free(wire->out);
-	free(wire);
-}
-
-void cm_drop(struct cm_wire *wire)
-{
-	/* What it has still to say: a last try. */
-	if (!wire->listens && !wire->place.connecting)
-		cm_wire_flush(wire);
-	epoll_ctl(cm.epoll, EPOLL_CTL_DEL, wire->fd, NULL);
-	close(wire->fd);
-	if (wire->adopted >= 0)
-		close(wire->adopted);
-	wire->fd = wire->adopted = -1;
-	wire->id = NULL;
-	pull_wire(wire);
-	put_wire(&cm.dead, wire);
-}
-
 void cm_wake(void)
 {
 	uint64_t one = 1;
@@ -123,81 +80,65 @@ void cm_set_deadline(struct cm_id *id, uint64_t ms)
 
 /* --- the thread --- */
 
-static unsigned count_nobodys(void)
+int cm_watch(unsigned slot)
 {
-	unsigned n = 0;
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = slot};
+	int fd;
 
-	for (struct cm_wire *wire = cm.wires; wire; wire = wire->next)
-		n += !wire->id;
-	return n;
+	if (!slot || slot == cm.mads->slot || cm.watched[slot])
+		return 0;
+	fd = cm_net_watch(slot);
+	if (fd == -ESRCH)
+		return fd;
+	/* Of who cannot be watched nothing is known: that is a message lost. */
+	if (fd < 0)
+		return 0;
+	if (epoll_ctl(cm.epoll, EPOLL_CTL_ADD, fd, &event)) {
+		close(fd);
+		return 0;
+	}
+	cm.watched[slot] = fd + 1;
+	return 0;
 }
 
-static void strangers(struct cm_wire *listener)
+static void take_messages(void)
 {
-	unsigned nobodys = count_nobodys();
+	uint8_t mad[MAD_BYTES];
+	union ibv_gid from;
+	uint64_t count;
 
-	for (;;) {
-		struct cm_place place;
-		int fd = cm_wire_accept(listener->fd, &place);
-		struct cm_wire *wire;
-
-		if (fd < 0)
-			return;
-		if (++nobodys > MAX_NOBODYS)
-			close(fd);
-		else if (!cm_watch(fd, false, &place, NULL, &wire))
-			wire->deadline_ms = cm_now_ms() + PATIENCE_MS;
-	}
+	if (read(cm.mads->fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		return;
+	while (cm.mads->receive(mad, &from))
+		cm_take(mad, &from);
 }
 
-/* Each direction by edges, so that a socket with room does not keep the thread busy. */
-#define BY_EDGES (EPOLLIN | EPOLLOUT | EPOLLET)
-
-/* A socket may be somebody else's, too, who keeps it open: it leaves the set by name. */
-static void watch_adopted(struct cm_wire *wire)
+static void hear_death(unsigned slot)
 {
-	struct epoll_event event = {.events = BY_EDGES, .data.ptr = wire};
-
-	if (wire->adopted < 0)
+	if (!cm.watched[slot])
 		return;
-	epoll_ctl(cm.epoll, EPOLL_CTL_DEL, wire->fd, NULL);
-	close(wire->fd);
-	wire->fd = wire->adopted;
-	wire->adopted = -1;
-	epoll_ctl(cm.epoll, EPOLL_CTL_ADD, wire->fd, &event);
+	take_messages(); /* its last ones */
+	close(cm.watched[slot] - 1);
+	cm.watched[slot] = 0;
+	cm_peer_died(slot);
 }
 
-static void hear(struct cm_wire *wire, uint32_t events)
+static void hear(uint64_t what)
 {
-	struct cm_message message;
-	int rc = 0;
+	uint64_t count;
 
-	if (wire->fd < 0)
+	if (what == WAKE && read(cm.wake, &count, sizeof(count)) < 0)
 		return;
-	if (wire->listens) {
-		strangers(wire);
-		return;
-	}
-	if (events & EPOLLOUT && !(events & (EPOLLHUP | EPOLLERR))) {
-		wire->place.connecting = false;
-		rc = cm_wire_flush(wire);
-	}
-	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
-		/* A message may be the end of this socket. */
-		while (wire->fd >= 0 && (rc = cm_wire_receive(wire, &message)) > 0) {
-			watch_adopted(wire);
-			cm_take_message(wire, &message);
-		}
-	}
-	if (wire->fd >= 0 && rc < 0)
-		cm_wire_ended(wire, rc);
+	if (what == MESSAGES)
+		take_messages();
+	else if (what != WAKE)
+		hear_death((unsigned)what);
 }
 
 /* What is late; when something will be, ms from now; -1: nothing. */
 static int mind_time(void)
 {
-	uint64_t now = cm_now_ms(), first = UINT64_MAX;
-	struct cm_wire *next;
+	uint64_t now = cm_now_ms(), first = cm_mind_partings(now);
 
 	for (struct cm_id *id = cm.ids; id; id = id->next) {
 		if (id->deadline_ms && id->deadline_ms <= now) {
@@ -207,26 +148,7 @@ static int mind_time(void)
 		if (id->deadline_ms && id->deadline_ms < first)
 			first = id->deadline_ms;
 	}
-	for (struct cm_wire *wire = cm.wires; wire; wire = next) {
-		next = wire->next;
-		if (!wire->deadline_ms)
-			continue;
-		if (wire->deadline_ms <= now)
-			cm_drop(wire);
-		else if (wire->deadline_ms < first)
-			first = wire->deadline_ms;
-	}
 	return first == UINT64_MAX ? -1 : first - now > 1000000 ? 1000000 : (int)(first - now);
-}
-
-static void bury(void)
-{
-	while (cm.dead) {
-		struct cm_wire *wire = cm.dead;
-
-		pull_wire(wire);
-		free_wire(wire);
-	}
 }
 
 static void *thread_main(void *arg)
@@ -237,25 +159,20 @@ static void *thread_main(void *arg)
 	cm_lock();
 	for (;;) {
 		int ms = mind_time(), n;
-		uint64_t count;
 
 		cm_unlock();
 		n = epoll_wait(epoll, heard, HEARD, ms);
 		cm_lock();
-		for (int i = 0; i < n; i++) {
-			if (heard[i].data.ptr)
-				hear(heard[i].data.ptr, heard[i].events);
-			else if (read(cm.wake, &count, sizeof(count)) < 0)
-				continue;
-		}
-		bury();
+		for (int i = 0; i < n; i++)
+			hear(heard[i].data.u64);
 	}
 	return NULL;
 }
 
 int cm_start_thread(void)
 {
-	struct epoll_event wake = {.events = EPOLLIN};
+	struct epoll_event wake = {.events = EPOLLIN, .data.u64 = WAKE};
+	struct epoll_event messages = {.events = EPOLLIN, .data.u64 = MESSAGES};
 	sigset_t all, old;
 	pthread_t thread;
 	int error;
@@ -264,7 +181,8 @@ int cm_start_thread(void)
 		return 0;
 	cm.epoll = epoll_create1(EPOLL_CLOEXEC);
 	cm.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (cm.epoll < 0 || cm.wake < 0 || epoll_ctl(cm.epoll, EPOLL_CTL_ADD, cm.wake, &wake)) {
+	if (cm.epoll < 0 || cm.wake < 0 || epoll_ctl(cm.epoll, EPOLL_CTL_ADD, cm.wake, &wake) ||
+	    epoll_ctl(cm.epoll, EPOLL_CTL_ADD, cm.mads->fd, &messages)) {
 		error = errno;
 	} else {
 		/* Signals are the program's. */
@@ -285,57 +203,17 @@ int cm_start_thread(void)
 	return -error;
 }
 
-int cm_watch(int fd, bool listens, const struct cm_place *place, struct cm_id *id, struct cm_wire **out)
-{
-	struct cm_wire *wire = calloc(1, sizeof(*wire));
-	struct epoll_event event = {.data.ptr = wire};
-	int rc = wire ? cm_start_thread() : -ENOMEM;
-
-	if (!rc) {
-		*wire = (struct cm_wire){.fd = fd, .listens = listens, .adopted = -1, .id = id};
-		if (place)
-			wire->place = *place;
-		wire->in = calloc(1, CM_WIRE_BYTES);
-		wire->out = calloc(CM_TYPES, CM_WIRE_BYTES);
-		event.events = listens ? EPOLLIN : BY_EDGES;
-		if (!wire->in || !wire->out)
-			rc = -ENOMEM;
-		else if (epoll_ctl(cm.epoll, EPOLL_CTL_ADD, fd, &event))
-			rc = -errno;
-	}
-	if (rc) {
-		close(fd);
-		if (wire)
-			free_wire(wire);
-		return rc;
-	}
-	put_wire(&cm.wires, wire);
-	*out = wire;
-	return 0;
-}
-
-int cm_listen_far(void)
-{
-	int fd = cm.far ? -ENODEV : cm_wire_listen_far();
-
-	if (fd < 0)
-		return fd == -ENODEV ? 0 : fd;
-	return cm_watch(fd, true, NULL, NULL, &cm.far);
-}
-
 /* --- the process's beginning and end --- */
 
 /* Whoever comes later finds nothing of this process. */
 static void at_exit(void)
 {
 	cm_lock();
-	for (struct cm_id *id = cm.ids; id; id = id->next) {
-		if (id->state == CM_LISTEN)
-			cm_hang_up(id);
-		cm_release_port(id);
-	}
-	cm_wire_sweep();
-	cm_wire_leave();
+	for (struct cm_id *id = cm.ids; id; id = id->next)
+		cm_hang_up(id);
+	cm_linger();
+	cm_net_sweep();
+	cm_net_leave();
 	cm_unlock();
 }
 
@@ -343,16 +221,14 @@ static void in_child(void)
 {
 	int cancel_state = cm.cancel_state;
 
-	for (struct cm_wire *wire = cm.wires; wire; wire = wire->next) {
-		close(wire->fd);
-		if (wire->adopted >= 0)
-			close(wire->adopted);
-	}
+	for (unsigned slot = 0; slot < sizeof(cm.watched) / sizeof(*cm.watched); slot++)
+		if (cm.watched[slot])
+			close(cm.watched[slot] - 1);
 	if (cm.epoll >= 0) {
 		close(cm.epoll);
 		close(cm.wake);
 	}
-	cm_wire_in_child();
+	cm_net_in_child();
 	cm = FRESH;
 	pthread_setcancelstate(cancel_state, NULL);
 }
@@ -386,7 +262,15 @@ int cm_open_device(void)
 		*device = (struct cm_device){0};
 		return -ENODEV;
 	}
-	cm_wire_sweep();
+	cm.mads = tidemark_mads();
+	cm_net_sweep();
+	error = cm.mads ? -cm_start_thread() : ENODEV;
+	if (error) {
+		ibv_dealloc_pd(device->pd);
+		ibv_close_device(device->context);
+		*device = (struct cm_device){0};
+		return -error;
+	}
 	if (!once) {
 		once = true;
 		atexit(at_exit); /* before the NIC's, which was there first */
@@ -466,12 +350,10 @@ void cm_free_id(struct cm_id *id)
 void cm_hang_up(struct cm_id *id)
 {
 	if (id->state == CM_LISTEN)
-		cm_wire_unlisten((uint16_t)id->user.ps, &id->user.route.addr.src_addr, id->v6_only);
+		cm_net_unlisten((uint16_t)id->user.ps, &id->user.route.addr.src_addr, id->v6_only);
+	cm_take_leave(id);
 	id->state = CM_OVER;
 	id->deadline_ms = 0;
-	if (id->wire)
-		cm_drop(id->wire);
-	id->wire = NULL;
 	cm_release_port(id);
 }
 

@@ -7,19 +7,20 @@
  *   cm.c        the library's one state and its thread; identifiers
  *   cm_event.c  event channels and events
  *   cm_addr.c   addresses, ports, routes: rdma_bind_addr(), rdma_resolve_*(), rdma_getaddrinfo()
- *   cm_conn.c   the conversation: rdma_listen(), rdma_connect(), ..., and what messages and time do to it
+ *   cm_conn.c   the program's side of a conversation: rdma_listen(), rdma_connect(), rdma_accept(), ...
+ *   cm_talk.c   the wire's side of it: what messages and time do
  *   cm_qp.c     queue pairs: their creation and their transitions
  *   cm_rsocket.c  rsockets, of which there are none
- *   cm_wire.c   messages between processes, and the sockets that carry them
+ *   cm_net.c    the net: ports, who listens, who has died
  *
- * It stands on libibverbs' public functions alone, so that it may be a library of its own beside another one
- * that has the soft RNIC.
+ * Messages (mad.h) go through queue pair 1 (qp1.h) and the link, as packets. It stands on that and
+ * libibverbs' public functions alone, so that it may be a library of its own beside another one that has the
+ * soft RNIC.
  *
- * Both ends keep one socket between them for as long as they are connected. A process that dies takes its
- * end of the socket with it, and that is how the other one learns of it: a socket that ends means what the
- * kernel's connection manager says for a process that is gone, a REJ or a DREQ.
+ * When a process is killed, nobody sends its REJ or DREQ. Those of its net watch the processes that they
+ * have to do with, and do what these messages would have done.
  *
- * All of it runs under one lock. A thread of the library, which starts with the first socket, reads messages
+ * All of it runs under one lock. A thread of the library, which starts with the device, takes messages
  * and minds the time. It never touches a queue pair: that is done by the program's own calls, as it retrieves
  * an event. Order of locks: this one, then the NIC's.
  */
@@ -28,51 +29,10 @@
 #include <rdma/rdma_cma.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "core/nic/cm_addr.h"
+#include "core/nic/qp1.h"
 
 #define CM_EXPORT __attribute__((visibility("default")))
-
-/* Bytes of private data that a message has room for. All of them are shown to the receiver, as InfiniBand
- * does. */
-#define CM_REQ_PRIVATE	    56
-#define CM_REP_PRIVATE	    196
-#define CM_REJ_PRIVATE	    148
-#define CM_SIDR_REQ_PRIVATE 180
-#define CM_SIDR_REP_PRIVATE 136
-#define CM_MAX_PRIVATE	    196
-
-/* Why a REJ, a SIDR_REP was sent: InfiniBand's numbers, which the program sees as an event's status. */
-enum { CM_REJ_TIMEOUT = 4, CM_REJ_NO_SERVICE = 8, CM_REJ_CONSUMER = 28, CM_REJ_ECE = 35 };
-enum { CM_SIDR_OK = 0, CM_SIDR_UNSUPPORTED = 1, CM_SIDR_REJECT = 2 };
-
-enum cm_type {
-	CM_REQ = 1,
-	CM_MRA, /* the request waits for the program: have patience */
-	CM_REP,
-	CM_RTU,
-	CM_REJ,
-	CM_DREQ,
-	CM_DREP,
-	CM_SIDR_REQ,
-	CM_SIDR_REP,
-	CM_TYPES
-};
-
-struct cm_params {
-	uint8_t responder_resources, initiator_depth, flow_control, retry_count, rnr_retry_count, srq;
-	uint32_t qpn, qkey, psn;
-};
-
-struct cm_message {
-	enum cm_type type;
-	uint16_t port_space, reason;
-	struct cm_params params; /* as the sender sees them */
-	union ibv_gid gid;	 /* the sender's */
-	uint8_t mtu;		 /* enum ibv_mtu */
-	uint8_t ack_timeout;
-	struct sockaddr_storage src, dst; /* of the request */
-	struct ibv_ece ece;
-	uint8_t private_data[CM_MAX_PRIVATE];
-};
 
 enum cm_state {
 	CM_IDLE,
@@ -88,27 +48,6 @@ enum cm_state {
 	CM_DREQ_SENT,
 	CM_TIMEWAIT,
 	CM_OVER
-};
-
-struct cm_id;
-
-/* Where the other end of a socket is. */
-struct cm_place {
-	bool connecting; /* not there yet */
-	uint32_t peer;	 /* another host's IPv4 address, host byte order; 0: this host, this net */
-};
-
-/* A socket that the thread looks after: one end of a conversation, or one that listens. */
-struct cm_wire {
-	int fd;
-	bool listens;
-	int adopted; /* a socket that takes this one's place after the message; -1: none */
-	struct cm_place place;
-	struct cm_id *id;     /* NULL: nobody's yet, or no more */
-	uint64_t deadline_ms; /* nobody's: what is it waiting for? */
-	size_t in_len, out_len;
-	uint8_t *in, *out;
-	struct cm_wire *next, **prev;
 };
 
 struct cm_channel {
@@ -129,10 +68,13 @@ struct cm_id {
 	enum cm_state state;
 	bool sync;	      /* the channel is its own; calls wait for their event */
 	unsigned unacked;     /* events that the program holds */
-	struct cm_wire *wire; /* of the conversation, or the one that it listens at */
 	uint64_t deadline_ms; /* 0: none */
-	/* REQ_SENT, and no socket yet: how long to try when there is no room, when nobody listens. */
-	uint64_t give_up_ms, nobody_ms;
+	/* A message that waits for an answer is sent again every again_ms until give_up_ms. Nobody listens is
+	 * believed from nobody_ms on. */
+	uint64_t again_ms, give_up_ms, nobody_ms;
+	uint8_t retries;	 /* how often, of a REP and a DREQ */
+	bool patient;		 /* the peer's program is known to think */
+	uint8_t sent[MAD_BYTES]; /* the last REQ, REP, DREQ, SIDR_REQ, SIDR_REP */
 	/* The address. */
 	bool reserved, reuse, v6_only;
 	uint8_t tos, ack_timeout; /* ack_timeout 0: as usual */
@@ -140,9 +82,13 @@ struct cm_id {
 	int backlog;
 	int waiting; /* requests whose event the program has not retrieved */
 	/* The conversation. */
+	uint32_t number, peer_number; /* cm_message.local_id, remote_id; 0: none yet */
+	unsigned peer_slot;	      /* of the peer's process, if it is of this net; else 0 */
+	uint64_t tid;
 	struct cm_params local, remote;
 	union ibv_gid peer_gid;
-	uint8_t peer_mtu, peer_ack_timeout;
+	uint8_t mtu; /* enum ibv_mtu, of the path */
+	uint8_t peer_ack_timeout;
 	struct ibv_ece ece, peer_ece;
 	struct ibv_sa_path_rec path;
 	uint8_t private_data[CM_MAX_PRIVATE]; /* of the request */
@@ -174,14 +120,38 @@ struct cm_device {
 	union ibv_gid gid;
 };
 
+/* A conversation whose identifier is gone: its DREQ is sent until it is answered. */
+struct cm_parting {
+	struct cm_parting *next;
+	union ibv_gid gid;
+	uint32_t number;
+	unsigned peer_slot;
+	uint64_t again_ms, deadline_ms, give_up_ms;
+	uint8_t mad[MAD_BYTES];
+};
+
+/* The last word to a request that no identifier knows any more. */
+struct cm_answer {
+	union ibv_gid gid;
+	uint32_t peer_number; /* 0: none */
+	bool datagram, silent;
+	uint64_t until_ms;
+	uint8_t mad[MAD_BYTES];
+};
+#define CM_ANSWERS 64
+
 struct cm {
 	pthread_mutex_t mutex;
 	pthread_cond_t acked;
 	int cancel_state; /* of the thread that holds the lock, before */
 	struct cm_device device;
 	struct cm_id *ids;
-	struct cm_wire *wires, *dead, *far;
-	int epoll, wake; /* -1: the thread does not run */
+	struct cm_parting *partings;
+	struct cm_answer answer[CM_ANSWERS];
+	unsigned answers; /* given so far */
+	const struct nic_mads *mads;
+	int watched[256]; /* by slot: a descriptor that is readable once its process has ended, plus one */
+	int epoll, wake;  /* -1: the thread does not run */
 };
 extern struct cm cm;
 
@@ -208,19 +178,15 @@ struct cm_id *cm_new_id(struct rdma_event_channel *channel, void *context, enum 
 			enum ibv_qp_type type);
 /* Locked: of which the program knows nothing (yet, or any more). */
 void cm_free_id(struct cm_id *id);
-/* Locked: the thread looks after this socket. 0 or -errno; the socket is closed then. */
-int cm_watch(int fd, bool listens, const struct cm_place *place, struct cm_id *id, struct cm_wire **out);
-/* Locked: others than this host's processes may ask now, if the link lets them. 0 or -errno. */
-int cm_listen_far(void);
 /* Locked: whoever sets a deadline needs it. 0 or -errno. */
 int cm_start_thread(void);
-/* Locked: close it. */
-void cm_drop(struct cm_wire *wire);
 /* Locked: tell the identifier's other side, if there is one, that it is no more. */
 void cm_hang_up(struct cm_id *id);
-/* Locked: the thread has to look at deadlines, or at what there is to send, anew. */
+/* Locked: the thread has to look at deadlines anew. */
 void cm_wake(void);
 void cm_set_deadline(struct cm_id *id, uint64_t ms);
+/* Locked: hear of the end of the process in this slot. -ESRCH: it has ended. */
+int cm_watch(unsigned slot);
 
 /* --- cm_event.c --- */
 
@@ -237,9 +203,6 @@ int cm_complete(struct cm_id *id);
 
 /* --- cm_addr.c --- */
 
-socklen_t cm_addr_len(const struct sockaddr *addr);
-uint16_t cm_addr_port(const struct sockaddr *addr);
-bool cm_addr_any(const struct sockaddr *addr);
 /* Are these one address, ports aside? An IPv4 address may be written as an IPv6 one. */
 bool cm_addr_same(const struct sockaddr *a, const struct sockaddr *b);
 /* The net's locks: what a port of a port space has of them, one for each address. */
@@ -255,12 +218,36 @@ int cm_bind(struct cm_id *id, const struct sockaddr *addr);
 
 /* --- cm_conn.c --- */
 
-/* Locked, by the thread: a message came in; the socket ended; the deadline has passed. */
-void cm_take_message(struct cm_wire *wire, const struct cm_message *message);
-void cm_wire_ended(struct cm_wire *wire, int error);
-void cm_timed_out(struct cm_id *id);
 /* Locked: the program retrieves this event; what is to be done then. */
 void cm_retrieved(struct cm_event *event);
+
+/* --- cm_talk.c --- */
+
+/* Locked, by the thread: a message came in; the deadline has passed; the process in this slot has ended. */
+void cm_take(const uint8_t mad[MAD_BYTES], const union ibv_gid *from);
+void cm_timed_out(struct cm_id *id);
+void cm_peer_died(unsigned slot);
+/* Locked, by the thread: send partings again whose time has come; when the next one's does, UINT64_MAX:
+ * never. */
+uint64_t cm_mind_partings(uint64_t now);
+/* Locked. How long all tries take until nobody answers. */
+uint64_t cm_answer_ms(void);
+/* Locked. The message of this type, without private data. */
+struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type);
+/* Send once. */
+void cm_say(struct cm_id *id, enum cm_type type);
+/* A request with id->private_data: until it is answered, or id->give_up_ms. 0 or -errno. */
+int cm_ask(struct cm_id *id);
+/* A REP, or a DREQ: until it is answered. */
+void cm_insist(struct cm_id *id, const struct cm_message *message);
+/* The last word to a request: a REJ, or a SIDR_REP. */
+void cm_answer(struct cm_id *id, const struct cm_message *message);
+void cm_established(struct cm_id *id);
+/* What the other side is told of an identifier that goes. */
+void cm_take_leave(struct cm_id *id);
+/* The process ends: until other hosts have heard that, for a moment at most. */
+void cm_linger(void);
+uint32_t cm_random(void);
 
 /* --- cm_qp.c --- */
 
@@ -274,38 +261,27 @@ struct ibv_ah_attr cm_path(const struct cm_id *id);
 /* enum ibv_qp_attr_mask's timeout of an acknowledgement. */
 uint8_t cm_ack_timeout(const struct cm_id *id);
 
-/* --- cm_wire.c --- */
+/* --- cm_net.c --- */
 
-#define CM_WIRE_BYTES 296
-
-/* Sockets between processes. Each returns a non-blocking descriptor or -errno. */
-int cm_wire_listen(uint16_t port_space, const struct sockaddr *addr, bool v6_only);
-/* For other hosts; -ENODEV: the link has none. */
-int cm_wire_listen_far(void);
-/* -ECONNREFUSED: nobody listens there. -EAGAIN: try again later. */
-int cm_wire_connect(uint16_t port_space, const struct sockaddr *dst, struct cm_place *place);
-int cm_wire_accept(int listener, struct cm_place *place);
-/* A request from another host is for another process of this net: it has the socket, too, now. 0 or -errno.
- */
-int cm_wire_hand_on(struct cm_wire *wire, const struct cm_message *request);
-/* The listening socket at this address is no more. */
-void cm_wire_unlisten(uint16_t port_space, const struct sockaddr *addr, bool v6_only);
+/* The port at this address is where this process listens. 0 or -errno. */
+int cm_net_listen(uint16_t port_space, const struct sockaddr *addr, bool v6_only);
+void cm_net_unlisten(uint16_t port_space, const struct sockaddr *addr, bool v6_only);
+/* Where a request for this address goes, and the slot of whoever listens there; 0: another host's. */
+unsigned cm_net_route(uint16_t port_space, const struct sockaddr *dst, union ibv_gid *gid);
+/* The slot of who has this number in a conversation, and this address; 0: somebody of another host. */
+unsigned cm_net_slot(const union ibv_gid *gid, uint32_t number);
+/* A descriptor that is readable once the process in this slot has ended; -ESRCH: it has. */
+int cm_net_watch(unsigned slot);
 /* Is this address the device's? Of this host, if it is to be `own`. */
-bool cm_wire_reaches(const struct sockaddr *addr);
-bool cm_wire_is_own(const struct sockaddr *addr);
+bool cm_net_reaches(const struct sockaddr *addr);
+bool cm_net_is_own(const struct sockaddr *addr);
 /* Keep [from, from + len) of the net's ports, or give it back. 0 or -errno. */
-int cm_wire_reserve(uint64_t from, uint64_t len, bool shared);
-void cm_wire_release(uint64_t from, uint64_t len);
+int cm_net_reserve(uint64_t from, uint64_t len, bool shared);
+void cm_net_release(uint64_t from, uint64_t len);
 /* What a process that was killed has left. */
-void cm_wire_sweep(void);
+void cm_net_sweep(void);
 /* The process ends, or is a child that has nothing of it. */
-void cm_wire_leave(void);
-void cm_wire_in_child(void);
-
-/* Send, as far as the socket takes it; the rest goes as it has room. 0 or -errno. */
-int cm_wire_send(struct cm_wire *wire, const struct cm_message *message);
-int cm_wire_flush(struct cm_wire *wire);
-/* 1: a message; 0: not yet; -errno: the socket has ended, or what came is no message. */
-int cm_wire_receive(struct cm_wire *wire, struct cm_message *message);
+void cm_net_leave(void);
+void cm_net_in_child(void);
 
 #endif

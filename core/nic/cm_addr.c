@@ -6,7 +6,7 @@
  * where packets go. Where they go is the peer's GID, which comes with its messages.
  *
  * A port belongs to a port space, at an address or at all of them, as with sockets. It is kept twice: in this
- * process, by the list of identifiers, and in the net, by a lock (cm_wire.c) that covers the
+ * process, by the list of identifiers, and in the net, by a lock (cm_net.c) that covers the
  * port's addresses: IPv4 addresses by value, then as many places for IPv6 ones, by a hash. Wildcards cover
  * all of a family.
  */
@@ -27,34 +27,10 @@
 
 /* --- addresses --- */
 
-socklen_t cm_addr_len(const struct sockaddr *addr)
-{
-	switch (addr->sa_family) {
-	case AF_INET:
-		return sizeof(struct sockaddr_in);
-	case AF_INET6:
-		return sizeof(struct sockaddr_in6);
-	default:
-		return 0;
-	}
-}
-
 /* Both families have it in the same place. */
 static __be16 *port_of(struct sockaddr *addr)
 {
 	return &((struct sockaddr_in *)addr)->sin_port;
-}
-
-uint16_t cm_addr_port(const struct sockaddr *addr)
-{
-	return ntohs(((const struct sockaddr_in *)addr)->sin_port);
-}
-
-bool cm_addr_any(const struct sockaddr *addr)
-{
-	if (addr->sa_family == AF_INET)
-		return ((const struct sockaddr_in *)addr)->sin_addr.s_addr == htonl(INADDR_ANY);
-	return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)addr)->sin6_addr);
 }
 
 /* As an IPv6 address. */
@@ -149,7 +125,7 @@ static int reserve(struct cm_id *id)
 		    !may_share(id, other))
 			return -EADDRINUSE;
 	}
-	rc = cm_wire_reserve(range.from, range.len, id->reuse && id->state != CM_LISTEN);
+	rc = cm_net_reserve(range.from, range.len, id->reuse && id->state != CM_LISTEN);
 	id->reserved = id->reserved || !rc;
 	return rc;
 }
@@ -173,7 +149,7 @@ void cm_release_port(struct cm_id *id)
 	if (!id->reserved)
 		return;
 	id->reserved = false;
-	cm_wire_release(range.from, range.len);
+	cm_net_release(range.from, range.len);
 	/* That gave up what others of this process hold there, too. */
 	for (struct cm_id *other = cm.ids; other; other = other->next) {
 		if (other->reserved && overlap(range_of(other), range))
@@ -218,7 +194,7 @@ int cm_bind(struct cm_id *id, const struct sockaddr *addr)
 		return -EINVAL;
 	if (!cm_addr_len(addr))
 		return -EAFNOSUPPORT;
-	if (!cm_addr_any(addr) && !cm_wire_is_own(addr))
+	if (!cm_addr_any(addr) && !cm_net_is_own(addr))
 		return -EADDRNOTAVAIL;
 	memcpy(&at->src_storage, addr, cm_addr_len(addr));
 	rc = cm_addr_port(addr) ? reserve(id) : reserve_any_port(id);
@@ -324,7 +300,7 @@ static int resolve_addr(struct cm_id *id, const struct sockaddr *src, const stru
 	if (rc)
 		return rc;
 	settle_destination(id, dst);
-	rc = cm_wire_reaches(&id->user.route.addr.dst_addr) ? settle_source(id) : -EHOSTUNREACH;
+	rc = cm_net_reaches(&id->user.route.addr.dst_addr) ? settle_source(id) : -EHOSTUNREACH;
 	event = cm_event(id, rc ? RDMA_CM_EVENT_ADDR_ERROR : RDMA_CM_EVENT_ADDR_RESOLVED, rc);
 	if (!event)
 		return -ENOMEM;
@@ -359,7 +335,7 @@ static int resolve_route(struct cm_id *id)
 	event = cm_event(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 	if (!event)
 		return -ENOMEM;
-	at->addr.ibaddr.dgid = cm.device.gid; /* until the peer says its own */
+	cm_net_route((uint16_t)id->user.ps, &at->dst_addr, &at->addr.ibaddr.dgid);
 	id->path = (struct ibv_sa_path_rec){
 		.dgid = at->addr.ibaddr.dgid,
 		.sgid = at->addr.ibaddr.sgid,

@@ -1,23 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How identifiers listen, connect, accept, and part.
- *
- *      active                                  passive
- *      ROUTE_RESOLVED                          LISTEN
- *      rdma_connect()   -- REQ ------------->  a new identifier: CONNECT_REQUEST
- *      REQ_SENT         <------------- MRA --  REQ_RCVD
- *                       <------------- REP --  rdma_accept(): the queue pair can receive and send
- *      REP_RCVD                                REP_SENT
- *      CONNECT_RESPONSE is retrieved: the queue pair can receive and send, or, without one, rdma_establish()
- *      ESTABLISHED      -- RTU ------------->  ESTABLISHED
- *
- *      rdma_disconnect() -- DREQ ----------->  DISCONNECTED
- *      DISCONNECTED      <---------- DREP --   TIMEWAIT
- *      TIMEWAIT
- *      after a while: TIMEWAIT_EXIT at both
- *
- * Datagrams: SIDR_REQ and SIDR_REP, then both are as good as established, and the socket is closed. A socket
- * that ends on the way stands for REJ before both are established, and for DREQ then.
+ * The program's side of a conversation: how identifiers listen, connect, accept, refuse, and part; their
+ * options. What goes over the wire then is in cm_talk.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,418 +9,10 @@
 #include <sys/random.h>
 #include "core/nic/cm.h"
 
-#define ANSWER_MS   17000 /* what InfiniBand's four tries of 4.3 s are */
-#define PATIENT	    4	  /* as much more once the peer has said that its program thinks */
-#define TIMEWAIT_MS 1000
-#define AGAIN_MS    20
 /* Nobody listens is said after a while: a server that closes its port and listens again at once has always
  * been in time, on fabrics where a request needs as long to get there. */
 #define NOBODY_MS   250
 #define MAX_BACKLOG 1024
-
-/* How long an answer may take. */
-static uint64_t answer_ms(void)
-{
-	const char *text = getenv("TIDEMARK_CM_TIMEOUT");
-	unsigned long ms = text ? strtoul(text, NULL, 10) : 0;
-
-	return ms ? ms : ANSWER_MS;
-}
-
-/* --- events --- */
-
-static struct cm_event *tell(struct cm_id *id, enum rdma_cm_event_type type, int status)
-{
-	struct cm_event *event = cm_event(id, type, status);
-
-	if (event)
-		cm_report(event, id);
-	return event;
-}
-
-static void end_wire(struct cm_id *id)
-{
-	if (id->wire)
-		cm_drop(id->wire);
-	id->wire = NULL;
-}
-
-/* It did not come to a connection, or to none any more. */
-static void fail(struct cm_id *id, enum rdma_cm_event_type type, int status, const uint8_t *private_data)
-{
-	struct cm_event *event = cm_event(id, type, status);
-
-	end_wire(id);
-	id->state = CM_OVER;
-	id->deadline_ms = 0;
-	if (!event)
-		return;
-	if (private_data) {
-		memcpy(event->private_data, private_data, CM_REJ_PRIVATE);
-		event->user.param.conn.private_data = event->private_data;
-		event->user.param.conn.private_data_len = CM_REJ_PRIVATE;
-	}
-	cm_report(event, id);
-}
-
-static void refuse(struct cm_id *id, uint16_t reason, const uint8_t *private_data)
-{
-	if (cm_is_ud(id))
-		fail(id, RDMA_CM_EVENT_UNREACHABLE,
-		     reason == CM_REJ_NO_SERVICE ? CM_SIDR_UNSUPPORTED : CM_SIDR_REJECT, NULL);
-	else
-		fail(id, RDMA_CM_EVENT_REJECTED, reason, private_data);
-}
-
-static void disconnected(struct cm_id *id, int status)
-{
-	end_wire(id);
-	id->state = CM_TIMEWAIT;
-	cm_set_deadline(id, TIMEWAIT_MS);
-	tell(id, RDMA_CM_EVENT_DISCONNECTED, status);
-}
-
-/* What a REQ or a REP tells the program: what the peer gives is what we may ask for, and the other way round.
- */
-static void show_params(struct cm_event *event, const struct cm_message *message, uint8_t bytes)
-{
-	struct rdma_conn_param *conn = &event->user.param.conn;
-
-	memcpy(event->private_data, message->private_data, bytes);
-	*conn = (struct rdma_conn_param){
-		.private_data = event->private_data,
-		.private_data_len = bytes,
-		.responder_resources = message->params.initiator_depth,
-		.initiator_depth = message->params.responder_resources,
-		.flow_control = message->params.flow_control,
-		.retry_count = message->params.retry_count,
-		.rnr_retry_count = message->params.rnr_retry_count,
-		.srq = message->params.srq,
-		.qp_num = message->params.qpn,
-	};
-}
-
-static void show_datagram(struct cm_event *event, const struct cm_id *id, const struct cm_message *message,
-			  uint8_t bytes)
-{
-	struct rdma_ud_param *ud = &event->user.param.ud;
-
-	memcpy(event->private_data, message->private_data, bytes);
-	*ud = (struct rdma_ud_param){
-		.private_data = event->private_data,
-		.private_data_len = bytes,
-		.ah_attr = cm_path(id),
-		.qp_num = message->params.qpn,
-		.qkey = message->params.qkey,
-	};
-}
-
-/* --- messages --- */
-
-static struct cm_message message_of(const struct cm_id *id, enum cm_type type)
-{
-	struct cm_message message = {
-		.type = type,
-		.port_space = (uint16_t)id->user.ps,
-		.params = id->local,
-		.gid = cm.device.gid,
-		.mtu = (uint8_t)cm.device.port.active_mtu,
-		.ack_timeout = cm_ack_timeout(id),
-		.src = id->user.route.addr.src_storage,
-		.dst = id->user.route.addr.dst_storage,
-		.ece = id->ece,
-	};
-
-	return message;
-}
-
-/* One that cannot be sent has lost its socket, of which the thread will hear. */
-static void say(struct cm_id *id, enum cm_type type)
-{
-	struct cm_message message = message_of(id, type);
-
-	if (id->wire)
-		cm_wire_send(id->wire, &message);
-}
-
-static void remember_peer(struct cm_id *id, const struct cm_message *message)
-{
-	id->remote = message->params;
-	id->peer_gid = message->gid;
-	id->peer_mtu = message->mtu;
-	id->peer_ack_timeout = message->ack_timeout;
-	id->peer_ece = message->ece;
-	id->user.route.addr.addr.ibaddr.dgid = message->gid;
-	id->path.dgid = message->gid;
-	/* What the program may have; at the passive end, unless it wants less. */
-	id->local.responder_resources = message->params.initiator_depth;
-	id->local.initiator_depth = message->params.responder_resources;
-	cm_limit(&id->local);
-}
-
-static uint32_t random_psn(void)
-{
-	uint32_t psn = 0;
-
-	if (getrandom(&psn, sizeof(psn), 0) < 0)
-		psn = (uint32_t)cm_now_ms();
-	return psn & 0xffffff;
-}
-
-static void refuse_stranger(struct cm_wire *wire, const struct cm_message *request, uint16_t reason)
-{
-	bool ud = request->type == CM_SIDR_REQ;
-	struct cm_message message = {.type = ud ? CM_SIDR_REP : CM_REJ, .reason = reason};
-
-	if (ud)
-		message.reason = reason == CM_REJ_NO_SERVICE ? CM_SIDR_UNSUPPORTED : CM_SIDR_REJECT;
-	cm_wire_send(wire, &message);
-	cm_drop(wire);
-}
-
-/* A request: an identifier for it, and an event for the one that listens. */
-static void take_request(struct cm_wire *wire, const struct cm_message *message)
-{
-	const struct sockaddr *dst = (const struct sockaddr *)&message->dst;
-	bool ud = message->type == CM_SIDR_REQ;
-	struct cm_id *listener = NULL, *id = NULL;
-	struct cm_event *event;
-
-	if ((message->type == CM_REQ || ud) && cm_addr_len(dst) &&
-	    cm_addr_len((const struct sockaddr *)&message->src))
-		listener = cm_find_listener(message->port_space, dst);
-	if (!listener && wire->place.peer && !cm_wire_hand_on(wire, message)) {
-		cm_drop(wire);
-		return;
-	}
-	if (!listener || cm_is_ud(listener) != ud) {
-		refuse_stranger(wire, message, CM_REJ_NO_SERVICE);
-		return;
-	}
-	if (listener->waiting < listener->backlog)
-		id = cm_new_id(listener->user.channel, listener->user.context, listener->user.ps,
-			       listener->user.qp_type);
-	event = id ? cm_event(id, RDMA_CM_EVENT_CONNECT_REQUEST, 0) : NULL;
-	if (!event) {
-		if (id)
-			cm_free_id(id);
-		refuse_stranger(wire, message, CM_REJ_CONSUMER);
-		return;
-	}
-	wire->id = id;
-	wire->deadline_ms = 0;
-	id->wire = wire;
-	id->state = CM_REQ_RCVD;
-	id->tos = listener->tos;
-	id->ack_timeout = listener->ack_timeout;
-	id->user.route.addr.src_storage = message->dst;
-	id->user.route.addr.dst_storage = message->src;
-	cm_bind_device(id);
-	remember_peer(id, message);
-	id->local.psn = random_psn(); /* now: the program may make its queue pair before it accepts */
-	event->user.listen_id = &listener->user;
-	if (ud) {
-		show_datagram(event, id, message, CM_SIDR_REQ_PRIVATE);
-	} else {
-		show_params(event, message, CM_REQ_PRIVATE);
-		say(id, CM_MRA);
-	}
-	listener->waiting++;
-	cm_report(event, listener);
-}
-
-static void take_response(struct cm_id *id, const struct cm_message *message)
-{
-	struct cm_event *event = cm_event(id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
-
-	if (!event)
-		return;
-	id->deadline_ms = 0;
-	remember_peer(id, message);
-	show_params(event, message, CM_REP_PRIVATE);
-	id->state = CM_REP_RCVD;
-	cm_report(event, id);
-}
-
-/* Of a request that has found nobody; is there time left to look once more? */
-static bool looks_again(struct cm_id *id)
-{
-	if (id->state != CM_REQ_SENT || cm_now_ms() >= id->nobody_ms)
-		return false;
-	end_wire(id);
-	cm_set_deadline(id, AGAIN_MS);
-	return true;
-}
-
-static void take_datagram_response(struct cm_id *id, const struct cm_message *message)
-{
-	struct cm_event *event;
-
-	if (message->reason == CM_SIDR_UNSUPPORTED && looks_again(id))
-		return;
-	if (message->reason != CM_SIDR_OK) {
-		fail(id, RDMA_CM_EVENT_UNREACHABLE, message->reason, NULL);
-		return;
-	}
-	event = cm_event(id, RDMA_CM_EVENT_ESTABLISHED, 0);
-	if (!event)
-		return;
-	id->deadline_ms = 0;
-	remember_peer(id, message);
-	show_datagram(event, id, message, CM_SIDR_REP_PRIVATE);
-	end_wire(id);
-	id->state = CM_ESTABLISHED;
-	cm_report(event, id);
-}
-
-static void established(struct cm_id *id)
-{
-	id->deadline_ms = 0;
-	id->state = CM_ESTABLISHED;
-	tell(id, RDMA_CM_EVENT_ESTABLISHED, 0);
-}
-
-static bool is_connected(const struct cm_id *id)
-{
-	return id->state == CM_ESTABLISHED || id->state == CM_REP_SENT || id->state == CM_REP_RCVD;
-}
-
-/* Messages that the state does not ask for are passed over. */
-void cm_take_message(struct cm_wire *wire, const struct cm_message *message)
-{
-	struct cm_id *id = wire->id;
-
-	if (!id) {
-		take_request(wire, message);
-		return;
-	}
-	switch (message->type) {
-	case CM_MRA:
-		if (id->state == CM_REQ_SENT)
-			cm_set_deadline(id, PATIENT * answer_ms());
-		break;
-	case CM_REP:
-		if (id->state == CM_REQ_SENT && !cm_is_ud(id))
-			take_response(id, message);
-		break;
-	case CM_SIDR_REP:
-		if (id->state == CM_REQ_SENT && cm_is_ud(id))
-			take_datagram_response(id, message);
-		break;
-	case CM_RTU:
-		if (id->state == CM_REP_SENT)
-			established(id);
-		break;
-	case CM_REJ:
-		if (message->reason == CM_REJ_NO_SERVICE && looks_again(id))
-			break;
-		if (id->state == CM_REQ_SENT || id->state == CM_REQ_RCVD || id->state == CM_REP_SENT ||
-		    id->state == CM_REP_RCVD)
-			refuse(id, message->reason, message->private_data);
-		break;
-	case CM_DREQ:
-	case CM_DREP:
-		if (message->type == CM_DREQ && is_connected(id)) {
-			say(id, CM_DREP);
-			disconnected(id, 0);
-			break;
-		}
-		/* Both may have begun at once. */
-		if (id->state == CM_DREQ_SENT)
-			disconnected(id, 0);
-		break;
-	default:
-		break;
-	}
-}
-
-void cm_wire_ended(struct cm_wire *wire, int error)
-{
-	struct cm_id *id = wire->id;
-
-	if (!id) {
-		cm_drop(wire);
-		return;
-	}
-	/* It never got there. */
-	if (wire->place.connecting) {
-		if (error != -ECONNREFUSED)
-			fail(id, RDMA_CM_EVENT_UNREACHABLE, error, NULL);
-		else if (!looks_again(id))
-			refuse(id, CM_REJ_NO_SERVICE, NULL);
-		return;
-	}
-	switch (id->state) {
-	case CM_REQ_SENT:
-	case CM_REP_SENT:
-	case CM_REP_RCVD:
-		refuse(id, CM_REJ_CONSUMER, NULL);
-		break;
-	case CM_REQ_RCVD:
-		/* A datagram's sender is gone: to answer it does no harm. */
-		if (cm_is_ud(id))
-			end_wire(id);
-		else
-			refuse(id, CM_REJ_TIMEOUT, NULL);
-		break;
-	case CM_ESTABLISHED:
-	case CM_DREQ_SENT:
-		disconnected(id, 0);
-		break;
-	default:
-		end_wire(id);
-	}
-}
-
-/* --- to connect --- */
-
-static int send_request(struct cm_id *id)
-{
-	struct cm_place place;
-	int fd = cm_wire_connect((uint16_t)id->user.ps, &id->user.route.addr.dst_addr, &place), rc;
-	struct cm_message message = message_of(id, cm_is_ud(id) ? CM_SIDR_REQ : CM_REQ);
-
-	if (fd == -EAGAIN || (fd == -ECONNREFUSED && cm_now_ms() < id->nobody_ms)) {
-		cm_set_deadline(id, AGAIN_MS);
-		return 0;
-	}
-	if (fd == -ECONNREFUSED) {
-		refuse(id, CM_REJ_NO_SERVICE, NULL);
-		return 0;
-	}
-	if (fd < 0)
-		return fd;
-	rc = cm_watch(fd, false, &place, id, &id->wire);
-	if (rc)
-		return rc;
-	memcpy(message.private_data, id->private_data, sizeof(message.private_data));
-	cm_wire_send(id->wire, &message);
-	cm_set_deadline(id, answer_ms());
-	return 0;
-}
-
-void cm_timed_out(struct cm_id *id)
-{
-	switch (id->state) {
-	case CM_REQ_SENT:
-		if (!id->wire && cm_now_ms() < id->give_up_ms && !send_request(id))
-			break;
-		fail(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL);
-		break;
-	case CM_REP_SENT:
-		fail(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL);
-		break;
-	case CM_DREQ_SENT:
-		disconnected(id, -ETIMEDOUT);
-		break;
-	case CM_TIMEWAIT:
-		id->state = CM_OVER;
-		tell(id, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
-		break;
-	default:
-		break;
-	}
-}
 
 /* What the program asks for has to be possible here. */
 static int check_params(const struct cm_id *id, const struct rdma_conn_param *param, size_t most)
@@ -484,7 +60,8 @@ static int connect_id(struct cm_id *id, const struct rdma_conn_param *param)
 	};
 	cm_limit(&id->local);
 	set_qp(id, param);
-	id->local.psn = random_psn();
+	id->local.psn = cm_random() & 0xffffff;
+	id->mtu = (uint8_t)cm.device.port.active_mtu;
 	/* What a service's address brought goes first. */
 	memset(id->private_data, 0, sizeof(id->private_data));
 	if (id->connect_len)
@@ -492,12 +69,10 @@ static int connect_id(struct cm_id *id, const struct rdma_conn_param *param)
 	if (param && param->private_data_len)
 		memcpy(id->private_data + id->connect_len, param->private_data, param->private_data_len);
 	id->active = true;
-	id->give_up_ms = cm_now_ms() + answer_ms();
+	id->give_up_ms = cm_now_ms() + cm_answer_ms();
 	id->nobody_ms = cm_now_ms() + NOBODY_MS;
 	id->state = CM_REQ_SENT;
-	rc = cm_start_thread();
-	if (!rc)
-		rc = send_request(id);
+	rc = cm_ask(id);
 	if (rc)
 		id->state = CM_ROUTE_RESOLVED;
 	return rc;
@@ -520,7 +95,7 @@ CM_EXPORT int rdma_establish(struct rdma_cm_id *user)
 
 	cm_lock();
 	if (!user->qp && id->state == CM_REP_RCVD) {
-		say(id, CM_RTU);
+		cm_say(id, CM_RTU);
 		id->state = CM_ESTABLISHED;
 		rc = 0;
 	}
@@ -537,14 +112,14 @@ static void complete_connection(struct cm_event *event, struct cm_id *id)
 		return;
 	rc = id->state == CM_REP_RCVD ? cm_qp_connect(id) : -ECONNRESET;
 	if (!rc) {
-		say(id, CM_RTU);
+		cm_say(id, CM_RTU);
 		id->state = CM_ESTABLISHED;
 		event->user.event = RDMA_CM_EVENT_ESTABLISHED;
 		return;
 	}
 	cm_qp_error(id);
 	if (id->state == CM_REP_RCVD) {
-		end_wire(id);
+		cm_take_leave(id);
 		id->state = CM_OVER;
 	}
 	event->user.event = RDMA_CM_EVENT_CONNECT_ERROR;
@@ -567,7 +142,7 @@ static int listen_at(struct cm_id *id, int backlog)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET};
 	const struct sockaddr *at = &id->user.route.addr.src_addr;
-	int rc = 0, fd;
+	int rc = 0;
 
 	if (id->state == CM_IDLE)
 		rc = cm_bind(id, (struct sockaddr *)&any);
@@ -578,9 +153,7 @@ static int listen_at(struct cm_id *id, int backlog)
 	if (rc)
 		return rc;
 	id->backlog = backlog > 0 && backlog < MAX_BACKLOG ? backlog : MAX_BACKLOG;
-	rc = cm_listen_far();
-	fd = rc ? rc : cm_wire_listen((uint16_t)id->user.ps, at, id->v6_only);
-	rc = fd < 0 ? fd : cm_watch(fd, true, NULL, id, &id->wire);
+	rc = cm_net_listen((uint16_t)id->user.ps, at, id->v6_only);
 	if (rc)
 		id->state = CM_BOUND;
 	return rc;
@@ -598,14 +171,12 @@ CM_EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
 
 static void answer_datagram(struct cm_id *id, uint16_t reason, const void *data, size_t bytes)
 {
-	struct cm_message message = message_of(id, CM_SIDR_REP);
+	struct cm_message message = cm_message_of(id, CM_SIDR_REP);
 
 	message.reason = reason;
 	if (bytes)
 		memcpy(message.private_data, data, bytes);
-	if (id->wire)
-		cm_wire_send(id->wire, &message);
-	end_wire(id);
+	cm_answer(id, &message);
 }
 
 static int accept_id(struct cm_id *id, const struct rdma_conn_param *param)
@@ -634,13 +205,11 @@ static int accept_id(struct cm_id *id, const struct rdma_conn_param *param)
 		cm_qp_error(id);
 		return rc;
 	}
-	message = message_of(id, CM_REP);
+	message = cm_message_of(id, CM_REP);
 	if (param && param->private_data_len)
 		memcpy(message.private_data, param->private_data, param->private_data_len);
 	id->state = CM_REP_SENT;
-	if (id->wire)
-		cm_wire_send(id->wire, &message);
-	cm_set_deadline(id, PATIENT * answer_ms());
+	cm_insist(id, &message);
 	return 0;
 }
 
@@ -659,11 +228,12 @@ CM_EXPORT int rdma_accept(struct rdma_cm_id *user, struct rdma_conn_param *param
 
 static int reject(struct cm_id *id, const void *data, uint8_t bytes, uint16_t reason)
 {
-	struct cm_message message = message_of(id, CM_REJ);
+	struct cm_message message = cm_message_of(id, CM_REJ);
 
 	if ((id->state != CM_REQ_RCVD && id->state != CM_REP_RCVD) || (bytes && !data) ||
 	    bytes > (cm_is_ud(id) ? CM_SIDR_REP_PRIVATE : CM_REJ_PRIVATE))
 		return -EINVAL;
+	message.about = id->state == CM_REQ_RCVD ? CM_ABOUT_REQ : CM_ABOUT_REP;
 	id->state = CM_OVER;
 	if (cm_is_ud(id)) {
 		answer_datagram(id, CM_SIDR_REJECT, data, bytes);
@@ -672,9 +242,7 @@ static int reject(struct cm_id *id, const void *data, uint8_t bytes, uint16_t re
 	message.reason = reason;
 	if (bytes)
 		memcpy(message.private_data, data, bytes);
-	if (id->wire)
-		cm_wire_send(id->wire, &message);
-	end_wire(id);
+	cm_answer(id, &message);
 	return 0;
 }
 
@@ -706,7 +274,7 @@ CM_EXPORT int rdma_notify(struct rdma_cm_id *user, enum ibv_event_type event)
 
 	cm_lock();
 	if (event == IBV_EVENT_COMM_EST && id->state == CM_REP_SENT) {
-		established(id);
+		cm_established(id);
 		rc = 0;
 	} else if (event == IBV_EVENT_COMM_EST && id->state == CM_ESTABLISHED) {
 		rc = -EISCONN;
@@ -720,6 +288,8 @@ CM_EXPORT int rdma_notify(struct rdma_cm_id *user, enum ibv_event_type event)
 /* 0: nothing will be reported of it; 1: DISCONNECTED will be; -errno. */
 static int disconnect(struct cm_id *id)
 {
+	struct cm_message message;
+
 	switch (id->state) {
 	case CM_ESTABLISHED:
 	case CM_REP_SENT:
@@ -728,13 +298,13 @@ static int disconnect(struct cm_id *id)
 			id->state = CM_OVER;
 			return 0;
 		}
+		message = cm_message_of(id, CM_DREQ);
 		id->state = CM_DREQ_SENT;
-		say(id, CM_DREQ);
-		cm_set_deadline(id, answer_ms());
+		cm_insist(id, &message);
 		return 1;
 	case CM_REP_RCVD: /* not ours yet */
 		cm_qp_error(id);
-		end_wire(id);
+		cm_take_leave(id);
 		id->state = CM_OVER;
 		return 0;
 	case CM_DREQ_SENT:

@@ -68,12 +68,10 @@ static void datagram_attr(enum ibv_qp_state state, const struct cm_id *id, struc
 
 static void receive_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
-	uint8_t mtu = (uint8_t)cm.device.port.active_mtu;
-
 	attr->ah_attr = cm_path(id);
-	attr->path_mtu = id->peer_mtu && id->peer_mtu < mtu ? id->peer_mtu : mtu;
+	attr->path_mtu = id->mtu;
 	attr->dest_qp_num = id->remote.qpn;
-	attr->rq_psn = id->remote.psn;
+	attr->rq_psn = id->local.psn;
 	attr->qp_access_flags = access_of(id);
 	*mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_ACCESS_FLAGS;
 	if (id->user.qp_type == IBV_QPT_RC) {
@@ -85,7 +83,7 @@ static void receive_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *
 
 static void send_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
-	attr->sq_psn = id->local.psn;
+	attr->sq_psn = id->remote.psn;
 	*mask |= IBV_QP_SQ_PSN;
 	if (id->user.qp_type == IBV_QPT_RC) {
 		attr->timeout = cm_ack_timeout(id);

@@ -190,9 +190,8 @@ static uint64_t random_secret(void)
 }
 
 /* The way to a slot; NULL: nobody lives there. */
-static struct way *way_to(struct link_shm *shm, uint32_t qpn)
+static struct way *way_to_slot(struct link_shm *shm, unsigned slot)
 {
-	unsigned slot = qpn >> SHM_QPN_SHIFT;
 	struct way *way = &shm->way[slot % SHM_SLOTS];
 	struct ring *ring;
 
@@ -217,6 +216,11 @@ static struct way *way_to(struct link_shm *shm, uint32_t qpn)
 	atomic_store(&ring->start, way->start);
 	atomic_fetch_or(&way->inbox->senders[shm->slot / 64], 1ull << shm->slot % 64);
 	return way;
+}
+
+static struct way *way_to(struct link_shm *shm, uint32_t qpn)
+{
+	return way_to_slot(shm, qpn >> SHM_QPN_SHIFT);
 }
 
 /* Who is killed between saying so and doing it leaves a sleeper that the next one wakes. */
@@ -445,7 +449,9 @@ static int join(struct link *link, unsigned host, const union ibv_gid *gid, bool
 static void hand_over(struct link *link, unsigned from, struct packet *pkt)
 {
 	struct link_shm *shm = (struct link_shm *)link;
-	struct way *way = pkt->peer ? NULL : way_to(shm, pkt->dest_qpn);
+	struct way *way = pkt->dest_qpn == MAD_QPN ? way_to_slot(shm, pkt->peer)
+			  : packet_is_multicast(pkt) ? NULL
+						     : way_to(shm, pkt->dest_qpn);
 
 	(void)from;
 	if (way)
@@ -751,6 +757,7 @@ int link_shm_open(struct nic_link **out, const char *directory)
 			 .starves = starves},
 		.address = INADDR_LOOPBACK,
 		.mtu = MAX_BYTES,
+		.by_slot = true,
 		.take = take_next,
 		.waiting = waiting,
 		.sleep = sleep_until_mail,

@@ -72,6 +72,8 @@ static uint32_t address_of(const struct link_tap *tap, uint32_t number)
 /* Of the other end: its address; on shm, where all have the same, its number in the net. */
 static uint32_t peer_of(const struct link_tap *tap, enum fault_direction direction, const struct packet *pkt)
 {
+	if (tap->shm && direction == FAULT_OUT && pkt->dest_qpn == MAD_QPN)
+		return pkt->peer;
 	if (tap->shm)
 		return direction == FAULT_OUT ? pkt->dest_qpn >> SHM_QPN_SHIFT : tap->inner->sender;
 	return address_of(tap, direction == FAULT_OUT ? pkt->peer : pkt->from);
@@ -490,6 +492,7 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim
 		.address = inner->address,
 		.mtu = inner->mtu,
 		.turns = inner->turns,
+		.by_slot = inner->by_slot,
 		.qpn_first = inner->qpn_first,
 		.qpn_limit = inner->qpn_limit,
 		.take = take,

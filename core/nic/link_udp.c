@@ -37,6 +37,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "core/nic/link_shm.h"
+#include "core/nic/qp1.h"
 #include "core/nic/wire.h"
 #include "core/rnic/device.h"
 
@@ -68,6 +69,7 @@ struct link_udp {
 	int fd, event;	/* event: wake() */
 	int bell;	/* somebody has put something into the inbox, or waits for a turn of this NIC */
 	struct stat at; /* of the net's directory: names the bells */
+	const char *directory;
 	uint32_t peer[PEERS], peers;
 	struct udp_group group[GROUPS_MAX]; /* multicast: those that are joined */
 	unsigned groups, next_group;
@@ -249,12 +251,12 @@ static void ring(const struct link_udp *udp, unsigned slot)
 	sendto(udp->bell, "", 1, MSG_DONTWAIT, (struct sockaddr *)&name, len);
 }
 
-/* To the process of the net whose queue pair it is for. */
-static void pass_on(struct link_udp *udp, struct packet *pkt, uint32_t src)
+/* To the process of the net whose it is. */
+static void pass_on(struct link_udp *udp, struct packet *pkt, uint32_t src, unsigned slot)
 {
-	unsigned slot = pkt->dest_qpn >> SHM_QPN_SHIFT;
 
 	pkt->from = src; /* their table is another one */
+	pkt->peer = slot;
 	udp->shm->link.send(&udp->shm->link, 0, pkt);
 	ring(udp, slot);
 }
@@ -375,8 +377,10 @@ static struct packet *take_of_groups(struct link_udp *udp, struct rnic_net *net)
 
 static struct packet *parse(struct link_udp *udp, struct rnic_net *net, unsigned i)
 {
+	unsigned own = udp->nic.qpn_first >> SHM_QPN_SHIFT, slot;
 	const struct sockaddr_in *from = &udp->from[i];
 	struct packet *pkt;
+	uint32_t src;
 
 	if (udp->msg[i].msg_hdr.msg_namelen < sizeof(*from)) {
 		link_count(udp->nic.count, COUNT_wrong_source);
@@ -385,10 +389,14 @@ static struct packet *parse(struct link_udp *udp, struct rnic_net *net, unsigned
 	pkt = decode(udp, net, from, udp->nic.address, udp->buf[i], udp->msg[i].msg_len);
 	if (!pkt)
 		return NULL;
-	if (pkt->dest_qpn - udp->nic.qpn_first < udp->nic.qpn_limit - udp->nic.qpn_first)
-		return from_address(udp, pkt, ntohl(from->sin_addr.s_addr));
+	src = ntohl(from->sin_addr.s_addr);
+	slot = pkt->dest_qpn >> SHM_QPN_SHIFT;
+	if (pkt->dest_qpn == MAD_QPN)
+		slot = udp->shared ? qp1_slot(pkt, udp->directory, own) : own;
+	if (slot == own)
+		return from_address(udp, pkt, src);
 	if (udp->shared)
-		pass_on(udp, pkt, ntohl(from->sin_addr.s_addr));
+		pass_on(udp, pkt, src, slot);
 	else {
 		link_count(udp->nic.count, COUNT_unknown_qp);
 		packet_put(net, pkt);
@@ -592,6 +600,7 @@ int link_udp_open(struct nic_link **out, const char *directory, uint32_t address
 		.forked = let_go,
 	};
 	udp->shared = address != 0;
+	udp->directory = strdup(directory);
 	rc = address ? bind_to(udp, address) : bind_own(udp);
 	if (!rc)
 		rc = open_bell(udp, directory);

@@ -171,7 +171,7 @@ static int scan(const char *directory, bool waits)
 	return lives;
 }
 
-/* The connection manager's sockets, and the file that has a lock for each port that somebody has (cm_wire.c):
+/* The connection manager's listeners, and the file that has a lock for each port that somebody has (cm_net.c):
  * who gets all of the locks is alone. */
 static void sweep_ports(const char *directory)
 {

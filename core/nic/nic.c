@@ -22,6 +22,7 @@
 #include "core/nic/link_tap.h"
 #include "core/nic/link_udp.h"
 #include "core/nic/net_dir.h"
+#include "core/nic/qp1.h"
 #include "core/rnic/link.h"
 #include "core/rnic/qp.h"
 
@@ -455,6 +456,7 @@ static void in_child(void)
 		cut_off(whole);
 	if (link && link->forked)
 		link->forked(link);
+	qp1_forked();
 	whole = NULL;
 	pthread_mutex_init(&making, NULL);
 }
@@ -530,7 +532,9 @@ static int make(struct whole *w)
 				 w->nic.link->qpn_limit);
 	link_tap_net(w->nic.link, w->nic.net);
 	w->pid = getpid();
-	rc = start_thread(w);
+	rc = qp1_open(&w->nic, config.net);
+	if (!rc)
+		rc = start_thread(w);
 	if (!rc && !once) {
 		once = true;
 		pthread_atfork(before_fork, in_parent, in_child);

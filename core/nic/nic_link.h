@@ -9,6 +9,8 @@
 #include "core/rnic/count.h"
 #include "core/rnic/link.h"
 
+#define MAD_QPN 1 /* queue pair 1: management datagrams (qp1.h) */
+
 /* How often a NIC has looked for something to do, and how often there was nothing, and nothing due soon. */
 struct nic_turns {
 	_Atomic uint32_t all, idle;
@@ -20,6 +22,7 @@ struct nic_link {
 	unsigned mtu;		 /* bytes of payload that fit into a packet: the port's active MTU */
 	uint64_t *count;	 /* by enum rnic_count; NULL: nobody counts */
 	struct nic_turns *turns; /* where the peers look */
+	bool by_slot;		 /* its number of a peer is the peer's slot, to queue pair 1 (qp1.h) */
 	uint32_t sender;	 /* shm: the slot of whoever sent what take() returned last */
 	uint32_t flip;		 /* not 0: this bit of the next packet, from 1 on, is wrong on the wire */
 	uint32_t qpn_first, qpn_limit; /* this process's numbers of queue pairs; the host has them once */

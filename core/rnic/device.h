@@ -51,6 +51,8 @@ struct rnic_net {
 	struct last_word *parted;	   /* of queue pairs that were destroyed; see repair.c */
 	unsigned parted_next;
 	uint64_t *count; /* by enum rnic_count; NULL: nobody counts */
+	/* Takes what comes for queue pair 1. NULL: nobody does. */
+	void (*management)(struct rnic_net *net, struct packet *pkt);
 	void (*torn)(const struct packet
 			     *pkt); /* live world: a part of the packet is in memory; does not return */
 };

@@ -270,7 +270,9 @@ void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt)
 		sim_mix_bytes(net->sim, pkt->payload, pkt->len);
 	if (!qp && net->link->lossy)
 		last_word_find(net, pkt);
-	if (!qp || pkt->service != qp->service || pkt->opcode >= OP_CODES || !opcode_is[pkt->opcode] ||
+	if (!qp && pkt->dest_qpn == 1 && net->management)
+		net->management(net, pkt);
+	else if (!qp || pkt->service != qp->service || pkt->opcode >= OP_CODES || !opcode_is[pkt->opcode] ||
 	    is_stranger(qp, pkt)) {
 		refuse(net, qp, pkt);
 	} else if (qp->service != SERVICE_RC) {

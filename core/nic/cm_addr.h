@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_NIC_CM_ADDR_H
+#define TM_NIC_CM_ADDR_H
+/* Socket addresses of both families. */
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* 0: of no family that there is. */
+static inline socklen_t cm_addr_len(const struct sockaddr *addr)
+{
+	switch (addr->sa_family) {
+	case AF_INET:
+		return sizeof(struct sockaddr_in);
+	case AF_INET6:
+		return sizeof(struct sockaddr_in6);
+	default:
+		return 0;
+	}
+}
+
+/* Both families have it in the same place. */
+static inline uint16_t cm_addr_port(const struct sockaddr *addr)
+{
+	return ntohs(((const struct sockaddr_in *)addr)->sin_port);
+}
+
+static inline bool cm_addr_any(const struct sockaddr *addr)
+{
+	if (addr->sa_family == AF_INET)
+		return ((const struct sockaddr_in *)addr)->sin_addr.s_addr == htonl(INADDR_ANY);
+	return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)addr)->sin6_addr);
+}
+
+#endif

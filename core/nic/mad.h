@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_NIC_MAD_H
+#define TM_NIC_MAD_H
+/*
+ * The communication manager's messages, and their bytes on the wire (IBA vol. 1, 12.6, 12.7, 12.11):
+ * management datagrams of class 7 between queue pairs 1. Annex A11 says what rdma_cm puts in front of a
+ * request's private data: which addresses its ends have.
+ *
+ * Encoding and decoding are one table (mad.c). It says nothing of who sends what when: that is cm_conn.c.
+ */
+#include <infiniband/verbs.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MAD_BYTES 256
+#define MAD_QKEY  0x80010000u
+
+/* Bytes of private data that a message has room for, behind rdma_cm's own. */
+#define CM_REQ_PRIVATE	    56
+#define CM_REP_PRIVATE	    196
+#define CM_REJ_PRIVATE	    148
+#define CM_SIDR_REQ_PRIVATE 180
+#define CM_SIDR_REP_PRIVATE 136
+#define CM_MAX_PRIVATE	    196
+#define CM_REJ_INFO	    72
+
+/* Attribute identifiers. */
+enum cm_type {
+	CM_REQ = 0x10,
+	CM_MRA, /* the message waits for the program: have patience */
+	CM_REJ,
+	CM_REP,
+	CM_RTU,
+	CM_DREQ,
+	CM_DREP,
+	CM_SIDR_REQ,
+	CM_SIDR_REP,
+	CM_TYPES
+};
+
+/* What a REJ or an MRA is about. */
+enum { CM_ABOUT_REQ, CM_ABOUT_REP, CM_ABOUT_OTHER };
+
+/* Why a REJ, a SIDR_REP was sent; the program sees it as an event's status. */
+enum {
+	CM_REJ_TIMEOUT = 4,
+	CM_REJ_NUMBER = 6,
+	CM_REJ_NO_SERVICE = 8,
+	CM_REJ_TRANSPORT = 9,
+	CM_REJ_STALE = 10,
+	CM_REJ_MTU = 26,
+	CM_REJ_CONSUMER = 28,
+	CM_REJ_ECE = 35
+};
+enum { CM_SIDR_OK = 0, CM_SIDR_UNSUPPORTED = 1, CM_SIDR_REJECT = 2 };
+
+/* Of a REQ; extended_transport says which one the last of them is. */
+enum { CM_TRANSPORT_RC, CM_TRANSPORT_UC, CM_TRANSPORT_RD, CM_TRANSPORT_EXTENDED };
+#define CM_EXTENDED_XRC 1
+
+struct cm_params {
+	uint8_t responder_resources, initiator_depth, flow_control, retry_count, rnr_retry_count, srq;
+	uint32_t qpn, qkey;
+	uint32_t psn; /* where the receiver of the message is to begin, when it sends */
+};
+
+/* Host byte order, but for addresses. */
+struct cm_message {
+	enum cm_type type;
+	uint64_t tid;
+	/* Of the conversation, as its sender and its receiver know it. A datagram's lookup has one, the
+	 * asker's: `local_id` of SIDR_REQ, `remote_id` of SIDR_REP. */
+	uint32_t local_id, remote_id;
+	uint64_t service_id, ca_guid;
+	struct cm_params params;     /* as the sender sees them */
+	union ibv_gid gid, peer_gid; /* REQ: the sender's, the receiver's */
+	uint8_t mtu;		     /* enum ibv_mtu */
+	uint8_t ack_timeout;	     /* this and what follows: 4.096 us * 2^n */
+	uint8_t their_timeout;	     /* REQ: so long the receiver may take to answer */
+	uint8_t our_timeout;	     /* REQ: so long the sender may, then */
+	uint8_t service_timeout;     /* MRA */
+	uint8_t max_retries, transport, extended_transport, subnet_local, hop_limit, traffic_class, rate;
+	uint16_t local_lid, remote_lid;
+	uint16_t pkey;
+	uint8_t about;			     /* CM_ABOUT_* */
+	uint16_t reason;		     /* of a REJ; the status of a SIDR_REP */
+	uint8_t info_len;		     /* of REJ */
+	uint32_t remote_qpn;		     /* of DREQ: the receiver's */
+	struct ibv_ece ece;		     /* without comp_mask */
+	uint8_t ip_version;		     /* requests: 4 or 6 */
+	uint8_t cma_version;		     /* 0 */
+	uint16_t source_port;		     /* the other one is part of the service's identifier */
+	uint8_t source[16], destination[16]; /* an IPv4 address is at the end */
+	uint8_t info[CM_REJ_INFO];
+	uint8_t private_data[CM_MAX_PRIVATE];
+};
+
+/* A port of a port space, as a service. */
+uint64_t mad_service_id(uint16_t port_space, uint16_t port);
+/* The other way round; false: it is no port's. */
+bool mad_service(uint64_t service_id, uint16_t *port_space, uint16_t *port);
+
+/* The addresses of a request. A family of 0: there are none. */
+void mad_set_addresses(struct cm_message *message, const struct sockaddr *source,
+		       const struct sockaddr *destination);
+void mad_get_addresses(const struct cm_message *message, struct sockaddr_storage *source,
+		       struct sockaddr_storage *destination);
+
+void mad_encode(const struct cm_message *message, uint8_t bytes[MAD_BYTES]);
+/* -EPROTO: none of the communication manager's messages. Nothing else is checked. */
+int mad_decode(struct cm_message *message, const uint8_t bytes[MAD_BYTES]);
+
+#endif
