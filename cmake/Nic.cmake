@@ -4,7 +4,7 @@ file(GLOB nic_sources CONFIGURE_DEPENDS core/nic/*.c core/rnic/*.c)
 list(REMOVE_ITEM nic_sources ${PROJECT_SOURCE_DIR}/core/rnic/link_sim.c)
 list(APPEND nic_sources core/pmem/hardware.c)
 file(GLOB cm_sources CONFIGURE_DEPENDS core/nic/cm*.c)
-list(REMOVE_ITEM nic_sources ${cm_sources})
+list(REMOVE_ITEM nic_sources ${cm_sources} ${PROJECT_SOURCE_DIR}/core/nic/node.c)
 add_library(tidemark_nic OBJECT ${nic_sources})
 set_target_properties(tidemark_nic PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(tidemark_nic PRIVATE tidemark_flags PkgConfig::ISAL)
@@ -21,8 +21,14 @@ set_target_properties(tidemark_cm PROPERTIES C_VISIBILITY_PRESET hidden POSITION
 target_link_libraries(tidemark_cm PRIVATE tidemark_flags)
 target_include_directories(tidemark_cm SYSTEM PRIVATE ${RDMACM_INCLUDE})
 
+# Of the library to be preloaded alone: what is found first has a say in what libc's functions mean.
+add_library(tidemark_node OBJECT core/nic/node.c)
+set_target_properties(tidemark_node PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
+target_link_libraries(tidemark_node PRIVATE tidemark_flags)
+
 # Options in a property of our own: they take the place of the -fno-lto that other programs get.
-add_library(tidemark_preload SHARED $<TARGET_OBJECTS:tidemark_nic> $<TARGET_OBJECTS:tidemark_cm>)
+add_library(tidemark_preload SHARED $<TARGET_OBJECTS:tidemark_nic> $<TARGET_OBJECTS:tidemark_cm>
+	$<TARGET_OBJECTS:tidemark_node>)
 set_target_properties(tidemark_preload PROPERTIES OUTPUT_NAME tidemark-verbs
 	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} LINK_OPTIONS "${nic_link}")
 target_link_libraries(tidemark_preload PRIVATE tidemark_flags PkgConfig::ISAL pthread)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "tests/nic_net.h"
 
@@ -169,6 +170,23 @@ START_TEST(sysfs)
 	ck_assert_int_gt(ibv_read_sysfs_file("/proc/sys/kernel", "ostype", buf, sizeof(buf)), 0);
 	ck_assert_str_eq(buf, "Linux");
 	ck_assert_str_eq(ibv_get_sysfs_path(), "/sys");
+}
+END_TEST
+
+/* Where a driver's node would be, somebody who looks finds one. */
+START_TEST(node)
+{
+	struct stat st;
+
+	ck_assert_int_eq(stat("/dev/infiniband/uverbs0", &st), 0);
+	ck_assert(S_ISCHR(st.st_mode));
+	ck_assert_int_eq(access("/dev/infiniband/uverbs0", R_OK | W_OK), 0);
+	ck_assert_int_eq(stat("/dev/infiniband/uverbs99", &st), -1);
+	ck_assert_int_eq(errno, ENOENT);
+	ck_assert_int_eq(access("/dev/infiniband/uverbs99", F_OK), -1);
+	ck_assert_int_eq(stat("/dev/shm", &st), 0);
+	ck_assert(S_ISDIR(st.st_mode));
+	ck_assert_int_eq(access("/dev/shm", X_OK), 0);
 }
 END_TEST
 
@@ -358,6 +376,7 @@ int main(void)
 	tcase_add_test(tc, port);
 	tcase_add_test(tc, gids);
 	tcase_add_test(tc, sysfs);
+	tcase_add_test(tc, node);
 	tcase_add_test(tc, names);
 	tcase_add_test(tc, what_there_is_not);
 	tcase_add_test(tc, device_memory);

@@ -387,7 +387,7 @@ START_TEST(destroy_waits)
 	pthread_t thread;
 
 	make_srq();
-	connect_both(IBV_QPT_UC);
+	connect_both(IBV_QPT_RC);
 	give(&b, 64, 1);
 	ck_assert_int_eq(ibv_modify_srq(b.srq, &attr, IBV_SRQ_LIMIT), 0);
 	send_bytes(&a, 8, NULL, 0);

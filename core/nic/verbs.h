@@ -6,6 +6,10 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+/* Where a kernel's driver would have its node. */
+#define NIC_NODE_NAME "uverbs0"
+#define NIC_NODE      "/dev/infiniband/" NIC_NODE_NAME
+
 /* Call core/rnic under the lock; what becomes due by it runs, too. */
 #define LOCKED(type, call)                    \
 	({                                    \

@@ -39,8 +39,8 @@ static struct {
 			.node_type = IBV_NODE_CA,
 			.transport_type = IBV_TRANSPORT_IB,
 			.name = "tide0",
-			.dev_name = "uverbs0",
-			.dev_path = "/sys/class/infiniband_verbs/uverbs0",
+			.dev_name = NIC_NODE_NAME,
+			.dev_path = "/sys/class/infiniband_verbs/" NIC_NODE_NAME,
 			.ibdev_path = "/sys/class/infiniband/tide0",
 		},
 };

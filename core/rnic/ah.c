@@ -7,7 +7,8 @@
  * A datagram's data lie behind 40 bytes that say who sent it. With GIDs of IPv4 addresses these are 20
  * bytes of zeros and the IPv4 header, as RoCEv2 has it (annex A17, 17.4.5.1) and the kernel's rdma_rxe
  * fills it; else an IPv6 header, which is laid out like a GRH. A reader tells them apart by the IPv4 header's
- * checksum.
+ * checksum. A completion has to say which it is, too (A17.4.5.1), and libibverbs has no field for that:
+ * ConnectX cards put it into `sl`, which no packet of RoCEv2 has, and UCX reads it there.
  *
  * Address handles come and go with messages: the RNIC keeps those that were destroyed for the next ones.
  */
@@ -20,6 +21,10 @@
 #define IPV4_AT	     20 /* in the 40 bytes */
 #define PROTOCOL_UDP 17
 #define HOP_LIMIT    64
+/* In a completion's `sl`: behind UDP, and behind which header of IP. */
+#define KIND_UDP  8
+#define KIND_IPV6 1
+#define KIND_IPV4 2
 /* Between the IPv4 header and the data, and behind them: UDP, BTH, DETH; ICRC. */
 #define DATAGRAM_HEADERS (8 + 12 + 8)
 #define ICRC_BYTES	 4
@@ -105,6 +110,11 @@ static uint16_t ipv4_checksum(const uint8_t *header)
 	return (uint16_t)~sum;
 }
 
+uint8_t rnic_header_kind(const struct rnic_hca *hca)
+{
+	return KIND_UDP | (is_ipv4(&hca->gid) ? KIND_IPV4 : KIND_IPV6);
+}
+
 void rnic_put_grh(struct rnic_hca *hca, const struct packet *pkt, uint8_t *to)
 {
 	struct link *link = hca->net->link;
@@ -160,7 +170,7 @@ int rnic_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct i
 	union ibv_gid to;
 	memset(attr, 0, sizeof(*attr));
 	attr->dlid = wc->slid;
-	attr->sl = wc->sl;
+	attr->sl = wc->sl & KIND_UDP ? 0 : wc->sl;
 	attr->src_path_bits = wc->dlid_path_bits;
 	attr->port_num = port_num;
 	if (!(wc->wc_flags & IBV_WC_GRH))

@@ -19,7 +19,7 @@
 #define MAX_WR	       16384	  /* of one work queue */
 #define MAX_SGE	       16
 #define MAX_INLINE     1024 /* bytes */
-#define MAX_CQE	       65536
+#define MAX_CQE	       4194303
 #define MAX_RD_ATOMIC  16
 #define MAX_MR	       65535 /* of one host, at a time */
 #define GROUPS	       1024  /* that queue pairs of one net are attached to, at a time */
@@ -149,6 +149,8 @@ struct rnic_ah {
 int rnic_path(const struct rnic_hca *hca, const struct ibv_ah_attr *ah, bool groups, uint32_t *peer);
 /* The GRH_BYTES in front of a datagram's data. */
 void rnic_put_grh(struct rnic_hca *hca, const struct packet *pkt, uint8_t *to);
+/* What the 40 bytes are, as a datagram's completion says it in its field `sl`. */
+uint8_t rnic_header_kind(const struct rnic_hca *hca);
 
 /* --- multicast (mcast.c) --- */
 

@@ -149,6 +149,8 @@ static int check_type(const struct rnic_hca *hca, const struct ibv_qp_init_attr 
 		return EINVAL;
 	if (init->qp_type > IBV_QPT_UD && init->qp_type != IBV_QPT_XRC_SEND)
 		return EOPNOTSUPP;
+	if (init->srq && init->qp_type == IBV_QPT_UC)
+		return EINVAL;
 	return init->qp_type != IBV_QPT_RC && hca->net->hw.transport == TRANSPORT_IWARP ? EOPNOTSUPP : 0;
 }
 

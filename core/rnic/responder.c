@@ -75,6 +75,7 @@ void resp_complete(struct rnic_qp *qp, uint32_t seq, enum ibv_wc_status status, 
 		cqe.wc.src_qp = qp->attr.dest_qp_num;
 		if (qp->service == SERVICE_UD) {
 			cqe.wc.src_qp = pkt->src_qpn;
+			cqe.wc.sl = rnic_header_kind(qp->hca);
 			cqe.wc.wc_flags |= IBV_WC_GRH;
 		}
 		cqe.solicited = pkt->solicited;

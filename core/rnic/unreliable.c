@@ -13,7 +13,7 @@
  * Unreliable datagram. One packet a message, SEND only. It needs the queue pair's Q_Key and is dropped
  * without a receive request. What the receiver finds wrong with its own receive request (class E) completes
  * that with an error and ends in the error state, for both services: a list that is not allowed, one that is
- * too short for a datagram, or, of a shared receive queue, for any message.
+ * too short for a datagram.
  */
 #include <string.h>
 #include "core/rnic/qp.h"
@@ -48,7 +48,7 @@ static void take_connected(struct rnic_qp *qp, struct packet *pkt)
 		COUNT_ONE(qp->hca->net, bad_request);
 	resp->in_message = 0;
 	packet_put(qp->hca->net, pkt);
-	if (resp->recv_status == IBV_WC_LOC_LEN_ERR && !qp->srq)
+	if (resp->recv_status == IBV_WC_LOC_LEN_ERR)
 		resp->recv_status = IBV_WC_SUCCESS;
 	if (resp->recv_status != IBV_WC_SUCCESS)
 		qp_fail(qp);
