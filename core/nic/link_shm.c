@@ -62,7 +62,7 @@ struct ring {
 };
 
 struct inbox {
-	struct inbox_head head;				     /* .sleeping: 0, ASLEEP or WOKEN */
+	struct inbox_head head;	 /* .sleeping: 0, ASLEEP or WOKEN */
 	_Atomic uint64_t groups; /* multicast: a bit for each that the owner has joined */
 	_Alignas(64) _Atomic uint64_t senders[SENDER_WORDS]; /* who has ever sent */
 	struct ring ring[SHM_SLOTS];
@@ -388,7 +388,7 @@ static bool has_joined(struct link_shm *shm, unsigned slot, uint64_t bit)
 	char name[256];
 	int fd;
 
-	if (inbox && !inbox->dead)
+	if (inbox && !inbox->head.dead)
 		return inbox->groups & bit;
 	name_slot(shm, slot, name, sizeof(name));
 	fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -449,7 +449,7 @@ static int join(struct link *link, unsigned host, const union ibv_gid *gid, bool
 static void hand_over(struct link *link, unsigned from, struct packet *pkt)
 {
 	struct link_shm *shm = (struct link_shm *)link;
-	struct way *way = pkt->dest_qpn == MAD_QPN ? way_to_slot(shm, pkt->peer)
+	struct way *way = pkt->dest_qpn == MAD_QPN   ? way_to_slot(shm, pkt->peer)
 			  : packet_is_multicast(pkt) ? NULL
 						     : way_to(shm, pkt->dest_qpn);
 

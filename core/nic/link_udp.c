@@ -254,7 +254,6 @@ static void ring(const struct link_udp *udp, unsigned slot)
 /* To the process of the net whose it is. */
 static void pass_on(struct link_udp *udp, struct packet *pkt, uint32_t src, unsigned slot)
 {
-
 	pkt->from = src; /* their table is another one */
 	pkt->peer = slot;
 	udp->shm->link.send(&udp->shm->link, 0, pkt);

@@ -273,7 +273,7 @@ void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt)
 	if (!qp && pkt->dest_qpn == 1 && net->management)
 		net->management(net, pkt);
 	else if (!qp || pkt->service != qp->service || pkt->opcode >= OP_CODES || !opcode_is[pkt->opcode] ||
-	    is_stranger(qp, pkt)) {
+		 is_stranger(qp, pkt)) {
 		refuse(net, qp, pkt);
 	} else if (qp->service != SERVICE_RC) {
 		if (qp->service == SERVICE_XRC)
