@@ -390,7 +390,7 @@ static struct packet *parse(struct link_udp *udp, struct rnic_net *net, unsigned
 		return NULL;
 	src = ntohl(from->sin_addr.s_addr);
 	slot = pkt->dest_qpn >> SHM_QPN_SHIFT;
-	if (pkt->dest_qpn == MAD_QPN)
+	if (pkt->dest_qpn == MAD_QPN && pkt->service == SERVICE_UD)
 		slot = udp->shared ? qp1_slot(pkt, udp->directory, own) : own;
 	if (slot == own)
 		return from_address(udp, pkt, src);

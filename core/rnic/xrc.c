@@ -408,14 +408,12 @@ void xrc_take(struct rnic_qp *qp, struct packet *pkt)
 {
 	bool is_response = opcode_is[pkt->opcode] & IS_RESPONSE;
 	bool is_target = qp->ibv.qp_type == IBV_QPT_XRC_RECV;
-	if (is_response != is_target) {
-		if (is_target) {
-			take_request(to_target(qp), pkt);
-			return;
-		}
-		req_response(qp, pkt);
-	} else {
+	if (is_response == is_target) {
 		COUNT_ONE(qp->hca->net, bad_opcode);
+		packet_put(qp->hca->net, pkt);
+	} else if (is_target) {
+		take_request(to_target(qp), pkt);
+	} else {
+		req_response(qp, pkt);
 	}
-	packet_put(qp->hca->net, pkt);
 }
