@@ -64,7 +64,7 @@ int fiber_alloc(struct fiber *fiber, size_t stack_bytes)
 
 void fiber_free(struct fiber *fiber)
 {
-#ifdef ASAN
+#if TM_ASAN
 	/* Frames that were abandoned leave marks, which would outlive the mapping. */
 	if (fiber->stack)
 		__asan_unpoison_memory_region(fiber->stack, fiber->stack_bytes);
@@ -88,7 +88,7 @@ void fiber_make(struct fiber *fiber, void (*main)(void *), void *arg)
 	fiber->main = main;
 	fiber->arg = arg;
 	fiber->shadow = NULL;
-#ifdef ASAN
+#if TM_ASAN
 	/* The last user of this stack may have been abandoned in mid-frame. */
 	__asan_unpoison_memory_region(fiber->stack, fiber->stack_bytes);
 #endif
