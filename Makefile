@@ -22,7 +22,7 @@ help:
 	@echo 'make soak        random hardware and workloads, for half an hour (ARGS="--time 60s")'
 	@echo 'make fuzz        rerun known traces, then drive the stores with inputs that reach new states'
 	@echo 'make list        stores, variants, knobs, contracts, seeded bugs'
-	@echo 'make test        all tests: gcc, gcc with ASan and UBSan, clang'
+	@echo 'make test        all tests: gcc; clang with ASan and UBSan'
 	@echo 'make bench       measure the simulator'
 	@echo 'make nicbench    measure the soft RNIC, and the stores on it, on this machine'
 	@echo 'make vm          make a guest for the live world: a kernel package, and programs of this machine'

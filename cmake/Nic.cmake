@@ -9,7 +9,11 @@ add_library(tidemark_nic OBJECT ${nic_sources})
 set_target_properties(tidemark_nic PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(tidemark_nic PRIVATE tidemark_flags PkgConfig::ISAL)
 # Complete, and never unloaded: a program that closes it would leave a thread behind in it.
-set(nic_link -Wl,-z,defs -Wl,-z,nodelete)
+set(complete -Wl,-z,defs)
+if(CMAKE_C_COMPILER_ID STREQUAL Clang AND TIDEMARK_SANITIZE)
+	set(complete) # clang's sanitizers are in the program, not in a library
+endif()
+set(nic_link ${complete} -Wl,-z,nodelete)
 # A message passes many small functions of many files.
 if(CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT TIDEMARK_SANITIZE)
 	target_compile_options(tidemark_nic PRIVATE -flto)
@@ -62,7 +66,7 @@ set_target_properties(tidemark_librdmacm PROPERTIES OUTPUT_NAME rdmacm SOVERSION
 	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib LINK_DEPENDS ${rdmacm_map})
 target_link_libraries(tidemark_librdmacm PRIVATE tidemark_flags tidemark_libibverbs pthread)
 target_compile_options(tidemark_librdmacm PRIVATE -ffunction-sections)
-target_link_options(tidemark_librdmacm PRIVATE -Wl,-z,defs -Wl,--gc-sections -Wl,--version-script=${rdmacm_map})
+target_link_options(tidemark_librdmacm PRIVATE ${complete} -Wl,--gc-sections -Wl,--version-script=${rdmacm_map})
 install(TARGETS tidemark_librdmacm LIBRARY DESTINATION lib/tidemark/lib NAMELINK_SKIP)
 
 # What of it the command line needs, too: settings, rules of faults, the net's directory.

@@ -5,22 +5,15 @@
  * What keeps the tests short.
  *
  * A search with a given seed takes the same steps whichever compiler built it (scripts/compare sees to that).
- * Of a list of long searches the plain gcc build makes all; the build with the sanitizers every third, and
- * clang's build every third, but others.
+ * Of a list of long searches the plain build makes all, the build with the sanitizers every third.
  */
 #include <check.h>
 #include <stdbool.h>
+#include "core/rt/asan.h"
 
 static inline bool in_share(int i)
 {
-#if defined(__SANITIZE_ADDRESS__)
-	return i % 3 == 0;
-#elif defined(__clang__)
-	return i % 3 == 1;
-#else
-	(void)i;
-	return true;
-#endif
+	return !TM_ASAN || i % 3 == 0;
 }
 
 /* ck_assert() notes each place that it passes in a file. This one does not, for what is asserted 100,000

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "core/rnic/placement.h"
+#include "core/rt/asan.h"
 #include "tests/nic_net.h"
 
 #define RW                                                                           \
@@ -801,7 +802,7 @@ int main(void)
 	tcase_add_test(tc, memory_comes_and_goes);
 	tcase_add_loop_test(tc, handlers, 0, 2);
 	tcase_add_test(tc, deaf_thread);
-#ifdef __SANITIZE_ADDRESS__
+#if TM_ASAN
 	tcase_add_loop_test_raise_signal(tc, own_fault, SIGSEGV, 1, 2); /* the default is the sanitizer's */
 #else
 	tcase_add_loop_test_raise_signal(tc, own_fault, SIGSEGV, 0, 3);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "core/rt/asan.h"
 
 /* Boost.Context's C interface (boost/context/detail/fcontext.hpp is C++ only). */
 typedef void *fcontext_t;
@@ -15,15 +16,7 @@ struct transfer {
 extern struct transfer jump_fcontext(fcontext_t to, void *data);
 extern fcontext_t make_fcontext(void *stack_top, size_t size, void (*fn)(struct transfer));
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ASAN 1
-#endif
-#elif defined(__SANITIZE_ADDRESS__)
-#define ASAN 1
-#endif
-
-#ifdef ASAN
+#if TM_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 static void asan_leave(struct fiber *self, struct fiber *to, int for_good)
@@ -71,7 +64,7 @@ int fiber_alloc(struct fiber *fiber, size_t stack_bytes)
 
 void fiber_free(struct fiber *fiber)
 {
-#ifdef ASAN
+#if TM_ASAN
 	/* Frames that were abandoned leave marks, which would outlive the mapping. */
 	if (fiber->stack)
 		__asan_unpoison_memory_region(fiber->stack, fiber->stack_bytes);
@@ -95,7 +88,7 @@ void fiber_make(struct fiber *fiber, void (*main)(void *), void *arg)
 	fiber->main = main;
 	fiber->arg = arg;
 	fiber->shadow = NULL;
-#ifdef ASAN
+#if TM_ASAN
 	/* The last user of this stack may have been abandoned in mid-frame. */
 	__asan_unpoison_memory_region(fiber->stack, fiber->stack_bytes);
 #endif
