@@ -116,16 +116,14 @@ tidemark_test(test_cut ${PROJECT_SOURCE_DIR}/tests/test_cut.sh $<TARGET_FILE:tid
 tidemark_test(test_examine_cli ${PROJECT_SOURCE_DIR}/tests/test_examine.sh $<TARGET_FILE:tidemark>
 	$<TARGET_FILE:test_examine>)
 tidemark_test(test_verbs ${PROJECT_SOURCE_DIR}/tests/test_verbs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
-foreach(name run stat pcap_live loss_live)
-	tidemark_test(test_${name} ${PROJECT_SOURCE_DIR}/tests/test_${name}.sh $<TARGET_FILE:tidemark>)
-endforeach()
 # Processes on the soft RNIC; programs like any other that uses libibverbs.
 add_executable(nic_death tests/nic_death.c)
 target_link_libraries(nic_death PRIVATE tidemark_flags PkgConfig::IBVERBS)
 add_dependencies(nic_death tidemark_preload)
-if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime wants to be in front of what is preloaded
-	tidemark_test(test_nic_death ${PROJECT_SOURCE_DIR}/tests/test_nic_death.sh $<TARGET_FILE:tidemark>)
-	tidemark_test(test_live_nic ${PROJECT_SOURCE_DIR}/tests/test_live_nic.sh $<TARGET_FILE:tidemark>)
+if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of others
+	foreach(name run stat pcap_live loss_live nic_death live_nic)
+		tidemark_test(test_${name} ${PROJECT_SOURCE_DIR}/tests/test_${name}.sh $<TARGET_FILE:tidemark>)
+	endforeach()
 endif()
 tidemark_test(test_cli ${PROJECT_SOURCE_DIR}/tests/test_cli.sh $<TARGET_FILE:tidemark>)
 if(CMAKE_C_COMPILER_ID STREQUAL Clang)

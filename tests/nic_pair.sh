@@ -24,12 +24,6 @@ command -v ibv_rc_pingpong >/dev/null || {
 	exit 77
 }
 
-# A build with sanitizers: their runtime has to come first, and cannot be preloaded into others' programs.
-if ldd "$(dirname "$tidemark")/libtidemark-verbs.so" | grep -q 'lib[au].*san'; then
-	echo "$name: skipped: a build with sanitizers" >&2
-	exit 77
-fi
-
 # eventually COMMAND...: it succeeds within 10 s
 eventually() {
 	local i
