@@ -274,12 +274,42 @@ static uint8_t *reserve(struct link *link, uint32_t dest_qpn, uint32_t len)
 	return r ? (uint8_t *)(r + 1) : NULL;
 }
 
+/* Of 64, one for a group. Whoever gets what it has not joined drops it. */
+static uint64_t group_bit(const union ibv_gid *gid)
+{
+	uint64_t words[2];
+
+	memcpy(words, gid, sizeof(words));
+	return 1ull << ((words[0] ^ words[1]) * 0x9e3779b97f4a7c15u >> 58);
+}
+
+/* The same for a multicast group: that of the slowest, as far as it has ever been sent to. */
+static bool group_has_room(struct link_shm *shm, uint32_t number, uint64_t *taken)
+{
+	uint64_t bit = number <= shm->groups ? group_bit(&shm->group[number - 1]) : 0;
+	bool has = true;
+
+	*taken = 0;
+	for (unsigned slot = 1; slot < SHM_SLOTS; slot++) {
+		struct way *way = &shm->way[slot];
+
+		if (!way->inbox || way->inbox->dead || !(way->inbox->groups & bit) ||
+		    way->tail - way->head <= RING_FULL || used(shm, way) <= RING_FULL)
+			continue;
+		*taken += way->head;
+		has = false;
+	}
+	return has;
+}
+
 /* With a quarter of the ring left to acknowledgements, and to those who send again what is lost. */
 static bool has_room(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t *taken)
 {
 	struct link_shm *shm = (struct link_shm *)link;
-	struct way *way = peer ? NULL : way_to(shm, dest_qpn); /* a group has no room of its own */
+	struct way *way = peer ? NULL : way_to(shm, dest_qpn);
 
+	if (peer)
+		return group_has_room(shm, peer, taken);
 	if (!way || way->tail - way->head <= RING_FULL || used(shm, way) <= RING_FULL)
 		return true;
 	*taken = way->head;
@@ -371,15 +401,6 @@ static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
 }
 
 /* --- multicast --- */
-
-/* Of 64, one for a group. Whoever gets what it has not joined drops it. */
-static uint64_t group_bit(const union ibv_gid *gid)
-{
-	uint64_t words[2];
-
-	memcpy(words, gid, sizeof(words));
-	return 1ull << ((words[0] ^ words[1]) * 0x9e3779b97f4a7c15u >> 58);
-}
 
 static bool has_joined(struct link_shm *shm, unsigned slot, uint64_t bit)
 {
