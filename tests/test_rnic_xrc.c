@@ -879,10 +879,13 @@ END_TEST
 
 /* --- a bad link --- */
 
+static bool keeps; /* what came ahead of its turn (core/rnic/repair.c) */
+
 static void lossy_body(void)
 {
 	uint64_t state = source.state;
 	unsigned taken[2] = {0};
+	net->link->lossy = keeps;
 	connect_xrc();
 	for (unsigned i = 0; i < 2; i++)
 		for (unsigned n = 0; n < SRQ_WR / 2; n++)
@@ -914,7 +917,40 @@ START_TEST(lossy)
 	source.state = 100 + (uint64_t)_i;
 	source.permille[CHOICE_PACKET] = 100;
 	source.permille[CHOICE_LAND] = 50;
+	keeps = _i % 2;
 	run(task, lossy_body);
+}
+END_TEST
+
+/* Requests for both queues at once, of which some are kept behind a gap. */
+static void in_turns_body(void)
+{
+	net->link->lossy = true;
+	connect_xrc();
+	for (unsigned n = 0; n < 40; n++) {
+		give(&q[n % 2], (size_t)n * 2048, 2048, n);
+	}
+	fill(a.buf, 40 * 2048, 1);
+	for (unsigned n = 0; n < 40; n++)
+		send_to(&q[n % 2], (size_t)n * 2048, 2048 - n, 100 + n);
+	for (unsigned n = 0; n < 40; n++) {
+		expect(a.scq, 100 + n, IBV_WC_SUCCESS);
+		expect(q[n % 2].cq, n, IBV_WC_SUCCESS);
+		ck_assert_mem_eq(b.buf + (size_t)n * 2048, a.buf + (size_t)n * 2048, 2048 - n);
+	}
+	/* One that is kept, and is refused when its turn comes. */
+	give(&q[0], 0, 64, 1);
+	send_to(&q[0], 0, 8, 1);
+	request(IBV_WR_SEND, q[DOMAIN_2].number, &q[0], 0, 8, 0, 2);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	expect(a.scq, 2, IBV_WC_REM_INV_REQ_ERR);
+}
+
+START_TEST(in_turns)
+{
+	source.state = 300 + (uint64_t)_i;
+	source.permille[CHOICE_PACKET] = 150;
+	run(task, in_turns_body);
 }
 END_TEST
 
@@ -947,6 +983,7 @@ int main(void)
 	tcase_add_test(tests, queue_gone_before_its_read);
 	tcase_add_test(tests, overrun);
 	tcase_add_loop_test(tests, lossy, 0, 20);
+	tcase_add_loop_test(tests, in_turns, 0, 20);
 	suite_add_tcase(suite, tests);
 	SRunner *runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

@@ -18,13 +18,14 @@
 #include "core/nic/net_dir.h"
 #include "core/rnic/device.h"
 
-#define RING_BYTES (1u << 18) /* a power of two, so large that it stays in a cache */
-#define RING_FULL  (RING_BYTES / 4 * 3)
-#define MAGIC	   0x324d4454u
-#define NS_PER_S   1000000000ull
-#define QPN_SPREAD 32768 /* of the numbers of a process */
-#define IN_A_ROW   16	 /* packets of one sender */
-#define GROUPS_MAX 65536 /* that a process has ever named */
+#define RING_BYTES  (1u << 18) /* a power of two, so large that it stays in a cache */
+#define RING_FULL   (RING_BYTES / 4 * 3)
+#define MAGIC	    0x324d4454u
+#define NS_PER_S    1000000000ull
+#define QPN_SPREAD  32768 /* of the numbers of a process */
+#define IN_A_ROW    16	  /* packets of one sender */
+#define GROUPS_MAX  65536 /* that a process has ever named */
+#define GROUP_FIRST SHM_SLOTS
 
 /*
  * A packet in a ring: this line, then its payload, rounded up to lines. len WRAP: the next one is at the
@@ -274,12 +275,42 @@ static uint8_t *reserve(struct link *link, uint32_t dest_qpn, uint32_t len)
 	return r ? (uint8_t *)(r + 1) : NULL;
 }
 
+/* Of 64, one for a group. Whoever gets what it has not joined drops it. */
+static uint64_t group_bit(const union ibv_gid *gid)
+{
+	uint64_t words[2];
+
+	memcpy(words, gid, sizeof(words));
+	return 1ull << ((words[0] ^ words[1]) * 0x9e3779b97f4a7c15u >> 58);
+}
+
+/* The same for a multicast group: that of the slowest, as far as it has ever been sent to. */
+static bool group_has_room(struct link_shm *shm, uint32_t number, uint64_t *taken)
+{
+	uint64_t bit = group_bit(&shm->group[number - GROUP_FIRST]);
+	bool has = true;
+
+	*taken = 0;
+	for (unsigned slot = 1; slot < SHM_SLOTS; slot++) {
+		struct way *way = &shm->way[slot];
+
+		if (!way->inbox || way->inbox->head.dead || !(way->inbox->groups & bit) ||
+		    way->tail - way->head <= RING_FULL || used(shm, way) <= RING_FULL)
+			continue;
+		*taken += way->head;
+		has = false;
+	}
+	return has;
+}
+
 /* With a quarter of the ring left to acknowledgements, and to those who send again what is lost. */
 static bool has_room(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t *taken)
 {
 	struct link_shm *shm = (struct link_shm *)link;
-	struct way *way = peer ? NULL : way_to(shm, dest_qpn); /* a group has no room of its own */
+	struct way *way = peer >= GROUP_FIRST ? NULL : way_to(shm, dest_qpn);
 
+	if (peer >= GROUP_FIRST)
+		return group_has_room(shm, peer, taken);
 	if (!way || way->tail - way->head <= RING_FULL || used(shm, way) <= RING_FULL)
 		return true;
 	*taken = way->head;
@@ -372,15 +403,6 @@ static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
 
 /* --- multicast --- */
 
-/* Of 64, one for a group. Whoever gets what it has not joined drops it. */
-static uint64_t group_bit(const union ibv_gid *gid)
-{
-	uint64_t words[2];
-
-	memcpy(words, gid, sizeof(words));
-	return 1ull << ((words[0] ^ words[1]) * 0x9e3779b97f4a7c15u >> 58);
-}
-
 static bool has_joined(struct link_shm *shm, unsigned slot, uint64_t bit)
 {
 	struct inbox *inbox = slot == shm->slot ? shm->own : shm->way[slot].inbox;
@@ -409,11 +431,11 @@ static void put_to_group(struct link_shm *shm, const struct packet *pkt)
 	net_dir_slots(shm->directory, slots, SENDER_WORDS);
 	for (unsigned slot = 1; slot < SHM_SLOTS; slot++)
 		if (slots[slot / 64] >> slot % 64 & 1 && has_joined(shm, slot, bit) &&
-		    (way = way_to(shm, slot << SHM_QPN_SHIFT)))
+		    (way = way_to_slot(shm, slot)))
 			put(shm, way, pkt);
 }
 
-/* The groups' numbers follow that of all hosts. */
+/* The groups' numbers follow those of the slots. */
 static int group_number(struct link *link, const union ibv_gid *gid)
 {
 	struct link_shm *shm = (struct link_shm *)link;
@@ -423,13 +445,13 @@ static int group_number(struct link *link, const union ibv_gid *gid)
 	while (i < shm->groups && memcmp(&shm->group[i], gid, sizeof(*gid)))
 		i++;
 	if (i < shm->groups)
-		return (int)i + 1;
+		return (int)(GROUP_FIRST + i);
 	grown = i < GROUPS_MAX ? realloc(shm->group, (i + 1) * sizeof(*grown)) : NULL;
 	if (!grown)
 		return -ENOMEM;
 	shm->group = grown;
 	shm->group[shm->groups++] = *gid;
-	return (int)i + 1;
+	return (int)(GROUP_FIRST + i);
 }
 
 static int join(struct link *link, unsigned host, const union ibv_gid *gid, bool joins)
@@ -449,14 +471,15 @@ static int join(struct link *link, unsigned host, const union ibv_gid *gid, bool
 static void hand_over(struct link *link, unsigned from, struct packet *pkt)
 {
 	struct link_shm *shm = (struct link_shm *)link;
-	struct way *way = pkt->dest_qpn == MAD_QPN   ? way_to_slot(shm, pkt->peer)
-			  : packet_is_multicast(pkt) ? NULL
-						     : way_to(shm, pkt->dest_qpn);
+	bool to_group = pkt->peer >= GROUP_FIRST;
+	struct way *way = pkt->dest_qpn == MAD_QPN ? way_to_slot(shm, pkt->peer)
+			  : to_group		   ? NULL
+						   : way_to(shm, pkt->dest_qpn);
 
 	(void)from;
 	if (way)
 		put(shm, way, pkt);
-	else if (pkt->peer && packet_is_multicast(pkt))
+	else if (to_group && packet_is_multicast(pkt))
 		put_to_group(shm, pkt);
 	packet_put(pkt->net, pkt);
 }
@@ -474,8 +497,8 @@ static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
 {
 	struct link_shm *shm = (struct link_shm *)link;
 
-	if (number && number <= shm->groups)
-		*gid = shm->group[number - 1];
+	if (number - GROUP_FIRST < shm->groups)
+		*gid = shm->group[number - GROUP_FIRST];
 	else
 		rnic_gid(shm->nic.address, gid);
 }

@@ -152,6 +152,15 @@ static int group_number(struct link *link, const union ibv_gid *gid)
 	return number == NOBODY ? -ENOMEM : (int)number;
 }
 
+/* As much as is allowed: the first asks for more than that. */
+static void enlarge(int fd, int option, int forced)
+{
+	int bytes = BUFFER_BYTES;
+
+	if (setsockopt(fd, SOL_SOCKET, forced, &bytes, sizeof(bytes)))
+		setsockopt(fd, SOL_SOCKET, option, &bytes, sizeof(bytes));
+}
+
 /* A socket that gets what is sent to the group by the link's interface, and nothing else. */
 static int open_group(struct link_udp *udp, uint32_t address)
 {
@@ -164,6 +173,7 @@ static int open_group(struct link_udp *udp, uint32_t address)
 
 	if (fd < 0)
 		return -errno;
+	enlarge(fd, SO_RCVBUF, SO_RCVBUFFORCE);
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) ||
 	    setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &no, sizeof(no)) ||
 	    bind(fd, (struct sockaddr *)&name, sizeof(name)) ||
@@ -520,7 +530,7 @@ static uint32_t burst_of(const struct link_udp *udp)
 /* The socket, unless the address is in use: -EADDRINUSE. */
 static int bind_to(struct link_udp *udp, uint32_t address)
 {
-	int bytes = BUFFER_BYTES, never = IP_PMTUDISC_DO, yes = 1;
+	int never = IP_PMTUDISC_DO, yes = 1;
 	struct sockaddr_in own = {
 		.sin_family = AF_INET, .sin_port = htons(ROCE_PORT), .sin_addr.s_addr = htonl(address)};
 	int rc;
@@ -528,11 +538,8 @@ static int bind_to(struct link_udp *udp, uint32_t address)
 	udp->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (udp->fd < 0)
 		return -errno;
-	/* As much as is allowed: the first asks for more than that. */
-	if (setsockopt(udp->fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)))
-		setsockopt(udp->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
-	if (setsockopt(udp->fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)))
-		setsockopt(udp->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	enlarge(udp->fd, SO_RCVBUF, SO_RCVBUFFORCE);
+	enlarge(udp->fd, SO_SNDBUF, SO_SNDBUFFORCE);
 	rc = setsockopt(udp->fd, IPPROTO_IP, IP_MTU_DISCOVER, &never, sizeof(never)) ||
 			     setsockopt(udp->fd, IPPROTO_IP, IP_MULTICAST_IF, &own.sin_addr,
 					sizeof(own.sin_addr))

@@ -297,6 +297,8 @@ void xrc_reset_qp(struct rnic_qp *target);
 /* From now on the target queue pair is at work for this shared receive queue: its requests, domain,
  * completions. False: there is none of this number. */
 bool xrc_select(struct rnic_qp *target, uint32_t srqn);
+/* The same for a request whose turn has come. False: it cannot be let in, and is counted. */
+bool xrc_turn(struct rnic_qp *target, const struct packet *pkt);
 /* All who have the target queue pair open hear of it. */
 void xrc_event(struct rnic_qp *target, enum ibv_event_type type);
 /* A packet for a queue pair of the service has come in. Takes it. */

@@ -228,6 +228,7 @@ static void say(struct rnic_net *net, const struct last_word *word, const struct
 	pkt->peer = word->peer;
 	pkt->src_qpn = word->qpn;
 	pkt->dest_qpn = word->peer_qpn;
+	pkt->service = request->service;
 	pkt->psn = acked ? word->acked_psn : word->refused_psn;
 	pkt->opcode = OP_ACKNOWLEDGE;
 	pkt->syndrome = acked ? AETH_ACK : word->syndrome;
@@ -245,7 +246,8 @@ void last_word_repeat(struct rnic_qp *qp, const struct packet *request)
 void last_word_keep(struct rnic_qp *qp)
 {
 	struct rnic_net *net = qp->hca->net;
-	if (qp->service != SERVICE_RC || (!resp_active(qp) && qp->ibv.state != IBV_QPS_ERR))
+	bool serves = qp->service == SERVICE_RC || qp->ibv.qp_type == IBV_QPT_XRC_RECV;
+	if (!serves || (!resp_active(qp) && qp->ibv.state != IBV_QPS_ERR))
 		return;
 	land_all(qp, NULL);
 	if (!net->parted)
@@ -257,8 +259,8 @@ void last_word_keep(struct rnic_qp *qp)
 
 void last_word_find(struct rnic_net *net, const struct packet *request)
 {
-	if (request->service != SERVICE_RC || request->opcode >= OP_CODES ||
-	    opcode_is[request->opcode] & IS_RESPONSE)
+	if ((request->service != SERVICE_RC && request->service != SERVICE_XRC) ||
+	    request->opcode >= OP_CODES || opcode_is[request->opcode] & IS_RESPONSE)
 		return;
 	for (unsigned i = 0; net->parted && i < PARTED; i++) {
 		const struct last_word *word = &net->parted[i];

@@ -324,6 +324,8 @@ static uint8_t check_nonposted(struct rnic_qp *qp, const struct packet *pkt)
 uint8_t resp_check(struct rnic_qp *qp, struct packet *pkt)
 {
 	uint8_t is = opcode_is[pkt->opcode];
+	if (qp->service == SERVICE_XRC && !xrc_turn(qp, pkt))
+		return AETH_NAK_INVALID_REQUEST;
 	if (!well_formed(qp, pkt)) {
 		COUNT_ONE(qp->hca->net, bad_sequence);
 		return AETH_NAK_INVALID_REQUEST;

@@ -311,6 +311,8 @@ int xrc_query_qp(struct rnic_qp *handle, struct ibv_qp_attr *attr, int mask, str
 static void destroy_target(struct xrc_target *target)
 {
 	struct rnic_qp *qp = &target->qp;
+	if (is_lossy(qp))
+		last_word_keep(qp);
 	qp_reset(qp);
 	qp->dead = true;
 	qp->hca->net->qp[qp->ibv.qp_num - qp->hca->net->qpn_first] = NULL;
@@ -371,37 +373,28 @@ static void work_for(struct rnic_qp *qp, struct rnic_srq *srq)
 bool xrc_select(struct rnic_qp *qp, uint32_t srqn)
 {
 	struct rnic_srq *srq = xrc_srq(qp->hca->net, srqn);
-	if (srq)
-		work_for(qp, srq);
-	return srq;
+	if (!srq || srq->xrcd->domain != to_target(qp)->domain)
+		return false;
+	work_for(qp, srq);
+	return true;
 }
 
-static void take_request(struct xrc_target *target, struct packet *pkt)
+bool xrc_turn(struct rnic_qp *qp, const struct packet *pkt)
 {
-	struct rnic_qp *qp = &target->qp;
-	struct responder *resp = &qp->resp;
-	struct rnic_net *net = qp->hca->net;
-	struct rnic_srq *srq = xrc_srq(net, pkt->srqn);
-	int32_t ahead = psn_diff(pkt->psn, resp->psn);
-	if (srq && srq->xrcd->domain != target->domain)
-		srq = NULL;
-	if (ahead == 0 && resp_active(qp) && !resp->failed) {
-		if (!srq || (resp->in_message && pkt->srqn != target->srqn)) {
-			COUNT_ONE(net, bad_srq);
-			resp_refuse(qp, pkt, pkt->psn, AETH_NAK_INVALID_REQUEST);
-			packet_put(net, pkt);
-			return;
-		}
-		target->srqn = pkt->srqn;
+	struct xrc_target *target = to_target(qp);
+	bool goes_on = qp->resp.in_message;
+	if ((goes_on && pkt->srqn != target->srqn) || !xrc_select(qp, pkt->srqn)) {
+		COUNT_ONE(qp->hca->net, bad_srq);
+		return false;
 	}
-	/* One that comes again needs its key looked at again. */
-	if (!srq && pkt->opcode == OP_READ_REQUEST && ahead < 0) {
-		packet_put(net, pkt);
-		return;
-	}
-	if (srq)
-		work_for(qp, srq);
-	resp_request(qp, pkt);
+	target->srqn = pkt->srqn;
+	return true;
+}
+
+/* A READ that comes again needs its key looked at again. */
+static bool is_read_again(const struct rnic_qp *qp, const struct packet *pkt)
+{
+	return pkt->opcode == OP_READ_REQUEST && psn_diff(pkt->psn, qp->resp.psn) < 0;
 }
 
 void xrc_take(struct rnic_qp *qp, struct packet *pkt)
@@ -411,9 +404,11 @@ void xrc_take(struct rnic_qp *qp, struct packet *pkt)
 	if (is_response == is_target) {
 		COUNT_ONE(qp->hca->net, bad_opcode);
 		packet_put(qp->hca->net, pkt);
-	} else if (is_target) {
-		take_request(to_target(qp), pkt);
-	} else {
+	} else if (!is_target) {
 		req_response(qp, pkt);
+	} else if (is_read_again(qp, pkt) && !xrc_select(qp, pkt->srqn)) {
+		packet_put(qp->hca->net, pkt);
+	} else {
+		resp_request(qp, pkt);
 	}
 }
