@@ -447,6 +447,7 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim
 			 .gid = gid_of,
 			 .ready = ready,
 			 .reserve = reserve,
+			 .lossy = true,
 			 .burst = inner->link.burst},
 		.address = inner->address,
 		.mtu = inner->mtu,

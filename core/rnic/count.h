@@ -47,6 +47,8 @@
 	X(nak_access_received, "NAKs received: remote access error")            \
 	X(nak_operation_received, "NAKs received: remote operational error")    \
 	X(nak_rnr_received, "NAKs received: receiver not ready")                \
+	X(kept, "packets kept until their turn came")                           \
+	X(probe, "retransmissions after a silence")                             \
 	X(timeout, "retransmissions after a timeout")                           \
 	X(retry, "retransmissions in all")                                      \
 	X(retry_exceeded, "requests failed: retries exceeded")                  \
@@ -61,7 +63,7 @@ enum rnic_count {
 };
 
 /* One more of `name`. `net`: a struct rnic_net. */
-#define COUNT_ONE(net, name)                              \
+#define COUNT_ONE(net, name)                          \
 	do {                                          \
 		if ((net)->count)                     \
 			(net)->count[COUNT_##name]++; \

@@ -42,7 +42,9 @@ struct rnic_net {
 	uint32_t qpn_first, qpn_limit;
 	struct packet *free_packet;
 	void *free_buffer[BUFFER_CLASSES]; /* first word: next */
-	uint64_t *count;		   /* by enum rnic_count; NULL: nobody counts */
+	struct last_word *parted;	   /* of queue pairs that were destroyed; see repair.c */
+	unsigned parted_next;
+	uint64_t *count; /* by enum rnic_count; NULL: nobody counts */
 	void (*torn)(const struct packet
 			     *pkt); /* live world: a part of the packet is in memory; does not return */
 };

@@ -31,6 +31,8 @@ struct link {
 	 * there; if that packet is never sent, nothing is to be given back. NULL: anywhere, as without this
 	 * function. */
 	uint8_t *(*reserve)(struct link *link, uint32_t dest_qpn, uint32_t len);
+	/* Packets get lost or change places now and then: both ends do more to get over it, see repair.c. */
+	bool lossy;
 	/* So many packets at once the other end can hold, if it is like this one; 0: any number. */
 	uint32_t burst;
 };
@@ -42,9 +44,9 @@ struct link_patience {
 };
 
 /*
- * A link that has ready(): may a packet be sent there at `now`? False: try again after LINK_READY_NS. When the other end has taken
- * nothing for patience_ns, packets are lost, as a switch would have it, so that the transport learns of
- * it. While it takes others' packets there is nothing to be learned.
+ * A link that has ready(): may a packet be sent there at `now`? False: try again after LINK_READY_NS. When
+ * the other end has taken nothing for patience_ns, packets are lost, as a switch would have it, so that the
+ * transport learns of it. While it takes others' packets there is nothing to be learned.
  */
 static inline bool link_ready(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t now,
 			      uint64_t patience_ns, struct link_patience *patience)

@@ -263,6 +263,8 @@ int rnic_destroy_qp(struct ibv_qp *ibv)
 	struct rnic_qp *qp = (struct rnic_qp *)ibv;
 	if (qp->dead)
 		return EINVAL;
+	if (is_lossy(qp))
+		last_word_keep(qp);
 	if (!OWN_BUG(&qp->hca->net->hw, NIC_LAND_AFTER_DESTROY))
 		reset(qp);
 	mw_drop_qp(qp);
@@ -369,6 +371,8 @@ static void take_values(struct rnic_qp *qp, const struct ibv_qp_attr *attr, int 
 	}
 	if (mask & IBV_QP_SQ_PSN)
 		qp->req.next_psn = qp->req.una = to->sq_psn = attr->sq_psn & PSN_MASK;
+	if (mask & IBV_QP_SQ_PSN)
+		repair_reset(qp);
 }
 
 int rnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)

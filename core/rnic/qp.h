@@ -84,6 +84,34 @@ struct rnic_srq {
 	bool dead;
 };
 
+/* Packets that came ahead of their turn, in the order of their numbers. */
+struct kept {
+	struct packet *head;
+	unsigned count;
+	unsigned seen;	/* came while just this was missing */
+	uint32_t gap;	/* what is missing in front of them ... */
+	uint64_t until; /* ns: ... is not just late, from then on; 0: nothing is missing */
+	struct alarm alarm;
+};
+
+/* Of a requester on a lossy link: repair.c. */
+struct repair {
+	bool on;
+	bool unsure;	       /* whether anything was lost at all */
+	bool ask;	       /* results that are missing may be asked for again */
+	uint32_t from;	       /* una, when the last packet was sent again for it */
+	uint32_t end;	       /* over when una is there */
+	uint32_t burst;	       /* packets under way meanwhile */
+	uint32_t sent, resent; /* next after all that was ever sent, that was sent again */
+	uint32_t acked_ahead;  /* next after what is acknowledged, results that are missing aside */
+	uint32_t sample_psn;   /* its answer tells how long a round trip takes */
+	uint64_t sample_at;    /* ns: when it was sent; 0: there is none */
+	uint64_t round_trip;   /* ns */
+	uint64_t quiet;	       /* ns without news before a probe */
+	uint64_t probe_at;     /* ns */
+	struct kept kept;      /* results behind one that is missing */
+};
+
 struct requester {
 	uint32_t acked;	    /* the oldest request that is not acknowledged; <= sq.next <= rung <= sq.posted */
 	uint32_t rung;	    /* next request of which the RNIC has not been told */
@@ -98,6 +126,7 @@ struct requester {
 	uint64_t rnr_until; /* ns: the receiver, or the link, was not ready; 0: it is */
 	struct link_patience patience;
 	struct alarm tx, timer, rnr;
+	struct repair repair;
 };
 
 /* An atomic, FLUSH or ATOMIC WRITE that was executed: a duplicate gets the same answer. */
@@ -108,10 +137,21 @@ struct saved_answer {
 	uint64_t original; /* atomic */
 };
 
+/* What a responder that serves no more has said last. */
+struct last_word {
+	unsigned host;
+	uint32_t qpn, peer, peer_qpn;
+	uint32_t acked_psn, refused_psn;
+	uint8_t syndrome; /* of the NAK; 0: nothing was refused */
+	uint64_t until;	  /* ns: nobody asks any more */
+};
+
 struct responder {
 	uint32_t psn;	    /* expected */
 	uint32_t acked_psn; /* the last one that was answered */
 	uint32_t msn;
+	struct kept kept; /* lossy link: requests behind a gap */
+	struct last_word last_word;
 	bool nak_sent;		       /* no second NAK before the sequence is whole again */
 	bool failed;		       /* an error NAK is on its way; nothing more is let in */
 	bool established;	       /* the program was told that a request came in before RTS */
@@ -261,8 +301,8 @@ void req_drop_copy(struct rnic_qp *qp, struct wqe *wqe);
 void req_kick(struct rnic_qp *qp);
 /* In SQD: nothing is under way any more? The program is told once, if it wants to know. */
 void req_drained(struct rnic_qp *qp);
-/* A response has come in. The caller keeps the packet. */
-void req_response(struct rnic_qp *qp, const struct packet *pkt);
+/* A response has come in. Takes the packet. */
+void req_response(struct rnic_qp *qp, struct packet *pkt);
 /* Complete everything that is posted with WR_FLUSH_ERR. */
 void req_flush(struct rnic_qp *qp);
 
@@ -296,6 +336,43 @@ uint8_t resp_check(struct rnic_qp *qp, struct packet *pkt);
 uint8_t resp_check_send(struct rnic_qp *qp, const struct packet *pkt);
 /* Let it in: takes the packet. */
 void resp_accept(struct rnic_qp *qp, struct packet *pkt);
+
+/* --- repair.c --- */
+
+static inline bool is_lossy(const struct rnic_qp *qp)
+{
+	return qp->hca->net->link->lossy;
+}
+/* Keep a packet until its turn comes; `expected` is what is missing. Takes it: one that is too far ahead, or
+ * there already, is dropped. */
+void kept_push(struct rnic_qp *qp, struct kept *kept, uint32_t expected, struct packet *pkt);
+/* The first packet that is kept, from `expected` on; what is before that is dropped. NULL: none. */
+struct packet *kept_first(struct rnic_qp *qp, struct kept *kept, uint32_t expected);
+/* Take out the first one. */
+struct packet *kept_pop(struct kept *kept);
+void kept_drop(struct rnic_qp *qp, struct kept *kept);
+/* Are packets kept, and what is missing in front of them is not just late? Not known yet: fire comes later.
+ */
+bool kept_too_long(struct rnic_qp *qp, struct kept *kept, uint32_t expected, sim_fn *fire);
+/* Nothing was sent yet. */
+void repair_reset(struct rnic_qp *qp);
+/* Packet una, or what answers it, is missing. False: known. */
+bool repair_begin(struct rnic_qp *qp);
+/* The same, known or not. */
+void repair_again(struct rnic_qp *qp);
+/* Nothing was heard: the next time after twice the time. */
+void repair_wait_longer(struct rnic_qp *qp);
+/* The packet with so many sequence numbers is sent. */
+void repair_sent(struct rnic_qp *qp, const struct packet *pkt, uint32_t psns);
+/* una has advanced. */
+void repair_progress(struct rnic_qp *qp);
+
+/* The queue pair in the error state says its last word again, if that is an answer to this request. */
+void last_word_repeat(struct rnic_qp *qp, const struct packet *request);
+/* The queue pair is going to be destroyed; for some time its last word is kept. */
+void last_word_keep(struct rnic_qp *qp);
+/* A packet for no queue pair that there is: the last word of the one that there was. */
+void last_word_find(struct rnic_net *net, const struct packet *request);
 
 /* --- unreliable.c --- */
 

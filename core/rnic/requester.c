@@ -73,6 +73,13 @@ static uint32_t window(const struct rnic_qp *qp)
 	return burst && burst < WINDOW ? burst : WINDOW;
 }
 
+/* Of these, those that may be now. */
+static uint32_t limit(const struct rnic_qp *qp)
+{
+	uint32_t most = window(qp);
+	return qp->req.repair.on && qp->req.repair.burst < most ? qp->req.repair.burst : most;
+}
+
 static uint64_t timeout_ns(const struct rnic_qp *qp)
 {
 	return (uint64_t)4096 << qp->attr.timeout; /* 0 means never: see arm() */
@@ -178,6 +185,7 @@ void req_flush(struct rnic_qp *qp)
 	req->una = req->next_psn;
 	req->nonposted = 0;
 	req->rnr_until = 0;
+	kept_drop(qp, &req->repair.kept);
 	req->tx.at = req->timer.at = req->rnr.at = 0;
 }
 
@@ -185,6 +193,7 @@ void req_reset(struct rnic_qp *qp)
 {
 	for (uint32_t i = qp->req.acked; i != qp->sq.posted; i++)
 		req_drop_copy(qp, wqe_at(qp, i));
+	kept_drop(qp, &qp->req.repair.kept);
 	qp->sq.posted = qp->sq.next = qp->sq.done = qp->sq.freed = 0;
 	memset(&qp->req, 0, sizeof(qp->req));
 	qp->resets++;
@@ -203,9 +212,32 @@ static void fail(struct rnic_qp *qp, enum ibv_wc_status status)
 
 /* --- sending --- */
 
+static uint64_t until(const struct rnic_qp *qp, uint64_t at, uint64_t if_over)
+{
+	uint64_t now = sim_now(qp_sim(qp));
+	return at > now ? at - now : if_over;
+}
+
+/* The timer is to come when the next thing may be due. */
+static void set_timer(struct rnic_qp *qp)
+{
+	struct requester *req = &qp->req;
+	uint64_t ns = UINT64_MAX, probe;
+	if (qp->attr.timeout)
+		ns = until(qp, req->deadline, timeout_ns(qp));
+	if (is_lossy(qp)) {
+		probe = until(qp, req->repair.probe_at, req->repair.quiet);
+		ns = probe < ns ? probe : ns;
+	}
+	if (ns != UINT64_MAX)
+		alarm_set(qp_sim(qp), &req->timer, CHAIN_OTHER, ns, fire_timer, qp);
+}
+
 static void arm(struct rnic_qp *qp)
 {
-	if (qp->attr.timeout && !qp->req.timer.at)
+	if (is_lossy(qp))
+		set_timer(qp);
+	else if (qp->attr.timeout && !qp->req.timer.at)
 		alarm_set(qp_sim(qp), &qp->req.timer, CHAIN_OTHER, timeout_ns(qp), fire_timer, qp);
 }
 
@@ -278,10 +310,15 @@ static uint8_t opcode_of(const struct wqe *wqe, bool first, bool last)
 
 /* Bytes of a READ that are asked for at once, from packet i on, with `left` missing. A part that is asked for
  * again ends where it ended before: what comes again must not reach beyond what was there. */
-static uint32_t read_part(const struct rnic_qp *qp, uint32_t i, uint32_t left)
+static uint32_t read_part(const struct rnic_qp *qp, const struct wqe *wqe, uint32_t i, uint32_t left)
 {
-	uint32_t most = (window(qp) - i % window(qp)) * qp->mtu;
-	return qp->hca->net->link->burst && left > most ? most : left;
+	const struct packet *kept = qp->req.repair.kept.head;
+	uint32_t packets = MAX_MESSAGE / qp->mtu, psn = psn_add(wqe->first_psn, i);
+	if (qp->hca->net->link->burst)
+		packets = window(qp) - i % window(qp);
+	if (kept && psn == qp->req.una && (uint32_t)psn_diff(kept->psn, psn) < packets)
+		packets = (uint32_t)psn_diff(kept->psn, psn);
+	return left > packets * qp->mtu ? packets * qp->mtu : left;
 }
 
 /* Is a part of the READ sq.next on its way? */
@@ -290,6 +327,13 @@ static bool awaits_part(struct rnic_qp *qp, const struct wqe *wqe)
 	struct requester *req = &qp->req;
 	return wqe->opcode == IBV_WR_RDMA_READ && req->packet &&
 	       req->una != psn_add(wqe->first_psn, req->packet);
+}
+
+/* In a repair, where answers are awaited: is this packet the last of a burst, or of a part of it? */
+static bool ends_burst(const struct rnic_qp *qp, uint32_t psn)
+{
+	uint32_t n = (uint32_t)psn_diff(psn, qp->req.una) + 1, burst = limit(qp);
+	return qp->req.repair.on && (n >= burst || n % ((burst + ACKS - 1) / ACKS) == 0);
 }
 
 /* The packet req->packet of the request; NULL: its memory is no longer allowed. */
@@ -312,7 +356,8 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
 	pkt->psn = psn_add(wqe->first_psn, i);
 	pkt->service = qp->service;
 	pkt->opcode = opcode_of(wqe, first, last);
-	pkt->ack_req = last || wqe->nonposted || (i + 1) % (window(qp) / ACKS) == 0;
+	pkt->ack_req = last || wqe->nonposted || (i + 1) % (window(qp) / ACKS) == 0 ||
+		       ends_burst(qp, pkt->psn);
 	pkt->solicited = last && wqe->solicited;
 	if (qp->service != SERVICE_RC)
 		pkt->ack_req = false;
@@ -326,7 +371,7 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
 	pkt->dma_len = (uint32_t)wqe->bytes;
 	if (wqe->opcode == IBV_WR_RDMA_READ) { /* what is still missing */
 		pkt->va += off;
-		pkt->dma_len = read_part(qp, i, left);
+		pkt->dma_len = read_part(qp, wqe, i, left);
 	}
 	if (wqe->opcode == IBV_WR_FLUSH)
 		pkt->dma_len = (uint32_t)wqe->flush_len;
@@ -385,13 +430,15 @@ static bool send_packet(struct rnic_qp *qp, struct wqe *wqe)
 			fail(qp, IBV_WC_LOC_PROT_ERR);
 		return false;
 	}
-	if (pkt->psn == req->una)
-		req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
-	arm(qp);
+	uint32_t psns = 1;
 	if (wqe->opcode == IBV_WR_RDMA_READ && pkt->dma_len)
-		req->packet += (pkt->dma_len + qp->mtu - 1) / qp->mtu;
-	else
-		req->packet++;
+		psns = (pkt->dma_len + qp->mtu - 1) / qp->mtu;
+	if (pkt->psn == req->una && (!is_lossy(qp) || pkt->psn == req->repair.sent))
+		req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
+	if (is_lossy(qp))
+		repair_sent(qp, pkt, psns);
+	arm(qp);
+	req->packet += psns;
 	if (req->packet == wqe->psns) {
 		qp->sq.next++;
 		req->packet = 0;
@@ -428,6 +475,14 @@ static bool may_send(const struct rnic_qp *qp)
 	return active(qp) && qp->sq.next != qp->req.rung && !qp->req.rnr_until;
 }
 
+/* In a repair: the result of the request sq.next, which was sent, may be on its way. */
+static bool awaits_result(struct rnic_qp *qp, const struct wqe *wqe)
+{
+	const struct repair *repair = &qp->req.repair;
+	return repair->on && !repair->ask && wqe->nonposted &&
+	       psn_diff(psn_add(wqe->first_psn, qp->req.packet), repair->sent) < 0;
+}
+
 static void transmit(struct rnic_qp *qp)
 {
 	struct requester *req = &qp->req;
@@ -441,9 +496,9 @@ static void transmit(struct rnic_qp *qp)
 		}
 		if (!wqe->started && !start(qp, wqe))
 			return;
-		if (psn_diff(psn_add(wqe->first_psn, req->packet), req->una) >= (int32_t)window(qp))
+		if (psn_diff(psn_add(wqe->first_psn, req->packet), req->una) >= (int32_t)limit(qp))
 			return;
-		if (awaits_part(qp, wqe))
+		if (awaits_part(qp, wqe) || awaits_result(qp, wqe))
 			return;
 		if (!send_packet(qp, wqe))
 			return;
@@ -496,6 +551,8 @@ static void retry(struct rnic_qp *qp, const char *why)
 	COUNT_ONE(qp->hca->net, retry);
 	req->retry_left--;
 	req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
+	if (is_lossy(qp))
+		repair_again(qp);
 	go_back(qp, why);
 	transmit(qp);
 }
@@ -505,25 +562,42 @@ static void retry(struct rnic_qp *qp, const char *why)
 static bool una_is_out(struct rnic_qp *qp)
 {
 	const struct wqe *wqe = wqe_at(qp, qp->sq.next);
-	if (qp->sq.next == qp->sq.posted || !wqe->started)
+	if (qp->sq.next == qp->sq.posted || !wqe->started || awaits_result(qp, wqe))
 		return true;
 	return psn_diff(psn_add(wqe->first_psn, qp->req.packet), qp->req.una) > 0;
+}
+
+/* Send packet una again, as the first of a repair. */
+static void repair(struct rnic_qp *qp, const char *why)
+{
+	go_back(qp, why);
+	transmit(qp);
+}
+
+/* There was no news for a while. */
+static void probe(struct rnic_qp *qp)
+{
+	COUNT_ONE(qp->hca->net, probe);
+	repair_again(qp);
+	repair_wait_longer(qp);
+	repair(qp, "probe");
 }
 
 static void fire_timer(struct sim *sim, void *arg)
 {
 	struct rnic_qp *qp = arg;
 	struct requester *req = &qp->req;
-	if (!alarm_fired(sim, &req->timer) || !active(qp) || req->una == req->next_psn || !qp->attr.timeout)
+	if (!alarm_fired(sim, &req->timer) || !active(qp) || req->una == req->next_psn)
 		return;
-	if (sim_now(sim) >= req->deadline && !req->rnr_until && una_is_out(qp)) {
+	if (qp->attr.timeout && sim_now(sim) >= req->deadline && !req->rnr_until && una_is_out(qp)) {
 		COUNT_ONE(qp->hca->net, timeout);
 		retry(qp, "timeout");
+	} else if (is_lossy(qp) && sim_now(sim) >= req->repair.probe_at && !req->rnr_until &&
+		   una_is_out(qp)) {
+		probe(qp);
 	}
-	if (!active(qp) || req->una == req->next_psn)
-		return;
-	uint64_t left = req->deadline > sim_now(sim) ? req->deadline - sim_now(sim) : timeout_ns(qp);
-	alarm_set(sim, &req->timer, CHAIN_OTHER, left, fire_timer, qp);
+	if (active(qp) && req->una != req->next_psn)
+		set_timer(qp);
 }
 
 static void fire_rnr(struct sim *sim, void *arg)
@@ -577,6 +651,8 @@ static void progress(struct rnic_qp *qp)
 	req->rnr_left = qp->attr.rnr_retry;
 	req->implied = false;
 	req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
+	if (is_lossy(qp))
+		repair_progress(qp);
 	if (req->acked == qp->sq.next && req->una != req->next_psn) {
 		uint32_t packet = (uint32_t)psn_diff(req->una, wqe_at(qp, req->acked)->first_psn);
 		if (req->packet < packet)
@@ -606,7 +682,7 @@ static bool advance(struct rnic_qp *qp, uint32_t end)
 		progress(qp);
 	if (req->una == end)
 		return true;
-	if (!req->implied) {
+	if (!req->implied && !is_lossy(qp)) {
 		req->implied = true;
 		go_back(qp, "missing response");
 	}
@@ -617,7 +693,8 @@ static void refused(struct rnic_qp *qp, uint8_t syndrome)
 {
 	switch (syndrome) {
 	case AETH_NAK_SEQUENCE:
-		retry(qp, "NAK");
+		if (!is_lossy(qp) || repair_begin(qp))
+			retry(qp, "NAK");
 		break;
 	case AETH_NAK_INVALID_REQUEST:
 		fail(qp, IBV_WC_REM_INV_REQ_ERR);
@@ -663,28 +740,89 @@ static void take_result(struct rnic_qp *qp, const struct packet *pkt)
 	progress(qp);
 }
 
-void req_response(struct rnic_qp *qp, const struct packet *pkt)
+static bool is_awaited(const struct rnic_qp *qp, const struct packet *pkt)
+{
+	const struct requester *req = &qp->req;
+	if (OWN_BUG(&qp->hca->net->hw, NIC_PSN_WRAP) && pkt->psn < req->una)
+		return false;
+	return active(qp) && req->una != req->next_psn && psn_diff(pkt->psn, req->una) >= 0 &&
+	       psn_diff(pkt->psn, req->next_psn) < 0; /* else old, or nonsense */
+}
+
+static void take_acknowledgement(struct rnic_qp *qp, const struct packet *pkt)
 {
 	struct requester *req = &qp->req;
 	uint8_t kind = pkt->syndrome & AETH_KIND;
-	if (OWN_BUG(&qp->hca->net->hw, NIC_PSN_WRAP) && pkt->psn < req->una)
+	bool positive = kind == (AETH_ACK & AETH_KIND);
+	uint32_t end = psn_add(pkt->psn, positive);
+	if (!advance(qp, end)) {
+		if (is_lossy(qp) && psn_diff(end, req->repair.acked_ahead) > 0)
+			req->repair.acked_ahead = end;
 		return;
-	if (!active(qp) || req->una == req->next_psn || psn_diff(pkt->psn, req->una) < 0 ||
-	    psn_diff(pkt->psn, req->next_psn) >= 0)
-		return; /* old, or nonsense */
+	}
+	if (positive)
+		return;
+	count_nak(qp->hca->net, pkt->syndrome, false);
+	if (kind == AETH_RNR_NAK)
+		wait_for_receiver(qp, pkt->syndrome & 31);
+	else
+		refused(qp, pkt->syndrome);
+}
+
+/* Results whose turn has come, because another one is no longer missing. */
+static void take_kept(struct rnic_qp *qp)
+{
+	struct requester *req = &qp->req;
+	struct kept *kept = &req->repair.kept;
+	struct packet *pkt;
+	while (active(qp) && (pkt = kept_first(qp, kept, req->una)) && advance(qp, pkt->psn)) {
+		kept_pop(kept);
+		take_result(qp, pkt);
+		packet_put(qp->hca->net, pkt);
+	}
+	if (active(qp) && psn_diff(req->repair.acked_ahead, req->una) > 0)
+		advance(qp, req->repair.acked_ahead);
+}
+
+static void fire_gap(struct sim *sim, void *arg);
+
+/* Is a result really missing? */
+static void look_for_gap(struct rnic_qp *qp)
+{
+	struct requester *req = &qp->req;
+	if (active(qp) && kept_too_long(qp, &req->repair.kept, req->una, fire_gap) && repair_begin(qp))
+		repair(qp, "missing response");
+}
+
+static void fire_gap(struct sim *sim, void *arg)
+{
+	struct rnic_qp *qp = arg;
+	if (alarm_fired(sim, &qp->req.repair.kept.alarm))
+		look_for_gap(qp);
+}
+
+void req_response(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct requester *req = &qp->req;
+	if (!is_awaited(qp, pkt)) {
+		packet_put(qp->hca->net, pkt);
+		return;
+	}
 	if (OWN_BUG(&qp->hca->net->hw, NIC_READ_HOLE) && pkt->opcode == OP_READ_RESPONSE_LAST)
 		req->una = pkt->psn;
-	if (pkt->opcode != OP_ACKNOWLEDGE) {
-		if (advance(qp, pkt->psn))
-			take_result(qp, pkt);
-	} else if (kind == (AETH_ACK & AETH_KIND)) {
-		advance(qp, psn_add(pkt->psn, 1));
+	if (pkt->opcode == OP_ACKNOWLEDGE) {
+		take_acknowledgement(qp, pkt);
 	} else if (advance(qp, pkt->psn)) {
-		count_nak(qp->hca->net, pkt->syndrome, false);
-		if (kind == AETH_RNR_NAK)
-			wait_for_receiver(qp, pkt->syndrome & 31);
-		else
-			refused(qp, pkt->syndrome);
+		take_result(qp, pkt);
+	} else if (is_lossy(qp)) {
+		kept_push(qp, &req->repair.kept, req->una, pkt);
+		pkt = NULL;
+	}
+	if (pkt)
+		packet_put(qp->hca->net, pkt);
+	if (is_lossy(qp)) {
+		take_kept(qp);
+		look_for_gap(qp);
 	}
 	if (qp->ibv.state == IBV_QPS_SQD)
 		req_drained(qp);

@@ -36,6 +36,7 @@ bool resp_active(const struct rnic_qp *qp)
 void resp_reset(struct rnic_qp *qp)
 {
 	assert(!qp->resp.land.head && !qp->resp.answers.head);
+	kept_drop(qp, &qp->resp.kept);
 	memset(&qp->resp, 0, sizeof(qp->resp));
 	qp_recv_freed(qp, qp->rq.posted);
 	qp->rq.posted = qp->rq.next = qp->rq.done = qp->rq.freed = 0;
@@ -87,6 +88,7 @@ void resp_flush(struct rnic_qp *qp)
 		status = IBV_WC_SUCCESS;
 	}
 	qp->rq.next = qp->rq.posted;
+	kept_drop(qp, &qp->resp.kept);
 	if (qp->srq)
 		rnic_event(qp->hca, IBV_EVENT_QP_LAST_WQE_REACHED, &qp->ibv);
 }
@@ -146,6 +148,7 @@ void resp_send(struct rnic_qp *qp, struct packet *answer)
 {
 	struct link *link = qp->hca->net->link;
 	uint8_t syndrome = answer->syndrome;
+	uint32_t psn = answer->psn;
 	if (!(syndrome & AETH_KIND)) {
 		if (psn_diff(answer->psn, qp->resp.acked_psn) > 0)
 			qp->resp.acked_psn = answer->psn;
@@ -157,6 +160,8 @@ void resp_send(struct rnic_qp *qp, struct packet *answer)
 	link->send(link, qp->hca->host, answer);
 	if (syndrome == AETH_NAK_INVALID_REQUEST || syndrome == AETH_NAK_REMOTE_ACCESS ||
 	    syndrome == AETH_NAK_REMOTE_OPERATION) {
+		qp->resp.last_word.refused_psn = psn;
+		qp->resp.last_word.syndrome = syndrome;
 		tell_refused(qp, syndrome);
 		qp_fail(qp);
 	}
@@ -449,10 +454,27 @@ static void repeat_result(struct rnic_qp *qp, const struct packet *pkt)
 	}
 }
 
+/* The peer has not heard that the packet was let in. */
+static void acknowledge_again(struct rnic_qp *qp, const struct packet *pkt)
+{
+	struct packet *answer;
+	if (is_lossy(qp) && qp->resp.land.head && !rnic_acks_early(qp)) {
+		qp->resp.land.tail->ack_req = true;
+		return;
+	}
+	answer = resp_answer(qp, pkt, OP_ACKNOWLEDGE, 0);
+	if (is_lossy(qp)) {
+		answer->psn = psn_add(qp->resp.psn, PSN_MASK);
+		in_turn(qp, answer);
+	} else {
+		answer->psn = qp->resp.acked_psn;
+		resp_send(qp, answer); /* says nothing that was not said before: may overtake */
+	}
+}
+
 static void duplicate(struct rnic_qp *qp, struct packet *pkt)
 {
 	uint8_t is = opcode_is[pkt->opcode];
-	struct packet *answer;
 	pkt->duplicate = true;
 	if (pkt->opcode == OP_READ_REQUEST && pkt->len == 0 && !is_queued(qp, pkt) &&
 	    psn_diff(psn_add(pkt->psn, psns_of(qp, pkt)), qp->resp.psn) <= 0 &&
@@ -475,40 +497,62 @@ static void duplicate(struct rnic_qp *qp, struct packet *pkt)
 		land_push(qp, pkt);
 		return;
 	}
-	if (is & (IS_SEND | IS_WRITE) && pkt->ack_req) {
-		answer = resp_answer(qp, pkt, OP_ACKNOWLEDGE, 0);
-		answer->psn = qp->resp.acked_psn;
-		resp_send(qp, answer); /* says nothing that was not said before: may overtake */
-	}
+	if (is & (IS_SEND | IS_WRITE) && pkt->ack_req)
+		acknowledge_again(qp, pkt);
 	packet_put(qp->hca->net, pkt);
 }
 
-void resp_request(struct rnic_qp *qp, struct packet *pkt)
+/* --- packets from the future --- */
+
+static void nak_gap(struct rnic_qp *qp, const struct packet *pkt)
+{
+	if (qp->resp.nak_sent)
+		return;
+	qp->resp.nak_sent = true;
+	nak(qp, pkt, qp->resp.psn, AETH_NAK_SEQUENCE);
+}
+
+static void fire_gap(struct sim *sim, void *arg);
+
+/* Lossy link: is a request really missing? */
+static void look_for_gap(struct rnic_qp *qp)
+{
+	struct responder *resp = &qp->resp;
+	if (resp_active(qp) && !resp->failed && kept_too_long(qp, &resp->kept, resp->psn, fire_gap))
+		nak_gap(qp, resp->kept.head);
+}
+
+static void fire_gap(struct sim *sim, void *arg)
+{
+	struct rnic_qp *qp = arg;
+	if (alarm_fired(sim, &qp->resp.kept.alarm))
+		look_for_gap(qp);
+}
+
+static void too_early(struct rnic_qp *qp, struct packet *pkt)
 {
 	struct responder *resp = &qp->resp;
 	struct rnic_net *net = qp->hca->net;
-	if (!resp_active(qp) || resp->failed) {
-		COUNT_ONE(net, qp_state);
-		packet_put(net, pkt);
+	COUNT_ONE(net, psn_gap);
+	if (is_lossy(qp)) {
+		kept_push(qp, &resp->kept, resp->psn, pkt);
+		look_for_gap(qp);
 		return;
 	}
-	int32_t ahead = psn_diff(pkt->psn, resp->psn);
-	if (ahead < 0) {
-		COUNT_ONE(net, duplicate);
-		duplicate(qp, pkt);
-		return;
-	}
-	if (ahead > 0) {
-		COUNT_ONE(net, psn_gap);
-		if (OWN_BUG(&net->hw, NIC_ACK_UNACCEPTED) && pkt->ack_req) {
-			resp_acknowledge(qp, pkt);
-		} else if (!resp->nak_sent) {
-			resp->nak_sent = true;
-			nak(qp, pkt, resp->psn, AETH_NAK_SEQUENCE);
-		}
-		packet_put(net, pkt);
-		return;
-	}
+	if (OWN_BUG(&net->hw, NIC_ACK_UNACCEPTED) && pkt->ack_req)
+		resp_acknowledge(qp, pkt);
+	else
+		nak_gap(qp, pkt);
+	packet_put(net, pkt);
+}
+
+/* --- */
+
+/* The packet's turn has come. */
+static void take(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct responder *resp = &qp->resp;
+	struct rnic_net *net = qp->hca->net;
 	uint8_t syndrome = resp_check(qp, pkt);
 	if (syndrome == AETH_ACK) {
 		resp->nak_sent = false;
@@ -524,4 +568,54 @@ void resp_request(struct rnic_qp *qp, struct packet *pkt)
 		resp_refuse(qp, pkt, pkt->psn, syndrome);
 	}
 	packet_put(net, pkt);
+}
+
+/* If the next one is there, one answer is enough for both: several would make the peer believe that there are
+ * gaps between them. */
+static void take_before_kept(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct packet *next = qp->resp.kept.head;
+	if (next && next->psn == psn_add(pkt->psn, 1) && opcode_is[pkt->opcode] & (IS_SEND | IS_WRITE) &&
+	    opcode_is[next->opcode] & (IS_SEND | IS_WRITE)) {
+		next->ack_req |= pkt->ack_req;
+		pkt->ack_req = false;
+	}
+	take(qp, pkt);
+}
+
+/* A queue pair that serves no more. */
+static void repeat_last_word(struct rnic_qp *qp, struct packet *pkt)
+{
+	COUNT_ONE(qp->hca->net, qp_state);
+	if (is_lossy(qp) && qp->ibv.state == IBV_QPS_ERR)
+		last_word_repeat(qp, pkt);
+	packet_put(qp->hca->net, pkt);
+}
+
+void resp_request(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct responder *resp = &qp->resp;
+	if (!resp_active(qp) || resp->failed) {
+		repeat_last_word(qp, pkt);
+		return;
+	}
+	int32_t ahead = psn_diff(pkt->psn, resp->psn);
+	if (ahead < 0) {
+		COUNT_ONE(qp->hca->net, duplicate);
+		duplicate(qp, pkt);
+		return;
+	}
+	if (ahead > 0) {
+		too_early(qp, pkt);
+		return;
+	}
+	if (!resp->kept.head) {
+		take(qp, pkt);
+		return;
+	}
+	take_before_kept(qp, pkt);
+	while (resp_active(qp) && !resp->failed && (pkt = kept_first(qp, &resp->kept, resp->psn)) &&
+	       pkt->psn == resp->psn)
+		take_before_kept(qp, kept_pop(&resp->kept));
+	look_for_gap(qp);
 }

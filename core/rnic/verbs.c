@@ -247,6 +247,8 @@ void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt)
 		(uint64_t)pkt->opcode << 56 | (uint64_t)pkt->syndrome << 48 | pkt->len);
 	if (pkt->len)
 		sim_mix_bytes(net->sim, pkt->payload, pkt->len);
+	if (!qp && net->link->lossy)
+		last_word_find(net, pkt);
 	if (!qp || pkt->service != qp->service || pkt->opcode >= OP_CODES || !opcode_is[pkt->opcode] ||
 	    is_stranger(qp, pkt)) {
 		count_stray(net, qp, pkt);
@@ -255,7 +257,6 @@ void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt)
 		unreliable_take(qp, pkt);
 	} else if (opcode_is[pkt->opcode] & IS_RESPONSE) {
 		req_response(qp, pkt);
-		packet_put(net, pkt);
 	} else {
 		resp_request(qp, pkt);
 	}
