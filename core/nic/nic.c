@@ -35,6 +35,9 @@
 #define BATCH		 32	  /* packets taken in one go */
 #define TIMERS_EVERY	 64	  /* batches in a row, where packets never end */
 #define DRAIN_NS	 50000000 /* at the end */
+#define LINGER_STEP_NS	 2000000
+#define LINGER_QUIET_NS	 200000000  /* at the end, on a link that loses: nobody has asked for so long */
+#define LINGER_MOST_NS	 1000000000 /* and no longer than this */
 #define LOCK_NS		 200000000 /* at the end, and at a fork: who interrupts a holder of the lock never gets it */
 
 /*
@@ -284,6 +287,49 @@ void nic_drain(struct nic *nic)
 	}
 }
 
+/* Has something been lost, here or on the way? Then a last answer may have been, too. */
+static bool was_lossy(const struct nic *nic)
+{
+	static const enum rnic_count signs[] = {COUNT_fault_lost, COUNT_fault_corrupted, COUNT_link_full,
+						COUNT_bad_icrc, COUNT_psn_gap};
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < sizeof(signs) / sizeof(*signs); i++)
+		n += nic->net->count[signs[i]];
+	return n && nic->net->qps;
+}
+
+/* Is something under way that was not answered? */
+static bool awaits_answers(const struct nic *nic)
+{
+	for (uint32_t i = 0; i < nic->net->qps; i++) {
+		const struct rnic_qp *qp = nic->net->qp[i];
+
+		if (qp && qp->ibv.state == IBV_QPS_RTS && qp->req.una != qp->req.next_psn)
+			return true;
+	}
+	return false;
+}
+
+/* Locked, but for the pauses: a peer that has not heard the last answer asks for it, and gets it. */
+static void linger(struct nic *nic)
+{
+	const struct timespec step = {.tv_nsec = LINGER_STEP_NS};
+	uint64_t start = sim_now(nic->engine), heard_at = start, heard = 0;
+
+	while (was_lossy(nic) && sim_now(nic->engine) - start < LINGER_MOST_NS) {
+		if (heard != nic->net->count[COUNT_packets_received])
+			heard_at = sim_now(nic->engine);
+		heard = nic->net->count[COUNT_packets_received];
+		if (sim_now(nic->engine) - heard_at >= LINGER_QUIET_NS && !awaits_answers(nic))
+			return;
+		nic_unlock(nic);
+		nanosleep(&step, NULL);
+		nic_lock(nic);
+		nic_progress(nic);
+	}
+}
+
 /* The link of a NIC that is gone: what the program still calls does nothing, and does not hang. */
 static int no_route(struct link *link, const union ibv_gid *gid)
 {
@@ -343,9 +389,9 @@ static void cut_off(struct whole *w)
 
 /*
  * The process ends, after its own handlers of exit(): what has come in is answered, so that a peer whose
- * message was taken is told so. What this process has sent and was not answered is the end of it, as with
- * hardware. A signal's handler that exits may have interrupted whoever holds the lock: then there is no
- * last answer.
+ * message was taken is told so, again where that got lost. What this process has sent and was not answered is
+ * the end of it, as with hardware. A signal's handler that exits may have interrupted whoever holds the lock:
+ * then there is no last answer.
  */
 __attribute__((destructor)) static void at_exit(void)
 {
@@ -360,6 +406,7 @@ __attribute__((destructor)) static void at_exit(void)
 	link = w->nic.link;
 	if (locked) {
 		nic_drain(&w->nic);
+		linger(&w->nic);
 		cut_off(w);
 	}
 	link->leave(link);
