@@ -115,7 +115,7 @@ tidemark_test(test_cut ${PROJECT_SOURCE_DIR}/tests/test_cut.sh $<TARGET_FILE:tid
 tidemark_test(test_examine_cli ${PROJECT_SOURCE_DIR}/tests/test_examine.sh $<TARGET_FILE:tidemark>
 	$<TARGET_FILE:test_examine>)
 tidemark_test(test_verbs ${PROJECT_SOURCE_DIR}/tests/test_verbs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
-foreach(name run stat pcap_live)
+foreach(name run stat pcap_live loss_live)
 	tidemark_test(test_${name} ${PROJECT_SOURCE_DIR}/tests/test_${name}.sh $<TARGET_FILE:tidemark>)
 endforeach()
 # Processes on the soft RNIC; programs like any other that uses libibverbs.

@@ -59,18 +59,30 @@ static bool filled(const unsigned char *at, unsigned seed, size_t len)
 	return true;
 }
 
-static struct ibv_wc next(struct rpma_cq *cq)
+/* The next completion of a send, or receive. The queue may be that of both: what comes before it is for
+ * later. */
+static struct ibv_wc next(struct rpma_cq *cq, bool receive)
 {
+	static struct ibv_wc early[2];
+	static bool is_early[2];
 	struct ibv_wc wc;
+	bool is_receive;
 	int rc;
 
-	while ((rc = rpma_cq_get_wc(cq, 1, &wc, NULL)) == RPMA_E_NO_COMPLETION)
-		check(rpma_cq_wait(cq), "rpma_cq_wait");
-	check(rc, "rpma_cq_get_wc");
-	if (wc.status != IBV_WC_SUCCESS)
-		fprintf(stderr, "completion: %s\n", ibv_wc_status_str(wc.status));
-	require(wc.status == IBV_WC_SUCCESS, "a completion without an error");
-	return wc;
+	while (!is_early[receive]) {
+		while ((rc = rpma_cq_get_wc(cq, 1, &wc, NULL)) == RPMA_E_NO_COMPLETION)
+			check(rpma_cq_wait(cq), "rpma_cq_wait");
+		check(rc, "rpma_cq_get_wc");
+		if (wc.status != IBV_WC_SUCCESS)
+			fprintf(stderr, "completion: %s\n", ibv_wc_status_str(wc.status));
+		require(wc.status == IBV_WC_SUCCESS, "a completion without an error");
+		is_receive = wc.opcode & IBV_WC_RECV;
+		require(!is_early[is_receive], "one completion for each request");
+		early[is_receive] = wc;
+		is_early[is_receive] = true;
+	}
+	is_early[receive] = false;
+	return early[receive];
 }
 
 static struct ibv_wc sent(void)
@@ -78,7 +90,7 @@ static struct ibv_wc sent(void)
 	struct rpma_cq *cq;
 
 	check(rpma_conn_get_cq(conn, &cq), "rpma_conn_get_cq");
-	return next(cq);
+	return next(cq, false);
 }
 
 static struct ibv_wc received(void)
@@ -91,7 +103,7 @@ static struct ibv_wc received(void)
 		check(rpma_conn_get_rcq(conn, &cq), "rpma_conn_get_rcq");
 	if (!cq)
 		check(rpma_conn_get_cq(conn, &cq), "rpma_conn_get_cq");
-	return next(cq);
+	return next(cq, true);
 }
 
 static void post_receive(size_t offset)
@@ -164,14 +176,20 @@ static bool messages(void)
 	return is("messages") || is("rcq") || is("channel") || is("srq") || is("send-imm") || is("write-imm");
 }
 
-/* Waits on the one channel of both queues, where there is one. */
+/* Waits on the one channel of both queues, where there is one. An event of the other one is for later. */
 static void wait_channel(bool receive)
 {
+	static unsigned events[2];
 	struct rpma_cq *cq;
-	bool is_rcq = !receive;
+	bool is_rcq;
 
-	while (is("channel") && is_rcq != receive)
+	if (!is("channel"))
+		return;
+	while (!events[receive]) {
 		check(rpma_conn_wait(conn, 0, &cq, &is_rcq), "rpma_conn_wait");
+		events[is_rcq]++;
+	}
+	events[receive]--;
 }
 
 static void client_messages(struct rpma_mr_remote *remote)
@@ -188,17 +206,10 @@ static void client_messages(struct rpma_mr_remote *remote)
 			      "rpma_send_with_imm");
 		else
 			check(rpma_send(conn, mr, 0, MSG, RPMA_F_COMPLETION_ALWAYS, NULL), "rpma_send");
-		/* One queue holds both, in whatever order. */
-		for (unsigned n = 0; n < 2; n++) {
-			if (is("rcq") || is("srq"))
-				n ? received() : sent();
-			else if (is("channel")) {
-				wait_channel(n);
-				n ? received() : sent();
-			} else {
-				sent();
-			}
-		}
+		wait_channel(false);
+		sent();
+		wait_channel(true);
+		received();
 		require(filled(mem + MSG, i + 1, MSG), "the answer");
 	}
 }
