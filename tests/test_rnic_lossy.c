@@ -225,6 +225,44 @@ START_TEST(limit)
 }
 END_TEST
 
+/* The same, while something old comes from the peer now and then: it is only late. */
+static void late_body(void)
+{
+	uint64_t timeout = (uint64_t)4096 << opt.timeout;
+
+	put_gate(all_requests);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 64, &b, 0, 1, IBV_SEND_SIGNALED);
+	for (unsigned i = 0; i < 9; i++) {
+		struct packet *pkt = packet_get(net, 0);
+
+		pkt->from = HOST_SERVER;
+		pkt->dest_qpn = a.qp->qp_num;
+		pkt->psn = opt.psn - 1;
+		pkt->opcode = OP_ACKNOWLEDGE;
+		pkt->syndrome = AETH_ACK;
+		pkt->name.who = sim_actor(sim);
+		rt_sleep(timeout / 2);
+		rnic_deliver(net, 1, pkt);
+	}
+	ck_assert(empty(a.scq));
+	gate.loses = NULL;
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(count[COUNT_retry], 0);
+	ck_assert_uint_ge(count[COUNT_timeout], 4);
+	/* Then nothing comes. */
+	gate.loses = all_requests;
+	op(&a, IBV_WR_RDMA_WRITE, 0, 64, &b, 0, 2, IBV_SEND_SIGNALED);
+	expect(a.scq, 2, IBV_WC_RETRY_EXC_ERR);
+}
+
+START_TEST(late)
+{
+	opt.timeout = 14;
+	opt.retry_cnt = 0;
+	run(connected, late_body);
+}
+END_TEST
+
 /* A peer that drops what comes behind a gap, as the specification has it. */
 static bool fifth_and_behind(const struct packet *pkt)
 {
@@ -380,6 +418,7 @@ int main(void)
 	tcase_add_test(tc, order);
 	tcase_add_test(tc, end);
 	tcase_add_test(tc, limit);
+	tcase_add_test(tc, late);
 	tcase_add_test(tc, forgetful);
 	tcase_add_loop_test(tc, acknowledged, 0, 2);
 	tcase_add_loop_test(tc, refused, 0, 2);

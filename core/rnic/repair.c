@@ -24,6 +24,9 @@
  * pair's attributes make of them. A round trip is measured with one packet at a time, none of which was sent
  * twice, and until such a measurement the wait stays what it was.
  *
+ * A peer whose host is busy answers late, and then to what was sent long ago. A timeout before which anything
+ * was heard of the peer is no retry, either, PARDONS times without progress.
+ *
  * A duplicate is answered with all that was let in, not just with what was acknowledged before: it may be a
  * probe. And who has gone to the error state, or was destroyed, still repeats what it said last to a
  * peer who asks, an acknowledgement or a refusal: the peer must not fail because a program ended.
@@ -37,6 +40,7 @@
 #define REPAIR_NS   10000 /* about what it costs both ends to send a packet for nothing */
 #define PROBE_NS    1000000
 #define PROBE_MOST  1000000000
+#define PARDONS	    16
 #define PARTED	    64 /* queue pairs whose last words are kept */
 #define PARTED_NS   10000000000ull
 
@@ -143,17 +147,31 @@ void repair_again(struct rnic_qp *qp)
 {
 	begin(qp);
 	qp->req.repair.unsure = true;
+	qp->req.repair.burst = 1; /* to a peer who may have no time to answer */
+}
+
+bool repair_pardons(struct rnic_qp *qp)
+{
+	struct repair *repair = &qp->req.repair;
+	bool heard = repair->heard && repair->pardons < PARDONS;
+	repair->heard = false;
+	repair->pardons += heard;
+	return heard;
+}
+
+/* The next silences last so long, but a quarter of the timeout at most. */
+static void wait_for(struct rnic_qp *qp, uint64_t ns)
+{
+	uint64_t most = qp->attr.timeout ? (uint64_t)1024 << qp->attr.timeout : PROBE_MOST;
+	if (most > PROBE_MOST)
+		most = PROBE_MOST;
+	qp->req.repair.quiet = ns < most ? ns : most;
 }
 
 void repair_wait_longer(struct rnic_qp *qp)
 {
 	struct repair *repair = &qp->req.repair;
-	uint64_t most = qp->attr.timeout ? (uint64_t)1024 << qp->attr.timeout : PROBE_MOST;
-	repair->quiet *= 2;
-	if (repair->quiet > most)
-		repair->quiet = most;
-	if (repair->quiet > PROBE_MOST)
-		repair->quiet = PROBE_MOST;
+	wait_for(qp, 2 * repair->quiet);
 	repair->probe_at = now_of(qp) + repair->quiet;
 }
 
@@ -182,7 +200,7 @@ void repair_progress(struct rnic_qp *qp)
 	if (repair->sample_at && psn_diff(req->una, repair->sample_psn) > 0) {
 		uint64_t took = now_of(qp) - repair->sample_at;
 		repair->round_trip += took / 8 - repair->round_trip / 8;
-		repair->quiet = PROBE_NS + 2 * repair->round_trip;
+		wait_for(qp, PROBE_NS + 2 * repair->round_trip);
 		repair->sample_at = 0;
 	}
 	if (psn_diff(repair->acked_ahead, req->una) < 0)
@@ -192,9 +210,10 @@ void repair_progress(struct rnic_qp *qp)
 			repair->on = repair->unsure = false;
 		else if (psn_diff(req->una, repair->resent) > 0)
 			repair->burst = burst_of(repair);
-		else
-			repair->burst++;
+		else if (++repair->burst < burst_of(repair))
+			repair->burst = burst_of(repair);
 	}
+	repair->pardons = 0;
 	if (psn_diff(req->una, repair->resent) > 0) {
 		repair->resent = req->una;
 		if (repair->on)

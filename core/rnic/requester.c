@@ -540,21 +540,25 @@ static void go_back(struct rnic_qp *qp, const char *why)
 		sim_tell(qp_sim(qp), &qp->actor, 0, "%s: retransmits from PSN %u", why, req->una);
 }
 
-static void retry(struct rnic_qp *qp, const char *why)
+/* Send again from una on. */
+static void again(struct rnic_qp *qp, const char *why)
+{
+	go_back(qp, why);
+	transmit(qp);
+}
+
+/* False: that was one too many. */
+static bool may_retry(struct rnic_qp *qp)
 {
 	struct requester *req = &qp->req;
 	if (req->retry_left == 0) {
 		COUNT_ONE(qp->hca->net, retry_exceeded);
 		fail(qp, IBV_WC_RETRY_EXC_ERR);
-		return;
+		return false;
 	}
 	COUNT_ONE(qp->hca->net, retry);
 	req->retry_left--;
-	req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
-	if (is_lossy(qp))
-		repair_again(qp);
-	go_back(qp, why);
-	transmit(qp);
+	return true;
 }
 
 /* Was packet una sent, since the last time that all was to be sent again? On a link without room that may
@@ -567,20 +571,34 @@ static bool una_is_out(struct rnic_qp *qp)
 	return psn_diff(psn_add(wqe->first_psn, qp->req.packet), qp->req.una) > 0;
 }
 
-/* Send packet una again, as the first of a repair. */
-static void repair(struct rnic_qp *qp, const char *why)
-{
-	go_back(qp, why);
-	transmit(qp);
-}
-
 /* There was no news for a while. */
 static void probe(struct rnic_qp *qp)
 {
 	COUNT_ONE(qp->hca->net, probe);
 	repair_again(qp);
 	repair_wait_longer(qp);
-	repair(qp, "probe");
+	again(qp, "probe");
+}
+
+static void time_out(struct rnic_qp *qp)
+{
+	struct requester *req = &qp->req;
+	COUNT_ONE(qp->hca->net, timeout);
+	if (!(is_lossy(qp) && repair_pardons(qp)) && !may_retry(qp))
+		return;
+	req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
+	if (is_lossy(qp))
+		repair_again(qp);
+	again(qp, "timeout");
+}
+
+/* A NAK for packet una. */
+static void take_gap(struct rnic_qp *qp)
+{
+	if ((is_lossy(qp) && !repair_begin(qp)) || !may_retry(qp))
+		return;
+	qp->req.deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
+	again(qp, "NAK");
 }
 
 static void fire_timer(struct sim *sim, void *arg)
@@ -589,13 +607,11 @@ static void fire_timer(struct sim *sim, void *arg)
 	struct requester *req = &qp->req;
 	if (!alarm_fired(sim, &req->timer) || !active(qp) || req->una == req->next_psn)
 		return;
-	if (qp->attr.timeout && sim_now(sim) >= req->deadline && !req->rnr_until && una_is_out(qp)) {
-		COUNT_ONE(qp->hca->net, timeout);
-		retry(qp, "timeout");
-	} else if (is_lossy(qp) && sim_now(sim) >= req->repair.probe_at && !req->rnr_until &&
-		   una_is_out(qp)) {
+	bool waits = !req->rnr_until && una_is_out(qp);
+	if (waits && qp->attr.timeout && sim_now(sim) >= req->deadline)
+		time_out(qp);
+	else if (waits && is_lossy(qp) && sim_now(sim) >= req->repair.probe_at)
 		probe(qp);
-	}
 	if (active(qp) && req->una != req->next_psn)
 		set_timer(qp);
 }
@@ -693,8 +709,7 @@ static void refused(struct rnic_qp *qp, uint8_t syndrome)
 {
 	switch (syndrome) {
 	case AETH_NAK_SEQUENCE:
-		if (!is_lossy(qp) || repair_begin(qp))
-			retry(qp, "NAK");
+		take_gap(qp);
 		break;
 	case AETH_NAK_INVALID_REQUEST:
 		fail(qp, IBV_WC_REM_INV_REQ_ERR);
@@ -791,7 +806,7 @@ static void look_for_gap(struct rnic_qp *qp)
 {
 	struct requester *req = &qp->req;
 	if (active(qp) && kept_too_long(qp, &req->repair.kept, req->una, fire_gap) && repair_begin(qp))
-		repair(qp, "missing response");
+		again(qp, "missing response");
 }
 
 static void fire_gap(struct sim *sim, void *arg)
@@ -804,6 +819,7 @@ static void fire_gap(struct sim *sim, void *arg)
 void req_response(struct rnic_qp *qp, struct packet *pkt)
 {
 	struct requester *req = &qp->req;
+	req->repair.heard = true;
 	if (!is_awaited(qp, pkt)) {
 		packet_put(qp->hca->net, pkt);
 		return;
