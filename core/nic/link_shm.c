@@ -388,7 +388,7 @@ static bool has_joined(struct link_shm *shm, unsigned slot, uint64_t bit)
 	char name[256];
 	int fd;
 
-	if (inbox && !inbox->dead)
+	if (inbox && !inbox->head.dead)
 		return inbox->groups & bit;
 	name_slot(shm, slot, name, sizeof(name));
 	fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
