@@ -959,6 +959,76 @@ START_TEST(datagrams)
 }
 END_TEST
 
+/* --- multicast --- */
+
+static struct rdma_cm_id *member(struct rdma_event_channel *channel, bool sends_only)
+{
+	struct rdma_cm_id *id = new_id(channel, RDMA_PS_UDP);
+	struct rdma_cm_join_mc_attr_ex attr = {
+		.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS,
+		.join_flags = sends_only ? RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER
+					 : RDMA_MC_JOIN_FLAG_FULLMEMBER,
+		.addr = at("239.1.2.3", 0),
+	};
+
+	ck_assert_int_eq(rdma_join_multicast_ex(id, &attr, id), -1); /* on no device */
+	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_int_eq(rdma_bind_addr(id, at("127.0.0.1", 0)), 0);
+	make_qp(id);
+	ck_assert_int_eq(rdma_join_multicast_ex(id, &attr, id), 0);
+	return id;
+}
+
+START_TEST(multicast)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *sender = member(channel, true), *receiver;
+	struct rdma_cm_event *event = next(channel);
+	char text[2][64] = {"a message"};
+	struct ibv_mr *out, *in;
+	struct ibv_wc wc;
+	struct ibv_ah *ah;
+
+	ck_assert_int_eq(event->event, RDMA_CM_EVENT_MULTICAST_JOIN);
+	ck_assert_int_eq(event->status, 0);
+	ck_assert_ptr_eq(event->param.ud.private_data, sender);
+	ck_assert_int_eq(event->param.ud.qp_num, 0xffffff);
+	ck_assert_int_eq(event->param.ud.qkey, RDMA_UDP_QKEY);
+	ah = ibv_create_ah(sender->pd, &event->param.ud.ah_attr);
+	ck_assert_ptr_nonnull(ah);
+	rdma_ack_cm_event(event);
+	receiver = member(channel, false);
+	ck_assert_int_eq(rdma_join_multicast(receiver, at("239.1.2.3", 0), NULL), -1);
+	ck_assert_int_eq(errno, EADDRINUSE);
+	ck_assert_int_eq(rdma_join_multicast(receiver, at("10.1.2.3", 0), NULL), -1);
+	ck_assert_int_eq(errno, EINVAL);
+	expect(channel, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+	out = rdma_reg_msgs(sender, text[0], 24);
+	in = rdma_reg_msgs(receiver, text[1], 64);
+	ck_assert_int_eq(rdma_post_recv(receiver, NULL, text[1], 64, in), 0);
+	ck_assert_int_eq(rdma_post_ud_send(sender, NULL, text[0], 24, out, IBV_SEND_SIGNALED, ah, 0xffffff),
+			 0);
+	ck_assert_int_eq(rdma_get_recv_comp(receiver, &wc), 1);
+	ck_assert_str_eq(text[1] + 40, "a message");
+	/* Who has left hears nothing more; who only sends never did. */
+	ck_assert_int_eq(rdma_leave_multicast(receiver, at("239.1.2.3", 0)), 0);
+	ck_assert_int_eq(rdma_leave_multicast(receiver, at("239.1.2.3", 0)), -1);
+	ck_assert_int_eq(rdma_post_recv(receiver, NULL, text[1], 64, in), 0);
+	ck_assert_int_eq(rdma_post_ud_send(sender, NULL, text[0], 24, out, IBV_SEND_SIGNALED, ah, 0xffffff),
+			 0);
+	usleep(50000);
+	ck_assert_int_eq(ibv_poll_cq(receiver->recv_cq, 1, &wc), 0);
+	ibv_destroy_ah(ah);
+	rdma_dereg_mr(out);
+	rdma_dereg_mr(in);
+	rdma_destroy_qp(sender);
+	rdma_destroy_qp(receiver);
+	rdma_destroy_id(sender);
+	rdma_destroy_id(receiver);
+	rdma_destroy_event_channel(channel);
+}
+END_TEST
+
 static void serves(uint16_t port, int fd)
 {
 	struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE, .ai_port_space = RDMA_PS_TCP}, *res;
@@ -1090,7 +1160,9 @@ START_TEST(refused)
 	ck_assert_int_eq(rdma_set_option(id, 9, 9, &flag, sizeof(flag)), -1);
 	ck_assert_int_eq(errno, ENOSYS);
 	ck_assert_int_eq(rdma_join_multicast(id, at("239.0.0.1", 0), NULL), -1);
-	ck_assert_int_eq(errno, EOPNOTSUPP);
+	ck_assert_int_eq(errno, EINVAL); /* of connections */
+	ck_assert_int_eq(rdma_leave_multicast(id, at("239.0.0.1", 0)), -1);
+	ck_assert_int_eq(errno, EADDRNOTAVAIL);
 	ck_assert_str_eq(rdma_event_str((enum rdma_cm_event_type)99), "UNKNOWN EVENT");
 	rdma_destroy_id(id);
 	close_pair(&p);
@@ -1174,6 +1246,7 @@ int main(void)
 	tcase_add_test(tc, own_queue_pairs);
 	tcase_add_test(tc, notified);
 	tcase_add_test(tc, datagrams);
+	tcase_add_test(tc, multicast);
 	tcase_add_test(tc, endpoints);
 	tcase_add_test(tc, shared_receive_queue);
 	tcase_add_test(tc, refused);
