@@ -1,8 +1,8 @@
 # Targets for fuzzers that make inputs themselves (fuzz/). Not part of `make`, which
 # builds the program only.
 #
-# fuzz_afl is a plain program unless afl-clang-fast is the compiler. fuzz_libfuzzer and
-# fuzz_wire (the soft RNIC's packet parser) need clang and its fuzzer runtime.
+# fuzz_afl is a plain program unless afl-clang-fast is the compiler. fuzz_libfuzzer,
+# fuzz_wire and fuzz_mad (the soft RNIC's parsers) need clang and its fuzzer runtime.
 include(CheckCSourceCompiles)
 
 add_executable(fuzz_afl fuzz/afl.c fuzz/target.c)
@@ -26,4 +26,8 @@ if(TIDEMARK_LIBFUZZER)
 	target_compile_options(fuzz_wire PRIVATE -fsanitize=fuzzer)
 	target_link_options(fuzz_wire PRIVATE -fsanitize=fuzzer)
 	target_link_libraries(fuzz_wire PRIVATE tidemark_flags PkgConfig::ISAL)
+	add_executable(fuzz_mad fuzz/mad.c core/nic/mad.c)
+	target_compile_options(fuzz_mad PRIVATE -fsanitize=fuzzer)
+	target_link_options(fuzz_mad PRIVATE -fsanitize=fuzzer)
+	target_link_libraries(fuzz_mad PRIVATE tidemark_flags)
 endif()

@@ -19,6 +19,9 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "core/nic/nic_link.h"
+#include "core/nic/mad.h"
+#include "core/nic/wire.h"
 
 #define LONG_MS 20000 /* more than anything takes that is not late */
 
@@ -632,6 +635,201 @@ START_TEST(another_host)
 }
 END_TEST
 
+/* --- messages that are lost, and that are not meant well --- */
+
+static void refuse_once(struct pair *p)
+{
+	open_pair(p, RDMA_PS_TCP);
+	rdma_ack_cm_event(request(p, NULL));
+	ck_assert_int_eq(rdma_reject(p->passive, NULL, 0), 0);
+	rdma_destroy_id(p->passive);
+	p->passive = NULL;
+	expect(p->here, RDMA_CM_EVENT_REJECTED, 28);
+}
+
+static void look_up_once(struct pair *p)
+{
+	open_pair(p, RDMA_PS_UDP);
+	rdma_ack_cm_event(request(p, NULL));
+	make_qp(p->passive);
+	ck_assert_int_eq(rdma_accept(p->passive, NULL), 0);
+	rdma_destroy_qp(p->passive);
+	rdma_destroy_id(p->passive); /* its answer may be on its way, or lost */
+	p->passive = NULL;
+	expect(p->here, RDMA_CM_EVENT_ESTABLISHED, 0);
+}
+
+static void part_once(struct pair *p, bool by_destroying)
+{
+	connect_pair(p);
+	if (by_destroying) {
+		rdma_destroy_qp(p->active);
+		rdma_destroy_id(p->active);
+		p->active = NULL;
+	} else {
+		ck_assert_int_eq(rdma_disconnect(p->active), 0);
+		expect(p->here, RDMA_CM_EVENT_DISCONNECTED, 0);
+	}
+	expect(p->there, RDMA_CM_EVENT_DISCONNECTED, 0);
+}
+
+/* All is as without faults, only later: no event is missing, none comes twice. */
+START_TEST(lossy_link)
+{
+	struct pair p;
+
+	setenv("TIDEMARK_CM_TIMEOUT", "1200", 1); /* 67 ms from try to try */
+	setenv("TIDEMARK_FAULTS", "lose 20%; duplicate 20%; reorder 20%", 1);
+	setenv("TIDEMARK_SEED", _i ? "7" : "3", 1);
+	for (unsigned i = 0; i < 40; i++) {
+		switch (i % 4) {
+		case 0:
+			refuse_once(&p);
+			break;
+		case 1:
+			look_up_once(&p);
+			break;
+		default:
+			part_once(&p, i % 4 == 2);
+		}
+		ck_assert(!comes(p.there, 100));
+		close_pair(&p);
+	}
+}
+END_TEST
+
+/* The last message of each type that the connection manager has sent or received: from a pcap file, with the
+ * frame's 62 bytes in front. */
+static struct cm_message seen[CM_TYPES];
+static uint8_t seen_bytes[CM_TYPES][MAD_BYTES];
+
+static void read_messages(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	uint8_t head[16], frame[5000];
+	struct cm_message message;
+	uint32_t len;
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_eq(fseek(file, 24, SEEK_SET), 0);
+	while (fread(head, sizeof(head), 1, file) == 1) {
+		memcpy(&len, head + 8, sizeof(len));
+		ck_assert_uint_le(len, sizeof(frame));
+		ck_assert_uint_eq(fread(frame, len, 1, file), 1);
+		if (frame[42] != 0x64 || len < 62 + MAD_BYTES || mad_decode(&message, frame + 62))
+			continue;
+		seen[message.type] = message;
+		memcpy(seen_bytes[message.type], frame + 62, MAD_BYTES);
+	}
+	fclose(file);
+}
+
+/* To the host's queue pair 1, as if by the host with the other address. */
+static void forge(const char *from, const char *to, const uint8_t mad[MAD_BYTES])
+{
+	struct sockaddr_in src = *(struct sockaddr_in *)at(from, ROCE_PORT);
+	struct sockaddr_in dst = *(struct sockaddr_in *)at(to, ROCE_PORT);
+	struct packet pkt = {.service = SERVICE_UD,
+			     .opcode = OP_SEND_ONLY,
+			     .src_qpn = MAD_QPN,
+			     .dest_qpn = MAD_QPN,
+			     .qkey = MAD_QKEY,
+			     .len = MAD_BYTES,
+			     .payload = (uint8_t *)mad};
+	struct wire_ends ends = {.src = ntohl(src.sin_addr.s_addr),
+				 .dst = ntohl(dst.sin_addr.s_addr),
+				 .sport = ROCE_PORT,
+				 .dport = ROCE_PORT};
+	uint8_t bytes[WIRE_PACKET];
+	int len = wire_encode(&pkt, &ends, bytes, sizeof(bytes)), one = 1;
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), never = IP_PMTUDISC_DO;
+
+	ck_assert_int_gt(len, MAD_BYTES);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &never, sizeof(never));
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&src, sizeof(src)), 0);
+	ck_assert_int_eq(sendto(fd, bytes, (size_t)len, 0, (struct sockaddr *)&dst, sizeof(dst)), len);
+	close(fd);
+}
+
+static void accepts_elsewhere(uint16_t port, int fd)
+{
+	be_host("127.0.0.2");
+	accepts(port, fd);
+}
+
+/* What would end the connection, if the right one had sent it. */
+static void forge_the_end(const char *from, uint32_t wrong_number, uint32_t wrong_qpn)
+{
+	struct cm_message message = {.type = CM_DREQ,
+				     .local_id = seen[CM_REQ].local_id ^ wrong_number,
+				     .remote_id = seen[CM_REP].local_id,
+				     .remote_qpn = seen[CM_REP].params.qpn ^ wrong_qpn};
+	uint8_t mad[MAD_BYTES];
+
+	mad_encode(&message, mad);
+	forge(from, "127.0.0.2", mad);
+	message.type = CM_REJ;
+	message.reason = CM_REJ_TIMEOUT;
+	mad_encode(&message, mad);
+	forge(from, "127.0.0.2", mad);
+	if (strcmp(from, "127.0.0.3") == 0)
+		return;
+	message = (struct cm_message){.type = CM_DREQ,
+				      .local_id = seen[CM_REP].local_id ^ wrong_number,
+				      .remote_id = seen[CM_REQ].local_id,
+				      .remote_qpn = seen[CM_REQ].params.qpn ^ wrong_qpn};
+	mad_encode(&message, mad);
+	forge(from, "127.0.0.3", mad);
+}
+
+START_TEST(strangers)
+{
+	static const enum cm_type types[] = {CM_REQ, CM_MRA, CM_REP, CM_RTU};
+	struct child child = child_that(accepts_elsewhere, 6004);
+	char pcap[64];
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id *id;
+
+	snprintf(pcap, sizeof(pcap), "/tmp/tidemark-test-%d.pcap", getpid());
+	setenv("TIDEMARK_PCAP", pcap, 1);
+	be_host("127.0.0.3");
+	channel = rdma_create_event_channel();
+	id = resolve(channel, RDMA_PS_TCP, "127.0.0.2", hear(&child));
+	make_qp(id);
+	ck_assert_int_eq(rdma_connect(id, NULL), 0);
+	expect(channel, RDMA_CM_EVENT_ESTABLISHED, 0);
+	hear(&child);
+	read_messages(pcap);
+	unlink(pcap);
+	ck_assert_uint_eq(seen[CM_REP].remote_id, seen[CM_REQ].local_id);
+	forge_the_end("127.0.0.4", 0, 0);
+	forge_the_end("127.0.0.3", 1, 0);
+	forge_the_end("127.0.0.3", 0, 1);
+	srand(1);
+	for (unsigned n = 0; n < 4000; n++) {
+		uint8_t mad[MAD_BYTES];
+
+		memcpy(mad, seen_bytes[types[n % 4]], MAD_BYTES);
+		if (n % 3 == 0)
+			mad[17] = (uint8_t)(CM_REQ + rand() % (CM_TYPES - CM_REQ));
+		for (int flips = rand() % 20; flips >= 0; flips--)
+			mad[(n % 5 ? 24 : 0) + rand() % 232] = (uint8_t)rand();
+		forge("127.0.0.4", n & 1 ? "127.0.0.2" : "127.0.0.3", mad);
+	}
+	ck_assert(!comes(channel, 100));
+	ck_assert_int_eq(waitpid(child.pid, NULL, WNOHANG), 0);
+	ck_assert_int_eq(rdma_disconnect(id), 0);
+	expect(channel, RDMA_CM_EVENT_DISCONNECTED, 0);
+	expect(channel, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
+	ck_assert_int_eq(waitpid(child.pid, NULL, WNOHANG), 0);
+	rdma_destroy_qp(id);
+	rdma_destroy_id(id);
+	rdma_destroy_event_channel(channel);
+	end_child(&child);
+}
+END_TEST
+
 /* --- addresses and ports --- */
 
 static int try_bind(const char *address, uint16_t port, int reuse)
@@ -959,6 +1157,76 @@ START_TEST(datagrams)
 }
 END_TEST
 
+/* --- multicast --- */
+
+static struct rdma_cm_id *member(struct rdma_event_channel *channel, bool sends_only)
+{
+	struct rdma_cm_id *id = new_id(channel, RDMA_PS_UDP);
+	struct rdma_cm_join_mc_attr_ex attr = {
+		.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS,
+		.join_flags = sends_only ? RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER
+					 : RDMA_MC_JOIN_FLAG_FULLMEMBER,
+		.addr = at("239.1.2.3", 0),
+	};
+
+	ck_assert_int_eq(rdma_join_multicast_ex(id, &attr, id), -1); /* on no device */
+	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_int_eq(rdma_bind_addr(id, at("127.0.0.1", 0)), 0);
+	make_qp(id);
+	ck_assert_int_eq(rdma_join_multicast_ex(id, &attr, id), 0);
+	return id;
+}
+
+START_TEST(multicast)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *sender = member(channel, true), *receiver;
+	struct rdma_cm_event *event = next(channel);
+	char text[2][64] = {"a message"};
+	struct ibv_mr *out, *in;
+	struct ibv_wc wc;
+	struct ibv_ah *ah;
+
+	ck_assert_int_eq(event->event, RDMA_CM_EVENT_MULTICAST_JOIN);
+	ck_assert_int_eq(event->status, 0);
+	ck_assert_ptr_eq(event->param.ud.private_data, sender);
+	ck_assert_int_eq(event->param.ud.qp_num, 0xffffff);
+	ck_assert_int_eq(event->param.ud.qkey, RDMA_UDP_QKEY);
+	ah = ibv_create_ah(sender->pd, &event->param.ud.ah_attr);
+	ck_assert_ptr_nonnull(ah);
+	rdma_ack_cm_event(event);
+	receiver = member(channel, false);
+	ck_assert_int_eq(rdma_join_multicast(receiver, at("239.1.2.3", 0), NULL), -1);
+	ck_assert_int_eq(errno, EADDRINUSE);
+	ck_assert_int_eq(rdma_join_multicast(receiver, at("10.1.2.3", 0), NULL), -1);
+	ck_assert_int_eq(errno, EINVAL);
+	expect(channel, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+	out = rdma_reg_msgs(sender, text[0], 24);
+	in = rdma_reg_msgs(receiver, text[1], 64);
+	ck_assert_int_eq(rdma_post_recv(receiver, NULL, text[1], 64, in), 0);
+	ck_assert_int_eq(rdma_post_ud_send(sender, NULL, text[0], 24, out, IBV_SEND_SIGNALED, ah, 0xffffff),
+			 0);
+	ck_assert_int_eq(rdma_get_recv_comp(receiver, &wc), 1);
+	ck_assert_str_eq(text[1] + 40, "a message");
+	/* Who has left hears nothing more; who only sends never did. */
+	ck_assert_int_eq(rdma_leave_multicast(receiver, at("239.1.2.3", 0)), 0);
+	ck_assert_int_eq(rdma_leave_multicast(receiver, at("239.1.2.3", 0)), -1);
+	ck_assert_int_eq(rdma_post_recv(receiver, NULL, text[1], 64, in), 0);
+	ck_assert_int_eq(rdma_post_ud_send(sender, NULL, text[0], 24, out, IBV_SEND_SIGNALED, ah, 0xffffff),
+			 0);
+	usleep(50000);
+	ck_assert_int_eq(ibv_poll_cq(receiver->recv_cq, 1, &wc), 0);
+	ibv_destroy_ah(ah);
+	rdma_dereg_mr(out);
+	rdma_dereg_mr(in);
+	rdma_destroy_qp(sender);
+	rdma_destroy_qp(receiver);
+	rdma_destroy_id(sender);
+	rdma_destroy_id(receiver);
+	rdma_destroy_event_channel(channel);
+}
+END_TEST
+
 static void serves(uint16_t port, int fd)
 {
 	struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE, .ai_port_space = RDMA_PS_TCP}, *res;
@@ -1090,7 +1358,9 @@ START_TEST(refused)
 	ck_assert_int_eq(rdma_set_option(id, 9, 9, &flag, sizeof(flag)), -1);
 	ck_assert_int_eq(errno, ENOSYS);
 	ck_assert_int_eq(rdma_join_multicast(id, at("239.0.0.1", 0), NULL), -1);
-	ck_assert_int_eq(errno, EOPNOTSUPP);
+	ck_assert_int_eq(errno, EINVAL); /* of connections */
+	ck_assert_int_eq(rdma_leave_multicast(id, at("239.0.0.1", 0)), -1);
+	ck_assert_int_eq(errno, EADDRNOTAVAIL);
 	ck_assert_str_eq(rdma_event_str((enum rdma_cm_event_type)99), "UNKNOWN EVENT");
 	rdma_destroy_id(id);
 	close_pair(&p);
@@ -1164,6 +1434,8 @@ int main(void)
 	tcase_add_test(tc, peer_is_stopped);
 	tcase_add_test(tc, peer_leaves_a_child);
 	tcase_add_test(tc, another_host);
+	tcase_add_loop_test(tc, lossy_link, 0, 2);
+	tcase_add_test(tc, strangers);
 	tcase_add_test(tc, ports_are_somebodys);
 	tcase_add_test(tc, addresses);
 	tcase_add_test(tc, both_families);
@@ -1174,6 +1446,7 @@ int main(void)
 	tcase_add_test(tc, own_queue_pairs);
 	tcase_add_test(tc, notified);
 	tcase_add_test(tc, datagrams);
+	tcase_add_test(tc, multicast);
 	tcase_add_test(tc, endpoints);
 	tcase_add_test(tc, shared_receive_queue);
 	tcase_add_test(tc, refused);

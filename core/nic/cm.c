@@ -342,6 +342,7 @@ void cm_free_id(struct cm_id *id)
 	*id->prev = id->next;
 	if (id->next)
 		id->next->prev = id->prev;
+	cm_leave_all(id);
 	free(id->qp_init);
 	free(id->connect_data);
 	free(id);

@@ -9,6 +9,7 @@
  *   cm_addr.c   addresses, ports, routes: rdma_bind_addr(), rdma_resolve_*(), rdma_getaddrinfo()
  *   cm_conn.c   the program's side of a conversation: rdma_listen(), rdma_connect(), rdma_accept(), ...
  *   cm_talk.c   the wire's side of it: what messages and time do
+ *   cm_mcast.c  multicast groups
  *   cm_qp.c     queue pairs: their creation and their transitions
  *   cm_rsocket.c  rsockets, of which there are none
  *   cm_net.c    the net: ports, who listens, who has died
@@ -31,6 +32,8 @@
 #include <stdint.h>
 #include "core/nic/cm_addr.h"
 #include "core/nic/qp1.h"
+
+#define CM_HOP_LIMIT 64
 
 #define CM_EXPORT __attribute__((visibility("default")))
 
@@ -93,6 +96,7 @@ struct cm_id {
 	struct ibv_sa_path_rec path;
 	uint8_t private_data[CM_MAX_PRIVATE]; /* of the request */
 	bool active;			      /* it has asked */
+	struct cm_membership *memberships;    /* of multicast groups */
 	/* Of rdma_create_ep(). */
 	struct ibv_qp_init_attr *qp_init;
 	struct ibv_pd *ep_pd;
@@ -260,6 +264,13 @@ void cm_limit(struct cm_params *params);
 struct ibv_ah_attr cm_path(const struct cm_id *id);
 /* enum ibv_qp_attr_mask's timeout of an acknowledgement. */
 uint8_t cm_ack_timeout(const struct cm_id *id);
+
+/* --- cm_mcast.c --- */
+
+/* Locked: the program retrieves a MULTICAST_JOIN. */
+void cm_joined(struct cm_event *event);
+/* Locked: of all groups. */
+void cm_leave_all(struct cm_id *id);
 
 /* --- cm_net.c --- */
 

@@ -134,6 +134,8 @@ void cm_retrieved(struct cm_event *event)
 		complete_connection(event, id);
 	else if (event->user.event == RDMA_CM_EVENT_REJECTED)
 		cm_qp_error(id);
+	else if (event->user.event == RDMA_CM_EVENT_MULTICAST_JOIN)
+		cm_joined(event);
 }
 
 /* --- to be connected --- */
@@ -329,7 +331,7 @@ CM_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 	return rc ? cm_complete(to_cm(id)) : 0;
 }
 
-/* --- options, extended connection establishment, multicast --- */
+/* --- options, extended connection establishment --- */
 
 static int set_id_option(struct cm_id *id, int name, const void *value, size_t len)
 {
@@ -400,29 +402,4 @@ CM_EXPORT int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 	*ece = to_cm(id)->peer_ece;
 	cm_unlock();
 	return 0;
-}
-
-/* The device has no multicast groups (max_mcast_grp is 0). */
-CM_EXPORT int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context)
-{
-	(void)id;
-	(void)addr;
-	(void)context;
-	return cm_fail(EOPNOTSUPP);
-}
-
-CM_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *attr,
-				     void *context)
-{
-	(void)id;
-	(void)attr;
-	(void)context;
-	return cm_fail(EOPNOTSUPP);
-}
-
-CM_EXPORT int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
-{
-	(void)id;
-	(void)addr;
-	return cm_fail(EADDRNOTAVAIL);
 }

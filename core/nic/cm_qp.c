@@ -11,8 +11,7 @@
 #include "core/rnic/placement.h"
 
 #define ACK_TIMEOUT 17 /* 0.5 s */
-#define HOP_LIMIT   64
-#define RNR_TIMER   0 /* 655 ms, as the kernel has it */
+#define RNR_TIMER   0  /* 655 ms, as the kernel has it */
 
 void cm_limit(struct cm_params *params)
 {
@@ -27,7 +26,7 @@ struct ibv_ah_attr cm_path(const struct cm_id *id)
 	struct ibv_ah_attr path = {
 		.is_global = 1,
 		.port_num = 1,
-		.grh = {.dgid = id->peer_gid, .hop_limit = HOP_LIMIT, .traffic_class = id->tos},
+		.grh = {.dgid = id->peer_gid, .hop_limit = CM_HOP_LIMIT, .traffic_class = id->tos},
 	};
 
 	return path;

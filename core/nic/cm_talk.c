@@ -47,7 +47,6 @@
 #define LINGER_MS      50
 #define PKEY	       0xffff
 #define LID_PERMISSIVE 0xffff
-#define HOP_LIMIT      64
 
 /* --- time --- */
 
@@ -195,7 +194,7 @@ struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type)
 		.transport = id->user.qp_type == IBV_QPT_UC ? CM_TRANSPORT_UC : CM_TRANSPORT_RC,
 		.local_lid = LID_PERMISSIVE,
 		.remote_lid = LID_PERMISSIVE,
-		.hop_limit = HOP_LIMIT,
+		.hop_limit = CM_HOP_LIMIT,
 		.traffic_class = id->tos,
 		.rate = IBV_RATE_10_GBPS,
 		.pkey = PKEY,
