@@ -39,6 +39,11 @@ for link in shm udp; do
 	[ "$(records "$dir/$link.pcap")" -ge 3200 ] || die "$link: $(records "$dir/$link.pcap") packets in the shared file"
 done
 
+# One end looks, the other sends runs: the file has the packets of the wire nonetheless.
+pair "--link shm --pcap $dir/one.pcap" "--link shm" -n 50 -s 65536 -m 4096 || die "$(cat "$dir/client")"
+n=$(records "$dir/one.pcap") || die "one.pcap is no pcap file"
+[ "$n" -ge $((50 * 2 * 17)) ] || die "one.pcap: $n packets of 50 exchanges of 64 KiB"
+
 : >"$dir/other"
 echo 'no pcap file, but somebody has written it' >"$dir/other"
 if run --pcap "$dir/other" -- ibv_devinfo >"$dir/out" 2>&1; then

@@ -18,9 +18,12 @@
 #include "core/nic/net_dir.h"
 #include "core/rnic/device.h"
 
-#define RING_BYTES  (1u << 18) /* a power of two, so large that it stays in a cache */
+/* A power of two. Larger than most cores' own caches: what the other core has written is fetched faster when
+ * it has left them. */
+#define RING_BYTES  (1u << 19)
 #define RING_FULL   (RING_BYTES / 4 * 3)
 #define MAGIC	    0x324d4454u
+#define PAGE	    4096
 #define NS_PER_S    1000000000ull
 #define QPN_SPREAD  32768 /* of the numbers of a process */
 #define IN_A_ROW    16	  /* packets of one sender */
@@ -47,9 +50,11 @@ struct record {
 	uint64_t compare;
 };
 _Static_assert(sizeof(struct record) == LINE, "a record's head is a line");
-enum { SOLICITED = 1, ACK_REQ = 2 };
+enum { SOLICITED = 1, ACK_REQ = 2, MORE_SHIFT = 2 }; /* above: packets of a run, behind the first */
+_Static_assert(RUN_PACKETS <= 256 >> MORE_SHIFT, "they fit into the flags");
 #define WRAP	     UINT16_MAX
-#define MAX_BYTES    4096 /* of payload */
+#define MTU	     4096
+#define MAX_BYTES    16384 /* of payload */
 #define SENDER_WORDS (SHM_SLOTS / 64)
 
 enum { ASLEEP = 1, WOKEN };
@@ -57,9 +62,9 @@ enum { ASLEEP = 1, WOKEN };
 /* Positions count bytes and never come again. */
 struct ring {
 	/* Of whoever is the sender now: it begins at `start`, which it writes last. */
-	_Alignas(64) _Atomic uint64_t start, secret;
+	_Alignas(PAGE) _Atomic uint64_t start, secret;
 	_Alignas(64) _Atomic uint64_t head; /* up to here the owner is done */
-	_Alignas(64) uint8_t bytes[RING_BYTES];
+	_Alignas(PAGE) uint8_t bytes[RING_BYTES];
 };
 
 struct inbox {
@@ -178,6 +183,10 @@ static struct inbox *map_inbox(struct link_shm *shm, unsigned slot)
 		       sizeof(struct ring)))
 		inbox = map(fd);
 	close(fd);
+#ifdef MADV_POPULATE_WRITE
+	if (inbox) /* no page fault later, where the kernel knows how */
+		madvise(&inbox->ring[shm->slot], sizeof(struct ring), MADV_POPULATE_WRITE);
+#endif
 	return inbox;
 }
 
@@ -377,7 +386,8 @@ static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
 	r->msn = is_xrc_request(pkt) ? pkt->srqn : pkt->msn;
 	r->opcode = pkt->opcode;
 	r->syndrome = pkt->syndrome;
-	r->flags = (uint8_t)((pkt->solicited ? SOLICITED : 0) | (pkt->ack_req ? ACK_REQ : 0));
+	r->flags = (uint8_t)((pkt->solicited ? SOLICITED : 0) | (pkt->ack_req ? ACK_REQ : 0) |
+			     pkt->more << MORE_SHIFT);
 	r->placement = pkt->placement;
 	r->selectivity = pkt->selectivity;
 	r->service = pkt->service;
@@ -584,6 +594,7 @@ static struct packet *unpack(struct link_shm *shm, unsigned from, const struct r
 	pkt->syndrome = r->syndrome;
 	pkt->solicited = r->flags & SOLICITED;
 	pkt->ack_req = r->flags & ACK_REQ;
+	pkt->more = r->service == SERVICE_RC ? r->flags >> MORE_SHIFT : 0;
 	pkt->placement = r->placement;
 	pkt->selectivity = r->selectivity;
 	pkt->service = r->service;
@@ -777,9 +788,10 @@ int link_shm_open(struct nic_link **out, const char *directory)
 			 .join = join,
 			 .reserve = reserve,
 			 .ready = has_room,
-			 .starves = starves},
+			 .starves = starves,
+			 .run_bytes = MAX_BYTES},
 		.address = INADDR_LOOPBACK,
-		.mtu = MAX_BYTES,
+		.mtu = MTU,
 		.by_slot = true,
 		.take = take_next,
 		.waiting = waiting,

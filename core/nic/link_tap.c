@@ -30,6 +30,8 @@ struct link_tap {
 	char page_path[PATH_MAX];
 	struct late *late;    /* all that wait for their time, the newest first */
 	struct late *held[2]; /* of these, by direction, those that wait for other packets */
+	struct packet *run;   /* that has come in, and is taken packet by packet: run_taken so far */
+	uint32_t run_taken;
 	struct faults faults;
 };
 
@@ -168,7 +170,7 @@ static struct packet *corrupt(struct link_tap *tap, enum fault_direction directi
 static void count_passed(struct link_tap *tap, enum rnic_count packets, enum rnic_count bytes,
 			 const struct packet *pkt)
 {
-	tap->page->count[packets]++;
+	tap->page->count[packets] += pkt->more + 1u;
 	tap->page->count[bytes] += pkt->opcode < OP_CODES ? packet_wire_bytes(pkt) : HEADER_BYTES + pkt->len;
 }
 
@@ -288,6 +290,17 @@ static struct packet *judge(struct link_tap *tap, enum fault_direction direction
 	return pkt;
 }
 
+/* Is every packet looked at? Then there are no runs. */
+static bool looks(const struct link_tap *tap)
+{
+	return tap->faults.rules || tap->pcap >= 0;
+}
+
+static void set_runs(struct link_tap *tap)
+{
+	tap->nic.link.run_bytes = looks(tap) ? 0 : tap->inner->link.run_bytes;
+}
+
 /* Rules that came meanwhile. */
 static void refresh(struct link_tap *tap)
 {
@@ -301,6 +314,7 @@ static void refresh(struct link_tap *tap)
 	if (faults_parse(&tap->faults, text, seed, why, sizeof(why)))
 		tap->faults.rules = 0;
 	memset(tap->page->hits, 0, sizeof(tap->page->hits));
+	set_runs(tap);
 }
 
 static void show_hits(struct link_tap *tap)
@@ -315,7 +329,8 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 	struct link_tap *tap = to_tap(link);
 
 	(void)from;
-	refresh(tap);
+	if (!pkt->more) /* else it was made for the rules that are known */
+		refresh(tap);
 	if (tap->faults.rules) {
 		pkt = judge(tap, FAULT_OUT, pkt);
 		show_hits(tap);
@@ -327,14 +342,44 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 		passed(tap, FAULT_OUT);
 }
 
+/* The next packet of the run that came in. */
+static struct packet *take_of_run(struct link_tap *tap, struct rnic_net *net)
+{
+	struct packet *run = tap->run, *pkt = packet_of_run(net, run, tap->run_taken++);
+
+	if (pkt && tap->run_taken <= run->more)
+		return pkt;
+	tap->run = NULL;
+	if (!pkt)
+		return run; /* of a wrong length: that is the transport's to say */
+	packet_put(net, run);
+	return pkt;
+}
+
+static struct packet *take_one(struct link_tap *tap, struct rnic_net *net)
+{
+	struct packet *pkt;
+
+	if (tap->run)
+		return take_of_run(tap, net);
+	pkt = tap->inner->take(tap->inner, net);
+	if (!pkt)
+		return NULL;
+	count_passed(tap, COUNT_packets_received, COUNT_bytes_received, pkt);
+	if (!pkt->more || !looks(tap))
+		return pkt;
+	tap->run = pkt;
+	tap->run_taken = 0;
+	return take_of_run(tap, net);
+}
+
 static struct packet *take(struct nic_link *nic, struct rnic_net *net)
 {
 	struct link_tap *tap = of_nic(nic);
 	struct packet *pkt;
 
 	refresh(tap);
-	while ((pkt = tap->inner->take(tap->inner, net))) {
-		count_passed(tap, COUNT_packets_received, COUNT_bytes_received, pkt);
+	while ((pkt = take_one(tap, net))) {
 		if (tap->pcap >= 0)
 			record(tap, FAULT_IN, pkt);
 		if (tap->faults.rules) {
@@ -383,6 +428,7 @@ static bool ready(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t 
 {
 	struct link *inner = &to_tap(link)->inner->link;
 
+	refresh(to_tap(link));
 	return !inner->ready || inner->ready(inner, peer, dest_qpn, taken);
 }
 
@@ -516,6 +562,7 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim
 	tap->page->address = inner->address;
 	tap->page->qpn_first = inner->qpn_first;
 	inner->count = tap->page->count;
+	set_runs(tap);
 	*out = &tap->nic;
 	return 0;
 }

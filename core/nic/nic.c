@@ -137,6 +137,11 @@ static uint32_t count_poll(struct whole *w)
 	return polls;
 }
 
+static void note_found(struct whole *w, bool found)
+{
+	atomic_store_explicit(&w->found_last, found, memory_order_relaxed);
+}
+
 bool nic_polls_idly(struct nic *nic)
 {
 	struct whole *w = to_whole(nic);
@@ -144,7 +149,7 @@ bool nic_polls_idly(struct nic *nic)
 
 	if (!link->waiting || link->waiting(link))
 		return false;
-	nic_polled(nic, false);
+	note_found(w, false);
 	return count_poll(w) % TIMERS_POLLS != 0;
 }
 
@@ -153,13 +158,13 @@ void nic_poll(struct nic *nic, const struct rnic_cq *cq, uint32_t entries)
 	struct whole *w = to_whole(nic);
 
 	progress(nic, cq, entries);
-	w->polled_at = sim_now(nic->engine);
 	count_poll(w);
 }
 
 void nic_polled(struct nic *nic, bool found)
 {
-	atomic_store_explicit(&to_whole(nic)->found_last, found, memory_order_relaxed);
+	to_whole(nic)->polled_at = sim_now(nic->engine);
+	note_found(to_whole(nic), found);
 }
 
 void nic_hand_over(struct nic *nic)

@@ -58,6 +58,9 @@ struct link {
 	bool lossy;
 	/* So many packets at once the other end can hold, if it is like this one; 0: any number. */
 	uint32_t burst;
+	/* A packet may be a run (packet.h) of so many bytes. 0: every packet is one of the wire. May change
+	 * at any ready(). */
+	uint32_t run_bytes;
 };
 
 /* What a queue pair knows of a link that has no room. All zero: it had some the last time. */

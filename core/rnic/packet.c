@@ -84,7 +84,7 @@ uint32_t packet_wire_bytes(const struct packet *pkt)
 	uint32_t service = pkt->service == SERVICE_UD		       ? 8 /* DETH */
 			   : pkt->service == SERVICE_XRC && is_request ? 4 /* XRCETH */
 								       : 0;
-	return HEADER_BYTES + opcode_bytes[pkt->opcode] + service + ((pkt->len + 3) & ~3u);
+	return HEADER_BYTES * (pkt->more + 1u) + opcode_bytes[pkt->opcode] + service + ((pkt->len + 3) & ~3u);
 }
 
 uint8_t *buffer_get(struct rnic_net *net, uint32_t len, uint8_t *class)
@@ -167,4 +167,42 @@ struct packet *packet_copy_behind(struct rnic_net *net, const struct packet *pkt
 struct packet *packet_copy(struct rnic_net *net, const struct packet *pkt)
 {
 	return packet_copy_behind(net, pkt, 0);
+}
+
+/* The MTU that makes so many packets of the run's bytes; 0: there is none. */
+static uint32_t mtu_of_run(const struct packet *run)
+{
+	for (uint32_t mtu = 256; mtu <= 4096; mtu *= 2)
+		if (run->len > run->more * mtu && run->len <= (run->more + 1) * mtu)
+			return mtu;
+	return 0;
+}
+
+static uint8_t opcode_in_run(uint8_t opcode, bool first, bool last)
+{
+	uint8_t is = opcode_is[opcode], begins = is & IS_SEND ? OP_SEND_FIRST : OP_WRITE_FIRST;
+	first = first && is & IS_FIRST;
+	last = last && is & IS_LAST;
+	if (!last)
+		return begins + (first ? OP_SEND_FIRST : OP_SEND_MIDDLE);
+	if (has_invalidate(opcode))
+		return OP_SEND_LAST_INV;
+	return begins + (is & HAS_IMM ? OP_SEND_LAST_IMM : OP_SEND_LAST);
+}
+
+struct packet *packet_of_run(struct rnic_net *net, const struct packet *run, uint32_t i)
+{
+	uint32_t mtu = mtu_of_run(run), off = i * mtu;
+	struct packet one = *run;
+	if (!mtu || i > run->more || !(opcode_is[run->opcode] & (IS_SEND | IS_WRITE)))
+		return NULL;
+	one.more = 0;
+	one.len = i < run->more ? mtu : run->len - off;
+	one.payload = run->payload + off;
+	one.psn = psn_add(run->psn, i);
+	one.opcode = opcode_in_run(run->opcode, i == 0, i == run->more);
+	one.ack_req = run->ack_req && i == run->more;
+	one.solicited = run->solicited && i == run->more;
+	one.name.index += i;
+	return packet_copy(net, &one);
 }

@@ -11,6 +11,12 @@
  * time: whoever made it, then the link, then the receiving queue pair, which
  * keeps a request until its data have landed or its READ has been answered. The
  * last group of fields is that queue pair's note of how far it got.
+ *
+ * A *run* is one struct packet for several packets of a SEND or WRITE that follow each other, as
+ * cards hand them to each other's drivers (segmentation offload): their payloads in a row, the first one's
+ * sequence number, and the opcode that the whole would have if the path's MTU were so large. Sequence
+ * numbers, and with them all else that the peers say to each other, are those of the packets that it stands
+ * for.
  */
 #include <infiniband/verbs.h>
 #include <string.h>
@@ -119,6 +125,7 @@ struct packet {
 	uint32_t psn;
 	uint8_t service; /* enum service */
 	uint8_t opcode;	 /* enum opcode, whatever the service */
+	uint8_t more;	 /* of a run: packets behind the first */
 	bool solicited, ack_req;
 	uint8_t syndrome; /* AETH */
 	uint32_t msn;
@@ -185,6 +192,9 @@ struct packet *packet_get(struct rnic_net *net, uint32_t len);
 struct packet *packet_to(struct rnic_net *net, uint32_t dest_qpn, uint32_t len);
 void packet_put(struct rnic_net *net, struct packet *pkt);
 struct packet *packet_copy(struct rnic_net *net, const struct packet *pkt);
+/* Of a run the packet with this number, from 0 on; NULL: the run's length is not that of so many packets. */
+struct packet *packet_of_run(struct rnic_net *net, const struct packet *run, uint32_t i);
+#define RUN_PACKETS 32 /* at most */
 /* The same with `room` bytes, whatever they are, in front of its payload. */
 struct packet *packet_copy_behind(struct rnic_net *net, const struct packet *pkt, uint32_t room);
 
@@ -194,7 +204,7 @@ static inline bool has_invalidate(uint8_t opcode)
 }
 
 #define HEADER_BYTES 58 /* of every packet: Ethernet, IPv4, UDP, BTH, ICRC */
-/* Bytes of the Ethernet frame, without its preamble and check sequence. */
+/* Bytes of the Ethernet frame, without its preamble and check sequence; of a run those of all its packets. */
 uint32_t packet_wire_bytes(const struct packet *pkt);
 
 /* Buffers of at least len bytes (len at most 2^30); `class` goes back to buffer_put. */

@@ -353,14 +353,29 @@ static void fill_service(const struct rnic_qp *qp, const struct wqe *wqe, struct
 	}
 }
 
-/* The packet req->packet of the request; NULL: its memory is no longer allowed. */
-static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
+/* Packets of the request, from req->packet on, that go together. What is sent again goes one by one: the peer
+ * may have some of it. */
+static uint32_t run_of(const struct rnic_qp *qp, const struct wqe *wqe)
+{
+	uint32_t most = qp->hca->net->link->run_bytes, n = wqe->psns - qp->req.packet, psn, room;
+	if (most <= qp->mtu || n == 1 || wqe->nonposted || wqe->round > 1 || qp->req.repair.on ||
+	    qp->service != SERVICE_RC)
+		return 1;
+	psn = psn_add(wqe->first_psn, qp->req.packet);
+	room = window(qp) - (uint32_t)psn_diff(psn, qp->req.una);
+	n = n < room ? n : room;
+	n = n < most / qp->mtu ? n : most / qp->mtu;
+	return n < RUN_PACKETS ? n : RUN_PACKETS;
+}
+
+/* n packets of the request from req->packet on; NULL: its memory is no longer allowed. */
+static struct packet *build(struct rnic_qp *qp, struct wqe *wqe, uint32_t n)
 {
 	uint32_t i = qp->req.packet, left = (uint32_t)wqe->bytes - i * qp->mtu, off = i * qp->mtu;
-	uint32_t len = !carries_data(wqe) ? 0 : left < qp->mtu ? left : qp->mtu;
+	uint32_t len = !carries_data(wqe) ? 0 : left < n * qp->mtu ? left : n * qp->mtu;
 	struct packet *pkt = packet_to(qp->hca->net, qp->attr.dest_qp_num, len);
-	bool first = i == 0, last = i == wqe->psns - 1;
-	assert(i < wqe->psns);
+	bool first = i == 0, last = i + n == wqe->psns;
+	assert(i + n <= wqe->psns);
 	if (len && wqe->copy) {
 		memcpy(pkt->payload, wqe->copy + off, len);
 	} else if (len && !sge_gather(qp->hca, qp->ibv.pd, wqe->sge, wqe->sges, off, pkt->payload, len)) {
@@ -373,7 +388,8 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe)
 	pkt->psn = psn_add(wqe->first_psn, i);
 	pkt->service = qp->service;
 	pkt->opcode = opcode_of(wqe, first, last);
-	pkt->ack_req = last || wqe->nonposted || (i + 1) % (window(qp) / ACKS) == 0 ||
+	pkt->more = (uint8_t)(n - 1);
+	pkt->ack_req = last || wqe->nonposted || (i + n) % (window(qp) / ACKS) < n ||
 		       ends_burst(qp, pkt->psn);
 	pkt->solicited = last && wqe->solicited;
 	pkt->rkey = wqe->rkey;
@@ -435,13 +451,14 @@ static bool send_packet(struct rnic_qp *qp, struct wqe *wqe)
 	struct link *link = qp->hca->net->link;
 	if (!has_room(qp, wqe))
 		return false;
-	struct packet *pkt = build(qp, wqe);
+	uint32_t n = run_of(qp, wqe);
+	struct packet *pkt = build(qp, wqe, n);
 	if (!pkt) {
 		if (qp->sq.next == req->acked)
 			fail(qp, IBV_WC_LOC_PROT_ERR);
 		return false;
 	}
-	uint32_t psns = 1;
+	uint32_t psns = n;
 	if (wqe->opcode == IBV_WR_RDMA_READ && pkt->dma_len)
 		psns = (pkt->dma_len + qp->mtu - 1) / qp->mtu;
 	if (pkt->psn == req->una && (!is_lossy(qp) || pkt->psn == req->repair.sent))

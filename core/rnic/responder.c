@@ -186,8 +186,12 @@ static void in_turn(struct rnic_qp *qp, struct packet *answer)
 
 void resp_acknowledge(struct rnic_qp *qp, const struct packet *request)
 {
-	if (resp_active(qp))
-		in_turn(qp, resp_answer(qp, request, OP_ACKNOWLEDGE, 0));
+	struct packet *answer;
+	if (!resp_active(qp))
+		return;
+	answer = resp_answer(qp, request, OP_ACKNOWLEDGE, 0);
+	answer->psn = psn_add(request->psn, request->more);
+	in_turn(qp, answer);
 }
 
 static void nak(struct rnic_qp *qp, const struct packet *request, uint32_t psn, uint8_t syndrome)
@@ -222,9 +226,10 @@ static bool well_formed(const struct rnic_qp *qp, const struct packet *pkt)
 		return !qp->resp.in_message && pkt->len == 0;
 	if (is & IS_FIRST ? qp->resp.in_message != 0 : qp->resp.in_message != kind)
 		return false;
+	uint32_t most = (pkt->more + 1) * qp->mtu;
 	if (!(is & IS_LAST))
-		return pkt->len == qp->mtu;
-	return pkt->len <= qp->mtu && (pkt->len || is & IS_FIRST);
+		return pkt->len == most;
+	return pkt->len <= most && (pkt->len > most - qp->mtu || (is & IS_FIRST && !pkt->more));
 }
 
 uint8_t resp_check_send(struct rnic_qp *qp, const struct packet *pkt)
@@ -392,7 +397,7 @@ static void accept_posted(struct rnic_qp *qp, struct packet *pkt)
 	}
 	pkt->rq_seq = qp->rq.next;
 	pkt->msg_off = resp->msg_off;
-	resp->psn = psn_add(resp->psn, 1);
+	resp->psn = psn_add(resp->psn, pkt->more + 1u);
 	resp->va += pkt->len;
 	resp->left -= pkt->len;
 	resp->msg_off += pkt->len;
@@ -585,8 +590,8 @@ static void take(struct rnic_qp *qp, struct packet *pkt)
 static void take_before_kept(struct rnic_qp *qp, struct packet *pkt)
 {
 	struct packet *next = qp->resp.kept.head;
-	if (next && next->psn == psn_add(pkt->psn, 1) && opcode_is[pkt->opcode] & (IS_SEND | IS_WRITE) &&
-	    opcode_is[next->opcode] & (IS_SEND | IS_WRITE)) {
+	if (next && next->psn == psn_add(pkt->psn, pkt->more + 1u) &&
+	    opcode_is[pkt->opcode] & (IS_SEND | IS_WRITE) && opcode_is[next->opcode] & (IS_SEND | IS_WRITE)) {
 		next->ack_req |= pkt->ack_req;
 		pkt->ack_req = false;
 	}
