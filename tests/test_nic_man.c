@@ -511,6 +511,98 @@ START_TEST(in_use)
 }
 END_TEST
 
+/* Who has written over an object's handle is told that there is none, and the object is as it was. */
+START_TEST(handles)
+{
+	struct ibv_qp_init_attr init = init_of(&a, IBV_QPT_RC), query;
+	struct ibv_srq_init_attr srq_init = {.attr = {.max_wr = 4, .max_sge = 1}};
+	struct ibv_ah_attr path = {.is_global = 1, .port_num = 1, .grh = {.dgid = b.gid, .hop_limit = 1}};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
+	struct ibv_srq_attr srq_attr = {.max_wr = 8};
+	struct ibv_srq *srq = ibv_create_srq(a.pd, &srq_init);
+	struct ibv_mw *mw = ibv_alloc_mw(a.pd, IBV_MW_TYPE_2);
+	struct ibv_ah *ah = ibv_create_ah(a.pd, &path);
+	struct ibv_pd *pd = ibv_alloc_pd(a.context);
+
+	make_qp(&a, IBV_QPT_RC);
+	ck_assert(srq && mw && ah && pd);
+#define GARBLED(object, check)            \
+	do {                              \
+		(object)->handle ^= 0x55; \
+		errno = 0;                \
+		check;                    \
+		(object)->handle ^= 0x55; \
+	} while (0)
+#define NONE(object, call)    GARBLED(object, ck_assert_int_eq(call, ENOENT))
+#define NOTHING(object, call) GARBLED(object, ck_assert(!(call) && errno == ENOENT))
+	NONE(pd, ibv_dealloc_pd(pd));
+	NOTHING(pd, ibv_reg_mr(pd, a.buf, 8, 0));
+	NOTHING(pd, ibv_alloc_mw(pd, IBV_MW_TYPE_1));
+	NOTHING(pd, ibv_create_qp(pd, &init));
+	NOTHING(pd, ibv_create_srq(pd, &srq_init));
+	NOTHING(pd, ibv_create_ah(pd, &path));
+	NOTHING(a.scq, ibv_create_qp(pd, &init));
+	NOTHING(a.rcq, ibv_create_qp(pd, &init));
+	init.srq = srq;
+	NOTHING(srq, ibv_create_qp(pd, &init));
+	NONE(a.scq, ibv_destroy_cq(a.scq));
+	NONE(a.scq, ibv_resize_cq(a.scq, 10));
+	NONE(a.scq, ibv_req_notify_cq(a.scq, 0));
+	NONE(a.mr, ibv_dereg_mr(a.mr));
+	NONE(mw, ibv_dealloc_mw(mw));
+	NONE(ah, ibv_destroy_ah(ah));
+	NONE(srq, ibv_modify_srq(srq, &srq_attr, IBV_SRQ_MAX_WR));
+	NONE(srq, ibv_query_srq(srq, &srq_attr));
+	NONE(srq, ibv_destroy_srq(srq));
+	NONE(a.qp, ibv_modify_qp(a.qp, &attr, IBV_QP_STATE));
+	NONE(a.qp, ibv_query_qp(a.qp, &attr, IBV_QP_STATE, &query));
+	NONE(a.qp, ibv_destroy_qp(a.qp));
+	/* Another context has none, either. */
+	pd->context = b.context;
+	ck_assert_int_eq(ibv_dealloc_pd(pd), ENOENT);
+	pd->context = a.context;
+	ck_assert_int_eq(ibv_destroy_qp(a.qp), 0);
+	ck_assert_int_eq(ibv_destroy_srq(srq), 0);
+	ck_assert_int_eq(ibv_destroy_ah(ah), 0);
+	ck_assert_int_eq(ibv_dealloc_mw(mw), 0);
+	ck_assert_int_eq(ibv_dealloc_pd(pd), 0);
+	ck_assert_int_eq(ibv_dereg_mr(a.mr), 0);
+	ck_assert_int_eq(ibv_dealloc_pd(a.pd), 0);
+	ck_assert_int_eq(ibv_destroy_cq(a.scq), 0);
+}
+END_TEST
+
+/* Many contexts at a time; numbers of queue pairs that do not run out as long as some are free. */
+START_TEST(much)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_qp_init_attr init = init_of(&a, IBV_QPT_RC);
+	struct ibv_context *contexts[150];
+	struct ibv_device_attr device;
+
+	for (unsigned i = 0; i < COUNT(contexts); i++) {
+		contexts[i] = ibv_open_device(list[0]);
+		ck_assert_ptr_nonnull(contexts[i]);
+	}
+	for (unsigned i = 0; i < COUNT(contexts); i++)
+		ck_assert_int_eq(ibv_close_device(contexts[i]), 0);
+	ck_assert_int_eq(ibv_query_device(a.context, &device), 0);
+	make_qp(&a, IBV_QPT_RC);
+	for (int i = 0; i < device.max_qp + 100; i++) {
+		struct ibv_qp *qp = ibv_create_qp(a.pd, &init);
+
+		ck_assert_msg(qp, "after %d: %s", i, strerror(errno));
+		ck_assert_uint_ne(qp->qp_num, a.qp->qp_num);
+		ck_assert_int_eq(ibv_destroy_qp(qp), 0);
+	}
+	make_qp(&b, IBV_QPT_RC);
+	go(&a, &b, IBV_QPS_RTS);
+	go(&b, &a, IBV_QPS_RTS);
+	op(IBV_WR_RDMA_WRITE, 8, 1, SIGNALED);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+}
+END_TEST
+
 /* Every set of rights; remote writing and atomics want local writing. */
 START_TEST(rights)
 {
@@ -1218,6 +1310,8 @@ int main(void)
 	tcase_add_test(tc, drained);
 	tcase_add_test(tc, limits);
 	tcase_add_test(tc, in_use);
+	tcase_add_test(tc, handles);
+	tcase_add_test(tc, much);
 	tcase_add_test(tc, rights);
 	tcase_add_test(tc, paged);
 	tcase_add_loop_test(tc, opcode_table, 0, 2 * COUNT(posted));

@@ -26,6 +26,7 @@
 #include "core/rnic/link.h"
 #include "core/rnic/qp.h"
 
+#define NIC_CONTEXTS	 1024	/* that are open at a time */
 #define NAP_NS		 200000 /* of the NIC's thread while the program polls */
 #define STEADY_POLLS	 64	/* in a nap, of a program that does nothing else */
 #define TIMERS_POLLS	 64	/* of a program that polls idly: one in so many looks at the timers, too */
@@ -533,7 +534,7 @@ static int make(struct whole *w)
 		inner->leave(inner);
 		return rc;
 	}
-	w->nic.net = rnic_net_on(w->nic.engine, &hw, &w->nic.link->link, w->nic.link->qpn_first,
+	w->nic.net = rnic_net_on(w->nic.engine, &hw, &w->nic.link->link, NIC_CONTEXTS, w->nic.link->qpn_first,
 				 w->nic.link->qpn_limit);
 	link_tap_net(w->nic.link, w->nic.net);
 	w->pid = getpid();

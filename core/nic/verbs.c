@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * libibverbs' functions over the process's soft RNIC: what a preloaded, or drop-in, library shows to
- * programs; those of the device, completion queues, events and so on are in files of their own. Each takes the
- * NIC's lock and calls core/rnic.
+ * programs; those of the device, completion queues, events and so on are in files of their own. Each takes
+ * the NIC's lock and calls core/rnic.
  */
 #include "core/nic/context.h"
 #include "core/nic/verbs.h"
@@ -33,7 +33,13 @@ void nic_data_calls(struct ibv_context *context)
 
 EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-	return LOCKED(struct ibv_qp *, rnic_create_qp(pd, attr));
+	int error = nic_check_queues(pd, attr->send_cq, attr->recv_cq, attr->srq);
+
+	if (error) {
+		errno = error;
+		return NULL;
+	}
+	return NAMED(LOCKED(struct ibv_qp *, rnic_create_qp(pd, attr)));
 }
 
 EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
@@ -43,12 +49,12 @@ EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 
 EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
 {
-	return LOCKED(int, rnic_query_qp(qp, attr, mask, init));
+	return IS_NAMED(qp) ? LOCKED(int, rnic_query_qp(qp, attr, mask, init)) : ENOENT;
 }
 
 EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-	return LOCKED(int, rnic_modify_qp(qp, attr, mask));
+	return IS_NAMED(qp) ? LOCKED(int, rnic_modify_qp(qp, attr, mask)) : ENOENT;
 }
 
 /* A peer's last message that has come in is answered first. */
@@ -60,7 +66,7 @@ static int destroy_qp(struct ibv_qp *qp)
 
 EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 {
-	int error = LOCKED(int, destroy_qp(qp));
+	int error = IS_NAMED(qp) ? LOCKED(int, destroy_qp(qp)) : ENOENT;
 
 	if (!error)
 		nic_settle_events(qp->context, qp);

@@ -31,23 +31,23 @@ EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *
 				   rnic_create_cq(context, cqe, cq_context, channel, comp_vector));
 
 	if (cq)
-		make_waitable(cq);
+		make_waitable(NAMED(cq));
 	return cq;
 }
 
 EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
-	return LOCKED(int, rnic_resize_cq(cq, cqe));
+	return IS_NAMED(cq) ? LOCKED(int, rnic_resize_cq(cq, cqe)) : ENOENT;
 }
 
 int nic_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 {
-	return LOCKED(int, rnic_modify_cq(cq, attr));
+	return IS_NAMED(cq) ? LOCKED(int, rnic_modify_cq(cq, attr)) : ENOENT;
 }
 
 EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 {
-	int error = LOCKED(int, rnic_destroy_cq(cq));
+	int error = IS_NAMED(cq) ? LOCKED(int, rnic_destroy_cq(cq)) : ENOENT;
 
 	if (error)
 		return error;
@@ -84,7 +84,7 @@ static int arm(struct nic *nic, struct ibv_cq *cq, int solicited_only)
 
 int nic_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
-	return LOCKED(int, arm(nic_, cq, solicited_only));
+	return IS_NAMED(cq) ? LOCKED(int, arm(nic_, cq, solicited_only)) : ENOENT;
 }
 
 /* --- iterating --- */
@@ -143,7 +143,7 @@ struct ibv_cq_ex *nic_create_cq_ex(struct ibv_context *context, struct ibv_cq_in
 
 	if (!cq)
 		return NULL;
-	make_waitable(ibv_cq_ex_to_cq(cq));
+	make_waitable(NAMED(ibv_cq_ex_to_cq(cq)));
 	cq->start_poll = start_poll;
 	cq->next_poll = next_poll;
 	cq->end_poll = end_poll;

@@ -260,7 +260,14 @@ EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_a
 
 static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
-	return LOCKED(struct ibv_qp *, nic_lock_wr(rnic_create_qp_ex(context, attr)));
+	int error = nic_check_queues(attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL, attr->send_cq,
+				     attr->recv_cq, attr->srq);
+
+	if (error) {
+		errno = error;
+		return NULL;
+	}
+	return NAMED(LOCKED(struct ibv_qp *, nic_lock_wr(rnic_create_qp_ex(context, attr))));
 }
 
 static struct nic_context *new_context(void)
@@ -284,9 +291,9 @@ static struct ibv_context *open_context(struct nic *nic, struct nic_context *own
 	struct rnic_hca *hca;
 	unsigned host = 0;
 
-	while (host < RNIC_HOSTS && nic->net->hca[host])
+	while (host < nic->net->hosts && nic->net->hca[host])
 		host++;
-	if (host == RNIC_HOSTS) {
+	if (host == nic->net->hosts) {
 		errno = EMFILE;
 		return NULL;
 	}

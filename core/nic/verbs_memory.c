@@ -8,7 +8,7 @@
 
 static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
-	return LOCKED(struct ibv_mw *, rnic_alloc_mw(pd, type));
+	return MADE_OF(pd, LOCKED(struct ibv_mw *, rnic_alloc_mw(pd, type)));
 }
 
 static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
@@ -18,12 +18,12 @@ static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bin
 
 static int dealloc_mw(struct ibv_mw *mw)
 {
-	return LOCKED(int, rnic_dealloc_mw(mw));
+	return LOCKED(int, nic_has_mw(mw) ? rnic_dealloc_mw(mw) : ENOENT);
 }
 
 static struct ibv_mr *alloc_null_mr(struct ibv_pd *pd)
 {
-	return LOCKED(struct ibv_mr *, rnic_alloc_null_mr(pd));
+	return MADE_OF(pd, LOCKED(struct ibv_mr *, rnic_alloc_null_mr(pd)));
 }
 
 static struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
@@ -39,7 +39,7 @@ static int dealloc_td(struct ibv_td *td)
 static struct ibv_pd *alloc_parent_domain(struct ibv_context *context,
 					  struct ibv_parent_domain_init_attr *attr)
 {
-	return LOCKED(struct ibv_pd *, rnic_alloc_parent_domain(context, attr));
+	return NAMED(LOCKED(struct ibv_pd *, rnic_alloc_parent_domain(context, attr)));
 }
 
 void verbs_enable_memory(struct ibv_context *context)
@@ -60,28 +60,28 @@ void verbs_enable_memory(struct ibv_context *context)
 
 EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
-	return LOCKED(struct ibv_pd *, rnic_alloc_pd(context));
+	return NAMED(LOCKED(struct ibv_pd *, rnic_alloc_pd(context)));
 }
 
 EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
 {
-	return LOCKED(int, rnic_dealloc_pd(pd));
+	return IS_NAMED(pd) ? LOCKED(int, rnic_dealloc_pd(pd)) : ENOENT;
 }
 
 EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
 {
-	return LOCKED(struct ibv_mr *, rnic_reg_mr(pd, addr, length, access));
+	return MADE_OF(pd, LOCKED(struct ibv_mr *, rnic_reg_mr(pd, addr, length, access)));
 }
 
 EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
 {
-	return LOCKED(struct ibv_mr *, rnic_reg_mr_iova2(pd, addr, length, iova, (unsigned)access));
+	return ibv_reg_mr_iova2(pd, addr, length, iova, (unsigned)access);
 }
 
 EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				       unsigned int access)
 {
-	return LOCKED(struct ibv_mr *, rnic_reg_mr_iova2(pd, addr, length, iova, access));
+	return MADE_OF(pd, LOCKED(struct ibv_mr *, rnic_reg_mr_iova2(pd, addr, length, iova, access)));
 }
 
 EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
@@ -92,5 +92,5 @@ EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *a
 
 EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
 {
-	return LOCKED(int, rnic_dereg_mr(mr));
+	return LOCKED(int, nic_has_mr(mr) ? rnic_dereg_mr(mr) : ENOENT);
 }

@@ -11,7 +11,13 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
 
 static struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
 {
-	return LOCKED(struct ibv_srq *, rnic_create_srq_ex(context, attr));
+	int error = attr->comp_mask & IBV_SRQ_INIT_ATTR_PD ? nic_check_queues(attr->pd, NULL, NULL, NULL) : 0;
+
+	if (error) {
+		errno = error;
+		return NULL;
+	}
+	return NAMED(LOCKED(struct ibv_srq *, rnic_create_srq_ex(context, attr)));
 }
 
 static int get_srq_num(struct ibv_srq *srq, uint32_t *number)
@@ -30,22 +36,22 @@ void verbs_enable_srq(struct ibv_context *context)
 
 EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
-	return LOCKED(struct ibv_srq *, rnic_create_srq(pd, attr));
+	return MADE_OF(pd, NAMED(LOCKED(struct ibv_srq *, rnic_create_srq(pd, attr))));
 }
 
 EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
-	return LOCKED(int, rnic_modify_srq(srq, attr, mask));
+	return IS_NAMED(srq) ? LOCKED(int, rnic_modify_srq(srq, attr, mask)) : ENOENT;
 }
 
 EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 {
-	return LOCKED(int, rnic_query_srq(srq, attr));
+	return IS_NAMED(srq) ? LOCKED(int, rnic_query_srq(srq, attr)) : ENOENT;
 }
 
 EXPORT int ibv_destroy_srq(struct ibv_srq *srq)
 {
-	int error = LOCKED(int, rnic_destroy_srq(srq));
+	int error = IS_NAMED(srq) ? LOCKED(int, rnic_destroy_srq(srq)) : ENOENT;
 
 	if (!error)
 		nic_settle_events(srq->context, srq);

@@ -29,7 +29,7 @@ static int close_xrcd(struct ibv_xrcd *xrcd)
 
 static struct ibv_qp *open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr)
 {
-	return LOCKED(struct ibv_qp *, rnic_open_qp(context, attr));
+	return NAMED(LOCKED(struct ibv_qp *, rnic_open_qp(context, attr)));
 }
 
 void verbs_enable_xrc(struct ibv_context *context)

@@ -13,7 +13,7 @@
 #include "core/rnic/packet.h"
 #include "core/rnic/rnic.h"
 
-#define RNIC_HOSTS     32
+#define RNIC_HOSTS     32 /* of a simulation */
 #define BUFFER_CLASSES 31	  /* powers of two up to 2^30 bytes */
 #define MAX_MESSAGE    (1u << 30) /* bytes */
 #define MAX_WR	       16384	  /* of one work queue */
@@ -39,9 +39,8 @@ struct rnic_net {
 	struct sim *sim;
 	struct hardware hw;
 	struct link *link;
-	struct rnic_hca *hca[RNIC_HOSTS];
 	struct rnic_qp **qp; /* by number - qpn_first; NULL: destroyed */
-	uint32_t qps, qp_room;
+	uint32_t qps, qp_room, qp_cursor;
 	uint32_t qpn_first, qpn_limit;
 	struct xrc *xrc;		   /* NULL: no domain was ever opened */
 	struct group *groups, *free_group; /* mcast.c */
@@ -55,6 +54,8 @@ struct rnic_net {
 	void (*management)(struct rnic_net *net, struct packet *pkt);
 	void (*torn)(const struct packet
 			     *pkt); /* live world: a part of the packet is in memory; does not return */
+	unsigned hosts;
+	struct rnic_hca *hca[]; /* of each host; live world: of each context that is open */
 };
 
 /* Of the live world: whoever waits for a completion or an event is told. NULL: nobody waits. */

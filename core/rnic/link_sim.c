@@ -174,6 +174,6 @@ struct rnic_net *rnic_net_new(struct sim *sim, const struct hardware *hw)
 	me->link.group = group_number;
 	me->link.join = join;
 	me->link.send = send;
-	me->net = rnic_net_on(sim, hw, &me->link, QPN_FIRST, MULTICAST_QPN);
+	me->net = rnic_net_on(sim, hw, &me->link, RNIC_HOSTS, QPN_FIRST, MULTICAST_QPN);
 	return me->net;
 }

@@ -57,7 +57,7 @@ static uint32_t slot_of(const struct rnic_hca *hca, uint32_t index)
 
 static bool is_taken(const struct rnic_net *net, uint32_t index)
 {
-	for (unsigned i = 0; i < RNIC_HOSTS; i++)
+	for (unsigned i = 0; i < net->hosts; i++)
 		if (net->hca[i] && slot_of(net->hca[i], index))
 			return true;
 	return false;
@@ -386,7 +386,7 @@ void rnic_key_place(const struct rnic_net *net, uint32_t rkey, uint64_t va, char
 {
 	uint32_t host = (rkey >> 24) - 1, slot = rkey >> 8 & 0xffff;
 	const struct rnic_mr *mr = NULL;
-	if (host < RNIC_HOSTS && net->hca[host] && slot && slot <= net->hca[host]->mrs)
+	if (host < net->hosts && net->hca[host] && slot && slot <= net->hca[host]->mrs)
 		mr = net->hca[host]->mr[slot];
 	if (!mr || mr->ibv.rkey != rkey || va < mr->iova)
 		snprintf(buf, size, "unknown key 0x%x", rkey);

@@ -12,7 +12,8 @@
  * is no way to the peer, so INIT->RTR refuses an address vector that has none (ah.c).
  *
  * Numbers are counters: a queue pair's number in the net, and its ordinal on the
- * host, which names it in traces ("c1/qp1"). Nothing depends on addresses.
+ * host, which names it in traces ("c1/qp1"). Nothing depends on addresses. A number is given
+ * out again when all have been.
  */
 #include <assert.h>
 #include <errno.h>
@@ -117,10 +118,25 @@ static bool caps_allowed(const struct ibv_qp_init_attr *init)
 	       cap->max_inline_data <= MAX_INLINE;
 }
 
+/* All numbers have been given out: the next one whose queue pair is gone, in turn, so that it is the longest
+ * gone. */
+static bool number_again(struct rnic_net *net, struct rnic_qp *qp)
+{
+	for (uint32_t i = 0; i < net->qps; i++) {
+		net->qp_cursor = (net->qp_cursor + 1) % net->qps;
+		if (!net->qp[net->qp_cursor]) {
+			qp->ibv.qp_num = net->qpn_first + net->qp_cursor;
+			net->qp[net->qp_cursor] = qp;
+			return true;
+		}
+	}
+	return false;
+}
+
 bool qp_number(struct rnic_net *net, struct rnic_qp *qp)
 {
 	if (net->qps >= net->qpn_limit - net->qpn_first)
-		return false;
+		return number_again(net, qp);
 	if (net->qps == net->qp_room) {
 		uint32_t room = net->qp_room ? 2 * net->qp_room : 16;
 		struct rnic_qp **table = sim_alloc(net->sim, room * sizeof(struct rnic_qp *));

@@ -17,9 +17,9 @@ struct rnic_net; /* the hosts' RNICs and the link between them */
 struct rnic_net *rnic_net_new(struct sim *sim, const struct hardware *hw);
 /* The RNIC of a host. `pm`: the host's pool or NULL. */
 struct link;
-/* The same on another link, with the numbers [first, limit) for its queue pairs. */
-struct rnic_net *rnic_net_on(struct sim *sim, const struct hardware *hw, struct link *link, uint32_t first,
-			     uint32_t limit);
+/* The same on another link, for so many hosts, with the numbers [first, limit) for its queue pairs. */
+struct rnic_net *rnic_net_on(struct sim *sim, const struct hardware *hw, struct link *link, unsigned hosts,
+			     uint32_t first, uint32_t limit);
 struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *pm);
 /* Protection domains, regions, completion queues, queue pairs that the host has not given back. */
 unsigned rnic_objects(struct ibv_context *context);

@@ -44,7 +44,7 @@ struct ibv_srq *rnic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *ini
 	srq->ibv.context = pd->context;
 	srq->ibv.srq_context = init->srq_context;
 	srq->ibv.pd = pd;
-	srq->ibv.handle = ++hca->srqs;
+	srq->number = ++hca->srqs;
 	work_queue_init(&srq->rq, sizeof(struct rqe), init->attr.max_wr, init->attr.max_sge);
 	((struct rnic_pd *)pd)->users++;
 	hca->objects++;
@@ -107,7 +107,7 @@ int rnic_get_srq_num(struct ibv_srq *ibv, uint32_t *number)
 {
 	if (to_srq(ibv)->dead)
 		return EINVAL;
-	*number = to_srq(ibv)->xrcd ? to_srq(ibv)->number : ibv->handle;
+	*number = to_srq(ibv)->number;
 	return 0;
 }
 

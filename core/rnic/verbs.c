@@ -16,11 +16,12 @@
 #include "core/rnic/placement.h"
 #include "core/rnic/qp.h"
 
-struct rnic_net *rnic_net_on(struct sim *sim, const struct hardware *hw, struct link *link, uint32_t first,
-			     uint32_t limit)
+struct rnic_net *rnic_net_on(struct sim *sim, const struct hardware *hw, struct link *link, unsigned hosts,
+			     uint32_t first, uint32_t limit)
 {
-	struct rnic_net *net = sim_alloc(sim, sizeof(*net));
+	struct rnic_net *net = sim_alloc(sim, sizeof(*net) + hosts * sizeof(net->hca[0]));
 	net->sim = sim;
+	net->hosts = hosts;
 	net->hw = *hw;
 	assert(hw->mtu >= 256 && hw->mtu <= 4096 && (hw->mtu & (hw->mtu - 1)) == 0);
 	net->link = link;
@@ -166,8 +167,8 @@ int rnic_query_rt_values(struct ibv_context *context, struct ibv_values_ex *valu
 struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *pm)
 {
 	struct rnic_hca *hca;
-	if (host >= RNIC_HOSTS || net->hca[host]) {
-		errno = host >= RNIC_HOSTS ? ENODEV : EBUSY;
+	if (host >= net->hosts || net->hca[host]) {
+		errno = host >= net->hosts ? ENODEV : EBUSY;
 		return NULL;
 	}
 	hca = sim_alloc(net->sim, sizeof(*hca));
