@@ -417,6 +417,38 @@ START_TEST(nobody_listens)
 }
 END_TEST
 
+/* Where CPUs are scarce somebody needs longer to begin to listen, and has longer. */
+START_TEST(nobody_listens_yet)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id = resolve(channel, RDMA_PS_TCP, "127.0.0.1", 4242);
+	unsigned spinners = 6 * (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+	pid_t *pid = calloc(spinners, sizeof(*pid));
+	struct timespec start, end;
+
+	ck_assert_ptr_nonnull(pid);
+	for (unsigned i = 0; i < spinners; i++) {
+		pid[i] = fork();
+		ck_assert_int_ge(pid[i], 0);
+		if (!pid[i])
+			for (alarm(20);;)
+				;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	ck_assert_int_eq(rdma_connect(id, NULL), 0);
+	expect(channel, RDMA_CM_EVENT_REJECTED, 8);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	for (unsigned i = 0; i < spinners; i++) {
+		kill(pid[i], SIGKILL);
+		waitpid(pid[i], NULL, 0);
+	}
+	free(pid);
+	ck_assert_int_ge((end.tv_sec - start.tv_sec) * 1000 + (end.tv_nsec - start.tv_nsec) / 1000000, 1000);
+	rdma_destroy_id(id);
+	rdma_destroy_event_channel(channel);
+}
+END_TEST
+
 /* A request that nobody answers ends with its listener, or with the one who asked. */
 START_TEST(either_end_gives_up)
 {
@@ -1427,6 +1459,7 @@ int main(void)
 	tcase_add_test(tc, negotiates);
 	tcase_add_test(tc, rejects);
 	tcase_add_test(tc, nobody_listens);
+	tcase_add_test(tc, nobody_listens_yet);
 	tcase_add_test(tc, either_end_gives_up);
 	tcase_add_test(tc, backlog_is_bounded);
 	tcase_add_test(tc, peer_is_killed);

@@ -173,6 +173,8 @@ void cm_unlock(void);
 /* Locked: until the program has acknowledged what it has retrieved. */
 void cm_wait_for_acks(struct cm_id *id);
 uint64_t cm_now_ms(void);
+/* In which another process gets as much done as in `ms` on a machine that is not busy. */
+uint64_t cm_fair_ms(unsigned ms);
 /* Locked. The device, opened now if it is not; -errno. */
 int cm_open_device(void);
 /* Locked: the identifier works with the device from now on. */

@@ -70,7 +70,7 @@ static int connect_id(struct cm_id *id, const struct rdma_conn_param *param)
 		memcpy(id->private_data + id->connect_len, param->private_data, param->private_data_len);
 	id->active = true;
 	id->give_up_ms = cm_now_ms() + cm_answer_ms();
-	id->nobody_ms = cm_now_ms() + NOBODY_MS;
+	id->nobody_ms = cm_now_ms() + cm_fair_ms(NOBODY_MS);
 	id->state = CM_REQ_SENT;
 	rc = cm_ask(id);
 	if (rc)
