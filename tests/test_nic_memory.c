@@ -301,7 +301,8 @@ START_TEST(memory_comes_and_goes)
 
 	setup();
 	ck_assert_int_eq(pthread_create(&thread, NULL, unmapper, b.buf), 0);
-	for (unsigned i = 0; i < 3000; i++) {
+	/* On a busy machine the thread may rarely run beside this one. */
+	for (unsigned i = 0; i < 3000 || (failed == 0 && i < 300000); i++) {
 		post(opcodes[i % 5], i % 5 < 2 ? 4 * PAGE : 8, b.mr->rkey, b.buf);
 		enum ibv_wc_status status = wait_for(&a).status;
 		ck_assert(status == IBV_WC_SUCCESS || status == IBV_WC_REM_ACCESS_ERR);
