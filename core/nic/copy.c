@@ -33,6 +33,7 @@
 #include <sys/random.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include "core/nic/long_copy.h"
 #include "core/nic/verbs.h"
 #include "core/rnic/placement.h"
 
@@ -299,7 +300,9 @@ __attribute__((noinline)) static void copy_in_order(uint8_t *to, const uint8_t *
 		tail = WORD;
 	if (tail > len)
 		tail = len;
-	if (len > tail)
+	if (len >= LONG_COPY)
+		long_copy_in(to, from, len - tail);
+	else if (len > tail)
 		memcpy(to, from, len - tail);
 	to += len - tail;
 	from += len - tail;
@@ -334,8 +337,10 @@ static bool copy_from(void *to, const void *from, size_t len)
 		uint64_t word = __atomic_load_n((const uint64_t *)from, __ATOMIC_ACQUIRE);
 
 		memcpy(to, &word, sizeof(word));
-	} else {
+	} else if (len < LONG_COPY) {
 		memcpy(to, from, len);
+	} else {
+		long_copy_out(to, from, len);
 	}
 	guard_end();
 	return true;
