@@ -54,6 +54,8 @@ struct ibv_ah *rnic_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	uint32_t peer;
 	bool allowed = attr->port_num == 1 && !((struct rnic_pd *)pd)->dead;
 	int error = allowed ? rnic_path(hca, attr, true, &peer) : EINVAL;
+	if (!error && hca->ahs == MAX_OBJECTS)
+		error = ENOMEM;
 	if (error) {
 		errno = error;
 		return NULL;
@@ -66,6 +68,7 @@ struct ibv_ah *rnic_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	*ah = (struct rnic_ah){.ibv = {.context = pd->context, .pd = pd}, .peer = peer, .live = true};
 	((struct rnic_pd *)pd)->users++;
 	hca->objects++;
+	hca->ahs++;
 	return &ah->ibv;
 }
 
@@ -80,6 +83,7 @@ int rnic_destroy_ah(struct ibv_ah *ibv)
 	hca->free_ah = ah;
 	((struct rnic_pd *)ibv->pd)->users--;
 	hca->objects--;
+	hca->ahs--;
 	return 0;
 }
 
