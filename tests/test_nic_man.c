@@ -1294,6 +1294,7 @@ START_TEST(datagram)
 	path.port_num = 2;
 	ck_assert(!ibv_create_ah(a.pd, &path) && errno == EINVAL);
 	path.port_num = 1;
+	path.grh.traffic_class = 0x48;
 	wr.wr.ud.ah = ibv_create_ah(a.pd, &path);
 	ck_assert_ptr_nonnull(wr.wr.ud.ah);
 	wr.wr.ud.remote_qpn = b.qp->qp_num;
@@ -1313,6 +1314,8 @@ START_TEST(datagram)
 	ck_assert_uint_eq(wc.sl, 10);
 	ck_assert_int_eq(ibv_init_ah_from_wc(b.context, 1, &wc, (struct ibv_grh *)b.buf, &back), 0);
 	ck_assert_uint_eq(back.sl, 0);
+	ck_assert_uint_eq(b.buf[GRH / 2 + 1], 0x48); /* IPv4's type of service */
+	ck_assert_uint_eq(back.grh.traffic_class, 0x48);
 	ck_assert(back.is_global && back.port_num == 1 && back.grh.sgid_index == 0);
 	ck_assert_mem_eq(&back.grh.dgid, &a.gid, sizeof(a.gid));
 	ck_assert_int_eq(ibv_init_ah_from_wc(b.context, 2, &wc, (struct ibv_grh *)b.buf, &back), -1);

@@ -143,6 +143,7 @@ static inline bool same_pd(const struct ibv_pd *a, const struct ibv_pd *b)
 struct rnic_ah {
 	struct ibv_ah ibv;
 	uint32_t peer; /* the link's number of the host */
+	uint8_t traffic_class;
 	bool live;
 	struct rnic_ah *next; /* of those that are free */
 };
