@@ -348,8 +348,7 @@ static void rules_body(void)
 	what.mr = alien;
 	bind_2(mw, mw->rkey, what, FAILED);
 	reconnect();
-	/* A key that is another window's; a region that is gone; no bytes. */
-	bind_2(mw, mw->rkey + 256, info(HERE, 8, RW), FAILED);
+	/* A region that is gone; no bytes. */
 	reconnect();
 	bind_2(mw, mw->rkey, info(HERE, 0, RW), FAILED);
 	reconnect();

@@ -600,6 +600,118 @@ START_TEST(much)
 	go(&b, &a, IBV_QPS_RTS);
 	op(IBV_WR_RDMA_WRITE, 8, 1, SIGNALED);
 	expect(a.scq, 1, IBV_WC_SUCCESS);
+	ibv_free_device_list(list);
+}
+END_TEST
+
+/* As many as the device says, and no more; one that goes makes room. */
+#define AS_MANY(max, type, create, destroy)                                                     \
+	do {                                                                                    \
+		int made_ = 0;                                                                  \
+		type *last_ = NULL, *one_;                                                      \
+		while ((one_ = (create))) {                                                     \
+			last_ = one_;                                                           \
+			ck_assert_int_le(++made_, max);                                         \
+		}                                                                               \
+		ck_assert_msg(made_ >= (max)-10 && errno == ENOMEM, "%d of %d: %s", made_, max, \
+			      strerror(errno));                                                 \
+		ck_assert_int_eq(destroy(last_), 0);                                            \
+		ck_assert_ptr_nonnull(create);                                                  \
+	} while (0)
+
+START_TEST(as_many)
+{
+	struct ibv_ah_attr path = {.is_global = 1, .port_num = 1, .grh = {.dgid = b.gid, .hop_limit = 1}};
+	struct ibv_srq_init_attr srq = {.attr = {.max_wr = 1, .max_sge = 1}};
+	struct ibv_qp_init_attr init = init_of(&a, IBV_QPT_RC);
+	struct ibv_device_attr device;
+
+	ck_assert_int_eq(ibv_query_device(a.context, &device), 0);
+	AS_MANY(device.max_pd, struct ibv_pd, ibv_alloc_pd(a.context), ibv_dealloc_pd);
+	AS_MANY(device.max_cq, struct ibv_cq, ibv_create_cq(a.context, 10, NULL, NULL, 0), ibv_destroy_cq);
+	AS_MANY(device.max_srq, struct ibv_srq, ibv_create_srq(a.pd, &srq), ibv_destroy_srq);
+	AS_MANY(device.max_ah, struct ibv_ah, ibv_create_ah(a.pd, &path), ibv_destroy_ah);
+	AS_MANY(device.max_qp, struct ibv_qp, ibv_create_qp(a.pd, &init), ibv_destroy_qp);
+	AS_MANY(device.max_mw, struct ibv_mw, ibv_alloc_mw(b.pd, IBV_MW_TYPE_1), ibv_dealloc_mw);
+	AS_MANY(device.max_mr, struct ibv_mr, ibv_reg_mr(a.pd, a.buf, 4096, 0), ibv_dereg_mr);
+}
+END_TEST
+
+/* What lists may have in them that no byte of a message comes to; messages of nothing look at no key. */
+START_TEST(lists)
+{
+	struct ibv_sge sge = {(uintptr_t)b.buf, BUF + 32, b.mr->lkey}, none = {(uintptr_t)a.buf - 64, 0, 1};
+	struct ibv_recv_wr recv = {.wr_id = 1, .sg_list = &sge, .num_sge = 1}, *bad_recv;
+	struct ibv_send_wr wr = {.wr_id = 2,
+				 .sg_list = &none,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_RDMA_WRITE,
+				 .send_flags = SIGNALED,
+				 .wr.rdma = {(uintptr_t)b.buf - 64, b.mr->rkey}},
+			   *bad;
+
+	connect_both(IBV_QPT_RC);
+	/* Longer than its region, which the message is not. */
+	ck_assert_int_eq(ibv_post_recv(b.qp, &recv, &bad_recv), 0);
+	op(IBV_WR_SEND, BUF, 1, SIGNALED);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	expect(b.rcq, 1, IBV_WC_SUCCESS);
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	wr.opcode = IBV_WR_RDMA_READ;
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+}
+END_TEST
+
+static const struct shown {
+	int region, window;
+	enum ibv_wc_status status;
+} shown[] = {
+	{ALL | IBV_ACCESS_MW_BIND, ALL & ~IBV_ACCESS_LOCAL_WRITE, IBV_WC_SUCCESS},
+	{IBV_ACCESS_MW_BIND, 0, IBV_WC_SUCCESS},
+	{ALL, 0, IBV_WC_MW_BIND_ERR},
+	{IBV_ACCESS_MW_BIND, IBV_ACCESS_REMOTE_READ, IBV_WC_SUCCESS},
+	{IBV_ACCESS_MW_BIND | IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_WRITE, IBV_WC_SUCCESS},
+	{IBV_ACCESS_MW_BIND, IBV_ACCESS_REMOTE_WRITE, IBV_WC_MW_BIND_ERR},
+	{IBV_ACCESS_MW_BIND | IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_ATOMIC, IBV_WC_SUCCESS},
+	{IBV_ACCESS_MW_BIND, IBV_ACCESS_REMOTE_ATOMIC, IBV_WC_MW_BIND_ERR},
+};
+
+/* What a window of each type may show of a region; its key is what the window's holder has then. */
+START_TEST(bound)
+{
+	const struct shown *row = &shown[(unsigned)_i % COUNT(shown)];
+	const enum ibv_mw_type type = (unsigned)_i < COUNT(shown) ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2;
+	struct ibv_mr *mr = ibv_reg_mr(b.pd, b.buf, BUF, row->region);
+	struct ibv_mw *mw = ibv_alloc_mw(b.pd, type);
+	struct ibv_mw_bind_info info = {mr, (uintptr_t)b.buf, 64, (unsigned)row->window};
+	struct ibv_mw_bind bind = {.wr_id = 1, .send_flags = SIGNALED, .bind_info = info};
+	struct ibv_send_wr wr = {.wr_id = 1,
+				 .opcode = IBV_WR_BIND_MW,
+				 .send_flags = SIGNALED,
+				 .bind_mw = {mw, 0x12345677, info}},
+			   *bad;
+	uint32_t before = mw->rkey;
+
+	ck_assert(mr && mw);
+	connect_both(IBV_QPT_RC);
+	ck_assert_int_eq(
+		type == IBV_MW_TYPE_1 ? ibv_bind_mw(b.qp, mw, &bind) : ibv_post_send(b.qp, &wr, &bad), 0);
+	expect(b.scq, 1, row->status);
+	if (row->status != IBV_WC_SUCCESS)
+		return;
+	ck_assert_uint_eq(mw->rkey >> 8, before >> 8);
+	if (type == IBV_MW_TYPE_2)
+		ck_assert_uint_eq(mw->rkey & 0xff, 0x77);
+	if (!(row->window & IBV_ACCESS_REMOTE_READ))
+		return;
+	b.mr = mr;
+	b.mr->rkey = mw->rkey;
+	op(IBV_WR_RDMA_READ, 64, 3, SIGNALED);
+	expect(a.scq, 3, IBV_WC_SUCCESS);
+	op(IBV_WR_RDMA_READ, 65, 4, SIGNALED);
+	expect(a.scq, 4, IBV_WC_REM_ACCESS_ERR);
 }
 END_TEST
 
@@ -1182,6 +1294,7 @@ START_TEST(datagram)
 	path.port_num = 2;
 	ck_assert(!ibv_create_ah(a.pd, &path) && errno == EINVAL);
 	path.port_num = 1;
+	path.grh.traffic_class = 0x48;
 	wr.wr.ud.ah = ibv_create_ah(a.pd, &path);
 	ck_assert_ptr_nonnull(wr.wr.ud.ah);
 	wr.wr.ud.remote_qpn = b.qp->qp_num;
@@ -1201,9 +1314,24 @@ START_TEST(datagram)
 	ck_assert_uint_eq(wc.sl, 10);
 	ck_assert_int_eq(ibv_init_ah_from_wc(b.context, 1, &wc, (struct ibv_grh *)b.buf, &back), 0);
 	ck_assert_uint_eq(back.sl, 0);
+	ck_assert_uint_eq(b.buf[GRH / 2 + 1], 0x48); /* IPv4's type of service */
+	ck_assert_uint_eq(back.grh.traffic_class, 0x48);
 	ck_assert(back.is_global && back.port_num == 1 && back.grh.sgid_index == 0);
 	ck_assert_mem_eq(&back.grh.dgid, &a.gid, sizeof(a.gid));
 	ck_assert_int_eq(ibv_init_ah_from_wc(b.context, 2, &wc, (struct ibv_grh *)b.buf, &back), -1);
+	/* To nobody: gone. Too long for the receive request: gone, and the request serves the next. */
+	wr.wr.ud.remote_qpn = 0xdeadbeef;
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+	expect(a.scq, 0, IBV_WC_SUCCESS);
+	wr.wr.ud.remote_qpn = b.qp->qp_num;
+	give(&b, GRH + 16, 9);
+	sge.length = 17;
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+	expect(a.scq, 0, IBV_WC_SUCCESS);
+	sge.length = 16;
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+	expect(a.scq, 0, IBV_WC_SUCCESS);
+	expect(b.rcq, 9, IBV_WC_SUCCESS);
 	/* As long as the port's MTU, and no longer. */
 	sge.length = 128u << port.active_mtu;
 	give(&b, sge.length + GRH, 2);
@@ -1312,6 +1440,9 @@ int main(void)
 	tcase_add_test(tc, in_use);
 	tcase_add_test(tc, handles);
 	tcase_add_test(tc, much);
+	tcase_add_test(tc, as_many);
+	tcase_add_test(tc, lists);
+	tcase_add_loop_test(tc, bound, 0, 2 * COUNT(shown));
 	tcase_add_test(tc, rights);
 	tcase_add_test(tc, paged);
 	tcase_add_loop_test(tc, opcode_table, 0, 2 * COUNT(posted));

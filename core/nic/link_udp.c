@@ -81,6 +81,7 @@ struct link_udp {
 	struct mmsghdr msg[BATCH];
 	struct iovec iov[BATCH];
 	struct sockaddr_in from[BATCH];
+	_Alignas(struct cmsghdr) uint8_t control[BATCH][CMSG_SPACE(1)];
 	uint8_t buf[BATCH][WIRE_PACKET + 4], group_buf[WIRE_PACKET + 4];
 };
 
@@ -218,6 +219,24 @@ static int join(struct link *link, unsigned host, const union ibv_gid *gid, bool
 
 /* --- out --- */
 
+/* To the socket; a datagram with its own type of service. */
+static ssize_t hand_over(const struct link_udp *udp, struct sockaddr_in *to, void *bytes, size_t len, int tos)
+{
+	_Alignas(struct cmsghdr) uint8_t room[CMSG_SPACE(sizeof(tos))];
+	struct iovec iov = {bytes, len};
+	struct msghdr msg = {.msg_name = to, .msg_namelen = sizeof(*to), .msg_iov = &iov, .msg_iovlen = 1};
+	struct cmsghdr *head;
+
+	if (tos) {
+		msg.msg_control = room;
+		msg.msg_controllen = sizeof(room);
+		head = CMSG_FIRSTHDR(&msg);
+		*head = (struct cmsghdr){CMSG_LEN(sizeof(tos)), IPPROTO_IP, IP_TOS};
+		memcpy(CMSG_DATA(head), &tos, sizeof(tos));
+	}
+	return sendmsg(udp->fd, &msg, MSG_DONTWAIT);
+}
+
 static void send_out(struct link *link, unsigned from, struct packet *pkt)
 {
 	struct link_udp *udp = (struct link_udp *)link;
@@ -236,7 +255,7 @@ static void send_out(struct link *link, unsigned from, struct packet *pkt)
 		buf[(udp->nic.flip - 1) / 8 % (uint32_t)len] ^= (uint8_t)(1 << (udp->nic.flip - 1) % 8);
 	udp->nic.flip = 0;
 	if (len > 0 &&
-	    sendto(udp->fd, buf, (size_t)len, MSG_DONTWAIT, (struct sockaddr *)&to, sizeof(to)) < 0)
+	    hand_over(udp, &to, buf, (size_t)len, pkt->service == SERVICE_UD ? pkt->traffic_class : 0) < 0)
 		link_count(udp->nic.count, COUNT_link_full);
 	packet_put(pkt->net, pkt);
 }
@@ -313,7 +332,9 @@ static bool receive(struct link_udp *udp)
 		udp->msg[i].msg_hdr = (struct msghdr){.msg_name = &udp->from[i],
 						      .msg_namelen = sizeof(udp->from[i]),
 						      .msg_iov = &udp->iov[i],
-						      .msg_iovlen = 1};
+						      .msg_iovlen = 1,
+						      .msg_control = udp->control[i],
+						      .msg_controllen = sizeof(udp->control[i])};
 	}
 	got = recvmmsg(udp->fd, udp->msg, BATCH, MSG_DONTWAIT, NULL);
 	udp->next = 0;
@@ -384,6 +405,14 @@ static struct packet *take_of_groups(struct link_udp *udp, struct rnic_net *net)
 	return pkt;
 }
 
+/* The type of service that came with it. */
+static uint8_t tos_of(struct msghdr *msg)
+{
+	const struct cmsghdr *head = CMSG_FIRSTHDR(msg);
+
+	return head && head->cmsg_level == IPPROTO_IP && head->cmsg_type == IP_TOS ? *CMSG_DATA(head) : 0;
+}
+
 static struct packet *parse(struct link_udp *udp, struct rnic_net *net, unsigned i)
 {
 	unsigned own = udp->nic.qpn_first >> SHM_QPN_SHIFT, slot;
@@ -398,6 +427,8 @@ static struct packet *parse(struct link_udp *udp, struct rnic_net *net, unsigned
 	pkt = decode(udp, net, from, udp->nic.address, udp->buf[i], udp->msg[i].msg_len);
 	if (!pkt)
 		return NULL;
+	if (pkt->service == SERVICE_UD)
+		pkt->traffic_class = tos_of(&udp->msg[i].msg_hdr);
 	src = ntohl(from->sin_addr.s_addr);
 	slot = pkt->dest_qpn >> SHM_QPN_SHIFT;
 	if (pkt->dest_qpn == MAD_QPN && pkt->service == SERVICE_UD)
@@ -541,6 +572,7 @@ static int bind_to(struct link_udp *udp, uint32_t address)
 	enlarge(udp->fd, SO_RCVBUF, SO_RCVBUFFORCE);
 	enlarge(udp->fd, SO_SNDBUF, SO_SNDBUFFORCE);
 	rc = setsockopt(udp->fd, IPPROTO_IP, IP_MTU_DISCOVER, &never, sizeof(never)) ||
+			     setsockopt(udp->fd, IPPROTO_IP, IP_RECVTOS, &yes, sizeof(yes)) ||
 			     setsockopt(udp->fd, IPPROTO_IP, IP_MULTICAST_IF, &own.sin_addr,
 					sizeof(own.sin_addr))
 		     ? -errno

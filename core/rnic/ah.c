@@ -54,6 +54,8 @@ struct ibv_ah *rnic_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	uint32_t peer;
 	bool allowed = attr->port_num == 1 && !((struct rnic_pd *)pd)->dead;
 	int error = allowed ? rnic_path(hca, attr, true, &peer) : EINVAL;
+	if (!error && hca->ahs == MAX_OBJECTS)
+		error = ENOMEM;
 	if (error) {
 		errno = error;
 		return NULL;
@@ -63,9 +65,13 @@ struct ibv_ah *rnic_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		hca->free_ah = ah->next;
 	else
 		ah = sim_alloc(hca->net->sim, sizeof(*ah));
-	*ah = (struct rnic_ah){.ibv = {.context = pd->context, .pd = pd}, .peer = peer, .live = true};
+	*ah = (struct rnic_ah){.ibv = {.context = pd->context, .pd = pd},
+			       .peer = peer,
+			       .traffic_class = attr->grh.traffic_class,
+			       .live = true};
 	((struct rnic_pd *)pd)->users++;
 	hca->objects++;
+	hca->ahs++;
 	return &ah->ibv;
 }
 
@@ -80,6 +86,7 @@ int rnic_destroy_ah(struct ibv_ah *ibv)
 	hca->free_ah = ah;
 	((struct rnic_pd *)ibv->pd)->users--;
 	hca->objects--;
+	hca->ahs--;
 	return 0;
 }
 
@@ -125,7 +132,8 @@ void rnic_put_grh(struct rnic_hca *hca, const struct packet *pkt, uint8_t *to)
 	link->gid(link, pkt->from, &from);
 	memset(to, 0, GRH_BYTES);
 	if (!is_ipv4(&from) || !is_ipv4(dest)) {
-		to[0] = 6 << 4;
+		to[0] = (uint8_t)(6 << 4 | pkt->traffic_class >> 4);
+		to[1] = (uint8_t)(pkt->traffic_class << 4);
 		put_16(to + 4, bytes);
 		to[6] = PROTOCOL_UDP;
 		to[7] = HOP_LIMIT;
@@ -135,6 +143,7 @@ void rnic_put_grh(struct rnic_hca *hca, const struct packet *pkt, uint8_t *to)
 	}
 	to += IPV4_AT;
 	to[0] = 4 << 4 | 5; /* words */
+	to[1] = pkt->traffic_class;
 	put_16(to + 2, 20 + bytes);
 	to[6] = 0x40; /* do not fragment */
 	to[8] = HOP_LIMIT;

@@ -43,7 +43,7 @@ struct ibv_cq *rnic_create_cq(struct ibv_context *context, int cqe, void *cq_con
 		errno = channel->context != context ? EINVAL : EOPNOTSUPP;
 		return NULL;
 	}
-	if (sim_fails(FAIL_CREATE_CQ)) {
+	if (hca->cqs == MAX_OBJECTS || sim_fails(FAIL_CREATE_CQ)) {
 		errno = ENOMEM;
 		return NULL;
 	}
@@ -55,6 +55,7 @@ struct ibv_cq *rnic_create_cq(struct ibv_context *context, int cqe, void *cq_con
 	if (channel)
 		channel->refcnt++;
 	hca->objects++;
+	hca->cqs++;
 	return &cq->ibv;
 }
 
@@ -71,6 +72,7 @@ int rnic_destroy_cq(struct ibv_cq *ibv)
 	if (cq->parent)
 		cq->parent->users--;
 	to_hca(ibv->context)->objects--;
+	to_hca(ibv->context)->cqs--;
 	return 0;
 }
 

@@ -21,6 +21,7 @@
 #define MAX_INLINE     1024 /* bytes */
 #define MAX_CQE	       4194303
 #define MAX_RD_ATOMIC  16
+#define MAX_OBJECTS    65536 /* of one host, of each kind below, at a time */
 #define MAX_MR	       65535 /* of one host, at a time */
 #define GROUPS	       1024  /* that queue pairs of one net are attached to, at a time */
 #define GROUP_MEMBERS  1024  /* queue pairs that are attached to one */
@@ -90,6 +91,7 @@ struct rnic_hca {
 	unsigned host;
 	unsigned qps;	  /* created so far: names their actors */
 	unsigned objects; /* that the user has to give back */
+	unsigned pds, cqs, shared, ahs; /* of these */
 	unsigned srqs;	  /* created so far: names them */
 	struct rnic_ah *free_ah;
 	struct pmem *pm; /* or NULL */
@@ -141,6 +143,7 @@ static inline bool same_pd(const struct ibv_pd *a, const struct ibv_pd *b)
 struct rnic_ah {
 	struct ibv_ah ibv;
 	uint32_t peer; /* the link's number of the host */
+	uint8_t traffic_class;
 	bool live;
 	struct rnic_ah *next; /* of those that are free */
 };

@@ -127,7 +127,9 @@ static enum ibv_wc_status bind(struct rnic_qp *qp, const struct wqe *wqe)
 	struct rnic_mr *window = hca->mr[wqe->bind.window], *region = NULL;
 	bool is_2 = window->kind == MR_WINDOW_2;
 	int access = wqe->bind.access;
-	if (!window->used || window->index != wqe->rkey >> 8 || !same_pd(window->ibv.pd, qp->ibv.pd))
+	/* The lower bits are the user's; what is above them in what he asks for is not looked at. */
+	uint32_t rkey = window->index << 8 | (wqe->rkey & 0xff);
+	if (!window->used || !same_pd(window->ibv.pd, qp->ibv.pd))
 		return IBV_WC_MW_BIND_ERR;
 	if (is_2 && (window->region || !wqe->bind.len))
 		return IBV_WC_MW_BIND_ERR; /* only an invalidation takes it away */
@@ -140,7 +142,7 @@ static enum ibv_wc_status bind(struct rnic_qp *qp, const struct wqe *wqe)
 	if (window->region)
 		mr_settle(hca, window->region);
 	unbind(hca, window);
-	window->ibv.rkey = wqe->rkey;
+	window->ibv.rkey = window->mw.rkey = rkey;
 	if (!region)
 		return IBV_WC_SUCCESS;
 	sim_touch_state(qp_sim(qp), TOUCH_DRAM_WRITE, &window->region, sizeof(window->region));

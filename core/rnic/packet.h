@@ -131,8 +131,12 @@ struct packet {
 	uint32_t msn;
 	uint64_t va; /* RETH, AtomicETH */
 	uint32_t rkey;
-	uint32_t dma_len;		/* bytes of the whole READ or WRITE, or to be flushed */
-	uint8_t placement, selectivity; /* FETH */
+	uint32_t dma_len; /* bytes of the whole READ or WRITE, or to be flushed */
+	union {
+		uint8_t placement;     /* FETH */
+		uint8_t traffic_class; /* of a datagram: IPv4's TOS */
+	};
+	uint8_t selectivity; /* FETH */
 	union {
 		struct {
 			uint64_t swap_add, compare;

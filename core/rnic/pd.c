@@ -18,13 +18,14 @@ struct rnic_td {
 
 struct ibv_pd *rnic_alloc_pd(struct ibv_context *context)
 {
-	if (sim_fails(FAIL_ALLOC_PD)) {
+	if (to_hca(context)->pds == MAX_OBJECTS || sim_fails(FAIL_ALLOC_PD)) {
 		errno = ENOMEM;
 		return NULL;
 	}
 	struct rnic_pd *pd = sim_alloc(to_hca(context)->net->sim, sizeof(*pd));
 	pd->ibv.context = context;
 	to_hca(context)->objects++;
+	to_hca(context)->pds++;
 	return &pd->ibv;
 }
 
@@ -41,6 +42,7 @@ int rnic_dealloc_pd(struct ibv_pd *ibv)
 		((struct rnic_td *)pd->td)->users--;
 	pd->dead = true;
 	to_hca(ibv->context)->objects--;
+	to_hca(ibv->context)->pds--;
 	return 0;
 }
 

@@ -153,12 +153,13 @@ int post_check(const struct rnic_qp *qp, const struct wqe *wqe)
 int post_address(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_ah *ibv, uint32_t qpn, uint32_t qkey)
 {
 	const struct rnic_ah *ah = (const struct rnic_ah *)ibv;
-	if (!ah || !ah->live || qpn >= QPN_LIMIT)
+	if (!ah || !ah->live)
 		return EINVAL;
 	wqe->addressed = true;
 	wqe->foreign_address = !same_pd(ibv->pd, qp->ibv.pd);
 	wqe->peer = ah->peer;
-	wqe->remote_qpn = qpn;
+	wqe->traffic_class = ah->traffic_class;
+	wqe->remote_qpn = qpn & (QPN_LIMIT - 1);	      /* a packet has no more */
 	wqe->remote_qkey = qkey >> 31 ? qp->attr.qkey : qkey; /* IBA vol. 1, 10.2.5 */
 	return 0;
 }

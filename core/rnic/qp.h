@@ -38,9 +38,13 @@ struct wqe {
 			int access;
 		} bind;
 	};
-	uint8_t placement, selectivity; /* of a FLUSH */
-	uint32_t rkey;			/* remote; of a window: to be bound as, or to be invalidated */
-	uint32_t peer, remote_qkey;	/* of a datagram */
+	union {
+		uint8_t placement;     /* of a FLUSH */
+		uint8_t traffic_class; /* of a datagram */
+	};
+	uint8_t selectivity;	    /* of a FLUSH */
+	uint32_t rkey;		    /* remote; of a window: to be bound as, or to be invalidated */
+	uint32_t peer, remote_qkey; /* of a datagram */
 	union {
 		uint32_t remote_qpn;  /* the same */
 		uint32_t remote_srqn; /* XRC */

@@ -39,6 +39,10 @@ struct ibv_srq *rnic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *ini
 		errno = EINVAL;
 		return NULL;
 	}
+	if (hca->shared == MAX_OBJECTS) {
+		errno = ENOMEM;
+		return NULL;
+	}
 	struct rnic_srq *srq = sim_alloc(hca->net->sim, sizeof(*srq));
 	srq->hca = hca;
 	srq->ibv.context = pd->context;
@@ -48,6 +52,7 @@ struct ibv_srq *rnic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *ini
 	work_queue_init(&srq->rq, sizeof(struct rqe), init->attr.max_wr, init->attr.max_sge);
 	((struct rnic_pd *)pd)->users++;
 	hca->objects++;
+	hca->shared++;
 	return &srq->ibv;
 }
 
@@ -123,6 +128,7 @@ int rnic_destroy_srq(struct ibv_srq *ibv)
 	srq->dead = true;
 	((struct rnic_pd *)ibv->pd)->users--;
 	srq->hca->objects--;
+	srq->hca->shared--;
 	return 0;
 }
 

@@ -11,9 +11,10 @@
  * lengths; class D of 9.9.3).
  *
  * Unreliable datagram. One packet a message, SEND only. It needs the queue pair's Q_Key and is dropped
- * without a receive request. What the receiver finds wrong with its own receive request (class E) completes
- * that with an error and ends in the error state, for both services: a list that is not allowed, one that is
- * too short for a datagram.
+ * without a receive request, or with one that is too short, which then serves the next one (class D), unless
+ * it was taken out of a shared queue. What else the receiver finds wrong with its own receive request (class
+ * E) completes that with an error and ends in the error state, for both services: a list that is not allowed,
+ * one out of a shared queue that is too short.
  */
 #include <string.h>
 #include "core/rnic/qp.h"
@@ -80,6 +81,11 @@ static void take_datagram(struct rnic_qp *qp, struct packet *pkt)
 			return;
 		}
 		packet_put(qp->hca->net, pkt);
+		if (qp->resp.recv_status == IBV_WC_LOC_LEN_ERR && !qp->srq) {
+			qp->resp.recv_status = IBV_WC_SUCCESS;
+			COUNT_ONE(qp->hca->net, bad_length);
+			return;
+		}
 		qp_fail(qp);
 	}
 }
