@@ -312,6 +312,8 @@ static void queue_pair_body(void)
 	ck_assert_int_eq(ibv_post_recv(b.qp, &recv, &bad_recv), EINVAL);
 	ck_assert_int_eq(ibv_post_send(b.qp, &wr, &bad), EINVAL);
 	ck_assert_ptr_eq(bad, &wr);
+	wr.num_sge = 0;
+	ck_assert_int_eq(ibv_post_send(b.qp, &wr, &bad), EINVAL);
 	wr.qp_type.xrc.remote_srqn = 1 << 24;
 	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
 }

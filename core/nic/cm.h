@@ -119,6 +119,7 @@ static inline bool cm_is_ud(const struct cm_id *id)
 struct cm_device {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
+	struct ibv_xrcd *xrcd; /* NULL: nobody needed one */
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port;
 	union ibv_gid gid;

@@ -170,6 +170,13 @@ static int put(const union ibv_gid *to, const struct cm_message *message)
 	return cm.mads->send(to, mad);
 }
 
+static uint8_t transport_of(enum ibv_qp_type type)
+{
+	if (type == IBV_QPT_XRC_SEND)
+		return CM_TRANSPORT_EXTENDED;
+	return type == IBV_QPT_UC ? CM_TRANSPORT_UC : CM_TRANSPORT_RC;
+}
+
 struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type)
 {
 	const struct rdma_addr *at = &id->user.route.addr;
@@ -191,7 +198,8 @@ struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type)
 		.our_timeout = timeout,
 		.service_timeout = (uint8_t)(timeout + PATIENCE),
 		.max_retries = RETRIES,
-		.transport = id->user.qp_type == IBV_QPT_UC ? CM_TRANSPORT_UC : CM_TRANSPORT_RC,
+		.transport = transport_of(id->user.qp_type),
+		.extended_transport = id->user.qp_type == IBV_QPT_XRC_SEND ? CM_EXTENDED_XRC : 0,
 		.local_lid = LID_PERMISSIVE,
 		.remote_lid = LID_PERMISSIVE,
 		.hop_limit = CM_HOP_LIMIT,
@@ -377,12 +385,18 @@ static void remember_peer(struct cm_id *id, const struct cm_message *message)
 	cm_limit(&id->local);
 }
 
+static bool is_xrc(const struct cm_message *request)
+{
+	return request->transport == CM_TRANSPORT_EXTENDED && request->extended_transport == CM_EXTENDED_XRC;
+}
+
 /* Why such a request is refused; 0: it is not. */
 static uint16_t check_request(const struct cm_message *request)
 {
 	if (request->type == CM_SIDR_REQ)
 		return 0;
-	if (request->transport != CM_TRANSPORT_RC && request->transport != CM_TRANSPORT_UC)
+	if (request->transport != CM_TRANSPORT_RC && request->transport != CM_TRANSPORT_UC &&
+	    !is_xrc(request))
 		return CM_REJ_TRANSPORT;
 	if (!request->mtu || request->mtu > cm.device.port.active_mtu)
 		return CM_REJ_MTU;
@@ -415,6 +429,8 @@ static void fill_asked(struct cm_id *id, const struct cm_message *request, const
 	id->retries = request->max_retries;
 	if (request->type == CM_REQ && request->transport == CM_TRANSPORT_UC)
 		id->user.qp_type = IBV_QPT_UC;
+	if (request->type == CM_REQ && is_xrc(request))
+		id->user.qp_type = IBV_QPT_XRC_RECV;
 	mad_get_addresses(request, &id->user.route.addr.dst_storage, &id->user.route.addr.src_storage);
 	cm_bind_device(id);
 	remember_peer(id, request);

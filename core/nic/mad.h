@@ -58,6 +58,7 @@ enum { CM_SIDR_OK = 0, CM_SIDR_UNSUPPORTED = 1, CM_SIDR_REJECT = 2 };
 
 /* Of a REQ; extended_transport says which one the last of them is. */
 enum { CM_TRANSPORT_RC, CM_TRANSPORT_UC, CM_TRANSPORT_RD, CM_TRANSPORT_EXTENDED };
+enum { CM_EXTENDED_XRC = 1 };
 #define CM_EXTENDED_XRC 1
 
 struct cm_params {
