@@ -4,6 +4,7 @@
  * program gave none, and takes them through their states, with what both ends have agreed on.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <rdma/rdma_verbs.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,11 +43,22 @@ uint8_t cm_ack_timeout(const struct cm_id *id)
 
 /* --- attributes --- */
 
+/* Of an XRC connection each end has one side. */
+static bool responds(const struct cm_id *id)
+{
+	return id->user.qp_type == IBV_QPT_RC || id->user.qp_type == IBV_QPT_XRC_RECV;
+}
+
+static bool requests(const struct cm_id *id)
+{
+	return id->user.qp_type == IBV_QPT_RC || id->user.qp_type == IBV_QPT_XRC_SEND;
+}
+
 static unsigned access_of(const struct cm_id *id)
 {
 	unsigned access = IBV_ACCESS_REMOTE_WRITE;
 
-	if (id->user.qp_type == IBV_QPT_RC && id->local.responder_resources)
+	if (responds(id) && id->local.responder_resources)
 		access |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_FLUSH_GLOBAL |
 			  IBV_ACCESS_FLUSH_PERSISTENT;
 	return access;
@@ -73,7 +85,7 @@ static void receive_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *
 	attr->rq_psn = id->local.psn;
 	attr->qp_access_flags = access_of(id);
 	*mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_ACCESS_FLAGS;
-	if (id->user.qp_type == IBV_QPT_RC) {
+	if (responds(id)) {
 		attr->max_dest_rd_atomic = id->local.responder_resources;
 		attr->min_rnr_timer = RNR_TIMER;
 		*mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
@@ -84,12 +96,15 @@ static void send_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *mas
 {
 	attr->sq_psn = id->remote.psn;
 	*mask |= IBV_QP_SQ_PSN;
-	if (id->user.qp_type == IBV_QPT_RC) {
+	if (responds(id) || requests(id)) {
 		attr->timeout = cm_ack_timeout(id);
+		*mask |= IBV_QP_TIMEOUT;
+	}
+	if (requests(id)) {
 		attr->retry_cnt = id->active ? id->local.retry_count : id->remote.retry_count;
 		attr->rnr_retry = id->remote.rnr_retry_count;
 		attr->max_rd_atomic = id->local.initiator_depth;
-		*mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+		*mask |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 	}
 }
 
@@ -219,7 +234,9 @@ static int make_cqs(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 {
 	int rc = 0;
 
-	if (!init->recv_cq) {
+	if (init->qp_type == IBV_QPT_XRC_RECV) /* its receive queues have theirs */
+		return 0;
+	if (!init->recv_cq && init->qp_type != IBV_QPT_XRC_SEND) {
 		id->own_recv_cq = true;
 		rc = make_cq(&id->user, init->cap.max_recv_wr, &id->user.recv_cq_channel, &id->user.recv_cq);
 		init->recv_cq = id->user.recv_cq;
@@ -253,6 +270,19 @@ static struct ibv_qp *make_qp(struct ibv_context *verbs, struct ibv_qp_init_attr
 	return qp;
 }
 
+/* The domain of the library's own, for programs that name none. NULL and errno. */
+static struct ibv_xrcd *own_xrcd(void)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT};
+
+	cm_lock();
+	if (!cm.device.xrcd)
+		cm.device.xrcd = ibv_open_xrcd(cm.device.context, &attr);
+	cm_unlock();
+	return cm.device.xrcd;
+}
+
 static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 {
 	struct ibv_qp *qp;
@@ -266,7 +296,11 @@ static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 	}
 	if (init->pd->context != id->user.verbs)
 		return -EINVAL;
-	if (!init->srq)
+	if (init->qp_type == IBV_QPT_XRC_RECV && !(init->comp_mask & IBV_QP_INIT_ATTR_XRCD)) {
+		init->comp_mask |= IBV_QP_INIT_ATTR_XRCD;
+		init->xrcd = own_xrcd();
+	}
+	if (!init->srq && init->qp_type != IBV_QPT_XRC_RECV)
 		init->srq = id->user.srq;
 	/* A list's room takes inline data as well, on other devices: there are programs that do not ask. */
 	if (init->cap.max_inline_data < init->cap.max_send_sge * sizeof(struct ibv_sge))
@@ -347,11 +381,58 @@ CM_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 
 /* --- shared receive queues --- */
 
+static void free_srq_cq(struct cm_id *id)
+{
+	if (!id->own_srq_cq)
+		return;
+	if (id->user.recv_cq)
+		ibv_destroy_cq(id->user.recv_cq);
+	if (id->user.recv_cq_channel)
+		ibv_destroy_comp_channel(id->user.recv_cq_channel);
+	id->user.recv_cq = NULL;
+	id->user.recv_cq_channel = NULL;
+	id->own_srq_cq = false;
+}
+
+/* Of an XRC's queue what the program has not named: the domain, where completions go. */
+static int fill_xrc(struct cm_id *id, struct ibv_srq_init_attr_ex *attr)
+{
+	int rc;
+
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_XRCD) || !attr->xrcd) {
+		attr->comp_mask |= IBV_SRQ_INIT_ATTR_XRCD;
+		attr->xrcd = own_xrcd();
+		if (!attr->xrcd)
+			return -1;
+	}
+	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ && attr->cq)
+		return 0;
+	id->own_srq_cq = true;
+	rc = make_cq(&id->user, attr->attr.max_wr, &id->user.recv_cq_channel, &id->user.recv_cq);
+	if (rc) {
+		free_srq_cq(id);
+		return cm_fail(-rc);
+	}
+	attr->comp_mask |= IBV_SRQ_INIT_ATTR_CQ;
+	attr->cq = id->user.recv_cq;
+	return 0;
+}
+
 CM_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
+	struct ibv_srq_init_attr_ex ex;
+
 	if (!attr || id->srq || !id->verbs || (pd && pd->context != id->verbs))
 		return cm_fail(EINVAL);
 	pd = pd ? pd : id->pd;
+	if (id->qp_type == IBV_QPT_XRC_RECV) {
+		ex = (struct ibv_srq_init_attr_ex){.srq_context = attr->srq_context,
+						   .attr = attr->attr,
+						   .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
+						   .srq_type = IBV_SRQT_XRC,
+						   .pd = pd};
+		return rdma_create_srq_ex(id, &ex);
+	}
 	id->srq = ibv_create_srq(pd, attr);
 	if (!id->srq)
 		return -1;
@@ -369,9 +450,14 @@ CM_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr
 	}
 	if (attr->pd->context != id->verbs)
 		return cm_fail(EINVAL);
-	id->srq = ibv_create_srq_ex(id->verbs, attr);
-	if (!id->srq)
+	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC &&
+	    fill_xrc(to_cm(id), attr))
 		return -1;
+	id->srq = ibv_create_srq_ex(id->verbs, attr);
+	if (!id->srq) {
+		free_srq_cq(to_cm(id));
+		return -1;
+	}
 	id->pd = attr->pd;
 	return 0;
 }
@@ -381,6 +467,7 @@ CM_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
 	if (id->srq)
 		ibv_destroy_srq(id->srq);
 	id->srq = NULL;
+	free_srq_cq(to_cm(id));
 }
 
 /* --- endpoints --- */

@@ -170,6 +170,19 @@ static int put(const union ibv_gid *to, const struct cm_message *message)
 	return cm.mads->send(to, mad);
 }
 
+static uint8_t transport_of(const struct cm_id *id)
+{
+	switch (id->user.qp_type) {
+	case IBV_QPT_UC:
+		return CM_TRANSPORT_UC;
+	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_XRC_RECV:
+		return CM_TRANSPORT_EXTENDED;
+	default:
+		return CM_TRANSPORT_RC;
+	}
+}
+
 struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type)
 {
 	const struct rdma_addr *at = &id->user.route.addr;
@@ -191,7 +204,8 @@ struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type)
 		.our_timeout = timeout,
 		.service_timeout = (uint8_t)(timeout + PATIENCE),
 		.max_retries = RETRIES,
-		.transport = id->user.qp_type == IBV_QPT_UC ? CM_TRANSPORT_UC : CM_TRANSPORT_RC,
+		.transport = transport_of(id),
+		.extended_transport = transport_of(id) == CM_TRANSPORT_EXTENDED ? CM_EXTENDED_XRC : 0,
 		.local_lid = LID_PERMISSIVE,
 		.remote_lid = LID_PERMISSIVE,
 		.hop_limit = CM_HOP_LIMIT,
@@ -202,6 +216,10 @@ struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type)
 		.ece = id->ece,
 	};
 
+	if (type == CM_REP && id->user.qp_type == IBV_QPT_XRC_RECV) {
+		message.params.eecn = id->local.qpn;
+		message.params.qpn = 0;
+	}
 	mad_set_addresses(&message, &at->src_addr, &at->dst_addr);
 	return message;
 }
@@ -382,7 +400,8 @@ static uint16_t check_request(const struct cm_message *request)
 {
 	if (request->type == CM_SIDR_REQ)
 		return 0;
-	if (request->transport != CM_TRANSPORT_RC && request->transport != CM_TRANSPORT_UC)
+	if (request->transport != CM_TRANSPORT_RC && request->transport != CM_TRANSPORT_UC &&
+	    (request->transport != CM_TRANSPORT_EXTENDED || request->extended_transport != CM_EXTENDED_XRC))
 		return CM_REJ_TRANSPORT;
 	if (!request->mtu || request->mtu > cm.device.port.active_mtu)
 		return CM_REJ_MTU;
@@ -415,6 +434,8 @@ static void fill_asked(struct cm_id *id, const struct cm_message *request, const
 	id->retries = request->max_retries;
 	if (request->type == CM_REQ && request->transport == CM_TRANSPORT_UC)
 		id->user.qp_type = IBV_QPT_UC;
+	if (request->type == CM_REQ && request->transport == CM_TRANSPORT_EXTENDED)
+		id->user.qp_type = IBV_QPT_XRC_RECV;
 	mad_get_addresses(request, &id->user.route.addr.dst_storage, &id->user.route.addr.src_storage);
 	cm_bind_device(id);
 	remember_peer(id, request);
@@ -472,7 +493,7 @@ static bool looks_again(struct cm_id *id)
 	return true;
 }
 
-static void take_response(struct cm_id *id, const struct cm_message *message)
+static void take_response(struct cm_id *id, struct cm_message *message)
 {
 	struct cm_event *event;
 
@@ -492,6 +513,8 @@ static void take_response(struct cm_id *id, const struct cm_message *message)
 	id->deadline_ms = 0;
 	id->peer_number = message->local_id;
 	id->peer_slot = cm_net_slot(&id->peer_gid, message->local_id);
+	if (id->user.qp_type == IBV_QPT_XRC_SEND)
+		message->params.qpn = message->params.eecn;
 	remember_peer(id, message);
 	show_params(event, message, CM_REP_PRIVATE);
 	id->state = CM_REP_RCVD;
