@@ -25,6 +25,7 @@
 
 #define LONG_MS 20000 /* more than anything takes that is not late */
 
+static char host[5][INET_ADDRSTRLEN]; /* addresses that no other run of this test has */
 static char net[] = "/dev/shm/tidemark-test-XXXXXX";
 
 struct pair {
@@ -250,7 +251,7 @@ static void listens(uint16_t port, int fd)
 	say(fd, ntohs(rdma_get_src_port(id)));
 }
 
-static void accepts(uint16_t port, int fd)
+static struct rdma_event_channel *accept_one(uint16_t port, int fd)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct rdma_cm_id *id = listen_at(channel, RDMA_PS_TCP, "0.0.0.0", port);
@@ -264,6 +265,12 @@ static void accepts(uint16_t port, int fd)
 	rdma_ack_cm_event(event);
 	expect(channel, RDMA_CM_EVENT_ESTABLISHED, 0);
 	say(fd, 1);
+	return channel;
+}
+
+static void accepts(uint16_t port, int fd)
+{
+	accept_one(port, fd);
 }
 
 /* --- connections --- */
@@ -605,7 +612,7 @@ static void be_host(const char *address)
 	own[strlen(own) - 1] ^= 1; /* another directory */
 	setenv("TIDEMARK_LINK", "udp", 1);
 	setenv("TIDEMARK_ADDRESS", address, 1);
-	setenv("TIDEMARK_NET", strcmp(address, "127.0.0.2") ? net : own, 1);
+	setenv("TIDEMARK_NET", strcmp(address, host[2]) ? net : own, 1);
 	free(own);
 }
 
@@ -616,7 +623,7 @@ static void says_no(uint16_t port, int fd)
 	struct rdma_cm_event *event;
 	struct rdma_cm_id *id;
 
-	be_host("127.0.0.2");
+	be_host(host[2]);
 	channel = rdma_create_event_channel();
 	listen_at(channel, RDMA_PS_TCP, "0.0.0.0", port);
 	say(fd, port);
@@ -637,12 +644,12 @@ START_TEST(another_host)
 	struct rdma_cm_event *event;
 	struct rdma_cm_id *id;
 
-	be_host("127.0.0.3");
+	be_host(host[3]);
 	channel = rdma_create_event_channel();
 	hear(&child[0]);
 	hear(&child[1]);
 	for (unsigned i = 0; i < 16; i++) {
-		id = resolve(channel, RDMA_PS_TCP, "127.0.0.2", (uint16_t)(6001 + i % 2));
+		id = resolve(channel, RDMA_PS_TCP, host[2], (uint16_t)(6001 + i % 2));
 		ck_assert_int_eq(rdma_connect(id, NULL), 0);
 		event = next(channel);
 		ck_assert_int_eq(event->event, RDMA_CM_EVENT_REJECTED);
@@ -651,7 +658,7 @@ START_TEST(another_host)
 		rdma_ack_cm_event(event);
 		rdma_destroy_id(id);
 	}
-	id = resolve(channel, RDMA_PS_TCP, "127.0.0.2", 6003);
+	id = resolve(channel, RDMA_PS_TCP, host[2], 6003);
 	ck_assert_int_eq(rdma_connect(id, NULL), 0);
 	expect(channel, RDMA_CM_EVENT_REJECTED, 8);
 	rdma_destroy_id(id);
@@ -659,7 +666,7 @@ START_TEST(another_host)
 	end_child(&child[0]);
 	end_child(&child[1]);
 	setenv("TIDEMARK_CM_TIMEOUT", "300", 1);
-	id = resolve(channel, RDMA_PS_TCP, "127.0.0.2", 6001);
+	id = resolve(channel, RDMA_PS_TCP, host[2], 6001);
 	ck_assert_int_eq(rdma_connect(id, NULL), 0);
 	expect(channel, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
 	rdma_destroy_id(id);
@@ -786,8 +793,15 @@ static void forge(const char *from, const char *to, const uint8_t mad[MAD_BYTES]
 
 static void accepts_elsewhere(uint16_t port, int fd)
 {
-	be_host("127.0.0.2");
-	accepts(port, fd);
+	struct rdma_event_channel *channel;
+	struct rdma_cm_event *event;
+
+	be_host(host[2]);
+	channel = accept_one(port, fd);
+	/* Some of what strangers send are requests. */
+	while (!rdma_get_cm_event(channel, &event))
+		if (event->event == RDMA_CM_EVENT_DISCONNECTED)
+			say(fd, 2);
 }
 
 /* What would end the connection, if the right one had sent it. */
@@ -800,34 +814,35 @@ static void forge_the_end(const char *from, uint32_t wrong_number, uint32_t wron
 	uint8_t mad[MAD_BYTES];
 
 	mad_encode(&message, mad);
-	forge(from, "127.0.0.2", mad);
+	forge(from, host[2], mad);
 	message.type = CM_REJ;
 	message.reason = CM_REJ_TIMEOUT;
 	mad_encode(&message, mad);
-	forge(from, "127.0.0.2", mad);
-	if (strcmp(from, "127.0.0.3") == 0)
+	forge(from, host[2], mad);
+	if (strcmp(from, host[3]) == 0)
 		return;
 	message = (struct cm_message){.type = CM_DREQ,
 				      .local_id = seen[CM_REP].local_id ^ wrong_number,
 				      .remote_id = seen[CM_REQ].local_id,
 				      .remote_qpn = seen[CM_REQ].params.qpn ^ wrong_qpn};
 	mad_encode(&message, mad);
-	forge(from, "127.0.0.3", mad);
+	forge(from, host[3], mad);
 }
 
 START_TEST(strangers)
 {
 	static const enum cm_type types[] = {CM_REQ, CM_MRA, CM_REP, CM_RTU};
 	struct child child = child_that(accepts_elsewhere, 6004);
+	struct pollfd said = {.fd = child.said, .events = POLLIN};
 	char pcap[64];
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
 
 	snprintf(pcap, sizeof(pcap), "/tmp/tidemark-test-%d.pcap", getpid());
 	setenv("TIDEMARK_PCAP", pcap, 1);
-	be_host("127.0.0.3");
+	be_host(host[3]);
 	channel = rdma_create_event_channel();
-	id = resolve(channel, RDMA_PS_TCP, "127.0.0.2", hear(&child));
+	id = resolve(channel, RDMA_PS_TCP, host[2], hear(&child));
 	make_qp(id);
 	ck_assert_int_eq(rdma_connect(id, NULL), 0);
 	expect(channel, RDMA_CM_EVENT_ESTABLISHED, 0);
@@ -835,9 +850,9 @@ START_TEST(strangers)
 	read_messages(pcap);
 	unlink(pcap);
 	ck_assert_uint_eq(seen[CM_REP].remote_id, seen[CM_REQ].local_id);
-	forge_the_end("127.0.0.4", 0, 0);
-	forge_the_end("127.0.0.3", 1, 0);
-	forge_the_end("127.0.0.3", 0, 1);
+	forge_the_end(host[4], 0, 0);
+	forge_the_end(host[3], 1, 0);
+	forge_the_end(host[3], 0, 1);
 	srand(1);
 	for (unsigned n = 0; n < 4000; n++) {
 		uint8_t mad[MAD_BYTES];
@@ -847,14 +862,14 @@ START_TEST(strangers)
 			mad[17] = (uint8_t)(CM_REQ + rand() % (CM_TYPES - CM_REQ));
 		for (int flips = rand() % 20; flips >= 0; flips--)
 			mad[(n % 5 ? 24 : 0) + rand() % 232] = (uint8_t)rand();
-		forge("127.0.0.4", n & 1 ? "127.0.0.2" : "127.0.0.3", mad);
+		forge(host[4], n & 1 ? host[2] : host[3], mad);
 	}
 	ck_assert(!comes(channel, 100));
-	ck_assert_int_eq(waitpid(child.pid, NULL, WNOHANG), 0);
+	ck_assert_int_eq(poll(&said, 1, 0), 0);
 	ck_assert_int_eq(rdma_disconnect(id), 0);
 	expect(channel, RDMA_CM_EVENT_DISCONNECTED, 0);
 	expect(channel, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
-	ck_assert_int_eq(waitpid(child.pid, NULL, WNOHANG), 0);
+	ck_assert_int_eq(hear(&child), 2);
 	rdma_destroy_qp(id);
 	rdma_destroy_id(id);
 	rdma_destroy_event_channel(channel);
@@ -1487,6 +1502,9 @@ int main(void)
 	suite_add_tcase(suite, tc);
 	if (!mkdtemp(net))
 		return 70;
+	for (unsigned i = 1; i < 5; i++)
+		snprintf(host[i], sizeof(host[i]), "127.%u.%u.%u", 160 + getpid() / 250 % 90,
+			 1 + getpid() % 250, i);
 	setenv("TIDEMARK_NET", net, 1);
 	SRunner *runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

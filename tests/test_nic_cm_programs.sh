@@ -73,6 +73,7 @@ multicast() {
 programs() {
 	pair rdma_server -p 7001 -- rdma_client -s 127.0.0.1 -p 7001
 	pair rdma_xserver -p 7001 -- rdma_xclient -s 127.0.0.1 -p 7001
+	pair rdma_xserver -c x -p 7001 -- rdma_xclient -c x -s 127.0.0.1 -p 7001
 	pair rping -s -C 10 -v -p 7002 -a 127.0.0.1 -- rping -c -C 10 -v -p 7002 -a 127.0.0.1
 	pair ucmatose -p 7003 -c 5 -C 20 -S 4000 -- ucmatose -p 7003 -c 5 -C 20 -S 4000 -s 127.0.0.1
 	pair ucmatose -p 7004 -m -- ucmatose -p 7004 -m -s 127.0.0.1

@@ -26,6 +26,22 @@ records() {
 	END
 }
 
+# The connection manager's messages, of a connection and of a datagram's lookup.
+connect() {
+	local pids=() status=0
+	command -v ucmatose >/dev/null || return 0
+	for words in 'ucmatose -p 7011' udaddy; do
+		# shellcheck disable=SC2086
+		run --link $link --pcap "$dir/cm-$link.pcap" -- $words >"$dir/server" 2>&1 &
+		pids=($!)
+		eventually compgen -G "$net/cm-*-*-*" || return 1
+		# shellcheck disable=SC2086
+		run --link $link --pcap "$dir/cm-$link.pcap" -- $words -s 127.0.0.1 >"$dir/client" 2>&1 || status=1
+		wait "${pids[0]}" || status=1
+	done
+	return $status
+}
+
 for link in shm udp; do
 	# A file each, and one for both: each packet when it is sent and when it comes in.
 	pair "--link $link --pcap $dir/$link-%p.pcap" "--link $link --pcap $dir/$link-%p.pcap" -n 50 ||
@@ -36,6 +52,7 @@ for link in shm udp; do
 		n=$(records "$file") || die "$file is no pcap file"
 		[ "$n" -gt 400 ] || die "$file: $n packets"
 	done
+	connect || die "$link: rdma_cm: $(cat "$dir/server" "$dir/client")"
 	[ "$(records "$dir/$link.pcap")" -ge 3200 ] || die "$link: $(records "$dir/$link.pcap") packets in the shared file"
 done
 
@@ -61,6 +78,16 @@ for file in "$dir"/*.pcap; do
 	[ "$(wc -l <"$dir/opcodes")" = "$n" ] || die "$file: $(wc -l <"$dir/opcodes") of $n packets are RoCEv2"
 	bad=$(tshark -r "$file" -Y '_ws.malformed || _ws.expert.severity >= 6291456' 2>/dev/null | head -3)
 	[ -z "$bad" ] || die "$file: $bad"
+	case $file in
+	*/cm-*)
+		# REQ, REP, RTU, DREQ, DREP, SIDR_REQ, SIDR_REP: each once when it is sent and once when it comes in.
+		tshark -r "$file" -Y infiniband.mad -T fields -e infiniband.mad.attributeid >"$dir/messages" 2>/dev/null
+		for message in 0x0010 0x0013 0x0014 0x0015 0x0016 0x0017 0x0018; do
+			[ "$(grep -cx "$message" "$dir/messages")" -ge 2 ] || die "$file: no message $message"
+		done
+		continue
+		;;
+	esac
 	# SENDs and their acknowledgements
 	for opcode in 0 2 17; do
 		grep -qx "$opcode" "$dir/opcodes" || die "$file: no opcode $opcode"

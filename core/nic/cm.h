@@ -103,7 +103,7 @@ struct cm_id {
 	void *connect_data;
 	size_t connect_len;
 	/* What is the library's own in `user`. */
-	bool own_send_cq, own_recv_cq;
+	bool own_send_cq, own_recv_cq, own_srq_cq;
 };
 
 static inline struct cm_id *to_cm(struct rdma_cm_id *id)
@@ -119,7 +119,7 @@ static inline bool cm_is_ud(const struct cm_id *id)
 struct cm_device {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
-	struct ibv_xrcd *xrcd; /* NULL: nobody needed one */
+	struct ibv_xrcd *xrcd; /* NULL: nobody has wanted it */
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port;
 	union ibv_gid gid;

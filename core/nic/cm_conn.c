@@ -37,7 +37,7 @@ static void set_qp(struct cm_id *id, const struct rdma_conn_param *param)
 	struct ibv_qp *qp = id->user.qp;
 
 	id->local.qpn = qp ? qp->qp_num : param ? param->qp_num & 0xffffff : 0;
-	id->local.srq = qp ? !!qp->srq : param ? !!param->srq : 0;
+	id->local.srq = qp ? qp->srq || id->user.srq : param ? !!param->srq : 0;
 	id->local.qkey = RDMA_UDP_QKEY;
 }
 

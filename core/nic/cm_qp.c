@@ -43,18 +43,22 @@ uint8_t cm_ack_timeout(const struct cm_id *id)
 
 /* --- attributes --- */
 
-static bool is_reliable(const struct cm_id *id)
+/* Of an XRC connection each end has one side. */
+static bool responds(const struct cm_id *id)
 {
-	enum ibv_qp_type type = id->user.qp_type;
+	return id->user.qp_type == IBV_QPT_RC || id->user.qp_type == IBV_QPT_XRC_RECV;
+}
 
-	return type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV;
+static bool requests(const struct cm_id *id)
+{
+	return id->user.qp_type == IBV_QPT_RC || id->user.qp_type == IBV_QPT_XRC_SEND;
 }
 
 static unsigned access_of(const struct cm_id *id)
 {
 	unsigned access = IBV_ACCESS_REMOTE_WRITE;
 
-	if (is_reliable(id) && id->local.responder_resources)
+	if (responds(id) && id->local.responder_resources)
 		access |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_FLUSH_GLOBAL |
 			  IBV_ACCESS_FLUSH_PERSISTENT;
 	return access;
@@ -81,7 +85,7 @@ static void receive_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *
 	attr->rq_psn = id->local.psn;
 	attr->qp_access_flags = access_of(id);
 	*mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_ACCESS_FLAGS;
-	if (is_reliable(id)) {
+	if (responds(id)) {
 		attr->max_dest_rd_atomic = id->local.responder_resources;
 		attr->min_rnr_timer = RNR_TIMER;
 		*mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
@@ -92,12 +96,15 @@ static void send_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *mas
 {
 	attr->sq_psn = id->remote.psn;
 	*mask |= IBV_QP_SQ_PSN;
-	if (is_reliable(id)) {
+	if (responds(id) || requests(id)) {
 		attr->timeout = cm_ack_timeout(id);
+		*mask |= IBV_QP_TIMEOUT;
+	}
+	if (requests(id)) {
 		attr->retry_cnt = id->active ? id->local.retry_count : id->remote.retry_count;
 		attr->rnr_retry = id->remote.rnr_retry_count;
 		attr->max_rd_atomic = id->local.initiator_depth;
-		*mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+		*mask |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 	}
 }
 
@@ -206,45 +213,28 @@ static int make_cq(struct rdma_cm_id *id, uint32_t entries, struct ibv_comp_chan
 	return *cq ? 0 : -errno;
 }
 
-static void free_cq(bool *own, struct ibv_comp_channel **channel, struct ibv_cq **cq)
-{
-	if (*own && *cq)
-		ibv_destroy_cq(*cq);
-	if (*own && *channel)
-		ibv_destroy_comp_channel(*channel);
-	*cq = NULL;
-	*channel = NULL;
-	*own = false;
-}
-
-/* That of a shared receive queue of XRC goes with the queue. */
 static void free_cqs(struct cm_id *id)
 {
 	struct rdma_cm_id *user = &id->user;
 
-	if (!user->srq || user->qp_type != IBV_QPT_XRC_RECV)
-		free_cq(&id->own_recv_cq, &user->recv_cq_channel, &user->recv_cq);
-	free_cq(&id->own_send_cq, &user->send_cq_channel, &user->send_cq);
-}
-
-/* The device's XRC domain, for all that do not bring their own. */
-static struct ibv_xrcd *device_xrcd(void)
-{
-	struct ibv_xrcd_init_attr attr = {
-		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT};
-
-	cm_lock();
-	if (!cm.device.xrcd)
-		cm.device.xrcd = ibv_open_xrcd(cm.device.context, &attr);
-	cm_unlock();
-	return cm.device.xrcd;
+	if (id->own_recv_cq && user->recv_cq)
+		ibv_destroy_cq(user->recv_cq);
+	if (id->own_recv_cq && user->recv_cq_channel)
+		ibv_destroy_comp_channel(user->recv_cq_channel);
+	if (id->own_send_cq && user->send_cq)
+		ibv_destroy_cq(user->send_cq);
+	if (id->own_send_cq && user->send_cq_channel)
+		ibv_destroy_comp_channel(user->send_cq_channel);
+	user->recv_cq = user->send_cq = NULL;
+	user->recv_cq_channel = user->send_cq_channel = NULL;
+	id->own_recv_cq = id->own_send_cq = false;
 }
 
 static int make_cqs(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 {
 	int rc = 0;
 
-	if (init->qp_type == IBV_QPT_XRC_RECV)
+	if (init->qp_type == IBV_QPT_XRC_RECV) /* its receive queues have theirs */
 		return 0;
 	if (!init->recv_cq && init->qp_type != IBV_QPT_XRC_SEND) {
 		id->own_recv_cq = true;
@@ -280,6 +270,19 @@ static struct ibv_qp *make_qp(struct ibv_context *verbs, struct ibv_qp_init_attr
 	return qp;
 }
 
+/* The domain of the library's own, for programs that name none. NULL and errno. */
+static struct ibv_xrcd *own_xrcd(void)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT};
+
+	cm_lock();
+	if (!cm.device.xrcd)
+		cm.device.xrcd = ibv_open_xrcd(cm.device.context, &attr);
+	cm_unlock();
+	return cm.device.xrcd;
+}
+
 static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 {
 	struct ibv_qp *qp;
@@ -287,17 +290,17 @@ static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 
 	if (id->user.qp || !id->user.verbs)
 		return -EINVAL;
-	if (init->qp_type == IBV_QPT_XRC_RECV && !(init->comp_mask & IBV_QP_INIT_ATTR_XRCD)) {
-		init->comp_mask |= IBV_QP_INIT_ATTR_XRCD;
-		init->xrcd = device_xrcd();
-	}
 	if (!(init->comp_mask & IBV_QP_INIT_ATTR_PD) || !init->pd) {
 		init->comp_mask |= IBV_QP_INIT_ATTR_PD;
 		init->pd = id->user.pd;
 	}
 	if (init->pd->context != id->user.verbs)
 		return -EINVAL;
-	if (!init->srq)
+	if (init->qp_type == IBV_QPT_XRC_RECV && !(init->comp_mask & IBV_QP_INIT_ATTR_XRCD)) {
+		init->comp_mask |= IBV_QP_INIT_ATTR_XRCD;
+		init->xrcd = own_xrcd();
+	}
+	if (!init->srq && init->qp_type != IBV_QPT_XRC_RECV)
 		init->srq = id->user.srq;
 	/* A list's room takes inline data as well, on other devices: there are programs that do not ask. */
 	if (init->cap.max_inline_data < init->cap.max_send_sge * sizeof(struct ibv_sge))
@@ -378,19 +381,57 @@ CM_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 
 /* --- shared receive queues --- */
 
+static void free_srq_cq(struct cm_id *id)
+{
+	if (!id->own_srq_cq)
+		return;
+	if (id->user.recv_cq)
+		ibv_destroy_cq(id->user.recv_cq);
+	if (id->user.recv_cq_channel)
+		ibv_destroy_comp_channel(id->user.recv_cq_channel);
+	id->user.recv_cq = NULL;
+	id->user.recv_cq_channel = NULL;
+	id->own_srq_cq = false;
+}
+
+/* Of an XRC's queue what the program has not named: the domain, where completions go. */
+static int fill_xrc(struct cm_id *id, struct ibv_srq_init_attr_ex *attr)
+{
+	int rc;
+
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_XRCD) || !attr->xrcd) {
+		attr->comp_mask |= IBV_SRQ_INIT_ATTR_XRCD;
+		attr->xrcd = own_xrcd();
+		if (!attr->xrcd)
+			return -1;
+	}
+	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ && attr->cq)
+		return 0;
+	id->own_srq_cq = true;
+	rc = make_cq(&id->user, attr->attr.max_wr, &id->user.recv_cq_channel, &id->user.recv_cq);
+	if (rc) {
+		free_srq_cq(id);
+		return cm_fail(-rc);
+	}
+	attr->comp_mask |= IBV_SRQ_INIT_ATTR_CQ;
+	attr->cq = id->user.recv_cq;
+	return 0;
+}
+
 CM_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
-	struct ibv_srq_init_attr_ex xrc = {.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
-					   .srq_type = IBV_SRQT_XRC};
+	struct ibv_srq_init_attr_ex ex;
 
 	if (!attr || id->srq || !id->verbs || (pd && pd->context != id->verbs))
 		return cm_fail(EINVAL);
 	pd = pd ? pd : id->pd;
 	if (id->qp_type == IBV_QPT_XRC_RECV) {
-		xrc.srq_context = attr->srq_context;
-		xrc.attr = attr->attr;
-		xrc.pd = pd;
-		return rdma_create_srq_ex(id, &xrc);
+		ex = (struct ibv_srq_init_attr_ex){.srq_context = attr->srq_context,
+						   .attr = attr->attr,
+						   .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
+						   .srq_type = IBV_SRQT_XRC,
+						   .pd = pd};
+		return rdma_create_srq_ex(id, &ex);
 	}
 	id->srq = ibv_create_srq(pd, attr);
 	if (!id->srq)
@@ -399,27 +440,8 @@ CM_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct i
 	return 0;
 }
 
-/* What an XRC queue needs, and the program has not brought. 0 or -errno. */
-static int complete_xrc(struct cm_id *id, struct ibv_srq_init_attr_ex *attr)
-{
-	int rc = 0;
-
-	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_XRCD))
-		attr->xrcd = device_xrcd();
-	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ) && !id->user.recv_cq) {
-		id->own_recv_cq = true;
-		rc = make_cq(&id->user, attr->attr.max_wr, &id->user.recv_cq_channel, &id->user.recv_cq);
-	}
-	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ))
-		attr->cq = id->user.recv_cq;
-	attr->comp_mask |= IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
-	return rc;
-}
-
 CM_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
 {
-	int rc = 0;
-
 	if (!attr || id->srq || !id->verbs)
 		return cm_fail(EINVAL);
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd) {
@@ -428,13 +450,14 @@ CM_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr
 	}
 	if (attr->pd->context != id->verbs)
 		return cm_fail(EINVAL);
-	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC)
-		rc = complete_xrc(to_cm(id), attr);
-	if (rc)
-		return cm_fail(-rc);
-	id->srq = ibv_create_srq_ex(id->verbs, attr);
-	if (!id->srq)
+	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC &&
+	    fill_xrc(to_cm(id), attr))
 		return -1;
+	id->srq = ibv_create_srq_ex(id->verbs, attr);
+	if (!id->srq) {
+		free_srq_cq(to_cm(id));
+		return -1;
+	}
 	id->pd = attr->pd;
 	return 0;
 }
@@ -444,8 +467,7 @@ CM_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
 	if (id->srq)
 		ibv_destroy_srq(id->srq);
 	id->srq = NULL;
-	if (id->qp_type == IBV_QPT_XRC_RECV && !id->qp)
-		free_cqs(to_cm(id));
+	free_srq_cq(to_cm(id));
 }
 
 /* --- endpoints --- */

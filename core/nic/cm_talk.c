@@ -170,11 +170,17 @@ static int put(const union ibv_gid *to, const struct cm_message *message)
 	return cm.mads->send(to, mad);
 }
 
-static uint8_t transport_of(enum ibv_qp_type type)
+static uint8_t transport_of(const struct cm_id *id)
 {
-	if (type == IBV_QPT_XRC_SEND)
+	switch (id->user.qp_type) {
+	case IBV_QPT_UC:
+		return CM_TRANSPORT_UC;
+	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_XRC_RECV:
 		return CM_TRANSPORT_EXTENDED;
-	return type == IBV_QPT_UC ? CM_TRANSPORT_UC : CM_TRANSPORT_RC;
+	default:
+		return CM_TRANSPORT_RC;
+	}
 }
 
 struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type)
@@ -198,8 +204,8 @@ struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type)
 		.our_timeout = timeout,
 		.service_timeout = (uint8_t)(timeout + PATIENCE),
 		.max_retries = RETRIES,
-		.transport = transport_of(id->user.qp_type),
-		.extended_transport = id->user.qp_type == IBV_QPT_XRC_SEND ? CM_EXTENDED_XRC : 0,
+		.transport = transport_of(id),
+		.extended_transport = transport_of(id) == CM_TRANSPORT_EXTENDED ? CM_EXTENDED_XRC : 0,
 		.local_lid = LID_PERMISSIVE,
 		.remote_lid = LID_PERMISSIVE,
 		.hop_limit = CM_HOP_LIMIT,
@@ -210,6 +216,10 @@ struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type)
 		.ece = id->ece,
 	};
 
+	if (type == CM_REP && id->user.qp_type == IBV_QPT_XRC_RECV) {
+		message.params.eecn = id->local.qpn;
+		message.params.qpn = 0;
+	}
 	mad_set_addresses(&message, &at->src_addr, &at->dst_addr);
 	return message;
 }
@@ -385,18 +395,13 @@ static void remember_peer(struct cm_id *id, const struct cm_message *message)
 	cm_limit(&id->local);
 }
 
-static bool is_xrc(const struct cm_message *request)
-{
-	return request->transport == CM_TRANSPORT_EXTENDED && request->extended_transport == CM_EXTENDED_XRC;
-}
-
 /* Why such a request is refused; 0: it is not. */
 static uint16_t check_request(const struct cm_message *request)
 {
 	if (request->type == CM_SIDR_REQ)
 		return 0;
 	if (request->transport != CM_TRANSPORT_RC && request->transport != CM_TRANSPORT_UC &&
-	    !is_xrc(request))
+	    (request->transport != CM_TRANSPORT_EXTENDED || request->extended_transport != CM_EXTENDED_XRC))
 		return CM_REJ_TRANSPORT;
 	if (!request->mtu || request->mtu > cm.device.port.active_mtu)
 		return CM_REJ_MTU;
@@ -429,7 +434,7 @@ static void fill_asked(struct cm_id *id, const struct cm_message *request, const
 	id->retries = request->max_retries;
 	if (request->type == CM_REQ && request->transport == CM_TRANSPORT_UC)
 		id->user.qp_type = IBV_QPT_UC;
-	if (request->type == CM_REQ && is_xrc(request))
+	if (request->type == CM_REQ && request->transport == CM_TRANSPORT_EXTENDED)
 		id->user.qp_type = IBV_QPT_XRC_RECV;
 	mad_get_addresses(request, &id->user.route.addr.dst_storage, &id->user.route.addr.src_storage);
 	cm_bind_device(id);
@@ -488,7 +493,7 @@ static bool looks_again(struct cm_id *id)
 	return true;
 }
 
-static void take_response(struct cm_id *id, const struct cm_message *message)
+static void take_response(struct cm_id *id, struct cm_message *message)
 {
 	struct cm_event *event;
 
@@ -508,6 +513,8 @@ static void take_response(struct cm_id *id, const struct cm_message *message)
 	id->deadline_ms = 0;
 	id->peer_number = message->local_id;
 	id->peer_slot = cm_net_slot(&id->peer_gid, message->local_id);
+	if (id->user.qp_type == IBV_QPT_XRC_SEND)
+		message->params.qpn = message->params.eecn;
 	remember_peer(id, message);
 	show_params(event, message, CM_REP_PRIVATE);
 	id->state = CM_REP_RCVD;

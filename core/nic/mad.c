@@ -88,6 +88,7 @@ static const struct field rep[] = {
 	FIELD(4, 0, 32, remote_id),
 	FIELD(8, 0, 32, params.qkey),
 	FIELD(12, 0, 24, params.qpn),
+	FIELD(16, 0, 24, params.eecn),
 	FIELD(20, 0, 24, params.psn),
 	FIELD(24, 0, 8, params.responder_resources),
 	FIELD(25, 0, 8, params.initiator_depth),

@@ -58,13 +58,13 @@ enum { CM_SIDR_OK = 0, CM_SIDR_UNSUPPORTED = 1, CM_SIDR_REJECT = 2 };
 
 /* Of a REQ; extended_transport says which one the last of them is. */
 enum { CM_TRANSPORT_RC, CM_TRANSPORT_UC, CM_TRANSPORT_RD, CM_TRANSPORT_EXTENDED };
-enum { CM_EXTENDED_XRC = 1 };
 #define CM_EXTENDED_XRC 1
 
 struct cm_params {
 	uint8_t responder_resources, initiator_depth, flow_control, retry_count, rnr_retry_count, srq;
 	uint32_t qpn, qkey;
-	uint32_t psn; /* where the receiver of the message is to begin, when it sends */
+	uint32_t eecn; /* REP: the number, if the queue pair is for XRC */
+	uint32_t psn;  /* where the receiver of the message is to begin, when it sends */
 };
 
 /* Host byte order, but for addresses. */
