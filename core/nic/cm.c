@@ -187,6 +187,9 @@ static void *thread_main(void *arg)
 		cm_unlock();
 		n = epoll_wait(epoll, heard, HEARD, ms);
 		cm_lock();
+		/* What has come in while the process was stopped, or had no CPU, has come in time. */
+		if (!n)
+			take_messages();
 		for (int i = 0; i < n; i++)
 			hear(heard[i].data.u64);
 	}

@@ -59,7 +59,9 @@ pid_t net_dir_owner(int fd)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
 
-	return fcntl(fd, F_GETLK, &lock) || lock.l_type == F_UNLCK ? 0 : lock.l_pid;
+	if (fcntl(fd, F_GETLK, &lock) || lock.l_type == F_UNLCK)
+		return 0;
+	return lock.l_pid ? lock.l_pid : -1;
 }
 
 void net_dir_remove(const char *directory, const char *name)

@@ -21,7 +21,7 @@ int net_dir_make(const char *directory);
 int net_dir_open(const char *directory, const char *name, bool make);
 /* Take the lock; wait for it if `waits`. Has it been got, and is it still the file of that name? */
 bool net_dir_lock(int fd, const char *directory, const char *name, bool waits);
-/* Whose lock it is; 0: nobody's. */
+/* Whose lock it is; 0: nobody's; -1: somebody's who has no number here, in another container. */
 pid_t net_dir_owner(int fd);
 void net_dir_remove(const char *directory, const char *name);
 /* A bit for each slot that has an inbox, its owner alive or not. */
