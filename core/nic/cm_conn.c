@@ -4,9 +4,7 @@
  * options. What goes over the wire then is in cm_talk.c.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include "core/nic/cm.h"
 
 /* Nobody listens is said after a while: a server that closes its port and listens again at once has always
