@@ -266,6 +266,9 @@ static uint8_t check_write(struct rnic_qp *qp, struct packet *pkt)
 	pkt->mr = mr_remote(qp, rkey, IBV_ACCESS_REMOTE_WRITE, va, left);
 	if (!pkt->mr) {
 		count_key(qp, rkey, IBV_ACCESS_REMOTE_WRITE);
+		/* The receive request that the immediate data would have taken tells of it (11.6.2). */
+		if (is & HAS_IMM && qp_is_reliable(qp) && resp_ready(qp))
+			qp->resp.recv_status = IBV_WC_LOC_ACCESS_ERR;
 		return AETH_NAK_REMOTE_ACCESS;
 	}
 	pkt->host = mr_host(pkt->mr, va);
