@@ -7,7 +7,9 @@
  * a target. The rows without the soft RNIC move the same bytes: a ping-pong over shared memory that both ends
  * poll, memcpy, a ping-pong over UDP on the loopback, libfabric's fi_pingpong over its own shared memory.
  * Latency is that of one operation with its acknowledgement, each measured by itself. Bandwidth is of
- * messages of 64 KiB with WINDOW of them under way, or, of a ping-pong over UDP, of one.
+ * messages of 64 KiB with WINDOW of them under way, or, of a ping-pong over UDP, of one. memcpy moves them
+ * between the memory that the WRITEs are from and to, on one core; "in and out" are two cores, one of
+ * which copies into a ring between them, the other out of it.
  *
  * The program links against libibverbs as any other does; soft_rnic() runs it again under the soft RNIC.
  */
@@ -32,6 +34,8 @@
 #define SMALL	   64u
 #define LARGE	   65536u
 #define WINDOW	   16u
+#define PIECE	   16384u
+#define PIECES	   32u
 #define DATAGRAM   4096u /* bytes of one of the datagrams that make up LARGE */
 #define ROUNDS	   20000u
 #define WARM	   1000u
@@ -49,6 +53,9 @@ struct row {
 	uint64_t ns[ROUNDS];
 	uint64_t transfers_ns;
 	uint8_t large[2][LARGE * WINDOW];
+	_Alignas(64) _Atomic uint64_t put; /* pieces, into the ring */
+	_Alignas(64) _Atomic uint64_t taken;
+	_Alignas(64) uint8_t ring[PIECES][PIECE];
 };
 
 enum target { POLLS, SLEEPS };
@@ -62,10 +69,9 @@ static uint64_t now_ns(void)
 
 /* --- rows without the soft RNIC --- */
 
-static void shared_initiator(struct row *row, int fd)
+static void ping(struct row *row)
 {
 	uint8_t mine[SMALL] = {1};
-	(void)fd;
 	for (uint32_t i = 1; i <= ROUNDS + WARM; i++) {
 		uint64_t start = now_ns();
 		memcpy(row->ball[0], mine, SMALL);
@@ -75,6 +81,12 @@ static void shared_initiator(struct row *row, int fd)
 		memcpy(mine, row->ball[1], SMALL);
 		row->ns[i % ROUNDS] = now_ns() - start;
 	}
+}
+
+static void shared_initiator(struct row *row, int fd)
+{
+	(void)fd;
+	ping(row);
 	uint64_t start = now_ns();
 	for (uint32_t i = 0; i < TRANSFERS; i++) {
 		size_t at = (size_t)(i % WINDOW) * LARGE;
@@ -95,6 +107,34 @@ static void shared_target(struct row *row, int fd)
 		memcpy(mine, row->ball[0], SMALL);
 		memcpy(row->ball[1], mine, SMALL);
 		atomic_store_explicit(&row->pong, i, memory_order_release);
+	}
+}
+
+static void ring_initiator(struct row *row, int fd)
+{
+	const uint64_t pieces = (uint64_t)TRANSFERS * (LARGE / PIECE);
+	(void)fd;
+	ping(row);
+	uint64_t start = now_ns();
+	for (uint64_t i = 0; i < pieces; i++) {
+		while (i - atomic_load_explicit(&row->taken, memory_order_acquire) >= PIECES)
+			;
+		memcpy(row->ring[i % PIECES], row->large[0] + i * PIECE % sizeof(row->large[0]), PIECE);
+		atomic_store_explicit(&row->put, i + 1, memory_order_release);
+	}
+	while (atomic_load_explicit(&row->taken, memory_order_acquire) != pieces)
+		;
+	row->transfers_ns = now_ns() - start;
+}
+
+static void ring_target(struct row *row, int fd)
+{
+	shared_target(row, fd);
+	for (uint64_t i = 0; !atomic_load_explicit(&row->over, memory_order_relaxed);) {
+		if (atomic_load_explicit(&row->put, memory_order_acquire) == i)
+			continue;
+		memcpy(row->large[1] + i * PIECE % sizeof(row->large[1]), row->ring[i % PIECES], PIECE);
+		atomic_store_explicit(&row->taken, ++i, memory_order_release);
 	}
 }
 
@@ -432,6 +472,9 @@ int bench_nic(void)
 	if (error)
 		return fail(EXIT_INTERNAL, "bench: shared memory: %s", strerror(error));
 	show("shared memory, both poll; memcpy", &base, &base);
+	error = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd);
+	if (!error && !measure(row, ring_initiator, ring_target, fd, &f))
+		show("the same; memcpy in and out", &f, &base);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		setenv("TIDEMARK_LINK", rows[i].link, 1);
 		error = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd);

@@ -710,24 +710,13 @@ static struct packet *take_next(struct nic_link *nic, struct rnic_net *net)
 	return pkt;
 }
 
-static bool waiting(struct nic_link *nic)
-{
-	struct link_shm *shm = (struct link_shm *)nic;
-
-	for (unsigned word = 0; word < SENDER_WORDS; word++)
-		for (uint64_t senders = look(&shm->own->senders[word]); senders; senders &= senders - 1)
-			if (has_come(shm, word * 64 + (unsigned)__builtin_ctzll(senders)))
-				return true;
-	return false;
-}
-
 static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
 {
 	struct link_shm *shm = (struct link_shm *)nic;
 	struct timespec most = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
 
 	atomic_store(&shm->own->head.sleeping, ASLEEP);
-	if (!atomic_load(&shm->woken) && !waiting(nic))
+	if (!atomic_load(&shm->woken) && next_sender(shm, 0) == SHM_SLOTS)
 		syscall(SYS_futex, &shm->own->head.sleeping, FUTEX_WAIT, ASLEEP,
 			ns == UINT64_MAX ? NULL : &most, NULL, 0);
 	atomic_store(&shm->own->head.sleeping, 0);
@@ -794,7 +783,6 @@ int link_shm_open(struct nic_link **out, const char *directory)
 		.mtu = MTU,
 		.by_slot = true,
 		.take = take_next,
-		.waiting = waiting,
 		.sleep = sleep_until_mail,
 		.wake = wake,
 		.leave = leave,

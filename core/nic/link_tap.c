@@ -449,13 +449,6 @@ static uint8_t *reserve(struct link *link, uint32_t dest_qpn, uint32_t len)
 	return tap->faults.rules || !inner->reserve ? NULL : inner->reserve(inner, dest_qpn, len);
 }
 
-static bool waiting(struct nic_link *nic)
-{
-	struct nic_link *inner = of_nic(nic)->inner;
-
-	return inner->waiting(inner);
-}
-
 static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
 {
 	struct nic_link *inner = of_nic(nic)->inner;
@@ -542,7 +535,6 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim
 		.qpn_first = inner->qpn_first,
 		.qpn_limit = inner->qpn_limit,
 		.take = take,
-		.waiting = inner->waiting ? waiting : NULL,
 		.sleep = sleep_until_mail,
 		.wake = wake,
 		.leave = leave,

@@ -54,7 +54,8 @@ void long_copy_out(uint8_t *to, const uint8_t *from, size_t len)
 	uint64_t start = __builtin_ia32_rdtsc();
 
 	past ^= copies++ % TRY_EVERY == 0;
-	if (past && (uintptr_t)to % LINE == 0)
+	past &= (uintptr_t)to % LINE == 0;
+	if (past)
 		copy_past_caches(to, from, len);
 	else
 		memcpy(to, from, len);

@@ -29,7 +29,6 @@
 #define NIC_CONTEXTS	 1024	/* that are open at a time */
 #define NAP_NS		 200000 /* of the NIC's thread while the program polls */
 #define STEADY_POLLS	 64	/* in a nap, of a program that does nothing else */
-#define TIMERS_POLLS	 64	/* of a program that polls idly: one in so many looks at the timers, too */
 #define LEFT_ALONE_NS	 5000
 #define LEFT_ALONE_TIMES 4 /* in a row */
 #define AWAKE_LEAST_NS	 1000000
@@ -54,7 +53,7 @@ struct whole {
 	_Atomic uint32_t handed_over;	 /* futex */
 	_Atomic uint32_t polls;		 /* wraps */
 	unsigned left_alone;		 /* naps in a row */
-	_Atomic bool found_last;	 /* the last poll had found completions */
+	bool found_last;		 /* the last poll had found completions */
 	uint64_t polled_at;		 /* ns: the last one */
 	uint64_t awake_until, awake_for; /* ns: when the thread may nap again, and for how long it may not */
 	pid_t pid;
@@ -129,43 +128,19 @@ bool nic_progress(struct nic *nic)
 	return progress(nic, NULL, 0);
 }
 
-/* Threads may poll at the same time: one of their polls more or less does not matter. */
-static uint32_t count_poll(struct whole *w)
-{
-	uint32_t polls = atomic_load_explicit(&w->polls, memory_order_relaxed) + 1;
-
-	atomic_store_explicit(&w->polls, polls, memory_order_relaxed);
-	return polls;
-}
-
-static void note_found(struct whole *w, bool found)
-{
-	atomic_store_explicit(&w->found_last, found, memory_order_relaxed);
-}
-
-bool nic_polls_idly(struct nic *nic)
-{
-	struct whole *w = to_whole(nic);
-	struct nic_link *link = __atomic_load_n(&nic->link, __ATOMIC_RELAXED);
-
-	if (!link->waiting || link->waiting(link))
-		return false;
-	note_found(w, false);
-	return count_poll(w) % TIMERS_POLLS != 0;
-}
-
 void nic_poll(struct nic *nic, const struct rnic_cq *cq, uint32_t entries)
 {
 	struct whole *w = to_whole(nic);
 
 	progress(nic, cq, entries);
-	count_poll(w);
+	atomic_store_explicit(&w->polls, atomic_load_explicit(&w->polls, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
 }
 
 void nic_polled(struct nic *nic, bool found)
 {
 	to_whole(nic)->polled_at = sim_now(nic->engine);
-	note_found(to_whole(nic), found);
+	to_whole(nic)->found_last = found;
 }
 
 void nic_hand_over(struct nic *nic)
@@ -407,7 +382,7 @@ static void cut_off(struct whole *w)
 {
 	nowhere.address = w->nic.link->address;
 	nowhere.mtu = w->nic.link->mtu;
-	__atomic_store_n(&w->nic.link, &nowhere, __ATOMIC_RELAXED); /* nic_polls_idly() has no lock */
+	w->nic.link = &nowhere;
 	w->nic.net->link = &nowhere.link;
 }
 

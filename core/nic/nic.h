@@ -34,8 +34,6 @@ void nic_run(struct nic *nic);
 bool nic_progress(struct nic *nic);
 /* Locked: let what has come in be answered; for a moment at most. */
 void nic_drain(struct nic *nic);
-/* Without the lock, by whoever polls and has found nothing: is there nothing to be done? */
-bool nic_polls_idly(struct nic *nic);
 /* Locked, by whoever polls a queue: let everything happen that can, until there are `entries`. The NIC's
  * thread rests for a while. */
 void nic_poll(struct nic *nic, const struct rnic_cq *cq, uint32_t entries);

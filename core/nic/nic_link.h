@@ -28,8 +28,6 @@ struct nic_link {
 	uint32_t qpn_first, qpn_limit; /* this process's numbers of queue pairs; the host has them once */
 	/* The next packet that has come in; NULL: none. Under the NIC's lock, as link.send. */
 	struct packet *(*take)(struct nic_link *nic, struct rnic_net *net);
-	/* Without the lock: has anything come in? NULL: only take() can tell. */
-	bool (*waiting)(struct nic_link *nic);
 	/* Without the lock: sleep until a packet comes in, wake() is called, or ns have passed; UINT64_MAX:
 	 * for ever. Nothing that comes in between a take() that found nothing and this call is missed. */
 	void (*sleep)(struct nic_link *nic, uint64_t ns);

@@ -62,10 +62,8 @@ int nic_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 	struct nic *nic = nic_get();
 	int got;
 
-	if (n >= 0 && cq_is_empty(own) && nic_polls_idly(nic))
-		return 0;
 	nic_lock(nic);
-	got = n >= 0 && cq_is_empty(own) ? 0 : rnic_poll_cq(cq, n, wc);
+	got = rnic_poll_cq(cq, n, wc);
 	if (got == 0) {
 		nic_poll(nic, own, (uint32_t)n);
 		got = rnic_poll_cq(cq, n, wc);

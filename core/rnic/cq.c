@@ -76,12 +76,6 @@ int rnic_destroy_cq(struct ibv_cq *ibv)
 	return 0;
 }
 
-/* A mark of the ring moves: cq_is_empty() may be looking at it. */
-static void cq_mark(uint32_t *mark, uint32_t to)
-{
-	__atomic_store_n(mark, to, __ATOMIC_RELAXED);
-}
-
 static void grow(struct rnic_net *net, struct rnic_cq *cq)
 {
 	uint32_t room = cq->room ? 2 * cq->room : 8;
@@ -178,8 +172,7 @@ void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe)
 			overrun(net, cq, cqe);
 			return;
 		}
-		free_request(&cq->ring[cq->head & (cq->room - 1)]);
-		cq_mark(&cq->head, cq->head + 1);
+		free_request(&cq->ring[cq->head++ & (cq->room - 1)]);
 		used--;
 	}
 	if (used == cq->room)
@@ -188,7 +181,7 @@ void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe)
 	sim_gives(net->sim, cq, cq->tail);
 	*slot = *cqe;
 	slot->at_ns = sim_now(net->sim);
-	cq_mark(&cq->tail, cq->tail + 1);
+	cq->tail++;
 	sim_wake(net->sim, cq);
 	if (cq->armed)
 		notify(net, cq, cqe);
@@ -205,7 +198,7 @@ void cq_purge(struct rnic_cq *cq, const struct rnic_qp *qp)
 		if (cqe->qp != qp)
 			cq->ring[to++ & (cq->room - 1)] = *cqe;
 	}
-	cq_mark(&cq->tail, to);
+	cq->tail = to;
 }
 
 void cq_purge_srq(struct rnic_cq *cq, uint32_t srqn)
@@ -246,7 +239,7 @@ const struct cqe *cq_take(struct rnic_cq *cq, bool *named)
 	if (names && *named)
 		return NULL;
 	sim_takes(sim, cq, cq->head);
-	cq_mark(&cq->head, cq->head + 1);
+	cq->head++;
 	free_request(cqe);
 	if (names)
 		actor_label(actor, cqe->op);

@@ -339,12 +339,6 @@ struct rnic_cq {
 	struct cq_batch *batch; /* NULL: there is no iterating over it */
 };
 
-/* The live world asks this without its lock, too. */
-static inline bool cq_is_empty(const struct rnic_cq *cq)
-{
-	uint32_t head = __atomic_load_n(&cq->head, __ATOMIC_RELAXED);
-	return head == __atomic_load_n(&cq->tail, __ATOMIC_RELAXED);
-}
 /* Put an entry in. When there is no room the entry is lost, and the queue's queue pairs will fail. */
 void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe);
 /* Take out what is left of a queue pair that was reset or destroyed. */
