@@ -314,7 +314,9 @@ static bool starves(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_
 	struct inbox_head *head = slot && slot < SHM_SLOTS ? peer_head(peers, slot) : NULL;
 
 	if (!head || atomic_load(&head->address) != udp->peer[peer % PEERS])
-		return was_late(now, watch);
+		return !watch->program && was_late(now, watch);
+	if (watch->program)
+		return peer_program_starves(peers, slot, watch);
 	if (!peer_starves(peers, slot, true, now, watch))
 		return false;
 	ring(udp, slot);

@@ -205,6 +205,7 @@ static void *thread_main(void *arg)
 	uint32_t polls = 0;
 
 	prctl(PR_SET_TIMERSLACK, 1000); /* ns: some alarms are microseconds ahead */
+	atomic_store(&w->nic.link->turns->thread, gettid());
 	nic_lock(&w->nic);
 	for (;;) {
 		bool did, napped = false, handed_over = atomic_exchange(&w->handed_over, 0);

@@ -14,6 +14,7 @@
 /* How often a NIC has looked for something to do, and how often there was nothing, and nothing due soon. */
 struct nic_turns {
 	_Atomic uint32_t all, idle;
+	_Atomic int32_t thread; /* the NIC's own, by the kernel's number */
 };
 
 struct nic_link {

@@ -2,17 +2,21 @@
 /* See peer.h. */
 #include "core/nic/peer.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "core/nic/net_dir.h"
 
-#define LOOK_NS 1000000 /* so long it is believed that a process lives */
-#define IDLE	2
-#define MANY	256 /* turns: more than the NIC takes between two looks at its timers */
+#define LOOK_NS	   1000000 /* so long it is believed that a process lives */
+#define IDLE	   2
+#define PROGRAM_NS 5000000 /* a program that has had a CPU for so long could have got ready */
+#define MANY	   256	   /* turns: more than the NIC takes between two looks at its timers */
 
 static int open_inbox(const struct peers *peers, unsigned slot)
 {
@@ -45,38 +49,60 @@ struct inbox_head *peer_head(struct peers *peers, unsigned slot)
 	return at;
 }
 
-/* By a signal, or a debugger. Of a process that cannot be seen from here it is not known. */
-static bool is_stopped(pid_t pid)
+/* A file of a process in /proc, as far as it fits. False: there is none to be seen from here. */
+static bool read_proc(const char *path, char *text, size_t size)
 {
-	char path[32], text[256], *state;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n;
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	n = read(fd, text, sizeof(text) - 1);
+	n = read(fd, text, size - 1);
 	close(fd);
 	text[n > 0 ? n : 0] = '\0';
-	state = strrchr(text, ')'); /* a program's name may have some, too */
-	return state && (!strncmp(state, ") T", 3) || !strncmp(state, ") t", 3));
+	return n > 0;
+}
+
+/* The kernel's letter for what a process, or a thread, does. '\0': not known. */
+static char state_of(const char *path)
+{
+	char text[256], *end;
+
+	if (!read_proc(path, text, sizeof(text)))
+		return '\0';
+	end = strrchr(text, ')'); /* a program's name may have some, too */
+	return end && end[1] ? end[2] : '\0';
+}
+
+/* By a signal, or a debugger. */
+static bool is_stopped(pid_t pid)
+{
+	char path[32], state;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	state = state_of(path);
+	return state == 'T' || state == 't';
+}
+
+/* Whose inbox it is, -1: of somebody who cannot be seen from here; 0: nobody's. */
+static pid_t owner_of(const struct peers *peers, unsigned slot)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+	int fd = open_inbox(peers, slot);
+	bool lives;
+
+	if (fd < 0)
+		return 0;
+	lives = !fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK;
+	close(fd);
+	return !lives ? 0 : lock.l_pid > 0 ? lock.l_pid : -1;
 }
 
 static bool runs(const struct peers *peers, unsigned slot)
 {
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
-	bool lives;
-	int fd;
+	pid_t pid = slot == peers->own ? -1 : owner_of(peers, slot);
 
-	if (slot == peers->own)
-		return true;
-	fd = open_inbox(peers, slot);
-	if (fd < 0)
-		return false;
-	lives = !fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK;
-	close(fd);
-	return lives && !(lock.l_pid > 0 && is_stopped(lock.l_pid));
+	return pid && !(pid > 0 && is_stopped(pid));
 }
 
 bool peer_starves(struct peers *peers, unsigned slot, bool taken, uint64_t now, struct link_watch *watch)
@@ -107,5 +133,50 @@ bool peer_starves(struct peers *peers, unsigned slot, bool taken, uint64_t now, 
 	if (watch->could)
 		return false;
 	watch->could = true;
+	return true;
+}
+
+/* Does a thread of the process, other than this one, want a CPU? How long they have had one in all, ns. */
+static bool wants_cpu(pid_t pid, int32_t except, uint64_t *had_ns)
+{
+	char path[300], text[64];
+	struct dirent *entry;
+	bool wants = false;
+	DIR *dir;
+
+	*had_ns = 0;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		if (!isdigit((unsigned char)entry->d_name[0]) || atoi(entry->d_name) == except)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", pid, entry->d_name);
+		wants |= state_of(path) == 'R';
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/schedstat", pid, entry->d_name);
+		if (read_proc(path, text, sizeof(text)))
+			*had_ns += strtoull(text, NULL, 10);
+	}
+	if (dir)
+		closedir(dir);
+	return wants;
+}
+
+bool peer_program_starves(struct peers *peers, unsigned slot, struct link_watch *watch)
+{
+	const struct inbox_head *head = peer_head(peers, slot);
+	pid_t pid = head && slot != peers->own ? owner_of(peers, slot) : 0;
+	uint64_t had_ns;
+	bool wants;
+
+	if (pid <= 0)
+		return false;
+	wants = wants_cpu(pid, atomic_load(&head->turns.thread), &had_ns);
+	if (!watch->asked)
+		watch->sent = had_ns;
+	watch->asked = true;
+	if (had_ns - watch->sent >= PROGRAM_NS || (!wants && watch->could))
+		return false;
+	/* One that rests may be waiting for its own NIC's lock, once. */
+	watch->could = !wants;
 	return true;
 }

@@ -23,6 +23,7 @@ struct rnic_qp;
 struct link_watch {
 	uint64_t thing, since; /* what is waited for, by number; ns: since when the link is asked about it */
 	uint64_t due, period;  /* ns: this try was due, and how long it was given */
+	bool program; /* it is the other end's program that should have done something, not its NIC */
 	/* The link's own; all zero when a try begins. */
 	bool asked, could;
 	uint32_t turns, idle;
@@ -75,13 +76,17 @@ struct link_patience {
 static inline bool link_starves(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t now,
 				uint64_t thing, uint64_t due, uint64_t period, struct link_watch *watch)
 {
+	bool program = watch->program;
 	if (!link->starves)
 		return false;
 	if (!watch->since || watch->thing != thing)
-		*watch = (struct link_watch){.thing = thing, .since = now};
+		*watch = (struct link_watch){.thing = thing, .since = now, .program = program};
 	if (watch->due != due)
-		*watch = (struct link_watch){
-			.thing = thing, .since = watch->since, .due = due, .period = period};
+		*watch = (struct link_watch){.thing = thing,
+					     .since = watch->since,
+					     .due = due,
+					     .period = period,
+					     .program = program};
 	return now - watch->since < LINK_STARVES_NS && link->starves(link, peer, dest_qpn, now, watch);
 }
 

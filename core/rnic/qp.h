@@ -148,7 +148,8 @@ struct requester {
 	uint64_t deadline;  /* ns: retransmit then */
 	uint64_t rnr_until; /* ns: the receiver, or the link, was not ready; 0: it is */
 	struct link_patience patience;
-	struct link_watch watch; /* of a peer that does not answer */
+	struct link_watch watch;     /* of a peer that does not answer */
+	struct link_watch rnr_watch; /* of one that is not ready */
 	struct alarm tx, timer, rnr;
 	struct repair repair;
 };

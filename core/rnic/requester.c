@@ -668,6 +668,15 @@ static void fire_rnr(struct sim *sim, void *arg)
 	transmit(qp);
 }
 
+/* The peer's program has had no CPU to get ready. */
+static bool program_starves(struct rnic_qp *qp)
+{
+	struct requester *req = &qp->req;
+	req->rnr_watch.program = true;
+	return link_starves(qp->hca->net->link, qp->peer, qp->attr.dest_qp_num, sim_now(qp_sim(qp)), req->una, 0,
+			    0, &req->rnr_watch);
+}
+
 /* The receiver was not ready for packet una. */
 static void wait_for_receiver(struct rnic_qp *qp, unsigned timer)
 {
@@ -679,12 +688,12 @@ static void wait_for_receiver(struct rnic_qp *qp, unsigned timer)
 	struct requester *req = &qp->req;
 	if (req->rnr_until)
 		return; /* known */
-	if (req->rnr_left == 0) {
+	if (req->rnr_left == 0 && !program_starves(qp)) {
 		COUNT_ONE(qp->hca->net, rnr_exceeded);
 		fail(qp, IBV_WC_RNR_RETRY_EXC_ERR);
 		return;
 	}
-	if (qp->attr.rnr_retry != 7) /* 7: for ever */
+	if (req->rnr_left && qp->attr.rnr_retry != 7) /* 7: for ever */
 		req->rnr_left--;
 	uint64_t ns = (uint64_t)wait_10us[timer & 31] * 10000;
 	req->rnr_until = sim_now(qp_sim(qp)) + ns;
