@@ -84,7 +84,7 @@ interop: deps
 	@scripts/interop $(ARGS)
 
 clean:
-	rm -rf build build-gcc build-asan build-clang build-afl
+	rm -rf build build-gcc build-clang build-afl
 
 .PHONY: all help deps build crashtest claims taxonomy pictures litmus mutants soak fuzz bench list test clean
 .PHONY: nicbench vm vmtest vmbench vmsoak vmdiff interop
