@@ -22,7 +22,7 @@ trap end EXIT
 limit=60 failed=0
 bad() {
 	echo "$*" >&2
-	tail -n 5 "$dir/server" "$dir/client" >&2 || :
+	tail -n 40 "$dir/server" "$dir/client" >&2 || :
 	failed=1
 }
 

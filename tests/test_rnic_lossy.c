@@ -348,6 +348,31 @@ START_TEST(refused)
 }
 END_TEST
 
+/* An answer may overtake an acknowledgement: queues have room for that, and say so. */
+static void room_body(void)
+{
+	struct ibv_qp_init_attr init = {.send_cq = a.scq, .recv_cq = a.rcq, .cap = {1, 1, 1, 1, 0}};
+	struct ibv_qp_init_attr none = init;
+	struct ibv_cq *cq = rnic_create_cq(a.ctx, 1, NULL, NULL, 0);
+
+	ck_assert_int_eq(cq->cqe, 1);
+	put_gate(NULL);
+	cq = rnic_create_cq(a.ctx, 1, NULL, NULL, 0);
+	ck_assert_int_eq(cq->cqe, 16);
+	init.qp_type = none.qp_type = IBV_QPT_RC;
+	none.cap.max_send_wr = 0;
+	ck_assert_ptr_nonnull(rnic_create_qp(a.pd, &init));
+	ck_assert_uint_eq(init.cap.max_send_wr, 16);
+	ck_assert_ptr_nonnull(rnic_create_qp(a.pd, &none));
+	ck_assert_uint_eq(none.cap.max_send_wr, 0);
+}
+
+START_TEST(room)
+{
+	run(connected, room_body);
+}
+END_TEST
+
 /* --- everything --- */
 
 static void random_body(void)
@@ -420,6 +445,7 @@ int main(void)
 	tcase_add_test(tc, limit);
 	tcase_add_test(tc, late);
 	tcase_add_test(tc, forgetful);
+	tcase_add_test(tc, room);
 	tcase_add_loop_test(tc, acknowledged, 0, 2);
 	tcase_add_loop_test(tc, refused, 0, 2);
 	tcase_add_loop_test(tc, random_order, 0, 48);

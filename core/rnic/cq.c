@@ -50,7 +50,7 @@ struct ibv_cq *rnic_create_cq(struct ibv_context *context, int cqe, void *cq_con
 	struct rnic_cq *cq = sim_alloc(hca->net->sim, sizeof(*cq));
 	cq->ibv.context = context;
 	cq->ibv.cq_context = cq_context;
-	cq->ibv.cqe = cqe;
+	cq->ibv.cqe = hca->net->link->lossy && cqe < LOSSY_ROOM ? LOSSY_ROOM : cqe; /* see qp.c */
 	cq->ibv.channel = channel;
 	if (channel)
 		channel->refcnt++;

@@ -13,7 +13,7 @@
 #include "core/rnic/packet.h"
 #include "core/rnic/rnic.h"
 
-#define RNIC_HOSTS     32 /* of a simulation */
+#define RNIC_HOSTS     32	  /* of a simulation */
 #define BUFFER_CLASSES 31	  /* powers of two up to 2^30 bytes */
 #define MAX_MESSAGE    (1u << 30) /* bytes */
 #define MAX_WR	       16384	  /* of one work queue */
@@ -25,6 +25,7 @@
 #define MAX_MR	       65535 /* of one host, at a time */
 #define GROUPS	       1024  /* that queue pairs of one net are attached to, at a time */
 #define GROUP_MEMBERS  1024  /* queue pairs that are attached to one */
+#define LOSSY_ROOM     16    /* entries that queues have at least, on a lossy link */
 #define GRH_BYTES      40    /* in front of a datagram that was received */
 #define QPN_FIRST      16    /* 0 and 1 are special in InfiniBand */
 #define QPN_LIMIT      (1u << 24)

@@ -170,9 +170,18 @@ static int check_type(const struct rnic_hca *hca, const struct ibv_qp_init_attr 
 	return init->qp_type != IBV_QPT_RC && hca->net->hw.transport == TRANSPORT_IWARP ? EOPNOTSUPP : 0;
 }
 
-/* The queues; of a queue pair with a shared receive queue, its own takes what that one has. */
-static void make_queues(struct rnic_qp *qp, const struct ibv_qp_init_attr *init)
+/* On a lossy link the answer to a message may overtake the message's acknowledgement. A program that then
+ * posts the next one needs more room than it thought, and gets it, as with cards, whose queues have sizes of
+ * their own. */
+static uint32_t send_room(const struct rnic_qp *qp, uint32_t max_wr)
 {
+	return is_lossy(qp) && max_wr && max_wr < LOSSY_ROOM ? LOSSY_ROOM : max_wr;
+}
+
+/* The queues; of a queue pair with a shared receive queue, its own takes what that one has. */
+static void make_queues(struct rnic_qp *qp, struct ibv_qp_init_attr *init)
+{
+	init->cap.max_send_wr = send_room(qp, init->cap.max_send_wr);
 	work_queue_init(&qp->sq, sizeof(struct wqe), init->cap.max_send_wr, init->cap.max_send_sge);
 	if (init->qp_type == IBV_QPT_XRC_SEND)
 		return;
@@ -268,6 +277,7 @@ struct ibv_qp *rnic_create_qp_ex(struct ibv_context *context, struct ibv_qp_init
 		return NULL;
 	}
 	struct ibv_qp *qp = rnic_create_qp(init->pd, &basic);
+	init->cap = basic.cap;
 	if (qp && mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		wr_enable((struct rnic_qp *)qp, init->send_ops_flags);
 	return qp;
