@@ -21,6 +21,8 @@ struct channel {
 	struct cm_channel cm;
 	int tell; /* the library's end */
 	unsigned waiters;
+	bool is_read, gone;
+	pthread_t reader; /* who asked last, if is_read */
 };
 
 static struct cm_channel *to_channel(struct rdma_event_channel *channel)
@@ -137,22 +139,28 @@ void cm_forget_events(struct cm_id *id)
 		forget(event);
 }
 
-CM_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel)
+/* A thread that waits there waits on, for ever, as it would in the kernel: programs end that way. The same
+ * for one that has come from there and is about to wait again; so what another thread has read is not given
+ * back. */
+CM_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *user)
 {
+	struct channel *channel = (struct channel *)user;
 	struct cm_event *event;
-	unsigned waiters;
+	bool comes_back;
 
 	cm_lock();
-	while ((event = pull(to_channel(channel), NULL)))
+	while ((event = pull(&channel->cm, NULL)))
 		forget(event);
-	waiters = ((struct channel *)channel)->waiters;
+	comes_back = channel->waiters ||
+		     (channel->is_read && !pthread_equal(channel->reader, pthread_self()));
+	channel->gone = true;
+	if (!channel->waiters) {
+		close(user->fd);
+		close(channel->tell);
+	}
 	cm_unlock();
-	close(channel->fd);
-	/* A thread that waits there waits on, for ever, as it would in the kernel: programs end that way. */
-	if (waiters)
-		return;
-	close(((struct channel *)channel)->tell);
-	free(channel);
+	if (!comes_back)
+		free(channel);
 }
 
 /* Locked. With it go the events of those who ask to be connected: they have no channel of their own yet. */
@@ -246,21 +254,28 @@ static int wait_for_event(struct channel *channel)
 	return n < 0 ? -1 : 0; /* EAGAIN, EINTR */
 }
 
-CM_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **out)
+CM_EXPORT int rdma_get_cm_event(struct rdma_event_channel *user, struct rdma_cm_event **out)
 {
+	struct channel *channel = (struct channel *)user;
 	struct cm_event *event;
+	bool gone;
 
 	if (!channel || !out)
 		return cm_fail(EINVAL);
 	for (;;) {
 		cm_lock();
-		event = retrieve(to_channel(channel));
-		if (!event)
-			((struct channel *)channel)->waiters++;
+		gone = channel->gone;
+		channel->is_read = true;
+		channel->reader = pthread_self();
+		event = gone ? NULL : retrieve(&channel->cm);
+		if (!event && !gone)
+			channel->waiters++;
 		cm_unlock();
 		if (event)
 			break;
-		if (wait_for_event((struct channel *)channel))
+		if (gone)
+			pause();
+		else if (wait_for_event(channel))
 			return -1;
 	}
 	*out = &event->user;
