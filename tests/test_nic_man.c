@@ -20,7 +20,7 @@
 #define BUF	     (64u << 10)
 #define QKEY	     0x1234u
 #define GRH	     40u
-#define WR	     16u
+#define WR	     32u
 #define SGE	     4u
 #define INLINE	     64u
 #define ALL \
