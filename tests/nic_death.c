@@ -493,7 +493,7 @@ static void play(enum how how)
 	if (how == STOP_SHORT || how == FORK || how == LEAVE)
 		p = (struct patience){.timeout = 16, .retry_cnt = 7, .rnr_retry = 7}; /* 2 s */
 	if (how == STARVE)
-		p = (struct patience){.timeout = 8, .retry_cnt = 0, .rnr_retry = 7}; /* 1 ms */
+		p = (struct patience){.timeout = 8, .retry_cnt = 0, .rnr_retry = 1}; /* 1 ms; 10 us */
 	memset((void *)shared, 0, sizeof(*shared));
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
 		die("socketpair: %s", strerror(errno));

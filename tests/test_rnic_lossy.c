@@ -286,6 +286,65 @@ START_TEST(forgetful)
 }
 END_TEST
 
+/* What came behind a message that found no receiver is not kept: it comes again, and is refused once. */
+static void not_ready_body(void)
+{
+	put_gate(NULL);
+	for (unsigned i = 0; i < 4; i++)
+		op(&a, IBV_WR_SEND, 0, 64, &b, 0, i, IBV_SEND_SIGNALED);
+	for (unsigned i = 0; i < 4; i++) {
+		while (gate.naks == i)
+			rt_sleep(US);
+		recv_post(&b, 0, 64, i);
+		expect(b.rcq, i, IBV_WC_SUCCESS);
+		expect(a.scq, i, IBV_WC_SUCCESS);
+	}
+	ck_assert_uint_eq(gate.naks, 4);
+	ck_assert_uint_eq(count[COUNT_kept], 0);
+}
+
+START_TEST(not_ready)
+{
+	opt.rnr_retry = 1;
+	run(connected, not_ready_body);
+}
+END_TEST
+
+/* The link was a good one, until the middle of a transfer, or until it waits for the answer to its end. */
+static bool waits;
+
+static bool middle_and_end(const struct packet *pkt)
+{
+	int32_t at = psn_diff(pkt->psn, opt.psn);
+	return is_first(pkt) && is_data(pkt) && (at >= 2 * PACKETS - 3 || (!waits && at == PACKETS));
+}
+
+static void becomes_body(void)
+{
+	put_gate(middle_and_end);
+	gate.link.lossy = false;
+	op(&a, IBV_WR_RDMA_WRITE, 0, 2 * PACKETS * MTU, &b, 0, 1, IBV_SEND_SIGNALED);
+	if (!waits)
+		op(&a, IBV_WR_RDMA_READ, 2 * PACKETS * MTU, MTU, &b, 0, 2, IBV_SEND_SIGNALED);
+	rt_sleep(waits ? 200 * US : 3 * US);
+	ck_assert(empty(a.scq));
+	ck_assert(waits ? gate.requests >= 2 * PACKETS : gate.requests < 2 * PACKETS);
+	rnic_becomes_lossy(net);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	if (waits)
+		ck_assert_uint_gt(count[COUNT_probe], 0);
+	else
+		expect(a.scq, 2, IBV_WC_SUCCESS);
+}
+
+START_TEST(becomes)
+{
+	opt.timeout = 0; /* for ever */
+	waits = _i;
+	run(connected, becomes_body);
+}
+END_TEST
+
 /* --- last words --- */
 
 static bool deaf; /* a hears no answer */
@@ -446,6 +505,8 @@ int main(void)
 	tcase_add_test(tc, late);
 	tcase_add_test(tc, forgetful);
 	tcase_add_test(tc, room);
+	tcase_add_test(tc, not_ready);
+	tcase_add_loop_test(tc, becomes, 0, 2);
 	tcase_add_loop_test(tc, acknowledged, 0, 2);
 	tcase_add_loop_test(tc, refused, 0, 2);
 	tcase_add_loop_test(tc, random_order, 0, 48);

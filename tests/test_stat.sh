@@ -45,6 +45,8 @@ eventually more_than packets_sent 1000 || die "no packets: $("$tidemark" stat --
 "$tidemark" fault --net "$net" 'lose 2%' 'duplicate 5%'
 eventually more_than fault_lost 3 || die "nothing is lost"
 eventually more_than fault_duplicated 3 || die "nothing is duplicated"
+# Shared memory was a good link until now.
+eventually more_than probe 0 || die "no probe: the queue pairs that there were do not know that it loses"
 eventually more_than duplicate 1 || die "no duplicate was noticed"
 eventually more_than retry 1 || die "no retransmission"
 "$tidemark" fault --net "$net" | grep -q 'lose 2% *hit [1-9]' || die "$("$tidemark" fault --net "$net")"

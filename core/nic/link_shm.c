@@ -338,7 +338,7 @@ static bool starves(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_
 	if (!way)
 		return false;
 	if (watch->program)
-		return peer_program_starves(&shm->peers, dest_qpn >> SHM_QPN_SHIFT, watch);
+		return peer_program_starves(&shm->peers, dest_qpn >> SHM_QPN_SHIFT, now, watch);
 	used(shm, way);
 	if (!watch->asked)
 		watch->sent = way->tail;

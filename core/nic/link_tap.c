@@ -301,6 +301,12 @@ static void set_runs(struct link_tap *tap)
 	tap->nic.link.run_bytes = looks(tap) ? 0 : tap->inner->link.run_bytes;
 }
 
+/* It stays so: what the rules have done may have to be repaired when they are gone. */
+static bool may_lose(const struct link_tap *tap)
+{
+	return tap->inner->link.lossy || tap->faults.rules;
+}
+
 /* Rules that came meanwhile. */
 static void refresh(struct link_tap *tap)
 {
@@ -315,6 +321,8 @@ static void refresh(struct link_tap *tap)
 		tap->faults.rules = 0;
 	memset(tap->page->hits, 0, sizeof(tap->page->hits));
 	set_runs(tap);
+	if (may_lose(tap) && !tap->nic.link.lossy)
+		rnic_becomes_lossy(tap->net);
 }
 
 static void show_hits(struct link_tap *tap)
@@ -526,7 +534,6 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim
 			 .ready = ready,
 			 .reserve = reserve,
 			 .starves = starves,
-			 .lossy = true,
 			 .burst = inner->link.burst},
 		.address = inner->address,
 		.mtu = inner->mtu,
@@ -555,6 +562,7 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim
 	tap->page->qpn_first = inner->qpn_first;
 	inner->count = tap->page->count;
 	set_runs(tap);
+	tap->nic.link.lossy = may_lose(tap);
 	*out = &tap->nic;
 	return 0;
 }

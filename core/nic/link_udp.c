@@ -316,7 +316,7 @@ static bool starves(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_
 	if (!head || atomic_load(&head->address) != udp->peer[peer % PEERS])
 		return !watch->program && was_late(now, watch);
 	if (watch->program)
-		return peer_program_starves(peers, slot, watch);
+		return peer_program_starves(peers, slot, now, watch);
 	if (!peer_starves(peers, slot, true, now, watch))
 		return false;
 	ring(udp, slot);
@@ -629,7 +629,8 @@ int link_udp_open(struct nic_link **out, const char *directory, uint32_t address
 			 .gid = gid_of,
 			 .group = group_number,
 			 .join = join,
-			 .starves = starves},
+			 .starves = starves,
+			 .lossy = true},
 		.turns = udp->shm->turns,
 		.qpn_first = udp->shm->qpn_first,
 		.qpn_limit = udp->shm->qpn_limit,

@@ -15,8 +15,9 @@
 
 #define LOOK_NS	   1000000 /* so long it is believed that a process lives */
 #define IDLE	   2
-#define PROGRAM_NS 5000000 /* a program that has had a CPU for so long could have got ready */
-#define MANY	   256	   /* turns: more than the NIC takes between two looks at its timers */
+#define PROGRAM_NS 5000000  /* a program that has had a CPU for so long could have got ready */
+#define RESTS_NS   20000000 /* and one that did not want one, for so long; it may wait for its NIC's lock */
+#define MANY	   256	    /* turns: more than the NIC takes between two looks at its timers */
 
 static int open_inbox(const struct peers *peers, unsigned slot)
 {
@@ -161,7 +162,7 @@ static bool wants_cpu(pid_t pid, int32_t except, uint64_t *had_ns)
 	return wants;
 }
 
-bool peer_program_starves(struct peers *peers, unsigned slot, struct link_watch *watch)
+bool peer_program_starves(struct peers *peers, unsigned slot, uint64_t now, struct link_watch *watch)
 {
 	const struct inbox_head *head = peer_head(peers, slot);
 	pid_t pid = head && slot != peers->own ? owner_of(peers, slot) : 0;
@@ -171,12 +172,20 @@ bool peer_program_starves(struct peers *peers, unsigned slot, struct link_watch 
 	if (pid <= 0)
 		return false;
 	wants = wants_cpu(pid, atomic_load(&head->turns.thread), &had_ns);
-	if (!watch->asked)
-		watch->sent = had_ns;
-	watch->asked = true;
-	if (had_ns - watch->sent >= PROGRAM_NS || (!wants && watch->could))
+	/* The message was tried again when it was last asked about, so only what was so then counts: this
+	 * process may have had no CPU since, either, while an answer from long ago was waiting for it. */
+	if (watch->asked &&
+	    (watch->had_ns - watch->had_first >= PROGRAM_NS ||
+	     (!wants && watch->rests_since && watch->asked_at - watch->rests_since >= RESTS_NS)))
 		return false;
-	/* One that rests may be waiting for its own NIC's lock, once. */
-	watch->could = !wants;
+	if (!watch->asked)
+		watch->had_first = had_ns;
+	if (wants)
+		watch->rests_since = 0;
+	else if (!watch->rests_since)
+		watch->rests_since = now;
+	watch->asked = true;
+	watch->asked_at = now;
+	watch->had_ns = had_ns;
 	return true;
 }

@@ -40,7 +40,8 @@ struct peers {
 struct inbox_head *peer_head(struct peers *peers, unsigned slot);
 /* As link.starves(). `taken`: what was sent until `watch` began has been taken. */
 bool peer_starves(struct peers *peers, unsigned slot, bool taken, uint64_t now, struct link_watch *watch);
-/* The same of the process's program: do its threads want a CPU, and have had none since `watch` began? */
-bool peer_program_starves(struct peers *peers, unsigned slot, struct link_watch *watch);
+/* The same of the process's program, asked whenever its NIC says that it is not ready: it was tried again
+ * after the last time, and could it have been ready by then? */
+bool peer_program_starves(struct peers *peers, unsigned slot, uint64_t now, struct link_watch *watch);
 
 #endif

@@ -28,6 +28,7 @@ struct link_watch {
 	bool asked, could;
 	uint32_t turns, idle;
 	uint64_t sent;
+	uint64_t asked_at, rests_since, had_first, had_ns;
 };
 
 struct link {
@@ -55,7 +56,8 @@ struct link {
 	 * for that? Then nothing is lost, and it is asked again a little later. NULL: never. */
 	bool (*starves)(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t now,
 			struct link_watch *watch);
-	/* Packets get lost or change places now and then: both ends do more to get over it, see repair.c. */
+	/* Packets get lost or change places now and then: both ends do more to get over it, see repair.c.
+	 * Once there are queue pairs rnic_becomes_lossy() sets it. */
 	bool lossy;
 	/* So many packets at once the other end can hold, if it is like this one; 0: any number. */
 	uint32_t burst;
@@ -113,6 +115,8 @@ static inline bool link_ready(struct link *link, uint32_t peer, uint32_t dest_qp
 
 /* A packet has come in for `host`; takes it. */
 void rnic_deliver(struct rnic_net *net, unsigned host, struct packet *pkt);
+/* The net's link has been as good as lossless, and is lossy from now on. */
+void rnic_becomes_lossy(struct rnic_net *net);
 /* A packet has come in for a queue pair, NULL: for none that there is; takes it. */
 void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt);
 

@@ -178,6 +178,7 @@ struct responder {
 	struct kept kept; /* lossy link: requests behind a gap */
 	struct last_word last_word;
 	bool nak_sent;		       /* no second NAK before the sequence is whole again */
+	bool not_ready;		       /* it was an RNR NAK */
 	bool failed;		       /* an error NAK is on its way; nothing more is let in */
 	bool established;	       /* the program was told that a request came in before RTS */
 	uint8_t in_message;	       /* IS_SEND or IS_WRITE: first packet seen, last not yet */
@@ -383,6 +384,8 @@ void req_kick(struct rnic_qp *qp);
 void req_drained(struct rnic_qp *qp);
 /* A response has come in. Takes the packet. */
 void req_response(struct rnic_qp *qp, struct packet *pkt);
+/* The link is lossy from now on, and was not before. */
+void req_becomes_lossy(struct rnic_qp *qp);
 /* Complete everything that is posted with WR_FLUSH_ERR. */
 void req_flush(struct rnic_qp *qp);
 

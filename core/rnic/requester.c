@@ -659,6 +659,13 @@ static void fire_timer(struct sim *sim, void *arg)
 		set_timer(qp);
 }
 
+void req_becomes_lossy(struct rnic_qp *qp)
+{
+	repair_reset(qp); /* as if nothing were under way: some of it may be sent again for nothing */
+	if (active(qp) && qp->req.una != qp->req.next_psn)
+		set_timer(qp);
+}
+
 static void fire_rnr(struct sim *sim, void *arg)
 {
 	struct rnic_qp *qp = arg;
@@ -673,8 +680,8 @@ static bool program_starves(struct rnic_qp *qp)
 {
 	struct requester *req = &qp->req;
 	req->rnr_watch.program = true;
-	return link_starves(qp->hca->net->link, qp->peer, qp->attr.dest_qp_num, sim_now(qp_sim(qp)), req->una, 0,
-			    0, &req->rnr_watch);
+	return link_starves(qp->hca->net->link, qp->peer, qp->attr.dest_qp_num, sim_now(qp_sim(qp)), req->una,
+			    0, 0, &req->rnr_watch);
 }
 
 /* The receiver was not ready for packet una. */

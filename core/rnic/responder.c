@@ -552,7 +552,7 @@ static void too_early(struct rnic_qp *qp, struct packet *pkt)
 	struct responder *resp = &qp->resp;
 	struct rnic_net *net = qp->hca->net;
 	COUNT_ONE(net, psn_gap);
-	if (is_lossy(qp)) {
+	if (is_lossy(qp) && !resp->not_ready) {
 		kept_push(qp, &resp->kept, resp->psn, pkt);
 		look_for_gap(qp);
 		return;
@@ -573,12 +573,14 @@ static void take(struct rnic_qp *qp, struct packet *pkt)
 	struct rnic_net *net = qp->hca->net;
 	uint8_t syndrome = resp_check(qp, pkt);
 	if (syndrome == AETH_ACK) {
-		resp->nak_sent = false;
+		resp->nak_sent = resp->not_ready = false;
 		resp_accept(qp, pkt);
 		return;
 	}
 	if ((syndrome & AETH_KIND) == AETH_RNR_NAK) {
-		resp->nak_sent = true; /* what follows it is out of sequence, and known to be */
+		/* What follows it is out of sequence, and known to be: the peer will send all of it again. */
+		resp->nak_sent = resp->not_ready = true;
+		kept_drop(qp, &resp->kept);
 		nak(qp, pkt, pkt->psn, syndrome);
 	} else {
 		if (syndrome == AETH_NAK_INVALID_REQUEST)

@@ -263,6 +263,14 @@ static void refuse(struct rnic_net *net, const struct rnic_qp *qp, struct packet
 	packet_put(net, pkt);
 }
 
+void rnic_becomes_lossy(struct rnic_net *net)
+{
+	net->link->lossy = true;
+	for (uint32_t i = 0; i < net->qps; i++)
+		if (net->qp[i])
+			req_becomes_lossy(net->qp[i]);
+}
+
 void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt)
 {
 	sim_mix(net->sim, (uint64_t)pkt->dest_qpn << 32 | pkt->psn,
