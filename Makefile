@@ -2,9 +2,10 @@
 #
 #	make crashtest ARGS="erda --jobs 2"
 #
-# ARGS: passed to tidemark. CC: the compiler of `make`, `make crashtest` (default gcc).
+# ARGS: passed to tidemark. CC: the compiler of `make`, `make crashtest` (default gcc). TARGET: what `make` builds.
 
 ARGS ?=
+TARGET = tidemark
 ifeq ($(origin CC),default)
 CC = gcc
 endif
@@ -38,7 +39,7 @@ deps:
 	@scripts/deps
 
 build: deps
-	@TARGET=tidemark scripts/build build -DCMAKE_C_COMPILER=$(CC) -DTIDEMARK_WERROR=OFF -DTIDEMARK_SANITIZE=OFF
+	@TARGET="$(TARGET)" scripts/build build -DCMAKE_C_COMPILER=$(CC) -DTIDEMARK_WERROR=OFF -DTIDEMARK_SANITIZE=OFF
 
 crashtest claims taxonomy mutants soak bench list: build
 	@build/tidemark $@ $(ARGS)
@@ -80,7 +81,7 @@ vmdiff: build vm
 
 interop: deps
 	@scripts/deps interop
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build TARGET='tidemark nic_death'
 	@scripts/interop $(ARGS)
 
 clean:
