@@ -143,7 +143,7 @@ int post_check(const struct rnic_qp *qp, const struct wqe *wqe)
 {
 	if (qp->service != SERVICE_RC && !is_addressed(qp, wqe))
 		return EINVAL;
-	if ((is_atomic(wqe->opcode) || wqe->opcode == IBV_WR_ATOMIC_WRITE) && wqe->bytes != 8)
+	if (wqe->opcode == IBV_WR_ATOMIC_WRITE && wqe->bytes != 8)
 		return EINVAL;
 	if (wqe->opcode == IBV_WR_FLUSH && !flush_allowed(wqe))
 		return EINVAL;
