@@ -10,10 +10,12 @@
 #include <infiniband/verbs.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 #include "tests/nic_net.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
@@ -601,6 +603,49 @@ START_TEST(much)
 	op(IBV_WR_RDMA_WRITE, 8, 1, SIGNALED);
 	expect(a.scq, 1, IBV_WC_SUCCESS);
 	ibv_free_device_list(list);
+}
+END_TEST
+
+static size_t memory(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	size_t all, resident = 0;
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_eq(fscanf(file, "%zu %zu", &all, &resident), 2);
+	fclose(file);
+	return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Connections, each with queues of its own, that come and go: their memory serves the next ones. */
+START_TEST(come_and_go)
+{
+	struct ibv_cq *const cq[] = {a.scq, a.rcq};
+	size_t before = 0;
+
+	for (unsigned i = 0; i < 600; i++) {
+		if (i == 100)
+			before = memory();
+		a.scq = ibv_create_cq(a.context, 64, NULL, NULL, 0);
+		a.rcq = ibv_create_cq(a.context, 64, NULL, NULL, 0);
+		connect_both(IBV_QPT_RC);
+		for (unsigned k = 0; k < WR; k++) {
+			give(&a, 64, k);
+			give(&b, 64, k);
+			op(IBV_WR_SEND, 8, k, SIGNALED);
+		}
+		for (unsigned k = 0; k < WR; k++) {
+			expect(a.scq, k, IBV_WC_SUCCESS);
+			expect(b.rcq, k, IBV_WC_SUCCESS);
+		}
+		ck_assert_int_eq(ibv_destroy_qp(a.qp), 0);
+		ck_assert_int_eq(ibv_destroy_qp(b.qp), 0);
+		ck_assert_int_eq(ibv_destroy_cq(a.scq), 0);
+		ck_assert_int_eq(ibv_destroy_cq(a.rcq), 0);
+	}
+	ck_assert_uint_lt(memory(), before + 500 * 1024);
+	a.scq = cq[0];
+	a.rcq = cq[1];
 }
 END_TEST
 
@@ -1506,6 +1551,7 @@ int main(void)
 	tcase_add_test(tc, many_reads);
 	tcase_add_test(tc, result_of_atomic);
 	tcase_add_test(tc, fenced);
+	tcase_add_test(tc, come_and_go);
 	tcase_add_test(tc, resized);
 	tcase_add_test(tc, overrun);
 	tcase_add_loop_test(tc, notification, 0, COUNT(notified));
