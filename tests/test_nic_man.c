@@ -10,10 +10,12 @@
 #include <infiniband/verbs.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 #include "tests/nic_net.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
@@ -604,6 +606,49 @@ START_TEST(much)
 }
 END_TEST
 
+static size_t memory(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	size_t all, resident = 0;
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_eq(fscanf(file, "%zu %zu", &all, &resident), 2);
+	fclose(file);
+	return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Connections, each with queues of its own, that come and go: their memory serves the next ones. */
+START_TEST(come_and_go)
+{
+	struct ibv_cq *const cq[] = {a.scq, a.rcq};
+	size_t before = 0;
+
+	for (unsigned i = 0; i < 600; i++) {
+		if (i == 100)
+			before = memory();
+		a.scq = ibv_create_cq(a.context, 64, NULL, NULL, 0);
+		a.rcq = ibv_create_cq(a.context, 64, NULL, NULL, 0);
+		connect_both(IBV_QPT_RC);
+		for (unsigned k = 0; k < WR; k++) {
+			give(&a, 64, k);
+			give(&b, 64, k);
+			op(IBV_WR_SEND, 8, k, SIGNALED);
+		}
+		for (unsigned k = 0; k < WR; k++) {
+			expect(a.scq, k, IBV_WC_SUCCESS);
+			expect(b.rcq, k, IBV_WC_SUCCESS);
+		}
+		ck_assert_int_eq(ibv_destroy_qp(a.qp), 0);
+		ck_assert_int_eq(ibv_destroy_qp(b.qp), 0);
+		ck_assert_int_eq(ibv_destroy_cq(a.scq), 0);
+		ck_assert_int_eq(ibv_destroy_cq(a.rcq), 0);
+	}
+	ck_assert_uint_lt(memory(), before + 500 * 1024);
+	a.scq = cq[0];
+	a.rcq = cq[1];
+}
+END_TEST
+
 /* As many as the device says, and no more; one that goes makes room. */
 #define AS_MANY(max, type, create, destroy)                                                     \
 	do {                                                                                    \
@@ -959,6 +1004,8 @@ END_TEST
 
 enum fault {
 	BAD_LKEY,
+	BAD_KEYS,
+	SHORT_LIST,
 	BAD_RKEY,
 	BEYOND,
 	NO_RIGHT,
@@ -981,6 +1028,12 @@ static const struct wrong {
 	{BAD_LKEY, IBV_WR_RDMA_WRITE, IBV_WC_LOC_PROT_ERR, 0, IBV_QPS_RTS, IBV_EVENT_QP_FATAL},
 	{BAD_LKEY, IBV_WR_SEND, IBV_WC_LOC_PROT_ERR, 0, IBV_QPS_RTS, IBV_EVENT_QP_FATAL},
 	{BAD_LKEY, IBV_WR_RDMA_READ, IBV_WC_LOC_PROT_ERR, 0, IBV_QPS_RTS, IBV_EVENT_QP_FATAL},
+	{BAD_LKEY, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_LOC_PROT_ERR, 0, IBV_QPS_RTS, IBV_EVENT_QP_FATAL},
+	/* Cards look at the place for a result when they have it. */
+	{BAD_KEYS, IBV_WR_RDMA_WRITE, IBV_WC_LOC_PROT_ERR, 0, IBV_QPS_RTS, IBV_EVENT_QP_FATAL},
+	{BAD_KEYS, IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR, 0, IBV_QPS_ERR, IBV_EVENT_QP_ACCESS_ERR},
+	{BAD_KEYS, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_REM_ACCESS_ERR, 0, IBV_QPS_ERR, IBV_EVENT_QP_ACCESS_ERR},
+	{SHORT_LIST, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_LOC_LEN_ERR, 0, IBV_QPS_RTS, IBV_EVENT_QP_FATAL},
 	{BAD_RKEY, IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, IBV_QPS_ERR, IBV_EVENT_QP_ACCESS_ERR},
 	{BAD_RKEY, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WC_REM_ACCESS_ERR, IBV_WC_LOC_ACCESS_ERR, IBV_QPS_ERR,
 	 IBV_EVENT_QP_FATAL},
@@ -1016,6 +1069,13 @@ static void arrange(enum fault fault, struct ibv_send_wr *wr, struct ibv_sge *sg
 	switch (fault) {
 	case BAD_LKEY:
 		sge->lkey ^= 0x5a5a00;
+		break;
+	case BAD_KEYS:
+		sge->lkey ^= 0x5a5a00;
+		*rkey ^= 0x5a5a00;
+		break;
+	case SHORT_LIST:
+		sge->length = 7;
 		break;
 	case BAD_RKEY:
 		*rkey ^= 0x5a5a00;
@@ -1141,6 +1201,40 @@ START_TEST(many_reads)
 	uint64_t sum;
 	memcpy(&sum, b.buf, sizeof(sum));
 	ck_assert_uint_eq(sum, WR / 2);
+}
+END_TEST
+
+/* The result has 8 bytes. The list may have room for more, and several pieces. */
+START_TEST(result_of_atomic)
+{
+	static const uint32_t lengths[][2] = {{8, 0}, {9, 0}, {3, 5}, {4, 8}};
+	const uint64_t before = 0x1122334455667788;
+	struct ibv_sge sge[2];
+	struct ibv_send_wr wr = {.sg_list = sge,
+				 .num_sge = 2,
+				 .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+				 .send_flags = SIGNALED,
+				 .wr.atomic = {.remote_addr = (uintptr_t)b.buf, .rkey = b.mr->rkey}},
+			   *bad;
+	uint8_t expected[64];
+
+	connect_both(IBV_QPT_RC);
+	for (unsigned i = 0; i < COUNT(lengths); i++) {
+		const uint32_t first = lengths[i][0] < 8 ? lengths[i][0] : 8;
+
+		memcpy(b.buf, &before, sizeof(before));
+		memset(a.buf, 0xff, sizeof(expected));
+		memset(expected, 0xff, sizeof(expected));
+		memcpy(expected, &before, first);
+		memcpy(expected + 32, (const char *)&before + first, 8 - first);
+		sge[0] = (struct ibv_sge){(uintptr_t)a.buf, lengths[i][0], a.mr->lkey};
+		sge[1] = (struct ibv_sge){(uintptr_t)a.buf + 32, lengths[i][1], a.mr->lkey};
+		ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+		struct ibv_wc wc = wait_for(a.scq);
+		ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
+		ck_assert_uint_eq(wc.byte_len, 8);
+		ck_assert_mem_eq(a.buf, expected, sizeof(expected));
+	}
 }
 END_TEST
 
@@ -1455,7 +1549,9 @@ int main(void)
 	tcase_add_loop_test(tc, fails, 0, COUNT(wrongs));
 	tcase_add_test(tc, waits_for_receiver);
 	tcase_add_test(tc, many_reads);
+	tcase_add_test(tc, result_of_atomic);
 	tcase_add_test(tc, fenced);
+	tcase_add_test(tc, come_and_go);
 	tcase_add_test(tc, resized);
 	tcase_add_test(tc, overrun);
 	tcase_add_loop_test(tc, notification, 0, COUNT(notified));

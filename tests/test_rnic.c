@@ -558,9 +558,7 @@ static void bad_posts_body(void)
 	wr.num_sge = 1;
 	wr.opcode = IBV_WR_TSO;
 	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EOPNOTSUPP);
-	wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
 	sge[0].length = 4;
-	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
 	wr.opcode = IBV_WR_ATOMIC_WRITE;
 	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
 	static const struct {
@@ -933,6 +931,8 @@ static const struct fault faults[] = {
 	{"dead region, read", IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 8, 0, DEAD_MR},
 	{"wrong local key", IBV_WR_RDMA_WRITE, IBV_WC_LOC_PROT_ERR, 0, false, A, A, 8, 0, LOCAL_KEY},
 	{"wrong local key, read", IBV_WR_RDMA_READ, IBV_WC_LOC_PROT_ERR, 0, false, A, A, 8, 0, LOCAL_KEY},
+	{"atomic with room for 4 bytes", IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_LOC_LEN_ERR, 0, false, A, A, 4,
+	 0, PLAIN},
 	{"local range", IBV_WR_SEND, IBV_WC_LOC_PROT_ERR, 0, false, A, A, 8, 0, LOCAL_RANGE},
 	{"no outgoing reads", IBV_WR_RDMA_READ, IBV_WC_LOC_QP_OP_ERR, 0, false, A, A, 8, 0, NO_RD},
 	{"no incoming reads", IBV_WR_RDMA_READ, IBV_WC_REM_INV_REQ_ERR, 0, true, A, A, 8, 0, NO_DEST_RD},

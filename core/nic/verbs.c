@@ -68,7 +68,11 @@ EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 {
 	int error = IS_NAMED(qp) ? LOCKED(int, destroy_qp(qp)) : ENOENT;
 
-	if (!error)
-		nic_settle_events(qp->context, qp);
-	return error;
+	if (error)
+		return error;
+	nic_settle_events(qp->context, qp);
+	nic_lock(nic_get());
+	qp_give_back((struct rnic_qp *)qp);
+	nic_unlock(nic_get());
+	return 0;
 }

@@ -53,6 +53,9 @@ EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 		return error;
 	nic_settle_completions(cq);
 	nic_settle_events(cq->context, cq);
+	nic_lock(nic_get());
+	cq_give_back((struct rnic_cq *)cq);
+	nic_unlock(nic_get());
 	return 0;
 }
 

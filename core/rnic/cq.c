@@ -31,6 +31,23 @@
 #define POLL_NS	  20
 #define NS_PER_US 1000ull
 
+static struct rnic_cq *get_cq(struct rnic_net *net)
+{
+	struct rnic_cq *cq = net->free_cq;
+	if (!cq)
+		return sim_alloc(net->sim, sizeof(*cq));
+	net->free_cq = cq->next;
+	clear(cq, sizeof(*cq));
+	return cq;
+}
+
+void cq_give_back(struct rnic_cq *cq)
+{
+	struct rnic_net *net = to_hca(cq->ibv.context)->net;
+	cq->next = net->free_cq;
+	net->free_cq = cq;
+}
+
 struct ibv_cq *rnic_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 			      struct ibv_comp_channel *channel, int comp_vector)
 {
@@ -47,7 +64,7 @@ struct ibv_cq *rnic_create_cq(struct ibv_context *context, int cqe, void *cq_con
 		errno = ENOMEM;
 		return NULL;
 	}
-	struct rnic_cq *cq = sim_alloc(hca->net->sim, sizeof(*cq));
+	struct rnic_cq *cq = get_cq(hca->net);
 	cq->ibv.context = context;
 	cq->ibv.cq_context = cq_context;
 	cq->ibv.cqe = hca->net->link->lossy && cqe < LOSSY_ROOM ? LOSSY_ROOM : cqe; /* see qp.c */
@@ -59,6 +76,17 @@ struct ibv_cq *rnic_create_cq(struct ibv_context *context, int cqe, void *cq_con
 	return &cq->ibv;
 }
 
+static void drop_memory(struct rnic_net *net, struct rnic_cq *cq)
+{
+	if (cq->ring)
+		buffer_put(net, (uint8_t *)cq->ring, cq->ring_class);
+	if (cq->batch)
+		buffer_put(net, (uint8_t *)cq->batch, cq->batch->class);
+	cq->ring = NULL;
+	cq->batch = NULL;
+	cq->head = cq->tail = cq->room = 0;
+}
+
 int rnic_destroy_cq(struct ibv_cq *ibv)
 {
 	struct rnic_cq *cq = (struct rnic_cq *)ibv;
@@ -67,6 +95,7 @@ int rnic_destroy_cq(struct ibv_cq *ibv)
 	if (cq->users)
 		return EBUSY;
 	cq->dead = true;
+	drop_memory(to_hca(ibv->context)->net, cq);
 	if (ibv->channel)
 		ibv->channel->refcnt--;
 	if (cq->parent)
@@ -79,10 +108,14 @@ int rnic_destroy_cq(struct ibv_cq *ibv)
 static void grow(struct rnic_net *net, struct rnic_cq *cq)
 {
 	uint32_t room = cq->room ? 2 * cq->room : 8;
-	struct cqe *ring = sim_alloc(net->sim, room * sizeof(*ring));
+	uint8_t class;
+	struct cqe *ring = (struct cqe *)buffer_get(net, room * (uint32_t)sizeof(*ring), &class);
 	for (uint32_t i = cq->head; i != cq->tail; i++)
 		ring[i & (room - 1)] = cq->ring[i & (cq->room - 1)];
+	if (cq->ring)
+		buffer_put(net, (uint8_t *)cq->ring, cq->ring_class);
 	cq->ring = ring;
+	cq->ring_class = class;
 	cq->room = room;
 }
 
@@ -92,6 +125,8 @@ static void fail_users(struct sim *sim, void *arg)
 	struct rnic_cq *cq = arg;
 	struct rnic_net *net = to_hca(cq->ibv.context)->net;
 	(void)sim;
+	if (!cq->overrun)
+		return; /* this is another one by now */
 	for (uint32_t i = 0; i < net->qps; i++) {
 		struct rnic_qp *qp = net->qp[i];
 		if (!qp || (qp->ibv.send_cq != &cq->ibv && qp->ibv.recv_cq != &cq->ibv))

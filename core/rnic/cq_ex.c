@@ -170,6 +170,7 @@ struct ibv_cq_ex *rnic_create_cq_ex(struct ibv_context *context, struct ibv_cq_i
 							    ? attr->parent_domain
 							    : NULL);
 	struct rnic_cq *cq;
+	uint8_t class;
 	if (attr->comp_mask & ~(uint32_t)(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD) ||
 	    attr->wc_flags & ~(uint64_t)WC_FLAGS || flags & ~(uint32_t)CQ_FLAGS) {
 		errno = EOPNOTSUPP;
@@ -187,7 +188,8 @@ struct ibv_cq_ex *rnic_create_cq_ex(struct ibv_context *context, struct ibv_cq_i
 	cq->parent = parent;
 	if (parent)
 		parent->users++;
-	cq->batch = sim_alloc(to_hca(context)->net->sim, sizeof(*cq->batch));
+	cq->batch = (struct cq_batch *)buffer_get(to_hca(context)->net, sizeof(*cq->batch), &class);
+	*cq->batch = (struct cq_batch){.class = class};
 	cq->single_threaded = flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	cq->ignores_overrun = flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
 	set_readers(&cq->ex, attr->wc_flags);

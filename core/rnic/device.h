@@ -47,6 +47,8 @@ struct rnic_net {
 	struct xrc *xrc;		   /* NULL: no domain was ever opened */
 	struct group *groups, *free_group; /* mcast.c */
 	struct member *free_member;
+	struct rnic_qp *free_qp; /* live world: destroyed ones, as the next */
+	struct rnic_cq *free_cq;
 	struct packet *free_packet;
 	void *free_buffer[BUFFER_CLASSES]; /* first word: next */
 	struct last_word *parted;	   /* of queue pairs that were destroyed; see repair.c */
@@ -319,6 +321,7 @@ struct cq_batch {
 	bool open, named;
 	const struct actor *owner; /* the task that opened it */
 	struct cqe current;
+	uint8_t class; /* of its buffer */
 };
 
 struct rnic_cq {
@@ -327,6 +330,7 @@ struct rnic_cq {
 		struct ibv_cq_ex ex;
 	};
 	struct cqe *ring;	   /* grows up to ibv.cqe entries */
+	uint8_t ring_class;	   /* of its buffer */
 	uint32_t room, head, tail; /* head: next to poll; tail: next to fill; both run on */
 	unsigned users;		   /* a queue pair counts once as sender, once as receiver */
 	bool overrun, dead;
@@ -338,10 +342,13 @@ struct rnic_cq {
 	uint32_t reported;	/* live: events that the program has read, and will acknowledge */
 	struct rnic_pd *parent; /* the parent domain, or NULL */
 	struct cq_batch *batch; /* NULL: there is no iterating over it */
+	struct rnic_cq *next;	/* of those that were given back */
 };
 
 /* Put an entry in. When there is no room the entry is lost, and the queue's queue pairs will fail. */
 void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe);
+/* As qp_give_back(). */
+void cq_give_back(struct rnic_cq *cq);
 /* Take out what is left of a queue pair that was reset or destroyed. */
 void cq_purge(struct rnic_cq *cq, const struct rnic_qp *qp);
 /* The same for a shared receive queue of XRC, by its number. */

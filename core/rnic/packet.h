@@ -83,8 +83,9 @@ enum syndrome {
 	AETH_KIND = 0x60
 };
 
-#define SRQN_MAX 0xffffffu
-#define PSN_MASK 0xffffffu
+#define ATOMIC_BYTES 8
+#define SRQN_MAX     0xffffffu
+#define PSN_MASK     0xffffffu
 /* a - b of 24-bit packet sequence numbers: negative, zero or positive. */
 static inline int32_t psn_diff(uint32_t a, uint32_t b)
 {

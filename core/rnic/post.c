@@ -30,17 +30,26 @@ void work_queue_init(struct work_queue *queue, size_t entry, uint32_t max_wr, ui
 	};
 }
 
-void *work_queue_slot(struct sim *sim, struct work_queue *queue, uint32_t oldest, uint32_t seq)
+void *work_queue_slot(struct rnic_net *net, struct work_queue *queue, uint32_t oldest, uint32_t seq)
 {
 	if (seq - oldest == queue->room) {
 		struct work_queue grown = *queue;
 		grown.room = queue->room ? 2 * queue->room : 4;
-		grown.ring = sim_alloc(sim, (size_t)grown.room * grown.stride);
+		grown.ring = buffer_get(net, grown.room * grown.stride, &grown.class);
 		for (uint32_t i = oldest; i != seq; i++)
 			memcpy(queue_at(&grown, i), queue_at(queue, i), queue->stride);
+		work_queue_drop(net, queue);
 		*queue = grown;
 	}
 	return queue_at(queue, seq);
+}
+
+void work_queue_drop(struct rnic_net *net, struct work_queue *queue)
+{
+	if (queue->ring)
+		buffer_put(net, queue->ring, queue->class);
+	queue->ring = NULL;
+	queue->room = 0;
 }
 
 uint8_t *post_copy(struct rnic_qp *qp, uint8_t *to, const void *from, size_t len)
@@ -123,7 +132,7 @@ struct wqe *post_slot(struct rnic_qp *qp, uint32_t ahead, enum ibv_wr_opcode opc
 {
 	/* iWARP completes before the peer has it: then sq.done runs ahead of acked. */
 	uint32_t oldest = (int32_t)(qp->sq.done - qp->req.acked) < 0 ? qp->sq.done : qp->req.acked;
-	struct wqe *wqe = work_queue_slot(qp_sim(qp), &qp->sq, oldest, qp->sq.posted + ahead);
+	struct wqe *wqe = work_queue_slot(qp->hca->net, &qp->sq, oldest, qp->sq.posted + ahead);
 	clear(wqe, sizeof(*wqe));
 	wqe->opcode = (uint8_t)opcode;
 	wqe->nonposted = rnic_wr_nonposted(opcode);
@@ -143,7 +152,7 @@ int post_check(const struct rnic_qp *qp, const struct wqe *wqe)
 {
 	if (qp->service != SERVICE_RC && !is_addressed(qp, wqe))
 		return EINVAL;
-	if ((is_atomic(wqe->opcode) || wqe->opcode == IBV_WR_ATOMIC_WRITE) && wqe->bytes != 8)
+	if (wqe->opcode == IBV_WR_ATOMIC_WRITE && wqe->bytes != 8)
 		return EINVAL;
 	if (wqe->opcode == IBV_WR_FLUSH && !flush_allowed(wqe))
 		return EINVAL;
@@ -401,9 +410,9 @@ static int check_recv(const struct rnic_qp *qp, const struct ibv_recv_wr *wr)
 	return 0;
 }
 
-void post_rqe(struct sim *sim, struct work_queue *queue, uint32_t oldest, const struct ibv_recv_wr *wr)
+void post_rqe(struct rnic_net *net, struct work_queue *queue, uint32_t oldest, const struct ibv_recv_wr *wr)
 {
-	struct rqe *rqe = work_queue_slot(sim, queue, oldest, queue->posted++);
+	struct rqe *rqe = work_queue_slot(net, queue, oldest, queue->posted++);
 	rqe->wr_id = wr->wr_id;
 	rqe->sges = (uint32_t)wr->num_sge;
 	for (uint32_t i = 0; i < rqe->sges; i++)
@@ -421,7 +430,7 @@ int rnic_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_w
 			*bad_wr = wr;
 			break;
 		}
-		post_rqe(qp_sim(qp), &qp->rq, qp->rq.done, wr);
+		post_rqe(qp->hca->net, &qp->rq, qp->rq.done, wr);
 	}
 	if (ibv->state == IBV_QPS_ERR && !qp->resp.flush_rq && !qp->srq)
 		resp_flush(qp);

@@ -199,6 +199,28 @@ static bool cq_allowed(const struct rnic_cq *cq, const struct ibv_context *conte
 	return cq && !cq->dead && cq->ibv.context == context;
 }
 
+static struct rnic_qp *get_qp(struct rnic_net *net)
+{
+	struct rnic_qp *qp = net->free_qp;
+	uint32_t resets;
+	if (!qp)
+		return sim_alloc(net->sim, sizeof(*qp));
+	net->free_qp = qp->next;
+	resets = qp->resets;
+	clear(qp, sizeof(*qp));
+	qp->resets = resets; /* doorbells that are on their way are not for this one */
+	return qp;
+}
+
+void qp_give_back(struct rnic_qp *qp)
+{
+	struct rnic_net *net = qp->hca->net;
+	if (qp->ibv.qp_type == IBV_QPT_XRC_RECV)
+		return; /* xrc.c's */
+	qp->next = net->free_qp;
+	net->free_qp = qp;
+}
+
 struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
 	struct rnic_hca *hca = to_hca(pd->context);
@@ -216,7 +238,7 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 		errno = EINVAL;
 		return NULL;
 	}
-	struct rnic_qp *qp = sim_alloc(hca->net->sim, sizeof(*qp));
+	struct rnic_qp *qp = get_qp(hca->net);
 	if (sim_fails(FAIL_CREATE_QP) || !qp_number(hca->net, qp)) {
 		errno = ENOMEM;
 		return NULL;
@@ -343,8 +365,11 @@ int rnic_destroy_qp(struct ibv_qp *ibv)
 		return EBUSY;
 	if (is_lossy(qp))
 		last_word_keep(qp);
-	if (!OWN_BUG(&qp->hca->net->hw, NIC_LAND_AFTER_DESTROY))
+	if (!OWN_BUG(&qp->hca->net->hw, NIC_LAND_AFTER_DESTROY)) {
 		qp_reset(qp);
+		work_queue_drop(qp->hca->net, &qp->sq);
+		work_queue_drop(qp->hca->net, &qp->rq);
+	}
 	mw_drop_qp(qp);
 	ibv->state = IBV_QPS_RESET;
 	qp->dead = true;

@@ -68,6 +68,7 @@ struct rqe {
 
 struct work_queue {
 	uint8_t *ring; /* room slots of `stride` bytes; grows up to what max_wr needs */
+	uint8_t class; /* of the ring's buffer */
 	uint32_t room, stride;
 	uint32_t max_wr, max_sge;
 	uint32_t posted; /* next number to be given */
@@ -77,7 +78,9 @@ struct work_queue {
 };
 void work_queue_init(struct work_queue *queue, size_t entry, uint32_t max_wr, uint32_t max_sge);
 /* A free slot for number `seq`; `oldest`: the lowest number still in use. */
-void *work_queue_slot(struct sim *sim, struct work_queue *queue, uint32_t oldest, uint32_t seq);
+void *work_queue_slot(struct rnic_net *net, struct work_queue *queue, uint32_t oldest, uint32_t seq);
+/* The queue goes: its ring serves another one. */
+void work_queue_drop(struct rnic_net *net, struct work_queue *queue);
 static inline void *queue_at(const struct work_queue *queue, uint32_t seq)
 {
 	return queue->ring + (size_t)(seq & (queue->room - 1)) * queue->stride;
@@ -229,6 +232,7 @@ struct rnic_qp {
 	struct work_queue sq, rq;
 	struct rnic_srq *srq;	/* where rq gets its requests from; NULL: they are posted to it */
 	struct rnic_qp *target; /* XRC: the queue pair that this is a handle of; NULL: it is none */
+	struct rnic_qp *next;	/* of those that were given back */
 	struct wr_batch batch;
 	struct requester req;
 	struct responder resp;
@@ -274,6 +278,9 @@ void qp_fail(struct rnic_qp *qp);
 void qp_fail_sends(struct rnic_qp *qp);
 /* NULL: there is none with this number. */
 struct rnic_qp *qp_find(struct rnic_net *net, uint32_t qpn);
+/* It was destroyed, and nobody will look at it any more: the next one may have its place. Live world only:
+ * there an event that comes late does no harm. */
+void qp_give_back(struct rnic_qp *qp);
 /* A number for it; false: all are used up. */
 bool qp_number(struct rnic_net *net, struct rnic_qp *qp);
 /* Back to the beginning: nothing of it is left on the way into memory or in a completion queue. */
@@ -332,7 +339,7 @@ bool srq_take(struct rnic_qp *qp);
 #define POST_NS 50 /* what posting costs */
 
 /* Append a receive request; `oldest`: the lowest number still in use. */
-void post_rqe(struct sim *sim, struct work_queue *queue, uint32_t oldest, const struct ibv_recv_wr *wr);
+void post_rqe(struct rnic_net *net, struct work_queue *queue, uint32_t oldest, const struct ibv_recv_wr *wr);
 int rnic_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int rnic_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 /* The same, with windows of which type IBV_WR_BIND_MW may bind. */

@@ -91,6 +91,11 @@ static bool is_send(const struct wqe *wqe)
 	       wqe->opcode == IBV_WR_SEND_WITH_INV;
 }
 
+static bool is_atomic(const struct wqe *wqe)
+{
+	return wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
 /* Does it carry its list's bytes to the peer? Else what comes back goes there. */
 static bool carries_data(const struct wqe *wqe)
 {
@@ -249,8 +254,11 @@ static enum ibv_wc_status check_local(struct rnic_qp *qp, const struct wqe *wqe)
 		return IBV_WC_LOC_QP_OP_ERR;
 	if (wqe->nonposted && qp->attr.max_rd_atomic == 0)
 		return IBV_WC_LOC_QP_OP_ERR;
-	if (!wqe->copy && !sge_allowed(qp->hca, qp->ibv.pd, wqe->sge, wqe->sges, 0, wqe->bytes,
-				       carries_data(wqe) ? 0 : IBV_ACCESS_LOCAL_WRITE))
+	if (is_atomic(wqe) && wqe->bytes < ATOMIC_BYTES)
+		return IBV_WC_LOC_LEN_ERR;
+	/* Where results go is looked at when they are there. */
+	if (carries_data(wqe) && !wqe->copy &&
+	    !sge_allowed(qp->hca, qp->ibv.pd, wqe->sge, wqe->sges, 0, wqe->bytes, 0))
 		return IBV_WC_LOC_PROT_ERR;
 	return IBV_WC_SUCCESS;
 }
@@ -267,6 +275,8 @@ static bool start(struct rnic_qp *qp, struct wqe *wqe)
 			fail(qp, status);
 		return false;
 	}
+	if (is_atomic(wqe))
+		wqe->bytes = ATOMIC_BYTES; /* the list may have room for more */
 	bool fence = wqe->fence || OWN_BUG(&qp->hca->net->hw, NIC_NEVER_OVERTAKES);
 	if (fence || (wqe->nonposted && req->nonposted >= qp->attr.max_rd_atomic))
 		sim_touch_state(qp_sim(qp), TOUCH_DRAM_READ, &req->nonposted, sizeof(req->nonposted));
@@ -789,12 +799,11 @@ static void take_result(struct rnic_qp *qp, const struct packet *pkt)
 {
 	struct requester *req = &qp->req;
 	const struct wqe *wqe = wqe_at(qp, req->acked);
-	bool is_atomic = wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-			 wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-	const uint8_t *data = is_atomic ? (const uint8_t *)&pkt->original : pkt->payload;
+	bool atomic = is_atomic(wqe);
+	const uint8_t *data = atomic ? (const uint8_t *)&pkt->original : pkt->payload;
 	uint32_t off = (uint32_t)psn_diff(req->una, wqe->first_psn) * qp->mtu;
-	uint32_t left = (uint32_t)wqe->bytes - off, len = is_atomic ? 8 : pkt->len;
-	if (!wqe->nonposted || is_atomic != !!(opcode_is[pkt->opcode] & IS_ATOMIC))
+	uint32_t left = (uint32_t)wqe->bytes - off, len = atomic ? ATOMIC_BYTES : pkt->len;
+	if (!wqe->nonposted || atomic != !!(opcode_is[pkt->opcode] & IS_ATOMIC))
 		return;
 	if (carries_data(wqe))
 		left = 0; /* that was to go there, nothing comes back */

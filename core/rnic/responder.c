@@ -25,8 +25,6 @@
 #include "core/rnic/placement.h"
 #include "core/rnic/qp.h"
 
-#define ATOMIC_BYTES 8
-
 bool resp_active(const struct rnic_qp *qp)
 {
 	enum ibv_qp_state state = qp->ibv.state;

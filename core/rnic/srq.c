@@ -126,6 +126,7 @@ int rnic_destroy_srq(struct ibv_srq *ibv)
 	if (srq->xrcd)
 		xrc_remove_srq(srq);
 	srq->dead = true;
+	work_queue_drop(srq->hca->net, &srq->rq);
 	((struct rnic_pd *)ibv->pd)->users--;
 	srq->hca->objects--;
 	srq->hca->shared--;
@@ -147,7 +148,7 @@ int rnic_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_r
 			*bad_wr = wr;
 			break;
 		}
-		post_rqe(sim, &srq->rq, srq->rq.next, wr);
+		post_rqe(srq->hca->net, &srq->rq, srq->rq.next, wr);
 	}
 	return error;
 }
@@ -159,7 +160,7 @@ bool srq_take(struct rnic_qp *qp)
 	if (srq->rq.next == srq->rq.posted)
 		return false;
 	const struct rqe *rqe = queue_at(&srq->rq, srq->rq.next++);
-	struct rqe *own = work_queue_slot(sim, &qp->rq, qp->rq.done, qp->rq.posted);
+	struct rqe *own = work_queue_slot(qp->hca->net, &qp->rq, qp->rq.done, qp->rq.posted);
 	/* Which queue pair is first matters. */
 	sim_touch_state(sim, TOUCH_DRAM_WRITE, &srq->rq.next, sizeof(srq->rq.next));
 	srq->taken++;

@@ -20,8 +20,8 @@
  *
  *   error    EINVAL  the queue pair's state; more list entries or inline bytes than it
  *                    was created for; inline data for what takes none; a second setter,
- *                    a setter after a request that takes no data or after none; an
- *                    atomic's data not 8 bytes; a datagram without an address, with two or with a
+ *                    a setter after a request that takes no data or after none;
+ *                    a datagram without an address, with two or with a
  *                    dead address handle; FLUSH of no placement type, of an
  *                    unknown one, of an unknown selectivity, of a range of 2^32 bytes;
  *                    a window that is not of type 2, or of another device

@@ -23,8 +23,8 @@
  * A domain that was opened for a file is the same for all who open it for that file, in all contexts of the
  * net.
  *
- * Numbers of shared receive queues are indexes, plus one, of a table of the net's, and are never given out
- * twice.
+ * Numbers of shared receive queues are places in a table of the net's, counted as queue pairs' numbers are. A
+ * number is given out again when all have been.
  */
 #include <assert.h>
 #include <errno.h>
@@ -213,8 +213,10 @@ void xrc_remove_srq(struct rnic_srq *srq)
 		if (!qp || qp->ibv.qp_type != IBV_QPT_XRC_RECV || to_target(qp)->domain != srq->xrcd->domain)
 			continue;
 		land_all(qp, NULL);
-		if (qp->srq == srq)
-			qp->srq = NULL;
+		if (qp->srq != srq)
+			continue;
+		qp->srq = NULL;
+		qp->ibv.recv_cq = NULL;
 	}
 	cq_purge_srq(srq->cq, srq->number);
 	net->xrc->srq[srq->number - net->qpn_first] = NULL;
@@ -314,6 +316,7 @@ static void destroy_target(struct xrc_target *target)
 	if (is_lossy(qp))
 		last_word_keep(qp);
 	qp_reset(qp);
+	work_queue_drop(qp->hca->net, &qp->rq);
 	qp->dead = true;
 	qp->hca->net->qp[qp->ibv.qp_num - qp->hca->net->qpn_first] = NULL;
 }
