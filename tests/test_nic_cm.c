@@ -243,6 +243,12 @@ static void end_child(struct child *child)
 	close(child->said);
 }
 
+static void stop(const struct child *child)
+{
+	kill(child->pid, SIGSTOP);
+	ck_assert_int_eq(waitpid(child->pid, NULL, WUNTRACED), child->pid);
+}
+
 static void listens(uint16_t port, int fd)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
@@ -565,14 +571,95 @@ START_TEST(peer_is_stopped)
 	ck_assert_int_eq(rdma_connect(id, NULL), 0);
 	expect(channel, RDMA_CM_EVENT_ESTABLISHED, 0);
 	hear(&child);
-	kill(child.pid, SIGSTOP);
-	ck_assert_int_eq(waitpid(child.pid, NULL, WUNTRACED), child.pid);
+	stop(&child);
 	second = resolve(channel, RDMA_PS_TCP, "127.0.0.1", port);
 	ck_assert_int_eq(rdma_connect(second, NULL), 0);
 	expect(channel, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
 	ck_assert_int_eq(rdma_disconnect(id), 0);
 	expect(channel, RDMA_CM_EVENT_DISCONNECTED, -ETIMEDOUT);
 	end_child(&child);
+}
+END_TEST
+
+/* Accepts all, and says what it is told. */
+static void tells_all(uint16_t port, int fd)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_event *event;
+	enum rdma_cm_event_type type;
+
+	say(fd, ntohs(rdma_get_src_port(listen_at(channel, RDMA_PS_TCP, "0.0.0.0", port))));
+	while (!rdma_get_cm_event(channel, &event)) {
+		type = event->event;
+		if (type == RDMA_CM_EVENT_CONNECT_REQUEST) {
+			make_qp(event->id);
+			rdma_accept(event->id, NULL);
+		}
+		rdma_ack_cm_event(event);
+		say(fd, (uint16_t)type);
+	}
+}
+
+/* Says that it has asked, and what it is told then. */
+static void asks(uint16_t port, int fd)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id = resolve(channel, RDMA_PS_TCP, "127.0.0.1", port);
+
+	make_qp(id);
+	ck_assert_int_eq(rdma_connect(id, NULL), 0);
+	say(fd, 0);
+	say(fd, (uint16_t)next(channel)->event);
+}
+
+/* Who comes to a dead one's place in the net, before its death is known, is not taken for it. */
+START_TEST(place_is_taken_again)
+{
+	struct child server, first, second;
+	uint16_t port, told[3];
+
+	setenv("TIDEMARK_CM_TIMEOUT", "1200", 1);
+	server = child_that(tells_all, 0);
+	port = hear(&server);
+	first = child_that(asks, port);
+	hear(&first);
+	ck_assert_int_eq(hear(&first), RDMA_CM_EVENT_ESTABLISHED);
+	ck_assert_int_eq(hear(&server), RDMA_CM_EVENT_CONNECT_REQUEST);
+	ck_assert_int_eq(hear(&server), RDMA_CM_EVENT_ESTABLISHED);
+	stop(&server);
+	end_child(&first);
+	second = child_that(asks, port);
+	hear(&second);
+	kill(server.pid, SIGCONT);
+	ck_assert_int_eq(hear(&second), RDMA_CM_EVENT_ESTABLISHED);
+	for (unsigned i = 0; i < 3; i++)
+		told[i] = hear(&server);
+	ck_assert_int_eq(told[0], RDMA_CM_EVENT_DISCONNECTED);
+	ck_assert_int_eq(told[1], RDMA_CM_EVENT_CONNECT_REQUEST);
+	ck_assert_int_eq(told[2], RDMA_CM_EVENT_ESTABLISHED);
+	end_child(&second);
+	ck_assert_int_eq(hear(&server), RDMA_CM_EVENT_DISCONNECTED);
+	end_child(&server);
+}
+END_TEST
+
+/* A request is read when whoever sent it is dead. */
+START_TEST(asker_is_killed)
+{
+	struct child server, client;
+	uint16_t port;
+
+	setenv("TIDEMARK_CM_TIMEOUT", "1200", 1);
+	server = child_that(tells_all, 0);
+	port = hear(&server);
+	stop(&server);
+	client = child_that(asks, port);
+	hear(&client);
+	end_child(&client);
+	kill(server.pid, SIGCONT);
+	ck_assert_int_eq(hear(&server), RDMA_CM_EVENT_CONNECT_REQUEST);
+	ck_assert_int_eq(hear(&server), RDMA_CM_EVENT_REJECTED);
+	end_child(&server);
 }
 END_TEST
 
@@ -829,27 +916,36 @@ static void forge_the_end(const char *from, uint32_t wrong_number, uint32_t wron
 	forge(from, host[3], mad);
 }
 
-START_TEST(strangers)
+/* A connection to another host, whose messages are known. */
+static struct rdma_cm_id *connect_elsewhere(struct child *child, struct rdma_event_channel **channel)
 {
-	static const enum cm_type types[] = {CM_REQ, CM_MRA, CM_REP, CM_RTU};
-	struct child child = child_that(accepts_elsewhere, 6004);
-	struct pollfd said = {.fd = child.said, .events = POLLIN};
-	char pcap[64];
-	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
+	char pcap[64];
 
+	*child = child_that(accepts_elsewhere, 6004);
 	snprintf(pcap, sizeof(pcap), "/tmp/tidemark-test-%d.pcap", getpid());
 	setenv("TIDEMARK_PCAP", pcap, 1);
 	be_host(host[3]);
-	channel = rdma_create_event_channel();
-	id = resolve(channel, RDMA_PS_TCP, host[2], hear(&child));
+	*channel = rdma_create_event_channel();
+	id = resolve(*channel, RDMA_PS_TCP, host[2], hear(child));
 	make_qp(id);
 	ck_assert_int_eq(rdma_connect(id, NULL), 0);
-	expect(channel, RDMA_CM_EVENT_ESTABLISHED, 0);
-	hear(&child);
+	expect(*channel, RDMA_CM_EVENT_ESTABLISHED, 0);
+	hear(child);
 	read_messages(pcap);
 	unlink(pcap);
 	ck_assert_uint_eq(seen[CM_REP].remote_id, seen[CM_REQ].local_id);
+	return id;
+}
+
+START_TEST(strangers)
+{
+	static const enum cm_type types[] = {CM_REQ, CM_MRA, CM_REP, CM_RTU};
+	struct child child;
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id *id = connect_elsewhere(&child, &channel);
+	struct pollfd said = {.fd = child.said, .events = POLLIN};
+
 	forge_the_end(host[4], 0, 0);
 	forge_the_end(host[3], 1, 0);
 	forge_the_end(host[3], 0, 1);
@@ -1480,6 +1576,8 @@ int main(void)
 	tcase_add_test(tc, peer_is_killed);
 	tcase_add_test(tc, listener_is_killed);
 	tcase_add_test(tc, peer_is_stopped);
+	tcase_add_test(tc, place_is_taken_again);
+	tcase_add_test(tc, asker_is_killed);
 	tcase_add_test(tc, peer_leaves_a_child);
 	tcase_add_test(tc, another_host);
 	tcase_add_loop_test(tc, lossy_link, 0, 2);

@@ -7,6 +7,7 @@
 #include "core/nic/cm.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,12 +105,32 @@ void cm_set_deadline(struct cm_id *id, uint64_t ms)
 
 /* --- the thread --- */
 
+/* Has the process that is watched here ended? */
+static bool has_died(unsigned slot)
+{
+	struct pollfd fd = {.fd = cm.watched[slot] - 1, .events = POLLIN};
+
+	return cm.watched[slot] && poll(&fd, 1, 0) == 1;
+}
+
+static void bury(unsigned slot)
+{
+	close(cm.watched[slot] - 1);
+	cm.watched[slot] = 0;
+	cm_peer_died(slot);
+}
+
 int cm_watch(unsigned slot)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = slot};
 	int fd;
 
-	if (!slot || slot == cm.mads->slot || cm.watched[slot])
+	if (!slot || slot == cm.mads->slot)
+		return 0;
+	/* Then the slot is another one's by now. */
+	if (has_died(slot))
+		bury(slot);
+	if (cm.watched[slot])
 		return 0;
 	fd = cm_net_watch(slot);
 	if (fd == -ESRCH)
@@ -139,12 +160,9 @@ static void take_messages(void)
 
 static void hear_death(unsigned slot)
 {
-	if (!cm.watched[slot])
-		return;
 	take_messages(); /* its last ones */
-	close(cm.watched[slot] - 1);
-	cm.watched[slot] = 0;
-	cm_peer_died(slot);
+	if (has_died(slot))
+		bury(slot);
 }
 
 static void hear(uint64_t what)

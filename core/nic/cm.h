@@ -192,7 +192,8 @@ void cm_hang_up(struct cm_id *id);
 /* Locked: the thread has to look at deadlines anew. */
 void cm_wake(void);
 void cm_set_deadline(struct cm_id *id, uint64_t ms);
-/* Locked: hear of the end of the process in this slot. -ESRCH: it has ended. */
+/* Locked: hear of the end of the process in this slot. -ESRCH: it has ended. Conversations that are the
+ * slot's already may be with an earlier one, whose end is heard of now. */
 int cm_watch(unsigned slot);
 
 /* --- cm_event.c --- */

@@ -111,6 +111,14 @@ static void fail(struct cm_id *id, enum rdma_cm_event_type type, int status, con
 	cm_report(event, id);
 }
 
+static void refused(struct cm_id *id, uint16_t reason, const uint8_t *private_data)
+{
+	if (cm_is_ud(id))
+		fail(id, RDMA_CM_EVENT_UNREACHABLE, CM_SIDR_REJECT, NULL);
+	else
+		fail(id, RDMA_CM_EVENT_REJECTED, reason, private_data);
+}
+
 static void disconnected(struct cm_id *id, int status)
 {
 	id->state = CM_TIMEWAIT;
@@ -295,16 +303,18 @@ static void begin(struct cm_id *id)
 
 int cm_ask(struct cm_id *id)
 {
+	unsigned slot = cm_net_route((uint16_t)id->user.ps, &id->user.route.addr.dst_addr, &id->peer_gid);
 	struct cm_message message;
 	uint64_t now = cm_now_ms();
 	int rc;
 
-	id->peer_slot = cm_net_route((uint16_t)id->user.ps, &id->user.route.addr.dst_addr, &id->peer_gid);
+	id->peer_slot = 0;
 	id->again_ms = 0;
-	if (cm_watch(id->peer_slot)) { /* it has just died */
+	if (cm_watch(slot)) { /* it has just died */
 		cm_set_deadline(id, AGAIN_MS);
 		return 0;
 	}
+	id->peer_slot = slot;
 	/* A new conversation: what comes late for the one before is nobody's. */
 	begin(id);
 	id->tid = (uint64_t)cm_random() << 32 | id->number;
@@ -450,6 +460,7 @@ static void take_request(const struct cm_message *message, const union ibv_gid *
 	struct sockaddr_storage src, dst;
 	struct cm_event *event;
 	uint16_t refusal;
+	bool gone;
 
 	if (was_there(message, from))
 		return;
@@ -468,8 +479,8 @@ static void take_request(const struct cm_message *message, const union ibv_gid *
 	}
 	id->tos = listener->tos;
 	id->ack_timeout = listener->ack_timeout;
+	gone = cm_watch(cm_net_slot(from, message->local_id));
 	fill_asked(id, message, from);
-	cm_watch(id->peer_slot);
 	event->user.listen_id = &listener->user;
 	if (cm_is_ud(id)) {
 		show_datagram(event, id, message, CM_SIDR_REQ_PRIVATE);
@@ -479,6 +490,8 @@ static void take_request(const struct cm_message *message, const union ibv_gid *
 	}
 	listener->waiting++;
 	cm_report(event, listener);
+	if (gone && !cm_is_ud(id))
+		refused(id, CM_REJ_TIMEOUT, NULL);
 }
 
 /* --- an answer comes in --- */
@@ -540,14 +553,6 @@ static void take_datagram_response(struct cm_id *id, const struct cm_message *me
 	show_datagram(event, id, message, CM_SIDR_REP_PRIVATE);
 	id->state = CM_ESTABLISHED;
 	cm_report(event, id);
-}
-
-static void refused(struct cm_id *id, uint16_t reason, const uint8_t *private_data)
-{
-	if (cm_is_ud(id))
-		fail(id, RDMA_CM_EVENT_UNREACHABLE, CM_SIDR_REJECT, NULL);
-	else
-		fail(id, RDMA_CM_EVENT_REJECTED, reason, private_data);
 }
 
 static void take_refusal(struct cm_id *id, const struct cm_message *message)
