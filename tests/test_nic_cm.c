@@ -824,6 +824,43 @@ START_TEST(lossy_link)
 }
 END_TEST
 
+/* The first REJ is lost. Whoever has said no says it again, for as long as it has its identifier, and after.
+ */
+START_TEST(refusal_is_lost)
+{
+	struct rdma_conn_param param = {.private_data = "no", .private_data_len = 3};
+	struct rdma_cm_event *event;
+	struct pair p;
+
+	setenv("TIDEMARK_CM_TIMEOUT", "1200", 1);
+	setenv("TIDEMARK_FAULTS", _i < 2 ? "drop send 3" : "drop send 4", 1); /* behind REQ, MRA, REP */
+	open_pair(&p, RDMA_PS_TCP);
+	if (_i >= 2)
+		rdma_destroy_qp(p.active);
+	rdma_ack_cm_event(request(&p, NULL));
+	if (_i < 2) {
+		ck_assert_int_eq(rdma_reject(p.passive, "no", 3), 0);
+	} else {
+		make_qp(p.passive);
+		ck_assert_int_eq(rdma_accept(p.passive, &param), 0);
+		expect(p.here, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
+		ck_assert_int_eq(rdma_reject(p.active, "no", 3), 0);
+	}
+	if (_i % 2) {
+		struct rdma_cm_id **one = _i < 2 ? &p.passive : &p.active;
+
+		rdma_destroy_id(*one);
+		*one = NULL;
+	}
+	event = next(_i < 2 ? p.here : p.there);
+	ck_assert_int_eq(event->event, RDMA_CM_EVENT_REJECTED);
+	ck_assert_int_eq(event->status, 28);
+	ck_assert_str_eq(event->param.conn.private_data, "no");
+	rdma_ack_cm_event(event);
+	close_pair(&p);
+}
+END_TEST
+
 /* The last message of each type that the connection manager has sent or received: from a pcap file, with the
  * frame's 62 bytes in front. */
 static struct cm_message seen[CM_TYPES];
@@ -1581,6 +1618,7 @@ int main(void)
 	tcase_add_test(tc, peer_leaves_a_child);
 	tcase_add_test(tc, another_host);
 	tcase_add_loop_test(tc, lossy_link, 0, 2);
+	tcase_add_loop_test(tc, refusal_is_lost, 0, 4);
 	tcase_add_test(tc, strangers);
 	tcase_add_test(tc, ports_are_somebodys);
 	tcase_add_test(tc, addresses);

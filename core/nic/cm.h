@@ -135,7 +135,7 @@ struct cm_parting {
 	uint8_t mad[MAD_BYTES];
 };
 
-/* The last word to a request that no identifier knows any more. */
+/* The last word to a request, or a REP, that it is repeated to. */
 struct cm_answer {
 	union ibv_gid gid;
 	uint32_t peer_number; /* 0: none */
@@ -248,7 +248,7 @@ void cm_say(struct cm_id *id, enum cm_type type);
 int cm_ask(struct cm_id *id);
 /* A REP, or a DREQ: until it is answered. */
 void cm_insist(struct cm_id *id, const struct cm_message *message);
-/* The last word to a request: a REJ, or a SIDR_REP. */
+/* The last word to a request, or a REP: a REJ, or a SIDR_REP. */
 void cm_answer(struct cm_id *id, const struct cm_message *message);
 void cm_established(struct cm_id *id);
 /* What the other side is told of an identifier that goes. */

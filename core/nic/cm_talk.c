@@ -170,6 +170,11 @@ static void show_datagram(struct cm_event *event, const struct cm_id *id, const 
 
 /* --- sending --- */
 
+static bool same_gid(const union ibv_gid *a, const union ibv_gid *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
 static int put(const union ibv_gid *to, const struct cm_message *message)
 {
 	uint8_t mad[MAD_BYTES];
@@ -276,8 +281,25 @@ void cm_answer(struct cm_id *id, const struct cm_message *message)
 {
 	mad_encode(message, id->sent);
 	cm.mads->send(&id->peer_gid, id->sent);
-	if (!id->active)
-		remember(id, false);
+	remember(id, false);
+}
+
+/* Say the last word to this number once more. False: there was none. */
+static bool answer_again(const union ibv_gid *to, uint32_t number, bool ud)
+{
+	uint64_t now = cm_now_ms();
+
+	for (unsigned i = 0; i < CM_ANSWERS; i++) {
+		const struct cm_answer *answer = &cm.answer[i];
+
+		if (!answer->peer_number || answer->peer_number != number || answer->datagram != ud ||
+		    answer->until_ms < now || !same_gid(&answer->gid, to))
+			continue;
+		if (!answer->silent)
+			cm.mads->send(to, answer->mad);
+		return true;
+	}
+	return false;
 }
 
 static bool number_is_taken(uint32_t number)
@@ -332,11 +354,6 @@ int cm_ask(struct cm_id *id)
 
 /* --- a request comes in --- */
 
-static bool same_gid(const union ibv_gid *a, const union ibv_gid *b)
-{
-	return !memcmp(a, b, sizeof(*a));
-}
-
 static void refuse_stranger(const struct cm_message *request, const union ibv_gid *from, uint16_t reason)
 {
 	bool ud = request->type == CM_SIDR_REQ;
@@ -371,26 +388,14 @@ static bool was_there(const struct cm_message *request, const union ibv_gid *fro
 {
 	bool ud = request->type == CM_SIDR_REQ;
 	struct cm_id *id = find_asked(from, request->local_id, ud);
-	uint64_t now = cm_now_ms();
 
-	if (id) {
-		if (id->state == CM_REQ_RCVD && !ud)
-			cm_say(id, CM_MRA);
-		else if (id->state == CM_REP_SENT || (ud && id->state == CM_ESTABLISHED))
-			cm.mads->send(&id->peer_gid, id->sent);
-		return true;
-	}
-	for (unsigned i = 0; i < CM_ANSWERS; i++) {
-		const struct cm_answer *answer = &cm.answer[i];
-
-		if (!answer->peer_number || answer->peer_number != request->local_id ||
-		    answer->datagram != ud || answer->until_ms < now || !same_gid(&answer->gid, from))
-			continue;
-		if (!answer->silent)
-			cm.mads->send(from, answer->mad);
-		return true;
-	}
-	return false;
+	if (!id || id->state == CM_OVER)
+		return answer_again(from, request->local_id, ud) || id != NULL;
+	if (id->state == CM_REQ_RCVD && !ud)
+		cm_say(id, CM_MRA);
+	else if (id->state == CM_REP_SENT || (ud && id->state == CM_ESTABLISHED))
+		cm.mads->send(&id->peer_gid, id->sent);
+	return true;
 }
 
 static void remember_peer(struct cm_id *id, const struct cm_message *message)
@@ -791,7 +796,8 @@ void cm_take(const uint8_t mad[MAD_BYTES], const union ibv_gid *from)
 		return;
 	}
 	id = find_id(&message, from);
-	if (message.type == CM_REP && !id)
+	if (message.type == CM_REP && (!id || id->state == CM_OVER) &&
+	    !answer_again(from, message.local_id, false))
 		refuse_answer(&message, from);
 	if (message.type == CM_DREQ)
 		take_leave(id, &message, from);
