@@ -975,6 +975,33 @@ static struct rdma_cm_id *connect_elsewhere(struct child *child, struct rdma_eve
 	return id;
 }
 
+/* An RTU was lost, and then whoever waited for it went away. It has said so to no stranger. */
+START_TEST(rejected_late)
+{
+	struct child child;
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id *id = connect_elsewhere(&child, &channel);
+	struct cm_message message = {.type = CM_REJ,
+				     .remote_id = seen[CM_REQ].local_id,
+				     .about = CM_ABOUT_OTHER,
+				     .reason = CM_REJ_CONSUMER};
+	uint8_t mad[MAD_BYTES];
+
+	mad_encode(&message, mad);
+	forge(host[2], host[3], mad);
+	ck_assert(!comes(channel, 100));
+	message.local_id = seen[CM_REP].local_id;
+	mad_encode(&message, mad);
+	forge(host[2], host[3], mad);
+	expect(channel, RDMA_CM_EVENT_REJECTED, CM_REJ_CONSUMER);
+	ck_assert_int_eq(state_of(id), IBV_QPS_ERR);
+	rdma_destroy_qp(id);
+	rdma_destroy_id(id);
+	rdma_destroy_event_channel(channel);
+	end_child(&child);
+}
+END_TEST
+
 START_TEST(strangers)
 {
 	static const enum cm_type types[] = {CM_REQ, CM_MRA, CM_REP, CM_RTU};
@@ -1619,6 +1646,7 @@ int main(void)
 	tcase_add_test(tc, another_host);
 	tcase_add_loop_test(tc, lossy_link, 0, 2);
 	tcase_add_loop_test(tc, refusal_is_lost, 0, 4);
+	tcase_add_test(tc, rejected_late);
 	tcase_add_test(tc, strangers);
 	tcase_add_test(tc, ports_are_somebodys);
 	tcase_add_test(tc, addresses);

@@ -579,6 +579,10 @@ static void take_refusal(struct cm_id *id, const struct cm_message *message)
 	case CM_REP_SENT:
 	case CM_REP_RCVD:
 		break;
+	case CM_ESTABLISHED: /* here alone: whoever waited for the RTU, which was lost, has gone */
+		if (!id->active || cm_is_ud(id) || !message->local_id || message->reason == CM_REJ_NUMBER)
+			return; /* what came before, late */
+		break;
 	default:
 		return;
 	}
