@@ -17,6 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "core/nic/nic_link.h"
@@ -660,6 +662,60 @@ START_TEST(asker_is_killed)
 	ck_assert_int_eq(hear(&server), RDMA_CM_EVENT_CONNECT_REQUEST);
 	ck_assert_int_eq(hear(&server), RDMA_CM_EVENT_REJECTED);
 	end_child(&server);
+}
+END_TEST
+
+/* A child that the library was not told of has its parent's identifiers, and leaves them alone. */
+START_TEST(unheard_of_child_exits)
+{
+	struct pair p;
+	pid_t pid;
+
+	connect_pair(&p);
+	pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	ck_assert_int_ge(pid, 0);
+	if (!pid) {
+		alarm(10);
+		exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	ck_assert(!comes(p.here, 100));
+	ck_assert(!comes(p.there, 0));
+	talk(p.active, p.passive);
+	close_pair(&p);
+}
+END_TEST
+
+static void exits(int sig)
+{
+	exit(sig == SIGALRM ? 0 : 1);
+}
+
+/* Whose handler exits in the midst of a call. */
+static void exits_at_once(uint16_t port, int fd)
+{
+	const struct itimerval soon = {.it_value = {.tv_usec = 50000}};
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id = new_id(channel, RDMA_PS_TCP);
+
+	signal(SIGALRM, exits);
+	say(fd, port);
+	setitimer(ITIMER_REAL, &soon, NULL);
+	for (;;) /* it is no address of this host's */
+		rdma_bind_addr(id, at("192.0.2.1", 1));
+}
+
+START_TEST(handler_exits)
+{
+	struct child child = child_that(exits_at_once, 0);
+	int status = -1;
+
+	hear(&child);
+	for (unsigned n = 0; n < 1000 && !waitpid(child.pid, &status, WNOHANG); n++)
+		usleep(10000);
+	if (status < 0)
+		end_child(&child);
+	ck_assert_int_eq(status, 0);
 }
 END_TEST
 
@@ -1642,6 +1698,8 @@ int main(void)
 	tcase_add_test(tc, peer_is_stopped);
 	tcase_add_test(tc, place_is_taken_again);
 	tcase_add_test(tc, asker_is_killed);
+	tcase_add_test(tc, unheard_of_child_exits);
+	tcase_add_test(tc, handler_exits);
 	tcase_add_test(tc, peer_leaves_a_child);
 	tcase_add_test(tc, another_host);
 	tcase_add_loop_test(tc, lossy_link, 0, 2);

@@ -20,6 +20,7 @@
 
 #define HEARD	   64
 #define MOST_CROWD 20
+#define LOCK_S	   1 /* at the end */
 /* What the thread hears of; a slot's number: its process has ended. */
 enum { WAKE = SHM_SLOTS, MESSAGES };
 
@@ -250,10 +251,29 @@ int cm_start_thread(void)
 
 /* --- the process's beginning and end --- */
 
-/* Whoever comes later finds nothing of this process. */
+/* A signal's handler that exits may have interrupted whoever holds the lock. */
+static bool lock_for_a_while(void)
+{
+	struct timespec until;
+	int before;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += LOCK_S;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	if (pthread_mutex_clocklock(&cm.mutex, CLOCK_MONOTONIC, &until)) {
+		pthread_setcancelstate(before, NULL);
+		return false;
+	}
+	cm.cancel_state = before;
+	return true;
+}
+
+/* Whoever comes later finds nothing of this process. A child by vfork() or clone() has its parent's memory,
+ * and nothing of its own. */
 static void at_exit(void)
 {
-	cm_lock();
+	if (cm.pid != getpid() || !lock_for_a_while())
+		return;
 	for (struct cm_id *id = cm.ids; id; id = id->next)
 		cm_hang_up(id);
 	cm_linger();
@@ -308,6 +328,7 @@ int cm_open_device(void)
 		return -ENODEV;
 	}
 	cm.mads = tidemark_mads();
+	cm.pid = getpid();
 	cm_net_sweep();
 	error = cm.mads ? -cm_start_thread() : ENODEV;
 	if (error) {

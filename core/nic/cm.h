@@ -149,6 +149,7 @@ struct cm {
 	pthread_mutex_t mutex;
 	pthread_cond_t acked;
 	int cancel_state; /* of the thread that holds the lock, before */
+	pid_t pid;	  /* whose device it is; 0: nobody's */
 	struct cm_device device;
 	struct cm_id *ids;
 	struct cm_parting *partings;
