@@ -1414,8 +1414,13 @@ START_TEST(datagrams)
 	close_pair(&p);
 	open_pair(&p, RDMA_PS_UDP);
 	rdma_ack_cm_event(request(&p, NULL));
-	ck_assert_int_eq(rdma_reject(p.passive, NULL, 0), 0);
-	expect(p.here, RDMA_CM_EVENT_UNREACHABLE, 2);
+	ck_assert_int_eq(rdma_reject(p.passive, "not you", 8), 0);
+	event = next(p.here);
+	ck_assert_int_eq(event->event, RDMA_CM_EVENT_UNREACHABLE);
+	ck_assert_int_eq(event->status, 2);
+	ck_assert_int_eq(event->param.ud.private_data_len, CM_SIDR_REP_PRIVATE);
+	ck_assert_str_eq(event->param.ud.private_data, "not you");
+	rdma_ack_cm_event(event);
 	close_pair(&p);
 }
 END_TEST

@@ -95,7 +95,8 @@ static struct cm_event *tell(struct cm_id *id, enum rdma_cm_event_type type, int
 }
 
 /* It did not come to a connection, or to none any more. */
-static void fail(struct cm_id *id, enum rdma_cm_event_type type, int status, const uint8_t *private_data)
+static void fail(struct cm_id *id, enum rdma_cm_event_type type, int status, const uint8_t *private_data,
+		 uint8_t bytes)
 {
 	struct cm_event *event = cm_event(id, type, status);
 
@@ -103,10 +104,10 @@ static void fail(struct cm_id *id, enum rdma_cm_event_type type, int status, con
 	id->deadline_ms = 0;
 	if (!event)
 		return;
-	if (private_data) {
-		memcpy(event->private_data, private_data, CM_REJ_PRIVATE);
+	if (private_data) { /* a datagram's parameters begin with it, too */
+		memcpy(event->private_data, private_data, bytes);
 		event->user.param.conn.private_data = event->private_data;
-		event->user.param.conn.private_data_len = CM_REJ_PRIVATE;
+		event->user.param.conn.private_data_len = bytes;
 	}
 	cm_report(event, id);
 }
@@ -114,9 +115,9 @@ static void fail(struct cm_id *id, enum rdma_cm_event_type type, int status, con
 static void refused(struct cm_id *id, uint16_t reason, const uint8_t *private_data)
 {
 	if (cm_is_ud(id))
-		fail(id, RDMA_CM_EVENT_UNREACHABLE, CM_SIDR_REJECT, NULL);
+		fail(id, RDMA_CM_EVENT_UNREACHABLE, CM_SIDR_REJECT, NULL, 0);
 	else
-		fail(id, RDMA_CM_EVENT_REJECTED, reason, private_data);
+		fail(id, RDMA_CM_EVENT_REJECTED, reason, private_data, CM_REJ_PRIVATE);
 }
 
 static void disconnected(struct cm_id *id, int status)
@@ -547,7 +548,8 @@ static void take_datagram_response(struct cm_id *id, const struct cm_message *me
 	    (message->reason == CM_SIDR_UNSUPPORTED && looks_again(id)))
 		return;
 	if (message->reason != CM_SIDR_OK) {
-		fail(id, RDMA_CM_EVENT_UNREACHABLE, message->reason, NULL);
+		fail(id, RDMA_CM_EVENT_UNREACHABLE, message->reason, message->private_data,
+		     CM_SIDR_REP_PRIVATE);
 		return;
 	}
 	event = cm_event(id, RDMA_CM_EVENT_ESTABLISHED, 0);
@@ -844,11 +846,11 @@ void cm_timed_out(struct cm_id *id)
 		if (!late && id->again_ms)
 			again(id);
 		else if (late || cm_ask(id))
-			fail(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL);
+			fail(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL, 0);
 		break;
 	case CM_REP_SENT:
 		if (late)
-			fail(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL);
+			fail(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL, 0);
 		else
 			again(id);
 		break;
