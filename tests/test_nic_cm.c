@@ -1484,6 +1484,15 @@ START_TEST(multicast)
 			 0);
 	usleep(50000);
 	ck_assert_int_eq(ibv_poll_cq(receiver->recv_cq, 1, &wc), 0);
+	/* Who leaves before it is told that it has joined is not told any more. */
+	ck_assert_int_eq(rdma_join_multicast(receiver, at("239.1.2.3", 0), NULL), 0);
+	ck_assert_int_eq(rdma_join_multicast(receiver, at("239.1.2.4", 0), text), 0);
+	ck_assert_int_eq(rdma_leave_multicast(receiver, at("239.1.2.3", 0)), 0);
+	event = next(channel);
+	ck_assert_ptr_eq(event->param.ud.private_data, text);
+	rdma_ack_cm_event(event);
+	ck_assert(!comes(channel, 0));
+	ck_assert_int_eq(rdma_leave_multicast(receiver, at("239.1.2.4", 0)), 0);
 	ibv_destroy_ah(ah);
 	rdma_dereg_mr(out);
 	rdma_dereg_mr(in);

@@ -207,6 +207,8 @@ struct cm_event *cm_event(struct cm_id *id, enum rdma_cm_event_type type, int st
 void cm_report(struct cm_event *event, struct cm_id *owner);
 /* Locked: take back the events that the program has not retrieved. */
 void cm_forget_events(struct cm_id *id);
+/* Locked: the same of a MULTICAST_JOIN of this group. */
+void cm_forget_join(struct cm_id *id, const union ibv_gid *gid);
 /* Of an identifier that is synchronous: wait for the event of what was begun. Not locked. */
 int cm_complete(struct cm_id *id);
 
