@@ -343,6 +343,14 @@ static void no_gid(struct link *link, uint32_t number, union ibv_gid *gid)
 	memset(gid, 0, sizeof(*gid));
 }
 
+static int join_nothing(struct link *link, unsigned host, const union ibv_gid *gid, bool joins)
+{
+	(void)link;
+	(void)host;
+	(void)gid;
+	return joins ? -ENETUNREACH : 0;
+}
+
 static void lose(struct link *link, unsigned from, struct packet *pkt)
 {
 	(void)link;
@@ -372,7 +380,7 @@ static void nothing(struct nic_link *nic)
 static struct nic_turns nobodys_turns;
 static struct nic_link nowhere = {
 	.turns = &nobodys_turns,
-	.link = {.resolve = no_route, .gid = no_gid, .send = lose},
+	.link = {.resolve = no_route, .gid = no_gid, .group = no_route, .join = join_nothing, .send = lose},
 	.take = take_nothing,
 	.sleep = sleep_for_ever,
 	.wake = nothing,
