@@ -446,7 +446,7 @@ static void in_child(void)
 		cut_off(whole);
 	if (link && link->forked)
 		link->forked(link);
-	qp1_forked();
+	qp1_close();
 	whole = NULL;
 	pthread_mutex_init(&making, NULL);
 }
@@ -525,11 +525,17 @@ static int make(struct whole *w)
 	rc = qp1_open(&w->nic, config.net);
 	if (!rc)
 		rc = start_thread(w);
-	if (!rc && !once) {
+	if (rc) {
+		fprintf(stderr, "tidemark: no NIC in the net %s: %s\n", config.net, strerror(-rc));
+		qp1_close();
+		w->nic.link->leave(w->nic.link);
+		return rc;
+	}
+	if (!once) {
 		once = true;
 		pthread_atfork(before_fork, in_parent, in_child);
 	}
-	return rc;
+	return 0;
 }
 
 struct nic *nic_get(void)
