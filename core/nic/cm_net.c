@@ -23,6 +23,7 @@
 #include "core/nic/cm.h"
 #include "core/nic/config.h"
 #include "core/nic/listeners.h"
+#include "core/nic/net_dir.h"
 
 static struct nic_config config;
 static char directory[CONFIG_NET_BYTES]; /* config.net, once it is known to be there */
@@ -260,7 +261,7 @@ unsigned cm_net_slot(const union ibv_gid *gid, uint32_t id)
 
 int cm_net_watch(unsigned slot)
 {
-	pid_t pid = listeners_owner(directory, slot);
+	pid_t pid = net_dir_slot_owner(directory, slot);
 	int fd;
 
 	if (!pid)
@@ -269,7 +270,7 @@ int cm_net_watch(unsigned slot)
 	if (fd < 0)
 		return -errno;
 	/* The number may be another process's by now. */
-	if (listeners_owner(directory, slot) == pid)
+	if (net_dir_slot_owner(directory, slot) == pid)
 		return fd;
 	close(fd);
 	return -ESRCH;
