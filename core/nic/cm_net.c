@@ -120,7 +120,7 @@ static bool ports_are_there(const char *path)
 
 /* Locks of this kind belong to the process: all of it go with any descriptor of the file that is closed. So
  * there is one, kept; a child of fork() makes its own. */
-int cm_net_reserve(uint64_t from, uint64_t len, bool shared)
+static int reserve(uint64_t from, uint64_t len, bool shared, unsigned tries)
 {
 	char path[300];
 	int rc = find_directory();
@@ -128,7 +128,7 @@ int cm_net_reserve(uint64_t from, uint64_t len, bool shared)
 	if (rc)
 		return rc;
 	snprintf(path, sizeof(path), "%s/cm-ports", directory);
-	for (unsigned n = 0; n < LOCK_TRIES; n++) {
+	for (unsigned n = 0; n < tries; n++) {
 		if (!ports_are_there(path)) {
 			if (ports >= 0)
 				close(ports);
@@ -142,10 +142,15 @@ int cm_net_reserve(uint64_t from, uint64_t len, bool shared)
 			return rc;
 		if (!rc && ports_are_there(path))
 			return 0;
-		if (rc)
+		if (rc && n + 1 < tries)
 			usleep(LOCK_NAP_US);
 	}
 	return -EADDRINUSE;
+}
+
+int cm_net_reserve(uint64_t from, uint64_t len, bool shared)
+{
+	return reserve(from, len, shared, LOCK_TRIES);
 }
 
 void cm_net_release(uint64_t from, uint64_t len)
@@ -170,7 +175,7 @@ void cm_net_sweep(void)
 		if (sscanf(entry->d_name, "cm-%x-%u-", &port_space, &port) != 2)
 			continue;
 		from = cm_port_range((uint16_t)port_space, (uint16_t)port);
-		if (cm_net_reserve(from, CM_PORT_RANGE, false))
+		if (reserve(from, CM_PORT_RANGE, false, 1)) /* most are somebody's: no naps */
 			continue;
 		unlinkat(dirfd(dir), entry->d_name, 0);
 		cm_net_release(from, CM_PORT_RANGE);
