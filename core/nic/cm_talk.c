@@ -246,12 +246,18 @@ void cm_say(struct cm_id *id, enum cm_type type)
 	put(&id->peer_gid, &message);
 }
 
-static void again(struct cm_id *id)
+/* Until it is time to send again, or to give up. */
+static void wait_for_answer(struct cm_id *id)
 {
 	uint64_t now = cm_now_ms(), left = id->give_up_ms > now ? id->give_up_ms - now : 1;
 
-	cm.mads->send(&id->peer_gid, id->sent);
 	cm_set_deadline(id, id->again_ms < left ? id->again_ms : left);
+}
+
+static void again(struct cm_id *id)
+{
+	cm.mads->send(&id->peer_gid, id->sent);
+	wait_for_answer(id);
 }
 
 void cm_insist(struct cm_id *id, const struct cm_message *message)
@@ -328,7 +334,6 @@ int cm_ask(struct cm_id *id)
 {
 	unsigned slot = cm_net_route((uint16_t)id->user.ps, &id->user.route.addr.dst_addr, &id->peer_gid);
 	struct cm_message message;
-	uint64_t now = cm_now_ms();
 	int rc;
 
 	id->peer_slot = 0;
@@ -349,7 +354,7 @@ int cm_ask(struct cm_id *id)
 		return rc;
 	id->patient = false;
 	id->again_ms = ms_of(message.their_timeout);
-	cm_set_deadline(id, now + id->again_ms < id->give_up_ms ? id->again_ms : id->give_up_ms - now);
+	wait_for_answer(id);
 	return 0;
 }
 
