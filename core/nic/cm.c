@@ -215,7 +215,7 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-int cm_start_thread(void)
+static int start_thread(void)
 {
 	struct epoll_event wake = {.events = EPOLLIN, .data.u64 = WAKE};
 	struct epoll_event messages = {.events = EPOLLIN, .data.u64 = MESSAGES};
@@ -223,8 +223,6 @@ int cm_start_thread(void)
 	pthread_t thread;
 	int error;
 
-	if (cm.epoll >= 0)
-		return 0;
 	cm.epoll = epoll_create1(EPOLL_CLOEXEC);
 	cm.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (cm.epoll < 0 || cm.wake < 0 || epoll_ctl(cm.epoll, EPOLL_CTL_ADD, cm.wake, &wake) ||
@@ -330,7 +328,7 @@ int cm_open_device(void)
 	cm.mads = tidemark_mads();
 	cm.pid = getpid();
 	cm_net_sweep();
-	error = cm.mads ? -cm_start_thread() : ENODEV;
+	error = cm.mads ? -start_thread() : ENODEV;
 	if (error) {
 		ibv_dealloc_pd(device->pd);
 		ibv_close_device(device->context);

@@ -186,8 +186,6 @@ struct cm_id *cm_new_id(struct rdma_event_channel *channel, void *context, enum 
 			enum ibv_qp_type type);
 /* Locked: of which the program knows nothing (yet, or any more). */
 void cm_free_id(struct cm_id *id);
-/* Locked: whoever sets a deadline needs it. 0 or -errno. */
-int cm_start_thread(void);
 /* Locked: tell the identifier's other side, if there is one, that it is no more. */
 void cm_hang_up(struct cm_id *id);
 /* Locked: the thread has to look at deadlines anew. */
