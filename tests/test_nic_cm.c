@@ -17,6 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "core/nic/nic_link.h"
@@ -241,6 +243,12 @@ static void end_child(struct child *child)
 	kill(child->pid, SIGKILL);
 	waitpid(child->pid, NULL, 0);
 	close(child->said);
+}
+
+static void stop(const struct child *child)
+{
+	kill(child->pid, SIGSTOP);
+	ck_assert_int_eq(waitpid(child->pid, NULL, WUNTRACED), child->pid);
 }
 
 static void listens(uint16_t port, int fd)
@@ -565,14 +573,149 @@ START_TEST(peer_is_stopped)
 	ck_assert_int_eq(rdma_connect(id, NULL), 0);
 	expect(channel, RDMA_CM_EVENT_ESTABLISHED, 0);
 	hear(&child);
-	kill(child.pid, SIGSTOP);
-	ck_assert_int_eq(waitpid(child.pid, NULL, WUNTRACED), child.pid);
+	stop(&child);
 	second = resolve(channel, RDMA_PS_TCP, "127.0.0.1", port);
 	ck_assert_int_eq(rdma_connect(second, NULL), 0);
 	expect(channel, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
 	ck_assert_int_eq(rdma_disconnect(id), 0);
 	expect(channel, RDMA_CM_EVENT_DISCONNECTED, -ETIMEDOUT);
 	end_child(&child);
+}
+END_TEST
+
+/* Accepts all, and says what it is told. */
+static void tells_all(uint16_t port, int fd)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_event *event;
+	enum rdma_cm_event_type type;
+
+	say(fd, ntohs(rdma_get_src_port(listen_at(channel, RDMA_PS_TCP, "0.0.0.0", port))));
+	while (!rdma_get_cm_event(channel, &event)) {
+		type = event->event;
+		if (type == RDMA_CM_EVENT_CONNECT_REQUEST) {
+			make_qp(event->id);
+			rdma_accept(event->id, NULL);
+		}
+		rdma_ack_cm_event(event);
+		say(fd, (uint16_t)type);
+	}
+}
+
+/* Says that it has asked, and what it is told then. */
+static void asks(uint16_t port, int fd)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id = resolve(channel, RDMA_PS_TCP, "127.0.0.1", port);
+
+	make_qp(id);
+	ck_assert_int_eq(rdma_connect(id, NULL), 0);
+	say(fd, 0);
+	say(fd, (uint16_t)next(channel)->event);
+}
+
+/* Who comes to a dead one's place in the net, before its death is known, is not taken for it. */
+START_TEST(place_is_taken_again)
+{
+	struct child server, first, second;
+	uint16_t port, told[3];
+
+	setenv("TIDEMARK_CM_TIMEOUT", "1200", 1);
+	server = child_that(tells_all, 0);
+	port = hear(&server);
+	first = child_that(asks, port);
+	hear(&first);
+	ck_assert_int_eq(hear(&first), RDMA_CM_EVENT_ESTABLISHED);
+	ck_assert_int_eq(hear(&server), RDMA_CM_EVENT_CONNECT_REQUEST);
+	ck_assert_int_eq(hear(&server), RDMA_CM_EVENT_ESTABLISHED);
+	stop(&server);
+	end_child(&first);
+	second = child_that(asks, port);
+	hear(&second);
+	kill(server.pid, SIGCONT);
+	ck_assert_int_eq(hear(&second), RDMA_CM_EVENT_ESTABLISHED);
+	for (unsigned i = 0; i < 3; i++)
+		told[i] = hear(&server);
+	ck_assert_int_eq(told[0], RDMA_CM_EVENT_DISCONNECTED);
+	ck_assert_int_eq(told[1], RDMA_CM_EVENT_CONNECT_REQUEST);
+	ck_assert_int_eq(told[2], RDMA_CM_EVENT_ESTABLISHED);
+	end_child(&second);
+	ck_assert_int_eq(hear(&server), RDMA_CM_EVENT_DISCONNECTED);
+	end_child(&server);
+}
+END_TEST
+
+/* A request is read when whoever sent it is dead. */
+START_TEST(asker_is_killed)
+{
+	struct child server, client;
+	uint16_t port;
+
+	setenv("TIDEMARK_CM_TIMEOUT", "1200", 1);
+	server = child_that(tells_all, 0);
+	port = hear(&server);
+	stop(&server);
+	client = child_that(asks, port);
+	hear(&client);
+	end_child(&client);
+	kill(server.pid, SIGCONT);
+	ck_assert_int_eq(hear(&server), RDMA_CM_EVENT_CONNECT_REQUEST);
+	ck_assert_int_eq(hear(&server), RDMA_CM_EVENT_REJECTED);
+	end_child(&server);
+}
+END_TEST
+
+/* A child that the library was not told of has its parent's identifiers, and leaves them alone. */
+START_TEST(unheard_of_child_exits)
+{
+	struct pair p;
+	pid_t pid;
+
+	connect_pair(&p);
+	pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	ck_assert_int_ge(pid, 0);
+	if (!pid) {
+		alarm(10);
+		exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	ck_assert(!comes(p.here, 100));
+	ck_assert(!comes(p.there, 0));
+	talk(p.active, p.passive);
+	close_pair(&p);
+}
+END_TEST
+
+static void exits(int sig)
+{
+	exit(sig == SIGALRM ? 0 : 1);
+}
+
+/* Whose handler exits in the midst of a call. */
+static void exits_at_once(uint16_t port, int fd)
+{
+	const struct itimerval soon = {.it_value = {.tv_usec = 50000}};
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id = new_id(channel, RDMA_PS_TCP);
+
+	signal(SIGALRM, exits);
+	say(fd, port);
+	setitimer(ITIMER_REAL, &soon, NULL);
+	for (;;) /* it is no address of this host's */
+		rdma_bind_addr(id, at("192.0.2.1", 1));
+}
+
+START_TEST(handler_exits)
+{
+	struct child child = child_that(exits_at_once, 0);
+	int status = -1;
+
+	hear(&child);
+	for (unsigned n = 0; n < 1000 && !waitpid(child.pid, &status, WNOHANG); n++)
+		usleep(10000);
+	if (status < 0)
+		end_child(&child);
+	ck_assert_int_eq(status, 0);
 }
 END_TEST
 
@@ -737,6 +880,43 @@ START_TEST(lossy_link)
 }
 END_TEST
 
+/* The first REJ is lost. Whoever has said no says it again, for as long as it has its identifier, and after.
+ */
+START_TEST(refusal_is_lost)
+{
+	struct rdma_conn_param param = {.private_data = "no", .private_data_len = 3};
+	struct rdma_cm_event *event;
+	struct pair p;
+
+	setenv("TIDEMARK_CM_TIMEOUT", "1200", 1);
+	setenv("TIDEMARK_FAULTS", _i < 2 ? "drop send 3" : "drop send 4", 1); /* behind REQ, MRA, REP */
+	open_pair(&p, RDMA_PS_TCP);
+	if (_i >= 2)
+		rdma_destroy_qp(p.active);
+	rdma_ack_cm_event(request(&p, NULL));
+	if (_i < 2) {
+		ck_assert_int_eq(rdma_reject(p.passive, "no", 3), 0);
+	} else {
+		make_qp(p.passive);
+		ck_assert_int_eq(rdma_accept(p.passive, &param), 0);
+		expect(p.here, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
+		ck_assert_int_eq(rdma_reject(p.active, "no", 3), 0);
+	}
+	if (_i % 2) {
+		struct rdma_cm_id **one = _i < 2 ? &p.passive : &p.active;
+
+		rdma_destroy_id(*one);
+		*one = NULL;
+	}
+	event = next(_i < 2 ? p.here : p.there);
+	ck_assert_int_eq(event->event, RDMA_CM_EVENT_REJECTED);
+	ck_assert_int_eq(event->status, 28);
+	ck_assert_str_eq(event->param.conn.private_data, "no");
+	rdma_ack_cm_event(event);
+	close_pair(&p);
+}
+END_TEST
+
 /* The last message of each type that the connection manager has sent or received: from a pcap file, with the
  * frame's 62 bytes in front. */
 static struct cm_message seen[CM_TYPES];
@@ -829,27 +1009,63 @@ static void forge_the_end(const char *from, uint32_t wrong_number, uint32_t wron
 	forge(from, host[3], mad);
 }
 
-START_TEST(strangers)
+/* A connection to another host, whose messages are known. */
+static struct rdma_cm_id *connect_elsewhere(struct child *child, struct rdma_event_channel **channel)
 {
-	static const enum cm_type types[] = {CM_REQ, CM_MRA, CM_REP, CM_RTU};
-	struct child child = child_that(accepts_elsewhere, 6004);
-	struct pollfd said = {.fd = child.said, .events = POLLIN};
-	char pcap[64];
-	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
+	char pcap[64];
 
+	*child = child_that(accepts_elsewhere, 6004);
 	snprintf(pcap, sizeof(pcap), "/tmp/tidemark-test-%d.pcap", getpid());
 	setenv("TIDEMARK_PCAP", pcap, 1);
 	be_host(host[3]);
-	channel = rdma_create_event_channel();
-	id = resolve(channel, RDMA_PS_TCP, host[2], hear(&child));
+	*channel = rdma_create_event_channel();
+	id = resolve(*channel, RDMA_PS_TCP, host[2], hear(child));
 	make_qp(id);
 	ck_assert_int_eq(rdma_connect(id, NULL), 0);
-	expect(channel, RDMA_CM_EVENT_ESTABLISHED, 0);
-	hear(&child);
+	expect(*channel, RDMA_CM_EVENT_ESTABLISHED, 0);
+	hear(child);
 	read_messages(pcap);
 	unlink(pcap);
 	ck_assert_uint_eq(seen[CM_REP].remote_id, seen[CM_REQ].local_id);
+	return id;
+}
+
+/* An RTU was lost, and then whoever waited for it went away. It has said so to no stranger. */
+START_TEST(rejected_late)
+{
+	struct child child;
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id *id = connect_elsewhere(&child, &channel);
+	struct cm_message message = {.type = CM_REJ,
+				     .remote_id = seen[CM_REQ].local_id,
+				     .about = CM_ABOUT_OTHER,
+				     .reason = CM_REJ_CONSUMER};
+	uint8_t mad[MAD_BYTES];
+
+	mad_encode(&message, mad);
+	forge(host[2], host[3], mad);
+	ck_assert(!comes(channel, 100));
+	message.local_id = seen[CM_REP].local_id;
+	mad_encode(&message, mad);
+	forge(host[2], host[3], mad);
+	expect(channel, RDMA_CM_EVENT_REJECTED, CM_REJ_CONSUMER);
+	ck_assert_int_eq(state_of(id), IBV_QPS_ERR);
+	rdma_destroy_qp(id);
+	rdma_destroy_id(id);
+	rdma_destroy_event_channel(channel);
+	end_child(&child);
+}
+END_TEST
+
+START_TEST(strangers)
+{
+	static const enum cm_type types[] = {CM_REQ, CM_MRA, CM_REP, CM_RTU};
+	struct child child;
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id *id = connect_elsewhere(&child, &channel);
+	struct pollfd said = {.fd = child.said, .events = POLLIN};
+
 	forge_the_end(host[4], 0, 0);
 	forge_the_end(host[3], 1, 0);
 	forge_the_end(host[3], 0, 1);
@@ -1198,8 +1414,13 @@ START_TEST(datagrams)
 	close_pair(&p);
 	open_pair(&p, RDMA_PS_UDP);
 	rdma_ack_cm_event(request(&p, NULL));
-	ck_assert_int_eq(rdma_reject(p.passive, NULL, 0), 0);
-	expect(p.here, RDMA_CM_EVENT_UNREACHABLE, 2);
+	ck_assert_int_eq(rdma_reject(p.passive, "not you", 8), 0);
+	event = next(p.here);
+	ck_assert_int_eq(event->event, RDMA_CM_EVENT_UNREACHABLE);
+	ck_assert_int_eq(event->status, 2);
+	ck_assert_int_eq(event->param.ud.private_data_len, CM_SIDR_REP_PRIVATE);
+	ck_assert_str_eq(event->param.ud.private_data, "not you");
+	rdma_ack_cm_event(event);
 	close_pair(&p);
 }
 END_TEST
@@ -1263,6 +1484,15 @@ START_TEST(multicast)
 			 0);
 	usleep(50000);
 	ck_assert_int_eq(ibv_poll_cq(receiver->recv_cq, 1, &wc), 0);
+	/* Who leaves before it is told that it has joined is not told any more. */
+	ck_assert_int_eq(rdma_join_multicast(receiver, at("239.1.2.3", 0), NULL), 0);
+	ck_assert_int_eq(rdma_join_multicast(receiver, at("239.1.2.4", 0), text), 0);
+	ck_assert_int_eq(rdma_leave_multicast(receiver, at("239.1.2.3", 0)), 0);
+	event = next(channel);
+	ck_assert_ptr_eq(event->param.ud.private_data, text);
+	rdma_ack_cm_event(event);
+	ck_assert(!comes(channel, 0));
+	ck_assert_int_eq(rdma_leave_multicast(receiver, at("239.1.2.4", 0)), 0);
 	ibv_destroy_ah(ah);
 	rdma_dereg_mr(out);
 	rdma_dereg_mr(in);
@@ -1480,9 +1710,15 @@ int main(void)
 	tcase_add_test(tc, peer_is_killed);
 	tcase_add_test(tc, listener_is_killed);
 	tcase_add_test(tc, peer_is_stopped);
+	tcase_add_test(tc, place_is_taken_again);
+	tcase_add_test(tc, asker_is_killed);
+	tcase_add_test(tc, unheard_of_child_exits);
+	tcase_add_test(tc, handler_exits);
 	tcase_add_test(tc, peer_leaves_a_child);
 	tcase_add_test(tc, another_host);
 	tcase_add_loop_test(tc, lossy_link, 0, 2);
+	tcase_add_loop_test(tc, refusal_is_lost, 0, 4);
+	tcase_add_test(tc, rejected_late);
 	tcase_add_test(tc, strangers);
 	tcase_add_test(tc, ports_are_somebodys);
 	tcase_add_test(tc, addresses);

@@ -4,6 +4,7 @@
  * documented errors, sysfs, device memory, paging on demand, opening often, closing with objects left.
  */
 #include <check.h>
+#include <dirent.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -11,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "tests/nic_net.h"
 
@@ -365,6 +368,56 @@ START_TEST(opened_often)
 }
 END_TEST
 
+/* Names in the net's directory, which may be gone. */
+static unsigned files_of_net(void)
+{
+	DIR *dir = opendir(getenv("TIDEMARK_NET"));
+	struct dirent *entry;
+	unsigned n = 0;
+
+	while (dir && (entry = readdir(dir)))
+		n += entry->d_name[0] != '.';
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+/* A process that may have so many descriptors: 0, it can open the device; 1, not. */
+static int open_with(rlim_t descriptors)
+{
+	struct rlimit limit = {descriptors, descriptors};
+	struct ibv_device **devices;
+	pid_t pid = fork();
+	int status;
+
+	ck_assert_int_ge(pid, 0);
+	if (!pid) {
+		close(STDERR_FILENO); /* it says why */
+		if (setrlimit(RLIMIT_NOFILE, &limit))
+			_exit(2);
+		devices = ibv_get_device_list(NULL);
+		exit(!devices || !devices[0] || !ibv_open_device(devices[0]));
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+/* Whatever it is that cannot be had: a NIC that is not made leaves nothing in the net. */
+START_TEST(few_descriptors)
+{
+	rlim_t n = 3;
+
+	while (open_with(n) == 1) {
+		ck_assert_uint_eq(files_of_net(), 0);
+		ck_assert_uint_lt(++n, 100);
+	}
+	ck_assert_uint_gt(n, 3);
+	ck_assert_int_eq(open_with(n), 0);
+	ck_assert_uint_eq(files_of_net(), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("nic_device");
@@ -382,6 +435,9 @@ int main(void)
 	tcase_add_test(tc, device_memory);
 	tcase_add_test(tc, on_demand);
 	tcase_add_test(tc, opened_often);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("nic_device without one");
+	tcase_add_test(tc, few_descriptors);
 	suite_add_tcase(suite, tc);
 	return nic_net_run(suite);
 }

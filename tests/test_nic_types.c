@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -209,6 +210,7 @@ END_TEST
 START_TEST(multicast)
 {
 	const union ibv_gid group = {.raw = {[10] = 0xff, 0xff, 239, 1, 2, 3}};
+	const union ibv_gid other = {.raw = {[10] = 0xff, 0xff, 239, 1, 2, 4}};
 	struct ibv_ah_attr path = {.is_global = 1, .port_num = 1, .grh = {.dgid = group, .hop_limit = 1}};
 	struct ibv_device_attr device;
 	struct side *both[] = {&a, &b};
@@ -245,6 +247,18 @@ START_TEST(multicast)
 	expect(a.cq, IBV_WC_SUCCESS);
 	ck_assert_int_eq(ibv_poll_cq(b.cq, 1, &(struct ibv_wc){0}), 0);
 	ck_assert_int_eq(ibv_destroy_qp(b.qp), 0);
+	/* In a child all of it leads nowhere, and is put away in peace. */
+	pid_t pid = fork();
+	int status;
+
+	ck_assert_int_ge(pid, 0);
+	if (!pid) {
+		int joined = ibv_attach_mcast(a.qp, &other, 0), left = ibv_detach_mcast(a.qp, &group, 0);
+
+		_exit(joined != ENETUNREACH || left || ibv_close_device(a.context));
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
 	ck_assert_int_eq(ibv_close_device(a.context), 0); /* with its queue pair, which is attached */
 }
 END_TEST

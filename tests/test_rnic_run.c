@@ -52,6 +52,8 @@ static void send_in_parts(unsigned from, struct packet *run)
 	}
 	ck_assert_uint_eq(sum, bytes);
 	ck_assert_ptr_null(packet_of_run(net, run, run->more + 1u));
+	run->opcode = UINT8_MAX; /* a ring's sender may write anything */
+	ck_assert_ptr_null(packet_of_run(net, run, 0));
 	packet_put(net, run);
 }
 

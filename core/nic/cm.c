@@ -7,6 +7,7 @@
 #include "core/nic/cm.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 
 #define HEARD	   64
 #define MOST_CROWD 20
+#define LOCK_S	   1 /* at the end */
 /* What the thread hears of; a slot's number: its process has ended. */
 enum { WAKE = SHM_SLOTS, MESSAGES };
 
@@ -104,12 +106,32 @@ void cm_set_deadline(struct cm_id *id, uint64_t ms)
 
 /* --- the thread --- */
 
+/* Has the process that is watched here ended? */
+static bool has_died(unsigned slot)
+{
+	struct pollfd fd = {.fd = cm.watched[slot] - 1, .events = POLLIN};
+
+	return cm.watched[slot] && poll(&fd, 1, 0) == 1;
+}
+
+static void bury(unsigned slot)
+{
+	close(cm.watched[slot] - 1);
+	cm.watched[slot] = 0;
+	cm_peer_died(slot);
+}
+
 int cm_watch(unsigned slot)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = slot};
 	int fd;
 
-	if (!slot || slot == cm.mads->slot || cm.watched[slot])
+	if (!slot || slot == cm.mads->slot)
+		return 0;
+	/* Then the slot is another one's by now. */
+	if (has_died(slot))
+		bury(slot);
+	if (cm.watched[slot])
 		return 0;
 	fd = cm_net_watch(slot);
 	if (fd == -ESRCH)
@@ -139,12 +161,9 @@ static void take_messages(void)
 
 static void hear_death(unsigned slot)
 {
-	if (!cm.watched[slot])
-		return;
 	take_messages(); /* its last ones */
-	close(cm.watched[slot] - 1);
-	cm.watched[slot] = 0;
-	cm_peer_died(slot);
+	if (has_died(slot))
+		bury(slot);
 }
 
 static void hear(uint64_t what)
@@ -196,7 +215,7 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-int cm_start_thread(void)
+static int start_thread(void)
 {
 	struct epoll_event wake = {.events = EPOLLIN, .data.u64 = WAKE};
 	struct epoll_event messages = {.events = EPOLLIN, .data.u64 = MESSAGES};
@@ -204,8 +223,6 @@ int cm_start_thread(void)
 	pthread_t thread;
 	int error;
 
-	if (cm.epoll >= 0)
-		return 0;
 	cm.epoll = epoll_create1(EPOLL_CLOEXEC);
 	cm.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (cm.epoll < 0 || cm.wake < 0 || epoll_ctl(cm.epoll, EPOLL_CTL_ADD, cm.wake, &wake) ||
@@ -232,10 +249,29 @@ int cm_start_thread(void)
 
 /* --- the process's beginning and end --- */
 
-/* Whoever comes later finds nothing of this process. */
+/* A signal's handler that exits may have interrupted whoever holds the lock. */
+static bool lock_for_a_while(void)
+{
+	struct timespec until;
+	int before;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += LOCK_S;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	if (pthread_mutex_clocklock(&cm.mutex, CLOCK_MONOTONIC, &until)) {
+		pthread_setcancelstate(before, NULL);
+		return false;
+	}
+	cm.cancel_state = before;
+	return true;
+}
+
+/* Whoever comes later finds nothing of this process. A child by vfork() or clone() has its parent's memory,
+ * and nothing of its own. */
 static void at_exit(void)
 {
-	cm_lock();
+	if (cm.pid != getpid() || !lock_for_a_while())
+		return;
 	for (struct cm_id *id = cm.ids; id; id = id->next)
 		cm_hang_up(id);
 	cm_linger();
@@ -290,8 +326,9 @@ int cm_open_device(void)
 		return -ENODEV;
 	}
 	cm.mads = tidemark_mads();
+	cm.pid = getpid();
 	cm_net_sweep();
-	error = cm.mads ? -cm_start_thread() : ENODEV;
+	error = cm.mads ? -start_thread() : ENODEV;
 	if (error) {
 		ibv_dealloc_pd(device->pd);
 		ibv_close_device(device->context);

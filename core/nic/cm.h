@@ -135,7 +135,7 @@ struct cm_parting {
 	uint8_t mad[MAD_BYTES];
 };
 
-/* The last word to a request that no identifier knows any more. */
+/* The last word to a request, or a REP, that it is repeated to. */
 struct cm_answer {
 	union ibv_gid gid;
 	uint32_t peer_number; /* 0: none */
@@ -149,6 +149,7 @@ struct cm {
 	pthread_mutex_t mutex;
 	pthread_cond_t acked;
 	int cancel_state; /* of the thread that holds the lock, before */
+	pid_t pid;	  /* whose device it is; 0: nobody's */
 	struct cm_device device;
 	struct cm_id *ids;
 	struct cm_parting *partings;
@@ -185,14 +186,13 @@ struct cm_id *cm_new_id(struct rdma_event_channel *channel, void *context, enum 
 			enum ibv_qp_type type);
 /* Locked: of which the program knows nothing (yet, or any more). */
 void cm_free_id(struct cm_id *id);
-/* Locked: whoever sets a deadline needs it. 0 or -errno. */
-int cm_start_thread(void);
 /* Locked: tell the identifier's other side, if there is one, that it is no more. */
 void cm_hang_up(struct cm_id *id);
 /* Locked: the thread has to look at deadlines anew. */
 void cm_wake(void);
 void cm_set_deadline(struct cm_id *id, uint64_t ms);
-/* Locked: hear of the end of the process in this slot. -ESRCH: it has ended. */
+/* Locked: hear of the end of the process in this slot. -ESRCH: it has ended. Conversations that are the
+ * slot's already may be with an earlier one, whose end is heard of now. */
 int cm_watch(unsigned slot);
 
 /* --- cm_event.c --- */
@@ -205,6 +205,8 @@ struct cm_event *cm_event(struct cm_id *id, enum rdma_cm_event_type type, int st
 void cm_report(struct cm_event *event, struct cm_id *owner);
 /* Locked: take back the events that the program has not retrieved. */
 void cm_forget_events(struct cm_id *id);
+/* Locked: the same of a MULTICAST_JOIN of this group. */
+void cm_forget_join(struct cm_id *id, const union ibv_gid *gid);
 /* Of an identifier that is synchronous: wait for the event of what was begun. Not locked. */
 int cm_complete(struct cm_id *id);
 
@@ -247,7 +249,7 @@ void cm_say(struct cm_id *id, enum cm_type type);
 int cm_ask(struct cm_id *id);
 /* A REP, or a DREQ: until it is answered. */
 void cm_insist(struct cm_id *id, const struct cm_message *message);
-/* The last word to a request: a REJ, or a SIDR_REP. */
+/* The last word to a request, or a REP: a REJ, or a SIDR_REP. */
 void cm_answer(struct cm_id *id, const struct cm_message *message);
 void cm_established(struct cm_id *id);
 /* What the other side is told of an identifier that goes. */

@@ -84,20 +84,23 @@ static void put(struct cm_channel *channel, struct cm_event *event)
 	show(channel, was);
 }
 
+static struct cm_event *take_out(struct cm_channel *channel, struct cm_event **at)
+{
+	struct cm_event *event = *at;
+
+	*at = event->next;
+	if (!event->next)
+		channel->last = at;
+	show(channel, true);
+	return event;
+}
+
 /* Take out the first event of this owner, or, NULL, of anybody. */
 static struct cm_event *pull(struct cm_channel *channel, const struct cm_id *owner)
 {
-	for (struct cm_event **at = &channel->first; *at; at = &(*at)->next) {
-		struct cm_event *event = *at;
-
-		if (owner && event->owner != owner)
-			continue;
-		*at = event->next;
-		if (!event->next)
-			channel->last = at;
-		show(channel, true);
-		return event;
-	}
+	for (struct cm_event **at = &channel->first; *at; at = &(*at)->next)
+		if (!owner || (*at)->owner == owner)
+			return take_out(channel, at);
 	return NULL;
 }
 
@@ -137,6 +140,21 @@ void cm_forget_events(struct cm_id *id)
 
 	while ((event = pull(to_channel(id->user.channel), id)))
 		forget(event);
+}
+
+void cm_forget_join(struct cm_id *id, const union ibv_gid *gid)
+{
+	struct cm_channel *channel = to_channel(id->user.channel);
+
+	for (struct cm_event **at = &channel->first; *at; at = &(*at)->next) {
+		const struct rdma_cm_event *event = &(*at)->user;
+
+		if (event->id == &id->user && event->event == RDMA_CM_EVENT_MULTICAST_JOIN &&
+		    !memcmp(&event->param.ud.ah_attr.grh.dgid, gid, sizeof(*gid))) {
+			free(take_out(channel, at));
+			return;
+		}
+	}
 }
 
 /* A thread that waits there waits on, for ever, as it would in the kernel: programs end that way. The same

@@ -156,6 +156,7 @@ CM_EXPORT int rdma_leave_multicast(struct rdma_cm_id *user, struct sockaddr *add
 	cm_lock();
 	at = find(id, addr);
 	if (*at) {
+		cm_forget_join(id, &(*at)->gid);
 		leave(id, at);
 		rc = 0;
 	}

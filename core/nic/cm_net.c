@@ -23,6 +23,7 @@
 #include "core/nic/cm.h"
 #include "core/nic/config.h"
 #include "core/nic/listeners.h"
+#include "core/nic/net_dir.h"
 
 static struct nic_config config;
 static char directory[CONFIG_NET_BYTES]; /* config.net, once it is known to be there */
@@ -119,7 +120,7 @@ static bool ports_are_there(const char *path)
 
 /* Locks of this kind belong to the process: all of it go with any descriptor of the file that is closed. So
  * there is one, kept; a child of fork() makes its own. */
-int cm_net_reserve(uint64_t from, uint64_t len, bool shared)
+static int reserve(uint64_t from, uint64_t len, bool shared, unsigned tries)
 {
 	char path[300];
 	int rc = find_directory();
@@ -127,7 +128,7 @@ int cm_net_reserve(uint64_t from, uint64_t len, bool shared)
 	if (rc)
 		return rc;
 	snprintf(path, sizeof(path), "%s/cm-ports", directory);
-	for (unsigned n = 0; n < LOCK_TRIES; n++) {
+	for (unsigned n = 0; n < tries; n++) {
 		if (!ports_are_there(path)) {
 			if (ports >= 0)
 				close(ports);
@@ -141,10 +142,15 @@ int cm_net_reserve(uint64_t from, uint64_t len, bool shared)
 			return rc;
 		if (!rc && ports_are_there(path))
 			return 0;
-		if (rc)
+		if (rc && n + 1 < tries)
 			usleep(LOCK_NAP_US);
 	}
 	return -EADDRINUSE;
+}
+
+int cm_net_reserve(uint64_t from, uint64_t len, bool shared)
+{
+	return reserve(from, len, shared, LOCK_TRIES);
 }
 
 void cm_net_release(uint64_t from, uint64_t len)
@@ -169,7 +175,7 @@ void cm_net_sweep(void)
 		if (sscanf(entry->d_name, "cm-%x-%u-", &port_space, &port) != 2)
 			continue;
 		from = cm_port_range((uint16_t)port_space, (uint16_t)port);
-		if (cm_net_reserve(from, CM_PORT_RANGE, false))
+		if (reserve(from, CM_PORT_RANGE, false, 1)) /* most are somebody's: no naps */
 			continue;
 		unlinkat(dirfd(dir), entry->d_name, 0);
 		cm_net_release(from, CM_PORT_RANGE);
@@ -260,7 +266,7 @@ unsigned cm_net_slot(const union ibv_gid *gid, uint32_t id)
 
 int cm_net_watch(unsigned slot)
 {
-	pid_t pid = listeners_owner(directory, slot);
+	pid_t pid = net_dir_slot_owner(directory, slot);
 	int fd;
 
 	if (!pid)
@@ -269,7 +275,7 @@ int cm_net_watch(unsigned slot)
 	if (fd < 0)
 		return -errno;
 	/* The number may be another process's by now. */
-	if (listeners_owner(directory, slot) == pid)
+	if (net_dir_slot_owner(directory, slot) == pid)
 		return fd;
 	close(fd);
 	return -ESRCH;

@@ -95,7 +95,8 @@ static struct cm_event *tell(struct cm_id *id, enum rdma_cm_event_type type, int
 }
 
 /* It did not come to a connection, or to none any more. */
-static void fail(struct cm_id *id, enum rdma_cm_event_type type, int status, const uint8_t *private_data)
+static void fail(struct cm_id *id, enum rdma_cm_event_type type, int status, const uint8_t *private_data,
+		 uint8_t bytes)
 {
 	struct cm_event *event = cm_event(id, type, status);
 
@@ -103,12 +104,20 @@ static void fail(struct cm_id *id, enum rdma_cm_event_type type, int status, con
 	id->deadline_ms = 0;
 	if (!event)
 		return;
-	if (private_data) {
-		memcpy(event->private_data, private_data, CM_REJ_PRIVATE);
+	if (private_data) { /* a datagram's parameters begin with it, too */
+		memcpy(event->private_data, private_data, bytes);
 		event->user.param.conn.private_data = event->private_data;
-		event->user.param.conn.private_data_len = CM_REJ_PRIVATE;
+		event->user.param.conn.private_data_len = bytes;
 	}
 	cm_report(event, id);
+}
+
+static void refused(struct cm_id *id, uint16_t reason, const uint8_t *private_data)
+{
+	if (cm_is_ud(id))
+		fail(id, RDMA_CM_EVENT_UNREACHABLE, CM_SIDR_REJECT, NULL, 0);
+	else
+		fail(id, RDMA_CM_EVENT_REJECTED, reason, private_data, CM_REJ_PRIVATE);
 }
 
 static void disconnected(struct cm_id *id, int status)
@@ -161,6 +170,11 @@ static void show_datagram(struct cm_event *event, const struct cm_id *id, const 
 }
 
 /* --- sending --- */
+
+static bool same_gid(const union ibv_gid *a, const union ibv_gid *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
 
 static int put(const union ibv_gid *to, const struct cm_message *message)
 {
@@ -232,12 +246,18 @@ void cm_say(struct cm_id *id, enum cm_type type)
 	put(&id->peer_gid, &message);
 }
 
-static void again(struct cm_id *id)
+/* Until it is time to send again, or to give up. */
+static void wait_for_answer(struct cm_id *id)
 {
 	uint64_t now = cm_now_ms(), left = id->give_up_ms > now ? id->give_up_ms - now : 1;
 
-	cm.mads->send(&id->peer_gid, id->sent);
 	cm_set_deadline(id, id->again_ms < left ? id->again_ms : left);
+}
+
+static void again(struct cm_id *id)
+{
+	cm.mads->send(&id->peer_gid, id->sent);
+	wait_for_answer(id);
 }
 
 void cm_insist(struct cm_id *id, const struct cm_message *message)
@@ -268,8 +288,25 @@ void cm_answer(struct cm_id *id, const struct cm_message *message)
 {
 	mad_encode(message, id->sent);
 	cm.mads->send(&id->peer_gid, id->sent);
-	if (!id->active)
-		remember(id, false);
+	remember(id, false);
+}
+
+/* Say the last word to this number once more. False: there was none. */
+static bool answer_again(const union ibv_gid *to, uint32_t number, bool ud)
+{
+	uint64_t now = cm_now_ms();
+
+	for (unsigned i = 0; i < CM_ANSWERS; i++) {
+		const struct cm_answer *answer = &cm.answer[i];
+
+		if (!answer->peer_number || answer->peer_number != number || answer->datagram != ud ||
+		    answer->until_ms < now || !same_gid(&answer->gid, to))
+			continue;
+		if (!answer->silent)
+			cm.mads->send(to, answer->mad);
+		return true;
+	}
+	return false;
 }
 
 static bool number_is_taken(uint32_t number)
@@ -295,16 +332,17 @@ static void begin(struct cm_id *id)
 
 int cm_ask(struct cm_id *id)
 {
+	unsigned slot = cm_net_route((uint16_t)id->user.ps, &id->user.route.addr.dst_addr, &id->peer_gid);
 	struct cm_message message;
-	uint64_t now = cm_now_ms();
 	int rc;
 
-	id->peer_slot = cm_net_route((uint16_t)id->user.ps, &id->user.route.addr.dst_addr, &id->peer_gid);
+	id->peer_slot = 0;
 	id->again_ms = 0;
-	if (cm_watch(id->peer_slot)) { /* it has just died */
+	if (cm_watch(slot)) { /* it has just died */
 		cm_set_deadline(id, AGAIN_MS);
 		return 0;
 	}
+	id->peer_slot = slot;
 	/* A new conversation: what comes late for the one before is nobody's. */
 	begin(id);
 	id->tid = (uint64_t)cm_random() << 32 | id->number;
@@ -316,16 +354,11 @@ int cm_ask(struct cm_id *id)
 		return rc;
 	id->patient = false;
 	id->again_ms = ms_of(message.their_timeout);
-	cm_set_deadline(id, now + id->again_ms < id->give_up_ms ? id->again_ms : id->give_up_ms - now);
+	wait_for_answer(id);
 	return 0;
 }
 
 /* --- a request comes in --- */
-
-static bool same_gid(const union ibv_gid *a, const union ibv_gid *b)
-{
-	return !memcmp(a, b, sizeof(*a));
-}
 
 static void refuse_stranger(const struct cm_message *request, const union ibv_gid *from, uint16_t reason)
 {
@@ -361,26 +394,14 @@ static bool was_there(const struct cm_message *request, const union ibv_gid *fro
 {
 	bool ud = request->type == CM_SIDR_REQ;
 	struct cm_id *id = find_asked(from, request->local_id, ud);
-	uint64_t now = cm_now_ms();
 
-	if (id) {
-		if (id->state == CM_REQ_RCVD && !ud)
-			cm_say(id, CM_MRA);
-		else if (id->state == CM_REP_SENT || (ud && id->state == CM_ESTABLISHED))
-			cm.mads->send(&id->peer_gid, id->sent);
-		return true;
-	}
-	for (unsigned i = 0; i < CM_ANSWERS; i++) {
-		const struct cm_answer *answer = &cm.answer[i];
-
-		if (!answer->peer_number || answer->peer_number != request->local_id ||
-		    answer->datagram != ud || answer->until_ms < now || !same_gid(&answer->gid, from))
-			continue;
-		if (!answer->silent)
-			cm.mads->send(from, answer->mad);
-		return true;
-	}
-	return false;
+	if (!id || id->state == CM_OVER)
+		return answer_again(from, request->local_id, ud) || id != NULL;
+	if (id->state == CM_REQ_RCVD && !ud)
+		cm_say(id, CM_MRA);
+	else if (id->state == CM_REP_SENT || (ud && id->state == CM_ESTABLISHED))
+		cm.mads->send(&id->peer_gid, id->sent);
+	return true;
 }
 
 static void remember_peer(struct cm_id *id, const struct cm_message *message)
@@ -450,6 +471,7 @@ static void take_request(const struct cm_message *message, const union ibv_gid *
 	struct sockaddr_storage src, dst;
 	struct cm_event *event;
 	uint16_t refusal;
+	bool gone;
 
 	if (was_there(message, from))
 		return;
@@ -468,8 +490,8 @@ static void take_request(const struct cm_message *message, const union ibv_gid *
 	}
 	id->tos = listener->tos;
 	id->ack_timeout = listener->ack_timeout;
+	gone = cm_watch(cm_net_slot(from, message->local_id));
 	fill_asked(id, message, from);
-	cm_watch(id->peer_slot);
 	event->user.listen_id = &listener->user;
 	if (cm_is_ud(id)) {
 		show_datagram(event, id, message, CM_SIDR_REQ_PRIVATE);
@@ -479,6 +501,8 @@ static void take_request(const struct cm_message *message, const union ibv_gid *
 	}
 	listener->waiting++;
 	cm_report(event, listener);
+	if (gone && !cm_is_ud(id))
+		refused(id, CM_REJ_TIMEOUT, NULL);
 }
 
 /* --- an answer comes in --- */
@@ -529,7 +553,8 @@ static void take_datagram_response(struct cm_id *id, const struct cm_message *me
 	    (message->reason == CM_SIDR_UNSUPPORTED && looks_again(id)))
 		return;
 	if (message->reason != CM_SIDR_OK) {
-		fail(id, RDMA_CM_EVENT_UNREACHABLE, message->reason, NULL);
+		fail(id, RDMA_CM_EVENT_UNREACHABLE, message->reason, message->private_data,
+		     CM_SIDR_REP_PRIVATE);
 		return;
 	}
 	event = cm_event(id, RDMA_CM_EVENT_ESTABLISHED, 0);
@@ -540,14 +565,6 @@ static void take_datagram_response(struct cm_id *id, const struct cm_message *me
 	show_datagram(event, id, message, CM_SIDR_REP_PRIVATE);
 	id->state = CM_ESTABLISHED;
 	cm_report(event, id);
-}
-
-static void refused(struct cm_id *id, uint16_t reason, const uint8_t *private_data)
-{
-	if (cm_is_ud(id))
-		fail(id, RDMA_CM_EVENT_UNREACHABLE, CM_SIDR_REJECT, NULL);
-	else
-		fail(id, RDMA_CM_EVENT_REJECTED, reason, private_data);
 }
 
 static void take_refusal(struct cm_id *id, const struct cm_message *message)
@@ -568,6 +585,10 @@ static void take_refusal(struct cm_id *id, const struct cm_message *message)
 	case CM_REQ_RCVD:
 	case CM_REP_SENT:
 	case CM_REP_RCVD:
+		break;
+	case CM_ESTABLISHED: /* here alone: whoever waited for the RTU, which was lost, has gone */
+		if (!id->active || cm_is_ud(id) || !message->local_id || message->reason == CM_REJ_NUMBER)
+			return; /* what came before, late */
 		break;
 	default:
 		return;
@@ -786,7 +807,8 @@ void cm_take(const uint8_t mad[MAD_BYTES], const union ibv_gid *from)
 		return;
 	}
 	id = find_id(&message, from);
-	if (message.type == CM_REP && !id)
+	if (message.type == CM_REP && (!id || id->state == CM_OVER) &&
+	    !answer_again(from, message.local_id, false))
 		refuse_answer(&message, from);
 	if (message.type == CM_DREQ)
 		take_leave(id, &message, from);
@@ -829,11 +851,11 @@ void cm_timed_out(struct cm_id *id)
 		if (!late && id->again_ms)
 			again(id);
 		else if (late || cm_ask(id))
-			fail(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL);
+			fail(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL, 0);
 		break;
 	case CM_REP_SENT:
 		if (late)
-			fail(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL);
+			fail(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL, 0);
 		else
 			again(id);
 		break;

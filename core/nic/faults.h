@@ -6,15 +6,19 @@
  *
  *	rules     = rule { ";" rule }
  *	rule      = [ "out" | "in" | "both" ] action { condition }
- *	action    = "lose" | "drop" | "duplicate" | "reorder" [ "by" N ] | "corrupt" | "delay" TIME [ "jitter"
- *TIME ] | "rate" RATE | "partition" | "tear" [ "at" N ] | "off" condition = PERCENT "%" | kind [ N ] |
- *"packet" N | "qp" N | "peer" ( ADDRESS | N ) | "after" ( N "packets" | TIME ) | "for" TIME | "times" N |
- *"once" kind      = "send" | "write" | "read" | "response" | "atomic" | "flush" | "atomic_write" | "ack" |
- *"nak"
+ *	action    = "lose" | "drop" | "duplicate" | "reorder" [ "by" N ] | "corrupt"
+ *		  | "delay" TIME [ "jitter" TIME ] | "rate" RATE | "partition"
+ *		  | "tear" [ "at" N ] | "off"
+ *	condition = PERCENT "%" | kind [ N ] | "packet" N | "qp" N
+ *		  | "peer" ( ADDRESS | N ) | "after" ( N "packets" | TIME )
+ *		  | "for" TIME | "times" N | "once"
+ *	kind      = "send" | "write" | "read" | "response" | "atomic" | "flush"
+ *		  | "atomic_write" | "ack" | "nak"
  *
- * docs/run.md explains it. All conditions of a rule must hold. Messages are numbered from 1 for each kind:
- *over the whole process, or with "qp" over that queue pair. A rule that names a message's or packet's number
- *hits what is sent for the first time; retransmissions pass, unless "times" says that they are meant, too.
+ * docs/run.md explains it. All conditions of a rule must hold. Messages are numbered from 1 for each kind,
+ * over the whole process, or with "qp" over that queue pair. A rule that names a message's or packet's
+ * number hits what is sent for the first time; retransmissions pass, unless "times" says that they are
+ * meant, too.
  *
  * A rule has a generator for each direction, and draws from it once for each packet that meets its other
  * conditions: the same seed, rules and packets have the same fate.

@@ -69,7 +69,7 @@ struct link_udp {
 	int fd, event;	/* event: wake() */
 	int bell;	/* somebody has put something into the inbox, or waits for a turn of this NIC */
 	struct stat at; /* of the net's directory: names the bells */
-	const char *directory;
+	char *directory;
 	uint32_t peer[PEERS], peers;
 	struct udp_group group[GROUPS_MAX]; /* multicast: those that are joined */
 	unsigned groups, next_group;
@@ -583,10 +583,12 @@ static int bind_to(struct link_udp *udp, uint32_t address)
 		rc = -errno;
 	if (!rc && bind(udp->fd, (struct sockaddr *)&own, sizeof(own)))
 		rc = -errno;
-	if (rc)
-		close(udp->fd);
-	else
+	if (!rc) {
 		udp->nic.address = address;
+		return 0;
+	}
+	close(udp->fd);
+	udp->fd = -1;
 	return rc;
 }
 
@@ -622,7 +624,7 @@ int link_udp_open(struct nic_link **out, const char *directory, uint32_t address
 		free(udp);
 		return rc;
 	}
-	udp->fd = udp->bell = -1;
+	udp->fd = udp->bell = udp->event = udp->group_poll = -1;
 	udp->nic = (struct nic_link){
 		.link = {.send = send_out,
 			 .resolve = resolve,
@@ -642,7 +644,7 @@ int link_udp_open(struct nic_link **out, const char *directory, uint32_t address
 	};
 	udp->shared = address != 0;
 	udp->directory = strdup(directory);
-	rc = address ? bind_to(udp, address) : bind_own(udp);
+	rc = !udp->directory ? -ENOMEM : address ? bind_to(udp, address) : bind_own(udp);
 	if (!rc)
 		rc = open_bell(udp, directory);
 	if (!rc) {
@@ -658,9 +660,8 @@ int link_udp_open(struct nic_link **out, const char *directory, uint32_t address
 		*out = &udp->nic;
 		return 0;
 	}
-	close(udp->fd);
-	close(udp->bell);
-	udp->shm->leave(udp->shm);
+	leave(&udp->nic);
+	free(udp->directory);
 	free(udp);
 	return rc;
 }

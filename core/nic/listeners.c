@@ -53,22 +53,6 @@ void listeners_remove(const char *directory, uint16_t port_space, const struct s
 	unlink(path);
 }
 
-/* The own file is not opened: to close it would give up the lock on it. */
-pid_t listeners_owner(const char *directory, unsigned slot)
-{
-	char file[16];
-	pid_t owner;
-	int fd;
-
-	snprintf(file, sizeof(file), "%u", slot);
-	fd = net_dir_open(directory, file, false);
-	if (fd < 0)
-		return 0;
-	owner = net_dir_owner(fd);
-	close(fd);
-	return owner;
-}
-
 static bool look(const char *path, const char *directory, unsigned own_slot, struct listener_place *place)
 {
 	char target[32] = "";
@@ -76,7 +60,7 @@ static bool look(const char *path, const char *directory, unsigned own_slot, str
 	return readlink(path, target, sizeof(target) - 1) > 0 &&
 	       sscanf(target, "%u-%x", &place->slot, &place->address) == 2 && place->slot &&
 	       place->slot < SHM_SLOTS &&
-	       (place->slot == own_slot || listeners_owner(directory, place->slot));
+	       (place->slot == own_slot || net_dir_slot_owner(directory, place->slot));
 }
 
 bool listeners_find(const char *directory, uint16_t port_space, const struct sockaddr *dst, unsigned own_slot,

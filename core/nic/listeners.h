@@ -13,7 +13,6 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 struct listener_place {
 	unsigned slot;
@@ -28,7 +27,5 @@ void listeners_remove(const char *directory, uint16_t port_space, const struct s
  * caller's. False: nobody. */
 bool listeners_find(const char *directory, uint16_t port_space, const struct sockaddr *dst, unsigned own_slot,
 		    struct listener_place *place);
-/* The process that has this slot, not the caller's; 0, -1: net_dir_owner(). */
-pid_t listeners_owner(const char *directory, unsigned slot);
 
 #endif

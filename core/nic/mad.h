@@ -6,7 +6,7 @@
  * management datagrams of class 7 between queue pairs 1. Annex A11 says what rdma_cm puts in front of a
  * request's private data: which addresses its ends have.
  *
- * Encoding and decoding are one table (mad.c). It says nothing of who sends what when: that is cm_conn.c.
+ * Encoding and decoding are one table (mad.c). It says nothing of who sends what when: that is cm_talk.c.
  */
 #include <infiniband/verbs.h>
 #include <netinet/in.h>
@@ -49,7 +49,6 @@ enum {
 	CM_REJ_NUMBER = 6,
 	CM_REJ_NO_SERVICE = 8,
 	CM_REJ_TRANSPORT = 9,
-	CM_REJ_STALE = 10,
 	CM_REJ_MTU = 26,
 	CM_REJ_CONSUMER = 28,
 	CM_REJ_ECE = 35

@@ -64,6 +64,21 @@ pid_t net_dir_owner(int fd)
 	return lock.l_pid ? lock.l_pid : -1;
 }
 
+pid_t net_dir_slot_owner(const char *directory, unsigned slot)
+{
+	char name[16];
+	pid_t owner;
+	int fd;
+
+	snprintf(name, sizeof(name), "%u", slot);
+	fd = net_dir_open(directory, name, false);
+	if (fd < 0)
+		return 0;
+	owner = net_dir_owner(fd);
+	close(fd);
+	return owner;
+}
+
 void net_dir_remove(const char *directory, const char *name)
 {
 	char path[PATH_MAX];

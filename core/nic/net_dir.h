@@ -23,6 +23,8 @@ int net_dir_open(const char *directory, const char *name, bool make);
 bool net_dir_lock(int fd, const char *directory, const char *name, bool waits);
 /* Whose lock it is; 0: nobody's; -1: somebody's who has no number here, in another container. */
 pid_t net_dir_owner(int fd);
+/* The same of a slot's inbox, which is not the caller's: to close that would give up the lock on it. */
+pid_t net_dir_slot_owner(const char *directory, unsigned slot);
 void net_dir_remove(const char *directory, const char *name);
 /* A bit for each slot that has an inbox, its owner alive or not. */
 void net_dir_slots(const char *directory, uint64_t *bits, unsigned words);

@@ -343,6 +343,14 @@ static void no_gid(struct link *link, uint32_t number, union ibv_gid *gid)
 	memset(gid, 0, sizeof(*gid));
 }
 
+static int join_nothing(struct link *link, unsigned host, const union ibv_gid *gid, bool joins)
+{
+	(void)link;
+	(void)host;
+	(void)gid;
+	return joins ? -ENETUNREACH : 0;
+}
+
 static void lose(struct link *link, unsigned from, struct packet *pkt)
 {
 	(void)link;
@@ -372,7 +380,7 @@ static void nothing(struct nic_link *nic)
 static struct nic_turns nobodys_turns;
 static struct nic_link nowhere = {
 	.turns = &nobodys_turns,
-	.link = {.resolve = no_route, .gid = no_gid, .send = lose},
+	.link = {.resolve = no_route, .gid = no_gid, .group = no_route, .join = join_nothing, .send = lose},
 	.take = take_nothing,
 	.sleep = sleep_for_ever,
 	.wake = nothing,
@@ -438,7 +446,7 @@ static void in_child(void)
 		cut_off(whole);
 	if (link && link->forked)
 		link->forked(link);
-	qp1_forked();
+	qp1_close();
 	whole = NULL;
 	pthread_mutex_init(&making, NULL);
 }
@@ -517,11 +525,17 @@ static int make(struct whole *w)
 	rc = qp1_open(&w->nic, config.net);
 	if (!rc)
 		rc = start_thread(w);
-	if (!rc && !once) {
+	if (rc) {
+		fprintf(stderr, "tidemark: no NIC in the net %s: %s\n", config.net, strerror(-rc));
+		qp1_close();
+		w->nic.link->leave(w->nic.link);
+		return rc;
+	}
+	if (!once) {
 		once = true;
 		pthread_atfork(before_fork, in_parent, in_child);
 	}
-	return rc;
+	return 0;
 }
 
 struct nic *nic_get(void)

@@ -19,24 +19,18 @@
 #define RESTS_NS   20000000 /* and one that did not want one, for so long; it may wait for its NIC's lock */
 #define MANY	   256	    /* turns: more than the NIC takes between two looks at its timers */
 
-static int open_inbox(const struct peers *peers, unsigned slot)
-{
-	char name[16];
-
-	snprintf(name, sizeof(name), "%u", slot);
-	return net_dir_open(peers->directory, name, false);
-}
-
 struct inbox_head *peer_head(struct peers *peers, unsigned slot)
 {
 	struct peer *peer = &peers->peer[slot];
 	struct stat is;
 	void *at = MAP_FAILED;
+	char name[16];
 	int fd;
 
 	if (peer->head && !peer->head->dead)
 		return peer->head;
-	fd = open_inbox(peers, slot);
+	snprintf(name, sizeof(name), "%u", slot);
+	fd = net_dir_open(peers->directory, name, false);
 	if (fd < 0)
 		return NULL;
 	if (!fstat(fd, &is) && is.st_size >= (off_t)sizeof(struct inbox_head))
@@ -85,23 +79,9 @@ static bool is_stopped(pid_t pid)
 	return state == 'T' || state == 't';
 }
 
-/* Whose inbox it is, -1: of somebody who cannot be seen from here; 0: nobody's. */
-static pid_t owner_of(const struct peers *peers, unsigned slot)
-{
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
-	int fd = open_inbox(peers, slot);
-	bool lives;
-
-	if (fd < 0)
-		return 0;
-	lives = !fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK;
-	close(fd);
-	return !lives ? 0 : lock.l_pid > 0 ? lock.l_pid : -1;
-}
-
 static bool runs(const struct peers *peers, unsigned slot)
 {
-	pid_t pid = slot == peers->own ? -1 : owner_of(peers, slot);
+	pid_t pid = slot == peers->own ? -1 : net_dir_slot_owner(peers->directory, slot);
 
 	return pid && !(pid > 0 && is_stopped(pid));
 }
@@ -165,7 +145,7 @@ static bool wants_cpu(pid_t pid, int32_t except, uint64_t *had_ns)
 bool peer_program_starves(struct peers *peers, unsigned slot, uint64_t now, struct link_watch *watch)
 {
 	const struct inbox_head *head = peer_head(peers, slot);
-	pid_t pid = head && slot != peers->own ? owner_of(peers, slot) : 0;
+	pid_t pid = head && slot != peers->own ? net_dir_slot_owner(peers->directory, slot) : 0;
 	uint64_t had_ns;
 	bool wants;
 

@@ -152,7 +152,7 @@ int qp1_open(struct nic *nic, const char *directory)
 	return 0;
 }
 
-void qp1_forked(void)
+void qp1_close(void)
 {
 	if (qp1.nic)
 		close(qp1.mads.fd);

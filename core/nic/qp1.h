@@ -33,8 +33,8 @@ const struct nic_mads *tidemark_mads(void);
 
 /* The NIC has one from now on. 0 or -errno. */
 int qp1_open(struct nic *nic, const char *directory);
-/* In a child of fork(): it has none. */
-void qp1_forked(void);
+/* There is none any more: it could not be made, or this is a child of fork(). */
+void qp1_close(void);
 
 /* Whose slot a packet to queue pair 1 is for. */
 unsigned qp1_slot(const struct packet *pkt, const char *directory, unsigned own_slot);

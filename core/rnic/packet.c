@@ -194,7 +194,8 @@ struct packet *packet_of_run(struct rnic_net *net, const struct packet *run, uin
 {
 	uint32_t mtu = mtu_of_run(run), off = i * mtu;
 	struct packet one = *run;
-	if (!mtu || i > run->more || !(opcode_is[run->opcode] & (IS_SEND | IS_WRITE)))
+	if (!mtu || i > run->more || run->opcode >= OP_CODES ||
+	    !(opcode_is[run->opcode] & (IS_SEND | IS_WRITE)))
 		return NULL;
 	one.more = 0;
 	one.len = i < run->more ? mtu : run->len - off;
