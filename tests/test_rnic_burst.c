@@ -151,8 +151,6 @@ int main(void)
 {
 	Suite *suite = suite_create("rnic_burst");
 	TCase *tc = tcase_create("rnic_burst");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup_options, NULL);
@@ -161,8 +159,5 @@ int main(void)
 	tcase_add_loop_test(tc, lossy, 0, 24);
 	tcase_add_test(tc, stranger);
 	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

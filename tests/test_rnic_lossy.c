@@ -478,8 +478,6 @@ int main(void)
 {
 	Suite *suite = suite_create("rnic_lossy");
 	TCase *tc = tcase_create("rnic_lossy");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup_options, NULL);
@@ -498,8 +496,5 @@ int main(void)
 	tcase_add_loop_test(tc, refused, 0, 2);
 	tcase_add_loop_test(tc, random_order, 0, 48);
 	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }
