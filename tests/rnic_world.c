@@ -2,6 +2,7 @@
 /* See rnic_world.h. */
 #include "tests/rnic_world.h"
 #include <stdlib.h>
+#include "core/rnic/device.h"
 
 /* The fallback of the inline function: a context of ours never needs it. */
 #pragma push_macro("ibv_query_port")
@@ -283,6 +284,35 @@ bool empty(struct ibv_cq *cq)
 	return ibv_poll_cq(cq, 1, &wc) == 0;
 }
 
+#define EVENTS 32
+unsigned event_count;
+static struct {
+	enum ibv_event_type type;
+	void *element;
+} events[EVENTS];
+
+static void note_event(struct rnic_hca *hca, enum ibv_event_type type, void *element)
+{
+	ck_assert_ptr_eq(hca, to_hca(b.ctx));
+	ck_assert_uint_lt(event_count, EVENTS);
+	events[event_count].type = type;
+	events[event_count++].element = element;
+}
+
+void note_events(void)
+{
+	event_count = 0;
+	to_hca(a.ctx)->hooks.event = to_hca(b.ctx)->hooks.event = note_event;
+}
+
+unsigned noted(enum ibv_event_type type, const void *element)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < event_count; i++)
+		n += events[i].type == type && events[i].element == element;
+	return n;
+}
+
 void fill(uint8_t *to, size_t len, uint64_t seed)
 {
 	for (size_t i = 0; i < len; i++)
@@ -316,4 +346,13 @@ void run_pm(void (*fn)(void))
 	pmem_end(pool);
 	pmem_stack_free(stack);
 	pool = NULL;
+}
+
+int run_suite(Suite *suite)
+{
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
 }

@@ -79,6 +79,8 @@ void task(void *arg);
 void connected(void *arg);
 void run(void (*start)(void *), void (*fn)(void));
 void run_pm(void (*fn)(void));
+/* Run the tests, and give the suite back. What main() returns. */
+int run_suite(Suite *suite);
 
 uint64_t rnd(uint64_t *state);
 void fill(uint8_t *to, size_t len, uint64_t seed);
@@ -105,5 +107,10 @@ void recv_post(struct side *s, size_t off, uint32_t len, uint64_t id);
 struct ibv_wc wait_for(struct ibv_cq *cq);
 void expect(struct ibv_cq *cq, uint64_t id, enum ibv_wc_status status);
 bool empty(struct ibv_cq *cq);
+
+/* From now on b's events are noted, and a has none. So many came; so many of this type and object. */
+void note_events(void);
+extern unsigned event_count;
+unsigned noted(enum ibv_event_type type, const void *element);
 
 #endif

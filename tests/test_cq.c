@@ -494,9 +494,5 @@ int main(void)
 	tcase_add_test(tc, two_tasks);
 	tcase_add_test(tc, device_clock);
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

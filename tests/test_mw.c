@@ -940,9 +940,5 @@ int main(void)
 	tcase_add_test(tc, parents);
 	tcase_add_test(tc, spray);
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

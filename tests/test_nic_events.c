@@ -14,33 +14,19 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
 #include "tests/nic_net.h"
+#include "tests/nic_side.h"
 
 #define SIGNALED IBV_SEND_SIGNALED
 #define SOON_MS	 200
 #define ACCESS	 (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 
-struct side {
-	struct ibv_context *context;
-	struct ibv_pd *pd;
-	struct ibv_comp_channel *channel;
-	struct ibv_cq *cq;
-	struct ibv_cq_ex *cqx;
-	struct ibv_qp *qp;
-	struct ibv_qp_ex *qpx;
-	struct ibv_mr *mr;
-	uint8_t buf[4096];
-};
-static struct side a, b;
-static void open_side(struct side *s)
+static void open_one(struct side *s)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_cq_init_attr_ex attr = {
 		.cqe = 64, .wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK};
 	struct ibv_qp_init_attr_ex init = {
@@ -50,74 +36,28 @@ static void open_side(struct side *s)
 		.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE,
 	};
 
-	ck_assert_ptr_nonnull(list);
-	s->context = ibv_open_device(list[0]);
-	ibv_free_device_list(list);
-	ck_assert_ptr_nonnull(s->context);
-	init.pd = s->pd = ibv_alloc_pd(s->context);
+	open_side(s, 4096, ACCESS);
 	s->channel = ibv_create_comp_channel(s->context);
 	ck_assert_ptr_nonnull(s->channel);
 	attr.channel = s->channel;
 	attr.cq_context = s;
 	s->cqx = ibv_create_cq_ex(s->context, &attr);
 	ck_assert_ptr_nonnull(s->cqx);
-	init.send_cq = init.recv_cq = s->cq = ibv_cq_ex_to_cq(s->cqx);
+	s->scq = s->rcq = ibv_cq_ex_to_cq(s->cqx);
+	init.pd = s->pd;
+	init.send_cq = init.recv_cq = s->scq;
 	s->qp = ibv_create_qp_ex(s->context, &init);
 	ck_assert_ptr_nonnull(s->qp);
 	s->qpx = ibv_qp_to_qp_ex(s->qp);
 	ck_assert_ptr_nonnull(s->qpx);
-	s->mr = ibv_reg_mr(s->pd, s->buf, sizeof(s->buf), ACCESS);
-	ck_assert_ptr_nonnull(s->mr);
-}
-
-static void to_rtr(struct side *s, struct side *peer)
-{
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = ACCESS};
-
-	ck_assert_int_eq(ibv_modify_qp(s->qp, &attr,
-				       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
-			 0);
-	attr = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = peer->qp->qp_num,
-		.max_dest_rd_atomic = 1,
-		.min_rnr_timer = 1,
-		.ah_attr = {.is_global = 1, .port_num = 1, .grh.hop_limit = 1},
-	};
-	ck_assert_int_eq(ibv_query_gid(peer->context, 1, 0, &attr.ah_attr.grh.dgid), 0);
-	ck_assert_int_eq(ibv_modify_qp(s->qp, &attr,
-				       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-					       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-					       IBV_QP_MIN_RNR_TIMER),
-			 0);
-}
-
-static void to_rts(struct side *s)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 1};
-	ck_assert_int_eq(ibv_modify_qp(s->qp, &attr,
-				       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-					       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
-			 0);
 }
 
 static void setup(void)
 {
-	open_side(&a);
-	open_side(&b);
-	to_rtr(&a, &b);
-	to_rtr(&b, &a);
-	to_rts(&a);
-}
-
-static void recv_post(struct side *s, uint64_t id)
-{
-	struct ibv_sge sge = {(uintptr_t)s->buf, 64, s->mr->lkey};
-	struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &sge, .num_sge = 1}, *bad;
-
-	ck_assert_int_eq(ibv_post_recv(s->qp, &wr, &bad), 0);
+	open_one(&a);
+	open_one(&b);
+	go(&a, &b, IBV_QPS_RTS);
+	go(&b, &a, IBV_QPS_RTR);
 }
 
 static void send_post(struct side *s, unsigned flags)
@@ -138,10 +78,8 @@ static bool readable(int fd, int ms)
 
 static struct ibv_wc poll_one(struct ibv_cq *cq)
 {
-	struct ibv_wc wc;
+	struct ibv_wc wc = wait_for(cq);
 
-	while (!ibv_poll_cq(cq, 1, &wc))
-		;
 	ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
 	return wc;
 }
@@ -161,20 +99,20 @@ START_TEST(sleeps_until_a_completion)
 	void *cq_context;
 	pthread_t thread;
 
-	recv_post(&b, 5);
-	ck_assert_int_eq(ibv_req_notify_cq(b.cq, 0), 0);
+	give(&b, 64, 5);
+	ck_assert_int_eq(ibv_req_notify_cq(b.rcq, 0), 0);
 	ck_assert(!readable(b.channel->fd, 0));
 	pthread_create(&thread, NULL, send_later, &a);
 	ck_assert_int_eq(ibv_get_cq_event(b.channel, &cq, &cq_context), 0);
-	ck_assert_ptr_eq(cq, b.cq);
+	ck_assert_ptr_eq(cq, b.rcq);
 	ck_assert_ptr_eq(cq_context, &b);
 	pthread_join(thread, NULL);
-	ck_assert_uint_eq(poll_one(b.cq).wr_id, 5);
+	ck_assert_uint_eq(poll_one(b.rcq).wr_id, 5);
 	ibv_ack_cq_events(cq, 1);
 	/* Not armed again: no event. */
-	recv_post(&b, 6);
+	give(&b, 64, 6);
 	send_post(&a, SIGNALED);
-	ck_assert_uint_eq(poll_one(b.cq).wr_id, 6);
+	ck_assert_uint_eq(poll_one(b.rcq).wr_id, 6);
 	ck_assert(!readable(b.channel->fd, 0));
 }
 END_TEST
@@ -188,15 +126,15 @@ START_TEST(polls_the_descriptor)
 	ck_assert_int_eq(ibv_get_cq_event(b.channel, &cq, &cq_context), -1);
 	ck_assert_int_eq(errno, EAGAIN);
 	for (unsigned i = 0; i < 3; i++) {
-		recv_post(&b, i);
-		ck_assert_int_eq(ibv_req_notify_cq(b.cq, 1), 0);
+		give(&b, 64, i);
+		ck_assert_int_eq(ibv_req_notify_cq(b.rcq, 1), 0);
 		send_post(&a, SIGNALED);
 		ck_assert_int_eq(readable(b.channel->fd, 20), i > 0); /* not solicited */
-		recv_post(&b, i);
+		give(&b, 64, i);
 		send_post(&a, SIGNALED | IBV_SEND_SOLICITED);
 		ck_assert(readable(b.channel->fd, SOON_MS));
-		poll_one(b.cq);
-		poll_one(b.cq);
+		poll_one(b.rcq);
+		poll_one(b.rcq);
 	}
 	/* Three events wait; all are to be had, and no more. */
 	for (unsigned i = 0; i < 3; i++)
@@ -239,8 +177,8 @@ START_TEST(interrupted)
 		usleep(10000);
 		pthread_kill(thread, SIGUSR1);
 	}
-	recv_post(&b, 1);
-	ck_assert_int_eq(ibv_req_notify_cq(b.cq, 0), 0);
+	give(&b, 64, 1);
+	ck_assert_int_eq(ibv_req_notify_cq(b.rcq, 0), 0);
 	send_post(&a, SIGNALED);
 	pthread_join(thread, NULL);
 	ck_assert_int_eq(atomic_load(&waited), -1);
@@ -261,7 +199,7 @@ START_TEST(interrupted)
 	pthread_join(thread, &result);
 	ck_assert_ptr_eq(result, PTHREAD_CANCELED);
 	/* Nobody holds anything. */
-	poll_one(b.cq);
+	poll_one(b.rcq);
 }
 END_TEST
 
@@ -275,11 +213,11 @@ START_TEST(many_events)
 
 	ck_assert_int_eq(epoll_ctl(epoll, EPOLL_CTL_ADD, b.channel->fd, &event), 0);
 	for (unsigned i = 0; i < 2000; i++) {
-		recv_post(&b, i);
-		ck_assert_int_eq(ibv_req_notify_cq(b.cq, 0), 0);
+		give(&b, 64, i);
+		ck_assert_int_eq(ibv_req_notify_cq(b.rcq, 0), 0);
 		send_post(&a, SIGNALED);
-		poll_one(b.cq);
-		poll_one(a.cq);
+		poll_one(b.rcq);
+		poll_one(a.scq);
 		if (i < 100)
 			ck_assert_int_eq(epoll_wait(epoll, &event, 1, SOON_MS), 1);
 	}
@@ -305,19 +243,19 @@ START_TEST(destroy_waits_for_the_acknowledgement)
 	void *cq_context;
 	pthread_t thread;
 
-	recv_post(&b, 1);
-	recv_post(&b, 2);
-	ck_assert_int_eq(ibv_req_notify_cq(b.cq, 0), 0);
+	give(&b, 64, 1);
+	give(&b, 64, 2);
+	ck_assert_int_eq(ibv_req_notify_cq(b.rcq, 0), 0);
 	send_post(&a, SIGNALED);
 	ck_assert_int_eq(ibv_get_cq_event(b.channel, &cq, &cq_context), 0);
 	/* A second one, which is not read. */
-	ck_assert_int_eq(ibv_req_notify_cq(b.cq, 0), 0);
+	ck_assert_int_eq(ibv_req_notify_cq(b.rcq, 0), 0);
 	send_post(&a, SIGNALED);
 	ck_assert(readable(b.channel->fd, SOON_MS));
-	ck_assert_int_eq(ibv_destroy_cq(b.cq), EBUSY);
+	ck_assert_int_eq(ibv_destroy_cq(b.rcq), EBUSY);
 	ck_assert_int_eq(ibv_destroy_comp_channel(b.channel), EBUSY);
 	ck_assert_int_eq(ibv_destroy_qp(b.qp), 0);
-	pthread_create(&thread, NULL, destroy_cq, b.cq);
+	pthread_create(&thread, NULL, destroy_cq, b.rcq);
 	usleep(30000);
 	ck_assert(!atomic_load(&destroyed));
 	ibv_ack_cq_events(cq, 1);
@@ -333,7 +271,7 @@ START_TEST(established)
 {
 	struct ibv_async_event event;
 
-	recv_post(&b, 1);
+	give(&b, 64, 1);
 	ck_assert(!readable(b.context->async_fd, 0));
 	send_post(&a, SIGNALED);
 	ck_assert(readable(b.context->async_fd, SOON_MS));
@@ -364,14 +302,11 @@ START_TEST(access_error)
 				 .wr.rdma = {(uintptr_t)b.buf, b.mr->rkey ^ 1}},
 			   *bad;
 	struct ibv_async_event event;
-	struct ibv_wc wc;
 	pthread_t thread;
 
 	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
-	while (!ibv_poll_cq(a.cq, 1, &wc))
-		;
-	ck_assert_int_eq(wc.status, IBV_WC_REM_ACCESS_ERR);
-	ck_assert_int_eq(ibv_get_async_event(b.context, &event), 0);
+	expect(a.scq, 0, IBV_WC_REM_ACCESS_ERR);
+	event = next_event(&b);
 	ck_assert_int_eq(event.event_type, IBV_EVENT_QP_ACCESS_ERR);
 	ck_assert_ptr_eq(event.element.qp, b.qp);
 	pthread_create(&thread, NULL, destroy_qp, b.qp);
@@ -390,7 +325,7 @@ START_TEST(wallclock)
 	struct timespec before, after;
 	uint64_t at;
 
-	recv_post(&b, 3);
+	give(&b, 64, 3);
 	clock_gettime(CLOCK_REALTIME, &before);
 	send_post(&a, SIGNALED);
 	while (ibv_start_poll(b.cqx, &attr))
@@ -464,23 +399,21 @@ END_TEST
 /* Two batches at once on two queue pairs, and a poll in the middle of them. */
 START_TEST(two_batches)
 {
-	struct ibv_wc wc;
-
-	to_rts(&b);
-	recv_post(&a, 1);
-	recv_post(&b, 1);
+	go(&b, &a, IBV_QPS_RTS);
+	give(&a, 64, 1);
+	give(&b, 64, 1);
 	for (struct side *s = &a; s; s = s == &a ? &b : NULL) {
 		ibv_wr_start(s->qpx);
 		s->qpx->wr_flags = SIGNALED;
 		ibv_wr_send(s->qpx);
 		ibv_wr_set_sge(s->qpx, s->mr->lkey, (uintptr_t)s->buf, 8);
-		ck_assert_int_eq(ibv_poll_cq(s->cq, 1, &wc), 0);
+		nothing_in(s->scq);
 	}
 	ck_assert_int_eq(ibv_wr_complete(a.qpx), 0);
 	ck_assert_int_eq(ibv_wr_complete(b.qpx), 0);
 	for (unsigned i = 0; i < 2; i++) {
-		poll_one(a.cq);
-		poll_one(b.cq);
+		poll_one(a.scq);
+		poll_one(b.rcq);
 	}
 }
 END_TEST

@@ -17,160 +17,30 @@
 #include <time.h>
 #include <unistd.h>
 #include "tests/nic_net.h"
+#include "tests/nic_side.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 #define BUF	     (64u << 10)
-#define QKEY	     0x1234u
-#define GRH	     40u
-#define WR	     32u
-#define SGE	     4u
-#define INLINE	     64u
 #define ALL \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 #define SIGNALED IBV_SEND_SIGNALED
 
-struct side {
-	struct ibv_context *context;
-	struct ibv_pd *pd;
-	struct ibv_cq *scq, *rcq;
-	struct ibv_srq *srq;
-	struct ibv_qp *qp;
-	struct ibv_mr *mr;
-	uint8_t *buf;
-	union ibv_gid gid;
-};
-static struct side a, b;
-
-static void open_side(struct side *s)
+static void open_one(struct side *s)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
-
-	ck_assert_ptr_nonnull(list);
-	s->context = ibv_open_device(list[0]);
-	ibv_free_device_list(list);
-	ck_assert_ptr_nonnull(s->context);
-	s->pd = ibv_alloc_pd(s->context);
-	s->scq = ibv_create_cq(s->context, 64, NULL, NULL, 0);
+	open_side(s, BUF, ALL);
 	s->rcq = ibv_create_cq(s->context, 64, NULL, NULL, 0);
-	s->buf = aligned_alloc(4096, BUF);
-	memset(s->buf, 0, BUF);
-	s->mr = ibv_reg_mr(s->pd, s->buf, BUF, ALL);
-	ck_assert(s->pd && s->scq && s->rcq && s->mr);
-	ck_assert_int_eq(ibv_query_gid(s->context, 1, 0, &s->gid), 0);
+	ck_assert_ptr_nonnull(s->rcq);
+	s->attr.timeout = 8;
+	s->attr.retry_cnt = 3;
 }
 
 static void setup(void)
 {
-	open_side(&a);
-	open_side(&b);
-}
-
-static struct ibv_qp_init_attr init_of(const struct side *s, enum ibv_qp_type type)
-{
-	return (struct ibv_qp_init_attr){.send_cq = s->scq,
-					 .recv_cq = s->rcq,
-					 .srq = s->srq,
-					 .cap = {WR, WR, SGE, SGE, INLINE},
-					 .qp_type = type};
-}
-
-static void make_qp(struct side *s, enum ibv_qp_type type)
-{
-	struct ibv_qp_init_attr init = init_of(s, type);
-
-	s->qp = ibv_create_qp(s->pd, &init);
-	ck_assert_ptr_nonnull(s->qp);
-}
-
-/* --- the way from Reset to RTS, as ibv_modify_qp(3) has it in its tables --- */
-
-static const struct way {
-	enum ibv_qp_type type;
-	enum ibv_qp_state to;
-	int mask; /* the least that there has to be, without IBV_QP_STATE */
-} ways[] = {
-	{IBV_QPT_UD, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY},
-	{IBV_QPT_UD, IBV_QPS_RTR, 0},
-	{IBV_QPT_UD, IBV_QPS_RTS, IBV_QP_SQ_PSN},
-	{IBV_QPT_UC, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
-	{IBV_QPT_UC, IBV_QPS_RTR, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN},
-	{IBV_QPT_UC, IBV_QPS_RTS, IBV_QP_SQ_PSN},
-	{IBV_QPT_RC, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
-	{IBV_QPT_RC, IBV_QPS_RTR,
-	 IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-		 IBV_QP_MIN_RNR_TIMER},
-	{IBV_QPT_RC, IBV_QPS_RTS,
-	 IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_TIMEOUT},
-};
-
-static struct ibv_qp_attr attr_to(const struct side *peer, enum ibv_qp_state to)
-{
-	return (struct ibv_qp_attr){
-		.qp_state = to,
-		.port_num = 1,
-		.qkey = QKEY,
-		.qp_access_flags = ALL,
-		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = peer->qp->qp_num,
-		.rq_psn = 100,
-		.sq_psn = 100,
-		.max_dest_rd_atomic = 4,
-		.max_rd_atomic = 4,
-		.min_rnr_timer = 1,
-		.timeout = 8,
-		.retry_cnt = 3,
-		.rnr_retry = 7,
-		.ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = peer->gid, .hop_limit = 1}}};
-}
-
-static void go(struct side *s, const struct side *peer, enum ibv_qp_state until)
-{
-	for (unsigned i = 0; i < COUNT(ways); i++) {
-		struct ibv_qp_attr attr = attr_to(peer, ways[i].to);
-
-		if (ways[i].type == s->qp->qp_type && ways[i].to <= until)
-			ck_assert_int_eq(ibv_modify_qp(s->qp, &attr, ways[i].mask | IBV_QP_STATE), 0);
-	}
-}
-
-static void connect_both(enum ibv_qp_type type)
-{
-	make_qp(&a, type);
-	make_qp(&b, type);
-	go(&a, &b, IBV_QPS_RTS);
-	go(&b, &a, IBV_QPS_RTS);
-}
-
-static enum ibv_qp_state state_of(const struct side *s)
-{
-	struct ibv_qp_init_attr init;
-	struct ibv_qp_attr attr;
-
-	ck_assert_int_eq(ibv_query_qp(s->qp, &attr, IBV_QP_STATE, &init), 0);
-	return attr.qp_state;
-}
-
-static void to_state(struct side *s, enum ibv_qp_state to, int error)
-{
-	struct ibv_qp_attr attr = {.qp_state = to};
-
-	ck_assert_int_eq(ibv_modify_qp(s->qp, &attr, IBV_QP_STATE), error);
+	open_one(&a);
+	open_one(&b);
 }
 
 /* --- work --- */
-
-static int try_recv(struct side *s, uint32_t len, uint64_t id)
-{
-	struct ibv_sge sge = {(uintptr_t)s->buf, len, s->mr->lkey};
-	struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &sge, .num_sge = 1}, *bad;
-
-	return s->srq ? ibv_post_srq_recv(s->srq, &wr, &bad) : ibv_post_recv(s->qp, &wr, &bad);
-}
-
-static void give(struct side *s, uint32_t len, uint64_t id)
-{
-	ck_assert_int_eq(try_recv(s, len, id), 0);
-}
 
 static int try_op(enum ibv_wr_opcode opcode, uint32_t len, uint64_t id, unsigned flags)
 {
@@ -197,46 +67,6 @@ static void op(enum ibv_wr_opcode opcode, uint32_t len, uint64_t id, unsigned fl
 	ck_assert_int_eq(try_op(opcode, len, id, flags), 0);
 }
 
-static struct ibv_wc wait_for(struct ibv_cq *cq)
-{
-	struct ibv_wc wc;
-	time_t start = time(NULL);
-
-	while (!ibv_poll_cq(cq, 1, &wc))
-		ck_assert_int_lt(time(NULL) - start, 20);
-	return wc;
-}
-
-static void expect(struct ibv_cq *cq, uint64_t id, enum ibv_wc_status status)
-{
-	struct ibv_wc wc = wait_for(cq);
-
-	ck_assert_msg(wc.status == status && wc.wr_id == id, "%llu: %s, expected %llu: %s",
-		      (unsigned long long)wc.wr_id, ibv_wc_status_str(wc.status), (unsigned long long)id,
-		      ibv_wc_status_str(status));
-}
-
-static void nothing_in(struct ibv_cq *cq)
-{
-	struct ibv_wc wc;
-
-	ck_assert_int_eq(ibv_poll_cq(cq, 1, &wc), 0);
-}
-
-/* The next event of this type; others of a life's beginning are passed over. */
-static void expect_event(struct side *s, enum ibv_event_type type, const void *element)
-{
-	struct pollfd fd = {.fd = s->context->async_fd, .events = POLLIN};
-	struct ibv_async_event event;
-
-	do {
-		ck_assert_msg(poll(&fd, 1, 10000) == 1, "no event: %s", ibv_event_type_str(type));
-		ck_assert_int_eq(ibv_get_async_event(s->context, &event), 0);
-		ibv_ack_async_event(&event);
-	} while (event.event_type != type);
-	ck_assert_ptr_eq(event.element.qp, element);
-}
-
 /* --- ibv_modify_qp, ibv_query_qp --- */
 
 START_TEST(transition)
@@ -249,7 +79,7 @@ START_TEST(transition)
 	make_qp(&a, way->type);
 	make_qp(&b, way->type);
 	go(&a, &b, from);
-	attr = attr_to(&b, way->to);
+	attr = attr_to(&a, &b, way->to);
 	/* Each that has to be there, missing; each that may not be there, too much. Nothing changes. */
 	for (int bit = 1; bit < IBV_QP_RATE_LIMIT << 1; bit <<= 1)
 		if (way->mask & bit)
@@ -345,8 +175,8 @@ START_TEST(wrong_value)
 	make_qp(&a, IBV_QPT_RC);
 	make_qp(&b, IBV_QPT_RC);
 	go(&a, &b, value->from);
-	attr = attr_to(&b, value->from + 1);
-	for (unsigned i = 0; i < COUNT(ways); i++)
+	attr = attr_to(&a, &b, value->from + 1);
+	for (unsigned i = 0; i < WAYS; i++)
 		if (ways[i].type == IBV_QPT_RC && ways[i].to == attr.qp_state)
 			mask |= ways[i].mask;
 	memcpy((char *)&attr + value->field, &value->wrong, value->size);
@@ -463,7 +293,7 @@ START_TEST(in_use)
 {
 	struct ibv_comp_channel *channel = ibv_create_comp_channel(a.context);
 	struct ibv_srq_init_attr srq = {.attr = {.max_wr = 4, .max_sge = 1}};
-	struct ibv_ah_attr path = {.is_global = 1, .port_num = 1, .grh = {.dgid = b.gid, .hop_limit = 1}};
+	struct ibv_ah_attr path = path_to(&b.gid);
 	struct ibv_mw_bind bind = {.wr_id = 1, .send_flags = SIGNALED};
 	struct ibv_pd *pd = ibv_alloc_pd(a.context);
 	struct ibv_ah *ah;
@@ -518,7 +348,7 @@ START_TEST(handles)
 {
 	struct ibv_qp_init_attr init = init_of(&a, IBV_QPT_RC), query;
 	struct ibv_srq_init_attr srq_init = {.attr = {.max_wr = 4, .max_sge = 1}};
-	struct ibv_ah_attr path = {.is_global = 1, .port_num = 1, .grh = {.dgid = b.gid, .hop_limit = 1}};
+	struct ibv_ah_attr path = path_to(&b.gid);
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
 	struct ibv_srq_attr srq_attr = {.max_wr = 8};
 	struct ibv_srq *srq = ibv_create_srq(a.pd, &srq_init);
@@ -666,7 +496,7 @@ END_TEST
 
 START_TEST(as_many)
 {
-	struct ibv_ah_attr path = {.is_global = 1, .port_num = 1, .grh = {.dgid = b.gid, .hop_limit = 1}};
+	struct ibv_ah_attr path = path_to(&b.gid);
 	struct ibv_srq_init_attr srq = {.attr = {.max_wr = 1, .max_sge = 1}};
 	struct ibv_qp_init_attr init = init_of(&a, IBV_QPT_RC);
 	struct ibv_device_attr device;
@@ -1191,9 +1021,9 @@ START_TEST(many_reads)
 	make_qp(&b, IBV_QPT_RC);
 	go(&b, &a, IBV_QPS_RTS);
 	go(&a, &b, IBV_QPS_RTR);
-	attr = attr_to(&b, IBV_QPS_RTS);
+	attr = attr_to(&a, &b, IBV_QPS_RTS);
 	attr.max_rd_atomic = 1;
-	ck_assert_int_eq(ibv_modify_qp(a.qp, &attr, ways[COUNT(ways) - 1].mask | IBV_QP_STATE), 0);
+	ck_assert_int_eq(ibv_modify_qp(a.qp, &attr, ways[WAYS - 1].mask | IBV_QP_STATE), 0);
 	for (unsigned i = 0; i < WR; i++)
 		op(i % 2 ? IBV_WR_ATOMIC_FETCH_AND_ADD : IBV_WR_RDMA_READ, 8, i, SIGNALED);
 	for (unsigned i = 0; i < WR; i++)
@@ -1370,8 +1200,7 @@ END_TEST
 
 START_TEST(datagram)
 {
-	struct ibv_ah_attr path = {.is_global = 1, .port_num = 1, .grh = {.dgid = b.gid, .hop_limit = 1}},
-			   back;
+	struct ibv_ah_attr path = path_to(&b.gid), back;
 	struct ibv_sge sge = {(uintptr_t)a.buf, 16, a.mr->lkey};
 	struct ibv_send_wr wr = {.sg_list = &sge,
 				 .num_sge = 1,
@@ -1530,7 +1359,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, transition, 0, COUNT(ways));
+	tcase_add_loop_test(tc, transition, 0, WAYS);
 	tcase_add_loop_test(tc, wrong_value, 0, COUNT(values));
 	tcase_add_test(tc, drained);
 	tcase_add_test(tc, limits);

@@ -12,15 +12,14 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 #include "core/rnic/placement.h"
 #include "core/rt/asan.h"
 #include "tests/nic_net.h"
+#include "tests/nic_side.h"
 
 #define RW                                                                           \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
@@ -28,18 +27,7 @@
 #define PERSISTENT IBV_ACCESS_FLUSH_PERSISTENT
 #define PAGE	   4096ul
 #define BYTES	   (64 * PAGE)
-#define LIMIT_S	   20
 
-struct side {
-	struct ibv_context *context;
-	struct ibv_pd *pd;
-	struct ibv_cq *cq;
-	struct ibv_qp *qp;
-	struct ibv_mr *mr;
-	uint8_t *buf; /* BYTES */
-};
-static struct side a, b;
-static uint32_t psn;
 static uint8_t *map(size_t len, int flags, int fd)
 {
 	uint8_t *at = mmap(NULL, len, PROT_READ | PROT_WRITE, flags, fd, 0);
@@ -48,93 +36,31 @@ static uint8_t *map(size_t len, int flags, int fd)
 	return at;
 }
 
-static void open_side(struct side *s)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_qp_init_attr init = {.cap = {64, 64, 2, 2, 0}, .qp_type = IBV_QPT_RC};
-
-	ck_assert_ptr_nonnull(list);
-	s->context = ibv_open_device(list[0]);
-	ibv_free_device_list(list);
-	ck_assert_ptr_nonnull(s->context);
-	s->pd = ibv_alloc_pd(s->context);
-	init.send_cq = init.recv_cq = s->cq = ibv_create_cq(s->context, 128, NULL, NULL, 0);
-	s->qp = ibv_create_qp(s->pd, &init);
-	ck_assert_ptr_nonnull(s->qp);
-	s->buf = map(BYTES, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-	s->mr = ibv_reg_mr(s->pd, s->buf, BYTES, RW | IBV_ACCESS_MW_BIND);
-	ck_assert_ptr_nonnull(s->mr);
-}
-
-static void connect_to(struct side *s, struct side *peer)
-{
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
-
-	ck_assert_int_eq(ibv_modify_qp(s->qp, &attr, IBV_QP_STATE), 0);
-	attr = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = RW | PERSISTENT};
-	ck_assert_int_eq(ibv_modify_qp(s->qp, &attr,
-				       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
-			 0);
-	attr = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_4096,
-		.dest_qp_num = peer->qp->qp_num,
-		.rq_psn = psn,
-		.max_dest_rd_atomic = 4,
-		.min_rnr_timer = 1,
-		.ah_attr = {.is_global = 1, .port_num = 1, .grh.hop_limit = 1},
-	};
-	ck_assert_int_eq(ibv_query_gid(peer->context, 1, 0, &attr.ah_attr.grh.dgid), 0);
-	ck_assert_int_eq(ibv_modify_qp(s->qp, &attr,
-				       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-					       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-					       IBV_QP_MIN_RNR_TIMER),
-			 0);
-	attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
-				    .timeout = 14,
-				    .retry_cnt = 7,
-				    .rnr_retry = 7,
-				    .sq_psn = psn,
-				    .max_rd_atomic = 4};
-	ck_assert_int_eq(ibv_modify_qp(s->qp, &attr,
-				       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-					       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
-			 0);
-}
-
 static void connect_sides(void)
 {
-	psn = (psn + 100000) & 0xffffff; /* what is left of the last connection is none of this one's */
-	connect_to(&a, &b);
-	connect_to(&b, &a);
+	/* What is left of the last connection is none of this one's. */
+	const uint32_t psn = (a.attr.sq_psn + 100000) & 0xffffff;
+
+	a.attr.rq_psn = a.attr.sq_psn = b.attr.rq_psn = b.attr.sq_psn = psn;
+	to_state(&a, IBV_QPS_RESET, 0);
+	go(&a, &b, IBV_QPS_RTS);
+	to_state(&b, IBV_QPS_RESET, 0);
+	go(&b, &a, IBV_QPS_RTS);
+}
+
+static void open_one(struct side *s)
+{
+	open_side(s, BYTES, RW | IBV_ACCESS_MW_BIND);
+	make_qp(s, IBV_QPT_RC);
+	s->attr.qp_access_flags = RW | PERSISTENT;
+	s->attr.path_mtu = IBV_MTU_4096;
 }
 
 static void setup(void)
 {
-	open_side(&a);
-	open_side(&b);
+	open_one(&a);
+	open_one(&b);
 	connect_sides();
-}
-
-static struct ibv_wc wait_for(struct side *s)
-{
-	time_t end = time(NULL) + LIMIT_S;
-	struct ibv_wc wc;
-	int n;
-
-	while (!(n = ibv_poll_cq(s->cq, 1, &wc)))
-		ck_assert_msg(time(NULL) < end, "no completion");
-	ck_assert_int_eq(n, 1);
-	return wc;
-}
-
-static void expect(struct side *s, uint64_t id, enum ibv_wc_status status)
-{
-	struct ibv_wc wc = wait_for(s);
-
-	ck_assert_msg(wc.wr_id == id && wc.status == status, "request %lu: %s", (unsigned long)wc.wr_id,
-		      ibv_wc_status_str(wc.status));
 }
 
 /* a's request for `va` of b; its data at `at` of a region of a. */
@@ -183,10 +109,10 @@ static void works(void)
 	connect_sides();
 	memset(a.buf, 0x5a, 64);
 	post(IBV_WR_RDMA_WRITE, 64, b.mr->rkey, b.buf + PAGE);
-	expect(&a, 7, IBV_WC_SUCCESS);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
 	ck_assert_mem_eq(b.buf + PAGE, a.buf, 64);
 	post(IBV_WR_RDMA_READ, 64, b.mr->rkey, b.buf + 2 * PAGE);
-	expect(&a, 7, IBV_WC_SUCCESS);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
 	ck_assert_mem_eq(b.buf + 2 * PAGE, a.buf, 64);
 }
 
@@ -248,16 +174,13 @@ START_TEST(remote_memory_gone)
 	/* A long one goes across the edge. */
 	post(opcode, len, mr->rkey, len == 8 ? at + 8 * PAGE : at);
 	if (works_on) {
-		expect(&a, 7, IBV_WC_SUCCESS);
+		expect(a.scq, 7, IBV_WC_SUCCESS);
 		return;
 	}
-	expect(&a, 7, is_send ? IBV_WC_REM_OP_ERR : IBV_WC_REM_ACCESS_ERR);
+	expect(a.scq, 7, is_send ? IBV_WC_REM_OP_ERR : IBV_WC_REM_ACCESS_ERR);
 	if (is_send)
-		expect(&b, 9, IBV_WC_LOC_PROT_ERR);
-	struct ibv_qp_attr attr;
-	struct ibv_qp_init_attr init;
-	ck_assert_int_eq(ibv_query_qp(b.qp, &attr, IBV_QP_STATE, &init), 0);
-	ck_assert_int_eq(attr.qp_state, IBV_QPS_ERR);
+		expect(b.rcq, 9, IBV_WC_LOC_PROT_ERR);
+	ck_assert_int_eq(state_of(&b), IBV_QPS_ERR);
 	works();
 	ck_assert_int_eq(ibv_dereg_mr(mr), 0);
 }
@@ -275,7 +198,7 @@ START_TEST(local_memory_gone)
 	struct ibv_mr *mr = lossy(&a, loss, &at);
 	recv_post(b.mr, b.buf, 64);
 	post_at(opcode, mr, len == 8 ? at + 8 * PAGE : at, len, b.mr->rkey, b.buf);
-	expect(&a, 7, loss == READ_ONLY && reads ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR);
+	expect(a.scq, 7, loss == READ_ONLY && reads ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR);
 	works();
 }
 END_TEST
@@ -304,7 +227,7 @@ START_TEST(memory_comes_and_goes)
 	/* On a busy machine the thread may rarely run beside this one. */
 	for (unsigned i = 0; i < 3000 || (failed == 0 && i < 300000); i++) {
 		post(opcodes[i % 5], i % 5 < 2 ? 4 * PAGE : 8, b.mr->rkey, b.buf);
-		enum ibv_wc_status status = wait_for(&a).status;
+		enum ibv_wc_status status = wait_for(a.scq).status;
 		ck_assert(status == IBV_WC_SUCCESS || status == IBV_WC_REM_ACCESS_ERR);
 		if (status != IBV_WC_SUCCESS) {
 			failed++;
@@ -357,7 +280,7 @@ static void remote_fault(void)
 
 	connect_sides();
 	post(IBV_WR_RDMA_WRITE, 16 * PAGE, mr->rkey, at);
-	expect(&a, 7, IBV_WC_REM_ACCESS_ERR);
+	expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
 	ck_assert_int_eq(ibv_dereg_mr(mr), 0);
 }
 
@@ -510,10 +433,10 @@ START_TEST(registration)
 			 IBV_REREG_MR_ERR_CMD);
 	ck_assert_int_eq(errno, EFAULT);
 	post(IBV_WR_RDMA_WRITE, 2 * PAGE, mr->rkey, at);
-	expect(&a, 7, IBV_WC_SUCCESS);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
 	ck_assert_int_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, at + 3 * PAGE, PAGE, 0), 0);
 	post(IBV_WR_RDMA_WRITE, PAGE, mr->rkey, at + 3 * PAGE);
-	expect(&a, 7, IBV_WC_SUCCESS);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
 	close(mine);
 	close(fd);
 }
@@ -538,17 +461,17 @@ START_TEST(on_demand)
 	for (unsigned i = 0; i < 2; i++) {
 		memset(a.buf, 0x31 + (int)i, 64);
 		post(IBV_WR_RDMA_WRITE, 64, keys[i]->rkey, at + PAGE);
-		expect(&a, 7, IBV_WC_SUCCESS);
+		expect(a.scq, 7, IBV_WC_SUCCESS);
 		ck_assert_mem_eq(at + PAGE, a.buf, 64);
 		post(IBV_WR_RDMA_WRITE, 64, keys[i]->rkey, at + 8 * PAGE);
-		expect(&a, 7, IBV_WC_REM_ACCESS_ERR);
+		expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
 		connect_sides();
 	}
 	post(IBV_WR_RDMA_READ, 64, all->rkey, NULL);
-	expect(&a, 7, IBV_WC_REM_ACCESS_ERR);
+	expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
 	connect_sides();
 	post(IBV_WR_RDMA_READ, 64, all->rkey, (void *)(1ull << 63)); /* no address at all */
-	expect(&a, 7, IBV_WC_REM_ACCESS_ERR);
+	expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
 	connect_sides();
 
 	const struct {
@@ -604,7 +527,7 @@ START_TEST(keys)
 	struct ibv_mr *dead = ibv_reg_mr(b.pd, b.buf, BYTES, RW);
 	uint32_t rkey = dead->rkey;
 	post(IBV_WR_RDMA_WRITE, 8, rkey, b.buf);
-	expect(&a, 7, IBV_WC_SUCCESS);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
 	ck_assert_int_eq(ibv_dereg_mr(dead), 0);
 	for (unsigned i = 0; i < KEYS; i++) {
 		struct ibv_mr *mr = ibv_reg_mr(i % 2 ? a.pd : b.pd, b.buf, BYTES, RW);
@@ -623,10 +546,10 @@ START_TEST(keys)
 		ck_assert_uint_ne(key[i - 1], key[i]);
 	ck_assert_ptr_null(bsearch(&rkey, key, 2 * KEYS, sizeof(*key), compare));
 	post(IBV_WR_RDMA_WRITE, 8, rkey, b.buf);
-	expect(&a, 7, IBV_WC_REM_ACCESS_ERR);
+	expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
 	connect_sides();
 	post(IBV_WR_RDMA_WRITE, 8, b.mr->lkey, b.buf);
-	expect(&a, 7, IBV_WC_REM_ACCESS_ERR);
+	expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
 	works();
 }
 END_TEST
@@ -661,7 +584,7 @@ START_TEST(atomics)
 			posted++;
 			continue;
 		}
-		expect(&a, 7, IBV_WC_SUCCESS);
+		expect(a.scq, 7, IBV_WC_SUCCESS);
 		done++;
 	}
 	stop = true;
@@ -703,7 +626,7 @@ START_TEST(last_word_last)
 		for (unsigned k = 0; k < 512; k++)
 			((uint64_t *)(void *)a.buf)[k] = i;
 		post(IBV_WR_RDMA_WRITE, 4096, b.mr->rkey, b.buf);
-		expect(&a, 7, IBV_WC_SUCCESS);
+		expect(a.scq, 7, IBV_WC_SUCCESS);
 		while (seen < i && pthread_tryjoin_np(thread, &wrong))
 			;
 		ck_assert_uint_eq(seen, i);
@@ -718,10 +641,10 @@ START_TEST(atomic_write)
 	setup();
 	*(uint64_t *)(void *)a.buf = 0x1122334455667788;
 	post(IBV_WR_ATOMIC_WRITE, 8, b.mr->rkey, b.buf + 64);
-	expect(&a, 7, IBV_WC_SUCCESS);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
 	ck_assert_mem_eq(b.buf + 64, a.buf, 8);
 	post(IBV_WR_ATOMIC_WRITE, 8, b.mr->rkey, b.buf + 65);
-	expect(&a, 7, IBV_WC_REM_INV_REQ_ERR);
+	expect(a.scq, 7, IBV_WC_REM_INV_REQ_ERR);
 }
 END_TEST
 
@@ -739,18 +662,18 @@ START_TEST(flush)
 	ck_assert_ptr_nonnull(mr);
 	memset(a.buf, 0x42, 64);
 	post(IBV_WR_RDMA_WRITE, 64, mr->rkey, file + PAGE - 32);
-	expect(&a, 7, IBV_WC_SUCCESS);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
 	post(IBV_WR_FLUSH, 64, mr->rkey, file + PAGE - 32);
-	expect(&a, 7, IBV_WC_SUCCESS);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
 	ck_assert_int_eq(pread(fd, got, 64, PAGE - 32), 64);
 	ck_assert_mem_eq(got, a.buf, 64);
 	/* No right to it; memory that is gone. */
 	post(IBV_WR_FLUSH, 64, b.mr->rkey, b.buf);
-	expect(&a, 7, IBV_WC_REM_ACCESS_ERR);
+	expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
 	connect_sides();
 	munmap(file + PAGE, PAGE);
 	post(IBV_WR_FLUSH, 64, mr->rkey, file + PAGE - 32);
-	expect(&a, 7, IBV_WC_REM_ACCESS_ERR);
+	expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
 	works();
 	unlink(path);
 	close(fd);
@@ -770,23 +693,23 @@ START_TEST(windows)
 	ck_assert_ptr_nonnull(one);
 	ck_assert_ptr_nonnull(two);
 	ck_assert_int_eq(ibv_bind_mw(b.qp, one, &bind), 0);
-	expect(&b, 8, IBV_WC_SUCCESS);
+	expect(b.scq, 8, IBV_WC_SUCCESS);
 	wr.bind_mw.mw = two;
 	wr.bind_mw.rkey = ibv_inc_rkey(two->rkey);
 	wr.bind_mw.bind_info = what;
 	ck_assert_int_eq(ibv_post_send(b.qp, &wr, &bad), 0);
-	expect(&b, 8, IBV_WC_SUCCESS);
+	expect(b.scq, 8, IBV_WC_SUCCESS);
 	post(IBV_WR_RDMA_WRITE, PAGE, one->rkey, b.buf);
-	expect(&a, 7, IBV_WC_SUCCESS);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
 	post(IBV_WR_RDMA_WRITE, PAGE, wr.bind_mw.rkey, b.buf);
-	expect(&a, 7, IBV_WC_SUCCESS);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
 	ck_assert_int_eq(ibv_dereg_mr(b.mr), EBUSY);
 	post(IBV_WR_RDMA_WRITE, PAGE + 1, wr.bind_mw.rkey, b.buf);
-	expect(&a, 7, IBV_WC_REM_ACCESS_ERR);
+	expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
 	connect_sides();
 	ck_assert_int_eq(ibv_dealloc_mw(two), 0);
 	post(IBV_WR_RDMA_WRITE, 8, wr.bind_mw.rkey, b.buf);
-	expect(&a, 7, IBV_WC_REM_ACCESS_ERR);
+	expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
 	ck_assert_int_eq(ibv_dealloc_mw(one), 0);
 	works();
 }

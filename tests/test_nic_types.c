@@ -6,119 +6,24 @@
 #include <check.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 #include "tests/nic_net.h"
+#include "tests/nic_side.h"
 
 #define BUF    (4u << 20)
-#define QKEY   0x1234u
-#define GRH    40u
 #define ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
-
-struct side {
-	struct ibv_context *context;
-	struct ibv_pd *pd;
-	struct ibv_cq *cq;
-	struct ibv_srq *srq;
-	struct ibv_qp *qp;
-	struct ibv_mr *mr;
-	uint8_t *buf;
-	union ibv_gid gid;
-};
-static struct side a, b;
-static void open_side(struct side *s)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-
-	ck_assert_ptr_nonnull(list);
-	s->context = ibv_open_device(list[0]);
-	ibv_free_device_list(list);
-	ck_assert_ptr_nonnull(s->context);
-	s->pd = ibv_alloc_pd(s->context);
-	s->cq = ibv_create_cq(s->context, 64, NULL, NULL, 0);
-	s->buf = calloc(1, BUF);
-	s->mr = ibv_reg_mr(s->pd, s->buf, BUF, ACCESS);
-	ck_assert(s->pd && s->cq && s->mr);
-	ck_assert_int_eq(ibv_query_gid(s->context, 1, 0, &s->gid), 0);
-}
 
 static void setup(void)
 {
-	open_side(&a);
-	open_side(&b);
-}
-
-static struct ibv_ah_attr path_to(const struct side *to)
-{
-	return (struct ibv_ah_attr){.is_global = 1, .port_num = 1, .grh = {.dgid = to->gid, .hop_limit = 1}};
-}
-
-static void make_qp(struct side *s, enum ibv_qp_type type)
-{
-	struct ibv_qp_init_attr init = {
-		.send_cq = s->cq, .recv_cq = s->cq, .srq = s->srq, .cap = {16, 16, 1, 1, 0}, .qp_type = type};
-
-	s->qp = ibv_create_qp(s->pd, &init);
-	ck_assert_ptr_nonnull(s->qp);
-}
-
-static void modify(struct side *s, struct ibv_qp_attr *attr, enum ibv_qp_state to, int mask)
-{
-	attr->qp_state = to;
-	ck_assert_int_eq(ibv_modify_qp(s->qp, attr, mask | IBV_QP_STATE), 0);
-}
-
-static void to_rts(struct side *s, const struct side *peer)
-{
-	bool ud = s->qp->qp_type == IBV_QPT_UD, rc = s->qp->qp_type == IBV_QPT_RC;
-	struct ibv_qp_attr attr = {.port_num = 1,
-				   .qkey = QKEY,
-				   .qp_access_flags = ACCESS,
-				   .path_mtu = IBV_MTU_4096,
-				   .dest_qp_num = peer->qp->qp_num,
-				   .min_rnr_timer = 1,
-				   .timeout = 10,
-				   .retry_cnt = 7,
-				   .rnr_retry = 7,
-				   .ah_attr = path_to(peer)};
-
-	modify(s, &attr, IBV_QPS_INIT,
-	       IBV_QP_PKEY_INDEX | IBV_QP_PORT | (ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
-	modify(s, &attr, IBV_QPS_RTR,
-	       (ud ? 0 : IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN) |
-		       (rc ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0));
-	modify(s, &attr, IBV_QPS_RTS,
-	       IBV_QP_SQ_PSN |
-		       (rc ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC
-			   : 0));
-}
-
-static void connect_both(enum ibv_qp_type type)
-{
-	make_qp(&a, type);
-	make_qp(&b, type);
-	to_rts(&a, &b);
-	to_rts(&b, &a);
-}
-
-static void give(struct side *s, uint32_t len, uint64_t id)
-{
-	struct ibv_sge sge = {(uintptr_t)s->buf, len, s->mr->lkey};
-	struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &sge, .num_sge = 1}, *bad;
-
-	if (s->srq)
-		ck_assert_int_eq(ibv_post_srq_recv(s->srq, &wr, &bad), 0);
-	else
-		ck_assert_int_eq(ibv_post_recv(s->qp, &wr, &bad), 0);
+	open_side(&a, BUF, ACCESS);
+	open_side(&b, BUF, ACCESS);
+	a.attr.path_mtu = b.attr.path_mtu = IBV_MTU_4096;
 }
 
 static void send_bytes(struct side *s, uint32_t len, struct ibv_ah *ah, uint32_t qpn)
@@ -139,38 +44,11 @@ static void send_bytes(struct side *s, uint32_t len, struct ibv_ah *ah, uint32_t
 	ck_assert_int_eq(ibv_post_send(s->qp, &wr, &bad), 0);
 }
 
-static struct ibv_wc wait_for(struct ibv_cq *cq)
-{
-	struct ibv_wc wc;
-	time_t start = time(NULL);
-
-	while (!ibv_poll_cq(cq, 1, &wc))
-		ck_assert_int_lt(time(NULL) - start, 20);
-	return wc;
-}
-
-static void expect(struct ibv_cq *cq, enum ibv_wc_status status)
-{
-	struct ibv_wc wc = wait_for(cq);
-
-	ck_assert_msg(wc.status == status, "%s", ibv_wc_status_str(wc.status));
-}
-
-static struct ibv_async_event next_event(struct side *s)
-{
-	struct pollfd fd = {.fd = s->context->async_fd, .events = POLLIN};
-	struct ibv_async_event event;
-
-	ck_assert_int_eq(poll(&fd, 1, 5000), 1);
-	ck_assert_int_eq(ibv_get_async_event(s->context, &event), 0);
-	return event;
-}
-
 /* --- */
 
 START_TEST(datagrams)
 {
-	struct ibv_ah_attr path = path_to(&b), back;
+	struct ibv_ah_attr path = path_to(&b.gid), back;
 	struct ibv_wc wc;
 
 	connect_both(IBV_QPT_UD);
@@ -180,8 +58,8 @@ START_TEST(datagrams)
 	give(&b, 200, 7);
 	memcpy(a.buf, "to b", 4);
 	send_bytes(&a, 4, ah, b.qp->qp_num);
-	expect(a.cq, IBV_WC_SUCCESS);
-	wc = wait_for(b.cq);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	wc = wait_for(b.rcq);
 	ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
 	ck_assert_uint_eq(wc.byte_len, GRH + 4);
 	ck_assert_uint_eq(wc.wc_flags, IBV_WC_GRH);
@@ -193,8 +71,8 @@ START_TEST(datagrams)
 	ck_assert_ptr_nonnull(reply);
 	give(&a, 200, 8);
 	send_bytes(&b, 10, reply, wc.src_qp);
-	expect(b.cq, IBV_WC_SUCCESS);
-	wc = wait_for(a.cq);
+	expect(b.scq, 1, IBV_WC_SUCCESS);
+	wc = wait_for(a.rcq);
 	ck_assert_uint_eq(wc.byte_len, GRH + 10);
 	ck_assert_uint_eq(wc.src_qp, b.qp->qp_num);
 	ck_assert_int_eq(ibv_destroy_ah(ah), 0);
@@ -211,7 +89,7 @@ START_TEST(multicast)
 {
 	const union ibv_gid group = {.raw = {[10] = 0xff, 0xff, 239, 1, 2, 3}};
 	const union ibv_gid other = {.raw = {[10] = 0xff, 0xff, 239, 1, 2, 4}};
-	struct ibv_ah_attr path = {.is_global = 1, .port_num = 1, .grh = {.dgid = group, .hop_limit = 1}};
+	struct ibv_ah_attr path = path_to(&group);
 	struct ibv_device_attr device;
 	struct side *both[] = {&a, &b};
 
@@ -230,7 +108,7 @@ START_TEST(multicast)
 		give(both[i], 200, i);
 	send_bytes(&a, 6, ah, 0xffffff);
 	for (unsigned i = 0; i < 3; i++) {
-		struct ibv_wc wc = wait_for(i ? a.cq : b.cq);
+		struct ibv_wc wc = wait_for(i ? a.scq : b.rcq);
 
 		ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
 		if (wc.opcode == IBV_WC_RECV) {
@@ -243,9 +121,9 @@ START_TEST(multicast)
 	give(&b, 200, 9);
 	give(&a, 200, 9);
 	send_bytes(&a, 6, ah, 0xffffff);
-	expect(a.cq, IBV_WC_SUCCESS);
-	expect(a.cq, IBV_WC_SUCCESS);
-	ck_assert_int_eq(ibv_poll_cq(b.cq, 1, &(struct ibv_wc){0}), 0);
+	for (unsigned i = 0; i < 2; i++) /* the request, and its own copy */
+		ck_assert_int_eq(wait_for(a.scq).status, IBV_WC_SUCCESS);
+	nothing_in(b.rcq);
 	ck_assert_int_eq(ibv_destroy_qp(b.qp), 0);
 	/* In a child all of it leads nowhere, and is put away in peace. */
 	pid_t pid = fork();
@@ -273,10 +151,8 @@ START_TEST(long_message)
 		memset(b.buf, 0, BUF);
 		give(&b, BUF, i);
 		send_bytes(&a, BUF, NULL, 0);
-		struct ibv_wc wc = wait_for(b.cq);
-		ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
-		ck_assert_uint_eq(wc.wr_id, i);
-		expect(a.cq, IBV_WC_SUCCESS);
+		expect(b.rcq, i, IBV_WC_SUCCESS);
+		expect(a.scq, 1, IBV_WC_SUCCESS);
 		ck_assert_mem_eq(a.buf, b.buf, BUF);
 	}
 }
@@ -286,7 +162,7 @@ END_TEST
 START_TEST(gone)
 {
 	static const enum ibv_qp_type types[] = {IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_UC};
-	struct ibv_ah_attr path = path_to(&b);
+	struct ibv_ah_attr path = path_to(&b.gid);
 	struct ibv_ah *ah = NULL;
 	struct ibv_mr *mr = b.mr;
 	uint8_t *buf = b.buf,
@@ -305,7 +181,8 @@ START_TEST(gone)
 		send_bytes(&a, 100, ah, b.qp->qp_num);
 	} else {
 		struct ibv_sge sge = {(uintptr_t)a.buf, 8, a.mr->lkey};
-		struct ibv_send_wr wr = {.sg_list = &sge,
+		struct ibv_send_wr wr = {.wr_id = 1,
+					 .sg_list = &sge,
 					 .num_sge = 1,
 					 .opcode = IBV_WR_RDMA_WRITE,
 					 .send_flags = IBV_SEND_SIGNALED,
@@ -313,17 +190,11 @@ START_TEST(gone)
 				   *bad;
 		ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
 	}
-	expect(a.cq, IBV_WC_SUCCESS);
-	if (_i < 2) {
-		expect(b.cq, IBV_WC_LOC_PROT_ERR);
-	} else {
-		struct ibv_async_event event;
-
-		while ((event = next_event(&b)).event_type == IBV_EVENT_COMM_EST)
-			ibv_ack_async_event(&event);
-		ck_assert_int_eq(event.event_type, IBV_EVENT_QP_ACCESS_ERR);
-		ibv_ack_async_event(&event);
-	}
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	if (_i < 2)
+		expect(b.rcq, 1, IBV_WC_LOC_PROT_ERR);
+	else
+		expect_event(&b, IBV_EVENT_QP_ACCESS_ERR, b.qp);
 	ck_assert_int_eq(b.qp->state, IBV_QPS_ERR);
 	ck_assert_int_eq(a.qp->state, IBV_QPS_RTS);
 	b.buf = buf;
@@ -355,24 +226,20 @@ START_TEST(shared_queue)
 	give(&b, 64, 1);
 	ck_assert_int_eq(ibv_modify_srq(b.srq, &attr, IBV_SRQ_LIMIT | IBV_SRQ_MAX_WR), 0);
 	send_bytes(&a, 8, NULL, 0);
-	expect(a.cq, IBV_WC_SUCCESS);
-	expect(b.cq, IBV_WC_SUCCESS);
-	while ((event = next_event(&b)).event_type != IBV_EVENT_SRQ_LIMIT_REACHED)
-		ibv_ack_async_event(&event); /* established */
-	ck_assert_ptr_eq(event.element.srq, b.srq);
-	ibv_ack_async_event(&event);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	expect(b.rcq, 1, IBV_WC_SUCCESS);
+	expect_event(&b, IBV_EVENT_SRQ_LIMIT_REACHED, b.srq);
 	ck_assert_int_eq(ibv_query_srq(b.srq, &attr), 0);
 	ck_assert(attr.max_wr == 16 && attr.max_sge == 1 && attr.srq_limit == 0);
 	/* Late. */
 	send_bytes(&a, 8, NULL, 0);
-	ck_assert_int_eq(ibv_poll_cq(a.cq, 1, &(struct ibv_wc){0}), 0);
+	nothing_in(a.scq);
 	give(&b, 64, 2);
-	expect(a.cq, IBV_WC_SUCCESS);
-	expect(b.cq, IBV_WC_SUCCESS);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	expect(b.rcq, 2, IBV_WC_SUCCESS);
 	/* The end. */
-	struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
 	ck_assert_int_eq(ibv_destroy_srq(b.srq), EBUSY);
-	ck_assert_int_eq(ibv_modify_qp(b.qp, &error, IBV_QP_STATE), 0);
+	to_state(&b, IBV_QPS_ERR, 0);
 	event = next_event(&b);
 	ck_assert_int_eq(event.event_type, IBV_EVENT_QP_LAST_WQE_REACHED);
 	ck_assert_ptr_eq(event.element.qp, b.qp);
@@ -405,7 +272,7 @@ START_TEST(destroy_waits)
 	give(&b, 64, 1);
 	ck_assert_int_eq(ibv_modify_srq(b.srq, &attr, IBV_SRQ_LIMIT), 0);
 	send_bytes(&a, 8, NULL, 0);
-	expect(b.cq, IBV_WC_SUCCESS);
+	expect(b.rcq, 1, IBV_WC_SUCCESS);
 	while ((event = next_event(&b)).event_type != IBV_EVENT_SRQ_LIMIT_REACHED)
 		ibv_ack_async_event(&event);
 	ck_assert_int_eq(ibv_destroy_qp(b.qp), 0);

@@ -1710,9 +1710,5 @@ int main(void)
 	tcase_add_loop_test(tc, lossy, 0, 10);
 	tcase_add_test(tc, malformed_packets);
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -1840,9 +1840,5 @@ int main(void)
 	tcase_add_test(tc, a_server_takes_one_message_at_a_time);
 	tcase_add_test(tc, same_run_same_hash);
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

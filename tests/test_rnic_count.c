@@ -196,7 +196,6 @@ int main(void)
 {
 	Suite *s = suite_create("rnic_count");
 	TCase *tc = tcase_create("counts");
-	SRunner *sr = srunner_create(s);
 	tcase_add_checked_fixture(tc, setup_options, NULL);
 	tcase_add_test(tc, test_fine);
 	tcase_add_test(tc, test_key);
@@ -210,8 +209,5 @@ int main(void)
 	tcase_add_test(tc, test_duplicate);
 	tcase_add_test(tc, test_overrun);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	int failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

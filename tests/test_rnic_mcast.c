@@ -253,9 +253,5 @@ int main(void)
 	tcase_add_test(tests, each_for_itself);
 	tcase_add_test(tests, lost_for_one);
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

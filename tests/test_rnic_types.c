@@ -1012,9 +1012,5 @@ int main(void)
 	tcase_add_loop_test(tc, gone, 0, 3);
 	tcase_add_loop_test(tc, bad_link, 0, 24);
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

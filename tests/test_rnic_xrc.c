@@ -23,27 +23,6 @@ static struct queue {
 	uint32_t number;
 } q[QUEUES];
 static struct ibv_xrcd *domain[2];
-static struct {
-	enum ibv_event_type type;
-	void *element;
-} events[32];
-static unsigned event_count;
-
-static void note_event(struct rnic_hca *hca, enum ibv_event_type type, void *element)
-{
-	(void)hca;
-	ck_assert_uint_lt(event_count, 32);
-	events[event_count].type = type;
-	events[event_count++].element = element;
-}
-
-static unsigned count(enum ibv_event_type type, const void *element)
-{
-	unsigned n = 0;
-	for (unsigned i = 0; i < event_count; i++)
-		n += events[i].type == type && events[i].element == element;
-	return n;
-}
 
 /* --- making --- */
 
@@ -81,7 +60,7 @@ static struct ibv_qp *open_target(struct ibv_xrcd *xrcd, uint32_t number)
 						     IBV_QP_OPEN_ATTR_TYPE | IBV_QP_OPEN_ATTR_CONTEXT,
 					.qp_num = number,
 					.xrcd = xrcd,
-					.qp_context = &events,
+					.qp_context = &domain,
 					.qp_type = IBV_QPT_XRC_RECV};
 	return ibv_open_qp(xrcd->context, &attr);
 }
@@ -106,8 +85,7 @@ static void ready_target(void)
 /* a sends, b's queue pair is the target. */
 static void connect_xrc(void)
 {
-	to_hca(a.ctx)->hooks.event = to_hca(b.ctx)->hooks.event = note_event;
-	event_count = 0;
+	note_events();
 	for (unsigned i = 0; i < 2; i++)
 		domain[i] = open_domain(b.ctx);
 	for (unsigned i = 0; i < QUEUES; i++) {
@@ -518,8 +496,8 @@ static void refused(enum ibv_wc_status status, enum ibv_event_type type)
 		rt_yield();
 	}
 	ck_assert_int_eq(b.qp->state, IBV_QPS_ERR);
-	ck_assert_uint_eq(count(type, b.qp), 1);
-	ck_assert_uint_eq(event_count, count(type, b.qp) + count(IBV_EVENT_COMM_EST, b.qp));
+	ck_assert_uint_eq(noted(type, b.qp), 1);
+	ck_assert_uint_eq(event_count, noted(type, b.qp) + noted(IBV_EVENT_COMM_EST, b.qp));
 }
 
 static enum ibv_wr_opcode bad_opcode;
@@ -600,7 +578,7 @@ static void changed_body(void)
 	deliver(HOST_SERVER, &b, &a, OP_SEND_LAST, psn_add(opt.psn, 1), q[1].number, 8);
 	expect(q[0].cq, 1, IBV_WC_WR_FLUSH_ERR); /* it had been taken */
 	ck_assert(empty(q[1].cq));
-	ck_assert_uint_eq(count(IBV_EVENT_QP_REQ_ERR, b.qp), 1);
+	ck_assert_uint_eq(noted(IBV_EVENT_QP_REQ_ERR, b.qp), 1);
 }
 
 START_TEST(changed_queue)
@@ -648,7 +626,7 @@ static void bad_receive_body(void)
 	send_to(&q[1], 0, 9, 9);
 	expect(q[1].cq, 2, IBV_WC_LOC_PROT_ERR);
 	expect(a.scq, 9, IBV_WC_REM_OP_ERR);
-	ck_assert(!count(IBV_EVENT_QP_LAST_WQE_REACHED, b.qp));
+	ck_assert(!noted(IBV_EVENT_QP_LAST_WQE_REACHED, b.qp));
 }
 
 START_TEST(bad_receives)
@@ -694,7 +672,7 @@ static void handles_body(void)
 	struct ibv_qp_init_attr got;
 	struct ibv_qp *second = open_target(domain[0], b.qp->qp_num), *first = b.qp;
 	ck_assert_ptr_nonnull(second);
-	ck_assert(second != first && second->qp_num == first->qp_num && second->qp_context == &events);
+	ck_assert(second != first && second->qp_num == first->qp_num && second->qp_context == &domain);
 	ck_assert_int_eq(second->state, IBV_QPS_RTS);
 	ck_assert_ptr_null(open_target(domain[0], a.qp->qp_num));
 	ck_assert_ptr_null(open_target(domain[1], b.qp->qp_num));
@@ -715,7 +693,7 @@ static void handles_body(void)
 	event_count = 0;
 	send_to(&q[DOMAIN_2], 0, 8, 3);
 	expect(a.scq, 3, IBV_WC_REM_INV_REQ_ERR);
-	ck_assert(count(IBV_EVENT_QP_REQ_ERR, second) == 1 && count(IBV_EVENT_QP_REQ_ERR, third) == 1);
+	ck_assert(noted(IBV_EVENT_QP_REQ_ERR, second) == 1 && noted(IBV_EVENT_QP_REQ_ERR, third) == 1);
 	ck_assert_uint_eq(event_count, 2);
 	ck_assert_int_eq(rnic_destroy_qp(third), 0);
 	ck_assert_uint_eq(rnic_objects(b.ctx), objects);
@@ -816,7 +794,7 @@ static void gone_body(void)
 	ck_assert(empty(q[1].cq));
 	ck_assert_int_eq(rnic_destroy_cq(q[1].cq), 0);
 	deliver(HOST_SERVER, &b, &a, OP_SEND_LAST, psn_add(opt.psn, 2), q[1].number, 8);
-	ck_assert_uint_eq(count(IBV_EVENT_QP_REQ_ERR, b.qp), 1);
+	ck_assert_uint_eq(noted(IBV_EVENT_QP_REQ_ERR, b.qp), 1);
 	ck_assert_int_eq(rnic_destroy_qp(b.qp), 0);
 	for (unsigned i = 0; i < QUEUES; i++)
 		if (i != 1)
@@ -869,8 +847,8 @@ static void overrun_body(void)
 	expect(a.scq, 1, IBV_WC_SUCCESS);
 	wait_for(a.scq);
 	rt_sleep(10 * US);
-	ck_assert_uint_eq(count(IBV_EVENT_CQ_ERR, q[1].cq), 1);
-	ck_assert_uint_eq(count(IBV_EVENT_QP_FATAL, b.qp), 1);
+	ck_assert_uint_eq(noted(IBV_EVENT_CQ_ERR, q[1].cq), 1);
+	ck_assert_uint_eq(noted(IBV_EVENT_QP_FATAL, b.qp), 1);
 }
 
 START_TEST(overrun)
@@ -987,9 +965,5 @@ int main(void)
 	tcase_add_loop_test(tests, lossy, 0, 20);
 	tcase_add_loop_test(tests, in_turns, 0, 20);
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -11,27 +11,6 @@
 static struct ibv_srq *srq; /* b's */
 static struct side b2;	    /* a second queue pair of b's, whose peer is a2 */
 static struct side a2;
-static struct {
-	enum ibv_event_type type;
-	void *element;
-} events[16];
-static unsigned event_count;
-
-static void note_event(struct rnic_hca *hca, enum ibv_event_type type, void *element)
-{
-	ck_assert_ptr_eq(hca, to_hca(b.ctx));
-	ck_assert_uint_lt(event_count, 16);
-	events[event_count].type = type;
-	events[event_count++].element = element;
-}
-
-static unsigned count(enum ibv_event_type type, const void *element)
-{
-	unsigned n = 0;
-	for (unsigned i = 0; i < event_count; i++)
-		n += events[i].type == type && events[i].element == element;
-	return n;
-}
 
 static struct ibv_srq *make_srq(uint32_t max_wr, uint32_t max_sge)
 {
@@ -42,8 +21,7 @@ static struct ibv_srq *make_srq(uint32_t max_wr, uint32_t max_sge)
 /* b has a shared receive queue and two queue pairs on it, each with a peer at a's. */
 static void share(enum ibv_qp_type type, uint32_t max_wr)
 {
-	event_count = 0;
-	to_hca(a.ctx)->hooks.event = to_hca(b.ctx)->hooks.event = note_event;
+	note_events();
 	srq = make_srq(max_wr, 2);
 	ck_assert_ptr_nonnull(srq);
 	remake_qp(&a, type, NULL);
@@ -326,7 +304,7 @@ static void limit_body(void)
 	sent_and_received(&a, &b, 1); /* 3 left: not below */
 	ck_assert_uint_eq(event_count, 0);
 	sent_and_received(&a2, &b2, 2);
-	ck_assert_uint_eq(count(IBV_EVENT_SRQ_LIMIT_REACHED, srq), 1);
+	ck_assert_uint_eq(noted(IBV_EVENT_SRQ_LIMIT_REACHED, srq), 1);
 	ck_assert_int_eq(rnic_query_srq(srq, &attr), 0);
 	ck_assert_uint_eq(attr.srq_limit, 0);
 	sent_and_received(&a2, &b2, 3);
@@ -335,7 +313,7 @@ static void limit_body(void)
 	attr.srq_limit = 1;
 	ck_assert_int_eq(rnic_modify_srq(srq, &attr, IBV_SRQ_LIMIT), 0);
 	sent_and_received(&a, &b, 4);
-	ck_assert_uint_eq(count(IBV_EVENT_SRQ_LIMIT_REACHED, srq), 2);
+	ck_assert_uint_eq(noted(IBV_EVENT_SRQ_LIMIT_REACHED, srq), 2);
 	ck_assert_uint_eq(event_count, 2);
 }
 
@@ -356,7 +334,7 @@ static void last_body(void)
 	expect(a.scq, 1, IBV_WC_REM_INV_REQ_ERR);
 	expect(b.rcq, 0, IBV_WC_LOC_LEN_ERR);
 	ck_assert_int_eq(b.qp->state, IBV_QPS_ERR);
-	ck_assert_uint_eq(count(IBV_EVENT_QP_LAST_WQE_REACHED, b.qp), 1);
+	ck_assert_uint_eq(noted(IBV_EVENT_QP_LAST_WQE_REACHED, b.qp), 1);
 	ck_assert_uint_eq(event_count, 1);
 	struct ibv_recv_wr wr = {0}, *bad;
 	ck_assert_int_eq(ibv_post_recv(b.qp, &wr, &bad), EINVAL);
@@ -365,7 +343,7 @@ static void last_body(void)
 	ck_assert(empty(b.rcq));
 	/* By hand, too. */
 	ck_assert_int_eq(modify(&b2, &a2, IBV_QPS_ERR, 0), 0);
-	ck_assert_uint_eq(count(IBV_EVENT_QP_LAST_WQE_REACHED, b2.qp), 1);
+	ck_assert_uint_eq(noted(IBV_EVENT_QP_LAST_WQE_REACHED, b2.qp), 1);
 	ck_assert_int_eq(modify(&b2, &a2, IBV_QPS_ERR, 0), 0);
 	ck_assert_uint_eq(event_count, 2);
 	ck_assert(empty(b.rcq));
@@ -440,7 +418,7 @@ static void datagram_body(void)
 		if (i < 2)
 			ck_assert_uint_eq(word(&b, i * 128 + GRH_BYTES), 50 + i);
 	}
-	ck_assert_uint_eq(count(IBV_EVENT_QP_LAST_WQE_REACHED, b2.qp), 1);
+	ck_assert_uint_eq(noted(IBV_EVENT_QP_LAST_WQE_REACHED, b2.qp), 1);
 }
 
 START_TEST(datagram)
@@ -530,9 +508,5 @@ int main(void)
 	tcase_add_test(tc, datagram);
 	tcase_add_loop_test(tc, soak, 0, 12);
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }
