@@ -14,9 +14,9 @@ if(CMAKE_C_COMPILER_ID STREQUAL Clang AND TIDEMARK_SANITIZE)
 	set(complete) # clang's sanitizers are in the program, not in a library
 endif()
 set(nic_link ${complete} -Wl,-z,nodelete)
-# A message passes many small functions of many files.
+# A message passes many small functions of many files. The objects are good for tests, too, which are not linked so.
 if(CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT TIDEMARK_SANITIZE)
-	target_compile_options(tidemark_nic PRIVATE -flto)
+	target_compile_options(tidemark_nic PRIVATE -flto -ffat-lto-objects)
 	list(APPEND nic_link -flto=auto)
 endif()
 

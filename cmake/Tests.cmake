@@ -12,6 +12,8 @@ foreach(source ${test_sources})
 	cmake_path(GET source STEM name)
 	add_executable(${name} ${source})
 	target_link_libraries(${name} PRIVATE tidemark_flags PkgConfig::CHECK)
+	# What is long in a test is in what it tests.
+	set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -O1)
 	if(name STREQUAL test_erda)
 		# Brings its own stand-ins for all that is below the store.
 		file(GLOB erda_sources CONFIGURE_DEPENDS core/stores/erda/*.c)
@@ -19,7 +21,7 @@ foreach(source ${test_sources})
 		target_link_libraries(${name} PRIVATE PkgConfig::ISAL)
 	elseif(name MATCHES "^test_(link_udp|faults)$")
 		# In real time: the live NIC's ground instead of the sim world's.
-		target_sources(${name} PRIVATE ${nic_sources})
+		target_sources(${name} PRIVATE $<TARGET_OBJECTS:tidemark_nic>)
 		target_link_libraries(${name} PRIVATE PkgConfig::ISAL pthread)
 	elseif(name MATCHES "^test_nic_")
 		# A verbs program like others', on the soft RNIC of its process.
