@@ -5,7 +5,8 @@
  * What keeps the tests short.
  *
  * A search with a given seed takes the same steps whichever compiler built it (scripts/compare sees to that).
- * Of a list of long searches the plain build makes all, the build with the sanitizers every third.
+ * Of a list of long searches the plain build makes all, the build with the sanitizers every third, and of
+ * many rounds a third.
  */
 #include <check.h>
 #include <stdbool.h>
@@ -14,6 +15,12 @@
 static inline bool in_share(int i)
 {
 	return !TM_ASAN || i % 3 == 0;
+}
+
+/* Of so many rounds. */
+static inline unsigned rounds(unsigned plain)
+{
+	return TM_ASAN ? plain / 3 : plain;
 }
 
 /* ck_assert() notes each place that it passes in a file. This one does not, for what is asserted 100,000

@@ -21,6 +21,7 @@
 #include "core/rnic/rnic.h"
 #include "faultinject/bytes.h"
 #include "scenarios/stores.h"
+#include "tests/budget.h"
 
 #define CLIENTS	 2
 #define FRESH	 (CLIENTS + 1) /* the client that comes when the calls work again */
@@ -454,6 +455,8 @@ static void each_call(void)
 
 START_TEST(from_an_empty_pool)
 {
+	if (!in_share(_i))
+		return;
 	open_case(_i);
 	each_call();
 	close_case();
@@ -466,6 +469,8 @@ START_TEST(boots_from_what_is_there)
 	static struct history history;
 	uint8_t *image;
 
+	if (!in_share(_i + 1)) /* those that are left out above */
+		return;
 	open_case(_i);
 	image = malloc(r.setup.pm_len);
 	ck_assert_ptr_nonnull(image);
@@ -576,8 +581,7 @@ END_TEST
 /* With calls=fail one call fails in each further run. */
 START_TEST(systematic_search)
 {
-	const struct search_limits limits = {
-		.faults = 1, .runs = 5000, .depends = search_default.depends};
+	const struct search_limits limits = {.faults = 1, .runs = 5000, .depends = search_default.depends};
 	uint64_t runs[2];
 
 	for (unsigned fail = 0; fail < 2; fail++) {

@@ -108,7 +108,7 @@ START_TEST(any_bytes_are_a_run)
 	uint64_t random = 7 + (unsigned)_i;
 	unsigned failures = 0, deviations = 0, twice = 0;
 
-	for (unsigned i = 0; i < 120; i++) {
+	for (unsigned i = 0; i < rounds(120); i++) {
 		struct fuzz_input input;
 		struct outcome first, second;
 		struct setup base, s;
@@ -136,8 +136,8 @@ START_TEST(any_bytes_are_a_run)
 		setup_free(&s);
 	}
 	/* The bytes do decide something. */
-	ck_assert_msg(failures > 15 && twice > 1 && deviations > 200, "%u failures, %u twice, %u deviations",
-		      failures, twice, deviations);
+	ck_assert_msg(failures > rounds(15) && twice > rounds(1) && deviations > rounds(200),
+		      "%u failures, %u twice, %u deviations", failures, twice, deviations);
 	free(ex);
 }
 END_TEST
@@ -380,15 +380,15 @@ START_TEST(without_a_bug_nothing_is_found)
 		ck_assert_int_eq(setup_knob(&base, "ack_early", "off", &expected), 0);
 	unsigned wanted = expect_watched(base.store, config);
 	ck_assert(wanted & TM_BIT(TM_RDA) && wanted & TM_BIT(TM_LIVE) && !(wanted & TM_BIT(TM_DUR)));
-	open_fuzz(&f, &base, 3, 1200, 2, wanted);
+	open_fuzz(&f, &base, 3, rounds(1200), 2, wanted);
 	while (fuzz_more(&f)) {
 		fuzz_on(&f);
 		ck_assert_msg(!f.founds, "%s breaks %s", name,
 			      f.founds ? contract_name(f.found[0].contract) : "");
 	}
-	ck_assert_uint_eq(f.counts.runs, 1200);
+	ck_assert_uint_eq(f.counts.runs, rounds(1200));
 	ck_assert_uint_gt(f.broken[TM_DUR], 0);
-	ck_assert_uint_gt(f.inputs, 50);
+	ck_assert_uint_gt(f.inputs, rounds(50));
 	fuzz_close(&f);
 }
 END_TEST
@@ -399,8 +399,8 @@ START_TEST(processes_change_nothing)
 	struct fuzz one, three;
 
 	make_base(&base, "efactory", "get_no_flush");
-	open_fuzz(&one, &base, 5, 800, 1, TM_BIT(TM_MONO));
-	open_fuzz(&three, &base, 5, 800, 3, TM_BIT(TM_MONO));
+	open_fuzz(&one, &base, 5, rounds(800), 1, TM_BIT(TM_MONO));
+	open_fuzz(&three, &base, 5, rounds(800), 3, TM_BIT(TM_MONO));
 	for (struct fuzz *f = &one; f; f = f == &one ? &three : NULL)
 		while (fuzz_more(f))
 			fuzz_on(f);
@@ -431,7 +431,7 @@ START_TEST(one_bug_has_one_fingerprint)
 	struct setup base;
 
 	make_base(&base, "efactory", "get_no_flush");
-	for (unsigned seed = 1; seed <= 3; seed++) {
+	for (unsigned seed = 1; seed <= (TM_ASAN ? 2 : 3); seed++) {
 		struct deviations path = {0};
 		struct setup s;
 		struct fuzz f;
