@@ -52,6 +52,15 @@ run 2
 truncate -s 5M odd
 run 2 --nvdimm odd -- true
 
+# Whatever seed is drawn, the scripts take it.
+(
+	# shellcheck source=vm/common.sh
+	. "$here/vm/common.sh"
+	for _ in {1..300}; do
+		[[ $(any_seed) =~ ^[0-9]{1,9}$ ]] || exit 1
+	done
+) || wrong "a seed of more digits than --seed takes"
+
 # A line whose parts come one at a time is a line.
 (
 	# shellcheck source=vm/common.sh

@@ -15,6 +15,8 @@ usage() {
 	say "$*"
 	exit 2
 }
+# For who names none: as many digits as --seed takes.
+any_seed() { echo $(((RANDOM << 15 | RANDOM) % 1000000000)); }
 # need TOOL PACKAGE
 need() {
 	command -v "$1" >/dev/null ||
