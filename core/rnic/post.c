@@ -70,14 +70,14 @@ uint8_t *post_inline(struct rnic_qp *qp, struct wqe *wqe)
 	return wqe->copy = buffer_get(qp->hca->net, (uint32_t)wqe->bytes, &wqe->copy_class);
 }
 
-static bool is_atomic(enum ibv_wr_opcode opcode)
+bool rnic_wr_atomic(enum ibv_wr_opcode opcode)
 {
 	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
 bool rnic_wr_nonposted(enum ibv_wr_opcode opcode)
 {
-	return opcode == IBV_WR_RDMA_READ || is_atomic(opcode) || opcode == IBV_WR_FLUSH ||
+	return opcode == IBV_WR_RDMA_READ || rnic_wr_atomic(opcode) || opcode == IBV_WR_FLUSH ||
 	       opcode == IBV_WR_ATOMIC_WRITE;
 }
 
@@ -152,7 +152,7 @@ int post_check(const struct rnic_qp *qp, const struct wqe *wqe)
 {
 	if (qp->service != SERVICE_RC && !is_addressed(qp, wqe))
 		return EINVAL;
-	if (wqe->opcode == IBV_WR_ATOMIC_WRITE && wqe->bytes != 8)
+	if (wqe->opcode == IBV_WR_ATOMIC_WRITE && wqe->bytes != ATOMIC_BYTES)
 		return EINVAL;
 	if (wqe->opcode == IBV_WR_FLUSH && !flush_allowed(wqe))
 		return EINVAL;
@@ -262,7 +262,7 @@ static int fill(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_send_wr *w
 		wqe->rkey = wr->invalidate_rkey;
 		return 0;
 	}
-	if (!is_atomic(wr->opcode) && wr->opcode != IBV_WR_FLUSH) {
+	if (!rnic_wr_atomic(wr->opcode) && wr->opcode != IBV_WR_FLUSH) {
 		wqe->va = wr->wr.rdma.remote_addr;
 		wqe->rkey = wr->wr.rdma.rkey;
 		return 0;

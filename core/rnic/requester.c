@@ -91,11 +91,6 @@ static bool is_send(const struct wqe *wqe)
 	       wqe->opcode == IBV_WR_SEND_WITH_INV;
 }
 
-static bool is_atomic(const struct wqe *wqe)
-{
-	return wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-}
-
 /* Does it carry its list's bytes to the peer? Else what comes back goes there. */
 static bool carries_data(const struct wqe *wqe)
 {
@@ -254,7 +249,7 @@ static enum ibv_wc_status check_local(struct rnic_qp *qp, const struct wqe *wqe)
 		return IBV_WC_LOC_QP_OP_ERR;
 	if (wqe->nonposted && qp->attr.max_rd_atomic == 0)
 		return IBV_WC_LOC_QP_OP_ERR;
-	if (is_atomic(wqe) && wqe->bytes < ATOMIC_BYTES)
+	if (rnic_wr_atomic(wqe->opcode) && wqe->bytes < ATOMIC_BYTES)
 		return IBV_WC_LOC_LEN_ERR;
 	/* Where results go is looked at when they are there. */
 	if (carries_data(wqe) && !wqe->copy &&
@@ -275,7 +270,7 @@ static bool start(struct rnic_qp *qp, struct wqe *wqe)
 			fail(qp, status);
 		return false;
 	}
-	if (is_atomic(wqe))
+	if (rnic_wr_atomic(wqe->opcode))
 		wqe->bytes = ATOMIC_BYTES; /* the list may have room for more */
 	bool fence = wqe->fence || OWN_BUG(&qp->hca->net->hw, NIC_NEVER_OVERTAKES);
 	if (fence || (wqe->nonposted && req->nonposted >= qp->attr.max_rd_atomic))
@@ -690,8 +685,8 @@ static bool program_starves(struct rnic_qp *qp)
 {
 	struct requester *req = &qp->req;
 	req->rnr_watch.program = true;
-	return link_starves(qp->hca->net->link, qp->peer, qp->attr.dest_qp_num, sim_now(qp_sim(qp)), req->una,
-			    0, 0, &req->rnr_watch);
+	return link_starves(qp->hca->net->link, qp->peer, qp->attr.dest_qp_num, sim_now(qp_sim(qp)), req->una, 0,
+			    0, &req->rnr_watch);
 }
 
 /* The receiver was not ready for packet una. */
@@ -799,7 +794,7 @@ static void take_result(struct rnic_qp *qp, const struct packet *pkt)
 {
 	struct requester *req = &qp->req;
 	const struct wqe *wqe = wqe_at(qp, req->acked);
-	bool atomic = is_atomic(wqe);
+	bool atomic = rnic_wr_atomic(wqe->opcode);
 	const uint8_t *data = atomic ? (const uint8_t *)&pkt->original : pkt->payload;
 	uint32_t off = (uint32_t)psn_diff(req->una, wqe->first_psn) * qp->mtu;
 	uint32_t left = (uint32_t)wqe->bytes - off, len = atomic ? ATOMIC_BYTES : pkt->len;

@@ -98,5 +98,7 @@ const char *rnic_wr_opcode_str(enum ibv_wr_opcode opcode);
 bool rnic_wr_nonposted(enum ibv_wr_opcode opcode);
 /* Is it done without a packet? */
 bool rnic_wr_local(enum ibv_wr_opcode opcode);
+/* Compare and swap, fetch and add. */
+bool rnic_wr_atomic(enum ibv_wr_opcode opcode);
 
 #endif
