@@ -160,8 +160,8 @@ tidemark_test(test_taxonomy_all ${PROJECT_SOURCE_DIR}/tests/test_taxonomy_all.sh
 
 # Tests that boot guests; one at a time, and first of all, so that others run beside them. Skipped without QEMU.
 function(tidemark_guest_test name)
-	tidemark_test(${name} ${ARGN})
-	set_tests_properties(${name} PROPERTIES RESOURCE_LOCK guest COST 1000)
+	tidemark_test(${name} ${PROJECT_SOURCE_DIR}/tests/again.sh ${ARGN})
+	set_tests_properties(${name} PROPERTIES RESOURCE_LOCK guest COST 1000 TIMEOUT 1200)
 endfunction()
 
 set(live_stores)
