@@ -181,7 +181,7 @@ for signal in INT TERM KILL; do
 	rm -f pid socket
 done
 
-# A snapshot: the second start has no boot, and sees what the host did to the NVDIMM meanwhile.
+# A snapshot: the second start has no boot, has a command of its own, and sees what the host did to the NVDIMM meanwhile.
 cat >peek.c <<'END'
 #include <fcntl.h>
 #include <stdio.h>
@@ -196,9 +196,11 @@ int main(void)
 }
 END
 "${CC:-cc}" -o peek peek.c
+status=4
 for word in 'written before the cut' 'written by the machine'; do
+	status=$((status + 1))
 	printf %s "$word" | dd of=pm bs=1 seek=$((2097152 + 4096)) conv=notrunc 2>/dev/null
-	run 5 --snapshot snapshot --program peek --nvdimm pm -- 'peek; exit 5'
+	run $status --snapshot snapshot --program peek --nvdimm pm -- "peek; exit $status"
 	expect "$word"
 done
 

@@ -1,7 +1,7 @@
 # What vm/powercut and vm/tear have in common: two guests, and a cut of the server's power; sourced, not run.
 #
 # All is in one directory, where the scripts are, too: media, cache (of a server with --shadow), recording
-# (of the clients), the socket between the guests; at/ has the copies of the last cut.
+# (of the clients), the socket between the guests, snapshots of them; at/ has the copies of the last cut.
 #
 # What the scripts say: $store, $variant, $mode (plain, shadow), $clients, $keys, $value, $media_mb, $recording_mb, $program, $seed,
 # $keep, $outdir.
@@ -29,6 +29,8 @@ prepare() {
 	trap 'exit 143' TERM
 	trap 'exit 129' HUP
 	cd "$work" || exit # names of sockets are short
+	# Guests boot once; then each start is from there.
+	snapshots=${SNAPSHOTS:-$work}
 	RANDOM=$((seed % 32768))
 }
 
@@ -66,7 +68,7 @@ progress() {
 # start_clients COMMANDS: the clients' guest, a load without end, and beside it COMMANDS.
 start_clients() {
 	draw 1000000
-	"$root/vm/guest" --net listen:net --address 10.0.0.2 --nvdimm "recording:${recording_mb}M" --program "$program" \
+	"$root/vm/guest" --snapshot "$snapshots/client" --net listen:net --address 10.0.0.2 --nvdimm "recording:${recording_mb}M" --program "$program" \
 		--out client.out --console client.console -- \
 		"tidemark bench --server 10.0.0.1:7471 --workload a --clients $clients --keys $keys --value $value \
 		--seed $drawn --load --history /dev/dax0.0 --time 36000s --reconnect --patience 600s --stall 600s -q & load=\$!
@@ -75,15 +77,14 @@ start_clients() {
 	client=$!
 }
 
-# Its guest boots once in a run; then each start is from there, with the media as they are.
-# The media keep what the first start was told.
+# The media are as they are, and keep what the first start was told.
 start_server() {
 	local shadow=() cache=''
 	if [ "$mode" = shadow ]; then
 		shadow=(--nvdimm "cache:${media_mb}M")
 		cache=--shadow=/dev/dax1.0
 	fi
-	"$root/vm/guest" --snapshot snapshot --net connect:net --nvdimm "media:${media_mb}M" "${shadow[@]}" --program "$program" \
+	"$root/vm/guest" --snapshot "$snapshots/server-$mode" --net connect:net --nvdimm "media:${media_mb}M" "${shadow[@]}" --program "$program" \
 		--pidfile server.pid --out server.out --console server.console -- \
 		"tidemark serve $store --variant $variant --pm /dev/dax0.0 $cache --listen 10.0.0.1:7471 \
 		--clients $((2 * clients)) --keys $keys --value $value --size $(((media_mb - 4) << 20))" 2>server.err &
