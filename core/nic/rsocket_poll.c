@@ -28,7 +28,8 @@ static short is_now(const struct rsocket *rs, short wanted)
 	if (rs_send_ready(rs))
 		is |= POLLOUT;
 	is &= wanted;
-	if (rs->state == RS_OVER)
+	/* Not to whoever is told of data: there are programs that would not read them then. */
+	if (rs->state == RS_OVER && !(rs->unread && is & POLLIN))
 		is |= POLLHUP;
 	if (rs->state == RS_BROKEN)
 		is |= POLLERR;
