@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rsockets over the soft RNIC, as a program meets them: each test over shared memory and over UDP. Both ends are
- * in one process, but where one dies or is stopped: that is a child, made before there is a device.
+ * rsockets over the soft RNIC, as a program meets them: each test over shared memory and over UDP. Both ends
+ * are in one process, but where one dies or is stopped: that is a child, made before there is a device.
  */
 #include <arpa/inet.h>
 #include <check.h>
@@ -38,9 +38,8 @@ static void use_link(int i)
 
 static struct sockaddr_in loopback(uint16_t port)
 {
-	return (struct sockaddr_in){.sin_family = AF_INET,
-				    .sin_port = htons(port),
-				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	return (struct sockaddr_in){
+		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
 static uint64_t now_ms(void)
@@ -51,10 +50,10 @@ static uint64_t now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-#define ck_fails(call, error)                                                       \
-	do {                                                                        \
-		errno = 0;                                                          \
-		ck_assert_int_eq((call), -1);                                       \
+#define ck_fails(call, error)                                                      \
+	do {                                                                       \
+		errno = 0;                                                         \
+		ck_assert_int_eq((call), -1);                                      \
 		ck_assert_msg(errno == (error), "%s: %s", #call, strerror(errno)); \
 	} while (0)
 
@@ -530,10 +529,17 @@ START_TEST(closes)
 }
 END_TEST
 
-static void *closes_later(void *arg)
+static void *shuts_later(void *arg)
 {
 	usleep(100000);
 	ck_assert_int_eq(rshutdown(*(int *)arg, SHUT_RDWR), 0);
+	return NULL;
+}
+
+static void *closes_later(void *arg)
+{
+	usleep(100000);
+	ck_assert_int_eq(rclose(*(int *)arg), 0);
 	return NULL;
 }
 
@@ -544,11 +550,32 @@ START_TEST(shut_while_it_waits)
 	pthread_t thread;
 	char got[8];
 
-	ck_assert_int_eq(pthread_create(&thread, NULL, closes_later, &p.a), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, shuts_later, &p.a), 0);
 	ck_assert_int_eq(rrecv(p.a, got, 8, 0), 0);
 	pthread_join(thread, NULL);
 	ck_assert_int_eq(rrecv(p.b, got, 8, 0), 0);
 	end(&p);
+}
+END_TEST
+
+START_TEST(closed_while_it_waits)
+{
+	struct pair p = connected(_i);
+	pthread_t thread;
+	char got[8];
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, closes_later, &p.a), 0);
+	ck_assert_int_eq(rrecv(p.a, got, 8, 0), 0);
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(rrecv(p.b, got, 8, 0), 0);
+	/* In rpoll(), and in raccept(). */
+	ck_assert_int_eq(pthread_create(&thread, NULL, closes_later, &p.b), 0);
+	ck_assert_int_ne(events(p.b, 0, LONG_MS), 0);
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(pthread_create(&thread, NULL, closes_later, &p.listener), 0);
+	ck_fails(raccept(p.listener, NULL, NULL), EINVAL);
+	pthread_join(thread, NULL);
+	ck_fails(rclose(p.listener), EBADF);
 }
 END_TEST
 
@@ -651,8 +678,8 @@ static void *echoes_a_byte(void *arg)
 	return NULL;
 }
 
-/* Two threads sleep for one rsocket, one in rpoll() until it may send, one in rrecv(): whichever of them is woken
- * finds what the other one waits for, too. */
+/* Two threads sleep for one rsocket, one in rpoll() until it may send, one in rrecv(): whichever of them is
+ * woken finds what the other one waits for, too. */
 START_TEST(wakes_the_other)
 {
 	struct pair p = connected(_i);
@@ -673,12 +700,12 @@ START_TEST(options)
 {
 	static const struct {
 		int level, name, set, get;
-	} list[] = {{SOL_SOCKET, SO_REUSEADDR, 1, 1},	 {SOL_SOCKET, SO_RCVBUF, 5000, 10000},
+	} list[] = {{SOL_SOCKET, SO_REUSEADDR, 1, 1},	  {SOL_SOCKET, SO_RCVBUF, 5000, 10000},
 		    {SOL_SOCKET, SO_SNDBUF, 6000, 12000}, {SOL_SOCKET, SO_KEEPALIVE, 1, 1},
-		    {SOL_SOCKET, SO_OOBINLINE, 1, 1},	 {IPPROTO_TCP, TCP_NODELAY, 1, 1},
-		    {IPPROTO_TCP, TCP_KEEPIDLE, 77, 77}, {IPPROTO_IPV6, IPV6_V6ONLY, 1, 1},
-		    {SOL_RDMA, RDMA_SQSIZE, 100, 100},	 {SOL_RDMA, RDMA_RQSIZE, 200, 200},
-		    {SOL_RDMA, RDMA_INLINE, 32, 32},	 {SOL_RDMA, RDMA_IOMAPSIZE, 128, 128},
+		    {SOL_SOCKET, SO_OOBINLINE, 1, 1},	  {IPPROTO_TCP, TCP_NODELAY, 1, 1},
+		    {IPPROTO_TCP, TCP_KEEPIDLE, 77, 77},  {IPPROTO_IPV6, IPV6_V6ONLY, 1, 1},
+		    {SOL_RDMA, RDMA_SQSIZE, 100, 100},	  {SOL_RDMA, RDMA_RQSIZE, 200, 200},
+		    {SOL_RDMA, RDMA_INLINE, 32, 32},	  {SOL_RDMA, RDMA_IOMAPSIZE, 128, 128},
 		    {SOL_RDMA, RDMA_IOMAPSIZE, 1000, 768}};
 	const unsigned n = sizeof(list) / sizeof(*list);
 	struct linger linger = {1, 3};
@@ -689,8 +716,8 @@ START_TEST(options)
 	listener = fresh();
 	for (unsigned i = 0; i < n; i++) {
 		set_int(listener, list[i].level, list[i].name, list[i].set);
-		ck_assert_msg(get_int(listener, list[i].level, list[i].name) == list[i].get, "option %u: %d", i,
-			      get_int(listener, list[i].level, list[i].name));
+		ck_assert_msg(get_int(listener, list[i].level, list[i].name) == list[i].get, "option %u: %d",
+			      i, get_int(listener, list[i].level, list[i].name));
 	}
 	ck_assert_int_eq(rsetsockopt(listener, SOL_SOCKET, SO_LINGER, &linger, len), 0);
 	linger = (struct linger){0};
@@ -936,6 +963,7 @@ int main(void)
 	tcase_add_loop_test(tc, halves_are_shut, 0, 2);
 	tcase_add_loop_test(tc, closes, 0, 2);
 	tcase_add_loop_test(tc, shut_while_it_waits, 0, 2);
+	tcase_add_loop_test(tc, closed_while_it_waits, 0, 2);
 	tcase_add_loop_test(tc, polls, 0, 2);
 	tcase_add_loop_test(tc, selects, 0, 2);
 	tcase_add_loop_test(tc, wakes_the_other, 0, 2);

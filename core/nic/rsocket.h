@@ -38,11 +38,11 @@
 #include <sys/uio.h>
 #include "core/nic/cm.h"
 
-#define RS_NEVER   UINT64_MAX
-#define RS_CONTROLS 4u	  /* messages under way that are not data */
-#define RS_ENOUGH  2048u  /* room in the ring for which it is worth to wait */
-#define RS_CHUNK   65536u /* the most that one message has */
-#define RS_HALVES  2u
+#define RS_NEVER    UINT64_MAX
+#define RS_CONTROLS 4u	   /* messages under way that are not data */
+#define RS_ENOUGH   2048u  /* room in the ring for which it is worth to wait */
+#define RS_CHUNK    65536u /* the most that one message has */
+#define RS_HALVES   2u
 
 /* Limits of options. */
 #define RS_LEAST_REQUESTS 16u
@@ -190,8 +190,8 @@ int rs_wait(struct rsocket *rs, bool (*ready)(const struct rsocket *), bool nonb
 
 /* Locked: take what the connection manager has reported. Has there been something? */
 bool rs_take_events(struct rsocket *rs);
-/* Locked: look after everything that may have happened. False: nothing has, and what will is going to wake the
- * caller, if he `sleeps` now. */
+/* Locked: look after everything that may have happened. False: nothing has, and what will is going to wake
+ * the caller, if he `sleeps` now. */
 bool rs_progress(struct rsocket *rs, bool sleeps);
 /* Locked. Is it connecting, by itself or by the peer's wish? */
 bool rs_is_connecting(const struct rsocket *rs);
@@ -228,8 +228,8 @@ struct rs_region rs_for_peer(const struct rsocket *rs, struct rs_region region);
 int rs_await_room(struct rsocket *rs, bool nonblocking);
 /* How many bytes the next message may have. */
 uint32_t rs_room(const struct rsocket *rs);
-/* So many bytes of `from`, from `skip` on, are written to `to`; of RS_DIRECT the peer hears nothing, of others
- * it is told `value`. */
+/* So many bytes of `from`, from `skip` on, are written to `to`; of RS_DIRECT the peer hears nothing, of
+ * others it is told `value`. */
 int rs_post(struct rsocket *rs, const struct iovec *from, size_t skip, uint32_t bytes, struct rs_region to,
 	    enum rs_op op, uint32_t value);
 

@@ -44,7 +44,8 @@ static void set_keepalive(struct rsocket *rs, bool on, int seconds)
 
 static int set_id_option(struct rsocket *rs, int name, int value, bool *kept)
 {
-	if (rs->state == RS_NEW && !rs->bound && rdma_set_option(rs->id, RDMA_OPTION_ID, name, &value, sizeof(value)))
+	if (rs->state == RS_NEW && !rs->bound &&
+	    rdma_set_option(rs->id, RDMA_OPTION_ID, name, &value, sizeof(value)))
 		return -errno;
 	*kept = value;
 	return 0;

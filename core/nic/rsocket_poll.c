@@ -170,7 +170,8 @@ static bool is_in(int fd, const fd_set *set)
 	return set && FD_ISSET(fd, set);
 }
 
-static nfds_t to_poll(int n, const fd_set *read, const fd_set *write, const fd_set *except, struct pollfd *fds)
+static nfds_t to_poll(int n, const fd_set *read, const fd_set *write, const fd_set *except,
+		      struct pollfd *fds)
 {
 	nfds_t count = 0;
 
@@ -211,9 +212,10 @@ CM_EXPORT int rselect(int n, fd_set *read, fd_set *write, fd_set *except, struct
 	if (!fds)
 		return cm_fail(ENOMEM);
 	count = to_poll(n, read, write, except, fds);
-	rc = rpoll(fds, count, timeout ? rs_ms_until(cm_now_ms() + (uint64_t)timeout->tv_sec * 1000 +
-						     (uint64_t)(timeout->tv_usec + 999) / 1000)
-				       : -1);
+	rc = rpoll(fds, count,
+		   timeout ? rs_ms_until(cm_now_ms() + (uint64_t)timeout->tv_sec * 1000 +
+					 (uint64_t)(timeout->tv_usec + 999) / 1000)
+			   : -1);
 	for (nfds_t i = 0; i < count && rc > 0; i++)
 		if (fds[i].revents & POLLNVAL)
 			rc = cm_fail(EBADF);
