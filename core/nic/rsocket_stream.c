@@ -355,34 +355,37 @@ void rs_keep_alive(struct rsocket *rs)
 		rs_control(rs, RS_KEEPALIVE);
 }
 
-static bool offers_half(const struct rsocket *rs)
+/* Into the peer's next entry. *slot lasts until the message is completed: there are as many as may be under
+ * way. */
+static void offer_half(struct rsocket *rs, struct ibv_send_wr *wr, struct ibv_sge *sge)
 {
-	return rs->free_bytes >= rs->half;
+	struct rs_region *slot = (struct rs_region *)rs->own + rs->control_next;
+
+	*slot = rs_for_peer(rs, region_of(rs->shared_mr, rs->receive_ring + rs->offer_at, rs->half));
+	*sge = (struct ibv_sge){(uintptr_t)slot, sizeof(*slot), rs->own_mr->lkey};
+	wr->sg_list = sge;
+	wr->num_sge = 1;
+	wr->wr.rdma.remote_addr = rs->peer_targets.addr + rs->peer_target_at * sizeof(*slot);
+	wr->wr.rdma.rkey = rs->peer_targets.key;
+	rs->control_next = (rs->control_next + 1) % RS_CONTROLS;
+	rs->peer_target_at = (rs->peer_target_at + 1) % rs->peer_targets.length;
+	rs->offer_at = (rs->offer_at + rs->half) % (rs->half * RS_HALVES);
+	rs->free_bytes -= rs->half;
 }
 
 void rs_give_credits(struct rsocket *rs)
 {
-	struct rs_region *slot = (struct rs_region *)rs->own + rs->control_next;
-	struct ibv_sge sge = {(uintptr_t)slot, sizeof(*slot), 0};
+	const bool half = rs->free_bytes >= rs->half;
 	struct ibv_send_wr wr = {.wr_id = wr_id(RS_CREDITS, 0), .opcode = IBV_WR_RDMA_WRITE_WITH_IMM};
+	struct ibv_sge sge;
 
 	if (rs->state != RS_CONNECTED || rs->control_used == RS_CONTROLS ||
-	    (!offers_half(rs) && (int16_t)(rs->received - rs->credits_at) < 0))
+	    (!half && (int16_t)(rs->received - rs->credits_at) < 0))
 		return;
 	rs->credits_at = (uint16_t)(rs->received + rs->receive_requests / 2);
 	wr.imm_data = imm(RS_CREDITS, (uint16_t)(rs->received + rs->receive_requests));
-	if (offers_half(rs)) {
-		*slot = rs_for_peer(rs, region_of(rs->shared_mr, rs->receive_ring + rs->offer_at, rs->half));
-		sge.lkey = rs->own_mr->lkey;
-		wr.sg_list = &sge;
-		wr.num_sge = 1;
-		wr.wr.rdma.remote_addr = rs->peer_targets.addr + rs->peer_target_at * sizeof(*slot);
-		wr.wr.rdma.rkey = rs->peer_targets.key;
-		rs->control_next = (rs->control_next + 1) % RS_CONTROLS;
-		rs->peer_target_at = (rs->peer_target_at + 1) % rs->peer_targets.length;
-		rs->offer_at = (rs->offer_at + rs->half) % (rs->half * RS_HALVES);
-		rs->free_bytes -= rs->half;
-	}
+	if (half)
+		offer_half(rs, &wr, &sge);
 	rs->control_used++;
 	post(rs, &wr);
 }
