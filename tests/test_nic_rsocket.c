@@ -194,6 +194,17 @@ static size_t send_until_full(int fd)
 	return sent;
 }
 
+/* Until only the peer's reading makes room: what was on its way has arrived. */
+static size_t send_all_it_takes(int fd)
+{
+	size_t sent = 0;
+
+	do
+		sent += send_until_full(fd);
+	while (events(fd, POLLOUT, 300));
+	return sent;
+}
+
 static void receive_bytes(int fd, size_t bytes)
 {
 	uint8_t got[4096];
@@ -308,9 +319,17 @@ START_TEST(reads_what_is_there)
 }
 END_TEST
 
+static void *sends_later(void *arg)
+{
+	usleep(100000);
+	send_text(*(int *)arg, "two");
+	return NULL;
+}
+
 START_TEST(peeks_and_waits_for_all)
 {
 	struct pair p = connected(_i);
+	pthread_t thread;
 	char got[32] = "";
 
 	send_text(p.a, "abc");
@@ -323,6 +342,11 @@ START_TEST(peeks_and_waits_for_all)
 	ck_assert_int_eq(rrecv(p.b, got, 5, MSG_WAITALL), 5);
 	ck_assert_mem_eq(got, "bcdef", 5);
 	ck_fails(rrecv(p.b, got, 1, MSG_PEEK | MSG_DONTWAIT), EAGAIN);
+	send_text(p.a, "one ");
+	ck_assert_int_eq(pthread_create(&thread, NULL, sends_later, &p.a), 0);
+	ck_assert_int_eq(rrecv(p.b, got, 7, MSG_WAITALL), 7);
+	ck_assert_mem_eq(got, "one two", 7);
+	pthread_join(thread, NULL);
 	/* As much as there is, if it may not wait, or no more will come. */
 	send_text(p.a, "xyz");
 	ck_assert_int_eq(events(p.b, POLLIN, LONG_MS), POLLIN);
@@ -403,6 +427,46 @@ START_TEST(connects_and_does_not_wait)
 	send_text(p.a, "hello");
 	expect_text(p.b, "hello");
 	end(&p);
+}
+END_TEST
+
+/* Of the other family; who listens at all addresses is asked by either. */
+START_TEST(both_families)
+{
+	struct sockaddr_in6 addr = {.sin6_family = AF_INET6}, peer;
+	struct sockaddr_in addr4 = loopback(0);
+	socklen_t len = sizeof(peer);
+	struct pair p;
+
+	use_link(_i);
+	p.listener = rsocket(AF_INET6, SOCK_STREAM, IPPROTO_TCP);
+	ck_fails(rbind(p.listener, (struct sockaddr *)&addr4, sizeof(addr4)), EAFNOSUPPORT);
+	ck_fails(rbind(p.listener, (struct sockaddr *)&addr, sizeof(addr4)), EINVAL);
+	ck_assert_int_eq(rbind(p.listener, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	ck_assert_int_eq(rlisten(p.listener, 8), 0);
+	ck_assert_int_eq(rgetsockname(p.listener, (struct sockaddr *)&addr, &len), 0);
+	ck_assert_uint_eq(len, sizeof(addr));
+	for (unsigned i = 0; i < 2; i++) {
+		addr.sin6_addr = in6addr_loopback;
+		addr4.sin_port = addr.sin6_port;
+		p.a = rsocket(i ? AF_INET : AF_INET6, SOCK_STREAM, 0);
+		set_nonblocking(p.a, true);
+		ck_fails(i ? ask(p.a, ntohs(addr.sin6_port))
+			   : rconnect(p.a, (struct sockaddr *)&addr, sizeof(addr)),
+			 EINPROGRESS);
+		p.b = raccept(p.listener, NULL, NULL);
+		ck_assert_int_ge(p.b, 0);
+		set_nonblocking(p.a, false);
+		send_text(p.a, "hello");
+		expect_text(p.b, "hello");
+		len = sizeof(peer);
+		ck_assert_int_eq(rgetpeername(p.a, (struct sockaddr *)&peer, &len), 0);
+		ck_assert_uint_eq(len, i ? sizeof(addr4) : sizeof(peer));
+		ck_assert_mem_eq(&peer, i ? (void *)&addr4 : &addr, len);
+		rclose(p.a);
+		rclose(p.b);
+	}
+	rclose(p.listener);
 }
 END_TEST
 
@@ -581,6 +645,18 @@ END_TEST
 
 /* --- poll --- */
 
+/* Nothing wakes who sleeps for it now, but for what may still be under way. */
+static void is_quiet(int fd)
+{
+	struct pollfd at = {.fd = fd, .events = POLLIN};
+	unsigned tries = 0;
+
+	do
+		ck_assert_int_eq(events(fd, POLLIN, 50), 0);
+	while (poll(&at, 1, 0) && ++tries < 50);
+	ck_assert_uint_lt(tries, 50);
+}
+
 START_TEST(polls)
 {
 	struct pair p = connected(_i);
@@ -605,10 +681,11 @@ START_TEST(polls)
 		;
 	ck_assert(!fds[0].revents && fds[1].revents == POLLIN && fds[3].revents == POLLIN);
 	/* Full, until the peer has read. */
-	sent = send_until_full(p.a);
-	ck_assert_int_eq(events(p.a, POLLOUT, 50), 0);
+	sent = send_all_it_takes(p.a);
 	receive_bytes(p.b, sent + 1);
 	ck_assert_int_eq(events(p.a, POLLOUT, LONG_MS), POLLOUT);
+	is_quiet(p.a);
+	is_quiet(p.b);
 	fds[0] = (struct pollfd){.fd = 1000, .events = POLLIN};
 	ck_assert_int_eq(rpoll(fds, 1, 0), 1);
 	ck_assert_int_eq(fds[0].revents, POLLNVAL);
@@ -850,11 +927,11 @@ END_TEST
 
 /* --- the peer dies --- */
 
-/* A child that listens, accepts one, and stays. */
+/* A child that listens, accepts one, answers it once, and stays. Nothing is under way then. */
 static pid_t peer(int *fd)
 {
 	uint16_t port;
-	int said[2];
+	int said[2], accepted;
 	pid_t pid;
 
 	ck_assert_int_eq(pipe(said), 0);
@@ -863,14 +940,19 @@ static pid_t peer(int *fd)
 		int listener = listen_on(fresh());
 
 		port = port_of(listener);
-		if (write(said[1], &port, sizeof(port)) < 0 || raccept(listener, NULL, NULL) < 0)
+		if (write(said[1], &port, sizeof(port)) < 0)
 			_exit(1);
+		accepted = raccept(listener, NULL, NULL);
+		expect_text(accepted, "you?");
+		send_text(accepted, "yes");
 		for (;;)
 			pause();
 	}
 	ck_assert_int_eq(read(said[0], &port, sizeof(port)), sizeof(port));
 	*fd = fresh();
 	ck_assert_int_eq(ask(*fd, port), 0);
+	send_text(*fd, "you?");
+	expect_text(*fd, "yes");
 	return pid;
 }
 
@@ -899,7 +981,7 @@ START_TEST(peer_is_killed)
 	use_link(_i % 2);
 	later.pid = peer(&fd);
 	if (_i / 2 == 1)
-		send_until_full(fd);
+		send_all_it_takes(fd);
 	ck_assert_int_eq(pthread_create(&thread, NULL, kills_later, &later), 0);
 	if (_i / 2 == 0)
 		ck_assert_int_eq(rrecv(fd, got, 8, 0), 0);
@@ -927,6 +1009,7 @@ START_TEST(peer_is_stopped)
 	use_link(_i % 2);
 	pid = peer(&fd);
 	kill(pid, SIGSTOP);
+	ck_assert_int_eq(waitpid(pid, NULL, WUNTRACED), pid);
 	if (_i / 2 == 0) {
 		set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
 		set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -958,6 +1041,7 @@ int main(void)
 	tcase_add_loop_test(tc, peeks_and_waits_for_all, 0, 2);
 	tcase_add_loop_test(tc, in_parts, 0, 2);
 	tcase_add_loop_test(tc, connects_and_does_not_wait, 0, 2);
+	tcase_add_loop_test(tc, both_families, 0, 2);
 	tcase_add_loop_test(tc, nobody_listens, 0, 2);
 	tcase_add_loop_test(tc, strangers, 0, 2);
 	tcase_add_loop_test(tc, halves_are_shut, 0, 2);

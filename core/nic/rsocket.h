@@ -114,7 +114,8 @@ struct rsocket {
 	enum rs_state state;
 	int error;		  /* of RS_BROKEN, which is told once; SO_ERROR */
 	bool can_read, can_write; /* neither end has shut that direction */
-	bool nonblocking, bound;
+	bool bound;
+	_Atomic bool nonblocking; /* looked at without the lock */
 	sa_family_t family;
 	struct rdma_cm_id *id;
 	struct ibv_cq *cq;
@@ -188,7 +189,7 @@ int rs_wait(struct rsocket *rs, bool (*ready)(const struct rsocket *), bool nonb
 
 /* --- rsocket_conn.c --- */
 
-/* Locked: take what the connection manager has reported. Has there been something? */
+/* Locked: take what the connection manager has reported, and wake who waits. Has there been something? */
 bool rs_take_events(struct rsocket *rs);
 /* Locked: look after everything that may have happened. False: nothing has, and what will is going to wake
  * the caller, if he `sleeps` now. */
@@ -209,7 +210,7 @@ void rs_free_stream(struct rsocket *rs);
 struct rs_hello rs_hello(const struct rsocket *rs);
 /* What the peer said. -EPROTO: that is no rsocket. */
 int rs_heard(struct rsocket *rs, const struct rs_hello *hello);
-/* Locked: take what has been completed. Has there been something? */
+/* Locked: take what has been completed, and wake who waits. Has there been something? */
 bool rs_take_completions(struct rsocket *rs);
 /* Locked: tell the peer of what it may send, if it is time. */
 void rs_give_credits(struct rsocket *rs);

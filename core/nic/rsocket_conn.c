@@ -98,13 +98,16 @@ bool rs_take_events(struct rsocket *rs)
 	bool some = false;
 
 	while (rs->state != RS_LISTENING && !rdma_get_cm_event(rs->events, &event)) {
-		int rc = take_event(rs, event);
+		/* One that has been closed is not connected any more. */
+		int rc = rs->state > RS_CONNECTED ? 0 : take_event(rs, event);
 
 		rdma_ack_cm_event(event);
 		if (rc)
 			rs_break(rs, -rc);
 		some = true;
 	}
+	if (some)
+		rs_wake(rs);
 	return some;
 }
 
@@ -133,12 +136,12 @@ bool rs_progress(struct rsocket *rs, bool sleeps)
 		if (rs->completions && sleeps)
 			take_notices(rs);
 		some |= rs_take_completions(rs);
-		if (rs->parted && rs->state == RS_CONNECTED)
+		if (rs->parted && rs->state == RS_CONNECTED) {
 			rs->state = RS_OVER;
+			rs_wake(rs);
+		}
 	}
 	rs_give_credits(rs);
-	if (some)
-		rs_wake(rs);
 	return some;
 }
 

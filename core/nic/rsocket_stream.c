@@ -314,6 +314,8 @@ bool rs_take_completions(struct rsocket *rs)
 		if (rc)
 			rs_break(rs, -rc);
 	}
+	if (some)
+		rs_wake(rs);
 	return some;
 }
 
@@ -664,7 +666,11 @@ static ssize_t receive_all(struct rsocket *rs, const struct iovec *iov, size_t c
 	pthread_mutex_lock(&rs->lock);
 	rc = rs_await_connection(rs, nonblocking);
 	while (!rc && taken < total) {
-		rc = rs->unread ? 0 : rs_wait(rs, rs_receive_ready, nonblocking, RS_NEVER);
+		/* More may have come than has been looked at. */
+		if (rs->unread)
+			rs_take_completions(rs);
+		else
+			rc = rs_wait(rs, rs_receive_ready, nonblocking, RS_NEVER);
 		if (rc)
 			break;
 		if (!rs->unread) {
