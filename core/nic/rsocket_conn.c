@@ -23,6 +23,7 @@ void rs_break(struct rsocket *rs, int error)
 		return;
 	rs->state = RS_BROKEN;
 	rs->error = error;
+	rs_wake(rs);
 }
 
 /* --- step by step --- */

@@ -309,7 +309,7 @@ bool rs_take_completions(struct rsocket *rs)
 			take_completion(rs, &wc[i]);
 			arrived += !!(wc[i].opcode & IBV_WC_RECV);
 		}
-		some |= n > 0;
+		some |= n != 0;
 		rc = n < 0 ? -EIO : rs->state == RS_CONNECTED ? give_requests(rs, arrived) : 0;
 		if (rc)
 			rs_break(rs, -rc);
