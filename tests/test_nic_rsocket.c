@@ -857,6 +857,9 @@ START_TEST(writes_into_buffers)
 	is_filled(near[0] + sizeof(near[0]) - 30, 0, 30, 3);
 	is_filled(near[1] + 300, 10, 20, 3);
 	ck_assert(!near[1][299] && !near[1][320]);
+	/* None takes a message of the peer's. */
+	for (unsigned i = 0; i < 1000; i++)
+		ck_assert_uint_eq(riowrite(p.a, from, 1, 5000, 0), 1);
 	/* In the place of one that is gone, and again as often as there are credits, and more. */
 	for (unsigned i = 0; i < 1000; i++) {
 		ck_assert_int_eq(riounmap(p.b, near[1], sizeof(near[1])), 0);

@@ -93,11 +93,17 @@ struct rsocket *rs_hold(int fd)
 
 static void free_rsocket(struct rsocket *rs)
 {
+	struct rdma_cm_event *event;
+
 	if (rs->id && rs->id->qp)
 		rdma_destroy_qp(rs->id);
 	rs_free_stream(rs);
-	if (rs->id)
+	if (rs->id) {
 		rdma_destroy_id(rs->id);
+		/* There is none: but a channel that another thread has read last may not be given back. */
+		if (!rdma_get_cm_event(rs->events, &event))
+			rdma_ack_cm_event(event);
+	}
 	if (rs->events)
 		rdma_destroy_event_channel(rs->events);
 	if (rs->wake >= 0)

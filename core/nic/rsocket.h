@@ -129,7 +129,7 @@ struct rsocket {
 	int linger_s, keepalive_s;
 	uint64_t keepalive_ms; /* when the next is due, RS_NEVER */
 
-	/* To send: a ring of bytes, of which `unsent` from `send_at` back are with the NIC. */
+	/* To send: a ring of bytes, of which the last `send_used` before `send_at` are with the NIC. */
 	uint8_t *own; /* slots of control messages, the ring */
 	struct ibv_mr *own_mr;
 	uint8_t *send_ring;
