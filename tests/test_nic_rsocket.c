@@ -5,6 +5,7 @@
  */
 #include <arpa/inet.h>
 #include <check.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -593,6 +594,43 @@ START_TEST(closes)
 }
 END_TEST
 
+static unsigned descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned count = 0;
+
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+/* Nothing is left of those that are gone: connected, refused, never used. */
+START_TEST(gives_back)
+{
+	struct pair p = connected(_i);
+	uint16_t port = port_of(p.listener);
+	unsigned before = 0;
+
+	rclose(p.listener);
+	for (unsigned i = 0; i < 4; i++) {
+		struct pair more = connected(_i);
+		int fd = fresh();
+
+		ck_fails(ask(fd, port), ECONNREFUSED);
+		send_text(more.a, "unread");
+		end(&more);
+		ck_assert_int_eq(rclose(fd), 0);
+		ck_assert_int_eq(rclose(fresh()), 0);
+		if (!i)
+			before = descriptors();
+	}
+	ck_assert_uint_eq(descriptors(), before);
+	rclose(p.a);
+	rclose(p.b);
+}
+END_TEST
+
 static void *shuts_later(void *arg)
 {
 	usleep(100000);
@@ -1049,6 +1087,7 @@ int main(void)
 	tcase_add_loop_test(tc, strangers, 0, 2);
 	tcase_add_loop_test(tc, halves_are_shut, 0, 2);
 	tcase_add_loop_test(tc, closes, 0, 2);
+	tcase_add_loop_test(tc, gives_back, 0, 2);
 	tcase_add_loop_test(tc, shut_while_it_waits, 0, 2);
 	tcase_add_loop_test(tc, closed_while_it_waits, 0, 2);
 	tcase_add_loop_test(tc, polls, 0, 2);
