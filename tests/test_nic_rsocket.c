@@ -334,9 +334,8 @@ START_TEST(peeks_and_waits_for_all)
 	char got[32] = "";
 
 	send_text(p.a, "abc");
-	send_text(p.a, "def");
-	ck_assert_int_eq(events(p.b, POLLIN, LONG_MS), POLLIN);
 	expect_text(p.b, "a");
+	send_text(p.a, "def"); /* is seen behind what has not been read */
 	while (rrecv(p.b, got, 32, MSG_PEEK) != 5)
 		;
 	ck_assert_mem_eq(got, "bcdef", 5);
