@@ -271,12 +271,26 @@ static void both_ways(const struct pair *p, size_t bytes, size_t most)
 		pthread_join(threads[i], NULL);
 }
 
+/* Nothing wakes who sleeps for it now, but for what may still be under way. */
+static void is_quiet(int fd)
+{
+	struct pollfd at = {.fd = fd, .events = POLLIN};
+	unsigned tries = 0;
+
+	do
+		ck_assert_int_eq(events(fd, POLLIN, 50), 0);
+	while (poll(&at, 1, 0) && ++tries < 50);
+	ck_assert_uint_lt(tries, 50);
+}
+
 START_TEST(bytes_arrive_in_order)
 {
 	struct pair p = connected(_i);
 
 	both_ways(&p, MANY, 300000); /* more than there is room for, at a time */
 	both_ways(&p, 20000, 40);
+	is_quiet(p.a);
+	is_quiet(p.b);
 	end(&p);
 }
 END_TEST
@@ -298,6 +312,31 @@ START_TEST(little_room)
 
 	ck_assert_int_eq(get_int(p.a, SOL_RDMA, RDMA_RQSIZE), 16);
 	both_ways(&p, 5000, 3000);
+	end(&p);
+}
+END_TEST
+
+/* As many messages as the peer has requests for, and no more, until it has read. */
+START_TEST(credits)
+{
+	int listener;
+
+	use_link(_i);
+	listener = fresh();
+	set_int(listener, SOL_RDMA, RDMA_RQSIZE, 16);
+	struct pair p = join(listener, fresh());
+
+	for (unsigned turn = 0; turn < 3; turn++) {
+		unsigned sent = 0;
+
+		ck_assert_int_eq(events(p.a, POLLOUT, LONG_MS), POLLOUT);
+		do
+			while (rsend(p.a, "x", 1, MSG_DONTWAIT) == 1)
+				sent++;
+		while (events(p.a, POLLOUT, 300));
+		ck_assert_uint_eq(sent, 16);
+		receive_bytes(p.b, sent);
+	}
 	end(&p);
 }
 END_TEST
@@ -682,18 +721,6 @@ END_TEST
 
 /* --- poll --- */
 
-/* Nothing wakes who sleeps for it now, but for what may still be under way. */
-static void is_quiet(int fd)
-{
-	struct pollfd at = {.fd = fd, .events = POLLIN};
-	unsigned tries = 0;
-
-	do
-		ck_assert_int_eq(events(fd, POLLIN, 50), 0);
-	while (poll(&at, 1, 0) && ++tries < 50);
-	ck_assert_uint_lt(tries, 50);
-}
-
 START_TEST(polls)
 {
 	struct pair p = connected(_i);
@@ -1077,6 +1104,7 @@ int main(void)
 
 	tcase_add_loop_test(tc, bytes_arrive_in_order, 0, 2);
 	tcase_add_loop_test(tc, little_room, 0, 2);
+	tcase_add_loop_test(tc, credits, 0, 2);
 	tcase_add_loop_test(tc, reads_what_is_there, 0, 2);
 	tcase_add_loop_test(tc, peeks_and_waits_for_all, 0, 2);
 	tcase_add_loop_test(tc, in_parts, 0, 2);
