@@ -580,6 +580,40 @@ START_TEST(strangers)
 }
 END_TEST
 
+static void *asks_a_stranger(void *arg)
+{
+	struct stream *s = arg;
+
+	ck_fails(ask(s->fd, (uint16_t)s->bytes), EPROTO);
+	ck_fails(rsend(s->fd, "x", 1, 0), ECONNRESET);
+	return NULL;
+}
+
+/* Who is no rsocket accepts. */
+START_TEST(stranger_accepts)
+{
+	struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE, .ai_port_space = RDMA_PS_TCP}, *rai;
+	struct ibv_qp_init_attr init = {.cap = {1, 1, 1, 1, 0}};
+	struct rdma_cm_id *listener, *id;
+	struct stream s;
+	pthread_t thread;
+
+	use_link(_i);
+	ck_assert_int_eq(rdma_getaddrinfo("127.0.0.1", "0", &hints, &rai), 0);
+	ck_assert_int_eq(rdma_create_ep(&listener, rai, NULL, &init), 0);
+	rdma_freeaddrinfo(rai);
+	ck_assert_int_eq(rdma_listen(listener, 1), 0);
+	s = (struct stream){.fd = fresh(), .bytes = ntohs(rdma_get_src_port(listener))};
+	ck_assert_int_eq(pthread_create(&thread, NULL, asks_a_stranger, &s), 0);
+	ck_assert_int_eq(rdma_get_request(listener, &id), 0);
+	ck_assert_int_eq(rdma_accept(id, NULL), 0);
+	pthread_join(thread, NULL);
+	rclose(s.fd);
+	rdma_destroy_ep(id);
+	rdma_destroy_ep(listener);
+}
+END_TEST
+
 START_TEST(halves_are_shut)
 {
 	struct pair p = connected(_i);
@@ -1112,6 +1146,7 @@ int main(void)
 	tcase_add_loop_test(tc, both_families, 0, 2);
 	tcase_add_loop_test(tc, nobody_listens, 0, 2);
 	tcase_add_loop_test(tc, strangers, 0, 2);
+	tcase_add_loop_test(tc, stranger_accepts, 0, 2);
 	tcase_add_loop_test(tc, halves_are_shut, 0, 2);
 	tcase_add_loop_test(tc, closes, 0, 2);
 	tcase_add_loop_test(tc, gives_back, 0, 2);
