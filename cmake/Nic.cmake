@@ -3,7 +3,7 @@
 file(GLOB nic_sources CONFIGURE_DEPENDS core/nic/*.c core/rnic/*.c)
 list(REMOVE_ITEM nic_sources ${PROJECT_SOURCE_DIR}/core/rnic/link_sim.c)
 list(APPEND nic_sources core/pmem/hardware.c)
-file(GLOB cm_sources CONFIGURE_DEPENDS core/nic/cm*.c)
+file(GLOB cm_sources CONFIGURE_DEPENDS core/nic/cm*.c core/nic/rsocket*.c)
 list(REMOVE_ITEM nic_sources ${cm_sources} ${PROJECT_SOURCE_DIR}/core/nic/node.c)
 add_library(tidemark_nic OBJECT ${nic_sources})
 set_target_properties(tidemark_nic PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)

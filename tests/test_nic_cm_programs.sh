@@ -6,7 +6,7 @@
 set -eu
 
 preload=$1 dropin=$2 system=${3:-}
-for program in rping ucmatose udaddy mckey rdma_client rdma_server rdma_xclient rdma_xserver; do
+for program in rping ucmatose udaddy mckey rdma_client rdma_server rdma_xclient rdma_xserver rstream riostream; do
 	command -v $program >/dev/null || { echo "no $program (package rdmacm-utils)" >&2; exit 77; }
 done
 dir=$(mktemp -d)
@@ -77,6 +77,9 @@ programs() {
 	pair rping -s -C 10 -v -p 7002 -a 127.0.0.1 -- rping -c -C 10 -v -p 7002 -a 127.0.0.1
 	pair ucmatose -p 7003 -c 5 -C 20 -S 4000 -- ucmatose -p 7003 -c 5 -C 20 -S 4000 -s 127.0.0.1
 	pair ucmatose -p 7004 -m -- ucmatose -p 7004 -m -s 127.0.0.1
+	pair rstream -p 7006 -T v -I 5 -C 20 -- rstream -p 7006 -T v -I 5 -C 20 -s 127.0.0.1
+	pair rstream -p 7007 -T b -T a -T v -I 5 -C 20 -- rstream -p 7007 -T b -T a -T v -I 5 -C 20 -s 127.0.0.1
+	pair riostream -p 7008 -T v -I 5 -C 3 -- riostream -p 7008 -T v -I 5 -C 3 -s 127.0.0.1
 	pair udaddy -- udaddy -s 127.0.0.1
 	multicast
 }

@@ -11,8 +11,9 @@
  *   cm_talk.c   the wire's side of it: what messages and time do
  *   cm_mcast.c  multicast groups
  *   cm_qp.c     queue pairs: their creation and their transitions
- *   cm_rsocket.c  rsockets, of which there are none
  *   cm_net.c    the net: ports, who listens, who has died
+ *
+ * rsocket*.c, librdmacm's streams, are users of these calls (rsocket.h).
  *
  * Messages (mad.h) go through queue pair 1 (qp1.h) and the link, as packets. It stands on that and
  * libibverbs' public functions alone, so that it may be a library of its own beside another one that has the
