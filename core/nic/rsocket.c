@@ -110,8 +110,8 @@ static void free_rsocket(struct rsocket *rs)
 		close(rs->wake);
 	if (rs->fd >= 0)
 		close(rs->fd);
-	pthread_mutex_destroy(&rs->sending);
-	pthread_mutex_destroy(&rs->receiving);
+	for (unsigned call = 0; call < RS_CALLS; call++)
+		pthread_mutex_destroy(&rs->calls[call]);
 	pthread_mutex_destroy(&rs->lock);
 	free(rs);
 }
@@ -211,8 +211,8 @@ struct rsocket *rs_new(const struct rsocket *like)
 	rs->can_read = rs->can_write = rs->lingers = true;
 	rs->linger_s = -1;
 	rs->keepalive_ms = RS_NEVER;
-	pthread_mutex_init(&rs->sending, NULL);
-	pthread_mutex_init(&rs->receiving, NULL);
+	for (unsigned call = 0; call < RS_CALLS; call++)
+		pthread_mutex_init(&rs->calls[call], NULL);
 	pthread_mutex_init(&rs->lock, NULL);
 	set_options(rs, like);
 	rs->wake = -1;

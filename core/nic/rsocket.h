@@ -79,6 +79,9 @@ struct rs_hello {
 	struct rs_region half;	     /* the first one offered */
 };
 
+/* Of each kind one at a time. */
+enum rs_call { RS_SEND, RS_RECEIVE, RS_CALLS };
+
 /* In order: until RS_CONNECTED there is nobody to talk to; after it never again. */
 enum rs_state {
 	RS_NEW,
@@ -107,7 +110,7 @@ struct rsocket {
 	struct rdma_event_channel *events;
 	struct ibv_comp_channel *completions;
 	unsigned refs; /* the table's and of calls; under the table's lock */
-	pthread_mutex_t sending, receiving, lock;
+	pthread_mutex_t calls[RS_CALLS], lock;
 	/* Who sleeps, and whom the descriptor `wake` has still to wake: it is readable until nobody is. */
 	unsigned sleepers, to_wake;
 
@@ -221,8 +224,11 @@ void rs_keep_alive(struct rsocket *rs);
 /* Locked: no call that sends, or receives, has to wait. */
 bool rs_send_ready(const struct rsocket *rs);
 bool rs_receive_ready(const struct rsocket *rs);
-/* As a call has to that sends, or receives. 0; -EAGAIN: another thread's has it. */
-int rs_lock_call(pthread_mutex_t *mutex, bool nonblocking);
+/* A call that sends, or receives, and is to wait or not: the rsocket is its until it ends. NULL and errno; EAGAIN: another
+ * thread's has it. */
+struct rsocket *rs_begin(int fd, enum rs_call call, int flags, bool *nonblocking);
+/* What the call returns: the result, or -1 and errno. */
+ssize_t rs_end(struct rsocket *rs, enum rs_call call, ssize_t result);
 /* In the byte order of the peer. */
 struct rs_region rs_for_peer(const struct rsocket *rs, struct rs_region region);
 /* Locked, sending: wait for room, and say why there will be none. 0 or -errno. */

@@ -186,18 +186,10 @@ static ssize_t write_direct(struct rsocket *rs, const struct iovec *from, uint64
 CM_EXPORT size_t riowrite(int fd, const void *buf, size_t count, off_t offset, int flags)
 {
 	const struct iovec from = {(void *)(uintptr_t)buf, count};
-	struct rsocket *rs = rs_hold(fd);
 	bool nonblocking;
-	ssize_t n;
+	struct rsocket *rs = rs_begin(fd, RS_SEND, flags, &nonblocking);
 
 	if (!rs)
-		return (size_t)cm_fail(EBADF);
-	nonblocking = rs->nonblocking || flags & MSG_DONTWAIT;
-	n = rs_lock_call(&rs->sending, nonblocking);
-	if (!n) {
-		n = write_direct(rs, &from, (uint64_t)offset, nonblocking);
-		pthread_mutex_unlock(&rs->sending);
-	}
-	rs_drop(rs);
-	return (size_t)(n < 0 ? cm_fail((int)-n) : n);
+		return (size_t)-1;
+	return (size_t)rs_end(rs, RS_SEND, write_direct(rs, &from, (uint64_t)offset, nonblocking));
 }

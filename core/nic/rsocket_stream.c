@@ -502,12 +502,29 @@ static int send_some(struct rsocket *rs, const struct iovec *iov, size_t total, 
 	return rc;
 }
 
-int rs_lock_call(pthread_mutex_t *mutex, bool nonblocking)
+struct rsocket *rs_begin(int fd, enum rs_call call, int flags, bool *nonblocking)
 {
-	if (nonblocking)
-		return pthread_mutex_trylock(mutex) ? -EAGAIN : 0;
-	pthread_mutex_lock(mutex);
-	return 0;
+	struct rsocket *rs = rs_hold(fd);
+	int rc;
+
+	if (!rs) {
+		errno = EBADF;
+		return NULL;
+	}
+	*nonblocking = rs->nonblocking || flags & MSG_DONTWAIT;
+	rc = *nonblocking ? pthread_mutex_trylock(&rs->calls[call]) : pthread_mutex_lock(&rs->calls[call]);
+	if (!rc)
+		return rs;
+	rs_drop(rs);
+	errno = EAGAIN;
+	return NULL;
+}
+
+ssize_t rs_end(struct rsocket *rs, enum rs_call call, ssize_t result)
+{
+	pthread_mutex_unlock(&rs->calls[call]);
+	rs_drop(rs);
+	return result < 0 ? cm_fail((int)-result) : result;
 }
 
 static ssize_t sum(const struct iovec *iov, size_t count)
@@ -540,20 +557,14 @@ static ssize_t send_all(struct rsocket *rs, const struct iovec *iov, size_t tota
 
 static ssize_t send_on(int fd, const struct iovec *iov, size_t count, int flags)
 {
-	struct rsocket *rs = rs_hold(fd);
 	bool nonblocking;
-	ssize_t n;
+	struct rsocket *rs = rs_begin(fd, RS_SEND, flags, &nonblocking);
 
 	if (!rs)
-		return cm_fail(EBADF);
-	nonblocking = rs->nonblocking || flags & MSG_DONTWAIT;
-	n = flags & MSG_OOB ? -EOPNOTSUPP : rs_lock_call(&rs->sending, nonblocking);
-	if (!n) {
-		n = send_all(rs, iov, (size_t)sum(iov, count), nonblocking);
-		pthread_mutex_unlock(&rs->sending);
-	}
-	rs_drop(rs);
-	return n < 0 ? cm_fail((int)-n) : n;
+		return -1;
+	return rs_end(rs, RS_SEND,
+		      flags & MSG_OOB ? -EOPNOTSUPP
+				      : send_all(rs, iov, (size_t)sum(iov, count), nonblocking));
 }
 
 CM_EXPORT ssize_t rsend(int fd, const void *buf, size_t len, int flags)
@@ -687,20 +698,13 @@ static ssize_t receive_all(struct rsocket *rs, const struct iovec *iov, size_t c
 
 static ssize_t receive_on(int fd, const struct iovec *iov, size_t count, int flags)
 {
-	struct rsocket *rs = rs_hold(fd);
 	bool nonblocking;
-	ssize_t n;
+	struct rsocket *rs = rs_begin(fd, RS_RECEIVE, flags, &nonblocking);
 
 	if (!rs)
-		return cm_fail(EBADF);
-	nonblocking = rs->nonblocking || flags & MSG_DONTWAIT;
-	n = flags & MSG_OOB ? -EOPNOTSUPP : rs_lock_call(&rs->receiving, nonblocking);
-	if (!n) {
-		n = receive_all(rs, iov, count, flags, nonblocking);
-		pthread_mutex_unlock(&rs->receiving);
-	}
-	rs_drop(rs);
-	return n < 0 ? cm_fail((int)-n) : n;
+		return -1;
+	return rs_end(rs, RS_RECEIVE,
+		      flags & MSG_OOB ? -EOPNOTSUPP : receive_all(rs, iov, count, flags, nonblocking));
 }
 
 CM_EXPORT ssize_t rrecv(int fd, void *buf, size_t len, int flags)
