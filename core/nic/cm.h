@@ -31,6 +31,7 @@
 #include <rdma/rdma_cma.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include "core/nic/cm_addr.h"
 #include "core/nic/qp1.h"
 
@@ -114,6 +115,10 @@ static inline struct cm_id *to_cm(struct rdma_cm_id *id)
 static inline bool cm_is_ud(const struct cm_id *id)
 {
 	return id->user.qp_type == IBV_QPT_UD;
+}
+static inline bool cm_same_gid(const union ibv_gid *a, const union ibv_gid *b)
+{
+	return !memcmp(a, b, sizeof(*a));
 }
 
 /* The device, opened once; NULL until then. */

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "core/nic/cm.h"
@@ -150,7 +149,7 @@ void cm_forget_join(struct cm_id *id, const union ibv_gid *gid)
 		const struct rdma_cm_event *event = &(*at)->user;
 
 		if (event->id == &id->user && event->event == RDMA_CM_EVENT_MULTICAST_JOIN &&
-		    !memcmp(&event->param.ud.ah_attr.grh.dgid, gid, sizeof(*gid))) {
+		    cm_same_gid(&event->param.ud.ah_attr.grh.dgid, gid)) {
 			free(take_out(channel, at));
 			return;
 		}

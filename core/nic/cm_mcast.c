@@ -90,7 +90,7 @@ void cm_joined(struct cm_event *event)
 	struct cm_membership *member = id->memberships;
 	int rc;
 
-	while (member && memcmp(&member->gid, gid, sizeof(*gid)))
+	while (member && !cm_same_gid(&member->gid, gid))
 		member = member->next;
 	if (!member || member->sends_only || !id->user.qp)
 		return;

@@ -261,7 +261,7 @@ unsigned cm_net_slot(const union ibv_gid *gid, uint32_t id)
 	union ibv_gid own;
 
 	gid_of(cm.mads->address, &own);
-	return has_others() && memcmp(gid, &own, sizeof(own)) ? 0 : id >> CM_ID_SHIFT;
+	return has_others() && !cm_same_gid(gid, &own) ? 0 : id >> CM_ID_SHIFT;
 }
 
 int cm_net_watch(unsigned slot)

@@ -171,11 +171,6 @@ static void show_datagram(struct cm_event *event, const struct cm_id *id, const 
 
 /* --- sending --- */
 
-static bool same_gid(const union ibv_gid *a, const union ibv_gid *b)
-{
-	return !memcmp(a, b, sizeof(*a));
-}
-
 static int put(const union ibv_gid *to, const struct cm_message *message)
 {
 	uint8_t mad[MAD_BYTES];
@@ -300,7 +295,7 @@ static bool answer_again(const union ibv_gid *to, uint32_t number, bool ud)
 		const struct cm_answer *answer = &cm.answer[i];
 
 		if (!answer->peer_number || answer->peer_number != number || answer->datagram != ud ||
-		    answer->until_ms < now || !same_gid(&answer->gid, to))
+		    answer->until_ms < now || !cm_same_gid(&answer->gid, to))
 			continue;
 		if (!answer->silent)
 			cm.mads->send(to, answer->mad);
@@ -384,7 +379,7 @@ static struct cm_id *find_asked(const union ibv_gid *from, uint32_t peer_number,
 {
 	for (struct cm_id *id = cm.ids; id; id = id->next)
 		if (!id->active && id->peer_number == peer_number && peer_number && cm_is_ud(id) == ud &&
-		    same_gid(&id->peer_gid, from))
+		    cm_same_gid(&id->peer_gid, from))
 			return id;
 	return NULL;
 }
@@ -612,7 +607,7 @@ static void forget_parting(uint32_t number, const union ibv_gid *from)
 	for (struct cm_parting **at = &cm.partings; *at; at = &(*at)->next) {
 		struct cm_parting *parting = *at;
 
-		if (parting->number != number || !same_gid(&parting->gid, from))
+		if (parting->number != number || !cm_same_gid(&parting->gid, from))
 			continue;
 		*at = parting->next;
 		free(parting);
@@ -773,7 +768,7 @@ static struct cm_id *find_id(const struct cm_message *message, const union ibv_g
 		return find_asked(from, message->local_id, false);
 	while (id && (id->number != message->remote_id || !message->remote_id))
 		id = id->next;
-	if (!id || !same_gid(&id->peer_gid, from))
+	if (!id || !cm_same_gid(&id->peer_gid, from))
 		return NULL;
 	/* The one who asked learns the number of the one who is asked, if there is one. */
 	if (id->state == CM_REQ_SENT || (message->type == CM_REJ && !message->local_id))

@@ -224,8 +224,8 @@ void rs_keep_alive(struct rsocket *rs);
 /* Locked: no call that sends, or receives, has to wait. */
 bool rs_send_ready(const struct rsocket *rs);
 bool rs_receive_ready(const struct rsocket *rs);
-/* A call that sends, or receives, and is to wait or not: the rsocket is its until it ends. NULL and errno; EAGAIN: another
- * thread's has it. */
+/* A call that sends, or receives, and is to wait or not: the rsocket is its until it ends. NULL and errno;
+ * EAGAIN: another thread's has it. */
 struct rsocket *rs_begin(int fd, enum rs_call call, int flags, bool *nonblocking);
 /* What the call returns: the result, or -1 and errno. */
 ssize_t rs_end(struct rsocket *rs, enum rs_call call, ssize_t result);
