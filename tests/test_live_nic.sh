@@ -12,7 +12,7 @@ shift
 [ $# -gt 0 ] || set -- efactory erda
 tmp=$(mktemp -d)
 export TIDEMARK_NET=/dev/shm/tidemark-test-live.$$
-A=127.0.0.1:$((20000 + $$ % 20000))
+A=127.0.0.1:$((20000 + $$ % 12000))
 server=''
 trap '[ -z "$server" ] || kill -9 $server 2>/dev/null || true; rm -rf "$tmp" "$TIDEMARK_NET"' EXIT
 cd "$tmp"
