@@ -78,13 +78,17 @@ int rs_show(struct rsocket *rs)
 	return rc;
 }
 
+static struct rsocket *find_locked(int fd)
+{
+	return fd >= 0 && (size_t)fd < table.size ? table.of[fd] : NULL;
+}
+
 struct rsocket *rs_hold(int fd)
 {
-	struct rsocket *rs = NULL;
+	struct rsocket *rs;
 
 	lock_table();
-	if (fd >= 0 && (size_t)fd < table.size)
-		rs = table.of[fd];
+	rs = find_locked(fd);
 	if (rs)
 		rs->refs++;
 	unlock_table();
@@ -431,7 +435,7 @@ CM_EXPORT int rclose(int fd)
 	uint64_t until = RS_NEVER;
 
 	lock_table();
-	rs = fd >= 0 && (size_t)fd < table.size ? table.of[fd] : NULL;
+	rs = find_locked(fd);
 	if (rs)
 		table.of[fd] = NULL;
 	unlock_table();

@@ -242,7 +242,7 @@ int rs_post(struct rsocket *rs, const struct iovec *from, size_t skip, uint32_t 
 
 /* --- rsocket_iomap.c --- */
 
-/* Locked, sending: tell the peer of buffers it does not know. 0 or -errno. */
+/* Locked, sending: wait for the connection, and tell the peer of buffers it does not know. 0 or -errno. */
 int rs_announce(struct rsocket *rs, bool nonblocking);
 void rs_forget_buffers(struct rsocket *rs);
 

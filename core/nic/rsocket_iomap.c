@@ -123,7 +123,7 @@ static int announce(struct rsocket *rs, struct rs_buffer *buffer)
 
 int rs_announce(struct rsocket *rs, bool nonblocking)
 {
-	int rc = 0;
+	int rc = rs_await_connection(rs, nonblocking);
 
 	/* While it waits another thread may unmap one. */
 	while (!rc && unannounced(rs)) {
@@ -158,9 +158,7 @@ static ssize_t write_direct(struct rsocket *rs, const struct iovec *from, uint64
 	int rc;
 
 	pthread_mutex_lock(&rs->lock);
-	rc = rs_await_connection(rs, nonblocking);
-	if (!rc)
-		rc = rs_announce(rs, nonblocking);
+	rc = rs_announce(rs, nonblocking);
 	rs_progress(rs, false);
 	while (!rc && sent < from->iov_len) {
 		uint32_t bytes;

@@ -543,9 +543,7 @@ static ssize_t send_all(struct rsocket *rs, const struct iovec *iov, size_t tota
 	int rc;
 
 	pthread_mutex_lock(&rs->lock);
-	rc = rs_await_connection(rs, nonblocking);
-	if (!rc)
-		rc = rs_announce(rs, nonblocking);
+	rc = rs_announce(rs, nonblocking);
 	while (!rc && sent < total) {
 		rc = rs_await_room(rs, nonblocking);
 		if (!rc)
