@@ -12,8 +12,7 @@ shift
 [ $# -gt 0 ] || set -- efactory erda
 tmp=$(mktemp -d)
 export TIDEMARK_NET=/dev/shm/tidemark-test-live.$$
-A=127.0.0.1:$((20000 + $$ % 12000))
-server=''
+A='' server='' # the server's address, its process
 trap '[ -z "$server" ] || kill -9 $server 2>/dev/null || true; rm -rf "$tmp" "$TIDEMARK_NET"' EXIT
 cd "$tmp"
 
@@ -23,39 +22,42 @@ die() {
 	exit 1
 }
 
-# start EXPECTED ARGUMENT...: a server in the background; its line says EXPECTED.
+# start EXPECTED ARGUMENT...: a server in the background, on a port that the system chooses; its line says EXPECTED.
 start() {
 	local expected=$1
 	shift
 	: >serve.out
-	"$tidemark" serve "$@" --device tide0 --listen "$A" >serve.out 2>&1 &
+	"$tidemark" serve "$@" --device tide0 --listen 127.0.0.1:0 >serve.out 2>&1 &
 	server=$!
-	for _ in $(seq 300); do
-		! grep -q "^serving" serve.out || break
+	until grep -q "^serving" serve.out; do
 		kill -0 $server 2>/dev/null || die "serve $* ended"
 		sleep 0.1
 	done
+	A=$(sed -n 's/^serving .* on \([0-9.:]*\), .*/\1/p' serve.out)
 	grep -q "$expected" serve.out || die "serve $*: expected \"$expected\""
 }
 
 client() {
 	local command=$1
 	shift
-	timeout 60 "$tidemark" "$command" --device tide0 --server "$A" "$@"
+	timeout 300 "$tidemark" "$command" --device tide0 --server "$A" "$@"
 }
 
 load() { client bench --workload a --clients 4 --keys 100 --verify --quiet "$@"; }
 
+# used N: has record number N of the load under way been used (checker/recording.h)?
+used() { od -An -tu8 -j $((4096 + 64 * $1)) -N 8 recording1 2>/dev/null | grep -q '[1-9]'; }
+
 # examine RECORDING ARGUMENT...: what is in the pool, against what the clients recorded.
 examine() {
-	timeout 120 "$tidemark" examine --pm pool --cuts 0 --quiet --history "$@" >examine.out 2>&1 ||
+	timeout 300 "$tidemark" examine --pm pool --cuts 0 --quiet --history "$@" >examine.out 2>&1 ||
 		die "examine: status $?: $(cat examine.out)"
 }
 
 one_store() {
 	local store=$1 status=0 i pids='' bench
 	rm -f pool recording* recovered
-	start "serving $store on $A, boot 1, formatted" "$store" --pm pool --size 16M --keys 103
+	start "serving $store on 127.0.0.1:[1-9][0-9]*, boot 1, formatted" "$store" --pm pool --size 16M --keys 103
 	for i in 1 2 3; do
 		{ client put "k$i" "value $i" && [ "$(client get "k$i")" = "value $i" ]; } &
 		pids="$pids $!"
@@ -63,9 +65,13 @@ one_store() {
 	for i in $pids; do
 		wait "$i" || die "a client failed"
 	done
-	load --load --history recording1 --time 60s >bench.out 2>&1 &
+	load --load --history recording1 --time 600s >bench.out 2>&1 &
 	bench=$!
-	sleep 1.5
+	# All keys are there, and more is being done.
+	until used 200; do
+		kill -0 $bench 2>/dev/null || die "the load ended: $(cat bench.out)"
+		sleep 0.1
+	done
 	kill -9 $server
 	wait $server 2>/dev/null || true
 	wait $bench || status=$?
@@ -73,7 +79,7 @@ one_store() {
 	examine recording1 --save-recovered recovered
 	start "boot 2, recovered" "$store" --pm pool
 	[ "$(client get k2)" = "value 2" ] || die "k2 is lost"
-	load --history recording2 --time 1s >bench.out 2>&1 || die "load after recovery: $(cat bench.out)"
+	load --history recording2 --ops 400 >bench.out 2>&1 || die "load after recovery: $(cat bench.out)"
 	status=0
 	kill $server
 	wait $server || status=$?
