@@ -26,7 +26,7 @@ with() {
 	bash /bin/fiu-run -l /bin -f /tmp/fiu-ctrl ${command:+-c "$command"} "$@"
 }
 ctrl() {
-	timeout 10 bash /bin/fiu-ctrl -f /tmp/fiu-ctrl -c "$1" "$server" >/dev/null || complain "fiu-ctrl $1"
+	timeout 100 bash /bin/fiu-ctrl -f /tmp/fiu-ctrl -c "$1" "$server" >/dev/null || complain "fiu-ctrl $1"
 }
 
 # What a process said, and whether its status is one of those allowed.
@@ -54,15 +54,10 @@ start() {
 	bash /bin/fiu-run -l /bin -f /tmp/fiu-ctrl ${command:+-c "$command"} "$tidemark" serve efactory --pm "$pm" \
 		--listen $at "$@" >/tmp/server.out 2>/tmp/server.err &
 	server=$!
-	for _ in $(seq 200); do
-		if grep -q '^serving' /tmp/server.out; then
-			return 0
-		fi
+	until grep -q '^serving' /tmp/server.out; do
 		kill -0 $server 2>/dev/null || return 1
 		sleep 0.1
 	done
-	complain "the server neither serves nor ends"
-	kill -KILL $server
 }
 stop() {
 	kill -TERM $server
@@ -85,13 +80,13 @@ cannot_start() {
 
 # A client that cannot do what it should says so.
 cannot_get() {
-	with "$2" timeout -s KILL 20 "$tidemark" get --server $at user0000000001 >/tmp/get.out 2>/tmp/get.err
+	with "$2" timeout -s KILL 100 "$tidemark" get --server $at user0000000001 >/tmp/get.out 2>/tmp/get.err
 	ended "a client in which $1 fails" $? 1 /tmp/get.err
 }
 load() {
 	local what=$1 command=$2 allowed=$3
 	shift 3
-	with "$command" timeout -s KILL 30 "$tidemark" bench --server $at --workload a --clients 4 --keys 64 \
+	with "$command" timeout -s KILL 100 "$tidemark" bench --server $at --workload a --clients 4 --keys 64 \
 		--verify --stall 20s --history /tmp/history.$((++loads)) --room 20000 -q "$@" >/tmp/load.out 2>/tmp/load.err
 	ended "$what" $? "$allowed" /tmp/load.err
 }
@@ -113,6 +108,10 @@ done
 ctrl "enable name=connect/accept"
 cannot_get connect/accept ''
 ctrl "disable name=connect/accept"
+# Of few operations none may be hit by chance.
+ctrl "enable name=pm/full,onetime"
+load "a load on a server that finds no room once" '' 0 --workload u --ops 64
+ctrl "disable name=pm/full"
 
 # Under load: first the server's calls, then the clients'.
 points="memory verbs/create_qp verbs/modify_qp verbs/query verbs/post_send verbs/post_recv task/spawn connect/accept
@@ -136,7 +135,7 @@ histories=()
 for ((i = 1; i <= loads; i++)); do
 	histories+=(--history "/tmp/history.$i")
 done
-timeout -s KILL 60 "$tidemark" examine --pm $pool --cuts 1 "${histories[@]}" >/tmp/examine.out 2>/tmp/examine.err
+timeout -s KILL 200 "$tidemark" examine --pm $pool --cuts 1 "${histories[@]}" >/tmp/examine.out 2>/tmp/examine.err
 ended "the pool, examined" $? 0 /tmp/examine.err
 tail -n 3 /tmp/examine.out
 start '' $pool "${size[@]}" || complain "the server does not start again: $(cat /tmp/server.err)"
