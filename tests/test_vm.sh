@@ -74,9 +74,9 @@ run 2 --nvdimm odd -- true
 		# shellcheck disable=SC2059
 		printf "$part" >&8
 	done
-	read_within 1 8
+	read_within 60 8
 	echo "$line"
-	read_within 1 8
+	read_within 60 8
 	echo "$line"
 ) >out 2>err
 printf 'status 7\nnext\n' | cmp -s - out || wrong "a line in parts"
@@ -127,15 +127,13 @@ int main(void)
 }
 END
 "${CC:-cc}" -o write write.c
-timeout 200 "$here/vm/guest" --program write --nvdimm pm --pidfile pid -- write >out 2>err &
+timeout 400 "$here/vm/guest" --program write --nvdimm pm --pidfile pid -- write >out 2>err &
 guest=$!
-tries=0
 until [ "$(dd if=pm bs=1 skip=$((2097152 + 4096)) count=22 2>/dev/null | tr -d '\0')" = 'written before the cut' ]; do
-	tries=$((tries + 1))
-	if [ $tries -gt 900 ]; then
+	kill -0 $guest 2>/dev/null || {
 		wrong "the guest wrote nothing to its NVDIMM"
-		break
-	fi
+		exit 1
+	}
 	sleep 0.1
 done
 qemu=$(cat pid)
@@ -151,13 +149,11 @@ for signal in INT TERM KILL; do
 	# A shell's background jobs ignore SIGINT.
 	setsid env --default-signal=INT "$here/vm/guest" --pidfile pid --net listen:socket -- sleep 1000 >out 2>err &
 	guest=$!
-	tries=0
 	until [ -s pid ] && [ -S socket ]; do
-		tries=$((tries + 1))
-		if [ $tries -gt 600 ]; then
-			wrong "no guest after a minute"
-			break 2
-		fi
+		kill -0 $guest 2>/dev/null || {
+			wrong "the guest ended"
+			exit 1
+		}
 		sleep 0.1
 	done
 	qemu=$(cat pid)
@@ -169,7 +165,7 @@ for signal in INT TERM KILL; do
 	*) wrong "exit status $status after SIG$signal" ;;
 	esac
 	tries=0
-	while kill -0 "$qemu" 2>/dev/null && [ $tries -lt 50 ]; do
+	while kill -0 "$qemu" 2>/dev/null && [ $tries -lt 600 ]; do
 		tries=$((tries + 1))
 		sleep 0.1
 	done
