@@ -116,7 +116,7 @@ count_operations() {
 
 # Until clients have done $1 operations more than $recorded. 1: they do not.
 await_operations() {
-	local from=$recorded wanted=$((recorded + $1)) end=$((SECONDS + 240))
+	local from=$recorded wanted=$((recorded + $1)) end=$((SECONDS + 600))
 	while :; do
 		if ! running "$client" || ! running "$server"; then
 			return 1
