@@ -22,8 +22,7 @@ start() {
 	: >serve.out
 	tidemark serve "$@" --listen $A >serve.out 2>&1 &
 	server=$!
-	for _ in $(seq 300); do
-		grep -q "^serving" serve.out && break
+	until grep -q "^serving" serve.out; do
 		kill -0 $server 2>/dev/null || die "serve $* ended"
 		sleep 0.1
 	done
@@ -47,9 +46,9 @@ says() {
 	grep -q -- "$text" out || die "$*: expected \"$text\", got \"$(cat out)\""
 }
 
-put() { timeout 60 tidemark put --server $A "$@"; }
-get() { timeout 60 tidemark get --server $A "$@"; }
-del() { timeout 60 tidemark del --server $A "$@"; }
+put() { timeout 300 tidemark put --server $A "$@"; }
+get() { timeout 300 tidemark get --server $A "$@"; }
+del() { timeout 300 tidemark del --server $A "$@"; }
 
 holds() { [ "$(get "$1")" = "$2" ] || die "$1 is not $2"; }
 

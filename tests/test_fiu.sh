@@ -14,5 +14,5 @@ done
 made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT
 vm/guest --program "$program" --program /bin/bash --program /usr/bin/fiu-run --program /usr/bin/fiu-ctrl \
-	--program $preload --program "$PWD/tests/fiu_guest.sh" --nvdimm "$made/pool:64M" --timeout "${FIU_TIMEOUT:-400}" \
+	--program $preload --program "$PWD/tests/fiu_guest.sh" --nvdimm "$made/pool:64M" --timeout "${FIU_TIMEOUT:-1000}" \
 	-- "bash /bin/fiu_guest.sh /bin/$(basename "$program")"

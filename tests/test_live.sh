@@ -14,7 +14,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 status=0
 "$here/../vm/guest" --program "$tidemark" --program "$here/live_guest.sh" --nvdimm "$tmp/a:32M" --nvdimm "$tmp/b:32M" \
-	--timeout 500 --out "$tmp/out" -- "live_guest.sh $*" || status=$?
+	--timeout 1000 --out "$tmp/out" -- "live_guest.sh $*" || status=$?
 if [ $status != 0 ]; then
 	[ ! -f "$tmp/out" ] || cat "$tmp/out"
 	exit $status
