@@ -65,6 +65,10 @@ one_store() {
 	done
 	load --load --history recording1 --time 60s >bench.out 2>&1 &
 	bench=$!
+	until client get user0000000000 >get.out 2>&1; do
+		kill -0 $bench 2>/dev/null || die "the load ended: $(cat bench.out)"
+		sleep 0.1
+	done
 	sleep 1.5
 	kill -9 $server
 	wait $server 2>/dev/null || true
