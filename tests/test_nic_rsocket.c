@@ -1153,7 +1153,8 @@ static uint64_t time_to_close(int fd, pid_t pid)
 
 #define TRIES 5 /* this process may be held up, if not each time */
 
-/* With SO_KEEPALIVE who only receives learns of it; the error is told once, and then there is nothing to wait for. */
+/* With SO_KEEPALIVE who only receives learns of it; the error is told once, and then there is nothing to wait
+ * for. */
 START_TEST(peer_is_stopped)
 {
 	uint64_t took = UINT64_MAX;
