@@ -1138,6 +1138,36 @@ START_TEST(ports_are_somebodys)
 }
 END_TEST
 
+/* As the last process of a net does it; but it has no CPU for a while. */
+static void cleans_up(uint16_t port, int fd)
+{
+	struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	char path[sizeof(net) + 16];
+	int file;
+
+	(void)port;
+	snprintf(path, sizeof(path), "%s/cm-ports", net);
+	file = open(path, O_RDWR);
+	ck_assert_int_eq(fcntl(file, F_SETLK, &all), 0);
+	say(fd, 1);
+	usleep(300000);
+	close(file);
+}
+
+START_TEST(who_cleans_up_has_no_port)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct child child;
+
+	rdma_destroy_id(listen_at(channel, RDMA_PS_TCP, "127.0.0.1", 5005));
+	child = child_that(cleans_up, 0);
+	hear(&child);
+	rdma_destroy_id(listen_at(channel, RDMA_PS_TCP, "127.0.0.1", 5005));
+	end_child(&child);
+	rdma_destroy_event_channel(channel);
+}
+END_TEST
+
 START_TEST(addresses)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
@@ -1740,6 +1770,7 @@ int main(void)
 	tcase_add_test(tc, rejected_late);
 	tcase_add_test(tc, strangers);
 	tcase_add_test(tc, ports_are_somebodys);
+	tcase_add_test(tc, who_cleans_up_has_no_port);
 	tcase_add_test(tc, addresses);
 	tcase_add_test(tc, both_families);
 	tcase_add_test(tc, getaddrinfo_);
