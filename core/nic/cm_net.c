@@ -97,7 +97,8 @@ bool cm_net_reaches(const struct sockaddr *addr)
 
 /* --- ports --- */
 
-/* Whoever cleans up holds locks for a moment, and no port; with all of the file, it can be told from an owner. */
+/* Whoever cleans up holds locks for a moment, and no port; with all of the file, it can be told from an
+ * owner. */
 #define LOCK_TRIES  10
 #define CLEAN_TRIES 5000 /* 10 s: it may have no CPU meanwhile */
 #define LOCK_NAP_US 2000
