@@ -195,8 +195,8 @@ static int scan(const char *directory, bool waits)
 	return lives;
 }
 
-/* The connection manager's listeners, and the file that has a lock for each port that somebody has
- * (cm_net.c): who gets all of the locks is alone. */
+/* The connection manager's listeners, and the file that has a lock for each port that somebody has (cm_net.c):
+ * who gets all of the locks is alone. */
 static void sweep_ports(const char *directory)
 {
 	struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
