@@ -31,8 +31,9 @@ void *live_realloc(void *old, size_t size);
 int live_posix_memalign(void **out, size_t align, size_t size);
 void live_free(void *p);
 
-#define TURNS 200
-#define MS    1000000ull
+#define TURNS	200
+#define MS	1000000ull
+#define LONG_MS 60000 /* more than anything takes that is not late; tasks would sleep an hour */
 
 static struct live_host *host;
 
@@ -171,25 +172,33 @@ START_TEST(sleep_takes_its_time)
 }
 END_TEST
 
-static int yields(void *arg)
+static uint64_t own_cpu_ns(void)
 {
 	clockid_t clock;
 	struct timespec cpu;
-	(void)arg;
-	uint64_t until = live_rt_now() + 300 * MS;
+	ck_assert_int_eq(pthread_getcpuclockid(pthread_self(), &clock), 0);
+	ck_assert_int_eq(clock_gettime(clock, &cpu), 0);
+	return (uint64_t)cpu.tv_sec * 1000 * MS + (uint64_t)cpu.tv_nsec;
+}
+
+static int yields(void *arg)
+{
+	uint64_t until = live_rt_now() + 300 * MS, before = own_cpu_ns();
 	unsigned n = 0;
 	for (; live_rt_now() < until; n++)
 		live_rt_yield();
-	ck_assert_int_eq(pthread_getcpuclockid(pthread_self(), &clock), 0);
-	ck_assert_int_eq(clock_gettime(clock, &cpu), 0);
-	ck_assert_uint_lt((uint64_t)cpu.tv_sec * 1000 * MS + (uint64_t)cpu.tv_nsec, 150 * MS);
-	ck_assert_uint_ge(n, 20); /* but it looks every now and then */
+	ck_assert_uint_lt(own_cpu_ns() - before, 150 * MS);
+	*(bool *)arg = n >= 20; /* it looks every now and then */
 	return 0;
 }
 
 START_TEST(idle_task_sleeps)
 {
-	ck_assert_int_eq(live_call(host, yields, NULL), 0);
+	bool looks = false;
+	/* On a busy machine it may have no CPU for most of the time. */
+	for (unsigned i = 0; i < 5 && !looks; i++)
+		ck_assert_int_eq(live_call(host, yields, &looks), 0);
+	ck_assert(looks);
 }
 END_TEST
 
@@ -241,7 +250,7 @@ START_TEST(stopped_host_is_left)
 	ck_assert_int_eq(pthread_create(&thread, NULL, stop_soon, host), 0);
 	ck_assert_int_eq(live_call(host, endless[_i], NULL), -ECANCELED);
 	pthread_join(thread, NULL);
-	ck_assert_uint_lt(clock_ms() - before, 5000);
+	ck_assert_uint_lt(clock_ms() - before, LONG_MS);
 	/* Nothing runs any more. */
 	ck_assert_int_eq(live_call(host, seven, &calls), -ECANCELED);
 	ck_assert_int_eq(calls, 0);
@@ -260,7 +269,7 @@ START_TEST(free_ends_tasks)
 	ck_assert_int_eq(live_call(host, spawns, NULL), 0);
 	uint64_t before = clock_ms();
 	live_host_free(host);
-	ck_assert_uint_lt(clock_ms() - before, 5000);
+	ck_assert_uint_lt(clock_ms() - before, LONG_MS);
 	begin(); /* for end() */
 }
 END_TEST

@@ -620,16 +620,19 @@ START_TEST(for_a_time)
 {
 	struct load_options o = options();
 
-	fake_reset();
 	o.clients = 1;
 	o.read_percent = 100;
 	o.ops = 0;
 	o.seconds = 0.3;
-	ck_assert_int_eq(run(&o), 0);
-	ck_assert_double_ge(result.seconds, 0.3);
+	/* The client may have no CPU for so long, if not each time. */
+	for (unsigned tries = 0; tries < 5 && !result.ops; tries++) {
+		fake_reset();
+		ck_assert_int_eq(run(&o), 0);
+		ck_assert_double_ge(result.seconds, 0.3);
+		ck_assert_uint_eq(fake.ids, KEYS);
+		free(fake.id);
+	}
 	ck_assert_uint_gt(result.ops, 0);
-	ck_assert_uint_eq(fake.ids, KEYS);
-	free(fake.id);
 }
 END_TEST
 

@@ -19,7 +19,7 @@ end() {
 }
 trap end EXIT
 
-limit=60 failed=0
+limit=250 failed=0
 bad() {
 	echo "$*" >&2
 	tail -n 40 "$dir/server" "$dir/client" >&2 || :
@@ -29,6 +29,14 @@ bad() {
 # How: by which variable the program finds the soft RNIC.
 on() {
 	env "$how" timeout -k 1 $limit "$@"
+}
+
+# listens PORT: the server does, which its name in the net shows, or it has ended.
+listens() {
+	until compgen -G "$TIDEMARK_NET/cm-*-$1-*" >/dev/null; do
+		kill -0 "$server" 2>/dev/null || return 1
+		sleep 0.05
+	done
 }
 
 # pair SERVER... -- CLIENT...: both end well.
@@ -41,12 +49,7 @@ pair() {
 	shift
 	on "${words[@]}" >"$dir/server" 2>&1 </dev/null &
 	server=$!
-	# Its name in the net shows that it listens.
-	for _ in $(seq 600); do
-		! compgen -G "$TIDEMARK_NET/cm-*-*-*" >/dev/null || break
-		kill -0 "$server" 2>/dev/null || break
-		sleep 0.05
-	done
+	listens '*' || :
 	on "$@" >"$dir/client" 2>&1 </dev/null || status=$?
 	[ $status -eq 0 ] || bad "$how: $*: status $status"
 	status=0
@@ -91,8 +94,12 @@ how=LD_LIBRARY_PATH=${dropin%/*} programs
 # Of a server that was killed: whoever has a NIC next clears it away, the last one takes the net along.
 if command -v ibv_devinfo >/dev/null; then
 	how=LD_PRELOAD=$preload
-	env "$how" timeout -s KILL 2 ucmatose -p 7005 >"$dir/server" 2>&1 || :
-	compgen -G "$TIDEMARK_NET/cm-*-7005-*" >/dev/null || bad 'the killed server did not listen'
+	env "$how" ucmatose -p 7005 >"$dir/server" 2>&1 &
+	server=$!
+	listens 7005 || bad 'the server to be killed does not listen'
+	kill -9 "$server"
+	wait "$server" || :
+	server=
 	on ibv_devinfo >"$dir/client" 2>&1 || bad 'ibv_devinfo'
 	[ ! -d "$TIDEMARK_NET" ] || bad "a killed server has left $(ls "$TIDEMARK_NET")"
 fi

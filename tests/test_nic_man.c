@@ -1103,10 +1103,10 @@ START_TEST(resized)
 	for (unsigned i = 0; i < 5; i++)
 		op(IBV_WR_RDMA_WRITE, 8, i, SIGNALED);
 	op(IBV_WR_RDMA_READ, 8, 5, SIGNALED);
-	while (a.buf[0] != b.buf[0])
-		;
-	const struct timespec while_ = {.tv_nsec = 50000000};
-	nanosleep(&while_, NULL);
+	/* Begins when the READ has ended: by then six are in the queue. */
+	give(&b, 64, 7);
+	op(IBV_WR_SEND, 8, 6, IBV_SEND_FENCE);
+	expect(b.rcq, 7, IBV_WC_SUCCESS);
 	ck_assert_int_eq(ibv_resize_cq(a.scq, 5), EINVAL);
 	ck_assert_int_eq(a.scq->cqe, 64);
 	ck_assert_int_eq(ibv_resize_cq(a.scq, 6), 0);

