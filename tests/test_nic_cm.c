@@ -654,6 +654,27 @@ START_TEST(place_is_taken_again)
 }
 END_TEST
 
+/* What it has missed meanwhile was not the server's time. */
+START_TEST(asker_is_held_up)
+{
+	struct child server = child_that(tells_all, 0), client;
+	uint16_t port = hear(&server);
+
+	stop(&server);
+	setenv("TIDEMARK_CM_TIMEOUT", "3000", 1);
+	client = child_that(asks, port);
+	hear(&client);
+	stop(&client);
+	usleep(3500000);
+	kill(client.pid, SIGCONT);
+	usleep(50000);
+	kill(server.pid, SIGCONT);
+	ck_assert_int_eq(hear(&client), RDMA_CM_EVENT_ESTABLISHED);
+	end_child(&client);
+	end_child(&server);
+}
+END_TEST
+
 /* A request is read when whoever sent it is dead. */
 START_TEST(asker_is_killed)
 {
@@ -1760,6 +1781,7 @@ int main(void)
 	tcase_add_test(tc, listener_is_killed);
 	tcase_add_test(tc, peer_is_stopped);
 	tcase_add_test(tc, place_is_taken_again);
+	tcase_add_test(tc, asker_is_held_up);
 	tcase_add_test(tc, asker_is_killed);
 	tcase_add_test(tc, unheard_of_child_exits);
 	tcase_add_test(tc, handler_exits);

@@ -185,6 +185,8 @@ static int mind_time(void)
 
 	for (struct cm_id *id = cm.ids; id; id = id->next) {
 		if (id->deadline_ms && id->deadline_ms <= now) {
+			/* Whoever comes late had no CPU: its peer is given the same time again. */
+			id->give_up_ms += now - id->deadline_ms;
 			id->deadline_ms = 0;
 			cm_timed_out(id);
 		}
