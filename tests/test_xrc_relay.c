@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -639,6 +640,184 @@ START_TEST(queue_goes)
 }
 END_TEST
 
+/* --- notes that nobody has written --- */
+
+/* As xrc_relay.c has it. */
+struct note {
+	uint64_t device, inode;
+	uint32_t kind, serial, target, source, srqn, syndrome;
+};
+enum kind { REQUEST = 1, ANSWER, END };
+
+/* Says it to this process, as the one in the slot would. */
+static void say(unsigned slot, const struct note *note, uint32_t note_len, uint8_t opcode, uint32_t len)
+{
+	struct nic *nic = nic_get();
+	struct packet *pkt;
+
+	nic_lock(nic);
+	pkt = packet_get(nic->net, note_len + len);
+	memset(pkt->payload, 0xee, pkt->len);
+	memcpy(pkt->payload, note, note_len);
+	pkt->service = SERVICE_HOST;
+	pkt->opcode = opcode;
+	pkt->src_qpn = slot << SHM_QPN_SHIFT;
+	pkt->dest_qpn = note->kind == ANSWER ? note->target : note->srqn;
+	rnic_take(nic->net, qp_find(nic->net, pkt->dest_qpn), pkt);
+	nic_unlock(nic);
+}
+
+static struct note note_to(const struct reply *is)
+{
+	struct stat file;
+
+	ck_assert_int_eq(fstat(files[0], &file), 0);
+	return (struct note){.device = file.st_dev,
+			     .inode = file.st_ino,
+			     .kind = REQUEST,
+			     .serial = 1,
+			     .target = 9u << SHM_QPN_SHIFT | 20,
+			     .srqn = is->srqn};
+}
+
+static unsigned completions(struct ibv_cq *cq)
+{
+	struct ibv_wc wc[64];
+	int n = ibv_poll_cq(cq, 64, wc);
+
+	ck_assert_int_ge(n, 0);
+	return (unsigned)n;
+}
+
+static bool is_clean(const uint8_t *at, const uint8_t *end)
+{
+	while (at < end && !*at)
+		at++;
+	return at == end;
+}
+
+START_TEST(liars)
+{
+	const struct order five = {.what = GIVE, .count = 5, .len = 100};
+	struct reply is = {0};
+	struct note note, lie;
+	struct ibv_wc wc;
+
+	choose(_i);
+	files[0] = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	ck_assert_int_ge(files[0], 0);
+	open_child(&b, 0, &is);
+	give_requests(&b, &five);
+	note = note_to(&is);
+	/* It is taken as it is. */
+	say(9, &note, sizeof(note), OP_SEND_ONLY, 100);
+	wc = wait_for(b.rcq);
+	ck_assert(wc.status == IBV_WC_SUCCESS && wc.qp_num == note.target && wc.byte_len == 100);
+	ck_assert(b.buf[0] == 0xee && b.buf[99] == 0xee && is_clean(b.buf + 100, b.buf + BUF));
+	/* Too short, in another one's name, not a SEND, of no such kind, of other files, of no such queue. */
+	for (uint32_t len = 0; len < sizeof(note); len++)
+		say(9, &note, len, OP_SEND_ONLY, 0);
+	say(8, &note, sizeof(note), OP_SEND_ONLY, 10);
+	for (unsigned opcode = 0; opcode < 256; opcode++)
+		if (opcode >= OP_CODES || !(opcode_is[opcode] & IS_SEND) || has_invalidate((uint8_t)opcode))
+			say(9, &note, sizeof(note), (uint8_t)opcode, 10);
+	for (unsigned i = 0; i < 6; i++) {
+		lie = note;
+		lie.kind = i == 0 ? 0 : i == 1 ? 4 : REQUEST;
+		lie.inode += i == 2;
+		lie.device += i == 3;
+		lie.srqn += i == 4;
+		if (i == 5)
+			lie.device = lie.inode = 0;
+		say(9, &lie, sizeof(lie), OP_SEND_ONLY, 10);
+	}
+	/* The rest of a message that has not begun. */
+	say(9, &note, sizeof(note), OP_SEND_MIDDLE, 10);
+	say(9, &note, sizeof(note), OP_SEND_LAST, 10);
+	lie = note;
+	lie.kind = END;
+	say(9, &lie, sizeof(lie), OP_SEND_ONLY, 0);
+	ck_assert_uint_eq(completions(b.rcq), 0);
+	/* Another one's half is not to be had. */
+	say(9, &note, sizeof(note), OP_SEND_FIRST, 60);
+	say(8, &note, sizeof(note), OP_SEND_LAST, 40);
+	say(8, &lie, sizeof(lie), OP_SEND_ONLY, 0);
+	ck_assert_uint_eq(completions(b.rcq), 0);
+	/* More than there is room for. */
+	say(9, &note, sizeof(note), OP_SEND_MIDDLE, 41);
+	ck_assert_int_eq(wait_for(b.rcq).status, IBV_WC_LOC_LEN_ERR);
+	say(9, &note, sizeof(note), OP_SEND_LAST, 10);
+	say(9, &note, sizeof(note), OP_SEND_FIRST, 10);
+	say(9, &note, sizeof(note), OP_SEND_FIRST, 10);
+	ck_assert_int_eq(wait_for(b.rcq).status, IBV_WC_WR_FLUSH_ERR);
+	say(9, &lie, sizeof(lie), OP_SEND_ONLY, 0);
+	ck_assert_int_eq(wait_for(b.rcq).status, IBV_WC_WR_FLUSH_ERR);
+	/* Four and one: the queue is as empty as that makes it. */
+	say(9, &note, sizeof(note), OP_SEND_ONLY, 16000);
+	ck_assert_int_eq(wait_for(b.rcq).status, IBV_WC_LOC_LEN_ERR);
+	say(9, &note, sizeof(note), OP_SEND_ONLY, 1);
+	ck_assert_uint_eq(completions(b.rcq), 0);
+	ck_assert(is_clean(b.buf + 100, b.buf + BUF));
+}
+END_TEST
+
+/* A sender and a target of this process. */
+static void make_own_pair(const struct reply *is)
+{
+	struct ibv_qp_init_attr init = init_of(&a, IBV_QPT_XRC_SEND);
+	struct child *own = &child[1];
+
+	own->is = *is;
+	own->side = a;
+	own->side.qp = ibv_create_qp(a.pd, &init);
+	ck_assert_ptr_nonnull(own->side.qp);
+	go(&b, &own->side, IBV_QPS_RTS);
+	go(&own->side, &b, IBV_QPS_RTS);
+}
+
+/* Anything, while a message waits for an answer, which one of these might be. */
+START_TEST(noise)
+{
+	const struct order some = {.what = GIVE, .count = 3, .len = 100};
+	unsigned seed = 1, slot, done = 0, given = 0;
+	struct reply is = {0};
+	struct note note;
+	double start;
+
+	choose(_i);
+	setup(1, NULL, NULL);
+	tell(&child[0], (struct order){.what = GIVE, .count = 1, .len = 10});
+	open_child(&b, 0, &is);
+	make_own_pair(&is);
+	kill(child[0].pid, SIGSTOP);
+	ck_assert_int_eq(waitpid(child[0].pid, NULL, WUNTRACED), child[0].pid);
+	send_to(&child[1], child[0].is.srqn, 0, 10, 1, 0);
+	for (start = seconds(); seconds() - start < 0.2;) {
+		nothing_in(a.scq);
+		if (done == given) {
+			give_requests(&b, &some);
+			given += some.count;
+		}
+		note = note_to(&is);
+		slot = rand_r(&seed) % 2 ? child[0].is.srqn >> SHM_QPN_SHIFT : (unsigned)rand_r(&seed) % SHM_SLOTS;
+		note.kind = (uint32_t)rand_r(&seed) % 5;
+		note.serial = (uint32_t)rand_r(&seed);
+		note.target = rand_r(&seed) % 2 ? is.qpn : slot << SHM_QPN_SHIFT | (uint32_t)rand_r(&seed) % 4;
+		note.syndrome = (uint32_t)rand_r(&seed) % 128;
+		if (rand_r(&seed) % 4 == 0)
+			((uint8_t *)&note)[rand_r(&seed) % sizeof(note)] ^= (uint8_t)(1 << rand_r(&seed) % 8);
+		say(slot, &note, sizeof(note), (uint8_t)(rand_r(&seed) % 6), (uint32_t)rand_r(&seed) % 200);
+		done += completions(b.rcq);
+	}
+	ck_assert(is_clean(b.buf + 100, b.buf + BUF));
+	ck_assert_uint_gt(done, 10);
+	kill(child[0].pid, SIGCONT);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	expect_message(&child[0], &child[1], 0, 10);
+	end_children(1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("xrc_relay");
@@ -653,6 +832,8 @@ int main(void)
 	tcase_add_loop_test(tc, queue_dies_in_stream, 0, LINKS);
 	tcase_add_loop_test(tc, half, 0, 2 * MISHAPS);
 	tcase_add_loop_test(tc, queue_goes, 0, 4);
+	tcase_add_loop_test(tc, liars, 0, 2);
+	tcase_add_loop_test(tc, noise, 0, 2);
 	suite_add_tcase(suite, tc);
 	return nic_net_run(suite);
 }
