@@ -94,8 +94,8 @@ void nic_run(struct nic *nic)
 	engine_run_soon(nic->engine);
 }
 
-/* Written under the lock alone. An idle turn is counted when its answers can be seen; none, while another process
- * has to answer first. */
+/* Written under the lock alone. An idle turn is counted when its answers can be seen; none, while another
+ * process has to answer first. */
 static void count_turn(struct nic *nic, bool idle)
 {
 	if (nic->net->relay->waiting)

@@ -2,26 +2,26 @@
 /*
  * XRC domains that several processes of a host have open (core/rnic/xrc.c: those of one process).
  *
- * Each process has a NIC of its own, so a request may come to a target of process J and be for a shared receive
- * queue of process I: where that is, its number says. J, in whose sequence the packet stands, passes it on to I
- * and waits for the answer; then it answers the sender, and looks at the next packet.
+ * Each process has a NIC of its own, so a request may come to a target of process J and be for a shared
+ * receive queue of process I: where that is, its number says. J, in whose sequence the packet stands, passes
+ * it on to I and waits for the answer; then it answers the sender, and looks at the next packet.
  *
  *      sender ---- SEND, SRQ of I ---> target in J ---- the same, and whose it is ---> I: request, CQ, PD
  *      sender <--- ACK, NAK ---------- target in J <--- ACK, NAK -------------------- I
  *
- * What they say is a packet of SERVICE_HOST, a `note` and behind it the payload. It goes through shared memory,
- * past what may be done to packets on a wire, and none comes from a wire: nothing of it is lost or comes twice,
- * and its sender is a process of this net. That one can say only what it could have sent itself: what comes
- * for a target must be from the target's process, an answer from the process that was asked.
+ * What they say is a packet of SERVICE_HOST, a `note` and behind it the payload. It goes through shared
+ * memory, past what may be done to packets on a wire, and none comes from a wire: nothing of it is lost or
+ * comes twice, and its sender is a process of this net. That one can say only what it could have sent itself:
+ * what comes for a target must be from the target's process, an answer from the process that was asked.
  *
  * I believes what the note says of the message, and checks the rest: that its domain of this file has the
  * queue, that there is a receive request, and that the payload fits into it. Of a message of several packets
- * it has a `half`: the receive request, and how far it is filled. The half is over when J says so, because its
- * target has failed or is no more, or when J has died: then the request completes, flushed.
+ * it has a `half`: the receive request, and how far it is filled. The half is over when J says so, because
+ * its target has failed or is no more, or when J has died: then the request completes, flushed.
  *
- * J does not wait for ever. A process that has died is noticed at once, one that was stopped after a while; one
- * that only had no CPU is waited for (peer.h). While J waits it does not count its turns: its own peers are
- * not to believe that it could have answered.
+ * J does not wait for ever. A process that has died is noticed at once, one that was stopped after a while;
+ * one that only had no CPU is waited for (peer.h). While J waits it does not count its turns: its own peers
+ * are not to believe that it could have answered.
  *
  * SENDs only, without invalidate. The others would need J's rights and I's keys at one place.
  */
@@ -32,9 +32,9 @@
 #include "core/nic/link_shm.h"
 #include "core/rnic/qp.h"
 
-#define WATCH_NS    1000000   /* how often it is asked what has become of an answer */
-#define SILENCE_NS  500000000 /* of a process that lives, and does nothing */
-#define OWNER_NS    100000000 /* how often it is looked whether a message's process still lives */
+#define WATCH_NS     1000000   /* how often it is asked what has become of an answer */
+#define SILENCE_NS   500000000 /* of a process that lives, and does nothing */
+#define OWNER_NS     100000000 /* how often it is looked whether a message's process still lives */
 #define SLOT(number) ((number) >> SHM_QPN_SHIFT)
 
 enum kind { REQUEST = 1, ANSWER, END };
@@ -164,11 +164,7 @@ static uint8_t pass(struct rnic_qp *target, struct packet *pkt)
 	struct rnic_net *net = target->hca->net;
 	struct relay *relay = relay_of(net);
 	struct xrc_away *away = target->resp.away;
-	struct note note;
 
-	if (!xrc_file(target, &note.device, &note.inode) || !SLOT(pkt->srqn) ||
-	    SLOT(pkt->srqn) == SLOT(net->qpn_first))
-		return AETH_NAK_INVALID_REQUEST;
 	/* What is before it is acknowledged first. */
 	land_all(target, NULL);
 	if (!resp_active(target) || target->resp.failed) {
@@ -181,6 +177,7 @@ static uint8_t pass(struct rnic_qp *target, struct packet *pkt)
 	away->serial = ++relay->serial;
 	away->due = sim_now(net->sim) + WATCH_NS;
 	if (pass_on(away) == -ESRCH) {
+		COUNT_ONE(net, bad_srq);
 		away->pkt = NULL;
 		return AETH_NAK_INVALID_REQUEST;
 	}
@@ -206,10 +203,11 @@ static struct packet *stop_waiting(struct rnic_qp *target)
 static void decide(struct rnic_qp *target, uint8_t syndrome)
 {
 	struct packet *pkt = stop_waiting(target);
-	uint8_t is = opcode_is[pkt->opcode];
+	bool is_last = opcode_is[pkt->opcode] & IS_LAST;
 
-	/* Of the message's first packet without a receive request, nothing is there. */
-	if (syndrome == AETH_ACK ? is & IS_LAST : is & IS_FIRST)
+	/* The message is over, or has not begun. After an error the target fails, which tells the other
+	 * process, too: it may find the packet later. */
+	if (syndrome == AETH_ACK ? is_last : (syndrome & AETH_KIND) == AETH_RNR_NAK)
 		put_away(target);
 	resp_decided(target, pkt, syndrome);
 }
@@ -222,9 +220,8 @@ static bool is_worth_waiting(struct xrc_away *away)
 
 	if (!net->link->owner(net->link, away->srqn))
 		return false;
-	return now < away->due + SILENCE_NS ||
-	       link_starves(net->link, LINK_THIS_HOST, away->srqn, now, away->serial, away->due, WATCH_NS,
-			    &away->watch);
+	return now < away->due + SILENCE_NS || link_starves(net->link, LINK_THIS_HOST, away->srqn, now,
+							    away->serial, away->due, WATCH_NS, &away->watch);
 }
 
 static void fire_watch(struct sim *sim, void *arg)

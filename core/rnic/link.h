@@ -57,9 +57,9 @@ struct link {
 	 * for that? Then nothing is lost, and it is asked again a little later. NULL: never. */
 	bool (*starves)(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t now,
 			struct link_watch *watch);
-	/* Takes a packet of SERVICE_HOST for the process of this host that has the number dest_qpn, unless there
-	 * is none (-ESRCH) or no room (-EAGAIN). What was taken comes in there, once, behind what was taken
-	 * before. NULL: a host is one process. */
+	/* Takes a packet of SERVICE_HOST for the process of this host that has the number dest_qpn, unless
+	 * there is none (-ESRCH) or no room (-EAGAIN). What was taken comes in there, once, behind what was
+	 * taken before. NULL: a host is one process. */
 	int (*pass)(struct link *link, struct packet *pkt);
 	/* A number that is the same as long as that process lives; 0: there is none. With pass() only. */
 	uint32_t (*owner)(struct link *link, uint32_t number);

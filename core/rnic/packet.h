@@ -25,8 +25,9 @@
 struct rnic_net;
 struct rnic_mr;
 
-/* The first three bits of a BTH opcode (9.2.1, table 35); enum opcode has the other five. What the processes of
- * one host say to each other (xrc_relay.c) has a number that no BTH has room for: none comes from a wire. */
+/* The first three bits of a BTH opcode (9.2.1, table 35); enum opcode has the other five. What the processes
+ * of one host say to each other (xrc_relay.c) has a number that no BTH has room for: none comes from a wire.
+ */
 enum service { SERVICE_RC = 0, SERVICE_UC = 1, SERVICE_UD = 3, SERVICE_XRC = 5, SERVICE_HOST = 8 };
 
 /* BTH opcodes of the reliable connection service (9.2.1, table 35). */

@@ -321,8 +321,8 @@ bool xrc_turn(struct rnic_qp *target, const struct packet *pkt);
 /* A SEND in its turn that is another process's is passed on: AETH_WAITS, and it takes the packet; or else a
  * syndrome. */
 uint8_t xrc_pass(struct rnic_qp *target, struct packet *pkt);
-/* The file of the target queue pair's domain; false: it is no file's. */
-bool xrc_file(const struct rnic_qp *target, uint64_t *device, uint64_t *inode);
+/* The file of the target queue pair's domain; 0, 0: it is no file's. */
+void xrc_file(const struct rnic_qp *target, uint64_t *device, uint64_t *inode);
 /* The queue of this number if it is in the domain of this file; NULL: there is none. */
 struct rnic_srq *xrc_srq_of_file(const struct rnic_net *net, uint32_t srqn, uint64_t device, uint64_t inode);
 /* All who have the target queue pair open hear of it. */
@@ -450,8 +450,8 @@ bool resp_ready(struct rnic_qp *qp);
  * the receive request. */
 uint8_t resp_check(struct rnic_qp *qp, struct packet *pkt);
 uint8_t resp_check_send(struct rnic_qp *qp, const struct packet *pkt);
-/* What resp_check() left open, of a packet that is another process's, is known: AETH_ACK, it was let in there.
- * Takes the packet. */
+/* What resp_check() left open, of a packet that is another process's, is known: AETH_ACK, it was let in
+ * there. Takes the packet. */
 void resp_decided(struct rnic_qp *qp, struct packet *pkt, uint8_t syndrome);
 /* A packet has come in behind the one that waits for that, or the same again. Takes it. */
 void resp_wait(struct rnic_qp *qp, struct packet *pkt);

@@ -21,7 +21,8 @@
  * events. The target itself is in the net's table, where packets find it.
  *
  * A domain that was opened for a file is the same for all who open it for that file, in all contexts of the
- * net.
+ * net. In the live world, where a net is a process, a SEND may be for a queue of another one's domain of this
+ * file: core/nic/xrc_relay.c.
  *
  * Numbers of shared receive queues are places in a table of the net's, counted as queue pairs' numbers are. A
  * number is given out again when all have been.
@@ -414,12 +415,11 @@ uint8_t xrc_pass(struct rnic_qp *qp, struct packet *pkt)
 	return qp->hca->net->relay->pass(qp, pkt);
 }
 
-bool xrc_file(const struct rnic_qp *qp, uint64_t *device, uint64_t *inode)
+void xrc_file(const struct rnic_qp *qp, uint64_t *device, uint64_t *inode)
 {
 	const struct xrc_domain *domain = ((const struct xrc_target *)qp)->domain;
 	*device = domain->device;
 	*inode = domain->inode;
-	return *device || *inode;
 }
 
 struct rnic_srq *xrc_srq_of_file(const struct rnic_net *net, uint32_t srqn, uint64_t device, uint64_t inode)
