@@ -249,7 +249,7 @@ static void make_child(struct child *c)
 static void choose(int n)
 {
 	setenv("TIDEMARK_LINK", n & 1 ? "udp" : "shm", 1);
-	setenv("TIDEMARK_FAULTS", n & 2 ? "lose 3%; duplicate 2%; reorder 10%" : "", 1);
+	setenv("TIDEMARK_FAULTS", n & 2 ? "both lose 2%; both duplicate 2%; both reorder 5%" : "", 1);
 }
 
 static uint8_t timeout = 14; /* of senders; 21: so long that a test is over before */
