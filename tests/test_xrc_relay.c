@@ -638,6 +638,25 @@ START_TEST(queue_dies_in_stream)
 }
 END_TEST
 
+/* Stopped for a while that is longer than all tries of a sender who would think that the target sleeps. */
+START_TEST(short_timeout)
+{
+	choose(_i);
+	timeout = 8; /* a millisecond */
+	setup(2, NULL, NULL);
+	tell(&child[1], (struct order){.what = GIVE, .count = 1, .len = 10});
+	kill(child[1].pid, SIGSTOP);
+	ck_assert_int_eq(waitpid(child[1].pid, NULL, WUNTRACED), child[1].pid);
+	send_to(&child[0], child[1].is.srqn, 0, 10, 1, 0);
+	pause_ms(200);
+	nothing_in(a.scq);
+	kill(child[1].pid, SIGCONT);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	expect_message(&child[1], &child[0], 0, 10);
+	end_children(2);
+}
+END_TEST
+
 enum mishap { TARGET_DIES, TARGET_FAILS, TARGET_RESET, QUEUE_DESTROYED, REGION_GONE, MISHAPS };
 
 /* In the middle of a message, whose rest never comes: the request that it has taken comes back; a destroyed
@@ -931,6 +950,7 @@ int main(void)
 	add(suite, "others_refused", others_refused, 8);
 	add(suite, "queue_dies", queue_dies, 4);
 	add(suite, "queue_dies_in_stream", queue_dies_in_stream, LINKS);
+	add(suite, "short_timeout", short_timeout, LINKS);
 	add(suite, "half", half, 2 * MISHAPS);
 	add(suite, "queue_goes", queue_goes, 4);
 	add(suite, "overrun", overrun, 1);

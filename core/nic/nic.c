@@ -98,12 +98,12 @@ void nic_run(struct nic *nic)
  * process has to answer first. */
 static void count_turn(struct nic *nic, bool idle)
 {
-	if (nic->net->relay->waiting)
-		return;
 	struct nic_turns *turns = nic->link->turns;
 	uint32_t all = atomic_load_explicit(&turns->all, memory_order_relaxed);
 	uint32_t idles = atomic_load_explicit(&turns->idle, memory_order_relaxed);
 
+	if (nic->net->relay->waiting)
+		return;
 	atomic_store_explicit(&turns->all, all + 1, memory_order_relaxed);
 	if (idle && engine_next(nic->engine) > sim_now(nic->engine) + LINK_READY_NS)
 		atomic_store_explicit(&turns->idle, idles + 1, memory_order_release);

@@ -295,6 +295,7 @@ static bool complete(struct relay *relay, struct half **at, enum ibv_wc_status s
 		     const struct packet *pkt)
 {
 	struct half *half = *at;
+	struct rnic_cq *cq = half->srq->cq;
 	struct cqe cqe = {.qp = &relay->stranger,
 			  .seq = half->srq->number,
 			  .recv = true,
@@ -314,9 +315,9 @@ static bool complete(struct relay *relay, struct half **at, enum ibv_wc_status s
 			cqe.wc.wc_flags = IBV_WC_WITH_IMM;
 		}
 	}
-	cq_push(relay->net, half->srq->cq, &cqe);
+	cq_push(relay->net, cq, &cqe);
 	put_half(relay, at);
-	return !half->srq->cq->overrun;
+	return !cq->overrun;
 }
 
 static void watch_owners(struct relay *relay)

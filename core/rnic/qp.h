@@ -318,9 +318,6 @@ void xrc_reset_qp(struct rnic_qp *target);
 bool xrc_select(struct rnic_qp *target, uint32_t srqn);
 /* The same for a request whose turn has come. False: it cannot be let in, and is counted. */
 bool xrc_turn(struct rnic_qp *target, const struct packet *pkt);
-/* A SEND in its turn that is another process's is passed on: AETH_WAITS, and it takes the packet; or else a
- * syndrome. */
-uint8_t xrc_pass(struct rnic_qp *target, struct packet *pkt);
 /* The file of the target queue pair's domain; 0, 0: it is no file's. */
 void xrc_file(const struct rnic_qp *target, uint64_t *device, uint64_t *inode);
 /* The queue of this number if it is in the domain of this file; NULL: there is none. */
@@ -332,7 +329,8 @@ void xrc_take(struct rnic_qp *qp, struct packet *pkt);
 
 /* Of the live world (core/nic/xrc_relay.c): other processes have the domain of the same file open. */
 struct xrc_relay {
-	/* As xrc_pass(). */
+	/* A SEND in its turn, for a shared receive queue that is not this process's: AETH_WAITS, and it takes
+	 * the packet; or a syndrome. */
 	uint8_t (*pass)(struct rnic_qp *target, struct packet *pkt);
 	/* What another process says has come in. Takes the packet. */
 	void (*take)(struct rnic_net *net, struct packet *pkt);

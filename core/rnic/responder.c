@@ -338,7 +338,7 @@ uint8_t resp_check(struct rnic_qp *qp, struct packet *pkt)
 	}
 	if ((is & IS_SEND || is & HAS_IMM) && !resp_ready(qp)) {
 		if (qp->service == SERVICE_XRC && !qp->srq)
-			return xrc_pass(qp, pkt);
+			return qp->hca->net->relay->pass(qp, pkt);
 		COUNT_ONE(qp->hca->net, no_receive);
 		return AETH_RNR_NAK | qp->attr.min_rnr_timer;
 	}

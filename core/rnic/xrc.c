@@ -410,11 +410,6 @@ bool xrc_turn(struct rnic_qp *qp, const struct packet *pkt)
 	return true;
 }
 
-uint8_t xrc_pass(struct rnic_qp *qp, struct packet *pkt)
-{
-	return qp->hca->net->relay->pass(qp, pkt);
-}
-
 void xrc_file(const struct rnic_qp *qp, uint64_t *device, uint64_t *inode)
 {
 	const struct xrc_domain *domain = ((const struct xrc_target *)qp)->domain;
