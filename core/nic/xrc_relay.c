@@ -244,7 +244,7 @@ static void end(struct rnic_qp *target)
 
 	if (target->resp.waits)
 		packet_put(net, stop_waiting(target));
-	send_note(net, away->srqn, &note, packet_get(net, sizeof(note)));
+	send_note(net, away->srqn, &note, packet_get(net, sizeof(note))); /* as an answer, it finds room */
 	put_away(target);
 }
 
@@ -417,7 +417,9 @@ static uint8_t take_packet(struct relay *relay, const struct packet *pkt, const 
 	return place(relay, at, pkt, pkt->payload + sizeof(*note), pkt->len - (uint32_t)sizeof(*note));
 }
 
-/* Who asks has left room for the answer: it has one target's question under way at a time. */
+/* For the answer there is room: each target has one question under way, and long packets leave some of the
+ * ring.
+ */
 static void take_request(struct relay *relay, const struct packet *pkt, const struct note *note)
 {
 	struct note answer = {.kind = ANSWER, .serial = note->serial, .target = note->target};
