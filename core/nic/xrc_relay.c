@@ -32,9 +32,9 @@
 #include "core/nic/link_shm.h"
 #include "core/rnic/qp.h"
 
-#define WATCH_NS     1000000   /* how often it is asked what has become of an answer */
-#define SILENCE_NS   500000000 /* of a process that lives, and does nothing */
-#define OWNER_NS     100000000 /* how often it is looked whether a message's process still lives */
+#define WATCH_NS     1000000	/* how often it is asked what has become of an answer */
+#define SILENCE_NS   2000000000 /* of a process that lives, and does nothing */
+#define OWNER_NS     100000000	/* how often it is looked whether a message's process still lives */
 #define SLOT(number) ((number) >> SHM_QPN_SHIFT)
 
 enum kind { REQUEST = 1, ANSWER, END };

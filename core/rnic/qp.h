@@ -201,8 +201,7 @@ struct responder {
 	bool flush_rq;		       /* once everything has landed */
 	/* XRC: of the message that is coming in for another process; NULL: it is for this one. */
 	struct xrc_away *away;
-	bool waits;	/* the packet whose turn it is was passed on there; nothing behind it is looked at */
-	bool wait_lost; /* ... and not all of that is kept */
+	bool waits; /* the packet whose turn it is was passed on there; nothing behind it is looked at */
 };
 
 /* Work requests that ibv_wr_* builds, between ibv_wr_start() and ibv_wr_complete(): wr.c. */

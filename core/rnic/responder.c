@@ -580,7 +580,6 @@ static void turn_down(struct rnic_qp *qp, const struct packet *pkt, uint8_t synd
 	if ((syndrome & AETH_KIND) == AETH_RNR_NAK) {
 		/* What follows it is out of sequence, and known to be: the peer will send all of it again. */
 		resp->nak_sent = resp->not_ready = true;
-		resp->wait_lost = false;
 		kept_drop(qp, &resp->kept);
 		nak(qp, pkt, pkt->psn, syndrome);
 	} else {
@@ -633,17 +632,14 @@ static void take_kept(struct rnic_qp *qp)
 
 /* --- what another process decides about (XRC) --- */
 
+/* A requester has fewer packets under way than are kept, so that nothing is lost on a lossless link. */
+
 void resp_wait(struct rnic_qp *qp, struct packet *pkt)
 {
-	struct responder *resp = &qp->resp;
-	unsigned before = resp->kept.count;
-	if (pkt->psn == resp->psn || resp->wait_lost) {
+	if (pkt->psn == qp->resp.psn)
 		packet_put(qp->hca->net, pkt);
-		return;
-	}
-	kept_push(qp, &resp->kept, resp->psn, pkt);
-	/* Where nothing gets lost nobody will ask for it, and nobody waits for what is behind it. */
-	resp->wait_lost = resp->kept.count == before && !is_lossy(qp);
+	else
+		kept_push(qp, &qp->resp.kept, qp->resp.psn, pkt);
 }
 
 /* Its data are where they belong. */
@@ -662,16 +658,11 @@ static void accept_away(struct rnic_qp *qp, const struct packet *pkt)
 
 void resp_decided(struct rnic_qp *qp, struct packet *pkt, uint8_t syndrome)
 {
-	struct responder *resp = &qp->resp;
 	if (syndrome == AETH_ACK)
 		accept_away(qp, pkt);
 	else
 		turn_down(qp, pkt, syndrome);
 	take_kept(qp);
-	if (resp->wait_lost && resp_active(qp) && !resp->failed && !resp->waits) {
-		resp->wait_lost = false;
-		nak_gap(qp, pkt);
-	}
 	packet_put(qp->hca->net, pkt);
 }
 
