@@ -24,6 +24,9 @@ foreach(source ${test_sources})
 		# In real time: the live NIC's ground instead of the sim world's.
 		target_sources(${name} PRIVATE $<TARGET_OBJECTS:tidemark_nic>)
 		target_link_libraries(${name} PRIVATE PkgConfig::ISAL pthread)
+	elseif(name STREQUAL test_xrc_relay) # looks inside, too
+		target_sources(${name} PRIVATE $<TARGET_OBJECTS:tidemark_nic> tests/nic_net.c tests/nic_side.c)
+		target_link_libraries(${name} PRIVATE PkgConfig::ISAL pthread)
 	elseif(name MATCHES "^test_nic_")
 		# A verbs program like others', on the soft RNIC of its process.
 		target_link_libraries(${name} PRIVATE tidemark_preload)
@@ -95,7 +98,7 @@ set_property(TEST test_stores_lint APPEND PROPERTY ENVIRONMENT
 	CC=${CMAKE_C_COMPILER} NM=${CMAKE_NM} OBJDUMP=${CMAKE_OBJDUMP} OBJCOPY=${CMAKE_OBJCOPY})
 # What a process has of the soft RNIC it has until it ends; a test's child, made by fork(), does not know it any more.
 foreach(live test_link_udp test_nic_cm test_nic_device test_nic_events test_nic_man
-	test_nic_memory test_nic_rsocket test_nic_types test_nic_xrc)
+	test_nic_memory test_nic_rsocket test_nic_types test_nic_xrc test_xrc_relay)
 	# Faults are its own, too: the sanitizer leaves them to it.
 	set_property(TEST ${live} APPEND PROPERTY
 		ENVIRONMENT ASAN_OPTIONS=detect_leaks=0:handle_segv=0:handle_sigbus=0:use_sigaltstack=0)

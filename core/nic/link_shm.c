@@ -334,7 +334,7 @@ static bool starves(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_
 	struct link_shm *shm = (struct link_shm *)link;
 	struct way *way = way_to(shm, dest_qpn);
 
-	(void)peer;
+	(void)peer; /* all are of this host */
 	if (!way)
 		return false;
 	if (watch->program)
@@ -494,6 +494,30 @@ static void hand_over(struct link *link, unsigned from, struct packet *pkt)
 	else if (to_group && packet_is_multicast(pkt))
 		put_to_group(shm, pkt);
 	packet_put(pkt->net, pkt);
+}
+
+static int pass(struct link *link, struct packet *pkt)
+{
+	struct link_shm *shm = (struct link_shm *)link;
+	struct way *way = way_to(shm, pkt->dest_qpn);
+	uint32_t skip;
+
+	if (!way || way->inbox == shm->own)
+		return -ESRCH;
+	/* As has_room(): a quarter of the ring is left to what is short. */
+	if ((pkt->len > PACKET_SMALL && used(shm, way) > RING_FULL) || !room_for(shm, way, pkt->len, &skip))
+		return -EAGAIN;
+	put(shm, way, pkt);
+	packet_put(pkt->net, pkt);
+	return 0;
+}
+
+static uint32_t owner(struct link *link, uint32_t number)
+{
+	struct link_shm *shm = (struct link_shm *)link;
+	unsigned slot = number >> SHM_QPN_SHIFT;
+
+	return slot == shm->slot ? 0 : (uint32_t)net_dir_slot_owner(shm->directory, slot);
 }
 
 /* All processes of the host have one address: any other is nobody's. */
@@ -780,6 +804,8 @@ int link_shm_open(struct nic_link **out, const char *directory)
 			 .reserve = reserve,
 			 .ready = has_room,
 			 .starves = starves,
+			 .pass = pass,
+			 .owner = owner,
 			 .run_bytes = MAX_BYTES},
 		.address = INADDR_LOOPBACK,
 		.mtu = MTU,

@@ -371,8 +371,8 @@ static struct packet *take_one(struct link_tap *tap, struct rnic_net *net)
 	if (tap->run)
 		return take_of_run(tap, net);
 	pkt = tap->inner->take(tap->inner, net);
-	if (!pkt)
-		return NULL;
+	if (!pkt || pkt->service == SERVICE_HOST)
+		return pkt;
 	count_passed(tap, COUNT_packets_received, COUNT_bytes_received, pkt);
 	if (!pkt->more || !looks(tap))
 		return pkt;
@@ -388,6 +388,8 @@ static struct packet *take(struct nic_link *nic, struct rnic_net *net)
 
 	refresh(tap);
 	while ((pkt = take_one(tap, net))) {
+		if (pkt->service == SERVICE_HOST) /* no wire has it */
+			return pkt;
 		if (tap->pcap >= 0)
 			record(tap, FAULT_IN, pkt);
 		if (tap->faults.rules) {
@@ -446,6 +448,20 @@ static bool starves(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_
 	struct link *inner = &to_tap(link)->inner->link;
 
 	return inner->starves && inner->starves(inner, peer, dest_qpn, now, watch);
+}
+
+static int pass_on(struct link *link, struct packet *pkt)
+{
+	struct link *inner = &to_tap(link)->inner->link;
+
+	return inner->pass(inner, pkt);
+}
+
+static uint32_t owner(struct link *link, uint32_t number)
+{
+	struct link *inner = &to_tap(link)->inner->link;
+
+	return inner->owner(inner, number);
 }
 
 /* What may have to wait is not to lie where others are written. */
@@ -534,6 +550,8 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim
 			 .ready = ready,
 			 .reserve = reserve,
 			 .starves = starves,
+			 .pass = pass_on,
+			 .owner = owner,
 			 .burst = inner->link.burst},
 		.address = inner->address,
 		.mtu = inner->mtu,

@@ -289,6 +289,25 @@ static void pass_on(struct link_udp *udp, struct packet *pkt, uint32_t src, unsi
 	ring(udp, slot);
 }
 
+/* What never leaves the host goes by shared memory, whatever the addresses. */
+static int pass(struct link *link, struct packet *pkt)
+{
+	struct link_udp *udp = (struct link_udp *)link;
+	unsigned slot = pkt->dest_qpn >> SHM_QPN_SHIFT;
+	int rc = udp->shm->link.pass(&udp->shm->link, pkt);
+
+	if (!rc)
+		ring(udp, slot);
+	return rc;
+}
+
+static uint32_t owner(struct link *link, uint32_t number)
+{
+	struct link *shm = &((struct link_udp *)link)->shm->link;
+
+	return shm->owner(shm, number);
+}
+
 /* --- those that do not answer --- */
 
 /* Of a peer elsewhere nothing is known. But a process that comes late to its own timer has had no CPU, and
@@ -313,8 +332,8 @@ static bool starves(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_
 	struct peers *peers = link_shm_peers(udp->shm);
 	struct inbox_head *head = slot && slot < SHM_SLOTS ? peer_head(peers, slot) : NULL;
 
-	if (!head || atomic_load(&head->address) != udp->peer[peer % PEERS])
-		return !watch->program && was_late(now, watch);
+	if (!head || (peer != LINK_THIS_HOST && atomic_load(&head->address) != udp->peer[peer % PEERS]))
+		return peer != LINK_THIS_HOST && !watch->program && was_late(now, watch);
 	if (watch->program)
 		return peer_program_starves(peers, slot, now, watch);
 	if (!peer_starves(peers, slot, true, now, watch))
@@ -455,13 +474,25 @@ static void wake(struct nic_link *nic)
 		return;
 }
 
+/* Out of the inbox: another process's own words, or, at an address that both have, what it has passed on. */
+static struct packet *of_this_host(struct link_udp *udp, struct packet *pkt)
+{
+	if (pkt->service == SERVICE_HOST)
+		return pkt;
+	if (udp->shared)
+		return from_address(udp, pkt, pkt->from);
+	link_count(udp->nic.count, COUNT_wrong_source);
+	packet_put(pkt->net, pkt);
+	return NULL;
+}
+
 static struct packet *take(struct nic_link *nic, struct rnic_net *net)
 {
 	struct link_udp *udp = (struct link_udp *)nic;
 	struct packet *pkt;
 
-	while (udp->shared && (pkt = udp->shm->take(udp->shm, net)))
-		if ((pkt = from_address(udp, pkt, pkt->from)))
+	while ((udp->shared || net->xrc) && (pkt = udp->shm->take(udp->shm, net)))
+		if ((pkt = of_this_host(udp, pkt)))
 			return pkt;
 	pkt = NULL;
 	while (!pkt && (udp->next < udp->got || receive(udp)))
@@ -632,6 +663,8 @@ int link_udp_open(struct nic_link **out, const char *directory, uint32_t address
 			 .group = group_number,
 			 .join = join,
 			 .starves = starves,
+			 .pass = pass,
+			 .owner = owner,
 			 .lossy = true},
 		.turns = udp->shm->turns,
 		.qpn_first = udp->shm->qpn_first,

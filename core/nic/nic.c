@@ -23,6 +23,7 @@
 #include "core/nic/link_udp.h"
 #include "core/nic/net_dir.h"
 #include "core/nic/qp1.h"
+#include "core/nic/xrc_relay.h"
 #include "core/rnic/link.h"
 #include "core/rnic/qp.h"
 
@@ -93,13 +94,16 @@ void nic_run(struct nic *nic)
 	engine_run_soon(nic->engine);
 }
 
-/* Written under the lock alone. An idle turn is counted when its answers can be seen. */
+/* Written under the lock alone. An idle turn is counted when its answers can be seen; none, while another
+ * process has to answer first. */
 static void count_turn(struct nic *nic, bool idle)
 {
 	struct nic_turns *turns = nic->link->turns;
 	uint32_t all = atomic_load_explicit(&turns->all, memory_order_relaxed);
 	uint32_t idles = atomic_load_explicit(&turns->idle, memory_order_relaxed);
 
+	if (nic->net->relay->waiting)
+		return;
 	atomic_store_explicit(&turns->all, all + 1, memory_order_relaxed);
 	if (idle && engine_next(nic->engine) > sim_now(nic->engine) + LINK_READY_NS)
 		atomic_store_explicit(&turns->idle, idles + 1, memory_order_release);
@@ -521,6 +525,7 @@ static int make(struct whole *w)
 	w->nic.net = rnic_net_on(w->nic.engine, &hw, &w->nic.link->link, NIC_CONTEXTS, w->nic.link->qpn_first,
 				 w->nic.link->qpn_limit);
 	link_tap_net(w->nic.link, w->nic.net);
+	xrc_relay_open(w->nic.net);
 	w->pid = getpid();
 	rc = qp1_open(&w->nic, config.net);
 	if (!rc)

@@ -36,6 +36,7 @@ struct rnic_cq;
 struct rnic_hca;
 struct rnic_ah;
 struct xrc;
+struct xrc_relay;
 
 struct rnic_net {
 	struct sim *sim;
@@ -45,6 +46,7 @@ struct rnic_net {
 	uint32_t qps, qp_room, qp_cursor;
 	uint32_t qpn_first, qpn_limit;
 	struct xrc *xrc;		   /* NULL: no domain was ever opened */
+	struct xrc_relay *relay;	   /* live world: to other processes that have it open */
 	struct group *groups, *free_group; /* mcast.c */
 	struct member *free_member;
 	struct rnic_qp *free_qp; /* live world: destroyed ones, as the next */

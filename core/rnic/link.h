@@ -12,6 +12,7 @@
 
 struct rnic_qp;
 
+#define LINK_THIS_HOST		    UINT32_MAX /* as a peer: the process of this host that has the number */
 #define LINK_READY_NS		    10000
 #define LINK_PATIENCE_NS	    100000000  /* of those who send again what is lost */
 #define LINK_UNRELIABLE_PATIENCE_NS 1000000000 /* of the others: the peer may be waiting for a CPU */
@@ -56,6 +57,12 @@ struct link {
 	 * for that? Then nothing is lost, and it is asked again a little later. NULL: never. */
 	bool (*starves)(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t now,
 			struct link_watch *watch);
+	/* Takes a packet of SERVICE_HOST for the process of this host that has the number dest_qpn, unless
+	 * there is none (-ESRCH) or no room (-EAGAIN). What was taken comes in there, once, behind what was
+	 * taken before. NULL: a host is one process. */
+	int (*pass)(struct link *link, struct packet *pkt);
+	/* A number that is the same as long as that process lives; 0: there is none. With pass() only. */
+	uint32_t (*owner)(struct link *link, uint32_t number);
 	/* Packets get lost or change places now and then: both ends do more to get over it, see repair.c.
 	 * Once there are queue pairs rnic_becomes_lossy() sets it. */
 	bool lossy;

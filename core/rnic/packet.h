@@ -25,8 +25,10 @@
 struct rnic_net;
 struct rnic_mr;
 
-/* The first three bits of a BTH opcode (9.2.1, table 35); enum opcode has the other five. */
-enum service { SERVICE_RC = 0, SERVICE_UC = 1, SERVICE_UD = 3, SERVICE_XRC = 5 };
+/* The first three bits of a BTH opcode (9.2.1, table 35); enum opcode has the other five. What the processes
+ * of one host say to each other (xrc_relay.c) has a number that no BTH has room for: none comes from a wire.
+ */
+enum service { SERVICE_RC = 0, SERVICE_UC = 1, SERVICE_UD = 3, SERVICE_XRC = 5, SERVICE_HOST = 8 };
 
 /* BTH opcodes of the reliable connection service (9.2.1, table 35). */
 enum opcode {
@@ -80,7 +82,8 @@ enum syndrome {
 	AETH_NAK_INVALID_REQUEST = 0x61,
 	AETH_NAK_REMOTE_ACCESS = 0x62,
 	AETH_NAK_REMOTE_OPERATION = 0x63,
-	AETH_KIND = 0x60
+	AETH_KIND = 0x60,
+	AETH_WAITS = 0x40 /* reserved, so none on a wire: it is not known yet (XRC, xrc_relay.c) */
 };
 
 #define ATOMIC_BYTES 8

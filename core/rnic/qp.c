@@ -323,6 +323,8 @@ void qp_fail(struct rnic_qp *qp)
 	qp->ibv.state = IBV_QPS_ERR;
 	req_flush(qp);
 	answer_drop_all(qp);
+	if (qp->resp.away)
+		qp->hca->net->relay->end(qp);
 	/* What was let in still lands, and completes; the rest is flushed behind it. */
 	if (qp->resp.land.head)
 		qp->resp.flush_rq = true;

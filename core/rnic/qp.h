@@ -199,6 +199,9 @@ struct responder {
 	struct link_patience patience; /* with a link that has no room for a READ's responses */
 	bool land_turn, answer_turn;   /* with a picker: this event has not done its one thing yet */
 	bool flush_rq;		       /* once everything has landed */
+	/* XRC: of the message that is coming in for another process; NULL: it is for this one. */
+	struct xrc_away *away;
+	bool waits; /* the packet whose turn it is was passed on there; nothing behind it is looked at */
 };
 
 /* Work requests that ibv_wr_* builds, between ibv_wr_start() and ibv_wr_complete(): wr.c. */
@@ -314,10 +317,28 @@ void xrc_reset_qp(struct rnic_qp *target);
 bool xrc_select(struct rnic_qp *target, uint32_t srqn);
 /* The same for a request whose turn has come. False: it cannot be let in, and is counted. */
 bool xrc_turn(struct rnic_qp *target, const struct packet *pkt);
+/* The file of the target queue pair's domain; 0, 0: it is no file's. */
+void xrc_file(const struct rnic_qp *target, uint64_t *device, uint64_t *inode);
+/* The queue of this number if it is in the domain of this file; NULL: there is none. */
+struct rnic_srq *xrc_srq_of_file(const struct rnic_net *net, uint32_t srqn, uint64_t device, uint64_t inode);
 /* All who have the target queue pair open hear of it. */
 void xrc_event(struct rnic_qp *target, enum ibv_event_type type);
 /* A packet for a queue pair of the service has come in. Takes it. */
 void xrc_take(struct rnic_qp *qp, struct packet *pkt);
+
+/* Of the live world (core/nic/xrc_relay.c): other processes have the domain of the same file open. */
+struct xrc_relay {
+	/* A SEND in its turn, for a shared receive queue that is not this process's: AETH_WAITS, and it takes
+	 * the packet; or a syndrome. */
+	uint8_t (*pass)(struct rnic_qp *target, struct packet *pkt);
+	/* What another process says has come in. Takes the packet. */
+	void (*take)(struct rnic_net *net, struct packet *pkt);
+	/* Of the message that resp.away is of no more comes, or nobody is left to answer. */
+	void (*end)(struct rnic_qp *target);
+	/* The shared receive queue is destroyed. */
+	void (*drop)(struct rnic_net *net, const struct rnic_srq *srq);
+	unsigned waiting; /* targets whose packet is with another process */
+};
 
 /* Tell the program of an event of the queue pair. */
 static inline void qp_event(struct rnic_qp *qp, enum ibv_event_type type)
@@ -331,6 +352,8 @@ static inline void qp_event(struct rnic_qp *qp, enum ibv_event_type type)
 /* --- srq.c --- */
 
 int rnic_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+/* Take the oldest request out, to be copied before another is posted; NULL: there is none. */
+const struct rqe *srq_pop(struct rnic_srq *srq);
 /* Move a request to the queue pair's own receive queue; false: there is none. */
 bool srq_take(struct rnic_qp *qp);
 
@@ -424,6 +447,11 @@ bool resp_ready(struct rnic_qp *qp);
  * the receive request. */
 uint8_t resp_check(struct rnic_qp *qp, struct packet *pkt);
 uint8_t resp_check_send(struct rnic_qp *qp, const struct packet *pkt);
+/* What resp_check() left open, of a packet that is another process's, is known: AETH_ACK, it was let in
+ * there. Takes the packet. */
+void resp_decided(struct rnic_qp *qp, struct packet *pkt, uint8_t syndrome);
+/* A packet has come in behind the one that waits for that, or the same again. Takes it. */
+void resp_wait(struct rnic_qp *qp, struct packet *pkt);
 /* Let it in: takes the packet. */
 void resp_accept(struct rnic_qp *qp, struct packet *pkt);
 

@@ -240,8 +240,10 @@ static struct last_word last_word_of(const struct rnic_qp *qp)
 static void say(struct rnic_net *net, const struct last_word *word, const struct packet *request)
 {
 	bool acked = psn_diff(request->psn, word->acked_psn) <= 0;
-	bool asks = acked ? request->ack_req && opcode_is[request->opcode] & (IS_SEND | IS_WRITE)
-			  : word->syndrome && psn_diff(request->psn, word->refused_psn) >= 0;
+	bool is_posted = opcode_is[request->opcode] & (IS_SEND | IS_WRITE);
+	/* What is before the refused one, and not acknowledged, was let in: the refusal says so. */
+	bool asks = acked ? request->ack_req && is_posted
+			  : word->syndrome && (is_posted || psn_diff(request->psn, word->refused_psn) >= 0);
 	struct packet *pkt;
 	if (!asks)
 		return;

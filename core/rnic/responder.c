@@ -337,6 +337,8 @@ uint8_t resp_check(struct rnic_qp *qp, struct packet *pkt)
 		return AETH_NAK_INVALID_REQUEST;
 	}
 	if ((is & IS_SEND || is & HAS_IMM) && !resp_ready(qp)) {
+		if (qp->service == SERVICE_XRC && !qp->srq)
+			return qp->hca->net->relay->pass(qp, pkt);
 		COUNT_ONE(qp->hca->net, no_receive);
 		return AETH_RNR_NAK | qp->attr.min_rnr_timer;
 	}
@@ -421,13 +423,19 @@ static void accept_posted(struct rnic_qp *qp, struct packet *pkt)
 	land_push(qp, pkt);
 }
 
-void resp_accept(struct rnic_qp *qp, struct packet *pkt)
+/* The peer is there: something of it was let in. */
+static void establish(struct rnic_qp *qp)
 {
 	if (qp->ibv.state == IBV_QPS_RTR && !qp->resp.established) {
 		qp->resp.established = true;
 		if (qp->ibv.qp_type != IBV_QPT_UD)
 			qp_event(qp, IBV_EVENT_COMM_EST);
 	}
+}
+
+void resp_accept(struct rnic_qp *qp, struct packet *pkt)
+{
+	establish(qp);
 	pkt->name.who = &qp->actor; /* from here on it is this queue pair's business */
 	if (opcode_is[pkt->opcode] & (IS_SEND | IS_WRITE)) {
 		accept_posted(qp, pkt);
@@ -534,7 +542,8 @@ static void fire_gap(struct sim *sim, void *arg);
 static void look_for_gap(struct rnic_qp *qp)
 {
 	struct responder *resp = &qp->resp;
-	if (resp_active(qp) && !resp->failed && kept_too_long(qp, &resp->kept, resp->psn, fire_gap))
+	if (resp_active(qp) && !resp->failed && !resp->waits &&
+	    kept_too_long(qp, &resp->kept, resp->psn, fire_gap))
 		nak_gap(qp, resp->kept.head);
 }
 
@@ -564,6 +573,22 @@ static void too_early(struct rnic_qp *qp, struct packet *pkt)
 
 /* --- */
 
+/* It cannot be let in. */
+static void turn_down(struct rnic_qp *qp, const struct packet *pkt, uint8_t syndrome)
+{
+	struct responder *resp = &qp->resp;
+	if ((syndrome & AETH_KIND) == AETH_RNR_NAK) {
+		/* What follows it is out of sequence, and known to be: the peer will send all of it again. */
+		resp->nak_sent = resp->not_ready = true;
+		kept_drop(qp, &resp->kept);
+		nak(qp, pkt, pkt->psn, syndrome);
+	} else {
+		if (syndrome == AETH_NAK_INVALID_REQUEST)
+			COUNT_ONE(qp->hca->net, bad_request);
+		resp_refuse(qp, pkt, pkt->psn, syndrome);
+	}
+}
+
 /* The packet's turn has come. */
 static void take(struct rnic_qp *qp, struct packet *pkt)
 {
@@ -575,16 +600,9 @@ static void take(struct rnic_qp *qp, struct packet *pkt)
 		resp_accept(qp, pkt);
 		return;
 	}
-	if ((syndrome & AETH_KIND) == AETH_RNR_NAK) {
-		/* What follows it is out of sequence, and known to be: the peer will send all of it again. */
-		resp->nak_sent = resp->not_ready = true;
-		kept_drop(qp, &resp->kept);
-		nak(qp, pkt, pkt->psn, syndrome);
-	} else {
-		if (syndrome == AETH_NAK_INVALID_REQUEST)
-			COUNT_ONE(net, bad_request);
-		resp_refuse(qp, pkt, pkt->psn, syndrome);
-	}
+	if (syndrome == AETH_WAITS)
+		return;
+	turn_down(qp, pkt, syndrome);
 	packet_put(net, pkt);
 }
 
@@ -600,6 +618,55 @@ static void take_before_kept(struct rnic_qp *qp, struct packet *pkt)
 	}
 	take(qp, pkt);
 }
+
+/* All that is kept and has its turn now. */
+static void take_kept(struct rnic_qp *qp)
+{
+	struct responder *resp = &qp->resp;
+	struct packet *pkt;
+	while (resp_active(qp) && !resp->failed && !resp->waits &&
+	       (pkt = kept_first(qp, &resp->kept, resp->psn)) && pkt->psn == resp->psn)
+		take_before_kept(qp, kept_pop(&resp->kept));
+	look_for_gap(qp);
+}
+
+/* --- what another process decides about (XRC) --- */
+
+/* A requester has fewer packets under way than are kept, so that nothing is lost on a lossless link. */
+
+void resp_wait(struct rnic_qp *qp, struct packet *pkt)
+{
+	if (pkt->psn == qp->resp.psn)
+		packet_put(qp->hca->net, pkt);
+	else
+		kept_push(qp, &qp->resp.kept, qp->resp.psn, pkt);
+}
+
+/* Its data are where they belong. */
+static void accept_away(struct rnic_qp *qp, const struct packet *pkt)
+{
+	struct responder *resp = &qp->resp;
+	bool is_last = opcode_is[pkt->opcode] & IS_LAST;
+	resp->nak_sent = resp->not_ready = false;
+	establish(qp);
+	resp->in_message = is_last ? 0 : IS_SEND;
+	resp->psn = psn_add(resp->psn, 1);
+	resp->msn = psn_add(resp->msn, is_last);
+	if (pkt->ack_req)
+		resp_acknowledge(qp, pkt);
+}
+
+void resp_decided(struct rnic_qp *qp, struct packet *pkt, uint8_t syndrome)
+{
+	if (syndrome == AETH_ACK)
+		accept_away(qp, pkt);
+	else
+		turn_down(qp, pkt, syndrome);
+	take_kept(qp);
+	packet_put(qp->hca->net, pkt);
+}
+
+/* --- */
 
 /* A queue pair that serves no more. */
 static void repeat_last_word(struct rnic_qp *qp, struct packet *pkt)
@@ -632,8 +699,5 @@ void resp_request(struct rnic_qp *qp, struct packet *pkt)
 		return;
 	}
 	take_before_kept(qp, pkt);
-	while (resp_active(qp) && !resp->failed && (pkt = kept_first(qp, &resp->kept, resp->psn)) &&
-	       pkt->psn == resp->psn)
-		take_before_kept(qp, kept_pop(&resp->kept));
-	look_for_gap(qp);
+	take_kept(qp);
 }

@@ -153,23 +153,30 @@ int rnic_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_r
 	return error;
 }
 
-bool srq_take(struct rnic_qp *qp)
+const struct rqe *srq_pop(struct rnic_srq *srq)
 {
-	struct rnic_srq *srq = qp->srq;
-	struct sim *sim = qp_sim(qp);
 	if (srq->rq.next == srq->rq.posted)
-		return false;
+		return NULL;
 	const struct rqe *rqe = queue_at(&srq->rq, srq->rq.next++);
-	struct rqe *own = work_queue_slot(qp->hca->net, &qp->rq, qp->rq.done, qp->rq.posted);
 	/* Which queue pair is first matters. */
-	sim_touch_state(sim, TOUCH_DRAM_WRITE, &srq->rq.next, sizeof(srq->rq.next));
+	sim_touch_state(srq->hca->net->sim, TOUCH_DRAM_WRITE, &srq->rq.next, sizeof(srq->rq.next));
 	srq->taken++;
-	memcpy(own, rqe, srq->rq.stride);
-	own->srqn = srq->number;
-	qp->rq.posted++;
 	if (srq->rq.posted - srq->rq.next < srq->limit) {
 		srq->limit = 0;
 		rnic_event(srq->hca, IBV_EVENT_SRQ_LIMIT_REACHED, &srq->ibv);
 	}
+	return rqe;
+}
+
+bool srq_take(struct rnic_qp *qp)
+{
+	struct rnic_srq *srq = qp->srq;
+	const struct rqe *rqe = srq_pop(srq);
+	if (!rqe)
+		return false;
+	struct rqe *own = work_queue_slot(qp->hca->net, &qp->rq, qp->rq.done, qp->rq.posted);
+	memcpy(own, rqe, srq->rq.stride);
+	own->srqn = srq->number;
+	qp->rq.posted++;
 	return true;
 }

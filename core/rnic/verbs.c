@@ -259,6 +259,10 @@ static void refuse(struct rnic_net *net, const struct rnic_qp *qp, struct packet
 		mcast_take(net, NULL, pkt);
 		return;
 	}
+	if (pkt->service == SERVICE_HOST && net->relay) {
+		net->relay->take(net, pkt);
+		return;
+	}
 	count_stray(net, qp, pkt);
 	packet_put(net, pkt);
 }
