@@ -252,7 +252,7 @@ static void choose(int n)
 	setenv("TIDEMARK_FAULTS", n & 2 ? "both lose 2%; both duplicate 2%; both reorder 5%" : "", 1);
 }
 
-static uint8_t timeout = 14; /* of senders; 21: so long that a test is over before */
+static uint8_t timeout = 14; /* of senders; 31: two hours, so that who waits for it hangs */
 
 static void make_sender(struct child *c, uint8_t rnr_retry)
 {
@@ -410,21 +410,18 @@ START_TEST(everybody)
 {
 	const unsigned rounds = _i & 2 ? 50 : 300;
 	unsigned n = 0;
-	double start;
 
 	choose(_i);
-	timeout = 21;
+	timeout = 31;
 	setup(CHILDREN, NULL, NULL);
 	for (unsigned i = 0; i < CHILDREN; i++)
 		tell(&child[i], (struct order){.what = GIVE, .count = CHILDREN * rounds, .len = 2000});
-	start = seconds();
 	for (unsigned round = 0; round < rounds; round++)
 		for (unsigned by = 0; by < CHILDREN; by++)
 			for (unsigned to = 0; to < CHILDREN; to++)
 				send_to(&child[by], child[to].is.srqn, 0, round % 8 ? 10 : 2000, round, 0);
 	for (n = 0; n < rounds * CHILDREN * CHILDREN; n++)
 		ck_assert_int_eq(wait_for(a.scq).status, IBV_WC_SUCCESS);
-	ck_assert_msg(seconds() - start < 8, "%f s", seconds() - start);
 	for (unsigned i = 0; i < CHILDREN; i++) {
 		struct reply reply = tell(&child[i],
 					  (struct order){.what = TAKE, .count = CHILDREN * rounds});
@@ -444,7 +441,7 @@ START_TEST(far_ahead)
 	double start;
 
 	choose(_i);
-	timeout = 21;
+	timeout = 31;
 	setup(2, NULL, NULL);
 	tell(&child[1], (struct order){.what = GIVE, .count = REQUESTS, .len = 10});
 	kill(child[1].pid, SIGSTOP);
@@ -456,7 +453,6 @@ START_TEST(far_ahead)
 	kill(child[1].pid, SIGCONT);
 	for (uint32_t i = 0; i < REQUESTS; i++)
 		expect(a.scq, i, IBV_WC_SUCCESS);
-	ck_assert_msg(seconds() - start < 8, "%f s", seconds() - start);
 	reply = tell(&child[1], (struct order){.what = TAKE, .count = REQUESTS});
 	ck_assert_uint_eq(reply.ordered, REQUESTS);
 	end_children(2);
@@ -570,13 +566,15 @@ END_TEST
 START_TEST(queue_dies)
 {
 	bool dies = _i & 2;
-	double start;
+	double start, took;
 
 	choose(_i & 1);
 	setup(2, NULL, NULL);
-	tell(&child[1], (struct order){.what = GIVE, .count = 100, .len = LONG});
+	tell(&child[1], (struct order){.what = GIVE, .count = 1, .len = LONG});
 	send_to(&child[0], child[1].is.srqn, 0, LONG, 1, 0);
 	expect(a.scq, 1, IBV_WC_SUCCESS);
+	expect_message(&child[1], &child[0], 0, LONG);
+	tell(&child[1], (struct order){.what = GIVE, .count = 100, .len = LONG});
 	kill(child[1].pid, SIGSTOP);
 	ck_assert_int_eq(waitpid(child[1].pid, NULL, WUNTRACED), child[1].pid);
 	send_to(&child[0], child[1].is.srqn, 0, LONG, 2, 0);
@@ -587,11 +585,12 @@ START_TEST(queue_dies)
 	if (dies)
 		kill_child(&child[1]);
 	expect(a.scq, 2, IBV_WC_REM_INV_REQ_ERR);
-	ck_assert_msg((seconds() - start < 1) == dies, "after %f s", seconds() - start);
+	/* Who is stopped is waited for, for 2 s. */
+	took = seconds() - start;
+	ck_assert_msg(dies ? took < 2 : took > 1, "after %f s", took);
 	expect(a.scq, 3, IBV_WC_WR_FLUSH_ERR);
 	if (!dies) { /* What it finds when it goes on is over. */
 		kill(child[1].pid, SIGCONT);
-		expect_message(&child[1], &child[0], 0, LONG);
 		ck_assert_int_eq(tell(&child[1], (struct order){.what = TAKE, .count = 1}).wc.status,
 				 IBV_WC_WR_FLUSH_ERR);
 	}
@@ -902,7 +901,7 @@ START_TEST(noise)
 	ck_assert_int_eq(waitpid(child[0].pid, NULL, WUNTRACED), child[0].pid);
 	send_to(&child[1], child[0].is.srqn, 0, 10, 1, 0);
 	start = seconds();
-	for (unsigned i = 0; i < 20000 && seconds() - start < 0.2; i++) {
+	for (unsigned i = 0; i < 20000 && (seconds() - start < 0.2 || done <= 3); i++) {
 		nothing_in(a.scq);
 		if (i % 100 == 0)
 			give_requests(&b, &some);

@@ -79,6 +79,7 @@ void nic_lock(struct nic *nic)
 void nic_unlock(struct nic *nic)
 {
 	struct whole *w = to_whole(nic);
+	struct nic_link *link = nic->link; /* at the end it is another one */
 	/* Something is due before the thread would look. */
 	bool wake = w->sleeps_until && engine_next(nic->engine) < w->sleeps_until;
 
@@ -86,7 +87,7 @@ void nic_unlock(struct nic *nic)
 		w->sleeps_until = 0;
 	pthread_mutex_unlock(&w->mutex);
 	if (wake)
-		w->nic.link->wake(w->nic.link);
+		link->wake(link);
 }
 
 void nic_run(struct nic *nic)
@@ -192,13 +193,14 @@ static void look_back(struct whole *w, bool waiting)
 static void sleep_until_due(struct whole *w)
 {
 	struct sim *engine = w->nic.engine;
+	struct nic_link *link = w->nic.link; /* at the end it is another one */
 	uint64_t next = engine_next(engine);
 	/* Now: without the lock others move the time on, perhaps beyond `next`. */
 	uint64_t ns = next == UINT64_MAX ? next : next - sim_now(engine);
 
 	w->sleeps_until = next;
 	pthread_mutex_unlock(&w->mutex);
-	w->nic.link->sleep(w->nic.link, ns);
+	link->sleep(link, ns);
 	nic_lock(&w->nic);
 	w->sleeps_until = 0;
 }

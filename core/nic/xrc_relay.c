@@ -33,6 +33,7 @@
 #include "core/rnic/qp.h"
 
 #define WATCH_NS     1000000	/* how often it is asked what has become of an answer */
+#define LATE_NS	     10000000	/* more between two looks, and it was us who had no CPU */
 #define SILENCE_NS   2000000000 /* of a process that lives, and does nothing */
 #define OWNER_NS     100000000	/* how often it is looked whether a message's process still lives */
 #define SLOT(number) ((number) >> SHM_QPN_SHIFT)
@@ -55,8 +56,9 @@ struct xrc_away {
 	struct rnic_qp *target;
 	struct packet *pkt; /* waits for the answer; NULL: the message's next one has not come yet */
 	uint32_t srqn, serial;
-	bool passed;  /* else there was no room yet */
-	uint64_t due; /* ns: when the answer should have been there */
+	bool passed;		  /* else there was no room yet */
+	uint64_t due;		  /* ns: when the answer should have been there */
+	uint64_t looked, silence; /* ns: when it was asked last, and for how long it has been */
 	struct link_watch watch;
 	struct alarm alarm;
 };
@@ -175,7 +177,9 @@ static uint8_t pass(struct rnic_qp *target, struct packet *pkt)
 		away = get_away(target, pkt->srqn);
 	away->pkt = pkt;
 	away->serial = ++relay->serial;
-	away->due = sim_now(net->sim) + WATCH_NS;
+	away->looked = sim_now(net->sim);
+	away->silence = 0;
+	away->due = away->looked + WATCH_NS;
 	if (pass_on(away) == -ESRCH) {
 		COUNT_ONE(net, bad_srq);
 		away->pkt = NULL;
@@ -216,12 +220,14 @@ static void decide(struct rnic_qp *target, uint8_t syndrome)
 static bool is_worth_waiting(struct xrc_away *away)
 {
 	struct rnic_net *net = away->target->hca->net;
-	uint64_t now = sim_now(net->sim);
+	uint64_t now = sim_now(net->sim), since = now - away->looked;
 
+	away->looked = now;
+	away->silence += since < LATE_NS ? since : LATE_NS;
 	if (!net->link->owner(net->link, away->srqn))
 		return false;
-	return now < away->due + SILENCE_NS || link_starves(net->link, LINK_THIS_HOST, away->srqn, now,
-							    away->serial, away->due, WATCH_NS, &away->watch);
+	return away->silence < SILENCE_NS || link_starves(net->link, LINK_THIS_HOST, away->srqn, now,
+							  away->serial, away->due, WATCH_NS, &away->watch);
 }
 
 static void fire_watch(struct sim *sim, void *arg)
