@@ -22,6 +22,7 @@
 #include <unistd.h>
 #include "core/nic/link_shm.h"
 #include "core/nic/nic.h"
+#include "core/nic/xrc_relay.h"
 #include "core/rnic/qp.h"
 #include "tests/nic_net.h"
 #include "tests/nic_side.h"
@@ -751,15 +752,8 @@ END_TEST
 
 /* --- notes that nobody has written --- */
 
-/* As xrc_relay.c has it. */
-struct note {
-	uint64_t device, inode;
-	uint32_t kind, serial, target, source, srqn, syndrome;
-};
-enum kind { REQUEST = 1, ANSWER, END };
-
 /* Says it to this process, as the one in the slot would. */
-static void say(unsigned slot, const struct note *note, uint32_t note_len, uint8_t opcode, uint32_t len)
+static void say(unsigned slot, const struct xrc_note *note, uint32_t note_len, uint8_t opcode, uint32_t len)
 {
 	struct nic *nic = nic_get();
 	struct packet *pkt;
@@ -771,22 +765,22 @@ static void say(unsigned slot, const struct note *note, uint32_t note_len, uint8
 	pkt->service = SERVICE_HOST;
 	pkt->opcode = opcode;
 	pkt->src_qpn = slot << SHM_QPN_SHIFT;
-	pkt->dest_qpn = note->kind == ANSWER ? note->target : note->srqn;
+	pkt->dest_qpn = note->kind == XRC_NOTE_ANSWER ? note->target : note->srqn;
 	rnic_take(nic->net, qp_find(nic->net, pkt->dest_qpn), pkt);
 	nic_unlock(nic);
 }
 
-static struct note note_to(const struct reply *is)
+static struct xrc_note note_to(const struct reply *is)
 {
 	struct stat file;
 
 	ck_assert_int_eq(fstat(files[0], &file), 0);
-	return (struct note){.device = file.st_dev,
-			     .inode = file.st_ino,
-			     .kind = REQUEST,
-			     .serial = 1,
-			     .target = 9u << SHM_QPN_SHIFT | 20,
-			     .srqn = is->srqn};
+	return (struct xrc_note){.device = file.st_dev,
+				 .inode = file.st_ino,
+				 .kind = XRC_NOTE_REQUEST,
+				 .serial = 1,
+				 .target = 9u << SHM_QPN_SHIFT | 20,
+				 .srqn = is->srqn};
 }
 
 static unsigned completions(struct ibv_cq *cq)
@@ -809,7 +803,7 @@ START_TEST(liars)
 {
 	const struct order five = {.what = GIVE, .count = 5, .len = 100};
 	struct reply is = {0};
-	struct note note, lie;
+	struct xrc_note note, lie;
 	struct ibv_wc wc;
 
 	choose(_i);
@@ -831,7 +825,7 @@ START_TEST(liars)
 			say(9, &note, sizeof(note), (uint8_t)opcode, 10);
 	for (unsigned i = 0; i < 6; i++) {
 		lie = note;
-		lie.kind = i == 0 ? 0 : i == 1 ? 4 : REQUEST;
+		lie.kind = i == 0 ? 0 : i == 1 ? 4 : XRC_NOTE_REQUEST;
 		lie.inode += i == 2;
 		lie.device += i == 3;
 		lie.srqn += i == 4;
@@ -843,7 +837,7 @@ START_TEST(liars)
 	say(9, &note, sizeof(note), OP_SEND_MIDDLE, 10);
 	say(9, &note, sizeof(note), OP_SEND_LAST, 10);
 	lie = note;
-	lie.kind = END;
+	lie.kind = XRC_NOTE_END;
 	say(9, &lie, sizeof(lie), OP_SEND_ONLY, 0);
 	ck_assert_uint_eq(completions(b.rcq), 0);
 	/* Another one's half is not to be had. */
@@ -889,7 +883,7 @@ START_TEST(noise)
 	const struct order some = {.what = GIVE, .count = 3, .len = 100};
 	unsigned seed = 1, slot, done = 0;
 	struct reply is = {0};
-	struct note note;
+	struct xrc_note note;
 	double start;
 
 	choose(_i);

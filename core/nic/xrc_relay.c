@@ -38,18 +38,6 @@
 #define OWNER_NS     100000000	/* how often it is looked whether a message's process still lives */
 #define SLOT(number) ((number) >> SHM_QPN_SHIFT)
 
-enum kind { REQUEST = 1, ANSWER, END };
-
-struct note {
-	uint64_t device, inode; /* the domain's file */
-	uint32_t kind;		/* enum kind */
-	uint32_t serial;	/* of the request; its answer has the same */
-	uint32_t target;	/* queue pair */
-	uint32_t source;	/* the queue pair that has sent it */
-	uint32_t srqn;
-	uint32_t syndrome; /* the answer */
-};
-
 /* J: a message that is another process's. */
 struct xrc_away {
 	struct xrc_away *next; /* of those that are free */
@@ -89,7 +77,7 @@ static struct relay *relay_of(const struct rnic_net *net)
 }
 
 /* Takes the payload's packet. 0, or as link.pass. */
-static int send_note(struct rnic_net *net, uint32_t to, const struct note *note, struct packet *pkt)
+static int send_note(struct rnic_net *net, uint32_t to, const struct xrc_note *note, struct packet *pkt)
 {
 	int rc;
 
@@ -132,13 +120,13 @@ static void put_away(struct rnic_qp *target)
 	relay->free_away = away;
 }
 
-static struct note note_of(const struct xrc_away *away, enum kind kind)
+static struct xrc_note note_of(const struct xrc_away *away, enum xrc_note_kind kind)
 {
-	struct note note = {.kind = kind,
-			    .serial = away->serial,
-			    .target = away->target->ibv.qp_num,
-			    .source = away->target->attr.dest_qp_num,
-			    .srqn = away->srqn};
+	struct xrc_note note = {.kind = kind,
+				.serial = away->serial,
+				.target = away->target->ibv.qp_num,
+				.source = away->target->attr.dest_qp_num,
+				.srqn = away->srqn};
 
 	xrc_file(away->target, &note.device, &note.inode);
 	return note;
@@ -148,7 +136,7 @@ static struct note note_of(const struct xrc_away *away, enum kind kind)
 static int pass_on(struct xrc_away *away)
 {
 	struct rnic_net *net = away->target->hca->net;
-	struct note note = note_of(away, REQUEST);
+	struct xrc_note note = note_of(away, XRC_NOTE_REQUEST);
 	int rc = send_note(net, away->srqn, &note, packet_copy_behind(net, away->pkt, sizeof(note)));
 
 	away->passed = !rc;
@@ -246,7 +234,7 @@ static void end(struct rnic_qp *target)
 {
 	struct rnic_net *net = target->hca->net;
 	struct xrc_away *away = target->resp.away;
-	struct note note = note_of(away, END);
+	struct xrc_note note = note_of(away, XRC_NOTE_END);
 
 	if (target->resp.waits)
 		packet_put(net, stop_waiting(target));
@@ -254,7 +242,7 @@ static void end(struct rnic_qp *target)
 	put_away(target);
 }
 
-static void take_answer(struct rnic_net *net, const struct packet *pkt, const struct note *note)
+static void take_answer(struct rnic_net *net, const struct packet *pkt, const struct xrc_note *note)
 {
 	struct rnic_qp *target = qp_find(net, note->target);
 	const struct xrc_away *away = target ? target->resp.away : NULL;
@@ -350,7 +338,7 @@ static void fire_owner(struct sim *sim, void *arg)
 }
 
 /* A message begins. NULL: there is no receive request for it. */
-static struct half **begin(struct relay *relay, const struct packet *pkt, const struct note *note,
+static struct half **begin(struct relay *relay, const struct packet *pkt, const struct xrc_note *note,
 			   struct rnic_srq *srq)
 {
 	struct link *link = relay->net->link;
@@ -400,7 +388,7 @@ static uint8_t place(struct relay *relay, struct half **at, const struct packet 
 	return AETH_ACK;
 }
 
-static uint8_t take_packet(struct relay *relay, const struct packet *pkt, const struct note *note)
+static uint8_t take_packet(struct relay *relay, const struct packet *pkt, const struct xrc_note *note)
 {
 	struct rnic_srq *srq = xrc_srq_of_file(relay->net, note->srqn, note->device, note->inode);
 	struct half **at = find_half(relay, note->target);
@@ -426,9 +414,9 @@ static uint8_t take_packet(struct relay *relay, const struct packet *pkt, const 
 /* For the answer there is room: each target has one question under way, and long packets leave some of the
  * ring.
  */
-static void take_request(struct relay *relay, const struct packet *pkt, const struct note *note)
+static void take_request(struct relay *relay, const struct packet *pkt, const struct xrc_note *note)
 {
-	struct note answer = {.kind = ANSWER, .serial = note->serial, .target = note->target};
+	struct xrc_note answer = {.kind = XRC_NOTE_ANSWER, .serial = note->serial, .target = note->target};
 
 	if (pkt->opcode >= OP_CODES || !(opcode_is[pkt->opcode] & IS_SEND) || has_invalidate(pkt->opcode))
 		return;
@@ -453,7 +441,7 @@ static void take(struct rnic_net *net, struct packet *pkt)
 {
 	struct relay *relay = relay_of(net);
 	struct half **at;
-	struct note note;
+	struct xrc_note note;
 	bool by_owner;
 
 	if (pkt->len < sizeof(note)) {
@@ -463,11 +451,11 @@ static void take(struct rnic_net *net, struct packet *pkt)
 	}
 	memcpy(&note, pkt->payload, sizeof(note));
 	by_owner = SLOT(note.target) == SLOT(pkt->src_qpn);
-	if (note.kind == ANSWER)
+	if (note.kind == XRC_NOTE_ANSWER)
 		take_answer(net, pkt, &note);
-	else if (note.kind == REQUEST && by_owner)
+	else if (note.kind == XRC_NOTE_REQUEST && by_owner)
 		take_request(relay, pkt, &note);
-	else if (note.kind == END && by_owner && *(at = find_half(relay, note.target)))
+	else if (note.kind == XRC_NOTE_END && by_owner && *(at = find_half(relay, note.target)))
 		complete(relay, at, IBV_WC_WR_FLUSH_ERR, NULL);
 	packet_put(net, pkt);
 }

@@ -444,7 +444,7 @@ bool resp_active(const struct rnic_qp *qp);
 /* Is there a receive request for the message whose packet has come? */
 bool resp_ready(struct rnic_qp *qp);
 /* May a packet whose turn it is be let in? Else an AETH syndrome, and in resp.recv_status what is wrong with
- * the receive request. */
+ * the receive request; AETH_WAITS: another process will say, and it has taken the packet (XRC). */
 uint8_t resp_check(struct rnic_qp *qp, struct packet *pkt);
 uint8_t resp_check_send(struct rnic_qp *qp, const struct packet *pkt);
 /* What resp_check() left open, of a packet that is another process's, is known: AETH_ACK, it was let in

@@ -633,7 +633,6 @@ static void take_kept(struct rnic_qp *qp)
 /* --- what another process decides about (XRC) --- */
 
 /* A requester has fewer packets under way than are kept, so that nothing is lost on a lossless link. */
-
 void resp_wait(struct rnic_qp *qp, struct packet *pkt)
 {
 	if (pkt->psn == qp->resp.psn)
