@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 int nic_net_run(Suite *suite)
 {
@@ -23,4 +24,12 @@ int nic_net_run(Suite *suite)
 	/* Each test was a process: of the net, the directory is left. */
 	snprintf(command, sizeof(command), "rm -rf %s", net);
 	return system(command) || failed != 0;
+}
+
+uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }

@@ -70,14 +70,6 @@ START_TEST(device)
 }
 END_TEST
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* Its ticks are what it says that they are. */
 START_TEST(device_clock)
 {

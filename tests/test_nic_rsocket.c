@@ -45,10 +45,7 @@ static struct sockaddr_in loopback(uint16_t port)
 
 static uint64_t now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	return now_ns() / 1000000;
 }
 
 #define ck_fails(call, error)                                                      \

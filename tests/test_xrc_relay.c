@@ -357,10 +357,7 @@ static void expect_message(struct child *at, const struct child *by, uint32_t of
 
 static double seconds(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	return (double)now_ns() / 1e9;
 }
 
 static void pause_ms(long ms)
