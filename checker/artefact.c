@@ -36,7 +36,8 @@ static uint8_t *append(uint8_t *at, const void *bytes, size_t len)
 /* The text of where keys stood; *text is to be freed. */
 static int start_text(const struct cut *c, char **text, size_t *len)
 {
-	const struct exam e = {.last = c->start_boot, .keys = (unsigned)c->starts, .shown = c->start};
+	const struct exam e = {
+		.last = c->start_boot, .keys = (unsigned)c->starts, .shown = c->start};
 	FILE *out;
 	int error;
 
@@ -86,15 +87,17 @@ int artefact_write(FILE *out, const void *artefact)
 	int error = start_text(c, &start, &s.start);
 
 	if (!error) {
-		fprintf(out, MAGIC "store %s\nvariant %s\nboot %" PRIu32 "\nseed %" PRIu64 "\ncuts %u\n",
-			c->store.store->name, c->store.variant, c->boot, a->options.seed, a->options.cuts);
+		fprintf(out,
+			MAGIC "store %s\nvariant %s\nboot %" PRIu32 "\nseed %" PRIu64 "\ncuts %u\n",
+			c->store.store->name, c->store.variant, c->boot, a->options.seed,
+			a->options.cuts);
 		if (a->contract < 0)
 			fprintf(out, "broken none\n");
 		else
 			fprintf(out, "broken %s %s\n", contract_name((enum tm_contract)a->contract),
 				a->happened ? "happened" : "possible");
-		fprintf(out, "says %s\nlines %zu\ncached %d\noperations %zu\nstart %zu\n\n", a->says, s.lines,
-			c->cached, s.ops, s.start);
+		fprintf(out, "says %s\nlines %zu\ncached %d\noperations %zu\nstart %zu\n\n",
+			a->says, s.lines, c->cached, s.ops, s.start);
 		error = write_body(out, c, &s, start);
 	}
 	free(start);
@@ -124,7 +127,8 @@ static char *need(struct head *h, const char *name, const char *expected)
 	return word;
 }
 
-static bool number(struct head *h, const char *name, uint64_t max, const char *expected, uint64_t *value)
+static bool number(struct head *h, const char *name, uint64_t max, const char *expected,
+		   uint64_t *value)
 {
 	char *word = need(h, name, expected), *end;
 
@@ -137,7 +141,8 @@ static bool number(struct head *h, const char *name, uint64_t max, const char *e
 
 static bool read_broken(struct head *h, struct artefact *a)
 {
-	char *word = need(h, "broken", "broken, a contract, and happened or possible; or broken none"),
+	char *word = need(h, "broken",
+			  "broken, a contract, and happened or possible; or broken none"),
 	     *space;
 
 	a->contract = -1;
@@ -170,7 +175,8 @@ static bool read_head(struct head *h, struct artefact *a, struct sizes *s, char 
 	says = need(h, "says", "says and a sentence");
 	if (!says || !number(h, "lines", BODY_MAX / CUT_LINE, "lines and their number", &lines) ||
 	    !number(h, "cached", 1, "cached 0 or cached 1", &cached) ||
-	    !number(h, "operations", BODY_MAX / RECORDING_OP, "operations and their number", &ops) ||
+	    !number(h, "operations", BODY_MAX / RECORDING_OP, "operations and their number",
+		    &ops) ||
 	    !number(h, "start", BODY_MAX, "start and its bytes", &start))
 		return false;
 	snprintf(a->says, sizeof(a->says), "%s", says);
@@ -202,8 +208,8 @@ static void *copy(uint8_t **at, size_t len)
 }
 
 /* The body is unpacked, all of its `len` bytes. */
-static int take_body(struct artefact *a, const char *path, uint8_t *body, size_t len, struct sizes *s,
-		     char *why, size_t n)
+static int take_body(struct artefact *a, const char *path, uint8_t *body, size_t len,
+		     struct sizes *s, char *why, size_t n)
 {
 	struct cut *c = &a->cut;
 	uint32_t boot = c->boot;
@@ -218,25 +224,29 @@ static int take_body(struct artefact *a, const char *path, uint8_t *body, size_t
 	c->boot = boot;
 	s->pool = c->len;
 	if (body_bytes(s) != len)
-		return why_not(why, n, -EINVAL, "%s: expected %zu bytes when it is unpacked, here are %zu",
-			       path, body_bytes(s), len);
+		return why_not(why, n, -EINVAL,
+			       "%s: expected %zu bytes when it is unpacked, here are %zu", path,
+			       body_bytes(s), len);
 	c->lines = s->lines;
 	c->pool = copy(&at, s->pool);
 	c->line = copy(&at, s->lines * sizeof(uint32_t));
 	c->held = copy(&at, s->lines * CUT_LINE);
 	struct recording_op *ops = copy(&at, s->ops * sizeof(*ops));
 	char *start = copy(&at, s->start);
-	error = c->pool && c->line && c->held && ops && start && !cut_add_ops(c, ops, s->ops) ? 0 : -ENOMEM;
+	error = c->pool && c->line && c->held && ops && start && !cut_add_ops(c, ops, s->ops)
+			? 0
+			: -ENOMEM;
 	if (error)
 		why_not(why, n, error, "%s: out of memory", path);
 	else if (!lines_fit(c))
-		error = why_not(why, n, -EINVAL, "%s: expected lines of the pool in their order", path);
+		error = why_not(why, n, -EINVAL, "%s: expected lines of the pool in their order",
+				path);
 	for (size_t i = 0; i < c->ops && !error; i++) {
 		const char *expected = recording_op_wrong(&c->op[i]);
 
 		if (expected)
-			error = why_not(why, n, -EINVAL, "%s: operation %zu: expected %s", path, i + 1,
-					expected);
+			error = why_not(why, n, -EINVAL, "%s: operation %zu: expected %s", path,
+					i + 1, expected);
 	}
 	if (!error && s->start) {
 		start[s->start] = '\0';
@@ -247,24 +257,24 @@ static int take_body(struct artefact *a, const char *path, uint8_t *body, size_t
 	return error;
 }
 
-static int unpack(struct artefact *a, const char *path, const char *packed, size_t len, struct sizes *s,
-		  char *why, size_t n)
+static int unpack(struct artefact *a, const char *path, const char *packed, size_t len,
+		  struct sizes *s, char *why, size_t n)
 {
 	unsigned long long size = ZSTD_getFrameContentSize(packed, len);
 	uint8_t *body;
 	int error;
 
-	if (size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR || size < POOL_TEXT ||
-	    size > BODY_MAX)
-		return why_not(why, n, -EINVAL, "%s: behind the first lines: expected a compressed image",
-			       path);
+	if (size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR ||
+	    size < POOL_TEXT || size > BODY_MAX)
+		return why_not(why, n, -EINVAL,
+			       "%s: behind the first lines: expected a compressed image", path);
 	body = malloc(size);
 	if (!body)
 		return why_not(why, n, -ENOMEM, "%s: out of memory", path);
 	size_t got = ZSTD_decompress(body, size, packed, len);
 	if (ZSTD_isError(got))
-		error = why_not(why, n, -EINVAL, "%s: the compressed image is damaged or cut: %s", path,
-				ZSTD_getErrorName(got));
+		error = why_not(why, n, -EINVAL, "%s: the compressed image is damaged or cut: %s",
+				path, ZSTD_getErrorName(got));
 	else
 		error = take_body(a, path, body, got, s, why, n);
 	free(body);
@@ -334,8 +344,8 @@ int artefact_read(struct artefact *a, const char *path, char *why, size_t n)
 	else
 		error = why_not(why, n, -EINVAL, "%s:%u: expected %s", path, h.line, h.expected);
 	if (!error && strcmp(store, a->cut.store.store->name))
-		error = why_not(why, n, -EINVAL, "%s:2: expected the store that the media name, %s", path,
-				a->cut.store.store->name);
+		error = why_not(why, n, -EINVAL, "%s:2: expected the store that the media name, %s",
+				path, a->cut.store.store->name);
 	free(bytes);
 	return error;
 }

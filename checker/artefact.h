@@ -18,8 +18,9 @@
  *	start 12345		(bytes; 0: none was given)
  *	(an empty line)
  *
- * and then, compressed (zstd, with a checksum), what struct cut has: the media's text, the pool, the lines in
- * flight (their numbers, their bytes), the recorded operations, and the text of where keys stood.
+ * and then, compressed (zstd, with a checksum), what struct cut has: the media's text, the pool,
+ * the lines in flight (their numbers, their bytes), the recorded operations, and the text of where
+ * keys stood.
  */
 #include "checker/examine.h"
 

@@ -23,7 +23,10 @@ const struct campaign_options campaign_default = {
 	.deviations = 6,
 	.preemptions = 2,
 	.jobs = 1,
-	.limits = {.images_per_point = 256, .nested_every = 8, .nested_half = true, .states = UINT64_MAX},
+	.limits = {.images_per_point = 256,
+		   .nested_every = 8,
+		   .nested_half = true,
+		   .states = UINT64_MAX},
 };
 
 void campaign_search_all(struct campaign_options *o)
@@ -36,7 +39,8 @@ void campaign_search_all(struct campaign_options *o)
 
 int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s)
 {
-	return setup_like(s, &c->config[unit / c->workloads].setup, &c->workload[unit % c->workloads]);
+	return setup_like(s, &c->config[unit / c->workloads].setup,
+			  &c->workload[unit % c->workloads]);
 }
 
 unsigned campaign_faults(const struct campaign *c, unsigned unit)
@@ -74,8 +78,8 @@ static void one_run(struct explorer *ex, struct random_source *source, uint64_t 
 }
 
 /* The run once more, with nobody at its power failures: is it the same, event by event? */
-static bool same_again(struct explorer *ex, struct random_source *source, uint64_t seed, uint64_t run,
-		       unsigned deviations)
+static bool same_again(struct explorer *ex, struct random_source *source, uint64_t seed,
+		       uint64_t run, unsigned deviations)
 {
 	uint64_t hash[2];
 	for (unsigned i = 0; i < 2; i++) {
@@ -128,7 +132,8 @@ static int all_runs(const struct campaign *c, unsigned unit, struct explorer *ex
 	return error;
 }
 
-void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at, struct campaign_unit *result)
+void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
+		      struct campaign_unit *result)
 {
 	struct setup s;
 	struct explore_limits limits = c->options.limits;
@@ -206,8 +211,9 @@ static void take(void *arg, unsigned unit, const void *result)
 	c->units_done++;
 	c->states_done += to->counts.states;
 	if (c->options.progress)
-		c->options.progress(c->options.progress_arg, c->units_done, c->configs * c->workloads,
-				    c->states_done, clock_seconds() - c->started);
+		c->options.progress(c->options.progress_arg, c->units_done,
+				    c->configs * c->workloads, c->states_done,
+				    clock_seconds() - c->started);
 }
 
 int campaign_run(struct campaign *c)
@@ -250,7 +256,8 @@ void campaign_free(struct campaign *c)
 }
 
 /* The unit's first run in which a systematic search saw the contract broken. */
-static int searched_run(const struct campaign *c, unsigned unit, unsigned contract, struct explorer *ex)
+static int searched_run(const struct campaign *c, unsigned unit, unsigned contract,
+			struct explorer *ex)
 {
 	struct campaign_unit *u = &c->unit[unit];
 	struct deviations list = {.d = u->contract[contract].deviation,

@@ -20,17 +20,19 @@ struct campaign_config {
 	char variant[48];
 	char name[CAMPAIGN_NAME]; /* "default", or the settings that differ: "ddio=off" */
 	struct setup setup;	  /* variant, knobs and hardware set; no workload */
-	unsigned share;		  /* of the campaign's runs and states: one in so many; at least 1 */
+	unsigned share; /* of the campaign's runs and states: one in so many; at least 1 */
 };
 
 struct campaign_options {
 	uint64_t seed;
 	uint64_t runs;	     /* of each unit */
-	uint64_t states;     /* of each unit at most; then the runs go on, and the power no longer fails */
+	uint64_t states;     /* of each unit at most; then the runs go on, and the power no longer
+			      * fails */
 	unsigned deviations; /* of one run at most */
 	unsigned jobs;
 	bool doublecheck; /* each run twice, event hashes compared */
-	bool exhaustive;  /* a systematic search instead of random runs; no shares, runs bound it only */
+	bool exhaustive;  /* a systematic search instead of random runs; no shares, runs bound it
+			     only */
 	unsigned preemptions, faults; /* of one run at most; see struct campaign */
 	struct explore_limits limits;
 	void (*progress)(void *arg, unsigned done, unsigned units, uint64_t states, double seconds);
@@ -55,8 +57,9 @@ struct campaign_unit {
 		unsigned deviations; /* systematic search: of that run */
 		struct deviation deviation[SYSTEMATIC_DEPTH];
 	} contract[TM_CONTRACTS];
-	bool complete; /* all runs within the bounds, or all but reorderings; random: the states were enough
-			*/
+	bool complete;	   /* all runs within the bounds, or all but reorderings; random: the states
+			    * were
+			    * enough */
 	uint64_t diverged; /* --doublecheck: runs whose hashes differ */
 	int error;	   /* -errno: the unit could not run */
 	char why[200];
@@ -89,8 +92,8 @@ void campaign_search_all(struct campaign_options *o);
 int campaign_run(struct campaign *c);
 /* Everything: configurations, workloads, results. */
 void campaign_free(struct campaign *c);
-/* Explore one unit in this process into a zeroed *result; no further once a contract of `stop_at` (TM_BIT()s)
- * is broken. */
+/* Explore one unit in this process into a zeroed *result; no further once a contract of `stop_at`
+ * (TM_BIT()s) is broken. */
 void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 		      struct campaign_unit *result);
 /* Faults in one run of a unit at most. */
@@ -99,7 +102,8 @@ unsigned campaign_faults(const struct campaign *c, unsigned unit);
 const char *campaign_left_out(const struct campaign *c, unsigned config);
 /* The setup of a unit, finished, with a copy of its workload. */
 int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s);
-/* A run of a unit again, until `contract` breaks in that way; its path goes to `path`. 0 or -errno. */
+/* A run of a unit again, until `contract` breaks in that way; its path goes to `path`. 0 or
+ * -errno. */
 int campaign_again(const struct campaign *c, unsigned unit, struct way way, unsigned contract,
 		   struct setup *s, struct deviations *path, char *text, size_t n);
 

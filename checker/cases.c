@@ -22,10 +22,11 @@ static int look(const struct campaign *c, const struct candidate *at, unsigned c
 {
 	memset(out, 0, sizeof(*out));
 	out->kinds = at->way.kinds;
-	int error = campaign_again(c, at->unit, at->way, contract, &out->setup, &out->path, out->text,
-				   sizeof(out->text));
+	int error = campaign_again(c, at->unit, at->way, contract, &out->setup, &out->path,
+				   out->text, sizeof(out->text));
 	if (!error) {
-		error = shrink(&out->setup, &out->path, contract, out->text, sizeof(out->text), NULL, NULL);
+		error = shrink(&out->setup, &out->path, contract, out->text, sizeof(out->text),
+			       NULL, NULL);
 		out->whole = error == -ENOENT;
 		error = out->whole ? 0 : error;
 	}
@@ -69,8 +70,8 @@ static bool has_operations(const struct workload *w, const struct workload *smal
 	return true;
 }
 
-/* A case that needs no other kinds of deviations, nor other operations, has been found: shrinking would most
- * likely end there. */
+/* A case that needs no other kinds of deviations, nor other operations, has been found: shrinking
+ * would most likely end there. */
 static bool explained(const struct cases *cases, const struct workload *w, const struct way *way)
 {
 	for (unsigned i = 0; i < cases->n; i++)
@@ -80,7 +81,8 @@ static bool explained(const struct cases *cases, const struct workload *w, const
 	return false;
 }
 
-/* Which of the switches that are not at their defaults does it take? Of seeded bugs that is known. */
+/* Which of the switches that are not at their defaults does it take? Of seeded bugs that is
+ * known. */
 static uint32_t what_it_takes(const struct broken_case *one, unsigned contract)
 {
 	const struct tm_store *store = one->setup.store;
@@ -90,7 +92,8 @@ static uint32_t what_it_takes(const struct broken_case *one, unsigned contract)
 		if (!base.params.knob[k] || !strcmp(store->knobs[k].name, "bug"))
 			continue;
 		base.params.knob[k] = 0;
-		if (!setup_like(&other, &base, &one->setup.w) && !shrink_breaks(&other, &one->path, contract))
+		if (!setup_like(&other, &base, &one->setup.w) &&
+		    !shrink_breaks(&other, &one->path, contract))
 			takes |= 1u << k;
 		setup_free(&other);
 	}
@@ -120,7 +123,8 @@ static int by_size(const void *a, const void *b)
 }
 
 /* All ways of a cell; the caller's to free. */
-static struct candidate *candidates(const struct campaign *c, unsigned config, unsigned contract, unsigned *n)
+static struct candidate *candidates(const struct campaign *c, unsigned config, unsigned contract,
+				    unsigned *n)
 {
 	struct candidate *list = calloc((size_t)c->workloads * WAYS, sizeof(*list));
 	*n = 0;
@@ -128,7 +132,8 @@ static struct candidate *candidates(const struct campaign *c, unsigned config, u
 		unsigned unit = config * c->workloads + w;
 		const struct ways *ways = &c->unit[unit].contract[contract].ways;
 		for (unsigned i = 0; i < ways->n; i++)
-			list[(*n)++] = (struct candidate){unit, workload_ops(&c->workload[w]), ways->way[i]};
+			list[(*n)++] = (struct candidate){unit, workload_ops(&c->workload[w]),
+							  ways->way[i]};
 	}
 	if (list)
 		qsort(list, *n, sizeof(*list), by_size);

@@ -8,7 +8,7 @@
 #include "checker/campaign.h"
 #include "checker/fingerprint.h"
 
-#define CASES_MAX	     8	/* of one contract at most */
+#define CASES_MAX    8	/* of one contract at most */
 #define CASES_SHRUNK 64 /* for them */
 
 struct broken_case {
@@ -18,7 +18,8 @@ struct broken_case {
 	char text[300]; /* how it breaks */
 	bool whole;	/* it is as it was found, shrinking failed */
 	struct fingerprint fingerprint;
-	uint32_t takes; /* 1 << k: not so with knob k of the store at its default and all else as it is */
+	uint32_t takes; /* 1 << k: not so with knob k of the store at its default and all else as it
+			   is */
 };
 
 struct cases {
@@ -27,9 +28,11 @@ struct cases {
 	unsigned left; /* ways of breaking it that nobody looked at: there were too many */
 };
 
-/* The case of the first run that broke the contract. 0, -ENOMEM, or -ENOENT: it does not break again. */
+/* The case of the first run that broke the contract. 0, -ENOMEM, or -ENOENT: it does not break
+ * again. */
 int cases_first(const struct campaign *c, unsigned config, unsigned contract, struct cases *out);
-/* One case for each cause: each way of each workload is looked at, small workloads first. Likewise. */
+/* One case for each cause: each way of each workload is looked at, small workloads first.
+ * Likewise. */
 int cases_find(const struct campaign *c, unsigned config, unsigned contract, struct cases *out);
 void cases_free(struct cases *cases);
 

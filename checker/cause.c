@@ -49,7 +49,8 @@ struct search {
 	unsigned machine, against_machine;
 	char seen[160], seen_against[160];
 	struct record instead; /* the same run, the last power failure or the death left out */
-	/* The value that was expected, NULL: none; and where the pool held it when the power had failed. */
+	/* The value that was expected, NULL: none; and where the pool held it when the power had
+	 * failed. */
 	const struct setup_value *expected;
 	int64_t kept_at; /* -1: not known */
 };
@@ -95,7 +96,8 @@ static void place(const struct search *q, uint64_t off, uint64_t len, char *buf,
 }
 
 /* "client 1's PUT k1", "a reader's GET k1", "recovery"; `machine` on which it works. */
-static void op_words(const struct search *q, struct op_label op, unsigned machine, char *buf, size_t n)
+static void op_words(const struct search *q, struct op_label op, unsigned machine, char *buf,
+		     size_t n)
 {
 	static const char *const words[OP_KINDS] = {"",	      "PUT",	    "GET",
 						    "DELETE", "connecting", "request to clean"};
@@ -121,9 +123,11 @@ static void op_words(const struct search *q, struct op_label op, unsigned machin
 	static const char *const tails[] = {"th", "st", "nd", "rd"};
 	if (nth > 1)
 		print(buf, n, "client %u's %u%s %s %s", op.client, op.nth,
-		      tails[op.nth % 10 < 4 && op.nth / 10 % 10 != 1 ? op.nth % 10 : 0], words[op.kind], key);
+		      tails[op.nth % 10 < 4 && op.nth / 10 % 10 != 1 ? op.nth % 10 : 0],
+		      words[op.kind], key);
 	else
-		print(buf, n, "client %u's %s%s%s", op.client, words[op.kind], *key ? " " : "", key);
+		print(buf, n, "client %u's %s%s%s", op.client, words[op.kind], *key ? " " : "",
+		      key);
 }
 
 static void at_source(const struct search *q, uintptr_t pc, char *buf, size_t n)
@@ -133,9 +137,10 @@ static void at_source(const struct search *q, uintptr_t pc, char *buf, size_t n)
 	print(buf, n, line[0] ? " (%s)" : "%s", line);
 }
 
-/* Who does it for whom: "the RDMA WRITE of client 1's PUT k1", "server/verifier (server.c:55 set_flag)". */
-static void doer(const struct search *q, const struct record *r, const struct record_event *e, char *buf,
-		 size_t n)
+/* Who does it for whom: "the RDMA WRITE of client 1's PUT k1", "server/verifier (server.c:55
+ * set_flag)". */
+static void doer(const struct search *q, const struct record *r, const struct record_event *e,
+		 char *buf, size_t n)
 {
 	char op[80], line[170];
 	op_words(q, e->op, e->machine, op, sizeof(op));
@@ -145,13 +150,13 @@ static void doer(const struct search *q, const struct record *r, const struct re
 	else if (e->kind == TOLD_FETCH)
 		print(buf, n, "the RDMA READ of %s", op);
 	else
-		print(buf, n, "%s%s%s%s", record_actor(r, e), e->op.kind ? " for " : "", e->op.kind ? op : "",
-		      line);
+		print(buf, n, "%s%s%s%s", record_actor(r, e), e->op.kind ? " for " : "",
+		      e->op.kind ? op : "", line);
 }
 
 /* "what client 1's PUT k1 wrote by RDMA" */
-static void wrote(const struct search *q, const struct record *r, const struct record_event *e, char *buf,
-		  size_t n)
+static void wrote(const struct search *q, const struct record *r, const struct record_event *e,
+		  char *buf, size_t n)
 {
 	char op[80], line[170];
 	op_words(q, e->op, e->machine, op, sizeof(op));
@@ -196,12 +201,14 @@ static bool of_op(const struct record_event *e, struct op_label op, unsigned mac
 	return e->machine == machine && op.kind && op_label_equal(e->op, op);
 }
 
-/* First event from `from` on of one of the kinds in `kinds` (bits) on these bytes; len 0: on any. */
-static int next_event(const struct record *r, size_t from, unsigned machine, unsigned kinds, uint64_t off,
-		      uint64_t len)
+/* First event from `from` on of one of the kinds in `kinds` (bits) on these bytes; len 0: on
+ * any. */
+static int next_event(const struct record *r, size_t from, unsigned machine, unsigned kinds,
+		      uint64_t off, uint64_t len)
 {
 	for (size_t i = from; i < r->machine_from[machine + 1]; i++)
-		if (kinds >> r->event[i].kind & 1 && (!len || record_overlaps(&r->event[i], off, len)))
+		if (kinds >> r->event[i].kind & 1 &&
+		    (!len || record_overlaps(&r->event[i], off, len)))
 			return (int)i;
 	return RECORD_NONE;
 }
@@ -210,7 +217,8 @@ static int next_event(const struct record *r, size_t from, unsigned machine, uns
 #define WRITES	  (BIT(TOLD_STORE) | BIT(TOLD_LAND))
 #define READS	  (BIT(TOLD_LOAD) | BIT(TOLD_FETCH))
 
-static const struct record_line *line_in_flight(const struct record *r, unsigned machine, uint32_t line)
+static const struct record_line *line_in_flight(const struct record *r, unsigned machine,
+						uint32_t line)
 {
 	for (unsigned i = 0; i < r->lines; i++)
 		if (r->line[i].machine == machine && r->line[i].line == line)
@@ -285,7 +293,8 @@ static int find_what_matters(struct search *q)
 	for (unsigned i = 0; i < all->n; i++)
 		q->matters[i] = true;
 	/* KEEP and LIVE cost much to judge. */
-	unsigned most = q->contract == TM_KEEP || q->contract == TM_LIVE ? VARIATIONS / 4 : VARIATIONS;
+	unsigned most = q->contract == TM_KEEP || q->contract == TM_LIVE ? VARIATIONS / 4
+									 : VARIATIONS;
 	for (unsigned i = 0; i < all->n && all->n <= most && !error; i++) {
 		bool broken = false;
 		error = gather(q, i, &list);
@@ -339,7 +348,8 @@ static const struct setup_value *value_of(const struct search *q, const struct h
 	return NULL;
 }
 
-/* Does anybody read these bytes after the last failure, up to the last read of the verdict's operation? */
+/* Does anybody read these bytes after the last failure, up to the last read of the verdict's
+ * operation? */
 static bool read_again(const struct search *q, uint64_t off, uint64_t len)
 {
 	const struct record *r = q->r;
@@ -393,12 +403,14 @@ static int find_repair(const struct search *q)
 {
 	const struct record *r = q->r;
 	for (size_t i = r->events; i-- > r->machine_from[r->machines - 1];)
-		if (record_writes(&r->event[i]) && !r->event[i].op.kind && read_in_the_end(q, &r->event[i]))
+		if (record_writes(&r->event[i]) && !r->event[i].op.kind &&
+		    read_in_the_end(q, &r->event[i]))
 			return (int)i;
 	return RECORD_NONE;
 }
 
-/* "; recovery (...) then wrote x; the value that was expected is still at y, but nobody reads it there" */
+/* "; recovery (...) then wrote x; the value that was expected is still at y, but nobody reads it
+ * there" */
 static void say_kept(struct search *q, char *buf, size_t n)
 {
 	char where[80], kept[80], line[170];
@@ -409,17 +421,18 @@ static void say_kept(struct search *q, char *buf, size_t n)
 		const struct record_event *e = &q->r->event[repair];
 		place(q, e->off, e->len, where, sizeof(where));
 		at_source(q, e->pc, line, sizeof(line));
-		say(q, repair, "recovery%s wrote %s at %.3f us, and that is read in the end", line, where,
-		    us(e->at));
+		say(q, repair, "recovery%s wrote %s at %.3f us, and that is read in the end", line,
+		    where, us(e->at));
 		used = print(buf, n, "; recovery%s then wrote %s", line, where);
 	}
 	if (q->kept_at < 0)
 		return;
 	place(q, (uint64_t)q->kept_at, q->expected->vlen, kept, sizeof(kept));
 	say(q, RECORD_NONE,
-	    "still there: the value that was expected, at %s; after the failure nobody reads it", kept);
-	print(buf + used, n - used, "; the value that was expected is still at %s, but nobody reads it there",
-	      kept);
+	    "still there: the value that was expected, at %s; after the failure nobody reads it",
+	    kept);
+	print(buf + used, n - used,
+	      "; the value that was expected is still at %s, but nobody reads it there", kept);
 }
 
 /* What had to go differently, apart from what the power failure did. */
@@ -463,15 +476,18 @@ static void why_lost(struct search *q, struct loss *loss)
 	if (flush) {
 		doer(q, r, flush, by, sizeof(by));
 		int fence = RECORD_NONE;
-		for (size_t i = end; i < q->instead.machine_from[loss->machine + 1] && fence < 0; i++)
+		for (size_t i = end; i < q->instead.machine_from[loss->machine + 1] && fence < 0;
+		     i++)
 			if (q->instead.event[i].kind == TOLD_FENCE &&
-			    !strcmp(record_actor(&q->instead, &q->instead.event[i]), record_actor(r, flush)))
+			    !strcmp(record_actor(&q->instead, &q->instead.event[i]),
+				    record_actor(r, flush)))
 				fence = (int)i;
 		text[0] = '\0';
 		if (fence >= 0)
 			at_source(q, q->instead.event[fence].pc, text, sizeof(text));
-		print(loss->why, CAUSE_TEXT, "it was flushed but not fenced: flushed by %s at %.3f us, %s%s",
-		      by, us(flush->at),
+		print(loss->why, CAUSE_TEXT,
+		      "it was flushed but not fenced: flushed by %s at %.3f us, %s%s", by,
+		      us(flush->at),
 		      fence < 0 ? "and no fence of that task ever follows"
 				: "and the next fence of that task had not come yet",
 		      text);
@@ -481,17 +497,21 @@ static void why_lost(struct search *q, struct loss *loss)
 	for (size_t i = r->machine_from[loss->machine]; i < (size_t)loss->event; i++)
 		first &= r->event[i].kind != TOLD_FLUSH ||
 			 !record_overlaps(&r->event[i], w->off / LINE * LINE, LINE);
-	int later = next_event(&q->instead, end, loss->machine, BIT(TOLD_FLUSH), w->off / LINE * LINE, LINE);
+	int later = next_event(&q->instead, end, loss->machine, BIT(TOLD_FLUSH),
+			       w->off / LINE * LINE, LINE);
 	const struct record_event *e = event_of(&q->instead, later);
 	if (e)
 		doer(q, &q->instead, e, by, sizeof(by));
-	const char *never = first ? "no flush covers it" : "it was written after its line was last flushed";
+	const char *never = first ? "no flush covers it"
+				  : "it was written after its line was last flushed";
 	if (e)
 		print(loss->why, CAUSE_TEXT,
-		      "%s before the power fails: the first one would have come %.1f us later, by %s", never,
-		      us(e->at - r->event[end - 1].at), by);
+		      "%s before the power fails: the first one would have come %.1f us later, by "
+		      "%s",
+		      never, us(e->at - r->event[end - 1].at), by);
 	else
-		print(loss->why, CAUSE_TEXT, "%s, and none would have come had the power held", never);
+		print(loss->why, CAUSE_TEXT, "%s, and none would have come had the power held",
+		      never);
 }
 
 /* Adjacent bytes of one operation's writes, lost for one reason, are one loss. */
@@ -521,7 +541,10 @@ static unsigned find_losses(struct search *q, struct loss *loss)
 			if (event < 0)
 				continue;
 			const struct record_event *e = &r->event[event];
-			struct loss x = {.off = e->off, .len = e->len, .event = event, .machine = l->machine};
+			struct loss x = {.off = e->off,
+					 .len = e->len,
+					 .event = event,
+					 .machine = l->machine};
 			unsigned i = 0;
 			while (i < n && !same_loss(r, &loss[i], &x))
 				i++;
@@ -547,7 +570,8 @@ static unsigned find_losses(struct search *q, struct loss *loss)
 /* Who looked at the place first after the failure? */
 static void say_first_look(struct search *q, const struct loss *loss)
 {
-	const struct record_line *l = line_in_flight(q->r, loss->machine, (uint32_t)(loss->off / LINE));
+	const struct record_line *l = line_in_flight(q->r, loss->machine,
+						     (uint32_t)(loss->off / LINE));
 	char by[220], where[80], left[64];
 	if (!l || l->touched < 0)
 		return;
@@ -555,11 +579,13 @@ static void say_first_look(struct search *q, const struct loss *loss)
 	op_words(q, e->op, e->machine, by, sizeof(by));
 	place(q, e->off, e->len, where, sizeof(where));
 	pmem_answer_print(l->versions, l->answer, left, sizeof(left));
-	say(q, l->touched, "after the failure %s is the first to look at %s, and finds %s", by, where, left);
+	say(q, l->touched, "after the failure %s is the first to look at %s, and finds %s", by,
+	    where, left);
 }
 
-/* Had the task that made this store read the lost bytes before, so that it may have stored because of them?
- */
+/* Had the task that made this store read the lost bytes before, so that it may have stored because
+ * of
+ * them? */
 static bool had_read(const struct record *r, const struct record_event *lost, size_t store)
 {
 	for (size_t i = (size_t)(lost - r->event); i < store; i++)
@@ -570,9 +596,9 @@ static bool had_read(const struct record *r, const struct record_event *lost, si
 }
 
 /*
- * What survived, or was seen, ahead of the lost bytes: a write behind them that is looked at in the end. Best
- * a store of a task that had read them; else one that the observer of the verdict read; else one of the same
- * operation; else the last one.
+ * What survived, or was seen, ahead of the lost bytes: a write behind them that is looked at in the
+ * end. Best a store of a task that had read them; else one that the observer of the verdict read;
+ * else one of the same operation; else the last one.
  */
 static int find_early(struct search *q, const struct loss *loss)
 {
@@ -603,8 +629,9 @@ static int find_early(struct search *q, const struct loss *loss)
 	return found;
 }
 
-/* A write of the same operation that came before the lost one and survived; best one that is read in the end.
- */
+/* A write of the same operation that came before the lost one and survived; best one that is read
+ * in the
+ * end. */
 static int find_companion(struct search *q, const struct loss *loss)
 {
 	const struct record *r = q->r;
@@ -612,8 +639,8 @@ static int find_companion(struct search *q, const struct loss *loss)
 	for (size_t i = (size_t)loss->event; i-- > r->machine_from[loss->machine];) {
 		const struct record_event *e = &r->event[i];
 		if (!record_writes(e) || !of_op(e, r->event[loss->event].op, loss->machine) ||
-		    record_overlaps(e, loss->off / LINE * LINE, loss->len + LINE) || !looked_at(q, e) ||
-		    !write_survived(r, (int)i))
+		    record_overlaps(e, loss->off / LINE * LINE, loss->len + LINE) ||
+		    !looked_at(q, e) || !write_survived(r, (int)i))
 			continue;
 		if (read_in_the_end(q, e))
 			return (int)i;
@@ -623,7 +650,8 @@ static int find_companion(struct search *q, const struct loss *loss)
 }
 
 /* "what A wrote at x and y, and what B wrote at z" */
-static void list_losses(struct search *q, const struct loss *loss, unsigned n, char *buf, size_t size)
+static void list_losses(struct search *q, const struct loss *loss, unsigned n, char *buf,
+			size_t size)
 {
 	char where[80], by[260], before[260] = "";
 	size_t used = 0;
@@ -635,7 +663,8 @@ static void list_losses(struct search *q, const struct loss *loss, unsigned n, c
 		place(q, loss[i].off, loss[i].len, where, sizeof(where));
 		wrote(q, q->r, &q->r->event[loss[i].event], by, sizeof(by));
 		if (strcmp(by, before) != 0)
-			used += print(buf + used, size - used, "%s%s at %s", i ? ", and " : "", by, where);
+			used += print(buf + used, size - used, "%s%s at %s", i ? ", and " : "", by,
+				      where);
 		else
 			used += print(buf + used, size - used, " and %s", where);
 		strcpy(before, by);
@@ -658,8 +687,8 @@ static void explain_lost(struct search *q, struct loss *loss, unsigned n)
 		const struct record_event *e = &q->r->event[loss[i].event];
 		place(q, loss[i].off, loss[i].len, where, sizeof(where));
 		doer(q, q->r, e, by, sizeof(by));
-		say(q, loss[i].event, "lost: %s, written by %s at %.3f us; %s", where, by, us(e->at),
-		    loss[i].why);
+		say(q, loss[i].event, "lost: %s, written by %s at %.3f us; %s", where, by,
+		    us(e->at), loss[i].why);
 		say_first_look(q, &loss[i]);
 		if (early < 0)
 			early = find_early(q, &loss[i]);
@@ -674,8 +703,9 @@ static void explain_lost(struct search *q, struct loss *loss, unsigned n)
 		    early >= 0 ? "early: %s, written after that by %s at %.3f us, %s"
 			       : "kept: %s, written before that by %s at %.3f us, %s",
 		    early_at, early_by, us(e->at),
-		    write_survived(q->r, (int)(e - q->r->event)) ? "survived"
-								 : "was seen before it was lost, too");
+		    write_survived(q->r, (int)(e - q->r->event))
+			    ? "survived"
+			    : "was seen before it was lost, too");
 	}
 	list_losses(q, loss, n, all, sizeof(all));
 	const struct record_event *first = &q->r->event[loss[0].event];
@@ -684,15 +714,18 @@ static void explain_lost(struct search *q, struct loss *loss, unsigned n)
 		print(ahead, sizeof(ahead), "; %s, written later by %s, %s", early_at, early_by,
 		      write_survived(q->r, early) ? "survived" : "was already visible");
 	const char *was = n > 1 ? "were" : "was", *it = n > 1 ? "them" : "it";
-	bool before = q->seen_against[0] && q->contract != TM_KEEP && q->against_machine <= loss[0].machine;
+	bool before = q->seen_against[0] && q->contract != TM_KEEP &&
+		      q->against_machine <= loss[0].machine;
 	if (before)
 		print(c->sentence, sizeof(c->sentence),
-		      "%s while %s %s %s: %s%s; so the power failure took %s back, and %s.", q->seen_against,
-		      all, was, where_it_was(q, first), loss[0].why, ahead, it, q->seen);
+		      "%s while %s %s %s: %s%s; so the power failure took %s back, and %s.",
+		      q->seen_against, all, was, where_it_was(q, first), loss[0].why, ahead, it,
+		      q->seen);
 	else
 		print(c->sentence, sizeof(c->sentence),
-		      "when the power failed, %s %s %s: %s%s; so the failure took %s back: %s%s%s%s.", all,
-		      was, where_it_was(q, first), loss[0].why, ahead, it, q->seen_against,
+		      "when the power failed, %s %s %s: %s%s; so the failure took %s back: "
+		      "%s%s%s%s.",
+		      all, was, where_it_was(q, first), loss[0].why, ahead, it, q->seen_against,
 		      q->contract == TM_KEEP && q->seen_against[0] ? ", and that was durable" : "",
 		      q->seen_against[0] ? ", but " : "", q->seen);
 }
@@ -718,13 +751,15 @@ static void explain_cut(struct search *q)
 	size_t end = r->machine_from[machine + 1];
 	int last = RECORD_NONE, next = RECORD_NONE;
 	for (size_t i = end; i-- > r->machine_from[machine] && last < 0;)
-		if (record_writes(&r->event[i]) && looked_at(q, &r->event[i]) && write_survived(r, (int)i))
+		if (record_writes(&r->event[i]) && looked_at(q, &r->event[i]) &&
+		    write_survived(r, (int)i))
 			last = (int)i;
 	/* What would have come: by the task that the failure cut if it is one, by anybody else. */
 	for (int pass = 0; pass < 2 && next < 0; pass++)
 		for (size_t i = end; i < q->instead.machine_from[machine + 1] && next < 0; i++) {
 			struct record_event e = q->instead.event[i];
-			bool own = crash->who[0] && !strcmp(record_actor(&q->instead, &e), crash->who);
+			bool own = crash->who[0] &&
+				   !strcmp(record_actor(&q->instead, &e), crash->who);
 			e.machine = (uint8_t)machine;
 			if (record_writes(&e) && (own || pass) && looked_at(q, &e))
 				next = (int)i;
@@ -734,20 +769,22 @@ static void explain_cut(struct search *q)
 	if (a) {
 		place(q, a->off, a->len, done, sizeof(done));
 		doer(q, r, a, by, sizeof(by));
-		say(q, last, "before it: %s was written by %s at %.3f us, and survived", done, by, us(a->at));
+		say(q, last, "before it: %s was written by %s at %.3f us, and survived", done, by,
+		    us(a->at));
 	}
 	if (b) {
 		place(q, b->off, b->len, todo, sizeof(todo));
 		doer(q, &q->instead, b, next_by, sizeof(next_by));
-		say(q, RECORD_NONE, "not any more: %s would have been written %.1f us later by %s", todo,
-		    us(b->at - r->event[end - 1].at), next_by);
+		say(q, RECORD_NONE, "not any more: %s would have been written %.1f us later by %s",
+		    todo, us(b->at - r->event[end - 1].at), next_by);
 	}
 	size_t room = sizeof(q->c->sentence), used = 0;
 	char *sentence = q->c->sentence;
 	used = print(sentence, room, "%s%sthe power failed between two steps: ", q->seen_against,
 		     q->seen_against[0] ? ", but " : "");
 	if (a)
-		used += print(sentence + used, room - used, "%s, written by %s, survived", done, by);
+		used += print(sentence + used, room - used, "%s, written by %s, survived", done,
+			      by);
 	else
 		used += print(sentence + used, room - used,
 			      "nothing that is read afterwards had been written");
@@ -762,7 +799,8 @@ static void explain_cut(struct search *q)
 /* --- races --- */
 
 /* First and last event of an operation; false: there is none. */
-static bool span(const struct record *r, struct op_label op, unsigned machine, size_t *from, size_t *to)
+static bool span(const struct record *r, struct op_label op, unsigned machine, size_t *from,
+		 size_t *to)
 {
 	bool any = false;
 	for (size_t i = 0; i < r->events; i++) {
@@ -784,11 +822,13 @@ static bool returned(const struct record *r, struct op_label op, unsigned machin
 	return false;
 }
 
-/* Who wrote these bytes last, before event `to`; RECORD_NONE: nobody did since the machine booted. */
+/* Who wrote these bytes last, before event `to`; RECORD_NONE: nobody did since the machine
+ * booted. */
 static int last_write(const struct record *r, size_t to, const struct record_event *read)
 {
 	for (size_t i = to; i-- > r->machine_from[read->machine];)
-		if (record_writes(&r->event[i]) && record_overlaps(&r->event[i], read->off, read->len))
+		if (record_writes(&r->event[i]) &&
+		    record_overlaps(&r->event[i], read->off, read->len))
 			return (int)i;
 	return RECORD_NONE;
 }
@@ -810,22 +850,26 @@ static bool explain_half(struct search *q)
 			for (size_t a = i; a-- > r->machine_from[q->machine];) {
 				const struct record_event *e = &r->event[a];
 				if (e->kind != TOLD_LAND || e->actor != second->actor ||
-				    !op_label_equal(e->op, second->op) || e->visit != second->visit ||
-				    e->off + e->len != second->off)
+				    !op_label_equal(e->op, second->op) ||
+				    e->visit != second->visit || e->off + e->len != second->off)
 					continue;
 				place(q, e->off, e->len, first, sizeof(first));
 				place(q, second->off, second->len, late, sizeof(late));
 				place(q, read->off, read->len, read_at, sizeof(read_at));
 				op_words(q, second->op, q->machine, by, sizeof(by));
 				op_words(q, q->op, q->machine, reader, sizeof(reader));
-				say(q, (int)i, "%s reads %s at %.3f us", reader, read_at, us(read->at));
-				say(q, (int)a, "the RDMA write of %s is half landed then: %s at %.3f us,", by,
+				say(q, (int)i, "%s reads %s at %.3f us", reader, read_at,
+				    us(read->at));
+				say(q, (int)a,
+				    "the RDMA write of %s is half landed then: %s at %.3f us,", by,
 				    first, us(e->at));
 				say(q, (int)b, "but %s only at %.3f us", late, us(second->at));
 				print(q->c->sentence, sizeof(q->c->sentence),
-				      "%s met the RDMA write of %s half landed: %s was there at %.3f us, %s "
+				      "%s met the RDMA write of %s half landed: %s was there at "
+				      "%.3f us, %s "
 				      "came "
-				      "only at %.3f us, and the read of %s at %.3f us lies between; so %s.",
+				      "only at %.3f us, and the read of %s at %.3f us lies "
+				      "between; so %s.",
 				      reader, by, first, us(e->at), late, us(second->at), read_at,
 				      us(read->at), q->seen);
 				return true;
@@ -835,7 +879,8 @@ static bool explain_half(struct search *q)
 	return false;
 }
 
-/* The reader followed what an operation had written to a place where that operation wrote only afterwards. */
+/* The reader followed what an operation had written to a place where that operation wrote only
+ * afterwards. */
 static bool explain_early_read(struct search *q, size_t from, size_t to)
 {
 	const struct record *r = q->r;
@@ -852,8 +897,9 @@ static bool explain_early_read(struct search *q, size_t from, size_t to)
 		int at = RECORD_NONE;
 		for (size_t k = from; k < i && at < 0; k++) {
 			const struct record_event *e = &r->event[k];
-			int before = record_reads(e) && of_op(e, q->op, q->machine) ? last_write(r, k, e)
-										    : RECORD_NONE;
+			int before = record_reads(e) && of_op(e, q->op, q->machine)
+					     ? last_write(r, k, e)
+					     : RECORD_NONE;
 			if (before >= 0 && op_label_equal(r->event[before].op, w->op))
 				at = before;
 		}
@@ -865,11 +911,13 @@ static bool explain_early_read(struct search *q, size_t from, size_t to)
 		doer(q, r, led, by, sizeof(by));
 		doer(q, r, w, late_by, sizeof(late_by));
 		op_words(q, q->op, q->machine, reader, sizeof(reader));
-		say(q, at, "%s has written %s at %.3f us, and %s reads it", by, first, us(led->at), reader);
+		say(q, at, "%s has written %s at %.3f us, and %s reads it", by, first, us(led->at),
+		    reader);
 		say(q, (int)i, "%s reads %s at %.3f us", reader, late, us(read->at));
 		say(q, next, "too early: %s comes only at %.3f us", late_by, us(w->at));
 		print(q->c->sentence, sizeof(q->c->sentence),
-		      "%s met %s, written by %s, and read %s at %.3f us, before %s came there at %.3f us; so "
+		      "%s met %s, written by %s, and read %s at %.3f us, before %s came there at "
+		      "%.3f us; so "
 		      "%s.",
 		      reader, first, by, late, us(read->at), late_by, us(w->at), q->seen);
 		return true;
@@ -902,17 +950,19 @@ static bool explain_late(struct search *q, size_t from, size_t to)
 	doer(q, r, e, by, sizeof(by));
 	say(q, late, "%s is written by %s only at %.3f us", where, by, us(e->at));
 	wrote(q, r, e, by, sizeof(by));
-	say(q, (int)from, "%s runs from %.3f us to %.3f us, in between", reader, us(r->event[from].at),
-	    us(r->event[to].at));
+	say(q, (int)from, "%s runs from %.3f us to %.3f us, in between", reader,
+	    us(r->event[from].at), us(r->event[to].at));
 	print(q->c->sentence, sizeof(q->c->sentence),
-	      "%s at %.3f us, but %s at %s became visible only at %.3f us: acknowledged is not yet visible, "
+	      "%s at %.3f us, but %s at %s became visible only at %.3f us: acknowledged is not yet "
+	      "visible, "
 	      "and "
 	      "%s came in between; so %s.",
 	      q->seen_against, us(r->event[ack].at), by, where, us(e->at), reader, q->seen);
 	return true;
 }
 
-/* The last writer of the bytes that the reader read is an operation that has not come to its end. */
+/* The last writer of the bytes that the reader read is an operation that has not come to its
+ * end. */
 static bool explain_unfinished(struct search *q, size_t to)
 {
 	const struct record *r = q->r;
@@ -923,12 +973,14 @@ static bool explain_unfinished(struct search *q, size_t to)
 		const struct record_event *e = &r->event[i];
 		bool read = false, known = false;
 		if (!record_writes(e) || !e->op.client || op_label_equal(e->op, q->op) ||
-		    (e->op.kind != OP_PUT && e->op.kind != OP_DEL) || returned(r, e->op, q->machine, i + 1))
+		    (e->op.kind != OP_PUT && e->op.kind != OP_DEL) ||
+		    returned(r, e->op, q->machine, i + 1))
 			continue;
 		if (returned(r, e->op, q->machine, to))
 			continue;
 		for (size_t k = i; k <= to; k++)
-			read |= record_reads(&r->event[k]) && of_op(&r->event[k], q->op, q->machine) &&
+			read |= record_reads(&r->event[k]) &&
+				of_op(&r->event[k], q->op, q->machine) &&
 				record_overlaps(&r->event[k], e->off, e->len);
 		for (unsigned k = 0; k < n; k++)
 			known |= op_label_equal(told[k], e->op);
@@ -938,7 +990,8 @@ static bool explain_unfinished(struct search *q, size_t to)
 		place(q, e->off, e->len, where, sizeof(where));
 		doer(q, r, e, by, sizeof(by));
 		say(q, (int)i,
-		    "unfinished: %s wrote %s at %.3f us, and that operation has not returned when it is read",
+		    "unfinished: %s wrote %s at %.3f us, and that operation has not returned when "
+		    "it is read",
 		    by, where, us(e->at));
 		size_t used = strlen(list);
 		print(list + used, sizeof(list) - used, "%s%s at %s", n ? " and " : "", by, where);
@@ -948,8 +1001,8 @@ static bool explain_unfinished(struct search *q, size_t to)
 		return false;
 	op_words(q, q->op, q->machine, reader, sizeof(reader));
 	print(q->c->sentence, sizeof(q->c->sentence),
-	      "%s%s%s met what %s had written for operations that were not finished; so %s.", q->seen_against,
-	      q->seen_against[0] ? ", but " : "", reader, list, q->seen);
+	      "%s%s%s met what %s had written for operations that were not finished; so %s.",
+	      q->seen_against, q->seen_against[0] ? ", but " : "", reader, list, q->seen);
 	return true;
 }
 
@@ -964,7 +1017,8 @@ static bool explain_overwritten(struct search *q, size_t to)
 			continue;
 		int before = RECORD_NONE, read = RECORD_NONE;
 		for (size_t k = i; k-- > r->machine_from[q->machine] && before < 0;)
-			if (record_writes(&r->event[k]) && of_op(&r->event[k], q->against, q->machine) &&
+			if (record_writes(&r->event[k]) &&
+			    of_op(&r->event[k], q->against, q->machine) &&
 			    record_overlaps(&r->event[k], e->off, e->len))
 				before = (int)k;
 		for (size_t k = i; k <= to && read < 0; k++)
@@ -980,14 +1034,17 @@ static bool explain_overwritten(struct search *q, size_t to)
 		say(q, (int)i, "overwritten: %s wrote over it at %.3f us", over, us(e->at));
 		say(q, read, "it is read at %.3f us", us(r->event[read].at));
 		print(q->c->sentence, sizeof(q->c->sentence),
-		      "%s, but what %s wrote at %s (%.3f us) was overwritten by %s (%.3f us); so %s.",
-		      q->seen_against, by, where, us(r->event[before].at), over, us(e->at), q->seen);
+		      "%s, but what %s wrote at %s (%.3f us) was overwritten by %s (%.3f us); so "
+		      "%s.",
+		      q->seen_against, by, where, us(r->event[before].at), over, us(e->at),
+		      q->seen);
 		return true;
 	}
 	return false;
 }
 
-/* Nothing of the above: the last foreign write that the reader saw, and the first that it missed. */
+/* Nothing of the above: the last foreign write that the reader saw, and the first that it
+ * missed. */
 static void explain_accesses(struct search *q, size_t from, size_t to)
 {
 	const struct record *r = q->r;
@@ -998,7 +1055,8 @@ static void explain_accesses(struct search *q, size_t from, size_t to)
 		const struct record_event *read = &r->event[i];
 		if (!record_reads(read) || !of_op(read, q->op, q->machine))
 			continue;
-		for (size_t k = r->machine_from[q->machine]; k < r->machine_from[q->machine + 1]; k++) {
+		for (size_t k = r->machine_from[q->machine]; k < r->machine_from[q->machine + 1];
+		     k++) {
 			const struct record_event *e = &r->event[k];
 			if (!record_writes(e) || op_label_equal(e->op, q->op) ||
 			    !record_overlaps(e, read->off, read->len))
@@ -1018,13 +1076,14 @@ static void explain_accesses(struct search *q, size_t from, size_t to)
 		doer(q, r, &r->event[saw], by, sizeof(by));
 		say(q, saw, "%s read, at %.3f us, %s as %s had left it at %.3f us", reader,
 		    us(r->event[read_saw].at), where, by, us(r->event[saw].at));
-		used += print(q->c->sentence + used, sizeof(q->c->sentence) - used, " read %s as %s left it",
-			      where, by);
+		used += print(q->c->sentence + used, sizeof(q->c->sentence) - used,
+			      " read %s as %s left it", where, by);
 	}
 	if (missed >= 0 && used < sizeof(q->c->sentence)) {
 		place(q, r->event[missed].off, r->event[missed].len, where, sizeof(where));
 		doer(q, r, &r->event[missed], by, sizeof(by));
-		say(q, missed, "missed: %s wrote %s only at %.3f us", by, where, us(r->event[missed].at));
+		say(q, missed, "missed: %s wrote %s only at %.3f us", by, where,
+		    us(r->event[missed].at));
 		used += print(q->c->sentence + used, sizeof(q->c->sentence) - used,
 			      "%s came too early for %s at %s", saw >= 0 ? ", and" : "", by, where);
 	}
@@ -1065,7 +1124,8 @@ static void explain_race(struct search *q)
 
 #define STUCK_EVENTS 4000 /* so many, the last with reads of the operation, are looked at */
 
-static unsigned times_read(const struct record *r, size_t from, size_t to, const struct record_event *read)
+static unsigned times_read(const struct record *r, size_t from, size_t to,
+			   const struct record_event *read)
 {
 	unsigned n = 0;
 	for (size_t k = from; k < to; k++)
@@ -1075,8 +1135,8 @@ static unsigned times_read(const struct record *r, size_t from, size_t to, const
 }
 
 /*
- * The events in which it is seen what is read again and again: [*from, *to). A stuck operation reads on and
- * on, and the record does not keep all of it: the end is where its reads end.
+ * The events in which it is seen what is read again and again: [*from, *to). A stuck operation
+ * reads on and on, and the record does not keep all of it: the end is where its reads end.
  */
 static void find_polling(const struct search *q, unsigned machine, size_t *from, size_t *to)
 {
@@ -1111,7 +1171,8 @@ static int find_polled(const struct search *q, unsigned machine, size_t from, si
 	return polled;
 }
 
-/* What the dead client would have written, had it lived, to a place that is read again and again. */
+/* What the dead client would have written, had it lived, to a place that is read again and
+ * again. */
 static int find_missing(struct search *q, unsigned machine, size_t from, size_t to, unsigned death,
 			int *polled)
 {
@@ -1125,10 +1186,12 @@ static int find_missing(struct search *q, unsigned machine, size_t from, size_t 
 	     i < alive->events && missing < 0; i++) {
 		const struct record_event *e = &alive->event[i];
 		bool written = false;
-		if (!record_writes(e) || !e->op.client || e->op.client != q->t->deviations.d[death].op.client)
+		if (!record_writes(e) || !e->op.client ||
+		    e->op.client != q->t->deviations.d[death].op.client)
 			continue;
 		for (size_t k = r->machine_from[machine]; k < r->events && !written; k++)
-			written = record_writes(&r->event[k]) && op_label_equal(r->event[k].op, e->op) &&
+			written = record_writes(&r->event[k]) &&
+				  op_label_equal(r->event[k].op, e->op) &&
 				  r->event[k].off == e->off;
 		if (written)
 			continue;
@@ -1144,12 +1207,14 @@ static void explain_stuck(struct search *q, const char *why)
 	const struct deviations *all = &q->t->deviations;
 	unsigned machine = r->machines - 1, death = all->n;
 	char where[80] = "", by[220] = "", op[120] = "";
-	size_t room = sizeof(q->c->sentence), used = print(q->c->sentence, room, "%s", why), from, to;
+	size_t room = sizeof(q->c->sentence), used = print(q->c->sentence, room, "%s", why), from,
+	       to;
 	int polled = RECORD_NONE, missing = RECORD_NONE, last = RECORD_NONE;
 	q->c->kind = CAUSE_STUCK;
 	find_polling(q, machine, &from, &to);
 	for (unsigned i = 0; i < all->n && death == all->n; i++)
-		if (all->d[i].kind == CHOICE_STEP && all->d[i].answer == HOLD_FOREVER && q->matters[i])
+		if (all->d[i].kind == CHOICE_STEP && all->d[i].answer == HOLD_FOREVER &&
+		    q->matters[i])
 			death = i;
 	if (death < all->n)
 		missing = find_missing(q, machine, from, to, death, &polled);
@@ -1160,12 +1225,14 @@ static void explain_stuck(struct search *q, const char *why)
 		place(q, e->off, e->len, where, sizeof(where));
 		op_words(q, e->op, machine, op, sizeof(op));
 		say(q, polled, "%s reads %s again and again", op, where);
-		used += print(q->c->sentence + used, room - used, ": %s reads %s again and again", op, where);
+		used += print(q->c->sentence + used, room - used, ": %s reads %s again and again",
+			      op, where);
 		last = last_write(r, r->events, e);
 	}
 	if (m) {
 		doer(q, &q->instead, m, by, sizeof(by));
-		say(q, RECORD_NONE, "not written: %s would have written there at %.3f us", by, us(m->at));
+		say(q, RECORD_NONE, "not written: %s would have written there at %.3f us", by,
+		    us(m->at));
 		used += print(q->c->sentence + used, room - used, ", which %s has not written", by);
 	} else if (last >= 0) {
 		doer(q, r, &r->event[last], by, sizeof(by));
@@ -1173,8 +1240,8 @@ static void explain_stuck(struct search *q, const char *why)
 		used += print(q->c->sentence + used, room - used, ", which %s wrote last", by);
 	}
 	if (death < all->n)
-		used += print(q->c->sentence + used, room - used, "; it waits for %s, which is dead",
-			      all->d[death].who);
+		used += print(q->c->sentence + used, room - used,
+			      "; it waits for %s, which is dead", all->d[death].who);
 	print(q->c->sentence + used, room - used, ".");
 }
 
@@ -1194,7 +1261,8 @@ static void begin(struct search *q, const struct replay_outcome *out)
 	}
 	q->op = label_of(h, v->op);
 	q->against = label_of(h, v->against);
-	if (TM_BIT(q->contract) & (TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP)))
+	if (TM_BIT(q->contract) &
+	    (TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP)))
 		q->expected = value_of(q, h, v->against);
 	if (v->op >= 0) {
 		q->machine = h->op[v->op].epoch;
@@ -1237,7 +1305,8 @@ static int explain(struct search *q, const char *why)
 int cause_find(struct explorer *ex, const struct trace *t, const struct record *r,
 	       const struct replay_outcome *out, struct where *where, struct cause *c)
 {
-	struct search q = {.ex = ex, .t = t, .s = &t->setup, .r = r, .where = where, .c = c, .kept_at = -1};
+	struct search q = {
+		.ex = ex, .t = t, .s = &t->setup, .r = r, .where = where, .c = c, .kept_at = -1};
 	char why[300];
 	memset(c, 0, sizeof(*c));
 	q.contract = t->contract;

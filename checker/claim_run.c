@@ -30,8 +30,8 @@ struct searching {
 	struct search search;
 };
 
-static int search_workload(struct searching *se, const struct campaign *c, const struct claim_case *test,
-			   unsigned workload, unsigned stop_at)
+static int search_workload(struct searching *se, const struct campaign *c,
+			   const struct claim_case *test, unsigned workload, unsigned stop_at)
 {
 	struct explore_limits limits = c->options.limits;
 	struct search_limits bounds = search_default;
@@ -100,8 +100,8 @@ static int search_again(const struct campaign *c, const struct claim_case *test,
 	return error;
 }
 
-static void run_workload(const struct claim_case *test, unsigned workload, const struct claim_budget *budget,
-			 struct claim_result *result)
+static void run_workload(const struct claim_case *test, unsigned workload,
+			 const struct claim_budget *budget, struct claim_result *result)
 {
 	struct campaign c = campaign_of(test, budget);
 	struct campaign_unit unit = {0};
@@ -131,7 +131,8 @@ static void run_workload(const struct claim_case *test, unsigned workload, const
 	}
 	/* What must break and did not is told by its bound; what must hold wants all of it. */
 	result->part = !result->broken &&
-		       ((!complete && !(test->search && test->kind == CLAIM_FAIL)) || unit.counts.unsure);
+		       ((!complete && !(test->search && test->kind == CLAIM_FAIL)) ||
+			unit.counts.unsure);
 }
 
 void claim_add(struct claim_result *sum, const struct claim_result *one)
@@ -178,8 +179,8 @@ enum claim_verdict claim_judge(const struct claim_case *test, const struct claim
 }
 
 int claim_smallest(const struct claim_case *test, const struct claim_result *result,
-		   const struct claim_budget *budget, struct setup *s, struct deviations *path, char *text,
-		   size_t n)
+		   const struct claim_budget *budget, struct setup *s, struct deviations *path,
+		   char *text, size_t n)
 {
 	struct campaign c = campaign_of(test, budget);
 	int error = test->search ? search_again(&c, test, result, s, path, text, n)

@@ -162,8 +162,8 @@ static int read_switches(struct reader *r, char *rest, struct claim_case *test)
 		if (equals)
 			*equals = '\0';
 		if (!equals || setup_knob(s, knob, equals + 1, &expected))
-			return bad(r, "%s: switch \"%.40s\": expected %.80s", cfg->store->name, knob,
-				   expected);
+			return bad(r, "%s: switch \"%.40s\": expected %.80s", cfg->store->name,
+				   knob, expected);
 	}
 	if (!cfg->name[0])
 		strcpy(cfg->name, "default");
@@ -194,7 +194,8 @@ static int read_workloads(struct reader *r, char *rest, struct claim_case *test)
 	for (char *name; *(name = next_word(&rest));) {
 		const char *expected = NULL;
 		const struct workload *own = NULL;
-		struct workload *grown = room_for_one(test->workload, test->workloads, sizeof(*grown));
+		struct workload *grown = room_for_one(test->workload, test->workloads,
+						      sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		test->workload = grown;
@@ -209,7 +210,8 @@ static int read_workloads(struct reader *r, char *rest, struct claim_case *test)
 			return bad(r, "workload \"%.40s\": expected %.90s", name, expected);
 		test->workloads++;
 		if (workload_cleans(w) && !test->config.store->clean)
-			return bad(r, "workload %.40s: %s cleans no log", name, test->config.store->name);
+			return bad(r, "workload %.40s: %s cleans no log", name,
+				   test->config.store->name);
 	}
 	return test->workloads ? 0 : bad(r, "expected workloads behind the first \":\"");
 }
@@ -225,7 +227,9 @@ static int read_test(struct reader *r, struct claim_case *test, char *rest)
 		char *end, *text = part(&rest, &more);
 		test->runs = (unsigned)strtoul(text, &end, 10);
 		if (*end || *text < '1' || *text > '9' || strlen(text) > 8 || more)
-			error = bad(r, "\"%.40s\": expected a number of runs behind the second \":\"", text);
+			error = bad(r,
+				    "\"%.40s\": expected a number of runs behind the second \":\"",
+				    text);
 	}
 	return error;
 }
@@ -244,8 +248,8 @@ static int read_case(struct reader *r, struct claim *claim, char *rest)
 }
 
 /*
- * --- knob breaks|cures CONTRACT,... STORE[/VARIANT] [NAME=VALUE]... NAME=VALUE : WORKLOAD... [: RUNS]
- *     knob inert STORE|hardware NAME=VALUE SENTENCE ---
+ * --- knob breaks|cures CONTRACT,... STORE[/VARIANT] [NAME=VALUE]... NAME=VALUE : WORKLOAD... [:
+ * RUNS] knob inert STORE|hardware NAME=VALUE SENTENCE ---
  */
 
 static int read_inert(struct reader *r, char *rest, struct claim_knob *k)
@@ -258,7 +262,8 @@ static int read_inert(struct reader *r, char *rest, struct claim_knob *k)
 	snprintf(k->knob, sizeof(k->knob), "%s", knob);
 	setup_init(&s, k->store ? k->store : stores[0]);
 	if (!strchr(knob, '=') || strlen(knob) >= sizeof(k->knob) ||
-	    (k->store ? setup_switch(&s, knob, &expected) : hardware_switch(&s.hw, knob, &expected)))
+	    (k->store ? setup_switch(&s, knob, &expected)
+		      : hardware_switch(&s.hw, knob, &expected)))
 		return bad(r, "switch \"%.40s\": expected %.80s", knob, expected);
 	k->why = rest + strspn(rest, " \t");
 	return *k->why ? 0 : bad(r, "expected a sentence at the end");
@@ -332,7 +337,8 @@ static int end_claim(struct reader *r)
 		return 0;
 	if (!claim->source || !claim->says || (!claim->tests && !claim->open)) {
 		r->line = claim->line;
-		return bad(r, "claim %.40s: expected source, says, and at least one case or open", claim->id);
+		return bad(r, "claim %.40s: expected source, says, and at least one case or open",
+			   claim->id);
 	}
 	return 0;
 }
@@ -377,8 +383,10 @@ static int read_line(struct reader *r, char *line)
 			     : bad(r, "%s: expected a claim above it", what);
 	}
 	if (!strcmp(what, "case"))
-		return claim ? read_case(r, claim, line) : bad(r, "case: expected a claim above it");
-	return bad(r, "\"%.40s\": expected claim, source, says, case, note, open, workload or knob", what);
+		return claim ? read_case(r, claim, line)
+			     : bad(r, "case: expected a claim above it");
+	return bad(r, "\"%.40s\": expected claim, source, says, case, note, open, workload or knob",
+		   what);
 }
 
 int claims_read(struct claims *c, const char *text, struct input_error *where)

@@ -30,7 +30,7 @@ struct claim_case {
 	bool search;		      /* systematically, instead of at random: */
 	unsigned preemptions, faults; /* all runs with at most so many */
 	struct campaign_config config;
-	char last[64];	      /* of the switches of the store or of the hardware; "": there is none */
+	char last[64]; /* of the switches of the store or of the hardware; "": there is none */
 	struct setup without; /* the setup without that one */
 	struct workload *workload;
 	unsigned workloads;
@@ -38,7 +38,8 @@ struct claim_case {
 
 struct claim {
 	const char *id, *source, *says;
-	const char *note; /* why we expect something else than the paper, or what to know; or NULL */
+	const char
+		*note; /* why we expect something else than the paper, or what to know; or NULL */
 	const char *open; /* what of it is not tested, and why; or NULL */
 	struct claim_case *test;
 	unsigned tests, line;
@@ -57,9 +58,9 @@ struct claim_knob {
 	const struct tm_store *store; /* NULL: of the hardware */
 	char knob[64];		      /* "name=value" */
 	enum knob_kind kind;
-	struct claim_case
-		test; /* the switch is the last one; runs: of the side that holds, at least. Unless inert */
-	const char *why; /* if inert */
+	struct claim_case test; /* the switch is the last one; runs: of the side that holds, at
+				   least. Unless inert */
+	const char *why;	/* if inert */
 	unsigned line;
 };
 
@@ -115,11 +116,11 @@ void claim_run(const struct claim_case *test, unsigned workload, const struct cl
 void claim_add(struct claim_result *sum, const struct claim_result *one);
 enum claim_verdict claim_judge(const struct claim_case *test, const struct claim_result *result);
 /*
- * The smallest way to break it that was found from what `result` names. To be freed are *s and *path,
- * which are zeroed before, in any case. 0 or -errno.
+ * The smallest way to break it that was found from what `result` names. To be freed are *s and
+ * *path, which are zeroed before, in any case. 0 or -errno.
  */
 int claim_smallest(const struct claim_case *test, const struct claim_result *result,
-		   const struct claim_budget *budget, struct setup *s, struct deviations *path, char *text,
-		   size_t n);
+		   const struct claim_budget *budget, struct setup *s, struct deviations *path,
+		   char *text, size_t n);
 
 #endif

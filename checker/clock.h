@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_CLOCK_H
 #define TM_CLOCK_H
-/* How long work takes, for progress and budgets of time. Nothing that is compared or hashed may ask. */
+/* How long work takes, for progress and budgets of time. Nothing that is compared or hashed may
+ * ask. */
 #include <time.h>
 
 static inline double clock_seconds(void)

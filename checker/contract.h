@@ -38,14 +38,15 @@ static inline void verdict_break(struct verdict *v, int op, int against)
 /* contract_search.c: the search for linearizations of one key in one epoch. */
 enum search_result { SEARCH_FITS, SEARCH_NONE, SEARCH_FULL };
 /* With `learn`, what the epoch leaves possible replaces what it started with. */
-enum search_result search_epoch(struct judge *j, const struct history *h, unsigned key, int32_t limit,
-				bool learn);
+enum search_result search_epoch(struct judge *j, const struct history *h, unsigned key,
+				int32_t limit, bool learn);
 /* bit t of `times`: the key can be read as `value` after t events of epoch 0. */
-enum search_result search_times(struct judge *j, const struct history *h, unsigned key, int32_t value,
-				uint64_t *times);
+enum search_result search_times(struct judge *j, const struct history *h, unsigned key,
+				int32_t value, uint64_t *times);
 
 /* contract_lin.c: LIN and DUR. */
-void lin_judge(struct judge *j, const struct history *h, unsigned key, bool learn, struct verdict *out);
+void lin_judge(struct judge *j, const struct history *h, unsigned key, bool learn,
+	       struct verdict *out);
 int lin_missed(const struct history *h, int get);
 
 /* contract_buf.c. get[key]: the GET that names its recovered value, or -1. */

@@ -13,8 +13,8 @@
 
 #define WORDS (HISTORY_EVENTS / 64 + 1)
 
-static enum search_result key_times(struct judge *j, const struct history *h, unsigned key, int32_t value,
-				    uint64_t *times)
+static enum search_result key_times(struct judge *j, const struct history *h, unsigned key,
+				    int32_t value, uint64_t *times)
 {
 	bool put = value >= 0, small = h->crash_at[0] < 64; /* so an operation's index is, too */
 	uint64_t *known = put ? &j->times_known : &j->times_absent_known;
@@ -68,7 +68,8 @@ void buf_judge(struct judge *j, const struct history *h, const int16_t *get, str
 	for (unsigned key = 0; key < h->keys && !out->broken; key++) {
 		if (get[key] < 0)
 			continue;
-		if (j->key[key].unsure || key_times(j, h, key, h->op[get[key]].value, times) == SEARCH_FULL) {
+		if (j->key[key].unsure ||
+		    key_times(j, h, key, h->op[get[key]].value, times) == SEARCH_FULL) {
 			out->unsure = true;
 			continue;
 		}

@@ -10,7 +10,8 @@
 
 static int first_misfit(struct judge *j, const struct history *h, unsigned key)
 {
-	int32_t fits = j->key[key].first_event, cut = h->clock; /* a search to `cut` fits no order */
+	int32_t fits = j->key[key].first_event,
+		cut = h->clock; /* a search to `cut` fits no order */
 
 	while (cut - fits > 1) {
 		int32_t mid = fits + (cut - fits) / 2;
@@ -29,7 +30,8 @@ static int first_misfit(struct judge *j, const struct history *h, unsigned key)
 	return -1;
 }
 
-void lin_judge(struct judge *j, const struct history *h, unsigned key, bool learn, struct verdict *out)
+void lin_judge(struct judge *j, const struct history *h, unsigned key, bool learn,
+	       struct verdict *out)
 {
 	struct judge_key *k = &j->key[key];
 	enum search_result result;

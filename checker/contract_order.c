@@ -73,7 +73,8 @@ static bool precedes_directly(const struct judge *j, const struct history *h, in
 
 	if (a == b)
 		return false;
-	return first->first_return < h->op[b].invoked || first->first_read < second->last_read_invoke ||
+	return first->first_return < h->op[b].invoked ||
+	       first->first_read < second->last_read_invoke ||
 	       (h->ack_visible && first->first_return < second->last_read_invoke);
 }
 
@@ -94,7 +95,8 @@ static void close_key(struct judge *j, const struct history *h, struct judge_key
 }
 
 /* a, b: updates of the key in closed epochs. */
-static bool must_precede(struct judge *j, const struct history *h, struct judge_key *k, int a, int b)
+static bool must_precede(struct judge *j, const struct history *h, struct judge_key *k, int a,
+			 int b)
 {
 	if (k->updates > CLOSED_UPDATES)
 		return precedes_directly(j, h, a, b) && !precedes_directly(j, h, b, a);

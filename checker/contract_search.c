@@ -50,9 +50,9 @@ struct config_set {
 struct search {
 	const struct judge *j;
 	const struct history *h;
-	int32_t limit;	     /* the history ends before this position */
-	int32_t now;	     /* position of the event at hand */
-	int32_t probe;	     /* a value that is to be looked at as if it were read, or VALUE_UNKNOWN */
+	int32_t limit; /* the history ends before this position */
+	int32_t now;   /* position of the event at hand */
+	int32_t probe; /* a value that is to be looked at as if it were read, or VALUE_UNKNOWN */
 	int32_t last_absent; /* where the last GET that returns absence returns, or -1 */
 	uint64_t used;	     /* slots with an open operation; */
 	uint64_t gets;	     /* of these: GETs, */
@@ -117,7 +117,8 @@ static bool note_reads(struct search *s, struct judge *j, int first, int32_t *be
 		if (pos != o->invoked || !get_counts(s->h, o, s->limit))
 			continue;
 		if (o->value == VALUE_ABSENT) {
-			s->last_absent = o->returned > s->last_absent ? o->returned : s->last_absent;
+			s->last_absent = o->returned > s->last_absent ? o->returned
+								      : s->last_absent;
 			continue;
 		}
 		j->fact[o->value].last_read = pos;
@@ -130,8 +131,8 @@ static bool note_reads(struct search *s, struct judge *j, int first, int32_t *be
 	return true;
 }
 
-static bool search_begin(struct search *s, struct judge *j, const struct history *h, unsigned key, int first,
-			 int32_t limit, int32_t probe)
+static bool search_begin(struct search *s, struct judge *j, const struct history *h, unsigned key,
+			 int first, int32_t limit, int32_t probe)
 {
 	const struct judge_key *k = &j->key[key];
 	int32_t before;
@@ -327,15 +328,16 @@ static void learn_values(const struct search *s, struct judge *j, struct judge_k
 	}
 	for (int pos = k->first_event; pos >= 0; pos = j->next[pos]) {
 		const struct history_op *o = &s->h->op[j->at[pos]];
-		bool loose = o->kind != HISTORY_GET && !acknowledged(o, s->limit) && !is_read(s, j->at[pos]);
+		bool loose = o->kind != HISTORY_GET && !acknowledged(o, s->limit) &&
+			     !is_read(s, j->at[pos]);
 
 		if (loose)
 			make_possible(j, k, s->h, j->at[pos]);
 	}
 }
 
-enum search_result search_epoch(struct judge *j, const struct history *h, unsigned key, int32_t limit,
-				bool learn)
+enum search_result search_epoch(struct judge *j, const struct history *h, unsigned key,
+				int32_t limit, bool learn)
 {
 	struct judge_key *k = &j->key[key];
 	enum search_result result;
@@ -378,8 +380,8 @@ static void fill(uint64_t *bits, int from, int to)
 		bits[i / 64] |= UINT64_C(1) << i % 64;
 }
 
-enum search_result search_times(struct judge *j, const struct history *h, unsigned key, int32_t value,
-				uint64_t *times)
+enum search_result search_times(struct judge *j, const struct history *h, unsigned key,
+				int32_t value, uint64_t *times)
 {
 	int pos = j->key[key].epoch0_event, from = 0, crash = h->crash_at[0];
 	struct search s;

@@ -85,7 +85,8 @@ static void judge_old_value(struct judge *j, const struct history *h, int get, c
 
 /* NORES, at the invocation of a GET that returns a PUT's value: `returned`, where the
  * first operation of its cluster did; `del`, the last acknowledged DEL so far. */
-static void judge_gone(const struct history *h, int get, int32_t returned, int del, struct verdict *out)
+static void judge_gone(const struct history *h, int get, int32_t returned, int del,
+		       struct verdict *out)
 {
 	const struct history_op *o = &h->op[get], *put = &h->op[o->value];
 
@@ -122,7 +123,8 @@ static int judge_events(struct judge *j, const struct history *h, const struct j
 		struct judge_fact *f = o->value >= 0 ? &j->fact[o->value] : NULL;
 
 		if (f && pos == o->invoked)
-			f->epoch_return = h->op[o->value].epoch < j->epoch ? f->first_return : NEVER;
+			f->epoch_return = h->op[o->value].epoch < j->epoch ? f->first_return
+									   : NEVER;
 	}
 	for (int pos = k->first_event; pos >= 0; pos = j->next[pos]) {
 		int op = j->at[pos];
@@ -159,8 +161,8 @@ static int judge_events(struct judge *j, const struct history *h, const struct j
 }
 
 /* The epoch at hand, whatever happened in it. Returns the end of its operations. */
-static unsigned judge_epoch(struct judge *j, const struct history *h, bool learn, const int32_t *floor,
-			    struct verdict *out)
+static unsigned judge_epoch(struct judge *j, const struct history *h, bool learn,
+			    const int32_t *floor, struct verdict *out)
 {
 	unsigned to = link_events(j, h);
 	int16_t recovered[HISTORY_KEYS];
@@ -207,8 +209,8 @@ static int missed(struct judge *j, const struct history *h, int get)
 }
 
 /* The last epoch, if a power failure came before it and only GETs are in it. */
-static void judge_reads(struct judge *j, const struct history *h, unsigned want, const int32_t *floor,
-			struct verdict *out)
+static void judge_reads(struct judge *j, const struct history *h, unsigned want,
+			const int32_t *floor, struct verdict *out)
 {
 	int16_t first[HISTORY_KEYS];
 	bool fits = true;

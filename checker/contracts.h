@@ -68,17 +68,19 @@
 
 /* What is known of one PUT or DEL. Private to contract*.c, like all below. */
 struct judge_fact {
-	int32_t first_return; /* of its cluster, in closed epochs; INT32_MAX: none */
-	int32_t first_read;   /* likewise, of its GETs alone */
+	int32_t first_return;	  /* of its cluster, in closed epochs; INT32_MAX: none */
+	int32_t first_read;	  /* likewise, of its GETs alone */
 	int32_t last_read_invoke; /* of its GETs; -1: none */
-	int32_t epoch_return; /* first_return with the epoch that is being judged */
-	int32_t last_read;    /* where the last GET of the running search that returns it is invoked; -1 */
-	uint64_t precedes;    /* numbers of the key's updates that it must precede */
-	int16_t next;	      /* next update of the key, or -1 */
-	int16_t observer;     /* the last GET of its cluster in closed epochs, or -1 */
-	int16_t mono;	  /* memory of the answer: which GET forbids this value; -1: none; -2: not known */
-	int16_t missed;	  /* likewise: what a GET of this value misses */
-	uint8_t number;	  /* among the key's updates, if those are at most 64 */
+	int32_t epoch_return;	  /* first_return with the epoch that is being judged */
+	int32_t last_read; /* where the last GET of the running search that returns it is invoked;
+			      -1 */
+	uint64_t precedes; /* numbers of the key's updates that it must precede */
+	int16_t next;	   /* next update of the key, or -1 */
+	int16_t observer;  /* the last GET of its cluster in closed epochs, or -1 */
+	int16_t mono;	   /* memory of the answer: which GET forbids this value; -1: none; -2: not
+			    * known */
+	int16_t missed;	   /* likewise: what a GET of this value misses */
+	uint8_t number;	   /* among the key's updates, if those are at most 64 */
 	uint8_t possible; /* == generation of the key: may be the value at the last power failure */
 };
 
@@ -109,7 +111,7 @@ struct judge {
 	struct judge_fact fact[HISTORY_OPS];
 	int16_t at[HISTORY_EVENTS];   /* the operation that is invoked or returns there */
 	int16_t next[HISTORY_EVENTS]; /* next event of the same key and epoch, or -1 */
-	uint64_t times[64];	      /* BUF, short histories: moments at which a PUT's value can be read */
+	uint64_t times[64]; /* BUF, short histories: moments at which a PUT's value can be read */
 	uint64_t times_absent[HISTORY_KEYS];
 	uint64_t times_known, times_absent_known;
 };

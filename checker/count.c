@@ -97,8 +97,9 @@ static void add(struct counter *c, struct workload *w, enum op_kind op, unsigned
 		c->full = true;
 }
 
-/* Key number i, `klen` bytes, so that no two are equal: with a number at its end, if there is room for one.
- */
+/* Key number i, `klen` bytes, so that no two are equal: with a number at its end, if there is room
+ * for
+ * one. */
 static void key_name(unsigned i, uint32_t klen, char name[TM_MAX_KEY])
 {
 	static const char digits[] = "123456789abcdefghijklmnopqrstuvwxyz";
@@ -111,9 +112,9 @@ static void key_name(unsigned i, uint32_t klen, char name[TM_MAX_KEY])
 		name[klen - 2] = (char)('0' + (i + 1) / 10);
 }
 
-/* Key 0 is for a PUT and a GET that go before: with them a client learns how long objects are, and a server
- * opens what it writes to. Then there are COUNT_REPEATS loaded keys, as many to be created, as many that
- * never exist. */
+/* Key 0 is for a PUT and a GET that go before: with them a client learns how long objects are, and
+ * a server opens what it writes to. Then there are COUNT_REPEATS loaded keys, as many to be
+ * created, as many that never exist. */
 static int program(struct counter *c, struct workload *w, uint32_t klen, uint32_t vlen, bool cleans)
 {
 	const unsigned n = COUNT_REPEATS, loaded = 1, created = 1 + n, missing = 1 + 2 * n;
@@ -196,7 +197,8 @@ static void taken(struct counter *c, struct count_figures *f, const struct actor
 	}
 }
 
-/* The client posts. A fenced request is kept back by its NIC until what is not posted has been answered. */
+/* The client posts. A fenced request is kept back by its NIC until what is not posted has been
+ * answered. */
 static void client_posts(struct counter *c, struct count_figures *f, const struct told *about)
 {
 	if (about->off && c->unanswered) {
@@ -220,7 +222,8 @@ static void posted(struct count_figures *f, enum count_side by, uint8_t code)
 	}
 }
 
-static struct count_figures *part_of(struct counter *c, const struct actor *who, const struct told *about)
+static struct count_figures *part_of(struct counter *c, const struct actor *who,
+				     const struct told *about)
 {
 	bool nic = about->op.kind != OP_NONE; /* NICs say whose data it is; tasks work for one */
 	struct op_label op = nic ? about->op : who ? who->op : about->op;
@@ -288,7 +291,8 @@ static unsigned field_name(struct count *out, const char *name)
 	return i;
 }
 
-static void take_field(struct tm_fields *fields, const char *name, uint64_t off, uint64_t len, uint64_t paper)
+static void take_field(struct tm_fields *fields, const char *name, uint64_t off, uint64_t len,
+		       uint64_t paper)
 {
 	struct counter *c = (struct counter *)((char *)fields - offsetof(struct counter, fields));
 	if (c->field_count == c->field_room) {
@@ -445,7 +449,8 @@ static void typical(struct count_row *row)
 			if (!alike(&op, &row->all[j]))
 				continue;
 			times++;
-			op.changed = row->all[j].changed > op.changed ? row->all[j].changed : op.changed;
+			op.changed = row->all[j].changed > op.changed ? row->all[j].changed
+								      : op.changed;
 		}
 		if (times > row->times) {
 			row->times = times;
@@ -496,7 +501,8 @@ int count_run(const struct setup *base, uint32_t klen, uint32_t vlen, struct cou
 	struct workload w = {0};
 	struct setup s = {0};
 	int error = c ? 0 : -ENOMEM;
-	assert(klen >= 1 && klen <= TM_MAX_KEY && vlen >= WORKLOAD_MIN_VLEN && vlen <= TM_MAX_VALUE);
+	assert(klen >= 1 && klen <= TM_MAX_KEY && vlen >= WORKLOAD_MIN_VLEN &&
+	       vlen <= TM_MAX_VALUE);
 	memset(out, 0, sizeof(*out));
 	out->klen = klen;
 	out->vlen = vlen;

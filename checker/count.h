@@ -29,7 +29,7 @@ enum count_side { COUNT_CLIENT, COUNT_SERVER, COUNT_SIDES };
 
 struct count_figures {
 	uint64_t nic_bytes, cpu_bytes; /* written to PM: data that landed, stores */
-	uint64_t flushed;	       /* lines: one for each write-back of a line that the CPU asks for */
+	uint64_t flushed; /* lines: one for each write-back of a line that the CPU asks for */
 	uint64_t fences;
 	uint64_t round_trips;
 	uint64_t handled;			    /* messages that the server's CPU has taken */
@@ -46,14 +46,16 @@ enum count_part { COUNT_FOREGROUND, COUNT_BACKGROUND, COUNT_PARTS };
 struct count_op {
 	struct count_figures part[COUNT_PARTS];
 	uint64_t lines; /* of PM that were written to: each once */
-	double paper;	/* bytes written, in the paper's layout; as they are if the store names no fields */
+	double paper;	/* bytes written, in the paper's layout; as they are if the store names no
+			   fields */
 	double field_bytes[COUNT_FIELDS], field_paper[COUNT_FIELDS]; /* by count.field */
 	uint64_t changed; /* bytes of PM that differ when all is at rest */
 };
 
 struct count_row {
 	enum count_kind kind;
-	struct count_op op; /* as most of them are but for .changed, which is the largest of these */
+	struct count_op
+		op; /* as most of them are but for .changed, which is the largest of these */
 	unsigned times, of; /* so many are just so, out of so many */
 	struct count_op all[COUNT_REPEATS];
 };
@@ -69,9 +71,9 @@ struct count {
 };
 
 /*
- * Run the operations on a store with keys of klen and values of vlen bytes (WORKLOAD_MIN_VLEN at least).
- * `base`: store, switches, hardware. 0; -EPROTO (*out is filled all the same, out->why says what went wrong),
- * -EIO (the store does not start or end, likewise), -EFBIG, -ENOMEM.
+ * Run the operations on a store with keys of klen and values of vlen bytes (WORKLOAD_MIN_VLEN at
+ * least). `base`: store, switches, hardware. 0; -EPROTO (*out is filled all the same, out->why says
+ * what went wrong), -EIO (the store does not start or end, likewise), -EFBIG, -ENOMEM.
  */
 int count_run(const struct setup *base, uint32_t klen, uint32_t vlen, struct count *out);
 

@@ -12,7 +12,8 @@
 
 /* --- images --- */
 
-static int open_image(struct pm_image *image, const char *path, uint64_t offset, char *why, size_t n)
+static int open_image(struct pm_image *image, const char *path, uint64_t offset, char *why,
+		      size_t n)
 {
 	char other[200];
 	int error;
@@ -38,7 +39,8 @@ int cut_parse(struct cut *c, const char *name, char *why, size_t n)
 	unsigned line;
 
 	if (live_store_parse(&c->store, c->text, store_find, &line, &expected))
-		return why_not(why, n, -EINVAL, "%s: line %u of its text: expected %s", name, line, expected);
+		return why_not(why, n, -EINVAL, "%s: line %u of its text: expected %s", name, line,
+			       expected);
 	c->boot = c->store.boot;
 	c->len = c->store.store->pm_bytes(&c->store.params);
 	return 0;
@@ -54,8 +56,8 @@ int cut_read_media(struct cut *c, const char *path, uint64_t offset, char *why, 
 	memcpy(c->text, image.text, sizeof(c->text));
 	error = cut_parse(c, path, why, n);
 	if (!error && image.pool_bytes < c->len)
-		error = why_not(why, n, -EINVAL, "%s: expected a pool of %zu bytes, here are %zu", path,
-				c->len, image.pool_bytes);
+		error = why_not(why, n, -EINVAL, "%s: expected a pool of %zu bytes, here are %zu",
+				path, c->len, image.pool_bytes);
 	if (!error) {
 		c->pool = malloc(c->len);
 		if (!c->pool)
@@ -78,8 +80,9 @@ int cut_read_cache(struct cut *c, const char *path, uint64_t offset, char *why, 
 	if (filled < 0)
 		error = why_not(why, n, filled, "%s: not a cache image", path);
 	else if (filled && image.pool_bytes < c->len)
-		error = why_not(why, n, -EINVAL, "%s: expected a cache image of %zu bytes, here are %zu",
-				path, c->len, image.pool_bytes);
+		error = why_not(why, n, -EINVAL,
+				"%s: expected a cache image of %zu bytes, here are %zu", path,
+				c->len, image.pool_bytes);
 	if (!error && filled) {
 		error = cut_lines(c->pool, image.pool, c->len, &c->line, &c->lines);
 		c->held = error ? NULL : malloc(c->lines * CUT_LINE + 1);
@@ -87,7 +90,8 @@ int cut_read_cache(struct cut *c, const char *path, uint64_t offset, char *why, 
 			error = why_not(why, n, -ENOMEM, "%s: out of memory", path);
 	}
 	for (size_t i = 0; !error && i < c->lines; i++)
-		memcpy(c->held + i * CUT_LINE, image.pool + (size_t)c->line[i] * CUT_LINE, CUT_LINE);
+		memcpy(c->held + i * CUT_LINE, image.pool + (size_t)c->line[i] * CUT_LINE,
+		       CUT_LINE);
 	c->cached = true;
 	pm_image_close(&image);
 	return error;
@@ -127,7 +131,8 @@ int cut_read_recording(struct cut *c, const char *path, char *why, size_t n)
 
 /* --- where keys stood --- */
 
-static bool take_number(char **at, const char *name, int base, uint64_t max, char end, uint64_t *value)
+static bool take_number(char **at, const char *name, int base, uint64_t max, char end,
+			uint64_t *value)
 {
 	char *behind;
 

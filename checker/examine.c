@@ -14,7 +14,9 @@
 #include "checker/revive.h"
 #include "checker/torn.h"
 
-#define LIVE_CONFIG "ack_early=off" /* of scenarios/expected.txt: what is acknowledged is visible */
+#define LIVE_CONFIG                                                                   \
+	"ack_early=off" /* of scenarios/expected.txt: what is acknowledged is visible \
+			 * \ */
 
 /* --- what the examination works on --- */
 
@@ -140,7 +142,8 @@ static void read_value(void *arg, unsigned i, int error, const uint8_t *bytes, s
 	if (error)
 		shown->stand = STAND_ABSENT;
 	else
-		shown->stand = live_value_id(w->key[i], bytes, len, &shown->id) ? STAND_VALUE : STAND_FOREIGN;
+		shown->stand = live_value_id(w->key[i], bytes, len, &shown->id) ? STAND_VALUE
+										: STAND_FOREIGN;
 }
 
 static bool survives(const struct exam_subset *s, uint32_t line)
@@ -180,8 +183,9 @@ static void scan(struct work *w)
 	snprintf(out->text, sizeof(out->text),
 		 "client %u's PUT of %s (id 0x%016" PRIx64
 		 ") in boot %u: the first %u of %u bytes, at pool+0x%" PRIx64 ", and then %s",
-		 torn.first.put->client, key, torn.first.put->value, torn.first.put->boot, torn.first.bytes,
-		 torn.first.put->vlen, torn.first.off, torn.first.old ? "other bytes" : "nothing");
+		 torn.first.put->client, key, torn.first.put->value, torn.first.put->boot,
+		 torn.first.bytes, torn.first.put->vlen, torn.first.off,
+		 torn.first.old ? "other bytes" : "nothing");
 }
 
 static uint64_t mix(uint64_t seed)
@@ -194,7 +198,8 @@ static uint64_t mix(uint64_t seed)
 }
 
 /* The i-th subset to try, other than the one that happened. */
-static struct exam_subset other_subset(const struct cut *c, const struct exam_options *o, unsigned i)
+static struct exam_subset other_subset(const struct cut *c, const struct exam_options *o,
+				       unsigned i)
 {
 	struct exam_subset s = {EXAM_SEED, i};
 
@@ -285,7 +290,8 @@ __attribute__((format(printf, 2, 3))) static void add(struct words *t, const cha
 /* "PUT 3.2.55": of client 3, the 55th of its session 2. */
 static void add_put(struct words *t, uint64_t id)
 {
-	add(t, "PUT %" PRIu64 ".%" PRIu64 ".%" PRIu64, id >> 56, id >> 32 & 0xffffff, id & UINT32_MAX);
+	add(t, "PUT %" PRIu64 ".%" PRIu64 ".%" PRIu64, id >> 56, id >> 32 & 0xffffff,
+	    id & UINT32_MAX);
 }
 
 static void add_answer(struct words *t, enum stand stand, uint64_t id)
@@ -317,7 +323,8 @@ static void add_recorded(struct words *t, const struct work *w, const struct rec
 		add_put(t, op->value);
 	else
 		add(t, "%s", what[op->kind]);
-	add(t, " (client %u, boot %u, %.6f s", op->client, op->boot, seconds(w, op, op->invoked_ns));
+	add(t, " (client %u, boot %u, %.6f s", op->client, op->boot,
+	    seconds(w, op, op->invoked_ns));
 	if (op->returned_ns)
 		add(t, " to %.6f s", seconds(w, op, op->returned_ns));
 	add(t, ") ");
@@ -352,7 +359,8 @@ static void add_op(struct words *t, const struct work *w, int op, const struct s
 		for (unsigned i = 0; i < p->puts; i++)
 			if (p->put[i].op == op)
 				id = p->put[i].id;
-		add(t, op == p->start ? "when boot %u began, it had " : "before boot %u, there was ",
+		add(t,
+		    op == p->start ? "when boot %u began, it had " : "before boot %u, there was ",
 		    w->first);
 		add_answer(t, STAND_VALUE, id);
 	} else {
@@ -360,7 +368,8 @@ static void add_op(struct words *t, const struct work *w, int op, const struct s
 	}
 }
 
-/* Updates of the key in the last boot whose end nobody was told: their clients, or the server, died before. */
+/* Updates of the key in the last boot whose end nobody was told: their clients, or the server, died
+ * before. */
 static unsigned unfinished(const struct work *w)
 {
 	const struct past *p = w->past;
@@ -369,7 +378,8 @@ static unsigned unfinished(const struct work *w)
 	for (unsigned i = 0; i < p->ended.ops; i++) {
 		const struct recording_op *op = p->source[i];
 
-		n += op && op->boot == w->cut->boot && p->h.op[i].kind != HISTORY_GET && p->h.op[i].returned < 0;
+		n += op && op->boot == w->cut->boot && p->h.op[i].kind != HISTORY_GET &&
+		     p->h.op[i].returned < 0;
 	}
 	return n;
 }
@@ -405,8 +415,8 @@ static int32_t floor_of(const struct work *w, unsigned key)
 {
 	const struct image *none = image_of(w, 0), *all = image_of(w, 1);
 
-	if (none && all && none->shown[key].stand == STAND_VALUE && all->shown[key].stand == STAND_VALUE &&
-	    none->shown[key].id == all->shown[key].id) {
+	if (none && all && none->shown[key].stand == STAND_VALUE &&
+	    all->shown[key].stand == STAND_VALUE && none->shown[key].id == all->shown[key].id) {
 		int32_t op = past_put(w->past, none->shown[key].id);
 
 		if (op >= 0)
@@ -564,7 +574,8 @@ static int work(struct work *w, const struct exam_options *o, char *why, size_t 
 	return error;
 }
 
-int examine(const struct cut *c, const struct exam_options *options, struct exam *out, char *why, size_t n)
+int examine(const struct cut *c, const struct exam_options *options, struct exam *out, char *why,
+	    size_t n)
 {
 	struct work w = {.cut = c, .out = out, .first = cut_first_boot(c)};
 	int error;
@@ -577,12 +588,11 @@ int examine(const struct cut *c, const struct exam_options *options, struct exam
 	for (unsigned k = 0; k < TM_CONTRACTS; k++)
 		out->cell[k].judged = k != TM_BUF;
 	if (!c->boot || w.first > c->boot) {
-		snprintf(
-			why, n,
-			!c->boot
-				? "the pool was being formatted: there was nothing to lose yet"
-				: "the keys are known after boot %u, and boot %u was cut: nothing is between",
-			c->start_boot, c->boot);
+		snprintf(why, n,
+			 !c->boot ? "the pool was being formatted: there was nothing to lose yet"
+				  : "the keys are known after boot %u, and boot %u was cut: "
+				    "nothing is between",
+			 c->start_boot, c->boot);
 		return -EINVAL;
 	}
 	snprintf(why, n, "out of memory");
@@ -619,7 +629,8 @@ int exam_print_start(FILE *out, const struct exam *e)
 		if (s->at.stand == STAND_VALUE)
 			fprintf(out, "%u 0x%016" PRIx64 "\n", s->key, s->at.id);
 		else
-			fprintf(out, "%u %s\n", s->key, s->at.stand == STAND_ABSENT ? "absent" : "unknown");
+			fprintf(out, "%u %s\n", s->key,
+				s->at.stand == STAND_ABSENT ? "absent" : "unknown");
 	}
 	return ferror(out) ? -EIO : 0;
 }

@@ -22,8 +22,8 @@
 
 struct exam_options {
 	uint64_t seed; /* of the subset that happened; 0: the media as they are */
-	unsigned cuts; /* so many other subsets are tried, besides none of the lines and all: half of them
-			* by seed, half of them one line alone or missing */
+	unsigned cuts; /* so many other subsets are tried, besides none of the lines and all: half
+			* of them by seed, half of them one line alone or missing */
 };
 
 /* Which of the lines in flight reached the media. */
@@ -70,10 +70,11 @@ struct exam {
 };
 
 /* 0, -ENOMEM, or -EINVAL with *why. To be freed in any case. */
-int examine(const struct cut *c, const struct exam_options *options, struct exam *out, char *why, size_t n);
+int examine(const struct cut *c, const struct exam_options *options, struct exam *out, char *why,
+	    size_t n);
 void exam_free(struct exam *e);
-/* TM_BIT()s of the contracts whose breaking is no news in the live world: here a NIC acknowledges what is
- * visible. */
+/* TM_BIT()s of the contracts whose breaking is no news in the live world: here a NIC acknowledges
+ * what is visible. */
 unsigned exam_watched(const struct tm_store *store);
 
 /* The text of cut.h. 0 or -errno. */

@@ -121,8 +121,8 @@ static void note_failure(struct explorer *ex, unsigned contract, unsigned machin
 	struct failure *f = &ex->failure[contract];
 	ex->broken[contract]++;
 	ways_add(&ex->ways[contract],
-		 way_kinds(ex->taken) | (machine > 0 ? WAY_CRASH : 0) | (machine > 1 ? WAY_CRASHES : 0) |
-			 (nothing ? WAY_NOTHING : 0),
+		 way_kinds(ex->taken) | (machine > 0 ? WAY_CRASH : 0) |
+			 (machine > 1 ? WAY_CRASHES : 0) | (nothing ? WAY_NOTHING : 0),
 		 ex->counts.runs);
 	if (ex->stop_at & TM_BIT(contract))
 		ex->stopped = true;
@@ -137,7 +137,8 @@ static void note_failure(struct explorer *ex, unsigned contract, unsigned machin
 		deviations_append(&f->deviations, &ex->path[m]);
 }
 
-static void note_verdicts(struct explorer *ex, unsigned machine, unsigned want, const struct verdict *v)
+static void note_verdicts(struct explorer *ex, unsigned machine, unsigned want,
+			  const struct verdict *v)
 {
 	char text[300];
 	for (unsigned c = 0; c < TM_CONTRACTS; c++) {
@@ -204,8 +205,9 @@ static void merge_notes(uint16_t note[SEEN_NOTES], const struct explorer *ex, un
 	for (unsigned k = 0; k < keys; k++) {
 		uint16_t now = NOTE_MANY;
 		if (from + k < h->ops && h->op[from + k].value >= 0) {
-			/* Name the version by its place among the workload's values: the same in every run.
-			 */
+			/* Name the version by its place among the workload's values: the same in
+			 * every
+			 * run. */
 			for (unsigned v = 0; v < ex->setup->values; v++)
 				if (ex->worlds.op_of_value[v] == h->op[from + k].value)
 					now = (uint16_t)(v + 1);
@@ -235,12 +237,14 @@ static void explore_image(struct explorer *ex, unsigned machine, struct image_so
 
 	image_start(is);
 	is->pm = w->pm;
-	world_recover(&ex->worlds, machine, &is->source, nested ? explore_point : NULL, ex, !nested);
+	world_recover(&ex->worlds, machine, &is->source, nested ? explore_point : NULL, ex,
+		      !nested);
 	ex->counts.states++;
 	ex->counts.nested_states += machine > 1;
 	ex->counts.events += sim_events(w->sim) - events;
 	memset(v, 0, sizeof(v));
-	judge_recovered(&ex->judge[machine], ex->worlds.history, want | TM_BIT(TM_LIN), ex->floor, v);
+	judge_recovered(&ex->judge[machine], ex->worlds.history, want | TM_BIT(TM_LIN), ex->floor,
+			v);
 	record_lines(ex, machine, is);
 	note_verdicts(ex, machine, want, v);
 	note_result(ex, machine);
@@ -255,19 +259,22 @@ static void explore_image(struct explorer *ex, unsigned machine, struct image_so
 
 /* --- one point --- */
 
-static void explore_images(struct explorer *ex, unsigned machine, uint64_t key, uint16_t note[SEEN_NOTES])
+static void explore_images(struct explorer *ex, unsigned machine, uint64_t key,
+			   uint16_t note[SEEN_NOTES])
 {
 	struct image_source *is = &ex->image[machine];
 	unsigned images = 0, samples = 0;
 	struct history_mark mark = history_mark(ex->worlds.history);
-	bool more = true,
-	     nests = ex->limits.nested_every && machine + 1 < WORLDS && !OWN_BUG(&ex->setup->hw, CRASH_ONCE);
+	bool more = true, nests = ex->limits.nested_every && machine + 1 < WORLDS &&
+				  !OWN_BUG(&ex->setup->hw, CRASH_ONCE);
 	memset(is, 0, sizeof(*is));
 	while (more && !ex->stopped) {
 		explore_image(ex, machine, is, &mark, false, samples ? NULL : note);
 		if (nests && !ex->stopped && (key + images) % ex->limits.nested_every == 0 &&
-		    (!ex->limits.nested_half || ex->counts.nested_states <= ex->counts.states / 2)) {
-			is->depth = is->used; /* the same image again, and stand at its power failures */
+		    (!ex->limits.nested_half ||
+		     ex->counts.nested_states <= ex->counts.states / 2)) {
+			is->depth = is->used; /* the same image again, and stand at its power
+						 failures */
 			explore_image(ex, machine, is, &mark, true, NULL);
 		}
 		images++;
@@ -317,7 +324,8 @@ static void explore_point(void *arg, struct world *world, const struct choice_po
 			raise_floor(ex, entry->note);
 		return;
 	}
-	/* The images that are sampled depend on the point alone, not on what was explored before. */
+	/* The images that are sampled depend on the point alone, not on what was explored
+	 * before. */
 	ex->sample_state = key;
 	if (machine == 1)
 		ex->point = key;

@@ -17,20 +17,22 @@ struct explore_limits {
 	unsigned nested_every;	   /* recovery itself is cut in one of so many images; 0: never */
 	bool nested_half;	   /* and only while that makes no more than half of the states */
 	uint64_t states;	   /* stop after so many */
-	bool no_crash;		   /* the power never fails: what breaks while it holds is found sooner */
-	bool eager;    /* tests: decide every line in flight before recovery, not at its first touch */
+	bool no_crash; /* the power never fails: what breaks while it holds is found sooner */
+	bool eager; /* tests: decide every line in flight before recovery, not at its first touch */
 	bool anywhere; /* tests: the power fails at each step, not only where it matters */
 };
 extern const struct explore_limits explore_default;
 
 struct explore_counts {
-	uint64_t runs, events;	      /* simulated runs of the workload; events in all worlds */
-	uint64_t points, points_seen; /* where the power could fail; equal to an earlier one and skipped */
-	uint64_t states;	      /* crash images recovered, read back and judged */
+	uint64_t runs, events; /* simulated runs of the workload; events in all worlds */
+	uint64_t points,
+		points_seen; /* where the power could fail; equal to an earlier one and skipped */
+	uint64_t states;     /* crash images recovered, read back and judged */
 	uint64_t nested_points, nested_states; /* of these: the power failed again in recovery */
 	uint64_t points_bounded;	       /* not all images were tried */
 	uint64_t unsure;		       /* histories that a search gave up on */
-	uint64_t spared; /* systematic search: holds not tried, they only reorder independent steps */
+	uint64_t spared; /* systematic search: holds not tried, they only reorder independent
+			  * steps */
 };
 
 /* A broken contract and how to get there. */
@@ -50,9 +52,9 @@ struct explorer {
 	struct failure failure[TM_CONTRACTS]; /* the first of each */
 	struct ways ways[TM_CONTRACTS];	      /* and others */
 	uint64_t broken[TM_CONTRACTS];	      /* states in which it was broken */
-	unsigned stop_at;		      /* TM_BIT()s: a run ends when one of these is found broken */
-	/* Called with each image once it is judged, with its history and machine still there; NULL: nobody
-	 * is. */
+	unsigned stop_at; /* TM_BIT()s: a run ends when one of these is found broken */
+	/* Called with each image once it is judged, with its history and machine still there; NULL:
+	 * nobody is. */
 	void (*image_done)(void *arg, const struct explorer *ex, unsigned machine);
 	void *image_done_arg;
 	struct deviations path[WORLDS]; /* the power failure and the lines of each world above 0 */
@@ -68,7 +70,8 @@ struct explorer {
 	bool stopped;
 };
 
-/* 0 or -errno; -EIO: the load phase failed, see ex->why; nothing is open then. `setup` stays the caller's. */
+/* 0 or -errno; -EIO: the load phase failed, see ex->why; nothing is open then. `setup` stays the
+ * caller's. */
 int explore_open(struct explorer *ex, struct setup *setup, const struct explore_limits *limits);
 void explore_close(struct explorer *ex);
 /* Forget what was seen and found; keep the worlds. */

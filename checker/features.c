@@ -30,7 +30,8 @@ static void found(struct features *f, enum sort sort, const void *bytes, size_t 
 	f->found(f->arg, XXH3_64bits_withSeed(bytes, len, sort + 1));
 }
 
-/* How many updates of the key were begun after the one that wrote this value, up to position `at`. */
+/* How many updates of the key were begun after the one that wrote this value, up to position
+ * `at`. */
 static uint8_t age(const struct history *h, const struct history_op *get, int32_t at)
 {
 	unsigned newer = 0;
@@ -39,7 +40,8 @@ static uint8_t age(const struct history *h, const struct history_op *get, int32_
 		return UINT8_MAX;
 	for (unsigned i = 0; i < h->ops && newer < OLD; i++) {
 		const struct history_op *o = &h->op[i];
-		newer += o->kind != HISTORY_GET && o->key == get->key && o->invoked > from && o->invoked < at;
+		newer += o->kind != HISTORY_GET && o->key == get->key && o->invoked > from &&
+			 o->invoked < at;
 	}
 	return (uint8_t)(newer | (get->value < 0) << 6);
 }

@@ -48,8 +48,8 @@ static const char *op_word(unsigned kind)
 	return kind < OP_KINDS ? words[kind] : "?";
 }
 
-/* A client that stops, a packet that comes late, or again because it was lost, and a landing that takes its
- * time have the same effect: the operation is not where it should be. */
+/* A client that stops, a packet that comes late, or again because it was lost, and a landing that
+ * takes its time have the same effect: the operation is not where it should be. */
 static void add_deviation(struct fingerprint *c, const struct deviation *d)
 {
 	char who[40], text[FINGERPRINT_PART];
@@ -59,7 +59,8 @@ static void add_deviation(struct fingerprint *c, const struct deviation *d)
 	else if (d->kind == CHOICE_PACKET && d->answer == PACKET_DUPLICATE)
 		snprintf(text, sizeof(text), "a packet of %s is duplicated", op_word(d->op.kind));
 	else if (d->kind == CHOICE_ORDER)
-		snprintf(text, sizeof(text), "lines of %s land in another order", op_word(d->op.kind));
+		snprintf(text, sizeof(text), "lines of %s land in another order",
+			 op_word(d->op.kind));
 	else if (d->kind == CHOICE_FAIL)
 		snprintf(text, sizeof(text), "%s fails, by %s for %s", fail_points[d->a].name, who,
 			 op_word(d->op.kind));
@@ -81,13 +82,15 @@ static void machine_starts(void *arg, struct explorer *ex, unsigned machine)
 			continue;
 		unsigned versions = pmem_line_versions(pm, d->a);
 		unsigned region = setup_region(ex->setup, (uint64_t)d->a * LINE);
-		for (unsigned v = pmem_answer_split(versions, d->answer).version + 1; v <= versions; v++) {
+		for (unsigned v = pmem_answer_split(versions, d->answer).version + 1; v <= versions;
+		     v++) {
 			struct pmem_version version;
 			char who[40], text[FINGERPRINT_PART];
 			pmem_line_version(pm, d->a, v, &version);
 			role(version.who ? version.who->name : "", who, sizeof(who));
 			snprintf(text, sizeof(text), "lost: %s, by %s for %s",
-				 region < ex->setup->regions ? ex->setup->region[region].name : "pm",
+				 region < ex->setup->regions ? ex->setup->region[region].name
+							     : "pm",
 				 version.nic ? "a NIC" : who, op_word(version.op.kind));
 			add_part(k->cause, text);
 		}
@@ -98,7 +101,8 @@ int fingerprint_find(struct setup *s, const struct deviations *path, unsigned co
 		     struct fingerprint *out)
 {
 	struct collector collector = {path, out};
-	const struct replay_audience audience = {.machine_starts = machine_starts, .arg = &collector};
+	const struct replay_audience audience = {.machine_starts = machine_starts,
+						 .arg = &collector};
 	struct explorer *ex = malloc(sizeof(*ex));
 	struct replay_outcome *outcome = malloc(sizeof(*outcome));
 	int error = ex && outcome ? explore_open(ex, s, &explore_default) : -ENOMEM;
@@ -112,7 +116,8 @@ int fingerprint_find(struct setup *s, const struct deviations *path, unsigned co
 	if (!error) {
 		error = replay(ex, path, false, &audience, outcome);
 		if (!error)
-			out->nothing = verdict_nothing(&outcome->verdict[contract], ex->worlds.history);
+			out->nothing = verdict_nothing(&outcome->verdict[contract],
+						       ex->worlds.history);
 		explore_close(ex);
 	}
 	for (unsigned i = 0; i < path->n && !error; i++) {

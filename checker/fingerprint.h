@@ -20,12 +20,13 @@ struct fingerprint {
 	unsigned parts;
 };
 
-/* Replays the case: `s` (finished) with `path` breaks `contract`. 0, -ENOMEM, or -EIO: the store cannot run.
- */
+/* Replays the case: `s` (finished) with `path` breaks `contract`. 0, -ENOMEM, or -EIO: the store
+ * cannot
+ * run. */
 int fingerprint_find(struct setup *s, const struct deviations *path, unsigned contract,
 		     struct fingerprint *out);
-/* Is all of `known` in `c`, and is a log cleaned in both or neither? Then `c` is most likely a case of it,
- * with something added. */
+/* Is all of `known` in `c`, and is a log cleaned in both or neither? Then `c` is most likely a case
+ * of it, with something added. */
 bool fingerprint_contains(const struct fingerprint *c, const struct fingerprint *known);
 
 #endif

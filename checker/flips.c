@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See flips.h. Breaks and cures are two cases of a claim, one that must fail and one that must pass.
- * For inert values each store is explored without any switch first, all workloads; then, line by
- * line, with it. Where a verdict differs, the side that held is explored for longer.
+ * See flips.h. Breaks and cures are two cases of a claim, one that must fail and one that must
+ * pass. For inert values each store is explored without any switch first, all workloads; then, line
+ * by line, with it. Where a verdict differs, the side that held is explored for longer.
  */
 #include "checker/flips.h"
 #include <errno.h>
@@ -42,7 +42,8 @@ static const struct look {
 /* Value `*i` of a switch, from 1; if it has fewer, *i is less by their number. */
 static bool nth_value(const char *name, const char *values, unsigned *i, char *knob, size_t n)
 {
-	for (const char *value = values + strcspn(values, " "); *value; value += strcspn(value, " ")) {
+	for (const char *value = values + strcspn(values, " "); *value;
+	     value += strcspn(value, " ")) {
 		value++;
 		if ((*i)-- == 0) {
 			snprintf(knob, n, "%s=%.*s", name, (int)strcspn(value, " "), value);
@@ -199,8 +200,8 @@ static void explore(const struct inert_search *s, unsigned base, unsigned worklo
 }
 
 /* Does the side that held hold with many more runs too? */
-static void confirm(struct inert_search *s, unsigned base, unsigned workload, unsigned contract, uint64_t run,
-		    bool breaks)
+static void confirm(struct inert_search *s, unsigned base, unsigned workload, unsigned contract,
+		    uint64_t run, bool breaks)
 {
 	struct campaign_unit longer;
 	struct flip *flip = s->flip;
@@ -216,14 +217,17 @@ static void confirm(struct inert_search *s, unsigned base, unsigned workload, un
 	flip->contract = contract;
 	flip->run = run;
 	flip->held_runs = longer.counts.runs;
-	snprintf(flip->workload, sizeof(flip->workload), "%s", s->f->campaign.workload[workload].name);
-	snprintf(flip->where, sizeof(flip->where), "%s %s", stores[s->store]->name, base_name[base]);
+	snprintf(flip->workload, sizeof(flip->workload), "%s",
+		 s->f->campaign.workload[workload].name);
+	snprintf(flip->where, sizeof(flip->where), "%s %s", stores[s->store]->name,
+		 base_name[base]);
 }
 
 static void look_at(struct inert_search *s, unsigned base, unsigned workload)
 {
 	const struct campaign *c = &s->f->campaign;
-	const struct campaign_unit *plain = &c->unit[(s->store * BASES + base) * c->workloads + workload];
+	const struct campaign_unit
+		*plain = &c->unit[(s->store * BASES + base) * c->workloads + workload];
 	struct flip *flip = s->flip;
 	struct campaign_unit with;
 	unsigned holds = 0;
@@ -255,7 +259,8 @@ static void test_inert(const struct flips *f, const struct claim_knob *line, str
 			struct inert_search s = {f, line, flip, &looks[look], store, CANDIDATES};
 			if (line->store && line->store != stores[store])
 				continue;
-			for (unsigned i = 0; i < c->workloads * BASES && !flip->broke && !flip->error; i++)
+			for (unsigned i = 0;
+			     i < c->workloads * BASES && !flip->broke && !flip->error; i++)
 				if (worth(&looks[look], &c->workload[i / BASES]))
 					look_at(&s, i % BASES, i / BASES);
 		}

@@ -6,13 +6,14 @@
  * lines of scenarios/claims.txt say of each value but the first of each switch what it changes, and
  * where; here that is tested.
  *
- * A line that says breaks or cures names a store, its other switches, and workloads. The side on which
- * something must break is explored until it does; the other side must then hold, in the same workload,
- * for several times as many runs: exploring is random, and a rare break may be met on one side by chance.
+ * A line that says breaks or cures names a store, its other switches, and workloads. The side on
+ * which something must break is explored until it does; the other side must then hold, in the same
+ * workload, for several times as many runs: exploring is random, and a rare break may be met on one
+ * side by chance.
  *
  * An inert value is set alone, and all small workloads and those of the file are explored with it
- * and without, at the default hardware and, since much breaks there by design, where acknowledged is
- * visible. No verdict may be another, contract by contract and workload by workload.
+ * and without, at the default hardware and, since much breaks there by design, where acknowledged
+ * is visible. No verdict may be another, contract by contract and workload by workload.
  */
 #include "checker/claims.h"
 
@@ -49,8 +50,10 @@ void flips_free(struct flips *f);
 bool flip_as_said(const struct claim_knob *line, const struct flip *flip);
 
 /*
- * Each value but the first of each switch of the stores that are tested by default, and of the hardware
- * (*store is then NULL). False at the end. Seeded bugs are no switches: they have tests of their own.
+ * Each value but the first of each switch of the stores that are tested by default, and of the
+ * hardware
+ * (*store is then NULL). False at the end. Seeded bugs are no switches: they have tests of their
+ * own.
  */
 bool flips_value(unsigned i, const struct tm_store **store, char *knob, size_t n);
 

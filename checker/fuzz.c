@@ -40,7 +40,8 @@
 
 static_assert(FUZZ_INPUT_MAX <= UINT8_MAX, "the length of an input is a byte");
 
-static const struct explore_limits item_limits = {.images_per_point = 64, .nested_every = 8, .states = 8000};
+static const struct explore_limits item_limits = {
+	.images_per_point = 64, .nested_every = 8, .states = 8000};
 
 struct item_result {
 	bool done;
@@ -163,11 +164,13 @@ static void change_record(uint64_t *random, uint8_t record[RECORD_BYTES])
 }
 
 /* One change of the records; `other` lends some. */
-static void change_records(uint64_t *random, struct fuzz_input *input, const struct fuzz_input *other)
+static void change_records(uint64_t *random, struct fuzz_input *input,
+			   const struct fuzz_input *other)
 {
 	uint8_t *records = input->bytes + WORKLOAD_BYTES;
 	unsigned n = input->n > WORKLOAD_BYTES ? (input->n - WORKLOAD_BYTES) / RECORD_BYTES : 0;
-	unsigned theirs = other->n > WORKLOAD_BYTES ? (other->n - WORKLOAD_BYTES) / RECORD_BYTES : 0;
+	unsigned theirs = other->n > WORKLOAD_BYTES ? (other->n - WORKLOAD_BYTES) / RECORD_BYTES
+						    : 0;
 	unsigned at = n ? draw(random, n) : 0, what = draw(random, 8);
 	if (what < 4 && n) {
 		change_record(random, records + at * RECORD_BYTES);
@@ -199,14 +202,16 @@ static void draw_workload(uint64_t *random, struct fuzz_input *input)
 	unsigned ops = 1 + draw(random, draw(random, 2) ? 4 : WORKLOAD_BYTES - 1);
 	memset(input, 0, sizeof(*input));
 	input->n = WORKLOAD_BYTES;
-	input->bytes[0] = (uint8_t)(draw(random, 8) | (draw(random, 3) ? 0 : draw(random, 32) << 3));
+	input->bytes[0] = (uint8_t)(draw(random, 8) |
+				    (draw(random, 3) ? 0 : draw(random, 32) << 3));
 	for (unsigned i = 1; i <= ops; i++)
 		input->bytes[i] = draw_op(random);
 }
 
 static void change_workload(uint64_t *random, struct fuzz_input *input)
 {
-	unsigned at = 1 + draw(random, WORKLOAD_BYTES - 1), to = 1 + draw(random, WORKLOAD_BYTES - 1);
+	unsigned at = 1 + draw(random, WORKLOAD_BYTES - 1),
+		 to = 1 + draw(random, WORKLOAD_BYTES - 1);
 	uint8_t op = input->bytes[at];
 	switch (draw(random, 5)) {
 	case 0:
@@ -254,9 +259,9 @@ static uint64_t sort_of(const struct setup *s, unsigned contract, const struct d
 		const struct deviation *d = &path->d[i];
 		unsigned step = CHOICE_KINDS + d->op.kind * STEP_KINDS + d->a;
 		if (d->kind == CHOICE_LINE)
-			lines |= 1ull
-				 << (setup_region(s, (uint64_t)d->a * LINE) * 2 + (d->answer + 1 == d->n)) %
-					    64;
+			lines |= 1ull << (setup_region(s, (uint64_t)d->a * LINE) * 2 +
+					  (d->answer + 1 == d->n)) %
+						 64;
 		else
 			kinds |= 1ull << (d->kind == CHOICE_STEP ? step : d->kind) % 64;
 	}
@@ -274,8 +279,8 @@ static void note_breaks(struct fuzz_item *item, const struct fuzz_input *input)
 			continue;
 		failure->found = false; /* the next run may break it in another way */
 		uint64_t sort = sort_of(ex->setup, c, &failure->deviations);
-		if (!(item->f->options.wanted & TM_BIT(c)) || seen_has(item->f->known_sorts, sort) ||
-		    r->breaks == ITEM_BROKEN)
+		if (!(item->f->options.wanted & TM_BIT(c)) ||
+		    seen_has(item->f->known_sorts, sort) || r->breaks == ITEM_BROKEN)
 			continue;
 		seen_add(item->sorts, sort, &is_new);
 		if (is_new)
@@ -318,7 +323,8 @@ static int open_input(struct fuzz_item *item, const struct fuzz_input *input, st
 		r->error = explore_open(&item->ex, s, &item_limits);
 	if (!r->error)
 		return 0;
-	snprintf(r->why, sizeof(r->why), "%s", r->error == -EIO ? item->ex.why : strerror(-r->error));
+	snprintf(r->why, sizeof(r->why), "%s",
+		 r->error == -EIO ? item->ex.why : strerror(-r->error));
 	setup_free(s);
 	return r->error;
 }
@@ -400,7 +406,8 @@ static struct plan plan_round(const struct fuzz *f)
 	struct plan p = {.runs = f->options.runs - f->counts.runs};
 	p.seeds = f->seeds - f->seeds_done;
 	if (p.seeds > ITEMS / 2 * ITEM_SEEDS)
-		p.seeds = ITEMS / 2 * ITEM_SEEDS; /* a large corpus must not take all the time there is */
+		p.seeds = ITEMS / 2 *
+			  ITEM_SEEDS; /* a large corpus must not take all the time there is */
 	if (p.seeds > p.runs)
 		p.seeds = (unsigned)p.runs;
 	p.seed_items = (p.seeds + ITEM_SEEDS - 1) / ITEM_SEEDS;
@@ -431,7 +438,8 @@ static void do_item(struct fuzz_item *item, unsigned i)
 		run_seeds(item, f->seeds_done + first, n < ITEM_SEEDS ? n : ITEM_SEEDS);
 	} else {
 		uint64_t before = p->seeds + (uint64_t)(i - p->seed_items) * ITEM_RUNS;
-		run_item(item, p->runs - before < ITEM_RUNS ? (unsigned)(p->runs - before) : ITEM_RUNS);
+		run_item(item,
+			 p->runs - before < ITEM_RUNS ? (unsigned)(p->runs - before) : ITEM_RUNS);
 	}
 	item->result->done = true;
 }
@@ -468,7 +476,8 @@ static int grow(void **array, unsigned n, unsigned *room, size_t size)
 	return 0;
 }
 
-static int append(struct fuzz_input **list, unsigned *n, unsigned *room, const struct fuzz_input *input)
+static int append(struct fuzz_input **list, unsigned *n, unsigned *room,
+		  const struct fuzz_input *input)
 {
 	void *array = *list;
 	if (grow(&array, *n, room, sizeof(*input)))
@@ -515,8 +524,11 @@ static int merge(struct fuzz *f, const struct item_result *r)
 int fuzz_round(struct fuzz *f)
 {
 	struct plan p = plan_round(f);
-	const struct pool pool = {
-		.units = p.items, .jobs = f->options.jobs, .work = work, .take = take, .arg = f->item};
+	const struct pool pool = {.units = p.items,
+				  .jobs = f->options.jobs,
+				  .work = work,
+				  .take = take,
+				  .arg = f->item};
 	f->item->plan = &p;
 	memset(f->shared->result, 0, sizeof(f->shared->result));
 	f->founds = 0;
@@ -566,7 +578,8 @@ int fuzz_open(struct fuzz *f, const struct setup *base, const struct fuzz_option
 	memset(f, 0, sizeof(*f));
 	f->base = base;
 	f->options = *options;
-	f->shared = mmap(NULL, sizeof(*f->shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	f->shared = mmap(NULL, sizeof(*f->shared), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (f->shared == MAP_FAILED)
 		f->shared = NULL;
 	f->known_features = seen_new();

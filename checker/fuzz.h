@@ -26,13 +26,15 @@ struct fuzz_input {
 /* An input that breaks a contract of those that are looked for. */
 struct fuzz_break {
 	unsigned contract;
-	uint64_t sort; /* of contract, deviations and lost lines: equal ones have most likely one cause */
+	uint64_t sort; /* of contract, deviations and lost lines: equal ones have most likely one
+			  cause */
 	struct fuzz_input input;
 };
 
 struct fuzz_options {
 	uint64_t seed;
-	uint64_t runs;	 /* at most; the results then depend on nothing but the seed and the seeds' inputs */
+	uint64_t runs;	 /* at most; the results then depend on nothing but the seed and the seeds'
+			    inputs */
 	double deadline; /* CLOCK_MONOTONIC, s, when the last run begins; 0: none */
 	unsigned jobs;	 /* processes */
 	unsigned wanted; /* TM_BIT()s of contracts whose breaks are reported */
@@ -67,7 +69,8 @@ int fuzz_seed(struct fuzz *f, const uint8_t *bytes, size_t n);
 bool fuzz_more(const struct fuzz *f);
 /* Some thousand runs. 0; -ENOMEM; -EIO: the store cannot run, f->why; -ECHILD: a process died. */
 int fuzz_round(struct fuzz *f);
-/* The round ends soon, and fuzz_more() is false from now on. May be called from a signal handler. */
+/* The round ends soon, and fuzz_more() is false from now on. May be called from a signal
+ * handler. */
 void fuzz_stop(struct fuzz *f);
 bool fuzz_stopped(const struct fuzz *f);
 

@@ -45,12 +45,15 @@ int history_invoke(struct history *h, unsigned client, enum history_kind kind, u
 	o->kind = kind;
 	o->client = client;
 	o->key = key;
-	o->value = kind == HISTORY_PUT ? (int32_t)h->ops : kind == HISTORY_DEL ? VALUE_ABSENT : VALUE_UNKNOWN;
+	o->value = kind == HISTORY_PUT	 ? (int32_t)h->ops
+		   : kind == HISTORY_DEL ? VALUE_ABSENT
+					 : VALUE_UNKNOWN;
 	o->invoked = h->clock++;
 	o->returned = -1;
 	o->error = 0;
 	o->epoch = h->epoch;
-	h->hash = hash_add(h->hash, TAG_INVOKE | (uint64_t)client << 40 | (uint64_t)kind << 32 | key);
+	h->hash = hash_add(h->hash,
+			   TAG_INVOKE | (uint64_t)client << 40 | (uint64_t)kind << 32 | key);
 	return h->ops++;
 }
 
@@ -62,13 +65,14 @@ void history_return(struct history *h, int op, int error, int32_t value)
 	assert(o->returned == -1 && o->epoch == h->epoch);
 	if (o->kind == HISTORY_GET && error == 0) {
 		assert(value == VALUE_ABSENT || value == VALUE_FOREIGN ||
-		       (value >= 0 && (unsigned)value < h->ops && h->op[value].kind == HISTORY_PUT));
+		       (value >= 0 && (unsigned)value < h->ops &&
+			h->op[value].kind == HISTORY_PUT));
 		o->value = value;
 	}
 	o->returned = h->clock++;
 	o->error = error;
-	h->hash = hash_add(h->hash, TAG_RETURN | (uint64_t)op << 48 | (uint64_t)(uint16_t)error << 32 |
-					    (uint32_t)o->value);
+	h->hash = hash_add(h->hash, TAG_RETURN | (uint64_t)op << 48 |
+					    (uint64_t)(uint16_t)error << 32 | (uint32_t)o->value);
 }
 
 void history_crash(struct history *h)
@@ -80,7 +84,8 @@ void history_crash(struct history *h)
 
 struct history_mark history_mark(const struct history *h)
 {
-	return (struct history_mark){.ops = h->ops, .clock = h->clock, .epoch = h->epoch, .hash = h->hash};
+	return (struct history_mark){
+		.ops = h->ops, .clock = h->clock, .epoch = h->epoch, .hash = h->hash};
 }
 
 void history_rewind(struct history *h, const struct history_mark *mark)

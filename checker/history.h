@@ -25,8 +25,9 @@
 /* What a GET returned, or what an operation wrote. */
 #define VALUE_ABSENT  (-1) /* not found; nothing was ever put, or it was deleted */
 #define VALUE_FOREIGN (-2) /* bytes that are no single PUT's value of this key */
-#define VALUE_UNKNOWN \
-	(-3) /* the operation has not returned, or with an error, or bytes that several PUTs write */
+#define VALUE_UNKNOWN                                                                              \
+	(-3) /* the operation has not returned, or with an error, or bytes that several PUTs write \
+	      * \ */
 
 enum history_kind { HISTORY_PUT, HISTORY_GET, HISTORY_DEL };
 
@@ -34,7 +35,8 @@ struct history_op {
 	uint8_t kind;	 /* enum history_kind */
 	uint8_t client;	 /* 1.. ; recovery's readers have numbers of their own; 0: the load phase */
 	uint16_t key;	 /* index of the key */
-	int32_t value;	 /* PUT: its own index; DEL: VALUE_ABSENT; GET: what it returned: a PUT, or VALUE_* */
+	int32_t value;	 /* PUT: its own index; DEL: VALUE_ABSENT; GET: what it returned: a PUT, or
+			    VALUE_* */
 	int32_t invoked; /* position in the sequence of events */
 	int32_t returned; /* likewise; -1: not returned (in flight, or its client died) */
 	int16_t error;	  /* 0, or the -errno with which it returned */
@@ -50,8 +52,9 @@ struct history {
 	unsigned keys;
 	uint64_t hash; /* of everything above, incremental */
 	/* Does an acknowledgement prove that the update is visible? True unless set otherwise after
-	 * history_reset(); not so where a NIC acknowledges first. MONO and KEEP then draw no order from it.
-	 */
+	 * history_reset(); not so where a NIC acknowledges first. MONO and KEEP then draw no order
+	 * from
+	 * it. */
 	bool ack_visible;
 };
 

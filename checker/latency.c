@@ -5,8 +5,8 @@
 
 #define SUB (1u << LATENCY_SUB_BITS)
 
-/* The buckets of [2^e, 2^(e+1)) follow those of the power before: row 0 has [0, SUB), row 1 [SUB, 2 SUB), and
- * from there on a bucket is twice as wide with each row. */
+/* The buckets of [2^e, 2^(e+1)) follow those of the power before: row 0 has [0, SUB), row 1 [SUB, 2
+ * SUB), and from there on a bucket is twice as wide with each row. */
 static unsigned bucket(uint64_t ns)
 {
 	unsigned row = 0;

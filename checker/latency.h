@@ -20,8 +20,8 @@ struct latency {
 
 void latency_add(struct latency *l, uint64_t ns);
 void latency_merge(struct latency *to, const struct latency *from);
-/* The time that `per_mille` of 1000 operations did not exceed: the upper end of its bucket, never more than
- * the longest; 0 where there were none. */
+/* The time that `per_mille` of 1000 operations did not exceed: the upper end of its bucket, never
+ * more than the longest; 0 where there were none. */
 uint64_t latency_quantile(const struct latency *l, unsigned per_mille);
 
 #endif

@@ -2,17 +2,17 @@
 /*
  * Running litmus tests.
  *
- * All locations of all hosts lie in one pool of the persistence model, those of DRAM, too: what of it
- * survives is not asked about. Each thread is a task and each statement one of its events; queue pairs
- * connect the hosts' RNICs. Everything is the soft RNIC and the persistence model that
- * stores run on; orders.c finds the runs that differ.
+ * All locations of all hosts lie in one pool of the persistence model, those of DRAM, too: what of
+ * it survives is not asked about. Each thread is a task and each statement one of its events; queue
+ * pairs connect the hosts' RNICs. Everything is the soft RNIC and the persistence model that stores
+ * run on; orders.c finds the runs that differ.
  *
- * What is looked at: at a run's end, when all threads have ended and nothing is under way, registers
- * and memory (a final outcome). And, if a condition asks what is left by a power failure, after
- * each event that changes what can be left, or a register that is asked about together with it: each
- * combination of what the lines can hold then (crash outcomes). That a line may drain or be
- * evicted needs no event: what is in flight may be left anyway, and what is durable only makes outcomes
- * fewer.
+ * What is looked at: at a run's end, when all threads have ended and nothing is under way,
+ * registers and memory (a final outcome). And, if a condition asks what is left by a power failure,
+ * after each event that changes what can be left, or a register that is asked about together with
+ * it: each combination of what the lines can hold then (crash outcomes). That a line may drain or
+ * be evicted needs no event: what is in flight may be left anyway, and what is durable only makes
+ * outcomes fewer.
  */
 #include "checker/litmus.h"
 #include <assert.h>
@@ -71,10 +71,11 @@ struct play {
 	void *say_arg;
 	struct tm_region region[LITMUS_LOCATIONS];
 	unsigned steps;
-	bool crashes;					     /* crash outcomes are asked for */
-	bool learns[LITMUS_THREADS][LITMUS_REGISTERS];	     /* together with what is left */
-	bool keeps[LITMUS_LOCATIONS * LITMUS_WORDS / 8 + 1]; /* line: some word of it is asked about */
-	uint32_t line[LITMUS_OBSERVED];			     /* the lines that are */
+	bool crashes;				       /* crash outcomes are asked for */
+	bool learns[LITMUS_THREADS][LITMUS_REGISTERS]; /* together with what is left */
+	bool keeps[LITMUS_LOCATIONS * LITMUS_WORDS / 8 +
+		   1];			/* line: some word of it is asked about */
+	uint32_t line[LITMUS_OBSERVED]; /* the lines that are */
 	unsigned lines;
 	bool failed;
 };
@@ -149,7 +150,8 @@ static void registers(const struct play *p, bool learnt, uint64_t *value)
 {
 	for (unsigned i = 0; i < p->test->observeds; i++) {
 		const struct litmus_place *place = &p->test->observed[i];
-		if (place->what == LITMUS_REGISTER && (!learnt || p->learns[place->thread][place->reg]))
+		if (place->what == LITMUS_REGISTER &&
+		    (!learnt || p->learns[place->thread][place->reg]))
 			value[i] = p->player[place->thread].reg[place->reg];
 	}
 }
@@ -160,7 +162,8 @@ static void final_outcome(struct play *p)
 	registers(p, false, value);
 	for (unsigned i = 0; i < p->test->observeds; i++)
 		if (p->test->observed[i].what == LITMUS_MEMORY)
-			memcpy(&value[i], pmem_base(p->pm) + place_off(p->test, &p->test->observed[i]), 8);
+			memcpy(&value[i],
+			       pmem_base(p->pm) + place_off(p->test, &p->test->observed[i]), 8);
 	add_outcome(p, &p->out->final, value);
 }
 
@@ -323,9 +326,12 @@ static void post(struct player *me, const struct litmus_statement *s)
 {
 	struct play *p = me->play;
 	unsigned host = p->test->thread[me->thread].host, peer = peer_host(me, s);
-	bool fetches = s->op == LITMUS_GET || s->op == LITMUS_REMOTE_CAS || s->op == LITMUS_REMOTE_FAA;
-	const struct litmus_range *local = fetches ? &s->to : &s->from, *remote = fetches ? &s->from : &s->to;
-	uint64_t value = evaluate(me, &s->expr), va = (uintptr_t)pmem_base(p->pm) + range_off(p, remote);
+	bool fetches = s->op == LITMUS_GET || s->op == LITMUS_REMOTE_CAS ||
+		       s->op == LITMUS_REMOTE_FAA;
+	const struct litmus_range *local = fetches ? &s->to : &s->from,
+				  *remote = fetches ? &s->from : &s->to;
+	uint64_t value = evaluate(me, &s->expr),
+		 va = (uintptr_t)pmem_base(p->pm) + range_off(p, remote);
 	struct ibv_sge sge = {.addr = (uintptr_t)pmem_base(p->pm) + range_off(p, local),
 			      .length = 8u * local->words,
 			      .lkey = p->mr[host]->lkey};
@@ -582,13 +588,15 @@ static void open_end(struct ibv_context *verbs, struct ibv_pd *pd, struct end *e
 	end->qp = rnic_create_qp(pd, &init);
 }
 
-static void connect_end(struct end *end, const struct end *peer, struct ibv_context *peer_verbs, unsigned mtu)
+static void connect_end(struct end *end, const struct end *peer, struct ibv_context *peer_verbs,
+			unsigned mtu)
 {
 	enum ibv_mtu path = IBV_MTU_256;
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = ACCESS};
 	while ((256u << (path - IBV_MTU_256)) < mtu)
 		path++;
-	rnic_modify_qp(end->qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	rnic_modify_qp(end->qp, &a,
+		       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 	a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
 				 .path_mtu = path,
 				 .dest_qp_num = peer->qp->qp_num,
@@ -597,16 +605,17 @@ static void connect_end(struct end *end, const struct end *peer, struct ibv_cont
 				 .ah_attr = {.is_global = 1, .port_num = 1}};
 	rnic_query_gid(peer_verbs, 1, 0, &a.ah_attr.grh.dgid);
 	rnic_modify_qp(end->qp, &a,
-		       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+		       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 	/* No timer: packets do not get lost. A receiver that is not ready is an error at once. */
 	a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS, .max_rd_atomic = RD_ATOMIC};
 	rnic_modify_qp(end->qp, &a,
-		       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-			       IBV_QP_MAX_QP_RD_ATOMIC);
+		       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
-static void open_queue_pairs(struct play *p, struct ibv_context *const *verbs, struct ibv_pd *const *pd)
+static void open_queue_pairs(struct play *p, struct ibv_context *const *verbs,
+			     struct ibv_pd *const *pd)
 {
 	const struct litmus_test *test = p->test;
 	for (unsigned q = 0; q < test->qps; q++) {
@@ -614,7 +623,8 @@ static void open_queue_pairs(struct play *p, struct ibv_context *const *verbs, s
 		for (unsigned e = 0; e < 2; e++)
 			open_end(verbs[host[e]], pd[host[e]], &p->end[q][e]);
 		for (unsigned e = 0; e < 2; e++)
-			connect_end(&p->end[q][e], &p->end[q][1 - e], verbs[host[1 - e]], test->hw.mtu);
+			connect_end(&p->end[q][e], &p->end[q][1 - e], verbs[host[1 - e]],
+				    test->hw.mtu);
 	}
 }
 
@@ -671,12 +681,13 @@ static void boot(void *arg)
 		sim_set_teller(p->sim, tell, p);
 	sim_set_picker(p->sim, &p->orders.picker);
 	for (unsigned t = 0; t < test->threads; t++)
-		sim_spawn(p->sim, test->thread[t].host + 1u, p->player[t].name, run_thread, &p->player[t]);
+		sim_spawn(p->sim, test->thread[t].host + 1u, p->player[t].name, run_thread,
+			  &p->player[t]);
 }
 
 /*
- * An await looks once. If it would be satisfied now, it was too early: another run is this one with a
- * later look.
+ * An await looks once. If it would be satisfied now, it was too early: another run is this one with
+ * a later look.
  */
 static bool looked_too_early(struct play *p)
 {
@@ -739,8 +750,8 @@ static void look_through(struct play *p)
 	}
 }
 
-static int open_play(struct play *p, const struct litmus_test *test, const struct litmus_limits *limits,
-		     struct litmus_result *out)
+static int open_play(struct play *p, const struct litmus_test *test,
+		     const struct litmus_limits *limits, struct litmus_result *out)
 {
 	memset(out, 0, sizeof(*out));
 	p->test = test;
@@ -802,7 +813,8 @@ static void judge(const struct litmus_test *test, struct litmus_result *out)
 	}
 }
 
-int litmus_run(const struct litmus_test *test, const struct litmus_limits *limits, struct litmus_result *out)
+int litmus_run(const struct litmus_test *test, const struct litmus_limits *limits,
+	       struct litmus_result *out)
 {
 	struct play *p = calloc(1, sizeof(*p));
 	if (!p) {

@@ -8,8 +8,8 @@
 #include "scenarios/litmus.h"
 
 struct litmus_outcome {
-	uint64_t value[LITMUS_OBSERVED]; /* as in litmus_test.observed; 0 of a place that this kind of outcome
-					    has not */
+	uint64_t value[LITMUS_OBSERVED]; /* as in litmus_test.observed; 0 of a place that this kind
+					    of outcome has not */
 	uint64_t count;			 /* runs, or crash states, that end so */
 };
 
@@ -20,24 +20,26 @@ struct litmus_outcomes {
 
 struct litmus_limits {
 	uint64_t runs; /* give up after so many */
-	bool whole;    /* tests: every interleaving, also those that only reorder independent steps */
+	bool whole; /* tests: every interleaving, also those that only reorder independent steps */
 };
 extern const struct litmus_limits litmus_default; /* no limit that small tests meet */
 
 struct litmus_result {
-	struct litmus_outcomes final, crash; /* crash: empty if no condition and no `observe` wants it */
+	struct litmus_outcomes final,
+		crash;		/* crash: empty if no condition and no `observe` wants it */
 	uint64_t runs, blocked; /* blocked: of the runs, those in which a thread waits for ever */
 	bool complete;		/* false: the limit ended the search */
 	struct {
 		bool satisfied; /* does some outcome satisfy the formula? */
 		bool violated;	/* does some outcome not? */
-		bool holds;	/* does the condition hold? Only certain where complete, or where one outcome
-				   decides */
+		bool holds; /* does the condition hold? Only certain where complete, or where one
+			       outcome decides */
 	} condition[LITMUS_CONDITIONS];
 };
 
 /* Search. 0 or -ENOMEM. To be freed with litmus_result_free() in any case. */
-int litmus_run(const struct litmus_test *test, const struct litmus_limits *limits, struct litmus_result *out);
+int litmus_run(const struct litmus_test *test, const struct litmus_limits *limits,
+	       struct litmus_result *out);
 void litmus_result_free(struct litmus_result *result);
 
 /*

@@ -41,8 +41,9 @@ struct worker {
 	uint64_t quota; /* operations */
 	uint64_t random;
 
-	pthread_mutex_t lock; /* of `session`, which the watchdog may stop while it is being closed */
-	void *session;	      /* NULL: none */
+	pthread_mutex_t
+		lock;  /* of `session`, which the watchdog may stop while it is being closed */
+	void *session; /* NULL: none */
 	unsigned client;
 	uint32_t boot, session_number, puts;
 	bool lost; /* there is no session, and there will be none */
@@ -146,8 +147,8 @@ static int open_session(struct worker *w, char *why, size_t n)
 	int error;
 
 	begin_doing(w, DOING_A_OPEN, KEY_NONE);
-	error = o->sessions->open(o->arg, o->first_client ? o->first_client + w->number : 0, &session, why,
-				  n);
+	error = o->sessions->open(o->arg, o->first_client ? o->first_client + w->number : 0,
+				  &session, why, n);
 	end_doing(w);
 	if (error)
 		return error;
@@ -181,7 +182,8 @@ static void get_session(struct worker *w)
 				     why[0] ? why : strerror(-error));
 			break;
 		}
-		for (uint64_t slept = 0; slept < delay && !atomic_load(&l->ending); slept += FIRST_DELAY)
+		for (uint64_t slept = 0; slept < delay && !atomic_load(&l->ending);
+		     slept += FIRST_DELAY)
 			sleep_ns(FIRST_DELAY);
 		if (atomic_load(&l->ending))
 			break;
@@ -194,8 +196,8 @@ static void get_session(struct worker *w)
 /* Does this error end the session? Then nobody knows what became of an update. */
 static bool broken(int error)
 {
-	return error == -EIO || error == -ECANCELED || error == -ETIMEDOUT || error == -ECONNRESET ||
-	       error == -EPIPE || error == -ENOTCONN;
+	return error == -EIO || error == -ECANCELED || error == -ETIMEDOUT ||
+	       error == -ECONNRESET || error == -EPIPE || error == -ENOTCONN;
 }
 
 static void renew_session(struct worker *w)
@@ -286,7 +288,8 @@ static void perform(struct worker *w, struct op *op)
 	if (op->kind == HISTORY_PUT)
 		op->error = o->sessions->put(w->session, key, LIVE_KEY_LEN, w->value, o->vlen);
 	else if (op->kind == HISTORY_GET)
-		op->error = o->sessions->get(w->session, key, LIVE_KEY_LEN, w->got, TM_MAX_VALUE, &op->vlen);
+		op->error = o->sessions->get(w->session, key, LIVE_KEY_LEN, w->got, TM_MAX_VALUE,
+					     &op->vlen);
 	else
 		op->error = o->sessions->del(w->session, key, LIVE_KEY_LEN);
 	op->ns = end_doing(w);
@@ -313,7 +316,8 @@ static void account(struct worker *w, const struct op *op, bool measured)
 
 	if (op->foreign) {
 		r->foreign++;
-		tell(w->load, "client %u: GET of key %" PRIu32 " returned %zu bytes that no PUT of it wrote",
+		tell(w->load,
+		     "client %u: GET of key %" PRIu32 " returned %zu bytes that no PUT of it wrote",
 		     w->client, op->key, op->vlen);
 	}
 	if (op->error && !nothing) {
@@ -328,7 +332,8 @@ static void account(struct worker *w, const struct op *op, bool measured)
 }
 
 /* False: it could not be begun, or the worker has no session any more. */
-static bool operation(struct worker *w, enum history_kind kind, uint32_t key, bool measured, int *error)
+static bool operation(struct worker *w, enum history_kind kind, uint32_t key, bool measured,
+		      int *error)
 {
 	struct op op = {.kind = kind, .key = key};
 
@@ -378,7 +383,8 @@ static void run_operations(struct worker *w)
 		int error;
 
 		if (random_below(&w->random, 100) >= o->read_percent)
-			kind = random_below(&w->random, 100) < o->delete_percent ? HISTORY_DEL : HISTORY_PUT;
+			kind = random_below(&w->random, 100) < o->delete_percent ? HISTORY_DEL
+										 : HISTORY_PUT;
 		if (!operation(w, kind, zipf_draw(&w->load->zipf, &w->random), true, &error))
 			break;
 	}
@@ -455,8 +461,8 @@ static bool somebody_hangs(struct load *l)
 			tell(l, "client %u hangs: connecting for %.0f s", i + 1,
 			     (double)(now - since) / SECOND);
 		else
-			tell(l, "client %u hangs: %s of key %u for %.0f s", i + 1, doing_names[doing], key,
-			     (double)(now - since) / SECOND);
+			tell(l, "client %u hangs: %s of key %u for %.0f s", i + 1,
+			     doing_names[doing], key, (double)(now - since) / SECOND);
 	}
 	return hangs;
 }
@@ -521,7 +527,8 @@ static int watch(struct load *l, struct load_result *r)
 		}
 		if (l->o.progress && now - told > SECOND / 4) {
 			told = now;
-			l->o.progress(l->o.tell_arg, start ? (double)(now - start) / SECOND : 0, ops_done(l));
+			l->o.progress(l->o.tell_arg, start ? (double)(now - start) / SECOND : 0,
+				      ops_done(l));
 		}
 		if (!stopped && somebody_hangs(l)) {
 			r->hung = true;

@@ -46,7 +46,8 @@ static const struct control {
 	bool ack_early;
 	unsigned keeps;
 } controls[] = {
-	{"efactory", "default", true, ALWAYS | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP) | TM_BIT(TM_NORES)},
+	{"efactory", "default", true,
+	 ALWAYS | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP) | TM_BIT(TM_NORES)},
 	{"efactory", "default", false,
 	 ALWAYS | TM_BIT(TM_LIN) | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP) | TM_BIT(TM_NORES)},
 	{"erda", "default", true, ALWAYS},
@@ -89,7 +90,8 @@ struct lane {
 	const char *knob, *value; /* of the hardware, besides; NULL: none */
 	const char *workload;	  /* the only one that is tried; NULL: all */
 	unsigned want;		  /* contracts */
-	unsigned first; /* of these, the ones that an earlier lane looks for, too: left to it at first */
+	unsigned first; /* of these, the ones that an earlier lane looks for, too: left to it at
+			   first */
 };
 
 /* A step of the search: so many runs of each workload. */
@@ -171,12 +173,13 @@ static bool find_bug(const struct lane *lane)
 	return v && strstr(v->knobs, "bug=");
 }
 
-static int open_bench(struct bench **out, const struct lane *lane, unsigned workload, bool without_bug,
-		      const struct search *s)
+static int open_bench(struct bench **out, const struct lane *lane, unsigned workload,
+		      bool without_bug, const struct search *s)
 {
 	struct explore_limits limits = campaign_default.limits;
 	struct bench *b = calloc(1, sizeof(*b));
-	const char *expected, *variant = without_bug && lane->control ? lane->control : lane->variant;
+	const char *expected,
+		*variant = without_bug && lane->control ? lane->control : lane->variant;
 	int error = b ? 0 : -ENOMEM;
 	*out = NULL;
 	if (!error) {
@@ -185,7 +188,8 @@ static int open_bench(struct bench **out, const struct lane *lane, unsigned work
 		error = setup_variant(&b->setup, variant);
 	}
 	if (!error)
-		error = setup_knob(&b->setup, "ack_early", lane->ack_early ? "on" : "off", &expected);
+		error = setup_knob(&b->setup, "ack_early", lane->ack_early ? "on" : "off",
+				   &expected);
 	if (!error && lane->knob)
 		error = setup_knob(&b->setup, lane->knob, lane->value, &expected);
 	if (!error && without_bug && !lane->control && find_bug(lane))
@@ -229,8 +233,8 @@ static struct source *source_of(struct bench *b, uint64_t run)
 	return &b->random.source;
 }
 
-/* Up to `runs` runs and their power failures, until one of the contracts in `want` breaks. That one, or
- * TM_CONTRACTS. */
+/* Up to `runs` runs and their power failures, until one of the contracts in `want` breaks. That
+ * one, or TM_CONTRACTS. */
 static unsigned explore(struct bench *b, unsigned want, uint64_t runs)
 {
 	b->ex.stop_at = want;
@@ -244,8 +248,8 @@ static unsigned explore(struct bench *b, unsigned want, uint64_t runs)
 	return TM_CONTRACTS;
 }
 
-/* The first of `runs` runs that breaks one of the contracts in `want` while the power holds; `runs`: none
- * does. */
+/* The first of `runs` runs that breaks one of the contracts in `want` while the power holds;
+ * `runs`: none does. */
 static uint64_t probe(struct bench *b, unsigned want, uint64_t runs)
 {
 	struct world *w = &b->ex.worlds.world[0];
@@ -256,8 +260,8 @@ static uint64_t probe(struct bench *b, unsigned want, uint64_t runs)
 		struct source *source = source_of(b, run);
 		world_run(&b->ex.worlds, source, NULL, NULL);
 		judge_prepare(judge, b->ex.worlds.history);
-		judge_recovered(judge, b->ex.worlds.history, want & (TM_BIT(TM_RDA) | TM_BIT(TM_LIN)), NULL,
-				v);
+		judge_recovered(judge, b->ex.worlds.history,
+				want & (TM_BIT(TM_RDA) | TM_BIT(TM_LIN)), NULL, v);
 		bool live_broken = w->result.live_broken && want & TM_BIT(TM_LIVE);
 		world_end(&b->ex.worlds, 0);
 		if (v[TM_RDA].broken || v[TM_LIN].broken || live_broken)
@@ -270,8 +274,8 @@ static uint64_t probe(struct bench *b, unsigned want, uint64_t runs)
 /* --- a hit --- */
 
 /* Does the control, too, break it by then? */
-static bool control_breaks(const struct lane *lane, unsigned workload, unsigned contract, uint64_t runs,
-			   bool no_crash, struct search *s)
+static bool control_breaks(const struct lane *lane, unsigned workload, unsigned contract,
+			   uint64_t runs, bool no_crash, struct search *s)
 {
 	struct bench *b;
 	s->error = open_bench(&b, lane, workload, true, s);
@@ -323,7 +327,8 @@ static double since(const struct timespec *start)
 	return (double)(t.tv_sec - start->tv_sec) + (double)(t.tv_nsec - start->tv_nsec) * 1e-9;
 }
 
-static void note_hit(struct search *s, const struct lane *lane, const struct bench *b, unsigned contract)
+static void note_hit(struct search *s, const struct lane *lane, const struct bench *b,
+		     unsigned contract)
 {
 	struct mutant_result *out = s->out;
 	const struct failure *f = &b->ex.failure[contract];
@@ -334,9 +339,10 @@ static void note_hit(struct search *s, const struct lane *lane, const struct ben
 	snprintf(out->store, sizeof(out->store), "%s", lane->store->name);
 	snprintf(out->variant, sizeof(out->variant), "%s", lane->variant);
 	snprintf(out->workload, sizeof(out->workload), "%s", b->setup.w.name);
-	snprintf(out->hardware, sizeof(out->hardware), "%s%s%s%s%s", lane->ack_early ? "" : "ack_early=off",
-		 lane->knob && !lane->ack_early ? " " : "", lane->knob ? lane->knob : "",
-		 lane->knob ? "=" : "", lane->knob ? lane->value : "");
+	snprintf(out->hardware, sizeof(out->hardware), "%s%s%s%s%s",
+		 lane->ack_early ? "" : "ack_early=off", lane->knob && !lane->ack_early ? " " : "",
+		 lane->knob ? lane->knob : "", lane->knob ? "=" : "",
+		 lane->knob ? lane->value : "");
 }
 
 /* --- the search --- */
@@ -379,8 +385,9 @@ static bool try_workload(struct search *s, const struct lane *lane, const struct
 	out->runs += b->ex.counts.runs;
 	if (contract < TM_CONTRACTS) {
 		double seconds = since(&s->start);
-		if (!compare || !control_breaks(lane, workload, contract, b->ex.failure[contract].run + 1,
-						b->ex.limits.no_crash, s)) {
+		if (!compare ||
+		    !control_breaks(lane, workload, contract, b->ex.failure[contract].run + 1,
+				    b->ex.limits.no_crash, s)) {
 			note_hit(s, lane, b, contract);
 			out->seconds = seconds;
 			if (s->options->shrink && !s->error)
@@ -436,7 +443,8 @@ static unsigned lanes_of_store(const struct mutant *m, struct lane *lane)
 			.want = m->breaks & (c ? c->keeps : m->store->promises),
 		};
 	}
-	/* A bug that only adds to what is broken anyway: what the control keeps in the same runs decides. */
+	/* A bug that only adds to what is broken anyway: what the control keeps in the same runs
+	 * decides. */
 	if (!lane[0].want && !lane[n - 1].want)
 		lane[n - 1].want = m->breaks;
 	lane[n - 1].first = lane[0].want;
@@ -508,7 +516,8 @@ static void search_blind(struct search *s, const struct mutant *m)
 	search_lanes(&two, lane, lanes, one.phase + 1, true);
 	s->error = one.error ? one.error : two.error;
 	*s->out = seen;
-	s->out->found = seen.found && (options.shrink ? seen.shrunk && !blind.shrunk : !blind.found);
+	s->out->found = seen.found &&
+			(options.shrink ? seen.shrunk && !blind.shrunk : !blind.found);
 	s->out->runs = blind.runs;
 	s->out->states = blind.states;
 	snprintf(s->out->store, sizeof(s->out->store), "%s", m->canary->store);
@@ -536,8 +545,10 @@ int mutant_search(const struct mutant *m, const struct mutant_options *o, struct
 			search_rules(&s, OWN_NONE);
 			break;
 		}
-		lane[0] = (struct lane){
-			.store = m->store, .variant = m->name, .ack_early = m->ack_early, .want = m->breaks};
+		lane[0] = (struct lane){.store = m->store,
+					.variant = m->name,
+					.ack_early = m->ack_early,
+					.want = m->breaks};
 		search_lanes(&s, lane, 1, CONTROL_PHASES, false);
 		break;
 	case MUTANT_BLIND:
@@ -572,7 +583,8 @@ unsigned mutants_list(struct mutant *list, unsigned max)
 							      .breaks = v->breaks};
 	for (unsigned b = OWN_NONE + 1; b < OWN_BUGS; b++)
 		if (!own_bugs[b].change && n++ < max) /* another machine: not for stores to find */
-			list[n - 1] = (struct mutant){.kind = own_bugs[b].blind ? MUTANT_BLIND : MUTANT_MODEL,
+			list[n - 1] = (struct mutant){.kind = own_bugs[b].blind ? MUTANT_BLIND
+										: MUTANT_MODEL,
 						      .part = own_bugs[b].part,
 						      .name = own_bugs[b].name,
 						      .what = own_bugs[b].what,

@@ -18,9 +18,10 @@ struct canary {
 
 enum mutant_kind {
 	MUTANT_STORE,	/* a store's variant: must break a contract that it names */
-	MUTANT_MODEL,	/* a bug of the emulated NIC or memory: a store that is right must seem broken, or a
-			   rule of the hardware must be */
-	MUTANT_BLIND,	/* a bug that makes the tester miss bugs: a store's seeded bug must be missed */
+	MUTANT_MODEL,	/* a bug of the emulated NIC or memory: a store that is right must seem
+			   broken, or a rule of the hardware must be */
+	MUTANT_BLIND,	/* a bug that makes the tester miss bugs: a store's seeded bug must be
+			 * missed */
 	MUTANT_CONTROL, /* no bug: nothing must be found. store NULL: the rules of the hardware */
 };
 
@@ -46,11 +47,11 @@ struct mutant_result {
 	bool found;	   /* a CONTROL's: something broke that must not */
 	unsigned contract; /* TM_CONTRACTS: none, see `text` */
 	char store[16], variant[32], hardware[64],
-		workload[64];		 /* where it was found; workload: or the rule */
-	uint64_t run;			 /* number of the run that breaks it, in its workload */
-	uint64_t runs, states;		 /* of the whole search */
-	double seconds;			 /* wall clock, shrinking not included */
-	bool shrunk;			 /* the trace was shrunk, and its replay breaks the same contract */
+		workload[64];  /* where it was found; workload: or the rule */
+	uint64_t run;	       /* number of the run that breaks it, in its workload */
+	uint64_t runs, states; /* of the whole search */
+	double seconds;	       /* wall clock, shrinking not included */
+	bool shrunk;	       /* the trace was shrunk, and its replay breaks the same contract */
 	unsigned operations, deviations; /* of the shrunk trace */
 	char text[300];			 /* how it shows */
 };
@@ -58,6 +59,7 @@ struct mutant_result {
 /* All there are; `list` has room for max. Returns how many there are. */
 unsigned mutants_list(struct mutant *list, unsigned max);
 /* 0; -ENOMEM; -EIO: a store cannot run a workload, out->text says why. */
-int mutant_search(const struct mutant *m, const struct mutant_options *o, struct mutant_result *out);
+int mutant_search(const struct mutant *m, const struct mutant_options *o,
+		  struct mutant_result *out);
 
 #endif

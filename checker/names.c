@@ -6,8 +6,9 @@
 #include <string.h>
 
 static const char *const names[] = {
-	[TM_RDA] = "RDA",   [TM_LIN] = "LIN",	  [TM_DUR] = "DUR",   [TM_BUF] = "BUF",	  [TM_MONO] = "MONO",
-	[TM_KEEP] = "KEEP", [TM_NORES] = "NORES", [TM_LIVE] = "LIVE", [TM_FSCK] = "FSCK",
+	[TM_RDA] = "RDA",     [TM_LIN] = "LIN",	  [TM_DUR] = "DUR",
+	[TM_BUF] = "BUF",     [TM_MONO] = "MONO", [TM_KEEP] = "KEEP",
+	[TM_NORES] = "NORES", [TM_LIVE] = "LIVE", [TM_FSCK] = "FSCK",
 };
 static_assert(sizeof(names) / sizeof(names[0]) == TM_CONTRACTS, "each contract has a name");
 

@@ -25,8 +25,9 @@
 #define SETTLE_NS  1000000000 /* longer than all holds of a run that end */
 #define PATIENCE   200000     /* polls */
 #define DEVIATIONS 6
-#define ACCESS \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+#define ACCESS                                                                       \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+	 IBV_ACCESS_REMOTE_ATOMIC)
 
 struct side {
 	struct ibv_context *verbs;
@@ -68,18 +69,21 @@ static void open_side(struct bench *l, struct side *s, struct rnic_net *net, uns
 	s->cq = rnic_create_cq(s->verbs, 64, NULL, NULL, 0);
 	s->buf = sim_alloc(l->sim, BUF);
 	s->mr = rnic_reg_mr(s->pd, s->buf, BUF / 2, ACCESS);
-	struct ibv_qp_init_attr init = {
-		.send_cq = s->cq,
-		.recv_cq = s->cq,
-		.qp_type = IBV_QPT_RC,
-		.cap = {.max_send_wr = 32, .max_recv_wr = 32, .max_send_sge = 1, .max_recv_sge = 1}};
+	struct ibv_qp_init_attr init = {.send_cq = s->cq,
+					.recv_cq = s->cq,
+					.qp_type = IBV_QPT_RC,
+					.cap = {.max_send_wr = 32,
+						.max_recv_wr = 32,
+						.max_send_sge = 1,
+						.max_recv_sge = 1}};
 	s->qp = rnic_create_qp(s->pd, &init);
 }
 
 static void join(struct side *s, struct side *peer)
 {
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = ACCESS};
-	rnic_modify_qp(s->qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	rnic_modify_qp(s->qp, &a,
+		       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 	a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
 				 .path_mtu = IBV_MTU_256,
 				 .dest_qp_num = peer->qp->qp_num,
@@ -89,8 +93,8 @@ static void join(struct side *s, struct side *peer)
 				 .ah_attr = {.is_global = 1, .port_num = 1}};
 	rnic_query_gid(peer->verbs, 1, 0, &a.ah_attr.grh.dgid);
 	rnic_modify_qp(s->qp, &a,
-		       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+		       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 	a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
 				 .timeout = TIMEOUT,
 				 .retry_cnt = 7,
@@ -98,8 +102,8 @@ static void join(struct side *s, struct side *peer)
 				 .sq_psn = FIRST_PSN,
 				 .max_rd_atomic = 4};
 	rnic_modify_qp(s->qp, &a,
-		       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-			       IBV_QP_MAX_QP_RD_ATOMIC);
+		       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
 /* --- requests --- */
@@ -114,7 +118,8 @@ struct request {
 
 static void post(struct bench *l, const struct request *r)
 {
-	struct ibv_sge sge = {.addr = (uintptr_t)l->a.buf + r->from, .length = r->len, .lkey = l->a.mr->lkey};
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)l->a.buf + r->from, .length = r->len, .lkey = l->a.mr->lkey};
 	struct ibv_send_wr wr = {.sg_list = &sge,
 				 .num_sge = 1,
 				 .opcode = r->opcode,
@@ -156,7 +161,8 @@ static bool complete(struct bench *l, unsigned n)
 
 static void receive(struct bench *l, uint32_t at, uint32_t len)
 {
-	struct ibv_sge sge = {.addr = (uintptr_t)l->b.buf + at, .length = len, .lkey = l->b.mr->lkey};
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)l->b.buf + at, .length = len, .lkey = l->b.mr->lkey};
 	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
 	ibv_post_recv(l->b.qp, &wr, &bad);
 }
@@ -169,7 +175,8 @@ static void fill(uint8_t *at, size_t len, uint8_t seed)
 
 static enum verdict failed(struct bench *l)
 {
-	return l->plain ? broken(l, "a request does not complete well, with nothing in its way") : NO_VERDICT;
+	return l->plain ? broken(l, "a request does not complete well, with nothing in its way")
+			: NO_VERDICT;
 }
 
 /* --- the rules --- */
@@ -202,7 +209,8 @@ static enum verdict write_once(struct bench *l)
 	while (!l->plain && !l->b.buf[63] && sim_now(l->sim) < SETTLE_NS)
 		sim_sleep(l->sim, 1000);
 	if (!l->b.buf[63])
-		return l->plain ? broken(l, "a WRITE completed, and its data do not come") : NO_VERDICT;
+		return l->plain ? broken(l, "a WRITE completed, and its data do not come")
+				: NO_VERDICT;
 	memset(l->b.buf, 0xee, 64);
 	sim_sleep(l->sim, SETTLE_NS);
 	if (l->b.buf[0] != 0xee)
@@ -219,8 +227,8 @@ static enum verdict send_behind_write(struct bench *l)
 	if (completion(l, &l->b) != IBV_WC_SUCCESS)
 		return failed(l);
 	if (memcmp(l->a.buf, l->b.buf, 200))
-		return broken(
-			l, "a receive completes before the WRITE that was posted before its SEND is there");
+		return broken(l, "a receive completes before the WRITE that was posted before its "
+				 "SEND is there");
 	if (memcmp(l->a.buf + 512, l->b.buf + 2048, 64))
 		return broken(l, "a receive completes before its data are there");
 	return HOLDS_HERE;
@@ -277,8 +285,10 @@ static enum verdict atomic_once(struct bench *l)
 {
 	uint64_t sum;
 	for (unsigned i = 0; i < 3; i++)
-		post(l, &(struct request){
-				.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .from = 8 * i, .len = 8, .add = 1});
+		post(l, &(struct request){.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+					  .from = 8 * i,
+					  .len = 8,
+					  .add = 1});
 	if (!complete(l, 3))
 		return failed(l);
 	sim_sleep(l->sim, SETTLE_NS);
@@ -308,14 +318,15 @@ static enum verdict dead_key(struct bench *l)
 {
 	uint32_t rkey = l->b.mr->rkey;
 	rnic_dereg_mr(l->b.mr);
-	return refused(l, &(struct request){.opcode = IBV_WR_RDMA_WRITE, .len = 256, .rkey = rkey}, 0,
-		       "a WRITE lands in a region that was deregistered");
+	return refused(l, &(struct request){.opcode = IBV_WR_RDMA_WRITE, .len = 256, .rkey = rkey},
+		       0, "a WRITE lands in a region that was deregistered");
 }
 
 static enum verdict in_bounds(struct bench *l)
 {
-	return refused(l, &(struct request){.opcode = IBV_WR_RDMA_WRITE, .to = BUF / 2 - 64, .len = 128},
-		       BUF / 2, "a WRITE lands behind the end of its region");
+	return refused(
+		l, &(struct request){.opcode = IBV_WR_RDMA_WRITE, .to = BUF / 2 - 64, .len = 128},
+		BUF / 2, "a WRITE lands behind the end of its region");
 }
 
 static enum verdict destroyed(struct bench *l)
@@ -367,7 +378,9 @@ static enum verdict prefix_survives(struct bench *l)
 		pmem_line_content(l->pm, 0, k, line);
 		for (unsigned i = 1; i < 24; i++)
 			if (line[i] > line[i - 1] || (line[i] != line[i - 1] && i % 8))
-				return broken(l, "a line survives with a store, and without one before it");
+				return broken(
+					l,
+					"a line survives with a store, and without one before it");
 	}
 	return HOLDS_HERE;
 }

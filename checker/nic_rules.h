@@ -19,6 +19,7 @@ struct nic_rules_result {
 };
 
 /* `runs` runs of each rule, seeded by `seed`; stops at the first that is broken. 0 or -ENOMEM. */
-int nic_rules(const struct hardware *hw, uint64_t seed, uint64_t runs, struct nic_rules_result *out);
+int nic_rules(const struct hardware *hw, uint64_t seed, uint64_t runs,
+	      struct nic_rules_result *out);
 
 #endif

@@ -23,9 +23,9 @@
  *
  * An event may have choices of its own (the order in which lines land); all answers are tried.
  *
- * A program has no clock and no faults: it runs from its beginning each time, the first events as in
- * the run before. Every run ends, so the search does. `whole` tries every chain at every state; the test
- * holds the two against each other.
+ * A program has no clock and no faults: it runs from its beginning each time, the first events as
+ * in the run before. Every run ends, so the search does. `whole` tries every chain at every state;
+ * the test holds the two against each other.
  */
 #include "checker/orders.h"
 #include <assert.h>
@@ -47,7 +47,8 @@ static procs proc_bit(unsigned proc)
 static unsigned first_proc(procs set)
 {
 	uint64_t low = (uint64_t)set;
-	return low ? (unsigned)__builtin_ctzll(low) : 64 + (unsigned)__builtin_ctzll((uint64_t)(set >> 64));
+	return low ? (unsigned)__builtin_ctzll(low)
+		   : 64 + (unsigned)__builtin_ctzll((uint64_t)(set >> 64));
 }
 
 /* A set of events. */
@@ -70,11 +71,13 @@ struct sleeper {
 /* Before event d: who could go on, who did. */
 struct orders_state {
 	procs could, backtrack, done, sleeps;
-	uint8_t proc;			      /* who goes on now */
-	struct sleeper sleeper[ORDERS_PROCS]; /* first those from before, then those that are done here */
+	uint8_t proc; /* who goes on now */
+	struct sleeper
+		sleeper[ORDERS_PROCS]; /* first those from before, then those that are done here */
 	unsigned sleepers, inherited;
 	unsigned slept_end; /* of orders.slept, with what its sleepers touch */
-	uint32_t foot; /* what the current process touched, choices before this one: from here to slept_end */
+	uint32_t foot; /* what the current process touched, choices before this one: from here to
+			  slept_end */
 	struct {
 		unsigned n, answer;
 	} choice[MAX_CHOICE];
@@ -117,11 +120,12 @@ static bool conflicts(const struct orders_touch *a, const struct orders_touch *b
 {
 	if (a->kind <= ORDERS_WRITE || b->kind <= ORDERS_WRITE)
 		return a->kind <= ORDERS_WRITE && b->kind <= ORDERS_WRITE &&
-		       (a->kind == ORDERS_WRITE || b->kind == ORDERS_WRITE) && a->where < b->where + b->len &&
-		       b->where < a->where + a->len;
+		       (a->kind == ORDERS_WRITE || b->kind == ORDERS_WRITE) &&
+		       a->where < b->where + b->len && b->where < a->where + a->len;
 	/*
-	 * What can be left after two that grow includes what can be left after each of them alone, and
-	 * before two that shrink what is left after one of them. All else is to be seen in both orders.
+	 * What can be left after two that grow includes what can be left after each of them alone,
+	 * and before two that shrink what is left after one of them. All else is to be seen in both
+	 * orders.
 	 */
 	return a->kind != b->kind || a->kind == ORDERS_LEARN;
 }
@@ -149,7 +153,8 @@ static unsigned proc_of(struct orders *o, uint64_t chain)
 	return p;
 }
 
-/* Is the event that goes on now one of those that the run before had? Then all about it is known. */
+/* Is the event that goes on now one of those that the run before had? Then all about it is
+ * known. */
 static bool is_replayed(const struct orders *o)
 {
 	return o->depth < o->replay;
@@ -316,8 +321,8 @@ static void finish(struct orders *o, unsigned j)
 
 /* --- states --- */
 
-/* Of those who slept before event d - 1, or were done there, the ones that it has nothing to do with still
- * sleep. */
+/* Of those who slept before event d - 1, or were done there, the ones that it has nothing to do
+ * with still sleep. */
 static void inherit(struct orders *o, struct orders_state *s, unsigned d)
 {
 	s->sleepers = 0;
@@ -330,14 +335,16 @@ static void inherit(struct orders *o, struct orders_state *s, unsigned d)
 	for (unsigned i = 0; i < from->sleepers; i++) {
 		const struct sleeper *sleeper = &from->sleeper[i];
 		if (sleeper->proc == e->proc ||
-		    touches_conflict(&o->touch[e->touch], e->touches, &o->slept[sleeper->first], sleeper->n))
+		    touches_conflict(&o->touch[e->touch], e->touches, &o->slept[sleeper->first],
+				     sleeper->n))
 			continue;
 		s->sleeper[s->sleepers++] = *sleeper;
 		s->sleeps |= proc_bit(sleeper->proc);
 	}
 }
 
-/* What has the least to do with others comes first: what is tried anew then stands near the end of runs. */
+/* What has the least to do with others comes first: what is tried anew then stands near the end of
+ * runs. */
 static int rank_of(uint64_t chain)
 {
 	static const int rank[CHAIN_KINDS] = {

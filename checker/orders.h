@@ -18,7 +18,7 @@ enum orders_touch_kind {
 	ORDERS_WRITE,
 	ORDERS_GROW,   /* more can be left by a power failure from now on */
 	ORDERS_SHRINK, /* less */
-	ORDERS_LEARN,  /* a thread learns something that is asked about together with what is left */
+	ORDERS_LEARN, /* a thread learns something that is asked about together with what is left */
 	ORDERS_KINDS
 };
 struct orders_touch {
@@ -30,7 +30,8 @@ struct orders_touch {
 
 struct orders {
 	struct sim *sim;
-	struct picker picker; /* for sim_set_picker(), once what comes before the program has been done */
+	struct picker
+		picker; /* for sim_set_picker(), once what comes before the program has been done */
 	struct source source; /* for sim_reset(), or when the picker is set */
 	bool whole;	      /* leave out nothing: for tests */
 	uint64_t max_runs;
@@ -52,8 +53,8 @@ struct orders {
 
 	/* private */
 	bool in_event, first_seen;
-	unsigned depth,
-		replay; /* events so far; of which so many are those of the run before, the last one anew */
+	unsigned depth, replay; /* events so far; of which so many are those of the run before, the
+				   last one anew */
 	uint64_t chain[ORDERS_PROCS];
 	unsigned procs;
 	struct orders_state *state;
@@ -81,9 +82,9 @@ struct orders {
 /* Zero but for sim, whole, max_runs, touched, after, arg. -ENOMEM. To be closed in any case. */
 int orders_open(struct orders *o);
 void orders_close(struct orders *o);
-/* Run the program as often as it takes. `run` does one run, from the beginning to the end, under o->picker,
- * and then calls orders_settle(), while all is as the last event left it. Then o->known says whether the run
- * was new. */
+/* Run the program as often as it takes. `run` does one run, from the beginning to the end, under
+ * o->picker, and then calls orders_settle(), while all is as the last event left it. Then o->known
+ * says whether the run was new. */
 void orders_search(struct orders *o, void (*run)(void *arg));
 void orders_settle(struct orders *o);
 /* Keep what has happened so far in this run (in place of what was kept). */

@@ -62,25 +62,28 @@ static uint64_t known_to_clients(const struct history *h, const int but[MAX_FAIL
 			left_out |= but[e] == (int)i;
 		if (left_out)
 			continue;
-		uint64_t what[] = {(uint64_t)op->client << 32 | (uint64_t)op->epoch << 16 | op->kind,
-				   nth[op->client]++, op->key, (uint32_t)op->value, (uint16_t)op->error};
+		uint64_t what[] = {
+			(uint64_t)op->client << 32 | (uint64_t)op->epoch << 16 | op->kind,
+			nth[op->client]++, op->key, (uint32_t)op->value, (uint16_t)op->error};
 		known += XXH3_64bits(what, sizeof(what));
 	}
 	return known;
 }
 
-void outcomes_add(struct outcomes *o, const struct history *h, unsigned failures, const bool *after_return,
-		  uint64_t point)
+void outcomes_add(struct outcomes *o, const struct history *h, unsigned failures,
+		  const bool *after_return, uint64_t point)
 {
 	assert(failures <= MAX_FAILURES);
 	for (unsigned set = 0; set < 1u << failures; set++) {
 		int but[MAX_FAILURES];
 		bool is_new;
 		for (unsigned e = 0; e < MAX_FAILURES; e++) {
-			bool leaves = e < failures && set >> e & 1 && !o->by_point && after_return[e];
+			bool leaves = e < failures && set >> e & 1 && !o->by_point &&
+				      after_return[e];
 			but[e] = leaves ? last_returned(h, e) : -1;
 		}
-		uint64_t hash = known_to_clients(h, but) + (o->by_point ? point * 0x9e3779b97f4a7c15u : 0);
+		uint64_t hash = known_to_clients(h, but) +
+				(o->by_point ? point * 0x9e3779b97f4a7c15u : 0);
 		seen_add(o->seen, hash, &is_new);
 		if (is_new) {
 			o->hash ^= XXH3_64bits(&hash, sizeof(hash));

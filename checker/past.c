@@ -10,7 +10,8 @@
 
 bool past_lost(const struct recording_op *op)
 {
-	return !op->returned_ns || op->error == -EIO || op->error == -ECANCELED || op->error == -ETIMEDOUT;
+	return !op->returned_ns || op->error == -EIO || op->error == -ECANCELED ||
+	       op->error == -ETIMEDOUT;
 }
 
 static bool is_update(const struct recording_op *op)
@@ -94,13 +95,15 @@ static const struct recording_op *last_del(const struct past_key *key)
 	const struct recording_op *last = NULL;
 
 	for (unsigned i = 0; i < key->ops; i++)
-		if (judged(key, key->op[i]) && key->op[i]->kind == HISTORY_DEL && acknowledged(key->op[i]))
+		if (judged(key, key->op[i]) && key->op[i]->kind == HISTORY_DEL &&
+		    acknowledged(key->op[i]))
 			last = key->op[i];
 	return last;
 }
 
 /* Of the GETs of each value in one boot, mark the two that count. */
-static void choose_gets(const struct past_key *key, struct cluster *c, unsigned n, unsigned from, bool *keep)
+static void choose_gets(const struct past_key *key, struct cluster *c, unsigned n, unsigned from,
+			bool *keep)
 {
 	uint32_t boot = key->op[from]->boot;
 
@@ -131,7 +134,8 @@ static void choose_gets(const struct past_key *key, struct cluster *c, unsigned 
 }
 
 /* The oldest PUTs go, until so few are left. `kept`: now. */
-static void drop_oldest(const struct past_key *key, struct cluster *c, unsigned n, bool *keep, unsigned kept)
+static void drop_oldest(const struct past_key *key, struct cluster *c, unsigned n, bool *keep,
+			unsigned kept)
 {
 	for (unsigned i = 0; i < key->ops && kept > PAST_OPS; i++) {
 		struct cluster *of;
@@ -147,7 +151,8 @@ static void drop_oldest(const struct past_key *key, struct cluster *c, unsigned 
 	for (unsigned i = 0; i < key->ops; i++) {
 		const struct recording_op *op = key->op[i];
 
-		if (keep[i] && (op->kind == HISTORY_PUT || (op->kind == HISTORY_GET && op->found == 1)))
+		if (keep[i] &&
+		    (op->kind == HISTORY_PUT || (op->kind == HISTORY_GET && op->found == 1)))
 			keep[i] = !cluster_find(c, n, op->value)->dropped;
 	}
 }
@@ -269,15 +274,16 @@ static void note_values(struct past *p, const struct past_key *key, unsigned kep
 
 /* --- what came before --- */
 
-/* Before the boots that are judged: had somebody seen this value, or its PUT's end, when a DELETE began that
- * was acknowledged? */
+/* Before the boots that are judged: had somebody seen this value, or its PUT's end, when a DELETE
+ * began that was acknowledged? */
 static bool was_deleted(const struct past_key *key, uint64_t id)
 {
 	const struct recording_op *seen = NULL;
 
 	for (unsigned i = 0; i < key->ops; i++) {
 		const struct recording_op *op = key->op[i];
-		bool says = op->kind == HISTORY_PUT ? acknowledged(op) : tells(op) && op->found == 1;
+		bool says = op->kind == HISTORY_PUT ? acknowledged(op)
+						    : tells(op) && op->found == 1;
 
 		if (op->boot < key->first && says && op->value == id && (!seen || before(op, seen)))
 			seen = op;
@@ -303,7 +309,8 @@ static int earlier_put(struct past *p, uint64_t id, bool returns)
 	return find_put(p, id)->op = earlier(p, HISTORY_PUT, returns);
 }
 
-/* There was nothing: values from before were deleted, or they were lost and never read as present. */
+/* There was nothing: values from before were deleted, or they were lost and never read as
+ * present. */
 static void begin_absent(struct past *p, const struct past_key *key)
 {
 	bool deleted = false, lost = false;

@@ -27,9 +27,10 @@
 #include "checker/contracts.h"
 #include "checker/recording.h"
 
-#define PAST_OPS \
-	(HISTORY_OPS - 64) /* recorded operations of one history; the rest is for what comes before */
-#define PAST_OLD 32	   /* values of earlier boots */
+#define PAST_OPS       \
+	(HISTORY_OPS - \
+	 64)	    /* recorded operations of one history; the rest is for what comes before */
+#define PAST_OLD 32 /* values of earlier boots */
 
 /* Where a key stands. */
 enum stand { STAND_UNKNOWN, STAND_ABSENT, STAND_VALUE, STAND_FOREIGN };
@@ -41,7 +42,8 @@ struct standing {
 struct past_key {
 	const struct recording_op *const *op; /* of this key; by boot, then by time of invocation */
 	unsigned ops;
-	uint32_t first, last; /* boots that are judged; the operations of others only say what was deleted */
+	uint32_t first, last; /* boots that are judged; the operations of others only say what was
+				 deleted */
 	struct standing start;
 	const uint64_t *shown; /* PUTs whose values recovery may show */
 	unsigned shown_n;
@@ -57,9 +59,10 @@ enum past_trouble {
 struct past {
 	struct history h;
 	struct judge judge;
-	const struct recording_op *source[HISTORY_OPS]; /* of an operation in the history; NULL: none */
-	int32_t start;		   /* the operation that stands for the start's value, or VALUE_ABSENT */
-	unsigned left_out;	   /* operations that were trimmed */
+	const struct recording_op
+		*source[HISTORY_OPS]; /* of an operation in the history; NULL: none */
+	int32_t start;	   /* the operation that stands for the start's value, or VALUE_ABSENT */
+	unsigned left_out; /* operations that were trimmed */
 	enum past_trouble trouble; /* why the history is not judged */
 	uint64_t strange;	   /* the PUT that it is about */
 	struct history_mark ended; /* behind the last power failure */
@@ -86,9 +89,9 @@ bool past_lost(const struct recording_op *op);
 int past_make(struct past *p, const struct past_key *key);
 /* The history's operation that is the PUT of this id, or VALUE_FOREIGN. */
 int32_t past_put(const struct past *p, uint64_t id);
-/* Judge it (`want` as in contracts_judge()), with what recovery shows after the last failure (STAND_UNKNOWN:
- * nobody looks); that GET is the history's last operation until the next call. `floor`: the operation, as in
- * contracts_judge(). */
+/* Judge it (`want` as in contracts_judge()), with what recovery shows after the last failure
+ * (STAND_UNKNOWN: nobody looks); that GET is the history's last operation until the next call.
+ * `floor`: the operation, as in contracts_judge(). */
 void past_judge(struct past *p, const struct standing *shown, int32_t floor, unsigned want,
 		struct verdict out[TM_CONTRACTS]);
 

@@ -68,8 +68,8 @@ int pool_run(const struct pool *p)
 	unsigned jobs = p->jobs ? p->jobs : 1;
 	int pipes[2], error = 0;
 	assert(p->result_bytes <= POOL_RESULT_MAX);
-	atomic_uint *next = mmap(NULL, sizeof(*next), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-				 0);
+	atomic_uint *next = mmap(NULL, sizeof(*next), PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t *child = calloc(jobs, sizeof(*child));
 	if (next == MAP_FAILED || !child)
 		return -ENOMEM;

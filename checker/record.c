@@ -36,7 +36,8 @@ static int16_t actor_number(struct record *r, const struct actor *who)
 	for (unsigned i = 0; i < r->actors; i++)
 		if (!strcmp(r->actor[i], who->name))
 			return (int16_t)i;
-	if (r->actors == INT16_MAX || !room_for_few(r, &r->actor, r->actors, &r->actor_room, ACTOR_NAME))
+	if (r->actors == INT16_MAX ||
+	    !room_for_few(r, &r->actor, r->actors, &r->actor_room, ACTOR_NAME))
 		return RECORD_NONE;
 	memcpy(r->actor[r->actors], who->name, ACTOR_NAME);
 	return (int16_t)r->actors++;
@@ -68,9 +69,10 @@ static size_t keep_words(struct record *r, const char *text)
 static bool continues(const struct record *r, const struct record_event *e)
 {
 	const struct record_event *last = &r->event[r->events - 1];
-	return e->kind == TOLD_LOAD && r->events > r->machine_from[e->machine] && last->kind == TOLD_LOAD &&
-	       last->actor == e->actor && op_label_equal(last->op, e->op) && last->visit == e->visit &&
-	       e->off >= last->off && e->off <= last->off + last->len && e->off / LINE == last->off / LINE &&
+	return e->kind == TOLD_LOAD && r->events > r->machine_from[e->machine] &&
+	       last->kind == TOLD_LOAD && last->actor == e->actor &&
+	       op_label_equal(last->op, e->op) && last->visit == e->visit && e->off >= last->off &&
+	       e->off <= last->off + last->len && e->off / LINE == last->off / LINE &&
 	       (e->off + e->len - 1) / LINE == last->off / LINE;
 }
 
@@ -107,8 +109,9 @@ static void tell(void *arg, const struct sim *sim, const struct actor *who, uint
 	if (e.kind == TOLD_SURVIVED)
 		for (unsigned i = 0; i < r->lines; i++)
 			if (r->line[i].line == e.off / LINE && r->line[i].machine + 1 <= e.machine)
-				r->line[i].touched = r->line[i].touched == RECORD_NONE ? (int)r->events
-										       : r->line[i].touched;
+				r->line[i].touched = r->line[i].touched == RECORD_NONE
+							     ? (int)r->events
+							     : r->line[i].touched;
 	r->event[r->events++] = e;
 }
 
@@ -143,7 +146,8 @@ static void record_flight(struct record *r, const struct pmem *pm, unsigned mach
 			pmem_line_version(pm, l.line, v, &version.how);
 			version.actor = actor_number(r, version.how.who);
 			version.how.who = NULL;
-			if (!room_for_few(r, &r->version, r->versions, &r->version_room, sizeof(version)))
+			if (!room_for_few(r, &r->version, r->versions, &r->version_room,
+					  sizeof(version)))
 				return;
 			r->version[r->versions++] = version;
 		}

@@ -29,7 +29,7 @@ struct record_line {
 	uint32_t line;
 	unsigned versions, answer;
 	unsigned first_version; /* in record.version; version k is [first_version + k - 1] */
-	int touched;		/* the event of its first touch, later; RECORD_NONE: nobody looked at it */
+	int touched; /* the event of its first touch, later; RECORD_NONE: nobody looked at it */
 };
 
 struct record_version {
@@ -51,7 +51,8 @@ struct record {
 	unsigned lines, line_room;
 	struct record_version *version;
 	unsigned versions, version_room;
-	size_t machine_from[WORLDS + 1]; /* first event of each machine; of those behind the last: events */
+	size_t machine_from[WORLDS +
+			    1]; /* first event of each machine; of those behind the last: events */
 	unsigned machines;
 	bool full; /* out of memory: something is missing */
 };

@@ -58,7 +58,8 @@ static int length_of(int fd, bool *device, size_t *len)
 	*len = (size_t)st.st_size;
 	if (!*device)
 		return S_ISREG(st.st_mode) ? 0 : -EINVAL;
-	snprintf(path, sizeof(path), "/sys/dev/char/%u:%u/size", major(st.st_rdev), minor(st.st_rdev));
+	snprintf(path, sizeof(path), "/sys/dev/char/%u:%u/size", major(st.st_rdev),
+		 minor(st.st_rdev));
 	in = fopen(path, "re");
 	if (!in)
 		return -ENODEV;
@@ -96,7 +97,8 @@ static int create_map(struct recording *r, int fd, uint64_t ops)
 		r->room = ops;
 		r->map_len = HEADER + ops * RECORDING_OP;
 		/* Room now: a store into a hole of a full disk would be a SIGBUS. */
-		error = live_fails(FAIL_FILE_WRITE) ? -ENOSPC : -posix_fallocate(fd, 0, (off_t)r->map_len);
+		error = live_fails(FAIL_FILE_WRITE) ? -ENOSPC
+						    : -posix_fallocate(fd, 0, (off_t)r->map_len);
 		if (error)
 			return error;
 	}
@@ -130,8 +132,8 @@ int recording_create(struct recording **out, const char *path, uint64_t ops)
 		free(r);
 		return error;
 	}
-	r->text = (char *)r->map +
-		  snprintf((char *)r->map, HEADER, MAGIC "room %llu\n", (unsigned long long)r->room);
+	r->text = (char *)r->map + snprintf((char *)r->map, HEADER, MAGIC "room %llu\n",
+					    (unsigned long long)r->room);
 	r->op = (struct recording_op *)(r->map + HEADER);
 	*out = r;
 	return 0;
@@ -221,7 +223,8 @@ static int check_header(struct recording *r, size_t offset, char *why, size_t n)
 	if (errno || end == page + 5 || *end != '\n')
 		return why_not(why, n, -EINVAL, "line 2: expected room and a number of records");
 	if (r->room > (len - HEADER) / RECORDING_OP)
-		return why_not(why, n, -EINVAL, "record %zu: the file ends here, expected %llu records",
+		return why_not(why, n, -EINVAL,
+			       "record %zu: the file ends here, expected %llu records",
 			       (len - HEADER) / RECORDING_OP + 1, (unsigned long long)r->room);
 	r->text = end + 1;
 	r->op = (struct recording_op *)(r->map + offset + HEADER);
@@ -238,8 +241,8 @@ static int check_records(struct recording *r, char *why, size_t n)
 		r->used = i + 1;
 		expected = recording_op_wrong(&r->op[i]);
 		if (expected)
-			return why_not(why, n, -EINVAL, "record %llu: expected %s", (unsigned long long)i + 1,
-				       expected);
+			return why_not(why, n, -EINVAL, "record %llu: expected %s",
+				       (unsigned long long)i + 1, expected);
 	}
 	return 0;
 }
@@ -257,8 +260,9 @@ static int check(struct recording *r, char *why, size_t n)
 		error = check_header(r, offsets[i], why, n);
 		return error ? error : check_records(r, why, n);
 	}
-	return why_not(why, n, -EINVAL,
-		       "line 1: expected tidemark-recording 1, at the beginning or 2 MiB behind it");
+	return why_not(
+		why, n, -EINVAL,
+		"line 1: expected tidemark-recording 1, at the beginning or 2 MiB behind it");
 }
 
 int recording_open(struct recording **out, const char *path, char *why, size_t n)
@@ -271,7 +275,8 @@ int recording_open(struct recording **out, const char *path, char *why, size_t n
 	if (!error && live_fails(FAIL_FILE_READ))
 		error = -EIO;
 	if (!error && r->map_len < HEADER) {
-		why_not(why, n, -EINVAL, "the first page is not whole: %zu bytes of %d", r->map_len, HEADER);
+		why_not(why, n, -EINVAL, "the first page is not whole: %zu bytes of %d", r->map_len,
+			HEADER);
 		free(r);
 		close(fd);
 		return -EINVAL;
@@ -285,7 +290,8 @@ int recording_open(struct recording **out, const char *path, char *why, size_t n
 		close(fd);
 	if (error) {
 		snprintf(why, n, "%s",
-			 error == -EINVAL ? "neither a file nor a devdax device" : strerror(-error));
+			 error == -EINVAL ? "neither a file nor a devdax device"
+					  : strerror(-error));
 		free(r);
 		return error;
 	}

@@ -11,8 +11,8 @@
  *	...			what recording_set_text() was given: as scenarios/live_store.h
  *
  * A record is written when the operation is invoked; `returned_ns` last of all, when it
- * returns. Times are CLOCK_MONOTONIC of the machine where the clients run: recordings of one machine can be
- * put together, those of several cannot.
+ * returns. Times are CLOCK_MONOTONIC of the machine where the clients run: recordings of one
+ * machine can be put together, those of several cannot.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -31,7 +31,8 @@ struct recording_op {
 	uint32_t vlen; /* bytes; GET: of what it returned */
 	uint16_t client;
 	uint8_t kind;  /* enum history_kind */
-	uint8_t found; /* GET without error: 0 not found, 1 a value, 2 bytes that no PUT of this key wrote */
+	uint8_t found; /* GET without error: 0 not found, 1 a value, 2 bytes that no PUT of this key
+			  wrote */
 	uint8_t unused[20];
 };
 _Static_assert(sizeof(struct recording_op) == RECORDING_OP, "a fixed layout");
@@ -40,8 +41,8 @@ _Static_assert(sizeof(struct recording_op) == RECORDING_OP, "a fixed layout");
 const char *recording_op_wrong(const struct recording_op *op);
 
 struct recording;
-/* To write: a file (made, with room for `ops`) or a devdax device (all of it is room), whose old records are
- * wiped. 0 or -errno. */
+/* To write: a file (made, with room for `ops`) or a devdax device (all of it is room), whose old
+ * records are wiped. 0 or -errno. */
 int recording_create(struct recording **out, const char *path, uint64_t ops);
 int recording_set_text(struct recording *r, const char *text);
 void recording_close(struct recording *r);
@@ -52,7 +53,8 @@ void recording_invoke(struct recording_op *op);
 /* Likewise; of a GET `value`, `found` and `vlen`. */
 void recording_return(struct recording_op *op, int error);
 
-/* To read: a file, also the one behind an NVDIMM, or a devdax device. 0 or -errno, *why a sentence. */
+/* To read: a file, also the one behind an NVDIMM, or a devdax device. 0 or -errno, *why a
+ * sentence. */
 int recording_open(struct recording **out, const char *path, char *why, size_t n);
 const char *recording_text(const struct recording *r); /* as it was set */
 /* Up to the last that is used; each that is has been checked. */

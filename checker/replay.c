@@ -36,15 +36,16 @@ static void judge_all(struct explorer *ex, unsigned machine, struct replay_outco
 	judge_recovered(&ex->judge[machine], ex->worlds.history, want, ex->floor, out->verdict);
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		if (out->verdict[c].broken)
-			sentence_print(ex->setup, ex->worlds.history, &out->verdict[c], out->text[c],
-				       sizeof(out->text[c]));
+			sentence_print(ex->setup, ex->worlds.history, &out->verdict[c],
+				       out->text[c], sizeof(out->text[c]));
 	out->verdict[TM_LIVE].broken = r->live_broken;
 	out->verdict[TM_FSCK].broken = r->fsck_broken;
 	snprintf(out->text[TM_LIVE], sizeof(out->text[0]), "%s", r->why);
 	snprintf(out->text[TM_FSCK], sizeof(out->text[0]), "%s", r->why);
 }
 
-static void tell_start(struct explorer *ex, const struct replay_audience *audience, unsigned machine)
+static void tell_start(struct explorer *ex, const struct replay_audience *audience,
+		       unsigned machine)
 {
 	for (unsigned m = 0; m < WORLDS; m++) {
 		ex->worlds.world[m].teller = audience ? audience->teller : NULL;

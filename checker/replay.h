@@ -10,9 +10,9 @@
 struct replay_outcome {
 	struct verdict verdict[TM_CONTRACTS]; /* .broken for LIVE and FSCK too */
 	char text[TM_CONTRACTS][300];	      /* of those that are broken */
-	const struct deviation *unused;	      /* the first deviation that did not apply, NULL: all did */
-	unsigned failures;		      /* power failures that happened */
-	uint64_t hash;			      /* of all events */
+	const struct deviation *unused; /* the first deviation that did not apply, NULL: all did */
+	unsigned failures;		/* power failures that happened */
+	uint64_t hash;			/* of all events */
 };
 
 /* Who is told what happens; see sim_teller. `machine`: 0 the run, 1.. after each power failure. */
@@ -35,11 +35,12 @@ int replay(struct explorer *ex, const struct deviations *list, bool keep,
 /* What decides on one machine. */
 struct replay_part {
 	struct source *source;
-	bool cut; /* its recovery is cut by a power failure: nobody waits for its end to prove that it works
-		   */
+	bool cut; /* its recovery is cut by a power failure: nobody waits for its end to prove that
+		   * it
+		   * works */
 };
-/* The same from any sources, as long as the power fails. For KEEP the caller has set the floor; *out starts
- * as zeros. */
+/* The same from any sources, as long as the power fails. For KEEP the caller has set the floor;
+ * *out starts as zeros. */
 void replay_sources(struct explorer *ex, const struct replay_part part[WORLDS],
 		    const struct replay_audience *audience, struct replay_outcome *out);
 

@@ -14,9 +14,9 @@
 #define LANDING_NS    150000		    /* until what was acknowledged is visible, too */
 #define GIVE_UP_NS    (600ull * 1000000000) /* of virtual time: what has not ended never will */
 #define FUEL_BASE     10000000ull	    /* steps of a run ... */
-#define FUEL_PER_BYTE 64		    /* ... of each byte of the pool, which recovery may look at ... */
-#define FUEL_PER_KEY  100000ull		    /* ... and of each GET */
-#define LIFE_ID	      UINT64_MAX	    /* of no client */
+#define FUEL_PER_BYTE 64	 /* ... of each byte of the pool, which recovery may look at ... */
+#define FUEL_PER_KEY  100000ull	 /* ... and of each GET */
+#define LIFE_ID	      UINT64_MAX /* of no client */
 #define LIFE_VLEN     40
 
 struct reviver {
@@ -67,7 +67,8 @@ static void fsck_bad(struct tm_fsck *fsck, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	snprintf(out->defect, sizeof(out->defect), "the structural check after recovery says: %s", text);
+	snprintf(out->defect, sizeof(out->defect), "the structural check after recovery says: %s",
+		 text);
 }
 
 static void give_up(struct sim *sim, void *arg)
@@ -85,7 +86,8 @@ static bool read_keys(struct reviver *r, uint8_t *buf)
 	for (unsigned i = 0; i < r->n; i++) {
 		size_t len = 0;
 		live_key(r->keys[i], key);
-		int error = r->store->get(r->handle, key, LIVE_KEY_LEN, buf, r->params->max_vlen, &len);
+		int error = r->store->get(r->handle, key, LIVE_KEY_LEN, buf, r->params->max_vlen,
+					  &len);
 		if (error && error != -ENOENT) {
 			trouble(r, "after recovery, GET %s fails with error %d", key, error);
 			return false;
@@ -122,7 +124,8 @@ static void prove_life(struct reviver *r, uint8_t *buf)
 		if (!error && len == vlen && !memcmp(buf, value, len))
 			return;
 	}
-	trouble(r, "after recovery, GET %s does not return what was just put (error %d)", key, error);
+	trouble(r, "after recovery, GET %s does not return what was just put (error %d)", key,
+		error);
 }
 
 static void reader_main(void *arg)
@@ -176,8 +179,8 @@ static void boot(void *arg)
 	sim_spawn(r->sim, r->params->clients, NULL, reader_main, r);
 }
 
-void revive(struct reviver *r, const uint8_t *pool, const uint32_t *keys, unsigned n, revived_value *value,
-	    void *arg, struct revived *out)
+void revive(struct reviver *r, const uint8_t *pool, const uint32_t *keys, unsigned n,
+	    revived_value *value, void *arg, struct revived *out)
 {
 	struct pmem *pm = pmem_machine(r->stack, 0);
 	enum sim_end end;
@@ -199,8 +202,8 @@ void revive(struct reviver *r, const uint8_t *pool, const uint32_t *keys, unsign
 	sim_spawn(r->sim, HOST_SERVER, NULL, boot, r);
 	end = sim_run(r->sim);
 	if (end == SIM_FAULT)
-		trouble(r, "%s in the store's code, in %s after the failure", sim_fault(r->sim, &pc),
-			r->doing);
+		trouble(r, "%s in the store's code, in %s after the failure",
+			sim_fault(r->sim, &pc), r->doing);
 	else if (!r->done)
 		trouble(r, "after the failure, %s does not terminate", r->doing);
 	pmem_end(pm);

@@ -29,8 +29,9 @@ struct revived {
 
 /* A GET of keys[i]: 0 or -ENOENT. */
 typedef void revived_value(void *arg, unsigned i, int error, const uint8_t *bytes, size_t len);
-/* Boot a copy of `pool` (pm_bytes() of the store), read these live keys in their order, PUT and GET. */
-void revive(struct reviver *r, const uint8_t *pool, const uint32_t *keys, unsigned n, revived_value *value,
-	    void *arg, struct revived *out);
+/* Boot a copy of `pool` (pm_bytes() of the store), read these live keys in their order, PUT and
+ * GET. */
+void revive(struct reviver *r, const uint8_t *pool, const uint32_t *keys, unsigned n,
+	    revived_value *value, void *arg, struct revived *out);
 
 #endif

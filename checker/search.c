@@ -63,8 +63,8 @@ static void run_list(struct search *s, bool log)
 }
 
 /* Everything that begins with the list and this answer at the point. */
-static void go_down(struct search *s, const struct log_point *p, unsigned answer, unsigned preemptions,
-		    unsigned faults)
+static void go_down(struct search *s, const struct log_point *p, unsigned answer,
+		    unsigned preemptions, unsigned faults)
 {
 	struct deviation d = p->d;
 	unsigned k = choice_hold(d.kind, answer);
@@ -87,13 +87,14 @@ static bool is_own(const struct log_point *p, const struct run_log *log, unsigne
 {
 	if (p->d.kind == CHOICE_STEP)
 		return log->touch[t].who == p->who;
-	/* A line that lands is one touch, where visible is durable behind a place where the power can fail.
-	 */
+	/* A line that lands is one touch, where visible is durable behind a place where the power
+	 * can
+	 * fail. */
 	return t == p->touches || (t == p->touches + 1 && log->touch[t].what == TOUCH_POWER);
 }
 
-/* Is a hold at p the same as one at `next`, during which others touched `others`? Then add what they do in
- * between. */
+/* Is a hold at p the same as one at `next`, during which others touched `others`? Then add what
+ * they do in between. */
 static bool only_reorders(struct search *s, const struct run_log *log, const struct log_point *p,
 			  const struct log_point *next, struct footprint *others)
 {
@@ -132,7 +133,8 @@ static void try_chain(struct search *s, const struct run_log *log, unsigned last
 	}
 }
 
-static void try_holds(struct search *s, const struct run_log *log, unsigned preemptions, unsigned faults)
+static void try_holds(struct search *s, const struct run_log *log, unsigned preemptions,
+		      unsigned faults)
 {
 	for (unsigned i = log->points; i-- > 0;) {
 		bool last = log->point[i].d.kind != CHOICE_ORDER;
@@ -145,14 +147,17 @@ static void try_holds(struct search *s, const struct run_log *log, unsigned pree
 	}
 }
 
-static void try_orders(struct search *s, const struct run_log *log, unsigned preemptions, unsigned faults)
+static void try_orders(struct search *s, const struct run_log *log, unsigned preemptions,
+		       unsigned faults)
 {
 	for (unsigned i = 0; i < log->points; i++)
-		for (unsigned k = 1; log->point[i].d.kind == CHOICE_ORDER && k < log->point[i].d.n; k++)
+		for (unsigned k = 1; log->point[i].d.kind == CHOICE_ORDER && k < log->point[i].d.n;
+		     k++)
 			go_down(s, &log->point[i], k, preemptions - 1, faults);
 }
 
-static void try_faults(struct search *s, const struct run_log *log, unsigned preemptions, unsigned faults)
+static void try_faults(struct search *s, const struct run_log *log, unsigned preemptions,
+		       unsigned faults)
 {
 	for (unsigned i = 0; i < log->points; i++) {
 		const struct log_point *p = &log->point[i];

@@ -51,8 +51,9 @@ bool seen_has(const struct seen *seen, uint64_t hash)
 
 static void grow(struct seen *seen)
 {
-	struct seen_entry *bigger = seen->room < SEEN_MAX ? calloc(2 * (size_t)seen->room, sizeof(*bigger))
-							  : NULL;
+	struct seen_entry *bigger = seen->room < SEEN_MAX
+					    ? calloc(2 * (size_t)seen->room, sizeof(*bigger))
+					    : NULL;
 	if (!bigger) {
 		seen_clear(seen);
 		return;

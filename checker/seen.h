@@ -15,8 +15,8 @@ struct seen;
 struct seen *seen_new(void); /* NULL: out of memory */
 void seen_free(struct seen *seen);
 void seen_clear(struct seen *seen);
-/* The entry of `hash`, and whether it is new. Valid until the next call. When the set cannot grow any more
- * (SEEN_MAX entries) it is emptied: work is then done twice, nothing is missed. */
+/* The entry of `hash`, and whether it is new. Valid until the next call. When the set cannot grow
+ * any more (SEEN_MAX entries) it is emptied: work is then done twice, nothing is missed. */
 #define SEEN_MAX (1u << 23)
 struct seen_entry *seen_add(struct seen *seen, uint64_t hash, bool *is_new);
 bool seen_has(const struct seen *seen, uint64_t hash);

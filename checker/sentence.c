@@ -39,8 +39,8 @@ void sentence_op(const struct setup *s, const struct history *h, int op, char *b
 	}
 }
 
-void sentence_print(const struct setup *s, const struct history *h, const struct verdict *v, char *buf,
-		    size_t n)
+void sentence_print(const struct setup *s, const struct history *h, const struct verdict *v,
+		    char *buf, size_t n)
 {
 	char op[140] = "", against[140] = "";
 	if (v->against >= 0)

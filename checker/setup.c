@@ -149,7 +149,8 @@ const struct setup_value *setup_put_value(const struct setup *s, unsigned client
 unsigned setup_region(const struct setup *s, uint64_t off)
 {
 	unsigned i = 0;
-	while (i < s->regions && (off < s->region[i].off || off >= s->region[i].off + s->region[i].len))
+	while (i < s->regions &&
+	       (off < s->region[i].off || off >= s->region[i].off + s->region[i].len))
 		i++;
 	return i;
 }

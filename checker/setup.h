@@ -50,19 +50,21 @@ int setup_switch(struct setup *s, const char *text, const char **expected);
 int setup_variant(struct setup *s, const char *name);
 /* What the knob stands at. */
 void setup_knob_value(const struct setup *s, unsigned knob, char *buf, size_t n);
-/* Sizes, values and regions, once the workload is in s->w. 0, -ENOMEM, -EFBIG (the pool would be too large).
- */
+/* Sizes, values and regions, once the workload is in s->w. 0, -ENOMEM, -EFBIG (the pool would be
+ * too
+ * large). */
 int setup_finish(struct setup *s);
-/* The same store, switches and hardware under a copy of another workload, finished. As setup_finish(); to be
- * freed in any case. */
+/* The same store, switches and hardware under a copy of another workload, finished. As
+ * setup_finish(); to be freed in any case. */
 int setup_like(struct setup *s, const struct setup *base, const struct workload *w);
 void setup_free(struct setup *s);
 /* The value of a workload's PUT. */
 const struct setup_value *setup_put_value(const struct setup *s, unsigned client, unsigned nth);
 /* The region of an offset of the pool: index into s->region; s->regions: none. */
 unsigned setup_region(const struct setup *s, uint64_t off);
-/* Which PUTs of `key` write these bytes: indices into s->value, the first, or the next after `i`; -1: none.
- */
+/* Which PUTs of `key` write these bytes: indices into s->value, the first, or the next after `i`;
+ * -1:
+ * none. */
 int setup_find_value(const struct setup *s, unsigned key, const uint8_t *bytes, size_t len);
 int setup_next_value(const struct setup *s, int i, const uint8_t *bytes, size_t len);
 

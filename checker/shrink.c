@@ -105,7 +105,8 @@ static bool attempt(struct shrinker *sh, struct candidate *c)
 	return better;
 }
 
-/* Client `from` is called `to` from now on; also in the names of tasks and queue pairs. to 0: it is gone. */
+/* Client `from` is called `to` from now on; also in the names of tasks and queue pairs. to 0: it is
+ * gone. */
 static void rename_client(struct deviations *list, unsigned from, unsigned to)
 {
 	char old[16], old_qp[16], server_qp[24];

@@ -15,8 +15,8 @@
 int shrink(struct setup *setup, struct deviations *list, unsigned contract, char *text, size_t n,
 	   void (*progress)(void *arg, unsigned operations, unsigned deviations), void *arg);
 
-/* Does the run of `list`, with its own or other power failures, break `contract`? false as well when memory
- * is short. */
+/* Does the run of `list`, with its own or other power failures, break `contract`? false as well
+ * when memory is short. */
 bool shrink_breaks(const struct setup *setup, const struct deviations *list, unsigned contract);
 
 #endif

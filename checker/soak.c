@@ -68,8 +68,8 @@ static int draw_ycsb(uint64_t *state, struct workload *w)
 	y.vlen = vlens[draw(state, sizeof(vlens) / sizeof(vlens[0]))];
 	y.seed = (uint32_t)random_next(state);
 	int error = ycsb_make(&y, w);
-	snprintf(w->name, sizeof(w->name), "%s:clients=%u,keys=%u,ops=%u,vlen=%u,seed=%u", name, y.clients,
-		 y.keys, y.ops, y.vlen, y.seed);
+	snprintf(w->name, sizeof(w->name), "%s:clients=%u,keys=%u,ops=%u,vlen=%u,seed=%u", name,
+		 y.clients, y.keys, y.ops, y.vlen, y.seed);
 	return error;
 }
 
@@ -102,7 +102,8 @@ static unsigned contracts_that_count(const struct setup *s)
 	bool visible = !s->hw.ack_early && s->hw.transport == TRANSPORT_IB;
 	unsigned set = 0;
 	for (int c = 0; c < TM_CONTRACTS; c++) {
-		const struct expectation *e = visible ? expect_find(s->store->name, "ack_early=off", c)
+		const struct expectation *e = visible ? expect_find(s->store->name, "ack_early=off",
+								    c)
 						      : NULL;
 		if (expect_holds(s->store->name, c) || (e && !e->broken))
 			set |= TM_BIT(c);
@@ -122,7 +123,8 @@ int soak_setup(const struct soak_options *o, uint64_t round, struct setup *s, un
 		assert(!bad); /* the command line has tried it */
 		(void)bad;
 	}
-	int error = draw(&state, 4) ? draw_small(&state, s->store->clean, &s->w) : draw_ycsb(&state, &s->w);
+	int error = draw(&state, 4) ? draw_small(&state, s->store->clean, &s->w)
+				    : draw_ycsb(&state, &s->w);
 	*want = contracts_that_count(s);
 	return error ? error : setup_finish(s);
 }
@@ -157,10 +159,11 @@ static void explore_round(struct explorer *ex, uint64_t seed, uint64_t round)
 	deviations_free(&source.taken);
 }
 
-int soak_round(const struct soak_options *o, uint64_t round, struct setup *s, struct deviations *path,
-	       struct soak_result *out)
+int soak_round(const struct soak_options *o, uint64_t round, struct setup *s,
+	       struct deviations *path, struct soak_result *out)
 {
-	const struct explore_limits limits = {.images_per_point = 256, .nested_every = 8, .states = STATES};
+	const struct explore_limits limits = {
+		.images_per_point = 256, .nested_every = 8, .states = STATES};
 	struct explorer *ex = malloc(sizeof(*ex));
 	unsigned want = 0;
 	memset(out, 0, sizeof(*out));

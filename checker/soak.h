@@ -30,7 +30,7 @@ int soak_setup(const struct soak_options *o, uint64_t round, struct setup *s, un
  * 0 or -errno. What breaks is shrunk: *s and *path are then the case (the caller's in
  * any case).
  */
-int soak_round(const struct soak_options *o, uint64_t round, struct setup *s, struct deviations *path,
-	       struct soak_result *out);
+int soak_round(const struct soak_options *o, uint64_t round, struct setup *s,
+	       struct deviations *path, struct soak_result *out);
 
 #endif

@@ -73,7 +73,8 @@ static bool has_variant(const char *name)
 }
 
 /* Set the options' switches. *bad: which of them is wrong. */
-static int set_knobs(const struct taxonomy_options *o, struct setup *s, unsigned *bad, const char **expected)
+static int set_knobs(const struct taxonomy_options *o, struct setup *s, unsigned *bad,
+		     const char **expected)
 {
 	for (*bad = 0; *bad < o->knobs.knobs; (*bad)++)
 		if (setup_switch(s, o->knobs.knob[*bad], expected))
@@ -103,8 +104,8 @@ static bool is_wanted(const struct taxonomy *t, const struct taxonomy_cell *cell
 	return taxonomy_column(&s.hw) == cell->column && s.hw.transport == cell->transport;
 }
 
-int taxonomy_open(struct taxonomy *t, const struct taxonomy_options *options, uint64_t methods, unsigned *bad,
-		  const char **expected)
+int taxonomy_open(struct taxonomy *t, const struct taxonomy_options *options, uint64_t methods,
+		  unsigned *bad, const char **expected)
 {
 	struct setup s;
 	unsigned n = taxonomy_methods();
@@ -143,7 +144,8 @@ const struct taxonomy_cell *taxonomy_at(const struct taxonomy *t, unsigned metho
 {
 	for (unsigned i = 0; i < t->cells; i++) {
 		const struct taxonomy_cell *cell = &t->cell[i];
-		if (cell->method == method && cell->column == column && cell->transport == transport)
+		if (cell->method == method && cell->column == column &&
+		    cell->transport == transport)
 			return cell;
 	}
 	return NULL;
@@ -205,16 +207,18 @@ static void search(const struct taxonomy *t, const struct taxonomy_cell *cell, s
 		r->runs += m->unit.counts.runs;
 		r->spared += m->unit.counts.spared;
 	}
-	r->exhaustive = m->unit.complete && !m->unit.counts.points_bounded && !m->unit.counts.unsure;
+	r->exhaustive = m->unit.complete && !m->unit.counts.points_bounded &&
+			!m->unit.counts.unsure;
 	r->complete = !left || r->exhaustive;
 }
 
-/* A way to break the contract, and in words how. To be freed in any case: *s and *path, which start as
- * zeros. */
+/* A way to break the contract, and in words how. To be freed in any case: *s and *path, which start
+ * as zeros. */
 static int find_again(struct measuring *m, struct taxonomy_break *broken, struct setup *s,
 		      struct deviations *path, char *text, size_t n)
 {
-	const struct way way = {m->known[broken->contract].contract[broken->contract].run, WAY_ANYTHING};
+	const struct way way = {m->known[broken->contract].contract[broken->contract].run,
+				WAY_ANYTHING};
 	m->unit = m->known[broken->contract];
 	return campaign_again(&m->campaign, 0, way, broken->contract, s, path, text, n);
 }
@@ -284,8 +288,8 @@ static int keep_trace(struct measuring *m, struct taxonomy_break *broken)
 	return error;
 }
 
-int taxonomy_trace(const struct taxonomy *t, const struct taxonomy_cell *cell, struct taxonomy_break *broken,
-		   FILE *out)
+int taxonomy_trace(const struct taxonomy *t, const struct taxonomy_cell *cell,
+		   struct taxonomy_break *broken, FILE *out)
 {
 	struct measuring *m = malloc(sizeof(*m));
 	struct taxonomy_result again = {0};
@@ -298,11 +302,13 @@ int taxonomy_trace(const struct taxonomy *t, const struct taxonomy_cell *cell, s
 	return error;
 }
 
-static unsigned verdict_of(const struct taxonomy *t, const struct taxonomy_cell *cell, unsigned contract)
+static unsigned verdict_of(const struct taxonomy *t, const struct taxonomy_cell *cell,
+			   unsigned contract)
 {
 	if (contract == TM_DUR)
 		return TAXONOMY_LOST;
-	return contract == TM_FSCK && taxonomy_rl(t, cell)->compound ? TAXONOMY_DISORDERED : TAXONOMY_OTHER;
+	return contract == TM_FSCK && taxonomy_rl(t, cell)->compound ? TAXONOMY_DISORDERED
+								     : TAXONOMY_OTHER;
 }
 
 /* What broke, worst first. */
@@ -322,7 +328,8 @@ static void judge(const struct taxonomy *t, const struct taxonomy_cell *cell, st
 	}
 }
 
-static void measure(const struct taxonomy *t, const struct taxonomy_cell *cell, struct taxonomy_result *r)
+static void measure(const struct taxonomy *t, const struct taxonomy_cell *cell,
+		    struct taxonomy_result *r)
 {
 	struct measuring *m = malloc(sizeof(*m));
 	r->measured = true;
@@ -368,7 +375,8 @@ static int run_todo(struct taxonomy *t)
 			    .work = work,
 			    .take = take,
 			    .arg = t};
-	_Static_assert(sizeof(struct taxonomy_result) <= POOL_RESULT_MAX, "a result is one message");
+	_Static_assert(sizeof(struct taxonomy_result) <= POOL_RESULT_MAX,
+		       "a result is one message");
 	t->done = 0;
 	return t->todos ? pool_run(&pool) : 0;
 }
@@ -431,7 +439,8 @@ static const struct taxonomy_cell *next_to_try(const struct taxonomy *t, bool co
 {
 	const struct taxonomy_cell *best = NULL, *cell;
 	struct method_cost least = {0}, cost;
-	for (unsigned m = 0; (cell = next_of_kind(t, compound, primitive, column, transport, &m));) {
+	for (unsigned m = 0;
+	     (cell = next_of_kind(t, compound, primitive, column, transport, &m));) {
 		if (is_sound(cell))
 			return NULL;
 		cost = taxonomy_cost(t, cell);
@@ -449,9 +458,10 @@ int taxonomy_run_cheapest(struct taxonomy *t, unsigned column, unsigned transpor
 	do {
 		t->todos = 0;
 		for (unsigned k = 0; k < 2 * TAXONOMY_PRIMITIVES; k++) {
-			enum taxonomy_primitive p = (enum taxonomy_primitive)(k % TAXONOMY_PRIMITIVES);
-			const struct taxonomy_cell *cell = next_to_try(t, k / TAXONOMY_PRIMITIVES, p, column,
-								       transport);
+			enum taxonomy_primitive p = (enum taxonomy_primitive)(k %
+									      TAXONOMY_PRIMITIVES);
+			const struct taxonomy_cell *cell = next_to_try(t, k / TAXONOMY_PRIMITIVES,
+								       p, column, transport);
 			if (cell)
 				t->todo[t->todos++] = (unsigned)(cell - t->cell);
 		}
@@ -462,18 +472,21 @@ int taxonomy_run_cheapest(struct taxonomy *t, unsigned column, unsigned transpor
 
 const struct taxonomy_cell *taxonomy_cheapest(const struct taxonomy *t, bool compound,
 					      enum taxonomy_primitive primitive, unsigned column,
-					      unsigned transport, const struct taxonomy_cell **cheaper)
+					      unsigned transport,
+					      const struct taxonomy_cell **cheaper)
 {
 	const struct taxonomy_cell *best = NULL, *next = NULL, *cell;
 	struct method_cost least = {0}, most = {0}, cost;
-	for (unsigned m = 0; (cell = next_of_kind(t, compound, primitive, column, transport, &m));) {
+	for (unsigned m = 0;
+	     (cell = next_of_kind(t, compound, primitive, column, transport, &m));) {
 		cost = taxonomy_cost(t, cell);
 		if (!is_sound(cell) || (best && method_cost_compare(&cost, &least) >= 0))
 			continue;
 		best = cell;
 		least = cost;
 	}
-	for (unsigned m = 0; (cell = next_of_kind(t, compound, primitive, column, transport, &m));) {
+	for (unsigned m = 0;
+	     (cell = next_of_kind(t, compound, primitive, column, transport, &m));) {
 		cost = taxonomy_cost(t, cell);
 		if (!cell->result.measured || (best && method_cost_compare(&cost, &least) >= 0) ||
 		    (next && method_cost_compare(&cost, &most) <= 0))

@@ -29,7 +29,8 @@ struct taxonomy_break {
 	uint8_t contract;
 	bool whole;		    /* it could not be shrunk */
 	char text[130];		    /* what was seen */
-	char trace[TAXONOMY_TRACE]; /* the trace file; "": not asked for, or too long: taxonomy_trace() */
+	char trace[TAXONOMY_TRACE]; /* the trace file; "": not asked for, or too long:
+				       taxonomy_trace() */
 };
 
 struct taxonomy_result {
@@ -65,24 +66,24 @@ const char *taxonomy_method(unsigned method);
 int taxonomy_find_method(const char *name); /* -ENOENT */
 
 /*
- * Check the options' switches, and make a cell of each method of `methods` (1 << method) on each hardware
- * that has them. -EINVAL with *bad, the index of a switch, and *expected; -ENOMEM. taxonomy_close() in any
- * case.
+ * Check the options' switches, and make a cell of each method of `methods` (1 << method) on each
+ * hardware that has them. -EINVAL with *bad, the index of a switch, and *expected; -ENOMEM.
+ * taxonomy_close() in any case.
  */
-int taxonomy_open(struct taxonomy *t, const struct taxonomy_options *options, uint64_t methods, unsigned *bad,
-		  const char **expected);
+int taxonomy_open(struct taxonomy *t, const struct taxonomy_options *options, uint64_t methods,
+		  unsigned *bad, const char **expected);
 /* Measure all cells. 0 or -errno; a cell that could not be run says so itself. */
 int taxonomy_run(struct taxonomy *t);
-/* Measure as many as it takes to know the cheapest sound methods on one kind of hardware: of each kind and
- * primitive, the cheapest first, until one is sound. Likewise. */
+/* Measure as many as it takes to know the cheapest sound methods on one kind of hardware: of each
+ * kind and primitive, the cheapest first, until one is sound. Likewise. */
 int taxonomy_run_cheapest(struct taxonomy *t, unsigned column, unsigned transport);
 void taxonomy_close(struct taxonomy *t);
 
 /* A cell's hardware and switches, without a workload. */
 void taxonomy_setup(const struct taxonomy *t, const struct taxonomy_cell *cell, struct setup *s);
 /* Print a break's trace, found and shrunk anew. 0 or -errno. */
-int taxonomy_trace(const struct taxonomy *t, const struct taxonomy_cell *cell, struct taxonomy_break *broken,
-		   FILE *out);
+int taxonomy_trace(const struct taxonomy *t, const struct taxonomy_cell *cell,
+		   struct taxonomy_break *broken, FILE *out);
 
 /* The cell of a method; NULL: it was not asked for. */
 const struct taxonomy_cell *taxonomy_at(const struct taxonomy *t, unsigned method, unsigned column,
@@ -93,12 +94,13 @@ const struct rl_method *taxonomy_rl(const struct taxonomy *t, const struct taxon
 void taxonomy_acts(const struct taxonomy *t, const struct taxonomy_cell *cell, struct acts *out);
 
 /*
- * The cheapest sound method of a kind, by what was measured. `primitive` TAXONOMY_PRIMITIVES: of any.
- * *cheaper: the dearest of those that would be cheaper, but are not sound; NULL in it: there is none. Of
- * methods that cost the same, the first. NULL: none is sound.
+ * The cheapest sound method of a kind, by what was measured. `primitive` TAXONOMY_PRIMITIVES: of
+ * any. *cheaper: the dearest of those that would be cheaper, but are not sound; NULL in it: there
+ * is none. Of methods that cost the same, the first. NULL: none is sound.
  */
 const struct taxonomy_cell *taxonomy_cheapest(const struct taxonomy *t, bool compound,
 					      enum taxonomy_primitive primitive, unsigned column,
-					      unsigned transport, const struct taxonomy_cell **cheaper);
+					      unsigned transport,
+					      const struct taxonomy_cell **cheaper);
 
 #endif

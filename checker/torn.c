@@ -10,7 +10,8 @@
 
 #define SESSION ((uint64_t)0xffffff << 32) /* in live_put_id() */
 
-static const struct recording_op *find(const struct recording_op *const *put, size_t puts, uint64_t id)
+static const struct recording_op *find(const struct recording_op *const *put, size_t puts,
+				       uint64_t id)
 {
 	size_t lo = 0, hi = puts;
 
@@ -53,8 +54,8 @@ static void look(const uint8_t *pool, size_t len, uint64_t off, const struct rec
 	if (!out->torn++)
 		out->first = (struct torn_value){
 			put, off, same,
-			off + same < len &&
-				any(pool + off + same, len - off < vlen ? len - off - same : vlen - same)};
+			off + same < len && any(pool + off + same,
+						len - off < vlen ? len - off - same : vlen - same)};
 }
 
 void torn_scan(const uint8_t *pool, size_t len, const struct recording_op *const *put, size_t puts,

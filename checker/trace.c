@@ -30,9 +30,10 @@
 #include <unistd.h>
 #include "checker/history.h"
 
-#define MAGIC	       "tidemark-trace"
-#define POWER_FAILURES (SETUP_READERS - 1) /* one machine runs the workload, each failure boots another */
-#define TEMP_NAMES     100		   /* tried, one after the other */
+#define MAGIC "tidemark-trace"
+#define POWER_FAILURES \
+	(SETUP_READERS - 1) /* one machine runs the workload, each failure boots another */
+#define TEMP_NAMES 100	    /* tried, one after the other */
 
 /* --- writing --- */
 
@@ -76,7 +77,8 @@ static int write_setup(FILE *out, const struct setup *s)
 /* One line of printable ASCII, whatever the text is. */
 static void write_verdict(FILE *out, int contract, const char *verdict)
 {
-	fprintf(out, "broken %s", contract < 0 ? "none" : contract_name((enum tm_contract)contract));
+	fprintf(out, "broken %s",
+		contract < 0 ? "none" : contract_name((enum tm_contract)contract));
 	if (verdict)
 		verdict += strspn(verdict, " \t\n");
 	if (verdict && *verdict)
@@ -256,8 +258,8 @@ static char *skip_blanks(char *p)
 	return p + strspn(p, " \t");
 }
 
-/* Cuts "name=value name=value" into the next pair, and moves *rest behind it. 1: there is one; 0: the end;
- * -errno. */
+/* Cuts "name=value name=value" into the next pair, and moves *rest behind it. 1: there is one; 0:
+ * the end; -errno. */
 static int next_pair(struct reader *r, char **rest, char **name, char **value)
 {
 	*name = skip_blanks(*rest);
@@ -289,8 +291,10 @@ static int read_variant(struct reader *r, char *rest)
 {
 	struct setup *s = &r->t->setup;
 	if (strlen(rest) >= sizeof(s->variant) || setup_variant(s, rest))
-		return wrong(r, "variant %s; expected one of %s's that `tidemark list` shows, or default",
-			     show(rest).text, s->store->name);
+		return wrong(
+			r,
+			"variant %s; expected one of %s's that `tidemark list` shows, or default",
+			show(rest).text, s->store->name);
 	return 0;
 }
 
@@ -307,7 +311,8 @@ static int read_config(struct reader *r, char *rest)
 			k++;
 		if (!hardware_knob(k)->name) {
 			hardware_set(&r->t->setup.hw, name, value, &expected);
-			return wrong(r, "config %s; expected one of: %s", show(name).text, expected);
+			return wrong(r, "config %s; expected one of: %s", show(name).text,
+				     expected);
 		}
 		if (seen >> k & 1)
 			return wrong(r, "config %s twice; expected once", name);
@@ -334,10 +339,12 @@ static int read_knob(struct reader *r, char *rest)
 			return wrong(r, "knob %s; expected one of %s's that `tidemark list` shows",
 				     show(name).text, s->store->name);
 		if (r->knob_line[k])
-			return wrong(r, "knob %s twice; the first is on line %u", name, r->knob_line[k]);
+			return wrong(r, "knob %s twice; the first is on line %u", name,
+				     r->knob_line[k]);
 		r->knob_line[k] = r->line;
 		if (setup_knob(s, name, value, &expected))
-			return wrong(r, "knob %s=%s; expected one of: %s", name, show(value).text, expected);
+			return wrong(r, "knob %s=%s; expected one of: %s", name, show(value).text,
+				     expected);
 	}
 	return rc;
 }
@@ -373,7 +380,8 @@ static int read_client(struct reader *r, char *rest)
 		return wrong(r, "client %s; expected \"client N: OPERATIONS\", N from 1 to %d",
 			     show(rest).text, TM_MAX_CLIENTS);
 	if (r->client_line[client])
-		return wrong(r, "client %u twice; the first is on line %u", client, r->client_line[client]);
+		return wrong(r, "client %u twice; the first is on line %u", client,
+			     r->client_line[client]);
 	r->client_line[client] = r->workload_line = r->line;
 	rest = skip_blanks(rest + digits + 1);
 	snprintf(what, sizeof(what), "client %u: %s", client, show(rest).text);
@@ -388,7 +396,8 @@ static int check_workload(struct reader *r)
 	unsigned ops = workload_ops(w) + POWER_FAILURES * w->keys;
 
 	if (!w->clients)
-		return wrong(r, "%s without a client; expected a line such as \"client 1: put k1 96\"",
+		return wrong(r,
+			     "%s without a client; expected a line such as \"client 1: put k1 96\"",
 			     r->keyword);
 	r->line = r->workload_line;
 	if (!w->keys)
@@ -398,10 +407,10 @@ static int check_workload(struct reader *r)
 	for (unsigned k = 0; k < w->keys; k++)
 		ops += w->key[k].loaded >= 0;
 	if (ops > HISTORY_OPS)
-		return wrong(
-			r,
-			"%u operations, those of loading and of reading back included; expected at most %d",
-			ops, HISTORY_OPS);
+		return wrong(r,
+			     "%u operations, those of loading and of reading back included; "
+			     "expected at most %d",
+			     ops, HISTORY_OPS);
 	return 0;
 }
 
@@ -453,7 +462,8 @@ static bool actor_exists(const struct workload *w, const char *who)
 	for (unsigned c = 1; c <= w->clients + 1; c++) {
 		char name[8];
 		int len = snprintf(name, sizeof(name), "c%u", c);
-		if (!strncmp(who, name, (size_t)len) && (!who[len] || (who[len] == '/' && who[len + 1])))
+		if (!strncmp(who, name, (size_t)len) &&
+		    (!who[len] || (who[len] == '/' && who[len + 1])))
 			return true;
 	}
 	return false;
@@ -466,21 +476,27 @@ static int check_names(struct reader *r, const struct deviation *d)
 
 	if (d->kind == CHOICE_LINE) {
 		if (d->a >= s->pm_len / LINE)
-			return wrong(r, "line 0x%llx is outside of the pool; expected less than 0x%zx",
+			return wrong(r,
+				     "line 0x%llx is outside of the pool; expected less than 0x%zx",
 				     (unsigned long long)d->a * LINE, s->pm_len);
 		if (d->b > POWER_FAILURES || d->b > r->powers)
 			return wrong(r,
-				     "a line of power failure %u; expected behind that power failure (of %u "
+				     "a line of power failure %u; expected behind that power "
+				     "failure (of %u "
 				     "so far)",
 				     d->b, r->powers);
 		return 0;
 	}
 	if (!actor_exists(&s->w, d->who))
-		return wrong(r, "%s is nobody in this trace; expected \"c1\" to \"c%u\", \"server\" or \"-\"",
+		return wrong(r,
+			     "%s is nobody in this trace; expected \"c1\" to \"c%u\", \"server\" "
+			     "or \"-\"",
 			     show(d->who).text, s->w.clients);
 	if (!op_exists(&s->w, d->op)) {
 		op_label_print(d->op, 1, op, sizeof(op));
-		return wrong(r, "%s is no operation of this trace; expected one of the clients' lines", op);
+		return wrong(r,
+			     "%s is no operation of this trace; expected one of the clients' lines",
+			     op);
 	}
 	if (d->kind == CHOICE_CRASH && r->powers == POWER_FAILURES)
 		return wrong(r, "a power failure more than %d; expected at most %d", POWER_FAILURES,
@@ -555,7 +571,8 @@ static int read_broken(struct reader *r, char *rest)
 		return wrong(r, "contract %s; expected one of: %s none", show_part(rest, len).text,
 			     contract_names());
 	if (*text && *text != ':')
-		return wrong(r, "%s behind %s; expected \": \" and a sentence", show(text).text, name);
+		return wrong(r, "%s behind %s; expected \": \" and a sentence", show(text).text,
+			     name);
 	if (*text)
 		text = skip_blanks(text + 1);
 	snprintf(r->t->verdict, sizeof(r->t->verdict), "%s", text);
@@ -570,10 +587,14 @@ static const struct keyword {
 	enum stage stage;
 	bool once;
 } keywords[KEYWORDS] = {
-	{"store", read_store, STAGE_STORE, true},	 {"variant", read_variant, STAGE_VARIANT, true},
-	{"config", read_config, STAGE_KNOB, true},	 {"knob", read_knob, STAGE_KNOB, false},
-	{"keys", read_keys, STAGE_KEYS, true},		 {"client", read_client, STAGE_CLIENT, false},
-	{"deviate", read_deviate, STAGE_DEVIATE, false}, {"broken", read_broken, STAGE_END, true},
+	{"store", read_store, STAGE_STORE, true},
+	{"variant", read_variant, STAGE_VARIANT, true},
+	{"config", read_config, STAGE_KNOB, true},
+	{"knob", read_knob, STAGE_KNOB, false},
+	{"keys", read_keys, STAGE_KEYS, true},
+	{"client", read_client, STAGE_CLIENT, false},
+	{"deviate", read_deviate, STAGE_DEVIATE, false},
+	{"broken", read_broken, STAGE_END, true},
 };
 
 /* Where a line may stand. */
@@ -604,7 +625,8 @@ static int check_bytes(struct reader *r, const char *text, size_t len)
 	for (; text < start + len; text++) {
 		unsigned char c = (unsigned char)*text;
 		if (c == '\0')
-			return wrong(r, "a NUL byte at column %zu; expected text", text - start + 1);
+			return wrong(r, "a NUL byte at column %zu; expected text",
+				     text - start + 1);
 		if (c == '#' && strspn(start, " \t") == (size_t)(text - start))
 			comment = true;
 		if (c != '\t' && (c < ' ' || c >= 0x7f) && !(c >= 0x80 && comment))
@@ -627,8 +649,8 @@ static int read_version(struct reader *r, const char *text, size_t len)
 	if (len > magic && !memcmp(text, MAGIC " ", magic + 1))
 		return wrong(r, "%s: this program reads version %d", show_part(text, len).text,
 			     TRACE_VERSION);
-	return wrong(r, "not a trace: the first line is %s; expected \"%s\"", show_part(text, len).text,
-		     right);
+	return wrong(r, "not a trace: the first line is %s; expected \"%s\"",
+		     show_part(text, len).text, right);
 }
 
 /* A line without its end; behind it a byte may be overwritten. */
@@ -655,7 +677,8 @@ static int read_line(struct reader *r, char *text, size_t len)
 			return wrong(r, "nothing behind '%s'", k->word);
 		return rc ? rc : k->read(r, rest);
 	}
-	return wrong(r, "%s; expected store, variant, config, knob, keys, client, deviate or broken",
+	return wrong(r,
+		     "%s; expected store, variant, config, knob, keys, client, deviate or broken",
 		     show_part(text, word).text);
 }
 
@@ -692,7 +715,8 @@ static int read_lines(struct reader *r, char *text, size_t len)
 	return 0;
 }
 
-/* All of the file, but at most one byte more than can be a trace. To be freed, or NULL with *error. */
+/* All of the file, but at most one byte more than can be a trace. To be freed, or NULL with
+ * *error. */
 static char *slurp(FILE *in, size_t *len, struct input_error *err, int *error)
 {
 	size_t n, room = TRACE_FILE_MAX + 1;
@@ -715,7 +739,8 @@ static char *slurp(FILE *in, size_t *len, struct input_error *err, int *error)
 	return NULL;
 }
 
-int trace_read_file(FILE *in, struct trace *t, trace_find_store *find_store, struct input_error *err)
+int trace_read_file(FILE *in, struct trace *t, trace_find_store *find_store,
+		    struct input_error *err)
 {
 	size_t len;
 	int rc = 0;
@@ -743,14 +768,16 @@ int trace_read_file(FILE *in, struct trace *t, trace_find_store *find_store, str
 	return rc;
 }
 
-int trace_read(const char *path, struct trace *t, trace_find_store *find_store, struct input_error *err)
+int trace_read(const char *path, struct trace *t, trace_find_store *find_store,
+	       struct input_error *err)
 {
 	FILE *in = fopen(path, "re");
 	if (!in) {
 		int error = errno;
 		memset(t, 0, sizeof(*t));
 		memset(err, 0, sizeof(*err));
-		snprintf(err->message, sizeof(err->message), "cannot be opened: %s", strerror(error));
+		snprintf(err->message, sizeof(err->message), "cannot be opened: %s",
+			 strerror(error));
 		return -error;
 	}
 	int rc = trace_read_file(in, t, find_store, err);

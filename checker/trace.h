@@ -11,16 +11,17 @@
 #include "checker/setup.h"
 #include "faultinject/deviation.h"
 
-#define TRACE_VERSION	   1
-#define TRACE_LINE_MAX	   (1 << 18) /* bytes of a line, its end not counted: the largest workload fits */
+#define TRACE_VERSION 1
+#define TRACE_LINE_MAX \
+	(1 << 18) /* bytes of a line, its end not counted: the largest workload fits */
 #define TRACE_FILE_MAX	   (1 << 20) /* bytes */
 #define TRACE_DEVIATIONS   4096	     /* in one trace */
-#define TRACE_VERDICT_SIZE 512	     /* of the text of a verdict, with its NUL; the rest is cut off */
+#define TRACE_VERDICT_SIZE 512 /* of the text of a verdict, with its NUL; the rest is cut off */
 
 struct trace {
-	struct setup setup;		  /* finished: setup_finish() was called */
-	struct deviations deviations;	  /* .line of each is where it stands in the file */
-	int contract;			  /* enum tm_contract that broke; -1: none ("broken none") */
+	struct setup setup;	      /* finished: setup_finish() was called */
+	struct deviations deviations; /* .line of each is where it stands in the file */
+	int contract;		      /* enum tm_contract that broke; -1: none ("broken none") */
 	char verdict[TRACE_VERDICT_SIZE]; /* what was seen; "" if nothing was said */
 };
 
@@ -48,8 +49,10 @@ int trace_save(const char *path, const struct setup *s, const struct deviations 
  * reading said, -ENOMEM. err->line is the line, 0 for the file as a whole;
  * err->message says what was found and what was expected, in printable ASCII.
  */
-int trace_read(const char *path, struct trace *t, trace_find_store *find_store, struct input_error *err);
-int trace_read_file(FILE *in, struct trace *t, trace_find_store *find_store, struct input_error *err);
+int trace_read(const char *path, struct trace *t, trace_find_store *find_store,
+	       struct input_error *err);
+int trace_read_file(FILE *in, struct trace *t, trace_find_store *find_store,
+		    struct input_error *err);
 void trace_free(struct trace *t);
 
 #endif

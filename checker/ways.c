@@ -33,7 +33,8 @@ void ways_add(struct ways *ways, unsigned kinds, uint64_t run)
 		return;
 	}
 	for (unsigned i = 1; i < WAYS; i++)
-		if (__builtin_popcount(ways->way[i].kinds) > __builtin_popcount(ways->way[most].kinds))
+		if (__builtin_popcount(ways->way[i].kinds) >
+		    __builtin_popcount(ways->way[most].kinds))
 			most = i;
 	if (__builtin_popcount(kinds) < __builtin_popcount(ways->way[most].kinds))
 		ways->way[most] = (struct way){run, kinds};

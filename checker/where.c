@@ -22,7 +22,8 @@ struct where *where_new(void)
 	w->callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
 	w->callbacks.debuginfo_path = &w->debuginfo_path;
 	w->dwfl = dwfl_begin(&w->callbacks);
-	if (!w->dwfl || dwfl_linux_proc_report(w->dwfl, getpid()) || dwfl_report_end(w->dwfl, NULL, NULL)) {
+	if (!w->dwfl || dwfl_linux_proc_report(w->dwfl, getpid()) ||
+	    dwfl_report_end(w->dwfl, NULL, NULL)) {
 		where_free(w);
 		return NULL;
 	}

@@ -6,7 +6,8 @@
 #include <stdint.h>
 
 struct where;
-struct where *where_new(void); /* NULL: no debug information to be had; where_print() then says nothing */
+struct where *where_new(
+	void); /* NULL: no debug information to be had; where_print() then says nothing */
 void where_free(struct where *w);
 /* "server.c:123" or "". */
 void where_print(struct where *w, uintptr_t pc, char *buf, size_t n);

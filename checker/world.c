@@ -17,12 +17,14 @@
 #include "core/rnic/rnic.h"
 #include "core/pmem/own_bug.h"
 
-#define AFTERMATH_NS 150000		  /* what goes on after the last operation */
-#define GIVE_UP_NS   (60ull * 1000000000) /* of virtual time: an operation that has not ended never will */
-#define FUEL_BASE    2000000ull		  /* steps of a run ... */
-#define FUEL_PER_OP  100000ull		  /* ... and of each operation */
-#define LIFE_CLIENT \
-	TM_MAX_CLIENTS /* the value that proves life: no workload has so many PUTs that it has this one */
+#define AFTERMATH_NS 150000 /* what goes on after the last operation */
+#define GIVE_UP_NS \
+	(60ull * 1000000000)   /* of virtual time: an operation that has not ended never will */
+#define FUEL_BASE   2000000ull /* steps of a run ... */
+#define FUEL_PER_OP 100000ull  /* ... and of each operation */
+#define LIFE_CLIENT                                                                            \
+	TM_MAX_CLIENTS /* the value that proves life: no workload has so many PUTs that it has \
+			  this one */
 #define LIFE_NTH UINT16_MAX
 
 /* --- trouble --- */
@@ -64,7 +66,8 @@ static int invoke(struct world_client *c, enum history_kind kind, unsigned key)
 	struct world *w = c->world;
 	int op = history_invoke(w->history, c->number, kind, key);
 	if (op < 0) {
-		fprintf(stderr, "tidemark: more operations than a history holds (%d)\n", HISTORY_OPS);
+		fprintf(stderr, "tidemark: more operations than a history holds (%d)\n",
+			HISTORY_OPS);
 		_Exit(70);
 	}
 	c->op = op;
@@ -102,7 +105,8 @@ static void returned(struct world_client *c, int error, int32_t value)
 
 /* --- operations --- */
 
-/* Whose value the bytes are. VALUE_UNKNOWN: several PUTs write them, so they say nothing of which. */
+/* Whose value the bytes are. VALUE_UNKNOWN: several PUTs write them, so they say nothing of
+ * which. */
 static int32_t value_read(const struct world *w, unsigned key, const uint8_t *bytes, size_t len)
 {
 	int32_t value = VALUE_FOREIGN;
@@ -119,18 +123,19 @@ static void do_get(struct world_client *c, unsigned key, uint8_t *buf)
 	const struct setup *s = w->setup;
 	size_t len = 0;
 	invoke(c, HISTORY_GET, key);
-	int error = s->store->get(c->handle, s->w.key[key].name, s->w.key[key].klen, buf, s->params.max_vlen,
-				  &len);
+	int error = s->store->get(c->handle, s->w.key[key].name, s->w.key[key].klen, buf,
+				  s->params.max_vlen, &len);
 	if (error == -ENOENT) {
 		returned(c, 0, VALUE_ABSENT);
 	} else if (error) {
 		/* Nobody disturbs the link of a recovered store: an error there is the store's. */
 		if (w->machine)
-			trouble(w, true, "after recovery, GET %s fails with error %d", s->w.key[key].name,
-				error);
+			trouble(w, true, "after recovery, GET %s fails with error %d",
+				s->w.key[key].name, error);
 		returned(c, error, VALUE_UNKNOWN);
 	} else {
-		int32_t value = len <= s->params.max_vlen ? value_read(w, key, buf, len) : VALUE_FOREIGN;
+		int32_t value = len <= s->params.max_vlen ? value_read(w, key, buf, len)
+							  : VALUE_FOREIGN;
 		if (value == VALUE_FOREIGN && OWN_BUG(&s->hw, FOREIGN_IS_ABSENT))
 			value = VALUE_ABSENT;
 		returned(c, value == VALUE_UNKNOWN ? -ENOTUNIQ : 0, value);
@@ -219,7 +224,8 @@ static void boot(void *arg)
 	int error = w->loading ? store->format(&w->server) : store->recover(&w->server);
 	memcpy(w->result.recovery, sim_actor(w->sim)->count, sizeof(w->result.recovery));
 	if (error) {
-		trouble(w, true, "%s fails with error %d", w->loading ? "format" : "recovery", error);
+		trouble(w, true, "%s fails with error %d", w->loading ? "format" : "recovery",
+			error);
 		sim_abandon(w->sim, SIM_DONE);
 	}
 	if (w->machine && !OWN_BUG(&w->setup->hw, FSCK_NEVER))
@@ -334,7 +340,8 @@ static void load_main(void *arg)
 		int error = s->store->put(c->handle, key->name, key->klen, s->value[v].bytes,
 					  s->value[v].vlen);
 		if (error) {
-			trouble(w, true, "the load phase's PUT %s fails with error %d", key->name, error);
+			trouble(w, true, "the load phase's PUT %s fails with error %d", key->name,
+				error);
 			break;
 		}
 	}
@@ -353,17 +360,20 @@ static void prove_life(struct world_client *c, uint8_t *buf)
 	workload_value(LIFE_CLIENT, LIFE_NTH, 0, value, LIFE_VLEN);
 	int error = s->store->put(c->handle, key->name, key->klen, value, LIFE_VLEN);
 	if (error) {
-		trouble(w, true, "after recovery, a new PUT %s fails with error %d", key->name, error);
+		trouble(w, true, "after recovery, a new PUT %s fails with error %d", key->name,
+			error);
 		return;
 	}
 	error = s->store->get(c->handle, key->name, key->klen, buf, s->params.max_vlen, &len);
 	/* Acknowledged is not visible: look once more when all has landed. */
 	if (error || len != LIFE_VLEN || memcmp(buf, value, len)) {
 		sim_sleep(w->sim, AFTERMATH_NS);
-		error = s->store->get(c->handle, key->name, key->klen, buf, s->params.max_vlen, &len);
+		error = s->store->get(c->handle, key->name, key->klen, buf, s->params.max_vlen,
+				      &len);
 	}
 	if (error || len != LIFE_VLEN || memcmp(buf, value, len))
-		trouble(w, true, "after recovery, GET %s does not return what was just put (error %d)",
+		trouble(w, true,
+			"after recovery, GET %s does not return what was just put (error %d)",
 			key->name, error);
 }
 
@@ -373,7 +383,8 @@ static void reader_main(void *arg)
 	struct world *w = c->world;
 	uint8_t *buf = sim_alloc(w->sim, w->setup->params.max_vlen);
 	open_client(c);
-	for (unsigned k = 0; k < (OWN_BUG(&w->setup->hw, READ_FIRST_KEY) ? 1 : w->setup->w.keys); k++) {
+	for (unsigned k = 0; k < (OWN_BUG(&w->setup->hw, READ_FIRST_KEY) ? 1 : w->setup->w.keys);
+	     k++) {
 		actor_label(sim_actor(w->sim),
 			    (struct op_label){(uint8_t)c->number, OP_GET, (uint16_t)(k + 1)});
 		do_get(c, k, buf);
@@ -450,8 +461,8 @@ void world_run(struct worlds *ws, struct source *source, world_observer *observe
 	conclude(w, sim_run(w->sim));
 }
 
-void world_recover(struct worlds *ws, unsigned machine, struct source *source, world_observer *observer,
-		   void *arg, bool prove)
+void world_recover(struct worlds *ws, unsigned machine, struct source *source,
+		   world_observer *observer, void *arg, bool prove)
 {
 	struct world *w = &ws->world[machine];
 	assert(machine > 0 && machine < WORLDS);
@@ -529,6 +540,7 @@ void world_op_name(const struct setup *s, const struct history *h, int op, char 
 		return;
 	}
 	for (int i = 0; i <= op; i++)
-		nth += h->op[i].client == o->client && h->op[i].kind == o->kind && h->op[i].epoch == o->epoch;
+		nth += h->op[i].client == o->client && h->op[i].kind == o->kind &&
+		       h->op[i].epoch == o->epoch;
 	snprintf(buf, n, "c%u.%s%u", o->client, words[o->kind], nth);
 }

@@ -14,8 +14,8 @@
 
 struct world;
 typedef void world_observer(void *arg, struct world *world, const struct choice_point *at);
-/* A client's operation has returned; the next one begins when this does. `error`: of OP_CLEAN; of the others see
- * the history. On the client's task, which may sleep. */
+/* A client's operation has returned; the next one begins when this does. `error`: of OP_CLEAN; of
+ * the others see the history. On the client's task, which may sleep. */
 typedef void world_between(void *arg, struct world *world, const struct workload_op *op, int error);
 
 /* What became of a run apart from its history. */
@@ -24,7 +24,7 @@ struct world_result {
 	bool live_broken; /* somebody does not terminate, or the store is unusable */
 	int live_op;	  /* the operation that does not end (index in the history), or -1 */
 	bool fsck_broken;
-	char why[200]; /* of whichever is broken, one line */
+	char why[200];		       /* of whichever is broken, one line */
 	uint32_t recovery[STEP_KINDS]; /* steps that the store's recovery took */
 };
 
@@ -77,8 +77,8 @@ void worlds_close(struct worlds *ws);
  * world stays as it is (a later world may boot from it) until world_end(). */
 void world_run(struct worlds *ws, struct source *source, world_observer *observer, void *arg);
 /* Boot world `machine` > 0, after history_crash(). `prove_life`: PUT and GET at the end. */
-void world_recover(struct worlds *ws, unsigned machine, struct source *source, world_observer *observer,
-		   void *arg, bool prove_life);
+void world_recover(struct worlds *ws, unsigned machine, struct source *source,
+		   world_observer *observer, void *arg, bool prove_life);
 void world_end(struct worlds *ws, unsigned machine);
 
 /* The operation's name: "c1.put2"; load: "load k1". */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Arguments of commands that test stores, and the configurations and workloads that they describe. */
+/* Arguments of commands that test stores, and the configurations and workloads that they
+ * describe. */
 #include "cli/arguments.h"
 #include <errno.h>
 #include <getopt.h>
@@ -13,8 +14,9 @@
 #define OTHER_SHARE 4 /* the other configurations get one in so many of the runs and states */
 
 /* The hardware under which the default campaign runs each store. */
-static const char *const default_configs[] = {"default",    "ack_early=off", "ddio=off",     "domain=mhp",
-					      "domain=wsp", "dma_order=any", "line_torn=on", NULL};
+static const char *const default_configs[] = {
+	"default",    "ack_early=off", "ddio=off",     "domain=mhp",
+	"domain=wsp", "dma_order=any", "line_torn=on", NULL};
 
 static void help(void)
 {
@@ -23,10 +25,12 @@ static void help(void)
 	     "Without a STORE: all; or those that have the variants and knobs that are named.\n\n"
 	     "what is tested\n"
 	     "  --variant NAME     a variant or a seeded bug (tidemark list); may be repeated\n"
-	     "  --knob NAME=VALUE  a switch of the store or the hardware (tidemark list knobs); may\n"
+	     "  --knob NAME=VALUE  a switch of the store or the hardware (tidemark list knobs); "
+	     "may\n"
 	     "                     be repeated\n"
 	     "  --workload NAME    a built-in workload (tidemark list workloads); may be repeated\n"
-	     "  --ops FILE         a recorded operation list (docs/ops-file.md), one more workload;\n"
+	     "  --ops FILE         a recorded operation list (docs/ops-file.md), one more "
+	     "workload;\n"
 	     "                     - reads standard input\n"
 	     "  Without all of these: every built-in workload, under seven kinds of hardware.\n\n"
 	     "how much\n"
@@ -36,11 +40,14 @@ static void help(void)
 	     "  --jobs N           processes (one for each core); results do not depend on it\n"
 	     "  --doublecheck      run each schedule twice and compare the event hashes\n\n"
 	     "everything within bounds\n"
-	     "  --exhaustive       no random schedules: all there are within the bounds (docs/search.md).\n"
-	     "                     Without --workload: the smallest workloads. --runs and --states are\n"
+	     "  --exhaustive       no random schedules: all there are within the bounds "
+	     "(docs/search.md).\n"
+	     "                     Without --workload: the smallest workloads. --runs and --states "
+	     "are\n"
 	     "                     unlimited then, unless they are given\n"
 	     "  --preemptions N    how often somebody is held back in one run (2)\n"
-	     "  --faults N         packets lost or duplicated, clients dead, calls failed in one run (0;\n"
+	     "  --faults N         packets lost or duplicated, clients dead, calls failed in one "
+	     "run (0;\n"
 	     "                     where no workload is named, 1 with two writers)\n\n"
 	     "what is written\n"
 	     "  --out DIR          where traces go (traces); it is made if it does not exist\n"
@@ -49,14 +56,16 @@ static void help(void)
 	     "  --junit FILE       the results as JUnit XML, a test case for each contract\n"
 	     "  -q, --quiet        no progress\n"
 	     "  --help             this text\n\n"
-	     "exit status: 0 all as expected, 1 a promise broken or a cell not as expected, 2 usage or\n"
+	     "exit status: 0 all as expected, 1 a promise broken or a cell not as expected, 2 "
+	     "usage or\n"
 	     "bad input, 3 could not tell (--exhaustive left something out), 70 internal error");
 }
 
 static bool add_name(const char **list, unsigned *n, unsigned max, const char *name)
 {
 	if (*n == max) {
-		fail(EXIT_USAGE, "more than %u names of one kind; \"%.40s\" is too many", max, name);
+		fail(EXIT_USAGE, "more than %u names of one kind; \"%.40s\" is too many", max,
+		     name);
 		return false;
 	}
 	list[(*n)++] = name;
@@ -136,7 +145,8 @@ static bool parse_option(struct arguments *a, int option, const char *value)
 		if (!number_option(option == OPT_FAULTS ? "--faults" : "--preemptions", value, 0,
 				   SYSTEMATIC_DEPTH, &n))
 			return false;
-		*(option == OPT_FAULTS ? &a->options.faults : &a->options.preemptions) = (unsigned)n;
+		*(option == OPT_FAULTS ? &a->options.faults
+				       : &a->options.preemptions) = (unsigned)n;
 		a->bounds_given = true;
 		a->faults_given |= option == OPT_FAULTS;
 		return true;
@@ -175,16 +185,16 @@ static int bad_option(const struct command *command, const char *word)
 	if (optopt >= OPT_VARIANT)
 		return fail(EXIT_USAGE, "%s: %.60s: this option takes no value", name, word);
 	if (optopt)
-		return fail(EXIT_USAGE, "%s: unknown option \"-%c\" (tidemark %s --help)", name, optopt,
-			    name);
+		return fail(EXIT_USAGE, "%s: unknown option \"-%c\" (tidemark %s --help)", name,
+			    optopt, name);
 	snprintf(plain, sizeof(plain), "%.*s", (int)strcspn(word, "="), word);
 	nearest_init(&n, plain);
 	for (; options->name; options++) {
 		snprintf(known, sizeof(known), "--%s", options->name);
 		nearest_try(&n, known);
 	}
-	return fail(EXIT_USAGE, "%s: unknown option \"%.40s\"%s (tidemark %s --help)", name, word, n.hint,
-		    name);
+	return fail(EXIT_USAGE, "%s: unknown option \"%.40s\"%s (tidemark %s --help)", name, word,
+		    n.hint, name);
 }
 
 /* -1, or the status behind a message. */
@@ -193,10 +203,12 @@ static int check_bounds(struct arguments *a)
 	struct campaign_options *o = &a->options;
 	if (!o->exhaustive)
 		return a->bounds_given
-			       ? fail(EXIT_USAGE, "--preemptions and --faults: expected --exhaustive, too")
+			       ? fail(EXIT_USAGE,
+				      "--preemptions and --faults: expected --exhaustive, too")
 			       : -1;
 	if (o->doublecheck)
-		return fail(EXIT_USAGE, "--doublecheck compares random schedules; expected no --exhaustive");
+		return fail(EXIT_USAGE,
+			    "--doublecheck compares random schedules; expected no --exhaustive");
 	if (o->preemptions + o->faults > SYSTEMATIC_DEPTH)
 		return fail(EXIT_USAGE, "--preemptions and --faults: expected at most %d together",
 			    SYSTEMATIC_DEPTH);
@@ -245,7 +257,8 @@ int arguments_parse(struct arguments *a, const struct command *command, int argc
 		if (option == '?')
 			return bad_option(command, argv[optind - 1]);
 		if (option == ':')
-			return fail(EXIT_USAGE, "%s: %s wants a value", command->name, argv[optind - 1]);
+			return fail(EXIT_USAGE, "%s: %s wants a value", command->name,
+				    argv[optind - 1]);
 		if (!parse_option(a, option, optarg))
 			return EXIT_USAGE;
 	}
@@ -253,7 +266,8 @@ int arguments_parse(struct arguments *a, const struct command *command, int argc
 		if (!add_name(a->store, &a->stores, MAX_NAMES, argv[optind]))
 			return EXIT_USAGE;
 	if (a->ops && !*a->ops)
-		return fail(EXIT_USAGE, "--ops: expected the name of a file, or - for standard input");
+		return fail(EXIT_USAGE,
+			    "--ops: expected the name of a file, or - for standard input");
 	return check_bounds(a);
 }
 
@@ -265,12 +279,13 @@ static int unknown_store(const char *name)
 	struct nearest n;
 	nearest_init(&n, name);
 	for (unsigned i = 0; stores[i]; i++) {
-		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s", i ? ", " : "",
-			 stores[i]->name);
+		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
+			 i ? ", " : "", stores[i]->name);
 		nearest_try(&n, stores[i]->name);
 	}
 	if (n.hint[0])
-		return fail(EXIT_USAGE, "no store \"%.40s\"%s (tidemark list stores)", name, n.hint);
+		return fail(EXIT_USAGE, "no store \"%.40s\"%s (tidemark list stores)", name,
+			    n.hint);
 	return fail(EXIT_USAGE, "no store \"%.40s\"; there are: %s", name, known);
 }
 
@@ -300,8 +315,8 @@ static bool has_knob(const struct tm_store *store, const char *text, struct near
 	size_t len = strcspn(text, "=");
 	bool found = false;
 	for (unsigned i = 0; stores[i]; i++) {
-		for (const struct tm_knob *k = stores[i]->knobs; k->name && (!store || store == stores[i]);
-		     k++) {
+		for (const struct tm_knob *k = stores[i]->knobs;
+		     k->name && (!store || store == stores[i]); k++) {
 			found |= strlen(k->name) == len && !memcmp(k->name, text, len);
 			nearest_try(n, k->name);
 		}
@@ -332,8 +347,8 @@ static int check_knob(const struct arguments *a, unsigned at)
 		return fail(EXIT_USAGE, "no knob \"%.40s\"%s (tidemark list knobs)", name, n.hint);
 	for (unsigned i = 0; i < a->stores; i++)
 		if (!has_knob(store_find(a->store[i]), text, &n))
-			return fail(EXIT_USAGE, "%s has no knob \"%s\" (tidemark list knobs)", a->store[i],
-				    name);
+			return fail(EXIT_USAGE, "%s has no knob \"%s\" (tidemark list knobs)",
+				    a->store[i], name);
 	return 0;
 }
 
@@ -360,15 +375,16 @@ static int check_names(const struct arguments *a)
 	return 0;
 }
 
-/* check_names() was content; what is left to be wrong is the value. *changed: it was not so already. */
+/* check_names() was content; what is left to be wrong is the value. *changed: it was not so
+ * already. */
 static int set_knob(struct setup *s, const char *text, bool *changed)
 {
 	const struct tm_params params = s->params;
 	const struct hardware hw = s->hw;
 	const char *expected = NULL;
 	if (setup_switch(s, text, &expected))
-		return fail(EXIT_USAGE, "%s: knob \"%.60s\": expected one of: %s", s->store->name, text,
-			    expected);
+		return fail(EXIT_USAGE, "%s: knob \"%.60s\": expected one of: %s", s->store->name,
+			    text, expected);
 	*changed = memcmp(&params, &s->params, sizeof(params)) || memcmp(&hw, &s->hw, sizeof(hw));
 	return 0;
 }
@@ -379,7 +395,8 @@ static int add_config(struct campaign *c, const struct arguments *a, const struc
 	struct campaign_config *cfg = &c->config[c->configs];
 	bool plain = !strcmp(config, "default"), changed;
 	if (c->configs == MAX_CONFIGS)
-		return fail(EXIT_USAGE, "more than %d configurations; name fewer stores and variants",
+		return fail(EXIT_USAGE,
+			    "more than %d configurations; name fewer stores and variants",
 			    MAX_CONFIGS);
 	cfg->store = store;
 	cfg->share = plain ? 1 : OTHER_SHARE;
@@ -393,7 +410,8 @@ static int add_config(struct campaign *c, const struct arguments *a, const struc
 		if (status || !changed)
 			continue;
 		size_t len = plain ? 0 : strlen(cfg->name);
-		snprintf(cfg->name + len, sizeof(cfg->name) - len, "%s%s", len ? " " : "", a->knob[i]);
+		snprintf(cfg->name + len, sizeof(cfg->name) - len, "%s%s", len ? " " : "",
+			 a->knob[i]);
 		plain = false;
 	}
 	c->configs += !status;
@@ -420,23 +438,26 @@ static bool wanted(const struct arguments *a, unsigned number, const char *varia
 
 static int add_configs(struct campaign *c, const struct arguments *a)
 {
-	bool several = !a->one_config && !a->knobs && !a->workloads && !a->ops && !a->options.exhaustive;
+	bool several = !a->one_config && !a->knobs && !a->workloads && !a->ops &&
+		       !a->options.exhaustive;
 	for (unsigned i = 0; stores[i]; i++) {
 		for (unsigned v = 0; v < (a->variants ? a->variants : 1); v++) {
 			const char *variant = a->variants ? a->variant[v] : "default";
 			unsigned configs = !several ? 1 : a->variants ? 2 : MAX_CONFIGS;
 			for (unsigned d = 0; default_configs[d] && d < configs; d++) {
-				int status = wanted(a, i, variant) ? add_config(c, a, stores[i], variant,
-										default_configs[d])
-								   : 0;
+				int status = wanted(a, i, variant)
+						     ? add_config(c, a, stores[i], variant,
+								  default_configs[d])
+						     : 0;
 				if (status)
 					return status;
 			}
 		}
 	}
-	return c->configs ? 0
-			  : fail(EXIT_USAGE,
-				 "no store has all these variants and knobs together (tidemark list)");
+	return c->configs
+		       ? 0
+		       : fail(EXIT_USAGE,
+			      "no store has all these variants and knobs together (tidemark list)");
 }
 
 /* --- workloads --- */
@@ -483,20 +504,22 @@ static int check_workload(const struct campaign *c, unsigned at)
 	unsigned ops = workload_ops(w) + w->keys * 5;
 	struct setup s;
 	if (w->keys > HISTORY_KEYS)
-		return fail(EXIT_USAGE, "workload %s: %u keys; expected at most %d", w->name, w->keys,
-			    HISTORY_KEYS);
+		return fail(EXIT_USAGE, "workload %s: %u keys; expected at most %d", w->name,
+			    w->keys, HISTORY_KEYS);
 	if (ops > HISTORY_OPS)
-		return fail(EXIT_USAGE,
-			    "workload %s: %u operations, those of loading and reading back included; "
-			    "expected at most %d",
-			    w->name, ops, HISTORY_OPS);
+		return fail(
+			EXIT_USAGE,
+			"workload %s: %u operations, those of loading and reading back included; "
+			"expected at most %d",
+			w->name, ops, HISTORY_OPS);
 	for (unsigned i = 0; i < c->configs; i++) {
 		int error = campaign_setup(c, i * c->workloads + at, &s);
 		size_t need = s.pm_len;
 		setup_free(&s);
 		if (error == -EFBIG)
 			return fail(EXIT_USAGE,
-				    "workload %s: %s would need %zu bytes of PM; expected a smaller one",
+				    "workload %s: %s would need %zu bytes of PM; expected a "
+				    "smaller one",
 				    w->name, c->config[i].store->name, need);
 		if (error)
 			return fail(EXIT_INTERNAL, "workload %s: %s", w->name, strerror(-error));

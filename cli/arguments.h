@@ -51,13 +51,14 @@ struct arguments {
 	const char *knob[MAX_KNOBS];
 	unsigned knobs;
 	const char *ops, *out, *json, *junit, *corpus, *regress;
-	double seconds;			 /* --time; 0: not given */
-	bool one_config;		 /* the default hardware only, even if nothing else is asked for */
-	bool all_stores;		 /* where none is named: also those that are not tested by default */
+	double seconds;	 /* --time; 0: not given */
+	bool one_config; /* the default hardware only, even if nothing else is asked for */
+	bool all_stores; /* where none is named: also those that are not tested by default */
 	uint32_t value[MAX_VALUES], key; /* bytes; key 0: not given */
 	unsigned values;
 	bool quiet, no_traces, fields;
-	bool runs_given, states_given, faults_given, bounds_given; /* bounds: preemptions or faults */
+	bool runs_given, states_given, faults_given,
+		bounds_given; /* bounds: preemptions or faults */
 	struct campaign_options options;
 };
 

@@ -35,11 +35,13 @@ static struct ends make_end(struct ibv_context *ctx, void *memory, size_t len, i
 	struct ibv_pd *pd = rnic_alloc_pd(ctx);
 	e.cq = rnic_create_cq(ctx, 16, NULL, NULL, 0);
 	e.mr = rnic_reg_mr(pd, memory, len, access);
-	struct ibv_qp_init_attr init = {
-		.send_cq = e.cq,
-		.recv_cq = e.cq,
-		.qp_type = IBV_QPT_RC,
-		.cap = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1}};
+	struct ibv_qp_init_attr init = {.send_cq = e.cq,
+					.recv_cq = e.cq,
+					.qp_type = IBV_QPT_RC,
+					.cap = {.max_send_wr = 16,
+						.max_recv_wr = 16,
+						.max_send_sge = 1,
+						.max_recv_sge = 1}};
 	e.qp = rnic_create_qp(pd, &init);
 	return e;
 }
@@ -50,9 +52,11 @@ static void join(struct ibv_context *ctx, struct ends *self, struct ibv_context 
 	union ibv_gid gid;
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
 				.port_num = 1,
-				.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
+				.qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
+						   IBV_ACCESS_REMOTE_READ};
 	(void)ctx;
-	rnic_modify_qp(self->qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	rnic_modify_qp(self->qp, &a,
+		       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 	rnic_query_gid(peer_ctx, 1, 0, &gid);
 	memset(&a, 0, sizeof(a));
 	a.qp_state = IBV_QPS_RTR;
@@ -64,8 +68,8 @@ static void join(struct ibv_context *ctx, struct ends *self, struct ibv_context 
 	a.ah_attr.grh.dgid = gid;
 	a.ah_attr.port_num = 1;
 	rnic_modify_qp(self->qp, &a,
-		       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+		       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 	memset(&a, 0, sizeof(a));
 	a.qp_state = IBV_QPS_RTS;
 	a.timeout = 14;
@@ -73,8 +77,8 @@ static void join(struct ibv_context *ctx, struct ends *self, struct ibv_context 
 	a.rnr_retry = 7;
 	a.max_rd_atomic = 1;
 	rnic_modify_qp(self->qp, &a,
-		       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-			       IBV_QP_MAX_QP_RD_ATOMIC);
+		       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
 static void writer_main(void *arg)
@@ -89,13 +93,14 @@ static void writer_main(void *arg)
 	join(server, &se, client, &ce);
 	join(client, &ce, server, &se);
 	for (unsigned i = 0; i < w->writes; i++) {
-		struct ibv_sge sge = {.addr = (uintptr_t)buf, .length = w->bytes, .lkey = ce.mr->lkey};
-		struct ibv_send_wr wr = {
-			.sg_list = &sge,
-			.num_sge = 1,
-			.opcode = IBV_WR_RDMA_WRITE,
-			.send_flags = IBV_SEND_SIGNALED,
-			.wr.rdma = {.remote_addr = (uintptr_t)pmem_base(w->pm), .rkey = se.mr->rkey}};
+		struct ibv_sge sge = {
+			.addr = (uintptr_t)buf, .length = w->bytes, .lkey = ce.mr->lkey};
+		struct ibv_send_wr wr = {.sg_list = &sge,
+					 .num_sge = 1,
+					 .opcode = IBV_WR_RDMA_WRITE,
+					 .send_flags = IBV_SEND_SIGNALED,
+					 .wr.rdma = {.remote_addr = (uintptr_t)pmem_base(w->pm),
+						     .rkey = se.mr->rkey}};
 		struct ibv_send_wr *bad;
 		struct ibv_wc wc;
 		ibv_post_send(ce.qp, &wr, &bad);
@@ -115,7 +120,8 @@ static void bench_write(uint32_t bytes)
 		return;
 	pmem_load(stack, NULL, 65536);
 	uint64_t events = sim_events(sim);
-	/* Short rounds: versions of the lines written pile up until the world is reset, as in a real run. */
+	/* Short rounds: versions of the lines written pile up until the world is reset, as in a
+	 * real run. */
 	for (unsigned r = 0; r < rounds; r++) {
 		struct writer w = {
 			.sim = sim, .pm = pmem_machine(stack, 0), .bytes = bytes, .writes = writes};
@@ -137,8 +143,10 @@ static void bench_write(uint32_t bytes)
 
 /* --- crash states --- */
 
-/* The store under a built-in workload, for close_explorer(); NULL, with a message, if that cannot be. */
-static struct explorer *open_explorer(struct setup *s, const struct tm_store *store, const char *workload)
+/* The store under a built-in workload, for close_explorer(); NULL, with a message, if that cannot
+ * be. */
+static struct explorer *open_explorer(struct setup *s, const struct tm_store *store,
+				      const char *workload)
 {
 	struct explorer *ex = malloc(sizeof(*ex));
 	const char *expected;
@@ -183,16 +191,19 @@ static void bench_store(const struct tm_store *store, const char *workload, unsi
 	       " states  %8.0f states/s  %6.2f us each, of which %5.2f us the runs themselves;"
 	       " %4.1f M events/s; %.0f %% of %" PRIu64 " points repeated an earlier one\n",
 	       store->name, workload, ex->counts.states, (double)ex->counts.states / spent,
-	       spent * 1e6 / (double)ex->counts.states, runs_alone * 1e6 / (double)ex->counts.states,
+	       spent * 1e6 / (double)ex->counts.states,
+	       runs_alone * 1e6 / (double)ex->counts.states,
 	       (double)ex->counts.events / spent * 1e-6,
-	       100.0 * (double)ex->counts.points_seen / (double)ex->counts.points, ex->counts.points);
+	       100.0 * (double)ex->counts.points_seen / (double)ex->counts.points,
+	       ex->counts.points);
 	close_explorer(&s, ex);
 	deviations_free(&source.taken);
 }
 
 /* --- where the time of a crash state goes --- */
 
-/* One image again and again, that of the plain run's end. `prove`: with the PUT and GET that prove life. */
+/* One image again and again, that of the plain run's end. `prove`: with the PUT and GET that prove
+ * life. */
 static double recoveries(struct explorer *ex, unsigned rounds, bool prove)
 {
 	struct history_mark mark = history_mark(ex->worlds.history);
@@ -215,7 +226,8 @@ static void bench_recovery(const struct tm_store *store, const char *workload)
 	world_run(&ex->worlds, NULL, NULL, NULL);
 	history_crash(ex->worlds.history);
 	double without = recoveries(ex, rounds, false), with = recoveries(ex, rounds, true);
-	printf("%-9s %-12s one state: %5.2f us recovery, connecting and a GET of each key; %5.2f us the PUT "
+	printf("%-9s %-12s one state: %5.2f us recovery, connecting and a GET of each key; %5.2f "
+	       "us the PUT "
 	       "and GET that "
 	       "prove life\n",
 	       store->name, workload, without * 1e6, (with - without) * 1e6);
@@ -227,9 +239,11 @@ int bench_main(int argc, char **argv)
 {
 	struct rusage use;
 	if (argc > 1 && !strcmp(argv[1], "--help")) {
-		puts("usage: tidemark bench\nMeasures what the simulator costs on this machine; about a "
+		puts("usage: tidemark bench\nMeasures what the simulator costs on this machine; "
+		     "about a "
 		     "minute. Takes no options.\n\n"
-		     "usage: tidemark bench --nic\nMeasures what the soft RNIC costs in real time, beside "
+		     "usage: tidemark bench --nic\nMeasures what the soft RNIC costs in real time, "
+		     "beside "
 		     "what this machine can do without\nit. Takes no other option.\n");
 		live_bench_help();
 		return 0;

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tidemark bench --nic: what the soft RNIC costs in the live world, beside what the machine can do without
- * it.
+ * tidemark bench --nic: what the soft RNIC costs in the live world, beside what the machine can do
+ * without it.
  *
- * Every row is two processes, made by fork() before either opens the device: an initiator that measures, and
- * a target. The rows without the soft RNIC move the same bytes: a ping-pong over shared memory that both ends
- * poll, memcpy, a ping-pong over UDP on the loopback, libfabric's fi_pingpong over its own shared memory.
- * Latency is that of one operation with its acknowledgement, each measured by itself. Bandwidth is of
- * messages of 64 KiB with WINDOW of them under way, or, of a ping-pong over UDP, of one. memcpy moves them
- * between the memory that the WRITEs are from and to, on one core; "in and out" are two cores, one of
- * which copies into a ring between them, the other out of it.
+ * Every row is two processes, made by fork() before either opens the device: an initiator that
+ * measures, and a target. The rows without the soft RNIC move the same bytes: a ping-pong over
+ * shared memory that both ends poll, memcpy, a ping-pong over UDP on the loopback, libfabric's
+ * fi_pingpong over its own shared memory. Latency is that of one operation with its
+ * acknowledgement, each measured by itself. Bandwidth is of messages of 64 KiB with WINDOW of them
+ * under way, or, of a ping-pong over UDP, of one. memcpy moves them between the memory that the
+ * WRITEs are from and to, on one core; "in and out" are two cores, one of which copies into a ring
+ * between them, the other out of it.
  *
- * The program links against libibverbs as any other does; soft_rnic() runs it again under the soft RNIC.
+ * The program links against libibverbs as any other does; soft_rnic() runs it again under the soft
+ * RNIC.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -119,7 +121,8 @@ static void ring_initiator(struct row *row, int fd)
 	for (uint64_t i = 0; i < pieces; i++) {
 		while (i - atomic_load_explicit(&row->taken, memory_order_acquire) >= PIECES)
 			;
-		memcpy(row->ring[i % PIECES], row->large[0] + i * PIECE % sizeof(row->large[0]), PIECE);
+		memcpy(row->ring[i % PIECES], row->large[0] + i * PIECE % sizeof(row->large[0]),
+		       PIECE);
 		atomic_store_explicit(&row->put, i + 1, memory_order_release);
 	}
 	while (atomic_load_explicit(&row->taken, memory_order_acquire) != pieces)
@@ -133,7 +136,8 @@ static void ring_target(struct row *row, int fd)
 	for (uint64_t i = 0; !atomic_load_explicit(&row->over, memory_order_relaxed);) {
 		if (atomic_load_explicit(&row->put, memory_order_acquire) == i)
 			continue;
-		memcpy(row->large[1] + i * PIECE % sizeof(row->large[1]), row->ring[i % PIECES], PIECE);
+		memcpy(row->large[1] + i * PIECE % sizeof(row->large[1]), row->ring[i % PIECES],
+		       PIECE);
 		atomic_store_explicit(&row->taken, ++i, memory_order_release);
 	}
 }
@@ -144,7 +148,8 @@ static ssize_t poll_recv(struct row *row, int fd, void *buf, size_t len)
 	ssize_t got;
 	do {
 		got = recv(fd, buf, len, MSG_DONTWAIT);
-	} while (got < 0 && errno == EAGAIN && !atomic_load_explicit(&row->over, memory_order_relaxed));
+	} while (got < 0 && errno == EAGAIN &&
+		 !atomic_load_explicit(&row->over, memory_order_relaxed));
 	return got;
 }
 
@@ -224,12 +229,15 @@ static int make_end(struct end *e, void *memory, size_t len, struct hello *hello
 		return ENODEV;
 	pd = ibv_alloc_pd(e->context);
 	e->cq = ibv_create_cq(e->context, 2 * WINDOW, NULL, NULL, 0);
-	e->mr = pd ? ibv_reg_mr(pd, memory, len, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE) : NULL;
-	struct ibv_qp_init_attr init = {
-		.send_cq = e->cq,
-		.recv_cq = e->cq,
-		.qp_type = IBV_QPT_RC,
-		.cap = {.max_send_wr = WINDOW, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1}};
+	e->mr = pd ? ibv_reg_mr(pd, memory, len, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
+		   : NULL;
+	struct ibv_qp_init_attr init = {.send_cq = e->cq,
+					.recv_cq = e->cq,
+					.qp_type = IBV_QPT_RC,
+					.cap = {.max_send_wr = WINDOW,
+						.max_recv_wr = 1,
+						.max_send_sge = 1,
+						.max_recv_sge = 1}};
 	e->qp = e->mr && e->cq ? ibv_create_qp(pd, &init) : NULL;
 	if (!e->qp || ibv_query_gid(e->context, 1, 0, &hello->gid))
 		return errno ? errno : EIO;
@@ -241,28 +249,34 @@ static int make_end(struct end *e, void *memory, size_t len, struct hello *hello
 
 static int join_end(struct end *e, const struct hello *peer)
 {
-	struct ibv_qp_attr a = {
-		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
-	int error = ibv_modify_qp(e->qp, &a,
-				  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-	a = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_4096,
-		.dest_qp_num = peer->qpn,
-		.max_dest_rd_atomic = 1,
-		.min_rnr_timer = 12,
-		.ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = peer->gid, .hop_limit = 1}}};
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
+				.port_num = 1,
+				.qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
+	int error = ibv_modify_qp(
+		e->qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
+				 .path_mtu = IBV_MTU_4096,
+				 .dest_qp_num = peer->qpn,
+				 .max_dest_rd_atomic = 1,
+				 .min_rnr_timer = 12,
+				 .ah_attr = {.is_global = 1,
+					     .port_num = 1,
+					     .grh = {.dgid = peer->gid, .hop_limit = 1}}};
 	if (!error)
 		error = ibv_modify_qp(e->qp, &a,
 				      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 					      IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
 					      IBV_QP_MIN_RNR_TIMER);
-	a = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 1};
+	a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
+				 .timeout = 14,
+				 .retry_cnt = 7,
+				 .rnr_retry = 7,
+				 .max_rd_atomic = 1};
 	if (!error)
 		error = ibv_modify_qp(e->qp, &a,
-				      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-					      IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+				      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+					      IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+					      IBV_QP_MAX_QP_RD_ATOMIC);
 	return error;
 }
 
@@ -270,8 +284,8 @@ static int meet(struct end *e, int fd, void *memory, size_t len, struct hello *p
 {
 	struct hello own = {0};
 	int error = make_end(e, memory, len, &own);
-	if (!error &&
-	    (write(fd, &own, sizeof(own)) != sizeof(own) || read(fd, peer, sizeof(*peer)) != sizeof(*peer)))
+	if (!error && (write(fd, &own, sizeof(own)) != sizeof(own) ||
+		       read(fd, peer, sizeof(*peer)) != sizeof(*peer)))
 		error = EPIPE;
 	if (!error)
 		error = join_end(e, peer);
@@ -281,7 +295,8 @@ static int meet(struct end *e, int fd, void *memory, size_t len, struct hello *p
 	return error;
 }
 
-static int post(struct end *e, const struct hello *peer, const uint8_t *from, size_t at, uint32_t len)
+static int post(struct end *e, const struct hello *peer, const uint8_t *from, size_t at,
+		uint32_t len)
 {
 	struct ibv_sge sge = {.addr = (uintptr_t)from, .length = len, .lkey = e->mr->lkey};
 	struct ibv_send_wr wr = {.sg_list = &sge,
@@ -381,11 +396,13 @@ struct figures {
 };
 
 /* Run the two processes, the target until the initiator is done. */
-static int measure(struct row *row, process *initiator, process *target, int fd[2], struct figures *out)
+static int measure(struct row *row, process *initiator, process *target, int fd[2],
+		   struct figures *out)
 {
 	int status = 0;
 	memset(row, 0, sizeof(*row));
-	memset(row->large, 1, sizeof(row->large)); /* no page is touched for the first time while it counts */
+	memset(row->large, 1,
+	       sizeof(row->large)); /* no page is touched for the first time while it counts */
 	pid_t a = start(initiator, row, fd[0], fd[1]), b = start(target, row, fd[1], fd[0]);
 	close(fd[0]);
 	close(fd[1]);
@@ -416,7 +433,8 @@ static double fi_row(unsigned bytes, unsigned rounds)
 	char command[400], line[200];
 	double us = 0, mb;
 	snprintf(command, sizeof(command),
-		 "fi_pingpong -p shm -e rdm -I %u -S %u -B 47591 >/dev/null 2>&1 & server=$!; sleep 0.3; "
+		 "fi_pingpong -p shm -e rdm -I %u -S %u -B 47591 >/dev/null 2>&1 & server=$!; "
+		 "sleep 0.3; "
 		 "timeout %d fi_pingpong -p shm -e rdm -I %u -S %u -P 47591 127.0.0.1 2>/dev/null; "
 		 "kill $server 2>/dev/null",
 		 rounds, bytes, PATIENCE_S, rounds, bytes);
@@ -442,8 +460,8 @@ static void show_libfabric(const struct figures *base)
 		return;
 	}
 	struct figures f = {.median_us = 2 * small, .gb_per_s = LARGE / large * 1e-3};
-	printf("%-40s %9.2f %9s %7.1fx %9.2f %6.0f %%\n", "fi_pingpong -p shm (means)", f.median_us, "-",
-	       f.median_us / base->median_us, f.gb_per_s, 100 * f.gb_per_s / base->gb_per_s);
+	printf("%-40s %9.2f %9s %7.1fx %9.2f %6.0f %%\n", "fi_pingpong -p shm (means)", f.median_us,
+	       "-", f.median_us / base->median_us, f.gb_per_s, 100 * f.gb_per_s / base->gb_per_s);
 }
 
 int bench_nic(void)
@@ -461,11 +479,12 @@ int bench_nic(void)
 	int fd[2], error, status = soft_rnic();
 	if (status)
 		return status;
-	struct row *row = mmap(NULL, sizeof(*row), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct row *row = mmap(NULL, sizeof(*row), PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (row == MAP_FAILED)
 		return fail(EXIT_INTERNAL, "bench: %s", strerror(errno));
-	printf("%-40s %9s %9s %8s %9s %8s\n", "there and back, 64 bytes; 64 KiB one way", "median us",
-	       "p99 us", "", "GB/s", "");
+	printf("%-40s %9s %9s %8s %9s %8s\n", "there and back, 64 bytes; 64 KiB one way",
+	       "median us", "p99 us", "", "GB/s", "");
 	error = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd);
 	if (!error)
 		error = measure(row, shared_initiator, shared_target, fd, &base);

@@ -72,13 +72,15 @@ static int make_units(struct claims_run *r)
 		return -ENOMEM;
 	for (unsigned i = 0; i < r->report.n; i++) {
 		const struct claim_case *test = r->report.cases[i].test;
-		for (unsigned w = 0; w < (test->kind == CLAIM_FAIL ? 1 : test->workloads); w++, n++) {
+		for (unsigned w = 0; w < (test->kind == CLAIM_FAIL ? 1 : test->workloads);
+		     w++, n++) {
 			struct unit *unit = &r->unit[n];
 			unit->at = i;
 			unit->workload = w;
 			/* What must break breaks soon. */
 			if (test->kind != CLAIM_FAIL)
-				unit->cost = (uint64_t)test->runs * workload_ops(&test->workload[w]);
+				unit->cost = (uint64_t)test->runs *
+					     workload_ops(&test->workload[w]);
 		}
 	}
 	qsort(r->unit, r->units, sizeof(*r->unit), dearer);
@@ -102,15 +104,16 @@ static void take(void *arg, unsigned unit, const void *result)
 	r->done++;
 	double seconds = clock_seconds() - r->started;
 	if (!r->report.options->quiet)
-		progress_line("%u of %u workloads of %u cases, %" PRIu64 " states, %.0f states/s", r->done,
-			      r->units, r->report.n, r->report.states,
+		progress_line("%u of %u workloads of %u cases, %" PRIu64 " states, %.0f states/s",
+			      r->done, r->units, r->report.n, r->report.states,
 			      (double)r->report.states / (seconds > 0 ? seconds : 1));
 }
 
 static int run_units(struct claims_run *r)
 {
-	struct pool pool = {r->units, r->report.options->jobs, sizeof(struct claim_result), work, take, NULL,
-			    r};
+	struct pool pool = {
+		r->units, r->report.options->jobs, sizeof(struct claim_result), work, take, NULL,
+		r};
 	_Static_assert(sizeof(struct claim_result) <= POOL_RESULT_MAX, "a result is one message");
 	int error = make_units(r);
 	if (!error && r->units)
@@ -119,8 +122,8 @@ static int run_units(struct claims_run *r)
 	for (unsigned u = 0; u < r->units && !error; u++)
 		claim_add(&r->report.cases[r->unit[u].at].result, &r->unit[u].result);
 	if (error == -ECHILD)
-		return fail(EXIT_INTERNAL,
-			    "a worker process died before its work was done (killed, or no memory left?)");
+		return fail(EXIT_INTERNAL, "a worker process died before its work was done "
+					   "(killed, or no memory left?)");
 	return error ? fail(EXIT_INTERNAL, "%s", strerror(-error)) : 0;
 }
 
@@ -134,15 +137,17 @@ static int write_trace(struct claims_run *r, struct run_case *c)
 	struct setup s = {0};
 	char *name = NULL;
 	int status = 0;
-	int error = claim_smallest(c->test, &c->result, &r->report.options->budget, &s, &path, c->text,
-				   sizeof(c->text));
+	int error = claim_smallest(c->test, &c->result, &r->report.options->budget, &s, &path,
+				   c->text, sizeof(c->text));
 	c->whole = error;
 	c->operations = workload_ops(&s.w);
 	c->deviations = path.n;
 	if (error == -ENOENT && !path.n)
-		status = fail(EXIT_INTERNAL, "%s, case %u: run %" PRIu64 " does not break %s a second time",
+		status = fail(EXIT_INTERNAL,
+			      "%s, case %u: run %" PRIu64 " does not break %s a second time",
 			      c->claim->id, c->number, c->result.run, contract);
-	else if (asprintf(&name, "%s/claims-%s-%u-%s.trace", dir, c->claim->id, c->number, contract) < 0)
+	else if (asprintf(&name, "%s/claims-%s-%u-%s.trace", dir, c->claim->id, c->number,
+			  contract) < 0)
 		status = fail(EXIT_INTERNAL, "out of memory");
 	if (!status && !r->report.options->no_traces) {
 		signals_hold();
@@ -166,7 +171,8 @@ static int write_traces(struct claims_run *r)
 	unsigned broken = 0, done = 0;
 	int status = 0;
 	for (unsigned i = 0; i < r->report.n; i++)
-		broken += r->report.cases[i].result.broken && r->report.cases[i].test->kind != CLAIM_COUNT;
+		broken += r->report.cases[i].result.broken &&
+			  r->report.cases[i].test->kind != CLAIM_COUNT;
 	for (unsigned i = 0; i < r->report.n && !status; i++) {
 		struct run_case *c = &r->report.cases[i];
 		if (!c->result.broken || c->test->kind == CLAIM_COUNT)
@@ -181,7 +187,8 @@ static int write_traces(struct claims_run *r)
 
 /* --- the whole --- */
 
-static int run_claims(const struct claims_options *o, const struct claim *const *claim, unsigned claims)
+static int run_claims(const struct claims_options *o, const struct claim *const *claim,
+		      unsigned claims)
 {
 	struct claims_run r = {.report = {.options = o, .claim = claim, .claims = claims},
 			       .started = clock_seconds()};
@@ -193,7 +200,8 @@ static int run_claims(const struct claims_options *o, const struct claim *const 
 	if (!status)
 		status = run_units(&r);
 	if (!status) {
-		/* Even if traces cannot be written, the results have cost too much to be thrown away. */
+		/* Even if traces cannot be written, the results have cost too much to be thrown
+		 * away. */
 		status = write_traces(&r);
 		r.report.seconds = clock_seconds() - r.started;
 		claims_print(&r.report);
@@ -201,7 +209,8 @@ static int run_claims(const struct claims_options *o, const struct claim *const 
 			status = claims_json(&r.report);
 	}
 	for (unsigned i = 0; i < r.report.n; i++) {
-		enum claim_verdict v = claim_judge(r.report.cases[i].test, &r.report.cases[i].result);
+		enum claim_verdict v = claim_judge(r.report.cases[i].test,
+						   &r.report.cases[i].result);
 		if (v == CLAIM_DIFFERS || (v == CLAIM_UNSURE && worst == CLAIM_AS_EXPECTED))
 			worst = v;
 		free(r.report.cases[i].trace);
@@ -210,7 +219,9 @@ static int run_claims(const struct claims_options *o, const struct claim *const 
 	free(r.unit);
 	if (status)
 		return status;
-	return worst == CLAIM_DIFFERS ? EXIT_BROKEN : worst == CLAIM_UNSURE ? EXIT_UNSURE : EXIT_HELD;
+	return worst == CLAIM_DIFFERS  ? EXIT_BROKEN
+	       : worst == CLAIM_UNSURE ? EXIT_UNSURE
+				       : EXIT_HELD;
 }
 
 /* The claims that are named, or all. 0, or the status behind a message. */
@@ -225,11 +236,12 @@ static int choose_claims(const struct claims *all, char **names, int n, const st
 		for (unsigned k = 0; k < all->claims; k++)
 			nearest_try(&near, all->claim[k].id);
 		if (!found)
-			return fail(EXIT_USAGE, "no claim \"%.40s\"%s (tidemark claims --list)", names[i],
-				    near.hint);
+			return fail(EXIT_USAGE, "no claim \"%.40s\"%s (tidemark claims --list)",
+				    names[i], near.hint);
 		for (unsigned k = 0; k < *claims; k++)
 			if (claim[k] == found)
-				return fail(EXIT_USAGE, "claim %.40s twice; expected once", names[i]);
+				return fail(EXIT_USAGE, "claim %.40s twice; expected once",
+					    names[i]);
 		claim[(*claims)++] = found;
 	}
 	for (unsigned k = 0; !n && k < all->claims; k++)
@@ -240,7 +252,8 @@ static int choose_claims(const struct claims *all, char **names, int n, const st
 static void help(void)
 {
 	puts("usage: tidemark claims [ID...] [OPTION...]\n"
-	     "Tests what the papers claim of the stores, and hazards that they do not mention: says\n"
+	     "Tests what the papers claim of the stores, and hazards that they do not mention: "
+	     "says\n"
 	     "what is expected of each, what was measured, and how to replay what broke.\n"
 	     "Without an ID: all of scenarios/claims.txt.\n\n"
 	     "  --list             what would be tested\n"
@@ -253,7 +266,8 @@ static void help(void)
 	     "  --json FILE        the results for machines\n"
 	     "  -q, --quiet        no progress\n"
 	     "  --help             this text\n\n"
-	     "exit status: 0 all as expected, 1 something turned out otherwise, 2 usage or bad input,\n"
+	     "exit status: 0 all as expected, 1 something turned out otherwise, 2 usage or bad "
+	     "input,\n"
 	     "3 the budget was too small to tell, 70 internal error");
 }
 
@@ -317,7 +331,8 @@ static int parse(struct claims_options *o, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if ((o->knobs || o->list) && (o->json || (o->knobs && (o->list || optind < argc))))
-		return fail(EXIT_USAGE, "claims: --list and --knobs go with no other; --knobs with no ID");
+		return fail(EXIT_USAGE,
+			    "claims: --list and --knobs go with no other; --knobs with no ID");
 	return -1;
 }
 
@@ -337,7 +352,8 @@ int claims_main(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (claims_read(&all, NULL, &where))
-		return fail(EXIT_INTERNAL, "scenarios/claims.txt:%u: %s", where.line, where.message);
+		return fail(EXIT_INTERNAL, "scenarios/claims.txt:%u: %s", where.line,
+			    where.message);
 	const struct claim **claim = calloc(all.claims, sizeof(*claim));
 	status = claim ? choose_claims(&all, argv + optind, argc - optind, claim, &claims)
 		       : fail(EXIT_INTERNAL, "out of memory");

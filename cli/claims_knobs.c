@@ -20,7 +20,8 @@ static void progress(unsigned done, unsigned lines, double seconds)
 	progress_line("%u of %u switches, %.0f s", done, lines, seconds);
 }
 
-/* "FSCK breaks in workload ww-c, run 3; without it 100 runs hold (efactory ack_early=off split_trans=on)" */
+/* "FSCK breaks in workload ww-c, run 3; without it 100 runs hold (efactory ack_early=off
+ * split_trans=on)" */
 static void line_text(const struct claim_knob *line, const struct flip *flip, char *buf, size_t n)
 {
 	const struct claim_case *test = &line->test;
@@ -30,18 +31,24 @@ static void line_text(const struct claim_knob *line, const struct flip *flip, ch
 	if (line->kind == KNOB_INERT && !flip->broke) {
 		snprintf(buf, n, "changes no verdict: %s", line->why);
 	} else if (line->kind == KNOB_INERT) {
-		snprintf(buf, n, "%s %s in workload %s, run %" PRIu64 " (%s)", contract_name(flip->contract),
+		snprintf(buf, n, "%s %s in workload %s, run %" PRIu64 " (%s)",
+			 contract_name(flip->contract),
 			 flip->breaks ? "breaks" : "no longer breaks", flip->workload, flip->run,
 			 flip->where);
 	} else {
-		int at = flip->broke ? snprintf(buf, n, "%s %s breaks in workload %s, run %" PRIu64 "; %s %s",
-						with, contract_name(flip->contract), flip->workload,
-						flip->run, other, flip->held ? "it holds in" : "too, within")
-				     : snprintf(buf, n, "%s nothing breaks", with);
+		int at = flip->broke
+				 ? snprintf(buf, n,
+					    "%s %s breaks in workload %s, run %" PRIu64 "; %s %s",
+					    with, contract_name(flip->contract), flip->workload,
+					    flip->run, other,
+					    flip->held ? "it holds in" : "too, within")
+				 : snprintf(buf, n, "%s nothing breaks", with);
 		if (flip->broke)
-			at += snprintf(buf + at, n - (size_t)at, " %" PRIu64 " runs", flip->held_runs);
+			at += snprintf(buf + at, n - (size_t)at, " %" PRIu64 " runs",
+				       flip->held_runs);
 		snprintf(buf + at, n - (size_t)at, " (%s%s%s %s)", test->config.store->name,
-			 variant ? "/" : "", variant ? test->config.variant : "", test->config.name);
+			 variant ? "/" : "", variant ? test->config.variant : "",
+			 test->config.name);
 	}
 }
 
@@ -80,7 +87,8 @@ static unsigned print_lines(const struct flips *f)
 		       store ? store->name : "hardware", knob);
 		missing++;
 	}
-	printf("\n%u values of switches: of %u scenarios/claims.txt does not speak; %u of its %u lines "
+	printf("\n%u values of switches: of %u scenarios/claims.txt does not speak; %u of its %u "
+	       "lines "
 	       "differ\n",
 	       values, missing, differ, f->claims->knobs);
 	return differ + missing;
@@ -95,7 +103,8 @@ int claims_knobs(const struct claims_options *o, const struct claims *all)
 	int error = flips_run(&f);
 	progress_line(NULL);
 	if (error)
-		status = fail(EXIT_INTERNAL, "the switches could not be tested: %s", strerror(-error));
+		status = fail(EXIT_INTERNAL, "the switches could not be tested: %s",
+			      strerror(-error));
 	else
 		status = print_lines(&f) ? EXIT_BROKEN : EXIT_HELD;
 	flips_free(&f);

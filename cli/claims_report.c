@@ -21,8 +21,8 @@ static void contracts_text(unsigned set, char *buf, size_t n)
 	buf[0] = '\0';
 	for (unsigned k = 0; k < TM_CONTRACTS; k++)
 		if (set & TM_BIT(k))
-			at += (size_t)snprintf(buf + at, at < n ? n - at : 0, "%s%s", at ? ", " : "",
-					       contract_name(k));
+			at += (size_t)snprintf(buf + at, at < n ? n - at : 0, "%s%s",
+					       at ? ", " : "", contract_name(k));
 }
 
 static void expected_text(const struct claim_case *test, char *buf, size_t n)
@@ -45,15 +45,16 @@ static void measured_text(const struct run_case *c, char *buf, size_t n)
 	if (m->error)
 		snprintf(buf, n, "cannot be run: %s", m->why);
 	else if (test->kind == CLAIM_COUNT)
-		snprintf(buf, n, "%s broken in %" PRIu64 " of %" PRIu64 " states (%.1f %%)", contracts,
-			 m->broken_states, m->states,
+		snprintf(buf, n, "%s broken in %" PRIu64 " of %" PRIu64 " states (%.1f %%)",
+			 contracts, m->broken_states, m->states,
 			 m->states ? 100.0 * (double)m->broken_states / (double)m->states : 0);
 	else if (m->broken)
-		snprintf(buf, n, "%s breaks in workload %s, run %" PRIu64 "%s%s", contract_name(m->contract),
-			 test->workload[m->workload].name, m->run, c->text[0] ? ": " : "", c->text);
+		snprintf(buf, n, "%s breaks in workload %s, run %" PRIu64 "%s%s",
+			 contract_name(m->contract), test->workload[m->workload].name, m->run,
+			 c->text[0] ? ": " : "", c->text);
 	else
-		snprintf(buf, n, "no break in %" PRIu64 " states of %" PRIu64 " runs%s", m->states, m->runs,
-			 m->part ? "; not the whole budget" : "");
+		snprintf(buf, n, "no break in %" PRIu64 " states of %" PRIu64 " runs%s", m->states,
+			 m->runs, m->part ? "; not the whole budget" : "");
 }
 
 static const char *verdict_text(enum claim_verdict v)
@@ -68,9 +69,11 @@ static void case_text(const struct claim_case *test, char *buf, size_t n)
 	const struct campaign_config *cfg = &test->config;
 	bool plain = !strcmp(cfg->name, "default"), variant = strcmp(cfg->variant, "default");
 	size_t at = (size_t)snprintf(buf, n, "%s%s%s%s%s:", cfg->store->name, variant ? "/" : "",
-				     variant ? cfg->variant : "", plain ? "" : " ", plain ? "" : cfg->name);
+				     variant ? cfg->variant : "", plain ? "" : " ",
+				     plain ? "" : cfg->name);
 	for (unsigned w = 0; w < test->workloads; w++)
-		at += (size_t)snprintf(buf + at, at < n ? n - at : 0, " %s", test->workload[w].name);
+		at += (size_t)snprintf(buf + at, at < n ? n - at : 0, " %s",
+				       test->workload[w].name);
 }
 
 static void print_field(const char *name, const char *text)
@@ -105,7 +108,9 @@ static void print_remarks(const struct claim *claim)
 static void print_case(const struct run_case *c)
 {
 	enum claim_verdict v = claim_judge(c->test, &c->result);
-	const char *colour = !colours(stdout) ? "" : v == CLAIM_AS_EXPECTED ? "\033[32m" : "\033[31m";
+	const char *colour = !colours(stdout)	      ? ""
+			     : v == CLAIM_AS_EXPECTED ? "\033[32m"
+						      : "\033[31m";
 	char text[2048];
 	case_text(c->test, text, sizeof(text));
 	printf("%*s", INDENT, "");
@@ -121,8 +126,9 @@ static void print_case(const struct run_case *c)
 	print_word(program);
 	fputs(" replay ", stdout);
 	print_word(c->trace);
-	printf("   (%u operation%s, %u deviation%s%s)\n", c->operations, c->operations == 1 ? "" : "s",
-	       c->deviations, c->deviations == 1 ? "" : "s", c->whole ? "; could not be shrunk" : "");
+	printf("   (%u operation%s, %u deviation%s%s)\n", c->operations,
+	       c->operations == 1 ? "" : "s", c->deviations, c->deviations == 1 ? "" : "s",
+	       c->whole ? "; could not be shrunk" : "");
 }
 
 void claims_print(const struct claims_report *r)
@@ -138,9 +144,11 @@ void claims_print(const struct claims_report *r)
 		putchar('\n');
 		open += r->claim[i]->open != NULL;
 	}
-	printf("%u claims, %u cases: %u as expected, %u differ, %u could not be told; %u claims are open, "
+	printf("%u claims, %u cases: %u as expected, %u differ, %u could not be told; %u claims "
+	       "are open, "
 	       "wholly or in part\n",
-	       r->claims, r->n, count[CLAIM_AS_EXPECTED], count[CLAIM_DIFFERS], count[CLAIM_UNSURE], open);
+	       r->claims, r->n, count[CLAIM_AS_EXPECTED], count[CLAIM_DIFFERS], count[CLAIM_UNSURE],
+	       open);
 	printf("%" PRIu64 " states in %.1f s, %u jobs\n", r->states, r->seconds, r->options->jobs);
 	for (unsigned i = 0; i < r->n; i++) {
 		enum claim_verdict v = claim_judge(r->cases[i].test, &r->cases[i].result);
@@ -165,14 +173,15 @@ static json_t *case_json(const struct run_case *c)
 	for (unsigned k = 0; k < TM_CONTRACTS; k++)
 		if (test->contracts & TM_BIT(k))
 			json_array_append_new(contracts, json_string(contract_name(k)));
-	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s}", "store",
-			 test->config.store->name, "variant", test->config.variant, "config",
-			 test->config.name, "workloads", workloads, "contracts", contracts, "expected",
-			 kind[test->kind], "verdict", verdict[claim_judge(test, &c->result)], "broken",
-			 c->result.broken ? contract_name(c->result.contract) : "", "measured", measured,
-			 "states", (json_int_t)c->result.states, "broken_states",
-			 (json_int_t)c->result.broken_states, "runs", (json_int_t)c->result.runs, "trace",
-			 c->trace ? c->trace : "");
+	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s}",
+			 "store", test->config.store->name, "variant", test->config.variant,
+			 "config", test->config.name, "workloads", workloads, "contracts",
+			 contracts, "expected", kind[test->kind], "verdict",
+			 verdict[claim_judge(test, &c->result)], "broken",
+			 c->result.broken ? contract_name(c->result.contract) : "", "measured",
+			 measured, "states", (json_int_t)c->result.states, "broken_states",
+			 (json_int_t)c->result.broken_states, "runs", (json_int_t)c->result.runs,
+			 "trace", c->trace ? c->trace : "");
 }
 
 int claims_json(const struct claims_report *r)
@@ -186,14 +195,16 @@ int claims_json(const struct claims_report *r)
 			if (json_array_append_new(cases, case_json(&r->cases[at])))
 				error = -ENOMEM;
 		if (json_array_append_new(
-			    list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "id", r->claim[i]->id, "source",
-					    r->claim[i]->source, "says", r->claim[i]->says, "note",
-					    r->claim[i]->note ? r->claim[i]->note : "", "open",
-					    r->claim[i]->open ? r->claim[i]->open : "", "cases", cases)))
+			    list,
+			    json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "id", r->claim[i]->id,
+				      "source", r->claim[i]->source, "says", r->claim[i]->says,
+				      "note", r->claim[i]->note ? r->claim[i]->note : "", "open",
+				      r->claim[i]->open ? r->claim[i]->open : "", "cases", cases)))
 			error = -ENOMEM;
 	}
-	json_t *all = json_pack("{s:o, s:f, s:I, s:i}", "claims", list, "seconds", r->seconds, "seed",
-				(json_int_t)r->options->budget.seed, "jobs", (int)r->options->jobs);
+	json_t *all = json_pack("{s:o, s:f, s:I, s:i}", "claims", list, "seconds", r->seconds,
+				"seed", (json_int_t)r->options->budget.seed, "jobs",
+				(int)r->options->jobs);
 	if (!all && !error)
 		error = -ENOMEM;
 	if (!error)
@@ -213,7 +224,8 @@ void claims_print_list(const struct claim *const *claim, unsigned claims)
 			printf("%*s", INDENT, "");
 			print_wrapped(INDENT, text);
 			expected_text(test, expected, sizeof(expected));
-			snprintf(text, sizeof(text), "%s; %u runs of each workload", expected, test->runs);
+			snprintf(text, sizeof(text), "%s; %u runs of each workload", expected,
+				 test->runs);
 			print_field("expected", text);
 		}
 		print_remarks(claim[i]);

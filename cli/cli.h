@@ -3,13 +3,21 @@
 #define TM_CLI_H
 /*
  * The command line: a file per sub-command, and what they share: bad input
- * (input.c), files that are written (output.c), the terminal and signals (terminal.c). docs/cli.md is the
- * manual.
+ * (input.c), files that are written (output.c), the terminal and signals (terminal.c). docs/cli.md
+ * is the manual.
  */
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { EXIT_HELD, EXIT_BROKEN, EXIT_USAGE, EXIT_UNSURE, EXIT_FIXED, EXIT_INTERNAL = 70, EXIT_SKIPPED = 77 };
+enum {
+	EXIT_HELD,
+	EXIT_BROKEN,
+	EXIT_USAGE,
+	EXIT_UNSURE,
+	EXIT_FIXED,
+	EXIT_INTERNAL = 70,
+	EXIT_SKIPPED = 77
+};
 
 int crashtest_main(int argc, char **argv);
 int fuzz_main(int argc, char **argv);
@@ -55,12 +63,14 @@ int fail(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)))
  * EXIT_USAGE. */
 int refuse_option(const char *command, int option, const char *word);
 /*
- * Read a command's options: `take` gets each, with its value, and says whether it is good (it has printed
- * what is not). --help ('h') prints the help. -1: go on behind them, at optind; else the exit status.
+ * Read a command's options: `take` gets each, with its value, and says whether it is good (it has
+ * printed what is not). --help ('h') prints the help. -1: go on behind them, at optind; else the
+ * exit status.
  */
 struct option;
-int read_options(const char *command, const struct option *options, int argc, char **argv, void (*help)(void),
-		 bool (*take)(void *arg, int option, const char *value), void *arg);
+int read_options(const char *command, const struct option *options, int argc, char **argv,
+		 void (*help)(void), bool (*take)(void *arg, int option, const char *value),
+		 void *arg);
 /* Print a character of text; what XML and HTML give a meaning is escaped. */
 void put_escaped(FILE *out, unsigned char c);
 /* A whole number from lo to hi, or a message and false. */
@@ -95,8 +105,8 @@ int run_again(void);
 
 /* --- soft_rnic.c --- */
 
-/* Go on under the soft RNIC: run the program anew, unless it has the device. 0, or the status behind a
- * message. */
+/* Go on under the soft RNIC: run the program anew, unless it has the device. 0, or the status
+ * behind a message. */
 int soft_rnic(void);
 /* The same if `device` is the soft RNIC's, or none is named and there is none. */
 int soft_rnic_if_asked(const char *device);
@@ -110,10 +120,10 @@ int check_output(const char *what, const char *path);
 /* The same of a folder for files. *made: it did not exist, and was made. */
 int check_folder(const char *what, const char *dir, bool *made);
 /* DIR/STORE-VARIANT-CONFIGURATION-CONTRACT and `tail`, to be freed. 0 or -ENOMEM. */
-int trace_path(const struct campaign_config *cfg, unsigned contract, const char *dir, const char *tail,
-	       char **name);
-/* A file as `write` makes it, which returns 0 or -errno. 0 or -errno; nothing partial is left behind, unless
- * `path` is no plain file and is written as it stands. */
+int trace_path(const struct campaign_config *cfg, unsigned contract, const char *dir,
+	       const char *tail, char **name);
+/* A file as `write` makes it, which returns 0 or -errno. 0 or -errno; nothing partial is left
+ * behind, unless `path` is no plain file and is written as it stands. */
 int save_file(const char *path, int (*write)(FILE *out, const void *arg), const void *arg);
 
 /* --- terminal.c --- */
@@ -124,7 +134,8 @@ bool colours(FILE *stream);
 void progress_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Full disks and closed pipes are errors of a write; children end with their parent. */
 void signals_begin(void);
-/* Interruptions go to `handler`, once; after it, and with NULL from now on, they end the program again. */
+/* Interruptions go to `handler`, once; after it, and with NULL from now on, they end the program
+ * again. */
 void signals_catch(void (*handler)(int));
 /* Between the two nobody interrupts, so that no half-written file is left. */
 void signals_hold(void);

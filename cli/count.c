@@ -37,20 +37,26 @@ struct counting {
 static void help(void)
 {
 	puts("usage: tidemark count [STORE...] [OPTION...]\n"
-	     "Runs each kind of operation of a store by itself and prints what it costs: bytes written to\n"
-	     "PM, lines flushed, fences, round trips, messages, packets. docs/count.md explains the\n"
-	     "columns. Without a STORE: all; or those that have the variants and knobs that are named.\n\n"
+	     "Runs each kind of operation of a store by itself and prints what it costs: bytes "
+	     "written to\n"
+	     "PM, lines flushed, fences, round trips, messages, packets. docs/count.md explains "
+	     "the\n"
+	     "columns. Without a STORE: all; or those that have the variants and knobs that are "
+	     "named.\n\n"
 	     "  --value N          bytes of the values (16, 64, 256, 1024, 4096); may be repeated\n"
 	     "  --key N            bytes of the keys (8)\n"
 	     "  --variant NAME     a variant (tidemark list variants); may be repeated\n"
-	     "  --knob NAME=VALUE  a switch of the store or the hardware (tidemark list knobs); may\n"
+	     "  --knob NAME=VALUE  a switch of the store or the hardware (tidemark list knobs); "
+	     "may\n"
 	     "                     be repeated\n"
-	     "  --fields           also PM bytes by field, or by region if the store does not name its "
+	     "  --fields           also PM bytes by field, or by region if the store does not name "
+	     "its "
 	     "fields\n"
 	     "  --json FILE        the figures for machines\n"
 	     "  -q, --quiet        no progress\n"
 	     "  --help             this text\n\n"
-	     "exit status: 0, 1 an operation did not do what it should, 2 usage or bad input, 70 internal\n"
+	     "exit status: 0, 1 an operation did not do what it should, 2 usage or bad input, 70 "
+	     "internal\n"
 	     "error");
 }
 
@@ -68,7 +74,8 @@ static const struct option options[] = {
 
 static const struct command count_command = {"count", options, help};
 
-static const char *const side_names[COUNT_SIDES] = {[COUNT_CLIENT] = "client", [COUNT_SERVER] = "server"};
+static const char *const side_names[COUNT_SIDES] = {
+	[COUNT_CLIENT] = "client", [COUNT_SERVER] = "server"};
 
 /* --- the table --- */
 
@@ -116,7 +123,8 @@ static uint64_t bytes_written(const struct count_op *op)
 }
 
 /* One line of the table; `row` NULL: the two lines of its head, `line` 0 and 1. */
-static void fill(char cell[WIDE][CELL], const struct count *count, const struct count_row *row, unsigned line)
+static void fill(char cell[WIDE][CELL], const struct count *count, const struct count_row *row,
+		 unsigned line)
 {
 	static const char *const single[SINGLE][2] = {
 		{"", "PM bytes"}, {"paper", "layout"}, {"bytes", "changed"}, {"lines", "written"}};
@@ -164,7 +172,8 @@ static void print_messages(const struct count_figures *f, const char *before)
 		for (alike = 1; i + alike < n && i + alike < COUNT_REQUESTS; alike++)
 			if (memcmp(&f->request[i], &f->request[i + alike], sizeof(f->request[i])))
 				break;
-		printf("%s%s", i ? ", " : before, f->request[i].side == COUNT_SERVER ? "server " : "");
+		printf("%s%s", i ? ", " : before,
+		       f->request[i].side == COUNT_SERVER ? "server " : "");
 		if (alike > 1)
 			printf("%u ", alike);
 		fputs(rnic_wr_opcode_str(f->request[i].code), stdout);
@@ -196,7 +205,8 @@ static void print_others(const struct count *count, const struct count_row *row)
 		}
 		if (others < 2)
 			continue;
-		printf("%s%s%s%s ", first ? "" : ", ", head[0][at], head[0][at][0] ? " " : "", head[1][at]);
+		printf("%s%s%s%s ", first ? "" : ", ", head[0][at], head[0][at][0] ? " " : "",
+		       head[1][at]);
 		for (unsigned i = 0; i < others; i++)
 			printf("%s%s", i ? " or " : "", other[i]);
 		first = false;
@@ -247,7 +257,8 @@ static void print_fields(const struct count *count)
 				continue;
 			if (!any)
 				printf("  %5u %-13s", count->vlen, count_kind_names[row->kind]);
-			printf("%s %s %.10g", any ? "," : "", count->field[f], row->op.field_bytes[f]);
+			printf("%s %s %.10g", any ? "," : "", count->field[f],
+			       row->op.field_bytes[f]);
 			if (count->paper)
 				printf(" -> %.10g", row->op.field_paper[f]);
 			any = true;
@@ -272,8 +283,9 @@ static void print_config(const struct counting *k, const struct counted *one)
 				print_others(&one->count[v], &one->count[v].row[r]);
 	}
 	if (k->a->fields) {
-		puts(one->count[0].paper ? "  PM bytes by field, as written -> in the paper's layout"
-					 : "  PM bytes by region");
+		puts(one->count[0].paper
+			     ? "  PM bytes by field, as written -> in the paper's layout"
+			     : "  PM bytes by region");
 		for (unsigned v = 0; v < k->values; v++)
 			print_fields(&one->count[v]);
 	}
@@ -291,15 +303,17 @@ static json_t *part_json(const struct count_op *op, enum count_part part)
 		json_t *side = json_object();
 		for (unsigned i = 0; i < COUNT_CODES; i++)
 			if (op->part[part].message[s][i])
-				json_object_set_new(side, rnic_wr_opcode_str(i),
-						    json_integer((json_int_t)op->part[part].message[s][i]));
+				json_object_set_new(
+					side, rnic_wr_opcode_str(i),
+					json_integer((json_int_t)op->part[part].message[s][i]));
 		json_object_set_new(messages, side_names[s], side);
 	}
 	json_object_set_new(all, "messages", messages);
 	return all;
 }
 
-static json_t *row_json(const struct counted *one, const struct count *count, const struct count_row *row)
+static json_t *row_json(const struct counted *one, const struct count *count,
+			const struct count_row *row)
 {
 	json_t *paper = json_null(), *fields = json_object();
 	if (count->paper)
@@ -307,16 +321,18 @@ static json_t *row_json(const struct counted *one, const struct count *count, co
 	for (unsigned f = 0; f < count->fields; f++)
 		if (row->op.field_bytes[f])
 			json_object_set_new(fields, count->field[f],
-					    json_pack("{s:f, s:f}", "bytes", row->op.field_bytes[f], "paper",
-						      row->op.field_paper[f]));
-	return json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:o, s:I, s:I, s:o, s:o, s:o}",
-			 "store", one->config->store->name, "variant", one->config->variant, "config",
-			 one->config->name, "operation", count_kind_names[row->kind], "key", (int)count->klen,
-			 "value", (int)count->vlen, "times", (int)row->times, "of", (int)row->of, "pm_bytes",
-			 (json_int_t)bytes_written(&row->op), "paper_bytes", paper, "bytes_changed",
-			 (json_int_t)row->op.changed, "lines_written", (json_int_t)row->op.lines, "fields",
-			 fields, "foreground", part_json(&row->op, COUNT_FOREGROUND), "background",
-			 part_json(&row->op, COUNT_BACKGROUND));
+					    json_pack("{s:f, s:f}", "bytes", row->op.field_bytes[f],
+						      "paper", row->op.field_paper[f]));
+	return json_pack(
+		"{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:o, s:I, s:I, s:o, s:o, s:o}",
+		"store", one->config->store->name, "variant", one->config->variant, "config",
+		one->config->name, "operation", count_kind_names[row->kind], "key",
+		(int)count->klen, "value", (int)count->vlen, "times", (int)row->times, "of",
+		(int)row->of, "pm_bytes", (json_int_t)bytes_written(&row->op), "paper_bytes", paper,
+		"bytes_changed", (json_int_t)row->op.changed, "lines_written",
+		(json_int_t)row->op.lines, "fields", fields, "foreground",
+		part_json(&row->op, COUNT_FOREGROUND), "background",
+		part_json(&row->op, COUNT_BACKGROUND));
 }
 
 static int write_json(const struct counting *k)
@@ -326,9 +342,9 @@ static int write_json(const struct counting *k)
 	for (unsigned i = 0; i < k->campaign.configs; i++)
 		for (unsigned v = 0; v < k->values; v++)
 			for (unsigned r = 0; r < k->counted[i].count[v].rows && !error; r++)
-				if (json_array_append_new(rows,
-							  row_json(&k->counted[i], &k->counted[i].count[v],
-								   &k->counted[i].count[v].row[r])))
+				if (json_array_append_new(
+					    rows, row_json(&k->counted[i], &k->counted[i].count[v],
+							   &k->counted[i].count[v].row[r])))
 					error = -ENOMEM;
 	json_t *all = error ? NULL : json_pack("{s:O}", "operations", rows);
 	if (!error)
@@ -348,7 +364,8 @@ static int count_one(const struct counting *k, const struct counted *one, unsign
 		return fail(EXIT_INTERNAL, "out of memory");
 	if (error == -EFBIG)
 		return fail(EXIT_USAGE,
-			    "%s: values of %u bytes: the pool would be too large; expected smaller ones",
+			    "%s: values of %u bytes: the pool would be too large; expected smaller "
+			    "ones",
 			    name, k->value[v]);
 	return error ? EXIT_BROKEN : 0;
 }

@@ -19,8 +19,8 @@
 /* --- traces --- */
 
 /* Write one case down; `number` of its cell. 0, or the status behind a message. */
-static int write_case(const struct campaign_config *cfg, const struct broken_case *found, unsigned contract,
-		      unsigned number, const char *dir, struct report_case *one)
+static int write_case(const struct campaign_config *cfg, const struct broken_case *found,
+		      unsigned contract, unsigned number, const char *dir, struct report_case *one)
 {
 	char tail[16] = "";
 	if (number)
@@ -28,7 +28,8 @@ static int write_case(const struct campaign_config *cfg, const struct broken_cas
 	int error = trace_path(cfg, contract, dir, tail, &one->trace);
 	if (!error) {
 		signals_hold();
-		error = trace_save(one->trace, &found->setup, &found->path, (int)contract, found->text);
+		error = trace_save(one->trace, &found->setup, &found->path, (int)contract,
+				   found->text);
 		signals_release();
 	}
 	if (!error)
@@ -42,7 +43,8 @@ static int write_case(const struct campaign_config *cfg, const struct broken_cas
 static int not_again(const struct campaign *c, unsigned config, unsigned contract)
 {
 	const struct campaign_cell *cell = &c->cell[config][contract];
-	return fail(EXIT_INTERNAL, "%s %s: run %" PRIu64 " of workload %s does not break it a second time",
+	return fail(EXIT_INTERNAL,
+		    "%s %s: run %" PRIu64 " of workload %s does not break it a second time",
 		    c->config[config].store->name, contract_name(contract), cell->way.run,
 		    c->workload[cell->unit % c->workloads].name);
 }
@@ -79,7 +81,8 @@ static int write_cell(const struct campaign *c, unsigned config, unsigned contra
 }
 
 /* How one cell breaks, of the first run that broke it. 0, or the status behind a message. */
-static int tell_cell(const struct campaign *c, unsigned config, unsigned contract, struct report_cell *more)
+static int tell_cell(const struct campaign *c, unsigned config, unsigned contract,
+		     struct report_cell *more)
 {
 	const struct campaign_cell *cell = &c->cell[config][contract];
 	struct report_case *one = &more->one[0];
@@ -126,8 +129,9 @@ static int check_outputs(const struct arguments *a, bool *made)
 	if (!status && a->json && !a->no_traces) {
 		json_t *name = json_string(a->out);
 		if (!name)
-			status = fail(EXIT_USAGE,
-				      "--out: a name that is not UTF-8 cannot be written to a JSON file");
+			status = fail(
+				EXIT_USAGE,
+				"--out: a name that is not UTF-8 cannot be written to a JSON file");
 		json_decref(name);
 	}
 	if (!status && !a->no_traces)
@@ -138,8 +142,8 @@ static int check_outputs(const struct arguments *a, bool *made)
 static void progress(void *arg, unsigned done, unsigned units, uint64_t states, double seconds)
 {
 	(void)arg;
-	progress_line("%u of %u workloads, %" PRIu64 " states, %.0f states/s, about %.0f s left", done, units,
-		      states, (double)states / (seconds > 0 ? seconds : 1),
+	progress_line("%u of %u workloads, %" PRIu64 " states, %.0f states/s, about %.0f s left",
+		      done, units, states, (double)states / (seconds > 0 ? seconds : 1),
 		      done ? seconds / done * (units - done) : 0);
 }
 
@@ -148,14 +152,16 @@ static void progress(void *arg, unsigned done, unsigned units, uint64_t states, 
 static bool judge_cell(const struct report *r, unsigned config, unsigned k)
 {
 	const struct campaign_config *cfg = &r->campaign->config[config];
-	bool broken = r->campaign->cell[config][k].broken, promised = cfg->store->promises & TM_BIT(k);
+	bool broken = r->campaign->cell[config][k].broken,
+	     promised = cfg->store->promises & TM_BIT(k);
 	struct report_cell *more = &r->cell[config][k];
 	const struct expectation *e = strcmp(cfg->variant, "default")
 					      ? NULL
 					      : expect_find(cfg->store->name, cfg->name, (int)k);
 	more->why = e ? e->why : NULL;
 	/* Part of a campaign need not find everything. */
-	more->surprise = e ? e->broken != broken && (broken || (r->whole && !e->open)) : broken && promised;
+	more->surprise = e ? e->broken != broken && (broken || (r->whole && !e->open))
+			   : broken && promised;
 	return more->surprise;
 }
 
@@ -168,19 +174,22 @@ static int check_campaign(const struct campaign *c, int error)
 		const struct campaign_unit *unit = &c->unit[u];
 		if (unit->error)
 			return fail(unit->error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE,
-				    "%s cannot run workload %s: %s", c->config[u / c->workloads].store->name,
+				    "%s cannot run workload %s: %s",
+				    c->config[u / c->workloads].store->name,
 				    c->workload[u % c->workloads].name, unit->why);
 		diverged += unit->diverged;
 		first = unit->diverged ? u : first;
 	}
 	if (error == -ECHILD)
-		return fail(EXIT_INTERNAL,
-			    "a worker process died before its work was done (killed, or no memory left?)");
+		return fail(EXIT_INTERNAL, "a worker process died before its work was done "
+					   "(killed, or no memory left?)");
 	if (error)
-		return fail(EXIT_INTERNAL, "the worker processes could not be started: %s", strerror(-error));
+		return fail(EXIT_INTERNAL, "the worker processes could not be started: %s",
+			    strerror(-error));
 	if (diverged)
 		return fail(EXIT_INTERNAL,
-			    "%" PRIu64 " runs differ when run again, the first with %s and workload %s",
+			    "%" PRIu64
+			    " runs differ when run again, the first with %s and workload %s",
 			    diverged, c->config[first / c->workloads].store->name,
 			    c->workload[first % c->workloads].name);
 	return 0;

@@ -28,12 +28,14 @@ static const struct option options[] = {
 static void help(void)
 {
 	puts("usage: tidemark cut --pm MEDIA --cache CACHE [--seed N] [--offset BYTES]\n"
-	     "Cuts the power of a pool that a server had with --shadow and did not leave in order: some of\n"
+	     "Cuts the power of a pool that a server had with --shadow and did not leave in order: "
+	     "some of\n"
 	     "the lines that were in flight reach the media, the others are lost.\n\n"
 	     "  --pm MEDIA      the pool's file; it is changed\n"
 	     "  --cache CACHE   the cache image's file; none of its lines is in flight afterwards\n"
 	     "  --seed N        which lines: 0 none (the default), 1 all, else about half of them\n"
-	     "  --offset BYTES  where both begin in their files: 2097152 in NVDIMMs' backing files (0)\n"
+	     "  --offset BYTES  where both begin in their files: 2097152 in NVDIMMs' backing files "
+	     "(0)\n"
 	     "  --help          this text\n\n"
 	     "exit status: 0, 2 usage or bad input, 70 internal error");
 }
@@ -83,8 +85,10 @@ int cut_main(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (optind < argc)
-		return fail(EXIT_USAGE, "cut: \"%.60s\" is no option (tidemark cut --help)", argv[optind]);
+		return fail(EXIT_USAGE, "cut: \"%.60s\" is no option (tidemark cut --help)",
+			    argv[optind]);
 	if (!c.media || !c.cache)
-		return fail(EXIT_USAGE, "cut: both --pm and --cache are needed (tidemark cut --help)");
+		return fail(EXIT_USAGE,
+			    "cut: both --pm and --cache are needed (tidemark cut --help)");
 	return cut(&c);
 }

@@ -9,6 +9,8 @@ int open_device(const char *name, struct ibv_context **verbs)
 	if (!live_device_open(name, verbs))
 		return 0;
 	if (name)
-		return fail(EXIT_USAGE, "--device: no RDMA device \"%.40s\" (rdma link lists them)", name);
-	return fail(EXIT_SKIPPED, "this machine has no RDMA device; docs/live.md says how to make one");
+		return fail(EXIT_USAGE, "--device: no RDMA device \"%.40s\" (rdma link lists them)",
+			    name);
+	return fail(EXIT_SKIPPED,
+		    "this machine has no RDMA device; docs/live.md says how to make one");
 }

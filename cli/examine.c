@@ -29,25 +29,33 @@ struct examine_options {
 static void help(void)
 {
 	puts("usage: tidemark examine [OPTION...] --pm MEDIA --history FILE...\n"
-	     "Boots what a power cut left of a live server, reads every key, and judges the answers against\n"
+	     "Boots what a power cut left of a live server, reads every key, and judges the "
+	     "answers against\n"
 	     "what the clients recorded. Nothing is changed.\n\n"
 	     "  --pm MEDIA        the pool's file, or the file behind its NVDIMM\n"
-	     "  --cache CACHE     the cache image's file, of a server with --shadow: lines that differ were "
+	     "  --cache CACHE     the cache image's file, of a server with --shadow: lines that "
+	     "differ were "
 	     "in "
 	     "flight\n"
-	     "  --seed N          which of these lines reached the media, as in tidemark cut (0: none)\n"
-	     "  --cuts K          so many other subsets of them are tried, besides none and all (8)\n"
+	     "  --seed N          which of these lines reached the media, as in tidemark cut (0: "
+	     "none)\n"
+	     "  --cuts K          so many other subsets of them are tried, besides none and all "
+	     "(8)\n"
 	     "  --history FILE    a recording of clients; as often as there are recordings\n"
-	     "  --offset BYTES    where both images begin in their files (0 or 2097152, where there is one)\n"
+	     "  --offset BYTES    where both images begin in their files (0 or 2097152, where "
+	     "there is one)\n"
 	     "  --boot B          which boot was cut (what the media say)\n"
-	     "  --recovered FILE  where keys stood after the last cut, as --save-recovered wrote it\n"
+	     "  --recovered FILE  where keys stood after the last cut, as --save-recovered wrote "
+	     "it\n"
 	     "  --save-recovered FILE  write down where they stand now, for the next cut\n"
-	     "  --out DIR         write a broken promise down as one file that tidemark replay examines\n"
+	     "  --out DIR         write a broken promise down as one file that tidemark replay "
+	     "examines\n"
 	     "  --known           with --out, also a break that is known of the store\n"
 	     "  --json FILE       the results, for machines\n"
 	     "  -q, --quiet       the verdict only\n"
 	     "  --help            this text\n\n"
-	     "exit status: 0 as promised, 1 a promise broken, 2 usage or bad input, 3 could not tell,\n"
+	     "exit status: 0 as promised, 1 a promise broken, 2 usage or bad input, 3 could not "
+	     "tell,\n"
 	     "70 internal error");
 }
 
@@ -92,7 +100,8 @@ static void print_cell(const struct exam *e, unsigned k, unsigned watched)
 	if ((cell->happened.keys || cell->possible.keys) && !(watched & TM_BIT(k)))
 		fputs(", which is known of this store", stdout);
 	if (cell->unsure)
-		printf(" (could not tell for %u key%s)", cell->unsure, cell->unsure == 1 ? "" : "s");
+		printf(" (could not tell for %u key%s)", cell->unsure,
+		       cell->unsure == 1 ? "" : "s");
 	putchar('\n');
 	if (cell->happened.keys)
 		print_break(&cell->happened, k, true);
@@ -104,16 +113,17 @@ static void print_exam(const struct artefact *a, const struct exam *e)
 {
 	const struct cut *c = &a->cut;
 
-	printf("store %s, variant %s, boot %u, %s\n", c->store.store->name, c->store.variant, c->boot,
-	       c->store.running ? "cut while it was running" : "stopped in order");
-	printf("%u key%s, %u operation%s of boot%s %u", e->keys, e->keys == 1 ? "" : "s", e->operations,
-	       e->operations == 1 ? "" : "s", e->first == e->last ? "" : "s", e->first);
+	printf("store %s, variant %s, boot %u, %s\n", c->store.store->name, c->store.variant,
+	       c->boot, c->store.running ? "cut while it was running" : "stopped in order");
+	printf("%u key%s, %u operation%s of boot%s %u", e->keys, e->keys == 1 ? "" : "s",
+	       e->operations, e->operations == 1 ? "" : "s", e->first == e->last ? "" : "s",
+	       e->first);
 	if (e->first != e->last)
 		printf(" to %u", e->last);
 	printf(", %u recording%s\n", c->recordings, c->recordings == 1 ? "" : "s");
 	if (e->left_out)
-		printf("left out: %u operations of %u key%s with more than a history holds\n", e->left_out,
-		       e->trimmed, e->trimmed == 1 ? "" : "s");
+		printf("left out: %u operations of %u key%s with more than a history holds\n",
+		       e->left_out, e->trimmed, e->trimmed == 1 ? "" : "s");
 	if (!c->started && e->first > 1)
 		printf("where keys stood before boot %u is not known (--recovered)\n", e->first);
 	if (c->cached)
@@ -123,9 +133,11 @@ static void print_exam(const struct artefact *a, const struct exam *e)
 	if (e->torn.torn)
 		printf("        %s\n", e->torn.text);
 	if (e->not_judged)
-		printf("%u key%s not judged: %s\n", e->not_judged, e->not_judged == 1 ? "" : "s", e->why_not);
+		printf("%u key%s not judged: %s\n", e->not_judged, e->not_judged == 1 ? "" : "s",
+		       e->why_not);
 	if (e->full)
-		puts("the pool has no room for another PUT, so that it can still be written is not proved");
+		puts("the pool has no room for another PUT, so that it can still be written is not "
+		     "proved");
 	for (unsigned k = 0; k < TM_CONTRACTS; k++)
 		print_cell(e, k, exam_watched(c->store.store));
 }
@@ -148,15 +160,15 @@ static json_t *cells_json(const struct cut *c, const struct exam *e)
 	for (unsigned k = 0; cells && k < TM_CONTRACTS; k++) {
 		const struct exam_cell *cell = &e->cell[k];
 
-		json_array_append_new(cells,
-				      json_pack("{s:s, s:s, s:s, s:s, s:b, s:b, s:s, s:i, s:o, s:o}", "store",
-						c->store.store->name, "variant", c->store.variant, "contract",
-						contract_name(k), "config", "live", "promised",
-						!!(c->store.store->promises & TM_BIT(k)), "watched",
-						!!(exam_watched(c->store.store) & TM_BIT(k)), "verdict",
-						verdict_word(cell), "unsure", (int)cell->unsure, "happened",
-						break_json(&cell->happened), "possible",
-						break_json(&cell->possible)));
+		json_array_append_new(
+			cells, json_pack("{s:s, s:s, s:s, s:s, s:b, s:b, s:s, s:i, s:o, s:o}",
+					 "store", c->store.store->name, "variant", c->store.variant,
+					 "contract", contract_name(k), "config", "live", "promised",
+					 !!(c->store.store->promises & TM_BIT(k)), "watched",
+					 !!(exam_watched(c->store.store) & TM_BIT(k)), "verdict",
+					 verdict_word(cell), "unsure", (int)cell->unsure,
+					 "happened", break_json(&cell->happened), "possible",
+					 break_json(&cell->possible)));
 	}
 	return cells;
 }
@@ -165,13 +177,13 @@ static int save_json(const char *path, const struct artefact *a, const struct ex
 		     const char *artefact)
 {
 	json_t *all = json_pack(
-		"{s:o, s:i, s:i, s:I, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:b, s:i, s:s}", "cells",
-		cells_json(&a->cut, e), "boot", (int)a->cut.boot, "first_boot", (int)e->first, "seed",
-		(json_int_t)a->options.seed, "keys", (int)e->keys, "operations", (int)e->operations,
-		"left_out", (int)e->left_out, "lines_in_flight", (int)e->lines, "lines_survived",
-		(int)e->survived, "subsets", (int)e->images, "not_judged", (int)e->not_judged, "whole",
-		(int)e->torn.whole, "torn", (int)e->torn.torn, "full", e->full, "status", status, "artefact",
-		artefact);
+		"{s:o, s:i, s:i, s:I, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:b, s:i, s:s}",
+		"cells", cells_json(&a->cut, e), "boot", (int)a->cut.boot, "first_boot",
+		(int)e->first, "seed", (json_int_t)a->options.seed, "keys", (int)e->keys,
+		"operations", (int)e->operations, "left_out", (int)e->left_out, "lines_in_flight",
+		(int)e->lines, "lines_survived", (int)e->survived, "subsets", (int)e->images,
+		"not_judged", (int)e->not_judged, "whole", (int)e->torn.whole, "torn",
+		(int)e->torn.torn, "full", e->full, "status", status, "artefact", artefact);
 	int error = all ? json_save(all, path) : -ENOMEM;
 
 	json_decref(all);
@@ -180,8 +192,8 @@ static int save_json(const char *path, const struct artefact *a, const struct ex
 
 /* --- what it comes to --- */
 
-/* The break that counts most: a watched one that happened, a watched one that could have, any that happened,
- * any. -1: none. */
+/* The break that counts most: a watched one that happened, a watched one that could have, any that
+ * happened, any. -1: none. */
 static int worst(const struct cut *c, const struct exam *e, bool *happened)
 {
 	const unsigned watched = exam_watched(c->store.store);
@@ -219,7 +231,8 @@ static int run(const struct artefact *a, struct exam *e)
 	char why[400];
 	int error = examine(&a->cut, &a->options, e, why, sizeof(why));
 
-	return error ? fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "examine: %s", why) : EXIT_HELD;
+	return error ? fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "examine: %s", why)
+		     : EXIT_HELD;
 }
 
 /* --- artefacts --- */
@@ -235,8 +248,9 @@ static int write_artefact(struct examine_options *o, const struct exam *e, char 
 		return EXIT_HELD;
 	b = a->happened ? &e->cell[a->contract].happened : &e->cell[a->contract].possible;
 	snprintf(a->says, sizeof(a->says), "%s", b->text);
-	if (asprintf(name, "%s/%s-%s-boot%u-%s.cut", o->out, a->cut.store.store->name, a->cut.store.variant,
-		     a->cut.boot, contract_name((enum tm_contract)a->contract)) < 0)
+	if (asprintf(name, "%s/%s-%s-boot%u-%s.cut", o->out, a->cut.store.store->name,
+		     a->cut.store.variant, a->cut.boot,
+		     contract_name((enum tm_contract)a->contract)) < 0)
 		return fail(EXIT_INTERNAL, "out of memory");
 	int error = save_file(*name, artefact_write, a);
 	return error ? fail(EXIT_USAGE, "%s: %s", *name, strerror(-error)) : EXIT_HELD;
@@ -274,7 +288,8 @@ int replay_artefact(const char *path, bool quiet)
 	int status, error = a ? artefact_read(a, path, why, sizeof(why)) : -ENOMEM;
 
 	if (error) {
-		status = fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s", a ? why : "out of memory");
+		status = fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s",
+			      a ? why : "out of memory");
 	} else {
 		status = run(a, &e);
 		if (!status && !quiet)
@@ -317,7 +332,8 @@ static bool take(void *arg, int option, const char *value)
 		return true;
 	case 'H':
 		if (o->histories == HISTORIES)
-			return fail(EXIT_USAGE, "--history: at most %d recordings", HISTORIES), false;
+			return fail(EXIT_USAGE, "--history: at most %d recordings", HISTORIES),
+			       false;
 		o->history[o->histories++] = value;
 		return true;
 	case 's':
@@ -433,13 +449,15 @@ static int parse(struct examine_options *o, int argc, char **argv)
 	/* "--history a b c": files may follow each other. */
 	for (int i = optind; i < argc; i++) {
 		if (!o->histories)
-			return fail(EXIT_USAGE, "examine: \"%.60s\" is no option (tidemark examine --help)",
+			return fail(EXIT_USAGE,
+				    "examine: \"%.60s\" is no option (tidemark examine --help)",
 				    argv[i]);
 		if (!take(o, 'H', argv[i]))
 			return EXIT_USAGE;
 	}
 	if (!o->media || !o->histories)
-		return fail(EXIT_USAGE, "examine: --pm and --history are needed (tidemark examine --help)");
+		return fail(EXIT_USAGE,
+			    "examine: --pm and --history are needed (tidemark examine --help)");
 	return -1;
 }
 

@@ -69,7 +69,7 @@ struct turn {
 	unsigned cases[TM_CONTRACTS];	/* shrunk */
 	unsigned skipped[TM_CONTRACTS]; /* cases that nobody looked at: there were enough */
 	unsigned fresh;			/* new failures */
-	unsigned unaccepted;		/* TM_BIT()s: unexpected, and not by a fingerprint that is rerun */
+	unsigned unaccepted; /* TM_BIT()s: unexpected, and not by a fingerprint that is rerun */
 	double start;
 };
 
@@ -115,7 +115,8 @@ static int is_trace(const struct dirent *e)
 	return e->d_name[0] != '.' && n > 6 && !strcmp(e->d_name + n - 6, ".trace");
 }
 
-/* `each` with every file of the folder, in the order of their names. 0, or what `each` said first. */
+/* `each` with every file of the folder, in the order of their names. 0, or what `each` said
+ * first. */
 static int each_file(const char *dir, int (*filter)(const struct dirent *),
 		     int (*each)(void *arg, const char *path), void *arg)
 {
@@ -139,8 +140,8 @@ static int each_file(const char *dir, int (*filter)(const struct dirent *),
 
 /* --- traces that are known --- */
 
-static struct known *add_known(struct session *s, const char *path, const struct fingerprint *fingerprint,
-			       const char *text)
+static struct known *add_known(struct session *s, const char *path,
+			       const struct fingerprint *fingerprint, const char *text)
 {
 	if (!grow(&s->known, s->knowns, &s->known_room, sizeof(*s->known)))
 		return NULL;
@@ -166,7 +167,8 @@ static int learn_fingerprint(struct session *s, struct trace *t, const char *pat
 	struct fingerprint fingerprint;
 	if (t->contract < 0)
 		return 0;
-	int error = fingerprint_find(&t->setup, &t->deviations, (unsigned)t->contract, &fingerprint);
+	int error = fingerprint_find(&t->setup, &t->deviations, (unsigned)t->contract,
+				     &fingerprint);
 	struct known *k = error == -ENOMEM ? NULL : add_known(s, path, &fingerprint, t->verdict);
 	if (!k)
 		return no_memory();
@@ -392,7 +394,8 @@ static int look_at(struct turn *t, const struct fuzz_break *b)
 		error = fingerprint_find(&setup, &path, b->contract, &fingerprint);
 	k = error ? NULL : find_known(s, &fingerprint);
 	if (error == -ENOENT) {
-		status = fail(EXIT_INTERNAL, "%s: a run that broke %s does not break it a second time",
+		status = fail(EXIT_INTERNAL,
+			      "%s: a run that broke %s does not break it a second time",
 			      t->config->store->name, contract_name(b->contract));
 	} else if (error) {
 		status = fail(EXIT_INTERNAL, "%s", strerror(-error));
@@ -440,11 +443,12 @@ static void progress(const struct turn *t)
 	if (all > 0)
 		snprintf(left, sizeof(left), "%.0f s left", all > spent ? all - spent : 0);
 	else
-		snprintf(left, sizeof(left), "%" PRIu64 " runs left", f->options.runs - f->counts.runs);
+		snprintf(left, sizeof(left), "%" PRIu64 " runs left",
+			 f->options.runs - f->counts.runs);
 	progress_line("%s: %" PRIu64 " runs, %" PRIu64 " states, %u inputs, %" PRIu64
 		      " features, %u new failures, %s",
-		      t->config->store->name, f->counts.runs, f->counts.states, f->inputs, f->features,
-		      t->fresh, left);
+		      t->config->store->name, f->counts.runs, f->counts.states, f->inputs,
+		      f->features, t->fresh, left);
 }
 
 static int run_rounds(struct turn *t)
@@ -455,12 +459,14 @@ static int run_rounds(struct turn *t)
 			progress(t);
 		int error = fuzz_round(&t->fuzz);
 		if (error == -EIO)
-			status = fail(EXIT_USAGE, "%s cannot run: %s", t->config->store->name, t->fuzz.why);
+			status = fail(EXIT_USAGE, "%s cannot run: %s", t->config->store->name,
+				      t->fuzz.why);
 		else if (error)
-			status = fail(EXIT_INTERNAL, error == -ECHILD ? "a worker process died before its "
-									"work was done (killed, or no "
-									"memory left?)"
-								      : "out of memory");
+			status = fail(EXIT_INTERNAL, error == -ECHILD
+							     ? "a worker process died before its "
+							       "work was done (killed, or no "
+							       "memory left?)"
+							     : "out of memory");
 		if (!status)
 			status = look_at_all(t);
 		if (!status)
@@ -499,8 +505,8 @@ static void print_known(const struct known *k)
 	fputs(" replay ", stdout);
 	print_word(k->trace);
 	if (k->is_new)
-		printf("   (%u operation%s, %u deviation%s)", k->operations, k->operations == 1 ? "" : "s",
-		       k->deviations, k->deviations == 1 ? "" : "s");
+		printf("   (%u operation%s, %u deviation%s)", k->operations,
+		       k->operations == 1 ? "" : "s", k->deviations, k->deviations == 1 ? "" : "s");
 	putchar('\n');
 }
 
@@ -530,14 +536,15 @@ static void print_turn(const struct turn *t)
 			       contract_name(c));
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		if (f->broken[c] && !(f->options.wanted & TM_BIT(c)))
-			printf("%s%s", expected++ ? ", " : "  broken, not promised or as expected: ",
+			printf("%s%s",
+			       expected++ ? ", " : "  broken, not promised or as expected: ",
 			       contract_name(c));
 	if (expected)
 		putchar('\n');
 	printf("  %" PRIu64 " runs, %" PRIu64 " states; corpus: %u inputs, %" PRIu64 " features\n",
 	       f->counts.runs, f->counts.states, f->inputs, f->features);
-	printf("  %u new failure%s, %u known one%s; %.1f s\n", t->fresh, t->fresh == 1 ? "" : "s", again,
-	       again == 1 ? "" : "s", seconds);
+	printf("  %u new failure%s, %u known one%s; %.1f s\n", t->fresh, t->fresh == 1 ? "" : "s",
+	       again, again == 1 ? "" : "s", seconds);
 }
 
 /* A name; JSON has no other bytes than UTF-8. */
@@ -551,9 +558,10 @@ static json_t *known_json(const struct known *k)
 {
 	char parts[FINGERPRINT_PARTS * FINGERPRINT_PART];
 	join_parts(&k->fingerprint, parts, sizeof(parts));
-	return json_pack("{s:s, s:b, s:b, s:s, s:s, s:o}", "contract", contract_name(k->fingerprint.contract),
-			 "new", k->is_new, "accepted", k->regress, "how", k->text, "fingerprint", parts,
-			 "trace", name_json(k->trace ? k->trace : ""));
+	return json_pack("{s:s, s:b, s:b, s:s, s:s, s:o}", "contract",
+			 contract_name(k->fingerprint.contract), "new", k->is_new, "accepted",
+			 k->regress, "how", k->text, "fingerprint", parts, "trace",
+			 name_json(k->trace ? k->trace : ""));
 }
 
 static int turn_json(const struct turn *t)
@@ -565,11 +573,12 @@ static int turn_json(const struct turn *t)
 	for (unsigned i = 0; i < s->knowns && !bad; i++)
 		if (i >= t->first || s->known[i].again)
 			bad = json_array_append_new(failures, known_json(&s->known[i]));
-	json_t *all = json_pack(
-		"{s:s, s:s, s:s, s:I, s:I, s:i, s:I, s:f, s:o}", "store", t->config->store->name, "variant",
-		t->config->variant, "config", t->config->name, "runs", (json_int_t)f->counts.runs, "states",
-		(json_int_t)f->counts.states, "corpus", (int)f->inputs, "features", (json_int_t)f->features,
-		"seconds", clock_seconds() - t->start, "failures", failures);
+	json_t *all = json_pack("{s:s, s:s, s:s, s:I, s:I, s:i, s:I, s:f, s:o}", "store",
+				t->config->store->name, "variant", t->config->variant, "config",
+				t->config->name, "runs", (json_int_t)f->counts.runs, "states",
+				(json_int_t)f->counts.states, "corpus", (int)f->inputs, "features",
+				(json_int_t)f->features, "seconds", clock_seconds() - t->start,
+				"failures", failures);
 	return bad || !all || json_array_append_new(s->stores, all) ? -ENOMEM : 0;
 }
 
@@ -587,8 +596,8 @@ static void turn_junit(const struct turn *t)
 		if (!(t->unaccepted & TM_BIT(c)) || !k)
 			junit_add(&s->junit, suite, contract_name(c), NULL);
 		else
-			junit_add(&s->junit, suite, contract_name(c), "%s\n%s replay %s", k->text, program,
-				  k->trace ? k->trace : "(no trace was asked for)");
+			junit_add(&s->junit, suite, contract_name(c), "%s\n%s replay %s", k->text,
+				  program, k->trace ? k->trace : "(no trace was asked for)");
 	}
 }
 
@@ -632,12 +641,13 @@ static int save_json(struct session *s)
 	for (unsigned i = 0; i < s->reruns && !bad; i++) {
 		const struct rerun *r = &s->rerun[i];
 		bad = json_array_append_new(
-			traces, json_pack("{s:o, s:s, s:b, s:s}", "trace", name_json(r->trace), "contract",
-					  r->contract < 0 ? "none" : contract_name((unsigned)r->contract),
-					  "as_recorded", !r->why[0], "how", r->why));
+			traces,
+			json_pack("{s:o, s:s, s:b, s:s}", "trace", name_json(r->trace), "contract",
+				  r->contract < 0 ? "none" : contract_name((unsigned)r->contract),
+				  "as_recorded", !r->why[0], "how", r->why));
 	}
-	json_t *all = json_pack("{s:O, s:o, s:I, s:b}", "stores", s->stores, "regressions", traces, "seed",
-				(json_int_t)s->a->options.seed, "interrupted", s->stopped);
+	json_t *all = json_pack("{s:O, s:o, s:I, s:b}", "stores", s->stores, "regressions", traces,
+				"seed", (json_int_t)s->a->options.seed, "interrupted", s->stopped);
 	int error = bad || !all ? -ENOMEM : json_save(all, s->a->json);
 	json_decref(all);
 	return error ? fail(EXIT_USAGE, "%s: %s", s->a->json, strerror(-error)) : 0;
@@ -648,8 +658,8 @@ static int save_results(struct session *s)
 	int status = s->a->json ? save_json(s) : 0;
 	for (unsigned i = 0; i < s->reruns; i++) {
 		const struct rerun *r = &s->rerun[i];
-		junit_add(&s->junit, "regressions", r->trace, r->why[0] ? "%s\n%s replay %s" : NULL, r->why,
-			  program, r->trace);
+		junit_add(&s->junit, "regressions", r->trace, r->why[0] ? "%s\n%s replay %s" : NULL,
+			  r->why, program, r->trace);
 	}
 	int error = s->a->junit ? junit_save(&s->junit, s->a->junit) : 0;
 	return error ? fail(EXIT_USAGE, "%s: %s", s->a->junit, strerror(-error)) : status;
@@ -679,16 +689,20 @@ static int run(const struct arguments *a, const struct campaign *c)
 static void help(void)
 {
 	puts("usage: tidemark fuzz [STORE...] [OPTION...]\n"
-	     "Runs the traces that are known again, then drives stores with inputs that it changes for\n"
+	     "Runs the traces that are known again, then drives stores with inputs that it changes "
+	     "for\n"
 	     "as long as new states turn up. Without a STORE: all.\n\n"
 	     "what is tested\n"
 	     "  --variant NAME     a variant or a seeded bug (tidemark list); may be repeated\n"
-	     "  --knob NAME=VALUE  a switch of the store or the hardware (tidemark list knobs); may\n"
+	     "  --knob NAME=VALUE  a switch of the store or the hardware (tidemark list knobs); "
+	     "may\n"
 	     "                     be repeated\n"
-	     "  --regress DIR      the traces that are run again (tests/traces, if there is one)\n\n"
+	     "  --regress DIR      the traces that are run again (tests/traces, if there is "
+	     "one)\n\n"
 	     "how much\n"
 	     "  --time TIME        for each store: 90s, 2m, 1h (60s)\n"
-	     "  --runs N           runs for each store; without --time the same seed gives the same\n"
+	     "  --runs N           runs for each store; without --time the same seed gives the "
+	     "same\n"
 	     "                     results, on whatever machine\n"
 	     "  --seed N           of the changes (1)\n"
 	     "  --jobs N           processes (one for each core); results do not depend on it\n\n"
@@ -700,7 +714,8 @@ static void help(void)
 	     "  --junit FILE       the results as JUnit XML\n"
 	     "  -q, --quiet        no progress\n"
 	     "  --help             this text\n\n"
-	     "exit status: 0 nothing breaks unexpectedly, 1 something does, or a trace gives another\n"
+	     "exit status: 0 nothing breaks unexpectedly, 1 something does, or a trace gives "
+	     "another\n"
 	     "verdict than it records, 2 usage or bad input, 70 internal error");
 }
 

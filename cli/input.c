@@ -32,11 +32,13 @@ int refuse_option(const char *command, int option, const char *word)
 {
 	if (option == ':')
 		return fail(EXIT_USAGE, "%s: %s wants a value", command, word);
-	return fail(EXIT_USAGE, "%s: unknown option \"%.40s\" (tidemark %s --help)", command, word, command);
+	return fail(EXIT_USAGE, "%s: unknown option \"%.40s\" (tidemark %s --help)", command, word,
+		    command);
 }
 
-int read_options(const char *command, const struct option *options, int argc, char **argv, void (*help)(void),
-		 bool (*take)(void *arg, int option, const char *value), void *arg)
+int read_options(const char *command, const struct option *options, int argc, char **argv,
+		 void (*help)(void), bool (*take)(void *arg, int option, const char *value),
+		 void *arg)
 {
 	int option;
 	opterr = 0;
@@ -61,7 +63,8 @@ bool number_option(const char *name, const char *text, unsigned long long lo, un
 	*out = strtoull(text, &end, 10);
 	if (text[0] >= '0' && text[0] <= '9' && !*end && !errno && *out >= lo && *out <= hi)
 		return true;
-	fail(EXIT_USAGE, "%s: \"%.40s\" is not a whole number from %llu to %llu", name, text, lo, hi);
+	fail(EXIT_USAGE, "%s: \"%.40s\" is not a whole number from %llu to %llu", name, text, lo,
+	     hi);
 	return false;
 }
 

@@ -33,7 +33,8 @@ void junit_add(struct junit *j, const char *suite, const char *name, const char 
 	free(test.failure);
 }
 
-/* The first `n` bytes of a text. What XML cannot say, and what is not ASCII, becomes a question mark. */
+/* The first `n` bytes of a text. What XML cannot say, and what is not ASCII, becomes a question
+ * mark. */
 static void escape(FILE *out, const char *text, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -77,7 +78,8 @@ static int write_all(FILE *out, const void *arg)
 {
 	const struct junit *j = arg;
 	fprintf(out,
-		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"tidemark\" tests=\"%u\" "
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"tidemark\" "
+		"tests=\"%u\" "
 		"failures=\"%u\">\n",
 		j->tests, failures(j, 0, j->tests));
 	for (unsigned from = 0, to; from < j->tests; from = to) {
@@ -86,8 +88,8 @@ static int write_all(FILE *out, const void *arg)
 			;
 		fputs(" <testsuite", out);
 		write_attribute(out, "name", suite, strlen(suite));
-		fprintf(out, " tests=\"%u\" failures=\"%u\" errors=\"0\" skipped=\"0\">\n", to - from,
-			failures(j, from, to));
+		fprintf(out, " tests=\"%u\" failures=\"%u\" errors=\"0\" skipped=\"0\">\n",
+			to - from, failures(j, from, to));
 		for (unsigned i = from; i < to; i++)
 			write_case(out, &j->test[i]);
 		fputs(" </testsuite>\n", out);

@@ -45,22 +45,24 @@ static void list_variants(bool bugs)
 static void list_own_bugs(void)
 {
 	for (unsigned b = OWN_NONE + 1; b < OWN_BUGS; b++)
-		printf("%-10s %-20s %s\n%31s knobs: own_bug=%s%s\n", own_bugs[b].part, own_bugs[b].name,
-		       own_bugs[b].what, "", own_bugs[b].name,
-		       own_bugs[b].blind    ? "; makes the tester miss bugs"
-		       : own_bugs[b].change ? "; another machine, for litmus tests and the taxonomy to find"
-					    : "");
+		printf("%-10s %-20s %s\n%31s knobs: own_bug=%s%s\n", own_bugs[b].part,
+		       own_bugs[b].name, own_bugs[b].what, "", own_bugs[b].name,
+		       own_bugs[b].blind ? "; makes the tester miss bugs"
+		       : own_bugs[b].change
+			       ? "; another machine, for litmus tests and the taxonomy to find"
+			       : "");
 }
 
 static void list_knobs(void)
 {
 	for (unsigned i = 0; stores[i]; i++)
 		for (const struct tm_knob *k = stores[i]->knobs; k->name; k++)
-			printf("%-10s %-18s %s\n%29s values: %s\n", stores[i]->name, k->name, k->what, "",
-			       k->values);
+			printf("%-10s %-18s %s\n%29s values: %s\n", stores[i]->name, k->name,
+			       k->what, "", k->values);
 	for (unsigned i = 0; hardware_knob(i)->name; i++) {
 		const struct hardware_knob *k = hardware_knob(i);
-		printf("%-10s %-18s %s\n%29s values: %s\n", "hardware", k->name, k->what, "", k->values);
+		printf("%-10s %-18s %s\n%29s values: %s\n", "hardware", k->name, k->what, "",
+		       k->values);
 	}
 }
 
@@ -78,14 +80,16 @@ static void list_workloads(void)
 static void list_contracts(void)
 {
 	static const char *const what[TM_CONTRACTS] = {
-		[TM_RDA] = "a GET returns one PUT's whole value, or not-found; never a mix, never another "
+		[TM_RDA] = "a GET returns one PUT's whole value, or not-found; never a mix, never "
+			   "another "
 			   "key's bytes",
 		[TM_LIN] = "linearizable while nobody crashes",
 		[TM_DUR] = "an acknowledged PUT or DELETE survives any later power failure",
 		[TM_BUF] = "after a power failure the state is some prefix of the real-time order",
-		[TM_MONO] =
-			"a value returned before the power failure is still there afterwards, or a newer one",
-		[TM_KEEP] = "once a version was durable and current, the key is never older after a power "
+		[TM_MONO] = "a value returned before the power failure is still there afterwards, "
+			    "or a newer one",
+		[TM_KEEP] = "once a version was durable and current, the key is never older after "
+			    "a power "
 			    "failure",
 		[TM_NORES] = "what was deleted, or reported as failed, does not come back",
 		[TM_LIVE] = "every operation ends, also when the newest version's writer is dead",
@@ -103,7 +107,7 @@ static void list_failures(void)
 
 static int unknown(const char *what)
 {
-	static const char *const sections[] = {"stores",    "variants",	 "bugs", "knobs",
+	static const char *const sections[] = {"stores",    "variants",	 "bugs",     "knobs",
 					       "workloads", "contracts", "failures", NULL};
 	struct nearest n;
 	nearest_init(&n, what);
@@ -117,10 +121,13 @@ int list_main(int argc, char **argv)
 	const char *what = argc > 1 ? argv[1] : "all";
 	bool all = !strcmp(what, "all"), known = all;
 	if (argc > 2)
-		return fail(EXIT_USAGE, "list: \"%.40s\" was not expected (tidemark list --help)", argv[2]);
+		return fail(EXIT_USAGE, "list: \"%.40s\" was not expected (tidemark list --help)",
+			    argv[2]);
 	if (!strcmp(what, "--help")) {
-		puts("usage: tidemark list [stores|variants|bugs|knobs|workloads|contracts|failures]\n"
-		     "Without an argument: all of them. Bugs are variants too: crashtest --variant takes "
+		puts("usage: tidemark list "
+		     "[stores|variants|bugs|knobs|workloads|contracts|failures]\n"
+		     "Without an argument: all of them. Bugs are variants too: crashtest --variant "
+		     "takes "
 		     "both.");
 		return 0;
 	}

@@ -3,8 +3,8 @@
  * tidemark litmus: all that can come out of litmus tests, and whether their conditions hold.
  *
  * A unit of work is a test under one hardware. Processes share the units; the verdicts come
- * back through the pool's pipe, and what has no fixed length (outcomes, witnesses) through a file in
- * memory in which each unit has a place of its own. Units are printed in the order of the
+ * back through the pool's pipe, and what has no fixed length (outcomes, witnesses) through a file
+ * in memory in which each unit has a place of its own. Units are printed in the order of the
  * command line, each as soon as those before it are.
  */
 #include "cli/litmus.h"
@@ -23,24 +23,32 @@
 static void help(void)
 {
 	puts("usage: tidemark litmus FILE... [OPTION...]\n"
-	     "Runs litmus tests: each in every interleaving, with the power failing at every moment if a\n"
-	     "condition asks for it. Prints all outcomes and which condition holds. docs/litmus.md says\n"
-	     "how to write a test. FILE: a test; a folder, for its *.litmus; - for standard input.\n\n"
-	     "  --knob NAME=VALUE  a switch of the hardware (tidemark list knobs), set after those of the\n"
+	     "Runs litmus tests: each in every interleaving, with the power failing at every "
+	     "moment if a\n"
+	     "condition asks for it. Prints all outcomes and which condition holds. docs/litmus.md "
+	     "says\n"
+	     "how to write a test. FILE: a test; a folder, for its *.litmus; - for standard "
+	     "input.\n\n"
+	     "  --knob NAME=VALUE  a switch of the hardware (tidemark list knobs), set after those "
+	     "of the\n"
 	     "                     test; may be repeated\n"
-	     "  --configs          each test in all three domains, with ddio on and off: a row for each\n"
+	     "  --configs          each test in all three domains, with ddio on and off: a row for "
+	     "each\n"
 	     "                     condition, * marks the test's own hardware\n"
 	     "  --witness          show the run that decides a condition, where one does\n"
 	     "  --list             names and documentation only, nothing is run\n"
 	     "  --runs N           give up a test after so many runs\n"
-	     "  --whole            every interleaving, also those that differ in the order of steps that\n"
+	     "  --whole            every interleaving, also those that differ in the order of "
+	     "steps that\n"
 	     "                     do not touch each other; much slower, to check the search\n"
-	     "  --jobs N           processes (one for each core); the output does not depend on it\n"
+	     "  --jobs N           processes (one for each core); the output does not depend on "
+	     "it\n"
 	     "  --json FILE        the results for machines\n"
 	     "  --junit FILE       the results as JUnit XML, a test case for each condition\n"
 	     "  -q, --quiet        a line for each test\n"
 	     "  --help             this text\n\n"
-	     "exit status: 0 all conditions hold, 1 some do not, 2 usage or bad input (all other files\n"
+	     "exit status: 0 all conditions hold, 1 some do not, 2 usage or bad input (all other "
+	     "files\n"
 	     "are run), 3 could not tell (--runs), 70 internal error");
 }
 
@@ -64,7 +72,8 @@ static int check_knob(const struct litmus_job *job, const char *text)
 	if (!text[len] || !len)
 		return fail(EXIT_USAGE, "--knob: \"%.60s\"; expected NAME=VALUE", text);
 	if (!known)
-		return fail(EXIT_USAGE, "the hardware has no knob \"%.40s\"%s (tidemark list knobs)", name,
+		return fail(EXIT_USAGE,
+			    "the hardware has no knob \"%.40s\"%s (tidemark list knobs)", name,
 			    n.hint);
 	if (hardware_switch(&scratch, text, &expected))
 		return fail(EXIT_USAGE, "knob \"%.60s\": expected one of: %s", text, expected);
@@ -137,7 +146,8 @@ static int parse(struct litmus_job *job, int argc, char **argv)
 	if (job->configs && job->witness)
 		return fail(EXIT_USAGE, "--configs prints verdicts only; expected no --witness");
 	if (optind == argc)
-		return fail(EXIT_USAGE, "litmus: expected a FILE, a folder or - (tidemark litmus --help)");
+		return fail(EXIT_USAGE,
+			    "litmus: expected a FILE, a folder or - (tidemark litmus --help)");
 	return -1;
 }
 
@@ -180,7 +190,8 @@ static struct hardware unit_hardware(const struct litmus_job *job, const struct 
 	return hw;
 }
 
-static bool write_place(const struct units *u, unsigned unit, uint64_t *at, const void *data, size_t len)
+static bool write_place(const struct units *u, unsigned unit, uint64_t *at, const void *data,
+			size_t len)
 {
 	const char *from = data;
 	while (len) {
@@ -235,7 +246,8 @@ static int64_t write_witness(const struct units *u, unsigned unit, uint64_t *at,
 	return error ? error : (int64_t)len + 1;
 }
 
-static int write_result(const struct units *u, unsigned unit, const struct litmus_case *run, struct answer *a)
+static int write_result(const struct units *u, unsigned unit, const struct litmus_case *run,
+			struct answer *a)
 {
 	const struct litmus_result *r = &run->result;
 	uint64_t at = 0;
@@ -276,8 +288,8 @@ static void work(void *arg, unsigned unit, void *result)
 	litmus_result_free(&run.result);
 }
 
-static bool read_outcomes(const struct units *u, unsigned unit, uint64_t *at, struct litmus_outcomes *o,
-			  unsigned n)
+static bool read_outcomes(const struct units *u, unsigned unit, uint64_t *at,
+			  struct litmus_outcomes *o, unsigned n)
 {
 	size_t len = n * sizeof(*o->outcome);
 	o->outcome = malloc(len ? len : 1);
@@ -307,7 +319,8 @@ static int read_result(const struct units *u, unsigned unit, struct litmus_case 
 		if (!a->condition[c].witness)
 			continue;
 		run->witness[c] = malloc(a->condition[c].witness);
-		good = run->witness[c] && read_place(u, unit, &at, run->witness[c], a->condition[c].witness);
+		good = run->witness[c] &&
+		       read_place(u, unit, &at, run->witness[c], a->condition[c].witness);
 	}
 	return good ? 0 : fail(EXIT_INTERNAL, "out of memory");
 }
@@ -352,14 +365,16 @@ static int pool_failed(const struct units *u, int error)
 		return fail(EXIT_INTERNAL, "litmus: %s", strerror(-error));
 	while (unit + 1 < u->tests * u->per_test && u->answer[unit].done)
 		unit++;
-	return fail(EXIT_INTERNAL, "litmus: a worker process died; the first test without a result is %s",
+	return fail(EXIT_INTERNAL,
+		    "litmus: a worker process died; the first test without a result is %s",
 		    u->job->file[unit / u->per_test].path);
 }
 
 /* 0, or the status behind a message. */
 static int run_tests(struct litmus_job *job)
 {
-	struct units u = {.job = job, .tests = job->files, .per_test = job->configs ? LITMUS_CONFIGS : 1};
+	struct units u = {
+		.job = job, .tests = job->files, .per_test = job->configs ? LITMUS_CONFIGS : 1};
 	struct pool pool = {.units = u.tests * u.per_test,
 			    .jobs = job->jobs,
 			    .result_bytes = sizeof(struct answer),
@@ -407,7 +422,8 @@ static int run_job(struct litmus_job *job)
 
 int litmus_main(int argc, char **argv)
 {
-	struct litmus_job job = {.limits = litmus_default, .jobs = arguments_jobs(), .json = json_array()};
+	struct litmus_job job = {
+		.limits = litmus_default, .jobs = arguments_jobs(), .json = json_array()};
 	int status = parse(&job, argc, argv);
 	if (status < 0) {
 		status = 0;

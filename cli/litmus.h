@@ -50,8 +50,8 @@ struct litmus_case {
 
 /* --- litmus_files.c --- */
 
-/* Read a file, "-", or the files of a folder. What cannot be read is kept in job->bad, and a message
- * is on stderr. 0, or EXIT_INTERNAL behind a message. */
+/* Read a file, "-", or the files of a folder. What cannot be read is kept in job->bad, and a
+ * message is on stderr. 0, or EXIT_INTERNAL behind a message. */
 int litmus_read(struct litmus_job *job, const char *path);
 void litmus_files_free(struct litmus_job *job);
 
@@ -60,7 +60,8 @@ void litmus_files_free(struct litmus_job *job);
 enum litmus_verdict litmus_judge(const struct litmus_case *run, unsigned condition);
 /* Does one outcome decide it, so that there is a run to show? */
 bool litmus_decided(const struct litmus_case *run, unsigned condition);
-/* The runs of one test: one, or one under each of the configurations. Count, print, keep for the files. */
+/* The runs of one test: one, or one under each of the configurations. Count, print, keep for the
+ * files. */
 void litmus_report(struct litmus_job *job, const struct litmus_case *run, unsigned runs);
 void litmus_report_bad(struct litmus_job *job);
 void litmus_summary(const struct litmus_job *job);

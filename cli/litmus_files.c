@@ -54,7 +54,8 @@ static int parse(struct litmus_job *job, const char *path, const char *text, siz
 	struct litmus_file *grown = grow(job->file, job->files, sizeof(*grown));
 	job->file = grown ? grown : job->file;
 	struct litmus_file file = {strdup(path), malloc(sizeof(*file.test))};
-	int rc = grown && file.path && file.test ? litmus_parse(file.test, text, len, &error) : -ENOMEM;
+	int rc = grown && file.path && file.test ? litmus_parse(file.test, text, len, &error)
+						 : -ENOMEM;
 	if (!rc) {
 		job->file[job->files++] = file;
 		return 0;
@@ -119,8 +120,8 @@ static int read_folder(struct litmus_job *job, const char *path)
 		status = unreadable(job, path, "no file in this folder ends in .litmus");
 	for (int i = 0; i < n; i++) {
 		char *name = NULL;
-		if (!status &&
-		    asprintf(&name, "%s%s%s", path, path[len - 1] == '/' ? "" : "/", entry[i]->d_name) < 0) {
+		if (!status && asprintf(&name, "%s%s%s", path, path[len - 1] == '/' ? "" : "/",
+					entry[i]->d_name) < 0) {
 			name = NULL;
 			status = no_memory();
 		}

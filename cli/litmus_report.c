@@ -64,8 +64,8 @@ static bool is_failure(const struct litmus_test *test, const struct litmus_outco
 }
 
 /* Of each column; 0: the place is none. False: there is no table. */
-static bool table_widths(const struct litmus_test *test, const struct litmus_outcomes *o, bool crash,
-			 unsigned *width)
+static bool table_widths(const struct litmus_test *test, const struct litmus_outcomes *o,
+			 bool crash, unsigned *width)
 {
 	bool belongs[LITMUS_OBSERVED], any = false;
 	char buf[PLACE_NAME];
@@ -85,8 +85,8 @@ static bool table_widths(const struct litmus_test *test, const struct litmus_out
 	return any && o->n;
 }
 
-static void print_outcome(const struct litmus_test *test, const struct litmus_outcome *o, bool crash,
-			  const unsigned *width)
+static void print_outcome(const struct litmus_test *test, const struct litmus_outcome *o,
+			  bool crash, const unsigned *width)
 {
 	char buf[PLACE_NAME];
 	printf("%c %*" PRIu64, is_failure(test, o, crash) ? '!' : ' ', COUNT_WIDTH, o->count);
@@ -224,7 +224,8 @@ static void print_case(const struct litmus_job *job, const struct litmus_case *r
 /* The verdict of a test: the worst of its conditions. */
 static enum litmus_verdict worst(const struct litmus_case *run)
 {
-	static const unsigned rank[] = {[VERDICT_HOLDS] = 0, [VERDICT_UNSURE] = 1, [VERDICT_FAILS] = 2};
+	static const unsigned rank[] = {
+		[VERDICT_HOLDS] = 0, [VERDICT_UNSURE] = 1, [VERDICT_FAILS] = 2};
 	enum litmus_verdict all = VERDICT_HOLDS;
 	for (unsigned c = 0; c < run->file->test->conditions; c++)
 		if (rank[litmus_judge(run, c)] > rank[all])
@@ -283,7 +284,8 @@ static json_t *number_json(uint64_t n)
 	return json_string(buf);
 }
 
-static json_t *outcomes_json(const struct litmus_test *test, const struct litmus_outcomes *o, bool crash)
+static json_t *outcomes_json(const struct litmus_test *test, const struct litmus_outcomes *o,
+			     bool crash)
 {
 	json_t *all = json_array();
 	bool belongs[LITMUS_OBSERVED];
@@ -311,10 +313,12 @@ static json_t *conditions_json(const struct litmus_case *run)
 	for (unsigned c = 0; c < test->conditions; c++) {
 		const struct litmus_condition *condition = &test->condition[c];
 		json_t *one = json_pack(
-			"{s:s, s:s, s:s, s:i, s:s, s:b, s:b}", "condition", condition->text, "quantifier",
-			quantifiers[condition->quantifier], "over", condition->crash ? "crash" : "final",
-			"line", (int)condition->line, "verdict", verdicts[litmus_judge(run, c)], "satisfied",
-			run->result.condition[c].satisfied, "violated", run->result.condition[c].violated);
+			"{s:s, s:s, s:s, s:i, s:s, s:b, s:b}", "condition", condition->text,
+			"quantifier", quantifiers[condition->quantifier], "over",
+			condition->crash ? "crash" : "final", "line", (int)condition->line,
+			"verdict", verdicts[litmus_judge(run, c)], "satisfied",
+			run->result.condition[c].satisfied, "violated",
+			run->result.condition[c].violated);
 		if (run->witness[c])
 			json_object_set_new(one, "witness", text_json(run->witness[c]));
 		json_array_append_new(all, one);
@@ -329,9 +333,10 @@ static void keep_json(struct litmus_job *job, const struct litmus_case *run)
 	char hw[512];
 	hardware_print(&run->hw, true, hw, sizeof(hw));
 	json_t *one = json_pack(
-		"{s:s, s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:b}", "name", test->name, "file",
-		text_json(run->file->path), "doc", text_json(test->doc ? test->doc : ""), "hardware", hw,
-		"own_hardware", run->own, "final", outcomes_json(test, &r->final, false), "crash",
+		"{s:s, s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:b}", "name", test->name,
+		"file", text_json(run->file->path), "doc", text_json(test->doc ? test->doc : ""),
+		"hardware", hw, "own_hardware", run->own, "final",
+		outcomes_json(test, &r->final, false), "crash",
 		outcomes_json(test, &r->crash, true), "conditions", conditions_json(run), "runs",
 		number_json(r->runs), "blocked", number_json(r->blocked), "complete", r->complete);
 	job->no_memory |= !one || json_array_append_new(job->json, one);
@@ -358,14 +363,15 @@ int litmus_save(struct litmus_job *job)
 		for (unsigned i = 0; i < job->bads; i++) {
 			const struct litmus_bad *b = &job->bad[i];
 			json_array_append_new(bad, json_pack("{s:o, s:i, s:i, s:o}", "file",
-							     text_json(b->path), "line", (int)b->error.line,
-							     "column", (int)b->error.column, "message",
+							     text_json(b->path), "line",
+							     (int)b->error.line, "column",
+							     (int)b->error.column, "message",
 							     text_json(b->error.text)));
 		}
-		json_t *all = json_pack("{s:O, s:o, s:i, s:i, s:i}", "tests", job->json, "bad_files", bad,
-					"hold", (int)job->count[VERDICT_HOLDS], "do_not_hold",
-					(int)job->count[VERDICT_FAILS], "could_not_tell",
-					(int)job->count[VERDICT_UNSURE]);
+		json_t *all = json_pack("{s:O, s:o, s:i, s:i, s:i}", "tests", job->json,
+					"bad_files", bad, "hold", (int)job->count[VERDICT_HOLDS],
+					"do_not_hold", (int)job->count[VERDICT_FAILS],
+					"could_not_tell", (int)job->count[VERDICT_UNSURE]);
 		error = job->no_memory || !all ? -ENOMEM : json_save(all, job->json_path);
 		json_decref(all);
 		if (error)
@@ -403,16 +409,17 @@ void litmus_report_bad(struct litmus_job *job)
 	if (!job->junit_path)
 		return;
 	for (unsigned i = 0; i < job->bads; i++)
-		junit_add(&job->junit, job->bad[i].path, "read", "%u:%u: %s", job->bad[i].error.line,
-			  job->bad[i].error.column, job->bad[i].error.text);
+		junit_add(&job->junit, job->bad[i].path, "read", "%u:%u: %s",
+			  job->bad[i].error.line, job->bad[i].error.column, job->bad[i].error.text);
 }
 
 void litmus_summary(const struct litmus_job *job)
 {
 	const unsigned *count = job->count;
 	printf("%u test%s, %u condition%s hold%s, %u do%s not", job->files, plural(job->files),
-	       count[VERDICT_HOLDS], plural(count[VERDICT_HOLDS]), count[VERDICT_HOLDS] == 1 ? "s" : "",
-	       count[VERDICT_FAILS], count[VERDICT_FAILS] == 1 ? "es" : "");
+	       count[VERDICT_HOLDS], plural(count[VERDICT_HOLDS]),
+	       count[VERDICT_HOLDS] == 1 ? "s" : "", count[VERDICT_FAILS],
+	       count[VERDICT_FAILS] == 1 ? "es" : "");
 	if (count[VERDICT_UNSURE])
 		printf(", %u could not be told", count[VERDICT_UNSURE]);
 	if (job->configs)

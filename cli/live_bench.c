@@ -86,12 +86,14 @@ static atomic_bool interrupted;
 void live_bench_help(void)
 {
 	puts("usage: tidemark bench --server ADDRESS:PORT [OPTION...]\n"
-	     "Loads a live store (tidemark serve) and measures it. Several servers, workloads or numbers\n"
+	     "Loads a live store (tidemark serve) and measures it. Several servers, workloads or "
+	     "numbers\n"
 	     "of clients make a table.\n\n"
 	     "  --server A:P      may be repeated\n"
 	     "  --device NAME     the RDMA device (the first)\n"
 	     "  --workload X      a, b, c (YCSB) or u (updates only); \"a,b,c\" for several (a)\n"
-	     "  --clients N       threads with a session each, 1 to 16; \"1,2,4,8\" for several (1)\n"
+	     "  --clients N       threads with a session each, 1 to 16; \"1,2,4,8\" for several "
+	     "(1)\n"
 	     "  --first N         client numbers from N on (any that are free)\n"
 	     "  --time S          how long each load is measured: 90s, 30m (5s)\n"
 	     "  --ops N           so many operations instead, of all clients together\n"
@@ -100,16 +102,21 @@ void live_bench_help(void)
 	     "  --deletes P       percent of the updates that are DELETEs (0)\n"
 	     "  --seed N          of what each client does (1)\n"
 	     "  --load            first put every key; with --ops 0, nothing else\n"
-	     "  --verify          a GET's bytes that no PUT of the key wrote are told, and counted\n"
-	     "  --history FILE    record every operation, for tidemark examine; a file or a devdax device\n"
-	     "  --room N          operations in a new file for that (262144); it ends when it is full\n"
+	     "  --verify          a GET's bytes that no PUT of the key wrote are told, and "
+	     "counted\n"
+	     "  --history FILE    record every operation, for tidemark examine; a file or a devdax "
+	     "device\n"
+	     "  --room N          operations in a new file for that (262144); it ends when it is "
+	     "full\n"
 	     "  --reconnect       a session that broke is opened again,\n"
 	     "  --patience S      for so long (30s)\n"
-	     "  --stall S         an operation that takes longer hangs: it is told, and all ends (30s)\n"
+	     "  --stall S         an operation that takes longer hangs: it is told, and all ends "
+	     "(30s)\n"
 	     "  --json FILE       the results for machines\n"
 	     "  -q, --quiet       no progress\n"
 	     "  --help            this text\n\n"
-	     "exit status: 0 done, 1 a GET returned what nobody put, or an operation hangs, 2 usage or bad\n"
+	     "exit status: 0 done, 1 a GET returned what nobody put, or an operation hangs, 2 "
+	     "usage or bad\n"
 	     "input, 3 a client lost its server, 70 internal error, 77 there is no RDMA device");
 }
 
@@ -122,7 +129,8 @@ static bool add_workloads(struct bench *b, const char *text)
 	for (const char *p = text;; p += 2) {
 		if (!*p || !strchr("abcu", *p) || (p[1] && p[1] != ',') ||
 		    memchr(b->workload, *p, b->workloads)) {
-			fail(EXIT_USAGE, "--workload: \"%.40s\"; expected a, b, c, u, each once, with commas",
+			fail(EXIT_USAGE,
+			     "--workload: \"%.40s\"; expected a, b, c, u, each once, with commas",
 			     text);
 			return false;
 		}
@@ -138,8 +146,10 @@ static bool add_counts(struct bench *b, const char *text)
 	for (const char *p = text;;) {
 		char *end;
 		unsigned long n = *p >= '0' && *p <= '9' ? strtoul(p, &end, 10) : 0;
-		if (n < 1 || n > TM_MAX_CLIENTS || (*end && *end != ',') || b->counts == MAX_COUNTS) {
-			fail(EXIT_USAGE, "--clients: \"%.40s\"; expected numbers from 1 to %d, with commas",
+		if (n < 1 || n > TM_MAX_CLIENTS || (*end && *end != ',') ||
+		    b->counts == MAX_COUNTS) {
+			fail(EXIT_USAGE,
+			     "--clients: \"%.40s\"; expected numbers from 1 to %d, with commas",
 			     text, TM_MAX_CLIENTS);
 			return false;
 		}
@@ -277,8 +287,8 @@ static int check_options(const struct bench *b)
 	if (!b->servers)
 		return fail(EXIT_USAGE, "bench: these options need --server ADDRESS:PORT");
 	if (b->history && b->servers * b->workloads * b->counts > 1)
-		return fail(EXIT_USAGE,
-			    "bench: --history wants one server, one workload and one number of clients");
+		return fail(EXIT_USAGE, "bench: --history wants one server, one workload and one "
+					"number of clients");
 	if (b->load.first_client && b->load.first_client + most - 1 > TM_MAX_CLIENTS)
 		return fail(EXIT_USAGE, "bench: --first %u with %u clients: numbers end at %d",
 			    b->load.first_client, most, TM_MAX_CLIENTS);
@@ -362,8 +372,9 @@ static void predict(struct served *v, uint32_t vlen)
 		for (unsigned r = 0; r < count->rows; r++)
 			for (unsigned k = 0; k < LOAD_KINDS; k++)
 				if ((int)count->row[r].kind == kinds[k])
-					v->trips[k] =
-						(double)count->row[r].op.part[COUNT_FOREGROUND].round_trips;
+					v->trips[k] = (double)count->row[r]
+							      .op.part[COUNT_FOREGROUND]
+							      .round_trips;
 	setup_free(&s);
 	free(count);
 }
@@ -397,14 +408,16 @@ static int ask_server(struct bench *b, struct served *v, unsigned i)
 	session_close(s);
 	const struct tm_params *p = &v->what.params;
 	if (p->max_vlen < LIVE_MIN_VALUE || value_bytes(b, v) > p->max_vlen)
-		return fail(EXIT_USAGE,
-			    "--value: %s has room for values of at most %u bytes; expected %d or more",
-			    v->address, p->max_vlen, LIVE_MIN_VALUE);
+		return fail(
+			EXIT_USAGE,
+			"--value: %s has room for values of at most %u bytes; expected %d or more",
+			v->address, p->max_vlen, LIVE_MIN_VALUE);
 	if (key_count(b, v) > p->keys)
 		return fail(EXIT_USAGE, "--keys: %s has room for %u", v->address, p->keys);
 	for (unsigned c = 0; c < b->counts; c++)
 		if (b->count[c] > p->clients)
-			return fail(EXIT_USAGE, "--clients: %s has numbers for %u", v->address, p->clients);
+			return fail(EXIT_USAGE, "--clients: %s has numbers for %u", v->address,
+				    p->clients);
 	return 0;
 }
 
@@ -423,7 +436,8 @@ static void show_progress(void *arg, double seconds, uint64_t ops)
 	if (b->load.seconds > 0)
 		snprintf(of, sizeof(of), " of %.0f", b->load.seconds);
 	progress_line("%s, workload %c, %u clients: %.0f%s s, %" PRIu64 " operations",
-		      b->on->server->what.store->name, b->on->workload, b->on->clients, seconds, of, ops);
+		      b->on->server->what.store->name, b->on->workload, b->on->clients, seconds, of,
+		      ops);
 }
 
 static unsigned read_percent(char workload)
@@ -500,13 +514,15 @@ static double per_second(const struct load_result *r)
 static void print_errors(const struct load_result *r)
 {
 	for (unsigned i = 0; i < LOAD_ERRORS && r->error[i].times; i++)
-		printf("  %" PRIu64 " times: %s\n", r->error[i].times, strerror(-r->error[i].error));
+		printf("  %" PRIu64 " times: %s\n", r->error[i].times,
+		       strerror(-r->error[i].error));
 	if (r->not_found)
 		printf("  %" PRIu64 " times: not found\n", r->not_found);
 	if (r->reconnects)
 		printf("  %" PRIu64 " sessions were opened again\n", r->reconnects);
 	if (r->foreign)
-		printf("  %" PRIu64 " GETs returned bytes that no PUT of the key wrote\n", r->foreign);
+		printf("  %" PRIu64 " GETs returned bytes that no PUT of the key wrote\n",
+		       r->foreign);
 	if (r->full)
 		puts("  the recording was full: the load ended early");
 	if (r->gave_up)
@@ -520,18 +536,18 @@ static void print_cell(const struct bench *b, const struct cell *cell)
 	const struct load_result *r = &cell->result;
 	printf("%s %s, workload %c, %u client%s, %u keys, values of %u bytes: %" PRIu64
 	       " operations in %.1f s, %.0f/s\n",
-	       cell->server->what.store->name, cell->server->what.variant, cell->workload, cell->clients,
-	       cell->clients == 1 ? "" : "s", key_count(b, cell->server), value_bytes(b, cell->server),
-	       r->ops, r->seconds, per_second(r));
-	printf("  %-7s %10s %8s %9s %9s %9s %9s %9s %12s\n", "us", "operations", "failed", "p50", "p90",
-	       "p99", "p99.9", "max", "round trips");
+	       cell->server->what.store->name, cell->server->what.variant, cell->workload,
+	       cell->clients, cell->clients == 1 ? "" : "s", key_count(b, cell->server),
+	       value_bytes(b, cell->server), r->ops, r->seconds, per_second(r));
+	printf("  %-7s %10s %8s %9s %9s %9s %9s %9s %12s\n", "us", "operations", "failed", "p50",
+	       "p90", "p99", "p99.9", "max", "round trips");
 	for (unsigned k = 0; k < LOAD_KINDS; k++) {
 		const struct latency *l = &r->latency[k];
 		if (!l->times && !r->failed[k])
 			continue;
-		printf("  %-7s %10" PRIu64 " %8" PRIu64 " %9.1f %9.1f %9.1f %9.1f %9.1f", kind_names[k],
-		       l->times, r->failed[k], micros(l, 500), micros(l, 900), micros(l, 990), micros(l, 999),
-		       (double)l->max_ns * 1e-3);
+		printf("  %-7s %10" PRIu64 " %8" PRIu64 " %9.1f %9.1f %9.1f %9.1f %9.1f",
+		       kind_names[k], l->times, r->failed[k], micros(l, 500), micros(l, 900),
+		       micros(l, 990), micros(l, 999), (double)l->max_ns * 1e-3);
 		if (cell->server->trips[k] >= 0)
 			printf(" %12.0f", cell->server->trips[k]);
 		putchar('\n');
@@ -551,7 +567,8 @@ static double mean_trips(const struct served *v, char workload, unsigned delete_
 	if (v->trips[HISTORY_PUT] < 0 || v->trips[HISTORY_GET] < 0)
 		return -1;
 	return reads * v->trips[HISTORY_GET] +
-	       (1 - reads) * ((1 - deletes) * v->trips[HISTORY_PUT] + deletes * v->trips[HISTORY_DEL]);
+	       (1 - reads) *
+		       ((1 - deletes) * v->trips[HISTORY_PUT] + deletes * v->trips[HISTORY_DEL]);
 }
 
 static void print_quantiles(const struct latency *l)
@@ -609,8 +626,8 @@ static void print_trips(const struct bench *b)
 	for (unsigned s = 0; s < b->servers; s++) {
 		const double *t = b->served[s].trips;
 		if (t[HISTORY_PUT] >= 0 && t[HISTORY_GET] >= 0)
-			printf("  %-10s PUT %.0f, GET %.0f\n", b->served[s].what.store->name, t[HISTORY_PUT],
-			       t[HISTORY_GET]);
+			printf("  %-10s PUT %.0f, GET %.0f\n", b->served[s].what.store->name,
+			       t[HISTORY_PUT], t[HISTORY_GET]);
 	}
 }
 
@@ -620,10 +637,12 @@ static json_t *kind_json(const struct cell *cell, unsigned k)
 {
 	const struct latency *l = &cell->result.latency[k];
 	double trips = cell->server->trips[k];
-	return json_pack("{s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:o}", "operations", (json_int_t)l->times,
-			 "failed", (json_int_t)cell->result.failed[k], "p50_us", micros(l, 500), "p90_us",
-			 micros(l, 900), "p99_us", micros(l, 990), "p999_us", micros(l, 999), "max_us",
-			 (double)l->max_ns * 1e-3, "round_trips", trips < 0 ? json_null() : json_real(trips));
+	return json_pack("{s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:o}", "operations",
+			 (json_int_t)l->times, "failed", (json_int_t)cell->result.failed[k],
+			 "p50_us", micros(l, 500), "p90_us", micros(l, 900), "p99_us",
+			 micros(l, 990), "p999_us", micros(l, 999), "max_us",
+			 (double)l->max_ns * 1e-3, "round_trips",
+			 trips < 0 ? json_null() : json_real(trips));
 }
 
 static json_t *cell_json(const struct bench *b, const struct cell *cell)
@@ -635,14 +654,15 @@ static json_t *cell_json(const struct bench *b, const struct cell *cell)
 		json_object_set_new(errors, strerrorname_np(-r->error[i].error) ?: "unknown",
 				    json_integer((json_int_t)r->error[i].times));
 	json_t *all = json_pack(
-		"{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:I, s:f, s:I, s:I, s:I, s:i, s:b, s:b, s:o}",
+		"{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:I, s:f, s:I, s:I, s:I, s:i, s:b, s:b, "
+		"s:o}",
 		"server", cell->server->address, "store", cell->server->what.store->name, "variant",
-		cell->server->what.variant, "workload", workload, "clients", (int)cell->clients, "keys",
-		(int)key_count(b, cell->server), "value", (int)value_bytes(b, cell->server), "seconds",
-		r->seconds, "operations", (json_int_t)r->ops, "per_second", per_second(r), "not_found",
-		(json_int_t)r->not_found, "foreign", (json_int_t)r->foreign, "reconnects",
-		(json_int_t)r->reconnects, "gave_up", (int)r->gave_up, "hung", (int)r->hung, "full",
-		(int)r->full, "errors", errors);
+		cell->server->what.variant, "workload", workload, "clients", (int)cell->clients,
+		"keys", (int)key_count(b, cell->server), "value", (int)value_bytes(b, cell->server),
+		"seconds", r->seconds, "operations", (json_int_t)r->ops, "per_second",
+		per_second(r), "not_found", (json_int_t)r->not_found, "foreign",
+		(json_int_t)r->foreign, "reconnects", (json_int_t)r->reconnects, "gave_up",
+		(int)r->gave_up, "hung", (int)r->hung, "full", (int)r->full, "errors", errors);
 	json_object_set_new(all, "put", kind_json(cell, HISTORY_PUT));
 	json_object_set_new(all, "get", kind_json(cell, HISTORY_GET));
 	json_object_set_new(all, "delete", kind_json(cell, HISTORY_DEL));

@@ -17,10 +17,12 @@ static const struct command {
 } commands[] = {
 	{"crashtest", crashtest_main, "[STORE...]",
 	 "explore crashes, print what holds and what breaks, write traces"},
-	{"fuzz", fuzz_main, "[STORE...]", "drive stores with inputs that reach new states; rerun traces"},
+	{"fuzz", fuzz_main, "[STORE...]",
+	 "drive stores with inputs that reach new states; rerun traces"},
 	{"replay", replay_main, "FILE...", "tell a trace step by step"},
 	{"shrink", shrink_main, "FILE", "make a trace smaller"},
-	{"list", list_main, "[WHAT]", "stores, variants, bugs, knobs, workloads, contracts, failures"},
+	{"list", list_main, "[WHAT]",
+	 "stores, variants, bugs, knobs, workloads, contracts, failures"},
 	{"litmus", litmus_main, "FILE...", "all outcomes of litmus tests; which conditions hold"},
 	{"taxonomy", taxonomy_main, "[METHOD...]",
 	 "which way of making a remote update durable is sound where?"},
@@ -32,13 +34,16 @@ static const struct command {
 	{"examine", examine_main, "", "what a power cut left of a live server, judged"},
 	{"run", run_main, "PROGRAM", "run a verbs program on the soft RNIC, between processes"},
 	{"stat", stat_main, "", "what the soft RNICs of running programs have counted"},
-	{"fault", fault_main, "[RULE...]", "hurt the packets of running programs, or look what hurts them"},
-	{"verbs", verbs_main, "[PROGRAM...]", "small verbs programs: what an RNIC does, line by line"},
+	{"fault", fault_main, "[RULE...]",
+	 "hurt the packets of running programs, or look what hurts them"},
+	{"verbs", verbs_main, "[PROGRAM...]",
+	 "small verbs programs: what an RNIC does, line by line"},
 	{"serve", serve_main, "STORE", "serve a store over this machine's RDMA device, from PM"},
 	{"put", put_main, "KEY VALUE", "one operation on a live server; also get, del"},
 	{"get", get_main, "KEY", "one operation on a live server"},
 	{"del", del_main, "KEY", "one operation on a live server"},
-	{"cut", cut_main, "", "cut the power of a live pool: which lines in flight reach the media"},
+	{"cut", cut_main, "",
+	 "cut the power of a live pool: which lines in flight reach the media"},
 	{"bench", bench_main, "", "measure the simulator; with --server, live stores"},
 };
 
@@ -50,8 +55,10 @@ static int help_main(int argc, char **argv)
 	(void)argv;
 	puts("usage: tidemark COMMAND [OPTION...]   (tidemark COMMAND --help says more)\n");
 	for (unsigned i = 0; i < COMMANDS; i++)
-		printf("  %-9s %-11s  %s\n", commands[i].name, commands[i].arguments, commands[i].what);
-	puts("\nexit status: 0 as expected, 1 a promise broken, 2 usage or bad input, 3 could not tell,\n"
+		printf("  %-9s %-11s  %s\n", commands[i].name, commands[i].arguments,
+		       commands[i].what);
+	puts("\nexit status: 0 as expected, 1 a promise broken, 2 usage or bad input, 3 could not "
+	     "tell,\n"
 	     "4 fixed (replay, shrink), 70 internal error, 77 skipped");
 	return 0;
 }
@@ -77,8 +84,8 @@ static void tell_failed(void)
 {
 	for (unsigned p = 0; p < FAIL_POINT_COUNT; p++)
 		if (live_failed(p))
-			fail(0, "%s failed %u time%s, as libfiu said", fail_points[p].name, live_failed(p),
-			     live_failed(p) == 1 ? "" : "s");
+			fail(0, "%s failed %u time%s, as libfiu said", fail_points[p].name,
+			     live_failed(p), live_failed(p) == 1 ? "" : "s");
 }
 
 static int run(const struct command *command, int argc, char **argv)

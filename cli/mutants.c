@@ -32,15 +32,19 @@ struct hunt {
 static void help(void)
 {
 	puts("usage: tidemark mutants [NAME...] [OPTION...]\n"
-	     "Looks for each seeded bug (tidemark list bugs) as crashtest would, until it is found.\n"
-	     "Without a NAME: all. A NAME is a bug, or a store, or a part of Tidemark: all of its bugs.\n\n"
-	     "  --jobs N     processes (one for each core); results but the times do not depend on it\n"
+	     "Looks for each seeded bug (tidemark list bugs) as crashtest would, until it is "
+	     "found.\n"
+	     "Without a NAME: all. A NAME is a bug, or a store, or a part of Tidemark: all of its "
+	     "bugs.\n\n"
+	     "  --jobs N     processes (one for each core); results but the times do not depend on "
+	     "it\n"
 	     "  --seed N     of the schedules (1)\n"
 	     "  --states N   crash states of the search for one bug at most (1000000)\n"
 	     "  --json FILE  the results for machines\n"
 	     "  -q, --quiet  no progress\n"
 	     "  --help       this text\n\n"
-	     "exit status: 0 all are found and the controls are clean, 1 not so, 2 usage or bad input,\n"
+	     "exit status: 0 all are found and the controls are clean, 1 not so, 2 usage or bad "
+	     "input,\n"
 	     "70 internal error");
 }
 
@@ -69,7 +73,8 @@ static const char *breaks(const struct mutant *m, char *buf, size_t n)
 	buf[0] = '\0';
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		if (m->breaks & TM_BIT(c))
-			at += (size_t)snprintf(buf + at, n - at, "%s%s", at ? " " : "", contract_name(c));
+			at += (size_t)snprintf(buf + at, n - at, "%s%s", at ? " " : "",
+					       contract_name(c));
 	return buf;
 }
 
@@ -93,10 +98,12 @@ static void print_blind(const struct mutant *m, const struct mutant_result *r)
 	else if (m->bug == OWN_SHRINK_ANY)
 		printf("%s %s: the shrunk trace breaks another contract\n", c->store, c->variant);
 	else
-		printf("%s %s%s%s%s is missed in %" PRIu64 " runs, %" PRIu64 " states (else %s, %s%s%s)\n",
+		printf("%s %s%s%s%s is missed in %" PRIu64 " runs, %" PRIu64
+		       " states (else %s, %s%s%s)\n",
 		       c->store, c->variant, c->knob ? ", " : "", c->knob ? c->knob : "",
-		       c->knob ? (!strcmp(c->value, "off") ? "=off" : "=on") : "", r->runs, r->states,
-		       contract_name(r->contract), r->workload, r->hardware[0] ? ", " : "", r->hardware);
+		       c->knob ? (!strcmp(c->value, "off") ? "=off" : "=on") : "", r->runs,
+		       r->states, contract_name(r->contract), r->workload,
+		       r->hardware[0] ? ", " : "", r->hardware);
 }
 
 static void print_row(const struct mutant *m, const struct mutant_result *r)
@@ -108,13 +115,14 @@ static void print_row(const struct mutant *m, const struct mutant_result *r)
 	}
 	printf("  %-9s %-22s %-14s ", m->part, m->name, breaks(m, set, sizeof(set)));
 	if (!r->found) {
-		printf("NOT FOUND in %" PRIu64 " runs, %" PRIu64 " states, %.1f s\n", r->runs, r->states,
-		       r->seconds);
+		printf("NOT FOUND in %" PRIu64 " runs, %" PRIu64 " states, %.1f s\n", r->runs,
+		       r->states, r->seconds);
 		return;
 	}
 	printf("%6" PRIu64 " runs %7" PRIu64 " states %7.3f s  ", r->runs, r->states, r->seconds);
 	if (r->shrunk)
-		printf("%u op%s %2u dev  ", r->operations, r->operations == 1 ? " " : "s", r->deviations);
+		printf("%u op%s %2u dev  ", r->operations, r->operations == 1 ? " " : "s",
+		       r->deviations);
 	else if (r->contract < TM_CONTRACTS)
 		printf("not shrunk   ");
 	else
@@ -126,18 +134,19 @@ static void print_row(const struct mutant *m, const struct mutant_result *r)
 static void print_control(const struct mutant *m, const struct mutant_result *r)
 {
 	char set[64];
-	printf("  %-9s %-8s %-14s ", m->part, m->name, m->ack_early || !m->store ? "" : "ack_early=off");
+	printf("  %-9s %-8s %-14s ", m->part, m->name,
+	       m->ack_early || !m->store ? "" : "ack_early=off");
 	if (r->found && !m->store) {
 		printf("BREAKS %s: %s\n", r->workload, r->text);
 		return;
 	}
 	if (r->found) {
-		printf("BREAKS %s in run %" PRIu64 " of %s: %s\n", contract_name(r->contract), r->run,
-		       r->workload, r->text);
+		printf("BREAKS %s in run %" PRIu64 " of %s: %s\n", contract_name(r->contract),
+		       r->run, r->workload, r->text);
 		return;
 	}
-	printf("%s: clean, %" PRIu64 " runs, %" PRIu64 " states, %.1f s\n", breaks(m, set, sizeof(set)),
-	       r->runs, r->states, r->seconds);
+	printf("%s: clean, %" PRIu64 " runs, %" PRIu64 " states, %.1f s\n",
+	       breaks(m, set, sizeof(set)), r->runs, r->states, r->seconds);
 }
 
 static int by_seconds(const void *a, const void *b)
@@ -165,8 +174,8 @@ static void print_summary(const struct hunt *h)
 	if (n) {
 		qsort(seconds, n, sizeof(seconds[0]), by_seconds);
 		printf("; to the first failure: median %.3f s, slowest %.1f s (%s %s)",
-		       n % 2 ? seconds[n / 2] : (seconds[n / 2 - 1] + seconds[n / 2]) / 2, seconds[n - 1],
-		       h->mutant[slowest].part, h->mutant[slowest].name);
+		       n % 2 ? seconds[n / 2] : (seconds[n / 2 - 1] + seconds[n / 2]) / 2,
+		       seconds[n - 1], h->mutant[slowest].part, h->mutant[slowest].name);
 	}
 	putchar('\n');
 	if (h->unsure)
@@ -193,10 +202,11 @@ static void print_kind(const struct hunt *h, enum mutant_kind kind, const char *
 static void print_table(const struct hunt *h)
 {
 	print_kind(h, MUTANT_STORE, "bugs of stores: one of the contracts that they name breaks");
-	print_kind(
-		h, MUTANT_MODEL,
-		"\nbugs of the emulated hardware: a rule of it breaks, or a store that is right seems wrong");
-	print_kind(h, MUTANT_BLIND, "\nblind spots of the tester: a bug that is found otherwise is missed");
+	print_kind(h, MUTANT_MODEL,
+		   "\nbugs of the emulated hardware: a rule of it breaks, or a store that is right "
+		   "seems wrong");
+	print_kind(h, MUTANT_BLIND,
+		   "\nblind spots of the tester: a bug that is found otherwise is missed");
 	print_kind(h, MUTANT_CONTROL,
 		   "\ncontrols, without a bug: what each store keeps, so that its breaking counts");
 	print_summary(h);
@@ -208,14 +218,15 @@ static json_t *mutant_json(const struct mutant *m, const struct mutant_result *r
 {
 	static const char *const kinds[] = {"store", "model", "blind", "control"};
 	char set[64];
-	return json_pack(
-		"{s:s, s:s, s:s, s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:b, s:i, s:i, s:s}",
-		"kind", kinds[m->kind], "part", m->part, "name", m->name, "breaks",
-		breaks(m, set, sizeof(set)), "found", r->found, "contract",
-		r->contract < TM_CONTRACTS ? contract_name(r->contract) : "", "store", r->store, "variant",
-		r->variant, "hardware", r->hardware, "workload", r->workload, "runs", (json_int_t)r->runs,
-		"states", (json_int_t)r->states, "seconds", r->seconds, "shrunk", r->shrunk, "operations",
-		(int)r->operations, "deviations", (int)r->deviations, "how", r->text);
+	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:b, "
+			 "s:i, s:i, s:s}",
+			 "kind", kinds[m->kind], "part", m->part, "name", m->name, "breaks",
+			 breaks(m, set, sizeof(set)), "found", r->found, "contract",
+			 r->contract < TM_CONTRACTS ? contract_name(r->contract) : "", "store",
+			 r->store, "variant", r->variant, "hardware", r->hardware, "workload",
+			 r->workload, "runs", (json_int_t)r->runs, "states", (json_int_t)r->states,
+			 "seconds", r->seconds, "shrunk", r->shrunk, "operations",
+			 (int)r->operations, "deviations", (int)r->deviations, "how", r->text);
 }
 
 static int write_json(const struct hunt *h)
@@ -274,7 +285,8 @@ static int choose(struct hunt *h, char **name, int names)
 			nearest_try(&near, all[i].name);
 		}
 		if (!known)
-			status = fail(EXIT_USAGE, "mutants: no seeded bug \"%.40s\"%s (tidemark list bugs)",
+			status = fail(EXIT_USAGE,
+				      "mutants: no seeded bug \"%.40s\"%s (tidemark list bugs)",
 				      name[k], near.hint);
 	}
 	for (unsigned i = 0; i < n && !status; i++) {
@@ -377,7 +389,8 @@ int mutants_main(int argc, char **argv)
 				    .arg = h};
 		int error = pool_run(&pool);
 		progress_line(NULL);
-		status = error ? fail(EXIT_INTERNAL, "mutants: a worker process: %s", strerror(-error))
+		status = error ? fail(EXIT_INTERNAL, "mutants: a worker process: %s",
+				      strerror(-error))
 			       : check_answers(h);
 		if (!status) {
 			print_table(h);

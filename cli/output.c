@@ -35,7 +35,8 @@ int check_folder(const char *what, const char *dir, bool *made)
 {
 	struct stat st;
 	if (!*dir)
-		return fail(EXIT_USAGE, "%s: expected the name of a folder, not an empty one", what);
+		return fail(EXIT_USAGE, "%s: expected the name of a folder, not an empty one",
+			    what);
 	if (strlen(dir) > PATH_MAX - 512)
 		return fail(EXIT_USAGE, "%s: a name of more than %d bytes", what, PATH_MAX - 512);
 	*made = !mkdir(dir, 0777);
@@ -44,23 +45,25 @@ int check_folder(const char *what, const char *dir, bool *made)
 	if (stat(dir, &st) || !S_ISDIR(st.st_mode))
 		return fail(EXIT_USAGE, "%s: not a folder; %s wants one", dir, what);
 	if (access(dir, W_OK | X_OK))
-		return fail(EXIT_USAGE, "%s: nothing can be written there: %s", dir, strerror(errno));
+		return fail(EXIT_USAGE, "%s: nothing can be written there: %s", dir,
+			    strerror(errno));
 	return 0;
 }
 
-int trace_path(const struct campaign_config *cfg, unsigned contract, const char *dir, const char *tail,
-	       char **name)
+int trace_path(const struct campaign_config *cfg, unsigned contract, const char *dir,
+	       const char *tail, char **name)
 {
 	char middle[CAMPAIGN_NAME + 64] = "";
 	if (strcmp(cfg->variant, "default"))
 		snprintf(middle, sizeof(middle), "-%s", cfg->variant);
 	if (strcmp(cfg->name, "default"))
-		snprintf(middle + strlen(middle), sizeof(middle) - strlen(middle), "-%s", cfg->name);
+		snprintf(middle + strlen(middle), sizeof(middle) - strlen(middle), "-%s",
+			 cfg->name);
 	for (char *p = middle; *p; p++)
 		if (*p == ' ' || *p == '/')
 			*p = '-';
-	return asprintf(name, "%s/%s%s-%s%s.trace", dir, cfg->store->name, middle, contract_name(contract),
-			tail) < 0
+	return asprintf(name, "%s/%s%s-%s%s.trace", dir, cfg->store->name, middle,
+			contract_name(contract), tail) < 0
 		       ? -ENOMEM
 		       : 0;
 }

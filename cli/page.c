@@ -120,8 +120,8 @@ static void add_lane(struct page *p, int actor, uint32_t line)
 	}
 }
 
-/* Lines of the cause first, then those in flight at a failure, then those that are written, while there is
- * room. */
+/* Lines of the cause first, then those in flight at a failure, then those that are written, while
+ * there is room. */
 static void add_pm_lanes(struct page *p)
 {
 	const struct record *r = p->r;
@@ -160,7 +160,8 @@ static int make_lanes(struct page *p)
 static bool shares(const struct page *p, const struct record_event *a, const struct record_event *b,
 		   size_t at)
 {
-	if (marked(p, (int)at) || a->machine != b->machine || a->actor != b->actor || a->kind != b->kind)
+	if (marked(p, (int)at) || a->machine != b->machine || a->actor != b->actor ||
+	    a->kind != b->kind)
 		return false;
 	return record_writes(a) ? a->off / LINE == b->off / LINE : a->kind == TOLD_LOAD;
 }
@@ -179,7 +180,8 @@ static int make_columns(struct page *p)
 			const struct record_event *e = &r->event[i];
 			p->column[i] = -1;
 			if (e->kind == TOLD_LOAD && !marked(p, (int)i) && r->loads > COLUMNS / 4)
-				continue; /* a store that polls would fill the chart with nothing else */
+				continue; /* a store that polls would fill the chart with nothing
+					     else */
 			if (!last || !shares(p, last, e, i))
 				p->columns++;
 			p->column[i] = (int)p->columns;
@@ -237,7 +239,8 @@ static void mark(const struct page *p, size_t i, unsigned lane)
 	const struct record_event *e = &p->r->event[i];
 	int x = p->column[i] * COLUMN + COLUMN / 2, y = HEAD + (int)lane * LANE + LANE / 2;
 	bool cause = marked(p, (int)i);
-	fprintf(p->out, "<g class=\"m %s%s\" data-e=\"%zu\">", kind_class[e->kind], cause ? " cause" : "", i);
+	fprintf(p->out, "<g class=\"m %s%s\" data-e=\"%zu\">", kind_class[e->kind],
+		cause ? " cause" : "", i);
 	if (cause)
 		fprintf(p->out, "<circle class=halo cx=\"%d\" cy=\"%d\" r=\"9\"/>", x, y);
 	if (e->kind == TOLD_LOAD || e->kind == TOLD_FETCH)
@@ -272,7 +275,8 @@ static void print_fates(const struct page *p, unsigned m)
 		for (unsigned k = 0; k < p->lanes; k++)
 			if (p->lane[k].actor < 0 && p->lane[k].line == l->line)
 				fprintf(p->out,
-					"<g class=\"fate %s\"><circle cx=\"%d\" cy=\"%d\" r=\"8\"/><text "
+					"<g class=\"fate %s\"><circle cx=\"%d\" cy=\"%d\" "
+					"r=\"8\"/><text "
 					"x=\"%d\" y=\"%d\">%s</text>"
 					"<title>%s</title></g>\n",
 					a.words	    ? "torn"
@@ -302,7 +306,8 @@ static void print_marks(const struct page *p)
 			const struct record_event *e = &p->r->event[i];
 			if (i < p->r->events && (p->column[i] < 0 || !in_lane(e, &p->lane[k])))
 				continue;
-			/* Of several in one place the last is drawn, and of them all one that matters. */
+			/* Of several in one place the last is drawn, and of them all one that
+			 * matters. */
 			if (pending >= 0 && (i == p->r->events || p->column[i] != last))
 				mark(p, (size_t)pending, k);
 			if (i == p->r->events)
@@ -325,17 +330,19 @@ static void print_chart(const struct page *p)
 		element(p->out, "\">", p->lane[k].name, "</div>");
 	}
 	fprintf(p->out,
-		"</div><div class=scroll><svg width=\"%d\" height=\"%d\" role=img aria-label=\"events by "
+		"</div><div class=scroll><svg width=\"%d\" height=\"%d\" role=img "
+		"aria-label=\"events by "
 		"lane and time\">\n",
 		width, height);
 	for (unsigned k = 0; k < p->lanes; k++)
-		fprintf(p->out, "<rect class=\"lane%s%s\" x=\"0\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n",
-			k % 2 ? " odd" : "", p->lane[k].actor < 0 ? " pmlane" : "", HEAD + (int)k * LANE,
-			width, LANE);
+		fprintf(p->out,
+			"<rect class=\"lane%s%s\" x=\"0\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n",
+			k % 2 ? " odd" : "", p->lane[k].actor < 0 ? " pmlane" : "",
+			HEAD + (int)k * LANE, width, LANE);
 	for (unsigned m = 0; m < p->r->machines; m++) {
 		int from = m ? p->cut[m - 1] * COLUMN : 0;
-		fprintf(p->out, "<text class=phase x=\"%d\" y=\"14\">%s</text>\n", from < 0 ? 8 : from + 8,
-			m ? "recovery, and what is read" : "the run");
+		fprintf(p->out, "<text class=phase x=\"%d\" y=\"14\">%s</text>\n",
+			from < 0 ? 8 : from + 8, m ? "recovery, and what is read" : "the run");
 		if (m + 1 == p->r->machines)
 			continue;
 		fprintf(p->out,
@@ -349,14 +356,18 @@ static void print_chart(const struct page *p)
 	fputs("</svg></div></div>\n", p->out);
 	if (p->skipped)
 		fprintf(p->out,
-			"<p>The chart shows the end of a long run; %zu earlier events are only in the "
+			"<p>The chart shows the end of a long run; %zu earlier events are only in "
+			"the "
 			"list.</p>",
 			p->skipped);
-	fputs("<p class=legend><b>&#9654;</b> call <b>&#9664;</b> return <b>&#9632;</b> write (grey: "
+	fputs("<p class=legend><b>&#9654;</b> call <b>&#9664;</b> return <b>&#9632;</b> write "
+	      "(grey: "
 	      "anything else) <b>&#9679;</b> "
 	      "read "
-	      "<b>&#9660;</b> flush <b>&#10074;</b> fence <b>&#9670;</b> first touch after a failure "
-	      "<span class=ring>&#9711;</span> belongs to the cause <b class=bad>&#215;</b> lost <b "
+	      "<b>&#9660;</b> flush <b>&#10074;</b> fence <b>&#9670;</b> first touch after a "
+	      "failure "
+	      "<span class=ring>&#9711;</span> belongs to the cause <b class=bad>&#215;</b> lost "
+	      "<b "
 	      "class=good>&#10003;</b> "
 	      "kept <b class=bad>~</b> torn. Hover over a mark for its words, click it to find it "
 	      "below.</p>\n",
@@ -368,7 +379,8 @@ static void print_chart(const struct page *p)
 static void print_head(const struct page *p)
 {
 	const struct trace *t = p->st->trace;
-	const char *contract = t->contract < 0 ? "no contract" : contract_name((enum tm_contract)t->contract);
+	const char *contract = t->contract < 0 ? "no contract"
+					       : contract_name((enum tm_contract)t->contract);
 	fputs("<!doctype html>\n<html lang=en><head><meta charset=utf-8>"
 	      "<meta name=viewport content=\"width=device-width,initial-scale=1\">\n<title>",
 	      p->out);
@@ -380,43 +392,55 @@ static void print_head(const struct page *p)
 	fputs("<style>\n"
 	      ":root{color-scheme:light "
 	      "dark;--bg:#fff;--fg:#1c2024;--dim:#667;--lane:#f3f5f8;--odd:#fff;--line:#d5dae1;"
-	      "--bad:#c62828;--good:#2e7d32;--write:#b45309;--read:#2563eb;--order:#7c3aed;--call:#475569;--"
+	      "--bad:#c62828;--good:#2e7d32;--write:#b45309;--read:#2563eb;--order:#7c3aed;--call:#"
+	      "475569;--"
 	      "halo:#fde68a}\n"
-	      "@media(prefers-color-scheme:dark){:root{--bg:#15181c;--fg:#e4e7eb;--dim:#98a2b0;--lane:#"
+	      "@media(prefers-color-scheme:dark){:root{--bg:#15181c;--fg:#e4e7eb;--dim:#98a2b0;--"
+	      "lane:#"
 	      "1d2228;--odd:#181c21;"
-	      "--line:#343b45;--bad:#ff7b72;--good:#7ee08a;--write:#f0a860;--read:#7fb0ff;--order:#c4a3ff;--"
+	      "--line:#343b45;--bad:#ff7b72;--good:#7ee08a;--write:#f0a860;--read:#7fb0ff;--order:#"
+	      "c4a3ff;--"
 	      "call:#a9b4c2;"
 	      "--halo:#6b5310}}\n"
-	      "body{background:var(--bg);color:var(--fg);font:15px/1.5 system-ui,sans-serif;margin:0 "
+	      "body{background:var(--bg);color:var(--fg);font:15px/1.5 "
+	      "system-ui,sans-serif;margin:0 "
 	      "auto;padding:1rem 1.5rem;"
 	      "max-width:1500px}\n"
 	      "h1{font-size:1.3rem;margin:.2rem 0}h2{font-size:1.05rem;margin:1.6rem 0 .4rem}\n"
-	      ".rule{color:var(--bad);font-weight:600;margin:.2rem 0}.why{font-size:1.1rem;border-left:4px "
+	      ".rule{color:var(--bad);font-weight:600;margin:.2rem "
+	      "0}.why{font-size:1.1rem;border-left:4px "
 	      "solid var(--bad);"
 	      "padding:.3rem .9rem;margin:.6rem 0;max-width:75rem}\n"
 	      "code,table,.names,pre{font-family:ui-monospace,monospace;font-size:12.5px}\n"
 	      ".setup{color:var(--dim);margin:.1rem 0}\n",
 	      p->out);
 	fprintf(p->out,
-		".chart{display:flex;border:1px solid var(--line)}.names{flex:0 0 %dpx;padding-top:%dpx;"
+		".chart{display:flex;border:1px solid var(--line)}.names{flex:0 0 "
+		"%dpx;padding-top:%dpx;"
 		"border-right:1px solid var(--line)}.name{height:%dpx;line-height:%dpx;padding:0 "
 		"8px;white-space:nowrap;"
 		"overflow:hidden;text-overflow:ellipsis}\n",
 		NAMES, HEAD, LANE, LANE);
-	fputs(".name.client{font-weight:600}.name.nic{color:var(--dim)}.name.pm{color:var(--write)}\n"
-	      ".scroll{overflow-x:auto;flex:1}svg{display:block}.lane{fill:var(--lane)}.lane.odd{fill:var(--"
+	fputs(".name.client{font-weight:600}.name.nic{color:var(--dim)}.name.pm{color:var(--write)}"
+	      "\n"
+	      ".scroll{overflow-x:auto;flex:1}svg{display:block}.lane{fill:var(--lane)}.lane.odd{"
+	      "fill:var(--"
 	      "odd)}\n"
 	      ".phase,.crash text{font:12px system-ui,sans-serif;fill:var(--dim)}.crash "
 	      "text{fill:var(--bad);font-weight:600}"
 	      ".crash path{stroke:var(--bad);stroke-width:2}\n"
-	      ".m{cursor:pointer;fill:var(--dim)}.m.call,.m.ret{fill:var(--call)}.m.st{fill:var(--write)}.m."
+	      ".m{cursor:pointer;fill:var(--dim)}.m.call,.m.ret{fill:var(--call)}.m.st{fill:var(--"
+	      "write)}.m."
 	      "ld{fill:var(--read)}"
-	      ".m.fl,.m.fe{fill:var(--order)}.m.su{fill:var(--good)}.halo{fill:var(--halo);stroke:var(--bad);"
+	      ".m.fl,.m.fe{fill:var(--order)}.m.su{fill:var(--good)}.halo{fill:var(--halo);stroke:"
+	      "var(--bad);"
 	      "stroke-width:2}\n"
-	      ".fate text{font:bold 12px system-ui;text-anchor:middle;fill:#fff}.fate.lost circle,.fate.torn "
+	      ".fate text{font:bold 12px system-ui;text-anchor:middle;fill:#fff}.fate.lost "
+	      "circle,.fate.torn "
 	      "circle{fill:#c62828}"
 	      ".fate.kept circle{fill:#2e7d32}\n"
-	      ".legend{color:var(--dim);font-size:13px}.ring,.bad{color:var(--bad)}.good{color:var(--good)}\n"
+	      ".legend{color:var(--dim);font-size:13px}.ring,.bad{color:var(--bad)}.good{color:var("
+	      "--good)}\n"
 	      "table{border-collapse:collapse}td,th{padding:1px 10px 1px "
 	      "0;text-align:left;vertical-align:top}"
 	      "tr.cause td{background:var(--halo)}tr.hit td{outline:2px solid "
@@ -469,8 +493,10 @@ static void print_lines(const struct page *p)
 	for (unsigned i = 0; i < p->r->lines; i++) {
 		const struct record_line *l = &p->r->line[i];
 		for (unsigned v = 1; v <= l->versions; v++) {
-			const struct record_version *version = &p->r->version[l->first_version + v - 1];
-			pmem_name(s->region, s->regions, (uint64_t)l->line * LINE, text, sizeof(text));
+			const struct record_version
+				*version = &p->r->version[l->first_version + v - 1];
+			pmem_name(s->region, s->regions, (uint64_t)l->line * LINE, text,
+				  sizeof(text));
 			element(p->out, "<tr data-line=\"", text, "\">");
 			fprintf(p->out, "<td>%u", l->machine + 1u);
 			element(p->out, "<td>", text, "");
@@ -520,10 +546,12 @@ static void print_events(const struct page *p)
 
 static const char script[] =
 	"<script>\n"
-	"document.querySelectorAll('.m').forEach(function(m){m.addEventListener('click',function(){\n"
+	"document.querySelectorAll('.m').forEach(function(m){m.addEventListener('click',function(){"
+	"\n"
 	"document.querySelectorAll('tr.hit').forEach(function(r){r.classList.remove('hit')});\n"
 	"var "
-	"r=document.getElementById('e'+m.dataset.e);if(r){r.classList.add('hit');r.scrollIntoView({block:'"
+	"r=document.getElementById('e'+m.dataset.e);if(r){r.classList.add('hit');r.scrollIntoView({"
+	"block:'"
 	"center'})}})});\n"
 	"</script>\n";
 

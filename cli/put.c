@@ -31,14 +31,17 @@ static void help(void)
 	puts("usage: tidemark put --server ADDRESS:PORT [OPTION...] KEY VALUE\n"
 	     "       tidemark get --server ADDRESS:PORT [OPTION...] KEY\n"
 	     "       tidemark del --server ADDRESS:PORT [OPTION...] KEY\n"
-	     "One operation on a store that `tidemark serve` serves. docs/live.md has the whole story.\n\n"
+	     "One operation on a store that `tidemark serve` serves. docs/live.md has the whole "
+	     "story.\n\n"
 	     "  --server A    where it listens: 10.0.0.1:7471, [::1]:7471\n"
 	     "  --device D    this machine's RDMA device (the first; tide0: the soft RNIC)\n"
 	     "  --client N    be client number N (any that is free)\n"
 	     "  --help        this text\n\n"
-	     "VALUE may be -: standard input is the value. get writes the value as it is, with a newline if\n"
+	     "VALUE may be -: standard input is the value. get writes the value as it is, with a "
+	     "newline if\n"
 	     "it goes to a terminal.\n\n"
-	     "exit status: 0, 1 the operation failed or there is no such key, 2 usage or bad input, 77 no "
+	     "exit status: 0, 1 the operation failed or there is no such key, 2 usage or bad "
+	     "input, 77 no "
 	     "RDMA\n"
 	     "device");
 }
@@ -103,7 +106,8 @@ static int del(struct session *s, char **word)
 	return outcome("del", word[0], session_del(s, word[0], strlen(word[0])));
 }
 
-static int run(const char *name, int argc, char **argv, const char *expected, int words, operation *fn)
+static int run(const char *name, int argc, char **argv, const char *expected, int words,
+	       operation *fn)
 {
 	struct request r = {0};
 	struct ibv_context *verbs;
@@ -113,12 +117,14 @@ static int run(const char *name, int argc, char **argv, const char *expected, in
 	if (status >= 0)
 		return status;
 	if (argc - optind != words)
-		return fail(EXIT_USAGE, "%s: expected %s (tidemark %s --help)", name, expected, name);
+		return fail(EXIT_USAGE, "%s: expected %s (tidemark %s --help)", name, expected,
+			    name);
 	if (!r.server)
 		return fail(EXIT_USAGE, "%s: expected --server ADDRESS:PORT", name);
 	size_t klen = strlen(argv[optind]);
 	if (!klen || klen > TM_MAX_KEY)
-		return fail(EXIT_USAGE, "%s: a key of %zu bytes; expected 1 to %d", name, klen, TM_MAX_KEY);
+		return fail(EXIT_USAGE, "%s: a key of %zu bytes; expected 1 to %d", name, klen,
+			    TM_MAX_KEY);
 	status = soft_rnic_if_asked(r.device);
 	if (!status)
 		status = open_device(r.device, &verbs);

@@ -11,14 +11,16 @@
 static void help(void)
 {
 	puts("usage: tidemark replay [OPTION...] FILE...\n"
-	     "Tells each trace step by step; - is standard input. Examines a .cut of tidemark examine\n"
+	     "Tells each trace step by step; - is standard input. Examines a .cut of tidemark "
+	     "examine\n"
 	     "again.\n\n"
 	     "  -q, --quiet  the verdict only\n"
 	     "  --brief      without single stores, reads, flushes, fences and posted requests\n"
 	     "  --html FILE  the story of one trace as a page, too\n"
 	     "  --repeat N   replay N times, and fail if two of them differ\n"
 	     "  --help       this text\n\n"
-	     "exit status: 1 the contract breaks as the trace says, 4 it does not any more, 0 the trace "
+	     "exit status: 1 the contract breaks as the trace says, 4 it does not any more, 0 the "
+	     "trace "
 	     "says\n"
 	     "\"broken none\" and no promise is broken, 2 not a good trace, 70 internal error");
 }
@@ -57,11 +59,13 @@ static int replay_open(struct explorer *ex, struct trace *t, const char *path, s
 	char text[DEVIATION_TEXT];
 	if (story)
 		audience = record_audience(&story->record, &t->deviations);
-	int error = replay(ex, &t->deviations, t->contract == TM_KEEP, story ? &audience : NULL, out);
+	int error = replay(ex, &t->deviations, t->contract == TM_KEEP, story ? &audience : NULL,
+			   out);
 	if (!error && out->unused) {
 		deviation_print(out->unused, &names, text, sizeof(text));
 		return fail(EXIT_USAGE,
-			    "%s:%u: this deviation does not apply, the run never comes to such a point: %s",
+			    "%s:%u: this deviation does not apply, the run never comes to such a "
+			    "point: %s",
 			    path, out->unused->line, text);
 	}
 	if (!error && story && story->record.full)
@@ -73,7 +77,8 @@ static int replay_open(struct explorer *ex, struct trace *t, const char *path, s
 	return judge(t, out);
 }
 
-static int replay_once(struct trace *t, const char *path, struct story *story, struct replay_outcome *out)
+static int replay_once(struct trace *t, const char *path, struct story *story,
+		       struct replay_outcome *out)
 {
 	struct explorer *ex = malloc(sizeof(*ex));
 	int status, error = ex ? explore_open(ex, &t->setup, &explore_default) : -ENOMEM;
@@ -96,7 +101,8 @@ struct options {
 };
 
 /* The trace is read. */
-static int replay_read(struct trace *t, const char *path, const struct options *o, struct story *story)
+static int replay_read(struct trace *t, const char *path, const struct options *o,
+		       struct story *story)
 {
 	struct replay_outcome *again = malloc(sizeof(*again));
 	bool told = !o->quiet || o->html;
@@ -108,7 +114,8 @@ static int replay_read(struct trace *t, const char *path, const struct options *
 	for (unsigned i = 1; i < o->repeat && good; i++) {
 		int other = replay_once(t, path, NULL, again);
 		if (other != status || again->hash != story->outcome.hash) {
-			status = fail(EXIT_INTERNAL, "%s: replay %u differs from the first", path, i + 1);
+			status = fail(EXIT_INTERNAL, "%s: replay %u differs from the first", path,
+				      i + 1);
 			good = false;
 		}
 	}
@@ -129,7 +136,8 @@ static int replay_file(const char *path, const struct options *o)
 {
 	struct trace t;
 	if (artefact_begins(path) && (o->html || o->repeat > 1))
-		return fail(EXIT_USAGE, "%s: a power cut is told without --html and --repeat", path);
+		return fail(EXIT_USAGE, "%s: a power cut is told without --html and --repeat",
+			    path);
 	if (artefact_begins(path))
 		return replay_artefact(path, o->quiet);
 	int status = read_trace(path, &t);
@@ -156,12 +164,14 @@ static int replay_file(const char *path, const struct options *o)
 
 static int bad_option(const char *word)
 {
-	static const char *const options[] = {"--help", "--brief", "--repeat", "--html", "--quiet", NULL};
+	static const char *const options[] = {"--help", "--brief", "--repeat",
+					      "--html", "--quiet", NULL};
 	struct nearest n;
 	nearest_init(&n, word);
 	for (unsigned i = 0; options[i]; i++)
 		nearest_try(&n, options[i]);
-	return fail(EXIT_USAGE, "replay: unknown option \"%.40s\"%s (tidemark replay --help)", word, n.hint);
+	return fail(EXIT_USAGE, "replay: unknown option \"%.40s\"%s (tidemark replay --help)", word,
+		    n.hint);
 }
 
 /* The options; what is no option moves to argv[1 ...], *files of it. -1: go on. */

@@ -28,8 +28,9 @@ static const char *paint(const char *colour)
 void config_name(const struct campaign_config *cfg, char *buf, size_t n)
 {
 	bool variant = strcmp(cfg->variant, "default"), config = strcmp(cfg->name, "default");
-	snprintf(buf, n, "%s%s%s%s%s%s", cfg->store->name, variant ? " " : "", variant ? cfg->variant : "",
-		 config ? " (" : "", config ? cfg->name : "", config ? ")" : "");
+	snprintf(buf, n, "%s%s%s%s%s%s", cfg->store->name, variant ? " " : "",
+		 variant ? cfg->variant : "", config ? " (" : "", config ? cfg->name : "",
+		 config ? ")" : "");
 }
 
 static void print_config(const struct campaign_config *cfg)
@@ -62,8 +63,8 @@ static void print_cell(const struct report *r, unsigned config, unsigned k)
 	else if (!cell->broken)
 		printf(", bounded (%s)", left_out);
 	if (more->surprise)
-		printf(", %s%s%s", paint(RED), more->why ? "NOT AS EXPECTED" : "A PROMISE IS BROKEN",
-		       paint(PLAIN));
+		printf(", %s%s%s", paint(RED),
+		       more->why ? "NOT AS EXPECTED" : "A PROMISE IS BROKEN", paint(PLAIN));
 	else if (more->why && cell->broken)
 		printf(", as expected");
 	putchar('\n');
@@ -75,8 +76,9 @@ static void print_replay(const struct report_case *one)
 	print_word(program);
 	fputs(" replay ", stdout);
 	print_word(one->trace);
-	printf("   (%u operation%s, %u deviation%s%s)\n", one->operations, one->operations == 1 ? "" : "s",
-	       one->deviations, one->deviations == 1 ? "" : "s", one->whole ? "; could not be shrunk" : "");
+	printf("   (%u operation%s, %u deviation%s%s)\n", one->operations,
+	       one->operations == 1 ? "" : "s", one->deviations, one->deviations == 1 ? "" : "s",
+	       one->whole ? "; could not be shrunk" : "");
 }
 
 /* "compress_get=literal, grace=none" */
@@ -88,8 +90,8 @@ static void print_takes(const struct campaign_config *cfg, uint32_t takes, char 
 		size_t len = strlen(buf);
 		setup_knob_value(&cfg->setup, k, value, sizeof(value));
 		if (takes & 1u << k)
-			snprintf(buf + len, n - len, "%s%s=%s", len ? ", " : "", cfg->store->knobs[k].name,
-				 value);
+			snprintf(buf + len, n - len, "%s%s=%s", len ? ", " : "",
+				 cfg->store->knobs[k].name, value);
 	}
 }
 
@@ -105,7 +107,8 @@ static void print_notes(const struct report *r, unsigned config, unsigned k)
 		print_wrapped(9, more->one[i].text);
 		name = "";
 		if (more->one[i].takes) {
-			print_takes(&r->campaign->config[config], more->one[i].takes, takes, sizeof(takes));
+			print_takes(&r->campaign->config[config], more->one[i].takes, takes,
+				    sizeof(takes));
 			snprintf(sentence, sizeof(sentence), "it takes %s", takes);
 			printf("  %5s  ", "");
 			print_wrapped(9, sentence);
@@ -148,7 +151,8 @@ static void print_bounds(const struct explore_counts *t)
 			 t->spared);
 	if (t->unsure)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
-			 "; %" PRIu64 " histories were too concurrent for the search and are not judged",
+			 "; %" PRIu64
+			 " histories were too concurrent for the search and are not judged",
 			 t->unsure);
 	fputs("  ", stdout);
 	print_wrapped(2, text);
@@ -159,21 +163,22 @@ static void print_exhaustive(const struct report *r)
 {
 	const struct campaign *c = r->campaign;
 	char text[800];
-	int n = snprintf(
-		text, sizeof(text),
-		"all runs with at most %u preemption%s (docs/search.md), one power failure in each, at "
-		"each place and with all images that can be left, of the workloads",
-		c->options.preemptions, c->options.preemptions == 1 ? "" : "s");
+	int n = snprintf(text, sizeof(text),
+			 "all runs with at most %u preemption%s (docs/search.md), one power "
+			 "failure in each, at "
+			 "each place and with all images that can be left, of the workloads",
+			 c->options.preemptions, c->options.preemptions == 1 ? "" : "s");
 	for (unsigned w = 0; w < c->workloads && n < (int)sizeof(text) - 200; w++) {
 		unsigned faults = campaign_faults(c, w);
-		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s %s", w ? "," : "", c->workload[w].name);
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s %s", w ? "," : "",
+			      c->workload[w].name);
 		if (faults)
-			n += snprintf(text + n, sizeof(text) - (size_t)n, " (with at most %u fault%s)",
-				      faults, faults == 1 ? "" : "s");
+			n += snprintf(text + n, sizeof(text) - (size_t)n,
+				      " (with at most %u fault%s)", faults, faults == 1 ? "" : "s");
 	}
-	snprintf(
-		text + n, sizeof(text) - (size_t)n,
-		". States that are equal, and runs that only reorder independent steps, are looked at once.");
+	snprintf(text + n, sizeof(text) - (size_t)n,
+		 ". States that are equal, and runs that only reorder independent steps, are "
+		 "looked at once.");
 	fputs("\nexhaustive: ", stdout);
 	print_wrapped(12, text);
 	if (r->open)
@@ -189,9 +194,11 @@ static void print_summary(const struct report *r, uint64_t states)
 		print_exhaustive(r);
 	} else {
 		fputs("\nbounded: ", stdout);
-		print_wrapped(9, "schedules and faults are seeded random runs, not all there are. Where the "
-				 "power fails, all images "
-				 "that can be left are tried, unless a table says that they are a sample.");
+		print_wrapped(
+			9,
+			"schedules and faults are seeded random runs, not all there are. Where the "
+			"power fails, all images "
+			"that can be left are tried, unless a table says that they are a sample.");
 	}
 	if (r->out)
 		printf("%u trace%s written to %s\n", r->traces, r->traces == 1 ? "" : "s", r->out);
@@ -245,9 +252,9 @@ static json_t *others_json(const struct campaign_config *cfg, const struct repor
 		const struct report_case *one = &cell->one[i];
 		char takes[400];
 		print_takes(cfg, one->takes, takes, sizeof(takes));
-		json_array_append_new(list,
-				      json_pack("{s:s, s:s, s:s}", "trace", one->trace ? one->trace : "",
-						"how", one->text, "takes", takes));
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "trace",
+						      one->trace ? one->trace : "", "how",
+						      one->text, "takes", takes));
 	}
 	return list;
 }
@@ -259,16 +266,17 @@ static json_t *cell_json(const struct report *r, unsigned config, unsigned k)
 	const struct report_cell *more = &r->cell[config][k];
 	char takes[400];
 	print_takes(cfg, more->one[0].takes, takes, sizeof(takes));
-	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:b, s:s, s:b, s:s, s:s, s:s, s:o}",
-			 "store", cfg->store->name, "variant", cfg->variant, "config", cfg->name, "contract",
-			 contract_name(k), "promised", !!(cfg->store->promises & TM_BIT(k)), "verdict",
-			 cell->broken ? "broken" : "holds", "states",
-			 (json_int_t)r->campaign->total[config].states, "broken_states",
-			 (json_int_t)cell->broken_states, "exhaustive",
-			 !campaign_left_out(r->campaign, config), "trace",
-			 more->one[0].trace ? more->one[0].trace : "", "as_expected", !more->surprise, "how",
-			 more->one[0].text, "takes", takes, "why", more->why ? more->why : "", "others",
-			 others_json(cfg, more));
+	return json_pack(
+		"{s:s, s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:b, s:s, s:b, s:s, s:s, s:s, s:o}",
+		"store", cfg->store->name, "variant", cfg->variant, "config", cfg->name, "contract",
+		contract_name(k), "promised", !!(cfg->store->promises & TM_BIT(k)), "verdict",
+		cell->broken ? "broken" : "holds", "states",
+		(json_int_t)r->campaign->total[config].states, "broken_states",
+		(json_int_t)cell->broken_states, "exhaustive",
+		!campaign_left_out(r->campaign, config), "trace",
+		more->one[0].trace ? more->one[0].trace : "", "as_expected", !more->surprise, "how",
+		more->one[0].text, "takes", takes, "why", more->why ? more->why : "", "others",
+		others_json(cfg, more));
 }
 
 static int write_json(FILE *out, const void *all)
@@ -293,8 +301,8 @@ void report_junit(const struct report *r, struct junit *j)
 		if (!more->surprise)
 			junit_add(j, suite, contract_name(k), NULL);
 		else if (more->one[0].trace)
-			junit_add(j, suite, contract_name(k), "%s\n%s replay %s", more->one[0].text, program,
-				  more->one[0].trace);
+			junit_add(j, suite, contract_name(k), "%s\n%s replay %s", more->one[0].text,
+				  program, more->one[0].trace);
 		else
 			junit_add(j, suite, contract_name(k), "%s",
 				  broken ? "broken" : "expected to break, and holds");
@@ -309,8 +317,8 @@ int report_json(const struct report *r, const char *path)
 	for (unsigned i = 0; i < c->configs * TM_CONTRACTS && !error; i++)
 		if (json_array_append_new(cells, cell_json(r, i / TM_CONTRACTS, i % TM_CONTRACTS)))
 			error = -ENOMEM;
-	json_t *all = json_pack("{s:o, s:f, s:I, s:i}", "cells", cells, "seconds", c->seconds, "seed",
-				(json_int_t)c->options.seed, "jobs", (int)c->options.jobs);
+	json_t *all = json_pack("{s:o, s:f, s:I, s:i}", "cells", cells, "seconds", c->seconds,
+				"seed", (json_int_t)c->options.seed, "jobs", (int)c->options.jobs);
 	if (!all && !error)
 		error = -ENOMEM;
 	if (!error)

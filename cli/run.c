@@ -2,13 +2,14 @@
 /*
  * tidemark run: another program on the soft RNIC.
  *
- * The program takes this process's place, with the library to preload and the settings in its environment, so
- * its signals, its terminal and its status are its own. What it may leave behind when it is killed, a
- * watcher cleans up: a process of its own that sleeps until the program has ended, and then until the last
- * process of the net has.
+ * The program takes this process's place, with the library to preload and the settings in its
+ * environment, so its signals, its terminal and its status are its own. What it may leave behind
+ * when it is killed, a watcher cleans up: a process of its own that sleeps until the program has
+ * ended, and then until the last process of the net has.
  *
- * A library is preloaded into programs that are linked with the system's. One that looks a library up by its
- * name while it runs (dlopen) finds ours, too: its directory is the first that is searched.
+ * A library is preloaded into programs that are linked with the system's. One that looks a library
+ * up by its name while it runs (dlopen) finds ours, too: its directory is the first that is
+ * searched.
  */
 #include <elf.h>
 #include <errno.h>
@@ -57,13 +58,16 @@ struct choice {
 static void help(void)
 {
 	puts("usage: tidemark run [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
-	     "Runs a verbs program on the soft RNIC: it finds a device tide0. Programs of the same net "
+	     "Runs a verbs program on the soft RNIC: it finds a device tide0. Programs of the same "
+	     "net "
 	     "reach\n"
 	     "each other. docs/run.md has the whole story.\n\n"
 	     "  --net NAME|DIR     the net (one a user); a name, or the whole path of a directory\n"
-	     "  --link shm|udp     shm: processes of this host (the default); udp: RoCEv2 on the wire\n"
+	     "  --link shm|udp     shm: processes of this host (the default); udp: RoCEv2 on the "
+	     "wire\n"
 	     "  --address A        udp: listen on this address of the host (127.0.0.1)\n"
-	     "  --fault RULE       hurt what is sent: 'lose 5%', 'drop write 3 packet 2'; may be repeated\n"
+	     "  --fault RULE       hurt what is sent: 'lose 5%', 'drop write 3 packet 2'; may be "
+	     "repeated\n"
 	     "  --seed N           for the faults (1)\n"
 	     "  --pcap FILE        write what passes there; %p in its name: the process's number\n"
 	     "  --dropin           only the directory of libraries, nothing preloaded\n"
@@ -106,8 +110,8 @@ static int take(struct choice *choice, enum nic_setting setting, const char *val
 	else
 		rc = nic_config_set(config, setting, value);
 	if (rc)
-		return fail(EXIT_USAGE, "run: %s \"%.60s\": %s", nic_settings[setting].option, value,
-			    config->why);
+		return fail(EXIT_USAGE, "run: %s \"%.60s\": %s", nic_settings[setting].option,
+			    value, config->why);
 	return 0;
 }
 
@@ -154,7 +158,8 @@ static bool find_beside(const char *name, char *path, size_t size)
 	slash = strrchr(self, '/');
 	slash[1] = '\0';
 	for (unsigned i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-		if (snprintf(path, size, "%s%s%s", self, places[i], name) < (int)size && !access(path, R_OK))
+		if (snprintf(path, size, "%s%s%s", self, places[i], name) < (int)size &&
+		    !access(path, R_OK))
 			return true;
 	return false;
 }
@@ -168,7 +173,8 @@ static int find_libraries(struct choice *choice)
 	if (choice->dropin)
 		return choice->libraries[0]
 			       ? 0
-			       : fail(EXIT_INTERNAL, "run: no lib/libibverbs.so.1 beside this program");
+			       : fail(EXIT_INTERNAL,
+				      "run: no lib/libibverbs.so.1 beside this program");
 	if (find_beside(PRELOAD, choice->preload, sizeof(choice->preload)))
 		return 0;
 	return fail(EXIT_INTERNAL, "run: no %s beside this program", PRELOAD);
@@ -185,11 +191,13 @@ static int find_program(const char *name, char *path, size_t size)
 		snprintf(path, size, "%s", name);
 		return access(path, X_OK) ? -errno : 0;
 	}
-	for (const char *at = dirs ? dirs : "/usr/bin:/bin", *end; *at || at == dirs; at = end + !!*end) {
+	for (const char *at = dirs ? dirs : "/usr/bin:/bin", *end; *at || at == dirs;
+	     at = end + !!*end) {
 		struct stat is;
 
 		end = strchrnul(at, ':');
-		snprintf(path, size, "%.*s/%s", end == at ? 1 : (int)(end - at), end == at ? "." : at, name);
+		snprintf(path, size, "%.*s/%s", end == at ? 1 : (int)(end - at),
+			 end == at ? "." : at, name);
 		if (!stat(path, &is) && S_ISREG(is.st_mode)) {
 			if (!access(path, X_OK))
 				return 0;
@@ -201,7 +209,8 @@ static int find_program(const char *name, char *path, size_t size)
 	return -error;
 }
 
-/* Why the dynamic linker would not load our library into this file; NULL: it would, as far as can be seen. */
+/* Why the dynamic linker would not load our library into this file; NULL: it would, as far as can
+ * be seen. */
 static const char *refuses_preload(int fd)
 {
 	Elf64_Ehdr head;
@@ -264,9 +273,11 @@ static int set_environment(const struct choice *choice)
 	int rc = 0;
 
 	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)config->seed);
-	snprintf(address, sizeof(address), "%u.%u.%u.%u", a >> 24, a >> 16 & 255, a >> 8 & 255, a & 255);
+	snprintf(address, sizeof(address), "%u.%u.%u.%u", a >> 24, a >> 16 & 255, a >> 8 & 255,
+		 a & 255);
 	rc |= setenv(nic_settings[SETTING_NET].variable, config->net, 1);
-	rc |= setenv(nic_settings[SETTING_LINK].variable, config->link == LINK_UDP ? "udp" : "shm", 1);
+	rc |= setenv(nic_settings[SETTING_LINK].variable, config->link == LINK_UDP ? "udp" : "shm",
+		     1);
 	rc |= setenv(nic_settings[SETTING_SEED].variable, seed, 1);
 	rc |= setenv(nic_settings[SETTING_FAULTS].variable, config->faults, 1);
 	rc |= setenv(nic_settings[SETTING_PCAP].variable, config->pcap, 1);
@@ -312,8 +323,8 @@ static void watch(pid_t program, int pidfd, const char *net)
 	} while (lives > 0);
 }
 
-/* A grandchild: the program is to have no child that it knows nothing of. No handlers of fork() run: it is to
- * outlive its parent. */
+/* A grandchild: the program is to have no child that it knows nothing of. No handlers of fork()
+ * run: it is to outlive its parent. */
 static int start_watcher(const char *net)
 {
 	pid_t program = getpid(), child;
@@ -366,7 +377,8 @@ static int start(struct choice *choice, const char *path, char **argv)
 
 	if (!status && rc)
 		status = fail(EXIT_USAGE, "no net in %s: %s", choice->config.net,
-			      rc == -EPERM ? "it is another user's, or others may enter it" : strerror(-rc));
+			      rc == -EPERM ? "it is another user's, or others may enter it"
+					   : strerror(-rc));
 	if (!status)
 		status = start_watcher(choice->config.net);
 	if (status)

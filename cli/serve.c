@@ -25,7 +25,8 @@
 
 #define DEFAULT_LISTEN "127.0.0.1:7471"
 #define DEFAULT_SIZE \
-	(16ull << 20) /* bytes of a new pool, its header included, if nobody says how many updates */
+	(16ull       \
+	 << 20) /* bytes of a new pool, its header included, if nobody says how many updates */
 #define DEFAULT_CLIENTS 8
 #define DEFAULT_KEYS	1000
 #define DEFAULT_VALUE	256
@@ -99,27 +100,32 @@ static const struct option options[] = {
 static void help(void)
 {
 	puts("usage: tidemark serve STORE --pm FILE [OPTION...]\n"
-	     "Serves a store to clients on the network, over this machine's RDMA device, from a pool of\n"
-	     "persistent memory. A pool without a store is formatted, another one is recovered. SIGTERM\n"
+	     "Serves a store to clients on the network, over this machine's RDMA device, from a "
+	     "pool of\n"
+	     "persistent memory. A pool without a store is formatted, another one is recovered. "
+	     "SIGTERM\n"
 	     "stops the server in order. docs/live.md has the whole story.\n\n"
 	     "  --pm FILE          the pool: a DAX device (/dev/dax0.0), or a file\n"
 	     "  --device D         the RDMA device (the first; tide0: the soft RNIC)\n"
 	     "  --listen A:P       where clients ask to be connected (127.0.0.1:7471)\n"
-	     "  --shadow[=CACHE]   the store works in a copy, and the pool gets what is flushed alone; the\n"
+	     "  --shadow[=CACHE]   the store works in a copy, and the pool gets what is flushed "
+	     "alone; the\n"
 	     "                     copy is a file or a DAX device, or ordinary memory\n\n"
 	     "of a pool without a store\n"
 	     "  --size BYTES       as large as that at most: 100000, 64K, 16M, 1G (16M)\n"
 	     "  --clients N        that can be connected at a time (8)\n"
 	     "  --keys N           different keys (1000)\n"
 	     "  --value BYTES      of the longest value (256)\n"
-	     "  --updates N        PUTs and DELETEs for which there is room without log cleaning (as many\n"
+	     "  --updates N        PUTs and DELETEs for which there is room without log cleaning "
+	     "(as many\n"
 	     "                     as go into --size)\n"
 	     "  --variant NAME     a variant of the store (tidemark list variants)\n"
 	     "  --knob NAME=VALUE  a switch of the store (tidemark list knobs); may be repeated\n"
 	     "  Of a pool that has one, these must be as they were, if they are given.\n\n"
 	     "  -q, --quiet        do not say when it is ready\n"
 	     "  --help             this text\n\n"
-	     "exit status: 0 stopped in order, 1 recovery failed, or the store's own check found a defect\n"
+	     "exit status: 0 stopped in order, 1 recovery failed, or the store's own check found a "
+	     "defect\n"
 	     "after it, 2 usage or bad input, 70 internal error, 77 no RDMA device");
 }
 
@@ -173,8 +179,9 @@ static bool take(void *arg, int option, const char *value)
 		return true;
 	default:
 		option -= OPT_SIZES;
-		return number_option(sizes[option].name, value, option == VALUE ? LIVE_MIN_VALUE : 1,
-				     sizes[option].most, &w->size[option]);
+		return number_option(sizes[option].name, value,
+				     option == VALUE ? LIVE_MIN_VALUE : 1, sizes[option].most,
+				     &w->size[option]);
 	}
 }
 
@@ -199,11 +206,11 @@ static int set_of_variant(void *arg, const char *name, const char *value)
 	const char *expected;
 	int error = knob_set(s->store, &s->params, name, value, &expected);
 	/* Else it is a switch of simulated hardware. */
-	return error == -ENOENT
-		       ? fail(EXIT_USAGE,
-			      "variant %s is one of %s=%s: hardware that a live server cannot choose",
-			      s->variant, name, value)
-		       : 0;
+	return error == -ENOENT ? fail(EXIT_USAGE,
+				       "variant %s is one of %s=%s: hardware that a live server "
+				       "cannot choose",
+				       s->variant, name, value)
+				: 0;
 }
 
 static int set_variant(struct live_store *s, const char *name)
@@ -223,12 +230,15 @@ static int set_knobs(struct live_store *s, const struct wish *w)
 		size_t len = strcspn(text, "=");
 		char name[64];
 		snprintf(name, sizeof(name), "%.*s", (int)len, text);
-		int error = knob_set(s->store, &s->params, name, text[len] ? text + len + 1 : "", &expected);
+		int error = knob_set(s->store, &s->params, name, text[len] ? text + len + 1 : "",
+				     &expected);
 		if (error == -ENOENT)
-			return fail(EXIT_USAGE, "--knob: %s has no switch \"%.40s\" (tidemark list knobs)",
+			return fail(EXIT_USAGE,
+				    "--knob: %s has no switch \"%.40s\" (tidemark list knobs)",
 				    s->store->name, name);
 		if (error)
-			return fail(EXIT_USAGE, "--knob: \"%.60s\"; expected one of: %s", text, expected);
+			return fail(EXIT_USAGE, "--knob: \"%.60s\"; expected one of: %s", text,
+				    expected);
 	}
 	return 0;
 }
@@ -279,8 +289,8 @@ static int design(struct server *s)
 		store->params.updates = 1;
 	store->pool_bytes = store->store->pm_bytes(&store->params);
 	if (w->bytes && POOL_HEADER + store->pool_bytes > w->bytes)
-		return fail(EXIT_USAGE, "--size: %llu bytes; expected at least %zu for this store", w->bytes,
-			    POOL_HEADER + store->pool_bytes);
+		return fail(EXIT_USAGE, "--size: %llu bytes; expected at least %zu for this store",
+			    w->bytes, POOL_HEADER + store->pool_bytes);
 	return 0;
 }
 
@@ -298,7 +308,8 @@ static int compare(const struct server *s)
 		if (w->size[i] && w->size[i] != is[i])
 			return fail(EXIT_USAGE, "%s: %s has %u", sizes[i].name, s->path, is[i]);
 	if (w->bytes && w->bytes < POOL_HEADER + had->pool_bytes)
-		return fail(EXIT_USAGE, "--size: %s has %zu bytes", s->path, POOL_HEADER + had->pool_bytes);
+		return fail(EXIT_USAGE, "--size: %s has %zu bytes", s->path,
+			    POOL_HEADER + had->pool_bytes);
 	int status = set_knobs(&wanted, w);
 	if (status)
 		return status;
@@ -307,7 +318,8 @@ static int compare(const struct server *s)
 		if (wanted.params.knob[k] == p->knob[k])
 			continue;
 		knob_value(had->store, p, k, value, sizeof(value));
-		return fail(EXIT_USAGE, "--knob: %s has %s=%s", s->path, had->store->knobs[k].name, value);
+		return fail(EXIT_USAGE, "--knob: %s has %s=%s", s->path, had->store->knobs[k].name,
+			    value);
 	}
 	return 0;
 }
@@ -338,14 +350,16 @@ static int plan(struct server *s)
 	if (status)
 		return status;
 	if (*text && live_store_parse(&s->store, text, live_store_find, &line, &expected))
-		return fail(EXIT_USAGE, "%s: line %u of its header: expected %s", s->path, line, expected);
+		return fail(EXIT_USAGE, "%s: line %u of its header: expected %s", s->path, line,
+			    expected);
 	s->fresh = !*text || !s->store.boot;
 	if (s->fresh) {
 		s->store = (struct live_store){.store = live_store_find(s->name)};
 		return design(s);
 	}
 	if (strcmp(s->store.store->name, s->name))
-		return fail(EXIT_USAGE, "%s holds %s, not %s", s->path, s->store.store->name, s->name);
+		return fail(EXIT_USAGE, "%s holds %s, not %s", s->path, s->store.store->name,
+			    s->name);
 	return compare(s);
 }
 
@@ -370,7 +384,8 @@ static int set_header(struct server *s, uint32_t boot, bool running)
 	int error = live_store_print(&s->store, text, sizeof(text));
 	if (!error)
 		error = live_pm_set_header(s->pm, text);
-	return error ? fail(EXIT_INTERNAL, "%s: its header cannot be written: %s", s->path, strerror(-error))
+	return error ? fail(EXIT_INTERNAL, "%s: its header cannot be written: %s", s->path,
+			    strerror(-error))
 		     : 0;
 }
 
@@ -380,7 +395,8 @@ static int make_empty(struct server *s)
 	uint8_t *pool = live_pm_pool(s->pm);
 	size_t n = live_pm_pool_bytes(s->pm);
 	if (!*live_pm_header(s->pm) && !zeroed(pool, n))
-		return fail(EXIT_USAGE, "%s: holds something that is no pool; expected zeroes", s->path);
+		return fail(EXIT_USAGE, "%s: holds something that is no pool; expected zeroes",
+			    s->path);
 	int status = set_header(s, 0, false);
 	if (status)
 		return status;
@@ -398,7 +414,9 @@ static int open_pool(struct server *s)
 	if (live_pm_open(&s->pm, &s->pm_setup, why, sizeof(why)))
 		return fail(EXIT_USAGE, "--pm: %s", why);
 	if (!live_pm_is_pm(s->pm) && !s->quiet)
-		fprintf(stderr, "tidemark: %s is not persistent memory: every flush writes a file, slowly\n",
+		fprintf(stderr,
+			"tidemark: %s is not persistent memory: every flush writes a file, "
+			"slowly\n",
 			s->path);
 	return s->fresh ? make_empty(s) : set_header(s, s->store.boot + 1, true);
 }
@@ -445,15 +463,17 @@ static int start_store(struct server *s)
 	s->fsck.bad = defect;
 	error = live_call(s->host, format_or_recover, s);
 	if (error)
-		return fail(s->fresh || error == -ENOMEM ? EXIT_INTERNAL : EXIT_BROKEN, "%s: %s fails: %s",
-			    s->path, s->fresh ? "formatting" : "recovery", strerror(-error));
+		return fail(s->fresh || error == -ENOMEM ? EXIT_INTERNAL : EXIT_BROKEN,
+			    "%s: %s fails: %s", s->path, s->fresh ? "formatting" : "recovery",
+			    strerror(-error));
 	if (s->defects)
 		return EXIT_BROKEN;
 	int status = s->fresh ? set_header(s, 1, true) : 0;
 	if (status)
 		return status;
 	error = live_call(s->host, start_serving, s);
-	return error ? fail(EXIT_INTERNAL, "%s cannot serve: %s", store->name, strerror(-error)) : 0;
+	return error ? fail(EXIT_INTERNAL, "%s cannot serve: %s", store->name, strerror(-error))
+		     : 0;
 }
 
 static int accept_client(void *arg, unsigned client, const void *req, size_t req_len, void *rsp,
@@ -482,7 +502,8 @@ static int let_clients_in(struct server *s)
 	if (!s->quiet) {
 		int len = (int)(strrchr(s->listen, ':') - s->listen);
 		printf("serving %s on %.*s:%u, boot %" PRIu32 ", %s\n", s->name, len, s->listen,
-		       control_port(s->control), s->store.boot, s->fresh ? "formatted" : "recovered");
+		       control_port(s->control), s->store.boot,
+		       s->fresh ? "formatted" : "recovered");
 		fflush(stdout);
 	}
 	return 0;

@@ -18,9 +18,10 @@ static int shrink_trace(struct trace *t, const char *in, const char *out, bool q
 	char text[300];
 	unsigned operations = workload_ops(&t->setup.w), deviations = t->deviations.n;
 	if (t->contract < 0)
-		return fail(EXIT_USAGE, "%s: \"broken none\"; expected a trace of a broken contract", in);
-	int error = shrink(&t->setup, &t->deviations, (unsigned)t->contract, text, sizeof(text), progress,
-			   &quiet);
+		return fail(EXIT_USAGE,
+			    "%s: \"broken none\"; expected a trace of a broken contract", in);
+	int error = shrink(&t->setup, &t->deviations, (unsigned)t->contract, text, sizeof(text),
+			   progress, &quiet);
 	progress_line(NULL);
 	if (error == -ENOENT) {
 		printf("%s: fixed, nothing to shrink\n", in);
@@ -50,7 +51,8 @@ int shrink_main(int argc, char **argv)
 			     "  -o OUT       the file to write (FILE)\n"
 			     "  -q, --quiet  no progress\n"
 			     "  --help       this text\n\n"
-			     "exit status: 0 written, 2 not a good trace, 4 it breaks nothing any more, 70 "
+			     "exit status: 0 written, 2 not a good trace, 4 it breaks nothing any "
+			     "more, 70 "
 			     "internal error");
 			return 0;
 		}
@@ -61,10 +63,12 @@ int shrink_main(int argc, char **argv)
 		} else if (!strcmp(argv[i], "-q") || !strcmp(argv[i], "--quiet")) {
 			quiet = true;
 		} else if (argv[i][0] == '-') {
-			return fail(EXIT_USAGE, "shrink: unknown option \"%.40s\" (tidemark shrink --help)",
+			return fail(EXIT_USAGE,
+				    "shrink: unknown option \"%.40s\" (tidemark shrink --help)",
 				    argv[i]);
 		} else if (in) {
-			return fail(EXIT_USAGE, "shrink: a second file \"%.60s\"; expected one (and -o OUT)",
+			return fail(EXIT_USAGE,
+				    "shrink: a second file \"%.60s\"; expected one (and -o OUT)",
 				    argv[i]);
 		} else {
 			in = argv[i];

@@ -16,7 +16,7 @@
 #define LINES 20 /* of memory and speed, in the whole time */
 #define GROWTH_KIB                                                                                 \
 	(32 * 1024)   /* of a process: more than that over its first fifth, and by half, is a leak \
-		       */
+		       * \ */
 #define OUT_MAX	 1000 /* bytes of the folder's name */
 #define NO_LIMIT UINT32_MAX
 
@@ -38,8 +38,9 @@ struct soak {
 	struct timespec start;
 	double next_line;
 	uint64_t done, states, runs, points, unsure;
-	uint64_t rss_kib, early_kib, late_kib, peak_kib; /* the largest of all processes: now, in the first
-							    fifth, in the last one, ever */
+	uint64_t rss_kib, early_kib, late_kib,
+		peak_kib; /* the largest of all processes: now, in the first
+			     fifth, in the last one, ever */
 	unsigned broken;
 	int error;
 };
@@ -47,18 +48,21 @@ struct soak {
 static void help(void)
 {
 	puts("usage: tidemark soak [OPTION...]\n"
-	     "Runs the stores of the default campaign under random hardware and random workloads, round\n"
+	     "Runs the stores of the default campaign under random hardware and random workloads, "
+	     "round\n"
 	     "after round. Whatever breaks that should hold is shrunk and written as a trace.\n\n"
 	     "  --time T     for so long: 90s, 30m, 8h (30m)\n"
 	     "  --rounds N   stop after so many rounds; alone, without a limit of time\n"
 	     "  --seed N     of everything that is drawn (1)\n"
-	     "  --first N    begin with this round (0): a round depends on its number and the seed alone\n"
+	     "  --first N    begin with this round (0): a round depends on its number and the seed "
+	     "alone\n"
 	     "  --knob NAME=VALUE  a knob of the hardware is not drawn, but so; may be repeated\n"
 	     "  --jobs N     processes (one for each core)\n"
 	     "  --out DIR    where traces go (traces)\n"
 	     "  -q, --quiet  no lines on the way\n"
 	     "  --help       this text\n\n"
-	     "exit status: 0 all holds and memory does not grow, 1 not so, 2 usage or bad input, 70\n"
+	     "exit status: 0 all holds and memory does not grow, 1 not so, 2 usage or bad input, "
+	     "70\n"
 	     "internal error");
 }
 
@@ -84,8 +88,9 @@ static void work(void *arg, unsigned unit, void *result)
 	uint64_t round = k->first + unit;
 	a->error = soak_round(&k->options, round, &s, &path, &a->result);
 	if (!a->error && a->result.contract < TM_CONTRACTS) {
-		snprintf(a->trace, sizeof(a->trace), "%s/soak-%" PRIu64 "-%" PRIu64 "-%s-%s.trace", k->out,
-			 k->options.seed, round, a->result.store, contract_name(a->result.contract));
+		snprintf(a->trace, sizeof(a->trace), "%s/soak-%" PRIu64 "-%" PRIu64 "-%s-%s.trace",
+			 k->out, k->options.seed, round, a->result.store,
+			 contract_name(a->result.contract));
 		a->error = trace_save(a->trace, &s, &path, (int)a->result.contract, a->result.text);
 	}
 	deviations_free(&path);
@@ -94,10 +99,11 @@ static void work(void *arg, unsigned unit, void *result)
 
 static void print_line(const struct soak *k, double now)
 {
-	printf("%6.0f s  %8" PRIu64 " rounds  %10" PRIu64 " states  %7.0f states/s  memory of a process: "
+	printf("%6.0f s  %8" PRIu64 " rounds  %10" PRIu64
+	       " states  %7.0f states/s  memory of a process: "
 	       "%.1f MiB, at most %.1f\n",
-	       now, k->done, k->states, (double)k->states / (now > 0 ? now : 1), (double)k->rss_kib / 1024,
-	       (double)k->peak_kib / 1024);
+	       now, k->done, k->states, (double)k->states / (now > 0 ? now : 1),
+	       (double)k->rss_kib / 1024, (double)k->peak_kib / 1024);
 	fflush(stdout);
 }
 
@@ -105,8 +111,8 @@ static void print_broken(const struct soak *k, uint64_t round, const struct answ
 {
 	const struct soak_result *r = &a->result;
 	printf("%s BROKEN in round %" PRIu64 ": %s (%s), workload %s\n       %s\n       ",
-	       contract_name(r->contract), round, r->store, r->hardware[0] ? r->hardware : "default hardware",
-	       r->workload, r->text);
+	       contract_name(r->contract), round, r->store,
+	       r->hardware[0] ? r->hardware : "default hardware", r->workload, r->text);
 	print_word(program);
 	fputs(" replay ", stdout);
 	print_word(a->trace);
@@ -159,13 +165,16 @@ static void take(void *arg, unsigned unit, const void *result)
 
 static int print_summary(const struct soak *k)
 {
-	bool grows = k->late_kib > k->early_kib + k->early_kib / 2 && k->late_kib > k->early_kib + GROWTH_KIB;
+	bool grows = k->late_kib > k->early_kib + k->early_kib / 2 &&
+		     k->late_kib > k->early_kib + GROWTH_KIB;
 	print_line(k, elapsed(k));
 	printf("%" PRIu64 " runs, the power failed at %" PRIu64 " points", k->runs, k->points);
 	if (k->unsure)
 		printf("; %" PRIu64 " histories were too concurrent and are not judged", k->unsure);
-	printf("\nmemory of a process in the first fifth at most %.1f MiB, in the last fifth %.1f MiB: %s\n",
-	       (double)k->early_kib / 1024, (double)k->late_kib / 1024, grows ? "IT GROWS" : "flat");
+	printf("\nmemory of a process in the first fifth at most %.1f MiB, in the last fifth %.1f "
+	       "MiB: %s\n",
+	       (double)k->early_kib / 1024, (double)k->late_kib / 1024,
+	       grows ? "IT GROWS" : "flat");
 	if (k->broken)
 		printf("%u rounds BROKE what should hold\n", k->broken);
 	else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The commands of the live world over the soft RNIC: they are verbs programs like any other, so the program
- * runs itself again, as `tidemark run` would run it. The process stays the same.
+ * The commands of the live world over the soft RNIC: they are verbs programs like any other, so the
+ * program runs itself again, as `tidemark run` would run it. The process stays the same.
  */
 #include <infiniband/verbs.h>
 #include <stdlib.h>
@@ -40,6 +40,7 @@ int soft_rnic_if_asked(const char *device)
 	if (device ? strcmp(device, DEVICE) != 0 : has_device(NULL))
 		return 0;
 	if (!device)
-		fprintf(stderr, "tidemark: this machine has no RDMA device: the soft RNIC takes its place\n");
+		fprintf(stderr, "tidemark: this machine has no RDMA device: the soft RNIC takes "
+				"its place\n");
 	return soft_rnic();
 }

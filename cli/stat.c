@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tidemark stat and tidemark fault: the processes of a net, while they run. What their NICs count; the rules
- * that hurt their packets, which can be given anew. Both read the processes' pages (core/nic/page.h).
+ * tidemark stat and tidemark fault: the processes of a net, while they run. What their NICs count;
+ * the rules that hurt their packets, which can be given anew. Both read the processes' pages
+ * (core/nic/page.h).
  */
 #include <dirent.h>
 #include <errno.h>
@@ -32,9 +33,10 @@ struct choice {
 
 enum { OPT_NET = 1000, OPT_PID, OPT_JSON, OPT_SEED, OPT_OFF };
 
-/* For each living process of the net, the first one first; returns how many there were. `visit` may end it by
- * an exit status that is not 0. */
-typedef int visit_fn(const struct choice *choice, const char *name, const struct nic_page *page, void *arg);
+/* For each living process of the net, the first one first; returns how many there were. `visit` may
+ * end it by an exit status that is not 0. */
+typedef int visit_fn(const struct choice *choice, const char *name, const struct nic_page *page,
+		     void *arg);
 
 static int is_page(const struct dirent *entry)
 {
@@ -49,13 +51,16 @@ static int visit_all(const struct choice *choice, visit_fn *visit, void *arg, un
 
 	*found = 0;
 	if (n < 0)
-		return errno == ENOENT ? 0 : fail(EXIT_USAGE, "%s: %s", choice->config.net, strerror(errno));
+		return errno == ENOENT
+			       ? 0
+			       : fail(EXIT_USAGE, "%s: %s", choice->config.net, strerror(errno));
 	for (int i = 0; i < n; i++) {
-		int rc = status ? -ESRCH : nic_page_read(choice->config.net, entry[i]->d_name, &page);
+		int rc = status ? -ESRCH
+				: nic_page_read(choice->config.net, entry[i]->d_name, &page);
 
 		if (rc == -EPROTO)
-			status = fail(EXIT_USAGE, "%s/%s: of another version of Tidemark", choice->config.net,
-				      entry[i]->d_name);
+			status = fail(EXIT_USAGE, "%s/%s: of another version of Tidemark",
+				      choice->config.net, entry[i]->d_name);
 		if (!rc && (!choice->pid || choice->pid == page.pid)) {
 			(*found)++;
 			status = visit(choice, entry[i]->d_name, &page, arg);
@@ -69,7 +74,8 @@ static int visit_all(const struct choice *choice, visit_fn *visit, void *arg, un
 static int nobody(const struct choice *choice)
 {
 	if (choice->pid)
-		return fail(EXIT_USAGE, "no process %llu in the net %s", choice->pid, choice->config.net);
+		return fail(EXIT_USAGE, "no process %llu in the net %s", choice->pid,
+			    choice->config.net);
 	return fail(EXIT_USAGE, "no process in the net %s", choice->config.net);
 }
 
@@ -83,7 +89,8 @@ static bool take(void *arg, int option, const char *value)
 	case OPT_SEED:
 		if (!nic_config_set(&choice->config, setting, value))
 			return true;
-		fail(EXIT_USAGE, "%s \"%.60s\": %s", nic_settings[setting].option, value, choice->config.why);
+		fail(EXIT_USAGE, "%s \"%.60s\": %s", nic_settings[setting].option, value,
+		     choice->config.why);
 		return false;
 	case OPT_PID:
 		return number_option("--pid", value, 1, 1u << 30, &choice->pid);
@@ -112,7 +119,8 @@ static int begin(const char *command, struct choice *choice, const struct option
 static void stat_help(void)
 {
 	puts("usage: tidemark stat [OPTION...]\n"
-	     "What the soft RNICs of a net's processes have counted so far. docs/run.md explains the "
+	     "What the soft RNICs of a net's processes have counted so far. docs/run.md explains "
+	     "the "
 	     "lines.\n\n"
 	     "  --net NAME|DIR  the net (as tidemark run)\n"
 	     "  --pid N         this process only\n"
@@ -121,7 +129,8 @@ static void stat_help(void)
 	     "exit status: 0, 2 usage, or there is no process in the net");
 }
 
-static int print_page(const struct choice *choice, const char *name, const struct nic_page *page, void *arg)
+static int print_page(const struct choice *choice, const char *name, const struct nic_page *page,
+		      void *arg)
 {
 	(void)choice;
 	(void)name;
@@ -133,7 +142,8 @@ static int print_page(const struct choice *choice, const char *name, const struc
 	return 0;
 }
 
-static int add_page(const struct choice *choice, const char *name, const struct nic_page *page, void *arg)
+static int add_page(const struct choice *choice, const char *name, const struct nic_page *page,
+		    void *arg)
 {
 	json_t *counts = json_object(), *process;
 
@@ -141,10 +151,12 @@ static int add_page(const struct choice *choice, const char *name, const struct 
 	(void)name;
 	for (unsigned i = 0; i < RNIC_COUNT; i++)
 		json_object_set_new(counts, names[i], json_integer((json_int_t)page->count[i]));
-	process = json_pack("{s:s%, s:i, s:s, s:o}", "program", page->program, strlen(page->program), "pid",
-			    (int)page->pid, "link", page->link == LINK_UDP ? "udp" : "shm", "counts", counts);
+	process = json_pack("{s:s%, s:i, s:s, s:o}", "program", page->program,
+			    strlen(page->program), "pid", (int)page->pid, "link",
+			    page->link == LINK_UDP ? "udp" : "shm", "counts", counts);
 	if (!process) /* a name that is no UTF-8 */
-		process = json_pack("{s:n, s:i, s:o}", "program", "pid", (int)page->pid, "counts", counts);
+		process = json_pack("{s:n, s:i, s:o}", "program", "pid", (int)page->pid, "counts",
+				    counts);
 	return json_array_append_new(arg, process) ? fail(EXIT_INTERNAL, "stat: out of memory") : 0;
 }
 
@@ -165,7 +177,8 @@ int stat_main(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (optind < argc)
-		return fail(EXIT_USAGE, "stat: unknown word \"%.40s\" (tidemark stat --help)", argv[optind]);
+		return fail(EXIT_USAGE, "stat: unknown word \"%.40s\" (tidemark stat --help)",
+			    argv[optind]);
 	all = json_array();
 	status = visit_all(&choice, choice.json ? add_page : print_page, all, &found);
 	if (!status && !found)
@@ -181,12 +194,15 @@ int stat_main(int argc, char **argv)
 static void fault_help(void)
 {
 	puts("usage: tidemark fault [OPTION...] [RULE...]\n"
-	     "Gives the processes of a net these rules of faults instead of those that they have. Without a\n"
+	     "Gives the processes of a net these rules of faults instead of those that they have. "
+	     "Without a\n"
 	     "rule: prints the rules, and how many packets each has hit.\n\n"
-	     "  lose 5%; duplicate 2%; reorder 10% by 3; corrupt 1%; delay 1ms jitter 200us; rate 100mbit\n"
+	     "  lose 5%; duplicate 2%; reorder 10% by 3; corrupt 1%; delay 1ms jitter 200us; rate "
+	     "100mbit\n"
 	     "  drop write 3 packet 2        the second packet of the third RDMA WRITE, once\n"
 	     "  partition peer 2 for 5s      nothing to or from it\n"
-	     "  tear write 3                 the WRITE reaches memory in part, then the process is killed\n\n"
+	     "  tear write 3                 the WRITE reaches memory in part, then the process is "
+	     "killed\n\n"
 	     "docs/run.md has the whole language.\n\n"
 	     "  --net NAME|DIR  the net (as tidemark run)\n"
 	     "  --pid N         this process only\n"
@@ -196,7 +212,8 @@ static void fault_help(void)
 	     "exit status: 0, 2 usage, or there is no process in the net");
 }
 
-static int give(const struct choice *choice, const char *name, const struct nic_page *page, void *arg)
+static int give(const struct choice *choice, const char *name, const struct nic_page *page,
+		void *arg)
 {
 	int rc = nic_page_give(choice->config.net, name, arg, choice->config.seed);
 
@@ -207,14 +224,16 @@ static int give(const struct choice *choice, const char *name, const struct nic_
 }
 
 /* The rules one by one, as they were written. */
-static int print_rules(const struct choice *choice, const char *name, const struct nic_page *page, void *arg)
+static int print_rules(const struct choice *choice, const char *name, const struct nic_page *page,
+		       void *arg)
 {
 	const char *at = page->faults;
 
 	(void)choice;
 	(void)name;
 	(void)arg;
-	printf("%s, process %u, seed %llu\n", page->program, page->pid, (unsigned long long)page->seed);
+	printf("%s, process %u, seed %llu\n", page->program, page->pid,
+	       (unsigned long long)page->seed);
 	for (unsigned i = 0; i < FAULT_RULES && *at; at += *at != '\0') {
 		size_t len;
 
@@ -222,7 +241,8 @@ static int print_rules(const struct choice *choice, const char *name, const stru
 		len = strcspn(at, ";\n");
 		if (len)
 			printf("  %-40.*s hit %llu sent, %llu received\n", (int)len, at,
-			       (unsigned long long)page->hits[i][0], (unsigned long long)page->hits[i][1]);
+			       (unsigned long long)page->hits[i][0],
+			       (unsigned long long)page->hits[i][1]);
 		i += len != 0;
 		at += len;
 	}

@@ -49,7 +49,8 @@ static void print_event(const struct story *st, const struct record_event *e)
 		return;
 	story_label(e, label, sizeof(label));
 	where_print(st->where, e->pc, line, sizeof(line));
-	printf("%10.3f us  %-15s %-9s ", (double)e->at / 1000.0, record_actor(&st->record, e), label);
+	printf("%10.3f us  %-15s %-9s ", (double)e->at / 1000.0, record_actor(&st->record, e),
+	       label);
 	if (line[0])
 		printf("%-56s  %s\n", text, line);
 	else
@@ -68,13 +69,16 @@ static void print_line(const struct story *st, const struct record_line *l)
 	story_survived(l, answer, sizeof(answer));
 	pmem_name(s->region, s->regions, (uint64_t)l->line * LINE, name, sizeof(name));
 	printf("  %-16s survived as %s%s%s%s\n", name, paint(l->answer ? RED : ""), answer,
-	       paint(l->answer ? PLAIN : ""), l->touched == RECORD_NONE ? "   (nobody looks at it)" : "");
+	       paint(l->answer ? PLAIN : ""),
+	       l->touched == RECORD_NONE ? "   (nobody looks at it)" : "");
 	for (unsigned v = 1; v <= l->versions; v++) {
-		const struct record_version *version = &st->record.version[l->first_version + v - 1];
+		const struct record_version *version = &st->record
+								.version[l->first_version + v - 1];
 		const struct pmem_version *how = &version->how;
 		op_label_print(how->op, how->visit, label, sizeof(label));
 		where_print(st->where, how->pc, line, sizeof(line));
-		printf("  %16s version %u: %u bytes at +0x%02x by %s for %s%s%s\n", "", v, how->len, how->off,
+		printf("  %16s version %u: %u bytes at +0x%02x by %s for %s%s%s\n", "", v, how->len,
+		       how->off,
 		       how->nic			       ? "the NIC"
 		       : version->actor != RECORD_NONE ? st->record.actor[version->actor]
 						       : "?",
@@ -92,7 +96,8 @@ static void print_flight(const struct story *st, unsigned machine)
 		if (r->line[i].machine != machine)
 			continue;
 		if (!n++)
-			puts("lines in flight (visible, not certainly durable), and their versions:");
+			puts("lines in flight (visible, not certainly durable), and their "
+			     "versions:");
 		print_line(st, &r->line[i]);
 	}
 	if (!n)
@@ -138,7 +143,8 @@ static void print_setup(const struct story *st)
 	struct deviation_names names = {s->region, s->regions};
 	char text[256];
 	hardware_print(&s->hw, true, text, sizeof(text));
-	printf("%sstore%s     %s, variant %s\n", paint(BOLD), paint(PLAIN), s->store->name, s->variant);
+	printf("%sstore%s     %s, variant %s\n", paint(BOLD), paint(PLAIN), s->store->name,
+	       s->variant);
 	print_knobs(s);
 	fputs("hardware  ", stdout);
 	print_wrapped(10, text);

@@ -24,15 +24,22 @@ static void help(void)
 {
 	puts("usage: tidemark taxonomy [METHOD...] [OPTION...]\n"
 	     "       tidemark taxonomy --advise [NAME=VALUE...] [OPTION...]\n"
-	     "Which way of making a remote update durable is sound on which hardware? Runs RemoteLog's\n"
-	     "methods (tidemark list knobs) in all domains, with DDIO on and off, receive buffers in\n"
-	     "DRAM and PM, over InfiniBand and iWARP; compares with the papers' tables; writes a trace\n"
+	     "Which way of making a remote update durable is sound on which hardware? Runs "
+	     "RemoteLog's\n"
+	     "methods (tidemark list knobs) in all domains, with DDIO on and off, receive buffers "
+	     "in\n"
+	     "DRAM and PM, over InfiniBand and iWARP; compares with the papers' tables; writes a "
+	     "trace\n"
 	     "of each way in which one is not sound. docs/taxonomy.md explains it.\n\n"
-	     "  --advise           of the hardware that is named (all else at its default): the cheapest\n"
-	     "                     sound method, its steps, what it costs, and what is wrong with a\n"
+	     "  --advise           of the hardware that is named (all else at its default): the "
+	     "cheapest\n"
+	     "                     sound method, its steps, what it costs, and what is wrong with "
+	     "a\n"
 	     "                     cheaper one\n"
-	     "  --knob NAME=VALUE  a switch of the hardware or of RemoteLog, for all cells; may be\n"
-	     "                     repeated. domain, ddio, rqwrb, transport: only cells that have it\n"
+	     "  --knob NAME=VALUE  a switch of the hardware or of RemoteLog, for all cells; may "
+	     "be\n"
+	     "                     repeated. domain, ddio, rqwrb, transport: only cells that have "
+	     "it\n"
 	     "  --workload NAME    what the clients do (w: one append)\n"
 	     "  --preemptions N    how often somebody is held back in one run (2)\n"
 	     "  --states N         crash states of each cell at most (no bound)\n"
@@ -45,7 +52,8 @@ static void help(void)
 	     "  --pictures DIR     draw the matrix, the methods and the way of the data, as SVG\n"
 	     "  -q, --quiet        no progress\n"
 	     "  --help             this text\n\n"
-	     "exit status: 0 all cells are as the table says, 1 one differs, 2 usage or bad input,\n"
+	     "exit status: 0 all cells are as the table says, 1 one differs, 2 usage or bad "
+	     "input,\n"
 	     "3 could not tell (--states was too small), 70 internal error");
 }
 
@@ -140,7 +148,8 @@ static bool add_method(struct asked *a, const char *name)
 	for (unsigned m = 0; m < taxonomy_methods(); m++)
 		nearest_try(&n, taxonomy_method(m));
 	if (method < 0) {
-		fail(EXIT_USAGE, "RemoteLog has no method \"%.40s\"%s (tidemark list knobs)", name, n.hint);
+		fail(EXIT_USAGE, "RemoteLog has no method \"%.40s\"%s (tidemark list knobs)", name,
+		     n.hint);
 		return false;
 	}
 	a->request.methods |= (uint64_t)1 << method;
@@ -175,14 +184,15 @@ static int parse(struct asked *a, int argc, char **argv)
 		if (r->advise ? !add_knob(a, argv[optind]) : !add_method(a, argv[optind]))
 			return EXIT_USAGE;
 	if (r->advise && (r->json || r->junit || r->pictures))
-		return fail(EXIT_USAGE, "taxonomy: --advise goes without --json, --junit and --pictures");
+		return fail(EXIT_USAGE,
+			    "taxonomy: --advise goes without --json, --junit and --pictures");
 	r->all = !r->methods;
 	if (r->all)
 		r->methods = UINT64_MAX;
 	if (r->pictures && (!r->all || r->options.knobs.knobs || a->table))
-		return fail(EXIT_USAGE,
-			    "taxonomy: --pictures are of all methods at the default switches; expected no "
-			    "METHOD, --knob or --table");
+		return fail(EXIT_USAGE, "taxonomy: --pictures are of all methods at the default "
+					"switches; expected no "
+					"METHOD, --knob or --table");
 	return -1;
 }
 
@@ -215,18 +225,19 @@ static int check_run(const struct taxonomy *t, int error)
 {
 	char config[TAXONOMY_CONFIG];
 	if (error == -ECHILD)
-		return fail(EXIT_INTERNAL,
-			    "a worker process died before its work was done (killed, or no memory left?)");
+		return fail(EXIT_INTERNAL, "a worker process died before its work was done "
+					   "(killed, or no memory left?)");
 	if (error)
-		return fail(EXIT_INTERNAL, "the worker processes could not be started: %s", strerror(-error));
+		return fail(EXIT_INTERNAL, "the worker processes could not be started: %s",
+			    strerror(-error));
 	for (unsigned i = 0; i < t->cells; i++) {
 		const struct taxonomy_cell *cell = &t->cell[i];
 		if (!cell->result.error)
 			continue;
 		taxonomy_config(t, cell->column, cell->transport, config, sizeof(config));
 		return fail(cell->result.error == -EIO ? EXIT_USAGE : EXIT_INTERNAL,
-			    "method %s at %s could not be measured: %s", taxonomy_method(cell->method),
-			    config, cell->result.why);
+			    "method %s at %s could not be measured: %s",
+			    taxonomy_method(cell->method), config, cell->result.why);
 	}
 	return 0;
 }
@@ -247,7 +258,8 @@ static int write_trace(FILE *out, const void *arg)
 	return fputs(w->broken->trace, out) < 0 ? -EIO : 0;
 }
 
-/* DIR/taxonomy-METHOD-TRANSPORT-DOMAIN-ddio_on-rqwrb_pm-CONTRACT.trace, other switches before the contract.
+/* DIR/taxonomy-METHOD-TRANSPORT-DOMAIN-ddio_on-rqwrb_pm-CONTRACT.trace, other switches before the
+ * contract.
  */
 static char *trace_name(const struct taxonomy_request *r, const struct taxonomy_cell *cell,
 			const struct taxonomy_break *broken)
@@ -262,8 +274,8 @@ static char *trace_name(const struct taxonomy_request *r, const struct taxonomy_
 	}
 	for (char *p = config; *p; p++)
 		*p = *p == ' ' ? '-' : *p;
-	return asprintf(&name, "%s/taxonomy-%s-%s-%s.trace", r->out, taxonomy_method(cell->method), config,
-			contract_name(broken->contract)) < 0
+	return asprintf(&name, "%s/taxonomy-%s-%s-%s.trace", r->out, taxonomy_method(cell->method),
+			config, contract_name(broken->contract)) < 0
 		       ? NULL
 		       : name;
 }
@@ -278,8 +290,9 @@ static int write_traces(struct taxonomy_report *r, struct taxonomy *t)
 			char *name = trace_name(r->request, &t->cell[i], &result->broken[b]);
 			int error = name ? save_file(name, write_trace, &w) : -ENOMEM;
 			if (error) {
-				int status = fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s: %s",
-						  name ? name : r->request->out, strerror(-error));
+				int status = fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE,
+						  "%s: %s", name ? name : r->request->out,
+						  strerror(-error));
 				free(name);
 				return status;
 			}
@@ -318,7 +331,8 @@ static int report(struct taxonomy_report *r, struct taxonomy *t)
 	return status ? status : verdict(r);
 }
 
-static int run(struct taxonomy_request *request, struct taxonomy *t, const struct taxonomy_table *table)
+static int run(struct taxonomy_request *request, struct taxonomy *t,
+	       const struct taxonomy_table *table)
 {
 	double started = clock_seconds();
 	struct taxonomy_report r = {.request = request, .t = t, .table = table};
@@ -326,8 +340,9 @@ static int run(struct taxonomy_request *request, struct taxonomy *t, const struc
 		t->options.progress = progress;
 		t->options.progress_arg = &started;
 	}
-	int error = request->advise ? taxonomy_run_cheapest(t, t->cell[0].column, t->cell[0].transport)
-				    : taxonomy_run(t);
+	int error = request->advise
+			    ? taxonomy_run_cheapest(t, t->cell[0].column, t->cell[0].transport)
+			    : taxonomy_run(t);
 	progress_line(NULL);
 	int status = check_run(t, error);
 	if (status)
@@ -361,7 +376,8 @@ static int read_table(const char *path, struct taxonomy_table *table)
 		fclose(in);
 		if (!text || bad || len > TABLE_MAX || memchr(text, '\0', len)) {
 			free(text);
-			return fail(EXIT_USAGE, "%s: expected a text of at most %zu bytes", path, TABLE_MAX);
+			return fail(EXIT_USAGE, "%s: expected a text of at most %zu bytes", path,
+				    TABLE_MAX);
 		}
 	}
 	int error = taxonomy_read(table, text, &where);
@@ -383,19 +399,22 @@ static int open_all(struct asked *a, struct taxonomy *t, struct workload *w)
 	if (error == -ENOMEM)
 		return fail(EXIT_INTERNAL, "out of memory");
 	if (error)
-		return fail(EXIT_USAGE, "taxonomy: workload \"%.40s\": expected %s (tidemark list workloads)",
+		return fail(EXIT_USAGE,
+			    "taxonomy: workload \"%.40s\": expected %s (tidemark list workloads)",
 			    a->workload, error == -EINVAL ? expected : "a built-in one");
 	if (workload_ops(w) > WORKLOAD_OPS || w->keys > WORKLOAD_OPS)
-		return fail(EXIT_USAGE, "taxonomy: workload %.40s: expected at most %d operations and keys",
+		return fail(EXIT_USAGE,
+			    "taxonomy: workload %.40s: expected at most %d operations and keys",
 			    a->workload, WORKLOAD_OPS);
 	if (workload_cleans(w) && !store_find("remotelog")->clean)
-		return fail(EXIT_USAGE, "taxonomy: workload %.40s cleans the log; expected one that does not",
+		return fail(EXIT_USAGE,
+			    "taxonomy: workload %.40s cleans the log; expected one that does not",
 			    a->workload);
 	a->request.options.workload = w;
 	error = taxonomy_open(t, &a->request.options, a->request.methods, &bad, &expected);
 	if (error == -EINVAL)
-		return fail(EXIT_USAGE, "taxonomy: switch \"%.60s\": expected one of: %s", a->knob[bad],
-			    expected);
+		return fail(EXIT_USAGE, "taxonomy: switch \"%.60s\": expected one of: %s",
+			    a->knob[bad], expected);
 	return error ? fail(EXIT_INTERNAL, "out of memory") : 0;
 }
 

@@ -28,9 +28,11 @@ struct taxonomy_report {
 
 /* --- taxonomy_report.c --- */
 
-enum taxonomy_compared taxonomy_compare(const struct taxonomy_report *r, const struct taxonomy_cell *cell);
+enum taxonomy_compared taxonomy_compare(const struct taxonomy_report *r,
+					const struct taxonomy_cell *cell);
 /* "domain=dmp ddio=on rqwrb=dram transport=ib", and the switches that were set, in words. */
-void taxonomy_config(const struct taxonomy *t, unsigned column, unsigned transport, char *buf, size_t n);
+void taxonomy_config(const struct taxonomy *t, unsigned column, unsigned transport, char *buf,
+		     size_t n);
 /* Cells of a verdict that the table has otherwise, and those of which nothing could be told. */
 void taxonomy_count(const struct taxonomy_report *r, unsigned count[TAXONOMY_NOT_COMPARED + 1]);
 /* Choices that are otherwise than the papers' tables have them. */
@@ -39,7 +41,8 @@ void taxonomy_print(const struct taxonomy_report *r);
 int taxonomy_json(const struct taxonomy_report *r);
 int taxonomy_junit(const struct taxonomy_report *r);
 /* "    tidemark replay FILE", or why there is none. */
-void taxonomy_print_replay(const struct taxonomy_report *r, const struct taxonomy_cell *cell, unsigned brk);
+void taxonomy_print_replay(const struct taxonomy_report *r, const struct taxonomy_cell *cell,
+			   unsigned brk);
 
 /* --- taxonomy_advise.c --- */
 

@@ -119,17 +119,21 @@ void taxonomy_advise(const struct taxonomy_report *r)
 {
 	unsigned count[TAXONOMY_NOT_COMPARED + 1];
 	char config[TAXONOMY_CONFIG], text[600];
-	taxonomy_config(r->t, r->t->cell[0].column, r->t->cell[0].transport, config, sizeof(config));
+	taxonomy_config(r->t, r->t->cell[0].column, r->t->cell[0].transport, config,
+			sizeof(config));
 	taxonomy_count(r, count);
 	printf("%s\n\n", config);
 	advise_kind(r, false);
 	advise_kind(r, true);
 	snprintf(text, sizeof(text),
-		 "Cheaper is: fewer round trips; of as many, less work of the responder's CPU while the "
+		 "Cheaper is: fewer round trips; of as many, less work of the responder's CPU "
+		 "while the "
 		 "requester "
-		 "waits, then later; then fewer messages; then fewer bytes (docs/taxonomy.md). Bytes are "
+		 "waits, then later; then fewer messages; then fewer bytes (docs/taxonomy.md). "
+		 "Bytes are "
 		 "those "
-		 "of a record with a value of %u. \"Sound\" is: all schedules of workload %s with at most %u "
+		 "of a record with a value of %u. \"Sound\" is: all schedules of workload %s with "
+		 "at most %u "
 		 "preemptions were tried, and nothing broke.",
 		 workload_max_vlen(r->t->options.workload), r->t->options.workload->name,
 		 r->t->options.preemptions);

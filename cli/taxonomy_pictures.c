@@ -6,7 +6,8 @@
  * are the same everywhere, byte for byte.
  *
  * Colours are told apart by those who see few of them (blue, orange, yellow, vermilion), every
- * cell says in letters what its colour says, and the rest follows the reader's light or dark screen.
+ * cell says in letters what its colour says, and the rest follows the reader's light or dark
+ * screen.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -25,23 +26,29 @@ struct picture {
 static void begin(FILE *out, int width, int height, const char *title)
 {
 	fprintf(out,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
-		"font-family=\"DejaVu Sans, Verdana, sans-serif\" font-size=\"12\" role=\"img\">\n<title>%s"
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 "
+		"0 %d %d\" "
+		"font-family=\"DejaVu Sans, Verdana, sans-serif\" font-size=\"12\" "
+		"role=\"img\">\n<title>%s"
 		"</title>\n",
 		width, height, width, height, title);
 	fputs("<style>\n"
-	      ".page{fill:#ffffff}.ink{fill:#1b1f24}.dim{fill:#59636e}.rule{stroke:#8a939d;fill:none}\n"
+	      ".page{fill:#ffffff}.ink{fill:#1b1f24}.dim{fill:#59636e}.rule{stroke:#8a939d;fill:"
+	      "none}\n"
 	      ".host{fill:#f3f5f7;stroke:#c5ccd3}.part{fill:#ffffff;stroke:#59636e}\n"
-	      ".safe{fill:#56b4e9;fill-opacity:.25}.way{stroke:#1b1f24;fill:none}.tip{fill:#1b1f24}\n"
+	      ".safe{fill:#56b4e9;fill-opacity:.25}.way{stroke:#1b1f24;fill:none}.tip{fill:#1b1f24}"
+	      "\n"
 	      ".late{stroke:#6b7580;fill:none;stroke-dasharray:5 4}.latetip{fill:#6b7580}\n"
-	      ".busy{fill:#e69f00}.mark{fill:none;stroke:#111111;stroke-width:3}.halo{stroke:#ffffff}\n"
+	      ".busy{fill:#e69f00}.mark{fill:none;stroke:#111111;stroke-width:3}.halo{stroke:#"
+	      "ffffff}\n"
 	      "@media (prefers-color-scheme:dark){\n"
 	      ".page{fill:#15191e}.ink{fill:#e6e9ec}.dim{fill:#a3adb8}.rule{stroke:#6b7580}\n"
 	      ".host{fill:#1f252c;stroke:#3c4650}.part{fill:#15191e;stroke:#a3adb8}\n"
 	      ".way{stroke:#e6e9ec}.tip{fill:#e6e9ec}.late{stroke:#8e99a4}.latetip{fill:#8e99a4}\n"
 	      ".halo{stroke:#15191e}}\n"
 	      ".halo{stroke-width:4;paint-order:stroke;stroke-linejoin:round}\n"
-	      ".cell{fill:#111111;font-weight:bold}.ok{fill:#7cc4ee}.l{fill:#e69f00}.o{fill:#f0e442}"
+	      ".cell{fill:#111111;font-weight:bold}.ok{fill:#7cc4ee}.l{fill:#e69f00}.o{fill:#"
+	      "f0e442}"
 	      ".lo{fill:#d55e00}\n"
 	      "</style>\n",
 	      out);
@@ -55,8 +62,9 @@ static void end(FILE *out)
 
 static void rectangle(FILE *out, const char *class, int x, int y, int w, int h, int round)
 {
-	fprintf(out, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"%d\"/>\n", class,
-		x, y, w, h, round);
+	fprintf(out,
+		"<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"%d\"/>\n",
+		class, x, y, w, h, round);
 }
 
 static void line(FILE *out, const char *class, int x1, int y1, int x2, int y2)
@@ -65,17 +73,19 @@ static void line(FILE *out, const char *class, int x1, int y1, int x2, int y2)
 }
 
 /* anchor: "start", "middle" or "end". */
-static void text(FILE *out, const char *class, int x, int y, const char *anchor, const char *fmt, ...)
-	__attribute__((format(printf, 6, 7)));
+static void text(FILE *out, const char *class, int x, int y, const char *anchor, const char *fmt,
+		 ...) __attribute__((format(printf, 6, 7)));
 
-static void text(FILE *out, const char *class, int x, int y, const char *anchor, const char *fmt, ...)
+static void text(FILE *out, const char *class, int x, int y, const char *anchor, const char *fmt,
+		 ...)
 {
 	char words[300];
 	va_list ap;
 	va_start(ap, fmt);
 	vsnprintf(words, sizeof(words), fmt, ap);
 	va_end(ap);
-	fprintf(out, "<text class=\"%s\" x=\"%d\" y=\"%d\" text-anchor=\"%s\">", class, x, y, anchor);
+	fprintf(out, "<text class=\"%s\" x=\"%d\" y=\"%d\" text-anchor=\"%s\">", class, x, y,
+		anchor);
 	for (const char *p = words; *p; p++)
 		put_escaped(out, (unsigned char)*p);
 	fputs("</text>\n", out);
@@ -103,7 +113,8 @@ static int column_x(unsigned column)
 
 static void matrix_heading(FILE *out, int y, const char *title)
 {
-	static const char *const domain[] = {"DMP: memory survives", "MHP: caches too", "WSP: NIC too"};
+	static const char *const domain[] = {"DMP: memory survives", "MHP: caches too",
+					     "WSP: NIC too"};
 	text(out, "ink", 20, y + 20, "start", "%s", title);
 	text(out, "dim", MATRIX_X - 12, y + 20, "end", "domain");
 	text(out, "dim", MATRIX_X - 12, y + 44, "end", "DDIO");
@@ -128,8 +139,8 @@ static const char *verdict_class(unsigned verdict)
 static bool is_chosen(const struct taxonomy *t, const struct taxonomy_cell *cell)
 {
 	const struct rl_method *rl = taxonomy_rl(t, cell);
-	return taxonomy_cheapest(t, rl->compound, method_primitive(rl), cell->column, cell->transport,
-				 NULL) == cell;
+	return taxonomy_cheapest(t, rl->compound, method_primitive(rl), cell->column,
+				 cell->transport, NULL) == cell;
 }
 
 static void matrix_row(const struct picture *p, unsigned method, int y)
@@ -146,11 +157,13 @@ static void matrix_row(const struct picture *p, unsigned method, int y)
 	for (unsigned c = 0; c < TAXONOMY_COLUMNS; c++) {
 		const struct taxonomy_cell *cell = taxonomy_at(t, method, c, p->which);
 		unsigned verdict = cell->result.verdict;
-		rectangle(p->out, verdict_class(verdict), column_x(c) + 1, y + 1, CELL_W - 2, CELL_H - 2, 3);
+		rectangle(p->out, verdict_class(verdict), column_x(c) + 1, y + 1, CELL_W - 2,
+			  CELL_H - 2, 3);
 		text(p->out, "cell", column_x(c) + CELL_W / 2, y + 17, "middle", "%s",
 		     taxonomy_word(verdict));
 		if (is_chosen(t, cell))
-			rectangle(p->out, "mark", column_x(c) + 2, y + 2, CELL_W - 4, CELL_H - 4, 3);
+			rectangle(p->out, "mark", column_x(c) + 2, y + 2, CELL_W - 4, CELL_H - 4,
+				  3);
 	}
 }
 
@@ -237,7 +250,8 @@ static void draw_parts(FILE *out, const struct hardware *hw, int bottom)
 		if (!part_drawn((enum part)p, hw->ddio))
 			continue;
 		if (part_survives((enum part)p, hw))
-			rectangle(out, "safe", x - PART_W / 2, PART_TOP, PART_W, bottom - PART_TOP, 6);
+			rectangle(out, "safe", x - PART_W / 2, PART_TOP, PART_W, bottom - PART_TOP,
+				  6);
 		line(out, "rule", x, PART_TOP + 30, x, bottom);
 		rectangle(out, "part", x - PART_W / 2, PART_TOP, PART_W, 30, 5);
 		text(out, "ink", x, PART_TOP + 20, "middle", "%s", part_name[p]);
@@ -248,8 +262,8 @@ static void arrow(FILE *out, int from, int to, int y, bool late)
 {
 	int back = to > from ? -9 : 9;
 	line(out, late ? "late" : "way", from, y, to, y);
-	fprintf(out, "<path class=\"%s\" d=\"M%d %dL%d %dL%d %dZ\"/>\n", late ? "latetip" : "tip", to, y,
-		to + back, y - 5, to + back, y + 5);
+	fprintf(out, "<path class=\"%s\" d=\"M%d %dL%d %dL%d %dZ\"/>\n", late ? "latetip" : "tip",
+		to, y, to + back, y - 5, to + back, y + 5);
 }
 
 /* What crosses the wire is named on it, all else where it begins or ends. */
@@ -261,8 +275,8 @@ static void draw_act(FILE *out, const struct act *act, bool ddio, int y)
 	int left = from < to ? from : to;
 	arrow(out, from, to, y, late);
 	if (wire)
-		text(out, "ink halo", (part_x(PART_ITS_NIC, ddio) + part_x(PART_NIC, ddio)) / 2, y - 5,
-		     "middle", "%s", act->text);
+		text(out, "ink halo", (part_x(PART_ITS_NIC, ddio) + part_x(PART_NIC, ddio)) / 2,
+		     y - 5, "middle", "%s", act->text);
 	else
 		text(out, "ink halo", left + 10, y - 5, "start", "%s%s", act->text,
 		     act->kind == ACT_FLUSH ? ", fence" : "");
@@ -304,7 +318,8 @@ static unsigned column_of(const struct taxonomy_report *r, unsigned method)
 	return first;
 }
 
-static void course_title(FILE *out, const char *method, const struct hardware *hw, const struct acts *acts)
+static void course_title(FILE *out, const char *method, const struct hardware *hw,
+			 const struct acts *acts)
 {
 	static const char *const domain[] = {"DMP", "MHP", "WSP"};
 	struct method_cost cost = method_cost(acts);
@@ -314,7 +329,8 @@ static void course_title(FILE *out, const char *method, const struct hardware *h
 	text(out, "ink", 14, 24, "start", "%s: %s", method, words);
 	fputs("</g>\n", out);
 	text(out, "dim", 14, 44, "start",
-	     "%s, DDIO %s, receive buffers in %s, InfiniBand. %u round trip%s; CPU: %u acts while the "
+	     "%s, DDIO %s, receive buffers in %s, InfiniBand. %u round trip%s; CPU: %u acts while "
+	     "the "
 	     "requester "
 	     "waits, %u later; %u message%s",
 	     domain[hw->domain - DOMAIN_DMP], hw->ddio ? "on" : "off", hw->rqwrb_pm ? "PM" : "DRAM",
@@ -393,15 +409,18 @@ static int draw_way(FILE *out, const void *arg)
 	text(out, "ink halo", (x[2] + BOX_W + x[3]) / 2, low + 30, "middle", "drain, FLUSH");
 	text(out, "ink", 30, 275, "start", "survives a power failure");
 	way_domain(out, x[3] - 10, 255, right + 10, "DMP");
-	way_domain(out, x[2] - 10, 293, right + 10, "MHP; iio_in_mhp=off leaves the I/O buffers out");
+	way_domain(out, x[2] - 10, 293, right + 10,
+		   "MHP; iio_in_mhp=off leaves the I/O buffers out");
 	way_domain(out, x[1] - 10, 331, right + 10,
 		   "WSP; where receive buffers are in DRAM, not what a SEND has brought");
 	text(out, "ink", 30, 390, "start",
-	     "A completion says that the data have come to stage 1 (iWARP: 0), or further. That of a FLUSH "
+	     "A completion says that the data have come to stage 1 (iWARP: 0), or further. That of "
+	     "a FLUSH "
 	     "says "
 	     "stage 2; with DDIO off, stage 3.");
 	text(out, "ink", 30, 410, "start",
-	     "A receive completion says stage 2. What the CPU has flushed and fenced is at stage 3. Nothing "
+	     "A receive completion says stage 2. What the CPU has flushed and fenced is at stage "
+	     "3. Nothing "
 	     "else is known.");
 	end(out);
 	return finish(out);
@@ -428,7 +447,8 @@ int taxonomy_pictures(const struct taxonomy_report *r, const char *dir)
 	char name[40];
 	int status = draw(dir, "way", draw_way, &p);
 	for (p.which = 0; p.which < TAXONOMY_TRANSPORTS && !status; p.which++)
-		status = draw(dir, p.which == TRANSPORT_IB ? "matrix-ib" : "matrix-iwarp", draw_matrix, &p);
+		status = draw(dir, p.which == TRANSPORT_IB ? "matrix-ib" : "matrix-iwarp",
+			      draw_matrix, &p);
 	for (p.which = 0; p.which < taxonomy_methods() && !status; p.which++) {
 		snprintf(name, sizeof(name), "method-%s", taxonomy_method(p.which));
 		status = draw(dir, name, draw_course, &p);

@@ -27,13 +27,15 @@ static const char *paint(const char *colour)
 
 /* --- comparing --- */
 
-static int table_says(const struct taxonomy_report *r, const struct taxonomy_cell *cell, unsigned *line)
+static int table_says(const struct taxonomy_report *r, const struct taxonomy_cell *cell,
+		      unsigned *line)
 {
 	return taxonomy_says(r->table, taxonomy_method(cell->method), cell->column, cell->transport,
 			     &r->request->options.knobs, line);
 }
 
-enum taxonomy_compared taxonomy_compare(const struct taxonomy_report *r, const struct taxonomy_cell *cell)
+enum taxonomy_compared taxonomy_compare(const struct taxonomy_report *r,
+					const struct taxonomy_cell *cell)
 {
 	int says = table_says(r, cell, NULL);
 	unsigned verdict = cell->result.verdict;
@@ -56,7 +58,8 @@ void taxonomy_count(const struct taxonomy_report *r, unsigned count[TAXONOMY_NOT
 
 /* --- words --- */
 
-void taxonomy_config(const struct taxonomy *t, unsigned column, unsigned transport, char *buf, size_t n)
+void taxonomy_config(const struct taxonomy *t, unsigned column, unsigned transport, char *buf,
+		     size_t n)
 {
 	struct hardware hw = hardware_default;
 	char all[TAXONOMY_CONFIG * 2], *rest;
@@ -72,7 +75,8 @@ void taxonomy_config(const struct taxonomy *t, unsigned column, unsigned transpo
 	}
 }
 
-void taxonomy_print_replay(const struct taxonomy_report *r, const struct taxonomy_cell *cell, unsigned brk)
+void taxonomy_print_replay(const struct taxonomy_report *r, const struct taxonomy_cell *cell,
+			   unsigned brk)
 {
 	const struct taxonomy_break *broken = &cell->result.broken[brk];
 	const char *trace = r->trace[cell - r->t->cell][brk];
@@ -104,7 +108,8 @@ static void print_breaks(const struct taxonomy_report *r)
 		}
 	}
 	if (breaks && !r->request->options.traces)
-		printf("%u breaks; no trace was written: without --no-traces there is one for each\n",
+		printf("%u breaks; no trace was written: without --no-traces there is one for "
+		       "each\n",
 		       breaks);
 	if (breaks)
 		putchar('\n');
@@ -231,12 +236,14 @@ static void print_methods(const struct taxonomy_report *r)
 /* --- how it compares --- */
 
 /* Visit each choice; true: it is otherwise than the table has it. */
-static bool choice_differs(const struct taxonomy_report *r, bool compound, enum taxonomy_primitive primitive,
-			   unsigned column, unsigned transport, const char **best, const char **gives)
+static bool choice_differs(const struct taxonomy_report *r, bool compound,
+			   enum taxonomy_primitive primitive, unsigned column, unsigned transport,
+			   const char **best, const char **gives)
 {
-	const struct taxonomy_cell *cell = taxonomy_cheapest(r->t, compound, primitive, column, transport,
-							     NULL);
-	*gives = taxonomy_gives(r->table, compound, primitive, column, transport, &r->request->options.knobs);
+	const struct taxonomy_cell *cell = taxonomy_cheapest(r->t, compound, primitive, column,
+							     transport, NULL);
+	*gives = taxonomy_gives(r->table, compound, primitive, column, transport,
+				&r->request->options.knobs);
 	*best = cell ? taxonomy_method(cell->method) : "none";
 	return *gives && strcmp(*best, *gives);
 }
@@ -254,19 +261,22 @@ static unsigned compare_choices(const struct taxonomy_report *r, bool print, uns
 	for (unsigned i = 0; r->request->all && !known[TAXONOMY_UNSURE] &&
 			     i < 2 * TAXONOMY_PRIMITIVES * TAXONOMY_COLUMNS * TAXONOMY_TRANSPORTS;
 	     i++) {
-		unsigned transport = i % TAXONOMY_TRANSPORTS, c = i / TAXONOMY_TRANSPORTS % TAXONOMY_COLUMNS,
-			 k = i / TAXONOMY_TRANSPORTS / TAXONOMY_COLUMNS, p = k % TAXONOMY_PRIMITIVES;
+		unsigned transport = i % TAXONOMY_TRANSPORTS,
+			 c = i / TAXONOMY_TRANSPORTS % TAXONOMY_COLUMNS,
+			 k = i / TAXONOMY_TRANSPORTS / TAXONOMY_COLUMNS,
+			 p = k % TAXONOMY_PRIMITIVES;
 		bool compound = k / TAXONOMY_PRIMITIVES;
 		if (!taxonomy_at(r->t, 0, c, transport))
 			continue;
-		bool otherwise = choice_differs(r, compound, (enum taxonomy_primitive)p, c, transport, &best,
-						&gives);
+		bool otherwise = choice_differs(r, compound, (enum taxonomy_primitive)p, c,
+						transport, &best, &gives);
 		*compared += gives != NULL;
 		differ += otherwise;
 		if (!otherwise || !print)
 			continue;
 		taxonomy_config(r->t, c, transport, config, sizeof(config));
-		printf("DIFFERS: the cheapest for %s by %s at %s is %s; the papers' table gives %s\n",
+		printf("DIFFERS: the cheapest for %s by %s at %s is %s; the papers' table gives "
+		       "%s\n",
 		       kind[compound], taxonomy_primitive_name[p], config, best, gives);
 	}
 	return differ;
@@ -298,9 +308,10 @@ static void print_difference(const struct taxonomy_report *r, const struct taxon
 	int says = table_says(r, cell, &line);
 	taxonomy_config(r->t, cell->column, cell->transport, config, sizeof(config));
 	printf("%s%s%s: %s at %s is %s; %s:%u says %s\n", paint(RED),
-	       taxonomy_compare(r, cell) == TAXONOMY_DIFFERS ? "DIFFERS" : "NOT KNOWN", paint(PLAIN),
-	       taxonomy_method(cell->method), config,
-	       cell->result.complete ? taxonomy_word(cell->result.verdict) : "not searched to the end",
+	       taxonomy_compare(r, cell) == TAXONOMY_DIFFERS ? "DIFFERS" : "NOT KNOWN",
+	       paint(PLAIN), taxonomy_method(cell->method), config,
+	       cell->result.complete ? taxonomy_word(cell->result.verdict)
+				     : "not searched to the end",
 	       r->request->table_name, line, says < 0 ? "nothing" : taxonomy_word((unsigned)says));
 	for (unsigned b = 0; b < cell->result.breaks; b++) {
 		if (*cell->result.broken[b].text) {
@@ -321,7 +332,8 @@ static void print_likes(const struct taxonomy_report *r)
 {
 	for (unsigned i = 0; i < r->table->likes; i++) {
 		const struct taxonomy_like *like = &r->table->like[i];
-		int method = taxonomy_find_method(like->method), other = taxonomy_find_method(like->other);
+		int method = taxonomy_find_method(like->method),
+		    other = taxonomy_find_method(like->other);
 		unsigned cells = 0, equal = 0;
 		for (unsigned k = 0; k < r->t->cells && method >= 0 && other >= 0; k++) {
 			const struct taxonomy_cell *cell = &r->t->cell[k], *as;
@@ -332,7 +344,8 @@ static void print_likes(const struct taxonomy_report *r)
 			equal += as && as->result.verdict == cell->result.verdict;
 		}
 		if (cells)
-			printf("%s, which has no rows of its own there, is as %s in %u of %u cells\n",
+			printf("%s, which has no rows of its own there, is as %s in %u of %u "
+			       "cells\n",
 			       like->method, like->other, equal, cells);
 	}
 }
@@ -358,8 +371,8 @@ static void print_summary(const struct taxonomy_report *r)
 	       equal, with_rows, r->request->table_name, paint(PLAIN));
 	print_likes(r);
 	if (choices)
-		printf("%u of %u choices of the cheapest method equal the papers' tables\n", choices - differ,
-		       choices);
+		printf("%u of %u choices of the cheapest method equal the papers' tables\n",
+		       choices - differ, choices);
 	if (count[TAXONOMY_NOT_COMPARED])
 		printf("%u cells were not compared: of such switches %s says nothing\n",
 		       count[TAXONOMY_NOT_COMPARED], r->request->table_name);
@@ -374,17 +387,21 @@ static void print_bounds(const struct taxonomy_report *r)
 		unsure += !r->t->cell[i].result.complete;
 	}
 	snprintf(text, sizeof(text),
-		 "%u cells. %u are sound, that is, exhaustively searched: all schedules of workload %s with "
+		 "%u cells. %u are sound, that is, exhaustively searched: all schedules of "
+		 "workload %s with "
 		 "at "
-		 "most %u preemptions and no lost packet, one power failure at each point of each of them, "
+		 "most %u preemptions and no lost packet, one power failure at each point of each "
+		 "of them, "
 		 "every "
-		 "image that it can leave (docs/search.md); \"ok\" says no more than that. The others were "
-		 "searched until all had broken that can, or to the same end%s. %" PRIu64 " runs, %" PRIu64
-		 " crash states; %" PRIu64
-		 " holds were left out because they only reorder independent steps; %.1f s, %u job%s.",
+		 "image that it can leave (docs/search.md); \"ok\" says no more than that. The "
+		 "others were "
+		 "searched until all had broken that can, or to the same end%s. %" PRIu64
+		 " runs, %" PRIu64 " crash states; %" PRIu64
+		 " holds were left out because they only reorder independent steps; %.1f s, %u "
+		 "job%s.",
 		 r->t->cells, sound, r->t->options.workload->name, r->t->options.preemptions,
-		 unsure ? ", or until the budget was used up" : "", r->t->runs, r->t->states, r->t->spared,
-		 r->seconds, r->t->options.jobs, r->t->options.jobs == 1 ? "" : "s");
+		 unsure ? ", or until the budget was used up" : "", r->t->runs, r->t->states,
+		 r->t->spared, r->seconds, r->t->options.jobs, r->t->options.jobs == 1 ? "" : "s");
 	print_wrapped(0, text);
 }
 
@@ -392,7 +409,8 @@ void taxonomy_print(const struct taxonomy_report *r)
 {
 	print_breaks(r);
 	print_methods(r);
-	puts("ok: sound; L: an update that was reported durable can be lost; O: b can be durable without a;\n"
+	puts("ok: sound; L: an update that was reported durable can be lost; O: b can be durable "
+	     "without a;\n"
 	     "X: something else breaks; !: not as the table says; ?: could not tell\n");
 	for (unsigned transport = 0; transport < TAXONOMY_TRANSPORTS; transport++) {
 		print_matrix(r, false, transport);
@@ -406,7 +424,8 @@ void taxonomy_print(const struct taxonomy_report *r)
 
 static json_t *cell_json(const struct taxonomy_report *r, const struct taxonomy_cell *cell)
 {
-	static const char *const compared[] = {"equal", "differs", "could not tell", "not compared"};
+	static const char *const compared[] = {"equal", "differs", "could not tell",
+					       "not compared"};
 	const struct rl_method *rl = taxonomy_rl(r->t, cell);
 	struct method_cost cost = taxonomy_cost(r->t, cell);
 	char config[TAXONOMY_CONFIG];
@@ -418,21 +437,22 @@ static json_t *cell_json(const struct taxonomy_report *r, const struct taxonomy_
 		const struct taxonomy_break *broken = &cell->result.broken[b];
 		const char *trace = r->trace[cell - r->t->cell][b];
 		json_array_append_new(breaks, json_pack("{s:s, s:s, s:s}", "contract",
-							contract_name(broken->contract), "how", broken->text,
-							"trace", trace ? trace : ""));
+							contract_name(broken->contract), "how",
+							broken->text, "trace", trace ? trace : ""));
 	}
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:s, s:o, s:{s:i, s:i, "
-			 "s:i, s:i, s:i}}",
-			 "store", "remotelog", "variant", rl->name, "config", config, "kind",
-			 rl->compound ? "compound" : "singleton", "primitive",
-			 taxonomy_primitive_name[method_primitive(rl)], "verdict",
-			 taxonomy_word(cell->result.verdict), "table",
-			 says < 0 ? "" : taxonomy_word((unsigned)says), "compared",
-			 compared[taxonomy_compare(r, cell)], "states", (json_int_t)cell->result.states,
-			 "runs", (json_int_t)cell->result.runs, "exhaustive", (int)cell->result.exhaustive,
-			 "trace", first ? first : "", "breaks", breaks, "cost", "round_trips",
-			 (int)cost.round_trips, "cpu_waited", (int)cost.cpu_waited, "cpu_later",
-			 (int)cost.cpu_later, "messages", (int)cost.messages, "bytes", (int)cost.bytes);
+	return json_pack(
+		"{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:s, s:o, s:{s:i, s:i, "
+		"s:i, s:i, s:i}}",
+		"store", "remotelog", "variant", rl->name, "config", config, "kind",
+		rl->compound ? "compound" : "singleton", "primitive",
+		taxonomy_primitive_name[method_primitive(rl)], "verdict",
+		taxonomy_word(cell->result.verdict), "table",
+		says < 0 ? "" : taxonomy_word((unsigned)says), "compared",
+		compared[taxonomy_compare(r, cell)], "states", (json_int_t)cell->result.states,
+		"runs", (json_int_t)cell->result.runs, "exhaustive", (int)cell->result.exhaustive,
+		"trace", first ? first : "", "breaks", breaks, "cost", "round_trips",
+		(int)cost.round_trips, "cpu_waited", (int)cost.cpu_waited, "cpu_later",
+		(int)cost.cpu_later, "messages", (int)cost.messages, "bytes", (int)cost.bytes);
 }
 
 static json_t *choices_json(const struct taxonomy_report *r)
@@ -440,20 +460,24 @@ static json_t *choices_json(const struct taxonomy_report *r)
 	json_t *list = json_array();
 	const char *best, *gives;
 	char config[TAXONOMY_CONFIG];
-	for (unsigned transport = 0; transport < TAXONOMY_TRANSPORTS && r->request->all; transport++) {
+	for (unsigned transport = 0; transport < TAXONOMY_TRANSPORTS && r->request->all;
+	     transport++) {
 		for (unsigned k = 0; k < 2 * TAXONOMY_PRIMITIVES; k++) {
-			enum taxonomy_primitive p = (enum taxonomy_primitive)(k % TAXONOMY_PRIMITIVES);
+			enum taxonomy_primitive p = (enum taxonomy_primitive)(k %
+									      TAXONOMY_PRIMITIVES);
 			for (unsigned c = 0; c < TAXONOMY_COLUMNS; c++) {
 				if (!taxonomy_at(r->t, 0, c, transport))
 					continue;
-				choice_differs(r, k / TAXONOMY_PRIMITIVES, p, c, transport, &best, &gives);
+				choice_differs(r, k / TAXONOMY_PRIMITIVES, p, c, transport, &best,
+					       &gives);
 				taxonomy_config(r->t, c, transport, config, sizeof(config));
 				json_array_append_new(
-					list,
-					json_pack("{s:s, s:s, s:s, s:s, s:s}", "kind",
-						  k / TAXONOMY_PRIMITIVES ? "compound" : "singleton",
-						  "primitive", taxonomy_primitive_name[p], "config", config,
-						  "cheapest", best, "table", gives ? gives : ""));
+					list, json_pack("{s:s, s:s, s:s, s:s, s:s}", "kind",
+							k / TAXONOMY_PRIMITIVES ? "compound"
+										: "singleton",
+							"primitive", taxonomy_primitive_name[p],
+							"config", config, "cheapest", best, "table",
+							gives ? gives : ""));
 			}
 		}
 	}
@@ -467,9 +491,10 @@ int taxonomy_json(const struct taxonomy_report *r)
 	for (unsigned i = 0; i < r->t->cells && !error; i++)
 		error = json_array_append_new(cells, cell_json(r, &r->t->cell[i])) ? -ENOMEM : 0;
 	json_t *all = json_pack("{s:o, s:o, s:s, s:i, s:s, s:f, s:i}", "cells", cells, "choices",
-				choices_json(r), "workload", r->t->options.workload->name, "preemptions",
-				(int)r->t->options.preemptions, "table", r->request->table_name, "seconds",
-				r->seconds, "jobs", (int)r->t->options.jobs);
+				choices_json(r), "workload", r->t->options.workload->name,
+				"preemptions", (int)r->t->options.preemptions, "table",
+				r->request->table_name, "seconds", r->seconds, "jobs",
+				(int)r->t->options.jobs);
 	if (!all && !error)
 		error = -ENOMEM;
 	if (!error)
@@ -478,7 +503,8 @@ int taxonomy_json(const struct taxonomy_report *r)
 	return error ? fail(EXIT_USAGE, "%s: %s", r->request->json, strerror(-error)) : 0;
 }
 
-static void add_test(const struct taxonomy_report *r, const struct taxonomy_cell *cell, struct junit *j)
+static void add_test(const struct taxonomy_report *r, const struct taxonomy_cell *cell,
+		     struct junit *j)
 {
 	char config[TAXONOMY_CONFIG], suite[100];
 	enum taxonomy_compared compared = taxonomy_compare(r, cell);
@@ -489,8 +515,8 @@ static void add_test(const struct taxonomy_report *r, const struct taxonomy_cell
 	snprintf(suite, sizeof(suite), "taxonomy %s", taxonomy_method(cell->method));
 	if (compared == TAXONOMY_DIFFERS)
 		junit_add(j, suite, config, "%s, expected %s\n%s\ntidemark replay %s",
-			  taxonomy_word(cell->result.verdict), expected, cell->result.broken[0].text,
-			  trace ? trace : "");
+			  taxonomy_word(cell->result.verdict), expected,
+			  cell->result.broken[0].text, trace ? trace : "");
 	else if (compared == TAXONOMY_UNSURE)
 		junit_add(j, suite, config, "could not tell, expected %s", expected);
 	else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tidemark verbs: small verbs programs on the soft RNIC or on a device of the system, and what they print.
- * Each runs in a process of its own, for a bounded time, so that one that crashes or hangs says so and the
- * others go on. docs/verbs.md says what the programs are for.
+ * tidemark verbs: small verbs programs on the soft RNIC or on a device of the system, and what they
+ * print. Each runs in a process of its own, for a bounded time, so that one that crashes or hangs
+ * says so and the others go on. docs/verbs.md says what the programs are for.
  */
 #include "scenarios/verbs.h"
 #include <errno.h>
@@ -17,7 +17,8 @@
 #include <unistd.h>
 #include "cli/cli.h"
 
-#define SECONDS 60 /* that a program may take: it waits 4 s for the first completion that does not come */
+#define SECONDS \
+	60 /* that a program may take: it waits 4 s for the first completion that does not come */
 
 struct choice {
 	const char *device, *pm;
@@ -28,17 +29,21 @@ struct choice {
 static void help(void)
 {
 	puts("usage: tidemark verbs [PROGRAM...] [OPTION...]\n"
-	     "Runs small verbs programs, all or those that are named, on the soft RNIC or on a device of "
+	     "Runs small verbs programs, all or those that are named, on the soft RNIC or on a "
+	     "device of "
 	     "the\n"
-	     "system, and prints what happened: errors of calls, completions, memory, states. The same lines "
+	     "system, and prints what happened: errors of calls, completions, memory, states. The "
+	     "same lines "
 	     "on\n"
-	     "both mean that both do the same. docs/verbs.md says where they differ, and who is right.\n\n"
+	     "both mean that both do the same. docs/verbs.md says where they differ, and who is "
+	     "right.\n\n"
 	     "  --sim              on the soft RNIC (the default)\n"
 	     "  --device NAME      on this device of libibverbs; \"\": the first\n"
 	     "  --pm FILE          a devdax device for programs that flush to persistent memory\n"
 	     "  --list             the programs and what they do\n"
 	     "  --help             this text\n\n"
-	     "exit status: 0, 1 a program crashed or hung, 2 usage or bad input, 70 internal error, 77 there "
+	     "exit status: 0, 1 a program crashed or hung, 2 usage or bad input, 70 internal "
+	     "error, 77 there "
 	     "is\n"
 	     "no such device");
 }
@@ -98,7 +103,8 @@ static int run_here(const struct choice *choice, const struct verbs_program *pro
 	return error ? EXIT_BROKEN : EXIT_HELD;
 }
 
-/* How the child has ended; killed when its time is over. A process that hangs in the kernel is left behind.
+/* How the child has ended; killed when its time is over. A process that hangs in the kernel is left
+ * behind.
  */
 static bool reap(pid_t child, int *status)
 {
@@ -162,7 +168,8 @@ static int unknown(const struct verbs_table *table, const char *name)
 	nearest_init(&n, name);
 	for (unsigned i = 0; (program = program_at(table, i)); i++)
 		nearest_try(&n, program->name);
-	return fail(EXIT_USAGE, "no verbs program \"%.40s\"%s (tidemark verbs --list)", name, n.hint);
+	return fail(EXIT_USAGE, "no verbs program \"%.40s\"%s (tidemark verbs --list)", name,
+		    n.hint);
 }
 
 static int list_programs(const struct verbs_table *table)
@@ -188,7 +195,8 @@ int verbs_main(int argc, char **argv)
 		return status;
 	choice.table = choice.live ? &verbs_live : &verbs_sim;
 	if (choice.pm && !choice.live)
-		return fail(EXIT_USAGE, "--pm: the soft RNIC's host has its own; give it with --device");
+		return fail(EXIT_USAGE,
+			    "--pm: the soft RNIC's host has its own; give it with --device");
 	if (choice.pm && access(choice.pm, R_OK | W_OK))
 		return fail(EXIT_USAGE, "--pm %s: %s", choice.pm, strerror(errno));
 	if (choice.list)

@@ -56,7 +56,8 @@ struct tm_variant {
 	const char *name;
 	const char *knobs; /* "name=value name=value" */
 	const char *what;  /* one sentence: what it is, or what it breaks */
-	unsigned breaks;   /* contracts (TM_BIT) of which a seeded bug breaks at least one; 0: not a bug */
+	unsigned breaks;   /* contracts (TM_BIT) of which a seeded bug breaks at least one; 0: not a
+			      bug */
 };
 
 /* A named part of the PM pool; names lines in traces and reports. */
@@ -67,12 +68,13 @@ struct tm_region {
 
 /* How large a store has to be, and how its switches stand. */
 struct tm_params {
-	unsigned clients;	    /* connections over the store's life, recovery's readers included */
-	unsigned keys;		    /* distinct keys */
-	unsigned updates;	    /* PUTs and DELETEs over the store's life: enough room for all of them */
-	unsigned max_vlen;	    /* longest value, bytes */
-	bool rqwrb_pm;		    /* the machine has its receive buffers in PM: a store that can, does so */
-	uint8_t knob[TM_MAX_KNOBS]; /* index into the knob's values, by position in tm_store.knobs */
+	unsigned clients;  /* connections over the store's life, recovery's readers included */
+	unsigned keys;	   /* distinct keys */
+	unsigned updates;  /* PUTs and DELETEs over the store's life: enough room for all of them */
+	unsigned max_vlen; /* longest value, bytes */
+	bool rqwrb_pm; /* the machine has its receive buffers in PM: a store that can, does so */
+	uint8_t knob[TM_MAX_KNOBS]; /* index into the knob's values, by position in
+				     * tm_store.knobs */
 };
 
 /* What a server or a client is started with. */
@@ -86,13 +88,16 @@ struct tm_env {
 
 /* A structural check says what it found through this, one call a defect. */
 struct tm_fsck {
-	void (*bad)(struct tm_fsck *fsck, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+	void (*bad)(struct tm_fsck *fsck, const char *fmt, ...)
+		__attribute__((format(printf, 2, 3)));
 };
 
 /* What the bytes of a pool are, one call a field. Where fields overlap, the last call counts. */
 struct tm_fields {
-	/* [off, off + len) of the pool is one field, which has `paper` bytes in the paper's layout. */
-	void (*field)(struct tm_fields *fields, const char *name, uint64_t off, uint64_t len, uint64_t paper);
+	/* [off, off + len) of the pool is one field, which has `paper` bytes in the paper's
+	 * layout. */
+	void (*field)(struct tm_fields *fields, const char *name, uint64_t off, uint64_t len,
+		      uint64_t paper);
 };
 
 /*
@@ -124,13 +129,16 @@ struct tm_store {
 	int (*open)(const struct tm_env *env, void **client);
 	int (*put)(void *client, const void *key, size_t klen, const void *value, size_t vlen);
 	/* -ENOENT: not found. *vlen: the value's length; at most cap bytes are copied. */
-	int (*get)(void *client, const void *key, size_t klen, void *value, size_t cap, size_t *vlen);
+	int (*get)(void *client, const void *key, size_t klen, void *value, size_t cap,
+		   size_t *vlen);
 	int (*del)(void *client, const void *key, size_t klen);
-	/* Ask the server to clean its log now, whatever room there is. Returns when it has agreed; cleaning
-	 * goes on by itself. -EALREADY: it is at it. NULL: the store has no log cleaning. */
+	/* Ask the server to clean its log now, whatever room there is. Returns when it has agreed;
+	 * cleaning goes on by itself. -EALREADY: it is at it. NULL: the store has no log
+	 * cleaning. */
 	int (*clean)(void *client);
-	/* Name the fields of the pool as it stands, read only: `tidemark count` then gives what was written in
-	 * the sizes of the paper, too (docs/count.md). NULL: the paper has no such figures. */
+	/* Name the fields of the pool as it stands, read only: `tidemark count` then gives what was
+	 * written in the sizes of the paper, too (docs/count.md). NULL: the paper has no such
+	 * figures. */
 	void (*fields)(const struct tm_env *env, struct tm_fields *fields);
 };
 

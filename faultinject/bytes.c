@@ -26,7 +26,8 @@ static const uint8_t kind_of_class[RECORD_ALL] = {
 	[RECORD_FAIL] = CHOICE_FAIL,
 };
 
-static bool is_meant(const struct byte_source *b, const struct byte_record *r, const struct choice_point *at)
+static bool is_meant(const struct byte_source *b, const struct byte_record *r,
+		     const struct choice_point *at)
 {
 	if (kind_of_class[r->class] != at->kind)
 		return false;
@@ -43,7 +44,8 @@ static bool is_meant(const struct byte_source *b, const struct byte_record *r, c
 	return !r->whose || r->whose == at->op.client;
 }
 
-/* 1..n - 1. As in the random source, dead clients and caches written back as a whole have a larger share. */
+/* 1..n - 1. As in the random source, dead clients and caches written back as a whole have a larger
+ * share. */
 static unsigned pick(const struct choice_point *at, uint8_t byte, unsigned n)
 {
 	if (at->kind == CHOICE_STEP && n > HOLD_FOREVER && byte >= 192)
@@ -59,7 +61,8 @@ static unsigned pick(const struct choice_point *at, uint8_t byte, unsigned n)
 	return 1 + byte % (n - 1);
 }
 
-static void record_taken(struct byte_source *b, const struct choice_point *at, unsigned answer, unsigned n)
+static void record_taken(struct byte_source *b, const struct choice_point *at, unsigned answer,
+			 unsigned n)
 {
 	struct deviation d;
 	deviation_record(&d, at, answer, n);
@@ -109,7 +112,8 @@ void bytes_start(struct byte_source *b, const uint8_t *bytes, size_t n, bool pow
 	b->source.answer = byte_answer;
 	for (unsigned k = 0; k < CHOICE_KINDS; k++)
 		b->source.skip[k] = UINT32_MAX;
-	for (; n >= RECORD_BYTES && b->records < MAX_RECORDS; bytes += RECORD_BYTES, n -= RECORD_BYTES) {
+	for (; n >= RECORD_BYTES && b->records < MAX_RECORDS;
+	     bytes += RECORD_BYTES, n -= RECORD_BYTES) {
 		struct byte_record *r = &b->record[b->records];
 		*r = (struct byte_record){.class = bytes[0] & 15,
 					  .whose = bytes[0] >> 4 & 3,

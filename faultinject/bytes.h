@@ -32,7 +32,7 @@
 
 /* The lower four bits of `what`. */
 enum record_class {
-	RECORD_STEP, /* + enum step_kind */
+	RECORD_STEP,				  /* + enum step_kind */
 	RECORD_PACKET = RECORD_STEP + STEP_BEGIN, /* which nobody is asked about here */
 	RECORD_LAND,
 	RECORD_ORDER,

@@ -16,11 +16,11 @@
 #include <string.h>
 
 static const char *const op_words[OP_KINDS] = {"none", "put", "get", "del", "open", "clean"};
-static const char *const step_words[STEP_KINDS] = {"store", "load", "flush", "fence", "post", "completion",
-						   "begin"};
-static const char *const place_words[CRASH_PLACES] = {"after return",	"before fence", "before store",
-						      "before landing", "before drain", "before write-back",
-						      "at end",		"anywhere",	"before entry"};
+static const char *const step_words[STEP_KINDS] = {"store", "load",	  "flush", "fence",
+						   "post",  "completion", "begin"};
+static const char *const place_words[CRASH_PLACES] = {
+	"after return",	     "before fence", "before store", "before landing", "before drain",
+	"before write-back", "at end",	     "anywhere",     "before entry"};
 
 void op_label_print(struct op_label op, unsigned visit, char *buf, size_t n)
 {
@@ -47,9 +47,10 @@ static const char *number(const char *text, uint32_t *out)
 	return p;
 }
 
-/* The text up to where the pattern ends, or NULL. Each "%u" of the pattern is a number, one for each of a, b,
- * c. */
-static const char *match(const char *text, const char *pattern, uint32_t *a, uint32_t *b, uint32_t *c)
+/* The text up to where the pattern ends, or NULL. Each "%u" of the pattern is a number, one for
+ * each of a, b, c. */
+static const char *match(const char *text, const char *pattern, uint32_t *a, uint32_t *b,
+			 uint32_t *c)
 {
 	uint32_t *out[] = {a, b, c};
 	unsigned n = 0;
@@ -114,7 +115,8 @@ uint64_t deviation_key(const struct deviation *d)
 	return choice_key(&at);
 }
 
-void deviation_record(struct deviation *d, const struct choice_point *at, unsigned answer, unsigned n)
+void deviation_record(struct deviation *d, const struct choice_point *at, unsigned answer,
+		      unsigned n)
 {
 	memset(d, 0, sizeof(*d));
 	d->kind = at->kind;
@@ -160,11 +162,13 @@ static int parse_packet(struct deviation *d, const char *text)
 	for (unsigned w = 0; w < PACKET_WORDS; w++) {
 		char pattern[48];
 		uint32_t index, again, copy = 0;
-		snprintf(pattern, sizeof(pattern), "message %%u %s %%u try %%u", packet_words[w].word);
+		snprintf(pattern, sizeof(pattern), "message %%u %s %%u try %%u",
+			 packet_words[w].word);
 		const char *rest = match(text, pattern, &d->a, &index, &again);
 		if (!rest)
 			continue;
-		if ((index >= PACKET_RANGE && (w || index < PACKET_WORDS * PACKET_RANGE)) || again > 0xffff)
+		if ((index >= PACKET_RANGE && (w || index < PACKET_WORDS * PACKET_RANGE)) ||
+		    again > 0xffff)
 			return -EINVAL;
 		if (*rest && (!scan(rest, " copy %u", &copy, NULL, NULL) || !copy || copy > 0xffff))
 			return -EINVAL;
@@ -179,7 +183,8 @@ static int parse_packet(struct deviation *d, const char *text)
 /* c: line + 2^23 x copy + 2^24 x (try - 1). */
 static void print_fetch(const struct deviation *d, char *buf, size_t n)
 {
-	int len = snprintf(buf, n, "reading message %u packet %u line %u", d->a, d->b, d->c & 0x7fffff);
+	int len = snprintf(buf, n, "reading message %u packet %u line %u", d->a, d->b,
+			   d->c & 0x7fffff);
 	if (d->c >> 23)
 		snprintf(buf + len, n - (size_t)len, " try %u%s", (d->c >> 24) + 1,
 			 d->c >> 23 & 1 ? " copy 1" : "");
@@ -229,8 +234,8 @@ static void print_point(const struct deviation *d, char *buf, size_t n)
 		if (d->a == CRASH_AT_END)
 			snprintf(buf, n, "power at end");
 		else if (d->a == CRASH_BEFORE_LAND || d->a == CRASH_BEFORE_DRAIN)
-			snprintf(buf, n, "power %s message %u packet %u line %u", place_words[d->a], d->b,
-				 d->c >> 16, d->c & 0xffff);
+			snprintf(buf, n, "power %s message %u packet %u line %u", place_words[d->a],
+				 d->b, d->c >> 16, d->c & 0xffff);
 		else
 			snprintf(buf, n, "power %s %u", place_words[d->a], d->b);
 		break;
@@ -254,7 +259,8 @@ static int parse_power(struct deviation *d, const char *text)
 		if (p == CRASH_AT_END)
 			return text[len] ? -EINVAL : 0;
 		if (p == CRASH_BEFORE_LAND || p == CRASH_BEFORE_DRAIN) {
-			if (!scan(text + len, " message %u packet %u line %u", &d->b, &packet, &line) ||
+			if (!scan(text + len, " message %u packet %u line %u", &d->b, &packet,
+				  &line) ||
 			    packet > 0xffff || line > 0xffff)
 				return -EINVAL;
 			d->c = packet << 16 | line;
@@ -269,7 +275,8 @@ static int parse_call(struct deviation *d, const char *text)
 {
 	for (unsigned p = 0; p < FAIL_POINT_COUNT; p++) {
 		size_t len = strlen(fail_points[p].name);
-		if (strncmp(text, fail_points[p].name, len) || !scan(text + len, " %u", &d->b, NULL, NULL))
+		if (strncmp(text, fail_points[p].name, len) ||
+		    !scan(text + len, " %u", &d->b, NULL, NULL))
 			continue;
 		d->kind = CHOICE_FAIL;
 		d->a = p;
@@ -317,8 +324,16 @@ static int parse_point(struct deviation *d, const char *text)
 static const struct {
 	const char *word;
 	unsigned k;
-} hold_words[] = {{"100ns", 1}, {"500ns", 2}, {"2us", 3},   {"8us", 4},	    {"30us", 5},
-		  {"200us", 6}, {"5ms", 7},   {"100ms", 8}, {"for ever", HOLD_FOREVER}, {"until rest", HOLD_REST},
+} hold_words[] = {{"100ns", 1},
+		  {"500ns", 2},
+		  {"2us", 3},
+		  {"8us", 4},
+		  {"30us", 5},
+		  {"200us", 6},
+		  {"5ms", 7},
+		  {"100ms", 8},
+		  {"for ever", HOLD_FOREVER},
+		  {"until rest", HOLD_REST},
 		  {"and switch", HOLD_SWITCH}};
 
 static void print_hold(unsigned k, char *buf, size_t n)
@@ -371,7 +386,9 @@ static int parse_answer(const struct deviation *d, const char *text, const char 
 	case CHOICE_PACKET:
 		*expected = "\"lose\", \"duplicate\" or \"hold TIME\"";
 		if (hold > 0)
-			return hold == HOLD_FOREVER ? -1 : (int)choice_hold_answer(d->kind, (unsigned)hold);
+			return hold == HOLD_FOREVER
+				       ? -1
+				       : (int)choice_hold_answer(d->kind, (unsigned)hold);
 		return !strcmp(text, "lose")	    ? PACKET_LOSE
 		       : !strcmp(text, "duplicate") ? PACKET_DUPLICATE
 						    : -1;
@@ -402,7 +419,8 @@ static int parse_answer(const struct deviation *d, const char *text, const char 
 
 /* --- lines --- */
 
-static void print_line(const struct deviation *d, const struct deviation_names *names, char *buf, size_t n)
+static void print_line(const struct deviation *d, const struct deviation_names *names, char *buf,
+		       size_t n)
 {
 	char name[64], version[64];
 	/* Without a number of versions the line can not have been cut: n counts them. */
@@ -431,8 +449,10 @@ static int parse_line(struct deviation *d, const struct deviation_names *names, 
 			return -EINVAL;
 		*at = '\0';
 	}
-	if (pmem_unname(names->region, names->regions, text, &off) || off % LINE || off / LINE > UINT32_MAX) {
-		*expected = "the name of a line of this store's PM (REGION+0xOFFSET, a multiple of 0x40)";
+	if (pmem_unname(names->region, names->regions, text, &off) || off % LINE ||
+	    off / LINE > UINT32_MAX) {
+		*expected = "the name of a line of this store's PM (REGION+0xOFFSET, a multiple of "
+			    "0x40)";
 		return -EINVAL;
 	}
 	int answer = pmem_answer_parse(colon + 2);
@@ -441,8 +461,8 @@ static int parse_line(struct deviation *d, const struct deviation_names *names, 
 	if (answer >= 1 && match(colon + 2, "version %u of %u", &version, &versions, NULL))
 		pmem_answer_print(versions, (unsigned)answer, again, sizeof(again));
 	if (answer < 1 || strcmp(colon + 2, again) != 0) {
-		*expected =
-			"\"version K of N\" with K below N, or \"... cut after word W\" with W from 1 to 7";
+		*expected = "\"version K of N\" with K below N, or \"... cut after word W\" with W "
+			    "from 1 to 7";
 		return -EINVAL;
 	}
 	d->kind = CHOICE_LINE;
@@ -455,7 +475,8 @@ static int parse_line(struct deviation *d, const struct deviation_names *names, 
 
 /* --- whole lines --- */
 
-void deviation_print(const struct deviation *d, const struct deviation_names *names, char *buf, size_t n)
+void deviation_print(const struct deviation *d, const struct deviation_names *names, char *buf,
+		     size_t n)
 {
 	char label[32], point[96], answer[64];
 	if (d->kind == CHOICE_LINE) {
@@ -499,11 +520,13 @@ int deviation_parse(struct deviation *d, const struct deviation_names *names, co
 		return -EINVAL;
 	}
 	if (parse_point(d, point)) {
-		*expected = "a point such as \"before store 3\", \"message 1 packet 2 try 1\" or \"power "
+		*expected = "a point such as \"before store 3\", \"message 1 packet 2 try 1\" or "
+			    "\"power "
 			    "after return 1\"";
 		return -EINVAL;
 	}
-	if (d->kind == CHOICE_CRASH && d->a == CRASH_AT_END && (d->who[0] || d->op.kind || d->visit)) {
+	if (d->kind == CHOICE_CRASH && d->a == CRASH_AT_END &&
+	    (d->who[0] || d->op.kind || d->visit)) {
 		*expected = "\"- - power at end\": it is nobody's";
 		return -EINVAL;
 	}

@@ -29,8 +29,10 @@ struct deviation_names {
 
 /* The point's choice_key(). */
 uint64_t deviation_key(const struct deviation *d);
-void deviation_record(struct deviation *d, const struct choice_point *at, unsigned answer, unsigned n);
-void deviation_print(const struct deviation *d, const struct deviation_names *names, char *buf, size_t n);
+void deviation_record(struct deviation *d, const struct choice_point *at, unsigned answer,
+		      unsigned n);
+void deviation_print(const struct deviation *d, const struct deviation_names *names, char *buf,
+		     size_t n);
 /* Reads what deviation_print() wrote. 0, or -EINVAL with *expected. */
 int deviation_parse(struct deviation *d, const struct deviation_names *names, const char *text,
 		    const char **expected);

@@ -34,8 +34,8 @@ static unsigned random_answer(struct source *source, const struct choice_point *
 	}
 	if (at->kind == CHOICE_EVICT && random_next(&r->state) % 2)
 		answer = 1;
-	/* Dead clients are worth more than one hold in HOLDS; the server's tasks never die (n is smaller
-	 * there). */
+	/* Dead clients are worth more than one hold in HOLDS; the server's tasks never die (n is
+	 * smaller there). */
 	if (at->kind == CHOICE_STEP && n > HOLD_FOREVER && random_next(&r->state) % 5 == 0)
 		answer = HOLD_FOREVER;
 	r->left--;
@@ -55,7 +55,8 @@ void random_start(struct random_source *r, uint64_t seed, unsigned max_deviation
 		[CHOICE_EVICT] = {1, 2, 4, 8},	    [CHOICE_BUFFER] = {3, 10, 30, 100},
 		[CHOICE_FAIL] = {3, 10, 30, 100},
 	};
-	/* Where nobody asks about store buffers or calls that fail, a seed says what it says without them. */
+	/* Where nobody asks about store buffers or calls that fail, a seed says what it says
+	 * without them. */
 	uint64_t buffer_state = seed ^ 0x5709e6, fail_state = seed ^ 0xfa115;
 	uint64_t *state[CHOICE_KINDS];
 	struct deviations taken = r->taken;
@@ -67,7 +68,9 @@ void random_start(struct random_source *r, uint64_t seed, unsigned max_deviation
 	r->state = seed * 0x9e3779b97f4a7c15u + 0x1234567;
 	r->left = 1 + (unsigned)(random_next(&r->state) % max_deviations);
 	for (unsigned k = 0; k < CHOICE_KINDS; k++) {
-		state[k] = k == CHOICE_BUFFER ? &buffer_state : k == CHOICE_FAIL ? &fail_state : &r->state;
+		state[k] = k == CHOICE_BUFFER ? &buffer_state
+			   : k == CHOICE_FAIL ? &fail_state
+					      : &r->state;
 		uint64_t draw = random_next(state[k]);
 		r->mean[k] = draw & 4 ? means[k][draw & 3] : 0;
 	}

@@ -97,7 +97,8 @@ bool footprint_depends(const struct footprint *f, const struct log_touch *t)
 		return true;
 	if (t->what == TOUCH_WRITE && f->power)
 		return true;
-	if ((t->what == TOUCH_COMMIT || t->what == TOUCH_POWER) && (f->power || f->pm_write || f->commit))
+	if ((t->what == TOUCH_COMMIT || t->what == TOUCH_POWER) &&
+	    (f->power || f->pm_write || f->commit))
 		return true;
 	if (!places(t, &first, &last))
 		return false;

@@ -54,13 +54,14 @@ struct systematic_source {
 	const struct deviations *list; /* to be taken, in this order */
 	uint64_t key[SYSTEMATIC_DEPTH];
 	struct deviations taken;
-	/* What was touched during the list's i-th hold until rest (faults and orders hold nobody and do
-	 * not count); NULL: nobody asks. */
+	/* What was touched during the list's i-th hold until rest (faults and orders hold nobody
+	 * and do not count); NULL: nobody asks. */
 	struct footprint *window[SYSTEMATIC_DEPTH];
 	struct run_log *log; /* what came after the last deviation; NULL: nobody asks */
 	bool failed;	     /* out of memory */
 };
-/* Begin a run. The list has at most SYSTEMATIC_DEPTH entries; taken keeps its memory from run to run. */
+/* Begin a run. The list has at most SYSTEMATIC_DEPTH entries; taken keeps its memory from run to
+ * run. */
 void systematic_start(struct systematic_source *s, const struct deviations *list);
 
 /* Does it matter whether touch `t` of a log, of somebody held, comes before or after all of f? */

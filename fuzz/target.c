@@ -55,7 +55,8 @@ static const char *environment(const char *name, const char *otherwise)
 static void prepare(void)
 {
 	const char *name = environment("TIDEMARK_STORE", "efactory"), *expected = NULL;
-	char *knobs = strdup(environment("TIDEMARK_KNOBS", "")), *save = NULL, config[256] = "default";
+	char *knobs = strdup(environment("TIDEMARK_KNOBS", "")), *save = NULL,
+	     config[256] = "default";
 	const struct tm_store *store = store_find(name);
 	if (!store || !knobs)
 		stop("TIDEMARK_STORE: no store \"%.40s\"", name);
@@ -71,7 +72,8 @@ static void prepare(void)
 			stop("TIDEMARK_KNOBS: \"%.60s\"; expected NAME=VALUE", word);
 		*equals = '\0';
 		if (setup_knob(&base, word, equals + 1, &expected))
-			stop("TIDEMARK_KNOBS: %.40s=%.40s; expected one of: %s", word, equals + 1, expected);
+			stop("TIDEMARK_KNOBS: %.40s=%.40s; expected one of: %s", word, equals + 1,
+			     expected);
 	}
 	free(knobs);
 	wanted = expect_watched(store, config);
@@ -103,7 +105,8 @@ static struct open_workload *open_workload(const struct fuzz_input *input)
 	if (!error)
 		error = explore_open(&w->ex, &w->setup, &explore_default);
 	if (error)
-		stop("%s cannot run: %s", base.store->name, error == -EIO ? w->ex.why : strerror(-error));
+		stop("%s cannot run: %s", base.store->name,
+		     error == -EIO ? w->ex.why : strerror(-error));
 	memcpy(w->bytes, input->bytes, WORKLOAD_BYTES);
 	w->open = true;
 	return w;
@@ -147,7 +150,8 @@ static void report(struct open_workload *w, const struct deviations *taken, unsi
 		 (unsigned long long)out->hash);
 	int error = trace_save(path, &w->setup, taken, (int)contract, out->text[contract]);
 	fprintf(stderr, "tidemark: %s is broken: %s\ntidemark: %s%s%s\n", name, out->text[contract],
-		error ? "no trace was written: " : "tidemark replay ", error ? strerror(-error) : path,
+		error ? "no trace was written: " : "tidemark replay ",
+		error ? strerror(-error) : path,
 		error ? "" : " (tidemark shrink makes it smaller)");
 	abort();
 }
@@ -173,7 +177,8 @@ void target_run(const uint8_t *bytes, size_t n)
 	memset(&out, 0, sizeof(out));
 	explore_floor(&w->ex);
 	replay_sources(&w->ex, part,
-		       &(struct replay_audience){.machine_starts = machine_starts, .arg = &source}, &out);
+		       &(struct replay_audience){.machine_starts = machine_starts, .arg = &source},
+		       &out);
 	tell_features(&w->ex, &source.taken, out.failures);
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		if (out.verdict[c].broken && wanted & TM_BIT(c))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A libFuzzer target for the packet parser (core/nic/wire.h): any bytes, from the BTH on, with and without a
- * check of the ICRC. What is taken says the same when it is encoded and parsed again.
+ * A libFuzzer target for the packet parser (core/nic/wire.h): any bytes, from the BTH on, with and
+ * without a check of the ICRC. What is taken says the same when it is encoded and parsed again.
  *
  *	build-clang/fuzz_wire -max_len=256 build/corpus/wire
  */
@@ -31,7 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	len = wire_encode(pkt, &ends, first, sizeof(first));
 	if (len != (int)n || wire_decode(&net, first, (size_t)len, &ends, true, &again))
 		abort();
-	if (wire_encode(again, &ends, second, sizeof(second)) != len || memcmp(first, second, (size_t)len))
+	if (wire_encode(again, &ends, second, sizeof(second)) != len ||
+	    memcmp(first, second, (size_t)len))
 		abort();
 	packet_put(&net, pkt);
 	packet_put(&net, again);

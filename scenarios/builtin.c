@@ -31,7 +31,8 @@
 struct builtin {
 	const char *name;
 	const char *keys;		    /* as workload_parse_keys() reads it */
-	const char *client[MATRIX_CLIENTS]; /* as workload_parse_client() reads it; NULL: no such client */
+	const char *client[MATRIX_CLIENTS]; /* as workload_parse_client() reads it; NULL: no such
+					       client */
 	const char *what;		    /* one line */
 };
 
@@ -96,24 +97,48 @@ static const struct builtin matrix[] = {
 	{"w-r-r", OLD, {W, R, R}, "two readers must agree on the order around an update"},
 	{"w-d-r", OLD, {W, D, R}, "a reader among an update and a delete"},
 	{"w-w-w", OLD, {W, W, W}, "three updates in flight"},
-	{"ww-w-w", OLD, {W ", " W, W, W}, "four updates of three clients: an intact version stays in reach"},
+	{"ww-w-w",
+	 OLD,
+	 {W ", " W, W, W},
+	 "four updates of three clients: an intact version stays in reach"},
 	{"new-w-w-w", NEW, {W, W, W}, "three clients create one key"},
 
 	/* Two keys. */
 	{"w1w2", OLD2, {W ", " W2}, "two keys one after the other"},
-	{"w1w2r2", OLD2, {W ", " W2 ", " R2}, "the second key's read must not make it durable alone"},
+	{"w1w2r2",
+	 OLD2,
+	 {W ", " W2 ", " R2},
+	 "the second key's read must not make it durable alone"},
 	{"w1-w2", OLD2, {W, W2}, "two clients, a key each: neighbours in a log"},
 	{"w1-r1r2", OLD2, {W, R ", " R2}, "a reader of two keys meets an update of the first"},
-	{"w1-w2r2", OLD2, {W, W2 ", " R2}, "a stalled writer of one key, another key written and read"},
-	{"w1w2-r2r1", OLD2, {W ", " W2, R2 ", " R}, "who sees the second key's update must see the first's"},
-	{"w1r2-w2r1", OLD2, {W ", " R2, W2 ", " R}, "two by two: each writes a key and reads the other's"},
+	{"w1-w2r2",
+	 OLD2,
+	 {W, W2 ", " R2},
+	 "a stalled writer of one key, another key written and read"},
+	{"w1w2-r2r1",
+	 OLD2,
+	 {W ", " W2, R2 ", " R},
+	 "who sees the second key's update must see the first's"},
+	{"w1r2-w2r1",
+	 OLD2,
+	 {W ", " R2, W2 ", " R},
+	 "two by two: each writes a key and reads the other's"},
 	{"w1-w2-r1r2", OLD2, {W, W2, R ", " R2}, "a reader of two keys that two clients update"},
-	{"w1d2r2", OLD2, {W ", del k2, " R2}, "an update of one key, the other deleted and looked for"},
-	{"w1w2w2w2w2", OLD2, {W ", " W2 ", " W2 ", " W2 ", " W2}, "one update deep in the log behind many"},
+	{"w1d2r2",
+	 OLD2,
+	 {W ", del k2, " R2},
+	 "an update of one key, the other deleted and looked for"},
+	{"w1w2w2w2w2",
+	 OLD2,
+	 {W ", " W2 ", " W2 ", " W2 ", " W2},
+	 "one update deep in the log behind many"},
 	{"new-w1w2", NEW2, {W ", " W2}, "two keys are created"},
 	{"new-w1-w2", NEW2, {W, W2}, "two clients create a key each: they must not share an entry"},
 	{"new-w1w2-r2", NEW2, {W ", " W2, R2}, "a reader meets the second key's creation"},
-	{"new-w1-w2r2", NEW2, {W, W2 ", " R2}, "two clients create a key each; one reads its own back"},
+	{"new-w1-w2r2",
+	 NEW2,
+	 {W, W2 ", " R2},
+	 "two clients create a key each; one reads its own back"},
 
 	/* Log cleaning. */
 	{"c.8", "k1 8", {C}, "the log is cleaned, and nothing else happens"},
@@ -128,7 +153,10 @@ static const struct builtin matrix[] = {
 	{"r-wc", OLD, {R, W ", " C}, "a reader meets the cleaning of an update"},
 	{"w-r-c", OLD, {W, R, C}, "a reader meets an update while the log is cleaned"},
 	{"w-w-c", OLD, {W, W, C}, "two clients update while the log is cleaned"},
-	{"w-cw", OLD, {W, C ", " W}, "an update that may be stalled; behind the cleaning comes another"},
+	{"w-cw",
+	 OLD,
+	 {W, C ", " W},
+	 "an update that may be stalled; behind the cleaning comes another"},
 	{"d-w-c", OLD, {D, W, C}, "a delete and an update while the log is cleaned"},
 	{"w-cc", OLD, {W, C ", " C}, "an update while the log is cleaned twice"},
 	{"w1w2-c", OLD2, {W ", " W2, C}, "two keys are updated while the log is cleaned"},
@@ -150,20 +178,38 @@ static const struct builtin matrix[] = {
 	 "a stalled update; two cleanings give its space to another key"},
 	{"new-w-c", NEW, {W, C}, "a key is created while the log is cleaned"},
 	{"dcrr", OLD, {D ", " C ", " R ", " R}, "a deleted key stays away when its log is cleaned"},
-	{"d1cr1r1", OLD2, {D ", " C ", " R ", " R}, "likewise, with another key that the cleaning moves"},
-	{"cwrr", OLD, {C ", " W ", " R ", " R}, "an update during a cleaning, read back when it has ended"},
+	{"d1cr1r1",
+	 OLD2,
+	 {D ", " C ", " R ", " R},
+	 "likewise, with another key that the cleaning moves"},
+	{"cwrr",
+	 OLD,
+	 {C ", " W ", " R ", " R},
+	 "an update during a cleaning, read back when it has ended"},
 	{"cwwrr", OLD, {C ", " W ", " W ", " R ", " R}, "two updates during a cleaning, read back"},
 	{"c-wwrr", OLD, {C, W ", " W ", " R ", " R}, "two updates of another client, read back"},
-	{"w-crr", OLD, {W, C ", " R ", " R}, "an update that may be stalled; a cleaning, and two reads"},
-	{"dc-wrr", OLD, {D ", " C, W ", " R ", " R}, "an update, read twice, beside a delete and a cleaning"},
-	{"w-crrr", OLD, {W, C ", " R ", " R ", " R}, "an update that may be stalled, and what is left of it"},
+	{"w-crr",
+	 OLD,
+	 {W, C ", " R ", " R},
+	 "an update that may be stalled; a cleaning, and two reads"},
+	{"dc-wrr",
+	 OLD,
+	 {D ", " C, W ", " R ", " R},
+	 "an update, read twice, beside a delete and a cleaning"},
+	{"w-crrr",
+	 OLD,
+	 {W, C ", " R ", " R ", " R},
+	 "an update that may be stalled, and what is left of it"},
 
 	/* Other lengths. */
 	{"w.8", "k1 8", {"put k1 8"}, "one update of one failure-atomic unit"},
 	{"ww.8", "k1 8", {"put k1 8, put k1 8"}, "two updates of one failure-atomic unit"},
 	{"w-r.8", "k1 8", {"put k1 8", R}, "a reader meets an update of one failure-atomic unit"},
 	{"w.40", "k1 40", {"put k1 40"}, "one update within a line"},
-	{"w1-w2.40", "k1 40, k2 40", {"put k1 40", "put k2 40"}, "two updates that may share a line"},
+	{"w1-w2.40",
+	 "k1 40, k2 40",
+	 {"put k1 40", "put k2 40"},
+	 "two updates that may share a line"},
 	{"w-r.40", "k1 40", {"put k1 40", R}, "a reader meets an update within a line"},
 	{"w.1500", "k1 1500", {"put k1 1500"}, "one update of two packets"},
 	{"w-w.1500", "k1 1500", {"put k1 1500", "put k1 1500"}, "two clients, two packets each"},
@@ -179,7 +225,10 @@ static const struct builtin matrix[] = {
 	 MOVE,
 	 {"put k3 160", "get k1, get k2"},
 	 "two keys are looked for while another is created"},
-	{"ww-r.mixed", OLD, {"put k1 40, put k1 1500", R}, "the value shrinks, then grows, under a reader"},
+	{"ww-r.mixed",
+	 OLD,
+	 {"put k1 40, put k1 1500", R},
+	 "the value shrinks, then grows, under a reader"},
 };
 
 #define MATRIX (sizeof(matrix) / sizeof(matrix[0]))
@@ -244,7 +293,8 @@ const char *workload_what(unsigned i)
 }
 
 /* The name of a YCSB workload with those sizes that are not the default ones. */
-static void ycsb_name(const char *base, const struct ycsb *def, const struct ycsb *y, char *out, size_t n)
+static void ycsb_name(const char *base, const struct ycsb *def, const struct ycsb *y, char *out,
+		      size_t n)
 {
 	const struct {
 		const char *name;
@@ -263,7 +313,8 @@ static void ycsb_name(const char *base, const struct ycsb *def, const struct ycs
 		if (size[i].value == size[i].def)
 			continue;
 		assert(at < n);
-		at += (size_t)snprintf(out + at, n - at, "%c%s=%u", sep, size[i].name, size[i].value);
+		at += (size_t)snprintf(out + at, n - at, "%c%s=%u", sep, size[i].name,
+				       size[i].value);
 		sep = ',';
 	}
 	assert(at < n);

@@ -25,7 +25,8 @@ static const uint16_t lengths[4] = {160, 8, 40, 1500};
 
 static int add_op(struct workload *w, uint8_t byte, unsigned clients, bool cleans)
 {
-	static const uint8_t kinds[8] = {OP_NONE, OP_PUT, OP_GET, OP_DEL, OP_PUT, OP_GET, OP_PUT, OP_CLEAN};
+	static const uint8_t kinds[8] = {OP_NONE, OP_PUT, OP_GET, OP_DEL,
+					 OP_PUT,  OP_GET, OP_PUT, OP_CLEAN};
 	uint8_t kind = kinds[byte & 7];
 
 	if (kind == OP_NONE)

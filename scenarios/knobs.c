@@ -19,8 +19,8 @@ static int word_index(const char *words, const char *word)
 	}
 }
 
-int knob_set(const struct tm_store *store, struct tm_params *params, const char *name, const char *value,
-	     const char **expected)
+int knob_set(const struct tm_store *store, struct tm_params *params, const char *name,
+	     const char *value, const char **expected)
 {
 	for (unsigned k = 0; store->knobs[k].name; k++) {
 		if (strcmp(store->knobs[k].name, name))
@@ -36,8 +36,8 @@ int knob_set(const struct tm_store *store, struct tm_params *params, const char 
 	return -ENOENT;
 }
 
-void knob_value(const struct tm_store *store, const struct tm_params *params, unsigned knob, char *buf,
-		size_t n)
+void knob_value(const struct tm_store *store, const struct tm_params *params, unsigned knob,
+		char *buf, size_t n)
 {
 	const char *words = store->knobs[knob].values;
 	for (unsigned i = 0; i < params->knob[knob]; i++)
@@ -59,7 +59,8 @@ int knob_variant(const struct tm_store *store, const char *name,
 		return -ENOENT;
 	assert(strlen(v->knobs) < sizeof(knobs));
 	strcpy(knobs, v->knobs);
-	for (char *word = strtok_r(knobs, " ", &save); word && !error; word = strtok_r(NULL, " ", &save)) {
+	for (char *word = strtok_r(knobs, " ", &save); word && !error;
+	     word = strtok_r(NULL, " ", &save)) {
 		char *equals = strchr(word, '=');
 		assert(equals); /* the store's own table */
 		*equals = '\0';

@@ -30,8 +30,8 @@ struct litmus_location {
 	uint8_t host;
 	bool dram;
 	uint16_t words;
-	uint32_t
-		off; /* in the pool that holds all locations, bytes; a location of its own starts at a line */
+	uint32_t off; /* in the pool that holds all locations, bytes; a location of its own starts
+			 at a line */
 	uint64_t initial[LITMUS_WORDS];
 };
 
@@ -112,7 +112,14 @@ struct litmus_place {
 };
 
 /* A condition in prefix order: a term is followed by its operands. */
-enum litmus_term_kind { LITMUS_TRUE, LITMUS_ATOM, LITMUS_NOT, LITMUS_AND, LITMUS_OR, LITMUS_IMPLIES };
+enum litmus_term_kind {
+	LITMUS_TRUE,
+	LITMUS_ATOM,
+	LITMUS_NOT,
+	LITMUS_AND,
+	LITMUS_OR,
+	LITMUS_IMPLIES
+};
 struct litmus_term {
 	uint8_t kind;	  /* enum litmus_term_kind */
 	uint8_t observed; /* ATOM: index into litmus_test.observed */
@@ -149,20 +156,23 @@ struct litmus_error {
 	char text[200];	       /* what was expected */
 };
 
-/* Parse `len` bytes. 0; -EINVAL with *error; -ENOMEM. The test is to be freed with litmus_free(), after
- * errors, too. */
-int litmus_parse(struct litmus_test *test, const char *text, size_t len, struct litmus_error *error);
+/* Parse `len` bytes. 0; -EINVAL with *error; -ENOMEM. The test is to be freed with litmus_free(),
+ * after errors, too. */
+int litmus_parse(struct litmus_test *test, const char *text, size_t len,
+		 struct litmus_error *error);
 void litmus_free(struct litmus_test *test);
 /* Does the condition hold for these values of what is observed? */
 bool litmus_holds(const struct litmus_test *test, const struct litmus_condition *condition,
 		  const uint64_t *value);
 /*
- * Which of the observed places belong to final outcomes, which to crash outcomes? Registers and memory;
- * and what is left by a power failure, with the registers that a condition names together with
- * it, or all if no condition is about crashes. Asking for others would only tell more moments apart.
+ * Which of the observed places belong to final outcomes, which to crash outcomes? Registers and
+ * memory; and what is left by a power failure, with the registers that a condition names together
+ * with it, or all if no condition is about crashes. Asking for others would only tell more moments
+ * apart.
  */
 void litmus_places(const struct litmus_test *test, bool crash, bool belongs[LITMUS_OBSERVED]);
 /* "P0:r1", "x[3]", "crash:x": returns length as snprintf. */
-int litmus_place_print(const struct litmus_test *test, const struct litmus_place *place, char *buf, size_t n);
+int litmus_place_print(const struct litmus_test *test, const struct litmus_place *place, char *buf,
+		       size_t n);
 
 #endif

@@ -10,7 +10,9 @@
 #include <string.h>
 #include "scenarios/litmus_lex.h"
 
-#define DEPTH 64 /* of parentheses and negations; more would be a file made to exhaust the stack */
+#define DEPTH                                                                              \
+	64 /* of parentheses and negations; more would be a file made to exhaust the stack \
+	    * \ */
 
 /* --- places --- */
 
@@ -19,7 +21,8 @@ static uint16_t read_index(struct litmus_reader *r, unsigned location)
 {
 	uint16_t word = 0;
 	if (litmus_take(r, "[")) {
-		word = (uint16_t)litmus_number(r, "a word", 0, r->test->location[location].words - 1u);
+		word = (uint16_t)litmus_number(r, "a word", 0,
+					       r->test->location[location].words - 1u);
 		litmus_need(r, "]");
 	}
 	return word;
@@ -31,7 +34,8 @@ static uint8_t read_thread(struct litmus_reader *r)
 	char name[16];
 	for (unsigned t = 0; t < r->test->threads; t++) {
 		snprintf(name, sizeof(name), "P%u", t);
-		if (litmus_is(&r->token, name) || (r->token.kind == TOKEN_NUMBER && r->token.number == t)) {
+		if (litmus_is(&r->token, name) ||
+		    (r->token.kind == TOKEN_NUMBER && r->token.number == t)) {
 			litmus_next(r);
 			litmus_need(r, ":");
 			return (uint8_t)t;
@@ -63,8 +67,10 @@ static struct litmus_place read_place(struct litmus_reader *r)
 	}
 	place.location = litmus_location(r);
 	if (place.what == LITMUS_CRASH && r->test->location[place.location].dram)
-		litmus_wrong(r, &t, "%s is in DRAM, which no power failure spares; expected a location in PM",
-			     litmus_show(&t).text);
+		litmus_wrong(
+			r, &t,
+			"%s is in DRAM, which no power failure spares; expected a location in PM",
+			litmus_show(&t).text);
 	place.word = read_index(r, place.location);
 	return place;
 }
@@ -85,7 +91,8 @@ static uint8_t read_observed(struct litmus_reader *r)
 	while (i < test->observeds && !same_place(&test->observed[i], &place))
 		i++;
 	if (i == LITMUS_OBSERVED)
-		litmus_wrong(r, &t, "more than %d places in conditions and `observe`", LITMUS_OBSERVED);
+		litmus_wrong(r, &t, "more than %d places in conditions and `observe`",
+			     LITMUS_OBSERVED);
 	if (r->status)
 		return 0;
 	test->observed[i] = place;
@@ -127,10 +134,11 @@ static void read_atom(struct litmus_reader *r)
 	r->crash |= what == LITMUS_CRASH;
 	r->memory |= what == LITMUS_MEMORY;
 	if (r->crash && r->memory)
-		litmus_wrong(r, &t,
-			     "%s; expected memory before a power failure (x) or after it (crash:x), "
-			     "not both in one condition",
-			     litmus_show(&t).text);
+		litmus_wrong(
+			r, &t,
+			"%s; expected memory before a power failure (x) or after it (crash:x), "
+			"not both in one condition",
+			litmus_show(&t).text);
 	insert_term(r, test->terms, term);
 }
 
@@ -276,9 +284,11 @@ static bool named_at_crash(const struct litmus_test *test, bool named[LITMUS_OBS
 {
 	bool any = false;
 	for (unsigned c = 0; c < test->conditions; c++) {
-		unsigned end = c + 1 < test->conditions ? test->condition[c + 1].first : test->terms;
+		unsigned end = c + 1 < test->conditions ? test->condition[c + 1].first
+							: test->terms;
 		any |= test->condition[c].crash;
-		for (unsigned t = test->condition[c].first; t < end && test->condition[c].crash; t++)
+		for (unsigned t = test->condition[c].first; t < end && test->condition[c].crash;
+		     t++)
 			if (test->term[t].kind == LITMUS_ATOM)
 				named[test->term[t].observed] = true;
 	}
@@ -298,7 +308,8 @@ void litmus_places(const struct litmus_test *test, bool crash, bool belongs[LITM
 	}
 }
 
-int litmus_place_print(const struct litmus_test *test, const struct litmus_place *place, char *buf, size_t n)
+int litmus_place_print(const struct litmus_test *test, const struct litmus_place *place, char *buf,
+		       size_t n)
 {
 	const struct litmus_location *l = &test->location[place->location];
 	const char *when = place->what == LITMUS_CRASH ? "crash:" : "";

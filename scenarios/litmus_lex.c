@@ -75,8 +75,8 @@ struct litmus_text litmus_show(const struct token *t)
 	else if (t->kind == TOKEN_STRING)
 		snprintf(s.text, sizeof(s.text), "a string");
 	else
-		snprintf(s.text, sizeof(s.text), "'%.*s%s'", t->len < SHOWN ? (int)t->len : SHOWN, t->text,
-			 t->len > SHOWN ? "..." : "");
+		snprintf(s.text, sizeof(s.text), "'%.*s%s'", t->len < SHOWN ? (int)t->len : SHOWN,
+			 t->text, t->len > SHOWN ? "..." : "");
 	return s;
 }
 
@@ -224,7 +224,8 @@ static void lex_sign(struct litmus_reader *r, struct token *t)
 	if (c > ' ' && c < 0x7f)
 		litmus_wrong(r, t, "'%c'; expected a word, a number or a sign of the language", c);
 	else
-		litmus_wrong(r, t, "byte 0x%02x; expected ASCII outside of comments and strings", c);
+		litmus_wrong(r, t, "byte 0x%02x; expected ASCII outside of comments and strings",
+			     c);
 }
 
 /* Words consist of what `in` says and begin with what `begins` says. */
@@ -288,8 +289,8 @@ uint64_t litmus_number(struct litmus_reader *r, const char *what, uint64_t lo, u
 	if (t.kind != TOKEN_NUMBER)
 		litmus_expected(r, what);
 	else if (t.number < lo || t.number > hi)
-		litmus_wrong(r, &t, "%s; expected %s from %" PRIu64 " to %" PRIu64, litmus_show(&t).text,
-			     what, lo, hi);
+		litmus_wrong(r, &t, "%s; expected %s from %" PRIu64 " to %" PRIu64,
+			     litmus_show(&t).text, what, lo, hi);
 	else
 		litmus_next(r);
 	return r->status ? lo : t.number;

@@ -24,13 +24,13 @@ struct litmus_reader {
 	struct litmus_test *test;
 	const char *at, *end; /* what is left of the file */
 	unsigned line, column;
-	struct token token; /* the next one */
-	const char *taken;  /* where the last one ended */
-	unsigned thread;    /* whose statement is read */
-	unsigned depth;	    /* of the formula */
-	bool crash, memory; /* this condition names such places */
-	struct token
-		qp_host[LITMUS_HOSTS]; /* where a queue pair names the host; TOKEN_END: behind an @, too */
+	struct token token;		    /* the next one */
+	const char *taken;		    /* where the last one ended */
+	unsigned thread;		    /* whose statement is read */
+	unsigned depth;			    /* of the formula */
+	bool crash, memory;		    /* this condition names such places */
+	struct token qp_host[LITMUS_HOSTS]; /* where a queue pair names the host; TOKEN_END: behind
+					       an @, too */
 	struct litmus_error *error;
 	int status; /* 0; -EINVAL, -ENOMEM */
 };

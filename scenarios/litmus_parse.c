@@ -27,8 +27,8 @@
 static bool keep_name(struct litmus_reader *r, const struct token *t, char *buf, size_t n)
 {
 	if (t->len >= n) {
-		litmus_wrong(r, t, "%s has %zu characters; expected at most %zu", litmus_show(t).text, t->len,
-			     n - 1);
+		litmus_wrong(r, t, "%s has %zu characters; expected at most %zu",
+			     litmus_show(t).text, t->len, n - 1);
 		return false;
 	}
 	memcpy(buf, t->text, t->len);
@@ -120,7 +120,8 @@ static void take_new_name(struct litmus_reader *r, const char *what, char *buf)
 		litmus_wrong(r, &t, "%s is a word of the language; expected another name",
 			     litmus_show(&t).text);
 	else if (known)
-		litmus_wrong(r, &t, "%s twice; expected a name for one thing", litmus_show(&t).text);
+		litmus_wrong(r, &t, "%s twice; expected a name for one thing",
+			     litmus_show(&t).text);
 	else if (keep_name(r, &t, buf, LITMUS_NAME))
 		litmus_next(r);
 }
@@ -140,7 +141,9 @@ static void read_doc(struct litmus_reader *r)
 		return;
 	}
 	for (size_t i = 0; i < t->len; i++) {
-		char c = t->text[i] == '\n' || t->text[i] == '\t' || t->text[i] == '\r' ? ' ' : t->text[i];
+		char c = t->text[i] == '\n' || t->text[i] == '\t' || t->text[i] == '\r'
+				 ? ' '
+				 : t->text[i];
 		if (c != ' ' || (n && doc[n - 1] != ' '))
 			doc[n++] = c;
 	}
@@ -161,18 +164,21 @@ static void read_knob(struct litmus_reader *r, uint64_t *set)
 	struct token t = r->token;
 	if (t.kind != TOKEN_WORD && t.kind != TOKEN_NUMBER)
 		litmus_expected(r, "the value of a knob");
-	if (r->status || !keep_name(r, &name, knob, sizeof(knob)) || !keep_name(r, &t, value, sizeof(value)))
+	if (r->status || !keep_name(r, &name, knob, sizeof(knob)) ||
+	    !keep_name(r, &t, value, sizeof(value)))
 		return;
 	while (hardware_knob(k)->name && strcmp(hardware_knob(k)->name, knob))
 		k++;
 	assert(k < 64);
 	if (!hardware_knob(k)->name) {
 		hardware_set(&r->test->hw, knob, value, &expected);
-		litmus_wrong(r, &name, "no knob %s; expected one of: %s", litmus_show(&name).text, expected);
+		litmus_wrong(r, &name, "no knob %s; expected one of: %s", litmus_show(&name).text,
+			     expected);
 	} else if (*set & 1ull << k) {
 		litmus_wrong(r, &name, "%s twice; expected once", knob);
 	} else if (hardware_set(&r->test->hw, knob, value, &expected)) {
-		litmus_wrong(r, &t, "%s for %s; expected one of: %s", litmus_show(&t).text, knob, expected);
+		litmus_wrong(r, &t, "%s for %s; expected one of: %s", litmus_show(&t).text, knob,
+			     expected);
 	}
 	*set |= 1ull << k;
 	litmus_next(r);
@@ -217,9 +223,10 @@ static void place_after(struct litmus_reader *r, struct litmus_location *l)
 	if (r->status)
 		return;
 	if (first->host != l->host || first->dram != l->dram) {
-		litmus_wrong(r, &t, "%s is in %s of host %s; expected a location in the same memory as %s",
-			     litmus_show(&t).text, first->dram ? "DRAM" : "PM", test->host[first->host],
-			     l->name);
+		litmus_wrong(r, &t,
+			     "%s is in %s of host %s; expected a location in the same memory as %s",
+			     litmus_show(&t).text, first->dram ? "DRAM" : "PM",
+			     test->host[first->host], l->name);
 		return;
 	}
 	line_end = (end - 1) / LINE * LINE + LINE;
@@ -229,7 +236,8 @@ static void place_after(struct litmus_reader *r, struct litmus_location *l)
 			end = other;
 	}
 	if (end + l->words * WORD > line_end)
-		litmus_wrong(r, &t, "the line of %s has room for %zu more words; expected at least %u",
+		litmus_wrong(r, &t,
+			     "the line of %s has room for %zu more words; expected at least %u",
 			     litmus_show(&t).text, (line_end - end) / WORD, l->words);
 	l->off = end;
 }
@@ -241,7 +249,8 @@ static void read_values(struct litmus_reader *r, struct litmus_location *l)
 	do {
 		t = r->token;
 		if (n == l->words) {
-			litmus_wrong(r, &t, "more values than words of %s; expected %u", l->name, l->words);
+			litmus_wrong(r, &t, "more values than words of %s; expected %u", l->name,
+				     l->words);
 			return;
 		}
 		l->initial[n++] = litmus_number(r, "a number", 0, UINT64_MAX);
@@ -294,7 +303,8 @@ static void read_qp(struct litmus_reader *r)
 	struct token t = r->token;
 	q->host[1] = take_host(r, false);
 	if (q->host[0] == q->host[1])
-		litmus_wrong(r, &t, "%s twice; expected another host at the other end", litmus_show(&t).text);
+		litmus_wrong(r, &t, "%s twice; expected another host at the other end",
+			     litmus_show(&t).text);
 	test->qps++;
 }
 
@@ -340,7 +350,8 @@ static void read_row(struct litmus_reader *r)
 			litmus_wrong(r, &r->token, "%s columns than threads; expected %u",
 				     last ? "more" : "fewer", threads);
 		if (!litmus_take(r, last ? ";" : "|"))
-			litmus_expected(r, last ? "; at the end of the row" : "| at the end of the cell");
+			litmus_expected(r, last ? "; at the end of the row"
+						: "| at the end of the cell");
 	}
 }
 
@@ -363,14 +374,19 @@ static void check_hosts(struct litmus_reader *r)
 	for (unsigned h = 0; h < r->test->hosts; h++)
 		if (r->qp_host[h].kind != TOKEN_END)
 			litmus_wrong(r, &r->qp_host[h],
-				     "host %s has neither a location nor a thread; expected @%s somewhere",
+				     "host %s has neither a location nor a thread; expected @%s "
+				     "somewhere",
 				     r->test->host[h], r->test->host[h]);
 }
 
 int litmus_parse(struct litmus_test *test, const char *text, size_t len, struct litmus_error *error)
 {
-	struct litmus_reader r = {
-		.test = test, .at = text, .end = text + len, .line = 1, .column = 1, .error = error};
+	struct litmus_reader r = {.test = test,
+				  .at = text,
+				  .end = text + len,
+				  .line = 1,
+				  .column = 1,
+				  .error = error};
 	memset(test, 0, sizeof(*test));
 	memset(error, 0, sizeof(*error));
 	test->hw = hardware_default;

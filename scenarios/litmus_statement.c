@@ -95,8 +95,9 @@ static void read_qp(struct litmus_reader *r, struct litmus_statement *s)
 	for (unsigned i = 0; i < test->qps; i++)
 		if (test->qp[i].host[0] == host || test->qp[i].host[1] == host)
 			litmus_list_add(&known, test->qp[i].name);
-	litmus_wrong(r, &t, "%s; expected a queue pair with an end on host %s%s%s", litmus_show(&t).text,
-		     test->host[host], known.text[0] ? ": " : ", but there is none", known.text);
+	litmus_wrong(r, &t, "%s; expected a queue pair with an end on host %s%s%s",
+		     litmus_show(&t).text, test->host[host],
+		     known.text[0] ? ": " : ", but there is none", known.text);
 }
 
 /* Local words, or a value in the request itself. */
@@ -282,8 +283,8 @@ static const struct form *find_form(const struct token *t, unsigned places)
 
 bool litmus_statement_word(const struct token *t)
 {
-	return find_form(t, ALONE) || find_form(t, ASSIGN) || litmus_is(t, "if") || litmus_is(t, "fenced") ||
-	       litmus_is(t, "unsignaled");
+	return find_form(t, ALONE) || find_form(t, ASSIGN) || litmus_is(t, "if") ||
+	       litmus_is(t, "fenced") || litmus_is(t, "unsignaled");
 }
 
 static void read_form(struct litmus_reader *r, struct litmus_statement *s, const struct form *form)
@@ -304,7 +305,8 @@ static void read_assignment(struct litmus_reader *r, struct litmus_statement *s)
 	if (form) {
 		read_form(r, s, form);
 	} else if (litmus_statement_word(&r->token)) {
-		litmus_expected(r, "xchg, cas, faa, poll, recv, a location, a number or a register");
+		litmus_expected(r,
+				"xchg, cas, faa, poll, recv, a location, a number or a register");
 	} else if (r->token.kind == TOKEN_WORD && !litmus_is_register(&r->token)) {
 		s->op = LITMUS_LOAD;
 		s->from = read_word(r, own_host(r));
@@ -352,8 +354,9 @@ static void read_prefixes(struct litmus_reader *r, struct litmus_statement *s)
 		litmus_next(r);
 	}
 	if ((s->fenced || s->unsignaled) && !find_form(&r->token, REQUEST))
-		litmus_expected(r, "a request behind the prefix: put, putimm, get, send, cas, faa, awrite, "
-				   "flush");
+		litmus_expected(
+			r, "a request behind the prefix: put, putimm, get, send, cas, faa, awrite, "
+			   "flush");
 }
 
 static void read_body(struct litmus_reader *r, struct litmus_statement *s)
@@ -378,7 +381,8 @@ void litmus_read_statement(struct litmus_reader *r)
 	struct litmus_thread *thread = &r->test->thread[r->thread];
 	const char *from = r->token.text;
 	if (thread->statements == LITMUS_STATEMENTS) {
-		litmus_wrong(r, &r->token, "more than %d statements of P%u", LITMUS_STATEMENTS, r->thread);
+		litmus_wrong(r, &r->token, "more than %d statements of P%u", LITMUS_STATEMENTS,
+			     r->thread);
 		return;
 	}
 	struct litmus_statement *s = &thread->statement[thread->statements++];

@@ -50,7 +50,9 @@ int live_store_print(const struct live_store *s, char *text, size_t n)
 		knob_value(s->store, p, k, value, sizeof(value));
 		put_line(&t, "knob %s=%s\n", s->store->knobs[k].name, value);
 	}
-	put_line(&t, "clients %u\nkeys %u\nupdates %u\nvalue %u\npool %zu\nboot %" PRIu32 "\nstate %s\n",
+	put_line(&t,
+		 "clients %u\nkeys %u\nupdates %u\nvalue %u\npool %zu\nboot %" PRIu32
+		 "\nstate %s\n",
 		 p->clients, p->keys, p->updates, p->max_vlen, s->pool_bytes, s->boot,
 		 s->running ? "running" : "stopped");
 	return t.full ? -ENOSPC : 0;
@@ -88,8 +90,8 @@ static bool need(struct reader *r, const char *name, const char *expected)
 	return false;
 }
 
-static bool number(struct reader *r, const char *name, uint64_t min, uint64_t max, const char *expected,
-		   uint64_t *value)
+static bool number(struct reader *r, const char *name, uint64_t min, uint64_t max,
+		   const char *expected, uint64_t *value)
 {
 	char *end;
 	if (!need(r, name, expected) || r->word[0] < '0' || r->word[0] > '9')
@@ -130,11 +132,14 @@ static bool read_knobs(struct reader *r, struct live_store *s)
 static bool read_sizes(struct reader *r, struct live_store *s)
 {
 	uint64_t clients, keys, updates, value, pool, boot;
-	_Static_assert(TM_MAX_CLIENTS == 16 && TM_MAX_VALUE == 65536 && LIVE_MIN_VALUE == 16, "texts below");
-	if (!number(r, "clients", 1, TM_MAX_CLIENTS, "clients and their number, 1 to 16", &clients) ||
+	_Static_assert(TM_MAX_CLIENTS == 16 && TM_MAX_VALUE == 65536 && LIVE_MIN_VALUE == 16,
+		       "texts below");
+	if (!number(r, "clients", 1, TM_MAX_CLIENTS, "clients and their number, 1 to 16",
+		    &clients) ||
 	    !number(r, "keys", 1, UINT32_MAX, "keys and their number", &keys) ||
 	    !number(r, "updates", 0, UINT32_MAX, "updates and their number", &updates) ||
-	    !number(r, "value", LIVE_MIN_VALUE, TM_MAX_VALUE, "value and its bytes, 16 to 65536", &value) ||
+	    !number(r, "value", LIVE_MIN_VALUE, TM_MAX_VALUE, "value and its bytes, 16 to 65536",
+		    &value) ||
 	    !number(r, "pool", 64, SIZE_MAX / 2, "pool and its bytes", &pool))
 		return false;
 	s->params.clients = (unsigned)clients;
@@ -151,7 +156,8 @@ static bool read_sizes(struct reader *r, struct live_store *s)
 	return true;
 }
 
-static bool read_all(struct reader *r, struct live_store *s, const struct tm_store *(*find)(const char *name))
+static bool read_all(struct reader *r, struct live_store *s,
+		     const struct tm_store *(*find)(const char *name))
 {
 	if (!need(r, "tidemark-pool", "tidemark-pool 1") || strcmp(r->word, "1"))
 		return false;
@@ -171,8 +177,9 @@ static bool read_all(struct reader *r, struct live_store *s, const struct tm_sto
 	return !*r->rest;
 }
 
-int live_store_parse(struct live_store *s, const char *text, const struct tm_store *(*find)(const char *name),
-		     unsigned *line, const char **expected)
+int live_store_parse(struct live_store *s, const char *text,
+		     const struct tm_store *(*find)(const char *name), unsigned *line,
+		     const char **expected)
 {
 	struct reader r = {.rest = text};
 	memset(s, 0, sizeof(*s));

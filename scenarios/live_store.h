@@ -28,16 +28,17 @@ struct live_store {
 	bool running;
 };
 
-/* The stores of this program as compiled for the live world; ends with NULL. Same names and parameters as
- * `stores` (scenarios/stores.h), other functions. */
+/* The stores of this program as compiled for the live world; ends with NULL. Same names and
+ * parameters as `stores` (scenarios/stores.h), other functions. */
 extern const struct tm_store *const live_stores[];
 const struct tm_store *live_store_find(const char *name); /* NULL: no such store */
 
 /* At most `n` bytes with the NUL; -ENOSPC. */
 int live_store_print(const struct live_store *s, char *text, size_t n);
 /* `find`: store_find or live_store_find. -EINVAL: *expected says what was expected in *line. */
-int live_store_parse(struct live_store *s, const char *text, const struct tm_store *(*find)(const char *name),
-		     unsigned *line, const char **expected);
+int live_store_parse(struct live_store *s, const char *text,
+		     const struct tm_store *(*find)(const char *name), unsigned *line,
+		     const char **expected);
 
 /*
  * Keys and values of live clients. Key number k is "user" and 10 digits. A value says

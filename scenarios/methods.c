@@ -35,8 +35,8 @@ struct course {
 	bool later;
 };
 
-static struct act *add(struct course *c, enum act_kind kind, enum part from, enum part to, const char *verb,
-		       const char *what)
+static struct act *add(struct course *c, enum act_kind kind, enum part from, enum part to,
+		       const char *verb, const char *what)
 {
 	assert(c->out->n < ACTS_MAX);
 	struct act *act = &c->out->act[c->out->n++];
@@ -93,7 +93,8 @@ static void drain(struct course *c, bool sends)
 
 static void post(struct course *c, const char *verb, const char *what, uint32_t bytes)
 {
-	add(c, ACT_POST, c->fenced ? PART_ITS_NIC : PART_REQUESTER, PART_NIC, verb, what)->bytes = bytes;
+	add(c, ACT_POST, c->fenced ? PART_ITS_NIC : PART_REQUESTER, PART_NIC, verb, what)
+		->bytes = bytes;
 	c->flushed = false;
 }
 
@@ -107,7 +108,8 @@ static void flush(struct course *c, const char *what)
 
 static void wait(struct course *c)
 {
-	/* On iWARP a completion of what is no FLUSH says that it was sent, and nobody has answered. */
+	/* On iWARP a completion of what is no FLUSH says that it was sent, and nobody has
+	 * answered. */
 	bool answered = c->flushed || c->hw->transport == TRANSPORT_IB;
 	add(c, ACT_COMPLETE, answered ? PART_NIC : PART_ITS_NIC, PART_REQUESTER,
 	    c->flushed ? "FLUSH is done"
@@ -274,7 +276,8 @@ static void afterwards(struct course *c)
 	drain(c, true);
 }
 
-void method_acts(const struct tm_params *params, const struct hardware *hw, uint32_t vlen, struct acts *out)
+void method_acts(const struct tm_params *params, const struct hardware *hw, uint32_t vlen,
+		 struct acts *out)
 {
 	struct course c = {.method = rl_method(params),
 			   .hw = hw,
@@ -296,8 +299,8 @@ struct method_cost method_cost(const struct acts *acts)
 	struct method_cost cost = {0};
 	for (unsigned i = 0; i < acts->n; i++) {
 		const struct act *act = &acts->act[i];
-		bool cpu = act->kind == ACT_RECEIVE || act->kind == ACT_COPY || act->kind == ACT_FLUSH ||
-			   act->kind == ACT_REPLY;
+		bool cpu = act->kind == ACT_RECEIVE || act->kind == ACT_COPY ||
+			   act->kind == ACT_FLUSH || act->kind == ACT_REPLY;
 		cost.round_trips += act->round_trip;
 		cost.cpu_waited += cpu && !act->later;
 		cost.cpu_later += cpu && act->later;

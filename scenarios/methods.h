@@ -23,9 +23,11 @@ enum part {
 };
 
 enum act_kind {
-	ACT_POST, /* the requester's message arrives at the responder's NIC; from its own, if that has held it
-		   */
-	ACT_RESULT,   /* a FLUSH's result is back at the requester's NIC, which has waited for it (fence) */
+	ACT_POST,   /* the requester's message arrives at the responder's NIC; from its own, if that
+		     * has held
+		     * it */
+	ACT_RESULT, /* a FLUSH's result is back at the requester's NIC, which has waited for it
+		       (fence) */
 	ACT_COMPLETE, /* the requester has waited for a completion, and takes it */
 	ACT_LAND,     /* the NIC's data become visible */
 	ACT_DRAIN,    /* they reach PM */
@@ -65,7 +67,8 @@ struct method_cost {
 };
 
 /* `params`: the knobs; a record of `vlen` bytes of value. */
-void method_acts(const struct tm_params *params, const struct hardware *hw, uint32_t vlen, struct acts *out);
+void method_acts(const struct tm_params *params, const struct hardware *hw, uint32_t vlen,
+		 struct acts *out);
 struct method_cost method_cost(const struct acts *acts);
 /* Negative: a is cheaper; 0: they cost the same. */
 int method_cost_compare(const struct method_cost *a, const struct method_cost *b);

@@ -58,7 +58,8 @@ static struct shown show(struct field field)
 	struct shown s;
 	size_t n = field.len <= SHOWN ? field.len : SHOWN;
 
-	snprintf(s.text, sizeof(s.text), "'%.*s%s'", (int)n, field.text, n < field.len ? "..." : "");
+	snprintf(s.text, sizeof(s.text), "'%.*s%s'", (int)n, field.text,
+		 n < field.len ? "..." : "");
 	return s;
 }
 
@@ -69,8 +70,8 @@ static int check_byte(struct reader *r, unsigned char c, bool comment)
 		return wrong(r, "a NUL byte; expected text");
 	if (c == '\t' || (c >= ' ' && c < 0x7f) || (c >= 0x80 && comment))
 		return 0;
-	return wrong(r, "byte 0x%02x at column %zu; expected printable ASCII characters%s", c, r->len + 1,
-		     comment ? " or UTF-8" : "");
+	return wrong(r, "byte 0x%02x at column %zu; expected printable ASCII characters%s", c,
+		     r->len + 1, comment ? " or UTF-8" : "");
 }
 
 /* Read a line, without its end and its comment. 1: there is one; 0: end of the input; -errno. */
@@ -144,8 +145,8 @@ static bool is(struct field field, const char *word)
 }
 
 /* A decimal number from min to max. */
-static int number(struct reader *r, const char *what, struct field field, unsigned min, unsigned max,
-		  unsigned *out)
+static int number(struct reader *r, const char *what, struct field field, unsigned min,
+		  unsigned max, unsigned *out)
 {
 	unsigned n = 0;
 
@@ -153,15 +154,16 @@ static int number(struct reader *r, const char *what, struct field field, unsign
 		return wrong(r, "%s is missing; expected a number from %u to %u", what, min, max);
 	for (size_t i = 0; i < field.len; i++) {
 		if (field.text[i] < '0' || field.text[i] > '9')
-			return wrong(r, "%s %s is not a number; expected %u to %u", what, show(field).text,
-				     min, max);
+			return wrong(r, "%s %s is not a number; expected %u to %u", what,
+				     show(field).text, min, max);
 		n = n * 10 + (unsigned)(field.text[i] - '0');
 		if (n > max)
-			return wrong(r, "%s %s is too large; expected %u to %u", what, show(field).text, min,
-				     max);
+			return wrong(r, "%s %s is too large; expected %u to %u", what,
+				     show(field).text, min, max);
 	}
 	if (n < min)
-		return wrong(r, "%s %s is too small; expected %u to %u", what, show(field).text, min, max);
+		return wrong(r, "%s %s is too small; expected %u to %u", what, show(field).text,
+			     min, max);
 	*out = n;
 	return 0;
 }
@@ -174,8 +176,8 @@ static int add_key(struct reader *r, struct field field, int32_t loaded)
 	if (!field.len)
 		return wrong(r, "the key is missing; expected 1 to %d characters", TM_MAX_KEY);
 	if (field.len > TM_MAX_KEY)
-		return wrong(r, "key %s has %zu bytes; expected at most %d", show(field).text, field.len,
-			     TM_MAX_KEY);
+		return wrong(r, "key %s has %zu bytes; expected at most %d", show(field).text,
+			     field.len, TM_MAX_KEY);
 	key = workload_key_find(r->w, field.text, field.len);
 	if (key >= 0)
 		return loaded < 0 ? key : wrong(r, "key %s is loaded twice", show(field).text);
@@ -207,16 +209,17 @@ static int read_load(struct reader *r, const struct field *field, unsigned field
 }
 
 /* Fields behind the key: a length for put; for the others none, an empty one or "-". */
-static int read_vlen(struct reader *r, enum op_kind kind, const struct field *field, unsigned fields,
-		     unsigned *vlen)
+static int read_vlen(struct reader *r, enum op_kind kind, const struct field *field,
+		     unsigned fields, unsigned *vlen)
 {
 	*vlen = 0;
 	if (fields > FIELDS)
-		return wrong(r, "%u fields; expected at most four: client, operation, key, length", fields);
+		return wrong(r, "%u fields; expected at most four: client, operation, key, length",
+			     fields);
 	if (kind == OP_PUT) {
 		if (fields < 4)
-			return wrong(r,
-				     "the length is missing; expected four fields: client, put, key, length");
+			return wrong(r, "the length is missing; expected four fields: client, put, "
+					"key, length");
 		return number(r, "length", field[3], 0, TM_MAX_VALUE, vlen);
 	}
 	if (fields == 4 && field[3].len && !is(field[3], "-"))
@@ -264,7 +267,8 @@ static int read_op(struct reader *r, const struct field *field, unsigned fields)
 	else if (is(field[1], "clean"))
 		return read_clean(r, client, field, fields);
 	else
-		return wrong(r, "operation %s; expected put, get, del or clean", show(field[1]).text);
+		return wrong(r, "operation %s; expected put, get, del or clean",
+			     show(field[1]).text);
 	if (fields < 3)
 		return wrong(r, "the key is missing; expected 1 to %d characters", TM_MAX_KEY);
 	rc = read_vlen(r, kind, field, fields, &vlen);
@@ -289,7 +293,8 @@ int workload_read_ops(FILE *in, struct workload *w, struct input_error *err)
 
 		if (!fields)
 			continue;
-		rc = is(field[0], "load") ? read_load(&r, field, fields) : read_op(&r, field, fields);
+		rc = is(field[0], "load") ? read_load(&r, field, fields)
+					  : read_op(&r, field, fields);
 		if (rc)
 			break;
 	}

@@ -39,7 +39,8 @@ static int op_put(void *arg)
 static int op_get(void *arg)
 {
 	const struct operation *o = arg;
-	return o->session->store.store->get(o->session->client, o->key, o->klen, o->out, o->cap, o->out_len);
+	return o->session->store.store->get(o->session->client, o->key, o->klen, o->out, o->cap,
+					    o->out_len);
 }
 
 static int op_del(void *arg)
@@ -75,12 +76,13 @@ static int parse(struct session *s, const char *server, const char *text, char *
 	const char *expected = "";
 	int error = live_store_parse(&s->store, text, live_store_find, &line, &expected);
 	if (error)
-		snprintf(why, n, "%s: what it serves, line %u: expected %s", server, line, expected);
+		snprintf(why, n, "%s: what it serves, line %u: expected %s", server, line,
+			 expected);
 	return error;
 }
 
-int session_open(struct session **out, struct ibv_context *verbs, const char *server, unsigned client,
-		 char *why, size_t n)
+int session_open(struct session **out, struct ibv_context *verbs, const char *server,
+		 unsigned client, char *why, size_t n)
 {
 	char text[CONTROL_TEXT];
 	struct control *control = NULL;
@@ -107,7 +109,8 @@ int session_open(struct session **out, struct ibv_context *verbs, const char *se
 	s->env = (struct tm_env){.params = &s->store.params, .verbs = verbs, .client = client};
 	error = live_call(s->host, op_open, s);
 	if (error) {
-		snprintf(why, n, "%s: client %u cannot connect: %s", server, client, strerror(-error));
+		snprintf(why, n, "%s: client %u cannot connect: %s", server, client,
+			 strerror(-error));
 		session_close(s);
 		return error;
 	}
@@ -139,7 +142,8 @@ int session_put(struct session *s, const void *key, size_t klen, const void *val
 	return live_call(s->host, op_put, &o);
 }
 
-int session_get(struct session *s, const void *key, size_t klen, void *value, size_t cap, size_t *vlen)
+int session_get(struct session *s, const void *key, size_t klen, void *value, size_t cap,
+		size_t *vlen)
 {
 	struct operation o = {
 		.session = s, .key = key, .klen = klen, .out = value, .cap = cap, .out_len = vlen};

@@ -8,7 +8,8 @@
 #define STORES(X) X(efactory) X(erda) X(ca) X(forca) X(remotelog)
 
 extern const struct tm_store *const stores[]; /* ends with NULL */
-extern const unsigned stores_by_default;      /* so many of them, the first, are tested when none is named */
+extern const unsigned
+	stores_by_default; /* so many of them, the first, are tested when none is named */
 const struct tm_store *store_find(const char *name); /* NULL: no such store */
 
 #endif

@@ -65,11 +65,15 @@ static int read_columns(struct reader *r, char *rest, char *out[TAXONOMY_COLUMNS
 	for (unsigned c = 0; c < TAXONOMY_COLUMNS; c++) {
 		out[c] = next_word(&rest);
 		if (!*out[c])
-			return bad(r, "%u words behind the colon; expected %d", c, TAXONOMY_COLUMNS);
+			return bad(r, "%u words behind the colon; expected %d", c,
+				   TAXONOMY_COLUMNS);
 		if (!strcmp(out[c], ".") && !*r->with)
-			return bad(r, "\".\" stands behind a \"with\" only; expected a word of its own");
+			return bad(
+				r,
+				"\".\" stands behind a \"with\" only; expected a word of its own");
 	}
-	return *next_word(&rest) ? bad(r, "more than %d words behind the colon", TAXONOMY_COLUMNS) : 0;
+	return *next_word(&rest) ? bad(r, "more than %d words behind the colon", TAXONOMY_COLUMNS)
+				 : 0;
 }
 
 static int read_verdict(struct reader *r, const char *text, uint8_t *out)
@@ -193,7 +197,8 @@ static int read_line(struct reader *r, char *line)
 	if (strcmp(what, "with"))
 		return bad(r, "\"%.20s\": expected row, choice, like, with or silent", what);
 	r->with = next_word(&line);
-	return strchr(r->with, '=') && !*next_word(&line) ? 0 : bad(r, "expected \"with NAME=VALUE\"");
+	return strchr(r->with, '=') && !*next_word(&line) ? 0
+							  : bad(r, "expected \"with NAME=VALUE\"");
 }
 
 int taxonomy_read(struct taxonomy_table *t, const char *text, struct input_error *where)
@@ -254,8 +259,8 @@ const char *taxonomy_like(const struct taxonomy_table *t, const char *method)
 	return NULL;
 }
 
-int taxonomy_says(const struct taxonomy_table *t, const char *method, unsigned column, unsigned transport,
-		  const struct taxonomy_knobs *knobs, unsigned *line)
+int taxonomy_says(const struct taxonomy_table *t, const char *method, unsigned column,
+		  unsigned transport, const struct taxonomy_knobs *knobs, unsigned *line)
 {
 	const char *other = taxonomy_like(t, method);
 	int verdict = -1;
@@ -273,8 +278,9 @@ int taxonomy_says(const struct taxonomy_table *t, const char *method, unsigned c
 	return verdict;
 }
 
-const char *taxonomy_gives(const struct taxonomy_table *t, bool compound, enum taxonomy_primitive primitive,
-			   unsigned column, unsigned transport, const struct taxonomy_knobs *knobs)
+const char *taxonomy_gives(const struct taxonomy_table *t, bool compound,
+			   enum taxonomy_primitive primitive, unsigned column, unsigned transport,
+			   const struct taxonomy_knobs *knobs)
 {
 	const char *method = NULL;
 	for (unsigned i = 0; i < t->choices && !is_silent(t, knobs); i++) {

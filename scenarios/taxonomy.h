@@ -58,19 +58,20 @@ struct taxonomy_knobs {
 	unsigned knobs;
 };
 
-/* Read `text`, a file like scenarios/taxonomy.txt; NULL: the one that is compiled in. 0 and *t is then for
- * taxonomy_free(); -EINVAL with *where, or -ENOMEM. */
+/* Read `text`, a file like scenarios/taxonomy.txt; NULL: the one that is compiled in. 0 and *t is
+ * then for taxonomy_free(); -EINVAL with *where, or -ENOMEM. */
 int taxonomy_read(struct taxonomy_table *t, const char *text, struct input_error *where);
 void taxonomy_free(struct taxonomy_table *t);
 
 /* The method whose rows this one has; NULL: its own. */
 const char *taxonomy_like(const struct taxonomy_table *t, const char *method);
 /* What the table says of a method: TAXONOMY_*; -1: nothing. *line: where; NULL: nobody asks. */
-int taxonomy_says(const struct taxonomy_table *t, const char *method, unsigned column, unsigned transport,
-		  const struct taxonomy_knobs *knobs, unsigned *line);
+int taxonomy_says(const struct taxonomy_table *t, const char *method, unsigned column,
+		  unsigned transport, const struct taxonomy_knobs *knobs, unsigned *line);
 /* The method that the papers give; NULL: the table does not say. */
-const char *taxonomy_gives(const struct taxonomy_table *t, bool compound, enum taxonomy_primitive primitive,
-			   unsigned column, unsigned transport, const struct taxonomy_knobs *knobs);
+const char *taxonomy_gives(const struct taxonomy_table *t, bool compound,
+			   enum taxonomy_primitive primitive, unsigned column, unsigned transport,
+			   const struct taxonomy_knobs *knobs);
 
 /* "ok", "L", "O", "LO", ... */
 const char *taxonomy_word(unsigned verdict);

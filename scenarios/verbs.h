@@ -15,11 +15,12 @@ struct verbs_out {
 	void *arg;
 };
 
-/* Run a program of verbs_sim on the soft RNIC. 0; -ETIME: it does not end; -EFAULT: it crashed, `why` (of
- * `size` bytes) says how. */
-int verbs_run_sim(const struct verbs_program *program, const struct verbs_out *out, char *why, size_t size);
-/* Run one of verbs_live on a device of the system. `device` NULL: the first. `pm`: a devdax device or NULL. 0
- * or -errno; -ENODEV: there is no such device. */
+/* Run a program of verbs_sim on the soft RNIC. 0; -ETIME: it does not end; -EFAULT: it crashed,
+ * `why` (of `size` bytes) says how. */
+int verbs_run_sim(const struct verbs_program *program, const struct verbs_out *out, char *why,
+		  size_t size);
+/* Run one of verbs_live on a device of the system. `device` NULL: the first. `pm`: a devdax device
+ * or NULL. 0 or -errno; -ENODEV: there is no such device. */
 int verbs_run_live(const struct verbs_program *program, const char *device, const char *pm,
 		   const struct verbs_out *out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The verbs programs on a device of the system's libibverbs. The two hosts are two contexts of one device, as
- * two programs on one machine would have them.
+ * The verbs programs on a device of the system's libibverbs. The two hosts are two contexts of one
+ * device, as two programs on one machine would have them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,8 @@ static int find_gid(struct ibv_context *context, uint8_t *index)
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 	union ibv_gid gid;
 	for (unsigned i = 0; i < 16; i++)
-		if (!ibv_query_gid(context, 1, (int)i, &gid) && !memcmp(gid.raw, mapped, sizeof(mapped))) {
+		if (!ibv_query_gid(context, 1, (int)i, &gid) &&
+		    !memcmp(gid.raw, mapped, sizeof(mapped))) {
 			*index = (uint8_t)i;
 			return 0;
 		}
@@ -74,7 +75,8 @@ static int map_pm(const char *path, struct lab_world *world)
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	void *at = mmap(NULL, PM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
+	void *at = mmap(NULL, PM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd,
+			0);
 	int error = at == MAP_FAILED ? -errno : 0;
 	close(fd);
 	if (error)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The verbs programs on the soft RNIC: a simulation for each, two hosts on one link, the server's with
- * persistent memory, one task that is the program. All answers are 0: an ordinary run.
+ * The verbs programs on the soft RNIC: a simulation for each, two hosts on one link, the server's
+ * with persistent memory, one task that is the program. All answers are 0: an ordinary run.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -50,7 +50,8 @@ static void sim_line(void *arg, const char *text)
 	run->out->line(run->out->arg, text);
 }
 
-int verbs_run_sim(const struct verbs_program *program, const struct verbs_out *out, char *why, size_t size)
+int verbs_run_sim(const struct verbs_program *program, const struct verbs_out *out, char *why,
+		  size_t size)
 {
 	struct pmem_stack *stack;
 	struct sim_run run = {

@@ -118,7 +118,8 @@ unsigned workload_max_vlen(const struct workload *w)
 	return max;
 }
 
-/* Make room for one more behind `length` elements. A full array's length is a power of two (or 0). */
+/* Make room for one more behind `length` elements. A full array's length is a power of two (or
+ * 0). */
 static int grow(void **array, unsigned length, size_t size)
 {
 	void *more;
@@ -196,9 +197,11 @@ static unsigned count_kind(const struct workload *w, unsigned client, unsigned n
 	return count;
 }
 
-int workload_op_add(struct workload *w, unsigned client, enum op_kind kind, unsigned key, uint32_t vlen)
+int workload_op_add(struct workload *w, unsigned client, enum op_kind kind, unsigned key,
+		    uint32_t vlen)
 {
-	struct workload_op op = {.kind = (uint8_t)kind, .key = kind == OP_CLEAN ? 0 : (uint16_t)key};
+	struct workload_op op = {.kind = (uint8_t)kind,
+				 .key = kind == OP_CLEAN ? 0 : (uint16_t)key};
 	unsigned ops;
 	void *array;
 	int rc;
@@ -359,7 +362,8 @@ static const char *skip_blanks(const char *p)
 	return p;
 }
 
-/* The words up to the next comma or the end: how many, of which `max` are kept. Moves *text behind them. */
+/* The words up to the next comma or the end: how many, of which `max` are kept. Moves *text behind
+ * them. */
 static unsigned split_item(const char **text, struct word *word, unsigned max)
 {
 	const char *p = skip_blanks(*text);
@@ -394,7 +398,8 @@ static int32_t word_vlen(struct word word)
 	return n;
 }
 
-static const char expected_key[] = "a key of 1 to 32 printable characters without blank, comma and '#'";
+static const char expected_key[] =
+	"a key of 1 to 32 printable characters without blank, comma and '#'";
 static const char expected_vlen[] = "a value length from 0 to 65536 bytes";
 static const char expected_keys[] = "at most 1024 keys";
 static const char expected_ops[] = "at most 4096 operations of all clients together";
@@ -428,7 +433,8 @@ static int parse_op(struct workload *w, unsigned client, const struct word *word
 			return bad(expected, "same and a number from 1 to 99");
 	}
 	if (words != (kind == OP_PUT ? 3u : kind == OP_CLEAN ? 1u : 2u))
-		return bad(expected, kind == OP_PUT	? "put KEY LENGTH, or put KEY LENGTH same NUMBER"
+		return bad(expected, kind == OP_PUT
+					     ? "put KEY LENGTH, or put KEY LENGTH same NUMBER"
 				     : kind == OP_CLEAN ? "clean, and nothing behind it"
 							: "get KEY or del KEY");
 	if (kind == OP_PUT)
@@ -449,7 +455,8 @@ static int parse_op(struct workload *w, unsigned client, const struct word *word
 	return rc;
 }
 
-int workload_parse_client(struct workload *w, unsigned client, const char *text, const char **expected)
+int workload_parse_client(struct workload *w, unsigned client, const char *text,
+			  const char **expected)
 {
 	int rc;
 
@@ -489,7 +496,8 @@ int workload_parse_keys(struct workload *w, const char *text, const char **expec
 		if (word[1].len != 1 || *word[1].text != '-') {
 			loaded = word_vlen(word[1]);
 			if (loaded < 0)
-				return bad(expected, "the loaded value's length from 0 to 65536 bytes, or -");
+				return bad(expected,
+					   "the loaded value's length from 0 to 65536 bytes, or -");
 		}
 		key = workload_key_add(w, word[0].text, word[0].len, loaded);
 		if (key < 0) {

@@ -18,15 +18,16 @@
 
 #define WORKLOAD_MAX_KEYS 1024
 #define WORKLOAD_MAX_OPS  4096 /* of all clients together; the load phase does not count */
-/* Shortest value, bytes: a value carries its identity in its first bytes. Shorter ones are lengthened to
- * this. */
+/* Shortest value, bytes: a value carries its identity in its first bytes. Shorter ones are
+ * lengthened to this. */
 #define WORKLOAD_MIN_VLEN 8
 
 struct workload_key {
 	char name[TM_MAX_KEY + 1]; /* printable ASCII, no blanks, no comma, no '#' */
 	uint8_t klen;		   /* bytes, 1..TM_MAX_KEY */
-	int32_t loaded; /* value length put by the load phase, durable before client 1 starts; -1: not loaded
-			 */
+	int32_t loaded; /* value length put by the load phase, durable before client 1 starts; -1:
+			 * not
+			 * loaded */
 };
 
 struct workload_op {
@@ -34,7 +35,8 @@ struct workload_op {
 	uint16_t key;  /* index into keys; OP_CLEAN: 0, of no meaning */
 	uint16_t nth;  /* n-th operation of this kind of this client, from 1: its label */
 	uint32_t vlen; /* PUT: bytes, WORKLOAD_MIN_VLEN..TM_MAX_VALUE; others: 0 */
-	uint16_t same; /* PUT: all of a key with the same number, not 0, write the same bytes; 0: its own */
+	uint16_t same; /* PUT: all of a key with the same number, not 0, write the same bytes; 0:
+			  its own */
 };
 
 struct workload {
@@ -65,10 +67,11 @@ int workload_key_add(struct workload *w, const char *name, size_t len, int32_t l
 /* Index of a key, or -ENOENT. */
 int workload_key_find(const struct workload *w, const char *name, size_t len);
 /*
- * Append an operation to client 1.. (makes the client exist); sets nth. `key`: of OP_CLEAN ignored. 0 or
- * -errno: -EINVAL (client, kind, key, or vlen above TM_MAX_VALUE), -ENOSPC, -ENOMEM.
+ * Append an operation to client 1.. (makes the client exist); sets nth. `key`: of OP_CLEAN ignored.
+ * 0 or -errno: -EINVAL (client, kind, key, or vlen above TM_MAX_VALUE), -ENOSPC, -ENOMEM.
  */
-int workload_op_add(struct workload *w, unsigned client, enum op_kind kind, unsigned key, uint32_t vlen);
+int workload_op_add(struct workload *w, unsigned client, enum op_kind kind, unsigned key,
+		    uint32_t vlen);
 /* Take away an operation; later ones of its kind are renumbered. */
 void workload_op_remove(struct workload *w, unsigned client, unsigned index);
 /* Number nth of all operations anew. */
@@ -102,8 +105,8 @@ struct ycsb {
 	unsigned read_percent; /* the rest are updates */
 	unsigned clients;      /* 1..TM_MAX_CLIENTS */
 	unsigned keys;	       /* 1..WORKLOAD_MAX_KEYS, all loaded */
-	unsigned ops;	       /* of all clients together, dealt to them in turn; 1..WORKLOAD_MAX_OPS */
-	unsigned vlen;	       /* bytes, WORKLOAD_MIN_VLEN..TM_MAX_VALUE */
+	unsigned ops;  /* of all clients together, dealt to them in turn; 1..WORKLOAD_MAX_OPS */
+	unsigned vlen; /* bytes, WORKLOAD_MIN_VLEN..TM_MAX_VALUE */
 	uint32_t seed;
 };
 /* The i-th YCSB workload: its name, its one line, its default sizes. NULL at the end. */
@@ -144,7 +147,8 @@ int workload_read_ops(FILE *in, struct workload *w, struct input_error *err);
  * loaded; so the keys' line, if there is one, comes first.
  */
 void workload_print_client(const struct workload *w, unsigned client, FILE *out);
-int workload_parse_client(struct workload *w, unsigned client, const char *text, const char **expected);
+int workload_parse_client(struct workload *w, unsigned client, const char *text,
+			  const char **expected);
 void workload_print_keys(const struct workload *w, FILE *out);
 int workload_parse_keys(struct workload *w, const char *text, const char **expected);
 

@@ -43,7 +43,8 @@ const char *ycsb_default(unsigned i, struct ycsb *y, const char **what)
 	return mixes[i].name;
 }
 
-/* A decimal number of up to 10 digits that ends at a comma or the end; moves *p there. -1: there is none. */
+/* A decimal number of up to 10 digits that ends at a comma or the end; moves *p there. -1: there is
+ * none. */
 static int64_t parse_number(const char **p)
 {
 	const char *start = *p;
@@ -67,7 +68,8 @@ int ycsb_parse(struct ycsb *y, const char *text, const char **expected)
 	} size[] = {
 		{"clients=", &y->clients, 1, TM_MAX_CLIENTS, "clients=1 to clients=16"},
 		{"keys=", &y->keys, 1, WORKLOAD_MAX_KEYS, "keys=1 to keys=1024"},
-		{"ops=", &y->ops, 1, WORKLOAD_MAX_OPS, "ops=1 to ops=4096, of all clients together"},
+		{"ops=", &y->ops, 1, WORKLOAD_MAX_OPS,
+		 "ops=1 to ops=4096, of all clients together"},
 		{"vlen=", &y->vlen, WORKLOAD_MIN_VLEN, TM_MAX_VALUE, "vlen=8 to vlen=65536, bytes"},
 		{"seed=", &y->seed, 0, UINT32_MAX, "seed=0 to seed=4294967295"},
 	};
@@ -82,7 +84,8 @@ int ycsb_parse(struct ycsb *y, const char *text, const char **expected)
 
 		while (i < sizes && strncmp(text, size[i].name, strlen(size[i].name)))
 			i++;
-		*expected = "clients=, keys=, ops=, vlen= or seed= and a number, with commas between them";
+		*expected = "clients=, keys=, ops=, vlen= or seed= and a number, with commas "
+			    "between them";
 		if (i == sizes)
 			return -EINVAL;
 		*expected = "each of clients, keys, ops, vlen and seed at most once";
@@ -108,7 +111,8 @@ int ycsb_make(const struct ycsb *y, struct workload *w)
 	int rc;
 
 	assert(y->read_percent <= 100 && y->clients >= 1 && y->clients <= TM_MAX_CLIENTS);
-	assert(y->vlen >= WORKLOAD_MIN_VLEN && y->vlen <= TM_MAX_VALUE && y->ops <= WORKLOAD_MAX_OPS);
+	assert(y->vlen >= WORKLOAD_MIN_VLEN && y->vlen <= TM_MAX_VALUE &&
+	       y->ops <= WORKLOAD_MAX_OPS);
 	assert(!w->keys && !w->clients);
 	rc = zipf_init(&zipf, y->keys, &state);
 	for (unsigned k = 0; k < y->keys && rc >= 0; k++) {
@@ -123,7 +127,8 @@ int ycsb_make(const struct ycsb *y, struct workload *w)
 	for (unsigned i = 0; i < y->ops; i++) {
 		enum op_kind kind = random_below(&state, 100) < y->read_percent ? OP_GET : OP_PUT;
 
-		rc = workload_op_add(w, i % y->clients + 1, kind, zipf_draw(&zipf, &state), y->vlen);
+		rc = workload_op_add(w, i % y->clients + 1, kind, zipf_draw(&zipf, &state),
+				     y->vlen);
 		if (rc)
 			goto err;
 	}

@@ -18,7 +18,8 @@ struct zipf {
 /* From 0 to n - 1; advances *state as random_next() does. */
 unsigned random_below(uint64_t *state, unsigned n);
 
-/* 1 to ZIPF_MAX_KEYS keys; which of them are the popular ones is drawn from *state. 0 or -ENOMEM. */
+/* 1 to ZIPF_MAX_KEYS keys; which of them are the popular ones is drawn from *state. 0 or
+ * -ENOMEM. */
 int zipf_init(struct zipf *z, unsigned keys, uint64_t *state);
 void zipf_free(struct zipf *z);
 unsigned zipf_draw(const struct zipf *z, uint64_t *state);

@@ -4,9 +4,9 @@
 /*
  * What keeps the tests short.
  *
- * A search with a given seed takes the same steps whichever compiler built it (scripts/compare sees to that).
- * Of a list of long searches the plain build makes all, the build with the sanitizers every third, and of
- * many rounds a third.
+ * A search with a given seed takes the same steps whichever compiler built it (scripts/compare sees
+ * to that). Of a list of long searches the plain build makes all, the build with the sanitizers
+ * every third, and of many rounds a third.
  */
 #include <check.h>
 #include <stdbool.h>
@@ -23,8 +23,8 @@ static inline unsigned rounds(unsigned plain)
 	return TM_ASAN ? plain / 3 : plain;
 }
 
-/* ck_assert() notes each place that it passes in a file. This one does not, for what is asserted 100,000
- * times. */
+/* ck_assert() notes each place that it passes in a file. This one does not, for what is asserted
+ * 100,000 times. */
 #define assert_often(expr)                                            \
 	do {                                                          \
 		if (!(expr))                                          \

@@ -15,7 +15,8 @@
 #define WAIT_NS	   1000000
 #define CONNECTION 1
 
-void live_sim_open(struct live_sim *ls, const char *store, unsigned keys, unsigned updates, unsigned vlen)
+void live_sim_open(struct live_sim *ls, const char *store, unsigned keys, unsigned updates,
+		   unsigned vlen)
 {
 	memset(ls, 0, sizeof(*ls));
 	ls->store.store = store_find(store);
@@ -73,7 +74,8 @@ static void server_main(void *arg)
 	struct live_sim *ls = arg;
 	struct pmem *pm = pmem_machine(ls->stack, 0);
 
-	ls->server = (struct tm_env){.params = &ls->store.params, .pm = pmem_base(pm), .pm_len = ls->len};
+	ls->server = (struct tm_env){
+		.params = &ls->store.params, .pm = pmem_base(pm), .pm_len = ls->len};
 	ls->server.verbs = rnic_open(ls->net, HOST_SERVER, pm);
 	assert(ls->store.store->format(&ls->server) == 0);
 	assert(ls->store.store->serve(&ls->server) == 0);
@@ -172,7 +174,8 @@ uint8_t *live_sim_pool(struct live_sim *ls, bool media)
 	for (unsigned i = 0; media && i < pmem_dirty(pm); i++) {
 		uint32_t line = pmem_dirty_line(pm, i);
 
-		pmem_line_content(pm, line, pmem_line_versions(pm, line), pool + (size_t)line * LINE);
+		pmem_line_content(pm, line, pmem_line_versions(pm, line),
+				  pool + (size_t)line * LINE);
 	}
 	return pool;
 }
@@ -184,7 +187,8 @@ static void print_text(const struct live_sim *ls, char text[POOL_TEXT])
 	assert(live_store_print(&ls->store, text, POOL_TEXT) == 0);
 }
 
-static void save_image(const struct live_sim *ls, const char *path, const char *cache, const uint8_t *pool)
+static void save_image(const struct live_sim *ls, const char *path, const char *cache,
+		       const uint8_t *pool)
 {
 	struct live_pm_setup setup = {
 		.path = path, .pool_bytes = ls->len, .shadow = cache != NULL, .cache = cache};
@@ -206,7 +210,8 @@ void live_sim_save_pool(const struct live_sim *ls, const char *path, const uint8
 	save_image(ls, path, NULL, pool);
 }
 
-void live_sim_save_cache(const struct live_sim *ls, const char *path, const char *media, const uint8_t *pool)
+void live_sim_save_cache(const struct live_sim *ls, const char *path, const char *media,
+			 const uint8_t *pool)
 {
 	save_image(ls, media, path, pool);
 }
@@ -224,7 +229,8 @@ void live_sim_save_ops(const struct live_sim *ls, const char *path)
 	recording_close(r);
 }
 
-void live_sim_cut(const struct live_sim *ls, const uint8_t *media, const uint8_t *cache, struct cut *c)
+void live_sim_cut(const struct live_sim *ls, const uint8_t *media, const uint8_t *cache,
+		  struct cut *c)
 {
 	char why[300];
 

@@ -27,7 +27,8 @@ struct live_sim {
 };
 
 /* Sizes for so many keys and updates, values of `vlen` bytes. */
-void live_sim_open(struct live_sim *ls, const char *store, unsigned keys, unsigned updates, unsigned vlen);
+void live_sim_open(struct live_sim *ls, const char *store, unsigned keys, unsigned updates,
+		   unsigned vlen);
 /* The store's switches as in this variant of it. */
 void live_sim_variant(struct live_sim *ls, const char *name);
 void live_sim_close(struct live_sim *ls);
@@ -48,9 +49,11 @@ struct recording_op *live_sim_record(struct live_sim *ls, enum history_kind kind
 				     uint32_t key);
 /* As files. */
 void live_sim_save_pool(const struct live_sim *ls, const char *path, const uint8_t *pool);
-void live_sim_save_cache(const struct live_sim *ls, const char *path, const char *media, const uint8_t *pool);
+void live_sim_save_cache(const struct live_sim *ls, const char *path, const char *media,
+			 const uint8_t *pool);
 void live_sim_save_ops(const struct live_sim *ls, const char *path);
 /* In memory; `cache` may be NULL. */
-void live_sim_cut(const struct live_sim *ls, const uint8_t *media, const uint8_t *cache, struct cut *c);
+void live_sim_cut(const struct live_sim *ls, const uint8_t *media, const uint8_t *cache,
+		  struct cut *c);
 
 #endif

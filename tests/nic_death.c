@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nic_death KILLS [KIND]: what a process of the soft RNIC finds when its peer ends, dies or stops, run by
- * tests/test_nic_death.sh under `tidemark run`.
+ * nic_death KILLS [KIND]: what a process of the soft RNIC finds when its peer ends, dies or stops,
+ * run by tests/test_nic_death.sh under `tidemark run`.
  *
- * Each round is a controller, which has no RNIC, and two processes with a queue pair each that WRITE, READ
- * and SEND to each other as fast as they can: the survivor, which looks at its completions, and the victim.
+ * Each round is a controller, which has no RNIC, and two processes with a queue pair each that
+ * WRITE, READ and SEND to each other as fast as they can: the survivor, which looks at its
+ * completions, and the victim.
  *
  *   kill    SIGKILL of the victim at a random moment: the survivor's oldest request ends with
  *           RETRY_EXC_ERR, not before timeout x (retry_cnt + 1), the others with WR_FLUSH_ERR.
  *   stop    SIGSTOP, and SIGCONT after that: both end so. SIGCONT before it: nothing has happened.
  *   leave   the victim exits as soon as it has received a message: the survivor's SEND succeeds.
  *   signal  a signal's handler exits, whatever it interrupts: like kill, and the victim does end.
- *   starve  the victim hardly gets a CPU, for much longer than the survivor's patience: nothing has happened.
- *   fork    a child uses what it has of its parent's objects, and ends: it does not disturb its parent.
+ *   starve  the victim hardly gets a CPU, for much longer than the survivor's patience: nothing has
+ * happened. fork    a child uses what it has of its parent's objects, and ends: it does not disturb
+ * its parent.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -114,20 +116,24 @@ struct hello {
 static void open_end(struct end *e, struct hello *own)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_qp_init_attr init = {
-		.qp_type = IBV_QPT_RC,
-		.sq_sig_all = 1,
-		.cap = {.max_send_wr = DEPTH, .max_recv_wr = DEPTH, .max_send_sge = 1, .max_recv_sge = 1}};
+	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC,
+					.sq_sig_all = 1,
+					.cap = {.max_send_wr = DEPTH,
+						.max_recv_wr = DEPTH,
+						.max_send_sge = 1,
+						.max_recv_sge = 1}};
 	struct ibv_cq_init_attr_ex queue = {.cqe = 2 * DEPTH,
 					    .wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP};
 
-	e->memory = mmap(NULL, 2 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	e->memory = mmap(NULL, 2 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			 0);
 	e->context = list && list[0] ? ibv_open_device(list[0]) : NULL;
 	e->pd = e->context ? ibv_alloc_pd(e->context) : NULL;
 	e->cqx = e->pd ? ibv_create_cq_ex(e->context, &queue) : NULL;
 	e->cq = e->cqx ? ibv_cq_ex_to_cq(e->cqx) : NULL;
 	e->mr = e->pd ? ibv_reg_mr(e->pd, e->memory, 2 * BYTES,
-				   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
+				   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+					   IBV_ACCESS_REMOTE_READ)
 		      : NULL;
 	init.send_cq = init.recv_cq = e->cq;
 	e->qp = e->mr ? ibv_create_qp(e->pd, &init) : NULL;
@@ -139,19 +145,22 @@ static void open_end(struct end *e, struct hello *own)
 	own->at = (uintptr_t)e->memory;
 }
 
-static void join_end(struct end *e, const struct hello *own, const struct hello *peer, struct patience p)
+static void join_end(struct end *e, const struct hello *own, const struct hello *peer,
+		     struct patience p)
 {
 	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
 				   .port_num = 1,
-				   .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
-	struct ibv_qp_attr rtr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = peer->qpn,
-		.rq_psn = peer->psn,
-		.max_dest_rd_atomic = 4,
-		.min_rnr_timer = 1,
-		.ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = peer->gid, .hop_limit = 1}}};
+				   .qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
+						      IBV_ACCESS_REMOTE_READ};
+	struct ibv_qp_attr rtr = {.qp_state = IBV_QPS_RTR,
+				  .path_mtu = IBV_MTU_1024,
+				  .dest_qp_num = peer->qpn,
+				  .rq_psn = peer->psn,
+				  .max_dest_rd_atomic = 4,
+				  .min_rnr_timer = 1,
+				  .ah_attr = {.is_global = 1,
+					      .port_num = 1,
+					      .grh = {.dgid = peer->gid, .hop_limit = 1}}};
 	struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
 				  .timeout = p.timeout,
 				  .retry_cnt = p.retry_cnt,
@@ -162,8 +171,9 @@ static void join_end(struct end *e, const struct hello *own, const struct hello 
 	if (ibv_modify_qp(e->qp, &init,
 			  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) ||
 	    ibv_modify_qp(e->qp, &rtr,
-			  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) ||
+			  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				  IBV_QP_MIN_RNR_TIMER) ||
 	    ibv_modify_qp(e->qp, &rts,
 			  IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 				  IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC))
@@ -180,9 +190,11 @@ static void post_recv(struct end *e)
 	e->receives++;
 }
 
-static int post_send(struct end *e, const struct hello *peer, enum ibv_wr_opcode opcode, uint32_t len)
+static int post_send(struct end *e, const struct hello *peer, enum ibv_wr_opcode opcode,
+		     uint32_t len)
 {
-	struct ibv_sge sge = {.addr = (uintptr_t)e->memory + BYTES, .length = len, .lkey = e->mr->lkey};
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)e->memory + BYTES, .length = len, .lkey = e->mr->lkey};
 	struct ibv_send_wr wr = {.sg_list = &sge,
 				 .num_sge = 1,
 				 .opcode = opcode,
@@ -196,7 +208,8 @@ static int post_send(struct end *e, const struct hello *peer, enum ibv_wr_opcode
 
 static void post_any(struct end *e, const struct hello *peer)
 {
-	static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND};
+	static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
+						     IBV_WR_SEND};
 	uint32_t len = any(4) ? (uint32_t)any(256) : (uint32_t)any(BYTES);
 
 	/* Into the peer's half that is for this; a READ's answer goes to the own half. */
@@ -218,7 +231,8 @@ static void meet(struct end *e, int fd, struct hello *peer, struct patience p)
 	struct hello own = {0};
 
 	open_end(e, &own);
-	if (write(fd, &own, sizeof(own)) != sizeof(own) || read(fd, peer, sizeof(*peer)) != sizeof(*peer))
+	if (write(fd, &own, sizeof(own)) != sizeof(own) ||
+	    read(fd, peer, sizeof(*peer)) != sizeof(*peer))
 		die("the peer is not there");
 	join_end(e, &own, peer, p);
 	/* Where it counts how often a receiver is not ready, it is not, mostly. */
@@ -301,8 +315,8 @@ static void flush(struct end *e)
 
 static void close_end(struct end *e)
 {
-	if (ibv_destroy_qp(e->qp) || ibv_dereg_mr(e->mr) || ibv_destroy_cq(e->cq) || ibv_dealloc_pd(e->pd) ||
-	    ibv_close_device(e->context))
+	if (ibv_destroy_qp(e->qp) || ibv_dereg_mr(e->mr) || ibv_destroy_cq(e->cq) ||
+	    ibv_dealloc_pd(e->pd) || ibv_close_device(e->context))
 		die("what is given back is refused");
 }
 
@@ -455,7 +469,8 @@ static pid_t start(void (*side)(int, enum how, struct patience), int fd, int oth
 
 static void sleep_us(uint64_t us)
 {
-	struct timespec t = {.tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000) * 1000};
+	struct timespec t = {.tv_sec = (time_t)(us / 1000000),
+			     .tv_nsec = (long)(us % 1000000) * 1000};
 
 	nanosleep(&t, NULL);
 }
@@ -493,7 +508,8 @@ static void play(enum how how)
 	if (how == STOP_SHORT || how == FORK || how == LEAVE)
 		p = (struct patience){.timeout = 16, .retry_cnt = 7, .rnr_retry = 7}; /* 2 s */
 	if (how == STARVE)
-		p = (struct patience){.timeout = 8, .retry_cnt = 0, .rnr_retry = 1}; /* 1 ms; 10 us */
+		p = (struct patience){
+			.timeout = 8, .retry_cnt = 0, .rnr_retry = 1}; /* 1 ms; 10 us */
 	memset((void *)shared, 0, sizeof(*shared));
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
 		die("socketpair: %s", strerror(errno));
@@ -537,7 +553,8 @@ int main(int argc, char **argv)
 	unsigned kills = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 30, rounds;
 	const char *seed = getenv("NIC_DEATH_SEED");
 
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	signal(SIGPIPE, SIG_IGN);
 	random_state = seed ? strtoull(seed, NULL, 10) : now_ns();
 	for (enum how how = 0; how < HOWS; how++) {

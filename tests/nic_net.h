@@ -5,7 +5,8 @@
 #include <check.h>
 #include <stdint.h>
 
-/* Run the suite, and give it back. What main() returns: 0, all pass; 1; 70, there is no place for a net. */
+/* Run the suite, and give it back. What main() returns: 0, all pass; 1; 70, there is no place for a
+ * net. */
 int nic_net_run(Suite *suite);
 
 /* The monotonic clock. */

@@ -70,12 +70,14 @@ const struct way ways[WAYS] = {
 	 IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
 		 IBV_QP_MIN_RNR_TIMER},
 	{IBV_QPT_RC, IBV_QPS_RTS,
-	 IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_TIMEOUT},
+	 IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+		 IBV_QP_TIMEOUT},
 };
 
 struct ibv_ah_attr path_to(const union ibv_gid *gid)
 {
-	return (struct ibv_ah_attr){.is_global = 1, .port_num = 1, .grh = {.dgid = *gid, .hop_limit = 1}};
+	return (struct ibv_ah_attr){
+		.is_global = 1, .port_num = 1, .grh = {.dgid = *gid, .hop_limit = 1}};
 }
 
 struct ibv_qp_attr attr_to(const struct side *s, const struct side *peer, enum ibv_qp_state to)
@@ -90,14 +92,16 @@ struct ibv_qp_attr attr_to(const struct side *s, const struct side *peer, enum i
 
 void go(struct side *s, const struct side *peer, enum ibv_qp_state until)
 {
-	const bool extended = s->qp->qp_type == IBV_QPT_XRC_SEND || s->qp->qp_type == IBV_QPT_XRC_RECV;
+	const bool extended = s->qp->qp_type == IBV_QPT_XRC_SEND ||
+			      s->qp->qp_type == IBV_QPT_XRC_RECV;
 	const enum ibv_qp_type type = extended ? IBV_QPT_RC : s->qp->qp_type;
 
 	for (unsigned i = 0; i < WAYS; i++) {
 		struct ibv_qp_attr attr = attr_to(s, peer, ways[i].to);
 
 		if (ways[i].type == type && ways[i].to > s->qp->state && ways[i].to <= until)
-			ck_assert_int_eq(ibv_modify_qp(s->qp, &attr, ways[i].mask | IBV_QP_STATE), 0);
+			ck_assert_int_eq(ibv_modify_qp(s->qp, &attr, ways[i].mask | IBV_QP_STATE),
+					 0);
 	}
 	ck_assert_int_eq(s->qp->state, until);
 }
@@ -157,8 +161,8 @@ void expect(struct ibv_cq *cq, uint64_t id, enum ibv_wc_status status)
 	struct ibv_wc wc = wait_for(cq);
 
 	ck_assert_msg(wc.status == status && wc.wr_id == id, "%llu: %s, expected %llu: %s",
-		      (unsigned long long)wc.wr_id, ibv_wc_status_str(wc.status), (unsigned long long)id,
-		      ibv_wc_status_str(status));
+		      (unsigned long long)wc.wr_id, ibv_wc_status_str(wc.status),
+		      (unsigned long long)id, ibv_wc_status_str(status));
 }
 
 void nothing_in(struct ibv_cq *cq)
@@ -186,7 +190,7 @@ void expect_event(struct side *s, enum ibv_event_type type, const void *element)
 		event = next_event(s);
 		ibv_ack_async_event(&event);
 	} while (event.event_type == IBV_EVENT_COMM_EST);
-	ck_assert_msg(event.event_type == type, "%s, expected %s", ibv_event_type_str(event.event_type),
-		      ibv_event_type_str(type));
+	ck_assert_msg(event.event_type == type, "%s, expected %s",
+		      ibv_event_type_str(event.event_type), ibv_event_type_str(type));
 	ck_assert_ptr_eq(event.element.qp, element);
 }

@@ -3,8 +3,8 @@
 #define TM_TESTS_NIC_SIDE_H
 /*
  * What live tests of the soft RNIC have in common: two devices that one process has opened, through
- * libibverbs' functions, each with a buffer that is a region, and a queue pair to the other. Each call has to
- * succeed that no test asks an error of; nothing is waited for without a limit.
+ * libibverbs' functions, each with a buffer that is a region, and a queue pair to the other. Each
+ * call has to succeed that no test asks an error of; nothing is waited for without a limit.
  */
 #include <check.h>
 #include <infiniband/verbs.h>
@@ -48,14 +48,16 @@ extern const struct way {
 
 struct ibv_ah_attr path_to(const union ibv_gid *gid);
 struct ibv_qp_attr attr_to(const struct side *s, const struct side *peer, enum ibv_qp_state to);
-/* From the state that it is in. An extended connection's ends are both given what a reliable one's are. */
+/* From the state that it is in. An extended connection's ends are both given what a reliable one's
+ * are. */
 void go(struct side *s, const struct side *peer, enum ibv_qp_state until);
 /* Queue pairs for a and b, to RTS. */
 void connect_both(enum ibv_qp_type type);
 enum ibv_qp_state state_of(const struct side *s);
 void to_state(struct side *s, enum ibv_qp_state to, int error);
 
-/* A receive request for the beginning of the buffer, to the shared receive queue if there is one. */
+/* A receive request for the beginning of the buffer, to the shared receive queue if there is
+ * one. */
 int try_recv(struct side *s, uint32_t len, uint64_t id);
 void give(struct side *s, uint32_t len, uint64_t id);
 struct ibv_wc wait_for(struct ibv_cq *cq);

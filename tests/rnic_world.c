@@ -7,7 +7,8 @@
 /* The fallback of the inline function: a context of ours never needs it. */
 #pragma push_macro("ibv_query_port")
 #undef ibv_query_port
-int ibv_query_port(struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *attr)
+int ibv_query_port(struct ibv_context *context, uint8_t port_num,
+		   struct _compat_ibv_port_attr *attr)
 {
 	(void)context;
 	(void)port_num;
@@ -100,7 +101,8 @@ static struct ibv_qp *make_qp(const struct side *s, enum ibv_qp_type type, struc
 		.cap = {opt.send_wr, opt.recv_wr, opt.sge, opt.sge, opt.inline_bytes},
 		.qp_type = type,
 		.sq_sig_all = opt.sig_all,
-		.comp_mask = IBV_QP_INIT_ATTR_PD | (opt.send_ops ? IBV_QP_INIT_ATTR_SEND_OPS_FLAGS : 0),
+		.comp_mask = IBV_QP_INIT_ATTR_PD |
+			     (opt.send_ops ? IBV_QP_INIT_ATTR_SEND_OPS_FLAGS : 0),
 		.pd = s->pd,
 		.send_ops_flags = opt.send_ops,
 	};
@@ -131,7 +133,9 @@ struct ibv_qp_attr attr_for(const struct side *peer)
 		.port_num = 1,
 		.qp_access_flags = opt.qp_access,
 		.qkey = QKEY,
-		.ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = peer->gid, .hop_limit = 64}},
+		.ah_attr = {.is_global = 1,
+			    .port_num = 1,
+			    .grh = {.dgid = peer->gid, .hop_limit = 64}},
 		.path_mtu = opt.mtu,
 		.dest_qp_num = peer->qp->qp_num,
 		.rq_psn = opt.psn,
@@ -217,12 +221,15 @@ void run(void (*start)(void *), void (*fn)(void))
 
 /* --- doing things --- */
 
-struct ibv_send_wr wr_make(const struct side *s, enum ibv_wr_opcode opcode, struct ibv_sge *sge, size_t off,
-			   uint32_t len, const struct side *peer, size_t remote)
+struct ibv_send_wr wr_make(const struct side *s, enum ibv_wr_opcode opcode, struct ibv_sge *sge,
+			   size_t off, uint32_t len, const struct side *peer, size_t remote)
 {
 	*sge = (struct ibv_sge){(uintptr_t)s->buf + off, len, s->mr->lkey};
-	struct ibv_send_wr wr = {
-		.wr_id = 7, .sg_list = sge, .num_sge = 1, .opcode = opcode, .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_send_wr wr = {.wr_id = 7,
+				 .sg_list = sge,
+				 .num_sge = 1,
+				 .opcode = opcode,
+				 .send_flags = IBV_SEND_SIGNALED};
 	if (opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
 		wr.wr.atomic.remote_addr = (uintptr_t)peer->buf + remote;
 		wr.wr.atomic.rkey = peer->mr->rkey;
@@ -243,8 +250,8 @@ void post(struct side *s, struct ibv_send_wr *wr)
 	ck_assert_int_eq(ibv_post_send(s->qp, wr, &bad), 0);
 }
 
-void op(struct side *s, enum ibv_wr_opcode opcode, size_t off, uint32_t len, const struct side *peer,
-	size_t remote, uint64_t id, unsigned flags)
+void op(struct side *s, enum ibv_wr_opcode opcode, size_t off, uint32_t len,
+	const struct side *peer, size_t remote, uint64_t id, unsigned flags)
 {
 	struct ibv_sge sge;
 	struct ibv_send_wr wr = wr_make(s, opcode, &sge, off, len, peer, remote);

@@ -25,19 +25,20 @@
 #define MS	   1000000ull
 
 #define MASK_INIT (IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)
-#define MASK_RTR                                                                                     \
-	(IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | \
-	 IBV_QP_MIN_RNR_TIMER)
+#define MASK_RTR                                                         \
+	(IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | \
+	 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 #define MASK_INIT_UD (IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY)
 #define MASK_RTR_UC  (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
-#define MASK_RTS \
-	(IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC)
+#define MASK_RTS                                                                \
+	(IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | \
+	 IBV_QP_MAX_QP_RD_ATOMIC)
 
 /* A source whose answers a test decides. */
 struct test_source {
 	struct source source;
-	uint64_t state;						       /* of the generator */
-	unsigned permille[CHOICE_KINDS];			       /* how often an answer is not 0 */
+	uint64_t state;			 /* of the generator */
+	unsigned permille[CHOICE_KINDS]; /* how often an answer is not 0 */
 	unsigned (*answer)(const struct choice_point *at, unsigned n); /* instead */
 	unsigned asked[CHOICE_KINDS];
 };
@@ -91,24 +92,26 @@ struct ibv_qp_attr attr_for(const struct side *peer);
 int modify(struct side *s, const struct side *peer, enum ibv_qp_state to, int mask);
 void connect_side(struct side *s, const struct side *peer);
 
-/* The side's queue pair is replaced by one of this type; srq NULL: with a receive queue of its own. */
+/* The side's queue pair is replaced by one of this type; srq NULL: with a receive queue of its
+ * own. */
 void remake_qp(struct side *s, enum ibv_qp_type type, struct ibv_srq *srq);
 /* A fresh queue pair of whatever type to RTS. A datagram's has the Q_Key QKEY. */
 #define QKEY 0x11223344u
 void ready_side(struct side *s, const struct side *peer);
 
 /* A signaled request of s, its data at `off` of its buffer, for `remote` in the peer's. */
-struct ibv_send_wr wr_make(const struct side *s, enum ibv_wr_opcode opcode, struct ibv_sge *sge, size_t off,
-			   uint32_t len, const struct side *peer, size_t remote);
+struct ibv_send_wr wr_make(const struct side *s, enum ibv_wr_opcode opcode, struct ibv_sge *sge,
+			   size_t off, uint32_t len, const struct side *peer, size_t remote);
 void post(struct side *s, struct ibv_send_wr *wr);
-void op(struct side *s, enum ibv_wr_opcode opcode, size_t off, uint32_t len, const struct side *peer,
-	size_t remote, uint64_t id, unsigned flags);
+void op(struct side *s, enum ibv_wr_opcode opcode, size_t off, uint32_t len,
+	const struct side *peer, size_t remote, uint64_t id, unsigned flags);
 void recv_post(struct side *s, size_t off, uint32_t len, uint64_t id);
 struct ibv_wc wait_for(struct ibv_cq *cq);
 void expect(struct ibv_cq *cq, uint64_t id, enum ibv_wc_status status);
 bool empty(struct ibv_cq *cq);
 
-/* From now on b's events are noted, and a has none. So many came; so many of this type and object. */
+/* From now on b's events are noted, and a has none. So many came; so many of this type and
+ * object. */
 void note_events(void);
 extern unsigned event_count;
 unsigned noted(enum ibv_event_type type, const void *element);

@@ -29,7 +29,8 @@ static const struct {
 	const char *store, *knobs, *workload;
 	unsigned broken, kept;
 } table[] = {
-	/* Without persistence: the place is known before the value is there, and nothing is flushed. */
+	/* Without persistence: the place is known before the value is there, and nothing is
+	   flushed. */
 	{300, "ca", "", "w", RDA | DUR, LIVE | FSCK},
 	{300, "ca", "", "w-r", RDA, LIVE | FSCK},
 	{300, "ca", "domain=wsp", "w", RDA, DUR | LIVE | FSCK},
@@ -40,7 +41,8 @@ static const struct {
 	{300, "ca", "line_torn=on", "new-w1-w2", RDA, LIVE | FSCK},
 	/* Forca: what a GET returns stays; a PUT is durable when somebody has read it. */
 	{300, "forca", "ack_early=off", "w-rr", DUR, RDA | LIN | MONO | KEEP | NORES | LIVE | FSCK},
-	{300, "forca", "ack_early=off", "w-w-r", DUR, RDA | LIN | MONO | KEEP | NORES | LIVE | FSCK},
+	{300, "forca", "ack_early=off", "w-w-r", DUR,
+	 RDA | LIN | MONO | KEEP | NORES | LIVE | FSCK},
 	{300, "forca", "ack_early=off", "wdw", DUR, RDA | LIN | MONO | KEEP | NORES | LIVE | FSCK},
 	{300, "forca", "ack_early=off", "ww-r", DUR, RDA | LIN | MONO | KEEP | NORES | LIVE | FSCK},
 	{300, "forca", "ack_early=off line_torn=on", "new-w1-w2r2", DUR,
@@ -48,8 +50,10 @@ static const struct {
 	{300, "forca", "", "w1w2r2", DUR | BUF, RDA | MONO | KEEP | LIVE | FSCK},
 	{300, "forca", "domain=wsp", "w-w", 0, RDA | DUR | BUF | MONO | KEEP | LIVE | FSCK},
 	{300, "forca", "", "w-rr", LIN, RDA | MONO | KEEP | LIVE | FSCK},
-	{300, "forca", "cache_valid=on ack_early=off", "w-rr", DUR, RDA | LIN | MONO | KEEP | LIVE | FSCK},
-	{300, "forca", "cache_valid=on ack_early=off", "ww-r", DUR, RDA | LIN | MONO | KEEP | LIVE | FSCK},
+	{300, "forca", "cache_valid=on ack_early=off", "w-rr", DUR,
+	 RDA | LIN | MONO | KEEP | LIVE | FSCK},
+	{300, "forca", "cache_valid=on ack_early=off", "ww-r", DUR,
+	 RDA | LIN | MONO | KEEP | LIVE | FSCK},
 	{4000, "forca", "timeout=1ms ack_early=off", "w-rr", LIN, RDA | MONO | KEEP | LIVE | FSCK},
 };
 
@@ -86,8 +90,9 @@ START_TEST(contracts)
 		ck_assert_msg(!(table[_i].kept & TM_BIT(c)) || !ex.failure[c].found,
 			      "%s %s, %s: %s breaks: %s", table[_i].store, table[_i].knobs,
 			      table[_i].workload, contract_name(c), ex.failure[c].text);
-		ck_assert_msg(!(table[_i].broken & TM_BIT(c)) || ex.failure[c].found, "%s %s, %s: %s holds",
-			      table[_i].store, table[_i].knobs, table[_i].workload, contract_name(c));
+		ck_assert_msg(!(table[_i].broken & TM_BIT(c)) || ex.failure[c].found,
+			      "%s %s, %s: %s holds", table[_i].store, table[_i].knobs,
+			      table[_i].workload, contract_name(c));
 	}
 	deviations_free(&random.taken);
 	explore_close(&ex);
@@ -129,11 +134,16 @@ static const struct {
 	uint8_t to;
 	const char *words;
 } damage[] = {
-	{"ca", NULL, 0x01, 0x00, "no such key"},	{"ca", NULL, 0x00, 'b', "does not lead to it"},
-	{"ca", NULL, 0x27, 0x7f, "outside of the log"}, {"forca", NULL, 0x01, 0x00, "no key"},
-	{"forca", NULL, 0x00, 'b', "does not lead"},	{"forca", NULL, 0x20, 0x7f, "outside of the pool"},
-	{"forca", "meta", 0x00, 0x01, "not before it"}, {"forca", "meta", 0x18, 0x07, "no such state"},
-	{"forca", "meta", 0x08, 0x7f, "outside"},	{"forca", "meta", 0x14, 0x00, "CRC does not agree"},
+	{"ca", NULL, 0x01, 0x00, "no such key"},
+	{"ca", NULL, 0x00, 'b', "does not lead to it"},
+	{"ca", NULL, 0x27, 0x7f, "outside of the log"},
+	{"forca", NULL, 0x01, 0x00, "no key"},
+	{"forca", NULL, 0x00, 'b', "does not lead"},
+	{"forca", NULL, 0x20, 0x7f, "outside of the pool"},
+	{"forca", "meta", 0x00, 0x01, "not before it"},
+	{"forca", "meta", 0x18, 0x07, "no such state"},
+	{"forca", "meta", 0x08, 0x7f, "outside"},
+	{"forca", "meta", 0x14, 0x00, "CRC does not agree"},
 };
 
 START_TEST(structure)

@@ -34,15 +34,18 @@ START_TEST(is_found)
 		o.states = CONTROL_STATES;
 	ck_assert_int_eq(mutant_search(m, &o, &r), 0);
 	if (m->kind == MUTANT_CONTROL) {
-		ck_assert_msg(!r.found, "%s %s, %s, run %lu breaks %s: %s", m->part, m->name, r.workload,
-			      r.run, r.contract < TM_CONTRACTS ? contract_name(r.contract) : "a rule",
+		ck_assert_msg(!r.found, "%s %s, %s, run %lu breaks %s: %s", m->part, m->name,
+			      r.workload, r.run,
+			      r.contract < TM_CONTRACTS ? contract_name(r.contract) : "a rule",
 			      r.text);
 		ck_assert_uint_ge(r.states, m->store ? CONTROL_STATES : 0);
 		ck_assert_uint_gt(r.runs, m->store ? 40 : 90);
 		return;
 	}
-	ck_assert_msg(r.found, "%s %s: not found in %lu states (%s)", m->part, m->name, r.states, m->what);
-	ck_assert_msg(r.contract < TM_CONTRACTS || r.text[0], "%s %s: found, but not how", m->part, m->name);
+	ck_assert_msg(r.found, "%s %s: not found in %lu states (%s)", m->part, m->name, r.states,
+		      m->what);
+	ck_assert_msg(r.contract < TM_CONTRACTS || r.text[0], "%s %s: found, but not how", m->part,
+		      m->name);
 	ck_assert_msg(!o.shrink || m->kind != MUTANT_STORE || r.shrunk,
 		      "%s %s: the shrunk trace does not break %s", m->part, m->name,
 		      contract_name(r.contract));

@@ -30,7 +30,8 @@ START_TEST(ways_do_not_include_each_other)
 	ck_assert_uint_eq(ways.way[2].run, 7);
 	ck_assert_uint_eq(ways.way[2].kinds, LAND);
 	ways_add(&ways, 0, 8);
-	ck_assert_uint_eq(ways.n, 2); /* and what needs nothing includes all but who found nothing */
+	ck_assert_uint_eq(ways.n,
+			  2); /* and what needs nothing includes all but who found nothing */
 }
 END_TEST
 
@@ -41,7 +42,9 @@ START_TEST(of_too_many_ways_the_plainest_stay)
 	ways_add(&ways, rare, 100);
 	for (unsigned i = 0; i < WAYS; i++) /* pairs, none in another or in `rare` */
 		ways_add(&ways,
-			 WAY_CRASH | 1u << (CHOICE_ORDER + i % 4) | (i < 4 ? WAY_SERVER : WAY_BACKGROUND), i);
+			 WAY_CRASH | 1u << (CHOICE_ORDER + i % 4) |
+				 (i < 4 ? WAY_SERVER : WAY_BACKGROUND),
+			 i);
 	ck_assert_uint_eq(ways.n, WAYS);
 	ways_add(&ways, WAY_CRASHES, 200);
 	ck_assert_uint_eq(ways.n, WAYS);
@@ -52,7 +55,8 @@ START_TEST(of_too_many_ways_the_plainest_stay)
 }
 END_TEST
 
-static struct campaign literal_campaign(const char *variant, const char *const *workload, unsigned n)
+static struct campaign literal_campaign(const char *variant, const char *const *workload,
+					unsigned n)
 {
 	struct campaign c = {.configs = 1, .workloads = n, .options = campaign_default};
 	const char *expected;
@@ -95,7 +99,8 @@ START_TEST(runs_go_on_when_states_are_used_up)
 	/* Recovery after a cleaning has long ways; without the bound they are most of it. */
 	ck_assert_uint_gt(all.counts.nested_states, all.counts.states * 3 / 4);
 	ck_assert_uint_lt(few.counts.nested_states, few.counts.states * 3 / 4);
-	/* The rest differs by the images that were looked at once more, to stand at their failures. */
+	/* The rest differs by the images that were looked at once more, to stand at their
+	 * failures. */
 	ck_assert_uint_ge(all.counts.states - all.counts.nested_states,
 			  few.counts.states - few.counts.nested_states);
 	campaign_free(&c);
@@ -132,7 +137,8 @@ START_TEST(each_cause_has_a_case)
 		for (unsigned m = 0; m < n; m++)
 			ck_assert(!fingerprint_contains(&cases->found[n].fingerprint,
 							&cases->found[m].fingerprint) ||
-				  cases->found[n].fingerprint.nothing != cases->found[m].fingerprint.nothing);
+				  cases->found[n].fingerprint.nothing !=
+					  cases->found[m].fingerprint.nothing);
 	}
 	cases_free(cases);
 	free(cases);

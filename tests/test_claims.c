@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Claims: the file that is compiled in is good and complete; a table of bad ones with the line and
- * the words of each error; the verdicts, also of expectations that are wrong, which must be noticed;
- * and that what breaks can be made small and breaks again.
+ * the words of each error; the verdicts, also of expectations that are wrong, which must be
+ * noticed; and that what breaks can be made small and breaks again.
  */
 #include <check.h>
 #include <errno.h>
@@ -35,7 +35,8 @@ static void read_case(struct claims *c, const char *test)
 }
 
 /* All workloads of a case, as the command runs them. */
-static void run_case(const struct claim_case *test, const struct claim_budget *b, struct claim_result *sum)
+static void run_case(const struct claim_case *test, const struct claim_budget *b,
+		     struct claim_result *sum)
 {
 	memset(sum, 0, sizeof(*sum));
 	for (unsigned w = 0; w < (test->kind == CLAIM_FAIL ? 1 : test->workloads); w++) {
@@ -103,7 +104,8 @@ START_TEST(reads)
 	ck_assert_str_eq(b->note, "well");
 	ck_assert_uint_eq(c.knobs, 3);
 	const struct claim_knob *breaks = &c.knob[0], *cures = &c.knob[1], *inert = &c.knob[2];
-	ck_assert(breaks->kind == KNOB_BREAKS && cures->kind == KNOB_CURES && inert->kind == KNOB_INERT);
+	ck_assert(breaks->kind == KNOB_BREAKS && cures->kind == KNOB_CURES &&
+		  inert->kind == KNOB_INERT);
 	ck_assert_str_eq(breaks->store->name, "erda");
 	ck_assert_str_eq(breaks->knob, "repair=cond");
 	ck_assert_uint_eq(breaks->test.runs, 9);
@@ -171,7 +173,8 @@ static const struct {
 	{"knob flips LIN erda repair=cond : w\n", 1, "\"flips\": expected breaks, cures or inert"},
 	{"knob breaks LIN erde repair=cond : w\n", 1, "\"erde\": expected a store"},
 	{"knob breaks LIX erda repair=cond : w\n", 1, "\"LIX\": expected contracts of"},
-	{"knob breaks LIN erda repair=sometimes : w\n", 1, "expected cond+recheck+age cond+recheck"},
+	{"knob breaks LIN erda repair=sometimes : w\n", 1,
+	 "expected cond+recheck+age cond+recheck"},
 	{"knob cures LIN erda : w\n", 1, "expected a switch"},
 	{"knob cures LIN erda crash=off : w\n", 1, "expected a switch"},
 	{"knob cures LIN erda repair=cond\n", 1, "expected workloads"},
@@ -186,7 +189,8 @@ START_TEST(bad_text)
 	struct input_error where;
 	int rc = claims_read(&c, bad_texts[_i].text, &where);
 	ck_assert_msg(rc == -EINVAL, "%d for: %s", rc, bad_texts[_i].text);
-	ck_assert_msg(where.line == bad_texts[_i].line && strstr(where.message, bad_texts[_i].words),
+	ck_assert_msg(where.line == bad_texts[_i].line &&
+			      strstr(where.message, bad_texts[_i].words),
 		      "line %u: %s, for: %s", where.line, where.message, bad_texts[_i].text);
 	ck_assert_ptr_null(c.text); /* nothing to free */
 }
@@ -263,7 +267,8 @@ START_TEST(runs_cases)
 	struct claim_result sum;
 	read_case(&c, runs[_i].test);
 	run_case(&c.claim[0].test[0], &budget, &sum);
-	ck_assert_msg(claim_judge(&c.claim[0].test[0], &sum) == runs[_i].verdict, "%s", runs[_i].test);
+	ck_assert_msg(claim_judge(&c.claim[0].test[0], &sum) == runs[_i].verdict, "%s",
+		      runs[_i].test);
 	claims_free(&c);
 }
 END_TEST
@@ -311,8 +316,9 @@ START_TEST(smallest)
 	char text[300];
 	read_case(&c, "fail KEEP erda : w www : 50");
 	run_case(&c.claim[0].test[0], &budget, &sum);
-	ck_assert_int_eq(claim_smallest(&c.claim[0].test[0], &sum, &budget, &s, &path, text, sizeof(text)),
-			 0);
+	ck_assert_int_eq(
+		claim_smallest(&c.claim[0].test[0], &sum, &budget, &s, &path, text, sizeof(text)),
+		0);
 	ck_assert_uint_eq(workload_ops(&s.w), 2);
 	ck_assert_ptr_nonnull(strstr(text, "k1"));
 	ck_assert_int_eq(explore_open(&ex, &s, &explore_default), 0);
@@ -355,7 +361,8 @@ START_TEST(runs_lines)
 	for (unsigned i = 0; i < COUNT(flips); i++) {
 		if (!in_share((int)i))
 			continue;
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "knob %s\n", flips[i].line);
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "knob %s\n",
+			 flips[i].line);
 		line[lines++] = i;
 	}
 	read_good(&c, text);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The control connection, on the loopback device: numbers, requests and answers; and peers
- * on either side that are silent, go away, talk nonsense, or send half of what they should. After each
- * of them the server still serves, and all numbers are free again.
+ * on either side that are silent, go away, talk nonsense, or send half of what they should. After
+ * each of them the server still serves, and all numbers are free again.
  */
 #include <arpa/inet.h>
 #include <check.h>
@@ -26,7 +26,8 @@
 static const char text[] = "what is served\n";
 
 /* Answers with what was asked, backwards; a request that begins with '!' is refused. */
-static int echo(void *arg, unsigned client, const void *req, size_t req_len, void *rsp, size_t rsp_len)
+static int echo(void *arg, unsigned client, const void *req, size_t req_len, void *rsp,
+		size_t rsp_len)
 {
 	const char *in = req;
 	char *out = rsp;
@@ -67,8 +68,9 @@ static void begin(void)
 	begin_with(LONG_MS);
 }
 
-/* Whoever says nothing is dropped soon. So is who would have said something, and was held up: it comes again.
- */
+/* Whoever says nothing is dropped soon. So is who would have said something, and was held up: it
+ * comes
+ * again. */
 static void begin_impatient(void)
 {
 	begin_with(SHORT_MS);
@@ -194,7 +196,8 @@ static const char *const bad_addresses[] = {"",
 
 START_TEST(address_is_refused)
 {
-	const struct control_server_setup setup = {.address = bad_addresses[_i], .text = "", .clients = 1};
+	const struct control_server_setup setup = {
+		.address = bad_addresses[_i], .text = "", .clients = 1};
 	char got[CONTROL_TEXT];
 	unsigned number = 0;
 	struct control *c;
@@ -306,7 +309,8 @@ START_TEST(a_byte_at_a_time)
 	for (unsigned round = 0; round < 2; round++) {
 		for (size_t i = 0; i < sizeof(ask); i++)
 			put(fd, ask + i, 1);
-		ck_assert_int_eq(recv(fd, answer, sizeof(answer), MSG_WAITALL), (ssize_t)sizeof(answer));
+		ck_assert_int_eq(recv(fd, answer, sizeof(answer), MSG_WAITALL),
+				 (ssize_t)sizeof(answer));
 		ck_assert_mem_eq(answer + HEAD, "dcba", 4);
 	}
 	close(fd);
@@ -394,8 +398,8 @@ START_TEST(nonsense_of_clients)
 }
 END_TEST
 
-/* More strangers than the server keeps: some are turned away, and clients come in as soon as the others have
- * gone. */
+/* More strangers than the server keeps: some are turned away, and clients come in as soon as the
+ * others have gone. */
 START_TEST(crowd_of_strangers)
 {
 	struct control *c = join_soon(0, 1);
@@ -562,10 +566,12 @@ int main(void)
 	tcase_add_test(plain, broken);
 	tcase_add_test(plain, nobody_listens);
 	tcase_add_test(plain, address_in_use);
-	tcase_add_loop_test(plain, address_is_refused, 0, sizeof(bad_addresses) / sizeof(bad_addresses[0]));
+	tcase_add_loop_test(plain, address_is_refused, 0,
+			    sizeof(bad_addresses) / sizeof(bad_addresses[0]));
 	tcase_add_checked_fixture(server_case, begin, end);
 	tcase_add_test(server_case, a_byte_at_a_time);
-	tcase_add_loop_test(server_case, wrong_frame_is_dropped, 0, sizeof(wrong) / sizeof(wrong[0]));
+	tcase_add_loop_test(server_case, wrong_frame_is_dropped, 0,
+			    sizeof(wrong) / sizeof(wrong[0]));
 	tcase_add_test(server_case, nonsense_of_clients);
 	tcase_add_checked_fixture(impatient_case, begin_impatient, end);
 	tcase_add_test(impatient_case, silent_peers_are_dropped);

@@ -31,7 +31,8 @@ static void prepare(struct setup *s, const struct tm_store *store, const char *s
 		ck_assert_msg(!setup_switch(s, word, &expected), "%s: %s", word, expected);
 }
 
-static void count_store(const struct tm_store *store, const char *switches, uint32_t klen, uint32_t vlen)
+static void count_store(const struct tm_store *store, const char *switches, uint32_t klen,
+			uint32_t vlen)
 {
 	struct setup s;
 	prepare(&s, store, switches);
@@ -69,7 +70,8 @@ static void expect_paper(enum count_kind kind, double paper)
 	for (unsigned i = 0; i < r->of; i++)
 		ck_assert_msg(r->all[i].paper == paper,
 			      "%s, key %u, value %u, number %u: %g bytes, expected %g",
-			      count_kind_names[kind], count.klen, count.vlen, i, r->all[i].paper, paper);
+			      count_kind_names[kind], count.klen, count.vlen, i, r->all[i].paper,
+			      paper);
 }
 
 START_TEST(erda_paper)
@@ -78,7 +80,8 @@ START_TEST(erda_paper)
 	const char *switches = erda_ways[_i].switches;
 	for (unsigned i = 0; i < N(keys) * N(values); i++) {
 		uint32_t key = keys[i % N(keys)], value = values[i / N(keys)];
-		if (!in_share((int)i) || (*switches && (key != 19 || (value != 64 && value != 1024))))
+		if (!in_share((int)i) ||
+		    (*switches && (key != 19 || (value != 64 && value != 1024))))
 			continue; /* it takes some time */
 		count_store(store_find("erda"), switches, key, value);
 		ck_assert(count.paper);
@@ -97,8 +100,8 @@ START_TEST(erda_paper)
 }
 END_TEST
 
-/* Segments of two objects: each second update tells the head array that one is opened, which the paper does
- * not count, and which is not hidden. */
+/* Segments of two objects: each second update tells the head array that one is opened, which the
+ * paper does not count, and which is not hidden. */
 START_TEST(erda_segments)
 {
 	unsigned opened = 0;
@@ -116,7 +119,8 @@ END_TEST
 /* --- a store that writes twice --- */
 
 /* The object once more, by a second WRITE. */
-static int put_object_twice(void *client, const void *key, size_t klen, const void *value, size_t vlen)
+static int put_object_twice(void *client, const void *key, size_t klen, const void *value,
+			    size_t vlen)
 {
 	struct client *c = client;
 	struct erda_entry entries[16];
@@ -129,8 +133,8 @@ static int put_object_twice(void *client, const void *key, size_t klen, const vo
 	erda_place(&c->geo, key, klen, &place);
 	for (unsigned i = 0; i < c->geo.hop; i++) {
 		rc = rpc_read(&c->conn, EXPORT_TABLE,
-			      c->geo.table_off + (place.home + i) * sizeof(entries[0]), sizeof(entries[0]),
-			      &data);
+			      c->geo.table_off + (place.home + i) * sizeof(entries[0]),
+			      sizeof(entries[0]), &data);
 		ck_assert_int_eq(rc, 0);
 		memcpy(&entries[i], data, sizeof(entries[0]));
 	}
@@ -138,8 +142,8 @@ static int put_object_twice(void *client, const void *key, size_t klen, const vo
 		if (entries[i].region != ERDA_EMPTY && entries[i].klen == klen &&
 		    !memcmp(entries[i].key, key, klen))
 			return rpc_write(&c->conn, erda_export_log(entries[i].head, 0),
-					 (uint64_t)erda_newoff(entries[i].region) * c->geo.unit, c->object,
-					 c->guess);
+					 (uint64_t)erda_newoff(entries[i].region) * c->geo.unit,
+					 c->object, c->guess);
 	ck_abort_msg("the key has no entry");
 }
 
@@ -170,7 +174,8 @@ static const struct cost {
 	unsigned round_trips, handled;
 	const char *requests;
 } costs[] = {
-	/* eFactory: the server gives room, the client writes. A GET without the flag goes by the server. */
+	/* eFactory: the server gives room, the client writes. A GET without the flag goes by the
+	   server. */
 	{"efactory", "", COUNT_CREATE, 2, 1, "SEND s.SEND WRITE"},
 	{"efactory", "", COUNT_UPDATE, 2, 1, "SEND s.SEND WRITE"},
 	{"efactory", "", COUNT_GET, 2, 0, "READ READ"},
@@ -193,20 +198,25 @@ static const struct cost {
 	{"forca", "", COUNT_DELETE, 1, 1, "SEND s.SEND"},
 	{"ca", "", COUNT_UPDATE, 2, 1, "SEND s.SEND WRITE"},
 	{"ca", "", COUNT_GET, 2, 0, "READ READ"},
-	/* RemoteLog's methods, within a lock: a round trip for it, and a WRITE that nobody waits for. */
+	/* RemoteLog's methods, within a lock: a round trip for it, and a WRITE that nobody waits
+	   for. */
 	{"remotelog", "method=w1", COUNT_UPDATE, 1 + 1, 1, "CMP_AND_SWP WRITE SEND s.SEND WRITE"},
 	{"remotelog", "method=w2", COUNT_UPDATE, 1 + 1, 0, "CMP_AND_SWP WRITE FLUSH WRITE"},
-	{"remotelog", "method=w2 flush=read", COUNT_UPDATE, 1 + 1, 0, "CMP_AND_SWP WRITE READ WRITE"},
+	{"remotelog", "method=w2 flush=read", COUNT_UPDATE, 1 + 1, 0,
+	 "CMP_AND_SWP WRITE READ WRITE"},
 	{"remotelog", "method=w3", COUNT_UPDATE, 1 + 1, 0, "CMP_AND_SWP WRITE WRITE"},
 	{"remotelog", "method=w3 transport=iwarp", COUNT_UPDATE, 1, 0, "CMP_AND_SWP WRITE WRITE"},
-	{"remotelog", "method=i1", COUNT_UPDATE, 1 + 1, 1, "CMP_AND_SWP WRITE_WITH_IMM s.SEND WRITE"},
+	{"remotelog", "method=i1", COUNT_UPDATE, 1 + 1, 1,
+	 "CMP_AND_SWP WRITE_WITH_IMM s.SEND WRITE"},
 	{"remotelog", "method=s1", COUNT_UPDATE, 1 + 1, 1, "CMP_AND_SWP SEND s.SEND"},
 	{"remotelog", "method=cw1", COUNT_UPDATE, 1 + 2, 2,
 	 "CMP_AND_SWP WRITE SEND s.SEND WRITE SEND s.SEND WRITE"},
 	{"remotelog", "method=cw2", COUNT_UPDATE, 1 + 1, 0,
 	 "CMP_AND_SWP WRITE FLUSH ATOMIC_WRITE FLUSH WRITE"},
-	{"remotelog", "method=cw2c", COUNT_UPDATE, 1 + 2, 0, "CMP_AND_SWP WRITE FLUSH WRITE FLUSH WRITE"},
-	{"remotelog", "method=cw2f", COUNT_UPDATE, 1 + 2, 0, "CMP_AND_SWP WRITE FLUSH WRITE FLUSH WRITE"},
+	{"remotelog", "method=cw2c", COUNT_UPDATE, 1 + 2, 0,
+	 "CMP_AND_SWP WRITE FLUSH WRITE FLUSH WRITE"},
+	{"remotelog", "method=cw2f", COUNT_UPDATE, 1 + 2, 0,
+	 "CMP_AND_SWP WRITE FLUSH WRITE FLUSH WRITE"},
 	{"remotelog", "method=cw3", COUNT_UPDATE, 1 + 1, 0, "CMP_AND_SWP WRITE WRITE FLUSH WRITE"},
 	{"remotelog", "method=ci2", COUNT_UPDATE, 1 + 2, 2,
 	 "CMP_AND_SWP WRITE_WITH_IMM FLUSH WRITE_WITH_IMM FLUSH WRITE"},
@@ -234,9 +244,10 @@ START_TEST(round_trips)
 	const struct count_figures *later = part(cost->kind, COUNT_BACKGROUND);
 	print_requests(f, requests, sizeof(requests));
 	ck_assert_str_eq(requests, cost->requests);
-	ck_assert_msg(f->round_trips == cost->round_trips, "%s %s, %s: %lu round trips, expected %u",
-		      cost->store, cost->switches, count_kind_names[cost->kind],
-		      (unsigned long)f->round_trips, cost->round_trips);
+	ck_assert_msg(f->round_trips == cost->round_trips,
+		      "%s %s, %s: %lu round trips, expected %u", cost->store, cost->switches,
+		      count_kind_names[cost->kind], (unsigned long)f->round_trips,
+		      cost->round_trips);
 	ck_assert_uint_eq(later->round_trips, 0);
 	ck_assert_uint_eq(f->handled + later->handled, cost->handled);
 }
@@ -244,8 +255,8 @@ END_TEST
 
 /* --- foreground and background --- */
 
-/* eFactory's verifier makes the value durable and flags it, after the PUT; by a GET that comes first it is
- * the server who does it, and who is waited for. */
+/* eFactory's verifier makes the value durable and flags it, after the PUT; by a GET that comes
+ * first it is the server who does it, and who is waited for. */
 START_TEST(background)
 {
 	count_store(store_find("efactory"), "", 8, 256);
@@ -267,7 +278,8 @@ START_TEST(background)
 	count_store(store_find("efactory"), "bug=bg_no_flush", 8, 256);
 	ck_assert_uint_lt(part(COUNT_UPDATE, COUNT_BACKGROUND)->flushed, 256 / LINE + 1);
 
-	/* The server's work for a SEND of which nobody awaits a reply comes when the append has returned. */
+	/* The server's work for a SEND of which nobody awaits a reply comes when the append has
+	 * returned. */
 	count_store(store_find("remotelog"), "method=s4 transport=iwarp", 8, 256);
 	ck_assert_uint_eq(part(COUNT_UPDATE, COUNT_FOREGROUND)->cpu_bytes, 0);
 	ck_assert_uint_eq(part(COUNT_UPDATE, COUNT_FOREGROUND)->handled, 0);
@@ -294,8 +306,8 @@ START_TEST(wire)
 	ck_assert_uint_eq(part(COUNT_GET, COUNT_FOREGROUND)->packets, 4);
 	ck_assert_uint_eq(part(COUNT_GET, COUNT_FOREGROUND)->wire_bytes,
 			  read + (ack + entry) + read + (ack + 80));
-	/* In packets of 256 bytes: 522 are three; the middle one has no AETH, and only a WRITE's first a
-	 * RETH. */
+	/* In packets of 256 bytes: 522 are three; the middle one has no AETH, and only a WRITE's
+	 * first a RETH. */
 	count_store(store_find("erda"), "mtu=256 request=send", 8, 504);
 	ck_assert_uint_eq(part(COUNT_GET, COUNT_FOREGROUND)->packets, 6);
 	ck_assert_uint_eq(part(COUNT_GET, COUNT_FOREGROUND)->wire_bytes,
@@ -339,8 +351,8 @@ static void same_but_fences(const struct count_figures *plain, struct count_figu
 	ck_assert_mem_eq(plain, &other, sizeof(other));
 }
 
-/* CPUs with store buffers: the same in another order; what is flushed and not fenced, a locked instruction
- * fences. */
+/* CPUs with store buffers: the same in another order; what is flushed and not fenced, a locked
+ * instruction fences. */
 START_TEST(store_buffers)
 {
 	static struct count plain;
@@ -350,7 +362,8 @@ START_TEST(store_buffers)
 		plain = count;
 		count_store(store_find(names[i]), "store_buffer=4", 8, 64);
 		for (unsigned r = 0; r < plain.rows; r++)
-			for (unsigned p = 0; p < COUNT_PARTS && plain.row[r].kind < COUNT_CLEAN; p++)
+			for (unsigned p = 0; p < COUNT_PARTS && plain.row[r].kind < COUNT_CLEAN;
+			     p++)
 				same_but_fences(&plain.row[r].op.part[p], count.row[r].op.part[p]);
 	}
 }
@@ -376,7 +389,8 @@ static int put_fails(void *client, const void *key, size_t klen, const void *val
 	return erda_store.put(client, key, klen, value, vlen);
 }
 
-static int get_foreign(void *client, const void *key, size_t klen, void *value, size_t cap, size_t *vlen)
+static int get_foreign(void *client, const void *key, size_t klen, void *value, size_t cap,
+		       size_t *vlen)
 {
 	int rc = erda_store.get(client, key, klen, value, cap, vlen);
 	if (!rc && cap)

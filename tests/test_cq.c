@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Completion queues of the soft RNIC, as far as they are more than ibv_poll_cq() (tests/test_rnic.c): what
- * arms a queue and what makes an event of it, asynchronous events, iterating polls, resizing, overruns,
- * timestamps.
+ * Completion queues of the soft RNIC, as far as they are more than ibv_poll_cq()
+ * (tests/test_rnic.c): what arms a queue and what makes an event of it, asynchronous events,
+ * iterating polls, resizing, overruns, timestamps.
  */
 #include "core/rnic/device.h"
 #include "core/rnic/qp.h"
@@ -309,9 +309,12 @@ static struct ibv_cq_ex *cqx;
 /* b receives into an extended queue. */
 static void make_extended(uint64_t wc_flags, uint32_t flags, uint32_t cqe)
 {
-	struct ibv_cq_init_attr_ex attr = {
-		.cqe = cqe, .wc_flags = wc_flags, .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS, .flags = flags};
-	struct ibv_qp_init_attr init = {.send_cq = b.scq, .cap = {16, 16, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+	struct ibv_cq_init_attr_ex attr = {.cqe = cqe,
+					   .wc_flags = wc_flags,
+					   .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+					   .flags = flags};
+	struct ibv_qp_init_attr init = {
+		.send_cq = b.scq, .cap = {16, 16, 1, 1, 0}, .qp_type = IBV_QPT_RC};
 	cqx = ibv_create_cq_ex(b.ctx, &attr);
 	ck_assert_ptr_nonnull(cqx);
 	init.recv_cq = ibv_cq_ex_to_cq(cqx);
@@ -463,7 +466,8 @@ END_TEST
 
 static void clock_body(void)
 {
-	struct ibv_values_ex values = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK | IBV_VALUES_MASK_RESERVED};
+	struct ibv_values_ex values = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK |
+						    IBV_VALUES_MASK_RESERVED};
 	rt_sleep(3 * US);
 	ck_assert_int_eq(ibv_query_rt_values_ex(a.ctx, &values), 0);
 	ck_assert_uint_eq(values.comp_mask, IBV_VALUES_MASK_RAW_CLOCK);

@@ -18,12 +18,14 @@ static const struct deviation_names names = {region, COUNT(region)};
 static bool same(const struct deviation *a, const struct deviation *b)
 {
 	return a->kind == b->kind && !strcmp(a->who, b->who) && op_label_equal(a->op, b->op) &&
-	       a->visit == b->visit && a->a == b->a && a->b == b->b && a->c == b->c && a->answer == b->answer;
+	       a->visit == b->visit && a->a == b->a && a->b == b->b && a->c == b->c &&
+	       a->answer == b->answer;
 }
 
-/* Print, parse, compare; the name is that of the point. Asserts only what failed: an assertion costs a system
- * call. */
-static void round_trip(const struct choice_point *at, unsigned answer, unsigned n, uint32_t versions)
+/* Print, parse, compare; the name is that of the point. Asserts only what failed: an assertion
+ * costs a system call. */
+static void round_trip(const struct choice_point *at, unsigned answer, unsigned n,
+		       uint32_t versions)
 {
 	struct deviation d, back;
 	char words[DEVIATION_TEXT], again[DEVIATION_TEXT];
@@ -46,7 +48,8 @@ static void round_trip(const struct choice_point *at, unsigned answer, unsigned 
 
 /* --- there and back --- */
 
-static const char *const who[] = {"c1", "server", "c16/qp12", "server/verifier", "c2/abcdefghijklmnopqrst"};
+static const char *const who[] = {"c1", "server", "c16/qp12", "server/verifier",
+				  "c2/abcdefghijklmnopqrst"};
 static const struct {
 	struct op_label op;
 	uint16_t visit;
@@ -154,7 +157,8 @@ START_TEST(power)
 {
 	for (unsigned place = 0; place < CRASH_PLACES; place++)
 		if (place == CRASH_AT_END)
-			round_trip(&(struct choice_point){.kind = CHOICE_CRASH, .a = place}, 1, 2, 0);
+			round_trip(&(struct choice_point){.kind = CHOICE_CRASH, .a = place}, 1, 2,
+				   0);
 		else
 			sweep(CHOICE_CRASH, place, true,
 			      place == CRASH_BEFORE_LAND || place == CRASH_BEFORE_DRAIN, 2);
@@ -166,10 +170,14 @@ START_TEST(lines_of_memory)
 	for (uint32_t versions = 1; versions < 9; versions++)
 		for (uint32_t line = 0; line <= 0x2000 / LINE; line++)
 			for (uint32_t crash = 1; crash <= 2; crash++) {
-				struct choice_point at = {.kind = CHOICE_LINE, .a = line, .b = crash};
-				for (unsigned answer = 1; answer < pmem_answers(versions, true); answer++)
+				struct choice_point at = {
+					.kind = CHOICE_LINE, .a = line, .b = crash};
+				for (unsigned answer = 1; answer < pmem_answers(versions, true);
+				     answer++)
 					round_trip(&at, answer,
-						   answer <= versions ? pmem_answers(versions, false) : pmem_answers(versions, true),
+						   answer <= versions
+							   ? pmem_answers(versions, false)
+							   : pmem_answers(versions, true),
 						   versions);
 			}
 	round_trip(&(struct choice_point){.kind = CHOICE_LINE, .a = UINT32_MAX, .b = 1}, 1, 2, 1);
@@ -221,8 +229,8 @@ START_TEST(good_words)
 	char words[DEVIATION_TEXT];
 	const char *expected = "";
 
-	ck_assert_msg(!deviation_parse(&d, &names, good[_i], &expected), "%s: expected %s", good[_i],
-		      expected);
+	ck_assert_msg(!deviation_parse(&d, &names, good[_i], &expected), "%s: expected %s",
+		      good[_i], expected);
 	deviation_print(&d, &names, words, sizeof(words));
 	ck_assert_str_eq(words, good[_i]);
 }
@@ -334,9 +342,10 @@ START_TEST(bad_words)
 	struct deviation d;
 	const char *expected = "";
 
-	ck_assert_msg(deviation_parse(&d, &names, bad[_i].words, &expected) == -EINVAL, "accepted: %s",
-		      bad[_i].words);
-	ck_assert_msg(strstr(expected, bad[_i].expected) != NULL, "%s: expected %s", bad[_i].words, expected);
+	ck_assert_msg(deviation_parse(&d, &names, bad[_i].words, &expected) == -EINVAL,
+		      "accepted: %s", bad[_i].words);
+	ck_assert_msg(strstr(expected, bad[_i].expected) != NULL, "%s: expected %s", bad[_i].words,
+		      expected);
 }
 END_TEST
 

@@ -73,7 +73,8 @@ static void boot(void *arg)
 	ck_assert_int_eq(efactory_store.serve(&w.env[0]), 0);
 	for (unsigned c = 1; c <= CLIENTS; c++) {
 		if (w.script[c])
-			ck_assert_int_eq(sim_spawn(w.sim, c, NULL, client_main, (void *)(uintptr_t)c), 0);
+			ck_assert_int_eq(
+				sim_spawn(w.sim, c, NULL, client_main, (void *)(uintptr_t)c), 0);
 	}
 }
 
@@ -222,7 +223,8 @@ static void open_raw(struct rpc_conn *conn, unsigned client)
 /* The first half of a PUT, whose writer then dies: an address, and no WRITE. */
 static uint64_t half_a_put(struct rpc_conn *conn, const char *key)
 {
-	struct kv_req req = {.op = KV_PUT, .klen = (uint8_t)strlen(key), .vlen = MAX_VLEN, .crc = 1};
+	struct kv_req req = {
+		.op = KV_PUT, .klen = (uint8_t)strlen(key), .vlen = MAX_VLEN, .crc = 1};
 	struct kv_rsp rsp;
 	size_t len;
 
@@ -255,8 +257,8 @@ static void reclaims(unsigned client)
 	ck_assert_int_eq(efactory_store.del(handle, "k3", 2), 0);
 	open_raw(&dead, 2);
 	half_a_put(&dead, "k2");
-	sim_sleep(w.sim,
-		  8 * MS); /* past the timeout: the dead writer's version is invalid, and still there */
+	sim_sleep(w.sim, 8 * MS); /* past the timeout: the dead writer's version is invalid, and
+				     still there */
 	ck_assert_uint_gt(end_of_log(), KV_LINE + 6 * span);
 	clean_and_wait(handle);
 	/* Of each key one version; of the deleted one none. */
@@ -395,7 +397,8 @@ static void drops(unsigned client)
 	/* All its connections are closed, also to what is still exported. */
 	ck_assert_int_eq(read_table(&idle), -EIO);
 	/* Its WRITE comes too late to do harm. */
-	ck_assert_int_eq(rpc_write(&deaf, EF_LOG + ef_log_of(place), ef_off_of(place), "late", 4), -EIO);
+	ck_assert_int_eq(rpc_write(&deaf, EF_LOG + ef_log_of(place), ef_off_of(place), "late", 4),
+			 -EIO);
 	ck_assert_int_eq(get(handle, 1, 9), 1);
 	ck_assert_int_eq(put(handle, 1, 2), 0);
 	clean_and_wait(handle);
@@ -523,7 +526,8 @@ static void rpc_script(unsigned client)
 	ck_assert_int_eq(rpc_server_notify(&r.rpc, 0, "two", 4), 0);
 	ck_assert_int_eq(rpc_wait(&notices, text, 2, &len), 0);
 	ck_assert_uint_eq(len, 4);
-	ck_assert_int_eq(memcmp(text, "twe", 3), 0); /* two bytes of it, behind them the first notice */
+	ck_assert_int_eq(memcmp(text, "twe", 3),
+			 0); /* two bytes of it, behind them the first notice */
 	ck_assert_int_eq(rpc_send(&notices, "heard", 6), 0);
 	sim_sleep(w.sim, 100 * US);
 	ck_assert_uint_eq(r.told, 1);
@@ -553,9 +557,9 @@ static void rpc_boot(void *arg)
 	memset(r.region[1], 0x5a, sizeof(r.region[1]));
 	ck_assert_int_eq(rpc_server_init(&r.rpc, &w.env[0], 16, echo, NULL), 0);
 	r.rpc.word = 7;
-	ck_assert_int_eq(
-		rpc_server_export(&r.rpc, r.region[0], 64, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ),
-		0);
+	ck_assert_int_eq(rpc_server_export(&r.rpc, r.region[0], 64,
+					   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ),
+			 0);
 	ck_assert_int_eq(rpc_server_listen(&r.rpc), 0);
 	ck_assert_int_eq(rt_spawn("server", rpc_server_task, &r.rpc), 0);
 	sim_spawn(w.sim, 1, NULL, client_main, (void *)(uintptr_t)1);

@@ -107,7 +107,8 @@ int rpc_server_init(struct rpc_server *server, const struct tm_env *env, size_t 
 	return 0;
 }
 
-int rpc_server_export_at(struct rpc_server *server, unsigned number, void *addr, size_t len, int access)
+int rpc_server_export_at(struct rpc_server *server, unsigned number, void *addr, size_t len,
+			 int access)
 {
 	struct rpc_region *region = &server->region[number];
 
@@ -237,7 +238,8 @@ static int deliver(const struct rpc_msg *msg, void *rsp, size_t cap, size_t *rsp
 	return 0;
 }
 
-int rpc_call(struct rpc_conn *conn, const void *req, size_t len, void *rsp, size_t cap, size_t *rsp_len)
+int rpc_call(struct rpc_conn *conn, const void *req, size_t len, void *rsp, size_t cap,
+	     size_t *rsp_len)
 {
 	struct rpc_msg msg = {.bytes = req, .len = len};
 
@@ -383,9 +385,11 @@ static void world(const char *knobs, unsigned keys, unsigned updates, unsigned m
 	w.write_limit = SIZE_MAX;
 	w.random = 1;
 	w.now = 1000;
-	w.params = (struct tm_params){.clients = 4, .keys = keys, .updates = updates, .max_vlen = max_vlen};
+	w.params = (struct tm_params){
+		.clients = 4, .keys = keys, .updates = updates, .max_vlen = max_vlen};
 	set_knobs(knobs);
-	w.server = (struct tm_env){.params = &w.params, .pm = w.pm, .pm_len = erda_store.pm_bytes(&w.params)};
+	w.server = (struct tm_env){
+		.params = &w.params, .pm = w.pm, .pm_len = erda_store.pm_bytes(&w.params)};
 	ck_assert_uint_le(w.server.pm_len, POOL);
 	for (unsigned i = 0; i < 2; i++)
 		w.client[i] = (struct tm_env){.params = &w.params, .client = i + 1};
@@ -424,17 +428,20 @@ static const char *get(unsigned c, const char *key)
 	return value;
 }
 
-#define LONG_A                                                                                               \
-	"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" \
-	"aaaaaaaaaa"                                                                                         \
+#define LONG_A                                                                                     \
+	"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" \
+	"aaaaaaaaaa"                                                                               \
+	"aaaaaaaaaa"                                                                               \
 	"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-#define LONG_B                                                                                               \
-	"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb" \
-	"bbbbbbbbbb"                                                                                         \
+#define LONG_B                                                                                     \
+	"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb" \
+	"bbbbbbbbbb"                                                                               \
+	"bbbbbbbbbb"                                                                               \
 	"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
-#define LONG_C                                                                                               \
-	"cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc" \
-	"cccccccccc"                                                                                         \
+#define LONG_C                                                                                     \
+	"cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc" \
+	"cccccccccc"                                                                               \
+	"cccccccccc"                                                                               \
 	"cccccccccccccccccccccccccccccccccccccc"
 
 /* A PUT whose object arrives up to `bytes`. */
@@ -671,7 +678,8 @@ START_TEST(repair_rolls_back_a_slow_put)
 {
 	static const struct {
 		const char *knob;
-		bool late, lost; /* the rest arrives before the report is handled or after; the PUT is lost */
+		bool late, lost; /* the rest arrives before the report is handled or after; the PUT
+				    is lost */
 	} row[] = {
 		{"repair=unconditional", false, true}, {"repair=cond", false, true},
 		{"repair=cond+recheck", false, true},  {"repair=cond+recheck+age", false, false},
@@ -711,13 +719,14 @@ static uint32_t arrives_at;
 static void arrive(void)
 {
 	if (w.sleeps == 1000)
-		erda_object_build(&(struct erda_geo){.bug = BUG_NONE}, object_of(arrives_at), 0, "k1", 2,
-				  LONG_C, strlen(LONG_C));
+		erda_object_build(&(struct erda_geo){.bug = BUG_NONE}, object_of(arrives_at), 0,
+				  "k1", 2, LONG_C, strlen(LONG_C));
 }
 
 START_TEST(both_torn_ends)
 {
-	static const char *const knob[] = {"give_up=not_found", "give_up=error", "bug=retry_unbounded"};
+	static const char *const knob[] = {"give_up=not_found", "give_up=error",
+					   "bug=retry_unbounded"};
 	char again[16];
 
 	world(knob[_i], 2, 20, 300);
@@ -796,8 +805,9 @@ START_TEST(recovery_never_reuses_live_space)
 }
 END_TEST
 
-/* The object of a PUT survived, its entry's change did not: nobody meets the object where a later PUT goes.
- */
+/* The object of a PUT survived, its entry's change did not: nobody meets the object where a later
+ * PUT
+ * goes. */
 START_TEST(lost_put_stays_away)
 {
 	uint64_t before;
@@ -822,7 +832,8 @@ START_TEST(duplicate_keeps_the_larger_offset)
 	world("crowd=on", 3, 30, 300);
 	ck_assert_int_eq(put(0, "k2", LONG_A), 0);
 	ck_assert_int_eq(put(0, "k2", LONG_B), 0);
-	entry = (struct erda_entry *)((uint8_t *)region_of("k2") - offsetof(struct erda_entry, region));
+	entry = (struct erda_entry *)((uint8_t *)region_of("k2") -
+				      offsetof(struct erda_entry, region));
 	entry[1] = entry[0];
 	if (_i)
 		entry[1].region = erda_put_off(ERDA_EMPTY, erda_oldoff(entry[0].region));
@@ -852,11 +863,11 @@ START_TEST(garbage_does_no_harm)
 			snprintf((char *)entry[i].key, sizeof(entry[i].key), "k%u", rnd(6));
 			entry[i].klen = (uint8_t)(rnd(8) ? 2 : rnd(256));
 			entry[i].head = (uint8_t)(rnd(8) ? 0 : rnd(256));
-			entry[i].region = (uint64_t)rnd(1u << 24) << 40 | (uint64_t)rnd(1u << 24) << 16 |
-					  rnd(65536);
+			entry[i].region = (uint64_t)rnd(1u << 24) << 40 |
+					  (uint64_t)rnd(1u << 24) << 16 | rnd(65536);
 			if (rnd(2))
-				entry[i].region = erda_put_off(erda_put_off(ERDA_EMPTY, rnd(100) * 8),
-							       rnd(100) * 8);
+				entry[i].region = erda_put_off(
+					erda_put_off(ERDA_EMPTY, rnd(100) * 8), rnd(100) * 8);
 		}
 		reboot();
 		fsck_of(w.pm);

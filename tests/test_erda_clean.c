@@ -32,7 +32,8 @@ struct run {
 
 static struct run r;
 
-/* All that stands between the first line of a trace and the last. False: a deviation does not apply. */
+/* All that stands between the first line of a trace and the last. False: a deviation does not
+ * apply. */
 static bool run(const char *fmt, ...)
 {
 	struct input_error err;
@@ -48,8 +49,8 @@ static bool run(const char *fmt, ...)
 	FILE *in = fmemopen(text, (size_t)n, "r");
 	ck_assert_ptr_nonnull(in);
 	memset(&r, 0, sizeof(r));
-	ck_assert_msg(!trace_read_file(in, &r.t, store_find, &err), "line %u: %s\n%s", err.line, err.message,
-		      text);
+	ck_assert_msg(!trace_read_file(in, &r.t, store_find, &err), "line %u: %s\n%s", err.line,
+		      err.message, text);
 	fclose(in);
 	ck_assert_msg(!worlds_open(&r.ws, &r.t.setup), "%s", r.ws.world[0].result.why);
 	ck_assert_int_eq(trace_start(&r.source, &r.t.deviations), 0);
@@ -132,8 +133,8 @@ static bool object_of(const char *key, unsigned region, struct erda_object *obje
 	const uint64_t *m = entry_of(key);
 
 	ck_assert_ptr_nonnull(m);
-	return erda_object_at(&r.geo, r.pm + erda_region_off(&r.geo, 0, region), erda_newoff(*m), key,
-			      strlen(key), object) == OBJECT_GOOD;
+	return erda_object_at(&r.geo, r.pm + erda_region_off(&r.geo, 0, region), erda_newoff(*m),
+			      key, strlen(key), object) == OBJECT_GOOD;
 }
 
 /* How many objects are in a region, in whatever state the entries are. */
@@ -143,7 +144,8 @@ static unsigned objects_in(unsigned region)
 	unsigned n = 0;
 
 	for (uint64_t at = 0; at < r.geo.region_len; at += r.geo.align) {
-		if (erda_object_at(&r.geo, log, (uint32_t)(at / r.geo.unit), NULL, 0, NULL) == OBJECT_GOOD)
+		if (erda_object_at(&r.geo, log, (uint32_t)(at / r.geo.unit), NULL, 0, NULL) ==
+		    OBJECT_GOOD)
 			n++;
 	}
 	return n;
@@ -172,7 +174,8 @@ END_TEST
 
 START_TEST(deleted_keys_go)
 {
-	run("keys k1 160, k2 160\nclient 1: put k1 160, del k1, clean, get k1, get k1, put k1 96, get k1%s\n",
+	run("keys k1 160, k2 160\nclient 1: put k1 160, del k1, clean, get k1, get k1, put k1 96, "
+	    "get k1%s\n",
 	    _i ? ", del k1, clean" : "");
 	ck_assert_int_eq(op(1, 3)->value, VALUE_ABSENT);
 	ck_assert_int_eq(op(1, 4)->value, VALUE_ABSENT);
@@ -191,7 +194,8 @@ START_TEST(space_is_used_again)
 
 	for (unsigned i = 0; i < 60; i++)
 		strcat(puts, "put k1 160, ");
-	run("knob log=tight\nkeys k1 160, k2 160\nclient 1: %sget k1\nclient 2: %sget k2\n", puts, puts);
+	run("knob log=tight\nkeys k1 160, k2 160\nclient 1: %sget k1\nclient 2: %sget k2\n", puts,
+	    puts);
 	ck_assert_uint_lt(r.geo.region_len / r.geo.seg_len, 20);
 	for (unsigned i = 1; i <= 60; i++) {
 		ck_assert_int_eq(op(1, i)->error, 0);
@@ -206,7 +210,8 @@ END_TEST
 /* The region of two cleanings ago holds what is alive, and nothing else. */
 START_TEST(region_is_wiped)
 {
-	run("knob wipe=%s\nkeys k1 160\nclient 1: put k1 160, put k1 160, put k1 160, clean, clean, get k1\n",
+	run("knob wipe=%s\nkeys k1 160\nclient 1: put k1 160, put k1 160, put k1 160, clean, "
+	    "clean, get k1\n",
 	    _i ? "off" : "on");
 	ck_assert_uint_eq(head()->state, erda_state_word(CLEAN_NONE, 0));
 	if (_i)
@@ -225,7 +230,8 @@ START_TEST(full_is_said)
 	const struct history_op *last = NULL;
 	unsigned failed = 0;
 
-	run("knob log=tight\nknob offset_bits=9\nkeys k1 160, k2 160, k3 160, k4 160, k5 160, k6 160, k7 "
+	run("knob log=tight\nknob offset_bits=9\nkeys k1 160, k2 160, k3 160, k4 160, k5 160, k6 "
+	    "160, k7 "
 	    "160, "
 	    "k8 160, k9 160, k10 160, k11 160, k12 160, k13 160, k14 160, k15 160\n"
 	    "client 1: put k1 160, put k1 160, put k1 160, put k1 160, get k1, get k15\n");
@@ -277,9 +283,10 @@ END_TEST
 START_TEST(put_is_waited_for)
 {
 	struct erda_object object;
-	bool applies = run("knob request=%s\nkeys k1 160\nclient 1: put k1 96\nclient 2: clean, get k1\n"
-			   "deviate c1 c1.put1 before post 3: hold 30us\n",
-			   _i ? "send" : "write_imm");
+	bool applies = run(
+		"knob request=%s\nkeys k1 160\nclient 1: put k1 96\nclient 2: clean, get k1\n"
+		"deviate c1 c1.put1 before post 3: hold 30us\n",
+		_i ? "send" : "write_imm");
 
 	ck_assert(applies);
 	ck_assert_int_eq(op(1, 1)->error, 0);
@@ -291,7 +298,8 @@ START_TEST(put_is_waited_for)
 }
 END_TEST
 
-/* The client is gone before its WRITE: the version before is moved, also if that is two PUTs ago. */
+/* The client is gone before its WRITE: the version before is moved, also if that is two PUTs
+ * ago. */
 START_TEST(dead_put_is_left_out)
 {
 	run("keys k1 160\nclient 1: put k1 96\nclient 2: %sget k1\nclient 3: clean, clean, get k1\n"

@@ -126,7 +126,8 @@ START_TEST(erda_loses_what_was_in_flight)
 	ck_assert_uint_eq(judge(media, cache, 1, 8, NULL), 0);
 	ck_assert_uint_gt(e.lines, 0);
 	ck_assert_uint_eq(e.survived, e.lines);
-	ck_assert_uint_eq(possible() & (TM_BIT(TM_DUR) | TM_BIT(TM_MONO)), TM_BIT(TM_DUR) | TM_BIT(TM_MONO));
+	ck_assert_uint_eq(possible() & (TM_BIT(TM_DUR) | TM_BIT(TM_MONO)),
+			  TM_BIT(TM_DUR) | TM_BIT(TM_MONO));
 	ck_assert_uint_eq(possible() & exam_watched(ls.store.store), 0);
 	/* Each key once, whatever the subsets. */
 	ck_assert_uint_le(e.cell[TM_DUR].possible.keys, KEYS);
@@ -162,8 +163,8 @@ START_TEST(a_missing_flush_is_found)
 {
 	begin_variant("efactory", bugs[_i]);
 	unsigned set = judge(media, cache, 5, 40, NULL) | possible();
-	ck_assert_msg(set & exam_watched(ls.store.store), "%s: %u lines in flight, 0x%x", bugs[_i], e.lines,
-		      set);
+	ck_assert_msg(set & exam_watched(ls.store.store), "%s: %u lines in flight, 0x%x", bugs[_i],
+		      e.lines, set);
 	end();
 }
 END_TEST
@@ -275,8 +276,8 @@ START_TEST(keep_counts_from_the_start)
 		if (ls.op[i].key != 3)
 			ls.op[i] = (struct recording_op){0};
 	ck_assert_uint_eq(judge(cache, NULL, 0, 0, &start), TM_BIT(TM_DUR) | TM_BIT(TM_KEEP));
-	ck_assert_ptr_nonnull(
-		strstr(e.cell[TM_KEEP].happened.text, "when boot 2 began, it had the value of PUT 2.1."));
+	ck_assert_ptr_nonnull(strstr(e.cell[TM_KEEP].happened.text,
+				     "when boot 2 began, it had the value of PUT 2.1."));
 	start.at.id = second_id;
 	ck_assert_uint_eq(judge(cache, NULL, 0, 0, &start), 0);
 	end();
@@ -298,8 +299,9 @@ static void put_twice(struct live_sim *s)
 	twice = live_sim_pool(s, false);
 }
 
-/* CA's entry points to the second value on the media. In the cache it points to the first one's place
- * again, which has the second value there. With the entry's line alone, the first value is back. */
+/* CA's entry points to the second value on the media. In the cache it points to the first one's
+ * place again, which has the second value there. With the entry's line alone, the first value is
+ * back. */
 START_TEST(keep_knows_what_was_durable)
 {
 	uint8_t *held, value[VLEN];
@@ -362,8 +364,8 @@ START_TEST(a_pool_of_noise_is_told)
 	memset(media, 0xa5, ls.len);
 	judge(media, NULL, 0, 0, NULL);
 	const char *live = e.cell[TM_LIVE].happened.text, *fsck = e.cell[TM_FSCK].happened.text;
-	ck_assert_msg(strstr(live, noise[_i].live) && strstr(fsck, noise[_i].fsck), "LIVE: %s; FSCK: %s",
-		      live, fsck);
+	ck_assert_msg(strstr(live, noise[_i].live) && strstr(fsck, noise[_i].fsck),
+		      "LIVE: %s; FSCK: %s", live, fsck);
 	ck_assert_int_eq(*live != 0, *noise[_i].live != 0);
 	ck_assert_int_eq(*fsck != 0, *noise[_i].fsck != 0);
 	end();
@@ -406,8 +408,8 @@ START_TEST(a_torn_value_is_read)
 	memcpy(cache + at + 128, value + 128, VLEN - 128);
 	ck_assert_uint_eq(judge(cache, NULL, 0, 0, NULL), TM_BIT(TM_RDA));
 	ck_assert_uint_eq(e.torn.torn, 1);
-	ck_assert_ptr_nonnull(
-		strstr(e.cell[TM_RDA].happened.text, "recovery shows bytes that no PUT of it wrote"));
+	ck_assert_ptr_nonnull(strstr(e.cell[TM_RDA].happened.text,
+				     "recovery shows bytes that no PUT of it wrote"));
 	end();
 }
 END_TEST
@@ -432,8 +434,8 @@ START_TEST(bad_input_is_refused)
 			ls.op[i].invoked_ns = 0;
 	judge(cache, NULL, 0, 0, NULL);
 	ck_assert_uint_eq(e.not_judged, 1);
-	ck_assert_ptr_nonnull(
-		strstr(e.why_not, "user0000000004: PUT 1.1.5, whose value was read, is in no recording"));
+	ck_assert_ptr_nonnull(strstr(
+		e.why_not, "user0000000004: PUT 1.1.5, whose value was read, is in no recording"));
 	end();
 }
 END_TEST
@@ -452,15 +454,18 @@ static int parse_start(const char *text, char *why, size_t n)
 static const struct {
 	const char *text, *why; /* NULL: it is good */
 } starts[] = {
-	{"tidemark-recovered 1\nboot 3\nkeys 3\n1 absent\n17 0x0100000200000037\n18 unknown\n", NULL},
+	{"tidemark-recovered 1\nboot 3\nkeys 3\n1 absent\n17 0x0100000200000037\n18 unknown\n",
+	 NULL},
 	{"tidemark-recovered 1\nboot 3\nkeys 0\n", NULL},
 	{"", "F:1: expected tidemark-recovered 1"},
 	{"tidemark-recovered 1\nboot x\n", "F:2: expected boot"},
 	{"tidemark-recovered 1\nboot 3\nkeys 99999999999\n", "F:3: expected keys"},
 	{"tidemark-recovered 1\nboot 3\nkeys 2\n1 absent\n", "F:5: expected the number of a key"},
 	{"tidemark-recovered 1\nboot 3\nkeys 1\n1 0x1", "F:4: expected 0x and a PUT's id"},
-	{"tidemark-recovered 1\nboot 3\nkeys 2\n1 absent\n1 absent\n", "F:5: expected keys in their order"},
-	{"tidemark-recovered 1\nboot 3\nkeys 1\n1 absent\n2 absent\n", "F:5: expected nothing more"},
+	{"tidemark-recovered 1\nboot 3\nkeys 2\n1 absent\n1 absent\n",
+	 "F:5: expected keys in their order"},
+	{"tidemark-recovered 1\nboot 3\nkeys 1\n1 absent\n2 absent\n",
+	 "F:5: expected nothing more"},
 };
 
 START_TEST(where_keys_stood_is_read)
@@ -469,7 +474,8 @@ START_TEST(where_keys_stood_is_read)
 	int error = parse_start(starts[_i].text, why, sizeof(why));
 
 	ck_assert_int_eq(error, starts[_i].why ? -EINVAL : 0);
-	ck_assert_msg(!starts[_i].why || !strncmp(why, starts[_i].why, strlen(starts[_i].why)), "%s", why);
+	ck_assert_msg(!starts[_i].why || !strncmp(why, starts[_i].why, strlen(starts[_i].why)),
+		      "%s", why);
 }
 END_TEST
 
@@ -555,7 +561,8 @@ int main(int argc, char **argv)
 	tcase_add_test(t, erda_loses_what_was_in_flight);
 	tcase_add_test(t, efactory_keeps_what_it_promises);
 	tcase_add_loop_test(t, a_missing_flush_is_found, 0, sizeof(bugs) / sizeof(bugs[0]));
-	tcase_add_loop_test(t, one_change_breaks_one_contract, 0, sizeof(changes) / sizeof(changes[0]));
+	tcase_add_loop_test(t, one_change_breaks_one_contract, 0,
+			    sizeof(changes) / sizeof(changes[0]));
 	tcase_add_test(t, keep_counts_from_the_start);
 	tcase_add_test(t, keep_knows_what_was_durable);
 	tcase_add_loop_test(t, a_pool_of_noise_is_told, 0, n);

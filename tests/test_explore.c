@@ -82,7 +82,8 @@ static struct bench *bench_little(const char *store, const char *variant, const 
 	little_knob(&b->setup, l);
 	ck_assert_int_eq(workload_parse_keys(&b->setup.w, l->keys, &expected), 0);
 	for (unsigned c = 0; c < CLIENTS && l->client[c]; c++)
-		ck_assert_int_eq(workload_parse_client(&b->setup.w, c + 1, l->client[c], &expected), 0);
+		ck_assert_int_eq(workload_parse_client(&b->setup.w, c + 1, l->client[c], &expected),
+				 0);
 	snprintf(b->setup.w.name, sizeof(b->setup.w.name), "%s", l->name);
 	open_bench(b, limits);
 	return b;
@@ -96,7 +97,8 @@ static struct bench *bench_named(const char *store, const char *variant, const c
 
 	ck_assert_ptr_nonnull(b);
 	start_setup(&b->setup, store, variant);
-	ck_assert_msg(!workload_named(workload, &b->setup.w, &expected), "%s: %s", workload, expected);
+	ck_assert_msg(!workload_named(workload, &b->setup.w, &expected), "%s: %s", workload,
+		      expected);
 	open_bench(b, limits);
 	return b;
 }
@@ -183,13 +185,16 @@ static const struct little lazy[] = {
 	{"new-w nested", "k1 -", {"put k1 8"}},
 };
 
-static void same_contracts(const struct bench *a, const char *a_is, const struct bench *b, const char *b_is)
+static void same_contracts(const struct bench *a, const char *a_is, const struct bench *b,
+			   const char *b_is)
 {
-	ck_assert_msg(broken_set(&a->ex) == broken_set(&b->ex), "%s: %s breaks %s, %s breaks %s", a->name,
-		      a_is, set_text(broken_set(&a->ex)), b_is, set_text(broken_set(&b->ex)));
+	ck_assert_msg(broken_set(&a->ex) == broken_set(&b->ex), "%s: %s breaks %s, %s breaks %s",
+		      a->name, a_is, set_text(broken_set(&a->ex)), b_is,
+		      set_text(broken_set(&b->ex)));
 }
 
-static void same_outcomes(const struct bench *a, const char *a_is, const struct bench *b, const char *b_is)
+static void same_outcomes(const struct bench *a, const char *a_is, const struct bench *b,
+			  const char *b_is)
 {
 	ck_assert_uint_gt(outcomes_count(a->ex.outcomes), 1);
 	ck_assert_msg(outcomes_count(a->ex.outcomes) == outcomes_count(b->ex.outcomes) &&
@@ -218,7 +223,8 @@ static void lazy_is_eager_for(const char *store, const struct little *l)
 	ck_assert_uint_eq(b->ex.counts.points_bounded, 0);
 	same_outcomes(a, "lazy", b, "eager");
 	same_contracts(a, "lazy", b, "eager");
-	/* In a nested search, a line left undecided and one decided as its newest version are two points. */
+	/* In a nested search, a line left undecided and one decided as its newest version are two
+	 * points. */
 	if (!is_nested(l))
 		ck_assert_uint_le(a->ex.counts.states, b->ex.counts.states);
 	bench_free(a);
@@ -291,8 +297,8 @@ static void reduced_is_anywhere_for(const char *store, const char *variant, cons
 		      "%s: %lu outcomes reduced, and %lu more anywhere", a->name, outcomes,
 		      outcomes_count(a->ex.outcomes) - outcomes);
 	b->ex.outcomes = NULL;
-	/* What was durable for sure is known best right behind a fence (docs/model.md): a break of KEEP may
-	 * show there alone. The stores that promise it give no such chance. */
+	/* What was durable for sure is known best right behind a fence (docs/model.md): a break of
+	 * KEEP may show there alone. The stores that promise it give no such chance. */
 	if (!(a->setup.store->promises & TM_BIT(TM_KEEP)) && !a->ex.failure[TM_KEEP].found)
 		b->ex.failure[TM_KEEP].found = false;
 	same_contracts(a, "reduced", b, "anywhere");
@@ -335,7 +341,8 @@ static uint64_t run_hash(struct bench *b, struct source *source)
 {
 	struct worlds *ws = &b->ex.worlds;
 	world_run(ws, source, NULL, NULL);
-	uint64_t hash = sim_hash(ws->world[0].sim) ^ ws->history->hash * 3 ^ sim_now(ws->world[0].sim) * 5;
+	uint64_t hash = sim_hash(ws->world[0].sim) ^ ws->history->hash * 3 ^
+			sim_now(ws->world[0].sim) * 5;
 	world_end(ws, 0);
 	return hash;
 }
@@ -344,12 +351,14 @@ static uint64_t run_hash(struct bench *b, struct source *source)
 
 static const char *const same[] = {"w-r", "ww-w", "w1r2-w2r1", "new-w-wr", "wd-r", "w-r.1500"};
 
-/* A run, the run again, and the run by the list of its deviations. A plain run hashes packets where a trace,
- * which could name each line, hashes lines: it is compared by what the clients saw and by its time. */
+/* A run, the run again, and the run by the list of its deviations. A plain run hashes packets where
+ * a trace, which could name each line, hashes lines: it is compared by what the clients saw and by
+ * its time. */
 START_TEST(run_is_deterministic)
 {
 	for (unsigned s = 0; stores[s]; s++) {
-		struct bench *b = bench_named(stores[s]->name, "default", same[_i], &explore_default);
+		struct bench *b = bench_named(stores[s]->name, "default", same[_i],
+					      &explore_default);
 		unsigned different = 0;
 		uint64_t plain = run_hash(b, NULL);
 		for (uint64_t run = 0; run < SAME_RUNS; run++) {
@@ -357,7 +366,8 @@ START_TEST(run_is_deterministic)
 			uint64_t hash = run_hash(b, source_of(b, run));
 			ck_assert_uint_eq(run_hash(b, source_of(b, run)), hash);
 			ck_assert_int_eq(trace_start(&ts, &b->random.taken), 0);
-			uint64_t seen = b->ex.worlds.history->hash, now = sim_now(b->ex.worlds.world[0].sim);
+			uint64_t seen = b->ex.worlds.history->hash,
+				 now = sim_now(b->ex.worlds.world[0].sim);
 			ck_assert_msg(run_hash(b, &ts.source) == hash || !run,
 				      "%s, run %lu, is not its trace", b->name, run);
 			ck_assert_uint_eq(b->ex.worlds.history->hash, seen);
@@ -430,8 +440,10 @@ static void images_are_restored(const struct bench *b)
 START_TEST(images_come_back)
 {
 	for (unsigned s = 0; stores[s]; s++) {
-		struct bench *a = bench_named(stores[s]->name, "default", same[_i], &explore_default);
-		struct bench *b = bench_named(stores[s]->name, "default", same[_i], &explore_default);
+		struct bench *a = bench_named(stores[s]->name, "default", same[_i],
+					      &explore_default);
+		struct bench *b = bench_named(stores[s]->name, "default", same[_i],
+					      &explore_default);
 		ck_assert_int_eq(explore_collect_outcomes(&a->ex, true), 0);
 		ck_assert_int_eq(explore_collect_outcomes(&b->ex, true), 0);
 		for (uint64_t run = 0; run < 15; run++) {
@@ -451,7 +463,8 @@ END_TEST
 
 /* --- campaigns --- */
 
-static void open_campaign(struct campaign *c, const char *const *workload, unsigned workloads, unsigned runs)
+static void open_campaign(struct campaign *c, const char *const *workload, unsigned workloads,
+			  unsigned runs)
 {
 	const char *expected;
 
@@ -483,11 +496,12 @@ START_TEST(shared_bytes_say_nothing)
 	ck_assert_ptr_nonnull(ex);
 	ck_assert_int_eq(setup_knob(&s, "ack_early", "off", &expected), 0);
 	ck_assert_int_eq(workload_parse_keys(&s.w, "k1 40", &expected), 0);
-	ck_assert_int_eq(workload_parse_client(&s.w, 1,
-					       "get k1, put k1 40 same 1, get k1, put k1 40, get k1, "
-					       "put k1 40 same 1, get k1",
-					       &expected),
-			 0);
+	ck_assert_int_eq(
+		workload_parse_client(&s.w, 1,
+				      "get k1, put k1 40 same 1, get k1, put k1 40, get k1, "
+				      "put k1 40 same 1, get k1",
+				      &expected),
+		0);
 	ck_assert_int_eq(setup_finish(&s), 0);
 	ck_assert_mem_eq(setup_put_value(&s, 1, 1)->bytes, setup_put_value(&s, 1, 3)->bytes, 40);
 	ck_assert_int_eq(explore_open(ex, &s, &explore_default), 0);
@@ -505,7 +519,8 @@ START_TEST(shared_bytes_say_nothing)
 	ex->limits.states = 500;
 	explore_run(ex, NULL, &none);
 	ck_assert_uint_gt(ex->counts.states, 100);
-	ck_assert(!ex->broken[TM_RDA] && !ex->broken[TM_LIN] && !ex->broken[TM_MONO] && !ex->broken[TM_KEEP]);
+	ck_assert(!ex->broken[TM_RDA] && !ex->broken[TM_LIN] && !ex->broken[TM_MONO] &&
+		  !ex->broken[TM_KEEP]);
 	explore_close(ex);
 	setup_free(&s);
 	free(ex);
@@ -530,7 +545,8 @@ START_TEST(jobs_change_nothing)
 		for (unsigned k = 0; k < TM_CONTRACTS; k++) {
 			ck_assert_int_eq(a->contract[k].found, b->contract[k].found);
 			ck_assert_uint_eq(a->contract[k].broken, b->contract[k].broken);
-			ck_assert(!a->contract[k].found || a->contract[k].run == b->contract[k].run);
+			ck_assert(!a->contract[k].found ||
+				  a->contract[k].run == b->contract[k].run);
 		}
 	}
 	for (unsigned i = 0; i < one.configs; i++) {
@@ -540,7 +556,8 @@ START_TEST(jobs_change_nothing)
 			ck_assert_int_eq(one.cell[i][k].broken, three.cell[i][k].broken);
 			ck_assert_uint_eq(one.cell[i][k].unit, three.cell[i][k].unit);
 			ck_assert_uint_eq(one.cell[i][k].way.run, three.cell[i][k].way.run);
-			ck_assert_uint_eq(one.cell[i][k].broken_states, three.cell[i][k].broken_states);
+			ck_assert_uint_eq(one.cell[i][k].broken_states,
+					  three.cell[i][k].broken_states);
 		}
 	}
 	campaign_free(&one);
@@ -589,7 +606,8 @@ static void all_seen(const struct bench *b, unsigned machine, uint64_t run)
 		return;
 	char name[64];
 	pmem_name(b->setup.region, b->setup.regions, off, name, sizeof(name));
-	ck_abort_msg("%s, run %lu, machine %u: the byte at %s changed unseen", b->name, run, machine, name);
+	ck_abort_msg("%s, run %lu, machine %u: the byte at %s changed unseen", b->name, run,
+		     machine, name);
 }
 
 /* The number of machines that ran. */
@@ -602,7 +620,8 @@ static unsigned run_and_fail(struct bench *b, struct breaker *breaker, uint64_t 
 	all_seen(b, 0, run);
 	while (machines < WORLDS && ws->world[machines - 1].result.end == SIM_POWER) {
 		history_crash(ws->history);
-		world_recover(ws, machines, breaker_start(breaker, 3 * run + machines, 8), NULL, NULL, true);
+		world_recover(ws, machines, breaker_start(breaker, 3 * run + machines, 8), NULL,
+			      NULL, true);
 		all_seen(b, machines++, run);
 	}
 	for (unsigned m = machines; m-- > 0;)
@@ -610,9 +629,10 @@ static unsigned run_and_fail(struct bench *b, struct breaker *breaker, uint64_t 
 	return machines;
 }
 
-static const char *const seen_variants[][2] = {{"efactory", "default"}, {"efactory", "racing_timeout"},
-					       {"erda", "default"},	{"erda", "sure"},
-					       {"erda", "packed"},	{"erda", "crowded"}};
+static const char *const seen_variants[][2] = {
+	{"efactory", "default"}, {"efactory", "racing_timeout"},
+	{"erda", "default"},	 {"erda", "sure"},
+	{"erda", "packed"},	 {"erda", "crowded"}};
 static const char *const seen_workloads[] = {"ww-w",	 "wd-w",     "w1w2-r2r1",
 					     "new-w-wr", "w-w.1500", "move-w3-r2r2"};
 
@@ -622,8 +642,8 @@ START_TEST(every_change_is_seen)
 	unsigned machines[WORLDS + 1] = {0};
 
 	for (unsigned i = 0; i < sizeof(seen_workloads) / sizeof(seen_workloads[0]); i++) {
-		struct bench *b = bench_named(seen_variants[_i][0], seen_variants[_i][1], seen_workloads[i],
-					      &explore_default);
+		struct bench *b = bench_named(seen_variants[_i][0], seen_variants[_i][1],
+					      seen_workloads[i], &explore_default);
 		for (uint64_t run = 0; run < 400; run++) {
 			machines[run_and_fail(b, &breaker, run)]++;
 			if (run % 50 == 0)
@@ -685,11 +705,12 @@ static void replay_failure(const struct campaign *c, unsigned config, unsigned c
 	char text[300];
 
 	ck_assert(out && again);
-	ck_assert_int_eq(campaign_again(c, cell->unit, cell->way, contract, &s, &path, text, sizeof(text)),
-			 0);
+	ck_assert_int_eq(
+		campaign_again(c, cell->unit, cell->way, contract, &s, &path, text, sizeof(text)),
+		0);
 	const char *name = contract_name(contract);
-	printf("%-9s%-6s%-10s run %lu, %u deviations: %s\n", s.store->name, name, s.w.name, cell->way.run,
-	       path.n, text);
+	printf("%-9s%-6s%-10s run %lu, %u deviations: %s\n", s.store->name, name, s.w.name,
+	       cell->way.run, path.n, text);
 	ck_assert_msg(replay_breaks(&s, &path, contract, out), "%s %s", s.store->name, name);
 	ck_assert_ptr_null(out->unused);
 	ck_assert_uint_eq(out->failures, crashes(&path));
@@ -710,8 +731,8 @@ START_TEST(failures_replay)
 	static const char *const workload[] = {"w", "wr", "ww", "dr", "w-w", "w-r", "w1w2", "wd-r"};
 	/* By design and by the default hardware: scenarios/expected.txt. */
 	static const unsigned known[] = {TM_BIT(TM_DUR) | TM_BIT(TM_BUF),
-					 TM_BIT(TM_DUR) | TM_BIT(TM_BUF) | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP) |
-						 TM_BIT(TM_NORES)};
+					 TM_BIT(TM_DUR) | TM_BIT(TM_BUF) | TM_BIT(TM_MONO) |
+						 TM_BIT(TM_KEEP) | TM_BIT(TM_NORES)};
 	struct campaign c;
 
 	open_campaign(&c, workload, sizeof(workload) / sizeof(workload[0]), 200);
@@ -724,8 +745,8 @@ START_TEST(failures_replay)
 			if (c.cell[i][k].broken)
 				replay_failure(&c, i, k);
 		}
-		ck_assert_msg((broken & ~TM_BIT(TM_LIN)) == known[i], "%s: %s", c.config[i].store->name,
-			      set_text(broken));
+		ck_assert_msg((broken & ~TM_BIT(TM_LIN)) == known[i], "%s: %s",
+			      c.config[i].store->name, set_text(broken));
 	}
 	campaign_free(&c);
 }
@@ -738,15 +759,17 @@ static const struct {
 	unsigned contract;
 	unsigned clients, ops; /* that stay */
 } shrinks[] = {
-	{"erda", "wr", TM_MONO, 1, 2},	    {"erda", "w-r", TM_MONO, 2, 2},   {"erda", "w-w", TM_KEEP, 2, 2},
-	{"erda", "w", TM_DUR, 1, 1},	    {"erda", "ww-rr", TM_MONO, 2, 3}, {"efactory", "w", TM_DUR, 1, 1},
+	{"erda", "wr", TM_MONO, 1, 2},	    {"erda", "w-r", TM_MONO, 2, 2},
+	{"erda", "w-w", TM_KEEP, 2, 2},	    {"erda", "w", TM_DUR, 1, 1},
+	{"erda", "ww-rr", TM_MONO, 2, 3},   {"efactory", "w", TM_DUR, 1, 1},
 	{"efactory", "w1w2", TM_DUR, 1, 1},
 };
 
 START_TEST(failures_shrink)
 {
 	unsigned contract = shrinks[_i].contract;
-	struct bench *b = bench_named(shrinks[_i].store, "default", shrinks[_i].workload, &explore_default);
+	struct bench *b = bench_named(shrinks[_i].store, "default", shrinks[_i].workload,
+				      &explore_default);
 	struct replay_outcome *out = malloc(sizeof(*out));
 	struct deviations path = {0};
 	char text[300];
@@ -759,8 +782,9 @@ START_TEST(failures_shrink)
 	for (unsigned i = 0; i < b->ex.failure[contract].deviations.n; i++)
 		deviations_add(&path, &b->ex.failure[contract].deviations.d[i]);
 	ck_assert_int_eq(shrink(&b->setup, &path, contract, text, sizeof(text), NULL, NULL), 0);
-	printf("%s %s: %u clients, %u operations, %u deviations: %s\n", b->name, contract_name(contract),
-	       b->setup.w.clients, workload_ops(&b->setup.w), path.n, text);
+	printf("%s %s: %u clients, %u operations, %u deviations: %s\n", b->name,
+	       contract_name(contract), b->setup.w.clients, workload_ops(&b->setup.w), path.n,
+	       text);
 	ck_assert(out && replay_breaks(&b->setup, &path, contract, out));
 	ck_assert_ptr_null(out->unused);
 	ck_assert_uint_eq(out->failures, 1);
@@ -841,7 +865,8 @@ START_TEST(half_landed_is_not_read)
 		}
 		world_end(&b->ex.worlds, 0);
 	}
-	printf("erda %s ack_early=%s: half an object met in %u runs, the loaded value returned in %u, in %u "
+	printf("erda %s ack_early=%s: half an object met in %u runs, the loaded value returned in "
+	       "%u, in %u "
 	       "of them "
 	       "before the writer returned\n",
 	       halves[_i].workload, halves[_i].ack_early, met, loaded, first);
@@ -905,7 +930,8 @@ int main(void)
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, lazy_is_eager, 0, (int)(sizeof(lazy) / sizeof(lazy[0])));
-	tcase_add_loop_test(tc, reduced_is_anywhere, 0, (int)(sizeof(anywhere) / sizeof(anywhere[0])));
+	tcase_add_loop_test(tc, reduced_is_anywhere, 0,
+			    (int)(sizeof(anywhere) / sizeof(anywhere[0])));
 	tcase_add_loop_test(tc, reduced_is_anywhere_with_bugs, 0,
 			    (int)(sizeof(anywhere_bugs) / sizeof(anywhere_bugs[0])));
 	tcase_add_loop_test(tc, run_is_deterministic, 0, (int)(sizeof(same) / sizeof(same[0])));
@@ -917,7 +943,8 @@ int main(void)
 			    (int)(sizeof(seen_variants) / sizeof(seen_variants[0])));
 	tcase_add_test(tc, failures_replay);
 	tcase_add_loop_test(tc, failures_shrink, 0, (int)(sizeof(shrinks) / sizeof(shrinks[0])));
-	tcase_add_loop_test(tc, half_landed_is_not_read, 0, (int)(sizeof(halves) / sizeof(halves[0])));
+	tcase_add_loop_test(tc, half_landed_is_not_read, 0,
+			    (int)(sizeof(halves) / sizeof(halves[0])));
 	tcase_add_loop_test(tc, recovery_bug_is_found, 0, (int)(sizeof(late) / sizeof(late[0])));
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);

@@ -98,8 +98,8 @@ static void failed(int line, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	ck_abort_msg("line %d: %s, call %u of %s fails%s: %s", line, r.name, r.nth, fail_points[r.point].name,
-		     r.for_ever ? " and all after it" : "", what);
+	ck_abort_msg("line %d: %s, call %u of %s fails%s: %s", line, r.name, r.nth,
+		     fail_points[r.point].name, r.for_ever ? " and all after it" : "", what);
 }
 
 /* --- what a client does --- */
@@ -215,13 +215,14 @@ static void fresh_main(void *arg)
 			static const char ops[] = "gpgdgpg";
 			for (const char *op = ops; *op; op++) {
 				int rc = operate(handle, FRESH, *op, key);
-				/* Erda loses sight of a key after two PUTs that were not written, until the
-				 * next: it says so. */
+				/* Erda loses sight of a key after two PUTs that were not written,
+				 * until the next: it says so. */
 				if (rc == -EAGAIN && op == ops)
 					continue;
 				if (rc && rc != -ENOSPC)
-					FAILED("the store does not work any more: '%c' k%u returns %d", *op,
-					       key, rc);
+					FAILED("the store does not work any more: '%c' k%u returns "
+					       "%d",
+					       *op, key, rc);
 			}
 		}
 		operate(handle, FRESH, 'c', 0);
@@ -292,7 +293,8 @@ static bool go(const char *what, bool has_to_end)
 	if (end == SIM_FAULT)
 		FAILED("%s: %s", what, sim_fault(r.sim, &pc));
 	if (end != SIM_DONE && has_to_end)
-		FAILED("%s does not end (%s, %llu us)", what, end == SIM_FUEL ? "steps" : "nothing happens",
+		FAILED("%s does not end (%s, %llu us)", what,
+		       end == SIM_FUEL ? "steps" : "nothing happens",
 		       (unsigned long long)sim_now(r.sim) / 1000);
 	return end == SIM_DONE;
 }
@@ -316,7 +318,8 @@ static void judge(void)
 			continue;
 		for (unsigned i = 0; i < r.history.ops; i++) {
 			const struct history_op *o = &r.history.op[i];
-			fprintf(stderr, "%u: client %u %s k%u: %d, error %d [%d %d]\n", i, o->client,
+			fprintf(stderr, "%u: client %u %s k%u: %d, error %d [%d %d]\n", i,
+				o->client,
 				o->kind == HISTORY_PUT	 ? "put"
 				: o->kind == HISTORY_GET ? "get"
 							 : "del",
@@ -327,7 +330,8 @@ static void judge(void)
 	}
 }
 
-/* Boot from an image (NULL: an empty pool), run the clients, with the call that fails; then without. */
+/* Boot from an image (NULL: an empty pool), run the clients, with the call that fails; then
+ * without. */
 static void run(const uint8_t *image, const struct history *before)
 {
 	if (before)
@@ -338,7 +342,8 @@ static void run(const uint8_t *image, const struct history *before)
 	r.armed = true;
 	r.boots = 0;
 	start(image);
-	/* Where LIVE is not promised a client that can do nothing any more may be in the way of others. */
+	/* Where LIVE is not promised a client that can do nothing any more may be in the way of
+	 * others. */
 	bool live = r.setup.store->promises & TM_BIT(TM_LIVE);
 	bool stuck = !go("the run", live || !r.for_ever);
 	r.armed = false;
@@ -375,7 +380,8 @@ static void make_image(uint64_t at)
 	stop();
 }
 
-/* Of several images the one at which recovery asks for memory most often: it was cut in a cleaning. */
+/* Of several images the one at which recovery asks for memory most often: it was cut in a
+ * cleaning. */
 static void make_interesting_image(uint8_t *image, struct history *history)
 {
 	unsigned most = 0;
@@ -581,7 +587,8 @@ END_TEST
 /* With calls=fail one call fails in each further run. */
 START_TEST(systematic_search)
 {
-	const struct search_limits limits = {.faults = 1, .runs = 5000, .depends = search_default.depends};
+	const struct search_limits limits = {
+		.faults = 1, .runs = 5000, .depends = search_default.depends};
 	uint64_t runs[2];
 
 	for (unsigned fail = 0; fail < 2; fail++) {
@@ -591,7 +598,8 @@ START_TEST(systematic_search)
 		const char *expected;
 
 		setup_init(&setup, store_find("ca"));
-		ck_assert_int_eq(setup_switch(&setup, fail ? "calls=fail" : "calls=good", &expected), 0);
+		ck_assert_int_eq(
+			setup_switch(&setup, fail ? "calls=fail" : "calls=good", &expected), 0);
 		ck_assert_int_eq(workload_named("w", &setup.w, &expected), 0);
 		ck_assert_int_eq(setup_finish(&setup), 0);
 		ck_assert_int_eq(explore_open(&explorer, &setup, &explore_default), 0);
@@ -602,8 +610,8 @@ START_TEST(systematic_search)
 		explore_close(&explorer);
 		setup_free(&setup);
 	}
-	/* The client posts a receive, a request and a write; the server finds room, replies, and posts its
-	 * receive. */
+	/* The client posts a receive, a request and a write; the server finds room, replies, and
+	 * posts its receive. */
 	ck_assert_uint_eq(runs[1] - runs[0], 6);
 }
 END_TEST

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Faults of live links: the language, which packets a rule hits, and what the tap in front of a link makes of
- * it. The link below it only writes down what it is given.
+ * Faults of live links: the language, which packets a rule hits, and what the tap in front of a
+ * link makes of it. The link below it only writes down what it is given.
  */
 #include <check.h>
 #include <errno.h>
@@ -370,7 +370,8 @@ static void open_tap(const char *text)
 	ck_assert_int_eq(net_dir_make(directory), 0);
 	net.sim = engine_new();
 	engine_tick(net.sim);
-	ck_assert_msg(!link_tap_open(&tap, &below, net.sim, &config, line, sizeof(line)), "%s", line);
+	ck_assert_msg(!link_tap_open(&tap, &below, net.sim, &config, line, sizeof(line)), "%s",
+		      line);
 	link_tap_net(tap, &net);
 	count = net.count;
 }
@@ -525,7 +526,8 @@ START_TEST(test_tap_limits)
 	ck_assert_uint_eq(sents, 20);
 	for (uint32_t psn = 20; psn < 400; psn++)
 		send_psn(psn);
-	ck_assert_uint_gt(count[COUNT_fault_lost], 100); /* as a switch would: its queue has an end */
+	ck_assert_uint_gt(count[COUNT_fault_lost],
+			  100); /* as a switch would: its queue has an end */
 	sents = 0;
 }
 END_TEST
@@ -541,8 +543,8 @@ START_TEST(test_tap_corrupts)
 	ck_assert_uint_eq(count[COUNT_fault_corrupted], 100);
 	/* Most of a packet is payload; a header may be refused for what it says. */
 	ck_assert_uint_gt(count[COUNT_bad_icrc], 80);
-	ck_assert_uint_eq(count[COUNT_bad_icrc] + count[COUNT_bad_opcode] + count[COUNT_bad_length] +
-				  count[COUNT_bad_partition],
+	ck_assert_uint_eq(count[COUNT_bad_icrc] + count[COUNT_bad_opcode] +
+				  count[COUNT_bad_length] + count[COUNT_bad_partition],
 			  100);
 }
 END_TEST

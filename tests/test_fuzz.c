@@ -29,7 +29,8 @@ static void make_base(struct setup *s, const char *store, const char *variant)
 
 /* One run of an input whose bytes decide the power failures, too. */
 struct outcome {
-	bool unproven; /* the next power failure was to cut recovery, but did not come: nobody proved life */
+	bool unproven; /* the next power failure was to cut recovery, but did not come: nobody
+			  proved life */
 	struct deviations taken;
 	struct replay_outcome replay;
 };
@@ -77,7 +78,8 @@ static void check_workload(const struct workload *w)
 	ck_assert(workload_ops(w) >= 1 && workload_ops(w) < WORKLOAD_BYTES);
 }
 
-/* The trace of the run: a reader that believes nothing takes it, and it replays to the same hash. */
+/* The trace of the run: a reader that believes nothing takes it, and it replays to the same
+ * hash. */
 static void check_trace(const struct setup *s, struct explorer *ex, const struct outcome *o)
 {
 	static struct replay_outcome again;
@@ -94,9 +96,10 @@ static void check_trace(const struct setup *s, struct explorer *ex, const struct
 		      where.message, text);
 	fclose(file);
 	ck_assert_int_eq(replay(ex, &t.deviations, false, NULL, &again), 0);
-	ck_assert_msg(!again.unused, "line %u does not apply:\n%s", again.unused ? again.unused->line : 0,
+	ck_assert_msg(!again.unused, "line %u does not apply:\n%s",
+		      again.unused ? again.unused->line : 0, text);
+	ck_assert_msg(again.hash == o->replay.hash || o->unproven, "replays differently:\n%s",
 		      text);
-	ck_assert_msg(again.hash == o->replay.hash || o->unproven, "replays differently:\n%s", text);
 	trace_free(&t);
 	free(text);
 }
@@ -250,7 +253,8 @@ START_TEST(bytes_of_deviations)
 			      "%u: \"%s\" instead of \"%s\"", i, text, table[i].words);
 	}
 	/* All lines from the first on are as old as can be. */
-	taken_words((const uint8_t[]){RECORD_POWER, 0, 0, RECORD_LINES, 0, 0}, 6, text, sizeof(text));
+	taken_words((const uint8_t[]){RECORD_POWER, 0, 0, RECORD_LINES, 0, 0}, 6, text,
+		    sizeof(text));
 	ck_assert_ptr_nonnull(strstr(text, "version 0 of "));
 }
 END_TEST
@@ -292,7 +296,8 @@ static struct collected features_of(unsigned a, unsigned b, unsigned k, bool lat
 
 START_TEST(features_know_no_names)
 {
-	struct collected one = features_of(1, 2, 0, false, false), other = features_of(3, 1, 1, false, false);
+	struct collected one = features_of(1, 2, 0, false, false),
+			 other = features_of(3, 1, 1, false, false);
 	const struct collected different[] = {
 		features_of(1, 2, 0, true, false),
 		features_of(1, 2, 0, false, true),
@@ -308,8 +313,8 @@ END_TEST
 
 /* --- the loop --- */
 
-static void open_fuzz(struct fuzz *f, const struct setup *base, uint64_t seed, uint64_t runs, unsigned jobs,
-		      unsigned wanted)
+static void open_fuzz(struct fuzz *f, const struct setup *base, uint64_t seed, uint64_t runs,
+		      unsigned jobs, unsigned wanted)
 {
 	const struct fuzz_options o = {.seed = seed, .runs = runs, .jobs = jobs, .wanted = wanted};
 
@@ -379,7 +384,8 @@ START_TEST(without_a_bug_nothing_is_found)
 	if (strcmp(config, "default"))
 		ck_assert_int_eq(setup_knob(&base, "ack_early", "off", &expected), 0);
 	unsigned wanted = expect_watched(base.store, config);
-	ck_assert(wanted & TM_BIT(TM_RDA) && wanted & TM_BIT(TM_LIVE) && !(wanted & TM_BIT(TM_DUR)));
+	ck_assert(wanted & TM_BIT(TM_RDA) && wanted & TM_BIT(TM_LIVE) &&
+		  !(wanted & TM_BIT(TM_DUR)));
 	open_fuzz(&f, &base, 3, rounds(1200), 2, wanted);
 	while (fuzz_more(&f)) {
 		fuzz_on(&f);
@@ -447,8 +453,8 @@ START_TEST(one_bug_has_one_fingerprint)
 		ck_assert_uint_gt(fingerprint.parts, 0);
 		if (seed == 1)
 			known = fingerprint;
-		ck_assert_msg(fingerprint_contains(&fingerprint, &known), "seed %u: %s, not %s", seed,
-			      fingerprint.part[0], known.part[0]);
+		ck_assert_msg(fingerprint_contains(&fingerprint, &known), "seed %u: %s, not %s",
+			      seed, fingerprint.part[0], known.part[0]);
 		deviations_free(&path);
 		setup_free(&s);
 		fuzz_close(&f);

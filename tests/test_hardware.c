@@ -13,7 +13,8 @@
 
 static const char all_default[] =
 	"domain=dmp ddio=on rqwrb=dram transport=ib mtu=1024 dma_order=left read_order=left "
-	"line_torn=off iio_in_mhp=on ack_early=on rkey_reuse=off flush_covers_send=on store_buffer=0";
+	"line_torn=off iio_in_mhp=on ack_early=on rkey_reuse=off flush_covers_send=on "
+	"store_buffer=0";
 
 /* Set all of "name=value name=value". */
 static void set_all(struct hardware *hw, const char *text)
@@ -58,7 +59,8 @@ START_TEST(default_is_first_value)
 	char buf[400];
 	unsigned i;
 
-	ck_assert_int_eq(hardware_print(&hardware_default, true, buf, sizeof(buf)), (int)strlen(all_default));
+	ck_assert_int_eq(hardware_print(&hardware_default, true, buf, sizeof(buf)),
+			 (int)strlen(all_default));
 	ck_assert_str_eq(buf, all_default);
 	for (i = 0; hardware_knob(i)->name; i++) {
 		char first[32];
@@ -91,19 +93,22 @@ START_TEST(each_value_round_trip)
 		unsigned n = 0;
 
 		snprintf(values, sizeof(values), "%s", hardware_knob(i)->values);
-		for (char *v = strtok_r(values, " ", &save); v; v = strtok_r(NULL, " ", &save), n++) {
+		for (char *v = strtok_r(values, " ", &save); v;
+		     v = strtok_r(NULL, " ", &save), n++) {
 			struct hardware hw = hardware_default, back = hardware_default;
 			const char *expected = NULL;
 			char want[100], got[400];
 
-			ck_assert_int_eq(hardware_set(&hw, hardware_knob(i)->name, v, &expected), 0);
+			ck_assert_int_eq(hardware_set(&hw, hardware_knob(i)->name, v, &expected),
+					 0);
 			snprintf(want, sizeof(want), "%s=%s", hardware_knob(i)->name, v);
 			hardware_print(&hw, false, got, sizeof(got));
 			ck_assert_str_eq(got, n ? want : "");
 			set_all(&back, got);
 			assert_same(&hw, &back);
 			hardware_print(&hw, true, got, sizeof(got));
-			/* A bug of Tidemark's own and calls that fail are not spoken of unless they are there. */
+			/* A bug of Tidemark's own and calls that fail are not spoken of unless they
+			 * are there. */
 			if (strcmp(want, "own_bug=none") && strcmp(want, "calls=good"))
 				ck_assert_ptr_nonnull(strstr(got, want));
 		}
@@ -161,7 +166,8 @@ START_TEST(refuse)
 	struct hardware hw = hardware_default;
 	const char *expected = NULL;
 
-	ck_assert_int_eq(hardware_set(&hw, refused[_i].name, refused[_i].value, &expected), -EINVAL);
+	ck_assert_int_eq(hardware_set(&hw, refused[_i].name, refused[_i].value, &expected),
+			 -EINVAL);
 	ck_assert_ptr_nonnull(strstr(expected, refused[_i].expected));
 	assert_same(&hw, &hardware_default);
 }

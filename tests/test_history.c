@@ -69,7 +69,8 @@ static const struct row rows[] = {
 	{"two readers see both orders", "x1( x2( x?1 x?2 x1) x2) x?2", 0},
 	{"reader over two PUTs may return the old", "x1 x?1( x2 x3 x?1)", 0},
 	{"reader over two PUTs may return the middle", "x1 x?2( x2 x3 x?2)", 0},
-	{"reader over two PUTs may not return the one before the old", "x1 x2 x?1( x3 x?1)", LIN | DUR | BUF},
+	{"reader over two PUTs may not return the one before the old", "x1 x2 x?1( x3 x?1)",
+	 LIN | DUR | BUF},
 	{"GET that began before the PUT it returns", "x?1( x1( x?1) x1)", 0},
 	{"failed PUT may be there, before it failed", "x1 x2( x?2 x2!", 0},
 	{"failed PUT may be absent", "x1 x2! x?1", 0},
@@ -109,7 +110,8 @@ static const struct row rows[] = {
 	{"a moment inside a long PUT", "x1 x2( y1 y2 x2) # x?2 y?0", DUR},
 	{"recovered value is the first GET's", "x1 y1 # x?0 y?0 x7( x?7 y?0", DUR},
 	{"not the recovered value: deleted since", "x1 y1 # x- x?0 y?1", 0},
-	{"a DEL in flight that is needed later", "x9 y1 x-( y2 x1 x?1 x-) x?0 # x?0 y?1", DUR | BUF},
+	{"a DEL in flight that is needed later", "x9 y1 x-( y2 x1 x?1 x-) x?0 # x?0 y?1",
+	 DUR | BUF},
 	{"a DEL in flight that is not", "x9 y1 x-( y2 x1 x?1 x-) # x?0 y?1", DUR},
 
 	/* MONO */
@@ -189,7 +191,9 @@ static int name_find(const struct names *n, const char *text)
 
 static int row_invoke(struct history *h, struct names *n, const char *text)
 {
-	enum history_kind kind = text[1] == '?' ? HISTORY_GET : text[1] == '-' ? HISTORY_DEL : HISTORY_PUT;
+	enum history_kind kind = text[1] == '?'	  ? HISTORY_GET
+				 : text[1] == '-' ? HISTORY_DEL
+						  : HISTORY_PUT;
 	int op = history_invoke(h, 1 + n->names, kind, text[0] - 'x');
 
 	ck_assert_int_ge(op, 0);
@@ -488,13 +492,15 @@ static void literal_order(const struct history *h, unsigned key, unsigned epoch,
 			int ca = a->kind == HISTORY_DEL ? (int)i : a->value;
 			int cb = b->kind == HISTORY_DEL ? (int)k : b->value;
 
-			if (a->key != key || b->key != key || a->epoch >= epoch || b->epoch >= epoch)
+			if (a->key != key || b->key != key || a->epoch >= epoch ||
+			    b->epoch >= epoch)
 				continue;
 			if (a->kind == HISTORY_GET ? !counts(h, a) : !acked(a))
 				continue;
 			if (b->kind == HISTORY_GET && !counts(h, b))
 				continue;
-			/* Where acknowledged is not visible, a GET of another version proves nothing. */
+			/* Where acknowledged is not visible, a GET of another version proves
+			 * nothing. */
 			if (!h->ack_visible && a->kind != HISTORY_GET && b->kind == HISTORY_GET)
 				continue;
 			if (ca >= 0 && cb >= 0 && ca != cb && a->returned < b->invoked)
@@ -507,8 +513,8 @@ static void literal_order(const struct history *h, unsigned key, unsigned epoch,
 }
 
 /* Is the answer of GET g older than `than` in every order? */
-static bool literal_older(const struct history *h, const struct order *r, const struct history_op *g,
-			  int than)
+static bool literal_older(const struct history *h, const struct order *r,
+			  const struct history_op *g, int than)
 {
 	if (g->value >= 0)
 		return g->value != than && r->before[g->value][than] && !r->before[than][g->value];
@@ -517,7 +523,8 @@ static bool literal_older(const struct history *h, const struct order *r, const 
 
 		if (o->kind != HISTORY_DEL || o->key != g->key || o->invoked > g->returned)
 			continue;
-		if (o->epoch == g->epoch || (int)d == than || !r->before[d][than] || r->before[than][d])
+		if (o->epoch == g->epoch || (int)d == than || !r->before[d][than] ||
+		    r->before[than][d])
 			return false;
 	}
 	return true;
@@ -537,18 +544,21 @@ static unsigned literal_reads(const struct history *h, unsigned at, const int32_
 
 		if (o->key != g->key)
 			continue;
-		if (o->epoch < g->epoch && counts(h, o) && o->value >= 0 && literal_older(h, &r, g, o->value))
+		if (o->epoch < g->epoch && counts(h, o) && o->value >= 0 &&
+		    literal_older(h, &r, g, o->value))
 			bits |= MONO;
 		if (o->kind != HISTORY_DEL || !acked(o) || o->returned > g->invoked || g->value < 0)
 			continue;
 		for (unsigned k = 0; k < h->ops; k++)
-			if (h->op[k].value == g->value && (acked(&h->op[k]) || counts(h, &h->op[k])) &&
+			if (h->op[k].value == g->value &&
+			    (acked(&h->op[k]) || counts(h, &h->op[k])) &&
 			    h->op[k].returned < o->invoked)
 				bits |= NORES;
 	}
 	if (g->value >= 0 && h->op[g->value].error && h->op[g->value].returned < g->invoked)
 		bits |= NORES;
-	if (h->epoch && g->epoch == h->epoch && floor[g->key] >= 0 && literal_older(h, &r, g, floor[g->key]))
+	if (h->epoch && g->epoch == h->epoch && floor[g->key] >= 0 &&
+	    literal_older(h, &r, g, floor[g->key]))
 		bits |= KEEP;
 	return bits;
 }
@@ -608,7 +618,8 @@ static void random_step(struct history *h, int *open, bool gets, bool concurrent
 	if (op >= 0 && random_below(20) == 0) { /* this client dies; another takes its place */
 		open[c] = -1;
 	} else if (op >= 0) {
-		history_return(h, op, random_below(10) == 0 ? -5 : 0, random_value(h, h->op[op].key));
+		history_return(h, op, random_below(10) == 0 ? -5 : 0,
+			       random_value(h, h->op[op].key));
 		open[c] = -1;
 	} else {
 		kind = gets || kind < 3 ? HISTORY_GET : kind == 3 ? HISTORY_DEL : HISTORY_PUT;
@@ -638,20 +649,22 @@ static void random_floor(const struct history *h, int32_t *floor)
 static void show(const struct history *h)
 {
 	for (unsigned i = 0; i < h->ops; i++)
-		fprintf(stderr, "%2u: epoch %u %s key %u value %d [%d, %d] error %d\n", i, h->op[i].epoch,
-			(const char *[]){"PUT", "GET", "DEL"}[h->op[i].kind], h->op[i].key, h->op[i].value,
-			h->op[i].invoked, h->op[i].returned, h->op[i].error);
+		fprintf(stderr, "%2u: epoch %u %s key %u value %d [%d, %d] error %d\n", i,
+			h->op[i].epoch, (const char *[]){"PUT", "GET", "DEL"}[h->op[i].kind],
+			h->op[i].key, h->op[i].value, h->op[i].invoked, h->op[i].returned,
+			h->op[i].error);
 }
 
 static void same_verdict(const struct history *h, const struct verdict *a, const struct verdict *b)
 {
 	for (unsigned c = TM_RDA; c < TM_LIVE; c++) {
-		if (a[c].broken == b[c].broken && a[c].unsure == b[c].unsure && a[c].op == b[c].op &&
-		    a[c].against == b[c].against)
+		if (a[c].broken == b[c].broken && a[c].unsure == b[c].unsure &&
+		    a[c].op == b[c].op && a[c].against == b[c].against)
 			continue;
 		show(h);
-		ck_abort_msg("%s: remembered %d %d/%d, from scratch %d %d/%d", contract_name[c], a[c].broken,
-			     a[c].op, a[c].against, b[c].broken, b[c].op, b[c].against);
+		ck_abort_msg("%s: remembered %d %d/%d, from scratch %d %d/%d", contract_name[c],
+			     a[c].broken, a[c].op, a[c].against, b[c].broken, b[c].op,
+			     b[c].against);
 	}
 }
 
@@ -671,8 +684,8 @@ START_TEST(random_histories)
 		history_reset(&h, 1 + random_below(2));
 		h.ack_visible = random_below(2);
 		for (unsigned e = 0; e < crashes; e++) {
-			random_steps(&h, random_below(crashes > 2 ? 6 : 14), e > 0 && random_below(2),
-				     concurrent);
+			random_steps(&h, random_below(crashes > 2 ? 6 : 14),
+				     e > 0 && random_below(2), concurrent);
 			history_crash(&h);
 		}
 		mark = history_mark(&h);
@@ -704,8 +717,9 @@ START_TEST(random_histories)
 		}
 	}
 	for (unsigned c = TM_RDA; c < TM_LIVE; c++)
-		ck_assert_msg(seen[c][0] > 100 && seen[c][1] > 100, "%s: holds %u, broken %u: a weak test",
-			      contract_name[c], seen[c][0], seen[c][1]);
+		ck_assert_msg(seen[c][0] > 100 && seen[c][1] > 100,
+			      "%s: holds %u, broken %u: a weak test", contract_name[c], seen[c][0],
+			      seen[c][1]);
 }
 END_TEST
 
@@ -756,7 +770,8 @@ struct worker {
 	int32_t value;
 };
 
-static void long_history(struct history *h, unsigned keys, unsigned clients, unsigned ops, int32_t *now)
+static void long_history(struct history *h, unsigned keys, unsigned clients, unsigned ops,
+			 int32_t *now)
 {
 	struct worker w[TM_MAX_CLIENTS];
 
@@ -771,7 +786,8 @@ static void long_history(struct history *h, unsigned keys, unsigned clients, uns
 
 		if (w[c].op < 0) {
 			kind = kind < 8 ? HISTORY_GET : kind < 9 ? HISTORY_DEL : HISTORY_PUT;
-			w[c].op = history_invoke(h, c + 1, kind, random_below(1 + random_below(keys)));
+			w[c].op = history_invoke(h, c + 1, kind,
+						 random_below(1 + random_below(keys)));
 			w[c].effect = 0;
 		} else if (!w[c].effect) {
 			if (o->kind != HISTORY_GET)
@@ -779,7 +795,8 @@ static void long_history(struct history *h, unsigned keys, unsigned clients, uns
 			w[c].value = now[o->key];
 			w[c].effect = 1;
 		} else {
-			history_return(h, w[c].op, o->kind != HISTORY_GET && kind == 0 ? -5 : 0, w[c].value);
+			history_return(h, w[c].op, o->kind != HISTORY_GET && kind == 0 ? -5 : 0,
+				       w[c].value);
 			w[c].op = -1;
 		}
 	}
@@ -790,7 +807,8 @@ START_TEST(long_histories)
 {
 	static const struct {
 		unsigned keys, clients, ops;
-	} size[] = {{64, 16, 3800}, {64, 4, 4000}, {3, 16, 2000}, {1, 4, 4000}, {1, 16, 1000}, {8, 1, 4000}};
+	} size[] = {{64, 16, 3800}, {64, 4, 4000}, {3, 16, 2000},
+		    {1, 4, 4000},   {1, 16, 1000}, {8, 1, 4000}};
 	struct verdict out[TM_CONTRACTS];
 	static struct judge j;
 	static struct history h;
@@ -811,9 +829,9 @@ START_TEST(long_histories)
 		}
 		judge_recovered(&j, &h, ALL, NULL, out);
 		for (unsigned c = TM_LIN; c < TM_NORES; c++) /* a failed PUT may well be there */
-			ck_assert_msg(!out[c].broken && !out[c].unsure, "%s %u: broken %d %d/%d unsure %d",
-				      contract_name[c], lost, out[c].broken, out[c].op, out[c].against,
-				      out[c].unsure);
+			ck_assert_msg(!out[c].broken && !out[c].unsure,
+				      "%s %u: broken %d %d/%d unsure %d", contract_name[c], lost,
+				      out[c].broken, out[c].op, out[c].against, out[c].unsure);
 		ck_assert(out[TM_RDA].broken == (lost < h.keys));
 		history_rewind(&h, &mark);
 	}

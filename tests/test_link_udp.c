@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The udp link between processes: packets with their sender's address, strangers and damaged packets refused,
- * an address that processes share, one of which dies.
+ * The udp link between processes: packets with their sender's address, strangers and damaged
+ * packets refused, an address that processes share, one of which dies.
  */
 #include <arpa/inet.h>
 #include <check.h>
@@ -26,7 +26,8 @@
 #define WAIT_NS 60000000000ull
 
 static char directory[64];
-static uint32_t others; /* loopback addresses of this test run, outside of what links choose for themselves */
+static uint32_t others; /* loopback addresses of this test run, outside of what links choose for
+			   themselves */
 static struct rnic_net net;
 
 static void setup(void)
@@ -113,8 +114,9 @@ static int stranger(uint32_t address, uint16_t port)
 
 static void send_raw(int fd, uint32_t dst, struct packet *pkt, unsigned damage)
 {
-	struct sockaddr_in own,
-		to = {.sin_family = AF_INET, .sin_port = htons(ROCE_PORT), .sin_addr.s_addr = htonl(dst)};
+	struct sockaddr_in own, to = {.sin_family = AF_INET,
+				      .sin_port = htons(ROCE_PORT),
+				      .sin_addr.s_addr = htonl(dst)};
 	socklen_t size = sizeof(own);
 	struct wire_ends ends = {.dst = dst, .dport = ROCE_PORT};
 	uint8_t buf[WIRE_PACKET];
@@ -220,7 +222,8 @@ START_TEST(strangers)
 }
 END_TEST
 
-/* Datagrams of so many senders that the table of addresses is full: those who are known still are. */
+/* Datagrams of so many senders that the table of addresses is full: those who are known still
+ * are. */
 START_TEST(many_senders)
 {
 	struct nic_link *link = open_link(0);

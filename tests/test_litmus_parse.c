@@ -261,7 +261,8 @@ END_TEST
 
 START_TEST(conditions)
 {
-	static const char *const places[] = {"y", "P0:r1", "crash:x3[5]", "P1:r0", "x", "a[3]", "crash:x"};
+	static const char *const places[] = {"y", "P0:r1", "crash:x3[5]", "P1:r0",
+					     "x", "a[3]",  "crash:x"};
 	char buf[64];
 	parse_good(everything);
 	ck_assert_uint_eq(test.observeds, COUNT(places));
@@ -314,13 +315,15 @@ START_TEST(formula)
 {
 	char text[300];
 	snprintf(text, sizeof(text),
-		 "litmus t { x@A; y@A; z@A } P0@A ; observe x, y, z forall true exists %s never true",
+		 "litmus t { x@A; y@A; z@A } P0@A ; observe x, y, z forall true exists %s never "
+		 "true",
 		 formulas[_i].formula);
 	parse_good(text);
 	ck_assert_uint_eq(test.conditions, 3);
 	for (unsigned v = 0; v < 8; v++) {
 		uint64_t value[LITMUS_OBSERVED] = {v >> 2 & 1, v >> 1 & 1, v & 1};
-		ck_assert_msg(litmus_holds(&test, &test.condition[1], value) == (formulas[_i].when >> v & 1),
+		ck_assert_msg(litmus_holds(&test, &test.condition[1], value) ==
+				      (formulas[_i].when >> v & 1),
 			      "%s for %u", formulas[_i].formula, v);
 		ck_assert(litmus_holds(&test, &test.condition[2], value));
 	}
@@ -398,17 +401,20 @@ static const struct {
 	{"litmus t { exists@A; }", 1, 12, "'exists' is a word of the language"},
 	{"litmus t { xchg@A; }", 1, 12, "'xchg' is a word of the language"},
 	{"litmus t { dram crash@A; }", 1, 17, "'crash' is a word of the language"},
-	{"litmus t { a2345678901234567890123456789012@A; }", 1, 12, "has 32 characters; expected at most 31"},
+	{"litmus t { a2345678901234567890123456789012@A; }", 1, 12,
+	 "has 32 characters; expected at most 31"},
 	{"litmus t { x@A = 18446744073709551616; }", 1, 18, "'18446744073709551616' is too large"},
 	{"litmus t { x@A = 0x10000000000000000; }", 1, 18, "is too large"},
 	{"litmus t { x@A = 0x; }", 1, 18, "'0x'; expected a number"},
 	{"litmus t { x@A = 12ab; }", 1, 18, "'12ab'; expected a number"},
 	{"litmus t { x@A = -1; }", 1, 18, "'-'; expected"},
 	{"litmus t { x@A after y; }", 1, 22, "'y'; expected a location, but there are none"},
-	{"litmus t { x@A; y@B after x; }", 1, 27, "'x' is in PM of host A; expected a location in the same"},
+	{"litmus t { x@A; y@B after x; }", 1, 27,
+	 "'x' is in PM of host A; expected a location in the same"},
 	{"litmus t { dram x@A; y@A after x; }", 1, 32, "'x' is in DRAM of host A"},
 	{"litmus t { x[8]@A; y@A after x; }", 1, 30, "the line of 'x' has room for 0 more words"},
-	{"litmus t { x[5]@A; y[4]@A after x; }", 1, 33, "room for 3 more words; expected at least 4"},
+	{"litmus t { x[5]@A; y[4]@A after x; }", 1, 33,
+	 "room for 3 more words; expected at least 4"},
 	{"litmus t { x[5]@A; y[2]@A after x; z[2]@A after x }", 1, 49, "room for 1 more words"},
 	{"litmus t { qp q A A; x@A }", 1, 19, "'A' twice; expected another host"},
 	{"litmus t { qp q A; }", 1, 18, "';'; expected a host"},
@@ -420,7 +426,8 @@ static const struct {
 	{INIT "P0 ;", 2, 4, "';'; expected @"},
 	{INIT "P0@A P1@B ;", 2, 6, "'P1'; expected | and the next thread"},
 	{PROGRAM "y = 1 ; exists true", 3, 7, "fewer columns than threads; expected 2"},
-	{PROGRAM "y = 1 | x = 1 | y = 1 ; exists true", 3, 15, "more columns than threads; expected 2"},
+	{PROGRAM "y = 1 | x = 1 | y = 1 ; exists true", 3, 15,
+	 "more columns than threads; expected 2"},
 	{PROGRAM "| | ; exists true", 3, 3, "more columns than threads; expected 2"},
 	{PROGRAM "y = 1 y = 2 | ;", 3, 7, "'y'; expected | at the end of the cell"},
 	{PROGRAM "y = 1 | x = 1 exists true", 3, 15, "'exists'; expected ; at the end of the row"},
@@ -453,7 +460,8 @@ static const struct {
 	{PROGRAM "put q y <- 1 |" END, 3, 7, "y is on host A; expected a location of host B"},
 	{PROGRAM "| put p x <- 1" END, 3, 9, "x is on host B; expected a location of host C"},
 	{PROGRAM "put q x <- a |" END, 3, 12, "a is on host B; expected a location of host A"},
-	{PROGRAM "put q x <- b |" END, 3, 12, "'b': 2 of 1 words; expected ranges of the same length"},
+	{PROGRAM "put q x <- b |" END, 3, 12,
+	 "'b': 2 of 1 words; expected ranges of the same length"},
 	{PROGRAM "put q a <- b |" END, 3, 12, "'b': 2 of 16 words"},
 	{PROGRAM "put q a[0..1] <- 1 |" END, 3, 7, "2 words for one value"},
 	{PROGRAM "put q x -> 1 |" END, 3, 9, "'->'; expected <-"},
@@ -466,14 +474,16 @@ static const struct {
 	{PROGRAM "cas q b[0..1] <- a 1 2 |" END, 3, 7, "2 words; expected one"},
 	{PROGRAM "awrite q a[1..2] <- y |" END, 3, 10, "2 words; expected one"},
 	{PROGRAM "flush q y |" END, 3, 9, "y is on host A; expected a location of host B"},
-	{PROGRAM "flush q all everywhere |" END, 3, 13, "'everywhere'; expected | at the end of the cell"},
+	{PROGRAM "flush q all everywhere |" END, 3, 13,
+	 "'everywhere'; expected | at the end of the cell"},
 	{PROGRAM "fenced poll q |" END, 3, 8, "'poll'; expected a request behind the prefix"},
 	{PROGRAM "unsignaled y = 1 |" END, 3, 12, "'y'; expected a request behind the prefix"},
 	{PROGRAM "fenced fenced put q x <- 1 |" END, 3, 8, "'fenced'; expected the prefix once"},
 	{PROGRAM "if y = 1 y = 1 |" END, 3, 4, "'y'; expected a register"},
 	{PROGRAM "if r1 = r2 y = 1 |" END, 3, 9, "'r2'; expected a number"},
 	{PROGRAM "if r1 + 1 y = 1 |" END, 3, 7, "'+'; expected = or !="},
-	{PROGRAM "if r1 = 1 if r2 = 1 y = 1 |" END, 3, 11, "'if'; expected one `if` in a statement"},
+	{PROGRAM "if r1 = 1 if r2 = 1 y = 1 |" END, 3, 11,
+	 "'if'; expected one `if` in a statement"},
 	{PROGRAM "if r1 = 1 |" END, 3, 11, "'|'; expected a statement"},
 	{PROGRAM "recv q 7 |" END, 3, 8, "'7'; expected | at the end"},
 	{PROGRAM "recv q x |" END, 3, 8, "x is on host B; expected a location of host A"},
@@ -493,10 +503,12 @@ static const struct {
 	{PROGRAM "exists a[0..1]=1", 3, 11, "'..'; expected ]"},
 	{PROGRAM "exists x<-1", 3, 9, "'<-'; expected = or !="},
 	{PROGRAM "exists x=y", 3, 10, "'y'; expected a number"},
-	{PROGRAM "exists x=1 /\\ crash:x=1", 3, 15, "'crash'; expected memory before a power failure"},
+	{PROGRAM "exists x=1 /\\ crash:x=1", 3, 15,
+	 "'crash'; expected memory before a power failure"},
 	{PROGRAM "exists crash:x=1 -> P0:r1=1 /\\\n x=1", 4, 2, "'x'; expected memory before"},
 	{PROGRAM "exists (x=1", 3, 12, "the end of the file; expected )"},
-	{PROGRAM "exists x=1 y=1", 3, 12, "'y'; expected an operator, exists, never, forall or the end"},
+	{PROGRAM "exists x=1 y=1", 3, 12,
+	 "'y'; expected an operator, exists, never, forall or the end"},
 	{PROGRAM "exists x=1 )", 3, 12, "')'; expected an operator"},
 	{PROGRAM "exists x=1 /\\", 3, 14, "the end of the file; expected a place"},
 	{PROGRAM "exists x=1 / y=1", 3, 12, "'/'; expected"},
@@ -511,8 +523,9 @@ START_TEST(wrong)
 	ck_assert_msg(rc == -EINVAL, "accepted: %s", errors[_i].text);
 	ck_assert_msg(error.line == errors[_i].line && error.column == errors[_i].column &&
 			      strstr(error.text, errors[_i].message),
-		      "%s\ngives  %u:%u: %s\nwanted %u:%u: %s", errors[_i].text, error.line, error.column,
-		      error.text, errors[_i].line, errors[_i].column, errors[_i].message);
+		      "%s\ngives  %u:%u: %s\nwanted %u:%u: %s", errors[_i].text, error.line,
+		      error.column, error.text, errors[_i].line, errors[_i].column,
+		      errors[_i].message);
 }
 END_TEST
 
@@ -546,7 +559,8 @@ static const struct {
 	const char *message;
 } limits[] = {
 	{"litmus t {", "x#@A;", "} P0@A ; exists true", 32, "more than 32 locations"},
-	{"litmus t { x@A; y@B;", "qp q# A B;", "} P0@A ; exists true", 8, "more than 8 queue pairs"},
+	{"litmus t { x@A; y@B;", "qp q# A B;", "} P0@A ; exists true", 8,
+	 "more than 8 queue pairs"},
 	{"litmus t {", "x#@H#;", "} P0@H0 ; exists true", 8, "more than 8 hosts"},
 	{"litmus t { } P0@A", "| P#@A", "; exists true", 0, "'P0'; expected P1"},
 	{T, "x = # | ; ", "exists true", 32, "more than 32 statements of P0"},
@@ -561,7 +575,8 @@ START_TEST(limit)
 	unsigned n = limits[_i].limit;
 	int rc = parse_many(limits[_i].before, limits[_i].each, n, limits[_i].after);
 	if (n)
-		ck_assert_msg(!rc, "%s: %u:%u: %s", limits[_i].message, error.line, error.column, error.text);
+		ck_assert_msg(!rc, "%s: %u:%u: %s", limits[_i].message, error.line, error.column,
+			      error.text);
 	rc = parse_many(limits[_i].before, limits[_i].each, n + 1, limits[_i].after);
 	ck_assert_int_eq(rc, -EINVAL);
 	ck_assert_msg(strstr(error.text, limits[_i].message), "%s", error.text);
@@ -572,8 +587,9 @@ END_TEST
 START_TEST(nested)
 {
 	parse_good("litmus t { } P0@A|P1@A|P2@A|P3@A|P4@A|P5@A|P6@A|P7@A ; exists P7:r0=0");
-	ck_assert_int_eq(parse("litmus t { } P0@A|P1@A|P2@A|P3@A|P4@A|P5@A|P6@A|P7@A|P8@A ; exists true"),
-			 -EINVAL);
+	ck_assert_int_eq(
+		parse("litmus t { } P0@A|P1@A|P2@A|P3@A|P4@A|P5@A|P6@A|P7@A|P8@A ; exists true"),
+		-EINVAL);
 	ck_assert_ptr_nonnull(strstr(error.text, "more than 8 threads"));
 	ck_assert_int_eq(parse_many(T "exists ", "(", 1000000, ""), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(error.text, "more than 64 ( and ~"));
@@ -610,7 +626,8 @@ static void check_range(const struct litmus_range *range)
 {
 	ck_assert_uint_lt(range->location, LITMUS_LOCATIONS);
 	if (range->words)
-		ck_assert_uint_le(range->first + range->words, test.location[range->location].words);
+		ck_assert_uint_le(range->first + range->words,
+				  test.location[range->location].words);
 }
 
 static void check_good(void)
@@ -619,7 +636,8 @@ static void check_good(void)
 	char buf[100];
 	ck_assert(test.conditions && test.threads && test.pool_bytes % 64 == 0);
 	for (unsigned i = 0; i < test.locations; i++)
-		ck_assert_uint_le(test.location[i].off + test.location[i].words * 8u, test.pool_bytes);
+		ck_assert_uint_le(test.location[i].off + test.location[i].words * 8u,
+				  test.pool_bytes);
 	for (unsigned t = 0; t < test.threads; t++) {
 		for (unsigned i = 0; i < test.thread[t].statements; i++) {
 			const struct litmus_statement *s = &test.thread[t].statement[i];
@@ -673,8 +691,8 @@ static size_t mutate(char *text, size_t len, size_t room, uint64_t *seed)
 
 START_TEST(garbage)
 {
-	static const char small[] = PROGRAM
-		"y = 1 | r1 = x ; put q x <- y | clwb x ; exists (P1:r1=1 /\\ ~x=1) forall crash:x=0";
+	static const char small[] = PROGRAM "y = 1 | r1 = x ; put q x <- y | clwb x ; exists "
+					    "(P1:r1=1 /\\ ~x=1) forall crash:x=0";
 	uint64_t seed = 1;
 	unsigned good = 0;
 	for (unsigned i = 0; i < 20000; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hosts of the live world without an RDMA device: turns, sleep, the clock, the end of tasks that have
- * none, memory that comes back, connecting. The functions are those that store code is
+ * Hosts of the live world without an RDMA device: turns, sleep, the clock, the end of tasks that
+ * have none, memory that comes back, connecting. The functions are those that store code is
  * compiled to call (core/rt/live_calls.h).
  */
 #include <check.h>
@@ -114,7 +114,8 @@ START_TEST(tasks_take_turns)
 }
 END_TEST
 
-/* Who has waited is next: a task that lets go comes behind all who wait, in the order in which they came. */
+/* Who has waited is next: a task that lets go comes behind all who wait, in the order in which they
+ * came. */
 #define WAITING 4
 static struct {
 	unsigned n, order[WAITING];
@@ -352,7 +353,8 @@ static int listens(void *arg)
 	return live_rt_listen(accept_twice, arg);
 }
 
-static int accept_of(void *arg, unsigned client, const void *req, size_t req_len, void *rsp, size_t rsp_len)
+static int accept_of(void *arg, unsigned client, const void *req, size_t req_len, void *rsp,
+		     size_t rsp_len)
 {
 	(void)client;
 	return live_accept(arg, req, req_len, rsp, rsp_len);
@@ -368,12 +370,16 @@ START_TEST(connects_over_control)
 	char address[32], text[CONTROL_TEXT], rsp[9] = "";
 	unsigned accepted = 0, number = 0;
 	struct control_server *server;
-	struct control_server_setup setup = {
-		.address = "127.0.0.1:0", .text = "", .clients = 1, .accept = accept_of, .arg = host};
+	struct control_server_setup setup = {.address = "127.0.0.1:0",
+					     .text = "",
+					     .clients = 1,
+					     .accept = accept_of,
+					     .arg = host};
 	struct control *control;
 	struct live_host *client;
 	ck_assert_int_eq(live_accept(host, "abcd", 4, rsp, 8), -ECONNREFUSED);
-	ck_assert_int_eq(live_call(host, connects, rsp), -ECONNREFUSED); /* a server connects to nobody */
+	ck_assert_int_eq(live_call(host, connects, rsp),
+			 -ECONNREFUSED); /* a server connects to nobody */
 	ck_assert_int_eq(live_call(host, listens, &accepted), 0);
 	ck_assert_int_eq(live_call(host, listens, &accepted), -EADDRINUSE);
 	ck_assert_int_eq(control_listen(&server, &setup), 0);

@@ -262,7 +262,8 @@ END_TEST
 /* Whatever word the power fails at, there is the old text or the new one. */
 START_TEST(header_is_never_torn)
 {
-	static const char old[] = "tidemark-pool 1\nold\n", new[] = "tidemark-pool 1\nnew and longer\n";
+	static const char old[] = "tidemark-pool 1\nold\n",
+			  new[] = "tidemark-pool 1\nnew and longer\n";
 	char before[POOL_HEADER], after[POOL_HEADER];
 	struct live_pm *pm = open_pm(POOL, false, NULL);
 	char too_long[POOL_TEXT + 1];
@@ -286,7 +287,8 @@ START_TEST(header_is_never_torn)
 		write_file(media_path, 0, torn, sizeof(torn));
 		pm = open_pm(0, false, NULL);
 		const char *text = live_pm_header(pm);
-		ck_assert_msg(!strcmp(text, new) || !strcmp(text, _i ? old : ""), "%zu: %s", cut, text);
+		ck_assert_msg(!strcmp(text, new) || !strcmp(text, _i ? old : ""), "%zu: %s", cut,
+			      text);
 		if (cut == POOL_HEADER)
 			ck_assert_str_eq(text, new);
 		live_pm_close(pm);
@@ -334,7 +336,8 @@ static void open_images(struct pm_image *media, struct pm_image *cache)
 	ck_assert_msg(!pm_image_open(cache, cache_path, 0, true, why, sizeof(why)), "%s", why);
 }
 
-/* After the cut a line of the media has all of the cache's line, or none of it; and there is one cut only. */
+/* After the cut a line of the media has all of the cache's line, or none of it; and there is one
+ * cut only. */
 START_TEST(cut_of_files)
 {
 	struct pm_image media, cache;
@@ -349,7 +352,8 @@ START_TEST(cut_of_files)
 	ck_assert_uint_eq(media.pool_bytes, POOL);
 	ck_assert_int_eq(pm_image_in_flight(&cache), 1);
 	ck_assert_int_eq(pm_image_in_flight(&media), -EINVAL);
-	ck_assert_msg(!pm_cut(&media, &cache, 77, &in_flight, &survived, why, sizeof(why)), "%s", why);
+	ck_assert_msg(!pm_cut(&media, &cache, 77, &in_flight, &survived, why, sizeof(why)), "%s",
+		      why);
 	ck_assert_uint_eq(in_flight, POOL / 64 - 1);
 	ck_assert_uint_gt(survived, in_flight / 3);
 	ck_assert_uint_lt(survived, in_flight * 2 / 3);
@@ -365,13 +369,15 @@ START_TEST(cut_of_files)
 	open_images(&media, &cache);
 	ck_assert_int_eq(pm_cut(&media, &cache, 1, &in_flight, &survived, why, sizeof(why)), 0);
 	ck_assert_uint_eq(in_flight, 0);
-	ck_assert_int_eq(pm_cut(&cache, &media, 1, &in_flight, &survived, why, sizeof(why)), -EINVAL);
+	ck_assert_int_eq(pm_cut(&cache, &media, 1, &in_flight, &survived, why, sizeof(why)),
+			 -EINVAL);
 	pm_image_close(&media);
 	pm_image_close(&cache);
 }
 END_TEST
 
-/* Killed while the cache image is being filled: what it still has of its former life is not in flight. */
+/* Killed while the cache image is being filled: what it still has of its former life is not in
+ * flight. */
 START_TEST(half_filled_cache)
 {
 	struct live_pm *pm = open_pm(POOL, true, cache_path);
@@ -406,7 +412,8 @@ START_TEST(image_with_offset)
 	live_pm_close(pm);
 	write_file(cache_path, NVDIMM_DATA, bytes, sizeof(bytes));
 	write_file(cache_path, 0, "labels and the like", 19);
-	ck_assert_int_eq(pm_image_open(&image, cache_path, NVDIMM_DATA, false, why, sizeof(why)), 0);
+	ck_assert_int_eq(pm_image_open(&image, cache_path, NVDIMM_DATA, false, why, sizeof(why)),
+			 0);
 	ck_assert_str_eq(image.text, "tidemark-pool 1\n");
 	ck_assert_uint_eq(image.pool[9], 9);
 	ck_assert_uint_eq(image.pool_bytes, POOL);
@@ -414,7 +421,8 @@ START_TEST(image_with_offset)
 	ck_assert_int_eq(pm_image_open(&image, cache_path, 0, false, why, sizeof(why)), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(why, "2 MiB"));
 	ck_assert_int_eq(pm_image_open(&image, cache_path, 100, false, why, sizeof(why)), -EINVAL);
-	ck_assert_int_eq(pm_image_open(&image, cache_path, 1ull << 40, false, why, sizeof(why)), -EINVAL);
+	ck_assert_int_eq(pm_image_open(&image, cache_path, 1ull << 40, false, why, sizeof(why)),
+			 -EINVAL);
 }
 END_TEST
 
@@ -428,7 +436,8 @@ static void lost(int error)
 /* Writing back fails: the store never gets to say that it is done. */
 START_TEST(drain_that_fails)
 {
-	struct live_pm_setup setup = {.path = media_path, .pool_bytes = POOL, .shadow = _i, .lost = lost};
+	struct live_pm_setup setup = {
+		.path = media_path, .pool_bytes = POOL, .shadow = _i, .lost = lost};
 	pid_t child = fork();
 	ck_assert_int_ge(child, 0);
 	if (!child) {
@@ -450,7 +459,8 @@ START_TEST(failing_calls)
 	static const struct {
 		enum fail_point point;
 		int error;
-	} points[] = {{FAIL_PM_MAP, -ENOMEM}, {FAIL_FILE_OPEN, -EACCES}, {FAIL_FILE_WRITE, -ENOSPC}};
+	} points[] = {
+		{FAIL_PM_MAP, -ENOMEM}, {FAIL_FILE_OPEN, -EACCES}, {FAIL_FILE_WRITE, -ENOSPC}};
 	struct live_pm_setup setup = {.path = media_path, .pool_bytes = POOL};
 	failing[points[_i].point] = true;
 	ck_assert_int_eq(refused(&setup), points[_i].error);
@@ -513,10 +523,12 @@ START_TEST(bad_files)
 }
 END_TEST
 
-/* For test_cut.sh: a pool and its cache image as a killed server leaves them, 1023 lines in flight. */
+/* For test_cut.sh: a pool and its cache image as a killed server leaves them, 1023 lines in
+ * flight. */
 static int leave_behind(const char *media, const char *cache)
 {
-	struct live_pm_setup setup = {.path = media, .pool_bytes = POOL, .shadow = true, .cache = cache};
+	struct live_pm_setup setup = {
+		.path = media, .pool_bytes = POOL, .shadow = true, .cache = cache};
 	struct live_pm *pm;
 	if (live_pm_open(&pm, &setup, why, sizeof(why))) {
 		fprintf(stderr, "%s\n", why);
@@ -533,7 +545,8 @@ int main(int argc, char **argv)
 	if (argc == 3)
 		return leave_behind(argv[1], argv[2]);
 	Suite *suite = suite_create("live_pm");
-	TCase *pool = tcase_create("pool"), *cut = tcase_create("cut"), *wrong = tcase_create("wrong");
+	TCase *pool = tcase_create("pool"), *cut = tcase_create("cut"),
+	      *wrong = tcase_create("wrong");
 	tcase_add_checked_fixture(pool, make_dir, remove_dir);
 	tcase_add_checked_fixture(cut, make_dir, remove_dir);
 	tcase_add_checked_fixture(wrong, make_dir, remove_dir);

@@ -64,21 +64,24 @@ START_TEST(round_trip)
 	for (unsigned i = 0; stores[i]; i++) {
 		struct live_store s = {.store = stores[i], .boot = 1}, again;
 		char text[4096];
-		s.params = (struct tm_params){.clients = 4, .keys = 8, .updates = 50, .max_vlen = 64};
+		s.params = (struct tm_params){
+			.clients = 4, .keys = 8, .updates = 50, .max_vlen = 64};
 		for (unsigned k = 0; stores[i]->knobs[k].name; k++) {
 			unsigned values = 1;
 			for (const char *c = stores[i]->knobs[k].values; *c; c++)
 				values += *c == ' ';
 			for (unsigned v = 0; v < values; v++) {
 				snprintf(s.variant, sizeof(s.variant), "%s",
-					 v && stores[i]->variants[0].name ? stores[i]->variants[0].name
-									  : "default");
+					 v && stores[i]->variants[0].name
+						 ? stores[i]->variants[0].name
+						 : "default");
 				s.params.knob[k] = (uint8_t)v;
 				s.pool_bytes = stores[i]->pm_bytes(&s.params);
 				ck_assert_int_eq(live_store_print(&s, text, sizeof(text)), 0);
-				ck_assert_msg(!parse(&again, text, &line, &expected), "%s%u: %s", text, line,
-					      expected);
-				ck_assert_mem_eq(again.params.knob, s.params.knob, sizeof(s.params.knob));
+				ck_assert_msg(!parse(&again, text, &line, &expected), "%s%u: %s",
+					      text, line, expected);
+				ck_assert_mem_eq(again.params.knob, s.params.knob,
+						 sizeof(s.params.knob));
 				ck_assert_str_eq(again.variant, s.variant);
 				ck_assert(!again.running);
 				assert_printed(&again, text);

@@ -51,13 +51,14 @@ START_TEST(every_bucket)
 	for (unsigned bit = 0; bit < LATENCY_BITS; bit++) {
 		for (uint64_t more = 0; more < 200; more++) {
 			struct latency *l = calloc(1, sizeof(*l));
-			uint64_t ns = ((uint64_t)1 << bit) + more * ((((uint64_t)1 << bit) - 1) / 200 + 1);
+			uint64_t ns = ((uint64_t)1 << bit) +
+				      more * ((((uint64_t)1 << bit) - 1) / 200 + 1);
 
 			latency_add(l, ns);
-			latency_add(l,
-				    (uint64_t)1
-					    << 41); /* so that the longest does not hide the bucket's end */
-			ck_assert_uint_ge(latency_quantile(l, 500), ns < 1ull << 41 ? ns : 1ull << 41);
+			latency_add(l, (uint64_t)1 << 41); /* so that the longest does not hide the
+							      bucket's end */
+			ck_assert_uint_ge(latency_quantile(l, 500),
+					  ns < 1ull << 41 ? ns : 1ull << 41);
 			ck_assert_uint_le(latency_quantile(l, 500), ns + ns / 64);
 			free(l);
 		}
@@ -116,8 +117,8 @@ START_TEST(zipf_shares)
 		double weight = (double)(z.below[i - 1] - (i > 1 ? z.below[i - 2] : 0)),
 		       share = weight / (double)z.below[keys - 1], want = pow(i, -0.99) / zeta;
 
-		ck_assert_msg(fabs(share / want - 1) < 0.0001, "%u keys, rank %u: %g, expected %g", keys, i,
-			      share, want);
+		ck_assert_msg(fabs(share / want - 1) < 0.0001, "%u keys, rank %u: %g, expected %g",
+			      keys, i, share, want);
 	}
 	zipf_free(&z);
 }
@@ -147,7 +148,8 @@ END_TEST
 /* The same draws on every machine. */
 START_TEST(zipf_fixed)
 {
-	static const unsigned want[] = {80373, 35354, 30446, 20605, 48964, 46516, 66787, 66787, 81960, 20746};
+	static const unsigned want[] = {80373, 35354, 30446, 20605, 48964,
+					46516, 66787, 66787, 81960, 20746};
 	uint64_t state = 1;
 	struct zipf z;
 
@@ -197,11 +199,12 @@ static struct fake fake;
 
 static void fake_reset(void)
 {
-	fake = (struct fake){.lock = PTHREAD_MUTEX_INITIALIZER,
-			     .changed = PTHREAD_COND_INITIALIZER,
-			     .what = {.store = &fake_store,
-				      .params = {.clients = TM_MAX_CLIENTS, .keys = KEYS, .max_vlen = 256},
-				      .boot = 1}};
+	fake = (struct fake){
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.changed = PTHREAD_COND_INITIALIZER,
+		.what = {.store = &fake_store,
+			 .params = {.clients = TM_MAX_CLIENTS, .keys = KEYS, .max_vlen = 256},
+			 .boot = 1}};
 	fake.id = calloc(IDS_ROOM, sizeof(*fake.id));
 }
 
@@ -310,7 +313,8 @@ static int fake_put(void *session, const void *key, size_t klen, const void *val
 	return error;
 }
 
-static int fake_get(void *session, const void *key, size_t klen, void *value, size_t cap, size_t *vlen)
+static int fake_get(void *session, const void *key, size_t klen, void *value, size_t cap,
+		    size_t *vlen)
 {
 	struct fake_session *s = session;
 	struct fake *f = s->fake;
@@ -431,7 +435,8 @@ START_TEST(plain)
 	ck_assert_uint_gt(result.latency[HISTORY_DEL].times, 60);
 	ck_assert_uint_lt(result.latency[HISTORY_DEL].times, 150);
 	ck_assert_uint_gt(result.not_found, 0);
-	ck_assert_uint_eq(result.foreign + result.reconnects + result.gave_up + result.hung + result.full, 0);
+	ck_assert_uint_eq(
+		result.foreign + result.reconnects + result.gave_up + result.hung + result.full, 0);
 	ck_assert_uint_eq(fake.told, 0);
 	assert_unique();
 	free(fake.id);
@@ -462,7 +467,8 @@ START_TEST(same_seed)
 }
 END_TEST
 
-/* The program starts again and again at once, with the same client numbers, and its sessions break. */
+/* The program starts again and again at once, with the same client numbers, and its sessions
+ * break. */
 START_TEST(unique_ids)
 {
 	struct load_options o = options();
@@ -500,7 +506,8 @@ START_TEST(breaks)
 	ck_assert_int_eq(run(&o), 0);
 	ck_assert_uint_eq(result.gave_up, 0);
 	ck_assert_uint_eq(result.ops, 1000);
-	ck_assert_uint_eq(succeeded(), 1000 - result.failed[0] - result.failed[1] - result.failed[2]);
+	ck_assert_uint_eq(succeeded(),
+			  1000 - result.failed[0] - result.failed[1] - result.failed[2]);
 	ck_assert_uint_eq(result.reconnects, fake.ops / 100);
 	ck_assert_int_eq(result.error[0].error, -EIO);
 	ck_assert_uint_eq(result.error[0].times, result.reconnects);
@@ -654,8 +661,8 @@ END_TEST
 
 /* --- what is recorded --- */
 
-static const struct recording_op *record(struct load_options *o, uint64_t room, struct recording **in,
-					 uint64_t *n)
+static const struct recording_op *record(struct load_options *o, uint64_t room,
+					 struct recording **in, uint64_t *n)
 {
 	char why[256] = "", path[] = "/tmp/test_load.XXXXXX";
 	struct recording *out;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The communication manager's messages on the wire: what the Linux kernel has sent, what is refused, and that
- * each message says the same after a round trip, whatever its bytes.
+ * The communication manager's messages on the wire: what the Linux kernel has sent, what is
+ * refused, and that each message says the same after a round trip, whatever its bytes.
  */
 #include <arpa/inet.h>
 #include <check.h>
@@ -74,7 +74,8 @@ START_TEST(known_request)
 	mad_get_addresses(&m, &src, &dst);
 	expect_address(&src, "10.9.0.1", 0xb7a6);
 	expect_address(&dst, "10.9.0.2", port);
-	/* Nothing of it is lost, but the flow label, which differs from connection to connection. */
+	/* Nothing of it is lost, but the flow label, which differs from connection to
+	 * connection. */
 	mad_encode(&m, again);
 	memset(bytes + 24 + 88, 0, 3);
 	bytes[24 + 91] &= 0x3f;
@@ -154,7 +155,8 @@ START_TEST(round_trips)
 		mad_encode(&first, again);
 		ck_assert_int_eq(mad_decode(&second, again), 0);
 		ck_assert_mem_eq(&first, &second, sizeof(first));
-		/* Every byte that a decoder looks at is one that an encoder writes: no bit is read twice. */
+		/* Every byte that a decoder looks at is one that an encoder writes: no bit is read
+		 * twice. */
 		more = 0;
 		for (unsigned i = 0; i < MAD_BYTES; i++)
 			more |= again[i] & ~bytes[i];

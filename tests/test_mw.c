@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The soft RNIC's memory windows, SEND with invalidate, re-registration, null regions, parent domains. b owns
- * the memory, a accesses it.
+ * The soft RNIC's memory windows, SEND with invalidate, re-registration, null regions, parent
+ * domains. b owns the memory, a accesses it.
  */
 #include "tests/rnic_world.h"
 
@@ -24,7 +24,8 @@ static struct ibv_mw_bind_info info(size_t off, size_t len, unsigned access)
 
 static struct ibv_send_wr bind_wr(struct ibv_mw *mw, uint32_t rkey, struct ibv_mw_bind_info what)
 {
-	struct ibv_send_wr wr = {.wr_id = 30, .opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_send_wr wr = {
+		.wr_id = 30, .opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED};
 	wr.bind_mw.mw = mw;
 	wr.bind_mw.rkey = rkey;
 	wr.bind_mw.bind_info = what;
@@ -54,7 +55,8 @@ static void bind_1(struct ibv_mw *mw, struct ibv_mw_bind_info what, enum ibv_wc_
 
 static void invalidate(struct side *s, uint32_t rkey, enum ibv_wc_status status)
 {
-	struct ibv_send_wr wr = {.wr_id = 32, .opcode = IBV_WR_LOCAL_INV, .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_send_wr wr = {
+		.wr_id = 32, .opcode = IBV_WR_LOCAL_INV, .send_flags = IBV_SEND_SIGNALED};
 	wr.invalidate_rkey = rkey;
 	post(s, &wr);
 	struct ibv_wc wc = wait_for(s->scq);
@@ -71,7 +73,8 @@ static void reconnect(void)
 	connect_side(&b, &a);
 }
 
-/* a accesses b's memory at `va` with this key; a refusal ends the connection, which is made anew. */
+/* a accesses b's memory at `va` with this key; a refusal ends the connection, which is made
+ * anew. */
 static void access_at(enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t va, uint32_t len,
 		      enum ibv_wc_status status)
 {
@@ -253,15 +256,17 @@ START_TEST(long_send)
 }
 END_TEST
 
-/* What the peer may not invalidate: the message has come, its receive completes with an error, and that was
- * it. */
+/* What the peer may not invalidate: the message has come, its receive completes with an error, and
+ * that was it. */
 static void wrong_invalidation_body(void)
 {
 	windowed(ALL_ACCESS);
-	struct ibv_mw *one = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1), *two = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
+	struct ibv_mw *one = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1),
+		      *two = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
 	bind_1(one, info(0, 64, RW), OK);
 	uint32_t rkey = bind_2(two, two->rkey, info(0, 64, RW), OK);
-	const uint32_t keys[] = {region->rkey, region->lkey, one->rkey, ibv_inc_rkey(rkey), 0, 0xffffffff};
+	const uint32_t keys[] = {region->rkey, region->lkey, one->rkey, ibv_inc_rkey(rkey), 0,
+				 0xffffffff};
 	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
 		struct ibv_sge sge;
 		struct ibv_send_wr wr = wr_make(&a, IBV_WR_SEND_WITH_INV, &sge, 0, 8, &b, 0);
@@ -307,11 +312,13 @@ static const struct binding {
 	{"behind its end", 0, IBV_ACCESS_REMOTE_READ, BUF, 1, false, FAILED},
 	{"across its end", 0, IBV_ACCESS_REMOTE_READ, BUF - 1, 2, false, FAILED},
 	{"before its beginning", 0, IBV_ACCESS_REMOTE_READ, (size_t)-1, 2, false, FAILED},
-	{"around the end of the address space", 0, IBV_ACCESS_REMOTE_READ, 0, (size_t)-1, false, FAILED},
-	{"flush", IBV_ACCESS_FLUSH_GLOBAL, IBV_ACCESS_FLUSH_GLOBAL, HERE, 8, false, OK},
-	{"flush where the region is not to be flushed", 0, IBV_ACCESS_FLUSH_GLOBAL, HERE, 8, false, FAILED},
-	{"on a region that counts from zero", IBV_ACCESS_ZERO_BASED, IBV_ACCESS_REMOTE_READ, HERE, 8, false,
+	{"around the end of the address space", 0, IBV_ACCESS_REMOTE_READ, 0, (size_t)-1, false,
 	 FAILED},
+	{"flush", IBV_ACCESS_FLUSH_GLOBAL, IBV_ACCESS_FLUSH_GLOBAL, HERE, 8, false, OK},
+	{"flush where the region is not to be flushed", 0, IBV_ACCESS_FLUSH_GLOBAL, HERE, 8, false,
+	 FAILED},
+	{"on a region that counts from zero", IBV_ACCESS_ZERO_BASED, IBV_ACCESS_REMOTE_READ, HERE,
+	 8, false, FAILED},
 };
 
 static void rules_body(void)
@@ -320,13 +327,15 @@ static void rules_body(void)
 		const struct binding *t = &bindings[i];
 		struct ibv_mw *one = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1);
 		struct ibv_mw *two = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
-		region = rnic_reg_mr(b.pd, b.buf, BUF, t->region | (t->closed ? 0 : IBV_ACCESS_MW_BIND));
+		region = rnic_reg_mr(b.pd, b.buf, BUF,
+				     t->region | (t->closed ? 0 : IBV_ACCESS_MW_BIND));
 		struct ibv_mw_bind bind = {.wr_id = 31,
 					   .send_flags = IBV_SEND_SIGNALED,
 					   .bind_info = info(t->off, t->len, t->access)};
 		ck_assert_int_eq(ibv_bind_mw(b.qp, one, &bind), 0);
 		struct ibv_wc wc = wait_for(b.scq);
-		ck_assert_msg(wc.status == t->status, "%s: %s", t->name, rnic_wc_status_str(wc.status));
+		ck_assert_msg(wc.status == t->status, "%s: %s", t->name,
+			      rnic_wc_status_str(wc.status));
 		if (t->status != OK)
 			reconnect();
 		bind_2(two, two->rkey, info(t->off, t->len, t->access), t->status);
@@ -367,7 +376,8 @@ END_TEST
 static void refused_posts_body(void)
 {
 	windowed(ALL_ACCESS);
-	struct ibv_mw *one = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1), *two = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
+	struct ibv_mw *one = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1),
+		      *two = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
 	struct ibv_mw *far = ibv_alloc_mw(a.pd, IBV_MW_TYPE_2);
 	struct ibv_mw_bind_info what = info(HERE, 8, RW);
 	const uint32_t key = one->rkey;
@@ -421,17 +431,20 @@ START_TEST(zero_based)
 }
 END_TEST
 
-/* A type 2 window serves the queue pair that bound it, and dies with it; one of type 1 serves all of its
- * domain. */
+/* A type 2 window serves the queue pair that bound it, and dies with it; one of type 1 serves all
+ * of its domain. */
 static void whose_body(void)
 {
 	windowed(ALL_ACCESS);
-	struct ibv_mw *one = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1), *two = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
+	struct ibv_mw *one = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1),
+		      *two = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
 	bind_1(one, info(HERE, BYTES, RW), OK);
 	uint32_t rkey = bind_2(two, two->rkey, info(HERE, BYTES, RW), OK);
 	struct side a1 = a, b1 = b;
-	struct ibv_qp_init_attr init = {
-		.send_cq = a.scq, .recv_cq = a.rcq, .cap = {16, 16, 2, 2, 0}, .qp_type = IBV_QPT_RC};
+	struct ibv_qp_init_attr init = {.send_cq = a.scq,
+					.recv_cq = a.rcq,
+					.cap = {16, 16, 2, 2, 0},
+					.qp_type = IBV_QPT_RC};
 	a.qp = rnic_create_qp(a.pd, &init);
 	init.send_cq = b.scq;
 	init.recv_cq = b.rcq;
@@ -503,7 +516,8 @@ START_TEST(unreliable)
 }
 END_TEST
 
-/* Requests around a binding keep their order, lossy link or not; the SEND behind it may carry the new key. */
+/* Requests around a binding keep their order, lossy link or not; the SEND behind it may carry the
+ * new key. */
 static void order_body(void)
 {
 	windowed(ALL_ACCESS);
@@ -571,7 +585,8 @@ END_TEST
 static void extended_body(void)
 {
 	windowed(ALL_ACCESS);
-	struct ibv_mw *one = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1), *mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
+	struct ibv_mw *one = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1),
+		      *mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
 	struct ibv_mw_bind_info what = info(HERE, BYTES, RW);
 	uint32_t rkey = ibv_inc_rkey(mw->rkey);
 	ibv_wr_start(b.qpx);
@@ -614,7 +629,8 @@ static void extended_body(void)
 
 START_TEST(extended)
 {
-	opt.send_ops = IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV;
+	opt.send_ops = IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV |
+		       IBV_QP_EX_WITH_SEND_WITH_INV;
 	run(connected, extended_body);
 }
 END_TEST
@@ -624,7 +640,8 @@ static void pm_window_body(void)
 {
 	windowed(ALL_ACCESS | PERSISTENT);
 	struct ibv_mw *mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
-	uint32_t rkey = bind_2(mw, mw->rkey, info(HERE, BYTES, RW | PERSISTENT | IBV_ACCESS_ZERO_BASED), OK);
+	uint32_t rkey = bind_2(mw, mw->rkey,
+			       info(HERE, BYTES, RW | PERSISTENT | IBV_ACCESS_ZERO_BASED), OK);
 	struct ibv_send_wr flush = {.wr_id = 5, .send_flags = IBV_SEND_SIGNALED};
 	fill(a.buf, BYTES, 5);
 	access_at(IBV_WR_RDMA_WRITE, rkey, 0, BYTES, OK);
@@ -659,12 +676,14 @@ static void rereg_body(void)
 	windowed(ALL_ACCESS);
 	uint32_t rkey = region->rkey, lkey = region->lkey;
 	/* Rights. */
-	ck_assert_int_eq(
-		rnic_rereg_mr(region, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_REMOTE_READ), 0);
+	ck_assert_int_eq(rnic_rereg_mr(region, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+				       IBV_ACCESS_REMOTE_READ),
+			 0);
 	access_off(IBV_WR_RDMA_READ, rkey, 0, 8, OK);
 	access_off(IBV_WR_RDMA_WRITE, rkey, 0, 8, NO);
 	/* Place. */
-	ck_assert_int_eq(rnic_rereg_mr(region, IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS,
+	ck_assert_int_eq(rnic_rereg_mr(region,
+				       IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS,
 				       NULL, b.buf + HERE, 64, ALL_ACCESS),
 			 0);
 	ck_assert_ptr_eq(region->addr, b.buf + HERE);
@@ -690,20 +709,23 @@ static void rereg_body(void)
 	} wrong[] = {
 		{0, false, false, 0, 0, IBV_REREG_MR_ERR_INPUT, EINVAL},
 		{8, false, false, 0, 0, IBV_REREG_MR_ERR_INPUT, EINVAL},
-		{IBV_REREG_MR_CHANGE_TRANSLATION, false, false, 64, 0, IBV_REREG_MR_ERR_INPUT, EINVAL},
-		{IBV_REREG_MR_CHANGE_TRANSLATION, false, true, 0, 0, IBV_REREG_MR_ERR_INPUT, EINVAL},
+		{IBV_REREG_MR_CHANGE_TRANSLATION, false, false, 64, 0, IBV_REREG_MR_ERR_INPUT,
+		 EINVAL},
+		{IBV_REREG_MR_CHANGE_TRANSLATION, false, true, 0, 0, IBV_REREG_MR_ERR_INPUT,
+		 EINVAL},
 		{IBV_REREG_MR_CHANGE_TRANSLATION, false, true, 8, IBV_ACCESS_REMOTE_READ,
 		 IBV_REREG_MR_ERR_INPUT, EINVAL},
 		{IBV_REREG_MR_CHANGE_PD, false, false, 0, 0, IBV_REREG_MR_ERR_INPUT, EINVAL},
-		{IBV_REREG_MR_CHANGE_ACCESS, false, false, 0, IBV_ACCESS_REMOTE_WRITE, IBV_REREG_MR_ERR_CMD,
-		 EINVAL},
-		{IBV_REREG_MR_CHANGE_ACCESS, false, false, 0, IBV_ACCESS_ON_DEMAND, IBV_REREG_MR_ERR_CMD,
-		 EOPNOTSUPP},
+		{IBV_REREG_MR_CHANGE_ACCESS, false, false, 0, IBV_ACCESS_REMOTE_WRITE,
+		 IBV_REREG_MR_ERR_CMD, EINVAL},
+		{IBV_REREG_MR_CHANGE_ACCESS, false, false, 0, IBV_ACCESS_ON_DEMAND,
+		 IBV_REREG_MR_ERR_CMD, EOPNOTSUPP},
 	};
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		errno = 0;
 		ck_assert_int_eq(rnic_rereg_mr(region, wrong[i].flags, wrong[i].pd ? b.pd : NULL,
-					       wrong[i].addr ? b.buf : NULL, wrong[i].len, wrong[i].access),
+					       wrong[i].addr ? b.buf : NULL, wrong[i].len,
+					       wrong[i].access),
 				 wrong[i].rc);
 		ck_assert_int_eq(errno, wrong[i].error);
 	}
@@ -741,13 +763,16 @@ static void registrations_body(void)
 {
 	for (unsigned i = 0; i < sizeof(registrations) / sizeof(*registrations); i++) {
 		errno = 0;
-		struct ibv_mr *mr = rnic_reg_mr(a.pd, a.buf, registrations[i].len, registrations[i].access);
-		ck_assert_msg(!mr == !!registrations[i].error && errno == registrations[i].error, "%s: %d",
-			      registrations[i].name, errno);
+		struct ibv_mr *mr = rnic_reg_mr(a.pd, a.buf, registrations[i].len,
+						registrations[i].access);
+		ck_assert_msg(!mr == !!registrations[i].error && errno == registrations[i].error,
+			      "%s: %d", registrations[i].name, errno);
 	}
 	/* Addresses of its own have the page's offset. */
-	ck_assert_ptr_nonnull(rnic_reg_mr_iova2(a.pd, a.buf, 64, (uintptr_t)a.buf % 4096, ALL_ACCESS));
-	ck_assert_ptr_null(rnic_reg_mr_iova2(a.pd, a.buf, 64, (uintptr_t)a.buf % 4096 + 8, ALL_ACCESS));
+	ck_assert_ptr_nonnull(
+		rnic_reg_mr_iova2(a.pd, a.buf, 64, (uintptr_t)a.buf % 4096, ALL_ACCESS));
+	ck_assert_ptr_null(
+		rnic_reg_mr_iova2(a.pd, a.buf, 64, (uintptr_t)a.buf % 4096 + 8, ALL_ACCESS));
 	ck_assert_int_eq(errno, EINVAL);
 }
 
@@ -808,7 +833,8 @@ static void parents_body(void)
 	ck_assert_ptr_nonnull(parent);
 	ck_assert_int_eq(ibv_dealloc_td(td), EBUSY);
 	struct ibv_mr *mr = rnic_reg_mr(parent, b.buf, BUF, ALL_ACCESS);
-	access_off(IBV_WR_RDMA_WRITE, mr->rkey, 0, 8, OK); /* b's queue pair is of the domain itself */
+	access_off(IBV_WR_RDMA_WRITE, mr->rkey, 0, 8,
+		   OK); /* b's queue pair is of the domain itself */
 	ck_assert_int_eq(rnic_dealloc_pd(parent), EBUSY);
 	ck_assert_int_eq(rnic_dereg_mr(mr), 0);
 	/* What a parent domain cannot be made of. */
@@ -845,8 +871,8 @@ END_TEST
 /* --- a hostile peer --- */
 
 /*
- * Keys, lengths, addresses at random and at the edges: nothing outside what was given is read or changed. The
- * rest of b's buffer is guarded by a pattern, in which each word says where it is.
+ * Keys, lengths, addresses at random and at the edges: nothing outside what was given is read or
+ * changed. The rest of b's buffer is guarded by a pattern, in which each word says where it is.
  */
 static void spray_body(void)
 {
@@ -870,11 +896,13 @@ static void spray_body(void)
 					 (uint32_t)rnd(&state),
 					 given->rkey ^ 1u << rnd(&state) % 32};
 		const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
-						      IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_WRITE};
+						      IBV_WR_ATOMIC_FETCH_AND_ADD,
+						      IBV_WR_ATOMIC_WRITE};
 		enum ibv_wr_opcode opcode = opcodes[rnd(&state) % 4];
 		uint64_t edge = edges[rnd(&state) % (sizeof(edges) / sizeof(*edges))];
 		uint64_t va = (uintptr_t)b.buf + HERE + (rnd(&state) % 2 ? edge : 0 - edge);
-		uint32_t len = (uint32_t)(rnd(&state) % 2 ? edges[rnd(&state) % 8] : rnd(&state) % 600);
+		uint32_t len = (uint32_t)(rnd(&state) % 2 ? edges[rnd(&state) % 8]
+							  : rnd(&state) % 600);
 		struct ibv_sge sge;
 		if (opcode != IBV_WR_RDMA_WRITE && opcode != IBV_WR_RDMA_READ)
 			len = 8;

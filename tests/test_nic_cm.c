@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The connection manager over the soft RNIC, as a program meets it: librdmacm's calls, their events and their
- * errors. Most tests have both ends in one process; those in which an end dies, is stopped, or has a port of
- * its own, fork() a child first.
+ * The connection manager over the soft RNIC, as a program meets it: librdmacm's calls, their events
+ * and their errors. Most tests have both ends in one process; those in which an end dies, is
+ * stopped, or has a port of its own, fork() a child first.
  */
 #include <arpa/inet.h>
 #include <check.h>
@@ -86,7 +86,8 @@ static void expect(struct rdma_event_channel *channel, enum rdma_cm_event_type t
 	ck_assert_int_eq(rdma_ack_cm_event(event), 0);
 }
 
-/* Nothing comes any more; but of so many connections that are at an end, that they are over, at any time. */
+/* Nothing comes any more; but of so many connections that are at an end, that they are over, at any
+ * time. */
 static void expect_no_more(struct rdma_event_channel *channel, unsigned ended)
 {
 	for (; comes(channel, 100); ended--) {
@@ -467,7 +468,8 @@ START_TEST(nobody_listens_yet)
 		waitpid(pid[i], NULL, 0);
 	}
 	free(pid);
-	ck_assert_int_ge((end.tv_sec - start.tv_sec) * 1000 + (end.tv_nsec - start.tv_nsec) / 1000000, 1000);
+	ck_assert_int_ge(
+		(end.tv_sec - start.tv_sec) * 1000 + (end.tv_nsec - start.tv_nsec) / 1000000, 1000);
 	rdma_destroy_id(id);
 	rdma_destroy_event_channel(channel);
 }
@@ -582,7 +584,8 @@ START_TEST(peer_is_stopped)
 	expect(channel, RDMA_CM_EVENT_ESTABLISHED, 0);
 	hear(&child);
 	stop(&child);
-	setenv("TIDEMARK_CM_TIMEOUT", "300", 1); /* not before: as long as it runs, it may take its time */
+	setenv("TIDEMARK_CM_TIMEOUT", "300",
+	       1); /* not before: as long as it runs, it may take its time */
 	second = resolve(channel, RDMA_PS_TCP, "127.0.0.1", port);
 	ck_assert_int_eq(rdma_connect(second, NULL), 0);
 	expect(channel, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
@@ -592,7 +595,8 @@ START_TEST(peer_is_stopped)
 }
 END_TEST
 
-/* Accepts all, and says what it is told; not that what has ended is over, which comes at any time. */
+/* Accepts all, and says what it is told; not that what has ended is over, which comes at any
+ * time. */
 static void tells_all(uint16_t port, int fd)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
@@ -912,16 +916,19 @@ START_TEST(lossy_link)
 }
 END_TEST
 
-/* The first REJ is lost. Whoever has said no says it again, for as long as it has its identifier, and after.
- */
+/* The first REJ is lost. Whoever has said no says it again, for as long as it has its identifier,
+ * and
+ * after. */
 START_TEST(refusal_is_lost)
 {
 	struct rdma_conn_param param = {.private_data = "no", .private_data_len = 3};
 	struct rdma_cm_event *event;
 	struct pair p;
 
-	setenv("TIDEMARK_CM_TIMEOUT", "5000", 1); /* 268 ms from try to try, and 17 s for the program */
-	setenv("TIDEMARK_FAULTS", _i < 2 ? "drop send 3" : "drop send 4", 1); /* behind REQ, MRA, REP */
+	setenv("TIDEMARK_CM_TIMEOUT", "5000",
+	       1); /* 268 ms from try to try, and 17 s for the program */
+	setenv("TIDEMARK_FAULTS", _i < 2 ? "drop send 3" : "drop send 4",
+	       1); /* behind REQ, MRA, REP */
 	open_pair(&p, RDMA_PS_TCP);
 	if (_i >= 2)
 		rdma_destroy_qp(p.active);
@@ -949,8 +956,8 @@ START_TEST(refusal_is_lost)
 }
 END_TEST
 
-/* The last message of each type that the connection manager has sent or received: from a pcap file, with the
- * frame's 62 bytes in front. */
+/* The last message of each type that the connection manager has sent or received: from a pcap file,
+ * with the frame's 62 bytes in front. */
 static struct cm_message seen[CM_TYPES];
 static uint8_t seen_bytes[CM_TYPES][MAD_BYTES];
 
@@ -999,7 +1006,8 @@ static void forge(const char *from, const char *to, const uint8_t mad[MAD_BYTES]
 	setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
 	setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &never, sizeof(never));
 	ck_assert_int_eq(bind(fd, (struct sockaddr *)&src, sizeof(src)), 0);
-	ck_assert_int_eq(sendto(fd, bytes, (size_t)len, 0, (struct sockaddr *)&dst, sizeof(dst)), len);
+	ck_assert_int_eq(sendto(fd, bytes, (size_t)len, 0, (struct sockaddr *)&dst, sizeof(dst)),
+			 len);
 	close(fd);
 }
 
@@ -1042,7 +1050,8 @@ static void forge_the_end(const char *from, uint32_t wrong_number, uint32_t wron
 }
 
 /* A connection to another host, whose messages are known. */
-static struct rdma_cm_id *connect_elsewhere(struct child *child, struct rdma_event_channel **channel)
+static struct rdma_cm_id *connect_elsewhere(struct child *child,
+					    struct rdma_event_channel **channel)
 {
 	struct rdma_cm_id *id;
 	char pcap[64];
@@ -1136,7 +1145,8 @@ static int try_bind(const char *address, uint16_t port, int reuse)
 		channel = rdma_create_event_channel();
 	id = new_id(channel, RDMA_PS_TCP);
 	if (reuse)
-		rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &reuse, sizeof(reuse));
+		rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &reuse,
+				sizeof(reuse));
 	if (!rdma_bind_addr(id, at(address, port)))
 		return 0;
 	rdma_destroy_id(id);
@@ -1223,8 +1233,10 @@ END_TEST
 
 START_TEST(both_families)
 {
-	static const char *const ways[][2] = {
-		{"::", "127.0.0.1"}, {"::", "::1"}, {"::1", "::1"}, {"::ffff:127.0.0.1", "127.0.0.1"}};
+	static const char *const ways[][2] = {{"::", "127.0.0.1"},
+					      {"::", "::1"},
+					      {"::1", "::1"},
+					      {"::ffff:127.0.0.1", "127.0.0.1"}};
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 
 	for (unsigned i = 0; i < 4; i++) {
@@ -1316,7 +1328,8 @@ START_TEST(destroy_waits_for_acks)
 	ck_assert_int_eq(pthread_create(&thread, NULL, acknowledges, next(channel)), 0);
 	ck_assert_int_eq(rdma_destroy_id(id), 0);
 	clock_gettime(CLOCK_MONOTONIC, &to);
-	ck_assert_int_ge((to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000, 99);
+	ck_assert_int_ge((to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000,
+			 99);
 	pthread_join(thread, NULL);
 	rdma_destroy_event_channel(channel);
 }
@@ -1380,8 +1393,9 @@ START_TEST(own_queue_pairs)
 	rdma_destroy_qp(p.active);
 	here = own_qp(p.active, &cq[0]);
 	ck_assert_int_eq(rdma_init_qp_attr(p.active, attr, &mask), -1); /* no peer yet */
-	ck_assert_int_eq(rdma_set_option(p.active, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, 1),
-			 0);
+	ck_assert_int_eq(
+		rdma_set_option(p.active, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, 1),
+		0);
 	modify(p.active, here, IBV_QPS_INIT);
 	param.qp_num = here->qp_num;
 	rdma_ack_cm_event(request(&p, &param));
@@ -1534,16 +1548,18 @@ START_TEST(multicast)
 	out = rdma_reg_msgs(sender, text[0], 24);
 	in = rdma_reg_msgs(receiver, text[1], 64);
 	ck_assert_int_eq(rdma_post_recv(receiver, NULL, text[1], 64, in), 0);
-	ck_assert_int_eq(rdma_post_ud_send(sender, NULL, text[0], 24, out, IBV_SEND_SIGNALED, ah, 0xffffff),
-			 0);
+	ck_assert_int_eq(
+		rdma_post_ud_send(sender, NULL, text[0], 24, out, IBV_SEND_SIGNALED, ah, 0xffffff),
+		0);
 	ck_assert_int_eq(rdma_get_recv_comp(receiver, &wc), 1);
 	ck_assert_str_eq(text[1] + 40, "a message");
 	/* Who has left hears nothing more; who only sends never did. */
 	ck_assert_int_eq(rdma_leave_multicast(receiver, at("239.1.2.3", 0)), 0);
 	ck_assert_int_eq(rdma_leave_multicast(receiver, at("239.1.2.3", 0)), -1);
 	ck_assert_int_eq(rdma_post_recv(receiver, NULL, text[1], 64, in), 0);
-	ck_assert_int_eq(rdma_post_ud_send(sender, NULL, text[0], 24, out, IBV_SEND_SIGNALED, ah, 0xffffff),
-			 0);
+	ck_assert_int_eq(
+		rdma_post_ud_send(sender, NULL, text[0], 24, out, IBV_SEND_SIGNALED, ah, 0xffffff),
+		0);
 	usleep(50000);
 	ck_assert_int_eq(ibv_poll_cq(receiver->recv_cq, 1, &wc), 0);
 	/* Who leaves before it is told that it has joined is not told any more. */
@@ -1690,9 +1706,11 @@ START_TEST(refused)
 	id = new_id(p.here, RDMA_PS_TCP);
 	ck_assert_int_eq(rdma_create_qp(id, NULL, &init), -1); /* on no device */
 	ck_assert_int_eq(errno, EINVAL);
-	ck_assert_int_eq(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &byte, 1), -1);
+	ck_assert_int_eq(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &byte, 1),
+			 -1);
 	ck_assert_int_eq(errno, EINVAL);
-	ck_assert_int_eq(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &flag, sizeof(flag)), -1);
+	ck_assert_int_eq(
+		rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &flag, sizeof(flag)), -1);
 	ck_assert_int_eq(errno, EINVAL);
 	ck_assert_int_eq(rdma_set_option(id, 9, 9, &flag, sizeof(flag)), -1);
 	ck_assert_int_eq(errno, ENOSYS);
@@ -1711,7 +1729,8 @@ END_TEST
 START_TEST(many)
 {
 	enum { COUNT = 60 };
-	struct rdma_event_channel *here = rdma_create_event_channel(), *there = rdma_create_event_channel();
+	struct rdma_event_channel *here = rdma_create_event_channel(),
+				  *there = rdma_create_event_channel();
 	struct rdma_cm_id *listener = new_id(there, RDMA_PS_TCP), *id[COUNT], *passive[COUNT];
 
 	ck_assert_int_eq(rdma_bind_addr(listener, at("127.0.0.1", 0)), 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the device tide0 says of itself, and does not have: queries against each other, refusals by their
- * documented errors, sysfs, device memory, paging on demand, opening often, closing with objects left.
+ * What the device tide0 says of itself, and does not have: queries against each other, refusals by
+ * their documented errors, sysfs, device memory, paging on demand, opening often, closing with
+ * objects left.
  */
 #include <check.h>
 #include <dirent.h>
@@ -83,7 +84,8 @@ START_TEST(device_clock)
 	ck_assert_int_eq(ibv_query_rt_values_ex(context, &before), 0);
 	usleep(20000);
 	ck_assert_int_eq(ibv_query_rt_values_ex(context, &after), 0);
-	ns = (uint64_t)(after.raw_clock.tv_nsec - before.raw_clock.tv_nsec) * 1000000 / attr.hca_core_clock;
+	ns = (uint64_t)(after.raw_clock.tv_nsec - before.raw_clock.tv_nsec) * 1000000 /
+	     attr.hca_core_clock;
 	ck_assert_uint_ge(ns, 20000000);
 	ck_assert_uint_le(ns, now_ns() - start);
 }
@@ -107,8 +109,10 @@ START_TEST(port)
 	ck_assert_int_eq(ibv_query_port(context, 1, (struct _compat_ibv_port_attr *)&other), 0);
 	ck_assert_mem_eq(&attr, &other, offsetof(struct ibv_port_attr, port_cap_flags2));
 	ck_assert_uint_eq(other.port_cap_flags2, 0xeeee);
-	ck_assert_int_eq(ibv_query_port(context, 2, (struct _compat_ibv_port_attr *)&other), EINVAL);
-	ck_assert_int_eq(ibv_query_port(context, 0, (struct _compat_ibv_port_attr *)&other), EINVAL);
+	ck_assert_int_eq(ibv_query_port(context, 2, (struct _compat_ibv_port_attr *)&other),
+			 EINVAL);
+	ck_assert_int_eq(ibv_query_port(context, 0, (struct _compat_ibv_port_attr *)&other),
+			 EINVAL);
 }
 END_TEST
 
@@ -158,17 +162,22 @@ START_TEST(sysfs)
 	char buf[64], uuid[64];
 	uint64_t guid = be64toh(ibv_get_device_guid(list[0]));
 
-	ck_assert_int_eq(ibv_read_sysfs_file(list[0]->ibdev_path, "node_type", buf, sizeof(buf)), 5);
+	ck_assert_int_eq(ibv_read_sysfs_file(list[0]->ibdev_path, "node_type", buf, sizeof(buf)),
+			 5);
 	ck_assert_str_eq(buf, "1: CA");
 	ck_assert_int_gt(ibv_read_sysfs_file(list[0]->dev_path, "ibdev", buf, sizeof(buf)), 0);
 	ck_assert_str_eq(buf, "tide0");
-	ck_assert_int_gt(ibv_read_sysfs_file(list[0]->ibdev_path, "node_guid", buf, sizeof(buf)), 0);
+	ck_assert_int_gt(ibv_read_sysfs_file(list[0]->ibdev_path, "node_guid", buf, sizeof(buf)),
+			 0);
 	snprintf(uuid, sizeof(uuid), "%04x:%04x:%04x:%04x", (unsigned)(guid >> 48),
-		 (unsigned)(guid >> 32) & 0xffff, (unsigned)(guid >> 16) & 0xffff, (unsigned)guid & 0xffff);
+		 (unsigned)(guid >> 32) & 0xffff, (unsigned)(guid >> 16) & 0xffff,
+		 (unsigned)guid & 0xffff);
 	ck_assert_str_eq(buf, uuid);
-	ck_assert_int_gt(ibv_read_sysfs_file(list[0]->ibdev_path, "ports/1/gids/0", buf, sizeof(buf)), 0);
+	ck_assert_int_gt(
+		ibv_read_sysfs_file(list[0]->ibdev_path, "ports/1/gids/0", buf, sizeof(buf)), 0);
 	ck_assert_uint_eq(strlen(buf), 39);
-	ck_assert_int_eq(ibv_read_sysfs_file(list[0]->ibdev_path, "ports/9/gids/0", buf, sizeof(buf)), -1);
+	ck_assert_int_eq(
+		ibv_read_sysfs_file(list[0]->ibdev_path, "ports/9/gids/0", buf, sizeof(buf)), -1);
 	ck_assert_int_eq(ibv_read_sysfs_file(list[0]->ibdev_path, "node_type", buf, 3), -1);
 	/* Of other directories, the file, without its newline. */
 	ck_assert_int_gt(ibv_read_sysfs_file("/proc/sys/kernel", "ostype", buf, sizeof(buf)), 0);
@@ -196,7 +205,8 @@ END_TEST
 
 START_TEST(names)
 {
-	ck_assert_str_eq(ibv_wc_status_str(IBV_WC_RETRY_EXC_ERR), "transport retry counter exceeded");
+	ck_assert_str_eq(ibv_wc_status_str(IBV_WC_RETRY_EXC_ERR),
+			 "transport retry counter exceeded");
 	ck_assert_str_eq(ibv_event_type_str(IBV_EVENT_QP_LAST_WQE_REACHED), "last WQE reached");
 	ck_assert_str_eq(ibv_event_type_str((enum ibv_event_type)99), "unknown");
 	ck_assert_str_eq(ibv_node_type_str(IBV_NODE_UNKNOWN), "unknown");
@@ -321,7 +331,8 @@ START_TEST(on_demand)
 	ck_assert_ptr_nonnull(mr);
 	ck_assert_ptr_nonnull(ibv_reg_mr(pd, NULL, SIZE_MAX, access));
 	sge = (struct ibv_sge){(uintptr_t)at + 100, 8192, mr->lkey};
-#define ADVISE(pd, advice) ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_##advice, IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1)
+#define ADVISE(pd, advice) \
+	ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_##advice, IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1)
 	ck_assert_int_eq(ADVISE(pd, PREFETCH_WRITE), EFAULT);
 	ck_assert_int_eq(ADVISE(pd, PREFETCH_NO_FAULT), 0);
 	ck_assert_int_eq(mprotect(at, len, PROT_READ | PROT_WRITE), 0);

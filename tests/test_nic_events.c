@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Events of the soft RNIC in real time, as a program meets them: completion channels that it sleeps on,
- * polls, and makes non-blocking; asynchronous events; acknowledgements that a destroy waits for; iterating
- * polls and ibv_wr_*() from several threads. Two queue pairs of one process, each on a device that it has
- * opened.
+ * Events of the soft RNIC in real time, as a program meets them: completion channels that it sleeps
+ * on, polls, and makes non-blocking; asynchronous events; acknowledgements that a destroy waits
+ * for; iterating polls and ibv_wr_*() from several threads. Two queue pairs of one process, each on
+ * a device that it has opened.
  */
 #include <check.h>
 #include <errno.h>
@@ -28,7 +28,8 @@
 static void open_one(struct side *s)
 {
 	struct ibv_cq_init_attr_ex attr = {
-		.cqe = 64, .wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK};
+		.cqe = 64,
+		.wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK};
 	struct ibv_qp_init_attr_ex init = {
 		.cap = {32, 32, 1, 1, 64},
 		.qp_type = IBV_QPT_RC,
@@ -63,7 +64,10 @@ static void setup(void)
 static void send_post(struct side *s, unsigned flags)
 {
 	struct ibv_sge sge = {(uintptr_t)s->buf, 8, s->mr->lkey};
-	struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = flags},
+	struct ibv_send_wr wr = {.sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_SEND,
+				 .send_flags = flags},
 			   *bad;
 
 	ck_assert_int_eq(ibv_post_send(s->qp, &wr, &bad), 0);
@@ -164,7 +168,8 @@ static void on_signal(int sig)
 	(void)sig;
 }
 
-/* As a read() of a kernel's descriptor: begun again, or not, as the handler was installed; cancelled. */
+/* As a read() of a kernel's descriptor: begun again, or not, as the handler was installed;
+ * cancelled. */
 START_TEST(interrupted)
 {
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
@@ -335,8 +340,10 @@ START_TEST(wallclock)
 	at = ibv_wc_read_completion_wallclock_ns(b.cqx);
 	ibv_end_poll(b.cqx);
 	/* Two clocks that are read one after the other. */
-	ck_assert_uint_ge(at + 1000000, (uint64_t)before.tv_sec * 1000000000 + (uint64_t)before.tv_nsec);
-	ck_assert_uint_le(at, (uint64_t)after.tv_sec * 1000000000 + (uint64_t)after.tv_nsec + 1000000);
+	ck_assert_uint_ge(at + 1000000,
+			  (uint64_t)before.tv_sec * 1000000000 + (uint64_t)before.tv_nsec);
+	ck_assert_uint_le(at,
+			  (uint64_t)after.tv_sec * 1000000000 + (uint64_t)after.tv_nsec + 1000000);
 }
 END_TEST
 

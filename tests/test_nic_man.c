@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The manual pages of libibverbs, held against the soft RNIC in real time: what each call promises of return
- * values, attributes, limits, states and events, as rows of tables. Two devices that one process has opened,
- * a queue pair on each. What cannot be kept, and how it is refused, is in docs/verbs.md.
+ * The manual pages of libibverbs, held against the soft RNIC in real time: what each call promises
+ * of return values, attributes, limits, states and events, as rows of tables. Two devices that one
+ * process has opened, a queue pair on each. What cannot be kept, and how it is refused, is in
+ * docs/verbs.md.
  */
 #include <check.h>
 #include <dlfcn.h>
@@ -22,8 +23,9 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 #define BUF	     (64u << 10)
-#define ALL \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+#define ALL                                                                          \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+	 IBV_ACCESS_REMOTE_ATOMIC)
 #define SIGNALED IBV_SEND_SIGNALED
 
 static void open_one(struct side *s)
@@ -81,15 +83,19 @@ START_TEST(transition)
 	make_qp(&b, way->type);
 	go(&a, &b, from);
 	attr = attr_to(&a, &b, way->to);
-	/* Each that has to be there, missing; each that may not be there, too much. Nothing changes. */
+	/* Each that has to be there, missing; each that may not be there, too much. Nothing
+	 * changes. */
 	for (int bit = 1; bit < IBV_QP_RATE_LIMIT << 1; bit <<= 1)
 		if (way->mask & bit)
-			ck_assert_int_eq(ibv_modify_qp(a.qp, &attr, (way->mask & ~bit) | IBV_QP_STATE),
-					 EINVAL);
+			ck_assert_int_eq(
+				ibv_modify_qp(a.qp, &attr, (way->mask & ~bit) | IBV_QP_STATE),
+				EINVAL);
 	ck_assert_int_eq(ibv_modify_qp(a.qp, &attr, way->mask | IBV_QP_STATE | IBV_QP_CAP), EINVAL);
-	ck_assert_int_eq(ibv_modify_qp(a.qp, &attr, way->mask | IBV_QP_STATE | IBV_QP_RATE_LIMIT), EINVAL);
-	ck_assert_int_eq(ibv_modify_qp(a.qp, &attr, way->mask | IBV_QP_STATE | IBV_QP_PATH_MIG_STATE),
+	ck_assert_int_eq(ibv_modify_qp(a.qp, &attr, way->mask | IBV_QP_STATE | IBV_QP_RATE_LIMIT),
 			 EINVAL);
+	ck_assert_int_eq(
+		ibv_modify_qp(a.qp, &attr, way->mask | IBV_QP_STATE | IBV_QP_PATH_MIG_STATE),
+		EINVAL);
 	/* Steps are not left out. */
 	for (enum ibv_qp_state to = way->to + 1; to <= IBV_QPS_SQD; to++) {
 		attr.qp_state = to;
@@ -119,10 +125,11 @@ START_TEST(transition)
 	if (way->mask & IBV_QP_AV)
 		ck_assert_mem_eq(&now.ah_attr, &attr.ah_attr, sizeof(attr.ah_attr));
 	ck_assert_int_eq(now.qp_state, way->to);
-	ck_assert(now.cap.max_send_wr >= WR && now.cap.max_recv_wr >= WR && now.cap.max_send_sge >= SGE &&
-		  now.cap.max_recv_sge >= SGE && now.cap.max_inline_data >= INLINE);
-	ck_assert(init.send_cq == a.scq && init.recv_cq == a.rcq && !init.srq && init.qp_type == way->type &&
-		  !init.sq_sig_all);
+	ck_assert(now.cap.max_send_wr >= WR && now.cap.max_recv_wr >= WR &&
+		  now.cap.max_send_sge >= SGE && now.cap.max_recv_sge >= SGE &&
+		  now.cap.max_inline_data >= INLINE);
+	ck_assert(init.send_cq == a.scq && init.recv_cq == a.rcq && !init.srq &&
+		  init.qp_type == way->type && !init.sq_sig_all);
 	/* From each state to Error, and to Reset, from where all begins again. */
 	to_state(&a, IBV_QPS_ERR, 0);
 	ck_assert_int_eq(state_of(&a), IBV_QPS_ERR);
@@ -188,7 +195,8 @@ START_TEST(wrong_value)
 }
 END_TEST
 
-/* Drained: what is posted waits, what is under way ends, and that is told; what may be changed then. */
+/* Drained: what is posted waits, what is under way ends, and that is told; what may be changed
+ * then. */
 START_TEST(drained)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1}, now;
@@ -209,7 +217,8 @@ START_TEST(drained)
 	nothing_in(a.scq);
 	attr.timeout = 9;
 	attr.retry_cnt = 5;
-	ck_assert_int_eq(ibv_modify_qp(a.qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT), 0);
+	ck_assert_int_eq(
+		ibv_modify_qp(a.qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT), 0);
 	ck_assert_int_eq(ibv_modify_qp(a.qp, &attr, IBV_QP_STATE | IBV_QP_DEST_QPN), EINVAL);
 	ck_assert_int_eq(ibv_query_qp(a.qp, &now, IBV_QP_TIMEOUT, &init), 0);
 	ck_assert(now.timeout == 9 && now.retry_cnt == 5);
@@ -279,7 +288,8 @@ START_TEST(limits)
 		init = init_of(&a, types[i]);
 		init.cap.max_recv_wr = init.cap.max_recv_sge = UINT32_MAX; /* not looked at */
 		qp = ibv_create_qp(a.pd, &init);
-		ck_assert(types[i] == IBV_QPT_UC ? !qp && errno == EINVAL : qp && !ibv_destroy_qp(qp));
+		ck_assert(types[i] == IBV_QPT_UC ? !qp && errno == EINVAL
+						 : qp && !ibv_destroy_qp(qp));
 	}
 	srq.attr.max_wr = (uint32_t)device.max_srq_wr + 1;
 	ck_assert_ptr_null(ibv_create_srq(a.pd, &srq));
@@ -334,7 +344,8 @@ START_TEST(in_use)
 	mr = ibv_reg_mr(a.pd, a.buf, BUF, ALL | IBV_ACCESS_MW_BIND);
 	mw = ibv_alloc_mw(a.pd, IBV_MW_TYPE_1);
 	ck_assert(mr && mw);
-	bind.bind_info = (struct ibv_mw_bind_info){mr, (uintptr_t)a.buf, 64, IBV_ACCESS_REMOTE_READ};
+	bind.bind_info = (struct ibv_mw_bind_info){mr, (uintptr_t)a.buf, 64,
+						   IBV_ACCESS_REMOTE_READ};
 	ck_assert_int_eq(ibv_bind_mw(a.qp, mw, &bind), 0);
 	expect(a.scq, 1, IBV_WC_SUCCESS);
 	ck_assert_int_eq(ibv_dereg_mr(mr), EBUSY);
@@ -344,7 +355,8 @@ START_TEST(in_use)
 }
 END_TEST
 
-/* Who has written over an object's handle is told that there is none, and the object is as it was. */
+/* Who has written over an object's handle is told that there is none, and the object is as it
+ * was. */
 START_TEST(handles)
 {
 	struct ibv_qp_init_attr init = init_of(&a, IBV_QPT_RC), query;
@@ -505,7 +517,8 @@ START_TEST(as_many)
 
 	ck_assert_int_eq(ibv_query_device(a.context, &device), 0);
 	AS_MANY(device.max_pd, struct ibv_pd, ibv_alloc_pd(a.context), ibv_dealloc_pd);
-	AS_MANY(device.max_cq, struct ibv_cq, ibv_create_cq(a.context, 10, NULL, NULL, 0), ibv_destroy_cq);
+	AS_MANY(device.max_cq, struct ibv_cq, ibv_create_cq(a.context, 10, NULL, NULL, 0),
+		ibv_destroy_cq);
 	AS_MANY(device.max_srq, struct ibv_srq, ibv_create_srq(a.pd, &srq), ibv_destroy_srq);
 	AS_MANY(device.max_ah, struct ibv_ah, ibv_create_ah(a.pd, &path), ibv_destroy_ah);
 	AS_MANY(device.max_qp, struct ibv_qp, ibv_create_qp(a.pd, &init), ibv_destroy_qp);
@@ -514,10 +527,12 @@ START_TEST(as_many)
 }
 END_TEST
 
-/* What lists may have in them that no byte of a message comes to; messages of nothing look at no key. */
+/* What lists may have in them that no byte of a message comes to; messages of nothing look at no
+ * key. */
 START_TEST(lists)
 {
-	struct ibv_sge sge = {(uintptr_t)b.buf, BUF + 32, b.mr->lkey}, none = {(uintptr_t)a.buf - 64, 0, 1};
+	struct ibv_sge sge = {(uintptr_t)b.buf, BUF + 32, b.mr->lkey},
+		       none = {(uintptr_t)a.buf - 64, 0, 1};
 	struct ibv_recv_wr recv = {.wr_id = 1, .sg_list = &sge, .num_sge = 1}, *bad_recv;
 	struct ibv_send_wr wr = {.wr_id = 2,
 				 .sg_list = &none,
@@ -573,8 +588,9 @@ START_TEST(bound)
 
 	ck_assert(mr && mw);
 	connect_both(IBV_QPT_RC);
-	ck_assert_int_eq(
-		type == IBV_MW_TYPE_1 ? ibv_bind_mw(b.qp, mw, &bind) : ibv_post_send(b.qp, &wr, &bad), 0);
+	ck_assert_int_eq(type == IBV_MW_TYPE_1 ? ibv_bind_mw(b.qp, mw, &bind)
+					       : ibv_post_send(b.qp, &wr, &bad),
+			 0);
 	expect(b.scq, 1, row->status);
 	if (row->status != IBV_WC_SUCCESS)
 		return;
@@ -595,8 +611,9 @@ END_TEST
 /* Every set of rights; remote writing and atomics want local writing. */
 START_TEST(rights)
 {
-	static const int flags[] = {IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_WRITE, IBV_ACCESS_REMOTE_READ,
-				    IBV_ACCESS_REMOTE_ATOMIC, IBV_ACCESS_MW_BIND};
+	static const int flags[] = {IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_WRITE,
+				    IBV_ACCESS_REMOTE_READ, IBV_ACCESS_REMOTE_ATOMIC,
+				    IBV_ACCESS_MW_BIND};
 	const int writes = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 	struct ibv_mr *mr;
 
@@ -635,7 +652,8 @@ static const struct paging {
 START_TEST(paged)
 {
 	struct ibv_device_attr_ex device;
-	uint8_t *there = mmap(NULL, BUF, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *there = mmap(NULL, BUF, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			      0);
 
 	ck_assert_int_eq(ibv_query_device_ex(a.context, NULL, &device), 0);
 	ck_assert_uint_ne(device.odp_caps.general_caps & IBV_ODP_SUPPORT, 0);
@@ -687,7 +705,8 @@ START_TEST(opcode_table)
 	static const uint32_t sizes[] = {8, 0, 1, 1024, 1025, 5000};
 	const struct posted *row = &posted[_i % COUNT(posted)];
 	const enum ibv_qp_type type = (unsigned)_i < COUNT(posted) ? IBV_QPT_UC : IBV_QPT_RC;
-	bool atomic = row->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || row->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+	bool atomic = row->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+		      row->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 
 	connect_both(type);
 	if (type == IBV_QPT_UC && !row->uc) {
@@ -731,7 +750,8 @@ START_TEST(post_in_states)
 			make_qp(&b, types[t]);
 			go(&a, &b, states[i]);
 			ck_assert_int_eq(try_op(IBV_WR_SEND, 8, 1, 0), EINVAL);
-			ck_assert_int_eq(try_recv(&a, 8, 1), states[i] == IBV_QPS_RESET ? EINVAL : 0);
+			ck_assert_int_eq(try_recv(&a, 8, 1),
+					 states[i] == IBV_QPS_RESET ? EINVAL : 0);
 			nothing_in(a.scq);
 			nothing_in(a.rcq);
 			ck_assert_int_eq(ibv_destroy_qp(a.qp), 0);
@@ -853,32 +873,44 @@ enum fault {
 static const struct wrong {
 	enum fault fault;
 	enum ibv_wr_opcode opcode;
-	enum ibv_wc_status status, received; /* the latter: of the receive request, if one is hurt */
+	enum ibv_wc_status status,
+		received; /* the latter: of the receive request, if one is hurt */
 	enum ibv_qp_state peer;
 	enum ibv_event_type event; /* the peer's, QP_FATAL: none */
 } wrongs[] = {
 	{BAD_LKEY, IBV_WR_RDMA_WRITE, IBV_WC_LOC_PROT_ERR, 0, IBV_QPS_RTS, IBV_EVENT_QP_FATAL},
 	{BAD_LKEY, IBV_WR_SEND, IBV_WC_LOC_PROT_ERR, 0, IBV_QPS_RTS, IBV_EVENT_QP_FATAL},
 	{BAD_LKEY, IBV_WR_RDMA_READ, IBV_WC_LOC_PROT_ERR, 0, IBV_QPS_RTS, IBV_EVENT_QP_FATAL},
-	{BAD_LKEY, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_LOC_PROT_ERR, 0, IBV_QPS_RTS, IBV_EVENT_QP_FATAL},
+	{BAD_LKEY, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_LOC_PROT_ERR, 0, IBV_QPS_RTS,
+	 IBV_EVENT_QP_FATAL},
 	/* Cards look at the place for a result when they have it. */
 	{BAD_KEYS, IBV_WR_RDMA_WRITE, IBV_WC_LOC_PROT_ERR, 0, IBV_QPS_RTS, IBV_EVENT_QP_FATAL},
-	{BAD_KEYS, IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR, 0, IBV_QPS_ERR, IBV_EVENT_QP_ACCESS_ERR},
-	{BAD_KEYS, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_REM_ACCESS_ERR, 0, IBV_QPS_ERR, IBV_EVENT_QP_ACCESS_ERR},
-	{SHORT_LIST, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_LOC_LEN_ERR, 0, IBV_QPS_RTS, IBV_EVENT_QP_FATAL},
-	{BAD_RKEY, IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, IBV_QPS_ERR, IBV_EVENT_QP_ACCESS_ERR},
-	{BAD_RKEY, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WC_REM_ACCESS_ERR, IBV_WC_LOC_ACCESS_ERR, IBV_QPS_ERR,
+	{BAD_KEYS, IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR, 0, IBV_QPS_ERR,
+	 IBV_EVENT_QP_ACCESS_ERR},
+	{BAD_KEYS, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_REM_ACCESS_ERR, 0, IBV_QPS_ERR,
+	 IBV_EVENT_QP_ACCESS_ERR},
+	{SHORT_LIST, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_LOC_LEN_ERR, 0, IBV_QPS_RTS,
 	 IBV_EVENT_QP_FATAL},
-	{BAD_RKEY, IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR, 0, IBV_QPS_ERR, IBV_EVENT_QP_ACCESS_ERR},
+	{BAD_RKEY, IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, IBV_QPS_ERR,
+	 IBV_EVENT_QP_ACCESS_ERR},
+	{BAD_RKEY, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WC_REM_ACCESS_ERR, IBV_WC_LOC_ACCESS_ERR,
+	 IBV_QPS_ERR, IBV_EVENT_QP_FATAL},
+	{BAD_RKEY, IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR, 0, IBV_QPS_ERR,
+	 IBV_EVENT_QP_ACCESS_ERR},
 	{BAD_RKEY, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_REM_ACCESS_ERR, 0, IBV_QPS_ERR,
 	 IBV_EVENT_QP_ACCESS_ERR},
 	{BEYOND, IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, IBV_QPS_ERR, IBV_EVENT_QP_ACCESS_ERR},
 	{BEYOND, IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR, 0, IBV_QPS_ERR, IBV_EVENT_QP_ACCESS_ERR},
-	{NO_RIGHT, IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, IBV_QPS_ERR, IBV_EVENT_QP_ACCESS_ERR},
-	{NO_RIGHT, IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR, 0, IBV_QPS_ERR, IBV_EVENT_QP_ACCESS_ERR},
-	{NO_RIGHT, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_REM_ACCESS_ERR, 0, IBV_QPS_ERR, IBV_EVENT_QP_ACCESS_ERR},
-	{NO_QP_RIGHT, IBV_WR_RDMA_WRITE, IBV_WC_REM_INV_REQ_ERR, 0, IBV_QPS_ERR, IBV_EVENT_QP_REQ_ERR},
-	{NO_QP_RIGHT, IBV_WR_RDMA_READ, IBV_WC_REM_INV_REQ_ERR, 0, IBV_QPS_ERR, IBV_EVENT_QP_REQ_ERR},
+	{NO_RIGHT, IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, IBV_QPS_ERR,
+	 IBV_EVENT_QP_ACCESS_ERR},
+	{NO_RIGHT, IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR, 0, IBV_QPS_ERR,
+	 IBV_EVENT_QP_ACCESS_ERR},
+	{NO_RIGHT, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_REM_ACCESS_ERR, 0, IBV_QPS_ERR,
+	 IBV_EVENT_QP_ACCESS_ERR},
+	{NO_QP_RIGHT, IBV_WR_RDMA_WRITE, IBV_WC_REM_INV_REQ_ERR, 0, IBV_QPS_ERR,
+	 IBV_EVENT_QP_REQ_ERR},
+	{NO_QP_RIGHT, IBV_WR_RDMA_READ, IBV_WC_REM_INV_REQ_ERR, 0, IBV_QPS_ERR,
+	 IBV_EVENT_QP_REQ_ERR},
 	{UNALIGNED, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_REM_INV_REQ_ERR, 0, IBV_QPS_ERR,
 	 IBV_EVENT_QP_REQ_ERR},
 	{TOO_LONG, IBV_WR_RDMA_WRITE, IBV_WC_LOC_LEN_ERR, 0, IBV_QPS_RTS, IBV_EVENT_QP_FATAL},
@@ -948,11 +980,13 @@ static void arrange(enum fault fault, struct ibv_send_wr *wr, struct ibv_sge *sg
 	}
 }
 
-/* The status, of an unsignaled request, too; those behind it in their order; both ends' states; the event. */
+/* The status, of an unsignaled request, too; those behind it in their order; both ends' states; the
+ * event. */
 START_TEST(fails)
 {
 	const struct wrong *row = &wrongs[_i];
-	struct ibv_sge sge[2] = {{(uintptr_t)a.buf, 8, a.mr->lkey}, {(uintptr_t)a.buf, 8, a.mr->lkey}};
+	struct ibv_sge sge[2] = {{(uintptr_t)a.buf, 8, a.mr->lkey},
+				 {(uintptr_t)a.buf, 8, a.mr->lkey}};
 	struct ibv_send_wr wr = {.wr_id = 1,
 				 .sg_list = sge,
 				 .num_sge = 1,
@@ -961,7 +995,8 @@ START_TEST(fails)
 			   *bad;
 	struct ibv_wc wc;
 
-	if (row->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || row->opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
+	if (row->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ||
+	    row->opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
 		wr.wr.atomic.remote_addr = (uintptr_t)b.buf;
 		wr.wr.atomic.rkey = b.mr->rkey;
 	}
@@ -1046,7 +1081,8 @@ START_TEST(result_of_atomic)
 				 .num_sge = 2,
 				 .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
 				 .send_flags = SIGNALED,
-				 .wr.atomic = {.remote_addr = (uintptr_t)b.buf, .rkey = b.mr->rkey}},
+				 .wr.atomic = {.remote_addr = (uintptr_t)b.buf,
+					       .rkey = b.mr->rkey}},
 			   *bad;
 	uint8_t expected[64];
 
@@ -1246,8 +1282,10 @@ START_TEST(datagram)
 	ck_assert_uint_eq(back.grh.traffic_class, 0x48);
 	ck_assert(back.is_global && back.port_num == 1 && back.grh.sgid_index == 0);
 	ck_assert_mem_eq(&back.grh.dgid, &a.gid, sizeof(a.gid));
-	ck_assert_int_eq(ibv_init_ah_from_wc(b.context, 2, &wc, (struct ibv_grh *)b.buf, &back), -1);
-	/* To nobody: gone. Too long for the receive request: gone, and the request serves the next. */
+	ck_assert_int_eq(ibv_init_ah_from_wc(b.context, 2, &wc, (struct ibv_grh *)b.buf, &back),
+			 -1);
+	/* To nobody: gone. Too long for the receive request: gone, and the request serves the
+	 * next. */
 	wr.wr.ud.remote_qpn = 0xdeadbeef;
 	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
 	expect(a.scq, 0, IBV_WC_SUCCESS);
@@ -1330,13 +1368,13 @@ START_TEST(names)
 		for (int i = -1; i < 40; i++)                                                     \
 			ck_assert_str_eq(call((enum type)i), theirs((enum type)i));               \
 	} while (0)
-#define SAME_NUMBER(call, result, type, from, to)                                                    \
-	do {                                                                                         \
-		result (*theirs)(type) = (result(*)(type))dlsym(lib, #call);                         \
-		ck_assert(theirs &&theirs != call);                                                  \
-		for (int i = from; i < to; i++)                                                      \
-			ck_assert_msg(call((type)i) == theirs((type)i), #call "(%d): %d, not %d", i, \
-				      (int)call((type)i), (int)theirs((type)i));                     \
+#define SAME_NUMBER(call, result, type, from, to)                                                 \
+	do {                                                                                      \
+		result (*theirs)(type) = (result(*)(type))dlsym(lib, #call);                      \
+		ck_assert(theirs &&theirs != call);                                               \
+		for (int i = from; i < to; i++)                                                   \
+			ck_assert_msg(call((type)i) == theirs((type)i), #call "(%d): %d, not %d", \
+				      i, (int)call((type)i), (int)theirs((type)i));               \
 	} while (0)
 	SAME_NAME(ibv_wc_status_str, ibv_wc_status);
 	SAME_NAME(ibv_event_type_str, ibv_event_type);

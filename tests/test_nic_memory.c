@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory of the soft RNIC in real time, as a program meets it: what may be registered, memory that goes while
- * it is registered, the program's own handlers of faults, keys, atomics beside the CPU's, FLUSH of a file,
- * windows. Two queue pairs of one process, each on a device that it has opened: a accesses b's memory.
+ * Memory of the soft RNIC in real time, as a program meets it: what may be registered, memory that
+ * goes while it is registered, the program's own handlers of faults, keys, atomics beside the
+ * CPU's, FLUSH of a file, windows. Two queue pairs of one process, each on a device that it has
+ * opened: a accesses b's memory.
  */
 #include <check.h>
 #include <errno.h>
@@ -64,8 +65,8 @@ static void setup(void)
 }
 
 /* a's request for `va` of b; its data at `at` of a region of a. */
-static void post_at(enum ibv_wr_opcode opcode, struct ibv_mr *mr, void *at, uint32_t len, uint32_t rkey,
-		    const void *va)
+static void post_at(enum ibv_wr_opcode opcode, struct ibv_mr *mr, void *at, uint32_t len,
+		    uint32_t rkey, const void *va)
 {
 	struct ibv_sge sge = {(uintptr_t)at, len, mr->lkey};
 	struct ibv_send_wr wr = {.wr_id = 7,
@@ -145,8 +146,9 @@ static struct ibv_mr *lossy(struct side *s, enum loss loss, uint8_t **at)
 	else if (loss == TRUNCATED)
 		ck_assert_int_eq(ftruncate(fd, 8 * PAGE), 0);
 	else
-		ck_assert_int_eq(
-			mprotect(buf + 8 * PAGE, 8 * PAGE, loss == PROTECTED ? PROT_NONE : PROT_READ), 0);
+		ck_assert_int_eq(mprotect(buf + 8 * PAGE, 8 * PAGE,
+					  loss == PROTECTED ? PROT_NONE : PROT_READ),
+				 0);
 	if (fd >= 0)
 		close(fd);
 	*at = buf;
@@ -163,7 +165,8 @@ START_TEST(remote_memory_gone)
 	enum loss loss = _i % LOSSES;
 	enum ibv_wr_opcode opcode = opcodes[_i / LOSSES];
 	uint32_t len = opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_READ ? 16 * PAGE : 8;
-	bool is_send = opcode == IBV_WR_SEND, works_on = loss == READ_ONLY && opcode == IBV_WR_RDMA_READ;
+	bool is_send = opcode == IBV_WR_SEND,
+	     works_on = loss == READ_ONLY && opcode == IBV_WR_RDMA_READ;
 	uint8_t *at;
 
 	setup();
@@ -191,7 +194,8 @@ START_TEST(local_memory_gone)
 	enum loss loss = _i % LOSSES;
 	enum ibv_wr_opcode opcode = opcodes[_i / LOSSES];
 	uint32_t len = opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_READ ? 16 * PAGE : 8;
-	bool reads = opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_SEND || opcode == IBV_WR_ATOMIC_WRITE;
+	bool reads = opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_SEND ||
+		     opcode == IBV_WR_ATOMIC_WRITE;
 	uint8_t *at;
 
 	setup();
@@ -286,7 +290,8 @@ static void remote_fault(void)
 
 START_TEST(handlers)
 {
-	struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK}, old;
+	struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK},
+			 old;
 	stack_t stack = {.ss_sp = alternate, .ss_size = sizeof(alternate)};
 
 	if (_i == 0) /* before there is a NIC, or behind its back */
@@ -413,8 +418,8 @@ START_TEST(registration)
 	try_reg("remote write alone", at, PAGE, IBV_ACCESS_REMOTE_WRITE, EINVAL);
 	/* Durable is what a file is. */
 	try_reg("durable memory", at, PAGE, RW | PERSISTENT, EINVAL);
-	try_reg("durable and shared", map(PAGE, MAP_SHARED | MAP_ANONYMOUS, -1), PAGE, RW | PERSISTENT,
-		EINVAL);
+	try_reg("durable and shared", map(PAGE, MAP_SHARED | MAP_ANONYMOUS, -1), PAGE,
+		RW | PERSISTENT, EINVAL);
 	uint8_t *file = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 	try_reg("a private file", file, PAGE, RW | PERSISTENT, EINVAL);
 	try_reg("a private file, not durable", file, PAGE, RW, 0);
@@ -429,12 +434,14 @@ START_TEST(registration)
 	/* Re-registration has the same eyes, and a refusal changes nothing. */
 	mprotect(at + 5 * PAGE, PAGE, PROT_NONE);
 	struct ibv_mr *mr = ibv_reg_mr(b.pd, at, 2 * PAGE, RW);
-	ck_assert_int_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, at + 3 * PAGE, 5 * PAGE, 0),
-			 IBV_REREG_MR_ERR_CMD);
+	ck_assert_int_eq(
+		ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, at + 3 * PAGE, 5 * PAGE, 0),
+		IBV_REREG_MR_ERR_CMD);
 	ck_assert_int_eq(errno, EFAULT);
 	post(IBV_WR_RDMA_WRITE, 2 * PAGE, mr->rkey, at);
 	expect(a.scq, 7, IBV_WC_SUCCESS);
-	ck_assert_int_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, at + 3 * PAGE, PAGE, 0), 0);
+	ck_assert_int_eq(
+		ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, at + 3 * PAGE, PAGE, 0), 0);
 	post(IBV_WR_RDMA_WRITE, PAGE, mr->rkey, at + 3 * PAGE);
 	expect(a.scq, 7, IBV_WC_SUCCESS);
 	close(mine);
@@ -452,7 +459,8 @@ START_TEST(on_demand)
 	munmap(at + 8 * PAGE, 8 * PAGE);
 	struct ibv_mr *mr = ibv_reg_mr(b.pd, at, 16 * PAGE, access),
 		      *all = ibv_reg_mr(b.pd, NULL, SIZE_MAX, access);
-	struct ibv_mr *readable = ibv_reg_mr(b.pd, at, PAGE, IBV_ACCESS_ON_DEMAND | IBV_ACCESS_REMOTE_READ);
+	struct ibv_mr *readable = ibv_reg_mr(b.pd, at, PAGE,
+					     IBV_ACCESS_ON_DEMAND | IBV_ACCESS_REMOTE_READ);
 	ck_assert_ptr_nonnull(mr);
 	ck_assert_ptr_nonnull(all);
 	ck_assert_ptr_nonnull(readable);
@@ -481,25 +489,30 @@ START_TEST(on_demand)
 		size_t off, len;
 		int error;
 	} advices[] = {
-		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH, 1, mr->lkey, 0, 8 * PAGE, 0},
-		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, IBV_ADVISE_MR_FLAG_FLUSH, 1, all->lkey, 10, 9, 0},
+		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH, 1, mr->lkey, 0,
+		 8 * PAGE, 0},
+		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, IBV_ADVISE_MR_FLAG_FLUSH, 1, all->lkey,
+		 10, 9, 0},
 		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, 1, mr->lkey, 0, 8 * PAGE, 0},
 		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, 0, 1, mr->lkey, 0, 16 * PAGE, 0},
-		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH, 1, mr->lkey, 7 * PAGE,
-		 PAGE + 1, EFAULT},
-		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, 1, mr->lkey, 8 * PAGE, 8 * PAGE + 1, EFAULT},
+		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH, 1, mr->lkey,
+		 7 * PAGE, PAGE + 1, EFAULT},
+		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, 1, mr->lkey, 8 * PAGE, 8 * PAGE + 1,
+		 EFAULT},
 		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, 0, mr->lkey, 0, PAGE, EINVAL},
 		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 2, 1, mr->lkey, 0, PAGE, EINVAL},
 		{b.pd, 77, 0, 1, mr->lkey, 0, PAGE, EOPNOTSUPP},
 		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, 1, mr->rkey, 0, PAGE, EFAULT},
 		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, 1, b.mr->lkey, 0, PAGE, EINVAL},
-		{ibv_alloc_pd(b.context), IBV_ADVISE_MR_ADVICE_PREFETCH, 0, 1, mr->lkey, 0, PAGE, EPERM},
+		{ibv_alloc_pd(b.context), IBV_ADVISE_MR_ADVICE_PREFETCH, 0, 1, mr->lkey, 0, PAGE,
+		 EPERM},
 		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, 1, readable->lkey, 0, PAGE, EPERM},
 	};
 	for (unsigned i = 0; i < sizeof(advices) / sizeof(*advices); i++) {
 		struct ibv_sge sge = {(uintptr_t)at + advices[i].off, (uint32_t)advices[i].len,
 				      advices[i].lkey};
-		int error = ibv_advise_mr(advices[i].pd, (enum ibv_advise_mr_advice)advices[i].advice,
+		int error = ibv_advise_mr(advices[i].pd,
+					  (enum ibv_advise_mr_advice)advices[i].advice,
 					  advices[i].flags, &sge, advices[i].n);
 		ck_assert_msg(error == advices[i].error, "advice %u: %d", i, error);
 	}
@@ -685,10 +698,14 @@ END_TEST
 START_TEST(windows)
 {
 	setup();
-	struct ibv_mw *one = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1), *two = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
+	struct ibv_mw *one = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1),
+		      *two = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
 	struct ibv_mw_bind_info what = {b.mr, (uintptr_t)b.buf, PAGE, IBV_ACCESS_REMOTE_WRITE};
 	struct ibv_mw_bind bind = {.wr_id = 8, .send_flags = IBV_SEND_SIGNALED, .bind_info = what};
-	struct ibv_send_wr wr = {.wr_id = 8, .opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED}, *bad;
+	struct ibv_send_wr wr = {.wr_id = 8,
+				 .opcode = IBV_WR_BIND_MW,
+				 .send_flags = IBV_SEND_SIGNALED},
+			   *bad;
 
 	ck_assert_ptr_nonnull(one);
 	ck_assert_ptr_nonnull(two);
@@ -727,7 +744,8 @@ int main(void)
 	tcase_add_loop_test(tc, handlers, 0, 2);
 	tcase_add_test(tc, deaf_thread);
 #if TM_ASAN
-	tcase_add_loop_test_raise_signal(tc, own_fault, SIGSEGV, 1, 2); /* the default is the sanitizer's */
+	tcase_add_loop_test_raise_signal(tc, own_fault, SIGSEGV, 1,
+					 2); /* the default is the sanitizer's */
 #else
 	tcase_add_loop_test_raise_signal(tc, own_fault, SIGSEGV, 0, 3);
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rsockets over the soft RNIC, as a program meets them: each test over shared memory and over UDP. Both ends
- * are in one process, but where one dies or is stopped: that is a child, made before there is a device.
+ * rsockets over the soft RNIC, as a program meets them: each test over shared memory and over UDP.
+ * Both ends are in one process, but where one dies or is stopped: that is a child, made before
+ * there is a device.
  */
 #include <arpa/inet.h>
 #include <check.h>
@@ -39,8 +40,9 @@ static void use_link(int i)
 
 static struct sockaddr_in loopback(uint16_t port)
 {
-	return (struct sockaddr_in){
-		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	return (struct sockaddr_in){.sin_family = AF_INET,
+				    .sin_port = htons(port),
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
 static uint64_t now_ms(void)
@@ -263,7 +265,8 @@ static void both_ways(const struct pair *p, size_t bytes, size_t most)
 	pthread_t threads[4];
 
 	for (unsigned i = 0; i < 4; i++)
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, i % 2 ? receiver : sender, &s[i]), 0);
+		ck_assert_int_eq(
+			pthread_create(&threads[i], NULL, i % 2 ? receiver : sender, &s[i]), 0);
 	for (unsigned i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
 }
@@ -421,7 +424,8 @@ START_TEST(in_parts)
 	ck_assert_uint_eq(ntohs(from.sin_port), port_of(p.a));
 	ck_assert_int_eq(rsendto(p.a, "x", 1, 0, NULL, 0), 1);
 	ck_fails(rsendto(p.a, "x", 1, 0, (struct sockaddr *)&from, sizeof(from)), EISCONN);
-	msg = (struct msghdr){.msg_iov = out, .msg_iovlen = 1, .msg_control = &from, .msg_controllen = 8};
+	msg = (struct msghdr){
+		.msg_iov = out, .msg_iovlen = 1, .msg_control = &from, .msg_controllen = 8};
 	ck_fails(rsendmsg(p.a, &msg, 0), ENOTSUP);
 	ck_fails(rsend(p.a, "x", 1, MSG_OOB), EOPNOTSUPP);
 	ck_fails(rrecv(p.a, got, 1, MSG_OOB), EOPNOTSUPP);
@@ -785,7 +789,8 @@ START_TEST(polls)
 	ck_assert_int_eq(rpoll(NULL, 0, 10), 0);
 	ck_assert_int_eq(events(p.a, POLLIN | POLLOUT, 0), POLLOUT);
 	ck_assert_int_eq(pipe(pipes), 0);
-	struct pollfd fds[4] = {{p.a, POLLIN, 9}, {pipes[0], POLLIN, 9}, {-1, POLLIN, 9}, {p.b, POLLIN, 9}};
+	struct pollfd fds[4] = {
+		{p.a, POLLIN, 9}, {pipes[0], POLLIN, 9}, {-1, POLLIN, 9}, {p.b, POLLIN, 9}};
 
 	ck_assert_int_eq(rpoll(fds, 4, 0), 0);
 	ck_assert(!fds[0].revents && !fds[1].revents && !fds[2].revents && !fds[3].revents);
@@ -871,8 +876,8 @@ static void *echoes_a_byte(void *arg)
 	return NULL;
 }
 
-/* Two threads sleep for one rsocket, one in rpoll() until it may send, one in rrecv(): whichever of them is
- * woken finds what the other one waits for, too. */
+/* Two threads sleep for one rsocket, one in rpoll() until it may send, one in rrecv(): whichever of
+ * them is woken finds what the other one waits for, too. */
 START_TEST(wakes_the_other)
 {
 	struct pair p = connected(_i);
@@ -909,8 +914,8 @@ START_TEST(options)
 	listener = fresh();
 	for (unsigned i = 0; i < n; i++) {
 		set_int(listener, list[i].level, list[i].name, list[i].set);
-		ck_assert_msg(get_int(listener, list[i].level, list[i].name) == list[i].get, "option %u: %d",
-			      i, get_int(listener, list[i].level, list[i].name));
+		ck_assert_msg(get_int(listener, list[i].level, list[i].name) == list[i].get,
+			      "option %u: %d", i, get_int(listener, list[i].level, list[i].name));
 	}
 	ck_assert_int_eq(rsetsockopt(listener, SOL_SOCKET, SO_LINGER, &linger, len), 0);
 	linger = (struct linger){0};
@@ -966,7 +971,8 @@ START_TEST(writes_into_buffers)
 	ck_assert_uint_eq(riowrite(p.a, from, sizeof(from), 5000, 0), sizeof(from));
 	ck_assert_uint_eq(riowrite(p.a, from + 10, 20, (1 << 20) + 300, 0), 20);
 	ck_fails((ssize_t)riowrite(p.a, from, 1, 4999, 0), EINVAL);
-	ck_assert_uint_eq(riowrite(p.a, from, 50, 5000 + 100000 - 30, 0), 30); /* that far the buffer goes */
+	ck_assert_uint_eq(riowrite(p.a, from, 50, 5000 + 100000 - 30, 0),
+			  30); /* that far the buffer goes */
 	send_text(p.a, "done");
 	expect_text(p.b, "done");
 	is_filled(near[0], 0, sizeof(near[0]) - 30, 3);
@@ -979,7 +985,8 @@ START_TEST(writes_into_buffers)
 	/* In the place of one that is gone, and again as often as there are credits, and more. */
 	for (unsigned i = 0; i < 1000; i++) {
 		ck_assert_int_eq(riounmap(p.b, near[1], sizeof(near[1])), 0);
-		ck_assert_int_eq(riomap(p.b, near[1], sizeof(near[1]), PROT_WRITE, 0, 1 << 21), 1 << 21);
+		ck_assert_int_eq(riomap(p.b, near[1], sizeof(near[1]), PROT_WRITE, 0, 1 << 21),
+				 1 << 21);
 		send_text(p.b, "x");
 		expect_text(p.a, "x");
 	}
@@ -1028,7 +1035,8 @@ START_TEST(no_rsocket)
 	/* In a child there is none, and the parent's is the parent's. */
 	p = connected(_i);
 	if (!fork()) {
-		bool none = rsend(p.a, "x", 1, 0) < 0 && errno == EBADF && rclose(p.b) < 0 && errno == EBADF;
+		bool none = rsend(p.a, "x", 1, 0) < 0 && errno == EBADF && rclose(p.b) < 0 &&
+			    errno == EBADF;
 
 		_exit(none ? 0 : 1);
 	}
@@ -1150,8 +1158,8 @@ static uint64_t time_to_close(int fd, pid_t pid)
 
 #define TRIES 5 /* this process may be held up, if not each time */
 
-/* With SO_KEEPALIVE who only receives learns of it; the error is told once, and then there is nothing to wait
- * for. */
+/* With SO_KEEPALIVE who only receives learns of it; the error is told once, and then there is
+ * nothing to wait for. */
 START_TEST(peer_is_stopped)
 {
 	uint64_t took = UINT64_MAX;
@@ -1185,7 +1193,8 @@ START_TEST(lingers)
 	for (unsigned tries = 0; tries < TRIES && took > 3000; tries++) {
 		pid = stopped_peer(&fd);
 		send_until_full(fd);
-		ck_assert_int_eq(rsetsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)), 0);
+		ck_assert_int_eq(rsetsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)),
+				 0);
 		took = time_to_close(fd, pid);
 		ck_assert_uint_ge(took, 1000);
 	}

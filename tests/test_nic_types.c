@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Unreliable queue pairs, address handles and shared receive queues in real time, as a program meets them:
- * through libibverbs' functions, with asynchronous events, two devices that one process has opened.
+ * Unreliable queue pairs, address handles and shared receive queues in real time, as a program
+ * meets them: through libibverbs' functions, with asynchronous events, two devices that one process
+ * has opened.
  */
 #include <check.h>
 #include <errno.h>
@@ -131,17 +132,20 @@ START_TEST(multicast)
 
 	ck_assert_int_ge(pid, 0);
 	if (!pid) {
-		int joined = ibv_attach_mcast(a.qp, &other, 0), left = ibv_detach_mcast(a.qp, &group, 0);
+		int joined = ibv_attach_mcast(a.qp, &other, 0),
+		    left = ibv_detach_mcast(a.qp, &group, 0);
 
 		_exit(joined != ENETUNREACH || left || ibv_close_device(a.context));
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
-	ck_assert_int_eq(ibv_close_device(a.context), 0); /* with its queue pair, which is attached */
+	ck_assert_int_eq(ibv_close_device(a.context),
+			 0); /* with its queue pair, which is attached */
 }
 END_TEST
 
-/* Much more than the link holds, to a receiver that does nothing but poll: nothing is lost on the way. */
+/* Much more than the link holds, to a receiver that does nothing but poll: nothing is lost on the
+ * way. */
 START_TEST(long_message)
 {
 	connect_both(IBV_QPT_UC);
@@ -165,8 +169,8 @@ START_TEST(gone)
 	struct ibv_ah_attr path = path_to(&b.gid);
 	struct ibv_ah *ah = NULL;
 	struct ibv_mr *mr = b.mr;
-	uint8_t *buf = b.buf,
-		*page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *buf = b.buf, *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+					   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	connect_both(types[_i]);
 	if (types[_i] == IBV_QPT_UD)

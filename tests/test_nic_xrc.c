@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Extended reliable connections in real time, as a program meets them: a domain of a file that two devices of
- * one process have open, a target of one with a shared receive queue of the other, events of all who hold it,
- * by both APIs.
+ * Extended reliable connections in real time, as a program meets them: a domain of a file that two
+ * devices of one process have open, a target of one with a shared receive queue of the other,
+ * events of all who hold it, by both APIs.
  */
 #include <check.h>
 #include <errno.h>
@@ -26,7 +26,8 @@ static int fd;
 
 static struct ibv_xrcd *open_domain(struct ibv_context *context, int descriptor, int oflags)
 {
-	struct ibv_xrcd_init_attr attr = {.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+	struct ibv_xrcd_init_attr attr = {.comp_mask = IBV_XRCD_INIT_ATTR_FD |
+						       IBV_XRCD_INIT_ATTR_OFLAGS,
 					  .fd = descriptor,
 					  .oflags = oflags};
 
@@ -47,11 +48,13 @@ static struct ibv_qp *open_target(uint32_t number)
 
 static void setup(void)
 {
-	struct ibv_qp_init_attr_ex init = {.qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD};
-	struct ibv_srq_init_attr_ex shared = {.attr = {.max_wr = 16, .max_sge = 1},
-					      .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
-							   IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
-					      .srq_type = IBV_SRQT_XRC};
+	struct ibv_qp_init_attr_ex init = {.qp_type = IBV_QPT_XRC_RECV,
+					   .comp_mask = IBV_QP_INIT_ATTR_XRCD};
+	struct ibv_srq_init_attr_ex shared = {
+		.attr = {.max_wr = 16, .max_sge = 1},
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.srq_type = IBV_SRQT_XRC};
 
 	open_side(&a, BUF, ACCESS);
 	open_side(&b, BUF, ACCESS);
@@ -173,8 +176,9 @@ END_TEST
 /* The device of whoever made the target is closed, with all that it has. */
 START_TEST(maker_closes)
 {
-	struct ibv_qp_init_attr init = {
-		.send_cq = b.scq, .cap = {.max_send_wr = 4, .max_send_sge = 1}, .qp_type = IBV_QPT_XRC_SEND};
+	struct ibv_qp_init_attr init = {.send_cq = b.scq,
+					.cap = {.max_send_wr = 4, .max_send_sge = 1},
+					.qp_type = IBV_QPT_XRC_SEND};
 	const uint32_t number = target.qp->qp_num;
 	struct ibv_qp *again = open_target(number);
 	struct ibv_qp_attr state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The search for orders that matter, held against one that leaves out nothing: for
- * all litmus tests that are small enough for it, both must come to the same outcomes. What orders.c takes for
- * independent and is not, shows here.
+ * all litmus tests that are small enough for it, both must come to the same outcomes. What orders.c
+ * takes for independent and is not, shows here.
  */
 #include <check.h>
 #include <dirent.h>
@@ -52,8 +52,10 @@ static bool compare(const char *name, const char *text, size_t len)
 	ck_assert(few.complete);
 	bool complete = all.complete;
 	if (complete) {
-		ck_assert_msg(same_values(&few.final, &all.final), "%s: other final outcomes", name);
-		ck_assert_msg(same_values(&few.crash, &all.crash), "%s: other crash outcomes", name);
+		ck_assert_msg(same_values(&few.final, &all.final), "%s: other final outcomes",
+			      name);
+		ck_assert_msg(same_values(&few.crash, &all.crash), "%s: other crash outcomes",
+			      name);
 		ck_assert_uint_le(few.runs, all.runs);
 	}
 	litmus_result_free(&few);

@@ -29,8 +29,8 @@ static void teardown(void)
 	free(past);
 }
 
-static struct recording_op *add(uint32_t boot, unsigned client, enum history_kind kind, uint64_t value,
-				uint64_t from, uint64_t to)
+static struct recording_op *add(uint32_t boot, unsigned client, enum history_kind kind,
+				uint64_t value, uint64_t from, uint64_t to)
 {
 	struct recording_op *o = &op[ops++];
 
@@ -64,7 +64,8 @@ static struct standing value(uint64_t id)
 static unsigned broken(uint32_t first, uint32_t last, struct standing start, struct standing shown)
 {
 	const unsigned want = (TM_BIT(TM_LIVE) - 1) & ~TM_BIT(TM_BUF);
-	struct past_key key = {pointer, ops, first, last, start, &shown.id, shown.stand == STAND_VALUE};
+	struct past_key key = {
+		pointer, ops, first, last, start, &shown.id, shown.stand == STAND_VALUE};
 	struct verdict v[TM_CONTRACTS] = {0};
 	unsigned set = 0;
 
@@ -210,8 +211,8 @@ static unsigned draw(unsigned n)
 	return (unsigned)(state >> 33) % n;
 }
 
-/* `n` operations of 8 clients on a register, each with effect somewhere between its ends. What it has at the
- * end; *before: the last PUT that was acknowledged. */
+/* `n` operations of 8 clients on a register, each with effect somewhere between its ends. What it
+ * has at the end; *before: the last PUT that was acknowledged. */
 static uint64_t make_register(uint32_t boot, unsigned n, unsigned gets, unsigned dels, uint64_t now,
 			      uint64_t *before)
 {
@@ -239,7 +240,8 @@ static uint64_t make_register(uint32_t boot, unsigned n, unsigned gets, unsigned
 		}
 		bool fails = draw(40) == 0, takes_effect = !fails || draw(2);
 		uint64_t id = what < gets + dels ? 0 : (uint64_t)client << 56 | ++nth;
-		struct recording_op *o = add(boot, client, id ? HISTORY_PUT : HISTORY_DEL, id, from, to);
+		struct recording_op *o = add(boot, client, id ? HISTORY_PUT : HISTORY_DEL, id, from,
+					     to);
 		if (fails)
 			o->error = -EIO;
 		if (id && !fails)
@@ -266,8 +268,8 @@ START_TEST(a_good_register_is_never_broken)
 
 		state = 88172645463325252ull + round * 1000003 + (unsigned)_i;
 		ops = 0;
-		last = make_register(1, registers[_i].ops, registers[_i].gets, registers[_i].dels, 0,
-				     &before);
+		last = make_register(1, registers[_i].ops, registers[_i].gets, registers[_i].dels,
+				     0, &before);
 		/* Something for certain behind all that is concurrent. */
 		uint64_t end = UINT64_C(1) << 40, newest = UINT64_C(9) << 56 | 7;
 		ck_assert_uint_eq(broken(1, 1, absent, value(last)), 0);
@@ -311,8 +313,8 @@ START_TEST(a_good_register_over_boots)
 	state = 1234567 + (unsigned)_i;
 	for (uint32_t boot = 1; boot <= 5; boot++) {
 		was = now;
-		now = make_register(boot, registers[_i].ops / 5, registers[_i].gets, registers[_i].dels, now,
-				    &before);
+		now = make_register(boot, registers[_i].ops / 5, registers[_i].gets,
+				    registers[_i].dels, now, &before);
 	}
 	ck_assert_uint_eq(broken(1, 5, absent, value(now)), 0);
 	ck_assert_uint_eq(broken(5, 5, value(was), value(now)), 0);
@@ -331,9 +333,11 @@ int main(void)
 	tcase_add_test(t, several_boots);
 	tcase_add_test(t, where_a_key_stood);
 	tcase_add_test(t, what_cannot_be_judged_is_told);
-	tcase_add_loop_test(t, a_good_register_is_never_broken, 0, sizeof(registers) / sizeof(registers[0]));
+	tcase_add_loop_test(t, a_good_register_is_never_broken, 0,
+			    sizeof(registers) / sizeof(registers[0]));
 	tcase_add_test(t, deletes_at_one_time_are_kept);
-	tcase_add_loop_test(t, a_good_register_over_boots, 0, sizeof(registers) / sizeof(registers[0]));
+	tcase_add_loop_test(t, a_good_register_over_boots, 0,
+			    sizeof(registers) / sizeof(registers[0]));
 	suite_add_tcase(s, t);
 	SRunner *sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);

@@ -34,7 +34,8 @@
 #define MACHINES 3
 #define SETS_MAX 4096
 
-/* As the compilers call them: core/pmem/hooks.c. With a sanitizer on, gcc knows them by other types. */
+/* As the compilers call them: core/pmem/hooks.c. With a sanitizer on, gcc knows them by other
+ * types. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wbuiltin-declaration-mismatch"
 #endif
@@ -46,8 +47,8 @@ void __tsan_write_range(void *addr, size_t len);
 uint64_t __tsan_atomic64_load(const volatile uint64_t *addr, int order);
 void __tsan_atomic64_store(volatile uint64_t *addr, uint64_t value, int order);
 uint64_t __tsan_atomic64_fetch_add(volatile uint64_t *addr, uint64_t value, int order);
-int __tsan_atomic64_compare_exchange_strong(volatile uint64_t *addr, uint64_t *expected, uint64_t value,
-					    int success, int failure);
+int __tsan_atomic64_compare_exchange_strong(volatile uint64_t *addr, uint64_t *expected,
+					    uint64_t value, int success, int failure);
 
 static struct pmem_stack *stack;
 static struct pmem *machine[MACHINES];
@@ -147,8 +148,8 @@ struct script {
 
 static uint64_t slot_off(const char *slot)
 {
-	ck_assert_msg(slot[0] >= 'a' && slot[0] < 'a' + LINES && slot[1] >= '0' && slot[1] <= '7', "%s",
-		      slot);
+	ck_assert_msg(slot[0] >= 'a' && slot[0] < 'a' + LINES && slot[1] >= '0' && slot[1] <= '7',
+		      "%s", slot);
 	return (uint64_t)(slot[0] - 'a') * LINE + (uint64_t)(slot[1] - '0') * 8;
 }
 
@@ -257,12 +258,14 @@ static void run_script(unsigned i, const struct hardware *hw, const char *text, 
 	struct script script = {.pm = machine[i], .sim = sims[i], .walk = walk};
 	char *save = NULL;
 	snprintf(script.copy, sizeof(script.copy), "%s", text);
-	for (char *word = strtok_r(script.copy, " ", &save); word; word = strtok_r(NULL, " ", &save))
+	for (char *word = strtok_r(script.copy, " ", &save); word;
+	     word = strtok_r(NULL, " ", &save))
 		script.word[script.words++] = word;
 	sim_reset(sims[i], &walk->source);
 	pmem_begin(machine[i], sims[i], hw);
 	for (unsigned t = 0; t < 2; t++)
-		ck_assert_int_eq(sim_spawn(sims[i], HOST_SERVER, t ? "2" : "1", script_task, &script), 0);
+		ck_assert_int_eq(
+			sim_spawn(sims[i], HOST_SERVER, t ? "2" : "1", script_task, &script), 0);
 	ck_assert_int_eq(sim_run(sims[i]), SIM_POWER);
 }
 
@@ -393,8 +396,10 @@ static const struct row {
 	{"same line by two tasks", "", "s:a0=1 2s:a1=1", "a0 a1", "00 10 11"},
 	{"same line, back again", "", "s:a0=1 s:a1=1 s:a0=2", "a0 a1", "00 10 11 21"},
 	{"different lines", "", "s:a0=1 s:b0=1", "a0 b0", "00 01 10 11"},
-	{"three lines, one durable", "", "s:a0=1 s:b0=2 s:c0=3 f:b d", "a0 b0 c0", "020 023 120 123"},
-	{"four lines", "", "s:a0=1 s:b0=1 s:c0=1 s:d0=1 f:a f:d d", "a0 b0 c0 d0", "1001 1011 1101 1111"},
+	{"three lines, one durable", "", "s:a0=1 s:b0=2 s:c0=3 f:b d", "a0 b0 c0",
+	 "020 023 120 123"},
+	{"four lines", "", "s:a0=1 s:b0=1 s:c0=1 s:d0=1 f:a f:d d", "a0 b0 c0 d0",
+	 "1001 1011 1101 1111"},
 	{"store between flush and fence, same word", "", "s:a0=1 f:a s:a0=2 d", "a0", "1 2"},
 	{"store between flush and fence, same line", "", "s:a0=1 f:a s:a1=1 d", "a0 a1", "10 11"},
 	{"flushed twice", "", "s:a0=1 f:a s:a0=2 f:a d", "a0", "2"},
@@ -433,7 +438,8 @@ static const struct row {
 	{"no ddio, pending", "ddio=off", "n:a0=1", "a0", "0 1"},
 	{"no ddio, drained", "ddio=off", "n:a0=1 w", "a0", "1"},
 	{"no ddio, the next one pending", "ddio=off", "n:a0=1 w n:a0=2", "a0", "1 2"},
-	{"no ddio, a later CPU store does not drain", "ddio=off", "n:a0=1 s:a1=1 w", "a0 a1", "10 11"},
+	{"no ddio, a later CPU store does not drain", "ddio=off", "n:a0=1 s:a1=1 w", "a0 a1",
+	 "10 11"},
 	{"no ddio, CPU stores do not drain", "ddio=off", "s:a0=1 w", "a0", "0 1"},
 	{"no ddio, two lines", "ddio=off", "n:a0=1 w n:b0=1", "a0 b0", "10 11"},
 	{"no ddio, not landed", "ddio=off", "r:a0=1 w", "a0", "0"},
@@ -445,12 +451,14 @@ static const struct row {
 	{"mhp, nic not landed", "domain=mhp", "r:a0=1", "a0", "0"},
 	{"mhp, landed later", "domain=mhp", "r:a0=1 l:a0=1", "a0", "1"},
 	{"mhp no ddio, buffers inside", "domain=mhp ddio=off", "n:a0=1", "a0", "1"},
-	{"mhp no ddio, buffers outside", "domain=mhp ddio=off iio_in_mhp=off", "n:a0=1", "a0", "0 1"},
-	{"mhp no ddio, buffers outside, drained", "domain=mhp ddio=off iio_in_mhp=off", "n:a0=1 w", "a0",
+	{"mhp no ddio, buffers outside", "domain=mhp ddio=off iio_in_mhp=off", "n:a0=1", "a0",
+	 "0 1"},
+	{"mhp no ddio, buffers outside, drained", "domain=mhp ddio=off iio_in_mhp=off", "n:a0=1 w",
+	 "a0", "1"},
+	{"mhp no ddio, buffers outside, CPU", "domain=mhp ddio=off iio_in_mhp=off", "s:a0=1", "a0",
 	 "1"},
-	{"mhp no ddio, buffers outside, CPU", "domain=mhp ddio=off iio_in_mhp=off", "s:a0=1", "a0", "1"},
-	{"mhp no ddio, buffers outside, not landed", "domain=mhp ddio=off iio_in_mhp=off", "r:a0=1 w", "a0",
-	 "0"},
+	{"mhp no ddio, buffers outside, not landed", "domain=mhp ddio=off iio_in_mhp=off",
+	 "r:a0=1 w", "a0", "0"},
 	{"mhp ddio, buffers outside", "domain=mhp iio_in_mhp=off", "n:a0=1", "a0", "1"},
 	/* Where NIC buffers survive. */
 	{"wsp, store", "domain=wsp", "s:a0=1", "a0", "1"},
@@ -470,9 +478,11 @@ static const struct row {
 	{"torn, nic chunk", "line_torn=on", "n:a0=72", "a0 a1", "00 70 77"},
 	{"torn, nic line", "line_torn=on", "n:a0=78", "a0 a1 a2 a3 a4 a5 a6 a7",
 	 "00000000 70000000 77000000 77700000 77770000 77777000 77777700 77777770 77777777"},
-	{"torn, over any older", "line_torn=on", "s:a5=1 s:a0=1 s:a5=2 s:a0=2", "a0 a5", "00 01 10 11 12 20 21 22"},
+	{"torn, over any older", "line_torn=on", "s:a5=1 s:a0=1 s:a5=2 s:a0=2", "a0 a5",
+	 "00 01 10 11 12 20 21 22"},
 	{"torn, durable", "line_torn=on", "n:a0=78 f:a d", "a0 a7", "77"},
-	{"torn, lines alone", "line_torn=on", "n:a0=72 s:b0=1", "a0 a1 b0", "000 001 700 701 770 771"},
+	{"torn, lines alone", "line_torn=on", "n:a0=72 s:b0=1", "a0 a1 b0",
+	 "000 001 700 701 770 771"},
 	{"torn, mhp", "line_torn=on domain=mhp", "s:a1=1 s:a0=1", "a0 a1", "11"},
 	{"torn, no ddio, drained", "line_torn=on ddio=off", "n:a0=72 w", "a0 a1", "77"},
 };
@@ -490,11 +500,12 @@ START_TEST(allowed_images)
 	walk_start(&walk);
 	run_script(0, &hw, row->script, &walk);
 	if (!strstr(row->script, "r:") || strstr(row->script, "l:"))
-		ck_assert_msg(pmem_all_seen(machine[0], &off), "%s: %u not seen", row->name, (unsigned)off);
+		ck_assert_msg(pmem_all_seen(machine[0], &off), "%s: %u not seen", row->name,
+			      (unsigned)off);
 	boot_images(1, &hw, &set);
 	set_print(&set, row->slots, images, sizeof(images));
-	ck_assert_msg(!strcmp(images, row->images), "%s: \"%s\" leaves {%s}, expected {%s}", row->name,
-		      row->script, images, row->images);
+	ck_assert_msg(!strcmp(images, row->images), "%s: \"%s\" leaves {%s}, expected {%s}",
+		      row->name, row->script, images, row->images);
 	set_free(&set);
 	pmem_end(machine[0]);
 }
@@ -523,8 +534,8 @@ static const struct recovery {
 	{"a middle version", "", "s:a0=1 s:a0=2", 1, "s:a1=1", "a0 a1", "10 11", 1},
 	{"nic", "", "s:a0=1", 0, "n:a0=3", "a0", "1 3", 1},
 	{"nic beside it", "", "s:a0=1", 1, "n:a1=3", "a0 a1", "00 03", 1},
-	{"mhp recovery of what was cut", "domain=mhp ddio=off iio_in_mhp=off", "n:a0=1 n:b0=1", 1, "s:a1=2",
-	 "a0 a1 b0", "020 021", 1},
+	{"mhp recovery of what was cut", "domain=mhp ddio=off iio_in_mhp=off", "n:a0=1 n:b0=1", 1,
+	 "s:a1=2", "a0 a1 b0", "020 021", 1},
 	{"torn, cut decided", "line_torn=on", "n:a0=72", 2, "t:a0", "a0 a1", "70", 0},
 	{"a line that was durable", "", "s:a0=1 p:a0", 0, "s:a0=2", "a0", "1 2", 1},
 };
@@ -557,8 +568,8 @@ START_TEST(crash_in_recovery)
 	run_script(2, &hw, "t:a0 t:b0 t:c0 t:d0", &decided);
 	for (unsigned l = 0; l < LINES; l++)
 		asked += decided.asked[l];
-	ck_assert_msg(asked == row->undecided, "%s: %u lines undecided, expected %u", row->name, asked,
-		      row->undecided);
+	ck_assert_msg(asked == row->undecided, "%s: %u lines undecided, expected %u", row->name,
+		      asked, row->undecided);
 	pmem_end(machine[2]);
 	pmem_end(machine[1]);
 	ck_assert_mem_eq(pmem_base(machine[1]), before, POOL);
@@ -726,8 +737,8 @@ START_TEST(equal_images_equal_hash)
 		{"s:a0=1 s:b0=1 s:c0=1 E", "m:c0=11 s:b0=1 s:a0=1 p:a0 p:b0 p:c0"},
 	};
 	for (unsigned i = 0; i < sizeof(same) / sizeof(same[0]); i++)
-		ck_assert_msg(hash_after("", same[i][0]) == hash_after("", same[i][1]), "\"%s\" and \"%s\"",
-			      same[i][0], same[i][1]);
+		ck_assert_msg(hash_after("", same[i][0]) == hash_after("", same[i][1]),
+			      "\"%s\" and \"%s\"", same[i][0], same[i][1]);
 	ck_assert_uint_eq(hash_after("domain=mhp", "s:a0=1"), hash_after("", "s:a0=1 p:a0"));
 	ck_assert_uint_eq(hash_after("ddio=off", "n:a0=1 w"), hash_after("", "s:a0=1 p:a0"));
 	ck_assert_uint_eq(hash_after("domain=wsp", "r:a0=1"), hash_after("", "s:a0=1 p:a0"));
@@ -805,7 +816,8 @@ static void reader_task(void *arg)
 		unsigned off = pick(&state, LINES) * LINE + pick(&state, 3) * 8;
 		if (reader->pm)
 			__tsan_read8(pmem_base(reader->pm) + off);
-		memcpy(&reader->saw[i], (reader->pm ? pmem_base(reader->pm) : reader->image) + off, 8);
+		memcpy(&reader->saw[i], (reader->pm ? pmem_base(reader->pm) : reader->image) + off,
+		       8);
 		state += reader->saw[i] * 0x9e3779b9;
 	}
 }
@@ -817,9 +829,10 @@ static void add_outcome(struct set *set, const struct reader *reader)
 	set_add(set, image);
 }
 
-/* Every line that machine 0 has in flight is decided beforehand, in every way. `distinct`: leave out equal
- * contents. */
-static void eager(unsigned from, uint8_t *image, struct reader *reader, bool distinct, struct set *set)
+/* Every line that machine 0 has in flight is decided beforehand, in every way. `distinct`: leave
+ * out equal contents. */
+static void eager(unsigned from, uint8_t *image, struct reader *reader, bool distinct,
+		  struct set *set)
 {
 	if (from == pmem_dirty(machine[0])) {
 		reader->image = image;
@@ -867,7 +880,8 @@ START_TEST(lazy_equals_eager)
 		struct walk walk;
 		struct hardware hw = random_hardware(&state);
 		walk_start(&walk);
-		random_script(&state, text, sizeof(text), 3 + pick(&state, hw.line_torn ? 3 : 6), LINES);
+		random_script(&state, text, sizeof(text), 3 + pick(&state, hw.line_torn ? 3 : 6),
+			      LINES);
 		run_script(0, &hw, text, &walk);
 		memcpy(image, pmem_base(machine[1]), POOL);
 		eager(0, image, &reader, false, &all);
@@ -877,7 +891,8 @@ START_TEST(lazy_equals_eager)
 		set_sort(&all);
 		set_sort(&distinct);
 		set_sort(&lazily);
-		ck_assert_msg(set_equal(&lazily, &all), "%s: %u outcomes, eagerly %u", text, lazily.n, all.n);
+		ck_assert_msg(set_equal(&lazily, &all), "%s: %u outcomes, eagerly %u", text,
+			      lazily.n, all.n);
 		ck_assert_msg(set_equal(&distinct, &all), "%s", text);
 		set_free(&all);
 		set_free(&distinct);
@@ -1020,7 +1035,8 @@ START_TEST(answers_as_words)
 			for (unsigned other = 0; other < k; other++)
 				ck_assert_str_ne(seen[k], seen[other]);
 		}
-		ck_assert_int_eq(strncmp(seen[0] + 8, seen[0] + 13, 1), 0); /* "version N of N": the newest */
+		ck_assert_int_eq(strncmp(seen[0] + 8, seen[0] + 13, 1),
+				 0); /* "version N of N": the newest */
 	}
 	static const char *const wrong[] = {"",
 					    "version",
@@ -1054,7 +1070,8 @@ START_TEST(places_as_words)
 					    "log+0x40", "lo+0x1", "+0x1",  "log+0x1 "};
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		uint64_t off;
-		ck_assert_msg(pmem_unname(regions, 2, wrong[i], &off) == -EINVAL, "\"%s\"", wrong[i]);
+		ck_assert_msg(pmem_unname(regions, 2, wrong[i], &off) == -EINVAL, "\"%s\"",
+			      wrong[i]);
 	}
 }
 END_TEST

@@ -13,10 +13,11 @@
 #include "tests/budget.h"
 #include "tests/rnic_world.h"
 
-#define ALL_OPS                                                                                        \
-	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |        \
-	 IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | \
-	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE)
+#define ALL_OPS                                                                                 \
+	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND | \
+	 IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |                              \
+	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |              \
+	 IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE)
 
 static void setup(void)
 {
@@ -526,11 +527,13 @@ static void mixed_body(void)
 			want[id % 8] = id;
 		}
 		ck_assert_int_eq(ibv_wr_complete(a.qpx), 0);
-		/* To the word that the batch has just written, and to the one that the next begins with. */
+		/* To the word that the batch has just written, and to the one that the next begins
+		 * with. */
 		set_word(&a, 0, 1000 + round);
 		op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 8 * ((id - 1) % 8), id, IBV_SEND_SIGNALED);
 		want[(id - 1) % 8] = 1000 + round;
-		op(&a, IBV_WR_ATOMIC_FETCH_AND_ADD, 512, 8, &b, 8 * (id % 8), id + 1, IBV_SEND_SIGNALED);
+		op(&a, IBV_WR_ATOMIC_FETCH_AND_ADD, 512, 8, &b, 8 * (id % 8), id + 1,
+		   IBV_SEND_SIGNALED);
 		start(id + 2, IBV_SEND_SIGNALED);
 		ibv_wr_rdma_read(a.qpx, b.mr->rkey, at(&b, 0));
 		set(1024, 64);
@@ -715,7 +718,8 @@ static void flush_of_unknown_level(void)
 }
 static void flush_of_too_much(void)
 {
-	ibv_wr_flush(a.qpx, b.mr->rkey, at(&b, 8), (size_t)1 << 32, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
+	ibv_wr_flush(a.qpx, b.mr->rkey, at(&b, 8), (size_t)1 << 32, IBV_FLUSH_GLOBAL,
+		     IBV_FLUSH_RANGE);
 }
 static void second_start(void)
 {
@@ -996,11 +1000,12 @@ static const struct creation {
 	{"hashing", PD | IBV_QP_INIT_ATTR_RX_HASH, 0, 0, EOPNOTSUPP, 0, 1},
 	{"an attribute from the future", PD | 1 << 20, 0, 0, EOPNOTSUPP, 0, 1},
 	{"no type", PD | OPS, 0, IBV_QP_EX_WITH_SEND, EINVAL, (enum ibv_qp_type)1, 1},
-	{"datagrams", PD | OPS, 0, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM, 0, IBV_QPT_UD, 1},
+	{"datagrams", PD | OPS, 0, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM, 0,
+	 IBV_QPT_UD, 1},
 	{"datagrams that WRITE", PD | OPS, 0, IBV_QP_EX_WITH_RDMA_WRITE, EOPNOTSUPP, IBV_QPT_UD, 1},
 	{"unreliable connection", PD | OPS, 0, IBV_QP_EX_WITH_RDMA_WRITE, 0, IBV_QPT_UC, 1},
-	{"READ without a reliable connection", PD | OPS, 0, IBV_QP_EX_WITH_RDMA_READ, EOPNOTSUPP, IBV_QPT_UC,
-	 1},
+	{"READ without a reliable connection", PD | OPS, 0, IBV_QP_EX_WITH_RDMA_READ, EOPNOTSUPP,
+	 IBV_QPT_UC, 1},
 	{"raw packets", PD | OPS, 0, 0, EOPNOTSUPP, IBV_QPT_RAW_PACKET, 1},
 };
 
@@ -1012,7 +1017,9 @@ static void creation_body(void)
 			.qp_context = (void *)c,
 			.send_cq = a.scq,
 			.recv_cq = a.rcq,
-			.cap = {.max_send_wr = c->send_wr, .max_send_sge = 2, .max_inline_data = 16},
+			.cap = {.max_send_wr = c->send_wr,
+				.max_send_sge = 2,
+				.max_inline_data = 16},
 			.qp_type = c->type ? c->type : IBV_QPT_RC,
 			.comp_mask = c->mask,
 			.pd = c->mask & PD ? a.pd : NULL,
@@ -1037,8 +1044,11 @@ static void creation_body(void)
 			ck_assert_ptr_eq(&ex->qp_base, qp);
 		ck_assert_int_eq(rnic_destroy_qp(qp), 0);
 	}
-	struct ibv_qp_init_attr_ex init = {
-		.send_cq = a.scq, .recv_cq = a.rcq, .qp_type = IBV_QPT_RC, .comp_mask = PD | OPS, .pd = a.pd};
+	struct ibv_qp_init_attr_ex init = {.send_cq = a.scq,
+					   .recv_cq = a.rcq,
+					   .qp_type = IBV_QPT_RC,
+					   .comp_mask = PD | OPS,
+					   .pd = a.pd};
 	ck_assert_ptr_null(ibv_create_qp_ex(b.ctx, &init)); /* all of another device */
 	ck_assert_int_eq(errno, EINVAL);
 	init.pd = b.pd;
@@ -1067,19 +1077,23 @@ static void available_body(void)
 						   .send_ops_flags = ops};
 		struct ibv_qp_ex *ex = rnic_qp_to_qp_ex(ibv_create_qp_ex(a.ctx, &init));
 		ck_assert_int_eq(!!ex->wr_rdma_write, ops == IBV_QP_EX_WITH_RDMA_WRITE);
-		ck_assert_int_eq(!!ex->wr_rdma_write_imm, ops == IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM);
+		ck_assert_int_eq(!!ex->wr_rdma_write_imm,
+				 ops == IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM);
 		ck_assert_int_eq(!!ex->wr_send, ops == IBV_QP_EX_WITH_SEND);
 		ck_assert_int_eq(!!ex->wr_send_imm, ops == IBV_QP_EX_WITH_SEND_WITH_IMM);
 		ck_assert_int_eq(!!ex->wr_rdma_read, ops == IBV_QP_EX_WITH_RDMA_READ);
 		ck_assert_int_eq(!!ex->wr_atomic_cmp_swp, ops == IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP);
-		ck_assert_int_eq(!!ex->wr_atomic_fetch_add, ops == IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD);
+		ck_assert_int_eq(!!ex->wr_atomic_fetch_add,
+				 ops == IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD);
 		ck_assert_int_eq(!!ex->wr_atomic_write, ops == IBV_QP_EX_WITH_ATOMIC_WRITE);
 		ck_assert_int_eq(!!((struct ibv_qp_ex_with_flush *)ex)->wr_flush,
 				 ops == IBV_QP_EX_WITH_FLUSH);
-		ck_assert(!ex->wr_bind_mw && !ex->wr_local_inv && !ex->wr_send_inv && !ex->wr_send_tso);
+		ck_assert(!ex->wr_bind_mw && !ex->wr_local_inv && !ex->wr_send_inv &&
+			  !ex->wr_send_tso);
 		ck_assert(!ex->wr_set_ud_addr && !ex->wr_set_xrc_srqn);
 		ck_assert(ex->wr_start && ex->wr_complete && ex->wr_abort && ex->wr_set_sge);
-		ck_assert(ex->wr_set_sge_list && ex->wr_set_inline_data && ex->wr_set_inline_data_list);
+		ck_assert(ex->wr_set_sge_list && ex->wr_set_inline_data &&
+			  ex->wr_set_inline_data_list);
 	}
 }
 
@@ -1089,8 +1103,8 @@ START_TEST(available)
 }
 END_TEST
 
-/* A store that calls a function that it did not ask for has a fault of its own, and the run goes on to say
- * so. */
+/* A store that calls a function that it did not ask for has a fault of its own, and the run goes on
+ * to say so. */
 static void calls_none(void *arg)
 {
 	(void)arg;
@@ -1120,14 +1134,16 @@ static void device_body(void)
 	memset(&attr, 0xff, sizeof(attr));
 	ck_assert_int_eq(ibv_query_device_ex(a.ctx, &input, &attr), 0);
 	ck_assert_int_eq(rnic_query_device(a.ctx, &plain), 0);
-	ck_assert_mem_eq(&attr.orig_attr, &plain, offsetof(struct ibv_device_attr, phys_port_cnt) + 1);
+	ck_assert_mem_eq(&attr.orig_attr, &plain,
+			 offsetof(struct ibv_device_attr, phys_port_cnt) + 1);
 	ck_assert_uint_eq(attr.device_cap_flags_ex & UINT32_MAX, plain.device_cap_flags);
-	ck_assert_uint_eq(attr.device_cap_flags_ex >> 32 << 32, IB_UVERBS_DEVICE_FLUSH_GLOBAL |
-									IB_UVERBS_DEVICE_FLUSH_PERSISTENT |
-									IB_UVERBS_DEVICE_ATOMIC_WRITE);
+	ck_assert_uint_eq(attr.device_cap_flags_ex >> 32 << 32,
+			  IB_UVERBS_DEVICE_FLUSH_GLOBAL | IB_UVERBS_DEVICE_FLUSH_PERSISTENT |
+				  IB_UVERBS_DEVICE_ATOMIC_WRITE);
 	ck_assert_uint_eq(attr.phys_port_cnt_ex, 1);
 	ck_assert_uint_eq(attr.comp_mask | attr.odp_caps.general_caps | attr.tso_caps.max_tso |
-				  attr.rss_caps.supported_qpts | attr.raw_packet_caps | attr.max_dm_size,
+				  attr.rss_caps.supported_qpts | attr.raw_packet_caps |
+				  attr.max_dm_size,
 			  0);
 	ck_assert_uint_eq(attr.hca_core_clock, 1000000);
 	ck_assert_uint_eq(attr.completion_timestamp_mask, UINT64_MAX);
@@ -1157,8 +1173,9 @@ END_TEST
 /* --- the memory placement extensions --- */
 
 /*
- * Rights, keys and ranges. The region is b's bytes 4096 to 8191, in PM. Where the right of the queue pair is
- * missing the request is invalid, where the region's is, or the bytes are not its, the access is refused.
+ * Rights, keys and ranges. The region is b's bytes 4096 to 8191, in PM. Where the right of the
+ * queue pair is missing the request is invalid, where the region's is, or the bytes are not its,
+ * the access is refused.
  */
 #define G	IBV_ACCESS_FLUSH_GLOBAL
 #define P	IBV_ACCESS_FLUSH_PERSISTENT
@@ -1188,31 +1205,39 @@ static const struct placement {
 	{"both", IBV_WR_FLUSH, VISIBLE | DURABLE, RANGE, 0, 64, G | P, G | P, OK, RIGHT},
 	{"visible, whole", IBV_WR_FLUSH, VISIBLE, WHOLE, 0, 0, G, G, OK, RIGHT},
 	{"durable, whole", IBV_WR_FLUSH, DURABLE, WHOLE, 0, 0, P, P, OK, RIGHT},
-	{"visible, region for durable", IBV_WR_FLUSH, VISIBLE, RANGE, 0, 64, P | REST, G | P, ACCESS, RIGHT},
-	{"visible, queue pair for durable", IBV_WR_FLUSH, VISIBLE, RANGE, 0, 64, G | P, P | REST, INVALID,
+	{"visible, region for durable", IBV_WR_FLUSH, VISIBLE, RANGE, 0, 64, P | REST, G | P,
+	 ACCESS, RIGHT},
+	{"visible, queue pair for durable", IBV_WR_FLUSH, VISIBLE, RANGE, 0, 64, G | P, P | REST,
+	 INVALID, RIGHT},
+	{"durable, region for visible", IBV_WR_FLUSH, DURABLE, RANGE, 0, 64, G | REST, G | P,
+	 ACCESS, RIGHT},
+	{"durable, queue pair for visible", IBV_WR_FLUSH, DURABLE, RANGE, 0, 64, G | P, G | REST,
+	 INVALID, RIGHT},
+	{"both, region for visible", IBV_WR_FLUSH, VISIBLE | DURABLE, RANGE, 0, 64, G, G | P,
+	 ACCESS, RIGHT},
+	{"both, region for durable", IBV_WR_FLUSH, VISIBLE | DURABLE, RANGE, 0, 64, P, G | P,
+	 ACCESS, RIGHT},
+	{"both, queue pair for visible", IBV_WR_FLUSH, VISIBLE | DURABLE, RANGE, 0, 64, G | P, G,
+	 INVALID, RIGHT},
+	{"both, queue pair for durable", IBV_WR_FLUSH, VISIBLE | DURABLE, RANGE, 0, 64, G | P, P,
+	 INVALID, RIGHT},
+	{"whole, region says no", IBV_WR_FLUSH, VISIBLE, WHOLE, 0, 0, P | REST, G | P, ACCESS,
 	 RIGHT},
-	{"durable, region for visible", IBV_WR_FLUSH, DURABLE, RANGE, 0, 64, G | REST, G | P, ACCESS, RIGHT},
-	{"durable, queue pair for visible", IBV_WR_FLUSH, DURABLE, RANGE, 0, 64, G | P, G | REST, INVALID,
+	{"whole, queue pair says no", IBV_WR_FLUSH, DURABLE, WHOLE, 0, 0, G | P, G | REST, INVALID,
 	 RIGHT},
-	{"both, region for visible", IBV_WR_FLUSH, VISIBLE | DURABLE, RANGE, 0, 64, G, G | P, ACCESS, RIGHT},
-	{"both, region for durable", IBV_WR_FLUSH, VISIBLE | DURABLE, RANGE, 0, 64, P, G | P, ACCESS, RIGHT},
-	{"both, queue pair for visible", IBV_WR_FLUSH, VISIBLE | DURABLE, RANGE, 0, 64, G | P, G, INVALID,
-	 RIGHT},
-	{"both, queue pair for durable", IBV_WR_FLUSH, VISIBLE | DURABLE, RANGE, 0, 64, G | P, P, INVALID,
-	 RIGHT},
-	{"whole, region says no", IBV_WR_FLUSH, VISIBLE, WHOLE, 0, 0, P | REST, G | P, ACCESS, RIGHT},
-	{"whole, queue pair says no", IBV_WR_FLUSH, DURABLE, WHOLE, 0, 0, G | P, G | REST, INVALID, RIGHT},
 	{"all of it", IBV_WR_FLUSH, VISIBLE, RANGE, 0, 4096, G, G, OK, RIGHT},
 	{"last byte", IBV_WR_FLUSH, DURABLE, RANGE, 4095, 1, P, P, OK, RIGHT},
 	{"one byte past the end", IBV_WR_FLUSH, VISIBLE, RANGE, 4095, 2, G, G, ACCESS, RIGHT},
-	{"a byte before the start", IBV_WR_FLUSH, VISIBLE, RANGE, (uint64_t)-1, 64, G, G, ACCESS, RIGHT},
+	{"a byte before the start", IBV_WR_FLUSH, VISIBLE, RANGE, (uint64_t)-1, 64, G, G, ACCESS,
+	 RIGHT},
 	{"the longest", IBV_WR_FLUSH, VISIBLE, RANGE, 0, UINT32_MAX, G, G, ACCESS, RIGHT},
 	{"nothing", IBV_WR_FLUSH, VISIBLE, RANGE, 100, 0, G, G, OK, RIGHT},
 	{"nothing, at the end", IBV_WR_FLUSH, DURABLE, RANGE, 4096, 0, P, P, OK, RIGHT},
 	{"nothing, behind the end", IBV_WR_FLUSH, VISIBLE, RANGE, 4097, 0, G, G, ACCESS, RIGHT},
 	{"nothing, without the right", IBV_WR_FLUSH, VISIBLE, RANGE, 0, 0, P, G, ACCESS, RIGHT},
 	{"nothing, wrong key", IBV_WR_FLUSH, VISIBLE, RANGE, 0, 0, G, G, ACCESS, LKEY},
-	{"whole, whatever the range", IBV_WR_FLUSH, DURABLE, WHOLE, 1 << 30, UINT32_MAX, P, P, OK, RIGHT},
+	{"whole, whatever the range", IBV_WR_FLUSH, DURABLE, WHOLE, 1 << 30, UINT32_MAX, P, P, OK,
+	 RIGHT},
 	{"wrong key", IBV_WR_FLUSH, VISIBLE, RANGE, 0, 64, G, G, ACCESS, LKEY},
 	{"whole, wrong key", IBV_WR_FLUSH, VISIBLE, WHOLE, 0, 0, G, G, ACCESS, LKEY},
 	{"dead region", IBV_WR_FLUSH, VISIBLE, RANGE, 0, 64, G, G, ACCESS, DEAD},
@@ -1221,15 +1246,19 @@ static const struct placement {
 	{"whole, another domain's", IBV_WR_FLUSH, VISIBLE, WHOLE, 0, 0, G, G, ACCESS, OTHER_DOMAIN},
 	{"atomic write", IBV_WR_ATOMIC_WRITE, 0, 0, 0, 8, W, W, OK, RIGHT},
 	{"atomic write, last word", IBV_WR_ATOMIC_WRITE, 0, 0, 4088, 8, W, W, OK, RIGHT},
-	{"atomic write, region for atomics", IBV_WR_ATOMIC_WRITE, 0, 0, 0, 8, T, W | T, ACCESS, RIGHT},
-	{"atomic write, queue pair for atomics", IBV_WR_ATOMIC_WRITE, 0, 0, 0, 8, W | T, T, INVALID, RIGHT},
+	{"atomic write, region for atomics", IBV_WR_ATOMIC_WRITE, 0, 0, 0, 8, T, W | T, ACCESS,
+	 RIGHT},
+	{"atomic write, queue pair for atomics", IBV_WR_ATOMIC_WRITE, 0, 0, 0, 8, W | T, T, INVALID,
+	 RIGHT},
 	{"atomic write past the end", IBV_WR_ATOMIC_WRITE, 0, 0, 4096, 8, W, W, ACCESS, RIGHT},
-	{"atomic write before the start", IBV_WR_ATOMIC_WRITE, 0, 0, (uint64_t)-8, 8, W, W, ACCESS, RIGHT},
+	{"atomic write before the start", IBV_WR_ATOMIC_WRITE, 0, 0, (uint64_t)-8, 8, W, W, ACCESS,
+	 RIGHT},
 	{"atomic write, 4", IBV_WR_ATOMIC_WRITE, 0, 0, 4, 8, W, W, INVALID, RIGHT},
 	{"atomic write, 1", IBV_WR_ATOMIC_WRITE, 0, 0, 1, 8, W, W, INVALID, RIGHT},
 	{"atomic write, wrong key", IBV_WR_ATOMIC_WRITE, 0, 0, 0, 8, W, W, ACCESS, LKEY},
 	{"atomic write, dead region", IBV_WR_ATOMIC_WRITE, 0, 0, 0, 8, W, W, ACCESS, DEAD},
-	{"atomic write, another domain's", IBV_WR_ATOMIC_WRITE, 0, 0, 0, 8, W, W, ACCESS, OTHER_DOMAIN},
+	{"atomic write, another domain's", IBV_WR_ATOMIC_WRITE, 0, 0, 0, 8, W, W, ACCESS,
+	 OTHER_DOMAIN},
 };
 #define PLACEMENTS (sizeof(placements) / sizeof(*placements))
 static struct placement placement;
@@ -1290,8 +1319,8 @@ START_TEST(placement_case)
 }
 END_TEST
 
-/* A region that counts from 0, at an address that is no multiple of 8: neither the address that is sent nor
- * the one in memory may be odd. */
+/* A region that counts from 0, at an address that is no multiple of 8: neither the address that is
+ * sent nor the one in memory may be odd. */
 static void zero_based_body(void)
 {
 	struct ibv_mr *mr = rnic_reg_mr(b.pd, b.buf + 4, 64, ALL_ACCESS | IBV_ACCESS_ZERO_BASED);
@@ -1343,7 +1372,8 @@ static const enum ibv_wr_opcode nonposted[] = {IBV_WR_RDMA_READ, IBV_WR_ATOMIC_C
 					       IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_FLUSH,
 					       IBV_WR_ATOMIC_WRITE};
 #define NONPOSTED 5
-static const enum ibv_wr_opcode posted[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_SEND};
+static const enum ibv_wr_opcode posted[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
+					    IBV_WR_SEND};
 #define POSTED 3
 
 /* By the extended API. 8 bytes, or a FLUSH of all. */
@@ -1377,7 +1407,8 @@ static void build(enum ibv_wr_opcode opcode, size_t off)
 	set(8 * off + 512, 8);
 }
 
-/* What the first message does is held; did the second take effect? Requests that the client sent. */
+/* What the first message does is held; did the second take effect? Requests that the client
+ * sent. */
 static bool second_acts;
 static unsigned requests_sent;
 
@@ -1411,20 +1442,23 @@ static void order_body(void)
 	build(order.second, 64);
 	ck_assert_int_eq(ibv_wr_complete(a.qpx), 0);
 	rt_sleep(10 * US);
-	ck_assert_msg(second_acts == order.overtakes, "%d, then %d", (int)order.first, (int)order.second);
+	ck_assert_msg(second_acts == order.overtakes, "%d, then %d", (int)order.first,
+		      (int)order.second);
 	expect(a.scq, 1, IBV_WC_SUCCESS);
 	expect(a.scq, 2, IBV_WC_SUCCESS);
 	rt_sleep(US);
 	ck_assert(second_acts);
 }
 
-/* 25 pairs of what is not posted; what is posted behind what is not, with a fence and without; and before it.
- */
+/* 25 pairs of what is not posted; what is posted behind what is not, with a fence and without; and
+ * before
+ * it. */
 START_TEST(ordered)
 {
 	unsigned i = (unsigned)_i;
 	if (i < NONPOSTED * NONPOSTED) {
-		order = (struct order){nonposted[i / NONPOSTED], nonposted[i % NONPOSTED], 0, false};
+		order = (struct order){nonposted[i / NONPOSTED], nonposted[i % NONPOSTED], 0,
+				       false};
 	} else if ((i -= NONPOSTED * NONPOSTED) < NONPOSTED * POSTED * 2) {
 		bool fence = i % 2;
 		order = (struct order){nonposted[i / 2 % NONPOSTED], posted[i / 2 / NONPOSTED],
@@ -1549,13 +1583,14 @@ END_TEST
 static unsigned lose_answer(const struct choice_point *at, unsigned n)
 {
 	(void)n;
-	return at->kind == CHOICE_PACKET && !strcmp(at->who->name, "server/qp1") && at->a == 2 && at->c == 1
+	return at->kind == CHOICE_PACKET && !strcmp(at->who->name, "server/qp1") && at->a == 2 &&
+			       at->c == 1
 		       ? PACKET_LOSE
 		       : 0;
 }
 
-/* A sequence number comes again after 16 million packets (here it is set back): a duplicate gets its own
- * answer, not that of the request that had its number before. */
+/* A sequence number comes again after 16 million packets (here it is set back): a duplicate gets
+ * its own answer, not that of the request that had its number before. */
 static void again_body(void)
 {
 	struct rnic_qp *from = (struct rnic_qp *)a.qp, *to = (struct rnic_qp *)b.qp;
@@ -1658,7 +1693,8 @@ static void malformed_body(void)
 		pkt->name.who = sim_actor(sim);
 		rnic_deliver(net, HOST_SERVER, pkt);
 		rt_sleep(10 * US);
-		ck_assert_msg(b.qp->state == (m->allowed ? IBV_QPS_RTS : IBV_QPS_ERR), "%s", m->name);
+		ck_assert_msg(b.qp->state == (m->allowed ? IBV_QPS_RTS : IBV_QPS_ERR), "%s",
+			      m->name);
 		ck_assert_uint_eq(word(&b, 0), m->allowed && m->payload ? 0x0101010101010101 : 0);
 		ck_assert_int_eq(modify(&b, &a, IBV_QPS_RESET, 0), 0);
 		connect_side(&b, &a);

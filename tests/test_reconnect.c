@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Clients that connect again: a server lives for ever with as many connections as it has
- * clients. What a former self has left behind, on its way, in the completion queue, in the hands of the
- * server, never comes to the new one; and no other client notices. Each test runs scripts
- * of clients against a server in a simulation, rpc.h alone or a store.
+ * clients. What a former self has left behind, on its way, in the completion queue, in the hands of
+ * the server, never comes to the new one; and no other client notices. Each test runs scripts of
+ * clients against a server in a simulation, rpc.h alone or a store.
  */
 #include <check.h>
 #include <errno.h>
@@ -92,7 +92,8 @@ static void boot(void *arg)
 	}
 	for (unsigned c = 1; c <= CLIENTS; c++) {
 		if (w.script[c])
-			ck_assert_int_eq(sim_spawn(w.sim, c, NULL, client_main, (void *)(uintptr_t)c), 0);
+			ck_assert_int_eq(
+				sim_spawn(w.sim, c, NULL, client_main, (void *)(uintptr_t)c), 0);
 	}
 }
 
@@ -135,12 +136,14 @@ static void prepare(const struct tm_store *store)
 	memset(&w, 0, sizeof(w));
 	w.hw = hardware_default;
 	w.store = store;
-	w.params = (struct tm_params){.clients = CLIENTS, .keys = 4, .updates = 400, .max_vlen = MAX_VLEN};
+	w.params = (struct tm_params){
+		.clients = CLIENTS, .keys = 4, .updates = 400, .max_vlen = MAX_VLEN};
 }
 
 /* --- rpc.h --- */
 
-static void open_both(unsigned client, struct rpc_conn *conn, struct rpc_conn *notices, bool notices_first)
+static void open_both(unsigned client, struct rpc_conn *conn, struct rpc_conn *notices,
+		      bool notices_first)
 {
 	if (notices_first)
 		ck_assert_int_eq(rpc_open_notices(notices, &w.env[client], MSG), 0);
@@ -226,8 +229,9 @@ START_TEST(what_was_in_the_queue)
 }
 END_TEST
 
-/* A message is being handled while its client begins anew: the client has to wait, and gets no reply to it.
- */
+/* A message is being handled while its client begins anew: the client has to wait, and gets no
+ * reply to
+ * it. */
 static void in_hand(unsigned client)
 {
 	struct rpc_conn conn, again;
@@ -248,7 +252,8 @@ START_TEST(what_is_being_handled)
 }
 END_TEST
 
-/* Who begins anew is one client still; all its connections are closed, the other clients' are not. */
+/* Who begins anew is one client still; all its connections are closed, the other clients' are
+ * not. */
 static void begins_anew(unsigned client)
 {
 	struct rpc_conn conn, notices, further, again;
@@ -385,9 +390,9 @@ START_TEST(a_cleaning_goes_on)
 END_TEST
 
 /*
- * Erda: somebody has a log cleaned twice, acknowledges the first BEGIN and is gone when END comes, so the
- * second BEGIN cannot be sent to it. Who connects while the server waits for that is told late, and has its
- * time, too.
+ * Erda: somebody has a log cleaned twice, acknowledges the first BEGIN and is gone when END comes,
+ * so the second BEGIN cannot be sent to it. Who connects while the server waits for that is told
+ * late, and has its time, too.
  */
 static void want_cleaning(struct rpc_conn *conn)
 {

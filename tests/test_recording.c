@@ -74,7 +74,8 @@ START_TEST(is_read_as_it_was_written)
 
 	/* Still open, as when its client is killed; one operation has not returned. */
 	struct recording_op *open = recording_next(r);
-	*open = (struct recording_op){.kind = HISTORY_GET, .client = 7, .boot = 3, .key = 9, .found = 77};
+	*open = (struct recording_op){
+		.kind = HISTORY_GET, .client = 7, .boot = 3, .key = 9, .found = 77};
 	recording_invoke(open);
 	ck_assert_int_eq(recording_open(&in, path, why, sizeof(why)), 0);
 	ck_assert_str_eq(recording_text(in), "tidemark-pool 1\nstore erda\n");
@@ -174,7 +175,8 @@ START_TEST(a_file_is_cut_anywhere)
 		snprintf(expected, sizeof(expected), "record %zu: the file ends here",
 			 (cut - HEADER) / RECORDING_OP + 1);
 		if (cut >= HEADER)
-			ck_assert_msg(!strncmp(why, expected, strlen(expected)), "%s, not %s", why, expected);
+			ck_assert_msg(!strncmp(why, expected, strlen(expected)), "%s, not %s", why,
+				      expected);
 		else
 			ck_assert_ptr_nonnull(strstr(why, "first page is not whole"));
 	}
@@ -211,10 +213,12 @@ START_TEST(garbage_is_told)
 	fd = open(path, O_RDWR);
 	size_t at = garbage[_i].at < HEADER ? HEADER + 2 * RECORDING_OP + garbage[_i].at
 					    : garbage[_i].at - HEADER;
-	size_t len = garbage[_i].at == offsetof(struct recording_op, kind)			       ? 1
-		     : garbage[_i].at == offsetof(struct recording_op, client)			       ? 2
-		     : garbage[_i].at < HEADER && garbage[_i].at >= offsetof(struct recording_op, key) ? 4
-												       : 8;
+	size_t len = garbage[_i].at == offsetof(struct recording_op, kind)     ? 1
+		     : garbage[_i].at == offsetof(struct recording_op, client) ? 2
+		     : garbage[_i].at < HEADER &&
+				     garbage[_i].at >= offsetof(struct recording_op, key)
+			     ? 4
+			     : 8;
 	ck_assert_int_eq(pwrite(fd, garbage[_i].bytes, len, (off_t)at), (ssize_t)len);
 	close(fd);
 	ck_assert_int_eq(reopen(why), -EINVAL);

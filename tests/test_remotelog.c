@@ -36,10 +36,11 @@ static void set_knobs(struct setup *s, const char *knobs)
 	}
 }
 
-/* The contracts that break, a bit each. The search goes on until all of `want` have; `holds`: some must not.
- */
-static unsigned broken(const char *method, const char *knobs, const char *workload, unsigned want, bool holds,
-		       uint64_t states)
+/* The contracts that break, a bit each. The search goes on until all of `want` have; `holds`: some
+ * must
+ * not. */
+static unsigned broken(const char *method, const char *knobs, const char *workload, unsigned want,
+		       bool holds, uint64_t states)
 {
 	static struct explorer ex;
 	struct explore_limits limits = campaign_default.limits;
@@ -84,8 +85,8 @@ static void judge(const char *method, const char *knobs, const char *workload, u
 	unsigned got = broken(method, knobs, workload, want, looked_at != want, states) & looked_at;
 
 	for (unsigned k = 0; k < TM_CONTRACTS; k++)
-		ck_assert_msg(!((got ^ want) & TM_BIT(k)), "%s %s, %s: %s %s", method, knobs, workload,
-			      contract_name(k), got & TM_BIT(k) ? "breaks" : "holds");
+		ck_assert_msg(!((got ^ want) & TM_BIT(k)), "%s %s, %s: %s %s", method, knobs,
+			      workload, contract_name(k), got & TM_BIT(k) ? "breaks" : "holds");
 }
 
 /* --- what the papers claim --- */
@@ -96,34 +97,41 @@ static const struct claim {
 } claims[] = {
 	{"completed is not visible: the server's CPU", "w3", "get=server", "w-rr", LIN, LIN},
 	{"... where it is", "w3", "get=server ack_early=off", "w-rr", LIN, 0},
-	{"IB: completed has arrived", "w3 i3 s4 cw4 ci4 cs4", "domain=wsp rqwrb=pm", "ww", DUR | FSCK, 0},
-	{"iWARP: completed may not have left", "w3 i3 s4 cw4 ci4 cs4", "domain=wsp rqwrb=pm transport=iwarp",
-	 "w", DUR | FSCK, DUR},
+	{"IB: completed has arrived", "w3 i3 s4 cw4 ci4 cs4", "domain=wsp rqwrb=pm", "ww",
+	 DUR | FSCK, 0},
+	{"iWARP: completed may not have left", "w3 i3 s4 cw4 ci4 cs4",
+	 "domain=wsp rqwrb=pm transport=iwarp", "w", DUR | FSCK, DUR},
 	{"visible in order is not durable in order", "cw3 ci3", "ddio=off", "w", DUR | FSCK, FSCK},
-	{"... with the buffers inside MHP it is", "cw3 ci3", "ddio=off domain=mhp", "ww", DUR | FSCK, 0},
-	{"... outside it is not", "cw3 ci3", "ddio=off domain=mhp iio_in_mhp=off", "w", DUR | FSCK, FSCK},
+	{"... with the buffers inside MHP it is", "cw3 ci3", "ddio=off domain=mhp", "ww",
+	 DUR | FSCK, 0},
+	{"... outside it is not", "cw3 ci3", "ddio=off domain=mhp iio_in_mhp=off", "w", DUR | FSCK,
+	 FSCK},
 	{"a posted write overtakes a flush", "cw2p", "ddio=off", "w", DUR | FSCK, FSCK},
-	{"an atomic write, a wait, a fence do not", "cw2 cw2c cw2f", "ddio=off", "ww", DUR | FSCK, 0},
-	{"... by reads", "cw2 cw2c cw2f", "ddio=off flush=read", "ww", DUR | FSCK, 0},
-	{"... where a flush drains", "cw2 w2 i2 ci2", "ddio=off domain=mhp iio_in_mhp=off", "ww", DUR | FSCK,
+	{"an atomic write, a wait, a fence do not", "cw2 cw2c cw2f", "ddio=off", "ww", DUR | FSCK,
 	 0},
+	{"... by reads", "cw2 cw2c cw2f", "ddio=off flush=read", "ww", DUR | FSCK, 0},
+	{"... where a flush drains", "cw2 w2 i2 ci2", "ddio=off domain=mhp iio_in_mhp=off", "ww",
+	 DUR | FSCK, 0},
 	{"with ddio nothing does", "cw2 cw2c cw2f", "ddio=on", "w", DUR | FSCK, DUR | FSCK},
 	{"a write of several lines can be torn", "w2", "crc=off ddio=off", "ww", RDA, RDA},
 	{"... a line of it at 8 bytes", "w2", "crc=off ddio=off line_torn=on", "ww.8", RDA, RDA},
 	{"... or not", "w2", "crc=off ddio=off", "ww.8", RDA, 0},
 	{"... and a checksum tells", "w2", "ddio=off line_torn=on", "ww", RDA | DUR | FSCK, 0},
 	{"a read flushes", "w2 i2", "ddio=off flush=read", "ww", DUR, 0},
-	{"... not what another connection wrote", "w2 i2", "ddio=off flush=read_other_qp", "w", DUR, DUR},
+	{"... not what another connection wrote", "w2 i2", "ddio=off flush=read_other_qp", "w", DUR,
+	 DUR},
 	{"... nor waits for it to land", "w2 i2", "domain=mhp flush=read_other_qp", "w", DUR, DUR},
 	{"receive buffers in PM", "s3 cs3", "ddio=off rqwrb=pm", "ww", DUR | FSCK, 0},
-	{"... that nobody looks into", "s3 cs3", "ddio=off rqwrb=pm scan_buffers=off", "w", DUR | FSCK, DUR},
-	{"... that a flush does not cover", "s3", "ddio=off rqwrb=pm flush_covers_send=off", "w", DUR | FSCK,
-	 DUR},
+	{"... that nobody looks into", "s3 cs3", "ddio=off rqwrb=pm scan_buffers=off", "w",
+	 DUR | FSCK, DUR},
+	{"... that a flush does not cover", "s3", "ddio=off rqwrb=pm flush_covers_send=off", "w",
+	 DUR | FSCK, DUR},
 	{"receive buffers in DRAM", "s3 s4 cs3 cs4", "domain=wsp", "w", DUR | FSCK, DUR},
 	{"the message's sender reads stale data", "s3", "ddio=off rqwrb=pm", "wr", LIN, LIN},
 	{"several messages wait in buffers", "s3 cs3", "ddio=off rqwrb=pm", "www", DUR | FSCK, 0},
 	{"... of two clients", "s3 cs3", "ddio=off rqwrb=pm", "ww-w", DUR | FSCK, 0},
-	{"a tail of 16 bytes has no atomic write", "cw2", "ddio=off tail=16", "w", DUR | FSCK, FSCK},
+	{"a tail of 16 bytes has no atomic write", "cw2", "ddio=off tail=16", "w", DUR | FSCK,
+	 FSCK},
 	{"... so it waits", "cw2c cw2f ci2", "ddio=off tail=16", "ww", DUR | FSCK, 0},
 	{"... and can be torn", "cw2c", "ddio=off tail=16 line_torn=on", "w", FSCK, FSCK},
 	{"... where 8 bytes cannot", "cw2c", "ddio=off line_torn=on", "w", FSCK, 0},
@@ -140,7 +148,8 @@ START_TEST(claim)
 		return;
 	snprintf(text, sizeof(text), "%s", c->methods);
 	for (char *method = strtok_r(text, " ", &save); method; method = strtok_r(NULL, " ", &save))
-		judge(method, c->knobs, c->workload, c->looked_at, c->want, campaign_default.states);
+		judge(method, c->knobs, c->workload, c->looked_at, c->want,
+		      campaign_default.states);
 }
 END_TEST
 
@@ -155,14 +164,16 @@ static const struct claim ring_claims[] = {
 	{"the deleted", "w1 s1", "slots=2", "wdw", DUR | FSCK | RDA, 0},
 	{"lines can be cut", "w1 s1 cw1", "slots=2 line_torn=on", "www", DUR | FSCK | RDA, 0},
 	{"what is collected is still told of", "w1 cw1 i1", "slots=2", "new-ww", LIVE, 0},
-	{"a number that is not compared", "w1 s1 w2", "slots=2 seq=unchecked ddio=off", "www", DUR, DUR},
+	{"a number that is not compared", "w1 s1 w2", "slots=2 seq=unchecked ddio=off", "www", DUR,
+	 DUR},
 	{"... in a log that is no ring", "w1 s1 w2", "seq=unchecked ddio=off", "www", DUR, 0},
 	{"... in one whose lap is not over", "w1", "slots=16 seq=unchecked", "www", DUR, 0},
 	{"the head before the table", "w1 cw1 s1", "slots=2 bug=gc_early", "ww", FSCK, FSCK},
 	{"... loses a value", "w1", "slots=2 bug=gc_early", "dr", DUR, DUR},
 	{"the table before the record", "w1 cw1", "slots=2 bug=gc_dirty", "ww", FSCK, FSCK},
 	{"clients before the head", "w2", "slots=2 ddio=off bug=room_early", "www", DUR, DUR},
-	{"a buffer before the record", "s3 cs3", "ddio=off rqwrb=pm bug=repost_early", "www", DUR, DUR},
+	{"a buffer before the record", "s3 cs3", "ddio=off rqwrb=pm bug=repost_early", "www", DUR,
+	 DUR},
 };
 
 START_TEST(ring)
@@ -199,7 +210,8 @@ START_TEST(method_in_dmp)
 {
 	if (!in_share(_i))
 		return;
-	judge(methods[_i].name, "", "w", DUR | FSCK | RDA, methods[_i].dmp, campaign_default.states);
+	judge(methods[_i].name, "", "w", DUR | FSCK | RDA, methods[_i].dmp,
+	      campaign_default.states);
 }
 END_TEST
 
@@ -208,7 +220,8 @@ START_TEST(method_in_wsp)
 {
 	if (!in_share(_i))
 		return;
-	judge(methods[_i].name, "domain=wsp rqwrb=pm", "wdw", DUR | FSCK | RDA, 0, campaign_default.states);
+	judge(methods[_i].name, "domain=wsp rqwrb=pm", "wdw", DUR | FSCK | RDA, 0,
+	      campaign_default.states);
 }
 END_TEST
 
@@ -244,9 +257,10 @@ START_TEST(method_in_ring)
 		for (unsigned k = 0; k < 3; k++) {
 			char text[100];
 
-			snprintf(text, sizeof(text), "domain=wsp rqwrb=pm ack_early=off %s", knobs[k]);
-			judge(methods[_i].name, text, workloads[w], RDA | FSCK | (late ? 0 : LIN), 0,
-			      FEW_STATES);
+			snprintf(text, sizeof(text), "domain=wsp rqwrb=pm ack_early=off %s",
+				 knobs[k]);
+			judge(methods[_i].name, text, workloads[w], RDA | FSCK | (late ? 0 : LIN),
+			      0, FEW_STATES);
 		}
 }
 END_TEST

@@ -39,8 +39,10 @@ static int required(enum ibv_qp_state from, enum ibv_qp_state to)
 		return MASK_RTR;
 	if (from == IBV_QPS_RTR && to == IBV_QPS_RTS)
 		return MASK_RTS;
-	if ((from == IBV_QPS_INIT && to == IBV_QPS_INIT) || (from == IBV_QPS_RTS && to == IBV_QPS_RTS) ||
-	    (from == IBV_QPS_RTS && to == IBV_QPS_SQD) || (from == IBV_QPS_SQD && to == IBV_QPS_RTS) ||
+	if ((from == IBV_QPS_INIT && to == IBV_QPS_INIT) ||
+	    (from == IBV_QPS_RTS && to == IBV_QPS_RTS) ||
+	    (from == IBV_QPS_RTS && to == IBV_QPS_SQD) ||
+	    (from == IBV_QPS_SQD && to == IBV_QPS_RTS) ||
 	    (from == IBV_QPS_SQD && to == IBV_QPS_SQD))
 		return 0;
 	return -1;
@@ -148,9 +150,11 @@ static void values_body(void)
 	struct ibv_qp_attr attr = attr_for(&b);
 	attr.qp_state = IBV_QPS_RTS;
 	attr.cur_qp_state = IBV_QPS_INIT;
-	ck_assert_int_eq(rnic_modify_qp(a.qp, &attr, MASK_RTS | IBV_QP_STATE | IBV_QP_CUR_STATE), EINVAL);
+	ck_assert_int_eq(rnic_modify_qp(a.qp, &attr, MASK_RTS | IBV_QP_STATE | IBV_QP_CUR_STATE),
+			 EINVAL);
 	attr.cur_qp_state = IBV_QPS_RTR;
-	ck_assert_int_eq(rnic_modify_qp(a.qp, &attr, MASK_RTS | IBV_QP_STATE | IBV_QP_CUR_STATE), 0);
+	ck_assert_int_eq(rnic_modify_qp(a.qp, &attr, MASK_RTS | IBV_QP_STATE | IBV_QP_CUR_STATE),
+			 0);
 	bring_to(IBV_QPS_RESET);
 	attr.qp_state = IBV_QPS_INIT;
 	attr.port_num = 2;
@@ -372,8 +376,10 @@ static void sges_body(void)
 	memcpy(flat + 700, a.buf + 3001, 1);
 	memcpy(flat + 701, a.buf + 9003, 1999);
 	struct ibv_recv_wr rwr = {.sg_list = in, .num_sge = 3}, *rbad;
-	struct ibv_send_wr wr = {
-		.sg_list = out, .num_sge = 4, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_send_wr wr = {.sg_list = out,
+				 .num_sge = 4,
+				 .opcode = IBV_WR_SEND,
+				 .send_flags = IBV_SEND_SIGNALED};
 	ck_assert_int_eq(ibv_post_recv(b.qp, &rwr, &rbad), 0);
 	post(&a, &wr);
 	ck_assert_uint_eq(wait_for(b.rcq).byte_len, 2700);
@@ -384,10 +390,13 @@ static void sges_body(void)
 	ck_assert_mem_eq(got, flat, 2700);
 	/* READ scatters. */
 	for (int i = 0; i < 3; i++)
-		in[i] = (struct ibv_sge){(uintptr_t)a.buf + 50000 + 5003 * (size_t)i, in_len[i], a.mr->lkey};
+		in[i] = (struct ibv_sge){(uintptr_t)a.buf + 50000 + 5003 * (size_t)i, in_len[i],
+					 a.mr->lkey};
 	memcpy(b.buf + 100000, flat, 2700);
-	wr = (struct ibv_send_wr){
-		.sg_list = in, .num_sge = 3, .opcode = IBV_WR_RDMA_READ, .send_flags = IBV_SEND_SIGNALED};
+	wr = (struct ibv_send_wr){.sg_list = in,
+				  .num_sge = 3,
+				  .opcode = IBV_WR_RDMA_READ,
+				  .send_flags = IBV_SEND_SIGNALED};
 	in[2].length = 687;
 	wr.wr.rdma.remote_addr = (uintptr_t)b.buf + 100000;
 	wr.wr.rdma.rkey = b.mr->rkey;
@@ -564,7 +573,10 @@ static void bad_posts_body(void)
 	static const struct {
 		uint8_t type, level;
 		int sges;
-	} flushes[] = {{0, 0, 0}, {4, 0, 0}, {IBV_FLUSH_GLOBAL, 2, 0}, {IBV_FLUSH_GLOBAL, IBV_FLUSH_MR, 1}};
+	} flushes[] = {{0, 0, 0},
+		       {4, 0, 0},
+		       {IBV_FLUSH_GLOBAL, 2, 0},
+		       {IBV_FLUSH_GLOBAL, IBV_FLUSH_MR, 1}};
 	for (unsigned i = 0; i < 4; i++) {
 		flush_wr(&wr, b.mr->rkey, (uintptr_t)b.buf, 8, flushes[i].type, flushes[i].level);
 		wr.num_sge = flushes[i].sges;
@@ -603,7 +615,8 @@ static void acked_body(void)
 	ck_assert(!visible);
 	ck_assert_mem_eq(b.buf, a.buf, 64);
 	ck_assert_mem_ne(b.buf + 64, a.buf + 64, 64);
-	/* A later WRITE waits behind it, a READ sees both, a receive completion comes after both. */
+	/* A later WRITE waits behind it, a READ sees both, a receive completion comes after
+	 * both. */
 	a.buf[1000] = 1;
 	op(&a, IBV_WR_RDMA_WRITE, 1000, 1, &b, 1000, 2, IBV_SEND_SIGNALED);
 	expect(a.scq, 2, IBV_WC_SUCCESS);
@@ -654,7 +667,8 @@ static void fence_body(void)
 	memset(a.buf, 2, 128);
 	/* Without a fence the WRITE overtakes the READ's second line; with it, not. */
 	op(&a, IBV_WR_RDMA_READ, 1000, 128, &b, 0, 1, IBV_SEND_SIGNALED);
-	op(&a, IBV_WR_RDMA_WRITE, 0, 128, &b, 0, 2, IBV_SEND_SIGNALED | (opt.sig_all ? IBV_SEND_FENCE : 0));
+	op(&a, IBV_WR_RDMA_WRITE, 0, 128, &b, 0, 2,
+	   IBV_SEND_SIGNALED | (opt.sig_all ? IBV_SEND_FENCE : 0));
 	expect(a.scq, 1, IBV_WC_SUCCESS);
 	expect(a.scq, 2, IBV_WC_SUCCESS);
 	ck_assert_uint_eq(a.buf[1000], 1);
@@ -671,7 +685,8 @@ START_TEST(fence)
 }
 END_TEST
 
-/* A READ of parts of three lines, and a WRITE to all of them that overtakes it behind its first line. */
+/* A READ of parts of three lines, and a WRITE to all of them that overtakes it behind its first
+ * line. */
 static void read_order_body(void)
 {
 	memset(b.buf, 1, 192);
@@ -822,7 +837,8 @@ static void iwarp_body(void)
 static unsigned lose_second(const struct choice_point *at, unsigned n)
 {
 	(void)n;
-	return at->kind == CHOICE_PACKET && at->a == 1 && at->b == 2 && at->c == 1 ? PACKET_LOSE : 0;
+	return at->kind == CHOICE_PACKET && at->a == 1 && at->b == 2 && at->c == 1 ? PACKET_LOSE
+										   : 0;
 }
 
 START_TEST(iwarp)
@@ -885,15 +901,18 @@ static struct fault {
 #define A	  ALL_ACCESS
 #define NOT(flag) (ALL_ACCESS & ~(flag))
 static const struct fault faults[] = {
-	{"write past the end", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 64, 4096 - 63, PLAIN},
-	{"long write past the end", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 4000, 97, PLAIN},
-	{"write before the start", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 64, (size_t)-1,
+	{"write past the end", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 64,
+	 4096 - 63, PLAIN},
+	{"long write past the end", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 4000,
+	 97, PLAIN},
+	{"write before the start", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 64,
+	 (size_t)-1, PLAIN},
+	{"read past the end", IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 64, 4096 - 63,
 	 PLAIN},
-	{"read past the end", IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 64, 4096 - 63, PLAIN},
-	{"atomic past the end", IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 8, 4096,
-	 PLAIN},
-	{"atomic not aligned", IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_REM_INV_REQ_ERR, 0, true, A, A, 8, 4,
-	 PLAIN},
+	{"atomic past the end", IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_REM_ACCESS_ERR, 0, true, A, A,
+	 8, 4096, PLAIN},
+	{"atomic not aligned", IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_REM_INV_REQ_ERR, 0, true, A, A,
+	 8, 4, PLAIN},
 	{"write, region says no", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true,
 	 NOT(IBV_ACCESS_REMOTE_WRITE), A, 8, 0, PLAIN},
 	{"read, region says no", IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR, 0, true,
@@ -904,43 +923,53 @@ static const struct fault faults[] = {
 	 NOT(IBV_ACCESS_REMOTE_WRITE), 8, 0, PLAIN},
 	{"read, queue pair says no", IBV_WR_RDMA_READ, IBV_WC_REM_INV_REQ_ERR, 0, true, A,
 	 NOT(IBV_ACCESS_REMOTE_READ), 8, 0, PLAIN},
-	{"atomic, queue pair says no", IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_REM_INV_REQ_ERR, 0, true, A,
-	 NOT(IBV_ACCESS_REMOTE_ATOMIC), 8, 0, PLAIN},
-	{"flush past the end", IBV_WR_FLUSH, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 64, 4096 - 63, PLAIN},
-	{"flush, region says no", IBV_WR_FLUSH, IBV_WC_REM_ACCESS_ERR, 0, true, NOT(IBV_ACCESS_FLUSH_GLOBAL),
-	 A, 8, 0, PLAIN},
+	{"atomic, queue pair says no", IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_REM_INV_REQ_ERR, 0, true,
+	 A, NOT(IBV_ACCESS_REMOTE_ATOMIC), 8, 0, PLAIN},
+	{"flush past the end", IBV_WR_FLUSH, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 64, 4096 - 63,
+	 PLAIN},
+	{"flush, region says no", IBV_WR_FLUSH, IBV_WC_REM_ACCESS_ERR, 0, true,
+	 NOT(IBV_ACCESS_FLUSH_GLOBAL), A, 8, 0, PLAIN},
 	{"flush, queue pair says no", IBV_WR_FLUSH, IBV_WC_REM_INV_REQ_ERR, 0, true, A,
 	 NOT(IBV_ACCESS_FLUSH_GLOBAL), 8, 0, PLAIN},
 	{"flush of nothing, wrong key", IBV_WR_FLUSH, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 0, 0,
 	 LKEY_AS_RKEY},
-	{"flush, no outgoing reads", IBV_WR_FLUSH, IBV_WC_LOC_QP_OP_ERR, 0, false, A, A, 8, 0, NO_RD},
-	{"flush, no incoming reads", IBV_WR_FLUSH, IBV_WC_REM_INV_REQ_ERR, 0, true, A, A, 8, 0, NO_DEST_RD},
-	{"atomic write past the end", IBV_WR_ATOMIC_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 8, 4096,
-	 PLAIN},
-	{"atomic write not aligned", IBV_WR_ATOMIC_WRITE, IBV_WC_REM_INV_REQ_ERR, 0, true, A, A, 8, 4, PLAIN},
+	{"flush, no outgoing reads", IBV_WR_FLUSH, IBV_WC_LOC_QP_OP_ERR, 0, false, A, A, 8, 0,
+	 NO_RD},
+	{"flush, no incoming reads", IBV_WR_FLUSH, IBV_WC_REM_INV_REQ_ERR, 0, true, A, A, 8, 0,
+	 NO_DEST_RD},
+	{"atomic write past the end", IBV_WR_ATOMIC_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 8,
+	 4096, PLAIN},
+	{"atomic write not aligned", IBV_WR_ATOMIC_WRITE, IBV_WC_REM_INV_REQ_ERR, 0, true, A, A, 8,
+	 4, PLAIN},
 	{"atomic write, region says no", IBV_WR_ATOMIC_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true,
 	 NOT(IBV_ACCESS_REMOTE_WRITE), A, 8, 0, PLAIN},
-	{"atomic write, queue pair says no", IBV_WR_ATOMIC_WRITE, IBV_WC_REM_INV_REQ_ERR, 0, true, A,
-	 NOT(IBV_ACCESS_REMOTE_WRITE), 8, 0, PLAIN},
-	{"atomic write, wrong local key", IBV_WR_ATOMIC_WRITE, IBV_WC_LOC_PROT_ERR, 0, false, A, A, 8, 0,
-	 LOCAL_KEY},
-	{"region of another domain", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 8, 0, OTHER_PD},
+	{"atomic write, queue pair says no", IBV_WR_ATOMIC_WRITE, IBV_WC_REM_INV_REQ_ERR, 0, true,
+	 A, NOT(IBV_ACCESS_REMOTE_WRITE), 8, 0, PLAIN},
+	{"atomic write, wrong local key", IBV_WR_ATOMIC_WRITE, IBV_WC_LOC_PROT_ERR, 0, false, A, A,
+	 8, 0, LOCAL_KEY},
+	{"region of another domain", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 8, 0,
+	 OTHER_PD},
 	{"local key as remote key", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 8, 0,
 	 LKEY_AS_RKEY},
 	{"dead region", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 8, 0, DEAD_MR},
-	{"dead region, read", IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 8, 0, DEAD_MR},
-	{"wrong local key", IBV_WR_RDMA_WRITE, IBV_WC_LOC_PROT_ERR, 0, false, A, A, 8, 0, LOCAL_KEY},
-	{"wrong local key, read", IBV_WR_RDMA_READ, IBV_WC_LOC_PROT_ERR, 0, false, A, A, 8, 0, LOCAL_KEY},
-	{"atomic with room for 4 bytes", IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_LOC_LEN_ERR, 0, false, A, A, 4,
-	 0, PLAIN},
+	{"dead region, read", IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 8, 0,
+	 DEAD_MR},
+	{"wrong local key", IBV_WR_RDMA_WRITE, IBV_WC_LOC_PROT_ERR, 0, false, A, A, 8, 0,
+	 LOCAL_KEY},
+	{"wrong local key, read", IBV_WR_RDMA_READ, IBV_WC_LOC_PROT_ERR, 0, false, A, A, 8, 0,
+	 LOCAL_KEY},
+	{"atomic with room for 4 bytes", IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_LOC_LEN_ERR, 0, false,
+	 A, A, 4, 0, PLAIN},
 	{"local range", IBV_WR_SEND, IBV_WC_LOC_PROT_ERR, 0, false, A, A, 8, 0, LOCAL_RANGE},
 	{"no outgoing reads", IBV_WR_RDMA_READ, IBV_WC_LOC_QP_OP_ERR, 0, false, A, A, 8, 0, NO_RD},
-	{"no incoming reads", IBV_WR_RDMA_READ, IBV_WC_REM_INV_REQ_ERR, 0, true, A, A, 8, 0, NO_DEST_RD},
-	{"send too long", IBV_WR_SEND, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR, true, A, A, 65, 0, PLAIN},
-	{"send of packets too long", IBV_WR_SEND, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR, true, A, A,
-	 3000, 0, PLAIN},
-	{"receive buffer not ours", IBV_WR_SEND, IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR, true, A, A, 8, 0,
-	 RECV_KEY},
+	{"no incoming reads", IBV_WR_RDMA_READ, IBV_WC_REM_INV_REQ_ERR, 0, true, A, A, 8, 0,
+	 NO_DEST_RD},
+	{"send too long", IBV_WR_SEND, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR, true, A, A, 65,
+	 0, PLAIN},
+	{"send of packets too long", IBV_WR_SEND, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR, true,
+	 A, A, 3000, 0, PLAIN},
+	{"receive buffer not ours", IBV_WR_SEND, IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR, true, A, A,
+	 8, 0, RECV_KEY},
 };
 
 static void fault_body(void)
@@ -948,7 +977,8 @@ static void fault_body(void)
 	struct ibv_pd *pd = fault.how == OTHER_PD ? rnic_alloc_pd(b.ctx) : b.pd;
 	struct ibv_mr *mr = rnic_reg_mr(pd, b.buf + 4096, 4096, fault.mr_access);
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = wr_make(&a, fault.opcode, &sge, 0, fault.len, &b, 4096 + fault.remote);
+	struct ibv_send_wr wr = wr_make(&a, fault.opcode, &sge, 0, fault.len, &b,
+					4096 + fault.remote);
 	uint32_t rkey = fault.how == LKEY_AS_RKEY ? mr->lkey : mr->rkey;
 	if (fault.opcode >= IBV_WR_ATOMIC_CMP_AND_SWP && fault.opcode != IBV_WR_ATOMIC_WRITE)
 		wr.wr.atomic.rkey = rkey;
@@ -960,7 +990,8 @@ static void fault_body(void)
 		sge.lkey = a.mr->rkey;
 	if (fault.how == LOCAL_RANGE)
 		sge.addr += BUF - 7;
-	struct ibv_sge rsge = {(uintptr_t)b.buf, 64, fault.how == RECV_KEY ? b.mr->rkey : b.mr->lkey};
+	struct ibv_sge rsge = {(uintptr_t)b.buf, 64,
+			       fault.how == RECV_KEY ? b.mr->rkey : b.mr->lkey};
 	struct ibv_recv_wr rwr = {.wr_id = 50, .sg_list = &rsge, .num_sge = 1}, *rbad;
 	if (fault.opcode == IBV_WR_SEND) {
 		ck_assert_int_eq(ibv_post_recv(b.qp, &rwr, &rbad), 0);
@@ -1070,7 +1101,8 @@ static void rnr_body(void)
 
 START_TEST(rnr)
 {
-	opt.retry_cnt = 0; /* waiting for a receiver is no retry, nor is what follows it out of sequence */
+	opt.retry_cnt =
+		0; /* waiting for a receiver is no retry, nor is what follows it out of sequence */
 	run(connected, rnr_body);
 }
 END_TEST
@@ -1187,7 +1219,8 @@ static unsigned lose_answers_only(const struct choice_point *at, unsigned n)
 	return !strcmp(at->who->name, "server/qp1") ? lose_answers(at, n) : 0;
 }
 
-/* While its answer gets lost and its request comes again, an atomic write is not done a second time. */
+/* While its answer gets lost and its request comes again, an atomic write is not done a second
+ * time. */
 static void atomic_write_once_body(void)
 {
 	set_word(&a, 64, 1);
@@ -1274,7 +1307,8 @@ static void soak_post(struct soak *soak)
 		soak->fenced = true;
 		break;
 	case 3:
-		wr = wr_make(&a, IBV_WR_FLUSH, &sge, 0, (uint32_t)(rnd(&soak->state) % SLOT), &b, 0);
+		wr = wr_make(&a, IBV_WR_FLUSH, &sge, 0, (uint32_t)(rnd(&soak->state) % SLOT), &b,
+			     0);
 		break;
 	case 4:
 		wr = wr_make(&a, IBV_WR_ATOMIC_WRITE, &sge, mine, 8, &b, 8);
@@ -1305,13 +1339,15 @@ static void soak_body(void)
 		}
 		while (ibv_poll_cq(a.scq, 1, &wc) == 1) {
 			const uint8_t *mine = a.buf + wc.wr_id % 16 * SLOT;
-			ck_assert_msg(wc.status == IBV_WC_SUCCESS, "%s", rnic_wc_status_str(wc.status));
+			ck_assert_msg(wc.status == IBV_WC_SUCCESS, "%s",
+				      rnic_wc_status_str(wc.status));
 			ck_assert_uint_eq(wc.wr_id, soak.done++);
 			if (wc.opcode == IBV_WC_FETCH_ADD)
 				ck_assert_mem_eq(mine, want_read[wc.wr_id], 8);
 			if (wc.opcode == IBV_WC_RDMA_READ) {
 				ck_assert_mem_eq(mine, want_read[wc.wr_id], 16);
-				ck_assert_mem_eq(mine + SLOT - 64 - 16, want_read[wc.wr_id] + 16, 16);
+				ck_assert_mem_eq(mine + SLOT - 64 - 16, want_read[wc.wr_id] + 16,
+						 16);
 			}
 			busy = true;
 		}
@@ -1406,7 +1442,8 @@ static uint64_t word_of_a(size_t off)
 	return value;
 }
 
-/* A doorbell waits for the store before it; one that was rung before says nothing of requests behind it. */
+/* A doorbell waits for the store before it; one that was rung before says nothing of requests
+ * behind it. */
 static void doorbell_body(void)
 {
 	op(&b, IBV_WR_RDMA_WRITE, 64, 64, &a, 0, 1, IBV_SEND_SIGNALED);
@@ -1485,13 +1522,34 @@ static const struct durability durabilities[] = {
 	{"send in the range", {DMP}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_RANGE, 256, 2048, 1},
 	{"region", {DMP, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_MR, 0, 0, 0},
 	{"region, whatever the range", {DMP, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_MR, BUF, 77, 0},
-	{"persistence alone", {DMP, OFF}, IBV_WR_FLUSH, IBV_FLUSH_PERSISTENT, IBV_FLUSH_MR, 0, 0, 0},
+	{"persistence alone",
+	 {DMP, OFF},
+	 IBV_WR_FLUSH,
+	 IBV_FLUSH_PERSISTENT,
+	 IBV_FLUSH_MR,
+	 0,
+	 0,
+	 0},
 	{"visibility alone", {DMP, OFF}, IBV_WR_FLUSH, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR, 0, 0, 4},
 	{"ddio", {DMP, .ddio = true, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_MR, 0, 0, 4},
 	{"buffers outside of mhp", {MHP, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_MR, 0, 0, 0},
-	{"buffers outside, no flush", {MHP, OFF}, IBV_WR_FLUSH, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR, 0, 0, 4},
+	{"buffers outside, no flush",
+	 {MHP, OFF},
+	 IBV_WR_FLUSH,
+	 IBV_FLUSH_GLOBAL,
+	 IBV_FLUSH_MR,
+	 0,
+	 0,
+	 4},
 	{"mhp", {MHP, .iio_in_mhp = true}, IBV_WR_FLUSH, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR, 0, 0, 0},
-	{"wsp", {.domain = DOMAIN_WSP, .mtu = 4096}, IBV_WR_FLUSH, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR, 0, 0, 0},
+	{"wsp",
+	 {.domain = DOMAIN_WSP, .mtu = 4096},
+	 IBV_WR_FLUSH,
+	 IBV_FLUSH_GLOBAL,
+	 IBV_FLUSH_MR,
+	 0,
+	 0,
+	 0},
 	{"read", {DMP}, IBV_WR_RDMA_READ, 0, 0, 8192, 8, 0},
 	{"read of nothing", {DMP}, IBV_WR_RDMA_READ, 0, 0, 8192, 0, 4},
 	{"read, ddio", {DMP, .ddio = true}, IBV_WR_RDMA_READ, 0, 0, 8192, 8, 4},
@@ -1514,8 +1572,8 @@ static void durability_body(void)
 	struct ibv_send_wr wr = wr_make(&a, durability.opcode, &sge, 4096, durability.len, &b,
 					durability.off);
 	if (durability.opcode == IBV_WR_FLUSH)
-		flush_wr(&wr, b.mr->rkey, (uintptr_t)b.buf + durability.off, durability.len, durability.type,
-			 durability.level);
+		flush_wr(&wr, b.mr->rkey, (uintptr_t)b.buf + durability.off, durability.len,
+			 durability.type, durability.level);
 	post(&a, &wr);
 	/* Behind it: what comes later is not covered. */
 	op(&a, IBV_WR_RDMA_WRITE, 0, 64, &b, 4096, 5, IBV_SEND_FENCE);
@@ -1569,7 +1627,8 @@ static void flush_rights_body(void)
 	flush_wr(&wr, opt.qp_access & PERSISTENT ? mr->rkey : b.mr->rkey, (uintptr_t)b.buf, 8,
 		 IBV_FLUSH_PERSISTENT, IBV_FLUSH_MR);
 	post(&a, &wr);
-	expect_failure(opt.qp_access & PERSISTENT ? IBV_WC_REM_ACCESS_ERR : IBV_WC_REM_INV_REQ_ERR, true);
+	expect_failure(opt.qp_access & PERSISTENT ? IBV_WC_REM_ACCESS_ERR : IBV_WC_REM_INV_REQ_ERR,
+		       true);
 }
 
 /* A region that goes while a FLUSH of it waits. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A link that holds so many packets only (core/rnic/link.h, burst): what is under way stays below that, a
- * READ is asked for in parts, each of which ends where it did before when it is asked for again, and READs,
- * WRITEs and atomics of random sizes bring the right bytes over a link that loses, doubles and reorders. Also
- * who is not a queue pair's peer.
+ * A link that holds so many packets only (core/rnic/link.h, burst): what is under way stays below
+ * that, a READ is asked for in parts, each of which ends where it did before when it is asked for
+ * again, and READs, WRITEs and atomics of random sizes bring the right bytes over a link that
+ * loses, doubles and reorders. Also who is not a queue pair's peer.
  */
 #include "core/rnic/device.h"
 #include "core/rnic/link.h"
@@ -41,7 +41,8 @@ static void put_gate(uint32_t burst)
 
 static void parts_body(void)
 {
-	static const uint32_t ends[] = {8, 16, 20, 21}; /* 20 packets are 8, 8, 4; and the one behind */
+	static const uint32_t ends[] = {8, 16, 20,
+					21}; /* 20 packets are 8, 8, 4; and the one behind */
 
 	put_gate(BURST);
 	fill(b.buf, 100000, 3);
@@ -87,7 +88,8 @@ static void lossy_body(void)
 	put_gate(BURST);
 	set_word(&b, 0, 0);
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		uint32_t len = (uint32_t)(rnd(&state) % 40000), off = (uint32_t)(8 + rnd(&state) % 40000);
+		uint32_t len = (uint32_t)(rnd(&state) % 40000),
+			 off = (uint32_t)(8 + rnd(&state) % 40000);
 
 		fill(a.buf, len, i);
 		op(&a, IBV_WR_RDMA_WRITE, 0, len, &b, off, 1, 0);

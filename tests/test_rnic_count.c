@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the soft RNIC counts: for each refusal, retransmission and NAK the counter that `tidemark stat` shows.
- * a asks, b refuses; both count together. */
+/* What the soft RNIC counts: for each refusal, retransmission and NAK the counter that `tidemark
+ * stat` shows. a asks, b refuses; both count together. */
 #include <stdlib.h>
 #include "core/rnic/device.h"
 #include "tests/rnic_world.h"
@@ -20,7 +20,8 @@ static void expect_counts(unsigned n, const enum rnic_count *which)
 		uint64_t expected = 0;
 		for (unsigned k = 0; k < n; k++)
 			expected += which[k] == i;
-		ck_assert_msg(count[i] == expected, "%s is %llu", names[i], (unsigned long long)count[i]);
+		ck_assert_msg(count[i] == expected, "%s is %llu", names[i],
+			      (unsigned long long)count[i]);
 	}
 }
 #define EXPECT(...)                                                                       \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A link that is known to be lossy (core/rnic/link.h, core/rnic/repair.c). A gate before the simulation's
- * link loses, or holds back, just the packets that a test names, and counts what passes: how much is sent for
- * a loss, for packets that changed places, for a lost end, and how soon. What an ending peer still says. Then
- * everything at random, and the right bytes.
+ * A link that is known to be lossy (core/rnic/link.h, core/rnic/repair.c). A gate before the
+ * simulation's link loses, or holds back, just the packets that a test names, and counts what
+ * passes: how much is sent for a loss, for packets that changed places, for a lost end, and how
+ * soon. What an ending peer still says. Then everything at random, and the right bytes.
  */
 #include "core/rnic/device.h"
 #include "core/rnic/link.h"
@@ -273,7 +273,8 @@ START_TEST(forgetful)
 }
 END_TEST
 
-/* What came behind a message that found no receiver is not kept: it comes again, and is refused once. */
+/* What came behind a message that found no receiver is not kept: it comes again, and is refused
+ * once. */
 static void not_ready_body(void)
 {
 	put_gate(NULL);
@@ -297,13 +298,15 @@ START_TEST(not_ready)
 }
 END_TEST
 
-/* The link was a good one, until the middle of a transfer, or until it waits for the answer to its end. */
+/* The link was a good one, until the middle of a transfer, or until it waits for the answer to its
+ * end. */
 static bool waits;
 
 static bool middle_and_end(const struct packet *pkt)
 {
 	int32_t at = psn_diff(pkt->psn, opt.psn);
-	return is_first(pkt) && is_data(pkt) && (at >= 2 * PACKETS - 3 || (!waits && at == PACKETS));
+	return is_first(pkt) && is_data(pkt) &&
+	       (at >= 2 * PACKETS - 3 || (!waits && at == PACKETS));
 }
 
 static void becomes_body(void)
@@ -431,7 +434,8 @@ static void random_body(void)
 	net->link->burst = source.permille[CHOICE_LAND] ? 0 : 16;
 	set_word(&b, 0, 0);
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		uint32_t len = (uint32_t)(rnd(&state) % 40000), off = (uint32_t)(8 + rnd(&state) % 40000);
+		uint32_t len = (uint32_t)(rnd(&state) % 40000),
+			 off = (uint32_t)(8 + rnd(&state) % 40000);
 
 		fill(a.buf, len, i);
 		if (i % 2)

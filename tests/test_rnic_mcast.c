@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Multicast: which queue pair may be attached to which group; who gets a datagram, and in what state it has
- * to be; what a link does to the copies. */
+/* Multicast: which queue pair may be attached to which group; who gets a datagram, and in what
+ * state it has to be; what a link does to the copies. */
 #include "core/rnic/device.h"
 #include "core/rnic/link.h"
 #include "core/rnic/qp.h"
@@ -14,12 +14,14 @@
 static const union ibv_gid group = {.raw = {[10] = 0xff, 0xff, 239, 1, 2, 3}};
 static const union ibv_gid other = {.raw = {[10] = 0xff, 0xff, 224, 0, 0, 9}};
 static const union ibv_gid ipv6 = {.raw = {0xff, 0x0e, [15] = 1}};
-static struct side c[TOGETHER]; /* b, and more queue pairs of b's with completion queues of their own */
+static struct side
+	c[TOGETHER]; /* b, and more queue pairs of b's with completion queues of their own */
 static struct ibv_ah *to_group;
 
 static struct ibv_ah *path(const union ibv_gid *gid)
 {
-	struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = *gid, .hop_limit = 1}};
+	struct ibv_ah_attr attr = {
+		.is_global = 1, .port_num = 1, .grh = {.dgid = *gid, .hop_limit = 1}};
 	return rnic_create_ah(a.pd, &attr);
 }
 
@@ -146,15 +148,17 @@ static void copies_body(void)
 	send_to(to_group, ALL, 600, 2);
 	for (unsigned i = 0; i < TOGETHER; i += 2) {
 		struct ibv_wc wc = wait_for(c[i].rcq);
-		ck_assert(wc.status == IBV_WC_SUCCESS && wc.wr_id == i + 1 && wc.byte_len == 600 + GRH);
+		ck_assert(wc.status == IBV_WC_SUCCESS && wc.wr_id == i + 1 &&
+			  wc.byte_len == 600 + GRH);
 		ck_assert(wc.qp_num == c[i].qp->qp_num && wc.src_qp == a.qp->qp_num &&
 			  wc.wc_flags == IBV_WC_GRH);
 		ck_assert_mem_eq(b.buf + i * 1024 + GRH, a.buf, 600);
 		/* It was sent to the group, which the reader may answer. */
 		ck_assert_mem_eq(b.buf + i * 1024 + 36, group.raw + 12, 4);
 		struct ibv_ah_attr back;
-		ck_assert_int_eq(
-			rnic_init_ah_from_wc(b.ctx, 1, &wc, (struct ibv_grh *)(b.buf + i * 1024), &back), 0);
+		ck_assert_int_eq(rnic_init_ah_from_wc(b.ctx, 1, &wc,
+						      (struct ibv_grh *)(b.buf + i * 1024), &back),
+				 0);
 		ck_assert_mem_eq(&back.grh.dgid, &a.gid, sizeof(a.gid));
 	}
 	struct ibv_wc wc = wait_for(a.rcq);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs (core/rnic/packet.h): which packets go together, and what a link that has runs and one that takes them
- * apart make of the same requests, also where packets are lost, doubled and reordered. A run whose length is
- * not that of its packets is refused.
+ * Runs (core/rnic/packet.h): which packets go together, and what a link that has runs and one that
+ * takes them apart make of the same requests, also where packets are lost, doubled and reordered. A
+ * run whose length is not that of its packets is refused.
  */
 #include "core/rnic/device.h"
 #include "core/rnic/link.h"
@@ -17,8 +17,8 @@ static struct {
 	void (*send)(struct link *link, unsigned from, struct packet *pkt);
 	bool cuts; /* at times, by `state` */
 	uint64_t state;
-	uint32_t
-		parts; /* not 0: of the first run only so many packets arrive, and nothing else for a while */
+	uint32_t parts; /* not 0: of the first run only so many packets arrive, and nothing else for
+			   a while */
 	uint64_t until;
 	struct packet seen[16]; /* the requests of host 1 */
 	uint32_t count, runs, cut;
@@ -79,8 +79,9 @@ static void shape_body(void)
 		uint32_t psn, len;
 		uint8_t opcode, more;
 	} expected[] = {
-		{0, 4096, OP_WRITE_FIRST, 3},	{4, 4096, OP_WRITE_MIDDLE, 3}, {8, 4096, OP_WRITE_MIDDLE, 3},
-		{12, 4096, OP_WRITE_MIDDLE, 3}, {16, 3616, OP_WRITE_LAST, 3},  {20, 1024, OP_WRITE_ONLY, 0},
+		{0, 4096, OP_WRITE_FIRST, 3},  {4, 4096, OP_WRITE_MIDDLE, 3},
+		{8, 4096, OP_WRITE_MIDDLE, 3}, {12, 4096, OP_WRITE_MIDDLE, 3},
+		{16, 3616, OP_WRITE_LAST, 3},  {20, 1024, OP_WRITE_ONLY, 0},
 		{21, 1025, OP_SEND_ONLY, 1},
 	};
 
@@ -129,7 +130,8 @@ START_TEST(window)
 }
 END_TEST
 
-/* Runs that do not end where others do: acknowledgements are asked for nonetheless, in every window. */
+/* Runs that do not end where others do: acknowledgements are asked for nonetheless, in every
+ * window. */
 static void long_body(void)
 {
 	put_gate(RUN, false);
@@ -146,8 +148,8 @@ START_TEST(long_message)
 }
 END_TEST
 
-/* The peer has a part of a run: what is sent again must not begin with what it has and end with what it has
- * not. */
+/* The peer has a part of a run: what is sent again must not begin with what it has and end with
+ * what it has not. */
 static void resent_body(void)
 {
 	put_gate(RUN, false);
@@ -190,7 +192,8 @@ static void lossy_body(void)
 
 	put_gate(RUN, true);
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		uint32_t len = (uint32_t)(rnd(&state) % 40000), off = (uint32_t)(8 + rnd(&state) % 40000);
+		uint32_t len = (uint32_t)(rnd(&state) % 40000),
+			 off = (uint32_t)(8 + rnd(&state) % 40000);
 		uint32_t sent = (uint32_t)(rnd(&state) % 9000);
 
 		fill(a.buf, len, i);
@@ -218,7 +221,8 @@ START_TEST(lossy)
 }
 END_TEST
 
-/* {bytes, packets behind the first, opcode} of a WRITE of 3000 bytes that no peer like this one sends. */
+/* {bytes, packets behind the first, opcode} of a WRITE of 3000 bytes that no peer like this one
+ * sends. */
 static const struct {
 	uint32_t len;
 	uint8_t more, opcode;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs of types UC and UD, address handles: what each type may do, what a lost or refused message
- * leaves behind, what a datagram brings along.
+ * Queue pairs of types UC and UD, address handles: what each type may do, what a lost or refused
+ * message leaves behind, what a datagram brings along.
  */
 #include "core/rnic/device.h"
 #include "core/rnic/link.h"
@@ -29,11 +29,14 @@ static const struct transition_case {
 } cases[] = {
 	{IBV_QPT_UC, IBV_QPS_RESET, IBV_QPS_INIT, MASK_INIT, 0},
 	{IBV_QPT_UC, IBV_QPS_INIT, IBV_QPS_INIT, 0, MASK_INIT},
-	{IBV_QPT_UC, IBV_QPS_INIT, IBV_QPS_RTR, MASK_RTR_UC, IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
-	{IBV_QPT_UC, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
+	{IBV_QPT_UC, IBV_QPS_INIT, IBV_QPS_RTR, MASK_RTR_UC,
+	 IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+	{IBV_QPT_UC, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN,
+	 IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
 	{IBV_QPT_UC, IBV_QPS_RTS, IBV_QPS_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
 	{IBV_QPT_UC, IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
-	{IBV_QPT_UC, IBV_QPS_SQD, IBV_QPS_SQD, 0, IBV_QP_AV | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+	{IBV_QPT_UC, IBV_QPS_SQD, IBV_QPS_SQD, 0,
+	 IBV_QP_AV | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
 	{IBV_QPT_UC, IBV_QPS_SQD, IBV_QPS_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
 	{IBV_QPT_UD, IBV_QPS_RESET, IBV_QPS_INIT, MASK_INIT_UD, 0},
 	{IBV_QPT_UD, IBV_QPS_INIT, IBV_QPS_INIT, 0, MASK_INIT_UD},
@@ -50,10 +53,11 @@ static const struct transition_case {
 
 static void bring_to(enum ibv_qp_state to)
 {
-	static const enum ibv_qp_state way[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS,
-						IBV_QPS_SQD};
+	static const enum ibv_qp_state way[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR,
+						IBV_QPS_RTS, IBV_QPS_SQD};
 	bool ud = a.qp->qp_type == IBV_QPT_UD;
-	const int mask[] = {0, ud ? MASK_INIT_UD : MASK_INIT, ud ? 0 : MASK_RTR_UC, IBV_QP_SQ_PSN, 0};
+	const int mask[] = {0, ud ? MASK_INIT_UD : MASK_INIT, ud ? 0 : MASK_RTR_UC, IBV_QP_SQ_PSN,
+			    0};
 	for (unsigned i = 0; a.qp->state != to || i == 0; i++)
 		ck_assert_int_eq(modify(&a, &b, way[i], mask[i]), 0);
 }
@@ -86,8 +90,8 @@ static void transitions_body(void)
 			if (bit & (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE))
 				continue; /* there is one path */
 			int mask = c->required & bit ? c->required & ~bit : c->required | bit;
-			ck_assert_msg(try_with(c, mask) == (c->optional & bit ? 0 : EINVAL), "%u: bit %x", i,
-				      bit);
+			ck_assert_msg(try_with(c, mask) == (c->optional & bit ? 0 : EINVAL),
+				      "%u: bit %x", i, bit);
 		}
 	}
 }
@@ -167,7 +171,8 @@ static void connection_body(void)
 		ck_assert_mem_eq(a.buf, b.buf, len);
 		recv_post(&b, 0, 0, 3);
 		struct ibv_sge sge;
-		struct ibv_send_wr wr = wr_make(&a, IBV_WR_RDMA_WRITE_WITH_IMM, &sge, 0, len, &b, 20000);
+		struct ibv_send_wr wr = wr_make(&a, IBV_WR_RDMA_WRITE_WITH_IMM, &sge, 0, len, &b,
+						20000);
 		wr.imm_data = htobe32(77);
 		post(&a, &wr);
 		expect(a.scq, 7, IBV_WC_SUCCESS);
@@ -183,7 +188,8 @@ static void connection_body(void)
 	ck_assert_int_eq(try_post(IBV_WR_RDMA_READ, 8), EINVAL);
 	ck_assert_int_eq(try_post(IBV_WR_ATOMIC_FETCH_AND_ADD, 8), EINVAL);
 	ck_assert_int_eq(try_post(IBV_WR_FLUSH, 8), EINVAL);
-	ck_assert_uint_eq(source.asked[CHOICE_PACKET], 3 * (1 + 1 + 1 + 2 + 10)); /* no acknowledgements */
+	ck_assert_uint_eq(source.asked[CHOICE_PACKET],
+			  3 * (1 + 1 + 1 + 2 + 10)); /* no acknowledgements */
 }
 
 static unsigned deliver(const struct choice_point *at, unsigned n)
@@ -208,11 +214,12 @@ static struct {
 static unsigned hit_one(const struct choice_point *at, unsigned n)
 {
 	(void)n;
-	return at->kind == CHOICE_PACKET && at->a == hit.message && at->b == hit.index ? hit.answer : 0;
+	return at->kind == CHOICE_PACKET && at->a == hit.message && at->b == hit.index ? hit.answer
+										       : 0;
 }
 
-/* Of four messages of three packets the second one loses a packet: the others arrive, the second one's
- * receive request serves the third. */
+/* Of four messages of three packets the second one loses a packet: the others arrive, the second
+ * one's receive request serves the third. */
 static void gap_body(void)
 {
 	remake_both(IBV_QPT_UC);
@@ -348,7 +355,8 @@ START_TEST(receive_error)
 }
 END_TEST
 
-/* What the man pages of libibverbs allow on an unreliable connection besides: what needs no packet. */
+/* What the man pages of libibverbs allow on an unreliable connection besides: what needs no
+ * packet. */
 static void window_body(void)
 {
 	remake_both(IBV_QPT_UC);
@@ -358,7 +366,10 @@ static void window_body(void)
 	wr.bind_mw.mw = mw;
 	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
 	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){
-		.mr = mr, .addr = (uintptr_t)b.buf, .length = 64, .mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
+		.mr = mr,
+		.addr = (uintptr_t)b.buf,
+		.length = 64,
+		.mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
 	ck_assert_int_eq(ibv_post_send(b.qp, &wr, &bad), 0);
 	expect(b.scq, 1, IBV_WC_SUCCESS);
 	uint32_t rkey = wr.bind_mw.rkey;
@@ -373,8 +384,10 @@ static void window_body(void)
 		ck_assert_uint_eq(word(&b, 0), 100);
 		if (i)
 			break;
-		wr = (struct ibv_send_wr){
-			.wr_id = 2, .opcode = IBV_WR_LOCAL_INV, .send_flags = SENT, .invalidate_rkey = rkey};
+		wr = (struct ibv_send_wr){.wr_id = 2,
+					  .opcode = IBV_WR_LOCAL_INV,
+					  .send_flags = SENT,
+					  .invalidate_rkey = rkey};
 		ck_assert_int_eq(ibv_post_send(b.qp, &wr, &bad), 0);
 		expect(b.scq, 2, IBV_WC_SUCCESS);
 	}
@@ -395,8 +408,8 @@ static struct ibv_ah *address_of(const struct side *from, const struct side *to)
 	return rnic_create_ah(from->pd, &attr);
 }
 
-static struct ibv_send_wr datagram(const struct side *from, struct ibv_sge *sge, size_t off, uint32_t len,
-				   const struct side *to, struct ibv_ah *ah)
+static struct ibv_send_wr datagram(const struct side *from, struct ibv_sge *sge, size_t off,
+				   uint32_t len, const struct side *to, struct ibv_ah *ah)
 {
 	struct ibv_send_wr wr = wr_make(from, IBV_WR_SEND, sge, off, len, to, 0);
 	wr.wr.ud.ah = ah;
@@ -604,8 +617,10 @@ static void handles_body(void)
 	ck_assert_int_eq(errno, ENETUNREACH);
 	/* A completion that is not for this port; one without the 40 bytes. */
 	struct ibv_wc wc = {.wc_flags = IBV_WC_GRH, .src_qp = 17};
-	struct ibv_grh grh = {
-		.sgid = b.gid, .dgid = b.gid, .hop_limit = 3, .version_tclass_flow = htobe32(0x6ab00123)};
+	struct ibv_grh grh = {.sgid = b.gid,
+			      .dgid = b.gid,
+			      .hop_limit = 3,
+			      .version_tclass_flow = htobe32(0x6ab00123)};
 	ck_assert_int_eq(rnic_init_ah_from_wc(a.ctx, 1, &wc, &grh, &attr), -1);
 	grh.dgid = a.gid;
 	ck_assert_int_eq(rnic_init_ah_from_wc(a.ctx, 2, &wc, &grh, &attr), -1);
@@ -645,7 +660,8 @@ static void extended_body(void)
 		for (unsigned n = 0; n < addressed[i].addresses; n++)
 			ibv_wr_set_ud_addr(a.qpx, ah, b.qp->qp_num, QKEY);
 		ibv_wr_set_sge(a.qpx, a.mr->lkey, (uintptr_t)a.buf, 8);
-		ck_assert_msg(ibv_wr_complete(a.qpx) == addressed[i].error, "%s", addressed[i].name);
+		ck_assert_msg(ibv_wr_complete(a.qpx) == addressed[i].error, "%s",
+			      addressed[i].name);
 	}
 	expect(a.scq, 1, IBV_WC_SUCCESS);
 	expect(b.rcq, 1, IBV_WC_SUCCESS);
@@ -732,7 +748,8 @@ static void malformed_body(void)
 			rt_sleep(US);
 		for (struct ibv_wc wc; ibv_poll_cq(b.rcq, 1, &wc);) {
 			/* No packet of these services invalidates. */
-			ck_assert(wc.status != IBV_WC_REM_INV_REQ_ERR && !(wc.wc_flags & IBV_WC_WITH_INV));
+			ck_assert(wc.status != IBV_WC_REM_INV_REQ_ERR &&
+				  !(wc.wc_flags & IBV_WC_WITH_INV));
 			if (wc.status == IBV_WC_SUCCESS) {
 				ck_assert(service == SERVICE_UC || wc.byte_len <= GRH_BYTES + 4096);
 				recv_post(&b, 0, 5000, wc.wr_id);
@@ -817,8 +834,8 @@ static unsigned lose_first(const struct choice_point *at, unsigned n)
 	return at->kind == CHOICE_PACKET && at->b == 1 && at->c == 1 ? PACKET_LOSE : 0;
 }
 
-/* A reliable connection's lost packet that cannot be sent again for long, as others fill the link, costs one
- * retry. */
+/* A reliable connection's lost packet that cannot be sent again for long, as others fill the link,
+ * costs one retry. */
 static void busy_body(void)
 {
 	net->link->ready = busy;
@@ -869,7 +886,8 @@ static void count_send(struct link *link, unsigned from, struct packet *pkt)
 	real_send(link, from, pkt);
 }
 
-static const struct rnic_memory gone_memory = {.random = no_random, .check = no_check, .write = no_write};
+static const struct rnic_memory gone_memory = {
+	.random = no_random, .check = no_check, .write = no_write};
 static enum ibv_event_type last_event;
 
 static void note_event(struct rnic_hca *hca, enum ibv_event_type type, void *element)
@@ -878,7 +896,8 @@ static void note_event(struct rnic_hca *hca, enum ibv_event_type type, void *ele
 	last_event = element == b.qp ? type : 0;
 }
 
-/* Found out after the message was let in: the receiver's error, and none of its sender's business. */
+/* Found out after the message was let in: the receiver's error, and none of its sender's
+ * business. */
 static void gone_body(void)
 {
 	static const enum ibv_qp_type types[] = {IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_UC};
@@ -916,8 +935,8 @@ END_TEST
 #define SLOTS 8u
 #define SENDS 300u
 
-/* Each message is `number`, then what fill() makes of it: all that arrive are whole, and so are those that a
- * datagram's duplicate brings. */
+/* Each message is `number`, then what fill() makes of it: all that arrive are whole, and so are
+ * those that a datagram's duplicate brings. */
 static void bad_link_body(bool ud)
 {
 	uint64_t state = source.state;
@@ -935,7 +954,8 @@ static void bad_link_body(bool ud)
 			set_word(&a, off, sent++);
 			struct ibv_sge sge;
 			struct ibv_send_wr wr = ud ? datagram(&a, &sge, off, len, &b, ah)
-						   : wr_make(&a, IBV_WR_SEND, &sge, off, len, &b, 0);
+						   : wr_make(&a, IBV_WR_SEND, &sge, off, len, &b,
+							     0);
 			post(&a, &wr);
 		}
 		while (ibv_poll_cq(a.scq, 1, &wc)) {

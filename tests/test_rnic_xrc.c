@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Extended reliable connections: domains, shared receive queues, targets and their handles; each request to
- * each shared receive queue; what is refused; what a bad link, resets and destruction do. */
+/* Extended reliable connections: domains, shared receive queues, targets and their handles; each
+ * request to each shared receive queue; what is refused; what a bad link, resets and destruction
+ * do. */
 #include <fcntl.h>
 #include "core/rnic/device.h"
 #include "core/rnic/link.h"
@@ -28,20 +29,23 @@ static struct ibv_xrcd *domain[2];
 
 static struct ibv_xrcd *open_domain(struct ibv_context *ctx)
 {
-	struct ibv_xrcd_init_attr attr = {
-		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT};
+	struct ibv_xrcd_init_attr attr = {.comp_mask = IBV_XRCD_INIT_ATTR_FD |
+						       IBV_XRCD_INIT_ATTR_OFLAGS,
+					  .fd = -1,
+					  .oflags = O_CREAT};
 	return ibv_open_xrcd(ctx, &attr);
 }
 
 static struct ibv_srq *make_srq(struct ibv_pd *pd, struct ibv_xrcd *xrcd, struct ibv_cq *cq)
 {
-	struct ibv_srq_init_attr_ex init = {.attr = {.max_wr = SRQ_WR, .max_sge = 2},
-					    .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
-							 IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
-					    .srq_type = IBV_SRQT_XRC,
-					    .pd = pd,
-					    .xrcd = xrcd,
-					    .cq = cq};
+	struct ibv_srq_init_attr_ex init = {
+		.attr = {.max_wr = SRQ_WR, .max_sge = 2},
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.srq_type = IBV_SRQT_XRC,
+		.pd = pd,
+		.xrcd = xrcd,
+		.cq = cq};
 	return ibv_create_srq_ex(pd->context, &init);
 }
 
@@ -57,7 +61,8 @@ static struct ibv_qp *make_target(struct ibv_xrcd *xrcd, void *qp_context)
 static struct ibv_qp *open_target(struct ibv_xrcd *xrcd, uint32_t number)
 {
 	struct ibv_qp_open_attr attr = {.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
-						     IBV_QP_OPEN_ATTR_TYPE | IBV_QP_OPEN_ATTR_CONTEXT,
+						     IBV_QP_OPEN_ATTR_TYPE |
+						     IBV_QP_OPEN_ATTR_CONTEXT,
 					.qp_num = number,
 					.xrcd = xrcd,
 					.qp_context = &domain,
@@ -144,7 +149,8 @@ static void send_to(const struct queue *to, size_t off, uint32_t len, uint64_t i
 static void domain_body(void)
 {
 	unsigned objects = rnic_objects(b.ctx);
-	struct ibv_xrcd_init_attr attr = {.comp_mask = IBV_XRCD_INIT_ATTR_FD, .fd = -1, .oflags = O_CREAT};
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD, .fd = -1, .oflags = O_CREAT};
 	ck_assert_ptr_null(ibv_open_xrcd(b.ctx, &attr));
 	ck_assert_int_eq(errno, EINVAL);
 	attr.comp_mask |= IBV_XRCD_INIT_ATTR_OFLAGS;
@@ -163,7 +169,8 @@ static void domain_body(void)
 	ck_assert_int_eq(errno, EINVAL);
 	struct ibv_srq *srq = make_srq(b.pd, one, b.rcq), *second = make_srq(b.pd, one, b.rcq);
 	uint32_t n1, n2;
-	ck_assert(srq && second && !ibv_get_srq_num(srq, &n1) && !ibv_get_srq_num(second, &n2) && n1 != n2);
+	ck_assert(srq && second && !ibv_get_srq_num(srq, &n1) && !ibv_get_srq_num(second, &n2) &&
+		  n1 != n2);
 	ck_assert_int_eq(ibv_close_xrcd(one), EBUSY);
 	ck_assert_int_eq(rnic_destroy_srq(second), 0);
 	ck_assert_int_eq(rnic_destroy_srq(srq), 0);
@@ -250,7 +257,8 @@ END_TEST
 static void queue_pair_body(void)
 {
 	struct ibv_qp_attr attr;
-	struct ibv_qp_init_attr got, plain = {.send_cq = b.scq, .recv_cq = b.rcq, .cap = {4, 4, 1, 1, 0}};
+	struct ibv_qp_init_attr got,
+		plain = {.send_cq = b.scq, .recv_cq = b.rcq, .cap = {4, 4, 1, 1, 0}};
 	struct ibv_qp_init_attr_ex init = {
 		.qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_PD, .pd = b.pd};
 	struct ibv_recv_wr recv = {0}, *bad_recv;
@@ -266,7 +274,8 @@ static void queue_pair_body(void)
 	init.send_ops_flags = IBV_QP_EX_WITH_SEND;
 	ck_assert_ptr_null(ibv_create_qp_ex(b.ctx, &init));
 	ck_assert_int_eq(errno, EOPNOTSUPP);
-	/* A shared receive queue of XRC is no other queue pair's; a sender needs no queue to receive. */
+	/* A shared receive queue of XRC is no other queue pair's; a sender needs no queue to
+	 * receive. */
 	plain.qp_type = IBV_QPT_RC;
 	plain.srq = q[0].srq;
 	ck_assert_ptr_null(rnic_create_qp(b.pd, &plain));
@@ -278,15 +287,17 @@ static void queue_pair_body(void)
 	struct ibv_qp *sender = rnic_create_qp(b.pd, &plain);
 	ck_assert_ptr_nonnull(sender);
 	ck_assert_int_eq(rnic_query_qp(sender, &attr, IBV_QP_CAP, &got), 0);
-	ck_assert(got.cap.max_send_wr == 4 && got.cap.max_recv_wr == 0 && got.cap.max_recv_sge == 0 &&
-		  !got.recv_cq);
+	ck_assert(got.cap.max_send_wr == 4 && got.cap.max_recv_wr == 0 &&
+		  got.cap.max_recv_sge == 0 && !got.recv_cq);
 	ck_assert_int_eq(ibv_post_recv(a.qp, &recv, &bad_recv), EINVAL);
 	ck_assert_int_eq(rnic_destroy_qp(sender), 0);
 	/* the target */
-	ck_assert(b.qp->qp_type == IBV_QPT_XRC_RECV && b.qp->qp_context == &q && !b.qp->pd && !b.qp->recv_cq);
+	ck_assert(b.qp->qp_type == IBV_QPT_XRC_RECV && b.qp->qp_context == &q && !b.qp->pd &&
+		  !b.qp->recv_cq);
 	ck_assert_int_eq(rnic_query_qp(b.qp, &attr, IBV_QP_STATE, &got), 0);
 	ck_assert(attr.qp_state == IBV_QPS_RTS && attr.dest_qp_num == a.qp->qp_num);
-	ck_assert(got.qp_context == &q && !got.send_cq && !got.recv_cq && got.qp_type == IBV_QPT_XRC_RECV);
+	ck_assert(got.qp_context == &q && !got.send_cq && !got.recv_cq &&
+		  got.qp_type == IBV_QPT_XRC_RECV);
 	ck_assert_int_eq(ibv_post_recv(b.qp, &recv, &bad_recv), EINVAL);
 	ck_assert_int_eq(ibv_post_send(b.qp, &wr, &bad), EINVAL);
 	ck_assert_ptr_eq(bad, &wr);
@@ -308,8 +319,8 @@ START_TEST(queue_pairs)
 }
 END_TEST
 
-/* What only the other end has may be given, and means nothing; all else that a transition does not have is
- * refused. */
+/* What only the other end has may be given, and means nothing; all else that a transition does not
+ * have is refused. */
 static void transitions_body(void)
 {
 	connect_xrc();
@@ -322,12 +333,14 @@ static void transitions_body(void)
 		ck_assert_int_eq(modify(s, peer, IBV_QPS_INIT, MASK_INIT), 0);
 		for (unsigned bit = 0; bit < 21; bit++)
 			if (rtr >> bit & 1)
-				ck_assert_int_eq(modify(s, peer, IBV_QPS_RTR, rtr & ~(1 << bit)), EINVAL);
+				ck_assert_int_eq(modify(s, peer, IBV_QPS_RTR, rtr & ~(1 << bit)),
+						 EINVAL);
 		ck_assert_int_eq(modify(s, peer, IBV_QPS_RTR, rtr | IBV_QP_QKEY), EINVAL);
 		ck_assert_int_eq(modify(s, peer, IBV_QPS_RTR, rtr | MASK_RTR), 0);
 		for (unsigned bit = 0; bit < 21; bit++)
 			if (rts >> bit & 1)
-				ck_assert_int_eq(modify(s, peer, IBV_QPS_RTS, rts & ~(1 << bit)), EINVAL);
+				ck_assert_int_eq(modify(s, peer, IBV_QPS_RTS, rts & ~(1 << bit)),
+						 EINVAL);
 		ck_assert_int_eq(modify(s, peer, IBV_QPS_RTS, rts | IBV_QP_PATH_MTU), EINVAL);
 		ck_assert_int_eq(modify(s, peer, IBV_QPS_RTS, rts | MASK_RTS), 0);
 		ck_assert_int_eq(s->qp->state, IBV_QPS_RTS);
@@ -355,7 +368,8 @@ static void sends_body(void)
 		for (unsigned k = 0; k < 4; k++)
 			give(&q[i], (1 + i * 4 + k) * SLICE, SLICE, 10 * i + k);
 	fill(a.buf, 8 * SLICE, 3);
-	/* in turns, of one packet and of several; the completion is of the queue, and of the target */
+	/* in turns, of one packet and of several; the completion is of the queue, and of the
+	 * target */
 	for (unsigned n = 0; n < 8; n++)
 		send_to(&q[n % 2], n * SLICE, n < 4 ? 100 : 5000, 100 + n);
 	for (unsigned n = 0; n < 8; n++)
@@ -363,7 +377,8 @@ static void sends_body(void)
 	for (unsigned n = 0; n < 8; n++) {
 		struct ibv_wc wc = wait_for(q[n % 2].cq);
 		uint32_t len = n < 4 ? 100 : 5000;
-		ck_assert(wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_RECV && wc.byte_len == len);
+		ck_assert(wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_RECV &&
+			  wc.byte_len == len);
 		ck_assert_uint_eq(wc.wr_id, 10 * (n % 2) + n / 2);
 		ck_assert_uint_eq(wc.qp_num, b.qp->qp_num);
 		ck_assert_uint_eq(wc.src_qp, a.qp->qp_num);
@@ -405,7 +420,8 @@ static void one_sided_body(void)
 		request(IBV_WR_RDMA_WRITE_WITH_IMM, srqn, &q[i], 0, 3000, at + SLICE, 7);
 		expect(a.scq, 7, IBV_WC_SUCCESS);
 		struct ibv_wc wc = wait_for(q[i].cq);
-		ck_assert(wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && wc.byte_len == 3000 && wc.wr_id == 6);
+		ck_assert(wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && wc.byte_len == 3000 &&
+			  wc.wr_id == 6);
 		ck_assert(wc.imm_data == htobe32(0xabc) && wc.wc_flags == IBV_WC_WITH_IMM);
 	}
 }
@@ -672,14 +688,16 @@ static void handles_body(void)
 	struct ibv_qp_init_attr got;
 	struct ibv_qp *second = open_target(domain[0], b.qp->qp_num), *first = b.qp;
 	ck_assert_ptr_nonnull(second);
-	ck_assert(second != first && second->qp_num == first->qp_num && second->qp_context == &domain);
+	ck_assert(second != first && second->qp_num == first->qp_num &&
+		  second->qp_context == &domain);
 	ck_assert_int_eq(second->state, IBV_QPS_RTS);
 	ck_assert_ptr_null(open_target(domain[0], a.qp->qp_num));
 	ck_assert_ptr_null(open_target(domain[1], b.qp->qp_num));
 	ck_assert_int_eq(errno, EINVAL);
 	ck_assert_int_eq(rnic_modify_qp(second, &attr, IBV_QP_STATE), 0);
 	ck_assert_int_eq(rnic_query_qp(first, &attr, IBV_QP_STATE, &got), 0);
-	ck_assert(attr.qp_state == IBV_QPS_SQD && first->state == IBV_QPS_SQD && got.qp_context == &q);
+	ck_assert(attr.qp_state == IBV_QPS_SQD && first->state == IBV_QPS_SQD &&
+		  got.qp_context == &q);
 	attr.qp_state = IBV_QPS_RTS;
 	ck_assert_int_eq(rnic_modify_qp(first, &attr, IBV_QP_STATE), 0);
 	/* The one that made it goes; it stays. */
@@ -693,7 +711,8 @@ static void handles_body(void)
 	event_count = 0;
 	send_to(&q[DOMAIN_2], 0, 8, 3);
 	expect(a.scq, 3, IBV_WC_REM_INV_REQ_ERR);
-	ck_assert(noted(IBV_EVENT_QP_REQ_ERR, second) == 1 && noted(IBV_EVENT_QP_REQ_ERR, third) == 1);
+	ck_assert(noted(IBV_EVENT_QP_REQ_ERR, second) == 1 &&
+		  noted(IBV_EVENT_QP_REQ_ERR, third) == 1);
 	ck_assert_uint_eq(event_count, 2);
 	ck_assert_int_eq(rnic_destroy_qp(third), 0);
 	ck_assert_uint_eq(rnic_objects(b.ctx), objects);
@@ -877,7 +896,8 @@ static void lossy_body(void)
 		bool writes = rnd(&state) % 3 == 0;
 		size_t at = (size_t)(SRQ_WR + n % 16) * 2048;
 		uint8_t *there = b.buf + (writes ? at : (i * SRQ_WR / 2 + taken[i]) * 2048);
-		request(writes ? IBV_WR_RDMA_WRITE : IBV_WR_SEND, q[i].number, &q[i], n * 2048, len, at, n);
+		request(writes ? IBV_WR_RDMA_WRITE : IBV_WR_SEND, q[i].number, &q[i], n * 2048, len,
+			at, n);
 		expect(a.scq, n, IBV_WC_SUCCESS);
 		if (!writes) {
 			struct ibv_wc wc = wait_for(q[i].cq);

@@ -185,7 +185,8 @@ static int word_put(void *client, const void *key, size_t klen, const void *valu
 	return 0;
 }
 
-static int word_get(void *client, const void *key, size_t klen, void *value, size_t cap, size_t *vlen)
+static int word_get(void *client, const void *key, size_t klen, void *value, size_t cap,
+		    size_t *vlen)
 {
 	const struct word_client *c = client;
 
@@ -250,7 +251,8 @@ static struct bench *bench_new(const char *store, const char *workload, const ch
 		*value++ = '\0';
 		ck_assert_msg(!setup_knob(&b->setup, k, value, &expected), "%s: %s", k, expected);
 	}
-	ck_assert_msg(!workload_named(workload, &b->setup.w, &expected), "%s: %s", workload, expected);
+	ck_assert_msg(!workload_named(workload, &b->setup.w, &expected), "%s: %s", workload,
+		      expected);
 	ck_assert_int_eq(setup_finish(&b->setup), 0);
 	snprintf(b->name, sizeof(b->name), "%s %s %s", store, workload, knobs);
 	ck_assert_msg(!explore_open(&b->ex, &b->setup, &limits), "%s: %s", b->name, b->ex.why);
@@ -355,9 +357,10 @@ START_TEST(reduced_is_unreduced)
 	ck_assert_uint_lt(reduced->ex.counts.runs, whole->ex.counts.runs);
 	ck_assert_uint_gt(outcomes_count(whole->ex.outcomes), 1);
 	ck_assert_msg(same(reduced, whole),
-		      "%s: %lu outcomes, %lu points and %lu states, reduced %lu, %lu and %lu", reduced->name,
-		      outcomes_count(whole->ex.outcomes), points(whole), whole->ex.counts.states,
-		      outcomes_count(reduced->ex.outcomes), points(reduced), reduced->ex.counts.states);
+		      "%s: %lu outcomes, %lu points and %lu states, reduced %lu, %lu and %lu",
+		      reduced->name, outcomes_count(whole->ex.outcomes), points(whole),
+		      whole->ex.counts.states, outcomes_count(reduced->ex.outcomes),
+		      points(reduced), reduced->ex.counts.states);
 	bench_free(reduced);
 	bench_free(whole);
 }
@@ -374,7 +377,8 @@ static bool never(const struct footprint *others, const struct log_touch *touch)
 
 static bool but_commits(const struct footprint *others, const struct log_touch *touch)
 {
-	return touch->what != TOUCH_COMMIT && touch->what != TOUCH_POWER && footprint_depends(others, touch);
+	return touch->what != TOUCH_COMMIT && touch->what != TOUCH_POWER &&
+	       footprint_depends(others, touch);
 }
 
 static bool but_stores(const struct footprint *others, const struct log_touch *touch)
@@ -427,8 +431,8 @@ START_TEST(greed_is_caught)
 	struct bench *whole = bench_new(c->store, c->workload, c->knobs);
 	bench_search(reduced, c->preemptions, c->faults, greedy[_i].depends);
 	bench_search(whole, c->preemptions, c->faults, NULL);
-	ck_assert_msg(!same(reduced, whole), "%s: %s depends on the order, and nobody notices", reduced->name,
-		      greedy[_i].what);
+	ck_assert_msg(!same(reduced, whole), "%s: %s depends on the order, and nobody notices",
+		      reduced->name, greedy[_i].what);
 	bench_free(reduced);
 	bench_free(whole);
 }
@@ -460,17 +464,20 @@ START_TEST(found_and_replayed)
 	char text[300];
 
 	bench_search(b, found[_i].preemptions, 0, footprint_depends);
-	ck_assert_msg(b->ex.failure[contract].found, "%s: %s holds", b->name, contract_name(contract));
+	ck_assert_msg(b->ex.failure[contract].found, "%s: %s holds", b->name,
+		      contract_name(contract));
 	ck_assert_uint_le(b->search.failing[contract].n, found[_i].preemptions);
 	ck_assert_int_eq(deviations_append(&path, &b->ex.failure[contract].deviations), 0);
 	for (unsigned shrunk = 0; shrunk < 2; shrunk++) {
 		if (shrunk)
-			ck_assert_int_eq(shrink(&b->setup, &path, contract, text, sizeof(text), NULL, NULL),
-					 0);
+			ck_assert_int_eq(
+				shrink(&b->setup, &path, contract, text, sizeof(text), NULL, NULL),
+				0);
 		ck_assert_int_eq(explore_open(ex, &b->setup, &explore_default), 0);
 		ck_assert_int_eq(replay(ex, &path, contract == TM_KEEP, NULL, out), 0);
-		ck_assert_msg(out->verdict[contract].broken && !out->unused, "%s: %s is not broken again%s",
-			      b->name, contract_name(contract), shrunk ? ", shrunk" : "");
+		ck_assert_msg(out->verdict[contract].broken && !out->unused,
+			      "%s: %s is not broken again%s", b->name, contract_name(contract),
+			      shrunk ? ", shrunk" : "");
 		explore_close(ex);
 	}
 	deviations_free(&path);
@@ -548,7 +555,8 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, reduced_is_unreduced, 0, (int)(sizeof(compared) / sizeof(compared[0])));
+	tcase_add_loop_test(tc, reduced_is_unreduced, 0,
+			    (int)(sizeof(compared) / sizeof(compared[0])));
 	tcase_add_loop_test(tc, greed_is_caught, 0, (int)(sizeof(greedy) / sizeof(greedy[0])));
 	tcase_add_loop_test(tc, found_and_replayed, 0, (int)(sizeof(found) / sizeof(found[0])));
 	tcase_add_test(tc, more_bounds_find_more);

@@ -276,7 +276,8 @@ START_TEST(idle_and_wake)
 {
 	spawn("", waiter, NULL);
 	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
-	ck_assert_str_eq(notes, "woken@50 slept@20050 poll@30050 poll@50050 poll@90050 short@100051 ");
+	ck_assert_str_eq(notes,
+			 "woken@50 slept@20050 poll@30050 poll@50050 poll@90050 short@100051 ");
 }
 END_TEST
 
@@ -342,7 +343,8 @@ START_TEST(spawn_names)
 	ck_assert_int_eq(sim_spawn(sim, HOST_SERVER, NULL, spawns, NULL), 0);
 	ck_assert_int_eq(sim_spawn(sim, 3, "", spawns, NULL), 0);
 	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
-	ck_assert_str_eq(notes, "server host 0@0 c3 host 3@0 server/child host 0@0 c3/child host 3@0 ");
+	ck_assert_str_eq(notes,
+			 "server host 0@0 c3 host 3@0 server/child host 0@0 c3/child host 3@0 ");
 }
 END_TEST
 
@@ -533,7 +535,8 @@ static void crashes(void *arg)
 }
 
 static const char *const fault_text[] = {"segmentation fault", "abort()",
-					 "assertion failed at store.c:12: x == 1", "arithmetic fault"};
+					 "assertion failed at store.c:12: x == 1",
+					 "arithmetic fault"};
 
 START_TEST(faults_end_the_run)
 {
@@ -618,7 +621,8 @@ START_TEST(hold_for_ever)
 }
 END_TEST
 
-/* A dead host's other tasks stop too: those that sleep and those that were ready. Other hosts go on. */
+/* A dead host's other tasks stop too: those that sleep and those that were ready. Other hosts go
+ * on. */
 START_TEST(death_of_all_tasks)
 {
 	struct plan plan = {.source.answer = plan_answer,
@@ -731,15 +735,15 @@ START_TEST(power_fails_in_a_task)
 	sim_set_settle(sim, count_settle, NULL);
 	spawn("", fences, NULL);
 	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
-	ck_assert_str_eq(
-		notes,
-		"observed 1.1@0 fence@0 observed 1.2@0 fence@0 observed 1.3@0 fence@0 observed 1.1@0 ");
+	ck_assert_str_eq(notes, "observed 1.1@0 fence@0 observed 1.2@0 fence@0 observed 1.3@0 "
+				"fence@0 observed 1.1@0 ");
 }
 END_TEST
 
 static void lands(struct sim *s, void *arg)
 {
-	struct choice_point at = {.kind = CHOICE_CRASH, .a = CRASH_BEFORE_LAND, .b = *(unsigned *)arg};
+	struct choice_point at = {
+		.kind = CHOICE_CRASH, .a = CRASH_BEFORE_LAND, .b = *(unsigned *)arg};
 	ck_assert_ptr_null(sim_actor(s));
 	if (sim_power_fails(s, &at)) {
 		note("fails");
@@ -845,11 +849,12 @@ START_TEST(nested)
 		sim_at(sim, 20, run_inner, &inner); /* and on the scheduler's */
 		ck_assert_int_eq(sim_run(sim), SIM_IDLE);
 		ck_assert_ptr_null(sim_memory);
-		ck_assert_str_eq(
-			notes,
-			fault ? "outer@5 inner@10 crash@10 inner@10 crash@10 inner@10 crash@10 outer@9 "
-				"inner@10 crash@10 inner@10 crash@10 inner@10 crash@10 "
-			      : "outer@5 inner@10 inner@10 inner@10 outer@9 inner@10 inner@10 inner@10 ");
+		ck_assert_str_eq(notes,
+				 fault ? "outer@5 inner@10 crash@10 inner@10 crash@10 inner@10 "
+					 "crash@10 outer@9 "
+					 "inner@10 crash@10 inner@10 crash@10 inner@10 crash@10 "
+				       : "outer@5 inner@10 inner@10 inner@10 outer@9 inner@10 "
+					 "inner@10 inner@10 ");
 		sim_free(inner.sim);
 	}
 }
@@ -1255,7 +1260,8 @@ END_TEST
 
 /* --- the story --- */
 
-static void teller(void *arg, const struct sim *s, const struct actor *who, uintptr_t pc, const struct told *about, const char *text)
+static void teller(void *arg, const struct sim *s, const struct actor *who, uintptr_t pc,
+		   const struct told *about, const char *text)
 {
 	(void)about;
 	(void)s;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Soaking: a round depends on its number alone; what counts; a break is found, shrunk and replays. */
+/* Soaking: a round depends on its number alone; what counts; a break is found, shrunk and
+ * replays. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,11 +24,13 @@ START_TEST(rounds_differ)
 		hardware += !!memcmp(&s.hw, &hardware_default, sizeof(s.hw));
 		ycsb += !strncmp(s.w.name, "ycsb", 4);
 		erda += !strcmp(s.store->name, "erda");
-		ck_assert(want & TM_BIT(TM_RDA) && want & TM_BIT(TM_LIVE) && want & TM_BIT(TM_FSCK));
+		ck_assert(want & TM_BIT(TM_RDA) && want & TM_BIT(TM_LIVE) &&
+			  want & TM_BIT(TM_FSCK));
 		ck_assert(!(want & (TM_BIT(TM_DUR) | TM_BIT(TM_BUF))));
 		/* LIN counts where a WRITE is visible when it completes, and for eFactory only. */
 		bool visible = !s.hw.ack_early && s.hw.transport == TRANSPORT_IB;
-		ck_assert_int_eq(!!(want & TM_BIT(TM_LIN)), visible && strcmp(s.store->name, "erda"));
+		ck_assert_int_eq(!!(want & TM_BIT(TM_LIN)),
+				 visible && strcmp(s.store->name, "erda"));
 		lin += !!(want & TM_BIT(TM_LIN));
 		setup_free(&s);
 	}

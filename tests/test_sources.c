@@ -67,7 +67,8 @@ static void client(void *arg)
 	uint64_t word;
 	for (unsigned i = 0; i < program->rounds; i++) {
 		if (sim_host(sim))
-			actor_label(me, (struct op_label){(uint8_t)sim_host(sim), OP_PUT, (uint16_t)(i + 1)});
+			actor_label(me, (struct op_label){(uint8_t)sim_host(sim), OP_PUT,
+							  (uint16_t)(i + 1)});
 		else
 			actor_label(me, (struct op_label){1, OP_GET, (uint16_t)(i + 1)});
 		for (unsigned p = 0; p < program->packets; p++)
@@ -223,7 +224,8 @@ START_TEST(trace_replays_in_any_order)
 }
 END_TEST
 
-static void add_step(struct deviations *list, const char *who, unsigned put, unsigned store, unsigned answer)
+static void add_step(struct deviations *list, const char *who, unsigned put, unsigned store,
+		     unsigned answer)
 {
 	struct deviation d = {.kind = CHOICE_STEP,
 			      .op = {1, OP_PUT, (uint16_t)put},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared receive queues: the object, queue pairs of each type that take from one, its limit, what errors and
- * resets leave behind. */
+/* Shared receive queues: the object, queue pairs of each type that take from one, its limit, what
+ * errors and resets leave behind. */
 #include "core/rnic/device.h"
 #include "core/rnic/link.h"
 #include "core/rnic/qp.h"
@@ -14,7 +14,8 @@ static struct side a2;
 
 static struct ibv_srq *make_srq(uint32_t max_wr, uint32_t max_sge)
 {
-	struct ibv_srq_init_attr init = {.srq_context = &srq, .attr = {.max_wr = max_wr, .max_sge = max_sge}};
+	struct ibv_srq_init_attr init = {.srq_context = &srq,
+					 .attr = {.max_wr = max_wr, .max_sge = max_sge}};
 	return rnic_create_srq(b.pd, &init);
 }
 
@@ -104,7 +105,8 @@ static void object_body(void)
 	ck_assert_int_eq(rnic_modify_srq(srq, &attr, IBV_SRQ_MAX_WR), EINVAL);
 	/* the extended way */
 	struct ibv_srq_init_attr_ex ex = {.attr = {.max_wr = 4, .max_sge = 1},
-					  .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
+					  .comp_mask = IBV_SRQ_INIT_ATTR_TYPE |
+						       IBV_SRQ_INIT_ATTR_PD,
 					  .srq_type = IBV_SRQT_BASIC,
 					  .pd = b.pd};
 	struct ibv_srq *second = rnic_create_srq_ex(b.ctx, &ex);
@@ -139,7 +141,8 @@ static void object_body(void)
 	ck_assert_int_eq(errno, EINVAL);
 	struct ibv_device_attr device;
 	ck_assert_int_eq(rnic_query_device(b.ctx, &device), 0);
-	ck_assert(device.max_srq > 0 && device.max_srq_wr == MAX_WR && device.max_srq_sge == MAX_SGE);
+	ck_assert(device.max_srq > 0 && device.max_srq_wr == MAX_WR &&
+		  device.max_srq_sge == MAX_SGE);
 }
 
 START_TEST(object)
@@ -323,7 +326,8 @@ START_TEST(limit)
 }
 END_TEST
 
-/* A queue pair that fails flushes what it has taken, says that it takes no more, and leaves the rest. */
+/* A queue pair that fails flushes what it has taken, says that it takes no more, and leaves the
+ * rest. */
 static void last_body(void)
 {
 	share(IBV_QPT_RC, 8);
@@ -433,8 +437,8 @@ END_TEST
 #define SLOTS 12u
 #define SENDS 200u
 
-/* Two connections over a bad link send as fast as they can: each message arrives once and whole, in its
- * connection's order, and the shared queue's entries all come back. */
+/* Two connections over a bad link send as fast as they can: each message arrives once and whole, in
+ * its connection's order, and the shared queue's entries all come back. */
 static void soak_body(void)
 {
 	uint64_t state = source.state;
@@ -452,8 +456,8 @@ static void soak_body(void)
 			size_t off = (i * 4 + sent[i] % 4) * SLOT;
 			fill(a.buf + off, SLOT, name);
 			set_word(&a, off, name);
-			op(from[i], IBV_WR_SEND, off, 8 + (uint32_t)(rnd(&state) % (SLOT - 8)), to[i], 0, i,
-			   SENT);
+			op(from[i], IBV_WR_SEND, off, 8 + (uint32_t)(rnd(&state) % (SLOT - 8)),
+			   to[i], 0, i, SENT);
 			sent[i]++;
 		}
 		for (unsigned i = 0; i < SLOTS; i++)
@@ -462,7 +466,8 @@ static void soak_body(void)
 				held[i] = true;
 			}
 		while (ibv_poll_cq(a.scq, 1, &wc)) {
-			ck_assert_msg(wc.status == IBV_WC_SUCCESS, "%s", rnic_wc_status_str(wc.status));
+			ck_assert_msg(wc.status == IBV_WC_SUCCESS, "%s",
+				      rnic_wc_status_str(wc.status));
 			done[wc.wr_id]++;
 		}
 		while (ibv_poll_cq(b.rcq, 1, &wc)) {

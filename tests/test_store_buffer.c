@@ -31,7 +31,8 @@
 #include "core/pmem/hooks.h"
 #include "tests/budget.h"
 
-/* As the compilers call them: core/pmem/hooks.c. With a sanitizer on, gcc knows them by other types. */
+/* As the compilers call them: core/pmem/hooks.c. With a sanitizer on, gcc knows them by other
+ * types. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wbuiltin-declaration-mismatch"
 #endif
@@ -239,7 +240,8 @@ static void add_crashes(void)
 	for (unsigned l = 0; t.cuts && l < 3; l++)
 		answers[l] = pmem_line_answers(t.pm, l);
 	for (unsigned k = 0; t.cuts && k < answers[0] * answers[1] * answers[2]; k++) {
-		unsigned of[3] = {k % answers[0], k / answers[0] % answers[1], k / answers[0] / answers[1]};
+		unsigned of[3] = {k % answers[0], k / answers[0] % answers[1],
+				  k / answers[0] / answers[1]};
 		char text[TEXT];
 		print_loaded(text);
 		strcat(text, "! ");
@@ -417,7 +419,8 @@ static const struct {
 	{"x y=1|y x=1", "", "0|0 110,0|1 110,1|0 110"},
 	/* Coherence of one location. */
 	{"x=1 x=2|x x", "", "|00 200,|01 200,|02 200,|11 200,|12 200,|22 200"},
-	/* Forwarding: one's own store is seen at once, the newest first, and before others see it. */
+	/* Forwarding: one's own store is seen at once, the newest first, and before others see
+	 * it. */
 	{"x=1 x y|y=2 y x", "", "10|20 120,12|20 120,10|21 120,12|21 120"},
 	{"x=1 x=2 x", "", "2 200"},
 	{"x=1 w=2 x|w x", "", "1|00 100,1|01 100,1|21 100"},
@@ -426,9 +429,11 @@ static const struct {
 	{"x=1 y=2|y=1 x=2", "", "| 120,| 210,| 220"},
 	/* All see the stores of others in one order (IRIW), also through a third CPU (WRC). */
 	{"x=1|y=1|x y|y x", "",
-	 "||00|00 110,||00|01 110,||00|10 110,||00|11 110,||01|00 110,||01|01 110,||01|10 110,||01|11 110,"
+	 "||00|00 110,||00|01 110,||00|10 110,||00|11 110,||01|00 110,||01|01 110,||01|10 "
+	 "110,||01|11 110,"
 	 "||10|00 110,||10|01 110,||10|11 110,||11|00 110,||11|01 110,||11|10 110,||11|11 110"},
-	{"x=1|x y=1|y x", "", "|0|00 110,|0|01 110,|0|10 110,|0|11 110,|1|00 110,|1|01 110,|1|11 110"},
+	{"x=1|x y=1|y x", "",
+	 "|0|00 110,|0|01 110,|0|10 110,|0|11 110,|1|00 110,|1|01 110,|1|11 110"},
 	/* Locked instructions are atomic. */
 	{"xc:x=1|xc:x=2", "", "0|1 200,2|0 100"},
 	/* The size: with one entry, the first store has left when the second one is in. */
@@ -438,7 +443,8 @@ static const struct {
 	{"x=1 post y=1", "", " 110 100"},
 	{"post x=1", "", " 100 000"},
 	{"x=1 post y|y=1 x", "",
-	 "0|0 110 100,0|0 110 110,0|1 110 100,0|1 110 110,1|0 110 100,1|0 110 110,1|1 110 100,1|1 110 110"},
+	 "0|0 110 100,0|0 110 110,0|1 110 100,0|1 110 110,1|0 110 100,1|0 110 110,1|1 110 100,1|1 "
+	 "110 110"},
 };
 
 START_TEST(outcomes_are_those_of_tso)
@@ -462,7 +468,8 @@ static const struct {
 	/* Where visible is durable, stores survive in order. */
 	{"x=1 y=1", "domain=mhp", "! 000,! 100,! 110", "! 010"},
 	{"x=1 y=1", "", "! 000,! 100,! 110,! 010", ""},
-	/* A write-back without a fence promises nothing; with one, it holds from when the fence leaves. */
+	/* A write-back without a fence promises nothing; with one, it holds from when the fence
+	   leaves. */
 	{"x=1 wb:x y=1", "", "! 010", ""},
 	{"x=1 wb:x sf y=1", "", "! 000,! 100,! 110", "! 010"},
 	{"x=1 sf wb:x y=1", "", "! 010", ""},
@@ -487,8 +494,8 @@ static void each(const char *texts, bool some)
 	char copy[200], *save = NULL;
 	snprintf(copy, sizeof(copy), "%s", texts);
 	for (char *text = strtok_r(copy, ",", &save); text; text = strtok_r(NULL, ",", &save))
-		ck_assert_msg(has(&t.crash, text) == some, "%s failure leaves \"%s\"", some ? "no" : "a",
-			      text);
+		ck_assert_msg(has(&t.crash, text) == some, "%s failure leaves \"%s\"",
+			      some ? "no" : "a", text);
 }
 
 START_TEST(power_failures)
@@ -599,7 +606,8 @@ END_TEST
 /* If nothing is held, a run does not know about buffers. */
 START_TEST(plain_runs_are_the_same)
 {
-	static const char program[] = "x=1 w=2 x wb:x y=1 sf sc:z=3 z add:z mf re:x=4 post dram x xc:y=5";
+	static const char program[] =
+		"x=1 w=2 x wb:x y=1 sf sc:z=3 z add:z mf re:x=4 post dram x xc:y=5";
 	struct timed_source source = {.source.answer = timed_answer, .stores = ""};
 	uint64_t hash, now;
 	ck_assert_int_eq(run_timed(program, "store_buffer=0", &source), SIM_IDLE);
@@ -607,8 +615,8 @@ START_TEST(plain_runs_are_the_same)
 	now = sim_now(t.sim);
 	pmem_end(t.pm);
 	for (unsigned i = 0; i < 4; i++) {
-		static const char *const configs[] = {"store_buffer=1", "store_buffer=2", "store_buffer=4",
-						      "store_buffer=8"};
+		static const char *const configs[] = {"store_buffer=1", "store_buffer=2",
+						      "store_buffer=4", "store_buffer=8"};
 		ck_assert_int_eq(run_timed(program, configs[i], &source), SIM_IDLE);
 		ck_assert_uint_eq(sim_hash(t.sim), hash);
 		ck_assert_uint_eq(sim_now(t.sim), now);
@@ -633,10 +641,12 @@ static const struct {
 	{"x=1 cl:x y=1", "", 0, "1+0 0+1"},
 };
 
-/* The power fails before an entry makes something durable: neither it nor what is behind it happens. */
+/* The power fails before an entry makes something durable: neither it nor what is behind it
+ * happens. */
 START_TEST(power_fails_at_an_entry)
 {
-	struct timed_source source = {.source.answer = timed_answer, .stores = "1", .entry = cut[_i].entry};
+	struct timed_source source = {
+		.source.answer = timed_answer, .stores = "1", .entry = cut[_i].entry};
 	char left[16] = "";
 	ck_assert_int_eq(run_timed(cut[_i].program, cut[_i].config, &source),
 			 cut[_i].entry ? SIM_POWER : SIM_IDLE);

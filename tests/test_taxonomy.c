@@ -32,7 +32,8 @@ static const struct {
 } bad[] = {
 	{"", "at least one", 1},
 	{"# nothing\n", "at least one", 2},
-	{"row w1 ib : " TWELVE "\nrows w2 ib : " TWELVE, "expected row, choice, like, with or silent", 2},
+	{"row w1 ib : " TWELVE "\nrows w2 ib : " TWELVE,
+	 "expected row, choice, like, with or silent", 2},
 	{"row\n", "expected \"row METHOD", 1},
 	{"row w1 rdma : " TWELVE, "expected ib, iwarp", 1},
 	{"row w1 ib,ib : " TWELVE, "expected ib, iwarp", 1},
@@ -43,7 +44,8 @@ static const struct {
 	{"row w1 ib : ok ok ok ok ok ok OK ok ok ok ok ok", "\"OK\": expected ok, L, O or LO", 1},
 	{"row w1 ib : ok ok ok ok ok ok OL ok ok ok ok ok", "\"OL\": expected", 1},
 	{"row w1 ib : " DOTS, "behind a \"with\" only", 1},
-	{"row w1 ib,iwarp : " TWELVE "\n\nrow w1 iwarp : " TWELVE, "w1 twice; the other row is on line 1", 3},
+	{"row w1 ib,iwarp : " TWELVE "\n\nrow w1 iwarp : " TWELVE,
+	 "w1 twice; the other row is on line 1", 3},
 	{"choice both write ib : " TWELVE, "expected singleton or compound", 1},
 	{"choice compound read ib : " TWELVE, "expected write, writeimm or send", 1},
 	{"choice compound write ib : w1", "1 words behind", 1},
@@ -87,27 +89,34 @@ END_TEST
 /* Switches add up; some silence it. */
 START_TEST(switches)
 {
-	const char *const knob[] = {"iio_in_mhp=off", "flush_covers_send=off", "mtu=256", "crc=off"};
+	const char *const knob[] = {"iio_in_mhp=off", "flush_covers_send=off", "mtu=256",
+				    "crc=off"};
 	const char *const other[] = {"iio_in_mhp=off", "ack_early=off"};
 	const struct taxonomy_knobs five = {other, 2};
-	const struct taxonomy_knobs none = {knob, 0}, one = {knob, 1}, three = {knob, 3}, four = {knob, 4};
+	const struct taxonomy_knobs none = {knob, 0}, one = {knob, 1}, three = {knob, 3},
+				    four = {knob, 4};
 	const unsigned dmp_off_pm = 3, mhp_off = 6;
 	struct taxonomy_table t;
 	unsigned line = 0;
 	read_good(&t, NULL);
 	ck_assert_int_eq(taxonomy_says(&t, "cw3", mhp_off, TRANSPORT_IB, &none, NULL), 0);
-	ck_assert_int_eq(taxonomy_says(&t, "cw3", mhp_off, TRANSPORT_IB, &one, &line), TAXONOMY_DISORDERED);
+	ck_assert_int_eq(taxonomy_says(&t, "cw3", mhp_off, TRANSPORT_IB, &one, &line),
+			 TAXONOMY_DISORDERED);
 	ck_assert_uint_gt(line, 0);
 	ck_assert_int_eq(taxonomy_says(&t, "cw2", mhp_off, TRANSPORT_IB, &one, NULL), 0);
 	ck_assert_int_eq(taxonomy_says(&t, "s3", dmp_off_pm, TRANSPORT_IB, &one, NULL), 0);
-	ck_assert_int_eq(taxonomy_says(&t, "s3", dmp_off_pm, TRANSPORT_IB, &three, NULL), TAXONOMY_LOST);
+	ck_assert_int_eq(taxonomy_says(&t, "s3", dmp_off_pm, TRANSPORT_IB, &three, NULL),
+			 TAXONOMY_LOST);
 	ck_assert_int_eq(taxonomy_says(&t, "s3", dmp_off_pm, TRANSPORT_IB, &four, NULL), -1);
 	/* The later one has the last word. */
-	ck_assert_int_eq(taxonomy_says(&t, "w3", mhp_off, TRANSPORT_IB, &five, NULL), TAXONOMY_LOST);
+	ck_assert_int_eq(taxonomy_says(&t, "w3", mhp_off, TRANSPORT_IB, &five, NULL),
+			 TAXONOMY_LOST);
 	ck_assert_int_eq(taxonomy_says(&t, "w3", mhp_off - 2, TRANSPORT_IB, &five, NULL), 0);
 	ck_assert_int_eq(taxonomy_says(&t, "w9", 0, TRANSPORT_IB, &none, NULL), -1);
-	ck_assert_str_eq(taxonomy_gives(&t, true, TAXONOMY_WRITE, mhp_off, TRANSPORT_IB, &none), "cw3");
-	ck_assert_str_eq(taxonomy_gives(&t, true, TAXONOMY_WRITE, mhp_off, TRANSPORT_IB, &three), "cw2");
+	ck_assert_str_eq(taxonomy_gives(&t, true, TAXONOMY_WRITE, mhp_off, TRANSPORT_IB, &none),
+			 "cw3");
+	ck_assert_str_eq(taxonomy_gives(&t, true, TAXONOMY_WRITE, mhp_off, TRANSPORT_IB, &three),
+			 "cw2");
 	ck_assert_ptr_null(taxonomy_gives(&t, true, TAXONOMY_WRITE, mhp_off, TRANSPORT_IB, &four));
 	taxonomy_free(&t);
 }
@@ -122,7 +131,8 @@ START_TEST(columns)
 		ck_assert_uint_eq(hw.transport, TRANSPORT_IWARP);
 	}
 	taxonomy_hardware(&hw, 7, TRANSPORT_IB);
-	ck_assert(hw.domain == DOMAIN_MHP && !hw.ddio && hw.rqwrb_pm && hw.transport == TRANSPORT_IB);
+	ck_assert(hw.domain == DOMAIN_MHP && !hw.ddio && hw.rqwrb_pm &&
+		  hw.transport == TRANSPORT_IB);
 }
 END_TEST
 
@@ -151,19 +161,25 @@ START_TEST(cheapest_is_the_papers)
 		struct taxonomy_cell *cell = &t.cell[i];
 		cell->result = (struct taxonomy_result){.measured = true, .complete = true};
 		cell->result.verdict = (uint8_t)taxonomy_says(&table, taxonomy_method(cell->method),
-							      cell->column, cell->transport, &knobs, NULL);
+							      cell->column, cell->transport, &knobs,
+							      NULL);
 	}
-	for (unsigned i = 0; i < 2 * TAXONOMY_PRIMITIVES * TAXONOMY_COLUMNS * TAXONOMY_TRANSPORTS; i++) {
-		unsigned transport = i % 2, c = i / 2 % TAXONOMY_COLUMNS, k = i / 2 / TAXONOMY_COLUMNS;
+	for (unsigned i = 0; i < 2 * TAXONOMY_PRIMITIVES * TAXONOMY_COLUMNS * TAXONOMY_TRANSPORTS;
+	     i++) {
+		unsigned transport = i % 2, c = i / 2 % TAXONOMY_COLUMNS,
+			 k = i / 2 / TAXONOMY_COLUMNS;
 		enum taxonomy_primitive p = (enum taxonomy_primitive)(k % TAXONOMY_PRIMITIVES);
 		const struct taxonomy_cell *cheaper,
-			*best = taxonomy_cheapest(&t, k >= TAXONOMY_PRIMITIVES, p, c, transport, &cheaper);
-		const char *gives = taxonomy_gives(&table, k >= TAXONOMY_PRIMITIVES, p, c, transport, &knobs);
+			*best = taxonomy_cheapest(&t, k >= TAXONOMY_PRIMITIVES, p, c, transport,
+						  &cheaper);
+		const char *gives = taxonomy_gives(&table, k >= TAXONOMY_PRIMITIVES, p, c,
+						   transport, &knobs);
 		ck_assert_ptr_nonnull(best);
 		ck_assert_str_eq(taxonomy_method(best->method), gives);
 		if (!cheaper)
 			continue;
-		struct method_cost less = taxonomy_cost(&t, cheaper), cost = taxonomy_cost(&t, best);
+		struct method_cost less = taxonomy_cost(&t, cheaper),
+				   cost = taxonomy_cost(&t, best);
 		ck_assert_int_lt(method_cost_compare(&less, &cost), 0);
 		ck_assert_uint_ne(cheaper->result.verdict, 0);
 	}
@@ -175,11 +191,13 @@ END_TEST
 
 START_TEST(order_of_costs)
 {
-	const struct method_cost cost[] = {{0, 9, 9, 9, 9}, {1, 0, 9, 9, 9}, {1, 1, 0, 9, 9}, {1, 1, 1, 0, 9},
-					   {1, 1, 1, 1, 0}, {1, 1, 1, 1, 1}, {2, 0, 0, 0, 0}};
+	const struct method_cost cost[] = {{0, 9, 9, 9, 9}, {1, 0, 9, 9, 9}, {1, 1, 0, 9, 9},
+					   {1, 1, 1, 0, 9}, {1, 1, 1, 1, 0}, {1, 1, 1, 1, 1},
+					   {2, 0, 0, 0, 0}};
 	for (unsigned i = 0; i < COUNT(cost); i++)
 		for (unsigned k = 0; k < COUNT(cost); k++)
-			ck_assert_int_eq(method_cost_compare(&cost[i], &cost[k]), i < k ? -1 : i > k);
+			ck_assert_int_eq(method_cost_compare(&cost[i], &cost[k]),
+					 i < k ? -1 : i > k);
 }
 END_TEST
 
@@ -190,7 +208,8 @@ struct posted {
 	unsigned messages, bytes;
 };
 
-/* "c1/qp1: post WRITE, 216 bytes, log+0x80". The lock is RemoteLog's, not the method's; its word is no PM. */
+/* "c1/qp1: post WRITE, 216 bytes, log+0x80". The lock is RemoteLog's, not the method's; its word is
+ * no PM. */
 static void count_posts(void *arg, const struct sim *sim, const struct actor *who, uintptr_t pc,
 			const struct told *about, const char *text)
 {
@@ -253,11 +272,19 @@ static const struct {
 	unsigned column, transport;
 	struct method_cost cost; /* but bytes */
 } courses[] = {
-	{"w2", "WRITE a|FLUSH a|a lands|a drains|FLUSH is done*|", 2, TRANSPORT_IB, {1, 0, 0, 2, 0}},
+	{"w2",
+	 "WRITE a|FLUSH a|a lands|a drains|FLUSH is done*|",
+	 2,
+	 TRANSPORT_IB,
+	 {1, 0, 0, 2, 0}},
 	{"w2", "WRITE a|FLUSH a|a lands|FLUSH is done*|", 4, TRANSPORT_IB, {1, 0, 0, 2, 0}},
 	{"w3", "WRITE a|has arrived*|a lands|", 8, TRANSPORT_IB, {1, 0, 0, 1, 0}},
 	{"w3", "WRITE a|was sent*|a lands|", 8, TRANSPORT_IWARP, {0, 0, 0, 1, 0}},
-	{"w1", "WRITE a|SEND &a|a lands|receives &a|flush a|SEND ack*|", 0, TRANSPORT_IB, {1, 3, 0, 3, 0}},
+	{"w1",
+	 "WRITE a|SEND &a|a lands|receives &a|flush a|SEND ack*|",
+	 0,
+	 TRANSPORT_IB,
+	 {1, 3, 0, 3, 0}},
 	{"i2",
 	 "WRITE_WITH_IMM a|FLUSH a|a lands|FLUSH is done*|receives &a|",
 	 4,
@@ -269,7 +296,8 @@ static const struct {
 	 TRANSPORT_IB,
 	 {1, 0, 3, 2, 0}},
 	{"cw2f",
-	 "WRITE a|FLUSH a|a lands|a drains|FLUSH is done|WRITE b (fenced)|FLUSH b|b lands|b drains|FLUSH is "
+	 "WRITE a|FLUSH a|a lands|a drains|FLUSH is done|WRITE b (fenced)|FLUSH b|b lands|b "
+	 "drains|FLUSH is "
 	 "done*|",
 	 2,
 	 TRANSPORT_IB,

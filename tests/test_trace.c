@@ -74,8 +74,9 @@ static void assert_prints(const char *text, const char *want)
 	trace_free(&t);
 }
 
-#define CONFIG                                                                                     \
-	"config domain=dmp ddio=on rqwrb=dram transport=ib mtu=1024 dma_order=left read_order=left " \
+#define CONFIG                                                                          \
+	"config domain=dmp ddio=on rqwrb=dram transport=ib mtu=1024 dma_order=left "    \
+	"read_order=left "                                                              \
 	"line_torn=off iio_in_mhp=on ack_early=on rkey_reuse=off flush_covers_send=on " \
 	"store_buffer=0\n"
 #define HEAD   "tidemark-trace 1\nstore erda\n"
@@ -106,12 +107,14 @@ static const char *const deviations[] = {
 	"c3/qp1 c3.get2 message 1 packet 0 try 1: lose",
 };
 
-static char *full_trace(const char *store, const char *variant, const char *knob, const char *verdict)
+static char *full_trace(const char *store, const char *variant, const char *knob,
+			const char *verdict)
 {
 	char *text = NULL;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
-	fprintf(out, "tidemark-trace 1\nstore %s\nvariant %s\n" CONFIG "%s" BODY, store, variant, knob);
+	fprintf(out, "tidemark-trace 1\nstore %s\nvariant %s\n" CONFIG "%s" BODY, store, variant,
+		knob);
 	for (int i = 0; i < COUNT(deviations); i++)
 		fprintf(out, "deviate %s\n", deviations[i]);
 	fprintf(out, "%s", verdict);
@@ -127,7 +130,8 @@ static const struct {
 	{"erda", "two_stores", "knob repair=cond\n", "broken none\n"},
 	{"erda", "two_stores", "knob confirm=off\nknob bug=none\n", "broken none: all is well\n"},
 	{"efactory", "default", "", "broken FSCK: entry 1: a flag: ahead of its data\n"},
-	{"efactory", "get_no_crc", "knob timeout=1ms\n", "broken RDA: 100% mixed, \"quotes\" and 'more'\n"},
+	{"efactory", "get_no_crc", "knob timeout=1ms\n",
+	 "broken RDA: 100% mixed, \"quotes\" and 'more'\n"},
 };
 
 START_TEST(round_trip)
@@ -186,14 +190,16 @@ START_TEST(knobs)
 				values += n + (values[n] != '\0');
 				setup_init(&s, stores[_i]);
 				ck_assert_int_eq(setup_knob(&s, name, value, &expected), 0);
-				ck_assert_int_eq(workload_parse_client(&s.w, 1, "put k1 40", &expected), 0);
+				ck_assert_int_eq(
+					workload_parse_client(&s.w, 1, "put k1 40", &expected), 0);
 				ck_assert_int_eq(setup_finish(&s), 0);
 				FILE *out = open_memstream(&text, &len);
 				ck_assert_int_eq(trace_write(out, &s, &none, TM_DUR, "lost"), 0);
 				fclose(out);
 				struct trace t;
 				read_good(text, &t);
-				ck_assert_mem_eq(t.setup.params.knob, s.params.knob, sizeof(s.params.knob));
+				ck_assert_mem_eq(t.setup.params.knob, s.params.knob,
+						 sizeof(s.params.knob));
 				ck_assert_mem_eq(&t.setup.hw, &s.hw, sizeof(s.hw));
 				ck_assert_int_eq(t.contract, TM_DUR);
 				ck_assert_str_eq(t.verdict, "lost");
@@ -228,14 +234,17 @@ static const char plain[] = HEAD "variant default\n" CONFIG BODY POWER BROKEN;
 START_TEST(edited)
 {
 	/* Comments, blanks, CRLF, and all that has a default left out. */
-	assert_prints("tidemark-trace 1 \r\n\r\n# seen on a Tuesday, caf\xc3\xa9\r\n  store   erda\t\r\n" BODY
-		      "  # the power\n\tdeviate  c2   c2.get1 power\tafter return 1: fails  \r\n" BROKEN
-		      "\n# the end\n",
-		      plain);
+	assert_prints(
+		"tidemark-trace 1 \r\n\r\n# seen on a Tuesday, caf\xc3\xa9\r\n  store   "
+		"erda\t\r\n" BODY
+		"  # the power\n\tdeviate  c2   c2.get1 power\tafter return 1: fails  \r\n" BROKEN
+		"\n# the end\n",
+		plain);
 	/* Several knobs in a line; clients in any order, one left out, one without operations. */
 	assert_prints(HEAD "knob seg=small heads=2\nclient 3: get k2\nclient 1:\n"
 			   "broken none\n",
-		      HEAD "variant default\n" CONFIG "knob seg=small\nknob heads=2\nkeys k2 -\nclient 1:\n"
+		      HEAD "variant default\n" CONFIG
+			   "knob seg=small\nknob heads=2\nkeys k2 -\nclient 1:\n"
 			   "client 2:\nclient 3: get k2\nbroken none\n");
 	/* A knob set back to what it is anyway. */
 	assert_prints(HEAD "knob seg=large\n" BODY POWER BROKEN, plain);
@@ -261,7 +270,8 @@ START_TEST(verdicts)
 		char *text = NULL;
 		size_t len;
 		FILE *out = open_memstream(&text, &len);
-		ck_assert_int_eq(trace_write(out, &t.setup, &t.deviations, TM_DUR, cases[i].verdict), 0);
+		ck_assert_int_eq(
+			trace_write(out, &t.setup, &t.deviations, TM_DUR, cases[i].verdict), 0);
 		fclose(out);
 		ck_assert_str_eq(strstr(text, "broken"), cases[i].line);
 		free(text);
@@ -287,7 +297,8 @@ START_TEST(large)
 	char *text = NULL;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
-	fputs(HEAD "variant default\n" CONFIG "keys user0000000000000000000000000007 8\nclient 1: ", out);
+	fputs(HEAD "variant default\n" CONFIG "keys user0000000000000000000000000007 8\nclient 1: ",
+	      out);
 	for (int i = 0; i < HISTORY_OPS - SETUP_READERS; i++)
 		fprintf(out, "%sput user0000000000000000000000000007 8", i ? ", " : "");
 	fputs("\nbroken none\n", out);
@@ -334,13 +345,15 @@ static const struct {
 	{HEAD "Keys k1 8\n", 3, "'Keys'; expected store"},
 	{HEAD "0123456789012345678901234567890123456789x y\n", 3,
 	 "'0123456789012345678901234567890123456789...'"},
-	{"tidemark-trace 1\nvariant default\n", 2, "'variant' before 'store'; expected \"store NAME\" first"},
+	{"tidemark-trace 1\nvariant default\n", 2,
+	 "'variant' before 'store'; expected \"store NAME\" first"},
 	{"tidemark-trace 1\n" BROKEN, 2, "'broken' before 'store'"},
 	{HEAD "store erda\n", 3, "a second 'store' line; the first is line 2"},
 	{HEAD "variant default\nvariant default\n", 4, "a second 'variant' line"},
 	{HEAD CONFIG CONFIG, 4, "a second 'config' line"},
 	{HEAD BODY "keys k3 -\n", 6, "a second 'keys' line; the first is line 3"},
-	{HEAD "knob seg=small\nvariant default\n", 4, "'variant' behind 'knob'; expected before it"},
+	{HEAD "knob seg=small\nvariant default\n", 4,
+	 "'variant' behind 'knob'; expected before it"},
 	{HEAD BODY "knob seg=small\n", 6, "'knob' behind 'client'"},
 	{HEAD "client 1: get k1\nkeys k1 -\n", 4, "'keys' behind 'client'"},
 	{HEAD BODY POWER "client 3: get k1\n", 7, "'client' behind 'deviate'"},
@@ -351,7 +364,8 @@ static const struct {
 	/* names */
 	{"tidemark-trace 1\nstore edra\n", 2, "store 'edra'; expected one of those"},
 	{"tidemark-trace 1\nstore erda efactory\n", 2, "store 'erda efactory'"},
-	{HEAD "variant fast\n", 3, "variant 'fast'; expected one of erda's that `tidemark list` shows"},
+	{HEAD "variant fast\n", 3,
+	 "variant 'fast'; expected one of erda's that `tidemark list` shows"},
 	{HEAD "variant 01234567890123456789012345678901234567890123456789\n", 3,
 	 "variant '0123456789012345678901234567890123456789...'"},
 	{HEAD "config domain\n", 3, "'domain'; expected NAME=VALUE"},
@@ -387,18 +401,22 @@ static const struct {
 	{HEAD "client 4294967297: put k1 8\n", 3, "N from 1 to 16"},
 	{HEAD "client 99999999999999999999999: put k1 8\n", 3, "N from 1 to 16"},
 	{HEAD "client 1: get k1\nclient 1: get k2\n", 4, "client 1 twice; the first is on line 3"},
-	{HEAD "client 1: cas k1 8\n", 3, "client 1: 'cas k1 8'; expected an operation: put, get, del or clean"},
+	{HEAD "client 1: cas k1 8\n", 3,
+	 "client 1: 'cas k1 8'; expected an operation: put, get, del or clean"},
 	{HEAD "client 1: put k1\n", 3, "expected put KEY LENGTH"},
 	{HEAD "client 1: put k1 65537\n", 3, "a value length from 0 to 65536"},
 	{HEAD "client 1: get k1,\n", 3, "expected an operation"},
-	{HEAD BROKEN, 3, "broken without a client; expected a line such as \"client 1: put k1 96\""},
+	{HEAD BROKEN, 3,
+	 "broken without a client; expected a line such as \"client 1: put k1 96\""},
 	{HEAD "keys k1 8\n" POWER, 4, "deviate without a client"},
 	{HEAD "client 1:\nbroken none\n", 3, "a workload without keys"},
-	{HEAD "keys " KEYS8("a") "," KEYS8("b") "," KEYS8("c") "," KEYS8("d") "," KEYS8("e") "," KEYS8(
+	{HEAD
+	 "keys " KEYS8("a") "," KEYS8("b") "," KEYS8("c") "," KEYS8("d") "," KEYS8("e") "," KEYS8(
 		 "f") "," KEYS8("g") "," KEYS8("h") ", i -\nclient 1: get i\nbroken none\n",
 	 4, "65 keys; expected at most 64"},
 	/* deviations: more of them in the test of deviations */
-	{DEV("c2 c2.get1 cache"), 7, "'c2 c2.get1 cache'; expected \"WHO OPERATION POINT: ANSWER\""},
+	{DEV("c2 c2.get1 cache"), 7,
+	 "'c2 c2.get1 cache'; expected \"WHO OPERATION POINT: ANSWER\""},
 	{DEV("c2 c2.gets1 cache: write back all"), 7, "expected an operation such as"},
 	{DEV("c2 c2.get1 caches: write back all"), 7, "expected a point such as"},
 	{DEV("c2 c2.get1 cache: write"), 7, "expected \"write back all\""},
@@ -413,8 +431,9 @@ static const struct {
 	{DEV("line log+0x0 at crash 2: version 0 of 2"), 7, "a line of power failure 2"},
 	{DEV("line log+0x0: version 0 of 2\ndeviate line log+0x0: version 1 of 2"), 8,
 	 "deviates twice at one point; the first is on line 7"},
-	{NO_POWER("c1 c1.put1 cache: write back all\ndeviate c1 c1.put1 cache: write back dirty line 1"), 7,
-	 "deviates twice at one point; the first is on line 6"},
+	{NO_POWER("c1 c1.put1 cache: write back all\ndeviate c1 c1.put1 cache: write back dirty "
+		  "line 1"),
+	 7, "deviates twice at one point; the first is on line 6"},
 	{DEV("c1 c1.put3 cache: write back all"), 7, "c1.put3 is no operation of this trace"},
 	{DEV("c1 c1.del1 cache: write back all"), 7, "c1.del1 is no operation"},
 	{DEV("c1 c1.open2 cache: write back all"), 7, "c1.open2 is no operation"},
@@ -428,8 +447,8 @@ static const struct {
 	{DEV("c1/ c1.put1 before store 1: hold 2us"), 7, "'c1/' is nobody"},
 	{DEV("servers c1.put1 before store 1: hold 2us"), 7, "'servers' is nobody"},
 	{DEV("nic c1.put1 before store 1: hold 2us"), 7, "'nic' is nobody"},
-	{DEV("server - power before fence 1: fails\ndeviate server - power before fence 1: fails"), 8,
-	 "a power failure more than 2"},
+	{DEV("server - power before fence 1: fails\ndeviate server - power before fence 1: fails"),
+	 8, "a power failure more than 2"},
 	/* bytes */
 	{HEAD "# \x1b[31m\n", 3, "byte 0x1b at column 3; expected printable ASCII"},
 	{HEAD "client 1: get k\xc3\xa4\n", 3, "byte 0xc3 at column 16; expected printable ASCII"},
@@ -444,8 +463,8 @@ START_TEST(bad_traces)
 	struct input_error err;
 
 	ck_assert_int_eq(read_bytes(bad[_i].text, strlen(bad[_i].text), &t, &err), -EINVAL);
-	ck_assert_msg(err.line == bad[_i].line && strstr(err.message, bad[_i].message), "%s\nline %u: %s",
-		      bad[_i].text, err.line, err.message);
+	ck_assert_msg(err.line == bad[_i].line && strstr(err.message, bad[_i].message),
+		      "%s\nline %u: %s", bad[_i].text, err.line, err.message);
 	for (const char *p = err.message; *p; p++)
 		ck_assert(isprint((unsigned char)*p));
 	ck_assert_ptr_null(t.setup.store);
@@ -472,7 +491,8 @@ END_TEST
 /* Long lines, and long files of short lines, up to what is allowed and beyond. */
 START_TEST(long_lines)
 {
-	size_t limit = TRACE_LINE_MAX, room = 4u << 20, tail = strlen(BODY BROKEN), head = strlen(HEAD);
+	size_t limit = TRACE_LINE_MAX, room = 4u << 20, tail = strlen(BODY BROKEN),
+	       head = strlen(HEAD);
 	static const size_t more[] = {0, 1, 1000000 - TRACE_LINE_MAX, (3u << 20) - TRACE_LINE_MAX};
 	char *text = malloc(room);
 	struct trace t;
@@ -520,7 +540,8 @@ static void assert_too_large(const char *line, int times, unsigned at, const cha
 	fputs("\nbroken none\n", out);
 	fclose(out);
 	ck_assert_int_eq(read_bytes(text, len, &t, &err), -EINVAL);
-	ck_assert_msg(err.line == at && strstr(err.message, message), "line %u: %s", err.line, err.message);
+	ck_assert_msg(err.line == at && strstr(err.message, message), "line %u: %s", err.line,
+		      err.message);
 	free(text);
 }
 

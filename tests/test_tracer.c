@@ -100,14 +100,15 @@ static void read_task(void *arg)
 	w.kept += w.step->read(w.slot);
 }
 
-static void run(unsigned machine, void (*task)(void *), const struct tracer_step *step, unsigned slot)
+static void run(unsigned machine, void (*task)(void *), const struct tracer_step *step,
+		unsigned slot)
 {
 	w.step = step;
 	w.slot = pmem_base(w.pm[machine]) + slot * SLOT_BYTES;
 	ck_assert_int_eq(sim_spawn(w.sim[machine], HOST_SERVER, "subject", task, NULL), 0);
 	enum sim_end end = sim_run(w.sim[machine]);
-	ck_assert_msg(end == SIM_IDLE, "step %s: the simulation ended with %d %s", step->name, (int)end,
-		      sim_fault(w.sim[machine], NULL));
+	ck_assert_msg(end == SIM_IDLE, "step %s: the simulation ended with %d %s", step->name,
+		      (int)end, sim_fault(w.sim[machine], NULL));
 	pmem_settle(w.pm[machine]);
 }
 
@@ -143,7 +144,8 @@ START_TEST(variant_is_seen)
 		n = compare(i, &of_step);
 		ck_assert_msg(n, "step %s changes nothing", step->name);
 		if (n != of_step) {
-			printf("%s: %s: %u of %u changed bytes were not seen\n", v->name, step->name, n - of_step, n);
+			printf("%s: %s: %u of %u changed bytes were not seen\n", v->name,
+			       step->name, n - of_step, n);
 			bad++;
 		}
 		changed += n;
@@ -161,18 +163,19 @@ START_TEST(variant_is_seen)
 			dirty++;
 			asked += w.listener.asked[l];
 			if (!w.listener.asked[l]) {
-				printf("%s: %s: the load of line %u was not seen\n", v->name, step->name,
-				       l % (SLOT_BYTES / LINE));
+				printf("%s: %s: the load of line %u was not seen\n", v->name,
+				       step->name, l % (SLOT_BYTES / LINE));
 				bad++;
 			}
 		}
 	}
 	pmem_end(w.pm[1]);
 
-	printf("%s: %u bytes changed, %u seen; %u lines read, %u seen\n", v->name, changed, seen, dirty, asked);
+	printf("%s: %u bytes changed, %u seen; %u lines read, %u seen\n", v->name, changed, seen,
+	       dirty, asked);
 	fflush(stdout);
-	ck_assert_msg(all, "%s: byte %llu of step %s changed unseen", v->name, (unsigned long long)off,
-		      v->subject->step[off / SLOT_BYTES].name);
+	ck_assert_msg(all, "%s: byte %llu of step %s changed unseen", v->name,
+		      (unsigned long long)off, v->subject->step[off / SLOT_BYTES].name);
 	ck_assert_uint_eq(bad, 0);
 	ck_assert_uint_eq(changed, seen);
 	ck_assert_uint_ge(changed, 2000);
@@ -194,7 +197,8 @@ static struct {
 	struct holder holder;
 	const uint8_t *after; /* the slot at the end of a plain run */
 	bool ended;
-	unsigned glances, behind; /* looks at memory; those after the task's end that saw it not done */
+	unsigned glances,
+		behind; /* looks at memory; those after the task's end that saw it not done */
 } buffered;
 
 static unsigned hold_some(struct source *source, const struct choice_point *at, unsigned n)
@@ -223,7 +227,8 @@ static void write_and_read_task(void *arg)
 }
 
 /* What the step read; and what it left in the slot. */
-static uint64_t write_and_read(const struct tracer_step *step, unsigned entries, uint8_t left[SLOT_BYTES])
+static uint64_t write_and_read(const struct tracer_step *step, unsigned entries,
+			       uint8_t left[SLOT_BYTES])
 {
 	struct hardware hw = hardware_default;
 	hw.store_buffer = (uint8_t)entries;
@@ -250,10 +255,10 @@ START_TEST(store_buffers_change_nothing_for_their_cpu)
 		uint64_t read = write_and_read(step, 0, plain);
 		buffered.after = plain;
 		for (unsigned entries = 1; entries <= 8; entries *= 2) {
-			ck_assert_msg(write_and_read(step, entries, left) == read, "%s: %s reads other bytes",
+			ck_assert_msg(write_and_read(step, entries, left) == read,
+				      "%s: %s reads other bytes", v->name, step->name);
+			ck_assert_msg(!memcmp(left, plain, SLOT_BYTES), "%s: %s leaves other bytes",
 				      v->name, step->name);
-			ck_assert_msg(!memcmp(left, plain, SLOT_BYTES), "%s: %s leaves other bytes", v->name,
-				      step->name);
 		}
 	}
 	ck_assert_uint_gt(buffered.behind, 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RoCEv2 on the wire: known packets, round trips of every opcode of every service, packets that are refused,
- * and a random run of damaged ones, each in a buffer of exactly its length, so that AddressSanitizer sees a
- * byte too far.
+ * RoCEv2 on the wire: known packets, round trips of every opcode of every service, packets that are
+ * refused, and a random run of damaged ones, each in a buffer of exactly its length, so that
+ * AddressSanitizer sees a byte too far.
  */
 #include <check.h>
 #include <errno.h>
@@ -73,8 +73,9 @@ START_TEST(known_send)
 	ck_assert_mem_eq(out->payload, payload, out->len);
 	wire_ip_udp(&ends, sizeof(wire), head);
 	ck_assert_int_eq(head[10] << 8 | head[11], 0xb4d5); /* the IPv4 checksum */
-	/* Whoever received it from a socket does not know the number; any other length's or bit's is wrong.
-	 */
+	/* Whoever received it from a socket does not know the number; any other length's or bit's
+	 * is
+	 * wrong. */
 	ends.ip_id = 0;
 	ck_assert_int_eq(wire_decode(net, wire, sizeof(wire), &ends, true, &out), -EBADMSG);
 	ends.any_id = true;
@@ -87,12 +88,13 @@ END_TEST
 /* All headers by hand: an atomic request and a FLUSH. */
 START_TEST(known_headers)
 {
-	static const uint8_t atomic[] = {0x13, 0xc0, 0xff, 0xff, 0,    0x12, 0x34, 0x56, 0x80, 0xab,
-					 0xcd, 0xef, 1,	   2,	 3,    4,    5,	   6,	 7,    8,
-					 0xa,  0xb,  0xc,  0xd,	 0x11, 0x12, 0x13, 0x14, 0x15, 0x16,
-					 0x17, 0x18, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28};
-	static const uint8_t flush[] = {0x1c, 0x40, 0xff, 0xff, 0, 0, 0, 0x11, 0x80, 0, 0, 1,	0, 0, 0, 0x12,
-					1,    2,    3,	  4,	5, 6, 7, 8,    0xa,  0, 0, 0xd, 0, 0, 1, 0};
+	static const uint8_t atomic[] = {
+		0x13, 0xc0, 0xff, 0xff, 0,    0x12, 0x34, 0x56, 0x80, 0xab, 0xcd, 0xef, 1,    2,
+		3,    4,    5,	  6,	7,    8,    0xa,  0xb,	0xc,  0xd,  0x11, 0x12, 0x13, 0x14,
+		0x15, 0x16, 0x17, 0x18, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28};
+	static const uint8_t flush[] = {0x1c, 0x40, 0xff, 0xff, 0,    0,   0, 0x11, 0x80, 0, 0,
+					1,    0,    0,	  0,	0x12, 1,   2, 3,    4,	  5, 6,
+					7,    8,    0xa,  0,	0,    0xd, 0, 0,    1,	  0};
 	struct packet *pkt = packet_get(net, 0);
 	uint8_t buf[WIRE_PACKET];
 
@@ -119,16 +121,19 @@ START_TEST(known_headers)
 }
 END_TEST
 
-/* The same of an extended reliable connection: a SEND with immediate, an atomic, and what answers. */
+/* The same of an extended reliable connection: a SEND with immediate, an atomic, and what
+ * answers. */
 START_TEST(known_xrc)
 {
 	static const uint8_t send[] = {0xa5, 0x70, 0xff, 0xff, 0, 0, 0x12, 0x34, 0x80, 0, 0, 7,
 				       0,    0xab, 0xcd, 0xef, 1, 2, 3,	   4,	 'x',  0, 0, 0};
-	static const uint8_t atomic[] = {0xb4, 0x40, 0xff, 0xff, 0,    0,   0x12, 0x34, 0x80, 0,    0,
-					 7,    0,    0xab, 0xcd, 0xef, 1,   2,	  3,	4,    5,    6,
-					 7,    8,    0xa,  0xb,	 0xc,  0xd, 0x11, 0x12, 0x13, 0x14, 0x15,
-					 0x16, 0x17, 0x18, 0,	 0,    0,   0,	  0,	0,    0,    0};
-	static const uint8_t ack[] = {0xb1, 0x40, 0xff, 0xff, 0, 0, 0x12, 0x34, 0, 0, 0, 7, 0x1f, 0, 0, 9};
+	static const uint8_t atomic[] = {0xb4, 0x40, 0xff, 0xff, 0,    0,    0x12, 0x34, 0x80,
+					 0,    0,    7,	   0,	 0xab, 0xcd, 0xef, 1,	 2,
+					 3,    4,    5,	   6,	 7,    8,    0xa,  0xb,	 0xc,
+					 0xd,  0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18,
+					 0,    0,    0,	   0,	 0,    0,    0,	   0};
+	static const uint8_t ack[] = {0xb1, 0x40, 0xff, 0xff, 0,    0, 0x12, 0x34,
+				      0,    0,	  0,	7,    0x1f, 0, 0,    9};
 	struct packet *pkt = packet_get(net, 1);
 	uint8_t buf[WIRE_PACKET];
 
@@ -162,7 +167,8 @@ END_TEST
 static bool exists(unsigned service, unsigned opcode)
 {
 	if (service == SERVICE_RC || service == SERVICE_XRC)
-		return opcode <= 0x14 || opcode == 0x16 || opcode == 0x17 || opcode == 0x1c || opcode == 0x1d;
+		return opcode <= 0x14 || opcode == 0x16 || opcode == 0x17 || opcode == 0x1c ||
+		       opcode == 0x1d;
 	if (service == SERVICE_UC)
 		return opcode <= 0x0b;
 	return service == SERVICE_UD && (opcode == 0x04 || opcode == 0x05);
@@ -206,9 +212,11 @@ static struct packet *any_packet(uint8_t service, uint8_t opcode, uint32_t len)
 static void same(const struct packet *in, const struct packet *out)
 {
 	unsigned op = in->opcode;
-	bool reth = (op >= 0x06 && op <= 0x0c && op != 0x07 && op != 0x08 && op != 0x09) || op >= 0x1c;
+	bool reth = (op >= 0x06 && op <= 0x0c && op != 0x07 && op != 0x08 && op != 0x09) ||
+		    op >= 0x1c;
 	bool atomic = op == 0x13 || op == 0x14, aeth = (op >= 0x0d && op <= 0x12 && op != 0x0e);
-	bool imm = op == 0x03 || op == 0x05 || op == 0x09 || op == 0x0b, ud = in->service == SERVICE_UD;
+	bool imm = op == 0x03 || op == 0x05 || op == 0x09 || op == 0x0b,
+	     ud = in->service == SERVICE_UD;
 	/* XRCETH: of requests. */
 	bool xrc = in->service == SERVICE_XRC && (op < 0x0d || op > 0x12);
 
@@ -258,8 +266,10 @@ START_TEST(round_trips)
 			/* The link's arithmetic knows as much. */
 			if (opcode < OP_CODES)
 				ck_assert_int_eq(packet_wire_bytes(in), 14 + WIRE_IP_UDP + len);
-			ck_assert_int_eq(wire_encode(in, &loopback, buf, (size_t)len - 1), -EMSGSIZE);
-			ck_assert_int_eq(wire_decode(net, buf, (size_t)len, &loopback, true, &out), 0);
+			ck_assert_int_eq(wire_encode(in, &loopback, buf, (size_t)len - 1),
+					 -EMSGSIZE);
+			ck_assert_int_eq(wire_decode(net, buf, (size_t)len, &loopback, true, &out),
+					 0);
 			same(in, out);
 			packet_put(net, in);
 			packet_put(net, out);
@@ -294,7 +304,8 @@ START_TEST(refused)
 	memcpy(damaged, buf, len);
 	damaged[2] = 1;
 	ck_assert_int_eq(wire_decode(net, damaged, len, &loopback, false, &out), -EKEYREJECTED);
-	/* An acknowledgement with payload; only padding; every length that is too short, or no words. */
+	/* An acknowledgement with payload; only padding; every length that is too short, or no
+	 * words. */
 	memcpy(damaged, buf, len);
 	damaged[0] = OP_ACKNOWLEDGE;
 	ck_assert_int_eq(wire_decode(net, damaged, len, &loopback, false, &out), -EMSGSIZE);
@@ -343,14 +354,17 @@ START_TEST(unknown_identification)
 }
 END_TEST
 
-/* Bytes changed, cut, doubled; the ICRC mended in half of them. Whatever is taken can be sent again. */
+/* Bytes changed, cut, doubled; the ICRC mended in half of them. Whatever is taken can be sent
+ * again. */
 START_TEST(damaged)
 {
 	static uint8_t buf[WIRE_PACKET], again[WIRE_PACKET];
 	unsigned taken = 0;
 
 	for (unsigned n = 0; n < 200000; n++) {
-		struct packet *in = any_packet((uint8_t)(rnd() % 4), (uint8_t)(rnd() % 32), rnd() % 80), *out;
+		struct packet *in = any_packet((uint8_t)(rnd() % 4), (uint8_t)(rnd() % 32),
+					       rnd() % 80),
+			      *out;
 		int len = wire_encode(in, &loopback, buf, sizeof(buf));
 		uint8_t *exact;
 		int rc;

@@ -141,7 +141,8 @@ START_TEST(add_refuses)
 	ck_assert_int_eq(workload_key_add(&w, "a#b", 3, -1), -EINVAL);
 	ck_assert_int_eq(workload_key_add(&w, "a\0b", 3, -1), -EINVAL);
 	ck_assert_int_eq(workload_key_add(&w, "\xc3\xa4", 2, -1), -EINVAL);
-	ck_assert_int_eq(workload_key_add(&w, "123456789012345678901234567890123", 33, -1), -EINVAL);
+	ck_assert_int_eq(workload_key_add(&w, "123456789012345678901234567890123", 33, -1),
+			 -EINVAL);
 	ck_assert_int_eq(workload_key_add(&w, "k", 1, TM_MAX_VALUE + 1), -EINVAL);
 	ck_assert_int_eq(workload_key_add(&w, "k", 1, -2), -EINVAL);
 	ck_assert_int_eq(workload_key_add(&w, "12345678901234567890123456789012", 32, 0), 0);
@@ -169,7 +170,8 @@ START_TEST(limits)
 	ck_assert_int_eq(workload_key_add(&w, "more", 4, -1), -ENOSPC);
 	ck_assert_int_eq(workload_key_add(&w, "k7", 2, -1), 7);
 	for (int i = 0; i < WORKLOAD_MAX_OPS; i++)
-		ck_assert_int_eq(workload_op_add(&w, i % 3 + 1, OP_PUT, i % WORKLOAD_MAX_KEYS, 8), 0);
+		ck_assert_int_eq(workload_op_add(&w, i % 3 + 1, OP_PUT, i % WORKLOAD_MAX_KEYS, 8),
+				 0);
 	ck_assert_int_eq(workload_op_add(&w, 4, OP_PUT, 0, 8), -ENOSPC);
 	ck_assert_uint_eq(workload_ops(&w), WORKLOAD_MAX_OPS);
 	round_trip(&w);
@@ -190,7 +192,8 @@ START_TEST(copies)
 		ck_assert_uint_eq(workload_ops(&w), n);
 		ck_assert_uint_eq(workload_ops(&copy), n + 1);
 		workload_free(&copy);
-		ck_assert_int_eq(workload_key_add(&w, &"abcdefghijklmnopqrstuvwxyz"[n], 1, 8), (int)n);
+		ck_assert_int_eq(workload_key_add(&w, &"abcdefghijklmnopqrstuvwxyz"[n], 1, 8),
+				 (int)n);
 		ck_assert_int_eq(workload_op_add(&w, 2, OP_PUT, n, n), 0);
 	}
 	workload_free(&w);
@@ -202,8 +205,9 @@ START_TEST(remove_renumbers)
 	struct workload w = {0};
 	const char *expected;
 
-	ck_assert_int_eq(
-		workload_parse_client(&w, 1, "put a 10, get a, put b 20, get b, put c 30", &expected), 0);
+	ck_assert_int_eq(workload_parse_client(&w, 1, "put a 10, get a, put b 20, get b, put c 30",
+					       &expected),
+			 0);
 	workload_op_remove(&w, 1, 0);
 	assert_client(&w, 1, "get a, put b 20, get b, put c 30");
 	ck_assert_uint_eq(w.client[0].op[1].nth, 1);
@@ -264,8 +268,8 @@ START_TEST(identities_unique)
 	for (unsigned client = 0; client <= TM_MAX_CLIENTS; client++)
 		for (unsigned nth = 0; nth < STEPS; nth++)
 			for (unsigned key = 0; key < STEPS; key++)
-				workload_value(client, nth * 1040 + 15, key * 1040 + 15, (uint8_t *)&id[n++],
-					       8);
+				workload_value(client, nth * 1040 + 15, key * 1040 + 15,
+					       (uint8_t *)&id[n++], 8);
 	qsort(id, n, sizeof(*id), compare_words);
 	for (size_t i = 1; i < n; i++)
 		assert_often(id[i] != id[i - 1]);
@@ -320,7 +324,8 @@ START_TEST(parse_blanks)
 
 	ck_assert_int_eq(workload_parse_keys(&w, " \t", &expected), 0);
 	ck_assert_int_eq(workload_parse_keys(&w, "\tk1  96 ,k2 -", &expected), 0);
-	ck_assert_int_eq(workload_parse_client(&w, 2, "  put  k1 96,get k1 , del\tk3 ", &expected), 0);
+	ck_assert_int_eq(workload_parse_client(&w, 2, "  put  k1 96,get k1 , del\tk3 ", &expected),
+			 0);
 	ck_assert_int_eq(workload_parse_client(&w, 3, "put k1 8 \tsame 7,put k1 8", &expected), 0);
 	ck_assert_uint_eq(w.client[2].op[0].same, 7);
 	ck_assert_uint_eq(w.client[2].op[1].same, 0);
@@ -379,8 +384,8 @@ START_TEST(parse_refuses)
 		rc = workload_parse_keys(&w, bad_text[_i].text, &expected);
 	ck_assert_int_eq(rc, -EINVAL);
 	ck_assert_ptr_nonnull(expected);
-	ck_assert_msg(strstr(expected, bad_text[_i].expected) != NULL, "'%s': %s", bad_text[_i].text,
-		      expected);
+	ck_assert_msg(strstr(expected, bad_text[_i].expected) != NULL, "'%s': %s",
+		      bad_text[_i].text, expected);
 	workload_free(&w);
 }
 END_TEST
@@ -397,12 +402,14 @@ START_TEST(builtins)
 		ck_assert_ptr_nonnull(workload_what(i));
 		ck_assert_ptr_null(strchr(workload_what(i), '\n'));
 		ck_assert_uint_lt(strlen(workload_what(i)), 72);
-		ck_assert_uint_eq(strspn(w.name, "abcdefghijklmnopqrstuvwxyz0123456789.-"), strlen(w.name));
+		ck_assert_uint_eq(strspn(w.name, "abcdefghijklmnopqrstuvwxyz0123456789.-"),
+				  strlen(w.name));
 		ck_assert_uint_ge(workload_ops(&w), 1);
 		round_trip(&w);
 		for (unsigned k = 0; k < w.keys; k++)
 			ck_assert((w.key[k].loaded < 0) ==
-				  (!strncmp(w.name, "new-", 4) || (!strncmp(w.name, "move-", 5) && k == 2)));
+				  (!strncmp(w.name, "new-", 4) ||
+				   (!strncmp(w.name, "move-", 5) && k == 2)));
 		ck_assert_int_eq(workload_named(w.name, &named, &expected), 0);
 		ck_assert_str_eq(named.name, w.name);
 		assert_same(&w, &named);
@@ -508,8 +515,8 @@ START_TEST(named_refuses)
 	const char *expected = NULL;
 
 	ck_assert_int_eq(workload_named(bad_name[_i].name, &w, &expected), bad_name[_i].rc);
-	ck_assert_msg(strstr(expected, bad_name[_i].expected) != NULL, "'%s': %s", bad_name[_i].name,
-		      expected);
+	ck_assert_msg(strstr(expected, bad_name[_i].expected) != NULL, "'%s': %s",
+		      bad_name[_i].name, expected);
 	ck_assert_uint_eq(w.keys + w.clients, 0);
 }
 END_TEST
@@ -518,7 +525,8 @@ END_TEST
 
 START_TEST(ycsb_sizes)
 {
-	static const char full[] = "ycsb-a:clients=16,keys=1024,ops=4096,vlen=65536,seed=4294967295";
+	static const char full[] =
+		"ycsb-a:clients=16,keys=1024,ops=4096,vlen=65536,seed=4294967295";
 	struct workload w;
 	const char *expected = NULL;
 
@@ -531,7 +539,8 @@ START_TEST(ycsb_sizes)
 	ck_assert_uint_eq(w.key[7].klen, TM_MAX_KEY);
 	ck_assert_int_eq(w.key[7].loaded, 64);
 	workload_free(&w);
-	ck_assert_int_eq(workload_named("ycsb-b:vlen=256,ops=7,clients=3,keys=8", &w, &expected), 0);
+	ck_assert_int_eq(workload_named("ycsb-b:vlen=256,ops=7,clients=3,keys=8", &w, &expected),
+			 0);
 	ck_assert_str_eq(w.name, "ycsb-b:clients=3,ops=7,vlen=256");
 	ck_assert_uint_eq(w.client[0].ops, 3);
 	ck_assert_uint_eq(w.client[2].ops, 2);
@@ -616,8 +625,8 @@ START_TEST(ycsb_zipf)
 	for (unsigned i = 1; i <= 8; i++) {
 		double share = sum[i - 1] / SEEDS / OPS, want = pow(i, -0.99) / zeta;
 
-		ck_assert_msg(fabs(share / want - 1) < (i == 1 ? 0.013 : 0.06), "rank %u: %f, expected %f", i,
-			      share, want);
+		ck_assert_msg(fabs(share / want - 1) < (i == 1 ? 0.013 : 0.06),
+			      "rank %u: %f, expected %f", i, share, want);
 	}
 }
 END_TEST
@@ -655,9 +664,11 @@ START_TEST(ycsb_fixed)
 	const char *expected;
 	char got[13 * 8], *p = got;
 
-	ck_assert_int_eq(workload_named("ycsb-a:keys=1000,clients=1,ops=12,seed=7", &w, &expected), 0);
+	ck_assert_int_eq(workload_named("ycsb-a:keys=1000,clients=1,ops=12,seed=7", &w, &expected),
+			 0);
 	for (unsigned i = 0; i < w.client[0].ops; i++)
-		p += sprintf(p, "%s%c%u", i ? " " : "", w.client[0].op[i].kind == OP_GET ? 'r' : 'w',
+		p += sprintf(p, "%s%c%u", i ? " " : "",
+			     w.client[0].op[i].kind == OP_GET ? 'r' : 'w',
 			     (unsigned)w.client[0].op[i].key);
 	ck_assert_str_eq(got, want);
 	workload_free(&w);

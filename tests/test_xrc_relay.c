@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * XRC domains that several processes of a host share (core/nic/xrc_relay.c), on each link, with and without
- * faults.
+ * XRC domains that several processes of a host share (core/nic/xrc_relay.c), on each link, with and
+ * without faults.
  *
- * The test sends. Each of the others is a child that has a domain of a file, a shared receive queue in it and
- * a target, does what it is told, and tells what came of it. Messages go to the queue of one child by the
- * target of another. Then notes that no honest process would send.
+ * The test sends. Each of the others is a child that has a domain of a file, a shared receive queue
+ * in it and a target, does what it is told, and tells what came of it. Messages go to the queue of
+ * one child by the target of another. Then notes that no honest process would send.
  */
 #include <arpa/inet.h>
 #include <check.h>
@@ -30,8 +30,9 @@
 #define BUF	 (1u << 20)
 #define REQUESTS 1000u
 #define CHILDREN 3
-#define ACCESS \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+#define ACCESS                                                                       \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+	 IBV_ACCESS_REMOTE_ATOMIC)
 #define LONG  100000u
 #define LINKS 4 /* ways to run a test */
 
@@ -73,8 +74,10 @@ static uint64_t hash_of(const uint8_t *bytes, uint32_t len)
 
 static struct ibv_xrcd *open_domain(struct side *s, int fd)
 {
-	struct ibv_xrcd_init_attr attr = {
-		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = fd, .oflags = O_CREAT};
+	struct ibv_xrcd_init_attr attr = {.comp_mask = IBV_XRCD_INIT_ATTR_FD |
+						       IBV_XRCD_INIT_ATTR_OFLAGS,
+					  .fd = fd,
+					  .oflags = O_CREAT};
 	struct ibv_xrcd *domain = ibv_open_xrcd(s->context, &attr);
 
 	ck_assert_ptr_nonnull(domain);
@@ -85,11 +88,13 @@ static struct ibv_xrcd *open_domain(struct side *s, int fd)
 static void open_child(struct side *s, uint32_t which, struct reply *reply)
 {
 	struct ibv_xrcd *domain[] = {NULL, NULL, NULL};
-	struct ibv_srq_init_attr_ex shared = {.attr = {.max_wr = REQUESTS, .max_sge = 2},
-					      .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
-							   IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
-					      .srq_type = IBV_SRQT_XRC};
-	struct ibv_qp_init_attr_ex init = {.qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD};
+	struct ibv_srq_init_attr_ex shared = {
+		.attr = {.max_wr = REQUESTS, .max_sge = 2},
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.srq_type = IBV_SRQT_XRC};
+	struct ibv_qp_init_attr_ex init = {.qp_type = IBV_QPT_XRC_RECV,
+					   .comp_mask = IBV_QP_INIT_ATTR_XRCD};
 
 	open_side(s, BUF, ACCESS);
 	s->channel = ibv_create_comp_channel(s->context);
@@ -120,16 +125,19 @@ static void give_requests(struct side *s, const struct order *order)
 {
 	for (uint32_t i = 0; i < order->count; i++) {
 		uint32_t half = order->len / 2;
-		struct ibv_sge sge[2] = {{(uintptr_t)s->buf, half, s->mr->lkey},
-					 {(uintptr_t)s->buf + half, order->len - half, s->mr->lkey}};
-		struct ibv_recv_wr wr = {.wr_id = order->number + i, .sg_list = sge, .num_sge = 2}, *bad;
+		struct ibv_sge sge[2] = {
+			{(uintptr_t)s->buf, half, s->mr->lkey},
+			{(uintptr_t)s->buf + half, order->len - half, s->mr->lkey}};
+		struct ibv_recv_wr wr = {.wr_id = order->number + i, .sg_list = sge, .num_sge = 2},
+				   *bad;
 
 		ck_assert_int_eq(ibv_post_srq_recv(s->srq, &wr, &bad), 0);
 	}
 }
 
-/* So many messages. What they begin with counts up by the target that they came by; the data of several lie
- * where the next one's do, so with more than one it is the immediate data that is looked at. */
+/* So many messages. What they begin with counts up by the target that they came by; the data of
+ * several lie where the next one's do, so with more than one it is the immediate data that is
+ * looked at. */
 static void take_messages(struct side *s, const struct order *order, struct reply *reply)
 {
 	struct {
@@ -250,7 +258,8 @@ static void make_child(struct child *c)
 static void choose(int n)
 {
 	setenv("TIDEMARK_LINK", n & 1 ? "udp" : "shm", 1);
-	setenv("TIDEMARK_FAULTS", n & 2 ? "both lose 2%; both duplicate 2%; both reorder 5%" : "", 1);
+	setenv("TIDEMARK_FAULTS", n & 2 ? "both lose 2%; both duplicate 2%; both reorder 5%" : "",
+	       1);
 }
 
 static uint8_t timeout = 14; /* of senders; 31: two hours, so that who waits for it hangs */
@@ -285,8 +294,8 @@ static void make_files(void)
 	}
 }
 
-/* Children with queues in the domains of these files, and a queue pair to each one's target. `own`: the
- * test's faults. */
+/* Children with queues in the domains of these files, and a queue pair to each one's target. `own`:
+ * the test's faults. */
 static void setup(unsigned n, const uint32_t *file, const char *own)
 {
 	make_files();
@@ -300,7 +309,8 @@ static void setup(unsigned n, const uint32_t *file, const char *own)
 	for (uint32_t i = 0; i < BUF; i++)
 		a.buf[i] = (uint8_t)(i * 31 + i / 4096);
 	for (unsigned i = 0; i < n; i++) {
-		child[i].is = tell(&child[i], (struct order){.what = OPEN, .number = file ? file[i] : 0});
+		child[i].is = tell(&child[i],
+				   (struct order){.what = OPEN, .number = file ? file[i] : 0});
 		make_sender(&child[i], 7);
 	}
 }
@@ -377,7 +387,8 @@ START_TEST(sizes)
 	for (unsigned i = 0; i < sizeof(len) / sizeof(*len); i++) {
 		uint32_t off = len[i] <= BUF / 2 ? i * 1000 : 0;
 
-		/* To the other one's, to the target's own, to the other one's without immediate data. */
+		/* To the other one's, to the target's own, to the other one's without immediate
+		 * data. */
 		tell(&child[1], (struct order){.what = GIVE, .number = 50, .count = 1, .len = BUF});
 		send_to(&child[0], child[1].is.srqn, off, len[i], i, 0);
 		expect(a.scq, i, IBV_WC_SUCCESS);
@@ -402,8 +413,8 @@ START_TEST(sizes)
 }
 END_TEST
 
-/* Each one's queue, by each one's target, much faster than it goes: in order, and nothing waits for a
- * timeout. */
+/* Each one's queue, by each one's target, much faster than it goes: in order, and nothing waits for
+ * a timeout. */
 START_TEST(everybody)
 {
 	const unsigned rounds = _i & 2 ? 50 : 300;
@@ -413,11 +424,13 @@ START_TEST(everybody)
 	timeout = 31;
 	setup(CHILDREN, NULL, NULL);
 	for (unsigned i = 0; i < CHILDREN; i++)
-		tell(&child[i], (struct order){.what = GIVE, .count = CHILDREN * rounds, .len = 2000});
+		tell(&child[i],
+		     (struct order){.what = GIVE, .count = CHILDREN * rounds, .len = 2000});
 	for (unsigned round = 0; round < rounds; round++)
 		for (unsigned by = 0; by < CHILDREN; by++)
 			for (unsigned to = 0; to < CHILDREN; to++)
-				send_to(&child[by], child[to].is.srqn, 0, round % 8 ? 10 : 2000, round, 0);
+				send_to(&child[by], child[to].is.srqn, 0, round % 8 ? 10 : 2000,
+					round, 0);
 	for (n = 0; n < rounds * CHILDREN * CHILDREN; n++)
 		ck_assert_int_eq(wait_for(a.scq).status, IBV_WC_SUCCESS);
 	for (unsigned i = 0; i < CHILDREN; i++) {
@@ -589,8 +602,9 @@ START_TEST(queue_dies)
 	expect(a.scq, 3, IBV_WC_WR_FLUSH_ERR);
 	if (!dies) { /* What it finds when it goes on is over. */
 		kill(child[1].pid, SIGCONT);
-		ck_assert_int_eq(tell(&child[1], (struct order){.what = TAKE, .count = 1}).wc.status,
-				 IBV_WC_WR_FLUSH_ERR);
+		ck_assert_int_eq(
+			tell(&child[1], (struct order){.what = TAKE, .count = 1}).wc.status,
+			IBV_WC_WR_FLUSH_ERR);
 	}
 	/* Both are as before, but for what was under way. */
 	ibv_destroy_qp(child[0].side.qp);
@@ -634,7 +648,8 @@ START_TEST(queue_dies_in_stream)
 }
 END_TEST
 
-/* Stopped for a while that is longer than all tries of a sender who would think that the target sleeps. */
+/* Stopped for a while that is longer than all tries of a sender who would think that the target
+ * sleeps. */
 START_TEST(short_timeout)
 {
 	choose(_i);
@@ -655,8 +670,8 @@ END_TEST
 
 enum mishap { TARGET_DIES, TARGET_FAILS, TARGET_RESET, QUEUE_DESTROYED, REGION_GONE, MISHAPS };
 
-/* In the middle of a message, whose rest never comes: the request that it has taken comes back; a destroyed
- * queue's does not. */
+/* In the middle of a message, whose rest never comes: the request that it has taken comes back; a
+ * destroyed queue's does not. */
 START_TEST(half)
 {
 	enum mishap mishap = (enum mishap)(_i / 2);
@@ -750,7 +765,8 @@ END_TEST
 /* --- notes that nobody has written --- */
 
 /* Says it to this process, as the one in the slot would. */
-static void say(unsigned slot, const struct xrc_note *note, uint32_t note_len, uint8_t opcode, uint32_t len)
+static void say(unsigned slot, const struct xrc_note *note, uint32_t note_len, uint8_t opcode,
+		uint32_t len)
 {
 	struct nic *nic = nic_get();
 	struct packet *pkt;
@@ -813,12 +829,14 @@ START_TEST(liars)
 	wc = wait_for(b.rcq);
 	ck_assert(wc.status == IBV_WC_SUCCESS && wc.qp_num == note.target && wc.byte_len == 100);
 	ck_assert(b.buf[0] == 0xee && b.buf[99] == 0xee && is_clean(b.buf + 100, b.buf + BUF));
-	/* Too short, in another one's name, not a SEND, of no such kind, of other files, of no such queue. */
+	/* Too short, in another one's name, not a SEND, of no such kind, of other files, of no such
+	 * queue. */
 	for (uint32_t len = 0; len < sizeof(note); len++)
 		say(9, &note, len, OP_SEND_ONLY, 0);
 	say(8, &note, sizeof(note), OP_SEND_ONLY, 10);
 	for (unsigned opcode = 0; opcode < 256; opcode++)
-		if (opcode >= OP_CODES || !(opcode_is[opcode] & IS_SEND) || has_invalidate((uint8_t)opcode))
+		if (opcode >= OP_CODES || !(opcode_is[opcode] & IS_SEND) ||
+		    has_invalidate((uint8_t)opcode))
 			say(9, &note, sizeof(note), (uint8_t)opcode, 10);
 	for (unsigned i = 0; i < 6; i++) {
 		lie = note;
@@ -901,12 +919,15 @@ START_TEST(noise)
 					 : (unsigned)rand_r(&seed) % SHM_SLOTS;
 		note.kind = (uint32_t)rand_r(&seed) % 5;
 		note.serial = (uint32_t)rand_r(&seed);
-		note.target = rand_r(&seed) % 2 ? is.qpn
-						: slot << SHM_QPN_SHIFT | (uint32_t)rand_r(&seed) % 4;
+		note.target = rand_r(&seed) % 2
+				      ? is.qpn
+				      : slot << SHM_QPN_SHIFT | (uint32_t)rand_r(&seed) % 4;
 		note.syndrome = (uint32_t)rand_r(&seed) % 128;
 		if (rand_r(&seed) % 4 == 0)
-			((uint8_t *)&note)[rand_r(&seed) % sizeof(note)] ^= (uint8_t)(1 << rand_r(&seed) % 8);
-		say(slot, &note, sizeof(note), (uint8_t)(rand_r(&seed) % 6), (uint32_t)rand_r(&seed) % 200);
+			((uint8_t *)&note)[rand_r(&seed) % sizeof(note)] ^=
+				(uint8_t)(1 << rand_r(&seed) % 8);
+		say(slot, &note, sizeof(note), (uint8_t)(rand_r(&seed) % 6),
+		    (uint32_t)rand_r(&seed) % 200);
 		done += completions(b.rcq);
 	}
 	ck_assert(is_clean(b.buf + 100, b.buf + BUF));

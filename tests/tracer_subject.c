@@ -16,14 +16,14 @@ static size_t unknown(size_t n)
 
 /* --- plain stores and loads of each width --- */
 
-#define PLAIN(T, name, value)                                   \
-	static void write_##name(uint8_t *slot)                 \
-	{                                                       \
-		*(T *)slot = (T)(value);                        \
-	}                                                       \
-	static uint64_t read_##name(const uint8_t *slot)        \
-	{                                                       \
-		return (uint64_t) * (const T *)slot;            \
+#define PLAIN(T, name, value)                            \
+	static void write_##name(uint8_t *slot)          \
+	{                                                \
+		*(T *)slot = (T)(value);                 \
+	}                                                \
+	static uint64_t read_##name(const uint8_t *slot) \
+	{                                                \
+		return (uint64_t) * (const T *)slot;     \
 	}
 PLAIN(uint8_t, 8, 0x5a)
 PLAIN(uint16_t, 16, 0x5a5b)
@@ -122,7 +122,12 @@ static uint64_t read_fields(const uint8_t *slot)
 static void write_struct(uint8_t *slot)
 {
 	struct table *t = (struct table *)slot;
-	struct entry e = {.hash = 0x1112131415161718, .len = 33, .flags = 5, .kind = 2, .slot = 3, .key = "a short key"};
+	struct entry e = {.hash = 0x1112131415161718,
+			  .len = 33,
+			  .flags = 5,
+			  .kind = 2,
+			  .slot = 3,
+			  .key = "a short key"};
 	t->entry[0] = e;
 	t->entry[1] = t->entry[0];
 	*(struct table *)(slot + 192) = *t;
@@ -158,15 +163,16 @@ static uint64_t read_small_struct(const uint8_t *slot)
 
 static void write_literal(uint8_t *slot)
 {
-	*(struct entry *)slot = (struct entry){.hash = 0x2122232425262728, .len = 7, .key = "literal"};
+	*(struct entry *)slot = (struct entry){
+		.hash = 0x2122232425262728, .len = 7, .key = "literal"};
 	*(struct entry *)(slot + 64) = (struct entry){0};
 	*(struct table *)(slot + 128) = (struct table){.count = 3};
 }
 static uint64_t read_literal(const uint8_t *slot)
 {
 	const struct table *t = (const struct table *)(slot + 128);
-	return ((const struct entry *)slot)->hash + ((const struct entry *)(slot + 64))->len + t->count +
-	       t->entry[0].hash + t->entry[2].hash;
+	return ((const struct entry *)slot)->hash + ((const struct entry *)(slot + 64))->len +
+	       t->count + t->entry[0].hash + t->entry[2].hash;
 }
 
 struct bits {
@@ -245,7 +251,8 @@ static uint64_t read_loop_words(const uint8_t *slot)
 
 /* --- memcpy, memset, memmove, memcmp: constant and variable sizes --- */
 
-static const char text[] = "The tide mark is the line the water reached before it fell back: what was durable.";
+static const char text[] =
+	"The tide mark is the line the water reached before it fell back: what was durable.";
 
 static void write_memcpy_constant(uint8_t *slot)
 {
@@ -306,7 +313,8 @@ static void write_memset_variable(uint8_t *slot)
 }
 static uint64_t read_memcmp(const uint8_t *slot)
 {
-	return (uint64_t)(memcmp(slot, text, 8) + memcmp(slot + 64, text, 5) + memcmp(slot + 128, text, unknown(7)) +
+	return (uint64_t)(memcmp(slot, text, 8) + memcmp(slot + 64, text, 5) +
+			  memcmp(slot + 128, text, unknown(7)) +
 			  memcmp(slot + 192, slot + 256, 64));
 }
 
@@ -326,37 +334,45 @@ static uint64_t read_memmove(const uint8_t *slot)
 
 /* --- atomics, both spellings --- */
 
-#define ATOMIC(bits)                                                                                       \
-	static void write_atomic##bits(uint8_t *slot)                                                      \
-	{                                                                                                  \
-		uint##bits##_t *a = (uint##bits##_t *)slot, expected;                                      \
-		__atomic_store_n(a, (uint##bits##_t)0x6b6c6d6e6f707172, __ATOMIC_RELEASE);                 \
-		__atomic_fetch_add(a + 1, (uint##bits##_t)0x2122232425262728, __ATOMIC_SEQ_CST);           \
-		__atomic_fetch_sub(a + 2, (uint##bits##_t)0x3132333435363738, __ATOMIC_SEQ_CST);           \
-		__atomic_fetch_or(a + 3, (uint##bits##_t)0x8182838485868788, __ATOMIC_RELAXED);            \
-		__atomic_fetch_and(a + 4, (uint##bits##_t)0x1111111111111111, __ATOMIC_RELAXED);           \
-		__atomic_fetch_xor(a + 5, (uint##bits##_t)~(uint##bits##_t)0, __ATOMIC_ACQ_REL);           \
-		__atomic_exchange_n(a + 6, (uint##bits##_t)0x5152535455565758, __ATOMIC_SEQ_CST);          \
-		__sync_add_and_fetch(a + 7, 3);                                                            \
-		expected = __atomic_load_n(a + 8, __ATOMIC_ACQUIRE);                                       \
-		while (!__atomic_compare_exchange_n(a + 8, &expected, (uint##bits##_t)(expected + 77), 1,  \
-						    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))                   \
-			;                                                                                  \
-		__sync_bool_compare_and_swap(a + 9, a[9], (uint##bits##_t)(a[9] ^ 0x55));                  \
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);                                                   \
-	}                                                                                                  \
-	static uint64_t read_atomic##bits(const uint8_t *slot)                                             \
-	{                                                                                                  \
-		const uint##bits##_t *a = (const uint##bits##_t *)slot;                                    \
-		return __atomic_load_n(a, __ATOMIC_ACQUIRE) + __atomic_load_n(a + 9, __ATOMIC_RELAXED);    \
+#define ATOMIC(bits)                                                                              \
+	static void write_atomic##bits(uint8_t *slot)                                             \
+	{                                                                                         \
+		uint##bits##_t *a = (uint##bits##_t *)slot, expected;                             \
+		__atomic_store_n(a, (uint##bits##_t)0x6b6c6d6e6f707172, __ATOMIC_RELEASE);        \
+		__atomic_fetch_add(a + 1, (uint##bits##_t)0x2122232425262728, __ATOMIC_SEQ_CST);  \
+		__atomic_fetch_sub(a + 2, (uint##bits##_t)0x3132333435363738, __ATOMIC_SEQ_CST);  \
+		__atomic_fetch_or(a + 3, (uint##bits##_t)0x8182838485868788, __ATOMIC_RELAXED);   \
+		__atomic_fetch_and(a + 4, (uint##bits##_t)0x1111111111111111, __ATOMIC_RELAXED);  \
+		__atomic_fetch_xor(a + 5, (uint##bits##_t) ~(uint##bits##_t)0, __ATOMIC_ACQ_REL); \
+		__atomic_exchange_n(a + 6, (uint##bits##_t)0x5152535455565758, __ATOMIC_SEQ_CST); \
+		__sync_add_and_fetch(a + 7, 3);                                                   \
+		expected = __atomic_load_n(a + 8, __ATOMIC_ACQUIRE);                              \
+		while (!__atomic_compare_exchange_n(a + 8, &expected,                             \
+						    (uint##bits##_t)(expected + 77), 1,           \
+						    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))          \
+			;                                                                         \
+		__sync_bool_compare_and_swap(a + 9, a[9], (uint##bits##_t)(a[9] ^ 0x55));         \
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);                                          \
+	}                                                                                         \
+	static uint64_t read_atomic##bits(const uint8_t *slot)                                    \
+	{                                                                                         \
+		const uint##bits##_t *a = (const uint##bits##_t *)slot;                           \
+		return __atomic_load_n(a, __ATOMIC_ACQUIRE) +                                     \
+		       __atomic_load_n(a + 9, __ATOMIC_RELAXED);                                  \
 	}
 ATOMIC(8)
 ATOMIC(16)
 ATOMIC(32)
 ATOMIC(64)
 
-#define STEP(name, write, read) {name, write, read}
-#define BOTH(name) {#name, write_##name, read_##name}
+#define STEP(name, write, read)   \
+	{                         \
+		name, write, read \
+	}
+#define BOTH(name)                               \
+	{                                        \
+#name, write_##name, read_##name \
+	}
 
 static const struct tracer_step steps[] = {
 	BOTH(8),

@@ -13,7 +13,8 @@
 struct tracer_step {
 	const char *name;
 	void (*write)(uint8_t *slot);
-	/* Reads something in each line that write() wrote. The result keeps the compiler from dropping the loads. */
+	/* Reads something in each line that write() wrote. The result keeps the compiler from
+	 * dropping the loads. */
 	uint64_t (*read)(const uint8_t *slot);
 };
 

@@ -24,11 +24,11 @@
 /* What the thread hears of; a slot's number: its process has ended. */
 enum { WAKE = SHM_SLOTS, MESSAGES };
 
-#define FRESH                                                                                       \
-	(struct cm)                                                                                 \
-	{                                                                                           \
-		.mutex = PTHREAD_MUTEX_INITIALIZER, .acked = PTHREAD_COND_INITIALIZER, .epoll = -1, \
-		.wake = -1                                                                          \
+#define FRESH                                                                          \
+	(struct cm)                                                                    \
+	{                                                                              \
+		.mutex = PTHREAD_MUTEX_INITIALIZER, .acked = PTHREAD_COND_INITIALIZER, \
+		.epoll = -1, .wake = -1                                                \
 	}
 struct cm cm = FRESH;
 
@@ -208,7 +208,8 @@ static void *thread_main(void *arg)
 		cm_unlock();
 		n = epoll_wait(epoll, heard, HEARD, ms);
 		cm_lock();
-		/* What has come in while the process was stopped, or had no CPU, has come in time. */
+		/* What has come in while the process was stopped, or had no CPU, has come in
+		 * time. */
 		if (!n)
 			take_messages();
 		for (int i = 0; i < n; i++)
@@ -268,8 +269,8 @@ static bool lock_for_a_while(void)
 	return true;
 }
 
-/* Whoever comes later finds nothing of this process. A child by vfork() or clone() has its parent's memory,
- * and nothing of its own. */
+/* Whoever comes later finds nothing of this process. A child by vfork() or clone() has its parent's
+ * memory, and nothing of its own. */
 static void at_exit(void)
 {
 	if (cm.pid != getpid() || !lock_for_a_while())
@@ -439,8 +440,8 @@ static enum ibv_qp_type type_of(enum rdma_port_space ps)
 	}
 }
 
-CM_EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **out, void *context,
-			     enum rdma_port_space ps)
+CM_EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **out,
+			     void *context, enum rdma_port_space ps)
 {
 	struct rdma_event_channel *own = NULL;
 	struct cm_id *id;

@@ -7,24 +7,23 @@
  *   cm.c        the library's one state and its thread; identifiers
  *   cm_event.c  event channels and events
  *   cm_addr.c   addresses, ports, routes: rdma_bind_addr(), rdma_resolve_*(), rdma_getaddrinfo()
- *   cm_conn.c   the program's side of a conversation: rdma_listen(), rdma_connect(), rdma_accept(), ...
- *   cm_talk.c   the wire's side of it: what messages and time do
- *   cm_mcast.c  multicast groups
+ *   cm_conn.c   the program's side of a conversation: rdma_listen(), rdma_connect(), rdma_accept(),
+ * ... cm_talk.c   the wire's side of it: what messages and time do cm_mcast.c  multicast groups
  *   cm_qp.c     queue pairs: their creation and their transitions
  *   cm_net.c    the net: ports, who listens, who has died
  *
  * rsocket*.c, librdmacm's streams, are users of these calls (rsocket.h).
  *
  * Messages (mad.h) go through queue pair 1 (qp1.h) and the link, as packets. It stands on that and
- * libibverbs' public functions alone, so that it may be a library of its own beside another one that has the
- * soft RNIC.
+ * libibverbs' public functions alone, so that it may be a library of its own beside another one
+ * that has the soft RNIC.
  *
- * When a process is killed, nobody sends its REJ or DREQ. Those of its net watch the processes that they
- * have to do with, and do what these messages would have done.
+ * When a process is killed, nobody sends its REJ or DREQ. Those of its net watch the processes that
+ * they have to do with, and do what these messages would have done.
  *
- * All of it runs under one lock. A thread of the library, which starts with the device, takes messages
- * and minds the time. It never touches a queue pair: that is done by the program's own calls, as it retrieves
- * an event. Order of locks: this one, then the NIC's.
+ * All of it runs under one lock. A thread of the library, which starts with the device, takes
+ * messages and minds the time. It never touches a queue pair: that is done by the program's own
+ * calls, as it retrieves an event. Order of locks: this one, then the NIC's.
  */
 #include <netinet/in.h>
 #include <pthread.h>
@@ -74,8 +73,8 @@ struct cm_id {
 	bool sync;	      /* the channel is its own; calls wait for their event */
 	unsigned unacked;     /* events that the program holds */
 	uint64_t deadline_ms; /* 0: none */
-	/* A message that waits for an answer is sent again every again_ms until give_up_ms. Nobody listens is
-	 * believed from nobody_ms on. */
+	/* A message that waits for an answer is sent again every again_ms until give_up_ms. Nobody
+	 * listens is believed from nobody_ms on. */
 	uint64_t again_ms, give_up_ms, nobody_ms;
 	uint8_t retries;	 /* how often, of a REP and a DREQ */
 	bool patient;		 /* the peer's program is known to think */
@@ -162,7 +161,8 @@ struct cm {
 	struct cm_answer answer[CM_ANSWERS];
 	unsigned answers; /* given so far */
 	const struct nic_mads *mads;
-	int watched[256]; /* by slot: a descriptor that is readable once its process has ended, plus one */
+	int watched[256]; /* by slot: a descriptor that is readable once its process has ended, plus
+			     one */
 	int epoll, wake;  /* -1: the thread does not run */
 };
 extern struct cm cm;
@@ -197,17 +197,19 @@ void cm_hang_up(struct cm_id *id);
 /* Locked: the thread has to look at deadlines anew. */
 void cm_wake(void);
 void cm_set_deadline(struct cm_id *id, uint64_t ms);
-/* Locked: hear of the end of the process in this slot. -ESRCH: it has ended. Conversations that are the
- * slot's already may be with an earlier one, whose end is heard of now. */
+/* Locked: hear of the end of the process in this slot. -ESRCH: it has ended. Conversations that are
+ * the slot's already may be with an earlier one, whose end is heard of now. */
 int cm_watch(unsigned slot);
 
 /* --- cm_event.c --- */
 
 struct rdma_event_channel *cm_new_channel(void);
-/* Locked: an event of an identifier, without details; the caller fills in what it knows. NULL: out of memory.
- */
+/* Locked: an event of an identifier, without details; the caller fills in what it knows. NULL: out
+ * of
+ * memory. */
 struct cm_event *cm_event(struct cm_id *id, enum rdma_cm_event_type type, int status);
-/* Locked: the program may retrieve it. `owner`: whose destruction waits for it, and takes it away. */
+/* Locked: the program may retrieve it. `owner`: whose destruction waits for it, and takes it
+ * away. */
 void cm_report(struct cm_event *event, struct cm_id *owner);
 /* Locked: take back the events that the program has not retrieved. */
 void cm_forget_events(struct cm_id *id);
@@ -238,12 +240,13 @@ void cm_retrieved(struct cm_event *event);
 
 /* --- cm_talk.c --- */
 
-/* Locked, by the thread: a message came in; the deadline has passed; the process in this slot has ended. */
+/* Locked, by the thread: a message came in; the deadline has passed; the process in this slot has
+ * ended. */
 void cm_take(const uint8_t mad[MAD_BYTES], const union ibv_gid *from);
 void cm_timed_out(struct cm_id *id);
 void cm_peer_died(unsigned slot);
-/* Locked, by the thread: send partings again whose time has come; when the next one's does, UINT64_MAX:
- * never. */
+/* Locked, by the thread: send partings again whose time has come; when the next one's does,
+ * UINT64_MAX: never. */
 uint64_t cm_mind_partings(uint64_t now);
 /* Locked. How long all tries take until nobody answers. */
 uint64_t cm_answer_ms(void);
@@ -266,7 +269,8 @@ uint32_t cm_random(void);
 
 /* --- cm_qp.c --- */
 
-/* Locked. To the state in which it sends; 0 or -errno. Without a queue pair there is nothing to do. */
+/* Locked. To the state in which it sends; 0 or -errno. Without a queue pair there is nothing to
+ * do. */
 int cm_qp_connect(struct cm_id *id);
 void cm_qp_error(struct cm_id *id);
 /* Of both ends: how many READs and atomics one may have under way at the other. */
@@ -288,9 +292,11 @@ void cm_leave_all(struct cm_id *id);
 /* The port at this address is where this process listens. 0 or -errno. */
 int cm_net_listen(uint16_t port_space, const struct sockaddr *addr, bool v6_only);
 void cm_net_unlisten(uint16_t port_space, const struct sockaddr *addr, bool v6_only);
-/* Where a request for this address goes, and the slot of whoever listens there; 0: another host's. */
+/* Where a request for this address goes, and the slot of whoever listens there; 0: another
+ * host's. */
 unsigned cm_net_route(uint16_t port_space, const struct sockaddr *dst, union ibv_gid *gid);
-/* The slot of who has this number in a conversation, and this address; 0: somebody of another host. */
+/* The slot of who has this number in a conversation, and this address; 0: somebody of another
+ * host. */
 unsigned cm_net_slot(const union ibv_gid *gid, uint32_t number);
 /* A descriptor that is readable once the process in this slot has ended; -ESRCH: it has. */
 int cm_net_watch(unsigned slot);

@@ -2,13 +2,13 @@
 /*
  * Addresses, ports and routes of the connection manager.
  *
- * Every address of this host is the device's, and there is one device: an address says who listens, not
- * where packets go. Where they go is the peer's GID, which comes with its messages.
+ * Every address of this host is the device's, and there is one device: an address says who listens,
+ * not where packets go. Where they go is the peer's GID, which comes with its messages.
  *
- * A port belongs to a port space, at an address or at all of them, as with sockets. It is kept twice: in this
- * process, by the list of identifiers, and in the net, by a lock (cm_net.c) that covers the
- * port's addresses: IPv4 addresses by value, then as many places for IPv6 ones, by a hash. Wildcards cover
- * all of a family.
+ * A port belongs to a port space, at an address or at all of them, as with sockets. It is kept
+ * twice: in this process, by the list of identifiers, and in the net, by a lock (cm_net.c) that
+ * covers the port's addresses: IPv4 addresses by value, then as many places for IPv6 ones, by a
+ * hash. Wildcards cover all of a family.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -87,13 +87,15 @@ static struct range range_of(const struct cm_id *id)
 {
 	const struct sockaddr *at = &id->user.route.addr.src_addr;
 	struct in6_addr wide = widen(at);
-	uint64_t base = cm_port_range((uint16_t)id->user.ps, cm_addr_port(at)), half = CM_PORT_RANGE / 2;
+	uint64_t base = cm_port_range((uint16_t)id->user.ps, cm_addr_port(at)),
+		 half = CM_PORT_RANGE / 2;
 	uint32_t hash = 0;
 
 	if (cm_addr_any(at)) {
 		if (at->sa_family == AF_INET)
 			return (struct range){base, half};
-		return id->v6_only ? (struct range){base + half, half} : (struct range){base, 2 * half};
+		return id->v6_only ? (struct range){base + half, half}
+				   : (struct range){base, 2 * half};
 	}
 	if (is_v4(at)) {
 		memcpy(&hash, &wide.s6_addr[12], 4);
@@ -178,7 +180,8 @@ struct cm_id *cm_find_listener(uint16_t port_space, const struct sockaddr *dst)
 {
 	for (struct cm_id *id = cm.ids; id; id = id->next) {
 		if (id->state == CM_LISTEN && id->user.ps == port_space &&
-		    cm_addr_port(&id->user.route.addr.src_addr) == cm_addr_port(dst) && covers(id, dst))
+		    cm_addr_port(&id->user.route.addr.src_addr) == cm_addr_port(dst) &&
+		    covers(id, dst))
 			return id;
 	}
 	return NULL;
@@ -243,14 +246,15 @@ static int source_for(const struct sockaddr *dst, struct sockaddr_storage *src)
 		return -errno;
 	memcpy(&to, dst, len);
 	*port_of((struct sockaddr *)&to) = htons(1); /* a datagram socket: nothing is sent */
-	if (connect(fd, (struct sockaddr *)&to, len) || getsockname(fd, (struct sockaddr *)src, &len))
+	if (connect(fd, (struct sockaddr *)&to, len) ||
+	    getsockname(fd, (struct sockaddr *)src, &len))
 		rc = -errno;
 	close(fd);
 	/* A group is everywhere, also where there is no way out of the host. */
 	if (rc == -ENETUNREACH && dst->sa_family == AF_INET &&
 	    IN_MULTICAST(ntohl(((const struct sockaddr_in *)dst)->sin_addr.s_addr))) {
-		*(struct sockaddr_in *)src = (struct sockaddr_in){.sin_family = AF_INET,
-								  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+		*(struct sockaddr_in *)src = (struct sockaddr_in){
+			.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 		rc = 0;
 	}
 	*port_of((struct sockaddr *)src) = 0;
@@ -272,8 +276,8 @@ static void settle_destination(struct cm_id *id, const struct sockaddr *dst)
 		at->dst_sin6.sin6_addr = in6addr_loopback;
 }
 
-/* A wildcard that the identifier was bound to becomes the address that it uses; the port stays reserved as it
- * is. */
+/* A wildcard that the identifier was bound to becomes the address that it uses; the port stays
+ * reserved as it is. */
 static int settle_source(struct cm_id *id)
 {
 	struct rdma_addr *at = &id->user.route.addr;
@@ -471,8 +475,8 @@ static int find_address(struct rdma_addrinfo *rai, const char *node, const char 
 	return copy_bytes((void **)&rai->ai_dst_addr, hints->ai_dst_addr, rai->ai_dst_len);
 }
 
-CM_EXPORT int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints,
-			       struct rdma_addrinfo **res)
+CM_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
+			       const struct rdma_addrinfo *hints, struct rdma_addrinfo **res)
 {
 	const int known = RAI_PASSIVE | RAI_NUMERICHOST | RAI_NOROUTE | RAI_FAMILY;
 	struct rdma_addrinfo *rai;

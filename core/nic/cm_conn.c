@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The program's side of a conversation: how identifiers listen, connect, accept, refuse, and part; their
- * options. What goes over the wire then is in cm_talk.c.
+ * The program's side of a conversation: how identifiers listen, connect, accept, refuse, and part;
+ * their options. What goes over the wire then is in cm_talk.c.
  */
 #include <errno.h>
 #include <string.h>
 #include "core/nic/cm.h"
 
-/* Nobody listens is said after a while: a server that closes its port and listens again at once has always
- * been in time, on fabrics where a request needs as long to get there. */
+/* Nobody listens is said after a while: a server that closes its port and listens again at once has
+ * always been in time, on fabrics where a request needs as long to get there. */
 #define NOBODY_MS   250
 #define MAX_BACKLOG 1024
 
@@ -54,7 +54,8 @@ static int connect_id(struct cm_id *id, const struct rdma_conn_param *param)
 		.initiator_depth = param ? param->initiator_depth : RDMA_MAX_INIT_DEPTH,
 		.flow_control = param ? param->flow_control : 1,
 		.retry_count = param ? (param->retry_count < 7 ? param->retry_count : 7) : 7,
-		.rnr_retry_count = param ? (param->rnr_retry_count < 7 ? param->rnr_retry_count : 7) : 7,
+		.rnr_retry_count = param ? (param->rnr_retry_count < 7 ? param->rnr_retry_count : 7)
+					 : 7,
 	};
 	cm_limit(&id->local);
 	set_qp(id, param);
@@ -65,7 +66,8 @@ static int connect_id(struct cm_id *id, const struct rdma_conn_param *param)
 	if (id->connect_len)
 		memcpy(id->private_data, id->connect_data, id->connect_len);
 	if (param && param->private_data_len)
-		memcpy(id->private_data + id->connect_len, param->private_data, param->private_data_len);
+		memcpy(id->private_data + id->connect_len, param->private_data,
+		       param->private_data_len);
 	id->active = true;
 	id->give_up_ms = cm_now_ms() + cm_answer_ms();
 	id->nobody_ms = cm_now_ms() + cm_fair_ms(NOBODY_MS);
@@ -199,7 +201,9 @@ static int accept_id(struct cm_id *id, const struct rdma_conn_param *param)
 	if (param && param->initiator_depth != RDMA_MAX_INIT_DEPTH)
 		id->local.initiator_depth = param->initiator_depth;
 	id->local.flow_control = param ? param->flow_control : 1;
-	id->local.rnr_retry_count = param ? (param->rnr_retry_count < 7 ? param->rnr_retry_count : 7) : 7;
+	id->local.rnr_retry_count = param ? (param->rnr_retry_count < 7 ? param->rnr_retry_count
+									: 7)
+					  : 7;
 	rc = cm_qp_connect(id);
 	if (rc) {
 		cm_qp_error(id);

@@ -2,12 +2,14 @@
 /*
  * Event channels and events of the connection manager.
  *
- * A channel is a list of events and a pair of sockets: one byte lies in it while the list is not empty, so
- * the end that the program has can be polled, and looking at the byte without taking it waits, or does not
- * wait, as the program has set the descriptor up. The byte comes and goes under the lock alone.
+ * A channel is a list of events and a pair of sockets: one byte lies in it while the list is not
+ * empty, so the end that the program has can be polled, and looking at the byte without taking it
+ * waits, or does not wait, as the program has set the descriptor up. The byte comes and goes under
+ * the lock alone.
  *
- * An event belongs to an identifier, whose destruction takes back what was not retrieved and waits until the
- * rest has been acknowledged. A connection request belongs to the identifier that listens.
+ * An event belongs to an identifier, whose destruction takes back what was not retrieved and waits
+ * until the rest has been acknowledged. A connection request belongs to the identifier that
+ * listens.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -66,7 +68,8 @@ static void show(struct cm_channel *channel, bool was)
 	char byte = 0;
 
 	if (channel->first && !was)
-		while (send(((struct channel *)channel)->tell, &byte, 1, MSG_NOSIGNAL) < 0 && errno == EINTR)
+		while (send(((struct channel *)channel)->tell, &byte, 1, MSG_NOSIGNAL) < 0 &&
+		       errno == EINTR)
 			;
 	if (!channel->first && was)
 		while (recv(channel->user.fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EINTR)
@@ -156,9 +159,9 @@ void cm_forget_join(struct cm_id *id, const union ibv_gid *gid)
 	}
 }
 
-/* A thread that waits there waits on, for ever, as it would in the kernel: programs end that way. The same
- * for one that has come from there and is about to wait again; so what another thread has read is not given
- * back. */
+/* A thread that waits there waits on, for ever, as it would in the kernel: programs end that way.
+ * The same for one that has come from there and is about to wait again; so what another thread has
+ * read is not given back. */
 CM_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *user)
 {
 	struct channel *channel = (struct channel *)user;
@@ -180,7 +183,8 @@ CM_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *user)
 		free(channel);
 }
 
-/* Locked. With it go the events of those who ask to be connected: they have no channel of their own yet. */
+/* Locked. With it go the events of those who ask to be connected: they have no channel of their own
+ * yet. */
 static void move_events(struct cm_id *id, struct cm_channel *from, struct cm_channel *to)
 {
 	struct cm_event *event;
@@ -206,7 +210,8 @@ static int acknowledge(struct rdma_cm_event *user)
 /* Locked. NULL: synchronous, a channel of its own. 0 or -errno. */
 static int migrate(struct cm_id *id, struct rdma_event_channel *channel)
 {
-	struct rdma_event_channel *from = id->user.channel, *to = channel ? channel : cm_new_channel();
+	struct rdma_event_channel *from = id->user.channel,
+				  *to = channel ? channel : cm_new_channel();
 
 	if (!to)
 		return -ENOMEM;

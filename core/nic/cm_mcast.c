@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Multicast of the connection manager. On RoCE nobody has to be asked (annex A17): the group's GID is made of
- * its address, and to be a member is to have a queue pair attached to it. That is done as the program
- * retrieves MULTICAST_JOIN; without a queue pair of the identifier's the program does it.
+ * Multicast of the connection manager. On RoCE nobody has to be asked (annex A17): the group's GID
+ * is made of its address, and to be a member is to have a queue pair attached to it. That is done
+ * as the program retrieves MULTICAST_JOIN; without a queue pair of the identifier's the program
+ * does it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -52,7 +53,8 @@ static int join(struct cm_id *id, const struct sockaddr *addr, bool sends_only, 
 	union ibv_gid gid;
 
 	if (!cm_is_ud(id) ||
-	    (id->state != CM_BOUND && id->state != CM_ADDR_RESOLVED && id->state != CM_ROUTE_RESOLVED) ||
+	    (id->state != CM_BOUND && id->state != CM_ADDR_RESOLVED &&
+	     id->state != CM_ROUTE_RESOLVED) ||
 	    !id->user.verbs || !group_gid(addr, &gid))
 		return -EINVAL;
 	if (!cm.device.attr.max_mcast_grp)
@@ -75,7 +77,9 @@ static int join(struct cm_id *id, const struct sockaddr *addr, bool sends_only, 
 		.private_data = context,
 		.ah_attr = {.is_global = 1,
 			    .port_num = 1,
-			    .grh = {.dgid = gid, .hop_limit = CM_HOP_LIMIT, .traffic_class = id->tos}},
+			    .grh = {.dgid = gid,
+				    .hop_limit = CM_HOP_LIMIT,
+				    .traffic_class = id->tos}},
 		.qp_num = MULTICAST_QPN,
 		.qkey = RDMA_UDP_QKEY,
 	};
@@ -129,7 +133,8 @@ CM_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_
 	if (attr->comp_mask != all || !attr->addr || attr->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
 		return cm_fail(EINVAL);
 	cm_lock();
-	rc = join(to_cm(id), attr->addr, attr->join_flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER, context);
+	rc = join(to_cm(id), attr->addr, attr->join_flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
+		  context);
 	cm_unlock();
 	return rc ? cm_fail(-rc) : cm_complete(to_cm(id));
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The net, as the connection manager sees it: which addresses there are, whose ports, who listens, and which
- * of its processes have died.
+ * The net, as the connection manager sees it: which addresses there are, whose ports, who listens,
+ * and which of its processes have died.
  *
- * A port is a range of the file cm-ports in the net's directory, which has no bytes, only locks. They go with
- * their process; what it has left beside them (listeners.h) does not: whoever holds the lock of an address
- * and finds a name there removes it.
+ * A port is a range of the file cm-ports in the net's directory, which has no bytes, only locks.
+ * They go with their process; what it has left beside them (listeners.h) does not: whoever holds
+ * the lock of an address and finds a name there removes it.
  *
- * Where a request goes: to another host's address as it is; to one of this host to whoever listens there in
- * this net. With --link udp --address another net may have another of the host's addresses.
+ * Where a request goes: to another host's address as it is; to one of this host to whoever listens
+ * there in this net. With --link udp --address another net may have another of the host's
+ * addresses.
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -48,7 +49,8 @@ static int find_directory(void)
 	if (rc)
 		return rc;
 	/* The NIC has made it, and looked whose it is, when it took its place in the net. */
-	if (lstat(config.net, &is) || !S_ISDIR(is.st_mode) || is.st_uid != geteuid() || is.st_mode & 077)
+	if (lstat(config.net, &is) || !S_ISDIR(is.st_mode) || is.st_uid != geteuid() ||
+	    is.st_mode & 077)
 		return -EPERM;
 	strcpy(directory, config.net);
 	return 0;
@@ -92,13 +94,14 @@ bool cm_net_reaches(const struct sockaddr *addr)
 {
 	uint32_t address;
 
-	return cm_net_is_own(addr) || (!find_directory() && has_others() && ipv4_of(addr, &address));
+	return cm_net_is_own(addr) ||
+	       (!find_directory() && has_others() && ipv4_of(addr, &address));
 }
 
 /* --- ports --- */
 
-/* Whoever cleans up holds locks for a moment, and no port; with all of the file, it can be told from an
- * owner. */
+/* Whoever cleans up holds locks for a moment, and no port; with all of the file, it can be told
+ * from an owner. */
 #define LOCK_TRIES  10
 #define CLEAN_TRIES 5000 /* 10 s: it may have no CPU meanwhile */
 #define LOCK_NAP_US 2000
@@ -113,10 +116,13 @@ static int lock_range(short type, uint64_t from, uint64_t len)
 
 static bool is_cleaned(uint64_t from, uint64_t len)
 {
-	struct flock lock = {
-		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)from, .l_len = (off_t)len};
+	struct flock lock = {.l_type = F_WRLCK,
+			     .l_whence = SEEK_SET,
+			     .l_start = (off_t)from,
+			     .l_len = (off_t)len};
 
-	return !fcntl(ports, F_GETLK, &lock) && lock.l_type == F_WRLCK && !lock.l_start && !lock.l_len;
+	return !fcntl(ports, F_GETLK, &lock) && lock.l_type == F_WRLCK && !lock.l_start &&
+	       !lock.l_len;
 }
 
 /* Is the open file still the one that others find? The last process of the net removes it. */
@@ -128,8 +134,8 @@ static bool ports_are_there(const char *path)
 	       is.st_ino == at.st_ino && is.st_dev == at.st_dev;
 }
 
-/* Locks of this kind belong to the process: all of it go with any descriptor of the file that is closed. So
- * there is one, kept; a child of fork() makes its own. */
+/* Locks of this kind belong to the process: all of it go with any descriptor of the file that is
+ * closed. So there is one, kept; a child of fork() makes its own. */
 static int reserve(uint64_t from, uint64_t len, bool shared, unsigned tries)
 {
 	unsigned patience = tries > 1 ? CLEAN_TRIES : 0;
@@ -260,7 +266,8 @@ unsigned cm_net_route(uint16_t port_space, const struct sockaddr *dst, union ibv
 	bool here = !has_others() || cm_net_is_own(dst);
 	uint32_t address;
 
-	here = here && !find_directory() && listeners_find(directory, port_space, dst, cm.mads->slot, &place);
+	here = here && !find_directory() &&
+	       listeners_find(directory, port_space, dst, cm.mads->slot, &place);
 	if (!here)
 		place = own_place();
 	if (!here && has_others() && ipv4_of(dst, &address) &&

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs of the connection manager: it creates them for an identifier, with completion queues where the
- * program gave none, and takes them through their states, with what both ends have agreed on.
+ * Queue pairs of the connection manager: it creates them for an identifier, with completion queues
+ * where the program gave none, and takes them through their states, with what both ends have agreed
+ * on.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -59,8 +60,8 @@ static unsigned access_of(const struct cm_id *id)
 	unsigned access = IBV_ACCESS_REMOTE_WRITE;
 
 	if (responds(id) && id->local.responder_resources)
-		access |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_FLUSH_GLOBAL |
-			  IBV_ACCESS_FLUSH_PERSISTENT;
+		access |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+			  IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT;
 	return access;
 }
 
@@ -84,7 +85,8 @@ static void receive_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *
 	attr->dest_qp_num = id->remote.qpn;
 	attr->rq_psn = id->local.psn;
 	attr->qp_access_flags = access_of(id);
-	*mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_ACCESS_FLAGS;
+	*mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		 IBV_QP_ACCESS_FLAGS;
 	if (responds(id)) {
 		attr->max_dest_rd_atomic = id->local.responder_resources;
 		attr->min_rnr_timer = RNR_TIMER;
@@ -126,7 +128,8 @@ static int attr_of(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
 	enum ibv_qp_state state = attr->qp_state;
 
-	if (!id->user.verbs || (state != IBV_QPS_INIT && state != IBV_QPS_RTR && state != IBV_QPS_RTS))
+	if (!id->user.verbs ||
+	    (state != IBV_QPS_INIT && state != IBV_QPS_RTR && state != IBV_QPS_RTS))
 		return -EINVAL;
 	*attr = (struct ibv_qp_attr){.qp_state = state};
 	*mask = IBV_QP_STATE;
@@ -238,12 +241,14 @@ static int make_cqs(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 		return 0;
 	if (!init->recv_cq && init->qp_type != IBV_QPT_XRC_SEND) {
 		id->own_recv_cq = true;
-		rc = make_cq(&id->user, init->cap.max_recv_wr, &id->user.recv_cq_channel, &id->user.recv_cq);
+		rc = make_cq(&id->user, init->cap.max_recv_wr, &id->user.recv_cq_channel,
+			     &id->user.recv_cq);
 		init->recv_cq = id->user.recv_cq;
 	}
 	if (!rc && !init->send_cq) {
 		id->own_send_cq = true;
-		rc = make_cq(&id->user, init->cap.max_send_wr, &id->user.send_cq_channel, &id->user.send_cq);
+		rc = make_cq(&id->user, init->cap.max_send_wr, &id->user.send_cq_channel,
+			     &id->user.send_cq);
 		init->send_cq = id->user.send_cq;
 	}
 	return rc;
@@ -273,8 +278,10 @@ static struct ibv_qp *make_qp(struct ibv_context *verbs, struct ibv_qp_init_attr
 /* The domain of the library's own, for programs that name none. NULL and errno. */
 static struct ibv_xrcd *own_xrcd(void)
 {
-	struct ibv_xrcd_init_attr attr = {
-		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT};
+	struct ibv_xrcd_init_attr attr = {.comp_mask = IBV_XRCD_INIT_ATTR_FD |
+						       IBV_XRCD_INIT_ATTR_OFLAGS,
+					  .fd = -1,
+					  .oflags = O_CREAT};
 
 	cm_lock();
 	if (!cm.device.xrcd)
@@ -302,16 +309,19 @@ static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 	}
 	if (!init->srq && init->qp_type != IBV_QPT_XRC_RECV)
 		init->srq = id->user.srq;
-	/* A list's room takes inline data as well, on other devices: there are programs that do not ask. */
+	/* A list's room takes inline data as well, on other devices: there are programs that do not
+	 * ask. */
 	if (init->cap.max_inline_data < init->cap.max_send_sge * sizeof(struct ibv_sge))
-		init->cap.max_inline_data = (uint32_t)(init->cap.max_send_sge * sizeof(struct ibv_sge));
+		init->cap.max_inline_data = (uint32_t)(init->cap.max_send_sge *
+						       sizeof(struct ibv_sge));
 	rc = make_cqs(id, init);
 	if (rc) {
 		free_cqs(id);
 		return rc;
 	}
-	/* The program's type counts: an identifier of a port space for all types has that of its queue pair.
-	 */
+	/* The program's type counts: an identifier of a port space for all types has that of its
+	 * queue
+	 * pair. */
 	if (id->user.ps == RDMA_PS_IB)
 		id->user.qp_type = init->qp_type;
 	qp = make_qp(id->user.verbs, init);
@@ -337,7 +347,8 @@ CM_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_e
 	return rc ? cm_fail(-rc) : 0;
 }
 
-CM_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+CM_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
+			     struct ibv_qp_init_attr *init)
 {
 	struct ibv_qp_init_attr_ex ex;
 	int rc;
@@ -418,7 +429,8 @@ static int fill_xrc(struct cm_id *id, struct ibv_srq_init_attr_ex *attr)
 	return 0;
 }
 
-CM_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+CM_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
+			      struct ibv_srq_init_attr *attr)
 {
 	struct ibv_srq_init_attr_ex ex;
 
@@ -428,7 +440,8 @@ CM_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct i
 	if (id->qp_type == IBV_QPT_XRC_RECV) {
 		ex = (struct ibv_srq_init_attr_ex){.srq_context = attr->srq_context,
 						   .attr = attr->attr,
-						   .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
+						   .comp_mask = IBV_SRQ_INIT_ATTR_TYPE |
+								IBV_SRQ_INIT_ATTR_PD,
 						   .srq_type = IBV_SRQT_XRC,
 						   .pd = pd};
 		return rdma_create_srq_ex(id, &ex);
@@ -472,7 +485,8 @@ CM_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
 
 /* --- endpoints --- */
 
-static int keep_for_requests(struct cm_id *id, struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
+static int keep_for_requests(struct cm_id *id, struct ibv_pd *pd,
+			     const struct ibv_qp_init_attr *init)
 {
 	if (!init)
 		return 0;

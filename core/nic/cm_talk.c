@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The communication manager's protocol (IBA vol. 1, 12.9): what messages and time do to identifiers.
+ * The communication manager's protocol (IBA vol. 1, 12.9): what messages and time do to
+ * identifiers.
  *
  *      active                                  passive
  *      ROUTE_RESOLVED                          LISTEN
@@ -8,8 +9,8 @@
  *      REQ_SENT         <------------- MRA --  REQ_RCVD
  *                       <------------- REP --  rdma_accept(): the queue pair can receive and send
  *      REP_RCVD                                REP_SENT
- *      CONNECT_RESPONSE is retrieved: the queue pair can receive and send, or, without one, rdma_establish()
- *      ESTABLISHED      -- RTU ------------->  ESTABLISHED
+ *      CONNECT_RESPONSE is retrieved: the queue pair can receive and send, or, without one,
+ * rdma_establish() ESTABLISHED      -- RTU ------------->  ESTABLISHED
  *
  *      rdma_disconnect() -- DREQ ----------->  DISCONNECTED
  *      DISCONNECTED      <---------- DREP --   TIMEWAIT
@@ -18,15 +19,15 @@
  *
  * Datagrams: SIDR_REQ and SIDR_REP, then both are as good as established.
  *
- * Messages are lost, come twice, and late. A REQ, REP, DREQ or SIDR_REQ is sent again, at an interval that
- * the REQ names, until what it asks for has come, or there were as many tries as the REQ names. An MRA gives
- * the other end's program more time; the message is sent again meanwhile all the same, so that an answer that
- * is lost costs an interval and not that time. What comes twice is answered again, and changes nothing. That
- * holds when the identifier is gone, too: a DREQ is answered by whoever gets it, a refusal is kept for a
- * while.
+ * Messages are lost, come twice, and late. A REQ, REP, DREQ or SIDR_REQ is sent again, at an
+ * interval that the REQ names, until what it asks for has come, or there were as many tries as the
+ * REQ names. An MRA gives the other end's program more time; the message is sent again meanwhile
+ * all the same, so that an answer that is lost costs an interval and not that time. What comes
+ * twice is answered again, and changes nothing. That holds when the identifier is gone, too: a DREQ
+ * is answered by whoever gets it, a refusal is kept for a while.
  *
- * A message is about a conversation if it has the numbers that both ends have given it and comes from
- * the address where the conversation's other end is. Numbers are random.
+ * A message is about a conversation if it has the numbers that both ends have given it and comes
+ * from the address where the conversation's other end is. Numbers are random.
  */
 #include <endian.h>
 #include <errno.h>
@@ -95,8 +96,8 @@ static struct cm_event *tell(struct cm_id *id, enum rdma_cm_event_type type, int
 }
 
 /* It did not come to a connection, or to none any more. */
-static void fail(struct cm_id *id, enum rdma_cm_event_type type, int status, const uint8_t *private_data,
-		 uint8_t bytes)
+static void fail(struct cm_id *id, enum rdma_cm_event_type type, int status,
+		 const uint8_t *private_data, uint8_t bytes)
 {
 	struct cm_event *event = cm_event(id, type, status);
 
@@ -134,8 +135,9 @@ void cm_established(struct cm_id *id)
 	tell(id, RDMA_CM_EVENT_ESTABLISHED, 0);
 }
 
-/* What a REQ or a REP tells the program: what the peer gives is what we may ask for, and the other way round.
- */
+/* What a REQ or a REP tells the program: what the peer gives is what we may ask for, and the other
+ * way
+ * round. */
 static void show_params(struct cm_event *event, const struct cm_message *message, uint8_t bytes)
 {
 	struct rdma_conn_param *conn = &event->user.param.conn;
@@ -154,8 +156,8 @@ static void show_params(struct cm_event *event, const struct cm_message *message
 	};
 }
 
-static void show_datagram(struct cm_event *event, const struct cm_id *id, const struct cm_message *message,
-			  uint8_t bytes)
+static void show_datagram(struct cm_event *event, const struct cm_id *id,
+			  const struct cm_message *message, uint8_t bytes)
 {
 	struct rdma_ud_param *ud = &event->user.param.ud;
 
@@ -201,8 +203,9 @@ struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type)
 		.tid = id->tid,
 		.local_id = id->number,
 		.remote_id = id->peer_number,
-		.service_id = mad_service_id((uint16_t)id->user.ps,
-					     cm_addr_port(id->active ? &at->dst_addr : &at->src_addr)),
+		.service_id = mad_service_id(
+			(uint16_t)id->user.ps,
+			cm_addr_port(id->active ? &at->dst_addr : &at->src_addr)),
 		.ca_guid = be64toh(cm.device.attr.node_guid),
 		.params = id->local,
 		.gid = cm.device.gid,
@@ -214,7 +217,8 @@ struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type)
 		.service_timeout = (uint8_t)(timeout + PATIENCE),
 		.max_retries = RETRIES,
 		.transport = transport_of(id),
-		.extended_transport = transport_of(id) == CM_TRANSPORT_EXTENDED ? CM_EXTENDED_XRC : 0,
+		.extended_transport = transport_of(id) == CM_TRANSPORT_EXTENDED ? CM_EXTENDED_XRC
+										: 0,
 		.local_lid = LID_PERMISSIVE,
 		.remote_lid = LID_PERMISSIVE,
 		.hop_limit = CM_HOP_LIMIT,
@@ -294,8 +298,9 @@ static bool answer_again(const union ibv_gid *to, uint32_t number, bool ud)
 	for (unsigned i = 0; i < CM_ANSWERS; i++) {
 		const struct cm_answer *answer = &cm.answer[i];
 
-		if (!answer->peer_number || answer->peer_number != number || answer->datagram != ud ||
-		    answer->until_ms < now || !cm_same_gid(&answer->gid, to))
+		if (!answer->peer_number || answer->peer_number != number ||
+		    answer->datagram != ud || answer->until_ms < now ||
+		    !cm_same_gid(&answer->gid, to))
 			continue;
 		if (!answer->silent)
 			cm.mads->send(to, answer->mad);
@@ -327,7 +332,8 @@ static void begin(struct cm_id *id)
 
 int cm_ask(struct cm_id *id)
 {
-	unsigned slot = cm_net_route((uint16_t)id->user.ps, &id->user.route.addr.dst_addr, &id->peer_gid);
+	unsigned slot = cm_net_route((uint16_t)id->user.ps, &id->user.route.addr.dst_addr,
+				     &id->peer_gid);
 	struct cm_message message;
 	int rc;
 
@@ -355,7 +361,8 @@ int cm_ask(struct cm_id *id)
 
 /* --- a request comes in --- */
 
-static void refuse_stranger(const struct cm_message *request, const union ibv_gid *from, uint16_t reason)
+static void refuse_stranger(const struct cm_message *request, const union ibv_gid *from,
+			    uint16_t reason)
 {
 	bool ud = request->type == CM_SIDR_REQ;
 	struct cm_message message = {.type = ud ? CM_SIDR_REP : CM_REJ,
@@ -378,8 +385,8 @@ static void refuse_stranger(const struct cm_message *request, const union ibv_gi
 static struct cm_id *find_asked(const union ibv_gid *from, uint32_t peer_number, bool ud)
 {
 	for (struct cm_id *id = cm.ids; id; id = id->next)
-		if (!id->active && id->peer_number == peer_number && peer_number && cm_is_ud(id) == ud &&
-		    cm_same_gid(&id->peer_gid, from))
+		if (!id->active && id->peer_number == peer_number && peer_number &&
+		    cm_is_ud(id) == ud && cm_same_gid(&id->peer_gid, from))
 			return id;
 	return NULL;
 }
@@ -417,26 +424,30 @@ static uint16_t check_request(const struct cm_message *request)
 	if (request->type == CM_SIDR_REQ)
 		return 0;
 	if (request->transport != CM_TRANSPORT_RC && request->transport != CM_TRANSPORT_UC &&
-	    (request->transport != CM_TRANSPORT_EXTENDED || request->extended_transport != CM_EXTENDED_XRC))
+	    (request->transport != CM_TRANSPORT_EXTENDED ||
+	     request->extended_transport != CM_EXTENDED_XRC))
 		return CM_REJ_TRANSPORT;
 	if (!request->mtu || request->mtu > cm.device.port.active_mtu)
 		return CM_REJ_MTU;
 	return 0;
 }
 
-static struct cm_id *find_listener(const struct cm_message *request, const struct sockaddr_storage *src,
+static struct cm_id *find_listener(const struct cm_message *request,
+				   const struct sockaddr_storage *src,
 				   const struct sockaddr_storage *dst)
 {
 	uint16_t port_space, port;
 	struct cm_id *listener;
 
-	if (!src->ss_family || !request->local_id || !mad_service(request->service_id, &port_space, &port))
+	if (!src->ss_family || !request->local_id ||
+	    !mad_service(request->service_id, &port_space, &port))
 		return NULL;
 	listener = cm_find_listener(port_space, (const struct sockaddr *)dst);
 	return listener && cm_is_ud(listener) == (request->type == CM_SIDR_REQ) ? listener : NULL;
 }
 
-static void fill_asked(struct cm_id *id, const struct cm_message *request, const union ibv_gid *from)
+static void fill_asked(struct cm_id *id, const struct cm_message *request,
+		       const union ibv_gid *from)
 {
 	id->state = CM_REQ_RCVD;
 	begin(id);
@@ -452,7 +463,8 @@ static void fill_asked(struct cm_id *id, const struct cm_message *request, const
 		id->user.qp_type = IBV_QPT_UC;
 	if (request->type == CM_REQ && request->transport == CM_TRANSPORT_EXTENDED)
 		id->user.qp_type = IBV_QPT_XRC_RECV;
-	mad_get_addresses(request, &id->user.route.addr.dst_storage, &id->user.route.addr.src_storage);
+	mad_get_addresses(request, &id->user.route.addr.dst_storage,
+			  &id->user.route.addr.src_storage);
 	cm_bind_device(id);
 	remember_peer(id, request);
 	id->local.psn = cm_random() &
@@ -582,7 +594,8 @@ static void take_refusal(struct cm_id *id, const struct cm_message *message)
 	case CM_REP_RCVD:
 		break;
 	case CM_ESTABLISHED: /* here alone: whoever waited for the RTU, which was lost, has gone */
-		if (!id->active || cm_is_ud(id) || !message->local_id || message->reason == CM_REJ_NUMBER)
+		if (!id->active || cm_is_ud(id) || !message->local_id ||
+		    message->reason == CM_REJ_NUMBER)
 			return; /* what came before, late */
 		break;
 	default:
@@ -616,7 +629,8 @@ static void forget_parting(uint32_t number, const union ibv_gid *from)
 }
 
 /* A DREQ, of whomever; id: whom it is about, or NULL. */
-static void take_leave(struct cm_id *id, const struct cm_message *message, const union ibv_gid *from)
+static void take_leave(struct cm_id *id, const struct cm_message *message,
+		       const union ibv_gid *from)
 {
 	struct cm_message answer = {.type = CM_DREP,
 				    .tid = message->tid,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See config.h. A net is a name, which stands for a directory of the user's in /dev/shm, or a directory. */
+/* See config.h. A net is a name, which stands for a directory of the user's in /dev/shm, or a
+ * directory. */
 #include "core/nic/config.h"
 
 #include <arpa/inet.h>
@@ -30,7 +31,8 @@ void nic_config_default(struct nic_config *config)
 
 static bool is_name(const char *text)
 {
-	size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+	size_t len = strspn(text,
+			    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
 
 	return len && !text[len] && len <= NAME_MAX_BYTES && text[0] != '.';
 }
@@ -40,13 +42,15 @@ static int set_net(struct nic_config *config, const char *value)
 	int n = -1;
 
 	if (is_name(value))
-		n = snprintf(config->net, sizeof(config->net), "/dev/shm/tidemark-%u-%s", geteuid(), value);
+		n = snprintf(config->net, sizeof(config->net), "/dev/shm/tidemark-%u-%s", geteuid(),
+			     value);
 	else if (value[0] == '/')
 		n = snprintf(config->net, sizeof(config->net), "%s", value);
 	if (n >= 0 && (size_t)n < sizeof(config->net))
 		return 0;
 	snprintf(config->why, sizeof(config->why),
-		 "expected a name of at most %d letters, digits, '.', '_', '-', or the whole path of a "
+		 "expected a name of at most %d letters, digits, '.', '_', '-', or the whole path "
+		 "of a "
 		 "directory, "
 		 "at most %d bytes",
 		 NAME_MAX_BYTES, CONFIG_NET_BYTES - 1);
@@ -114,8 +118,10 @@ int nic_config_set(struct nic_config *config, enum nic_setting setting, const ch
 	} how[SETTINGS] = {
 		[SETTING_NET] = {set_net, ""},
 		[SETTING_LINK] = {set_link, "expected shm or udp"},
-		[SETTING_ADDRESS] = {set_address, "expected an IPv4 address of this host, such as 10.0.0.1"},
-		[SETTING_SEED] = {set_seed, "expected a whole number from 0 to 18446744073709551615"},
+		[SETTING_ADDRESS] = {set_address,
+				     "expected an IPv4 address of this host, such as 10.0.0.1"},
+		[SETTING_SEED] = {set_seed,
+				  "expected a whole number from 0 to 18446744073709551615"},
 		[SETTING_FAULTS] = {set_faults, ""},
 		[SETTING_PCAP] = {set_pcap, "expected a file's name, of less than 1024 bytes"},
 	};
@@ -128,7 +134,8 @@ int nic_config_check(struct nic_config *config)
 {
 	if (!config->has_address || config->link == LINK_UDP)
 		return 0;
-	snprintf(config->why, sizeof(config->why), "an address is of the link udp; shm has none to choose");
+	snprintf(config->why, sizeof(config->why),
+		 "an address is of the link udp; shm has none to choose");
 	return -EINVAL;
 }
 

@@ -2,9 +2,9 @@
 #ifndef TM_NIC_CONFIG_H
 #define TM_NIC_CONFIG_H
 /*
- * What the soft RNIC of a process is told: by variables of its environment, which `tidemark run` sets from
- * its options. One table has both names of each setting and what may stand there (config.c), so that both
- * say the same about a bad one.
+ * What the soft RNIC of a process is told: by variables of its environment, which `tidemark run`
+ * sets from its options. One table has both names of each setting and what may stand there
+ * (config.c), so that both say the same about a bad one.
  */
 #include <stdbool.h>
 #include <stddef.h>

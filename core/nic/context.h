@@ -2,9 +2,9 @@
 #ifndef TM_NIC_CONTEXT_H
 #define TM_NIC_CONTEXT_H
 /*
- * What an opened device has besides the transport's struct rnic_hca, and the events that its objects have
- * (verbs_events.c). It stays when the device is closed, as all memory of the transport does: a program that
- * goes on using what it has closed finds dead objects.
+ * What an opened device has besides the transport's struct rnic_hca, and the events that its
+ * objects have (verbs_events.c). It stays when the device is closed, as all memory of the transport
+ * does: a program that goes on using what it has closed finds dead objects.
  */
 #include <pthread.h>
 #include "core/nic/events.h"
@@ -25,8 +25,8 @@ static inline struct nic_context *to_nic_context(struct ibv_context *context)
 /* struct rnic_hooks. */
 void nic_completion(struct rnic_cq *cq);
 void nic_event(struct rnic_hca *hca, enum ibv_event_type type, void *element);
-/* Without the lock, of an object that was destroyed: forget what the program has not read, wait until what it
- * has read is acknowledged. */
+/* Without the lock, of an object that was destroyed: forget what the program has not read, wait
+ * until what it has read is acknowledged. */
 void nic_settle_events(struct ibv_context *context, void *element);
 void nic_settle_completions(struct ibv_cq *cq);
 /* A function for the context's tables: iterating polls, under the lock (verbs_cq.c). */
@@ -43,7 +43,8 @@ void nic_dm_calls(struct verbs_context *verbs);
 void nic_odp_caps(struct ibv_odp_caps *caps);
 uint32_t nic_odp_xrc_caps(void);
 void nic_odp_calls(struct verbs_context *verbs);
-/* Locked: put the lock around the ibv_wr_*() of a new queue pair, or NULL, and return it (verbs_wr.c). */
+/* Locked: put the lock around the ibv_wr_*() of a new queue pair, or NULL, and return it
+ * (verbs_wr.c). */
 struct ibv_qp *nic_lock_wr(struct ibv_qp *qp);
 
 #endif

@@ -2,22 +2,23 @@
 /*
  * See copy.h. Access to memory that may be gone, without a system call.
  *
- * Each access is made between guard_begin() and guard_end(), which note for the thread where it goes.
- * SIGSEGV and SIGBUS have a handler of ours. A fault of a thread inside of its range sends it, on
- * return from the handler, to escape(), which jumps to where the guard began; the access
- * reports failure. So the handler does nothing that a handler may not do, and it does not matter on which
- * stack it ran.
+ * Each access is made between guard_begin() and guard_end(), which note for the thread where it
+ * goes. SIGSEGV and SIGBUS have a handler of ours. A fault of a thread inside of its range sends
+ * it, on return from the handler, to escape(), which jumps to where the guard began; the access
+ * reports failure. So the handler does nothing that a handler may not do, and it does not matter on
+ * which stack it ran.
  *
- * Any other fault, and the signals when somebody sends them, are the program's: they go to the action that
- * the program has set, as the kernel would have it called. The program sets actions by sigaction() and
- * signal(), which this library shows, too: for these two signals they change what faults are passed on to,
- * not the handlers. A thread that blocked the signals would die of a fault at once, so each thread opens them
- * before its first access, and pthread_sigmask() and sigprocmask() leave them open. A program that gets round
- * all this (a library that was opened with dlopen() has no say in what sigaction() means) is caught up with
- * at the next registration.
+ * Any other fault, and the signals when somebody sends them, are the program's: they go to the
+ * action that the program has set, as the kernel would have it called. The program sets actions by
+ * sigaction() and signal(), which this library shows, too: for these two signals they change what
+ * faults are passed on to, not the handlers. A thread that blocked the signals would die of a fault
+ * at once, so each thread opens them before its first access, and pthread_sigmask() and
+ * sigprocmask() leave them open. A program that gets round all this (a library that was opened with
+ * dlopen() has no say in what sigaction() means) is caught up with at the next registration.
  *
- * The order in which bytes become visible is that of a card: the last aligned word after all others, so that
- * whoever polls the end of a WRITE's packet finds the rest there. An aligned word is never torn.
+ * The order in which bytes become visible is that of a card: the last aligned word after all
+ * others, so that whoever polls the end of a WRITE's packet finds the rest there. An aligned word
+ * is never torn.
  */
 #include "core/nic/copy.h"
 
@@ -46,7 +47,8 @@ struct guard {
 	uintptr_t first, end; /* of the program's memory */
 };
 
-/* Few bytes, which there is room for in every thread, also for a library that is opened late: no call. */
+/* Few bytes, which there is room for in every thread, also for a library that is opened late: no
+ * call. */
 #define TLS static _Thread_local __attribute__((tls_model("initial-exec")))
 TLS struct guard *guard; /* NULL: no access is under way */
 TLS bool hears;		 /* the signals are not blocked */
@@ -107,7 +109,8 @@ static int (*real_sigaction)(int, const struct sigaction *, struct sigaction *);
 static int (*real_sigmask)(int, const sigset_t *, sigset_t *);
 static int (*real_sigprocmask)(int, const sigset_t *, sigset_t *);
 
-/* As a library that others need we may stand behind libc in the order in which symbols are looked up. */
+/* As a library that others need we may stand behind libc in the order in which symbols are looked
+ * up. */
 static void *behind_us(const char *name)
 {
 	void *found = dlsym(RTLD_NEXT, name), *libc;
@@ -222,7 +225,8 @@ void copy_guard(void)
 	pthread_mutex_unlock(&lock);
 }
 
-EXPORT int sigaction(int sig, const struct sigaction *restrict action, struct sigaction *restrict old)
+EXPORT int sigaction(int sig, const struct sigaction *restrict action,
+		     struct sigaction *restrict old)
 {
 	int i = index_of(sig);
 	struct sigaction before;
@@ -289,8 +293,8 @@ static void store_word(void *to, const void *from)
 }
 
 /*
- * The last aligned word, or what there is of it, after all that is in front of it. A function of its own:
- * what changes behind setjmp() is not in a register of the caller's.
+ * The last aligned word, or what there is of it, after all that is in front of it. A function of
+ * its own: what changes behind setjmp() is not in a register of the caller's.
  */
 __attribute__((noinline)) static void copy_in_order(uint8_t *to, const uint8_t *from, size_t len)
 {
@@ -377,7 +381,8 @@ enum { MAP_READABLE = 1, MAP_WRITABLE = 2, MAP_DURABLE = 4 };
 static unsigned rights_of(const char *line, const char *perms)
 {
 	const char *p = perms + 4;
-	unsigned rights = (perms[0] == 'r' ? MAP_READABLE : 0) | (perms[1] == 'w' ? MAP_WRITABLE : 0);
+	unsigned rights = (perms[0] == 'r' ? MAP_READABLE : 0) |
+			  (perms[1] == 'w' ? MAP_WRITABLE : 0);
 	unsigned long inode;
 	size_t len = strlen(line);
 
@@ -401,7 +406,8 @@ static void look_at(struct mapped *area, const char *line)
 	char *p;
 	uintptr_t first = strtoull(line, &p, 16), end = *p == '-' ? strtoull(p + 1, &p, 16) : 0;
 
-	if (*p != ' ' || strlen(p) < 5 || end <= area->at || first > area->at || area->at >= area->end)
+	if (*p != ' ' || strlen(p) < 5 || end <= area->at || first > area->at ||
+	    area->at >= area->end)
 		return;
 	area->at = end;
 	area->rights &= rights_of(line, p + 1);
@@ -434,13 +440,14 @@ static int look(struct mapped *area)
 }
 
 /*
- * As the kernel has it: EFAULT where something is not mapped, or not with the rights that are asked for.
- * Persistence is there for shared mappings of files, as far as the file is: EINVAL for other memory.
+ * As the kernel has it: EFAULT where something is not mapped, or not with the rights that are asked
+ * for. Persistence is there for shared mappings of files, as far as the file is: EINVAL for other
+ * memory.
  */
 static int check(const void *addr, uint64_t len, unsigned access)
 {
-	const unsigned writes = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC |
-				IBV_ACCESS_MW_BIND;
+	const unsigned writes = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
 	struct mapped area = {(uintptr_t)addr, (uintptr_t)addr + len,
 			      MAP_READABLE | MAP_WRITABLE | MAP_DURABLE};
 
@@ -480,8 +487,8 @@ static bool flush_caches(const uint8_t *at, uint64_t len)
 }
 
 /*
- * msync() makes the pages of any file durable, a file's on a DAX device by flushing the caches. A DAX
- * device itself knows no msync() (EINVAL): its memory is durable when the caches are flushed.
+ * msync() makes the pages of any file durable, a file's on a DAX device by flushing the caches. A
+ * DAX device itself knows no msync() (EINVAL): its memory is durable when the caches are flushed.
  */
 static bool persist(const void *at, uint64_t len)
 {

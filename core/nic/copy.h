@@ -4,8 +4,8 @@
 /*
  * The program's memory, as the NIC of the live world touches it (struct rnic_memory).
  *
- * What was registered may have been unmapped, protected, or cut off a file since. An access to such memory
- * faults; the fault is caught, and the access fails instead of the program. See copy.c.
+ * What was registered may have been unmapped, protected, or cut off a file since. An access to such
+ * memory faults; the fault is caught, and the access fails instead of the program. See copy.c.
  */
 #include "core/rnic/device.h"
 

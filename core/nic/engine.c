@@ -35,7 +35,8 @@ static _Thread_local struct actor thread;
 
 static _Noreturn void out_of_memory(void)
 {
-	abort(); /* as a driver's kernel part would refuse long before: rings and packets are small */
+	abort(); /* as a driver's kernel part would refuse long before: rings and packets are
+		  * small */
 }
 
 struct sim *engine_new(void)
@@ -43,8 +44,8 @@ struct sim *engine_new(void)
 	return calloc(1, sizeof(struct sim));
 }
 
-/* The clock is read where a fast CPU's cycles say that HASTE of them have passed: it costs as much as the
- * rest of a poll that finds nothing. */
+/* The clock is read where a fast CPU's cycles say that HASTE of them have passed: it costs as much
+ * as the rest of a poll that finds nothing. */
 static bool hasty(struct sim *sim)
 {
 #ifdef __x86_64__
@@ -266,7 +267,8 @@ bool sim_fails(enum fail_point point)
 
 /* Nobody looks on: what follows tells an explorer, or the reader of a trace, what has happened. */
 
-void sim_name_actor(struct sim *sim, struct actor *actor, unsigned host, const char *what, unsigned number)
+void sim_name_actor(struct sim *sim, struct actor *actor, unsigned host, const char *what,
+		    unsigned number)
 {
 	(void)sim;
 	(void)actor;
@@ -283,8 +285,8 @@ void sim_tell(struct sim *sim, const struct actor *who, uintptr_t pc, const char
 	(void)fmt;
 }
 
-void sim_tell_about(struct sim *sim, const struct actor *who, uintptr_t pc, const struct told *about,
-		    const char *fmt, ...)
+void sim_tell_about(struct sim *sim, const struct actor *who, uintptr_t pc,
+		    const struct told *about, const char *fmt, ...)
 {
 	(void)sim;
 	(void)who;
@@ -376,7 +378,8 @@ unsigned sim_choose(struct sim *sim, const struct choice_point *at, unsigned n)
 	return 0;
 }
 
-uint64_t sim_hold(struct sim *sim, uint64_t chain, unsigned k, uint64_t delay_ns, sim_fn *fn, void *arg)
+uint64_t sim_hold(struct sim *sim, uint64_t chain, unsigned k, uint64_t delay_ns, sim_fn *fn,
+		  void *arg)
 {
 	(void)k;
 	sim_in_chain(sim, chain, delay_ns, fn, arg);
@@ -415,12 +418,14 @@ void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len
 	(void)from;
 }
 
-void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, const struct nic_where *from)
+void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len,
+		   const struct nic_where *from)
 {
 	pmem_nic_arrive(pm, off, data, len, from);
 }
 
-void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends, const struct nic_where *from)
+void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends,
+		    const struct nic_where *from)
 {
 	(void)pm;
 	(void)off;

@@ -55,7 +55,8 @@ static struct event *unlink_at(struct events *events, struct event **at)
 	*at = event->next;
 	if (!event->next)
 		events->last = at;
-	while (!events->first && recv(events->fd, bytes, sizeof(bytes), MSG_DONTWAIT) == sizeof(bytes))
+	while (!events->first &&
+	       recv(events->fd, bytes, sizeof(bytes), MSG_DONTWAIT) == sizeof(bytes))
 		;
 	return event;
 }

@@ -48,14 +48,16 @@ static bool digits(const char *text)
 	return text[0] >= '0' && text[0] <= '9';
 }
 
-static int read_number(struct reader *r, uint64_t lo, uint64_t hi, const char *expected, uint64_t *out)
+static int read_number(struct reader *r, uint64_t lo, uint64_t hi, const char *expected,
+		       uint64_t *out)
 {
 	const char *word = next(r);
 	char *end;
 
 	errno = 0;
 	*out = strtoull(word, &end, 0);
-	return digits(word) && !*end && !errno && *out >= lo && *out <= hi ? 0 : refuse(r, expected);
+	return digits(word) && !*end && !errno && *out >= lo && *out <= hi ? 0
+									   : refuse(r, expected);
 }
 
 struct unit {
@@ -114,17 +116,19 @@ static int read_action(struct reader *r, struct fault_rule *rule)
 		const char *word;
 		enum fault_action action;
 	} actions[] = {
-		{"lose", FAULT_LOSE},	    {"drop", FAULT_LOSE},	    {"duplicate", FAULT_DUPLICATE},
-		{"reorder", FAULT_REORDER}, {"corrupt", FAULT_CORRUPT},	    {"delay", FAULT_DELAY},
-		{"rate", FAULT_RATE},	    {"partition", FAULT_PARTITION}, {"tear", FAULT_TEAR},
+		{"lose", FAULT_LOSE},		{"drop", FAULT_LOSE},
+		{"duplicate", FAULT_DUPLICATE}, {"reorder", FAULT_REORDER},
+		{"corrupt", FAULT_CORRUPT},	{"delay", FAULT_DELAY},
+		{"rate", FAULT_RATE},		{"partition", FAULT_PARTITION},
+		{"tear", FAULT_TEAR},
 	};
 	unsigned n = sizeof(actions) / sizeof(actions[0]), i;
 
 	for (i = 0; i < n && strcmp(r->word, actions[i].word); i++)
 		;
 	if (i == n)
-		return refuse(r,
-			      "lose, drop, duplicate, reorder, corrupt, delay, rate, partition, tear or off");
+		return refuse(r, "lose, drop, duplicate, reorder, corrupt, delay, rate, partition, "
+				 "tear or off");
 	rule->action = actions[i].action;
 	if (rule->action == FAULT_DELAY)
 		return read_time(r, &rule->amount);
@@ -224,8 +228,9 @@ static int read_special(struct reader *r, struct fault_rule *rule)
 		return read_time(r, &rule->jitter);
 	if (!strcmp(r->word, "at") && rule->action == FAULT_TEAR)
 		return read_number(r, 0, UINT32_MAX, "a number of bytes", &rule->amount);
-	return refuse(r, "a share (5%), a kind of packet (write, ack ...), packet, qp, peer, after, for, "
-			 "times or once");
+	return refuse(
+		r, "a share (5%), a kind of packet (write, ack ...), packet, qp, peer, after, for, "
+		   "times or once");
 }
 
 static int read_condition(struct reader *r, struct fault_rule *rule)
@@ -285,13 +290,16 @@ static int read_rule(struct reader *r, struct fault_rule *rule)
 		rule->directions = 1 << FAULT_OUT | 1 << FAULT_IN;
 	if (rule->action == FAULT_TEAR) {
 		if (told && rule->directions != 1 << FAULT_IN)
-			return refuse(r, "\"in\" before it, or nothing: memory is torn where it is written");
+			return refuse(
+				r,
+				"\"in\" before it, or nothing: memory is torn where it is written");
 		rule->directions = 1 << FAULT_IN;
 	}
 	while (*next(r))
 		if (read_condition(r, rule))
 			return -EINVAL;
-	if (rule->action == FAULT_TEAR && rule->what && rule->what != WHAT_WRITE && rule->what != WHAT_SEND) {
+	if (rule->action == FAULT_TEAR && rule->what && rule->what != WHAT_WRITE &&
+	    rule->what != WHAT_SEND) {
 		snprintf(r->why, r->why_size, "tear: expected write or send, which reach memory");
 		return -EINVAL;
 	}

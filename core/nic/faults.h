@@ -2,7 +2,8 @@
 #ifndef TM_NIC_FAULTS_H
 #define TM_NIC_FAULTS_H
 /*
- * What hurts the packets of a live link: rules, in a small language, and what they make of each packet.
+ * What hurts the packets of a live link: rules, in a small language, and what they make of each
+ * packet.
  *
  *	rules     = rule { ";" rule }
  *	rule      = [ "out" | "in" | "both" ] action { condition }
@@ -15,13 +16,13 @@
  *	kind      = "send" | "write" | "read" | "response" | "atomic" | "flush"
  *		  | "atomic_write" | "ack" | "nak"
  *
- * docs/run.md explains it. All conditions of a rule must hold. Messages are numbered from 1 for each kind,
- * over the whole process, or with "qp" over that queue pair. A rule that names a message's or packet's
- * number hits what is sent for the first time; retransmissions pass, unless "times" says that they are
- * meant, too.
+ * docs/run.md explains it. All conditions of a rule must hold. Messages are numbered from 1 for
+ * each kind, over the whole process, or with "qp" over that queue pair. A rule that names a
+ * message's or packet's number hits what is sent for the first time; retransmissions pass, unless
+ *"times" says that they are meant, too.
  *
- * A rule has a generator for each direction, and draws from it once for each packet that meets its other
- * conditions: the same seed, rules and packets have the same fate.
+ * A rule has a generator for each direction, and draws from it once for each packet that meets its
+ * other conditions: the same seed, rules and packets have the same fate.
  */
 #include "core/rnic/packet.h"
 
@@ -67,7 +68,7 @@ struct fault_rule {
 	uint32_t qp, peer;
 	uint64_t after_packets, after_ns, for_ns; /* 0: at once; for ever */
 	uint64_t times;				  /* 0: for ever */
-	uint64_t amount, jitter;		  /* packets, ns, bit/s or bytes, as the action has it */
+	uint64_t amount, jitter; /* packets, ns, bit/s or bytes, as the action has it */
 	/* What came of it, by direction. */
 	uint64_t random[2], seen[2], hits[2], free_at[2];
 };
@@ -112,10 +113,11 @@ static inline uint64_t faults_mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* 0, or -EINVAL and in `why` the word that is wrong and what was expected. Times count from the first packet
- * on. */
+/* 0, or -EINVAL and in `why` the word that is wrong and what was expected. Times count from the
+ * first packet on. */
 int faults_parse(struct faults *faults, const char *text, uint64_t seed, char *why, size_t size);
-/* peer: the other end's IPv4 address, or its number in the net. now: ns of any clock that runs on. */
+/* peer: the other end's IPv4 address, or its number in the net. now: ns of any clock that runs
+ * on. */
 struct fault_fate faults_judge(struct faults *faults, enum fault_direction direction,
 			       const struct packet *pkt, uint32_t peer, uint64_t now);
 

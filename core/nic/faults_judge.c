@@ -4,10 +4,11 @@
 
 #include <string.h>
 
-#define BACKLOG_NS  200000000 /* what waits longer than that at a rate's limit is lost */
-#define FAR_REQUEST 4096      /* sequence numbers: further back is no retransmission, but a new connection */
-#define FAR_ANSWER  (1 << 19)
-#define LEAST_MTU   4096 /* the fewest packets that a READ's answer can have */
+#define BACKLOG_NS 200000000 /* what waits longer than that at a rate's limit is lost */
+#define FAR_REQUEST \
+	4096 /* sequence numbers: further back is no retransmission, but a new connection */
+#define FAR_ANSWER (1 << 19)
+#define LEAST_MTU  4096 /* the fewest packets that a READ's answer can have */
 
 /* --- whose packet, and which --- */
 
@@ -73,8 +74,8 @@ static void find_message(const struct fault_flow *flow, uint32_t psn, struct pla
 	}
 }
 
-static struct place place_of(struct faults *faults, enum fault_direction direction, const struct packet *pkt,
-			     uint32_t peer)
+static struct place place_of(struct faults *faults, enum fault_direction direction,
+			     const struct packet *pkt, uint32_t peer)
 {
 	struct place place = {.what = what_is(pkt)};
 	uint8_t is = pkt->opcode < OP_CODES ? opcode_is[pkt->opcode] : 0;
@@ -100,7 +101,8 @@ static struct place place_of(struct faults *faults, enum fault_direction directi
 	flow->last = pkt->psn;
 	if (pkt->opcode == OP_READ_REQUEST && pkt->dma_len)
 		flow->last = psn_add(pkt->psn, (pkt->dma_len - 1) / LEAST_MTU);
-	if (!(is & (IS_SEND | IS_WRITE | IS_READ)) || is & IS_FIRST || pkt->opcode == OP_READ_REQUEST) {
+	if (!(is & (IS_SEND | IS_WRITE | IS_READ)) || is & IS_FIRST ||
+	    pkt->opcode == OP_READ_REQUEST) {
 		unsigned at = flow->recents++ % FLOW_RECENT;
 
 		flow->recent[at].psn = pkt->psn;
@@ -124,7 +126,8 @@ static bool concerns(const struct fault_rule *rule, const struct packet *pkt, ui
 		return false;
 	if (rule->has_peer && rule->peer != peer)
 		return false;
-	if (rule->message && rule->message != (rule->has_qp ? place->message_in_flow : place->message))
+	if (rule->message &&
+	    rule->message != (rule->has_qp ? place->message_in_flow : place->message))
 		return false;
 	if (rule->packet && rule->packet != place->packet)
 		return false;
@@ -142,8 +145,8 @@ static uint64_t draw(struct fault_rule *rule, enum fault_direction direction)
 	return faults_mix(rule->random[direction]);
 }
 
-static void limit_rate(struct fault_rule *rule, enum fault_direction direction, const struct packet *pkt,
-		       uint64_t now, struct fault_fate *fate)
+static void limit_rate(struct fault_rule *rule, enum fault_direction direction,
+		       const struct packet *pkt, uint64_t now, struct fault_fate *fate)
 {
 	uint64_t *free_at = &rule->free_at[direction];
 	uint64_t start = *free_at > now ? *free_at : now;
@@ -176,9 +179,9 @@ static void hit(struct fault_rule *rule, enum fault_direction direction, const s
 		fate->bit = random;
 		break;
 	case FAULT_DELAY:
-		fate->delay_ns += rule->amount +
-				  (rule->jitter ? (uint64_t)((double)rule->jitter * random / FAULT_ALWAYS)
-						: 0);
+		fate->delay_ns += rule->amount + (rule->jitter ? (uint64_t)((double)rule->jitter *
+									    random / FAULT_ALWAYS)
+							       : 0);
 		break;
 	case FAULT_RATE:
 		limit_rate(rule, direction, pkt, now, fate);
@@ -211,7 +214,8 @@ struct fault_fate faults_judge(struct faults *faults, enum fault_direction direc
 
 		if (!(rule->directions >> direction & 1) || !concerns(rule, pkt, peer, &place))
 			continue;
-		if (rule->seen[direction]++ < rule->after_packets || !is_time_for(rule, now - faults->since))
+		if (rule->seen[direction]++ < rule->after_packets ||
+		    !is_time_for(rule, now - faults->since))
 			continue;
 		random = draw(rule, direction);
 		if (rule->odds != FAULT_ALWAYS && (uint32_t)random >= rule->odds)

@@ -18,8 +18,8 @@
 #include "core/nic/net_dir.h"
 #include "core/rnic/device.h"
 
-/* A power of two. Larger than most cores' own caches: what the other core has written is fetched faster when
- * it has left them. */
+/* A power of two. Larger than most cores' own caches: what the other core has written is fetched
+ * faster when it has left them. */
 #define RING_BYTES  (1u << 19)
 #define RING_FULL   (RING_BYTES / 4 * 3)
 #define MAGIC	    0x324d4454u
@@ -31,10 +31,10 @@
 #define GROUP_FIRST SHM_SLOTS
 
 /*
- * A packet in a ring: this line, then its payload, rounded up to lines. len WRAP: the next one is at the
- * ring's start. `stamp` is written last, and only a record that lies here in this turn of the ring has it,
- * so that the owner need not look anywhere else: what else may lie here, earlier packets and users' data,
- * does not know the ring's secret.
+ * A packet in a ring: this line, then its payload, rounded up to lines. len WRAP: the next one is
+ * at the ring's start. `stamp` is written last, and only a record that lies here in this turn of
+ * the ring has it, so that the owner need not look anywhere else: what else may lie here, earlier
+ * packets and users' data, does not know the ring's secret.
  */
 struct record {
 	_Atomic uint64_t stamp;
@@ -91,18 +91,21 @@ struct link_shm {
 	struct nic_link nic;
 	char directory[200];
 	unsigned slot, last; /* whose ring was emptied last */
-	unsigned in_a_row;   /* packets that it may still have taken before the others have their turn */
+	unsigned in_a_row;   /* packets that it may still have taken before the others have their
+			      * turn */
 	int fd;		     /* holds the lock */
 	struct inbox *own;
 	_Atomic bool woken; /* wake() was called since the thread last woke */
 	struct way way[SHM_SLOTS];
-	/* Multicast groups that the program has named, and how often each bit of own->groups was joined. */
+	/* Multicast groups that the program has named, and how often each bit of own->groups was
+	 * joined. */
 	union ibv_gid *group;
 	unsigned groups, joined[64];
 	struct arrivals arrivals[SHM_SLOTS];
 	struct peers peers;
-	/* The last packet taken, while its payload is still in its ring; up to where that ring is free then.
-	 */
+	/* The last packet taken, while its payload is still in its ring; up to where that ring is
+	 * free
+	 * then. */
 	struct packet *lent;
 	uint8_t *lent_bytes;
 	unsigned lent_by;
@@ -110,8 +113,8 @@ struct link_shm {
 
 static struct inbox *map(int fd)
 {
-	void *at = mmap(NULL, sizeof(struct inbox), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
-			0);
+	void *at = mmap(NULL, sizeof(struct inbox), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_NORESERVE, fd, 0);
 
 	return at == MAP_FAILED ? NULL : at;
 }
@@ -136,7 +139,8 @@ static int take_slot(struct link_shm *shm, unsigned slot)
 		return -errno;
 	rc = -EAGAIN;
 	/* Between open() and the lock somebody else may have put another file there. */
-	if (fcntl(fd, F_SETLK, &lock) || fstat(fd, &is) || stat(name, &at) || is.st_ino != at.st_ino)
+	if (fcntl(fd, F_SETLK, &lock) || fstat(fd, &is) || stat(name, &at) ||
+	    is.st_ino != at.st_ino)
 		goto out;
 	if (is.st_size) { /* a dead one's: those who still send to it have to look again */
 		struct inbox *old = is.st_size == sizeof(struct inbox) ? map(fd) : NULL;
@@ -214,7 +218,8 @@ static struct way *way_to_slot(struct link_shm *shm, unsigned slot)
 	way->inbox = slot ? map_inbox(shm, slot) : NULL;
 	if (!way->inbox)
 		return NULL;
-	/* An earlier process of our slot may have died in the middle of a record: begin beyond it. */
+	/* An earlier process of our slot may have died in the middle of a record: begin beyond
+	 * it. */
 	ring = &way->inbox->ring[shm->slot];
 	way->start = atomic_load(&ring->start);
 	if (way->start < atomic_load(&ring->head))
@@ -253,7 +258,8 @@ static uint32_t record_bytes(uint32_t len)
 /* Bytes of the ring that are in use. */
 static uint64_t used(struct link_shm *shm, struct way *way)
 {
-	uint64_t head = atomic_load_explicit(&way->inbox->ring[shm->slot].head, memory_order_acquire);
+	uint64_t head = atomic_load_explicit(&way->inbox->ring[shm->slot].head,
+					     memory_order_acquire);
 
 	/* The owner has not seen that there is a new sender yet; or it writes nonsense. */
 	if (head >= way->start && head <= way->tail)
@@ -268,7 +274,8 @@ static struct record *room_for(struct link_shm *shm, struct way *way, uint32_t l
 
 	*skip = RING_BYTES - at < need ? RING_BYTES - at : 0;
 	/* A record stays in front of the stamp that the owner looks for next. */
-	if (way->tail - way->head + *skip + need >= RING_BYTES && used(shm, way) + *skip + need >= RING_BYTES)
+	if (way->tail - way->head + *skip + need >= RING_BYTES &&
+	    used(shm, way) + *skip + need >= RING_BYTES)
 		return NULL;
 	return (struct record *)(way->inbox->ring[shm->slot].bytes + (at + *skip) % RING_BYTES);
 }
@@ -326,8 +333,9 @@ static bool has_room(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64
 	return false;
 }
 
-/* Nothing is lost in a ring. The own process is as the others are: it answers when its packets' turn comes.
- */
+/* Nothing is lost in a ring. The own process is as the others are: it answers when its packets'
+ * turn
+ * comes. */
 static bool starves(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t now,
 		    struct link_watch *watch)
 {
@@ -342,7 +350,8 @@ static bool starves(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_
 	used(shm, way);
 	if (!watch->asked)
 		watch->sent = way->tail;
-	if (!peer_starves(&shm->peers, dest_qpn >> SHM_QPN_SHIFT, way->head >= watch->sent, now, watch))
+	if (!peer_starves(&shm->peers, dest_qpn >> SHM_QPN_SHIFT, way->head >= watch->sent, now,
+			  watch))
 		return false;
 	wake_up(way->inbox);
 	return true;
@@ -371,14 +380,16 @@ static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
 		return; /* lost */
 	}
 	if (skip) {
-		struct record *wrap = (struct record *)(to->ring[shm->slot].bytes + way->tail % RING_BYTES);
+		struct record *wrap = (struct record *)(to->ring[shm->slot].bytes +
+							way->tail % RING_BYTES);
 
 		wrap->len = WRAP;
 		atomic_store_explicit(&wrap->stamp, way->tail ^ way->secret, memory_order_release);
 		way->tail += skip;
 	}
-	/* What reserve() gave is there already. All that the owner looks at while it waits is written last.
-	 */
+	/* What reserve() gave is there already. All that the owner looks at while it waits is
+	 * written
+	 * last. */
 	if (pkt->payload != (uint8_t *)(r + 1))
 		memcpy(r + 1, pkt->payload, pkt->len);
 	r->from = pkt->from;
@@ -505,7 +516,8 @@ static int pass(struct link *link, struct packet *pkt)
 	if (!way || way->inbox == shm->own)
 		return -ESRCH;
 	/* As has_room(): a quarter of the ring is left to what is short. */
-	if ((pkt->len > PACKET_SMALL && used(shm, way) > RING_FULL) || !room_for(shm, way, pkt->len, &skip))
+	if ((pkt->len > PACKET_SMALL && used(shm, way) > RING_FULL) ||
+	    !room_for(shm, way, pkt->len, &skip))
 		return -EAGAIN;
 	put(shm, way, pkt);
 	packet_put(pkt->net, pkt);
@@ -556,7 +568,8 @@ static struct record *next_record(struct link_shm *shm, unsigned from)
 	uint64_t head = look(&arrivals->head);
 	struct record *r = (struct record *)(shm->own->ring[from].bytes + head % RING_BYTES);
 
-	if (atomic_load_explicit(&r->stamp, memory_order_acquire) != (head ^ look(&arrivals->secret)))
+	if (atomic_load_explicit(&r->stamp, memory_order_acquire) !=
+	    (head ^ look(&arrivals->secret)))
 		return NULL;
 	return look(&arrivals->start) ? r : NULL;
 }
@@ -581,7 +594,8 @@ static void begin(struct link_shm *shm, unsigned from)
 	atomic_store_explicit(&ring->head, start, memory_order_release);
 }
 
-/* The packet that was taken last leaves its ring, now that it has been worked on, or else with a copy. */
+/* The packet that was taken last leaves its ring, now that it has been worked on, or else with a
+ * copy. */
 static void give_back(struct link_shm *shm)
 {
 	struct packet *pkt = shm->lent;
@@ -593,13 +607,13 @@ static void give_back(struct link_shm *shm)
 		pkt->payload = buffer_get(pkt->net, pkt->len, &pkt->payload_class);
 		memcpy(pkt->payload, shm->lent_bytes, pkt->len);
 	}
-	atomic_store_explicit(&shm->own->ring[shm->lent_by].head, look(&shm->arrivals[shm->lent_by].head),
-			      memory_order_release);
+	atomic_store_explicit(&shm->own->ring[shm->lent_by].head,
+			      look(&shm->arrivals[shm->lent_by].head), memory_order_release);
 }
 
 /* A record's packet; its payload stays where it is if it is long. */
-static struct packet *unpack(struct link_shm *shm, unsigned from, const struct record *r, uint8_t *payload,
-			     struct rnic_net *net)
+static struct packet *unpack(struct link_shm *shm, unsigned from, const struct record *r,
+			     uint8_t *payload, struct rnic_net *net)
 {
 	bool is_long = r->len > PACKET_SMALL;
 	struct packet *pkt = packet_get(net, 0);
@@ -610,7 +624,8 @@ static struct packet *unpack(struct link_shm *shm, unsigned from, const struct r
 		shm->lent_by = from;
 		shm->lent_bytes = pkt->payload = payload;
 	} else if (r->len) {
-		memcpy(pkt->small, payload, PACKET_SMALL); /* of a constant size, and there is a line */
+		memcpy(pkt->small, payload,
+		       PACKET_SMALL); /* of a constant size, and there is a line */
 	}
 	pkt->from = r->from;
 	pkt->dest_qpn = r->dest_qpn;
@@ -647,8 +662,8 @@ static struct packet *unpack(struct link_shm *shm, unsigned from, const struct r
 	return pkt;
 }
 
-/* The next packet of a sender. The rings are as good as their senders: one that is not in order is not
- * read on. */
+/* The next packet of a sender. The rings are as good as their senders: one that is not in order is
+ * not read on. */
 static struct packet *take(struct link_shm *shm, unsigned from, struct rnic_net *net)
 {
 	_Atomic uint64_t *head = &shm->arrivals[from].head;
@@ -688,7 +703,8 @@ static bool has_come(struct link_shm *shm, unsigned from)
 	return next_record(shm, from) || is_new(shm, from);
 }
 
-/* The first sender from `from` on, then from the beginning on, that has something here; SHM_SLOTS: nobody. */
+/* The first sender from `from` on, then from the beginning on, that has something here; SHM_SLOTS:
+ * nobody. */
 static unsigned next_sender(struct link_shm *shm, unsigned from)
 {
 	uint64_t before = (1ull << from % 64) - 1;
@@ -739,7 +755,8 @@ static struct packet *take_next(struct nic_link *nic, struct rnic_net *net)
 static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
 {
 	struct link_shm *shm = (struct link_shm *)nic;
-	struct timespec most = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+	struct timespec most = {.tv_sec = (time_t)(ns / NS_PER_S),
+				.tv_nsec = (long)(ns % NS_PER_S)};
 
 	atomic_store(&shm->own->head.sleeping, ASLEEP);
 	if (!atomic_load(&shm->woken) && next_sender(shm, 0) == SHM_SLOTS)
@@ -834,8 +851,10 @@ int link_shm_open(struct nic_link **out, const char *directory)
 	shm->peers.directory = shm->directory;
 	shm->peers.own = shm->slot;
 	shm->peers.peer[shm->slot].head = &shm->own->head;
-	/* Not the numbers that the slot's last process had: its peers may not know yet that it is gone. */
-	shm->nic.qpn_first = (shm->slot << SHM_QPN_SHIFT) + QPN_FIRST + random_secret() % QPN_SPREAD;
+	/* Not the numbers that the slot's last process had: its peers may not know yet that it is
+	 * gone. */
+	shm->nic.qpn_first = (shm->slot << SHM_QPN_SHIFT) + QPN_FIRST +
+			     random_secret() % QPN_SPREAD;
 	shm->nic.qpn_limit = (shm->slot + 1) << SHM_QPN_SHIFT;
 	if (shm->nic.qpn_limit > MULTICAST_QPN)
 		shm->nic.qpn_limit = MULTICAST_QPN;

@@ -30,7 +30,7 @@ struct link_tap {
 	char page_path[PATH_MAX];
 	struct late *late;    /* all that wait for their time, the newest first */
 	struct late *held[2]; /* of these, by direction, those that wait for other packets */
-	struct packet *run;   /* that has come in, and is taken packet by packet: run_taken so far */
+	struct packet *run; /* that has come in, and is taken packet by packet: run_taken so far */
 	uint32_t run_taken;
 	struct faults faults;
 };
@@ -58,8 +58,8 @@ static struct link_tap *of_nic(struct nic_link *nic)
 /* The IPv4 address of a GID that has one. */
 static uint32_t address_in(const union ibv_gid *gid)
 {
-	return (uint32_t)gid->raw[12] << 24 | (uint32_t)gid->raw[13] << 16 | (uint32_t)gid->raw[14] << 8 |
-	       gid->raw[15];
+	return (uint32_t)gid->raw[12] << 24 | (uint32_t)gid->raw[13] << 16 |
+	       (uint32_t)gid->raw[14] << 8 | gid->raw[15];
 }
 
 static uint32_t address_of(const struct link_tap *tap, uint32_t number)
@@ -72,7 +72,8 @@ static uint32_t address_of(const struct link_tap *tap, uint32_t number)
 }
 
 /* Of the other end: its address; on shm, where all have the same, its number in the net. */
-static uint32_t peer_of(const struct link_tap *tap, enum fault_direction direction, const struct packet *pkt)
+static uint32_t peer_of(const struct link_tap *tap, enum fault_direction direction,
+			const struct packet *pkt)
 {
 	if (tap->shm && direction == FAULT_OUT && pkt->dest_qpn == MAD_QPN)
 		return pkt->peer;
@@ -121,10 +122,12 @@ enum rnic_count link_refusal(int error)
 		return COUNT_bad_icrc;
 	if (error == -EPROTO)
 		return COUNT_bad_opcode;
-	return error == -EKEYREJECTED || error == -EPROTONOSUPPORT ? COUNT_bad_partition : COUNT_bad_length;
+	return error == -EKEYREJECTED || error == -EPROTONOSUPPORT ? COUNT_bad_partition
+								   : COUNT_bad_length;
 }
 
-/* A bit of the packet flips: what a receiver makes of the bytes, NULL: nothing. Takes the packet. */
+/* A bit of the packet flips: what a receiver makes of the bytes, NULL: nothing. Takes the
+ * packet. */
 static struct packet *receive_corrupted(struct link_tap *tap, enum fault_direction direction,
 					struct packet *pkt, uint32_t bit)
 {
@@ -153,8 +156,8 @@ static struct packet *receive_corrupted(struct link_tap *tap, enum fault_directi
 }
 
 /* On a wire the receiver sees to it. Shared memory has no checksum: it is looked at here. */
-static struct packet *corrupt(struct link_tap *tap, enum fault_direction direction, struct packet *pkt,
-			      const struct fault_fate *fate)
+static struct packet *corrupt(struct link_tap *tap, enum fault_direction direction,
+			      struct packet *pkt, const struct fault_fate *fate)
 {
 	bool leaves_now = direction == FAULT_OUT && !fate->hold && !fate->delay_ns;
 
@@ -171,7 +174,8 @@ static void count_passed(struct link_tap *tap, enum rnic_count packets, enum rni
 			 const struct packet *pkt)
 {
 	tap->page->count[packets] += pkt->more + 1u;
-	tap->page->count[bytes] += pkt->opcode < OP_CODES ? packet_wire_bytes(pkt) : HEADER_BYTES + pkt->len;
+	tap->page->count[bytes] += pkt->opcode < OP_CODES ? packet_wire_bytes(pkt)
+							  : HEADER_BYTES + pkt->len;
 }
 
 static void pass(struct link_tap *tap, enum fault_direction direction, struct packet *pkt)
@@ -224,7 +228,8 @@ static struct late *defer(struct link_tap *tap, enum fault_direction direction, 
 	return late;
 }
 
-static void hold(struct link_tap *tap, enum fault_direction direction, struct packet *pkt, unsigned packets)
+static void hold(struct link_tap *tap, enum fault_direction direction, struct packet *pkt,
+		 unsigned packets)
 {
 	struct late *late = defer(tap, direction, pkt, HELD_NS), **at = &tap->held[direction];
 
@@ -256,11 +261,12 @@ static void passed(struct link_tap *tap, enum fault_direction direction)
 }
 
 /* The fate of a packet: what is left of it, to go on now; NULL: nothing. Takes the packet. */
-static struct packet *judge(struct link_tap *tap, enum fault_direction direction, struct packet *pkt)
+static struct packet *judge(struct link_tap *tap, enum fault_direction direction,
+			    struct packet *pkt)
 {
 	uint64_t *count = tap->page->count;
-	struct fault_fate fate = faults_judge(&tap->faults, direction, pkt, peer_of(tap, direction, pkt),
-					      sim_now(tap->sim));
+	struct fault_fate fate = faults_judge(&tap->faults, direction, pkt,
+					      peer_of(tap, direction, pkt), sim_now(tap->sim));
 
 	if (fate.lost) {
 		count[COUNT_fault_lost]++;
@@ -512,7 +518,8 @@ static void leave(struct nic_link *nic)
 
 /* --- */
 
-static int open_files(struct link_tap *tap, const struct nic_config *config, char *line, size_t size)
+static int open_files(struct link_tap *tap, const struct nic_config *config, char *line,
+		      size_t size)
 {
 	int rc;
 
@@ -520,11 +527,13 @@ static int open_files(struct link_tap *tap, const struct nic_config *config, cha
 		tap->pcap = pcap_open(config->pcap);
 	if (config->pcap[0] && tap->pcap < 0) {
 		snprintf(line, size, "%s=%s: %s", nic_settings[SETTING_PCAP].variable, config->pcap,
-			 tap->pcap == -EINVAL ? "expected no file, or one that was written so before"
-					      : strerror(-tap->pcap));
+			 tap->pcap == -EINVAL
+				 ? "expected no file, or one that was written so before"
+				 : strerror(-tap->pcap));
 		return tap->pcap;
 	}
-	rc = nic_page_make(&tap->page, &tap->page_fd, tap->page_path, sizeof(tap->page_path), config);
+	rc = nic_page_make(&tap->page, &tap->page_fd, tap->page_path, sizeof(tap->page_path),
+			   config);
 	if (!rc)
 		return 0;
 	snprintf(line, size, "no page in the net %s: %s", config->net, strerror(-rc));
@@ -590,7 +599,8 @@ static void die_torn(const struct packet *pkt)
 {
 	char line[120];
 	int n = snprintf(line, sizeof(line),
-			 "tidemark: a packet was torn: %u bytes of it are in memory; the process is killed\n",
+			 "tidemark: a packet was torn: %u bytes of it are in memory; the process "
+			 "is killed\n",
 			 pkt->torn - 1);
 
 	if (write(STDERR_FILENO, line, (size_t)n) != n || kill(getpid(), SIGKILL))

@@ -2,13 +2,14 @@
 #ifndef TM_LINK_TAP_H
 #define TM_LINK_TAP_H
 /*
- * What stands between the transport and a live link: counts what passes (page.h), writes it down (pcap.h)
- * and hurts it (faults.h). It is a link itself, and hands on to another one.
+ * What stands between the transport and a live link: counts what passes (page.h), writes it down
+ * (pcap.h) and hurts it (faults.h). It is a link itself, and hands on to another one.
  *
- *     transport -> [out: faults -> count, pcap] -> link      link -> [in: count, pcap -> faults] -> transport
+ *     transport -> [out: faults -> count, pcap] -> link      link -> [in: count, pcap -> faults] ->
+ * transport
  *
- * So a packet that a fault lost before it was sent is not in the file, and one that was lost on its way in
- * is. Packets that are to come later wait in the engine's timers.
+ * So a packet that a fault lost before it was sent is not in the file, and one that was lost on its
+ * way in is. Packets that are to come later wait in the engine's timers.
  */
 #include "core/nic/config.h"
 #include "core/nic/nic_link.h"

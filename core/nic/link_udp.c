@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See link_udp.h. The slot, and with it the numbers of queue pairs, come from link_shm, whose inbox is what
- * the other processes of a shared address pass packets on through. Whoever does so rings the receiver's bell
- * afterwards, a datagram socket that it may be asleep on; so does who waits for an answer (peer.h).
+ * See link_udp.h. The slot, and with it the numbers of queue pairs, come from link_shm, whose inbox
+ * is what the other processes of a shared address pass packets on through. Whoever does so rings
+ * the receiver's bell afterwards, a datagram socket that it may be asleep on; so does who waits for
+ * an answer (peer.h).
  *
- * The socket is not connected and may not fragment (IP_PMTUDISC_DO), which makes Linux send the IPv4
- * identification 0: the ICRC covers it. What comes in has other numbers if others than Linux's UDP sent it,
- * rdma_rxe for one; see wire.c. What does not fit into the socket's buffer is lost, as on a wire.
+ * The socket is not connected and may not fragment (IP_PMTUDISC_DO), which makes Linux send the
+ * IPv4 identification 0: the ICRC covers it. What comes in has other numbers if others than Linux's
+ * UDP sent it, rdma_rxe for one; see wire.c. What does not fit into the socket's buffer is lost, as
+ * on a wire.
  *
- * A multicast group is an IPv4 multicast address, and has a socket of its own, bound to it, in each process
- * that has joined. Linux gives a copy to each; time to live 1: it does not leave the subnet of the link's
- * address.
+ * A multicast group is an IPv4 multicast address, and has a socket of its own, bound to it, in each
+ * process that has joined. Linux gives a copy to each; time to live 1: it does not leave the subnet
+ * of the link's address.
  *
- * The transport numbers the ends of a link. Here these are places in a hash table of IPv4 addresses: a
- * program that makes an address known to the transport enters it; so does a datagram that comes in, until the
- * table is half full. A connected service's packet from an address that is not in it cannot be a peer's.
+ * The transport numbers the ends of a link. Here these are places in a hash table of IPv4
+ * addresses: a program that makes an address known to the transport enters it; so does a datagram
+ * that comes in, until the table is half full. A connected service's packet from an address that is
+ * not in it cannot be a peer's.
  */
 #include "core/nic/link_udp.h"
 
@@ -65,9 +68,9 @@ struct udp_group {
 struct link_udp {
 	struct nic_link nic;
 	struct nic_link *shm;
-	bool shared;	/* the address, with other processes */
-	int fd, event;	/* event: wake() */
-	int bell;	/* somebody has put something into the inbox, or waits for a turn of this NIC */
+	bool shared;   /* the address, with other processes */
+	int fd, event; /* event: wake() */
+	int bell; /* somebody has put something into the inbox, or waits for a turn of this NIC */
 	struct stat at; /* of the net's directory: names the bells */
 	char *directory;
 	uint32_t peer[PEERS], peers;
@@ -116,7 +119,8 @@ static int resolve(struct link *link, const union ibv_gid *gid)
 	memcpy(&address, gid->raw + 12, sizeof(address));
 	address = ntohl(address);
 	rnic_gid(address, &same);
-	if (memcmp(&same, gid, sizeof(same)) || !address || IN_MULTICAST(address) || IN_BADCLASS(address))
+	if (memcmp(&same, gid, sizeof(same)) || !address || IN_MULTICAST(address) ||
+	    IN_BADCLASS(address))
 		return -ENETUNREACH;
 	if (is_loopback(address) != is_loopback(udp->nic.address))
 		return -ENETUNREACH;
@@ -165,12 +169,14 @@ static void enlarge(int fd, int option, int forced)
 /* A socket that gets what is sent to the group by the link's interface, and nothing else. */
 static int open_group(struct link_udp *udp, uint32_t address)
 {
-	struct sockaddr_in name = {
-		.sin_family = AF_INET, .sin_port = htons(ROCE_PORT), .sin_addr.s_addr = htonl(address)};
+	struct sockaddr_in name = {.sin_family = AF_INET,
+				   .sin_port = htons(ROCE_PORT),
+				   .sin_addr.s_addr = htonl(address)};
 	struct ip_mreq request = {.imr_multiaddr.s_addr = htonl(address),
 				  .imr_interface.s_addr = htonl(udp->nic.address)};
 	struct epoll_event event = {.events = EPOLLIN};
-	int yes = 1, no = 0, fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc = 0;
+	int yes = 1, no = 0, fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+	    rc = 0;
 
 	if (fd < 0)
 		return -errno;
@@ -208,7 +214,8 @@ static int join(struct link *link, unsigned host, const union ibv_gid *gid, bool
 	if (i == udp->groups) {
 		if (i == GROUPS_MAX)
 			return -ENOMEM;
-		udp->group[i] = (struct udp_group){.address = address, .fd = open_group(udp, address)};
+		udp->group[i] = (struct udp_group){.address = address,
+						   .fd = open_group(udp, address)};
 		if (udp->group[i].fd < 0)
 			return udp->group[i].fd;
 		udp->groups++;
@@ -220,11 +227,13 @@ static int join(struct link *link, unsigned host, const union ibv_gid *gid, bool
 /* --- out --- */
 
 /* To the socket; a datagram with its own type of service. */
-static ssize_t hand_over(const struct link_udp *udp, struct sockaddr_in *to, void *bytes, size_t len, int tos)
+static ssize_t hand_over(const struct link_udp *udp, struct sockaddr_in *to, void *bytes,
+			 size_t len, int tos)
 {
 	_Alignas(struct cmsghdr) uint8_t room[CMSG_SPACE(sizeof(tos))];
 	struct iovec iov = {bytes, len};
-	struct msghdr msg = {.msg_name = to, .msg_namelen = sizeof(*to), .msg_iov = &iov, .msg_iovlen = 1};
+	struct msghdr msg = {
+		.msg_name = to, .msg_namelen = sizeof(*to), .msg_iov = &iov, .msg_iovlen = 1};
 	struct cmsghdr *head;
 
 	if (tos) {
@@ -245,17 +254,19 @@ static void send_out(struct link *link, unsigned from, struct packet *pkt)
 				 .sport = ROCE_PORT,
 				 .dport = ROCE_PORT,
 				 .ttl = TTL};
-	struct sockaddr_in to = {
-		.sin_family = AF_INET, .sin_port = htons(ROCE_PORT), .sin_addr.s_addr = htonl(ends.dst)};
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons(ROCE_PORT),
+				 .sin_addr.s_addr = htonl(ends.dst)};
 	uint8_t buf[WIRE_PACKET];
 	int len = wire_encode(pkt, &ends, buf, sizeof(buf));
 
 	(void)from;
 	if (len > 0 && udp->nic.flip) /* link_tap.c */
-		buf[(udp->nic.flip - 1) / 8 % (uint32_t)len] ^= (uint8_t)(1 << (udp->nic.flip - 1) % 8);
+		buf[(udp->nic.flip - 1) / 8 % (uint32_t)len] ^= (uint8_t)(1 << (udp->nic.flip - 1) %
+										       8);
 	udp->nic.flip = 0;
-	if (len > 0 &&
-	    hand_over(udp, &to, buf, (size_t)len, pkt->service == SERVICE_UD ? pkt->traffic_class : 0) < 0)
+	if (len > 0 && hand_over(udp, &to, buf, (size_t)len,
+				 pkt->service == SERVICE_UD ? pkt->traffic_class : 0) < 0)
 		link_count(udp->nic.count, COUNT_link_full);
 	packet_put(pkt->net, pkt);
 }
@@ -310,8 +321,8 @@ static uint32_t owner(struct link *link, uint32_t number)
 
 /* --- those that do not answer --- */
 
-/* Of a peer elsewhere nothing is known. But a process that comes late to its own timer has had no CPU, and
- * the peer, whose answer may have found no room, gets as much time again. */
+/* Of a peer elsewhere nothing is known. But a process that comes late to its own timer has had no
+ * CPU, and the peer, whose answer may have found no room, gets as much time again. */
 static bool was_late(uint64_t now, struct link_watch *watch)
 {
 	uint64_t until = watch->asked ? watch->sent : watch->due;
@@ -332,7 +343,8 @@ static bool starves(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_
 	struct peers *peers = link_shm_peers(udp->shm);
 	struct inbox_head *head = slot && slot < SHM_SLOTS ? peer_head(peers, slot) : NULL;
 
-	if (!head || (peer != LINK_THIS_HOST && atomic_load(&head->address) != udp->peer[peer % PEERS]))
+	if (!head ||
+	    (peer != LINK_THIS_HOST && atomic_load(&head->address) != udp->peer[peer % PEERS]))
 		return peer != LINK_THIS_HOST && !watch->program && was_late(now, watch);
 	if (watch->program)
 		return peer_program_starves(peers, slot, now, watch);
@@ -363,8 +375,9 @@ static bool receive(struct link_udp *udp)
 	return udp->got;
 }
 
-/* A packet with the address that it came from, by number, if it is known or may become so; else it is gone.
- */
+/* A packet with the address that it came from, by number, if it is known or may become so; else it
+ * is
+ * gone. */
 static struct packet *from_address(struct link_udp *udp, struct packet *pkt, uint32_t src)
 {
 	pkt->from = number_of(udp, src, pkt->service == SERVICE_UD ? PEERS_HEARD : 0);
@@ -376,8 +389,9 @@ static struct packet *from_address(struct link_udp *udp, struct packet *pkt, uin
 }
 
 /* What has come for one of our addresses from another; NULL: nothing that is let in. */
-static struct packet *decode(struct link_udp *udp, struct rnic_net *net, const struct sockaddr_in *from,
-			     uint32_t to, const uint8_t *bytes, size_t len)
+static struct packet *decode(struct link_udp *udp, struct rnic_net *net,
+			     const struct sockaddr_in *from, uint32_t to, const uint8_t *bytes,
+			     size_t len)
 {
 	struct wire_ends ends = {.src = ntohl(from->sin_addr.s_addr),
 				 .dst = to,
@@ -407,8 +421,8 @@ static struct packet *take_of_groups(struct link_udp *udp, struct rnic_net *net)
 		const struct udp_group *group = &udp->group[udp->next_group++ % udp->groups];
 		struct sockaddr_in from = {0};
 		socklen_t size = sizeof(from);
-		ssize_t len = recvfrom(group->fd, udp->group_buf, sizeof(udp->group_buf), MSG_DONTWAIT,
-				       (struct sockaddr *)&from, &size);
+		ssize_t len = recvfrom(group->fd, udp->group_buf, sizeof(udp->group_buf),
+				       MSG_DONTWAIT, (struct sockaddr *)&from, &size);
 
 		if (len < 0 || size < sizeof(from))
 			continue;
@@ -431,7 +445,9 @@ static uint8_t tos_of(struct msghdr *msg)
 {
 	const struct cmsghdr *head = CMSG_FIRSTHDR(msg);
 
-	return head && head->cmsg_level == IPPROTO_IP && head->cmsg_type == IP_TOS ? *CMSG_DATA(head) : 0;
+	return head && head->cmsg_level == IPPROTO_IP && head->cmsg_type == IP_TOS
+		       ? *CMSG_DATA(head)
+		       : 0;
 }
 
 static struct packet *parse(struct link_udp *udp, struct rnic_net *net, unsigned i)
@@ -474,7 +490,8 @@ static void wake(struct nic_link *nic)
 		return;
 }
 
-/* Out of the inbox: another process's own words, or, at an address that both have, what it has passed on. */
+/* Out of the inbox: another process's own words, or, at an address that both have, what it has
+ * passed on. */
 static struct packet *of_this_host(struct link_udp *udp, struct packet *pkt)
 {
 	if (pkt->service == SERVICE_HOST)
@@ -508,7 +525,8 @@ static struct packet *take(struct nic_link *nic, struct rnic_net *net)
 static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
 {
 	struct link_udp *udp = (struct link_udp *)nic;
-	struct timespec most = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+	struct timespec most = {.tv_sec = (time_t)(ns / NS_PER_S),
+				.tv_nsec = (long)(ns % NS_PER_S)};
 	struct pollfd fds[4] = {{udp->fd, POLLIN, 0},
 				{udp->event, POLLIN, 0},
 				{udp->group_poll, POLLIN, 0},
@@ -529,7 +547,8 @@ static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
 
 /* --- coming and going --- */
 
-/* A child that kept the sockets would keep the port, and its share of what comes to a shared address. */
+/* A child that kept the sockets would keep the port, and its share of what comes to a shared
+ * address. */
 static void let_go(struct nic_link *nic)
 {
 	struct link_udp *udp = (struct link_udp *)nic;
@@ -564,7 +583,8 @@ static unsigned mtu_of(const struct link_udp *udp)
 	for (at = all; at; at = at->ifa_next) {
 		struct sockaddr_in *addr = (struct sockaddr_in *)at->ifa_addr;
 
-		if (addr && addr->sin_family == AF_INET && ntohl(addr->sin_addr.s_addr) == udp->nic.address)
+		if (addr && addr->sin_family == AF_INET &&
+		    ntohl(addr->sin_addr.s_addr) == udp->nic.address)
 			snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", at->ifa_name);
 	}
 	freeifaddrs(all);
@@ -575,8 +595,8 @@ static unsigned mtu_of(const struct link_udp *udp)
 	return mtu < 256 ? 0 : mtu;
 }
 
-/* Packets that the socket's buffer holds, a quarter of it left to acknowledgements: Linux counts what it
- * allocated. */
+/* Packets that the socket's buffer holds, a quarter of it left to acknowledgements: Linux counts
+ * what it allocated. */
 static uint32_t burst_of(const struct link_udp *udp)
 {
 	uint32_t room = 512;
@@ -595,8 +615,9 @@ static uint32_t burst_of(const struct link_udp *udp)
 static int bind_to(struct link_udp *udp, uint32_t address)
 {
 	int never = IP_PMTUDISC_DO, yes = 1;
-	struct sockaddr_in own = {
-		.sin_family = AF_INET, .sin_port = htons(ROCE_PORT), .sin_addr.s_addr = htonl(address)};
+	struct sockaddr_in own = {.sin_family = AF_INET,
+				  .sin_port = htons(ROCE_PORT),
+				  .sin_addr.s_addr = htonl(address)};
 	int rc;
 
 	udp->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

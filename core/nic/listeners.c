@@ -13,14 +13,16 @@
 
 #define PATH_BYTES 300
 
-static const char *address_text(const struct sockaddr *addr, bool v6_only, char buf[INET6_ADDRSTRLEN])
+static const char *address_text(const struct sockaddr *addr, bool v6_only,
+				char buf[INET6_ADDRSTRLEN])
 {
 	const struct in6_addr *in6 = &((const struct sockaddr_in6 *)addr)->sin6_addr;
 
 	if (cm_addr_any(addr))
 		return addr->sa_family == AF_INET ? "any4" : v6_only ? "any6" : "any";
 	if (addr->sa_family == AF_INET)
-		inet_ntop(AF_INET, &((const struct sockaddr_in *)addr)->sin_addr, buf, INET6_ADDRSTRLEN);
+		inet_ntop(AF_INET, &((const struct sockaddr_in *)addr)->sin_addr, buf,
+			  INET6_ADDRSTRLEN);
 	else if (IN6_IS_ADDR_V4MAPPED(in6))
 		inet_ntop(AF_INET, &in6->s6_addr[12], buf, INET6_ADDRSTRLEN);
 	else
@@ -34,8 +36,8 @@ static void name(char path[PATH_BYTES], const char *directory, uint16_t port_spa
 	snprintf(path, PATH_BYTES, "%s/cm-%x-%u-%s", directory, port_space, port, address);
 }
 
-int listeners_add(const char *directory, uint16_t port_space, const struct sockaddr *at, bool v6_only,
-		  const struct listener_place *place)
+int listeners_add(const char *directory, uint16_t port_space, const struct sockaddr *at,
+		  bool v6_only, const struct listener_place *place)
 {
 	char path[PATH_BYTES], text[INET6_ADDRSTRLEN], target[32];
 
@@ -45,7 +47,8 @@ int listeners_add(const char *directory, uint16_t port_space, const struct socka
 	return symlink(target, path) ? -errno : 0;
 }
 
-void listeners_remove(const char *directory, uint16_t port_space, const struct sockaddr *at, bool v6_only)
+void listeners_remove(const char *directory, uint16_t port_space, const struct sockaddr *at,
+		      bool v6_only)
 {
 	char path[PATH_BYTES], text[INET6_ADDRSTRLEN];
 
@@ -53,7 +56,8 @@ void listeners_remove(const char *directory, uint16_t port_space, const struct s
 	unlink(path);
 }
 
-static bool look(const char *path, const char *directory, unsigned own_slot, struct listener_place *place)
+static bool look(const char *path, const char *directory, unsigned own_slot,
+		 struct listener_place *place)
 {
 	char target[32] = "";
 
@@ -63,8 +67,8 @@ static bool look(const char *path, const char *directory, unsigned own_slot, str
 	       (place->slot == own_slot || net_dir_slot_owner(directory, place->slot));
 }
 
-bool listeners_find(const char *directory, uint16_t port_space, const struct sockaddr *dst, unsigned own_slot,
-		    struct listener_place *place)
+bool listeners_find(const char *directory, uint16_t port_space, const struct sockaddr *dst,
+		    unsigned own_slot, struct listener_place *place)
 {
 	char path[PATH_BYTES], text[INET6_ADDRSTRLEN];
 	const char *address = address_text(dst, false, text);

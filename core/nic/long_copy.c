@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See long_copy.h. Lines that another core has had last are fetched from there before they are written.
- * Between cores that share a cache this costs little. Where they share none it costs more than the
- * way through memory, by stores that pass the caches by (non-temporal ones), and the reader gains
- * as much again. A program does not learn where it runs, and may move: so the plain copy's time is watched,
- * and the other way taken while it is more than twice what that takes. (Less than that, and the reader, which
- * has to go to memory, loses more than the writer gains.) The one that is not in use is tried now and then.
+ * See long_copy.h. Lines that another core has had last are fetched from there before they are
+ * written. Between cores that share a cache this costs little. Where they share none it costs more
+ * than the way through memory, by stores that pass the caches by (non-temporal ones), and the
+ * reader gains as much again. A program does not learn where it runs, and may move: so the plain
+ * copy's time is watched, and the other way taken while it is more than twice what that takes.
+ * (Less than that, and the reader, which has to go to memory, loses more than the writer gains.)
+ * The one that is not in use is tried now and then.
  */
 #include "core/nic/long_copy.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * See mad.h. A table has each message's fields: at which bit, how many bits, which member of struct
- * cm_message. A field of up to 64 bits is a number, a longer one bytes. What the table leaves out is zero,
- * and not looked at.
+ * cm_message. A field of up to 64 bits is a number, a longer one bytes. What the table leaves out
+ * is zero, and not looked at.
  */
 #include "core/nic/mad.h"
 
@@ -35,7 +35,10 @@ struct field {
 		BYTES((byte) + 20, destination)
 
 static const struct field header_fields[] = {
-	{.bit = 64, .width = 64, .offset = offsetof(struct cm_message, tid), .size = sizeof(uint64_t)},
+	{.bit = 64,
+	 .width = 64,
+	 .offset = offsetof(struct cm_message, tid),
+	 .size = sizeof(uint64_t)},
 };
 static const struct field req[] = {
 	/* The attribute's modifier, and what was reserved: extended connection establishment. */
@@ -149,7 +152,8 @@ static void put_bits(uint8_t *bytes, unsigned bit, unsigned width, uint64_t valu
 {
 	for (unsigned i = 0; i < width; i++)
 		if (value >> i & 1)
-			bytes[(bit + width - 1 - i) / 8] |= (uint8_t)(1 << (7 - (bit + width - 1 - i) % 8));
+			bytes[(bit + width - 1 - i) / 8] |= (uint8_t)(1 << (7 - (bit + width - 1 -
+										 i) % 8));
 }
 
 static uint64_t get_member(const void *at, unsigned size)
@@ -265,7 +269,8 @@ void mad_set_addresses(struct cm_message *message, const struct sockaddr *source
 	put_address(message->destination, destination);
 }
 
-static void get_address(struct sockaddr_storage *to, unsigned version, const uint8_t from[16], uint16_t port)
+static void get_address(struct sockaddr_storage *to, unsigned version, const uint8_t from[16],
+			uint16_t port)
 {
 	struct sockaddr_in *in = (struct sockaddr_in *)to;
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)to;

@@ -2,11 +2,12 @@
 #ifndef TM_NIC_MAD_H
 #define TM_NIC_MAD_H
 /*
- * The communication manager's messages, and their bytes on the wire (IBA vol. 1, 12.6, 12.7, 12.11):
- * management datagrams of class 7 between queue pairs 1. Annex A11 says what rdma_cm puts in front of a
- * request's private data: which addresses its ends have.
+ * The communication manager's messages, and their bytes on the wire (IBA vol.
+ * 1, 12.6, 12.7, 12.11): management datagrams of class 7 between queue pairs 1. Annex A11 says what
+ * rdma_cm puts in front of a request's private data: which addresses its ends have.
  *
- * Encoding and decoding are one table (mad.c). It says nothing of who sends what when: that is cm_talk.c.
+ * Encoding and decoding are one table (mad.c). It says nothing of who sends what when: that is
+ * cm_talk.c.
  */
 #include <infiniband/verbs.h>
 #include <netinet/in.h>
@@ -60,7 +61,8 @@ enum { CM_TRANSPORT_RC, CM_TRANSPORT_UC, CM_TRANSPORT_RD, CM_TRANSPORT_EXTENDED 
 #define CM_EXTENDED_XRC 1
 
 struct cm_params {
-	uint8_t responder_resources, initiator_depth, flow_control, retry_count, rnr_retry_count, srq;
+	uint8_t responder_resources, initiator_depth, flow_control, retry_count, rnr_retry_count,
+		srq;
 	uint32_t qpn, qkey;
 	uint32_t eecn; /* REP: the number, if the queue pair is for XRC */
 	uint32_t psn;  /* where the receiver of the message is to begin, when it sends */
@@ -70,8 +72,8 @@ struct cm_params {
 struct cm_message {
 	enum cm_type type;
 	uint64_t tid;
-	/* Of the conversation, as its sender and its receiver know it. A datagram's lookup has one, the
-	 * asker's: `local_id` of SIDR_REQ, `remote_id` of SIDR_REP. */
+	/* Of the conversation, as its sender and its receiver know it. A datagram's lookup has one,
+	 * the asker's: `local_id` of SIDR_REQ, `remote_id` of SIDR_REP. */
 	uint32_t local_id, remote_id;
 	uint64_t service_id, ca_guid;
 	struct cm_params params;     /* as the sender sees them */
@@ -81,7 +83,8 @@ struct cm_message {
 	uint8_t their_timeout;	     /* REQ: so long the receiver may take to answer */
 	uint8_t our_timeout;	     /* REQ: so long the sender may, then */
 	uint8_t service_timeout;     /* MRA */
-	uint8_t max_retries, transport, extended_transport, subnet_local, hop_limit, traffic_class, rate;
+	uint8_t max_retries, transport, extended_transport, subnet_local, hop_limit, traffic_class,
+		rate;
 	uint16_t local_lid, remote_lid;
 	uint16_t pkey;
 	uint8_t about;			     /* CM_ABOUT_* */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See net_dir.h. Locks are POSIX locks: closing any descriptor of a file gives its lock up, so no process
- * opens its own files again. */
+/* See net_dir.h. Locks are POSIX locks: closing any descriptor of a file gives its lock up, so no
+ * process opens its own files again. */
 #include "core/nic/net_dir.h"
 
 #include <ctype.h>
@@ -31,7 +31,8 @@ int net_dir_make(const char *directory)
 		return rc;
 	if (!S_ISDIR(is.st_mode))
 		return -ENOTDIR;
-	/* In a directory of somebody else's, or that others may write to, anybody could be the peer. */
+	/* In a directory of somebody else's, or that others may write to, anybody could be the
+	 * peer. */
 	return is.st_uid != geteuid() || is.st_mode & 077 ? -EPERM : 0;
 }
 
@@ -129,8 +130,8 @@ static bool sweep_file(const char *directory, const char *name, bool waits)
 }
 
 /*
- * A directory's names. Not by readdir(), which allocates: a process that exits in a signal's handler may have
- * been interrupted in malloc().
+ * A directory's names. Not by readdir(), which allocates: a process that exits in a signal's
+ * handler may have been interrupted in malloc().
  */
 struct listing {
 	int fd;
@@ -195,8 +196,8 @@ static int scan(const char *directory, bool waits)
 	return lives;
 }
 
-/* The connection manager's listeners, and the file that has a lock for each port that somebody has (cm_net.c):
- * who gets all of the locks is alone. */
+/* The connection manager's listeners, and the file that has a lock for each port that somebody has
+ * (cm_net.c): who gets all of the locks is alone. */
 static void sweep_ports(const char *directory)
 {
 	struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

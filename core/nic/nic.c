@@ -38,25 +38,29 @@
 #define TIMERS_EVERY	 64	  /* batches in a row, where packets never end */
 #define DRAIN_NS	 50000000 /* at the end */
 #define LINGER_STEP_NS	 2000000
-#define LINGER_QUIET_NS	 200000000  /* at the end, on a link that loses: nobody has asked for so long */
-#define LINGER_MOST_NS	 1000000000 /* and no longer than this */
-#define LOCK_NS		 200000000 /* at the end, and at a fork: who interrupts a holder of the lock never gets it */
+#define LINGER_QUIET_NS \
+	200000000 /* at the end, on a link that loses: nobody has asked for so long */
+#define LINGER_MOST_NS 1000000000 /* and no longer than this */
+#define LOCK_NS                                                                                   \
+	200000000 /* at the end, and at a fork: who interrupts a holder of the lock never gets it \
+		   * \ */
 
 /*
- * Who drives. The thread sleeps until a packet comes in, unless the program polls: then it naps, and
- * looks now and then whether the program still does. A program may also poll a queue once in a while
- * and spend its time on the memory that its peer writes to. When the thread finds a packet waiting that
- * such a program has left alone, it does not nap for some time, longer each time.
+ * Who drives. The thread sleeps until a packet comes in, unless the program polls: then it naps,
+ * and looks now and then whether the program still does. A program may also poll a queue once in a
+ * while and spend its time on the memory that its peer writes to. When the thread finds a packet
+ * waiting that such a program has left alone, it does not nap for some time, longer each time.
  */
 struct whole {
 	struct nic nic;
 	pthread_mutex_t mutex;
-	_Atomic uint32_t handed_over;	 /* futex */
-	_Atomic uint32_t polls;		 /* wraps */
-	unsigned left_alone;		 /* naps in a row */
-	bool found_last;		 /* the last poll had found completions */
-	uint64_t polled_at;		 /* ns: the last one */
-	uint64_t awake_until, awake_for; /* ns: when the thread may nap again, and for how long it may not */
+	_Atomic uint32_t handed_over; /* futex */
+	_Atomic uint32_t polls;	      /* wraps */
+	unsigned left_alone;	      /* naps in a row */
+	bool found_last;	      /* the last poll had found completions */
+	uint64_t polled_at;	      /* ns: the last one */
+	uint64_t awake_until,
+		awake_for; /* ns: when the thread may nap again, and for how long it may not */
 	pid_t pid;
 	unsigned full_batches;
 	uint64_t sleeps_until; /* the thread; 0: it does not sleep */
@@ -95,8 +99,8 @@ void nic_run(struct nic *nic)
 	engine_run_soon(nic->engine);
 }
 
-/* Written under the lock alone. An idle turn is counted when its answers can be seen; none, while another
- * process has to answer first. */
+/* Written under the lock alone. An idle turn is counted when its answers can be seen; none, while
+ * another process has to answer first. */
 static void count_turn(struct nic *nic, bool idle)
 {
 	struct nic_turns *turns = nic->link->turns;
@@ -110,13 +114,15 @@ static void count_turn(struct nic *nic, bool idle)
 		atomic_store_explicit(&turns->idle, idles + 1, memory_order_release);
 }
 
-/* Timers come last: what has come in while the process was stopped, or had no CPU, has come in time. */
+/* Timers come last: what has come in while the process was stopped, or had no CPU, has come in
+ * time. */
 static bool progress(struct nic *nic, const struct rnic_cq *cq, uint32_t entries)
 {
 	struct packet *pkt = NULL;
 	bool did = engine_run_soon(nic->engine), enough = false;
 
-	for (unsigned n = 0; n < BATCH && !enough && (pkt = nic->link->take(nic->link, nic->net)); n++) {
+	for (unsigned n = 0; n < BATCH && !enough && (pkt = nic->link->take(nic->link, nic->net));
+	     n++) {
 		rnic_take(nic->net, qp_find(nic->net, pkt->dest_qpn), pkt);
 		engine_run_soon(nic->engine);
 		did = true;
@@ -285,7 +291,8 @@ void nic_drain(struct nic *nic)
 	uint64_t start = sim_now(nic->engine);
 
 	while (sim_now(nic->engine) - start < DRAIN_NS) {
-		if (!nic_progress(nic) && engine_next(nic->engine) > sim_now(nic->engine) + LINK_READY_NS)
+		if (!nic_progress(nic) &&
+		    engine_next(nic->engine) > sim_now(nic->engine) + LINK_READY_NS)
 			return;
 		engine_tick(nic->engine);
 	}
@@ -294,8 +301,8 @@ void nic_drain(struct nic *nic)
 /* Has something been lost, here or on the way? Then a last answer may have been, too. */
 static bool was_lossy(const struct nic *nic)
 {
-	static const enum rnic_count signs[] = {COUNT_fault_lost, COUNT_fault_corrupted, COUNT_link_full,
-						COUNT_bad_icrc, COUNT_psn_gap};
+	static const enum rnic_count signs[] = {COUNT_fault_lost, COUNT_fault_corrupted,
+						COUNT_link_full, COUNT_bad_icrc, COUNT_psn_gap};
 	uint64_t n = 0;
 
 	for (unsigned i = 0; i < sizeof(signs) / sizeof(*signs); i++)
@@ -315,7 +322,8 @@ static bool awaits_answers(const struct nic *nic)
 	return false;
 }
 
-/* Locked, but for the pauses: a peer that has not heard the last answer asks for it, and gets it. */
+/* Locked, but for the pauses: a peer that has not heard the last answer asks for it, and gets
+ * it. */
 static void linger(struct nic *nic)
 {
 	const struct timespec step = {.tv_nsec = LINGER_STEP_NS};
@@ -386,7 +394,11 @@ static void nothing(struct nic_link *nic)
 static struct nic_turns nobodys_turns;
 static struct nic_link nowhere = {
 	.turns = &nobodys_turns,
-	.link = {.resolve = no_route, .gid = no_gid, .group = no_route, .join = join_nothing, .send = lose},
+	.link = {.resolve = no_route,
+		 .gid = no_gid,
+		 .group = no_route,
+		 .join = join_nothing,
+		 .send = lose},
 	.take = take_nothing,
 	.sleep = sleep_for_ever,
 	.wake = nothing,
@@ -402,10 +414,10 @@ static void cut_off(struct whole *w)
 }
 
 /*
- * The process ends, after its own handlers of exit(): what has come in is answered, so that a peer whose
- * message was taken is told so, again where that got lost. What this process has sent and was not answered is
- * the end of it, as with hardware. A signal's handler that exits may have interrupted whoever holds the lock:
- * then there is no last answer.
+ * The process ends, after its own handlers of exit(): what has come in is answered, so that a peer
+ * whose message was taken is told so, again where that got lost. What this process has sent and was
+ * not answered is the end of it, as with hardware. A signal's handler that exits may have
+ * interrupted whoever holds the lock: then there is no last answer.
  */
 __attribute__((destructor)) static void at_exit(void)
 {
@@ -483,13 +495,16 @@ static void tell_no_link(const struct nic_config *config, int rc)
 	char text[INET_ADDRSTRLEN];
 
 	if (rc == -EADDRINUSE)
-		fprintf(stderr, "tidemark: UDP port 4791 of %s is taken; by rdma_rxe, if it is loaded here\n",
+		fprintf(stderr,
+			"tidemark: UDP port 4791 of %s is taken; by rdma_rxe, if it is loaded "
+			"here\n",
 			inet_ntop(AF_INET, &address, text, sizeof(text)));
 	else if (rc == -EADDRNOTAVAIL)
 		fprintf(stderr, "tidemark: %s is no address of this host\n",
 			inet_ntop(AF_INET, &address, text, sizeof(text)));
 	else
-		fprintf(stderr, "tidemark: no place in the net %s: %s\n", config->net, strerror(-rc));
+		fprintf(stderr, "tidemark: no place in the net %s: %s\n", config->net,
+			strerror(-rc));
 }
 
 static int make(struct whole *w)
@@ -524,8 +539,8 @@ static int make(struct whole *w)
 		inner->leave(inner);
 		return rc;
 	}
-	w->nic.net = rnic_net_on(w->nic.engine, &hw, &w->nic.link->link, NIC_CONTEXTS, w->nic.link->qpn_first,
-				 w->nic.link->qpn_limit);
+	w->nic.net = rnic_net_on(w->nic.engine, &hw, &w->nic.link->link, NIC_CONTEXTS,
+				 w->nic.link->qpn_first, w->nic.link->qpn_limit);
 	link_tap_net(w->nic.link, w->nic.net);
 	xrc_relay_open(w->nic.net);
 	w->pid = getpid();

@@ -6,12 +6,12 @@
  *
  * The transport is core/rnic, as in the sim world; engine.h is the ground that it stands on;
  * link_shm.h carries its packets to other processes. All of it runs under one lock. Whoever
- * polls a completion queue drives the NIC on the way (nic_progress()); while nobody does, the NIC's own
- * thread takes over, so that the target of an RDMA access may sleep. docs/nic.md says why there is
- * no NIC process.
+ * polls a completion queue drives the NIC on the way (nic_progress()); while nobody does, the NIC's
+ * own thread takes over, so that the target of an RDMA access may sleep. docs/nic.md says why there
+ * is no NIC process.
  *
- * A process that fork()s: the child has no NIC until it opens one of its own, and what it has of its parent's
- * objects leads nowhere.
+ * A process that fork()s: the child has no NIC until it opens one of its own, and what it has of
+ * its parent's objects leads nowhere.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -24,7 +24,8 @@ struct nic {
 	struct nic_link *link;
 };
 
-/* The process's NIC, made at the first call. NULL and errno: it cannot be made; a line on stderr says why. */
+/* The process's NIC, made at the first call. NULL and errno: it cannot be made; a line on stderr
+ * says why. */
 struct nic *nic_get(void);
 void nic_lock(struct nic *nic);
 void nic_unlock(struct nic *nic);
@@ -34,8 +35,8 @@ void nic_run(struct nic *nic);
 bool nic_progress(struct nic *nic);
 /* Locked: let what has come in be answered; for a moment at most. */
 void nic_drain(struct nic *nic);
-/* Locked, by whoever polls a queue: let everything happen that can, until there are `entries`. The NIC's
- * thread rests for a while. */
+/* Locked, by whoever polls a queue: let everything happen that can, until there are `entries`. The
+ * NIC's thread rests for a while. */
 void nic_poll(struct nic *nic, const struct rnic_cq *cq, uint32_t entries);
 /* Locked: the end of a poll. Were there completions? */
 void nic_polled(struct nic *nic, bool found);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The device's node, which is not there: /dev/infiniband/uverbs0. Some programs (UCX, and so MPI) look for it
- * before they open the device by libibverbs, as a container may have the device and not the right to use it.
- * A library that is preloaded answers them: it is a character device that anybody may read and write, such as
- * /dev/null is. Nobody opens it.
+ * The device's node, which is not there: /dev/infiniband/uverbs0. Some programs (UCX, and so MPI)
+ * look for it before they open the device by libibverbs, as a container may have the device and not
+ * the right to use it. A library that is preloaded answers them: it is a character device that
+ * anybody may read and write, such as /dev/null is. Nobody opens it.
  *
- * Every other path goes to the same call of libc's by its other name; no lookup, so that a handler of a
- * signal may ask, too.
+ * Every other path goes to the same call of libc's by its other name; no lookup, so that a handler
+ * of a signal may ask, too.
  */
 #include <fcntl.h>
 #include <string.h>

@@ -33,7 +33,8 @@ static int take_page(const char *directory, const char *name, int *fd)
 	return rc;
 }
 
-int nic_page_make(struct nic_page **page, int *fd, char *path, size_t size, const struct nic_config *config)
+int nic_page_make(struct nic_page **page, int *fd, char *path, size_t size,
+		  const struct nic_config *config)
 {
 	char name[32];
 	void *at;
@@ -131,7 +132,8 @@ int nic_page_give(const char *directory, const char *name, const char *faults, u
 	if (!rc)
 		rc = write_at(fd, &seed, sizeof(seed), offsetof(struct nic_page, seed));
 	if (!rc)
-		rc = write_at(fd, page.faults, sizeof(page.faults), offsetof(struct nic_page, faults));
+		rc = write_at(fd, page.faults, sizeof(page.faults),
+			      offsetof(struct nic_page, faults));
 	generation++;
 	if (!rc)
 		rc = write_at(fd, &generation, sizeof(generation), at);

@@ -2,8 +2,8 @@
 #ifndef TM_NIC_PAGE_H
 #define TM_NIC_PAGE_H
 /*
- * A process's page in the net's directory: what its NIC counts, for `tidemark stat`, and the rules of faults
- * that `tidemark fault` gives it while it runs.
+ * A process's page in the net's directory: what its NIC counts, for `tidemark stat`, and the rules
+ * of faults that `tidemark fault` gives it while it runs.
  *
  * The file is "nic.N"; its owner holds its lock (net_dir.h), maps it and reads the rules anew when
  * their generation has changed. Others read and write the file, and never map it.
@@ -35,7 +35,8 @@ struct nic_page {
 };
 
 /* Make the process's page. *fd holds its lock. 0 or -errno. */
-int nic_page_make(struct nic_page **page, int *fd, char *path, size_t size, const struct nic_config *config);
+int nic_page_make(struct nic_page **page, int *fd, char *path, size_t size,
+		  const struct nic_config *config);
 /* Copy the rules if they are whole, and not those of *generation, which is then theirs. */
 bool nic_page_rules(struct nic_page *page, uint32_t *generation, char *faults, uint64_t *seed);
 

@@ -31,8 +31,11 @@ struct record_head {
 /* The first who gets here writes the file's head. */
 static int begin(int fd)
 {
-	const struct file_head ours = {
-		.magic = MAGIC, .major = 2, .minor = 4, .snap_bytes = SNAP_BYTES, .link_type = ETHERNET};
+	const struct file_head ours = {.magic = MAGIC,
+				       .major = 2,
+				       .minor = 4,
+				       .snap_bytes = SNAP_BYTES,
+				       .link_type = ETHERNET};
 	struct file_head head;
 	struct stat is;
 	int rc = 0;
@@ -43,7 +46,8 @@ static int begin(int fd)
 		rc = -errno;
 	else if (!S_ISREG(is.st_mode) || !is.st_size)
 		rc = write(fd, &ours, sizeof(ours)) == sizeof(ours) ? 0 : -EIO;
-	else if (pread(fd, &head, sizeof(head), 0) != sizeof(head) || memcmp(&head, &ours, sizeof(head)))
+	else if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
+		 memcmp(&head, &ours, sizeof(head)))
 		rc = -EINVAL;
 	flock(fd, LOCK_UN);
 	return rc;

@@ -15,9 +15,10 @@
 
 #define LOOK_NS	   1000000 /* so long it is believed that a process lives */
 #define IDLE	   2
-#define PROGRAM_NS 5000000  /* a program that has had a CPU for so long could have got ready */
-#define RESTS_NS   20000000 /* and one that did not want one, for so long; it may wait for its NIC's lock */
-#define MANY	   256	    /* turns: more than the NIC takes between two looks at its timers */
+#define PROGRAM_NS 5000000 /* a program that has had a CPU for so long could have got ready */
+#define RESTS_NS \
+	20000000 /* and one that did not want one, for so long; it may wait for its NIC's lock */
+#define MANY 256 /* turns: more than the NIC takes between two looks at its timers */
 
 struct inbox_head *peer_head(struct peers *peers, unsigned slot)
 {
@@ -34,7 +35,8 @@ struct inbox_head *peer_head(struct peers *peers, unsigned slot)
 	if (fd < 0)
 		return NULL;
 	if (!fstat(fd, &is) && is.st_size >= (off_t)sizeof(struct inbox_head))
-		at = mmap(NULL, sizeof(struct inbox_head), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		at = mmap(NULL, sizeof(struct inbox_head), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			  0);
 	close(fd);
 	if (at == MAP_FAILED)
 		return NULL;
@@ -86,7 +88,8 @@ static bool runs(const struct peers *peers, unsigned slot)
 	return pid && !(pid > 0 && is_stopped(pid));
 }
 
-bool peer_starves(struct peers *peers, unsigned slot, bool taken, uint64_t now, struct link_watch *watch)
+bool peer_starves(struct peers *peers, unsigned slot, bool taken, uint64_t now,
+		  struct link_watch *watch)
 {
 	struct peer *peer = &peers->peer[slot];
 	const struct inbox_head *head = peer_head(peers, slot);
@@ -110,14 +113,16 @@ bool peer_starves(struct peers *peers, unsigned slot, bool taken, uint64_t now, 
 	if (idle - watch->idle < IDLE &&
 	    !(taken && turns - watch->turns >= MANY && now - watch->due >= watch->period))
 		return true;
-	/* It could have answered, but did it, since the packets that have come in here were last taken? */
+	/* It could have answered, but did it, since the packets that have come in here were last
+	 * taken? */
 	if (watch->could)
 		return false;
 	watch->could = true;
 	return true;
 }
 
-/* Does a thread of the process, other than this one, want a CPU? How long they have had one in all, ns. */
+/* Does a thread of the process, other than this one, want a CPU? How long they have had one in all,
+ * ns. */
 static bool wants_cpu(pid_t pid, int32_t except, uint64_t *had_ns)
 {
 	char path[300], text[64];
@@ -142,7 +147,8 @@ static bool wants_cpu(pid_t pid, int32_t except, uint64_t *had_ns)
 	return wants;
 }
 
-bool peer_program_starves(struct peers *peers, unsigned slot, uint64_t now, struct link_watch *watch)
+bool peer_program_starves(struct peers *peers, unsigned slot, uint64_t now,
+			  struct link_watch *watch)
 {
 	const struct inbox_head *head = peer_head(peers, slot);
 	pid_t pid = head && slot != peers->own ? net_dir_slot_owner(peers->directory, slot) : 0;
@@ -152,8 +158,9 @@ bool peer_program_starves(struct peers *peers, unsigned slot, uint64_t now, stru
 	if (pid <= 0)
 		return false;
 	wants = wants_cpu(pid, atomic_load(&head->turns.thread), &had_ns);
-	/* The message was tried again when it was last asked about, so only what was so then counts: this
-	 * process may have had no CPU since, either, while an answer from long ago was waiting for it. */
+	/* The message was tried again when it was last asked about, so only what was so then
+	 * counts: this process may have had no CPU since, either, while an answer from long ago was
+	 * waiting for it. */
 	if (watch->asked &&
 	    (watch->had_ns - watch->had_first >= PROGRAM_NS ||
 	     (!wants && watch->rests_since && watch->asked_at - watch->rests_since >= RESTS_NS)))

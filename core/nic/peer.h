@@ -4,11 +4,11 @@
 /*
  * Other processes of the net that do not answer: which of them has not had the CPU for it?
  *
- * A process that has ended gave up the lock on its inbox, and one that is stopped is known to the kernel: of
- * these nothing is to be expected. Any other counts, at the head of its inbox, its turns: how often its NIC
- * has looked for something to do, and how often it was idle, finding nothing. Whoever was idle twice
- * since it was first asked about, or has taken what it was sent and gone on to other things for long, could
- * have answered. Until then it starves.
+ * A process that has ended gave up the lock on its inbox, and one that is stopped is known to the
+ * kernel: of these nothing is to be expected. Any other counts, at the head of its inbox, its
+ * turns: how often its NIC has looked for something to do, and how often it was idle, finding
+ * nothing. Whoever was idle twice since it was first asked about, or has taken what it was sent and
+ * gone on to other things for long, could have answered. Until then it starves.
  */
 #include <stdalign.h>
 #include "core/nic/nic_link.h"
@@ -39,9 +39,11 @@ struct peers {
 /* The head of a slot's inbox; NULL: nobody lives there. */
 struct inbox_head *peer_head(struct peers *peers, unsigned slot);
 /* As link.starves(). `taken`: what was sent until `watch` began has been taken. */
-bool peer_starves(struct peers *peers, unsigned slot, bool taken, uint64_t now, struct link_watch *watch);
-/* The same of the process's program, asked whenever its NIC says that it is not ready: it was tried again
- * after the last time, and could it have been ready by then? */
-bool peer_program_starves(struct peers *peers, unsigned slot, uint64_t now, struct link_watch *watch);
+bool peer_starves(struct peers *peers, unsigned slot, bool taken, uint64_t now,
+		  struct link_watch *watch);
+/* The same of the process's program, asked whenever its NIC says that it is not ready: it was tried
+ * again after the last time, and could it have been ready by then? */
+bool peer_program_starves(struct peers *peers, unsigned slot, uint64_t now,
+			  struct link_watch *watch);
 
 #endif

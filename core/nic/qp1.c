@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See qp1.h. Receiving is under the NIC's lock, by whoever drives it: a datagram that is one goes into a
- * queue, of which the connection manager's thread is told. When the queue is full, it is lost, as datagrams
- * are.
+ * See qp1.h. Receiving is under the NIC's lock, by whoever drives it: a datagram that is one goes
+ * into a queue, of which the connection manager's thread is told. When the queue is full, it is
+ * lost, as datagrams are.
  */
 #include "core/nic/qp1.h"
 
@@ -41,7 +41,8 @@ unsigned qp1_slot(const struct packet *pkt, const char *directory, unsigned own_
 	if (message.type == CM_REQ || message.type == CM_SIDR_REQ) {
 		mad_get_addresses(&message, &src, &dst);
 		if (dst.ss_family && mad_service(message.service_id, &port_space, &port) &&
-		    listeners_find(directory, port_space, (struct sockaddr *)&dst, own_slot, &place))
+		    listeners_find(directory, port_space, (struct sockaddr *)&dst, own_slot,
+				   &place))
 			return place.slot;
 		return own_slot;
 	}
@@ -116,7 +117,8 @@ static int send_locked(const union ibv_gid *to, const uint8_t bytes[MAD_BYTES])
 	pkt->qkey = MAD_QKEY;
 	pkt->psn = qp1.psn++ & PSN_MASK;
 	memcpy(pkt->payload, bytes, MAD_BYTES);
-	pkt->peer = nic_link->by_slot ? qp1_slot(pkt, qp1.directory, qp1.mads.slot) : (uint32_t)peer;
+	pkt->peer = nic_link->by_slot ? qp1_slot(pkt, qp1.directory, qp1.mads.slot)
+				      : (uint32_t)peer;
 	link->send(link, 0, pkt);
 	return 0;
 }

@@ -4,12 +4,13 @@
 /*
  * Queue pair 1: management datagrams, as packets of the link, for the connection manager.
  *
- * A net's processes may share one address, and then what comes for queue pair 1 of it is for one of them: for
- * who listens at the port that a request names; else for whoever gave the conversation the number that the
- * message names, of which the upper bits are the slot (CM_ID_SHIFT). On shm the sender looks, on a shared
- * address of the udp link whoever receives; he passes it on.
+ * A net's processes may share one address, and then what comes for queue pair 1 of it is for one of
+ * them: for who listens at the port that a request names; else for whoever gave the conversation
+ * the number that the message names, of which the upper bits are the slot (CM_ID_SHIFT). On shm the
+ * sender looks, on a shared address of the udp link whoever receives; he passes it on.
  *
- * The connection manager may be in another library (cm.h): tidemark_mads() is what it finds this by.
+ * The connection manager may be in another library (cm.h): tidemark_mads() is what it finds this
+ * by.
  */
 #include "core/nic/mad.h"
 #include "core/nic/nic_link.h"

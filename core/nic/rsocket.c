@@ -2,9 +2,9 @@
 /*
  * rsockets: their descriptors, names and end, and how a call sleeps. See rsocket.h.
  *
- * The program's descriptor is an epoll of all that an rsocket waits for, so it has a number that nothing else
- * has, and becomes readable when there is something to look after; that there is something to read it does
- * not mean.
+ * The program's descriptor is an epoll of all that an rsocket waits for, so it has a number that
+ * nothing else has, and becomes readable when there is something to look after; that there is
+ * something to read it does not mean.
  *
  * A child of fork() has none of its parent's: the connections stay the parent's.
  */
@@ -38,7 +38,8 @@ static void unlock_table(void)
 	pthread_mutex_unlock(&table.mutex);
 }
 
-/* What the parent's other threads were doing with them is not known: they stay as they are, unused. */
+/* What the parent's other threads were doing with them is not known: they stay as they are,
+ * unused. */
 static void in_child(void)
 {
 	table.of = NULL;
@@ -104,7 +105,8 @@ static void free_rsocket(struct rsocket *rs)
 	rs_free_stream(rs);
 	if (rs->id) {
 		rdma_destroy_id(rs->id);
-		/* There is none: but a channel that another thread has read last may not be given back. */
+		/* There is none: but a channel that another thread has read last may not be given
+		 * back. */
 		if (!rdma_get_cm_event(rs->events, &event))
 			rdma_ack_cm_event(event);
 	}
@@ -315,7 +317,8 @@ int rs_sleep(struct rsocket *rs, uint64_t until_ms)
 	return rc;
 }
 
-int rs_wait(struct rsocket *rs, bool (*ready)(const struct rsocket *), bool nonblocking, uint64_t until_ms)
+int rs_wait(struct rsocket *rs, bool (*ready)(const struct rsocket *), bool nonblocking,
+	    uint64_t until_ms)
 {
 	for (;;) {
 		bool some = rs_progress(rs, !nonblocking);
@@ -427,8 +430,8 @@ CM_EXPORT int rfcntl(int fd, int cmd, ...)
 
 /* --- the end --- */
 
-/* Takes it from the table. What was sent is the peer's before the connection goes; calls that other threads
- * are in end, the last one frees it. */
+/* Takes it from the table. What was sent is the peer's before the connection goes; calls that other
+ * threads are in end, the last one frees it. */
 CM_EXPORT int rclose(int fd)
 {
 	struct rsocket *rs;

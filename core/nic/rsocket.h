@@ -2,33 +2,37 @@
 #ifndef TM_NIC_RSOCKET_H
 #define TM_NIC_RSOCKET_H
 /*
- * rsockets: librdmacm's streams over RDMA, whose calls are those of sockets. What their files share.
+ * rsockets: librdmacm's streams over RDMA, whose calls are those of sockets. What their files
+ * share.
  *
  *   rsocket.c         descriptors, creation, names, the end; sleeping
- *   rsocket_conn.c    rlisten(), raccept(), rconnect(), rshutdown(); what the connection manager reports
- *   rsocket_stream.c  completions, credits, rsend() and rrecv() and their relatives
+ *   rsocket_conn.c    rlisten(), raccept(), rconnect(), rshutdown(); what the connection manager
+ * reports rsocket_stream.c  completions, credits, rsend() and rrecv() and their relatives
  *   rsocket_iomap.c   riomap(), riounmap(), riowrite()
  *   rsocket_option.c  rsetsockopt(), rgetsockopt()
  *   rsocket_poll.c    rpoll(), rselect()
  *
- * They use the public calls of rdma_cm and verbs, as any program does; nothing here knows what is below.
+ * They use the public calls of rdma_cm and verbs, as any program does; nothing here knows what is
+ * below.
  *
- * The protocol is librdmacm's (rdma-core, librdmacm/docs/rsocket), so the other end may be any rsocket. Each
- * end gives the other a ring to write into, half by half: a half is offered in the peer's table of two
- * entries, the target list, and written by RDMA WRITEs with immediate data. These say in 32 bits what came:
+ * The protocol is librdmacm's (rdma-core, librdmacm/docs/rsocket), so the other end may be any
+ * rsocket. Each end gives the other a ring to write into, half by half: a half is offered in the
+ * peer's table of two entries, the target list, and written by RDMA WRITEs with immediate data.
+ * These say in 32 bits what came:
  *
  *   31 29 28                      0
  *   +----+------------------------+
  *   | op |  bytes, credits, ...   |   enum rs_op
  *   +----+------------------------+
  *
- * Each such message takes a receive request of the peer's. How many the peer may take is said as the number
- * of the last one (modulo 2^16): credits. A few more are kept for messages that are not data.
+ * Each such message takes a receive request of the peer's. How many the peer may take is said as
+ * the number of the last one (modulo 2^16): credits. A few more are kept for messages that are not
+ * data.
  *
- * Locks of an rsocket, in this order: sending and receiving, which a call keeps for as long as it takes, so
- * that what two threads send does not mix; and `lock`, for all there is. A thread that sleeps keeps the first
- * only. Whoever finds something to have happened wakes all who sleep for this rsocket, since what woke him
- * (a completion, an event) is no longer there to be seen.
+ * Locks of an rsocket, in this order: sending and receiving, which a call keeps for as long as it
+ * takes, so that what two threads send does not mix; and `lock`, for all there is. A thread that
+ * sleeps keeps the first only. Whoever finds something to have happened wakes all who sleep for
+ * this rsocket, since what woke him (a completion, an event) is no longer there to be seen.
  */
 #include <netinet/in.h>
 #include <pthread.h>
@@ -62,7 +66,8 @@ enum rs_op {
 };
 enum rs_control { RS_DISCONNECT = 0, RS_KEEPALIVE = 1, RS_SHUTDOWN = 2 };
 
-/* On the wire, and in memory that the peer writes, as its host has them; in private data as the net has. */
+/* On the wire, and in memory that the peer writes, as its host has them; in private data as the net
+ * has. */
 struct rs_region {
 	uint64_t addr;
 	uint32_t key, length;
@@ -111,7 +116,8 @@ struct rsocket {
 	struct ibv_comp_channel *completions;
 	unsigned refs; /* the table's and of calls; under the table's lock */
 	pthread_mutex_t calls[RS_CALLS], lock;
-	/* Who sleeps, and whom the descriptor `wake` has still to wake: it is readable until nobody is. */
+	/* Who sleeps, and whom the descriptor `wake` has still to wake: it is readable until nobody
+	 * is. */
 	unsigned sleepers, to_wake;
 
 	enum rs_state state;
@@ -132,7 +138,8 @@ struct rsocket {
 	int linger_s, keepalive_s;
 	uint64_t keepalive_ms; /* when the next is due, RS_NEVER */
 
-	/* To send: a ring of bytes, of which the last `send_used` before `send_at` are with the NIC. */
+	/* To send: a ring of bytes, of which the last `send_used` before `send_at` are with the
+	 * NIC. */
 	uint8_t *own; /* slots of control messages, the ring */
 	struct ibv_mr *own_mr;
 	uint8_t *send_ring;
@@ -169,7 +176,8 @@ void rs_drop(struct rsocket *rs);
 /* The same, locked in between. */
 struct rsocket *rs_get(int fd);
 void rs_put(struct rsocket *rs);
-/* A descriptor without an identifier, with the options of `like`, or the usual ones. NULL and errno. */
+/* A descriptor without an identifier, with the options of `like`, or the usual ones. NULL and
+ * errno. */
 struct rsocket *rs_new(const struct rsocket *like);
 /* Others may find it now. -errno. */
 int rs_show(struct rsocket *rs);
@@ -188,14 +196,16 @@ void rs_get_up(struct rsocket *rs);
 /* Locked: something has happened. */
 void rs_wake(struct rsocket *rs);
 /* Locked. Until `ready`, or -EAGAIN. */
-int rs_wait(struct rsocket *rs, bool (*ready)(const struct rsocket *), bool nonblocking, uint64_t until_ms);
+int rs_wait(struct rsocket *rs, bool (*ready)(const struct rsocket *), bool nonblocking,
+	    uint64_t until_ms);
 
 /* --- rsocket_conn.c --- */
 
-/* Locked: take what the connection manager has reported, and wake who waits. Has there been something? */
+/* Locked: take what the connection manager has reported, and wake who waits. Has there been
+ * something? */
 bool rs_take_events(struct rsocket *rs);
-/* Locked: look after everything that may have happened. False: nothing has, and what will is going to wake
- * the caller, if he `sleeps` now. */
+/* Locked: look after everything that may have happened. False: nothing has, and what will is going
+ * to wake the caller, if he `sleeps` now. */
 bool rs_progress(struct rsocket *rs, bool sleeps);
 /* Locked. Is it connecting, by itself or by the peer's wish? */
 bool rs_is_connecting(const struct rsocket *rs);
@@ -224,8 +234,8 @@ void rs_keep_alive(struct rsocket *rs);
 /* Locked: no call that sends, or receives, has to wait. */
 bool rs_send_ready(const struct rsocket *rs);
 bool rs_receive_ready(const struct rsocket *rs);
-/* A call that sends, or receives, and is to wait or not: the rsocket is its until it ends. NULL and errno;
- * EAGAIN: another thread's has it. */
+/* A call that sends, or receives, and is to wait or not: the rsocket is its until it ends. NULL and
+ * errno; EAGAIN: another thread's has it. */
 struct rsocket *rs_begin(int fd, enum rs_call call, int flags, bool *nonblocking);
 /* What the call returns: the result, or -1 and errno. */
 ssize_t rs_end(struct rsocket *rs, enum rs_call call, ssize_t result);
@@ -235,14 +245,15 @@ struct rs_region rs_for_peer(const struct rsocket *rs, struct rs_region region);
 int rs_await_room(struct rsocket *rs, bool nonblocking);
 /* How many bytes the next message may have. */
 uint32_t rs_room(const struct rsocket *rs);
-/* So many bytes of `from`, from `skip` on, are written to `to`; of RS_DIRECT the peer hears nothing, of
- * others it is told `value`. */
-int rs_post(struct rsocket *rs, const struct iovec *from, size_t skip, uint32_t bytes, struct rs_region to,
-	    enum rs_op op, uint32_t value);
+/* So many bytes of `from`, from `skip` on, are written to `to`; of RS_DIRECT the peer hears
+ * nothing, of others it is told `value`. */
+int rs_post(struct rsocket *rs, const struct iovec *from, size_t skip, uint32_t bytes,
+	    struct rs_region to, enum rs_op op, uint32_t value);
 
 /* --- rsocket_iomap.c --- */
 
-/* Locked, sending: wait for the connection, and tell the peer of buffers it does not know. 0 or -errno. */
+/* Locked, sending: wait for the connection, and tell the peer of buffers it does not know. 0 or
+ * -errno. */
 int rs_announce(struct rsocket *rs, bool nonblocking);
 void rs_forget_buffers(struct rsocket *rs);
 

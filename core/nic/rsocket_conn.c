@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rsockets' connections: to be asked and to ask, each step as the connection manager reports the one before;
- * and to part. See rsocket.h.
+ * rsockets' connections: to be asked and to ask, each step as the connection manager reports the
+ * one before; and to part. See rsocket.h.
  *
- * Who accepts need not wait until the asker has heard of it: raccept() returns, and what is to be sent waits.
+ * Who accepts need not wait until the asker has heard of it: raccept() returns, and what is to be
+ * sent waits.
  */
 #include <errno.h>
 #include <poll.h>
@@ -126,8 +127,8 @@ static void take_notices(struct rsocket *rs)
 		rs->armed = true;
 }
 
-/* The connection manager is asked only if nothing else has happened. What had been completed before the peer
- * was gone counts. */
+/* The connection manager is asked only if nothing else has happened. What had been completed before
+ * the peer was gone counts. */
 bool rs_progress(struct rsocket *rs, bool sleeps)
 {
 	bool some = rs_take_completions(rs);
@@ -243,8 +244,8 @@ static int accept_request(struct rsocket *rs, const struct rs_hello *asker)
 	return rdma_accept(rs->id, &param) ? -errno : 0;
 }
 
-/* The identifier that the event has brought becomes the rsocket's. 0 or -errno; -EPROTO: the asker is no
- * rsocket. */
+/* The identifier that the event has brought becomes the rsocket's. 0 or -errno; -EPROTO: the asker
+ * is no rsocket. */
 static int take_request(struct rsocket *listener, struct rdma_cm_event *event, struct rsocket **out)
 {
 	struct rs_hello hello = {0};
@@ -378,7 +379,8 @@ CM_EXPORT int rshutdown(int fd, int how)
 
 	if (!rs)
 		return cm_fail(EBADF);
-	rc = how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR ? -EINVAL : rs_await_connection(rs, false);
+	rc = how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR ? -EINVAL
+								  : rs_await_connection(rs, false);
 	if (!rc && rs->state == RS_CONNECTED)
 		rc = rs_shut(rs, how, RS_NEVER);
 	rs_put(rs);

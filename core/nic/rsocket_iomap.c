@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * riomap(), riounmap(), riowrite(): data that go straight into a buffer of the peer's program, which knows it
- * by an offset. See rsocket.h.
+ * riomap(), riounmap(), riowrite(): data that go straight into a buffer of the peer's program,
+ * which knows it by an offset. See rsocket.h.
  *
- * A buffer is announced before what is sent next: an entry of the peer's table is written, and the peer told
- * which.
+ * A buffer is announced before what is sent next: an entry of the peer's table is written, and the
+ * peer told which.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -151,7 +151,8 @@ static bool find(const struct rsocket *rs, uint64_t offset, struct rs_region *to
 }
 
 /* Locked for sending. */
-static ssize_t write_direct(struct rsocket *rs, const struct iovec *from, uint64_t offset, bool nonblocking)
+static ssize_t write_direct(struct rsocket *rs, const struct iovec *from, uint64_t offset,
+			    bool nonblocking)
 {
 	struct rs_region to;
 	size_t sent = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Options of rsockets, as rsocket(7) lists them. Sizes count from the next connection on. See rsocket.h.
+ * Options of rsockets, as rsocket(7) lists them. Sizes count from the next connection on. See
+ * rsocket.h.
  */
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -152,8 +153,9 @@ static int set_option(struct rsocket *rs, int level, int name, const void *value
 	case IPPROTO_TCP:
 		return set_tcp_option(rs, name, number);
 	case IPPROTO_IPV6:
-		return name != IPV6_V6ONLY ? -ENOTSUP
-					   : set_id_option(rs, RDMA_OPTION_ID_AFONLY, number, &rs->v6_only);
+		return name != IPV6_V6ONLY
+			       ? -ENOTSUP
+			       : set_id_option(rs, RDMA_OPTION_ID_AFONLY, number, &rs->v6_only);
 	case SOL_RDMA:
 		return set_rdma_option(rs, name, number);
 	default:

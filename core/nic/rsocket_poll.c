@@ -2,8 +2,8 @@
 /*
  * rpoll() and rselect(): rsockets and other descriptors together. See rsocket.h.
  *
- * The kernel is asked about other descriptors, and about those of rsockets whether there is something to look
- * after; what that is, and whether it is what is waited for, is then seen.
+ * The kernel is asked about other descriptors, and about those of rsockets whether there is
+ * something to look after; what that is, and whether it is what is waited for, is then seen.
  */
 #include <errno.h>
 #include <poll.h>
@@ -54,10 +54,10 @@ struct entry {
 	bool lies;
 };
 
-/* Those that can be said without the kernel; the others lie down if there are none. *until_ms: no later than
- * the first one's sign of life. */
-static int look_at_all(struct pollfd *fds, struct entry *entries, struct pollfd *ask, nfds_t n, bool sleeps,
-		       uint64_t *until_ms)
+/* Those that can be said without the kernel; the others lie down if there are none. *until_ms: no
+ * later than the first one's sign of life. */
+static int look_at_all(struct pollfd *fds, struct entry *entries, struct pollfd *ask, nfds_t n,
+		       bool sleeps, uint64_t *until_ms)
 {
 	int ready = 0;
 
@@ -107,7 +107,8 @@ static int look_again(struct pollfd *fds, struct entry *entries, const struct po
 	return ready;
 }
 
-static int poll_until(struct pollfd *fds, struct entry *entries, struct pollfd *ask, nfds_t n, uint64_t until)
+static int poll_until(struct pollfd *fds, struct entry *entries, struct pollfd *ask, nfds_t n,
+		      uint64_t until)
 {
 	bool only_rsockets = true;
 
@@ -176,7 +177,8 @@ static nfds_t to_poll(int n, const fd_set *read, const fd_set *write, const fd_s
 	nfds_t count = 0;
 
 	for (int fd = 0; fd < n; fd++) {
-		short events = (short)((is_in(fd, read) ? POLLIN : 0) | (is_in(fd, write) ? POLLOUT : 0) |
+		short events = (short)((is_in(fd, read) ? POLLIN : 0) |
+				       (is_in(fd, write) ? POLLOUT : 0) |
 				       (is_in(fd, except) ? POLLPRI : 0));
 
 		if (events)

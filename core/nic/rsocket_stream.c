@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The stream of an rsocket: what is sent goes through a ring into what the peer has offered, what is received
- * lies in a ring that is offered to the peer half by half. See rsocket.h.
+ * The stream of an rsocket: what is sent goes through a ring into what the peer has offered, what
+ * is received lies in a ring that is offered to the peer half by half. See rsocket.h.
  */
 #include <endian.h>
 #include <errno.h>
@@ -40,7 +40,8 @@ static int make_memory(struct rsocket *rs)
 	rs->offered_us = (struct rs_region *)rs->shared;
 	rs->mapped_for_us = (struct rs_mapping *)(rs->shared + targets);
 	rs->receive_ring = rs->shared + tables;
-	rs->own_mr = ibv_reg_mr(rs->id->pd, rs->own, slots + rs->send_bytes, IBV_ACCESS_LOCAL_WRITE);
+	rs->own_mr = ibv_reg_mr(rs->id->pd, rs->own, slots + rs->send_bytes,
+				IBV_ACCESS_LOCAL_WRITE);
 	rs->shared_mr = ibv_reg_mr(rs->id->pd, rs->shared, tables + ring,
 				   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	return rs->own_mr && rs->shared_mr ? 0 : -errno;
@@ -48,7 +49,8 @@ static int make_memory(struct rsocket *rs)
 
 static int make_queues(struct rsocket *rs)
 {
-	/* The peer's messages that are not data find a request even if it has used up its credits. */
+	/* The peer's messages that are not data find a request even if it has used up its
+	 * credits. */
 	const uint32_t entries = rs->send_requests + rs->receive_requests + RS_CONTROLS;
 	struct ibv_qp_init_attr init = {
 		.cap = {.max_send_wr = rs->send_requests,
@@ -138,7 +140,8 @@ static struct rs_region region_of(struct ibv_mr *mr, const void *at, uint32_t le
 
 static struct rs_region to_net(struct rs_region region)
 {
-	return (struct rs_region){htobe64(region.addr), htobe32(region.key), htobe32(region.length)};
+	return (struct rs_region){htobe64(region.addr), htobe32(region.key),
+				  htobe32(region.length)};
 }
 
 static struct rs_region from_net(struct rs_region region)
@@ -357,13 +360,14 @@ void rs_keep_alive(struct rsocket *rs)
 		rs_control(rs, RS_KEEPALIVE);
 }
 
-/* Into the peer's next entry. *slot lasts until the message is completed: there are as many as may be under
- * way. */
+/* Into the peer's next entry. *slot lasts until the message is completed: there are as many as may
+ * be under way. */
 static void offer_half(struct rsocket *rs, struct ibv_send_wr *wr, struct ibv_sge *sge)
 {
 	struct rs_region *slot = (struct rs_region *)rs->own + rs->control_next;
 
-	*slot = rs_for_peer(rs, region_of(rs->shared_mr, rs->receive_ring + rs->offer_at, rs->half));
+	*slot = rs_for_peer(rs,
+			    region_of(rs->shared_mr, rs->receive_ring + rs->offer_at, rs->half));
 	*sge = (struct ibv_sge){(uintptr_t)slot, sizeof(*slot), rs->own_mr->lkey};
 	wr->sg_list = sge;
 	wr->num_sge = 1;
@@ -378,7 +382,8 @@ static void offer_half(struct rsocket *rs, struct ibv_send_wr *wr, struct ibv_sg
 void rs_give_credits(struct rsocket *rs)
 {
 	const bool half = rs->free_bytes >= rs->half;
-	struct ibv_send_wr wr = {.wr_id = wr_id(RS_CREDITS, 0), .opcode = IBV_WR_RDMA_WRITE_WITH_IMM};
+	struct ibv_send_wr wr = {.wr_id = wr_id(RS_CREDITS, 0),
+				 .opcode = IBV_WR_RDMA_WRITE_WITH_IMM};
 	struct ibv_sge sge;
 
 	if (rs->state != RS_CONNECTED || rs->control_used == RS_CONTROLS ||
@@ -456,8 +461,8 @@ static void gather(uint8_t *to, const struct iovec **from, size_t *skip, size_t 
 	}
 }
 
-int rs_post(struct rsocket *rs, const struct iovec *from, size_t skip, uint32_t bytes, struct rs_region to,
-	    enum rs_op op, uint32_t value)
+int rs_post(struct rsocket *rs, const struct iovec *from, size_t skip, uint32_t bytes,
+	    struct rs_region to, enum rs_op op, uint32_t value)
 {
 	const uint32_t to_end = least(bytes, rs->send_bytes - rs->send_at), rest = bytes - to_end;
 	struct ibv_sge sge[2] = {{(uintptr_t)rs->send_ring + rs->send_at, to_end, rs->own_mr->lkey},
@@ -465,7 +470,8 @@ int rs_post(struct rsocket *rs, const struct iovec *from, size_t skip, uint32_t 
 	struct ibv_send_wr wr = {.wr_id = wr_id(op, bytes),
 				 .sg_list = sge,
 				 .num_sge = rest ? 2 : 1,
-				 .opcode = op == RS_DIRECT ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_WRITE_WITH_IMM,
+				 .opcode = op == RS_DIRECT ? IBV_WR_RDMA_WRITE
+							   : IBV_WR_RDMA_WRITE_WITH_IMM,
 				 .imm_data = imm(op, value),
 				 .wr.rdma = {to.addr, to.key}};
 
@@ -512,7 +518,8 @@ struct rsocket *rs_begin(int fd, enum rs_call call, int flags, bool *nonblocking
 		return NULL;
 	}
 	*nonblocking = rs->nonblocking || flags & MSG_DONTWAIT;
-	rc = *nonblocking ? pthread_mutex_trylock(&rs->calls[call]) : pthread_mutex_lock(&rs->calls[call]);
+	rc = *nonblocking ? pthread_mutex_trylock(&rs->calls[call])
+			  : pthread_mutex_lock(&rs->calls[call]);
 	if (!rc)
 		return rs;
 	rs_drop(rs);
@@ -572,8 +579,8 @@ CM_EXPORT ssize_t rsend(int fd, const void *buf, size_t len, int flags)
 	return send_on(fd, &iov, 1, flags);
 }
 
-CM_EXPORT ssize_t rsendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *addr,
-			  socklen_t size)
+CM_EXPORT ssize_t rsendto(int fd, const void *buf, size_t len, int flags,
+			  const struct sockaddr *addr, socklen_t size)
 {
 	return addr || size ? cm_fail(EISCONN) : rsend(fd, buf, len, flags);
 }
@@ -632,7 +639,8 @@ static void consume(struct rsocket *rs, uint32_t bytes)
 }
 
 /* What there is of what is wanted, behind `skip` bytes of the buffers. */
-static size_t take_some(struct rsocket *rs, const struct iovec *iov, size_t count, size_t skip, bool peek)
+static size_t take_some(struct rsocket *rs, const struct iovec *iov, size_t count, size_t skip,
+			bool peek)
 {
 	uint32_t taken = 0;
 
@@ -702,7 +710,8 @@ static ssize_t receive_on(int fd, const struct iovec *iov, size_t count, int fla
 	if (!rs)
 		return -1;
 	return rs_end(rs, RS_RECEIVE,
-		      flags & MSG_OOB ? -EOPNOTSUPP : receive_all(rs, iov, count, flags, nonblocking));
+		      flags & MSG_OOB ? -EOPNOTSUPP
+				      : receive_all(rs, iov, count, flags, nonblocking));
 }
 
 CM_EXPORT ssize_t rrecv(int fd, void *buf, size_t len, int flags)
@@ -712,7 +721,8 @@ CM_EXPORT ssize_t rrecv(int fd, void *buf, size_t len, int flags)
 	return receive_on(fd, &iov, 1, flags);
 }
 
-CM_EXPORT ssize_t rrecvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *addr, socklen_t *size)
+CM_EXPORT ssize_t rrecvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *addr,
+			    socklen_t *size)
 {
 	ssize_t n = rrecv(fd, buf, len, flags);
 

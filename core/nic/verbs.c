@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libibverbs' functions over the process's soft RNIC: what a preloaded, or drop-in, library shows to
- * programs; those of the device, completion queues, events and so on are in files of their own. Each takes
- * the NIC's lock and calls core/rnic.
+ * libibverbs' functions over the process's soft RNIC: what a preloaded, or drop-in, library shows
+ * to programs; those of the device, completion queues, events and so on are in files of their own.
+ * Each takes the NIC's lock and calls core/rnic.
  */
 #include "core/nic/context.h"
 #include "core/nic/verbs.h"
@@ -47,7 +47,8 @@ EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 	return LOCKED(struct ibv_qp_ex *, rnic_qp_to_qp_ex(qp));
 }
 
-EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
+EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+			struct ibv_qp_init_attr *init)
 {
 	return IS_NAMED(qp) ? LOCKED(int, rnic_query_qp(qp, attr, mask, init)) : ENOENT;
 }

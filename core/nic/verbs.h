@@ -13,9 +13,9 @@
 #define NIC_NODE      "/dev/infiniband/" NIC_NODE_NAME
 
 /*
- * An object's handle, by which a kernel knows it. A program that has written over it, or over the object's
- * context, is told that there is no such object (ENOENT) by the calls that a driver would ask its kernel
- * with. Regions and windows have their slots for handles.
+ * An object's handle, by which a kernel knows it. A program that has written over it, or over the
+ * object's context, is told that there is no such object (ENOENT) by the calls that a driver would
+ * ask its kernel with. Regions and windows have their slots for handles.
  */
 static inline uint32_t nic_handle(const void *object, const struct ibv_context *context)
 {
@@ -77,7 +77,8 @@ void verbs_enable_srq(struct ibv_context *context);
 /* The context's table has the functions of XRC (verbs_xrc.c). */
 void verbs_enable_xrc(struct ibv_context *context);
 
-/* The context's table has the functions for memory (verbs_memory.c), and its memory is the program's. */
+/* The context's table has the functions for memory (verbs_memory.c), and its memory is the
+ * program's. */
 void verbs_enable_memory(struct ibv_context *context);
 
 /* libibverbs' headers have macros of these names. */

@@ -18,10 +18,11 @@ EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct
 	return LOCKED(int, rnic_init_ah_from_wc(context, port, wc, grh, attr));
 }
 
-EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh,
-					    uint8_t port)
+EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc,
+					    struct ibv_grh *grh, uint8_t port)
 {
-	return MADE_OF(pd, NAMED(LOCKED(struct ibv_ah *, rnic_create_ah_from_wc(pd, wc, grh, port))));
+	return MADE_OF(pd,
+		       NAMED(LOCKED(struct ibv_ah *, rnic_create_ah_from_wc(pd, wc, grh, port))));
 }
 
 EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libibverbs' completion queues. Whoever polls drives the NIC on the way when there is nothing to be had.
+ * libibverbs' completion queues. Whoever polls drives the NIC on the way when there is nothing to
+ * be had.
  *
- * An iterating poll takes the lock for each step, not from its start to its end: a program posts between the
- * steps. That no other thread iterates over the queue meanwhile is core/rnic/cq_ex.c's business. Its readers
- * read what was taken out, and need no lock.
+ * An iterating poll takes the lock for each step, not from its start to its end: a program posts
+ * between the steps. That no other thread iterates over the queue meanwhile is core/rnic/cq_ex.c's
+ * business. Its readers read what was taken out, and need no lock.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -2,12 +2,13 @@
 /*
  * The device tide0 as libibverbs shows it: found, opened, asked.
  *
- * An opened device is a struct rnic_hca of its own; libibverbs' inline functions find ours in its tables.
- * There is one port with one GID, that of the link's address, and one P_Key. There is nothing in sysfs;
- * programs that read it do so by ibv_read_sysfs_file(), which answers for the device's directories.
+ * An opened device is a struct rnic_hca of its own; libibverbs' inline functions find ours in its
+ * tables. There is one port with one GID, that of the link's address, and one P_Key. There is
+ * nothing in sysfs; programs that read it do so by ibv_read_sysfs_file(), which answers for the
+ * device's directories.
  *
- * Closing destroys the queue pairs that are left, as a kernel does: nothing else of a process can be reached
- * from outside.
+ * Closing destroys the queue pairs that are left, as a kernel does: nothing else of a process can
+ * be reached from outside.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +30,8 @@
 #define GUID	    0x02746d0000000000u
 #define GID_ROCE_V2 1 /* ibv_query_gid_type(), which is not in libibverbs' headers */
 
-/* Vendors' libraries look for their mark in what libibverbs keeps behind the public structure: none. */
+/* Vendors' libraries look for their mark in what libibverbs keeps behind the public structure:
+ * none. */
 static struct {
 	struct ibv_device device;
 	uint64_t none[32];
@@ -98,11 +100,13 @@ EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr 
 	return error;
 }
 
-static int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
+static int query_device_ex(struct ibv_context *context,
+			   const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t len)
 {
 	struct ibv_device_attr_ex full;
-	int error = rnic_query_device_ex(context, input, &full, len < sizeof(full) ? len : sizeof(full));
+	int error = rnic_query_device_ex(context, input, &full,
+					 len < sizeof(full) ? len : sizeof(full));
 
 	if (error)
 		return error;
@@ -120,7 +124,8 @@ static int query_rt_values(struct ibv_context *context, struct ibv_values_ex *va
 	return LOCKED(int, rnic_query_rt_values(context, values));
 }
 
-static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t len)
+static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr,
+		      size_t len)
 {
 	int error = rnic_query_port_ex(context, port, attr, len);
 
@@ -129,7 +134,8 @@ static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port
 	return error;
 }
 
-EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
+EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port,
+			  struct _compat_ibv_port_attr *attr)
 {
 	return query_port(context, port, (struct ibv_port_attr *)attr,
 			  offsetof(struct ibv_port_attr, port_cap_flags2));
@@ -213,8 +219,8 @@ EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_
 	return error;
 }
 
-EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max,
-				    uint32_t flags, size_t size)
+EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
+				    size_t max, uint32_t flags, size_t size)
 {
 	if (max < 1 || flags)
 		return -EINVAL;
@@ -260,8 +266,8 @@ EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_a
 
 static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
-	int error = nic_check_queues(attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL, attr->send_cq,
-				     attr->recv_cq, attr->srq);
+	int error = nic_check_queues(attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL,
+				     attr->send_cq, attr->recv_cq, attr->srq);
 
 	if (error) {
 		errno = error;
@@ -302,7 +308,8 @@ static struct ibv_context *open_context(struct nic *nic, struct nic_context *own
 		return NULL;
 	hca = to_hca(context);
 	rnic_gid(nic->link->address, &hca->gid);
-	hca->hooks = (struct rnic_hooks){.completion = nic_completion, .event = nic_event, .arg = own};
+	hca->hooks = (struct rnic_hooks){
+		.completion = nic_completion, .event = nic_event, .arg = own};
 	hca->verbs.query_port = query_port;
 	hca->verbs.query_device_ex = query_device_ex;
 	hca->verbs.query_rt_values = query_rt_values;
@@ -311,7 +318,8 @@ static struct ibv_context *open_context(struct nic *nic, struct nic_context *own
 	hca->verbs.create_qp_ex = create_qp_ex;
 	context->device = &tide0.device;
 	context->async_fd = own->async.fd;
-	/* Where a kernel would be. Programs duplicate it; who imports the device by it is refused. */
+	/* Where a kernel would be. Programs duplicate it; who imports the device by it is
+	 * refused. */
 	context->cmd_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	context->ops._compat_query_device = ibv_query_device;
 	context->ops._compat_query_port = ibv_query_port;
@@ -415,8 +423,8 @@ static int say_gid(char *buf, size_t size)
 		return -1;
 	rnic_gid(nic->link->address, &gid);
 	for (size_t i = 0; i < sizeof(gid.raw); i += 2)
-		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%02x%02x", i ? ":" : "", gid.raw[i],
-				       gid.raw[i + 1]);
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%02x%02x", i ? ":" : "",
+				       gid.raw[i], gid.raw[i + 1]);
 	return say(buf, size, text);
 }
 

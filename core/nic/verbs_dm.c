@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Device memory (ibv_alloc_dm(3)): the soft RNIC's own is memory of the process that the program cannot reach
- * but by ibv_memcpy_*_dm() and by work requests. A region of it is like any other, and counts from zero.
+ * Device memory (ibv_alloc_dm(3)): the soft RNIC's own is memory of the process that the program
+ * cannot reach but by ibv_memcpy_*_dm() and by work requests. A region of it is like any other, and
+ * counts from zero.
  *
  * Offsets and lengths are multiples of four bytes, as with cards whose memory is reached by words.
  */
@@ -28,7 +29,8 @@ static uint32_t handles;
 
 static bool within(const struct dm *dm, uint64_t off, size_t length)
 {
-	return off % WORD == 0 && length % WORD == 0 && off <= dm->length && length <= dm->length - off;
+	return off % WORD == 0 && length % WORD == 0 && off <= dm->length &&
+	       length <= dm->length - off;
 }
 
 static int to_dm(struct ibv_dm *ibv, uint64_t off, const void *from, size_t length)
@@ -133,10 +135,11 @@ static int free_dm(struct ibv_dm *ibv)
 }
 
 /* Of no bytes, too: then there is nothing that a work request may reach. */
-static struct ibv_mr *reg(struct ibv_pd *pd, struct dm *dm, uint64_t off, size_t length, unsigned access)
+static struct ibv_mr *reg(struct ibv_pd *pd, struct dm *dm, uint64_t off, size_t length,
+			  unsigned access)
 {
-	struct ibv_mr *mr = rnic_reg_mr_iova2(pd, dm->memory + (length ? off : 0), length ? length : WORD, 0,
-					      access);
+	struct ibv_mr *mr = rnic_reg_mr_iova2(pd, dm->memory + (length ? off : 0),
+					      length ? length : WORD, 0, access);
 
 	if (!mr)
 		return NULL;
@@ -151,7 +154,8 @@ static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t 
 {
 	struct dm *dm = (struct dm *)ibv;
 
-	if (!(access & IBV_ACCESS_ZERO_BASED) || !within(dm, off, length) || pd->context != ibv->context) {
+	if (!(access & IBV_ACCESS_ZERO_BASED) || !within(dm, off, length) ||
+	    pd->context != ibv->context) {
 		errno = EINVAL;
 		return NULL;
 	}

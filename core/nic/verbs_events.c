@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libibverbs' completion channels and asynchronous events. The transport tells of an event under the NIC's
- * lock (struct rnic_hooks), the program reads it from a queue (events.h).
+ * libibverbs' completion channels and asynchronous events. The transport tells of an event under
+ * the NIC's lock (struct rnic_hooks), the program reads it from a queue (events.h).
  *
- * What was read has to be acknowledged before the object that it names can be destroyed: completions are
- * counted in the completion queue, as libibverbs does it; asynchronous events that were read stand in a list
- * until then.
+ * What was read has to be acknowledged before the object that it names can be destroyed:
+ * completions are counted in the completion queue, as libibverbs does it; asynchronous events that
+ * were read stand in a list until then.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -56,9 +56,10 @@ EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	return LOCKED(int, free_channel(channel));
 }
 
-/* The next event; waits for one. `read`, under the lock: the program is going to have it. NULL: -errno in
- * *rc. */
-static struct event *next_event(struct events *events, void (*read)(struct events *, struct event *), int *rc)
+/* The next event; waits for one. `read`, under the lock: the program is going to have it. NULL:
+ * -errno in *rc. */
+static struct event *next_event(struct events *events,
+				void (*read)(struct events *, struct event *), int *rc)
 {
 	struct nic *nic = nic_get();
 	struct event *event;
@@ -88,7 +89,8 @@ static void completion_read(struct events *events, struct event *event)
 EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
 {
 	int rc = 0;
-	struct event *event = next_event(&((struct channel *)channel)->events, completion_read, &rc);
+	struct event *event = next_event(&((struct channel *)channel)->events, completion_read,
+					 &rc);
 
 	if (!event) {
 		errno = -rc;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Attributes as the kernel has them, to and from libibverbs' structures: what librdmacm asks libibverbs for.
- * No kernel is asked here, but a library of the system's that is loaded beside ours finds what it needs.
+ * Attributes as the kernel has them, to and from libibverbs' structures: what librdmacm asks
+ * libibverbs for. No kernel is asked here, but a library of the system's that is loaded beside ours
+ * finds what it needs.
  */
 #include <infiniband/sa.h>
 #include <rdma/ib_user_sa.h>

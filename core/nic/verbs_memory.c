@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libibverbs' functions for memory: protection domains, thread and parent domains, regions, windows. What a
- * device may lack, device memory say, is refused in verbs_none.c.
+ * libibverbs' functions for memory: protection domains, thread and parent domains, regions,
+ * windows. What a device may lack, device memory say, is refused in verbs_none.c.
  */
 #include "core/nic/copy.h"
 #include "core/nic/verbs.h"
@@ -73,7 +73,8 @@ EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, i
 	return MADE_OF(pd, LOCKED(struct ibv_mr *, rnic_reg_mr(pd, addr, length, access)));
 }
 
-EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
+EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+				      int access)
 {
 	return ibv_reg_mr_iova2(pd, addr, length, iova, (unsigned)access);
 }
@@ -81,7 +82,8 @@ EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t leng
 EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				       unsigned int access)
 {
-	return MADE_OF(pd, LOCKED(struct ibv_mr *, rnic_reg_mr_iova2(pd, addr, length, iova, access)));
+	return MADE_OF(pd,
+		       LOCKED(struct ibv_mr *, rnic_reg_mr_iova2(pd, addr, length, iova, access)));
 }
 
 EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,

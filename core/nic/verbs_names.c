@@ -7,7 +7,8 @@
 
 EXPORT const char *ibv_wc_status_str(enum ibv_wc_status status)
 {
-	return status == IBV_WC_WR_FLUSH_ERR ? "Work Request Flushed Error" : rnic_wc_status_str(status);
+	return status == IBV_WC_WR_FLUSH_ERR ? "Work Request Flushed Error"
+					     : rnic_wc_status_str(status);
 }
 
 EXPORT const char *ibv_node_type_str(enum ibv_node_type type)

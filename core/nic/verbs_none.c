@@ -2,12 +2,13 @@
 /*
  * What libibverbs has and the soft RNIC has not: refused, by the errors that the manual pages give.
  *
- * libibverbs keeps private data behind its structures. A function that we left to it would look for them in
- * ours, so each has to be here. Functions of the inline kind find no entry in the context's table and refuse
- * by themselves.
+ * libibverbs keeps private data behind its structures. A function that we left to it would look for
+ * them in ours, so each has to be here. Functions of the inline kind find no entry in the context's
+ * table and refuse by themselves.
  *
- * The second half is for drivers: libraries of vendors, which programs link for their extensions, register
- * with libibverbs when they are loaded, and want to be loadable. Nobody calls what they register.
+ * The second half is for drivers: libraries of vendors, which programs link for their extensions,
+ * register with libibverbs when they are loaded, and want to be loadable. Nobody calls what they
+ * register.
  */
 #include <errno.h>
 #include <string.h>
@@ -63,8 +64,8 @@ EXPORT void ibv_unimport_dm(struct ibv_dm *dm)
 	(void)dm;
 }
 
-EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
-					int fd, int access)
+EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
+					uint64_t iova, int fd, int access)
 {
 	(void)pd;
 	(void)offset;

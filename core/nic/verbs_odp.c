@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Paging on demand. The soft RNIC touches memory as the program does, so pages come when they are touched;
- * advice (ibv_advise_mr(3)) has them come before.
+ * Paging on demand. The soft RNIC touches memory as the program does, so pages come when they are
+ * touched; advice (ibv_advise_mr(3)) has them come before.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -17,12 +17,14 @@
 
 void nic_odp_caps(struct ibv_odp_caps *caps)
 {
-	const uint32_t send = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV;
+	const uint32_t send = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV |
+			      IBV_ODP_SUPPORT_SRQ_RECV;
 
 	caps->general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
 	caps->per_transport_caps.rc_odp_caps = send | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ |
 					       IBV_ODP_SUPPORT_ATOMIC;
-	caps->per_transport_caps.uc_odp_caps = (send | IBV_ODP_SUPPORT_WRITE) & ~IBV_ODP_SUPPORT_SRQ_RECV;
+	caps->per_transport_caps.uc_odp_caps = (send | IBV_ODP_SUPPORT_WRITE) &
+					       ~IBV_ODP_SUPPORT_SRQ_RECV;
 	caps->per_transport_caps.ud_odp_caps = send;
 }
 
@@ -43,7 +45,8 @@ static int check(struct ibv_pd *pd, const struct ibv_sge *sge, bool writes)
 		return EPERM;
 	if (!(mr->access & IBV_ACCESS_ON_DEMAND))
 		return EINVAL;
-	if (sge->addr < mr->iova || sge->length > mr->len || sge->addr - mr->iova > mr->len - sge->length)
+	if (sge->addr < mr->iova || sge->length > mr->len ||
+	    sge->addr - mr->iova > mr->len - sge->length)
 		return EFAULT;
 	return writes && !(mr->access & IBV_ACCESS_LOCAL_WRITE) ? EPERM : 0;
 }
@@ -56,8 +59,9 @@ static void *place_of(struct ibv_pd *pd, const struct ibv_sge *sge)
 	return mr ? mr_host(mr, sge->addr) : NULL;
 }
 
-/* What is not mapped cannot come; a kernel that does not know how to fetch pages leaves them where they are.
- */
+/* What is not mapped cannot come; a kernel that does not know how to fetch pages leaves them where
+ * they
+ * are. */
 static int fetch(void *at, size_t len, bool writes)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)at & ~(page - 1);

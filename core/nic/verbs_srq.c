@@ -11,7 +11,9 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
 
 static struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
 {
-	int error = attr->comp_mask & IBV_SRQ_INIT_ATTR_PD ? nic_check_queues(attr->pd, NULL, NULL, NULL) : 0;
+	int error = attr->comp_mask & IBV_SRQ_INIT_ATTR_PD
+			    ? nic_check_queues(attr->pd, NULL, NULL, NULL)
+			    : 0;
 
 	if (error) {
 		errno = error;

@@ -2,15 +2,16 @@
 /*
  * ibv_wr_*() of a queue pair: core/rnic's functions (wr.c there), each under the NIC's lock.
  *
- * The lock is not kept from ibv_wr_start() to ibv_wr_complete(): a thread may build two batches, on two queue
- * pairs, at once, or poll in between. That no other thread enters a batch is wr.c's business: it waits, and
- * lets others have the lock.
+ * The lock is not kept from ibv_wr_start() to ibv_wr_complete(): a thread may build two batches, on
+ * two queue pairs, at once, or poll in between. That no other thread enters a batch is wr.c's
+ * business: it waits, and lets others have the lock.
  */
 #include "core/nic/context.h"
 #include "core/nic/verbs.h"
 #include "core/rnic/qp.h"
 
-/* What core/rnic puts into a queue pair: of an operation, the same function into each. Under the lock. */
+/* What core/rnic puts into a queue pair: of an operation, the same function into each. Under the
+ * lock. */
 static union {
 	struct ibv_qp_ex ex;
 	struct ibv_qp_ex_with_flush flush;

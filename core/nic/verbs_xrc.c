@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libibverbs' functions of XRC (core/rnic/xrc.c): domains, and queue pairs that are opened once more.
+ * libibverbs' functions of XRC (core/rnic/xrc.c): domains, and queue pairs that are opened once
+ * more.
  *
- * A domain is its file's: whatever opens it for that file in this process, by any descriptor and context, has
- * the same one. Another process has another NIC: its queues of a domain of the same file are reached by way of
- * xrc_relay.c, its targets are not. Numbers of queue pairs and of shared receive queues are the host's, and say
- * whose they are.
+ * A domain is its file's: whatever opens it for that file in this process, by any descriptor and
+ * context, has the same one. Another process has another NIC: its queues of a domain of the same
+ * file are reached by way of xrc_relay.c, its targets are not. Numbers of queue pairs and of shared
+ * receive queues are the host's, and say whose they are.
  */
 #include <sys/stat.h>
 #include "core/nic/verbs.h"

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See wire.h. A table says which extended headers an opcode brings, in the order in which they are put;
- * encoding and decoding walk it alike. A length is checked before the first byte behind it is read, once: the
- * headers' bytes are known from the opcode.
+ * See wire.h. A table says which extended headers an opcode brings, in the order in which they are
+ * put; encoding and decoding walk it alike. A length is checked before the first byte behind it is
+ * read, once: the headers' bytes are known from the opcode.
  *
- * The ICRC is the CRC-32 of Ethernet, little-endian, over 64 ones (where InfiniBand has its local route
- * header), the IPv4 header, the UDP header, the BTH and all behind it; what a router may change counts as
- * ones: type of service, time to live, both checksums, the BTH's byte 4.
+ * The ICRC is the CRC-32 of Ethernet, little-endian, over 64 ones (where InfiniBand has its local
+ * route header), the IPv4 header, the UDP header, the BTH and all behind it; what a router may
+ * change counts as ones: type of service, time to live, both checksums, the BTH's byte 4.
  *
- * A UDP socket does not tell the IPv4 identification of what it received. Ours is always 0 (the Linux kernel
- * numbers only what may be fragmented, and connected sockets); other senders' is not. The checksum is linear:
- * two messages of the same length that differ in these 16 bits differ in their checksums by a word that the
- * 16 bits determine, and that the checksum's register, run backwards, gives back. So with any_id the
- * identification is solved for, and the packet taken if there is one: a check of 16 bits instead of 32.
+ * A UDP socket does not tell the IPv4 identification of what it received. Ours is always 0 (the
+ * Linux kernel numbers only what may be fragmented, and connected sockets); other senders' is not.
+ * The checksum is linear: two messages of the same length that differ in these 16 bits differ in
+ * their checksums by a word that the 16 bits determine, and that the checksum's register, run
+ * backwards, gives back. So with any_id the identification is solved for, and the packet taken if
+ * there is one: a check of 16 bits instead of 32.
  */
 #include "core/nic/wire.h"
 #include <endian.h>
@@ -85,9 +86,9 @@ static unsigned headers_of(uint8_t service, uint8_t opcode)
 
 static size_t bytes_of(unsigned has)
 {
-	return (has & DETH ? 8 : 0) + (has & XRCETH ? 4 : 0) + (has & FETH ? 4 : 0) + (has & RETH ? 16 : 0) +
-	       (has & ATOMIC_ETH ? 28 : 0) + (has & AETH ? 4 : 0) + (has & ATOMIC_ACK_ETH ? 8 : 0) +
-	       (has & IMM_DT ? 4 : 0) + (has & IETH ? 4 : 0);
+	return (has & DETH ? 8 : 0) + (has & XRCETH ? 4 : 0) + (has & FETH ? 4 : 0) +
+	       (has & RETH ? 16 : 0) + (has & ATOMIC_ETH ? 28 : 0) + (has & AETH ? 4 : 0) +
+	       (has & ATOMIC_ACK_ETH ? 8 : 0) + (has & IMM_DT ? 4 : 0) + (has & IETH ? 4 : 0);
 }
 
 static uint8_t *put32(uint8_t *at, uint32_t value)
@@ -184,7 +185,8 @@ static bool icrc_holds(const struct wire_ends *ends, const uint8_t *buf, size_t 
 	differs = le32toh(wire) ^ icrc(ends, buf, len);
 	if (!differs || !ends->any_id)
 		return !differs;
-	/* Taking two bytes is taking two zero bytes with these two xored into the register's lower half. */
+	/* Taking two bytes is taking two zero bytes with these two xored into the register's lower
+	 * half. */
 	return run_backwards(differs, 8 + WIRE_IP_UDP + len - ICRC_BYTES - ID_OFFSET) <= 0xffff;
 }
 
@@ -199,7 +201,8 @@ static uint8_t *put_headers(const struct packet *pkt, unsigned has, uint8_t *at)
 	if (has & RETH)
 		at = put32(put32(put64(at, pkt->va), pkt->rkey), pkt->dma_len);
 	if (has & ATOMIC_ETH)
-		at = put64(put64(put32(put64(at, pkt->va), pkt->rkey), pkt->swap_add), pkt->compare);
+		at = put64(put64(put32(put64(at, pkt->va), pkt->rkey), pkt->swap_add),
+			   pkt->compare);
 	if (has & AETH)
 		at = put32(at, (uint32_t)pkt->syndrome << 24 | (pkt->msn & PSN_MASK));
 	if (has & ATOMIC_ACK_ETH)

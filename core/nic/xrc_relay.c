@@ -2,26 +2,29 @@
 /*
  * XRC domains that several processes of a host have open (core/rnic/xrc.c: those of one process).
  *
- * Each process has a NIC of its own, so a request may come to a target of process J and be for a shared
- * receive queue of process I: where that is, its number says. J, in whose sequence the packet stands, passes
- * it on to I and waits for the answer; then it answers the sender, and looks at the next packet.
+ * Each process has a NIC of its own, so a request may come to a target of process J and be for a
+ * shared receive queue of process I: where that is, its number says. J, in whose sequence the
+ * packet stands, passes it on to I and waits for the answer; then it answers the sender, and looks
+ * at the next packet.
  *
- *      sender ---- SEND, SRQ of I ---> target in J ---- the same, and whose it is ---> I: request, CQ, PD
- *      sender <--- ACK, NAK ---------- target in J <--- ACK, NAK -------------------- I
+ *      sender ---- SEND, SRQ of I ---> target in J ---- the same, and whose it is ---> I: request,
+ * CQ, PD sender <--- ACK, NAK ---------- target in J <--- ACK, NAK -------------------- I
  *
- * What they say is a packet of SERVICE_HOST, a `note` and behind it the payload. It goes through shared
- * memory, past what may be done to packets on a wire, and none comes from a wire: nothing of it is lost or
- * comes twice, and its sender is a process of this net. That one can say only what it could have sent itself:
- * what comes for a target must be from the target's process, an answer from the process that was asked.
+ * What they say is a packet of SERVICE_HOST, a `note` and behind it the payload. It goes through
+ * shared memory, past what may be done to packets on a wire, and none comes from a wire: nothing of
+ * it is lost or comes twice, and its sender is a process of this net. That one can say only what it
+ * could have sent itself: what comes for a target must be from the target's process, an answer from
+ * the process that was asked.
  *
- * I believes what the note says of the message, and checks the rest: that its domain of this file has the
- * queue, that there is a receive request, and that the payload fits into it. Of a message of several packets
- * it has a `half`: the receive request, and how far it is filled. The half is over when J says so, because
- * its target has failed or is no more, or when J has died: then the request completes, flushed.
+ * I believes what the note says of the message, and checks the rest: that its domain of this file
+ * has the queue, that there is a receive request, and that the payload fits into it. Of a message
+ * of several packets it has a `half`: the receive request, and how far it is filled. The half is
+ * over when J says so, because its target has failed or is no more, or when J has died: then the
+ * request completes, flushed.
  *
- * J does not wait for ever. A process that has died is noticed at once, one that was stopped after a while;
- * one that only had no CPU is waited for (peer.h). While J waits it does not count its turns: its own peers
- * are not to believe that it could have answered.
+ * J does not wait for ever. A process that has died is noticed at once, one that was stopped after
+ * a while; one that only had no CPU is waited for (peer.h). While J waits it does not count its
+ * turns: its own peers are not to believe that it could have answered.
  *
  * SENDs only, without invalidate. The others would need J's rights and I's keys at one place.
  */
@@ -42,7 +45,8 @@
 struct xrc_away {
 	struct xrc_away *next; /* of those that are free */
 	struct rnic_qp *target;
-	struct packet *pkt; /* waits for the answer; NULL: the message's next one has not come yet */
+	struct packet
+		*pkt; /* waits for the answer; NULL: the message's next one has not come yet */
 	uint32_t srqn, serial;
 	bool passed;		  /* else there was no room yet */
 	uint64_t due;		  /* ns: when the answer should have been there */
@@ -77,7 +81,8 @@ static struct relay *relay_of(const struct rnic_net *net)
 }
 
 /* Takes the payload's packet. 0, or as link.pass. */
-static int send_note(struct rnic_net *net, uint32_t to, const struct xrc_note *note, struct packet *pkt)
+static int send_note(struct rnic_net *net, uint32_t to, const struct xrc_note *note,
+		     struct packet *pkt)
 {
 	int rc;
 
@@ -137,7 +142,8 @@ static int pass_on(struct xrc_away *away)
 {
 	struct rnic_net *net = away->target->hca->net;
 	struct xrc_note note = note_of(away, XRC_NOTE_REQUEST);
-	int rc = send_note(net, away->srqn, &note, packet_copy_behind(net, away->pkt, sizeof(note)));
+	int rc = send_note(net, away->srqn, &note,
+			   packet_copy_behind(net, away->pkt, sizeof(note)));
 
 	away->passed = !rc;
 	return rc;
@@ -145,8 +151,8 @@ static int pass_on(struct xrc_away *away)
 
 static void watch(struct xrc_away *away)
 {
-	alarm_set(qp_sim(away->target), &away->alarm, CHAIN_OTHER, away->passed ? WATCH_NS : LINK_READY_NS,
-		  fire_watch, away);
+	alarm_set(qp_sim(away->target), &away->alarm, CHAIN_OTHER,
+		  away->passed ? WATCH_NS : LINK_READY_NS, fire_watch, away);
 }
 
 static uint8_t pass(struct rnic_qp *target, struct packet *pkt)
@@ -197,8 +203,8 @@ static void decide(struct rnic_qp *target, uint8_t syndrome)
 	struct packet *pkt = stop_waiting(target);
 	bool is_last = opcode_is[pkt->opcode] & IS_LAST;
 
-	/* The message is over, or has not begun. After an error the target fails, which tells the other
-	 * process, too: it may find the packet later. */
+	/* The message is over, or has not begun. After an error the target fails, which tells the
+	 * other process, too: it may find the packet later. */
 	if (syndrome == AETH_ACK ? is_last : (syndrome & AETH_KIND) == AETH_RNR_NAK)
 		put_away(target);
 	resp_decided(target, pkt, syndrome);
@@ -214,8 +220,9 @@ static bool is_worth_waiting(struct xrc_away *away)
 	away->silence += since < LATE_NS ? since : LATE_NS;
 	if (!net->link->owner(net->link, away->srqn))
 		return false;
-	return away->silence < SILENCE_NS || link_starves(net->link, LINK_THIS_HOST, away->srqn, now,
-							  away->serial, away->due, WATCH_NS, &away->watch);
+	return away->silence < SILENCE_NS ||
+	       link_starves(net->link, LINK_THIS_HOST, away->srqn, now, away->serial, away->due,
+			    WATCH_NS, &away->watch);
 }
 
 static void fire_watch(struct sim *sim, void *arg)
@@ -238,7 +245,8 @@ static void end(struct rnic_qp *target)
 
 	if (target->resp.waits)
 		packet_put(net, stop_waiting(target));
-	send_note(net, away->srqn, &note, packet_get(net, sizeof(note))); /* as an answer, it finds room */
+	send_note(net, away->srqn, &note,
+		  packet_get(net, sizeof(note))); /* as an answer, it finds room */
 	put_away(target);
 }
 
@@ -248,7 +256,8 @@ static void take_answer(struct rnic_net *net, const struct packet *pkt, const st
 	const struct xrc_away *away = target ? target->resp.away : NULL;
 	uint8_t syndrome = AETH_NAK_INVALID_REQUEST;
 
-	if (!away || !away->pkt || away->serial != note->serial || SLOT(pkt->src_qpn) != SLOT(away->srqn))
+	if (!away || !away->pkt || away->serial != note->serial ||
+	    SLOT(pkt->src_qpn) != SLOT(away->srqn))
 		return;
 	if (note->syndrome == AETH_ACK || note->syndrome == AETH_NAK_REMOTE_OPERATION)
 		syndrome = (uint8_t)note->syndrome;
@@ -338,8 +347,8 @@ static void fire_owner(struct sim *sim, void *arg)
 }
 
 /* A message begins. NULL: there is no receive request for it. */
-static struct half **begin(struct relay *relay, const struct packet *pkt, const struct xrc_note *note,
-			   struct rnic_srq *srq)
+static struct half **begin(struct relay *relay, const struct packet *pkt,
+			   const struct xrc_note *note, struct rnic_srq *srq)
 {
 	struct link *link = relay->net->link;
 	const struct rqe *rqe = srq_pop(srq);
@@ -366,8 +375,8 @@ static struct half **begin(struct relay *relay, const struct packet *pkt, const 
 }
 
 /* The payload goes where it belongs; a syndrome. */
-static uint8_t place(struct relay *relay, struct half **at, const struct packet *pkt, const uint8_t *payload,
-		     uint32_t len)
+static uint8_t place(struct relay *relay, struct half **at, const struct packet *pkt,
+		     const uint8_t *payload, uint32_t len)
 {
 	struct half *half = *at;
 	const struct rqe *rqe = request_of(half);
@@ -378,7 +387,8 @@ static uint8_t place(struct relay *relay, struct half **at, const struct packet 
 		complete(relay, at, IBV_WC_LOC_LEN_ERR, NULL);
 		return AETH_NAK_INVALID_REQUEST;
 	}
-	if (!sge_scatter(srq->hca, srq->ibv.pd, rqe->sge, rqe->sges, half->off, payload, len, &name)) {
+	if (!sge_scatter(srq->hca, srq->ibv.pd, rqe->sge, rqe->sges, half->off, payload, len,
+			 &name)) {
 		complete(relay, at, IBV_WC_LOC_PROT_ERR, NULL);
 		return AETH_NAK_REMOTE_OPERATION;
 	}
@@ -388,7 +398,8 @@ static uint8_t place(struct relay *relay, struct half **at, const struct packet 
 	return AETH_ACK;
 }
 
-static uint8_t take_packet(struct relay *relay, const struct packet *pkt, const struct xrc_note *note)
+static uint8_t take_packet(struct relay *relay, const struct packet *pkt,
+			   const struct xrc_note *note)
 {
 	struct rnic_srq *srq = xrc_srq_of_file(relay->net, note->srqn, note->device, note->inode);
 	struct half **at = find_half(relay, note->target);
@@ -408,17 +419,20 @@ static uint8_t take_packet(struct relay *relay, const struct packet *pkt, const 
 	}
 	if (!*at || (*at)->srq != srq)
 		return AETH_NAK_INVALID_REQUEST;
-	return place(relay, at, pkt, pkt->payload + sizeof(*note), pkt->len - (uint32_t)sizeof(*note));
+	return place(relay, at, pkt, pkt->payload + sizeof(*note),
+		     pkt->len - (uint32_t)sizeof(*note));
 }
 
-/* For the answer there is room: each target has one question under way, and long packets leave some of the
- * ring.
- */
+/* For the answer there is room: each target has one question under way, and long packets leave some
+ * of the
+ * ring. */
 static void take_request(struct relay *relay, const struct packet *pkt, const struct xrc_note *note)
 {
-	struct xrc_note answer = {.kind = XRC_NOTE_ANSWER, .serial = note->serial, .target = note->target};
+	struct xrc_note answer = {
+		.kind = XRC_NOTE_ANSWER, .serial = note->serial, .target = note->target};
 
-	if (pkt->opcode >= OP_CODES || !(opcode_is[pkt->opcode] & IS_SEND) || has_invalidate(pkt->opcode))
+	if (pkt->opcode >= OP_CODES || !(opcode_is[pkt->opcode] & IS_SEND) ||
+	    has_invalidate(pkt->opcode))
 		return;
 	answer.syndrome = take_packet(relay, pkt, note);
 	send_note(relay->net, note->target, &answer, packet_get(relay->net, sizeof(answer)));

@@ -16,31 +16,33 @@
 
 struct pmem_stack;
 
-/* `machines` machines over pools of up to max_len bytes (a multiple of LINE). NULL: out of memory. */
+/* `machines` machines over pools of up to max_len bytes (a multiple of LINE). NULL: out of
+ * memory. */
 struct pmem_stack *pmem_stack_new(unsigned machines, size_t max_len);
 void pmem_stack_free(struct pmem_stack *stack);
 struct pmem *pmem_machine(struct pmem_stack *stack, unsigned i);
 /* All machines hold `image` (NULL: zeros) of len bytes, durable. No machine may be running. */
 void pmem_load(struct pmem_stack *stack, const void *image, size_t len);
 
-/* Machine starts in `sim` (after sim_reset). Machine i > 0 boots from machine i - 1, which stands still until
- * pmem_end(). */
+/* Machine starts in `sim` (after sim_reset). Machine i > 0 boots from machine i - 1, which stands
+ * still until pmem_end(). */
 void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw);
 /* The machine is gone; images are as they were at pmem_begin(). */
 void pmem_end(struct pmem *pm);
-/* Everything visible becomes durable: an orderly end of the load phase. Copies the image out (pmem_length
- * bytes). */
+/* Everything visible becomes durable: an orderly end of the load phase. Copies the image out
+ * (pmem_length bytes). */
 void pmem_save(struct pmem *pm, void *image);
 
 /* The cache may write back now (CHOICE_EVICT); called where an operation returned. */
 void pmem_cache_pressure(struct pmem *pm);
 
-/* A 64-bit name of "which images are possible": durable content since pmem_begin and all versions in flight.
- */
+/* A 64-bit name of "which images are possible": durable content since pmem_begin and all versions
+ * in
+ * flight. */
 uint64_t pmem_images_hash(const struct pmem *pm);
 
-/* Of a machine that booted after a failure: the failed machine whose versions of the line were, or are,
- * undecided. */
+/* Of a machine that booted after a failure: the failed machine whose versions of the line were, or
+ * are, undecided. */
 const struct pmem *pmem_failed(const struct pmem *pm, uint32_t line);
 /* Decide every undecided line now (tests: the eager search). */
 void pmem_decide_all(struct pmem *pm);
@@ -48,8 +50,8 @@ void pmem_decide_all(struct pmem *pm);
 /* The lines in flight: what the machine that boots next finds undecided. */
 unsigned pmem_dirty(const struct pmem *pm);
 uint32_t pmem_dirty_line(const struct pmem *pm, unsigned i);
-/* How many answers CHOICE_LINE has for a line (1: nothing to decide). Answer k: the newest version but k;
- * under line_torn further answers cut each version at each word, over each older one. */
+/* How many answers CHOICE_LINE has for a line (1: nothing to decide). Answer k: the newest version
+ * but k; under line_torn further answers cut each version at each word, over each older one. */
 unsigned pmem_line_answers(const struct pmem *pm, uint32_t line);
 /* The same from the number of versions: how many answers there are with and without line_torn. */
 unsigned pmem_answers(unsigned versions, bool torn);
@@ -59,8 +61,8 @@ void pmem_line_content(const struct pmem *pm, uint32_t line, unsigned answer, ui
 bool pmem_line_distinct(const struct pmem *pm, uint32_t line, unsigned answer);
 /* Versions (stores) in flight on a line. */
 unsigned pmem_line_versions(const struct pmem *pm, uint32_t line);
-/* "version 1 of 3", "version 2 of 3 cut after word 5", "... over version 1": what an answer means; and back:
- * -1 if it means nothing. */
+/* "version 1 of 3", "version 2 of 3 cut after word 5", "... over version 1": what an answer means;
+ * and back: -1 if it means nothing. */
 struct pmem_answer {
 	unsigned version; /* 0: durable content */
 	unsigned words;	  /* 0: the whole line; else only so many words of `version` arrived ... */
@@ -70,7 +72,8 @@ struct pmem_answer pmem_answer_split(unsigned versions, unsigned answer);
 void pmem_answer_print(unsigned versions, unsigned answer, char *buf, size_t n);
 int pmem_answer_parse(const char *text);
 
-/* For the story: who wrote version v (1..versions) of a line, and where in the source (0: not a CPU store).
+/* For the story: who wrote version v (1..versions) of a line, and where in the source (0: not a CPU
+ * store).
  */
 struct pmem_version {
 	const struct actor *who;
@@ -89,8 +92,8 @@ void pmem_name(const struct tm_region *regions, unsigned n, uint64_t off, char *
 /* -EINVAL: no such place. */
 int pmem_unname(const struct tm_region *regions, unsigned n, const char *text, uint64_t *off);
 
-/* Every byte that changed was seen by the tracer: work == durable + versions in flight. False: *off is one
- * that was not. */
+/* Every byte that changed was seen by the tracer: work == durable + versions in flight. False: *off
+ * is one that was not. */
 bool pmem_all_seen(struct pmem *pm, uint64_t *off);
 
 #endif

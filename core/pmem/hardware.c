@@ -35,14 +35,16 @@ const struct own_bug_info own_bugs[OWN_BUGS] = {[OWN_NONE] = {"none", "", "", fa
 #define FIELD(member) offsetof(struct hardware, member), sizeof(((struct hardware *)0)->member)
 
 static const struct field fields[] = {
-	{{"domain", "dmp mhp wsp", "what survives a power failure: memory; and caches; and NIC buffers"},
+	{{"domain", "dmp mhp wsp",
+	  "what survives a power failure: memory; and caches; and NIC buffers"},
 	 FIELD(domain),
 	 {DOMAIN_DMP, DOMAIN_MHP, DOMAIN_WSP}},
 	{{"ddio", "on off", "data from the NIC goes to the L3 cache; off: it drains to memory"},
 	 FIELD(ddio),
 	 {true, false}},
 	{{"rqwrb", "dram pm", "where receive buffers are"}, FIELD(rqwrb_pm), {false, true}},
-	{{"transport", "ib iwarp", "when a write completes: received by the responder's NIC; iwarp: sent"},
+	{{"transport", "ib iwarp",
+	  "when a write completes: received by the responder's NIC; iwarp: sent"},
 	 FIELD(transport),
 	 {TRANSPORT_IB, TRANSPORT_IWARP}},
 	{{"mtu", "1024 256 512 2048 4096", "bytes of payload in a packet"},
@@ -51,10 +53,12 @@ static const struct field fields[] = {
 	{{"dma_order", "left any", "order in which the lines of one RDMA message land"},
 	 FIELD(dma_any),
 	 {false, true}},
-	{{"read_order", "left right", "order in which a READ fetches the lines of one response packet"},
+	{{"read_order", "left right",
+	  "order in which a READ fetches the lines of one response packet"},
 	 FIELD(read_right),
 	 {false, true}},
-	{{"line_torn", "off on", "a line reaching PM as the power fails may be cut at any 8-byte word"},
+	{{"line_torn", "off on",
+	  "a line reaching PM as the power fails may be cut at any 8-byte word"},
 	 FIELD(line_torn),
 	 {false, true}},
 	{{"iio_in_mhp", "on off", "integrated-I/O buffers survive where caches do"},
@@ -63,7 +67,8 @@ static const struct field fields[] = {
 	{{"ack_early", "on off", "a write may complete before it is visible at the responder"},
 	 FIELD(ack_early),
 	 {true, false}},
-	{{"rkey_reuse", "off on", "a region registered again gets its old rkey, so late writes land"},
+	{{"rkey_reuse", "off on",
+	  "a region registered again gets its old rkey, so late writes land"},
 	 FIELD(rkey_reuse),
 	 {false, true}},
 	{{"flush_covers_send", "on off", "a FLUSH covers the Sends of its connection too"},
@@ -157,7 +162,8 @@ int hardware_set(struct hardware *hw, const char *name, const char *value, const
 
 		if (strcmp(fields[f].knob.name, name))
 			continue;
-		for (unsigned i = 0; (word = nth_word(fields[f].knob.values, i, &len)) != NULL; i++) {
+		for (unsigned i = 0; (word = nth_word(fields[f].knob.values, i, &len)) != NULL;
+		     i++) {
 			if (strlen(value) == len && !memcmp(value, word, len)) {
 				set_number(hw, &fields[f], value_number(&fields[f], i));
 				return 0;
@@ -166,7 +172,8 @@ int hardware_set(struct hardware *hw, const char *name, const char *value, const
 		*expected = fields[f].knob.values;
 		return -EINVAL;
 	}
-	*expected = "domain ddio rqwrb transport mtu dma_order read_order line_torn iio_in_mhp ack_early "
+	*expected = "domain ddio rqwrb transport mtu dma_order read_order line_torn iio_in_mhp "
+		    "ack_early "
 		    "rkey_reuse flush_covers_send store_buffer calls own_bug";
 	return -EINVAL;
 }
@@ -191,7 +198,8 @@ int hardware_print(const struct hardware *hw, bool all, char *buf, size_t n)
 		size_t len = 0;
 		unsigned i = 0;
 
-		if ((!all || is_seldom(&fields[f])) && number == get_number(&hardware_default, &fields[f]))
+		if ((!all || is_seldom(&fields[f])) &&
+		    number == get_number(&hardware_default, &fields[f]))
 			continue;
 		while ((word = nth_word(fields[f].knob.values, i, &len)) != NULL &&
 		       value_number(&fields[f], i) != number)

@@ -40,8 +40,8 @@ extern const struct hardware hardware_default; /* dmp, ddio on, ib, mtu 1024, in
 int hardware_set(struct hardware *hw, const char *name, const char *value, const char **expected);
 /* Likewise of a text "domain=dmp". */
 int hardware_switch(struct hardware *hw, const char *text, const char **expected);
-/* All fields as "domain=dmp ddio=on ...", or only those that differ from the default; returns length as
- * snprintf. */
+/* All fields as "domain=dmp ddio=on ...", or only those that differ from the default; returns
+ * length as snprintf. */
 int hardware_print(const struct hardware *hw, bool all, char *buf, size_t n);
 
 /* For `tidemark list`: the i-th knob's name, values and meaning; NULL name at the end. */

@@ -138,8 +138,9 @@ PLAIN(16)
 
 /*
  * An atomic's hook performs it. The fiber scheduler runs one task at a time, so
- * between hook entry and the operation nothing else can happen. What x86 makes of it: whatever reads and
- * writes, and a store that is sequentially consistent, is a locked instruction; others are plain.
+ * between hook entry and the operation nothing else can happen. What x86 makes of it: whatever
+ * reads and writes, and a store that is sequentially consistent, is a locked instruction; others
+ * are plain.
  */
 static void settle_now(void)
 {
@@ -174,57 +175,58 @@ static void settle_now(void)
 		return done;                                                                      \
 	}
 
-#define ATOMICS(bits, T)                                                                                 \
-	T __tsan_atomic##bits##_load(const volatile T *addr, int order);                                 \
-	T __tsan_atomic##bits##_load(const volatile T *addr, int order)                                  \
-	{                                                                                                \
-		(void)order;                                                                             \
-		load((const void *)addr, sizeof(T));                                                     \
-		return *addr;                                                                            \
-	}                                                                                                \
-	void __tsan_atomic##bits##_store(volatile T *addr, T value, int order);                          \
-	void __tsan_atomic##bits##_store(volatile T *addr, T value, int order)                           \
-	{                                                                                                \
-		if (order == __ATOMIC_SEQ_CST) {                                                         \
-			locked(PC);                                                                      \
-			locked_store((void *)addr, sizeof(T), PC);                                       \
-		} else {                                                                                 \
-			store((void *)addr, sizeof(T), PC);                                              \
-		}                                                                                        \
-		*addr = value;                                                                           \
-		settle_now();                                                                            \
-	}                                                                                                \
-	static T compare_exchange##bits(volatile T *addr, T expected, T value, uintptr_t pc)             \
-	{                                                                                                \
-		locked(pc);                                                                              \
-		load((const void *)addr, sizeof(T));                                                     \
-		T old = *addr;                                                                           \
-		if (old != expected)                                                                     \
-			return old;                                                                      \
-		/* The step before the store may let others run: an atomic operation looks again. */     \
-		locked_store((void *)addr, sizeof(T), pc);                                               \
-		old = *addr;                                                                             \
-		if (old == expected)                                                                     \
-			*addr = value;                                                                   \
-		settle_now();                                                                            \
-		return old;                                                                              \
-	}                                                                                                \
-	T __tsan_atomic##bits##_compare_exchange_val(volatile T *addr, T expected, T value, int success, \
-						     int failure);                                       \
-	T __tsan_atomic##bits##_compare_exchange_val(volatile T *addr, T expected, T value, int success, \
-						     int failure)                                        \
-	{                                                                                                \
-		(void)success, (void)failure;                                                            \
-		return compare_exchange##bits(addr, expected, value, PC);                                \
-	}                                                                                                \
-	EXCHANGE(bits, T, strong)                                                                        \
-	EXCHANGE(bits, T, weak)                                                                          \
-	FETCH(bits, T, exchange, value)                                                                  \
-	FETCH(bits, T, fetch_add, old + value)                                                           \
-	FETCH(bits, T, fetch_sub, old - value)                                                           \
-	FETCH(bits, T, fetch_and, old &value)                                                            \
-	FETCH(bits, T, fetch_or, old | value)                                                            \
-	FETCH(bits, T, fetch_xor, old ^ value)                                                           \
+#define ATOMICS(bits, T)                                                                          \
+	T __tsan_atomic##bits##_load(const volatile T *addr, int order);                          \
+	T __tsan_atomic##bits##_load(const volatile T *addr, int order)                           \
+	{                                                                                         \
+		(void)order;                                                                      \
+		load((const void *)addr, sizeof(T));                                              \
+		return *addr;                                                                     \
+	}                                                                                         \
+	void __tsan_atomic##bits##_store(volatile T *addr, T value, int order);                   \
+	void __tsan_atomic##bits##_store(volatile T *addr, T value, int order)                    \
+	{                                                                                         \
+		if (order == __ATOMIC_SEQ_CST) {                                                  \
+			locked(PC);                                                               \
+			locked_store((void *)addr, sizeof(T), PC);                                \
+		} else {                                                                          \
+			store((void *)addr, sizeof(T), PC);                                       \
+		}                                                                                 \
+		*addr = value;                                                                    \
+		settle_now();                                                                     \
+	}                                                                                         \
+	static T compare_exchange##bits(volatile T *addr, T expected, T value, uintptr_t pc)      \
+	{                                                                                         \
+		locked(pc);                                                                       \
+		load((const void *)addr, sizeof(T));                                              \
+		T old = *addr;                                                                    \
+		if (old != expected)                                                              \
+			return old;                                                               \
+		/* The step before the store may let others run: an atomic operation looks again. \
+		 */                                                                               \
+		locked_store((void *)addr, sizeof(T), pc);                                        \
+		old = *addr;                                                                      \
+		if (old == expected)                                                              \
+			*addr = value;                                                            \
+		settle_now();                                                                     \
+		return old;                                                                       \
+	}                                                                                         \
+	T __tsan_atomic##bits##_compare_exchange_val(volatile T *addr, T expected, T value,       \
+						     int success, int failure);                   \
+	T __tsan_atomic##bits##_compare_exchange_val(volatile T *addr, T expected, T value,       \
+						     int success, int failure)                    \
+	{                                                                                         \
+		(void)success, (void)failure;                                                     \
+		return compare_exchange##bits(addr, expected, value, PC);                         \
+	}                                                                                         \
+	EXCHANGE(bits, T, strong)                                                                 \
+	EXCHANGE(bits, T, weak)                                                                   \
+	FETCH(bits, T, exchange, value)                                                           \
+	FETCH(bits, T, fetch_add, old + value)                                                    \
+	FETCH(bits, T, fetch_sub, old - value)                                                    \
+	FETCH(bits, T, fetch_and, old &value)                                                     \
+	FETCH(bits, T, fetch_or, old | value)                                                     \
+	FETCH(bits, T, fetch_xor, old ^ value)                                                    \
 	FETCH(bits, T, fetch_nand, ~(old & value))
 
 ATOMICS(8, uint8_t)

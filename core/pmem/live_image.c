@@ -5,8 +5,8 @@
 #include <string.h>
 #include "core/pmem/live_map.h"
 
-int pm_image_open(struct pm_image *image, const char *path, uint64_t offset, bool writable, char *why,
-		  size_t n)
+int pm_image_open(struct pm_image *image, const char *path, uint64_t offset, bool writable,
+		  char *why, size_t n)
 {
 	memset(image, 0, sizeof(*image));
 	image->map = calloc(1, sizeof(*image->map));
@@ -23,8 +23,9 @@ int pm_image_open(struct pm_image *image, const char *path, uint64_t offset, boo
 	if (!pm_header_read(image->map, image->text))
 		return 0;
 	pm_image_close(image);
-	return why_not(why, n, -EINVAL, "%s: holds something that is neither a pool nor a cache image%s",
-		       path, offset ? "" : " (an NVDIMM's backing file: offset 2 MiB)");
+	return why_not(why, n, -EINVAL,
+		       "%s: holds something that is neither a pool nor a cache image%s", path,
+		       offset ? "" : " (an NVDIMM's backing file: offset 2 MiB)");
 }
 
 void pm_image_close(struct pm_image *image)
@@ -52,7 +53,8 @@ int cut_lines(const uint8_t *media, const uint8_t *cache, size_t len, uint32_t *
 		if (!memcmp(media + off, cache + off, CUT_LINE))
 			continue;
 		if (*n == room) {
-			uint32_t *more = realloc(*lines, (room = room ? 2 * room : 64) * sizeof(*more));
+			uint32_t *more = realloc(*lines,
+						 (room = room ? 2 * room : 64) * sizeof(*more));
 			if (!more) {
 				free(*lines);
 				*lines = NULL;
@@ -92,8 +94,8 @@ static int cut_pool(struct pm_image *media, const struct pm_image *cache, size_t
 	return error ? error : pm_map_sync(media->map, media->pool, len);
 }
 
-int pm_cut(struct pm_image *media, struct pm_image *cache, uint64_t seed, size_t *in_flight, size_t *survived,
-	   char *why, size_t n)
+int pm_cut(struct pm_image *media, struct pm_image *cache, uint64_t seed, size_t *in_flight,
+	   size_t *survived, char *why, size_t n)
 {
 	size_t len = media->pool_bytes < cache->pool_bytes ? media->pool_bytes : cache->pool_bytes;
 	int filled = pm_image_in_flight(cache), error = 0;

@@ -21,7 +21,8 @@
 static bool is_devdax(const struct stat *st)
 {
 	char link[64], target[PATH_MAX], *name;
-	snprintf(link, sizeof(link), "/sys/dev/char/%u:%u/subsystem", major(st->st_rdev), minor(st->st_rdev));
+	snprintf(link, sizeof(link), "/sys/dev/char/%u:%u/subsystem", major(st->st_rdev),
+		 minor(st->st_rdev));
 	if (!realpath(link, target))
 		return false;
 	name = strrchr(target, '/');
@@ -39,12 +40,13 @@ static int look_at(const char *path, struct stat *st, bool *device, char *why, s
 		return why_not(why, n, -errno, "%s: %s", path, strerror(errno));
 	*device = S_ISCHR(st->st_mode);
 	if (S_ISDIR(st->st_mode))
-		return why_not(why, n, -EISDIR, "%s: a directory; a file or a devdax device was expected",
-			       path);
+		return why_not(why, n, -EISDIR,
+			       "%s: a directory; a file or a devdax device was expected", path);
 	if (!S_ISREG(st->st_mode) && !(*device && is_devdax(st)))
-		return why_not(why, n, -EINVAL,
-			       "%s: neither a file nor a devdax device (ndctl create-namespace -m devdax)",
-			       path);
+		return why_not(
+			why, n, -EINVAL,
+			"%s: neither a file nor a devdax device (ndctl create-namespace -m devdax)",
+			path);
 	return 0;
 }
 
@@ -61,8 +63,8 @@ static int lock(struct pm_map *m, const char *path, char *why, size_t n)
 
 static int too_small(const char *path, size_t bytes, size_t needed, char *why, size_t n)
 {
-	return why_not(why, n, -EINVAL, "%s: too small: it has %zu bytes, and %zu are needed", path, bytes,
-		       needed);
+	return why_not(why, n, -EINVAL, "%s: too small: it has %zu bytes, and %zu are needed", path,
+		       bytes, needed);
 }
 
 static int cannot_map(const char *path, size_t bytes, int error, char *why, size_t n)
@@ -83,8 +85,8 @@ static int map(struct pm_map *m, const char *path, const struct stat *st, bool d
 		return cannot_map(path, length, -ENOSPC, why, n);
 	errno = ENOMEM;
 	if (!live_fails(FAIL_PM_MAP))
-		m->base = pmem_map_file(path, device ? 0 : length, device ? 0 : PMEM_FILE_CREATE, 0644,
-					&m->bytes, &is_pm);
+		m->base = pmem_map_file(path, device ? 0 : length, device ? 0 : PMEM_FILE_CREATE,
+					0644, &m->bytes, &is_pm);
 	if (!m->base)
 		return cannot_map(path, length, -errno, why, n);
 	m->libpmem = true;
@@ -111,7 +113,8 @@ int pm_map_open(struct pm_map *m, const char *path, size_t bytes, char *why, siz
 	return error;
 }
 
-int pm_map_image(struct pm_map *m, const char *path, uint64_t offset, bool writable, char *why, size_t n)
+int pm_map_image(struct pm_map *m, const char *path, uint64_t offset, bool writable, char *why,
+		 size_t n)
 {
 	struct stat st;
 	bool device = false;
@@ -123,7 +126,8 @@ int pm_map_image(struct pm_map *m, const char *path, uint64_t offset, bool writa
 	if (device)
 		return pm_map_open(m, path, 0, why, n);
 	if (offset % PAGE)
-		return why_not(why, n, -EINVAL, "%s: the offset has to be a multiple of %d", path, PAGE);
+		return why_not(why, n, -EINVAL, "%s: the offset has to be a multiple of %d", path,
+			       PAGE);
 	if ((uint64_t)st.st_size < offset + SMALLEST)
 		return too_small(path, (size_t)st.st_size, (size_t)offset + SMALLEST, why, n);
 	if (writable && (error = lock(m, path, why, n)))
@@ -136,8 +140,8 @@ int pm_map_image(struct pm_map *m, const char *path, uint64_t offset, bool writa
 	m->bytes = (size_t)st.st_size - (size_t)offset;
 	errno = ENOMEM;
 	if (!live_fails(FAIL_PM_MAP))
-		base = mmap(NULL, m->bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd,
-			    (off_t)offset);
+		base = mmap(NULL, m->bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ,
+			    MAP_SHARED, fd, (off_t)offset);
 	error = -errno;
 	if (!writable)
 		close(fd);
@@ -156,7 +160,8 @@ int pm_map_memory(struct pm_map *m, size_t bytes)
 {
 	void *base = MAP_FAILED;
 	if (!live_fails(FAIL_PM_MAP))
-		base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			    0);
 	*m = (struct pm_map){.fd = -1};
 	if (base == MAP_FAILED)
 		return -ENOMEM;
@@ -198,7 +203,8 @@ void pm_copy_words(void *dst, const void *src, size_t len)
 	uint64_t *to = dst;
 	const uint64_t *from = src;
 	for (size_t i = 0; i < len / sizeof(*to); i++)
-		__atomic_store_n(&to[i], __atomic_load_n(&from[i], __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+		__atomic_store_n(&to[i], __atomic_load_n(&from[i], __ATOMIC_RELAXED),
+				 __ATOMIC_RELAXED);
 }
 
 struct slot {
@@ -220,7 +226,8 @@ static uint64_t slot_sum(const struct slot *slot)
 
 static bool slot_valid(const struct slot *slot)
 {
-	return slot->nth && slot->sum == slot_sum(slot) && memchr(slot->text, '\0', sizeof(slot->text));
+	return slot->nth && slot->sum == slot_sum(slot) &&
+	       memchr(slot->text, '\0', sizeof(slot->text));
 }
 
 /* Nothing, or a first header that was cut off. */
@@ -266,7 +273,8 @@ int pm_header_write(struct pm_map *m, const char *text)
 	if (old)
 		fresh.nth = old->nth + 1;
 	fresh.sum = slot_sum(&fresh);
-	/* First of all what a first header begins with (never_written()); what makes it valid last. */
+	/* First of all what a first header begins with (never_written()); what makes it valid
+	 * last. */
 	pm_copy_words(to, &fresh, 2 * sizeof(uint64_t));
 	int error = pm_map_sync(m, to, CUT_LINE);
 	if (error)

@@ -11,7 +11,8 @@
 #include "core/pmem/live_pm.h"
 #include "core/rt/why.h"
 
-/* How headers begin. A cache image's says whether its lines that differ from the media's were in flight. */
+/* How headers begin. A cache image's says whether its lines that differ from the media's were in
+ * flight. */
 #define PM_POOL_TEXT	"tidemark-pool "
 #define PM_CACHE_TEXT	"tidemark-cache "
 #define PM_CACHE_EMPTY	PM_CACHE_TEXT "1\nstate empty\n"
@@ -25,11 +26,12 @@ struct pm_map {
 	int fd;	      /* holds the lock; -1: none */
 };
 
-/* To work in. A file that does not exist or has less than `bytes` is made longer (0: it has to exist). Locked
- * against others who write. 0 or -errno with a sentence for the user. */
+/* To work in. A file that does not exist or has less than `bytes` is made longer (0: it has to
+ * exist). Locked against others who write. 0 or -errno with a sentence for the user. */
 int pm_map_open(struct pm_map *m, const char *path, size_t bytes, char *why, size_t n);
 /* As it is, from `offset` on; locked if `writable`. */
-int pm_map_image(struct pm_map *m, const char *path, uint64_t offset, bool writable, char *why, size_t n);
+int pm_map_image(struct pm_map *m, const char *path, uint64_t offset, bool writable, char *why,
+		 size_t n);
 /* Zeroed memory. */
 int pm_map_memory(struct pm_map *m, size_t bytes);
 void pm_map_close(struct pm_map *m);
@@ -43,7 +45,8 @@ int pm_header_read(const struct pm_map *m, char text[POOL_TEXT]);
 /* -ENOSPC: too long. */
 int pm_header_write(struct pm_map *m, const char *text);
 
-/* Copy words that are cut, but never torn. Both ends are aligned to 8 bytes; `len` is a multiple of it. */
+/* Copy words that are cut, but never torn. Both ends are aligned to 8 bytes; `len` is a multiple of
+ * it. */
 void pm_copy_words(void *dst, const void *src, size_t len);
 
 #endif

@@ -30,7 +30,8 @@ struct live_pm {
 	pthread_mutex_t copying; /* of two copies of one line, the newer is to come last */
 };
 
-/* The pool that the calls below have to look after; NULL: none. Set and cleared while no store runs. */
+/* The pool that the calls below have to look after; NULL: none. Set and cleared while no store
+ * runs. */
 static struct live_pm *tracked;
 static uint64_t openings;
 
@@ -57,7 +58,8 @@ static int fill_cache(struct live_pm *pm, const struct live_pm_setup *setup, cha
 	if (!setup->cache) {
 		error = pm_map_memory(&pm->cache, bytes);
 		if (error)
-			return why_not(why, n, error, "no memory for a cache image of %zu bytes", bytes);
+			return why_not(why, n, error, "no memory for a cache image of %zu bytes",
+				       bytes);
 		memcpy(pm->cache.base + POOL_HEADER, pm->media.base + POOL_HEADER, pm->pool_bytes);
 		return 0;
 	}
@@ -65,7 +67,8 @@ static int fill_cache(struct live_pm *pm, const struct live_pm_setup *setup, cha
 	if (error)
 		return error;
 	if (pm_header_read(&pm->cache, text) || !is_text_of(text, PM_CACHE_TEXT))
-		return why_not(why, n, -EINVAL, "%s: holds something that is no cache image", setup->cache);
+		return why_not(why, n, -EINVAL, "%s: holds something that is no cache image",
+			       setup->cache);
 	error = pm_header_write(&pm->cache, PM_CACHE_EMPTY);
 	if (!error) {
 		memcpy(pm->cache.base + POOL_HEADER, pm->media.base + POOL_HEADER, pm->pool_bytes);
@@ -92,8 +95,9 @@ static int open_pool(struct live_pm *pm, const struct live_pm_setup *setup, char
 		return why_not(why, n, -EINVAL, "%s: holds something that is no pool", setup->path);
 	pm->pool_bytes = setup->pool_bytes ? setup->pool_bytes : pm_pool_room(&pm->media);
 	if (pm_pool_room(&pm->media) < pm->pool_bytes)
-		return why_not(why, n, -EINVAL, "%s: too small: it has %zu bytes, and %zu are needed",
-			       setup->path, pm->media.bytes, bytes);
+		return why_not(why, n, -EINVAL,
+			       "%s: too small: it has %zu bytes, and %zu are needed", setup->path,
+			       pm->media.bytes, bytes);
 	pm->shadow = setup->shadow && !setup->read_only;
 	return pm->shadow ? fill_cache(pm, setup, why, n) : 0;
 }
@@ -107,7 +111,8 @@ int live_pm_open(struct live_pm **out, const struct live_pm_setup *setup, char *
 	pthread_mutex_init(&pm->copying, NULL);
 	int error = open_pool(pm, setup, why, n);
 	if (!error && tracked && (pm->shadow || !pm->media.is_pm) && !setup->read_only)
-		error = why_not(why, n, -EBUSY, "%s: another pool of this process has a shadow, or is no PM",
+		error = why_not(why, n, -EBUSY,
+				"%s: another pool of this process has a shadow, or is no PM",
 				setup->path);
 	if (error) {
 		live_pm_close(pm);

@@ -31,33 +31,37 @@ struct live_pm;
 
 struct live_pm_setup {
 	const char *path; /* a file or a devdax device */
-	/* Of the pool, a multiple of 64; a file that is shorter is made longer. 0: what is there. */
+	/* Of the pool, a multiple of 64; a file that is shorter is made longer. 0: what is
+	 * there. */
 	size_t pool_bytes;
 	bool shadow;
 	const char *cache; /* with shadow: a file or a devdax device; NULL: anonymous memory */
 	bool read_only;	   /* the media alone, as they are */
-	/* Writing back at a drain failed, -errno. What was flushed may be lost, and the store would go on
-	 * to acknowledge it: does not return. NULL: abort(). */
+	/* Writing back at a drain failed, -errno. What was flushed may be lost, and the store would
+	 * go on to acknowledge it: does not return. NULL: abort(). */
 	void (*lost)(int error);
 };
 
-/* 0 or -errno; *why: a sentence for the user. The cache image is filled from the media: what it had is gone.
- */
+/* 0 or -errno; *why: a sentence for the user. The cache image is filled from the media: what it had
+ * is
+ * gone. */
 int live_pm_open(struct live_pm **out, const struct live_pm_setup *setup, char *why, size_t n);
 /* Unmaps. What was not flushed is not written back. */
 void live_pm_close(struct live_pm *pm);
-uint8_t *live_pm_pool(struct live_pm *pm); /* where the store works: the cache image, if there is one */
+uint8_t *live_pm_pool(
+	struct live_pm *pm); /* where the store works: the cache image, if there is one */
 size_t live_pm_pool_bytes(const struct live_pm *pm);
-/* The header's text, always of the media; "": there has never been one. live_pm_set_header() makes it durable
- * (at most POOL_TEXT bytes with its NUL); a power failure in its middle leaves the old text. */
+/* The header's text, always of the media; "": there has never been one. live_pm_set_header() makes
+ * it durable (at most POOL_TEXT bytes with its NUL); a power failure in its middle leaves the old
+ * text. */
 const char *live_pm_header(const struct live_pm *pm);
 int live_pm_set_header(struct live_pm *pm, const char *text);
 /* Make all of the pool durable: an orderly stop. */
 int live_pm_save(struct live_pm *pm);
 bool live_pm_is_pm(const struct live_pm *pm);
 
-/* The pool that the store's calls are about: they look up whose range an address is in. One open pool with a
- * shadow, or that is no PM, in a process at a time. */
+/* The pool that the store's calls are about: they look up whose range an address is in. One open
+ * pool with a shadow, or that is no PM, in a process at a time. */
 void live_pmem_flush(const void *addr, size_t len);
 void live_pmem_drain(void);
 void live_pmem_persist(const void *addr, size_t len);
@@ -66,7 +70,8 @@ void *live_pmem_memcpy_nodrain(void *dst, const void *src, size_t len);
 void *live_pmem_memset_persist(void *dst, int c, size_t len);
 
 /*
- * After a failure: the media and the cache image as they lie there, in files or in NVDIMMs' backing files.
+ * After a failure: the media and the cache image as they lie there, in files or in NVDIMMs' backing
+ * files.
  */
 struct pm_image {
 	uint8_t *pool;
@@ -74,26 +79,28 @@ struct pm_image {
 	char text[POOL_TEXT]; /* the header's */
 	struct pm_map *map;
 };
-/* `offset`: NVDIMM_DATA in an NVDIMM's backing file, else 0. 0 or -errno; *why: a sentence for the user. */
-int pm_image_open(struct pm_image *image, const char *path, uint64_t offset, bool writable, char *why,
-		  size_t n);
+/* `offset`: NVDIMM_DATA in an NVDIMM's backing file, else 0. 0 or -errno; *why: a sentence for the
+ * user. */
+int pm_image_open(struct pm_image *image, const char *path, uint64_t offset, bool writable,
+		  char *why, size_t n);
 void pm_image_close(struct pm_image *image);
-/* Has this cache image lines that were in flight? Not while it was being filled, nor once they were cut.
- * -EINVAL: it is no cache image. */
+/* Has this cache image lines that were in flight? Not while it was being filled, nor once they were
+ * cut. -EINVAL: it is no cache image. */
 int pm_image_in_flight(const struct pm_image *cache);
 /*
- * What a power failure leaves: of the lines that were in flight, a subset reaches the media; the others are
- * gone, and none is in flight any more. Both images are writable. 0 or -errno; *why: a sentence for the user.
+ * What a power failure leaves: of the lines that were in flight, a subset reaches the media; the
+ * others are gone, and none is in flight any more. Both images are writable. 0 or -errno; *why: a
+ * sentence for the user.
  */
-int pm_cut(struct pm_image *media, struct pm_image *cache, uint64_t seed, size_t *in_flight, size_t *survived,
-	   char *why, size_t n);
+int pm_cut(struct pm_image *media, struct pm_image *cache, uint64_t seed, size_t *in_flight,
+	   size_t *survived, char *why, size_t n);
 
 /* Lines of a pool where cache and media differ. Lengths are multiples of CUT_LINE. */
 #define CUT_LINE 64 /* bytes */
 /* Numbers of those lines, ascending; *n of them; to be freed. 0 or -ENOMEM. */
 int cut_lines(const uint8_t *media, const uint8_t *cache, size_t len, uint32_t **lines, size_t *n);
-/* Does line number `line` of the pool, which is in flight, reach the media under this seed? 0: none does; 1:
- * all do; any other seed: some, half of them on average. */
+/* Does line number `line` of the pool, which is in flight, reach the media under this seed? 0: none
+ * does; 1: all do; any other seed: some, half of them on average. */
 bool cut_survives(uint64_t seed, uint32_t line);
 
 #endif

@@ -87,13 +87,13 @@ int pmem_answer_parse(const char *text)
 	if (!*text)
 		return (int)(versions - version);
 	used = -1;
-	if (sscanf(text, " cut after word %u%n", &words, &used) != 1 || used < 0 || !version || words < 1 ||
-	    words > CUTS)
+	if (sscanf(text, " cut after word %u%n", &words, &used) != 1 || used < 0 || !version ||
+	    words < 1 || words > CUTS)
 		return -1;
 	text += used;
 	used = -1;
-	if (*text && (sscanf(text, " over version %u%n", &over, &used) != 1 || used < 0 || text[used] ||
-		      !over || over >= version))
+	if (*text && (sscanf(text, " over version %u%n", &over, &used) != 1 || used < 0 ||
+		      text[used] || !over || over >= version))
 		return -1;
 	return (int)(versions + 1 + (version * (version - 1) / 2 + over) * CUTS + words - 1);
 }

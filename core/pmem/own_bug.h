@@ -13,80 +13,102 @@
 #include "core/pmem/hardware.h"
 
 /* enumerator, name, part, what it does */
-#define OWN_MODEL_BUGS(X)                                                                                    \
-	X(NIC_DUPLICATE_EXECUTED, "nic_duplicate", "rnic", "A duplicate of a WRITE is executed once more.")  \
-	X(NIC_READ_OVERTAKES, "nic_read_overtakes", "rnic",                                                  \
-	  "A READ does not wait for the WRITEs before it.")                                                  \
-	X(NIC_SEND_OVERTAKES, "nic_send_overtakes", "rnic",                                                  \
-	  "A SEND lands before a WRITE that was posted before it and is held.")                              \
-	X(NIC_ACK_UNACCEPTED, "nic_ack_unaccepted", "rnic",                                                  \
-	  "A packet behind a lost one is acknowledged, and with it the lost one.")                           \
-	X(NIC_PSN_WRAP, "nic_psn_wrap", "rnic", "Sequence numbers are compared as if they did not wrap.")    \
-	X(NIC_KEY_DEAD, "nic_key_dead", "rnic", "A key is accepted after its region was deregistered.")      \
-	X(NIC_LAND_AFTER_DESTROY, "nic_land_after_destroy", "rnic",                                          \
-	  "Data of a queue pair go on landing after it was destroyed.")                                      \
-	X(NIC_LAST_LINE, "nic_last_line", "rnic", "The last, partial line of a long WRITE is dropped.")      \
-	X(NIC_LINES_SHUFFLED, "nic_lines_shuffled", "rnic",                                                  \
-	  "With dma_order=left, the last line of a packet still lands first.")                               \
-	X(NIC_PACKET_MISPLACED, "nic_packet_misplaced", "rnic",                                              \
-	  "The second packet of a WRITE goes where the first one went.")                                     \
-	X(NIC_READ_HOLE, "nic_read_hole", "rnic",                                                            \
-	  "A READ completes although one of its responses was lost.")                                        \
-	X(NIC_FENCE_IGNORED, "nic_fence_ignored", "rnic", "A fenced request does not wait for READs.")       \
-	X(NIC_FLUSHED_SUCCESS, "nic_flushed_success", "rnic",                                                \
-	  "Requests that are flushed from a failed queue pair complete with success.")                       \
-	X(NIC_ATOMIC_REPEATED, "nic_atomic_repeated", "rnic", "A duplicate of an atomic is executed again.") \
-	X(NIC_BOUNDS, "nic_bounds", "rnic", "A WRITE may run past the end of its region.")                   \
-	X(PM_FLUSH_SHORT, "pm_flush_short", "pmem", "A flush forgets the last line of an unaligned range.")  \
-	X(PM_FENCE_ONE, "pm_fence_one", "pmem", "A fence waits for the first line that was flushed only.")   \
-	X(PM_VERSION_ALONE, "pm_version_alone", "pmem",                                                      \
-	  "A line in flight may survive with its newest store, but without the one before.")                 \
-	X(PM_WORD_TORN, "pm_word_torn", "pmem", "An 8-byte store may be torn into halves.")                  \
-	X(PM_FENCE_FORGETS, "pm_fence_forgets", "pmem",                                                      \
-	  "A fence of one task forgets what the others have flushed.")                                       \
-	X(PM_UNDO_FORGETS, "pm_undo_forgets", "pmem",                                                        \
+#define OWN_MODEL_BUGS(X)                                                                    \
+	X(NIC_DUPLICATE_EXECUTED, "nic_duplicate", "rnic",                                   \
+	  "A duplicate of a WRITE is executed once more.")                                   \
+	X(NIC_READ_OVERTAKES, "nic_read_overtakes", "rnic",                                  \
+	  "A READ does not wait for the WRITEs before it.")                                  \
+	X(NIC_SEND_OVERTAKES, "nic_send_overtakes", "rnic",                                  \
+	  "A SEND lands before a WRITE that was posted before it and is held.")              \
+	X(NIC_ACK_UNACCEPTED, "nic_ack_unaccepted", "rnic",                                  \
+	  "A packet behind a lost one is acknowledged, and with it the lost one.")           \
+	X(NIC_PSN_WRAP, "nic_psn_wrap", "rnic",                                              \
+	  "Sequence numbers are compared as if they did not wrap.")                          \
+	X(NIC_KEY_DEAD, "nic_key_dead", "rnic",                                              \
+	  "A key is accepted after its region was deregistered.")                            \
+	X(NIC_LAND_AFTER_DESTROY, "nic_land_after_destroy", "rnic",                          \
+	  "Data of a queue pair go on landing after it was destroyed.")                      \
+	X(NIC_LAST_LINE, "nic_last_line", "rnic",                                            \
+	  "The last, partial line of a long WRITE is dropped.")                              \
+	X(NIC_LINES_SHUFFLED, "nic_lines_shuffled", "rnic",                                  \
+	  "With dma_order=left, the last line of a packet still lands first.")               \
+	X(NIC_PACKET_MISPLACED, "nic_packet_misplaced", "rnic",                              \
+	  "The second packet of a WRITE goes where the first one went.")                     \
+	X(NIC_READ_HOLE, "nic_read_hole", "rnic",                                            \
+	  "A READ completes although one of its responses was lost.")                        \
+	X(NIC_FENCE_IGNORED, "nic_fence_ignored", "rnic",                                    \
+	  "A fenced request does not wait for READs.")                                       \
+	X(NIC_FLUSHED_SUCCESS, "nic_flushed_success", "rnic",                                \
+	  "Requests that are flushed from a failed queue pair complete with success.")       \
+	X(NIC_ATOMIC_REPEATED, "nic_atomic_repeated", "rnic",                                \
+	  "A duplicate of an atomic is executed again.")                                     \
+	X(NIC_BOUNDS, "nic_bounds", "rnic", "A WRITE may run past the end of its region.")   \
+	X(PM_FLUSH_SHORT, "pm_flush_short", "pmem",                                          \
+	  "A flush forgets the last line of an unaligned range.")                            \
+	X(PM_FENCE_ONE, "pm_fence_one", "pmem",                                              \
+	  "A fence waits for the first line that was flushed only.")                         \
+	X(PM_VERSION_ALONE, "pm_version_alone", "pmem",                                      \
+	  "A line in flight may survive with its newest store, but without the one before.") \
+	X(PM_WORD_TORN, "pm_word_torn", "pmem", "An 8-byte store may be torn into halves.")  \
+	X(PM_FENCE_FORGETS, "pm_fence_forgets", "pmem",                                      \
+	  "A fence of one task forgets what the others have flushed.")                       \
+	X(PM_UNDO_FORGETS, "pm_undo_forgets", "pmem",                                        \
 	  "A crash image is not wholly undone: one line of it is seen by the next.")
 
-#define OWN_BLIND_BUGS(X)                                                                                    \
-	X(PM_FENCE_ALL, "pm_fence_all", "pmem", "A fence makes all dirty lines durable, flushed or not.")    \
-	X(PM_NIC_DURABLE, "pm_nic_durable", "pmem", "A NIC write is durable as soon as it is visible.")      \
-	X(PM_NEWEST_ON_NIC_READ, "pm_newest_on_nic_read", "pmem",                                            \
-	  "A line that a NIC reads first after a power failure has survived as its newest version.")         \
-	X(PLAIN_ONLY, "plain_only", "explorer", "Schedules and faults are drawn, and not applied.")          \
-	X(FSCK_NEVER, "fsck_never", "explorer", "The structural check after recovery is left out.")          \
-	X(LIVE_NEVER, "live_never", "explorer", "Operations that do not end are not noticed.")               \
-	X(FOREIGN_IS_ABSENT, "foreign_is_absent", "explorer", "Bytes that nobody wrote count as not found.") \
-	X(CRASH_NO_OLDER, "crash_no_older", "explorer", "Lines survive as their newest version only.")       \
-	X(CRASH_NO_FENCE, "crash_no_fence", "explorer", "The power never fails before a fence.")             \
-	X(CRASH_NO_DRAIN, "crash_no_drain", "explorer", "The power never fails before a line drains to PM.") \
-	X(CRASH_ONCE, "crash_once", "explorer", "The power never fails during recovery.")                    \
-	X(SEEN_NO_HISTORY, "seen_no_history", "explorer",                                                    \
-	  "Points with equal images are taken for equal, whatever clients have seen.")                       \
-	X(READ_FIRST_KEY, "read_first_key", "explorer", "After recovery only the first key is read.")        \
-	X(FLOOR_KEPT, "floor_kept", "judge", "KEEP's floor is never raised above the load phase.")           \
-	X(SHRINK_ANY, "shrink_any", "shrinker", "Shrinking is content with a break of any contract.")        \
+#define OWN_BLIND_BUGS(X)                                                                          \
+	X(PM_FENCE_ALL, "pm_fence_all", "pmem",                                                    \
+	  "A fence makes all dirty lines durable, flushed or not.")                                \
+	X(PM_NIC_DURABLE, "pm_nic_durable", "pmem",                                                \
+	  "A NIC write is durable as soon as it is visible.")                                      \
+	X(PM_NEWEST_ON_NIC_READ, "pm_newest_on_nic_read", "pmem",                                  \
+	  "A line that a NIC reads first after a power failure has survived as its newest "        \
+	  "version.")                                                                              \
+	X(PLAIN_ONLY, "plain_only", "explorer",                                                    \
+	  "Schedules and faults are drawn, and not applied.")                                      \
+	X(FSCK_NEVER, "fsck_never", "explorer",                                                    \
+	  "The structural check after recovery is left out.")                                      \
+	X(LIVE_NEVER, "live_never", "explorer", "Operations that do not end are not noticed.")     \
+	X(FOREIGN_IS_ABSENT, "foreign_is_absent", "explorer",                                      \
+	  "Bytes that nobody wrote count as not found.")                                           \
+	X(CRASH_NO_OLDER, "crash_no_older", "explorer",                                            \
+	  "Lines survive as their newest version only.")                                           \
+	X(CRASH_NO_FENCE, "crash_no_fence", "explorer", "The power never fails before a fence.")   \
+	X(CRASH_NO_DRAIN, "crash_no_drain", "explorer",                                            \
+	  "The power never fails before a line drains to PM.")                                     \
+	X(CRASH_ONCE, "crash_once", "explorer", "The power never fails during recovery.")          \
+	X(SEEN_NO_HISTORY, "seen_no_history", "explorer",                                          \
+	  "Points with equal images are taken for equal, whatever clients have seen.")             \
+	X(READ_FIRST_KEY, "read_first_key", "explorer",                                            \
+	  "After recovery only the first key is read.")                                            \
+	X(FLOOR_KEPT, "floor_kept", "judge", "KEEP's floor is never raised above the load phase.") \
+	X(SHRINK_ANY, "shrink_any", "shrinker",                                                    \
+	  "Shrinking is content with a break of any contract.")                                    \
 	X(TASKS_NEVER_HELD, "tasks_never_held", "sources", "Clients and servers never stall.")
 
-/* Another machine than the one that docs/model.md describes. Stores may well be right on it: litmus tests and
- * the taxonomy tell the two apart. */
-#define OWN_CHANGES(X)                                                                                      \
-	X(PM_VISIBLE_DURABLE, "pm_visible_durable", "pmem", "What is visible is durable, in every domain.") \
-	X(PM_DDIO_IGNORED, "pm_ddio_ignored", "pmem", "Data drain past the cache, as with ddio=off.")       \
-	X(PM_CACHES_LOST, "pm_caches_lost", "pmem", "domain=mhp keeps no more than domain=dmp.")            \
-	X(PM_NIC_BUFFERS_LOST, "pm_nic_buffers_lost", "pmem", "domain=wsp keeps no more than domain=mhp.")  \
-	X(PM_FLUSH_IGNORED, "pm_flush_ignored", "pmem", "The CPU's flushes of lines do nothing.")           \
-	X(NIC_FLUSH_IGNORED, "nic_flush_ignored", "rnic",                                                   \
-	  "An RDMA FLUSH is answered at once, and does nothing.")                                           \
-	X(NIC_WRITE_OVERTAKES, "nic_write_overtakes", "rnic",                                               \
-	  "A WRITE lands before one that was posted before it.")                                            \
-	X(NIC_NEVER_OVERTAKES, "nic_never_overtakes", "rnic",                                               \
-	  "Nothing overtakes a request that is not posted, as if all were fenced.")                         \
-	X(NIC_DONE_IS_VISIBLE, "nic_done_is_visible", "rnic",                                               \
-	  "A request completes when its data are visible at the peer, and not before.")                     \
-	X(NIC_RECEIVE_EARLY, "nic_receive_early", "rnic",                                                   \
-	  "A receive completes before what was posted before it is visible.")                               \
-	X(NIC_IWARP_WAITS, "nic_iwarp_waits", "rnic", "transport=iwarp completes as late as transport=ib.") \
-	X(NIC_ATOMIC_WRITE_POSTED, "nic_atomic_write_posted", "rnic",                                       \
+/* Another machine than the one that docs/model.md describes. Stores may well be right on it: litmus
+ * tests and the taxonomy tell the two apart. */
+#define OWN_CHANGES(X)                                                                            \
+	X(PM_VISIBLE_DURABLE, "pm_visible_durable", "pmem",                                       \
+	  "What is visible is durable, in every domain.")                                         \
+	X(PM_DDIO_IGNORED, "pm_ddio_ignored", "pmem",                                             \
+	  "Data drain past the cache, as with ddio=off.")                                         \
+	X(PM_CACHES_LOST, "pm_caches_lost", "pmem", "domain=mhp keeps no more than domain=dmp.")  \
+	X(PM_NIC_BUFFERS_LOST, "pm_nic_buffers_lost", "pmem",                                     \
+	  "domain=wsp keeps no more than domain=mhp.")                                            \
+	X(PM_FLUSH_IGNORED, "pm_flush_ignored", "pmem", "The CPU's flushes of lines do nothing.") \
+	X(NIC_FLUSH_IGNORED, "nic_flush_ignored", "rnic",                                         \
+	  "An RDMA FLUSH is answered at once, and does nothing.")                                 \
+	X(NIC_WRITE_OVERTAKES, "nic_write_overtakes", "rnic",                                     \
+	  "A WRITE lands before one that was posted before it.")                                  \
+	X(NIC_NEVER_OVERTAKES, "nic_never_overtakes", "rnic",                                     \
+	  "Nothing overtakes a request that is not posted, as if all were fenced.")               \
+	X(NIC_DONE_IS_VISIBLE, "nic_done_is_visible", "rnic",                                     \
+	  "A request completes when its data are visible at the peer, and not before.")           \
+	X(NIC_RECEIVE_EARLY, "nic_receive_early", "rnic",                                         \
+	  "A receive completes before what was posted before it is visible.")                     \
+	X(NIC_IWARP_WAITS, "nic_iwarp_waits", "rnic",                                             \
+	  "transport=iwarp completes as late as transport=ib.")                                   \
+	X(NIC_ATOMIC_WRITE_POSTED, "nic_atomic_write_posted", "rnic",                             \
 	  "An ATOMIC WRITE does not wait for a FLUSH before it.")
 
 enum own_bug {

@@ -63,9 +63,9 @@ struct version {
 };
 
 struct line {
-	uint32_t saved;		       /* == run: its content at boot is in the undo list */
-	uint32_t decided;	       /* == run: what survived the failure before boot is decided */
-	uint32_t first, last;	       /* versions in flight: index + 1 */
+	uint32_t saved;	      /* == run: its content at boot is in the undo list */
+	uint32_t decided;     /* == run: what survived the failure before boot is decided */
+	uint32_t first, last; /* versions in flight: index + 1 */
 	uint32_t in_flight, committed; /* how many; how many were, since boot */
 	uint32_t dirty_at;	       /* its place in the list of dirty lines */
 	uint64_t content_hash;	       /* of durable content; 0: not known */
@@ -170,7 +170,8 @@ struct pmem_stack *pmem_stack_new(unsigned machines, size_t max_len)
 		size_t pages = whole_pages(max_len);
 		uint8_t *memory = mmap(NULL, pages + 2 * GUARD, PROT_NONE,
 				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (memory == MAP_FAILED || mprotect(memory + GUARD, pages, PROT_READ | PROT_WRITE)) {
+		if (memory == MAP_FAILED ||
+		    mprotect(memory + GUARD, pages, PROT_READ | PROT_WRITE)) {
 			pmem_stack_free(stack);
 			return NULL;
 		}
@@ -200,7 +201,8 @@ void pmem_stack_free(struct pmem_stack *stack)
 		return;
 	for (unsigned i = 0; i <= stack->machines; i++)
 		if (stack->image[i])
-			munmap(stack->image[i] - (whole_pages(stack->max_len) - stack->max_len) - GUARD,
+			munmap(stack->image[i] - (whole_pages(stack->max_len) - stack->max_len) -
+				       GUARD,
 			       whole_pages(stack->max_len) + 2 * GUARD);
 	for (unsigned i = 0; i < stack->machines; i++) {
 		struct pmem *pm = &stack->pm[i];
@@ -274,8 +276,8 @@ static void begin_buffers(struct pmem *pm)
 	if (!pm->kept_buffers)
 		arena_exhausted();
 	pm->buffers = pm->kept_buffers;
-	store_buffers_begin(pm->buffers, pm->sim, pm->work, pm->hw.store_buffer, &pm->window.buffered, leaves,
-			    pm);
+	store_buffers_begin(pm->buffers, pm->sim, pm->work, pm->hw.store_buffer,
+			    &pm->window.buffered, leaves, pm);
 }
 
 void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw)
@@ -363,8 +365,8 @@ static void save(struct pmem *pm, uint32_t l)
 	line->content_hash = content_hash(pm, l);
 }
 
-/* memcpy of what is a word most of the time. A call else: what compilers make of a length that is small for
- * sure ("rep movs") costs more. */
+/* memcpy of what is a word most of the time. A call else: what compilers make of a length that is
+ * small for sure ("rep movs") costs more. */
 static inline void put(uint8_t *to, const void *from, size_t len)
 {
 	if (len == 8) {
@@ -426,7 +428,8 @@ static void decide(struct pmem *pm, uint32_t l)
 		char name[64], version[64];
 		pmem_place(pm, (uint64_t)l * LINE, name, sizeof(name));
 		pmem_answer_print(failed->line[l].in_flight, answer, version, sizeof(version));
-		const struct told about = {.kind = TOLD_SURVIVED, .off = (uint64_t)l * LINE, .len = LINE};
+		const struct told about = {
+			.kind = TOLD_SURVIVED, .off = (uint64_t)l * LINE, .len = LINE};
 		sim_tell_about(pm->sim, sim_actor(pm->sim), 0, &about,
 			       "first touch of line %s: it survived as %s", name, version);
 	}
@@ -457,7 +460,8 @@ static void apply_arrivals(struct pmem *pm, uint32_t l)
 {
 	for (uint32_t i = 0; i < pm->arrivals; i++)
 		if (pm->arrival[i].off / LINE == l)
-			write_durable(pm, pm->arrival[i].off, pm->arrival[i].data, pm->arrival[i].len);
+			write_durable(pm, pm->arrival[i].off, pm->arrival[i].data,
+				      pm->arrival[i].len);
 }
 
 /* The line's versions up to its `upto`th since boot are durable for sure. */
@@ -494,7 +498,8 @@ static void commit(struct pmem *pm, uint32_t l, uint32_t upto)
 	make_durable(pm, l, upto);
 }
 
-static void add_version(struct pmem *pm, uint64_t off, const void *data, size_t len, const struct author *by)
+static void add_version(struct pmem *pm, uint64_t off, const void *data, size_t len,
+			const struct author *by)
 {
 	uint32_t l = (uint32_t)(off / LINE);
 	struct line *line = &pm->line[l];
@@ -569,8 +574,8 @@ static struct author by_task(struct pmem *pm, uintptr_t pc)
 	return by;
 }
 
-static void tell_store(struct pmem *pm, uint64_t off, const void *data, size_t len, const struct author *by,
-		       bool late)
+static void tell_store(struct pmem *pm, uint64_t off, const void *data, size_t len,
+		       const struct author *by, bool late)
 {
 	char name[64], hex[24] = "";
 	pmem_place(pm, off, name, sizeof(name));
@@ -582,8 +587,8 @@ static void tell_store(struct pmem *pm, uint64_t off, const void *data, size_t l
 }
 
 /*
- * The power may fail before something of a CPU becomes durable. `late`: the entry of its store buffer
- * by which it does. True: it fails.
+ * The power may fail before something of a CPU becomes durable. `late`: the entry of its store
+ * buffer by which it does. True: it fails.
  */
 static bool cpu_power_fails(struct pmem *pm, enum crash_place place, const struct buffered *late)
 {
@@ -599,8 +604,8 @@ static bool cpu_power_fails(struct pmem *pm, enum crash_place place, const struc
 }
 
 /*
- * Bytes that the CPU has stored at [off, off+len), within one line, become a version of it. `late`: as
- * above. False: the power failed.
+ * Bytes that the CPU has stored at [off, off+len), within one line, become a version of it. `late`:
+ * as above. False: the power failed.
  */
 static bool stored(struct pmem *pm, uint64_t off, size_t len, const struct author *by,
 		   const struct buffered *late)
@@ -715,7 +720,8 @@ static bool waits(struct pmem *pm)
 
 static void enter(struct pmem *pm, enum buffered_kind kind, uint64_t off, size_t len, uintptr_t pc)
 {
-	const struct buffered entry = {.kind = (uint8_t)kind, .by = by_task(pm, pc), .off = off, .len = len};
+	const struct buffered entry = {
+		.kind = (uint8_t)kind, .by = by_task(pm, pc), .off = off, .len = len};
 	store_buffers_wait(pm->buffers, pm->buffers->size - 1);
 	store_buffers_enter(pm->buffers, &entry, 0);
 }
@@ -782,8 +788,8 @@ static inline void load(struct pmem *pm, uint64_t off, size_t len)
 }
 
 /*
- * gcc calls both hooks of `*a = *b`, the write's first, before it copies: a store that has changed nothing
- * yet, followed by a load of the same length, is still to come.
+ * gcc calls both hooks of `*a = *b`, the write's first, before it copies: a store that has changed
+ * nothing yet, followed by a load of the same length, is still to come.
  */
 static __attribute__((noinline)) void load_after_store(struct pmem *pm, uint64_t off, size_t len)
 {
@@ -810,7 +816,8 @@ void pmem_cpu_load(struct pmem *pm, uint64_t off, size_t len)
 }
 
 /* A store's hook, with store buffers: memory then is as its CPU sees it. */
-static __attribute__((noinline)) void store_behind_buffer(struct pmem *pm, struct unread store, bool locked)
+static __attribute__((noinline)) void store_behind_buffer(struct pmem *pm, struct unread store,
+							  bool locked)
 {
 	if (!locked)
 		choose_wait(pm, &store);
@@ -825,7 +832,8 @@ static __attribute__((noinline)) void store_behind_buffer(struct pmem *pm, struc
 	keep_below(pm);
 }
 
-static inline void store_to_come(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc, bool locked)
+static inline void store_to_come(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc,
+				 bool locked)
 {
 	pmem_settle(pm);
 	sim_step(pm->sim, STEP_STORE, STORE_NS);
@@ -870,8 +878,8 @@ static void copy_line(struct pmem *pm, uint64_t off, const uint8_t *from, int by
 	}
 }
 
-static void copy(struct pmem *pm, uint64_t off, const uint8_t *from, int byte, size_t len, uintptr_t pc,
-		 bool locked)
+static void copy(struct pmem *pm, uint64_t off, const uint8_t *from, int byte, size_t len,
+		 uintptr_t pc, bool locked)
 {
 	pmem_settle(pm);
 	while (len) {
@@ -890,7 +898,8 @@ static void copy(struct pmem *pm, uint64_t off, const uint8_t *from, int byte, s
 	}
 }
 
-void pmem_cpu_copy(struct pmem *pm, uint64_t off, const void *data, int byte, size_t len, uintptr_t pc)
+void pmem_cpu_copy(struct pmem *pm, uint64_t off, const void *data, int byte, size_t len,
+		   uintptr_t pc)
 {
 	copy(pm, off, data, byte, len, pc, false);
 }
@@ -924,12 +933,14 @@ static uint64_t last_line(const struct pmem *pm, uint64_t off, size_t len)
 	return (off + len - 1) / LINE;
 }
 
-static void tell_flush(struct pmem *pm, uint64_t off, size_t len, const struct author *by, const char *what)
+static void tell_flush(struct pmem *pm, uint64_t off, size_t len, const struct author *by,
+		       const char *what)
 {
 	char name[64];
 	pmem_place(pm, off, name, sizeof(name));
 	const struct told about = {.kind = TOLD_FLUSH, .off = off, .len = len};
-	sim_tell_about(pm->sim, by->who, by->pc, &about, "flushes %zu bytes at %s%s", len, name, what);
+	sim_tell_about(pm->sim, by->who, by->pc, &about, "flushes %zu bytes at %s%s", len, name,
+		       what);
 }
 
 /* clwb, clflushopt: a fence makes the range's lines durable as they are now. */
@@ -1008,7 +1019,8 @@ void pmem_cpu_clflush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 }
 
 /* What this CPU has marked is durable. False: the power failed. */
-static bool fence(struct pmem *pm, unsigned cpu, const struct author *by, const struct buffered *late)
+static bool fence(struct pmem *pm, unsigned cpu, const struct author *by,
+		  const struct buffered *late)
 {
 	struct marks *marks = marks_of(pm, cpu);
 	bool moves = false;
@@ -1024,8 +1036,9 @@ static bool fence(struct pmem *pm, unsigned cpu, const struct author *by, const 
 		pm->marks[t].n = 0;
 	if (sim_telling(pm->sim)) {
 		const struct told about = {.kind = TOLD_FENCE};
-		sim_tell_about(pm->sim, by->who, by->pc, &about, "fence: %u flushed line%s now durable",
-			       marks->n, marks->n == 1 ? " is" : "s are");
+		sim_tell_about(pm->sim, by->who, by->pc, &about,
+			       "fence: %u flushed line%s now durable", marks->n,
+			       marks->n == 1 ? " is" : "s are");
 	}
 	marks->n = 0;
 	return true;
@@ -1084,7 +1097,8 @@ void pmem_cpu_mfence(struct pmem *pm, uintptr_t pc)
 	pmem_cpu_empty(pm, pc);
 }
 
-void pmem_cpu_locked_write(struct pmem *pm, uint64_t off, const void *data, size_t len, uintptr_t pc)
+void pmem_cpu_locked_write(struct pmem *pm, uint64_t off, const void *data, size_t len,
+			   uintptr_t pc)
 {
 	copy(pm, off, data, 0, len, pc, true);
 }
@@ -1096,7 +1110,8 @@ void pmem_cpu_post(struct pmem *pm, void (*ring)(void *arg), void *arg)
 		ring(arg);
 		return;
 	}
-	const struct buffered entry = {.kind = BUFFERED_POST, .by = by_task(pm, 0), .ring = ring, .arg = arg};
+	const struct buffered entry = {
+		.kind = BUFFERED_POST, .by = by_task(pm, 0), .ring = ring, .arg = arg};
 	store_buffers_wait(pm->buffers, pm->buffers->size - 1);
 	store_buffers_enter(pm->buffers, &entry, 0);
 }
@@ -1134,7 +1149,8 @@ void pmem_burnt(struct pmem *pm, const void *addr, size_t len, bool write)
 	pm->window.burn = pm->watched ? 1 : BURN;
 	if (pm->watched) {
 		if (!sim_on_stack(pm->sim, addr))
-			sim_touch(pm->sim, write ? TOUCH_DRAM_WRITE : TOUCH_DRAM_READ, (uintptr_t)addr, len);
+			sim_touch(pm->sim, write ? TOUCH_DRAM_WRITE : TOUCH_DRAM_READ,
+				  (uintptr_t)addr, len);
 		if (--pm->watched)
 			return;
 		pm->watched = BURN;
@@ -1242,14 +1258,19 @@ static void schedule_drain(struct pmem *pm, uint32_t l, const struct nic_where *
 				  .a = from->message,
 				  .b = from->packet,
 				  .c = l};
-	sim_hold(pm->sim, CHAIN_OTHER, sim_choose(pm->sim, &at, HOLDS), DRAIN_NS, drain_line, drain);
+	sim_hold(pm->sim, CHAIN_OTHER, sim_choose(pm->sim, &at, HOLDS), DRAIN_NS, drain_line,
+		 drain);
 }
 
-void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, const struct nic_where *from)
+void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len,
+		   const struct nic_where *from)
 {
 	uint32_t l = (uint32_t)(off / LINE);
-	struct author by = {
-		.who = from->qp, .op = from->op, .visit = from->visit, .nic = true, .send = from->send};
+	struct author by = {.who = from->qp,
+			    .op = from->op,
+			    .visit = from->visit,
+			    .nic = true,
+			    .send = from->send};
 	bool durable = visible_is_durable(pm, true) || OWN_BUG(&pm->hw, PM_NIC_DURABLE);
 	pmem_settle(pm);
 	show_all(pm);
@@ -1257,17 +1278,22 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, 
 	note_touch(pm, arrived ? TOUCH_SHOW : TOUCH_WRITE, off, len);
 	touch(pm, off, len, true);
 	/* Under WSP the data is durable since it arrived: landing changes nothing that survives. */
-	if (durable && !nic_buffers_survive(pm) && nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
+	if (durable && !nic_buffers_survive(pm) &&
+	    nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
 		return;
 	memcpy(pm->work + off, data, len);
 	add_version(pm, off, data, len, &by);
 	if (sim_telling(pm->sim)) {
 		char name[64];
 		pmem_place(pm, off, name, sizeof(name));
-		const struct told about = {
-			.kind = TOLD_LAND, .visit = from->visit, .op = from->op, .off = off, .len = len};
-		sim_tell_about(pm->sim, from->qp, 0, &about, "message %u packet %u: %zu bytes land at %s, %s",
-			       from->message, from->packet, len, name,
+		const struct told about = {.kind = TOLD_LAND,
+					   .visit = from->visit,
+					   .op = from->op,
+					   .off = off,
+					   .len = len};
+		sim_tell_about(pm->sim, from->qp, 0, &about,
+			       "message %u packet %u: %zu bytes land at %s, %s", from->message,
+			       from->packet, len, name,
 			       durable ? "visible and durable" : "visible");
 	}
 	if (arrived)
@@ -1279,8 +1305,8 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, 
 }
 
 /* How many of the line's versions since boot the flush covers: up to the newest that it names. */
-static uint32_t flushed_upto(const struct pmem *pm, uint32_t l, uint64_t off, size_t len, bool sends,
-			     const struct actor *qp)
+static uint32_t flushed_upto(const struct pmem *pm, uint32_t l, uint64_t off, size_t len,
+			     bool sends, const struct actor *qp)
 {
 	const struct line *line = &pm->line[l];
 	uint32_t n = line->committed, upto = n;
@@ -1295,7 +1321,8 @@ static uint32_t flushed_upto(const struct pmem *pm, uint32_t l, uint64_t off, si
 	return upto;
 }
 
-void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends, const struct nic_where *from)
+void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends,
+		    const struct nic_where *from)
 {
 	uint32_t lowest = UINT32_MAX, lines = 0;
 	pmem_settle(pm);
@@ -1314,7 +1341,8 @@ void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends, const
 	for (uint32_t i = pm->dirties; i--;)
 		commit(pm, pm->dirty[i], flushed_upto(pm, pm->dirty[i], off, len, sends, from->qp));
 	if (sim_telling(pm->sim))
-		sim_tell(pm->sim, from->qp, 0, "message %u packet %u: %u line%s drained to PM, now durable",
+		sim_tell(pm->sim, from->qp, 0,
+			 "message %u packet %u: %u line%s drained to PM, now durable",
 			 from->message, from->packet, lines, lines == 1 ? " is" : "s are");
 }
 
@@ -1342,7 +1370,8 @@ void pmem_cache_pressure(struct pmem *pm)
 	pmem_settle(pm);
 	if (!pm->dirties || sim_plain(pm->sim) || !actor)
 		return;
-	struct choice_point at = {.kind = CHOICE_EVICT, .who = actor, .op = actor->op, .visit = actor->visit};
+	struct choice_point at = {
+		.kind = CHOICE_EVICT, .who = actor, .op = actor->op, .visit = actor->visit};
 	unsigned answer = sim_choose(pm->sim, &at, pm->dirties + 2);
 	if (!answer || sim_power_fails_here(pm->sim, CRASH_BEFORE_EVICT))
 		return;
@@ -1357,9 +1386,9 @@ void pmem_cache_pressure(struct pmem *pm)
 
 uint64_t pmem_images_hash(const struct pmem *pm)
 {
-	/* Durable content relative to the first machine's boot: the machines' changes add up (XOR). In
-	 * flight: this machine's versions, and those of failed machines on lines that nobody has touched
-	 * since. */
+	/* Durable content relative to the first machine's boot: the machines' changes add up (XOR).
+	 * In flight: this machine's versions, and those of failed machines on lines that nobody has
+	 * touched since. */
 	uint64_t durable = pm->durable_hash, flight = pm->flight_hash;
 	for (const struct pmem *failed = pm->before; failed; failed = failed->before) {
 		durable ^= failed->durable_hash;

@@ -6,7 +6,8 @@
  *
  * Three sides use it: store code, through the compiler hooks and libpmem's
  * functions (hooks.h); the RNIC, through the three verbs "a NIC write arrived",
- * "a NIC write became visible" and "NIC writes are flushed"; the explorer, through crash images (crash.h).
+ * "a NIC write became visible" and "NIC writes are flushed"; the explorer, through crash images
+ * (crash.h).
  */
 #include "core/pmem/hardware.h"
 #include "core/rt/sim.h"
@@ -31,14 +32,17 @@ bool pmem_owns(const struct pmem *pm, const void *addr, size_t len, uint64_t *of
 /* Stage 1: bytes sit in the responder's NIC buffers. Under WSP they survive from here on. */
 void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len,
 		     const struct nic_where *from);
-/* Stage 2: bytes become visible to CPU and NIC. At most one line (never crosses a line boundary). */
-void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len, const struct nic_where *from);
+/* Stage 2: bytes become visible to CPU and NIC. At most one line (never crosses a line
+ * boundary). */
+void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len,
+		   const struct nic_where *from);
 /*
- * Stage 3: what this queue pair made visible leaves the integrated-I/O buffers: its writes to [off, off+len),
- * and with `sends` its SENDs wherever they are. With DDIO the data may be in the cache, where no NIC reaches
- * it.
+ * Stage 3: what this queue pair made visible leaves the integrated-I/O buffers: its writes to [off,
+ * off+len), and with `sends` its SENDs wherever they are. With DDIO the data may be in the cache,
+ * where no NIC reaches it.
  */
-void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends, const struct nic_where *from);
+void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends,
+		    const struct nic_where *from);
 /* The NIC reads (RDMA READ, gather of a send). Sees what the CPU sees. */
 void pmem_nic_read(struct pmem *pm, uint64_t off, void *data, size_t len);
 
@@ -50,18 +54,20 @@ void pmem_cpu_store(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc);
 /* The same of a locked instruction, behind pmem_cpu_empty(): it is visible at once. */
 void pmem_cpu_locked_store(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc);
 /* A copy into PM (data == NULL: `len` bytes of `byte`), performed here. */
-void pmem_cpu_copy(struct pmem *pm, uint64_t off, const void *data, int byte, size_t len, uintptr_t pc);
+void pmem_cpu_copy(struct pmem *pm, uint64_t off, const void *data, int byte, size_t len,
+		   uintptr_t pc);
 void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc); /* clwb, clflushopt */
 void pmem_cpu_fence(struct pmem *pm, uintptr_t pc);			      /* sfence */
 void pmem_settle(struct pmem *pm);
-/* Are there store buffers (hardware.store_buffer)? Then, before a locked instruction wherever its operand is:
- * the CPU's buffer is empty, and what it has flushed is durable. */
+/* Are there store buffers (hardware.store_buffer)? Then, before a locked instruction wherever its
+ * operand is: the CPU's buffer is empty, and what it has flushed is durable. */
 bool pmem_has_buffers(const struct pmem *pm);
 void pmem_cpu_empty(struct pmem *pm, uintptr_t pc);
 /* A store to DRAM, while there is something in a store buffer (the window's `buffered`). */
 void pmem_cpu_dram_store(struct pmem *pm, const void *addr);
 
-/* --- the same for who has no compiler hooks, and the instructions that libpmem has no name for --- */
+/* --- the same for who has no compiler hooks, and the instructions that libpmem has no name for
+ * --- */
 
 /* A load: what this CPU sees. */
 void pmem_cpu_read(struct pmem *pm, uint64_t off, void *data, size_t len);
@@ -69,17 +75,20 @@ void pmem_cpu_read(struct pmem *pm, uint64_t off, void *data, size_t len);
 void pmem_cpu_clflush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc);
 /* mfence, and what a locked instruction does before it reads. */
 void pmem_cpu_mfence(struct pmem *pm, uintptr_t pc);
-/* The write of a locked instruction, behind pmem_cpu_mfence() with nobody else in between: visible at once.
- */
-void pmem_cpu_locked_write(struct pmem *pm, uint64_t off, const void *data, size_t len, uintptr_t pc);
+/* The write of a locked instruction, behind pmem_cpu_mfence() with nobody else in between: visible
+ * at
+ * once. */
+void pmem_cpu_locked_write(struct pmem *pm, uint64_t off, const void *data, size_t len,
+			   uintptr_t pc);
 /* A doorbell: ring(arg) is called when the CPU's earlier stores are visible. */
 void pmem_cpu_post(struct pmem *pm, void (*ring)(void *arg), void *arg);
 /* What the hooks look at on each access; the first member of struct pmem. */
 struct pmem_window {
 	uint8_t *base; /* the pool's first byte */
 	size_t len;
-	uint32_t burn; /* accesses outside the pool that are left until the task is taken for an endless loop
-			*/
+	uint32_t burn;	   /* accesses outside the pool that are left until the task is taken for an
+			    * endless
+			    * loop */
 	uint32_t buffered; /* entries in the CPUs' store buffers */
 };
 static inline uint8_t *pmem_base(const struct pmem *pm)
@@ -90,8 +99,8 @@ static inline size_t pmem_length(const struct pmem *pm)
 {
 	return ((const struct pmem_window *)pm)->len;
 }
-/* From now on until pmem_end(), tell the source of each access: to PM, and to DRAM but for a task's own
- * stack. */
+/* From now on until pmem_end(), tell the source of each access: to PM, and to DRAM but for a task's
+ * own stack. */
 void pmem_watch(struct pmem *pm);
 /* The window's burn has reached 0, with this access to DRAM. */
 void pmem_burnt(struct pmem *pm, const void *addr, size_t len, bool write);

@@ -5,9 +5,9 @@
  * What a CPU stores waits in a queue of its own before others see it. The CPU itself sees it
  * at once, so it can load what another one has long overwritten, or load an old value
  * while its own store is on its way. Write-backs (clwb, clflush), store fences and doorbells
- * wait in the same queue, so all of these take effect in program order; but for clwb and clflushopt,
- * which take effect as soon as nothing before them in the queue keeps them: a later write-back makes no
- * other outcome possible.
+ * wait in the same queue, so all of these take effect in program order; but for clwb and
+ * clflushopt, which take effect as soon as nothing before them in the queue keeps them: a later
+ * write-back makes no other outcome possible.
  *
  * When the oldest entry leaves is said by
  *	- the picker, where there is one: each entry is an event of the CPU's chain;
@@ -17,9 +17,9 @@
  * if their holds had been over.
  *
  * Store code looks at memory with its own eyes, so memory itself has to show each CPU what it
- * sees. `shown` says for whom it is made up: each store in that CPU's buffer has changed places with the
- * bytes below it, from the oldest to the newest, and changes back from the newest to the oldest
- * when somebody else looks.
+ * sees. `shown` says for whom it is made up: each store in that CPU's buffer has changed places
+ * with the bytes below it, from the oldest to the newest, and changes back from the newest to the
+ * oldest when somebody else looks.
  */
 #include "core/pmem/store_buffer.h"
 #include <assert.h>
@@ -77,7 +77,8 @@ void store_buffers_change_view(struct store_buffers *b, unsigned to)
 		change_places(b, entry_at(cpu, i));
 }
 
-const struct buffered *store_buffers_forward(const struct store_buffers *b, uint64_t off, size_t len)
+const struct buffered *store_buffers_forward(const struct store_buffers *b, uint64_t off,
+					     size_t len)
 {
 	const struct cpu_buffer *cpu = &b->cpu[store_buffers_cpu(b)];
 	for (uint32_t i = cpu->next; i != cpu->first; i--) {
@@ -122,7 +123,8 @@ static void write_back(struct cpu_buffer *cpu)
 {
 	for (uint32_t i = cpu->first; i != cpu->next; i++) {
 		struct buffered *entry = entry_at(cpu, i);
-		if (entry->kind != BUFFERED_FLUSH || entry->gone || is_kept(cpu, i, entry->off, entry->len))
+		if (entry->kind != BUFFERED_FLUSH || entry->gone ||
+		    is_kept(cpu, i, entry->off, entry->len))
 			continue;
 		entry->gone = true;
 		cpu->of->leaves(cpu->of->arg, entry);

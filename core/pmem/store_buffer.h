@@ -2,8 +2,8 @@
 #ifndef TM_STORE_BUFFER_H
 #define TM_STORE_BUFFER_H
 /*
- * The store buffers of a machine's CPUs (x86-TSO), one of each task. store_buffer.c opens with how they work.
- * Only pmem.c uses them: it says what happens when an entry leaves.
+ * The store buffers of a machine's CPUs (x86-TSO), one of each task. store_buffer.c opens with how
+ * they work. Only pmem.c uses them: it says what happens when an entry leaves.
  */
 #include "core/rt/sim.h"
 
@@ -55,14 +55,16 @@ struct store_buffers {
 	uint32_t *entries; /* of all together are counted here */
 	bool (*leaves)(void *arg, const struct buffered *entry);
 	void *arg;
-	unsigned shown; /* whose view memory shows: its stores in front of what everybody sees. 0: nobody's */
+	unsigned shown; /* whose view memory shows: its stores in front of what everybody sees. 0:
+			   nobody's */
 	unsigned used;	/* CPUs behind it have not had an entry */
 	struct cpu_buffer cpu[SIM_TASKS + 1];
 };
 
 /* NULL: out of memory. */
 struct store_buffers *store_buffers_new(void);
-/* A machine starts: all buffers are empty. leaves(): an entry takes effect; false: the power failed before.
+/* A machine starts: all buffers are empty. leaves(): an entry takes effect; false: the power failed
+ * before.
  */
 void store_buffers_begin(struct store_buffers *b, struct sim *sim, uint8_t *memory, unsigned size,
 			 uint32_t *entries, bool (*leaves)(void *arg, const struct buffered *entry),
@@ -94,19 +96,21 @@ static inline void store_buffers_show(struct store_buffers *b, unsigned cpu)
 }
 
 /*
- * The current task's next entry (cpu and nth are filled in here), held for hold k. If there is no room
- * the oldest leaves. What everybody sees is as before.
+ * The current task's next entry (cpu and nth are filled in here), held for hold k. If there is no
+ * room the oldest leaves. What everybody sees is as before.
  */
 void store_buffers_enter(struct store_buffers *b, const struct buffered *entry, unsigned k);
 /*
- * Must a write-back of these bytes, of one line, wait for something in the current task's queue? For a store
- * or clflush of that line, or a fence: clwb and clflushopt pass all else (Px86: Raad et al., POPL 2020).
+ * Must a write-back of these bytes, of one line, wait for something in the current task's queue?
+ * For a store or clflush of that line, or a fence: clwb and clflushopt pass all else (Px86: Raad et
+ * al., POPL 2020).
  */
 bool store_buffers_keep(const struct store_buffers *b, uint64_t off, size_t len);
-/* The current task's newest store that has all of these bytes: a load of them does not look at memory. NULL:
- * it does.
- */
-const struct buffered *store_buffers_forward(const struct store_buffers *b, uint64_t off, size_t len);
+/* The current task's newest store that has all of these bytes: a load of them does not look at
+ * memory. NULL: it
+ * does. */
+const struct buffered *store_buffers_forward(const struct store_buffers *b, uint64_t off,
+					     size_t len);
 /* The current task waits until at most so many of its entries are left. */
 void store_buffers_wait(struct store_buffers *b, unsigned left);
 

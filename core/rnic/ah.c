@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Addresses: of a queue pair's peer, in address handles, and in front of a datagram that was received.
+ * Addresses: of a queue pair's peer, in address handles, and in front of a datagram that was
+ * received.
  *
  * The link layer is Ethernet: a path is a global route, whose GID the link knows or does not.
  *
- * A datagram's data lie behind 40 bytes that say who sent it. With GIDs of IPv4 addresses these are 20
- * bytes of zeros and the IPv4 header, as RoCEv2 has it (annex A17, 17.4.5.1) and the kernel's rdma_rxe
- * fills it; else an IPv6 header, which is laid out like a GRH. A reader tells them apart by the IPv4 header's
- * checksum. A completion has to say which it is, too (A17.4.5.1), and libibverbs has no field for that:
- * ConnectX cards put it into `sl`, which no packet of RoCEv2 has, and UCX reads it there.
+ * A datagram's data lie behind 40 bytes that say who sent it. With GIDs of IPv4 addresses these are
+ * 20 bytes of zeros and the IPv4 header, as RoCEv2 has it (annex A17, 17.4.5.1) and the kernel's
+ * rdma_rxe fills it; else an IPv6 header, which is laid out like a GRH. A reader tells them apart
+ * by the IPv4 header's checksum. A completion has to say which it is, too (A17.4.5.1), and
+ * libibverbs has no field for that: ConnectX cards put it into `sl`, which no packet of RoCEv2 has,
+ * and UCX reads it there.
  *
- * Address handles come and go with messages: the RNIC keeps those that were destroyed for the next ones.
+ * Address handles come and go with messages: the RNIC keeps those that were destroyed for the next
+ * ones.
  */
 #include <errno.h>
 #include <string.h>
@@ -33,8 +36,8 @@ int rnic_path(const struct rnic_hca *hca, const struct ibv_ah_attr *ah, bool gro
 {
 	struct link *link = hca->net->link;
 	static const union ibv_gid none;
-	if (!ah->is_global || !memcmp(&ah->grh.dgid, &none, sizeof(none)) || ah->grh.sgid_index != 0 ||
-	    (ah->port_num != 0 && ah->port_num != 1))
+	if (!ah->is_global || !memcmp(&ah->grh.dgid, &none, sizeof(none)) ||
+	    ah->grh.sgid_index != 0 || (ah->port_num != 0 && ah->port_num != 1))
 		return EINVAL;
 	if (rnic_is_group(&ah->grh.dgid) && (!groups || !link->group))
 		return groups ? ENETUNREACH : EINVAL;
@@ -187,7 +190,8 @@ int rnic_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct i
 	attr->is_global = 1;
 	read_grh((const uint8_t *)grh, &to, &attr->grh);
 	/* The port has one GID, number 0; it answers for its groups, too. */
-	if (port_num != 1 || (memcmp(&to, &to_hca(context)->gid, sizeof(to)) && !rnic_is_group(&to))) {
+	if (port_num != 1 ||
+	    (memcmp(&to, &to_hca(context)->gid, sizeof(to)) && !rnic_is_group(&to))) {
 		errno = EINVAL;
 		return -1;
 	}

@@ -14,8 +14,9 @@
  * by events. A queue that was created to ignore overruns loses its oldest entry instead.
  *
  * Events: ibv_req_notify_cq() arms the queue for one event, at the next entry, or the next that is
- * solicited or failed; entries that are there already make none. Armed for both: the next. Moderation keeps
- * the event back until so many entries have come, or so long after the first of them.
+ * solicited or failed; entries that are there already make none. Armed for both: the next.
+ * Moderation keeps the event back until so many entries have come, or so long after the first of
+ * them.
  *
  * Polling a receive completion names the work that follows: a server's task
  * works for the client operation whose message it has taken. So that there is one
@@ -52,7 +53,8 @@ struct ibv_cq *rnic_create_cq(struct ibv_context *context, int cqe, void *cq_con
 			      struct ibv_comp_channel *channel, int comp_vector)
 {
 	struct rnic_hca *hca = to_hca(context);
-	if (cqe < 1 || cqe > MAX_CQE || comp_vector < 0 || comp_vector >= context->num_comp_vectors) {
+	if (cqe < 1 || cqe > MAX_CQE || comp_vector < 0 ||
+	    comp_vector >= context->num_comp_vectors) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -199,7 +201,8 @@ void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe)
 	uint32_t used = cq->tail - cq->head;
 	const struct ibv_wc *wc = &cqe->wc;
 	assert(!cq->dead);
-	sim_mix(net->sim, (uint64_t)wc->qp_num << 32 | (uint32_t)wc->status << 16 | (uint32_t)wc->opcode,
+	sim_mix(net->sim,
+		(uint64_t)wc->qp_num << 32 | (uint32_t)wc->status << 16 | (uint32_t)wc->opcode,
 		wc->byte_len);
 	if (used >= (uint32_t)cq->ibv.cqe) {
 		COUNT_ONE(net, cq_overrun);
@@ -270,7 +273,8 @@ const struct cqe *cq_take(struct rnic_cq *cq, bool *named)
 	bool names;
 	if (cq->head == cq->tail)
 		return NULL;
-	names = actor && sim_host(sim) == HOST_SERVER && cqe->recv && cqe->wc.status == IBV_WC_SUCCESS;
+	names = actor && sim_host(sim) == HOST_SERVER && cqe->recv &&
+		cqe->wc.status == IBV_WC_SUCCESS;
 	if (names && *named)
 		return NULL;
 	sim_takes(sim, cq, cq->head);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Completion queues that are polled by iterating (ibv_create_cq_ex(3)): ibv_start_poll() takes the first
- * entry, ibv_next_poll() the next, ibv_end_poll() ends the batch; ibv_wc_read_*() read the entry that was
- * taken last.
+ * Completion queues that are polled by iterating (ibv_create_cq_ex(3)): ibv_start_poll() takes the
+ * first entry, ibv_next_poll() the next, ibv_end_poll() ends the batch; ibv_wc_read_*() read the
+ * entry that was taken last.
  *
- * From ibv_start_poll() on, other tasks that iterate over the same queue wait, as a driver's lock has them
- * wait, unless the queue was created for a single thread. A task that starts a batch in the middle of its own
- * would wait for itself; here this is EINVAL. ibv_poll_cq() works on such a queue, too.
+ * From ibv_start_poll() on, other tasks that iterate over the same queue wait, as a driver's lock
+ * has them wait, unless the queue was created for a single thread. A task that starts a batch in
+ * the middle of its own would wait for itself; here this is EINVAL. ibv_poll_cq() works on such a
+ * queue, too.
  *
- * A queue has the readers that were asked for by wc_flags, and those that each has; the others are NULL.
- * There is no VLAN, no flow steering and no tag matching, so what tells of them cannot be asked for. The
- * timestamp counts nanoseconds of the device's clock.
+ * A queue has the readers that were asked for by wc_flags, and those that each has; the others are
+ * NULL. There is no VLAN, no flow steering and no tag matching, so what tells of them cannot be
+ * asked for. The timestamp counts nanoseconds of the device's clock.
  */
 #include <errno.h>
 #include "core/rnic/device.h"
@@ -155,7 +156,8 @@ static void set_readers(struct ibv_cq_ex *ex, uint64_t asked)
 	if (asked & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
 		ex->read_completion_ts = read_completion_ts;
 	if (asked & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
-		ex->read_completion_wallclock_ns = read_completion_ts; /* a simulation has one clock */
+		ex->read_completion_wallclock_ns =
+			read_completion_ts; /* a simulation has one clock */
 }
 
 static bool is_parent(const struct rnic_pd *pd, const struct ibv_context *context)
@@ -181,8 +183,8 @@ struct ibv_cq_ex *rnic_create_cq_ex(struct ibv_context *context, struct ibv_cq_i
 		errno = EINVAL;
 		return NULL;
 	}
-	cq = (struct rnic_cq *)rnic_create_cq(context, (int)attr->cqe, attr->cq_context, attr->channel,
-					      (int)attr->comp_vector);
+	cq = (struct rnic_cq *)rnic_create_cq(context, (int)attr->cqe, attr->cq_context,
+					      attr->channel, (int)attr->comp_vector);
 	if (!cq)
 		return NULL;
 	cq->parent = parent;

@@ -58,8 +58,8 @@ struct rnic_net {
 	uint64_t *count; /* by enum rnic_count; NULL: nobody counts */
 	/* Takes what comes for queue pair 1. NULL: nobody does. */
 	void (*management)(struct rnic_net *net, struct packet *pkt);
-	void (*torn)(const struct packet
-			     *pkt); /* live world: a part of the packet is in memory; does not return */
+	void (*torn)(const struct packet *pkt); /* live world: a part of the packet is in memory;
+						   does not return */
 	unsigned hosts;
 	struct rnic_hca *hca[]; /* of each host; live world: of each context that is open */
 };
@@ -73,8 +73,8 @@ struct rnic_hooks {
 };
 
 /*
- * Of the live world, where memory that was registered may be gone: how it is touched. A function that may
- * fail says so, and nothing but the access fails.
+ * Of the live world, where memory that was registered may be gone: how it is touched. A function
+ * that may fail says so, and nothing but the access fails.
  */
 struct rnic_memory {
 	uint32_t (*random)(void); /* keys are made of it */
@@ -94,10 +94,10 @@ struct rnic_memory {
 struct rnic_hca {
 	struct rnic_net *net;
 	unsigned host;
-	unsigned qps;	  /* created so far: names their actors */
-	unsigned objects; /* that the user has to give back */
+	unsigned qps;			/* created so far: names their actors */
+	unsigned objects;		/* that the user has to give back */
 	unsigned pds, cqs, shared, ahs; /* of these */
-	unsigned srqs;	  /* created so far: names them */
+	unsigned srqs;			/* created so far: names them */
 	struct rnic_ah *free_ah;
 	struct pmem *pm; /* or NULL */
 	struct rnic_hooks hooks;
@@ -130,8 +130,8 @@ static inline void rnic_event(struct rnic_hca *hca, enum ibv_event_type type, vo
 
 struct rnic_pd {
 	struct ibv_pd ibv;
-	unsigned users;	      /* memory regions, windows, queue pairs, shared receive queues, address handles,
-				 parent domains */
+	unsigned users; /* memory regions, windows, queue pairs, shared receive queues, address
+			   handles, parent domains */
 	struct rnic_pd *base; /* of a parent domain: the one that it stands for; NULL: itself */
 	struct ibv_td *td;
 	bool dead;
@@ -153,9 +153,10 @@ struct rnic_ah {
 	struct rnic_ah *next; /* of those that are free */
 };
 
-/* The link's number of the host that the path leads to, with `groups` of the multicast group, too. A positive
- * errno: there is no such path. */
-int rnic_path(const struct rnic_hca *hca, const struct ibv_ah_attr *ah, bool groups, uint32_t *peer);
+/* The link's number of the host that the path leads to, with `groups` of the multicast group, too.
+ * A positive errno: there is no such path. */
+int rnic_path(const struct rnic_hca *hca, const struct ibv_ah_attr *ah, bool groups,
+	      uint32_t *peer);
 /* The GRH_BYTES in front of a datagram's data. */
 void rnic_put_grh(struct rnic_hca *hca, const struct packet *pkt, uint8_t *to);
 /* What the 40 bytes are, as a datagram's completion says it in its field `sl`. */
@@ -192,14 +193,16 @@ struct rnic_mr {
 	uint32_t next_slot;	/* live world: with the same hash */
 	uint32_t windows;	/* bound to this region */
 	struct rnic_mr *region; /* that this window is bound to */
-	uint32_t qpn;		/* of the queue pair that this window serves, 0: any of its domain */
+	uint32_t qpn; /* of the queue pair that this window serves, 0: any of its domain */
 };
 
-/* The live region with this key if it belongs to pd, allows all of `access`, and holds [va, va + len). */
+/* The live region with this key if it belongs to pd, allows all of `access`, and holds [va, va +
+ * len). */
 struct rnic_mr *mr_local(struct rnic_hca *hca, const struct ibv_pd *pd, uint32_t lkey, int access,
 			 uint64_t va, uint64_t len);
 /* The same for the peer of a queue pair: a live region, or a window that is bound. */
-struct rnic_mr *mr_remote(const struct rnic_qp *qp, uint32_t rkey, int access, uint64_t va, uint64_t len);
+struct rnic_mr *mr_remote(const struct rnic_qp *qp, uint32_t rkey, int access, uint64_t va,
+			  uint64_t len);
 /* Of whatever length. */
 struct rnic_mr *mr_remote_whole(const struct rnic_qp *qp, uint32_t rkey, int access);
 /* The region with this lkey, whoever may use it; NULL: there is none. */
@@ -225,31 +228,35 @@ static inline uint8_t *mr_host(const struct rnic_mr *mr, uint64_t va)
 {
 	return (uint8_t *)((uintptr_t)mr->host + (va - mr->iova)); /* host may be NULL */
 }
-/* Bytes from `at` to the end of its line. DRAM counts from the region's start, so that lines do not depend on
- * where the heap put it. */
+/* Bytes from `at` to the end of its line. DRAM counts from the region's start, so that lines do not
+ * depend on where the heap put it. */
 static inline uint32_t mr_line_left(const struct rnic_mr *mr, const uint8_t *at)
 {
-	uint64_t off = (uint64_t)(at - mr->host) + (mr->in_pm ? mr->pm_off : (uintptr_t)mr->host & 15);
+	uint64_t off = (uint64_t)(at - mr->host) +
+		       (mr->in_pm ? mr->pm_off : (uintptr_t)mr->host & 15);
 	return LINE - off % LINE;
 }
 /* For the story: words for an address in a region (dead or alive) of any host of this net. */
 void rnic_key_place(const struct rnic_net *net, uint32_t rkey, uint64_t va, char *buf, size_t size);
 
-/* The RNIC reads and writes memory; see dma.c. False, in the live world only: that memory is gone. */
-bool dma_read(struct rnic_hca *hca, const struct rnic_mr *mr, const uint8_t *from, void *to, uint32_t len);
-bool dma_write(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from, uint32_t len,
-	       const struct packet_name *name);
-/* What this queue pair wrote leaves the integrated-I/O buffers: where it wrote to [at, at + len) of a region,
- * and with `sends` also what its SENDs left in receive buffers. mr NULL: everywhere. */
-void dma_flush(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at, uint64_t len, bool sends,
-	       const struct packet_name *name);
+/* The RNIC reads and writes memory; see dma.c. False, in the live world only: that memory is
+ * gone. */
+bool dma_read(struct rnic_hca *hca, const struct rnic_mr *mr, const uint8_t *from, void *to,
+	      uint32_t len);
+bool dma_write(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from,
+	       uint32_t len, const struct packet_name *name);
+/* What this queue pair wrote leaves the integrated-I/O buffers: where it wrote to [at, at + len) of
+ * a region, and with `sends` also what its SENDs left in receive buffers. mr NULL: everywhere. */
+void dma_flush(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at, uint64_t len,
+	       bool sends, const struct packet_name *name);
 /* The live world's atomics, in one access. */
-bool dma_atomic(struct rnic_hca *hca, uint8_t *at, const struct packet *request, uint64_t *original);
+bool dma_atomic(struct rnic_hca *hca, uint8_t *at, const struct packet *request,
+		uint64_t *original);
 /* The live world's flush for persistence. */
 bool dma_persist(struct rnic_hca *hca, const uint8_t *at, uint64_t len);
 /* The bytes have reached the RNIC's buffers. */
-void dma_arrive(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from, uint32_t len,
-		const struct packet_name *name);
+void dma_arrive(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from,
+		uint32_t len, const struct packet_name *name);
 
 /* A scatter/gather list walked in pieces that are contiguous in memory. */
 struct piece {
@@ -257,19 +264,20 @@ struct piece {
 	uint8_t *host;
 	uint32_t len;
 };
-/* The piece of at most `len` bytes at byte `off` of the list; false: it is not allowed (PD, access, bounds),
- * or the list ends there. */
-bool sge_piece(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_sge *sge, unsigned sges,
-	       uint32_t off, uint32_t len, int access, struct piece *out);
+/* The piece of at most `len` bytes at byte `off` of the list; false: it is not allowed (PD, access,
+ * bounds), or the list ends there. */
+bool sge_piece(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_sge *sge,
+	       unsigned sges, uint32_t off, uint32_t len, int access, struct piece *out);
 /* Is [off, off + len) of the list allowed? */
-bool sge_allowed(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_sge *sge, unsigned sges,
-		 uint64_t off, uint64_t len, int access);
+bool sge_allowed(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_sge *sge,
+		 unsigned sges, uint64_t off, uint64_t len, int access);
 uint64_t sge_bytes(const struct ibv_sge *sge, unsigned sges);
 /* Copy from the list's byte off on; false: not allowed. */
-bool sge_gather(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_sge *sge, unsigned sges,
-		uint32_t off, uint8_t *to, uint32_t len);
-bool sge_scatter(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_sge *sge, unsigned sges,
-		 uint32_t off, const uint8_t *from, uint32_t len, const struct packet_name *name);
+bool sge_gather(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_sge *sge,
+		unsigned sges, uint32_t off, uint8_t *to, uint32_t len);
+bool sge_scatter(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_sge *sge,
+		 unsigned sges, uint32_t off, const uint8_t *from, uint32_t len,
+		 const struct packet_name *name);
 
 /* --- things that happen later --- */
 
@@ -281,8 +289,8 @@ bool sge_scatter(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv
 struct alarm {
 	uint64_t at; /* ns of virtual time + 1; 0: none */
 };
-static inline void alarm_set(struct sim *sim, struct alarm *alarm, uint64_t chain, uint64_t delay_ns,
-			     sim_fn *fn, void *arg)
+static inline void alarm_set(struct sim *sim, struct alarm *alarm, uint64_t chain,
+			     uint64_t delay_ns, sim_fn *fn, void *arg)
 {
 	uint64_t at = sim_now(sim) + delay_ns + 1;
 	if (alarm->at && alarm->at <= at)
@@ -304,9 +312,10 @@ static inline bool alarm_fired(struct sim *sim, struct alarm *alarm)
 struct cqe {
 	struct ibv_wc wc;
 	struct rnic_qp *qp;
-	uint32_t seq; /* the work request's number in its queue; `xrc`: of the shared receive queue */
+	uint32_t seq; /* the work request's number in its queue; `xrc`: of the shared receive
+		       * queue */
 	bool recv, solicited;
-	bool xrc;	    /* a target queue pair received it: the request was the shared receive queue's */
+	bool xrc; /* a target queue pair received it: the request was the shared receive queue's */
 	uint64_t at_ns;	    /* when it was put in */
 	struct op_label op; /* of the message */
 };
@@ -347,7 +356,8 @@ struct rnic_cq {
 	struct rnic_cq *next;	/* of those that were given back */
 };
 
-/* Put an entry in. When there is no room the entry is lost, and the queue's queue pairs will fail. */
+/* Put an entry in. When there is no room the entry is lost, and the queue's queue pairs will
+ * fail. */
 void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe);
 /* As qp_give_back(). */
 void cq_give_back(struct rnic_cq *cq);
@@ -357,8 +367,8 @@ void cq_purge(struct rnic_cq *cq, const struct rnic_qp *qp);
 void cq_purge_srq(struct rnic_cq *cq, uint32_t srqn);
 int rnic_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 int rnic_req_notify_cq(struct ibv_cq *cq, int solicited_only);
-/* What an iterating poll (cq_ex.c) has of ibv_poll_cq(): the next entry; NULL: there is none, or, `*named`,
- * it is one that names what the task works for, as did one before. */
+/* What an iterating poll (cq_ex.c) has of ibv_poll_cq(): the next entry; NULL: there is none, or,
+ * `*named`, it is one that names what the task works for, as did one before. */
 const struct cqe *cq_take(struct rnic_cq *cq, bool *named);
 /* A step of the task that polls. False: the queue is empty. */
 bool cq_step(struct rnic_cq *cq);

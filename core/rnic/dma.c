@@ -28,7 +28,8 @@ static uint64_t pm_offset(const struct rnic_mr *mr, const uint8_t *at, uint64_t 
 	return mr->pm_off + (uint64_t)(at - mr->host);
 }
 
-bool dma_read(struct rnic_hca *hca, const struct rnic_mr *mr, const uint8_t *from, void *to, uint32_t len)
+bool dma_read(struct rnic_hca *hca, const struct rnic_mr *mr, const uint8_t *from, void *to,
+	      uint32_t len)
 {
 	if (mr->in_pm) {
 		pmem_nic_read(hca->pm, pm_offset(mr, from, len), to, len);
@@ -45,8 +46,8 @@ bool dma_read(struct rnic_hca *hca, const struct rnic_mr *mr, const uint8_t *fro
 	return true;
 }
 
-void dma_flush(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at, uint64_t len, bool sends,
-	       const struct packet_name *name)
+void dma_flush(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at, uint64_t len,
+	       bool sends, const struct packet_name *name)
 {
 	struct nic_where from = where(name);
 	uint64_t off = 0;
@@ -61,8 +62,8 @@ void dma_flush(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at, uint
 	pmem_nic_flush(hca->pm, off, len, sends, &from);
 }
 
-void dma_arrive(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from, uint32_t len,
-		const struct packet_name *name)
+void dma_arrive(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from,
+		uint32_t len, const struct packet_name *name)
 {
 	if (!mr->in_pm || !len)
 		return;
@@ -70,8 +71,8 @@ void dma_arrive(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, con
 	pmem_nic_arrive(hca->pm, pm_offset(mr, to, len), from, len, &at);
 }
 
-bool dma_write(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from, uint32_t len,
-	       const struct packet_name *name)
+bool dma_write(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from,
+	       uint32_t len, const struct packet_name *name)
 {
 	if (mr->kind == MR_NULL)
 		return true;
@@ -116,8 +117,8 @@ uint64_t sge_bytes(const struct ibv_sge *sge, unsigned sges)
 	return bytes;
 }
 
-bool sge_piece(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_sge *sge, unsigned sges,
-	       uint32_t off, uint32_t len, int access, struct piece *out)
+bool sge_piece(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_sge *sge,
+	       unsigned sges, uint32_t off, uint32_t len, int access, struct piece *out)
 {
 	for (unsigned i = 0; i < sges; i++) {
 		if (off >= sge[i].length) {
@@ -134,8 +135,8 @@ bool sge_piece(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_s
 	return false;
 }
 
-bool sge_allowed(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_sge *sge, unsigned sges,
-		 uint64_t off, uint64_t len, int access)
+bool sge_allowed(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_sge *sge,
+		 unsigned sges, uint64_t off, uint64_t len, int access)
 {
 	for (unsigned i = 0; i < sges && len; i++) {
 		if (off >= sge[i].length) {
@@ -151,8 +152,8 @@ bool sge_allowed(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv
 	return len == 0;
 }
 
-bool sge_gather(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_sge *sge, unsigned sges,
-		uint32_t off, uint8_t *to, uint32_t len)
+bool sge_gather(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_sge *sge,
+		unsigned sges, uint32_t off, uint8_t *to, uint32_t len)
 {
 	struct piece piece;
 	while (len) {
@@ -167,8 +168,9 @@ bool sge_gather(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_
 	return true;
 }
 
-bool sge_scatter(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_sge *sge, unsigned sges,
-		 uint32_t off, const uint8_t *from, uint32_t len, const struct packet_name *name)
+bool sge_scatter(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_sge *sge,
+		 unsigned sges, uint32_t off, const uint8_t *from, uint32_t len,
+		 const struct packet_name *name)
 {
 	struct piece piece;
 	while (len) {

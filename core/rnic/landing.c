@@ -110,7 +110,8 @@ static bool is_held(struct rnic_qp *qp, struct packet *pkt, enum choice_kind kin
 		return false;
 	}
 	if (sim_picks(sim))
-		return !take_turn(kind == CHOICE_LAND ? &qp->resp.land_turn : &qp->resp.answer_turn);
+		return !take_turn(kind == CHOICE_LAND ? &qp->resp.land_turn
+						      : &qp->resp.answer_turn);
 	unsigned k = ask(qp, pkt, kind, c, HOLDS);
 	if (!k)
 		return false;
@@ -137,7 +138,8 @@ static struct piece target(struct rnic_qp *qp, const struct packet *pkt, uint32_
 	struct piece piece;
 	assert(off < pkt->len);
 	if (opcode_is[pkt->opcode] & IS_WRITE)
-		return (struct piece){.mr = pkt->mr, .host = pkt->host + off, .len = pkt->len - off};
+		return (struct piece){
+			.mr = pkt->mr, .host = pkt->host + off, .len = pkt->len - off};
 	const struct rqe *rqe = queue_at(&qp->rq, pkt->rq_seq);
 	if (qp->service == SERVICE_XRC)
 		xrc_select(qp, rqe->srqn);
@@ -158,12 +160,14 @@ static struct piece target_line(struct rnic_qp *qp, const struct packet *pkt, ui
 }
 
 /* False: that memory is gone. */
-static bool land(struct rnic_qp *qp, const struct packet *pkt, uint32_t off, const struct piece *piece)
+static bool land(struct rnic_qp *qp, const struct packet *pkt, uint32_t off,
+		 const struct piece *piece)
 {
 	sim_takes(qp_sim(qp), pkt, 0);
 	sim_mix(qp_sim(qp), (uint64_t)piece->mr->ibv.lkey << 32 | piece->len,
 		(uint64_t)(piece->host - piece->mr->host));
-	return dma_write(qp->hca, piece->mr, piece->host, pkt->payload + off, piece->len, &pkt->name);
+	return dma_write(qp->hca, piece->mr, piece->host, pkt->payload + off, piece->len,
+			 &pkt->name);
 }
 
 /* All that has not landed yet, asking nobody. False: its memory is gone. */
@@ -259,8 +263,10 @@ static void landed(struct rnic_qp *qp)
 	resp->land_done++;
 	sim_takes(qp_sim(qp), pkt, 0);
 	sim_gives(qp_sim(qp), &resp->land_done, resp->land_done);
-	if (is & IS_LAST && is & (IS_SEND | HAS_IMM) && !OWN_BUG(&qp->hca->net->hw, NIC_RECEIVE_EARLY))
-		resp_complete(qp, pkt->rq_seq, pkt->bad_key ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_SUCCESS, pkt);
+	if (is & IS_LAST && is & (IS_SEND | HAS_IMM) &&
+	    !OWN_BUG(&qp->hca->net->hw, NIC_RECEIVE_EARLY))
+		resp_complete(qp, pkt->rq_seq,
+			      pkt->bad_key ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_SUCCESS, pkt);
 	if (pkt->ack_req && !rnic_acks_early(qp))
 		resp_acknowledge(qp, pkt);
 	if (pkt->bad_key)
@@ -273,8 +279,8 @@ static void landed(struct rnic_qp *qp)
 }
 
 /*
- * The memory that the first packet of the queue was let in for is gone: it is refused after all. Of what was
- * let in behind it nothing happens.
+ * The memory that the first packet of the queue was let in for is gone: it is refused after all. Of
+ * what was let in behind it nothing happens.
  */
 static void faulted(struct rnic_qp *qp)
 {
@@ -291,7 +297,8 @@ static void faulted(struct rnic_qp *qp)
 	} else {
 		if (is_send)
 			resp->recv_status = IBV_WC_LOC_PROT_ERR;
-		resp_refuse(qp, pkt, pkt->psn, is_send ? AETH_NAK_REMOTE_OPERATION : AETH_NAK_REMOTE_ACCESS);
+		resp_refuse(qp, pkt, pkt->psn,
+			    is_send ? AETH_NAK_REMOTE_OPERATION : AETH_NAK_REMOTE_ACCESS);
 	}
 	packet_put(qp->hca->net, pkt);
 	if (resp->answers.head)
@@ -365,7 +372,8 @@ void land_push(struct rnic_qp *qp, struct packet *pkt)
 	qp->resp.land_tail++;
 	queue_push(&qp->resp.land, pkt);
 	if (qp->resp.land.head == pkt)
-		alarm_set(sim, &qp->resp.land_alarm, qp_chain(qp, CHAIN_LAND), LAND_NS, fire_land, qp);
+		alarm_set(sim, &qp->resp.land_alarm, qp_chain(qp, CHAIN_LAND), LAND_NS, fire_land,
+			  qp);
 }
 
 static bool goes_to(struct rnic_qp *qp, const struct packet *pkt, const struct rnic_mr *mr)
@@ -417,13 +425,14 @@ static void fetched(struct rnic_qp *qp, const struct packet *pkt, const struct r
 				   .off = mr->pm_off + (uint64_t)(from - mr->host),
 				   .len = len};
 	pmem_place(qp->hca->pm, about.off, place, sizeof(place));
-	sim_tell_about(qp_sim(qp), &qp->actor, 0, &about, "message %u packet %u: reads %u bytes at %s",
-		       pkt->name.message, pkt->name.index, len, place);
+	sim_tell_about(qp_sim(qp), &qp->actor, 0, &about,
+		       "message %u packet %u: reads %u bytes at %s", pkt->name.message,
+		       pkt->name.index, len, place);
 }
 
 /* The next line of pkt->reply, which has `left` bytes to go: where in the READ, and *len. */
-static uint32_t next_line(const struct rnic_qp *qp, const struct packet *pkt, const struct rnic_mr *mr,
-			  uint32_t start, uint32_t left, uint32_t *len)
+static uint32_t next_line(const struct rnic_qp *qp, const struct packet *pkt,
+			  const struct rnic_mr *mr, uint32_t start, uint32_t left, uint32_t *len)
 {
 	uint32_t at = pkt->done, end = start + left;
 	if (!qp->hca->net->hw.read_right) {
@@ -437,7 +446,8 @@ static uint32_t next_line(const struct rnic_qp *qp, const struct packet *pkt, co
 }
 
 /* Fetch into pkt->reply, whose first byte is the READ's `start`. */
-static enum served fetch(struct rnic_qp *qp, struct packet *pkt, const struct rnic_mr *mr, uint32_t start)
+static enum served fetch(struct rnic_qp *qp, struct packet *pkt, const struct rnic_mr *mr,
+			 uint32_t start)
 {
 	struct packet *reply = pkt->reply;
 	while (pkt->done < start + reply->len) {
@@ -476,14 +486,16 @@ static enum served serve_read(struct rnic_qp *qp, struct packet *pkt)
 	}
 	do {
 		uint32_t i = pkt->done / qp->mtu, start = i * qp->mtu, left = pkt->dma_len - start;
-		if (link->ready && !link_ready(link, qp->peer, qp->attr.dest_qp_num, sim_now(qp_sim(qp)),
-					       LINK_PATIENCE_NS, &qp->resp.patience)) {
+		if (link->ready &&
+		    !link_ready(link, qp->peer, qp->attr.dest_qp_num, sim_now(qp_sim(qp)),
+				LINK_PATIENCE_NS, &qp->resp.patience)) {
 			pkt->due = sim_now(qp_sim(qp)) + LINK_READY_NS;
 			return HELD;
 		}
 		if (!pkt->reply) {
 			uint32_t len = left < qp->mtu ? left : qp->mtu;
-			pkt->reply = resp_answer(qp, pkt, response_opcode(i == 0, len == left), len);
+			pkt->reply = resp_answer(qp, pkt, response_opcode(i == 0, len == left),
+						 len);
 			pkt->reply->psn = psn_add(pkt->psn, i);
 			pkt->reply->name.index = INDEX_READ + pkt->name.index + i;
 		}
@@ -498,7 +510,8 @@ static enum served serve_read(struct rnic_qp *qp, struct packet *pkt)
 }
 
 /* 8 bytes at once. False: that memory is gone. */
-static bool write_word(struct rnic_qp *qp, const struct packet *pkt, const struct rnic_mr *mr, uint64_t value)
+static bool write_word(struct rnic_qp *qp, const struct packet *pkt, const struct rnic_mr *mr,
+		       uint64_t value)
 {
 	uint8_t *host = mr_host(mr, pkt->va);
 	sim_mix(qp_sim(qp), (uint64_t)mr->ibv.lkey << 32 | 8, (uint64_t)(host - mr->host) ^ value);
@@ -580,7 +593,8 @@ static enum served serve_flush(struct rnic_qp *qp, struct packet *pkt)
 	if (OWN_BUG(&qp->hca->net->hw, NIC_ATOMIC_WRITE_POSTED) && overtakes_flush(qp, pkt->next) &&
 	    sim_picks(qp_sim(qp)))
 		return HELD;
-	if (pkt->placement & IBV_FLUSH_PERSISTENT && !OWN_BUG(&qp->hca->net->hw, NIC_FLUSH_IGNORED)) {
+	if (pkt->placement & IBV_FLUSH_PERSISTENT &&
+	    !OWN_BUG(&qp->hca->net->hw, NIC_FLUSH_IGNORED)) {
 		bool whole = pkt->selectivity == IBV_FLUSH_MR;
 		uint8_t *at = whole ? mr->host : mr_host(mr, pkt->va);
 		uint64_t len = whole ? mr->len : pkt->dma_len;
@@ -625,7 +639,8 @@ static void refuse_head(struct rnic_qp *qp)
 static bool overtakes(const struct rnic_qp *qp, const struct packet *pkt)
 {
 	const struct hardware *hw = &qp->hca->net->hw;
-	return OWN_BUG(hw, NIC_READ_OVERTAKES) || (OWN_BUG(hw, NIC_FLUSH_IGNORED) && pkt->opcode == OP_FLUSH);
+	return OWN_BUG(hw, NIC_READ_OVERTAKES) ||
+	       (OWN_BUG(hw, NIC_FLUSH_IGNORED) && pkt->opcode == OP_FLUSH);
 }
 
 static void answer_run(struct rnic_qp *qp)
@@ -638,8 +653,8 @@ static void answer_run(struct rnic_qp *qp)
 		if (!finished && pkt->after > resp->land_done && !overtakes(qp, pkt))
 			return; /* landing comes back here */
 		if (sim_picks(sim) && !resp->answer_turn) {
-			alarm_set(sim, &resp->answer_alarm, qp_chain(qp, CHAIN_ANSWER), LAND_NS, fire_answer,
-				  qp);
+			alarm_set(sim, &resp->answer_alarm, qp_chain(qp, CHAIN_ANSWER), LAND_NS,
+				  fire_answer, qp);
 			return;
 		}
 		sim_takes(sim, pkt, 0);
@@ -654,8 +669,8 @@ static void answer_run(struct rnic_qp *qp)
 		if (pkt->due <= sim_now(sim) || sim_picks(sim))
 			served = serve(qp, pkt);
 		if (served == HELD) {
-			alarm_set(sim, &resp->answer_alarm, qp_chain(qp, CHAIN_ANSWER), until(sim, pkt->due),
-				  fire_answer, qp);
+			alarm_set(sim, &resp->answer_alarm, qp_chain(qp, CHAIN_ANSWER),
+				  until(sim, pkt->due), fire_answer, qp);
 			return;
 		}
 		if (served == REFUSED) {
@@ -686,8 +701,9 @@ void answer_push(struct rnic_qp *qp, struct packet *pkt)
 	struct packet_queue *answers = &qp->resp.answers;
 	struct sim *sim = qp_sim(qp);
 	/* Acknowledgements are cumulative: of several in a row the last one says it all. */
-	if (answers->head && !sim_picks(sim) && pkt->opcode == OP_ACKNOWLEDGE && pkt->syndrome == AETH_ACK &&
-	    answers->tail->opcode == OP_ACKNOWLEDGE && answers->tail->syndrome == AETH_ACK) {
+	if (answers->head && !sim_picks(sim) && pkt->opcode == OP_ACKNOWLEDGE &&
+	    pkt->syndrome == AETH_ACK && answers->tail->opcode == OP_ACKNOWLEDGE &&
+	    answers->tail->syndrome == AETH_ACK) {
 		answers->tail->psn = pkt->psn;
 		answers->tail->msn = pkt->msn;
 		answers->tail->name = pkt->name;
@@ -703,7 +719,8 @@ void answer_push(struct rnic_qp *qp, struct packet *pkt)
 	if (answers->head == pkt && sim_picks(sim))
 		answer_run(qp);
 	else if (answers->head == pkt)
-		alarm_set(sim, &qp->resp.answer_alarm, qp_chain(qp, CHAIN_ANSWER), LAND_NS, fire_answer, qp);
+		alarm_set(sim, &qp->resp.answer_alarm, qp_chain(qp, CHAIN_ANSWER), LAND_NS,
+			  fire_answer, qp);
 }
 
 /* What waits for more than `landed` posted packets never happens. */

@@ -105,8 +105,8 @@ static unsigned ask(struct sim *sim, const struct packet *pkt)
 static void tell(struct sim *sim, const struct packet *pkt, const char *what)
 {
 	if (sim_telling(sim))
-		sim_tell(sim, pkt->name.who, 0, "%s, PSN %u, %u bytes: %s", opcode_name(pkt->opcode),
-			 pkt->psn, pkt->len, what);
+		sim_tell(sim, pkt->name.who, 0, "%s, PSN %u, %u bytes: %s",
+			 opcode_name(pkt->opcode), pkt->psn, pkt->len, what);
 }
 
 static void send(struct link *link, unsigned from, struct packet *pkt);
@@ -138,8 +138,9 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 	uint64_t start = me->free_at[from] > now ? me->free_at[from] : now;
 	me->free_at[from] = start + (HEADER_BYTES + pkt->len) / BYTES_PER_NS;
 	uint64_t delay = me->free_at[from] - now + FLIGHT_NS;
-	uint64_t chain = chain_name(pkt->name.who->name_hash,
-				    opcode_is[pkt->opcode] & IS_RESPONSE ? CHAIN_RESPONSES : CHAIN_REQUESTS);
+	uint64_t chain = chain_name(pkt->name.who->name_hash, opcode_is[pkt->opcode] & IS_RESPONSE
+								      ? CHAIN_RESPONSES
+								      : CHAIN_REQUESTS);
 	unsigned answer = sim_plain(sim) ? PACKET_DELIVER : ask(sim, pkt);
 	if (sim_telling(sim)) {
 		const struct told about = {.kind = TOLD_PACKET,

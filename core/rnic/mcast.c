@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Multicast of datagrams (IBA vol. 1, 10.5). A group is a GID. Queue pairs of a host are attached to it; the
- * host joins it on the link as long as there is one.
+ * Multicast of datagrams (IBA vol. 1, 10.5). A group is a GID. Queue pairs of a host are attached
+ * to it; the host joins it on the link as long as there is one.
  *
- * A datagram to queue pair MULTICAST_QPN with an address handle of a group's GID goes to all hosts that have
- * joined. Here each queue pair that is attached gets a copy, as if it had been sent to it alone: Q_Key,
- * receive request, length. Whoever has sent it gets one, too, if it is attached itself: packets are looped
- * back by the link.
+ * A datagram to queue pair MULTICAST_QPN with an address handle of a group's GID goes to all hosts
+ * that have joined. Here each queue pair that is attached gets a copy, as if it had been sent to it
+ * alone: Q_Key, receive request, length. Whoever has sent it gets one, too, if it is attached
+ * itself: packets are looped back by the link.
  *
  *      link ---- one packet a host ----> group ---- a copy each ----> queue pairs
  */
@@ -113,7 +113,8 @@ static int check(const struct rnic_qp *qp, const union ibv_gid *gid)
 static int join(const struct rnic_qp *qp, const struct group *group, bool joins)
 {
 	struct link *link = qp->hca->net->link;
-	return has_joined(group, qp->hca) ? 0 : -link->join(link, qp->hca->host, &group->gid, joins);
+	return has_joined(group, qp->hca) ? 0
+					  : -link->join(link, qp->hca->host, &group->gid, joins);
 }
 
 int rnic_attach_mcast(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)

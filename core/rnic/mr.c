@@ -7,10 +7,10 @@
  * as on a real card. In the sim world the index is host + 1 (8 bits) and slot (16): small
  * numbers that are equal in every run and never name another host's memory. In the
  * live world, where a hostile peer may guess, index and generation are random, no two
- * live or recently dead ones of the process alike, and a hash leads from index to slot. A slot is not
- * given out again until all have been, and then with another generation, so a dead key
- * stays dead. Windows (mw.c) have slots and indexes of the same kind; the lower 8 bits of
- * their keys are the user's.
+ * live or recently dead ones of the process alike, and a hash leads from index to slot. A slot is
+ * not given out again until all have been, and then with another generation, so a dead key stays
+ * dead. Windows (mw.c) have slots and indexes of the same kind; the lower 8 bits of their keys are
+ * the user's.
  *
  * Knob rkey_reuse: a region of the same address, length and domain registered
  * again gets its old keys, so that a late WRITE of a client that still holds them
@@ -27,10 +27,11 @@
 #include "core/rnic/placement.h"
 #include "core/rnic/qp.h"
 
-#define ACCESS_KNOWN                                                                                    \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |                    \
-	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND | \
-	 IBV_ACCESS_HUGETLB | IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT)
+#define ACCESS_KNOWN                                                                 \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |     \
+	 IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_FLUSH_GLOBAL |       \
+	 IBV_ACCESS_FLUSH_PERSISTENT)
 #define HASHES	  8192
 #define INDEX_MAX 0xffffffu
 
@@ -132,7 +133,8 @@ uint32_t mr_key(const struct rnic_mr *mr, bool remote)
 	return mr->index << 8 | (uint32_t)mr->generation << 1 | remote;
 }
 
-static struct rnic_mr *find_key(struct rnic_hca *hca, const struct ibv_pd *pd, uint32_t key, int access)
+static struct rnic_mr *find_key(struct rnic_hca *hca, const struct ibv_pd *pd, uint32_t key,
+				int access)
 {
 	uint32_t slot = slot_of(hca, key >> 8);
 	if (!slot)
@@ -166,7 +168,8 @@ struct rnic_mr *mr_remote_whole(const struct rnic_qp *qp, uint32_t rkey, int acc
 	return !mr->qpn || mr->qpn == qp->ibv.qp_num ? mr : NULL;
 }
 
-struct rnic_mr *mr_remote(const struct rnic_qp *qp, uint32_t rkey, int access, uint64_t va, uint64_t len)
+struct rnic_mr *mr_remote(const struct rnic_qp *qp, uint32_t rkey, int access, uint64_t va,
+			  uint64_t len)
 {
 	struct rnic_mr *mr = mr_remote_whole(qp, rkey, access);
 	return mr && holds(qp->hca, mr, va, len) ? mr : NULL;
@@ -175,13 +178,15 @@ struct rnic_mr *mr_remote(const struct rnic_qp *qp, uint32_t rkey, int access, u
 struct rnic_mr *mr_of_lkey(struct rnic_hca *hca, uint32_t lkey)
 {
 	uint32_t slot = slot_of(hca, lkey >> 8);
-	return slot && hca->mr[slot]->live && hca->mr[slot]->ibv.lkey == lkey ? hca->mr[slot] : NULL;
+	return slot && hca->mr[slot]->live && hca->mr[slot]->ibv.lkey == lkey ? hca->mr[slot]
+									      : NULL;
 }
 
 struct rnic_mr *mr_of_window(struct rnic_hca *hca, uint32_t rkey)
 {
 	uint32_t slot = slot_of(hca, rkey >> 8);
-	return slot && hca->mr[slot]->region && hca->mr[slot]->ibv.rkey == rkey ? hca->mr[slot] : NULL;
+	return slot && hca->mr[slot]->region && hca->mr[slot]->ibv.rkey == rkey ? hca->mr[slot]
+										: NULL;
 }
 
 /* --- registration --- */
@@ -206,8 +211,9 @@ static int check_access(unsigned access)
 }
 
 /*
- * Paging on demand: nothing has to be there before it is touched. That is how the live world's NIC touches
- * memory anyway; here it only means that nobody looks. Nowhere, and everything: the whole address space.
+ * Paging on demand: nothing has to be there before it is touched. That is how the live world's NIC
+ * touches memory anyway; here it only means that nobody looks. Nowhere, and everything: the whole
+ * address space.
  */
 static int check_on_demand(const struct rnic_hca *hca, const struct place *place)
 {
@@ -256,8 +262,8 @@ static struct rnic_mr *revive(struct rnic_hca *hca, struct ibv_pd *pd, const str
 {
 	for (uint32_t slot = 1; slot <= hca->mrs; slot++) {
 		struct rnic_mr *mr = hca->mr[slot];
-		if (!mr->used && mr->kind == MR_REGION && mr->host == place->host && mr->len == place->len &&
-		    mr->iova == place->iova && mr->ibv.pd == pd) {
+		if (!mr->used && mr->kind == MR_REGION && mr->host == place->host &&
+		    mr->len == place->len && mr->iova == place->iova && mr->ibv.pd == pd) {
 			mr->used = true;
 			return mr;
 		}
@@ -330,11 +336,13 @@ void mr_settle(struct rnic_hca *hca, const struct rnic_mr *mr)
 	}
 }
 
-int rnic_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
+int rnic_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length,
+		  int access)
 {
 	struct rnic_mr *mr = (struct rnic_mr *)ibv;
 	struct rnic_hca *hca = to_hca(ibv->context);
-	bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION, changes = flags & IBV_REREG_MR_CHANGE_ACCESS;
+	bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION,
+	     changes = flags & IBV_REREG_MR_CHANGE_ACCESS;
 	struct place place = {.host = moves ? addr : mr->host,
 			      .len = moves ? length : mr->len,
 			      .access = (unsigned)(changes ? access : mr->access)};

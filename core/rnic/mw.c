@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory windows: a part of a region under a key of its own, with rights of its own, that a work request
- * gives and takes away (IBA vol. 1, 10.6.7).
+ * Memory windows: a part of a region under a key of its own, with rights of its own, that a work
+ * request gives and takes away (IBA vol. 1, 10.6.7).
  *
- * A window is a struct rnic_mr that has a region behind it while it is bound. The responder finds it by its
- * rkey as it finds a region; it has no lkey. Binding and invalidating are work requests that touch no packet.
- * The requester runs one when all before it are acknowledged, so that a failure completes in its turn, as
- * IBV_WC_MW_BIND_ERR, and ends the queue pair.
+ * A window is a struct rnic_mr that has a region behind it while it is bound. The responder finds
+ * it by its rkey as it finds a region; it has no lkey. Binding and invalidating are work requests
+ * that touch no packet. The requester runs one when all before it are acknowledged, so that a
+ * failure completes in its turn, as IBV_WC_MW_BIND_ERR, and ends the queue pair.
  *
  *             who may use it               bound by            until
  *   type 1    any queue pair of its PD     ibv_bind_mw()       bound again, or bound to no bytes
- *   type 2    the one that bound it (2B)   IBV_WR_BIND_MW      LOCAL_INV of its queue pair, SEND_WITH_INV of
- * the peer, the end of the queue pair
+ *   type 2    the one that bound it (2B)   IBV_WR_BIND_MW      LOCAL_INV of its queue pair,
+ * SEND_WITH_INV of the peer, the end of the queue pair
  *
- * and both until they are deallocated. A region that a window is bound to can be neither deregistered nor
- * re-registered: EBUSY.
+ * and both until they are deallocated. A region that a window is bound to can be neither
+ * deregistered nor re-registered: EBUSY.
  *
- * An rkey is the window's index (24 bits) and 8 bits that the user of a type 2 window chooses anew for each
- * binding (ibv_inc_rkey()); ibv_bind_mw() does so itself.
+ * An rkey is the window's index (24 bits) and 8 bits that the user of a type 2 window chooses anew
+ * for each binding (ibv_inc_rkey()); ibv_bind_mw() does so itself.
  *
  * An access that was let in lands before a window is taken from under it. A peer that
  * invalidates a window gives up what it has posted behind, and has to fence what it reads before.
@@ -127,7 +127,8 @@ static enum ibv_wc_status bind(struct rnic_qp *qp, const struct wqe *wqe)
 	struct rnic_mr *window = hca->mr[wqe->bind.window], *region = NULL;
 	bool is_2 = window->kind == MR_WINDOW_2;
 	int access = wqe->bind.access;
-	/* The lower bits are the user's; what is above them in what he asks for is not looked at. */
+	/* The lower bits are the user's; what is above them in what he asks for is not looked
+	 * at. */
 	uint32_t rkey = window->index << 8 | (wqe->rkey & 0xff);
 	if (!window->used || !same_pd(window->ibv.pd, qp->ibv.pd))
 		return IBV_WC_MW_BIND_ERR;
@@ -212,7 +213,8 @@ int rnic_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 		.bind_mw = {.mw = mw, .rkey = ibv_inc_rkey(mw->rkey), .bind_info = bind->bind_info},
 	};
 	struct ibv_send_wr *bad;
-	if (mw->type != IBV_MW_TYPE_1 || bind->send_flags & ~(unsigned)(IBV_SEND_FENCE | IBV_SEND_SIGNALED))
+	if (mw->type != IBV_MW_TYPE_1 ||
+	    bind->send_flags & ~(unsigned)(IBV_SEND_FENCE | IBV_SEND_SIGNALED))
 		return EINVAL;
 	int error = post_list(qp, &wr, &bad, IBV_MW_TYPE_1);
 	if (!error)

@@ -84,7 +84,8 @@ uint32_t packet_wire_bytes(const struct packet *pkt)
 	uint32_t service = pkt->service == SERVICE_UD		       ? 8 /* DETH */
 			   : pkt->service == SERVICE_XRC && is_request ? 4 /* XRCETH */
 								       : 0;
-	return HEADER_BYTES * (pkt->more + 1u) + opcode_bytes[pkt->opcode] + service + ((pkt->len + 3) & ~3u);
+	return HEADER_BYTES * (pkt->more + 1u) + opcode_bytes[pkt->opcode] + service +
+	       ((pkt->len + 3) & ~3u);
 }
 
 uint8_t *buffer_get(struct rnic_net *net, uint32_t len, uint8_t *class)

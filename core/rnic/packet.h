@@ -2,10 +2,11 @@
 #ifndef TM_RNIC_PACKET_H
 #define TM_RNIC_PACKET_H
 /*
- * A packet of the reliable connection, extended reliable connection, unreliable connection or unreliable
- * datagram service, its transport headers as C fields in host byte order. InfiniBand Architecture
- * Specification volume 1, chapter 9: BTH 9.2, DETH 9.3.2, RETH 9.3.3, AtomicETH 9.3.4, AETH 9.3.5; annex A14:
- * XRCETH; annex A19: FETH. A link that puts packets on a real wire does the byte order.
+ * A packet of the reliable connection, extended reliable connection, unreliable connection or
+ * unreliable datagram service, its transport headers as C fields in host byte order. InfiniBand
+ * Architecture Specification volume 1, chapter 9: BTH 9.2, DETH 9.3.2, RETH 9.3.3, AtomicETH 9.3.4,
+ * AETH 9.3.5; annex A14: XRCETH; annex A19: FETH. A link that puts packets on a real wire does the
+ * byte order.
  *
  * Packets and their payload come from free lists of the net. One owner at a
  * time: whoever made it, then the link, then the receiving queue pair, which
@@ -13,10 +14,10 @@
  * last group of fields is that queue pair's note of how far it got.
  *
  * A *run* is one struct packet for several packets of a SEND or WRITE that follow each other, as
- * cards hand them to each other's drivers (segmentation offload): their payloads in a row, the first one's
- * sequence number, and the opcode that the whole would have if the path's MTU were so large. Sequence
- * numbers, and with them all else that the peers say to each other, are those of the packets that it stands
- * for.
+ * cards hand them to each other's drivers (segmentation offload): their payloads in a row, the
+ * first one's sequence number, and the opcode that the whole would have if the path's MTU were so
+ * large. Sequence numbers, and with them all else that the peers say to each other, are those of
+ * the packets that it stands for.
  */
 #include <infiniband/verbs.h>
 #include <string.h>
@@ -25,9 +26,10 @@
 struct rnic_net;
 struct rnic_mr;
 
-/* The first three bits of a BTH opcode (9.2.1, table 35); enum opcode has the other five. What the processes
- * of one host say to each other (xrc_relay.c) has a number that no BTH has room for: none comes from a wire.
- */
+/* The first three bits of a BTH opcode (9.2.1, table 35); enum opcode has the other five. What the
+ * processes of one host say to each other (xrc_relay.c) has a number that no BTH has room for: none
+ * comes from a
+ * wire. */
 enum service { SERVICE_RC = 0, SERVICE_UC = 1, SERVICE_UD = 3, SERVICE_XRC = 5, SERVICE_HOST = 8 };
 
 /* BTH opcodes of the reliable connection service (9.2.1, table 35). */
@@ -113,7 +115,8 @@ struct packet_name {
 	bool send; /* of a SEND */
 };
 
-/* Packet numbers of what a responder sends: its own, so that they never meet its requests' names. */
+/* Packet numbers of what a responder sends: its own, so that they never meet its requests'
+ * names. */
 enum { INDEX_ACK = 1 << 28, INDEX_READ = 2 << 28 };
 
 #define PACKET_SMALL 64	 /* bytes of payload that need no buffer */
@@ -186,8 +189,9 @@ static inline bool packet_is_multicast(const struct packet *pkt)
 	return pkt->service == SERVICE_UD && pkt->dest_qpn == MULTICAST_QPN;
 }
 
-/* memset to zero by a call: what compilers make of a constant size here ("rep stos") costs three times that.
- */
+/* memset to zero by a call: what compilers make of a constant size here ("rep stos") costs three
+ * times
+ * that. */
 static inline void clear(void *memory, size_t len)
 {
 	__asm__("" : "+r"(len));
@@ -200,7 +204,8 @@ struct packet *packet_get(struct rnic_net *net, uint32_t len);
 struct packet *packet_to(struct rnic_net *net, uint32_t dest_qpn, uint32_t len);
 void packet_put(struct rnic_net *net, struct packet *pkt);
 struct packet *packet_copy(struct rnic_net *net, const struct packet *pkt);
-/* Of a run the packet with this number, from 0 on; NULL: the run's length is not that of so many packets. */
+/* Of a run the packet with this number, from 0 on; NULL: the run's length is not that of so many
+ * packets. */
 struct packet *packet_of_run(struct rnic_net *net, const struct packet *run, uint32_t i);
 #define RUN_PACKETS 32 /* at most */
 /* The same with `room` bytes, whatever they are, in front of its payload. */
@@ -212,7 +217,8 @@ static inline bool has_invalidate(uint8_t opcode)
 }
 
 #define HEADER_BYTES 58 /* of every packet: Ethernet, IPv4, UDP, BTH, ICRC */
-/* Bytes of the Ethernet frame, without its preamble and check sequence; of a run those of all its packets. */
+/* Bytes of the Ethernet frame, without its preamble and check sequence; of a run those of all its
+ * packets. */
 uint32_t packet_wire_bytes(const struct packet *pkt);
 
 /* Buffers of at least len bytes (len at most 2^30); `class` goes back to buffer_put. */

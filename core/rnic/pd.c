@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Protection domains; parent domains, each of which stands for a protection domain in every call; thread
- * domains.
+ * Protection domains; parent domains, each of which stands for a protection domain in every call;
+ * thread domains.
  *
  * Each call of the soft RNIC is safe for threads, whoever made the objects: a thread domain
  * promises something that nobody needs, and is only counted. Rings are not put into memory of the
- * user's, so a parent domain's allocators are never asked, as an allocator may always be passed over.
+ * user's, so a parent domain's allocators are never asked, as an allocator may always be passed
+ * over.
  */
 #include <errno.h>
 #include "core/rnic/device.h"
@@ -70,12 +71,14 @@ int rnic_dealloc_td(struct ibv_td *ibv)
 	return 0;
 }
 
-struct ibv_pd *rnic_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr)
+struct ibv_pd *rnic_alloc_parent_domain(struct ibv_context *context,
+					struct ibv_parent_domain_init_attr *attr)
 {
 	struct rnic_pd *base = (struct rnic_pd *)attr->pd, *pd;
 	const uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
 			       IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
-	if (!base || base->dead || base->base || base->ibv.context != context || attr->comp_mask & ~known ||
+	if (!base || base->dead || base->base || base->ibv.context != context ||
+	    attr->comp_mask & ~known ||
 	    (attr->td && (attr->td->context != context || ((struct rnic_td *)attr->td)->dead))) {
 		errno = EINVAL;
 		return NULL;

@@ -41,27 +41,28 @@ enum ibv_selectivity_level { IBV_FLUSH_RANGE = 0, IBV_FLUSH_MR };
 /* A newer header's struct ibv_qp_ex: it has grown at its end. */
 struct ibv_qp_ex_with_flush {
 	struct ibv_qp_ex older;
-	void (*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len, uint8_t type,
-			 uint8_t level);
+	void (*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
+			 uint8_t type, uint8_t level);
 };
 
-static inline void ibv_wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
-				uint8_t type, uint8_t level)
+static inline void ibv_wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr,
+				size_t len, uint8_t type, uint8_t level)
 {
 	((struct ibv_qp_ex_with_flush *)qp)->wr_flush(qp, rkey, remote_addr, len, type, level);
 }
 
 #endif
 
-/* Of ibv_device_attr_ex.device_cap_flags_ex. The kernel's header has them as enumerators, or is older: these
- * are good for both. */
+/* Of ibv_device_attr_ex.device_cap_flags_ex. The kernel's header has them as enumerators, or is
+ * older: these are good for both. */
 #define IB_UVERBS_DEVICE_FLUSH_GLOBAL	  (1ull << 38)
 #define IB_UVERBS_DEVICE_FLUSH_PERSISTENT (1ull << 39)
 #define IB_UVERBS_DEVICE_ATOMIC_WRITE	  (1ull << 40)
 
-/* Make `wr` (zeroed but for wr_id, next, send_flags) a FLUSH; the arguments are those of ibv_wr_flush(). */
-static inline void flush_wr(struct ibv_send_wr *wr, uint32_t rkey, uint64_t remote_addr, uint32_t len,
-			    uint8_t type, uint8_t level)
+/* Make `wr` (zeroed but for wr_id, next, send_flags) a FLUSH; the arguments are those of
+ * ibv_wr_flush(). */
+static inline void flush_wr(struct ibv_send_wr *wr, uint32_t rkey, uint64_t remote_addr,
+			    uint32_t len, uint8_t type, uint8_t level)
 {
 	wr->opcode = IBV_WR_FLUSH;
 	wr->wr.atomic.remote_addr = remote_addr;

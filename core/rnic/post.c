@@ -159,7 +159,8 @@ int post_check(const struct rnic_qp *qp, const struct wqe *wqe)
 	return 0;
 }
 
-int post_address(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_ah *ibv, uint32_t qpn, uint32_t qkey)
+int post_address(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_ah *ibv, uint32_t qpn,
+		 uint32_t qkey)
 {
 	const struct rnic_ah *ah = (const struct rnic_ah *)ibv;
 	if (!ah || !ah->live)
@@ -226,12 +227,14 @@ static void tell(struct rnic_qp *qp, const struct wqe *wqe)
 	unsigned long bytes = wqe->opcode == IBV_WR_FLUSH ? wqe->flush_len : wqe->bytes;
 	if (wqe->opcode == IBV_WR_SEND || wqe->opcode == IBV_WR_SEND_WITH_IMM ||
 	    wqe->opcode == IBV_WR_SEND_WITH_INV || rnic_wr_local(wqe->opcode)) {
-		sim_tell_about(sim, who, 0, &about, "%s: post %s, %lu bytes", qp->actor.name, name, bytes);
+		sim_tell_about(sim, who, 0, &about, "%s: post %s, %lu bytes", qp->actor.name, name,
+			       bytes);
 		return;
 	}
 	char place[64];
 	rnic_key_place(qp->hca->net, wqe->rkey, wqe->va, place, sizeof(place));
-	sim_tell_about(sim, who, 0, &about, "%s: post %s, %lu bytes, %s", qp->actor.name, name, bytes, place);
+	sim_tell_about(sim, who, 0, &about, "%s: post %s, %lu bytes, %s", qp->actor.name, name,
+		       bytes, place);
 }
 
 void post_commit(struct rnic_qp *qp)
@@ -246,10 +249,12 @@ void post_commit(struct rnic_qp *qp)
 }
 
 /* What the opcode has of its own. */
-static int fill(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_send_wr *wr, enum ibv_mw_type binds)
+static int fill(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_send_wr *wr,
+		enum ibv_mw_type binds)
 {
 	if (qp->service == SERVICE_UD)
-		return post_address(qp, wqe, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
+		return post_address(qp, wqe, wr->wr.ud.ah, wr->wr.ud.remote_qpn,
+				    wr->wr.ud.remote_qkey);
 	if (qp->service == SERVICE_XRC && !rnic_wr_local(wr->opcode) &&
 	    post_srqn(wqe, wr->qp_type.xrc.remote_srqn))
 		return EINVAL;
@@ -378,7 +383,8 @@ void post_doorbell(struct rnic_qp *qp)
 	pmem_cpu_post(pm, ring, later);
 }
 
-int post_list(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr, enum ibv_mw_type binds)
+int post_list(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr,
+	      enum ibv_mw_type binds)
 {
 	struct rnic_qp *qp = (struct rnic_qp *)ibv;
 	post_step(qp);
@@ -410,7 +416,8 @@ static int check_recv(const struct rnic_qp *qp, const struct ibv_recv_wr *wr)
 	return 0;
 }
 
-void post_rqe(struct rnic_net *net, struct work_queue *queue, uint32_t oldest, const struct ibv_recv_wr *wr)
+void post_rqe(struct rnic_net *net, struct work_queue *queue, uint32_t oldest,
+	      const struct ibv_recv_wr *wr)
 {
 	struct rqe *rqe = work_queue_slot(net, queue, oldest, queue->posted++);
 	rqe->wr_id = wr->wr_id;

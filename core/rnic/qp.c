@@ -118,8 +118,8 @@ static bool caps_allowed(const struct ibv_qp_init_attr *init)
 	       cap->max_inline_data <= MAX_INLINE;
 }
 
-/* All numbers have been given out: the next one whose queue pair is gone, in turn, so that it is the longest
- * gone. */
+/* All numbers have been given out: the next one whose queue pair is gone, in turn, so that it is
+ * the longest gone. */
 static bool number_again(struct rnic_net *net, struct rnic_qp *qp)
 {
 	for (uint32_t i = 0; i < net->qps; i++) {
@@ -167,12 +167,13 @@ static int check_type(const struct rnic_hca *hca, const struct ibv_qp_init_attr 
 		return EOPNOTSUPP;
 	if (init->srq && init->qp_type == IBV_QPT_UC)
 		return EINVAL;
-	return init->qp_type != IBV_QPT_RC && hca->net->hw.transport == TRANSPORT_IWARP ? EOPNOTSUPP : 0;
+	return init->qp_type != IBV_QPT_RC && hca->net->hw.transport == TRANSPORT_IWARP ? EOPNOTSUPP
+											: 0;
 }
 
-/* On a lossy link the answer to a message may overtake the message's acknowledgement. A program that then
- * posts the next one needs more room than it thought, and gets it, as with cards, whose queues have sizes of
- * their own. */
+/* On a lossy link the answer to a message may overtake the message's acknowledgement. A program
+ * that then posts the next one needs more room than it thought, and gets it, as with cards, whose
+ * queues have sizes of their own. */
 static uint32_t send_room(const struct rnic_qp *qp, uint32_t max_wr)
 {
 	return is_lossy(qp) && max_wr && max_wr < LOSSY_ROOM ? LOSSY_ROOM : max_wr;
@@ -187,7 +188,8 @@ static void make_queues(struct rnic_qp *qp, struct ibv_qp_init_attr *init)
 		return;
 	qp->srq = (struct rnic_srq *)init->srq;
 	if (!qp->srq) {
-		work_queue_init(&qp->rq, sizeof(struct rqe), init->cap.max_recv_wr, init->cap.max_recv_sge);
+		work_queue_init(&qp->rq, sizeof(struct rqe), init->cap.max_recv_wr,
+				init->cap.max_recv_sge);
 		return;
 	}
 	qp->srq->users++;
@@ -268,8 +270,8 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	return &qp->ibv;
 }
 
-/* What is there of enum ibv_qp_init_attr_mask. Of these the protection domain is needed, or the XRC domain;
- * create_flags has none. */
+/* What is there of enum ibv_qp_init_attr_mask. Of these the protection domain is needed, or the XRC
+ * domain; create_flags has none. */
 #define QP_ATTRS                                                                       \
 	(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS | \
 	 IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
@@ -286,8 +288,10 @@ struct ibv_qp *rnic_create_qp_ex(struct ibv_context *context, struct ibv_qp_init
 		.qp_type = init->qp_type,
 		.sq_sig_all = init->sq_sig_all,
 	};
-	if (mask & ~(uint32_t)QP_ATTRS || (mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && init->create_flags) ||
-	    (mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS && init->send_ops_flags & ~wr_supported(init->qp_type))) {
+	if (mask & ~(uint32_t)QP_ATTRS ||
+	    (mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && init->create_flags) ||
+	    (mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
+	     init->send_ops_flags & ~wr_supported(init->qp_type))) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
@@ -420,8 +424,9 @@ static int check_values(const struct rnic_qp *qp, const struct ibv_qp_attr *attr
 		return EINVAL;
 	if (mask & IBV_QP_ACCESS_FLAGS && attr->qp_access_flags & ~(unsigned)QP_ACCESS)
 		return EINVAL;
-	if (mask & IBV_QP_PATH_MTU && (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096 ||
-				       128u << attr->path_mtu > qp->hca->net->hw.mtu))
+	if (mask & IBV_QP_PATH_MTU &&
+	    (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096 ||
+	     128u << attr->path_mtu > qp->hca->net->hw.mtu))
 		return EINVAL;
 	if (mask & IBV_QP_DEST_QPN && attr->dest_qp_num >= QPN_LIMIT)
 		return EINVAL;
@@ -485,13 +490,15 @@ static void take_values(struct rnic_qp *qp, const struct ibv_qp_attr *attr, int 
 		repair_reset(qp);
 }
 
-/* Programs give both ends of an XRC connection what a reliable connection needs; the half that an end does
- * not have is passed over, as Linux does it. */
+/* Programs give both ends of an XRC connection what a reliable connection needs; the half that an
+ * end does not have is passed over, as Linux does it. */
 static int not_there(enum ibv_qp_type type)
 {
 	if (type == IBV_QPT_XRC_SEND)
 		return IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-	return type == IBV_QPT_XRC_RECV ? IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY : 0;
+	return type == IBV_QPT_XRC_RECV
+		       ? IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY
+		       : 0;
 }
 
 int rnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
@@ -531,7 +538,8 @@ int rnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	return 0;
 }
 
-int rnic_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
+int rnic_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
+		  struct ibv_qp_init_attr *init)
 {
 	struct rnic_qp *qp = (struct rnic_qp *)ibv;
 	(void)mask; /* may return more than was asked for */

@@ -49,7 +49,8 @@ struct wqe {
 		uint32_t remote_qpn;  /* the same */
 		uint32_t remote_srqn; /* XRC */
 	};
-	bool addressed, foreign_address; /* it has these; from an address handle of another domain */
+	bool addressed,
+		foreign_address; /* it has these; from an address handle of another domain */
 	uint32_t first_psn, psns;
 	struct op_label op;
 	uint16_t visit;
@@ -72,13 +73,15 @@ struct work_queue {
 	uint32_t room, stride;
 	uint32_t max_wr, max_sge;
 	uint32_t posted; /* next number to be given */
-	uint32_t next;	 /* next to be worked on. Send: its first packet; receive: taken by a message */
+	uint32_t next;	 /* next to be worked on. Send: its first packet; receive: taken by a
+			  * message */
 	uint32_t done;	 /* next to complete */
 	uint32_t freed;	 /* next whose completion the user has not taken out yet */
 };
 void work_queue_init(struct work_queue *queue, size_t entry, uint32_t max_wr, uint32_t max_sge);
 /* A free slot for number `seq`; `oldest`: the lowest number still in use. */
-void *work_queue_slot(struct rnic_net *net, struct work_queue *queue, uint32_t oldest, uint32_t seq);
+void *work_queue_slot(struct rnic_net *net, struct work_queue *queue, uint32_t oldest,
+		      uint32_t seq);
 /* The queue goes: its ring serves another one. */
 void work_queue_drop(struct rnic_net *net, struct work_queue *queue);
 static inline void *queue_at(const struct work_queue *queue, uint32_t seq)
@@ -139,7 +142,8 @@ struct repair {
 };
 
 struct requester {
-	uint32_t acked;	    /* the oldest request that is not acknowledged; <= sq.next <= rung <= sq.posted */
+	uint32_t acked;	    /* the oldest request that is not acknowledged; <= sq.next <= rung <=
+			       sq.posted */
 	uint32_t rung;	    /* next request of which the RNIC has not been told */
 	uint32_t announced; /* next request for which no doorbell is on its way */
 	uint32_t packet;    /* of the request sq.next: next to be sent */
@@ -180,28 +184,30 @@ struct responder {
 	uint32_t msn;
 	struct kept kept; /* lossy link: requests behind a gap */
 	struct last_word last_word;
-	bool nak_sent;		       /* no second NAK before the sequence is whole again */
-	bool not_ready;		       /* it was an RNR NAK */
-	bool failed;		       /* an error NAK is on its way; nothing more is let in */
-	bool established;	       /* the program was told that a request came in before RTS */
-	uint8_t in_message;	       /* IS_SEND or IS_WRITE: first packet seen, last not yet */
-	uint8_t recv_status;	       /* enum ibv_wc_status of the receive request that the error hits */
-	uint64_t va;		       /* WRITE: where the next packet goes */
-	uint32_t rkey, left;	       /* WRITE: bytes to come */
-	uint32_t msg_off;	       /* bytes of the message so far */
+	bool nak_sent;	     /* no second NAK before the sequence is whole again */
+	bool not_ready;	     /* it was an RNR NAK */
+	bool failed;	     /* an error NAK is on its way; nothing more is let in */
+	bool established;    /* the program was told that a request came in before RTS */
+	uint8_t in_message;  /* IS_SEND or IS_WRITE: first packet seen, last not yet */
+	uint8_t recv_status; /* enum ibv_wc_status of the receive request that the error hits */
+	uint64_t va;	     /* WRITE: where the next packet goes */
+	uint32_t rkey, left; /* WRITE: bytes to come */
+	uint32_t msg_off;    /* bytes of the message so far */
 	struct packet_queue land;      /* posted packets on their way into memory, in order */
 	uint64_t land_tail, land_done; /* how many were ever queued, have landed */
-	struct packet_queue answers;   /* not posted, and the acknowledgements behind them, in order */
-	uint32_t nonposted;	       /* let in and not answered, duplicates not counted */
+	struct packet_queue
+		answers;    /* not posted, and the acknowledgements behind them, in order */
+	uint32_t nonposted; /* let in and not answered, duplicates not counted */
 	struct saved_answer saved[MAX_RD_ATOMIC];
 	unsigned saved_next;
 	struct alarm land_alarm, answer_alarm;
 	struct link_patience patience; /* with a link that has no room for a READ's responses */
-	bool land_turn, answer_turn;   /* with a picker: this event has not done its one thing yet */
-	bool flush_rq;		       /* once everything has landed */
+	bool land_turn, answer_turn; /* with a picker: this event has not done its one thing yet */
+	bool flush_rq;		     /* once everything has landed */
 	/* XRC: of the message that is coming in for another process; NULL: it is for this one. */
 	struct xrc_away *away;
-	bool waits; /* the packet whose turn it is was passed on there; nothing behind it is looked at */
+	bool waits; /* the packet whose turn it is was passed on there; nothing behind it is looked
+		       at */
 };
 
 /* Work requests that ibv_wr_* builds, between ibv_wr_start() and ibv_wr_complete(): wr.c. */
@@ -281,8 +287,8 @@ void qp_fail(struct rnic_qp *qp);
 void qp_fail_sends(struct rnic_qp *qp);
 /* NULL: there is none with this number. */
 struct rnic_qp *qp_find(struct rnic_net *net, uint32_t qpn);
-/* It was destroyed, and nobody will look at it any more: the next one may have its place. Live world only:
- * there an event that comes late does no harm. */
+/* It was destroyed, and nobody will look at it any more: the next one may have its place. Live
+ * world only: there an event that comes late does no harm. */
 void qp_give_back(struct rnic_qp *qp);
 /* A number for it; false: all are used up. */
 bool qp_number(struct rnic_net *net, struct rnic_qp *qp);
@@ -293,8 +299,8 @@ void qp_reset(struct rnic_qp *qp);
 
 struct xrc_domain;
 
-/* What ibv_open_xrcd() does once the file is known: by its device and inode, 0 and 0: none. errno EAGAIN:
- * nobody has opened a domain for it, and O_CREAT is not there. */
+/* What ibv_open_xrcd() does once the file is known: by its device and inode, 0 and 0: none. errno
+ * EAGAIN: nobody has opened a domain for it, and O_CREAT is not there. */
 struct ibv_xrcd *xrc_open(struct ibv_context *context, uint64_t device, uint64_t inode, int oflags);
 /* What is wrong with ibv_open_xrcd()'s attributes, the file aside; an errno. */
 int xrc_check(const struct ibv_context *context, const struct ibv_xrcd_init_attr *attr);
@@ -303,10 +309,12 @@ int xrc_add_srq(struct rnic_srq *srq, struct ibv_xrcd *xrcd, struct ibv_cq *cq);
 void xrc_remove_srq(struct rnic_srq *srq);
 /* The queue of this number; NULL: it was destroyed. */
 struct rnic_srq *xrc_srq(const struct rnic_net *net, uint32_t srqn);
-struct ibv_qp *xrc_create_target(struct ibv_context *context, const struct ibv_qp_init_attr_ex *init);
+struct ibv_qp *xrc_create_target(struct ibv_context *context,
+				 const struct ibv_qp_init_attr_ex *init);
 /* The same calls for a target queue pair, by a handle. */
 int xrc_modify_qp(struct rnic_qp *handle, struct ibv_qp_attr *attr, int mask);
-int xrc_query_qp(struct rnic_qp *handle, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init);
+int xrc_query_qp(struct rnic_qp *handle, struct ibv_qp_attr *attr, int mask,
+		 struct ibv_qp_init_attr *init);
 int xrc_destroy_qp(struct rnic_qp *handle);
 /* The context is closed: so are its handles of this target queue pair. */
 void xrc_close_qp(struct rnic_qp *target, const struct ibv_context *context);
@@ -320,16 +328,18 @@ bool xrc_turn(struct rnic_qp *target, const struct packet *pkt);
 /* The file of the target queue pair's domain; 0, 0: it is no file's. */
 void xrc_file(const struct rnic_qp *target, uint64_t *device, uint64_t *inode);
 /* The queue of this number if it is in the domain of this file; NULL: there is none. */
-struct rnic_srq *xrc_srq_of_file(const struct rnic_net *net, uint32_t srqn, uint64_t device, uint64_t inode);
+struct rnic_srq *xrc_srq_of_file(const struct rnic_net *net, uint32_t srqn, uint64_t device,
+				 uint64_t inode);
 /* All who have the target queue pair open hear of it. */
 void xrc_event(struct rnic_qp *target, enum ibv_event_type type);
 /* A packet for a queue pair of the service has come in. Takes it. */
 void xrc_take(struct rnic_qp *qp, struct packet *pkt);
 
-/* Of the live world (core/nic/xrc_relay.c): other processes have the domain of the same file open. */
+/* Of the live world (core/nic/xrc_relay.c): other processes have the domain of the same file
+ * open. */
 struct xrc_relay {
-	/* A SEND in its turn, for a shared receive queue that is not this process's: AETH_WAITS, and it takes
-	 * the packet; or a syndrome. */
+	/* A SEND in its turn, for a shared receive queue that is not this process's: AETH_WAITS,
+	 * and it takes the packet; or a syndrome. */
 	uint8_t (*pass)(struct rnic_qp *target, struct packet *pkt);
 	/* What another process says has come in. Takes the packet. */
 	void (*take)(struct rnic_net *net, struct packet *pkt);
@@ -362,11 +372,13 @@ bool srq_take(struct rnic_qp *qp);
 #define POST_NS 50 /* what posting costs */
 
 /* Append a receive request; `oldest`: the lowest number still in use. */
-void post_rqe(struct rnic_net *net, struct work_queue *queue, uint32_t oldest, const struct ibv_recv_wr *wr);
+void post_rqe(struct rnic_net *net, struct work_queue *queue, uint32_t oldest,
+	      const struct ibv_recv_wr *wr);
 int rnic_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int rnic_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 /* The same, with windows of which type IBV_WR_BIND_MW may bind. */
-int post_list(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr, enum ibv_mw_type binds);
+int post_list(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr,
+	      enum ibv_mw_type binds);
 /* Posting is a step of the task. */
 void post_step(struct rnic_qp *qp);
 /* Wait until no other task's batch is open. EINVAL: it is the caller's own. */
@@ -374,15 +386,18 @@ int post_enter(struct rnic_qp *qp);
 /* May requests be posted, and is there room for one more behind `ahead` that are not posted yet? */
 int post_room(const struct rnic_qp *qp, uint32_t ahead);
 /* A cleared slot of the send queue for a request of this opcode, number posted + ahead. */
-struct wqe *post_slot(struct rnic_qp *qp, uint32_t ahead, enum ibv_wr_opcode opcode, unsigned flags);
+struct wqe *post_slot(struct rnic_qp *qp, uint32_t ahead, enum ibv_wr_opcode opcode,
+		      unsigned flags);
 /* Where the request's inline data are to be copied. */
 uint8_t *post_inline(struct rnic_qp *qp, struct wqe *wqe);
-/* Copy a piece of them; the CPU does this, so it needs no key. The next piece goes where this one ends. */
+/* Copy a piece of them; the CPU does this, so it needs no key. The next piece goes where this one
+ * ends. */
 uint8_t *post_copy(struct rnic_qp *qp, uint8_t *to, const void *from, size_t len);
 /* Is what the request asks for possible at all? */
 int post_check(const struct rnic_qp *qp, const struct wqe *wqe);
 /* Where a datagram goes. */
-int post_address(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_ah *ah, uint32_t qpn, uint32_t qkey);
+int post_address(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_ah *ah, uint32_t qpn,
+		 uint32_t qkey);
 /* For which shared receive queue of the peer's it is. */
 int post_srqn(struct wqe *wqe, uint32_t srqn);
 /* The request in the next slot is posted. */
@@ -425,11 +440,13 @@ void resp_reset(struct rnic_qp *qp);
 /* A request has come in. Takes the packet. */
 void resp_request(struct rnic_qp *qp, struct packet *pkt);
 /* Answer `request` with a packet of the given opcode and payload length, named after it. */
-struct packet *resp_answer(struct rnic_qp *qp, const struct packet *request, uint8_t opcode, uint32_t len);
+struct packet *resp_answer(struct rnic_qp *qp, const struct packet *request, uint8_t opcode,
+			   uint32_t len);
 /* Acknowledge up to the request, in its turn. */
 void resp_acknowledge(struct rnic_qp *qp, const struct packet *request);
 /* Refuse the request: NAK in its turn, then the error state. */
-void resp_refuse(struct rnic_qp *qp, const struct packet *request, uint32_t psn, enum syndrome syndrome);
+void resp_refuse(struct rnic_qp *qp, const struct packet *request, uint32_t psn,
+		 enum syndrome syndrome);
 /* The region that a request which is not posted names; NULL: not allowed, or out of bounds. */
 struct rnic_mr *resp_region(struct rnic_qp *qp, const struct packet *request);
 /* Put an answer on the link now. */
@@ -437,18 +454,20 @@ void resp_send(struct rnic_qp *qp, struct packet *answer);
 /* The answer to an atomic, FLUSH or ATOMIC WRITE that was executed. */
 struct packet *resp_result(struct rnic_qp *qp, const struct packet *request, uint64_t original);
 /* The receive request `seq` is over; pkt: the last packet of its message, NULL: none. */
-void resp_complete(struct rnic_qp *qp, uint32_t seq, enum ibv_wc_status status, const struct packet *pkt);
+void resp_complete(struct rnic_qp *qp, uint32_t seq, enum ibv_wc_status status,
+		   const struct packet *pkt);
 void resp_flush(struct rnic_qp *qp);
 /* Does the queue pair's state let requests in? */
 bool resp_active(const struct rnic_qp *qp);
 /* Is there a receive request for the message whose packet has come? */
 bool resp_ready(struct rnic_qp *qp);
-/* May a packet whose turn it is be let in? Else an AETH syndrome, and in resp.recv_status what is wrong with
- * the receive request; AETH_WAITS: another process will say, and it has taken the packet (XRC). */
+/* May a packet whose turn it is be let in? Else an AETH syndrome, and in resp.recv_status what is
+ * wrong with the receive request; AETH_WAITS: another process will say, and it has taken the packet
+ * (XRC). */
 uint8_t resp_check(struct rnic_qp *qp, struct packet *pkt);
 uint8_t resp_check_send(struct rnic_qp *qp, const struct packet *pkt);
-/* What resp_check() left open, of a packet that is another process's, is known: AETH_ACK, it was let in
- * there. Takes the packet. */
+/* What resp_check() left open, of a packet that is another process's, is known: AETH_ACK, it was
+ * let in there. Takes the packet. */
 void resp_decided(struct rnic_qp *qp, struct packet *pkt, uint8_t syndrome);
 /* A packet has come in behind the one that waits for that, or the same again. Takes it. */
 void resp_wait(struct rnic_qp *qp, struct packet *pkt);
@@ -461,16 +480,17 @@ static inline bool is_lossy(const struct rnic_qp *qp)
 {
 	return qp->hca->net->link->lossy;
 }
-/* Keep a packet until its turn comes; `expected` is what is missing. Takes it: one that is too far ahead, or
- * there already, is dropped. */
+/* Keep a packet until its turn comes; `expected` is what is missing. Takes it: one that is too far
+ * ahead, or there already, is dropped. */
 void kept_push(struct rnic_qp *qp, struct kept *kept, uint32_t expected, struct packet *pkt);
 /* The first packet that is kept, from `expected` on; what is before that is dropped. NULL: none. */
 struct packet *kept_first(struct rnic_qp *qp, struct kept *kept, uint32_t expected);
 /* Take out the first one. */
 struct packet *kept_pop(struct kept *kept);
 void kept_drop(struct rnic_qp *qp, struct kept *kept);
-/* Are packets kept, and what is missing in front of them is not just late? Not known yet: fire comes later.
- */
+/* Are packets kept, and what is missing in front of them is not just late? Not known yet: fire
+ * comes
+ * later. */
 bool kept_too_long(struct rnic_qp *qp, struct kept *kept, uint32_t expected, sim_fn *fire);
 /* Nothing was sent yet. */
 void repair_reset(struct rnic_qp *qp);
@@ -487,7 +507,8 @@ void repair_sent(struct rnic_qp *qp, const struct packet *pkt, uint32_t psns);
 /* una has advanced. */
 void repair_progress(struct rnic_qp *qp);
 
-/* The queue pair in the error state says its last word again, if that is an answer to this request. */
+/* The queue pair in the error state says its last word again, if that is an answer to this
+ * request. */
 void last_word_repeat(struct rnic_qp *qp, const struct packet *request);
 /* The queue pair is going to be destroyed; for some time its last word is kept. */
 void last_word_keep(struct rnic_qp *qp);
@@ -505,8 +526,8 @@ void unreliable_take(struct rnic_qp *qp, struct packet *pkt);
 void land_push(struct rnic_qp *qp, struct packet *pkt);
 /* Let everything up to the last packet for mr (NULL: everything) land now. */
 void land_all(struct rnic_qp *qp, const struct rnic_mr *mr);
-/* A request that is not posted was let in (or a finished answer, which only waits for its turn). Takes the
- * packet. */
+/* A request that is not posted was let in (or a finished answer, which only waits for its turn).
+ * Takes the packet. */
 void answer_push(struct rnic_qp *qp, struct packet *pkt);
 void answer_drop_all(struct rnic_qp *qp);
 

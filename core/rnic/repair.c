@@ -1,37 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Getting over a link that loses packets and changes their order (link.h, lossy). What the specification has
- * for that is one NAK for each gap, everything sent again from there, and else the retry timer: enough for a
- * wire that loses one packet in millions, and hours under 5 % of loss. What is done here more needs nothing
- * of the peer that the specification does not promise.
+ * Getting over a link that loses packets and changes their order (link.h, lossy). What the
+ * specification has for that is one NAK for each gap, everything sent again from there, and else
+ * the retry timer: enough for a wire that loses one packet in millions, and hours under 5 % of
+ * loss. What is done here more needs nothing of the peer that the specification does not promise.
  *
- * Both ends keep a few packets that came ahead of their turn: the responder requests, the requester answers
- * behind a result that is missing. A packet that was merely late closes the gap, and nobody hears of it. The
- * gap is one when GAP_PACKETS wait behind it, or GAP_NS have passed. Then there is one NAK; or what is
- * missing of a READ, and no more, is asked for again.
+ * Both ends keep a few packets that came ahead of their turn: the responder requests, the requester
+ * answers behind a result that is missing. A packet that was merely late closes the gap, and nobody
+ * hears of it. The gap is one when GAP_PACKETS wait behind it, or GAP_NS have passed. Then there is
+ * one NAK; or what is missing of a READ, and no more, is asked for again.
  *
- * The requester that learns of a gap, at PSN una, repairs. It does not know whether its peer has kept
- * what came behind the gap. It sends one packet again. An answer that goes beyond it says where the next
- * gap is, of which one packet is sent again, and so on. An answer to just this packet allows one packet more
- * at a time, which doubles the burst with each round trip: the peer keeps nothing, and everything is sent
- * again after all. The repair is over when all that was sent before it is acknowledged. In a repair, results
- * (READ, atomics, FLUSH, ATOMIC WRITE) are asked for again only where it is known that they are missing: they
- * may be on their way.
+ * The requester that learns of a gap, at PSN una, repairs. It does not know whether its peer has
+ * kept what came behind the gap. It sends one packet again. An answer that goes beyond it says
+ * where the next gap is, of which one packet is sent again, and so on. An answer to just this
+ * packet allows one packet more at a time, which doubles the burst with each round trip: the peer
+ * keeps nothing, and everything is sent again after all. The repair is over when all that was sent
+ * before it is acknowledged. In a repair, results (READ, atomics, FLUSH, ATOMIC WRITE) are asked
+ * for again only where it is known that they are missing: they may be on their way.
  *
- * The end of what was sent, a NAK, an answer, and what a repair sent can be lost, too. So a requester that
- * has heard nothing new for a while, `quiet`, twice a round trip and PROBE_NS, begins to repair, and waits
- * twice as long the next time. These probes are no retries: the timeout and its count stay what the queue
- * pair's attributes make of them. A round trip is measured with one packet at a time, none of which was sent
- * twice, and until such a measurement the wait stays what it was.
+ * The end of what was sent, a NAK, an answer, and what a repair sent can be lost, too. So a
+ * requester that has heard nothing new for a while, `quiet`, twice a round trip and PROBE_NS,
+ * begins to repair, and waits twice as long the next time. These probes are no retries: the timeout
+ * and its count stay what the queue pair's attributes make of them. A round trip is measured with
+ * one packet at a time, none of which was sent twice, and until such a measurement the wait stays
+ * what it was.
  *
- * A peer whose host is busy answers late, and then to what was sent long ago. A timeout before which anything
- * was heard of the peer is no retry, either, PARDONS times without progress. What link_starves() forgives is
- * the silence of a peer that cannot have answered, for which to send again would be in vain; here the peer is
- * there, wherever that is, and what is missing is sent again.
+ * A peer whose host is busy answers late, and then to what was sent long ago. A timeout before
+ * which anything was heard of the peer is no retry, either, PARDONS times without progress. What
+ * link_starves() forgives is the silence of a peer that cannot have answered, for which to send
+ * again would be in vain; here the peer is there, wherever that is, and what is missing is sent
+ * again.
  *
- * A duplicate is answered with all that was let in, not just with what was acknowledged before: it may be a
- * probe. And who has gone to the error state, or was destroyed, still repeats what it said last to a
- * peer who asks, an acknowledgement or a refusal: the peer must not fail because a program ended.
+ * A duplicate is answered with all that was let in, not just with what was acknowledged before: it
+ * may be a probe. And who has gone to the error state, or was destroyed, still repeats what it said
+ * last to a peer who asks, an acknowledgement or a refusal: the peer must not fail because a
+ * program ended.
  */
 #include "core/rnic/link.h"
 #include "core/rnic/qp.h"
@@ -60,7 +63,8 @@ void kept_push(struct rnic_qp *qp, struct kept *kept, uint32_t expected, struct 
 	kept->seen++;
 	while (*at && (after = psn_diff(pkt->psn, (*at)->psn)) > 0)
 		at = &(*at)->next;
-	if (psn_diff(pkt->psn, expected) >= KEPT_MOST || kept->count == KEPT_MOST || (*at && after == 0)) {
+	if (psn_diff(pkt->psn, expected) >= KEPT_MOST || kept->count == KEPT_MOST ||
+	    (*at && after == 0)) {
 		packet_put(qp->hca->net, pkt);
 		return;
 	}
@@ -114,7 +118,8 @@ bool kept_too_long(struct rnic_qp *qp, struct kept *kept, uint32_t expected, sim
 void repair_reset(struct rnic_qp *qp)
 {
 	struct repair *repair = &qp->req.repair;
-	*repair = (struct repair){.sent = qp->req.una, .acked_ahead = qp->req.una, .quiet = PROBE_NS};
+	*repair = (struct repair){
+		.sent = qp->req.una, .acked_ahead = qp->req.una, .quiet = PROBE_NS};
 }
 
 /* What can be sent in the time that an answer takes. */
@@ -243,7 +248,8 @@ static void say(struct rnic_net *net, const struct last_word *word, const struct
 	bool is_posted = opcode_is[request->opcode] & (IS_SEND | IS_WRITE);
 	/* What is before the refused one, and not acknowledged, was let in: the refusal says so. */
 	bool asks = acked ? request->ack_req && is_posted
-			  : word->syndrome && (is_posted || psn_diff(request->psn, word->refused_psn) >= 0);
+			  : word->syndrome &&
+				    (is_posted || psn_diff(request->psn, word->refused_psn) >= 0);
 	struct packet *pkt;
 	if (!asks)
 		return;

@@ -20,8 +20,8 @@
  * ATOMIC WRITE) have their results, and one that is not posted waits while
  * max_rd_atomic of them are under way.
  *
- * Of a link that holds so many packets only (link.h, burst), a READ asks for no more at once, and for the
- * rest when that has come: to the responder these are READs of their own.
+ * Of a link that holds so many packets only (link.h, burst), a READ asks for no more at once, and
+ * for the rest when that has come: to the responder these are READs of their own.
  *
  * What needs no packet (a window's binding, an invalidation) is done when all before it is
  * acknowledged.
@@ -32,9 +32,9 @@
  * to the link, for which the data are copied: sq.done then runs ahead of acked.
  *
  * Without acknowledgements (unreliable connection, unreliable datagram) a request is over when its
- * last packet was handed to the link, and una follows at once. A request that fails takes the send queue
- * alone with it (SQE). A link that has no room is waited for, for LINK_UNRELIABLE_PATIENCE_NS at most: then
- * the packets are lost.
+ * last packet was handed to the link, and una follows at once. A request that fails takes the send
+ * queue alone with it (SQE). A link that has no room is waited for, for LINK_UNRELIABLE_PATIENCE_NS
+ * at most: then the packets are lost.
  *
  * The retry timer is one event a queue pair, set when something is sent and none
  * is pending; it looks at the deadline when it comes, and is set again if that is
@@ -144,7 +144,8 @@ void req_drop_copy(struct rnic_qp *qp, struct wqe *wqe)
 /* iWARP: what was handed to the link completes, as far as order allows. */
 static void complete_early(struct rnic_qp *qp)
 {
-	if (qp->hca->net->hw.transport != TRANSPORT_IWARP || OWN_BUG(&qp->hca->net->hw, NIC_IWARP_WAITS))
+	if (qp->hca->net->hw.transport != TRANSPORT_IWARP ||
+	    OWN_BUG(&qp->hca->net->hw, NIC_IWARP_WAITS))
 		return;
 	while ((int32_t)(qp->sq.next - qp->sq.done) > 0 && !wqe_at(qp, qp->sq.done)->nonposted)
 		complete(qp, IBV_WC_SUCCESS);
@@ -159,7 +160,8 @@ static void retire(struct rnic_qp *qp)
 	if (wqe->nonposted) {
 		assert(req->nonposted);
 		req->nonposted--;
-		sim_touch_state(qp_sim(qp), TOUCH_DRAM_WRITE, &req->nonposted, sizeof(req->nonposted));
+		sim_touch_state(qp_sim(qp), TOUCH_DRAM_WRITE, &req->nonposted,
+				sizeof(req->nonposted));
 	}
 	req_drop_copy(qp, wqe);
 	if (qp->sq.done == req->acked)
@@ -274,12 +276,14 @@ static bool start(struct rnic_qp *qp, struct wqe *wqe)
 		wqe->bytes = ATOMIC_BYTES; /* the list may have room for more */
 	bool fence = wqe->fence || OWN_BUG(&qp->hca->net->hw, NIC_NEVER_OVERTAKES);
 	if (fence || (wqe->nonposted && req->nonposted >= qp->attr.max_rd_atomic))
-		sim_touch_state(qp_sim(qp), TOUCH_DRAM_READ, &req->nonposted, sizeof(req->nonposted));
+		sim_touch_state(qp_sim(qp), TOUCH_DRAM_READ, &req->nonposted,
+				sizeof(req->nonposted));
 	if (fence && req->nonposted && !OWN_BUG(&qp->hca->net->hw, NIC_FENCE_IGNORED))
 		return false;
 	if (wqe->nonposted && req->nonposted >= qp->attr.max_rd_atomic)
 		return false;
-	if (qp->hca->net->hw.transport == TRANSPORT_IWARP && !wqe->nonposted && wqe->bytes && !wqe->copy) {
+	if (qp->hca->net->hw.transport == TRANSPORT_IWARP && !wqe->nonposted && wqe->bytes &&
+	    !wqe->copy) {
 		wqe->copy = buffer_get(qp->hca->net, (uint32_t)wqe->bytes, &wqe->copy_class);
 		bool gathered = sge_gather(qp->hca, qp->ibv.pd, wqe->sge, wqe->sges, 0, wqe->copy,
 					   (uint32_t)wqe->bytes);
@@ -313,9 +317,11 @@ static uint8_t opcode_of(const struct wqe *wqe, bool first, bool last)
 	return opcode + (first ? OP_SEND_ONLY : OP_SEND_LAST) + has_imm(wqe);
 }
 
-/* Bytes of a READ that are asked for at once, from packet i on, with `left` missing. A part that is asked for
- * again ends where it ended before: what comes again must not reach beyond what was there. */
-static uint32_t read_part(const struct rnic_qp *qp, const struct wqe *wqe, uint32_t i, uint32_t left)
+/* Bytes of a READ that are asked for at once, from packet i on, with `left` missing. A part that is
+ * asked for again ends where it ended before: what comes again must not reach beyond what was
+ * there. */
+static uint32_t read_part(const struct rnic_qp *qp, const struct wqe *wqe, uint32_t i,
+			  uint32_t left)
 {
 	const struct packet *kept = qp->req.repair.kept.head;
 	uint32_t packets = MAX_MESSAGE / qp->mtu, psn = psn_add(wqe->first_psn, i);
@@ -334,7 +340,8 @@ static bool awaits_part(struct rnic_qp *qp, const struct wqe *wqe)
 	       req->una != psn_add(wqe->first_psn, req->packet);
 }
 
-/* In a repair, where answers are awaited: is this packet the last of a burst, or of a part of it? */
+/* In a repair, where answers are awaited: is this packet the last of a burst, or of a part of
+ * it? */
 static bool ends_burst(const struct rnic_qp *qp, uint32_t psn)
 {
 	uint32_t n = (uint32_t)psn_diff(psn, qp->req.una) + 1, burst = limit(qp);
@@ -358,8 +365,8 @@ static void fill_service(const struct rnic_qp *qp, const struct wqe *wqe, struct
 	}
 }
 
-/* Packets of the request, from req->packet on, that go together. What is sent again goes one by one: the peer
- * may have some of it. */
+/* Packets of the request, from req->packet on, that go together. What is sent again goes one by
+ * one: the peer may have some of it. */
 static uint32_t run_of(const struct rnic_qp *qp, const struct wqe *wqe)
 {
 	uint32_t most = qp->hca->net->link->run_bytes, n = wqe->psns - qp->req.packet, psn, room;
@@ -383,7 +390,8 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe, uint32_t n)
 	assert(i + n <= wqe->psns);
 	if (len && wqe->copy) {
 		memcpy(pkt->payload, wqe->copy + off, len);
-	} else if (len && !sge_gather(qp->hca, qp->ibv.pd, wqe->sge, wqe->sges, off, pkt->payload, len)) {
+	} else if (len &&
+		   !sge_gather(qp->hca, qp->ibv.pd, wqe->sge, wqe->sges, off, pkt->payload, len)) {
 		packet_put(qp->hca->net, pkt);
 		return NULL;
 	}
@@ -431,9 +439,10 @@ static bool has_room(struct rnic_qp *qp, const struct wqe *wqe)
 	struct link *link = qp->hca->net->link;
 	bool is_ud = qp->service == SERVICE_UD;
 	if (!link->ready ||
-	    link_ready(link, is_ud ? wqe->peer : qp->peer, is_ud ? wqe->remote_qpn : qp->attr.dest_qp_num,
-		       sim_now(qp_sim(qp)),
-		       qp_is_reliable(qp) ? LINK_PATIENCE_NS : LINK_UNRELIABLE_PATIENCE_NS, &req->patience))
+	    link_ready(link, is_ud ? wqe->peer : qp->peer,
+		       is_ud ? wqe->remote_qpn : qp->attr.dest_qp_num, sim_now(qp_sim(qp)),
+		       qp_is_reliable(qp) ? LINK_PATIENCE_NS : LINK_UNRELIABLE_PATIENCE_NS,
+		       &req->patience))
 		return true;
 	/* What was not sent need not have been answered. */
 	req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
@@ -553,7 +562,8 @@ static void fire_tx(struct sim *sim, void *arg)
 void req_kick(struct rnic_qp *qp)
 {
 	if (active(qp) && qp->sq.next != qp->req.rung)
-		alarm_set(qp_sim(qp), &qp->req.tx, qp_chain(qp, CHAIN_SEND), DOORBELL_NS, fire_tx, qp);
+		alarm_set(qp_sim(qp), &qp->req.tx, qp_chain(qp, CHAIN_SEND), DOORBELL_NS, fire_tx,
+			  qp);
 }
 
 /* --- sending again --- */
@@ -594,8 +604,8 @@ static bool may_retry(struct rnic_qp *qp)
 	return true;
 }
 
-/* Was packet una sent, since the last time that all was to be sent again? On a link without room that may
- * take long, and nobody can answer before. */
+/* Was packet una sent, since the last time that all was to be sent again? On a link without room
+ * that may take long, and nobody can answer before. */
 static bool una_is_out(struct rnic_qp *qp)
 {
 	const struct wqe *wqe = wqe_at(qp, qp->sq.next);
@@ -608,8 +618,8 @@ static bool una_is_out(struct rnic_qp *qp)
 static bool starves(struct rnic_qp *qp)
 {
 	struct requester *req = &qp->req;
-	return link_starves(qp->hca->net->link, qp->peer, qp->attr.dest_qp_num, sim_now(qp_sim(qp)), req->una,
-			    req->deadline, timeout_ns(qp), &req->watch);
+	return link_starves(qp->hca->net->link, qp->peer, qp->attr.dest_qp_num, sim_now(qp_sim(qp)),
+			    req->una, req->deadline, timeout_ns(qp), &req->watch);
 }
 
 /* There was no news for a while. */
@@ -666,7 +676,8 @@ static void fire_timer(struct sim *sim, void *arg)
 
 void req_becomes_lossy(struct rnic_qp *qp)
 {
-	repair_reset(qp); /* as if nothing were under way: some of it may be sent again for nothing */
+	repair_reset(
+		qp); /* as if nothing were under way: some of it may be sent again for nothing */
 	if (active(qp) && qp->req.una != qp->req.next_psn)
 		set_timer(qp);
 }
@@ -685,18 +696,18 @@ static bool program_starves(struct rnic_qp *qp)
 {
 	struct requester *req = &qp->req;
 	req->rnr_watch.program = true;
-	return link_starves(qp->hca->net->link, qp->peer, qp->attr.dest_qp_num, sim_now(qp_sim(qp)), req->una, 0,
-			    0, &req->rnr_watch);
+	return link_starves(qp->hca->net->link, qp->peer, qp->attr.dest_qp_num, sim_now(qp_sim(qp)),
+			    req->una, 0, 0, &req->rnr_watch);
 }
 
 /* The receiver was not ready for packet una. */
 static void wait_for_receiver(struct rnic_qp *qp, unsigned timer)
 {
 	/* Table 45: tens of microseconds. */
-	static const uint32_t wait_10us[32] = {65536, 1,    2,	  3,	 4,	6,     8,     12,
-					       16,    24,   32,	  48,	 64,	96,    128,   192,
-					       256,   384,  512,  768,	 1024,	1536,  2048,  3072,
-					       4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152};
+	static const uint32_t wait_10us[32] = {
+		65536, 1,    2,	   3,	 4,    6,     8,     12,    16,	   24,	 32,
+		48,    64,   96,   128,	 192,  256,   384,   512,   768,   1024, 1536,
+		2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
 	struct requester *req = &qp->req;
 	if (req->rnr_until)
 		return; /* known */
@@ -716,7 +727,8 @@ static void wait_for_receiver(struct rnic_qp *qp, unsigned timer)
 
 void req_drained(struct rnic_qp *qp)
 {
-	if (qp->ibv.state != IBV_QPS_SQD || !qp->attr.en_sqd_async_notify || qp->req.una != qp->req.next_psn)
+	if (qp->ibv.state != IBV_QPS_SQD || !qp->attr.en_sqd_async_notify ||
+	    qp->req.una != qp->req.next_psn)
 		return;
 	qp->attr.en_sqd_async_notify = 0;
 	qp_event(qp, IBV_EVENT_SQ_DRAINED);
@@ -868,7 +880,8 @@ static void fire_gap(struct sim *sim, void *arg);
 static void look_for_gap(struct rnic_qp *qp)
 {
 	struct requester *req = &qp->req;
-	if (active(qp) && kept_too_long(qp, &req->repair.kept, req->una, fire_gap) && repair_begin(qp))
+	if (active(qp) && kept_too_long(qp, &req->repair.kept, req->una, fire_gap) &&
+	    repair_begin(qp))
 		again(qp, "missing response");
 }
 

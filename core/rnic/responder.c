@@ -15,8 +15,8 @@
  *
  * Acknowledgements are cumulative and must not overtake the answer of a READ,
  * atomic, FLUSH or ATOMIC WRITE before them: while one is pending, they queue behind
- * it. When they leave depends on the configuration: on receipt (ack_early: the sender's completion may
- * precede visibility, as on InfiniBand and RoCE) or when the data have landed.
+ * it. When they leave depends on the configuration: on receipt (ack_early: the sender's completion
+ * may precede visibility, as on InfiniBand and RoCE) or when the data have landed.
  */
 #include <assert.h>
 #include <string.h>
@@ -28,7 +28,8 @@
 bool resp_active(const struct rnic_qp *qp)
 {
 	enum ibv_qp_state state = qp->ibv.state;
-	return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE;
+	return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD ||
+	       state == IBV_QPS_SQE;
 }
 
 void resp_reset(struct rnic_qp *qp)
@@ -42,7 +43,8 @@ void resp_reset(struct rnic_qp *qp)
 
 /* --- receive requests --- */
 
-void resp_complete(struct rnic_qp *qp, uint32_t seq, enum ibv_wc_status status, const struct packet *pkt)
+void resp_complete(struct rnic_qp *qp, uint32_t seq, enum ibv_wc_status status,
+		   const struct packet *pkt)
 {
 	const struct rqe *rqe = queue_at(&qp->rq, seq);
 	struct cqe cqe = {.qp = qp, .seq = seq, .recv = true};
@@ -105,7 +107,8 @@ bool resp_ready(struct rnic_qp *qp)
 
 /* --- answers --- */
 
-struct packet *resp_answer(struct rnic_qp *qp, const struct packet *request, uint8_t opcode, uint32_t len)
+struct packet *resp_answer(struct rnic_qp *qp, const struct packet *request, uint8_t opcode,
+			   uint32_t len)
 {
 	struct packet *pkt = packet_to(qp->hca->net, qp->attr.dest_qp_num, len);
 	pkt->peer = qp->peer;
@@ -161,7 +164,8 @@ void resp_send(struct rnic_qp *qp, struct packet *answer)
 	} else {
 		count_nak(qp->hca->net, syndrome, true);
 		if (sim_telling(qp_sim(qp)))
-			sim_tell(qp_sim(qp), &qp->actor, 0, "%s, PSN %u", nak_name(syndrome), answer->psn);
+			sim_tell(qp_sim(qp), &qp->actor, 0, "%s, PSN %u", nak_name(syndrome),
+				 answer->psn);
 	}
 	link->send(link, qp->hca->host, answer);
 	if (syndrome == AETH_NAK_INVALID_REQUEST || syndrome == AETH_NAK_REMOTE_ACCESS ||
@@ -200,7 +204,8 @@ static void nak(struct rnic_qp *qp, const struct packet *request, uint32_t psn, 
 	in_turn(qp, pkt);
 }
 
-void resp_refuse(struct rnic_qp *qp, const struct packet *request, uint32_t psn, enum syndrome syndrome)
+void resp_refuse(struct rnic_qp *qp, const struct packet *request, uint32_t psn,
+		 enum syndrome syndrome)
 {
 	assert((syndrome & AETH_KIND) == AETH_KIND && syndrome != AETH_NAK_SEQUENCE);
 	if (!qp_is_reliable(qp)) { /* whose peer is told nothing */
@@ -219,7 +224,8 @@ static bool well_formed(const struct rnic_qp *qp, const struct packet *pkt)
 {
 	uint8_t is = opcode_is[pkt->opcode], kind = is & (IS_SEND | IS_WRITE);
 	if (pkt->opcode == OP_ATOMIC_WRITE)
-		return !qp->resp.in_message && pkt->len == ATOMIC_BYTES && pkt->dma_len == ATOMIC_BYTES;
+		return !qp->resp.in_message && pkt->len == ATOMIC_BYTES &&
+		       pkt->dma_len == ATOMIC_BYTES;
 	if (!kind)
 		return !qp->resp.in_message && pkt->len == 0;
 	if (is & IS_FIRST ? qp->resp.in_message != 0 : qp->resp.in_message != kind)
@@ -264,7 +270,8 @@ static uint8_t check_write(struct rnic_qp *qp, struct packet *pkt)
 	pkt->mr = mr_remote(qp, rkey, IBV_ACCESS_REMOTE_WRITE, va, left);
 	if (!pkt->mr) {
 		count_key(qp, rkey, IBV_ACCESS_REMOTE_WRITE);
-		/* The receive request that the immediate data would have taken tells of it (11.6.2). */
+		/* The receive request that the immediate data would have taken tells of it
+		 * (11.6.2). */
 		if (is & HAS_IMM && qp_is_reliable(qp) && resp_ready(qp))
 			qp->resp.recv_status = IBV_WC_LOC_ACCESS_ERR;
 		return AETH_NAK_REMOTE_ACCESS;
@@ -276,9 +283,9 @@ static uint8_t check_write(struct rnic_qp *qp, struct packet *pkt)
 }
 
 /*
- * The rights that a request which is not posted needs, of the queue pair and of the region. 0: no request.
- * An ATOMIC WRITE reads nothing: it needs the right to write, not that to atomics (as with the kernel's
- * rdma_rxe). FLUSH has a right for each placement type, and needs no other.
+ * The rights that a request which is not posted needs, of the queue pair and of the region. 0: no
+ * request. An ATOMIC WRITE reads nothing: it needs the right to write, not that to atomics (as with
+ * the kernel's rdma_rxe). FLUSH has a right for each placement type, and needs no other.
  */
 static unsigned access_of(const struct packet *pkt)
 {
@@ -288,7 +295,8 @@ static unsigned access_of(const struct packet *pkt)
 		return IBV_ACCESS_REMOTE_WRITE;
 	if (pkt->opcode != OP_FLUSH)
 		return IBV_ACCESS_REMOTE_ATOMIC;
-	if (pkt->placement & ~(IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT) || pkt->selectivity > IBV_FLUSH_MR)
+	if (pkt->placement & ~(IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT) ||
+	    pkt->selectivity > IBV_FLUSH_MR)
 		return 0;
 	return (pkt->placement & IBV_FLUSH_GLOBAL ? IBV_ACCESS_FLUSH_GLOBAL : 0) |
 	       (pkt->placement & IBV_FLUSH_PERSISTENT ? IBV_ACCESS_FLUSH_PERSISTENT : 0);
@@ -371,10 +379,12 @@ static void arrive(struct rnic_qp *qp, const struct packet *pkt)
 	}
 	const struct rqe *rqe = queue_at(&qp->rq, pkt->rq_seq);
 	for (uint32_t off = 0; off < pkt->len; off += piece.len) {
-		bool allowed = sge_piece(qp->hca, qp_recv_pd(qp), rqe->sge, rqe->sges, pkt->msg_off + off,
-					 pkt->len - off, IBV_ACCESS_LOCAL_WRITE, &piece);
+		bool allowed = sge_piece(qp->hca, qp_recv_pd(qp), rqe->sge, rqe->sges,
+					 pkt->msg_off + off, pkt->len - off, IBV_ACCESS_LOCAL_WRITE,
+					 &piece);
 		assert(allowed); /* just checked */
-		dma_arrive(qp->hca, piece.mr, piece.host, pkt->payload + off, piece.len, &pkt->name);
+		dma_arrive(qp->hca, piece.mr, piece.host, pkt->payload + off, piece.len,
+			   &pkt->name);
 	}
 }
 
@@ -418,7 +428,8 @@ static void accept_posted(struct rnic_qp *qp, struct packet *pkt)
 	arrive(qp, pkt);
 	if (pkt->ack_req && rnic_acks_early(qp))
 		resp_acknowledge(qp, pkt);
-	if (is & IS_LAST && is & (IS_SEND | HAS_IMM) && OWN_BUG(&qp->hca->net->hw, NIC_RECEIVE_EARLY))
+	if (is & IS_LAST && is & (IS_SEND | HAS_IMM) &&
+	    OWN_BUG(&qp->hca->net->hw, NIC_RECEIVE_EARLY))
 		resp_complete(qp, pkt->rq_seq, IBV_WC_SUCCESS, pkt);
 	land_push(qp, pkt);
 }
@@ -460,8 +471,8 @@ static bool is_queued(const struct rnic_qp *qp, const struct packet *pkt)
 struct packet *resp_result(struct rnic_qp *qp, const struct packet *request, uint64_t original)
 {
 	bool is_atomic = opcode_is[request->opcode] & IS_ATOMIC;
-	struct packet *answer = resp_answer(qp, request,
-					    is_atomic ? OP_ATOMIC_ACKNOWLEDGE : OP_READ_RESPONSE_ONLY, 0);
+	struct packet *answer = resp_answer(
+		qp, request, is_atomic ? OP_ATOMIC_ACKNOWLEDGE : OP_READ_RESPONSE_ONLY, 0);
 	answer->original = original;
 	return answer;
 }
@@ -470,7 +481,8 @@ struct packet *resp_result(struct rnic_qp *qp, const struct packet *request, uin
 static void repeat_result(struct rnic_qp *qp, const struct packet *pkt)
 {
 	for (unsigned i = 1; i <= MAX_RD_ATOMIC; i++) {
-		const struct saved_answer *saved = &qp->resp.saved[(qp->resp.saved_next - i) % MAX_RD_ATOMIC];
+		const struct saved_answer
+			*saved = &qp->resp.saved[(qp->resp.saved_next - i) % MAX_RD_ATOMIC];
 		if (!saved->used || saved->psn != pkt->psn || saved->opcode != pkt->opcode)
 			continue;
 		in_turn(qp, resp_result(qp, pkt, saved->original));
@@ -507,15 +519,16 @@ static void duplicate(struct rnic_qp *qp, struct packet *pkt)
 		answer_push(qp, pkt);
 		return;
 	}
-	if (OWN_BUG(&qp->hca->net->hw, NIC_ATOMIC_REPEATED) && is & IS_ATOMIC && !is_queued(qp, pkt)) {
+	if (OWN_BUG(&qp->hca->net->hw, NIC_ATOMIC_REPEATED) && is & IS_ATOMIC &&
+	    !is_queued(qp, pkt)) {
 		pkt->name.who = &qp->actor;
 		answer_push(qp, pkt);
 		return;
 	}
 	if (!(is & (IS_SEND | IS_WRITE | IS_READ)) && !is_queued(qp, pkt))
 		repeat_result(qp, pkt);
-	if (OWN_BUG(&qp->hca->net->hw, NIC_DUPLICATE_EXECUTED) && pkt->opcode == OP_WRITE_ONLY && pkt->len &&
-	    check_write(qp, pkt) == AETH_ACK) {
+	if (OWN_BUG(&qp->hca->net->hw, NIC_DUPLICATE_EXECUTED) && pkt->opcode == OP_WRITE_ONLY &&
+	    pkt->len && check_write(qp, pkt) == AETH_ACK) {
 		pkt->ack_req = false;
 		pkt->name.who = &qp->actor;
 		land_push(qp, pkt);
@@ -578,7 +591,8 @@ static void turn_down(struct rnic_qp *qp, const struct packet *pkt, uint8_t synd
 {
 	struct responder *resp = &qp->resp;
 	if ((syndrome & AETH_KIND) == AETH_RNR_NAK) {
-		/* What follows it is out of sequence, and known to be: the peer will send all of it again. */
+		/* What follows it is out of sequence, and known to be: the peer will send all of it
+		 * again. */
 		resp->nak_sent = resp->not_ready = true;
 		kept_drop(qp, &resp->kept);
 		nak(qp, pkt, pkt->psn, syndrome);
@@ -606,13 +620,14 @@ static void take(struct rnic_qp *qp, struct packet *pkt)
 	packet_put(net, pkt);
 }
 
-/* If the next one is there, one answer is enough for both: several would make the peer believe that there are
- * gaps between them. */
+/* If the next one is there, one answer is enough for both: several would make the peer believe that
+ * there are gaps between them. */
 static void take_before_kept(struct rnic_qp *qp, struct packet *pkt)
 {
 	struct packet *next = qp->resp.kept.head;
 	if (next && next->psn == psn_add(pkt->psn, pkt->more + 1u) &&
-	    opcode_is[pkt->opcode] & (IS_SEND | IS_WRITE) && opcode_is[next->opcode] & (IS_SEND | IS_WRITE)) {
+	    opcode_is[pkt->opcode] & (IS_SEND | IS_WRITE) &&
+	    opcode_is[next->opcode] & (IS_SEND | IS_WRITE)) {
 		next->ack_req |= pkt->ack_req;
 		pkt->ack_req = false;
 	}
@@ -632,7 +647,8 @@ static void take_kept(struct rnic_qp *qp)
 
 /* --- what another process decides about (XRC) --- */
 
-/* A requester has fewer packets under way than are kept, so that nothing is lost on a lossless link. */
+/* A requester has fewer packets under way than are kept, so that nothing is lost on a lossless
+ * link. */
 void resp_wait(struct rnic_qp *qp, struct packet *pkt)
 {
 	if (pkt->psn == qp->resp.psn)

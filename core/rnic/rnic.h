@@ -4,9 +4,9 @@
 /*
  * The soft RNIC: a verbs provider. Store code calls <infiniband/verbs.h>; in the
  * sim world its objects are linked with ibv_* renamed to rnic_* (core/stores/sim.syms).
- * ibv_post_send, ibv_post_recv, ibv_post_srq_recv, ibv_poll_cq go through the context's ops table as
- * they do in libibverbs, ibv_create_qp_ex and ibv_query_device_ex through its extended
- * table, ibv_wr_* through the queue pair, and need no renaming.
+ * ibv_post_send, ibv_post_recv, ibv_post_srq_recv, ibv_poll_cq go through the context's ops table
+ * as they do in libibverbs, ibv_create_qp_ex and ibv_query_device_ex through its extended table,
+ * ibv_wr_* through the queue pair, and need no renaming.
  */
 #include <infiniband/verbs.h>
 #include "core/pmem/pmem.h"
@@ -17,9 +17,10 @@ struct rnic_net; /* the hosts' RNICs and the link between them */
 struct rnic_net *rnic_net_new(struct sim *sim, const struct hardware *hw);
 /* The RNIC of a host. `pm`: the host's pool or NULL. */
 struct link;
-/* The same on another link, for so many hosts, with the numbers [first, limit) for its queue pairs. */
-struct rnic_net *rnic_net_on(struct sim *sim, const struct hardware *hw, struct link *link, unsigned hosts,
-			     uint32_t first, uint32_t limit);
+/* The same on another link, for so many hosts, with the numbers [first, limit) for its queue
+ * pairs. */
+struct rnic_net *rnic_net_on(struct sim *sim, const struct hardware *hw, struct link *link,
+			     unsigned hosts, uint32_t first, uint32_t limit);
 struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *pm);
 /* Protection domains, regions, completion queues, queue pairs that the host has not given back. */
 unsigned rnic_objects(struct ibv_context *context);
@@ -30,10 +31,12 @@ int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 int rnic_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 			 struct ibv_device_attr_ex *attr, size_t len);
 /* `len`: of the caller's structure, which may be older. */
-int rnic_query_port_ex(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t len);
+int rnic_query_port_ex(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr,
+		       size_t len);
 int rnic_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
 /* Only what ibv_query_port() falls back to for a context that is not extended. */
-int rnic_query_port(struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *attr);
+int rnic_query_port(struct ibv_context *context, uint8_t port_num,
+		    struct _compat_ibv_port_attr *attr);
 int rnic_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid);
 const char *rnic_get_device_name(struct ibv_device *device);
 struct ibv_pd *rnic_alloc_pd(struct ibv_context *context);
@@ -43,7 +46,8 @@ struct ibv_mr *rnic_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, u
 				 unsigned int access);
 int rnic_dereg_mr(struct ibv_mr *mr);
 /* enum ibv_rereg_mr_err_code and errno; the region stays as it was. */
-int rnic_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access);
+int rnic_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+		  int access);
 /* These are in the context's tables. */
 struct ibv_mr *rnic_alloc_null_mr(struct ibv_pd *pd);
 struct ibv_mw *rnic_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);

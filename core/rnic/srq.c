@@ -2,10 +2,10 @@
 /*
  * Shared receive queues (IBA vol. 1, 10.2.9).
  *
- * A message that needs a receive request has its queue pair take the oldest one out of the shared queue: a
- * copy goes to the end of the queue pair's own receive queue, which is otherwise empty, and from there on
- * (landing, completion, flush) it is a receive request like any other. So the requests of one queue pair
- * complete in order, those of several in any order.
+ * A message that needs a receive request has its queue pair take the oldest one out of the shared
+ * queue: a copy goes to the end of the queue pair's own receive queue, which is otherwise empty,
+ * and from there on (landing, completion, flush) it is a receive request like any other. So the
+ * requests of one queue pair complete in order, those of several in any order.
  *
  *      posted by the program ... taken by a queue pair ... completed ... polled
  *      ------ in the shared queue ------ in the queue pair's ----------
@@ -14,8 +14,8 @@
  * The limit is armed by ibv_modify_srq(). The request whose taking leaves fewer than that raises
  * IBV_EVENT_SRQ_LIMIT_REACHED, once, and disarms it.
  *
- * The protection domain that the lists' keys must belong to is the shared queue's. A request that a queue
- * pair has taken when it is reset or destroyed is lost.
+ * The protection domain that the lists' keys must belong to is the shared queue's. A request that a
+ * queue pair has taken when it is reset or destroyed is lost.
  */
 #include <errno.h>
 #include "core/rnic/device.h"
@@ -60,13 +60,15 @@ struct ibv_srq *rnic_create_srq_ex(struct ibv_context *context, struct ibv_srq_i
 {
 	const uint32_t basic = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE;
 	const uint32_t xrc = basic | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
-	enum ibv_srq_type type = init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? init->srq_type : IBV_SRQT_BASIC;
+	enum ibv_srq_type type = init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? init->srq_type
+									  : IBV_SRQT_BASIC;
 	struct ibv_srq_init_attr common = {.srq_context = init->srq_context, .attr = init->attr};
 	struct ibv_srq *srq = NULL;
 	int error = 0;
 	if (init->comp_mask & ~xrc || type > IBV_SRQT_XRC)
 		error = EOPNOTSUPP;
-	else if (!(init->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !init->pd || init->pd->context != context ||
+	else if (!(init->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !init->pd ||
+		 init->pd->context != context ||
 		 (init->comp_mask | IBV_SRQ_INIT_ATTR_TYPE) != (type == IBV_SRQT_XRC ? xrc : basic))
 		error = EINVAL;
 	if (error) {

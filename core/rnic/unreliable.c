@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Receiving without acknowledgements: the responders of unreliable connections and of unreliable datagrams
- * (IBA vol. 1, 9.8). Nobody is told of what is dropped here. The requester is that of all services
- * (requester.c): there a request is over when its last packet was handed to the link.
+ * Receiving without acknowledgements: the responders of unreliable connections and of unreliable
+ * datagrams (IBA vol. 1, 9.8). Nobody is told of what is dropped here. The requester is that of all
+ * services (requester.c): there a request is over when its last packet was handed to the link.
  *
- * Unreliable connection. A packet sequence number that is not the expected one means that packets are
- * missing. The message that they belonged to is given up; what comes up to the next message's first packet is
- * dropped; with that one, whatever its number, all is well again. A receive request that a lost message
- * had begun to fill serves the next message. So it goes with a request that is refused (rights, keys,
- * lengths; class D of 9.9.3).
+ * Unreliable connection. A packet sequence number that is not the expected one means that packets
+ * are missing. The message that they belonged to is given up; what comes up to the next message's
+ * first packet is dropped; with that one, whatever its number, all is well again. A receive request
+ * that a lost message had begun to fill serves the next message. So it goes with a request that is
+ * refused (rights, keys, lengths; class D of 9.9.3).
  *
- * Unreliable datagram. One packet a message, SEND only. It needs the queue pair's Q_Key and is dropped
- * without a receive request, or with one that is too short, which then serves the next one (class D), unless
- * it was taken out of a shared queue. What else the receiver finds wrong with its own receive request (class
- * E) completes that with an error and ends in the error state, for both services: a list that is not allowed,
- * one out of a shared queue that is too short.
+ * Unreliable datagram. One packet a message, SEND only. It needs the queue pair's Q_Key and is
+ * dropped without a receive request, or with one that is too short, which then serves the next one
+ * (class D), unless it was taken out of a shared queue. What else the receiver finds wrong with its
+ * own receive request (class E) completes that with an error and ends in the error state, for both
+ * services: a list that is not allowed, one out of a shared queue that is too short.
  */
 #include <string.h>
 #include "core/rnic/qp.h"

@@ -16,8 +16,8 @@
 #include "core/rnic/placement.h"
 #include "core/rnic/qp.h"
 
-struct rnic_net *rnic_net_on(struct sim *sim, const struct hardware *hw, struct link *link, unsigned hosts,
-			     uint32_t first, uint32_t limit)
+struct rnic_net *rnic_net_on(struct sim *sim, const struct hardware *hw, struct link *link,
+			     unsigned hosts, uint32_t first, uint32_t limit)
 {
 	struct rnic_net *net = sim_alloc(sim, sizeof(*net) + hosts * sizeof(net->hca[0]));
 	net->sim = sim;
@@ -58,7 +58,8 @@ static enum ibv_mtu mtu_enum(unsigned bytes)
 	return (enum ibv_mtu)(__builtin_ctz(bytes) - 7); /* 256 is 1 */
 }
 
-int rnic_query_port_ex(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr, size_t len)
+int rnic_query_port_ex(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
+		       size_t len)
 {
 	struct ibv_port_attr port = {
 		.state = IBV_PORT_ACTIVE,
@@ -73,7 +74,8 @@ int rnic_query_port_ex(struct ibv_context *context, uint8_t port_num, struct ibv
 		.phys_state = 5,    /* link up */
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
-		.flags = to_hca(context)->net->hw.transport == TRANSPORT_IB ? IBV_QPF_GRH_REQUIRED : 0,
+		.flags = to_hca(context)->net->hw.transport == TRANSPORT_IB ? IBV_QPF_GRH_REQUIRED
+									    : 0,
 	};
 	if (port_num != 1)
 		return EINVAL;
@@ -84,7 +86,8 @@ int rnic_query_port_ex(struct ibv_context *context, uint8_t port_num, struct ibv
 	return 0;
 }
 
-int rnic_query_port(struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *attr)
+int rnic_query_port(struct ibv_context *context, uint8_t port_num,
+		    struct _compat_ibv_port_attr *attr)
 {
 	return rnic_query_port_ex(context, port_num, (struct ibv_port_attr *)attr,
 				  offsetof(struct ibv_port_attr, port_cap_flags2));
@@ -130,7 +133,8 @@ int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		.max_pkeys = 1,
 		.phys_port_cnt = 1,
 	};
-	attr->node_guid = attr->sys_image_guid = htobe64(0x02746d0000000000u | (to_hca(context)->host + 1));
+	attr->node_guid = attr->sys_image_guid = htobe64(0x02746d0000000000u |
+							 (to_hca(context)->host + 1));
 	return 0;
 }
 
@@ -150,7 +154,8 @@ int rnic_query_device_ex(struct ibv_context *context, const struct ibv_query_dev
 	if (error)
 		return error;
 	full.device_cap_flags_ex = full.orig_attr.device_cap_flags | IB_UVERBS_DEVICE_FLUSH_GLOBAL |
-				   IB_UVERBS_DEVICE_FLUSH_PERSISTENT | IB_UVERBS_DEVICE_ATOMIC_WRITE;
+				   IB_UVERBS_DEVICE_FLUSH_PERSISTENT |
+				   IB_UVERBS_DEVICE_ATOMIC_WRITE;
 	memset(attr, 0, len);
 	memcpy(attr, &full, len < sizeof(full) ? len : sizeof(full));
 	return 0;
@@ -285,8 +290,8 @@ void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt)
 		last_word_find(net, pkt);
 	if (!qp && pkt->dest_qpn == 1 && net->management)
 		net->management(net, pkt);
-	else if (!qp || pkt->service != qp->service || pkt->opcode >= OP_CODES || !opcode_is[pkt->opcode] ||
-		 is_stranger(qp, pkt)) {
+	else if (!qp || pkt->service != qp->service || pkt->opcode >= OP_CODES ||
+		 !opcode_is[pkt->opcode] || is_stranger(qp, pkt)) {
 		refuse(net, qp, pkt);
 	} else if (qp->service != SERVICE_RC) {
 		if (qp->service == SERVICE_XRC)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Extended reliable connections (IBA vol. 1, annex A14): one connection from a process reaches all shared
- * receive queues of a domain.
+ * Extended reliable connections (IBA vol. 1, annex A14): one connection from a process reaches all
+ * shared receive queues of a domain.
  *
- * A queue pair sends (IBV_QPT_XRC_SEND) or receives (IBV_QPT_XRC_RECV: a target). Each request packet says
- * which shared receive queue it is for; to that belong the receive requests, the completion queue, and the
- * protection domain of all keys. A target has nothing of these. So before it works on a packet it is given
- * what the packet's shared receive queue has, for as long as that work takes (xrc_select()); in between, of a
- * READ that waits for instance, other packets may come in for others. What the sender does is as with a
- * reliable connection.
+ * A queue pair sends (IBV_QPT_XRC_SEND) or receives (IBV_QPT_XRC_RECV: a target). Each request
+ * packet says which shared receive queue it is for; to that belong the receive requests, the
+ * completion queue, and the protection domain of all keys. A target has nothing of these. So before
+ * it works on a packet it is given what the packet's shared receive queue has, for as long as that
+ * work takes (xrc_select()); in between, of a READ that waits for instance, other packets may come
+ * in for others. What the sender does is as with a reliable connection.
  *
  *      sender ---- packet, SRQ 7 ---> target   in domain    SRQ 7: requests, CQ, PD
  *      sender ---- packet, SRQ 9 ---> target                SRQ 9: requests, CQ, PD
@@ -16,16 +16,17 @@
  * A packet whose shared receive queue is not in the target's domain, or is another one than that of
  * the message which it continues, is an invalid request.
  *
- * A target belongs to its domain: programs hold handles of it, by ibv_create_qp_ex() and ibv_open_qp(), and
- * it goes with the last one. Each handle of whatever context can modify and query it, and hears of its
- * events. The target itself is in the net's table, where packets find it.
+ * A target belongs to its domain: programs hold handles of it, by ibv_create_qp_ex() and
+ * ibv_open_qp(), and it goes with the last one. Each handle of whatever context can modify and
+ * query it, and hears of its events. The target itself is in the net's table, where packets find
+ * it.
  *
- * A domain that was opened for a file is the same for all who open it for that file, in all contexts of the
- * net. In the live world, where a net is a process, a SEND may be for a queue of another one's domain of this
- * file: core/nic/xrc_relay.c.
+ * A domain that was opened for a file is the same for all who open it for that file, in all
+ * contexts of the net. In the live world, where a net is a process, a SEND may be for a queue of
+ * another one's domain of this file: core/nic/xrc_relay.c.
  *
- * Numbers of shared receive queues are places in a table of the net's, counted as queue pairs' numbers are. A
- * number is given out again when all have been.
+ * Numbers of shared receive queues are places in a table of the net's, counted as queue pairs'
+ * numbers are. A number is given out again when all have been.
  */
 #include <assert.h>
 #include <errno.h>
@@ -100,7 +101,8 @@ struct ibv_xrcd *xrc_open(struct ibv_context *context, uint64_t device, uint64_t
 	}
 	if (!domain) {
 		domain = sim_alloc(net->sim, sizeof(*domain));
-		*domain = (struct xrc_domain){.next = xrc->domains, .device = device, .inode = inode};
+		*domain = (struct xrc_domain){
+			.next = xrc->domains, .device = device, .inode = inode};
 		xrc->domains = domain;
 	}
 	struct rnic_xrcd *xrcd = sim_alloc(net->sim, sizeof(*xrcd));
@@ -185,7 +187,8 @@ int xrc_add_srq(struct rnic_srq *srq, struct ibv_xrcd *xrcd, struct ibv_cq *ibv_
 	struct rnic_cq *cq = (struct rnic_cq *)ibv_cq;
 	struct xrc *xrc = xrc_of(net);
 	uint32_t place;
-	if (!is_open(xrcd, srq->ibv.context) || !cq || cq->dead || cq->ibv.context != srq->ibv.context)
+	if (!is_open(xrcd, srq->ibv.context) || !cq || cq->dead ||
+	    cq->ibv.context != srq->ibv.context)
 		return EINVAL;
 	place = find_place(net, xrc);
 	if (place == net->qpn_limit - net->qpn_first)
@@ -204,8 +207,8 @@ struct rnic_srq *xrc_srq(const struct rnic_net *net, uint32_t srqn)
 	return srqn - net->qpn_first < net->xrc->srqs ? net->xrc->srq[srqn - net->qpn_first] : NULL;
 }
 
-/* What has come in for it lands and completes; of the completions none is left. A message that has come in by
- * half is refused with its next packet. */
+/* What has come in for it lands and completes; of the completions none is left. A message that has
+ * come in by half is refused with its next packet. */
 void xrc_remove_srq(struct rnic_srq *srq)
 {
 	struct rnic_net *net = srq->hca->net;
@@ -213,7 +216,8 @@ void xrc_remove_srq(struct rnic_srq *srq)
 		net->relay->drop(net, srq);
 	for (uint32_t i = 0; i < net->qps; i++) {
 		struct rnic_qp *qp = net->qp[i];
-		if (!qp || qp->ibv.qp_type != IBV_QPT_XRC_RECV || to_target(qp)->domain != srq->xrcd->domain)
+		if (!qp || qp->ibv.qp_type != IBV_QPT_XRC_RECV ||
+		    to_target(qp)->domain != srq->xrcd->domain)
 			continue;
 		land_all(qp, NULL);
 		if (qp->srq != srq)
@@ -249,7 +253,8 @@ static struct ibv_qp *add_handle(struct xrc_target *target, struct ibv_xrcd *xrc
 	return &handle->qp.ibv;
 }
 
-struct ibv_qp *xrc_create_target(struct ibv_context *context, const struct ibv_qp_init_attr_ex *init)
+struct ibv_qp *xrc_create_target(struct ibv_context *context,
+				 const struct ibv_qp_init_attr_ex *init)
 {
 	struct rnic_hca *hca = to_hca(context);
 	if (!(init->comp_mask & IBV_QP_INIT_ATTR_XRCD) || !is_open(init->xrcd, context)) {
@@ -275,14 +280,16 @@ struct ibv_qp *xrc_create_target(struct ibv_context *context, const struct ibv_q
 
 struct ibv_qp *rnic_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr)
 {
-	const uint32_t needed = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+	const uint32_t needed = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
+				IBV_QP_OPEN_ATTR_TYPE;
 	uint32_t mask = attr->comp_mask;
 	struct rnic_qp *qp = NULL;
 	if (mask & ~(needed | IBV_QP_OPEN_ATTR_CONTEXT)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	if ((mask & needed) == needed && attr->qp_type == IBV_QPT_XRC_RECV && is_open(attr->xrcd, context))
+	if ((mask & needed) == needed && attr->qp_type == IBV_QPT_XRC_RECV &&
+	    is_open(attr->xrcd, context))
 		qp = qp_find(to_hca(context)->net, attr->qp_num);
 	if (!qp || qp->ibv.qp_type != IBV_QPT_XRC_RECV ||
 	    to_target(qp)->domain != to_xrcd(attr->xrcd)->domain) {
@@ -300,7 +307,8 @@ int xrc_modify_qp(struct rnic_qp *handle, struct ibv_qp_attr *attr, int mask)
 	return error;
 }
 
-int xrc_query_qp(struct rnic_qp *handle, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
+int xrc_query_qp(struct rnic_qp *handle, struct ibv_qp_attr *attr, int mask,
+		 struct ibv_qp_init_attr *init)
 {
 	int error = rnic_query_qp(&handle->target->ibv, attr, mask, NULL);
 	if (error)
@@ -359,7 +367,8 @@ void xrc_event(struct rnic_qp *qp, enum ibv_event_type type)
 void xrc_reset_qp(struct rnic_qp *qp)
 {
 	for (uint32_t i = qp->rq.done; i != qp->rq.posted; i++) {
-		struct rnic_srq *srq = xrc_srq(qp->hca->net, ((struct rqe *)queue_at(&qp->rq, i))->srqn);
+		struct rnic_srq *srq = xrc_srq(qp->hca->net,
+					       ((struct rqe *)queue_at(&qp->rq, i))->srqn);
 		if (srq)
 			srq->taken--;
 	}
@@ -392,7 +401,8 @@ static bool goes_away(struct rnic_qp *qp, const struct packet *pkt)
 {
 	const struct rnic_net *net = qp->hca->net;
 	bool ours = pkt->srqn >= net->qpn_first && pkt->srqn < net->qpn_limit;
-	if (!net->relay || ours || !(opcode_is[pkt->opcode] & IS_SEND) || has_invalidate(pkt->opcode))
+	if (!net->relay || ours || !(opcode_is[pkt->opcode] & IS_SEND) ||
+	    has_invalidate(pkt->opcode))
 		return false;
 	qp->srq = NULL;
 	return true;
@@ -402,7 +412,8 @@ bool xrc_turn(struct rnic_qp *qp, const struct packet *pkt)
 {
 	struct xrc_target *target = to_target(qp);
 	bool goes_on = qp->resp.in_message;
-	if ((goes_on && pkt->srqn != target->srqn) || !(xrc_select(qp, pkt->srqn) || goes_away(qp, pkt))) {
+	if ((goes_on && pkt->srqn != target->srqn) ||
+	    !(xrc_select(qp, pkt->srqn) || goes_away(qp, pkt))) {
 		COUNT_ONE(qp->hca->net, bad_srq);
 		return false;
 	}
@@ -417,7 +428,8 @@ void xrc_file(const struct rnic_qp *qp, uint64_t *device, uint64_t *inode)
 	*inode = domain->inode;
 }
 
-struct rnic_srq *xrc_srq_of_file(const struct rnic_net *net, uint32_t srqn, uint64_t device, uint64_t inode)
+struct rnic_srq *xrc_srq_of_file(const struct rnic_net *net, uint32_t srqn, uint64_t device,
+				 uint64_t inode)
 {
 	const struct xrc_domain *domain = net->xrc ? find_domain(net->xrc, device, inode) : NULL;
 	struct rnic_srq *srq = domain ? xrc_srq(net, srqn) : NULL;

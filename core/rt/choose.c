@@ -18,8 +18,8 @@ uint64_t hold_ns(unsigned k)
 
 static bool can_hold(unsigned kind)
 {
-	return kind == CHOICE_STEP || kind == CHOICE_PACKET || kind == CHOICE_LAND || kind == CHOICE_FETCH ||
-	       kind == CHOICE_DRAIN || kind == CHOICE_BUFFER;
+	return kind == CHOICE_STEP || kind == CHOICE_PACKET || kind == CHOICE_LAND ||
+	       kind == CHOICE_FETCH || kind == CHOICE_DRAIN || kind == CHOICE_BUFFER;
 }
 
 unsigned choice_hold(unsigned kind, unsigned answer)
@@ -64,7 +64,9 @@ void actor_init(struct actor *actor, const char *name)
 void actor_label(struct actor *actor, struct op_label op)
 {
 	assert(op.client < ACTOR_CLIENTS);
-	uint16_t visit = op_label_equal(actor->seen[op.client].op, op) ? actor->seen[op.client].visit + 1 : 1;
+	uint16_t visit = op_label_equal(actor->seen[op.client].op, op)
+				 ? actor->seen[op.client].visit + 1
+				 : 1;
 	actor->seen[op.client].op = op;
 	actor->seen[op.client].visit = visit;
 	actor->op = op;

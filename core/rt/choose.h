@@ -53,8 +53,8 @@ enum choice_kind {
 	CHOICE_KINDS
 };
 
-/* What a task does at a step: each kind is counted alone, so that a compiler that loads once more renumbers
- * loads only. */
+/* What a task does at a step: each kind is counted alone, so that a compiler that loads once more
+ * renumbers loads only. */
 enum step_kind {
 	STEP_STORE,
 	STEP_LOAD,
@@ -79,19 +79,21 @@ enum packet_answer {
  * (docs/model.md, "Where the power fails"). */
 enum crash_place {
 	CRASH_AFTER_RETURN, /* a client's operation has returned */
-	CRASH_BEFORE_FENCE, /* flushed lines are about to be durable for sure. b: the actor's n-th */
+	CRASH_BEFORE_FENCE, /* flushed lines are about to be durable for sure. b: the actor's
+			     * n-th */
 	CRASH_BEFORE_STORE, /* a store in a domain where visible is durable. b: the actor's n-th */
 	CRASH_BEFORE_LAND,  /* likewise NIC data. b: message c: packet * 65536 + line */
 	CRASH_BEFORE_DRAIN, /* NIC data about to leave the integrated-I/O buffers. b, c: as above */
 	CRASH_BEFORE_EVICT, /* dirty lines about to be written back */
 	CRASH_AT_END,	    /* every client has finished */
 	CRASH_ANYWHERE,	    /* tests only: at each step and event. b: the actor's n-th */
-	CRASH_BEFORE_LEAVE, /* an entry of a store buffer makes something durable. b: the actor's n-th */
+	CRASH_BEFORE_LEAVE, /* an entry of a store buffer makes something durable. b: the actor's
+			       n-th */
 	CRASH_PLACES
 };
 
-/* How long the k-th hold is, nanoseconds; k from 1 to HOLDS. The longest stands for a task that never runs
- * again. */
+/* How long the k-th hold is, nanoseconds; k from 1 to HOLDS. The longest stands for a task that
+ * never runs again. */
 #define HOLDS	     9
 #define HOLD_FOREVER HOLDS
 #define HOLD_5MS     7 /* longer than anything takes, shorter than any timeout */
@@ -171,8 +173,8 @@ enum touch {
 	TOUCH_READ,   /* PM is loaded, fetched or flushed: it matters what it holds */
 	TOUCH_WRITE,  /* PM is stored to, or data lands there */
 	TOUCH_COMMIT, /* PM in flight is durable from now on: images get fewer */
-	TOUCH_ARRIVE, /* NIC data of domain=wsp: durable from now on, in place of what was, and not visible
-			 yet */
+	TOUCH_ARRIVE, /* NIC data of domain=wsp: durable from now on, in place of what was, and not
+			 visible yet */
 	TOUCH_SHOW,   /* they become visible: images stay as they are */
 	TOUCH_DRAM_READ,
 	TOUCH_DRAM_WRITE
@@ -180,8 +182,8 @@ enum touch {
 
 /*
  * Who decides what comes next where no clock does (sim_set_picker()): of all that could
- * happen, any may be first. What belongs to one chain happens in the order in which it was asked for: the
- * steps of a task, the packets that go one way, the lines that a queue pair lands.
+ * happen, any may be first. What belongs to one chain happens in the order in which it was asked
+ * for: the steps of a task, the packets that go one way, the lines that a queue pair lands.
  */
 enum chain_kind {
 	CHAIN_OTHER,
@@ -210,8 +212,9 @@ struct picker {
 	/* What goes on now makes it possible that something of `chain` happens. */
 	void (*enables)(struct picker *picker, uint64_t chain);
 	void (*touched)(struct picker *picker, enum touch what, uint64_t where, uint64_t len);
-	/* A thing (named by any number) is handed over, and taken: the one comes before the other by nature.
-	 */
+	/* A thing (named by any number) is handed over, and taken: the one comes before the other
+	 * by
+	 * nature. */
 	void (*gives)(struct picker *picker, uint64_t thing);
 	void (*takes)(struct picker *picker, uint64_t thing);
 };
@@ -219,14 +222,16 @@ struct picker {
 /* Where answers come from (faultinject/). Answers are below n, or choice_allows() them. */
 struct source {
 	unsigned (*answer)(struct source *source, const struct choice_point *at, unsigned n);
-	/* So many points of each kind are answered with 0 without being asked: keeps the hot path short. */
+	/* So many points of each kind are answered with 0 without being asked: keeps the hot path
+	 * short. */
 	uint32_t skip[CHOICE_KINDS];
-	/* Wants to be asked before an operation begins. A choice with n == 1: none but the holds until rest.
-	 */
+	/* Wants to be asked before an operation begins. A choice with n == 1: none but the holds
+	 * until
+	 * rest. */
 	bool begins;
 	/* NULL, or wants to know what is touched, and by whom: a task, or NULL (a NIC). */
-	void (*touched)(struct source *source, const struct actor *who, enum touch what, uint64_t where,
-			uint64_t len);
+	void (*touched)(struct source *source, const struct actor *who, enum touch what,
+			uint64_t where, uint64_t len);
 };
 
 #endif

@@ -11,9 +11,9 @@
  *	ANSWER	server: 0 and the reply, or -errno
  *
  * One thread serves all clients. A client says HELLO soon after connecting, and the
- * rest of a frame soon after its beginning; otherwise it may be silent for as long as it likes. What
- * is sent to it fits the socket's buffer, as it has one request at a time: who lets it run
- * full is dropped. Keepalives find hosts that are gone, so that their numbers come free.
+ * rest of a frame soon after its beginning; otherwise it may be silent for as long as it likes.
+ * What is sent to it fits the socket's buffer, as it has one request at a time: who lets it run
+ *full is dropped. Keepalives find hosts that are gone, so that their numbers come free.
  */
 #include "core/rt/control.h"
 #include <arpa/inet.h>
@@ -67,7 +67,8 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-static size_t frame_make(struct frame *f, enum frame_type type, int32_t value, const void *data, size_t len)
+static size_t frame_make(struct frame *f, enum frame_type type, int32_t value, const void *data,
+			 size_t len)
 {
 	assert(len <= DATA_MAX);
 	f->head = (struct head){htonl(MAGIC), htonl(type), (int32_t)htonl((uint32_t)value),
@@ -90,7 +91,8 @@ static bool head_read(const struct frame *f, enum frame_type type, size_t most, 
 /* "ADDRESS:PORT"; an address with colons stands in brackets. Addresses to be freed, or -errno. */
 static int resolve(const char *address, bool passive, struct addrinfo **out)
 {
-	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = passive ? AI_PASSIVE : 0};
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+				       .ai_flags = passive ? AI_PASSIVE : 0};
 	const char *colon = strrchr(address, ':');
 	char host[256];
 	size_t len = colon ? (size_t)(colon - address) : 0;
@@ -194,8 +196,8 @@ static int receive_all(struct control *c, void *bytes, size_t len, uint64_t dead
 }
 
 /* Send a frame, get the other: its value, or -errno. *f is both; *len: of the data that came. */
-static int exchange(struct control *c, struct frame *f, size_t bytes, enum frame_type type, size_t most,
-		    size_t *len, unsigned ms)
+static int exchange(struct control *c, struct frame *f, size_t bytes, enum frame_type type,
+		    size_t most, size_t *len, unsigned ms)
 {
 	uint64_t deadline = now_ms() + ms;
 	struct head head;
@@ -204,7 +206,8 @@ static int exchange(struct control *c, struct frame *f, size_t bytes, enum frame
 		error = receive_all(c, f, sizeof(f->head), deadline);
 	if (error)
 		return error;
-	if (!head_read(f, type, most, &head) || head.value < -MAX_ERRNO || (head.value < 0 && head.len))
+	if (!head_read(f, type, most, &head) || head.value < -MAX_ERRNO ||
+	    (head.value < 0 && head.len))
 		return -EPROTO;
 	*len = head.len;
 	error = receive_all(c, f->data, head.len, deadline);
@@ -213,7 +216,8 @@ static int exchange(struct control *c, struct frame *f, size_t bytes, enum frame
 
 static int open_socket(const struct addrinfo *a, int *out)
 {
-	int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, a->ai_protocol),
+	int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			a->ai_protocol),
 	    error = 0;
 	socklen_t len = sizeof(error);
 	if (fd < 0)
@@ -365,7 +369,8 @@ static bool serve_frame(struct control_server *s, struct peer *p, const struct h
 	struct frame out;
 	if (!p->number) {
 		int number = choose_number(s, head->value);
-		size_t bytes = frame_make(&out, WELCOME, number, s->text, number > 0 ? strlen(s->text) : 0);
+		size_t bytes = frame_make(&out, WELCOME, number, s->text,
+					  number > 0 ? strlen(s->text) : 0);
 		p->number = number > 0 ? (unsigned)number : 0;
 		return reply(p, &out, bytes) && number > 0;
 	}
@@ -475,7 +480,8 @@ static void *server_main(void *arg)
 
 static int bind_socket(const struct addrinfo *a, int *out)
 {
-	int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, a->ai_protocol);
+	int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			a->ai_protocol);
 	if (fd < 0)
 		return -errno;
 	set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);

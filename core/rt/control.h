@@ -18,9 +18,9 @@
 #define CONTROL_MSG  1024 /* bytes of a connect request or its reply */
 
 struct control;
-/* Connect to "ADDRESS:PORT" ("[::1]:7471"). *client: the number wanted, then the number given. `text`: the
- * description, CONTROL_TEXT bytes. -ECONNREFUSED, -EUSERS (no number is free), -EBUSY (that one is taken),
- * -EPROTO, -ETIMEDOUT, or what the system says. */
+/* Connect to "ADDRESS:PORT" ("[::1]:7471"). *client: the number wanted, then the number given.
+ * `text`: the description, CONTROL_TEXT bytes. -ECONNREFUSED, -EUSERS (no number is free), -EBUSY
+ * (that one is taken), -EPROTO, -ETIMEDOUT, or what the system says. */
 int control_connect(struct control **out, const char *address, unsigned *client, char *text);
 /* Ask the server to accept a queue pair. 0 or -errno, the server's own included. */
 int control_ask(struct control *c, const void *req, size_t req_len, void *rsp, size_t rsp_len);
@@ -34,7 +34,8 @@ struct control_server_setup {
 	const char *address; /* "127.0.0.1:7471"; port 0: any */
 	const char *text;
 	unsigned clients; /* numbers 1..clients are given out */
-	int (*accept)(void *arg, unsigned client, const void *req, size_t req_len, void *rsp, size_t rsp_len);
+	int (*accept)(void *arg, unsigned client, const void *req, size_t req_len, void *rsp,
+		      size_t rsp_len);
 	void *arg;
 	unsigned patience_ms; /* for a hello, and for the rest of a frame; 0: 5000 */
 };

@@ -92,7 +92,8 @@ void fiber_make(struct fiber *fiber, void (*main)(void *), void *arg)
 	/* The last user of this stack may have been abandoned in mid-frame. */
 	__asan_unpoison_memory_region(fiber->stack, fiber->stack_bytes);
 #endif
-	fiber->context = make_fcontext((char *)fiber->stack + fiber->stack_bytes, fiber->stack_bytes, entry);
+	fiber->context = make_fcontext((char *)fiber->stack + fiber->stack_bytes,
+				       fiber->stack_bytes, entry);
 }
 
 void fiber_switch(struct fiber *self, struct fiber *to)

@@ -12,10 +12,11 @@
 #include "core/rt/sim.h"
 #include "core/rt/sim_libc.h"
 
-#define CLASSES	   40
-#define HEADER	   16
-#define FREED	   (UINT64_C(1) << 32) /* in a block's class: it is in a list */
-#define MALLOC_MAX ((size_t)64 << 20) /* more is a length that recovery took from a torn image: refused */
+#define CLASSES 40
+#define HEADER	16
+#define FREED	(UINT64_C(1) << 32) /* in a block's class: it is in a list */
+#define MALLOC_MAX \
+	((size_t)64 << 20) /* more is a length that recovery took from a torn image: refused */
 
 struct block {
 	uint64_t class;
@@ -41,7 +42,8 @@ void *sim_malloc(size_t bytes)
 	struct block *block = list[class];
 	if (block) {
 		list[class] = block->next;
-		/* Nothing of the last owner shows: a read of uninitialised bytes stays deterministic. */
+		/* Nothing of the last owner shows: a read of uninitialised bytes stays
+		 * deterministic. */
 		memset(block, 0, (size_t)1 << class);
 	} else {
 		block = sim_alloc(sim, (size_t)1 << class);
@@ -58,14 +60,16 @@ void *sim_calloc(size_t count, size_t bytes)
 	return sim_malloc(total);
 }
 
-/* The block of a pointer that malloc gave and free has not had back; else the store's task ends here. */
+/* The block of a pointer that malloc gave and free has not had back; else the store's task ends
+ * here. */
 static struct block *block_of(void *memory)
 {
 	struct block *block = (struct block *)((char *)memory - HEADER);
 	if (block->class < CLASSES)
 		return block;
 	struct sim *sim = sim_current();
-	sim_set_fault(sim, (uintptr_t)__builtin_return_address(0) - 1, "free() of what is not allocated");
+	sim_set_fault(sim, (uintptr_t)__builtin_return_address(0) - 1,
+		      "free() of what is not allocated");
 	sim_abandon(sim, SIM_FAULT);
 }
 
@@ -126,7 +130,8 @@ void sim_assert_fail(const char *what, const char *file, unsigned line, const ch
 	char text[96];
 	(void)function;
 	const char *slash = strrchr(file, '/');
-	snprintf(text, sizeof(text), "assertion failed at %s:%u: %s", slash ? slash + 1 : file, line, what);
+	snprintf(text, sizeof(text), "assertion failed at %s:%u: %s", slash ? slash + 1 : file,
+		 line, what);
 	sim_set_fault(sim, (uintptr_t)__builtin_return_address(0) - 1, text);
 	sim_abandon(sim, SIM_FAULT);
 }

@@ -15,6 +15,7 @@ void sim_free_memory(void *memory);
 int sim_posix_memalign(void **memory, size_t align, size_t bytes);
 void *sim_aligned_alloc(size_t align, size_t bytes);
 _Noreturn void sim_abort(void);
-_Noreturn void sim_assert_fail(const char *what, const char *file, unsigned line, const char *function);
+_Noreturn void sim_assert_fail(const char *what, const char *file, unsigned line,
+			       const char *function);
 
 #endif

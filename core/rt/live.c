@@ -7,8 +7,8 @@
  *
  * A task that yields has found nothing to do. The first times it only lets others run;
  * then it has its completion queues make events, and looks once more, as a completion may
- * have come before; then it sleeps until there is an event, or until it is time to look in any case:
- * what it waits for may be another task's doing.
+ * have come before; then it sleeps until there is an event, or until it is time to look in any
+ * case: what it waits for may be another task's doing.
  *
  * A task of a stopped host leaves by longjmp() from where it waits to where it began: store
  * code has loops without an end.
@@ -98,8 +98,8 @@ void live_busy(struct live_task *task)
 	task->nap_ns = 0;
 }
 
-/* Wait for one of the descriptors, the first of which is the host's own, without the baton. True: it is not
- * only time that has passed. */
+/* Wait for one of the descriptors, the first of which is the host's own, without the baton. True:
+ * it is not only time that has passed. */
 static bool wait_for(struct live_task *task, struct pollfd *fds, unsigned n, uint64_t ns)
 {
 	const struct timespec t = {(time_t)(ns / SECOND), (long)(ns % SECOND)};
@@ -111,7 +111,8 @@ static bool wait_for(struct live_task *task, struct pollfd *fds, unsigned n, uin
 	return ready != 0;
 }
 
-/* Have the queues that were found empty make events. True: all of them did so before they were last polled.
+/* Have the queues that were found empty make events. True: all of them did so before they were last
+ * polled.
  */
 static bool all_armed(struct live_task *task)
 {
@@ -316,7 +317,8 @@ static int accept_task(void *arg)
 
 int live_accept(struct live_host *host, const void *req, size_t req_len, void *rsp, size_t rsp_len)
 {
-	struct accepting a = {.host = host, .req = req, .req_len = req_len, .rsp = rsp, .rsp_len = rsp_len};
+	struct accepting a = {
+		.host = host, .req = req, .req_len = req_len, .rsp = rsp, .rsp_len = rsp_len};
 	return live_call(host, accept_task, &a);
 }
 

@@ -22,21 +22,23 @@ struct control;
 struct ibv_context;
 struct live_host;
 
-/* Open an RDMA device by name; NULL or "": the first. The caller closes it with ibv_close_device(). -ENODEV.
+/* Open an RDMA device by name; NULL or "": the first. The caller closes it with ibv_close_device().
+ * -ENODEV.
  */
 int live_device_open(const char *name, struct ibv_context **out);
 
-/* `verbs` is the caller's and outlives the host. `control`: a client's connection to the server, which the
- * host takes over (control.h); NULL: a server. 0 or -errno. */
+/* `verbs` is the caller's and outlives the host. `control`: a client's connection to the server,
+ * which the host takes over (control.h); NULL: a server. 0 or -errno. */
 int live_host_new(struct live_host **out, struct ibv_context *verbs, struct control *control);
-/* Stops the host, waits for its tasks, closes `control`, and gives back all that its store code has. No
- * thread may be in live_call(). */
+/* Stops the host, waits for its tasks, closes `control`, and gives back all that its store code
+ * has. No thread may be in live_call(). */
 void live_host_free(struct live_host *host);
 
-/* Run fn(arg) on this thread as a task of the host. What fn returns; -ECANCELED: the host was stopped, fn has
- * been left. */
+/* Run fn(arg) on this thread as a task of the host. What fn returns; -ECANCELED: the host was
+ * stopped, fn has been left. */
 int live_call(struct live_host *host, int (*fn)(void *arg), void *arg);
-/* From any thread, also from a signal's: each task ends when it next yields, sleeps, or connects. */
+/* From any thread, also from a signal's: each task ends when it next yields, sleeps, or
+ * connects. */
 void live_host_stop(struct live_host *host);
 /* A client has connected: what the server's store answers (rt_listen). 0 or -errno. */
 int live_accept(struct live_host *host, const void *req, size_t req_len, void *rsp, size_t rsp_len);

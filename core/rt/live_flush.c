@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See live_flush.h. The library of rdma_rxe puts requests into a queue that it shares with the kernel; the
- * layout of the queue and of a request is the kernel's interface (<rdma/rdma_user_rxe.h>). Where the library
- * keeps the queue's address is its own business. So, for a FLUSH:
+ * See live_flush.h. The library of rdma_rxe puts requests into a queue that it shares with the
+ * kernel; the layout of the queue and of a request is the kernel's interface
+ * (<rdma/rdma_user_rxe.h>). Where the library keeps the queue's address is its own business. So,
+ * for a FLUSH:
  *
  *   1. a READ is built by the library's own ibv_wr_rdma_read(), with a wr_id that nothing else has;
  *   2. the request with that wr_id is looked for and made a FLUSH.
  *
- * The first time, each pointer in the library's queue pair that points to the beginning of a mapping of the
- * device
- * (/proc/self/maps) is tried; the place of the one that leads to the READ is the same in all its queue pairs,
- * and remembered. Where no such request is found (another library), the batch is made to fail by inline data
- * longer than any queue takes: a READ must not pass for a FLUSH.
+ * The first time, each pointer in the library's queue pair that points to the beginning of a
+ * mapping of the device
+ * (/proc/self/maps) is tried; the place of the one that leads to the READ is the same in all its
+ * queue pairs, and remembered. Where no such request is found (another library), the batch is made
+ * to fail by inline data longer than any queue takes: a READ must not pass for a FLUSH.
  */
 #include "core/rt/live_flush.h"
 #include <errno.h>
@@ -60,7 +61,8 @@ static struct rxe_send_wqe *find_marked(struct rxe_queue_buf *queue)
 		/* The request that is being built is at most a few behind what was posted. */
 		uint32_t slot = (queue->producer_index + i) & queue->index_mask;
 		struct rxe_send_wqe *wqe = (struct rxe_send_wqe *)(queue->data +
-								   ((size_t)slot << queue->log2_elem_size));
+								   ((size_t)slot
+								    << queue->log2_elem_size));
 		if (wqe->wr.wr_id == MARK && wqe->wr.opcode == IBV_WR_RDMA_READ)
 			return wqe;
 	}
@@ -80,7 +82,8 @@ static unsigned device_mappings(struct rxe_queue_buf **out)
 		struct rxe_queue_buf *queue = (struct rxe_queue_buf *)from;
 		if (to - from < sizeof(*queue) || queue->log2_elem_size > 20 ||
 		    1ul << queue->log2_elem_size < sizeof(struct rxe_send_wqe) ||
-		    sizeof(*queue) + (((uint64_t)queue->index_mask + 1) << queue->log2_elem_size) > to - from)
+		    sizeof(*queue) + (((uint64_t)queue->index_mask + 1) << queue->log2_elem_size) >
+			    to - from)
 			continue;
 		out[n++] = queue;
 	}
@@ -99,7 +102,8 @@ static struct rxe_send_wqe *look_for(struct ibv_qp_ex *qp)
 		void *pointer;
 		memcpy(&pointer, (char *)qp + at, sizeof(pointer));
 		for (unsigned i = 0; i < n; i++) {
-			struct rxe_send_wqe *wqe = pointer == queue[i] ? find_marked(queue[i]) : NULL;
+			struct rxe_send_wqe *wqe = pointer == queue[i] ? find_marked(queue[i])
+								       : NULL;
 			if (wqe) {
 				queue_at = at;
 				return wqe;
@@ -120,8 +124,8 @@ static struct rxe_send_wqe *marked(struct ibv_qp_ex *qp)
 }
 
 /* Does the library have it, for this queue pair? */
-static bool by_library(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len, uint8_t type,
-		       uint8_t level)
+static bool by_library(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
+		       uint8_t type, uint8_t level)
 {
 #ifdef TM_VERBS_FLUSH
 	if (!qp->wr_flush)
@@ -134,8 +138,8 @@ static bool by_library(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr
 #endif
 }
 
-void live_wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len, uint8_t type,
-		   uint8_t level)
+void live_wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
+		   uint8_t type, uint8_t level)
 {
 	uint64_t wr_id = qp->wr_id;
 	if (by_library(qp, rkey, remote_addr, len, type, level))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_LIVE_HOST_H
 #define TM_LIVE_HOST_H
-/* A host of the live world from inside: what live.c, live_memory.c and live_verbs.c share. See live.h. */
+/* A host of the live world from inside: what live.c, live_memory.c and live_verbs.c share. See
+ * live.h. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdatomic.h>

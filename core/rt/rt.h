@@ -32,8 +32,8 @@ typedef int rt_accept_fn(void *arg, const void *req, size_t req_len, void *rsp, 
 int rt_listen(rt_accept_fn *fn, void *arg);
 int rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len);
 
-/* Asked where a store looks for room in its pool, so that a full pool can be tested: if true, there is
- * none (core/rt/fails.h, pm/full). */
+/* Asked where a store looks for room in its pool, so that a full pool can be tested: if true, there
+ * is none (core/rt/fails.h, pm/full). */
 bool rt_pm_full(void);
 
 #endif

@@ -36,10 +36,11 @@
 #define IDLE_KEYS    8
 #define SIM_TURNS    128 /* tasks and chains among which a picker chooses */
 #define ACTORS_KNOWN 32
-#define POLL_NS	     10000	/* first fallback wake-up of a task that waits for a completion queue */
+#define POLL_NS	     10000 /* first fallback wake-up of a task that waits for a completion queue */
 #define POLL_MAX_NS  1000000000 /* the longest one */
 #define DEFAULT_FUEL 50000000u
-#define REST_NS	     5000000 /* by then all others rest; far below a retransmission and a writer's timeout */
+#define REST_NS \
+	5000000 /* by then all others rest; far below a retransmission and a writer's timeout */
 
 struct event {
 	uint64_t due, chain;
@@ -71,8 +72,8 @@ struct task {
 	void *arg;
 };
 
-/* An actor as an earlier run made it: worlds that live for a microsecond notice what names and their hashes
- * cost. */
+/* An actor as an earlier run made it: worlds that live for a microsecond notice what names and
+ * their hashes cost. */
 struct named {
 	unsigned host, number;
 	char what[ACTOR_NAME];
@@ -111,9 +112,10 @@ struct sim {
 	void *teller_arg;
 	char fault[96];
 	uintptr_t fault_pc;
-	struct named named[ACTORS_KNOWN]; /* in the order in which runs make them, mostly the same */
-	unsigned actors;		  /* made in this run */
-	unsigned tasks;			  /* used so far; their stacks are kept across resets */
+	struct named
+		named[ACTORS_KNOWN]; /* in the order in which runs make them, mostly the same */
+	unsigned actors;	     /* made in this run */
+	unsigned tasks;		     /* used so far; their stacks are kept across resets */
 	struct task task[SIM_TASKS];
 };
 
@@ -144,8 +146,8 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 #if defined(__x86_64__)
 	current->fault_pc = uc->uc_mcontext.gregs[REG_RIP];
 	uc->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)fault_landing;
-	/* The task never comes back: its stack is used from the top, aligned as after a call, even if it was
-	 * too short. */
+	/* The task never comes back: its stack is used from the top, aligned as after a call, even
+	 * if it was too short. */
 	uc->uc_mcontext.gregs[REG_RSP] = (greg_t)(fiber_top(&current->running->fiber) - 8);
 #elif defined(__aarch64__)
 	current->fault_pc = uc->uc_mcontext.pc;
@@ -175,7 +177,8 @@ static void give_signal_stack(void)
 {
 	static _Thread_local _Alignas(64) char stack[64 * 1024];
 	stack_t alternate = {.ss_sp = stack, .ss_size = sizeof(stack)}, there;
-	/* Not in place of one that is there: a sanitizer takes its own back when the thread ends. */
+	/* Not in place of one that is there: a sanitizer takes its own back when the thread
+	 * ends. */
 	if (!sigaltstack(NULL, &there) && there.ss_flags & SS_DISABLE)
 		sigaltstack(&alternate, NULL);
 }
@@ -308,7 +311,8 @@ void sim_set_memory(struct sim *sim, void *memory)
 		sim_memory = memory;
 }
 
-void sim_set_observer(struct sim *sim, void (*crash_point)(void *, const struct choice_point *), void *arg)
+void sim_set_observer(struct sim *sim, void (*crash_point)(void *, const struct choice_point *),
+		      void *arg)
 {
 	sim->observer = crash_point;
 	sim->observer_arg = arg;
@@ -326,7 +330,8 @@ static bool earlier(const struct event *a, const struct event *b)
 	return a->due != b->due ? a->due < b->due : a->seq < b->seq;
 }
 
-static void push(struct sim *sim, uint64_t chain, uint64_t due, sim_fn *fn, void *arg, uint32_t sleep)
+static void push(struct sim *sim, uint64_t chain, uint64_t due, sim_fn *fn, void *arg,
+		 uint32_t sleep)
 {
 	if (sim->picker)
 		sim->picker->enables(sim->picker, chain);
@@ -422,13 +427,15 @@ static void dispatch(struct sim *sim)
 
 /* --- tasks --- */
 
-void sim_name_actor(struct sim *sim, struct actor *actor, unsigned host, const char *what, unsigned number)
+void sim_name_actor(struct sim *sim, struct actor *actor, unsigned host, const char *what,
+		    unsigned number)
 {
 	struct named *named = &sim->named[sim->actors++ % ACTORS_KNOWN];
 	if (!*named->actor.name || named->host != host || named->number != number ||
 	    strncmp(named->what, what, sizeof(named->what))) {
 		char name[ACTOR_NAME];
-		int len = snprintf(name, sizeof(name), host == HOST_SERVER ? "server" : "c%u", host);
+		int len = snprintf(name, sizeof(name), host == HOST_SERVER ? "server" : "c%u",
+				   host);
 		if (*what)
 			len += snprintf(name + len, sizeof(name) - (size_t)len, "/%s", what);
 		if (number && len < ACTOR_NAME)
@@ -542,7 +549,8 @@ static void sleep_until_woken(struct sim *sim, uint64_t fallback_ns)
 	if (sim->fuel-- == 0)
 		sim_abandon(sim, SIM_FUEL);
 	task->asleep = true;
-	/* With a picker somebody wakes it, or it sleeps for ever: a poll that finds nothing says nothing. */
+	/* With a picker somebody wakes it, or it sleeps for ever: a poll that finds nothing says
+	 * nothing. */
 	if (!sim->picker)
 		push(sim, 0, sim->now + fallback_ns, NULL, task, task->sleep);
 	leave(sim);
@@ -573,7 +581,8 @@ static void let_go(struct sim *sim, struct held *held)
 		make_ready(sim, held->task);
 }
 
-/* A record of the hold k; *due: when it ends at the latest. NULL: no room, it ends then and not before. */
+/* A record of the hold k; *due: when it ends at the latest. NULL: no room, it ends then and not
+ * before. */
 static struct held *new_held(struct sim *sim, unsigned k, uint64_t *due)
 {
 	if (k == HOLD_SWITCH)
@@ -588,7 +597,8 @@ static struct held *new_held(struct sim *sim, unsigned k, uint64_t *due)
 	return held;
 }
 
-uint64_t sim_hold(struct sim *sim, uint64_t chain, unsigned k, uint64_t delay_ns, sim_fn *fn, void *arg)
+uint64_t sim_hold(struct sim *sim, uint64_t chain, unsigned k, uint64_t delay_ns, sim_fn *fn,
+		  void *arg)
 {
 	uint64_t due = sim->now + delay_ns + (k < HOLD_REST ? hold_ns(k) : 0);
 	struct held *held = k < HOLD_REST ? NULL : new_held(sim, k, &due);
@@ -808,7 +818,8 @@ void sim_takes(struct sim *sim, const void *thing, uint64_t nth)
 		sim->picker->takes(sim->picker, thing_number(thing, nth));
 }
 
-/* Take the event at heap[i] out: the queue is looked through by the picker only, its order may go. */
+/* Take the event at heap[i] out: the queue is looked through by the picker only, its order may
+ * go. */
 static struct event take_event(struct sim *sim, unsigned i)
 {
 	struct event event = sim->heap[i];
@@ -830,13 +841,16 @@ static void run_task(struct sim *sim, unsigned nth)
 	sim->running = NULL;
 }
 
-/* What could come next: the ready tasks, then each chain's oldest event, in the order of their asking. */
-static unsigned list_turns(const struct sim *sim, uint64_t chain[SIM_TURNS], unsigned event[SIM_TURNS])
+/* What could come next: the ready tasks, then each chain's oldest event, in the order of their
+ * asking. */
+static unsigned list_turns(const struct sim *sim, uint64_t chain[SIM_TURNS],
+			   unsigned event[SIM_TURNS])
 {
 	unsigned n = 0;
 	for (unsigned i = 0; i < sim->ready_len; i++)
-		chain[n++] = chain_name(sim->ready[(sim->ready_first + i) % SIM_TASKS]->actor.name_hash,
-					CHAIN_TASK);
+		chain[n++] = chain_name(
+			sim->ready[(sim->ready_first + i) % SIM_TASKS]->actor.name_hash,
+			CHAIN_TASK);
 	for (unsigned i = 0; i < sim->heap_len; i++) {
 		const struct event *e = &sim->heap[i];
 		unsigned k = sim->ready_len;
@@ -923,7 +937,8 @@ enum sim_end sim_run(struct sim *sim)
 	sim_memory = sim->memory;
 	assert(!sim->running);
 	sim->stopping = false;
-	sim->scheduler = (struct fiber){0}; /* a simulation may run on another stack than last time */
+	sim->scheduler = (struct fiber){
+		0}; /* a simulation may run on another stack than last time */
 	while (!sim->stopping) {
 		if (sim->picker) {
 			run_picked(sim);
@@ -1011,8 +1026,8 @@ bool sim_power_fails_here(struct sim *sim, enum crash_place place)
 
 bool sim_on_stack(const struct sim *sim, const void *addr)
 {
-	return sim->running &&
-	       (uintptr_t)addr - (uintptr_t)sim->running->fiber.stack < sim->running->fiber.stack_bytes;
+	return sim->running && (uintptr_t)addr - (uintptr_t)sim->running->fiber.stack <
+				       sim->running->fiber.stack_bytes;
 }
 
 void sim_touch(struct sim *sim, enum touch what, uint64_t where, uint64_t len)
@@ -1070,8 +1085,8 @@ void sim_tell(struct sim *sim, const struct actor *who, uintptr_t pc, const char
 	va_end(ap);
 }
 
-void sim_tell_about(struct sim *sim, const struct actor *who, uintptr_t pc, const struct told *about,
-		    const char *fmt, ...)
+void sim_tell_about(struct sim *sim, const struct actor *who, uintptr_t pc,
+		    const struct told *about, const char *fmt, ...)
 {
 	va_list ap;
 	if (!sim->teller)
@@ -1085,7 +1100,8 @@ void sim_tell_about(struct sim *sim, const struct actor *who, uintptr_t pc, cons
 
 int rt_spawn(const char *name, void (*fn)(void *), void *arg)
 {
-	return sim_fails(FAIL_SPAWN) ? -EAGAIN : sim_spawn(current, sim_host(current), name, fn, arg);
+	return sim_fails(FAIL_SPAWN) ? -EAGAIN
+				     : sim_spawn(current, sim_host(current), name, fn, arg);
 }
 
 void rt_yield(void)

@@ -36,7 +36,8 @@ enum sim_end {
 
 struct sim *sim_new(void); /* NULL: out of memory */
 void sim_free(struct sim *sim);
-/* Back to time 0: no tasks, no events, an empty arena, the given source (NULL: every answer is 0). */
+/* Back to time 0: no tasks, no events, an empty arena, the given source (NULL: every answer is
+ * 0). */
 void sim_reset(struct sim *sim, struct source *source);
 /* Change the source while the world runs: NULL during boot, the real one once clients start. */
 void sim_source(struct sim *sim, struct source *source);
@@ -50,7 +51,8 @@ void sim_stop(struct sim *sim, enum sim_end end);
 _Noreturn void sim_abandon(struct sim *sim, enum sim_end end);
 /* Steps (hooked accesses, events) until SIM_FUEL. Set at reset to a large number. */
 void sim_set_fuel(struct sim *sim, uint64_t steps);
-/* After SIM_FAULT: what happened ("segmentation fault", "assert(x) failed") and where (code address or 0). */
+/* After SIM_FAULT: what happened ("segmentation fault", "assert(x) failed") and where (code address
+ * or 0). */
 const char *sim_fault(const struct sim *sim, uintptr_t *pc);
 
 /* The simulation that runs on this thread, NULL outside sim_run(). */
@@ -67,36 +69,39 @@ typedef void sim_fn(struct sim *sim, void *arg);
 void sim_at(struct sim *sim, uint64_t delay_ns, sim_fn *fn, void *arg);
 void sim_in_chain(struct sim *sim, uint64_t chain, uint64_t delay_ns, sim_fn *fn, void *arg);
 
-/* The same when choose() said "held for hold k" (0: it did not): `delay` more. When it is due at the latest.
- */
-uint64_t sim_hold(struct sim *sim, uint64_t chain, unsigned k, uint64_t delay_ns, sim_fn *fn, void *arg);
+/* The same when choose() said "held for hold k" (0: it did not): `delay` more. When it is due at
+ * the
+ * latest. */
+uint64_t sim_hold(struct sim *sim, uint64_t chain, unsigned k, uint64_t delay_ns, sim_fn *fn,
+		  void *arg);
 
 /*
- * From now on until a reset no clock says what comes next: whenever a task lets others go (sim_turn(), a
- * completion that is not there) and after each event, the picker chooses among the tasks that can go on and
- * each chain's oldest event. Nothing is held, and no due event runs at a task's step; each event does the
- * least that can happen at once: one line, one packet.
+ * From now on until a reset no clock says what comes next: whenever a task lets others go
+ * (sim_turn(), a completion that is not there) and after each event, the picker chooses among the
+ * tasks that can go on and each chain's oldest event. Nothing is held, and no due event runs at a
+ * task's step; each event does the least that can happen at once: one line, one packet.
  */
 void sim_set_picker(struct sim *sim, struct picker *picker);
 bool sim_picks(const struct sim *sim);
 /* The current task's next step is another turn. */
 void sim_turn(struct sim *sim);
-/* For the picker: see struct picker. Nothing where there is none. What is touched here is the simulation's
- * own state, as TOUCH_DRAM_READ or TOUCH_DRAM_WRITE. */
+/* For the picker: see struct picker. Nothing where there is none. What is touched here is the
+ * simulation's own state, as TOUCH_DRAM_READ or TOUCH_DRAM_WRITE. */
 void sim_touch_state(struct sim *sim, enum touch what, const void *at, size_t len);
 void sim_gives(struct sim *sim, const void *thing, uint64_t nth);
 void sim_takes(struct sim *sim, const void *thing, uint64_t nth);
 /* The others rest: the first of those held until then goes on. False: nobody is. */
 bool sim_let_go(struct sim *sim);
-/* Which of the run's holds until rest are not over, as bits in the order in which they began (at most
- * SIM_HOLDS are known). *any: somebody is still kept from going on. */
+/* Which of the run's holds until rest are not over, as bits in the order in which they began (at
+ * most SIM_HOLDS are known). *any: somebody is still kept from going on. */
 #define SIM_HOLDS 32
 uint32_t sim_held(const struct sim *sim, bool *any);
 
 /* Start a task on a host. `name` as in rt_spawn(); must outlive the task. */
 int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void *), void *arg);
 /* A new actor of a host: "server", "c2/notices", "c1/qp1". `what` may be "", number 0: none. */
-void sim_name_actor(struct sim *sim, struct actor *actor, unsigned host, const char *what, unsigned number);
+void sim_name_actor(struct sim *sim, struct actor *actor, unsigned host, const char *what,
+		    unsigned number);
 /* The current task's actor; NULL when no task runs (an event from the scheduler). */
 struct actor *sim_actor(struct sim *sim);
 /* 0, 1, ...: number of the current task, -1 when none. At most SIM_TASKS. */
@@ -116,8 +121,8 @@ void sim_burn(struct sim *sim);
 
 /* Hold the current task for ns of virtual time: rt_sleep(). */
 void sim_sleep(struct sim *sim, uint64_t ns);
-/* The current task found the thing behind `key` (a completion queue) empty: its next rt_yield() waits for
- * sim_wake(key). */
+/* The current task found the thing behind `key` (a completion queue) empty: its next rt_yield()
+ * waits for sim_wake(key). */
 void sim_idle_on(struct sim *sim, const void *key);
 void sim_wake(struct sim *sim, const void *key);
 void sim_yield(struct sim *sim);
@@ -151,13 +156,14 @@ void sim_set_settle(struct sim *sim, void (*settle)(void *arg), void *arg);
 /* The last traced store comes before what the current task does next. */
 void sim_settle(struct sim *sim);
 /* Called at each crash point that the source answers with 0 (the explorer's way in). */
-void sim_set_observer(struct sim *sim, void (*crash_point)(void *arg, const struct choice_point *at),
-		      void *arg);
-/* Tests: the power can also fail at each step and after each event (CRASH_ANYWHERE). Off after a reset. */
+void sim_set_observer(struct sim *sim,
+		      void (*crash_point)(void *arg, const struct choice_point *at), void *arg);
+/* Tests: the power can also fail at each step and after each event (CRASH_ANYWHERE). Off after a
+ * reset. */
 void sim_set_anywhere(struct sim *sim, bool on);
 
-/* Called when a client's task is about to be held for ever: its client is dead, with all its tasks. A
- * server's task is never held for ever: a server that stops is a power failure. */
+/* Called when a client's task is about to be held for ever: its client is dead, with all its tasks.
+ * A server's task is never held for ever: a server that stops is a power failure. */
 void sim_set_death(struct sim *sim, void (*death)(void *arg, unsigned host), void *arg);
 
 /* What the compiler hooks look for while this simulation runs (the PM pool); NULL after a reset. */
@@ -179,9 +185,9 @@ enum told_kind {
 	TOLD_LAND,  /* the NIC writes to PM, reads it */
 	TOLD_FETCH,
 	TOLD_SURVIVED, /* the first touch of a line that the power failure left undecided */
-	TOLD_POST,     /* a task has posted a request. code: enum ibv_wr_opcode; off: is it fenced? */
-	TOLD_TAKEN,    /* a task has taken a completion. code: enum ibv_wc_opcode */
-	TOLD_PACKET,   /* a packet goes on the wire. len: all its bytes there; code: enum opcode */
+	TOLD_POST,   /* a task has posted a request. code: enum ibv_wr_opcode; off: is it fenced? */
+	TOLD_TAKEN,  /* a task has taken a completion. code: enum ibv_wc_opcode */
+	TOLD_PACKET, /* a packet goes on the wire. len: all its bytes there; code: enum opcode */
 	TOLD_KINDS
 };
 struct told {
@@ -197,7 +203,8 @@ void sim_set_teller(struct sim *sim, sim_teller *teller, void *arg);
 bool sim_telling(const struct sim *sim);
 void sim_tell(struct sim *sim, const struct actor *who, uintptr_t pc, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-void sim_tell_about(struct sim *sim, const struct actor *who, uintptr_t pc, const struct told *about,
-		    const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+void sim_tell_about(struct sim *sim, const struct actor *who, uintptr_t pc,
+		    const struct told *about, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
 
 #endif

@@ -130,8 +130,8 @@ static int recover(const struct tm_env *env)
 		if ((entry->ctl & KV_USED) && !sane(&pool, entry))
 			memset(entry, 0, sizeof(*entry));
 	}
-	/* An entry may have survived where one before it in its probe sequence has not. Moving one can
-	 * only bring it nearer to its place, so this ends. */
+	/* An entry may have survived where one before it in its probe sequence has not. Moving one
+	 * can only bring it nearer to its place, so this ends. */
 	for (uint64_t i = 0; i < pool.table.slots; i++) {
 		struct kv_entry *entry = &pool.table.entry[i], *to;
 		bool found;
@@ -144,7 +144,8 @@ static int recover(const struct tm_env *env)
 		if (!found)
 			memcpy(to, entry, sizeof(*to));
 		memset(entry, 0, sizeof(*entry));
-		i = UINT64_MAX; /* look again from the start: what followed it may have to move too */
+		i = UINT64_MAX; /* look again from the start: what followed it may have to move
+				 * too */
 	}
 	pmem_persist(pool.table.entry, table_bytes(env->params));
 	return 0;
@@ -163,7 +164,8 @@ static void fsck(const struct tm_env *env, struct tm_fsck *fsck)
 		if (!(entry->ctl & KV_USED))
 			continue;
 		if (!sane(&pool, entry))
-			fsck->bad(fsck, "table[%llu]: no such key, or its value outside of the log", slot);
+			fsck->bad(fsck, "table[%llu]: no such key, or its value outside of the log",
+				  slot);
 		else if (kv_table_find(&pool.table, entry->key, &found) != entry)
 			fsck->bad(fsck, "table[%llu]: its key does not lead to it", slot);
 	}

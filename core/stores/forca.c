@@ -15,8 +15,8 @@
  *	meta	0x00 u64 prev	the older version, 0 = none
  *		0x08 u64 line	place of the value in the log, in lines
  *		0x10 u32 vlen	0x14 u32 crc	of the value
- *		0x18 u8  state	0 in progress, 1 valid (knob cache_valid), 2 invalid: its writer is dead
- *		0x19 u8  kind	0 value, 1 tombstone
+ *		0x18 u8  state	0 in progress, 1 valid (knob cache_valid), 2 invalid: its writer is
+ * dead 0x19 u8  kind	0 value, 1 tombstone
  *
  * The paper checks and persists on each GET; the public code remembers the verdict in the meta
  * (knob cache_valid). A version in progress for longer than a timeout becomes invalid at the next
@@ -100,8 +100,9 @@ static size_t pm_bytes(const struct tm_params *params)
 static unsigned regions(const struct tm_params *params, struct tm_region *out, unsigned max)
 {
 	size_t table = table_bytes(params), meta = meta_bytes(params);
-	const struct tm_region all[] = {
-		{"table", 0, table}, {"meta", table, meta}, {"log", table + meta, log_bytes(params)}};
+	const struct tm_region all[] = {{"table", 0, table},
+					{"meta", table, meta},
+					{"log", table + meta, log_bytes(params)}};
 	unsigned n = 0;
 
 	for (; n < 3 && n < max; n++)
@@ -155,7 +156,8 @@ static int recover(const struct tm_env *env)
 	return 0;
 }
 
-static void check_versions(const struct pool *pool, const struct kv_entry *entry, struct tm_fsck *fsck)
+static void check_versions(const struct pool *pool, const struct kv_entry *entry,
+			   struct tm_fsck *fsck)
 {
 	unsigned long long at = entry->where;
 
@@ -190,7 +192,8 @@ static void fsck(const struct tm_env *env, struct tm_fsck *fsck)
 
 		if (!(entry->ctl & KV_USED))
 			continue;
-		if (!kv_entry_sane(entry) || kv_table_find(&pool.table, entry->key, &found) != entry)
+		if (!kv_entry_sane(entry) ||
+		    kv_table_find(&pool.table, entry->key, &found) != entry)
 			fsck->bad(fsck, "table[%llu]: no key, or it does not lead to it", slot);
 		check_versions(&pool, entry, fsck);
 	}
@@ -198,7 +201,8 @@ static void fsck(const struct tm_env *env, struct tm_fsck *fsck)
 
 /* ---------------------------------------------------------------- server */
 
-/* A new version in front of the others: durable before the entry names it, and that before the reply. */
+/* A new version in front of the others: durable before the entry names it, and that before the
+ * reply. */
 static int new_version(struct server *server, const struct kv_req *req, uint64_t *line)
 {
 	struct pool *pool = &server->pool;
@@ -315,7 +319,8 @@ static size_t handle(void *arg, const struct rpc_msg *msg, void *reply, size_t c
 	return sizeof(*rsp);
 }
 
-/* Where metas and log end: behind the newest version of some key, for both are appended in one order. */
+/* Where metas and log end: behind the newest version of some key, for both are appended in one
+ * order. */
 static void find_tails(struct server *server)
 {
 	const struct pool *pool = &server->pool;
@@ -346,9 +351,9 @@ static int serve(const struct tm_env *env)
 	find_tails(server);
 	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle, server);
 	if (!rc) /* FORCA_LOG */
-		rc = rpc_server_export(&server->rpc, server->pool.log, server->pool.log_lines * KV_LINE,
-				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
-					       IBV_ACCESS_REMOTE_WRITE);
+		rc = rpc_server_export(
+			&server->rpc, server->pool.log, server->pool.log_lines * KV_LINE,
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
 	if (!rc)
 		rc = rpc_server_listen(&server->rpc);
 	return rc ? rc : rt_spawn("server", rpc_server_task, &server->rpc);
@@ -426,10 +431,11 @@ static int del(void *arg, const void *key, size_t klen)
 }
 
 static const struct tm_knob knobs[] = {
-	[CACHE_VALID] =
-		{"cache_valid", "off on",
-		 "a GET's verdict is remembered in PM, as in the public code, not found anew each time"},
-	[TIMEOUT] = {"timeout", "10s 1ms", "a writer that needs longer is dead, its version invalid"},
+	[CACHE_VALID] = {"cache_valid", "off on",
+			 "a GET's verdict is remembered in PM, as in the public code, not found "
+			 "anew each time"},
+	[TIMEOUT] = {"timeout", "10s 1ms",
+		     "a writer that needs longer is dead, its version invalid"},
 	[KNOBS] = {NULL, NULL, NULL},
 };
 
@@ -441,7 +447,8 @@ static const struct tm_knob knobs[] = {
 #define FSCK TM_BIT(TM_FSCK)
 
 static const struct tm_variant variants[] = {
-	{"cached", "cache_valid=on", "The public code: a version is checked and persisted once.", 0},
+	{"cached", "cache_valid=on", "The public code: a version is checked and persisted once.",
+	 0},
 	{"short_timeout", "timeout=1ms",
 	 "the timeout is shorter than a client's stall: an acknowledged PUT is invalid", LIN},
 	{NULL, NULL, NULL, 0},

@@ -25,7 +25,8 @@ int kv_key_pad(uint8_t out[TM_MAX_KEY], const void *key, size_t klen);
 /* 64 well-mixed bits of a padded key; the same on every host. */
 uint64_t kv_hash(const uint8_t key[TM_MAX_KEY]);
 
-/* CRC-32, reflected 0xEDB88320, initial value and final XOR all ones (IEEE 802.3). Of nothing: 0. */
+/* CRC-32, reflected 0xEDB88320, initial value and final XOR all ones (IEEE 802.3). Of nothing:
+ * 0. */
 uint32_t kv_crc(const void *bytes, size_t len);
 
 enum kv_op { KV_PUT = 1, KV_GET, KV_DEL, KV_CLEAN, KV_ACK };

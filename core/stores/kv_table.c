@@ -10,7 +10,8 @@ uint64_t kv_table_slots(const struct tm_params *params)
 	return kv_pow2(2 * (uint64_t)(params->keys ? params->keys : 1));
 }
 
-struct kv_entry *kv_table_find(const struct kv_table *table, const uint8_t key[TM_MAX_KEY], bool *found)
+struct kv_entry *kv_table_find(const struct kv_table *table, const uint8_t key[TM_MAX_KEY],
+			       bool *found)
 {
 	uint64_t first = kv_hash(key);
 
@@ -39,8 +40,8 @@ bool kv_entry_sane(const struct kv_entry *entry)
 	return true;
 }
 
-int kv_table_read(struct rpc_conn *conn, unsigned region, uint64_t slots, const uint8_t key[TM_MAX_KEY],
-		  struct kv_entry *entry)
+int kv_table_read(struct rpc_conn *conn, unsigned region, uint64_t slots,
+		  const uint8_t key[TM_MAX_KEY], struct kv_entry *entry)
 {
 	uint64_t first = kv_hash(key);
 

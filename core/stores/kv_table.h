@@ -32,11 +32,12 @@ struct kv_table {
 
 uint64_t kv_table_slots(const struct tm_params *params);
 /* The key's entry, or the free one in which it belongs; NULL: the table is full. */
-struct kv_entry *kv_table_find(const struct kv_table *table, const uint8_t key[TM_MAX_KEY], bool *found);
+struct kv_entry *kv_table_find(const struct kv_table *table, const uint8_t key[TM_MAX_KEY],
+			       bool *found);
 /* Can this be a used entry's key: klen bytes, then zeros? */
 bool kv_entry_sane(const struct kv_entry *entry);
 /* A client READs the key's entry out of an exported table. 0, -ENOENT, or -errno. */
-int kv_table_read(struct rpc_conn *conn, unsigned region, uint64_t slots, const uint8_t key[TM_MAX_KEY],
-		  struct kv_entry *entry);
+int kv_table_read(struct rpc_conn *conn, unsigned region, uint64_t slots,
+		  const uint8_t key[TM_MAX_KEY], struct kv_entry *entry);
 
 #endif

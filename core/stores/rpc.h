@@ -51,7 +51,8 @@ struct rpc_conn {
 	size_t msg_bytes, data_bytes;
 	bool failed;	    /* a completion reported an error: the queue pair is dead */
 	bool expecting;	    /* a receive is posted for the next message */
-	bool sent, arrived; /* completions that nobody has waited for yet: of a request, of a message */
+	bool sent, arrived; /* completions that nobody has waited for yet: of a request, of a
+			       message */
 	size_t in_len;	    /* bytes of the message that arrived */
 	struct rpc_region region[RPC_REGIONS];
 	unsigned regions;
@@ -63,11 +64,14 @@ struct rpc_conn {
  * and writes of at most data_bytes. `conn` belongs to the caller.
  */
 int rpc_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes);
-/* The same; the caller posts by ibv_wr_*() as well, for which it asks with send_ops: IBV_QP_EX_WITH_*. */
-int rpc_open_ex(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes,
-		uint64_t send_ops);
-/* A second connection of the client, whose one-sided accesses keep no order with the first one's. */
-int rpc_open_further(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes);
+/* The same; the caller posts by ibv_wr_*() as well, for which it asks with send_ops:
+ * IBV_QP_EX_WITH_*. */
+int rpc_open_ex(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes,
+		size_t data_bytes, uint64_t send_ops);
+/* A second connection of the client, whose one-sided accesses keep no order with the first
+ * one's. */
+int rpc_open_further(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes,
+		     size_t data_bytes);
 void rpc_close(struct rpc_conn *conn);
 /*
  * A second connection of the client, for the server's notices: rpc_wait() and rpc_send()
@@ -81,7 +85,8 @@ void rpc_set_region(struct rpc_conn *conn, unsigned region, const struct rpc_reg
 
 /* Send a request and wait for its reply: at most `cap` bytes of it go to `rsp`;
  * *rsp_len (may be NULL) is its length. */
-int rpc_call(struct rpc_conn *conn, const void *req, size_t len, void *rsp, size_t cap, size_t *rsp_len);
+int rpc_call(struct rpc_conn *conn, const void *req, size_t len, void *rsp, size_t cap,
+	     size_t *rsp_len);
 /* Send a message that has no reply. Returns when it has been sent, not when it has been handled. */
 int rpc_send(struct rpc_conn *conn, const void *msg, size_t len);
 /*
@@ -93,8 +98,8 @@ int rpc_read(struct rpc_conn *conn, unsigned region, uint64_t off, size_t len, c
 /* Write to a region; -ERANGE as above. The completion says neither visible nor durable. */
 int rpc_write(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data, size_t len);
 /* The same, and the server's handler is called with `imm`. No reply is waited for. */
-int rpc_write_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data, size_t len,
-		  uint32_t imm);
+int rpc_write_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data,
+		  size_t len, uint32_t imm);
 /* WRITE_WITH_IMM as a request: wait for the server's reply, as rpc_call() does. */
 int rpc_call_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data, size_t len,
 		 uint32_t imm, void *rsp, size_t cap, size_t *rsp_len);
@@ -130,7 +135,8 @@ struct rpc_peer {
 	bool failed;
 	unsigned refused; /* so many requests in a row could not be posted */
 	uint64_t since;	  /* rt_now(): its last notice was sent, or it connected */
-	/* The store's own, 0 when it connects: of its notices the last one sent and the last acknowledged. */
+	/* The store's own, 0 when it connects: of its notices the last one sent and the last
+	 * acknowledged. */
 	uint64_t told, acked;
 };
 
@@ -154,44 +160,51 @@ struct rpc_server {
 	size_t msg_bytes;
 	struct rpc_peer *peer; /* in the order in which they first connected */
 	unsigned peers, max_peers;
-	uint32_t *owed; /* per slot: 1 it has to be posted, 1 + n its reply of n bytes has to be sent; 0 neither */
+	uint32_t *owed; /* per slot: 1 it has to be posted, 1 + n its reply of n bytes has to be
+			   sent; 0 neither */
 	bool owing;	/* there may be such slots */
 	struct ibv_mr *export_mr[RPC_REGIONS];
 	struct rpc_region region[RPC_REGIONS];
 	unsigned regions;
-	unsigned qp_access; /* IBV_ACCESS_* of its queue pairs; may be added to before clients connect */
+	unsigned qp_access; /* IBV_ACCESS_* of its queue pairs; may be added to before clients
+			       connect */
 	uint32_t word;	    /* the store's own: told to each client that connects */
 	rpc_handler *handler;
 	void *arg;
 };
 
-/* Prepare for tm_params.clients clients, each with two connections. `server` belongs to the caller and stays
- * where it is. */
+/* Prepare for tm_params.clients clients, each with two connections. `server` belongs to the caller
+ * and stays where it is. */
 int rpc_server_init(struct rpc_server *server, const struct tm_env *env, size_t msg_bytes,
 		    rpc_handler *handler, void *arg);
-/* The same with message buffers at `msgs`, 64-byte aligned, rpc_server_msgs_bytes() of them: receive buffers
- * in PM, say. They start with what they hold. NULL: as rpc_server_init(). */
+/* The same with message buffers at `msgs`, 64-byte aligned, rpc_server_msgs_bytes() of them:
+ * receive buffers in PM, say. They start with what they hold. NULL: as rpc_server_init(). */
 int rpc_server_init_in(struct rpc_server *server, const struct tm_env *env, size_t msg_bytes,
 		       rpc_handler *handler, void *arg, void *msgs);
 size_t rpc_server_msgs_bytes(const struct tm_params *params, size_t msg_bytes);
-/* Export memory (PM or DRAM) as the next region: 0, 1, ... `access`: IBV_ACCESS_*. Clients that connect
- * from then on know it; the others have to be told (struct rpc_region, rpc_set_region()). */
+/* Export memory (PM or DRAM) as the next region: 0, 1, ... `access`: IBV_ACCESS_*. Clients that
+ * connect from then on know it; the others have to be told (struct rpc_region,
+ * rpc_set_region()). */
 int rpc_server_export(struct rpc_server *server, void *addr, size_t len, int access);
 /* The same as region number `region`, which is free. */
-int rpc_server_export_at(struct rpc_server *server, unsigned region, void *addr, size_t len, int access);
-/* Deregister a region. What clients' NICs had written before has landed when this returns; a request that
- * still names it fails, and so does its connection (knob rkey_reuse: not if the memory is exported again). */
+int rpc_server_export_at(struct rpc_server *server, unsigned region, void *addr, size_t len,
+			 int access);
+/* Deregister a region. What clients' NICs had written before has landed when this returns; a
+ * request that still names it fails, and so does its connection (knob rkey_reuse: not if the memory
+ * is exported again). */
 void rpc_server_unexport(struct rpc_server *server, unsigned region);
 /* Take connections from now on. */
 int rpc_server_listen(struct rpc_server *server);
 /* Handle what has arrived. How many completions there were; 0: nothing, the caller may yield. */
 unsigned rpc_server_poll(struct rpc_server *server);
-/* Send a notice on connection `index`, which is one for notices. -EBUSY: the last one is still on its way;
- * -EIO: the connection has failed or was dropped; or is dropped now, with the client's others. */
+/* Send a notice on connection `index`, which is one for notices. -EBUSY: the last one is still on
+ * its way; -EIO: the connection has failed or was dropped; or is dropped now, with the client's
+ * others. */
 int rpc_server_notify(struct rpc_server *server, unsigned index, const void *msg, size_t len);
 /* Close all connections of a client: nothing that it has sent takes effect from now on. */
 void rpc_server_drop(struct rpc_server *server, uint32_t client);
-/* A server task that does nothing else: polls and yields for ever. `server`: a struct rpc_server. */
+/* A server task that does nothing else: polls and yields for ever. `server`: a struct
+ * rpc_server. */
 void rpc_server_task(void *server);
 
 #endif

@@ -48,8 +48,8 @@ static int connect_server(const struct rpc_greeting *hello, struct rpc_welcome *
 	return rc;
 }
 
-static int conn_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes,
-		     enum rpc_kind kind, uint64_t send_ops)
+static int conn_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes,
+		     size_t data_bytes, enum rpc_kind kind, uint64_t send_ops)
 {
 	struct rpc_greeting hello;
 	struct rpc_welcome welcome;
@@ -101,13 +101,14 @@ int rpc_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, 
 	return conn_open(conn, env, msg_bytes, data_bytes, RPC_REQUESTS, 0);
 }
 
-int rpc_open_ex(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes,
-		uint64_t send_ops)
+int rpc_open_ex(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes,
+		size_t data_bytes, uint64_t send_ops)
 {
 	return conn_open(conn, env, msg_bytes, data_bytes, RPC_REQUESTS, send_ops);
 }
 
-int rpc_open_further(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes)
+int rpc_open_further(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes,
+		     size_t data_bytes)
 {
 	return conn_open(conn, env, msg_bytes, data_bytes, RPC_FURTHER, 0);
 }
@@ -135,9 +136,9 @@ void rpc_close(struct rpc_conn *conn)
 static int conn_probe(struct rpc_conn *conn);
 
 /*
- * Wait until what was posted last has been acknowledged (`sent`), and until a message has come in (`in`).
- * A server that has closed the connection says nothing more: while a reply is awaited, a probe now and
- * then finds out.
+ * Wait until what was posted last has been acknowledged (`sent`), and until a message has come in
+ * (`in`). A server that has closed the connection says nothing more: while a reply is awaited, a
+ * probe now and then finds out.
  */
 static int conn_wait(struct rpc_conn *conn, bool sent, bool in)
 {
@@ -189,7 +190,8 @@ static int conn_post(struct rpc_conn *conn, enum ibv_wr_opcode opcode, uint8_t *
 	struct ibv_sge sge;
 	struct ibv_send_wr wr, *bad;
 
-	assert(from >= conn->buf && from + len <= conn->buf + conn->data_bytes + 2 * conn->msg_bytes);
+	assert(from >= conn->buf &&
+	       from + len <= conn->buf + conn->data_bytes + 2 * conn->msg_bytes);
 	sge.addr = (uintptr_t)from;
 	sge.length = (uint32_t)len;
 	sge.lkey = conn->mr->lkey;
@@ -233,7 +235,8 @@ static int conn_send(struct rpc_conn *conn, const void *msg, size_t len)
 	return conn_post(conn, IBV_WR_SEND, conn_out(conn), len, 0, 0, 0);
 }
 
-int rpc_call(struct rpc_conn *conn, const void *req, size_t len, void *rsp, size_t cap, size_t *rsp_len)
+int rpc_call(struct rpc_conn *conn, const void *req, size_t len, void *rsp, size_t cap,
+	     size_t *rsp_len)
 {
 	int rc;
 
@@ -278,7 +281,8 @@ int rpc_wait(struct rpc_conn *conn, void *msg, size_t cap, size_t *len)
 }
 
 /* The remote address of [off, off+len) of a region; -ERANGE. */
-static int conn_remote(const struct rpc_conn *conn, unsigned region, uint64_t off, size_t len, uint64_t *addr)
+static int conn_remote(const struct rpc_conn *conn, unsigned region, uint64_t off, size_t len,
+		       uint64_t *addr)
 {
 	if (region >= conn->regions || len > conn->data_bytes)
 		return -ERANGE;
@@ -303,8 +307,8 @@ int rpc_read(struct rpc_conn *conn, unsigned region, uint64_t off, size_t len, c
 	return rc ? rc : conn_wait(conn, true, false);
 }
 
-static int conn_write(struct rpc_conn *conn, enum ibv_wr_opcode opcode, unsigned region, uint64_t off,
-		      const void *data, size_t len, uint32_t imm)
+static int conn_write(struct rpc_conn *conn, enum ibv_wr_opcode opcode, unsigned region,
+		      uint64_t off, const void *data, size_t len, uint32_t imm)
 {
 	uint64_t addr;
 	int rc = conn_remote(conn, region, off, len, &addr);
@@ -325,8 +329,8 @@ int rpc_write(struct rpc_conn *conn, unsigned region, uint64_t off, const void *
 	return rc ? rc : conn_wait(conn, true, false);
 }
 
-int rpc_write_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data, size_t len,
-		  uint32_t imm)
+int rpc_write_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data,
+		  size_t len, uint32_t imm)
 {
 	int rc;
 

@@ -5,12 +5,13 @@
 #include <errno.h>
 #include <string.h>
 
-#define PORT	    1
-#define PSN_MASK    0xffffffu
-#define READ_DEPTH  4  /* outstanding RDMA READs and atomics per connection */
-#define ACK_TIMEOUT 16 /* 4.096 us << 16 = 0.27 s (IBA 9.7.6.1.3): a dead peer is found out in 2 s */
-#define RETRIES	    6  /* 7 means for ever to rdma_rxe */
-#define RNR_RETRIES 7  /* for ever */
+#define PORT	   1
+#define PSN_MASK   0xffffffu
+#define READ_DEPTH 4 /* outstanding RDMA READs and atomics per connection */
+#define ACK_TIMEOUT \
+	16	      /* 4.096 us << 16 = 0.27 s (IBA 9.7.6.1.3): a dead peer is found out in 2 s */
+#define RETRIES	    6 /* 7 means for ever to rdma_rxe */
+#define RNR_RETRIES 7 /* for ever */
 #define RNR_TIMER   12 /* 0.64 ms (IBA table 45) */
 
 struct ibv_qp *rpc_qp_create(struct ibv_pd *pd, struct ibv_cq *cq, uint64_t send_ops)
@@ -48,8 +49,8 @@ int rpc_qp_init(struct ibv_qp *qp, unsigned access)
 	attr.qp_state = IBV_QPS_INIT;
 	attr.port_num = PORT;
 	attr.qp_access_flags = access;
-	return rpc_error(ibv_modify_qp(qp, &attr,
-				       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+	return rpc_error(ibv_modify_qp(
+		qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
 }
 
 /*
@@ -108,9 +109,9 @@ int rpc_qp_rtr(struct ibv_qp *qp, const struct rpc_greeting *own, const struct r
 	attr.ah_attr.grh.hop_limit = 64;
 	attr.ah_attr.port_num = PORT;
 	return rpc_error(ibv_modify_qp(qp, &attr,
-				       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-					       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-					       IBV_QP_MIN_RNR_TIMER));
+				       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+					       IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+					       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER));
 }
 
 int rpc_qp_rts(struct ibv_qp *qp, uint32_t psn)
@@ -125,8 +126,9 @@ int rpc_qp_rts(struct ibv_qp *qp, uint32_t psn)
 	attr.rnr_retry = RNR_RETRIES;
 	attr.max_rd_atomic = READ_DEPTH;
 	return rpc_error(ibv_modify_qp(qp, &attr,
-				       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-					       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC));
+				       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+					       IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+					       IBV_QP_MAX_QP_RD_ATOMIC));
 }
 
 int rpc_qp_recv(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uint32_t lkey)

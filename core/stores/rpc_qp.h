@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_RPC_QP_H
 #define TM_RPC_QP_H
-/* What both ends of rpc.h share: setting up a queue pair, and what is said when a client connects. */
+/* What both ends of rpc.h share: setting up a queue pair, and what is said when a client
+ * connects. */
 #include "core/stores/rpc.h"
 
 #define SQ_DEPTH  4
@@ -29,8 +30,8 @@ struct rpc_welcome {
 	struct rpc_region region[RPC_REGIONS];
 };
 
-/* A queue pair with one completion queue for both directions, and the ibv_wr_*() named (IBV_QP_EX_WITH_*; 0:
- * none); NULL with errno. */
+/* A queue pair with one completion queue for both directions, and the ibv_wr_*() named
+ * (IBV_QP_EX_WITH_*; 0: none); NULL with errno. */
 struct ibv_qp *rpc_qp_create(struct ibv_pd *pd, struct ibv_cq *cq, uint64_t send_ops);
 /* These return 0 or -errno. Verbs return a positive errno, or -1 with errno set. */
 int rpc_error(int rc);

@@ -25,9 +25,10 @@
 
 #define POLL_BATCH 4
 #define REFUSALS   16 /* in a row, of one client */
-#define NOTICE                                                                                       \
-	(1ull << 31)  /* of a work request's id, with the number of the connection instead of a slot \
-		       */
+#define NOTICE                                                                                 \
+	(1ull                                                                                  \
+	 << 31) /* of a work request's id, with the number of the connection instead of a slot \
+		 * \ */
 #define GENERATION 32 /* from this bit on */
 
 static uint8_t *slot_msg(const struct rpc_server *server, uint64_t slot)
@@ -123,8 +124,10 @@ int rpc_server_init_in(struct rpc_server *server, const struct tm_env *env, size
 	if (!server->pd)
 		return -ENOMEM;
 	server->msg_mr = ibv_reg_mr(server->pd, server->msgs, bytes, IBV_ACCESS_LOCAL_WRITE);
-	server->reply_mr = ibv_reg_mr(server->pd, server->replies, reply_bytes, IBV_ACCESS_LOCAL_WRITE);
-	server->cq = ibv_create_cq(env->verbs, (int)(server->max_peers * 2 * SQ_DEPTH), NULL, NULL, 0);
+	server->reply_mr = ibv_reg_mr(server->pd, server->replies, reply_bytes,
+				      IBV_ACCESS_LOCAL_WRITE);
+	server->cq = ibv_create_cq(env->verbs, (int)(server->max_peers * 2 * SQ_DEPTH), NULL, NULL,
+				   0);
 	return server->msg_mr && server->reply_mr && server->cq ? 0 : -ENOMEM;
 }
 
@@ -134,7 +137,8 @@ int rpc_server_init(struct rpc_server *server, const struct tm_env *env, size_t 
 	return rpc_server_init_in(server, env, msg_bytes, handler, arg, NULL);
 }
 
-int rpc_server_export_at(struct rpc_server *server, unsigned region, void *addr, size_t len, int access)
+int rpc_server_export_at(struct rpc_server *server, unsigned region, void *addr, size_t len,
+			 int access)
 {
 	struct ibv_mr *mr;
 
@@ -169,7 +173,8 @@ void rpc_server_unexport(struct rpc_server *server, unsigned region)
  * The place of a client's connection of this kind: its former one's, or a new one. A former one
  * that is open means that the client has begun anew: all that it had is closed.
  */
-static int find_peer(struct rpc_server *server, uint32_t client, enum rpc_kind kind, unsigned *index)
+static int find_peer(struct rpc_server *server, uint32_t client, enum rpc_kind kind,
+		     unsigned *index)
 {
 	unsigned i = 0;
 
@@ -177,7 +182,8 @@ static int find_peer(struct rpc_server *server, uint32_t client, enum rpc_kind k
 		if (server->peer[k].client == client && server->peer[k].busy)
 			return -EAGAIN;
 	}
-	while (i < server->peers && (server->peer[i].client != client || server->peer[i].kind != kind))
+	while (i < server->peers &&
+	       (server->peer[i].client != client || server->peer[i].kind != kind))
 		i++;
 	if (i == server->max_peers)
 		return -EUSERS;
@@ -320,7 +326,8 @@ unsigned rpc_server_poll(struct rpc_server *server)
 	n = ibv_poll_cq(server->cq, POLL_BATCH, wc);
 	for (int i = 0; i < n; i++) {
 		uint64_t what = (uint32_t)wc[i].wr_id;
-		struct rpc_peer *peer = &server->peer[what & NOTICE ? what & ~NOTICE : what / RPC_SLOTS];
+		struct rpc_peer
+			*peer = &server->peer[what & NOTICE ? what & ~NOTICE : what / RPC_SLOTS];
 
 		peer->busy = true; /* from here on its client cannot take its place */
 		if (wc[i].wr_id >> GENERATION == peer->generation)

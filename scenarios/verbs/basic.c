@@ -2,7 +2,8 @@
 /* What each request does when all is well, of every size that matters. */
 #include "scenarios/verbs/programs.h"
 
-static const uint32_t sizes[] = {0, 1, 63, 64, 65, LAB_MTU - 1, LAB_MTU, LAB_MTU + 1, 5 * LAB_MTU + 7, 65536};
+static const uint32_t sizes[] = {
+	0, 1, 63, 64, 65, LAB_MTU - 1, LAB_MTU, LAB_MTU + 1, 5 * LAB_MTU + 7, 65536};
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
 #define THERE 1000u /* in the peer's buffer: no page's or line's start */
@@ -135,7 +136,8 @@ static struct ibv_send_wr gather(struct lab *lab, enum ibv_wr_opcode opcode, uin
 	struct ibv_send_wr wr = lab_wr(a, opcode, id, 0, 0, &lab->b, THERE);
 	wr.num_sge = 4;
 	for (unsigned i = 0; i < 4; i++)
-		a->sge[i] = (struct ibv_sge){(uintptr_t)a->buf + 2000 * (4 - i), lengths[i], a->mr->lkey};
+		a->sge[i] = (struct ibv_sge){(uintptr_t)a->buf + 2000 * (4 - i), lengths[i],
+					     a->mr->lkey};
 	return wr;
 }
 
@@ -167,8 +169,8 @@ static void lists(struct lab *lab)
 /* Requests with no list at all, and with one empty entry whose key is nobody's. */
 static void no_data(struct lab *lab)
 {
-	static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND,
-						     IBV_WR_RDMA_WRITE_WITH_IMM};
+	static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
+						     IBV_WR_SEND, IBV_WR_RDMA_WRITE_WITH_IMM};
 	connect_filled(lab);
 	lab_recv(&lab->b, 100, 0, 64);
 	lab_recv(&lab->b, 101, 0, 64);
@@ -253,8 +255,8 @@ static void unsignaled(struct lab *lab)
 	struct ibv_send_wr wr[4];
 	connect_filled(lab);
 	for (unsigned i = 0; i < 4; i++) {
-		wr[i] = lab_wr(&lab->a, i == 2 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, i, 100 * i, 64,
-			       &lab->b, THERE + 100 * i);
+		wr[i] = lab_wr(&lab->a, i == 2 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, i, 100 * i,
+			       64, &lab->b, THERE + 100 * i);
 		if (i < 3)
 			wr[i].send_flags = 0;
 		lab_post(&lab->a, &wr[i]);
@@ -271,7 +273,8 @@ static void sig_all(struct lab *lab)
 	lab->opt.sig_all = 1;
 	connect_filled(lab);
 	for (unsigned i = 0; i < 3; i++) {
-		struct ibv_send_wr wr = lab_wr(&lab->a, IBV_WR_RDMA_WRITE, i, 0, 64, &lab->b, THERE);
+		struct ibv_send_wr wr = lab_wr(&lab->a, IBV_WR_RDMA_WRITE, i, 0, 64, &lab->b,
+					       THERE);
 		wr.send_flags = i == 1 ? IBV_SEND_SIGNALED : 0;
 		lab_post(&lab->a, &wr);
 	}
@@ -282,8 +285,9 @@ static void sig_all(struct lab *lab)
 /* A list of requests of several kinds, posted at once. */
 static void chain(struct lab *lab)
 {
-	static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_WRITE, IBV_WR_SEND, IBV_WR_RDMA_READ,
-						     IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_RDMA_WRITE_WITH_IMM};
+	static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_WRITE, IBV_WR_SEND,
+						     IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD,
+						     IBV_WR_RDMA_WRITE_WITH_IMM};
 	struct ibv_send_wr wr[5];
 	struct ibv_sge sge[5];
 	connect_filled(lab);
@@ -453,15 +457,18 @@ static void raw(struct end *e, struct ibv_cq *cq, const char *queue)
 	if (!lab_take(e, cq, &wc))
 		lab_say(e->lab, "%s: %s: no completion", e->name, queue);
 	else
-		lab_say(e->lab, "%s: %s: flags %x, byte_len %u, vendor_err %x, pkey_index %u, slid %u, sl %u",
-			e->name, queue, wc.wc_flags, wc.byte_len, wc.vendor_err, wc.pkey_index, wc.slid,
-			wc.sl);
+		lab_say(e->lab,
+			"%s: %s: flags %x, byte_len %u, vendor_err %x, pkey_index %u, slid %u, sl "
+			"%u",
+			e->name, queue, wc.wc_flags, wc.byte_len, wc.vendor_err, wc.pkey_index,
+			wc.slid, wc.sl);
 }
 
 static void wc_fields(struct lab *lab)
 {
-	static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND,
-						     IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM};
+	static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
+						     IBV_WR_SEND, IBV_WR_SEND_WITH_IMM,
+						     IBV_WR_RDMA_WRITE_WITH_IMM};
 	connect_filled(lab);
 	for (unsigned i = 0; i < 3; i++)
 		lab_recv(&lab->b, 100 + i, 0, 64);
@@ -504,11 +511,13 @@ const struct verbs_program verbs_basic[] = {
 	BOTH_APIS("fetch-add", fetch_and_add, "FETCH AND ADD, also beyond 2^64"),
 	BOTH_APIS("atomic-write", atomic_write, "ATOMIC WRITE of 8 bytes"),
 	BOTH_APIS("lists", lists, "lists of several pieces, at both ends"),
-	BOTH_APIS("no-data", no_data, "requests without a list, or with an empty piece that has no key"),
-	BOTH_APIS("inline", inline_data, "inline data are copied when they are posted and need no key"),
+	BOTH_APIS("no-data", no_data,
+		  "requests without a list, or with an empty piece that has no key"),
+	BOTH_APIS("inline", inline_data,
+		  "inline data are copied when they are posted and need no key"),
 	BOTH_APIS("inline-list", inline_list, "inline data of several pieces"),
-	{"inline-unflagged/wr", "inline data by their setter, without IBV_SEND_INLINE", inline_unflagged,
-	 BY_WR},
+	{"inline-unflagged/wr", "inline data by their setter, without IBV_SEND_INLINE",
+	 inline_unflagged, BY_WR},
 	BOTH_APIS("unsignaled", unsignaled, "only what asks for a completion has one"),
 	BOTH_APIS("sig-all", sig_all, "a queue pair of which each request has a completion"),
 	BOTH_APIS("chain", chain, "five kinds of requests posted as one list"),
@@ -518,7 +527,8 @@ const struct verbs_program verbs_basic[] = {
 	{"one-host", "two queue pairs of one host", one_host, 0},
 	{"itself", "a queue pair that is connected to itself", itself, 0},
 	{"one-queue", "sends and receives share a completion queue", one_queue, 0},
-	{"wc-fields", "what stands in those fields of a completion that mean nothing for it", wc_fields, 0},
+	{"wc-fields", "what stands in those fields of a completion that mean nothing for it",
+	 wc_fields, 0},
 	{"poll-many", "several completions at once", poll_many, 0},
 	{0},
 };

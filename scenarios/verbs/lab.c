@@ -120,7 +120,8 @@ static const char *wc_opcode_name(enum ibv_wc_opcode opcode)
 	}
 }
 
-/* byte_len counts where data has come in: a receive request's, what READ and the atomics brought back. */
+/* byte_len counts where data has come in: a receive request's, what READ and the atomics brought
+ * back. */
 static bool has_bytes(enum ibv_wc_opcode opcode)
 {
 	return opcode & IBV_WC_RECV || opcode == IBV_WC_RDMA_READ || opcode == IBV_WC_COMP_SWAP ||
@@ -128,8 +129,8 @@ static bool has_bytes(enum ibv_wc_opcode opcode)
 }
 
 /*
- * Of a completion in error only wr_id and status (and qp_num) mean anything; flags and immediate data only
- * where something has come in.
+ * Of a completion in error only wr_id and status (and qp_num) mean anything; flags and immediate
+ * data only where something has come in.
  */
 static void say_wc(struct end *e, const char *queue, const struct ibv_wc *wc)
 {
@@ -142,8 +143,8 @@ static void say_wc(struct end *e, const char *queue, const struct ibv_wc *wc)
 	if (good && wc->opcode & IBV_WC_RECV && wc->wc_flags & IBV_WC_WITH_INV)
 		snprintf(came, sizeof(came), ", a key was invalidated");
 	lab_say(e->lab, "%s: %s %lu %s%s%s%s%s%s", e->name, queue, (unsigned long)wc->wr_id,
-		status_name(wc->status), good ? " " : "", good ? wc_opcode_name(wc->opcode) : "", bytes, came,
-		wc->qp_num == e->qp->qp_num ? "" : ", of another queue pair");
+		status_name(wc->status), good ? " " : "", good ? wc_opcode_name(wc->opcode) : "",
+		bytes, came, wc->qp_num == e->qp->qp_num ? "" : ", of another queue pair");
 }
 
 /* --- waiting --- */
@@ -283,10 +284,11 @@ static void need(struct lab *lab, const char *call, bool done)
 	lab_give_up(lab);
 }
 
-#define SEND_OPS                                                                                       \
-	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |        \
-	 IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | \
-	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_ATOMIC_WRITE | IBV_QP_EX_WITH_FLUSH)
+#define SEND_OPS                                                                                \
+	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND | \
+	 IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |                              \
+	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |              \
+	 IBV_QP_EX_WITH_ATOMIC_WRITE | IBV_QP_EX_WITH_FLUSH)
 
 struct ibv_qp *lab_qp(struct end *e)
 {
@@ -294,7 +296,8 @@ struct ibv_qp *lab_qp(struct end *e)
 	struct ibv_qp_init_attr_ex init = {
 		.send_cq = e->scq,
 		.recv_cq = e->rcq,
-		.cap = {opt->send_wr, opt->recv_wr, opt->send_sge, opt->recv_sge, opt->inline_bytes},
+		.cap = {opt->send_wr, opt->recv_wr, opt->send_sge, opt->recv_sge,
+			opt->inline_bytes},
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = opt->sig_all,
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
@@ -387,8 +390,8 @@ static bool is_atomic(enum ibv_wr_opcode opcode)
 	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-struct ibv_send_wr lab_wr(struct end *e, enum ibv_wr_opcode opcode, uint64_t id, size_t off, uint32_t len,
-			  const struct end *peer, size_t remote)
+struct ibv_send_wr lab_wr(struct end *e, enum ibv_wr_opcode opcode, uint64_t id, size_t off,
+			  uint32_t len, const struct end *peer, size_t remote)
 {
 	struct ibv_send_wr wr;
 	memset(&wr, 0, sizeof(wr));
@@ -490,7 +493,8 @@ int lab_post_quietly(struct end *e, struct ibv_send_wr *wr)
 {
 	int error = post(e, wr);
 	if (error)
-		lab_say(e->lab, "%s: post %lu: %s", e->name, (unsigned long)wr->wr_id, lab_error(error));
+		lab_say(e->lab, "%s: post %lu: %s", e->name, (unsigned long)wr->wr_id,
+			lab_error(error));
 	return error;
 }
 
@@ -507,12 +511,13 @@ int lab_recv(struct end *e, uint64_t id, size_t off, uint32_t len)
 	struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &sge, .num_sge = 1}, *bad;
 	int error = ibv_post_recv(e->qp, &wr, &bad);
 	if (error)
-		lab_say(e->lab, "%s: post receive %lu: %s", e->name, (unsigned long)id, lab_error(error));
+		lab_say(e->lab, "%s: post receive %lu: %s", e->name, (unsigned long)id,
+			lab_error(error));
 	return error;
 }
 
-int lab_flush(struct end *e, uint64_t id, const struct end *peer, size_t remote, size_t len, uint8_t type,
-	      uint8_t level)
+int lab_flush(struct end *e, uint64_t id, const struct end *peer, size_t remote, size_t len,
+	      uint8_t type, uint8_t level)
 {
 	struct ibv_qp_ex *qp = e->qpx;
 	ibv_wr_start(qp);

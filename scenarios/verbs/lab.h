@@ -2,20 +2,22 @@
 #ifndef TM_VERBS_LAB_H
 #define TM_VERBS_LAB_H
 /*
- * Small verbs programs that run on any RNIC and say what happened, so that two RNICs can be compared line by
- * line: the soft RNIC (scenarios/verbs_sim.c) and a device of the system's libibverbs (verbs_live.c).
+ * Small verbs programs that run on any RNIC and say what happened, so that two RNICs can be
+ * compared line by line: the soft RNIC (scenarios/verbs_sim.c) and a device of the system's
+ * libibverbs (verbs_live.c).
  *
- * All programs are compiled once. Their object is linked twice: with ibv_* renamed to the soft RNIC's
- * functions, and as it is. What is different in the two worlds stands in `struct lab_world`: the clock, and
- * how to wait.
+ * All programs are compiled once. Their object is linked twice: with ibv_* renamed to the soft
+ * RNIC's functions, and as it is. What is different in the two worlds stands in `struct lab_world`:
+ * the clock, and how to wait.
  *
- * A program plays all hosts itself: end `a` is a client's, end `b` the server's, both with a domain,
- * completion queues, a buffer that is a region, and a queue pair. It sets lab->opt, calls lab_connect(),
- * posts, waits. What it prints is the same on every run of one RNIC and means the same on all: errno of
- * calls, completions in the order of their queue, memory, states. No key, number of a queue pair, address or
- * time.
+ * A program plays all hosts itself: end `a` is a client's, end `b` the server's, both with a
+ * domain, completion queues, a buffer that is a region, and a queue pair. It sets lab->opt, calls
+ * lab_connect(), posts, waits. What it prints is the same on every run of one RNIC and means the
+ * same on all: errno of calls, completions in the order of their queue, memory, states. No key,
+ * number of a queue pair, address or time.
  *
- * Each call that prints prints one line, also when it failed, so that lines of two worlds are in step.
+ * Each call that prints prints one line, also when it failed, so that lines of two worlds are in
+ * step.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -87,7 +89,7 @@ struct end {
 	uint8_t *buf;	       /* LAB_BUF bytes, zeroed */
 	struct ibv_mr *mr;
 	union ibv_gid gid;
-	bool missed;		      /* a completion has not come: the next is not waited for as long */
+	bool missed; /* a completion has not come: the next is not waited for as long */
 	struct ibv_sge sge[LAB_SGES]; /* of the last lab_wr() */
 	unsigned spent;		      /* the program's own */
 };
@@ -98,8 +100,9 @@ struct lab {
 	struct end a, b;
 };
 
-#define LAB_ALL \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+#define LAB_ALL                                                                      \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+	 IBV_ACCESS_REMOTE_ATOMIC)
 #define LAB_INIT (IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)
 #define LAB_RTR                                                                         \
 	(IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | \
@@ -139,8 +142,8 @@ _Noreturn void lab_give_up(struct lab *lab);
 /* --- posting --- */
 
 /* A signaled request of e: `len` bytes at `off` of its buffer, for `remote` in the peer's. */
-struct ibv_send_wr lab_wr(struct end *e, enum ibv_wr_opcode opcode, uint64_t id, size_t off, uint32_t len,
-			  const struct end *peer, size_t remote);
+struct ibv_send_wr lab_wr(struct end *e, enum ibv_wr_opcode opcode, uint64_t id, size_t off,
+			  uint32_t len, const struct end *peer, size_t remote);
 /* Post a list of requests by the API of the run and print what it returned. */
 int lab_post(struct end *e, struct ibv_send_wr *wr);
 /* Print nothing when it is 0. */
@@ -151,8 +154,8 @@ int lab_op(struct end *e, enum ibv_wr_opcode opcode, uint64_t id, size_t off, ui
 /* Post a receive request and print nothing when it is 0. */
 int lab_recv(struct end *e, uint64_t id, size_t off, uint32_t len);
 /* A FLUSH, by ibv_wr_*. */
-int lab_flush(struct end *e, uint64_t id, const struct end *peer, size_t remote, size_t len, uint8_t type,
-	      uint8_t level);
+int lab_flush(struct end *e, uint64_t id, const struct end *peer, size_t remote, size_t len,
+	      uint8_t type, uint8_t level);
 
 /* --- waiting and printing --- */
 

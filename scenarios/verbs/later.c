@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the soft RNIC was the last to get, and what it has not yet: those programs run on a device of the system
- * only. */
+/* What the soft RNIC was the last to get, and what it has not yet: those programs run on a device
+ * of the system only. */
 #include <poll.h>
 #include "scenarios/verbs/programs.h"
 
@@ -94,11 +94,13 @@ static void datagrams(struct lab *lab)
 		if (!e[i]->qp)
 			lab_give_up(lab);
 		int error = ibv_modify_qp(e[i]->qp, &attr,
-					  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+					  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+						  IBV_QP_QKEY);
 		attr.qp_state = IBV_QPS_RTR;
 		error = error ? error : ibv_modify_qp(e[i]->qp, &attr, IBV_QP_STATE);
 		attr.qp_state = IBV_QPS_RTS;
-		error = error ? error : ibv_modify_qp(e[i]->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+		error = error ? error
+			      : ibv_modify_qp(e[i]->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
 		lab_say(lab, "%s: to RTS: %s", e[i]->name, lab_error(error));
 	}
 	struct ibv_qp_attr path = lab_attr(&lab->a, &lab->b);
@@ -126,14 +128,17 @@ static void window(struct lab *lab)
 	lab_say(lab, "b: allocate: %s", mw ? "0" : lab_error(errno));
 	if (!mw)
 		return;
-	struct ibv_send_wr bind = {.wr_id = 1, .opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED},
+	struct ibv_send_wr bind = {.wr_id = 1,
+				   .opcode = IBV_WR_BIND_MW,
+				   .send_flags = IBV_SEND_SIGNALED},
 			   *bad;
 	bind.bind_mw.mw = mw;
 	bind.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
-	bind.bind_mw.bind_info = (struct ibv_mw_bind_info){.mr = b->mr,
-							   .addr = (uintptr_t)b->buf + THERE,
-							   .length = 64,
-							   .mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
+	bind.bind_mw.bind_info = (struct ibv_mw_bind_info){
+		.mr = b->mr,
+		.addr = (uintptr_t)b->buf + THERE,
+		.length = 64,
+		.mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
 	lab_say(lab, "b: bind: %s", lab_error(ibv_post_send(b->qp, &bind, &bad)));
 	lab_sent(b, 1);
 	uint32_t rkey = bind.bind_mw.rkey;

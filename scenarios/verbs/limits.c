@@ -99,7 +99,8 @@ static void kinds(struct lab *lab)
 	ibv_destroy_qp(qp);
 	init.comp_mask = IBV_QP_INIT_ATTR_PD;
 	qp = ibv_create_qp_ex(a->ctx, &init);
-	lab_say(lab, "without operations has ibv_wr_*: %s", qp && ibv_qp_to_qp_ex(qp) ? "yes" : "no");
+	lab_say(lab, "without operations has ibv_wr_*: %s",
+		qp && ibv_qp_to_qp_ex(qp) ? "yes" : "no");
 }
 
 /* Receive requests until there is no more room: at least as many as were asked for. */
@@ -153,12 +154,14 @@ static void full_unsignaled(struct lab *lab)
 {
 	lab_connect(lab);
 	for (unsigned i = 0; i < 1000; i++) {
-		struct ibv_send_wr wr = lab_wr(&lab->a, IBV_WR_RDMA_WRITE, i, 0, 8, &lab->b, THERE), *bad;
+		struct ibv_send_wr wr = lab_wr(&lab->a, IBV_WR_RDMA_WRITE, i, 0, 8, &lab->b, THERE),
+				   *bad;
 		wr.send_flags = 0;
 		int error = ibv_post_send(lab->a.qp, &wr, &bad);
 		if (error) {
 			lab_say(lab, "%s, then %s",
-				i >= lab->opt.send_wr ? "as many as asked for" : "too few", lab_error(error));
+				i >= lab->opt.send_wr ? "as many as asked for" : "too few",
+				lab_error(error));
 			break;
 		}
 		lab_sleep(lab, 2 * LAB_MS);
@@ -175,7 +178,8 @@ static void selective(struct lab *lab)
 	struct ibv_wc wc;
 	lab_connect(lab);
 	for (unsigned i = 0; i < 400; i++) {
-		struct ibv_send_wr wr = lab_wr(&lab->a, IBV_WR_RDMA_WRITE, i, 0, 8, &lab->b, THERE + 8 * i);
+		struct ibv_send_wr wr = lab_wr(&lab->a, IBV_WR_RDMA_WRITE, i, 0, 8, &lab->b,
+					       THERE + 8 * i);
 		wr.send_flags = i % 4 == 3 ? IBV_SEND_SIGNALED : 0;
 		lab_set_word(&lab->a, 0, i + 1);
 		if (lab_post_quietly(&lab->a, &wr))
@@ -205,7 +209,10 @@ static void overrun(struct lab *lab)
 	lab_sleep(lab, 3 * LAB_QUIET);
 	while (got < 2 * n && ibv_poll_cq(lab->a.scq, 1, &wc) == 1)
 		got++;
-	lab_say(lab, "%s", got == n ? "all came" : got == n - 3 ? "as many as the queue holds" : "others");
+	lab_say(lab, "%s",
+		got == n       ? "all came"
+		: got == n - 3 ? "as many as the queue holds"
+			       : "others");
 	lab_state(&lab->a);
 	lab_op(&lab->a, IBV_WR_RDMA_WRITE, 1000, 0, 8, &lab->b, THERE);
 	lab_sent(&lab->a, 1);
@@ -215,10 +222,11 @@ const struct verbs_program verbs_limits[] = {
 	{"capabilities", "queue pairs of more than the device has", capabilities, 0},
 	{"completion-queues", "sizes of completion queues", queues, 0},
 	{"kinds", "types and operations of queue pairs", kinds, 0},
-	{"full-receive-queue", "receive requests until there is no more room", full_receive_queue, 0},
-	BOTH_APIS("full-send-queue", full_send_queue, "send requests until there is no more room"),
-	{"full-unsignaled", "requests without completions: do they give their room back?", full_unsignaled,
+	{"full-receive-queue", "receive requests until there is no more room", full_receive_queue,
 	 0},
+	BOTH_APIS("full-send-queue", full_send_queue, "send requests until there is no more room"),
+	{"full-unsignaled", "requests without completions: do they give their room back?",
+	 full_unsignaled, 0},
 	BOTH_APIS("selective", selective, "a completion for every fourth request"),
 	{"overrun", "more completions than their queue holds", overrun, 0},
 	{0},

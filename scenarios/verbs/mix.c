@@ -24,7 +24,8 @@ static uint64_t hash(uint64_t h, const void *at, size_t len)
 	return h;
 }
 
-/* The next request, number `id`; its completion is waited for before a following one reuses its place. */
+/* The next request, number `id`; its completion is waited for before a following one reuses its
+ * place. */
 static struct ibv_send_wr next(struct end *e, const struct end *peer, uint32_t *seed, unsigned id)
 {
 	static const enum ibv_wr_opcode opcodes[] = {
@@ -68,8 +69,8 @@ static bool collect(struct end *e, struct ibv_cq *cq, unsigned n, uint64_t *h)
 			return false;
 		}
 		if (wc.status != IBV_WC_SUCCESS) {
-			lab_say(e->lab, "%s: request %lu failed with %d", e->name, (unsigned long)wc.wr_id,
-				(int)wc.status);
+			lab_say(e->lab, "%s: request %lu failed with %d", e->name,
+				(unsigned long)wc.wr_id, (int)wc.status);
 			return false;
 		}
 		*h = hash(*h, &wc.wr_id, sizeof(wc.wr_id));
@@ -145,15 +146,16 @@ static void both_ways(struct lab *lab)
 			for (unsigned s = 0; s < 2; s++) {
 				struct ibv_send_wr wr = lab_wr(
 					end[s], i % 2 ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_SEND, i,
-					100 * i + round, 500 * i + s, end[1 - s], WRITTEN + 4096 * i);
+					100 * i + round, 500 * i + s, end[1 - s],
+					WRITTEN + 4096 * i);
 				lab_post_quietly(end[s], &wr);
 			}
 		for (unsigned s = 0; s < 2; s++)
 			good = good && collect(end[s], end[s]->scq, 8, &h[s]) &&
 			       collect(end[s], end[s]->rcq, 8, &h[s]);
 	}
-	lab_say(lab, "%s, %016lx, %016lx", good ? "all came" : "missing, or in error", (unsigned long)h[0],
-		(unsigned long)h[1]);
+	lab_say(lab, "%s, %016lx, %016lx", good ? "all came" : "missing, or in error",
+		(unsigned long)h[0], (unsigned long)h[1]);
 	lab_bytes(&lab->a, WRITTEN, 2 * PART);
 	lab_bytes(&lab->b, WRITTEN, 2 * PART);
 }
@@ -163,7 +165,8 @@ static void both_ways(struct lab *lab)
 /* Eight connections, each with its own part of the target. */
 static void many(struct lab *lab)
 {
-	static const char *const names[CONNECTIONS] = {"c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"};
+	static const char *const names[CONNECTIONS] = {"c0", "c1", "c2", "c3",
+						       "c4", "c5", "c6", "c7"};
 	struct end *client = (struct end *)lab_memory(lab, CONNECTIONS * sizeof(*client));
 	struct end *server = (struct end *)lab_memory(lab, CONNECTIONS * sizeof(*server));
 	unsigned done = 0;
@@ -177,12 +180,13 @@ static void many(struct lab *lab)
 	}
 	for (unsigned round = 0; round < 4; round++) {
 		for (unsigned i = 0; i < CONNECTIONS; i++) {
-			struct ibv_send_wr wr = lab_wr(&client[i], IBV_WR_RDMA_WRITE, i, 777 * round, 3000,
-						       &server[i], 4096 * round);
+			struct ibv_send_wr wr = lab_wr(&client[i], IBV_WR_RDMA_WRITE, i,
+						       777 * round, 3000, &server[i], 4096 * round);
 			lab_post_quietly(&client[i], &wr);
 		}
 		for (unsigned i = 0; i < CONNECTIONS; i++)
-			done += lab_take(&client[i], client[i].scq, &wc) && wc.status == IBV_WC_SUCCESS;
+			done += lab_take(&client[i], client[i].scq, &wc) &&
+				wc.status == IBV_WC_SUCCESS;
 	}
 	lab_say(lab, "%u done", done);
 	for (unsigned i = 0; i < CONNECTIONS; i++)

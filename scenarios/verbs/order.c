@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* In which order things happen: what a READ, an atomic and a receiver see of what was posted before. */
+/* In which order things happen: what a READ, an atomic and a receiver see of what was posted
+ * before. */
 #include "scenarios/verbs/programs.h"
 
 #define THERE 8192u
@@ -10,7 +11,8 @@ static void seen(struct end *e, const char *when, size_t off, size_t len)
 	uint64_t hash = 0xcbf29ce484222325u;
 	for (size_t i = 0; i < len; i++)
 		hash = (hash ^ *(volatile uint8_t *)&e->buf[off + i]) * 0x100000001b3u;
-	lab_say(e->lab, "%s: %s: %zu bytes with hash %016lx", e->name, when, len, (unsigned long)hash);
+	lab_say(e->lab, "%s: %s: %zu bytes with hash %016lx", e->name, when, len,
+		(unsigned long)hash);
 }
 
 static void write_then_read(struct lab *lab)
@@ -52,7 +54,8 @@ static void write_then_add(struct lab *lab)
 	lab_connect(lab);
 	lab_set_word(&lab->a, 0, 1000);
 	lab_op(&lab->a, IBV_WR_RDMA_WRITE, 1, 0, 8, &lab->b, THERE);
-	struct ibv_send_wr wr = lab_wr(&lab->a, IBV_WR_ATOMIC_FETCH_AND_ADD, 2, 64, 8, &lab->b, THERE);
+	struct ibv_send_wr wr = lab_wr(&lab->a, IBV_WR_ATOMIC_FETCH_AND_ADD, 2, 64, 8, &lab->b,
+				       THERE);
 	wr.wr.atomic.compare_add = 1;
 	lab_post(&lab->a, &wr);
 	lab_op(&lab->a, IBV_WR_RDMA_READ, 3, 128, 8, &lab->b, THERE);
@@ -87,8 +90,8 @@ static void fence(struct lab *lab)
 /* Completions come in the order of posting, whatever takes how long. */
 static void completions(struct lab *lab)
 {
-	static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE, IBV_WR_SEND,
-						     IBV_WR_ATOMIC_CMP_AND_SWP};
+	static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE,
+						     IBV_WR_SEND, IBV_WR_ATOMIC_CMP_AND_SWP};
 	lab_connect(lab);
 	for (unsigned i = 0; i < 3; i++)
 		lab_recv(&lab->b, 100 + i, THERE, 4096);
@@ -112,7 +115,8 @@ static void receives(struct lab *lab)
 	for (unsigned i = 0; i < 4; i++)
 		lab_recv(&lab->b, 100 + i, THERE + 1000 * i, 1000);
 	for (unsigned i = 0; i < 4; i++) {
-		struct ibv_send_wr wr = lab_wr(&lab->a, i == 1 ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_SEND, i,
+		struct ibv_send_wr wr = lab_wr(&lab->a,
+					       i == 1 ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_SEND, i,
 					       100 * i, 200 + i, &lab->b, 64);
 		wr.imm_data = htobe32(i);
 		lab_post(&lab->a, &wr);
@@ -161,8 +165,8 @@ static void counters(struct lab *lab)
 	for (unsigned i = 0; i < 12; i++)
 		for (unsigned k = 0; k < 2; k++) {
 			struct end *e = k ? &c : &lab->a;
-			struct ibv_send_wr wr = lab_wr(e, IBV_WR_ATOMIC_FETCH_AND_ADD, i, 8 * i, 8, &lab->b,
-						       THERE);
+			struct ibv_send_wr wr = lab_wr(e, IBV_WR_ATOMIC_FETCH_AND_ADD, i, 8 * i, 8,
+						       &lab->b, THERE);
 			wr.wr.atomic.compare_add = k ? 1000 : 1;
 			lab_post_quietly(e, &wr);
 		}
@@ -182,7 +186,8 @@ static void one_winner(struct lab *lab)
 	second_connection(lab, &c);
 	for (unsigned k = 0; k < 2; k++) {
 		struct end *e = k ? &c : &lab->a;
-		struct ibv_send_wr wr = lab_wr(e, IBV_WR_ATOMIC_CMP_AND_SWP, k, 0, 8, &lab->b, THERE);
+		struct ibv_send_wr wr = lab_wr(e, IBV_WR_ATOMIC_CMP_AND_SWP, k, 0, 8, &lab->b,
+					       THERE);
 		wr.wr.atomic.swap = 5;
 		lab_post(e, &wr);
 	}
@@ -195,8 +200,10 @@ static void one_winner(struct lab *lab)
 const struct verbs_program verbs_order[] = {
 	BOTH_APIS("write-read", write_then_read, "a READ sees the WRITE that was posted before it"),
 	BOTH_APIS("write-send", write_then_send, "who receives a SEND sees the WRITE before it"),
-	BOTH_APIS("write-imm-look", write_imm_then_look, "who receives immediate data sees the WRITE's"),
-	BOTH_APIS("write-add", write_then_add, "an atomic sees the WRITE before it, a READ sees the atomic"),
+	BOTH_APIS("write-imm-look", write_imm_then_look,
+		  "who receives immediate data sees the WRITE's"),
+	BOTH_APIS("write-add", write_then_add,
+		  "an atomic sees the WRITE before it, a READ sees the atomic"),
 	BOTH_APIS("fence", fence, "a fenced request waits for the READ before it"),
 	BOTH_APIS("completions", completions, "completions in the order of posting"),
 	BOTH_APIS("receives", receives, "receive requests in the order of posting"),

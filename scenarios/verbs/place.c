@@ -6,7 +6,8 @@
 #define GLOBAL	IBV_ACCESS_FLUSH_GLOBAL
 #define DURABLE IBV_ACCESS_FLUSH_PERSISTENT
 
-/* b's buffer is its host's persistent memory, a region with these flush rights; its queue pair has those. */
+/* b's buffer is its host's persistent memory, a region with these flush rights; its queue pair has
+ * those. */
 static void connect_pm(struct lab *lab, unsigned mr_flush, unsigned qp_flush)
 {
 	const struct lab_world *world = lab->world;
@@ -61,9 +62,10 @@ static void then_word(struct lab *lab)
 {
 	connect_pm(lab, GLOBAL | DURABLE, GLOBAL | DURABLE);
 	for (unsigned i = 0; i < 3; i++) {
-		lab_op(&lab->a, IBV_WR_RDMA_WRITE, 10 * i, 100 * i, 2000, &lab->b, THERE + 2048 * i);
-		lab_flush(&lab->a, 10 * i + 1, &lab->b, THERE + 2048 * i, 2000, IBV_FLUSH_PERSISTENT,
-			  IBV_FLUSH_RANGE);
+		lab_op(&lab->a, IBV_WR_RDMA_WRITE, 10 * i, 100 * i, 2000, &lab->b,
+		       THERE + 2048 * i);
+		lab_flush(&lab->a, 10 * i + 1, &lab->b, THERE + 2048 * i, 2000,
+			  IBV_FLUSH_PERSISTENT, IBV_FLUSH_RANGE);
 		lab_op(&lab->a, IBV_WR_ATOMIC_WRITE, 10 * i + 2, 8 * i, 8, &lab->b, 64);
 		lab_sent(&lab->a, 3);
 		lab_bytes(&lab->b, 64, 8);
@@ -77,7 +79,8 @@ static void ranges(struct lab *lab)
 	connect_pm(lab, GLOBAL | DURABLE, GLOBAL | DURABLE);
 	lab_flush(&lab->a, 1, &lab->b, THERE, 0, IBV_FLUSH_PERSISTENT, IBV_FLUSH_RANGE);
 	lab_sent(&lab->a, 1);
-	lab_flush(&lab->a, 2, &lab->b, 0, lab->world->pm_len, IBV_FLUSH_PERSISTENT, IBV_FLUSH_RANGE);
+	lab_flush(&lab->a, 2, &lab->b, 0, lab->world->pm_len, IBV_FLUSH_PERSISTENT,
+		  IBV_FLUSH_RANGE);
 	lab_sent(&lab->a, 1);
 	lab_flush(&lab->a, 3, &lab->b, 3, 1, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
 	lab_sent(&lab->a, 1);
@@ -176,13 +179,16 @@ const struct verbs_program verbs_place[] = {
 	{"flush-no-right/wr", "FLUSH of a region without the right", no_mr_right, BY_WR},
 	{"flush-no-durable/wr", "FLUSH for persistence of a region with the right to the other",
 	 no_durable_right, BY_WR},
-	{"flush-no-visible/wr", "FLUSH for both of a region with the right to persistence", no_visible_right,
+	{"flush-no-visible/wr", "FLUSH for both of a region with the right to persistence",
+	 no_visible_right, BY_WR},
+	{"flush-no-qp-right/wr", "FLUSH through a queue pair without the right", no_qp_right,
 	 BY_WR},
-	{"flush-no-qp-right/wr", "FLUSH through a queue pair without the right", no_qp_right, BY_WR},
-	{"flush-no-qp-durable/wr", "FLUSH for persistence through a queue pair with the right to the other",
-	 no_qp_durable, BY_WR},
+	{"flush-no-qp-durable/wr",
+	 "FLUSH for persistence through a queue pair with the right to the other", no_qp_durable,
+	 BY_WR},
 	{"flush-past/wr", "FLUSH of a range that ends past the region", past_end, BY_WR},
-	{"flush-past-region/wr", "FLUSH of a whole region by an address past it", past_end_mr, BY_WR},
+	{"flush-past-region/wr", "FLUSH of a whole region by an address past it", past_end_mr,
+	 BY_WR},
 	{"flush-no-type/wr", "FLUSH of no placement type", no_type, BY_WR},
 	{"flush-odd-type/wr", "FLUSH of an unknown placement type", odd_type, BY_WR},
 	{"flush-odd-level/wr", "FLUSH of an unknown selectivity", odd_level, BY_WR},

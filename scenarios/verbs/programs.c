@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All groups of verbs programs: the one name that their object shows to the outside (cmake/Verbs.cmake). */
+/* All groups of verbs programs: the one name that their object shows to the outside
+ * (cmake/Verbs.cmake). */
 #include "scenarios/verbs/programs.h"
 
 extern const struct verbs_table verbs_table;

@@ -108,7 +108,8 @@ static void silent(struct lab *lab, enum ibv_qp_state state)
 	if (state == IBV_QPS_UNKNOWN)
 		lab_say(lab, "b: destroy: %s", lab_error(ibv_destroy_qp(lab->b.qp)));
 	else
-		lab_say(lab, "b: modify: %s", lab_error(ibv_modify_qp(lab->b.qp, &attr, IBV_QP_STATE)));
+		lab_say(lab, "b: modify: %s",
+			lab_error(ibv_modify_qp(lab->b.qp, &attr, IBV_QP_STATE)));
 	lab_recv(&lab->a, 50, 0, 64);
 	lab_op(&lab->a, IBV_WR_RDMA_WRITE, 1, 0, 8, &lab->b, THERE);
 	lab_op(&lab->a, IBV_WR_RDMA_READ, 2, 0, 8, &lab->b, THERE);
@@ -198,7 +199,8 @@ static void psn_wraps(struct lab *lab)
 }
 
 const struct verbs_program verbs_ready[] = {
-	BOTH_APIS("late-receive", late_receive, "a SEND waits for a receive request that comes 2 ms later"),
+	BOTH_APIS("late-receive", late_receive,
+		  "a SEND waits for a receive request that comes 2 ms later"),
 	{"very-late-receive", "a SEND that tries for ever waits for 50 ms", very_late_receive, 0},
 	{"late-imm", "a WRITE with immediate data whose receive request is late", late_imm, 0},
 	{"behind", "requests behind a SEND that waits for its receiver wait, too", behind, 0},

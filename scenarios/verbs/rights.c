@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests that may not be: keys, rights, bounds, alignment, lengths; and what an error leaves behind. */
+/* Requests that may not be: keys, rights, bounds, alignment, lengths; and what an error leaves
+ * behind. */
 #include "scenarios/verbs/programs.h"
 
 #define THERE  8192u
@@ -107,7 +108,8 @@ static void aim(struct lab *lab, enum ibv_wr_opcode opcode, uint32_t len, int64_
 {
 	connect(lab);
 	struct ibv_send_wr wr = lab_wr(&lab->a, opcode, 2, 0, len, &lab->b, 0);
-	if (opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_WRITE)
+	if (opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_READ ||
+	    opcode == IBV_WR_ATOMIC_WRITE)
 		wr.wr.rdma.remote_addr += (uint64_t)off;
 	else
 		wr.wr.atomic.remote_addr += (uint64_t)off;
@@ -293,7 +295,8 @@ static void write_lkey_other_pd(struct lab *lab)
 static void write_local_past(struct lab *lab)
 {
 	connect(lab);
-	struct ibv_send_wr wr = lab_wr(&lab->a, IBV_WR_RDMA_WRITE, 2, LAB_BUF - 11, 12, &lab->b, THERE);
+	struct ibv_send_wr wr = lab_wr(&lab->a, IBV_WR_RDMA_WRITE, 2, LAB_BUF - 11, 12, &lab->b,
+				       THERE);
 	refused(lab, &wr);
 }
 
@@ -568,19 +571,22 @@ const struct verbs_program verbs_rights[] = {
 	{"add-no-right", "FETCH AND ADD in a region without the right", add_mr, 0},
 	{"add-no-qp-right", "FETCH AND ADD through a queue pair without the right", add_qp, 0},
 	{"add-one-right", "FETCH AND ADD where only atomics are allowed", add_only, 0},
-	{"place-no-right/wr", "ATOMIC WRITE to a region without the right to WRITE", place_mr, BY_WR},
-	{"place-no-qp-right/wr", "ATOMIC WRITE through a queue pair without the right to WRITE", place_qp,
+	{"place-no-right/wr", "ATOMIC WRITE to a region without the right to WRITE", place_mr,
 	 BY_WR},
-	{"place-one-right/wr", "ATOMIC WRITE where WRITEs are allowed, and atomics are not", place_only,
-	 BY_WR},
+	{"place-no-qp-right/wr", "ATOMIC WRITE through a queue pair without the right to WRITE",
+	 place_qp, BY_WR},
+	{"place-one-right/wr", "ATOMIC WRITE where WRITEs are allowed, and atomics are not",
+	 place_only, BY_WR},
 	{"write-past", "WRITE a byte past the end", write_past, 0},
 	{"write-before", "WRITE a byte before the beginning", write_before, 0},
 	{"write-long-past", "WRITE of four packets, a byte past the end", write_long_past, 0},
 	{"read-past", "READ of four packets, a byte past the end", read_past, 0},
 	{"add-past", "FETCH AND ADD past the end", add_past, 0},
 	BOTH_APIS("add-unaligned", add_unaligned, "FETCH AND ADD of a word that is not aligned"),
-	BOTH_APIS("swap-unaligned", swap_unaligned, "COMPARE AND SWAP of a word that is not aligned"),
-	{"place-unaligned/wr", "ATOMIC WRITE of a word that is not aligned", place_unaligned, BY_WR},
+	BOTH_APIS("swap-unaligned", swap_unaligned,
+		  "COMPARE AND SWAP of a word that is not aligned"),
+	{"place-unaligned/wr", "ATOMIC WRITE of a word that is not aligned", place_unaligned,
+	 BY_WR},
 	{"add-short", "FETCH AND ADD with room for 4 bytes", add_short, 0},
 	{"add-long", "FETCH AND ADD with room for 16 bytes", add_long, 0},
 	{"write-no-key", "WRITE with a key that is nobody's", write_no_key, 0},
@@ -595,18 +601,23 @@ const struct verbs_program verbs_rights[] = {
 	{"send-no-lkey", "SEND of data with a key that is nobody's", send_no_lkey, 0},
 	{"read-no-lkey", "READ to a place with a key that is nobody's", read_no_lkey, 0},
 	{"add-no-lkey", "FETCH AND ADD to a place with a key that is nobody's", add_no_lkey, 0},
-	{"write-lkey-other-domain", "WRITE of data of another protection domain", write_lkey_other_pd, 0},
-	{"write-local-past", "WRITE of data that end a byte past their region", write_local_past, 0},
-	{"read-into-read-only", "READ into a region without the right to write", read_into_read_only, 0},
-	{"add-into-read-only", "FETCH AND ADD into a region without the right to write", add_into_read_only,
+	{"write-lkey-other-domain", "WRITE of data of another protection domain",
+	 write_lkey_other_pd, 0},
+	{"write-local-past", "WRITE of data that end a byte past their region", write_local_past,
 	 0},
+	{"read-into-read-only", "READ into a region without the right to write",
+	 read_into_read_only, 0},
+	{"add-into-read-only", "FETCH AND ADD into a region without the right to write",
+	 add_into_read_only, 0},
 	{"write-from-read-only", "WRITE from a region without any right", write_from_read_only, 0},
-	{"short-receive", "SEND of a byte more than the receive request has room for", short_receive, 0},
-	{"short-long-receive", "SEND of three packets, of which the last does not fit", short_long_receive,
-	 0},
+	{"short-receive", "SEND of a byte more than the receive request has room for",
+	 short_receive, 0},
+	{"short-long-receive", "SEND of three packets, of which the last does not fit",
+	 short_long_receive, 0},
 	{"receive-no-key", "SEND to a receive request whose key is nobody's", receive_no_key, 0},
 	{"receive-read-only", "SEND to a region without the right to write", receive_read_only, 0},
-	{"receive-nothing", "SEND of nothing to a receive request whose key is nobody's", receive_nothing, 0},
+	{"receive-nothing", "SEND of nothing to a receive request whose key is nobody's",
+	 receive_nothing, 0},
 	{"no-initiator", "READ where no READ may be under way", no_initiator, 0},
 	{"no-responder", "READ at a peer that keeps none", no_responder, 0},
 	{"shallow", "six READs of which one may be under way", shallow, 0},

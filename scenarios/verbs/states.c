@@ -62,7 +62,8 @@ static void transitions(struct lab *lab)
 				continue; /* sq-drain */
 			bring_to(lab, states[from].state);
 			int error = modify(&lab->a, &lab->b, states[to].state, needed(from, to));
-			lab_say(lab, "%s to %s: %s", states[from].name, states[to].name, lab_error(error));
+			lab_say(lab, "%s to %s: %s", states[from].name, states[to].name,
+				lab_error(error));
 		}
 }
 
@@ -95,9 +96,11 @@ static void masks(struct lab *lab)
 		for (unsigned i = 0; i < BITS; i++) {
 			int need = needed(from, from + 1);
 			bring_to(lab, states[from].state);
-			int error = modify(&lab->a, &lab->b, states[from + 1].state, need ^ bits[i].bit);
+			int error = modify(&lab->a, &lab->b, states[from + 1].state,
+					   need ^ bits[i].bit);
 			lab_say(lab, "%s to %s %s %s: %s", states[from].name, states[from + 1].name,
-				need & bits[i].bit ? "without" : "with", bits[i].name, lab_error(error));
+				need & bits[i].bit ? "without" : "with", bits[i].name,
+				lab_error(error));
 		}
 }
 
@@ -110,8 +113,8 @@ static void changes(struct lab *lab)
 		for (unsigned i = 0; i < BITS; i++) {
 			bring_to(lab, where[s]);
 			int error = modify(&lab->a, &lab->b, where[s], bits[i].bit);
-			lab_say(lab, "in %s, %s: %s", where[s] == IBV_QPS_INIT ? "INIT" : "RTS", bits[i].name,
-				lab_error(error));
+			lab_say(lab, "in %s, %s: %s", where[s] == IBV_QPS_INIT ? "INIT" : "RTS",
+				bits[i].name, lab_error(error));
 		}
 }
 
@@ -268,19 +271,22 @@ static void query(struct lab *lab)
 		bring_to(lab, states[s].state);
 		memset(&at, 0, sizeof(at));
 		memset(&init, 0, sizeof(init));
-		int error = ibv_query_qp(lab->a.qp, &at,
-					 LAB_INIT | LAB_RTR | LAB_RTS | IBV_QP_CAP | IBV_QP_CUR_STATE, &init);
+		int error = ibv_query_qp(
+			lab->a.qp, &at,
+			LAB_INIT | LAB_RTR | LAB_RTS | IBV_QP_CAP | IBV_QP_CUR_STATE, &init);
 		lab_say(lab, "%s: query: %s, state %s", states[s].name, lab_error(error),
 			(unsigned)at.qp_state < 4 ? states[at.qp_state].name : "another");
-		lab_say(lab, "  port %u, pkey %u, access %x", at.port_num, at.pkey_index, at.qp_access_flags);
+		lab_say(lab, "  port %u, pkey %u, access %x", at.port_num, at.pkey_index,
+			at.qp_access_flags);
 		lab_say(lab, "  mtu %u, rq_psn %u, dest_rd %u, rnr timer %u, the peer's number: %s",
 			at.path_mtu, at.rq_psn, at.max_dest_rd_atomic, at.min_rnr_timer,
 			at.dest_qp_num == lab->b.qp->qp_num ? "yes" : "no");
 		lab_say(lab, "  sq_psn %u, rd %u, timeout %u, retry %u, rnr retry %u", at.sq_psn,
 			at.max_rd_atomic, at.timeout, at.retry_cnt, at.rnr_retry);
 		lab_say(lab, "  enough room: %s; type %d, sig_all %d",
-			at.cap.max_send_wr >= 16 && at.cap.max_recv_wr >= 16 && at.cap.max_send_sge >= 4 &&
-					at.cap.max_recv_sge >= 4 && at.cap.max_inline_data >= 64
+			at.cap.max_send_wr >= 16 && at.cap.max_recv_wr >= 16 &&
+					at.cap.max_send_sge >= 4 && at.cap.max_recv_sge >= 4 &&
+					at.cap.max_inline_data >= 64
 				? "yes"
 				: "no",
 			init.qp_type, init.sq_sig_all);
@@ -345,7 +351,8 @@ static void early_post(struct lab *lab)
 
 /* --- to the error state and back --- */
 
-/* a has requests that wait for b's receive request, and receive requests; then it is moved to ERR. */
+/* a has requests that wait for b's receive request, and receive requests; then it is moved to
+ * ERR. */
 static void flushed(struct lab *lab)
 {
 	lab->opt.rnr_retry = 7;
@@ -432,7 +439,8 @@ static void revoked(struct lab *lab)
 	lab_fill(lab->a.buf, 64, 1);
 	lab_op(&lab->a, IBV_WR_RDMA_WRITE, 1, 0, 8, &lab->b, THERE);
 	lab_sent(&lab->a, 1);
-	lab_say(lab, "b: only READs: %s", lab_error(ibv_modify_qp(lab->b.qp, &attr, IBV_QP_ACCESS_FLAGS)));
+	lab_say(lab, "b: only READs: %s",
+		lab_error(ibv_modify_qp(lab->b.qp, &attr, IBV_QP_ACCESS_FLAGS)));
 	lab_op(&lab->a, IBV_WR_RDMA_READ, 2, 64, 8, &lab->b, THERE);
 	lab_sent(&lab->a, 1);
 	lab_op(&lab->a, IBV_WR_RDMA_WRITE, 3, 8, 8, &lab->b, THERE);
@@ -499,19 +507,22 @@ const struct verbs_program verbs_states[] = {
 	{"masks", "an attribute too few or too many on the way to RTS", masks, 0},
 	{"changes", "attributes that are changed in INIT and in RTS", changes, 0},
 	{"values", "attributes out of their range", values, 0},
-	{"current-state", "modify_qp with the state that the queue pair should be in", current_state, 0},
+	{"current-state", "modify_qp with the state that the queue pair should be in",
+	 current_state, 0},
 	{"query", "what query_qp says on the way to RTS", query, 0},
 	{"posting", "posting in each state", posting, 0},
 	{"posting/wr", "posting in each state", posting_wr, BY_WR},
 	{"receive-in-error", "a receive request that is posted in ERR", receive_in_error, 0},
 	{"early-post", "a WRITE that is posted in RTR", early_post, 0},
-	BOTH_APIS("flushed", flushed, "requests that are waiting when the queue pair is moved to ERR"),
+	BOTH_APIS("flushed", flushed,
+		  "requests that are waiting when the queue pair is moved to ERR"),
 	{"reconnected", "a failed connection is reset and connected again", reconnected, 0},
 	{"reset-unpolled", "completions of a queue pair that is reset", reset_unpolled, 0},
 	{"destroy-unpolled", "completions of a queue pair that is destroyed", destroy_unpolled, 0},
 	{"revoked", "a right that is taken away in RTS", revoked, 0},
 	{"drain", "a send queue that is drained and goes on", drain, 0},
 	{"peer-in-error", "a SEND to a queue pair that was moved to ERR", peer_in_error, 0},
-	{"receiver-in-error", "receive requests when a peer's WRITE was refused", receiver_in_error, 0},
+	{"receiver-in-error", "receive requests when a peer's WRITE was refused", receiver_in_error,
+	 0},
 	{0},
 };

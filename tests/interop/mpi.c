@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An MPI program for scripts/interop: sums over all processes, small and large; then, one-sided, a put into
- * the neighbour's window and fetch-and-adds of all into one word. Says "ok", or what is wrong, and ends
- * with 1.
+ * An MPI program for scripts/interop: sums over all processes, small and large; then, one-sided, a
+ * put into the neighbour's window and fetch-and-adds of all into one word. Says "ok", or what is
+ * wrong, and ends with 1.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -41,7 +41,8 @@ static int one_sided(int rank, int size)
 	long *window, put = 100 + rank, one = 1, old;
 	MPI_Win win;
 
-	MPI_Win_allocate(2 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &window, &win);
+	MPI_Win_allocate(2 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &window,
+			 &win);
 	window[0] = window[1] = 0;
 	MPI_Win_fence(0, win);
 	MPI_Put(&put, 1, MPI_LONG, behind, 0, 1, MPI_LONG, win);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two processes, each on a device of its own, that look at every byte which they send each other: WRITE,
- * READ, atomics, ATOMIC WRITE, SEND with immediate data to a receiver that is late, SEND that invalidates a
- * memory window, and the key of that. Plain libibverbs; the devices may be of different makes (vm/interop).
+ * Two processes, each on a device of its own, that look at every byte which they send each other:
+ * WRITE, READ, atomics, ATOMIC WRITE, SEND with immediate data to a receiver that is late, SEND
+ *that invalidates a memory window, and the key of that. Plain libibverbs; the devices may be of
+ * different makes (vm/interop).
  *
- *	pair DEVICE GID-INDEX PORT [HOST]	with HOST the one that asks, else the one that answers
+ *	pair DEVICE GID-INDEX PORT [HOST]	with HOST the one that asks, else the one that
+ * answers
  *
  * Status: 0 all was right, 1 something was not, 2 usage.
  */
@@ -23,8 +25,9 @@
 #define BYTES	(1 << 20) /* of each half of the buffer: the peer's, one's own */
 #define SENDS	8
 #define LIMIT_S 60
-#define ACCESS \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+#define ACCESS                                                                       \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+	 IBV_ACCESS_REMOTE_ATOMIC)
 #define WORD 0x0123456789abcdefull
 
 #define CHECK(expr)                                                                \
@@ -42,7 +45,8 @@ struct end {
 	union ibv_gid gid;
 };
 
-static const uint32_t sizes[] = {1, 2, 3, 7, 8, 64, 1000, 1023, 1024, 1025, 4096, 65536, 100001, BYTES};
+static const uint32_t sizes[] = {1,    2,    3,	   7,	 8,	64,	1000,
+				 1023, 1024, 1025, 4096, 65536, 100001, BYTES};
 #define SIZES (sizeof(sizes) / sizeof(*sizes))
 
 static int tcp;
@@ -124,7 +128,8 @@ static void make(const char *device, int gid_index)
 	struct ibv_qp_init_attr_ex init = {.cap = {64, 64, 1, 1, 0},
 					   .qp_type = IBV_QPT_RC,
 					   .sq_sig_all = 1,
-					   .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+					   .comp_mask = IBV_QP_INIT_ATTR_PD |
+							IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 					   .send_ops_flags = IBV_QP_EX_WITH_ATOMIC_WRITE};
 	struct ibv_port_attr port;
 
@@ -155,7 +160,9 @@ static void connect_qp(int gid_index)
 		.qp_access_flags = ACCESS,
 		.ah_attr = {.is_global = 1,
 			    .port_num = 1,
-			    .grh = {.dgid = peer.gid, .sgid_index = (uint8_t)gid_index, .hop_limit = 64}},
+			    .grh = {.dgid = peer.gid,
+				    .sgid_index = (uint8_t)gid_index,
+				    .hop_limit = 64}},
 		.path_mtu = own.mtu < peer.mtu ? own.mtu : peer.mtu,
 		.dest_qp_num = peer.qpn,
 		.rq_psn = peer.psn,
@@ -172,8 +179,9 @@ static void connect_qp(int gid_index)
 			     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
 	attr.qp_state = IBV_QPS_RTR;
 	CHECK(!ibv_modify_qp(qp, &attr,
-			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER));
+			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				     IBV_QP_MIN_RNR_TIMER));
 	attr.qp_state = IBV_QPS_RTS;
 	CHECK(!ibv_modify_qp(qp, &attr,
 			     IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
@@ -194,7 +202,8 @@ static struct ibv_wc await(void)
 	return wc;
 }
 
-/* Work requests are about [off, off + len) of both buffers: the peer's first half, one's own second one. */
+/* Work requests are about [off, off + len) of both buffers: the peer's first half, one's own second
+ * one. */
 static void post(enum ibv_wr_opcode opcode, uint32_t len, uint64_t a, uint64_t b)
 {
 	struct ibv_sge sge = {(uintptr_t)buf + BYTES, len, mr->lkey};
@@ -297,8 +306,8 @@ static uint32_t bind_window(void)
 	CHECK(mw);
 	wr.bind_mw.mw = mw;
 	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
-	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){mr, (uintptr_t)buf, 4096,
-							 IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
+	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){
+		mr, (uintptr_t)buf, 4096, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
 	CHECK(!ibv_post_send(qp, &wr, &bad));
 	CHECK(await().status == IBV_WC_SUCCESS);
 	return wr.bind_mw.rkey;
@@ -338,7 +347,8 @@ static void answer(void)
 	post_receive(SENDS - 1); /* not where the window is */
 	wc = await();
 	/* rdma_rxe's flag is the kernel's, which has another number here. */
-	CHECK(!wc.status && wc.opcode == IBV_WC_RECV && wc.wc_flags & (IBV_WC_WITH_INV | IBV_WC_IP_CSUM_OK));
+	CHECK(!wc.status && wc.opcode == IBV_WC_RECV &&
+	      wc.wc_flags & (IBV_WC_WITH_INV | IBV_WC_IP_CSUM_OK));
 	CHECK(wc.invalidated_rkey == window);
 	CHECK(filled(buf, 99, 2000));
 	step();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A pair of programs on librpma: "rpma server MODE PORT" and "rpma client MODE ADDRESS PORT". The server
- * offers memory and says where it is in its private data, the client works on it, or both exchange messages;
- * who receives something looks whether it is what was sent. 0: all as it should be. A server that has said
- * "ready" listens.
+ * A pair of programs on librpma: "rpma server MODE PORT" and "rpma client MODE ADDRESS PORT". The
+ * server offers memory and says where it is in its private data, the client works on it, or both
+ * exchange messages; who receives something looks whether it is what was sent. 0: all as it should
+ * be. A server that has said "ready" listens.
  */
 #include <arpa/inet.h>
 #include <librpma.h>
@@ -59,8 +59,8 @@ static bool filled(const unsigned char *at, unsigned seed, size_t len)
 	return true;
 }
 
-/* The next completion of a send, or receive. The queue may be that of both: what comes before it is for
- * later. */
+/* The next completion of a send, or receive. The queue may be that of both: what comes before it is
+ * for later. */
 static struct ibv_wc next(struct rpma_cq *cq, bool receive)
 {
 	static struct ibv_wc early[2];
@@ -134,8 +134,9 @@ static void open_peer(const char *address, enum rpma_util_ibv_context_type type)
 	require(mem, "memory");
 	memset(mem, 0, LEN);
 	check(rpma_mr_reg(peer, mem, LEN,
-			  RPMA_MR_USAGE_READ_SRC | RPMA_MR_USAGE_READ_DST | RPMA_MR_USAGE_WRITE_SRC |
-				  RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_SEND | RPMA_MR_USAGE_RECV |
+			  RPMA_MR_USAGE_READ_SRC | RPMA_MR_USAGE_READ_DST |
+				  RPMA_MR_USAGE_WRITE_SRC | RPMA_MR_USAGE_WRITE_DST |
+				  RPMA_MR_USAGE_SEND | RPMA_MR_USAGE_RECV |
 				  RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY |
 				  (is("persistent") ? RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT : 0),
 			  &mr),
@@ -173,10 +174,12 @@ static struct rpma_conn_cfg *config(void)
 
 static bool messages(void)
 {
-	return is("messages") || is("rcq") || is("channel") || is("srq") || is("send-imm") || is("write-imm");
+	return is("messages") || is("rcq") || is("channel") || is("srq") || is("send-imm") ||
+	       is("write-imm");
 }
 
-/* Waits on the one channel of both queues, where there is one. An event of the other one is for later. */
+/* Waits on the one channel of both queues, where there is one. An event of the other one is for
+ * later. */
 static void wait_channel(bool receive)
 {
 	static unsigned events[2];
@@ -198,14 +201,16 @@ static void client_messages(struct rpma_mr_remote *remote)
 		post_receive(MSG);
 		fill(mem, i, MSG);
 		if (is("write-imm"))
-			check(rpma_write_with_imm(conn, remote, 8192, mr, 0, MSG, RPMA_F_COMPLETION_ALWAYS, i,
-						  NULL),
+			check(rpma_write_with_imm(conn, remote, 8192, mr, 0, MSG,
+						  RPMA_F_COMPLETION_ALWAYS, i, NULL),
 			      "rpma_write_with_imm");
 		else if (is("send-imm"))
-			check(rpma_send_with_imm(conn, mr, 0, MSG, RPMA_F_COMPLETION_ALWAYS, i, NULL),
+			check(rpma_send_with_imm(conn, mr, 0, MSG, RPMA_F_COMPLETION_ALWAYS, i,
+						 NULL),
 			      "rpma_send_with_imm");
 		else
-			check(rpma_send(conn, mr, 0, MSG, RPMA_F_COMPLETION_ALWAYS, NULL), "rpma_send");
+			check(rpma_send(conn, mr, 0, MSG, RPMA_F_COMPLETION_ALWAYS, NULL),
+			      "rpma_send");
 		wait_channel(false);
 		sent();
 		wait_channel(true);
@@ -244,7 +249,8 @@ static void client_accesses(struct rpma_mr_remote *remote)
 
 		fill(mem, i, len);
 		if (is("read")) {
-			check(rpma_read(conn, mr, 0, remote, LEN / 2, len, RPMA_F_COMPLETION_ALWAYS, NULL),
+			check(rpma_read(conn, mr, 0, remote, LEN / 2, len, RPMA_F_COMPLETION_ALWAYS,
+					NULL),
 			      "rpma_read");
 			sent();
 			require(filled(mem, 77, len), "what the server has");
@@ -255,10 +261,12 @@ static void client_accesses(struct rpma_mr_remote *remote)
 
 			memcpy(word, mem + at, sizeof(word));
 			len = sizeof(word);
-			check(rpma_atomic_write(conn, remote, at, word, RPMA_F_COMPLETION_ALWAYS, NULL),
+			check(rpma_atomic_write(conn, remote, at, word, RPMA_F_COMPLETION_ALWAYS,
+						NULL),
 			      "rpma_atomic_write");
 			sent();
-			check(rpma_read(conn, mr, LEN / 2, remote, at, len, RPMA_F_COMPLETION_ALWAYS, NULL),
+			check(rpma_read(conn, mr, LEN / 2, remote, at, len,
+					RPMA_F_COMPLETION_ALWAYS, NULL),
 			      "rpma_read");
 			sent();
 			require(!memcmp(mem + LEN / 2, word, len), "the word");
@@ -266,7 +274,8 @@ static void client_accesses(struct rpma_mr_remote *remote)
 		}
 		check(rpma_write(conn, remote, at, mr, 0, len, RPMA_F_COMPLETION_ON_ERROR, NULL),
 		      "rpma_write");
-		check(rpma_flush(conn, remote, at, len, type, RPMA_F_COMPLETION_ALWAYS, NULL), "rpma_flush");
+		check(rpma_flush(conn, remote, at, len, type, RPMA_F_COMPLETION_ALWAYS, NULL),
+		      "rpma_flush");
 		sent();
 		check(rpma_read(conn, mr, LEN / 2, remote, at, len, RPMA_F_COMPLETION_ALWAYS, NULL),
 		      "rpma_read");
@@ -303,7 +312,8 @@ static void serve_one(struct rpma_ep *ep, struct rpma_conn_cfg *cfg)
 	offer.mr_len = (unsigned char)len;
 	check(rpma_mr_get_descriptor(mr, offer.text), "descriptor");
 	check(rpma_peer_cfg_new(&pcfg), "rpma_peer_cfg_new");
-	check(rpma_peer_cfg_set_direct_write_to_pmem(pcfg, is("persistent")), "direct_write_to_pmem");
+	check(rpma_peer_cfg_set_direct_write_to_pmem(pcfg, is("persistent")),
+	      "direct_write_to_pmem");
 	check(rpma_peer_cfg_get_descriptor_size(pcfg, &len), "peer descriptor_size");
 	offer.peer_len = (unsigned char)len;
 	check(rpma_peer_cfg_get_descriptor(pcfg, offer.text + offer.mr_len), "peer descriptor");
@@ -351,7 +361,8 @@ static void call(const char *address, const char *port)
 	check(rpma_conn_get_private_data(conn, &data), "rpma_conn_get_private_data");
 	require(data.ptr && data.len > 2, "private data");
 	offer = data.ptr;
-	check(rpma_mr_remote_from_descriptor(offer + 2, offer[1], &remote), "rpma_mr_remote_from_descriptor");
+	check(rpma_mr_remote_from_descriptor(offer + 2, offer[1], &remote),
+	      "rpma_mr_remote_from_descriptor");
 	check(rpma_peer_cfg_from_descriptor(offer + 2 + offer[1], offer[0], &pcfg),
 	      "rpma_peer_cfg_from_descriptor");
 	check(rpma_conn_apply_remote_peer_cfg(conn, pcfg), "rpma_conn_apply_remote_peer_cfg");

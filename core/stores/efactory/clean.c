@@ -78,8 +78,8 @@ static bool owes(const struct rpc_peer *peer, const struct ef_notice *notice, bo
 }
 
 /*
- * Send to those that have not got it. True: there is nobody to wait for. A client has its time from when it
- * was told: while a dead one is waited for others connect, and have theirs.
+ * Send to those that have not got it. True: there is nobody to wait for. A client has its time from
+ * when it was told: while a dead one is waited for others connect, and have theirs.
  */
 static bool spread(struct ef_server *server, const struct ef_notice *notice, bool acks)
 {
@@ -93,7 +93,8 @@ static bool spread(struct ef_server *server, const struct ef_notice *notice, boo
 		if (!listens(peer))
 			continue;
 		if (peer->told < notice->number) {
-			/* Before it is sent: whoever takes this place meanwhile has not been told. */
+			/* Before it is sent: whoever takes this place meanwhile has not been
+			 * told. */
 			peer->told = notice->number;
 			rc = rpc_server_notify(&server->rpc, i, notice, sizeof(*notice));
 		}
@@ -143,9 +144,9 @@ static int export_log(struct ef_server *server, unsigned log)
 {
 	if (server->rpc.export_mr[EF_LOG + log])
 		return 0;
-	return rpc_server_export_at(&server->rpc, EF_LOG + log, server->pool.log[log], server->pool.log_len,
-				    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
-					    IBV_ACCESS_REMOTE_WRITE);
+	return rpc_server_export_at(
+		&server->rpc, EF_LOG + log, server->pool.log[log], server->pool.log_len,
+		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
 }
 
 /* Nobody waits any more for values in a log. */

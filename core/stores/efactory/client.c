@@ -49,8 +49,8 @@ static int acknowledge(struct ef_client *client, struct rpc_conn *conn)
 	ack.off = number;
 	rc = rpc_send(conn, &ack, sizeof(ack));
 	if (rc) /* still to be done, unless there is a newer one */
-		__atomic_compare_exchange_n(&client->unacked, &none, number, false, __ATOMIC_SEQ_CST,
-					    __ATOMIC_SEQ_CST);
+		__atomic_compare_exchange_n(&client->unacked, &none, number, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 	return rc;
 }
 
@@ -80,7 +80,8 @@ static void take_notices(void *arg)
 		begins = notice.number % 2;
 		if (begins)
 			rpc_set_region(&client->conn, (unsigned)notice.region, &notice.where);
-		__atomic_store_n(&client->cleaning, begins && !ef_bug(&client->params, EF_BUG_CLIENT_HYBRID),
+		__atomic_store_n(&client->cleaning,
+				 begins && !ef_bug(&client->params, EF_BUG_CLIENT_HYBRID),
 				 __ATOMIC_SEQ_CST);
 		__atomic_store_n(&client->unacked, notice.number, __ATOMIC_SEQ_CST);
 		while (!__atomic_load_n(&client->busy, __ATOMIC_SEQ_CST) &&
@@ -129,8 +130,8 @@ err:
 }
 
 /* kv_req_init() of this client. */
-static int make_req(const struct ef_client *client, struct kv_req *req, enum kv_op op, const void *key,
-		    size_t klen)
+static int make_req(const struct ef_client *client, struct kv_req *req, enum kv_op op,
+		    const void *key, size_t klen)
 {
 	int rc = kv_req_init(req, op, key, klen);
 
@@ -225,9 +226,10 @@ static bool right_object(const struct ef_client *client, const struct ef_object 
 	return object->klen == req->klen && memcmp(object->key, req->key, sizeof(req->key)) == 0;
 }
 
-/* READ the object at `place`, of which vlen bytes are expected; at most up to the end of the log. */
-static int read_object(struct ef_client *client, uint64_t place, size_t vlen, const struct ef_object **object,
-		       size_t *got)
+/* READ the object at `place`, of which vlen bytes are expected; at most up to the end of the
+ * log. */
+static int read_object(struct ef_client *client, uint64_t place, size_t vlen,
+		       const struct ef_object **object, size_t *got)
 {
 	uint64_t off = ef_off_of(place);
 	const void *data;
@@ -238,13 +240,14 @@ static int read_object(struct ef_client *client, uint64_t place, size_t vlen, co
 	*got = client->log_len - sizeof(**object) - off;
 	if (*got > vlen)
 		*got = vlen;
-	rc = rpc_read(&client->conn, EF_LOG + ef_log_of(place), off, sizeof(**object) + *got, &data);
+	rc = rpc_read(&client->conn, EF_LOG + ef_log_of(place), off, sizeof(**object) + *got,
+		      &data);
 	*object = data;
 	return rc;
 }
 
-static int take_value(struct ef_client *client, const struct ef_object *object, void *value, size_t cap,
-		      size_t *vlen)
+static int take_value(struct ef_client *client, const struct ef_object *object, void *value,
+		      size_t cap, size_t *vlen)
 {
 	size_t len = object->vlen;
 
@@ -283,10 +286,11 @@ static int find_entry(struct ef_client *client, const struct kv_req *req, uint64
 	return client->slots <= EF_PROBE ? -ENOENT : -EAGAIN;
 }
 
-/* Two READs, without the server. -EAGAIN: the version may not be durable yet, or is not what was looked for.
- */
-static int get_one_sided(struct ef_client *client, const struct kv_req *req, void *value, size_t cap,
-			 size_t *vlen)
+/* Two READs, without the server. -EAGAIN: the version may not be durable yet, or is not what was
+ * looked
+ * for. */
+static int get_one_sided(struct ef_client *client, const struct kv_req *req, void *value,
+			 size_t cap, size_t *vlen)
 {
 	const struct ef_object *object;
 	size_t got, expect = client->last_vlen;

@@ -3,13 +3,14 @@
 #include "core/stores/efactory/efactory.h"
 
 static const struct tm_knob knobs[] = {
-	[EF_META_ONE_FLUSH] = {"meta_one_flush", "off on",
-			       "persist an object's header and its entry with one fence, not header first"},
+	[EF_META_ONE_FLUSH] =
+		{"meta_one_flush", "off on",
+		 "persist an object's header and its entry with one fence, not header first"},
 	[EF_FLAG_BEFORE_VALUE] = {"flag_before_value", "off on",
 				  "set and persist an object's flag before its value is persisted"},
-	[EF_BG_PLAIN_STORE] =
-		{"bg_plain_store", "off on",
-		 "flag and valid are changed by plain stores instead of one compare-and-swap (EF 4.3.2)"},
+	[EF_BG_PLAIN_STORE] = {"bg_plain_store", "off on",
+			       "flag and valid are changed by plain stores instead of one "
+			       "compare-and-swap (EF 4.3.2)"},
 	[EF_BG_BLOCKS] = {"bg_blocks", "off on",
 			  "the verifier waits at an incomplete object instead of going on"},
 	[EF_IGNORE_VALID] = {"ignore_valid", "off on",
@@ -20,38 +21,49 @@ static const struct tm_knob knobs[] = {
 		       "objects are 8-byte aligned and share lines with their neighbours"},
 	[EF_TRUST_FLAG] = {"trust_flag", "off on",
 			   "recovery accepts an object whose flag is 1 without its CRC"},
-	[EF_TIMEOUT] = {"timeout", "10s 1ms", "a writer that needs longer is dead, its object invalid"},
+	[EF_TIMEOUT] = {"timeout", "10s 1ms",
+			"a writer that needs longer is dead, its object invalid"},
 	[EF_SPLIT_TRANS] = {"split_trans", "off on",
 			    "Trans is a field of its own, and the pointer does not name its log"},
 	[EF_SPLIT_MARK] = {"split_mark", "off on",
 			   "an entry's mark and the bit that says used are two words"},
 	[EF_NO_NOTIFY_WAIT] = {"no_notify_wait", "off on",
 			       "cleaning begins without waiting for the clients' acknowledgements"},
-	[EF_COPY_INFLIGHT] = {"copy_inflight", "off on",
-			      "cleaning copies a key's newest version even if its value has not arrived"},
-	[EF_COMPRESS_GET] = {"compress_get", "newest literal",
-			     "while a log is compressed, a key that has a copy is read there (EF 4.4)"},
+	[EF_COPY_INFLIGHT] =
+		{"copy_inflight", "off on",
+		 "cleaning copies a key's newest version even if its value has not arrived"},
+	[EF_COMPRESS_GET] =
+		{"compress_get", "newest literal",
+		 "while a log is compressed, a key that has a copy is read there (EF 4.4)"},
 	[EF_GRACE] = {"grace", "acks dereg none",
-		      "before a cleaned log is used again: clients are waited for and it is deregistered; "
+		      "before a cleaned log is used again: clients are waited for and it is "
+		      "deregistered; "
 		      "it is deregistered; nothing"},
-	[EF_END_ORDER] = {"end_order", "flip clear trans",
-			  "what comes first at cleaning's end: the flip of the marks, the clearing of the "
-			  "old offsets, the clearing of Trans"},
-	[EF_TOMBSTONE_DROP] = {"tombstone_drop", "late early",
-			       "a tombstone goes when nothing older can come back, or as soon as it is met"},
-	[EF_RECOVER_CLEAN] = {"recover_clean", "finish discard",
-			      "recovery from a half-done cleaning ends it, or drops what was copied"},
-	[EF_RECOVER_HEAD] = {"recover_head", "newest mark",
-			     "recovery from a half-done cleaning starts at the newer of an entry's two "
-			     "offsets, or at the one that the mark names"},
-	[EF_ROOM] = {"room", "ample tight",
-		     "each log holds all that is ever written, or so little that it must be cleaned"},
+	[EF_END_ORDER] =
+		{"end_order", "flip clear trans",
+		 "what comes first at cleaning's end: the flip of the marks, the clearing of the "
+		 "old offsets, the clearing of Trans"},
+	[EF_TOMBSTONE_DROP] =
+		{"tombstone_drop", "late early",
+		 "a tombstone goes when nothing older can come back, or as soon as it is met"},
+	[EF_RECOVER_CLEAN] =
+		{"recover_clean", "finish discard",
+		 "recovery from a half-done cleaning ends it, or drops what was copied"},
+	[EF_RECOVER_HEAD] =
+		{"recover_head", "newest mark",
+		 "recovery from a half-done cleaning starts at the newer of an entry's two "
+		 "offsets, or at the one that the mark names"},
+	[EF_ROOM] =
+		{"room", "ample tight",
+		 "each log holds all that is ever written, or so little that it must be cleaned"},
 	[EF_BUG] =
 		{"bug",
 		 "none header_unflushed entry_unflushed key_unflushed no_pre pre_late born_durable "
 		 "get_no_crc get_no_flush get_no_fence get_flush_header get_head_only get_waits "
-		 "bg_no_flush client_no_flag recover_no_crc recover_head_only recover_next recover_no_flag "
-		 "recover_clears copy_no_flush copy_older no_carry tombstone_skipped state_early no_state "
+		 "bg_no_flush client_no_flag recover_no_crc recover_head_only recover_next "
+		 "recover_no_flag "
+		 "recover_clears copy_no_flush copy_older no_carry tombstone_skipped state_early "
+		 "no_state "
 		 "client_hybrid no_quiesce recover_uncleaned recover_flip_first",
 		 "a seeded bug, see the variants"},
 	[EF_KNOBS] = {0},
@@ -67,17 +79,21 @@ static const struct tm_knob knobs[] = {
 
 static const struct tm_variant variants[] = {
 	{"one_flush", "meta_one_flush=on",
-	 "header and entry share a fence: a durable entry may name a header that is not there, and all "
+	 "header and entry share a fence: a durable entry may name a header that is not there, and "
+	 "all "
 	 "versions are lost",
 	 MONO | KEEP | FSCK},
 	{"header_unflushed", "bug=header_unflushed",
-	 "a PUT never flushes its object's header: a durable entry may name a header that is not there",
+	 "a PUT never flushes its object's header: a durable entry may name a header that is not "
+	 "there",
 	 MONO | KEEP | FSCK},
 	{"entry_unflushed", "bug=entry_unflushed",
-	 "a PUT does not flush the entry: a version that was persisted and read is not found after a crash",
+	 "a PUT does not flush the entry: a version that was persisted and read is not found after "
+	 "a crash",
 	 MONO | KEEP | FSCK},
 	{"key_unflushed", "bug=key_unflushed",
-	 "a new entry's key is stored after the bit that says used, and not flushed", MONO | KEEP | FSCK},
+	 "a new entry's key is stored after the bit that says used, and not flushed",
+	 MONO | KEEP | FSCK},
 	{"no_pre", "bug=no_pre", "a PUT does not link the previous version: nothing to go back to",
 	 LIN | MONO | KEEP},
 	{"pre_late", "bug=pre_late", "a PUT links the previous version after the entry is durable",
@@ -85,59 +101,70 @@ static const struct tm_variant variants[] = {
 	{"born_durable", "bug=born_durable", "a new object's flag is 1 from the start",
 	 RDA | LIN | MONO | KEEP | FSCK},
 	{"flag_first", "flag_before_value=on trust_flag=on",
-	 "the flag is durable before the value, and recovery trusts the flag", RDA | MONO | KEEP | FSCK},
+	 "the flag is durable before the value, and recovery trusts the flag",
+	 RDA | MONO | KEEP | FSCK},
 	{"flag_visible_first", "flag_before_value=on",
 	 "the flag is visible before the value is durable: a client reads what a crash takes away",
 	 MONO | KEEP | FSCK},
-	{"get_no_crc", "bug=get_no_crc", "the server hands out the newest version without checking its CRC",
-	 RDA | LIN | FSCK},
+	{"get_no_crc", "bug=get_no_crc",
+	 "the server hands out the newest version without checking its CRC", RDA | LIN | FSCK},
 	{"get_no_flush", "bug=get_no_flush",
 	 "the server sets the flag for a GET without persisting the value", MONO | KEEP | FSCK},
 	{"get_no_fence", "bug=get_no_fence",
 	 "the server flushes the value for a GET but does not wait for it", MONO | KEEP | FSCK},
 	{"get_flush_header", "bug=get_flush_header",
 	 "the server persists the header for a GET, not the value", MONO | KEEP | FSCK},
-	{"get_head_only", "bug=get_head_only", "a GET whose newest version is incomplete says not-found",
-	 LIN},
-	{"get_waits", "bug=get_waits", "a GET waits for the newest version, whose writer may be dead", LIVE},
-	{"bg_no_flush", "bug=bg_no_flush", "the verifier sets the flag without persisting the value",
-	 MONO | KEEP | FSCK},
-	{"client_no_flag", "bug=client_no_flag", "a client returns what it read without looking at the flag",
-	 RDA | LIN | MONO},
+	{"get_head_only", "bug=get_head_only",
+	 "a GET whose newest version is incomplete says not-found", LIN},
+	{"get_waits", "bug=get_waits",
+	 "a GET waits for the newest version, whose writer may be dead", LIVE},
+	{"bg_no_flush", "bug=bg_no_flush",
+	 "the verifier sets the flag without persisting the value", MONO | KEEP | FSCK},
+	{"client_no_flag", "bug=client_no_flag",
+	 "a client returns what it read without looking at the flag", RDA | LIN | MONO},
 	{"recover_no_crc", "bug=recover_no_crc",
-	 "recovery takes the newest valid version without checking its CRC", RDA | MONO | KEEP | FSCK},
+	 "recovery takes the newest valid version without checking its CRC",
+	 RDA | MONO | KEEP | FSCK},
 	{"recover_head_only", "bug=recover_head_only",
 	 "recovery drops a key whose newest version is incomplete", MONO | KEEP},
-	{"recover_next", "bug=recover_next", "recovery leaves the link to the newer version that it dropped",
-	 FSCK},
+	{"recover_next", "bug=recover_next",
+	 "recovery leaves the link to the newer version that it dropped", FSCK},
 	{"recover_no_flag", "bug=recover_no_flag",
-	 "recovery leaves the flag at 0: the newest version can still be timed out or fallen back from",
+	 "recovery leaves the flag at 0: the newest version can still be timed out or fallen back "
+	 "from",
 	 FSCK},
 	{"recover_clears", "bug=recover_clears",
-	 "recovery takes the old offset out before it puts the new one in: a second failure in between loses "
+	 "recovery takes the old offset out before it puts the new one in: a second failure in "
+	 "between loses "
 	 "the key",
 	 MONO | KEEP},
 	{"short_timeout", "timeout=1ms",
-	 "the timeout is shorter than a client's stall: an acknowledged PUT was already invalid", LIN},
+	 "the timeout is shorter than a client's stall: an acknowledged PUT was already invalid",
+	 LIN},
 	{"racing_timeout", "timeout=1ms bg_plain_store=on",
-	 "the same, and the verifier invalidates what a GET has just returned", LIN | MONO | KEEP | FSCK},
+	 "the same, and the verifier invalidates what a GET has just returned",
+	 LIN | MONO | KEEP | FSCK},
 
 	/* Log cleaning. */
-	{"clean_copy_unflushed", "bug=copy_no_flush", "cleaning names a copy that is not durable yet",
-	 MONO | KEEP | FSCK},
+	{"clean_copy_unflushed", "bug=copy_no_flush",
+	 "cleaning names a copy that is not durable yet", MONO | KEEP | FSCK},
 	{"clean_older_wins", "bug=copy_older",
-	 "cleaning puts a version of the old log over a newer one that a PUT has put into the new log",
+	 "cleaning puts a version of the old log over a newer one that a PUT has put into the new "
+	 "log",
 	 LIN | MONO | KEEP | NORES},
 	{"clean_no_carry", "bug=no_carry",
-	 "cleaning forgets the versions that were in flight: one that arrives later is lost", LIN | MONO},
+	 "cleaning forgets the versions that were in flight: one that arrives later is lost",
+	 LIN | MONO},
 	{"clean_inflight", "copy_inflight=on no_notify_wait=on",
-	 "cleaning waits for nobody, and copies a version that is still being written: what arrives later is "
+	 "cleaning waits for nobody, and copies a version that is still being written: what "
+	 "arrives later is "
 	 "lost",
 	 LIN | MONO | KEEP},
 	{"clean_tombstone_skipped", "bug=tombstone_skipped",
 	 "cleaning goes on behind a tombstone and moves the version that was deleted", LIN | NORES},
 	{"clean_tombstone_early", "tombstone_drop=early no_notify_wait=on",
-	 "cleaning waits for nobody, and drops a tombstone while an older version is in flight", LIN | NORES},
+	 "cleaning waits for nobody, and drops a tombstone while an older version is in flight",
+	 LIN | NORES},
 	{"clean_state_early", "bug=state_early",
 	 "that the new log is the current one is durable before the entries say so",
 	 LIN | MONO | KEEP | FSCK},
@@ -151,21 +178,26 @@ static const struct tm_variant variants[] = {
 	{"clean_stale_get", "compress_get=literal",
 	 "while a log is compressed, a GET prefers the copy to a newer version", LIN | MONO},
 	{"clean_clear_first", "end_order=clear recover_head=mark",
-	 "an entry's old offset is cleared before its mark is flipped: a power failure in between loses the "
+	 "an entry's old offset is cleared before its mark is flipped: a power failure in between "
+	 "loses the "
 	 "key",
 	 MONO | KEEP},
 	{"recover_cleaning_ignored", "bug=recover_uncleaned",
 	 "recovery takes the current log for all there is, although it was being cleaned",
 	 MONO | KEEP | FSCK},
 	{"recover_flip_first", "bug=recover_flip_first",
-	 "recovery flips a mark before the new offset is durable: a second failure in between loses the key",
+	 "recovery flips a mark before the new offset is durable: a second failure in between "
+	 "loses the key",
 	 MONO | KEEP},
 	{"recover_discards", "recover_clean=discard",
-	 "recovery drops what was copied, although versions of the old log are linked to it", MONO | KEEP},
+	 "recovery drops what was copied, although versions of the old log are linked to it",
+	 MONO | KEEP},
 	{"literal",
-	 "meta_one_flush=on bg_plain_store=on verify_obj_key=off timeout=1ms split_trans=on split_mark=on "
+	 "meta_one_flush=on bg_plain_store=on verify_obj_key=off timeout=1ms split_trans=on "
+	 "split_mark=on "
 	 "no_notify_wait=on copy_inflight=on compress_get=literal grace=none",
-	 "the paper's text where the default departs from it: plain stores, one flush, no key in the object, "
+	 "the paper's text where the default departs from it: plain stores, one flush, no key in "
+	 "the object, "
 	 "Trans and mark apart, no waiting, in-flight versions copied, its GET rule",
 	 0},
 	{0},
@@ -173,7 +205,8 @@ static const struct tm_variant variants[] = {
 
 const struct tm_store efactory_store = {
 	.name = "efactory",
-	.what = "eFactory (ICPP'21): one-sided PUT, flag-checked GET, versions, background verifier",
+	.what = "eFactory (ICPP'21): one-sided PUT, flag-checked GET, versions, background "
+		"verifier",
 	.promises = RDA | LIN | MONO | KEEP | LIVE | FSCK,
 	.knobs = knobs,
 	.variants = variants,

@@ -289,21 +289,24 @@ static inline bool ef_newer(uint32_t a, uint32_t b)
 /* Can there be an object at `place`: inside the log, header and value, and aligned? */
 bool ef_fits(const struct ef_pool *pool, uint64_t place);
 /* A key's newest version; 0: none. */
-uint64_t ef_newest(const struct ef_pool *pool, const struct ef_now *now, const struct ef_entry *entry);
+uint64_t ef_newest(const struct ef_pool *pool, const struct ef_now *now,
+		   const struct ef_entry *entry);
 /* Where an object says that its previous version is; 0: nowhere. */
 uint64_t ef_pre(const struct ef_pool *pool, const struct ef_now *now, const struct ef_entry *entry,
 		const struct ef_object *object);
 /* The version before the one at `place`; 0: none. Stamps only go down, so every list ends. */
-uint64_t ef_older(const struct ef_pool *pool, const struct ef_now *now, const struct ef_entry *entry,
-		  uint64_t place);
+uint64_t ef_older(const struct ef_pool *pool, const struct ef_now *now,
+		  const struct ef_entry *entry, uint64_t place);
 /*
- * Does a link to `pre` have Trans? The versions that stage COMPRESS links are all in the old log, those that
- * come later all in the new one; these need it only where a link does not name its log.
+ * Does a link to `pre` have Trans? The versions that stage COMPRESS links are all in the old log,
+ * those that come later all in the new one; these need it only where a link does not name its log.
  */
 bool ef_trans(const struct ef_pool *pool, const struct ef_now *now, uint64_t pre);
-/* Link an object's previous version, and flush; with split_trans the two fields change one after the other.
- */
-void ef_set_pre(const struct ef_pool *pool, const struct ef_now *now, struct ef_object *object, uint64_t pre);
+/* Link an object's previous version, and flush; with split_trans the two fields change one after
+ * the
+ * other. */
+void ef_set_pre(const struct ef_pool *pool, const struct ef_now *now, struct ef_object *object,
+		uint64_t pre);
 /* Has the whole value arrived? */
 bool ef_crc_ok(const struct ef_object *object);
 /* What an object is: EF_VALUE, EF_TOMBSTONE, or neither. */
@@ -311,7 +314,8 @@ unsigned ef_kind(const struct tm_params *params, const struct ef_object *object)
 /* The key's entry, or the free one in which it belongs; NULL: the table is full. */
 struct ef_entry *ef_lookup(const struct ef_pool *pool, const uint8_t key[TM_MAX_KEY], bool *found);
 /* Write a copy of an object, without older or newer versions and in this state, and flush it. */
-void ef_copy(const struct ef_pool *pool, uint64_t place, const struct ef_object *object, uint16_t state);
+void ef_copy(const struct ef_pool *pool, uint64_t place, const struct ef_object *object,
+	     uint16_t state);
 
 /* What the server says to every client; each answers with KV_ACK, to which there is no reply. */
 struct ef_notice {

@@ -27,14 +27,16 @@ static bool check_version(const struct ef_pool *pool, const struct ef_entry *ent
 		fsck->bad(fsck, PLACE ": its key is not its entry's", ARGS(place));
 	if (object->klen != (uint8_t)(entry->ctl >> EF_KLEN_SHIFT))
 		fsck->bad(fsck, PLACE ": its key's length is not its entry's", ARGS(place));
-	if (object->state != EF_INFLIGHT && object->state != EF_DURABLE && object->state != EF_INVALID)
+	if (object->state != EF_INFLIGHT && object->state != EF_DURABLE &&
+	    object->state != EF_INVALID)
 		fsck->bad(fsck, PLACE ": state %#x is none", ARGS(place), object->state);
 	if (object->kind > EF_TOMBSTONE)
 		fsck->bad(fsck, PLACE ": kind %u is none", ARGS(place), object->kind);
 	if (object->pre & EF_TRANS)
 		fsck->bad(fsck, PLACE ": Trans, but no log is being cleaned", ARGS(place));
 	if ((object->state & EF_FLAG) && !ef_crc_ok(object))
-		fsck->bad(fsck, PLACE ": its flag says durable, its CRC does not agree", ARGS(place));
+		fsck->bad(fsck, PLACE ": its flag says durable, its CRC does not agree",
+			  ARGS(place));
 	return true;
 }
 
@@ -43,8 +45,8 @@ static bool check_version(const struct ef_pool *pool, const struct ef_entry *ent
  * leads down the log, but for the one version that cleaning moves there late; nobody goes
  * as far as that one when a newer version is durable.
  */
-static void check_versions(const struct ef_pool *pool, const struct ef_now *now, const struct ef_entry *entry,
-			   struct tm_fsck *fsck)
+static void check_versions(const struct ef_pool *pool, const struct ef_now *now,
+			   const struct ef_entry *entry, struct tm_fsck *fsck)
 {
 	uint64_t place = ef_newest(pool, now, entry), newer = 0;
 
@@ -55,16 +57,18 @@ static void check_versions(const struct ef_pool *pool, const struct ef_now *now,
 		if (!check_version(pool, entry, place, fsck))
 			return;
 		if (!newer && object->state != EF_DURABLE)
-			fsck->bad(fsck, PLACE ": newest version, but not marked durable", ARGS(place));
+			fsck->bad(fsck, PLACE ": newest version, but not marked durable",
+				  ARGS(place));
 		if (newer && !ef_newer(ef_at(pool, newer)->stamp, object->stamp))
-			fsck->bad(fsck, PLACE ": not older than " PLACE " which follows it", ARGS(place),
-				  ARGS(newer));
+			fsck->bad(fsck, PLACE ": not older than " PLACE " which follows it",
+				  ARGS(place), ARGS(newer));
 		if (object->next != newer)
 			fsck->bad(fsck, PLACE ": next is " PLACE ", not " PLACE, ARGS(place),
 				  ARGS(object->next), ARGS(newer));
 		pre = ef_pre(pool, now, entry, object);
 		if (pre && ef_log_of(pre) != now->from)
-			fsck->bad(fsck, PLACE ": its previous version is in the other log", ARGS(place));
+			fsck->bad(fsck, PLACE ": its previous version is in the other log",
+				  ARGS(place));
 		if (pre >= place)
 			return;
 		newer = place;
@@ -72,8 +76,8 @@ static void check_versions(const struct ef_pool *pool, const struct ef_now *now,
 	}
 }
 
-static void check_entry(const struct ef_pool *pool, const struct ef_now *now, const struct ef_entry *entry,
-			struct tm_fsck *fsck)
+static void check_entry(const struct ef_pool *pool, const struct ef_now *now,
+			const struct ef_entry *entry, struct tm_fsck *fsck)
 {
 	static const uint8_t nothing[TM_MAX_KEY];
 	unsigned klen = (uint8_t)(entry->ctl >> EF_KLEN_SHIFT);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sizes of the pool, and the way around it: from a key to its entry, along its versions. See efactory.h. */
+/* Sizes of the pool, and the way around it: from a key to its entry, along its versions. See
+ * efactory.h. */
 #include "core/stores/efactory/efactory.h"
 
 #include <libpmem.h>
@@ -96,7 +97,8 @@ bool ef_fits(const struct ef_pool *pool, uint64_t place)
 	return ef_at(pool, place)->vlen <= pool->log_len - sizeof(struct ef_object) - off;
 }
 
-uint64_t ef_newest(const struct ef_pool *pool, const struct ef_now *now, const struct ef_entry *entry)
+uint64_t ef_newest(const struct ef_pool *pool, const struct ef_now *now,
+		   const struct ef_entry *entry)
 {
 	unsigned mark = ef_mark(pool->params, entry);
 	uint64_t here = ef_place(mark, __atomic_load_n(&entry->off[mark], __ATOMIC_ACQUIRE)), there;
@@ -122,8 +124,8 @@ uint64_t ef_pre(const struct ef_pool *pool, const struct ef_now *now, const stru
 	return ef_place(log, object->pre);
 }
 
-uint64_t ef_older(const struct ef_pool *pool, const struct ef_now *now, const struct ef_entry *entry,
-		  uint64_t place)
+uint64_t ef_older(const struct ef_pool *pool, const struct ef_now *now,
+		  const struct ef_entry *entry, uint64_t place)
 {
 	const struct ef_object *object = ef_at(pool, place);
 	uint64_t pre = ef_pre(pool, now, entry, object);
@@ -140,7 +142,8 @@ bool ef_trans(const struct ef_pool *pool, const struct ef_now *now, uint64_t pre
 	return now->stage == EF_COMPRESS || ef_knob(pool->params, EF_SPLIT_TRANS);
 }
 
-void ef_set_pre(const struct ef_pool *pool, const struct ef_now *now, struct ef_object *object, uint64_t pre)
+void ef_set_pre(const struct ef_pool *pool, const struct ef_now *now, struct ef_object *object,
+		uint64_t pre)
 {
 	bool trans = ef_trans(pool, now, pre);
 
@@ -184,7 +187,8 @@ struct ef_entry *ef_lookup(const struct ef_pool *pool, const uint8_t key[TM_MAX_
 	return NULL;
 }
 
-void ef_copy(const struct ef_pool *pool, uint64_t place, const struct ef_object *object, uint16_t state)
+void ef_copy(const struct ef_pool *pool, uint64_t place, const struct ef_object *object,
+	     uint16_t state)
 {
 	struct ef_object *copy = ef_at(pool, place);
 

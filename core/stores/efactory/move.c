@@ -60,8 +60,8 @@ static uint64_t move(struct ef_server *server, const struct ef_now *now, struct 
 /* -------------------------------------------------------------- COMPRESS */
 
 /* A copy is durable: name it, in the entry, or in the version that came after it. */
-static void name_copy(const struct ef_server *server, const struct ef_now *now, struct ef_entry *entry,
-		      const struct ef_moved *moved)
+static void name_copy(const struct ef_server *server, const struct ef_now *now,
+		      struct ef_entry *entry, const struct ef_moved *moved)
 {
 	const struct ef_pool *pool = &server->pool;
 	uint64_t next;
@@ -71,7 +71,8 @@ static void name_copy(const struct ef_server *server, const struct ef_now *now, 
 		pmem_flush(&entry->off[now->to], sizeof(entry->off[now->to]));
 	}
 	next = __atomic_load_n(&ef_at(pool, moved->from)->next, __ATOMIC_ACQUIRE);
-	if (next && ef_fits(pool, next) && ef_pre(pool, now, entry, ef_at(pool, next)) == moved->from)
+	if (next && ef_fits(pool, next) &&
+	    ef_pre(pool, now, entry, ef_at(pool, next)) == moved->from)
 		ef_set_pre(pool, now, ef_at(pool, next), moved->to);
 }
 
@@ -126,8 +127,8 @@ void ef_compress(struct ef_server *server, const struct ef_now *now)
  * What a key's list of versions will end with, in the new log: *base, 0: nothing. *last: the
  * version before which that belongs, 0: the entry. False: a version must be waited for.
  */
-static bool find_base(struct ef_server *server, const struct ef_now *now, uint64_t slot, uint64_t *base,
-		      uint64_t *last)
+static bool find_base(struct ef_server *server, const struct ef_now *now, uint64_t slot,
+		      uint64_t *base, uint64_t *last)
 {
 	const struct tm_params *params = &server->params;
 	struct ef_entry *entry = &server->pool.table[slot];
@@ -244,7 +245,8 @@ static bool names(const struct ef_pool *pool, const struct ef_object *object, ui
  * What is left of a key's list at rest: nothing names the old log, nothing has Trans, and
  * nothing comes before a durable version.
  */
-static void cut_versions(const struct ef_server *server, const struct ef_now *now, struct ef_entry *entry)
+static void cut_versions(const struct ef_server *server, const struct ef_now *now,
+			 struct ef_entry *entry)
 {
 	const struct ef_pool *pool = &server->pool;
 	const struct ef_now rest = {EF_REST, now->to, now->from};
@@ -256,10 +258,11 @@ static void cut_versions(const struct ef_server *server, const struct ef_now *no
 		uint64_t next = __atomic_load_n(&object->next, __ATOMIC_ACQUIRE);
 		uint64_t pre = ef_pre(pool, now, entry, object);
 
-		/* The newest one's may just be on its way to a PUT's version, which is in the new log. */
+		/* The newest one's may just be on its way to a PUT's version, which is in the new
+		 * log. */
 		if (next != newer && (newer || ef_log_of(next) != now->to) &&
-		    __atomic_compare_exchange_n(&object->next, &next, newer, false, __ATOMIC_ACQ_REL,
-						__ATOMIC_ACQUIRE))
+		    __atomic_compare_exchange_n(&object->next, &next, newer, false,
+						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 			pmem_flush(&object->next, sizeof(object->next));
 		if (pre && (ef_log_of(pre) != now->to || object->state & EF_FLAG))
 			pre = 0;

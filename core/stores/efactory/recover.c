@@ -98,7 +98,8 @@ static void set_off(uint64_t *off, uint64_t place)
 	pmem_persist(off, sizeof(*off));
 }
 
-static void recover_entry(const struct ef_pool *pool, const struct ef_now *now, struct ef_entry *entry)
+static void recover_entry(const struct ef_pool *pool, const struct ef_now *now,
+			  struct ef_entry *entry)
 {
 	uint64_t *head = &entry->off[ef_mark(pool->params, entry)];
 	uint64_t newest = ef_newest(pool, now, entry);
@@ -126,7 +127,8 @@ static void discard_copies(const struct ef_pool *pool, const struct ef_now *now)
 			continue;
 		set_off(&entry->off[now->to], 0);
 		place = ef_place(now->from, entry->off[now->from]);
-		for (; place && ef_log_of(place) == now->from; place = ef_older(pool, now, entry, place)) {
+		for (; place && ef_log_of(place) == now->from;
+		     place = ef_older(pool, now, entry, place)) {
 			if (ef_log_of(ef_pre(pool, now, entry, ef_at(pool, place))) == now->to)
 				ef_set_pre(pool, now, ef_at(pool, place), 0);
 		}
@@ -137,14 +139,16 @@ static void discard_copies(const struct ef_pool *pool, const struct ef_now *now)
 static bool none_flipped(const struct ef_pool *pool, const struct ef_now *now)
 {
 	for (uint64_t i = 0; i < pool->slots; i++) {
-		if (pool->table[i].ctl & EF_USED && ef_mark(pool->params, &pool->table[i]) == now->to)
+		if (pool->table[i].ctl & EF_USED &&
+		    ef_mark(pool->params, &pool->table[i]) == now->to)
 			return false;
 	}
 	return true;
 }
 
 /* The log is in use up to an object's end. */
-static void grow(const struct ef_pool *pool, const struct ef_now *now, uint64_t place, uint64_t *tail)
+static void grow(const struct ef_pool *pool, const struct ef_now *now, uint64_t place,
+		 uint64_t *tail)
 {
 	uint64_t end;
 
@@ -183,11 +187,11 @@ static uint64_t accept_all(const struct ef_pool *pool, const struct ef_now *now,
 }
 
 /*
- * Bring what was accepted into the new log, if it is not there; durable with the caller's next fence. A
- * tombstone has nothing behind it any more.
+ * Bring what was accepted into the new log, if it is not there; durable with the caller's next
+ * fence. A tombstone has nothing behind it any more.
  */
-static uint64_t bring_over(const struct ef_pool *pool, const struct ef_now *now, const struct ef_entry *entry,
-			   uint64_t place, uint64_t *tail)
+static uint64_t bring_over(const struct ef_pool *pool, const struct ef_now *now,
+			   const struct ef_entry *entry, uint64_t place, uint64_t *tail)
 {
 	struct ef_object *object;
 	uint64_t copied = ef_place(now->to, entry->off[now->to]);

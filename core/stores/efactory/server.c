@@ -35,8 +35,8 @@ uint64_t ef_alloc(struct ef_server *server, unsigned log, uint64_t span, uint64_
 /* -------------------------------------------------------------- requests */
 
 /* The whole header and the key, in a line that nobody can reach yet. */
-static void write_header(struct ef_server *server, struct ef_object *object, const struct kv_req *req,
-			 uint32_t stamp)
+static void write_header(struct ef_server *server, struct ef_object *object,
+			 const struct kv_req *req, uint32_t stamp)
 {
 	const struct tm_params *params = &server->params;
 	bool tombstone = req->op == KV_DEL;
@@ -80,12 +80,14 @@ static void link_header(const struct ef_server *server, const struct ef_now *now
 		pmem_drain();
 }
 
-/* The first version of a key. Its entry's key and offset are durable before the bit that makes it count. */
-static void publish_new(const struct ef_server *server, struct ef_entry *entry, const struct kv_req *req,
-			uint64_t place)
+/* The first version of a key. Its entry's key and offset are durable before the bit that makes it
+ * count. */
+static void publish_new(const struct ef_server *server, struct ef_entry *entry,
+			const struct kv_req *req, uint64_t place)
 {
 	const struct tm_params *params = &server->params;
-	bool late_key = ef_bug(params, EF_BUG_KEY_UNFLUSHED), split = ef_knob(params, EF_SPLIT_MARK);
+	bool late_key = ef_bug(params, EF_BUG_KEY_UNFLUSHED),
+	     split = ef_knob(params, EF_SPLIT_MARK);
 	unsigned log = ef_log_of(place);
 
 	if (!late_key)
@@ -108,7 +110,8 @@ static void publish_new(const struct ef_server *server, struct ef_entry *entry, 
  * The next version of a key: the entry names it from now on. False: the entry has
  * changed since `was` was read, because the cleaner has moved the version before.
  */
-static bool publish(const struct ef_server *server, struct ef_entry *entry, uint64_t was, uint64_t place)
+static bool publish(const struct ef_server *server, struct ef_entry *entry, uint64_t was,
+		    uint64_t place)
 {
 	uint64_t *off = &entry->off[ef_log_of(place)];
 
@@ -121,7 +124,8 @@ static bool publish(const struct ef_server *server, struct ef_entry *entry, uint
 }
 
 /* A new version of a known key, linked and published. */
-static void append(struct ef_server *server, const struct ef_now *now, struct ef_entry *entry, uint64_t place)
+static void append(struct ef_server *server, const struct ef_now *now, struct ef_entry *entry,
+		   uint64_t place)
 {
 	const struct ef_pool *pool = &server->pool;
 	const struct ef_now rest = {EF_REST, now->to, now->from};
@@ -140,7 +144,8 @@ static void append(struct ef_server *server, const struct ef_now *now, struct ef
 }
 
 /* Room for an object in the log that takes new ones. 0 or -errno; -EAGAIN: there will be some. */
-static int make_room(struct ef_server *server, const struct ef_now *now, uint64_t span, uint64_t *place)
+static int make_room(struct ef_server *server, const struct ef_now *now, uint64_t span,
+		     uint64_t *place)
 {
 	bool merging = now->stage == EF_MERGE;
 	unsigned log = merging ? now->to : now->from;
@@ -168,10 +173,12 @@ static int make_room(struct ef_server *server, const struct ef_now *now, uint64_
 
 static bool too_many_pending(const struct ef_server *server)
 {
-	return server->arrived - __atomic_load_n(&server->first, __ATOMIC_ACQUIRE) == server->max_pending;
+	return server->arrived - __atomic_load_n(&server->first, __ATOMIC_ACQUIRE) ==
+	       server->max_pending;
 }
 
-/* A new version of a key, up to the point where only its value is missing (EF 4.3.1). 0 or -errno. */
+/* A new version of a key, up to the point where only its value is missing (EF 4.3.1). 0 or
+ * -errno. */
 static int new_version(struct ef_server *server, const struct kv_req *req, uint64_t *place)
 {
 	const struct ef_now now = ef_server_now(server);
@@ -249,11 +256,13 @@ static uint64_t newest_durable(const struct ef_server *server, const struct ef_n
 	return 0;
 }
 
-/* Where a GET begins to look. The paper's rule while compressing takes what has been moved for the newest. */
+/* Where a GET begins to look. The paper's rule while compressing takes what has been moved for the
+ * newest. */
 static uint64_t get_from(const struct ef_server *server, const struct ef_now *now,
 			 const struct ef_entry *entry)
 {
-	if (now->stage == EF_COMPRESS && ef_knob(&server->params, EF_COMPRESS_GET) && entry->off[now->to])
+	if (now->stage == EF_COMPRESS && ef_knob(&server->params, EF_COMPRESS_GET) &&
+	    entry->off[now->to])
 		return ef_place(now->to, entry->off[now->to]);
 	return ef_newest(&server->pool, now, entry);
 }
@@ -266,7 +275,8 @@ static int handle_get(const struct ef_server *server, const struct kv_req *req, 
 	uint64_t place = 0;
 
 	if (found)
-		place = newest_durable(server, &now, entry, get_from(server, &now, entry), &incomplete);
+		place = newest_durable(server, &now, entry, get_from(server, &now, entry),
+				       &incomplete);
 	if (found && !place && incomplete && ef_bug(&server->params, EF_BUG_GET_WAITS))
 		return -EAGAIN;
 	if (!place || ef_kind(&server->params, ef_at(&server->pool, place)) == EF_TOMBSTONE)
@@ -364,7 +374,8 @@ static void find_tail(struct ef_server *server)
 /* Memory, tables, the two regions. */
 static int prepare(struct ef_server *server, const struct tm_env *env)
 {
-	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+			   IBV_ACCESS_REMOTE_WRITE;
 	struct ef_now now;
 	int rc;
 
@@ -380,11 +391,12 @@ static int prepare(struct ef_server *server, const struct tm_env *env)
 	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle, server);
 	if (rc)
 		return rc;
-	rc = rpc_server_export_at(&server->rpc, EF_TABLE, server->pool.table, server->pool.slots * KV_LINE,
+	rc = rpc_server_export_at(&server->rpc, EF_TABLE, server->pool.table,
+				  server->pool.slots * KV_LINE,
 				  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
 	if (!rc)
-		rc = rpc_server_export_at(&server->rpc, EF_LOG + now.from, server->pool.log[now.from],
-					  server->pool.log_len, access);
+		rc = rpc_server_export_at(&server->rpc, EF_LOG + now.from,
+					  server->pool.log[now.from], server->pool.log_len, access);
 	return rc;
 }
 

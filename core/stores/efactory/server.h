@@ -40,10 +40,12 @@ struct ef_server {
 	uint32_t stage;	   /* enum ef_stage * 2 + the current log */
 	uint64_t requests; /* odd: one is being handled */
 	uint64_t tail[2];  /* where each log's next object goes */
-	uint64_t reserve;  /* bytes of the new log that are kept for versions of the old one (EF 4.4) */
+	uint64_t reserve;  /* bytes of the new log that are kept for versions of the old one (EF
+			    * 4.4) */
 	uint32_t stamp;	   /* of the next object */
 
-	/* The verifier's list, a ring with a place for every update of the workload. The server appends. */
+	/* The verifier's list, a ring with a place for every update of the workload. The server
+	 * appends. */
 	struct ef_pending *pending;
 	uint64_t max_pending;
 	uint64_t arrived;    /* how many were appended, ever */
@@ -53,11 +55,12 @@ struct ef_server {
 
 	/* Cleaning. */
 	bool clean_wanted, has_cleaner;
-	int clean_error;	/* why the last one was not done, -errno; 0: it was, or that has been told */
-	uint64_t cut;		/* where the old log ended when compression began */
-	uint64_t carried;	/* bytes of versions below it that were in flight */
-	uint64_t tail_cleaned;	/* where the current log ended when the last cleaning did */
-	uint64_t notice;	/* number of the last one */
+	int clean_error;       /* why the last one was not done, -errno; 0: it was, or that has been
+				* told */
+	uint64_t cut;	       /* where the old log ended when compression began */
+	uint64_t carried;      /* bytes of versions below it that were in flight */
+	uint64_t tail_cleaned; /* where the current log ended when the last cleaning did */
+	uint64_t notice;       /* number of the last one */
 	struct ef_moved *moved; /* per slot of the table */
 };
 

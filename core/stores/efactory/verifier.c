@@ -24,8 +24,8 @@ static bool settle(const struct ef_server *server, struct ef_object *object, uin
 	uint8_t *flag = (uint8_t *)&object->state, *valid = flag + 1;
 
 	if (!ef_knob(&server->params, EF_BG_PLAIN_STORE))
-		return __atomic_compare_exchange_n(&object->state, &was, to, false, __ATOMIC_ACQ_REL,
-						   __ATOMIC_ACQUIRE) ||
+		return __atomic_compare_exchange_n(&object->state, &was, to, false,
+						   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
 		       was == to;
 	if (to == EF_DURABLE)
 		*flag = 1;
@@ -34,7 +34,8 @@ static bool settle(const struct ef_server *server, struct ef_object *object, uin
 	return true;
 }
 
-static void persist_value(const struct ef_server *server, const struct ef_object *object, bool verifier)
+static void persist_value(const struct ef_server *server, const struct ef_object *object,
+			  bool verifier)
 {
 	const struct tm_params *params = &server->params;
 
@@ -99,7 +100,8 @@ bool ef_verify_round(struct ef_server *server)
 		if (pending->place && ef_knob(&server->params, EF_BG_BLOCKS))
 			break;
 	}
-	while (server->first < arrived && !server->pending[server->first % server->max_pending].place)
+	while (server->first < arrived &&
+	       !server->pending[server->first % server->max_pending].place)
 		__atomic_store_n(&server->first, server->first + 1, __ATOMIC_RELEASE);
 	return news;
 }

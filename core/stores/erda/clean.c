@@ -36,13 +36,14 @@
 #include "core/rt/rt.h"
 #include "core/stores/erda/server.h"
 
-#define ACK_NS	      50000ull /* how long a client may take to acknowledge, some 20 round trips */
-#define LONG_ACK_NS   1000000000ull
-#define ROUND_TRIP_NS 5000 /* knob clean_wait=round_trip: the longest that there is, says the paper */
-#define FIRST_ROOM    64
-#define POLL_NS	      1000
-#define IDLE_NS	      5000
-#define MAX_IDLE_NS   1000000
+#define ACK_NS	    50000ull /* how long a client may take to acknowledge, some 20 round trips */
+#define LONG_ACK_NS 1000000000ull
+#define ROUND_TRIP_NS \
+	5000 /* knob clean_wait=round_trip: the longest that there is, says the paper */
+#define FIRST_ROOM  64
+#define POLL_NS	    1000
+#define IDLE_NS	    5000
+#define MAX_IDLE_NS 1000000
 
 /* A cleaning of one log. */
 struct cleaning {
@@ -64,7 +65,8 @@ uint64_t clean_flipped(const struct server *server, const struct log *log, uint6
 {
 	uint32_t off = erda_oldoff(m);
 
-	if (m == ERDA_EMPTY || (server->geo.marked && erda_region_of(&server->geo, m, 0) != log->region))
+	if (m == ERDA_EMPTY ||
+	    (server->geo.marked && erda_region_of(&server->geo, m, 0) != log->region))
 		return m;
 	if (off == ERDA_NO_OFFSET)
 		return ERDA_EMPTY;
@@ -74,7 +76,8 @@ uint64_t clean_flipped(const struct server *server, const struct log *log, uint6
 static uint64_t usual_put_off(const struct erda_geo *geo, uint64_t m, uint32_t off, unsigned region)
 {
 	if (m == ERDA_EMPTY) {
-		/* The public code has 0 for "no previous version", which is also the log's first position. */
+		/* The public code has 0 for "no previous version", which is also the log's first
+		 * position. */
 		if (geo->knob[ERDA_OLD_ZERO])
 			m = 0;
 		m |= geo->marked ? region : 0;
@@ -117,7 +120,8 @@ unsigned clean_versions(const struct server *server, const struct log *log, uint
 {
 	const struct erda_geo *geo = &server->geo;
 	unsigned in = erda_region_of(geo, m, log->region), n = 0;
-	struct version newest = {(uint8_t)in, erda_newoff(m)}, other = {(uint8_t)in, erda_oldoff(m)};
+	struct version newest = {(uint8_t)in, erda_newoff(m)},
+		       other = {(uint8_t)in, erda_oldoff(m)};
 	bool moving = log->phase >= PHASE_MERGE && in == log->region, newer = false;
 
 	if (moving) {
@@ -205,7 +209,8 @@ static void tell(struct cleaning *c, enum erda_notice_kind kind)
 
 			if (peer->told || !listens(peer))
 				continue;
-			/* Before it is sent: whoever takes this place meanwhile has not been told. */
+			/* Before it is sent: whoever takes this place meanwhile has not been
+			 * told. */
 			peer->told = 1;
 			if (rpc_server_notify(rpc, i, &notice, sizeof(notice)) == 0)
 				continue;
@@ -266,7 +271,8 @@ static void inform(struct cleaning *c)
 	}
 	while (waiting(c))
 		rt_sleep(POLL_NS);
-	/* Deregistering lets land what the NIC has, and refuses what comes later; then nobody is missed. */
+	/* Deregistering lets land what the NIC has, and refuses what comes later; then nobody is
+	 * missed. */
 	enter(c, PHASE_PREPARE);
 	log_unexport(server, c->head, c->from);
 	for (unsigned i = 0; i < server->rpc.peers; i++) {
@@ -348,23 +354,26 @@ static bool intact(const struct cleaning *c, const struct erda_entry *entry, uin
 	if (off == ERDA_NO_OFFSET || klen > TM_MAX_KEY)
 		return false;
 	memcpy(key, entry->key, klen);
-	return erda_object_at(&c->server->geo, log_at(c->server, c->head, c->from), off, key, klen, object) ==
-	       OBJECT_GOOD;
+	return erda_object_at(&c->server->geo, log_at(c->server, c->head, c->from), off, key, klen,
+			      object) == OBJECT_GOOD;
 }
 
-/* The newest intact version, durable, and no other. If neither is, the scan may find an older one. */
+/* The newest intact version, durable, and no other. If neither is, the scan may find an older
+ * one. */
 static uint64_t prepared(struct cleaning *c, const struct erda_entry *entry, uint64_t m)
 {
 	uint32_t off = erda_newoff(m);
 	struct erda_object object;
 	bool found = intact(c, entry, off, &object);
 
-	if (!found && c->server->geo.bug != BUG_CLEAN_NO_CHECK && intact(c, entry, erda_oldoff(m), &object)) {
+	if (!found && c->server->geo.bug != BUG_CLEAN_NO_CHECK &&
+	    intact(c, entry, erda_oldoff(m), &object)) {
 		off = erda_oldoff(m);
 		found = true;
 	}
 	if (found)
-		pmem_persist(log_at(c->server, c->head, c->from) + (uint64_t)off * c->server->geo.unit,
+		pmem_persist(log_at(c->server, c->head, c->from) +
+				     (uint64_t)off * c->server->geo.unit,
 			     object.len);
 	return erda_only(m >> 63, off, m & 1);
 }
@@ -379,7 +388,8 @@ static uint64_t settled(const struct cleaning *c)
 
 typedef uint64_t entry_fn(struct cleaning *c, const struct erda_entry *entry, uint64_t m);
 
-/* Change each entry of the head, durably. An entry that is displaced meanwhile moves on, and is met there. */
+/* Change each entry of the head, durably. An entry that is displaced meanwhile moves on, and is met
+ * there. */
 static void each_entry(struct cleaning *c, entry_fn *fn)
 {
 	struct erda_index *index = &c->server->index;
@@ -395,8 +405,8 @@ static void each_entry(struct cleaning *c, entry_fn *fn)
 				break;
 			to = fn(c, entry, m);
 			settled(c);
-		} while (!__atomic_compare_exchange_n(&entry->region, &m, to, false, __ATOMIC_SEQ_CST,
-						      __ATOMIC_SEQ_CST));
+		} while (!__atomic_compare_exchange_n(&entry->region, &m, to, false,
+						      __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
 		/* Also what others have stored here: the state that follows relies on it. */
 		if (m != ERDA_EMPTY && !c->lazily)
 			pmem_persist(&entry->region, sizeof(entry->region));
@@ -447,7 +457,8 @@ static bool superseded(const struct cleaning *c, uint64_t m)
 }
 
 /* The key's other half := `copy`. `seen`: what the entry was when that was decided. */
-static void name_copy(struct cleaning *c, const uint8_t *key, size_t klen, uint64_t seen, uint32_t copy)
+static void name_copy(struct cleaning *c, const uint8_t *key, size_t klen, uint64_t seen,
+		      uint32_t copy)
 {
 	struct erda_index *index = &c->server->index;
 	struct erda_place place;
@@ -501,7 +512,8 @@ static int visit(struct cleaning *c, uint32_t off, bool replica)
 		return 0;
 	m = c->server->index.entry[slot].region;
 	/* Behind the newest version: it was taken back, by a repair or by recovery. */
-	if (!replica && (erda_newoff(m) < off || (geo->bug == BUG_CLEAN_NO_CHECK && erda_newoff(m) != off)))
+	if (!replica &&
+	    (erda_newoff(m) < off || (geo->bug == BUG_CLEAN_NO_CHECK && erda_newoff(m) != off)))
 		return 0;
 	if (!object.tag || !geo->knob[ERDA_TOMBSTONES])
 		c->met[slot] = 1;
@@ -526,8 +538,8 @@ static int visit(struct cleaning *c, uint32_t off, bool replica)
 }
 
 /*
- * From the last-written address backwards: the `n` objects at `at`, in ascending order, which are below
- * the cut, or of which those from there on count.
+ * From the last-written address backwards: the `n` objects at `at`, in ascending order, which are
+ * below the cut, or of which those from there on count.
  */
 static int scan(struct cleaning *c, const uint32_t *at, uint32_t n, bool replica)
 {
@@ -571,7 +583,8 @@ static int switch_updates(struct cleaning *c)
 {
 	const struct erda_geo *geo = &c->server->geo;
 	struct erda_head *head = head_of(c->server, c->head);
-	uint64_t seg = geo->seg_len, grown = (c->log->tail[c->from] + seg - 1) / seg * seg + seg, end;
+	uint64_t seg = geo->seg_len, grown = (c->log->tail[c->from] + seg - 1) / seg * seg + seg,
+		 end;
 
 	c->area = (c->log->tail[c->to] + seg - 1) / seg * seg;
 	end = c->area + grown - c->cut / seg * seg;
@@ -587,8 +600,9 @@ static int switch_updates(struct cleaning *c)
 	}
 	enter(c, PHASE_REPLICATE);
 	c->log->tail[c->to] = c->log->reserved_end = end;
-	/* Recovery may have to copy all that the area and what is before it can hold, and a segment's rest.
-	 */
+	/* Recovery may have to copy all that the area and what is before it can hold, and a
+	 * segment's
+	 * rest. */
 	c->log->limit = geo->region_len > end + seg ? geo->region_len - end - seg : 0;
 	return 0;
 }

@@ -44,7 +44,8 @@ int erda_open(const struct tm_env *env, void **client)
 	max_read = (c->geo.hop - 1) * sizeof(struct erda_entry);
 	if (max_read < c->geo.max_obj)
 		max_read = c->geo.max_obj;
-	rc = c->object && c->msg ? rpc_open(&c->conn, env, erda_msg_bytes(&c->geo), max_read) : -ENOMEM;
+	rc = c->object && c->msg ? rpc_open(&c->conn, env, erda_msg_bytes(&c->geo), max_read)
+				 : -ENOMEM;
 	if (rc)
 		goto err;
 	notices_busy(c);
@@ -66,8 +67,8 @@ err:
 
 /* ------------------------------------------------------------- PUT, DELETE */
 
-static void fill_request(const struct client *c, struct erda_req *req, enum erda_op op, const void *key,
-			 size_t klen)
+static void fill_request(const struct client *c, struct erda_req *req, enum erda_op op,
+			 const void *key, size_t klen)
 {
 	memset(req, 0, sizeof(*req));
 	req->op = (uint8_t)op;
@@ -85,7 +86,8 @@ static int ask(struct client *c, const struct erda_req *req, struct erda_rsp *rs
 
 	memset(rsp, 0, sizeof(*rsp));
 	if (!c->geo.knob[ERDA_REQUEST])
-		rc = rpc_call_imm(&c->conn, EXPORT_SLOTS, slot, req, len, c->number, rsp, sizeof(*rsp), &got);
+		rc = rpc_call_imm(&c->conn, EXPORT_SLOTS, slot, req, len, c->number, rsp,
+				  sizeof(*rsp), &got);
 	/* -ERANGE: a client whose number is beyond the slots sends its requests as messages. */
 	if (rc == -ERANGE)
 		rc = rpc_call(&c->conn, req, len, rsp, sizeof(*rsp), &got);
@@ -95,8 +97,8 @@ static int ask(struct client *c, const struct erda_req *req, struct erda_rsp *rs
 }
 
 /* Steps 1 to 5 of a PUT. -EBUSY: not now. */
-static int update_by_write(struct client *c, enum erda_op op, const void *key, size_t klen, const void *value,
-			   size_t vlen)
+static int update_by_write(struct client *c, enum erda_op op, const void *key, size_t klen,
+			   const void *value, size_t vlen)
 {
 	struct erda_req req;
 	struct erda_rsp rsp;
@@ -119,7 +121,8 @@ static int update_by_write(struct client *c, enum erda_op op, const void *key, s
 	number = erda_export_log(rsp.head, rsp.region);
 	at = (uint64_t)rsp.off * c->geo.unit;
 	rc = rpc_write(&c->conn, number, at, c->object, len);
-	/* A WRITE's completion may come before its data can be seen; a READ behind it pushes the data. */
+	/* A WRITE's completion may come before its data can be seen; a READ behind it pushes the
+	 * data. */
 	if (!rc && c->geo.knob[ERDA_CONFIRM])
 		rc = rpc_read(&c->conn, number, at, 1, &pushed);
 	return rc;
@@ -155,8 +158,8 @@ static const struct known_log *log_of(const struct client *c, const void *key, s
 	return &c->log[place.head];
 }
 
-static int update(struct client *c, enum erda_op op, const void *key, size_t klen, const void *value,
-		  size_t vlen)
+static int update(struct client *c, enum erda_op op, const void *key, size_t klen,
+		  const void *value, size_t vlen)
 {
 	uint64_t wait_ns = FIRST_WAIT_NS;
 	int rc;
@@ -216,11 +219,13 @@ int erda_clean(void *client)
 
 static bool entry_is(const struct erda_entry *entry, const void *key, size_t klen)
 {
-	return entry->region != ERDA_EMPTY && entry->klen == klen && memcmp(entry->key, key, klen) == 0;
+	return entry->region != ERDA_EMPTY && entry->klen == klen &&
+	       memcmp(entry->key, key, klen) == 0;
 }
 
 /* The key's entry: one READ of its home slot, one of the rest of the neighbourhood. */
-static int read_entry(struct client *c, const void *key, size_t klen, uint64_t *region, uint8_t *head)
+static int read_entry(struct client *c, const void *key, size_t klen, uint64_t *region,
+		      uint8_t *head)
 {
 	const uint32_t bytes = sizeof(struct erda_entry);
 	const struct erda_entry *entry;
@@ -259,8 +264,8 @@ static int read_entry(struct client *c, const void *key, size_t klen, uint64_t *
  * or -errno; *bytes points to the object in the connection's buffer. `number`: of the
  * exported region.
  */
-static int read_object(struct client *c, unsigned number, uint32_t off, const void *key, size_t klen,
-		       struct erda_object *object, const uint8_t **bytes)
+static int read_object(struct client *c, unsigned number, uint32_t off, const void *key,
+		       size_t klen, struct erda_object *object, const uint8_t **bytes)
 {
 	uint64_t at = (uint64_t)off * c->geo.unit;
 	size_t room = erda_room(&c->geo, at), want = c->guess;
@@ -301,8 +306,8 @@ static int send_repair(struct client *c, const void *key, size_t klen, uint32_t 
 }
 
 /* Steps 3 to 5 of a GET: the newest version if it is intact, else the one before it. */
-static int read_versions(struct client *c, uint64_t region, unsigned head, const void *key, size_t klen,
-			 void *value, size_t cap, size_t *vlen)
+static int read_versions(struct client *c, uint64_t region, unsigned head, const void *key,
+			 size_t klen, void *value, size_t cap, size_t *vlen)
 {
 	uint32_t newest = erda_newoff(region), previous = erda_oldoff(region), off = newest;
 	struct erda_object object;
@@ -372,7 +377,9 @@ static int get_by_message(struct client *c, const void *key, size_t klen, void *
 		return -EPROTO;
 	memcpy(&rsp, c->msg, sizeof(rsp));
 	if (rsp.status)
-		return rsp.status == -ENOENT ? DELETED : rsp.status == -EAGAIN ? DAMAGED : rsp.status;
+		return rsp.status == -ENOENT   ? DELETED
+		       : rsp.status == -EAGAIN ? DAMAGED
+					       : rsp.status;
 	if (got != sizeof(rsp) + rsp.vlen)
 		return -EPROTO;
 	*vlen = rsp.vlen;
@@ -381,7 +388,8 @@ static int get_by_message(struct client *c, const void *key, size_t klen, void *
 }
 
 /* One attempt of a GET; DELETED: surely not there. */
-static int look(struct client *c, const void *key, size_t klen, void *value, size_t cap, size_t *vlen)
+static int look(struct client *c, const void *key, size_t klen, void *value, size_t cap,
+		size_t *vlen)
 {
 	uint64_t region = ERDA_EMPTY;
 	uint8_t head = 0;

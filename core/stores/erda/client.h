@@ -20,10 +20,11 @@ struct client {
 	struct rpc_conn notices;
 	uint32_t number;
 	struct known_log log[ERDA_MAX_HEADS];
-	bool busy;	       /* an operation is on, which may hold an address */
-	uint32_t begun, acked; /* numbers of BEGIN notices: the last one, the last one acknowledged */
-	uint64_t moves;	       /* displacement counter when last read; 0 at the server's boot */
-	size_t guess;	       /* bytes: last known object size */
+	bool busy; /* an operation is on, which may hold an address */
+	uint32_t begun,
+		acked;	/* numbers of BEGIN notices: the last one, the last one acknowledged */
+	uint64_t moves; /* displacement counter when last read; 0 at the server's boot */
+	size_t guess;	/* bytes: last known object size */
 	uint8_t *object, *msg; /* of a PUT: the object, or the request with the value */
 };
 

@@ -13,71 +13,80 @@
 static const struct tm_knob knobs[] = {
 	[ERDA_REQUEST] = {"request", "write_imm send",
 			  "How a PUT asks for space: a WRITE_WITH_IMM, or a SEND."},
-	[ERDA_REPLY_FIRST] = {"reply_first", "off on",
-			      "The server replies before it updates the entry, as the public code does."},
+	[ERDA_REPLY_FIRST] =
+		{"reply_first", "off on",
+		 "The server replies before it updates the entry, as the public code does."},
 	[ERDA_BYTE_OFFSETS] =
 		{"byte_offsets", "off on",
 		 "The 31-bit offsets count bytes and reach 2 GiB, instead of 8-byte units; and the "
 		 "log goes on behind that."},
-	[ERDA_OFFSET_BITS] =
-		{"offset_bits", "31 9",
-		 "Bits of an offset that there are; 9 make a region of a test as long as gigabytes are "
-		 "to 31."},
-	[ERDA_OLD_ZERO] = {"old_zero", "off on",
-			   "A new key's previous offset is 0, a log position, as in the public code."},
+	[ERDA_OFFSET_BITS] = {"offset_bits", "31 9",
+			      "Bits of an offset that there are; 9 make a region of a test as long "
+			      "as gigabytes are "
+			      "to 31."},
+	[ERDA_OLD_ZERO] =
+		{"old_zero", "off on",
+		 "A new key's previous offset is 0, a log position, as in the public code."},
 	[ERDA_VERIFY_OBJ_KEY] = {"verify_obj_key", "on off",
 				 "Compare the key in an object with the one asked for."},
-	[ERDA_CREATE] =
-		{"create", "ordered unordered",
-		 "A new entry's key is durable before its atomic region; or that is written first, and "
-		 "nothing is flushed."},
-	[ERDA_REPAIR] =
-		{"repair", "cond+recheck+age cond+recheck cond unconditional",
-		 "When the server takes back a version that a reader calls damaged: if it is still the "
-		 "newest, fails the CRC, and is old; or on fewer conditions."},
+	[ERDA_CREATE] = {"create", "ordered unordered",
+			 "A new entry's key is durable before its atomic region; or that is "
+			 "written first, and "
+			 "nothing is flushed."},
+	[ERDA_REPAIR] = {"repair", "cond+recheck+age cond+recheck cond unconditional",
+			 "When the server takes back a version that a reader calls damaged: if it "
+			 "is still the "
+			 "newest, fails the CRC, and is old; or on fewer conditions."},
 	[ERDA_TIMEOUT] = {"timeout", "10s 1ms",
 			  "Age at which a version that is not intact counts as abandoned."},
-	[ERDA_SCAN_ALL] =
-		{"scan_all", "off on",
-		 "Recovery checks the newest version of every entry, not only in the last segment."},
-	[ERDA_GIVE_UP] = {"give_up", "not_found error",
-			  "What a GET answers that found neither version intact until its retries ended."},
-	[ERDA_CONFIRM] =
-		{"confirm", "off on",
-		 "A PUT ends with a READ of what it wrote, not at the WRITE's completion, which may come "
-		 "before the object is visible."},
-	[ERDA_PACKED] = {"packed", "off on", "Objects start at the next unit, not at a cache line."},
-	[ERDA_SEG] =
-		{"seg", "large small",
-		 "Segments of 8 MiB, or of all updates if that is less; or of two of the largest objects."},
+	[ERDA_SCAN_ALL] = {"scan_all", "off on",
+			   "Recovery checks the newest version of every entry, not only in the "
+			   "last segment."},
+	[ERDA_GIVE_UP] =
+		{"give_up", "not_found error",
+		 "What a GET answers that found neither version intact until its retries ended."},
+	[ERDA_CONFIRM] = {"confirm", "off on",
+			  "A PUT ends with a READ of what it wrote, not at the WRITE's completion, "
+			  "which may come "
+			  "before the object is visible."},
+	[ERDA_PACKED] = {"packed", "off on",
+			 "Objects start at the next unit, not at a cache line."},
+	[ERDA_SEG] = {"seg", "large small",
+		      "Segments of 8 MiB, or of all updates if that is less; or of two of the "
+		      "largest objects."},
 	[ERDA_LOG] = {"log", "ample tight",
-		      "A log's regions hold all updates; or so few objects that a workload of some PUTs has "
+		      "A log's regions hold all updates; or so few objects that a workload of some "
+		      "PUTs has "
 		      "them cleaned and used again. Segments then hold one object."},
 	[ERDA_HEADS] = {"heads", "1 2", "Logs, chosen by the key's hash."},
-	[ERDA_CROWD] =
-		{"crowd", "off on",
-		 "Neighbourhood of 2, and homes by the key's last number such that inserting the third of "
-		 "k1, k2, k3 displaces the second."},
+	[ERDA_CROWD] = {"crowd", "off on",
+			"Neighbourhood of 2, and homes by the key's last number such that "
+			"inserting the third of "
+			"k1, k2, k3 displaces the second."},
 	[ERDA_CLEAN_WAIT] =
 		{"clean_wait", "acks round_trip",
-		 "Cleaning begins when all clients have acknowledged that they hold no address, and their "
+		 "Cleaning begins when all clients have acknowledged that they hold no address, "
+		 "and their "
 		 "access has ended; or when the longest round trip is over, as in the paper."},
-	[ERDA_SLOW_CLIENT] =
-		{"slow_client", "drop wait drop_1s",
-		 "A client that does not acknowledge in 50 us is dropped; or waited for; or dropped after "
-		 "a second, for networks that are no simulated ones."},
+	[ERDA_SLOW_CLIENT] = {"slow_client", "drop wait drop_1s",
+			      "A client that does not acknowledge in 50 us is dropped; or waited "
+			      "for; or dropped after "
+			      "a second, for networks that are no simulated ones."},
 	[ERDA_CLEAN_STATE] =
 		{"clean_state", "durable literal",
 		 "The cleaning's phase is durable, and entries say which region they mean; or "
 		 "neither is, as in the paper, and the head switches before entries are flipped."},
-	[ERDA_OLD_HALF] = {"old_half", "cleared kept",
-			   "When a cleaning begins, the half of the previous version becomes all ones; or it "
-			   "stays, and is taken for an offset in the other region."},
-	[ERDA_CLEAN_PUT] = {"clean_put", "durable lazy",
-			    "What the server writes for a client during a cleaning is durable before the "
-			    "entry names it; or not."},
+	[ERDA_OLD_HALF] =
+		{"old_half", "cleared kept",
+		 "When a cleaning begins, the half of the previous version becomes all ones; or it "
+		 "stays, and is taken for an offset in the other region."},
+	[ERDA_CLEAN_PUT] =
+		{"clean_put", "durable lazy",
+		 "What the server writes for a client during a cleaning is durable before the "
+		 "entry names it; or not."},
 	[ERDA_FLIPS] = {"flips", "durable lazy",
-			"The flips that end a cleaning are durable before the old region can be used again; "
+			"The flips that end a cleaning are durable before the old region can be "
+			"used again; "
 			"or not."},
 	[ERDA_TOMBSTONES] = {"tombstones", "remembered forgotten",
 			     "A deleted key's older versions are skipped by the cleaner; or not."},
@@ -85,8 +94,10 @@ static const struct tm_knob knobs[] = {
 	[ERDA_BUG] =
 		{"bug",
 		 "none crc_unchecked crc_no_value wrong_half no_flip two_stores displace_early "
-		 "displace_unordered tag_ignored retry_unbounded tail_low recover_no_crc keep_duplicates "
-		 "clean_copy_unflushed clean_switch_early clean_oldest clean_no_check clean_plain_store "
+		 "displace_unordered tag_ignored retry_unbounded tail_low recover_no_crc "
+		 "keep_duplicates "
+		 "clean_copy_unflushed clean_switch_early clean_oldest clean_no_check "
+		 "clean_plain_store "
 		 "clean_no_replica clean_wrong_half clean_phase_ignored",
 		 "A seeded bug, see the variants."},
 	[ERDA_KNOBS] = {NULL, NULL, NULL},
@@ -111,37 +122,50 @@ static const struct tm_variant variants[] = {
 	 "repair=unconditional verify_obj_key=off old_zero=on create=unordered byte_offsets=on "
 	 "clean_wait=round_trip clean_state=literal old_half=kept clean_put=lazy flips=lazy "
 	 "tombstones=forgotten wipe=off",
-	 "The paper's text word by word, and the public code where it says nothing.", RDA | LIN | FSCK},
+	 "The paper's text word by word, and the public code where it says nothing.",
+	 RDA | LIN | FSCK},
 	{"eager_repair", SURE " repair=unconditional",
 	 "Whatever a reader reports is taken back, at any time.", LIN},
-	{"repair_compare", SURE " repair=cond", "A report counts if the version is still the newest one.",
+	{"repair_compare", SURE " repair=cond",
+	 "A report counts if the version is still the newest one.", LIN},
+	{"repair_recheck", SURE " repair=cond+recheck",
+	 "... and if the server, too, finds it damaged.", LIN},
+	{"hasty_repair", SURE " timeout=1ms", "A writer is taken for dead after a millisecond.",
 	 LIN},
-	{"repair_recheck", SURE " repair=cond+recheck", "... and if the server, too, finds it damaged.", LIN},
-	{"hasty_repair", SURE " timeout=1ms", "A writer is taken for dead after a millisecond.", LIN},
-	{"reply_first", SURE " reply_first=on", "A PUT can be acknowledged before its entry names it.", LIN},
+	{"reply_first", SURE " reply_first=on",
+	 "A PUT can be acknowledged before its entry names it.", LIN},
 	{"old_zero", "old_zero=on verify_obj_key=off",
-	 "A new key's previous version is whatever lies at the log's start, and nobody compares keys.",
+	 "A new key's previous version is whatever lies at the log's start, and nobody compares "
+	 "keys.",
 	 RDA | LIN},
 	{"sure", SURE,
-	 "A PUT waits until its object is visible; a GET without an intact version is an error.", 0},
+	 "A PUT waits until its object is visible; a GET without an intact version is an error.",
+	 0},
 	{"live", "slow_client=drop_1s",
-	 "Patience that suits real networks; `tidemark serve` takes it where no variant is named.", 0},
-	{"no_key_check", "verify_obj_key=off", "An intact object counts without a look at its key.", 0},
+	 "Patience that suits real networks; `tidemark serve` takes it where no variant is named.",
+	 0},
+	{"no_key_check", "verify_obj_key=off", "An intact object counts without a look at its key.",
+	 0},
 	{"scan_all", "scan_all=on", "Recovery checks every entry.", 0},
-	{"send_request", "request=send", "Requests by SEND, as in the second description of Erda.", 0},
-	{"small_segments", "seg=small", "Two objects a segment: most objects are outside the last one.", 0},
+	{"send_request", "request=send", "Requests by SEND, as in the second description of Erda.",
+	 0},
+	{"small_segments", "seg=small",
+	 "Two objects a segment: most objects are outside the last one.", 0},
 	{"packed", "packed=on", "Neighbouring objects share cache lines.", 0},
 	{"no_wipe", "wipe=off", "A region that is used again holds what it held.", 0},
-	{"tight", "log=tight", "Hardly any room: logs are cleaned by themselves, again and again.", 0},
+	{"tight", "log=tight", "Hardly any room: logs are cleaned by themselves, again and again.",
+	 0},
 	{"crowded", "crowd=on", "The third of three neighbouring keys displaces the second.", 0},
 	/* Seeded bugs. */
 	{"crc_unchecked", "bug=crc_unchecked", "A GET does not compare the CRC.", RDA | LIN},
-	{"crc_no_value", "bug=crc_no_value", "The CRC covers the header and the key, not the value.",
-	 RDA | LIN},
-	{"wrong_half", SURE " bug=wrong_half", "The offset goes to the half that the old tag names.", LIN},
-	{"no_flip", SURE " bug=no_flip", "The newest half is overwritten, the tag is not flipped.", LIN},
-	{"two_stores", SURE " bug=two_stores", "One store flips the tag, a second one writes the offset.",
+	{"crc_no_value", "bug=crc_no_value",
+	 "The CRC covers the header and the key, not the value.", RDA | LIN},
+	{"wrong_half", SURE " bug=wrong_half",
+	 "The offset goes to the half that the old tag names.", LIN},
+	{"no_flip", SURE " bug=no_flip", "The newest half is overwritten, the tag is not flipped.",
 	 LIN},
+	{"two_stores", SURE " bug=two_stores",
+	 "One store flips the tag, a second one writes the offset.", LIN},
 	{"narrow_offset", SURE " byte_offsets=on offset_bits=9",
 	 "Byte offsets wrap around, as 31 bits do at 2 GiB; here at 512 bytes.", RDA | LIN},
 	{"create_unordered", "create=unordered verify_obj_key=off crowd=on",
@@ -151,9 +175,10 @@ static const struct tm_variant variants[] = {
 	{"displace_unordered", "bug=displace_unordered verify_obj_key=off crowd=on",
 	 "A displaced entry is moved without flushes.", FSCK},
 	{"tag_ignored", "bug=tag_ignored", "A deleted key reads as an empty value.", RDA | LIN},
-	{"retry_unbounded", "bug=retry_unbounded", "A GET waits until some version is intact.", LIVE},
-	{"tail_low", "bug=tail_low", "After recovery the log goes on at the start of the last segment.",
-	 FSCK},
+	{"retry_unbounded", "bug=retry_unbounded", "A GET waits until some version is intact.",
+	 LIVE},
+	{"tail_low", "bug=tail_low",
+	 "After recovery the log goes on at the start of the last segment.", FSCK},
 	{"recover_no_crc", "bug=recover_no_crc", "Recovery does not check objects.", FSCK},
 	{"keep_duplicates", "bug=keep_duplicates crowd=on",
 	 "Recovery leaves a key twice in the table when a displacement was cut.", FSCK},
@@ -166,18 +191,22 @@ static const struct tm_variant variants[] = {
 	 "A deleted key's previous version is looked for in the other region.", RDA},
 	{"clean_lazy_put", "clean_put=lazy",
 	 "During a cleaning the only version that an entry names may not be durable.", 0},
-	{"clean_lazy_flips", "flips=lazy", "The log moves before it is durable that entries have.", FSCK},
-	{"clean_tombstone", SURE " tombstones=forgotten", "A deleted key's older version is copied.", LIN},
-	{"clean_copy_unflushed", "bug=clean_copy_unflushed", "A copy is named before it is durable.", FSCK},
-	{"clean_switch_early", "bug=clean_switch_early", "The log moves before entries are flipped.", FSCK},
-	{"clean_oldest", SURE " bug=clean_oldest", "The scan goes upwards: a key's oldest version is copied.",
-	 LIN},
+	{"clean_lazy_flips", "flips=lazy", "The log moves before it is durable that entries have.",
+	 FSCK},
+	{"clean_tombstone", SURE " tombstones=forgotten",
+	 "A deleted key's older version is copied.", LIN},
+	{"clean_copy_unflushed", "bug=clean_copy_unflushed",
+	 "A copy is named before it is durable.", FSCK},
+	{"clean_switch_early", "bug=clean_switch_early",
+	 "The log moves before entries are flipped.", FSCK},
+	{"clean_oldest", SURE " bug=clean_oldest",
+	 "The scan goes upwards: a key's oldest version is copied.", LIN},
 	{"clean_no_check", SURE " bug=clean_no_check",
 	 "What an entry calls the newest version is copied or lost, intact or not.", LIN},
 	{"clean_plain_store", SURE " bug=clean_plain_store",
 	 "The cleaner stores an entry's region without a look at what it is by then.", LIN},
-	{"clean_no_replica", SURE " bug=clean_no_replica", "What was written during the merge is not copied.",
-	 LIN},
+	{"clean_no_replica", SURE " bug=clean_no_replica",
+	 "What was written during the merge is not copied.", LIN},
 	{"clean_wrong_half", SURE " bug=clean_wrong_half",
 	 "During a cleaning an update goes to the half that means the other region.", LIN},
 	{"clean_phase_ignored", "bug=clean_phase_ignored",
@@ -195,7 +224,8 @@ static size_t pm_bytes(const struct tm_params *params)
 
 static unsigned regions(const struct tm_params *params, struct tm_region *out, unsigned max)
 {
-	static const char *const log[ERDA_MAX_HEADS][ERDA_REGIONS] = {{"log", "spare"}, {"log2", "spare2"}};
+	static const char *const log[ERDA_MAX_HEADS][ERDA_REGIONS] = {{"log", "spare"},
+								      {"log2", "spare2"}};
 	struct tm_region all[3 + ERDA_MAX_HEADS * ERDA_REGIONS];
 	struct erda_geo geo;
 	unsigned n = 3;
@@ -206,7 +236,8 @@ static unsigned regions(const struct tm_params *params, struct tm_region *out, u
 	all[2] = (struct tm_region){"table", geo.table_off, geo.log_off - geo.table_off};
 	for (unsigned h = 0; h < geo.heads; h++) {
 		for (unsigned r = 0; r < ERDA_REGIONS; r++, n++)
-			all[n] = (struct tm_region){log[h][r], erda_region_off(&geo, h, r), geo.region_len};
+			all[n] = (struct tm_region){log[h][r], erda_region_off(&geo, h, r),
+						    geo.region_len};
 	}
 	for (unsigned i = 0; i < n && i < max; i++)
 		out[i] = all[i];
@@ -215,7 +246,8 @@ static unsigned regions(const struct tm_params *params, struct tm_region *out, u
 
 const struct tm_store erda_store = {
 	.name = "erda",
-	.what = "Erda: client-written log objects, two versions in one atomic word, nothing flushed",
+	.what = "Erda: client-written log objects, two versions in one atomic word, nothing "
+		"flushed",
 	.promises = RDA | LIN | DUR | LIVE | FSCK,
 	.knobs = knobs,
 	.variants = variants,

@@ -11,8 +11,8 @@
  */
 #include "core/stores/erda/layout.h"
 
-static void name_object(const struct erda_geo *geo, const struct tm_env *env, struct tm_fields *fields,
-			uint64_t log, uint32_t off)
+static void name_object(const struct erda_geo *geo, const struct tm_env *env,
+			struct tm_fields *fields, uint64_t log, uint32_t off)
 {
 	uint64_t at = log + (uint64_t)off * geo->unit, key = at + ERDA_HEADER;
 	struct erda_object object;
@@ -27,7 +27,8 @@ static void name_object(const struct erda_geo *geo, const struct tm_env *env, st
 		fields->field(fields, "object value", key + object.klen, object.vlen, object.vlen);
 }
 
-static void name_entry(const struct tm_env *env, struct tm_fields *fields, const struct erda_entry *entry)
+static void name_entry(const struct tm_env *env, struct tm_fields *fields,
+		       const struct erda_entry *entry)
 {
 	uint64_t at = (uint64_t)((const uint8_t *)entry - env->pm);
 	uint8_t klen = entry->klen <= TM_MAX_KEY ? entry->klen : TM_MAX_KEY;
@@ -52,8 +53,9 @@ void erda_fields(const struct tm_env *env, struct tm_fields *fields)
 		name_entry(env, fields, entry);
 		if (m == ERDA_EMPTY || entry->head >= geo.heads)
 			continue;
-		log = erda_region_off(&geo, entry->head,
-				      erda_region_of(&geo, m, erda_state_region(heads[entry->head].state)));
+		log = erda_region_off(
+			&geo, entry->head,
+			erda_region_of(&geo, m, erda_state_region(heads[entry->head].state)));
 		name_object(&geo, env, fields, log, erda_oldoff(m));
 		name_object(&geo, env, fields, log, erda_newoff(m));
 	}

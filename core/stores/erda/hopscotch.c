@@ -45,7 +45,8 @@ static uint32_t crowded_home(const struct erda_geo *geo, const uint8_t *key, siz
 	uint32_t groups = geo->slots / 3;
 	uint64_t number = 0, ten = 1;
 
-	for (size_t i = klen; i > 0 && key[i - 1] >= '0' && key[i - 1] <= '9' && klen - i < 9; i--) {
+	for (size_t i = klen; i > 0 && key[i - 1] >= '0' && key[i - 1] <= '9' && klen - i < 9;
+	     i--) {
 		number += (uint64_t)(key[i - 1] - '0') * ten;
 		ten *= 10;
 	}

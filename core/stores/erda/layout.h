@@ -79,8 +79,8 @@ struct erda_head {
 	uint64_t seg_len;	       /* bytes */
 	uint64_t state;		       /* erda_state_word() */
 	uint64_t used[ERDA_REGIONS];   /* bytes, whole segments */
-	uint64_t reserved_end; /* bytes; in the other region, while that is replicated to; then in the current
-				  one; 0: never */
+	uint64_t reserved_end; /* bytes; in the other region, while that is replicated to; then in
+				  the current one; 0: never */
 };
 
 struct erda_entry {
@@ -127,7 +127,12 @@ enum erda_knob {
 };
 
 enum erda_slow_client { SLOW_DROP, SLOW_WAIT, SLOW_DROP_1S };
-enum erda_repair { REPAIR_COND_RECHECK_AGE, REPAIR_COND_RECHECK, REPAIR_COND, REPAIR_UNCONDITIONAL };
+enum erda_repair {
+	REPAIR_COND_RECHECK_AGE,
+	REPAIR_COND_RECHECK,
+	REPAIR_COND,
+	REPAIR_UNCONDITIONAL
+};
 
 enum erda_bug {
 	BUG_NONE,
@@ -284,16 +289,18 @@ enum erda_state {
  * `room` bytes are left in the segment: a torn header may claim any length, what
  * is longer than `room` is no object. key NULL: any key.
  */
-enum erda_state erda_object_check(const struct erda_geo *geo, const uint8_t *bytes, size_t have, size_t room,
-				  const void *key, size_t klen, struct erda_object *object);
+enum erda_state erda_object_check(const struct erda_geo *geo, const uint8_t *bytes, size_t have,
+				  size_t room, const void *key, size_t klen,
+				  struct erda_object *object);
 /* Write an object to DRAM; returns its length, bytes. */
 size_t erda_object_build(const struct erda_geo *geo, uint8_t *bytes, uint8_t tag, const void *key,
 			 size_t klen, const void *value, size_t vlen);
 /* Bytes from byte offset `at` in a region to the end of its segment; 0: no place for an object. */
 size_t erda_room(const struct erda_geo *geo, uint64_t at);
-/* The same for an object that the server finds at `off` (in units) of a region. `object` may be NULL. */
-enum erda_state erda_object_at(const struct erda_geo *geo, const uint8_t *log, uint32_t off, const void *key,
-			       size_t klen, struct erda_object *object);
+/* The same for an object that the server finds at `off` (in units) of a region. `object` may be
+ * NULL. */
+enum erda_state erda_object_at(const struct erda_geo *geo, const uint8_t *log, uint32_t off,
+			       const void *key, size_t klen, struct erda_object *object);
 
 /* --- the hash table (hopscotch.c) --- */
 
@@ -308,8 +315,8 @@ void erda_place(const struct erda_geo *geo, const void *key, size_t klen, struct
 struct erda_index {
 	const struct erda_geo *geo;
 	struct erda_entry *entry;
-	uint64_t *since; /* per entry: when its newest version was allocated, ns; 0: before this boot. May be
-			    NULL */
+	uint64_t *since; /* per entry: when its newest version was allocated, ns; 0: before this
+			    boot. May be NULL */
 	uint64_t *moves; /* counts begins and ends of displacements; clients read it */
 	uint8_t *met;	 /* per entry: what the cleaner notes. May be NULL */
 };

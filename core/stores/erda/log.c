@@ -15,8 +15,8 @@ size_t log_aligned(const struct erda_geo *geo, size_t len)
 	return (len + geo->align - 1) / geo->align * geo->align;
 }
 
-int log_place(const struct server *server, const struct log *log, unsigned region, size_t len, uint64_t limit,
-	      uint64_t *at, uint64_t *tail)
+int log_place(const struct server *server, const struct log *log, unsigned region, size_t len,
+	      uint64_t limit, uint64_t *at, uint64_t *tail)
 {
 	const struct erda_geo *geo = &server->geo;
 

@@ -47,7 +47,8 @@ static void take(struct client *c, const struct erda_notice *notice)
 	if (log->cleaning)
 		c->begun = notice->number;
 	else
-		rpc_set_region(&c->conn, erda_export_log(notice->head, notice->region), &notice->where);
+		rpc_set_region(&c->conn, erda_export_log(notice->head, notice->region),
+			       &notice->where);
 }
 
 static void notices_task(void *arg)

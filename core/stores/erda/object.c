@@ -14,7 +14,8 @@
 #define BIG_SEGMENT	      (64u << 10) /* bytes */
 #define SMALL_SEGMENT_OBJECTS 2
 #define TIGHT_OBJECTS	      8 /* of a tight log, besides two of each key */
-#define TIGHT_FREE	      2 /* objects that a tight log takes, besides one of each key, before it is cleaned */
+#define TIGHT_FREE \
+	2 /* objects that a tight log takes, besides one of each key, before it is cleaned */
 #define FEW_BITS	      9 /* of an offset: reach 512 units */
 #define MIN_SLOTS	      16
 #define NEIGHBOURHOOD	      8	  /* of small tables */
@@ -78,11 +79,13 @@ void erda_geo(struct erda_geo *geo, const struct tm_params *params)
 	geo->max_obj = (uint32_t)align_up(ERDA_HEADER + TM_MAX_KEY + params->max_vlen, geo->align);
 	log_sizes(geo, params);
 	geo->table_off = ERDA_LINE + geo->heads * sizeof(struct erda_head);
-	geo->log_off = align_up(geo->table_off + geo->entries * sizeof(struct erda_entry), ERDA_LINE);
+	geo->log_off = align_up(geo->table_off + geo->entries * sizeof(struct erda_entry),
+				ERDA_LINE);
 	geo->pool_len = geo->log_off + geo->heads * ERDA_REGIONS * geo->region_len;
 }
 
-static uint32_t object_crc(const struct erda_geo *geo, const uint8_t *bytes, size_t klen, size_t vlen)
+static uint32_t object_crc(const struct erda_geo *geo, const uint8_t *bytes, size_t klen,
+			   size_t vlen)
 {
 	size_t body = ERDA_HEADER - ERDA_BODY_AT + klen;
 
@@ -107,8 +110,9 @@ size_t erda_object_build(const struct erda_geo *geo, uint8_t *bytes, uint8_t tag
 	return ERDA_HEADER + klen + vlen;
 }
 
-enum erda_state erda_object_check(const struct erda_geo *geo, const uint8_t *bytes, size_t have, size_t room,
-				  const void *key, size_t klen, struct erda_object *object)
+enum erda_state erda_object_check(const struct erda_geo *geo, const uint8_t *bytes, size_t have,
+				  size_t room, const void *key, size_t klen,
+				  struct erda_object *object)
 {
 	uint8_t header[ERDA_HEADER];
 
@@ -134,7 +138,8 @@ enum erda_state erda_object_check(const struct erda_geo *geo, const uint8_t *byt
 		return OBJECT_LONGER;
 	if (geo->verify && key && memcmp(bytes + ERDA_HEADER, key, klen))
 		return OBJECT_BAD;
-	return object_crc(geo, bytes, object->klen, object->vlen) == object->crc ? OBJECT_GOOD : OBJECT_BAD;
+	return object_crc(geo, bytes, object->klen, object->vlen) == object->crc ? OBJECT_GOOD
+										 : OBJECT_BAD;
 }
 
 size_t erda_room(const struct erda_geo *geo, uint64_t at)
@@ -144,8 +149,8 @@ size_t erda_room(const struct erda_geo *geo, uint64_t at)
 	return geo->seg_len - at % geo->seg_len;
 }
 
-enum erda_state erda_object_at(const struct erda_geo *geo, const uint8_t *log, uint32_t off, const void *key,
-			       size_t klen, struct erda_object *object)
+enum erda_state erda_object_at(const struct erda_geo *geo, const uint8_t *log, uint32_t off,
+			       const void *key, size_t klen, struct erda_object *object)
 {
 	uint64_t at = (uint64_t)off * geo->unit;
 	size_t room = erda_room(geo, at);

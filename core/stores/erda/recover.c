@@ -66,10 +66,12 @@ static void drop_duplicates(struct boot *b)
 	for (uint32_t i = 0; i < b->lives; i++) {
 		struct live *one = &b->live[i];
 
-		for (uint32_t j = i + 1; j < b->lives && b->live[j].slot - one->slot < b->geo.hop; j++) {
+		for (uint32_t j = i + 1; j < b->lives && b->live[j].slot - one->slot < b->geo.hop;
+		     j++) {
 			struct live *other = &b->live[j];
 
-			if (one->region == ERDA_EMPTY || other->region == ERDA_EMPTY || !same_key(one, other))
+			if (one->region == ERDA_EMPTY || other->region == ERDA_EMPTY ||
+			    !same_key(one, other))
 				continue;
 			if (erda_newoff(other->region) > erda_newoff(one->region))
 				recover_set(b, one, ERDA_EMPTY);
@@ -106,7 +108,8 @@ static bool is_checked(const struct boot *b, const struct live *live)
 
 	if (live->region == ERDA_EMPTY || erda_region_of(&b->geo, live->region, region) != region)
 		return false;
-	return b->geo.knob[ERDA_SCAN_ALL] || recover_segment_end(&b->geo, newest) == head->used[region];
+	return b->geo.knob[ERDA_SCAN_ALL] ||
+	       recover_segment_end(&b->geo, newest) == head->used[region];
 }
 
 /* R4 */
@@ -116,7 +119,8 @@ static void check_versions(struct boot *b)
 		struct live *live = &b->live[i];
 		unsigned region = erda_state_region(erda_heads(b->pm)[live->head].state);
 
-		if (!is_checked(b, live) || recover_intact(b, live, region, erda_newoff(live->region), NULL))
+		if (!is_checked(b, live) ||
+		    recover_intact(b, live, region, erda_newoff(live->region), NULL))
 			continue;
 		if (recover_intact(b, live, region, erda_oldoff(live->region), NULL))
 			recover_set(b, live, erda_revert(live->region));
@@ -180,8 +184,8 @@ static void check_offset(struct check *c, const struct live *live, const char *w
 	uint64_t at = (uint64_t)off * c->b.geo.unit;
 
 	if (erda_room(&c->b.geo, at) < ERDA_HEADER + 1)
-		c->fsck->bad(c->fsck, "entry %u: %s offset %u is not a place for an object", live->slot,
-			     which, off);
+		c->fsck->bad(c->fsck, "entry %u: %s offset %u is not a place for an object",
+			     live->slot, which, off);
 	else if (at >= head->used[erda_state_region(head->state)])
 		c->fsck->bad(c->fsck, "entry %u: %s offset %u is in space that will be used again",
 			     live->slot, which, off);
@@ -199,9 +203,10 @@ static void check_newest(struct check *c, const struct live *live)
 	bool copied = erda_region_of(&c->b.geo, live->region, region) == region &&
 		      (uint64_t)newest * c->b.geo.unit < head->reserved_end;
 
-	if ((copied || is_checked(&c->b, live)) && !recover_intact(&c->b, live, region, newest, NULL))
-		c->fsck->bad(c->fsck, "entry %u: no intact object at the newest offset %u", live->slot,
-			     newest);
+	if ((copied || is_checked(&c->b, live)) &&
+	    !recover_intact(&c->b, live, region, newest, NULL))
+		c->fsck->bad(c->fsck, "entry %u: no intact object at the newest offset %u",
+			     live->slot, newest);
 }
 
 static void check_entry(struct check *c, const struct live *live)
@@ -210,13 +215,14 @@ static void check_entry(struct check *c, const struct live *live)
 	struct erda_place place;
 
 	if ((live->region & 1) != (c->b.geo.marked ? region : 0))
-		c->fsck->bad(c->fsck, "entry %u: its versions are not in the head's region %u", live->slot,
-			     region);
+		c->fsck->bad(c->fsck, "entry %u: its versions are not in the head's region %u",
+			     live->slot, region);
 	erda_place(&c->b.geo, live->key, live->klen, &place);
 	if (live->slot - place.home >= c->b.geo.hop)
 		c->fsck->bad(c->fsck, "entry %u: its key's home is %u", live->slot, place.home);
 	if (live->head != place.head)
-		c->fsck->bad(c->fsck, "entry %u: head %u instead of %u", live->slot, live->head, place.head);
+		c->fsck->bad(c->fsck, "entry %u: head %u instead of %u", live->slot, live->head,
+			     place.head);
 	check_offset(c, live, "newest", erda_newoff(live->region));
 	if (erda_oldoff(live->region) != ERDA_NO_OFFSET)
 		check_offset(c, live, "previous", erda_oldoff(live->region));
@@ -227,7 +233,8 @@ static void check_unique(struct check *c, uint32_t i)
 {
 	const struct live *one = &c->b.live[i];
 
-	for (uint32_t j = i + 1; j < c->b.lives && c->b.live[j].slot - one->slot < c->b.geo.hop; j++) {
+	for (uint32_t j = i + 1; j < c->b.lives && c->b.live[j].slot - one->slot < c->b.geo.hop;
+	     j++) {
 		if (same_key(one, &c->b.live[j]))
 			c->fsck->bad(c->fsck, "entries %u and %u have the same key", one->slot,
 				     c->b.live[j].slot);
@@ -245,9 +252,11 @@ static void check_heads(struct check *c)
 			c->fsck->bad(c->fsck, "head %u: not as it was formatted", h);
 		for (unsigned r = 0; r < ERDA_REGIONS; r++) {
 			if (head->region[r] != erda_region_off(geo, h, r))
-				c->fsck->bad(c->fsck, "head %u: region %u is not where it was", h, r);
+				c->fsck->bad(c->fsck, "head %u: region %u is not where it was", h,
+					     r);
 			if (head->used[r] > geo->region_len || head->used[r] % geo->seg_len)
-				c->fsck->bad(c->fsck, "head %u: region %u's used bytes make no sense", h, r);
+				c->fsck->bad(c->fsck,
+					     "head %u: region %u's used bytes make no sense", h, r);
 		}
 		if (erda_state_phase(head->state) != CLEAN_NONE)
 			c->fsck->bad(c->fsck, "head %u: a cleaning is not brought to an end", h);

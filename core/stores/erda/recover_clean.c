@@ -40,8 +40,9 @@ static void take_back(struct boot *b, unsigned head, unsigned from)
 		if (live->head != head || m == ERDA_EMPTY || erda_oldoff(m) == ERDA_NO_OFFSET)
 			continue;
 		recover_set(b, live,
-			    erda_newoff(m) == ERDA_NO_OFFSET ? ERDA_EMPTY
-							     : erda_only(m >> 63, erda_newoff(m), from));
+			    erda_newoff(m) == ERDA_NO_OFFSET
+				    ? ERDA_EMPTY
+				    : erda_only(m >> 63, erda_newoff(m), from));
 	}
 	set_state(b, head, from);
 }
@@ -67,8 +68,8 @@ static uint64_t free_from(const struct boot *b, unsigned head, unsigned to)
 }
 
 /* Copy the newest version, durably, to the first free place; its offset goes to *off. */
-static int copy_newest(struct boot *b, const struct live *live, unsigned from, size_t len, uint64_t *tail,
-		       uint32_t *off)
+static int copy_newest(struct boot *b, const struct live *live, unsigned from, size_t len,
+		       uint64_t *tail, uint32_t *off)
 {
 	const struct erda_geo *geo = &b->geo;
 	uint64_t *used = &erda_heads(b->pm)[live->head].used[!from], at = *tail, to;
@@ -99,8 +100,8 @@ static bool same(const struct boot *b, const struct live *live, unsigned from,
 {
 	struct erda_object copy;
 
-	return recover_intact(b, live, !from, erda_oldoff(live->region), &copy) && copy.crc == newest->crc &&
-	       copy.len == newest->len && copy.tag == newest->tag;
+	return recover_intact(b, live, !from, erda_oldoff(live->region), &copy) &&
+	       copy.crc == newest->crc && copy.len == newest->len && copy.tag == newest->tag;
 }
 
 static int finish_entry(struct boot *b, struct live *live, unsigned from, uint64_t *tail)
@@ -123,8 +124,9 @@ static int finish_entry(struct boot *b, struct live *live, unsigned from, uint64
 	}
 	if (!rc)
 		recover_set(b, live,
-			    other == ERDA_NO_OFFSET ? ERDA_EMPTY
-						    : erda_only(!(live->region >> 63), other, !from));
+			    other == ERDA_NO_OFFSET
+				    ? ERDA_EMPTY
+				    : erda_only(!(live->region >> 63), other, !from));
 	return rc;
 }
 

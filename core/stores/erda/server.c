@@ -52,7 +52,8 @@ static void commit(struct server *server, uint32_t slot, unsigned head, uint32_t
 		m = set_newest(server, entry, log, off);
 	}
 	server->index.since[slot] = rt_now() + 1;
-	/* The version that no entry names any more; should both others be lost, cleaning finds it. */
+	/* The version that no entry names any more; should both others be lost, cleaning finds
+	 * it. */
 	if (log->phase <= PHASE_INFORM && erda_oldoff(m) != ERDA_NO_OFFSET &&
 	    erda_oldoff(m) * unit < log->boot_tail)
 		log_made(log, erda_oldoff(m));
@@ -157,8 +158,8 @@ static void write_object(struct server *server, const struct erda_req *req, cons
 			 const struct erda_rsp *rsp)
 {
 	const struct erda_geo *geo = &server->geo;
-	size_t len = erda_object_build(geo, server->object, req->op == ERDA_OP_DEL, req->key, req->klen,
-				       value, req->vlen);
+	size_t len = erda_object_build(geo, server->object, req->op == ERDA_OP_DEL, req->key,
+				       req->klen, value, req->vlen);
 	uint8_t *to = log_at(server, rsp->head, rsp->region) + (uint64_t)rsp->off * geo->unit;
 
 	memcpy(to, server->object, len);
@@ -181,7 +182,8 @@ static int handle_update(struct server *server, const struct erda_req *req, cons
 		return -EMSGSIZE;
 	erda_place(geo, req->key, req->klen, &place);
 	log = &server->log[place.head];
-	if (req->op == ERDA_OP_DEL && erda_find(&server->index, place.home, req->key, req->klen) < 0)
+	if (req->op == ERDA_OP_DEL &&
+	    erda_find(&server->index, place.home, req->key, req->klen) < 0)
 		return 0;
 	/* Nobody gets an address of a log that everybody has been told not to use. */
 	if (!req->inline_object && !geo->knob[ERDA_CLEAN_WAIT] && log->phase >= PHASE_PREPARE)
@@ -224,18 +226,20 @@ static size_t handle_get(struct server *server, const struct erda_req *req, stru
 	for (unsigned i = 0; i < n; i++) {
 		const uint8_t *at = log_at(server, place.head, version[i].region);
 
-		if (erda_object_at(&server->geo, at, version[i].off, req->key, req->klen, &object) !=
-		    OBJECT_GOOD)
+		if (erda_object_at(&server->geo, at, version[i].off, req->key, req->klen,
+				   &object) != OBJECT_GOOD)
 			continue;
 		if (object.tag && server->geo.bug != BUG_TAG_IGNORED)
 			return sizeof(*rsp);
 		rsp->status = 0;
 		rsp->vlen = object.vlen;
-		memcpy(rsp + 1, at + (uint64_t)version[i].off * server->geo.unit + ERDA_HEADER + object.klen,
+		memcpy(rsp + 1,
+		       at + (uint64_t)version[i].off * server->geo.unit + ERDA_HEADER + object.klen,
 		       object.vlen);
 		return sizeof(*rsp) + object.vlen;
 	}
-	/* A first version that has not arrived is none; otherwise the cleaner may still find an older one. */
+	/* A first version that has not arrived is none; otherwise the cleaner may still find an
+	 * older one. */
 	if (n > 1 || log->phase >= PHASE_PREPARE)
 		rsp->status = -EAGAIN;
 	return sizeof(*rsp);
@@ -407,7 +411,8 @@ static int export_all(struct server *server)
 		rc = rpc_server_export(rpc, server->slot, server->slots * sizeof(*server->slot),
 				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	if (!rc)
-		rc = rpc_server_export(rpc, &server->moves, sizeof(server->moves), IBV_ACCESS_REMOTE_READ);
+		rc = rpc_server_export(rpc, &server->moves, sizeof(server->moves),
+				       IBV_ACCESS_REMOTE_READ);
 	for (unsigned h = 0; h < geo->heads && !rc; h++) {
 		rc = log_export(server, h, server->log[h].region);
 		/* Where nobody acknowledges anything, both can be reached at any time. */

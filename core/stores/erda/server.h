@@ -18,7 +18,8 @@ enum erda_phase {
 	PHASE_INFORM,	 /* clients are being told; all is as usual */
 	PHASE_PREPARE,	 /* nobody has an address: entries lose their previous versions */
 	PHASE_MERGE,	 /* latest versions are copied */
-	PHASE_REPLICATE, /* updates go to the other region; those of the phase before are copied too */
+	PHASE_REPLICATE, /* updates go to the other region; those of the phase before are copied
+			  * too */
 	PHASE_END	 /* entries are flipped */
 };
 
@@ -27,9 +28,11 @@ struct log {
 	enum erda_phase phase;
 	unsigned region;	     /* the current one */
 	uint64_t tail[ERDA_REGIONS]; /* last-written address: bytes from the region's start */
-	uint64_t boot_tail;    /* of the current region, when the server started or the cleaning ended */
+	uint64_t boot_tail;    /* of the current region, when the server started or the cleaning
+				* ended */
 	uint64_t cleaned_tail; /* when the last cleaning ended; UINT64_MAX: there was none */
-	uint64_t reserved_end; /* of the other region, from PHASE_REPLICATE on: where the updates begin */
+	uint64_t reserved_end; /* of the other region, from PHASE_REPLICATE on: where the updates
+				  begin */
 	uint64_t limit;	       /* bytes: updates during a cleaning stay below it */
 	uint64_t epoch;	       /* how often clients had to be told something */
 	bool wanted;	       /* clean it */
@@ -79,8 +82,8 @@ size_t log_aligned(const struct erda_geo *geo, size_t len);
  * Space for `len` bytes at a region's tail, or at the start of the next segment: *at, and
  * the tail behind it. -ENOSPC: not below `limit`.
  */
-int log_place(const struct server *server, const struct log *log, unsigned region, size_t len, uint64_t limit,
-	      uint64_t *at, uint64_t *tail);
+int log_place(const struct server *server, const struct log *log, unsigned region, size_t len,
+	      uint64_t limit, uint64_t *at, uint64_t *tail);
 /* What is below `tail` may hold objects: durable before anything names one. */
 void log_use(struct server *server, unsigned head, unsigned region, uint64_t tail);
 /* Remember where an object starts: first there has to be room for it, then it cannot fail. */
@@ -98,7 +101,8 @@ int clean_want(struct server *server, unsigned head);
  * The entry's region with `off` as its newest version, as the log's phase demands it,
  * and the region in which that is.
  */
-uint64_t clean_put_off(const struct server *server, const struct log *log, uint64_t m, uint32_t off);
+uint64_t clean_put_off(const struct server *server, const struct log *log, uint64_t m,
+		       uint32_t off);
 /* In which region updates are written. */
 static inline unsigned clean_put_region(const struct log *log)
 {

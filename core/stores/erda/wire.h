@@ -26,7 +26,8 @@ enum erda_export {
 	EXPORT_LOG    /* PM, clients read and write: erda_export_log() */
 };
 
-/* How a log stands, as clients are told when they connect (struct rpc_server: word): two bits a head. */
+/* How a log stands, as clients are told when they connect (struct rpc_server: word): two bits a
+ * head. */
 static inline uint32_t erda_word(unsigned head, bool cleaning, unsigned region)
 {
 	return ((uint32_t)cleaning << 1 | region) << 2 * head;
@@ -37,27 +38,37 @@ static inline unsigned erda_export_log(unsigned head, unsigned region)
 	return EXPORT_LOG + ERDA_REGIONS * head + region;
 }
 
-_Static_assert(EXPORT_LOG + ERDA_REGIONS * ERDA_MAX_HEADS <= RPC_REGIONS, "a number for each region");
+_Static_assert(EXPORT_LOG + ERDA_REGIONS * ERDA_MAX_HEADS <= RPC_REGIONS,
+	       "a number for each region");
 
-enum erda_op { ERDA_OP_PUT = 1, ERDA_OP_DEL, ERDA_OP_REPAIR, ERDA_OP_GET, ERDA_OP_CLEAN, ERDA_OP_ACK };
+enum erda_op {
+	ERDA_OP_PUT = 1,
+	ERDA_OP_DEL,
+	ERDA_OP_REPAIR,
+	ERDA_OP_GET,
+	ERDA_OP_CLEAN,
+	ERDA_OP_ACK
+};
 
 struct erda_req {
 	uint8_t op; /* enum erda_op */
 	uint8_t klen;
-	uint8_t inline_object; /* PUT, DEL: the server writes the object; PUT: the value stands behind the key
-				*/
+	uint8_t inline_object; /* PUT, DEL: the server writes the object; PUT: the value stands
+				* behind the
+				* key */
 	uint8_t unused;
 	uint32_t vlen;
 	uint32_t client;
-	uint32_t bad; /* REPAIR: the newest offset, at which the reader found no intact object; ACK: the
-			 notice */
+	uint32_t bad; /* REPAIR: the newest offset, at which the reader found no intact object; ACK:
+			 the notice */
 	uint8_t key[TM_MAX_KEY]; /* only klen bytes travel */
 };
 
 #define ERDA_REQ_BYTES(klen) (offsetof(struct erda_req, key) + (klen))
 
 struct erda_rsp {
-	int32_t status; /* 0 or -errno; -EBUSY: ask again; -EAGAIN: a GET that found no intact version */
+	int32_t status; /* 0 or -errno; -EBUSY: ask again; -EAGAIN: a GET that found no intact
+			   version */
 	uint16_t head;
 	uint16_t region;
 	uint32_t off;  /* reserved for the object, in units; ERDA_NO_OFFSET: nothing to write */
@@ -70,7 +81,8 @@ static inline size_t erda_msg_bytes(const struct erda_geo *geo)
 	return sizeof(struct erda_req) + geo->max_vlen;
 }
 
-_Static_assert(sizeof(struct erda_rsp) <= sizeof(struct erda_req), "so a reply fits where a request does");
+_Static_assert(sizeof(struct erda_rsp) <= sizeof(struct erda_req),
+	       "so a reply fits where a request does");
 
 enum erda_notice_kind {
 	NOTICE_BEGIN = 1, /* acknowledge it, and use SENDs for what is behind this head */

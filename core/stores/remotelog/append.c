@@ -55,8 +55,9 @@ uint64_t rl_send_ops(const struct tm_params *params)
 		if (step[i] == RL_ATOMIC_B)
 			ops |= IBV_QP_EX_WITH_ATOMIC_WRITE;
 		if (is_flush(step[i]))
-			ops |= rl_knob(params, RL_FLUSH) == RL_FLUSH_NATIVE ? IBV_QP_EX_WITH_FLUSH
-									    : IBV_QP_EX_WITH_RDMA_READ;
+			ops |= rl_knob(params, RL_FLUSH) == RL_FLUSH_NATIVE
+				       ? IBV_QP_EX_WITH_FLUSH
+				       : IBV_QP_EX_WITH_RDMA_READ;
 	}
 	return ops;
 }
@@ -186,7 +187,8 @@ static int flush(struct rl_client *client, uint64_t off, size_t len, unsigned fl
 	switch (how) {
 	case RL_FLUSH_NATIVE:
 		ibv_wr_flush(next_request(client, flags), rkey, pool_addr(client, off), len,
-			     IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT, len ? IBV_FLUSH_RANGE : IBV_FLUSH_MR);
+			     IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT,
+			     len ? IBV_FLUSH_RANGE : IBV_FLUSH_MR);
 		return 0;
 	case RL_FLUSH_READ:
 		ibv_wr_rdma_read(next_request(client, flags), rkey, pool_addr(client, off));
@@ -234,8 +236,8 @@ static int imm_call(struct rl_client *client, bool tail)
 	if (rc)
 		return rc;
 	do {
-		rc = rpc_call_imm(&client->conn, RL_POOL, off, data, len, (uint32_t)(2 * seq + tail), &head,
-				  RL_MSG_HEAD, NULL);
+		rc = rpc_call_imm(&client->conn, RL_POOL, off, data, len,
+				  (uint32_t)(2 * seq + tail), &head, RL_MSG_HEAD, NULL);
 	} while (again(client, rc, &nap));
 	return rc ? rc : head.status;
 }
@@ -263,7 +265,8 @@ static int do_step(struct rl_client *client, enum rl_step step, unsigned flags)
 		set_bytes(client, out_msg(client), RL_MSG_HEAD + record_len(client));
 		return 0;
 	case RL_FLUSH_RECORD:
-		return flush(client, rl_off(&client->params, client->msg->seq), record_len(client), flags);
+		return flush(client, rl_off(&client->params, client->msg->seq), record_len(client),
+			     flags);
 	case RL_FLUSH_TAIL:
 		return flush(client, RL_TAIL, rl_tail_bytes(&client->params), flags);
 	case RL_FLUSH_ALL:
@@ -308,7 +311,8 @@ int rl_append(struct rl_client *client)
 
 		if (!client->building)
 			first = i;
-		rc = do_step(client, (enum rl_step)step[i], waits(client, next) ? IBV_SEND_SIGNALED : 0);
+		rc = do_step(client, (enum rl_step)step[i],
+			     waits(client, next) ? IBV_SEND_SIGNALED : 0);
 		if (again(client, rc, &nap)) {
 			i = first - 1;
 			rc = 0;
@@ -353,7 +357,8 @@ int rl_lock(struct rl_client *client)
 int rl_read_head(struct rl_client *client, uint64_t *head)
 {
 	const void *word;
-	int rc = rpc_read(&client->conn, RL_WORDS, offsetof(struct rl_words, head), sizeof(*head), &word);
+	int rc = rpc_read(&client->conn, RL_WORDS, offsetof(struct rl_words, head), sizeof(*head),
+			  &word);
 
 	if (!rc)
 		memcpy(head, word, sizeof(*head));

@@ -22,10 +22,11 @@ int rl_open(const struct tm_env *env, void **out)
 	client->msg = calloc(1, rl_msg_bytes(env->params));
 	rc = client->msg ? 0 : -ENOMEM;
 	if (!rc)
-		rc = rpc_open_ex(&client->conn, env, rl_msg_bytes(env->params), rl_buffer_bytes(client),
-				 rl_send_ops(env->params));
+		rc = rpc_open_ex(&client->conn, env, rl_msg_bytes(env->params),
+				 rl_buffer_bytes(client), rl_send_ops(env->params));
 	if (!rc && rl_knob(env->params, RL_FLUSH) == RL_FLUSH_READ_OTHER_QP)
-		rc = rpc_open_further(&client->other, env, rl_msg_bytes(env->params), sizeof(uint64_t));
+		rc = rpc_open_further(&client->other, env, rl_msg_bytes(env->params),
+				      sizeof(uint64_t));
 	if (rc) {
 		rpc_close(&client->conn);
 		free(client->msg);
@@ -38,8 +39,8 @@ int rl_open(const struct tm_env *env, void **out)
 }
 
 /* client->msg becomes a record without number, or a question. */
-static int fill(struct rl_client *client, enum rl_kind kind, const void *key, size_t klen, const void *value,
-		size_t vlen)
+static int fill(struct rl_client *client, enum rl_kind kind, const void *key, size_t klen,
+		const void *value, size_t vlen)
 {
 	struct rl_record *record = &client->msg->record;
 
@@ -92,8 +93,8 @@ int rl_del(void *arg, const void *key, size_t klen)
 
 /* --- GET --- */
 
-/* The number of the last record that there may be: compound: the tail that is visible now; singleton: as many
- * as there is room for. -EAGAIN: the head that was read is too old. */
+/* The number of the last record that there may be: compound: the tail that is visible now;
+ * singleton: as many as there is room for. -EAGAIN: the head that was read is too old. */
 static int read_end(struct rl_client *client, uint64_t head, uint64_t *end)
 {
 	uint64_t room_end = head + rl_slots(&client->params);
@@ -113,7 +114,8 @@ static int read_end(struct rl_client *client, uint64_t head, uint64_t *end)
 }
 
 /* Keep the record if it is the key's. */
-static void keep(struct rl_client *client, const struct rl_record *record, const uint8_t key[TM_MAX_KEY])
+static void keep(struct rl_client *client, const struct rl_record *record,
+		 const uint8_t key[TM_MAX_KEY])
 {
 	if (memcmp(record->key, key, TM_MAX_KEY) != 0)
 		return;
@@ -124,7 +126,8 @@ static void keep(struct rl_client *client, const struct rl_record *record, const
 /* How many records from this one on lie side by side and can be read at once. */
 static uint64_t side_by_side(const struct rl_client *client, uint64_t seq, uint64_t end)
 {
-	uint64_t slots = rl_slots(&client->params), n = end - seq + 1, to_edge = slots - (seq - 1) % slots;
+	uint64_t slots = rl_slots(&client->params), n = end - seq + 1,
+		 to_edge = slots - (seq - 1) % slots;
 
 	if (n > to_edge)
 		n = to_edge;
@@ -145,7 +148,8 @@ static int find_in_log(struct rl_client *client, const uint8_t key[TM_MAX_KEY], 
 
 		rc = rpc_read(&client->conn, RL_POOL, rl_off(params, seq), n * span, &data);
 		for (uint64_t i = 0; i < n && !rc; i++, seq++) {
-			const struct rl_record *record = (const void *)((const uint8_t *)data + i * span);
+			const struct rl_record *record = (const void *)((const uint8_t *)data +
+									i * span);
 
 			if (rl_intact(params, record, seq))
 				keep(client, record, key);
@@ -165,8 +169,8 @@ static int find_in_table(struct rl_client *client, const uint8_t key[TM_MAX_KEY]
 	for (unsigned i = 0; i < params->keys && !client->found; i++) {
 		const struct rl_record *record;
 		const void *data;
-		int rc = rpc_read(&client->conn, RL_POOL, rl_entry_off(params, first + i), rl_span(params),
-				  &data);
+		int rc = rpc_read(&client->conn, RL_POOL, rl_entry_off(params, first + i),
+				  rl_span(params), &data);
 
 		if (rc)
 			return rc;
@@ -234,7 +238,8 @@ int rl_get(void *arg, const void *key, size_t klen, void *value, size_t cap, siz
 		return rc;
 	memcpy(padded, record->key, sizeof(padded));
 	client->found = false;
-	rc = rl_knob(&client->params, RL_GET) ? find_by_server(client) : find_by_read(client, padded);
+	rc = rl_knob(&client->params, RL_GET) ? find_by_server(client)
+					      : find_by_read(client, padded);
 	if (rc)
 		return rc;
 	if (!client->found || record->kind == RL_TOMBSTONE)

@@ -9,8 +9,8 @@
  *	the record, and a tail that counts it	 the entry is overwritten in place: if the power
  *						 fails half-way, the log still has the record
  *	the entry				 behind the head nobody looks for the record
- *	the head				 a slot that the head has not passed is where recovery
- *						 begins
+ *	the head				 a slot that the head has not passed is where
+ * recovery begins
  *	...and then clients are told that there is room
  *
  * A visible tail's records are durable without our doing: that is what a method is for.
@@ -38,14 +38,17 @@ uint64_t rl_entry_off(const struct tm_params *params, unsigned entry)
 	return rl_log_end(params) + entry % params->keys * rl_span(params);
 }
 
-struct rl_record *rl_entry(const struct tm_params *params, uint8_t *pm, const uint8_t key[TM_MAX_KEY])
+struct rl_record *rl_entry(const struct tm_params *params, uint8_t *pm,
+			   const uint8_t key[TM_MAX_KEY])
 {
 	unsigned first = rl_first_entry(params, key);
 
 	for (unsigned i = 0; i < params->keys; i++) {
-		struct rl_record *entry = (struct rl_record *)(pm + rl_entry_off(params, first + i));
+		struct rl_record *entry = (struct rl_record *)(pm +
+							       rl_entry_off(params, first + i));
 
-		if (!entry->seq || !rl_whole(params, entry) || memcmp(entry->key, key, TM_MAX_KEY) == 0)
+		if (!entry->seq || !rl_whole(params, entry) ||
+		    memcmp(entry->key, key, TM_MAX_KEY) == 0)
 			return entry;
 	}
 	return NULL;

@@ -47,7 +47,8 @@ static uint64_t scan(const struct tm_params *params, uint8_t *pm)
 static struct rl_msg *next_buffer(const struct tm_env *env, const struct rl_msg *msg)
 {
 	const struct tm_params *params = env->params;
-	uint8_t *next = msg ? (uint8_t *)msg + rl_msg_bytes(params) : env->pm + rl_table_end(params);
+	uint8_t *next = msg ? (uint8_t *)msg + rl_msg_bytes(params)
+			    : env->pm + rl_table_end(params);
 
 	if (!params->rqwrb_pm || rl_knob(params, RL_SCAN_BUFFERS))
 		return NULL;
@@ -109,7 +110,8 @@ static int collect_all(const struct tm_env *env, uint64_t end)
 	int rc = 0;
 
 	for (uint64_t seq = rl_head(params, env->pm) + 1; !rc && seq <= end; seq++) {
-		if (!rl_knob(params, RL_SEQ) && !rl_intact(params, rl_slot(params, env->pm, seq), seq))
+		if (!rl_knob(params, RL_SEQ) &&
+		    !rl_intact(params, rl_slot(params, env->pm, seq), seq))
 			break;
 		rc = rl_collect(params, env->pm, NULL);
 	}
@@ -149,7 +151,8 @@ static void check_table(const struct tm_env *env, struct tm_fsck *fsck)
 		if (entry->seq && !rl_whole(params, entry))
 			fsck->bad(fsck, "applied+%#llx: half an entry", off);
 		else if (entry->seq > rl_head(params, env->pm))
-			fsck->bad(fsck, "applied+%#llx: a record that the head has not passed", off);
+			fsck->bad(fsck, "applied+%#llx: a record that the head has not passed",
+				  off);
 	}
 }
 
@@ -160,7 +163,8 @@ static void check_tail(const struct tm_env *env, struct tm_fsck *fsck)
 
 	rl_make_tail(env->params, right, tail[0]);
 	if (tail[1] != right[1])
-		fsck->bad(fsck, "tail+0x8: %llu bytes are not the bytes of %llu records: half a tail",
+		fsck->bad(fsck,
+			  "tail+0x8: %llu bytes are not the bytes of %llu records: half a tail",
 			  (unsigned long long)tail[1], (unsigned long long)tail[0]);
 }
 
@@ -180,8 +184,10 @@ void rl_fsck(const struct tm_env *env, struct tm_fsck *fsck)
 		const struct rl_record *record = rl_slot(params, env->pm, seq);
 
 		if (seq <= end && !rl_intact(params, record, seq))
-			fsck->bad(fsck, "log+%#llx: the tail is ahead of this record, which is not intact",
-				  off);
+			fsck->bad(
+				fsck,
+				"log+%#llx: the tail is ahead of this record, which is not intact",
+				off);
 		if (seq > end && !compound && record->seq > end)
 			fsck->bad(fsck, "log+%#llx: a record behind the end of the log", off);
 	}

@@ -1,27 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What RemoteLog promises, its switches, its sizes, and the way around its pool. See remotelog.h. */
+/* What RemoteLog promises, its switches, its sizes, and the way around its pool. See
+ * remotelog.h. */
 #include <libpmem.h>
 #include "core/stores/remotelog/remotelog.h"
 
 static const struct tm_knob knobs[] = {
-	[RL_METHOD] =
-		{"method",
-		 "w1 w1n w2 w3 i1 i2 i3 s1 s2 s3 s4 cw1 cw2 cw2p cw2c cw2f cw3 cw4 ci1 ci2 ci3 ci4 cs1 cs1x "
-		 "cs2 cs3 cs4",
-		 "how an append becomes durable (RP tables 2 and 3); c: compound, record then tail"},
+	[RL_METHOD] = {"method",
+		       "w1 w1n w2 w3 i1 i2 i3 s1 s2 s3 s4 cw1 cw2 cw2p cw2c cw2f cw3 cw4 ci1 ci2 "
+		       "ci3 ci4 cs1 cs1x "
+		       "cs2 cs3 cs4",
+		       "how an append becomes durable (RP tables 2 and 3); c: compound, record "
+		       "then tail"},
 	[RL_FLUSH] = {"flush", "native read read_other_qp",
 		      "RDMA FLUSH; or a READ on the same connection instead; or on another one"},
-	[RL_CRC] = {"crc", "on off", "readers and recovery compare a record's checksum, not only its number"},
+	[RL_CRC] = {"crc", "on off",
+		    "readers and recovery compare a record's checksum, not only its number"},
 	[RL_GET] = {"get", "client server",
 		    "who looks through the log for a GET: client by READ, server's CPU"},
-	[RL_SCAN_BUFFERS] = {"scan_buffers", "on off", "recovery looks for records in receive buffers in PM"},
+	[RL_SCAN_BUFFERS] = {"scan_buffers", "on off",
+			     "recovery looks for records in receive buffers in PM"},
 	[RL_SLOTS] = {"slots", "all 2 4 16",
-		      "room for all records that are ever written; or a ring, which the server collects"},
+		      "room for all records that are ever written; or a ring, which the server "
+		      "collects"},
 	[RL_SEQ] = {"seq", "checked unchecked",
 		    "recovery's scan compares a record's number, not only its checksum"},
-	[RL_TAIL_BYTES] = {"tail", "8 16",
-			   "bytes of a compound append's second update; 16 are too many for an ATOMIC WRITE, "
-			   "and a WRITE stands for it"},
+	[RL_TAIL_BYTES] =
+		{"tail", "8 16",
+		 "bytes of a compound append's second update; 16 are too many for an ATOMIC WRITE, "
+		 "and a WRITE stands for it"},
 	[RL_BUG] = {"bug", "none gc_early gc_dirty room_early repost_early",
 		    "a seeded bug, see the variants"},
 	[RL_KNOBS] = {0},
@@ -40,7 +46,8 @@ static const struct tm_variant variants[] = {
 	{"s4", "method=s4", "Send, completion", 0},
 	{"cw1", "method=cw1", "twice: Write, Send, flush by the server, acknowledgement", 0},
 	{"cw2", "method=cw2", "Write, Flush, AtomicWrite of the tail, Flush", 0},
-	{"cw2p", "method=cw2p", "the same with a Write of the tail, which may overtake the first Flush", 0},
+	{"cw2p", "method=cw2p",
+	 "the same with a Write of the tail, which may overtake the first Flush", 0},
 	{"cw2c", "method=cw2c", "Write, Flush, completion, Write of the tail, Flush", 0},
 	{"cw2f", "method=cw2f", "Write, Flush, fenced Write of the tail, Flush", 0},
 	{"cw3", "method=cw3", "Write, Write of the tail, Flush", 0},
@@ -51,30 +58,34 @@ static const struct tm_variant variants[] = {
 	{"ci4", "method=ci4", "WriteImm, WriteImm of the tail, completion", 0},
 	{"cs1", "method=cs1",
 	 "Send of both, copy and flush by the server one after the other, acknowledgement", 0},
-	{"cs1x", "method=cs1x", "Send of both, the server copies both and then flushes both, acknowledgement",
-	 0},
+	{"cs1x", "method=cs1x",
+	 "Send of both, the server copies both and then flushes both, acknowledgement", 0},
 	{"cs2", "method=cs2", "Send of both, copies by the server, acknowledgement", 0},
 	{"cs3", "method=cs3", "Send of both, Flush", 0},
 	{"cs4", "method=cs4", "Send of both, completion", 0},
 	{"ring", "slots=2", "Write, Send, flush, acknowledgement; into a ring of two slots", 0},
 
 	{"seq_unchecked", "slots=2 seq=unchecked",
-	 "recovery takes records of the ring's previous lap for new ones: their checksums are right",
+	 "recovery takes records of the ring's previous lap for new ones: their checksums are "
+	 "right",
 	 TM_BIT(TM_DUR)},
 	{"gc_early", "slots=2 bug=gc_early",
 	 "the head passes a record before the applied table has it for good",
 	 TM_BIT(TM_DUR) | TM_BIT(TM_FSCK)},
 	{"gc_dirty", "slots=2 bug=gc_dirty",
-	 "a record that is visible but not durable is taken into the table: a power failure leaves half of "
+	 "a record that is visible but not durable is taken into the table: a power failure leaves "
+	 "half of "
 	 "it "
 	 "there and nothing in the log",
 	 TM_BIT(TM_DUR) | TM_BIT(TM_FSCK)},
 	{"room_early", "method=w2 ddio=off slots=2 bug=room_early",
-	 "clients learn that there is room before the head is durable: recovery starts at a record that has "
+	 "clients learn that there is room before the head is durable: recovery starts at a record "
+	 "that has "
 	 "been overwritten",
 	 TM_BIT(TM_DUR) | TM_BIT(TM_FSCK)},
 	{"repost_early", "method=s3 rqwrb=pm ddio=off bug=repost_early",
-	 "a receive buffer in PM is posted again when its record is in the log, not when it is durable there",
+	 "a receive buffer in PM is posted again when its record is in the log, not when it is "
+	 "durable there",
 	 TM_BIT(TM_DUR)},
 	{0},
 };
@@ -172,9 +183,12 @@ uint64_t rl_end(const struct tm_params *params, uint8_t *pm)
 
 	if (rl_method(params)->compound) {
 		end = *(const uint64_t *)(pm + RL_TAIL);
-		return end > head ? end : head; /* the collector's tail is durable, a client's need not be */
+		return end > head
+			       ? end
+			       : head; /* the collector's tail is durable, a client's need not be */
 	}
-	while (end - head < rl_slots(params) && rl_intact(params, rl_slot(params, pm, end + 1), end + 1))
+	while (end - head < rl_slots(params) &&
+	       rl_intact(params, rl_slot(params, pm, end + 1), end + 1))
 		end++;
 	return end;
 }
@@ -198,7 +212,8 @@ void rl_persist_tail(const struct tm_params *params, uint8_t *pm)
 
 const struct tm_store remotelog_store = {
 	.name = "remotelog",
-	.what = "RemoteLog: a log in remote PM, appended to by each method of the remote persistence "
+	.what = "RemoteLog: a log in remote PM, appended to by each method of the remote "
+		"persistence "
 		"taxonomy",
 	.promises = TM_BIT(TM_DUR) | TM_BIT(TM_FSCK) | TM_BIT(TM_RDA),
 	.knobs = knobs,

@@ -41,7 +41,8 @@
  * client that finds the log full waits for.
  *
  * DUR is about appends. A GET returns what is visible; beside another client's append that
- * need not be durable yet, so MONO is not promised, and with readers beside writers DUR breaks, too.
+ * need not be durable yet, so MONO is not promised, and with readers beside writers DUR breaks,
+ * too.
  */
 #include "core/stores/kv.h"
 #include "core/stores/rpc.h"
@@ -164,8 +165,8 @@ bool rl_whole(const struct tm_params *params, const struct rl_record *record);
 bool rl_intact(const struct tm_params *params, const struct rl_record *record, uint64_t seq);
 /* The number of the last record that has been collected; 0: none. */
 uint64_t rl_head(const struct tm_params *params, const uint8_t *pm);
-/* The number of the log's last record: compound: its tail; singleton: of the last before one that is not
- * intact. rl_head(): the log is empty. */
+/* The number of the log's last record: compound: its tail; singleton: of the last before one that
+ * is not intact. rl_head(): the log is empty. */
 uint64_t rl_end(const struct tm_params *params, uint8_t *pm);
 
 /* The tail: a number, and with tail=16 how many bytes of records that makes. */
@@ -177,14 +178,16 @@ void rl_persist_tail(const struct tm_params *params, uint8_t *pm);
 
 /* Is the log one, with an applied table? */
 bool rl_ring(const struct tm_params *params);
-/* The entry of the table with which the search for a key begins; the next ones follow, in a circle. */
+/* The entry of the table with which the search for a key begins; the next ones follow, in a
+ * circle. */
 unsigned rl_first_entry(const struct tm_params *params, const uint8_t key[TM_MAX_KEY]);
 uint64_t rl_entry_off(const struct tm_params *params, unsigned entry);
 /* The key's entry; or the one that is to become it; NULL: there is no room. */
-struct rl_record *rl_entry(const struct tm_params *params, uint8_t *pm, const uint8_t key[TM_MAX_KEY]);
-/* Take the log's first record, whose number the caller has compared, into the table and move the head over
- * it, all of it durable; then say so in words->head (NULL: nobody asks). Of a damaged record only the head
- * learns. 0; -ENOSPC: more keys than the store was made for. */
+struct rl_record *rl_entry(const struct tm_params *params, uint8_t *pm,
+			   const uint8_t key[TM_MAX_KEY]);
+/* Take the log's first record, whose number the caller has compared, into the table and move the
+ * head over it, all of it durable; then say so in words->head (NULL: nobody asks). Of a damaged
+ * record only the head learns. 0; -ENOSPC: more keys than the store was made for. */
 int rl_collect(const struct tm_params *params, uint8_t *pm, struct rl_words *words);
 
 int rl_format(const struct tm_env *env);
@@ -200,10 +203,10 @@ struct rl_client {
 	struct rpc_conn other; /* flush=read_other_qp */
 	struct ibv_qp_ex *qp;  /* conn's */
 	bool building;	       /* a batch has begun on it */
-	uint64_t next;	       /* the number that the next record has, as far as this client knows */
-	uint64_t head;	       /* so far the log has been collected, as far as this client knows */
-	struct rl_msg *msg;    /* what it appends; the reply of RL_LOOKUP */
-	uint32_t chunk;	       /* records that GET reads at once */
+	uint64_t next;	    /* the number that the next record has, as far as this client knows */
+	uint64_t head;	    /* so far the log has been collected, as far as this client knows */
+	struct rl_msg *msg; /* what it appends; the reply of RL_LOOKUP */
+	uint32_t chunk;	    /* records that GET reads at once */
 	bool found;
 };
 int rl_open(const struct tm_env *env, void **client);
@@ -215,8 +218,9 @@ int rl_del(void *client, const void *key, size_t klen);
 uint64_t rl_send_ops(const struct tm_params *params);
 /* Of the connection's buffer: room for the data of GETs, then for what a client posts. */
 size_t rl_buffer_bytes(const struct rl_client *client);
-/* Sleep, at first (*ns is 0) for a microsecond, then longer each time. False: no longer than the last time.
- */
+/* Sleep, at first (*ns is 0) for a microsecond, then longer each time. False: no longer than the
+ * last
+ * time. */
 bool rl_nap(uint64_t *ns);
 /* Become the one who appends: client->next is the record's number then. */
 int rl_lock(struct rl_client *client);

@@ -73,7 +73,8 @@ static void told(const struct rl_server *server, uint64_t seq, bool tail)
 }
 
 /* The newest record of the key, by the CPU. NULL: none. */
-static const struct rl_record *look_up(const struct rl_server *server, const uint8_t key[TM_MAX_KEY])
+static const struct rl_record *look_up(const struct rl_server *server,
+				       const uint8_t key[TM_MAX_KEY])
 {
 	const struct tm_params *params = &server->params;
 	uint64_t head = rl_head(params, server->pm);
@@ -88,7 +89,8 @@ static const struct rl_record *look_up(const struct rl_server *server, const uin
 	return record && record->seq && rl_whole(params, record) ? record : NULL;
 }
 
-static size_t answer_lookup(const struct rl_server *server, const struct rl_msg *msg, struct rl_msg *reply)
+static size_t answer_lookup(const struct rl_server *server, const struct rl_msg *msg,
+			    struct rl_msg *reply)
 {
 	const struct rl_record *record = look_up(server, msg->record.key);
 
@@ -154,8 +156,8 @@ static void serve(void *arg)
 int rl_serve(const struct tm_env *env)
 {
 	struct rl_server *server = calloc(1, sizeof(*server));
-	const int common = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
-			   IBV_ACCESS_REMOTE_ATOMIC;
+	const int common = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+			   IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 	uint64_t end = rl_table_end(env->params);
 	int rc;
 
@@ -174,7 +176,8 @@ int rl_serve(const struct tm_env *env)
 				 IBV_ACCESS_FLUSH_PERSISTENT;
 	if (!rc) /* RL_POOL */
 		rc = rpc_server_export(&server->rpc, env->pm, end,
-				       common | IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT);
+				       common | IBV_ACCESS_FLUSH_GLOBAL |
+					       IBV_ACCESS_FLUSH_PERSISTENT);
 	if (!rc) /* RL_WORDS */
 		rc = rpc_server_export(&server->rpc, server->words, sizeof(*server->words), common);
 	if (!rc)
