@@ -3,7 +3,7 @@
 #define TM_ARGUMENTS_H
 /* What a command that runs stores was asked for: crashtest, fuzz, count. */
 #include <getopt.h>
-#include "checker/campaign.h"
+#include "checker/explore/campaign.h"
 
 #define MAX_CONFIGS 64
 #define MAX_KNOBS   32

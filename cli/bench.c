@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include "checker/clock.h"
-#include "checker/explore.h"
+#include "checker/explore/clock.h"
+#include "checker/explore/explore.h"
 #include "cli/cli.h"
 #include "core/rnic/rnic.h"
 #include "scenarios/stores.h"

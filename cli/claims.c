@@ -4,17 +4,17 @@
  * of work are single workloads of cases, the costly ones first; what they find is put together in
  * the order of the file, so the number of jobs changes no figure. claims_report.c prints it.
  */
-#include "checker/claims.h"
+#include "checker/hunt/claims.h"
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "checker/clock.h"
-#include "checker/names.h"
-#include "checker/pool.h"
-#include "checker/trace.h"
+#include "checker/explore/clock.h"
+#include "checker/judge/names.h"
+#include "checker/explore/pool.h"
+#include "checker/trace/trace.h"
 #include "cli/claims.h"
 #include "cli/cli.h"
 

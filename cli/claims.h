@@ -2,7 +2,7 @@
 #ifndef TM_CLI_CLAIMS_H
 #define TM_CLI_CLAIMS_H
 /* What `tidemark claims` was asked for, what it found, and its other half, --knobs. */
-#include "checker/claims.h"
+#include "checker/hunt/claims.h"
 
 struct claims_options {
 	struct claim_budget budget;

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "checker/flips.h"
-#include "checker/names.h"
+#include "checker/hunt/sensitivity.h"
+#include "checker/judge/names.h"
 #include "cli/claims.h"
 #include "cli/cli.h"
 

@@ -45,7 +45,7 @@ int stat_main(int argc, char **argv);
 int fault_main(int argc, char **argv);
 int cut_main(int argc, char **argv);
 
-/* tidemark replay of what tidemark examine wrote down (checker/artefact.h). */
+/* tidemark replay of what tidemark examine wrote down (checker/live/crash_bundle.h). */
 int replay_artefact(const char *path, bool quiet);
 
 /* The program's name as it was called, for commands that are printed. */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tidemark count: what an operation of a store costs. checker/count.c counts; here the
+ * tidemark count: what an operation of a store costs. checker/models/count.c counts; here the
  * figures become a table, a column for each of them, and JSON. docs/count.md says what each is.
  */
-#include "checker/count.h"
+#include "checker/models/count.h"
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/arguments.h"
 #include "cli/cli.h"
-#include "cli/report.h"
+#include "report/report.h"
 #include "core/rnic/rnic.h"
 #include "scenarios/stores.h"
 

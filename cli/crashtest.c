@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "checker/expect.h"
-#include "checker/names.h"
-#include "checker/trace.h"
+#include "checker/judge/expect.h"
+#include "checker/judge/names.h"
+#include "checker/trace/trace.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
-#include "cli/report.h"
+#include "report/report.h"
 
 /* --- traces --- */
 

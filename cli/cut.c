@@ -2,12 +2,12 @@
 /*
  * tidemark cut: what a power failure leaves of a pool that a server has had with --shadow.
  * The lines that were in flight are those where the media and the cache image differ;
- * a seed says which of them reach the media (core/pmem/live_pm.h).
+ * a seed says which of them reach the media (core/live/live_pm.h).
  */
 #include <errno.h>
 #include <getopt.h>
 #include "cli/cli.h"
-#include "core/pmem/live_pm.h"
+#include "core/live/live_pm.h"
 
 struct cut {
 	const char *media, *cache;

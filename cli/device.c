@@ -2,7 +2,7 @@
 /* The RDMA device of a command of the live world. */
 #include <infiniband/verbs.h>
 #include "cli/cli.h"
-#include "core/rt/live.h"
+#include "core/live/live.h"
 
 int open_device(const char *name, struct ibv_context **verbs)
 {

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "checker/artefact.h"
-#include "checker/names.h"
+#include "checker/live/crash_bundle.h"
+#include "checker/judge/names.h"
 #include "cli/cli.h"
-#include "cli/report.h"
+#include "report/report.h"
 
 #define HISTORIES 4096
 

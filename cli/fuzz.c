@@ -12,17 +12,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
-#include "checker/clock.h"
-#include "checker/fingerprint.h"
-#include "checker/expect.h"
-#include "checker/fuzz.h"
-#include "checker/names.h"
-#include "checker/regress.h"
-#include "checker/trace.h"
+#include "checker/explore/clock.h"
+#include "checker/trace/fingerprint.h"
+#include "checker/judge/expect.h"
+#include "checker/hunt/fuzz.h"
+#include "checker/judge/names.h"
+#include "checker/trace/regress.h"
+#include "checker/trace/trace.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
-#include "cli/junit.h"
-#include "cli/report.h"
+#include "report/junit.h"
+#include "report/report.h"
 
 #define DEFAULT_SECONDS 60
 #define DEFAULT_REGRESS "tests/traces"

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/trace.h"
+#include "checker/trace/trace.h"
 #include "cli/cli.h"
 #include "scenarios/stores.h"
 

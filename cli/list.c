@@ -2,7 +2,7 @@
 /* tidemark list: what there is to choose from. */
 #include "cli/cli.h"
 #include <string.h>
-#include "checker/names.h"
+#include "checker/judge/names.h"
 #include "core/pmem/own_bug.h"
 #include "core/rt/fails.h"
 #include "scenarios/stores.h"

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "checker/pool.h"
+#include "checker/explore/pool.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
 

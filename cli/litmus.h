@@ -4,8 +4,8 @@
 /* tidemark litmus: between its command line (litmus.c), its files (litmus_files.c) and what it
  * prints (litmus_report.c). */
 #include <jansson.h>
-#include "checker/litmus.h"
-#include "cli/junit.h"
+#include "checker/models/litmus.h"
+#include "report/junit.h"
 
 #define LITMUS_KNOBS   32
 #define LITMUS_CONFIGS 6 /* domains, with ddio on and off */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tidemark bench --server: load on live servers (checker/load.c), and what came of it. One
+ * tidemark bench --server: load on live servers (checker/live/load.c), and what came of it. One
  * server under one load is told in detail; several servers, workloads or numbers of clients make a
  * table, with what `tidemark count` says of each store's round trips beside it. docs/live-bench.md.
  */
@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "checker/count.h"
-#include "checker/load.h"
-#include "checker/recording.h"
+#include "checker/models/count.h"
+#include "checker/live/load.h"
+#include "checker/live/recording.h"
 #include "cli/cli.h"
-#include "cli/report.h"
-#include "core/rt/live.h"
+#include "report/report.h"
+#include "core/live/live.h"
 #include "scenarios/session.h"
 #include "scenarios/stores.h"
 #include "scenarios/zipf.h"

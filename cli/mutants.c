@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "checker/mutants.h"
-#include "checker/names.h"
-#include "checker/pool.h"
+#include "checker/hunt/mutants.h"
+#include "checker/judge/names.h"
+#include "checker/explore/pool.h"
 #include "cli/cli.h"
-#include "cli/report.h"
+#include "report/report.h"
 
 #define MAX_MUTANTS 256
 

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/artefact.h"
+#include "checker/live/crash_bundle.h"
 #include "cli/cli.h"
-#include "cli/story.h"
+#include "report/event_trace.h"
 
 static void help(void)
 {

@@ -30,8 +30,8 @@
 #include <time.h>
 #include <unistd.h>
 #include "cli/cli.h"
-#include "core/nic/config.h"
-#include "core/nic/net_dir.h"
+#include "core/provider/base/config.h"
+#include "core/provider/base/fabric_dir.h"
 
 #define PRELOAD "libtidemark-verbs.so"
 

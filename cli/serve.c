@@ -17,9 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cli/cli.h"
-#include "core/pmem/live_pm.h"
-#include "core/rt/control.h"
-#include "core/rt/live.h"
+#include "core/live/live_pm.h"
+#include "core/live/rendezvous.h"
+#include "core/live/live.h"
 #include "scenarios/knobs.h"
 #include "scenarios/live_store.h"
 

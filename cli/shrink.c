@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tidemark shrink: the smallest case that breaks a trace's contract. */
-#include "checker/shrink.h"
+#include "checker/trace/shrink.h"
 #include <errno.h>
 #include <string.h>
 #include "cli/cli.h"
-#include "checker/trace.h"
+#include "checker/trace/trace.h"
 
 static void progress(void *arg, unsigned operations, unsigned deviations)
 {

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "checker/names.h"
-#include "checker/pool.h"
-#include "checker/soak.h"
-#include "checker/trace.h"
+#include "checker/judge/names.h"
+#include "checker/explore/pool.h"
+#include "checker/hunt/soak.h"
+#include "checker/trace/trace.h"
 #include "cli/cli.h"
 
 #define LINES 20 /* of memory and speed, in the whole time */

@@ -2,7 +2,7 @@
 /*
  * tidemark stat and tidemark fault: the processes of a net, while they run. What their NICs count;
  * the rules that hurt their packets, which can be given anew. Both read the processes' pages
- * (core/nic/page.h).
+ * (core/provider/base/stats_page.h).
  */
 #include <dirent.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/cli.h"
-#include "core/nic/page.h"
+#include "core/provider/base/stats_page.h"
 
 static const char *const names[RNIC_COUNT] = {
 #define X(name, words) #name,

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "checker/clock.h"
-#include "checker/names.h"
+#include "checker/explore/clock.h"
+#include "checker/judge/names.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "scenarios/stores.h"

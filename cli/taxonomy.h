@@ -2,7 +2,7 @@
 #ifndef TM_CLI_TAXONOMY_H
 #define TM_CLI_TAXONOMY_H
 /* What `tidemark taxonomy` was asked for, and what its files share. */
-#include "checker/taxonomy.h"
+#include "checker/models/taxonomy.h"
 
 #define TAXONOMY_CONFIG 200 /* bytes of a configuration in words */
 

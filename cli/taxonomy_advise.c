@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include "checker/names.h"
+#include "checker/judge/names.h"
 #include "cli/cli.h"
 #include "cli/taxonomy.h"
 

@@ -56,7 +56,7 @@ if(missing)
 		"  ${command}\nThen configure again with: cmake --fresh")
 endif()
 
-# Whether <infiniband/verbs.h> has FLUSH; if not, core/rnic/placement.h has.
+# Whether <infiniband/verbs.h> has FLUSH; if not, core/verbs_compat.h has.
 include(CheckStructHasMember)
 set(CMAKE_REQUIRED_INCLUDES ${VERBS_INCLUDE})
 check_struct_has_member("struct ibv_qp_ex" wr_flush infiniband/verbs.h TIDEMARK_VERBS_FLUSH LANGUAGE C)

@@ -1,4 +1,4 @@
-# Each tests/test_*.c is one program, with Check; tests/test_*.sh are listed below.
+# Each test_*.c below tests/ is one program, with Check; the test_*.sh are listed below.
 # Check's limits, also those that a test sets itself, are for an empty machine: here five times as long.
 set(test_environment CK_DEFAULT_TIMEOUT=100 CK_TIMEOUT_MULTIPLIER=5 UBSAN_OPTIONS=print_stacktrace=1)
 
@@ -8,7 +8,7 @@ function(tidemark_test name)
 		ENVIRONMENT "${test_environment}")
 endfunction()
 
-file(GLOB test_sources CONFIGURE_DEPENDS tests/test_*.c)
+file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS tests/test_*.c)
 foreach(source ${test_sources})
 	cmake_path(GET source STEM name)
 	add_executable(${name} ${source})
@@ -25,36 +25,36 @@ foreach(source ${test_sources})
 		target_sources(${name} PRIVATE $<TARGET_OBJECTS:tidemark_nic>)
 		target_link_libraries(${name} PRIVATE PkgConfig::ISAL pthread)
 	elseif(name STREQUAL test_xrc_relay) # looks inside, too
-		target_sources(${name} PRIVATE $<TARGET_OBJECTS:tidemark_nic> tests/nic_net.c tests/nic_side.c)
+		target_sources(${name} PRIVATE $<TARGET_OBJECTS:tidemark_nic> tests/core/provider/nic_net.c tests/core/provider/nic_side.c)
 		target_link_libraries(${name} PRIVATE PkgConfig::ISAL pthread)
 	elseif(name MATCHES "^test_nic_")
 		# A verbs program like others', on the soft RNIC of its process.
 		target_link_libraries(${name} PRIVATE tidemark_preload)
 		if(NOT name STREQUAL test_nic_cm) # has two nets
-			target_sources(${name} PRIVATE tests/nic_net.c tests/nic_side.c)
+			target_sources(${name} PRIVATE tests/core/provider/nic_net.c tests/core/provider/nic_side.c)
 		endif()
 	else()
 		target_link_libraries(${name} PRIVATE tidemark_sim stores_sim)
 	endif()
 	if(name STREQUAL test_examine)
-		target_sources(${name} PRIVATE tests/live_sim.c)
+		target_sources(${name} PRIVATE tests/core/live/live_sim.c)
 	endif()
 	if(name MATCHES "^test_(rnic.*|qp_ex|cq|srq|mw)$")
-		target_sources(${name} PRIVATE tests/rnic_world.c)
+		target_sources(${name} PRIVATE tests/core/rnic/rnic_world.c)
 	endif()
 	if(name STREQUAL test_long_copy)
-		target_sources(${name} PRIVATE core/nic/long_copy.c)
+		target_sources(${name} PRIVATE core/provider/base/long_copy.c)
 	endif()
 	if(name STREQUAL test_wire)
-		target_sources(${name} PRIVATE core/nic/wire.c)
+		target_sources(${name} PRIVATE core/provider/link/wire.c)
 		target_link_libraries(${name} PRIVATE PkgConfig::ISAL)
 	endif()
 	if(name STREQUAL test_nic_cm) # makes packets, too, as others would
-		target_sources(${name} PRIVATE core/nic/wire.c core/nic/mad.c core/nic/engine.c core/rnic/packet.c)
+		target_sources(${name} PRIVATE core/provider/link/wire.c core/provider/cm/mad.c core/provider/base/engine.c core/rnic/transport/packet.c)
 		target_link_libraries(${name} PRIVATE PkgConfig::ISAL)
 	endif()
 	if(name STREQUAL test_mad)
-		target_sources(${name} PRIVATE core/nic/mad.c)
+		target_sources(${name} PRIVATE core/provider/cm/mad.c)
 	endif()
 	if(name STREQUAL test_bugs)
 		foreach(part RANGE 1 4)
@@ -78,10 +78,10 @@ foreach(compiler gcc clang)
 		set(object ${PROJECT_BINARY_DIR}/tracer_subject_${variant}.o)
 		add_custom_command(OUTPUT ${object}
 			COMMAND ${TRACER_${compiler}} -std=gnu17 -D_GNU_SOURCE -I${PROJECT_SOURCE_DIR} -Wall -fPIC
-				-${level} ${store_flags} ${store_flags_${compiler}} -c ${PROJECT_SOURCE_DIR}/tests/tracer_subject.c -o ${object}.raw
+				-${level} ${store_flags} ${store_flags_${compiler}} -c ${PROJECT_SOURCE_DIR}/tests/core/pmem/tracer_subject.c -o ${object}.raw
 			COMMAND ${CMAKE_OBJCOPY} --redefine-syms=${store_symbols}
 				--redefine-sym tracer_subject=tracer_subject_${variant} ${object}.raw ${object}
-			DEPENDS tests/tracer_subject.c tests/tracer_subject.h ${store_symbols}
+			DEPENDS tests/core/pmem/tracer_subject.c tests/core/pmem/tracer_subject.h ${store_symbols}
 			COMMENT "Compiling the tracer's subject: ${variant}" VERBATIM)
 		target_sources(test_tracer PRIVATE ${object})
 		string(APPEND variants " X(${variant})")
@@ -92,7 +92,7 @@ target_compile_definitions(test_tracer PRIVATE "TRACER_VARIANTS=${variants}")
 # Stores give no memory back when their machine dies; nobody does it for them here.
 set_property(TEST test_erda APPEND PROPERTY ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
 
-tidemark_test(test_stores_lint ${PROJECT_SOURCE_DIR}/tests/test_stores_lint.sh
+tidemark_test(test_stores_lint ${PROJECT_SOURCE_DIR}/tests/core/stores/test_stores_lint.sh
 	$<TARGET_FILE:tidemark_sim> ${store_symbols} ${stores_archive})
 set_property(TEST test_stores_lint APPEND PROPERTY ENVIRONMENT
 	CC=${CMAKE_C_COMPILER} NM=${CMAKE_NM} OBJDUMP=${CMAKE_OBJDUMP} OBJCOPY=${CMAKE_OBJCOPY})
@@ -108,32 +108,32 @@ if(TIDEMARK_SANITIZE)
 	set_tests_properties(test_nic_memory test_nic_types PROPERTIES DISABLED TRUE)
 endif()
 if(NOT TIDEMARK_SANITIZE) # a sanitizer's library would have to be the program's, too, and it adds symbols
-	tidemark_test(test_nic_symbols ${PROJECT_SOURCE_DIR}/tests/test_nic_symbols.sh
+	tidemark_test(test_nic_symbols ${PROJECT_SOURCE_DIR}/tests/core/provider/test_nic_symbols.sh
 		$<TARGET_FILE:tidemark_libibverbs> $<TARGET_FILE:tidemark_preload> ${SYSTEM_IBVERBS})
-	tidemark_test(test_nic_devinfo ${PROJECT_SOURCE_DIR}/tests/test_nic_devinfo.sh $<TARGET_FILE:tidemark_preload>
+	tidemark_test(test_nic_devinfo ${PROJECT_SOURCE_DIR}/tests/core/provider/test_nic_devinfo.sh $<TARGET_FILE:tidemark_preload>
 		$<TARGET_FILE_DIR:tidemark_libibverbs>)
 	find_library(SYSTEM_RDMACM rdmacm)
-	tidemark_test(test_nic_cm_programs ${PROJECT_SOURCE_DIR}/tests/test_nic_cm_programs.sh
+	tidemark_test(test_nic_cm_programs ${PROJECT_SOURCE_DIR}/tests/core/provider/test_nic_cm_programs.sh
 		$<TARGET_FILE:tidemark_preload> $<TARGET_FILE:tidemark_librdmacm> ${SYSTEM_RDMACM})
 endif()
-tidemark_test(test_newer_verbs ${PROJECT_SOURCE_DIR}/tests/test_newer_verbs.sh ${VERBS_INCLUDE})
+tidemark_test(test_newer_verbs ${PROJECT_SOURCE_DIR}/tests/core/rnic/test_newer_verbs.sh ${VERBS_INCLUDE})
 set_property(TEST test_newer_verbs APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMPILER} CMAKE=${CMAKE_COMMAND})
-tidemark_test(test_traces ${PROJECT_SOURCE_DIR}/tests/test_traces.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests/traces)
-tidemark_test(test_story ${PROJECT_SOURCE_DIR}/tests/test_story.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests/traces
+tidemark_test(test_traces ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_traces.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests/traces)
+tidemark_test(test_event_trace ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_event_trace.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests/traces
 	${PROJECT_SOURCE_DIR}/tests/causes)
-tidemark_test(test_page ${PROJECT_SOURCE_DIR}/tests/test_page.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests)
-tidemark_test(test_hazards ${PROJECT_SOURCE_DIR}/tests/test_hazards.sh $<TARGET_FILE:tidemark>)
-tidemark_test(test_litmus ${PROJECT_SOURCE_DIR}/tests/test_litmus.sh $<TARGET_FILE:tidemark>
+tidemark_test(test_html ${PROJECT_SOURCE_DIR}/tests/report/test_html.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests)
+tidemark_test(test_hazards ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_hazards.sh $<TARGET_FILE:tidemark>)
+tidemark_test(test_litmus ${PROJECT_SOURCE_DIR}/tests/checker/models/test_litmus.sh $<TARGET_FILE:tidemark>
 	${PROJECT_SOURCE_DIR}/docs/litmus.md)
-tidemark_test(test_litmus_suite ${PROJECT_SOURCE_DIR}/tests/test_litmus_suite.sh $<TARGET_FILE:tidemark>
+tidemark_test(test_litmus_suite ${PROJECT_SOURCE_DIR}/tests/checker/models/test_litmus_suite.sh $<TARGET_FILE:tidemark>
 	${PROJECT_SOURCE_DIR}/scenarios/litmus)
-tidemark_test(test_count_cli ${PROJECT_SOURCE_DIR}/tests/test_count.sh $<TARGET_FILE:tidemark>)
-tidemark_test(test_cut ${PROJECT_SOURCE_DIR}/tests/test_cut.sh $<TARGET_FILE:tidemark> $<TARGET_FILE:test_live_pm>)
-tidemark_test(test_examine_cli ${PROJECT_SOURCE_DIR}/tests/test_examine.sh $<TARGET_FILE:tidemark>
+tidemark_test(test_count_cli ${PROJECT_SOURCE_DIR}/tests/checker/models/test_count.sh $<TARGET_FILE:tidemark>)
+tidemark_test(test_cut ${PROJECT_SOURCE_DIR}/tests/checker/live/test_cut.sh $<TARGET_FILE:tidemark> $<TARGET_FILE:test_live_pm>)
+tidemark_test(test_examine_cli ${PROJECT_SOURCE_DIR}/tests/checker/live/test_examine.sh $<TARGET_FILE:tidemark>
 	$<TARGET_FILE:test_examine>)
-tidemark_test(test_verbs ${PROJECT_SOURCE_DIR}/tests/test_verbs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+tidemark_test(test_verbs ${PROJECT_SOURCE_DIR}/tests/scenarios/test_verbs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 # Processes on the soft RNIC; programs like any other that uses libibverbs.
-add_executable(nic_death tests/nic_death.c)
+add_executable(nic_death tests/core/provider/nic_death.c)
 target_link_libraries(nic_death PRIVATE tidemark_flags PkgConfig::IBVERBS)
 add_dependencies(nic_death tidemark_preload)
 if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of others
@@ -144,22 +144,22 @@ endif()
 if(TIDEMARK_SANITIZE) # a search takes the same steps as without, and the plain build makes them all
 	set(few few)
 endif()
-tidemark_test(test_cli ${PROJECT_SOURCE_DIR}/tests/test_cli.sh $<TARGET_FILE:tidemark> ${few})
+tidemark_test(test_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_cli.sh $<TARGET_FILE:tidemark> ${few})
 if(CMAKE_C_COMPILER_ID STREQUAL Clang)
 	# Without clang's fuzzer runtime there is no such program, and the test is skipped.
-	tidemark_test(test_libfuzzer ${PROJECT_SOURCE_DIR}/tests/test_libfuzzer.sh ${PROJECT_BINARY_DIR}/fuzz_libfuzzer)
+	tidemark_test(test_libfuzzer ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_libfuzzer.sh ${PROJECT_BINARY_DIR}/fuzz_libfuzzer)
 	if(TIDEMARK_LIBFUZZER)
 		tidemark_test(test_fuzz_wire fuzz_wire -runs=300000 -max_len=256 -seed=1)
 		tidemark_test(test_fuzz_mad fuzz_mad -runs=100000 -max_len=256 -seed=1)
 	endif()
 endif()
-tidemark_test(test_input ${PROJECT_SOURCE_DIR}/tests/test_input.sh $<TARGET_FILE:fuzz_afl> $<TARGET_FILE:tidemark>)
-tidemark_test(test_taxonomy_cli ${PROJECT_SOURCE_DIR}/tests/test_taxonomy.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+tidemark_test(test_input ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_input.sh $<TARGET_FILE:fuzz_afl> $<TARGET_FILE:tidemark>)
+tidemark_test(test_taxonomy_cli ${PROJECT_SOURCE_DIR}/tests/checker/models/test_taxonomy.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 if(TIDEMARK_SANITIZE)
 	# Smaller records have the same verdicts in an eighth of the time.
 	set(record --workload=w.40)
 endif()
-tidemark_test(test_taxonomy_all ${PROJECT_SOURCE_DIR}/tests/test_taxonomy_all.sh $<TARGET_FILE:tidemark>
+tidemark_test(test_taxonomy_all ${PROJECT_SOURCE_DIR}/tests/checker/models/test_taxonomy_all.sh $<TARGET_FILE:tidemark>
 	${PROJECT_SOURCE_DIR} ${record})
 
 # Tests that boot guests; one at a time, and first of all, so that others run beside them. Skipped without QEMU.
@@ -172,13 +172,13 @@ set(live_stores)
 if(NOT TIDEMARK_SANITIZE) # with a sanitizer, in an emulated guest, one store takes as long as these
 	set(live_stores erda ca forca)
 endif()
-tidemark_guest_test(test_live_guest ${PROJECT_SOURCE_DIR}/tests/test_live.sh $<TARGET_FILE:tidemark> ${live_stores})
+tidemark_guest_test(test_live_guest ${PROJECT_SOURCE_DIR}/tests/core/live/test_live.sh $<TARGET_FILE:tidemark> ${live_stores})
 if(TIDEMARK_SANITIZE)
-	tidemark_guest_test(test_fiu ${PROJECT_SOURCE_DIR}/tests/test_fiu.sh $<TARGET_FILE:tidemark>)
+	tidemark_guest_test(test_fiu ${PROJECT_SOURCE_DIR}/tests/core/live/test_fiu.sh $<TARGET_FILE:tidemark>)
 else()
-	tidemark_guest_test(test_vm ${PROJECT_SOURCE_DIR}/tests/test_vm.sh)
-	tidemark_guest_test(test_vmtest ${PROJECT_SOURCE_DIR}/tests/test_vmtest.sh $<TARGET_FILE:tidemark>)
-	tidemark_guest_test(test_vmdiff ${PROJECT_SOURCE_DIR}/tests/test_vmdiff.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+	tidemark_guest_test(test_vm ${PROJECT_SOURCE_DIR}/tests/vm/test_vm.sh)
+	tidemark_guest_test(test_vmtest ${PROJECT_SOURCE_DIR}/tests/vm/test_vmtest.sh $<TARGET_FILE:tidemark>)
+	tidemark_guest_test(test_vmdiff ${PROJECT_SOURCE_DIR}/tests/vm/test_vmdiff.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	tidemark_guest_test(test_vm_interop ${PROJECT_SOURCE_DIR}/vm/interop --build ${PROJECT_BINARY_DIR})
 	tidemark_guest_test(test_vmsoak ${PROJECT_SOURCE_DIR}/vm/soak --tidemark $<TARGET_FILE:tidemark> --store efactory
 		--time 15 --every 3 --seed 1 --out ${PROJECT_BINARY_DIR}/soak)
@@ -186,8 +186,8 @@ endif()
 
 # The longest ones first, so that none of them is left alone at the end. In seconds, roughly.
 foreach(cost taxonomy_all:60 bugs_1:30 bugs_2:10 bugs_3:40 bugs_4:10 fuzz:40 cli:40 claims:40 remotelog:10 explore:20
-		page:8 hazards:14 taxonomy_cli:12 search:14 fails:15 nic_cm:35 xrc_relay:15 nic_cm_programs:16 nic_death:15 pcap_live:12
-		live_nic:11 load:9 verbs:9 nic_man:8 nic_rsocket:25 orders:6 baselines:6 control:6 newer_verbs:5)
+		html:8 hazards:14 taxonomy_cli:12 search:14 fails:15 nic_cm:35 xrc_relay:15 nic_cm_programs:16 nic_death:15 pcap_live:12
+		live_nic:11 load:9 verbs:9 nic_man:8 nic_rsocket:25 dpor:6 baselines:6 rendezvous:6 newer_verbs:5)
 	string(REPLACE ":" ";" cost ${cost})
 	list(GET cost 0 name)
 	list(GET cost 1 seconds)

@@ -139,7 +139,7 @@ static const char *const patterns[CHOICE_KINDS] = {
 	[CHOICE_DRAIN] = "draining message %u packet %u line %u",
 };
 
-/* Packets of a message are numbered apart from the answers to it: core/rnic/packet.h. */
+/* Packets of a message are numbered apart from the answers to it: core/rnic/transport/packet.h. */
 static const struct {
 	const char *word;
 	uint32_t first;

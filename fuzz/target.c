@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/expect.h"
-#include "checker/features.h"
-#include "checker/fuzz.h"
-#include "checker/names.h"
-#include "checker/replay.h"
-#include "checker/trace.h"
+#include "checker/judge/expect.h"
+#include "checker/hunt/features.h"
+#include "checker/hunt/fuzz.h"
+#include "checker/judge/names.h"
+#include "checker/trace/replay.h"
+#include "checker/trace/trace.h"
 #include "scenarios/stores.h"
 
 #define OPEN 16 /* workloads */

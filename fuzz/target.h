@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where features of states (checker/features.h) go. May be NULL. */
+/* Where features of states (checker/hunt/features.h) go. May be NULL. */
 extern void (*target_feature)(uint64_t feature);
 
 void target_run(const uint8_t *bytes, size_t n);

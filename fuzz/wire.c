@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A libFuzzer target for the packet parser (core/nic/wire.h): any bytes, from the BTH on, with and
+ * A libFuzzer target for the packet parser (core/provider/link/wire.h): any bytes, from the BTH on, with and
  * without a check of the ICRC. What is taken says the same when it is encoded and parsed again.
  *
  *	build-clang/fuzz_wire -max_len=256 build/corpus/wire
  */
 #include <stdlib.h>
 #include <string.h>
-#include "core/nic/engine.h"
-#include "core/nic/wire.h"
-#include "core/rnic/device.h"
+#include "core/provider/base/engine.h"
+#include "core/provider/link/wire.h"
+#include "core/rnic/objects/device.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

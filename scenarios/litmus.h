@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "core/pmem/hardware.h"
+#include "core/hardware/hardware.h"
 
 #define LITMUS_THREADS	    8
 #define LITMUS_STATEMENTS   32 /* of a thread */

@@ -6,7 +6,7 @@
  * append, worked out from the method's steps and the hardware. Told in words, drawn as a
  * picture, and counted: there is no other source of what a method costs.
  */
-#include "core/pmem/hardware.h"
+#include "core/hardware/hardware.h"
 #include "core/stores/remotelog/remotelog.h"
 #include "scenarios/taxonomy.h"
 

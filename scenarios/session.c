@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/rt/control.h"
-#include "core/rt/live.h"
+#include "core/live/rendezvous.h"
+#include "core/live/live.h"
 
 struct session {
 	struct live_store store;

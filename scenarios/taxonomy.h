@@ -6,7 +6,7 @@
  * each kind of hardware, whether it is sound; and which method their tables give.
  * scenarios/taxonomy.txt holds it and opens with its own grammar; it is compiled in.
  */
-#include "core/pmem/hardware.h"
+#include "core/hardware/hardware.h"
 #include "scenarios/workload.h"
 
 #define TAXONOMY_COLUMNS    12 /* domain x ddio x rqwrb */

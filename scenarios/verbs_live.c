@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-#include "core/rt/live_flush.h"
+#include "core/live/live_flush.h"
 #include "scenarios/verbs.h"
 
 #define PM_BYTES (2u << 20) /* the least that devdax maps */

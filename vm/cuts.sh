@@ -12,7 +12,7 @@ set -E
 trap 'say "$(basename "$0"): line $LINENO failed"; exit 70' ERR
 
 offset=2097152 # bytes: where the data begin in the file behind an NVDIMM
-first_record=$((offset + 4096)) record=64 # of a recording (checker/recording.h)
+first_record=$((offset + 4096)) record=64 # of a recording (checker/live/recording.h)
 
 # Look at what all need; go to a directory of our own, and leave nothing behind.
 prepare() {

@@ -10,7 +10,7 @@
  * hardware. The second makes the tester lenient: it misses what it should find. The third
  * changes the hardware.
  */
-#include "core/pmem/hardware.h"
+#include "core/hardware/hardware.h"
 
 /* enumerator, name, part, what it does */
 #define OWN_MODEL_BUGS(X)                                                                    \

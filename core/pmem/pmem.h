@@ -9,7 +9,7 @@
  * "a NIC write became visible" and "NIC writes are flushed"; the explorer, through crash images
  * (crash.h).
  */
-#include "core/pmem/hardware.h"
+#include "core/hardware/hardware.h"
 #include "core/rt/sim.h"
 
 #define LINE 64 /* bytes: the unit of write-back; 8 bytes are failure-atomic */

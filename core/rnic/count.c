@@ -2,8 +2,8 @@
 /* See count.h: what takes more than one line to count. Only called where something is wrong. */
 #include "core/rnic/count.h"
 
-#include "core/rnic/device.h"
-#include "core/rnic/qp.h"
+#include "core/rnic/objects/device.h"
+#include "core/rnic/objects/qp.h"
 
 void count_nak(struct rnic_net *net, uint8_t syndrome, bool sent)
 {

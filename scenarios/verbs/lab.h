@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include "core/rnic/placement.h"
+#include "core/verbs_compat.h"
 
 #define LAB_HOSTS 2
 #define LAB_BUF	  (256u * 1024) /* bytes: an end's buffer */

@@ -11,7 +11,7 @@
  */
 #include <errno.h>
 #include <string.h>
-#include "core/rnic/placement.h"
+#include "core/verbs_compat.h"
 #include "core/rt/rt.h"
 #include "core/stores/remotelog/remotelog.h"
 

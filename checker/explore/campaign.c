@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Running a campaign: a pool of processes explores the units. A result is a struct of plain
+ * numbers. Which of its runs broke a contract is all that travels; the parent repeats that
+ * run when it wants the trace.
+ */
+#include "checker/explore/campaign.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/explore/clock.h"
+#include "checker/explore/pool.h"
+#include "checker/explore/search.h"
+
+#define ALL_IMAGES (1u << 20) /* of a point: more are not tried, and the search says so */
+
+const struct campaign_options campaign_default = {
+	.seed = 1,
+	.runs = 2000,
+	.states = 20000,
+	.deviations = 6,
+	.preemptions = 2,
+	.jobs = 1,
+	.limits = {.images_per_point = 256,
+		   .nested_every = 8,
+		   .nested_half = true,
+		   .states = UINT64_MAX},
+};
+
+void campaign_search_all(struct campaign_options *o)
+{
+	o->exhaustive = true;
+	o->runs = o->states = UINT64_MAX;
+	o->limits.images_per_point = ALL_IMAGES;
+	o->limits.nested_every = 0;
+}
+
+int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s)
+{
+	return setup_like(s, &c->config[unit / c->workloads].setup,
+			  &c->workload[unit % c->workloads]);
+}
+
+unsigned campaign_faults(const struct campaign *c, unsigned unit)
+{
+	return c->faults ? c->faults[unit % c->workloads] : c->options.faults;
+}
+
+const char *campaign_left_out(const struct campaign *c, unsigned config)
+{
+	if (!c->options.exhaustive)
+		return "random schedules";
+	for (unsigned w = 0; w < c->workloads; w++) {
+		const struct campaign_unit *unit = &c->unit[config * c->workloads + w];
+		if (!unit->complete)
+			return "the budget of runs or states was used up";
+		if (unit->counts.points_bounded)
+			return "some points have too many images";
+		if (unit->counts.unsure)
+			return "some histories are too concurrent to be judged";
+	}
+	return NULL;
+}
+
+/* Run 0 is the plain one: nothing deviates. */
+static void one_run(struct explorer *ex, struct random_source *source, uint64_t seed, uint64_t run,
+		    unsigned deviations)
+{
+	if (run == 0) {
+		source->taken.n = 0;
+		explore_run(ex, NULL, &source->taken);
+		return;
+	}
+	random_start(source, seed * 1000003 + run, deviations);
+	explore_run(ex, &source->source, &source->taken);
+}
+
+/* The run once more, with nobody at its power failures: is it the same, event by event? */
+static bool same_again(struct explorer *ex, struct random_source *source, uint64_t seed,
+		       uint64_t run, unsigned deviations)
+{
+	uint64_t hash[2];
+	for (unsigned i = 0; i < 2; i++) {
+		if (run)
+			random_start(source, seed * 1000003 + run, deviations);
+		world_run(&ex->worlds, run ? &source->source : NULL, NULL, NULL);
+		hash[i] = sim_hash(ex->worlds.world[0].sim) ^ ex->worlds.history->hash;
+		world_end(&ex->worlds, 0);
+	}
+	return hash[0] == hash[1];
+}
+
+static void random_runs(const struct campaign *c, unsigned share, struct explorer *ex,
+			struct campaign_unit *result)
+{
+	struct random_source source = {0};
+	uint64_t run, runs = (c->options.runs + share - 1) / share;
+	for (run = 0; run < runs && !(ex->stop_at && ex->stopped); run++) {
+		/* Schedules are cheap, power failures are not. */
+		ex->limits.no_crash |= !explore_more(ex);
+		one_run(ex, &source, c->options.seed, run, c->options.deviations);
+		if (c->options.doublecheck &&
+		    !same_again(ex, &source, c->options.seed, run, c->options.deviations))
+			result->diverged++;
+	}
+	result->complete = run == runs && explore_more(ex);
+	deviations_free(&source.taken);
+}
+
+static int all_runs(const struct campaign *c, unsigned unit, struct explorer *ex,
+		    struct campaign_unit *result)
+{
+	struct search_limits limits = search_default;
+	struct search *search = malloc(sizeof(*search));
+	if (!search)
+		return -ENOMEM;
+	limits.preemptions = c->options.preemptions;
+	limits.faults = campaign_faults(c, unit);
+	limits.runs = c->options.runs;
+	int error = search_run(search, ex, &limits);
+	result->complete = search->complete;
+	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
+		const struct deviations *list = &search->failing[k];
+		result->contract[k].deviations = list->n;
+		if (list->n)
+			memcpy(result->contract[k].deviation, list->d, list->n * sizeof(*list->d));
+	}
+	search_close(search);
+	free(search);
+	return error;
+}
+
+void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
+		      struct campaign_unit *result)
+{
+	struct setup s;
+	struct explore_limits limits = c->options.limits;
+	unsigned share = c->options.exhaustive ? 1 : c->config[unit / c->workloads].share;
+	struct explorer *ex;
+	assert(share);
+	result->done = true;
+	if (workload_cleans(&c->workload[unit % c->workloads]) &&
+	    !c->config[unit / c->workloads].store->clean) {
+		result->complete = true;
+		return; /* nothing that other workloads do not show */
+	}
+	limits.states = c->options.states / share;
+	ex = malloc(sizeof(*ex));
+	result->error = ex ? campaign_setup(c, unit, &s) : -ENOMEM;
+	if (!result->error)
+		result->error = explore_open(ex, &s, &limits);
+	if (result->error) {
+		snprintf(result->why, sizeof(result->why), "%s",
+			 result->error == -EIO ? ex->why : strerror(-result->error));
+		if (ex)
+			setup_free(&s);
+		free(ex);
+		return;
+	}
+	ex->stop_at = stop_at;
+	if (c->options.exhaustive)
+		result->error = all_runs(c, unit, ex, result);
+	else
+		random_runs(c, share, ex, result);
+	result->counts = ex->counts;
+	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
+		result->contract[k].found = ex->failure[k].found;
+		result->contract[k].run = ex->failure[k].run;
+		result->contract[k].broken = ex->broken[k];
+		result->contract[k].ways = ex->ways[k];
+	}
+	explore_close(ex);
+	setup_free(&s);
+	free(ex);
+}
+
+static void work(void *arg, unsigned unit, void *result)
+{
+	campaign_explore(arg, unit, 0, result);
+}
+
+static void merge(struct campaign *c)
+{
+	for (unsigned u = 0; u < c->configs * c->workloads; u++) {
+		struct campaign_unit *unit = &c->unit[u];
+		unsigned config = u / c->workloads;
+		uint64_t *to = (uint64_t *)&c->total[config], *from = (uint64_t *)&unit->counts;
+		for (unsigned i = 0; i < sizeof(struct explore_counts) / sizeof(uint64_t); i++)
+			to[i] += from[i];
+		for (unsigned k = 0; k < TM_CONTRACTS; k++) {
+			struct campaign_cell *cell = &c->cell[config][k];
+			if (unit->contract[k].found && !cell->broken) {
+				cell->broken = true;
+				cell->unit = u;
+				cell->way = (struct way){unit->contract[k].run, WAY_ANYTHING};
+			}
+			cell->broken_states += unit->contract[k].broken;
+		}
+	}
+}
+
+static void take(void *arg, unsigned unit, const void *result)
+{
+	struct campaign *c = arg;
+	struct campaign_unit *to = &c->unit[unit];
+	memcpy(to, result, sizeof(*to));
+	to->config = unit / c->workloads;
+	to->workload = unit % c->workloads;
+	c->units_done++;
+	c->states_done += to->counts.states;
+	if (c->options.progress)
+		c->options.progress(c->options.progress_arg, c->units_done,
+				    c->configs * c->workloads, c->states_done,
+				    clock_seconds() - c->started);
+}
+
+int campaign_run(struct campaign *c)
+{
+	unsigned units = c->configs * c->workloads;
+	struct pool pool = {.units = units,
+			    .jobs = c->options.jobs,
+			    .result_bytes = sizeof(struct campaign_unit),
+			    .work = work,
+			    .take = take,
+			    .arg = c};
+	_Static_assert(sizeof(struct campaign_unit) <= POOL_RESULT_MAX, "a result is one message");
+	c->started = clock_seconds();
+	c->units_done = 0;
+	c->states_done = 0;
+	c->unit = calloc(units + 1, sizeof(*c->unit));
+	c->cell = calloc(c->configs + 1, sizeof(*c->cell));
+	c->total = calloc(c->configs + 1, sizeof(*c->total));
+	if (!c->unit || !c->cell || !c->total)
+		return -ENOMEM;
+	int error = pool_run(&pool);
+	for (unsigned u = 0; u < units && !error; u++)
+		if (c->unit[u].error)
+			error = c->unit[u].error;
+	merge(c);
+	c->seconds = clock_seconds() - c->started;
+	return error;
+}
+
+void campaign_free(struct campaign *c)
+{
+	for (unsigned w = 0; w < c->workloads; w++)
+		workload_free(&c->workload[w]);
+	free(c->workload);
+	free(c->config);
+	free(c->faults);
+	free(c->unit);
+	free(c->cell);
+	free(c->total);
+}
+
+/* The unit's first run in which a systematic search saw the contract broken. */
+static int searched_run(const struct campaign *c, unsigned unit, unsigned contract,
+			struct explorer *ex)
+{
+	struct campaign_unit *u = &c->unit[unit];
+	struct deviations list = {.d = u->contract[contract].deviation,
+				  .n = u->contract[contract].deviations};
+	struct trace_source source;
+	int error = trace_start(&source, &list);
+	if (error)
+		return error;
+	explore_run(ex, &source.source, &source.taken);
+	trace_finish(&source);
+	return 0;
+}
+
+int campaign_again(const struct campaign *c, unsigned unit, struct way way, unsigned contract,
+		   struct setup *s, struct deviations *path, char *text, size_t n)
+{
+	struct explorer *ex = malloc(sizeof(*ex));
+	struct random_source source = {0};
+	struct explore_limits limits = c->options.limits;
+	/* What was explored before this run is not known here. */
+	limits.nested_half = false;
+	limits.no_crash |= !(way.kinds & WAY_CRASH);
+	int error = ex ? campaign_setup(c, unit, s) : -ENOMEM;
+	if (!error)
+		error = explore_open(ex, s, &limits);
+	if (!error) {
+		ex->stop_at = TM_BIT(contract);
+		if (c->options.exhaustive)
+			error = searched_run(c, unit, contract, ex);
+		else
+			one_run(ex, &source, c->options.seed, way.run, c->options.deviations);
+		const struct failure *f = &ex->failure[contract];
+		path->n = 0;
+		deviations_append(path, &f->deviations);
+		snprintf(text, n, "%s", f->text);
+		if (!error && !f->found)
+			error = -ENOENT;
+		explore_close(ex);
+	}
+	deviations_free(&source.taken);
+	free(ex);
+	return error;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CAMPAIGN_H
+#define TM_CAMPAIGN_H
+/*
+ * A campaign: stores x configurations x workloads, each explored under many random
+ * runs, or under all runs within bounds, by several processes; then the matrix store x
+ * configuration x contract.
+ *
+ * A unit is one (store, variant, configuration, workload). Its result depends on
+ * nothing but the unit and the seed, so the number of processes changes no figure.
+ */
+#include "checker/explore/explore.h"
+#include "faultinject/systematic.h"
+
+#define CAMPAIGN_NAME 128
+
+/* How one row group of the matrix is configured. */
+struct campaign_config {
+	const struct tm_store *store;
+	char variant[48];
+	char name[CAMPAIGN_NAME]; /* "default", or the settings that differ: "ddio=off" */
+	struct setup setup;	  /* variant, knobs and hardware set; no workload */
+	unsigned share; /* of the campaign's runs and states: one in so many; at least 1 */
+};
+
+struct campaign_options {
+	uint64_t seed;
+	uint64_t runs;	     /* of each unit */
+	uint64_t states;     /* of each unit at most; then the runs go on, and the power no longer
+			      * fails */
+	unsigned deviations; /* of one run at most */
+	unsigned jobs;
+	bool doublecheck; /* each run twice, event hashes compared */
+	bool exhaustive;  /* a systematic search instead of random runs; no shares, runs bound it
+			     only */
+	unsigned preemptions, faults; /* of one run at most; see struct campaign */
+	struct explore_limits limits;
+	void (*progress)(void *arg, unsigned done, unsigned units, uint64_t states, double seconds);
+	void *progress_arg;
+};
+
+/* One contract of one configuration. */
+struct campaign_cell {
+	bool broken;
+	unsigned unit;	/* the first unit in which it broke */
+	struct way way; /* and the first run */
+	uint64_t broken_states;
+};
+
+struct campaign_unit {
+	unsigned config, workload;
+	struct explore_counts counts;
+	struct {
+		bool found;
+		uint64_t run, broken;
+		struct ways ways;
+		unsigned deviations; /* systematic search: of that run */
+		struct deviation deviation[SYSTEMATIC_DEPTH];
+	} contract[TM_CONTRACTS];
+	bool complete;	   /* all runs within the bounds, or all but reorderings; random: the states
+			    * were
+			    * enough */
+	uint64_t diverged; /* --doublecheck: runs whose hashes differ */
+	int error;	   /* -errno: the unit could not run */
+	char why[200];
+	bool done;
+};
+
+struct campaign {
+	struct campaign_config *config;
+	unsigned configs;
+	struct workload *workload;
+	unsigned workloads;
+	unsigned *faults; /* by workload; NULL: options.faults for each */
+	struct campaign_options options;
+	/* results */
+	struct campaign_unit *unit;		    /* [config * workloads + workload] */
+	struct campaign_cell (*cell)[TM_CONTRACTS]; /* by config */
+	struct explore_counts *total;		    /* by config */
+	double seconds;
+	/* private: of the run that is on */
+	double started;
+	unsigned units_done;
+	uint64_t states_done;
+};
+
+extern const struct campaign_options campaign_default;
+/* A systematic search of everything within the bounds, whatever it costs. */
+void campaign_search_all(struct campaign_options *o);
+
+/* 0, or -errno: -ENOMEM, -EIO (a unit could not run: its unit.why), -ECHILD (a process died). */
+int campaign_run(struct campaign *c);
+/* Everything: configurations, workloads, results. */
+void campaign_free(struct campaign *c);
+/* Explore one unit in this process into a zeroed *result; no further once a contract of `stop_at`
+ * (TM_BIT()s) is broken. */
+void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
+		      struct campaign_unit *result);
+/* Faults in one run of a unit at most. */
+unsigned campaign_faults(const struct campaign *c, unsigned unit);
+/* Was everything within the bounds looked at in a configuration? NULL: yes; else why not. */
+const char *campaign_left_out(const struct campaign *c, unsigned config);
+/* The setup of a unit, finished, with a copy of its workload. */
+int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s);
+/* A run of a unit again, until `contract` breaks in that way; its path goes to `path`. 0 or
+ * -errno. */
+int campaign_again(const struct campaign *c, unsigned unit, struct way way, unsigned contract,
+		   struct setup *s, struct deviations *path, char *text, size_t n);
+
+#endif

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Crash exploration.
+ *
+ * The workload runs in world 0. At each place where the power can fail (enum
+ * crash_place) the run stands still, and world 1 boots from what would be left:
+ * durable content, and lines in flight which are undecided. World 1's recovery and
+ * its readers decide them by touching them; the first run takes the newest version
+ * of every line, and each further run changes the last decision that has another
+ * answer left, depth first, until all combinations were tried that anybody looked
+ * at. With more than images_per_point of them the rest is sampled at random, and the
+ * point is counted as bounded. An image costs one recovery, one GET per key, and a
+ * PUT and a GET that prove life; its undo costs only the lines it changed.
+ *
+ * In some images the observer also stands at the power failures of world 1, and
+ * world 2 boots in the same way: recovery cut short, and what a reader saw after the
+ * first failure must hold after the second. A long recovery has so many of them that they
+ * would use up a budget within a few runs (struct explore_limits, nested_half).
+ *
+ * A point is skipped when one with the same possible images, the same history, and the
+ * same versions known to be durable (below) has been explored before. The set is per
+ * workload, so hashes need no more than that.
+ *
+ * KEEP needs to know which version was durable and current. The explorer knows it of
+ * its own: if every image of some point led to the same version, then from that
+ * moment on that version was durable.
+ */
+#include "checker/explore/explore.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+#include "checker/explore/visited.h"
+#include "checker/explore/sentence.h"
+#include "core/pmem/own_bug.h"
+
+#define MAX_DECISIONS 512
+#define SAMPLES	      32 /* images of a point beyond the bound */
+#define NOTE_NONE     0
+#define NOTE_MANY     UINT16_MAX
+
+const struct explore_limits explore_default = {
+	.images_per_point = 256, .nested_every = 8, .states = UINT64_MAX};
+
+/* --- the source of a world that boots after a failure --- */
+
+struct decision {
+	uint32_t line;
+	uint16_t answer, answers;
+	const struct pmem *failed; /* the machine whose versions are asked about */
+};
+
+struct image_source {
+	struct source source;
+	struct pmem *pm; /* of the world that boots */
+	struct decision decision[MAX_DECISIONS];
+	unsigned used, depth; /* decisions made in this run; of them, prescribed by the search */
+	uint64_t *random;     /* NULL: depth first */
+};
+
+static unsigned distinct_from(const struct decision *d, unsigned answer)
+{
+	while (answer < d->answers && !pmem_line_distinct(d->failed, d->line, answer))
+		answer++;
+	return answer;
+}
+
+static unsigned image_answer(struct source *source, const struct choice_point *at, unsigned n)
+{
+	struct image_source *is = (struct image_source *)source;
+	if (at->kind != CHOICE_LINE) {
+		source->skip[at->kind] = UINT32_MAX;
+		return 0;
+	}
+	if (is->used == MAX_DECISIONS)
+		return 0;
+	struct decision *d = &is->decision[is->used++];
+	if (is->used <= is->depth)
+		return d->answer;
+	*d = (struct decision){at->a, 0, (uint16_t)(n < UINT16_MAX ? n : UINT16_MAX),
+			       pmem_failed(is->pm, at->a)};
+	if (is->random) {
+		d->answer = (uint16_t)(random_next(is->random) % d->answers);
+		if (random_next(is->random) % 3 == 0)
+			d->answer = 0;
+	}
+	return d->answer;
+}
+
+static void image_start(struct image_source *is)
+{
+	for (unsigned k = 0; k < CHOICE_KINDS; k++)
+		is->source.skip[k] = k == CHOICE_LINE ? 0 : UINT32_MAX;
+	is->source.answer = image_answer;
+	is->used = 0;
+}
+
+/* The next combination in depth-first order; false: that was the last. */
+static bool image_next(struct image_source *is)
+{
+	while (is->used) {
+		struct decision *d = &is->decision[is->used - 1];
+		unsigned answer = distinct_from(d, d->answer + 1u);
+		if (answer < d->answers) {
+			d->answer = (uint16_t)answer;
+			is->depth = is->used;
+			return true;
+		}
+		is->used--;
+	}
+	return false;
+}
+
+/* --- failures --- */
+
+static void note_failure(struct explorer *ex, unsigned contract, unsigned machine, bool nothing,
+			 const char *text)
+{
+	struct failure *f = &ex->failure[contract];
+	ex->broken[contract]++;
+	ways_add(&ex->ways[contract],
+		 way_kinds(ex->taken) | (machine > 0 ? WAY_CRASH : 0) |
+			 (machine > 1 ? WAY_CRASHES : 0) | (nothing ? WAY_NOTHING : 0),
+		 ex->counts.runs);
+	if (ex->stop_at & TM_BIT(contract))
+		ex->stopped = true;
+	if (f->found)
+		return;
+	f->found = true;
+	f->run = ex->counts.runs;
+	f->deviations.n = 0;
+	snprintf(f->text, sizeof(f->text), "%s", text);
+	deviations_append(&f->deviations, ex->taken);
+	for (unsigned m = 1; m <= machine; m++)
+		deviations_append(&f->deviations, &ex->path[m]);
+}
+
+static void note_verdicts(struct explorer *ex, unsigned machine, unsigned want,
+			  const struct verdict *v)
+{
+	char text[300];
+	for (unsigned c = 0; c < TM_CONTRACTS; c++) {
+		if (!(want & TM_BIT(c)))
+			continue;
+		ex->counts.unsure += v[c].unsure;
+		if (!v[c].broken)
+			continue;
+		/* A history that is not even linearizable proves nothing about durability. */
+		if ((c == TM_DUR || c == TM_BUF) && v[TM_LIN].broken)
+			continue;
+		if (!ex->failure[c].found)
+			sentence_print(ex->setup, ex->worlds.history, &v[c], text, sizeof(text));
+		note_failure(ex, c, machine, verdict_nothing(&v[c], ex->worlds.history),
+			     ex->failure[c].found ? "" : text);
+	}
+}
+
+static void note_result(struct explorer *ex, unsigned machine)
+{
+	const struct world_result *r = &ex->worlds.world[machine].result;
+	if (r->live_broken)
+		note_failure(ex, TM_LIVE, machine, false, r->why);
+	if (r->fsck_broken)
+		note_failure(ex, TM_FSCK, machine, false, r->why);
+}
+
+/* --- one image --- */
+
+static void record_lines(struct explorer *ex, unsigned machine, const struct image_source *is)
+{
+	struct deviations *path = &ex->path[machine];
+	path->n = 1; /* the power failure itself stays */
+	for (unsigned i = 0; i < is->used; i++) {
+		const struct decision *d = &is->decision[i];
+		if (!d->answer)
+			continue;
+		struct choice_point at = {.kind = CHOICE_LINE, .a = d->line, .b = machine};
+		struct deviation dev;
+		deviation_record(&dev, &at, d->answer, d->answers);
+		dev.c = pmem_line_versions(d->failed, d->line);
+		deviations_add(path, &dev);
+	}
+}
+
+static void explore_point(void *arg, struct world *world, const struct choice_point *at);
+
+static void note_outcome(struct explorer *ex, unsigned machine)
+{
+	bool after_return[WORLDS];
+	if (!ex->outcomes)
+		return;
+	for (unsigned e = 0; e < machine; e++)
+		after_return[e] = ex->path[e + 1].d[0].a == CRASH_AFTER_RETURN;
+	outcomes_add(ex->outcomes, ex->worlds.history, machine, after_return, ex->point);
+}
+
+static void merge_notes(uint16_t note[SEEN_NOTES], const struct explorer *ex, unsigned from)
+{
+	const struct history *h = ex->worlds.history;
+	unsigned keys = ex->setup->w.keys;
+	if (keys > SEEN_NOTES)
+		return;
+	for (unsigned k = 0; k < keys; k++) {
+		uint16_t now = NOTE_MANY;
+		if (from + k < h->ops && h->op[from + k].value >= 0) {
+			/* Name the version by its place among the workload's values: the same in
+			 * every
+			 * run. */
+			for (unsigned v = 0; v < ex->setup->values; v++)
+				if (ex->worlds.op_of_value[v] == h->op[from + k].value)
+					now = (uint16_t)(v + 1);
+		}
+		note[k] = note[k] == NOTE_NONE || note[k] == now ? now : NOTE_MANY;
+	}
+}
+
+static void raise_floor(struct explorer *ex, const uint16_t note[SEEN_NOTES])
+{
+	if (OWN_BUG(&ex->setup->hw, FLOOR_KEPT))
+		return;
+	for (unsigned k = 0; k < ex->setup->w.keys && k < SEEN_NOTES; k++)
+		if (note[k] != NOTE_NONE && note[k] != NOTE_MANY)
+			ex->floor[k] = ex->worlds.op_of_value[note[k] - 1];
+}
+
+/* Recover, read back and judge one image. */
+static void explore_image(struct explorer *ex, unsigned machine, struct image_source *is,
+			  const struct history_mark *mark, bool nested, uint16_t note[SEEN_NOTES])
+{
+	const unsigned want = TM_BIT(TM_RDA) | TM_BIT(TM_DUR) | TM_BIT(TM_BUF) | TM_BIT(TM_MONO) |
+			      TM_BIT(TM_KEEP) | TM_BIT(TM_NORES);
+	struct world *w = &ex->worlds.world[machine];
+	struct verdict v[TM_CONTRACTS];
+	uint64_t events = sim_events(w->sim);
+
+	image_start(is);
+	is->pm = w->pm;
+	world_recover(&ex->worlds, machine, &is->source, nested ? explore_point : NULL, ex,
+		      !nested);
+	ex->counts.states++;
+	ex->counts.nested_states += machine > 1;
+	ex->counts.events += sim_events(w->sim) - events;
+	memset(v, 0, sizeof(v));
+	judge_recovered(&ex->judge[machine], ex->worlds.history, want | TM_BIT(TM_LIN), ex->floor,
+			v);
+	record_lines(ex, machine, is);
+	note_verdicts(ex, machine, want, v);
+	note_result(ex, machine);
+	if (note)
+		merge_notes(note, ex, mark->ops);
+	note_outcome(ex, machine);
+	if (ex->image_done)
+		ex->image_done(ex->image_done_arg, ex, machine);
+	history_rewind(ex->worlds.history, mark);
+	world_end(&ex->worlds, machine);
+}
+
+/* --- one point --- */
+
+static void explore_images(struct explorer *ex, unsigned machine, uint64_t key,
+			   uint16_t note[SEEN_NOTES])
+{
+	struct image_source *is = &ex->image[machine];
+	unsigned images = 0, samples = 0;
+	struct history_mark mark = history_mark(ex->worlds.history);
+	bool more = true, nests = ex->limits.nested_every && machine + 1 < WORLDS &&
+				  !OWN_BUG(&ex->setup->hw, CRASH_ONCE);
+	memset(is, 0, sizeof(*is));
+	while (more && !ex->stopped) {
+		explore_image(ex, machine, is, &mark, false, samples ? NULL : note);
+		if (nests && !ex->stopped && (key + images) % ex->limits.nested_every == 0 &&
+		    (!ex->limits.nested_half ||
+		     ex->counts.nested_states <= ex->counts.states / 2)) {
+			is->depth = is->used; /* the same image again, and stand at its power
+						 failures */
+			explore_image(ex, machine, is, &mark, true, NULL);
+		}
+		images++;
+		if (samples) {
+			more = ++samples <= SAMPLES;
+			is->depth = 0;
+			continue;
+		}
+		more = image_next(is) && !OWN_BUG(&ex->setup->hw, CRASH_NO_OLDER);
+		if (more && images >= ex->limits.images_per_point) {
+			ex->counts.points_bounded++;
+			is->random = &ex->sample_state;
+			is->depth = 0;
+			samples = 1;
+			/* What all images have in common is not known. */
+			for (unsigned k = 0; k < SEEN_NOTES; k++)
+				note[k] = NOTE_MANY;
+		}
+	}
+}
+
+static void explore_point(void *arg, struct world *world, const struct choice_point *at)
+{
+	struct explorer *ex = arg;
+	unsigned machine = world->machine + 1;
+	struct history *h = ex->worlds.history;
+	bool is_new;
+
+	if (ex->stopped || ex->counts.states >= ex->limits.states) {
+		sim_stop(world->sim, SIM_DONE);
+		return;
+	}
+	const struct hardware *hw = &ex->setup->hw;
+	if ((OWN_BUG(hw, CRASH_NO_FENCE) && at->a == CRASH_BEFORE_FENCE) ||
+	    (OWN_BUG(hw, CRASH_NO_DRAIN) && at->a == CRASH_BEFORE_DRAIN))
+		return;
+	ex->counts.points++;
+	ex->counts.nested_points += machine > 1;
+	uint64_t key = pmem_images_hash(world->pm);
+	if (!OWN_BUG(hw, SEEN_NO_HISTORY))
+		key ^= h->hash * 0xd6e8feb86659fd93u;
+	key ^= XXH3_64bits(ex->floor, ex->setup->w.keys * sizeof(ex->floor[0]));
+	struct seen_entry *entry = seen_add(ex->seen, key, &is_new);
+	if (!is_new) {
+		ex->counts.points_seen++;
+		if (machine == 1)
+			raise_floor(ex, entry->note);
+		return;
+	}
+	/* The images that are sampled depend on the point alone, not on what was explored
+	 * before. */
+	ex->sample_state = key;
+	if (machine == 1)
+		ex->point = key;
+	struct history_mark before = history_mark(h);
+	struct deviation power;
+	deviation_record(&power, at, 1, 2);
+	ex->path[machine].n = 0;
+	deviations_add(&ex->path[machine], &power);
+	history_crash(h);
+	judge_prepare(&ex->judge[machine], h);
+	uint16_t note[SEEN_NOTES] = {NOTE_NONE};
+	explore_images(ex, machine, key, note);
+	history_rewind(h, &before);
+	entry = seen_add(ex->seen, key, &is_new);
+	memcpy(entry->note, note, sizeof(note));
+	if (machine == 1)
+		raise_floor(ex, note);
+	if (ex->stopped)
+		sim_stop(world->sim, SIM_DONE);
+}
+
+/* --- one run --- */
+
+void explore_floor(struct explorer *ex)
+{
+	for (unsigned k = 0; k < HISTORY_KEYS; k++)
+		ex->floor[k] = VALUE_ABSENT;
+	for (unsigned i = 0; i < ex->setup->values && !ex->setup->value[i].client; i++)
+		ex->floor[ex->setup->value[i].key] = (int32_t)
+			i; /* the load phase's PUTs come first in the history */
+}
+
+void explore_run(struct explorer *ex, struct source *source, const struct deviations *taken)
+{
+	struct world *w = &ex->worlds.world[0];
+	uint64_t events = sim_events(w->sim);
+	struct verdict v[TM_CONTRACTS];
+	ex->taken = taken;
+	ex->stopped = false;
+	explore_floor(ex);
+	world_run(&ex->worlds, source, ex->limits.no_crash ? NULL : explore_point, ex);
+	ex->counts.events += sim_events(w->sim) - events;
+	memset(v, 0, sizeof(v));
+	const unsigned want = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_NORES);
+	struct judge *judge = &ex->judge[0];
+	judge_prepare(judge, ex->worlds.history);
+	judge_recovered(judge, ex->worlds.history, want, NULL, v);
+	note_verdicts(ex, 0, want, v);
+	if (!ex->stopped || w->result.end == SIM_FAULT)
+		note_result(ex, 0);
+	world_end(&ex->worlds, 0);
+	ex->counts.runs++;
+}
+
+bool explore_more(const struct explorer *ex)
+{
+	return !ex->stopped && ex->counts.states < ex->limits.states;
+}
+
+int explore_open(struct explorer *ex, struct setup *setup, const struct explore_limits *limits)
+{
+	memset(ex, 0, sizeof(*ex));
+	ex->setup = setup;
+	ex->limits = *limits;
+	int error = worlds_open(&ex->worlds, setup);
+	if (error) {
+		if (error == -EIO)
+			snprintf(ex->why, sizeof(ex->why), "%s", ex->worlds.world[0].result.why);
+		worlds_close(&ex->worlds);
+		return error;
+	}
+	ex->judge = calloc(WORLDS, sizeof(*ex->judge));
+	ex->image = calloc(WORLDS, sizeof(*ex->image));
+	ex->seen = seen_new();
+	if (!ex->judge || !ex->image || !ex->seen) {
+		explore_close(ex);
+		return -ENOMEM;
+	}
+	for (unsigned m = 0; m < WORLDS; m++) {
+		judge_reset(&ex->judge[m]);
+		ex->worlds.world[m].eager = limits->eager;
+		ex->worlds.world[m].anywhere = limits->anywhere;
+	}
+	return 0;
+}
+
+int explore_collect_outcomes(struct explorer *ex, bool by_point)
+{
+	outcomes_free(ex->outcomes);
+	ex->outcomes = outcomes_new(by_point);
+	return ex->outcomes ? 0 : -ENOMEM;
+}
+
+void explore_restart(struct explorer *ex)
+{
+	memset(&ex->counts, 0, sizeof(ex->counts));
+	memset(ex->broken, 0, sizeof(ex->broken));
+	memset(ex->ways, 0, sizeof(ex->ways));
+	for (unsigned c = 0; c < TM_CONTRACTS; c++)
+		ex->failure[c].found = false;
+	seen_clear(ex->seen);
+	if (ex->outcomes)
+		outcomes_clear(ex->outcomes);
+}
+
+void explore_close(struct explorer *ex)
+{
+	worlds_close(&ex->worlds);
+	free(ex->judge);
+	free(ex->image);
+	seen_free(ex->seen);
+	outcomes_free(ex->outcomes);
+	for (unsigned c = 0; c < TM_CONTRACTS; c++)
+		deviations_free(&ex->failure[c].deviations);
+	for (unsigned m = 0; m < WORLDS; m++)
+		deviations_free(&ex->path[m]);
+	memset(ex, 0, sizeof(*ex));
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_EXPLORE_H
+#define TM_EXPLORE_H
+/*
+ * Crash exploration: one run of a workload, and at each point where the power can
+ * fail, every image that can be left (or as many as the bounds allow), recovery,
+ * reading back, judging. explore.c opens with how.
+ */
+#include "checker/judge/contracts.h"
+#include "checker/explore/outcomes.h"
+#include "checker/explore/failure_modes.h"
+#include "checker/explore/world.h"
+#include "faultinject/sources.h"
+
+struct explore_limits {
+	unsigned images_per_point; /* beyond, images are sampled and the point counts as bounded */
+	unsigned nested_every;	   /* recovery itself is cut in one of so many images; 0: never */
+	bool nested_half;	   /* and only while that makes no more than half of the states */
+	uint64_t states;	   /* stop after so many */
+	bool no_crash; /* the power never fails: what breaks while it holds is found sooner */
+	bool eager; /* tests: decide every line in flight before recovery, not at its first touch */
+	bool anywhere; /* tests: the power fails at each step, not only where it matters */
+};
+extern const struct explore_limits explore_default;
+
+struct explore_counts {
+	uint64_t runs, events; /* simulated runs of the workload; events in all worlds */
+	uint64_t points,
+		points_seen; /* where the power could fail; equal to an earlier one and skipped */
+	uint64_t states;     /* crash images recovered, read back and judged */
+	uint64_t nested_points, nested_states; /* of these: the power failed again in recovery */
+	uint64_t points_bounded;	       /* not all images were tried */
+	uint64_t unsure;		       /* histories that a search gave up on */
+	uint64_t spared; /* systematic search: holds not tried, they only reorder independent
+			  * steps */
+};
+
+/* A broken contract and how to get there. */
+struct failure {
+	bool found;
+	uint64_t run;		      /* number of the run, from 0 */
+	struct deviations deviations; /* in order: of the run, the power failure, lines, ... */
+	char text[300];
+};
+
+struct explorer {
+	struct setup *setup;
+	struct worlds worlds;
+	struct explore_limits limits;
+	struct explore_counts counts;
+	char why[200]; /* explore_open() failed with -EIO: what the store could not do */
+	struct failure failure[TM_CONTRACTS]; /* the first of each */
+	struct ways ways[TM_CONTRACTS];	      /* and others */
+	uint64_t broken[TM_CONTRACTS];	      /* states in which it was broken */
+	unsigned stop_at; /* TM_BIT()s: a run ends when one of these is found broken */
+	/* Called with each image once it is judged, with its history and machine still there; NULL:
+	 * nobody is. */
+	void (*image_done)(void *arg, const struct explorer *ex, unsigned machine);
+	void *image_done_arg;
+	struct deviations path[WORLDS]; /* the power failure and the lines of each world above 0 */
+	uint64_t point;			/* where the first power failure is: images and history */
+	/* private */
+	struct judge *judge;	    /* one per world */
+	struct image_source *image; /* likewise: the search of the images it boots from */
+	struct seen *seen;
+	int32_t floor[HISTORY_KEYS];	/* KEEP: as contracts_judge() */
+	const struct deviations *taken; /* by the run that is on */
+	uint64_t sample_state;
+	struct outcomes *outcomes; /* NULL: not collected */
+	bool stopped;
+};
+
+/* 0 or -errno; -EIO: the load phase failed, see ex->why; nothing is open then. `setup` stays the
+ * caller's. */
+int explore_open(struct explorer *ex, struct setup *setup, const struct explore_limits *limits);
+void explore_close(struct explorer *ex);
+/* Forget what was seen and found; keep the worlds. */
+void explore_restart(struct explorer *ex);
+/* Tests: from now on collect ex->outcomes, anew. 0 or -ENOMEM. */
+int explore_collect_outcomes(struct explorer *ex, bool by_point);
+/* One run under a source whose deviations are collected in `taken`, with all its power failures. */
+void explore_run(struct explorer *ex, struct source *source, const struct deviations *taken);
+/* KEEP's floor before anything was done: what the load phase put. */
+void explore_floor(struct explorer *ex);
+/* Would the budget allow another run? */
+bool explore_more(const struct explorer *ex);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_SEARCH_H
+#define TM_SEARCH_H
+/*
+ * Systematic search: every run of a workload with at most so many preemptions and
+ * faults, but for those that only reorder independent steps. search.c opens with how.
+ */
+#include "checker/explore/explore.h"
+#include "faultinject/systematic.h"
+
+struct search_limits {
+	unsigned preemptions, faults; /* together at most SYSTEMATIC_DEPTH */
+	uint64_t runs;		      /* stop after so many */
+	bool whole;		      /* tests: leave out nothing */
+	/* Does the order matter? Tests put other answers in its place. */
+	bool (*depends)(const struct footprint *others, const struct log_touch *touch);
+};
+extern const struct search_limits search_default;
+
+struct search {
+	struct explorer *ex;
+	struct search_limits limits;
+	bool complete;				 /* everything within the bounds was tried */
+	struct deviations failing[TM_CONTRACTS]; /* the first run that broke it */
+	/* private */
+	struct systematic_source source;
+	struct deviations list; /* of the run that is on */
+	unsigned holds;		/* of these, so many hold somebody until rest */
+	struct {
+		struct run_log log;
+		struct footprint others; /* touched by others during the hold that is tried now */
+	} level[SYSTEMATIC_DEPTH + 1];
+	bool seen[TM_CONTRACTS], failed;
+};
+
+/* Search. The explorer is open, and new or restarted. 0 or -ENOMEM; to be closed in any case. */
+int search_run(struct search *s, struct explorer *ex, const struct search_limits *limits);
+void search_close(struct search *s);
+
+#endif

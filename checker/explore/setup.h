@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_SETUP_H
+#define TM_SETUP_H
+/*
+ * What is tested: a store with its switches, the hardware, a workload; and the
+ * values that the workload's PUTs write, so that bytes a GET returned can be named.
+ */
+#include "core/hardware/hardware.h"
+#include "core/tidemark.h"
+#include "scenarios/workload.h"
+
+#define SETUP_REGIONS 8
+#define SETUP_READERS 3	 /* machines that boot after a failure, each with one reading client */
+#define LIFE_VLEN     40 /* bytes of the value that proves life after recovery */
+
+/* A PUT's value. */
+struct setup_value {
+	uint8_t client; /* 0: the load phase */
+	uint16_t nth, key;
+	uint32_t vlen;
+	const uint8_t *bytes;
+	int next;    /* next value of the same key, -1 */
+	bool shared; /* others may write these bytes, too */
+};
+
+struct setup {
+	const struct tm_store *store;
+	char variant[48];
+	struct tm_params params;
+	struct hardware hw;
+	struct workload w;
+	struct tm_region region[SETUP_REGIONS];
+	unsigned regions;
+	size_t pm_len;
+	struct setup_value *value; /* the load phase's first, by key; then by client and nth */
+	unsigned values;
+	int *first_value;			      /* by key */
+	unsigned first_of_client[TM_MAX_CLIENTS + 1]; /* [c]: index of client c's first PUT */
+	uint8_t *bytes;
+	uint8_t *image; /* the pool after the load phase */
+};
+
+/* Store, knobs at their defaults, default hardware, no workload. */
+void setup_init(struct setup *s, const struct tm_store *store);
+/* A knob of the store or of the hardware. -EINVAL with *expected. */
+int setup_knob(struct setup *s, const char *name, const char *value, const char **expected);
+/* Likewise of a text "name=value". */
+int setup_switch(struct setup *s, const char *text, const char **expected);
+/* A variant's knobs. -ENOENT. */
+int setup_variant(struct setup *s, const char *name);
+/* What the knob stands at. */
+void setup_knob_value(const struct setup *s, unsigned knob, char *buf, size_t n);
+/* Sizes, values and regions, once the workload is in s->w. 0, -ENOMEM, -EFBIG (the pool would be
+ * too
+ * large). */
+int setup_finish(struct setup *s);
+/* The same store, switches and hardware under a copy of another workload, finished. As
+ * setup_finish(); to be freed in any case. */
+int setup_like(struct setup *s, const struct setup *base, const struct workload *w);
+void setup_free(struct setup *s);
+/* The value of a workload's PUT. */
+const struct setup_value *setup_put_value(const struct setup *s, unsigned client, unsigned nth);
+/* The region of an offset of the pool: index into s->region; s->regions: none. */
+unsigned setup_region(const struct setup *s, uint64_t off);
+/* Which PUTs of `key` write these bytes: indices into s->value, the first, or the next after `i`;
+ * -1:
+ * none. */
+int setup_find_value(const struct setup *s, unsigned key, const uint8_t *bytes, size_t len);
+int setup_next_value(const struct setup *s, int i, const uint8_t *bytes, size_t len);
+
+#endif

@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Running a store in the sim world. See world.h.
+ *
+ * A run has two parts. Boot (recovery, serving, connecting) asks no source in world
+ * 0: an orderly start is not what is tested. In later worlds it does: recovery meets
+ * undecided lines, and may itself be cut. Then clients run their programs, and when
+ * the last has ended the world runs on for a while, so that the store's background
+ * work is seen too.
+ */
+#include "checker/explore/world.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/rnic/rnic.h"
+#include "core/pmem/own_bug.h"
+
+#define AFTERMATH_NS 150000 /* what goes on after the last operation */
+#define GIVE_UP_NS \
+	(60ull * 1000000000)   /* of virtual time: an operation that has not ended never will */
+#define FUEL_BASE   2000000ull /* steps of a run ... */
+#define FUEL_PER_OP 100000ull  /* ... and of each operation */
+#define LIFE_CLIENT                                                                            \
+	TM_MAX_CLIENTS /* the value that proves life: no workload has so many PUTs that it has \
+			  this one */
+#define LIFE_NTH UINT16_MAX
+
+/* --- trouble --- */
+
+static void trouble(struct world *w, bool live, const char *fmt, ...)
+{
+	va_list ap;
+	if (w->result.live_broken || w->result.fsck_broken)
+		return; /* the first one counts */
+	w->result.live_broken = live;
+	w->result.fsck_broken = !live;
+	va_start(ap, fmt);
+	vsnprintf(w->result.why, sizeof(w->result.why), fmt, ap);
+	va_end(ap);
+	if (sim_telling(w->sim))
+		sim_tell(w->sim, sim_actor(w->sim), 0, "%s", w->result.why);
+}
+
+struct checked {
+	struct tm_fsck fsck;
+	struct world *world;
+};
+
+static void fsck_bad(struct tm_fsck *fsck, const char *fmt, ...)
+{
+	struct checked *checked = (struct checked *)fsck;
+	char text[160];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	trouble(checked->world, false, "the structural check after recovery says: %s", text);
+}
+
+/* --- the history --- */
+
+static int invoke(struct world_client *c, enum history_kind kind, unsigned key)
+{
+	struct world *w = c->world;
+	int op = history_invoke(w->history, c->number, kind, key);
+	if (op < 0) {
+		fprintf(stderr, "tidemark: more operations than a history holds (%d)\n",
+			HISTORY_OPS);
+		_Exit(70);
+	}
+	c->op = op;
+	return op;
+}
+
+static void returned(struct world_client *c, int error, int32_t value)
+{
+	struct world *w = c->world;
+	int op = c->op;
+	c->op = -1;
+	history_return(w->history, op, error, value);
+	sim_mix(w->sim, (uint64_t)op << 32 | (uint32_t)error, (uint32_t)value);
+	if (sim_telling(w->sim)) {
+		char name[64] = "", what[128] = "";
+		if (w->history->op[op].kind == HISTORY_GET && !error) {
+			if (value >= 0)
+				world_op_name(w->setup, w->history, value, name, sizeof(name));
+			snprintf(what, sizeof(what), ": %s%s",
+				 value >= 0		 ? "the value of "
+				 : value == VALUE_ABSENT ? "not found"
+							 : "bytes that no PUT of this key wrote",
+				 value >= 0 ? name : "");
+		}
+		const struct told about = {.kind = TOLD_RETURN};
+		if (error == -ENOTUNIQ)
+			sim_tell_about(w->sim, sim_actor(w->sim), 0, &about, "%s",
+				       "returns 0: bytes that more than one PUT writes");
+		else
+			sim_tell_about(w->sim, sim_actor(w->sim), 0, &about,
+				       error ? "returns error %d%s" : "returns %d%s", error, what);
+	}
+	sim_power_fails_here(w->sim, CRASH_AFTER_RETURN);
+}
+
+/* --- operations --- */
+
+/* Whose value the bytes are. VALUE_UNKNOWN: several PUTs write them, so they say nothing of
+ * which. */
+static int32_t value_read(const struct world *w, unsigned key, const uint8_t *bytes, size_t len)
+{
+	int32_t value = VALUE_FOREIGN;
+	int v = setup_find_value(w->setup, key, bytes, len);
+	for (; v >= 0; v = setup_next_value(w->setup, v, bytes, len))
+		if (w->op_of_value[v] >= 0)
+			value = w->setup->value[v].shared ? VALUE_UNKNOWN : w->op_of_value[v];
+	return value;
+}
+
+static void do_get(struct world_client *c, unsigned key, uint8_t *buf)
+{
+	struct world *w = c->world;
+	const struct setup *s = w->setup;
+	size_t len = 0;
+	invoke(c, HISTORY_GET, key);
+	int error = s->store->get(c->handle, s->w.key[key].name, s->w.key[key].klen, buf,
+				  s->params.max_vlen, &len);
+	if (error == -ENOENT) {
+		returned(c, 0, VALUE_ABSENT);
+	} else if (error) {
+		/* Nobody disturbs the link of a recovered store: an error there is the store's. */
+		if (w->machine)
+			trouble(w, true, "after recovery, GET %s fails with error %d",
+				s->w.key[key].name, error);
+		returned(c, error, VALUE_UNKNOWN);
+	} else {
+		int32_t value = len <= s->params.max_vlen ? value_read(w, key, buf, len)
+							  : VALUE_FOREIGN;
+		if (value == VALUE_FOREIGN && OWN_BUG(&s->hw, FOREIGN_IS_ABSENT))
+			value = VALUE_ABSENT;
+		returned(c, value == VALUE_UNKNOWN ? -ENOTUNIQ : 0, value);
+	}
+}
+
+static const char *const op_says[OP_KINDS] = {
+	[OP_PUT] = "PUT ", [OP_GET] = "GET ", [OP_DEL] = "DELETE ", [OP_CLEAN] = "clean the log"};
+
+static void do_op(struct world_client *c, const struct workload_op *op, uint8_t *buf)
+{
+	struct world *w = c->world;
+	const struct setup *s = w->setup;
+	const struct workload_key *key = &s->w.key[op->key];
+	int error = 0;
+	actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, op->kind, op->nth});
+	sim_begin(w->sim);
+	if (sim_telling(w->sim)) {
+		const struct told about = {.kind = TOLD_CALL};
+		sim_tell_about(w->sim, sim_actor(w->sim), 0, &about, "%s%s", op_says[op->kind],
+			       op->kind == OP_CLEAN ? "" : key->name);
+	}
+	switch (op->kind) {
+	case OP_PUT: {
+		const struct setup_value *v = setup_put_value(s, c->number, op->nth);
+		int at = invoke(c, HISTORY_PUT, op->key);
+		w->op_of_value[v - s->value] = at;
+		error = s->store->put(c->handle, key->name, key->klen, v->bytes, v->vlen);
+		returned(c, error, at);
+		break;
+	}
+	case OP_GET:
+		do_get(c, op->key, buf);
+		break;
+	case OP_CLEAN:
+		/* No key changes: nothing for the history. */
+		error = s->store->clean ? s->store->clean(c->handle) : -ENOSYS;
+		sim_mix(w->sim, OP_CLEAN, (uint32_t)error);
+		if (sim_telling(w->sim))
+			sim_tell(w->sim, sim_actor(w->sim), 0, "returns %d", error);
+		break;
+	default:
+		invoke(c, HISTORY_DEL, op->key);
+		error = s->store->del(c->handle, key->name, key->klen);
+		returned(c, error, VALUE_ABSENT);
+	}
+	pmem_cache_pressure(w->pm);
+	if (w->between)
+		w->between(w->between_arg, w, op, error);
+}
+
+/* --- boot --- */
+
+static struct tm_env environment(struct world *w, unsigned host)
+{
+	struct tm_env env = {.params = &w->setup->params, .client = host};
+	env.verbs = rnic_open(w->net, host, host == HOST_SERVER ? w->pm : NULL);
+	if (host == HOST_SERVER) {
+		env.pm = pmem_base(w->pm);
+		env.pm_len = w->setup->pm_len;
+	}
+	return env;
+}
+
+static bool open_client(struct world_client *c)
+{
+	struct world *w = c->world;
+	struct tm_env *env = sim_alloc(w->sim, sizeof(*env));
+	*env = environment(w, c->number);
+	actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, OP_OPEN, 1});
+	int error = w->setup->store->open(env, &c->handle);
+	if (!error)
+		return true;
+	trouble(w, true, "a client cannot connect: error %d", error);
+	sim_abandon(w->sim, SIM_DONE);
+}
+
+static void start_clients(struct world *w);
+
+static void boot(void *arg)
+{
+	struct world *w = arg;
+	const struct tm_store *store = w->setup->store;
+	struct checked check = {.fsck.bad = fsck_bad, .world = w};
+	w->server = environment(w, HOST_SERVER);
+	int error = w->loading ? store->format(&w->server) : store->recover(&w->server);
+	memcpy(w->result.recovery, sim_actor(w->sim)->count, sizeof(w->result.recovery));
+	if (error) {
+		trouble(w, true, "%s fails with error %d", w->loading ? "format" : "recovery",
+			error);
+		sim_abandon(w->sim, SIM_DONE);
+	}
+	if (w->machine && !OWN_BUG(&w->setup->hw, FSCK_NEVER))
+		store->fsck(&w->server, &check.fsck);
+	error = store->serve(&w->server);
+	if (error) {
+		trouble(w, true, "the server does not start: error %d", error);
+		sim_abandon(w->sim, SIM_DONE);
+	}
+	start_clients(w);
+}
+
+static void give_up(struct sim *sim, void *arg)
+{
+	(void)arg;
+	sim_stop(sim, SIM_FUEL);
+}
+
+static void begin(struct worlds *ws, unsigned machine, struct source *source)
+{
+	struct world *w = &ws->world[machine];
+	const struct setup *s = w->setup;
+	sim_reset(w->sim, source);
+	pmem_begin(w->pm, w->sim, &s->hw);
+	pmem_set_regions(w->pm, s->region, s->regions);
+	sim_set_teller(w->sim, w->teller, w->teller_arg);
+	sim_set_anywhere(w->sim, w->anywhere);
+	sim_let_calls_fail(w->sim, s->hw.calls_fail);
+	if (machine && w->eager)
+		pmem_decide_all(w->pm);
+	w->net = rnic_net_new(w->sim, &s->hw);
+	memset(&w->result, 0, sizeof(w->result));
+	w->result.live_op = -1;
+	w->opened = w->ended = 0;
+	w->booted = false;
+	sim_set_fuel(w->sim, FUEL_BASE + FUEL_PER_OP * (machine ? s->w.keys : workload_ops(&s->w)));
+	sim_at(w->sim, GIVE_UP_NS, give_up, w);
+}
+
+/* --- the main run --- */
+
+static void at_end(struct sim *sim, void *arg)
+{
+	struct choice_point at = {.kind = CHOICE_CRASH, .a = CRASH_AT_END};
+	/* Nothing happens any more: then who was held until now goes on. */
+	if (sim_let_go(sim))
+		sim_at(sim, AFTERMATH_NS, at_end, arg);
+	else if (!sim_power_fails(sim, &at))
+		sim_stop(sim, SIM_DONE);
+}
+
+static void one_ended(struct world *w)
+{
+	if (++w->ended == w->setup->w.clients)
+		sim_at(w->sim, AFTERMATH_NS, at_end, w);
+}
+
+static void client_dies(void *arg, unsigned host)
+{
+	struct world *w = arg;
+	struct world_client *c = &w->client[host];
+	if (c->done || c->dead)
+		return;
+	c->dead = true;
+	one_ended(w);
+}
+
+static void observe(void *arg, const struct choice_point *at)
+{
+	struct world *w = arg;
+	w->observer(w->observer_arg, w, at);
+}
+
+static void client_main(void *arg)
+{
+	struct world_client *c = arg;
+	struct world *w = c->world;
+	uint8_t *buf = sim_alloc(w->sim, w->setup->params.max_vlen);
+	open_client(c);
+	if (++w->opened == w->setup->w.clients) {
+		/* Everybody is connected: from here on things may go differently. */
+		sim_source(w->sim, OWN_BUG(&w->setup->hw, PLAIN_ONLY) ? NULL : w->source);
+		if (OWN_BUG(&w->setup->hw, TASKS_NEVER_HELD) && w->source)
+			w->source->skip[CHOICE_STEP] = UINT32_MAX;
+		if (w->source && w->source->touched)
+			pmem_watch(w->pm);
+		if (w->observer)
+			sim_set_observer(w->sim, observe, w);
+		w->booted = true;
+		sim_wake(w->sim, &w->booted);
+	}
+	while (!w->booted) {
+		sim_idle_on(w->sim, &w->booted);
+		sim_yield(w->sim);
+	}
+	for (unsigned i = 0; i < w->setup->w.client[c->number - 1].ops; i++)
+		do_op(c, &w->setup->w.client[c->number - 1].op[i], buf);
+	c->done = true;
+	one_ended(w);
+}
+
+/* --- load phase and readers --- */
+
+static void load_main(void *arg)
+{
+	struct world_client *c = arg;
+	struct world *w = c->world;
+	const struct setup *s = w->setup;
+	open_client(c);
+	for (unsigned v = 0; v < s->values && s->value[v].client == 0; v++) {
+		const struct workload_key *key = &s->w.key[s->value[v].key];
+		int error = s->store->put(c->handle, key->name, key->klen, s->value[v].bytes,
+					  s->value[v].vlen);
+		if (error) {
+			trouble(w, true, "the load phase's PUT %s fails with error %d", key->name,
+				error);
+			break;
+		}
+	}
+	sim_sleep(w->sim, AFTERMATH_NS); /* what was written lands */
+	sim_stop(w->sim, SIM_DONE);
+}
+
+static void prove_life(struct world_client *c, uint8_t *buf)
+{
+	struct world *w = c->world;
+	const struct setup *s = w->setup;
+	const struct workload_key *key = &s->w.key[0];
+	uint8_t value[LIFE_VLEN];
+	size_t len = 0;
+	sim_set_observer(w->sim, NULL, NULL);
+	workload_value(LIFE_CLIENT, LIFE_NTH, 0, value, LIFE_VLEN);
+	int error = s->store->put(c->handle, key->name, key->klen, value, LIFE_VLEN);
+	if (error) {
+		trouble(w, true, "after recovery, a new PUT %s fails with error %d", key->name,
+			error);
+		return;
+	}
+	error = s->store->get(c->handle, key->name, key->klen, buf, s->params.max_vlen, &len);
+	/* Acknowledged is not visible: look once more when all has landed. */
+	if (error || len != LIFE_VLEN || memcmp(buf, value, len)) {
+		sim_sleep(w->sim, AFTERMATH_NS);
+		error = s->store->get(c->handle, key->name, key->klen, buf, s->params.max_vlen,
+				      &len);
+	}
+	if (error || len != LIFE_VLEN || memcmp(buf, value, len))
+		trouble(w, true,
+			"after recovery, GET %s does not return what was just put (error %d)",
+			key->name, error);
+}
+
+static void reader_main(void *arg)
+{
+	struct world_client *c = arg;
+	struct world *w = c->world;
+	uint8_t *buf = sim_alloc(w->sim, w->setup->params.max_vlen);
+	open_client(c);
+	for (unsigned k = 0; k < (OWN_BUG(&w->setup->hw, READ_FIRST_KEY) ? 1 : w->setup->w.keys);
+	     k++) {
+		actor_label(sim_actor(w->sim),
+			    (struct op_label){(uint8_t)c->number, OP_GET, (uint16_t)(k + 1)});
+		do_get(c, k, buf);
+	}
+	if (w->booted) {
+		actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, OP_PUT, 1});
+		prove_life(c, buf);
+	}
+	sim_stop(w->sim, SIM_DONE);
+}
+
+static void start_clients(struct world *w)
+{
+	unsigned readers = w->setup->w.clients + 1;
+	unsigned first = w->machine || w->loading ? readers : 1,
+		 last = w->machine || w->loading ? readers : w->setup->w.clients;
+	void (*main)(void *) = w->loading ? load_main : w->machine ? reader_main : client_main;
+	for (unsigned n = first; n <= last; n++) {
+		w->client[n] = (struct world_client){.world = w, .number = n, .op = -1};
+		sim_spawn(w->sim, n, NULL, main, &w->client[n]);
+	}
+	if (!first || first > last)
+		sim_at(w->sim, AFTERMATH_NS, at_end, w);
+}
+
+/* What a run's end means. */
+static void conclude(struct world *w, enum sim_end end)
+{
+	uintptr_t pc;
+	w->result.end = end;
+	if (end == SIM_FAULT) {
+		trouble(w, true, "%s in the store's code", sim_fault(w->sim, &pc));
+		w->result.live_broken = true;
+		return;
+	}
+	if ((end != SIM_FUEL && end != SIM_IDLE) || OWN_BUG(&w->setup->hw, LIVE_NEVER))
+		return;
+	unsigned first = w->machine ? w->setup->w.clients + 1 : 1;
+	unsigned last = w->machine ? first : w->setup->w.clients;
+	for (unsigned n = first; n <= last; n++) {
+		struct world_client *c = &w->client[n];
+		if (c->done || c->dead)
+			continue;
+		w->result.live_op = c->world ? c->op : -1;
+		if (w->machine)
+			trouble(w, true, "after recovery, %s does not terminate",
+				w->result.live_op < 0 ? "recovery or connecting" : "a GET");
+		else
+			trouble(w, true, "client %u's operation does not terminate", n);
+	}
+}
+
+void world_run(struct worlds *ws, struct source *source, world_observer *observer, void *arg)
+{
+	struct world *w = &ws->world[0];
+	const struct setup *s = w->setup;
+	history_reset(w->history, s->w.keys);
+	w->history->ack_visible = !s->hw.ack_early && s->hw.transport == TRANSPORT_IB;
+	for (unsigned v = 0; v < s->values; v++) {
+		ws->op_of_value[v] = -1;
+		if (s->value[v].client)
+			continue;
+		ws->op_of_value[v] = history_invoke(w->history, 0, HISTORY_PUT, s->value[v].key);
+		history_return(w->history, ws->op_of_value[v], 0, ws->op_of_value[v]);
+	}
+	memset(w->client, 0, sizeof(w->client));
+	begin(ws, 0, NULL);
+	w->source = source;
+	w->observer = observer;
+	w->observer_arg = arg;
+	w->loading = false;
+	sim_set_death(w->sim, client_dies, w);
+	sim_spawn(w->sim, HOST_SERVER, NULL, boot, w);
+	conclude(w, sim_run(w->sim));
+}
+
+void world_recover(struct worlds *ws, unsigned machine, struct source *source,
+		   world_observer *observer, void *arg, bool prove)
+{
+	struct world *w = &ws->world[machine];
+	assert(machine > 0 && machine < WORLDS);
+	begin(ws, machine, source);
+	memset(&w->client[w->setup->w.clients + 1], 0, sizeof(w->client[0]));
+	w->observer = observer;
+	w->observer_arg = arg;
+	w->booted = prove;
+	if (observer)
+		sim_set_observer(w->sim, observe, w);
+	sim_spawn(w->sim, HOST_SERVER, NULL, boot, w);
+	conclude(w, sim_run(w->sim));
+}
+
+void world_end(struct worlds *ws, unsigned machine)
+{
+	pmem_end(ws->world[machine].pm);
+}
+
+/* --- opening --- */
+
+int worlds_open(struct worlds *ws, struct setup *setup)
+{
+	memset(ws, 0, sizeof(*ws));
+	ws->stack = pmem_stack_new(WORLDS, setup->pm_len);
+	ws->history = calloc(1, sizeof(*ws->history));
+	ws->op_of_value = calloc(setup->values + 1, sizeof(*ws->op_of_value));
+	if (!ws->stack || !ws->history || !ws->op_of_value)
+		goto err;
+	for (unsigned m = 0; m < WORLDS; m++) {
+		ws->world[m] = (struct world){.setup = setup,
+					      .machine = m,
+					      .history = ws->history,
+					      .op_of_value = ws->op_of_value,
+					      .pm = pmem_machine(ws->stack, m)};
+		ws->world[m].sim = sim_new();
+		if (!ws->world[m].sim)
+			goto err;
+	}
+	struct world *w = &ws->world[0];
+	pmem_load(ws->stack, NULL, setup->pm_len);
+	begin(ws, 0, NULL);
+	w->loading = true;
+	sim_spawn(w->sim, HOST_SERVER, NULL, boot, w);
+	conclude(w, sim_run(w->sim));
+	pmem_save(w->pm, setup->image);
+	pmem_end(w->pm);
+	if (w->result.live_broken || w->result.end != SIM_DONE)
+		return -EIO;
+	pmem_load(ws->stack, setup->image, setup->pm_len);
+	return 0;
+err:
+	worlds_close(ws);
+	return -ENOMEM;
+}
+
+void worlds_close(struct worlds *ws)
+{
+	for (unsigned m = 0; m < WORLDS; m++)
+		sim_free(ws->world[m].sim);
+	pmem_stack_free(ws->stack);
+	free(ws->history);
+	free(ws->op_of_value);
+	memset(ws, 0, sizeof(*ws));
+}
+
+void world_op_name(const struct setup *s, const struct history *h, int op, char *buf, size_t n)
+{
+	static const char *const words[] = {
+		[HISTORY_PUT] = "put", [HISTORY_GET] = "get", [HISTORY_DEL] = "del"};
+	const struct history_op *o = &h->op[op];
+	unsigned nth = 0;
+	if (!o->client) {
+		snprintf(buf, n, "load %s", s->w.key[o->key].name);
+		return;
+	}
+	for (int i = 0; i <= op; i++)
+		nth += h->op[i].client == o->client && h->op[i].kind == o->kind &&
+		       h->op[i].epoch == o->epoch;
+	snprintf(buf, n, "c%u.%s%u", o->client, words[o->kind], nth);
+}

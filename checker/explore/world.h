@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_WORLD_H
+#define TM_WORLD_H
+/*
+ * A simulated machine with its store, its RNICs and its clients. World 0 runs the
+ * workload. World i + 1 boots from what a power failure left of world i, recovers,
+ * has every key read back by a client, and proves that the store still works.
+ */
+#include "checker/judge/history.h"
+#include "checker/explore/setup.h"
+#include "core/pmem/crash.h"
+
+#define WORLDS SETUP_READERS
+
+struct world;
+typedef void world_observer(void *arg, struct world *world, const struct choice_point *at);
+/* A client's operation has returned; the next one begins when this does. `error`: of OP_CLEAN; of
+ * the others see the history. On the client's task, which may sleep. */
+typedef void world_between(void *arg, struct world *world, const struct workload_op *op, int error);
+
+/* What became of a run apart from its history. */
+struct world_result {
+	enum sim_end end;
+	bool live_broken; /* somebody does not terminate, or the store is unusable */
+	int live_op;	  /* the operation that does not end (index in the history), or -1 */
+	bool fsck_broken;
+	char why[200];		       /* of whichever is broken, one line */
+	uint32_t recovery[STEP_KINDS]; /* steps that the store's recovery took */
+};
+
+struct world_client {
+	struct world *world;
+	unsigned number;
+	void *handle;
+	bool done, dead;
+	int op; /* in the history, -1: none open */
+};
+
+struct world {
+	const struct setup *setup;
+	unsigned machine;
+	struct sim *sim;
+	struct pmem *pm;
+	struct history *history; /* shared by all worlds of a stack */
+	int32_t *op_of_value;	 /* setup->value's index -> operation in the history; shared */
+	struct world_result result;
+	sim_teller *teller; /* of the story, or NULL */
+	void *teller_arg;
+	world_between *between; /* or NULL */
+	void *between_arg;
+	bool eager;    /* tests: undecided lines are decided at boot */
+	bool anywhere; /* tests: as sim_set_anywhere() */
+	/* of the run that is on */
+	struct rnic_net *net;
+	struct source *source;
+	world_observer *observer;
+	void *observer_arg;
+	struct tm_env server;
+	bool loading, booted;
+	unsigned opened, ended;
+	struct world_client client[TM_MAX_CLIENTS + 2]; /* by number; the last is the reader */
+};
+
+struct worlds {
+	struct pmem_stack *stack;
+	struct history *history;
+	int32_t *op_of_value;
+	struct world world[WORLDS];
+};
+
+/* Worlds for pools of up to setup->pm_len bytes. 0 or -ENOMEM. The load phase is run, its
+ * image kept in setup->image. -EIO: the store could not do that; why in world[0].result. */
+int worlds_open(struct worlds *ws, struct setup *setup);
+void worlds_close(struct worlds *ws);
+
+/* Run the workload. The history starts anew. Ends by itself, or with SIM_POWER. The
+ * world stays as it is (a later world may boot from it) until world_end(). */
+void world_run(struct worlds *ws, struct source *source, world_observer *observer, void *arg);
+/* Boot world `machine` > 0, after history_crash(). `prove_life`: PUT and GET at the end. */
+void world_recover(struct worlds *ws, unsigned machine, struct source *source,
+		   world_observer *observer, void *arg, bool prove_life);
+void world_end(struct worlds *ws, unsigned machine);
+
+/* The operation's name: "c1.put2"; load: "load k1". */
+void world_op_name(const struct setup *s, const struct history *h, int op, char *buf, size_t n);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CLAIMS_H
+#define TM_CLAIMS_H
+/*
+ * What the papers claim, and hazards that they do not mention, as scenarios with an
+ * expected outcome. scenarios/claims.txt holds them and opens with its own grammar; it is
+ * compiled in.
+ *
+ * A claim has cases. A case is a store with its switches, workloads, contracts, and what
+ * is expected:
+ *
+ *	pass	none of the contracts breaks in any of the workloads, within the budget
+ *	fail	one of them breaks; the workloads are tried in turn until one does
+ *	count	nothing is expected; in how many crash states it breaks is reported
+ */
+#include <stdbool.h>
+#include "checker/explore/campaign.h"
+#include "checker/explore/search.h"
+
+#define CLAIM_FAIL_RUNS 20000 /* of each workload in which something must break, at most */
+
+enum claim_kind { CLAIM_PASS, CLAIM_FAIL, CLAIM_COUNT };
+
+struct claim_case {
+	enum claim_kind kind;
+	unsigned line;		      /* where it stands */
+	unsigned contracts;	      /* TM_BIT()s */
+	unsigned runs;		      /* of each workload */
+	bool no_crash;		      /* the power never fails */
+	bool search;		      /* systematically, instead of at random: */
+	unsigned preemptions, faults; /* all runs with at most so many */
+	struct campaign_config config;
+	char last[64]; /* of the switches of the store or of the hardware; "": there is none */
+	struct setup without; /* the setup without that one */
+	struct workload *workload;
+	unsigned workloads;
+};
+
+struct claim {
+	const char *id, *source, *says;
+	const char
+		*note; /* why we expect something else than the paper, or what to know; or NULL */
+	const char *open; /* what of it is not tested, and why; or NULL */
+	struct claim_case *test;
+	unsigned tests, line;
+};
+
+/*
+ * What one switch does, all else being equal. flips.h runs these.
+ *
+ *	breaks	with it, one of the test's contracts breaks; without it, that one holds
+ *	cures	the other way round
+ *	inert	set alone, it changes no verdict in any workload
+ */
+enum knob_kind { KNOB_BREAKS, KNOB_CURES, KNOB_INERT };
+
+struct claim_knob {
+	const struct tm_store *store; /* NULL: of the hardware */
+	char knob[64];		      /* "name=value" */
+	enum knob_kind kind;
+	struct claim_case test; /* the switch is the last one; runs: of the side that holds, at
+				   least. Unless inert */
+	const char *why;	/* if inert */
+	unsigned line;
+};
+
+struct claims {
+	struct claim *claim;
+	unsigned claims;
+	struct claim_knob *knob;
+	unsigned knobs;
+	struct workload *workload; /* the file's own */
+	unsigned workloads;
+	char *text; /* private */
+};
+
+/* What came of a case. */
+struct claim_result {
+	bool broken;
+	unsigned contract, workload; /* the first that broke */
+	uint64_t run;
+	uint64_t states, runs;
+	uint64_t broken_states; /* in which any of the contracts broke, the most of one contract */
+	bool part;		/* not all of the budget was used up */
+	int error;		/* -errno: could not be run */
+	char why[200];
+};
+
+enum claim_verdict {
+	CLAIM_AS_EXPECTED,
+	CLAIM_DIFFERS,
+	CLAIM_UNSURE, /* a case that must pass was not run in full */
+};
+
+/*
+ * Read `text`, a file like scenarios/claims.txt; NULL: the one that is compiled in. 0 and
+ * *c is then for claims_free(); -EINVAL with *where, or -ENOMEM.
+ */
+int claims_read(struct claims *c, const char *text, struct input_error *where);
+void claims_free(struct claims *c);
+/* NULL: no such claim. */
+const struct claim *claim_find(const struct claims *c, const char *id);
+
+struct claim_budget {
+	uint64_t seed;
+	uint64_t states; /* of each workload at most */
+};
+
+/*
+ * Run one workload of a case into a zeroed *result; of a case that must fail, this workload
+ * and those behind it until one breaks.
+ */
+void claim_run(const struct claim_case *test, unsigned workload, const struct claim_budget *budget,
+	       struct claim_result *result);
+/* Add what came of one workload to what came of those before it. */
+void claim_add(struct claim_result *sum, const struct claim_result *one);
+enum claim_verdict claim_judge(const struct claim_case *test, const struct claim_result *result);
+/*
+ * The smallest way to break it that was found from what `result` names. To be freed are *s and
+ * *path, which are zeroed before, in any case. 0 or -errno.
+ */
+int claim_smallest(const struct claim_case *test, const struct claim_result *result,
+		   const struct claim_budget *budget, struct setup *s, struct deviations *path,
+		   char *text, size_t n);
+
+#endif

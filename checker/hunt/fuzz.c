@@ -1,0 +1,652 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The fuzzing loop.
+ *
+ * Work is done in rounds of items. An item takes an input of the corpus, or a new one,
+ * perhaps changes its workload, and then runs that one workload many times with
+ * changed records: opening a workload costs as much as some ten runs, and an explorer
+ * that stays open skips power failures that it has met before. An input with a feature
+ * (features.h) that is not yet known is kept; the item goes on from it, and at the end
+ * of the round it joins the corpus.
+ *
+ * What an item does follows from its number, the seed, and the corpus as it was when
+ * the round began, and results are taken over in the order of the items. So they do
+ * not depend on how many processes share the work, nor on their speed. The processes
+ * start anew in each round and see the corpus as it then is; what they find comes back
+ * through shared memory.
+ */
+#include "checker/hunt/fuzz.h"
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "checker/explore/clock.h"
+#include "checker/hunt/features.h"
+#include "checker/explore/pool.h"
+#include "checker/explore/visited.h"
+#include "checker/trace/shrink.h"
+
+#define ITEMS	      32 /* in a round */
+#define ITEM_RUNS     64 /* of one workload */
+#define ITEM_SEEDS    8	 /* inputs of an earlier session, instead */
+#define ITEM_KEPT     64 /* inputs with new features */
+#define ITEM_FEATURES 4096
+#define ITEM_BROKEN   16
+#define POOL	      (ITEM_KEPT + 1)
+
+static_assert(FUZZ_INPUT_MAX <= UINT8_MAX, "the length of an input is a byte");
+
+static const struct explore_limits item_limits = {
+	.images_per_point = 64, .nested_every = 8, .states = 8000};
+
+struct item_result {
+	bool done;
+	int error;
+	char why[200];
+	struct explore_counts counts;
+	uint64_t broken[TM_CONTRACTS];
+	unsigned kept, features, breaks;
+	struct {
+		struct fuzz_input input;
+		unsigned features; /* its own are the last before this */
+	} keep[ITEM_KEPT];
+	uint64_t feature[ITEM_FEATURES];
+	struct fuzz_break found[ITEM_BROKEN];
+};
+
+/* What the processes of a round share. */
+struct fuzz_shared {
+	atomic_int stop;
+	struct item_result result[ITEMS];
+};
+
+/* An item at work. Each process has one, and goes on with it. */
+struct fuzz_item {
+	const struct fuzz *f;
+	const struct plan *plan;
+	struct explorer ex;
+	struct item_result *result;
+	struct seen *features, *sorts; /* of this item */
+	struct byte_source source;
+	struct fuzz_input pool[POOL];
+	unsigned pooled;
+	uint64_t random;
+};
+
+/* --- inputs --- */
+
+const uint8_t *fuzz_records(const struct fuzz_input *input, size_t *n)
+{
+	*n = input->n > WORKLOAD_BYTES ? input->n - WORKLOAD_BYTES : 0;
+	return input->bytes + WORKLOAD_BYTES;
+}
+
+int fuzz_setup(const struct setup *base, const struct fuzz_input *input, struct setup *s)
+{
+	struct workload w = {0};
+	int error = workload_from_bytes(&w, input->bytes, input->n, base->store->clean);
+	memset(s, 0, sizeof(*s));
+	if (!error)
+		error = setup_like(s, base, &w);
+	workload_free(&w);
+	return error;
+}
+
+static unsigned draw(uint64_t *random, unsigned n)
+{
+	return (unsigned)(random_next(random) % n);
+}
+
+/* Small numbers are drawn more often. */
+static uint8_t draw_gap(uint64_t *random)
+{
+	static const unsigned below[] = {2, 8, 32, 256};
+	return (uint8_t)draw(random, below[draw(random, 4)]);
+}
+
+/* Where deviations are worth most: clients that stop at a post, late packets and landings. */
+static uint8_t draw_class(uint64_t *random)
+{
+	static const uint8_t classes[] = {
+		RECORD_POST,
+		RECORD_POST,
+		RECORD_POST,
+		RECORD_STEP + STEP_POLL,
+		RECORD_STEP + STEP_POLL,
+		RECORD_STEP + STEP_STORE,
+		RECORD_STEP + STEP_STORE,
+		RECORD_STEP + STEP_LOAD,
+		RECORD_STEP + STEP_FLUSH,
+		RECORD_STEP + STEP_FENCE,
+		RECORD_PACKET,
+		RECORD_PACKET,
+		RECORD_PACKET,
+		RECORD_LAND,
+		RECORD_LAND,
+		RECORD_ORDER,
+		RECORD_FETCH,
+		RECORD_DRAIN,
+		RECORD_EVICT,
+	};
+	return classes[draw(random, sizeof(classes))];
+}
+
+static void draw_record(uint64_t *random, uint8_t record[RECORD_BYTES])
+{
+	uint8_t whose = draw(random, 2) ? 0 : (uint8_t)draw(random, 4);
+	record[0] = draw_class(random) | (uint8_t)(whose << 4);
+	record[1] = draw_gap(random);
+	record[2] = (uint8_t)draw(random, 256);
+}
+
+static void change_record(uint64_t *random, uint8_t record[RECORD_BYTES])
+{
+	switch (draw(random, 5)) {
+	case 0:
+		record[1] = draw_gap(random);
+		break;
+	case 1:
+		record[1] = (uint8_t)(record[1] + (draw(random, 2) ? 1 : -1));
+		break;
+	case 2:
+		record[2] = (uint8_t)draw(random, 256);
+		break;
+	case 3:
+		record[0] = (uint8_t)((record[0] & 15) | draw(random, 4) << 4);
+		break;
+	default:
+		draw_record(random, record);
+	}
+}
+
+/* One change of the records; `other` lends some. */
+static void change_records(uint64_t *random, struct fuzz_input *input,
+			   const struct fuzz_input *other)
+{
+	uint8_t *records = input->bytes + WORKLOAD_BYTES;
+	unsigned n = input->n > WORKLOAD_BYTES ? (input->n - WORKLOAD_BYTES) / RECORD_BYTES : 0;
+	unsigned theirs = other->n > WORKLOAD_BYTES ? (other->n - WORKLOAD_BYTES) / RECORD_BYTES
+						    : 0;
+	unsigned at = n ? draw(random, n) : 0, what = draw(random, 8);
+	if (what < 4 && n) {
+		change_record(random, records + at * RECORD_BYTES);
+	} else if (what == 4 && n) {
+		n--;
+		memmove(records + at * RECORD_BYTES, records + (at + 1) * RECORD_BYTES,
+			(n - at) * RECORD_BYTES);
+	} else if (n < MAX_RECORDS) {
+		if (what == 5 && theirs)
+			memcpy(records + n * RECORD_BYTES,
+			       other->bytes + WORKLOAD_BYTES + draw(random, theirs) * RECORD_BYTES,
+			       RECORD_BYTES);
+		else
+			draw_record(random, records + n * RECORD_BYTES);
+		n++;
+	}
+	input->n = (uint8_t)(WORKLOAD_BYTES + n * RECORD_BYTES);
+}
+
+static uint8_t draw_op(uint64_t *random)
+{
+	uint8_t op = (uint8_t)draw(random, 256);
+	/* Most lengths are the first one: long values cost time. */
+	return draw(random, 4) ? op & 0x3f : op;
+}
+
+static void draw_workload(uint64_t *random, struct fuzz_input *input)
+{
+	unsigned ops = 1 + draw(random, draw(random, 2) ? 4 : WORKLOAD_BYTES - 1);
+	memset(input, 0, sizeof(*input));
+	input->n = WORKLOAD_BYTES;
+	input->bytes[0] = (uint8_t)(draw(random, 8) |
+				    (draw(random, 3) ? 0 : draw(random, 32) << 3));
+	for (unsigned i = 1; i <= ops; i++)
+		input->bytes[i] = draw_op(random);
+}
+
+static void change_workload(uint64_t *random, struct fuzz_input *input)
+{
+	unsigned at = 1 + draw(random, WORKLOAD_BYTES - 1),
+		 to = 1 + draw(random, WORKLOAD_BYTES - 1);
+	uint8_t op = input->bytes[at];
+	switch (draw(random, 5)) {
+	case 0:
+		input->bytes[0] ^= (uint8_t)(1u << draw(random, 8));
+		break;
+	case 1:
+		input->bytes[at] ^= (uint8_t)(1u << draw(random, 8));
+		break;
+	case 2: /* an operation more or less */
+		input->bytes[at] = op & 7 ? 0 : draw_op(random);
+		break;
+	case 3:
+		input->bytes[at] = input->bytes[to];
+		input->bytes[to] = op;
+		break;
+	default:
+		input->bytes[at] = draw_op(random);
+	}
+}
+
+/* --- an item --- */
+
+static void note_feature(void *arg, uint64_t feature)
+{
+	struct fuzz_item *item = arg;
+	struct item_result *r = item->result;
+	bool is_new;
+	if (seen_has(item->f->known_features, feature) || r->features == ITEM_FEATURES)
+		return;
+	seen_add(item->features, feature, &is_new);
+	if (is_new)
+		r->feature[r->features++] = feature;
+}
+
+static void image_done(void *arg, const struct explorer *ex, unsigned machine)
+{
+	features_image(arg, ex, machine);
+}
+
+/* Kinds of deviations, and regions of lost lines: what fails in these is tried once. */
+static uint64_t sort_of(const struct setup *s, unsigned contract, const struct deviations *path)
+{
+	uint64_t kinds = 0, lines = 0;
+	for (unsigned i = 0; i < path->n; i++) {
+		const struct deviation *d = &path->d[i];
+		unsigned step = CHOICE_KINDS + d->op.kind * STEP_KINDS + d->a;
+		if (d->kind == CHOICE_LINE)
+			lines |= 1ull << (setup_region(s, (uint64_t)d->a * LINE) * 2 +
+					  (d->answer + 1 == d->n)) %
+						 64;
+		else
+			kinds |= 1ull << (d->kind == CHOICE_STEP ? step : d->kind) % 64;
+	}
+	return kinds * 0x9e3779b97f4a7c15u ^ lines * 0xd6e8feb86659fd93u ^ contract;
+}
+
+static void note_breaks(struct fuzz_item *item, const struct fuzz_input *input)
+{
+	struct explorer *ex = &item->ex;
+	struct item_result *r = item->result;
+	for (unsigned c = 0; c < TM_CONTRACTS; c++) {
+		struct failure *failure = &ex->failure[c];
+		bool is_new;
+		if (!failure->found)
+			continue;
+		failure->found = false; /* the next run may break it in another way */
+		uint64_t sort = sort_of(ex->setup, c, &failure->deviations);
+		if (!(item->f->options.wanted & TM_BIT(c)) ||
+		    seen_has(item->f->known_sorts, sort) || r->breaks == ITEM_BROKEN)
+			continue;
+		seen_add(item->sorts, sort, &is_new);
+		if (is_new)
+			r->found[r->breaks++] = (struct fuzz_break){c, sort, *input};
+	}
+}
+
+static void run_input(struct fuzz_item *item, const struct fuzz_input *input)
+{
+	struct explorer *ex = &item->ex;
+	struct features features = {.found = note_feature, .arg = item};
+	struct item_result *r = item->result;
+	unsigned before = r->features;
+	size_t n;
+	const uint8_t *records = fuzz_records(input, &n);
+	ex->image_done = image_done;
+	ex->image_done_arg = &features;
+	bytes_start(&item->source, records, n, false);
+	explore_run(ex, &item->source.source, &item->source.taken);
+	features_history(&features, ex->worlds.history);
+	features_end(&features);
+	note_breaks(item, input);
+	if (r->features == before)
+		return;
+	if (item->pooled < POOL)
+		item->pool[item->pooled++] = *input;
+	if (r->kept == ITEM_KEPT)
+		r->features = before;
+	else {
+		r->keep[r->kept].input = *input;
+		r->keep[r->kept++].features = r->features;
+	}
+}
+
+static int open_input(struct fuzz_item *item, const struct fuzz_input *input, struct setup *s)
+{
+	struct item_result *r = item->result;
+	r->error = fuzz_setup(item->f->base, input, s);
+	if (!r->error)
+		r->error = explore_open(&item->ex, s, &item_limits);
+	if (!r->error)
+		return 0;
+	snprintf(r->why, sizeof(r->why), "%s",
+		 r->error == -EIO ? item->ex.why : strerror(-r->error));
+	setup_free(s);
+	return r->error;
+}
+
+static void close_input(struct fuzz_item *item, struct setup *s)
+{
+	struct item_result *r = item->result;
+	uint64_t *to = (uint64_t *)&r->counts, *from = (uint64_t *)&item->ex.counts;
+	for (unsigned i = 0; i < sizeof(struct explore_counts) / sizeof(uint64_t); i++)
+		to[i] += from[i];
+	for (unsigned c = 0; c < TM_CONTRACTS; c++)
+		r->broken[c] += item->ex.broken[c];
+	explore_close(&item->ex);
+	setup_free(s);
+}
+
+/* Inputs as they are. */
+static void run_seeds(struct fuzz_item *item, unsigned first, unsigned n)
+{
+	struct setup s;
+	for (unsigned i = first; i < first + n; i++) {
+		if (open_input(item, &item->f->seed[i], &s))
+			return;
+		run_input(item, &item->f->seed[i]);
+		close_input(item, &s);
+	}
+}
+
+static void draw_start(struct fuzz_item *item, struct fuzz_input *input)
+{
+	const struct fuzz *f = item->f;
+	uint64_t *random = &item->random;
+	if (!f->inputs || !draw(random, 8)) {
+		draw_workload(random, input);
+		return;
+	}
+	/* Later inputs have been changed less often. */
+	unsigned a = draw(random, f->inputs), b = draw(random, f->inputs);
+	*input = f->corpus[a > b ? a : b];
+	for (unsigned changes = draw(random, 3); changes; changes--)
+		change_workload(random, input);
+}
+
+static void run_item(struct fuzz_item *item, unsigned runs)
+{
+	uint64_t *random = &item->random;
+	struct fuzz_input input;
+	struct setup s;
+	draw_start(item, &input);
+	if (input.n < WORKLOAD_BYTES) {
+		memset(input.bytes + input.n, 0, WORKLOAD_BYTES - (size_t)input.n);
+		input.n = WORKLOAD_BYTES;
+	}
+	if (open_input(item, &input, &s))
+		return;
+	item->pool[item->pooled++] = input;
+	for (unsigned run = 0; run < runs && explore_more(&item->ex); run++) {
+		struct fuzz_input next = item->pool[draw(random, item->pooled)];
+		const struct fuzz_input *other = &item->pool[draw(random, item->pooled)];
+		if (item->f->inputs)
+			other = &item->f->corpus[draw(random, item->f->inputs)];
+		for (unsigned changes = run ? 1 + draw(random, 3) : 0; changes; changes--)
+			change_records(random, &next, other);
+		run_input(item, &next);
+	}
+	close_input(item, &s);
+}
+
+/* --- a round --- */
+
+/* Runs of the i-th item of the round that is about to begin. Items that run seeds come first. */
+struct plan {
+	unsigned items, seed_items, seeds;
+	uint64_t runs;
+};
+
+static struct plan plan_round(const struct fuzz *f)
+{
+	struct plan p = {.runs = f->options.runs - f->counts.runs};
+	p.seeds = f->seeds - f->seeds_done;
+	if (p.seeds > ITEMS / 2 * ITEM_SEEDS)
+		p.seeds = ITEMS / 2 *
+			  ITEM_SEEDS; /* a large corpus must not take all the time there is */
+	if (p.seeds > p.runs)
+		p.seeds = (unsigned)p.runs;
+	p.seed_items = (p.seeds + ITEM_SEEDS - 1) / ITEM_SEEDS;
+	p.items = p.seed_items;
+	for (uint64_t left = p.runs - p.seeds; left && p.items < ITEMS; p.items++)
+		left -= left < ITEM_RUNS ? left : ITEM_RUNS;
+	return p;
+}
+
+static bool in_time(const struct fuzz *f)
+{
+	return !atomic_load(&f->shared->stop) &&
+	       (!f->options.deadline || clock_seconds() < f->options.deadline);
+}
+
+static void do_item(struct fuzz_item *item, unsigned i)
+{
+	const struct fuzz *f = item->f;
+	const struct plan *p = item->plan;
+	item->result = &f->shared->result[i];
+	seen_clear(item->features);
+	seen_clear(item->sorts);
+	item->pooled = 0;
+	item->random = f->options.seed * 1000003 + f->items + i;
+	random_next(&item->random);
+	if (i < p->seed_items) {
+		unsigned first = i * ITEM_SEEDS, n = p->seeds - first;
+		run_seeds(item, f->seeds_done + first, n < ITEM_SEEDS ? n : ITEM_SEEDS);
+	} else {
+		uint64_t before = p->seeds + (uint64_t)(i - p->seed_items) * ITEM_RUNS;
+		run_item(item,
+			 p->runs - before < ITEM_RUNS ? (unsigned)(p->runs - before) : ITEM_RUNS);
+	}
+	item->result->done = true;
+}
+
+static void work(void *arg, unsigned unit, void *nothing)
+{
+	struct fuzz_item *item = arg;
+	sigset_t all;
+	(void)nothing;
+	/* Who interrupts means the parent, which then tells the others. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	if (in_time(item->f))
+		do_item(item, unit);
+}
+
+static void take(void *arg, unsigned unit, const void *nothing)
+{
+	(void)arg;
+	(void)unit;
+	(void)nothing;
+}
+
+static int grow(void **array, unsigned n, unsigned *room, size_t size)
+{
+	if (n < *room)
+		return 0;
+	unsigned more = *room ? 2 * *room : 64;
+	void *grown = realloc(*array, more * size);
+	if (!grown)
+		return -ENOMEM;
+	*array = grown;
+	*room = more;
+	return 0;
+}
+
+static int append(struct fuzz_input **list, unsigned *n, unsigned *room,
+		  const struct fuzz_input *input)
+{
+	void *array = *list;
+	if (grow(&array, *n, room, sizeof(*input)))
+		return -ENOMEM;
+	*list = array;
+	(*list)[(*n)++] = *input;
+	return 0;
+}
+
+/* Another item of the round may have found the same. */
+static int merge(struct fuzz *f, const struct item_result *r)
+{
+	uint64_t *to = (uint64_t *)&f->counts;
+	const uint64_t *from = (const uint64_t *)&r->counts;
+	unsigned feature = 0;
+	bool is_new;
+	for (unsigned i = 0; i < sizeof(struct explore_counts) / sizeof(uint64_t); i++)
+		to[i] += from[i];
+	for (unsigned c = 0; c < TM_CONTRACTS; c++)
+		f->broken[c] += r->broken[c];
+	for (unsigned k = 0; k < r->kept; k++) {
+		uint64_t before = f->features;
+		for (; feature < r->keep[k].features; feature++) {
+			seen_add(f->known_features, r->feature[feature], &is_new);
+			f->features += is_new;
+		}
+		if (f->features != before &&
+		    append(&f->corpus, &f->inputs, &f->corpus_room, &r->keep[k].input))
+			return -ENOMEM;
+	}
+	for (unsigned b = 0; b < r->breaks; b++) {
+		void *array = f->found;
+		seen_add(f->known_sorts, r->found[b].sort, &is_new);
+		if (!is_new)
+			continue;
+		if (grow(&array, f->founds, &f->founds_room, sizeof(*f->found)))
+			return -ENOMEM;
+		f->found = array;
+		f->found[f->founds++] = r->found[b];
+	}
+	return 0;
+}
+
+int fuzz_round(struct fuzz *f)
+{
+	struct plan p = plan_round(f);
+	const struct pool pool = {.units = p.items,
+				  .jobs = f->options.jobs,
+				  .work = work,
+				  .take = take,
+				  .arg = f->item};
+	f->item->plan = &p;
+	memset(f->shared->result, 0, sizeof(f->shared->result));
+	f->founds = 0;
+	int error = pool_run(&pool);
+	/* One that was interrupted before it could say that it does not want to be. */
+	if (error == -ECHILD && fuzz_stopped(f))
+		error = 0;
+	for (unsigned i = 0; i < p.items && !error; i++) {
+		const struct item_result *r = &f->shared->result[i];
+		error = r->error;
+		if (error)
+			snprintf(f->why, sizeof(f->why), "%s", r->why);
+		else if (r->done)
+			error = merge(f, r);
+	}
+	f->seeds_done += p.seeds;
+	f->items += p.items;
+	return error;
+}
+
+bool fuzz_more(const struct fuzz *f)
+{
+	return in_time(f) && f->counts.runs < f->options.runs;
+}
+
+void fuzz_stop(struct fuzz *f)
+{
+	atomic_store(&f->shared->stop, 1);
+}
+
+bool fuzz_stopped(const struct fuzz *f)
+{
+	return atomic_load(&f->shared->stop);
+}
+
+/* --- a session --- */
+
+int fuzz_seed(struct fuzz *f, const uint8_t *bytes, size_t n)
+{
+	struct fuzz_input input = {.n = n < FUZZ_INPUT_MAX ? (uint8_t)n : FUZZ_INPUT_MAX};
+	memcpy(input.bytes, bytes, input.n);
+	return append(&f->seed, &f->seeds, &f->seeds_room, &input);
+}
+
+int fuzz_open(struct fuzz *f, const struct setup *base, const struct fuzz_options *options)
+{
+	memset(f, 0, sizeof(*f));
+	f->base = base;
+	f->options = *options;
+	f->shared = mmap(NULL, sizeof(*f->shared), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (f->shared == MAP_FAILED)
+		f->shared = NULL;
+	f->known_features = seen_new();
+	f->known_sorts = seen_new();
+	f->item = calloc(1, sizeof(*f->item));
+	if (!f->shared || !f->known_features || !f->known_sorts || !f->item)
+		goto err;
+	f->item->f = f;
+	f->item->features = seen_new();
+	f->item->sorts = seen_new();
+	if (f->item->features && f->item->sorts)
+		return 0;
+err:
+	fuzz_close(f);
+	return -ENOMEM;
+}
+
+void fuzz_close(struct fuzz *f)
+{
+	if (f->shared)
+		munmap(f->shared, sizeof(*f->shared));
+	if (f->item) {
+		seen_free(f->item->features);
+		seen_free(f->item->sorts);
+	}
+	free(f->item);
+	seen_free(f->known_features);
+	seen_free(f->known_sorts);
+	free(f->corpus);
+	free(f->seed);
+	free(f->found);
+	memset(f, 0, sizeof(*f));
+}
+
+/* --- a case that breaks something --- */
+
+int fuzz_again(const struct fuzz *f, const struct fuzz_break *broken, struct setup *s,
+	       struct deviations *path, char *text, size_t n)
+{
+	struct explorer *ex = malloc(sizeof(*ex));
+	struct byte_source source = {0};
+	struct explore_limits limits = item_limits;
+	int error = fuzz_setup(f->base, &broken->input, s);
+	/* The item had met some of the states before. */
+	limits.states = UINT64_MAX;
+	if (!error)
+		error = ex ? explore_open(ex, s, &limits) : -ENOMEM;
+	if (!error) {
+		const struct failure *failure = &ex->failure[broken->contract];
+		size_t len;
+		const uint8_t *records = fuzz_records(&broken->input, &len);
+		bytes_start(&source, records, len, false);
+		ex->stop_at = TM_BIT(broken->contract);
+		explore_run(ex, &source.source, &source.taken);
+		path->n = 0;
+		error = failure->found ? deviations_append(path, &failure->deviations) : -ENOENT;
+		snprintf(text, n, "%s", failure->text);
+		explore_close(ex);
+	}
+	deviations_free(&source.taken);
+	free(ex);
+	return error;
+}
+
+int fuzz_shrink(const struct fuzz *f, const struct fuzz_break *broken, struct setup *s,
+		struct deviations *path, char *text, size_t n)
+{
+	int error = fuzz_again(f, broken, s, path, text, n);
+	return error ? error : shrink(s, path, broken->contract, text, n, NULL, NULL);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_FUZZ_H
+#define TM_FUZZ_H
+/*
+ * Fuzzing of one store in one configuration. An input is a string of bytes: the first
+ * WORKLOAD_BYTES are the workload (scenarios/bytes.c), the rest are records that say
+ * what goes differently (faultinject/bytes.h). Of each run all power failures and all
+ * that can be left by them are explored. fuzz.c opens with how inputs are made.
+ *
+ *	fuzz_open(&f, &base, &options);
+ *	fuzz_seed(&f, ...);			from an earlier session
+ *	while (fuzz_more(&f) && !fuzz_round(&f))
+ *		... f.corpus has grown; f.broken are the new cases ...
+ *	fuzz_close(&f);
+ */
+#include "checker/explore/explore.h"
+#include "faultinject/bytes.h"
+
+#define FUZZ_INPUT_MAX (WORKLOAD_BYTES + RECORD_BYTES * MAX_RECORDS)
+
+struct fuzz_input {
+	uint8_t n; /* bytes */
+	uint8_t bytes[FUZZ_INPUT_MAX];
+};
+
+/* An input that breaks a contract of those that are looked for. */
+struct fuzz_break {
+	unsigned contract;
+	uint64_t sort; /* of contract, deviations and lost lines: equal ones have most likely one
+			  cause */
+	struct fuzz_input input;
+};
+
+struct fuzz_options {
+	uint64_t seed;
+	uint64_t runs;	 /* at most; the results then depend on nothing but the seed and the seeds'
+			    inputs */
+	double deadline; /* CLOCK_MONOTONIC, s, when the last run begins; 0: none */
+	unsigned jobs;	 /* processes */
+	unsigned wanted; /* TM_BIT()s of contracts whose breaks are reported */
+};
+
+struct fuzz {
+	const struct setup *base; /* no workload; stays the caller's */
+	struct fuzz_options options;
+	struct fuzz_input *corpus; /* only grows */
+	unsigned inputs;
+	uint64_t features;
+	struct explore_counts counts;
+	uint64_t broken[TM_CONTRACTS]; /* states */
+	struct fuzz_break *found;      /* by the last round */
+	unsigned founds;
+	char why[200]; /* behind -EIO */
+	/* private */
+	struct fuzz_input *seed; /* inputs that have not been run yet */
+	unsigned seeds, seeds_room, seeds_done, corpus_room, founds_room;
+	struct seen *known_features, *known_sorts;
+	struct fuzz_shared *shared;
+	struct fuzz_item *item;
+	uint64_t items;
+};
+
+/* 0, -ENOMEM, or -EINVAL: the variant or knobs do not fit. */
+int fuzz_open(struct fuzz *f, const struct setup *base, const struct fuzz_options *options);
+void fuzz_close(struct fuzz *f);
+/* An input to start from; what is longer than FUZZ_INPUT_MAX is cut. 0 or -ENOMEM. */
+int fuzz_seed(struct fuzz *f, const uint8_t *bytes, size_t n);
+/* Is there time, or a run, left, and did nobody call fuzz_stop()? */
+bool fuzz_more(const struct fuzz *f);
+/* Some thousand runs. 0; -ENOMEM; -EIO: the store cannot run, f->why; -ECHILD: a process died. */
+int fuzz_round(struct fuzz *f);
+/* The round ends soon, and fuzz_more() is false from now on. May be called from a signal
+ * handler. */
+void fuzz_stop(struct fuzz *f);
+bool fuzz_stopped(const struct fuzz *f);
+
+/* The setup of an input, finished; to be freed in any case. As setup_like(). */
+int fuzz_setup(const struct setup *base, const struct fuzz_input *input, struct setup *s);
+/* The records of an input. */
+const uint8_t *fuzz_records(const struct fuzz_input *input, size_t *n);
+/*
+ * Run a case that breaks a contract again, and make it as small as can be: `s`, to be
+ * freed, `path` and `text` as shrink() leaves them. 0; -ENOENT: it does not break; -ENOMEM.
+ */
+int fuzz_shrink(const struct fuzz *f, const struct fuzz_break *broken, struct setup *s,
+		struct deviations *path, char *text, size_t n);
+/* The same without shrinking. */
+int fuzz_again(const struct fuzz *f, const struct fuzz_break *broken, struct setup *s,
+	       struct deviations *path, char *text, size_t n);
+
+#endif

@@ -1,0 +1,608 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The hunt for seeded bugs.
+ *
+ * When a failure counts. A store that breaks a contract anyway proves nothing about a
+ * bug, so each mutant has controls: the same switches with "bug=none", or where a switch
+ * itself is the bug, the variant of the table below that has the other switches. A
+ * failure counts if
+ *
+ *	- its contract is one of those that the variant names (tm_variant.breaks),
+ *	- the control keeps that contract at this hardware (the table): LIN holds only where
+ *	  a WRITE is visible when it completes, so it counts with ack_early=off, and with
+ *	  Erda's "sure" also at the default hardware,
+ *	- and the control, under the same workload and the same runs up to this one, at the
+ *	  same hardware, does not break it.
+ *
+ * How it is searched. Nothing is known of the bug: all built-in workloads are tried in
+ * their order, first with one run each, then with more, then with as many as a campaign
+ * makes (campaign_default). The first failure that counts ends the search. What a run
+ * breaks while the power holds (RDA, LIN, LIVE) is looked for by runs without power
+ * failures first, which cost little; where one breaks something, no power failure is needed, and
+ * none is tried: the states of the runs before it would use up what a campaign allows.
+ *
+ * A bug of the model (own_bug.h) is looked for in the same way, with all stores of the
+ * table, which are right: whatever they seem to break is the model's fault.
+ */
+#include "checker/hunt/mutants.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "checker/explore/campaign.h"
+#include "checker/hunt/nic_rules.h"
+#include "checker/trace/shrink.h"
+#include "scenarios/stores.h"
+
+const struct mutant_options mutant_default = {.seed = 1, .states = 1000000, .shrink = true};
+
+#define ALWAYS (TM_BIT(TM_RDA) | TM_BIT(TM_LIVE) | TM_BIT(TM_FSCK))
+
+/* What holds without a bug. */
+static const struct control {
+	const char *store, *variant;
+	bool ack_early;
+	unsigned keeps;
+} controls[] = {
+	{"efactory", "default", true,
+	 ALWAYS | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP) | TM_BIT(TM_NORES)},
+	{"efactory", "default", false,
+	 ALWAYS | TM_BIT(TM_LIN) | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP) | TM_BIT(TM_NORES)},
+	{"erda", "default", true, ALWAYS},
+	{"erda", "default", false, ALWAYS | TM_BIT(TM_LIN)},
+	{"erda", "sure", true, ALWAYS | TM_BIT(TM_LIN)},
+	{"forca", "default", true, ALWAYS | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP)},
+	{"forca", "default", false, ALWAYS | TM_BIT(TM_LIN) | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP)},
+};
+
+/* What each blind spot of the tester hides. */
+static const struct canary canaries[] = {
+	{OWN_PM_FENCE_ALL, "efactory", "entry_unflushed", NULL, NULL, NULL},
+	{OWN_PM_NIC_DURABLE, "efactory", "get_no_flush", NULL, NULL, NULL},
+	{OWN_PM_NEWEST_ON_NIC_READ, "erda", "crc_no_value", NULL, NULL, "w"},
+	{OWN_PLAIN_ONLY, "erda", "two_stores", NULL, NULL, "w-rr"},
+	{OWN_FSCK_NEVER, "efactory", "recover_next", NULL, NULL, NULL},
+	{OWN_LIVE_NEVER, "erda", "retry_unbounded", NULL, NULL, "new-w-r"},
+	{OWN_FOREIGN_IS_ABSENT, "erda", "tag_ignored", NULL, NULL, "wd"},
+	{OWN_CRASH_NO_OLDER, "efactory", "one_flush", NULL, NULL, NULL},
+	{OWN_CRASH_NO_FENCE, "efactory", "one_flush", NULL, NULL, "w"},
+	{OWN_CRASH_NO_DRAIN, "erda", "crc_no_value", "ddio", "off", "w"},
+	{OWN_CRASH_ONCE, "efactory", "recover_clears", NULL, NULL, NULL},
+	{OWN_SEEN_NO_HISTORY, "efactory", "client_no_flag", NULL, NULL, "wr"},
+	{OWN_READ_FIRST_KEY, "erda", "old_zero", NULL, NULL, "new-w1w2"},
+	{OWN_FLOOR_KEPT, "efactory", "no_pre", NULL, NULL, "new-ww"},
+	{OWN_SHRINK_ANY, "efactory", "entry_unflushed", NULL, NULL, NULL},
+	{OWN_TASKS_NEVER_HELD, "efactory", "get_waits", NULL, NULL, "w-r"},
+};
+
+#define CANARIES (sizeof(canaries) / sizeof(canaries[0]))
+#define CONTROLS (sizeof(controls) / sizeof(controls[0]))
+
+/* A place to look: a store's variant at some hardware. */
+struct lane {
+	const struct tm_store *store;
+	const char *variant,
+		*control; /* control: the variant to compare with; NULL: this one with bug=none */
+	bool ack_early;
+	enum own_bug bug;
+	const char *knob, *value; /* of the hardware, besides; NULL: none */
+	const char *workload;	  /* the only one that is tried; NULL: all */
+	unsigned want;		  /* contracts */
+	unsigned first; /* of these, the ones that an earlier lane looks for, too: left to it at
+			   first */
+};
+
+/* A step of the search: so many runs of each workload. */
+struct phase {
+	uint64_t runs, states; /* 0: as many as a campaign allows */
+	bool probe;	       /* runs without power failures come first */
+};
+
+static const struct phase phases[] = {
+	{1, 400, false},   {20, 0, true},   {20, 500, false}, {400, 0, true},
+	{60, 2000, false}, {200, 0, false}, {0, 0, false},
+};
+
+#define RULE_RUNS      300 /* of each rule of the hardware */
+#define PHASES	       (sizeof(phases) / sizeof(phases[0]))
+#define THOROUGH       4 /* from this phase on nothing is put off */
+#define CONTROL_PHASES 3 /* so far goes the search of a control */
+
+struct search {
+	const struct mutant_options *options;
+	struct mutant_result *out;
+	struct timespec start;
+	unsigned phase; /* where it ended */
+	int error;
+};
+
+/* A lane under one workload, and its explorer. */
+struct bench {
+	struct setup setup;
+	struct explorer ex;
+	struct random_source random;
+	uint64_t seed;
+};
+
+static const struct tm_variant *find_variant(const struct tm_store *store, const char *name)
+{
+	for (const struct tm_variant *v = store->variants; v->name; v++)
+		if (!strcmp(v->name, name))
+			return v;
+	return NULL;
+}
+
+/* Are all switches of `less` among those of `more`? */
+static bool has_switches(const char *more, const char *less)
+{
+	char all[256], one[256], *save = NULL;
+	snprintf(all, sizeof(all), " %s ", more);
+	snprintf(one, sizeof(one), "%s", less);
+	for (char *word = strtok_r(one, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+		char blanks[256];
+		snprintf(blanks, sizeof(blanks), " %.200s ", word);
+		if (!strstr(all, blanks))
+			return false;
+	}
+	return true;
+}
+
+/* The row of the table that a store's bug is compared with at this hardware; NULL: none. */
+static const struct control *control_of(const struct tm_store *store, const struct tm_variant *bug,
+					bool ack_early)
+{
+	const struct control *best = NULL;
+	for (unsigned i = 0; i < CONTROLS; i++) {
+		const struct control *c = &controls[i];
+		const struct tm_variant *v = find_variant(store, c->variant);
+		if (strcmp(c->store, store->name) || (v && !has_switches(bug->knobs, v->knobs)))
+			continue;
+		/* What holds where a completion may come early holds where it may not, too. */
+		if (c->ack_early == ack_early || (c->ack_early && v))
+			best = !best || v ? c : best;
+	}
+	return best;
+}
+
+/* Is it a variant with a bug that a knob of that name switches? */
+static bool find_bug(const struct lane *lane)
+{
+	const struct tm_variant *v = find_variant(lane->store, lane->variant);
+	return v && strstr(v->knobs, "bug=");
+}
+
+static int open_bench(struct bench **out, const struct lane *lane, unsigned workload,
+		      bool without_bug, const struct search *s)
+{
+	struct explore_limits limits = campaign_default.limits;
+	struct bench *b = calloc(1, sizeof(*b));
+	const char *expected,
+		*variant = without_bug && lane->control ? lane->control : lane->variant;
+	int error = b ? 0 : -ENOMEM;
+	*out = NULL;
+	if (!error) {
+		setup_init(&b->setup, lane->store);
+		b->seed = s->options->seed;
+		error = setup_variant(&b->setup, variant);
+	}
+	if (!error)
+		error = setup_knob(&b->setup, "ack_early", lane->ack_early ? "on" : "off",
+				   &expected);
+	if (!error && lane->knob)
+		error = setup_knob(&b->setup, lane->knob, lane->value, &expected);
+	if (!error && without_bug && !lane->control && find_bug(lane))
+		error = setup_knob(&b->setup, "bug", "none", &expected);
+	if (!error)
+		error = workload_builtin(workload, &b->setup.w);
+	if (!error) {
+		limits.states = campaign_default.states;
+		b->setup.hw.own_bug = without_bug ? OWN_NONE : (uint8_t)lane->bug;
+		error = setup_finish(&b->setup);
+		if (!error)
+			error = explore_open(&b->ex, &b->setup, &limits);
+		if (error)
+			snprintf(s->out->text, sizeof(s->out->text), "%s", b->ex.why);
+	}
+	if (error) {
+		if (b)
+			setup_free(&b->setup);
+		free(b);
+		return error;
+	}
+	*out = b;
+	return 0;
+}
+
+static void close_bench(struct bench *b)
+{
+	deviations_free(&b->random.taken);
+	explore_close(&b->ex);
+	setup_free(&b->setup);
+	free(b);
+}
+
+/* The source of a campaign's run. */
+static struct source *source_of(struct bench *b, uint64_t run)
+{
+	b->random.taken.n = 0;
+	if (!run)
+		return NULL;
+	random_start(&b->random, b->seed * 1000003 + run, campaign_default.deviations);
+	return &b->random.source;
+}
+
+/* Up to `runs` runs and their power failures, until one of the contracts in `want` breaks. That
+ * one, or TM_CONTRACTS. */
+static unsigned explore(struct bench *b, unsigned want, uint64_t runs)
+{
+	b->ex.stop_at = want;
+	for (uint64_t run = 0; run < runs && explore_more(&b->ex); run++) {
+		struct source *source = source_of(b, run);
+		explore_run(&b->ex, source, &b->random.taken);
+	}
+	for (unsigned c = 0; c < TM_CONTRACTS; c++)
+		if (want & TM_BIT(c) && b->ex.failure[c].found)
+			return c;
+	return TM_CONTRACTS;
+}
+
+/* The first of `runs` runs that breaks one of the contracts in `want` while the power holds;
+ * `runs`: none does. */
+static uint64_t probe(struct bench *b, unsigned want, uint64_t runs)
+{
+	struct world *w = &b->ex.worlds.world[0];
+	struct judge *judge = &b->ex.judge[0];
+	uint64_t run;
+	for (run = 0; run < runs; run++) {
+		struct verdict v[TM_CONTRACTS] = {0};
+		struct source *source = source_of(b, run);
+		world_run(&b->ex.worlds, source, NULL, NULL);
+		judge_prepare(judge, b->ex.worlds.history);
+		judge_recovered(judge, b->ex.worlds.history,
+				want & (TM_BIT(TM_RDA) | TM_BIT(TM_LIN)), NULL, v);
+		bool live_broken = w->result.live_broken && want & TM_BIT(TM_LIVE);
+		world_end(&b->ex.worlds, 0);
+		if (v[TM_RDA].broken || v[TM_LIN].broken || live_broken)
+			break;
+	}
+	judge_reset(judge);
+	return run;
+}
+
+/* --- a hit --- */
+
+/* Does the control, too, break it by then? */
+static bool control_breaks(const struct lane *lane, unsigned workload, unsigned contract,
+			   uint64_t runs, bool no_crash, struct search *s)
+{
+	struct bench *b;
+	s->error = open_bench(&b, lane, workload, true, s);
+	if (s->error)
+		return true;
+	b->ex.limits.no_crash = no_crash;
+	bool broken = explore(b, TM_BIT(contract), runs) != TM_CONTRACTS;
+	close_bench(b);
+	return broken;
+}
+
+/* The smallest trace of it, replayed: does that break the same contract? */
+static int shrink_hit(const struct bench *b, unsigned contract, struct mutant_result *out)
+{
+	struct deviations path = {0};
+	struct replay_outcome *again = malloc(sizeof(*again));
+	struct explorer *ex = malloc(sizeof(*ex));
+	struct setup small;
+	char text[300];
+	int error = again && ex ? setup_like(&small, &b->setup, &b->setup.w) : -ENOMEM;
+	if (error)
+		goto out;
+	error = deviations_append(&path, &b->ex.failure[contract].deviations);
+	if (!error)
+		error = shrink(&small, &path, contract, text, sizeof(text), NULL, NULL);
+	if (!error)
+		error = explore_open(ex, &small, &explore_default);
+	if (!error) {
+		error = replay(ex, &path, contract == TM_KEEP, NULL, again);
+		out->shrunk = !error && !again->unused && again->verdict[contract].broken;
+		out->operations = workload_ops(&small.w);
+		out->deviations = path.n;
+		explore_close(ex);
+	}
+	setup_free(&small);
+out:
+	if (error == -ENOENT || error == -EIO)
+		error = 0; /* it could not be shrunk: out->shrunk says so */
+	deviations_free(&path);
+	free(again);
+	free(ex);
+	return error;
+}
+
+static double since(const struct timespec *start)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)(t.tv_sec - start->tv_sec) + (double)(t.tv_nsec - start->tv_nsec) * 1e-9;
+}
+
+static void note_hit(struct search *s, const struct lane *lane, const struct bench *b,
+		     unsigned contract)
+{
+	struct mutant_result *out = s->out;
+	const struct failure *f = &b->ex.failure[contract];
+	out->found = true;
+	out->contract = contract;
+	out->run = f->run;
+	snprintf(out->text, sizeof(out->text), "%s", f->text);
+	snprintf(out->store, sizeof(out->store), "%s", lane->store->name);
+	snprintf(out->variant, sizeof(out->variant), "%s", lane->variant);
+	snprintf(out->workload, sizeof(out->workload), "%s", b->setup.w.name);
+	snprintf(out->hardware, sizeof(out->hardware), "%s%s%s%s%s",
+		 lane->ack_early ? "" : "ack_early=off", lane->knob && !lane->ack_early ? " " : "",
+		 lane->knob ? lane->knob : "", lane->knob ? "=" : "",
+		 lane->knob ? lane->value : "");
+}
+
+/* --- the search --- */
+
+static bool used_up(const struct search *s)
+{
+	return s->error || s->out->states >= s->options->states;
+}
+
+/* One workload of a lane. True: that was the last, or the search is over. */
+static bool try_workload(struct search *s, const struct lane *lane, const struct phase *phase,
+			 unsigned workload, bool compare)
+{
+	struct mutant_result *out = s->out;
+	uint64_t runs = phase->runs ? phase->runs : campaign_default.runs;
+	unsigned contract = TM_CONTRACTS;
+	struct bench *b;
+	int error = open_bench(&b, lane, workload, false, s);
+	if (error == -ENOENT)
+		return true;
+	s->error = error;
+	if (error)
+		return true;
+	if ((workload_cleans(&b->setup.w) && !lane->store->clean) ||
+	    (lane->workload && strcmp(lane->workload, b->setup.w.name)))
+		runs = 0; /* nothing that other workloads do not show; or not asked for */
+	if (phase->probe && runs) {
+		uint64_t run = probe(b, lane->want, runs);
+		out->runs += run < runs ? run + 1 : runs;
+		runs = run < runs ? run + 1 : 0;
+		b->ex.limits.no_crash = true;
+	}
+	if (phase->states)
+		b->ex.limits.states = phase->states;
+	if (b->ex.limits.states > s->options->states - out->states)
+		b->ex.limits.states = s->options->states - out->states;
+	if (runs)
+		contract = explore(b, lane->want, runs);
+	out->states += b->ex.counts.states;
+	out->runs += b->ex.counts.runs;
+	if (contract < TM_CONTRACTS) {
+		double seconds = since(&s->start);
+		if (!compare ||
+		    !control_breaks(lane, workload, contract, b->ex.failure[contract].run + 1,
+				    b->ex.limits.no_crash, s)) {
+			note_hit(s, lane, b, contract);
+			out->seconds = seconds;
+			if (s->options->shrink && !s->error)
+				s->error = shrink_hit(b, contract, out);
+		}
+	}
+	close_bench(b);
+	return out->found || used_up(s);
+}
+
+/* Is there anything in this phase that the lane's contracts need? */
+static bool worth(const struct lane *lane, unsigned p)
+{
+	const unsigned powered = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_LIVE),
+		       alone = TM_BIT(TM_LIN) | TM_BIT(TM_LIVE);
+	if (phases[p].probe)
+		return lane->want & powered;
+	/* What needs no power failure is left to the probes at first. */
+	return lane->want & ~alone || (lane->want && p >= THOROUGH);
+}
+
+static void search_lanes(struct search *s, const struct lane *lane, unsigned lanes, unsigned upto,
+			 bool compare)
+{
+	for (unsigned p = 0; p < upto; p++) {
+		s->phase = p;
+		for (unsigned i = 0; i < lanes; i++) {
+			struct lane now = lane[i];
+			if (p < THOROUGH)
+				now.want &= ~now.first;
+			bool over = !worth(&now, p);
+			for (unsigned w = 0; !over; w++)
+				over = try_workload(s, &now, &phases[p], w, compare);
+			if (s->out->found || used_up(s))
+				return;
+		}
+	}
+}
+
+static unsigned lanes_of_store(const struct mutant *m, struct lane *lane)
+{
+	unsigned n = 0;
+	for (int early = 1; early >= 0; early--) {
+		const struct control *c = control_of(m->store, m->variant, early);
+		bool by_knob = strstr(m->variant->knobs, "bug=");
+		lane[n++] = (struct lane){
+			.store = m->store,
+			.variant = m->variant->name,
+			.control = by_knob ? NULL
+				   : c	   ? c->variant
+					   : "default",
+			.ack_early = early,
+			.want = m->breaks & (c ? c->keeps : m->store->promises),
+		};
+	}
+	/* A bug that only adds to what is broken anyway: what the control keeps in the same runs
+	 * decides. */
+	if (!lane[0].want && !lane[n - 1].want)
+		lane[n - 1].want = m->breaks;
+	lane[n - 1].first = lane[0].want;
+	return n;
+}
+
+static unsigned lanes_of_controls(struct lane *lane, enum own_bug bug)
+{
+	for (unsigned i = 0; i < CONTROLS; i++)
+		lane[i] = (struct lane){
+			.store = store_find(controls[i].store),
+			.variant = controls[i].variant,
+			.ack_early = controls[i].ack_early,
+			.bug = bug,
+			.want = controls[i].keeps,
+		};
+	return CONTROLS;
+}
+
+/* The rules of the hardware. They cost next to nothing, so they come first. */
+static void search_rules(struct search *s, enum own_bug bug)
+{
+	struct mutant_result *out = s->out;
+	for (int early = 1; early >= 0 && !out->found && !s->error; early--) {
+		struct hardware hw = hardware_default;
+		struct nic_rules_result r;
+		hw.ack_early = early;
+		hw.own_bug = (uint8_t)bug;
+		s->error = nic_rules(&hw, s->options->seed, RULE_RUNS, &r);
+		out->runs += r.runs;
+		if (!r.broken)
+			continue;
+		out->found = true;
+		out->run = r.run;
+		out->deviations = r.deviations.n;
+		snprintf(out->workload, sizeof(out->workload), "%s", r.rule);
+		snprintf(out->hardware, sizeof(out->hardware), "%s", early ? "" : "ack_early=off");
+		snprintf(out->text, sizeof(out->text), "%s", r.text);
+		deviations_free(&r.deviations);
+	}
+	out->seconds = since(&s->start);
+}
+
+/* The search that finds the canary, once more with the blind spot. Found: the canary is missed. */
+static void search_blind(struct search *s, const struct mutant *m)
+{
+	const struct mutant canary = {
+		.store = store_find(m->canary->store),
+		.variant = find_variant(store_find(m->canary->store), m->canary->variant)};
+	struct mutant_result seen = {.contract = TM_CONTRACTS}, blind = seen;
+	struct mutant_options options = *s->options;
+	struct search one = {.options = &options, .out = &seen, .start = s->start},
+		      two = {.options = &options, .out = &blind, .start = s->start};
+	struct lane lane[CONTROLS];
+	assert(canary.variant);
+	unsigned lanes = lanes_of_store(&(struct mutant){.store = canary.store,
+							 .variant = canary.variant,
+							 .breaks = canary.variant->breaks},
+					lane);
+	for (unsigned i = 0; i < lanes; i++) {
+		lane[i].knob = m->canary->knob;
+		lane[i].value = m->canary->value;
+		lane[i].workload = m->canary->workload;
+	}
+	options.shrink = m->bug == OWN_SHRINK_ANY;
+	search_lanes(&one, lane, lanes, PHASES, true);
+	for (unsigned i = 0; i < lanes; i++)
+		lane[i].bug = m->bug;
+	search_lanes(&two, lane, lanes, one.phase + 1, true);
+	s->error = one.error ? one.error : two.error;
+	*s->out = seen;
+	s->out->found = seen.found &&
+			(options.shrink ? seen.shrunk && !blind.shrunk : !blind.found);
+	s->out->runs = blind.runs;
+	s->out->states = blind.states;
+	snprintf(s->out->store, sizeof(s->out->store), "%s", m->canary->store);
+	snprintf(s->out->variant, sizeof(s->out->variant), "%s", m->canary->variant);
+}
+
+int mutant_search(const struct mutant *m, const struct mutant_options *o, struct mutant_result *out)
+{
+	struct search s = {.options = o, .out = out};
+	struct lane lane[CONTROLS];
+	memset(out, 0, sizeof(*out));
+	out->contract = TM_CONTRACTS;
+	clock_gettime(CLOCK_MONOTONIC, &s.start);
+	switch (m->kind) {
+	case MUTANT_STORE:
+		search_lanes(&s, lane, lanes_of_store(m, lane), PHASES, true);
+		break;
+	case MUTANT_MODEL:
+		search_rules(&s, m->bug);
+		if (!out->found && !s.error)
+			search_lanes(&s, lane, lanes_of_controls(lane, m->bug), PHASES, true);
+		break;
+	case MUTANT_CONTROL:
+		if (!m->store) {
+			search_rules(&s, OWN_NONE);
+			break;
+		}
+		lane[0] = (struct lane){.store = m->store,
+					.variant = m->name,
+					.ack_early = m->ack_early,
+					.want = m->breaks};
+		search_lanes(&s, lane, 1, CONTROL_PHASES, false);
+		break;
+	case MUTANT_BLIND:
+		search_blind(&s, m);
+		break;
+	}
+	if (!out->found)
+		out->seconds = since(&s.start);
+	return s.error;
+}
+
+static const struct canary *canary_of(enum own_bug bug)
+{
+	for (unsigned i = 0; i < CANARIES; i++)
+		if (canaries[i].bug == bug)
+			return &canaries[i];
+	return NULL;
+}
+
+unsigned mutants_list(struct mutant *list, unsigned max)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; stores[i]; i++)
+		for (const struct tm_variant *v = stores[i]->variants; v->name; v++)
+			if (v->breaks && n++ < max)
+				list[n - 1] = (struct mutant){.kind = MUTANT_STORE,
+							      .part = stores[i]->name,
+							      .name = v->name,
+							      .what = v->what,
+							      .store = stores[i],
+							      .variant = v,
+							      .breaks = v->breaks};
+	for (unsigned b = OWN_NONE + 1; b < OWN_BUGS; b++)
+		if (!own_bugs[b].change && n++ < max) /* another machine: not for stores to find */
+			list[n - 1] = (struct mutant){.kind = own_bugs[b].blind ? MUTANT_BLIND
+										: MUTANT_MODEL,
+						      .part = own_bugs[b].part,
+						      .name = own_bugs[b].name,
+						      .what = own_bugs[b].what,
+						      .bug = (enum own_bug)b,
+						      .canary = canary_of((enum own_bug)b)};
+	if (n++ < max)
+		list[n - 1] = (struct mutant){.kind = MUTANT_CONTROL,
+					      .part = "rules",
+					      .name = "hardware",
+					      .what = "no bug: every rule of the hardware is kept"};
+	for (unsigned i = 0; i < CONTROLS; i++)
+		if (n++ < max)
+			list[n - 1] = (struct mutant){.kind = MUTANT_CONTROL,
+						      .part = controls[i].store,
+						      .name = controls[i].variant,
+						      .what = "no bug: nothing must be found",
+						      .store = store_find(controls[i].store),
+						      .breaks = controls[i].keeps,
+						      .ack_early = controls[i].ack_early};
+	return n;
+}

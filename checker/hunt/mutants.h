@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_MUTANTS_H
+#define TM_MUTANTS_H
+/*
+ * Seeded bugs, and whether they are found. A tester that has never been seen to find
+ * a bug proves nothing by finding none; mutants.c says how each is looked for.
+ */
+#include "checker/explore/explore.h"
+#include "core/pmem/own_bug.h"
+
+/* A seeded bug of a store that must be missed when the tester is blind. */
+struct canary {
+	enum own_bug bug;
+	const char *store, *variant;
+	const char *knob, *value; /* of the hardware; NULL: none */
+	const char *workload;	  /* the only one that is tried; NULL: all */
+};
+
+enum mutant_kind {
+	MUTANT_STORE,	/* a store's variant: must break a contract that it names */
+	MUTANT_MODEL,	/* a bug of the emulated NIC or memory: a store that is right must seem
+			   broken, or a rule of the hardware must be */
+	MUTANT_BLIND,	/* a bug that makes the tester miss bugs: a store's seeded bug must be
+			 * missed */
+	MUTANT_CONTROL, /* no bug: nothing must be found. store NULL: the rules of the hardware */
+};
+
+struct mutant {
+	enum mutant_kind kind;
+	const char *part, *name, *what;	  /* part: the store, or the part of Tidemark */
+	const struct tm_store *store;	  /* STORE and CONTROL */
+	const struct tm_variant *variant; /* STORE */
+	enum own_bug bug;		  /* MODEL and BLIND */
+	const struct canary *canary;	  /* BLIND */
+	unsigned breaks;		  /* STORE: what it says; CONTROL: what must hold */
+	bool ack_early;			  /* CONTROL: at this hardware */
+};
+
+struct mutant_options {
+	uint64_t seed;
+	uint64_t states; /* of one mutant at most */
+	bool shrink;
+};
+extern const struct mutant_options mutant_default;
+
+struct mutant_result {
+	bool found;	   /* a CONTROL's: something broke that must not */
+	unsigned contract; /* TM_CONTRACTS: none, see `text` */
+	char store[16], variant[32], hardware[64],
+		workload[64];  /* where it was found; workload: or the rule */
+	uint64_t run;	       /* number of the run that breaks it, in its workload */
+	uint64_t runs, states; /* of the whole search */
+	double seconds;	       /* wall clock, shrinking not included */
+	bool shrunk;	       /* the trace was shrunk, and its replay breaks the same contract */
+	unsigned operations, deviations; /* of the shrunk trace */
+	char text[300];			 /* how it shows */
+};
+
+/* All there are; `list` has room for max. Returns how many there are. */
+unsigned mutants_list(struct mutant *list, unsigned max);
+/* 0; -ENOMEM; -EIO: a store cannot run a workload, out->text says why. */
+int mutant_search(const struct mutant *m, const struct mutant_options *o,
+		  struct mutant_result *out);
+
+#endif

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * See flips.h. Breaks and cures are two cases of a claim, one that must fail and one that must
+ * pass. For inert values each store is explored without any switch first, all workloads; then, line
+ * by line, with it. Where a verdict differs, the side that held is explored for longer.
+ */
+#include "checker/hunt/sensitivity.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/explore/clock.h"
+#include "checker/explore/pool.h"
+#include "scenarios/stores.h"
+
+#define LONGER	     8 /* the side that holds runs so many times as often as the other one took */
+#define BASES	     2
+#define INERT_RUNS   40	  /* of each workload, inert value, store and base */
+#define PLAIN_TIMES  3	  /* times that: without any switch */
+#define PLAIN_STATES 1500 /* of a workload and base, at most */
+#define CANDIDATES   8	  /* differences of an inert value that are looked at for longer, at most */
+
+static const char *const base_name[BASES] = {"default", "ack_early=off"};
+
+/*
+ * An inert value is looked at twice: with power failures; and without any, so that many more
+ * schedules are had for the same time.
+ */
+static const struct look {
+	unsigned times; /* INERT_RUNS */
+	bool no_crash;
+	unsigned states; /* of a workload and base, at most */
+	unsigned clean;	 /* the same where a log is cleaned, which has many more */
+} looks[] = {
+	{1, false, 500, 1500},
+	{6, true, UINT32_MAX, UINT32_MAX},
+};
+#define LOOKS (sizeof(looks) / sizeof(looks[0]))
+
+/* --- which switches there are --- */
+
+/* Value `*i` of a switch, from 1; if it has fewer, *i is less by their number. */
+static bool nth_value(const char *name, const char *values, unsigned *i, char *knob, size_t n)
+{
+	for (const char *value = values + strcspn(values, " "); *value;
+	     value += strcspn(value, " ")) {
+		value++;
+		if ((*i)-- == 0) {
+			snprintf(knob, n, "%s=%.*s", name, (int)strcspn(value, " "), value);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool flips_value(unsigned i, const struct tm_store **store, char *knob, size_t n)
+{
+	for (unsigned s = 0; s < stores_by_default; s++)
+		for (const struct tm_knob *k = stores[s]->knobs; k->name; k++) {
+			*store = stores[s];
+			if (strcmp(k->name, "bug") && nth_value(k->name, k->values, &i, knob, n))
+				return true;
+		}
+	*store = NULL;
+	for (unsigned h = 0; hardware_knob(h)->name; h++)
+		if (strcmp(hardware_knob(h)->name, "own_bug") &&
+		    nth_value(hardware_knob(h)->name, hardware_knob(h)->values, &i, knob, n))
+			return true;
+	return false;
+}
+
+/* --- breaks and cures --- */
+
+/* A test's side with the switch, or without it. The workloads stay the line's. */
+static struct claim_case side_of(const struct claim_knob *line, bool with)
+{
+	struct claim_case test = line->test;
+	if (!with)
+		test.config.setup = line->test.without;
+	return test;
+}
+
+static void test_line(const struct flips *f, const struct claim_knob *line, struct flip *flip)
+{
+	const struct claim_budget budget = {.seed = f->seed, .states = UINT64_MAX};
+	struct claim_case test = side_of(line, line->kind == KNOB_BREAKS);
+	struct claim_result broken = {0}, held = {0};
+	if (!test.search)
+		test.runs = CLAIM_FAIL_RUNS;
+	claim_run(&test, 0, &budget, &broken);
+	flip->error = broken.error;
+	flip->broke = broken.broken;
+	if (flip->error || !flip->broke)
+		return;
+	flip->contract = broken.contract;
+	flip->run = broken.run;
+	snprintf(flip->workload, sizeof(flip->workload), "%s", test.workload[broken.workload].name);
+	test = side_of(line, line->kind != KNOB_BREAKS);
+	test.kind = CLAIM_PASS;
+	test.contracts = TM_BIT(broken.contract);
+	if (!test.search && test.runs < LONGER * (broken.run + 1))
+		test.runs = (unsigned)(LONGER * (broken.run + 1));
+	claim_run(&test, broken.workload, &budget, &held);
+	flip->error = held.error;
+	flip->held = !held.broken;
+	flip->held_runs = held.runs;
+}
+
+/* --- inert values --- */
+
+static int make_config(struct campaign_config *cfg, const struct tm_store *store, unsigned base,
+		       const char *knob)
+{
+	const char *const set[] = {base ? base_name[base] : NULL, knob};
+	cfg->store = store;
+	cfg->share = 1;
+	setup_init(&cfg->setup, store);
+	for (unsigned i = 0; i < 2; i++) {
+		const char *expected;
+		int error = set[i] ? setup_switch(&cfg->setup, set[i], &expected) : 0;
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+static int add_workload(struct campaign *c, const struct workload *w)
+{
+	struct workload *grown = realloc(c->workload, (c->workloads + 1) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	c->workload = grown;
+	return workload_copy(&c->workload[c->workloads++], w);
+}
+
+/* The stores without any switch. */
+static int make_campaign(struct flips *f)
+{
+	struct campaign *c = &f->campaign;
+	int error = 0;
+	c->configs = stores_by_default * BASES;
+	c->config = calloc(c->configs, sizeof(*c->config));
+	if (!c->config)
+		return -ENOMEM;
+	for (unsigned i = 0; i < c->configs && !error; i++)
+		error = make_config(&c->config[i], stores[i / BASES], i % BASES, NULL);
+	for (unsigned i = 0; i < f->claims->workloads && !error; i++)
+		error = add_workload(c, &f->claims->workload[i]);
+	for (unsigned i = 0; !error; i++) {
+		struct workload w = {0};
+		error = workload_builtin(i, &w);
+		/* YCSB is a large mix of what the small ones have. */
+		if (!error && strncmp(w.name, "ycsb", 4))
+			error = add_workload(c, &w);
+		workload_free(&w);
+	}
+	c->options = campaign_default;
+	c->options.seed = f->seed;
+	c->options.runs = (uint64_t)INERT_RUNS * PLAIN_TIMES;
+	c->options.states = PLAIN_STATES;
+	c->options.jobs = f->jobs;
+	return error == -ENOENT ? 0 : error;
+}
+
+static int plain_runs(struct flips *f)
+{
+	int error = make_campaign(f);
+	return error ? error : campaign_run(&f->campaign);
+}
+
+/* What the next places of a search share. */
+struct inert_search {
+	const struct flips *f;
+	const struct claim_knob *line;
+	struct flip *flip;
+	const struct look *look;
+	unsigned store;
+	unsigned left; /* candidates */
+};
+
+/* One workload with the switch, or without it, on a base. */
+static void explore(const struct inert_search *s, unsigned base, unsigned workload, bool plain,
+		    unsigned times, unsigned stop_at, struct campaign_unit *unit)
+{
+	const struct look *look = s->look;
+	struct campaign_config config = {0};
+	struct campaign c = {.config = &config,
+			     .configs = 1,
+			     .workload = s->f->campaign.workload,
+			     .workloads = s->f->campaign.workloads,
+			     .options = s->f->campaign.options};
+	bool cleans = workload_cleans(&c.workload[workload]);
+	memset(unit, 0, sizeof(*unit));
+	c.options.runs = (uint64_t)INERT_RUNS * look->times * times;
+	c.options.states = (uint64_t)(cleans ? look->clean : look->states) * times;
+	c.options.limits.no_crash = look->no_crash;
+	unit->error = make_config(&config, stores[s->store], base, plain ? NULL : s->line->knob);
+	if (!unit->error)
+		campaign_explore(&c, workload, stop_at, unit);
+}
+
+/* Does the side that held hold with many more runs too? */
+static void confirm(struct inert_search *s, unsigned base, unsigned workload, unsigned contract,
+		    uint64_t run, bool breaks)
+{
+	struct campaign_unit longer;
+	struct flip *flip = s->flip;
+	if (flip->broke || !s->left)
+		return;
+	s->left--;
+	explore(s, base, workload, breaks, LONGER, TM_BIT(contract), &longer);
+	flip->error = longer.error;
+	if (longer.error || longer.contract[contract].found)
+		return;
+	flip->broke = flip->held = true;
+	flip->breaks = breaks;
+	flip->contract = contract;
+	flip->run = run;
+	flip->held_runs = longer.counts.runs;
+	snprintf(flip->workload, sizeof(flip->workload), "%s",
+		 s->f->campaign.workload[workload].name);
+	snprintf(flip->where, sizeof(flip->where), "%s %s", stores[s->store]->name,
+		 base_name[base]);
+}
+
+static void look_at(struct inert_search *s, unsigned base, unsigned workload)
+{
+	const struct campaign *c = &s->f->campaign;
+	const struct campaign_unit
+		*plain = &c->unit[(s->store * BASES + base) * c->workloads + workload];
+	struct flip *flip = s->flip;
+	struct campaign_unit with;
+	unsigned holds = 0;
+	for (unsigned k = 0; k < TM_CONTRACTS; k++)
+		holds |= plain->contract[k].found ? 0 : TM_BIT(k);
+	explore(s, base, workload, false, 1, holds, &with);
+	flip->error = with.error;
+	for (unsigned k = 0; k < TM_CONTRACTS && !flip->error; k++)
+		if (with.contract[k].found && (holds & TM_BIT(k)))
+			confirm(s, base, workload, k, with.contract[k].run, true);
+	/* Where the power never fails, less breaks anyway. */
+	for (unsigned k = 0; k < TM_CONTRACTS && !flip->error && !s->look->no_crash; k++)
+		if (!with.contract[k].found && !(holds & TM_BIT(k)))
+			confirm(s, base, workload, k, plain->contract[k].run, false);
+}
+
+/* Nobody meets anybody: without power failures there is one schedule. */
+static bool worth(const struct look *look, const struct workload *w)
+{
+	return !look->no_crash || w->clients > 1 || workload_cleans(w);
+}
+
+/* The first difference that an inert value makes. */
+static void test_inert(const struct flips *f, const struct claim_knob *line, struct flip *flip)
+{
+	const struct campaign *c = &f->campaign;
+	for (unsigned store = 0; store < stores_by_default; store++)
+		for (unsigned look = 0; look < LOOKS; look++) {
+			struct inert_search s = {f, line, flip, &looks[look], store, CANDIDATES};
+			if (line->store && line->store != stores[store])
+				continue;
+			for (unsigned i = 0;
+			     i < c->workloads * BASES && !flip->broke && !flip->error; i++)
+				if (worth(&looks[look], &c->workload[i / BASES]))
+					look_at(&s, i % BASES, i / BASES);
+		}
+}
+
+/* --- all lines --- */
+
+static void work(void *arg, unsigned unit, void *result)
+{
+	const struct flips *f = arg;
+	const struct claim_knob *line = &f->claims->knob[f->order[unit]];
+	(line->kind == KNOB_INERT ? test_inert : test_line)(f, line, result);
+}
+
+static void take(void *arg, unsigned unit, const void *result)
+{
+	struct flips *f = arg;
+	memcpy(&f->flip[f->order[unit]], result, sizeof(*f->flip));
+	f->done++;
+	if (f->progress)
+		f->progress(f->done, f->claims->knobs, clock_seconds() - f->started);
+}
+
+int flips_run(struct flips *f)
+{
+	unsigned lines = f->claims->knobs, n = 0;
+	struct pool pool = {.units = lines,
+			    .jobs = f->jobs,
+			    .result_bytes = sizeof(struct flip),
+			    .work = work,
+			    .take = take,
+			    .arg = f};
+	_Static_assert(sizeof(struct flip) <= POOL_RESULT_MAX, "a result is one message");
+	f->started = clock_seconds();
+	f->flip = calloc(lines + 1, sizeof(*f->flip));
+	f->order = calloc(lines + 1, sizeof(*f->order));
+	if (!f->flip || !f->order)
+		return -ENOMEM;
+	for (int inert = 1; inert >= 0; inert--) /* what changes nothing costs most */
+		for (unsigned i = 0; i < lines; i++)
+			if ((f->claims->knob[i].kind == KNOB_INERT) == inert)
+				f->order[n++] = i;
+	int error = n && f->claims->knob[f->order[0]].kind == KNOB_INERT ? plain_runs(f) : 0;
+	if (!error)
+		error = pool_run(&pool);
+	for (unsigned i = 0; i < lines && !error; i++)
+		error = f->flip[i].error;
+	return error;
+}
+
+bool flip_as_said(const struct claim_knob *line, const struct flip *flip)
+{
+	return line->kind == KNOB_INERT ? !flip->broke : flip->broke && flip->held;
+}
+
+void flips_free(struct flips *f)
+{
+	campaign_free(&f->campaign);
+	free(f->flip);
+	free(f->order);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_FLIPS_H
+#define TM_FLIPS_H
+/*
+ * Does a switch matter? A switch that changes no verdict is one that no test would miss. The `knob`
+ * lines of scenarios/claims.txt say of each value but the first of each switch what it changes, and
+ * where; here that is tested.
+ *
+ * A line that says breaks or cures names a store, its other switches, and workloads. The side on
+ * which something must break is explored until it does; the other side must then hold, in the same
+ * workload, for several times as many runs: exploring is random, and a rare break may be met on one
+ * side by chance.
+ *
+ * An inert value is set alone, and all small workloads and those of the file are explored with it
+ * and without, at the default hardware and, since much breaks there by design, where acknowledged
+ * is visible. No verdict may be another, contract by contract and workload by workload.
+ */
+#include "checker/hunt/claims.h"
+
+/* What came of a line. */
+struct flip {
+	int error;   /* -errno: could not be tested */
+	bool broke;  /* a contract broke on the side that must, or, if inert, on one side only */
+	bool held;   /* and the other side held */
+	bool breaks; /* if inert and it is not: with the switch it breaks; or the other way round */
+	unsigned contract;
+	char workload[64];
+	uint64_t run;	    /* the first that broke */
+	uint64_t held_runs; /* of the other side */
+	char where[32];	    /* if inert and it is not: the store, and what else was set */
+};
+
+struct flips {
+	const struct claims *claims;
+	unsigned jobs;
+	uint64_t seed;
+	void (*progress)(unsigned done, unsigned lines, double seconds); /* NULL: nobody is told */
+	struct flip *flip;						 /* results, by knob line */
+	/* private */
+	unsigned *order; /* of the lines: costly ones first */
+	struct campaign campaign;
+	unsigned done;
+	double started;
+};
+
+/* Test all knob lines. 0 or -errno, as campaign_run(). */
+int flips_run(struct flips *f);
+void flips_free(struct flips *f);
+/* Is it as the line says? */
+bool flip_as_said(const struct claim_knob *line, const struct flip *flip);
+
+/*
+ * Each value but the first of each switch of the stores that are tested by default, and of the
+ * hardware
+ * (*store is then NULL). False at the end. Seeded bugs are no switches: they have tests of their
+ * own.
+ */
+bool flips_value(unsigned i, const struct tm_store **store, char *knob, size_t n);
+
+#endif

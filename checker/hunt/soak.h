@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_SOAK_H
+#define TM_SOAK_H
+/*
+ * Soaking: round after round, a store that ships here under hardware and a workload
+ * that are drawn at random. What a round does depends on its options and number alone.
+ */
+#include "checker/explore/explore.h"
+
+#define SOAK_KNOBS 16
+
+struct soak_options {
+	uint64_t seed;
+	const char *knob[SOAK_KNOBS]; /* "name=value" of the hardware: not drawn, but so */
+	unsigned knobs;
+};
+
+struct soak_result {
+	struct explore_counts counts;
+	unsigned contract; /* that broke; TM_CONTRACTS: none */
+	char store[16], variant[48], hardware[256], workload[64];
+	char text[300];			 /* how it broke */
+	unsigned operations, deviations; /* of the shrunk trace */
+	uint64_t rss_kib, peak_kib;	 /* of the process, after the round */
+};
+
+/* The round's store, hardware and workload, finished; *want: the contracts that count. */
+int soak_setup(const struct soak_options *o, uint64_t round, struct setup *s, unsigned *want);
+/*
+ * 0 or -errno. What breaks is shrunk: *s and *path are then the case (the caller's in
+ * any case).
+ */
+int soak_round(const struct soak_options *o, uint64_t round, struct setup *s,
+	       struct deviations *path, struct soak_result *out);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CONTRACT_H
+#define TM_CONTRACT_H
+/* What the files of the contracts share. Definitions of the contracts: contracts.h. */
+#include <assert.h>
+#include "checker/judge/contracts.h"
+
+#define NEVER	  INT32_MAX
+#define NOT_KNOWN (-2) /* in the memories of struct judge */
+
+static inline bool value_fits(const struct history *h, const struct history_op *get)
+{
+	return get->value == VALUE_ABSENT || (get->value >= 0 && h->op[get->value].key == get->key);
+}
+
+/* A GET that counts, if nothing after position `limit` - 1 is known. */
+static inline bool get_counts(const struct history *h, const struct history_op *o, int32_t limit)
+{
+	return o->kind == HISTORY_GET && o->error == 0 && o->returned >= 0 && o->returned < limit &&
+	       value_fits(h, o);
+}
+
+static inline bool acknowledged(const struct history_op *o, int32_t limit)
+{
+	return o->kind != HISTORY_GET && o->error == 0 && o->returned >= 0 && o->returned < limit;
+}
+
+/* The earliest observation is the one that is told. */
+static inline void verdict_break(struct verdict *v, int op, int against)
+{
+	if (v->broken && v->op <= op)
+		return;
+	v->broken = true;
+	v->op = op;
+	v->against = against;
+}
+
+/* contract_search.c: the search for linearizations of one key in one epoch. */
+enum search_result { SEARCH_FITS, SEARCH_NONE, SEARCH_FULL };
+/* With `learn`, what the epoch leaves possible replaces what it started with. */
+enum search_result search_epoch(struct judge *j, const struct history *h, unsigned key,
+				int32_t limit, bool learn);
+/* bit t of `times`: the key can be read as `value` after t events of epoch 0. */
+enum search_result search_times(struct judge *j, const struct history *h, unsigned key,
+				int32_t value, uint64_t *times);
+
+/* contract_lin.c: LIN and DUR. */
+void lin_judge(struct judge *j, const struct history *h, unsigned key, bool learn,
+	       struct verdict *out);
+int lin_missed(const struct history *h, int get);
+
+/* contract_buf.c. get[key]: the GET that names its recovered value, or -1. */
+void buf_judge(struct judge *j, const struct history *h, const int16_t *get, struct verdict *out);
+
+/* contract_order.c: MONO and KEEP. */
+void order_learn(struct judge *j, const struct history *h, unsigned from);
+int order_mono(struct judge *j, const struct history *h, unsigned key, int32_t value);
+bool order_older(struct judge *j, const struct history *h, unsigned key, int32_t value, int than);
+
+#endif

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The judge: epoch by epoch, key by key, with a memory of the closed epochs.
+ *
+ * To *close* an epoch is to judge it and to learn from it: which values each key may
+ * have now (DUR), the order of versions and who observed them (MONO, KEEP), the latest
+ * acknowledged DEL (NORES). judge_prepare() closes all epochs but the last, and
+ * judge_recovered() judges the last one without learning. contracts_judge() is the
+ * two in a row.
+ *
+ * The last epoch is judged in one of two ways. After a power failure with nothing but
+ * GETs, each GET is a look-up (judge_reads). Otherwise the epoch's events are linked
+ * up by key (link_events) and followed in their order (judge_events). RDA and NORES,
+ * which need no more than the stream of events, are judged here.
+ */
+#include <string.h>
+#include "checker/judge/contract.h"
+
+void judge_reset(struct judge *j)
+{
+	j->ready = false;
+}
+
+static void forget(struct judge *j, const struct history *h)
+{
+	j->epoch = 0;
+	j->from = 0;
+	j->times_known = j->times_absent_known = 0;
+	for (unsigned c = 0; c < TM_CONTRACTS; c++)
+		j->base[c] = (struct verdict){.op = -1, .against = -1};
+	for (unsigned i = 0; i < h->keys; i++)
+		j->key[i] = (struct judge_key){.first_event = -1,
+					       .epoch0_event = -1,
+					       .first_update = -1,
+					       .last_update = -1,
+					       .last_del = -1,
+					       .mono_absent = NOT_KNOWN,
+					       .missed_absent = NOT_KNOWN,
+					       .generation = 1,
+					       .absent = true};
+	for (unsigned i = 0; i < h->ops; i++)
+		j->fact[i].possible = 0;
+}
+
+/* Link the events of the epoch at hand by key. Returns the end of its operations. */
+static unsigned link_events(struct judge *j, const struct history *h)
+{
+	int32_t start = j->epoch ? h->crash_at[j->epoch - 1] + 1 : 0;
+	int32_t end = j->epoch < h->epoch ? h->crash_at[j->epoch] : h->clock;
+	unsigned to = j->from;
+
+	for (; to < h->ops && h->op[to].epoch == j->epoch; to++) {
+		j->at[h->op[to].invoked] = to;
+		if (h->op[to].returned >= 0)
+			j->at[h->op[to].returned] = to;
+	}
+	for (unsigned key = 0; key < h->keys; key++)
+		j->key[key].first_event = -1;
+	for (int32_t pos = end - 1; pos >= start; pos--) {
+		struct judge_key *k = &j->key[h->op[j->at[pos]].key];
+
+		j->next[pos] = k->first_event;
+		k->first_event = pos;
+	}
+	if (j->epoch == 0)
+		for (unsigned key = 0; key < h->keys; key++)
+			j->key[key].epoch0_event = j->key[key].first_event;
+	return to;
+}
+
+/* MONO and KEEP of a GET whose value is from before the epoch. */
+static void judge_old_value(struct judge *j, const struct history *h, int get, const int32_t *floor,
+			    struct verdict *out)
+{
+	const struct history_op *o = &h->op[get];
+	int against = order_mono(j, h, o->key, o->value);
+
+	if (against >= 0)
+		verdict_break(&out[TM_MONO], get, against);
+	if (!floor || floor[o->key] < 0 || floor[o->key] == o->value)
+		return;
+	if (order_older(j, h, o->key, o->value, floor[o->key]))
+		verdict_break(&out[TM_KEEP], get, floor[o->key]);
+}
+
+/* NORES, at the invocation of a GET that returns a PUT's value: `returned`, where the
+ * first operation of its cluster did; `del`, the last acknowledged DEL so far. */
+static void judge_gone(const struct history *h, int get, int32_t returned, int del,
+		       struct verdict *out)
+{
+	const struct history_op *o = &h->op[get], *put = &h->op[o->value];
+
+	if (del >= 0 && returned < h->op[del].invoked)
+		verdict_break(&out[TM_NORES], get, del);
+	else if (put->error != 0 && put->returned < o->invoked)
+		verdict_break(&out[TM_NORES], get, o->value);
+}
+
+/* RDA. true: the GET counts for the other contracts. */
+static bool judge_answer(const struct history *h, int get, struct verdict *out)
+{
+	const struct history_op *o = &h->op[get];
+
+	if (o->returned < 0 || o->error != 0)
+		return false;
+	if (value_fits(h, o))
+		return true;
+	verdict_break(&out[TM_RDA], get, o->value >= 0 ? o->value : -1);
+	return false;
+}
+
+/* Follow one key through the epoch: everything but LIN, DUR and BUF. Returns the GET
+ * that names the value with which the epoch started, or -1. */
+static int judge_events(struct judge *j, const struct history *h, const struct judge_key *k,
+			const int32_t *floor, struct verdict *out)
+{
+	int recovered = -1, del = k->last_del;
+	bool updates = false, dels = false;
+
+	for (int pos = k->first_event; pos >= 0; pos = j->next[pos]) {
+		int op = j->at[pos];
+		const struct history_op *o = &h->op[op];
+		struct judge_fact *f = o->value >= 0 ? &j->fact[o->value] : NULL;
+
+		if (f && pos == o->invoked)
+			f->epoch_return = h->op[o->value].epoch < j->epoch ? f->first_return
+									   : NEVER;
+	}
+	for (int pos = k->first_event; pos >= 0; pos = j->next[pos]) {
+		int op = j->at[pos];
+		const struct history_op *o = &h->op[op];
+		struct judge_fact *f = o->value >= 0 ? &j->fact[o->value] : NULL;
+		bool invoked = pos == o->invoked, old = !f || h->op[o->value].epoch < j->epoch;
+
+		if (o->kind != HISTORY_GET) {
+			updates |= invoked;
+			dels |= invoked && o->kind == HISTORY_DEL;
+			if (invoked || o->error != 0)
+				continue;
+			if (f && pos < f->epoch_return)
+				f->epoch_return = pos;
+			if (!f && (del < 0 || o->invoked > h->op[del].invoked))
+				del = op;
+			continue;
+		}
+		if (!judge_answer(h, op, out))
+			continue;
+		if (invoked) {
+			if (f)
+				judge_gone(h, op, f->epoch_return, del, out);
+			continue;
+		}
+		if (f && pos < f->epoch_return)
+			f->epoch_return = pos;
+		if (j->epoch > 0 && old && (f || !dels))
+			judge_old_value(j, h, op, floor, out);
+		if (old && !updates && (recovered < 0 || op < recovered))
+			recovered = op;
+	}
+	return recovered;
+}
+
+/* The epoch at hand, whatever happened in it. Returns the end of its operations. */
+static unsigned judge_epoch(struct judge *j, const struct history *h, bool learn,
+			    const int32_t *floor, struct verdict *out)
+{
+	unsigned to = link_events(j, h);
+	int16_t recovered[HISTORY_KEYS];
+
+	for (unsigned key = 0; key < h->keys; key++) {
+		recovered[key] = judge_events(j, h, &j->key[key], floor, out);
+		lin_judge(j, h, key, learn, out);
+	}
+	if (j->epoch == 0) {
+		out[TM_BUF] = out[TM_LIN];
+		return to;
+	}
+	if (j->epoch == 1 && !out[TM_BUF].broken)
+		buf_judge(j, h, recovered, &out[TM_BUF]);
+	return to;
+}
+
+void judge_prepare(struct judge *j, const struct history *h)
+{
+	if (j->ready && j->hash == h->hash && j->ops == h->ops && j->clock == h->clock)
+		return;
+	forget(j, h);
+	while (j->epoch < h->epoch) {
+		unsigned to = judge_epoch(j, h, true, NULL, j->base);
+
+		order_learn(j, h, j->from);
+		j->from = to;
+		j->epoch++;
+	}
+	j->hash = h->hash;
+	j->ops = h->ops;
+	j->clock = h->clock;
+	j->ready = true;
+}
+
+static int missed(struct judge *j, const struct history *h, int get)
+{
+	const struct history_op *o = &h->op[get];
+	int16_t *memory = o->value >= 0 ? &j->fact[o->value].missed : &j->key[o->key].missed_absent;
+
+	if (*memory == NOT_KNOWN)
+		*memory = lin_missed(h, get);
+	return *memory;
+}
+
+/* The last epoch, if a power failure came before it and only GETs are in it. */
+static void judge_reads(struct judge *j, const struct history *h, unsigned want,
+			const int32_t *floor, struct verdict *out)
+{
+	int16_t first[HISTORY_KEYS];
+	bool fits = true;
+
+	for (unsigned key = 0; key < h->keys; key++)
+		first[key] = -1;
+	for (unsigned i = j->from; i < h->ops; i++) {
+		const struct history_op *o = &h->op[i];
+		const struct judge_key *k = &j->key[o->key];
+
+		if (!judge_answer(h, i, out))
+			continue;
+		if (o->value >= 0)
+			judge_gone(h, i, j->fact[o->value].first_return, k->last_del, out);
+		judge_old_value(j, h, i, floor, out);
+		if (first[o->key] < 0) {
+			bool possible = o->value >= 0 ? j->fact[o->value].possible == k->generation
+						      : k->absent;
+
+			first[o->key] = i;
+			out[TM_DUR].unsure |= k->unsure;
+			fits &= possible && !k->unsure;
+			if (!possible && !k->lost && !k->unsure)
+				verdict_break(&out[TM_DUR], i, missed(j, h, i));
+		} else if (o->value != h->op[first[o->key]].value && !k->lost && !k->unsure) {
+			verdict_break(&out[TM_DUR], i, first[o->key]);
+		}
+	}
+	if (!fits && want & TM_BIT(TM_BUF) && j->epoch == 1 && !out[TM_BUF].broken)
+		buf_judge(j, h, first, &out[TM_BUF]);
+}
+
+void judge_recovered(struct judge *j, const struct history *h, unsigned want, const int32_t *floor,
+		     struct verdict out[TM_CONTRACTS])
+{
+	const unsigned judged = TM_BIT(TM_LIVE) - 1; /* TM_RDA .. TM_NORES */
+	struct verdict all[TM_CONTRACTS];
+	bool reads = j->epoch > 0;
+
+	assert(j->ready && j->epoch == h->epoch && j->ops <= h->ops && j->clock <= h->clock);
+	memcpy(all, j->base, sizeof(all));
+	for (unsigned i = j->from; i < h->ops; i++)
+		reads &= h->op[i].kind == HISTORY_GET;
+	if (reads)
+		judge_reads(j, h, want, floor, all);
+	else
+		judge_epoch(j, h, false, floor, all);
+	for (unsigned c = TM_RDA; c < TM_LIVE; c++)
+		if (want & judged & TM_BIT(c))
+			out[c] = all[c];
+}
+
+void contracts_judge(const struct history *h, unsigned want, const int32_t *floor,
+		     struct verdict out[TM_CONTRACTS])
+{
+	struct judge j;
+
+	judge_reset(&j);
+	judge_prepare(&j, h);
+	judge_recovered(&j, h, want, floor, out);
+}

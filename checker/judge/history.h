@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_HISTORY_H
+#define TM_HISTORY_H
+/*
+ * What the clients saw, and the contracts over it. Knows nothing of any store.
+ *
+ * A history is the sequence of invocations and returns, in real-time order, with
+ * power failures between them. Values are unique: the value of a PUT is named by
+ * the PUT's own index in the history, so a GET's answer names the PUT it read.
+ *
+ * Every invocation, return and power failure takes one position of one clock.
+ * Operations stand in the order of their invocations. An operation that has not
+ * returned when the power fails never returns: it took effect before the failure
+ * or never. "Not found" is an answer (error 0, VALUE_ABSENT), not an error.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "core/tidemark.h"
+
+#define HISTORY_OPS	4096 /* operations in one history, at most */
+#define HISTORY_KEYS	64   /* keys in one history, at most */
+#define HISTORY_CRASHES 250  /* power failures in one history, at most */
+#define HISTORY_EVENTS	(2 * HISTORY_OPS + HISTORY_CRASHES)
+
+/* What a GET returned, or what an operation wrote. */
+#define VALUE_ABSENT  (-1) /* not found; nothing was ever put, or it was deleted */
+#define VALUE_FOREIGN (-2) /* bytes that are no single PUT's value of this key */
+#define VALUE_UNKNOWN                                                                              \
+	(-3) /* the operation has not returned, or with an error, or bytes that several PUTs write \
+	      * \ */
+
+enum history_kind { HISTORY_PUT, HISTORY_GET, HISTORY_DEL };
+
+struct history_op {
+	uint8_t kind;	 /* enum history_kind */
+	uint8_t client;	 /* 1.. ; recovery's readers have numbers of their own; 0: the load phase */
+	uint16_t key;	 /* index of the key */
+	int32_t value;	 /* PUT: its own index; DEL: VALUE_ABSENT; GET: what it returned: a PUT, or
+			    VALUE_* */
+	int32_t invoked; /* position in the sequence of events */
+	int32_t returned; /* likewise; -1: not returned (in flight, or its client died) */
+	int16_t error;	  /* 0, or the -errno with which it returned */
+	uint8_t epoch;	  /* how many power failures came before the invocation */
+};
+
+struct history {
+	struct history_op op[HISTORY_OPS];
+	unsigned ops;
+	int32_t clock;			   /* next position in the sequence of events */
+	uint8_t epoch;			   /* power failures so far */
+	int32_t crash_at[HISTORY_CRASHES]; /* position of each power failure */
+	unsigned keys;
+	uint64_t hash; /* of everything above, incremental */
+	/* Does an acknowledgement prove that the update is visible? True unless set otherwise after
+	 * history_reset(); not so where a NIC acknowledges first. MONO and KEEP then draw no order
+	 * from
+	 * it. */
+	bool ack_visible;
+};
+
+void history_reset(struct history *h, unsigned keys);
+/* Index of the new operation, or -ENOSPC. A PUT that was done before the history
+ * starts (the load phase) is invoked and returned first, like any other. */
+int history_invoke(struct history *h, unsigned client, enum history_kind kind, unsigned key);
+/* `value` counts for a GET without error only. */
+void history_return(struct history *h, int op, int error, int32_t value);
+void history_crash(struct history *h);
+/* Forget everything that was recorded after the mark: back to an earlier length (the
+ * explorer appends recovery's reads and takes them away again). */
+struct history_mark {
+	unsigned ops;
+	int32_t clock;
+	uint8_t epoch;
+	uint64_t hash;
+};
+struct history_mark history_mark(const struct history *h);
+void history_rewind(struct history *h, const struct history_mark *mark);
+
+/* Why a contract is broken: which observation contradicts which. */
+struct verdict {
+	bool broken;
+	bool unsure;	 /* the search ran out of room for some key, which was left out */
+	int16_t op;	 /* the observation that breaks it (a GET), or -1 */
+	int16_t against; /* the operation it contradicts, or -1 */
+};
+
+/* Is what breaks it a GET that found nothing? */
+bool verdict_nothing(const struct verdict *v, const struct history *h);
+
+/*
+ * Judge the whole history; out[c] for c in TM_RDA .. TM_NORES. Contracts about
+ * crashes look at every GET after a power failure. `want`: TM_BIT()s to judge,
+ * others are left untouched. `floor[key]`: index of the PUT/DEL operation whose
+ * version is known to have been durable and current before the last power failure,
+ * or VALUE_ABSENT for none known; NULL: none for all keys (TM_KEEP).
+ *
+ * From scratch; takes some 250 KiB of stack. What is called per crash state is
+ * judge_recovered(), "checker/judge/contracts.h", where each contract is defined too.
+ */
+void contracts_judge(const struct history *h, unsigned want, const int32_t *floor,
+		     struct verdict out[TM_CONTRACTS]);
+
+#endif

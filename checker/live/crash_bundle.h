@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_ARTEFACT_H
+#define TM_ARTEFACT_H
+/*
+ * A power cut in one file, to be examined on any machine:
+ *
+ *	tidemark-cut 1
+ *	store efactory
+ *	variant default
+ *	boot 3
+ *	seed 77			(of the subset that happened)
+ *	cuts 8			(other subsets that are tried)
+ *	broken KEEP happened	(or "KEEP possible", or "none")
+ *	says user0000000017: ...
+ *	lines 321		(in flight)
+ *	cached 1		(there was a cache image)
+ *	operations 51234
+ *	start 12345		(bytes; 0: none was given)
+ *	(an empty line)
+ *
+ * and then, compressed (zstd, with a checksum), what struct cut has: the media's text, the pool,
+ * the lines in flight (their numbers, their bytes), the recorded operations, and the text of where
+ * keys stood.
+ */
+#include "checker/live/examine.h"
+
+struct artefact {
+	struct cut cut;
+	struct exam_options options;
+	int contract;  /* that breaks; -1: none */
+	bool happened; /* else it could have */
+	char says[EXAM_TEXT];
+};
+
+/* For save_file(); `artefact` is a struct artefact. 0 or -errno. */
+int artefact_write(FILE *out, const void *artefact);
+/* Does the file begin like one? */
+bool artefact_begins(const char *path);
+/* 0 or -errno with *why. Its cut is to be freed in any case. */
+int artefact_read(struct artefact *a, const char *path, char *why, size_t n);
+
+#endif

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See cut.h. */
+#include "checker/live/cut.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/rt/why.h"
+#include "scenarios/stores.h"
+
+#define START_MAX ((size_t)64 << 20) /* bytes of a text of standings */
+
+/* --- images --- */
+
+static int open_image(struct pm_image *image, const char *path, uint64_t offset, char *why,
+		      size_t n)
+{
+	char other[200];
+	int error;
+
+	if (offset != CUT_ANY_OFFSET)
+		return pm_image_open(image, path, offset, false, why, n);
+	error = pm_image_open(image, path, 0, false, why, n);
+	if (!error && *image->text)
+		return 0;
+	if (!error)
+		pm_image_close(image);
+	if (!pm_image_open(image, path, NVDIMM_DATA, false, other, sizeof(other))) {
+		if (*image->text)
+			return 0;
+		pm_image_close(image);
+	}
+	return error ? error : why_not(why, n, -EINVAL, "%s: no text says what it holds", path);
+}
+
+int cut_parse(struct cut *c, const char *name, char *why, size_t n)
+{
+	const char *expected;
+	unsigned line;
+
+	if (live_store_parse(&c->store, c->text, store_find, &line, &expected))
+		return why_not(why, n, -EINVAL, "%s: line %u of its text: expected %s", name, line,
+			       expected);
+	c->boot = c->store.boot;
+	c->len = c->store.store->pm_bytes(&c->store.params);
+	return 0;
+}
+
+int cut_read_media(struct cut *c, const char *path, uint64_t offset, char *why, size_t n)
+{
+	struct pm_image image;
+	int error = open_image(&image, path, offset, why, n);
+
+	if (error)
+		return error;
+	memcpy(c->text, image.text, sizeof(c->text));
+	error = cut_parse(c, path, why, n);
+	if (!error && image.pool_bytes < c->len)
+		error = why_not(why, n, -EINVAL, "%s: expected a pool of %zu bytes, here are %zu",
+				path, c->len, image.pool_bytes);
+	if (!error) {
+		c->pool = malloc(c->len);
+		if (!c->pool)
+			error = why_not(why, n, -ENOMEM, "%s: out of memory", path);
+		else
+			memcpy(c->pool, image.pool, c->len);
+	}
+	pm_image_close(&image);
+	return error;
+}
+
+int cut_read_cache(struct cut *c, const char *path, uint64_t offset, char *why, size_t n)
+{
+	struct pm_image image;
+	int filled, error = open_image(&image, path, offset, why, n);
+
+	if (error)
+		return error;
+	filled = pm_image_in_flight(&image);
+	if (filled < 0)
+		error = why_not(why, n, filled, "%s: not a cache image", path);
+	else if (filled && image.pool_bytes < c->len)
+		error = why_not(why, n, -EINVAL,
+				"%s: expected a cache image of %zu bytes, here are %zu", path,
+				c->len, image.pool_bytes);
+	if (!error && filled) {
+		error = cut_lines(c->pool, image.pool, c->len, &c->line, &c->lines);
+		c->held = error ? NULL : malloc(c->lines * CUT_LINE + 1);
+		if (!c->held)
+			error = why_not(why, n, -ENOMEM, "%s: out of memory", path);
+	}
+	for (size_t i = 0; !error && i < c->lines; i++)
+		memcpy(c->held + i * CUT_LINE, image.pool + (size_t)c->line[i] * CUT_LINE,
+		       CUT_LINE);
+	c->cached = true;
+	pm_image_close(&image);
+	return error;
+}
+
+/* --- recordings --- */
+
+int cut_add_ops(struct cut *c, const struct recording_op *ops, uint64_t n)
+{
+	struct recording_op *more = realloc(c->op, (c->ops + n + 1) * sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	c->op = more;
+	for (uint64_t i = 0; i < n; i++)
+		if (ops[i].invoked_ns)
+			c->op[c->ops++] = ops[i];
+	c->recordings++;
+	return 0;
+}
+
+int cut_read_recording(struct cut *c, const char *path, char *why, size_t n)
+{
+	const struct recording_op *ops;
+	struct recording *r;
+	char text[200];
+	uint64_t count;
+	int error = recording_open(&r, path, text, sizeof(text));
+
+	if (error)
+		return why_not(why, n, error, "%s: %s", path, text);
+	ops = recording_ops(r, &count);
+	error = cut_add_ops(c, ops, count);
+	recording_close(r);
+	return error ? why_not(why, n, error, "%s: out of memory", path) : 0;
+}
+
+/* --- where keys stood --- */
+
+static bool take_number(char **at, const char *name, int base, uint64_t max, char end,
+			uint64_t *value)
+{
+	char *behind;
+
+	if (strncmp(*at, name, strlen(name)))
+		return false;
+	*at += strlen(name);
+	if (**at < '0' || **at > '9')
+		return false;
+	errno = 0;
+	*value = strtoull(*at, &behind, base);
+	if (errno || *value > max || *behind != end)
+		return false;
+	*at = behind + 1;
+	return true;
+}
+
+/* "17 0x0100000200000037\n" */
+static const char *parse_standing(struct cut_start *s, char **at)
+{
+	static const struct {
+		const char *word;
+		enum stand stand;
+	} words[] = {{"absent\n", STAND_ABSENT}, {"unknown\n", STAND_UNKNOWN}};
+	uint64_t key;
+
+	if (!take_number(at, "", 10, UINT32_MAX, ' ', &key))
+		return "the number of a key";
+	s->key = (uint32_t)key;
+	for (unsigned i = 0; i < 2; i++) {
+		if (strncmp(*at, words[i].word, strlen(words[i].word)))
+			continue;
+		s->at.stand = words[i].stand;
+		*at += strlen(words[i].word);
+		return NULL;
+	}
+	s->at.stand = STAND_VALUE;
+	return take_number(at, "0x", 16, UINT64_MAX, '\n', &s->at.id)
+		       ? NULL
+		       : "0x and a PUT's id, absent or unknown";
+}
+
+int cut_parse_start(struct cut *c, const char *name, char *text, char *why, size_t n)
+{
+	static const char magic[] = "tidemark-recovered 1\n";
+	char *at = text;
+	uint64_t boot, keys;
+
+	if (strncmp(at, magic, strlen(magic)))
+		return why_not(why, n, -EINVAL, "%s:1: expected tidemark-recovered 1", name);
+	at += strlen(magic);
+	if (!take_number(&at, "boot ", 10, UINT32_MAX, '\n', &boot))
+		return why_not(why, n, -EINVAL, "%s:2: expected boot and a number", name);
+	if (!take_number(&at, "keys ", 10, START_MAX, '\n', &keys))
+		return why_not(why, n, -EINVAL, "%s:3: expected keys and their number", name);
+	c->start = calloc(keys + 1, sizeof(*c->start));
+	if (!c->start)
+		return why_not(why, n, -ENOMEM, "%s: out of memory", name);
+	for (uint64_t i = 0; i < keys; i++) {
+		const char *expected = parse_standing(&c->start[i], &at);
+
+		if (!expected && i && c->start[i].key <= c->start[i - 1].key)
+			expected = "keys in their order";
+		if (expected)
+			return why_not(why, n, -EINVAL, "%s:%llu: expected %s", name,
+				       (unsigned long long)i + 4, expected);
+	}
+	if (*at)
+		return why_not(why, n, -EINVAL, "%s:%llu: expected nothing more", name,
+			       (unsigned long long)keys + 4);
+	c->starts = keys;
+	c->start_boot = (uint32_t)boot;
+	c->started = true;
+	return 0;
+}
+
+int cut_read_start(struct cut *c, const char *path, char *why, size_t n)
+{
+	FILE *in = fopen(path, "re");
+	char *text = NULL;
+	size_t len = 0;
+	int error;
+
+	if (!in)
+		return why_not(why, n, -errno, "%s: %s", path, strerror(errno));
+	text = malloc(START_MAX + 1);
+	if (text)
+		len = fread(text, 1, START_MAX + 1, in);
+	if (!text)
+		error = why_not(why, n, -ENOMEM, "%s: out of memory", path);
+	else if (ferror(in))
+		error = why_not(why, n, -EIO, "%s: %s", path, strerror(EIO));
+	else if (len > START_MAX || memchr(text, 0, len))
+		error = why_not(why, n, -EINVAL, "%s: not a text of where keys stand", path);
+	else {
+		text[len] = '\0';
+		error = cut_parse_start(c, path, text, why, n);
+	}
+	fclose(in);
+	free(text);
+	return error;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct cut_start *x = a, *y = b;
+
+	return x->key < y->key ? -1 : x->key > y->key;
+}
+
+uint32_t cut_first_boot(const struct cut *c)
+{
+	uint32_t first = c->boot;
+
+	if (c->started)
+		return c->start_boot + 1;
+	for (size_t i = 0; i < c->ops; i++)
+		if (c->op[i].boot < first)
+			first = c->op[i].boot;
+	return first;
+}
+
+struct standing cut_standing(const struct cut *c, uint32_t first, uint32_t key)
+{
+	const struct cut_start wanted = {.key = key}, *found = NULL;
+
+	if (!c->started)
+		return (struct standing){.stand = first == 1 ? STAND_ABSENT : STAND_UNKNOWN};
+	if (c->starts)
+		found = bsearch(&wanted, c->start, c->starts, sizeof(wanted), by_key);
+	return found ? found->at : (struct standing){.stand = STAND_ABSENT};
+}
+
+void cut_free(struct cut *c)
+{
+	free(c->pool);
+	free(c->line);
+	free(c->held);
+	free(c->op);
+	free(c->start);
+	memset(c, 0, sizeof(*c));
+}

@@ -1,0 +1,636 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * See examine.h. First every image is booted and what its keys read is noted; then
+ * key by key a history is made and judged against each of the answers that differ.
+ */
+#include "checker/live/examine.h"
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/judge/expect.h"
+#include "checker/live/reboot.h"
+#include "checker/live/torn.h"
+
+#define LIVE_CONFIG                                                                   \
+	"ack_early=off" /* of scenarios/expected.txt: what is acknowledged is visible \
+			 * \ */
+
+/* --- what the examination works on --- */
+
+struct image {
+	struct exam_subset subset;
+	struct standing *shown; /* by index of the key */
+	struct revived revived;
+};
+
+struct work {
+	const struct cut *cut;
+	struct exam *out;
+	uint32_t first;
+	const struct recording_op **op;	 /* up to the boot that was cut: by key, boot, time */
+	const struct recording_op **put; /* PUTs by id */
+	size_t ops, puts;
+	uint32_t *key;
+	unsigned *from; /* index of the key's first operation in `op`; one more at the end */
+	unsigned keys;
+	struct image *image; /* [0]: what happened */
+	unsigned images;
+	struct image *reading; /* the one that is being read */
+	uint8_t *pool;
+	struct past *past;
+};
+
+static int by_key_and_time(const void *a, const void *b)
+{
+	const struct recording_op *x = *(const struct recording_op *const *)a,
+				  *y = *(const struct recording_op *const *)b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	if (x->boot != y->boot)
+		return x->boot < y->boot ? -1 : 1;
+	if (x->invoked_ns != y->invoked_ns)
+		return x->invoked_ns < y->invoked_ns ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+static int by_put_id(const void *a, const void *b)
+{
+	const struct recording_op *x = *(const struct recording_op *const *)a,
+				  *y = *(const struct recording_op *const *)b;
+
+	return x->value < y->value ? -1 : x->value > y->value;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int sort_ops(struct work *w, char *why, size_t n)
+{
+	const struct cut *c = w->cut;
+
+	w->op = calloc(c->ops + 1, sizeof(w->op[0]));
+	w->put = calloc(c->ops + 1, sizeof(w->put[0]));
+	if (!w->op || !w->put)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->ops; i++) {
+		const struct recording_op *op = &c->op[i];
+
+		if (op->boot > c->boot)
+			continue; /* the next machine's */
+		w->op[w->ops++] = op;
+		if (op->kind == HISTORY_PUT)
+			w->put[w->puts++] = op;
+		w->out->operations += op->boot >= w->first;
+	}
+	qsort(w->op, w->ops, sizeof(w->op[0]), by_key_and_time);
+	qsort(w->put, w->puts, sizeof(w->put[0]), by_put_id);
+	for (size_t i = 1; i < w->puts; i++)
+		if (w->put[i]->value == w->put[i - 1]->value) {
+			snprintf(why, n,
+				 "two recorded PUTs have the id 0x%016" PRIx64
+				 ": is a recording given twice?",
+				 w->put[i]->value);
+			return -EINVAL;
+		}
+	return 0;
+}
+
+/* Every key that was used or had a standing. */
+static int find_keys(struct work *w)
+{
+	const struct cut *c = w->cut;
+	unsigned n = 0;
+	size_t at = 0;
+
+	w->key = calloc(w->ops + c->starts + 1, sizeof(w->key[0]));
+	w->from = calloc(w->ops + c->starts + 2, sizeof(w->from[0]));
+	if (!w->key || !w->from)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->ops; i++)
+		w->key[n++] = w->op[i]->key;
+	for (size_t i = 0; i < c->starts; i++)
+		w->key[n++] = c->start[i].key;
+	qsort(w->key, n, sizeof(w->key[0]), by_number);
+	for (unsigned i = 0; i < n; i++)
+		if (!i || w->key[i] != w->key[w->keys - 1])
+			w->key[w->keys++] = w->key[i];
+	for (unsigned k = 0; k < w->keys; k++) {
+		while (at < w->ops && w->op[at]->key < w->key[k])
+			at++;
+		w->from[k] = (unsigned)at;
+	}
+	w->from[w->keys] = (unsigned)w->ops;
+	w->out->keys = w->keys;
+	return 0;
+}
+
+/* --- images --- */
+
+static void read_value(void *arg, unsigned i, int error, const uint8_t *bytes, size_t len)
+{
+	struct work *w = arg;
+	struct standing *shown = &w->reading->shown[i];
+
+	if (error)
+		shown->stand = STAND_ABSENT;
+	else
+		shown->stand = live_value_id(w->key[i], bytes, len, &shown->id) ? STAND_VALUE
+										: STAND_FOREIGN;
+}
+
+static bool survives(const struct exam_subset *s, uint32_t line)
+{
+	return s->kind == EXAM_SEED ? cut_survives(s->number, line)
+				    : (s->kind == EXAM_ALONE) == (line == s->number);
+}
+
+/* The pool with this subset of the lines: so many of them. */
+static unsigned lay_over(const struct work *w, const struct exam_subset *subset)
+{
+	const struct cut *c = w->cut;
+	unsigned survived = 0;
+
+	memcpy(w->pool, c->pool, c->len);
+	for (size_t i = 0; i < c->lines; i++) {
+		if (!survives(subset, c->line[i]))
+			continue;
+		memcpy(w->pool + (size_t)c->line[i] * CUT_LINE, c->held + i * CUT_LINE, CUT_LINE);
+		survived++;
+	}
+	return survived;
+}
+
+static void scan(struct work *w)
+{
+	struct exam_torn *out = &w->out->torn;
+	struct torn torn;
+	char key[LIVE_KEY_LEN + 1];
+
+	torn_scan(w->pool, w->cut->len, w->put, w->puts, &torn);
+	out->whole = torn.whole;
+	out->torn = torn.torn;
+	if (!torn.torn)
+		return;
+	live_key(torn.first.put->key, key);
+	snprintf(out->text, sizeof(out->text),
+		 "client %u's PUT of %s (id 0x%016" PRIx64
+		 ") in boot %u: the first %u of %u bytes, at pool+0x%" PRIx64 ", and then %s",
+		 torn.first.put->client, key, torn.first.put->value, torn.first.put->boot,
+		 torn.first.bytes, torn.first.put->vlen, torn.first.off,
+		 torn.first.old ? "other bytes" : "nothing");
+}
+
+static uint64_t mix(uint64_t seed)
+{
+	uint64_t z = (seed + 1) * 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+/* The i-th subset to try, other than the one that happened. */
+static struct exam_subset other_subset(const struct cut *c, const struct exam_options *o,
+				       unsigned i)
+{
+	struct exam_subset s = {EXAM_SEED, i};
+
+	if (i < 2)
+		return s;
+	i -= 2;
+	if (i % 2) {
+		s.kind = i % 4 == 1 ? EXAM_MISSING : EXAM_ALONE;
+		s.number = c->line[(mix(o->seed) + i / 4) % c->lines];
+	} else {
+		s.number = (o->seed > 1 ? o->seed : 1) + 1 + i / 2;
+	}
+	return s;
+}
+
+static void plan_images(struct work *w, const struct exam_options *o)
+{
+	w->image[w->images++].subset = (struct exam_subset){EXAM_SEED, o->seed};
+	for (unsigned i = 0; i < o->cuts + 2 && w->cut->lines; i++) {
+		struct exam_subset s = other_subset(w->cut, o, i);
+
+		if (s.kind != EXAM_SEED || s.number != o->seed)
+			w->image[w->images++].subset = s;
+	}
+}
+
+static int boot_images(struct work *w, const struct exam_options *o)
+{
+	const struct cut *c = w->cut;
+	struct reviver *r;
+	int error = reviver_new(&r, c->store.store, &c->store.params);
+
+	w->pool = malloc(c->len);
+	w->image = calloc(o->cuts + 3, sizeof(*w->image));
+	if (error || !w->pool || !w->image) {
+		reviver_free(error ? NULL : r);
+		return -ENOMEM;
+	}
+	plan_images(w, o);
+	for (unsigned i = 0; i < w->images && !error; i++) {
+		struct image *image = &w->image[i];
+		unsigned survived = lay_over(w, &image->subset);
+
+		image->shown = calloc(w->keys + 1, sizeof(image->shown[0]));
+		error = image->shown ? 0 : -ENOMEM;
+		if (error)
+			break;
+		if (!i) {
+			w->out->survived = survived;
+			scan(w);
+		}
+		w->reading = image;
+		revive(r, w->pool, w->key, w->keys, read_value, w, &image->revived);
+		w->out->full |= image->revived.full;
+	}
+	w->out->images = w->images;
+	reviver_free(r);
+	return error;
+}
+
+static const struct image *image_of(const struct work *w, uint64_t seed)
+{
+	for (unsigned i = 0; i < w->images; i++)
+		if (w->image[i].subset.kind == EXAM_SEED && w->image[i].subset.number == seed)
+			return &w->image[i];
+	return NULL;
+}
+
+/* --- breaks in words --- */
+
+struct words {
+	char text[EXAM_TEXT];
+	size_t len;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct words *t, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	int n = vsnprintf(t->text + t->len, sizeof(t->text) - t->len, fmt, ap);
+	va_end(ap);
+	t->len += n < 0 ? 0 : (size_t)n;
+	if (t->len >= sizeof(t->text))
+		t->len = sizeof(t->text) - 1;
+}
+
+/* "PUT 3.2.55": of client 3, the 55th of its session 2. */
+static void add_put(struct words *t, uint64_t id)
+{
+	add(t, "PUT %" PRIu64 ".%" PRIu64 ".%" PRIu64, id >> 56, id >> 32 & 0xffffff,
+	    id & UINT32_MAX);
+}
+
+static void add_answer(struct words *t, enum stand stand, uint64_t id)
+{
+	if (stand == STAND_VALUE) {
+		add(t, "the value of ");
+		add_put(t, id);
+	} else {
+		add(t, stand == STAND_ABSENT ? "nothing" : "bytes that no PUT of it wrote");
+	}
+}
+
+/* Seconds since the first operation of the boot. */
+static double seconds(const struct work *w, const struct recording_op *op, uint64_t ns)
+{
+	uint64_t began = op->invoked_ns;
+
+	for (size_t i = 0; i < w->ops; i++)
+		if (w->op[i]->boot == op->boot && w->op[i]->invoked_ns < began)
+			began = w->op[i]->invoked_ns;
+	return (double)(ns - began) / 1e9;
+}
+
+static void add_recorded(struct words *t, const struct work *w, const struct recording_op *op)
+{
+	static const char *const what[] = {"", "GET", "DELETE"};
+
+	if (op->kind == HISTORY_PUT)
+		add_put(t, op->value);
+	else
+		add(t, "%s", what[op->kind]);
+	add(t, " (client %u, boot %u, %.6f s", op->client, op->boot,
+	    seconds(w, op, op->invoked_ns));
+	if (op->returned_ns)
+		add(t, " to %.6f s", seconds(w, op, op->returned_ns));
+	add(t, ") ");
+	if (past_lost(op))
+		add(t, "was in flight when its connection ended");
+	else if (op->error)
+		add(t, "failed with error %d", op->error);
+	else if (op->kind != HISTORY_GET)
+		add(t, "was acknowledged");
+	else {
+		add(t, "returned ");
+		add_answer(t,
+			   op->found == 1 ? STAND_VALUE
+			   : op->found	  ? STAND_FOREIGN
+					  : STAND_ABSENT,
+			   op->value);
+	}
+}
+
+static void add_op(struct words *t, const struct work *w, int op, const struct standing *shown)
+{
+	const struct past *p = w->past;
+	const struct history_op *o = &p->h.op[op];
+
+	if (p->source[op]) {
+		add_recorded(t, w, p->source[op]);
+	} else if ((unsigned)op >= p->ended.ops) {
+		add(t, "recovery shows ");
+		add_answer(t, shown->stand, shown->id);
+	} else if (o->kind == HISTORY_PUT) {
+		uint64_t id = 0;
+		for (unsigned i = 0; i < p->puts; i++)
+			if (p->put[i].op == op)
+				id = p->put[i].id;
+		add(t,
+		    op == p->start ? "when boot %u began, it had " : "before boot %u, there was ",
+		    w->first);
+		add_answer(t, STAND_VALUE, id);
+	} else {
+		add(t, "when boot %u began, there was nothing", w->first);
+	}
+}
+
+/* Updates of the key in the last boot whose end nobody was told: their clients, or the server, died
+ * before. */
+static unsigned unfinished(const struct work *w)
+{
+	const struct past *p = w->past;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < p->ended.ops; i++) {
+		const struct recording_op *op = p->source[i];
+
+		n += op && op->boot == w->cut->boot && p->h.op[i].kind != HISTORY_GET &&
+		     p->h.op[i].returned < 0;
+	}
+	return n;
+}
+
+static void tell(struct exam_break *b, const struct work *w, unsigned key, const struct verdict *v,
+		 const struct image *image, const struct standing *shown)
+{
+	struct words t = {.len = 0};
+	char name[LIVE_KEY_LEN + 1];
+	unsigned n;
+
+	if (b->keys++)
+		return;
+	live_key(w->key[key], name);
+	add(&t, "%s: ", name);
+	if (v->against >= 0)
+		add_op(&t, w, v->against, shown);
+	if (v->against >= 0 && v->op >= 0)
+		add(&t, "; then ");
+	if (v->op >= 0)
+		add_op(&t, w, v->op, shown);
+	n = unfinished(w);
+	if (n)
+		add(&t, "; %u update%s of the key had not ended", n, n == 1 ? "" : "s");
+	b->subset = image->subset;
+	memcpy(b->text, t.text, sizeof(b->text));
+}
+
+/* --- one key --- */
+
+/* KEEP's floor: an operation, or VALUE_ABSENT. */
+static int32_t floor_of(const struct work *w, unsigned key)
+{
+	const struct image *none = image_of(w, 0), *all = image_of(w, 1);
+
+	if (none && all && none->shown[key].stand == STAND_VALUE &&
+	    all->shown[key].stand == STAND_VALUE && none->shown[key].id == all->shown[key].id) {
+		int32_t op = past_put(w->past, none->shown[key].id);
+
+		if (op >= 0)
+			return op;
+	}
+	return w->past->start;
+}
+
+static void judge_image(struct work *w, unsigned key, unsigned i, int32_t floor, unsigned *broken)
+{
+	const unsigned want = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_MONO) |
+			      TM_BIT(TM_KEEP) | TM_BIT(TM_NORES);
+	const struct standing *shown = &w->image[i].shown[key];
+	struct verdict v[TM_CONTRACTS] = {0};
+
+	past_judge(w->past, shown, floor, want, v);
+	for (unsigned c = 0; c < TM_CONTRACTS; c++) {
+		struct exam_cell *cell = &w->out->cell[c];
+
+		if (!(want & TM_BIT(c)))
+			continue;
+		if (!i)
+			cell->unsure += v[c].unsure;
+		/* A history that is not even linearizable proves nothing about durability. */
+		if (!v[c].broken || *broken & TM_BIT(c) || (c == TM_DUR && v[TM_LIN].broken))
+			continue;
+		*broken |= TM_BIT(c);
+		tell(i ? &cell->possible : &cell->happened, w, key, &v[c], &w->image[i], shown);
+	}
+}
+
+static void not_judged(struct work *w, unsigned key)
+{
+	struct words t = {.len = 0};
+	char name[LIVE_KEY_LEN + 1];
+
+	if (w->out->not_judged++)
+		return;
+	live_key(w->key[key], name);
+	add(&t, "%s: ", name);
+	if (w->past->trouble == PAST_LONG) {
+		add(&t, "too many operations for one history");
+	} else {
+		add_put(&t, w->past->strange);
+		add(&t, w->past->trouble == PAST_STRANGER
+				? ", whose value was read, is in no recording"
+				: " was read before it began: the times are of two machines");
+	}
+	memcpy(w->out->why_not, t.text, sizeof(t.text));
+}
+
+static bool same(const struct standing *a, const struct standing *b)
+{
+	return a->stand == b->stand && (a->stand != STAND_VALUE || a->id == b->id);
+}
+
+static int judge_key(struct work *w, unsigned key, uint64_t *shown)
+{
+	struct past_key past = {.op = w->op + w->from[key],
+				.ops = w->from[key + 1] - w->from[key],
+				.first = w->first,
+				.last = w->cut->boot,
+				.start = cut_standing(w->cut, w->first, w->key[key]),
+				.shown = shown};
+	unsigned broken = 0;
+	int error;
+
+	for (unsigned i = 0; i < w->images; i++)
+		if (w->image[i].shown[key].stand == STAND_VALUE)
+			shown[past.shown_n++] = w->image[i].shown[key].id;
+	error = past_make(w->past, &past);
+	if (error)
+		return error;
+	w->out->left_out += w->past->left_out;
+	w->out->trimmed += w->past->left_out > 0;
+	if (w->past->trouble) {
+		not_judged(w, key);
+		return 0;
+	}
+	for (unsigned i = 0; i < w->images; i++) {
+		bool seen = false;
+
+		for (unsigned e = 0; e < i && !seen; e++)
+			seen = same(&w->image[i].shown[key], &w->image[e].shown[key]);
+		if (!seen)
+			judge_image(w, key, i, floor_of(w, key), &broken);
+	}
+	return 0;
+}
+
+static int judge_keys(struct work *w)
+{
+	uint64_t *shown = calloc(w->images + 1, sizeof(*shown));
+	int error = 0;
+
+	w->past = malloc(sizeof(*w->past));
+	if (!w->past || !shown)
+		error = -ENOMEM;
+	for (unsigned k = 0; k < w->keys && !error; k++)
+		error = judge_key(w, k, shown);
+	free(shown);
+	return error;
+}
+
+/* --- all of it --- */
+
+static void note_boot(struct work *w, unsigned i, enum tm_contract contract, const char *why)
+{
+	struct exam_cell *cell = &w->out->cell[contract];
+	struct exam_break *b = i ? &cell->possible : &cell->happened;
+
+	if (cell->happened.keys || b->keys)
+		return;
+	b->keys = 1;
+	b->subset = w->image[i].subset;
+	snprintf(b->text, sizeof(b->text), "%s", why);
+}
+
+static void note_boots(struct work *w)
+{
+	for (unsigned i = 0; i < w->images; i++) {
+		const struct revived *r = &w->image[i].revived;
+
+		if (r->live_broken)
+			note_boot(w, i, TM_LIVE, r->why);
+		if (r->fsck_broken)
+			note_boot(w, i, TM_FSCK, r->defect);
+	}
+}
+
+static int note_shown(struct work *w)
+{
+	w->out->shown = calloc(w->keys + 1, sizeof(w->out->shown[0]));
+	if (!w->out->shown)
+		return -ENOMEM;
+	for (unsigned k = 0; k < w->keys; k++)
+		w->out->shown[k] = (struct cut_start){w->key[k], w->image[0].shown[k]};
+	return 0;
+}
+
+static int work(struct work *w, const struct exam_options *o, char *why, size_t n)
+{
+	int error = sort_ops(w, why, n);
+
+	if (!error)
+		error = find_keys(w);
+	if (!error)
+		error = boot_images(w, o);
+	if (!error)
+		error = judge_keys(w);
+	if (!error)
+		error = note_shown(w);
+	if (!error)
+		note_boots(w);
+	return error;
+}
+
+int examine(const struct cut *c, const struct exam_options *options, struct exam *out, char *why,
+	    size_t n)
+{
+	struct work w = {.cut = c, .out = out, .first = cut_first_boot(c)};
+	int error;
+
+	assert(c->len && options->cuts <= EXAM_CUTS);
+	memset(out, 0, sizeof(*out));
+	out->first = w.first;
+	out->last = c->boot;
+	out->lines = (unsigned)c->lines;
+	for (unsigned k = 0; k < TM_CONTRACTS; k++)
+		out->cell[k].judged = k != TM_BUF;
+	if (!c->boot || w.first > c->boot) {
+		snprintf(why, n,
+			 !c->boot ? "the pool was being formatted: there was nothing to lose yet"
+				  : "the keys are known after boot %u, and boot %u was cut: "
+				    "nothing is between",
+			 c->start_boot, c->boot);
+		return -EINVAL;
+	}
+	snprintf(why, n, "out of memory");
+	error = work(&w, options, why, n);
+	for (unsigned i = 0; w.image && i < w.images; i++)
+		free(w.image[i].shown);
+	free(w.image);
+	free(w.op);
+	free(w.put);
+	free(w.key);
+	free(w.from);
+	free(w.pool);
+	free(w.past);
+	return error;
+}
+
+void exam_free(struct exam *e)
+{
+	free(e->shown);
+	e->shown = NULL;
+}
+
+unsigned exam_watched(const struct tm_store *store)
+{
+	return expect_watched(store, LIVE_CONFIG);
+}
+
+int exam_print_start(FILE *out, const struct exam *e)
+{
+	fprintf(out, "tidemark-recovered 1\nboot %u\nkeys %u\n", e->last, e->keys);
+	for (unsigned k = 0; k < e->keys; k++) {
+		const struct cut_start *s = &e->shown[k];
+
+		if (s->at.stand == STAND_VALUE)
+			fprintf(out, "%u 0x%016" PRIx64 "\n", s->key, s->at.id);
+		else
+			fprintf(out, "%u %s\n", s->key,
+				s->at.stand == STAND_ABSENT ? "absent" : "unknown");
+	}
+	return ferror(out) ? -EIO : 0;
+}

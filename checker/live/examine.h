@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_EXAMINE_H
+#define TM_EXAMINE_H
+/*
+ * What is left of a power cut, judged.
+ *
+ * Lines that were in flight reached the media or did not. One subset of them is what
+ * happened (live_pm.h, pm_cut() with the same seed); others could have happened. Each
+ * is laid over a copy of the media, booted in the sim world (revive.h), and what its
+ * keys read is judged against what the clients recorded (past.h).
+ *
+ * KEEP's floor: what a key reads both without any line in flight and with all of them
+ * was durable and current before the cut; else it is where the key stood at the start.
+ *
+ * BUF compares keys with each other, and is not judged.
+ */
+#include <stdio.h>
+#include "checker/live/cut.h"
+
+#define EXAM_TEXT 640
+#define EXAM_CUTS 4096 /* at most */
+
+struct exam_options {
+	uint64_t seed; /* of the subset that happened; 0: the media as they are */
+	unsigned cuts; /* so many other subsets are tried, besides none of the lines and all: half
+			* of them by seed, half of them one line alone or missing */
+};
+
+/* Which of the lines in flight reached the media. */
+enum exam_kind {
+	EXAM_SEED,   /* as cut_survives() says. number: the seed */
+	EXAM_ALONE,  /* one line. number: its own */
+	EXAM_MISSING /* all but one */
+};
+struct exam_subset {
+	enum exam_kind kind;
+	uint64_t number;
+};
+
+/* A break: what happened, or, worse luck, could have. */
+struct exam_break {
+	unsigned keys;		   /* that break it; LIVE and FSCK: 1 */
+	struct exam_subset subset; /* of the first one */
+	char text[EXAM_TEXT];
+};
+
+struct exam_cell {
+	bool judged;
+	struct exam_break happened, possible; /* possible: of keys for which it has not happened */
+	unsigned unsure;		      /* keys for which the search ran out of room */
+};
+
+struct exam_torn {
+	unsigned whole, torn; /* values in the pool: all of their bytes, the first ones only */
+	char text[EXAM_TEXT]; /* the first torn one */
+};
+
+struct exam {
+	struct exam_cell cell[TM_CONTRACTS];
+	uint32_t first, last; /* boots that were judged */
+	unsigned keys, operations;
+	unsigned left_out, trimmed; /* operations that were, of so many keys */
+	unsigned lines, survived;   /* in flight; of these, on the media in what happened */
+	unsigned images;	    /* subsets that were tried */
+	unsigned not_judged;	    /* keys; */
+	char why_not[EXAM_TEXT];    /* the first of them */
+	bool full;		    /* no room for the PUT that proves life */
+	struct exam_torn torn;
+	struct cut_start *shown; /* where keys stand after what happened, sorted */
+};
+
+/* 0, -ENOMEM, or -EINVAL with *why. To be freed in any case. */
+int examine(const struct cut *c, const struct exam_options *options, struct exam *out, char *why,
+	    size_t n);
+void exam_free(struct exam *e);
+/* TM_BIT()s of the contracts whose breaking is no news in the live world: here a NIC acknowledges
+ * what is visible. */
+unsigned exam_watched(const struct tm_store *store);
+
+/* The text of cut.h. 0 or -errno. */
+int exam_print_start(FILE *out, const struct exam *e);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_LOAD_H
+#define TM_LOAD_H
+/*
+ * A load: clients that do YCSB's operations on a live store as fast as they can, each on a
+ * thread with a session of its own, while the caller's thread looks after them.
+ *
+ * What is counted and written down. Each operation's time goes to a histogram of its
+ * kind; each is a record of the recording, if there is one. An update whose session broke while it
+ * was on may have taken effect or not, now or later: its record has the error, but has not
+ * returned. An operation that the store refused has returned, with the error. A GET's bytes say
+ * which PUT wrote them; bytes of no PUT of the key are told at once.
+ *
+ * PUTs have ids that are unique over the pool's life (live_put_id). The session's number in
+ * it is the time of day in eighths of a second, modulo 2^24 (24 days), when the session
+ * had got its client number; and a session makes no PUT before that eighth is over. So whoever has
+ * the same client number later, in whatever process, has a later number, as long as the clock does
+ * not go back.
+ *
+ * Nothing waits for ever: an operation, or a connection that is being opened, that takes longer
+ * than `stall_s` is told, and ends the load.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include "checker/judge/history.h"
+#include "checker/live/latency.h"
+#include "scenarios/live_store.h"
+
+struct recording;
+
+#define LOAD_KINDS  3 /* enum history_kind */
+#define LOAD_ERRORS 16
+
+/* Sessions as scenarios/session.h has them, or a test. Each returns 0 or -errno. */
+struct load_sessions {
+	int (*open)(void *arg, unsigned client, void **session, char *why, size_t n);
+	void (*close)(void *session);
+	const struct live_store *(*store)(const void *session);
+	unsigned (*client)(const void *session);
+	int (*put)(void *session, const void *key, size_t klen, const void *value, size_t vlen);
+	int (*get)(void *session, const void *key, size_t klen, void *value, size_t cap,
+		   size_t *vlen);
+	int (*del)(void *session, const void *key, size_t klen);
+	void (*stop)(void *session);
+};
+
+struct load_options {
+	const struct load_sessions *sessions;
+	void *arg;		 /* of open() */
+	unsigned clients;	 /* 1..TM_MAX_CLIENTS */
+	unsigned first_client;	 /* the number that the first wants, the next one wants the next; 0:
+				    any */
+	unsigned read_percent;	 /* GETs */
+	unsigned delete_percent; /* DELETEs among the rest */
+	unsigned keys;		 /* 1..ZIPF_MAX_KEYS */
+	uint32_t vlen;		 /* bytes, LIVE_MIN_VALUE.. */
+	uint64_t seed;
+	uint64_t ops;	   /* of all clients together; 0: until the time is over */
+	double seconds;	   /* 0: until the operations are done */
+	bool load;	   /* first put each key once; not measured */
+	bool verify;	   /* say so when a GET returns what no PUT wrote. Recorded in any case */
+	bool reconnect;	   /* a session that broke is opened again, */
+	double patience_s; /* for so long */
+	double stall_s;
+	struct recording *recording;	/* or NULL */
+	const atomic_bool *interrupted; /* set by whoever wants the load to end now; or NULL */
+	void (*tell)(void *arg, const char *line); /* from one thread at a time */
+	void (*progress)(void *arg, double seconds,
+			 uint64_t ops); /* now and then; NULL: not wanted */
+	void *tell_arg;
+};
+
+struct load_error {
+	int error; /* -errno */
+	uint64_t times;
+};
+
+struct load_result {
+	struct latency
+		latency[LOAD_KINDS]; /* of operations that ended well; not found is well, too */
+	uint64_t failed[LOAD_KINDS];
+	struct load_error error[LOAD_ERRORS]; /* operations that failed; ends with .times = 0 */
+	uint64_t not_found, foreign, reconnects;
+	unsigned gave_up; /* clients without a session: the server could not be reached, or not
+			     again */
+	bool hung;	  /* somebody took longer than stall_s */
+	bool full;	  /* the recording has no room: the load ended early */
+	double seconds;	  /* measured */
+	uint64_t ops;	  /* all of them, failed ones included */
+};
+
+struct load;
+int load_new(struct load **out, const struct load_options *options);
+/* 0, or -EDEADLK: a client does not end though it was told to; it goes on using *load. Other
+ * -errno: nothing was run. */
+int load_run(struct load *load, struct load_result *result);
+/* Waits for the clients; do not call it after -EDEADLK if they are to be left alone. */
+void load_free(struct load *load);
+
+#endif

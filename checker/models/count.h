@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_COUNT_H
+#define TM_COUNT_H
+/*
+ * What one operation costs: bytes written to PM, lines flushed, fences, round trips,
+ * messages, packets. count.c says how it is found out, docs/count.md what is counted.
+ */
+#include <infiniband/verbs.h>
+#include "checker/explore/setup.h"
+
+#define COUNT_REPEATS  8  /* of each kind of operation, each with a key of its own */
+#define COUNT_CODES    16 /* enum ibv_wr_opcode: the last is IBV_WR_ATOMIC_WRITE */
+#define COUNT_FIELDS   32 /* names of fields and regions that a store can have */
+#define COUNT_REQUESTS 32 /* of an operation whose order is kept */
+
+enum count_kind {
+	COUNT_CREATE,
+	COUNT_UPDATE,
+	COUNT_GET,
+	COUNT_GET_SOON, /* at once behind a PUT of the key */
+	COUNT_GET_MISS,
+	COUNT_DELETE,
+	COUNT_CLEAN, /* once, at the end */
+	COUNT_KINDS
+};
+extern const char *const count_kind_names[COUNT_KINDS];
+
+enum count_side { COUNT_CLIENT, COUNT_SERVER, COUNT_SIDES };
+
+struct count_figures {
+	uint64_t nic_bytes, cpu_bytes; /* written to PM: data that landed, stores */
+	uint64_t flushed; /* lines: one for each write-back of a line that the CPU asks for */
+	uint64_t fences;
+	uint64_t round_trips;
+	uint64_t handled;			    /* messages that the server's CPU has taken */
+	uint64_t message[COUNT_SIDES][COUNT_CODES]; /* requests by who posts them and by opcode */
+	uint64_t packets, wire_bytes;		    /* both directions, acknowledgements included */
+	/* The requests in the order in which they are posted, the first ones: who and what. */
+	struct {
+		uint8_t side, code;
+	} request[COUNT_REQUESTS];
+};
+
+enum count_part { COUNT_FOREGROUND, COUNT_BACKGROUND, COUNT_PARTS };
+
+struct count_op {
+	struct count_figures part[COUNT_PARTS];
+	uint64_t lines; /* of PM that were written to: each once */
+	double paper;	/* bytes written, in the paper's layout; as they are if the store names no
+			   fields */
+	double field_bytes[COUNT_FIELDS], field_paper[COUNT_FIELDS]; /* by count.field */
+	uint64_t changed; /* bytes of PM that differ when all is at rest */
+};
+
+struct count_row {
+	enum count_kind kind;
+	struct count_op
+		op; /* as most of them are but for .changed, which is the largest of these */
+	unsigned times, of; /* so many are just so, out of so many */
+	struct count_op all[COUNT_REPEATS];
+};
+
+struct count {
+	uint32_t klen, vlen; /* bytes */
+	struct count_row row[COUNT_KINDS];
+	unsigned rows;
+	bool paper; /* the store names its fields */
+	char field[COUNT_FIELDS][24];
+	unsigned fields;
+	char why[200]; /* if an operation did not do what it should; or "" */
+};
+
+/*
+ * Run the operations on a store with keys of klen and values of vlen bytes (WORKLOAD_MIN_VLEN at
+ * least). `base`: store, switches, hardware. 0; -EPROTO (*out is filled all the same, out->why says
+ * what went wrong), -EIO (the store does not start or end, likewise), -EFBIG, -ENOMEM.
+ */
+int count_run(const struct setup *base, uint32_t klen, uint32_t vlen, struct count *out);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CAUSE_H
+#define TM_CAUSE_H
+/*
+ * Why a contract broke: which writing was lost and what would have kept it, what
+ * survived ahead of it, between which two steps the power failed, which accesses
+ * raced. cause.c says how that is found. Words only; nothing is printed here.
+ */
+#include "checker/trace/event_log.h"
+#include "checker/trace/trace.h"
+#include "checker/trace/where.h"
+
+#define CAUSE_FACTS 24
+#define CAUSE_TEXT  420
+
+enum cause_kind {
+	CAUSE_NONE,  /* not found, or nothing broke */
+	CAUSE_LOST,  /* the power failure took writings */
+	CAUSE_CUT,   /* the power failed between two steps */
+	CAUSE_RACE,  /* accesses met */
+	CAUSE_STUCK, /* somebody waits */
+};
+
+struct cause {
+	enum cause_kind kind;
+	char fact[CAUSE_FACTS][CAUSE_TEXT]; /* each a line */
+	unsigned facts;
+	char sentence[2 * CAUSE_TEXT]; /* all in one */
+	int event[CAUSE_FACTS];	       /* of the record: those that matter */
+	unsigned events;
+};
+
+/*
+ * After replay(ex, &t->deviations, ...) told `r` and judged `out`. Replays variations in
+ * `ex` (ex->worlds.history is another one afterwards). 0 or -ENOMEM.
+ */
+int cause_find(struct explorer *ex, const struct trace *t, const struct record *r,
+	       const struct replay_outcome *out, struct where *where, struct cause *c);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See record.h. Actors live in the memory of a simulation, so their names are copied. */
+#include "checker/trace/event_log.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Room for one more, or false and r->full. */
+static bool room_for(struct record *r, void *array, size_t n, size_t *room, size_t each)
+{
+	void **at = array;
+	if (n < *room)
+		return true;
+	size_t more = *room ? 2 * *room : 64;
+	void *grown = realloc(*at, more * each);
+	if (!grown) {
+		r->full = true;
+		return false;
+	}
+	*at = grown;
+	*room = more;
+	return true;
+}
+
+static bool room_for_few(struct record *r, void *array, unsigned n, unsigned *room, size_t each)
+{
+	size_t wide = *room;
+	bool there = room_for(r, array, n, &wide, each);
+	*room = (unsigned)wide;
+	return there;
+}
+
+static int16_t actor_number(struct record *r, const struct actor *who)
+{
+	if (!who)
+		return RECORD_NONE;
+	for (unsigned i = 0; i < r->actors; i++)
+		if (!strcmp(r->actor[i], who->name))
+			return (int16_t)i;
+	if (r->actors == INT16_MAX ||
+	    !room_for_few(r, &r->actor, r->actors, &r->actor_room, ACTOR_NAME))
+		return RECORD_NONE;
+	memcpy(r->actor[r->actors], who->name, ACTOR_NAME);
+	return (int16_t)r->actors++;
+}
+
+/* Place 0 is "". */
+static size_t keep_words(struct record *r, const char *text)
+{
+	size_t len = strlen(text) + 1, at = r->words_used ? r->words_used : 1;
+	while (r->words_room < at + len) {
+		size_t room = r->words_room ? 2 * r->words_room : 4096;
+		char *more = realloc(r->words, room);
+		if (!more) {
+			r->full = true;
+			return 0;
+		}
+		r->words = more;
+		r->words[0] = '\0';
+		r->words_room = room;
+	}
+	if (len == 1)
+		return 0;
+	memcpy(r->words + at, text, len);
+	r->words_used = at + len;
+	return at;
+}
+
+/* A loop over bytes is one load. */
+static bool continues(const struct record *r, const struct record_event *e)
+{
+	const struct record_event *last = &r->event[r->events - 1];
+	return e->kind == TOLD_LOAD && r->events > r->machine_from[e->machine] &&
+	       last->kind == TOLD_LOAD && last->actor == e->actor &&
+	       op_label_equal(last->op, e->op) && last->visit == e->visit && e->off >= last->off &&
+	       e->off <= last->off + last->len && e->off / LINE == last->off / LINE &&
+	       (e->off + e->len - 1) / LINE == last->off / LINE;
+}
+
+static void tell(void *arg, const struct sim *sim, const struct actor *who, uintptr_t pc,
+		 const struct told *about, const char *text)
+{
+	struct record *r = arg;
+	if (about->kind == TOLD_TAKEN || about->kind == TOLD_PACKET)
+		return; /* for those who count */
+	struct record_event e = {.at = sim_now(sim),
+				 .machine = (uint8_t)(r->machines - 1),
+				 .kind = about->kind,
+				 .actor = actor_number(r, who),
+				 .visit = about->visit,
+				 .op = about->op,
+				 .off = about->off,
+				 .len = about->len,
+				 .pc = pc};
+	if (!e.op.kind && who) {
+		e.op = who->op;
+		e.visit = who->visit;
+	}
+	if (record_reads(&e) && r->events && continues(r, &e)) {
+		struct record_event *last = &r->event[r->events - 1];
+		if (e.off + e.len > last->off + last->len)
+			last->len = e.off + e.len - last->off;
+		return;
+	}
+	if (record_reads(&e) && r->loads++ >= RECORD_LOADS)
+		return;
+	if (!room_for(r, &r->event, r->events, &r->event_room, sizeof(e)))
+		return;
+	e.text = keep_words(r, text);
+	if (e.kind == TOLD_SURVIVED)
+		for (unsigned i = 0; i < r->lines; i++)
+			if (r->line[i].line == e.off / LINE && r->line[i].machine + 1 <= e.machine)
+				r->line[i].touched = r->line[i].touched == RECORD_NONE
+							     ? (int)r->events
+							     : r->line[i].touched;
+	r->event[r->events++] = e;
+}
+
+/* The write that made version `v` of the line: counted from the last one, which made the newest. */
+static int version_event(const struct record *r, unsigned machine, uint32_t line, unsigned back)
+{
+	for (size_t i = r->events; i-- > r->machine_from[machine];)
+		if (record_writes(&r->event[i]) &&
+		    record_overlaps(&r->event[i], (uint64_t)line * LINE, LINE) && !back--)
+			return (int)i;
+	return RECORD_NONE;
+}
+
+static void record_flight(struct record *r, const struct pmem *pm, unsigned machine)
+{
+	for (unsigned i = 0; i < pmem_dirty(pm); i++) {
+		struct record_line l = {.machine = (uint8_t)machine,
+					.line = pmem_dirty_line(pm, i),
+					.first_version = r->versions,
+					.touched = RECORD_NONE};
+		l.versions = pmem_line_versions(pm, l.line);
+		for (unsigned d = 0; d < r->list->n; d++) {
+			const struct deviation *dev = &r->list->d[d];
+			if (dev->kind == CHOICE_LINE && dev->a == l.line && dev->b == machine + 1)
+				l.answer = dev->answer;
+		}
+		if (!room_for_few(r, &r->line, r->lines, &r->line_room, sizeof(l)))
+			return;
+		for (unsigned v = 1; v <= l.versions; v++) {
+			struct record_version version = {
+				.event = version_event(r, machine, l.line, l.versions - v)};
+			pmem_line_version(pm, l.line, v, &version.how);
+			version.actor = actor_number(r, version.how.who);
+			version.how.who = NULL;
+			if (!room_for_few(r, &r->version, r->versions, &r->version_room,
+					  sizeof(version)))
+				return;
+			r->version[r->versions++] = version;
+		}
+		r->line[r->lines++] = l;
+	}
+}
+
+static void machine_starts(void *arg, struct explorer *ex, unsigned machine)
+{
+	struct record *r = arg;
+	if (machine)
+		record_flight(r, ex->worlds.world[machine - 1].pm, machine - 1);
+	r->machines = machine + 1;
+	r->machine_from[machine] = r->events;
+}
+
+static void ends(void *arg)
+{
+	struct record *r = arg;
+	for (unsigned m = r->machines; m <= WORLDS; m++)
+		r->machine_from[m] = r->events;
+}
+
+struct replay_audience record_audience(struct record *r, const struct deviations *list)
+{
+	r->list = list;
+	return (struct replay_audience){
+		.teller = tell, .machine_starts = machine_starts, .ends = ends, .arg = r};
+}
+
+void record_free(struct record *r)
+{
+	free(r->event);
+	free(r->actor);
+	free(r->words);
+	free(r->line);
+	free(r->version);
+	memset(r, 0, sizeof(*r));
+}
+
+const char *record_text(const struct record *r, const struct record_event *e)
+{
+	return r->words ? r->words + e->text : "";
+}
+
+const char *record_actor(const struct record *r, const struct record_event *e)
+{
+	return e->actor == RECORD_NONE ? "" : r->actor[e->actor];
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See cases.h. */
+#include "checker/trace/minimized.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/trace/shrink.h"
+
+struct candidate {
+	unsigned unit, ops;
+	struct way way;
+};
+
+static void case_free(struct broken_case *one)
+{
+	setup_free(&one->setup);
+	deviations_free(&one->path);
+}
+
+static int look(const struct campaign *c, const struct candidate *at, unsigned contract,
+		struct broken_case *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->kinds = at->way.kinds;
+	int error = campaign_again(c, at->unit, at->way, contract, &out->setup, &out->path,
+				   out->text, sizeof(out->text));
+	if (!error) {
+		error = shrink(&out->setup, &out->path, contract, out->text, sizeof(out->text),
+			       NULL, NULL);
+		out->whole = error == -ENOENT;
+		error = out->whole ? 0 : error;
+	}
+	if (error)
+		case_free(out);
+	return error;
+}
+
+int cases_first(const struct campaign *c, unsigned config, unsigned contract, struct cases *out)
+{
+	const struct campaign_cell *cell = &c->cell[config][contract];
+	const struct candidate first = {.unit = cell->unit, .way = cell->way};
+	memset(out, 0, sizeof(*out));
+	int error = look(c, &first, contract, &out->found[0]);
+	out->n = !error;
+	return error;
+}
+
+static bool known(const struct cases *cases, const struct fingerprint *f)
+{
+	for (unsigned i = 0; i < cases->n; i++)
+		if (fingerprint_contains(f, &cases->found[i].fingerprint) &&
+		    f->nothing == cases->found[i].fingerprint.nothing)
+			return true;
+	return false;
+}
+
+/* Has `w` at least the operations of `small`? */
+static bool has_operations(const struct workload *w, const struct workload *small)
+{
+	unsigned more[OP_KINDS] = {0};
+	if (w->clients < small->clients || workload_cleans(w) != workload_cleans(small))
+		return false;
+	for (unsigned i = 0; i < w->clients; i++)
+		for (unsigned o = 0; o < w->client[i].ops; o++)
+			more[w->client[i].op[o].kind]++;
+	for (unsigned i = 0; i < small->clients; i++)
+		for (unsigned o = 0; o < small->client[i].ops; o++)
+			if (!more[small->client[i].op[o].kind]--)
+				return false;
+	return true;
+}
+
+/* A case that needs no other kinds of deviations, nor other operations, has been found: shrinking
+ * would most likely end there. */
+static bool explained(const struct cases *cases, const struct workload *w, const struct way *way)
+{
+	for (unsigned i = 0; i < cases->n; i++)
+		if (way_includes(way->kinds, cases->found[i].kinds) &&
+		    has_operations(w, &cases->found[i].setup.w))
+			return true;
+	return false;
+}
+
+/* Which of the switches that are not at their defaults does it take? Of seeded bugs that is
+ * known. */
+static uint32_t what_it_takes(const struct broken_case *one, unsigned contract)
+{
+	const struct tm_store *store = one->setup.store;
+	uint32_t takes = 0;
+	for (unsigned k = 0; store->knobs[k].name; k++) {
+		struct setup base = one->setup, other;
+		if (!base.params.knob[k] || !strcmp(store->knobs[k].name, "bug"))
+			continue;
+		base.params.knob[k] = 0;
+		if (!setup_like(&other, &base, &one->setup.w) &&
+		    !shrink_breaks(&other, &one->path, contract))
+			takes |= 1u << k;
+		setup_free(&other);
+	}
+	return takes;
+}
+
+static int keep_if_new(struct cases *out, struct broken_case *one, unsigned contract)
+{
+	int error = fingerprint_find(&one->setup, &one->path, contract, &one->fingerprint);
+	if (error || known(out, &one->fingerprint)) {
+		case_free(one);
+		return error;
+	}
+	one->takes = what_it_takes(one, contract);
+	out->found[out->n++] = *one;
+	return 0;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+	if (x->ops != y->ops)
+		return x->ops < y->ops ? -1 : 1;
+	if (x->unit != y->unit)
+		return x->unit < y->unit ? -1 : 1;
+	return x->way.run < y->way.run ? -1 : x->way.run > y->way.run;
+}
+
+/* All ways of a cell; the caller's to free. */
+static struct candidate *candidates(const struct campaign *c, unsigned config, unsigned contract,
+				    unsigned *n)
+{
+	struct candidate *list = calloc((size_t)c->workloads * WAYS, sizeof(*list));
+	*n = 0;
+	for (unsigned w = 0; w < c->workloads && list; w++) {
+		unsigned unit = config * c->workloads + w;
+		const struct ways *ways = &c->unit[unit].contract[contract].ways;
+		for (unsigned i = 0; i < ways->n; i++)
+			list[(*n)++] = (struct candidate){unit, workload_ops(&c->workload[w]),
+							  ways->way[i]};
+	}
+	if (list)
+		qsort(list, *n, sizeof(*list), by_size);
+	return list;
+}
+
+int cases_find(const struct campaign *c, unsigned config, unsigned contract, struct cases *out)
+{
+	unsigned n, at, shrunk = 0;
+	struct candidate *list = candidates(c, config, contract, &n);
+	struct broken_case *one = malloc(sizeof(*one));
+	int error = list && one ? 0 : -ENOMEM;
+	memset(out, 0, sizeof(*out));
+	for (at = 0; at < n && shrunk < CASES_SHRUNK && out->n < CASES_MAX && !error; at++) {
+		if (explained(out, &c->workload[list[at].unit % c->workloads], &list[at].way))
+			continue;
+		shrunk++;
+		error = look(c, &list[at], contract, one);
+		if (!error)
+			error = keep_if_new(out, one, contract);
+	}
+	out->left = n - at;
+	if (error)
+		cases_free(out);
+	free(one);
+	free(list);
+	return error;
+}
+
+void cases_free(struct cases *cases)
+{
+	for (unsigned i = 0; i < cases->n; i++)
+		case_free(&cases->found[i]);
+	cases->n = 0;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See replay.h. */
+#include "checker/trace/replay.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "checker/explore/sentence.h"
+
+/* On which machine a deviation happens; *machine: the one that runs when its turn comes. */
+static unsigned machine_of(const struct deviation *d, unsigned *machine)
+{
+	unsigned of = d->kind == CHOICE_LINE ? d->b : *machine;
+	*machine += d->kind == CHOICE_CRASH && *machine + 1 < WORLDS;
+	return of;
+}
+
+/* Give each deviation to the machine on which it happens. */
+static int split(const struct deviations *list, struct deviations part[WORLDS])
+{
+	unsigned machine = 0;
+	for (unsigned i = 0; i < list->n; i++) {
+		unsigned to = machine_of(&list->d[i], &machine);
+		if (to < WORLDS && deviations_add(&part[to], &list->d[i]))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void judge_all(struct explorer *ex, unsigned machine, struct replay_outcome *out)
+{
+	const struct world_result *r = &ex->worlds.world[machine].result;
+	unsigned want = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_NORES);
+	if (machine)
+		want |= TM_BIT(TM_DUR) | TM_BIT(TM_BUF) | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP);
+	judge_prepare(&ex->judge[machine], ex->worlds.history);
+	judge_recovered(&ex->judge[machine], ex->worlds.history, want, ex->floor, out->verdict);
+	for (unsigned c = 0; c < TM_CONTRACTS; c++)
+		if (out->verdict[c].broken)
+			sentence_print(ex->setup, ex->worlds.history, &out->verdict[c],
+				       out->text[c], sizeof(out->text[c]));
+	out->verdict[TM_LIVE].broken = r->live_broken;
+	out->verdict[TM_FSCK].broken = r->fsck_broken;
+	snprintf(out->text[TM_LIVE], sizeof(out->text[0]), "%s", r->why);
+	snprintf(out->text[TM_FSCK], sizeof(out->text[0]), "%s", r->why);
+}
+
+static void tell_start(struct explorer *ex, const struct replay_audience *audience,
+		       unsigned machine)
+{
+	for (unsigned m = 0; m < WORLDS; m++) {
+		ex->worlds.world[m].teller = audience ? audience->teller : NULL;
+		ex->worlds.world[m].teller_arg = audience ? audience->arg : NULL;
+	}
+	if (audience && audience->machine_starts)
+		audience->machine_starts(audience->arg, ex, machine);
+}
+
+void replay_sources(struct explorer *ex, const struct replay_part part[WORLDS],
+		    const struct replay_audience *audience, struct replay_outcome *out)
+{
+	unsigned m = 0;
+	for (;; m++) {
+		tell_start(ex, audience, m);
+		if (m == 0)
+			world_run(&ex->worlds, part[0].source, NULL, NULL);
+		else
+			world_recover(&ex->worlds, m, part[m].source, NULL, NULL, !part[m].cut);
+		out->hash ^= sim_hash(ex->worlds.world[m].sim) * (2 * m + 1);
+		if (ex->worlds.world[m].result.end != SIM_POWER || m + 1 == WORLDS)
+			break;
+		out->failures++;
+		history_crash(ex->worlds.history);
+		judge_prepare(&ex->judge[m + 1], ex->worlds.history);
+	}
+	judge_all(ex, m, out);
+	tell_start(ex, NULL, 0);
+	if (audience && audience->ends)
+		audience->ends(audience->arg);
+	for (unsigned started = m + 1; started;)
+		world_end(&ex->worlds, --started);
+}
+
+int replay(struct explorer *ex, const struct deviations *list, bool keep,
+	   const struct replay_audience *audience, struct replay_outcome *out)
+{
+	struct deviations part[WORLDS] = {0};
+	struct replay_part run[WORLDS] = {0};
+	struct trace_source ts[WORLDS];
+
+	memset(out, 0, sizeof(*out));
+	memset(ts, 0, sizeof(ts));
+	int error = split(list, part);
+	if (keep && !error) {
+		error = trace_start(&ts[0], &part[0]);
+		if (!error)
+			explore_run(ex, &ts[0].source, &ts[0].taken);
+		trace_finish(&ts[0]);
+	} else {
+		explore_floor(ex);
+	}
+	for (unsigned m = 0; m < WORLDS && !error; m++) {
+		error = trace_start(&ts[m], &part[m]);
+		run[m] = (struct replay_part){&ts[m].source, m + 1 < WORLDS && part[m + 1].n};
+	}
+	if (!error)
+		replay_sources(ex, run, audience, out);
+	/* Which of the caller's deviations was not asked for? Parts keep their order. */
+	unsigned at[WORLDS] = {0}, machine = 0;
+	for (unsigned i = 0; i < list->n && !error && !out->unused; i++) {
+		unsigned to = machine_of(&list->d[i], &machine);
+		if (to >= WORLDS || !ts[to].used || !ts[to].used[at[to]++])
+			out->unused = &list->d[i];
+	}
+	for (unsigned m = 0; m < WORLDS; m++) {
+		trace_finish(&ts[m]);
+		deviations_free(&part[m]);
+	}
+	return error;
+}

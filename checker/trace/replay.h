@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_REPLAY_H
+#define TM_REPLAY_H
+/*
+ * Going through one case again: the workload with a given list of deviations,
+ * power failures and surviving lines included.
+ */
+#include "checker/explore/explore.h"
+
+struct replay_outcome {
+	struct verdict verdict[TM_CONTRACTS]; /* .broken for LIVE and FSCK too */
+	char text[TM_CONTRACTS][300];	      /* of those that are broken */
+	const struct deviation *unused; /* the first deviation that did not apply, NULL: all did */
+	unsigned failures;		/* power failures that happened */
+	uint64_t hash;			/* of all events */
+};
+
+/* Who is told what happens; see sim_teller. `machine`: 0 the run, 1.. after each power failure. */
+struct replay_audience {
+	sim_teller *teller;
+	void (*machine_starts)(void *arg, struct explorer *ex, unsigned machine);
+	void (*ends)(void *arg); /* the last machine has stopped */
+	void *arg;
+};
+
+/*
+ * `list` in the order of a trace: the run's deviations, the power failure, the lines
+ * it left, the deviations of recovery, the second power failure, ... `keep`: find out
+ * which versions were durable (KEEP is judged; costs an exploration of the run's
+ * power failures). audience: NULL for none. 0 or -ENOMEM.
+ */
+int replay(struct explorer *ex, const struct deviations *list, bool keep,
+	   const struct replay_audience *audience, struct replay_outcome *out);
+
+/* What decides on one machine. */
+struct replay_part {
+	struct source *source;
+	bool cut; /* its recovery is cut by a power failure: nobody waits for its end to prove that
+		   * it
+		   * works */
+};
+/* The same from any sources, as long as the power fails. For KEEP the caller has set the floor;
+ * *out starts as zeros. */
+void replay_sources(struct explorer *ex, const struct replay_part part[WORLDS],
+		    const struct replay_audience *audience, struct replay_outcome *out);
+
+#endif

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Shrinking. A candidate is a workload and deviations of its run, without power
+ * failures and lines: those are searched anew each time, by exploring all power
+ * failures of the one run. So taking away an operation that a power failure or a
+ * line was named after loses nothing. Deviations that no longer apply are dropped:
+ * the trace source is lenient, and what it really took is the next candidate.
+ *
+ * When nothing can be taken away any more, the lines of the failing image are put
+ * back one by one to "newest version", each checked by a replay.
+ */
+#include "checker/trace/shrink.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/pmem/own_bug.h"
+
+#define SHRINK_STATES 200000 /* states of one candidate at most */
+
+struct candidate {
+	struct workload w;
+	struct deviations run; /* of machine 0, no power failure */
+};
+
+struct shrinker {
+	const struct setup *base;
+	unsigned contract;
+	bool crash;  /* the failure needs a power failure */
+	bool nested; /* and a second one */
+	struct candidate best;
+	struct deviations path; /* of the best: everything */
+	char text[300];
+};
+
+static void candidate_free(struct candidate *c)
+{
+	workload_free(&c->w);
+	deviations_free(&c->run);
+}
+
+static void copy_deviations(struct deviations *to, const struct deviations *from)
+{
+	to->n = 0;
+	deviations_append(to, from);
+}
+
+/* Does the candidate break the contract? If so it becomes the best. Takes over nothing of `c`. */
+static bool breaks(struct shrinker *sh, const struct candidate *c)
+{
+	struct setup s;
+	struct explorer *ex = malloc(sizeof(*ex));
+	struct explore_limits limits = explore_default;
+	struct trace_source ts;
+	bool found = false;
+	limits.states = SHRINK_STATES;
+	limits.no_crash = !sh->crash;
+	limits.nested_every = sh->nested ? 1 : 0;
+	if (!ex)
+		return false;
+	if (setup_like(&s, sh->base, &c->w) || explore_open(ex, &s, &limits))
+		goto out;
+	if (!trace_start(&ts, &c->run)) {
+		unsigned contract = sh->contract;
+		ex->stop_at = TM_BIT(contract);
+		if (OWN_BUG(&s.hw, SHRINK_ANY))
+			ex->stop_at = TM_BIT(TM_CONTRACTS) - 1;
+		explore_run(ex, &ts.source, &ts.taken);
+		for (unsigned k = 0; k < TM_CONTRACTS && OWN_BUG(&s.hw, SHRINK_ANY); k++)
+			contract = ex->failure[k].found ? k : contract;
+		found = ex->failure[contract].found;
+		if (found) {
+			struct candidate better = {0};
+			if (!workload_copy(&better.w, &c->w)) {
+				copy_deviations(&better.run, &ts.taken);
+				candidate_free(&sh->best);
+				sh->best = better;
+			}
+			copy_deviations(&sh->path, &ex->failure[contract].deviations);
+			snprintf(sh->text, sizeof(sh->text), "%s", ex->failure[contract].text);
+		}
+		trace_finish(&ts);
+	}
+	explore_close(ex);
+out:
+	setup_free(&s);
+	free(ex);
+	return found;
+}
+
+static bool copy_best(const struct shrinker *sh, struct candidate *c)
+{
+	memset(c, 0, sizeof(*c));
+	if (workload_copy(&c->w, &sh->best.w))
+		return false;
+	copy_deviations(&c->run, &sh->best.run);
+	return true;
+}
+
+static bool attempt(struct shrinker *sh, struct candidate *c)
+{
+	bool better = breaks(sh, c);
+	candidate_free(c);
+	return better;
+}
+
+/* Client `from` is called `to` from now on; also in the names of tasks and queue pairs. to 0: it is
+ * gone. */
+static void rename_client(struct deviations *list, unsigned from, unsigned to)
+{
+	char old[16], old_qp[16], server_qp[24];
+	unsigned kept = 0;
+	snprintf(old, sizeof(old), "c%u", from);
+	snprintf(old_qp, sizeof(old_qp), "c%u/", from);
+	snprintf(server_qp, sizeof(server_qp), "server/qp%u", from);
+	for (unsigned i = 0; i < list->n; i++) {
+		struct deviation d = list->d[i];
+		bool task = !strcmp(d.who, old), nic = !strncmp(d.who, old_qp, strlen(old_qp)),
+		     server = !strcmp(d.who, server_qp);
+		if (!to && (task || nic || server || d.op.client == from))
+			continue;
+		if (task)
+			snprintf(d.who, sizeof(d.who), "c%u", to);
+		else if (nic) {
+			char rest[ACTOR_NAME];
+			memcpy(rest, d.who + strlen(old_qp), sizeof(d.who) - strlen(old_qp));
+			snprintf(d.who, sizeof(d.who), "c%u/%.8s", to & 31, rest);
+		} else if (server)
+			snprintf(d.who, sizeof(d.who), "server/qp%u", to);
+		if (d.op.client == from)
+			d.op.client = (uint8_t)to;
+		list->d[kept++] = d;
+	}
+	list->n = kept;
+}
+
+static bool drop_client(struct shrinker *sh, unsigned client)
+{
+	struct candidate c;
+	if (!copy_best(sh, &c))
+		return false;
+	free(c.w.client[client - 1].op);
+	for (unsigned i = client - 1; i + 1 < c.w.clients; i++)
+		c.w.client[i] = c.w.client[i + 1];
+	c.w.clients--;
+	c.w.client[c.w.clients].op = NULL;
+	c.w.client[c.w.clients].ops = 0;
+	rename_client(&c.run, client, 0);
+	for (unsigned n = client + 1; n <= c.w.clients + 1; n++)
+		rename_client(&c.run, n, n - 1);
+	return attempt(sh, &c);
+}
+
+static bool drop_op(struct shrinker *sh, unsigned client, unsigned index)
+{
+	struct candidate c;
+	if (!copy_best(sh, &c))
+		return false;
+	struct workload_op gone = c.w.client[client - 1].op[index];
+	unsigned kept = 0;
+	workload_op_remove(&c.w, client, index);
+	for (unsigned i = 0; i < c.run.n; i++) {
+		struct deviation d = c.run.d[i];
+		if (d.op.client == client && d.op.kind == gone.kind) {
+			if (d.op.nth == gone.nth)
+				continue;
+			d.op.nth -= d.op.nth > gone.nth;
+		}
+		c.run.d[kept++] = d;
+	}
+	c.run.n = kept;
+	return attempt(sh, &c);
+}
+
+/* Deviations [from, from + n) are taken away. */
+static bool drop_deviations(struct shrinker *sh, unsigned from, unsigned n)
+{
+	struct candidate c;
+	if (!copy_best(sh, &c))
+		return false;
+	memmove(&c.run.d[from], &c.run.d[from + n], (c.run.n - from - n) * sizeof(c.run.d[0]));
+	c.run.n -= n;
+	return attempt(sh, &c);
+}
+
+/* Clocks are plainer than "until rest", and that than a switch. */
+static bool shorten_hold(struct shrinker *sh, unsigned i)
+{
+	struct candidate c;
+	const struct deviation *d = &sh->best.run.d[i];
+	unsigned k = choice_hold(d->kind, d->answer);
+	bool counted = d->kind == CHOICE_ORDER || d->kind == CHOICE_EVICT;
+	if ((counted ? d->answer : k) <= 1 || !copy_best(sh, &c))
+		return false;
+	k = k == HOLD_REST ? HOLD_5MS : k - 1;
+	c.run.d[i].answer = counted ? d->answer - 1 : choice_hold_answer(d->kind, k);
+	return attempt(sh, &c);
+}
+
+static bool resize(struct shrinker *sh, uint32_t vlen)
+{
+	struct candidate c;
+	bool smaller = false;
+	if (!copy_best(sh, &c))
+		return false;
+	for (unsigned k = 0; k < c.w.keys; k++) {
+		if (c.w.key[k].loaded > (int32_t)vlen) {
+			c.w.key[k].loaded = (int32_t)vlen;
+			smaller = true;
+		}
+	}
+	for (unsigned n = 0; n < c.w.clients; n++) {
+		for (unsigned i = 0; i < c.w.client[n].ops; i++) {
+			if (c.w.client[n].op[i].vlen > vlen) {
+				c.w.client[n].op[i].vlen = vlen;
+				smaller = true;
+			}
+		}
+	}
+	if (!smaller) {
+		candidate_free(&c);
+		return false;
+	}
+	return attempt(sh, &c);
+}
+
+/* A key that no operation names. */
+static bool drop_key(struct shrinker *sh, unsigned key)
+{
+	struct candidate c;
+	for (unsigned n = 0; n < sh->best.w.clients; n++)
+		for (unsigned i = 0; i < sh->best.w.client[n].ops; i++)
+			if (sh->best.w.client[n].op[i].kind != OP_CLEAN &&
+			    sh->best.w.client[n].op[i].key == key)
+				return false;
+	if (sh->best.w.keys == 1 || !copy_best(sh, &c))
+		return false;
+	memmove(&c.w.key[key], &c.w.key[key + 1], (c.w.keys - key - 1) * sizeof(c.w.key[0]));
+	c.w.keys--;
+	for (unsigned n = 0; n < c.w.clients; n++)
+		for (unsigned i = 0; i < c.w.client[n].ops; i++)
+			c.w.client[n].op[i].key -= c.w.client[n].op[i].key > key;
+	return attempt(sh, &c);
+}
+
+static bool one_round(struct shrinker *sh)
+{
+	static const uint32_t sizes[] = {8, 40, 64, 72, 128, 160, 512};
+	bool better = false;
+	for (unsigned n = sh->best.w.clients; n > 1 || (n == 1 && sh->best.w.clients > 1); n--)
+		better |= drop_client(sh, n);
+	for (unsigned n = sh->best.w.clients; n >= 1; n--)
+		for (unsigned i = sh->best.w.client[n - 1].ops; i-- > 0;)
+			better |= drop_op(sh, n, i);
+	for (unsigned k = sh->best.w.keys; k-- > 0;)
+		better |= drop_key(sh, k);
+	for (unsigned part = sh->best.run.n; part; part /= 2)
+		for (unsigned i = 0; i + part <= sh->best.run.n;) {
+			bool gone = drop_deviations(sh, i, part);
+			better |= gone;
+			i += gone ? 0 : part;
+		}
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		if (resize(sh, sizes[i])) {
+			better = true;
+			break;
+		}
+	}
+	for (unsigned i = 0; i < sh->best.run.n; i++)
+		while (i < sh->best.run.n && shorten_hold(sh, i))
+			better = true;
+	return better;
+}
+
+/* Put lines back to their newest version where the failure does not need the older one. */
+static void fewer_lines(struct shrinker *sh, struct explorer *ex)
+{
+	struct replay_outcome *out = malloc(sizeof(*out));
+	for (unsigned i = sh->path.n; out && i-- > 0;) {
+		struct deviation d = sh->path.d[i];
+		if (d.kind != CHOICE_LINE)
+			continue;
+		memmove(&sh->path.d[i], &sh->path.d[i + 1], (sh->path.n - i - 1) * sizeof(d));
+		sh->path.n--;
+		if (!replay(ex, &sh->path, sh->contract == TM_KEEP, NULL, out) && !out->unused &&
+		    out->verdict[sh->contract].broken) {
+			snprintf(sh->text, sizeof(sh->text), "%s", out->text[sh->contract]);
+			continue;
+		}
+		memmove(&sh->path.d[i + 1], &sh->path.d[i], (sh->path.n - i) * sizeof(d));
+		sh->path.d[i] = d;
+		sh->path.n++;
+	}
+	free(out);
+}
+
+/* The first candidate: the case as it is. 0 or -ENOMEM. */
+static int start(struct shrinker *sh, const struct deviations *list, struct candidate *first)
+{
+	unsigned crashes = 0;
+	memset(first, 0, sizeof(*first));
+	if (workload_copy(&first->w, &sh->base->w))
+		return -ENOMEM;
+	for (unsigned i = 0; i < list->n; i++) {
+		crashes += list->d[i].kind == CHOICE_CRASH;
+		if (!crashes)
+			deviations_add(&first->run, &list->d[i]);
+	}
+	sh->crash = crashes > 0;
+	sh->nested = crashes > 1;
+	return 0;
+}
+
+bool shrink_breaks(const struct setup *setup, const struct deviations *list, unsigned contract)
+{
+	struct shrinker sh = {.base = setup, .contract = contract};
+	struct candidate first;
+	bool broken = !start(&sh, list, &first) && attempt(&sh, &first);
+	candidate_free(&sh.best);
+	deviations_free(&sh.path);
+	return broken;
+}
+
+int shrink(struct setup *setup, struct deviations *list, unsigned contract, char *text, size_t n,
+	   void (*progress)(void *, unsigned, unsigned), void *arg)
+{
+	struct shrinker sh = {.base = setup, .contract = contract};
+	struct candidate first;
+	struct setup smallest;
+
+	int error = start(&sh, list, &first);
+	if (error)
+		return error;
+	if (!attempt(&sh, &first))
+		return -ENOENT;
+	for (unsigned round = 0; round < 8 && one_round(&sh); round++)
+		if (progress)
+			progress(arg, workload_ops(&sh.best.w), sh.path.n);
+	if (sh.nested) {
+		/* Perhaps one power failure is enough. */
+		sh.nested = false;
+		if (copy_best(&sh, &first) && !attempt(&sh, &first))
+			sh.nested = true;
+	}
+	error = setup_like(&smallest, setup, &sh.best.w);
+	if (!error) {
+		struct explorer *ex = malloc(sizeof(*ex));
+		if (ex && !explore_open(ex, &smallest, &explore_default)) {
+			fewer_lines(&sh, ex);
+			explore_close(ex);
+		}
+		free(ex);
+		setup_free(setup);
+		*setup = smallest;
+		copy_deviations(list, &sh.path);
+		snprintf(text, n, "%s", sh.text);
+	}
+	candidate_free(&sh.best);
+	deviations_free(&sh.path);
+	return error;
+}

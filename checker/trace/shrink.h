@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_SHRINK_H
+#define TM_SHRINK_H
+/*
+ * The smallest case that still breaks a contract: fewer clients, operations,
+ * deviations, smaller values, shorter holds.
+ */
+#include "checker/trace/replay.h"
+
+/*
+ * `setup` (finished) with `list` breaks `contract`. Both are replaced by the smallest
+ * case that was found, and `text` says how it breaks. 0, -ENOMEM, or -ENOENT: the
+ * case does not break the contract. `progress` may be NULL.
+ */
+int shrink(struct setup *setup, struct deviations *list, unsigned contract, char *text, size_t n,
+	   void (*progress)(void *arg, unsigned operations, unsigned deviations), void *arg);
+
+/* Does the run of `list`, with its own or other power failures, break `contract`? false as well
+ * when memory is short. */
+bool shrink_breaks(const struct setup *setup, const struct deviations *list, unsigned contract);
+
+#endif

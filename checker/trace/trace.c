@@ -1,0 +1,794 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Traces as text and back; docs/trace-format.md is the format.
+ *
+ * Writing builds the whole text in memory, and saving gives a file its name only
+ * when all of it has been written, so nobody ever meets half a trace.
+ *
+ * Reading believes nothing, for people edit traces and files get damaged. The file
+ * is read whole (it has a limit) and taken line by line. A line is a keyword and the
+ * rest; a table says for each keyword its reader, its place in the order of lines, and
+ * whether there may be two. The order matters: a variant sets knobs, which later lines
+ * change; keys have the numbers in which they are named; and lines of PM are named
+ * by the store's regions, whose sizes follow from knobs and workload. So the first
+ * line behind the workload finishes the setup. A deviation is checked as far as can
+ * be told without running anything: what it names exists, and no two name the same
+ * point. That the run then comes by that point only the run can tell.
+ *
+ * The first mistake ends the reading. What stood there is shown shortened and
+ * printable.
+ */
+#include "checker/trace/trace.h"
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "checker/judge/history.h"
+
+#define MAGIC "tidemark-trace"
+#define POWER_FAILURES \
+	(SETUP_READERS - 1) /* one machine runs the workload, each failure boots another */
+#define TEMP_NAMES 100	    /* tried, one after the other */
+
+/* --- writing --- */
+
+/* Knobs that the variant alone does not explain. */
+static int write_knobs(FILE *out, const struct setup *s)
+{
+	struct setup plain;
+	setup_init(&plain, s->store);
+	if (setup_variant(&plain, s->variant))
+		return -EINVAL;
+	for (unsigned k = 0; s->store->knobs[k].name; k++) {
+		char value[64];
+		if (s->params.knob[k] == plain.params.knob[k])
+			continue;
+		setup_knob_value(s, k, value, sizeof(value));
+		fprintf(out, "knob %s=%s\n", s->store->knobs[k].name, value);
+	}
+	return 0;
+}
+
+static int write_setup(FILE *out, const struct setup *s)
+{
+	char config[512];
+	int len = hardware_print(&s->hw, true, config, sizeof(config));
+	assert(len > 0 && (size_t)len < sizeof(config));
+	fprintf(out, MAGIC " %d\nstore %s\nvariant %s\nconfig %s\n", TRACE_VERSION, s->store->name,
+		s->variant, config);
+	if (write_knobs(out, s))
+		return -EINVAL;
+	fputs("keys ", out);
+	workload_print_keys(&s->w, out);
+	fputc('\n', out);
+	for (unsigned c = 1; c <= s->w.clients; c++) {
+		fprintf(out, "client %u:%s", c, s->w.client[c - 1].ops ? " " : "");
+		workload_print_client(&s->w, c, out);
+		fputc('\n', out);
+	}
+	return 0;
+}
+
+/* One line of printable ASCII, whatever the text is. */
+static void write_verdict(FILE *out, int contract, const char *verdict)
+{
+	fprintf(out, "broken %s",
+		contract < 0 ? "none" : contract_name((enum tm_contract)contract));
+	if (verdict)
+		verdict += strspn(verdict, " \t\n");
+	if (verdict && *verdict)
+		fputs(": ", out);
+	for (unsigned i = 0; verdict && verdict[i] && i < TRACE_VERDICT_SIZE - 1; i++) {
+		unsigned char c = (unsigned char)verdict[i];
+		fputc(c == '\n' || c == '\t' ? ' ' : c < ' ' || c >= 0x7f ? '?' : c, out);
+	}
+	fputc('\n', out);
+}
+
+int trace_write(FILE *out, const struct setup *s, const struct deviations *d, int contract,
+		const char *verdict)
+{
+	struct deviation_names names = {s->region, s->regions};
+	char *text = NULL;
+	size_t len = 0;
+	int error;
+
+	assert(contract < TM_CONTRACTS);
+	assert(s->regions && s->w.keys);
+	if (d->n > TRACE_DEVIATIONS)
+		return -EFBIG;
+	FILE *memory = open_memstream(&text, &len);
+	if (!memory)
+		return -ENOMEM;
+	error = write_setup(memory, s);
+	for (unsigned i = 0; i < d->n; i++) {
+		char words[DEVIATION_TEXT];
+		deviation_print(&d->d[i], &names, words, sizeof(words));
+		fprintf(memory, "deviate %s\n", words);
+	}
+	write_verdict(memory, contract, verdict);
+	if (ferror(memory) | fclose(memory))
+		error = -ENOMEM;
+	if (!error && len > TRACE_FILE_MAX)
+		error = -EFBIG;
+	errno = 0;
+	if (!error && fwrite(text, 1, len, out) != len)
+		error = errno ? -errno : -EIO;
+	free(text);
+	return error;
+}
+
+/* A new file beside `path`, open for writing: its name, to be freed, or NULL with errno. */
+static char *open_beside(const char *path, int *fd)
+{
+	char *name = NULL;
+	*fd = -1;
+	for (int i = 0; i < TEMP_NAMES && *fd < 0; i++) {
+		free(name);
+		if (asprintf(&name, "%s.tmp.%ld.%d", path, (long)getpid(), i) < 0) {
+			errno = ENOMEM;
+			return NULL;
+		}
+		*fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (*fd < 0 && errno != EEXIST)
+			break;
+	}
+	if (*fd >= 0)
+		return name;
+	int error = errno;
+	free(name);
+	errno = error;
+	return NULL;
+}
+
+int trace_save(const char *path, const struct setup *s, const struct deviations *d, int contract,
+	       const char *verdict)
+{
+	struct stat there;
+	int fd, error;
+
+	/* Renaming would replace a device as readily as a file. */
+	if (!stat(path, &there) && !S_ISREG(there.st_mode))
+		return S_ISDIR(there.st_mode) ? -EISDIR : -EEXIST;
+	char *name = open_beside(path, &fd);
+	if (!name)
+		return -errno;
+	FILE *out = fdopen(fd, "w");
+	if (!out) {
+		error = -errno;
+		close(fd);
+		goto err;
+	}
+	error = trace_write(out, s, d, contract, verdict);
+	if (fflush(out) && !error)
+		error = -errno;
+	if (ferror(out) && !error)
+		error = -EIO;
+	if (fclose(out) && !error)
+		error = -errno;
+	if (!error && rename(name, path))
+		error = -errno;
+err:
+	if (error)
+		unlink(name);
+	free(name);
+	return error;
+}
+
+/* --- reading --- */
+
+/* Places in the order of lines. */
+enum stage {
+	STAGE_VERSION,
+	STAGE_STORE,
+	STAGE_VARIANT,
+	STAGE_KNOB,
+	STAGE_KEYS,
+	STAGE_CLIENT,
+	STAGE_DEVIATE,
+	STAGE_END
+};
+
+#define KEYWORDS 8
+
+struct reader {
+	struct trace *t;
+	trace_find_store *find_store;
+	struct input_error *err;
+	unsigned line;	     /* from 1 */
+	unsigned stage;	     /* of the latest line */
+	const char *keyword; /* of the latest line */
+	bool finished;	     /* setup_finish() was called */
+	/* Where things stand, 0: nowhere yet. */
+	unsigned keyword_line[KEYWORDS];
+	unsigned knob_line[TM_MAX_KNOBS];
+	unsigned client_line[TM_MAX_CLIENTS + 1];
+	unsigned workload_line;
+	/* Of the deviations: names of points, and where those of the latest machine begin. */
+	uint64_t key[TRACE_DEVIATIONS];
+	unsigned machine_first, powers;
+};
+
+/* Says what is wrong with the current line. */
+__attribute__((format(printf, 2, 3))) static int wrong(struct reader *r, const char *fmt, ...)
+{
+	char *message = r->err->message;
+	size_t room = sizeof(r->err->message);
+	va_list ap;
+
+	r->err->line = r->line;
+	va_start(ap, fmt);
+	if ((size_t)vsnprintf(message, room, fmt, ap) >= room)
+		memcpy(message + room - 4, "...", 4);
+	va_end(ap);
+	return -EINVAL;
+}
+
+/* Text for a message: at most this many characters of it, then "...". */
+#define SHOWN 40
+
+struct shown {
+	char text[SHOWN + 6];
+};
+
+static struct shown show_part(const char *text, size_t len)
+{
+	struct shown s;
+	size_t n = len <= SHOWN ? len : SHOWN;
+
+	snprintf(s.text, sizeof(s.text), "'%.*s%s'", (int)n, text, n < len ? "..." : "");
+	for (char *p = s.text; *p; p++)
+		if (*p < ' ' || *p > '~')
+			*p = '?';
+	return s;
+}
+
+static struct shown show(const char *text)
+{
+	return show_part(text, strlen(text));
+}
+
+static char *skip_blanks(char *p)
+{
+	return p + strspn(p, " \t");
+}
+
+/* Cuts "name=value name=value" into the next pair, and moves *rest behind it. 1: there is one; 0:
+ * the end; -errno. */
+static int next_pair(struct reader *r, char **rest, char **name, char **value)
+{
+	*name = skip_blanks(*rest);
+	size_t len = strcspn(*name, " \t");
+	if (!len)
+		return 0;
+	char *equals = memchr(*name, '=', len);
+	if (!equals)
+		return wrong(r, "%s; expected NAME=VALUE", show_part(*name, len).text);
+	*rest = *name + len + ((*name)[len] != '\0');
+	(*name)[len] = '\0';
+	*equals = '\0';
+	*value = equals + 1;
+	return 1;
+}
+
+static int read_store(struct reader *r, char *rest)
+{
+	const struct tm_store *store = r->find_store(rest);
+	if (!store)
+		return wrong(r, "store %s; expected one of those that `tidemark list` shows",
+			     show(rest).text);
+	setup_init(&r->t->setup, store);
+	snprintf(r->t->setup.w.name, sizeof(r->t->setup.w.name), "trace");
+	return 0;
+}
+
+static int read_variant(struct reader *r, char *rest)
+{
+	struct setup *s = &r->t->setup;
+	if (strlen(rest) >= sizeof(s->variant) || setup_variant(s, rest))
+		return wrong(
+			r,
+			"variant %s; expected one of %s's that `tidemark list` shows, or default",
+			show(rest).text, s->store->name);
+	return 0;
+}
+
+static int read_config(struct reader *r, char *rest)
+{
+	unsigned seen = 0;
+	char *name, *value;
+	int rc;
+
+	while ((rc = next_pair(r, &rest, &name, &value)) > 0) {
+		const char *expected = NULL;
+		unsigned k = 0;
+		while (hardware_knob(k)->name && strcmp(hardware_knob(k)->name, name) != 0)
+			k++;
+		if (!hardware_knob(k)->name) {
+			hardware_set(&r->t->setup.hw, name, value, &expected);
+			return wrong(r, "config %s; expected one of: %s", show(name).text,
+				     expected);
+		}
+		if (seen >> k & 1)
+			return wrong(r, "config %s twice; expected once", name);
+		seen |= 1u << k;
+		if (hardware_set(&r->t->setup.hw, name, value, &expected))
+			return wrong(r, "config %s=%s; expected one of: %s", name, show(value).text,
+				     expected);
+	}
+	return rc;
+}
+
+static int read_knob(struct reader *r, char *rest)
+{
+	struct setup *s = &r->t->setup;
+	char *name, *value;
+	int rc;
+
+	while ((rc = next_pair(r, &rest, &name, &value)) > 0) {
+		const char *expected = NULL;
+		unsigned k = 0;
+		while (s->store->knobs[k].name && strcmp(s->store->knobs[k].name, name) != 0)
+			k++;
+		if (!s->store->knobs[k].name)
+			return wrong(r, "knob %s; expected one of %s's that `tidemark list` shows",
+				     show(name).text, s->store->name);
+		if (r->knob_line[k])
+			return wrong(r, "knob %s twice; the first is on line %u", name,
+				     r->knob_line[k]);
+		r->knob_line[k] = r->line;
+		if (setup_knob(s, name, value, &expected))
+			return wrong(r, "knob %s=%s; expected one of: %s", name, show(value).text,
+				     expected);
+	}
+	return rc;
+}
+
+static int workload_wrong(struct reader *r, int rc, const char *what, const char *expected)
+{
+	if (rc == -ENOMEM || !rc)
+		return rc;
+	return wrong(r, "%s; expected %s", what, expected);
+}
+
+static int read_keys(struct reader *r, char *rest)
+{
+	const char *expected = NULL;
+	char what[80];
+	snprintf(what, sizeof(what), "keys %s", show(rest).text);
+	r->workload_line = r->line;
+	int rc = workload_parse_keys(&r->t->setup.w, rest, &expected);
+	return workload_wrong(r, rc, what, expected);
+}
+
+/* "1: put k1 96, get k1": one client's program. */
+static int read_client(struct reader *r, char *rest)
+{
+	const char *expected = NULL;
+	char what[80];
+	unsigned client = 0;
+	size_t digits = strspn(rest, "0123456789");
+
+	for (size_t i = 0; i < digits && client <= TM_MAX_CLIENTS; i++)
+		client = client * 10 + (unsigned)(rest[i] - '0');
+	if (!digits || rest[digits] != ':' || *rest == '0' || client > TM_MAX_CLIENTS)
+		return wrong(r, "client %s; expected \"client N: OPERATIONS\", N from 1 to %d",
+			     show(rest).text, TM_MAX_CLIENTS);
+	if (r->client_line[client])
+		return wrong(r, "client %u twice; the first is on line %u", client,
+			     r->client_line[client]);
+	r->client_line[client] = r->workload_line = r->line;
+	rest = skip_blanks(rest + digits + 1);
+	snprintf(what, sizeof(what), "client %u: %s", client, show(rest).text);
+	int rc = workload_parse_client(&r->t->setup.w, client, rest, &expected);
+	return workload_wrong(r, rc, what, expected);
+}
+
+/* A history has room for the run, and for reading all keys after each power failure. */
+static int check_workload(struct reader *r)
+{
+	const struct workload *w = &r->t->setup.w;
+	unsigned ops = workload_ops(w) + POWER_FAILURES * w->keys;
+
+	if (!w->clients)
+		return wrong(r,
+			     "%s without a client; expected a line such as \"client 1: put k1 96\"",
+			     r->keyword);
+	r->line = r->workload_line;
+	if (!w->keys)
+		return wrong(r, "a workload without keys; expected at least one");
+	if (w->keys > HISTORY_KEYS)
+		return wrong(r, "%u keys; expected at most %d", w->keys, HISTORY_KEYS);
+	for (unsigned k = 0; k < w->keys; k++)
+		ops += w->key[k].loaded >= 0;
+	if (ops > HISTORY_OPS)
+		return wrong(r,
+			     "%u operations, those of loading and of reading back included; "
+			     "expected at most %d",
+			     ops, HISTORY_OPS);
+	return 0;
+}
+
+static int finish(struct reader *r)
+{
+	unsigned line = r->line;
+	int rc = check_workload(r);
+	if (rc)
+		return rc;
+	rc = setup_finish(&r->t->setup);
+	if (rc == -EFBIG)
+		return wrong(r, "the store would need %zu bytes of PM; expected a smaller workload",
+			     r->t->setup.pm_len);
+	if (rc)
+		return rc;
+	r->finished = true;
+	r->line = line;
+	return 0;
+}
+
+/* --- deviations --- */
+
+/* Is there such an operation? Those that boot after a power failure are read by one more client. */
+static bool op_exists(const struct workload *w, struct op_label op)
+{
+	bool reader = op.client == w->clients + 1;
+	unsigned n = 0;
+
+	if (!op.kind)
+		return true;
+	if (op.client > w->clients + 1)
+		return false;
+	if (op.kind == OP_OPEN)
+		return op.nth == 1;
+	if (reader)
+		return op.nth <= (op.kind == OP_GET ? w->keys : op.kind == OP_PUT ? 1u : 0u);
+	for (unsigned i = 0; i < w->client[op.client - 1].ops; i++)
+		n += w->client[op.client - 1].op[i].kind == op.kind;
+	return op.nth <= n;
+}
+
+/* "c1", "c1/qp2", "server", "server/verifier"; "": nobody. */
+static bool actor_exists(const struct workload *w, const char *who)
+{
+	if (!*who)
+		return true;
+	if (!strncmp(who, "server", 6))
+		return !who[6] || (who[6] == '/' && who[7]);
+	for (unsigned c = 1; c <= w->clients + 1; c++) {
+		char name[8];
+		int len = snprintf(name, sizeof(name), "c%u", c);
+		if (!strncmp(who, name, (size_t)len) &&
+		    (!who[len] || (who[len] == '/' && who[len + 1])))
+			return true;
+	}
+	return false;
+}
+
+static int check_names(struct reader *r, const struct deviation *d)
+{
+	const struct setup *s = &r->t->setup;
+	char op[32];
+
+	if (d->kind == CHOICE_LINE) {
+		if (d->a >= s->pm_len / LINE)
+			return wrong(r,
+				     "line 0x%llx is outside of the pool; expected less than 0x%zx",
+				     (unsigned long long)d->a * LINE, s->pm_len);
+		if (d->b > POWER_FAILURES || d->b > r->powers)
+			return wrong(r,
+				     "a line of power failure %u; expected behind that power "
+				     "failure (of %u "
+				     "so far)",
+				     d->b, r->powers);
+		return 0;
+	}
+	if (!actor_exists(&s->w, d->who))
+		return wrong(r,
+			     "%s is nobody in this trace; expected \"c1\" to \"c%u\", \"server\" "
+			     "or \"-\"",
+			     show(d->who).text, s->w.clients);
+	if (!op_exists(&s->w, d->op)) {
+		op_label_print(d->op, 1, op, sizeof(op));
+		return wrong(r,
+			     "%s is no operation of this trace; expected one of the clients' lines",
+			     op);
+	}
+	if (d->kind == CHOICE_CRASH && r->powers == POWER_FAILURES)
+		return wrong(r, "a power failure more than %d; expected at most %d", POWER_FAILURES,
+			     POWER_FAILURES);
+	return 0;
+}
+
+/* A point can be named once on each machine; the name of a line says whose it is. */
+static int check_twice(struct reader *r, const struct deviation *d)
+{
+	const struct deviations *list = &r->t->deviations;
+	uint64_t key = deviation_key(d);
+
+	assert(list->n < TRACE_DEVIATIONS);
+	r->key[list->n] = key;
+	for (unsigned i = d->kind == CHOICE_LINE ? 0 : r->machine_first; i < list->n; i++)
+		if (r->key[i] == key && list->d[i].kind == d->kind)
+			return wrong(r, "deviates twice at one point; the first is on line %u",
+				     list->d[i].line);
+	return 0;
+}
+
+/* Words are separated by one blank. */
+static void squeeze(char *text)
+{
+	char *out = text;
+	for (char *p = text; *p; p++) {
+		bool blank = *p == ' ' || *p == '\t';
+		if (!blank || (out > text && out[-1] != ' '))
+			*out++ = blank ? ' ' : *p;
+	}
+	*out = '\0';
+}
+
+static int read_deviate(struct reader *r, char *rest)
+{
+	struct trace *t = r->t;
+	struct deviation_names names = {t->setup.region, t->setup.regions};
+	const char *expected = NULL;
+	struct deviation d;
+	int rc;
+
+	squeeze(rest);
+	if (t->deviations.n == TRACE_DEVIATIONS)
+		return wrong(r, "more than %d deviations", TRACE_DEVIATIONS);
+	if (deviation_parse(&d, &names, rest, &expected))
+		return wrong(r, "%s; expected %s", show(rest).text, expected);
+	d.line = r->line;
+	rc = check_names(r, &d);
+	if (!rc)
+		rc = check_twice(r, &d);
+	if (!rc)
+		rc = deviations_add(&t->deviations, &d);
+	if (!rc && d.kind == CHOICE_CRASH) {
+		r->powers++;
+		r->machine_first = t->deviations.n;
+	}
+	return rc;
+}
+
+/* "MONO: client 2 read ...", or "none". */
+static int read_broken(struct reader *r, char *rest)
+{
+	size_t len = strcspn(rest, ": \t");
+	char *text = skip_blanks(rest + len);
+	char name[8] = "";
+
+	if (len < sizeof(name))
+		memcpy(name, rest, len);
+	r->t->contract = strcmp(name, "none") ? contract_parse(name) : -1;
+	if (strcmp(name, "none") && r->t->contract < 0)
+		return wrong(r, "contract %s; expected one of: %s none", show_part(rest, len).text,
+			     contract_names());
+	if (*text && *text != ':')
+		return wrong(r, "%s behind %s; expected \": \" and a sentence", show(text).text,
+			     name);
+	if (*text)
+		text = skip_blanks(text + 1);
+	snprintf(r->t->verdict, sizeof(r->t->verdict), "%s", text);
+	return 0;
+}
+
+/* --- lines --- */
+
+static const struct keyword {
+	const char *word;
+	int (*read)(struct reader *r, char *rest);
+	enum stage stage;
+	bool once;
+} keywords[KEYWORDS] = {
+	{"store", read_store, STAGE_STORE, true},
+	{"variant", read_variant, STAGE_VARIANT, true},
+	{"config", read_config, STAGE_KNOB, true},
+	{"knob", read_knob, STAGE_KNOB, false},
+	{"keys", read_keys, STAGE_KEYS, true},
+	{"client", read_client, STAGE_CLIENT, false},
+	{"deviate", read_deviate, STAGE_DEVIATE, false},
+	{"broken", read_broken, STAGE_END, true},
+};
+
+/* Where a line may stand. */
+static int check_place(struct reader *r, const struct keyword *k)
+{
+	unsigned *first = &r->keyword_line[k - keywords];
+
+	if (k->once && *first)
+		return wrong(r, "a second '%s' line; the first is line %u", k->word, *first);
+	if (r->stage == STAGE_END)
+		return wrong(r, "'%s' behind 'broken'; expected nothing more", k->word);
+	if (r->stage == STAGE_VERSION && k->stage != STAGE_STORE)
+		return wrong(r, "'%s' before 'store'; expected \"store NAME\" first", k->word);
+	if (k->stage < r->stage)
+		return wrong(r, "'%s' behind '%s'; expected before it", k->word, r->keyword);
+	if (!*first)
+		*first = r->line;
+	r->stage = k->stage;
+	r->keyword = k->word;
+	return 0;
+}
+
+static int check_bytes(struct reader *r, const char *text, size_t len)
+{
+	bool comment = false;
+	const char *start = text;
+
+	for (; text < start + len; text++) {
+		unsigned char c = (unsigned char)*text;
+		if (c == '\0')
+			return wrong(r, "a NUL byte at column %zu; expected text",
+				     text - start + 1);
+		if (c == '#' && strspn(start, " \t") == (size_t)(text - start))
+			comment = true;
+		if (c != '\t' && (c < ' ' || c >= 0x7f) && !(c >= 0x80 && comment))
+			return wrong(r, "byte 0x%02x at column %zu; expected printable ASCII", c,
+				     text - start + 1);
+	}
+	return 0;
+}
+
+static int read_version(struct reader *r, const char *text, size_t len)
+{
+	size_t magic = strlen(MAGIC);
+	char right[32];
+
+	snprintf(right, sizeof(right), MAGIC " %d", TRACE_VERSION);
+	while (len && (text[len - 1] == ' ' || text[len - 1] == '\t'))
+		len--;
+	if (len == strlen(right) && !memcmp(text, right, len))
+		return 0;
+	if (len > magic && !memcmp(text, MAGIC " ", magic + 1))
+		return wrong(r, "%s: this program reads version %d", show_part(text, len).text,
+			     TRACE_VERSION);
+	return wrong(r, "not a trace: the first line is %s; expected \"%s\"",
+		     show_part(text, len).text, right);
+}
+
+/* A line without its end; behind it a byte may be overwritten. */
+static int read_line(struct reader *r, char *text, size_t len)
+{
+	int rc = r->line == 1 ? read_version(r, text, len) : check_bytes(r, text, len);
+	if (rc || r->line == 1)
+		return rc;
+	while (len && (text[len - 1] == ' ' || text[len - 1] == '\t'))
+		len--;
+	text[len] = '\0';
+	text = skip_blanks(text);
+	if (!*text || *text == '#')
+		return 0;
+	size_t word = strcspn(text, " \t");
+	char *rest = skip_blanks(text + word);
+	for (const struct keyword *k = keywords; k < keywords + KEYWORDS; k++) {
+		if (strlen(k->word) != word || memcmp(text, k->word, word) != 0)
+			continue;
+		rc = check_place(r, k);
+		if (!rc && k->stage >= STAGE_DEVIATE && !r->finished)
+			rc = finish(r);
+		if (!rc && !*rest && k->stage != STAGE_KEYS)
+			return wrong(r, "nothing behind '%s'", k->word);
+		return rc ? rc : k->read(r, rest);
+	}
+	return wrong(r,
+		     "%s; expected store, variant, config, knob, keys, client, deviate or broken",
+		     show_part(text, word).text);
+}
+
+/* The whole file; it may be more than can be a trace. */
+static int read_lines(struct reader *r, char *text, size_t len)
+{
+	char *p = text, *end = text + len;
+	int rc = 0;
+
+	while (p < end && !rc) {
+		size_t left = (size_t)(end - p);
+		char *newline = memchr(p, '\n', left);
+		size_t n = newline ? (size_t)(newline - p) : left;
+		r->line++;
+		if (n > TRACE_LINE_MAX + 1u || (n > TRACE_LINE_MAX && p[n - 1] != '\r'))
+			return wrong(r, "a line of more than %d bytes", TRACE_LINE_MAX);
+		if (!newline && len > TRACE_FILE_MAX)
+			break;
+		if (!newline && r->line > 1)
+			return wrong(r, "truncated: the last line has no end; expected a newline");
+		rc = read_line(r, p, n && newline && p[n - 1] == '\r' ? n - 1 : n);
+		p += n + 1;
+	}
+	if (rc)
+		return rc;
+	if (len > TRACE_FILE_MAX) {
+		r->line = 0;
+		return wrong(r, "more than %d bytes; expected a trace", TRACE_FILE_MAX);
+	}
+	if (!len)
+		return wrong(r, "an empty file; expected \"%s %d\"", MAGIC, TRACE_VERSION);
+	if (r->stage != STAGE_END)
+		return wrong(r, "truncated: no \"broken\" line at the end");
+	return 0;
+}
+
+/* All of the file, but at most one byte more than can be a trace. To be freed, or NULL with
+ * *error. */
+static char *slurp(FILE *in, size_t *len, struct input_error *err, int *error)
+{
+	size_t n, room = TRACE_FILE_MAX + 1;
+	char *text = malloc(room + 1);
+
+	*len = 0;
+	if (!text) {
+		snprintf(err->message, sizeof(err->message), "not enough memory");
+		*error = -ENOMEM;
+		return NULL;
+	}
+	errno = 0;
+	while (*len < room && (n = fread(text + *len, 1, room - *len, in)) > 0)
+		*len += n;
+	if (!ferror(in))
+		return text;
+	*error = errno ? -errno : -EIO;
+	snprintf(err->message, sizeof(err->message), "reading failed: %s", strerror(-*error));
+	free(text);
+	return NULL;
+}
+
+int trace_read_file(FILE *in, struct trace *t, trace_find_store *find_store,
+		    struct input_error *err)
+{
+	size_t len;
+	int rc = 0;
+
+	memset(t, 0, sizeof(*t));
+	memset(err, 0, sizeof(*err));
+	t->contract = -1;
+	char *text = slurp(in, &len, err, &rc);
+	if (!text)
+		return rc;
+	struct reader *r = calloc(1, sizeof(*r));
+	rc = -ENOMEM;
+	if (r) {
+		r->t = t;
+		r->find_store = find_store;
+		r->err = err;
+		rc = read_lines(r, text, len);
+	}
+	if (rc == -ENOMEM)
+		snprintf(err->message, sizeof(err->message), "not enough memory");
+	free(r);
+	free(text);
+	if (rc)
+		trace_free(t);
+	return rc;
+}
+
+int trace_read(const char *path, struct trace *t, trace_find_store *find_store,
+	       struct input_error *err)
+{
+	FILE *in = fopen(path, "re");
+	if (!in) {
+		int error = errno;
+		memset(t, 0, sizeof(*t));
+		memset(err, 0, sizeof(*err));
+		snprintf(err->message, sizeof(err->message), "cannot be opened: %s",
+			 strerror(error));
+		return -error;
+	}
+	int rc = trace_read_file(in, t, find_store, err);
+	fclose(in);
+	return rc;
+}
+
+void trace_free(struct trace *t)
+{
+	setup_free(&t->setup);
+	deviations_free(&t->deviations);
+	memset(t, 0, sizeof(*t));
+	t->contract = -1;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_TRACE_H
+#define TM_TRACE_H
+/*
+ * A trace: all that is needed to see one run again. What was tested (a setup), what
+ * went differently from the plain run (deviations), and what was seen (a verdict).
+ * docs/trace-format.md describes the file.
+ */
+#include <stdio.h>
+#include "checker/judge/names.h"
+#include "checker/explore/setup.h"
+#include "faultinject/deviation.h"
+
+#define TRACE_VERSION 1
+#define TRACE_LINE_MAX \
+	(1 << 18) /* bytes of a line, its end not counted: the largest workload fits */
+#define TRACE_FILE_MAX	   (1 << 20) /* bytes */
+#define TRACE_DEVIATIONS   4096	     /* in one trace */
+#define TRACE_VERDICT_SIZE 512 /* of the text of a verdict, with its NUL; the rest is cut off */
+
+struct trace {
+	struct setup setup;	      /* finished: setup_finish() was called */
+	struct deviations deviations; /* .line of each is where it stands in the file */
+	int contract;		      /* enum tm_contract that broke; -1: none ("broken none") */
+	char verdict[TRACE_VERDICT_SIZE]; /* what was seen; "" if nothing was said */
+};
+
+/* A store of that name, or NULL. */
+typedef const struct tm_store *trace_find_store(const char *name);
+
+/*
+ * Write a trace: `contract` -1 and `verdict` NULL or "" if nothing broke. The setup is
+ * finished. 0; -EINVAL: the store has no such variant; -EFBIG: larger than trace_read()
+ * would take; -ENOMEM; or -errno of the writing. Nothing is flushed or closed.
+ */
+int trace_write(FILE *out, const struct setup *s, const struct deviations *d, int contract,
+		const char *verdict);
+/*
+ * Write a trace to a file of this name: under another name in the same folder first,
+ * then renamed, so that at no time a part of a trace has the name. 0 or -errno, the
+ * folder is then as it was.
+ */
+int trace_save(const char *path, const struct setup *s, const struct deviations *d, int contract,
+	       const char *verdict);
+
+/*
+ * Read a trace. 0, and *t is then the caller's, for trace_free(); or -errno with *err
+ * filled and nothing to free: -EINVAL (not a good trace), -EIO or what opening or
+ * reading said, -ENOMEM. err->line is the line, 0 for the file as a whole;
+ * err->message says what was found and what was expected, in printable ASCII.
+ */
+int trace_read(const char *path, struct trace *t, trace_find_store *find_store,
+	       struct input_error *err);
+int trace_read_file(FILE *in, struct trace *t, trace_find_store *find_store,
+		    struct input_error *err);
+void trace_free(struct trace *t);
+
+#endif

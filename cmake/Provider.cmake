@@ -1,0 +1,75 @@
+# The soft RNIC as a provider for other people's programs: core/rnic and core/provider in one shared library that shows
+# libibverbs' and librdmacm's functions, to be preloaded (tidemark run).
+file(GLOB nic_sources CONFIGURE_DEPENDS core/provider/base/*.c core/provider/link/*.c core/provider/verbs/*.c
+	core/provider/cm/listeners.c core/provider/cm/mad.c core/provider/cm/qp1.c core/rnic/*.c core/rnic/*/*.c)
+list(REMOVE_ITEM nic_sources ${PROJECT_SOURCE_DIR}/core/rnic/transport/link_sim.c)
+list(APPEND nic_sources core/hardware/hardware.c)
+file(GLOB cm_sources CONFIGURE_DEPENDS core/provider/cm/cm*.c core/provider/rsocket/*.c)
+list(REMOVE_ITEM nic_sources ${cm_sources} ${PROJECT_SOURCE_DIR}/core/provider/verbs/node.c)
+add_library(tidemark_nic OBJECT ${nic_sources})
+set_target_properties(tidemark_nic PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
+target_link_libraries(tidemark_nic PRIVATE tidemark_flags PkgConfig::ISAL)
+# Complete, and never unloaded: a program that closes it would leave a thread behind in it.
+set(complete -Wl,-z,defs)
+if(CMAKE_C_COMPILER_ID STREQUAL Clang AND TIDEMARK_SANITIZE)
+	set(complete) # clang's sanitizers are in the program, not in a library
+endif()
+set(nic_link ${complete} -Wl,-z,nodelete)
+# A message passes many small functions of many files. The objects are good for tests, too, which are not linked so.
+if(TIDEMARK_LTO AND CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT TIDEMARK_SANITIZE)
+	target_compile_options(tidemark_nic PRIVATE -flto -ffat-lto-objects)
+	list(APPEND nic_link -flto=auto)
+endif()
+
+add_library(tidemark_cm OBJECT ${cm_sources})
+set_target_properties(tidemark_cm PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
+target_link_libraries(tidemark_cm PRIVATE tidemark_flags)
+target_include_directories(tidemark_cm SYSTEM PRIVATE ${RDMACM_INCLUDE})
+
+# Of the library to be preloaded alone: what is found first has a say in what libc's functions mean.
+add_library(tidemark_node OBJECT core/provider/verbs/node.c)
+set_target_properties(tidemark_node PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
+target_link_libraries(tidemark_node PRIVATE tidemark_flags)
+
+# Options in a property of our own: they take the place of the -fno-lto that other programs get.
+add_library(tidemark_preload SHARED $<TARGET_OBJECTS:tidemark_nic> $<TARGET_OBJECTS:tidemark_cm>
+	$<TARGET_OBJECTS:tidemark_node>)
+set_target_properties(tidemark_preload PROPERTIES OUTPUT_NAME tidemark-verbs
+	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} LINK_OPTIONS "${nic_link}")
+target_link_libraries(tidemark_preload PRIVATE tidemark_flags PkgConfig::ISAL pthread)
+install(TARGETS tidemark_preload LIBRARY DESTINATION lib/tidemark)
+
+# The same as a libibverbs.so.1 to be found first (LD_LIBRARY_PATH), for programs that load it by name. The name of the
+# version for drivers is that of the system's library: its programs ask for it.
+set(IBVERBS_PRIVATE IBVERBS_PRIVATE_34)
+find_library(SYSTEM_IBVERBS ibverbs)
+if(SYSTEM_IBVERBS)
+	file(STRINGS ${SYSTEM_IBVERBS} private REGEX "^IBVERBS_PRIVATE_[0-9]+$" LIMIT_COUNT 1)
+	if(private)
+		set(IBVERBS_PRIVATE ${private})
+	endif()
+endif()
+set(ibverbs_map ${PROJECT_BINARY_DIR}/libibverbs.map)
+configure_file(cmake/libibverbs.map.in ${ibverbs_map} @ONLY)
+add_library(tidemark_libibverbs SHARED $<TARGET_OBJECTS:tidemark_nic>)
+set_target_properties(tidemark_libibverbs PROPERTIES OUTPUT_NAME ibverbs SOVERSION 1
+	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib LINK_DEPENDS ${ibverbs_map}
+	LINK_OPTIONS "${nic_link};-Wl,--version-script=${ibverbs_map}")
+target_link_libraries(tidemark_libibverbs PRIVATE tidemark_flags PkgConfig::ISAL pthread)
+install(TARGETS tidemark_libibverbs LIBRARY DESTINATION lib/tidemark/lib NAMELINK_SKIP)
+
+# The connection manager beside it, as a librdmacm.so.1; it finds the soft RNIC by libibverbs' name. Of the settings
+# it takes what it reads, and leaves what only the RNIC does with them.
+set(rdmacm_map ${PROJECT_SOURCE_DIR}/cmake/librdmacm.map)
+add_library(tidemark_librdmacm SHARED $<TARGET_OBJECTS:tidemark_cm> core/provider/base/config.c core/provider/link/faults.c core/provider/cm/listeners.c
+	core/provider/cm/mad.c core/provider/base/fabric_dir.c)
+set_target_properties(tidemark_librdmacm PROPERTIES OUTPUT_NAME rdmacm SOVERSION 1 C_VISIBILITY_PRESET hidden
+	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib LINK_DEPENDS ${rdmacm_map})
+target_link_libraries(tidemark_librdmacm PRIVATE tidemark_flags tidemark_libibverbs pthread)
+target_compile_options(tidemark_librdmacm PRIVATE -ffunction-sections)
+target_link_options(tidemark_librdmacm PRIVATE ${complete} -Wl,--gc-sections -Wl,--version-script=${rdmacm_map})
+install(TARGETS tidemark_librdmacm LIBRARY DESTINATION lib/tidemark/lib NAMELINK_SKIP)
+
+# What of it the command line needs, too: settings, rules of faults, the net's directory.
+set(nic_shared core/provider/base/config.c core/provider/link/faults.c core/provider/base/fabric_dir.c core/provider/base/stats_page.c)
+target_sources(tidemark PRIVATE ${nic_shared})

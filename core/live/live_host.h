@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_LIVE_HOST_H
+#define TM_LIVE_HOST_H
+/* A host of the live world from inside: what live.c, live_memory.c and live_verbs.c share. See
+ * live.h. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include "core/live/live.h"
+#include "core/live/live_calls.h"
+
+#define LIVE_POLLED 4 /* completion queues that one task waits for, at most */
+
+/* What store code was given by libibverbs. Those of later kinds hold those of earlier ones. */
+enum live_kind { LIVE_PD, LIVE_CQ, LIVE_MR, LIVE_QP };
+
+struct live_object {
+	struct live_object *next;
+	enum live_kind kind;
+	void *object;
+	struct ibv_comp_channel *channel; /* of a completion queue */
+	bool armed;			  /* the next completion makes an event in the channel */
+};
+
+/* Memory of a store begins behind its block. */
+struct live_block {
+	struct live_block *next, *previous;
+	void *start; /* for free() */
+	size_t size; /* bytes for the store */
+};
+
+struct live_task {
+	struct live_host *host;
+	void (*fn)(void *arg);
+	void *arg;
+	pthread_t thread;
+	struct live_task *next;		/* of the host's */
+	struct live_task *next_waiting; /* for the baton */
+	pthread_cond_t turn;
+	jmp_buf leave;
+	/* The completion queues found empty since the last yield. */
+	struct ibv_cq *polled[LIVE_POLLED];
+	unsigned empty;
+	unsigned idle;	 /* yields since something was found */
+	uint64_t nap_ns; /* how long it last waited in vain */
+};
+
+struct live_host {
+	struct ibv_context *verbs;
+	struct control *control;
+	uint64_t start_ns;
+	atomic_bool stopping;
+	int stop_fd;			/* readable when stopping */
+	pthread_mutex_t lock;		/* of what follows */
+	struct live_task *holder;	/* of the baton; NULL: nobody */
+	struct live_task *first, *last; /* wait for it */
+	struct live_task *tasks;
+	/* Of who has the baton: */
+	rt_accept_fn *accept;
+	void *accept_arg;
+	struct live_block *blocks;
+	struct live_object *objects;
+};
+
+/* The task that runs on this thread. */
+struct live_task *live_self(void);
+/* It found something to do: its next waits are short. */
+void live_busy(struct live_task *task);
+/* Give back all objects, and all memory. */
+void live_objects_free(struct live_host *host);
+void live_blocks_free(struct live_host *host);
+/* The entry of a completion queue; NULL: it is no more. */
+struct live_object *live_cq(struct live_host *host, const struct ibv_cq *cq);
+
+#endif

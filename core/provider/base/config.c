@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See config.h. A net is a name, which stands for a directory of the user's in /dev/shm, or a
+ * directory. */
+#include "core/provider/base/config.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "core/provider/link/faults.h"
+
+#define NAME_MAX_BYTES 64
+
+const struct nic_setting_name nic_settings[SETTINGS] = {
+	[SETTING_NET] = {"TIDEMARK_NET", "--net"},
+	[SETTING_LINK] = {"TIDEMARK_LINK", "--link"},
+	[SETTING_ADDRESS] = {"TIDEMARK_ADDRESS", "--address"},
+	[SETTING_SEED] = {"TIDEMARK_SEED", "--seed"},
+	[SETTING_FAULTS] = {"TIDEMARK_FAULTS", "--fault"},
+	[SETTING_PCAP] = {"TIDEMARK_PCAP", "--pcap"},
+};
+
+void nic_config_default(struct nic_config *config)
+{
+	*config = (struct nic_config){.link = LINK_SHM, .address = INADDR_LOOPBACK, .seed = 1};
+	snprintf(config->net, sizeof(config->net), "/dev/shm/tidemark-%u", geteuid());
+}
+
+static bool is_name(const char *text)
+{
+	size_t len = strspn(text,
+			    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+
+	return len && !text[len] && len <= NAME_MAX_BYTES && text[0] != '.';
+}
+
+static int set_net(struct nic_config *config, const char *value)
+{
+	int n = -1;
+
+	if (is_name(value))
+		n = snprintf(config->net, sizeof(config->net), "/dev/shm/tidemark-%u-%s", geteuid(),
+			     value);
+	else if (value[0] == '/')
+		n = snprintf(config->net, sizeof(config->net), "%s", value);
+	if (n >= 0 && (size_t)n < sizeof(config->net))
+		return 0;
+	snprintf(config->why, sizeof(config->why),
+		 "expected a name of at most %d letters, digits, '.', '_', '-', or the whole path "
+		 "of a "
+		 "directory, "
+		 "at most %d bytes",
+		 NAME_MAX_BYTES, CONFIG_NET_BYTES - 1);
+	return -EINVAL;
+}
+
+static int set_link(struct nic_config *config, const char *value)
+{
+	if (!strcmp(value, "shm"))
+		config->link = LINK_SHM;
+	else if (!strcmp(value, "udp"))
+		config->link = LINK_UDP;
+	else
+		return -EINVAL;
+	return 0;
+}
+
+static int set_address(struct nic_config *config, const char *value)
+{
+	struct in_addr in;
+
+	if (inet_pton(AF_INET, value, &in) != 1 || in.s_addr == htonl(INADDR_ANY) ||
+	    in.s_addr == htonl(INADDR_BROADCAST) || IN_MULTICAST(ntohl(in.s_addr)))
+		return -EINVAL;
+	config->address = ntohl(in.s_addr);
+	config->has_address = true;
+	return 0;
+}
+
+static int set_seed(struct nic_config *config, const char *value)
+{
+	char *end;
+
+	errno = 0;
+	config->seed = strtoull(value, &end, 10);
+	return value[0] >= '0' && value[0] <= '9' && !*end && !errno ? 0 : -EINVAL;
+}
+
+static int set_faults(struct nic_config *config, const char *value)
+{
+	struct faults faults;
+
+	if (strlen(value) >= sizeof(config->faults)) {
+		snprintf(config->why, sizeof(config->why), "expected less than %d bytes",
+			 CONFIG_FAULTS_BYTES);
+		return -EINVAL;
+	}
+	strcpy(config->faults, value);
+	return faults_parse(&faults, value, 0, config->why, sizeof(config->why));
+}
+
+static int set_pcap(struct nic_config *config, const char *value)
+{
+	if (!*value || strlen(value) >= sizeof(config->pcap))
+		return -EINVAL;
+	strcpy(config->pcap, value);
+	return 0;
+}
+
+int nic_config_set(struct nic_config *config, enum nic_setting setting, const char *value)
+{
+	static const struct {
+		int (*set)(struct nic_config *config, const char *value);
+		const char *expected;
+	} how[SETTINGS] = {
+		[SETTING_NET] = {set_net, ""},
+		[SETTING_LINK] = {set_link, "expected shm or udp"},
+		[SETTING_ADDRESS] = {set_address,
+				     "expected an IPv4 address of this host, such as 10.0.0.1"},
+		[SETTING_SEED] = {set_seed,
+				  "expected a whole number from 0 to 18446744073709551615"},
+		[SETTING_FAULTS] = {set_faults, ""},
+		[SETTING_PCAP] = {set_pcap, "expected a file's name, of less than 1024 bytes"},
+	};
+
+	snprintf(config->why, sizeof(config->why), "%s", how[setting].expected);
+	return how[setting].set(config, value);
+}
+
+int nic_config_check(struct nic_config *config)
+{
+	if (!config->has_address || config->link == LINK_UDP)
+		return 0;
+	snprintf(config->why, sizeof(config->why),
+		 "an address is of the link udp; shm has none to choose");
+	return -EINVAL;
+}
+
+int nic_config_read(struct nic_config *config, char *line, size_t size)
+{
+	nic_config_default(config);
+	for (enum nic_setting i = 0; i < SETTINGS; i++) {
+		const char *value = getenv(nic_settings[i].variable);
+
+		if (!value || !*value || !nic_config_set(config, i, value))
+			continue;
+		snprintf(line, size, "%s=%.60s: %s", nic_settings[i].variable, value, config->why);
+		return -EINVAL;
+	}
+	if (!nic_config_check(config))
+		return 0;
+	snprintf(line, size, "%s: %s", nic_settings[SETTING_ADDRESS].variable, config->why);
+	return -EINVAL;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_NIC_COPY_H
+#define TM_NIC_COPY_H
+/*
+ * The program's memory, as the NIC of the live world touches it (struct rnic_memory).
+ *
+ * What was registered may have been unmapped, protected, or cut off a file since. An access to such
+ * memory faults; the fault is caught, and the access fails instead of the program. See copy.c.
+ */
+#include "core/rnic/objects/device.h"
+
+extern const struct rnic_memory copy_memory;
+
+/* Have faults caught from now on; again whenever somebody may have taken the handlers away. */
+void copy_guard(void);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * See long_copy.h. Lines that another core has had last are fetched from there before they are
+ * written. Between cores that share a cache this costs little. Where they share none it costs more
+ * than the way through memory, by stores that pass the caches by (non-temporal ones), and the
+ * reader gains as much again. A program does not learn where it runs, and may move: so the plain
+ * copy's time is watched, and the other way taken while it is more than twice what that takes.
+ * (Less than that, and the reader, which has to go to memory, loses more than the writer gains.)
+ * The one that is not in use is tried now and then.
+ */
+#include "core/provider/base/long_copy.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+
+#define LINE	  64
+#define TRY_EVERY 64
+
+/* Cycles that 4 KiB take, each way, a running mean: plain, past the caches. 0: not known yet. */
+static uint64_t cost[2];
+static unsigned copies;
+
+static void copy_past_caches(uint8_t *to, const uint8_t *from, size_t len)
+{
+	for (; len >= LINE; len -= LINE, to += LINE, from += LINE) {
+		__m128i a = _mm_loadu_si128((const __m128i *)from),
+			b = _mm_loadu_si128((const __m128i *)(from + 16)),
+			c = _mm_loadu_si128((const __m128i *)(from + 32)),
+			d = _mm_loadu_si128((const __m128i *)(from + 48));
+
+		_mm_stream_si128((__m128i *)to, a);
+		_mm_stream_si128((__m128i *)(to + 16), b);
+		_mm_stream_si128((__m128i *)(to + 32), c);
+		_mm_stream_si128((__m128i *)(to + 48), d);
+	}
+	memcpy(to, from, len);
+	_mm_sfence(); /* before whatever says that they are there */
+}
+
+/* Whoever had no CPU in the middle of it is no measure. */
+static void note_cost(uint64_t *mean, uint64_t cycles)
+{
+	if (!*mean)
+		*mean = cycles;
+	else
+		*mean = *mean - *mean / 8 + (cycles < 2 * *mean ? cycles : 2 * *mean) / 8;
+}
+
+void long_copy_out(uint8_t *to, const uint8_t *from, size_t len)
+{
+	bool past = cost[0] > 2 * cost[1];
+	uint64_t start = __builtin_ia32_rdtsc();
+
+	past ^= copies++ % TRY_EVERY == 0;
+	past &= (uintptr_t)to % LINE == 0;
+	if (past)
+		copy_past_caches(to, from, len);
+	else
+		memcpy(to, from, len);
+	note_cost(&cost[past], (__builtin_ia32_rdtsc() - start) * 4096 / len);
+}
+
+/* The processor's own loop has more fetches under way at a time than memcpy(). */
+void long_copy_in(uint8_t *to, const uint8_t *from, size_t len)
+{
+	size_t words = (uintptr_t)to % 8 ? 0 : len / 8;
+
+	len -= words * 8;
+	__asm__ volatile("rep movsq" : "+D"(to), "+S"(from), "+c"(words) : : "memory");
+	memcpy(to, from, len);
+}
+
+#else
+
+void long_copy_out(uint8_t *to, const uint8_t *from, size_t len)
+{
+	memcpy(to, from, len);
+}
+
+void long_copy_in(uint8_t *to, const uint8_t *from, size_t len)
+{
+	memcpy(to, from, len);
+}
+
+#endif

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The program's side of a conversation: how identifiers listen, connect, accept, refuse, and part;
+ * their options. What goes over the wire then is in cm_talk.c.
+ */
+#include <errno.h>
+#include <string.h>
+#include "core/provider/cm/cm.h"
+
+/* Nobody listens is said after a while: a server that closes its port and listens again at once has
+ * always been in time, on fabrics where a request needs as long to get there. */
+#define NOBODY_MS   250
+#define MAX_BACKLOG 1024
+
+/* What the program asks for has to be possible here. */
+static int check_params(const struct cm_id *id, const struct rdma_conn_param *param, size_t most)
+{
+	if (!param)
+		return 0;
+	if (param->private_data_len > most || (param->private_data_len && !param->private_data))
+		return -EINVAL;
+	if (cm_is_ud(id))
+		return 0;
+	if (param->responder_resources != RDMA_MAX_RESP_RES &&
+	    param->responder_resources > cm.device.attr.max_qp_rd_atom)
+		return -EINVAL;
+	if (param->initiator_depth != RDMA_MAX_INIT_DEPTH &&
+	    param->initiator_depth > cm.device.attr.max_qp_init_rd_atom)
+		return -EINVAL;
+	return 0;
+}
+
+static void set_qp(struct cm_id *id, const struct rdma_conn_param *param)
+{
+	struct ibv_qp *qp = id->user.qp;
+
+	id->local.qpn = qp ? qp->qp_num : param ? param->qp_num & 0xffffff : 0;
+	id->local.srq = qp ? qp->srq || id->user.srq : param ? !!param->srq : 0;
+	id->local.qkey = RDMA_UDP_QKEY;
+}
+
+static int connect_id(struct cm_id *id, const struct rdma_conn_param *param)
+{
+	size_t most = cm_is_ud(id) ? CM_SIDR_REQ_PRIVATE : CM_REQ_PRIVATE;
+	int rc;
+
+	if (id->state != CM_ROUTE_RESOLVED || id->connect_len > most)
+		return -EINVAL;
+	rc = check_params(id, param, most - id->connect_len);
+	if (rc)
+		return rc;
+	id->local = (struct cm_params){
+		.responder_resources = param ? param->responder_resources : RDMA_MAX_RESP_RES,
+		.initiator_depth = param ? param->initiator_depth : RDMA_MAX_INIT_DEPTH,
+		.flow_control = param ? param->flow_control : 1,
+		.retry_count = param ? (param->retry_count < 7 ? param->retry_count : 7) : 7,
+		.rnr_retry_count = param ? (param->rnr_retry_count < 7 ? param->rnr_retry_count : 7)
+					 : 7,
+	};
+	cm_limit(&id->local);
+	set_qp(id, param);
+	id->local.psn = cm_random() & 0xffffff;
+	id->mtu = (uint8_t)cm.device.port.active_mtu;
+	/* What a service's address brought goes first. */
+	memset(id->private_data, 0, sizeof(id->private_data));
+	if (id->connect_len)
+		memcpy(id->private_data, id->connect_data, id->connect_len);
+	if (param && param->private_data_len)
+		memcpy(id->private_data + id->connect_len, param->private_data,
+		       param->private_data_len);
+	id->active = true;
+	id->give_up_ms = cm_now_ms() + cm_answer_ms();
+	id->nobody_ms = cm_now_ms() + cm_fair_ms(NOBODY_MS);
+	id->state = CM_REQ_SENT;
+	rc = cm_ask(id);
+	if (rc)
+		id->state = CM_ROUTE_RESOLVED;
+	return rc;
+}
+
+CM_EXPORT int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
+{
+	int rc;
+
+	cm_lock();
+	rc = connect_id(to_cm(id), param);
+	cm_unlock();
+	return rc ? cm_fail(-rc) : cm_complete(to_cm(id));
+}
+
+CM_EXPORT int rdma_establish(struct rdma_cm_id *user)
+{
+	struct cm_id *id = to_cm(user);
+	int rc = -EINVAL;
+
+	cm_lock();
+	if (!user->qp && id->state == CM_REP_RCVD) {
+		cm_say(id, CM_RTU);
+		id->state = CM_ESTABLISHED;
+		rc = 0;
+	}
+	cm_unlock();
+	return rc ? cm_fail(-rc) : 0;
+}
+
+/* The answer is there. With a queue pair it is made ready now, in the program's own thread. */
+static void complete_connection(struct cm_event *event, struct cm_id *id)
+{
+	int rc;
+
+	if (!id->user.qp)
+		return;
+	rc = id->state == CM_REP_RCVD ? cm_qp_connect(id) : -ECONNRESET;
+	if (!rc) {
+		cm_say(id, CM_RTU);
+		id->state = CM_ESTABLISHED;
+		event->user.event = RDMA_CM_EVENT_ESTABLISHED;
+		return;
+	}
+	cm_qp_error(id);
+	if (id->state == CM_REP_RCVD) {
+		cm_take_leave(id);
+		id->state = CM_OVER;
+	}
+	event->user.event = RDMA_CM_EVENT_CONNECT_ERROR;
+	event->user.status = rc;
+}
+
+void cm_retrieved(struct cm_event *event)
+{
+	struct cm_id *id = to_cm(event->user.id);
+
+	if (event->user.event == RDMA_CM_EVENT_CONNECT_RESPONSE)
+		complete_connection(event, id);
+	else if (event->user.event == RDMA_CM_EVENT_REJECTED)
+		cm_qp_error(id);
+	else if (event->user.event == RDMA_CM_EVENT_MULTICAST_JOIN)
+		cm_joined(event);
+}
+
+/* --- to be connected --- */
+
+static int listen_at(struct cm_id *id, int backlog)
+{
+	struct sockaddr_in any = {.sin_family = AF_INET};
+	const struct sockaddr *at = &id->user.route.addr.src_addr;
+	int rc = 0;
+
+	if (id->state == CM_IDLE)
+		rc = cm_bind(id, (struct sockaddr *)&any);
+	if (!rc && id->state != CM_BOUND)
+		rc = -EINVAL;
+	if (!rc)
+		rc = cm_claim_listen(id);
+	if (rc)
+		return rc;
+	id->backlog = backlog > 0 && backlog < MAX_BACKLOG ? backlog : MAX_BACKLOG;
+	rc = cm_net_listen((uint16_t)id->user.ps, at, id->v6_only);
+	if (rc)
+		id->state = CM_BOUND;
+	return rc;
+}
+
+CM_EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
+{
+	int rc;
+
+	cm_lock();
+	rc = listen_at(to_cm(id), backlog);
+	cm_unlock();
+	return rc ? cm_fail(-rc) : 0;
+}
+
+static void answer_datagram(struct cm_id *id, uint16_t reason, const void *data, size_t bytes)
+{
+	struct cm_message message = cm_message_of(id, CM_SIDR_REP);
+
+	message.reason = reason;
+	if (bytes)
+		memcpy(message.private_data, data, bytes);
+	cm_answer(id, &message);
+}
+
+static int accept_id(struct cm_id *id, const struct rdma_conn_param *param)
+{
+	size_t most = cm_is_ud(id) ? CM_SIDR_REP_PRIVATE : CM_REP_PRIVATE;
+	struct cm_message message;
+	int rc = id->state == CM_REQ_RCVD ? check_params(id, param, most) : -EINVAL;
+
+	if (rc)
+		return rc;
+	set_qp(id, param);
+	if (cm_is_ud(id)) {
+		id->state = CM_ESTABLISHED;
+		answer_datagram(id, CM_SIDR_OK, param ? param->private_data : NULL,
+				param ? param->private_data_len : 0);
+		return 0;
+	}
+	if (param && param->responder_resources != RDMA_MAX_RESP_RES)
+		id->local.responder_resources = param->responder_resources;
+	if (param && param->initiator_depth != RDMA_MAX_INIT_DEPTH)
+		id->local.initiator_depth = param->initiator_depth;
+	id->local.flow_control = param ? param->flow_control : 1;
+	id->local.rnr_retry_count = param ? (param->rnr_retry_count < 7 ? param->rnr_retry_count
+									: 7)
+					  : 7;
+	rc = cm_qp_connect(id);
+	if (rc) {
+		cm_qp_error(id);
+		return rc;
+	}
+	message = cm_message_of(id, CM_REP);
+	if (param && param->private_data_len)
+		memcpy(message.private_data, param->private_data, param->private_data_len);
+	id->state = CM_REP_SENT;
+	cm_insist(id, &message);
+	return 0;
+}
+
+CM_EXPORT int rdma_accept(struct rdma_cm_id *user, struct rdma_conn_param *param)
+{
+	struct cm_id *id = to_cm(user);
+	int rc;
+
+	cm_lock();
+	rc = accept_id(id, param);
+	cm_unlock();
+	if (rc)
+		return cm_fail(-rc);
+	return cm_is_ud(id) ? 0 : cm_complete(id);
+}
+
+static int reject(struct cm_id *id, const void *data, uint8_t bytes, uint16_t reason)
+{
+	struct cm_message message = cm_message_of(id, CM_REJ);
+
+	if ((id->state != CM_REQ_RCVD && id->state != CM_REP_RCVD) || (bytes && !data) ||
+	    bytes > (cm_is_ud(id) ? CM_SIDR_REP_PRIVATE : CM_REJ_PRIVATE))
+		return -EINVAL;
+	message.about = id->state == CM_REQ_RCVD ? CM_ABOUT_REQ : CM_ABOUT_REP;
+	id->state = CM_OVER;
+	if (cm_is_ud(id)) {
+		answer_datagram(id, CM_SIDR_REJECT, data, bytes);
+		return 0;
+	}
+	message.reason = reason;
+	if (bytes)
+		memcpy(message.private_data, data, bytes);
+	cm_answer(id, &message);
+	return 0;
+}
+
+CM_EXPORT int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t bytes)
+{
+	int rc;
+
+	cm_lock();
+	rc = reject(to_cm(id), data, bytes, CM_REJ_CONSUMER);
+	cm_unlock();
+	return rc ? cm_fail(-rc) : 0;
+}
+
+CM_EXPORT int rdma_reject_ece(struct rdma_cm_id *id, const void *data, uint8_t bytes)
+{
+	int rc;
+
+	cm_lock();
+	rc = reject(to_cm(id), data, bytes, CM_REJ_ECE);
+	cm_unlock();
+	return rc ? cm_fail(-rc) : 0;
+}
+
+/* Data have come before the RTU: that says the same. */
+CM_EXPORT int rdma_notify(struct rdma_cm_id *user, enum ibv_event_type event)
+{
+	struct cm_id *id = to_cm(user);
+	int rc = -EINVAL;
+
+	cm_lock();
+	if (event == IBV_EVENT_COMM_EST && id->state == CM_REP_SENT) {
+		cm_established(id);
+		rc = 0;
+	} else if (event == IBV_EVENT_COMM_EST && id->state == CM_ESTABLISHED) {
+		rc = -EISCONN;
+	}
+	cm_unlock();
+	return rc ? cm_fail(-rc) : 0;
+}
+
+/* --- to part --- */
+
+/* 0: nothing will be reported of it; 1: DISCONNECTED will be; -errno. */
+static int disconnect(struct cm_id *id)
+{
+	struct cm_message message;
+
+	switch (id->state) {
+	case CM_ESTABLISHED:
+	case CM_REP_SENT:
+		cm_qp_error(id);
+		if (cm_is_ud(id)) {
+			id->state = CM_OVER;
+			return 0;
+		}
+		message = cm_message_of(id, CM_DREQ);
+		id->state = CM_DREQ_SENT;
+		cm_insist(id, &message);
+		return 1;
+	case CM_REP_RCVD: /* not ours yet */
+		cm_qp_error(id);
+		cm_take_leave(id);
+		id->state = CM_OVER;
+		return 0;
+	case CM_DREQ_SENT:
+	case CM_TIMEWAIT:
+	case CM_OVER:
+		cm_qp_error(id);
+		return ((struct cm_channel *)id->user.channel)->first != NULL;
+	default:
+		return -EINVAL;
+	}
+}
+
+CM_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
+{
+	int rc;
+
+	cm_lock();
+	rc = disconnect(to_cm(id));
+	cm_unlock();
+	if (rc < 0)
+		return cm_fail(-rc);
+	return rc ? cm_complete(to_cm(id)) : 0;
+}
+
+/* --- options, extended connection establishment --- */
+
+static int set_id_option(struct cm_id *id, int name, const void *value, size_t len)
+{
+	int flag = 0;
+	uint8_t byte = 0;
+
+	if (len == sizeof(flag))
+		memcpy(&flag, value, len);
+	else if (len == sizeof(byte))
+		memcpy(&byte, value, len);
+	switch (name) {
+	case RDMA_OPTION_ID_TOS:
+		if (len != sizeof(byte))
+			return -EINVAL;
+		id->tos = byte;
+		return 0;
+	case RDMA_OPTION_ID_REUSEADDR:
+		if (len != sizeof(flag) || id->state != CM_IDLE)
+			return -EINVAL;
+		id->reuse = flag;
+		return 0;
+	case RDMA_OPTION_ID_AFONLY:
+		if (len != sizeof(flag) || id->state != CM_IDLE)
+			return -EINVAL;
+		id->v6_only = flag;
+		return 0;
+	case RDMA_OPTION_ID_ACK_TIMEOUT:
+		if (len != sizeof(byte) || byte > 31 || cm_is_ud(id))
+			return -EINVAL;
+		id->ack_timeout = byte;
+		return 0;
+	default:
+		return -ENOSYS;
+	}
+}
+
+/* A path is not the program's to choose: there is one. */
+CM_EXPORT int rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value, size_t len)
+{
+	int rc = -ENOSYS;
+
+	if (!value)
+		return cm_fail(EINVAL);
+	cm_lock();
+	if (level == RDMA_OPTION_ID)
+		rc = set_id_option(to_cm(id), name, value, len);
+	else if (level == RDMA_OPTION_IB && name == RDMA_OPTION_IB_PATH)
+		rc = -EINVAL;
+	cm_unlock();
+	return rc ? cm_fail(-rc) : 0;
+}
+
+CM_EXPORT int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
+{
+	if (!id || id->qp || !ece || !ece->vendor_id || ece->comp_mask)
+		return cm_fail(EINVAL);
+	cm_lock();
+	to_cm(id)->ece = *ece;
+	cm_unlock();
+	return 0;
+}
+
+CM_EXPORT int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
+{
+	if (!id || id->qp || !ece)
+		return cm_fail(EINVAL);
+	cm_lock();
+	*ece = to_cm(id)->peer_ece;
+	cm_unlock();
+	return 0;
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Event channels and events of the connection manager.
+ *
+ * A channel is a list of events and a pair of sockets: one byte lies in it while the list is not
+ * empty, so the end that the program has can be polled, and looking at the byte without taking it
+ * waits, or does not wait, as the program has set the descriptor up. The byte comes and goes under
+ * the lock alone.
+ *
+ * An event belongs to an identifier, whose destruction takes back what was not retrieved and waits
+ * until the rest has been acknowledged. A connection request belongs to the identifier that
+ * listens.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "core/provider/cm/cm.h"
+
+struct channel {
+	struct cm_channel cm;
+	int tell; /* the library's end */
+	unsigned waiters;
+	bool is_read, gone;
+	pthread_t reader; /* who asked last, if is_read */
+};
+
+static struct cm_channel *to_channel(struct rdma_event_channel *channel)
+{
+	return (struct cm_channel *)channel;
+}
+
+struct rdma_event_channel *cm_new_channel(void)
+{
+	struct channel *channel = calloc(1, sizeof(*channel));
+	int fds[2];
+
+	if (!channel)
+		return NULL;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds)) {
+		free(channel);
+		return NULL;
+	}
+	channel->cm.user.fd = fds[0];
+	channel->tell = fds[1];
+	channel->cm.last = &channel->cm.first;
+	return &channel->cm.user;
+}
+
+CM_EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
+{
+	int rc;
+
+	cm_lock();
+	rc = cm_open_device();
+	cm_unlock();
+	if (rc) {
+		errno = -rc;
+		return NULL;
+	}
+	return cm_new_channel();
+}
+
+/* Locked: does the byte lie there if, and only if, there are events? `was`: there were some. */
+static void show(struct cm_channel *channel, bool was)
+{
+	char byte = 0;
+
+	if (channel->first && !was)
+		while (send(((struct channel *)channel)->tell, &byte, 1, MSG_NOSIGNAL) < 0 &&
+		       errno == EINTR)
+			;
+	if (!channel->first && was)
+		while (recv(channel->user.fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EINTR)
+			;
+}
+
+static void put(struct cm_channel *channel, struct cm_event *event)
+{
+	bool was = channel->first;
+
+	event->next = NULL;
+	*channel->last = event;
+	channel->last = &event->next;
+	show(channel, was);
+}
+
+static struct cm_event *take_out(struct cm_channel *channel, struct cm_event **at)
+{
+	struct cm_event *event = *at;
+
+	*at = event->next;
+	if (!event->next)
+		channel->last = at;
+	show(channel, true);
+	return event;
+}
+
+/* Take out the first event of this owner, or, NULL, of anybody. */
+static struct cm_event *pull(struct cm_channel *channel, const struct cm_id *owner)
+{
+	for (struct cm_event **at = &channel->first; *at; at = &(*at)->next)
+		if (!owner || (*at)->owner == owner)
+			return take_out(channel, at);
+	return NULL;
+}
+
+struct cm_event *cm_event(struct cm_id *id, enum rdma_cm_event_type type, int status)
+{
+	struct cm_event *event = calloc(1, sizeof(*event));
+
+	if (event) {
+		event->user.id = &id->user;
+		event->user.event = type;
+		event->user.status = status;
+	}
+	return event;
+}
+
+void cm_report(struct cm_event *event, struct cm_id *owner)
+{
+	event->owner = owner;
+	put(to_channel(owner->user.channel), event);
+}
+
+static void forget(struct cm_event *event)
+{
+	/* The program never heard of who asked. */
+	if (event->user.event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+		event->owner->waiting--;
+		cm_forget_events(to_cm(event->user.id));
+		cm_hang_up(to_cm(event->user.id));
+		cm_free_id(to_cm(event->user.id));
+	}
+	free(event);
+}
+
+void cm_forget_events(struct cm_id *id)
+{
+	struct cm_event *event;
+
+	while ((event = pull(to_channel(id->user.channel), id)))
+		forget(event);
+}
+
+void cm_forget_join(struct cm_id *id, const union ibv_gid *gid)
+{
+	struct cm_channel *channel = to_channel(id->user.channel);
+
+	for (struct cm_event **at = &channel->first; *at; at = &(*at)->next) {
+		const struct rdma_cm_event *event = &(*at)->user;
+
+		if (event->id == &id->user && event->event == RDMA_CM_EVENT_MULTICAST_JOIN &&
+		    cm_same_gid(&event->param.ud.ah_attr.grh.dgid, gid)) {
+			free(take_out(channel, at));
+			return;
+		}
+	}
+}
+
+/* A thread that waits there waits on, for ever, as it would in the kernel: programs end that way.
+ * The same for one that has come from there and is about to wait again; so what another thread has
+ * read is not given back. */
+CM_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *user)
+{
+	struct channel *channel = (struct channel *)user;
+	struct cm_event *event;
+	bool comes_back;
+
+	cm_lock();
+	while ((event = pull(&channel->cm, NULL)))
+		forget(event);
+	comes_back = channel->waiters ||
+		     (channel->is_read && !pthread_equal(channel->reader, pthread_self()));
+	channel->gone = true;
+	if (!channel->waiters) {
+		close(user->fd);
+		close(channel->tell);
+	}
+	cm_unlock();
+	if (!comes_back)
+		free(channel);
+}
+
+/* Locked. With it go the events of those who ask to be connected: they have no channel of their own
+ * yet. */
+static void move_events(struct cm_id *id, struct cm_channel *from, struct cm_channel *to)
+{
+	struct cm_event *event;
+
+	while ((event = pull(from, id))) {
+		if (event->user.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+			move_events(to_cm(event->user.id), from, to);
+		put(to, event);
+	}
+	id->user.channel = &to->user;
+}
+
+static int acknowledge(struct rdma_cm_event *user)
+{
+	struct cm_event *event = (struct cm_event *)user;
+
+	event->owner->unacked--;
+	pthread_cond_broadcast(&cm.acked);
+	free(event);
+	return 0;
+}
+
+/* Locked. NULL: synchronous, a channel of its own. 0 or -errno. */
+static int migrate(struct cm_id *id, struct rdma_event_channel *channel)
+{
+	struct rdma_event_channel *from = id->user.channel,
+				  *to = channel ? channel : cm_new_channel();
+
+	if (!to)
+		return -ENOMEM;
+	if (id->sync && id->user.event) {
+		acknowledge(id->user.event);
+		id->user.event = NULL;
+	}
+	move_events(id, to_channel(from), to_channel(to));
+	cm_wait_for_acks(id);
+	if (id->sync) {
+		cm_unlock();
+		rdma_destroy_event_channel(from);
+		cm_lock();
+	}
+	id->sync = !channel;
+	return 0;
+}
+
+CM_EXPORT int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
+{
+	int rc;
+
+	cm_lock();
+	rc = migrate(to_cm(id), channel);
+	cm_unlock();
+	return rc ? cm_fail(-rc) : 0;
+}
+
+/* Locked: the next event; NULL: none. */
+static struct cm_event *retrieve(struct cm_channel *channel)
+{
+	struct cm_event *event = pull(channel, NULL);
+
+	if (!event)
+		return NULL;
+	event->owner->unacked++;
+	if (event->user.event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+		event->owner->waiting--;
+		if (event->owner->sync)
+			migrate(to_cm(event->user.id), NULL);
+	}
+	cm_retrieved(event);
+	return event;
+}
+
+static void stop_waiting(void *arg)
+{
+	cm_lock();
+	((struct channel *)arg)->waiters--;
+	cm_unlock();
+}
+
+/* Until there is something, or for as long as the program has set the descriptor up to. */
+static int wait_for_event(struct channel *channel)
+{
+	char byte;
+	ssize_t n;
+
+	pthread_cleanup_push(stop_waiting, channel);
+	n = recv(channel->cm.user.fd, &byte, 1, MSG_PEEK);
+	pthread_cleanup_pop(1);
+	return n < 0 ? -1 : 0; /* EAGAIN, EINTR */
+}
+
+CM_EXPORT int rdma_get_cm_event(struct rdma_event_channel *user, struct rdma_cm_event **out)
+{
+	struct channel *channel = (struct channel *)user;
+	struct cm_event *event;
+	bool gone;
+
+	if (!channel || !out)
+		return cm_fail(EINVAL);
+	for (;;) {
+		cm_lock();
+		gone = channel->gone;
+		channel->is_read = true;
+		channel->reader = pthread_self();
+		event = gone ? NULL : retrieve(&channel->cm);
+		if (!event && !gone)
+			channel->waiters++;
+		cm_unlock();
+		if (event)
+			break;
+		if (gone)
+			pause();
+		else if (wait_for_event(channel))
+			return -1;
+	}
+	*out = &event->user;
+	return 0;
+}
+
+CM_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)
+{
+	if (!event)
+		return cm_fail(EINVAL);
+	cm_lock();
+	acknowledge(event);
+	cm_unlock();
+	return 0;
+}
+
+int cm_complete(struct cm_id *id)
+{
+	const struct rdma_cm_event *event;
+
+	if (!id->sync)
+		return 0;
+	if (id->user.event) {
+		rdma_ack_cm_event(id->user.event);
+		id->user.event = NULL;
+	}
+	if (rdma_get_cm_event(id->user.channel, &id->user.event))
+		return -1;
+	event = id->user.event;
+	if (!event->status)
+		return 0;
+	if (event->event == RDMA_CM_EVENT_REJECTED)
+		return cm_fail(ECONNREFUSED);
+	return cm_fail(event->status < 0 ? -event->status : EHOSTUNREACH);
+}
+
+CM_EXPORT int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **out)
+{
+	struct cm_id *listener = to_cm(listen);
+	struct rdma_cm_event *event;
+	int error;
+
+	if (!listener->sync || listener->state != CM_LISTEN)
+		return cm_fail(EINVAL);
+	if (listen->event) {
+		rdma_ack_cm_event(listen->event);
+		listen->event = NULL;
+	}
+	if (rdma_get_cm_event(listen->channel, &event))
+		return -1;
+	error = event->status ? abs(event->status) : EINVAL;
+	if (!event->status && event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+		error = 0;
+		if (listener->qp_init) {
+			struct ibv_qp_init_attr init = *listener->qp_init;
+
+			if (rdma_create_qp(event->id, listener->ep_pd, &init))
+				error = errno;
+		}
+		if (!error) {
+			*out = event->id;
+			event->id->event = event;
+			return 0;
+		}
+		rdma_destroy_id(event->id);
+	}
+	rdma_ack_cm_event(event);
+	return cm_fail(error);
+}
+
+CM_EXPORT const char *rdma_event_str(enum rdma_cm_event_type event)
+{
+	static const char *const names[] = {
+		"RDMA_CM_EVENT_ADDR_RESOLVED",	 "RDMA_CM_EVENT_ADDR_ERROR",
+		"RDMA_CM_EVENT_ROUTE_RESOLVED",	 "RDMA_CM_EVENT_ROUTE_ERROR",
+		"RDMA_CM_EVENT_CONNECT_REQUEST", "RDMA_CM_EVENT_CONNECT_RESPONSE",
+		"RDMA_CM_EVENT_CONNECT_ERROR",	 "RDMA_CM_EVENT_UNREACHABLE",
+		"RDMA_CM_EVENT_REJECTED",	 "RDMA_CM_EVENT_ESTABLISHED",
+		"RDMA_CM_EVENT_DISCONNECTED",	 "RDMA_CM_EVENT_DEVICE_REMOVAL",
+		"RDMA_CM_EVENT_MULTICAST_JOIN",	 "RDMA_CM_EVENT_MULTICAST_ERROR",
+		"RDMA_CM_EVENT_ADDR_CHANGE",	 "RDMA_CM_EVENT_TIMEWAIT_EXIT",
+	};
+
+	if ((unsigned)event >= sizeof(names) / sizeof(*names))
+		return "UNKNOWN EVENT";
+	return names[event];
+}

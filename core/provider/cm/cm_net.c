@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The net, as the connection manager sees it: which addresses there are, whose ports, who listens,
+ * and which of its processes have died.
+ *
+ * A port is a range of the file cm-ports in the net's directory, which has no bytes, only locks.
+ * They go with their process; what it has left beside them (listeners.h) does not: whoever holds
+ * the lock of an address and finds a name there removes it.
+ *
+ * Where a request goes: to another host's address as it is; to one of this host to whoever listens
+ * there in this net. With --link udp --address another net may have another of the host's
+ * addresses.
+ */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "core/provider/cm/cm.h"
+#include "core/provider/base/config.h"
+#include "core/provider/cm/listeners.h"
+#include "core/provider/base/fabric_dir.h"
+
+static struct nic_config config;
+static char directory[CONFIG_NET_BYTES]; /* config.net, once it is known to be there */
+static int ports = -1;			 /* the file of locks */
+static pid_t ports_pid;
+
+/* Are there others beside the processes of this net? */
+static bool has_others(void)
+{
+	return config.link == LINK_UDP && config.has_address;
+}
+
+static int find_directory(void)
+{
+	char line[200];
+	struct stat is;
+	int rc;
+
+	if (*directory)
+		return 0;
+	rc = nic_config_read(&config, line, sizeof(line));
+	if (rc)
+		return rc;
+	/* The NIC has made it, and looked whose it is, when it took its place in the net. */
+	if (lstat(config.net, &is) || !S_ISDIR(is.st_mode) || is.st_uid != geteuid() ||
+	    is.st_mode & 077)
+		return -EPERM;
+	strcpy(directory, config.net);
+	return 0;
+}
+
+/* False: it has none, being an IPv6 address proper. */
+static bool ipv4_of(const struct sockaddr *addr, uint32_t *ipv4)
+{
+	const struct in6_addr *in6 = &((const struct sockaddr_in6 *)addr)->sin6_addr;
+	__be32 word;
+
+	if (addr->sa_family == AF_INET)
+		word = ((const struct sockaddr_in *)addr)->sin_addr.s_addr;
+	else if (IN6_IS_ADDR_V4MAPPED(in6))
+		memcpy(&word, &in6->s6_addr[12], sizeof(word));
+	else
+		return false;
+	*ipv4 = ntohl(word);
+	return true;
+}
+
+bool cm_net_is_own(const struct sockaddr *addr)
+{
+	struct sockaddr_storage at;
+	int fd, rc;
+
+	memcpy(&at, addr, cm_addr_len(addr));
+	if (at.ss_family == AF_INET)
+		((struct sockaddr_in *)&at)->sin_port = 0;
+	else
+		((struct sockaddr_in6 *)&at)->sin6_port = 0;
+	fd = socket(at.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	rc = bind(fd, (struct sockaddr *)&at, cm_addr_len(addr));
+	close(fd);
+	return !rc;
+}
+
+bool cm_net_reaches(const struct sockaddr *addr)
+{
+	uint32_t address;
+
+	return cm_net_is_own(addr) ||
+	       (!find_directory() && has_others() && ipv4_of(addr, &address));
+}
+
+/* --- ports --- */
+
+/* Whoever cleans up holds locks for a moment, and no port; with all of the file, it can be told
+ * from an owner. */
+#define LOCK_TRIES  10
+#define CLEAN_TRIES 5000 /* 10 s: it may have no CPU meanwhile */
+#define LOCK_NAP_US 2000
+
+static int lock_range(short type, uint64_t from, uint64_t len)
+{
+	struct flock lock = {
+		.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)from, .l_len = (off_t)len};
+
+	return fcntl(ports, F_SETLK, &lock) ? -errno : 0;
+}
+
+static bool is_cleaned(uint64_t from, uint64_t len)
+{
+	struct flock lock = {.l_type = F_WRLCK,
+			     .l_whence = SEEK_SET,
+			     .l_start = (off_t)from,
+			     .l_len = (off_t)len};
+
+	return !fcntl(ports, F_GETLK, &lock) && lock.l_type == F_WRLCK && !lock.l_start &&
+	       !lock.l_len;
+}
+
+/* Is the open file still the one that others find? The last process of the net removes it. */
+static bool ports_are_there(const char *path)
+{
+	struct stat is, at;
+
+	return ports >= 0 && ports_pid == getpid() && !fstat(ports, &is) && !stat(path, &at) &&
+	       is.st_ino == at.st_ino && is.st_dev == at.st_dev;
+}
+
+/* Locks of this kind belong to the process: all of it go with any descriptor of the file that is
+ * closed. So there is one, kept; a child of fork() makes its own. */
+static int reserve(uint64_t from, uint64_t len, bool shared, unsigned tries)
+{
+	unsigned patience = tries > 1 ? CLEAN_TRIES : 0;
+	char path[300];
+	int rc = find_directory();
+
+	if (rc)
+		return rc;
+	snprintf(path, sizeof(path), "%s/cm-ports", directory);
+	for (unsigned n = 0; n < tries;) {
+		if (!ports_are_there(path)) {
+			if (ports >= 0)
+				close(ports);
+			ports = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+			ports_pid = getpid();
+			if (ports < 0)
+				return -errno;
+		}
+		rc = lock_range(shared ? F_RDLCK : F_WRLCK, from, len);
+		if (rc && rc != -EAGAIN && rc != -EACCES)
+			return rc;
+		if (!rc && ports_are_there(path))
+			return 0;
+		if (rc && patience && is_cleaned(from, len))
+			patience--;
+		else
+			n++;
+		if (rc && n < tries)
+			usleep(LOCK_NAP_US);
+	}
+	return -EADDRINUSE;
+}
+
+int cm_net_reserve(uint64_t from, uint64_t len, bool shared)
+{
+	return reserve(from, len, shared, LOCK_TRIES);
+}
+
+void cm_net_release(uint64_t from, uint64_t len)
+{
+	if (ports >= 0 && ports_pid == getpid())
+		lock_range(F_UNLCK, from, len);
+}
+
+/* Nobody holds the port of such a file: it is a dead process's. This one has no port now. */
+void cm_net_sweep(void)
+{
+	struct dirent *entry;
+	DIR *dir;
+
+	if (find_directory())
+		return;
+	dir = opendir(directory);
+	while (dir && (entry = readdir(dir))) {
+		unsigned port_space, port;
+		uint64_t from;
+
+		if (sscanf(entry->d_name, "cm-%x-%u-", &port_space, &port) != 2)
+			continue;
+		from = cm_port_range((uint16_t)port_space, (uint16_t)port);
+		if (reserve(from, CM_PORT_RANGE, false, 1)) /* most are somebody's: no naps */
+			continue;
+		unlinkat(dirfd(dir), entry->d_name, 0);
+		cm_net_release(from, CM_PORT_RANGE);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+void cm_net_leave(void)
+{
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s/cm-ports", directory);
+	/* With all of it locked nobody has a port, and who is about to take one looks again. */
+	if (ports_are_there(path) && !lock_range(F_WRLCK, 0, 0))
+		unlink(path);
+	if (ports >= 0 && ports_pid == getpid())
+		close(ports);
+	ports = -1;
+}
+
+void cm_net_in_child(void)
+{
+	if (ports >= 0)
+		close(ports);
+	ports = -1;
+	*directory = 0;
+}
+
+/* --- who listens --- */
+
+static void gid_of(uint32_t address, union ibv_gid *gid)
+{
+	__be32 word = htonl(address);
+
+	memset(gid, 0, sizeof(*gid));
+	gid->raw[10] = gid->raw[11] = 0xff;
+	memcpy(gid->raw + 12, &word, sizeof(word));
+}
+
+static struct listener_place own_place(void)
+{
+	return (struct listener_place){cm.mads->slot, cm.mads->address};
+}
+
+int cm_net_listen(uint16_t port_space, const struct sockaddr *addr, bool v6_only)
+{
+	struct listener_place place = own_place();
+	int rc = find_directory();
+
+	return rc ? rc : listeners_add(directory, port_space, addr, v6_only, &place);
+}
+
+void cm_net_unlisten(uint16_t port_space, const struct sockaddr *addr, bool v6_only)
+{
+	listeners_remove(directory, port_space, addr, v6_only);
+}
+
+static bool is_loopback(uint32_t address)
+{
+	return address >> 24 == IN_LOOPBACKNET;
+}
+
+unsigned cm_net_route(uint16_t port_space, const struct sockaddr *dst, union ibv_gid *gid)
+{
+	struct listener_place place = own_place();
+	bool here = !has_others() || cm_net_is_own(dst);
+	uint32_t address;
+
+	here = here && !find_directory() &&
+	       listeners_find(directory, port_space, dst, cm.mads->slot, &place);
+	if (!here)
+		place = own_place();
+	if (!here && has_others() && ipv4_of(dst, &address) &&
+	    is_loopback(address) == is_loopback(config.address) && address != config.address)
+		place = (struct listener_place){.address = address};
+	/* Nobody: this process will say so itself. */
+	gid_of(place.address, gid);
+	return place.slot;
+}
+
+unsigned cm_net_slot(const union ibv_gid *gid, uint32_t id)
+{
+	union ibv_gid own;
+
+	gid_of(cm.mads->address, &own);
+	return has_others() && !cm_same_gid(gid, &own) ? 0 : id >> CM_ID_SHIFT;
+}
+
+int cm_net_watch(unsigned slot)
+{
+	pid_t pid = net_dir_slot_owner(directory, slot);
+	int fd;
+
+	if (!pid)
+		return -ESRCH;
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (fd < 0)
+		return -errno;
+	/* The number may be another process's by now. */
+	if (net_dir_slot_owner(directory, slot) == pid)
+		return fd;
+	close(fd);
+	return -ESRCH;
+}

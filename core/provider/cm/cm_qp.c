@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Queue pairs of the connection manager: it creates them for an identifier, with completion queues
+ * where the program gave none, and takes them through their states, with what both ends have agreed
+ * on.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <rdma/rdma_verbs.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/provider/cm/cm.h"
+#include "core/verbs_compat.h"
+
+#define ACK_TIMEOUT 17 /* 0.5 s */
+#define RNR_TIMER   0  /* 655 ms, as the kernel has it */
+
+void cm_limit(struct cm_params *params)
+{
+	if (params->responder_resources > cm.device.attr.max_qp_rd_atom)
+		params->responder_resources = (uint8_t)cm.device.attr.max_qp_rd_atom;
+	if (params->initiator_depth > cm.device.attr.max_qp_init_rd_atom)
+		params->initiator_depth = (uint8_t)cm.device.attr.max_qp_init_rd_atom;
+}
+
+struct ibv_ah_attr cm_path(const struct cm_id *id)
+{
+	struct ibv_ah_attr path = {
+		.is_global = 1,
+		.port_num = 1,
+		.grh = {.dgid = id->peer_gid, .hop_limit = CM_HOP_LIMIT, .traffic_class = id->tos},
+	};
+
+	return path;
+}
+
+/* The program's; else, of who accepts, the peer's. */
+uint8_t cm_ack_timeout(const struct cm_id *id)
+{
+	if (id->ack_timeout)
+		return id->ack_timeout;
+	return !id->active && id->peer_ack_timeout ? id->peer_ack_timeout : ACK_TIMEOUT;
+}
+
+/* --- attributes --- */
+
+/* Of an XRC connection each end has one side. */
+static bool responds(const struct cm_id *id)
+{
+	return id->user.qp_type == IBV_QPT_RC || id->user.qp_type == IBV_QPT_XRC_RECV;
+}
+
+static bool requests(const struct cm_id *id)
+{
+	return id->user.qp_type == IBV_QPT_RC || id->user.qp_type == IBV_QPT_XRC_SEND;
+}
+
+static unsigned access_of(const struct cm_id *id)
+{
+	unsigned access = IBV_ACCESS_REMOTE_WRITE;
+
+	if (responds(id) && id->local.responder_resources)
+		access |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+			  IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT;
+	return access;
+}
+
+static void datagram_attr(enum ibv_qp_state state, const struct cm_id *id, struct ibv_qp_attr *attr,
+			  int *mask)
+{
+	if (state == IBV_QPS_INIT) {
+		attr->port_num = id->user.port_num;
+		attr->qkey = RDMA_UDP_QKEY;
+		*mask |= IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY;
+	} else if (state == IBV_QPS_RTS) {
+		attr->sq_psn = id->local.psn;
+		*mask |= IBV_QP_SQ_PSN;
+	}
+}
+
+static void receive_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
+{
+	attr->ah_attr = cm_path(id);
+	attr->path_mtu = id->mtu;
+	attr->dest_qp_num = id->remote.qpn;
+	attr->rq_psn = id->local.psn;
+	attr->qp_access_flags = access_of(id);
+	*mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		 IBV_QP_ACCESS_FLAGS;
+	if (responds(id)) {
+		attr->max_dest_rd_atomic = id->local.responder_resources;
+		attr->min_rnr_timer = RNR_TIMER;
+		*mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	}
+}
+
+static void send_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
+{
+	attr->sq_psn = id->remote.psn;
+	*mask |= IBV_QP_SQ_PSN;
+	if (responds(id) || requests(id)) {
+		attr->timeout = cm_ack_timeout(id);
+		*mask |= IBV_QP_TIMEOUT;
+	}
+	if (requests(id)) {
+		attr->retry_cnt = id->active ? id->local.retry_count : id->remote.retry_count;
+		attr->rnr_retry = id->remote.rnr_retry_count;
+		attr->max_rd_atomic = id->local.initiator_depth;
+		*mask |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+	}
+}
+
+static bool knows_peer(const struct cm_id *id)
+{
+	switch (id->state) {
+	case CM_REQ_RCVD:
+	case CM_REP_SENT:
+	case CM_REP_RCVD:
+	case CM_ESTABLISHED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* For attr->qp_state. 0 or -errno. */
+static int attr_of(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
+{
+	enum ibv_qp_state state = attr->qp_state;
+
+	if (!id->user.verbs ||
+	    (state != IBV_QPS_INIT && state != IBV_QPS_RTR && state != IBV_QPS_RTS))
+		return -EINVAL;
+	*attr = (struct ibv_qp_attr){.qp_state = state};
+	*mask = IBV_QP_STATE;
+	if (cm_is_ud(id)) {
+		datagram_attr(state, id, attr, mask);
+		return 0;
+	}
+	if (state == IBV_QPS_INIT) {
+		attr->port_num = id->user.port_num;
+		attr->qp_access_flags = access_of(id);
+		*mask |= IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+		return 0;
+	}
+	if (!knows_peer(id))
+		return -EINVAL;
+	if (state == IBV_QPS_RTR)
+		receive_attr(id, attr, mask);
+	else
+		send_attr(id, attr, mask);
+	return 0;
+}
+
+CM_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *user, struct ibv_qp_attr *attr, int *mask)
+{
+	struct cm_id *id = to_cm(user);
+	int rc;
+
+	if (!attr || !mask)
+		return cm_fail(EINVAL);
+	cm_lock();
+	rc = attr_of(id, attr, mask);
+	cm_unlock();
+	return rc ? cm_fail(-rc) : 0;
+}
+
+/* --- transitions --- */
+
+static int to_state(struct cm_id *id, struct ibv_qp *qp, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = {.qp_state = state};
+	int mask, rc = attr_of(id, &attr, &mask);
+
+	return rc ? rc : -ibv_modify_qp(qp, &attr, mask);
+}
+
+int cm_qp_connect(struct cm_id *id)
+{
+	int rc = 0;
+
+	if (!id->user.qp)
+		return 0;
+	rc = to_state(id, id->user.qp, IBV_QPS_RTR);
+	return rc ? rc : to_state(id, id->user.qp, IBV_QPS_RTS);
+}
+
+void cm_qp_error(struct cm_id *id)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+
+	if (id->user.qp)
+		ibv_modify_qp(id->user.qp, &attr, IBV_QP_STATE);
+}
+
+static int make_ready(struct cm_id *id, struct ibv_qp *qp)
+{
+	int rc = to_state(id, qp, IBV_QPS_INIT);
+
+	if (!rc && cm_is_ud(id))
+		rc = to_state(id, qp, IBV_QPS_RTR);
+	if (!rc && cm_is_ud(id))
+		rc = to_state(id, qp, IBV_QPS_RTS);
+	return rc;
+}
+
+/* --- creation --- */
+
+static int make_cq(struct rdma_cm_id *id, uint32_t entries, struct ibv_comp_channel **channel,
+		   struct ibv_cq **cq)
+{
+	*channel = ibv_create_comp_channel(id->verbs);
+	if (!*channel)
+		return -errno;
+	*cq = ibv_create_cq(id->verbs, entries ? (int)entries : 1, id, *channel, 0);
+	return *cq ? 0 : -errno;
+}
+
+static void free_cqs(struct cm_id *id)
+{
+	struct rdma_cm_id *user = &id->user;
+
+	if (id->own_recv_cq && user->recv_cq)
+		ibv_destroy_cq(user->recv_cq);
+	if (id->own_recv_cq && user->recv_cq_channel)
+		ibv_destroy_comp_channel(user->recv_cq_channel);
+	if (id->own_send_cq && user->send_cq)
+		ibv_destroy_cq(user->send_cq);
+	if (id->own_send_cq && user->send_cq_channel)
+		ibv_destroy_comp_channel(user->send_cq_channel);
+	user->recv_cq = user->send_cq = NULL;
+	user->recv_cq_channel = user->send_cq_channel = NULL;
+	id->own_recv_cq = id->own_send_cq = false;
+}
+
+static int make_cqs(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
+{
+	int rc = 0;
+
+	if (init->qp_type == IBV_QPT_XRC_RECV) /* its receive queues have theirs */
+		return 0;
+	if (!init->recv_cq && init->qp_type != IBV_QPT_XRC_SEND) {
+		id->own_recv_cq = true;
+		rc = make_cq(&id->user, init->cap.max_recv_wr, &id->user.recv_cq_channel,
+			     &id->user.recv_cq);
+		init->recv_cq = id->user.recv_cq;
+	}
+	if (!rc && !init->send_cq) {
+		id->own_send_cq = true;
+		rc = make_cq(&id->user, init->cap.max_send_wr, &id->user.send_cq_channel,
+			     &id->user.send_cq);
+		init->send_cq = id->user.send_cq;
+	}
+	return rc;
+}
+
+/* What needs no more than the old call is made with it. */
+static struct ibv_qp *make_qp(struct ibv_context *verbs, struct ibv_qp_init_attr_ex *init)
+{
+	struct ibv_qp_init_attr basic = {
+		.qp_context = init->qp_context,
+		.send_cq = init->send_cq,
+		.recv_cq = init->recv_cq,
+		.srq = init->srq,
+		.cap = init->cap,
+		.qp_type = init->qp_type,
+		.sq_sig_all = init->sq_sig_all,
+	};
+	struct ibv_qp *qp;
+
+	if (init->comp_mask != IBV_QP_INIT_ATTR_PD)
+		return ibv_create_qp_ex(verbs, init);
+	qp = ibv_create_qp(init->pd, &basic);
+	init->cap = basic.cap;
+	return qp;
+}
+
+/* The domain of the library's own, for programs that name none. NULL and errno. */
+static struct ibv_xrcd *own_xrcd(void)
+{
+	struct ibv_xrcd_init_attr attr = {.comp_mask = IBV_XRCD_INIT_ATTR_FD |
+						       IBV_XRCD_INIT_ATTR_OFLAGS,
+					  .fd = -1,
+					  .oflags = O_CREAT};
+
+	cm_lock();
+	if (!cm.device.xrcd)
+		cm.device.xrcd = ibv_open_xrcd(cm.device.context, &attr);
+	cm_unlock();
+	return cm.device.xrcd;
+}
+
+static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
+{
+	struct ibv_qp *qp;
+	int rc;
+
+	if (id->user.qp || !id->user.verbs)
+		return -EINVAL;
+	if (!(init->comp_mask & IBV_QP_INIT_ATTR_PD) || !init->pd) {
+		init->comp_mask |= IBV_QP_INIT_ATTR_PD;
+		init->pd = id->user.pd;
+	}
+	if (init->pd->context != id->user.verbs)
+		return -EINVAL;
+	if (init->qp_type == IBV_QPT_XRC_RECV && !(init->comp_mask & IBV_QP_INIT_ATTR_XRCD)) {
+		init->comp_mask |= IBV_QP_INIT_ATTR_XRCD;
+		init->xrcd = own_xrcd();
+	}
+	if (!init->srq && init->qp_type != IBV_QPT_XRC_RECV)
+		init->srq = id->user.srq;
+	/* A list's room takes inline data as well, on other devices: there are programs that do not
+	 * ask. */
+	if (init->cap.max_inline_data < init->cap.max_send_sge * sizeof(struct ibv_sge))
+		init->cap.max_inline_data = (uint32_t)(init->cap.max_send_sge *
+						       sizeof(struct ibv_sge));
+	rc = make_cqs(id, init);
+	if (rc) {
+		free_cqs(id);
+		return rc;
+	}
+	/* The program's type counts: an identifier of a port space for all types has that of its
+	 * queue
+	 * pair. */
+	if (id->user.ps == RDMA_PS_IB)
+		id->user.qp_type = init->qp_type;
+	qp = make_qp(id->user.verbs, init);
+	rc = qp ? make_ready(id, qp) : -errno;
+	if (rc) {
+		if (qp)
+			ibv_destroy_qp(qp);
+		free_cqs(id);
+		return rc;
+	}
+	id->user.pd = init->pd;
+	id->user.qp = qp;
+	return 0;
+}
+
+CM_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *init)
+{
+	int rc;
+
+	if (!init)
+		return cm_fail(EINVAL);
+	rc = create_qp(to_cm(id), init);
+	return rc ? cm_fail(-rc) : 0;
+}
+
+CM_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
+			     struct ibv_qp_init_attr *init)
+{
+	struct ibv_qp_init_attr_ex ex;
+	int rc;
+
+	if (!init)
+		return cm_fail(EINVAL);
+	ex = (struct ibv_qp_init_attr_ex){
+		.qp_context = init->qp_context,
+		.send_cq = init->send_cq,
+		.recv_cq = init->recv_cq,
+		.srq = init->srq,
+		.cap = init->cap,
+		.qp_type = init->qp_type,
+		.sq_sig_all = init->sq_sig_all,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = pd,
+	};
+	rc = create_qp(to_cm(id), &ex);
+	if (rc)
+		return cm_fail(-rc);
+	init->send_cq = ex.send_cq;
+	init->recv_cq = ex.recv_cq;
+	init->srq = ex.srq;
+	init->cap = ex.cap;
+	return 0;
+}
+
+CM_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
+{
+	struct ibv_qp *qp;
+
+	cm_lock();
+	qp = id->qp;
+	id->qp = NULL;
+	cm_unlock();
+	if (!qp)
+		return;
+	ibv_destroy_qp(qp);
+	free_cqs(to_cm(id));
+}
+
+/* --- shared receive queues --- */
+
+static void free_srq_cq(struct cm_id *id)
+{
+	if (!id->own_srq_cq)
+		return;
+	if (id->user.recv_cq)
+		ibv_destroy_cq(id->user.recv_cq);
+	if (id->user.recv_cq_channel)
+		ibv_destroy_comp_channel(id->user.recv_cq_channel);
+	id->user.recv_cq = NULL;
+	id->user.recv_cq_channel = NULL;
+	id->own_srq_cq = false;
+}
+
+/* Of an XRC's queue what the program has not named: the domain, where completions go. */
+static int fill_xrc(struct cm_id *id, struct ibv_srq_init_attr_ex *attr)
+{
+	int rc;
+
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_XRCD) || !attr->xrcd) {
+		attr->comp_mask |= IBV_SRQ_INIT_ATTR_XRCD;
+		attr->xrcd = own_xrcd();
+		if (!attr->xrcd)
+			return -1;
+	}
+	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ && attr->cq)
+		return 0;
+	id->own_srq_cq = true;
+	rc = make_cq(&id->user, attr->attr.max_wr, &id->user.recv_cq_channel, &id->user.recv_cq);
+	if (rc) {
+		free_srq_cq(id);
+		return cm_fail(-rc);
+	}
+	attr->comp_mask |= IBV_SRQ_INIT_ATTR_CQ;
+	attr->cq = id->user.recv_cq;
+	return 0;
+}
+
+CM_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
+			      struct ibv_srq_init_attr *attr)
+{
+	struct ibv_srq_init_attr_ex ex;
+
+	if (!attr || id->srq || !id->verbs || (pd && pd->context != id->verbs))
+		return cm_fail(EINVAL);
+	pd = pd ? pd : id->pd;
+	if (id->qp_type == IBV_QPT_XRC_RECV) {
+		ex = (struct ibv_srq_init_attr_ex){.srq_context = attr->srq_context,
+						   .attr = attr->attr,
+						   .comp_mask = IBV_SRQ_INIT_ATTR_TYPE |
+								IBV_SRQ_INIT_ATTR_PD,
+						   .srq_type = IBV_SRQT_XRC,
+						   .pd = pd};
+		return rdma_create_srq_ex(id, &ex);
+	}
+	id->srq = ibv_create_srq(pd, attr);
+	if (!id->srq)
+		return -1;
+	id->pd = pd;
+	return 0;
+}
+
+CM_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
+{
+	if (!attr || id->srq || !id->verbs)
+		return cm_fail(EINVAL);
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd) {
+		attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
+		attr->pd = id->pd;
+	}
+	if (attr->pd->context != id->verbs)
+		return cm_fail(EINVAL);
+	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC &&
+	    fill_xrc(to_cm(id), attr))
+		return -1;
+	id->srq = ibv_create_srq_ex(id->verbs, attr);
+	if (!id->srq) {
+		free_srq_cq(to_cm(id));
+		return -1;
+	}
+	id->pd = attr->pd;
+	return 0;
+}
+
+CM_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
+{
+	if (id->srq)
+		ibv_destroy_srq(id->srq);
+	id->srq = NULL;
+	free_srq_cq(to_cm(id));
+}
+
+/* --- endpoints --- */
+
+static int keep_for_requests(struct cm_id *id, struct ibv_pd *pd,
+			     const struct ibv_qp_init_attr *init)
+{
+	if (!init)
+		return 0;
+	id->qp_init = malloc(sizeof(*init));
+	if (!id->qp_init)
+		return -1;
+	*id->qp_init = *init;
+	id->ep_pd = pd;
+	return 0;
+}
+
+static int keep_connect_data(struct cm_id *id, const struct rdma_addrinfo *res)
+{
+	if (!res->ai_connect_len)
+		return 0;
+	id->connect_data = malloc(res->ai_connect_len);
+	if (!id->connect_data)
+		return -1;
+	memcpy(id->connect_data, res->ai_connect, res->ai_connect_len);
+	id->connect_len = res->ai_connect_len;
+	return 0;
+}
+
+CM_EXPORT int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, struct ibv_pd *pd,
+			     struct ibv_qp_init_attr *init)
+{
+	struct rdma_cm_id *id;
+	int rc, error;
+
+	if (!out || !res)
+		return cm_fail(EINVAL);
+	rc = rdma_create_id(NULL, &id, NULL, (enum rdma_port_space)res->ai_port_space);
+	if (rc)
+		return rc;
+	if (res->ai_qp_type)
+		id->qp_type = (enum ibv_qp_type)res->ai_qp_type;
+	if (init)
+		init->qp_type = id->qp_type;
+	if (res->ai_flags & RAI_PASSIVE) {
+		rc = rdma_bind_addr(id, res->ai_src_addr);
+		if (!rc)
+			rc = keep_for_requests(to_cm(id), pd, init);
+	} else {
+		rc = rdma_resolve_addr(id, res->ai_src_addr, res->ai_dst_addr, 2000);
+		if (!rc)
+			rc = rdma_resolve_route(id, 2000);
+		if (!rc && init)
+			rc = rdma_create_qp(id, pd, init);
+		if (!rc)
+			rc = keep_connect_data(to_cm(id), res);
+	}
+	if (rc) {
+		error = errno;
+		rdma_destroy_ep(id);
+		return cm_fail(error);
+	}
+	*out = id;
+	return 0;
+}
+
+CM_EXPORT void rdma_destroy_ep(struct rdma_cm_id *id)
+{
+	if (id->qp)
+		rdma_destroy_qp(id);
+	if (id->srq)
+		rdma_destroy_srq(id);
+	rdma_destroy_id(id);
+}

@@ -1,0 +1,916 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The communication manager's protocol (IBA vol. 1, 12.9): what messages and time do to
+ * identifiers.
+ *
+ *      active                                  passive
+ *      ROUTE_RESOLVED                          LISTEN
+ *      rdma_connect()   -- REQ ------------->  a new identifier: CONNECT_REQUEST
+ *      REQ_SENT         <------------- MRA --  REQ_RCVD
+ *                       <------------- REP --  rdma_accept(): the queue pair can receive and send
+ *      REP_RCVD                                REP_SENT
+ *      CONNECT_RESPONSE is retrieved: the queue pair can receive and send, or, without one,
+ * rdma_establish() ESTABLISHED      -- RTU ------------->  ESTABLISHED
+ *
+ *      rdma_disconnect() -- DREQ ----------->  DISCONNECTED
+ *      DISCONNECTED      <---------- DREP --   TIMEWAIT
+ *      TIMEWAIT
+ *      after a while: TIMEWAIT_EXIT at both
+ *
+ * Datagrams: SIDR_REQ and SIDR_REP, then both are as good as established.
+ *
+ * Messages are lost, come twice, and late. A REQ, REP, DREQ or SIDR_REQ is sent again, at an
+ * interval that the REQ names, until what it asks for has come, or there were as many tries as the
+ * REQ names. An MRA gives the other end's program more time; the message is sent again meanwhile
+ * all the same, so that an answer that is lost costs an interval and not that time. What comes
+ * twice is answered again, and changes nothing. That holds when the identifier is gone, too: a DREQ
+ * is answered by whoever gets it, a refusal is kept for a while.
+ *
+ * A message is about a conversation if it has the numbers that both ends have given it and comes
+ * from the address where the conversation's other end is. Numbers are random.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+#include "core/provider/cm/cm.h"
+
+#define TIMEOUT	       18 /* 1.07 s from try to try: 17.2 s in all */
+#define RETRIES	       15
+#define PATIENCE       6  /* 2^6 times as long, once the peer's program is known to think: 68.7 s */
+#define LONGEST	       27 /* 550 s: more is not believed */
+#define TIMEWAIT_MS    1000
+#define AGAIN_MS       20
+#define ANSWER_KEPT_MS 20000
+#define LINGER_TRIES   6
+#define LINGER_MS      50
+#define PKEY	       0xffff
+#define LID_PERMISSIVE 0xffff
+
+/* --- time --- */
+
+static uint64_t ms_of(uint8_t timeout)
+{
+	uint64_t ms = (4096ull << (timeout < LONGEST ? timeout : LONGEST)) / 1000000;
+
+	return ms ? ms : 1;
+}
+
+/* From try to try, as a REQ says it. */
+static uint8_t own_timeout(void)
+{
+	const char *text = getenv("TIDEMARK_CM_TIMEOUT");
+	unsigned long ms = text ? strtoul(text, NULL, 10) : 0;
+	uint8_t timeout = TIMEOUT;
+
+	while (ms && timeout > 8 && ms_of(timeout) * (RETRIES + 1) > ms)
+		timeout--;
+	return timeout;
+}
+
+uint64_t cm_answer_ms(void)
+{
+	return ms_of(own_timeout()) * (RETRIES + 1);
+}
+
+uint32_t cm_random(void)
+{
+	uint32_t word = 0;
+
+	if (getrandom(&word, sizeof(word), 0) < 0)
+		word = (uint32_t)cm_now_ms() * 2654435761u;
+	return word;
+}
+
+/* --- events --- */
+
+static struct cm_event *tell(struct cm_id *id, enum rdma_cm_event_type type, int status)
+{
+	struct cm_event *event = cm_event(id, type, status);
+
+	if (event)
+		cm_report(event, id);
+	return event;
+}
+
+/* It did not come to a connection, or to none any more. */
+static void fail(struct cm_id *id, enum rdma_cm_event_type type, int status,
+		 const uint8_t *private_data, uint8_t bytes)
+{
+	struct cm_event *event = cm_event(id, type, status);
+
+	id->state = CM_OVER;
+	id->deadline_ms = 0;
+	if (!event)
+		return;
+	if (private_data) { /* a datagram's parameters begin with it, too */
+		memcpy(event->private_data, private_data, bytes);
+		event->user.param.conn.private_data = event->private_data;
+		event->user.param.conn.private_data_len = bytes;
+	}
+	cm_report(event, id);
+}
+
+static void refused(struct cm_id *id, uint16_t reason, const uint8_t *private_data)
+{
+	if (cm_is_ud(id))
+		fail(id, RDMA_CM_EVENT_UNREACHABLE, CM_SIDR_REJECT, NULL, 0);
+	else
+		fail(id, RDMA_CM_EVENT_REJECTED, reason, private_data, CM_REJ_PRIVATE);
+}
+
+static void disconnected(struct cm_id *id, int status)
+{
+	id->state = CM_TIMEWAIT;
+	cm_set_deadline(id, TIMEWAIT_MS);
+	tell(id, RDMA_CM_EVENT_DISCONNECTED, status);
+}
+
+void cm_established(struct cm_id *id)
+{
+	id->deadline_ms = 0;
+	id->state = CM_ESTABLISHED;
+	tell(id, RDMA_CM_EVENT_ESTABLISHED, 0);
+}
+
+/* What a REQ or a REP tells the program: what the peer gives is what we may ask for, and the other
+ * way
+ * round. */
+static void show_params(struct cm_event *event, const struct cm_message *message, uint8_t bytes)
+{
+	struct rdma_conn_param *conn = &event->user.param.conn;
+
+	memcpy(event->private_data, message->private_data, bytes);
+	*conn = (struct rdma_conn_param){
+		.private_data = event->private_data,
+		.private_data_len = bytes,
+		.responder_resources = message->params.initiator_depth,
+		.initiator_depth = message->params.responder_resources,
+		.flow_control = message->params.flow_control,
+		.retry_count = message->params.retry_count,
+		.rnr_retry_count = message->params.rnr_retry_count,
+		.srq = message->params.srq,
+		.qp_num = message->params.qpn,
+	};
+}
+
+static void show_datagram(struct cm_event *event, const struct cm_id *id,
+			  const struct cm_message *message, uint8_t bytes)
+{
+	struct rdma_ud_param *ud = &event->user.param.ud;
+
+	memcpy(event->private_data, message->private_data, bytes);
+	*ud = (struct rdma_ud_param){
+		.private_data = event->private_data,
+		.private_data_len = bytes,
+		.ah_attr = cm_path(id),
+		.qp_num = message->params.qpn,
+		.qkey = message->params.qkey,
+	};
+}
+
+/* --- sending --- */
+
+static int put(const union ibv_gid *to, const struct cm_message *message)
+{
+	uint8_t mad[MAD_BYTES];
+
+	mad_encode(message, mad);
+	return cm.mads->send(to, mad);
+}
+
+static uint8_t transport_of(const struct cm_id *id)
+{
+	switch (id->user.qp_type) {
+	case IBV_QPT_UC:
+		return CM_TRANSPORT_UC;
+	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_XRC_RECV:
+		return CM_TRANSPORT_EXTENDED;
+	default:
+		return CM_TRANSPORT_RC;
+	}
+}
+
+struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type)
+{
+	const struct rdma_addr *at = &id->user.route.addr;
+	uint8_t timeout = own_timeout();
+	struct cm_message message = {
+		.type = type,
+		.tid = id->tid,
+		.local_id = id->number,
+		.remote_id = id->peer_number,
+		.service_id = mad_service_id(
+			(uint16_t)id->user.ps,
+			cm_addr_port(id->active ? &at->dst_addr : &at->src_addr)),
+		.ca_guid = be64toh(cm.device.attr.node_guid),
+		.params = id->local,
+		.gid = cm.device.gid,
+		.peer_gid = id->peer_gid,
+		.mtu = id->mtu,
+		.ack_timeout = cm_ack_timeout(id),
+		.their_timeout = timeout,
+		.our_timeout = timeout,
+		.service_timeout = (uint8_t)(timeout + PATIENCE),
+		.max_retries = RETRIES,
+		.transport = transport_of(id),
+		.extended_transport = transport_of(id) == CM_TRANSPORT_EXTENDED ? CM_EXTENDED_XRC
+										: 0,
+		.local_lid = LID_PERMISSIVE,
+		.remote_lid = LID_PERMISSIVE,
+		.hop_limit = CM_HOP_LIMIT,
+		.traffic_class = id->tos,
+		.rate = IBV_RATE_10_GBPS,
+		.pkey = PKEY,
+		.remote_qpn = id->remote.qpn,
+		.ece = id->ece,
+	};
+
+	if (type == CM_REP && id->user.qp_type == IBV_QPT_XRC_RECV) {
+		message.params.eecn = id->local.qpn;
+		message.params.qpn = 0;
+	}
+	mad_set_addresses(&message, &at->src_addr, &at->dst_addr);
+	return message;
+}
+
+void cm_say(struct cm_id *id, enum cm_type type)
+{
+	struct cm_message message = cm_message_of(id, type);
+
+	message.about = id->state == CM_REP_RCVD ? CM_ABOUT_REP : CM_ABOUT_REQ;
+	put(&id->peer_gid, &message);
+}
+
+/* Until it is time to send again, or to give up. */
+static void wait_for_answer(struct cm_id *id)
+{
+	uint64_t now = cm_now_ms(), left = id->give_up_ms > now ? id->give_up_ms - now : 1;
+
+	cm_set_deadline(id, id->again_ms < left ? id->again_ms : left);
+}
+
+static void again(struct cm_id *id)
+{
+	cm.mads->send(&id->peer_gid, id->sent);
+	wait_for_answer(id);
+}
+
+void cm_insist(struct cm_id *id, const struct cm_message *message)
+{
+	mad_encode(message, id->sent);
+	id->patient = false;
+	if (message->type == CM_DREQ) { /* the one who asked has said it for a REP */
+		id->again_ms = ms_of(own_timeout());
+		id->retries = RETRIES;
+	}
+	id->give_up_ms = cm_now_ms() + id->again_ms * (id->retries + 1);
+	again(id);
+}
+
+static void remember(const struct cm_id *id, bool silent)
+{
+	struct cm_answer *answer = &cm.answer[cm.answers++ % CM_ANSWERS];
+
+	*answer = (struct cm_answer){.gid = id->peer_gid,
+				     .peer_number = id->peer_number,
+				     .datagram = cm_is_ud(id),
+				     .silent = silent,
+				     .until_ms = cm_now_ms() + ANSWER_KEPT_MS};
+	memcpy(answer->mad, id->sent, MAD_BYTES);
+}
+
+void cm_answer(struct cm_id *id, const struct cm_message *message)
+{
+	mad_encode(message, id->sent);
+	cm.mads->send(&id->peer_gid, id->sent);
+	remember(id, false);
+}
+
+/* Say the last word to this number once more. False: there was none. */
+static bool answer_again(const union ibv_gid *to, uint32_t number, bool ud)
+{
+	uint64_t now = cm_now_ms();
+
+	for (unsigned i = 0; i < CM_ANSWERS; i++) {
+		const struct cm_answer *answer = &cm.answer[i];
+
+		if (!answer->peer_number || answer->peer_number != number ||
+		    answer->datagram != ud || answer->until_ms < now ||
+		    !cm_same_gid(&answer->gid, to))
+			continue;
+		if (!answer->silent)
+			cm.mads->send(to, answer->mad);
+		return true;
+	}
+	return false;
+}
+
+static bool number_is_taken(uint32_t number)
+{
+	for (const struct cm_id *id = cm.ids; id; id = id->next)
+		if (id->number == number)
+			return true;
+	for (const struct cm_parting *parting = cm.partings; parting; parting = parting->next)
+		if (parting->number == number)
+			return true;
+	return false;
+}
+
+static void begin(struct cm_id *id)
+{
+	uint32_t number;
+
+	do {
+		number = cm.mads->slot << CM_ID_SHIFT | (cm_random() >> (32 - CM_ID_SHIFT));
+	} while (number_is_taken(number));
+	id->number = number;
+}
+
+int cm_ask(struct cm_id *id)
+{
+	unsigned slot = cm_net_route((uint16_t)id->user.ps, &id->user.route.addr.dst_addr,
+				     &id->peer_gid);
+	struct cm_message message;
+	int rc;
+
+	id->peer_slot = 0;
+	id->again_ms = 0;
+	if (cm_watch(slot)) { /* it has just died */
+		cm_set_deadline(id, AGAIN_MS);
+		return 0;
+	}
+	id->peer_slot = slot;
+	/* A new conversation: what comes late for the one before is nobody's. */
+	begin(id);
+	id->tid = (uint64_t)cm_random() << 32 | id->number;
+	message = cm_message_of(id, cm_is_ud(id) ? CM_SIDR_REQ : CM_REQ);
+	memcpy(message.private_data, id->private_data, sizeof(message.private_data));
+	mad_encode(&message, id->sent);
+	rc = cm.mads->send(&id->peer_gid, id->sent);
+	if (rc)
+		return rc;
+	id->patient = false;
+	id->again_ms = ms_of(message.their_timeout);
+	wait_for_answer(id);
+	return 0;
+}
+
+/* --- a request comes in --- */
+
+static void refuse_stranger(const struct cm_message *request, const union ibv_gid *from,
+			    uint16_t reason)
+{
+	bool ud = request->type == CM_SIDR_REQ;
+	struct cm_message message = {.type = ud ? CM_SIDR_REP : CM_REJ,
+				     .tid = request->tid,
+				     .remote_id = request->local_id,
+				     .service_id = request->service_id,
+				     .about = CM_ABOUT_REQ,
+				     .reason = reason};
+
+	if (ud)
+		message.reason = reason == CM_REJ_NO_SERVICE ? CM_SIDR_UNSUPPORTED : CM_SIDR_REJECT;
+	if (reason == CM_REJ_MTU) {
+		message.info_len = 1;
+		message.info[0] = (uint8_t)(cm.device.port.active_mtu << 4);
+	}
+	put(from, &message);
+}
+
+/* The identifier that a request has made; NULL: it is gone, or there was none. */
+static struct cm_id *find_asked(const union ibv_gid *from, uint32_t peer_number, bool ud)
+{
+	for (struct cm_id *id = cm.ids; id; id = id->next)
+		if (!id->active && id->peer_number == peer_number && peer_number &&
+		    cm_is_ud(id) == ud && cm_same_gid(&id->peer_gid, from))
+			return id;
+	return NULL;
+}
+
+/* A request that came before is answered again. */
+static bool was_there(const struct cm_message *request, const union ibv_gid *from)
+{
+	bool ud = request->type == CM_SIDR_REQ;
+	struct cm_id *id = find_asked(from, request->local_id, ud);
+
+	if (!id || id->state == CM_OVER)
+		return answer_again(from, request->local_id, ud) || id != NULL;
+	if (id->state == CM_REQ_RCVD && !ud)
+		cm_say(id, CM_MRA);
+	else if (id->state == CM_REP_SENT || (ud && id->state == CM_ESTABLISHED))
+		cm.mads->send(&id->peer_gid, id->sent);
+	return true;
+}
+
+static void remember_peer(struct cm_id *id, const struct cm_message *message)
+{
+	id->remote = message->params;
+	id->peer_ece = message->ece;
+	id->user.route.addr.addr.ibaddr.dgid = id->peer_gid;
+	id->path.dgid = id->peer_gid;
+	/* What the program may have; at the passive end, unless it wants less. */
+	id->local.responder_resources = message->params.initiator_depth;
+	id->local.initiator_depth = message->params.responder_resources;
+	cm_limit(&id->local);
+}
+
+/* Why such a request is refused; 0: it is not. */
+static uint16_t check_request(const struct cm_message *request)
+{
+	if (request->type == CM_SIDR_REQ)
+		return 0;
+	if (request->transport != CM_TRANSPORT_RC && request->transport != CM_TRANSPORT_UC &&
+	    (request->transport != CM_TRANSPORT_EXTENDED ||
+	     request->extended_transport != CM_EXTENDED_XRC))
+		return CM_REJ_TRANSPORT;
+	if (!request->mtu || request->mtu > cm.device.port.active_mtu)
+		return CM_REJ_MTU;
+	return 0;
+}
+
+static struct cm_id *find_listener(const struct cm_message *request,
+				   const struct sockaddr_storage *src,
+				   const struct sockaddr_storage *dst)
+{
+	uint16_t port_space, port;
+	struct cm_id *listener;
+
+	if (!src->ss_family || !request->local_id ||
+	    !mad_service(request->service_id, &port_space, &port))
+		return NULL;
+	listener = cm_find_listener(port_space, (const struct sockaddr *)dst);
+	return listener && cm_is_ud(listener) == (request->type == CM_SIDR_REQ) ? listener : NULL;
+}
+
+static void fill_asked(struct cm_id *id, const struct cm_message *request,
+		       const union ibv_gid *from)
+{
+	id->state = CM_REQ_RCVD;
+	begin(id);
+	id->peer_number = request->local_id;
+	id->peer_gid = *from;
+	id->peer_slot = cm_net_slot(from, request->local_id);
+	id->tid = request->tid;
+	id->mtu = request->mtu;
+	id->peer_ack_timeout = request->ack_timeout;
+	id->again_ms = ms_of(request->our_timeout);
+	id->retries = request->max_retries;
+	if (request->type == CM_REQ && request->transport == CM_TRANSPORT_UC)
+		id->user.qp_type = IBV_QPT_UC;
+	if (request->type == CM_REQ && request->transport == CM_TRANSPORT_EXTENDED)
+		id->user.qp_type = IBV_QPT_XRC_RECV;
+	mad_get_addresses(request, &id->user.route.addr.dst_storage,
+			  &id->user.route.addr.src_storage);
+	cm_bind_device(id);
+	remember_peer(id, request);
+	id->local.psn = cm_random() &
+			0xffffff; /* now: the program may make its queue pair before it accepts */
+}
+
+/* A request: an identifier for it, and an event for the one that listens. */
+static void take_request(const struct cm_message *message, const union ibv_gid *from)
+{
+	struct cm_id *listener, *id = NULL;
+	struct sockaddr_storage src, dst;
+	struct cm_event *event;
+	uint16_t refusal;
+	bool gone;
+
+	if (was_there(message, from))
+		return;
+	mad_get_addresses(message, &src, &dst);
+	listener = find_listener(message, &src, &dst);
+	refusal = listener ? check_request(message) : CM_REJ_NO_SERVICE;
+	if (!refusal && listener->waiting < listener->backlog)
+		id = cm_new_id(listener->user.channel, listener->user.context, listener->user.ps,
+			       listener->user.qp_type);
+	event = id ? cm_event(id, RDMA_CM_EVENT_CONNECT_REQUEST, 0) : NULL;
+	if (!event) {
+		if (id)
+			cm_free_id(id);
+		refuse_stranger(message, from, refusal ? refusal : CM_REJ_CONSUMER);
+		return;
+	}
+	id->tos = listener->tos;
+	id->ack_timeout = listener->ack_timeout;
+	gone = cm_watch(cm_net_slot(from, message->local_id));
+	fill_asked(id, message, from);
+	event->user.listen_id = &listener->user;
+	if (cm_is_ud(id)) {
+		show_datagram(event, id, message, CM_SIDR_REQ_PRIVATE);
+	} else {
+		show_params(event, message, CM_REQ_PRIVATE);
+		cm_say(id, CM_MRA);
+	}
+	listener->waiting++;
+	cm_report(event, listener);
+	if (gone && !cm_is_ud(id))
+		refused(id, CM_REJ_TIMEOUT, NULL);
+}
+
+/* --- an answer comes in --- */
+
+/* Of a request that has found nobody; is there time left to look once more? */
+static bool looks_again(struct cm_id *id)
+{
+	if (id->state != CM_REQ_SENT || cm_now_ms() >= id->nobody_ms)
+		return false;
+	id->again_ms = 0;
+	cm_set_deadline(id, AGAIN_MS);
+	return true;
+}
+
+static void take_response(struct cm_id *id, struct cm_message *message)
+{
+	struct cm_event *event;
+
+	if (id->state == CM_ESTABLISHED && id->active && id->peer_number == message->local_id) {
+		cm_say(id, CM_RTU); /* it has not got there */
+		return;
+	}
+	if (id->state == CM_REP_RCVD && id->peer_number == message->local_id) {
+		cm_say(id, CM_MRA);
+		return;
+	}
+	if (id->state != CM_REQ_SENT || cm_is_ud(id))
+		return;
+	event = cm_event(id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
+	if (!event)
+		return;
+	id->deadline_ms = 0;
+	id->peer_number = message->local_id;
+	id->peer_slot = cm_net_slot(&id->peer_gid, message->local_id);
+	if (id->user.qp_type == IBV_QPT_XRC_SEND)
+		message->params.qpn = message->params.eecn;
+	remember_peer(id, message);
+	show_params(event, message, CM_REP_PRIVATE);
+	id->state = CM_REP_RCVD;
+	cm_report(event, id);
+}
+
+static void take_datagram_response(struct cm_id *id, const struct cm_message *message)
+{
+	struct cm_event *event;
+
+	if (id->state != CM_REQ_SENT || !cm_is_ud(id) ||
+	    (message->reason == CM_SIDR_UNSUPPORTED && looks_again(id)))
+		return;
+	if (message->reason != CM_SIDR_OK) {
+		fail(id, RDMA_CM_EVENT_UNREACHABLE, message->reason, message->private_data,
+		     CM_SIDR_REP_PRIVATE);
+		return;
+	}
+	event = cm_event(id, RDMA_CM_EVENT_ESTABLISHED, 0);
+	if (!event)
+		return;
+	id->deadline_ms = 0;
+	remember_peer(id, message);
+	show_datagram(event, id, message, CM_SIDR_REP_PRIVATE);
+	id->state = CM_ESTABLISHED;
+	cm_report(event, id);
+}
+
+static void take_refusal(struct cm_id *id, const struct cm_message *message)
+{
+	uint8_t mtu = message->info[0] >> 4;
+
+	switch (id->state) {
+	case CM_REQ_SENT:
+		if (message->reason == CM_REJ_NO_SERVICE && looks_again(id))
+			return;
+		/* It says what it could do. */
+		if (message->reason == CM_REJ_MTU && message->info_len && mtu && mtu < id->mtu) {
+			id->mtu = mtu;
+			if (!cm_ask(id))
+				return;
+		}
+		break;
+	case CM_REQ_RCVD:
+	case CM_REP_SENT:
+	case CM_REP_RCVD:
+		break;
+	case CM_ESTABLISHED: /* here alone: whoever waited for the RTU, which was lost, has gone */
+		if (!id->active || cm_is_ud(id) || !message->local_id ||
+		    message->reason == CM_REJ_NUMBER)
+			return; /* what came before, late */
+		break;
+	default:
+		return;
+	}
+	refused(id, message->reason, message->private_data);
+}
+
+static void take_patience(struct cm_id *id, const struct cm_message *message)
+{
+	if (id->patient || !((id->state == CM_REQ_SENT && message->about == CM_ABOUT_REQ) ||
+			     (id->state == CM_REP_SENT && message->about == CM_ABOUT_REP)))
+		return;
+	id->patient = true;
+	id->give_up_ms = cm_now_ms() + ms_of(message->service_timeout);
+}
+
+/* --- the end --- */
+
+static void forget_parting(uint32_t number, const union ibv_gid *from)
+{
+	for (struct cm_parting **at = &cm.partings; *at; at = &(*at)->next) {
+		struct cm_parting *parting = *at;
+
+		if (parting->number != number || !cm_same_gid(&parting->gid, from))
+			continue;
+		*at = parting->next;
+		free(parting);
+		return;
+	}
+}
+
+/* A DREQ, of whomever; id: whom it is about, or NULL. */
+static void take_leave(struct cm_id *id, const struct cm_message *message,
+		       const union ibv_gid *from)
+{
+	struct cm_message answer = {.type = CM_DREP,
+				    .tid = message->tid,
+				    .local_id = message->remote_id,
+				    .remote_id = message->local_id};
+
+	if (id && message->remote_qpn != id->local.qpn)
+		return;
+	put(from, &answer);
+	if (!id)
+		return;
+	switch (id->state) {
+	case CM_REP_SENT: /* so it had been there; the RTU was lost, or is late */
+		cm_established(id);
+		disconnected(id, 0);
+		break;
+	case CM_REP_RCVD:
+	case CM_ESTABLISHED:
+	case CM_DREQ_SENT: /* both at once */
+		disconnected(id, 0);
+		break;
+	default:
+		break;
+	}
+}
+
+static void part(struct cm_id *id)
+{
+	struct cm_message message = cm_message_of(id, CM_DREQ);
+	struct cm_parting *parting = calloc(1, sizeof(*parting));
+
+	mad_encode(&message, id->sent);
+	cm.mads->send(&id->peer_gid, id->sent);
+	if (!parting)
+		return;
+	parting->gid = id->peer_gid;
+	parting->number = id->number;
+	parting->peer_slot = id->peer_slot;
+	parting->again_ms = ms_of(own_timeout());
+	parting->deadline_ms = cm_now_ms() + parting->again_ms;
+	parting->give_up_ms = cm_now_ms() + cm_answer_ms();
+	memcpy(parting->mad, id->sent, MAD_BYTES);
+	parting->next = cm.partings;
+	cm.partings = parting;
+	cm_wake();
+}
+
+/* Of one who has asked, and whose number the other end may not know yet. */
+static void withdraw(struct cm_id *id)
+{
+	struct cm_message message = cm_message_of(id, CM_REJ);
+	uint64_t guid = htobe64(message.ca_guid);
+
+	message.about = CM_ABOUT_OTHER;
+	message.reason = CM_REJ_TIMEOUT;
+	message.info_len = sizeof(guid);
+	memcpy(message.info, &guid, sizeof(guid));
+	put(&id->peer_gid, &message);
+}
+
+static void refuse(struct cm_id *id)
+{
+	struct cm_message message = cm_message_of(id, cm_is_ud(id) ? CM_SIDR_REP : CM_REJ);
+
+	message.reason = cm_is_ud(id) ? CM_SIDR_REJECT : CM_REJ_CONSUMER;
+	message.about = id->state == CM_REQ_RCVD   ? CM_ABOUT_REQ
+			: id->state == CM_REP_RCVD ? CM_ABOUT_REP
+						   : CM_ABOUT_OTHER;
+	cm_answer(id, &message);
+}
+
+void cm_take_leave(struct cm_id *id)
+{
+	switch (id->state) {
+	case CM_REQ_SENT:
+		if (!cm_is_ud(id))
+			withdraw(id);
+		break;
+	case CM_REQ_RCVD:
+	case CM_REP_SENT:
+	case CM_REP_RCVD:
+		refuse(id);
+		break;
+	case CM_ESTABLISHED:
+	case CM_DREQ_SENT:
+		if (!cm_is_ud(id))
+			part(id);
+		if (!id->active)
+			remember(id, !cm_is_ud(id));
+		break;
+	case CM_TIMEWAIT:
+		if (!id->active)
+			remember(id, true);
+		break;
+	default:
+		break;
+	}
+}
+
+uint64_t cm_mind_partings(uint64_t now)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (struct cm_parting **at = &cm.partings; *at;) {
+		struct cm_parting *parting = *at;
+
+		if (parting->give_up_ms <= now) {
+			*at = parting->next;
+			free(parting);
+			continue;
+		}
+		if (parting->deadline_ms <= now) {
+			cm.mads->send(&parting->gid, parting->mad);
+			parting->deadline_ms = now + parting->again_ms;
+		}
+		if (parting->deadline_ms < first)
+			first = parting->deadline_ms;
+		at = &parting->next;
+	}
+	return first;
+}
+
+/* Of this net's processes each sees who has ended; the others have to be told. */
+void cm_linger(void)
+{
+	for (unsigned n = 0; n < LINGER_TRIES; n++) {
+		const struct cm_parting *parting = cm.partings;
+
+		while (parting && parting->peer_slot)
+			parting = parting->next;
+		if (!parting)
+			return;
+		cm_unlock();
+		usleep(LINGER_MS * 1000);
+		cm_lock();
+		for (parting = cm.partings; parting; parting = parting->next)
+			cm.mads->send(&parting->gid, parting->mad);
+	}
+}
+
+/* --- messages, time, death --- */
+
+/* Whom a message is about; NULL: nobody. */
+static struct cm_id *find_id(const struct cm_message *message, const union ibv_gid *from)
+{
+	struct cm_id *id = cm.ids;
+
+	if (message->type == CM_REJ && !message->remote_id && message->reason == CM_REJ_TIMEOUT)
+		return find_asked(from, message->local_id, false);
+	while (id && (id->number != message->remote_id || !message->remote_id))
+		id = id->next;
+	if (!id || !cm_same_gid(&id->peer_gid, from))
+		return NULL;
+	/* The one who asked learns the number of the one who is asked, if there is one. */
+	if (id->state == CM_REQ_SENT || (message->type == CM_REJ && !message->local_id))
+		return id;
+	return id->peer_number == message->local_id ? id : NULL;
+}
+
+/* A REP to nobody: whoever asked is gone, and the message that said so was lost. */
+static void refuse_answer(const struct cm_message *answer, const union ibv_gid *from)
+{
+	struct cm_message message = {.type = CM_REJ,
+				     .tid = answer->tid,
+				     .local_id = answer->remote_id,
+				     .remote_id = answer->local_id,
+				     .about = CM_ABOUT_REP,
+				     .reason = CM_REJ_NUMBER};
+
+	put(from, &message);
+}
+
+/* Messages that the state does not ask for are passed over. */
+void cm_take(const uint8_t mad[MAD_BYTES], const union ibv_gid *from)
+{
+	struct cm_message message;
+	struct cm_id *id;
+
+	if (mad_decode(&message, mad))
+		return;
+	if (message.type == CM_REQ || message.type == CM_SIDR_REQ) {
+		take_request(&message, from);
+		return;
+	}
+	id = find_id(&message, from);
+	if (message.type == CM_REP && (!id || id->state == CM_OVER) &&
+	    !answer_again(from, message.local_id, false))
+		refuse_answer(&message, from);
+	if (message.type == CM_DREQ)
+		take_leave(id, &message, from);
+	else if (message.type == CM_DREP)
+		forget_parting(message.remote_id, from);
+	if (!id)
+		return;
+	switch (message.type) {
+	case CM_MRA:
+		take_patience(id, &message);
+		break;
+	case CM_REP:
+		take_response(id, &message);
+		break;
+	case CM_SIDR_REP:
+		take_datagram_response(id, &message);
+		break;
+	case CM_RTU:
+		if (id->state == CM_REP_SENT)
+			cm_established(id);
+		break;
+	case CM_REJ:
+		take_refusal(id, &message);
+		break;
+	case CM_DREP:
+		if (id->state == CM_DREQ_SENT)
+			disconnected(id, 0);
+		break;
+	default:
+		break;
+	}
+}
+
+void cm_timed_out(struct cm_id *id)
+{
+	bool late = cm_now_ms() >= id->give_up_ms;
+
+	switch (id->state) {
+	case CM_REQ_SENT:
+		if (!late && id->again_ms)
+			again(id);
+		else if (late || cm_ask(id))
+			fail(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL, 0);
+		break;
+	case CM_REP_SENT:
+		if (late)
+			fail(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL, 0);
+		else
+			again(id);
+		break;
+	case CM_DREQ_SENT:
+		if (late)
+			disconnected(id, -ETIMEDOUT);
+		else
+			again(id);
+		break;
+	case CM_TIMEWAIT:
+		if (!id->active)
+			remember(id, true);
+		id->state = CM_OVER;
+		tell(id, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
+		break;
+	default:
+		break;
+	}
+}
+
+void cm_peer_died(unsigned slot)
+{
+	for (struct cm_id *id = cm.ids; id; id = id->next) {
+		if (id->peer_slot != slot)
+			continue;
+		switch (id->state) {
+		case CM_REQ_SENT:
+		case CM_REP_SENT:
+		case CM_REP_RCVD:
+			refused(id, CM_REJ_CONSUMER, NULL);
+			break;
+		case CM_REQ_RCVD:
+			/* A datagram's sender is gone: to answer it does no harm. */
+			if (!cm_is_ud(id))
+				refused(id, CM_REJ_TIMEOUT, NULL);
+			break;
+		case CM_ESTABLISHED:
+		case CM_DREQ_SENT:
+			if (!cm_is_ud(id))
+				disconnected(id, 0);
+			break;
+		default:
+			break;
+		}
+	}
+	for (struct cm_parting *parting = cm.partings; parting; parting = parting->next)
+		if (parting->peer_slot == slot)
+			parting->give_up_ms = 0;
+}

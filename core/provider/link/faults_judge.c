@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See faults.h: which packet a rule means, and what becomes of it. */
+#include "core/provider/link/faults.h"
+
+#include <string.h>
+
+#define BACKLOG_NS 200000000 /* what waits longer than that at a rate's limit is lost */
+#define FAR_REQUEST \
+	4096 /* sequence numbers: further back is no retransmission, but a new connection */
+#define FAR_ANSWER (1 << 19)
+#define LEAST_MTU  4096 /* the fewest packets that a READ's answer can have */
+
+/* --- whose packet, and which --- */
+
+struct place {
+	enum fault_what what;
+	uint32_t message, message_in_flow, packet; /* numbers from 1; 0: not known */
+	bool again;
+};
+
+static enum fault_what what_is(const struct packet *pkt)
+{
+	uint8_t is = pkt->opcode < OP_CODES ? opcode_is[pkt->opcode] : 0;
+
+	if (pkt->opcode == OP_ACKNOWLEDGE)
+		return pkt->syndrome & AETH_KIND ? WHAT_NAK : WHAT_ACK;
+	if (is & IS_ATOMIC)
+		return is & IS_RESPONSE ? WHAT_RESPONSE : WHAT_ATOMIC;
+	if (is & IS_READ)
+		return is & IS_RESPONSE ? WHAT_RESPONSE : WHAT_READ;
+	if (pkt->opcode == OP_FLUSH)
+		return WHAT_FLUSH;
+	if (pkt->opcode == OP_ATOMIC_WRITE)
+		return WHAT_ATOMIC_WRITE;
+	return is & IS_SEND ? WHAT_SEND : is & IS_WRITE ? WHAT_WRITE : WHAT_ANY;
+}
+
+static struct fault_flow *flow_of(struct faults *faults, enum fault_direction direction,
+				  const struct packet *pkt, uint32_t peer, bool answers)
+{
+	struct fault_flow *flow;
+
+	for (unsigned i = 0; i < FAULT_FLOWS; i++) {
+		flow = &faults->flow[i];
+		if (flow->used && flow->direction == direction && flow->answers == answers &&
+		    flow->src == pkt->src_qpn && flow->dest == pkt->dest_qpn && flow->peer == peer)
+			return flow;
+	}
+	flow = &faults->flow[faults->flow_cursor++ % FAULT_FLOWS];
+	*flow = (struct fault_flow){.used = true,
+				    .direction = (uint8_t)direction,
+				    .answers = answers,
+				    .src = pkt->src_qpn,
+				    .dest = pkt->dest_qpn,
+				    .peer = peer,
+				    .last = psn_add(pkt->psn, PSN_MASK)};
+	return flow;
+}
+
+/* The message that has this sequence number. */
+static void find_message(const struct fault_flow *flow, uint32_t psn, struct place *place)
+{
+	unsigned n = flow->recents < FLOW_RECENT ? flow->recents : FLOW_RECENT;
+
+	for (unsigned i = 1; i <= n; i++) {
+		unsigned at = (flow->recents - i) % FLOW_RECENT;
+
+		if (psn_diff(psn, flow->recent[at].psn) < 0)
+			continue;
+		place->message = flow->recent[at].number;
+		place->message_in_flow = flow->recent[at].number_in_flow;
+		place->packet = (uint32_t)psn_diff(psn, flow->recent[at].psn) + 1;
+		return;
+	}
+}
+
+static struct place place_of(struct faults *faults, enum fault_direction direction,
+			     const struct packet *pkt, uint32_t peer)
+{
+	struct place place = {.what = what_is(pkt)};
+	uint8_t is = pkt->opcode < OP_CODES ? opcode_is[pkt->opcode] : 0;
+	bool answers = is & IS_RESPONSE;
+	struct fault_flow *flow;
+	int32_t ahead;
+
+	if (!faults->numbers)
+		return place;
+	flow = flow_of(faults, direction, pkt, peer, answers);
+	if (place.what == WHAT_ACK || place.what == WHAT_NAK) {
+		place.packet = 1;
+		place.message = ++faults->count[direction][place.what];
+		place.message_in_flow = ++flow->count[place.what];
+		return place;
+	}
+	ahead = psn_diff(pkt->psn, flow->last);
+	if (ahead <= 0 && ahead > -(answers ? FAR_ANSWER : FAR_REQUEST)) {
+		place.again = true;
+		find_message(flow, pkt->psn, &place);
+		return place;
+	}
+	flow->last = pkt->psn;
+	if (pkt->opcode == OP_READ_REQUEST && pkt->dma_len)
+		flow->last = psn_add(pkt->psn, (pkt->dma_len - 1) / LEAST_MTU);
+	if (!(is & (IS_SEND | IS_WRITE | IS_READ)) || is & IS_FIRST ||
+	    pkt->opcode == OP_READ_REQUEST) {
+		unsigned at = flow->recents++ % FLOW_RECENT;
+
+		flow->recent[at].psn = pkt->psn;
+		flow->recent[at].number = ++faults->count[direction][place.what];
+		flow->recent[at].number_in_flow = ++flow->count[place.what];
+	}
+	find_message(flow, pkt->psn, &place);
+	return place;
+}
+
+/* --- the judge --- */
+
+static bool concerns(const struct fault_rule *rule, const struct packet *pkt, uint32_t peer,
+		     const struct place *place)
+{
+	if (rule->what && rule->what != place->what)
+		return false;
+	if (rule->action == FAULT_TEAR && place->what != WHAT_WRITE && place->what != WHAT_SEND)
+		return false;
+	if (rule->has_qp && rule->qp != pkt->src_qpn && rule->qp != pkt->dest_qpn)
+		return false;
+	if (rule->has_peer && rule->peer != peer)
+		return false;
+	if (rule->message &&
+	    rule->message != (rule->has_qp ? place->message_in_flow : place->message))
+		return false;
+	if (rule->packet && rule->packet != place->packet)
+		return false;
+	return !(place->again && (rule->message || rule->packet) && !rule->times);
+}
+
+static bool is_time_for(const struct fault_rule *rule, uint64_t age)
+{
+	return age >= rule->after_ns && (!rule->for_ns || age - rule->after_ns < rule->for_ns);
+}
+
+static uint64_t draw(struct fault_rule *rule, enum fault_direction direction)
+{
+	rule->random[direction] += 0x9e3779b97f4a7c15;
+	return faults_mix(rule->random[direction]);
+}
+
+static void limit_rate(struct fault_rule *rule, enum fault_direction direction,
+		       const struct packet *pkt, uint64_t now, struct fault_fate *fate)
+{
+	uint64_t *free_at = &rule->free_at[direction];
+	uint64_t start = *free_at > now ? *free_at : now;
+
+	if (start - now > BACKLOG_NS) {
+		fate->lost = true;
+		return;
+	}
+	*free_at = start + (uint64_t)((double)packet_wire_bytes(pkt) * 8e9 / (double)rule->amount);
+	if (fate->delay_ns < *free_at - now)
+		fate->delay_ns = *free_at - now;
+}
+
+static void hit(struct fault_rule *rule, enum fault_direction direction, const struct packet *pkt,
+		uint64_t now, uint32_t random, struct fault_fate *fate)
+{
+	switch (rule->action) {
+	case FAULT_LOSE:
+	case FAULT_PARTITION:
+		fate->lost = true;
+		break;
+	case FAULT_DUPLICATE:
+		fate->copies++;
+		break;
+	case FAULT_REORDER:
+		fate->hold = (unsigned)rule->amount;
+		break;
+	case FAULT_CORRUPT:
+		fate->corrupt = true;
+		fate->bit = random;
+		break;
+	case FAULT_DELAY:
+		fate->delay_ns += rule->amount + (rule->jitter ? (uint64_t)((double)rule->jitter *
+									    random / FAULT_ALWAYS)
+							       : 0);
+		break;
+	case FAULT_RATE:
+		limit_rate(rule, direction, pkt, now, fate);
+		break;
+	case FAULT_TEAR:
+		fate->tear = true;
+		/* Memory is written in words. */
+		fate->tear_at = rule->amount < pkt->len ? (uint32_t)rule->amount
+							: random % (pkt->len / 8 + 1) * 8;
+		if (rule->amount != UINT64_MAX && rule->amount >= pkt->len)
+			fate->tear_at = pkt->len;
+		break;
+	}
+}
+
+struct fault_fate faults_judge(struct faults *faults, enum fault_direction direction,
+			       const struct packet *pkt, uint32_t peer, uint64_t now)
+{
+	struct fault_fate fate = {0};
+	struct place place;
+
+	if (!faults->rules)
+		return fate;
+	if (!faults->since)
+		faults->since = now;
+	place = place_of(faults, direction, pkt, peer);
+	for (unsigned i = 0; i < faults->rules; i++) {
+		struct fault_rule *rule = &faults->rule[i];
+		uint64_t random;
+
+		if (!(rule->directions >> direction & 1) || !concerns(rule, pkt, peer, &place))
+			continue;
+		if (rule->seen[direction]++ < rule->after_packets ||
+		    !is_time_for(rule, now - faults->since))
+			continue;
+		random = draw(rule, direction);
+		if (rule->odds != FAULT_ALWAYS && (uint32_t)random >= rule->odds)
+			continue;
+		if (rule->times && rule->hits[direction] >= rule->times)
+			continue;
+		rule->hits[direction]++;
+		hit(rule, direction, pkt, now, (uint32_t)(random >> 32), &fate);
+	}
+	return fate;
+}

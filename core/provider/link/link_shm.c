@@ -1,0 +1,863 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See link_shm.h. */
+#include "core/provider/link/link_shm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "core/provider/base/fabric_dir.h"
+#include "core/rnic/objects/device.h"
+
+/* A power of two. Larger than most cores' own caches: what the other core has written is fetched
+ * faster when it has left them. */
+#define RING_BYTES  (1u << 19)
+#define RING_FULL   (RING_BYTES / 4 * 3)
+#define MAGIC	    0x324d4454u
+#define PAGE	    4096
+#define NS_PER_S    1000000000ull
+#define QPN_SPREAD  32768 /* of the numbers of a process */
+#define IN_A_ROW    16	  /* packets of one sender */
+#define GROUPS_MAX  65536 /* that a process has ever named */
+#define GROUP_FIRST SHM_SLOTS
+
+/*
+ * A packet in a ring: this line, then its payload, rounded up to lines. len WRAP: the next one is
+ * at the ring's start. `stamp` is written last, and only a record that lies here in this turn of
+ * the ring has it, so that the owner need not look anywhere else: what else may lie here, earlier
+ * packets and users' data, does not know the ring's secret.
+ */
+struct record {
+	_Atomic uint64_t stamp;
+	uint32_t from; /* of a packet that is passed on (link_udp.c) */
+	uint16_t len;
+	uint8_t opcode, syndrome;
+	uint32_t dest_qpn, psn;
+	uint32_t msn; /* of an XRC request: srqn */
+	uint8_t placement, selectivity, service, flags;
+	uint32_t rkey, dma_len; /* of a multicast datagram, with `compare`: the group's GID */
+	uint64_t where;		/* va; of a datagram src_qpn, qkey */
+	uint64_t value;		/* swap_add, original; of what is no atomic: imm, invalidate */
+	uint64_t compare;
+};
+_Static_assert(sizeof(struct record) == LINE, "a record's head is a line");
+enum { SOLICITED = 1, ACK_REQ = 2, MORE_SHIFT = 2 }; /* above: packets of a run, behind the first */
+_Static_assert(RUN_PACKETS <= 256 >> MORE_SHIFT, "they fit into the flags");
+#define WRAP	     UINT16_MAX
+#define MTU	     4096
+#define MAX_BYTES    16384 /* of payload */
+#define SENDER_WORDS (SHM_SLOTS / 64)
+
+enum { ASLEEP = 1, WOKEN };
+
+/* Positions count bytes and never come again. */
+struct ring {
+	/* Of whoever is the sender now: it begins at `start`, which it writes last. */
+	_Alignas(PAGE) _Atomic uint64_t start, secret;
+	_Alignas(64) _Atomic uint64_t head; /* up to here the owner is done */
+	_Alignas(PAGE) uint8_t bytes[RING_BYTES];
+};
+
+struct inbox {
+	struct inbox_head head;	 /* .sleeping: 0, ASLEEP or WOKEN */
+	_Atomic uint64_t groups; /* multicast: a bit for each that the owner has joined */
+	_Alignas(64) _Atomic uint64_t senders[SENDER_WORDS]; /* who has ever sent */
+	struct ring ring[SHM_SLOTS];
+};
+
+_Static_assert(offsetof(struct inbox_head, dead) == NET_DIR_DEAD_AT, "net_dir.h says where");
+
+/* The way to another process, as this one knows it. */
+struct way {
+	struct inbox *inbox;
+	uint64_t start, secret, tail, head;
+};
+
+/* A ring of the own inbox. Written under the NIC's lock, and looked at without. */
+struct arrivals {
+	_Atomic uint64_t start, secret, head;
+};
+
+struct link_shm {
+	struct nic_link nic;
+	char directory[200];
+	unsigned slot, last; /* whose ring was emptied last */
+	unsigned in_a_row;   /* packets that it may still have taken before the others have their
+			      * turn */
+	int fd;		     /* holds the lock */
+	struct inbox *own;
+	_Atomic bool woken; /* wake() was called since the thread last woke */
+	struct way way[SHM_SLOTS];
+	/* Multicast groups that the program has named, and how often each bit of own->groups was
+	 * joined. */
+	union ibv_gid *group;
+	unsigned groups, joined[64];
+	struct arrivals arrivals[SHM_SLOTS];
+	struct peers peers;
+	/* The last packet taken, while its payload is still in its ring; up to where that ring is
+	 * free
+	 * then. */
+	struct packet *lent;
+	uint8_t *lent_bytes;
+	unsigned lent_by;
+};
+
+static struct inbox *map(int fd)
+{
+	void *at = mmap(NULL, sizeof(struct inbox), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_NORESERVE, fd, 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static void name_slot(const struct link_shm *shm, unsigned slot, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s/%u", shm->directory, slot);
+}
+
+/* 0: ours; -EAGAIN: somebody lives there. */
+static int take_slot(struct link_shm *shm, unsigned slot)
+{
+	/* Not inherited by children, given up by the kernel with the process. */
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+	struct stat is, at;
+	char name[256];
+	int fd, rc;
+
+	name_slot(shm, slot, name, sizeof(name));
+	fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	rc = -EAGAIN;
+	/* Between open() and the lock somebody else may have put another file there. */
+	if (fcntl(fd, F_SETLK, &lock) || fstat(fd, &is) || stat(name, &at) ||
+	    is.st_ino != at.st_ino)
+		goto out;
+	if (is.st_size) { /* a dead one's: those who still send to it have to look again */
+		struct inbox *old = is.st_size == sizeof(struct inbox) ? map(fd) : NULL;
+
+		if (old) {
+			old->head.dead = 1;
+			munmap(old, sizeof(*old));
+		}
+		unlink(name);
+		goto out;
+	}
+	rc = ftruncate(fd, sizeof(struct inbox)) ? -errno : 0;
+	shm->own = rc ? NULL : map(fd);
+	if (!rc && !shm->own)
+		rc = -ENOMEM;
+out:
+	if (rc) {
+		close(fd);
+		return rc;
+	}
+	shm->own->head.magic = MAGIC;
+	shm->fd = fd;
+	shm->slot = slot;
+	return 0;
+}
+
+/* The inbox of a slot, with this process's ring backed by memory: no store to it may fail later. */
+static struct inbox *map_inbox(struct link_shm *shm, unsigned slot)
+{
+	struct inbox *inbox = NULL;
+	struct stat is;
+	char name[256];
+	int fd;
+
+	/* Closing another descriptor of the own file would give up the lock on it. */
+	if (slot == shm->slot)
+		return shm->own;
+	name_slot(shm, slot, name, sizeof(name));
+	fd = open(name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return NULL;
+	if (!fstat(fd, &is) && is.st_size == sizeof(struct inbox) &&
+	    !fallocate(fd, 0, offsetof(struct inbox, ring) + shm->slot * sizeof(struct ring),
+		       sizeof(struct ring)))
+		inbox = map(fd);
+	close(fd);
+#ifdef MADV_POPULATE_WRITE
+	if (inbox) /* no page fault later, where the kernel knows how */
+		madvise(&inbox->ring[shm->slot], sizeof(struct ring), MADV_POPULATE_WRITE);
+#endif
+	return inbox;
+}
+
+static uint64_t random_secret(void)
+{
+	uint64_t secret;
+
+	while (getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
+		;
+	return secret;
+}
+
+/* The way to a slot; NULL: nobody lives there. */
+static struct way *way_to_slot(struct link_shm *shm, unsigned slot)
+{
+	struct way *way = &shm->way[slot % SHM_SLOTS];
+	struct ring *ring;
+
+	if (slot >= SHM_SLOTS)
+		return NULL;
+	if (way->inbox && !way->inbox->head.dead)
+		return way;
+	if (way->inbox && way->inbox != shm->own)
+		munmap(way->inbox, sizeof(*way->inbox));
+	way->inbox = slot ? map_inbox(shm, slot) : NULL;
+	if (!way->inbox)
+		return NULL;
+	/* An earlier process of our slot may have died in the middle of a record: begin beyond
+	 * it. */
+	ring = &way->inbox->ring[shm->slot];
+	way->start = atomic_load(&ring->start);
+	if (way->start < atomic_load(&ring->head))
+		way->start = atomic_load(&ring->head);
+	way->start = (way->start / RING_BYTES + 2) * RING_BYTES;
+	way->tail = way->head = way->start;
+	way->secret = random_secret();
+	atomic_store(&ring->secret, way->secret);
+	atomic_store(&ring->start, way->start);
+	atomic_fetch_or(&way->inbox->senders[shm->slot / 64], 1ull << shm->slot % 64);
+	return way;
+}
+
+static struct way *way_to(struct link_shm *shm, uint32_t qpn)
+{
+	return way_to_slot(shm, qpn >> SHM_QPN_SHIFT);
+}
+
+/* Who is killed between saying so and doing it leaves a sleeper that the next one wakes. */
+static void wake_up(struct inbox *inbox)
+{
+	uint32_t sleeping = atomic_load_explicit(&inbox->head.sleeping, memory_order_relaxed);
+
+	if (!sleeping)
+		return;
+	if (sleeping == ASLEEP)
+		atomic_compare_exchange_strong(&inbox->head.sleeping, &sleeping, WOKEN);
+	syscall(SYS_futex, &inbox->head.sleeping, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static uint32_t record_bytes(uint32_t len)
+{
+	return (uint32_t)((sizeof(struct record) + len + LINE - 1) / LINE * LINE);
+}
+
+/* Bytes of the ring that are in use. */
+static uint64_t used(struct link_shm *shm, struct way *way)
+{
+	uint64_t head = atomic_load_explicit(&way->inbox->ring[shm->slot].head,
+					     memory_order_acquire);
+
+	/* The owner has not seen that there is a new sender yet; or it writes nonsense. */
+	if (head >= way->start && head <= way->tail)
+		way->head = head;
+	return way->tail - way->head;
+}
+
+/* Where a record with so much payload goes, and how much is skipped for that; NULL: no room. */
+static struct record *room_for(struct link_shm *shm, struct way *way, uint32_t len, uint32_t *skip)
+{
+	uint32_t need = record_bytes(len), at = way->tail % RING_BYTES;
+
+	*skip = RING_BYTES - at < need ? RING_BYTES - at : 0;
+	/* A record stays in front of the stamp that the owner looks for next. */
+	if (way->tail - way->head + *skip + need >= RING_BYTES &&
+	    used(shm, way) + *skip + need >= RING_BYTES)
+		return NULL;
+	return (struct record *)(way->inbox->ring[shm->slot].bytes + (at + *skip) % RING_BYTES);
+}
+
+static uint8_t *reserve(struct link *link, uint32_t dest_qpn, uint32_t len)
+{
+	struct link_shm *shm = (struct link_shm *)link;
+	struct way *way = way_to(shm, dest_qpn);
+	struct record *r;
+	uint32_t skip;
+
+	r = way ? room_for(shm, way, len, &skip) : NULL;
+	return r ? (uint8_t *)(r + 1) : NULL;
+}
+
+/* Of 64, one for a group. Whoever gets what it has not joined drops it. */
+static uint64_t group_bit(const union ibv_gid *gid)
+{
+	uint64_t words[2];
+
+	memcpy(words, gid, sizeof(words));
+	return 1ull << ((words[0] ^ words[1]) * 0x9e3779b97f4a7c15u >> 58);
+}
+
+/* The same for a multicast group: that of the slowest, as far as it has ever been sent to. */
+static bool group_has_room(struct link_shm *shm, uint32_t number, uint64_t *taken)
+{
+	uint64_t bit = group_bit(&shm->group[number - GROUP_FIRST]);
+	bool has = true;
+
+	*taken = 0;
+	for (unsigned slot = 1; slot < SHM_SLOTS; slot++) {
+		struct way *way = &shm->way[slot];
+
+		if (!way->inbox || way->inbox->head.dead || !(way->inbox->groups & bit) ||
+		    way->tail - way->head <= RING_FULL || used(shm, way) <= RING_FULL)
+			continue;
+		*taken += way->head;
+		has = false;
+	}
+	return has;
+}
+
+/* With a quarter of the ring left to acknowledgements, and to those who send again what is lost. */
+static bool has_room(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t *taken)
+{
+	struct link_shm *shm = (struct link_shm *)link;
+	struct way *way = peer >= GROUP_FIRST ? NULL : way_to(shm, dest_qpn);
+
+	if (peer >= GROUP_FIRST)
+		return group_has_room(shm, peer, taken);
+	if (!way || way->tail - way->head <= RING_FULL || used(shm, way) <= RING_FULL)
+		return true;
+	*taken = way->head;
+	return false;
+}
+
+/* Nothing is lost in a ring. The own process is as the others are: it answers when its packets'
+ * turn
+ * comes. */
+static bool starves(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t now,
+		    struct link_watch *watch)
+{
+	struct link_shm *shm = (struct link_shm *)link;
+	struct way *way = way_to(shm, dest_qpn);
+
+	(void)peer; /* all are of this host */
+	if (!way)
+		return false;
+	if (watch->program)
+		return peer_program_starves(&shm->peers, dest_qpn >> SHM_QPN_SHIFT, now, watch);
+	used(shm, way);
+	if (!watch->asked)
+		watch->sent = way->tail;
+	if (!peer_starves(&shm->peers, dest_qpn >> SHM_QPN_SHIFT, way->head >= watch->sent, now,
+			  watch))
+		return false;
+	wake_up(way->inbox);
+	return true;
+}
+
+static bool is_atomic(const struct packet *pkt)
+{
+	return pkt->opcode < OP_CODES && opcode_is[pkt->opcode] & IS_ATOMIC;
+}
+
+static bool is_xrc_request(const struct packet *pkt)
+{
+	return pkt->service == SERVICE_XRC && pkt->opcode < OP_CODES &&
+	       !(opcode_is[pkt->opcode] & IS_RESPONSE);
+}
+
+static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
+{
+	uint32_t skip;
+	struct record *r = room_for(shm, way, pkt->len, &skip);
+	struct inbox *to = way->inbox;
+
+	if (!r) {
+		link_count(shm->nic.count, COUNT_link_full);
+		wake_up(to);
+		return; /* lost */
+	}
+	if (skip) {
+		struct record *wrap = (struct record *)(to->ring[shm->slot].bytes +
+							way->tail % RING_BYTES);
+
+		wrap->len = WRAP;
+		atomic_store_explicit(&wrap->stamp, way->tail ^ way->secret, memory_order_release);
+		way->tail += skip;
+	}
+	/* What reserve() gave is there already. All that the owner looks at while it waits is
+	 * written
+	 * last. */
+	if (pkt->payload != (uint8_t *)(r + 1))
+		memcpy(r + 1, pkt->payload, pkt->len);
+	r->from = pkt->from;
+	r->len = (uint16_t)pkt->len;
+	r->dest_qpn = pkt->dest_qpn;
+	r->psn = pkt->psn;
+	r->msn = is_xrc_request(pkt) ? pkt->srqn : pkt->msn;
+	r->opcode = pkt->opcode;
+	r->syndrome = pkt->syndrome;
+	r->flags = (uint8_t)((pkt->solicited ? SOLICITED : 0) | (pkt->ack_req ? ACK_REQ : 0) |
+			     pkt->more << MORE_SHIFT);
+	r->placement = pkt->placement;
+	r->selectivity = pkt->selectivity;
+	r->service = pkt->service;
+	r->rkey = pkt->rkey;
+	r->dma_len = pkt->dma_len;
+	if (packet_is_multicast(pkt)) {
+		r->rkey = (uint32_t)pkt->swap_add;
+		r->dma_len = (uint32_t)(pkt->swap_add >> 32);
+	}
+	r->where = pkt->service == SERVICE_UD ? (uint64_t)pkt->qkey << 32 | pkt->src_qpn : pkt->va;
+	r->value = (uint64_t)pkt->invalidate << 32 | pkt->imm;
+	if (is_atomic(pkt))
+		r->value = opcode_is[pkt->opcode] & IS_RESPONSE ? pkt->original : pkt->swap_add;
+	r->compare = pkt->compare;
+	/* Stamp first, look for a sleeper second; he does it the other way round. */
+	atomic_store_explicit(&r->stamp, way->tail ^ way->secret, memory_order_release);
+	way->tail += record_bytes(pkt->len);
+	/* The owner looks at the line that comes next, and not at what is behind it. */
+	__builtin_prefetch(to->ring[shm->slot].bytes + (way->tail + LINE) % RING_BYTES, 1);
+	atomic_thread_fence(memory_order_seq_cst);
+	wake_up(to);
+}
+
+/* --- multicast --- */
+
+static bool has_joined(struct link_shm *shm, unsigned slot, uint64_t bit)
+{
+	struct inbox *inbox = slot == shm->slot ? shm->own : shm->way[slot].inbox;
+	uint64_t groups = 0;
+	char name[256];
+	int fd;
+
+	if (inbox && !inbox->head.dead)
+		return inbox->groups & bit;
+	name_slot(shm, slot, name, sizeof(name));
+	fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return false;
+	if (pread(fd, &groups, sizeof(groups), offsetof(struct inbox, groups)) != sizeof(groups))
+		groups = 0;
+	close(fd);
+	return groups & bit;
+}
+
+/* To all processes of the net that have joined, this one among them. */
+static void put_to_group(struct link_shm *shm, const struct packet *pkt)
+{
+	uint64_t bit = group_bit(&pkt->group), slots[SENDER_WORDS];
+	struct way *way;
+
+	net_dir_slots(shm->directory, slots, SENDER_WORDS);
+	for (unsigned slot = 1; slot < SHM_SLOTS; slot++)
+		if (slots[slot / 64] >> slot % 64 & 1 && has_joined(shm, slot, bit) &&
+		    (way = way_to_slot(shm, slot)))
+			put(shm, way, pkt);
+}
+
+/* The groups' numbers follow those of the slots. */
+static int group_number(struct link *link, const union ibv_gid *gid)
+{
+	struct link_shm *shm = (struct link_shm *)link;
+	union ibv_gid *grown;
+	unsigned i = 0;
+
+	while (i < shm->groups && memcmp(&shm->group[i], gid, sizeof(*gid)))
+		i++;
+	if (i < shm->groups)
+		return (int)(GROUP_FIRST + i);
+	grown = i < GROUPS_MAX ? realloc(shm->group, (i + 1) * sizeof(*grown)) : NULL;
+	if (!grown)
+		return -ENOMEM;
+	shm->group = grown;
+	shm->group[shm->groups++] = *gid;
+	return (int)(GROUP_FIRST + i);
+}
+
+static int join(struct link *link, unsigned host, const union ibv_gid *gid, bool joins)
+{
+	struct link_shm *shm = (struct link_shm *)link;
+	uint64_t bit = group_bit(gid);
+	unsigned *joined = &shm->joined[__builtin_ctzll(bit)];
+
+	(void)host;
+	if (joins && !(*joined)++)
+		atomic_fetch_or(&shm->own->groups, bit);
+	if (!joins && !--*joined)
+		atomic_fetch_and(&shm->own->groups, ~bit);
+	return 0;
+}
+
+static void hand_over(struct link *link, unsigned from, struct packet *pkt)
+{
+	struct link_shm *shm = (struct link_shm *)link;
+	bool to_group = pkt->peer >= GROUP_FIRST;
+	struct way *way = pkt->dest_qpn == MAD_QPN ? way_to_slot(shm, pkt->peer)
+			  : to_group		   ? NULL
+						   : way_to(shm, pkt->dest_qpn);
+
+	(void)from;
+	if (way)
+		put(shm, way, pkt);
+	else if (to_group && packet_is_multicast(pkt))
+		put_to_group(shm, pkt);
+	packet_put(pkt->net, pkt);
+}
+
+static int pass(struct link *link, struct packet *pkt)
+{
+	struct link_shm *shm = (struct link_shm *)link;
+	struct way *way = way_to(shm, pkt->dest_qpn);
+	uint32_t skip;
+
+	if (!way || way->inbox == shm->own)
+		return -ESRCH;
+	/* As has_room(): a quarter of the ring is left to what is short. */
+	if ((pkt->len > PACKET_SMALL && used(shm, way) > RING_FULL) ||
+	    !room_for(shm, way, pkt->len, &skip))
+		return -EAGAIN;
+	put(shm, way, pkt);
+	packet_put(pkt->net, pkt);
+	return 0;
+}
+
+static uint32_t owner(struct link *link, uint32_t number)
+{
+	struct link_shm *shm = (struct link_shm *)link;
+	unsigned slot = number >> SHM_QPN_SHIFT;
+
+	return slot == shm->slot ? 0 : (uint32_t)net_dir_slot_owner(shm->directory, slot);
+}
+
+/* All processes of the host have one address: any other is nobody's. */
+static int resolve(struct link *link, const union ibv_gid *gid)
+{
+	union ibv_gid ours;
+
+	rnic_gid(((struct link_shm *)link)->nic.address, &ours);
+	return memcmp(&ours, gid, sizeof(ours)) ? -ENETUNREACH : 0;
+}
+
+static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
+{
+	struct link_shm *shm = (struct link_shm *)link;
+
+	if (number - GROUP_FIRST < shm->groups)
+		*gid = shm->group[number - GROUP_FIRST];
+	else
+		rnic_gid(shm->nic.address, gid);
+}
+
+static uint64_t look(_Atomic uint64_t *at)
+{
+	return atomic_load_explicit(at, memory_order_relaxed);
+}
+
+static void set(_Atomic uint64_t *at, uint64_t value)
+{
+	atomic_store_explicit(at, value, memory_order_relaxed);
+}
+
+/* The record that is next in a sender's ring; NULL: none. */
+static struct record *next_record(struct link_shm *shm, unsigned from)
+{
+	struct arrivals *arrivals = &shm->arrivals[from];
+	uint64_t head = look(&arrivals->head);
+	struct record *r = (struct record *)(shm->own->ring[from].bytes + head % RING_BYTES);
+
+	if (atomic_load_explicit(&r->stamp, memory_order_acquire) !=
+	    (head ^ look(&arrivals->secret)))
+		return NULL;
+	return look(&arrivals->start) ? r : NULL;
+}
+
+/* Is there a new process in the sender's slot? */
+static bool is_new(struct link_shm *shm, unsigned from)
+{
+	uint64_t start = atomic_load_explicit(&shm->own->ring[from].start, memory_order_acquire);
+
+	return start != look(&shm->arrivals[from].start) && start % RING_BYTES == 0;
+}
+
+/* From now on it is read what the new one sends. */
+static void begin(struct link_shm *shm, unsigned from)
+{
+	struct ring *ring = &shm->own->ring[from];
+	uint64_t start = atomic_load_explicit(&ring->start, memory_order_acquire);
+
+	set(&shm->arrivals[from].secret, atomic_load(&ring->secret));
+	set(&shm->arrivals[from].head, start);
+	set(&shm->arrivals[from].start, start);
+	atomic_store_explicit(&ring->head, start, memory_order_release);
+}
+
+/* The packet that was taken last leaves its ring, now that it has been worked on, or else with a
+ * copy. */
+static void give_back(struct link_shm *shm)
+{
+	struct packet *pkt = shm->lent;
+
+	if (!pkt)
+		return;
+	shm->lent = NULL;
+	if (pkt->payload == shm->lent_bytes) {
+		pkt->payload = buffer_get(pkt->net, pkt->len, &pkt->payload_class);
+		memcpy(pkt->payload, shm->lent_bytes, pkt->len);
+	}
+	atomic_store_explicit(&shm->own->ring[shm->lent_by].head,
+			      look(&shm->arrivals[shm->lent_by].head), memory_order_release);
+}
+
+/* A record's packet; its payload stays where it is if it is long. */
+static struct packet *unpack(struct link_shm *shm, unsigned from, const struct record *r,
+			     uint8_t *payload, struct rnic_net *net)
+{
+	bool is_long = r->len > PACKET_SMALL;
+	struct packet *pkt = packet_get(net, 0);
+
+	pkt->len = r->len;
+	if (is_long) {
+		shm->lent = pkt;
+		shm->lent_by = from;
+		shm->lent_bytes = pkt->payload = payload;
+	} else if (r->len) {
+		memcpy(pkt->small, payload,
+		       PACKET_SMALL); /* of a constant size, and there is a line */
+	}
+	pkt->from = r->from;
+	pkt->dest_qpn = r->dest_qpn;
+	pkt->psn = r->psn & PSN_MASK;
+	pkt->msn = r->msn;
+	pkt->opcode = r->opcode;
+	pkt->syndrome = r->syndrome;
+	pkt->solicited = r->flags & SOLICITED;
+	pkt->ack_req = r->flags & ACK_REQ;
+	pkt->more = r->service == SERVICE_RC ? r->flags >> MORE_SHIFT : 0;
+	pkt->placement = r->placement;
+	pkt->selectivity = r->selectivity;
+	pkt->service = r->service;
+	pkt->rkey = r->rkey;
+	pkt->dma_len = r->dma_len;
+	if (r->service == SERVICE_UD) {
+		pkt->src_qpn = (uint32_t)r->where;
+		pkt->qkey = (uint32_t)(r->where >> 32);
+	} else {
+		pkt->src_qpn = from << SHM_QPN_SHIFT; /* as far as it is known here */
+		pkt->va = r->where;
+	}
+	if (is_xrc_request(pkt))
+		pkt->srqn = r->msn;
+	if (is_atomic(pkt)) {
+		pkt->swap_add = pkt->original = r->value;
+	} else {
+		pkt->imm = (uint32_t)r->value;
+		pkt->invalidate = (uint32_t)(r->value >> 32);
+	}
+	pkt->compare = r->compare;
+	if (packet_is_multicast(pkt))
+		pkt->swap_add = (uint64_t)r->dma_len << 32 | r->rkey;
+	return pkt;
+}
+
+/* The next packet of a sender. The rings are as good as their senders: one that is not in order is
+ * not read on. */
+static struct packet *take(struct link_shm *shm, unsigned from, struct rnic_net *net)
+{
+	_Atomic uint64_t *head = &shm->arrivals[from].head;
+	struct ring *ring = &shm->own->ring[from];
+	struct record *there, r;
+	struct packet *pkt;
+
+	if (is_new(shm, from))
+		begin(shm, from);
+	while ((there = next_record(shm, from))) {
+		uint32_t left = RING_BYTES - look(head) % RING_BYTES;
+
+		/* Once: what is checked here must be what is used. */
+		__builtin_prefetch(there + 1);
+		memcpy(&r, there, sizeof(r));
+		if (r.len == WRAP) {
+			set(head, look(head) + left);
+			continue;
+		}
+		if (r.len > MAX_BYTES || record_bytes(r.len) > left) {
+			link_count(shm->nic.count, COUNT_bad_length);
+			set(&shm->arrivals[from].secret,
+			    random_secret()); /* nothing of it is read any more */
+			return NULL;
+		}
+		pkt = unpack(shm, from, &r, (uint8_t *)(there + 1), net);
+		set(head, look(head) + record_bytes(r.len));
+		if (!shm->lent)
+			atomic_store_explicit(&ring->head, look(head), memory_order_release);
+		return pkt;
+	}
+	return NULL;
+}
+
+static bool has_come(struct link_shm *shm, unsigned from)
+{
+	return next_record(shm, from) || is_new(shm, from);
+}
+
+/* The first sender from `from` on, then from the beginning on, that has something here; SHM_SLOTS:
+ * nobody. */
+static unsigned next_sender(struct link_shm *shm, unsigned from)
+{
+	uint64_t before = (1ull << from % 64) - 1;
+
+	for (unsigned i = 0; i <= SENDER_WORDS; i++) {
+		unsigned word = (from / 64 + i) % SENDER_WORDS;
+		uint64_t senders = look(&shm->own->senders[word]);
+
+		if (i == 0)
+			senders &= ~before;
+		else if (i == SENDER_WORDS)
+			senders &= before;
+		for (; senders; senders &= senders - 1) {
+			unsigned slot = word * 64 + (unsigned)__builtin_ctzll(senders);
+
+			if (has_come(shm, slot))
+				return slot;
+		}
+	}
+	return SHM_SLOTS;
+}
+
+/* Senders in turn. */
+static struct packet *take_next(struct nic_link *nic, struct rnic_net *net)
+{
+	struct link_shm *shm = (struct link_shm *)nic;
+	struct packet *pkt = NULL;
+	unsigned from;
+
+	give_back(shm);
+	if (shm->in_a_row && next_record(shm, shm->last)) {
+		shm->in_a_row--;
+		return take(shm, shm->last, net);
+	}
+	/* A new one may have sent nothing yet: then the others are looked at, too. */
+	for (unsigned n = 0; n < SHM_SLOTS && !pkt; n++) {
+		from = next_sender(shm, (shm->last + 1) % SHM_SLOTS);
+		if (from == SHM_SLOTS)
+			return NULL;
+		shm->last = from;
+		shm->in_a_row = IN_A_ROW;
+		pkt = take(shm, from, net);
+	}
+	shm->nic.sender = shm->last;
+	return pkt;
+}
+
+static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
+{
+	struct link_shm *shm = (struct link_shm *)nic;
+	struct timespec most = {.tv_sec = (time_t)(ns / NS_PER_S),
+				.tv_nsec = (long)(ns % NS_PER_S)};
+
+	atomic_store(&shm->own->head.sleeping, ASLEEP);
+	if (!atomic_load(&shm->woken) && next_sender(shm, 0) == SHM_SLOTS)
+		syscall(SYS_futex, &shm->own->head.sleeping, FUTEX_WAIT, ASLEEP,
+			ns == UINT64_MAX ? NULL : &most, NULL, 0);
+	atomic_store(&shm->own->head.sleeping, 0);
+	atomic_store(&shm->woken, false);
+}
+
+/* The thread may be on its way to sleep, and not have said so yet. */
+static void wake(struct nic_link *nic)
+{
+	struct link_shm *shm = (struct link_shm *)nic;
+
+	atomic_store(&shm->woken, true);
+	atomic_thread_fence(memory_order_seq_cst);
+	wake_up(shm->own);
+}
+
+static void leave(struct nic_link *nic)
+{
+	struct link_shm *shm = (struct link_shm *)nic;
+	char name[256];
+
+	name_slot(shm, shm->slot, name, sizeof(name));
+	shm->own->head.dead = 1;
+	unlink(name);
+	close(shm->fd);
+	net_dir_sweep(shm->directory, false);
+}
+
+static int take_any_slot(struct link_shm *shm)
+{
+	int rc = -EAGAIN;
+
+	for (unsigned slot = 1; slot < SHM_SLOTS && rc == -EAGAIN; slot++) {
+		/* Twice: the first time a dead one's file is put away. */
+		for (unsigned n = 0; n < 2 && rc == -EAGAIN; n++)
+			rc = take_slot(shm, slot);
+	}
+	return rc;
+}
+
+struct peers *link_shm_peers(struct nic_link *nic)
+{
+	return &((struct link_shm *)nic)->peers;
+}
+
+int link_shm_open(struct nic_link **out, const char *directory)
+{
+	struct link_shm *shm = calloc(1, sizeof(*shm));
+	int rc;
+
+	if (!shm)
+		return -ENOMEM;
+	shm->nic = (struct nic_link){
+		.link = {.send = hand_over,
+			 .resolve = resolve,
+			 .gid = gid_of,
+			 .group = group_number,
+			 .join = join,
+			 .reserve = reserve,
+			 .ready = has_room,
+			 .starves = starves,
+			 .pass = pass,
+			 .owner = owner,
+			 .run_bytes = MAX_BYTES},
+		.address = INADDR_LOOPBACK,
+		.mtu = MTU,
+		.by_slot = true,
+		.take = take_next,
+		.sleep = sleep_until_mail,
+		.wake = wake,
+		.leave = leave,
+	};
+	rc = strlen(directory) < sizeof(shm->directory) ? -ENOENT : -ENAMETOOLONG;
+	if (rc == -ENOENT) {
+		strcpy(shm->directory, directory);
+		net_dir_sweep(directory, false);
+	}
+	/* Whoever ends, or sweeps, removes a directory without files. */
+	for (unsigned n = 0; n < 100 && rc == -ENOENT; n++) {
+		rc = net_dir_make(directory);
+		if (!rc)
+			rc = take_any_slot(shm);
+	}
+	if (rc) {
+		free(shm);
+		return rc == -EAGAIN ? -EUSERS : rc;
+	}
+	shm->nic.turns = &shm->own->head.turns;
+	shm->peers.directory = shm->directory;
+	shm->peers.own = shm->slot;
+	shm->peers.peer[shm->slot].head = &shm->own->head;
+	/* Not the numbers that the slot's last process had: its peers may not know yet that it is
+	 * gone. */
+	shm->nic.qpn_first = (shm->slot << SHM_QPN_SHIFT) + QPN_FIRST +
+			     random_secret() % QPN_SPREAD;
+	shm->nic.qpn_limit = (shm->slot + 1) << SHM_QPN_SHIFT;
+	if (shm->nic.qpn_limit > MULTICAST_QPN)
+		shm->nic.qpn_limit = MULTICAST_QPN;
+	*out = &shm->nic;
+	return 0;
+}

@@ -1,0 +1,618 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See link_tap.h. */
+#include "core/provider/link/link_tap.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "core/provider/link/faults.h"
+#include "core/provider/link/link_shm.h"
+#include "core/provider/base/stats_page.h"
+#include "core/provider/link/pcap.h"
+#include "core/rnic/objects/device.h"
+#include "core/rnic/objects/qp.h"
+
+#define HELD_NS 10000000 /* nothing followed: a packet that was held back goes on then */
+
+struct link_tap {
+	struct nic_link nic;
+	struct nic_link *inner;
+	struct sim *sim;
+	struct rnic_net *net;
+	struct nic_page *page;
+	int page_fd, pcap;
+	uint32_t generation; /* of the page's rules that are in force */
+	bool shm;
+	char page_path[PATH_MAX];
+	struct late *late;    /* all that wait for their time, the newest first */
+	struct late *held[2]; /* of these, by direction, those that wait for other packets */
+	struct packet *run; /* that has come in, and is taken packet by packet: run_taken so far */
+	uint32_t run_taken;
+	struct faults faults;
+};
+
+/* A packet that is late. Its timer frees it. */
+struct late {
+	struct late *newer, *older;
+	struct late *next; /* held back */
+	struct link_tap *tap;
+	struct packet *pkt; /* NULL: it has gone */
+	enum fault_direction direction;
+	unsigned left; /* packets that have still to pass it; 0: waits for its timer alone */
+};
+
+static struct link_tap *to_tap(struct link *link)
+{
+	return (struct link_tap *)link;
+}
+
+static struct link_tap *of_nic(struct nic_link *nic)
+{
+	return (struct link_tap *)nic;
+}
+
+/* The IPv4 address of a GID that has one. */
+static uint32_t address_in(const union ibv_gid *gid)
+{
+	return (uint32_t)gid->raw[12] << 24 | (uint32_t)gid->raw[13] << 16 |
+	       (uint32_t)gid->raw[14] << 8 | gid->raw[15];
+}
+
+static uint32_t address_of(const struct link_tap *tap, uint32_t number)
+{
+	struct link *link = &tap->inner->link;
+	union ibv_gid gid;
+
+	link->gid(link, number, &gid);
+	return address_in(&gid);
+}
+
+/* Of the other end: its address; on shm, where all have the same, its number in the net. */
+static uint32_t peer_of(const struct link_tap *tap, enum fault_direction direction,
+			const struct packet *pkt)
+{
+	if (tap->shm && direction == FAULT_OUT && pkt->dest_qpn == MAD_QPN)
+		return pkt->peer;
+	if (tap->shm)
+		return direction == FAULT_OUT ? pkt->dest_qpn >> SHM_QPN_SHIFT : tap->inner->sender;
+	return address_of(tap, direction == FAULT_OUT ? pkt->peer : pkt->from);
+}
+
+/* --- the wire's bytes --- */
+
+/* Processes of one host have an address each here: 127.0.0.N. */
+static struct wire_ends ends_of(const struct link_tap *tap, enum fault_direction direction,
+				const struct packet *pkt)
+{
+	uint32_t own = tap->nic.address, peer = peer_of(tap, direction, pkt), group;
+
+	if (tap->shm) {
+		own = (127u << 24) | (tap->nic.qpn_first >> SHM_QPN_SHIFT);
+		peer |= 127u << 24;
+	}
+	if (packet_is_multicast(pkt)) {
+		group = address_in(&pkt->group);
+		peer = direction == FAULT_OUT ? group : peer;
+		own = direction == FAULT_OUT ? own : group;
+	}
+	return (struct wire_ends){.src = direction == FAULT_OUT ? own : peer,
+				  .dst = direction == FAULT_OUT ? peer : own,
+				  .sport = ROCE_PORT,
+				  .dport = ROCE_PORT,
+				  .ttl = 64};
+}
+
+static void record(struct link_tap *tap, enum fault_direction direction, const struct packet *pkt)
+{
+	struct wire_ends ends = ends_of(tap, direction, pkt);
+	uint8_t bytes[WIRE_PACKET];
+	int len = wire_encode(pkt, &ends, bytes, sizeof(bytes));
+
+	if (len > 0)
+		pcap_write(tap->pcap, &ends, bytes, (size_t)len);
+}
+
+enum rnic_count link_refusal(int error)
+{
+	if (error == -EBADMSG)
+		return COUNT_bad_icrc;
+	if (error == -EPROTO)
+		return COUNT_bad_opcode;
+	return error == -EKEYREJECTED || error == -EPROTONOSUPPORT ? COUNT_bad_partition
+								   : COUNT_bad_length;
+}
+
+/* A bit of the packet flips: what a receiver makes of the bytes, NULL: nothing. Takes the
+ * packet. */
+static struct packet *receive_corrupted(struct link_tap *tap, enum fault_direction direction,
+					struct packet *pkt, uint32_t bit)
+{
+	struct wire_ends ends = ends_of(tap, direction, pkt);
+	struct packet *got = NULL;
+	uint8_t bytes[WIRE_PACKET];
+	int len = wire_encode(pkt, &ends, bytes, sizeof(bytes)), rc = -EBADMSG;
+
+	if (len > 0) {
+		bit %= (uint32_t)len * 8;
+		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		rc = wire_decode(tap->net, bytes, (size_t)len, &ends, true, &got);
+	}
+	if (rc) {
+		link_count(tap->page->count, link_refusal(rc));
+		got = NULL;
+	} else {
+		got->peer = pkt->peer;
+		got->from = pkt->from;
+		got->src_qpn = pkt->src_qpn;
+		if (packet_is_multicast(got))
+			got->group = pkt->group;
+	}
+	packet_put(tap->net, pkt);
+	return got;
+}
+
+/* On a wire the receiver sees to it. Shared memory has no checksum: it is looked at here. */
+static struct packet *corrupt(struct link_tap *tap, enum fault_direction direction,
+			      struct packet *pkt, const struct fault_fate *fate)
+{
+	bool leaves_now = direction == FAULT_OUT && !fate->hold && !fate->delay_ns;
+
+	tap->page->count[COUNT_fault_corrupted]++;
+	if (tap->shm || !leaves_now)
+		return receive_corrupted(tap, direction, pkt, fate->bit);
+	tap->inner->flip = fate->bit % (8 * packet_wire_bytes(pkt)) + 1;
+	return pkt;
+}
+
+/* --- what passes --- */
+
+static void count_passed(struct link_tap *tap, enum rnic_count packets, enum rnic_count bytes,
+			 const struct packet *pkt)
+{
+	tap->page->count[packets] += pkt->more + 1u;
+	tap->page->count[bytes] += pkt->opcode < OP_CODES ? packet_wire_bytes(pkt)
+							  : HEADER_BYTES + pkt->len;
+}
+
+static void pass(struct link_tap *tap, enum fault_direction direction, struct packet *pkt)
+{
+	if (direction == FAULT_IN) {
+		rnic_take(tap->net, qp_find(tap->net, pkt->dest_qpn), pkt);
+		return;
+	}
+	count_passed(tap, COUNT_packets_sent, COUNT_bytes_sent, pkt);
+	if (tap->pcap >= 0)
+		record(tap, direction, pkt);
+	tap->inner->link.send(&tap->inner->link, 0, pkt);
+}
+
+static void fire(struct sim *sim, void *arg)
+{
+	struct late *late = arg, **at;
+
+	(void)sim;
+	*(late->newer ? &late->newer->older : &late->tap->late) = late->older;
+	if (late->older)
+		late->older->newer = late->newer;
+	for (at = &late->tap->held[late->direction]; *at; at = &(*at)->next)
+		if (*at == late) {
+			*at = late->next;
+			break;
+		}
+	if (late->pkt)
+		pass(late->tap, late->direction, late->pkt);
+	free(late);
+}
+
+/* Takes the packet. Its payload may lie where the next one's will. */
+static struct late *defer(struct link_tap *tap, enum fault_direction direction, struct packet *pkt,
+			  uint64_t ns)
+{
+	struct late *late = calloc(1, sizeof(*late));
+	struct packet *copy = packet_copy(tap->net, pkt);
+
+	packet_put(tap->net, pkt);
+	if (!late) {
+		packet_put(tap->net, copy); /* lost */
+		return NULL;
+	}
+	*late = (struct late){.tap = tap, .pkt = copy, .direction = direction, .older = tap->late};
+	if (tap->late)
+		tap->late->newer = late;
+	tap->late = late;
+	sim_in_chain(tap->sim, CHAIN_OTHER, ns, fire, late);
+	return late;
+}
+
+static void hold(struct link_tap *tap, enum fault_direction direction, struct packet *pkt,
+		 unsigned packets)
+{
+	struct late *late = defer(tap, direction, pkt, HELD_NS), **at = &tap->held[direction];
+
+	if (!late)
+		return;
+	late->left = packets;
+	while (*at)
+		at = &(*at)->next;
+	*at = late;
+}
+
+/* A packet has passed those that are held back. */
+static void passed(struct link_tap *tap, enum fault_direction direction)
+{
+	struct late **at = &tap->held[direction], *late;
+
+	while ((late = *at)) {
+		if (--late->left) {
+			at = &late->next;
+			continue;
+		}
+		*at = late->next;
+		if (direction == FAULT_OUT)
+			pass(tap, direction, late->pkt);
+		else /* behind the one that passes it */
+			defer(tap, direction, late->pkt, 0);
+		late->pkt = NULL;
+	}
+}
+
+/* The fate of a packet: what is left of it, to go on now; NULL: nothing. Takes the packet. */
+static struct packet *judge(struct link_tap *tap, enum fault_direction direction,
+			    struct packet *pkt)
+{
+	uint64_t *count = tap->page->count;
+	struct fault_fate fate = faults_judge(&tap->faults, direction, pkt,
+					      peer_of(tap, direction, pkt), sim_now(tap->sim));
+
+	if (fate.lost) {
+		count[COUNT_fault_lost]++;
+		packet_put(tap->net, pkt);
+		return NULL;
+	}
+	if (fate.corrupt)
+		pkt = corrupt(tap, direction, pkt, &fate);
+	if (pkt && fate.tear)
+		pkt->torn = fate.tear_at + 1;
+	for (unsigned i = 0; pkt && i < fate.copies; i++) {
+		count[COUNT_fault_duplicated]++;
+		defer(tap, direction, packet_copy(tap->net, pkt), fate.delay_ns);
+	}
+	if (!pkt)
+		return NULL;
+	if (fate.hold) {
+		count[COUNT_fault_held]++;
+		hold(tap, direction, pkt, fate.hold);
+		return NULL;
+	}
+	if (fate.delay_ns) {
+		count[COUNT_fault_delayed]++;
+		defer(tap, direction, pkt, fate.delay_ns);
+		return NULL;
+	}
+	return pkt;
+}
+
+/* Is every packet looked at? Then there are no runs. */
+static bool looks(const struct link_tap *tap)
+{
+	return tap->faults.rules || tap->pcap >= 0;
+}
+
+static void set_runs(struct link_tap *tap)
+{
+	tap->nic.link.run_bytes = looks(tap) ? 0 : tap->inner->link.run_bytes;
+}
+
+/* It stays so: what the rules have done may have to be repaired when they are gone. */
+static bool may_lose(const struct link_tap *tap)
+{
+	return tap->inner->link.lossy || tap->faults.rules;
+}
+
+/* Rules that came meanwhile. */
+static void refresh(struct link_tap *tap)
+{
+	char text[CONFIG_FAULTS_BYTES], why[200];
+	uint64_t seed;
+
+	if (atomic_load_explicit(&tap->page->generation, memory_order_relaxed) == tap->generation ||
+	    !nic_page_rules(tap->page, &tap->generation, text, &seed))
+		return;
+	/* Who gave them has had them checked; of what is wrong nonetheless nothing holds. */
+	if (faults_parse(&tap->faults, text, seed, why, sizeof(why)))
+		tap->faults.rules = 0;
+	memset(tap->page->hits, 0, sizeof(tap->page->hits));
+	set_runs(tap);
+	if (may_lose(tap) && !tap->nic.link.lossy)
+		rnic_becomes_lossy(tap->net);
+}
+
+static void show_hits(struct link_tap *tap)
+{
+	for (unsigned i = 0; i < tap->faults.rules; i++)
+		for (unsigned d = 0; d < 2; d++)
+			tap->page->hits[i][d] = tap->faults.rule[i].hits[d];
+}
+
+static void send(struct link *link, unsigned from, struct packet *pkt)
+{
+	struct link_tap *tap = to_tap(link);
+
+	(void)from;
+	if (!pkt->more) /* else it was made for the rules that are known */
+		refresh(tap);
+	if (tap->faults.rules) {
+		pkt = judge(tap, FAULT_OUT, pkt);
+		show_hits(tap);
+	}
+	if (!pkt)
+		return;
+	pass(tap, FAULT_OUT, pkt);
+	if (tap->held[FAULT_OUT])
+		passed(tap, FAULT_OUT);
+}
+
+/* The next packet of the run that came in. */
+static struct packet *take_of_run(struct link_tap *tap, struct rnic_net *net)
+{
+	struct packet *run = tap->run, *pkt = packet_of_run(net, run, tap->run_taken++);
+
+	if (pkt && tap->run_taken <= run->more)
+		return pkt;
+	tap->run = NULL;
+	if (!pkt)
+		return run; /* of a wrong length: that is the transport's to say */
+	packet_put(net, run);
+	return pkt;
+}
+
+static struct packet *take_one(struct link_tap *tap, struct rnic_net *net)
+{
+	struct packet *pkt;
+
+	if (tap->run)
+		return take_of_run(tap, net);
+	pkt = tap->inner->take(tap->inner, net);
+	if (!pkt || pkt->service == SERVICE_HOST)
+		return pkt;
+	count_passed(tap, COUNT_packets_received, COUNT_bytes_received, pkt);
+	if (!pkt->more || !looks(tap))
+		return pkt;
+	tap->run = pkt;
+	tap->run_taken = 0;
+	return take_of_run(tap, net);
+}
+
+static struct packet *take(struct nic_link *nic, struct rnic_net *net)
+{
+	struct link_tap *tap = of_nic(nic);
+	struct packet *pkt;
+
+	refresh(tap);
+	while ((pkt = take_one(tap, net))) {
+		if (pkt->service == SERVICE_HOST) /* no wire has it */
+			return pkt;
+		if (tap->pcap >= 0)
+			record(tap, FAULT_IN, pkt);
+		if (tap->faults.rules) {
+			pkt = judge(tap, FAULT_IN, pkt);
+			show_hits(tap);
+		}
+		if (pkt && tap->held[FAULT_IN])
+			passed(tap, FAULT_IN);
+		if (pkt)
+			return pkt;
+	}
+	return NULL;
+}
+
+/* --- what is handed on --- */
+
+static int resolve(struct link *link, const union ibv_gid *gid)
+{
+	struct link *inner = &to_tap(link)->inner->link;
+
+	return inner->resolve(inner, gid);
+}
+
+static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
+{
+	struct link *inner = &to_tap(link)->inner->link;
+
+	inner->gid(inner, number, gid);
+}
+
+static int group_number(struct link *link, const union ibv_gid *gid)
+{
+	struct link *inner = &to_tap(link)->inner->link;
+
+	return inner->group(inner, gid);
+}
+
+static int join(struct link *link, unsigned host, const union ibv_gid *gid, bool joins)
+{
+	struct link *inner = &to_tap(link)->inner->link;
+
+	return inner->join(inner, host, gid, joins);
+}
+
+static bool ready(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t *taken)
+{
+	struct link *inner = &to_tap(link)->inner->link;
+
+	refresh(to_tap(link));
+	return !inner->ready || inner->ready(inner, peer, dest_qpn, taken);
+}
+
+static bool starves(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t now,
+		    struct link_watch *watch)
+{
+	struct link *inner = &to_tap(link)->inner->link;
+
+	return inner->starves && inner->starves(inner, peer, dest_qpn, now, watch);
+}
+
+static int pass_on(struct link *link, struct packet *pkt)
+{
+	struct link *inner = &to_tap(link)->inner->link;
+
+	return inner->pass(inner, pkt);
+}
+
+static uint32_t owner(struct link *link, uint32_t number)
+{
+	struct link *inner = &to_tap(link)->inner->link;
+
+	return inner->owner(inner, number);
+}
+
+/* What may have to wait is not to lie where others are written. */
+static uint8_t *reserve(struct link *link, uint32_t dest_qpn, uint32_t len)
+{
+	struct link_tap *tap = to_tap(link);
+	struct link *inner = &tap->inner->link;
+
+	return tap->faults.rules || !inner->reserve ? NULL : inner->reserve(inner, dest_qpn, len);
+}
+
+static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
+{
+	struct nic_link *inner = of_nic(nic)->inner;
+
+	inner->sleep(inner, ns);
+}
+
+static void wake(struct nic_link *nic)
+{
+	struct nic_link *inner = of_nic(nic)->inner;
+
+	inner->wake(inner);
+}
+
+static void forked(struct nic_link *nic)
+{
+	struct nic_link *inner = of_nic(nic)->inner;
+
+	if (inner->forked)
+		inner->forked(inner);
+}
+
+static void leave(struct nic_link *nic)
+{
+	struct link_tap *tap = of_nic(nic);
+
+	/* What is on its way arrives, although nobody waits here until it does. */
+	while (tap->late && tap->late->older)
+		tap->late = tap->late->older;
+	for (struct late *late = tap->late; late; late = late->newer)
+		if (late->pkt && late->direction == FAULT_OUT)
+			pass(tap, FAULT_OUT, late->pkt);
+	unlink(tap->page_path);
+	close(tap->page_fd);
+	tap->inner->leave(tap->inner);
+}
+
+/* --- */
+
+static int open_files(struct link_tap *tap, const struct nic_config *config, char *line,
+		      size_t size)
+{
+	int rc;
+
+	if (config->pcap[0])
+		tap->pcap = pcap_open(config->pcap);
+	if (config->pcap[0] && tap->pcap < 0) {
+		snprintf(line, size, "%s=%s: %s", nic_settings[SETTING_PCAP].variable, config->pcap,
+			 tap->pcap == -EINVAL
+				 ? "expected no file, or one that was written so before"
+				 : strerror(-tap->pcap));
+		return tap->pcap;
+	}
+	rc = nic_page_make(&tap->page, &tap->page_fd, tap->page_path, sizeof(tap->page_path),
+			   config);
+	if (!rc)
+		return 0;
+	snprintf(line, size, "no page in the net %s: %s", config->net, strerror(-rc));
+	if (tap->pcap >= 0)
+		close(tap->pcap);
+	return rc;
+}
+
+int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim,
+		  const struct nic_config *config, char *line, size_t size)
+{
+	struct link_tap *tap = calloc(1, sizeof(*tap));
+	int rc;
+
+	if (!tap)
+		return -ENOMEM;
+	tap->nic = (struct nic_link){
+		.link = {.send = send,
+			 .resolve = resolve,
+			 .gid = gid_of,
+			 .group = group_number,
+			 .join = join,
+			 .ready = ready,
+			 .reserve = reserve,
+			 .starves = starves,
+			 .pass = pass_on,
+			 .owner = owner,
+			 .burst = inner->link.burst},
+		.address = inner->address,
+		.mtu = inner->mtu,
+		.turns = inner->turns,
+		.by_slot = inner->by_slot,
+		.qpn_first = inner->qpn_first,
+		.qpn_limit = inner->qpn_limit,
+		.take = take,
+		.sleep = sleep_until_mail,
+		.wake = wake,
+		.leave = leave,
+		.forked = forked,
+	};
+	tap->inner = inner;
+	tap->sim = sim;
+	tap->shm = config->link == LINK_SHM;
+	tap->pcap = -1;
+	rc = faults_parse(&tap->faults, config->faults, config->seed, line, size);
+	if (!rc)
+		rc = open_files(tap, config, line, size);
+	if (rc) {
+		free(tap);
+		return rc;
+	}
+	tap->page->address = inner->address;
+	tap->page->qpn_first = inner->qpn_first;
+	inner->count = tap->page->count;
+	set_runs(tap);
+	tap->nic.link.lossy = may_lose(tap);
+	*out = &tap->nic;
+	return 0;
+}
+
+/* As if the power had failed: what this process has in memory that outlives it is as it is now. */
+static void die_torn(const struct packet *pkt)
+{
+	char line[120];
+	int n = snprintf(line, sizeof(line),
+			 "tidemark: a packet was torn: %u bytes of it are in memory; the process "
+			 "is killed\n",
+			 pkt->torn - 1);
+
+	if (write(STDERR_FILENO, line, (size_t)n) != n || kill(getpid(), SIGKILL))
+		abort();
+	pause();
+}
+
+void link_tap_net(struct nic_link *nic, struct rnic_net *net)
+{
+	struct link_tap *tap = of_nic(nic);
+
+	tap->net = net;
+	net->count = tap->page->count;
+	net->torn = die_torn;
+}

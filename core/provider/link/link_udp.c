@@ -1,0 +1,721 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * See link_udp.h. The slot, and with it the numbers of queue pairs, come from link_shm, whose inbox
+ * is what the other processes of a shared address pass packets on through. Whoever does so rings
+ * the receiver's bell afterwards, a datagram socket that it may be asleep on; so does who waits for
+ * an answer (peer.h).
+ *
+ * The socket is not connected and may not fragment (IP_PMTUDISC_DO), which makes Linux send the
+ * IPv4 identification 0: the ICRC covers it. What comes in has other numbers if others than Linux's
+ * UDP sent it, rdma_rxe for one; see wire.c. What does not fit into the socket's buffer is lost, as
+ * on a wire.
+ *
+ * A multicast group is an IPv4 multicast address, and has a socket of its own, bound to it, in each
+ * process that has joined. Linux gives a copy to each; time to live 1: it does not leave the subnet
+ * of the link's address.
+ *
+ * The transport numbers the ends of a link. Here these are places in a hash table of IPv4
+ * addresses: a program that makes an address known to the transport enters it; so does a datagram
+ * that comes in, until the table is half full. A connected service's packet from an address that is
+ * not in it cannot be a peer's.
+ */
+#include "core/provider/link/link_udp.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "core/provider/link/link_shm.h"
+#include "core/provider/cm/qp1.h"
+#include "core/provider/link/wire.h"
+#include "core/rnic/objects/device.h"
+
+#define BATCH	     32 /* packets received by one call */
+#define PEERS	     4096
+#define PEERS_HEARD  (PEERS / 2) /* beyond, only the program itself makes new ones known */
+#define NOBODY	     UINT32_MAX
+#define BUFFER_BYTES (8 << 20)
+#define NS_PER_S     1000000000ull
+#define TTL	     64
+#define SKB_BYTES    320 /* of Linux's own, behind a packet and about it */
+#define BURST_LEAST  8
+#define GROUPS_MAX   64 /* multicast groups that are joined */
+
+/* Own addresses: 127.77.0.0/16; if another net has this one, the next 16 bits, and so on. */
+#define OWN_FIRST 77
+#define OWN_LIMIT 127
+
+struct udp_group {
+	uint32_t address;
+	int fd;
+	unsigned joined;
+};
+
+struct link_udp {
+	struct nic_link nic;
+	struct nic_link *shm;
+	bool shared;   /* the address, with other processes */
+	int fd, event; /* event: wake() */
+	int bell; /* somebody has put something into the inbox, or waits for a turn of this NIC */
+	struct stat at; /* of the net's directory: names the bells */
+	char *directory;
+	uint32_t peer[PEERS], peers;
+	struct udp_group group[GROUPS_MAX]; /* multicast: those that are joined */
+	unsigned groups, next_group;
+	int group_poll;	    /* their sockets */
+	unsigned got, next; /* received by the last call; taken of these */
+	/* What is received and not taken yet no longer wakes who sleeps on the socket. */
+	_Atomic unsigned left;
+	_Atomic bool sleeping;
+	struct mmsghdr msg[BATCH];
+	struct iovec iov[BATCH];
+	struct sockaddr_in from[BATCH];
+	_Alignas(struct cmsghdr) uint8_t control[BATCH][CMSG_SPACE(1)];
+	uint8_t buf[BATCH][WIRE_PACKET + 4], group_buf[WIRE_PACKET + 4];
+};
+
+static bool is_loopback(uint32_t address)
+{
+	return address >> 24 == IN_LOOPBACKNET;
+}
+
+/* --- ends --- */
+
+/* The number of an address; NOBODY: it has none, and does not get one. */
+static uint32_t number_of(struct link_udp *udp, uint32_t address, uint32_t limit)
+{
+	uint32_t at = address * 2654435761u >> 20;
+
+	for (; udp->peer[at]; at = (at + 1) % PEERS)
+		if (udp->peer[at] == address)
+			return at;
+	if (udp->peers >= limit)
+		return NOBODY;
+	udp->peer[at] = address;
+	udp->peers++;
+	return at;
+}
+
+static int resolve(struct link *link, const union ibv_gid *gid)
+{
+	struct link_udp *udp = (struct link_udp *)link;
+	union ibv_gid same;
+	uint32_t address, number;
+
+	memcpy(&address, gid->raw + 12, sizeof(address));
+	address = ntohl(address);
+	rnic_gid(address, &same);
+	if (memcmp(&same, gid, sizeof(same)) || !address || IN_MULTICAST(address) ||
+	    IN_BADCLASS(address))
+		return -ENETUNREACH;
+	if (is_loopback(address) != is_loopback(udp->nic.address))
+		return -ENETUNREACH;
+	number = number_of(udp, address, PEERS - 1);
+	return number == NOBODY ? -ENOMEM : (int)number;
+}
+
+static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
+{
+	rnic_gid(((struct link_udp *)link)->peer[number % PEERS], gid);
+}
+
+/* --- multicast --- */
+
+/* The IPv4 address of a group; 0: it has none. */
+static uint32_t group_address(const union ibv_gid *gid)
+{
+	union ibv_gid same;
+	uint32_t address;
+
+	memcpy(&address, gid->raw + 12, sizeof(address));
+	address = ntohl(address);
+	rnic_gid(address, &same);
+	return memcmp(&same, gid, sizeof(same)) ? 0 : address;
+}
+
+static int group_number(struct link *link, const union ibv_gid *gid)
+{
+	uint32_t address = group_address(gid), number;
+
+	if (!address)
+		return -ENETUNREACH;
+	number = number_of((struct link_udp *)link, address, PEERS - 1);
+	return number == NOBODY ? -ENOMEM : (int)number;
+}
+
+/* As much as is allowed: the first asks for more than that. */
+static void enlarge(int fd, int option, int forced)
+{
+	int bytes = BUFFER_BYTES;
+
+	if (setsockopt(fd, SOL_SOCKET, forced, &bytes, sizeof(bytes)))
+		setsockopt(fd, SOL_SOCKET, option, &bytes, sizeof(bytes));
+}
+
+/* A socket that gets what is sent to the group by the link's interface, and nothing else. */
+static int open_group(struct link_udp *udp, uint32_t address)
+{
+	struct sockaddr_in name = {.sin_family = AF_INET,
+				   .sin_port = htons(ROCE_PORT),
+				   .sin_addr.s_addr = htonl(address)};
+	struct ip_mreq request = {.imr_multiaddr.s_addr = htonl(address),
+				  .imr_interface.s_addr = htonl(udp->nic.address)};
+	struct epoll_event event = {.events = EPOLLIN};
+	int yes = 1, no = 0, fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+	    rc = 0;
+
+	if (fd < 0)
+		return -errno;
+	enlarge(fd, SO_RCVBUF, SO_RCVBUFFORCE);
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) ||
+	    setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &no, sizeof(no)) ||
+	    bind(fd, (struct sockaddr *)&name, sizeof(name)) ||
+	    setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &request, sizeof(request)) ||
+	    epoll_ctl(udp->group_poll, EPOLL_CTL_ADD, fd, &event))
+		rc = -errno;
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+static int join(struct link *link, unsigned host, const union ibv_gid *gid, bool joins)
+{
+	struct link_udp *udp = (struct link_udp *)link;
+	uint32_t address = group_address(gid);
+	unsigned i = 0;
+
+	(void)host;
+	if (!address)
+		return -ENETUNREACH;
+	while (i < udp->groups && udp->group[i].address != address)
+		i++;
+	if (!joins) {
+		if (!--udp->group[i].joined) {
+			close(udp->group[i].fd);
+			udp->group[i] = udp->group[--udp->groups];
+		}
+		return 0;
+	}
+	if (i == udp->groups) {
+		if (i == GROUPS_MAX)
+			return -ENOMEM;
+		udp->group[i] = (struct udp_group){.address = address,
+						   .fd = open_group(udp, address)};
+		if (udp->group[i].fd < 0)
+			return udp->group[i].fd;
+		udp->groups++;
+	}
+	udp->group[i].joined++;
+	return 0;
+}
+
+/* --- out --- */
+
+/* To the socket; a datagram with its own type of service. */
+static ssize_t hand_over(const struct link_udp *udp, struct sockaddr_in *to, void *bytes,
+			 size_t len, int tos)
+{
+	_Alignas(struct cmsghdr) uint8_t room[CMSG_SPACE(sizeof(tos))];
+	struct iovec iov = {bytes, len};
+	struct msghdr msg = {
+		.msg_name = to, .msg_namelen = sizeof(*to), .msg_iov = &iov, .msg_iovlen = 1};
+	struct cmsghdr *head;
+
+	if (tos) {
+		msg.msg_control = room;
+		msg.msg_controllen = sizeof(room);
+		head = CMSG_FIRSTHDR(&msg);
+		*head = (struct cmsghdr){CMSG_LEN(sizeof(tos)), IPPROTO_IP, IP_TOS};
+		memcpy(CMSG_DATA(head), &tos, sizeof(tos));
+	}
+	return sendmsg(udp->fd, &msg, MSG_DONTWAIT);
+}
+
+static void send_out(struct link *link, unsigned from, struct packet *pkt)
+{
+	struct link_udp *udp = (struct link_udp *)link;
+	struct wire_ends ends = {.src = udp->nic.address,
+				 .dst = udp->peer[pkt->peer % PEERS],
+				 .sport = ROCE_PORT,
+				 .dport = ROCE_PORT,
+				 .ttl = TTL};
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons(ROCE_PORT),
+				 .sin_addr.s_addr = htonl(ends.dst)};
+	uint8_t buf[WIRE_PACKET];
+	int len = wire_encode(pkt, &ends, buf, sizeof(buf));
+
+	(void)from;
+	if (len > 0 && udp->nic.flip) /* link_tap.c */
+		buf[(udp->nic.flip - 1) / 8 % (uint32_t)len] ^= (uint8_t)(1 << (udp->nic.flip - 1) %
+										       8);
+	udp->nic.flip = 0;
+	if (len > 0 && hand_over(udp, &to, buf, (size_t)len,
+				 pkt->service == SERVICE_UD ? pkt->traffic_class : 0) < 0)
+		link_count(udp->nic.count, COUNT_link_full);
+	packet_put(pkt->net, pkt);
+}
+
+static socklen_t name_bell(const struct link_udp *udp, unsigned slot, struct sockaddr_un *name)
+{
+	int len;
+
+	memset(name, 0, sizeof(*name));
+	name->sun_family = AF_UNIX;
+	/* Abstract: gone with its owner. */
+	len = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "tidemark/%jx/%jx/%u",
+		       (uintmax_t)udp->at.st_dev, (uintmax_t)udp->at.st_ino, slot);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+}
+
+static void ring(const struct link_udp *udp, unsigned slot)
+{
+	struct sockaddr_un name;
+	socklen_t len = name_bell(udp, slot, &name);
+
+	sendto(udp->bell, "", 1, MSG_DONTWAIT, (struct sockaddr *)&name, len);
+}
+
+/* To the process of the net whose it is. */
+static void pass_on(struct link_udp *udp, struct packet *pkt, uint32_t src, unsigned slot)
+{
+	pkt->from = src; /* their table is another one */
+	pkt->peer = slot;
+	udp->shm->link.send(&udp->shm->link, 0, pkt);
+	ring(udp, slot);
+}
+
+/* What never leaves the host goes by shared memory, whatever the addresses. */
+static int pass(struct link *link, struct packet *pkt)
+{
+	struct link_udp *udp = (struct link_udp *)link;
+	unsigned slot = pkt->dest_qpn >> SHM_QPN_SHIFT;
+	int rc = udp->shm->link.pass(&udp->shm->link, pkt);
+
+	if (!rc)
+		ring(udp, slot);
+	return rc;
+}
+
+static uint32_t owner(struct link *link, uint32_t number)
+{
+	struct link *shm = &((struct link_udp *)link)->shm->link;
+
+	return shm->owner(shm, number);
+}
+
+/* --- those that do not answer --- */
+
+/* Of a peer elsewhere nothing is known. But a process that comes late to its own timer has had no
+ * CPU, and the peer, whose answer may have found no room, gets as much time again. */
+static bool was_late(uint64_t now, struct link_watch *watch)
+{
+	uint64_t until = watch->asked ? watch->sent : watch->due;
+
+	if (watch->asked && now < until)
+		return true;
+	watch->asked = true;
+	watch->sent = now - until > watch->period / 2 ? now + watch->period : now;
+	return watch->sent > now;
+}
+
+/* A process of this net may be looked at. What is in its socket it takes before it is idle. */
+static bool starves(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t now,
+		    struct link_watch *watch)
+{
+	struct link_udp *udp = (struct link_udp *)link;
+	unsigned slot = dest_qpn >> SHM_QPN_SHIFT;
+	struct peers *peers = link_shm_peers(udp->shm);
+	struct inbox_head *head = slot && slot < SHM_SLOTS ? peer_head(peers, slot) : NULL;
+
+	if (!head ||
+	    (peer != LINK_THIS_HOST && atomic_load(&head->address) != udp->peer[peer % PEERS]))
+		return peer != LINK_THIS_HOST && !watch->program && was_late(now, watch);
+	if (watch->program)
+		return peer_program_starves(peers, slot, now, watch);
+	if (!peer_starves(peers, slot, true, now, watch))
+		return false;
+	ring(udp, slot);
+	return true;
+}
+
+/* --- in --- */
+
+static bool receive(struct link_udp *udp)
+{
+	int got;
+
+	for (unsigned i = 0; i < BATCH; i++) {
+		udp->iov[i] = (struct iovec){udp->buf[i], sizeof(udp->buf[i])};
+		udp->msg[i].msg_hdr = (struct msghdr){.msg_name = &udp->from[i],
+						      .msg_namelen = sizeof(udp->from[i]),
+						      .msg_iov = &udp->iov[i],
+						      .msg_iovlen = 1,
+						      .msg_control = udp->control[i],
+						      .msg_controllen = sizeof(udp->control[i])};
+	}
+	got = recvmmsg(udp->fd, udp->msg, BATCH, MSG_DONTWAIT, NULL);
+	udp->next = 0;
+	udp->got = got > 0 ? (unsigned)got : 0;
+	return udp->got;
+}
+
+/* A packet with the address that it came from, by number, if it is known or may become so; else it
+ * is
+ * gone. */
+static struct packet *from_address(struct link_udp *udp, struct packet *pkt, uint32_t src)
+{
+	pkt->from = number_of(udp, src, pkt->service == SERVICE_UD ? PEERS_HEARD : 0);
+	if (pkt->from != NOBODY)
+		return pkt;
+	link_count(udp->nic.count, COUNT_wrong_source);
+	packet_put(pkt->net, pkt);
+	return NULL;
+}
+
+/* What has come for one of our addresses from another; NULL: nothing that is let in. */
+static struct packet *decode(struct link_udp *udp, struct rnic_net *net,
+			     const struct sockaddr_in *from, uint32_t to, const uint8_t *bytes,
+			     size_t len)
+{
+	struct wire_ends ends = {.src = ntohl(from->sin_addr.s_addr),
+				 .dst = to,
+				 .sport = ntohs(from->sin_port),
+				 .dport = ROCE_PORT};
+	struct packet *pkt;
+	int rc;
+
+	ends.any_id = !is_loopback(ends.src);
+	if (is_loopback(ends.src) && ends.sport != ROCE_PORT) {
+		link_count(udp->nic.count, COUNT_wrong_source);
+		return NULL;
+	}
+	rc = wire_decode(net, bytes, len, &ends, true, &pkt);
+	if (!rc)
+		return pkt;
+	link_count(udp->nic.count, link_refusal(rc));
+	return NULL;
+}
+
+/* Multicast: the next that has come in for a group. */
+static struct packet *take_of_groups(struct link_udp *udp, struct rnic_net *net)
+{
+	struct packet *pkt = NULL;
+
+	for (unsigned tries = 0; tries < udp->groups && !pkt; tries++) {
+		const struct udp_group *group = &udp->group[udp->next_group++ % udp->groups];
+		struct sockaddr_in from = {0};
+		socklen_t size = sizeof(from);
+		ssize_t len = recvfrom(group->fd, udp->group_buf, sizeof(udp->group_buf),
+				       MSG_DONTWAIT, (struct sockaddr *)&from, &size);
+
+		if (len < 0 || size < sizeof(from))
+			continue;
+		pkt = decode(udp, net, &from, group->address, udp->group_buf, (size_t)len);
+		if (pkt && !packet_is_multicast(pkt)) {
+			link_count(udp->nic.count, COUNT_unknown_qp);
+			packet_put(net, pkt);
+			pkt = NULL;
+		}
+		if (!pkt)
+			continue;
+		rnic_gid(group->address, &pkt->group);
+		pkt = from_address(udp, pkt, ntohl(from.sin_addr.s_addr));
+	}
+	return pkt;
+}
+
+/* The type of service that came with it. */
+static uint8_t tos_of(struct msghdr *msg)
+{
+	const struct cmsghdr *head = CMSG_FIRSTHDR(msg);
+
+	return head && head->cmsg_level == IPPROTO_IP && head->cmsg_type == IP_TOS
+		       ? *CMSG_DATA(head)
+		       : 0;
+}
+
+static struct packet *parse(struct link_udp *udp, struct rnic_net *net, unsigned i)
+{
+	unsigned own = udp->nic.qpn_first >> SHM_QPN_SHIFT, slot;
+	const struct sockaddr_in *from = &udp->from[i];
+	struct packet *pkt;
+	uint32_t src;
+
+	if (udp->msg[i].msg_hdr.msg_namelen < sizeof(*from)) {
+		link_count(udp->nic.count, COUNT_wrong_source);
+		return NULL;
+	}
+	pkt = decode(udp, net, from, udp->nic.address, udp->buf[i], udp->msg[i].msg_len);
+	if (!pkt)
+		return NULL;
+	if (pkt->service == SERVICE_UD)
+		pkt->traffic_class = tos_of(&udp->msg[i].msg_hdr);
+	src = ntohl(from->sin_addr.s_addr);
+	slot = pkt->dest_qpn >> SHM_QPN_SHIFT;
+	if (pkt->dest_qpn == MAD_QPN && pkt->service == SERVICE_UD)
+		slot = udp->shared ? qp1_slot(pkt, udp->directory, own) : own;
+	if (slot == own)
+		return from_address(udp, pkt, src);
+	if (udp->shared)
+		pass_on(udp, pkt, src, slot);
+	else {
+		link_count(udp->nic.count, COUNT_unknown_qp);
+		packet_put(net, pkt);
+	}
+	return NULL;
+}
+
+static void wake(struct nic_link *nic)
+{
+	uint64_t one = 1;
+
+	/* Full: it is awake. */
+	if (write(((struct link_udp *)nic)->event, &one, sizeof(one)) < 0)
+		return;
+}
+
+/* Out of the inbox: another process's own words, or, at an address that both have, what it has
+ * passed on. */
+static struct packet *of_this_host(struct link_udp *udp, struct packet *pkt)
+{
+	if (pkt->service == SERVICE_HOST)
+		return pkt;
+	if (udp->shared)
+		return from_address(udp, pkt, pkt->from);
+	link_count(udp->nic.count, COUNT_wrong_source);
+	packet_put(pkt->net, pkt);
+	return NULL;
+}
+
+static struct packet *take(struct nic_link *nic, struct rnic_net *net)
+{
+	struct link_udp *udp = (struct link_udp *)nic;
+	struct packet *pkt;
+
+	while ((udp->shared || net->xrc) && (pkt = udp->shm->take(udp->shm, net)))
+		if ((pkt = of_this_host(udp, pkt)))
+			return pkt;
+	pkt = NULL;
+	while (!pkt && (udp->next < udp->got || receive(udp)))
+		pkt = parse(udp, net, udp->next++);
+	if (!pkt && udp->groups)
+		pkt = take_of_groups(udp, net);
+	atomic_store(&udp->left, udp->got - udp->next);
+	if (udp->next < udp->got && atomic_exchange(&udp->sleeping, false))
+		wake(nic);
+	return pkt;
+}
+
+static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
+{
+	struct link_udp *udp = (struct link_udp *)nic;
+	struct timespec most = {.tv_sec = (time_t)(ns / NS_PER_S),
+				.tv_nsec = (long)(ns % NS_PER_S)};
+	struct pollfd fds[4] = {{udp->fd, POLLIN, 0},
+				{udp->event, POLLIN, 0},
+				{udp->group_poll, POLLIN, 0},
+				{udp->bell, POLLIN, 0}};
+	uint64_t count;
+	char rings[64];
+
+	atomic_store(&udp->sleeping, true);
+	if (atomic_load(&udp->left))
+		return;
+	if (ppoll(fds, 4, ns == UINT64_MAX ? NULL : &most, NULL) <= 0)
+		return;
+	if (fds[1].revents && read(udp->event, &count, sizeof(count)) < 0)
+		return;
+	while (fds[3].revents && recv(udp->bell, rings, sizeof(rings), MSG_DONTWAIT) >= 0)
+		;
+}
+
+/* --- coming and going --- */
+
+/* A child that kept the sockets would keep the port, and its share of what comes to a shared
+ * address. */
+static void let_go(struct nic_link *nic)
+{
+	struct link_udp *udp = (struct link_udp *)nic;
+
+	close(udp->fd);
+	close(udp->event);
+	close(udp->group_poll);
+	for (unsigned i = 0; i < udp->groups; i++)
+		close(udp->group[i].fd);
+	close(udp->bell);
+}
+
+static void leave(struct nic_link *nic)
+{
+	struct link_udp *udp = (struct link_udp *)nic;
+
+	let_go(nic);
+	udp->shm->leave(udp->shm);
+}
+
+/* The path's MTU that fits into packets of the interface with our address. 0: it is nobody's. */
+static unsigned mtu_of(const struct link_udp *udp)
+{
+	struct ifaddrs *all, *at;
+	struct ifreq request = {0};
+	unsigned mtu = WIRE_PAYLOAD;
+
+	if (is_loopback(udp->nic.address))
+		strcpy(request.ifr_name, "lo");
+	if (getifaddrs(&all))
+		return 0;
+	for (at = all; at; at = at->ifa_next) {
+		struct sockaddr_in *addr = (struct sockaddr_in *)at->ifa_addr;
+
+		if (addr && addr->sin_family == AF_INET &&
+		    ntohl(addr->sin_addr.s_addr) == udp->nic.address)
+			snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", at->ifa_name);
+	}
+	freeifaddrs(all);
+	if (ioctl(udp->fd, SIOCGIFMTU, &request))
+		return 0;
+	while (mtu && (int)(WIRE_IP_UDP + WIRE_HEADERS + mtu + 4) > request.ifr_mtu)
+		mtu /= 2;
+	return mtu < 256 ? 0 : mtu;
+}
+
+/* Packets that the socket's buffer holds, a quarter of it left to acknowledgements: Linux counts
+ * what it allocated. */
+static uint32_t burst_of(const struct link_udp *udp)
+{
+	uint32_t room = 512;
+	socklen_t size = sizeof(int);
+	int bytes;
+
+	while (room < WIRE_IP_UDP + WIRE_HEADERS + udp->nic.mtu + SKB_BYTES)
+		room *= 2;
+	if (getsockopt(udp->fd, SOL_SOCKET, SO_RCVBUF, &bytes, &size) || bytes < 0)
+		return BURST_LEAST;
+	room = (uint32_t)bytes / (room + SKB_BYTES) * 3 / 4;
+	return room < BURST_LEAST ? BURST_LEAST : room;
+}
+
+/* The socket, unless the address is in use: -EADDRINUSE. */
+static int bind_to(struct link_udp *udp, uint32_t address)
+{
+	int never = IP_PMTUDISC_DO, yes = 1;
+	struct sockaddr_in own = {.sin_family = AF_INET,
+				  .sin_port = htons(ROCE_PORT),
+				  .sin_addr.s_addr = htonl(address)};
+	int rc;
+
+	udp->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (udp->fd < 0)
+		return -errno;
+	enlarge(udp->fd, SO_RCVBUF, SO_RCVBUFFORCE);
+	enlarge(udp->fd, SO_SNDBUF, SO_SNDBUFFORCE);
+	rc = setsockopt(udp->fd, IPPROTO_IP, IP_MTU_DISCOVER, &never, sizeof(never)) ||
+			     setsockopt(udp->fd, IPPROTO_IP, IP_RECVTOS, &yes, sizeof(yes)) ||
+			     setsockopt(udp->fd, IPPROTO_IP, IP_MULTICAST_IF, &own.sin_addr,
+					sizeof(own.sin_addr))
+		     ? -errno
+		     : 0;
+	if (!rc && udp->shared && setsockopt(udp->fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof(yes)))
+		rc = -errno;
+	if (!rc && bind(udp->fd, (struct sockaddr *)&own, sizeof(own)))
+		rc = -errno;
+	if (!rc) {
+		udp->nic.address = address;
+		return 0;
+	}
+	close(udp->fd);
+	udp->fd = -1;
+	return rc;
+}
+
+static int bind_own(struct link_udp *udp)
+{
+	uint32_t slot = udp->nic.qpn_first >> SHM_QPN_SHIFT;
+	int rc = -EADDRINUSE;
+
+	for (uint32_t net = OWN_FIRST; net < OWN_LIMIT && rc == -EADDRINUSE; net++)
+		rc = bind_to(udp, (uint32_t)IN_LOOPBACKNET << 24 | net << 16 | slot);
+	return rc;
+}
+
+static int open_bell(struct link_udp *udp, const char *directory)
+{
+	struct sockaddr_un name;
+	socklen_t len;
+
+	if (stat(directory, &udp->at))
+		return -errno;
+	len = name_bell(udp, udp->nic.qpn_first >> SHM_QPN_SHIFT, &name);
+	udp->bell = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	return udp->bell < 0 || bind(udp->bell, (struct sockaddr *)&name, len) ? -errno : 0;
+}
+
+int link_udp_open(struct nic_link **out, const char *directory, uint32_t address)
+{
+	struct link_udp *udp = calloc(1, sizeof(*udp));
+	int rc = udp ? link_shm_open(&udp->shm, directory) : -ENOMEM;
+	struct peers *peers;
+
+	if (rc) {
+		free(udp);
+		return rc;
+	}
+	udp->fd = udp->bell = udp->event = udp->group_poll = -1;
+	udp->nic = (struct nic_link){
+		.link = {.send = send_out,
+			 .resolve = resolve,
+			 .gid = gid_of,
+			 .group = group_number,
+			 .join = join,
+			 .starves = starves,
+			 .pass = pass,
+			 .owner = owner,
+			 .lossy = true},
+		.turns = udp->shm->turns,
+		.qpn_first = udp->shm->qpn_first,
+		.qpn_limit = udp->shm->qpn_limit,
+		.take = take,
+		.sleep = sleep_until_mail,
+		.wake = wake,
+		.leave = leave,
+		.forked = let_go,
+	};
+	udp->shared = address != 0;
+	udp->directory = strdup(directory);
+	rc = !udp->directory ? -ENOMEM : address ? bind_to(udp, address) : bind_own(udp);
+	if (!rc)
+		rc = open_bell(udp, directory);
+	if (!rc) {
+		peers = link_shm_peers(udp->shm);
+		atomic_store(&peers->peer[peers->own].head->address, udp->nic.address);
+		udp->nic.mtu = mtu_of(udp);
+		udp->nic.link.burst = burst_of(udp);
+		udp->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		udp->group_poll = epoll_create1(EPOLL_CLOEXEC);
+		rc = !udp->nic.mtu ? -EMSGSIZE : udp->event < 0 || udp->group_poll < 0 ? -errno : 0;
+	}
+	if (!rc) {
+		*out = &udp->nic;
+		return 0;
+	}
+	leave(&udp->nic);
+	free(udp->directory);
+	free(udp);
+	return rc;
+}

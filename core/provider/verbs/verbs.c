@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * libibverbs' functions over the process's soft RNIC: what a preloaded, or drop-in, library shows
+ * to programs; those of the device, completion queues, events and so on are in files of their own.
+ * Each takes the NIC's lock and calls core/rnic.
+ */
+#include "core/provider/base/context.h"
+#include "core/provider/verbs/verbs.h"
+#include "core/rnic/objects/qp.h"
+
+/* --- work requests --- */
+
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	return LOCKED(int, rnic_post_send(qp, wr, bad));
+}
+
+static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	return LOCKED(int, rnic_post_recv(qp, wr, bad));
+}
+
+void nic_data_calls(struct ibv_context *context)
+{
+	context->ops.post_send = post_send;
+	context->ops.post_recv = post_recv;
+	verbs_enable_srq(context);
+	verbs_enable_xrc(context);
+	verbs_enable_memory(context);
+}
+
+/* --- queue pairs --- */
+
+EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	int error = nic_check_queues(pd, attr->send_cq, attr->recv_cq, attr->srq);
+
+	if (error) {
+		errno = error;
+		return NULL;
+	}
+	return NAMED(LOCKED(struct ibv_qp *, rnic_create_qp(pd, attr)));
+}
+
+EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+{
+	return LOCKED(struct ibv_qp_ex *, rnic_qp_to_qp_ex(qp));
+}
+
+EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+			struct ibv_qp_init_attr *init)
+{
+	return IS_NAMED(qp) ? LOCKED(int, rnic_query_qp(qp, attr, mask, init)) : ENOENT;
+}
+
+EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	return IS_NAMED(qp) ? LOCKED(int, rnic_modify_qp(qp, attr, mask)) : ENOENT;
+}
+
+/* A peer's last message that has come in is answered first. */
+static int destroy_qp(struct ibv_qp *qp)
+{
+	nic_drain(nic_get());
+	return rnic_destroy_qp(qp);
+}
+
+EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
+{
+	int error = IS_NAMED(qp) ? LOCKED(int, destroy_qp(qp)) : ENOENT;
+
+	if (error)
+		return error;
+	nic_settle_events(qp->context, qp);
+	nic_lock(nic_get());
+	qp_give_back((struct rnic_qp *)qp);
+	nic_unlock(nic_get());
+	return 0;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_NIC_VERBS_H
+#define TM_NIC_VERBS_H
+/* What the files that show libibverbs' functions (verbs*.c) have in common. */
+#include <errno.h>
+#include "core/provider/base/nic.h"
+#include "core/rnic/objects/device.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* Where a kernel's driver would have its node. */
+#define NIC_NODE_NAME "uverbs0"
+#define NIC_NODE      "/dev/infiniband/" NIC_NODE_NAME
+
+/*
+ * An object's handle, by which a kernel knows it. A program that has written over it, or over the
+ * object's context, is told that there is no such object (ENOENT) by the calls that a driver would
+ * ask its kernel with. Regions and windows have their slots for handles.
+ */
+static inline uint32_t nic_handle(const void *object, const struct ibv_context *context)
+{
+	uint64_t bits = ((uintptr_t)object >> 4) + ((uintptr_t)context >> 4) * 31;
+
+	return (uint32_t)((bits * 0x9e3779b97f4a7c15u) >> 32);
+}
+
+#define NAMED(object)                                                         \
+	({                                                                    \
+		__typeof__(object) named_ = (object);                         \
+		if (named_)                                                   \
+			named_->handle = nic_handle(named_, named_->context); \
+		named_;                                                       \
+	})
+#define IS_NAMED(object) ((object)->handle == nic_handle(object, (object)->context))
+
+static inline bool nic_has_mr(const struct ibv_mr *mr)
+{
+	const struct rnic_hca *hca = to_hca(mr->context);
+
+	return mr->handle && mr->handle <= hca->mrs && &hca->mr[mr->handle]->ibv == mr;
+}
+
+static inline bool nic_has_mw(const struct ibv_mw *mw)
+{
+	const struct rnic_hca *hca = to_hca(mw->context);
+
+	return mw->handle && mw->handle <= hca->mrs && &hca->mr[mw->handle]->mw == mw;
+}
+
+/* 0 or ENOENT, of what a queue pair is made of. */
+static inline int nic_check_queues(const struct ibv_pd *pd, const struct ibv_cq *send,
+				   const struct ibv_cq *recv, const struct ibv_srq *srq)
+{
+	return (!pd || IS_NAMED(pd)) && (!send || IS_NAMED(send)) && (!recv || IS_NAMED(recv)) &&
+			       (!srq || IS_NAMED(srq))
+		       ? 0
+		       : ENOENT;
+}
+
+/* The result of a call that makes something of `object`; NULL with ENOENT: of nothing. */
+#define MADE_OF(object, call) (IS_NAMED(object) ? (call) : (errno = ENOENT, NULL))
+
+/* Call core/rnic under the lock; what becomes due by it runs, too. */
+#define LOCKED(type, call)                    \
+	({                                    \
+		struct nic *nic_ = nic_get(); \
+		nic_lock(nic_);               \
+		type result_ = (call);        \
+		nic_run(nic_);                \
+		nic_unlock(nic_);             \
+		result_;                      \
+	})
+
+/* The context's table has the functions of shared receive queues (verbs_srq.c). */
+void verbs_enable_srq(struct ibv_context *context);
+
+/* The context's table has the functions of XRC (verbs_xrc.c). */
+void verbs_enable_xrc(struct ibv_context *context);
+
+/* The context's table has the functions for memory (verbs_memory.c), and its memory is the
+ * program's. */
+void verbs_enable_memory(struct ibv_context *context);
+
+/* libibverbs' headers have macros of these names. */
+#undef ibv_query_port
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * libibverbs' completion queues. Whoever polls drives the NIC on the way when there is nothing to
+ * be had.
+ *
+ * An iterating poll takes the lock for each step, not from its start to its end: a program posts
+ * between the steps. That no other thread iterates over the queue meanwhile is core/rnic/objects/cq_ex.c's
+ * business. Its readers read what was taken out, and need no lock.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+#include "core/provider/base/context.h"
+#include "core/provider/verbs/verbs.h"
+#include "core/rt/sim.h"
+
+static struct rnic_cq *to_cq(struct ibv_cq_ex *ex)
+{
+	return (struct rnic_cq *)ex;
+}
+
+static void make_waitable(struct ibv_cq *cq)
+{
+	pthread_mutex_init(&cq->mutex, NULL);
+	pthread_cond_init(&cq->cond, NULL);
+}
+
+EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+				    struct ibv_comp_channel *channel, int comp_vector)
+{
+	struct ibv_cq *cq = LOCKED(struct ibv_cq *,
+				   rnic_create_cq(context, cqe, cq_context, channel, comp_vector));
+
+	if (cq)
+		make_waitable(NAMED(cq));
+	return cq;
+}
+
+EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
+{
+	return IS_NAMED(cq) ? LOCKED(int, rnic_resize_cq(cq, cqe)) : ENOENT;
+}
+
+int nic_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
+{
+	return IS_NAMED(cq) ? LOCKED(int, rnic_modify_cq(cq, attr)) : ENOENT;
+}
+
+EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
+{
+	int error = IS_NAMED(cq) ? LOCKED(int, rnic_destroy_cq(cq)) : ENOENT;
+
+	if (error)
+		return error;
+	nic_settle_completions(cq);
+	nic_settle_events(cq->context, cq);
+	nic_lock(nic_get());
+	cq_give_back((struct rnic_cq *)cq);
+	nic_unlock(nic_get());
+	return 0;
+}
+
+int nic_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
+{
+	const struct rnic_cq *own = (const struct rnic_cq *)cq;
+	struct nic *nic = nic_get();
+	int got;
+
+	nic_lock(nic);
+	got = rnic_poll_cq(cq, n, wc);
+	if (got == 0) {
+		nic_poll(nic, own, (uint32_t)n);
+		got = rnic_poll_cq(cq, n, wc);
+	}
+	nic_polled(nic, got > 0);
+	nic_unlock(nic);
+	return got;
+}
+
+static int arm(struct nic *nic, struct ibv_cq *cq, int solicited_only)
+{
+	/* The program is going to wait, perhaps with a call of its own. */
+	nic_hand_over(nic);
+	return rnic_req_notify_cq(cq, solicited_only);
+}
+
+int nic_req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+	return IS_NAMED(cq) ? LOCKED(int, arm(nic_, cq, solicited_only)) : ENOENT;
+}
+
+/* --- iterating --- */
+
+static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
+{
+	struct nic *nic = nic_get();
+	int error;
+
+	nic_lock(nic);
+	error = cq_ex_start(cq, attr);
+	if (error == ENOENT) {
+		nic_poll(nic, to_cq(cq), UINT32_MAX);
+		error = cq_ex_start(cq, attr);
+	}
+	nic_polled(nic, error == 0);
+	nic_unlock(nic);
+	return error;
+}
+
+static int next_poll(struct ibv_cq_ex *cq)
+{
+	struct nic *nic = nic_get();
+	int error;
+
+	nic_lock(nic);
+	error = cq_ex_next(cq);
+	nic_unlock(nic);
+	return error;
+}
+
+static void end_poll(struct ibv_cq_ex *cq)
+{
+	struct nic *nic = nic_get();
+
+	nic_lock(nic);
+	cq_ex_end(cq);
+	nic_unlock(nic);
+}
+
+/* The device's clock is CLOCK_MONOTONIC. */
+static uint64_t read_wallclock(struct ibv_cq_ex *cq)
+{
+	struct timespec wall, mono;
+	int64_t ahead;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	clock_gettime(CLOCK_MONOTONIC, &mono);
+	ahead = (int64_t)(wall.tv_sec - mono.tv_sec) * 1000000000 + (wall.tv_nsec - mono.tv_nsec);
+	return to_cq(cq)->batch->current.at_ns + (uint64_t)ahead;
+}
+
+struct ibv_cq_ex *nic_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+{
+	struct ibv_cq_ex *cq = LOCKED(struct ibv_cq_ex *, rnic_create_cq_ex(context, attr));
+
+	if (!cq)
+		return NULL;
+	make_waitable(NAMED(ibv_cq_ex_to_cq(cq)));
+	cq->start_poll = start_poll;
+	cq->next_poll = next_poll;
+	cq->end_poll = end_poll;
+	if (cq->read_completion_wallclock_ns)
+		cq->read_completion_wallclock_ns = read_wallclock;
+	return cq;
+}

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The device tide0 as libibverbs shows it: found, opened, asked.
+ *
+ * An opened device is a struct rnic_hca of its own; libibverbs' inline functions find ours in its
+ * tables. There is one port with one GID, that of the link's address, and one P_Key. There is
+ * nothing in sysfs; programs that read it do so by ibv_read_sysfs_file(), which answers for the
+ * device's directories.
+ *
+ * Closing destroys the queue pairs that are left, as a kernel does: nothing else of a process can
+ * be reached from outside.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "core/provider/base/context.h"
+#include "core/provider/verbs/verbs.h"
+#include "core/rnic/transport/link.h"
+#include "core/rnic/objects/qp.h"
+
+#define GIDS	    8	   /* of the port's table; the first has an address, the others are empty */
+#define PKEY	    0xffff /* the default partition, full member */
+#define GUID	    0x02746d0000000000u
+#define GID_ROCE_V2 1 /* ibv_query_gid_type(), which is not in libibverbs' headers */
+
+/* Vendors' libraries look for their mark in what libibverbs keeps behind the public structure:
+ * none. */
+static struct {
+	struct ibv_device device;
+	uint64_t none[32];
+} tide0 = {
+	.device =
+		{
+			.node_type = IBV_NODE_CA,
+			.transport_type = IBV_TRANSPORT_IB,
+			.name = "tide0",
+			.dev_name = NIC_NODE_NAME,
+			.dev_path = "/sys/class/infiniband_verbs/" NIC_NODE_NAME,
+			.ibdev_path = "/sys/class/infiniband/tide0",
+		},
+};
+
+static uint64_t guid(void)
+{
+	struct nic *nic = nic_get();
+
+	return GUID | (nic ? nic->link->address : 0);
+}
+
+/* --- found --- */
+
+EXPORT struct ibv_device **ibv_get_device_list(int *num)
+{
+	struct ibv_device **list = calloc(2, sizeof(*list));
+
+	if (list)
+		list[0] = &tide0.device;
+	if (num)
+		*num = !!list;
+	return list;
+}
+
+EXPORT void ibv_free_device_list(struct ibv_device **list)
+{
+	free(list);
+}
+
+EXPORT const char *ibv_get_device_name(struct ibv_device *device)
+{
+	return device->name;
+}
+
+EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
+{
+	(void)device;
+	return htobe64(guid());
+}
+
+EXPORT int ibv_get_device_index(struct ibv_device *device)
+{
+	(void)device;
+	return 0;
+}
+
+/* --- asked --- */
+
+EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+	int error = rnic_query_device(context, attr);
+
+	if (!error)
+		attr->node_guid = attr->sys_image_guid = htobe64(guid());
+	return error;
+}
+
+static int query_device_ex(struct ibv_context *context,
+			   const struct ibv_query_device_ex_input *input,
+			   struct ibv_device_attr_ex *attr, size_t len)
+{
+	struct ibv_device_attr_ex full;
+	int error = rnic_query_device_ex(context, input, &full,
+					 len < sizeof(full) ? len : sizeof(full));
+
+	if (error)
+		return error;
+	full.orig_attr.node_guid = full.orig_attr.sys_image_guid = htobe64(guid());
+	nic_odp_caps(&full.odp_caps);
+	full.xrc_odp_caps = nic_odp_xrc_caps();
+	full.max_dm_size = NIC_DM_BYTES;
+	memset(attr, 0, len);
+	memcpy(attr, &full, len < sizeof(full) ? len : sizeof(full));
+	return 0;
+}
+
+static int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
+{
+	return LOCKED(int, rnic_query_rt_values(context, values));
+}
+
+static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr,
+		      size_t len)
+{
+	int error = rnic_query_port_ex(context, port, attr, len);
+
+	if (!error && len > offsetof(struct ibv_port_attr, gid_tbl_len))
+		attr->gid_tbl_len = GIDS;
+	return error;
+}
+
+EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port,
+			  struct _compat_ibv_port_attr *attr)
+{
+	return query_port(context, port, (struct ibv_port_attr *)attr,
+			  offsetof(struct ibv_port_attr, port_cap_flags2));
+}
+
+/* 0: there is an address; ENODATA: an empty entry. */
+static int check_gid(uint32_t port, uint32_t index)
+{
+	if (port != 1 || index >= GIDS)
+		return EINVAL;
+	return index ? ENODATA : 0;
+}
+
+/* Empty entries are zeros, by these two, and nothing else. */
+EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)
+{
+	int error = check_gid(port, (uint32_t)index);
+
+	if (error == EINVAL) {
+		errno = error;
+		return -1;
+	}
+	if (error)
+		memset(gid, 0, sizeof(*gid));
+	else
+		*gid = to_hca(context)->gid;
+	return 0;
+}
+
+EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned index, int *type)
+{
+	int error = check_gid(port, index);
+
+	(void)context;
+	if (error == EINVAL) {
+		errno = error;
+		return -1;
+	}
+	*type = error ? 0 : GID_ROCE_V2;
+	return 0;
+}
+
+/* The network interface that has the address; else the loopback. */
+static uint32_t interface_of(uint32_t address)
+{
+	struct ifaddrs *all = NULL;
+	uint32_t found = 0;
+
+	if (getifaddrs(&all))
+		all = NULL;
+	for (struct ifaddrs *at = all; at && !found; at = at->ifa_next) {
+		const struct sockaddr_in *in = (const void *)at->ifa_addr;
+
+		if (in && in->sin_family == AF_INET && ntohl(in->sin_addr.s_addr) == address)
+			found = if_nametoindex(at->ifa_name);
+	}
+	freeifaddrs(all);
+	return found ? found : if_nametoindex("lo");
+}
+
+static void fill_gid(struct ibv_context *context, struct ibv_gid_entry *entry, size_t size)
+{
+	struct ibv_gid_entry full = {
+		.gid = to_hca(context)->gid,
+		.port_num = 1,
+		.gid_type = IBV_GID_TYPE_ROCE_V2,
+		.ndev_ifindex = interface_of(nic_get()->link->address),
+	};
+
+	memset(entry, 0, size);
+	memcpy(entry, &full, size < sizeof(full) ? size : sizeof(full));
+}
+
+EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
+			     struct ibv_gid_entry *entry, uint32_t flags, size_t size)
+{
+	int error = flags ? EINVAL : check_gid(port, index);
+
+	if (!error)
+		fill_gid(context, entry, size);
+	return error;
+}
+
+EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
+				    size_t max, uint32_t flags, size_t size)
+{
+	if (max < 1 || flags)
+		return -EINVAL;
+	fill_gid(context, entries, size);
+	return 1;
+}
+
+EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
+{
+	(void)context;
+	if (port != 1 || index != 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	*pkey = htobe16(PKEY);
+	return 0;
+}
+
+EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
+{
+	(void)context;
+	if (port == 1 && pkey == htobe16(PKEY))
+		return 0;
+	errno = EINVAL;
+	return -1;
+}
+
+/* IPv4 tells it: addresses of the net have one interface each. */
+EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
+				       uint8_t mac[ETHERNET_LL_SIZE], uint16_t *vlan)
+{
+	static const uint8_t local[2] = {0x02, 0x74};
+
+	(void)context;
+	memcpy(mac, local, sizeof(local));
+	memcpy(mac + sizeof(local), attr->grh.dgid.raw + 12, ETHERNET_LL_SIZE - sizeof(local));
+	if (vlan)
+		*vlan = UINT16_MAX; /* none */
+	return 0;
+}
+
+/* --- opened --- */
+
+static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+	int error = nic_check_queues(attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL,
+				     attr->send_cq, attr->recv_cq, attr->srq);
+
+	if (error) {
+		errno = error;
+		return NULL;
+	}
+	return NAMED(LOCKED(struct ibv_qp *, nic_lock_wr(rnic_create_qp_ex(context, attr))));
+}
+
+static struct nic_context *new_context(void)
+{
+	struct nic_context *own = calloc(1, sizeof(*own));
+
+	if (!own)
+		return NULL;
+	if (events_init(&own->async)) {
+		free(own);
+		return NULL;
+	}
+	pthread_mutex_init(&own->mutex, NULL);
+	pthread_cond_init(&own->acknowledged, NULL);
+	return own;
+}
+
+static struct ibv_context *open_context(struct nic *nic, struct nic_context *own)
+{
+	struct ibv_context *context;
+	struct rnic_hca *hca;
+	unsigned host = 0;
+
+	while (host < nic->net->hosts && nic->net->hca[host])
+		host++;
+	if (host == nic->net->hosts) {
+		errno = EMFILE;
+		return NULL;
+	}
+	context = rnic_open(nic->net, host, NULL);
+	if (!context)
+		return NULL;
+	hca = to_hca(context);
+	rnic_gid(nic->link->address, &hca->gid);
+	hca->hooks = (struct rnic_hooks){
+		.completion = nic_completion, .event = nic_event, .arg = own};
+	hca->verbs.query_port = query_port;
+	hca->verbs.query_device_ex = query_device_ex;
+	hca->verbs.query_rt_values = query_rt_values;
+	hca->verbs.create_cq_ex = nic_create_cq_ex;
+	hca->verbs.modify_cq = nic_modify_cq;
+	hca->verbs.create_qp_ex = create_qp_ex;
+	context->device = &tide0.device;
+	context->async_fd = own->async.fd;
+	/* Where a kernel would be. Programs duplicate it; who imports the device by it is
+	 * refused. */
+	context->cmd_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	context->ops._compat_query_device = ibv_query_device;
+	context->ops._compat_query_port = ibv_query_port;
+	context->ops.poll_cq = nic_poll_cq;
+	context->ops.req_notify_cq = nic_req_notify_cq;
+	nic_data_calls(context);
+	nic_dm_calls(&hca->verbs);
+	nic_odp_calls(&hca->verbs);
+	pthread_mutex_init(&context->mutex, NULL);
+	return context;
+}
+
+EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	struct nic_context *own;
+	struct ibv_context *context;
+
+	if (device != &tide0.device) {
+		errno = ENODEV;
+		return NULL;
+	}
+	if (!nic_get())
+		return NULL;
+	own = new_context();
+	if (!own)
+		return NULL;
+	context = LOCKED(struct ibv_context *, open_context(nic_, own));
+	if (!context) {
+		close(own->async.fd);
+		free(own);
+	}
+	return context;
+}
+
+static int close_context(struct ibv_context *context)
+{
+	struct rnic_hca *hca = to_hca(context);
+	struct rnic_net *net = hca->net;
+
+	if (net->hca[hca->host] != hca)
+		return EINVAL;
+	for (uint32_t i = 0; i < net->qps; i++) {
+		if (net->qp[i] && net->qp[i]->ibv.qp_type == IBV_QPT_XRC_RECV)
+			xrc_close_qp(net->qp[i], context);
+		else if (net->qp[i] && net->qp[i]->hca == hca) {
+			mcast_detach_all(net->qp[i]);
+			rnic_destroy_qp(&net->qp[i]->ibv);
+		}
+	}
+	hca->hooks.completion = NULL;
+	hca->hooks.event = NULL;
+	net->hca[hca->host] = NULL;
+	events_free(&to_nic_context(context)->async);
+	close(context->cmd_fd);
+	context->async_fd = context->cmd_fd = -1;
+	return 0;
+}
+
+EXPORT int ibv_close_device(struct ibv_context *context)
+{
+	return LOCKED(int, close_context(context));
+}
+
+/* --- sysfs --- */
+
+EXPORT const char *ibv_get_sysfs_path(void)
+{
+	const char *path = getenv("SYSFS_PATH");
+
+	return path ? path : "/sys";
+}
+
+static int say(char *buf, size_t size, const char *text)
+{
+	size_t len = strlen(text);
+
+	if (len >= size)
+		return -1;
+	memcpy(buf, text, len + 1);
+	return (int)len;
+}
+
+static int say_guid(char *buf, size_t size)
+{
+	uint64_t g = guid();
+	char text[20];
+
+	snprintf(text, sizeof(text), "%04x:%04x:%04x:%04x", (unsigned)(g >> 48) & 0xffff,
+		 (unsigned)(g >> 32) & 0xffff, (unsigned)(g >> 16) & 0xffff, (unsigned)g & 0xffff);
+	return say(buf, size, text);
+}
+
+static int say_gid(char *buf, size_t size)
+{
+	struct nic *nic = nic_get();
+	union ibv_gid gid;
+	char text[40];
+	size_t at = 0;
+
+	if (!nic)
+		return -1;
+	rnic_gid(nic->link->address, &gid);
+	for (size_t i = 0; i < sizeof(gid.raw); i += 2)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%02x%02x", i ? ":" : "",
+				       gid.raw[i], gid.raw[i + 1]);
+	return say(buf, size, text);
+}
+
+/* Of a file below the device's directories; -1: it has none of this name. */
+static int say_file(const char *file, char *buf, size_t size)
+{
+	static const struct {
+		const char *file, *text;
+	} texts[] = {
+		{"node_type", "1: CA"},
+		{"node_desc", "tidemark"},
+		{"fw_ver", "tidemark"},
+		{"hca_type", "tidemark"},
+		{"board_id", "tidemark"},
+		{"ibdev", "tide0"},
+		{"abi_version", "1"},
+		{"ports/1/state", "4: ACTIVE"},
+		{"ports/1/phys_state", "5: LinkUp"},
+		{"ports/1/link_layer", "Ethernet"},
+		{"ports/1/rate", "100 Gb/sec (4X EDR)"},
+		{"ports/1/lid", "0x0"},
+		{"ports/1/pkeys/0", "0xffff"},
+		{"ports/1/gid_attrs/types/0", "RoCE v2"},
+	};
+
+	while (*file == '/')
+		file++;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		if (!strcmp(file, texts[i].file))
+			return say(buf, size, texts[i].text);
+	if (!strcmp(file, "node_guid") || !strcmp(file, "sys_image_guid"))
+		return say_guid(buf, size);
+	if (!strcmp(file, "ports/1/gids/0"))
+		return say_gid(buf, size);
+	errno = ENOENT;
+	return -1;
+}
+
+static int read_file(const char *path, char *buf, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t len;
+
+	if (fd < 0)
+		return -1;
+	len = read(fd, buf, size);
+	close(fd);
+	if (len <= 0)
+		return -1;
+	if (buf[len - 1] == '\n')
+		buf[--len] = '\0';
+	else if ((size_t)len < size)
+		buf[len] = '\0';
+	else
+		return -1;
+	return (int)len;
+}
+
+EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
+{
+	char path[2 * IBV_SYSFS_PATH_MAX];
+	const char *const own[] = {tide0.device.ibdev_path, tide0.device.dev_path};
+	int len = snprintf(path, sizeof(path), "%s/%s", dir, file);
+
+	if (len < 0 || (size_t)len >= sizeof(path))
+		return -1;
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		if (!strncmp(path, own[i], strlen(own[i])) && path[strlen(own[i])] == '/')
+			return say_file(path + strlen(own[i]), buf, size);
+	return read_file(path, buf, size);
+}

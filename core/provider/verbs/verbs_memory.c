@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * libibverbs' functions for memory: protection domains, thread and parent domains, regions,
+ * windows. What a device may lack, device memory say, is refused in verbs_none.c.
+ */
+#include "core/provider/base/copy.h"
+#include "core/provider/verbs/verbs.h"
+
+static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	return MADE_OF(pd, LOCKED(struct ibv_mw *, rnic_alloc_mw(pd, type)));
+}
+
+static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	return LOCKED(int, rnic_bind_mw(qp, mw, bind));
+}
+
+static int dealloc_mw(struct ibv_mw *mw)
+{
+	return LOCKED(int, nic_has_mw(mw) ? rnic_dealloc_mw(mw) : ENOENT);
+}
+
+static struct ibv_mr *alloc_null_mr(struct ibv_pd *pd)
+{
+	return MADE_OF(pd, LOCKED(struct ibv_mr *, rnic_alloc_null_mr(pd)));
+}
+
+static struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
+{
+	return LOCKED(struct ibv_td *, rnic_alloc_td(context, attr));
+}
+
+static int dealloc_td(struct ibv_td *td)
+{
+	return LOCKED(int, rnic_dealloc_td(td));
+}
+
+static struct ibv_pd *alloc_parent_domain(struct ibv_context *context,
+					  struct ibv_parent_domain_init_attr *attr)
+{
+	return NAMED(LOCKED(struct ibv_pd *, rnic_alloc_parent_domain(context, attr)));
+}
+
+void verbs_enable_memory(struct ibv_context *context)
+{
+	struct rnic_hca *hca = to_hca(context);
+	struct ibv_context_ops *ops = &context->ops;
+
+	copy_guard();
+	hca->memory = &copy_memory;
+	ops->alloc_mw = alloc_mw;
+	ops->bind_mw = bind_mw;
+	ops->dealloc_mw = dealloc_mw;
+	hca->verbs.alloc_null_mr = alloc_null_mr;
+	hca->verbs.alloc_td = alloc_td;
+	hca->verbs.dealloc_td = dealloc_td;
+	hca->verbs.alloc_parent_domain = alloc_parent_domain;
+}
+
+EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
+{
+	return NAMED(LOCKED(struct ibv_pd *, rnic_alloc_pd(context)));
+}
+
+EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
+{
+	return IS_NAMED(pd) ? LOCKED(int, rnic_dealloc_pd(pd)) : ENOENT;
+}
+
+EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	return MADE_OF(pd, LOCKED(struct ibv_mr *, rnic_reg_mr(pd, addr, length, access)));
+}
+
+EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+				      int access)
+{
+	return ibv_reg_mr_iova2(pd, addr, length, iova, (unsigned)access);
+}
+
+EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+				       unsigned int access)
+{
+	return MADE_OF(pd,
+		       LOCKED(struct ibv_mr *, rnic_reg_mr_iova2(pd, addr, length, iova, access)));
+}
+
+EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+			int access)
+{
+	return LOCKED(int, rnic_rereg_mr(mr, flags, pd, addr, length, access));
+}
+
+EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
+{
+	return LOCKED(int, nic_has_mr(mr) ? rnic_dereg_mr(mr) : ENOENT);
+}

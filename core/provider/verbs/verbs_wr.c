@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ibv_wr_*() of a queue pair: core/rnic's functions (wr.c there), each under the NIC's lock.
+ *
+ * The lock is not kept from ibv_wr_start() to ibv_wr_complete(): a thread may build two batches, on
+ * two queue pairs, at once, or poll in between. That no other thread enters a batch is wr.c's
+ * business: it waits, and lets others have the lock.
+ */
+#include "core/provider/base/context.h"
+#include "core/provider/verbs/verbs.h"
+#include "core/rnic/objects/qp.h"
+
+/* What core/rnic puts into a queue pair: of an operation, the same function into each. Under the
+ * lock. */
+static union {
+	struct ibv_qp_ex ex;
+	struct ibv_qp_ex_with_flush flush;
+} bare;
+
+#define UNDER_LOCK(call)                     \
+	do {                                 \
+		struct nic *nic = nic_get(); \
+		nic_lock(nic);               \
+		call;                        \
+		nic_unlock(nic);             \
+	} while (0)
+
+static void wr_start(struct ibv_qp_ex *qp)
+{
+	UNDER_LOCK(bare.ex.wr_start(qp));
+}
+
+static int wr_complete(struct ibv_qp_ex *qp)
+{
+	return LOCKED(int, bare.ex.wr_complete(qp));
+}
+
+static void wr_abort(struct ibv_qp_ex *qp)
+{
+	UNDER_LOCK(bare.ex.wr_abort(qp));
+}
+
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, uint64_t compare,
+			      uint64_t swap)
+{
+	UNDER_LOCK(bare.ex.wr_atomic_cmp_swp(qp, rkey, addr, compare, swap));
+}
+
+static void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, uint64_t add)
+{
+	UNDER_LOCK(bare.ex.wr_atomic_fetch_add(qp, rkey, addr, add));
+}
+
+static void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, const void *data)
+{
+	UNDER_LOCK(bare.ex.wr_atomic_write(qp, rkey, addr, data));
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *qp, struct ibv_mw *mw, uint32_t rkey,
+		       const struct ibv_mw_bind_info *info)
+{
+	UNDER_LOCK(bare.ex.wr_bind_mw(qp, mw, rkey, info));
+}
+
+static void wr_local_inv(struct ibv_qp_ex *qp, uint32_t rkey)
+{
+	UNDER_LOCK(bare.ex.wr_local_inv(qp, rkey));
+}
+
+static void wr_rdma_read(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr)
+{
+	UNDER_LOCK(bare.ex.wr_rdma_read(qp, rkey, addr));
+}
+
+static void wr_rdma_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr)
+{
+	UNDER_LOCK(bare.ex.wr_rdma_write(qp, rkey, addr));
+}
+
+static void wr_rdma_write_imm(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, __be32 imm)
+{
+	UNDER_LOCK(bare.ex.wr_rdma_write_imm(qp, rkey, addr, imm));
+}
+
+static void wr_send(struct ibv_qp_ex *qp)
+{
+	UNDER_LOCK(bare.ex.wr_send(qp));
+}
+
+static void wr_send_imm(struct ibv_qp_ex *qp, __be32 imm)
+{
+	UNDER_LOCK(bare.ex.wr_send_imm(qp, imm));
+}
+
+static void wr_send_inv(struct ibv_qp_ex *qp, uint32_t rkey)
+{
+	UNDER_LOCK(bare.ex.wr_send_inv(qp, rkey));
+}
+
+static void wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, size_t len, uint8_t type,
+		     uint8_t level)
+{
+	UNDER_LOCK(bare.flush.wr_flush(qp, rkey, addr, len, type, level));
+}
+
+static void wr_set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
+{
+	UNDER_LOCK(bare.ex.wr_set_ud_addr(qp, ah, qpn, qkey));
+}
+
+static void wr_set_xrc_srqn(struct ibv_qp_ex *qp, uint32_t srqn)
+{
+	UNDER_LOCK(bare.ex.wr_set_xrc_srqn(qp, srqn));
+}
+
+static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t len)
+{
+	UNDER_LOCK(bare.ex.wr_set_inline_data(qp, addr, len));
+}
+
+static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t n, const struct ibv_data_buf *list)
+{
+	UNDER_LOCK(bare.ex.wr_set_inline_data_list(qp, n, list));
+}
+
+static void wr_set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr, uint32_t len)
+{
+	UNDER_LOCK(bare.ex.wr_set_sge(qp, lkey, addr, len));
+}
+
+static void wr_set_sge_list(struct ibv_qp_ex *qp, size_t n, const struct ibv_sge *list)
+{
+	UNDER_LOCK(bare.ex.wr_set_sge_list(qp, n, list));
+}
+
+#define LOCK_OP(op)                          \
+	do {                                 \
+		if (ex->op) {                \
+			bare.ex.op = ex->op; \
+			ex->op = op;         \
+		}                            \
+	} while (0)
+
+struct ibv_qp *nic_lock_wr(struct ibv_qp *ibv)
+{
+	struct rnic_qp *qp = (struct rnic_qp *)ibv;
+	struct ibv_qp_ex *ex;
+
+	if (!qp || !qp->extended)
+		return ibv;
+	ex = &qp->ex;
+	LOCK_OP(wr_start);
+	LOCK_OP(wr_complete);
+	LOCK_OP(wr_abort);
+	LOCK_OP(wr_atomic_cmp_swp);
+	LOCK_OP(wr_atomic_fetch_add);
+	LOCK_OP(wr_atomic_write);
+	LOCK_OP(wr_bind_mw);
+	LOCK_OP(wr_local_inv);
+	LOCK_OP(wr_rdma_read);
+	LOCK_OP(wr_rdma_write);
+	LOCK_OP(wr_rdma_write_imm);
+	LOCK_OP(wr_send);
+	LOCK_OP(wr_send_imm);
+	LOCK_OP(wr_send_inv);
+	LOCK_OP(wr_set_ud_addr);
+	LOCK_OP(wr_set_xrc_srqn);
+	LOCK_OP(wr_set_inline_data);
+	LOCK_OP(wr_set_inline_data_list);
+	LOCK_OP(wr_set_sge);
+	LOCK_OP(wr_set_sge_list);
+	if (qp->ex_flush.wr_flush) {
+		bare.flush.wr_flush = qp->ex_flush.wr_flush;
+		qp->ex_flush.wr_flush = wr_flush;
+	}
+	return ibv;
+}

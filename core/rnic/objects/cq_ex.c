@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Completion queues that are polled by iterating (ibv_create_cq_ex(3)): ibv_start_poll() takes the
+ * first entry, ibv_next_poll() the next, ibv_end_poll() ends the batch; ibv_wc_read_*() read the
+ * entry that was taken last.
+ *
+ * From ibv_start_poll() on, other tasks that iterate over the same queue wait, as a driver's lock
+ * has them wait, unless the queue was created for a single thread. A task that starts a batch in
+ * the middle of its own would wait for itself; here this is EINVAL. ibv_poll_cq() works on such a
+ * queue, too.
+ *
+ * A queue has the readers that were asked for by wc_flags, and those that each has; the others are
+ * NULL. There is no VLAN, no flow steering and no tag matching, so what tells of them cannot be
+ * asked for. The timestamp counts nanoseconds of the device's clock.
+ */
+#include <errno.h>
+#include "core/rnic/objects/device.h"
+
+#define WC_FLAGS                                                       \
+	(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | \
+	 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+#define CQ_FLAGS (IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN)
+
+static struct cq_batch *batch_of(struct ibv_cq_ex *ex)
+{
+	return ((struct rnic_cq *)ex)->batch;
+}
+
+static const struct ibv_wc *wc_of(struct ibv_cq_ex *ex)
+{
+	return &batch_of(ex)->current.wc;
+}
+
+static int take(struct rnic_cq *cq)
+{
+	const struct cqe *cqe = cq_take(cq, &cq->batch->named);
+	if (!cqe)
+		return ENOENT;
+	cq->batch->current = *cqe;
+	cq->ex.wr_id = cqe->wc.wr_id;
+	cq->ex.status = cqe->wc.status;
+	return 0;
+}
+
+int cq_ex_start(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
+{
+	struct rnic_cq *cq = (struct rnic_cq *)ex;
+	struct sim *sim = to_hca(ex->context)->net->sim;
+	struct cq_batch *batch = cq->batch;
+	if (attr && attr->comp_mask)
+		return EINVAL;
+	while (batch->open && batch->owner != sim_actor(sim) && !cq->single_threaded) {
+		sim_burn(sim);
+		sim_yield(sim);
+	}
+	if (batch->open)
+		return EINVAL;
+	if (!cq_step(cq))
+		return ENOENT;
+	batch->named = false;
+	/* The step may have let another task come first. */
+	if (batch->open || take(cq))
+		return ENOENT;
+	batch->open = true;
+	batch->owner = sim_actor(sim);
+	return 0;
+}
+
+int cq_ex_next(struct ibv_cq_ex *ex)
+{
+	return take((struct rnic_cq *)ex);
+}
+
+void cq_ex_end(struct ibv_cq_ex *ex)
+{
+	batch_of(ex)->open = false;
+}
+
+static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)
+{
+	return wc_of(ex)->opcode;
+}
+
+static uint32_t read_vendor_err(struct ibv_cq_ex *ex)
+{
+	return wc_of(ex)->vendor_err;
+}
+
+static unsigned read_wc_flags(struct ibv_cq_ex *ex)
+{
+	return wc_of(ex)->wc_flags;
+}
+
+static uint32_t read_byte_len(struct ibv_cq_ex *ex)
+{
+	return wc_of(ex)->byte_len;
+}
+
+static __be32 read_imm_data(struct ibv_cq_ex *ex)
+{
+	return wc_of(ex)->imm_data;
+}
+
+static uint32_t read_qp_num(struct ibv_cq_ex *ex)
+{
+	return wc_of(ex)->qp_num;
+}
+
+static uint32_t read_src_qp(struct ibv_cq_ex *ex)
+{
+	return wc_of(ex)->src_qp;
+}
+
+static uint32_t read_slid(struct ibv_cq_ex *ex)
+{
+	return wc_of(ex)->slid;
+}
+
+static uint8_t read_sl(struct ibv_cq_ex *ex)
+{
+	return wc_of(ex)->sl;
+}
+
+static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ex)
+{
+	return wc_of(ex)->dlid_path_bits;
+}
+
+static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
+{
+	return batch_of(ex)->current.at_ns;
+}
+
+static void set_readers(struct ibv_cq_ex *ex, uint64_t asked)
+{
+	ex->start_poll = cq_ex_start;
+	ex->next_poll = cq_ex_next;
+	ex->end_poll = cq_ex_end;
+	ex->read_opcode = read_opcode;
+	ex->read_vendor_err = read_vendor_err;
+	ex->read_wc_flags = read_wc_flags;
+	if (asked & IBV_WC_EX_WITH_BYTE_LEN)
+		ex->read_byte_len = read_byte_len;
+	if (asked & IBV_WC_EX_WITH_IMM)
+		ex->read_imm_data = read_imm_data;
+	if (asked & IBV_WC_EX_WITH_QP_NUM)
+		ex->read_qp_num = read_qp_num;
+	if (asked & IBV_WC_EX_WITH_SRC_QP)
+		ex->read_src_qp = read_src_qp;
+	if (asked & IBV_WC_EX_WITH_SLID)
+		ex->read_slid = read_slid;
+	if (asked & IBV_WC_EX_WITH_SL)
+		ex->read_sl = read_sl;
+	if (asked & IBV_WC_EX_WITH_DLID_PATH_BITS)
+		ex->read_dlid_path_bits = read_dlid_path_bits;
+	if (asked & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
+		ex->read_completion_ts = read_completion_ts;
+	if (asked & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+		ex->read_completion_wallclock_ns =
+			read_completion_ts; /* a simulation has one clock */
+}
+
+static bool is_parent(const struct rnic_pd *pd, const struct ibv_context *context)
+{
+	return pd && !pd->dead && pd->base && pd->ibv.context == context;
+}
+
+struct ibv_cq_ex *rnic_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+{
+	uint32_t flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
+	struct rnic_pd *parent = (struct rnic_pd *)(attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD
+							    ? attr->parent_domain
+							    : NULL);
+	struct rnic_cq *cq;
+	uint8_t class;
+	if (attr->comp_mask & ~(uint32_t)(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD) ||
+	    attr->wc_flags & ~(uint64_t)WC_FLAGS || flags & ~(uint32_t)CQ_FLAGS) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	if (attr->cqe > MAX_CQE || attr->comp_vector > INT32_MAX ||
+	    (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD && !is_parent(parent, context))) {
+		errno = EINVAL;
+		return NULL;
+	}
+	cq = (struct rnic_cq *)rnic_create_cq(context, (int)attr->cqe, attr->cq_context,
+					      attr->channel, (int)attr->comp_vector);
+	if (!cq)
+		return NULL;
+	cq->parent = parent;
+	if (parent)
+		parent->users++;
+	cq->batch = (struct cq_batch *)buffer_get(to_hca(context)->net, sizeof(*cq->batch), &class);
+	*cq->batch = (struct cq_batch){.class = class};
+	cq->single_threaded = flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	cq->ignores_overrun = flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+	set_readers(&cq->ex, attr->wc_flags);
+	return &cq->ex;
+}

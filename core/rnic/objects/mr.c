@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory regions: registration, keys, and who may touch which bytes.
+ *
+ * A key is an index (24 bits), a generation (7), and one bit that tells the remote
+ * key from the local one, so that one used in place of the other is an error here
+ * as on a real card. In the sim world the index is host + 1 (8 bits) and slot (16): small
+ * numbers that are equal in every run and never name another host's memory. In the
+ * live world, where a hostile peer may guess, index and generation are random, no two
+ * live or recently dead ones of the process alike, and a hash leads from index to slot. A slot is
+ * not given out again until all have been, and then with another generation, so a dead key stays
+ * dead. Windows (mw.c) have slots and indexes of the same kind; the lower 8 bits of their keys are
+ * the user's.
+ *
+ * Knob rkey_reuse: a region of the same address, length and domain registered
+ * again gets its old keys, so that a late WRITE of a client that still holds them
+ * lands. A region is deregistered only after every write that was let in has
+ * landed; that is what a card does when it invalidates its translation.
+ *
+ * Every packet's access is checked here again: key, domain, rights, bounds.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "core/rnic/objects/device.h"
+#include "core/verbs_compat.h"
+#include "core/rnic/objects/qp.h"
+
+#define ACCESS_KNOWN                                                                 \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |     \
+	 IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_FLUSH_GLOBAL |       \
+	 IBV_ACCESS_FLUSH_PERSISTENT)
+#define HASHES	  8192
+#define INDEX_MAX 0xffffffu
+
+/* --- slots and keys --- */
+
+static uint32_t *chain_of(struct rnic_hca *hca, uint32_t index)
+{
+	return &hca->slots[index % HASHES];
+}
+
+/* The slot of a key's index, 0: it has none. */
+static uint32_t slot_of(const struct rnic_hca *hca, uint32_t index)
+{
+	uint32_t slot;
+	if (!hca->memory) {
+		slot = index & 0xffff;
+		return slot <= hca->mrs ? slot : 0;
+	}
+	slot = hca->slots ? hca->slots[index % HASHES] : 0;
+	while (slot && hca->mr[slot]->index != index)
+		slot = hca->mr[slot]->next_slot;
+	return slot;
+}
+
+static bool is_taken(const struct rnic_net *net, uint32_t index)
+{
+	for (unsigned i = 0; i < net->hosts; i++)
+		if (net->hca[i] && slot_of(net->hca[i], index))
+			return true;
+	return false;
+}
+
+static void name_randomly(struct rnic_hca *hca, struct rnic_mr *mr, uint32_t slot)
+{
+	uint32_t *at, bits;
+	if (!hca->slots)
+		hca->slots = sim_alloc(hca->net->sim, HASHES * sizeof(*hca->slots));
+	if (mr->index) {
+		at = chain_of(hca, mr->index);
+		while (*at != slot)
+			at = &hca->mr[*at]->next_slot;
+		*at = mr->next_slot;
+	}
+	do {
+		bits = hca->memory->random();
+		mr->index = bits & INDEX_MAX;
+	} while (!mr->index || is_taken(hca->net, mr->index));
+	mr->generation = (uint8_t)(bits >> 25);
+	at = chain_of(hca, mr->index);
+	mr->next_slot = *at;
+	*at = slot;
+}
+
+/* A slot that nobody uses; 0: there is none. */
+static uint32_t find_slot(struct rnic_hca *hca)
+{
+	struct sim *sim = hca->net->sim;
+	if (hca->mrs == MAX_MR) {
+		for (uint32_t i = 0; i < MAX_MR; i++) {
+			hca->mr_cursor = hca->mr_cursor % MAX_MR + 1;
+			if (!hca->mr[hca->mr_cursor]->used)
+				return hca->mr_cursor;
+		}
+		return 0;
+	}
+	if (hca->mrs + 1 >= hca->mr_room) {
+		uint32_t room = hca->mr_room ? 2 * hca->mr_room : 8;
+		struct rnic_mr **mr = sim_alloc(sim, room * sizeof(struct rnic_mr *));
+		if (hca->mr_room)
+			memcpy(mr, hca->mr, hca->mr_room * sizeof(struct rnic_mr *));
+		hca->mr = mr;
+		hca->mr_room = room;
+	}
+	hca->mr[hca->mrs + 1] = sim_alloc(sim, sizeof(struct rnic_mr));
+	return ++hca->mrs;
+}
+
+struct rnic_mr *mr_slot(struct rnic_hca *hca)
+{
+	uint32_t slot = find_slot(hca);
+	if (!slot)
+		return NULL;
+	struct rnic_mr *mr = hca->mr[slot];
+	mr->generation = mr->index ? (mr->generation + 1) & 0x7f : 0;
+	if (hca->memory)
+		name_randomly(hca, mr, slot);
+	else
+		mr->index = (hca->host + 1) << 16 | slot;
+	mr->ibv.handle = slot;
+	mr->used = true;
+	mr->in_pm = false;
+	mr->region = NULL;
+	mr->windows = mr->qpn = 0;
+	return mr;
+}
+
+uint32_t mr_key(const struct rnic_mr *mr, bool remote)
+{
+	return mr->index << 8 | (uint32_t)mr->generation << 1 | remote;
+}
+
+static struct rnic_mr *find_key(struct rnic_hca *hca, const struct ibv_pd *pd, uint32_t key,
+				int access)
+{
+	uint32_t slot = slot_of(hca, key >> 8);
+	if (!slot)
+		return NULL;
+	struct rnic_mr *mr = hca->mr[slot];
+	bool live = mr->live || OWN_BUG(&hca->net->hw, NIC_KEY_DEAD);
+	return live && same_pd(mr->ibv.pd, pd) && (mr->access & access) == access ? mr : NULL;
+}
+
+static bool holds(const struct rnic_hca *hca, const struct rnic_mr *mr, uint64_t va, uint64_t len)
+{
+	if (OWN_BUG(&hca->net->hw, NIC_BOUNDS) && va >= mr->iova && va - mr->iova < mr->len)
+		return true;
+	return va >= mr->iova && len <= mr->len && va - mr->iova <= mr->len - len;
+}
+
+struct rnic_mr *mr_local(struct rnic_hca *hca, const struct ibv_pd *pd, uint32_t lkey, int access,
+			 uint64_t va, uint64_t len)
+{
+	struct rnic_mr *mr = find_key(hca, pd, lkey, access);
+	return mr && mr->ibv.lkey == lkey && holds(hca, mr, va, len) ? mr : NULL;
+}
+
+struct rnic_mr *mr_remote_whole(const struct rnic_qp *qp, uint32_t rkey, int access)
+{
+	struct rnic_mr *mr = find_key(qp->hca, qp->ibv.pd, rkey, access);
+	if (!mr || mr->ibv.rkey != rkey)
+		return NULL;
+	if (mr->region) /* somebody may bind or invalidate it: which is first matters */
+		sim_touch_state(qp_sim(qp), TOUCH_DRAM_READ, &mr->region, sizeof(mr->region));
+	return !mr->qpn || mr->qpn == qp->ibv.qp_num ? mr : NULL;
+}
+
+struct rnic_mr *mr_remote(const struct rnic_qp *qp, uint32_t rkey, int access, uint64_t va,
+			  uint64_t len)
+{
+	struct rnic_mr *mr = mr_remote_whole(qp, rkey, access);
+	return mr && holds(qp->hca, mr, va, len) ? mr : NULL;
+}
+
+struct rnic_mr *mr_of_lkey(struct rnic_hca *hca, uint32_t lkey)
+{
+	uint32_t slot = slot_of(hca, lkey >> 8);
+	return slot && hca->mr[slot]->live && hca->mr[slot]->ibv.lkey == lkey ? hca->mr[slot]
+									      : NULL;
+}
+
+struct rnic_mr *mr_of_window(struct rnic_hca *hca, uint32_t rkey)
+{
+	uint32_t slot = slot_of(hca, rkey >> 8);
+	return slot && hca->mr[slot]->region && hca->mr[slot]->ibv.rkey == rkey ? hca->mr[slot]
+										: NULL;
+}
+
+/* --- registration --- */
+
+/* What a registration asks for, checked. */
+struct place {
+	uint8_t *host;
+	uint64_t len, iova;
+	unsigned access;
+	bool in_pm;
+	uint64_t pm_off;
+};
+
+static int check_access(unsigned access)
+{
+	if (access & ~(ACCESS_KNOWN | IBV_ACCESS_OPTIONAL_RANGE))
+		return EINVAL;
+	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
+	    !(access & IBV_ACCESS_LOCAL_WRITE))
+		return EINVAL;
+	return 0;
+}
+
+/*
+ * Paging on demand: nothing has to be there before it is touched. That is how the live world's NIC
+ * touches memory anyway; here it only means that nobody looks. Nowhere, and everything: the whole
+ * address space.
+ */
+static int check_on_demand(const struct rnic_hca *hca, const struct place *place)
+{
+	bool everything = !place->host && place->len == SIZE_MAX;
+	if (!hca->memory || place->access & IBV_ACCESS_FLUSH_PERSISTENT)
+		return EOPNOTSUPP;
+	return place->host || everything ? 0 : EFAULT;
+}
+
+static int check_place(struct rnic_hca *hca, struct place *place)
+{
+	uint64_t first = 0, len = place->len;
+	uint8_t *host = place->host;
+	int error = check_access(place->access);
+	if (error)
+		return error;
+	if (!len || (uintptr_t)host + len < (uintptr_t)host || place->iova + len < place->iova)
+		return EINVAL;
+	if (place->access & IBV_ACCESS_ON_DEMAND)
+		return check_on_demand(hca, place);
+	if (!host)
+		return EFAULT;
+	if (!(place->access & IBV_ACCESS_ZERO_BASED) && ((place->iova ^ (uintptr_t)host) & 4095))
+		return EINVAL;
+	if (hca->memory)
+		return hca->memory->check(host, len, place->access);
+	place->in_pm = hca->pm && pmem_owns(hca->pm, host, len, &place->pm_off);
+	/* Half in the pool: no card cares, but nothing a store would mean. */
+	if (hca->pm && !place->in_pm &&
+	    (pmem_owns(hca->pm, host, 1, &first) || pmem_owns(hca->pm, host + len - 1, 1, &first)))
+		return EFAULT;
+	return place->access & IBV_ACCESS_FLUSH_PERSISTENT && !place->in_pm ? EINVAL : 0;
+}
+
+static void take_place(struct rnic_mr *mr, const struct place *place)
+{
+	mr->ibv.addr = mr->host = place->host;
+	mr->ibv.length = mr->len = place->len;
+	mr->iova = place->iova;
+	mr->access = (int)place->access;
+	mr->in_pm = place->in_pm;
+	mr->pm_off = place->pm_off;
+}
+
+static struct rnic_mr *revive(struct rnic_hca *hca, struct ibv_pd *pd, const struct place *place)
+{
+	for (uint32_t slot = 1; slot <= hca->mrs; slot++) {
+		struct rnic_mr *mr = hca->mr[slot];
+		if (!mr->used && mr->kind == MR_REGION && mr->host == place->host &&
+		    mr->len == place->len && mr->iova == place->iova && mr->ibv.pd == pd) {
+			mr->used = true;
+			return mr;
+		}
+	}
+	return NULL;
+}
+
+static void begin(struct rnic_mr *mr, struct ibv_pd *pd, enum mr_kind kind)
+{
+	mr->kind = kind;
+	mr->ibv.context = pd->context;
+	mr->ibv.pd = pd;
+	mr->ibv.lkey = mr_key(mr, false);
+	mr->ibv.rkey = kind == MR_NULL ? 0 : mr_key(mr, true);
+	mr->live = true;
+	((struct rnic_pd *)pd)->users++;
+	to_hca(pd->context)->objects++;
+}
+
+struct ibv_mr *rnic_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+				 unsigned int access)
+{
+	struct rnic_hca *hca = to_hca(pd->context);
+	struct rnic_mr *mr = NULL;
+	struct place place = {.host = addr, .len = length, .iova = iova, .access = access};
+	if (access & IBV_ACCESS_ZERO_BASED)
+		place.iova = 0;
+	int error = check_place(hca, &place);
+	if (!error && sim_fails(FAIL_REG_MR))
+		error = ENOMEM;
+	if (!error && hca->net->hw.rkey_reuse)
+		mr = revive(hca, pd, &place);
+	if (!error && !mr) {
+		mr = mr_slot(hca);
+		error = mr ? 0 : ENOMEM;
+	}
+	if (error) {
+		errno = error;
+		return NULL;
+	}
+	take_place(mr, &place);
+	begin(mr, pd, MR_REGION);
+	return &mr->ibv;
+}
+
+struct ibv_mr *rnic_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	return rnic_reg_mr_iova2(pd, addr, length, (uintptr_t)addr, (unsigned)access);
+}
+
+struct ibv_mr *rnic_alloc_null_mr(struct ibv_pd *pd)
+{
+	const struct place everything = {.len = UINT64_MAX, .access = IBV_ACCESS_LOCAL_WRITE};
+	struct rnic_mr *mr = sim_fails(FAIL_REG_MR) ? NULL : mr_slot(to_hca(pd->context));
+	if (!mr) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	take_place(mr, &everything);
+	begin(mr, pd, MR_NULL);
+	return &mr->ibv;
+}
+
+void mr_settle(struct rnic_hca *hca, const struct rnic_mr *mr)
+{
+	for (uint32_t i = 0; i < hca->net->qps; i++) {
+		struct rnic_qp *qp = hca->net->qp[i];
+		if (qp && (qp->hca == hca || qp->ibv.qp_type == IBV_QPT_XRC_RECV))
+			land_all(qp, mr);
+	}
+}
+
+int rnic_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length,
+		  int access)
+{
+	struct rnic_mr *mr = (struct rnic_mr *)ibv;
+	struct rnic_hca *hca = to_hca(ibv->context);
+	bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION,
+	     changes = flags & IBV_REREG_MR_CHANGE_ACCESS;
+	struct place place = {.host = moves ? addr : mr->host,
+			      .len = moves ? length : mr->len,
+			      .access = (unsigned)(changes ? access : mr->access)};
+	place.iova = moves || mr->access & IBV_ACCESS_ZERO_BASED ? (uintptr_t)place.host : mr->iova;
+	if (place.access & IBV_ACCESS_ZERO_BASED)
+		place.iova = 0;
+	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || (moves && (!addr || !length)) ||
+	    (access && !changes) ||
+	    (flags & IBV_REREG_MR_CHANGE_PD && (!pd || pd->context != ibv->context)) || !mr->live ||
+	    mr->kind != MR_REGION) {
+		errno = EINVAL;
+		return IBV_REREG_MR_ERR_INPUT;
+	}
+	int error = mr->windows ? EBUSY : check_place(hca, &place);
+	if (!error && sim_fails(FAIL_REG_MR))
+		error = ENOMEM;
+	if (error) {
+		errno = error;
+		return IBV_REREG_MR_ERR_CMD;
+	}
+	mr_settle(hca, mr);
+	take_place(mr, &place);
+	if (flags & IBV_REREG_MR_CHANGE_PD) {
+		((struct rnic_pd *)ibv->pd)->users--;
+		ibv->pd = pd;
+		((struct rnic_pd *)pd)->users++;
+	}
+	return 0;
+}
+
+int rnic_dereg_mr(struct ibv_mr *ibv)
+{
+	struct rnic_mr *mr = (struct rnic_mr *)ibv;
+	struct rnic_hca *hca = to_hca(ibv->context);
+	struct rnic_pd *pd = (struct rnic_pd *)ibv->pd;
+	if (!mr->live)
+		return EINVAL;
+	if (mr->windows)
+		return EBUSY;
+	mr_settle(hca, mr);
+	mr->live = mr->used = false;
+	assert(pd->users);
+	pd->users--;
+	hca->objects--;
+	return 0;
+}
+
+void rnic_key_place(const struct rnic_net *net, uint32_t rkey, uint64_t va, char *buf, size_t size)
+{
+	uint32_t host = (rkey >> 24) - 1, slot = rkey >> 8 & 0xffff;
+	const struct rnic_mr *mr = NULL;
+	if (host < net->hosts && net->hca[host] && slot && slot <= net->hca[host]->mrs)
+		mr = net->hca[host]->mr[slot];
+	if (!mr || mr->ibv.rkey != rkey || va < mr->iova)
+		snprintf(buf, size, "unknown key 0x%x", rkey);
+	else if (mr->in_pm)
+		pmem_place(net->hca[host]->pm, mr->pm_off + (va - mr->iova), buf, size);
+	else
+		snprintf(buf, size, "key 0x%x + 0x%llx", rkey, (unsigned long long)(va - mr->iova));
+}

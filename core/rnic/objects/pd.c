@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Protection domains; parent domains, each of which stands for a protection domain in every call;
+ * thread domains.
+ *
+ * Each call of the soft RNIC is safe for threads, whoever made the objects: a thread domain
+ * promises something that nobody needs, and is only counted. Rings are not put into memory of the
+ * user's, so a parent domain's allocators are never asked, as an allocator may always be passed
+ * over.
+ */
+#include <errno.h>
+#include "core/rnic/objects/device.h"
+
+struct rnic_td {
+	struct ibv_td ibv;
+	unsigned users;
+	bool dead;
+};
+
+struct ibv_pd *rnic_alloc_pd(struct ibv_context *context)
+{
+	if (to_hca(context)->pds == MAX_OBJECTS || sim_fails(FAIL_ALLOC_PD)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	struct rnic_pd *pd = sim_alloc(to_hca(context)->net->sim, sizeof(*pd));
+	pd->ibv.context = context;
+	to_hca(context)->objects++;
+	to_hca(context)->pds++;
+	return &pd->ibv;
+}
+
+int rnic_dealloc_pd(struct ibv_pd *ibv)
+{
+	struct rnic_pd *pd = (struct rnic_pd *)ibv;
+	if (pd->dead)
+		return EINVAL;
+	if (pd->users)
+		return EBUSY;
+	if (pd->base)
+		pd->base->users--;
+	if (pd->td)
+		((struct rnic_td *)pd->td)->users--;
+	pd->dead = true;
+	to_hca(ibv->context)->objects--;
+	to_hca(ibv->context)->pds--;
+	return 0;
+}
+
+struct ibv_td *rnic_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
+{
+	if (attr->comp_mask) {
+		errno = EINVAL;
+		return NULL;
+	}
+	struct rnic_td *td = sim_alloc(to_hca(context)->net->sim, sizeof(*td));
+	td->ibv.context = context;
+	to_hca(context)->objects++;
+	return &td->ibv;
+}
+
+int rnic_dealloc_td(struct ibv_td *ibv)
+{
+	struct rnic_td *td = (struct rnic_td *)ibv;
+	if (td->dead)
+		return EINVAL;
+	if (td->users)
+		return EBUSY;
+	td->dead = true;
+	to_hca(ibv->context)->objects--;
+	return 0;
+}
+
+struct ibv_pd *rnic_alloc_parent_domain(struct ibv_context *context,
+					struct ibv_parent_domain_init_attr *attr)
+{
+	struct rnic_pd *base = (struct rnic_pd *)attr->pd, *pd;
+	const uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
+			       IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+	if (!base || base->dead || base->base || base->ibv.context != context ||
+	    attr->comp_mask & ~known ||
+	    (attr->td && (attr->td->context != context || ((struct rnic_td *)attr->td)->dead))) {
+		errno = EINVAL;
+		return NULL;
+	}
+	pd = (struct rnic_pd *)rnic_alloc_pd(context);
+	if (!pd)
+		return NULL;
+	pd->base = base;
+	base->users++;
+	pd->td = attr->td;
+	if (pd->td)
+		((struct rnic_td *)pd->td)->users++;
+	return &pd->ibv;
+}

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Posting work requests.
+ *
+ * A post is a step of the task: the task may be held before it, and NIC events
+ * that are due run. What is posted takes the label of the operation that the task
+ * works for, and a number among this queue pair's messages under that label; so
+ * its packets have names that do not depend on what others do. Only inline data
+ * are copied here; everything else is gathered when the RNIC sends, which is later
+ * and may be more than once: a buffer belongs to the RNIC until its completion.
+ * The RNIC learns of a request when the doorbell reaches it, behind the stores that
+ * the CPU did before (pmem_cpu_post()).
+ *
+ * Errors that a driver finds are returned at once (EINVAL, ENOMEM for a full
+ * queue) with *bad_wr; those that a card finds become work completions.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include "core/rnic/objects/device.h"
+#include "core/verbs_compat.h"
+#include "core/rnic/objects/qp.h"
+
+void work_queue_init(struct work_queue *queue, size_t entry, uint32_t max_wr, uint32_t max_sge)
+{
+	*queue = (struct work_queue){
+		.stride = (uint32_t)(entry + max_sge * sizeof(struct ibv_sge)),
+		.max_wr = max_wr,
+		.max_sge = max_sge,
+	};
+}
+
+void *work_queue_slot(struct rnic_net *net, struct work_queue *queue, uint32_t oldest, uint32_t seq)
+{
+	if (seq - oldest == queue->room) {
+		struct work_queue grown = *queue;
+		grown.room = queue->room ? 2 * queue->room : 4;
+		grown.ring = buffer_get(net, grown.room * grown.stride, &grown.class);
+		for (uint32_t i = oldest; i != seq; i++)
+			memcpy(queue_at(&grown, i), queue_at(queue, i), queue->stride);
+		work_queue_drop(net, queue);
+		*queue = grown;
+	}
+	return queue_at(queue, seq);
+}
+
+void work_queue_drop(struct rnic_net *net, struct work_queue *queue)
+{
+	if (queue->ring)
+		buffer_put(net, queue->ring, queue->class);
+	queue->ring = NULL;
+	queue->room = 0;
+}
+
+uint8_t *post_copy(struct rnic_qp *qp, uint8_t *to, const void *from, size_t len)
+{
+	struct pmem *pm = qp->hca->pm;
+	uint64_t pm_off;
+	if (!len)
+		return to;
+	if (pm && pmem_owns(pm, from, len, &pm_off))
+		pmem_nic_read(pm, pm_off, to, (uint32_t)len);
+	else
+		memcpy(to, from, len);
+	return to + len;
+}
+
+uint8_t *post_inline(struct rnic_qp *qp, struct wqe *wqe)
+{
+	return wqe->copy = buffer_get(qp->hca->net, (uint32_t)wqe->bytes, &wqe->copy_class);
+}
+
+bool rnic_wr_atomic(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+bool rnic_wr_nonposted(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_RDMA_READ || rnic_wr_atomic(opcode) || opcode == IBV_WR_FLUSH ||
+	       opcode == IBV_WR_ATOMIC_WRITE;
+}
+
+bool rnic_wr_local(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_BIND_MW || opcode == IBV_WR_LOCAL_INV;
+}
+
+static bool is_known(enum ibv_wr_opcode opcode)
+{
+	return opcode <= IBV_WR_SEND_WITH_IMM || rnic_wr_nonposted(opcode) ||
+	       opcode == IBV_WR_SEND_WITH_INV || rnic_wr_local(opcode);
+}
+
+/* Does the queue pair's service have it? */
+static bool is_served(const struct rnic_qp *qp, enum ibv_wr_opcode opcode)
+{
+	if (qp->service == SERVICE_UD)
+		return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM;
+	return qp_is_reliable(qp) || (!rnic_wr_nonposted(opcode) && opcode != IBV_WR_SEND_WITH_INV);
+}
+
+static bool flush_allowed(const struct wqe *wqe)
+{
+	return wqe->sges == 0 && wqe->placement &&
+	       !(wqe->placement & ~(IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT)) &&
+	       wqe->selectivity <= IBV_FLUSH_MR &&
+	       (wqe->selectivity == IBV_FLUSH_MR || wqe->flush_len <= UINT32_MAX);
+}
+
+int post_enter(struct rnic_qp *qp)
+{
+	struct sim *sim = qp_sim(qp);
+	while (qp->batch.open && qp->batch.owner != sim_actor(sim)) {
+		sim_burn(sim);
+		sim_yield(sim);
+	}
+	return qp->batch.open ? EINVAL : 0;
+}
+
+int post_room(const struct rnic_qp *qp, uint32_t ahead)
+{
+	if (qp->dead || qp->ibv.state == IBV_QPS_RESET || qp->ibv.state == IBV_QPS_INIT ||
+	    qp->ibv.state == IBV_QPS_RTR)
+		return EINVAL;
+	if (qp->sq.posted + ahead - qp->sq.freed >= qp->sq.max_wr)
+		return qp->target ? EINVAL : ENOMEM;
+	return 0;
+}
+
+struct wqe *post_slot(struct rnic_qp *qp, uint32_t ahead, enum ibv_wr_opcode opcode, unsigned flags)
+{
+	/* iWARP completes before the peer has it: then sq.done runs ahead of acked. */
+	uint32_t oldest = (int32_t)(qp->sq.done - qp->req.acked) < 0 ? qp->sq.done : qp->req.acked;
+	struct wqe *wqe = work_queue_slot(qp->hca->net, &qp->sq, oldest, qp->sq.posted + ahead);
+	clear(wqe, sizeof(*wqe));
+	wqe->opcode = (uint8_t)opcode;
+	wqe->nonposted = rnic_wr_nonposted(opcode);
+	wqe->signaled = qp->sig_all || flags & IBV_SEND_SIGNALED;
+	wqe->fence = flags & IBV_SEND_FENCE;
+	wqe->solicited = flags & IBV_SEND_SOLICITED;
+	return wqe;
+}
+
+/* Does it say where to, beyond what the queue pair knows? */
+static bool is_addressed(const struct rnic_qp *qp, const struct wqe *wqe)
+{
+	return wqe->addressed || qp->service == SERVICE_UC || rnic_wr_local(wqe->opcode);
+}
+
+int post_check(const struct rnic_qp *qp, const struct wqe *wqe)
+{
+	if (qp->service != SERVICE_RC && !is_addressed(qp, wqe))
+		return EINVAL;
+	if (wqe->opcode == IBV_WR_ATOMIC_WRITE && wqe->bytes != ATOMIC_BYTES)
+		return EINVAL;
+	if (wqe->opcode == IBV_WR_FLUSH && !flush_allowed(wqe))
+		return EINVAL;
+	return 0;
+}
+
+int post_address(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_ah *ibv, uint32_t qpn,
+		 uint32_t qkey)
+{
+	const struct rnic_ah *ah = (const struct rnic_ah *)ibv;
+	if (!ah || !ah->live)
+		return EINVAL;
+	wqe->addressed = true;
+	wqe->foreign_address = !same_pd(ibv->pd, qp->ibv.pd);
+	wqe->peer = ah->peer;
+	wqe->traffic_class = ah->traffic_class;
+	wqe->remote_qpn = qpn & (QPN_LIMIT - 1);	      /* a packet has no more */
+	wqe->remote_qkey = qkey >> 31 ? qp->attr.qkey : qkey; /* IBA vol. 1, 10.2.5 */
+	return 0;
+}
+
+int post_srqn(struct wqe *wqe, uint32_t srqn)
+{
+	if (srqn > SRQN_MAX)
+		return EINVAL;
+	wqe->addressed = true;
+	wqe->remote_srqn = srqn;
+	return 0;
+}
+
+/* The label of the current task, and the message's number under it. */
+static void name_wqe(struct rnic_qp *qp, struct wqe *wqe)
+{
+	static const struct op_label nobody;
+	const struct actor *task = sim_actor(qp_sim(qp));
+	wqe->op = task ? task->op : nobody;
+	wqe->visit = task ? task->visit : 0;
+	if (!op_label_equal(qp->label, wqe->op) || qp->label_visit != wqe->visit) {
+		qp->label = wqe->op;
+		qp->label_visit = wqe->visit;
+		actor_label(&qp->actor, wqe->op);
+	}
+	wqe->message = ++qp->actor.count[COUNT_MESSAGE];
+	wqe->round = 1;
+}
+
+const char *rnic_wr_opcode_str(enum ibv_wr_opcode opcode)
+{
+	static const char *const names[] = {
+		[IBV_WR_RDMA_WRITE] = "WRITE",
+		[IBV_WR_RDMA_WRITE_WITH_IMM] = "WRITE_WITH_IMM",
+		[IBV_WR_SEND] = "SEND",
+		[IBV_WR_SEND_WITH_IMM] = "SEND_WITH_IMM",
+		[IBV_WR_SEND_WITH_INV] = "SEND_WITH_INV",
+		[IBV_WR_BIND_MW] = "BIND_MW",
+		[IBV_WR_LOCAL_INV] = "LOCAL_INV",
+		[IBV_WR_RDMA_READ] = "READ",
+		[IBV_WR_ATOMIC_CMP_AND_SWP] = "CMP_AND_SWP",
+		[IBV_WR_ATOMIC_FETCH_AND_ADD] = "FETCH_AND_ADD",
+		[IBV_WR_FLUSH] = "FLUSH",
+		[IBV_WR_ATOMIC_WRITE] = "ATOMIC_WRITE",
+	};
+	return opcode < sizeof(names) / sizeof(names[0]) ? names[opcode] : NULL;
+}
+
+static void tell(struct rnic_qp *qp, const struct wqe *wqe)
+{
+	const char *name = rnic_wr_opcode_str(wqe->opcode);
+	struct sim *sim = qp_sim(qp);
+	const struct actor *who = sim_actor(sim) ? sim_actor(sim) : &qp->actor;
+	const struct told about = {.kind = TOLD_POST, .off = wqe->fence, .code = wqe->opcode};
+	unsigned long bytes = wqe->opcode == IBV_WR_FLUSH ? wqe->flush_len : wqe->bytes;
+	if (wqe->opcode == IBV_WR_SEND || wqe->opcode == IBV_WR_SEND_WITH_IMM ||
+	    wqe->opcode == IBV_WR_SEND_WITH_INV || rnic_wr_local(wqe->opcode)) {
+		sim_tell_about(sim, who, 0, &about, "%s: post %s, %lu bytes", qp->actor.name, name,
+			       bytes);
+		return;
+	}
+	char place[64];
+	rnic_key_place(qp->hca->net, wqe->rkey, wqe->va, place, sizeof(place));
+	sim_tell_about(sim, who, 0, &about, "%s: post %s, %lu bytes, %s", qp->actor.name, name,
+		       bytes, place);
+}
+
+void post_commit(struct rnic_qp *qp)
+{
+	struct wqe *wqe = queue_at(&qp->sq, qp->sq.posted);
+	name_wqe(qp, wqe);
+	/* Another thread may post to the queue pair, too: which one is first matters. */
+	sim_touch_state(qp_sim(qp), TOUCH_DRAM_WRITE, &qp->sq.posted, sizeof(qp->sq.posted));
+	qp->sq.posted++;
+	if (sim_telling(qp_sim(qp)))
+		tell(qp, wqe);
+}
+
+/* What the opcode has of its own. */
+static int fill(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_send_wr *wr,
+		enum ibv_mw_type binds)
+{
+	if (qp->service == SERVICE_UD)
+		return post_address(qp, wqe, wr->wr.ud.ah, wr->wr.ud.remote_qpn,
+				    wr->wr.ud.remote_qkey);
+	if (qp->service == SERVICE_XRC && !rnic_wr_local(wr->opcode) &&
+	    post_srqn(wqe, wr->qp_type.xrc.remote_srqn))
+		return EINVAL;
+	if (wr->opcode == IBV_WR_BIND_MW) {
+		if (!wr->bind_mw.mw || wr->bind_mw.mw->type != binds)
+			return EINVAL;
+		return mw_fill(qp, wqe, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+	}
+	if (wr->opcode == IBV_WR_LOCAL_INV || wr->opcode == IBV_WR_SEND_WITH_INV) {
+		wqe->rkey = wr->invalidate_rkey;
+		return 0;
+	}
+	if (!rnic_wr_atomic(wr->opcode) && wr->opcode != IBV_WR_FLUSH) {
+		wqe->va = wr->wr.rdma.remote_addr;
+		wqe->rkey = wr->wr.rdma.rkey;
+		return 0;
+	}
+	wqe->va = wr->wr.atomic.remote_addr;
+	wqe->rkey = wr->wr.atomic.rkey;
+	if (wr->opcode == IBV_WR_FLUSH) { /* see flush_wr() */
+		wqe->flush_len = wr->wr.atomic.compare_add;
+		wqe->placement = (uint8_t)wr->wr.atomic.swap;
+		wqe->selectivity = (uint8_t)(wr->wr.atomic.swap >> 8);
+	} else if (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
+		wqe->swap_add = wr->wr.atomic.swap;
+		wqe->compare = wr->wr.atomic.compare_add;
+	} else {
+		wqe->swap_add = wr->wr.atomic.compare_add;
+	}
+	return 0;
+}
+
+static void copy_inline(struct rnic_qp *qp, struct wqe *wqe)
+{
+	uint8_t *to = post_inline(qp, wqe);
+	for (uint32_t i = 0; i < wqe->sges; i++)
+		to = post_copy(qp, to, (void *)(uintptr_t)wqe->sge[i].addr, wqe->sge[i].length);
+}
+
+static int post_one(struct rnic_qp *qp, const struct ibv_send_wr *wr, enum ibv_mw_type binds)
+{
+	int error = post_room(qp, 0);
+	bool is_inline = wr->send_flags & IBV_SEND_INLINE;
+	if (error == EINVAL)
+		return error;
+	if (!is_known(wr->opcode))
+		return EOPNOTSUPP;
+	if (!is_served(qp, wr->opcode) || wr->num_sge < 0 || (unsigned)wr->num_sge > qp->sq.max_sge)
+		return EINVAL;
+	if (error)
+		return error;
+	struct wqe *wqe = post_slot(qp, 0, wr->opcode, wr->send_flags);
+	wqe->wr_id = wr->wr_id;
+	wqe->imm = wr->imm_data;
+	wqe->sges = rnic_wr_local(wr->opcode) ? 0 : (uint32_t)wr->num_sge;
+	wqe->bytes = sge_bytes(wr->sg_list, wqe->sges);
+	for (uint32_t i = 0; i < wqe->sges; i++)
+		wqe->sge[i] = wr->sg_list[i];
+	error = fill(qp, wqe, wr, binds);
+	if (!error)
+		error = post_check(qp, wqe);
+	if (error)
+		return error;
+	if (is_inline &&
+	    (wqe->bytes > qp->max_inline || (wqe->nonposted && wr->opcode != IBV_WR_ATOMIC_WRITE)))
+		return EINVAL;
+	if (is_inline && wqe->bytes)
+		copy_inline(qp, wqe);
+	post_commit(qp);
+	return 0;
+}
+
+void post_step(struct rnic_qp *qp)
+{
+	sim_settle(qp_sim(qp));
+	sim_step(qp_sim(qp), STEP_POST, POST_NS);
+}
+
+/* --- the doorbell --- */
+
+/* What the RNIC learns of a queue pair's requests. */
+struct doorbell {
+	struct rnic_qp *qp;
+	uint32_t first, posted, resets; /* of the queue pair when it was rung */
+};
+
+/*
+ * Several CPUs may post to one queue pair. A request waits for those in front of it, whose
+ * doorbells may be behind stores of the CPU that posted them.
+ */
+static void ring(void *arg)
+{
+	const struct doorbell *bell = arg;
+	struct rnic_qp *qp = bell->qp;
+	struct wqe *wqe;
+	if (qp->dead || qp->resets != bell->resets)
+		return;
+	sim_touch_state(qp_sim(qp), TOUCH_DRAM_WRITE, &qp->req.rung, sizeof(qp->req.rung));
+	for (uint32_t i = bell->first; i != bell->posted; i++)
+		if ((int32_t)(i - qp->req.rung) >= 0)
+			((struct wqe *)queue_at(&qp->sq, i))->rung = true;
+	for (; qp->req.rung != qp->sq.posted; qp->req.rung++) {
+		wqe = queue_at(&qp->sq, qp->req.rung);
+		if (!wqe->rung)
+			break;
+		sim_gives(qp_sim(qp), &qp->sq, qp->req.rung);
+	}
+	if (qp->ibv.state == IBV_QPS_ERR || qp->ibv.state == IBV_QPS_SQE)
+		req_flush(qp);
+	else
+		req_kick(qp);
+}
+
+/* Tell the RNIC: behind the stores of this CPU that are still on their way to memory. */
+void post_doorbell(struct rnic_qp *qp)
+{
+	struct doorbell bell = {qp, qp->req.announced, qp->sq.posted, qp->resets}, *later;
+	struct pmem *pm = qp->hca->pm;
+	qp->req.announced = qp->sq.posted;
+	if (!pm || !pmem_has_buffers(pm)) {
+		ring(&bell);
+		return;
+	}
+	later = sim_alloc(qp_sim(qp), sizeof(*later));
+	*later = bell;
+	pmem_cpu_post(pm, ring, later);
+}
+
+int post_list(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr,
+	      enum ibv_mw_type binds)
+{
+	struct rnic_qp *qp = (struct rnic_qp *)ibv;
+	post_step(qp);
+	int error = post_enter(qp);
+	if (error)
+		*bad_wr = wr;
+	for (; wr && !error; wr = wr->next) {
+		error = sim_fails(FAIL_POST_SEND) ? ENOMEM : post_one(qp, wr, binds);
+		if (error)
+			*bad_wr = wr;
+	}
+	post_doorbell(qp);
+	return error;
+}
+
+int rnic_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	return post_list(qp, wr, bad_wr, IBV_MW_TYPE_2);
+}
+
+static int check_recv(const struct rnic_qp *qp, const struct ibv_recv_wr *wr)
+{
+	if (qp->dead || qp->srq || qp->ibv.state == IBV_QPS_RESET)
+		return EINVAL;
+	if (wr->num_sge < 0 || (unsigned)wr->num_sge > qp->rq.max_sge)
+		return EINVAL;
+	if (qp->rq.posted - qp->rq.freed >= qp->rq.max_wr)
+		return qp->service == SERVICE_XRC ? EINVAL : ENOMEM;
+	return 0;
+}
+
+void post_rqe(struct rnic_net *net, struct work_queue *queue, uint32_t oldest,
+	      const struct ibv_recv_wr *wr)
+{
+	struct rqe *rqe = work_queue_slot(net, queue, oldest, queue->posted++);
+	rqe->wr_id = wr->wr_id;
+	rqe->sges = (uint32_t)wr->num_sge;
+	for (uint32_t i = 0; i < rqe->sges; i++)
+		rqe->sge[i] = wr->sg_list[i];
+}
+
+int rnic_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct rnic_qp *qp = (struct rnic_qp *)ibv;
+	int error = 0;
+	sim_step(qp_sim(qp), STEP_POST, POST_NS);
+	for (; wr; wr = wr->next) {
+		error = sim_fails(FAIL_POST_RECV) ? ENOMEM : check_recv(qp, wr);
+		if (error) {
+			*bad_wr = wr;
+			break;
+		}
+		post_rqe(qp->hca->net, &qp->rq, qp->rq.done, wr);
+	}
+	if (ibv->state == IBV_QPS_ERR && !qp->resp.flush_rq && !qp->srq)
+		resp_flush(qp);
+	return error;
+}

@@ -1,0 +1,750 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From "the RNIC has it" to "it has happened": when the requests that the
+ * responder let in take effect in memory.
+ *
+ * Two queues a queue pair, for the two ordering classes of RDMA:
+ *
+ *   land     SEND and WRITE packets. They become visible in order, line by line
+ *            (64 bytes of the destination), LAND_NS after they came in. Each line
+ *            is a choice: now, or it and everything behind it in this queue is held
+ *            for a while. With dma_order=any the lines of one packet are first
+ *            put into a chosen order. The receive completion of a message is
+ *            made when its last packet has landed, hence when all earlier
+ *            posted data have.
+ *   answers  READs, atomics, FLUSHes and ATOMIC WRITEs, executed in order, and not
+ *            before the posted packets that came in before them have landed. A READ
+ *            fetches line by line (with read_order=right those of a response packet
+ *            from its end), and each line is a choice: now, or the rest of the READ is
+ *            held. The others are one such choice each. Posted packets behind do not wait:
+ *            they overtake, and a READ's later lines see them. Acknowledgements line up
+ *            here behind what is unanswered.
+ *
+ * A FLUSH for persistence has the persistence model drain what this queue pair wrote
+ * to the FLUSH's range. So has a READ or an atomic with all that it wrote: on the way
+ * to memory and back a read pushes earlier writes before it (PCI Express: a read
+ * completion does not pass posted writes), which is how a FLUSH is emulated.
+ *
+ * In a plain run a packet lands, or a READ is served, in one event. What a held
+ * line asked for once is not asked for again when the hold is over.
+ *
+ * With a picker (sim_set_picker()) an event lands one line, serves one line of a READ or one other
+ * request, or sends one acknowledgement: what may come in between is the picker's to say.
+ */
+#include <assert.h>
+#include <string.h>
+#include "core/rnic/objects/device.h"
+#include "core/rnic/transport/link.h"
+#include "core/verbs_compat.h"
+#include "core/rnic/objects/qp.h"
+
+#define LAND_NS 150
+
+static void land_due(struct rnic_qp *qp);
+static void answer_run(struct rnic_qp *qp);
+static void answer_drop_behind(struct rnic_qp *qp, uint64_t landed);
+static void fire_land(struct sim *sim, void *arg);
+static void fire_answer(struct sim *sim, void *arg);
+
+/* Ask about line `c` of the packet. */
+static unsigned ask(struct rnic_qp *qp, const struct packet *pkt, enum choice_kind kind, uint32_t c,
+		    unsigned n)
+{
+	struct choice_point at = {
+		.kind = (uint8_t)kind,
+		.who = &qp->actor,
+		.op = pkt->name.op,
+		.visit = pkt->name.visit,
+		.a = pkt->name.message,
+		.b = pkt->name.index,
+		.c = c,
+	};
+	/* A READ that is asked for again is another one. */
+	if (kind == CHOICE_FETCH)
+		at.c |= (pkt->name.round - 1) << 24 | (uint32_t)pkt->name.copy << 23;
+	return sim_plain(qp_sim(qp)) ? 0 : sim_choose(qp_sim(qp), &at, n);
+}
+
+/* The packet at the head of a queue was held until rest, and goes on. */
+static void end_land_hold(struct sim *sim, void *arg)
+{
+	struct rnic_qp *qp = arg;
+	if (!qp->resp.land.head || !qp->resp.land.head->asked)
+		return;
+	qp->resp.land.head->due = sim_now(sim);
+	land_due(qp);
+}
+
+static void end_answer_hold(struct sim *sim, void *arg)
+{
+	struct rnic_qp *qp = arg;
+	if (!qp->resp.answers.head || !qp->resp.answers.head->asked)
+		return;
+	qp->resp.answers.head->due = sim_now(sim);
+	answer_run(qp);
+}
+
+static void tell_line(struct rnic_qp *qp, const struct packet *pkt, uint32_t c, const char *what)
+{
+	const struct told about = {.op = pkt->name.op, .visit = pkt->name.visit};
+	if (sim_telling(qp_sim(qp)))
+		sim_tell_about(qp_sim(qp), &qp->actor, 0, &about, "%s, PSN %u, line %u: %s",
+			       opcode_name(pkt->opcode), pkt->psn, c, what);
+}
+
+/* With a picker an event has one turn. */
+static bool take_turn(bool *turn)
+{
+	bool mine = *turn;
+	*turn = false;
+	return mine;
+}
+
+/* Is the packet's next line, its c-th, to be held? */
+static bool is_held(struct rnic_qp *qp, struct packet *pkt, enum choice_kind kind, uint32_t c)
+{
+	struct sim *sim = qp_sim(qp);
+	if (pkt->asked) {
+		pkt->asked = false;
+		tell_line(qp, pkt, c, "goes on");
+		return false;
+	}
+	if (sim_picks(sim))
+		return !take_turn(kind == CHOICE_LAND ? &qp->resp.land_turn
+						      : &qp->resp.answer_turn);
+	unsigned k = ask(qp, pkt, kind, c, HOLDS);
+	if (!k)
+		return false;
+	pkt->asked = true;
+	if (k < HOLD_REST)
+		pkt->due = sim_now(sim) + hold_ns(k);
+	else
+		pkt->due = sim_hold(sim, CHAIN_OTHER, k, 0,
+				    kind == CHOICE_FETCH ? end_answer_hold : end_land_hold, qp);
+	tell_line(qp, pkt, c, k == HOLD_FOREVER ? "held for ever" : "held");
+	return true;
+}
+
+static uint64_t until(const struct sim *sim, uint64_t due)
+{
+	return due > sim_now(sim) ? due - sim_now(sim) : 0;
+}
+
+/* --- posted packets --- */
+
+/* Where the packet's byte `off` goes, and how many bytes follow it there. */
+static struct piece target(struct rnic_qp *qp, const struct packet *pkt, uint32_t off)
+{
+	struct piece piece;
+	assert(off < pkt->len);
+	if (opcode_is[pkt->opcode] & IS_WRITE)
+		return (struct piece){
+			.mr = pkt->mr, .host = pkt->host + off, .len = pkt->len - off};
+	const struct rqe *rqe = queue_at(&qp->rq, pkt->rq_seq);
+	if (qp->service == SERVICE_XRC)
+		xrc_select(qp, rqe->srqn);
+	bool allowed = sge_piece(qp->hca, qp_recv_pd(qp), rqe->sge, rqe->sges, pkt->msg_off + off,
+				 pkt->len - off, IBV_ACCESS_LOCAL_WRITE, &piece);
+	assert(allowed); /* it was when the packet came in, and dereg_mr waits for it */
+	return piece;
+}
+
+/* The same, cut at the end of the line. */
+static struct piece target_line(struct rnic_qp *qp, const struct packet *pkt, uint32_t off)
+{
+	struct piece piece = target(qp, pkt, off);
+	uint32_t left = mr_line_left(piece.mr, piece.host);
+	if (piece.len > left)
+		piece.len = left;
+	return piece;
+}
+
+/* False: that memory is gone. */
+static bool land(struct rnic_qp *qp, const struct packet *pkt, uint32_t off,
+		 const struct piece *piece)
+{
+	sim_takes(qp_sim(qp), pkt, 0);
+	sim_mix(qp_sim(qp), (uint64_t)piece->mr->ibv.lkey << 32 | piece->len,
+		(uint64_t)(piece->host - piece->mr->host));
+	return dma_write(qp->hca, piece->mr, piece->host, pkt->payload + off, piece->len,
+			 &pkt->name);
+}
+
+/* All that has not landed yet, asking nobody. False: its memory is gone. */
+static bool land_rest(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct piece piece;
+	unsigned line = 0;
+	bool whole = !pkt->landed[0] && !pkt->landed[1];
+	if (pkt->torn && pkt->torn <= pkt->len)
+		pkt->len = pkt->torn - 1;
+	for (uint32_t off = pkt->done; off < pkt->len; off += piece.len, line++) {
+		piece = whole ? target(qp, pkt, off) : target_line(qp, pkt, off);
+		if (!whole && pkt->landed[line / 64] >> line % 64 & 1)
+			continue;
+		if (!land(qp, pkt, off, &piece))
+			return false;
+	}
+	if (pkt->torn)
+		qp->hca->net->torn(pkt);
+	pkt->done = pkt->len;
+	return true;
+}
+
+/* False: held. */
+static bool land_in_order(struct rnic_qp *qp, struct packet *pkt)
+{
+	while (pkt->done < pkt->len) {
+		struct piece piece = target_line(qp, pkt, pkt->done);
+		if (is_held(qp, pkt, CHOICE_LAND, pkt->line + 1u))
+			return false;
+		land(qp, pkt, pkt->done, &piece);
+		pkt->done += piece.len;
+		pkt->line++;
+	}
+	return true;
+}
+
+/* The packet's number of lines; the n-th one's offset and piece. */
+static unsigned count_lines(struct rnic_qp *qp, const struct packet *pkt, unsigned n, uint32_t *at,
+			    struct piece *out)
+{
+	unsigned lines = 0;
+	struct piece piece;
+	for (uint32_t off = 0; off < pkt->len; off += piece.len, lines++) {
+		piece = target_line(qp, pkt, off);
+		if (lines == n && out) {
+			*out = piece;
+			*at = off;
+		}
+	}
+	assert(lines <= PACKET_LINES);
+	return lines;
+}
+
+/* False: held. */
+static bool land_any_order(struct rnic_qp *qp, struct packet *pkt)
+{
+	unsigned lines = count_lines(qp, pkt, 0, NULL, NULL);
+	while (pkt->line < lines) {
+		uint32_t off = 0;
+		struct piece piece = {0};
+		if (pkt->picked < 0) {
+			if (sim_picks(qp_sim(qp)) && !qp->resp.land_turn)
+				return false;
+			unsigned left = lines - pkt->line, n = 0;
+			unsigned k = left > 1 ? ask(qp, pkt, CHOICE_ORDER, pkt->line, left) : 0;
+			if (OWN_BUG(&qp->hca->net->hw, NIC_LINES_SHUFFLED))
+				k = left - 1;
+			while (pkt->landed[n / 64] >> n % 64 & 1 || k--)
+				n++;
+			assert(n < lines);
+			pkt->picked = (int16_t)n;
+		}
+		if (is_held(qp, pkt, CHOICE_LAND, (uint32_t)pkt->picked + 1))
+			return false;
+		count_lines(qp, pkt, (unsigned)pkt->picked, &off, &piece);
+		land(qp, pkt, off, &piece);
+		pkt->landed[pkt->picked / 64] |= 1ull << pkt->picked % 64;
+		pkt->picked = -1;
+		pkt->line++;
+	}
+	pkt->done = pkt->len;
+	return true;
+}
+
+/* The first packet of the queue has landed. */
+static void landed(struct rnic_qp *qp)
+{
+	struct responder *resp = &qp->resp;
+	struct packet *pkt = queue_pop(&resp->land);
+	uint8_t is = opcode_is[pkt->opcode];
+	assert(pkt->done == pkt->len);
+	resp->land_done++;
+	sim_takes(qp_sim(qp), pkt, 0);
+	sim_gives(qp_sim(qp), &resp->land_done, resp->land_done);
+	if (is & IS_LAST && is & (IS_SEND | HAS_IMM) &&
+	    !OWN_BUG(&qp->hca->net->hw, NIC_RECEIVE_EARLY))
+		resp_complete(qp, pkt->rq_seq,
+			      pkt->bad_key ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_SUCCESS, pkt);
+	if (pkt->ack_req && !rnic_acks_early(qp))
+		resp_acknowledge(qp, pkt);
+	if (pkt->bad_key)
+		qp_fail(qp);
+	packet_put(qp->hca->net, pkt);
+	if (resp->flush_rq && !resp->land.head)
+		resp_flush(qp);
+	if (resp->answers.head)
+		answer_run(qp);
+}
+
+/*
+ * The memory that the first packet of the queue was let in for is gone: it is refused after all. Of
+ * what was let in behind it nothing happens.
+ */
+static void faulted(struct rnic_qp *qp)
+{
+	struct responder *resp = &qp->resp;
+	struct packet *pkt = queue_pop(&resp->land), *next;
+	bool is_send = opcode_is[pkt->opcode] & IS_SEND;
+	while ((next = queue_pop(&resp->land)))
+		packet_put(qp->hca->net, next);
+	answer_drop_behind(qp, resp->land_done);
+	resp->land_done = resp->land_tail;
+	if (qp->ibv.state == IBV_QPS_ERR) {
+		if (resp->flush_rq)
+			resp_flush(qp);
+	} else {
+		if (is_send)
+			resp->recv_status = IBV_WC_LOC_PROT_ERR;
+		resp_refuse(qp, pkt, pkt->psn,
+			    is_send ? AETH_NAK_REMOTE_OPERATION : AETH_NAK_REMOTE_ACCESS);
+	}
+	packet_put(qp->hca->net, pkt);
+	if (resp->answers.head)
+		answer_run(qp);
+}
+
+/* Own bugs: the packet that is held, or has its turn, is overtaken by the one behind it. */
+static bool is_overtaken(const struct hardware *hw, struct packet_queue *land)
+{
+	struct packet *held = land->head, *next = held->next;
+	if (!next || held->line || held->done)
+		return false;
+	bool by_send = OWN_BUG(hw, NIC_SEND_OVERTAKES) && !(opcode_is[held->opcode] & IS_SEND) &&
+		       opcode_is[next->opcode] & IS_SEND;
+	bool by_write = OWN_BUG(hw, NIC_WRITE_OVERTAKES) && opcode_is[held->opcode] & IS_WRITE &&
+			opcode_is[next->opcode] & IS_WRITE && psn_diff(next->psn, held->psn) > 0 &&
+			!(opcode_is[held->opcode] & opcode_is[next->opcode] &
+			  HAS_IMM); /* receives in order */
+	if (!by_send && !by_write)
+		return false;
+	held->next = next->next;
+	next->next = held;
+	land->head = next;
+	if (land->tail == next)
+		land->tail = held;
+	return true;
+}
+
+static void land_due(struct rnic_qp *qp)
+{
+	struct sim *sim = qp_sim(qp);
+	const struct hardware *hw = &qp->hca->net->hw;
+	bool any = hw->dma_any || OWN_BUG(hw, NIC_LINES_SHUFFLED);
+	struct packet *pkt;
+	while ((pkt = qp->resp.land.head) &&
+	       (sim_picks(sim) ? qp->resp.land_turn : pkt->due <= sim_now(sim))) {
+		if (sim_plain(sim)) {
+			if (!land_rest(qp, pkt)) {
+				faulted(qp);
+				continue;
+			}
+		} else if (!(any ? land_any_order(qp, pkt) : land_in_order(qp, pkt))) {
+			if (is_overtaken(hw, &qp->resp.land))
+				continue;
+			break;
+		}
+		qp->resp.land_turn = false;
+		landed(qp);
+	}
+	if (qp->resp.land.head)
+		alarm_set(sim, &qp->resp.land_alarm, qp_chain(qp, CHAIN_LAND),
+			  until(sim, qp->resp.land.head->due), fire_land, qp);
+}
+
+static void fire_land(struct sim *sim, void *arg)
+{
+	struct rnic_qp *qp = arg;
+	if (!alarm_fired(sim, &qp->resp.land_alarm))
+		return;
+	qp->resp.land_turn = true;
+	if (sim_picks(sim) && qp->resp.land.head)
+		is_overtaken(&qp->hca->net->hw, &qp->resp.land);
+	land_due(qp);
+}
+
+void land_push(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct sim *sim = qp_sim(qp);
+	pkt->due = sim_now(sim) + LAND_NS;
+	sim_gives(sim, pkt, 0);
+	qp->resp.land_tail++;
+	queue_push(&qp->resp.land, pkt);
+	if (qp->resp.land.head == pkt)
+		alarm_set(sim, &qp->resp.land_alarm, qp_chain(qp, CHAIN_LAND), LAND_NS, fire_land,
+			  qp);
+}
+
+static bool goes_to(struct rnic_qp *qp, const struct packet *pkt, const struct rnic_mr *mr)
+{
+	if (!mr || pkt->mr == mr)
+		return true;
+	if (opcode_is[pkt->opcode] & IS_WRITE)
+		return false;
+	const struct rqe *rqe = queue_at(&qp->rq, pkt->rq_seq);
+	for (uint32_t i = 0; i < rqe->sges; i++)
+		if (rqe->sge[i].lkey == mr->ibv.lkey)
+			return true;
+	return false;
+}
+
+void land_all(struct rnic_qp *qp, const struct rnic_mr *mr)
+{
+	uint64_t n = 0, upto = 0;
+	for (struct packet *pkt = qp->resp.land.head; pkt; pkt = pkt->next) {
+		n++;
+		if (goes_to(qp, pkt, mr))
+			upto = n;
+	}
+	for (; upto; upto--) {
+		if (!land_rest(qp, qp->resp.land.head)) {
+			faulted(qp);
+			break;
+		}
+		landed(qp);
+	}
+	if (qp->resp.land.head)
+		alarm_set(qp_sim(qp), &qp->resp.land_alarm, qp_chain(qp, CHAIN_LAND),
+			  until(qp_sim(qp), qp->resp.land.head->due), fire_land, qp);
+}
+
+/* --- what is not posted --- */
+
+enum served { SERVED, HELD, REFUSED };
+
+static void fetched(struct rnic_qp *qp, const struct packet *pkt, const struct rnic_mr *mr,
+		    const uint8_t *from, uint32_t len)
+{
+	char place[64];
+	if (!sim_telling(qp_sim(qp)) || !mr->in_pm)
+		return;
+	const struct told about = {.kind = TOLD_FETCH,
+				   .visit = pkt->name.visit,
+				   .op = pkt->name.op,
+				   .off = mr->pm_off + (uint64_t)(from - mr->host),
+				   .len = len};
+	pmem_place(qp->hca->pm, about.off, place, sizeof(place));
+	sim_tell_about(qp_sim(qp), &qp->actor, 0, &about,
+		       "message %u packet %u: reads %u bytes at %s", pkt->name.message,
+		       pkt->name.index, len, place);
+}
+
+/* The next line of pkt->reply, which has `left` bytes to go: where in the READ, and *len. */
+static uint32_t next_line(const struct rnic_qp *qp, const struct packet *pkt,
+			  const struct rnic_mr *mr, uint32_t start, uint32_t left, uint32_t *len)
+{
+	uint32_t at = pkt->done, end = start + left;
+	if (!qp->hca->net->hw.read_right) {
+		*len = mr_line_left(mr, mr_host(mr, pkt->va + at));
+		*len = *len < left ? *len : left;
+		return at;
+	}
+	*len = LINE - mr_line_left(mr, mr_host(mr, pkt->va + end - 1)) + 1;
+	*len = *len < left ? *len : left;
+	return end - *len;
+}
+
+/* Fetch into pkt->reply, whose first byte is the READ's `start`. */
+static enum served fetch(struct rnic_qp *qp, struct packet *pkt, const struct rnic_mr *mr,
+			 uint32_t start)
+{
+	struct packet *reply = pkt->reply;
+	while (pkt->done < start + reply->len) {
+		uint32_t len = start + reply->len - pkt->done, at = pkt->done;
+		if (!sim_plain(qp_sim(qp))) {
+			if (is_held(qp, pkt, CHOICE_FETCH, pkt->line + 1u))
+				return HELD;
+			at = next_line(qp, pkt, mr, start, len, &len);
+		}
+		const uint8_t *from = mr_host(mr, pkt->va + at);
+		dma_flush(qp->hca, NULL, NULL, 0, true, &pkt->name);
+		if (!dma_read(qp->hca, mr, from, reply->payload + (at - start), len))
+			return REFUSED;
+		fetched(qp, pkt, mr, from, len);
+		pkt->done += len;
+		pkt->line++;
+	}
+	return SERVED;
+}
+
+static uint8_t response_opcode(bool first, bool last)
+{
+	if (first)
+		return last ? OP_READ_RESPONSE_ONLY : OP_READ_RESPONSE_FIRST;
+	return last ? OP_READ_RESPONSE_LAST : OP_READ_RESPONSE_MIDDLE;
+}
+
+static enum served serve_read(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct link *link = qp->hca->net->link;
+	struct rnic_mr *mr = NULL;
+	if (pkt->dma_len) { /* it may have been deregistered meanwhile */
+		mr = resp_region(qp, pkt);
+		if (!mr)
+			return REFUSED;
+	}
+	do {
+		uint32_t i = pkt->done / qp->mtu, start = i * qp->mtu, left = pkt->dma_len - start;
+		if (link->ready &&
+		    !link_ready(link, qp->peer, qp->attr.dest_qp_num, sim_now(qp_sim(qp)),
+				LINK_PATIENCE_NS, &qp->resp.patience)) {
+			pkt->due = sim_now(qp_sim(qp)) + LINK_READY_NS;
+			return HELD;
+		}
+		if (!pkt->reply) {
+			uint32_t len = left < qp->mtu ? left : qp->mtu;
+			pkt->reply = resp_answer(qp, pkt, response_opcode(i == 0, len == left),
+						 len);
+			pkt->reply->psn = psn_add(pkt->psn, i);
+			pkt->reply->name.index = INDEX_READ + pkt->name.index + i;
+		}
+		enum served served = pkt->reply->len ? fetch(qp, pkt, mr, start) : SERVED;
+		if (served != SERVED)
+			return served;
+		struct packet *reply = pkt->reply;
+		pkt->reply = NULL;
+		resp_send(qp, reply);
+	} while (pkt->done < pkt->dma_len);
+	return SERVED;
+}
+
+/* 8 bytes at once. False: that memory is gone. */
+static bool write_word(struct rnic_qp *qp, const struct packet *pkt, const struct rnic_mr *mr,
+		       uint64_t value)
+{
+	uint8_t *host = mr_host(mr, pkt->va);
+	sim_mix(qp_sim(qp), (uint64_t)mr->ibv.lkey << 32 | 8, (uint64_t)(host - mr->host) ^ value);
+	dma_arrive(qp->hca, mr, host, &value, sizeof(value), &pkt->name);
+	return dma_write(qp->hca, mr, host, &value, sizeof(value), &pkt->name);
+}
+
+/* Executed: answer, and keep the answer for duplicates. */
+static void finish(struct rnic_qp *qp, const struct packet *pkt, uint64_t original)
+{
+	qp->resp.saved[qp->resp.saved_next++ % MAX_RD_ATOMIC] = (struct saved_answer){
+		.psn = pkt->psn, .used = true, .opcode = pkt->opcode, .original = original};
+	resp_send(qp, resp_result(qp, pkt, original));
+}
+
+static enum served serve_atomic(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct rnic_mr *mr = resp_region(qp, pkt);
+	uint64_t original, value;
+	if (!mr)
+		return REFUSED;
+	if (is_held(qp, pkt, CHOICE_FETCH, 1))
+		return HELD;
+	uint8_t *host = mr_host(mr, pkt->va);
+	if (qp->hca->memory) {
+		if (!dma_atomic(qp->hca, host, pkt, &original))
+			return REFUSED;
+		finish(qp, pkt, original);
+		return SERVED;
+	}
+	dma_flush(qp->hca, NULL, NULL, 0, true, &pkt->name);
+	dma_read(qp->hca, mr, host, &original, sizeof(original));
+	fetched(qp, pkt, mr, host, sizeof(original));
+	value = original + pkt->swap_add;
+	if (pkt->opcode == OP_COMPARE_SWAP)
+		value = original == pkt->compare ? pkt->swap_add : original;
+	if (pkt->opcode == OP_FETCH_ADD || original == pkt->compare)
+		write_word(qp, pkt, mr, value);
+	finish(qp, pkt, original);
+	return SERVED;
+}
+
+static enum served serve_atomic_write(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct rnic_mr *mr = resp_region(qp, pkt);
+	uint64_t value;
+	if (!mr)
+		return REFUSED;
+	if (is_held(qp, pkt, CHOICE_FETCH, 1))
+		return HELD;
+	memcpy(&value, pkt->payload, sizeof(value));
+	if (!pkt->done && !write_word(qp, pkt, mr, value))
+		return REFUSED;
+	finish(qp, pkt, 0);
+	return SERVED;
+}
+
+/* NIC_ATOMIC_WRITE_POSTED: it is there before the FLUSH in front of it has taken effect. */
+static bool overtakes_flush(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct rnic_mr *mr;
+	uint64_t value;
+	sim_touch_state(qp_sim(qp), TOUCH_DRAM_READ, &qp->resp.answers, 1);
+	if (!pkt || pkt->opcode != OP_ATOMIC_WRITE || pkt->done || !(mr = resp_region(qp, pkt)))
+		return false;
+	memcpy(&value, pkt->payload, sizeof(value));
+	write_word(qp, pkt, mr, value);
+	pkt->done = sizeof(value);
+	return true;
+}
+
+static enum served serve_flush(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct rnic_mr *mr = resp_region(qp, pkt);
+	if (!mr)
+		return REFUSED;
+	if (is_held(qp, pkt, CHOICE_FETCH, 1))
+		return HELD;
+	if (OWN_BUG(&qp->hca->net->hw, NIC_ATOMIC_WRITE_POSTED) && overtakes_flush(qp, pkt->next) &&
+	    sim_picks(qp_sim(qp)))
+		return HELD;
+	if (pkt->placement & IBV_FLUSH_PERSISTENT &&
+	    !OWN_BUG(&qp->hca->net->hw, NIC_FLUSH_IGNORED)) {
+		bool whole = pkt->selectivity == IBV_FLUSH_MR;
+		uint8_t *at = whole ? mr->host : mr_host(mr, pkt->va);
+		uint64_t len = whole ? mr->len : pkt->dma_len;
+		if (qp->hca->memory && !dma_persist(qp->hca, at, len))
+			return REFUSED;
+		dma_flush(qp->hca, mr, at, len, qp->hca->net->hw.flush_covers_send, &pkt->name);
+	}
+	if (sim_telling(qp_sim(qp)))
+		sim_tell(qp_sim(qp), &qp->actor, 0, "FLUSH, PSN %u: takes effect", pkt->psn);
+	finish(qp, pkt, 0);
+	return SERVED;
+}
+
+static enum served serve(struct rnic_qp *qp, struct packet *pkt)
+{
+	if (qp->service == SERVICE_XRC && !xrc_select(qp, pkt->srqn))
+		return REFUSED;
+	if (pkt->opcode == OP_READ_REQUEST)
+		return serve_read(qp, pkt);
+	if (pkt->opcode == OP_FLUSH)
+		return serve_flush(qp, pkt);
+	if (pkt->opcode == OP_ATOMIC_WRITE)
+		return serve_atomic_write(qp, pkt);
+	return serve_atomic(qp, pkt);
+}
+
+/* Memory that a waiting request was let in for is gone: the requests behind it die with it. */
+static void refuse_head(struct rnic_qp *qp)
+{
+	struct packet *pkt = queue_pop(&qp->resp.answers);
+	if (pkt->duplicate) {
+		packet_put(qp->hca->net, pkt);
+		return;
+	}
+	uint32_t psn = psn_add(pkt->psn, pkt->done / qp->mtu);
+	answer_drop_all(qp);
+	resp_refuse(qp, pkt, psn, AETH_NAK_REMOTE_ACCESS);
+	packet_put(qp->hca->net, pkt);
+}
+
+/* Own bugs: it does not wait for what was posted before it. */
+static bool overtakes(const struct rnic_qp *qp, const struct packet *pkt)
+{
+	const struct hardware *hw = &qp->hca->net->hw;
+	return OWN_BUG(hw, NIC_READ_OVERTAKES) ||
+	       (OWN_BUG(hw, NIC_FLUSH_IGNORED) && pkt->opcode == OP_FLUSH);
+}
+
+static void answer_run(struct rnic_qp *qp)
+{
+	struct responder *resp = &qp->resp;
+	struct sim *sim = qp_sim(qp);
+	struct packet *pkt;
+	while ((pkt = resp->answers.head)) {
+		bool finished = opcode_is[pkt->opcode] & IS_RESPONSE;
+		if (!finished && pkt->after > resp->land_done && !overtakes(qp, pkt))
+			return; /* landing comes back here */
+		if (sim_picks(sim) && !resp->answer_turn) {
+			alarm_set(sim, &resp->answer_alarm, qp_chain(qp, CHAIN_ANSWER), LAND_NS,
+				  fire_answer, qp);
+			return;
+		}
+		sim_takes(sim, pkt, 0);
+		if (finished) {
+			queue_pop(&resp->answers);
+			resp_send(qp, pkt);
+			resp->answer_turn = false;
+			continue;
+		}
+		sim_takes(sim, &resp->land_done, pkt->after);
+		enum served served = HELD;
+		if (pkt->due <= sim_now(sim) || sim_picks(sim))
+			served = serve(qp, pkt);
+		if (served == HELD) {
+			alarm_set(sim, &resp->answer_alarm, qp_chain(qp, CHAIN_ANSWER),
+				  until(sim, pkt->due), fire_answer, qp);
+			return;
+		}
+		if (served == REFUSED) {
+			refuse_head(qp);
+			continue;
+		}
+		queue_pop(&resp->answers);
+		if (!pkt->duplicate) {
+			assert(resp->nonposted);
+			resp->nonposted--;
+		}
+		packet_put(qp->hca->net, pkt);
+	}
+}
+
+static void fire_answer(struct sim *sim, void *arg)
+{
+	struct rnic_qp *qp = arg;
+	if (!alarm_fired(sim, &qp->resp.answer_alarm))
+		return;
+	qp->resp.answer_turn = true;
+	answer_run(qp);
+	qp->resp.answer_turn = false;
+}
+
+void answer_push(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct packet_queue *answers = &qp->resp.answers;
+	struct sim *sim = qp_sim(qp);
+	/* Acknowledgements are cumulative: of several in a row the last one says it all. */
+	if (answers->head && !sim_picks(sim) && pkt->opcode == OP_ACKNOWLEDGE &&
+	    pkt->syndrome == AETH_ACK && answers->tail->opcode == OP_ACKNOWLEDGE &&
+	    answers->tail->syndrome == AETH_ACK) {
+		answers->tail->psn = pkt->psn;
+		answers->tail->msn = pkt->msn;
+		answers->tail->name = pkt->name;
+		packet_put(qp->hca->net, pkt);
+		return;
+	}
+	pkt->due = sim_now(sim) + LAND_NS;
+	pkt->after = qp->resp.land_tail;
+	sim_gives(sim, pkt, 0);
+	if (OWN_BUG(&qp->hca->net->hw, NIC_ATOMIC_WRITE_POSTED))
+		sim_touch_state(sim, TOUCH_DRAM_WRITE, answers, 1);
+	queue_push(answers, pkt);
+	if (answers->head == pkt && sim_picks(sim))
+		answer_run(qp);
+	else if (answers->head == pkt)
+		alarm_set(sim, &qp->resp.answer_alarm, qp_chain(qp, CHAIN_ANSWER), LAND_NS,
+			  fire_answer, qp);
+}
+
+/* What waits for more than `landed` posted packets never happens. */
+static void answer_drop_behind(struct rnic_qp *qp, uint64_t landed)
+{
+	struct packet_queue keep = {0}, *answers = &qp->resp.answers;
+	struct packet *pkt;
+	while (answers->head && answers->head->after <= landed) {
+		pkt = queue_pop(answers);
+		queue_push(&keep, pkt);
+	}
+	while ((pkt = queue_pop(answers))) {
+		if (!(opcode_is[pkt->opcode] & IS_RESPONSE) && !pkt->duplicate)
+			qp->resp.nonposted--;
+		packet_put(qp->hca->net, pkt);
+	}
+	*answers = keep;
+}
+
+void answer_drop_all(struct rnic_qp *qp)
+{
+	struct packet *pkt;
+	while ((pkt = queue_pop(&qp->resp.answers)))
+		packet_put(qp->hca->net, pkt);
+	qp->resp.nonposted = 0;
+	qp->resp.answer_alarm.at = 0;
+}

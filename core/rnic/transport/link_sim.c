@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The link between the hosts of one simulation.
+ *
+ * Each host has one outgoing port. A packet leaves when those before it have
+ * left (bytes at line rate), then flies for a fixed time; so without faults the
+ * packets of a host arrive in the order in which they were sent, however their
+ * sizes differ. Every packet is one choice: deliver, lose, deliver twice, or hold
+ * for a while, during which later packets pass it. That is reordering and delay;
+ * held for ever is loss that nobody notices.
+ *
+ * A packet sits in a pending event while it flies; the event's argument is the
+ * packet, which knows where it is going.
+ */
+#include "core/rnic/transport/link.h"
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include "core/rnic/objects/device.h"
+
+#define FLIGHT_NS    600
+#define BYTES_PER_NS 12 /* 100 Gbit/s */
+
+struct link_sim {
+	struct link link;
+	struct rnic_net *net;
+	uint64_t free_at[RNIC_HOSTS]; /* ns: when the host's port has sent what it has */
+	struct {
+		union ibv_gid gid;
+		uint32_t hosts; /* that have joined, a bit each */
+	} * group;
+	unsigned groups, group_room;
+};
+
+static void arrive(struct sim *sim, void *arg)
+{
+	struct packet *pkt = arg;
+	(void)sim;
+	rnic_deliver(pkt->net, pkt->peer, pkt);
+}
+
+static int resolve(struct link *link, const union ibv_gid *gid)
+{
+	union ibv_gid ours;
+	(void)link;
+	rnic_gid(RNIC_SIM_ADDRESS(0), &ours);
+	if (memcmp(ours.raw, gid->raw, 14) || (gid->raw[14] << 8 | gid->raw[15]) == 0)
+		return -ENETUNREACH;
+	unsigned host = (gid->raw[14] << 8 | gid->raw[15]) - 1;
+	return host < RNIC_HOSTS ? (int)host : -ENETUNREACH;
+}
+
+static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
+{
+	if (number < RNIC_HOSTS)
+		rnic_gid(RNIC_SIM_ADDRESS(number), gid);
+	else
+		*gid = ((struct link_sim *)link)->group[number - RNIC_HOSTS].gid;
+}
+
+/* A group has the number of its place behind the hosts'. */
+static int group_number(struct link *link, const union ibv_gid *gid)
+{
+	struct link_sim *me = (struct link_sim *)link;
+	unsigned i = 0;
+	while (i < me->groups && memcmp(&me->group[i].gid, gid, sizeof(*gid)))
+		i++;
+	if (i == me->group_room) {
+		unsigned room = i ? 2 * i : 4;
+		void *grown = sim_alloc(me->net->sim, room * sizeof(*me->group));
+		if (i)
+			memcpy(grown, me->group, i * sizeof(*me->group));
+		me->group = grown;
+		me->group_room = room;
+	}
+	if (i == me->groups) {
+		me->group[i].gid = *gid;
+		me->groups++;
+	}
+	return (int)(RNIC_HOSTS + i);
+}
+
+static int join(struct link *link, unsigned host, const union ibv_gid *gid, bool joins)
+{
+	uint32_t *hosts, bit = 1u << host;
+	int number = group_number(link, gid);
+	hosts = &((struct link_sim *)link)->group[number - RNIC_HOSTS].hosts;
+	*hosts = joins ? *hosts | bit : *hosts & ~bit;
+	return 0;
+}
+
+static unsigned ask(struct sim *sim, const struct packet *pkt)
+{
+	const struct packet_name *name = &pkt->name;
+	struct choice_point at = {.kind = CHOICE_PACKET,
+				  .who = name->who,
+				  .op = name->op,
+				  .visit = name->visit,
+				  .a = name->message,
+				  .b = name->index,
+				  .c = name->round | (uint32_t)name->copy << 16};
+	return sim_choose(sim, &at, PACKET_HOLD + HOLDS - 1);
+}
+
+static void tell(struct sim *sim, const struct packet *pkt, const char *what)
+{
+	if (sim_telling(sim))
+		sim_tell(sim, pkt->name.who, 0, "%s, PSN %u, %u bytes: %s",
+			 opcode_name(pkt->opcode), pkt->psn, pkt->len, what);
+}
+
+static void send(struct link *link, unsigned from, struct packet *pkt);
+
+/* A packet for each host that has joined: what happens to one does not happen to the others. */
+static void send_to_group(struct link_sim *me, unsigned from, struct packet *pkt)
+{
+	uint32_t hosts = me->group[pkt->peer - RNIC_HOSTS].hosts;
+	for (; hosts && packet_is_multicast(pkt); hosts &= hosts - 1) {
+		struct packet *copy = packet_copy(me->net, pkt);
+		copy->peer = (uint32_t)__builtin_ctz(hosts);
+		copy->name.copy = (uint16_t)(copy->peer << 1);
+		send(&me->link, from, copy);
+	}
+	packet_put(me->net, pkt);
+}
+
+static void send(struct link *link, unsigned from, struct packet *pkt)
+{
+	struct link_sim *me = (struct link_sim *)link;
+	struct sim *sim = me->net->sim;
+	uint64_t now = sim_now(sim);
+	if (pkt->peer >= RNIC_HOSTS) {
+		send_to_group(me, from, pkt);
+		return;
+	}
+	assert(from < RNIC_HOSTS);
+	pkt->from = from;
+	uint64_t start = me->free_at[from] > now ? me->free_at[from] : now;
+	me->free_at[from] = start + (HEADER_BYTES + pkt->len) / BYTES_PER_NS;
+	uint64_t delay = me->free_at[from] - now + FLIGHT_NS;
+	uint64_t chain = chain_name(pkt->name.who->name_hash, opcode_is[pkt->opcode] & IS_RESPONSE
+								      ? CHAIN_RESPONSES
+								      : CHAIN_REQUESTS);
+	unsigned answer = sim_plain(sim) ? PACKET_DELIVER : ask(sim, pkt);
+	if (sim_telling(sim)) {
+		const struct told about = {.kind = TOLD_PACKET,
+					   .visit = pkt->name.visit,
+					   .op = pkt->name.op,
+					   .len = packet_wire_bytes(pkt),
+					   .code = pkt->opcode};
+		sim_tell_about(sim, pkt->name.who, 0, &about, "%s", "");
+	}
+	if (answer == PACKET_LOSE) {
+		tell(sim, pkt, "lost");
+		packet_put(me->net, pkt);
+		return;
+	}
+	if (answer == PACKET_DUPLICATE) {
+		struct packet *copy = packet_copy(me->net, pkt);
+		copy->name.copy++;
+		tell(sim, pkt, "delivered twice");
+		sim_in_chain(sim, chain, delay, arrive, copy);
+	}
+	unsigned k = choice_hold(CHOICE_PACKET, answer);
+	if (k)
+		tell(sim, pkt, k == HOLD_FOREVER ? "held for ever" : "held");
+	sim_hold(sim, chain, k, delay, arrive, pkt);
+}
+
+struct rnic_net *rnic_net_new(struct sim *sim, const struct hardware *hw)
+{
+	struct link_sim *me = sim_alloc(sim, sizeof(*me));
+	me->link.resolve = resolve;
+	me->link.gid = gid_of;
+	me->link.group = group_number;
+	me->link.join = join;
+	me->link.send = send;
+	me->net = rnic_net_on(sim, hw, &me->link, RNIC_HOSTS, QPN_FIRST, MULTICAST_QPN);
+	return me->net;
+}

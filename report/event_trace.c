@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The story of a replay: what was asked of the store, then event by event who did
+ * what, at each power failure the lines in flight with their versions and what
+ * survived of each, recovery, what its readers found, the rule that broke, and why.
+ */
+#include "report/event_trace.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli/cli.h"
+#include "core/pmem/crash.h"
+
+#define BOLD  "\033[1m"
+#define RED   "\033[31m"
+#define PLAIN "\033[0m"
+
+static const char *paint(const char *colour)
+{
+	return colours(stdout) ? colour : "";
+}
+
+static void section(const char *title)
+{
+	printf("\n%s== %s%s\n", paint(BOLD), title, paint(PLAIN));
+}
+
+/* --- events --- */
+
+void story_label(const struct record_event *e, char *buf, size_t n)
+{
+	buf[0] = '\0';
+	if (e->op.kind)
+		op_label_print(e->op, e->visit, buf, n);
+}
+
+static bool detail(const struct record_event *e)
+{
+	return e->kind == TOLD_STORE || e->kind == TOLD_FLUSH || e->kind == TOLD_FENCE ||
+	       e->kind == TOLD_FETCH || e->kind == TOLD_POST;
+}
+
+static void print_event(const struct story *st, const struct record_event *e)
+{
+	const char *text = record_text(&st->record, e);
+	char label[40], line[160];
+	if (!*text || (st->brief && detail(e)))
+		return;
+	story_label(e, label, sizeof(label));
+	where_print(st->where, e->pc, line, sizeof(line));
+	printf("%10.3f us  %-15s %-9s ", (double)e->at / 1000.0, record_actor(&st->record, e),
+	       label);
+	if (line[0])
+		printf("%-56s  %s\n", text, line);
+	else
+		puts(text);
+}
+
+void story_survived(const struct record_line *l, char *buf, size_t n)
+{
+	pmem_answer_print(l->versions, l->answer, buf, n);
+}
+
+static void print_line(const struct story *st, const struct record_line *l)
+{
+	const struct setup *s = &st->trace->setup;
+	char name[64], label[40], line[160], answer[64];
+	story_survived(l, answer, sizeof(answer));
+	pmem_name(s->region, s->regions, (uint64_t)l->line * LINE, name, sizeof(name));
+	printf("  %-16s survived as %s%s%s%s\n", name, paint(l->answer ? RED : ""), answer,
+	       paint(l->answer ? PLAIN : ""),
+	       l->touched == RECORD_NONE ? "   (nobody looks at it)" : "");
+	for (unsigned v = 1; v <= l->versions; v++) {
+		const struct record_version *version = &st->record
+								.version[l->first_version + v - 1];
+		const struct pmem_version *how = &version->how;
+		op_label_print(how->op, how->visit, label, sizeof(label));
+		where_print(st->where, how->pc, line, sizeof(line));
+		printf("  %16s version %u: %u bytes at +0x%02x by %s for %s%s%s\n", "", v, how->len,
+		       how->off,
+		       how->nic			       ? "the NIC"
+		       : version->actor != RECORD_NONE ? st->record.actor[version->actor]
+						       : "?",
+		       label, line[0] ? "  " : "", line);
+	}
+}
+
+/* The power failure of a machine. */
+static void print_flight(const struct story *st, unsigned machine)
+{
+	const struct record *r = &st->record;
+	unsigned n = 0;
+	section(machine ? "the power fails again, in recovery or after it" : "the power fails");
+	for (unsigned i = 0; i < r->lines; i++) {
+		if (r->line[i].machine != machine)
+			continue;
+		if (!n++)
+			puts("lines in flight (visible, not certainly durable), and their "
+			     "versions:");
+		print_line(st, &r->line[i]);
+	}
+	if (!n)
+		puts("nothing was in flight: what was visible is durable");
+}
+
+static void print_machines(const struct story *st)
+{
+	const struct record *r = &st->record;
+	for (unsigned m = 0; m < r->machines; m++) {
+		if (m)
+			print_flight(st, m - 1);
+		section(m ? "recovery, and what is then read" : "the run");
+		for (size_t i = r->machine_from[m]; i < r->machine_from[m + 1]; i++)
+			print_event(st, &r->event[i]);
+	}
+}
+
+/* --- the beginning and the end --- */
+
+/* Switches that the variant alone does not explain. */
+static void print_knobs(const struct setup *s)
+{
+	struct setup plain;
+	char value[64];
+	bool any = false;
+	setup_init(&plain, s->store);
+	setup_variant(&plain, s->variant);
+	for (unsigned k = 0; s->store->knobs[k].name; k++) {
+		if (s->params.knob[k] == plain.params.knob[k])
+			continue;
+		setup_knob_value(s, k, value, sizeof(value));
+		printf("%s%s=%s", any ? " " : "knobs     ", s->store->knobs[k].name, value);
+		any = true;
+	}
+	if (any)
+		putchar('\n');
+}
+
+static void print_setup(const struct story *st)
+{
+	const struct setup *s = &st->trace->setup;
+	struct deviation_names names = {s->region, s->regions};
+	char text[256];
+	hardware_print(&s->hw, true, text, sizeof(text));
+	printf("%sstore%s     %s, variant %s\n", paint(BOLD), paint(PLAIN), s->store->name,
+	       s->variant);
+	print_knobs(s);
+	fputs("hardware  ", stdout);
+	print_wrapped(10, text);
+	fputs("loaded    ", stdout);
+	workload_print_keys(&s->w, stdout);
+	putchar('\n');
+	for (unsigned c = 1; c <= s->w.clients; c++) {
+		printf("client %-2u ", c);
+		workload_print_client(&s->w, c, stdout);
+		putchar('\n');
+	}
+	section(st->trace->deviations.n ? "what goes differently from a plain run"
+					: "nothing goes differently from a plain run");
+	for (unsigned i = 0; i < st->trace->deviations.n; i++) {
+		deviation_print(&st->trace->deviations.d[i], &names, text, sizeof(text));
+		printf("  %s\n", text);
+	}
+}
+
+static void print_cause(const struct cause *c)
+{
+	if (!c->sentence[0])
+		return;
+	section("why");
+	for (unsigned i = 0; i < c->facts; i++) {
+		fputs("  ", stdout);
+		print_wrapped(2, c->fact[i]);
+	}
+	if (c->facts)
+		putchar('\n');
+	print_wrapped(0, c->sentence);
+}
+
+static void print_verdict(const struct story *st)
+{
+	const struct replay_outcome *out = &st->outcome;
+	int contract = st->trace->contract;
+	section("verdict");
+	for (int c = 0; c < TM_CONTRACTS; c++)
+		if (out->verdict[c].broken && c != contract)
+			printf("%sbroken %s: %s\n", contract < 0 ? "" : "also ",
+			       contract_name((enum tm_contract)c), out->text[c]);
+	if (contract >= 0 && out->verdict[contract].broken)
+		printf("%sbroken %s%s: %s\n", paint(RED), contract_name((enum tm_contract)contract),
+		       paint(PLAIN), out->text[contract]);
+}
+
+void story_print(const struct story *st)
+{
+	print_setup(st);
+	print_machines(st);
+	print_verdict(st);
+	print_cause(&st->cause);
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A table for each store and configuration, a line for each contract; below it, what
+ * is to be said of single cells: how they break, why that was expected, the command
+ * that replays it. What is true of all tables is said once, at the end.
+ */
+#include "report/report.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/judge/names.h"
+#include "cli/cli.h"
+
+#define BOLD   "\033[1m"
+#define RED    "\033[31m"
+#define GREEN  "\033[32m"
+#define YELLOW "\033[33m"
+#define PLAIN  "\033[0m"
+
+static const char *paint(const char *colour)
+{
+	return colours(stdout) ? colour : "";
+}
+
+void config_name(const struct campaign_config *cfg, char *buf, size_t n)
+{
+	bool variant = strcmp(cfg->variant, "default"), config = strcmp(cfg->name, "default");
+	snprintf(buf, n, "%s%s%s%s%s%s", cfg->store->name, variant ? " " : "",
+		 variant ? cfg->variant : "", config ? " (" : "", config ? cfg->name : "",
+		 config ? ")" : "");
+}
+
+static void print_config(const struct campaign_config *cfg)
+{
+	char name[2 * CAMPAIGN_NAME];
+	config_name(cfg, name, sizeof(name));
+	fputs(name, stdout);
+}
+
+static void print_cell(const struct report *r, unsigned config, unsigned k)
+{
+	const struct campaign_config *cfg = &r->campaign->config[config];
+	const struct campaign_cell *cell = &r->campaign->cell[config][k];
+	const struct report_cell *more = &r->cell[config][k];
+	bool promised = cfg->store->promises & TM_BIT(k);
+	uint64_t states = r->campaign->total[config].states;
+	int width = snprintf(NULL, 0, "%" PRIu64, states);
+	printf("  %-5s  %-8s  %s%-6s%s  ", contract_name(k), promised ? "promised" : "-",
+	       paint(!cell->broken ? GREEN
+		     : promised	   ? RED
+				   : YELLOW),
+	       cell->broken ? "broken" : "holds", paint(PLAIN));
+	const char *left_out = campaign_left_out(r->campaign, config);
+	if (cell->broken)
+		printf("%*" PRIu64 " of %" PRIu64 " states", width, cell->broken_states, states);
+	else
+		printf("%*" PRIu64 " states", width, states);
+	if (!left_out)
+		printf(", exhaustive");
+	else if (!cell->broken)
+		printf(", bounded (%s)", left_out);
+	if (more->surprise)
+		printf(", %s%s%s", paint(RED),
+		       more->why ? "NOT AS EXPECTED" : "A PROMISE IS BROKEN", paint(PLAIN));
+	else if (more->why && cell->broken)
+		printf(", as expected");
+	putchar('\n');
+}
+
+static void print_replay(const struct report_case *one)
+{
+	printf("  %5s  ", "");
+	print_word(program);
+	fputs(" replay ", stdout);
+	print_word(one->trace);
+	printf("   (%u operation%s, %u deviation%s%s)\n", one->operations,
+	       one->operations == 1 ? "" : "s", one->deviations, one->deviations == 1 ? "" : "s",
+	       one->whole ? "; could not be shrunk" : "");
+}
+
+/* "compress_get=literal, grace=none" */
+static void print_takes(const struct campaign_config *cfg, uint32_t takes, char *buf, size_t n)
+{
+	char value[64];
+	*buf = '\0';
+	for (unsigned k = 0; cfg->store->knobs[k].name; k++) {
+		size_t len = strlen(buf);
+		setup_knob_value(&cfg->setup, k, value, sizeof(value));
+		if (takes & 1u << k)
+			snprintf(buf + len, n - len, "%s%s=%s", len ? ", " : "",
+				 cfg->store->knobs[k].name, value);
+	}
+}
+
+/* What is to be said of a cell below the table. */
+static void print_notes(const struct report *r, unsigned config, unsigned k)
+{
+	const struct report_cell *more = &r->cell[config][k];
+	bool broken = r->campaign->cell[config][k].broken;
+	const char *name = contract_name(k);
+	char takes[400], sentence[1024];
+	for (unsigned i = 0; i < more->cases; i++) {
+		printf("  %-5s  ", name);
+		print_wrapped(9, more->one[i].text);
+		name = "";
+		if (more->one[i].takes) {
+			print_takes(&r->campaign->config[config], more->one[i].takes, takes,
+				    sizeof(takes));
+			snprintf(sentence, sizeof(sentence), "it takes %s", takes);
+			printf("  %5s  ", "");
+			print_wrapped(9, sentence);
+		}
+		if (more->one[i].trace)
+			print_replay(&more->one[i]);
+	}
+	if (more->left)
+		printf("  %5s  %u more way%s of breaking it %s not looked at\n", "", more->left,
+		       more->left == 1 ? "" : "s", more->left == 1 ? "was" : "were");
+	if (more->why && (broken || more->surprise)) {
+		const char *lead = more->surprise ? "expected otherwise: " : "expected: ";
+		snprintf(sentence, sizeof(sentence), "%s%s", lead, more->why);
+		printf("  %-5s  ", name);
+		print_wrapped(9, sentence);
+	}
+	if (broken && !r->out) {
+		printf("  %5s  ", "");
+		puts("no trace was written: without --no-traces there is one for tidemark replay");
+	}
+}
+
+/* How far the exploration went. */
+static void print_bounds(const struct explore_counts *t)
+{
+	char text[600];
+	snprintf(text, sizeof(text),
+		 "%" PRIu64 " runs; the power failed at %" PRIu64 " points (%" PRIu64
+		 " more were equal to one of these), "
+		 "%" PRIu64 " states are of a second failure in recovery",
+		 t->runs, t->points - t->points_seen, t->points_seen, t->nested_states);
+	if (t->points_bounded)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 "; at %" PRIu64 " points the images are a sample", t->points_bounded);
+	if (t->spared)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 "; %" PRIu64
+			 " holds, and all that would follow them, were left out, because they only "
+			 "reorder independent steps",
+			 t->spared);
+	if (t->unsure)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 "; %" PRIu64
+			 " histories were too concurrent for the search and are not judged",
+			 t->unsure);
+	fputs("  ", stdout);
+	print_wrapped(2, text);
+}
+
+/* What "exhaustive" means here. */
+static void print_exhaustive(const struct report *r)
+{
+	const struct campaign *c = r->campaign;
+	char text[800];
+	int n = snprintf(text, sizeof(text),
+			 "all runs with at most %u preemption%s (docs/search.md), one power "
+			 "failure in each, at "
+			 "each place and with all images that can be left, of the workloads",
+			 c->options.preemptions, c->options.preemptions == 1 ? "" : "s");
+	for (unsigned w = 0; w < c->workloads && n < (int)sizeof(text) - 200; w++) {
+		unsigned faults = campaign_faults(c, w);
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s %s", w ? "," : "",
+			      c->workload[w].name);
+		if (faults)
+			n += snprintf(text + n, sizeof(text) - (size_t)n,
+				      " (with at most %u fault%s)", faults, faults == 1 ? "" : "s");
+	}
+	snprintf(text + n, sizeof(text) - (size_t)n,
+		 ". States that are equal, and runs that only reorder independent steps, are "
+		 "looked at once.");
+	fputs("\nexhaustive: ", stdout);
+	print_wrapped(12, text);
+	if (r->open)
+		printf("%sNot everything within these bounds was looked at.%s\n", paint(YELLOW),
+		       paint(PLAIN));
+}
+
+/* Everything behind the tables. */
+static void print_summary(const struct report *r, uint64_t states)
+{
+	const struct campaign *c = r->campaign;
+	if (c->options.exhaustive) {
+		print_exhaustive(r);
+	} else {
+		fputs("\nbounded: ", stdout);
+		print_wrapped(
+			9,
+			"schedules and faults are seeded random runs, not all there are. Where the "
+			"power fails, all images "
+			"that can be left are tried, unless a table says that they are a sample.");
+	}
+	if (r->out)
+		printf("%u trace%s written to %s\n", r->traces, r->traces == 1 ? "" : "s", r->out);
+	printf("%" PRIu64 " states in %.1f s, %.0f states/s with %u job%s\n", states, c->seconds,
+	       (double)states / (c->seconds > 0 ? c->seconds : 1), c->options.jobs,
+	       c->options.jobs == 1 ? "" : "s");
+	if (!r->surprises) {
+		printf("%sEverything is as expected.%s\n", paint(GREEN), paint(PLAIN));
+		return;
+	}
+	printf("%sNot everything is as it should be:%s", paint(RED), paint(PLAIN));
+	for (unsigned i = 0, n = 0; i < c->configs * TM_CONTRACTS; i++) {
+		if (!r->cell[i / TM_CONTRACTS][i % TM_CONTRACTS].surprise)
+			continue;
+		fputs(n++ ? ", " : " ", stdout);
+		print_config(&c->config[i / TM_CONTRACTS]);
+		printf(" %s", contract_name(i % TM_CONTRACTS));
+	}
+	putchar('\n');
+}
+
+void report_print(const struct report *r)
+{
+	const struct campaign *c = r->campaign;
+	uint64_t states = 0;
+	char hw[256];
+	hardware_print(&hardware_default, true, hw, sizeof(hw));
+	fputs("hardware, where a table does not say otherwise: ", stdout);
+	print_wrapped(48, hw);
+	for (unsigned i = 0; i < c->configs; i++) {
+		printf("\n%s", paint(BOLD));
+		print_config(&c->config[i]);
+		printf("%s\n", paint(PLAIN));
+		for (unsigned k = 0; k < TM_CONTRACTS; k++)
+			print_cell(r, i, k);
+		print_bounds(&c->total[i]);
+		for (unsigned k = 0; k < TM_CONTRACTS; k++)
+			print_notes(r, i, k);
+		states += c->total[i].states;
+	}
+	print_summary(r, states);
+}
+
+/* --- for machines --- */
+
+/* The cases of other causes than the first. */
+static json_t *others_json(const struct campaign_config *cfg, const struct report_cell *cell)
+{
+	json_t *list = json_array();
+	for (unsigned i = 1; list && i < cell->cases; i++) {
+		const struct report_case *one = &cell->one[i];
+		char takes[400];
+		print_takes(cfg, one->takes, takes, sizeof(takes));
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "trace",
+						      one->trace ? one->trace : "", "how",
+						      one->text, "takes", takes));
+	}
+	return list;
+}
+
+static json_t *cell_json(const struct report *r, unsigned config, unsigned k)
+{
+	const struct campaign_config *cfg = &r->campaign->config[config];
+	const struct campaign_cell *cell = &r->campaign->cell[config][k];
+	const struct report_cell *more = &r->cell[config][k];
+	char takes[400];
+	print_takes(cfg, more->one[0].takes, takes, sizeof(takes));
+	return json_pack(
+		"{s:s, s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:b, s:s, s:b, s:s, s:s, s:s, s:o}",
+		"store", cfg->store->name, "variant", cfg->variant, "config", cfg->name, "contract",
+		contract_name(k), "promised", !!(cfg->store->promises & TM_BIT(k)), "verdict",
+		cell->broken ? "broken" : "holds", "states",
+		(json_int_t)r->campaign->total[config].states, "broken_states",
+		(json_int_t)cell->broken_states, "exhaustive",
+		!campaign_left_out(r->campaign, config), "trace",
+		more->one[0].trace ? more->one[0].trace : "", "as_expected", !more->surprise, "how",
+		more->one[0].text, "takes", takes, "why", more->why ? more->why : "", "others",
+		others_json(cfg, more));
+}
+
+static int write_json(FILE *out, const void *all)
+{
+	return json_dumpf(all, out, JSON_INDENT(1)) || fputc('\n', out) == EOF ? -EIO : 0;
+}
+
+int json_save(const json_t *all, const char *path)
+{
+	return save_file(path, write_json, all);
+}
+
+void report_junit(const struct report *r, struct junit *j)
+{
+	const struct campaign *c = r->campaign;
+	char suite[2 * CAMPAIGN_NAME];
+	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++) {
+		unsigned config = i / TM_CONTRACTS, k = i % TM_CONTRACTS;
+		const struct report_cell *more = &r->cell[config][k];
+		bool broken = c->cell[config][k].broken;
+		config_name(&c->config[config], suite, sizeof(suite));
+		if (!more->surprise)
+			junit_add(j, suite, contract_name(k), NULL);
+		else if (more->one[0].trace)
+			junit_add(j, suite, contract_name(k), "%s\n%s replay %s", more->one[0].text,
+				  program, more->one[0].trace);
+		else
+			junit_add(j, suite, contract_name(k), "%s",
+				  broken ? "broken" : "expected to break, and holds");
+	}
+}
+
+int report_json(const struct report *r, const char *path)
+{
+	const struct campaign *c = r->campaign;
+	json_t *cells = json_array();
+	int error = cells ? 0 : -ENOMEM;
+	for (unsigned i = 0; i < c->configs * TM_CONTRACTS && !error; i++)
+		if (json_array_append_new(cells, cell_json(r, i / TM_CONTRACTS, i % TM_CONTRACTS)))
+			error = -ENOMEM;
+	json_t *all = json_pack("{s:o, s:f, s:I, s:i}", "cells", cells, "seconds", c->seconds,
+				"seed", (json_int_t)c->options.seed, "jobs", (int)c->options.jobs);
+	if (!all && !error)
+		error = -ENOMEM;
+	if (!error)
+		error = json_save(all, path);
+	json_decref(all);
+	return error;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Seeded bugs: each is found, by the search of `tidemark mutants` (checker/hunt/mutants.c),
+ * and without a bug nothing is found.
+ *
+ * test_bugs [PART PARTS]: one part of so many, as they take long.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/hunt/mutants.h"
+#include "checker/judge/names.h"
+#include "tests/checker/explore/budget.h"
+
+#define MAX_MUTANTS    256
+#define SHRUNK	       16    /* one in so many is also shrunk, which takes longer than to find it */
+#define CONTROL_STATES 10000 /* of one control; `tidemark mutants` gives it more */
+
+static struct mutant mutant[MAX_MUTANTS];
+static unsigned mutants;
+static int part = 1, parts = 1;
+
+START_TEST(is_found)
+{
+	const struct mutant *m = &mutant[_i];
+	struct mutant_options o = mutant_default;
+	struct mutant_result r;
+
+	if (!in_share(_i) || _i % parts != part - 1)
+		return;
+	o.shrink = _i % SHRUNK == 0;
+	if (m->kind == MUTANT_CONTROL)
+		o.states = CONTROL_STATES;
+	ck_assert_int_eq(mutant_search(m, &o, &r), 0);
+	if (m->kind == MUTANT_CONTROL) {
+		ck_assert_msg(!r.found, "%s %s, %s, run %lu breaks %s: %s", m->part, m->name,
+			      r.workload, r.run,
+			      r.contract < TM_CONTRACTS ? contract_name(r.contract) : "a rule",
+			      r.text);
+		ck_assert_uint_ge(r.states, m->store ? CONTROL_STATES : 0);
+		ck_assert_uint_gt(r.runs, m->store ? 40 : 90);
+		return;
+	}
+	ck_assert_msg(r.found, "%s %s: not found in %lu states (%s)", m->part, m->name, r.states,
+		      m->what);
+	ck_assert_msg(r.contract < TM_CONTRACTS || r.text[0], "%s %s: found, but not how", m->part,
+		      m->name);
+	ck_assert_msg(!o.shrink || m->kind != MUTANT_STORE || r.shrunk,
+		      "%s %s: the shrunk trace does not break %s", m->part, m->name,
+		      contract_name(r.contract));
+}
+END_TEST
+
+/* The same search again: the same runs and states, whatever the clock says. */
+START_TEST(search_is_deterministic)
+{
+	for (unsigned i = 0; i < mutants; i += 23) {
+		if (!in_share((int)i))
+			continue;
+		struct mutant_options o = mutant_default;
+		struct mutant_result r[2];
+		if (mutant[i].kind == MUTANT_CONTROL)
+			continue;
+		for (unsigned k = 0; k < 2; k++) {
+			ck_assert_int_eq(mutant_search(&mutant[i], &o, &r[k]), 0);
+			r[k].seconds = 0;
+		}
+		ck_assert_mem_eq(&r[0], &r[1], sizeof(r[0]));
+	}
+}
+END_TEST
+
+/* Few states are not enough: a search that ends without a find says so. */
+START_TEST(budget_counts)
+{
+	struct mutant_options o = mutant_default;
+	struct mutant_result r;
+	unsigned i = 0;
+
+	while (i < mutants && strcmp(mutant[i].name, "keep_duplicates"))
+		i++;
+	ck_assert_uint_lt(i, mutants);
+	o.states = 100;
+	ck_assert_int_eq(mutant_search(&mutant[i], &o, &r), 0);
+	ck_assert(!r.found);
+	ck_assert_uint_ge(r.states, 100);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+	Suite *suite = suite_create("bugs");
+	TCase *tc = tcase_create("bugs");
+	SRunner *runner;
+	int failed;
+
+	if (argc == 3) {
+		part = atoi(argv[1]);
+		parts = atoi(argv[2]);
+	}
+	if (part < 1 || part > parts)
+		return EXIT_FAILURE;
+	mutants = mutants_list(mutant, MAX_MUTANTS);
+	if (mutants > MAX_MUTANTS)
+		return EXIT_FAILURE;
+	tcase_set_timeout(tc, 120);
+	tcase_add_loop_test(tc, is_found, 0, (int)mutants);
+	if (part == 1) {
+		tcase_add_test(tc, search_is_deterministic);
+		tcase_add_test(tc, budget_counts);
+	}
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Soaking: a round depends on its number alone; what counts; a break is found, shrunk and
+ * replays. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/trace/replay.h"
+#include "checker/hunt/soak.h"
+
+#define ROUNDS 300
+
+static const struct soak_options plain = {.seed = 7};
+
+START_TEST(rounds_differ)
+{
+	unsigned hardware = 0, ycsb = 0, erda = 0, lin = 0;
+
+	for (uint64_t round = 0; round < ROUNDS; round++) {
+		struct setup s;
+		unsigned want;
+
+		ck_assert_int_eq(soak_setup(&plain, round, &s, &want), 0);
+		ck_assert_uint_eq(s.hw.own_bug, 0);
+		hardware += !!memcmp(&s.hw, &hardware_default, sizeof(s.hw));
+		ycsb += !strncmp(s.w.name, "ycsb", 4);
+		erda += !strcmp(s.store->name, "erda");
+		ck_assert(want & TM_BIT(TM_RDA) && want & TM_BIT(TM_LIVE) &&
+			  want & TM_BIT(TM_FSCK));
+		ck_assert(!(want & (TM_BIT(TM_DUR) | TM_BIT(TM_BUF))));
+		/* LIN counts where a WRITE is visible when it completes, and for eFactory only. */
+		bool visible = !s.hw.ack_early && s.hw.transport == TRANSPORT_IB;
+		ck_assert_int_eq(!!(want & TM_BIT(TM_LIN)),
+				 visible && strcmp(s.store->name, "erda"));
+		lin += !!(want & TM_BIT(TM_LIN));
+		setup_free(&s);
+	}
+	ck_assert_uint_gt(hardware, ROUNDS / 2);
+	ck_assert_uint_gt(erda, ROUNDS / 4);
+	ck_assert_uint_lt(erda, ROUNDS - ROUNDS / 4);
+	ck_assert_uint_gt(ycsb, ROUNDS / 8);
+	ck_assert_uint_gt(lin, ROUNDS / 40);
+}
+END_TEST
+
+START_TEST(round_is_deterministic)
+{
+	for (uint64_t round = 3; round < 6; round++) {
+		struct soak_result r[2];
+		for (unsigned i = 0; i < 2; i++) {
+			struct deviations path = {0};
+			struct setup s;
+			ck_assert_int_eq(soak_round(&plain, round, &s, &path, &r[i]), 0);
+			ck_assert_uint_eq(r[i].contract, TM_CONTRACTS);
+			ck_assert_uint_gt(r[i].counts.states, 0);
+			ck_assert_uint_gt(r[i].rss_kib, 0);
+			r[i].rss_kib = r[i].peak_kib = 0;
+			deviations_free(&path);
+			setup_free(&s);
+		}
+		ck_assert_mem_eq(&r[0], &r[1], sizeof(r[0]));
+	}
+}
+END_TEST
+
+/* With a bug of the memory something breaks soon, and its smallest case replays. */
+START_TEST(break_is_found)
+{
+	const struct soak_options o = {.seed = 1, .knob = {"own_bug=pm_fence_one"}, .knobs = 1};
+	struct replay_outcome *again = malloc(sizeof(*again));
+	struct explorer *ex = malloc(sizeof(*ex));
+	struct deviations path = {0};
+	struct soak_result r = {.contract = TM_CONTRACTS};
+	struct setup s;
+
+	ck_assert(again && ex);
+	for (uint64_t round = 0; round < ROUNDS && r.contract == TM_CONTRACTS; round++) {
+		if (round)
+			setup_free(&s);
+		ck_assert_int_eq(soak_round(&o, round, &s, &path, &r), 0);
+	}
+	ck_assert_uint_lt(r.contract, TM_CONTRACTS);
+	ck_assert_int_eq(explore_open(ex, &s, &explore_default), 0);
+	ck_assert_int_eq(replay(ex, &path, r.contract == TM_KEEP, NULL, again), 0);
+	ck_assert_ptr_null(again->unused);
+	ck_assert(again->verdict[r.contract].broken);
+	explore_close(ex);
+	deviations_free(&path);
+	setup_free(&s);
+	free(ex);
+	free(again);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("soak");
+	TCase *tc = tcase_create("soak");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tc, 120);
+	tcase_add_test(tc, rounds_differ);
+	tcase_add_test(tc, round_is_deterministic);
+	tcase_add_test(tc, break_is_found);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

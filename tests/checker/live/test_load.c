@@ -1,0 +1,783 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The load generator: its histogram, its keys, the ids of its PUTs, and what it tells.
+ * A store in memory stands in for live sessions; it breaks, refuses, hangs and lies
+ * when it is told to.
+ */
+#include <check.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "checker/live/latency.h"
+#include "checker/live/load.h"
+#include "checker/live/recording.h"
+#include "faultinject/sources.h"
+#include "scenarios/zipf.h"
+
+#define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
+
+/* --- the histogram --- */
+
+START_TEST(quantiles)
+{
+	struct latency *l = calloc(1, sizeof(*l));
+
+	ck_assert_uint_eq(latency_quantile(l, 500), 0);
+	for (uint64_t ns = 1; ns <= 100000; ns++)
+		latency_add(l, ns);
+	ck_assert_uint_eq(l->times, 100000);
+	ck_assert_uint_eq(l->max_ns, 100000);
+	static const unsigned asked[] = {1, 10, 500, 900, 990, 999, 1000};
+	for (int i = 0; i < COUNT(asked); i++) {
+		uint64_t exact = asked[i] * 100, got = latency_quantile(l, asked[i]);
+
+		ck_assert_uint_ge(got, exact);
+		ck_assert_uint_le(got, exact + exact / 64 + 1);
+	}
+	ck_assert_uint_eq(latency_quantile(l, 1), 100); /* below 128 ns nothing is rounded */
+	ck_assert_uint_eq(latency_quantile(l, 1000), 100000);
+	free(l);
+}
+END_TEST
+
+/* Each time is in a bucket whose upper end is not below it, and not far above. */
+START_TEST(every_bucket)
+{
+	for (unsigned bit = 0; bit < LATENCY_BITS; bit++) {
+		for (uint64_t more = 0; more < 200; more++) {
+			struct latency *l = calloc(1, sizeof(*l));
+			uint64_t ns = ((uint64_t)1 << bit) +
+				      more * ((((uint64_t)1 << bit) - 1) / 200 + 1);
+
+			latency_add(l, ns);
+			latency_add(l, (uint64_t)1 << 41); /* so that the longest does not hide the
+							      bucket's end */
+			ck_assert_uint_ge(latency_quantile(l, 500),
+					  ns < 1ull << 41 ? ns : 1ull << 41);
+			ck_assert_uint_le(latency_quantile(l, 500), ns + ns / 64);
+			free(l);
+		}
+	}
+}
+END_TEST
+
+START_TEST(longest)
+{
+	struct latency *l = calloc(1, sizeof(*l));
+
+	latency_add(l, UINT64_MAX);
+	latency_add(l, 5);
+	ck_assert_uint_eq(latency_quantile(l, 500), 5);
+	ck_assert_uint_eq(latency_quantile(l, 1000), UINT64_MAX);
+	free(l);
+}
+END_TEST
+
+/* The sum of two is what one would have been. */
+START_TEST(merged)
+{
+	struct latency *a = calloc(1, sizeof(*a)), *b = calloc(1, sizeof(*b)),
+		       *both = calloc(1, sizeof(*both));
+	uint64_t state = 1;
+
+	for (unsigned i = 0; i < 10000; i++) {
+		uint64_t ns = random_next(&state) >> random_below(&state, 50) >> 14;
+
+		latency_add(i % 3 ? a : b, ns);
+		latency_add(both, ns);
+	}
+	latency_merge(a, b);
+	ck_assert_mem_eq(a, both, sizeof(*a));
+	free(a);
+	free(b);
+	free(both);
+}
+END_TEST
+
+/* --- which key --- */
+
+/* Each rank's share of a large table against the definition, as libm computes it. */
+START_TEST(zipf_shares)
+{
+	static const unsigned sizes[] = {1, 2, 1024, 5000, 100000, ZIPF_MAX_KEYS};
+	const unsigned keys = sizes[_i];
+	uint64_t state = 3;
+	struct zipf z;
+	double zeta = 0;
+
+	for (unsigned i = 1; i <= keys; i++)
+		zeta += pow(i, -0.99);
+	ck_assert_int_eq(zipf_init(&z, keys, &state), 0);
+	for (unsigned i = 1; i <= keys; i = i < 8 ? i + 1 : i * 3) {
+		double weight = (double)(z.below[i - 1] - (i > 1 ? z.below[i - 2] : 0)),
+		       share = weight / (double)z.below[keys - 1], want = pow(i, -0.99) / zeta;
+
+		ck_assert_msg(fabs(share / want - 1) < 0.0001, "%u keys, rank %u: %g, expected %g",
+			      keys, i, share, want);
+	}
+	zipf_free(&z);
+}
+END_TEST
+
+/* Each key has one rank. */
+START_TEST(zipf_permutation)
+{
+	enum { KEYS = 5000 };
+	static bool seen[KEYS];
+	uint64_t state = 9;
+	struct zipf z;
+	unsigned moved = 0;
+
+	ck_assert_int_eq(zipf_init(&z, KEYS, &state), 0);
+	for (unsigned i = 0; i < KEYS; i++) {
+		ck_assert_uint_lt(z.key[i], KEYS);
+		ck_assert(!seen[z.key[i]]);
+		seen[z.key[i]] = true;
+		moved += z.key[i] != i;
+	}
+	ck_assert_uint_gt(moved, KEYS - 20);
+	zipf_free(&z);
+}
+END_TEST
+
+/* The same draws on every machine. */
+START_TEST(zipf_fixed)
+{
+	static const unsigned want[] = {80373, 35354, 30446, 20605, 48964,
+					46516, 66787, 66787, 81960, 20746};
+	uint64_t state = 1;
+	struct zipf z;
+
+	ck_assert_int_eq(zipf_init(&z, 100000, &state), 0);
+	state = 77;
+	for (int i = 0; i < COUNT(want); i++)
+		ck_assert_uint_eq(zipf_draw(&z, &state), want[i]);
+	zipf_free(&z);
+}
+END_TEST
+
+/* --- a store that stands in --- */
+
+#define KEYS	 64
+#define IDS_ROOM 200000
+#define SESSIONS 64
+
+static const struct tm_store fake_store = {.name = "fake"};
+
+struct fake {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct live_store what;
+	struct {
+		bool there;
+		size_t len;
+		uint8_t bytes[256];
+	} key[KEYS];
+	bool taken[TM_MAX_CLIENTS + 1]; /* client numbers */
+	uint64_t *id;			/* of each PUT that ever arrived */
+	unsigned ids, ops, opened, closed;
+	/* how it misbehaves; a number of an operation, from 1; 0: not */
+	unsigned break_every, refuse_every, foreign_at, hang_at, refuse_open;
+	bool late;	     /* a broken PUT takes effect all the same */
+	bool deaf, released; /* what hangs does not end when it is stopped */
+	unsigned told;
+	char line[512]; /* the last one */
+};
+
+struct fake_session {
+	struct fake *fake;
+	unsigned client;
+	bool stopped;
+};
+
+static struct fake fake;
+
+static void fake_reset(void)
+{
+	fake = (struct fake){
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.changed = PTHREAD_COND_INITIALIZER,
+		.what = {.store = &fake_store,
+			 .params = {.clients = TM_MAX_CLIENTS, .keys = KEYS, .max_vlen = 256},
+			 .boot = 1}};
+	fake.id = calloc(IDS_ROOM, sizeof(*fake.id));
+}
+
+static int fake_open(void *arg, unsigned client, void **session, char *why, size_t n)
+{
+	struct fake *f = arg;
+	struct fake_session *s = NULL;
+
+	pthread_mutex_lock(&f->lock);
+	if (!client)
+		for (client = 1; client <= TM_MAX_CLIENTS && f->taken[client];)
+			client++;
+	if (f->refuse_open) {
+		f->refuse_open--;
+		snprintf(why, n, "nobody listens");
+	} else if (client <= TM_MAX_CLIENTS && !f->taken[client]) {
+		s = calloc(1, sizeof(*s));
+		*s = (struct fake_session){.fake = f, .client = client};
+		f->taken[client] = true;
+		f->opened++;
+		*session = s;
+	}
+	pthread_mutex_unlock(&f->lock);
+	return s ? 0 : -ECONNREFUSED;
+}
+
+static void fake_close(void *session)
+{
+	struct fake_session *s = session;
+
+	pthread_mutex_lock(&s->fake->lock);
+	s->fake->taken[s->client] = false;
+	s->fake->closed++;
+	pthread_mutex_unlock(&s->fake->lock);
+	free(s);
+}
+
+static const struct live_store *fake_what(const void *session)
+{
+	return &((const struct fake_session *)session)->fake->what;
+}
+
+static unsigned fake_client(const void *session)
+{
+	return ((const struct fake_session *)session)->client;
+}
+
+static void fake_stop(void *session)
+{
+	struct fake_session *s = session;
+
+	pthread_mutex_lock(&s->fake->lock);
+	s->stopped = true;
+	pthread_cond_broadcast(&s->fake->changed);
+	pthread_mutex_unlock(&s->fake->lock);
+}
+
+/* Before each operation, locked. 0, or with what it ends. */
+static int misbehave(struct fake_session *s)
+{
+	struct fake *f = s->fake;
+	unsigned n = ++f->ops;
+
+	if (s->stopped)
+		return -ECANCELED;
+	if (n == f->hang_at) {
+		while (f->deaf ? !f->released : !s->stopped)
+			pthread_cond_wait(&f->changed, &f->lock);
+		return -ECANCELED;
+	}
+	if (f->break_every && n % f->break_every == 0)
+		return -EIO;
+	return f->refuse_every && n % f->refuse_every == 0 ? -ENOSPC : 0;
+}
+
+static unsigned fake_key(const void *key, size_t klen)
+{
+	char text[LIVE_KEY_LEN + 1] = "";
+
+	ck_assert_uint_eq(klen, LIVE_KEY_LEN);
+	memcpy(text, key, klen);
+	unsigned long k = strtoul(text + 4, NULL, 10);
+	ck_assert_uint_lt(k, KEYS);
+	return (unsigned)k;
+}
+
+static int fake_put(void *session, const void *key, size_t klen, const void *value, size_t vlen)
+{
+	struct fake_session *s = session;
+	struct fake *f = s->fake;
+	unsigned k = fake_key(key, klen);
+
+	ck_assert_uint_le(vlen, sizeof(f->key[k].bytes));
+	pthread_mutex_lock(&f->lock);
+	ck_assert_uint_lt(f->ids, IDS_ROOM);
+	ck_assert(live_value_id(k, value, vlen, &f->id[f->ids]));
+	ck_assert_uint_eq(f->id[f->ids] >> 56, s->client);
+	f->ids++;
+	int error = misbehave(s);
+	if (!error || (f->late && error == -EIO)) {
+		f->key[k].there = true;
+		f->key[k].len = vlen;
+		memcpy(f->key[k].bytes, value, vlen);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return error;
+}
+
+static int fake_get(void *session, const void *key, size_t klen, void *value, size_t cap,
+		    size_t *vlen)
+{
+	struct fake_session *s = session;
+	struct fake *f = s->fake;
+	unsigned k = fake_key(key, klen);
+
+	pthread_mutex_lock(&f->lock);
+	int error = misbehave(s);
+	if (!error && !f->key[k].there)
+		error = -ENOENT;
+	if (!error) {
+		*vlen = f->key[k].len;
+		memcpy(value, f->key[k].bytes, *vlen < cap ? *vlen : cap);
+		if (f->foreign_at && f->ops >= f->foreign_at) {
+			((uint8_t *)value)[*vlen - 1] ^= 1;
+			f->foreign_at = 0;
+		}
+	}
+	pthread_mutex_unlock(&f->lock);
+	return error;
+}
+
+static int fake_del(void *session, const void *key, size_t klen)
+{
+	struct fake_session *s = session;
+	struct fake *f = s->fake;
+	unsigned k = fake_key(key, klen);
+
+	pthread_mutex_lock(&f->lock);
+	int error = misbehave(s);
+	if (!error && !f->key[k].there)
+		error = -ENOENT;
+	if (!error)
+		f->key[k].there = false;
+	pthread_mutex_unlock(&f->lock);
+	return error;
+}
+
+static const struct load_sessions sessions = {fake_open, fake_close, fake_what, fake_client,
+					      fake_put,	 fake_get,   fake_del,	fake_stop};
+
+static void take_line(void *arg, const char *line)
+{
+	struct fake *f = arg;
+
+	snprintf(f->line, sizeof(f->line), "%s", line);
+	f->told++;
+}
+
+static struct load_options options(void)
+{
+	return (struct load_options){.sessions = &sessions,
+				     .arg = &fake,
+				     .clients = 4,
+				     .read_percent = 50,
+				     .keys = KEYS,
+				     .vlen = 100,
+				     .seed = 1,
+				     .ops = 1000,
+				     .load = true,
+				     .verify = true,
+				     .patience_s = 20,
+				     .stall_s = 20,
+				     .tell = take_line,
+				     .tell_arg = &fake};
+}
+
+static struct load_result result;
+
+static int run(const struct load_options *o)
+{
+	struct load *l;
+
+	ck_assert_int_eq(load_new(&l, o), 0);
+	int error = load_run(l, &result);
+	load_free(l);
+	ck_assert_uint_eq(fake.opened, fake.closed);
+	return error;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void assert_unique(void)
+{
+	qsort(fake.id, fake.ids, sizeof(*fake.id), compare);
+	for (unsigned i = 1; i < fake.ids; i++)
+		ck_assert_msg(fake.id[i] != fake.id[i - 1], "id %016" PRIx64 " twice", fake.id[i]);
+}
+
+static uint64_t succeeded(void)
+{
+	uint64_t n = 0;
+
+	for (unsigned k = 0; k < LOAD_KINDS; k++)
+		n += result.latency[k].times;
+	return n;
+}
+
+/* --- loads --- */
+
+START_TEST(plain)
+{
+	struct load_options o = options();
+
+	fake_reset();
+	o.delete_percent = 20;
+	ck_assert_int_eq(run(&o), 0);
+	ck_assert_uint_eq(result.ops, 1000);
+	ck_assert_uint_eq(succeeded(), 1000);
+	ck_assert_uint_eq(fake.ops, 1000 + KEYS);
+	ck_assert_uint_eq(fake.opened, 4);
+	ck_assert_uint_gt(result.latency[HISTORY_GET].times, 420);
+	ck_assert_uint_lt(result.latency[HISTORY_GET].times, 580);
+	ck_assert_uint_gt(result.latency[HISTORY_DEL].times, 60);
+	ck_assert_uint_lt(result.latency[HISTORY_DEL].times, 150);
+	ck_assert_uint_gt(result.not_found, 0);
+	ck_assert_uint_eq(
+		result.foreign + result.reconnects + result.gave_up + result.hung + result.full, 0);
+	ck_assert_uint_eq(fake.told, 0);
+	assert_unique();
+	free(fake.id);
+}
+END_TEST
+
+/* One client's operations depend on the seed alone. */
+START_TEST(same_seed)
+{
+	struct load_options o = options();
+	uint64_t puts[3];
+
+	o.clients = 1;
+	for (unsigned i = 0; i < 3; i++) {
+		fake_reset();
+		o.seed = i == 2 ? 2 : 1;
+		ck_assert_int_eq(run(&o), 0);
+		puts[i] = fake.ids;
+		for (unsigned k = 0; k < KEYS; k++) {
+			uint64_t id = 0;
+			ck_assert(live_value_id(k, fake.key[k].bytes, fake.key[k].len, &id));
+			puts[i] = puts[i] * 31 + (uint32_t)id;
+		}
+		free(fake.id);
+	}
+	ck_assert_uint_eq(puts[0], puts[1]);
+	ck_assert_uint_ne(puts[0], puts[2]);
+}
+END_TEST
+
+/* The program starts again and again at once, with the same client numbers, and its sessions
+ * break. */
+START_TEST(unique_ids)
+{
+	struct load_options o = options();
+
+	fake_reset();
+	o.ops = 150;
+	o.reconnect = true;
+	for (unsigned i = 0; i < 4; i++) {
+		fake.break_every = i % 2 ? 41 : 0;
+		ck_assert_int_eq(run(&o), 0);
+		ck_assert_uint_eq(result.reconnects > 0, i % 2);
+	}
+	ck_assert_uint_gt(fake.ids, 4 * KEYS + 200);
+	assert_unique();
+	free(fake.id);
+}
+END_TEST
+
+START_TEST(breaks)
+{
+	struct load_options o = options();
+
+	fake_reset();
+	fake.break_every = 100;
+	ck_assert_int_eq(run(&o), 0);
+	ck_assert_uint_eq(result.gave_up, 4);
+	ck_assert_uint_eq(result.reconnects, 0);
+	ck_assert_uint_lt(result.ops, 400);
+	ck_assert_uint_ge(fake.told, 4);
+	ck_assert_ptr_nonnull(strstr(fake.line, "has lost its session"));
+
+	o.reconnect = true;
+	fake.ops = 0;
+	fake.refuse_open = 3;
+	ck_assert_int_eq(run(&o), 0);
+	ck_assert_uint_eq(result.gave_up, 0);
+	ck_assert_uint_eq(result.ops, 1000);
+	ck_assert_uint_eq(succeeded(),
+			  1000 - result.failed[0] - result.failed[1] - result.failed[2]);
+	ck_assert_uint_eq(result.reconnects, fake.ops / 100);
+	ck_assert_int_eq(result.error[0].error, -EIO);
+	ck_assert_uint_eq(result.error[0].times, result.reconnects);
+	ck_assert_uint_eq(result.error[1].times, 0);
+	free(fake.id);
+}
+END_TEST
+
+START_TEST(nobody_listens)
+{
+	struct load_options o = options();
+
+	fake_reset();
+	fake.refuse_open = 1000000;
+	ck_assert_int_eq(run(&o), 0);
+	ck_assert_uint_eq(result.gave_up, 4);
+	ck_assert_uint_eq(result.ops, 0);
+	ck_assert_uint_eq(fake.told, 4);
+	ck_assert_ptr_nonnull(strstr(fake.line, "has no session: nobody listens"));
+
+	/* Patience is bounded. */
+	o.reconnect = true;
+	o.patience_s = 0.2;
+	ck_assert_int_eq(run(&o), 0);
+	ck_assert_uint_eq(result.gave_up, 4);
+	free(fake.id);
+}
+END_TEST
+
+START_TEST(refuses)
+{
+	struct load_options o = options();
+
+	fake_reset();
+	fake.refuse_every = 10;
+	ck_assert_int_eq(run(&o), 0);
+	ck_assert_uint_eq(result.ops, 1000);
+	ck_assert_uint_eq(result.gave_up + result.reconnects, 0);
+	ck_assert_uint_eq(result.failed[0] + result.failed[1], (1000 + KEYS) / 10);
+	ck_assert_int_eq(result.error[0].error, -ENOSPC);
+	ck_assert_uint_eq(result.error[0].times, (1000 + KEYS) / 10);
+	free(fake.id);
+}
+END_TEST
+
+START_TEST(lies)
+{
+	struct load_options o = options();
+
+	fake_reset();
+	fake.foreign_at = 500;
+	ck_assert_int_eq(run(&o), 0);
+	ck_assert_uint_eq(result.foreign, 1);
+	ck_assert_uint_eq(result.ops, 1000);
+	ck_assert_uint_eq(fake.told, 1);
+	ck_assert_ptr_nonnull(strstr(fake.line, "100 bytes that no PUT of it wrote"));
+	free(fake.id);
+}
+END_TEST
+
+START_TEST(hangs)
+{
+	struct load_options o = options();
+
+	fake_reset();
+	fake.hang_at = 300;
+	o.stall_s = 0.3;
+	o.ops = 0;
+	o.seconds = 60;
+	ck_assert_int_eq(run(&o), 0);
+	ck_assert(result.hung);
+	ck_assert_ptr_nonnull(strstr(fake.line, " hangs: "));
+	ck_assert_ptr_nonnull(strstr(fake.line, "of key "));
+	free(fake.id);
+}
+END_TEST
+
+/* A client that does not even end when it is stopped does not take the watchdog with it. */
+START_TEST(hangs_for_ever)
+{
+	struct load_options o = options();
+	struct load *l;
+
+	fake_reset();
+	fake.hang_at = 300;
+	fake.deaf = true;
+	o.stall_s = 0.1;
+	ck_assert_int_eq(load_new(&l, &o), 0);
+	ck_assert_int_eq(load_run(l, &result), -EDEADLK);
+	ck_assert(result.hung);
+	pthread_mutex_lock(&fake.lock);
+	fake.released = true;
+	pthread_cond_broadcast(&fake.changed);
+	pthread_mutex_unlock(&fake.lock);
+	load_free(l);
+	free(fake.id);
+}
+END_TEST
+
+START_TEST(interrupted)
+{
+	struct load_options o = options();
+	atomic_bool now = true;
+
+	fake_reset();
+	o.ops = 0;
+	o.seconds = 3600;
+	o.interrupted = &now;
+	ck_assert_int_eq(run(&o), 0);
+	ck_assert_uint_eq(result.gave_up, 0);
+	ck_assert(!result.hung);
+	free(fake.id);
+}
+END_TEST
+
+START_TEST(for_a_time)
+{
+	struct load_options o = options();
+
+	o.clients = 1;
+	o.read_percent = 100;
+	o.ops = 0;
+	o.seconds = 0.3;
+	/* The client may have no CPU for so long, if not each time. */
+	for (unsigned tries = 0; tries < 5 && !result.ops; tries++) {
+		fake_reset();
+		ck_assert_int_eq(run(&o), 0);
+		ck_assert_double_ge(result.seconds, 0.3);
+		ck_assert_uint_eq(fake.ids, KEYS);
+		free(fake.id);
+	}
+	ck_assert_uint_gt(result.ops, 0);
+}
+END_TEST
+
+START_TEST(load_alone)
+{
+	struct load_options o = options();
+
+	fake_reset();
+	fake.break_every = 7;
+	o.ops = 0;
+	o.reconnect = true;
+	ck_assert_int_eq(run(&o), 0);
+	ck_assert_uint_eq(result.ops, 0);
+	for (unsigned k = 0; k < KEYS; k++)
+		ck_assert(fake.key[k].there);
+	free(fake.id);
+}
+END_TEST
+
+/* --- what is recorded --- */
+
+static const struct recording_op *record(struct load_options *o, uint64_t room,
+					 struct recording **in, uint64_t *n)
+{
+	char why[256] = "", path[] = "/tmp/test_load.XXXXXX";
+	struct recording *out;
+
+	close(mkstemp(path));
+	ck_assert_int_eq(recording_create(&out, path, room), 0);
+	o->recording = out;
+	ck_assert_int_eq(run(o), 0);
+	recording_close(out);
+	ck_assert_msg(!recording_open(in, path, why, sizeof(why)), "%s", why);
+	unlink(path);
+	return recording_ops(*in, n);
+}
+
+START_TEST(recorded)
+{
+	struct load_options o = options();
+	unsigned kinds[LOAD_KINDS] = {0}, unknown = 0, refused = 0, foreign = 0;
+	struct recording *in;
+	uint64_t n;
+
+	fake_reset();
+	fake.break_every = 150;
+	fake.refuse_every = 40;
+	fake.foreign_at = 500;
+	fake.late = true;
+	o.reconnect = true;
+	o.verify = false; /* a recording says it all the same */
+	const struct recording_op *op = record(&o, 5000, &in, &n);
+	ck_assert_uint_eq(n, fake.ops);
+	for (uint64_t i = 0; i < n; i++) {
+		kinds[op[i].kind]++;
+		ck_assert_uint_lt(op[i].key, KEYS);
+		ck_assert_uint_eq(op[i].boot, 1);
+		if (op[i].kind == HISTORY_PUT) {
+			ck_assert_uint_eq(op[i].value >> 56, op[i].client);
+			ck_assert_uint_eq(op[i].vlen, 100);
+		}
+		if (op[i].error == -EIO) {
+			/* A GET has failed. A PUT may have happened. */
+			ck_assert_int_eq(op[i].returned_ns == 0, op[i].kind == HISTORY_PUT);
+			unknown += op[i].returned_ns == 0;
+		} else {
+			ck_assert_uint_ge(op[i].returned_ns, op[i].invoked_ns);
+			refused += op[i].error == -ENOSPC;
+		}
+		if (op[i].kind == HISTORY_GET && !op[i].error)
+			foreign += op[i].found == 2;
+		if (op[i].kind == HISTORY_GET && !op[i].error && op[i].found == 1) {
+			bool put = false;
+
+			for (uint64_t j = 0; j < n && !put; j++)
+				put = op[j].kind == HISTORY_PUT && op[j].key == op[i].key &&
+				      op[j].value == op[i].value;
+			ck_assert(put);
+		}
+	}
+	ck_assert_uint_gt(kinds[HISTORY_PUT], 400);
+	ck_assert_uint_gt(unknown, 0);
+	ck_assert_uint_gt(refused, 20);
+	ck_assert_uint_eq(foreign, 1);
+	ck_assert_uint_eq(result.foreign, 1);
+	recording_close(in);
+	free(fake.id);
+}
+END_TEST
+
+START_TEST(recording_full)
+{
+	struct load_options o = options();
+	struct recording *in;
+	uint64_t n;
+
+	fake_reset();
+	record(&o, 500, &in, &n);
+	ck_assert(result.full);
+	ck_assert_uint_eq(n, 500);
+	ck_assert_uint_eq(fake.ops, 500);
+	ck_assert_uint_eq(result.ops, 500 - KEYS);
+	recording_close(in);
+	free(fake.id);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("load");
+	TCase *tc = tcase_create("load");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, quantiles);
+	tcase_add_test(tc, every_bucket);
+	tcase_add_test(tc, longest);
+	tcase_add_test(tc, merged);
+	tcase_add_loop_test(tc, zipf_shares, 0, 6);
+	tcase_add_test(tc, zipf_permutation);
+	tcase_add_test(tc, zipf_fixed);
+	tcase_add_test(tc, plain);
+	tcase_add_test(tc, same_seed);
+	tcase_add_test(tc, unique_ids);
+	tcase_add_test(tc, breaks);
+	tcase_add_test(tc, nobody_listens);
+	tcase_add_test(tc, refuses);
+	tcase_add_test(tc, lies);
+	tcase_add_test(tc, hangs);
+	tcase_add_test(tc, hangs_for_ever);
+	tcase_add_test(tc, interrupted);
+	tcase_add_test(tc, for_a_time);
+	tcase_add_test(tc, load_alone);
+	tcase_add_test(tc, recorded);
+	tcase_add_test(tc, recording_full);
+	suite_add_tcase(s, tc);
+	SRunner *runner = srunner_create(s);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One case for each cause: which ways of breaking a contract are kept, that a budget does not
+ * end the runs, nor does recovery eat it up, and that the cases of a campaign are as small as
+ * they get and differ.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/trace/minimized.h"
+#include "scenarios/stores.h"
+
+#define CLIENT (1u << CHOICE_STEP)
+#define LAND   (1u << CHOICE_LAND)
+#define PACKET (1u << CHOICE_PACKET)
+
+START_TEST(ways_do_not_include_each_other)
+{
+	struct ways ways = {0};
+	ways_add(&ways, CLIENT | LAND, 3);
+	ways_add(&ways, CLIENT | LAND | WAY_CRASH, 4); /* that, with something added */
+	ck_assert_uint_eq(ways.n, 1);
+	ways_add(&ways, PACKET, 5);
+	ways_add(&ways, CLIENT | LAND | WAY_NOTHING, 6); /* somebody saw something else */
+	ck_assert_uint_eq(ways.n, 3);
+	ways_add(&ways, LAND, 7); /* takes the place of the first */
+	ck_assert_uint_eq(ways.n, 3);
+	ck_assert_uint_eq(ways.way[0].run, 5);
+	ck_assert_uint_eq(ways.way[2].run, 7);
+	ck_assert_uint_eq(ways.way[2].kinds, LAND);
+	ways_add(&ways, 0, 8);
+	ck_assert_uint_eq(ways.n,
+			  2); /* and what needs nothing includes all but who found nothing */
+}
+END_TEST
+
+START_TEST(of_too_many_ways_the_plainest_stay)
+{
+	struct ways ways = {0};
+	const unsigned rare = CLIENT | LAND | PACKET;
+	ways_add(&ways, rare, 100);
+	for (unsigned i = 0; i < WAYS; i++) /* pairs, none in another or in `rare` */
+		ways_add(&ways,
+			 WAY_CRASH | 1u << (CHOICE_ORDER + i % 4) |
+				 (i < 4 ? WAY_SERVER : WAY_BACKGROUND),
+			 i);
+	ck_assert_uint_eq(ways.n, WAYS);
+	ways_add(&ways, WAY_CRASHES, 200);
+	ck_assert_uint_eq(ways.n, WAYS);
+	bool found = false;
+	for (unsigned i = 0; i < ways.n; i++)
+		found |= ways.way[i].run == 200;
+	ck_assert(found);
+}
+END_TEST
+
+static struct campaign literal_campaign(const char *variant, const char *const *workload,
+					unsigned n)
+{
+	struct campaign c = {.configs = 1, .workloads = n, .options = campaign_default};
+	const char *expected;
+	c.config = calloc(1, sizeof(*c.config));
+	c.workload = calloc(n, sizeof(*c.workload));
+	ck_assert(c.config && c.workload);
+	c.config->store = store_find("efactory");
+	c.config->share = 1;
+	snprintf(c.config->variant, sizeof(c.config->variant), "%s", variant);
+	snprintf(c.config->name, sizeof(c.config->name), "default");
+	setup_init(&c.config->setup, c.config->store);
+	ck_assert_int_eq(setup_variant(&c.config->setup, variant), 0);
+	ck_assert_int_eq(setup_knob(&c.config->setup, "ack_early", "off", &expected), 0);
+	for (unsigned i = 0; i < n; i++)
+		ck_assert_int_eq(workload_named(workload[i], &c.workload[i], &expected), 0);
+	return c;
+}
+
+START_TEST(runs_go_on_when_states_are_used_up)
+{
+	static const char *const workload[] = {"wr-c"};
+	struct campaign c = literal_campaign("default", workload, 1);
+	struct campaign_unit few = {0}, all = {0};
+	c.options.runs = 120;
+	c.options.states = 300;
+	campaign_explore(&c, 0, 0, &few);
+	ck_assert_int_eq(few.error, 0);
+	ck_assert_uint_eq(few.counts.runs, 120);
+	ck_assert(!few.complete);
+	ck_assert_uint_lt(few.counts.states, 1000);
+	ck_assert_uint_gt(few.counts.nested_states, 0);
+	c.options.runs = 1;
+	c.options.states = 20000;
+	campaign_explore(&c, 0, 0, &few);
+	memset(&few, 0, sizeof(few));
+	campaign_explore(&c, 0, 0, &few);
+	c.options.limits.nested_half = false;
+	campaign_explore(&c, 0, 0, &all);
+	ck_assert(few.complete);
+	/* Recovery after a cleaning has long ways; without the bound they are most of it. */
+	ck_assert_uint_gt(all.counts.nested_states, all.counts.states * 3 / 4);
+	ck_assert_uint_lt(few.counts.nested_states, few.counts.states * 3 / 4);
+	/* The rest differs by the images that were looked at once more, to stand at their
+	 * failures. */
+	ck_assert_uint_ge(all.counts.states - all.counts.nested_states,
+			  few.counts.states - few.counts.nested_states);
+	campaign_free(&c);
+}
+END_TEST
+
+static bool takes(const struct broken_case *one, const char *knob)
+{
+	for (unsigned k = 0; one->setup.store->knobs[k].name; k++)
+		if (!strcmp(one->setup.store->knobs[k].name, knob))
+			return one->takes & 1u << k;
+	return false;
+}
+
+START_TEST(each_cause_has_a_case)
+{
+	static const char *const workload[] = {"w-r", "wr-c"};
+	static const char *const knob[] = {"timeout", "copy_inflight", "compress_get"};
+	struct campaign c = literal_campaign("literal", workload, 2);
+	struct cases *cases = malloc(sizeof(*cases));
+	c.options.states = 2000;
+	ck_assert_ptr_nonnull(cases);
+	ck_assert_int_eq(campaign_run(&c), 0);
+	ck_assert(c.cell[0][TM_LIN].broken);
+	ck_assert_int_eq(cases_find(&c, 0, TM_LIN, cases), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		unsigned found = 0;
+		for (unsigned n = 0; n < cases->n; n++)
+			found += takes(&cases->found[n], knob[i]);
+		ck_assert_msg(found, "no case that takes %s", knob[i]);
+	}
+	for (unsigned n = 0; n < cases->n; n++) {
+		ck_assert_uint_le(workload_ops(&cases->found[n].setup.w), 3);
+		for (unsigned m = 0; m < n; m++)
+			ck_assert(!fingerprint_contains(&cases->found[n].fingerprint,
+							&cases->found[m].fingerprint) ||
+				  cases->found[n].fingerprint.nothing !=
+					  cases->found[m].fingerprint.nothing);
+	}
+	cases_free(cases);
+	free(cases);
+	campaign_free(&c);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("cases");
+	TCase *tc = tcase_create("cases");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tc, 120);
+	tcase_add_test(tc, ways_do_not_include_each_other);
+	tcase_add_test(tc, of_too_many_ways_the_plainest_stay);
+	tcase_add_test(tc, runs_go_on_when_states_are_used_up);
+	tcase_add_test(tc, each_cause_has_a_case);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

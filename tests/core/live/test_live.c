@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Hosts of the live world without an RDMA device: turns, sleep, the clock, the end of tasks that
+ * have none, memory that comes back, connecting. The functions are those that store code is
+ * compiled to call (core/live/live_calls.h).
+ */
+#include <check.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "core/live/rendezvous.h"
+#include "core/live/live.h"
+
+/* As a store has them. */
+int live_rt_spawn(const char *name, void (*fn)(void *arg), void *arg);
+void live_rt_yield(void);
+void live_rt_sleep(uint64_t ns);
+uint64_t live_rt_now(void);
+int live_rt_listen(int (*fn)(void *arg, const void *req, size_t req_len, void *rsp, size_t rsp_len),
+		   void *arg);
+int live_rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len);
+void *live_malloc(size_t size);
+void *live_calloc(size_t n, size_t size);
+void *live_realloc(void *old, size_t size);
+int live_posix_memalign(void **out, size_t align, size_t size);
+void live_free(void *p);
+
+#define TURNS	200
+#define MS	1000000ull
+#define LONG_MS 60000 /* more than anything takes that is not late; tasks would sleep an hour */
+
+static struct live_host *host;
+
+static void begin(void)
+{
+	ck_assert_int_eq(live_host_new(&host, NULL, NULL), 0);
+}
+
+static void end(void)
+{
+	live_host_free(host);
+}
+
+static uint64_t clock_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* --- calls and turns --- */
+
+static int seven(void *arg)
+{
+	*(int *)arg += 1;
+	return -7;
+}
+
+START_TEST(call_returns)
+{
+	int calls = 0;
+	ck_assert_int_eq(live_call(host, seven, &calls), -7);
+	ck_assert_int_eq(live_call(host, seven, &calls), -7);
+	ck_assert_int_eq(calls, 2);
+}
+END_TEST
+
+/* Tasks that each count, without any protection but that they take turns. */
+struct counting {
+	unsigned long count;
+	unsigned inside, done;
+};
+static struct counting counting;
+
+static void count(void *arg)
+{
+	struct counting *c = arg;
+	for (unsigned i = 0; i < TURNS; i++) {
+		ck_assert_uint_eq(c->inside, 0);
+		c->inside = 1;
+		volatile unsigned long *n = &c->count;
+		for (unsigned j = 0; j < 100; j++)
+			*n = *n + 1;
+		c->inside = 0;
+		if (i % 3 == 2)
+			live_rt_sleep(1000);
+		else
+			live_rt_yield();
+	}
+	c->done++;
+}
+
+static int start_counting(void *arg)
+{
+	(void)arg;
+	memset(&counting, 0, sizeof(counting));
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(live_rt_spawn("counter", count, &counting), 0);
+	while (counting.done < 3)
+		live_rt_yield();
+	return 0;
+}
+
+START_TEST(tasks_take_turns)
+{
+	ck_assert_int_eq(live_call(host, start_counting, NULL), 0);
+	ck_assert_uint_eq(counting.count, 3ul * TURNS * 100);
+}
+END_TEST
+
+/* Who has waited is next: a task that lets go comes behind all who wait, in the order in which they
+ * came. */
+#define WAITING 4
+static struct {
+	unsigned n, order[WAITING];
+} came;
+
+static void comes(void *arg)
+{
+	came.order[came.n++] = (unsigned)(uintptr_t)arg;
+}
+
+static int lets_go_once(void *arg)
+{
+	bool *in_order = arg;
+	memset(&came, 0, sizeof(came));
+	for (uintptr_t i = 0; i < WAITING; i++) {
+		ck_assert_int_eq(live_rt_spawn("waits", comes, (void *)i), 0);
+		poll(NULL, 0, 50); /* it starts, and waits for its turn */
+	}
+	ck_assert_uint_eq(came.n, 0);
+	live_rt_yield();
+	*in_order = came.n == WAITING;
+	for (unsigned i = 0; i < came.n; i++)
+		*in_order &= came.order[i] == i;
+	while (came.n < WAITING)
+		live_rt_yield();
+	return 0;
+}
+
+START_TEST(baton_is_fair)
+{
+	bool in_order = false;
+	/* On a busy machine a task may start late. */
+	for (unsigned i = 0; i < 5 && !in_order; i++)
+		ck_assert_int_eq(live_call(host, lets_go_once, &in_order), 0);
+	ck_assert(in_order);
+}
+END_TEST
+
+/* --- time --- */
+
+static int sleeps(void *arg)
+{
+	(void)arg;
+	uint64_t before = live_rt_now();
+	live_rt_sleep(20 * MS);
+	uint64_t after = live_rt_now();
+	ck_assert_uint_ge(after - before, 20 * MS);
+	ck_assert_uint_lt(after, 10000 * MS); /* since the host's start, not the machine's */
+	return 0;
+}
+
+START_TEST(sleep_takes_its_time)
+{
+	ck_assert_int_eq(live_call(host, sleeps, NULL), 0);
+}
+END_TEST
+
+static uint64_t own_cpu_ns(void)
+{
+	clockid_t clock;
+	struct timespec cpu;
+	ck_assert_int_eq(pthread_getcpuclockid(pthread_self(), &clock), 0);
+	ck_assert_int_eq(clock_gettime(clock, &cpu), 0);
+	return (uint64_t)cpu.tv_sec * 1000 * MS + (uint64_t)cpu.tv_nsec;
+}
+
+static int yields(void *arg)
+{
+	uint64_t until = live_rt_now() + 300 * MS, before = own_cpu_ns();
+	unsigned n = 0;
+	for (; live_rt_now() < until; n++)
+		live_rt_yield();
+	ck_assert_uint_lt(own_cpu_ns() - before, 150 * MS);
+	*(bool *)arg = n >= 20; /* it looks every now and then */
+	return 0;
+}
+
+START_TEST(idle_task_sleeps)
+{
+	bool looks = false;
+	/* On a busy machine it may have no CPU for most of the time. */
+	for (unsigned i = 0; i < 5 && !looks; i++)
+		ck_assert_int_eq(live_call(host, yields, &looks), 0);
+	ck_assert(looks);
+}
+END_TEST
+
+/* --- the end --- */
+
+static void *stop_soon(void *arg)
+{
+	poll(NULL, 0, 50);
+	live_host_stop(arg);
+	return NULL;
+}
+
+static int yields_for_ever(void *arg)
+{
+	(void)arg;
+	for (;;)
+		live_rt_yield();
+	return 0;
+}
+
+static int sleeps_for_ever(void *arg)
+{
+	(void)arg;
+	for (;;)
+		live_rt_sleep(3600 * 1000 * MS);
+	return 0;
+}
+
+static void spawned_for_ever(void *arg)
+{
+	int (*fn)(void *) = arg ? yields_for_ever : sleeps_for_ever;
+	fn(NULL);
+}
+
+static int spawns_and_yields(void *arg)
+{
+	for (uintptr_t i = 0; i < 4; i++)
+		ck_assert_int_eq(live_rt_spawn("for ever", spawned_for_ever, (void *)(i % 2)), 0);
+	return yields_for_ever(arg);
+}
+
+static int (*const endless[])(void *arg) = {yields_for_ever, sleeps_for_ever, spawns_and_yields};
+
+START_TEST(stopped_host_is_left)
+{
+	pthread_t thread;
+	uint64_t before = clock_ms();
+	int calls = 0;
+	ck_assert_int_eq(pthread_create(&thread, NULL, stop_soon, host), 0);
+	ck_assert_int_eq(live_call(host, endless[_i], NULL), -ECANCELED);
+	pthread_join(thread, NULL);
+	ck_assert_uint_lt(clock_ms() - before, LONG_MS);
+	/* Nothing runs any more. */
+	ck_assert_int_eq(live_call(host, seven, &calls), -ECANCELED);
+	ck_assert_int_eq(calls, 0);
+}
+END_TEST
+
+static int spawns(void *arg)
+{
+	(void)arg;
+	return live_rt_spawn("for ever", spawned_for_ever, NULL);
+}
+
+/* live_host_free() alone ends tasks that sleep. */
+START_TEST(free_ends_tasks)
+{
+	ck_assert_int_eq(live_call(host, spawns, NULL), 0);
+	uint64_t before = clock_ms();
+	live_host_free(host);
+	ck_assert_uint_lt(clock_ms() - before, LONG_MS);
+	begin(); /* for end() */
+}
+END_TEST
+
+/* --- memory --- */
+
+/* What is left here is the host's to give back: the leak checker looks. */
+static int allocates(void *arg)
+{
+	uint8_t *a = live_malloc(100), *b = live_calloc(10, 10), *c;
+	void *d = NULL;
+	(void)arg;
+	ck_assert_ptr_nonnull(a);
+	ck_assert_ptr_nonnull(b);
+	ck_assert_uint_eq((uintptr_t)a % 16, 0);
+	for (unsigned i = 0; i < 100; i++)
+		ck_assert_uint_eq(b[i], 0);
+	memset(a, 0xaa, 100);
+	c = live_realloc(a, 5000);
+	ck_assert_ptr_nonnull(c);
+	for (unsigned i = 0; i < 100; i++)
+		ck_assert_uint_eq(c[i], 0xaa);
+	c = live_realloc(c, 10);
+	ck_assert_uint_eq(c[9], 0xaa);
+	for (size_t align = 8; align <= 4096; align *= 2) {
+		ck_assert_int_eq(live_posix_memalign(&d, align, 33), 0);
+		ck_assert_uint_eq((uintptr_t)d % align, 0);
+		memset(d, 1, 33);
+		if (align % 64)
+			live_free(d);
+	}
+	live_free(b);
+	live_free(NULL);
+	ck_assert_ptr_null(live_calloc(SIZE_MAX / 2, 4));
+	ck_assert_ptr_null(live_malloc(SIZE_MAX - 8));
+	ck_assert_ptr_nonnull(live_realloc(NULL, 7));
+	return 0;
+}
+
+START_TEST(memory_comes_back)
+{
+	ck_assert_int_eq(live_call(host, allocates, NULL), 0);
+}
+END_TEST
+
+/* A task that is left in the middle has its memory in no variable any more. */
+static int allocates_for_ever(void *arg)
+{
+	(void)arg;
+	for (;;) {
+		ck_assert_ptr_nonnull(live_malloc(1000));
+		live_rt_yield();
+	}
+	return 0;
+}
+
+START_TEST(memory_of_a_stopped_task)
+{
+	pthread_t thread;
+	ck_assert_int_eq(pthread_create(&thread, NULL, stop_soon, host), 0);
+	ck_assert_int_eq(live_call(host, allocates_for_ever, NULL), -ECANCELED);
+	pthread_join(thread, NULL);
+}
+END_TEST
+
+/* --- connecting --- */
+
+static int accept_twice(void *arg, const void *req, size_t req_len, void *rsp, size_t rsp_len)
+{
+	unsigned *accepted = arg;
+	if (req_len != 4 || rsp_len != 8)
+		return -EPROTO;
+	memcpy(rsp, req, 4);
+	memcpy((char *)rsp + 4, req, 4);
+	return ++*accepted > 1 ? -EUSERS : 0;
+}
+
+static int listens(void *arg)
+{
+	return live_rt_listen(accept_twice, arg);
+}
+
+static int accept_of(void *arg, unsigned client, const void *req, size_t req_len, void *rsp,
+		     size_t rsp_len)
+{
+	(void)client;
+	return live_accept(arg, req, req_len, rsp, rsp_len);
+}
+
+static int connects(void *arg)
+{
+	return live_rt_connect("abcd", 4, arg, 8);
+}
+
+START_TEST(connects_over_control)
+{
+	char address[32], text[CONTROL_TEXT], rsp[9] = "";
+	unsigned accepted = 0, number = 0;
+	struct control_server *server;
+	struct control_server_setup setup = {.address = "127.0.0.1:0",
+					     .text = "",
+					     .clients = 1,
+					     .accept = accept_of,
+					     .arg = host};
+	struct control *control;
+	struct live_host *client;
+	ck_assert_int_eq(live_accept(host, "abcd", 4, rsp, 8), -ECONNREFUSED);
+	ck_assert_int_eq(live_call(host, connects, rsp),
+			 -ECONNREFUSED); /* a server connects to nobody */
+	ck_assert_int_eq(live_call(host, listens, &accepted), 0);
+	ck_assert_int_eq(live_call(host, listens, &accepted), -EADDRINUSE);
+	ck_assert_int_eq(control_listen(&server, &setup), 0);
+	snprintf(address, sizeof(address), "127.0.0.1:%u", control_port(server));
+	ck_assert_int_eq(control_connect(&control, address, &number, text), 0);
+	ck_assert_int_eq(live_host_new(&client, NULL, control), 0);
+	ck_assert_int_eq(live_call(client, connects, rsp), 0);
+	ck_assert_str_eq(rsp, "abcdabcd");
+	ck_assert_int_eq(live_call(client, connects, rsp), -EUSERS);
+	/* The server's host ends: nobody is accepted. */
+	live_host_stop(host);
+	ck_assert_int_eq(live_call(client, connects, rsp), -ECANCELED);
+	live_host_free(client);
+	control_stop(server);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("live");
+	TCase *tasks = tcase_create("tasks"), *rest = tcase_create("rest");
+	tcase_add_checked_fixture(tasks, begin, end);
+	tcase_add_test(tasks, call_returns);
+	tcase_add_test(tasks, tasks_take_turns);
+	tcase_add_test(tasks, baton_is_fair);
+	tcase_add_test(tasks, sleep_takes_its_time);
+	tcase_add_test(tasks, idle_task_sleeps);
+	tcase_add_loop_test(tasks, stopped_host_is_left, 0, sizeof(endless) / sizeof(endless[0]));
+	tcase_add_test(tasks, free_ends_tasks);
+	tcase_add_checked_fixture(rest, begin, end);
+	tcase_add_test(rest, memory_comes_back);
+	tcase_add_test(rest, memory_of_a_stopped_task);
+	tcase_add_test(rest, connects_over_control);
+	suite_add_tcase(suite, tasks);
+	suite_add_tcase(suite, rest);
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}

@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The control connection, on the loopback device: numbers, requests and answers; and peers
+ * on either side that are silent, go away, talk nonsense, or send half of what they should. After
+ * each of them the server still serves, and all numbers are free again.
+ */
+#include <arpa/inet.h>
+#include <check.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "core/live/rendezvous.h"
+
+#define CLIENTS	 3
+#define LONG_MS	 60000 /* more than anything takes that is not late */
+#define SHORT_MS 200
+#define FRAMES	 1500 /* that are nonsense */
+#define HEAD	 16   /* bytes */
+
+static const char text[] = "what is served\n";
+
+/* Answers with what was asked, backwards; a request that begins with '!' is refused. */
+static int echo(void *arg, unsigned client, const void *req, size_t req_len, void *rsp,
+		size_t rsp_len)
+{
+	const char *in = req;
+	char *out = rsp;
+	unsigned *asked = arg;
+	ck_assert_uint_ge(client, 1);
+	ck_assert_uint_le(client, CLIENTS);
+	ck_assert_uint_le(req_len, CONTROL_MSG);
+	ck_assert_uint_le(rsp_len, CONTROL_MSG);
+	(*asked)++;
+	if (req_len && in[0] == '!')
+		return -EUSERS;
+	for (size_t i = 0; i < rsp_len && i < req_len; i++)
+		out[i] = in[req_len - 1 - i];
+	return 0;
+}
+
+static struct control_server *server;
+static char address[32];
+static unsigned asked;
+static bool impatient; /* the server */
+
+static void begin_with(unsigned patience_ms)
+{
+	impatient = patience_ms == SHORT_MS;
+	const struct control_server_setup setup = {.address = "127.0.0.1:0",
+						   .text = text,
+						   .clients = CLIENTS,
+						   .accept = echo,
+						   .arg = &asked,
+						   .patience_ms = patience_ms};
+	asked = 0;
+	ck_assert_int_eq(control_listen(&server, &setup), 0);
+	snprintf(address, sizeof(address), "127.0.0.1:%u", control_port(server));
+}
+
+static void begin(void)
+{
+	begin_with(LONG_MS);
+}
+
+/* Whoever says nothing is dropped soon. So is who would have said something, and was held up: it
+ * comes
+ * again. */
+static void begin_impatient(void)
+{
+	begin_with(SHORT_MS);
+}
+
+static void end(void)
+{
+	control_stop(server);
+}
+
+static struct control *join(unsigned wanted, unsigned expected)
+{
+	char got[CONTROL_TEXT];
+	struct control *c = NULL;
+	ck_assert_int_eq(control_connect(&c, address, &wanted, got), 0);
+	ck_assert_uint_eq(wanted, expected);
+	ck_assert_str_eq(got, text);
+	return c;
+}
+
+static int refused(unsigned wanted)
+{
+	char got[CONTROL_TEXT];
+	struct control *c;
+	return control_connect(&c, address, &wanted, got);
+}
+
+/* The server sees that somebody has gone when it looks, which is soon. */
+static struct control *join_soon(unsigned wanted, unsigned expected)
+{
+	char got[CONTROL_TEXT];
+	for (unsigned i = 0; i < 10000; i++) {
+		struct control *c;
+		unsigned number = wanted;
+		int error = control_connect(&c, address, &number, got);
+		if (!error) {
+			ck_assert_uint_eq(number, expected);
+			return c;
+		}
+		ck_assert_msg(error == -EBUSY || error == -EUSERS ||
+				      (impatient && (error == -ECONNRESET || error == -EPIPE)),
+			      "%s", strerror(-error));
+		poll(NULL, 0, 5);
+	}
+	ck_abort_msg("number %u never came free", wanted);
+}
+
+static void assert_answers(struct control *c)
+{
+	char rsp[4];
+	ck_assert_int_eq(control_ask(c, "abcd", 4, rsp, sizeof(rsp)), 0);
+	ck_assert_mem_eq(rsp, "dcba", 4);
+}
+
+/* --- what it is for --- */
+
+START_TEST(numbers)
+{
+	struct control *two = join(2, 2), *one = join(0, 1), *three = join(0, 3);
+	ck_assert_int_eq(refused(2), -EBUSY);
+	ck_assert_int_eq(refused(0), -EUSERS);
+	ck_assert_int_eq(refused(CLIENTS + 1), -EUSERS);
+	assert_answers(two);
+	control_close(one);
+	one = join_soon(1, 1);
+	control_close(one);
+	control_close(two);
+	control_close(three);
+}
+END_TEST
+
+START_TEST(two_want_the_same)
+{
+	struct control *first = join(2, 2);
+	ck_assert_int_eq(refused(2), -EBUSY);
+	assert_answers(first);
+	control_close(first);
+	control_close(join_soon(2, 2));
+}
+END_TEST
+
+START_TEST(answers)
+{
+	struct control *c = join(0, 1);
+	char req[CONTROL_MSG], rsp[CONTROL_MSG], big[CONTROL_MSG + 1] = {0};
+	for (size_t i = 0; i < sizeof(req); i++)
+		req[i] = (char)i;
+	ck_assert_int_eq(control_ask(c, req, sizeof(req), rsp, sizeof(rsp)), 0);
+	for (size_t i = 0; i < sizeof(req); i++)
+		ck_assert_int_eq(rsp[i], req[sizeof(req) - 1 - i]);
+	ck_assert_int_eq(control_ask(c, "", 0, rsp, 0), 0);
+	/* The server's own error; the connection is as good as before. */
+	ck_assert_int_eq(control_ask(c, "!", 1, rsp, 1), -EUSERS);
+	ck_assert_int_eq(control_ask(c, big, sizeof(big), rsp, 1), -EMSGSIZE);
+	ck_assert_int_eq(control_ask(c, "a", 1, big, sizeof(big)), -EMSGSIZE);
+	assert_answers(c);
+	ck_assert_uint_eq(asked, 4);
+	control_close(c);
+}
+END_TEST
+
+START_TEST(broken)
+{
+	struct control *c = join(0, 1);
+	char rsp[4];
+	control_break(c);
+	ck_assert_int_lt(control_ask(c, "abcd", 4, rsp, 4), 0);
+	control_close(c);
+	control_close(join_soon(1, 1));
+}
+END_TEST
+
+static const char *const bad_addresses[] = {"",
+					    "127.0.0.1",
+					    "127.0.0.1:",
+					    ":7471",
+					    "127.0.0.1:port",
+					    "127.0.0.1:70000",
+					    "::1:7471",
+					    "[::1:7471",
+					    "127.0.0.1:-1",
+					    "127.0.0.1:000007471"};
+
+START_TEST(address_is_refused)
+{
+	const struct control_server_setup setup = {
+		.address = bad_addresses[_i], .text = "", .clients = 1};
+	char got[CONTROL_TEXT];
+	unsigned number = 0;
+	struct control *c;
+	struct control_server *s;
+	ck_assert_int_eq(control_connect(&c, bad_addresses[_i], &number, got), -EINVAL);
+	ck_assert_int_eq(control_listen(&s, &setup), -EINVAL);
+}
+END_TEST
+
+START_TEST(nobody_listens)
+{
+	char there[32];
+	snprintf(there, sizeof(there), "%s", address);
+	control_stop(server);
+	ck_assert_int_eq(refused(0), -ECONNREFUSED);
+	begin(); /* for end() */
+}
+END_TEST
+
+START_TEST(address_in_use)
+{
+	const struct control_server_setup setup = {.address = address, .text = "", .clients = 1};
+	struct control_server *s;
+	ck_assert_int_eq(control_listen(&s, &setup), -EADDRINUSE);
+}
+END_TEST
+
+/* --- peers of the server --- */
+
+static int dial(void)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(control_port(server))};
+	const struct timeval patience = {10, 0};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ck_assert_int_ge(fd, 0);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	return fd;
+}
+
+static void frame(uint8_t out[HEAD], uint32_t type, uint32_t value, uint32_t len)
+{
+	const uint32_t head[4] = {htonl(0x746d6331), htonl(type), htonl(value), htonl(len)};
+	memcpy(out, head, HEAD);
+}
+
+static void put(int fd, const void *bytes, size_t n)
+{
+	ck_assert_int_eq(send(fd, bytes, n, MSG_NOSIGNAL), (ssize_t)n);
+}
+
+/* The other end closes, maybe behind some bytes. */
+static void assert_dropped(int fd)
+{
+	char bytes[CONTROL_TEXT];
+	ssize_t n;
+	do
+		n = recv(fd, bytes, sizeof(bytes), 0);
+	while (n > 0);
+	ck_assert_msg(n == 0 || errno == ECONNRESET, "recv: %s", strerror(errno));
+	close(fd);
+}
+
+/* A connection that has said hello. */
+static int greet(void)
+{
+	uint8_t head[HEAD];
+	char reply[HEAD + sizeof(text) - 1];
+	ssize_t n;
+	int fd;
+	frame(head, 1, 0, 0);
+	for (;;) {
+		fd = dial();
+		put(fd, head, HEAD);
+		n = recv(fd, reply, sizeof(reply), MSG_WAITALL);
+		if (n == (ssize_t)sizeof(reply))
+			return fd;
+		ck_assert_msg(impatient && n <= 0, "recv: %zd, %s", n, strerror(errno));
+		close(fd);
+	}
+}
+
+START_TEST(silent_peers_are_dropped)
+{
+	struct control *c = join_soon(0, 1);
+	uint8_t bytes[HEAD + 3] = {0};
+	int half_asked = greet(), silent = dial(), half = dial();
+	frame(bytes, 1, 0, 0);
+	put(half, bytes, 7);
+	frame(bytes, 3, 4, 100);
+	put(half_asked, bytes, sizeof(bytes));
+	assert_dropped(silent);
+	assert_dropped(half);
+	assert_dropped(half_asked);
+	/* Who has said hello may be silent. */
+	assert_answers(c);
+	control_close(c);
+	control_close(join_soon(2, 2));
+}
+END_TEST
+
+START_TEST(a_byte_at_a_time)
+{
+	uint8_t ask[HEAD + 4], answer[HEAD + 4];
+	int fd = greet();
+	frame(ask, 3, 4, 4);
+	memcpy(ask + HEAD, "abcd", 4);
+	for (unsigned round = 0; round < 2; round++) {
+		for (size_t i = 0; i < sizeof(ask); i++)
+			put(fd, ask + i, 1);
+		ck_assert_int_eq(recv(fd, answer, sizeof(answer), MSG_WAITALL),
+				 (ssize_t)sizeof(answer));
+		ck_assert_mem_eq(answer + HEAD, "dcba", 4);
+	}
+	close(fd);
+}
+END_TEST
+
+/* Heads that no client of ours sends: {type, value, len}, before or after a hello. */
+static const struct {
+	bool greeted;
+	uint32_t type, value, len;
+} wrong[] = {
+	{false, 0, 0, 0},
+	{false, 3, 0, 0},
+	{false, 2, 0, 0},
+	{false, 1, 0, 1},
+	{false, 1, 0x80000000, 0},
+	{false, 1, 0, UINT32_MAX},
+	{true, 1, 0, 0},
+	{true, 4, 0, 0},
+	{true, 3, 0, CONTROL_MSG + 1},
+	{true, 3, 0, UINT32_MAX},
+	{true, 3, CONTROL_MSG + 1, 0},
+	{true, 3, 0xffffffff, 0},
+	{true, 3, 0x80000000, 0},
+};
+
+START_TEST(wrong_frame_is_dropped)
+{
+	uint8_t head[HEAD];
+	int fd = wrong[_i].greeted ? greet() : dial();
+	frame(head, wrong[_i].type, wrong[_i].value, wrong[_i].len);
+	put(fd, head, HEAD);
+	assert_dropped(fd);
+	ck_assert_uint_eq(asked, 0);
+	control_close(join_soon(1, 1));
+}
+END_TEST
+
+static uint64_t mix(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15;
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+/* A good frame with some bytes changed, cut or lengthened. */
+static size_t nonsense(uint64_t *seed, uint32_t type, uint32_t value, uint8_t *out, size_t room)
+{
+	size_t len = mix(seed) % 200, n = HEAD + len;
+	for (size_t i = 0; i < room; i++)
+		out[i] = (uint8_t)mix(seed);
+	frame(out, type, value, (uint32_t)len);
+	for (unsigned changes = (unsigned)(mix(seed) % 4); changes; changes--)
+		out[mix(seed) % n] = (uint8_t)mix(seed);
+	return mix(seed) % 3 ? n : mix(seed) % room;
+}
+
+START_TEST(nonsense_of_clients)
+{
+	struct control *c = join(CLIENTS, CLIENTS);
+	uint64_t seed = 1;
+	uint8_t bytes[600];
+	for (unsigned i = 0; i < FRAMES; i++) {
+		int fd = dial();
+		bool greeted = mix(&seed) % 2;
+		uint8_t head[HEAD];
+		if (greeted) {
+			frame(head, 1, 0, 0);
+			put(fd, head, HEAD);
+		}
+		size_t n = nonsense(&seed, greeted ? 3 : 1, mix(&seed) % 8, bytes, sizeof(bytes));
+		/* The server may have dropped us on the way. */
+		send(fd, bytes, n, MSG_NOSIGNAL);
+		if (mix(&seed) % 4 == 0)
+			shutdown(fd, SHUT_WR);
+		close(fd);
+		if (i % 50 == 0)
+			assert_answers(c);
+	}
+	assert_answers(c);
+	control_close(join_soon(1, 1));
+	control_close(join_soon(2, 2));
+	control_close(c);
+}
+END_TEST
+
+/* More strangers than the server keeps: some are turned away, and clients come in as soon as the
+ * others have gone. */
+START_TEST(crowd_of_strangers)
+{
+	struct control *c = join_soon(0, 1);
+	int fd[64];
+	for (unsigned i = 0; i < 64; i++)
+		fd[i] = dial();
+	assert_answers(c);
+	for (unsigned i = 0; i < 64; i++)
+		assert_dropped(fd[i]);
+	control_close(join_soon(2, 2));
+	control_close(c);
+}
+END_TEST
+
+/* A client that never reads what it asks for: the socket's buffers run full, and it is dropped. */
+START_TEST(client_that_does_not_read)
+{
+	uint8_t ask[HEAD];
+	int fd = greet(), small = 4096;
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	frame(ask, 3, CONTROL_MSG, 0);
+	unsigned sent = 0;
+	while (sent < 100000 && send(fd, ask, HEAD, MSG_NOSIGNAL) == HEAD)
+		sent++;
+	ck_assert_uint_lt(sent, 100000);
+	close(fd);
+	control_close(join_soon(1, 1));
+}
+END_TEST
+
+/* --- servers that are none --- */
+
+/* Accepts one client and plays `bytes` to it, then waits until it has gone, unless `leaves`. */
+struct impostor {
+	int listener;
+	const uint8_t *bytes;
+	size_t n;
+	bool leaves;
+	struct control *asks; /* is broken off when it has asked */
+	pthread_t thread;
+	char address[32];
+};
+
+static void *impostor_main(void *arg)
+{
+	struct impostor *im = arg;
+	char heard[512];
+	int fd = accept(im->listener, NULL, NULL);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_gt(recv(fd, heard, HEAD, MSG_WAITALL), 0);
+	send(fd, im->bytes, im->n, MSG_NOSIGNAL);
+	if (im->leaves)
+		shutdown(fd, SHUT_WR);
+	while (recv(fd, heard, sizeof(heard), 0) > 0)
+		if (im->asks) {
+			control_break(im->asks);
+			im->asks = NULL;
+		}
+	close(fd);
+	return NULL;
+}
+
+static void impostor_begin(struct impostor *im, const uint8_t *bytes, size_t n, bool leaves)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET};
+	socklen_t len = sizeof(at);
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	*im = (struct impostor){.bytes = bytes, .n = n, .leaves = leaves};
+	im->listener = socket(AF_INET, SOCK_STREAM, 0);
+	ck_assert_int_eq(bind(im->listener, (struct sockaddr *)&at, sizeof(at)), 0);
+	ck_assert_int_eq(listen(im->listener, 1), 0);
+	getsockname(im->listener, (struct sockaddr *)&at, &len);
+	snprintf(im->address, sizeof(im->address), "127.0.0.1:%u", ntohs(at.sin_port));
+	ck_assert_int_eq(pthread_create(&im->thread, NULL, impostor_main, im), 0);
+}
+
+static void impostor_end(struct impostor *im)
+{
+	pthread_join(im->thread, NULL);
+	close(im->listener);
+}
+
+static int connect_to(const struct impostor *im, struct control **c)
+{
+	char got[CONTROL_TEXT];
+	unsigned number = 0;
+	int error = control_connect(c, im->address, &number, got);
+	if (!error)
+		ck_assert_uint_lt(strlen(got), CONTROL_TEXT);
+	return error;
+}
+
+START_TEST(nonsense_of_a_server)
+{
+	uint64_t seed = 7;
+	uint8_t bytes[600];
+	for (unsigned i = 0; i < 300; i++) {
+		struct impostor im;
+		struct control *c;
+		char rsp[8];
+		size_t n = nonsense(&seed, 2, mix(&seed) % 3, bytes, sizeof(bytes));
+		impostor_begin(&im, bytes, n, true);
+		if (!connect_to(&im, &c)) {
+			/* It got a number; what comes next is no answer. */
+			ck_assert_int_lt(control_ask(c, "a", 1, rsp, sizeof(rsp)), 0);
+			control_close(c);
+		}
+		impostor_end(&im);
+	}
+}
+END_TEST
+
+START_TEST(server_goes_away)
+{
+	struct control *c = join(0, 1);
+	char rsp[4];
+	assert_answers(c);
+	control_stop(server);
+	int error = control_ask(c, "abcd", 4, rsp, sizeof(rsp));
+	ck_assert_msg(error == -ECONNRESET || error == -EPIPE, "%s", strerror(-error));
+	/* Nor later. */
+	ck_assert_int_eq(control_ask(c, "abcd", 4, rsp, sizeof(rsp)), -ENOTCONN);
+	control_close(c);
+	begin(); /* for end() */
+}
+END_TEST
+
+START_TEST(server_says_nothing)
+{
+	struct impostor im;
+	struct control *c;
+	impostor_begin(&im, NULL, 0, false);
+	ck_assert_int_eq(connect_to(&im, &c), -ETIMEDOUT);
+	impostor_end(&im);
+}
+END_TEST
+
+/* Another thread breaks off what would take long. */
+START_TEST(question_is_broken_off)
+{
+	struct impostor im;
+	struct control *c;
+	uint8_t welcome[HEAD];
+	char rsp[4];
+	frame(welcome, 2, 1, 0);
+	impostor_begin(&im, welcome, HEAD, false);
+	ck_assert_int_eq(connect_to(&im, &c), 0);
+	im.asks = c;
+	ck_assert_int_eq(control_ask(c, "abcd", 4, rsp, sizeof(rsp)), -ECONNRESET);
+	control_close(c);
+	impostor_end(&im);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("control");
+	TCase *plain = tcase_create("plain"), *server_case = tcase_create("server"),
+	      *impatient_case = tcase_create("impatient"), *client_case = tcase_create("client");
+	tcase_add_checked_fixture(plain, begin, end);
+	tcase_add_test(plain, numbers);
+	tcase_add_test(plain, two_want_the_same);
+	tcase_add_test(plain, answers);
+	tcase_add_test(plain, broken);
+	tcase_add_test(plain, nobody_listens);
+	tcase_add_test(plain, address_in_use);
+	tcase_add_loop_test(plain, address_is_refused, 0,
+			    sizeof(bad_addresses) / sizeof(bad_addresses[0]));
+	tcase_add_checked_fixture(server_case, begin, end);
+	tcase_add_test(server_case, a_byte_at_a_time);
+	tcase_add_loop_test(server_case, wrong_frame_is_dropped, 0,
+			    sizeof(wrong) / sizeof(wrong[0]));
+	tcase_add_test(server_case, nonsense_of_clients);
+	tcase_add_checked_fixture(impatient_case, begin_impatient, end);
+	tcase_add_test(impatient_case, silent_peers_are_dropped);
+	tcase_add_test(impatient_case, crowd_of_strangers);
+	tcase_add_test(impatient_case, client_that_does_not_read);
+	tcase_add_checked_fixture(client_case, begin, end);
+	tcase_add_test(client_case, nonsense_of_a_server);
+	tcase_add_test(client_case, server_goes_away);
+	tcase_add_test(client_case, server_says_nothing);
+	tcase_add_test(client_case, question_is_broken_off);
+	suite_add_tcase(suite, plain);
+	suite_add_tcase(suite, server_case);
+	suite_add_tcase(suite, impatient_case);
+	suite_add_tcase(suite, client_case);
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the device tide0 says of itself, and does not have: queries against each other, refusals by
+ * their documented errors, sysfs, device memory, paging on demand, opening often, closing with
+ * objects left.
+ */
+#include <check.h>
+#include <dirent.h>
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "tests/core/provider/nic_net.h"
+
+/* Not in libibverbs' headers; programs of rdma-core's own call them. */
+int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned index, int *type);
+int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
+const char *ibv_get_sysfs_path(void);
+
+static struct ibv_device **list;
+static struct ibv_context *context;
+
+static void setup(void)
+{
+	int n = 0;
+
+	list = ibv_get_device_list(&n);
+	ck_assert_ptr_nonnull(list);
+	ck_assert_int_eq(n, 1);
+	ck_assert_ptr_null(list[1]);
+	context = ibv_open_device(list[0]);
+	ck_assert_ptr_nonnull(context);
+}
+
+START_TEST(device)
+{
+	struct ibv_device_attr_ex attr;
+	struct ibv_device_attr plain;
+
+	ck_assert_str_eq(ibv_get_device_name(list[0]), "tide0");
+	ck_assert_int_eq(list[0]->node_type, IBV_NODE_CA);
+	ck_assert_ptr_eq(context->device, list[0]);
+	ck_assert_int_eq(ibv_query_device(context, &plain), 0);
+	ck_assert_uint_eq(plain.node_guid, ibv_get_device_guid(list[0]));
+	ck_assert_uint_ne(plain.vendor_id, 0);
+	ck_assert_int_eq(plain.phys_port_cnt, 1);
+	memset(&attr, 0xff, sizeof(attr));
+	ck_assert_int_eq(ibv_query_device_ex(context, NULL, &attr), 0);
+	/* Not its bytes: there are gaps in it. */
+	ck_assert_str_eq(attr.orig_attr.fw_ver, plain.fw_ver);
+	ck_assert_uint_eq(attr.orig_attr.node_guid, plain.node_guid);
+	ck_assert_uint_eq(attr.orig_attr.max_mr_size, plain.max_mr_size);
+	ck_assert_uint_eq(attr.orig_attr.device_cap_flags, plain.device_cap_flags);
+	ck_assert_int_eq(attr.orig_attr.max_qp, plain.max_qp);
+	ck_assert_int_eq(attr.orig_attr.max_srq_wr, plain.max_srq_wr);
+	ck_assert_int_eq(attr.orig_attr.phys_port_cnt, plain.phys_port_cnt);
+	ck_assert_uint_eq(attr.comp_mask | attr.tso_caps.max_tso | attr.rss_caps.supported_qpts |
+				  attr.raw_packet_caps | attr.tm_caps.max_num_tags |
+				  attr.packet_pacing_caps.supported_qpts,
+			  0);
+	ck_assert_uint_eq(attr.xrc_odp_caps & IBV_ODP_SUPPORT_SRQ_RECV, IBV_ODP_SUPPORT_SRQ_RECV);
+	ck_assert_uint_eq(plain.device_cap_flags & IBV_DEVICE_XRC, IBV_DEVICE_XRC);
+	ck_assert_uint_eq(attr.phys_port_cnt_ex, 1);
+}
+END_TEST
+
+/* Its ticks are what it says that they are. */
+START_TEST(device_clock)
+{
+	struct ibv_values_ex before = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK}, after = before;
+	struct ibv_device_attr_ex attr;
+	uint64_t ns, start;
+
+	ck_assert_int_eq(ibv_query_device_ex(context, NULL, &attr), 0);
+	ck_assert_uint_ne(attr.completion_timestamp_mask, 0);
+	start = now_ns();
+	ck_assert_int_eq(ibv_query_rt_values_ex(context, &before), 0);
+	usleep(20000);
+	ck_assert_int_eq(ibv_query_rt_values_ex(context, &after), 0);
+	ns = (uint64_t)(after.raw_clock.tv_nsec - before.raw_clock.tv_nsec) * 1000000 /
+	     attr.hca_core_clock;
+	ck_assert_uint_ge(ns, 20000000);
+	ck_assert_uint_le(ns, now_ns() - start);
+}
+END_TEST
+
+START_TEST(port)
+{
+	struct ibv_port_attr attr, other;
+
+	memset(&attr, 0xff, sizeof(attr));
+	ck_assert_int_eq(ibv_query_port(context, 1, &attr), 0);
+	ck_assert_int_eq(attr.state, IBV_PORT_ACTIVE);
+	ck_assert_int_eq(attr.link_layer, IBV_LINK_LAYER_ETHERNET);
+	ck_assert_uint_eq(attr.flags, IBV_QPF_GRH_REQUIRED);
+	ck_assert_uint_eq(attr.port_cap_flags2, 0);
+	ck_assert_uint_eq(attr.lid, 0);
+	ck_assert_int_ge(attr.gid_tbl_len, 1);
+	/* The old way shows the same, as far as its structure goes. */
+	memset(&other, 0xee, sizeof(other));
+#undef ibv_query_port
+	ck_assert_int_eq(ibv_query_port(context, 1, (struct _compat_ibv_port_attr *)&other), 0);
+	ck_assert_mem_eq(&attr, &other, offsetof(struct ibv_port_attr, port_cap_flags2));
+	ck_assert_uint_eq(other.port_cap_flags2, 0xeeee);
+	ck_assert_int_eq(ibv_query_port(context, 2, (struct _compat_ibv_port_attr *)&other),
+			 EINVAL);
+	ck_assert_int_eq(ibv_query_port(context, 0, (struct _compat_ibv_port_attr *)&other),
+			 EINVAL);
+}
+END_TEST
+
+START_TEST(gids)
+{
+	struct ibv_gid_entry entry, table[8];
+	struct ibv_port_attr attr;
+	union ibv_gid gid, empty;
+	static const union ibv_gid none;
+	__be16 pkey;
+	int type;
+
+	ck_assert_int_eq(verbs_get_ctx(context)->query_port(context, 1, &attr, sizeof(attr)), 0);
+	ck_assert_int_eq(ibv_query_gid(context, 1, 0, &gid), 0);
+	ck_assert_mem_ne(&gid, &none, sizeof(gid));
+	ck_assert_int_eq(ibv_query_gid(context, 1, attr.gid_tbl_len, &gid), -1);
+	ck_assert_int_eq(ibv_query_gid(context, 2, 0, &gid), -1);
+	ck_assert_int_eq(ibv_query_gid_type(context, 1, 0, &type), 0);
+	ck_assert_int_eq(type, 1); /* RoCE v2 */
+	ck_assert_int_eq(ibv_query_gid_type(context, 1, 99, &type), -1);
+	ck_assert_int_eq(ibv_query_gid_ex(context, 1, 0, &entry, 0), 0);
+	ck_assert_mem_eq(&entry.gid, &gid, sizeof(gid));
+	ck_assert_uint_eq(entry.port_num, 1);
+	ck_assert_uint_eq(entry.gid_type, IBV_GID_TYPE_ROCE_V2);
+	ck_assert_uint_ne(entry.ndev_ifindex, 0);
+	ck_assert_int_eq(ibv_query_gid_ex(context, 1, 0, &entry, 1), EINVAL);
+	ck_assert_int_eq(ibv_query_gid_ex(context, 1, 99, &entry, 0), EINVAL);
+	/* The table has entries that nobody has filled. */
+	for (int i = 1; i < attr.gid_tbl_len; i++) {
+		ck_assert_int_eq(ibv_query_gid(context, 1, i, &empty), 0);
+		ck_assert_mem_eq(&empty, &none, sizeof(none));
+		ck_assert_int_eq(ibv_query_gid_ex(context, 1, (uint32_t)i, &entry, 0), ENODATA);
+	}
+	ck_assert_int_eq(ibv_query_gid_table(context, table, 8, 0), 1);
+	ck_assert_mem_eq(&table[0].gid, &gid, sizeof(gid));
+	ck_assert_int_eq(ibv_query_gid_table(context, table, 0, 0), -EINVAL);
+	ck_assert_int_eq(ibv_query_pkey(context, 1, 0, &pkey), 0);
+	ck_assert_uint_eq(pkey, 0xffff);
+	ck_assert_int_eq(ibv_query_pkey(context, 1, 1, &pkey), -1);
+	ck_assert_int_eq(ibv_get_pkey_index(context, 1, htobe16(0xffff)), 0);
+	ck_assert_int_eq(ibv_get_pkey_index(context, 1, htobe16(0x1234)), -1);
+}
+END_TEST
+
+START_TEST(sysfs)
+{
+	char buf[64], uuid[64];
+	uint64_t guid = be64toh(ibv_get_device_guid(list[0]));
+
+	ck_assert_int_eq(ibv_read_sysfs_file(list[0]->ibdev_path, "node_type", buf, sizeof(buf)),
+			 5);
+	ck_assert_str_eq(buf, "1: CA");
+	ck_assert_int_gt(ibv_read_sysfs_file(list[0]->dev_path, "ibdev", buf, sizeof(buf)), 0);
+	ck_assert_str_eq(buf, "tide0");
+	ck_assert_int_gt(ibv_read_sysfs_file(list[0]->ibdev_path, "node_guid", buf, sizeof(buf)),
+			 0);
+	snprintf(uuid, sizeof(uuid), "%04x:%04x:%04x:%04x", (unsigned)(guid >> 48),
+		 (unsigned)(guid >> 32) & 0xffff, (unsigned)(guid >> 16) & 0xffff,
+		 (unsigned)guid & 0xffff);
+	ck_assert_str_eq(buf, uuid);
+	ck_assert_int_gt(
+		ibv_read_sysfs_file(list[0]->ibdev_path, "ports/1/gids/0", buf, sizeof(buf)), 0);
+	ck_assert_uint_eq(strlen(buf), 39);
+	ck_assert_int_eq(
+		ibv_read_sysfs_file(list[0]->ibdev_path, "ports/9/gids/0", buf, sizeof(buf)), -1);
+	ck_assert_int_eq(ibv_read_sysfs_file(list[0]->ibdev_path, "node_type", buf, 3), -1);
+	/* Of other directories, the file, without its newline. */
+	ck_assert_int_gt(ibv_read_sysfs_file("/proc/sys/kernel", "ostype", buf, sizeof(buf)), 0);
+	ck_assert_str_eq(buf, "Linux");
+	ck_assert_str_eq(ibv_get_sysfs_path(), "/sys");
+}
+END_TEST
+
+/* Where a driver's node would be, somebody who looks finds one. */
+START_TEST(node)
+{
+	struct stat st;
+
+	ck_assert_int_eq(stat("/dev/infiniband/uverbs0", &st), 0);
+	ck_assert(S_ISCHR(st.st_mode));
+	ck_assert_int_eq(access("/dev/infiniband/uverbs0", R_OK | W_OK), 0);
+	ck_assert_int_eq(stat("/dev/infiniband/uverbs99", &st), -1);
+	ck_assert_int_eq(errno, ENOENT);
+	ck_assert_int_eq(access("/dev/infiniband/uverbs99", F_OK), -1);
+	ck_assert_int_eq(stat("/dev/shm", &st), 0);
+	ck_assert(S_ISDIR(st.st_mode));
+	ck_assert_int_eq(access("/dev/shm", X_OK), 0);
+}
+END_TEST
+
+START_TEST(names)
+{
+	ck_assert_str_eq(ibv_wc_status_str(IBV_WC_RETRY_EXC_ERR),
+			 "transport retry counter exceeded");
+	ck_assert_str_eq(ibv_event_type_str(IBV_EVENT_QP_LAST_WQE_REACHED), "last WQE reached");
+	ck_assert_str_eq(ibv_event_type_str((enum ibv_event_type)99), "unknown");
+	ck_assert_str_eq(ibv_node_type_str(IBV_NODE_UNKNOWN), "unknown");
+	ck_assert_str_eq(ibv_port_state_str((enum ibv_port_state)(-1)), "unknown");
+	for (int rate = IBV_RATE_2_5_GBPS; rate <= IBV_RATE_1200_GBPS; rate++) {
+		int mbps = ibv_rate_to_mbps((enum ibv_rate)rate),
+		    multiple = ibv_rate_to_mult((enum ibv_rate)rate);
+
+		ck_assert_int_gt(mbps, 0);
+		ck_assert_int_eq((int)mbps_to_ibv_rate(mbps), rate);
+		if (multiple > 0)
+			ck_assert_int_eq((int)mult_to_ibv_rate(multiple), rate);
+	}
+	ck_assert_int_eq(ibv_rate_to_mult(IBV_RATE_MAX), -1);
+	ck_assert_int_eq(ibv_rate_to_mbps((enum ibv_rate)99), -1);
+	ck_assert_int_eq((int)mult_to_ibv_rate(-1), IBV_RATE_MAX);
+}
+END_TEST
+
+#define REFUSED(call, error)                    \
+	do {                                    \
+		errno = 0;                      \
+		ck_assert(!(call));             \
+		ck_assert_int_eq(errno, error); \
+	} while (0)
+
+START_TEST(what_there_is_not)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	struct ibv_cq *cq = ibv_create_cq(context, 4, NULL, NULL, 0);
+	struct ibv_wq_init_attr wq = {.wq_type = IBV_WQT_RQ};
+	struct ibv_counters_init_attr counters = {0};
+	struct ibv_rwq_ind_table_init_attr table = {0};
+	struct ibv_flow_attr flow = {0};
+	struct ibv_qp_init_attr raw = {
+		.send_cq = cq, .recv_cq = cq, .cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+	struct ibv_qp *qp = ibv_create_qp(pd, &raw);
+	struct ibv_qp_rate_limit_attr limit = {0};
+	struct ibv_ece ece = {.vendor_id = 1};
+
+	ck_assert_ptr_nonnull(qp);
+	REFUSED(ibv_import_device(context->cmd_fd), EOPNOTSUPP);
+	REFUSED(ibv_import_pd(context, 1), EOPNOTSUPP);
+	REFUSED(ibv_import_mr(pd, 1), EOPNOTSUPP);
+	REFUSED(ibv_import_dm(context, 1), EOPNOTSUPP);
+	REFUSED(ibv_reg_dmabuf_mr(pd, 0, 4096, 0, 0, 0), EOPNOTSUPP);
+	REFUSED(ibv_create_wq(context, &wq), EOPNOTSUPP);
+	REFUSED(ibv_create_rwq_ind_table(context, &table), EOPNOTSUPP);
+	REFUSED(ibv_create_counters(context, &counters), EOPNOTSUPP);
+	REFUSED(ibv_create_flow(qp, &flow), EOPNOTSUPP);
+	REFUSED(ibv_create_flow_action_esp(context, NULL), EOPNOTSUPP);
+	ck_assert_int_eq(ibv_modify_qp_rate_limit(qp, &limit), EOPNOTSUPP);
+	ck_assert_int_eq(ibv_set_ece(qp, &ece), EOPNOTSUPP);
+	ck_assert_int_eq(ibv_query_ece(qp, &ece), EOPNOTSUPP);
+	ck_assert_uint_eq(ece.vendor_id, 0);
+	ck_assert_int_eq(ibv_query_qp_data_in_order(qp, IBV_WR_RDMA_WRITE, 0), 0);
+	raw.qp_type = IBV_QPT_RAW_PACKET;
+	REFUSED(ibv_create_qp(pd, &raw), EOPNOTSUPP);
+	ck_assert_int_eq(ibv_fork_init(), 0);
+	ck_assert_int_eq(ibv_is_fork_initialized(), IBV_FORK_UNNEEDED);
+	REFUSED(ibv_open_device(&(struct ibv_device){0}), ENODEV);
+}
+END_TEST
+
+START_TEST(device_memory)
+{
+	struct ibv_alloc_dm_attr attr = {.length = 64, .log_align_req = 3};
+	struct ibv_device_attr_ex device;
+	const unsigned access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ZERO_BASED;
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	uint8_t in[64], out[64] = {0};
+	struct ibv_dm *dm, *other;
+	struct ibv_mr *mr;
+
+	ck_assert_int_eq(ibv_query_device_ex(context, NULL, &device), 0);
+	ck_assert_uint_gt(device.max_dm_size, 0);
+	dm = ibv_alloc_dm(context, &attr);
+	ck_assert_ptr_nonnull(dm);
+	memset(in, 0x5a, sizeof(in));
+	ck_assert_int_eq(ibv_memcpy_to_dm(dm, 8, in, 56), 0);
+	ck_assert_int_eq(ibv_memcpy_from_dm(out, dm, 8, 56), 0);
+	ck_assert_mem_eq(in, out, 56);
+	ck_assert_int_eq(ibv_memcpy_to_dm(dm, 8, in, 60), EINVAL);
+	ck_assert_int_eq(ibv_memcpy_to_dm(dm, 2, in, 4), EINVAL);
+	ck_assert_int_eq(ibv_memcpy_from_dm(out, dm, UINT64_MAX - 3, 8), EINVAL);
+	REFUSED(ibv_reg_dm_mr(pd, dm, 0, 64, IBV_ACCESS_LOCAL_WRITE), EINVAL);
+	REFUSED(ibv_reg_dm_mr(pd, dm, 4, 64, access), EINVAL);
+	mr = ibv_reg_dm_mr(pd, dm, 4, 60, access);
+	ck_assert_ptr_nonnull(mr);
+	ck_assert_int_eq(ibv_free_dm(dm), EBUSY);
+	ck_assert_int_eq(ibv_dereg_mr(mr), 0);
+	/* All that there is, and no more. */
+	attr.length = device.max_dm_size;
+	REFUSED(ibv_alloc_dm(context, &attr), ENOMEM);
+	ck_assert_int_eq(ibv_free_dm(dm), 0);
+	other = ibv_alloc_dm(context, &attr);
+	ck_assert_ptr_nonnull(other);
+	ck_assert_int_eq(ibv_free_dm(other), 0);
+	attr.length++;
+	REFUSED(ibv_alloc_dm(context, &attr), EINVAL);
+	attr = (struct ibv_alloc_dm_attr){.length = 8, .comp_mask = 1};
+	REFUSED(ibv_alloc_dm(context, &attr), EINVAL);
+}
+END_TEST
+
+/* Nothing has to be there before it is touched; advice wants it there. */
+START_TEST(on_demand)
+{
+	const size_t len = 4 * 4096;
+	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND;
+	struct ibv_pd *pd = ibv_alloc_pd(context), *other = ibv_alloc_pd(context);
+	struct ibv_device_attr_ex device;
+	struct ibv_mr *mr, *plain, *readable;
+	struct ibv_sge sge;
+	uint8_t *at = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert_int_eq(ibv_query_device_ex(context, NULL, &device), 0);
+	ck_assert_uint_eq(device.odp_caps.general_caps, IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT);
+	REFUSED(ibv_reg_mr(pd, at, len, IBV_ACCESS_LOCAL_WRITE), EFAULT);
+	REFUSED(ibv_reg_mr(pd, NULL, len, access), EFAULT);
+	mr = ibv_reg_mr(pd, at, len, access);
+	ck_assert_ptr_nonnull(mr);
+	ck_assert_ptr_nonnull(ibv_reg_mr(pd, NULL, SIZE_MAX, access));
+	sge = (struct ibv_sge){(uintptr_t)at + 100, 8192, mr->lkey};
+#define ADVISE(pd, advice) \
+	ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_##advice, IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1)
+	ck_assert_int_eq(ADVISE(pd, PREFETCH_WRITE), EFAULT);
+	ck_assert_int_eq(ADVISE(pd, PREFETCH_NO_FAULT), 0);
+	ck_assert_int_eq(mprotect(at, len, PROT_READ | PROT_WRITE), 0);
+	ck_assert_int_eq(ADVISE(pd, PREFETCH_WRITE), 0);
+	ck_assert_int_eq(ADVISE(pd, PREFETCH), 0);
+	ck_assert_int_eq(ADVISE(other, PREFETCH), EPERM);
+	ck_assert_int_eq(ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 2, &sge, 1), EINVAL);
+	ck_assert_int_eq(ibv_advise_mr(pd, (enum ibv_advise_mr_advice)9, 0, &sge, 1), EOPNOTSUPP);
+	sge.length = (uint32_t)len;
+	ck_assert_int_eq(ADVISE(pd, PREFETCH), EFAULT);
+	sge = (struct ibv_sge){(uintptr_t)at, 8, mr->lkey ^ 0x7fff0000};
+	ck_assert_int_eq(ADVISE(pd, PREFETCH), EFAULT);
+	plain = ibv_reg_mr(pd, at, len, IBV_ACCESS_LOCAL_WRITE);
+	sge.lkey = plain->lkey;
+	ck_assert_int_eq(ADVISE(pd, PREFETCH), EINVAL);
+	readable = ibv_reg_mr(pd, at, len, IBV_ACCESS_ON_DEMAND);
+	sge.lkey = readable->lkey;
+	ck_assert_int_eq(ADVISE(pd, PREFETCH), 0);
+	ck_assert_int_eq(ADVISE(pd, PREFETCH_WRITE), EPERM);
+}
+END_TEST
+
+/* Contexts do not know each other's objects; each goes by itself, and takes what is left along. */
+START_TEST(opened_often)
+{
+	struct ibv_context *many[16];
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	struct ibv_qp_init_attr init = {.cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+
+	for (unsigned i = 0; i < 16; i++) {
+		many[i] = ibv_open_device(list[0]);
+		ck_assert_ptr_nonnull(many[i]);
+		ck_assert_ptr_ne(many[i], context);
+	}
+	init.send_cq = init.recv_cq = ibv_create_cq(many[0], 4, NULL, NULL, 0);
+	REFUSED(ibv_create_qp(pd, &init), EINVAL);
+	init.send_cq = init.recv_cq = ibv_create_cq(context, 4, NULL, NULL, 0);
+	ck_assert_ptr_nonnull(ibv_create_qp(pd, &init));
+	for (unsigned i = 0; i < 16; i++) {
+		ck_assert_int_eq(ibv_close_device(many[i]), 0);
+		ck_assert_int_eq(ibv_close_device(many[i]), EINVAL);
+	}
+	ibv_free_device_list(list); /* a context outlives the list */
+	ck_assert_int_eq(ibv_close_device(context), 0);
+}
+END_TEST
+
+/* Names in the net's directory, which may be gone. */
+static unsigned files_of_net(void)
+{
+	DIR *dir = opendir(getenv("TIDEMARK_NET"));
+	struct dirent *entry;
+	unsigned n = 0;
+
+	while (dir && (entry = readdir(dir)))
+		n += entry->d_name[0] != '.';
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+/* A process that may have so many descriptors: 0, it can open the device; 1, not. */
+static int open_with(rlim_t descriptors)
+{
+	struct rlimit before, limit;
+	struct ibv_device **devices;
+	bool opened;
+	pid_t pid = fork();
+	int status;
+
+	ck_assert_int_ge(pid, 0);
+	if (!pid) {
+		close(STDERR_FILENO); /* it says why */
+		if (getrlimit(RLIMIT_NOFILE, &before))
+			_exit(2);
+		limit = (struct rlimit){descriptors, before.rlim_max};
+		if (setrlimit(RLIMIT_NOFILE, &limit))
+			_exit(2);
+		devices = ibv_get_device_list(NULL);
+		opened = devices && devices[0] && ibv_open_device(devices[0]);
+		setrlimit(RLIMIT_NOFILE, &before); /* a sanitizer may have something to say */
+		exit(!opened);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+/* Whatever it is that cannot be had: a NIC that is not made leaves nothing in the net. */
+START_TEST(few_descriptors)
+{
+	rlim_t n = 3;
+
+	while (open_with(n) == 1) {
+		ck_assert_uint_eq(files_of_net(), 0);
+		ck_assert_uint_lt(++n, 100);
+	}
+	ck_assert_uint_gt(n, 3);
+	ck_assert_int_eq(open_with(n), 0);
+	ck_assert_uint_eq(files_of_net(), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("nic_device");
+	TCase *tc = tcase_create("nic_device");
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_test(tc, device);
+	tcase_add_test(tc, device_clock);
+	tcase_add_test(tc, port);
+	tcase_add_test(tc, gids);
+	tcase_add_test(tc, sysfs);
+	tcase_add_test(tc, node);
+	tcase_add_test(tc, names);
+	tcase_add_test(tc, what_there_is_not);
+	tcase_add_test(tc, device_memory);
+	tcase_add_test(tc, on_demand);
+	tcase_add_test(tc, opened_often);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("nic_device without one");
+	tcase_add_test(tc, few_descriptors);
+	suite_add_tcase(suite, tc);
+	return nic_net_run(suite);
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Unreliable queue pairs, address handles and shared receive queues in real time, as a program
+ * meets them: through libibverbs' functions, with asynchronous events, two devices that one process
+ * has opened.
+ */
+#include <check.h>
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include "tests/core/provider/nic_net.h"
+#include "tests/core/provider/nic_side.h"
+
+#define BUF    (4u << 20)
+#define ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
+
+static void setup(void)
+{
+	open_side(&a, BUF, ACCESS);
+	open_side(&b, BUF, ACCESS);
+	a.attr.path_mtu = b.attr.path_mtu = IBV_MTU_4096;
+}
+
+static void send_bytes(struct side *s, uint32_t len, struct ibv_ah *ah, uint32_t qpn)
+{
+	struct ibv_sge sge = {(uintptr_t)s->buf, len, s->mr->lkey};
+	struct ibv_send_wr wr = {.wr_id = 1,
+				 .sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_SEND,
+				 .send_flags = IBV_SEND_SIGNALED},
+			   *bad;
+
+	if (ah) {
+		wr.wr.ud.ah = ah;
+		wr.wr.ud.remote_qpn = qpn;
+		wr.wr.ud.remote_qkey = QKEY;
+	}
+	ck_assert_int_eq(ibv_post_send(s->qp, &wr, &bad), 0);
+}
+
+/* --- */
+
+START_TEST(datagrams)
+{
+	struct ibv_ah_attr path = path_to(&b.gid), back;
+	struct ibv_wc wc;
+
+	connect_both(IBV_QPT_UD);
+	struct ibv_ah *ah = ibv_create_ah(a.pd, &path);
+	ck_assert_ptr_nonnull(ah);
+	ck_assert_int_eq(ibv_dealloc_pd(a.pd), EBUSY);
+	give(&b, 200, 7);
+	memcpy(a.buf, "to b", 4);
+	send_bytes(&a, 4, ah, b.qp->qp_num);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	wc = wait_for(b.rcq);
+	ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(wc.byte_len, GRH + 4);
+	ck_assert_uint_eq(wc.wc_flags, IBV_WC_GRH);
+	ck_assert_mem_eq(b.buf + GRH, "to b", 4);
+	ck_assert_int_eq(ibv_init_ah_from_wc(b.context, 1, &wc, (struct ibv_grh *)b.buf, &back), 0);
+	ck_assert_mem_eq(&back.grh.dgid, &a.gid, sizeof(a.gid));
+	/* And back, by what came along. */
+	struct ibv_ah *reply = ibv_create_ah_from_wc(b.pd, &wc, (struct ibv_grh *)b.buf, 1);
+	ck_assert_ptr_nonnull(reply);
+	give(&a, 200, 8);
+	send_bytes(&b, 10, reply, wc.src_qp);
+	expect(b.scq, 1, IBV_WC_SUCCESS);
+	wc = wait_for(a.rcq);
+	ck_assert_uint_eq(wc.byte_len, GRH + 10);
+	ck_assert_uint_eq(wc.src_qp, b.qp->qp_num);
+	ck_assert_int_eq(ibv_destroy_ah(ah), 0);
+	ck_assert_int_eq(ibv_destroy_ah(reply), 0);
+	/* A GID that nobody has. */
+	path.grh.dgid.raw[15] ^= 0x55;
+	ck_assert_ptr_null(ibv_create_ah(a.pd, &path));
+	ck_assert_int_eq(errno, ENETUNREACH);
+}
+END_TEST
+
+/* Both are attached, in devices of their own, and the sender gets its copy, too. */
+START_TEST(multicast)
+{
+	const union ibv_gid group = {.raw = {[10] = 0xff, 0xff, 239, 1, 2, 3}};
+	const union ibv_gid other = {.raw = {[10] = 0xff, 0xff, 239, 1, 2, 4}};
+	struct ibv_ah_attr path = path_to(&group);
+	struct ibv_device_attr device;
+	struct side *both[] = {&a, &b};
+
+	connect_both(IBV_QPT_UD);
+	ck_assert_int_eq(ibv_query_device(a.context, &device), 0);
+	ck_assert_int_gt(device.max_mcast_grp, 0);
+	ck_assert_int_eq(ibv_attach_mcast(b.qp, &b.gid, 0), EINVAL);
+	ck_assert_int_eq(ibv_detach_mcast(b.qp, &group, 0), EINVAL);
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert_int_eq(ibv_attach_mcast(both[i]->qp, &group, 0), 0);
+	ck_assert_int_eq(ibv_destroy_qp(b.qp), EBUSY);
+	struct ibv_ah *ah = ibv_create_ah(a.pd, &path);
+	ck_assert_ptr_nonnull(ah);
+	memcpy(a.buf + 1000, "to all", 6);
+	for (unsigned i = 0; i < 2; i++)
+		give(both[i], 200, i);
+	send_bytes(&a, 6, ah, 0xffffff);
+	for (unsigned i = 0; i < 3; i++) {
+		struct ibv_wc wc = wait_for(i ? a.scq : b.rcq);
+
+		ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
+		if (wc.opcode == IBV_WC_RECV) {
+			ck_assert_uint_eq(wc.byte_len, GRH + 6);
+			ck_assert_uint_eq(wc.src_qp, a.qp->qp_num);
+			ck_assert_mem_eq((i ? a.buf : b.buf) + 36, group.raw + 12, 4);
+		}
+	}
+	ck_assert_int_eq(ibv_detach_mcast(b.qp, &group, 0), 0);
+	give(&b, 200, 9);
+	give(&a, 200, 9);
+	send_bytes(&a, 6, ah, 0xffffff);
+	for (unsigned i = 0; i < 2; i++) /* the request, and its own copy */
+		ck_assert_int_eq(wait_for(a.scq).status, IBV_WC_SUCCESS);
+	nothing_in(b.rcq);
+	ck_assert_int_eq(ibv_destroy_qp(b.qp), 0);
+	/* In a child all of it leads nowhere, and is put away in peace. */
+	pid_t pid = fork();
+	int status;
+
+	ck_assert_int_ge(pid, 0);
+	if (!pid) {
+		int joined = ibv_attach_mcast(a.qp, &other, 0),
+		    left = ibv_detach_mcast(a.qp, &group, 0);
+
+		_exit(joined != ENETUNREACH || left || ibv_close_device(a.context));
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(ibv_close_device(a.context),
+			 0); /* with its queue pair, which is attached */
+}
+END_TEST
+
+/* Much more than the link holds, to a receiver that does nothing but poll: nothing is lost on the
+ * way. */
+START_TEST(long_message)
+{
+	connect_both(IBV_QPT_UC);
+	for (size_t i = 0; i < BUF; i += 4)
+		memcpy(a.buf + i, &i, 4);
+	for (unsigned i = 0; i < 8; i++) {
+		memset(b.buf, 0, BUF);
+		give(&b, BUF, i);
+		send_bytes(&a, BUF, NULL, 0);
+		expect(b.rcq, i, IBV_WC_SUCCESS);
+		expect(a.scq, 1, IBV_WC_SUCCESS);
+		ck_assert_mem_eq(a.buf, b.buf, BUF);
+	}
+}
+END_TEST
+
+/* The memory of a receive request, of a WRITE, is gone when the message comes. */
+START_TEST(gone)
+{
+	static const enum ibv_qp_type types[] = {IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_UC};
+	struct ibv_ah_attr path = path_to(&b.gid);
+	struct ibv_ah *ah = NULL;
+	struct ibv_mr *mr = b.mr;
+	uint8_t *buf = b.buf, *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+					   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	connect_both(types[_i]);
+	if (types[_i] == IBV_QPT_UD)
+		ah = ibv_create_ah(a.pd, &path);
+	b.buf = page;
+	b.mr = ibv_reg_mr(b.pd, page, 4096, ACCESS);
+	ck_assert_ptr_nonnull(b.mr);
+	if (_i < 2)
+		give(&b, 1000, 1);
+	ck_assert_int_eq(munmap(page, 4096), 0);
+	if (_i < 2) {
+		send_bytes(&a, 100, ah, b.qp->qp_num);
+	} else {
+		struct ibv_sge sge = {(uintptr_t)a.buf, 8, a.mr->lkey};
+		struct ibv_send_wr wr = {.wr_id = 1,
+					 .sg_list = &sge,
+					 .num_sge = 1,
+					 .opcode = IBV_WR_RDMA_WRITE,
+					 .send_flags = IBV_SEND_SIGNALED,
+					 .wr.rdma = {(uintptr_t)page, b.mr->rkey}},
+				   *bad;
+		ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+	}
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	if (_i < 2)
+		expect(b.rcq, 1, IBV_WC_LOC_PROT_ERR);
+	else
+		expect_event(&b, IBV_EVENT_QP_ACCESS_ERR, b.qp);
+	ck_assert_int_eq(b.qp->state, IBV_QPS_ERR);
+	ck_assert_int_eq(a.qp->state, IBV_QPS_RTS);
+	b.buf = buf;
+	b.mr = mr;
+}
+END_TEST
+
+/* --- shared receive queues --- */
+
+static void make_srq(void)
+{
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 8, .max_sge = 1}};
+
+	b.srq = ibv_create_srq(b.pd, &init);
+	ck_assert_ptr_nonnull(b.srq);
+}
+
+START_TEST(shared_queue)
+{
+	struct ibv_srq_attr attr = {.max_wr = 16, .srq_limit = 1};
+	struct ibv_recv_wr wr = {0}, *bad;
+	struct ibv_async_event event;
+	uint32_t number;
+
+	make_srq();
+	connect_both(IBV_QPT_RC);
+	ck_assert_int_eq(ibv_get_srq_num(b.srq, &number), 0);
+	ck_assert_int_eq(ibv_post_recv(b.qp, &wr, &bad), EINVAL);
+	give(&b, 64, 1);
+	ck_assert_int_eq(ibv_modify_srq(b.srq, &attr, IBV_SRQ_LIMIT | IBV_SRQ_MAX_WR), 0);
+	send_bytes(&a, 8, NULL, 0);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	expect(b.rcq, 1, IBV_WC_SUCCESS);
+	expect_event(&b, IBV_EVENT_SRQ_LIMIT_REACHED, b.srq);
+	ck_assert_int_eq(ibv_query_srq(b.srq, &attr), 0);
+	ck_assert(attr.max_wr == 16 && attr.max_sge == 1 && attr.srq_limit == 0);
+	/* Late. */
+	send_bytes(&a, 8, NULL, 0);
+	nothing_in(a.scq);
+	give(&b, 64, 2);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	expect(b.rcq, 2, IBV_WC_SUCCESS);
+	/* The end. */
+	ck_assert_int_eq(ibv_destroy_srq(b.srq), EBUSY);
+	to_state(&b, IBV_QPS_ERR, 0);
+	event = next_event(&b);
+	ck_assert_int_eq(event.event_type, IBV_EVENT_QP_LAST_WQE_REACHED);
+	ck_assert_ptr_eq(event.element.qp, b.qp);
+	ibv_ack_async_event(&event);
+	ck_assert_int_eq(ibv_destroy_qp(b.qp), 0);
+	ck_assert_int_eq(ibv_destroy_srq(b.srq), 0);
+}
+END_TEST
+
+static atomic_bool acknowledged;
+
+static void *acknowledge_later(void *arg)
+{
+	struct timespec pause = {.tv_nsec = 100000000};
+
+	nanosleep(&pause, NULL);
+	acknowledged = true;
+	ibv_ack_async_event(arg);
+	return NULL;
+}
+
+START_TEST(destroy_waits)
+{
+	struct ibv_srq_attr attr = {.srq_limit = 1};
+	struct ibv_async_event event;
+	pthread_t thread;
+
+	make_srq();
+	connect_both(IBV_QPT_RC);
+	give(&b, 64, 1);
+	ck_assert_int_eq(ibv_modify_srq(b.srq, &attr, IBV_SRQ_LIMIT), 0);
+	send_bytes(&a, 8, NULL, 0);
+	expect(b.rcq, 1, IBV_WC_SUCCESS);
+	while ((event = next_event(&b)).event_type != IBV_EVENT_SRQ_LIMIT_REACHED)
+		ibv_ack_async_event(&event);
+	ck_assert_int_eq(ibv_destroy_qp(b.qp), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, acknowledge_later, &event), 0);
+	ck_assert_int_eq(ibv_destroy_srq(b.srq), 0);
+	ck_assert(acknowledged);
+	pthread_join(thread, NULL);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("nic_types");
+	TCase *tc = tcase_create("nic_types");
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_test(tc, datagrams);
+	tcase_add_test(tc, multicast);
+	tcase_add_test(tc, long_message);
+	tcase_add_loop_test(tc, gone, 0, 3);
+	tcase_add_test(tc, shared_queue);
+	tcase_add_test(tc, destroy_waits);
+	suite_add_tcase(suite, tc);
+	return nic_net_run(suite);
+}

@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# test_run.sh TIDEMARK: tidemark run: programs of others on the soft RNIC; what they leave behind; bad usage.
+set -eu
+tidemark=$1
+name=test_run
+# shellcheck source=tests/core/provider/nic_pair.sh
+. "$(dirname "$0")/nic_pair.sh"
+
+# refused WORD OPTION...: status 2, and one line that has WORD
+refused() {
+	local word=$1 status=0
+	shift
+	"$tidemark" run "$@" >"$dir/out" 2>"$dir/err" || status=$?
+	[ "$status" = 2 ] || die "run $*: status $status"
+	[ "$(wc -l <"$dir/err")" = 1 ] && grep -q -- "$word" "$dir/err" || die "run $*: $(cat "$dir/err")"
+}
+
+gone() {
+	[ ! -e "$net" ]
+}
+
+# --- a pair, on each link; what is there while it runs, and after
+pair "" "" -n 100 || die "shm: $(cat "$dir/server" "$dir/client")"
+grep -q '^100 iters' "$dir/client" || die "$(cat "$dir/client")"
+eventually gone || die "left behind: $(ls "$net")"
+pair "--link udp" "--link udp" -n 100 || die "udp: $(cat "$dir/server" "$dir/client")"
+grep -qE '::ffff:127\.(7[7-9]|[89][0-9]|1[0-2][0-9])\.' "$dir/client" || die "udp is not on loopback: $(cat "$dir/client")"
+eventually gone || die "left behind: $(ls "$net")"
+
+# --- a library that is found by its name
+if command -v python3 >/dev/null; then
+	for how in "" --dropin; do
+		# shellcheck disable=SC2086
+		run $how -- python3 -c '
+import ctypes
+lib = ctypes.CDLL("libibverbs.so.1")
+n = ctypes.c_int()
+lib.ibv_get_device_list(ctypes.byref(n))
+print("devices:", n.value)' | grep -qx 'devices: 1' || die "dlopen $how: no device"
+	done
+fi
+
+# --- status, arguments, signals are the program's own
+run -- sh -c 'exit 7' || status=$?
+[ "$status" = 7 ] || die "status $status instead of 7"
+status=0
+(run -- sh -c 'kill -TERM $$') 2>/dev/null || status=$?
+[ "$status" = 143 ] || die "SIGTERM: status $status"
+[ "$(run printf '%s|' a 'b c' --net)" = 'a|b c|--net|' ] || die "arguments"
+# shellcheck disable=SC2016 # the other shell expands it
+[ "$(run -- sh -c 'echo $TIDEMARK_LINK')" = shm ] || die "the environment"
+[ "$(run -- sh -c 'grep SigIgn /proc/self/status')" = "$(sh -c 'grep SigIgn /proc/self/status')" ] ||
+	die "ignored signals: $(run -- sh -c 'grep SigIgn /proc/self/status')"
+
+# --- kill -9: the watcher cleans up, whoever is killed last, and no earlier
+port=$(free_port)
+"$tidemark" run --net "$net" -- ibv_rc_pingpong -g 0 -p "$port" >/dev/null 2>&1 &
+first=$!
+pids=("$first")
+eventually listens "$port" || die "no server"
+port=$(free_port)
+"$tidemark" run --net "$net" -- ibv_rc_pingpong -g 0 -p "$port" >/dev/null 2>&1 &
+second=$!
+pids+=("$second")
+eventually listens "$port" || die "no second server"
+[ "$(stat -c %a "$net")" = 700 ] || die "others may enter the net"
+[ -z "$(find "$net" -type f ! -perm 600)" ] || die "$(ls -l "$net")"
+files=$(find "$net" -type f | wc -l)
+kill -9 "$first"
+half() {
+	[ "$(find "$net" -type f | wc -l)" = $((files / 2)) ]
+}
+eventually half || die "kill -9 of one of two left $(ls "$net")"
+"$tidemark" stat --net "$net" | grep -q "process $second" || die "the other one lost its page"
+kill -9 "$second"
+eventually gone || die "kill -9 of both left $(ls "$net")"
+wait "$first" "$second" 2>/dev/null || true
+pids=()
+
+# --- a net that its last process removes while somebody comes
+if command -v python3 >/dev/null; then
+	python3 -c '
+import os, sys
+while True:
+    for call in os.mkdir, os.rmdir:
+        try:
+            call(sys.argv[1], *([0o700] if call == os.mkdir else []))
+        except OSError:
+            pass' "$net" &
+	pids=($!)
+	for _ in $(seq 100); do
+		run -- true >"$dir/out" 2>&1 || die "in a net that comes and goes: $(cat "$dir/out")"
+	done
+	kill "${pids[0]}"
+	wait "${pids[0]}" || true
+	pids=()
+	rmdir "$net" 2>/dev/null || true
+fi
+
+# --- bad usage
+refused 'no program given'
+refused 'unknown option' --nat -- true
+refused 'wants a value' --net
+refused 'expected shm or udp' --link rdma -- true
+refused 'expected a whole number' --seed -1 -- true
+refused 'expected an IPv4 address' --link udp --address 0.0.0.0 -- true
+refused 'is of the link udp' --address 127.0.0.1 -- true
+refused '"loose": expected lose' --fault loose -- true
+refused 'expected a name of at most' --net ../x/.. --net 'a b' -- true
+refused 'No such file' -- "$dir/nothing"
+refused 'Permission denied' -- "$dir/."
+refused 'others may enter' --net /tmp -- true
+TIDEMARK_LINK=x refused 'TIDEMARK_LINK=x: expected shm or udp' -- true
+if printf 'int main(void) { return 0; }' >"$dir/static.c" && gcc -static -o "$dir/static" "$dir/static.c" 2>/dev/null; then
+	refused 'linked statically' -- "$dir/static"
+fi
+if [ "$(id -u)" != 0 ]; then
+	refused 'setuid' -- "$(command -v su)"
+fi
+
+# --- settings of the environment that the program alone would see
+status=0
+LD_PRELOAD="$(dirname "$tidemark")/libtidemark-verbs.so" TIDEMARK_NET="$net" TIDEMARK_SEED=x \
+	ibv_rc_pingpong -g 0 >"$dir/out" 2>"$dir/err" || status=$?
+[ "$status" != 0 ] && grep -q '^tidemark: TIDEMARK_SEED=x: expected a whole number' "$dir/err" || die "$(cat "$dir/err")"

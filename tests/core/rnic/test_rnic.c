@@ -1,0 +1,1903 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The soft RNIC: objects, operations, ordering, errors, loss; FLUSH and PM.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include "tests/core/rnic/rnic_world.h"
+
+/* --- the state machine --- */
+
+static const enum ibv_qp_state states[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR,
+					   IBV_QPS_RTS,	  IBV_QPS_SQD,	IBV_QPS_ERR};
+
+static void bring_to(enum ibv_qp_state to)
+{
+	ck_assert_int_eq(modify(&a, &b, IBV_QPS_RESET, 0), 0);
+	if (to == IBV_QPS_RESET)
+		return;
+	ck_assert_int_eq(modify(&a, &b, IBV_QPS_INIT, MASK_INIT), 0);
+	if (to == IBV_QPS_INIT)
+		return;
+	ck_assert_int_eq(modify(&a, &b, IBV_QPS_RTR, MASK_RTR), 0);
+	if (to == IBV_QPS_RTR)
+		return;
+	ck_assert_int_eq(modify(&a, &b, IBV_QPS_RTS, MASK_RTS), 0);
+	if (to == IBV_QPS_RTS)
+		return;
+	ck_assert_int_eq(modify(&a, &b, to, 0), 0);
+}
+
+/* Required mask of each legal transition, -1: not legal. */
+static int required(enum ibv_qp_state from, enum ibv_qp_state to)
+{
+	if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
+		return 0;
+	if (from == IBV_QPS_RESET && to == IBV_QPS_INIT)
+		return MASK_INIT;
+	if (from == IBV_QPS_INIT && to == IBV_QPS_RTR)
+		return MASK_RTR;
+	if (from == IBV_QPS_RTR && to == IBV_QPS_RTS)
+		return MASK_RTS;
+	if ((from == IBV_QPS_INIT && to == IBV_QPS_INIT) ||
+	    (from == IBV_QPS_RTS && to == IBV_QPS_RTS) ||
+	    (from == IBV_QPS_RTS && to == IBV_QPS_SQD) ||
+	    (from == IBV_QPS_SQD && to == IBV_QPS_RTS) ||
+	    (from == IBV_QPS_SQD && to == IBV_QPS_SQD))
+		return 0;
+	return -1;
+}
+
+static void transitions_body(void)
+{
+	for (unsigned f = 0; f < 6; f++)
+		for (unsigned t = 0; t < 6; t++) {
+			enum ibv_qp_state from = states[f], to = states[t];
+			int need = required(from, to);
+			bring_to(from);
+			ck_assert_int_eq(a.qp->state, from);
+			if (need < 0) {
+				ck_assert_int_eq(modify(&a, &b, to, 0), EINVAL);
+				ck_assert_int_eq(modify(&a, &b, to, MASK_INIT), EINVAL);
+				ck_assert_int_eq(modify(&a, &b, to, MASK_RTR), EINVAL);
+				ck_assert_int_eq(modify(&a, &b, to, MASK_RTS), EINVAL);
+				ck_assert_int_eq(a.qp->state, from);
+				continue;
+			}
+			for (int bit = 1; bit <= IBV_QP_DEST_QPN; bit <<= 1)
+				if (need & bit)
+					ck_assert_int_eq(modify(&a, &b, to, need & ~bit), EINVAL);
+			ck_assert_int_eq(modify(&a, &b, to, need | IBV_QP_QKEY), EINVAL);
+			ck_assert_int_eq(modify(&a, &b, to, need | IBV_QP_CAP), EINVAL);
+			ck_assert_int_eq(a.qp->state, from);
+			ck_assert_msg(modify(&a, &b, to, need) == 0, "%d -> %d", from, to);
+			ck_assert_int_eq(a.qp->state, to);
+			struct ibv_qp_attr attr;
+			ck_assert_int_eq(rnic_query_qp(a.qp, &attr, IBV_QP_STATE, NULL), 0);
+			ck_assert_int_eq(attr.qp_state, to);
+		}
+}
+
+START_TEST(transitions)
+{
+	run(task, transitions_body);
+}
+END_TEST
+
+static int rtr_with(void (*change)(struct ibv_qp_attr *))
+{
+	struct ibv_qp_attr attr = attr_for(&b);
+	attr.qp_state = IBV_QPS_RTR;
+	bring_to(IBV_QPS_INIT);
+	change(&attr);
+	return rnic_modify_qp(a.qp, &attr, MASK_RTR | IBV_QP_STATE);
+}
+
+static void no_change(struct ibv_qp_attr *attr)
+{
+	(void)attr;
+}
+static void no_grh(struct ibv_qp_attr *attr)
+{
+	attr->ah_attr.is_global = 0;
+}
+static void no_dgid(struct ibv_qp_attr *attr)
+{
+	memset(&attr->ah_attr.grh.dgid, 0, 16);
+}
+static void no_route(struct ibv_qp_attr *attr)
+{
+	attr->ah_attr.grh.dgid.raw[0] = 0xfe;
+}
+static void sgid_1(struct ibv_qp_attr *attr)
+{
+	attr->ah_attr.grh.sgid_index = 1;
+}
+static void mtu_0(struct ibv_qp_attr *attr)
+{
+	attr->path_mtu = 0;
+}
+static void mtu_large(struct ibv_qp_attr *attr)
+{
+	attr->path_mtu = IBV_MTU_2048;
+}
+static void rd_17(struct ibv_qp_attr *attr)
+{
+	attr->max_dest_rd_atomic = 17;
+}
+static void rnr_32(struct ibv_qp_attr *attr)
+{
+	attr->min_rnr_timer = 32;
+}
+static void qpn_25_bits(struct ibv_qp_attr *attr)
+{
+	attr->dest_qp_num = 1 << 24;
+}
+
+static void values_body(void)
+{
+	ck_assert_int_eq(rtr_with(no_change), 0);
+	ck_assert_int_eq(rtr_with(no_grh), EINVAL);
+	ck_assert_int_eq(rtr_with(no_dgid), EINVAL);
+	ck_assert_int_eq(rtr_with(no_route), ENETUNREACH);
+	ck_assert_int_eq(rtr_with(sgid_1), EINVAL);
+	ck_assert_int_eq(rtr_with(mtu_0), EINVAL);
+	ck_assert_int_eq(rtr_with(mtu_large), EINVAL);
+	ck_assert_int_eq(rtr_with(rd_17), EINVAL);
+	ck_assert_int_eq(rtr_with(rnr_32), EINVAL);
+	ck_assert_int_eq(rtr_with(qpn_25_bits), EINVAL);
+	bring_to(IBV_QPS_RTR);
+	struct ibv_qp_attr attr = attr_for(&b);
+	attr.qp_state = IBV_QPS_RTS;
+	attr.cur_qp_state = IBV_QPS_INIT;
+	ck_assert_int_eq(rnic_modify_qp(a.qp, &attr, MASK_RTS | IBV_QP_STATE | IBV_QP_CUR_STATE),
+			 EINVAL);
+	attr.cur_qp_state = IBV_QPS_RTR;
+	ck_assert_int_eq(rnic_modify_qp(a.qp, &attr, MASK_RTS | IBV_QP_STATE | IBV_QP_CUR_STATE),
+			 0);
+	bring_to(IBV_QPS_RESET);
+	attr.qp_state = IBV_QPS_INIT;
+	attr.port_num = 2;
+	ck_assert_int_eq(rnic_modify_qp(a.qp, &attr, MASK_INIT | IBV_QP_STATE), EINVAL);
+}
+
+START_TEST(values)
+{
+	opt.hw.mtu = 1024;
+	run(task, values_body);
+}
+END_TEST
+
+static void device_body(void)
+{
+	struct ibv_port_attr port;
+	struct ibv_device_attr dev;
+	ck_assert_int_eq(ibv_query_port(a.ctx, 1, &port), 0);
+	ck_assert_int_eq(port.state, IBV_PORT_ACTIVE);
+	ck_assert_int_eq(port.active_mtu, IBV_MTU_2048);
+	ck_assert_int_eq(port.link_layer, IBV_LINK_LAYER_ETHERNET);
+	ck_assert_int_eq(ibv_query_port(a.ctx, 2, &port), EINVAL);
+	ck_assert_int_eq(rnic_query_device(a.ctx, &dev), 0);
+	ck_assert_int_eq(dev.phys_port_cnt, 1);
+	static const uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 2};
+	ck_assert_mem_eq(a.gid.raw, gid, 16);
+	ck_assert_int_eq(rnic_query_gid(a.ctx, 1, 1, &a.gid), -1);
+	ck_assert_str_eq(rnic_get_device_name(a.ctx->device), "tidemark1");
+	ck_assert_ptr_null(rnic_open(net, 1, NULL));
+}
+
+START_TEST(device)
+{
+	opt.hw.mtu = 2048;
+	run(task, device_body);
+}
+END_TEST
+
+static void objects_body(void)
+{
+	struct ibv_qp_init_attr init = {.send_cq = a.scq, .recv_cq = a.rcq, .qp_type = IBV_QPT_RC};
+	ck_assert_ptr_null(rnic_reg_mr(a.pd, a.buf, 64, IBV_ACCESS_REMOTE_WRITE));
+	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_ptr_null(rnic_reg_mr(a.pd, a.buf, 64, IBV_ACCESS_REMOTE_ATOMIC));
+	ck_assert_ptr_null(rnic_reg_mr(a.pd, NULL, 64, 0));
+	ck_assert_int_eq(errno, EFAULT);
+	ck_assert_ptr_null(rnic_create_cq(a.ctx, 0, NULL, NULL, 0));
+	ck_assert_int_eq(rnic_dealloc_pd(a.pd), EBUSY);
+	ck_assert_int_eq(rnic_destroy_cq(a.scq), EBUSY);
+	init.cap.max_send_wr = 1 << 20;
+	ck_assert_ptr_null(rnic_create_qp(a.pd, &init));
+	ck_assert_int_eq(errno, EINVAL);
+	init.cap.max_send_wr = 1;
+	init.qp_type = IBV_QPT_RAW_PACKET;
+	ck_assert_ptr_null(rnic_create_qp(a.pd, &init));
+	ck_assert_int_eq(errno, EOPNOTSUPP);
+	ck_assert_uint_ne(a.qp->qp_num, b.qp->qp_num);
+	ck_assert_int_eq(rnic_destroy_qp(a.qp), 0);
+	ck_assert_int_eq(rnic_dealloc_pd(a.pd), EBUSY);
+	ck_assert_int_eq(rnic_dereg_mr(a.mr), 0);
+	ck_assert_int_eq(rnic_dealloc_pd(a.pd), 0);
+	ck_assert_int_eq(rnic_destroy_cq(a.scq), 0);
+}
+
+START_TEST(objects)
+{
+	run(task, objects_body);
+}
+END_TEST
+
+/* --- each operation --- */
+
+static void send_body(void)
+{
+	fill(a.buf, 3000, 1);
+	recv_post(&b, 1000, 4000, 55);
+	op(&a, IBV_WR_SEND, 0, 3000, &b, 0, 11, IBV_SEND_SIGNALED);
+	struct ibv_wc wc = wait_for(a.scq);
+	ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
+	ck_assert_int_eq(wc.opcode, IBV_WC_SEND);
+	ck_assert_uint_eq(wc.wr_id, 11);
+	ck_assert_uint_eq(wc.qp_num, a.qp->qp_num);
+	wc = wait_for(b.rcq);
+	ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
+	ck_assert_int_eq(wc.opcode, IBV_WC_RECV);
+	ck_assert_uint_eq(wc.wr_id, 55);
+	ck_assert_uint_eq(wc.byte_len, 3000);
+	ck_assert_uint_eq(wc.qp_num, b.qp->qp_num);
+	ck_assert_uint_eq(wc.wc_flags, 0);
+	ck_assert_mem_eq(b.buf + 1000, a.buf, 3000);
+	/* With immediate data; and nothing but it. */
+	for (uint32_t len = 0; len < 20; len += 10) {
+		struct ibv_sge sge;
+		struct ibv_send_wr wr = wr_make(&a, IBV_WR_SEND_WITH_IMM, &sge, 0, len, &b, 0);
+		wr.imm_data = htobe32(0x12345678 + len);
+		recv_post(&b, 0, 64, 56);
+		post(&a, &wr);
+		wc = wait_for(b.rcq);
+		ck_assert_int_eq(wc.opcode, IBV_WC_RECV);
+		ck_assert_uint_eq(wc.byte_len, len);
+		ck_assert_uint_eq(wc.wc_flags, IBV_WC_WITH_IMM);
+		ck_assert_uint_eq(be32toh(wc.imm_data), 0x12345678 + len);
+		expect(a.scq, 7, IBV_WC_SUCCESS);
+	}
+}
+
+START_TEST(send)
+{
+	run(connected, send_body);
+}
+END_TEST
+
+static void rdma_body(void)
+{
+	fill(a.buf, 5000, 2);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 5000, &b, 333, 1, IBV_SEND_SIGNALED);
+	struct ibv_wc wc = wait_for(a.scq);
+	ck_assert_int_eq(wc.opcode, IBV_WC_RDMA_WRITE);
+	rt_sleep(10 * US);
+	ck_assert_mem_eq(b.buf + 333, a.buf, 5000);
+	ck_assert(empty(b.rcq));
+	op(&a, IBV_WR_RDMA_READ, 20000, 5000, &b, 333, 2, IBV_SEND_SIGNALED);
+	wc = wait_for(a.scq);
+	ck_assert_int_eq(wc.opcode, IBV_WC_RDMA_READ);
+	ck_assert_uint_eq(wc.byte_len, 5000);
+	ck_assert_mem_eq(a.buf + 20000, a.buf, 5000);
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_make(&a, IBV_WR_RDMA_WRITE_WITH_IMM, &sge, 0, 5000, &b, 40000);
+	wr.imm_data = htobe32(99);
+	recv_post(&b, 0, 0, 57);
+	post(&a, &wr);
+	wc = wait_for(b.rcq);
+	ck_assert_int_eq(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
+	ck_assert_uint_eq(wc.byte_len, 5000);
+	ck_assert_uint_eq(be32toh(wc.imm_data), 99);
+	ck_assert_uint_eq(wc.wc_flags, IBV_WC_WITH_IMM);
+	ck_assert_mem_eq(b.buf + 40000, a.buf, 5000);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	/* Nothing: needs no memory, no key. */
+	wr = wr_make(&a, IBV_WR_RDMA_WRITE, &sge, 0, 0, &b, 0);
+	wr.wr.rdma.rkey = 1;
+	wr.num_sge = 0;
+	post(&a, &wr);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	wr.opcode = IBV_WR_RDMA_READ;
+	post(&a, &wr);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+}
+
+START_TEST(rdma)
+{
+	run(connected, rdma_body);
+}
+END_TEST
+
+static void atomic(enum ibv_wr_opcode opcode, uint64_t compare_add, uint64_t swap, uint64_t id)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_make(&a, opcode, &sge, 64, 8, &b, 128);
+	wr.wr_id = id;
+	wr.wr.atomic.compare_add = compare_add;
+	wr.wr.atomic.swap = swap;
+	post(&a, &wr);
+}
+
+static void atomics_body(void)
+{
+	set_word(&b, 128, 40);
+	atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 2, 0, 1);
+	struct ibv_wc wc = wait_for(a.scq);
+	ck_assert_int_eq(wc.opcode, IBV_WC_FETCH_ADD);
+	ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(word(&a, 64), 40);
+	ck_assert_uint_eq(word(&b, 128), 42);
+	atomic(IBV_WR_ATOMIC_CMP_AND_SWP, 41, 7, 2);
+	wc = wait_for(a.scq);
+	ck_assert_int_eq(wc.opcode, IBV_WC_COMP_SWAP);
+	ck_assert_uint_eq(word(&a, 64), 42);
+	ck_assert_uint_eq(word(&b, 128), 42);
+	atomic(IBV_WR_ATOMIC_CMP_AND_SWP, 42, 7, 3);
+	expect(a.scq, 3, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(word(&b, 128), 7);
+	/* An atomic write: 8 bytes, gathered or inline. */
+	set_word(&a, 64, 77);
+	op(&a, IBV_WR_ATOMIC_WRITE, 64, 8, &b, 128, 4, IBV_SEND_SIGNALED);
+	wc = wait_for(a.scq);
+	ck_assert_int_eq(wc.opcode, IBV_WC_ATOMIC_WRITE);
+	ck_assert_uint_eq(wc.byte_len, 8);
+	ck_assert_uint_eq(word(&b, 128), 77);
+	ck_assert_uint_eq(word(&a, 64), 77);
+	set_word(&a, 64, 78);
+	op(&a, IBV_WR_ATOMIC_WRITE, 64, 8, &b, 128, 5, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
+	set_word(&a, 64, 0);
+	expect(a.scq, 5, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(word(&b, 128), 78);
+	ck_assert_uint_eq(word(&b, 120), 0);
+	ck_assert_uint_eq(word(&b, 136), 0);
+}
+
+START_TEST(atomics)
+{
+	run(connected, atomics_body);
+}
+END_TEST
+
+static void sges_body(void)
+{
+	struct ibv_sge out[4], in[3];
+	static const uint32_t out_len[4] = {700, 1, 0, 1999}, in_len[3] = {13, 2000, 1000};
+	size_t off = 0;
+	fill(a.buf, 10000, 3);
+	for (int i = 0; i < 4; i++, off += 3001)
+		out[i] = (struct ibv_sge){(uintptr_t)a.buf + off, out_len[i], a.mr->lkey};
+	off = 0;
+	for (int i = 0; i < 3; i++, off += 5003)
+		in[i] = (struct ibv_sge){(uintptr_t)b.buf + off, in_len[i], b.mr->lkey};
+	uint8_t flat[2700], got[2700];
+	memcpy(flat, a.buf, 700);
+	memcpy(flat + 700, a.buf + 3001, 1);
+	memcpy(flat + 701, a.buf + 9003, 1999);
+	struct ibv_recv_wr rwr = {.sg_list = in, .num_sge = 3}, *rbad;
+	struct ibv_send_wr wr = {.sg_list = out,
+				 .num_sge = 4,
+				 .opcode = IBV_WR_SEND,
+				 .send_flags = IBV_SEND_SIGNALED};
+	ck_assert_int_eq(ibv_post_recv(b.qp, &rwr, &rbad), 0);
+	post(&a, &wr);
+	ck_assert_uint_eq(wait_for(b.rcq).byte_len, 2700);
+	expect(a.scq, 0, IBV_WC_SUCCESS);
+	memcpy(got, b.buf, 13);
+	memcpy(got + 13, b.buf + 5003, 2000);
+	memcpy(got + 2013, b.buf + 10006, 687);
+	ck_assert_mem_eq(got, flat, 2700);
+	/* READ scatters. */
+	for (int i = 0; i < 3; i++)
+		in[i] = (struct ibv_sge){(uintptr_t)a.buf + 50000 + 5003 * (size_t)i, in_len[i],
+					 a.mr->lkey};
+	memcpy(b.buf + 100000, flat, 2700);
+	wr = (struct ibv_send_wr){.sg_list = in,
+				  .num_sge = 3,
+				  .opcode = IBV_WR_RDMA_READ,
+				  .send_flags = IBV_SEND_SIGNALED};
+	in[2].length = 687;
+	wr.wr.rdma.remote_addr = (uintptr_t)b.buf + 100000;
+	wr.wr.rdma.rkey = b.mr->rkey;
+	post(&a, &wr);
+	expect(a.scq, 0, IBV_WC_SUCCESS);
+	memcpy(got, a.buf + 50000, 13);
+	memcpy(got + 13, a.buf + 55003, 2000);
+	memcpy(got + 2013, a.buf + 60006, 687);
+	ck_assert_mem_eq(got, flat, 2700);
+}
+
+START_TEST(sges)
+{
+	run(connected, sges_body);
+}
+END_TEST
+
+static void mtus_body(void)
+{
+	static const uint32_t lens[] = {1,    63,   255,  256,	257,  1023,  1024,
+					1025, 4095, 4096, 4097, 8192, 100001};
+	for (unsigned i = 0; i < sizeof(lens) / sizeof(*lens); i++) {
+		uint32_t len = lens[i];
+		fill(a.buf, len, len);
+		recv_post(&b, 7, len, i);
+		op(&a, IBV_WR_SEND, 0, len, &b, 0, i, IBV_SEND_SIGNALED);
+		expect(b.rcq, i, IBV_WC_SUCCESS);
+		expect(a.scq, i, IBV_WC_SUCCESS);
+		ck_assert_mem_eq(b.buf + 7, a.buf, len);
+		op(&a, IBV_WR_RDMA_WRITE, 0, len, &b, 130003, i, 0);
+		op(&a, IBV_WR_RDMA_READ, 130001, len, &b, 130003, i, IBV_SEND_SIGNALED);
+		expect(a.scq, i, IBV_WC_SUCCESS);
+		ck_assert_mem_eq(a.buf + 130001, a.buf, len);
+	}
+}
+
+START_TEST(mtus)
+{
+	opt.mtu = (enum ibv_mtu)(IBV_MTU_256 + _i % 5);
+	opt.psn = 0xfffff0; /* wraps on the way */
+	opt.hw.ack_early = _i < 5;
+	run(connected, mtus_body);
+}
+END_TEST
+
+/* --- posting --- */
+
+static void inline_body(void)
+{
+	struct ibv_sge sge[2] = {{(uintptr_t)a.buf, 100, 0}, {(uintptr_t)a.buf + 500, 28, 0}};
+	struct ibv_send_wr wr = {.wr_id = 3,
+				 .sg_list = sge,
+				 .num_sge = 2,
+				 .opcode = IBV_WR_RDMA_WRITE,
+				 .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE},
+			   *bad;
+	uint8_t want[128];
+	wr.wr.rdma.remote_addr = (uintptr_t)b.buf;
+	wr.wr.rdma.rkey = b.mr->rkey;
+	fill(a.buf, 600, 4);
+	memcpy(want, a.buf, 100);
+	memcpy(want + 100, a.buf + 500, 28);
+	post(&a, &wr); /* no key needed, the buffer is free at once */
+	memset(a.buf, 0, 600);
+	expect(a.scq, 3, IBV_WC_SUCCESS);
+	rt_sleep(US);
+	ck_assert_mem_eq(b.buf, want, 128);
+	sge[1].length = 29;
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
+	ck_assert_ptr_eq(bad, &wr);
+	sge[1].length = 28;
+	wr.opcode = IBV_WR_RDMA_READ;
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
+	/* Not inline: what is in the buffer when the RNIC gathers is what goes out. */
+	fill(a.buf, 64, 5);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 64, &b, 0, 4, IBV_SEND_SIGNALED);
+	a.buf[0] ^= 0xff;
+	expect(a.scq, 4, IBV_WC_SUCCESS);
+	rt_sleep(US);
+	ck_assert_mem_eq(b.buf, a.buf, 64);
+}
+
+START_TEST(inline_data)
+{
+	run(connected, inline_body);
+}
+END_TEST
+
+static void unsignaled_body(void)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_make(&a, IBV_WR_RDMA_WRITE, &sge, 0, 8, &b, 0), *bad;
+	for (int round = 0; round < 3; round++) {
+		wr.send_flags = 0;
+		for (int i = 0; i < 7; i++)
+			post(&a, &wr);
+		wr.send_flags = IBV_SEND_SIGNALED;
+		post(&a, &wr);
+		ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), ENOMEM);
+		ck_assert_ptr_eq(bad, &wr);
+		rt_sleep(100 * US); /* all done; but the program does not know */
+		ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), ENOMEM);
+		expect(a.scq, 7, IBV_WC_SUCCESS); /* one entry frees eight slots */
+		ck_assert(empty(a.scq));
+	}
+	/* All are done, but taking out one entry frees only what is not behind it. */
+	for (int i = 0; i < 8; i++)
+		post(&a, &wr);
+	rt_sleep(100 * US);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	post(&a, &wr);
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), ENOMEM);
+	for (int i = 0; i < 8; i++)
+		expect(a.scq, 7, IBV_WC_SUCCESS);
+	/* A list: the first that does not fit is bad_wr. */
+	struct ibv_send_wr list[10];
+	for (int i = 0; i < 10; i++) {
+		list[i] = wr;
+		list[i].next = i < 9 ? &list[i + 1] : NULL;
+	}
+	ck_assert_int_eq(ibv_post_send(a.qp, list, &bad), ENOMEM);
+	ck_assert_ptr_eq(bad, &list[8]);
+	for (int i = 0; i < 8; i++)
+		expect(a.scq, 7, IBV_WC_SUCCESS);
+	for (int i = 0; i < 4; i++)
+		recv_post(&a, 0, 8, 0);
+	struct ibv_recv_wr rwr = {.wr_id = 0}, *rbad;
+	ck_assert_int_eq(ibv_post_recv(a.qp, &rwr, &rbad), ENOMEM);
+	ck_assert_ptr_eq(rbad, &rwr);
+}
+
+START_TEST(unsignaled)
+{
+	opt.send_wr = 8;
+	opt.recv_wr = 4;
+	run(connected, unsignaled_body);
+}
+END_TEST
+
+static void sig_all_body(void)
+{
+	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 0, 1, 0);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+}
+
+START_TEST(sig_all)
+{
+	opt.sig_all = 1;
+	run(connected, sig_all_body);
+}
+END_TEST
+
+static void bad_posts_body(void)
+{
+	struct ibv_sge sge[8] = {0};
+	struct ibv_send_wr wr = wr_make(&a, IBV_WR_RDMA_WRITE, sge, 0, 8, &b, 0), *bad;
+	struct ibv_recv_wr rwr = {.num_sge = 0}, *rbad;
+	for (unsigned i = 0; i < 3; i++) {
+		bring_to(states[i]);
+		ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
+		ck_assert_int_eq(ibv_post_recv(a.qp, &rwr, &rbad), i == 0 ? EINVAL : 0);
+	}
+	bring_to(IBV_QPS_RTS);
+	wr.num_sge = 5;
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
+	rwr.num_sge = 5;
+	ck_assert_int_eq(ibv_post_recv(a.qp, &rwr, &rbad), EINVAL);
+	wr.num_sge = 1;
+	wr.opcode = IBV_WR_TSO;
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EOPNOTSUPP);
+	sge[0].length = 4;
+	wr.opcode = IBV_WR_ATOMIC_WRITE;
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
+	static const struct {
+		uint8_t type, level;
+		int sges;
+	} flushes[] = {{0, 0, 0},
+		       {4, 0, 0},
+		       {IBV_FLUSH_GLOBAL, 2, 0},
+		       {IBV_FLUSH_GLOBAL, IBV_FLUSH_MR, 1}};
+	for (unsigned i = 0; i < 4; i++) {
+		flush_wr(&wr, b.mr->rkey, (uintptr_t)b.buf, 8, flushes[i].type, flushes[i].level);
+		wr.num_sge = flushes[i].sges;
+		ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
+	}
+}
+
+START_TEST(bad_posts)
+{
+	run(task, bad_posts_body);
+}
+END_TEST
+
+/* --- ordering --- */
+
+/* Hold the n-th line of the first message for 8 us. */
+static unsigned hold_land(const struct choice_point *at, unsigned n)
+{
+	(void)n;
+	return at->kind == CHOICE_LAND && at->a == 1 && at->c == 2 ? 4 : 0;
+}
+
+static void acked_body(void)
+{
+	fill(a.buf, 256, 6);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 256, &b, 0, 1, IBV_SEND_SIGNALED);
+	uint64_t start = rt_now();
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	bool visible = !memcmp(b.buf, a.buf, 256);
+	if (!opt.hw.ack_early) {
+		ck_assert(visible);
+		ck_assert_uint_gt(rt_now() - start, 8 * US);
+		return;
+	}
+	/* Acked, the first line is there, the others are not. */
+	ck_assert(!visible);
+	ck_assert_mem_eq(b.buf, a.buf, 64);
+	ck_assert_mem_ne(b.buf + 64, a.buf + 64, 64);
+	/* A later WRITE waits behind it, a READ sees both, a receive completion comes after
+	 * both. */
+	a.buf[1000] = 1;
+	op(&a, IBV_WR_RDMA_WRITE, 1000, 1, &b, 1000, 2, IBV_SEND_SIGNALED);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	rt_sleep(US);
+	ck_assert_uint_eq(b.buf[1000], 0);
+	op(&a, IBV_WR_RDMA_READ, 2000, 256, &b, 0, 3, IBV_SEND_SIGNALED);
+	expect(a.scq, 3, IBV_WC_SUCCESS);
+	ck_assert_mem_eq(a.buf + 2000, a.buf, 256);
+	ck_assert_uint_eq(b.buf[1000], 1);
+}
+
+START_TEST(acked_is_not_visible)
+{
+	source.answer = hold_land;
+	opt.hw.ack_early = _i;
+	run(connected, acked_body);
+}
+END_TEST
+
+static void recv_after_data_body(void)
+{
+	fill(a.buf, 256, 6);
+	recv_post(&b, 5000, 64, 9);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 256, &b, 0, 1, 0);
+	op(&a, IBV_WR_SEND, 0, 8, &b, 0, 2, IBV_SEND_SIGNALED);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	ck_assert_mem_ne(b.buf, a.buf, 256);
+	expect(b.rcq, 9, IBV_WC_SUCCESS);
+	ck_assert_mem_eq(b.buf, a.buf, 256);
+}
+
+START_TEST(receive_completion_after_earlier_data)
+{
+	source.answer = hold_land;
+	run(connected, recv_after_data_body);
+}
+END_TEST
+
+static unsigned hold_fetch(const struct choice_point *at, unsigned n)
+{
+	(void)n;
+	return at->kind == CHOICE_FETCH && at->c == 2 ? 4 : 0;
+}
+
+static void fence_body(void)
+{
+	memset(b.buf, 1, 128);
+	memset(a.buf, 2, 128);
+	/* Without a fence the WRITE overtakes the READ's second line; with it, not. */
+	op(&a, IBV_WR_RDMA_READ, 1000, 128, &b, 0, 1, IBV_SEND_SIGNALED);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 128, &b, 0, 2,
+	   IBV_SEND_SIGNALED | (opt.sig_all ? IBV_SEND_FENCE : 0));
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(a.buf[1000], 1);
+	ck_assert_uint_eq(a.buf[1064], opt.sig_all ? 1 : 2);
+	rt_sleep(US);
+	ck_assert_mem_eq(b.buf, a.buf, 128);
+}
+
+START_TEST(fence)
+{
+	source.answer = hold_fetch;
+	opt.sig_all = _i;
+	run(connected, fence_body);
+}
+END_TEST
+
+/* A READ of parts of three lines, and a WRITE to all of them that overtakes it behind its first
+ * line. */
+static void read_order_body(void)
+{
+	memset(b.buf, 1, 192);
+	memset(a.buf, 2, 192);
+	op(&a, IBV_WR_RDMA_READ, 1000, 150, &b, 10, 1, IBV_SEND_SIGNALED);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 192, &b, 0, 2, IBV_SEND_SIGNALED);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	for (unsigned i = 0; i < 150; i++) {
+		bool first = opt.hw.read_right ? i >= 128 - 10 : i < 64 - 10;
+		ck_assert_msg(a.buf[1000 + i] == (first ? 1 : 2), "byte %u", i);
+	}
+	ck_assert_uint_eq(a.buf[1150], 0);
+}
+
+START_TEST(read_order)
+{
+	source.answer = hold_fetch;
+	opt.hw.read_right = _i;
+	run(connected, read_order_body);
+}
+END_TEST
+
+/* Hold what is not posted, the n-th message of the connection; also line 2 of the first WRITE. */
+static uint32_t held_message;
+static unsigned hold_message(const struct choice_point *at, unsigned n)
+{
+	(void)n;
+	if (at->kind == CHOICE_LAND)
+		return at->a == 1 && at->c == 2 ? 4 : 0;
+	return at->kind == CHOICE_FETCH && at->a == held_message ? 6 : 0;
+}
+
+static const enum ibv_wr_opcode placements[] = {IBV_WR_FLUSH, IBV_WR_ATOMIC_WRITE};
+
+/* What is not posted waits for all before it; its completion says that these are visible. */
+static void placement_waits_body(void)
+{
+	fill(a.buf, 128, 6);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 128, &b, 0, 1, IBV_SEND_SIGNALED);
+	op(&a, placements[opt.cqe % 2], 0, 8, &b, 512, 2, IBV_SEND_SIGNALED);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	rt_sleep(US);
+	ck_assert_mem_ne(b.buf, a.buf, 128);
+	ck_assert_uint_eq(word(&b, 512), 0);
+	struct ibv_wc wc = wait_for(a.scq);
+	ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
+	ck_assert_int_eq(wc.opcode, opt.cqe % 2 ? IBV_WC_ATOMIC_WRITE : IBV_WC_FLUSH);
+	ck_assert_uint_eq(wc.byte_len, opt.cqe % 2 ? 8 : 0);
+	ck_assert_mem_eq(b.buf, a.buf, 128);
+	ck_assert_uint_eq(word(&b, 512), opt.cqe % 2 ? word(&a, 0) : 0);
+}
+
+START_TEST(placement_waits)
+{
+	source.answer = hold_message;
+	opt.cqe += (unsigned)_i;
+	run(connected, placement_waits_body);
+}
+END_TEST
+
+/* How something that is posted behind a FLUSH or an atomic write behaves while that is held. */
+static struct behind {
+	enum ibv_wr_opcode first, second;
+	unsigned flags;
+	bool overtakes;
+} behind;
+static const struct behind behinds[] = {
+	{IBV_WR_FLUSH, IBV_WR_RDMA_WRITE, 0, true},
+	{IBV_WR_FLUSH, IBV_WR_RDMA_WRITE, IBV_SEND_FENCE, false},
+	{IBV_WR_FLUSH, IBV_WR_ATOMIC_WRITE, 0, false},
+	{IBV_WR_ATOMIC_WRITE, IBV_WR_RDMA_WRITE, 0, true},
+	{IBV_WR_ATOMIC_WRITE, IBV_WR_RDMA_WRITE, IBV_SEND_FENCE, false},
+	{IBV_WR_ATOMIC_WRITE, IBV_WR_ATOMIC_WRITE, 0, false},
+};
+
+static void behind_body(void)
+{
+	set_word(&a, 0, 5);
+	set_word(&a, 8, 6);
+	op(&a, behind.first, 0, 8, &b, 0, 1, IBV_SEND_SIGNALED);
+	op(&a, behind.second, 8, 8, &b, 64, 2, IBV_SEND_SIGNALED | behind.flags);
+	rt_sleep(10 * US);
+	ck_assert(empty(a.scq)); /* completions keep their order */
+	ck_assert_uint_eq(word(&b, 0), 0);
+	ck_assert_uint_eq(word(&b, 64), behind.overtakes ? 6 : 0);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	rt_sleep(US);
+	ck_assert_uint_eq(word(&b, 0), behind.first == IBV_WR_FLUSH ? 0 : 5);
+	ck_assert_uint_eq(word(&b, 64), 6);
+}
+
+START_TEST(behind_placement)
+{
+	behind = behinds[_i];
+	source.answer = hold_message;
+	held_message = 1;
+	run(connected, behind_body);
+}
+END_TEST
+
+/* Lines land last first. */
+static unsigned backwards(const struct choice_point *at, unsigned n)
+{
+	return at->kind == CHOICE_ORDER ? n - 1 : at->kind == CHOICE_LAND && at->c == 2 ? 4 : 0;
+}
+
+static void any_order_body(void)
+{
+	fill(a.buf, 256, 8);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 256, &b, 0, 1, IBV_SEND_SIGNALED);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	/* Lines 4 and 3 have landed, 2 is held, 1 comes after it. */
+	ck_assert_mem_eq(b.buf + 128, a.buf + 128, 128);
+	ck_assert_mem_ne(b.buf, a.buf, 64);
+	ck_assert_mem_ne(b.buf + 64, a.buf + 64, 64);
+	rt_sleep(10 * US);
+	ck_assert_mem_eq(b.buf, a.buf, 256);
+}
+
+START_TEST(any_order)
+{
+	source.answer = backwards;
+	opt.hw.dma_any = true;
+	run(connected, any_order_body);
+}
+END_TEST
+
+static void iwarp_body(void)
+{
+	fill(a.buf, 3000, 9);
+	uint8_t copy[3000];
+	memcpy(copy, a.buf, 3000);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 3000, &b, 0, 1, IBV_SEND_SIGNALED);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	ck_assert_mem_ne(b.buf, copy, 64); /* stage 0 */
+	memset(a.buf, 0, 3000);		   /* ours again, though the link loses the first try */
+	op(&a, IBV_WR_RDMA_READ, 5000, 3000, &b, 0, 2, IBV_SEND_SIGNALED);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 4000, 3, IBV_SEND_SIGNALED);
+	rt_sleep(US);
+	ck_assert(empty(a.scq)); /* not before the READ */
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	expect(a.scq, 3, IBV_WC_SUCCESS);
+	ck_assert_mem_eq(a.buf + 5000, copy, 3000);
+}
+
+static unsigned lose_second(const struct choice_point *at, unsigned n)
+{
+	(void)n;
+	return at->kind == CHOICE_PACKET && at->a == 1 && at->b == 2 && at->c == 1 ? PACKET_LOSE
+										   : 0;
+}
+
+START_TEST(iwarp)
+{
+	opt.hw.transport = TRANSPORT_IWARP;
+	source.answer = lose_second;
+	run(connected, iwarp_body);
+}
+END_TEST
+
+/* --- errors --- */
+
+/* After a failure: this request, then the later ones flushed, both queue pairs as told. */
+static void expect_failure(enum ibv_wc_status status, bool responder_fails)
+{
+	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 0, 101, 0); /* unsignaled ones too */
+	op(&a, IBV_WR_RDMA_READ, 0, 8, &b, 0, 102, IBV_SEND_SIGNALED);
+	expect(a.scq, 7, status);
+	expect(a.scq, 101, IBV_WC_WR_FLUSH_ERR);
+	expect(a.scq, 102, IBV_WC_WR_FLUSH_ERR);
+	ck_assert_int_eq(a.qp->state, IBV_QPS_ERR);
+	ck_assert_int_eq(b.qp->state, responder_fails ? IBV_QPS_ERR : IBV_QPS_RTS);
+	/* In the error state everything is flushed at once. */
+	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 0, 103, 0);
+	expect(a.scq, 103, IBV_WC_WR_FLUSH_ERR);
+	recv_post(&a, 0, 8, 104);
+	expect(a.rcq, 104, IBV_WC_WR_FLUSH_ERR);
+	/* And after a reset all is well again. */
+	opt.qp_access = ALL_ACCESS;
+	bring_to(IBV_QPS_RTS);
+	ck_assert_int_eq(modify(&b, &a, IBV_QPS_RESET, 0), 0);
+	connect_side(&b, &a);
+	ck_assert(empty(b.rcq));
+	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 0, 105, IBV_SEND_SIGNALED);
+	expect(a.scq, 105, IBV_WC_SUCCESS);
+}
+
+static struct fault {
+	const char *name;
+	enum ibv_wr_opcode opcode;
+	enum ibv_wc_status status;
+	enum ibv_wc_status recv; /* of b's receive request, SUCCESS: none is posted */
+	bool responder_fails;
+	int mr_access;	    /* of b's region */
+	unsigned qp_access; /* of b's queue pair */
+	uint32_t len;
+	size_t remote; /* offset in b's region of 4096 bytes */
+	enum {
+		PLAIN,
+		OTHER_PD,
+		LKEY_AS_RKEY,
+		DEAD_MR,
+		LOCAL_KEY,
+		LOCAL_RANGE,
+		NO_RD,
+		NO_DEST_RD,
+		RECV_KEY
+	} how;
+} fault;
+#define A	  ALL_ACCESS
+#define NOT(flag) (ALL_ACCESS & ~(flag))
+static const struct fault faults[] = {
+	{"write past the end", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 64,
+	 4096 - 63, PLAIN},
+	{"long write past the end", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 4000,
+	 97, PLAIN},
+	{"write before the start", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 64,
+	 (size_t)-1, PLAIN},
+	{"read past the end", IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 64, 4096 - 63,
+	 PLAIN},
+	{"atomic past the end", IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_REM_ACCESS_ERR, 0, true, A, A,
+	 8, 4096, PLAIN},
+	{"atomic not aligned", IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_REM_INV_REQ_ERR, 0, true, A, A,
+	 8, 4, PLAIN},
+	{"write, region says no", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true,
+	 NOT(IBV_ACCESS_REMOTE_WRITE), A, 8, 0, PLAIN},
+	{"read, region says no", IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR, 0, true,
+	 NOT(IBV_ACCESS_REMOTE_READ), A, 8, 0, PLAIN},
+	{"atomic, region says no", IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_REM_ACCESS_ERR, 0, true,
+	 NOT(IBV_ACCESS_REMOTE_ATOMIC), A, 8, 0, PLAIN},
+	{"write, queue pair says no", IBV_WR_RDMA_WRITE, IBV_WC_REM_INV_REQ_ERR, 0, true, A,
+	 NOT(IBV_ACCESS_REMOTE_WRITE), 8, 0, PLAIN},
+	{"read, queue pair says no", IBV_WR_RDMA_READ, IBV_WC_REM_INV_REQ_ERR, 0, true, A,
+	 NOT(IBV_ACCESS_REMOTE_READ), 8, 0, PLAIN},
+	{"atomic, queue pair says no", IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_REM_INV_REQ_ERR, 0, true,
+	 A, NOT(IBV_ACCESS_REMOTE_ATOMIC), 8, 0, PLAIN},
+	{"flush past the end", IBV_WR_FLUSH, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 64, 4096 - 63,
+	 PLAIN},
+	{"flush, region says no", IBV_WR_FLUSH, IBV_WC_REM_ACCESS_ERR, 0, true,
+	 NOT(IBV_ACCESS_FLUSH_GLOBAL), A, 8, 0, PLAIN},
+	{"flush, queue pair says no", IBV_WR_FLUSH, IBV_WC_REM_INV_REQ_ERR, 0, true, A,
+	 NOT(IBV_ACCESS_FLUSH_GLOBAL), 8, 0, PLAIN},
+	{"flush of nothing, wrong key", IBV_WR_FLUSH, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 0, 0,
+	 LKEY_AS_RKEY},
+	{"flush, no outgoing reads", IBV_WR_FLUSH, IBV_WC_LOC_QP_OP_ERR, 0, false, A, A, 8, 0,
+	 NO_RD},
+	{"flush, no incoming reads", IBV_WR_FLUSH, IBV_WC_REM_INV_REQ_ERR, 0, true, A, A, 8, 0,
+	 NO_DEST_RD},
+	{"atomic write past the end", IBV_WR_ATOMIC_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 8,
+	 4096, PLAIN},
+	{"atomic write not aligned", IBV_WR_ATOMIC_WRITE, IBV_WC_REM_INV_REQ_ERR, 0, true, A, A, 8,
+	 4, PLAIN},
+	{"atomic write, region says no", IBV_WR_ATOMIC_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true,
+	 NOT(IBV_ACCESS_REMOTE_WRITE), A, 8, 0, PLAIN},
+	{"atomic write, queue pair says no", IBV_WR_ATOMIC_WRITE, IBV_WC_REM_INV_REQ_ERR, 0, true,
+	 A, NOT(IBV_ACCESS_REMOTE_WRITE), 8, 0, PLAIN},
+	{"atomic write, wrong local key", IBV_WR_ATOMIC_WRITE, IBV_WC_LOC_PROT_ERR, 0, false, A, A,
+	 8, 0, LOCAL_KEY},
+	{"region of another domain", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 8, 0,
+	 OTHER_PD},
+	{"local key as remote key", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 8, 0,
+	 LKEY_AS_RKEY},
+	{"dead region", IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 8, 0, DEAD_MR},
+	{"dead region, read", IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR, 0, true, A, A, 8, 0,
+	 DEAD_MR},
+	{"wrong local key", IBV_WR_RDMA_WRITE, IBV_WC_LOC_PROT_ERR, 0, false, A, A, 8, 0,
+	 LOCAL_KEY},
+	{"wrong local key, read", IBV_WR_RDMA_READ, IBV_WC_LOC_PROT_ERR, 0, false, A, A, 8, 0,
+	 LOCAL_KEY},
+	{"atomic with room for 4 bytes", IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_LOC_LEN_ERR, 0, false,
+	 A, A, 4, 0, PLAIN},
+	{"local range", IBV_WR_SEND, IBV_WC_LOC_PROT_ERR, 0, false, A, A, 8, 0, LOCAL_RANGE},
+	{"no outgoing reads", IBV_WR_RDMA_READ, IBV_WC_LOC_QP_OP_ERR, 0, false, A, A, 8, 0, NO_RD},
+	{"no incoming reads", IBV_WR_RDMA_READ, IBV_WC_REM_INV_REQ_ERR, 0, true, A, A, 8, 0,
+	 NO_DEST_RD},
+	{"send too long", IBV_WR_SEND, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR, true, A, A, 65,
+	 0, PLAIN},
+	{"send of packets too long", IBV_WR_SEND, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR, true,
+	 A, A, 3000, 0, PLAIN},
+	{"receive buffer not ours", IBV_WR_SEND, IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR, true, A, A,
+	 8, 0, RECV_KEY},
+};
+
+static void fault_body(void)
+{
+	struct ibv_pd *pd = fault.how == OTHER_PD ? rnic_alloc_pd(b.ctx) : b.pd;
+	struct ibv_mr *mr = rnic_reg_mr(pd, b.buf + 4096, 4096, fault.mr_access);
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_make(&a, fault.opcode, &sge, 0, fault.len, &b,
+					4096 + fault.remote);
+	uint32_t rkey = fault.how == LKEY_AS_RKEY ? mr->lkey : mr->rkey;
+	if (fault.opcode >= IBV_WR_ATOMIC_CMP_AND_SWP && fault.opcode != IBV_WR_ATOMIC_WRITE)
+		wr.wr.atomic.rkey = rkey;
+	else
+		wr.wr.rdma.rkey = rkey;
+	if (fault.how == DEAD_MR)
+		ck_assert_int_eq(rnic_dereg_mr(mr), 0);
+	if (fault.how == LOCAL_KEY)
+		sge.lkey = a.mr->rkey;
+	if (fault.how == LOCAL_RANGE)
+		sge.addr += BUF - 7;
+	struct ibv_sge rsge = {(uintptr_t)b.buf, 64,
+			       fault.how == RECV_KEY ? b.mr->rkey : b.mr->lkey};
+	struct ibv_recv_wr rwr = {.wr_id = 50, .sg_list = &rsge, .num_sge = 1}, *rbad;
+	if (fault.opcode == IBV_WR_SEND) {
+		ck_assert_int_eq(ibv_post_recv(b.qp, &rwr, &rbad), 0);
+		rwr.wr_id = 51;
+		ck_assert_int_eq(ibv_post_recv(b.qp, &rwr, &rbad), 0);
+	}
+	fill(a.buf, 4096, 10);
+	uint8_t before[12288];
+	memcpy(before, b.buf, sizeof(before));
+	post(&a, &wr);
+	if (fault.recv) {
+		expect(b.rcq, 50, fault.recv);
+		expect(b.rcq, 51, IBV_WC_WR_FLUSH_ERR);
+	}
+	if (fault.len <= 1024)
+		ck_assert_mem_eq(b.buf, before, sizeof(before));
+	expect_failure(fault.status, fault.responder_fails);
+}
+
+START_TEST(fault_case)
+{
+	fault = faults[_i];
+	opt.hw.ack_early = true;
+	if (fault.how == NO_RD)
+		opt.rd_atomic = 0;
+	if (fault.how == NO_DEST_RD)
+		opt.dest_rd_atomic = 0;
+	opt.qp_access = fault.qp_access;
+	run(connected, fault_body);
+}
+END_TEST
+
+/* Requests before the failing one complete, also when it fails locally. */
+static void in_order_body(void)
+{
+	struct ibv_sge sge;
+	op(&a, IBV_WR_RDMA_WRITE, 0, 5000, &b, 0, 1, IBV_SEND_SIGNALED);
+	op(&a, IBV_WR_RDMA_READ, 0, 5000, &b, 0, 2, IBV_SEND_SIGNALED);
+	struct ibv_send_wr wr = wr_make(&a, IBV_WR_RDMA_WRITE, &sge, 0, 8, &b, 0);
+	sge.lkey = 1;
+	post(&a, &wr);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	expect_failure(IBV_WC_LOC_PROT_ERR, false);
+}
+
+START_TEST(errors_in_order)
+{
+	run(connected, in_order_body);
+}
+END_TEST
+
+static void dereg_body(void)
+{
+	struct ibv_mr *mr = rnic_reg_mr(b.pd, b.buf + 8192, 4096, ALL_ACCESS);
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_make(&a, IBV_WR_RDMA_WRITE, &sge, 0, 256, &b, 8192);
+	wr.wr.rdma.rkey = mr->rkey;
+	uint32_t old = mr->rkey;
+	fill(a.buf, 256, 11);
+	post(&a, &wr);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	/* Its second line is held; deregistration waits for it. */
+	ck_assert_mem_ne(b.buf + 8192, a.buf, 256);
+	ck_assert_int_eq(rnic_dereg_mr(mr), 0);
+	ck_assert_mem_eq(b.buf + 8192, a.buf, 256);
+	mr = rnic_reg_mr(b.pd, b.buf + 8192, 4096, ALL_ACCESS);
+	ck_assert_int_eq(mr->rkey == old, opt.hw.rkey_reuse);
+	a.buf[0]++;
+	post(&a, &wr);
+	expect(a.scq, 7, opt.hw.rkey_reuse ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR);
+	rt_sleep(20 * US);
+	ck_assert_int_eq(b.buf[8192] == a.buf[0], opt.hw.rkey_reuse);
+}
+
+START_TEST(dereg)
+{
+	source.answer = hold_land;
+	opt.hw.rkey_reuse = _i;
+	run(connected, dereg_body);
+}
+END_TEST
+
+static void rnr_body(void)
+{
+	uint64_t start = rt_now();
+	op(&a, IBV_WR_SEND, 0, 8, &b, 0, 1, IBV_SEND_SIGNALED);
+	op(&a, IBV_WR_SEND, 8, 8, &b, 0, 2, IBV_SEND_SIGNALED);
+	rt_sleep(500 * US);
+	ck_assert(empty(a.scq));
+	recv_post(&b, 0, 8, 21);
+	recv_post(&b, 64, 8, 22);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	expect(b.rcq, 21, IBV_WC_SUCCESS);
+	expect(b.rcq, 22, IBV_WC_SUCCESS);
+	/* WRITE_WITH_IMM needs one too, and must not write before it has it. */
+	a.buf[0] = 77;
+	op(&a, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 1, &b, 999, 3, IBV_SEND_SIGNALED);
+	rt_sleep(100 * US);
+	ck_assert_uint_eq(b.buf[999], 0);
+	recv_post(&b, 0, 0, 23);
+	expect(b.rcq, 23, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(b.buf[999], 77);
+	ck_assert_uint_lt(rt_now() - start, MS);
+}
+
+START_TEST(rnr)
+{
+	opt.retry_cnt =
+		0; /* waiting for a receiver is no retry, nor is what follows it out of sequence */
+	run(connected, rnr_body);
+}
+END_TEST
+
+static void rnr_exhausted_body(void)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_make(&a, IBV_WR_SEND, &sge, 0, 8, &b, 0);
+	uint64_t start = rt_now();
+	post(&a, &wr);
+	expect_failure(IBV_WC_RNR_RETRY_EXC_ERR, false);
+	ck_assert_uint_ge(rt_now() - start, 3 * 10 * US);
+	ck_assert_uint_lt(rt_now() - start, 4 * 10 * US + 20 * US);
+}
+
+START_TEST(rnr_exhausted)
+{
+	opt.rnr_retry = 3;
+	run(connected, rnr_exhausted_body);
+}
+END_TEST
+
+static void retry_exhausted_body(void)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_make(&a, IBV_WR_RDMA_WRITE, &sge, 0, 8, &b, 0);
+	uint64_t start = rt_now(), timeout = 4096ull << opt.timeout;
+	ck_assert_int_eq(rnic_destroy_qp(b.qp), 0);
+	post(&a, &wr);
+	expect(a.scq, 7, IBV_WC_RETRY_EXC_ERR);
+	ck_assert_uint_ge(rt_now() - start, 4 * timeout);
+	ck_assert_uint_lt(rt_now() - start, 5 * timeout);
+}
+
+START_TEST(retry_exhausted)
+{
+	opt.retry_cnt = 3;
+	run(connected, retry_exhausted_body);
+}
+END_TEST
+
+static void overrun_body(void)
+{
+	for (uint64_t i = 0; i < 6; i++)
+		op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 0, i, IBV_SEND_SIGNALED);
+	rt_sleep(100 * US);
+	for (uint64_t i = 0; i < 4; i++)
+		expect(a.scq, i, IBV_WC_SUCCESS);
+	ck_assert(empty(a.scq));
+	ck_assert_int_eq(a.qp->state, IBV_QPS_ERR);
+}
+
+START_TEST(overrun)
+{
+	opt.cqe = 4;
+	run(connected, overrun_body);
+}
+END_TEST
+
+static void drain_body(void)
+{
+	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 0, 1, IBV_SEND_SIGNALED);
+	rt_sleep(US / 2);
+	ck_assert_int_eq(modify(&a, &b, IBV_QPS_SQD, 0), 0);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 0, 2, IBV_SEND_SIGNALED);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	rt_sleep(100 * US);
+	ck_assert(empty(a.scq));
+	ck_assert_int_eq(modify(&a, &b, IBV_QPS_RTS, 0), 0);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+}
+
+START_TEST(drain)
+{
+	run(connected, drain_body);
+}
+END_TEST
+
+/* --- a bad link --- */
+
+/* Lose the atomic's answer, twice. */
+static unsigned lose_answers(const struct choice_point *at, unsigned n)
+{
+	(void)n;
+	if (at->kind == CHOICE_PACKET && !strcmp(at->who->name, "server/qp1") && at->c <= 2)
+		return PACKET_LOSE;
+	return at->kind == CHOICE_PACKET && !strcmp(at->who->name, "c1/qp1") ? PACKET_DUPLICATE : 0;
+}
+
+static void atomic_once_body(void)
+{
+	atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, 1);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(word(&b, 128), 1);
+	ck_assert_uint_eq(word(&a, 64), 0);
+	for (uint64_t i = 0; i < 20; i++) {
+		atomic(IBV_WR_ATOMIC_CMP_AND_SWP, i + 1, i + 2, i);
+		expect(a.scq, i, IBV_WC_SUCCESS);
+		ck_assert_uint_eq(word(&a, 64), i + 1);
+	}
+	ck_assert_uint_eq(word(&b, 128), 21);
+}
+
+START_TEST(atomic_once)
+{
+	source.answer = lose_answers;
+	run(connected, atomic_once_body);
+}
+END_TEST
+
+/* The same; requests come once each, so that the repeated one comes late. */
+static unsigned lose_answers_only(const struct choice_point *at, unsigned n)
+{
+	return !strcmp(at->who->name, "server/qp1") ? lose_answers(at, n) : 0;
+}
+
+/* While its answer gets lost and its request comes again, an atomic write is not done a second
+ * time. */
+static void atomic_write_once_body(void)
+{
+	set_word(&a, 64, 1);
+	op(&a, IBV_WR_ATOMIC_WRITE, 64, 8, &b, 128, 1, IBV_SEND_SIGNALED);
+	while (!word(&b, 128))
+		rt_sleep(US);
+	set_word(&b, 128, 2);
+	ck_assert(empty(a.scq));
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(word(&b, 128), 2);
+	for (uint64_t i = 0; i < 20; i++) {
+		op(&a, placements[i % 2], 64, 8, &b, 128, i, IBV_SEND_SIGNALED);
+		expect(a.scq, i, IBV_WC_SUCCESS);
+	}
+}
+
+START_TEST(atomic_write_once)
+{
+	source.answer = lose_answers_only;
+	run(connected, atomic_write_once_body);
+}
+END_TEST
+
+#define SOAK_OPS 400
+#define SLOT	 6144
+#define SLOTS	 16
+static uint8_t shadow[SLOTS * SLOT]; /* what b's region must hold */
+static uint8_t want_read[SOAK_OPS][32];
+
+struct soak {
+	uint64_t state;
+	unsigned sent, received, done, posted, adds;
+	bool fenced;
+};
+
+static void soak_receive(struct soak *soak)
+{
+	struct ibv_wc wc;
+	while (ibv_poll_cq(b.rcq, 1, &wc) == 1) {
+		ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
+		/* In order, once each; its length and bytes follow from its number. */
+		uint64_t n = soak->received++, seed = n;
+		uint32_t len = (uint32_t)(rnd(&seed) % SLOT);
+		ck_assert_uint_eq(be32toh(wc.imm_data), n);
+		ck_assert_uint_eq(wc.byte_len, len);
+		uint8_t want[SLOT];
+		fill(want, len, n);
+		ck_assert_mem_eq(b.buf + (SLOTS + wc.wr_id) * SLOT, want, len);
+		recv_post(&b, (SLOTS + wc.wr_id) * SLOT, SLOT, wc.wr_id);
+	}
+}
+
+static void soak_post(struct soak *soak)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr;
+	size_t mine = soak->posted % 16 * SLOT, off;
+	uint32_t len;
+	uint64_t seed;
+	switch (rnd(&soak->state) % 6) {
+	case 0:
+		seed = soak->sent;
+		len = (uint32_t)(rnd(&seed) % SLOT);
+		fill(a.buf + mine, len, soak->sent);
+		wr = wr_make(&a, IBV_WR_SEND_WITH_IMM, &sge, mine, len, &b, 0);
+		wr.imm_data = htobe32(soak->sent++);
+		break;
+	case 1:
+		off = rnd(&soak->state) % (SLOTS * SLOT - SLOT) + 64;
+		len = (uint32_t)(rnd(&soak->state) % (SLOT - 64));
+		fill(a.buf + mine, len, rnd(&soak->state));
+		memcpy(shadow + off, a.buf + mine, len);
+		wr = wr_make(&a, IBV_WR_RDMA_WRITE, &sge, mine, len, &b, off);
+		if (soak->fenced)
+			wr.send_flags |= IBV_SEND_FENCE;
+		soak->fenced = false;
+		break;
+	case 2:
+		off = rnd(&soak->state) % (SLOTS * SLOT - SLOT) + 64;
+		wr = wr_make(&a, IBV_WR_RDMA_READ, &sge, mine, SLOT - 64, &b, off);
+		memset(a.buf + mine, 0xee, SLOT);
+		memcpy(want_read[soak->posted], shadow + off, 16);
+		memcpy(want_read[soak->posted] + 16, shadow + off + SLOT - 64 - 16, 16);
+		soak->fenced = true;
+		break;
+	case 3:
+		wr = wr_make(&a, IBV_WR_FLUSH, &sge, 0, (uint32_t)(rnd(&soak->state) % SLOT), &b,
+			     0);
+		break;
+	case 4:
+		wr = wr_make(&a, IBV_WR_ATOMIC_WRITE, &sge, mine, 8, &b, 8);
+		fill(a.buf + mine, 8, rnd(&soak->state));
+		memcpy(shadow + 8, a.buf + mine, 8);
+		break;
+	default:
+		wr = wr_make(&a, IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, mine, 8, &b, 0);
+		wr.wr.atomic.compare_add = 1;
+		memcpy(want_read[soak->posted], &(uint64_t){soak->adds++}, 8);
+	}
+	wr.wr_id = soak->posted++;
+	post(&a, &wr);
+}
+
+static void soak_body(void)
+{
+	struct soak soak = {.state = source.state};
+	for (unsigned i = 0; i < 8; i++)
+		recv_post(&b, (SLOTS + i) * SLOT, SLOT, i);
+	memset(shadow, 0, sizeof(shadow));
+	while (soak.done < SOAK_OPS || soak.received < soak.sent) {
+		struct ibv_wc wc;
+		bool busy = false;
+		while (soak.posted < SOAK_OPS && soak.posted - soak.done < 12) {
+			soak_post(&soak);
+			busy = true;
+		}
+		while (ibv_poll_cq(a.scq, 1, &wc) == 1) {
+			const uint8_t *mine = a.buf + wc.wr_id % 16 * SLOT;
+			ck_assert_msg(wc.status == IBV_WC_SUCCESS, "%s",
+				      rnic_wc_status_str(wc.status));
+			ck_assert_uint_eq(wc.wr_id, soak.done++);
+			if (wc.opcode == IBV_WC_FETCH_ADD)
+				ck_assert_mem_eq(mine, want_read[wc.wr_id], 8);
+			if (wc.opcode == IBV_WC_RDMA_READ) {
+				ck_assert_mem_eq(mine, want_read[wc.wr_id], 16);
+				ck_assert_mem_eq(mine + SLOT - 64 - 16, want_read[wc.wr_id] + 16,
+						 16);
+			}
+			busy = true;
+		}
+		soak_receive(&soak);
+		if (!busy)
+			rt_yield();
+	}
+	sim_source(sim, NULL);
+	rt_sleep(100 * MS); /* stragglers */
+	soak_receive(&soak);
+	ck_assert_uint_eq(soak.received, soak.sent);
+	memcpy(shadow, &(uint64_t){soak.adds}, 8);
+	ck_assert_mem_eq(b.buf, shadow, sizeof(shadow));
+	ck_assert_uint_gt(source.asked[CHOICE_PACKET], SOAK_OPS);
+}
+
+START_TEST(soak)
+{
+	source.state = (uint64_t)_i * 1000 + 1;
+	source.permille[CHOICE_PACKET] = 20 + (unsigned)_i % 4 * 40;
+	source.permille[CHOICE_LAND] = _i % 2 ? 10 : 0;
+	source.permille[CHOICE_FETCH] = _i % 2 ? 10 : 0;
+	source.permille[CHOICE_ORDER] = 500;
+	opt.hw.dma_any = _i % 3 == 0;
+	opt.hw.ack_early = _i % 5 != 0;
+	opt.hw.transport = _i % 7 == 0 ? TRANSPORT_IWARP : TRANSPORT_IB;
+	opt.mtu = (enum ibv_mtu)(IBV_MTU_256 + _i % 5);
+	opt.psn = 0xffff00;
+	opt.timeout = 6;
+	run(connected, soak_body);
+}
+END_TEST
+
+/* --- persistent memory --- */
+
+static void pm_body(void)
+{
+	fill(a.buf, 5000, 12);
+	/* Unaligned, several packets: 5000 bytes from 100 on touch lines 1 to 79. */
+	op(&a, IBV_WR_RDMA_WRITE, 0, 5000, &b, 100, 1, IBV_SEND_SIGNALED);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	op(&a, IBV_WR_RDMA_READ, 10000, 5000, &b, 100, 2, IBV_SEND_SIGNALED);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	ck_assert_mem_eq(a.buf + 10000, a.buf, 5000);
+	ck_assert_mem_eq(pmem_base(pool) + 100, a.buf, 5000);
+	ck_assert_uint_eq(pmem_dirty(pool), 79);
+	ck_assert_uint_eq(pmem_line_versions(pool, 1), 1);
+	/* An atomic, a receive buffer, and b's own READ and SEND with their data in PM. */
+	set_word(&b, 128, 40);
+	atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 2, 0, 3);
+	expect(a.scq, 3, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(word(&b, 128), 42);
+	recv_post(&b, 8192, 64, 4);
+	op(&a, IBV_WR_SEND, 0, 64, &b, 0, 5, 0);
+	expect(b.rcq, 4, IBV_WC_SUCCESS);
+	ck_assert_mem_eq(pmem_base(pool) + 8192, a.buf, 64);
+	op(&b, IBV_WR_RDMA_READ, 16384, 3000, &a, 7, 6, IBV_SEND_SIGNALED);
+	expect(b.scq, 6, IBV_WC_SUCCESS);
+	ck_assert_mem_eq(pmem_base(pool) + 16384, a.buf + 7, 3000);
+	recv_post(&a, 20000, 3000, 7);
+	op(&b, IBV_WR_SEND, 16384, 3000, &a, 0, 8, IBV_SEND_SIGNALED);
+	expect(a.rcq, 7, IBV_WC_SUCCESS);
+	ck_assert_mem_eq(a.buf + 20000, a.buf + 7, 3000);
+	/* A region may not be half in the pool. */
+	ck_assert_ptr_null(rnic_reg_mr(b.pd, pmem_base(pool) + BUF - 64, 128, ALL_ACCESS));
+	ck_assert_int_eq(errno, EFAULT);
+}
+
+START_TEST(persistent_memory)
+{
+	run_pm(pm_body);
+}
+END_TEST
+
+/* --- doorbells behind stores --- */
+
+static unsigned hold_first_store(const struct choice_point *at, unsigned n)
+{
+	(void)n;
+	return at->kind == CHOICE_BUFFER && at->a == 1 ? HOLD_5MS : 0;
+}
+
+static void store_word(size_t off, uint64_t value)
+{
+	pmem_cpu_copy(pool, off, &value, 0, sizeof(value), 0);
+}
+
+static uint64_t word_of_a(size_t off)
+{
+	uint64_t value;
+	memcpy(&value, a.buf + off, sizeof(value));
+	return value;
+}
+
+/* A doorbell waits for the store before it; one that was rung before says nothing of requests
+ * behind it. */
+static void doorbell_body(void)
+{
+	op(&b, IBV_WR_RDMA_WRITE, 64, 64, &a, 0, 1, IBV_SEND_SIGNALED);
+	store_word(0, 11);
+	op(&b, IBV_WR_RDMA_WRITE, 0, 8, &a, 256, 2, IBV_SEND_SIGNALED);
+	op(&b, IBV_WR_RDMA_WRITE, 0, 8, &a, 264, 3, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
+	store_word(0, 22);
+	expect(b.scq, 1, IBV_WC_SUCCESS);
+	ck_assert_uint_lt(rt_now(), 1 * MS);
+	rt_sleep(1 * MS);
+	ck_assert(empty(b.scq));
+	ck_assert_uint_eq(word_of_a(256), 0);
+	rt_sleep(5 * MS);
+	expect(b.scq, 2, IBV_WC_SUCCESS);
+	expect(b.scq, 3, IBV_WC_SUCCESS);
+	/* Inline data are what the CPU saw at the post; others are gathered later. */
+	ck_assert_uint_eq(word_of_a(256), 22);
+	ck_assert_uint_eq(word_of_a(264), 11);
+}
+
+START_TEST(doorbell)
+{
+	opt.hw.store_buffer = 4;
+	source.answer = hold_first_store;
+	run_pm(doorbell_body);
+}
+END_TEST
+
+/* The queue pair fails, and is used again, while the doorbell is on its way. */
+static void late_doorbell_body(void)
+{
+	store_word(0, 11);
+	op(&b, IBV_WR_RDMA_WRITE, 0, 8, &a, 256, 2, IBV_SEND_SIGNALED);
+	ck_assert_int_eq(modify(&b, &a, IBV_QPS_ERR, 0), 0);
+	expect(b.scq, 2, IBV_WC_WR_FLUSH_ERR);
+	ck_assert_int_eq(modify(&b, &a, IBV_QPS_RESET, 0), 0);
+	ck_assert_int_eq(modify(&a, &b, IBV_QPS_RESET, 0), 0);
+	connect_side(&a, &b);
+	connect_side(&b, &a);
+	rt_sleep(6 * MS);
+	ck_assert(empty(b.scq));
+	ck_assert_uint_eq(word_of_a(256), 0);
+	op(&b, IBV_WR_RDMA_WRITE, 0, 8, &a, 512, 3, IBV_SEND_SIGNALED);
+	expect(b.scq, 3, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(word_of_a(512), 11);
+	ck_assert_uint_eq(word_of_a(256), 0);
+}
+
+START_TEST(late_doorbell)
+{
+	opt.hw.store_buffer = 4;
+	source.answer = hold_first_store;
+	run_pm(late_doorbell_body);
+}
+END_TEST
+
+/* What a FLUSH, or what is used in its place, makes durable: nothing drains by itself here. */
+static struct durability {
+	const char *name;
+	struct hardware hw;
+	enum ibv_wr_opcode opcode;
+	uint8_t type, level;
+	uint32_t off, len;
+	unsigned dirty; /* of lines 4, 5 and 16, a WRITE each, and line 32, a receive buffer */
+} durability;
+#define DMP  .domain = DOMAIN_DMP, .mtu = 4096, .iio_in_mhp = true
+#define MHP  .domain = DOMAIN_MHP, .mtu = 4096
+#define OFF  .flush_covers_send = true
+#define BOTH (IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT)
+static const struct durability durabilities[] = {
+	{"range", {DMP, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_RANGE, 256, 128, 1},
+	{"a byte of a line", {DMP, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_RANGE, 383, 1, 2},
+	{"a byte beside it", {DMP, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_RANGE, 384, 1, 3},
+	{"nothing", {DMP, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_RANGE, 300, 0, 3},
+	{"range without sends", {DMP}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_RANGE, 256, 128, 2},
+	{"send in the range", {DMP}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_RANGE, 256, 2048, 1},
+	{"region", {DMP, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_MR, 0, 0, 0},
+	{"region, whatever the range", {DMP, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_MR, BUF, 77, 0},
+	{"persistence alone",
+	 {DMP, OFF},
+	 IBV_WR_FLUSH,
+	 IBV_FLUSH_PERSISTENT,
+	 IBV_FLUSH_MR,
+	 0,
+	 0,
+	 0},
+	{"visibility alone", {DMP, OFF}, IBV_WR_FLUSH, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR, 0, 0, 4},
+	{"ddio", {DMP, .ddio = true, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_MR, 0, 0, 4},
+	{"buffers outside of mhp", {MHP, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_MR, 0, 0, 0},
+	{"buffers outside, no flush",
+	 {MHP, OFF},
+	 IBV_WR_FLUSH,
+	 IBV_FLUSH_GLOBAL,
+	 IBV_FLUSH_MR,
+	 0,
+	 0,
+	 4},
+	{"mhp", {MHP, .iio_in_mhp = true}, IBV_WR_FLUSH, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR, 0, 0, 0},
+	{"wsp",
+	 {.domain = DOMAIN_WSP, .mtu = 4096},
+	 IBV_WR_FLUSH,
+	 IBV_FLUSH_GLOBAL,
+	 IBV_FLUSH_MR,
+	 0,
+	 0,
+	 0},
+	{"read", {DMP}, IBV_WR_RDMA_READ, 0, 0, 8192, 8, 0},
+	{"read of nothing", {DMP}, IBV_WR_RDMA_READ, 0, 0, 8192, 0, 4},
+	{"read, ddio", {DMP, .ddio = true}, IBV_WR_RDMA_READ, 0, 0, 8192, 8, 4},
+	{"atomic write", {DMP}, IBV_WR_ATOMIC_WRITE, 0, 0, 256, 8, 4},
+};
+
+static unsigned never_drain(const struct choice_point *at, unsigned n)
+{
+	return at->kind == CHOICE_DRAIN ? n - 1 : 0;
+}
+
+static void durability_body(void)
+{
+	struct ibv_sge sge;
+	fill(a.buf, 512, 13);
+	recv_post(&b, 2048, 64, 3);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 128, &b, 256, 1, 0);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 64, &b, 1024, 2, 0);
+	op(&a, IBV_WR_SEND, 0, 64, &b, 0, 4, 0);
+	struct ibv_send_wr wr = wr_make(&a, durability.opcode, &sge, 4096, durability.len, &b,
+					durability.off);
+	if (durability.opcode == IBV_WR_FLUSH)
+		flush_wr(&wr, b.mr->rkey, (uintptr_t)b.buf + durability.off, durability.len,
+			 durability.type, durability.level);
+	post(&a, &wr);
+	/* Behind it: what comes later is not covered. */
+	op(&a, IBV_WR_RDMA_WRITE, 0, 64, &b, 4096, 5, IBV_SEND_FENCE);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 0, &b, 4096, 6, IBV_SEND_SIGNALED);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	expect(a.scq, 6, IBV_WC_SUCCESS);
+	rt_sleep(10 * US);
+	bool visible_is_durable = durability.hw.domain == DOMAIN_WSP || durability.hw.iio_in_mhp;
+	if (durability.hw.domain == DOMAIN_DMP)
+		visible_is_durable = false;
+	ck_assert_msg(pmem_dirty(pool) == durability.dirty + !visible_is_durable, "%s: %u lines",
+		      durability.name, pmem_dirty(pool) - !visible_is_durable);
+}
+
+/* A FLUSH whose answers get lost is not done again: it does not cover what came after it. */
+static void flush_once_body(void)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_make(&a, IBV_WR_FLUSH, &sge, 0, 8, &b, 0);
+	fill(a.buf, 64, 14);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 64, &b, 0, 1, 0);
+	flush_wr(&wr, b.mr->rkey, 0, 0, IBV_FLUSH_PERSISTENT, IBV_FLUSH_MR);
+	post(&a, &wr);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 64, &b, 512, 2, IBV_SEND_SIGNALED);
+	rt_sleep(50 * US);
+	ck_assert(empty(a.scq));
+	ck_assert_mem_eq(b.buf + 512, a.buf, 64);
+	ck_assert_uint_eq(pmem_dirty(pool), 1);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(pmem_dirty(pool), 1);
+	ck_assert_uint_eq(pmem_dirty_line(pool, 0), 8);
+}
+
+static unsigned lose_answers_never_drain(const struct choice_point *at, unsigned n)
+{
+	return at->kind == CHOICE_DRAIN ? n - 1 : lose_answers_only(at, n);
+}
+
+static void flush_rights_body(void)
+{
+	/* Persistence is a right of its own, and of PM only. */
+	struct ibv_mr *mr = rnic_reg_mr(b.pd, b.buf, 4096, ALL_ACCESS);
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_make(&a, IBV_WR_FLUSH, &sge, 0, 8, &b, 0);
+	ck_assert_ptr_null(rnic_reg_mr(a.pd, a.buf, 4096, ALL_ACCESS | PERSISTENT));
+	ck_assert_int_eq(errno, EINVAL);
+	flush_wr(&wr, mr->rkey, (uintptr_t)b.buf, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR);
+	post(&a, &wr);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	flush_wr(&wr, opt.qp_access & PERSISTENT ? mr->rkey : b.mr->rkey, (uintptr_t)b.buf, 8,
+		 IBV_FLUSH_PERSISTENT, IBV_FLUSH_MR);
+	post(&a, &wr);
+	expect_failure(opt.qp_access & PERSISTENT ? IBV_WC_REM_ACCESS_ERR : IBV_WC_REM_INV_REQ_ERR,
+		       true);
+}
+
+/* A region that goes while a FLUSH of it waits. */
+static void flush_dereg_body(void)
+{
+	struct ibv_mr *mr = rnic_reg_mr(b.pd, b.buf + 4096, 4096, ALL_ACCESS);
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_make(&a, IBV_WR_FLUSH, &sge, 0, 8, &b, 4096);
+	flush_wr(&wr, mr->rkey, 0, 0, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR);
+	post(&a, &wr);
+	rt_sleep(10 * US);
+	ck_assert(empty(a.scq));
+	ck_assert_int_eq(rnic_dereg_mr(mr), 0);
+	expect_failure(IBV_WC_REM_ACCESS_ERR, true);
+}
+
+START_TEST(flush_durability)
+{
+	durability = durabilities[_i];
+	opt.hw = durability.hw;
+	source.answer = never_drain;
+	run_pm(durability_body);
+}
+END_TEST
+
+START_TEST(flush_once)
+{
+	opt.hw.ddio = false;
+	source.answer = lose_answers_never_drain;
+	run_pm(flush_once_body);
+}
+END_TEST
+
+START_TEST(flush_rights)
+{
+	opt.qp_access = ALL_ACCESS | (_i ? PERSISTENT : 0);
+	run_pm(flush_rights_body);
+}
+END_TEST
+
+START_TEST(flush_dereg)
+{
+	source.answer = hold_message;
+	held_message = 1;
+	run(connected, flush_dereg_body);
+}
+END_TEST
+
+/* --- the story --- */
+
+static char story[4096];
+
+static void teller(void *arg, const struct sim *world, const struct actor *who, uintptr_t pc,
+		   const struct told *about, const char *text)
+{
+	(void)about;
+	size_t at = strlen(story);
+	(void)arg;
+	(void)world;
+	(void)pc;
+	if (*text)
+		snprintf(story + at, sizeof(story) - at, "%s: %s\n", who->name, text);
+}
+
+static unsigned story_answer(const struct choice_point *at, unsigned n)
+{
+	(void)n;
+	if (at->kind == CHOICE_PACKET && at->a == 1 && at->b == 1 && at->c == 1)
+		return PACKET_LOSE;
+	return at->kind == CHOICE_LAND && at->c == 2 ? 3 : 0;
+}
+
+static void story_body(void)
+{
+	sim_set_teller(sim, teller, NULL);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 128, &b, 64, 1, IBV_SEND_SIGNALED);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, BUF, 2, IBV_SEND_SIGNALED);
+	expect(a.scq, 2, IBV_WC_REM_ACCESS_ERR);
+	rt_sleep(10 * US); /* what was let in lands, whatever became of the connection */
+	ck_assert_str_eq(story, "c1: c1/qp1: post WRITE, 128 bytes, key 0x1000101 + 0x40\n"
+				"c1/qp1: WRITE packet, PSN 100, 128 bytes: lost\n"
+				"c1/qp1: timeout: retransmits from PSN 100\n"
+				"server/qp1: WRITE packet, PSN 100, line 2: held\n"
+				"c1: c1/qp1: post WRITE, 8 bytes, key 0x1000101 + 0x40000\n"
+				"server/qp1: NAK, remote access error, PSN 101\n"
+				"c1/qp1: work request completes: remote access error\n"
+				"server/qp1: WRITE packet, PSN 100, line 2: goes on\n");
+}
+
+START_TEST(the_story)
+{
+	source.answer = story_answer;
+	run(connected, story_body);
+}
+END_TEST
+
+/* --- names and sameness --- */
+
+static uint64_t first_hash;
+
+static void label_body(void)
+{
+	struct op_label put = {.client = 1, .kind = OP_PUT, .nth = 2};
+	actor_label(sim_actor(sim), put);
+	recv_post(&b, 0, 64, 1);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 512, 1, 0);
+	op(&a, IBV_WR_SEND, 0, 8, &b, 0, 2, IBV_SEND_SIGNALED);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	expect(b.rcq, 1, IBV_WC_SUCCESS);
+}
+
+static unsigned check_names(const struct choice_point *at, unsigned n)
+{
+	static int requests;
+	(void)n;
+	if (at->kind == CHOICE_PACKET && !strcmp(at->who->name, "c1/qp1")) {
+		ck_assert_uint_eq(at->op.client, 1);
+		ck_assert_uint_eq(at->op.kind, OP_PUT);
+		ck_assert_uint_eq(at->op.nth, 2);
+		ck_assert_uint_eq(at->visit, 1);
+		ck_assert_uint_eq(at->a, (unsigned)++requests);
+		ck_assert_uint_eq(at->b, 1);
+		ck_assert_uint_eq(at->c, 1);
+	}
+	if (at->kind == CHOICE_LAND)
+		ck_assert_str_eq(at->who->name, "server/qp1");
+	return 0;
+}
+
+START_TEST(names)
+{
+	source.answer = check_names;
+	run(connected, label_body);
+	ck_assert_uint_eq(source.asked[CHOICE_PACKET], 4);
+	ck_assert_uint_eq(source.asked[CHOICE_LAND], 2);
+}
+END_TEST
+
+/* A traced store is read late, but before the task posts, and under the label that it had. */
+static bool stored;
+static struct op_label stored_for;
+
+static void settle(void *arg)
+{
+	(void)arg;
+	if (!stored)
+		return;
+	stored = false;
+	stored_for = sim_actor(sim)->op;
+	strcat(story, "stored\n");
+}
+
+static void expect_poll(unsigned nth, unsigned visit)
+{
+	const struct actor *actor = sim_actor(sim);
+	struct op_label before = actor->op;
+	struct ibv_wc wc[4];
+	stored = true;
+	ck_assert_int_eq(ibv_poll_cq(b.rcq, 4, wc), 1);
+	ck_assert_uint_eq(wc[0].wr_id, nth);
+	ck_assert_uint_eq(actor->op.nth, nth);
+	ck_assert_uint_eq(actor->visit, visit);
+	ck_assert(!stored && op_label_equal(stored_for, before));
+}
+
+/* Two messages are there; each is taken alone, and gives the work that follows its name. */
+static void takes_messages(void *arg)
+{
+	(void)arg;
+	rt_sleep(100 * US);
+	expect_poll(1, 1);
+	expect_poll(2, 1);
+	ck_assert(empty(b.rcq));
+	sim_stop(sim, SIM_DONE);
+}
+
+static void sends_messages(void)
+{
+	struct op_label put = {.client = 1, .kind = OP_PUT};
+	sim_set_teller(sim, teller, NULL);
+	sim_set_settle(sim, settle, NULL);
+	ck_assert_int_eq(sim_spawn(sim, HOST_SERVER, "", takes_messages, NULL), 0);
+	for (put.nth = 1; put.nth <= 2; put.nth++) {
+		recv_post(&b, 0, 64, put.nth);
+		actor_label(sim_actor(sim), put);
+		stored = true;
+		story[0] = '\0';
+		op(&a, IBV_WR_SEND, 0, 8, &b, 0, put.nth, 0);
+		ck_assert_str_eq(story, "stored\nc1: c1/qp1: post SEND, 8 bytes\n");
+	}
+	rt_sleep(1000 * US);
+}
+
+START_TEST(a_server_takes_one_message_at_a_time)
+{
+	run(connected, sends_messages);
+}
+END_TEST
+
+static void hash_body(void)
+{
+	soak_body();
+	uint64_t hash = sim_hash(sim);
+	if (!first_hash)
+		first_hash = hash;
+	ck_assert_uint_eq(first_hash, hash);
+}
+
+START_TEST(same_run_same_hash)
+{
+	for (int i = 0; i < 2; i++) {
+		source.state = 5;
+		source.permille[CHOICE_PACKET] = 50;
+		opt.timeout = 6;
+		run(connected, hash_body);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("rnic");
+	TCase *tc = tcase_create("rnic");
+	tcase_set_timeout(tc, 60);
+	tcase_add_checked_fixture(tc, setup_options, NULL);
+	tcase_add_test(tc, transitions);
+	tcase_add_test(tc, values);
+	tcase_add_test(tc, device);
+	tcase_add_test(tc, objects);
+	tcase_add_test(tc, send);
+	tcase_add_test(tc, rdma);
+	tcase_add_test(tc, atomics);
+	tcase_add_test(tc, sges);
+	tcase_add_loop_test(tc, mtus, 0, 10);
+	tcase_add_test(tc, inline_data);
+	tcase_add_test(tc, unsignaled);
+	tcase_add_test(tc, sig_all);
+	tcase_add_test(tc, bad_posts);
+	tcase_add_loop_test(tc, acked_is_not_visible, 0, 2);
+	tcase_add_test(tc, receive_completion_after_earlier_data);
+	tcase_add_loop_test(tc, fence, 0, 2);
+	tcase_add_loop_test(tc, read_order, 0, 2);
+	tcase_add_loop_test(tc, placement_waits, 0, 2);
+	tcase_add_loop_test(tc, behind_placement, 0, sizeof(behinds) / sizeof(*behinds));
+	tcase_add_test(tc, any_order);
+	tcase_add_test(tc, iwarp);
+	tcase_add_loop_test(tc, fault_case, 0, sizeof(faults) / sizeof(*faults));
+	tcase_add_test(tc, errors_in_order);
+	tcase_add_loop_test(tc, dereg, 0, 2);
+	tcase_add_test(tc, rnr);
+	tcase_add_test(tc, rnr_exhausted);
+	tcase_add_test(tc, retry_exhausted);
+	tcase_add_test(tc, overrun);
+	tcase_add_test(tc, drain);
+	tcase_add_test(tc, atomic_once);
+	tcase_add_test(tc, atomic_write_once);
+	tcase_add_loop_test(tc, soak, 0, 30);
+	tcase_add_test(tc, persistent_memory);
+	tcase_add_test(tc, doorbell);
+	tcase_add_test(tc, late_doorbell);
+	tcase_add_loop_test(tc, flush_durability, 0, sizeof(durabilities) / sizeof(*durabilities));
+	tcase_add_test(tc, flush_once);
+	tcase_add_loop_test(tc, flush_rights, 0, 2);
+	tcase_add_test(tc, flush_dereg);
+	tcase_add_test(tc, the_story);
+	tcase_add_test(tc, names);
+	tcase_add_test(tc, a_server_takes_one_message_at_a_time);
+	tcase_add_test(tc, same_run_same_hash);
+	suite_add_tcase(suite, tc);
+	return run_suite(suite);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A link that holds so many packets only (core/rnic/transport/link.h, burst): what is under way stays below
+ * that, a READ is asked for in parts, each of which ends where it did before when it is asked for
+ * again, and READs, WRITEs and atomics of random sizes bring the right bytes over a link that
+ * loses, doubles and reorders. Also who is not a queue pair's peer.
+ */
+#include "core/rnic/objects/device.h"
+#include "core/rnic/transport/link.h"
+#include "tests/core/rnic/rnic_world.h"
+
+#define BURST  8
+#define ROUNDS 60
+
+/* What stands before the link's send(): that is `send` here. */
+static struct {
+	void (*send)(struct link *link, unsigned from, struct packet *pkt);
+	uint32_t ends[64], end_count; /* of parts of READs: PSNs */
+	uint32_t largest;	      /* part: bytes */
+} gate;
+
+static void gate_send(struct link *link, unsigned from, struct packet *pkt)
+{
+	if (pkt->opcode == OP_READ_REQUEST) {
+		uint32_t psns = (pkt->dma_len + 1023) / 1024;
+
+		if (pkt->dma_len > gate.largest)
+			gate.largest = pkt->dma_len;
+		gate.ends[gate.end_count++ % 64] = psn_add(pkt->psn, psns);
+	}
+	gate.send(link, from, pkt);
+}
+
+static void put_gate(uint32_t burst)
+{
+	memset(&gate, 0, sizeof(gate));
+	gate.send = net->link->send;
+	net->link->send = gate_send;
+	net->link->burst = burst;
+}
+
+static void parts_body(void)
+{
+	static const uint32_t ends[] = {8, 16, 20,
+					21}; /* 20 packets are 8, 8, 4; and the one behind */
+
+	put_gate(BURST);
+	fill(b.buf, 100000, 3);
+	op(&a, IBV_WR_RDMA_READ, 0, 20000, &b, 7, 1, IBV_SEND_SIGNALED);
+	op(&a, IBV_WR_RDMA_READ, 20000, 100, &b, 7, 2, IBV_SEND_SIGNALED);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	ck_assert_mem_eq(a.buf, b.buf + 7, 20000);
+	ck_assert_mem_eq(a.buf + 20000, b.buf + 7, 100);
+	ck_assert_uint_eq(gate.end_count, 4);
+	ck_assert_uint_eq(gate.largest, BURST * 1024);
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_uint_eq(gate.ends[i], opt.psn + ends[i]);
+}
+
+START_TEST(parts)
+{
+	run(connected, parts_body);
+}
+END_TEST
+
+static void whole_body(void)
+{
+	put_gate(0);
+	op(&a, IBV_WR_RDMA_READ, 0, 200000, &b, 0, 1, IBV_SEND_SIGNALED);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(gate.end_count, 1);
+	ck_assert_uint_eq(gate.largest, 200000);
+}
+
+START_TEST(whole)
+{
+	run(connected, whole_body);
+}
+END_TEST
+
+static void lossy_body(void)
+{
+	uint64_t state = source.state;
+	struct ibv_send_wr add;
+	struct ibv_sge sge;
+
+	put_gate(BURST);
+	set_word(&b, 0, 0);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		uint32_t len = (uint32_t)(rnd(&state) % 40000),
+			 off = (uint32_t)(8 + rnd(&state) % 40000);
+
+		fill(a.buf, len, i);
+		op(&a, IBV_WR_RDMA_WRITE, 0, len, &b, off, 1, 0);
+		op(&a, IBV_WR_RDMA_READ, 50000, len, &b, off, 2, 0);
+		add = wr_make(&a, IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, 240000, 8, &b, 0);
+		add.wr.atomic.compare_add = 1;
+		add.send_flags = 0;
+		post(&a, &add);
+		op(&a, IBV_WR_RDMA_READ, 100000, len / 2, &b, off, 4, IBV_SEND_SIGNALED);
+		expect(a.scq, 4, IBV_WC_SUCCESS);
+		ck_assert_mem_eq(a.buf + 50000, a.buf, len);
+		ck_assert_mem_eq(a.buf + 100000, a.buf, len / 2);
+	}
+	op(&a, IBV_WR_RDMA_READ, 240000, 8, &b, 0, 5, IBV_SEND_SIGNALED);
+	expect(a.scq, 5, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(word(&a, 240000), ROUNDS);
+	ck_assert_uint_le(gate.largest, BURST * 1024);
+}
+
+START_TEST(lossy)
+{
+	source.state = (uint64_t)_i * 77 + 1;
+	source.permille[CHOICE_PACKET] = 30 + (unsigned)_i % 3 * 60;
+	source.permille[CHOICE_FETCH] = _i % 2 ? 20 : 0; /* a responder that takes its time */
+	opt.psn = 0xfffff0;
+	opt.timeout = 6;
+	opt.rd_atomic = opt.dest_rd_atomic = 1 + _i % 4;
+	run(connected, lossy_body);
+}
+END_TEST
+
+static void stranger_body(void)
+{
+	struct packet *pkt;
+
+	set_word(&b, 0, 1);
+	for (uint32_t from = 0; from < 3; from++) {
+		pkt = packet_get(net, 8);
+		memset(pkt->payload, 0x40 + (int)from, 8);
+		pkt->from = from; /* a is on host 1 */
+		pkt->dest_qpn = b.qp->qp_num;
+		pkt->psn = opt.psn;
+		pkt->opcode = OP_WRITE_ONLY;
+		pkt->va = (uintptr_t)b.buf;
+		pkt->rkey = b.mr->rkey;
+		pkt->dma_len = 8;
+		pkt->name.who = sim_actor(sim);
+		rnic_deliver(net, HOST_SERVER, pkt);
+		rt_sleep(10 * US);
+		ck_assert_uint_eq(word(&b, 0), from ? 0x4141414141414141u : 1);
+	}
+}
+
+START_TEST(stranger)
+{
+	run(connected, stranger_body);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("rnic_burst");
+	TCase *tc = tcase_create("rnic_burst");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_checked_fixture(tc, setup_options, NULL);
+	tcase_add_test(tc, parts);
+	tcase_add_test(tc, whole);
+	tcase_add_loop_test(tc, lossy, 0, 24);
+	tcase_add_test(tc, stranger);
+	suite_add_tcase(suite, tc);
+	return run_suite(suite);
+}

@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A link that is known to be lossy (core/rnic/transport/link.h, core/rnic/transport/loss_recovery.c). A gate before the
+ * simulation's link loses, or holds back, just the packets that a test names, and counts what
+ * passes: how much is sent for a loss, for packets that changed places, for a lost end, and how
+ * soon. What an ending peer still says. Then everything at random, and the right bytes.
+ */
+#include "core/rnic/objects/device.h"
+#include "core/rnic/transport/link.h"
+#include "core/rnic/objects/qp.h"
+#include "tests/core/rnic/rnic_world.h"
+
+#define MTU	1024
+#define PACKETS 100
+#define ROUNDS	60
+
+/* What stands before the link's send(): that is `send` here. */
+static struct {
+	void (*send)(struct link *link, unsigned from, struct packet *pkt);
+	bool (*loses)(const struct packet *pkt);
+	bool (*holds)(const struct packet *pkt); /* it goes behind the next one */
+	struct packet *held;
+	unsigned requests, reads, acks, naks; /* that were to be sent */
+} gate;
+
+static uint64_t count[RNIC_COUNT];
+
+static void gate_send(struct link *link, unsigned from, struct packet *pkt)
+{
+	if (pkt->opcode == OP_ACKNOWLEDGE)
+		*(pkt->syndrome & AETH_KIND ? &gate.naks : &gate.acks) += 1;
+	else if (!(opcode_is[pkt->opcode] & IS_RESPONSE))
+		gate.requests++;
+	gate.reads += pkt->opcode == OP_READ_REQUEST;
+	if (gate.loses && gate.loses(pkt)) {
+		packet_put(net, pkt);
+		return;
+	}
+	if (gate.holds && !gate.held && gate.holds(pkt)) {
+		gate.held = pkt;
+		return;
+	}
+	gate.send(link, from, pkt);
+	if (gate.held) {
+		gate.send(link, from, gate.held);
+		gate.held = NULL;
+	}
+}
+
+static void put_gate(bool (*loses)(const struct packet *pkt))
+{
+	memset(&gate, 0, sizeof(gate));
+	memset(count, 0, sizeof(count));
+	net->count = count;
+	gate.loses = loses;
+	gate.send = net->link->send;
+	net->link->send = gate_send;
+	net->link->lossy = true;
+}
+
+/* A request of PACKETS packets, and that it brings the bytes. */
+static void transfer(enum ibv_wr_opcode opcode)
+{
+	uint32_t len = PACKETS * MTU;
+
+	fill(a.buf, len, 1);
+	fill(b.buf, len, 2);
+	op(&a, opcode, 0, len, &b, 0, 1, IBV_SEND_SIGNALED);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	rt_sleep(10 * US);
+	ck_assert_mem_eq(a.buf, b.buf, len);
+}
+
+/* A transmission that is the first one: none was sent again before. */
+static bool is_first(const struct packet *pkt)
+{
+	return pkt->name.round == 1;
+}
+
+static bool is_data(const struct packet *pkt)
+{
+	return opcode_is[pkt->opcode] & (IS_SEND | IS_WRITE) ||
+	       (pkt->opcode >= OP_READ_RESPONSE_FIRST && pkt->opcode <= OP_READ_RESPONSE_ONLY);
+}
+
+static bool fifth(const struct packet *pkt)
+{
+	return is_first(pkt) && is_data(pkt) && pkt->psn == psn_add(opt.psn, 5);
+}
+
+static bool every_tenth(const struct packet *pkt)
+{
+	return is_first(pkt) && is_data(pkt) && pkt->psn % 10 == 5;
+}
+
+static bool last_three(const struct packet *pkt)
+{
+	return is_first(pkt) && is_data(pkt) && psn_diff(pkt->psn, opt.psn) >= PACKETS - 3;
+}
+
+static void one_body(void)
+{
+	put_gate(fifth);
+	transfer(IBV_WR_RDMA_WRITE);
+	ck_assert_uint_eq(gate.requests, PACKETS + 1);
+	ck_assert_uint_eq(gate.naks, 1);
+	ck_assert_uint_eq(count[COUNT_probe] + count[COUNT_timeout], 0);
+}
+
+START_TEST(one)
+{
+	run(connected, one_body);
+}
+END_TEST
+
+static void many_body(void)
+{
+	put_gate(every_tenth);
+	transfer(IBV_WR_RDMA_WRITE);
+	ck_assert_uint_eq(gate.requests, PACKETS + 10);
+	ck_assert_uint_eq(count[COUNT_probe] + count[COUNT_timeout], 0);
+}
+
+START_TEST(many)
+{
+	run(connected, many_body);
+}
+END_TEST
+
+static void read_body(void)
+{
+	put_gate(every_tenth);
+	transfer(IBV_WR_RDMA_READ);
+	/* For each one packet's bytes, and nothing for what came in spite of it. */
+	ck_assert_uint_eq(gate.reads, 1 + 10);
+	ck_assert_uint_eq(count[COUNT_duplicate], 10);
+	ck_assert_uint_eq(count[COUNT_probe] + count[COUNT_timeout], 0);
+}
+
+START_TEST(read_gaps)
+{
+	run(connected, read_body);
+}
+END_TEST
+
+/* Packets that change places: nobody says a word. */
+static void order_body(void)
+{
+	put_gate(NULL);
+	gate.holds = every_tenth;
+	transfer(IBV_WR_RDMA_WRITE);
+	transfer(IBV_WR_RDMA_READ);
+	ck_assert_uint_eq(gate.requests, PACKETS + 1);
+	ck_assert_uint_eq(gate.naks, 0);
+	ck_assert_uint_gt(count[COUNT_kept], 10);
+	ck_assert_uint_eq(count[COUNT_probe] + count[COUNT_timeout] + count[COUNT_retry], 0);
+}
+
+START_TEST(order)
+{
+	run(connected, order_body);
+}
+END_TEST
+
+/* The end of what was sent is lost: noticed long before the timeout, and no retry. */
+static void end_body(void)
+{
+	uint64_t start = sim_now(sim);
+
+	put_gate(last_three);
+	transfer(IBV_WR_RDMA_WRITE);
+	ck_assert_uint_lt(sim_now(sim) - start, 3 * MS);
+	start = sim_now(sim);
+	opt.psn += PACKETS;
+	transfer(IBV_WR_RDMA_READ);
+	ck_assert_uint_lt(sim_now(sim) - start, 3 * MS);
+	ck_assert_uint_eq(count[COUNT_retry], 0);
+}
+
+START_TEST(end)
+{
+	opt.timeout = 14;
+	opt.retry_cnt = 0;
+	run(connected, end_body);
+}
+END_TEST
+
+static bool all_requests(const struct packet *pkt)
+{
+	return !(opcode_is[pkt->opcode] & IS_RESPONSE) && pkt->opcode != OP_ACKNOWLEDGE;
+}
+
+/* Probes go out, and the limit is what it was: timeout times (retry_cnt + 1). */
+static void limit_body(void)
+{
+	uint64_t start = sim_now(sim), timeout = (uint64_t)4096 << opt.timeout;
+
+	put_gate(all_requests);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 64, &b, 0, 1, IBV_SEND_SIGNALED);
+	expect(a.scq, 1, IBV_WC_RETRY_EXC_ERR);
+	ck_assert_uint_ge(sim_now(sim) - start, 3 * timeout);
+	ck_assert_uint_lt(sim_now(sim) - start, 3 * timeout + MS);
+	ck_assert_uint_gt(count[COUNT_probe], 5);
+	ck_assert_uint_eq(count[COUNT_retry], 2);
+}
+
+START_TEST(limit)
+{
+	opt.timeout = 14;
+	opt.retry_cnt = 2;
+	run(connected, limit_body);
+}
+END_TEST
+
+/* The same, while something old comes from the peer now and then: it is only late. */
+static void late_body(void)
+{
+	uint64_t timeout = (uint64_t)4096 << opt.timeout;
+
+	put_gate(all_requests);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 64, &b, 0, 1, IBV_SEND_SIGNALED);
+	for (unsigned i = 0; i < 9; i++) {
+		struct packet *pkt = packet_get(net, 0);
+
+		pkt->from = HOST_SERVER;
+		pkt->dest_qpn = a.qp->qp_num;
+		pkt->psn = opt.psn - 1;
+		pkt->opcode = OP_ACKNOWLEDGE;
+		pkt->syndrome = AETH_ACK;
+		pkt->name.who = sim_actor(sim);
+		rt_sleep(timeout / 2);
+		rnic_deliver(net, 1, pkt);
+	}
+	ck_assert(empty(a.scq));
+	gate.loses = NULL;
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(count[COUNT_retry], 0);
+	ck_assert_uint_ge(count[COUNT_timeout], 4);
+	/* Then nothing comes. */
+	gate.loses = all_requests;
+	op(&a, IBV_WR_RDMA_WRITE, 0, 64, &b, 0, 2, IBV_SEND_SIGNALED);
+	expect(a.scq, 2, IBV_WC_RETRY_EXC_ERR);
+}
+
+START_TEST(late)
+{
+	opt.timeout = 14;
+	opt.retry_cnt = 0;
+	run(connected, late_body);
+}
+END_TEST
+
+/* A peer that drops what comes behind a gap, as the specification has it. */
+static bool fifth_and_behind(const struct packet *pkt)
+{
+	return is_first(pkt) && is_data(pkt) && psn_diff(pkt->psn, opt.psn) >= 5 &&
+	       psn_diff(pkt->psn, opt.psn) != PACKETS - 1;
+}
+
+static void forgetful_body(void)
+{
+	put_gate(fifth_and_behind);
+	transfer(IBV_WR_RDMA_WRITE);
+	ck_assert_uint_ge(gate.requests, PACKETS + 94);
+	ck_assert_uint_le(gate.requests, PACKETS + 94 + 5);
+	/* Bursts that grow, not an answer for each packet. */
+	ck_assert_uint_lt(gate.acks, 60);
+}
+
+START_TEST(forgetful)
+{
+	run(connected, forgetful_body);
+}
+END_TEST
+
+/* What came behind a message that found no receiver is not kept: it comes again, and is refused
+ * once. */
+static void not_ready_body(void)
+{
+	put_gate(NULL);
+	for (unsigned i = 0; i < 4; i++)
+		op(&a, IBV_WR_SEND, 0, 64, &b, 0, i, IBV_SEND_SIGNALED);
+	for (unsigned i = 0; i < 4; i++) {
+		while (gate.naks == i)
+			rt_sleep(US);
+		recv_post(&b, 0, 64, i);
+		expect(b.rcq, i, IBV_WC_SUCCESS);
+		expect(a.scq, i, IBV_WC_SUCCESS);
+	}
+	ck_assert_uint_eq(gate.naks, 4);
+	ck_assert_uint_eq(count[COUNT_kept], 0);
+}
+
+START_TEST(not_ready)
+{
+	opt.rnr_retry = 1;
+	run(connected, not_ready_body);
+}
+END_TEST
+
+/* The link was a good one, until the middle of a transfer, or until it waits for the answer to its
+ * end. */
+static bool waits;
+
+static bool middle_and_end(const struct packet *pkt)
+{
+	int32_t at = psn_diff(pkt->psn, opt.psn);
+	return is_first(pkt) && is_data(pkt) &&
+	       (at >= 2 * PACKETS - 3 || (!waits && at == PACKETS));
+}
+
+static void becomes_body(void)
+{
+	put_gate(middle_and_end);
+	net->link->lossy = false;
+	op(&a, IBV_WR_RDMA_WRITE, 0, 2 * PACKETS * MTU, &b, 0, 1, IBV_SEND_SIGNALED);
+	if (!waits)
+		op(&a, IBV_WR_RDMA_READ, 2 * PACKETS * MTU, MTU, &b, 0, 2, IBV_SEND_SIGNALED);
+	rt_sleep(waits ? 200 * US : 3 * US);
+	ck_assert(empty(a.scq));
+	ck_assert(waits ? gate.requests >= 2 * PACKETS : gate.requests < 2 * PACKETS);
+	rnic_becomes_lossy(net);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	if (waits)
+		ck_assert_uint_gt(count[COUNT_probe], 0);
+	else
+		expect(a.scq, 2, IBV_WC_SUCCESS);
+}
+
+START_TEST(becomes)
+{
+	opt.timeout = 0; /* for ever */
+	waits = _i;
+	run(connected, becomes_body);
+}
+END_TEST
+
+/* --- last words --- */
+
+static bool deaf; /* a hears no answer */
+
+static bool answers_to_a(const struct packet *pkt)
+{
+	return deaf && pkt->opcode == OP_ACKNOWLEDGE;
+}
+
+static void acknowledged_body(void)
+{
+	deaf = true;
+	put_gate(answers_to_a);
+	fill(a.buf, 64, 1);
+	recv_post(&b, 0, 64, 5);
+	op(&a, IBV_WR_SEND, 0, 64, &b, 0, 1, IBV_SEND_SIGNALED);
+	expect(b.rcq, 5, IBV_WC_SUCCESS);
+	if (opt.sig_all)
+		ck_assert_int_eq(modify(&b, &a, IBV_QPS_ERR, 0), 0);
+	else
+		ck_assert_int_eq(rnic_destroy_qp(b.qp), 0);
+	deaf = false;
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	/* Of what came later nothing is said. */
+	op(&a, IBV_WR_SEND, 0, 64, &b, 0, 2, IBV_SEND_SIGNALED);
+	expect(a.scq, 2, IBV_WC_RETRY_EXC_ERR);
+}
+
+START_TEST(acknowledged)
+{
+	opt.timeout = 14;
+	opt.retry_cnt = 1;
+	opt.sig_all = _i;
+	run(connected, acknowledged_body);
+}
+END_TEST
+
+static void refused_body(void)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_make(&a, IBV_WR_RDMA_WRITE, &sge, 0, 64, &b, 0);
+
+	deaf = true;
+	put_gate(answers_to_a);
+	wr.wr.rdma.rkey ^= 0x700;
+	post(&a, &wr);
+	while (b.qp->state != IBV_QPS_ERR)
+		rt_yield();
+	rt_sleep(10 * US);
+	if (opt.sig_all)
+		ck_assert_int_eq(rnic_destroy_qp(b.qp), 0);
+	deaf = false;
+	expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
+}
+
+START_TEST(refused)
+{
+	opt.sig_all = _i;
+	run(connected, refused_body);
+}
+END_TEST
+
+/* An answer may overtake an acknowledgement: queues have room for that, and say so. */
+static void room_body(void)
+{
+	struct ibv_qp_init_attr init = {.send_cq = a.scq, .recv_cq = a.rcq, .cap = {1, 1, 1, 1, 0}};
+	struct ibv_qp_init_attr none = init;
+	struct ibv_cq *cq = rnic_create_cq(a.ctx, 1, NULL, NULL, 0);
+
+	ck_assert_int_eq(cq->cqe, 1);
+	put_gate(NULL);
+	cq = rnic_create_cq(a.ctx, 1, NULL, NULL, 0);
+	ck_assert_int_eq(cq->cqe, 16);
+	init.qp_type = none.qp_type = IBV_QPT_RC;
+	none.cap.max_send_wr = 0;
+	ck_assert_ptr_nonnull(rnic_create_qp(a.pd, &init));
+	ck_assert_uint_eq(init.cap.max_send_wr, 16);
+	ck_assert_ptr_nonnull(rnic_create_qp(a.pd, &none));
+	ck_assert_uint_eq(none.cap.max_send_wr, 0);
+}
+
+START_TEST(room)
+{
+	run(connected, room_body);
+}
+END_TEST
+
+/* --- everything --- */
+
+static void random_body(void)
+{
+	uint64_t state = source.state;
+	struct ibv_send_wr add;
+	struct ibv_sge sge;
+
+	put_gate(NULL);
+	net->link->burst = source.permille[CHOICE_LAND] ? 0 : 16;
+	set_word(&b, 0, 0);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		uint32_t len = (uint32_t)(rnd(&state) % 40000),
+			 off = (uint32_t)(8 + rnd(&state) % 40000);
+
+		fill(a.buf, len, i);
+		if (i % 2)
+			recv_post(&b, 180000, 40000, i);
+		op(&a, IBV_WR_RDMA_WRITE, 0, len, &b, off, 1, 0);
+		op(&a, IBV_WR_RDMA_READ, 50000, len, &b, off, 2, 0);
+		op(&a, IBV_WR_SEND, 0, len / 3, &b, 0, 3, 0);
+		add = wr_make(&a, IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, 240000, 8, &b, 0);
+		add.wr.atomic.compare_add = 1;
+		add.send_flags = 0;
+		post(&a, &add);
+		op(&a, IBV_WR_RDMA_READ, 100000, len / 2, &b, off, 4, IBV_SEND_SIGNALED);
+		if (i % 2 == 0) { /* which was not ready */
+			rt_sleep(20 * US);
+			recv_post(&b, 180000, 40000, i);
+		}
+		expect(b.rcq, i, IBV_WC_SUCCESS);
+		ck_assert_mem_eq(b.buf + 180000, a.buf, len / 3);
+		expect(a.scq, 4, IBV_WC_SUCCESS);
+		ck_assert_mem_eq(a.buf + 50000, a.buf, len);
+		ck_assert_mem_eq(a.buf + 100000, a.buf, len / 2);
+	}
+	op(&a, IBV_WR_RDMA_READ, 240000, 8, &b, 0, 5, IBV_SEND_SIGNALED);
+	expect(a.scq, 5, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(word(&a, 240000), ROUNDS);
+	ck_assert_uint_eq(count[COUNT_retry_exceeded], 0);
+}
+
+START_TEST(random_order)
+{
+	source.state = (uint64_t)_i * 77 + 1;
+	source.permille[CHOICE_PACKET] = 30 + (unsigned)_i % 4 * 60;
+	source.permille[CHOICE_FETCH] = _i % 2 ? 20 : 0; /* a responder that takes its time */
+	source.permille[CHOICE_LAND] = _i % 3 ? 5 : 0;
+	opt.hw.ack_early = _i % 2;
+	opt.psn = 0xfffff0;
+	opt.timeout = 14;
+	opt.rd_atomic = opt.dest_rd_atomic = 1 + _i % 4;
+	run(connected, random_body);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("rnic_lossy");
+	TCase *tc = tcase_create("rnic_lossy");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_checked_fixture(tc, setup_options, NULL);
+	tcase_add_test(tc, one);
+	tcase_add_test(tc, many);
+	tcase_add_test(tc, read_gaps);
+	tcase_add_test(tc, order);
+	tcase_add_test(tc, end);
+	tcase_add_test(tc, limit);
+	tcase_add_test(tc, late);
+	tcase_add_test(tc, forgetful);
+	tcase_add_test(tc, room);
+	tcase_add_test(tc, not_ready);
+	tcase_add_loop_test(tc, becomes, 0, 2);
+	tcase_add_loop_test(tc, acknowledged, 0, 2);
+	tcase_add_loop_test(tc, refused, 0, 2);
+	tcase_add_loop_test(tc, random_order, 0, 48);
+	suite_add_tcase(suite, tc);
+	return run_suite(suite);
+}

@@ -1,0 +1,1036 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Queue pairs of types UC and UD, address handles: what each type may do, what a lost or refused
+ * message leaves behind, what a datagram brings along.
+ */
+#include "core/rnic/objects/device.h"
+#include "core/rnic/transport/link.h"
+#include "core/rnic/objects/qp.h"
+#include "tests/core/rnic/rnic_world.h"
+
+#define SENT IBV_SEND_SIGNALED
+
+static void remake_both(enum ibv_qp_type type)
+{
+	remake_qp(&a, type, NULL);
+	remake_qp(&b, type, NULL);
+	ready_side(&a, &b);
+	ready_side(&b, &a);
+	sim_source(sim, source.answer || source.state ? &source.source : NULL);
+}
+
+/* --- the state machine --- */
+
+/* From the tables of IBA vol. 1, 11.2.5.2, without what they have in common: the state itself. */
+static const struct transition_case {
+	enum ibv_qp_type type;
+	enum ibv_qp_state from, to;
+	int required, optional;
+} cases[] = {
+	{IBV_QPT_UC, IBV_QPS_RESET, IBV_QPS_INIT, MASK_INIT, 0},
+	{IBV_QPT_UC, IBV_QPS_INIT, IBV_QPS_INIT, 0, MASK_INIT},
+	{IBV_QPT_UC, IBV_QPS_INIT, IBV_QPS_RTR, MASK_RTR_UC,
+	 IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+	{IBV_QPT_UC, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN,
+	 IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
+	{IBV_QPT_UC, IBV_QPS_RTS, IBV_QPS_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
+	{IBV_QPT_UC, IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+	{IBV_QPT_UC, IBV_QPS_SQD, IBV_QPS_SQD, 0,
+	 IBV_QP_AV | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+	{IBV_QPT_UC, IBV_QPS_SQD, IBV_QPS_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
+	{IBV_QPT_UD, IBV_QPS_RESET, IBV_QPS_INIT, MASK_INIT_UD, 0},
+	{IBV_QPT_UD, IBV_QPS_INIT, IBV_QPS_INIT, 0, MASK_INIT_UD},
+	{IBV_QPT_UD, IBV_QPS_INIT, IBV_QPS_RTR, 0, IBV_QP_QKEY | IBV_QP_PKEY_INDEX},
+	{IBV_QPT_UD, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN, IBV_QP_CUR_STATE | IBV_QP_QKEY},
+	{IBV_QPT_UD, IBV_QPS_RTS, IBV_QPS_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
+	{IBV_QPT_UD, IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+	{IBV_QPT_UD, IBV_QPS_SQD, IBV_QPS_SQD, 0, IBV_QP_QKEY | IBV_QP_PKEY_INDEX},
+	{IBV_QPT_UD, IBV_QPS_SQD, IBV_QPS_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
+	{IBV_QPT_UC, IBV_QPS_INIT, IBV_QPS_RTS, -1, 0},
+	{IBV_QPT_UD, IBV_QPS_RESET, IBV_QPS_RTR, -1, 0},
+	{IBV_QPT_UD, IBV_QPS_RTR, IBV_QPS_SQD, -1, 0},
+};
+
+static void bring_to(enum ibv_qp_state to)
+{
+	static const enum ibv_qp_state way[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR,
+						IBV_QPS_RTS, IBV_QPS_SQD};
+	bool ud = a.qp->qp_type == IBV_QPT_UD;
+	const int mask[] = {0, ud ? MASK_INIT_UD : MASK_INIT, ud ? 0 : MASK_RTR_UC, IBV_QP_SQ_PSN,
+			    0};
+	for (unsigned i = 0; a.qp->state != to || i == 0; i++)
+		ck_assert_int_eq(modify(&a, &b, way[i], mask[i]), 0);
+}
+
+static int try_with(const struct transition_case *c, int mask)
+{
+	struct ibv_qp_attr attr = attr_for(&b);
+	bring_to(c->from);
+	attr.qp_state = c->to;
+	attr.cur_qp_state = c->from;
+	int error = rnic_modify_qp(a.qp, &attr, mask | IBV_QP_STATE);
+	ck_assert_int_eq(a.qp->state, error ? c->from : c->to);
+	return error;
+}
+
+static void transitions_body(void)
+{
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct transition_case *c = &cases[i];
+		remake_qp(&a, c->type, NULL);
+		if (c->required < 0) {
+			ck_assert_int_eq(try_with(c, 0), EINVAL);
+			ck_assert_int_eq(try_with(c, MASK_INIT), EINVAL);
+			ck_assert_int_eq(try_with(c, IBV_QP_SQ_PSN), EINVAL);
+			continue;
+		}
+		ck_assert_int_eq(try_with(c, c->required), 0);
+		ck_assert_int_eq(try_with(c, c->required | c->optional), 0);
+		for (int bit = IBV_QP_CUR_STATE; bit <= IBV_QP_DEST_QPN; bit <<= 1) {
+			if (bit & (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE))
+				continue; /* there is one path */
+			int mask = c->required & bit ? c->required & ~bit : c->required | bit;
+			ck_assert_msg(try_with(c, mask) == (c->optional & bit ? 0 : EINVAL),
+				      "%u: bit %x", i, bit);
+		}
+	}
+}
+
+START_TEST(transitions)
+{
+	run(task, transitions_body);
+}
+END_TEST
+
+static void truths_body(void)
+{
+	struct ibv_qp_attr attr;
+	struct ibv_qp_init_attr init;
+	remake_both(IBV_QPT_UD);
+	ck_assert_int_eq(rnic_query_qp(a.qp, &attr, IBV_QP_QKEY, &init), 0);
+	ck_assert_int_eq(init.qp_type, IBV_QPT_UD);
+	ck_assert_uint_eq(attr.qkey, QKEY);
+	ck_assert_uint_eq(attr.sq_psn, opt.psn);
+	ck_assert_uint_eq(attr.cap.max_send_wr, opt.send_wr);
+	remake_both(IBV_QPT_UC);
+	ck_assert_int_eq(rnic_query_qp(a.qp, &attr, IBV_QP_AV, &init), 0);
+	ck_assert_int_eq(init.qp_type, IBV_QPT_UC);
+	ck_assert_uint_eq(attr.dest_qp_num, b.qp->qp_num);
+	ck_assert_int_eq(attr.path_mtu, opt.mtu);
+	ck_assert_mem_eq(&attr.ah_attr.grh.dgid, &b.gid, 16);
+	struct ibv_device_attr device;
+	ck_assert_int_eq(rnic_query_device(a.ctx, &device), 0);
+	ck_assert_int_gt(device.max_ah, 0);
+}
+
+START_TEST(truths)
+{
+	run(task, truths_body);
+}
+END_TEST
+
+static void iwarp_body(void)
+{
+	struct ibv_qp_init_attr init = {.send_cq = a.scq, .recv_cq = a.rcq, .qp_type = IBV_QPT_UD};
+	ck_assert_ptr_null(rnic_create_qp(a.pd, &init));
+	ck_assert_int_eq(errno, EOPNOTSUPP);
+}
+
+START_TEST(iwarp)
+{
+	opt.hw.transport = TRANSPORT_IWARP;
+	run(task, iwarp_body);
+}
+END_TEST
+
+/* --- unreliable connection --- */
+
+static int try_post(enum ibv_wr_opcode opcode, uint32_t len)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_make(&a, opcode, &sge, 0, len, &b, 0), *bad;
+	return ibv_post_send(a.qp, &wr, &bad);
+}
+
+static void connection_body(void)
+{
+	static const uint32_t lengths[] = {0, 1, 1024, 1025, 10000};
+	remake_both(IBV_QPT_UC);
+	fill(a.buf, 10000, 5);
+	for (unsigned i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		uint32_t len = lengths[i];
+		memset(b.buf, 0, 50000);
+		recv_post(&b, 0, len + 1, 1);
+		op(&a, IBV_WR_SEND, 0, len, &b, 0, 2, SENT);
+		expect(a.scq, 2, IBV_WC_SUCCESS);
+		struct ibv_wc wc = wait_for(b.rcq);
+		ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
+		ck_assert_uint_eq(wc.byte_len, len);
+		ck_assert_uint_eq(wc.src_qp, a.qp->qp_num);
+		ck_assert_uint_eq(wc.wc_flags, 0);
+		ck_assert_mem_eq(a.buf, b.buf, len);
+		recv_post(&b, 0, 0, 3);
+		struct ibv_sge sge;
+		struct ibv_send_wr wr = wr_make(&a, IBV_WR_RDMA_WRITE_WITH_IMM, &sge, 0, len, &b,
+						20000);
+		wr.imm_data = htobe32(77);
+		post(&a, &wr);
+		expect(a.scq, 7, IBV_WC_SUCCESS);
+		wc = wait_for(b.rcq);
+		ck_assert_int_eq(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
+		ck_assert_uint_eq(be32toh(wc.imm_data), 77);
+		ck_assert_mem_eq(a.buf, b.buf + 20000, len);
+		op(&a, IBV_WR_RDMA_WRITE, 0, len, &b, 40000, 4, SENT);
+		expect(a.scq, 4, IBV_WC_SUCCESS);
+		rt_sleep(10 * US);
+		ck_assert_mem_eq(a.buf, b.buf + 40000, len);
+	}
+	ck_assert_int_eq(try_post(IBV_WR_RDMA_READ, 8), EINVAL);
+	ck_assert_int_eq(try_post(IBV_WR_ATOMIC_FETCH_AND_ADD, 8), EINVAL);
+	ck_assert_int_eq(try_post(IBV_WR_FLUSH, 8), EINVAL);
+	ck_assert_uint_eq(source.asked[CHOICE_PACKET],
+			  3 * (1 + 1 + 1 + 2 + 10)); /* no acknowledgements */
+}
+
+static unsigned deliver(const struct choice_point *at, unsigned n)
+{
+	(void)at;
+	(void)n;
+	return 0;
+}
+
+START_TEST(connection)
+{
+	source.answer = deliver;
+	run(task, connection_body);
+}
+END_TEST
+
+static struct {
+	uint32_t message, index;
+	unsigned answer;
+} hit;
+
+static unsigned hit_one(const struct choice_point *at, unsigned n)
+{
+	(void)n;
+	return at->kind == CHOICE_PACKET && at->a == hit.message && at->b == hit.index ? hit.answer
+										       : 0;
+}
+
+/* Of four messages of three packets the second one loses a packet: the others arrive, the second
+ * one's receive request serves the third. */
+static void gap_body(void)
+{
+	remake_both(IBV_QPT_UC);
+	for (unsigned i = 0; i < 4; i++) {
+		fill(a.buf + i * 3000, 3000, i);
+		recv_post(&b, i * 4096, 4096, i);
+	}
+	for (unsigned i = 0; i < 4; i++)
+		op(&a, IBV_WR_SEND, i * 3000, 3000, &b, 0, i, SENT);
+	for (unsigned i = 0; i < 4; i++)
+		expect(a.scq, i, IBV_WC_SUCCESS);
+	static const unsigned from[] = {0, 2, 3};
+	for (unsigned i = 0; i < 3; i++) {
+		struct ibv_wc wc = wait_for(b.rcq);
+		ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
+		ck_assert_uint_eq(wc.wr_id, i);
+		ck_assert_uint_eq(wc.byte_len, 3000);
+		ck_assert_mem_eq(b.buf + i * 4096, a.buf + from[i] * 3000, 3000);
+	}
+	rt_sleep(MS);
+	ck_assert(empty(b.rcq));
+	ck_assert_int_eq(b.qp->state, IBV_QPS_RTS);
+	ck_assert_int_eq(a.qp->state, IBV_QPS_RTS);
+}
+
+START_TEST(gap)
+{
+	static const unsigned answers[] = {PACKET_LOSE, PACKET_HOLD + 4};
+	hit.message = 2;
+	hit.index = 1 + (uint32_t)_i % 3;
+	hit.answer = answers[_i / 3];
+	opt.psn = 0xfffffd;
+	source.answer = hit_one;
+	run(task, gap_body);
+}
+END_TEST
+
+/* The receiver says nothing of what it refuses. */
+static void refusals_body(void)
+{
+	remake_both(IBV_QPT_UC);
+	/* No receive request. */
+	op(&a, IBV_WR_SEND, 0, 3000, &b, 0, 1, SENT);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	rt_sleep(10 * US);
+	/* One that is too short, for the first message. */
+	recv_post(&b, 0, 2500, 1);
+	op(&a, IBV_WR_SEND, 0, 3000, &b, 0, 2, SENT);
+	op(&a, IBV_WR_SEND, 0, 2500, &b, 0, 3, SENT);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	expect(a.scq, 3, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(wait_for(b.rcq).byte_len, 2500);
+	/* A WRITE with a key that is nobody's, one out of bounds. */
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_make(&a, IBV_WR_RDMA_WRITE, &sge, 0, 2000, &b, 5000);
+	memset(b.buf, 0, BUF);
+	wr.wr.rdma.rkey ^= 0x100;
+	post(&a, &wr);
+	wr = wr_make(&a, IBV_WR_RDMA_WRITE, &sge, 0, 2000, &b, BUF - 1500);
+	post(&a, &wr);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	recv_post(&b, 0, 8, 4);
+	set_word(&a, 0, 99);
+	op(&a, IBV_WR_SEND, 0, 8, &b, 0, 5, SENT);
+	expect(b.rcq, 4, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(word(&b, 0), 99);
+	ck_assert_uint_eq(word(&b, 5000), 0);
+	ck_assert_uint_eq(word(&b, BUF - 1500), 0);
+	ck_assert_int_eq(b.qp->state, IBV_QPS_RTS);
+	ck_assert(empty(b.rcq));
+}
+
+START_TEST(refusals)
+{
+	run(task, refusals_body);
+}
+END_TEST
+
+static void send_error_body(void)
+{
+	struct ibv_sge sge;
+	remake_both(IBV_QPT_UC);
+	struct ibv_send_wr wr = wr_make(&a, IBV_WR_SEND, &sge, 0, 8, &b, 0);
+	sge.lkey ^= 0x100;
+	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 64, 1, SENT);
+	post(&a, &wr);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 64, 2, 0);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	expect(a.scq, 7, IBV_WC_LOC_PROT_ERR);
+	expect(a.scq, 2, IBV_WC_WR_FLUSH_ERR);
+	ck_assert_int_eq(a.qp->state, IBV_QPS_SQE);
+	/* What is posted now is flushed; receiving goes on. */
+	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 64, 3, 0);
+	expect(a.scq, 3, IBV_WC_WR_FLUSH_ERR);
+	recv_post(&a, 128, 8, 4);
+	op(&b, IBV_WR_SEND, 0, 8, &a, 0, 5, SENT);
+	expect(a.rcq, 4, IBV_WC_SUCCESS);
+	ck_assert_int_eq(modify(&a, &b, IBV_QPS_SQD, 0), EINVAL);
+	ck_assert_int_eq(modify(&a, &b, IBV_QPS_RTS, IBV_QP_QKEY), EINVAL);
+	ck_assert_int_eq(modify(&a, &b, IBV_QPS_RTS, IBV_QP_ACCESS_FLAGS), 0);
+	set_word(&a, 0, 1234);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 64, 6, SENT);
+	expect(a.scq, 6, IBV_WC_SUCCESS);
+	rt_sleep(10 * US);
+	ck_assert_uint_eq(word(&b, 64), 1234);
+}
+
+START_TEST(send_error)
+{
+	run(task, send_error_body);
+}
+END_TEST
+
+/* A receive request whose key is wrong is the receiver's own fault. */
+static void receive_error_body(void)
+{
+	remake_both(IBV_QPT_UC);
+	struct ibv_sge sge = {(uintptr_t)b.buf, 64, b.mr->lkey ^ 0x100};
+	struct ibv_recv_wr wr = {.wr_id = 1, .sg_list = &sge, .num_sge = 1}, *bad;
+	ck_assert_int_eq(ibv_post_recv(b.qp, &wr, &bad), 0);
+	recv_post(&b, 0, 64, 2);
+	op(&a, IBV_WR_SEND, 0, 8, &b, 0, 3, SENT);
+	expect(a.scq, 3, IBV_WC_SUCCESS);
+	expect(b.rcq, 1, IBV_WC_LOC_PROT_ERR);
+	expect(b.rcq, 2, IBV_WC_WR_FLUSH_ERR);
+	ck_assert_int_eq(b.qp->state, IBV_QPS_ERR);
+}
+
+START_TEST(receive_error)
+{
+	run(task, receive_error_body);
+}
+END_TEST
+
+/* What the man pages of libibverbs allow on an unreliable connection besides: what needs no
+ * packet. */
+static void window_body(void)
+{
+	remake_both(IBV_QPT_UC);
+	struct ibv_mr *mr = rnic_reg_mr(b.pd, b.buf, BUF, ALL_ACCESS | IBV_ACCESS_MW_BIND);
+	struct ibv_mw *mw = rnic_alloc_mw(b.pd, IBV_MW_TYPE_2);
+	struct ibv_send_wr wr = {.wr_id = 1, .opcode = IBV_WR_BIND_MW, .send_flags = SENT}, *bad;
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){
+		.mr = mr,
+		.addr = (uintptr_t)b.buf,
+		.length = 64,
+		.mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
+	ck_assert_int_eq(ibv_post_send(b.qp, &wr, &bad), 0);
+	expect(b.scq, 1, IBV_WC_SUCCESS);
+	uint32_t rkey = wr.bind_mw.rkey;
+	struct ibv_sge sge;
+	for (unsigned i = 0; i < 2; i++) {
+		set_word(&a, 0, 100 + i);
+		wr = wr_make(&a, IBV_WR_RDMA_WRITE, &sge, 0, 8, &b, 0);
+		wr.wr.rdma.rkey = rkey;
+		post(&a, &wr);
+		expect(a.scq, 7, IBV_WC_SUCCESS);
+		rt_sleep(10 * US);
+		ck_assert_uint_eq(word(&b, 0), 100);
+		if (i)
+			break;
+		wr = (struct ibv_send_wr){.wr_id = 2,
+					  .opcode = IBV_WR_LOCAL_INV,
+					  .send_flags = SENT,
+					  .invalidate_rkey = rkey};
+		ck_assert_int_eq(ibv_post_send(b.qp, &wr, &bad), 0);
+		expect(b.scq, 2, IBV_WC_SUCCESS);
+	}
+	ck_assert_int_eq(try_post(IBV_WR_SEND_WITH_INV, 8), EINVAL); /* there is no such packet */
+}
+
+START_TEST(window)
+{
+	run(task, window_body);
+}
+END_TEST
+
+/* --- datagrams --- */
+
+static struct ibv_ah *address_of(const struct side *from, const struct side *to)
+{
+	struct ibv_ah_attr attr = attr_for(to).ah_attr;
+	return rnic_create_ah(from->pd, &attr);
+}
+
+static struct ibv_send_wr datagram(const struct side *from, struct ibv_sge *sge, size_t off,
+				   uint32_t len, const struct side *to, struct ibv_ah *ah)
+{
+	struct ibv_send_wr wr = wr_make(from, IBV_WR_SEND, sge, off, len, to, 0);
+	wr.wr.ud.ah = ah;
+	wr.wr.ud.remote_qpn = to->qp->qp_num;
+	wr.wr.ud.remote_qkey = QKEY;
+	return wr;
+}
+
+static void send_datagram(struct side *from, size_t off, uint32_t len, const struct side *to,
+			  struct ibv_ah *ah)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = datagram(from, &sge, off, len, to, ah);
+	post(from, &wr);
+}
+
+/* The IPv4 header that RoCEv2 has in front of the data. */
+static void check_grh(const uint8_t *grh, uint32_t len)
+{
+	static const uint8_t zeros[20];
+	const uint8_t *ip = grh + 20;
+	uint32_t sum = 0;
+	ck_assert_mem_eq(grh, zeros, 20);
+	ck_assert_uint_eq(ip[0], 0x45);
+	ck_assert_uint_eq((uint32_t)ip[2] << 8 | ip[3], 20 + 8 + 12 + 8 + ((len + 3) & ~3u) + 4);
+	ck_assert_uint_eq(ip[9], 17);
+	ck_assert_mem_eq(ip + 12, a.gid.raw + 12, 4);
+	ck_assert_mem_eq(ip + 16, b.gid.raw + 12, 4);
+	for (unsigned i = 0; i < 20; i += 2)
+		sum += (uint32_t)ip[i] << 8 | ip[i + 1];
+	ck_assert_uint_eq((sum & 0xffff) + (sum >> 16), 0xffff);
+}
+
+static void datagrams_body(void)
+{
+	static const uint32_t lengths[] = {0, 1, 64, 4096};
+	remake_both(IBV_QPT_UD);
+	struct ibv_ah *ah = address_of(&a, &b);
+	ck_assert_ptr_nonnull(ah);
+	fill(a.buf, 4096, 9);
+	for (unsigned i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		uint32_t len = lengths[i];
+		memset(b.buf, 0xee, 8192);
+		recv_post(&b, 0, GRH_BYTES + len, 1);
+		send_datagram(&a, 0, len, &b, ah);
+		expect(a.scq, 7, IBV_WC_SUCCESS);
+		struct ibv_wc wc = wait_for(b.rcq);
+		ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
+		ck_assert_int_eq(wc.opcode, IBV_WC_RECV);
+		ck_assert_uint_eq(wc.wc_flags, IBV_WC_GRH);
+		ck_assert_uint_eq(wc.byte_len, GRH_BYTES + len);
+		ck_assert_uint_eq(wc.src_qp, a.qp->qp_num);
+		check_grh(b.buf, len);
+		ck_assert_mem_eq(b.buf + GRH_BYTES, a.buf, len);
+		ck_assert_uint_eq(b.buf[GRH_BYTES + len], 0xee);
+		/* The way back. */
+		struct ibv_ah *back = rnic_create_ah_from_wc(b.pd, &wc, (struct ibv_grh *)b.buf, 1);
+		ck_assert_ptr_nonnull(back);
+		recv_post(&a, 10000, 200, 2);
+		struct ibv_sge sge;
+		struct ibv_send_wr wr = datagram(&b, &sge, 0, 4, &a, back);
+		wr.wr.ud.remote_qpn = wc.src_qp;
+		wr.opcode = IBV_WR_SEND_WITH_IMM;
+		wr.imm_data = htobe32(i);
+		post(&b, &wr);
+		wc = wait_for(a.rcq);
+		ck_assert_uint_eq(wc.wc_flags, IBV_WC_GRH | IBV_WC_WITH_IMM);
+		ck_assert_uint_eq(be32toh(wc.imm_data), i);
+		ck_assert_uint_eq(wc.src_qp, b.qp->qp_num);
+		expect(b.scq, 7, IBV_WC_SUCCESS);
+		ck_assert_int_eq(rnic_destroy_ah(back), 0);
+	}
+}
+
+START_TEST(datagrams)
+{
+	run(task, datagrams_body);
+}
+END_TEST
+
+static void keys_body(void)
+{
+	struct ibv_sge sge;
+	remake_both(IBV_QPT_UD);
+	struct ibv_ah *ah = address_of(&a, &b);
+	recv_post(&b, 0, 100, 1);
+	struct ibv_send_wr wr = datagram(&a, &sge, 0, 8, &b, ah);
+	wr.wr.ud.remote_qkey = QKEY + 1;
+	post(&a, &wr);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	rt_sleep(MS);
+	ck_assert(empty(b.rcq));
+	/* With the high bit it is the sender's own that counts. */
+	wr.wr.ud.remote_qkey = 0x80000000u;
+	post(&a, &wr);
+	expect(b.rcq, 1, IBV_WC_SUCCESS);
+	struct ibv_qp_attr attr = {.qkey = 5};
+	ck_assert_int_eq(rnic_modify_qp(b.qp, &attr, IBV_QP_QKEY), 0);
+	recv_post(&b, 0, 100, 2);
+	post(&a, &wr);
+	rt_sleep(MS);
+	ck_assert(empty(b.rcq));
+	wr.wr.ud.remote_qkey = 5;
+	wr.wr.ud.remote_qpn ^= 1; /* nobody's */
+	post(&a, &wr);
+	wr.wr.ud.remote_qpn ^= 1;
+	post(&a, &wr);
+	expect(b.rcq, 2, IBV_WC_SUCCESS);
+	ck_assert(empty(b.rcq));
+}
+
+START_TEST(keys)
+{
+	run(task, keys_body);
+}
+END_TEST
+
+static void datagram_errors_body(void)
+{
+	struct ibv_sge sge;
+	remake_both(IBV_QPT_UD);
+	struct ibv_ah *ah = address_of(&a, &b);
+	struct ibv_send_wr wr = datagram(&a, &sge, 0, 8, &b, ah), *bad;
+	/* Nobody is ready. */
+	post(&a, &wr);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	rt_sleep(MS);
+	recv_post(&b, 0, 100, 1);
+	/* Found when it is posted. */
+	wr.wr.ud.ah = NULL;
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
+	wr.wr.ud.ah = ah;
+	wr = datagram(&a, &sge, 0, 8, &b, ah);
+	wr.opcode = IBV_WR_RDMA_WRITE;
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
+	wr.opcode = IBV_WR_RDMA_READ;
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
+	/* Found by the RNIC: longer than a packet, another domain's address. */
+	wr = datagram(&a, &sge, 0, 4097, &b, ah);
+	post(&a, &wr);
+	expect(a.scq, 7, IBV_WC_LOC_LEN_ERR);
+	ck_assert_int_eq(a.qp->state, IBV_QPS_SQE);
+	ck_assert_int_eq(modify(&a, &b, IBV_QPS_RTS, IBV_QP_QKEY), 0);
+	struct ibv_pd *other = rnic_alloc_pd(a.ctx), *pd = a.pd;
+	a.pd = other;
+	struct ibv_ah *foreign = address_of(&a, &b);
+	a.pd = pd;
+	wr = datagram(&a, &sge, 0, 8, &b, foreign);
+	post(&a, &wr);
+	expect(a.scq, 7, IBV_WC_LOC_QP_OP_ERR);
+	ck_assert_int_eq(modify(&a, &b, IBV_QPS_RTS, 0), 0);
+	/* A parent domain stands for its domain. */
+	struct ibv_parent_domain_init_attr parent = {.pd = pd};
+	a.pd = rnic_alloc_parent_domain(a.ctx, &parent);
+	struct ibv_ah *own = address_of(&a, &b);
+	a.pd = pd;
+	wr = datagram(&a, &sge, 0, 8, &b, own);
+	wr.wr.ud.remote_qkey = 0;
+	post(&a, &wr);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	/* A receive request without room for the 40 bytes and the data: it is the next one's. */
+	ck_assert(empty(b.rcq));
+	send_datagram(&a, 0, 61, &b, ah);
+	send_datagram(&a, 0, 60, &b, ah);
+	struct ibv_wc wc = wait_for(b.rcq);
+	ck_assert(wc.wr_id == 1 && wc.status == IBV_WC_SUCCESS && wc.byte_len == GRH_BYTES + 60);
+	ck_assert_int_eq(b.qp->state, IBV_QPS_RTS);
+}
+
+START_TEST(datagram_errors)
+{
+	run(task, datagram_errors_body);
+}
+END_TEST
+
+static void handles_body(void)
+{
+	unsigned objects = rnic_objects(a.ctx);
+	struct ibv_ah_attr attr = attr_for(&b).ah_attr, bad = attr;
+	struct ibv_pd *pd = rnic_alloc_pd(a.ctx);
+	struct ibv_ah *ah = rnic_create_ah(pd, &attr);
+	ck_assert_ptr_nonnull(ah);
+	ck_assert_ptr_eq(ah->pd, pd);
+	ck_assert_ptr_eq(ah->context, a.ctx);
+	ck_assert_int_eq(rnic_dealloc_pd(pd), EBUSY);
+	ck_assert_int_eq(rnic_destroy_ah(ah), 0);
+	ck_assert_int_eq(rnic_destroy_ah(ah), EINVAL);
+	ck_assert_int_eq(rnic_dealloc_pd(pd), 0);
+	ck_assert_ptr_null(rnic_create_ah(pd, &attr));
+	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_uint_eq(rnic_objects(a.ctx), objects);
+	bad.is_global = 0;
+	ck_assert_ptr_null(rnic_create_ah(a.pd, &bad));
+	ck_assert_int_eq(errno, EINVAL);
+	bad = attr;
+	bad.port_num = 2;
+	ck_assert_ptr_null(rnic_create_ah(a.pd, &bad));
+	ck_assert_int_eq(errno, EINVAL);
+	bad = attr;
+	bad.grh.sgid_index = 1;
+	ck_assert_ptr_null(rnic_create_ah(a.pd, &bad));
+	bad = attr;
+	bad.grh.dgid.raw[0] = 0xfe;
+	ck_assert_ptr_null(rnic_create_ah(a.pd, &bad));
+	ck_assert_int_eq(errno, ENETUNREACH);
+	/* A completion that is not for this port; one without the 40 bytes. */
+	struct ibv_wc wc = {.wc_flags = IBV_WC_GRH, .src_qp = 17};
+	struct ibv_grh grh = {.sgid = b.gid,
+			      .dgid = b.gid,
+			      .hop_limit = 3,
+			      .version_tclass_flow = htobe32(0x6ab00123)};
+	ck_assert_int_eq(rnic_init_ah_from_wc(a.ctx, 1, &wc, &grh, &attr), -1);
+	grh.dgid = a.gid;
+	ck_assert_int_eq(rnic_init_ah_from_wc(a.ctx, 2, &wc, &grh, &attr), -1);
+	ck_assert_int_eq(rnic_init_ah_from_wc(a.ctx, 1, &wc, &grh, &attr), 0);
+	ck_assert(attr.is_global && attr.port_num == 1 && attr.grh.sgid_index == 0);
+	ck_assert_mem_eq(&attr.grh.dgid, &b.gid, 16);
+	ck_assert_uint_eq(attr.grh.hop_limit, 3);
+	ck_assert_uint_eq(attr.grh.traffic_class, 0xab);
+	ck_assert_uint_eq(attr.grh.flow_label, 0x123);
+	wc.wc_flags = 0;
+	ck_assert_int_eq(rnic_init_ah_from_wc(a.ctx, 1, &wc, &grh, &attr), 0);
+	ck_assert_int_eq(attr.is_global, 0);
+}
+
+START_TEST(handles)
+{
+	run(task, handles_body);
+}
+END_TEST
+
+static void extended_body(void)
+{
+	static const struct {
+		const char *name;
+		unsigned addresses;
+		int error;
+	} addressed[] = {{"no address", 0, EINVAL}, {"one", 1, 0}, {"two", 2, EINVAL}};
+	remake_both(IBV_QPT_UD);
+	struct ibv_ah *ah = address_of(&a, &b);
+	recv_post(&b, 0, 100, 1);
+	set_word(&a, 0, 4711);
+	for (unsigned i = 0; i < 3; i++) {
+		ibv_wr_start(a.qpx);
+		a.qpx->wr_id = i;
+		a.qpx->wr_flags = IBV_SEND_SIGNALED;
+		ibv_wr_send_imm(a.qpx, htobe32(8));
+		for (unsigned n = 0; n < addressed[i].addresses; n++)
+			ibv_wr_set_ud_addr(a.qpx, ah, b.qp->qp_num, QKEY);
+		ibv_wr_set_sge(a.qpx, a.mr->lkey, (uintptr_t)a.buf, 8);
+		ck_assert_msg(ibv_wr_complete(a.qpx) == addressed[i].error, "%s",
+			      addressed[i].name);
+	}
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	expect(b.rcq, 1, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(word(&b, GRH_BYTES), 4711);
+	/* A dead address; an address before anything is built. */
+	struct ibv_ah *dead = address_of(&a, &b);
+	ck_assert_int_eq(rnic_destroy_ah(dead), 0);
+	ibv_wr_start(a.qpx);
+	ibv_wr_send(a.qpx);
+	ibv_wr_set_ud_addr(a.qpx, dead, b.qp->qp_num, QKEY);
+	ck_assert_int_eq(ibv_wr_complete(a.qpx), EINVAL);
+	ibv_wr_start(a.qpx);
+	ibv_wr_set_ud_addr(a.qpx, ah, b.qp->qp_num, QKEY);
+	ck_assert_int_eq(ibv_wr_complete(a.qpx), EINVAL);
+}
+
+START_TEST(extended)
+{
+	opt.send_ops = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+	run(task, extended_body);
+}
+END_TEST
+
+/* --- strangers --- */
+
+static void stranger_body(void)
+{
+	/* From an unreliable connection to a reliable one of the expected number. */
+	remake_qp(&a, IBV_QPT_UC, NULL);
+	ready_side(&a, &b);
+	ready_side(&b, &a);
+	recv_post(&b, 0, 64, 1);
+	op(&a, IBV_WR_SEND, 0, 8, &b, 0, 1, SENT);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	rt_sleep(MS);
+	ck_assert(empty(b.rcq));
+	/* A reliable connection finds nobody at a datagram's. */
+	remake_qp(&a, IBV_QPT_RC, NULL);
+	remake_qp(&b, IBV_QPT_UD, NULL);
+	ready_side(&a, &b);
+	ready_side(&b, &a);
+	recv_post(&b, 0, 64, 2);
+	op(&a, IBV_WR_SEND, 0, 8, &b, 0, 2, SENT);
+	expect(a.scq, 2, IBV_WC_RETRY_EXC_ERR);
+	ck_assert(empty(b.rcq));
+	ck_assert_int_eq(b.qp->state, IBV_QPS_RTS);
+}
+
+START_TEST(stranger)
+{
+	opt.retry_cnt = 1;
+	run(task, stranger_body);
+}
+END_TEST
+
+/* Packets that our own requester would never send: none does any harm. */
+static void malformed_body(void)
+{
+	uint64_t state = (uint64_t)source.permille[0];
+	uint8_t service = b.qp->qp_type == IBV_QPT_UD ? SERVICE_UD : SERVICE_UC;
+	fill(b.buf, 65536, 1);
+	for (unsigned i = 0; i < 8; i++)
+		recv_post(&b, 0, 5000, i);
+	for (unsigned i = 0; i < 4000; i++) {
+		static const uint32_t lengths[] = {0, 1, 8, 1024, 1025, 4096, 4097};
+		uint32_t len = lengths[rnd(&state) % 7];
+		struct packet *pkt = packet_get(net, len);
+		memset(pkt->payload, 0, len);
+		pkt->service = service;
+		pkt->opcode = (uint8_t)(rnd(&state) % (OP_CODES + 2));
+		pkt->from = a.gid.raw[15] - 1u;
+		pkt->dest_qpn = b.qp->qp_num;
+		pkt->psn = rnd(&state) % 3 ? ((struct rnic_qp *)b.qp)->resp.psn
+					   : (uint32_t)rnd(&state) & PSN_MASK;
+		pkt->qkey = rnd(&state) % 2 ? QKEY : 0;
+		pkt->ack_req = true;
+		pkt->rkey = b.mr->rkey;
+		/* Beyond the region, or with another length than the packets'. */
+		pkt->va = (uintptr_t)b.buf + BUF - rnd(&state) % 3;
+		pkt->dma_len = rnd(&state) % 2 ? len + 4 : (uint32_t)rnd(&state);
+		pkt->name.who = &((struct rnic_qp *)a.qp)->actor;
+		rnic_take(net, (struct rnic_qp *)b.qp, pkt);
+		if (i % 16 == 0)
+			rt_sleep(US);
+		for (struct ibv_wc wc; ibv_poll_cq(b.rcq, 1, &wc);) {
+			/* No packet of these services invalidates. */
+			ck_assert(wc.status != IBV_WC_REM_INV_REQ_ERR &&
+				  !(wc.wc_flags & IBV_WC_WITH_INV));
+			if (wc.status == IBV_WC_SUCCESS) {
+				ck_assert(service == SERVICE_UC || wc.byte_len <= GRH_BYTES + 4096);
+				recv_post(&b, 0, 5000, wc.wr_id);
+			}
+		}
+	}
+	static uint8_t want[65536];
+	fill(want, sizeof(want), 1);
+	ck_assert_mem_eq(b.buf + 8192, want + 8192, sizeof(want) - 8192);
+	ck_assert_uint_eq(source.asked[CHOICE_PACKET], 0); /* nothing was answered */
+}
+
+static void malformed_uc_body(void)
+{
+	remake_both(IBV_QPT_UC);
+	malformed_body();
+}
+
+static void malformed_ud_body(void)
+{
+	remake_both(IBV_QPT_UD);
+	malformed_body();
+}
+
+START_TEST(malformed)
+{
+	source.permille[0] = (unsigned)_i;
+	source.answer = deliver;
+	run(task, _i % 2 ? malformed_ud_body : malformed_uc_body);
+}
+END_TEST
+
+/* --- a link without room --- */
+
+static struct {
+	bool room;
+	uint64_t taken;
+} other_end;
+
+static bool has_room(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t *taken)
+{
+	(void)link;
+	(void)peer;
+	(void)dest_qpn;
+	*taken = other_end.taken;
+	return other_end.room;
+}
+
+START_TEST(patience)
+{
+	struct link link = {.ready = has_room};
+	struct link_patience p = {0};
+	/* It is slow, and takes something now and then: wait. */
+	for (uint64_t now = 1000; now < 5000; now += 50, other_end.taken += now % 100 == 0)
+		ck_assert(!link_ready(&link, 1, 2, now, 101, &p));
+	/* It takes nothing any more. */
+	ck_assert(!link_ready(&link, 1, 2, 5000, 101, &p));
+	ck_assert(link_ready(&link, 1, 2, 5101, 101, &p));
+	ck_assert(link_ready(&link, 1, 2, 5102, 101, &p));
+	/* It does. */
+	other_end.taken++;
+	ck_assert(!link_ready(&link, 1, 2, 5103, 101, &p));
+	other_end.room = true;
+	ck_assert(link_ready(&link, 1, 2, 5104, 101, &p));
+	other_end.room = false;
+	ck_assert(!link_ready(&link, 1, 2, 9000, 101, &p));
+}
+END_TEST
+
+static bool busy(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t *taken)
+{
+	(void)link;
+	(void)peer;
+	(void)dest_qpn;
+	*taken = rt_now();
+	return rt_now() < US || rt_now() > 20 * MS;
+}
+
+static unsigned lose_first(const struct choice_point *at, unsigned n)
+{
+	(void)n;
+	return at->kind == CHOICE_PACKET && at->b == 1 && at->c == 1 ? PACKET_LOSE : 0;
+}
+
+/* A reliable connection's lost packet that cannot be sent again for long, as others fill the link,
+ * costs one retry. */
+static void busy_body(void)
+{
+	net->link->ready = busy;
+	recv_post(&b, 0, 64, 1);
+	op(&a, IBV_WR_SEND, 0, 8, &b, 0, 2, SENT);
+	expect(a.scq, 2, IBV_WC_SUCCESS);
+	expect(b.rcq, 1, IBV_WC_SUCCESS);
+	ck_assert_uint_gt(rt_now(), 20 * MS);
+}
+
+START_TEST(busy_link)
+{
+	source.answer = lose_first;
+	opt.retry_cnt = 2;
+	run(connected, busy_body);
+}
+END_TEST
+
+/* --- memory that is gone --- */
+
+static bool no_write(void *to, const void *from, size_t len)
+{
+	(void)to;
+	(void)from;
+	(void)len;
+	return false;
+}
+
+static uint32_t no_random(void)
+{
+	return 0x1234567;
+}
+
+static int no_check(const void *addr, uint64_t len, unsigned access)
+{
+	(void)addr;
+	(void)len;
+	(void)access;
+	return 0;
+}
+
+static void (*real_send)(struct link *link, unsigned from, struct packet *pkt);
+static unsigned packets;
+
+static void count_send(struct link *link, unsigned from, struct packet *pkt)
+{
+	packets++;
+	real_send(link, from, pkt);
+}
+
+static const struct rnic_memory gone_memory = {
+	.random = no_random, .check = no_check, .write = no_write};
+static enum ibv_event_type last_event;
+
+static void note_event(struct rnic_hca *hca, enum ibv_event_type type, void *element)
+{
+	(void)hca;
+	last_event = element == b.qp ? type : 0;
+}
+
+/* Found out after the message was let in: the receiver's error, and none of its sender's
+ * business. */
+static void gone_body(void)
+{
+	static const enum ibv_qp_type types[] = {IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_UC};
+	unsigned i = source.permille[0];
+	remake_both(types[i]);
+	to_hca(b.ctx)->memory = &gone_memory;
+	b.mr = rnic_reg_mr(b.pd, b.buf, BUF, ALL_ACCESS);
+	to_hca(b.ctx)->hooks.event = note_event;
+	real_send = net->link->send;
+	net->link->send = count_send;
+	recv_post(&b, 0, 100, 1);
+	if (types[i] == IBV_QPT_UD)
+		send_datagram(&a, 0, 8, &b, address_of(&a, &b));
+	else
+		op(&a, i ? IBV_WR_RDMA_WRITE : IBV_WR_SEND, 0, 8, &b, 0, 7, SENT);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	expect(b.rcq, 1, i < 2 ? IBV_WC_LOC_PROT_ERR : IBV_WC_WR_FLUSH_ERR);
+	ck_assert_int_eq(last_event, i < 2 ? 0 : IBV_EVENT_QP_ACCESS_ERR);
+	ck_assert_int_eq(b.qp->state, IBV_QPS_ERR);
+	rt_sleep(MS);
+	ck_assert_int_eq(a.qp->state, IBV_QPS_RTS);
+	ck_assert_uint_eq(packets, 1);
+}
+
+START_TEST(gone)
+{
+	source.permille[0] = (unsigned)_i;
+	run(task, gone_body);
+}
+END_TEST
+
+/* --- much of it, over a bad link --- */
+
+#define SLOT  8192u
+#define SLOTS 8u
+#define SENDS 300u
+
+/* Each message is `number`, then what fill() makes of it: all that arrive are whole, and so are
+ * those that a datagram's duplicate brings. */
+static void bad_link_body(bool ud)
+{
+	uint64_t state = source.state;
+	unsigned got = 0, done = 0, sent = 0, last = 0;
+	uint32_t front = ud ? GRH_BYTES : 0;
+	struct ibv_ah *ah = address_of(&a, &b);
+	for (unsigned i = 0; i < SLOTS; i++)
+		recv_post(&b, i * SLOT, SLOT, i);
+	while (done < SENDS) {
+		struct ibv_wc wc;
+		if (sent < SENDS && sent - done < SLOTS) {
+			uint32_t len = 8 + (uint32_t)rnd(&state) % (ud ? 4080 : 7000);
+			size_t off = sent % SLOTS * SLOT;
+			fill(a.buf + off, len, sent);
+			set_word(&a, off, sent++);
+			struct ibv_sge sge;
+			struct ibv_send_wr wr = ud ? datagram(&a, &sge, off, len, &b, ah)
+						   : wr_make(&a, IBV_WR_SEND, &sge, off, len, &b,
+							     0);
+			post(&a, &wr);
+		}
+		while (ibv_poll_cq(a.scq, 1, &wc)) {
+			ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
+			done++;
+		}
+		rt_sleep(20 * US);
+		while (ibv_poll_cq(b.rcq, 1, &wc)) {
+			static uint8_t want[SLOT];
+			const size_t at = wc.wr_id * SLOT + front;
+			ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
+			uint64_t number = word(&b, at);
+			ck_assert_uint_lt(number, sent);
+			fill(want, wc.byte_len - front, number);
+			memcpy(want, &number, 8);
+			ck_assert_mem_eq(b.buf + at, want, wc.byte_len - front);
+			if (!got || number > last)
+				last = (unsigned)number;
+			got++;
+			recv_post(&b, wc.wr_id * SLOT, SLOT, wc.wr_id);
+		}
+	}
+	ck_assert_uint_gt(got, SENDS / 3);
+	ck_assert_uint_gt(last, SENDS - 30);
+	ck_assert_int_eq(b.qp->state, IBV_QPS_RTS);
+}
+
+static void bad_uc_body(void)
+{
+	remake_both(IBV_QPT_UC);
+	bad_link_body(false);
+}
+
+static void bad_ud_body(void)
+{
+	remake_both(IBV_QPT_UD);
+	bad_link_body(true);
+}
+
+START_TEST(bad_link)
+{
+	source.state = (uint64_t)_i + 1;
+	source.permille[CHOICE_PACKET] = 60;
+	source.permille[CHOICE_LAND] = _i % 2 ? 5 : 0;
+	opt.psn = 0xfffff0;
+	opt.hw.ack_early = _i % 3 != 0;
+	run(task, _i % 4 < 2 ? bad_uc_body : bad_ud_body);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("rnic_types");
+	TCase *tc = tcase_create("rnic_types");
+	tcase_add_checked_fixture(tc, setup_options, NULL);
+	tcase_add_test(tc, transitions);
+	tcase_add_test(tc, truths);
+	tcase_add_test(tc, iwarp);
+	tcase_add_test(tc, connection);
+	tcase_add_loop_test(tc, gap, 0, 6);
+	tcase_add_test(tc, refusals);
+	tcase_add_test(tc, send_error);
+	tcase_add_test(tc, receive_error);
+	tcase_add_test(tc, window);
+	tcase_add_test(tc, datagrams);
+	tcase_add_test(tc, keys);
+	tcase_add_test(tc, datagram_errors);
+	tcase_add_test(tc, handles);
+	tcase_add_test(tc, extended);
+	tcase_add_test(tc, stranger);
+	tcase_add_loop_test(tc, malformed, 0, 20);
+	tcase_add_test(tc, patience);
+	tcase_add_test(tc, busy_link);
+	tcase_add_loop_test(tc, gone, 0, 3);
+	tcase_add_loop_test(tc, bad_link, 0, 24);
+	suite_add_tcase(suite, tc);
+	return run_suite(suite);
+}

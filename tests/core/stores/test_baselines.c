@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The two baselines, CA without persistence and Forca: what each breaks and keeps, workload by
+ * workload, found by the explorer; and that their structural checks notice a pool that was damaged.
+ */
+#include <check.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/explore/campaign.h"
+#include "checker/judge/names.h"
+#include "scenarios/stores.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+#define RDA   TM_BIT(TM_RDA)
+#define LIN   TM_BIT(TM_LIN)
+#define DUR   TM_BIT(TM_DUR)
+#define BUF   TM_BIT(TM_BUF)
+#define MONO  TM_BIT(TM_MONO)
+#define KEEP  TM_BIT(TM_KEEP)
+#define NORES TM_BIT(TM_NORES)
+#define LIVE  TM_BIT(TM_LIVE)
+#define FSCK  TM_BIT(TM_FSCK)
+
+static const struct {
+	unsigned runs;
+	const char *store, *knobs, *workload;
+	unsigned broken, kept;
+} table[] = {
+	/* Without persistence: the place is known before the value is there, and nothing is
+	   flushed. */
+	{300, "ca", "", "w", RDA | DUR, LIVE | FSCK},
+	{300, "ca", "", "w-r", RDA, LIVE | FSCK},
+	{300, "ca", "domain=wsp", "w", RDA, DUR | LIVE | FSCK},
+	{300, "ca", "", "wr", MONO, LIVE | FSCK},
+	{300, "ca", "", "w1w2", BUF, LIVE | FSCK},
+	{300, "ca", "", "dr", NORES, LIVE | FSCK},
+	{300, "ca", "", "new-w1-w2", RDA, LIVE | FSCK},
+	{300, "ca", "line_torn=on", "new-w1-w2", RDA, LIVE | FSCK},
+	/* Forca: what a GET returns stays; a PUT is durable when somebody has read it. */
+	{300, "forca", "ack_early=off", "w-rr", DUR, RDA | LIN | MONO | KEEP | NORES | LIVE | FSCK},
+	{300, "forca", "ack_early=off", "w-w-r", DUR,
+	 RDA | LIN | MONO | KEEP | NORES | LIVE | FSCK},
+	{300, "forca", "ack_early=off", "wdw", DUR, RDA | LIN | MONO | KEEP | NORES | LIVE | FSCK},
+	{300, "forca", "ack_early=off", "ww-r", DUR, RDA | LIN | MONO | KEEP | NORES | LIVE | FSCK},
+	{300, "forca", "ack_early=off line_torn=on", "new-w1-w2r2", DUR,
+	 RDA | LIN | MONO | KEEP | LIVE | FSCK},
+	{300, "forca", "", "w1w2r2", DUR | BUF, RDA | MONO | KEEP | LIVE | FSCK},
+	{300, "forca", "domain=wsp", "w-w", 0, RDA | DUR | BUF | MONO | KEEP | LIVE | FSCK},
+	{300, "forca", "", "w-rr", LIN, RDA | MONO | KEEP | LIVE | FSCK},
+	{300, "forca", "cache_valid=on ack_early=off", "w-rr", DUR,
+	 RDA | LIN | MONO | KEEP | LIVE | FSCK},
+	{300, "forca", "cache_valid=on ack_early=off", "ww-r", DUR,
+	 RDA | LIN | MONO | KEEP | LIVE | FSCK},
+	{4000, "forca", "timeout=1ms ack_early=off", "w-rr", LIN, RDA | MONO | KEEP | LIVE | FSCK},
+};
+
+static void set_up(struct setup *s, const char *store, const char *knobs, const char *workload)
+{
+	char list[128], *save = NULL;
+	const char *expected;
+	setup_init(s, store_find(store));
+	snprintf(list, sizeof(list), "%s", knobs);
+	for (char *word = strtok_r(list, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+		char *equals = strchr(word, '=');
+		*equals = '\0';
+		ck_assert_int_eq(setup_knob(s, word, equals + 1, &expected), 0);
+	}
+	ck_assert_int_eq(workload_named(workload, &s->w, &expected), 0);
+	ck_assert_int_eq(setup_finish(s), 0);
+}
+
+START_TEST(contracts)
+{
+	struct setup s;
+	struct explorer ex;
+	struct random_source random = {0};
+	set_up(&s, table[_i].store, table[_i].knobs, table[_i].workload);
+	ck_assert_int_eq(explore_open(&ex, &s, &campaign_default.limits), 0);
+	for (uint64_t run = 0; run < table[_i].runs; run++) {
+		random.taken.n = 0;
+		if (run)
+			random_start(&random, campaign_default.seed * 1000003 + run,
+				     campaign_default.deviations);
+		explore_run(&ex, run ? &random.source : NULL, &random.taken);
+	}
+	for (unsigned c = 0; c < TM_CONTRACTS; c++) {
+		ck_assert_msg(!(table[_i].kept & TM_BIT(c)) || !ex.failure[c].found,
+			      "%s %s, %s: %s breaks: %s", table[_i].store, table[_i].knobs,
+			      table[_i].workload, contract_name(c), ex.failure[c].text);
+		ck_assert_msg(!(table[_i].broken & TM_BIT(c)) || ex.failure[c].found,
+			      "%s %s, %s: %s holds", table[_i].store, table[_i].knobs,
+			      table[_i].workload, contract_name(c));
+	}
+	deviations_free(&random.taken);
+	explore_close(&ex);
+	setup_free(&s);
+}
+END_TEST
+
+/* --- the structural checks --- */
+
+struct listener {
+	struct tm_fsck fsck;
+	unsigned defects;
+	char text[200];
+};
+
+static void hear(struct tm_fsck *fsck, const char *fmt, ...)
+{
+	struct listener *l = (struct listener *)fsck;
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(l->text, sizeof(l->text), fmt, ap);
+	va_end(ap);
+	l->defects++;
+}
+
+/* Where a used entry is in the loaded pool: the first line with a key. */
+static uint8_t *entry_of(const struct setup *s)
+{
+	for (size_t at = 0; at < s->region[0].len; at += 64)
+		if (s->image[at])
+			return s->image + at;
+	ck_abort_msg("no entry");
+}
+
+/* A byte of the entry, of the last used line of a region, is changed. */
+static const struct {
+	const char *store, *region; /* NULL: the entry */
+	unsigned at;
+	uint8_t to;
+	const char *words;
+} damage[] = {
+	{"ca", NULL, 0x01, 0x00, "no such key"},
+	{"ca", NULL, 0x00, 'b', "does not lead to it"},
+	{"ca", NULL, 0x27, 0x7f, "outside of the log"},
+	{"forca", NULL, 0x01, 0x00, "no key"},
+	{"forca", NULL, 0x00, 'b', "does not lead"},
+	{"forca", NULL, 0x20, 0x7f, "outside of the pool"},
+	{"forca", "meta", 0x00, 0x01, "not before it"},
+	{"forca", "meta", 0x18, 0x07, "no such state"},
+	{"forca", "meta", 0x08, 0x7f, "outside"},
+	{"forca", "meta", 0x14, 0x00, "CRC does not agree"},
+};
+
+START_TEST(structure)
+{
+	struct setup s;
+	struct explorer ex;
+	struct listener l = {.fsck.bad = hear};
+	set_up(&s, damage[_i].store, "", "w");
+	ck_assert_int_eq(explore_open(&ex, &s, &campaign_default.limits), 0); /* loads s.image */
+	struct tm_env env = {.params = &s.params, .pm = s.image, .pm_len = s.pm_len};
+	s.store->fsck(&env, &l.fsck);
+	ck_assert_msg(!l.defects, "%s", l.text);
+	uint8_t *line = entry_of(&s);
+	if (damage[_i].region) {
+		ck_assert_str_eq(s.region[1].name, damage[_i].region);
+		line = s.image + s.region[1].off + 64; /* the first meta */
+		line[0x18] = 1;			       /* valid: its CRC counts */
+	}
+	line[damage[_i].at] = damage[_i].to;
+	s.store->fsck(&env, &l.fsck);
+	ck_assert_uint_ge(l.defects, 1);
+	ck_assert_msg(strstr(l.text, damage[_i].words) != NULL, "%s", l.text);
+	explore_close(&ex);
+	setup_free(&s);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("baselines");
+	TCase *t = tcase_create("baselines");
+	tcase_add_loop_test(t, contracts, 0, COUNT(table));
+	tcase_add_loop_test(t, structure, 0, COUNT(damage));
+	suite_add_tcase(suite, t);
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
