@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_ARGUMENTS_H
-#define TM_ARGUMENTS_H
+#ifndef TM_CLI_ARGUMENTS_H
+#define TM_CLI_ARGUMENTS_H
 /* What a command that runs stores was asked for: crashtest, fuzz, count. */
 #include <getopt.h>
 #include "checker/explore/campaign.h"

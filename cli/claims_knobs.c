@@ -22,7 +22,8 @@ static void progress(unsigned done, unsigned lines, double seconds)
 
 /* "FSCK breaks in workload ww-c, run 3; without it 100 runs hold (efactory ack_early=off
  * split_trans=on)" */
-static void line_text(const struct claim_knob *line, const struct flip *flip, char *buf, size_t n)
+static void line_text(const struct claim_knob *line, const struct knob_result *flip, char *buf,
+		      size_t n)
 {
 	const struct claim_case *test = &line->test;
 	const char *with = line->kind == KNOB_BREAKS ? "with it" : "without it",
@@ -52,13 +53,13 @@ static void line_text(const struct claim_knob *line, const struct flip *flip, ch
 	}
 }
 
-static void print_line(const struct claim_knob *line, const struct flip *flip)
+static void print_line(const struct claim_knob *line, const struct knob_result *flip)
 {
 	char text[1024];
 	line_text(line, flip, text, sizeof(text));
 	printf("%-10s %-25s ", line->store ? line->store->name : "hardware", line->knob);
 	print_wrapped(INDENT, text);
-	if (!flip_as_said(line, flip))
+	if (!knob_result_as_said(line, flip))
 		printf("%*sDIFFERS: scenarios/claims.txt:%u\n", INDENT, "", line->line);
 }
 
@@ -71,16 +72,16 @@ static bool said(const struct claims *all, const struct tm_store *store, const c
 }
 
 /* How many are otherwise than the file says. */
-static unsigned print_lines(const struct flips *f)
+static unsigned print_lines(const struct sensitivity *f)
 {
 	unsigned differ = 0, values = 0, missing = 0;
 	const struct tm_store *store;
 	char knob[64];
 	for (unsigned i = 0; i < f->claims->knobs; i++) {
 		print_line(&f->claims->knob[i], &f->flip[i]);
-		differ += !flip_as_said(&f->claims->knob[i], &f->flip[i]);
+		differ += !knob_result_as_said(&f->claims->knob[i], &f->flip[i]);
 	}
-	for (; flips_value(values, &store, knob, sizeof(knob)); values++) {
+	for (; sensitivity_value(values, &store, knob, sizeof(knob)); values++) {
 		if (said(f->claims, store, knob))
 			continue;
 		printf("%-10s %-25s scenarios/claims.txt does not speak of it\n",
@@ -96,17 +97,17 @@ static unsigned print_lines(const struct flips *f)
 
 int claims_knobs(const struct claims_options *o, const struct claims *all)
 {
-	struct flips f = {.claims = all, .jobs = o->jobs, .seed = o->budget.seed};
+	struct sensitivity f = {.claims = all, .jobs = o->jobs, .seed = o->budget.seed};
 	int status;
 	if (isatty(STDERR_FILENO) && !o->quiet)
 		f.progress = progress;
-	int error = flips_run(&f);
+	int error = sensitivity_run(&f);
 	progress_line(NULL);
 	if (error)
 		status = fail(EXIT_INTERNAL, "the switches could not be tested: %s",
 			      strerror(-error));
 	else
 		status = print_lines(&f) ? EXIT_BROKEN : EXIT_HELD;
-	flips_free(&f);
+	sensitivity_free(&f);
 	return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_CLI_H
-#define TM_CLI_H
+#ifndef TM_CLI_CLI_H
+#define TM_CLI_CLI_H
 /*
  * The command line: a file per sub-command, and what they share: bad input
  * (input.c), files that are written (output.c), the terminal and signals (terminal.c). docs/cli.md

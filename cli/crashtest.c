@@ -19,7 +19,7 @@
 /* --- traces --- */
 
 /* Write one case down; `number` of its cell. 0, or the status behind a message. */
-static int write_case(const struct campaign_config *cfg, const struct broken_case *found,
+static int write_case(const struct campaign_config *cfg, const struct minimized_failure *found,
 		      unsigned contract, unsigned number, const char *dir, struct report_case *one)
 {
 	char tail[16] = "";
@@ -54,15 +54,16 @@ static int not_again(const struct campaign *c, unsigned config, unsigned contrac
 static int write_cell(const struct campaign *c, unsigned config, unsigned contract, const char *dir,
 		      struct report_cell *cell)
 {
-	struct cases *cases = malloc(sizeof(*cases));
+	struct minimized *cases = malloc(sizeof(*cases));
 	int status = 0;
-	int error = !cases				 ? -ENOMEM
-		    : cell->why || c->options.exhaustive ? cases_first(c, config, contract, cases)
-							 : cases_find(c, config, contract, cases);
+	int error = !cases ? -ENOMEM
+		    : cell->why || c->options.exhaustive
+			    ? minimized_first(c, config, contract, cases)
+			    : minimized_find(c, config, contract, cases);
 	if (error)
 		status = not_again(c, config, contract);
 	for (unsigned i = 0; !error && i < cases->n && !status; i++) {
-		const struct broken_case *found = &cases->found[i];
+		const struct minimized_failure *found = &cases->found[i];
 		struct report_case *one = &cell->one[i];
 		snprintf(one->text, sizeof(one->text), "%s", found->text);
 		one->operations = workload_ops(&found->setup.w);
@@ -74,7 +75,7 @@ static int write_cell(const struct campaign *c, unsigned config, unsigned contra
 	}
 	if (!error) {
 		cell->left = cases->left;
-		cases_free(cases);
+		minimized_free(cases);
 	}
 	free(cases);
 	return status;
@@ -232,7 +233,7 @@ static int run(struct campaign *c, const struct arguments *a)
 	if (a->junit && !status)
 		status = write_junit(&r, a->junit);
 	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++)
-		for (unsigned n = 0; n < CASES_MAX; n++)
+		for (unsigned n = 0; n < MINIMIZED_MAX; n++)
 			free(r.cell[i / TM_CONTRACTS][i % TM_CONTRACTS].one[n].trace);
 	free(r.cell);
 	if (status)

@@ -23,7 +23,7 @@ struct examine_options {
 	unsigned histories;
 	unsigned long long offset, boot;
 	bool quiet, known;
-	struct artefact a;
+	struct crash_bundle a;
 };
 
 static void help(void)
@@ -109,7 +109,7 @@ static void print_cell(const struct exam *e, unsigned k, unsigned watched)
 		print_break(&cell->possible, k, false);
 }
 
-static void print_exam(const struct artefact *a, const struct exam *e)
+static void print_exam(const struct crash_bundle *a, const struct exam *e)
 {
 	const struct cut *c = &a->cut;
 
@@ -173,8 +173,8 @@ static json_t *cells_json(const struct cut *c, const struct exam *e)
 	return cells;
 }
 
-static int save_json(const char *path, const struct artefact *a, const struct exam *e, int status,
-		     const char *artefact)
+static int save_json(const char *path, const struct crash_bundle *a, const struct exam *e,
+		     int status, const char *artefact)
 {
 	json_t *all = json_pack(
 		"{s:o, s:i, s:i, s:I, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:b, s:i, s:s}",
@@ -226,7 +226,7 @@ static int verdict_status(const struct cut *c, const struct exam *e)
 	return unsure ? EXIT_UNSURE : EXIT_HELD;
 }
 
-static int run(const struct artefact *a, struct exam *e)
+static int run(const struct crash_bundle *a, struct exam *e)
 {
 	char why[400];
 	int error = examine(&a->cut, &a->options, e, why, sizeof(why));
@@ -240,7 +240,7 @@ static int run(const struct artefact *a, struct exam *e)
 /* `name`: to be freed. */
 static int write_artefact(struct examine_options *o, const struct exam *e, char **name)
 {
-	struct artefact *a = &o->a;
+	struct crash_bundle *a = &o->a;
 	const struct exam_break *b;
 
 	a->contract = worst(&a->cut, e, &a->happened);
@@ -252,18 +252,18 @@ static int write_artefact(struct examine_options *o, const struct exam *e, char 
 		     a->cut.store.variant, a->cut.boot,
 		     contract_name((enum tm_contract)a->contract)) < 0)
 		return fail(EXIT_INTERNAL, "out of memory");
-	int error = save_file(*name, artefact_write, a);
+	int error = save_file(*name, crash_bundle_write, a);
 	return error ? fail(EXIT_USAGE, "%s: %s", *name, strerror(-error)) : EXIT_HELD;
 }
 
-static bool breaks_again(const struct artefact *a, const struct exam *e)
+static bool breaks_again(const struct crash_bundle *a, const struct exam *e)
 {
 	const struct exam_cell *cell = &e->cell[a->contract];
 
 	return cell->happened.keys || (!a->happened && cell->possible.keys);
 }
 
-static int replay_verdict(const struct artefact *a, const struct exam *e, const char *path)
+static int replay_verdict(const struct crash_bundle *a, const struct exam *e, const char *path)
 {
 	const char *name = a->contract < 0 ? "" : contract_name((enum tm_contract)a->contract);
 	int status = a->contract < 0	  ? verdict_status(&a->cut, e)
@@ -282,10 +282,10 @@ static int replay_verdict(const struct artefact *a, const struct exam *e, const 
 
 int replay_artefact(const char *path, bool quiet)
 {
-	struct artefact *a = calloc(1, sizeof(*a));
+	struct crash_bundle *a = calloc(1, sizeof(*a));
 	struct exam e = {0};
 	char why[400];
-	int status, error = a ? artefact_read(a, path, why, sizeof(why)) : -ENOMEM;
+	int status, error = a ? crash_bundle_read(a, path, why, sizeof(why)) : -ENOMEM;
 
 	if (error) {
 		status = fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s",

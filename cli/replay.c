@@ -58,7 +58,7 @@ static int replay_open(struct explorer *ex, struct trace *t, const char *path, s
 	struct replay_audience audience = {0};
 	char text[DEVIATION_TEXT];
 	if (story)
-		audience = record_audience(&story->record, &t->deviations);
+		audience = event_log_audience(&story->record, &t->deviations);
 	int error = replay(ex, &t->deviations, t->contract == TM_KEEP, story ? &audience : NULL,
 			   out);
 	if (!error && out->unused) {
@@ -135,10 +135,10 @@ static int replay_read(struct trace *t, const char *path, const struct options *
 static int replay_file(const char *path, const struct options *o)
 {
 	struct trace t;
-	if (artefact_begins(path) && (o->html || o->repeat > 1))
+	if (crash_bundle_begins(path) && (o->html || o->repeat > 1))
 		return fail(EXIT_USAGE, "%s: a power cut is told without --html and --repeat",
 			    path);
-	if (artefact_begins(path))
+	if (crash_bundle_begins(path))
 		return replay_artefact(path, o->quiet);
 	int status = read_trace(path, &t);
 	if (status)
@@ -153,7 +153,7 @@ static int replay_file(const char *path, const struct options *o)
 		story->where = o->quiet && !o->html ? NULL : where_new();
 		status = replay_read(&t, path, o, story);
 		where_free(story->where);
-		record_free(&story->record);
+		event_log_free(&story->record);
 	} else {
 		status = fail(EXIT_INTERNAL, "out of memory");
 	}

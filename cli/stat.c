@@ -43,7 +43,7 @@ static int is_page(const struct dirent *entry)
 	return !strncmp(entry->d_name, "nic.", 4);
 }
 
-static int visit_all(const struct choice *choice, visit_fn *visit, void *arg, unsigned *found)
+static int visit_all(const struct choice *choice, visit_fn *occurrence, void *arg, unsigned *found)
 {
 	static struct nic_page page;
 	struct dirent **entry;
@@ -63,7 +63,7 @@ static int visit_all(const struct choice *choice, visit_fn *visit, void *arg, un
 				      choice->config.net, entry[i]->d_name);
 		if (!rc && (!choice->pid || choice->pid == page.pid)) {
 			(*found)++;
-			status = visit(choice, entry[i]->d_name, &page, arg);
+			status = occurrence(choice, entry[i]->d_name, &page, arg);
 		}
 		free(entry[i]);
 	}

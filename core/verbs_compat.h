@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_PLACEMENT_H
-#define TM_PLACEMENT_H
+#ifndef TM_VERBS_COMPAT_H
+#define TM_VERBS_COMPAT_H
 /*
  * RDMA FLUSH and ATOMIC WRITE as store code posts them (InfiniBand Architecture
  * Specification, annex A19, memory placement extensions).

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_BYTES_H
-#define TM_BYTES_H
+#ifndef TM_FAULTINJECT_BYTES_H
+#define TM_FAULTINJECT_BYTES_H
 /*
  * Answers of choose() from a byte buffer, for fuzzing. Any bytes are good.
  *

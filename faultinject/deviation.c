@@ -22,14 +22,14 @@ static const char *const place_words[CRASH_PLACES] = {
 	"after return",	     "before fence", "before store", "before landing", "before drain",
 	"before write-back", "at end",	     "anywhere",     "before entry"};
 
-void op_label_print(struct op_label op, unsigned visit, char *buf, size_t n)
+void op_label_print(struct op_label op, unsigned occurrence, char *buf, size_t n)
 {
-	if (!op.kind && visit > 1)
-		snprintf(buf, n, "-#%u", visit);
+	if (!op.kind && occurrence > 1)
+		snprintf(buf, n, "-#%u", occurrence);
 	else if (!op.kind)
 		snprintf(buf, n, "-");
-	else if (visit > 1)
-		snprintf(buf, n, "c%u.%s%u#%u", op.client, op_words[op.kind], op.nth, visit);
+	else if (occurrence > 1)
+		snprintf(buf, n, "c%u.%s%u#%u", op.client, op_words[op.kind], op.nth, occurrence);
 	else
 		snprintf(buf, n, "c%u.%s%u", op.client, op_words[op.kind], op.nth);
 }
@@ -71,21 +71,22 @@ static bool scan(const char *text, const char *pattern, uint32_t *a, uint32_t *b
 	return text && !*text;
 }
 
-static int visit_parse(const char *text, uint32_t plain, uint16_t *visit)
+static int visit_parse(const char *text, uint32_t plain, uint16_t *occurrence)
 {
 	uint32_t n = plain;
 	if (*text && (!scan(text, "#%u", &n, NULL, NULL) || n > UINT16_MAX || n == plain))
 		return -EINVAL;
-	*visit = (uint16_t)n;
+	*occurrence = (uint16_t)n;
 	return 0;
 }
 
 /* `plain`: the visit that is not printed. */
-static int op_label_parse(const char *text, uint32_t plain, struct op_label *op, uint16_t *visit)
+static int op_label_parse(const char *text, uint32_t plain, struct op_label *op,
+			  uint16_t *occurrence)
 {
 	*op = (struct op_label){0};
 	if (*text == '-')
-		return visit_parse(text + 1, plain, visit);
+		return visit_parse(text + 1, plain, occurrence);
 	for (unsigned k = 1; k < OP_KINDS; k++) {
 		char pattern[24];
 		uint32_t client, nth;
@@ -96,7 +97,7 @@ static int op_label_parse(const char *text, uint32_t plain, struct op_label *op,
 		if (client < 1 || client >= ACTOR_CLIENTS || nth < 1 || nth > UINT16_MAX)
 			return -EINVAL;
 		*op = (struct op_label){(uint8_t)client, (uint8_t)k, (uint16_t)nth};
-		return visit_parse(rest, 1, visit) || !*visit ? -EINVAL : 0;
+		return visit_parse(rest, 1, occurrence) || !*occurrence ? -EINVAL : 0;
 	}
 	return -EINVAL;
 }
@@ -104,8 +105,12 @@ static int op_label_parse(const char *text, uint32_t plain, struct op_label *op,
 uint64_t deviation_key(const struct deviation *d)
 {
 	struct actor who;
-	struct choice_point at = {
-		.kind = d->kind, .op = d->op, .visit = d->visit, .a = d->a, .b = d->b, .c = d->c};
+	struct choice_point at = {.kind = d->kind,
+				  .op = d->op,
+				  .occurrence = d->occurrence,
+				  .a = d->a,
+				  .b = d->b,
+				  .c = d->c};
 	if (d->kind == CHOICE_LINE)
 		at.c = 0; /* the versions there were are not part of the name */
 	if (d->who[0]) {
@@ -123,7 +128,7 @@ void deviation_record(struct deviation *d, const struct choice_point *at, unsign
 	if (at->who)
 		memcpy(d->who, at->who->name, sizeof(d->who));
 	d->op = at->op;
-	d->visit = at->visit;
+	d->occurrence = at->occurrence;
 	d->a = at->a;
 	d->b = at->b;
 	d->c = at->c;
@@ -466,7 +471,7 @@ static int parse_line(struct deviation *d, const struct deviation_names *names, 
 		return -EINVAL;
 	}
 	d->kind = CHOICE_LINE;
-	d->visit = 0;
+	d->occurrence = 0;
 	d->a = (uint32_t)(off / LINE);
 	d->c = versions;
 	d->answer = (unsigned)answer;
@@ -484,10 +489,10 @@ void deviation_print(const struct deviation *d, const struct deviation_names *na
 		return;
 	}
 	/* Nobody has no visits; somebody without an operation starts with the first. */
-	if (!d->op.kind && d->visit != !!d->who[0])
-		snprintf(label, sizeof(label), "-#%u", d->visit);
+	if (!d->op.kind && d->occurrence != !!d->who[0])
+		snprintf(label, sizeof(label), "-#%u", d->occurrence);
 	else
-		op_label_print(d->op, d->op.kind ? d->visit : 1, label, sizeof(label));
+		op_label_print(d->op, d->op.kind ? d->occurrence : 1, label, sizeof(label));
 	print_point(d, point, sizeof(point));
 	print_answer(d, answer, sizeof(answer));
 	snprintf(buf, n, "%s %s %s: %s", d->who[0] ? d->who : "-", label, point, answer);
@@ -515,7 +520,7 @@ int deviation_parse(struct deviation *d, const struct deviation_names *names, co
 	}
 	if (strcmp(copy, "-"))
 		memcpy(d->who, copy, strlen(copy));
-	if (op_label_parse(label, !!d->who[0], &d->op, &d->visit)) {
+	if (op_label_parse(label, !!d->who[0], &d->op, &d->occurrence)) {
 		*expected = "an operation such as \"c1.put2\", or \"-\"";
 		return -EINVAL;
 	}
@@ -526,7 +531,7 @@ int deviation_parse(struct deviation *d, const struct deviation_names *names, co
 		return -EINVAL;
 	}
 	if (d->kind == CHOICE_CRASH && d->a == CRASH_AT_END &&
-	    (d->who[0] || d->op.kind || d->visit)) {
+	    (d->who[0] || d->op.kind || d->occurrence)) {
 		*expected = "\"- - power at end\": it is nobody's";
 		return -EINVAL;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_DEVIATION_H
-#define TM_DEVIATION_H
+#ifndef TM_FAULTINJECT_DEVIATION_H
+#define TM_FAULTINJECT_DEVIATION_H
 /*
  * A deviation: one answer of choose() other than the plain one, with the name of
  * its choice point. docs/trace-format.md describes the words.
@@ -12,7 +12,7 @@ struct deviation {
 	uint8_t kind;	      /* enum choice_kind */
 	char who[ACTOR_NAME]; /* "": nobody's (a line, the end of the run) */
 	struct op_label op;
-	uint16_t visit;
+	uint16_t occurrence;
 	uint32_t a, b, c;
 	unsigned answer;
 	unsigned n;    /* how many answers there were; 0: not known (read from a file) */
@@ -37,7 +37,7 @@ void deviation_print(const struct deviation *d, const struct deviation_names *na
 int deviation_parse(struct deviation *d, const struct deviation_names *names, const char *text,
 		    const char **expected);
 /* "c1.put2", "c1.put2#3", "-", "-#2". */
-void op_label_print(struct op_label op, unsigned visit, char *buf, size_t n);
+void op_label_print(struct op_label op, unsigned occurrence, char *buf, size_t n);
 
 /* A growing list. */
 struct deviations {

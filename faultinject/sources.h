@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_SOURCES_H
-#define TM_SOURCES_H
+#ifndef TM_FAULTINJECT_SOURCES_H
+#define TM_FAULTINJECT_SOURCES_H
 /* Where the answers of choose() come from. */
 #include "faultinject/deviation.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_SYSTEMATIC_H
-#define TM_SYSTEMATIC_H
+#ifndef TM_FAULTINJECT_SYSTEMATIC_H
+#define TM_FAULTINJECT_SYSTEMATIC_H
 /*
  * The source of a systematic search: one run under a few given deviations, and what
  * the search needs to know of it. systematic.c opens with how.

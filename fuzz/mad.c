@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A libFuzzer target for the communication manager's messages (core/provider/cm/mad.h): any bytes. What is
- * taken says the same when it is encoded and taken again.
+ * A libFuzzer target for the communication manager's messages (core/provider/cm/mad.h): any bytes.
+ * What is taken says the same when it is encoded and taken again.
  *
  *	build-clang/fuzz_mad -max_len=256 build/corpus/mad
  */

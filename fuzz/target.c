@@ -175,7 +175,7 @@ void target_run(const uint8_t *bytes, size_t n)
 	for (unsigned m = 0; m < WORLDS; m++)
 		part[m] = (struct replay_part){&source.source, m == 1 && bytes_cut(&source, 1)};
 	memset(&out, 0, sizeof(out));
-	explore_floor(&w->ex);
+	explore_lower_bound(&w->ex);
 	replay_sources(&w->ex, part,
 		       &(struct replay_audience){.machine_starts = machine_starts, .arg = &source},
 		       &out);

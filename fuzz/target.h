@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_TARGET_H
-#define TM_TARGET_H
+#ifndef TM_FUZZ_TARGET_H
+#define TM_FUZZ_TARGET_H
 /*
  * One input, for fuzzers that make inputs themselves. Its bytes decide everything:
  * workload, schedule, faults, the power failures and what is left by them

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A libFuzzer target for the packet parser (core/provider/link/wire.h): any bytes, from the BTH on, with and
- * without a check of the ICRC. What is taken says the same when it is encoded and parsed again.
+ * A libFuzzer target for the packet parser (core/provider/link/wire.h): any bytes, from the BTH on,
+ * with and without a check of the ICRC. What is taken says the same when it is encoded and parsed
+ * again.
  *
  *	build-clang/fuzz_wire -max_len=256 build/corpus/wire
  */

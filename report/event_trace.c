@@ -28,28 +28,28 @@ static void section(const char *title)
 
 /* --- events --- */
 
-void story_label(const struct record_event *e, char *buf, size_t n)
+void story_label(const struct logged_event *e, char *buf, size_t n)
 {
 	buf[0] = '\0';
 	if (e->op.kind)
-		op_label_print(e->op, e->visit, buf, n);
+		op_label_print(e->op, e->occurrence, buf, n);
 }
 
-static bool detail(const struct record_event *e)
+static bool detail(const struct logged_event *e)
 {
-	return e->kind == TOLD_STORE || e->kind == TOLD_FLUSH || e->kind == TOLD_FENCE ||
-	       e->kind == TOLD_FETCH || e->kind == TOLD_POST;
+	return e->kind == TRACED_STORE || e->kind == TRACED_FLUSH || e->kind == TRACED_FENCE ||
+	       e->kind == TRACED_FETCH || e->kind == TRACED_POST;
 }
 
-static void print_event(const struct story *st, const struct record_event *e)
+static void print_event(const struct story *st, const struct logged_event *e)
 {
-	const char *text = record_text(&st->record, e);
+	const char *text = event_log_text(&st->record, e);
 	char label[40], line[160];
 	if (!*text || (st->brief && detail(e)))
 		return;
 	story_label(e, label, sizeof(label));
 	where_print(st->where, e->pc, line, sizeof(line));
-	printf("%10.3f us  %-15s %-9s ", (double)e->at / 1000.0, record_actor(&st->record, e),
+	printf("%10.3f us  %-15s %-9s ", (double)e->at / 1000.0, event_log_actor(&st->record, e),
 	       label);
 	if (line[0])
 		printf("%-56s  %s\n", text, line);
@@ -57,12 +57,12 @@ static void print_event(const struct story *st, const struct record_event *e)
 		puts(text);
 }
 
-void story_survived(const struct record_line *l, char *buf, size_t n)
+void story_survived(const struct logged_line *l, char *buf, size_t n)
 {
 	pmem_answer_print(l->versions, l->answer, buf, n);
 }
 
-static void print_line(const struct story *st, const struct record_line *l)
+static void print_line(const struct story *st, const struct logged_line *l)
 {
 	const struct setup *s = &st->trace->setup;
 	char name[64], label[40], line[160], answer[64];
@@ -72,10 +72,10 @@ static void print_line(const struct story *st, const struct record_line *l)
 	       paint(l->answer ? PLAIN : ""),
 	       l->touched == RECORD_NONE ? "   (nobody looks at it)" : "");
 	for (unsigned v = 1; v <= l->versions; v++) {
-		const struct record_version *version = &st->record
+		const struct logged_version *version = &st->record
 								.version[l->first_version + v - 1];
 		const struct pmem_version *how = &version->how;
-		op_label_print(how->op, how->visit, label, sizeof(label));
+		op_label_print(how->op, how->occurrence, label, sizeof(label));
 		where_print(st->where, how->pc, line, sizeof(line));
 		printf("  %16s version %u: %u bytes at +0x%02x by %s for %s%s%s\n", "", v, how->len,
 		       how->off,
@@ -89,7 +89,7 @@ static void print_line(const struct story *st, const struct record_line *l)
 /* The power failure of a machine. */
 static void print_flight(const struct story *st, unsigned machine)
 {
-	const struct record *r = &st->record;
+	const struct event_log *r = &st->record;
 	unsigned n = 0;
 	section(machine ? "the power fails again, in recovery or after it" : "the power fails");
 	for (unsigned i = 0; i < r->lines; i++) {
@@ -106,7 +106,7 @@ static void print_flight(const struct story *st, unsigned machine)
 
 static void print_machines(const struct story *st)
 {
-	const struct record *r = &st->record;
+	const struct event_log *r = &st->record;
 	for (unsigned m = 0; m < r->machines; m++) {
 		if (m)
 			print_flight(st, m - 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_STORY_H
-#define TM_STORY_H
+#ifndef TM_REPORT_EVENT_TRACE_H
+#define TM_REPORT_EVENT_TRACE_H
 /* A replay told: on standard output (story.c), as a page (page.c). Both read one record of it. */
 #include "checker/trace/cause.h"
 #include "checker/trace/event_log.h"
@@ -13,7 +13,7 @@ struct story {
 	const char *name; /* of the trace */
 	struct where *where;
 	bool brief; /* leave out single stores, reads, flushes, fences and posts */
-	struct record record;
+	struct event_log record;
 	struct replay_outcome outcome;
 	struct cause cause;
 };
@@ -24,8 +24,8 @@ void story_print(const struct story *st);
 int story_page(FILE *out, const void *story);
 
 /* What stands behind "lost" and "kept": "version 0 of 1". */
-void story_survived(const struct record_line *l, char *buf, size_t n);
+void story_survived(const struct logged_line *l, char *buf, size_t n);
 /* The operation that an event belongs to: "c1.put1#2", or "". */
-void story_label(const struct record_event *e, char *buf, size_t n);
+void story_label(const struct logged_event *e, char *buf, size_t n);
 
 #endif

@@ -39,7 +39,7 @@ struct lane {
 struct page {
 	FILE *out;
 	const struct story *st;
-	const struct record *r;
+	const struct event_log *r;
 	struct lane *lane;
 	unsigned lanes;
 	int *column; /* of each event; -1: not in the chart */
@@ -124,10 +124,10 @@ static void add_lane(struct page *p, int actor, uint32_t line)
  * there is room. */
 static void add_pm_lanes(struct page *p)
 {
-	const struct record *r = p->r;
+	const struct event_log *r = p->r;
 	unsigned before = p->lanes;
 	for (unsigned i = 0; i < p->st->cause.events; i++) {
-		const struct record_event *e = &r->event[p->st->cause.event[i]];
+		const struct logged_event *e = &r->event[p->st->cause.event[i]];
 		for (uint64_t l = e->off / LINE; e->len && l <= (e->off + e->len - 1) / LINE; l++)
 			if (p->lanes - before < PM_LANES)
 				add_lane(p, -1, (uint32_t)l);
@@ -135,7 +135,7 @@ static void add_pm_lanes(struct page *p)
 	for (unsigned i = 0; i < r->lines && p->lanes - before < PM_LANES; i++)
 		add_lane(p, -1, r->line[i].line);
 	for (size_t i = 0; i < r->events && p->lanes - before < PM_LANES; i++)
-		if (record_writes(&r->event[i]) && r->event[i].machine == 0)
+		if (event_log_writes(&r->event[i]) && r->event[i].machine == 0)
 			add_lane(p, -1, (uint32_t)(r->event[i].off / LINE));
 }
 
@@ -145,8 +145,8 @@ static int make_lanes(struct page *p)
 	if (!p->lane)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->r->events; i++) {
-		const struct record_event *e = &p->r->event[i];
-		if (e->actor >= 0 && (e->kind != TOLD_WORDS || *record_text(p->r, e)))
+		const struct logged_event *e = &p->r->event[i];
+		if (e->actor >= 0 && (e->kind != TRACED_WORDS || *event_log_text(p->r, e)))
 			add_lane(p, e->actor, 0);
 	}
 	add_pm_lanes(p);
@@ -157,19 +157,19 @@ static int make_lanes(struct page *p)
 /* --- columns --- */
 
 /* Adjacent stores of one task to one line share a column, and so do pieces of one message. */
-static bool shares(const struct page *p, const struct record_event *a, const struct record_event *b,
+static bool shares(const struct page *p, const struct logged_event *a, const struct logged_event *b,
 		   size_t at)
 {
 	if (marked(p, (int)at) || a->machine != b->machine || a->actor != b->actor ||
 	    a->kind != b->kind)
 		return false;
-	return record_writes(a) ? a->off / LINE == b->off / LINE : a->kind == TOLD_LOAD;
+	return event_log_writes(a) ? a->off / LINE == b->off / LINE : a->kind == TRACED_LOAD;
 }
 
 static int make_columns(struct page *p)
 {
-	const struct record *r = p->r;
-	const struct record_event *last = NULL;
+	const struct event_log *r = p->r;
+	const struct logged_event *last = NULL;
 	p->column = calloc(r->events + 1, sizeof(*p->column));
 	if (!p->column)
 		return -ENOMEM;
@@ -177,9 +177,9 @@ static int make_columns(struct page *p)
 	for (unsigned m = 0; m < r->machines; m++) {
 		unsigned before = p->columns;
 		for (size_t i = r->machine_from[m]; i < r->machine_from[m + 1]; i++) {
-			const struct record_event *e = &r->event[i];
+			const struct logged_event *e = &r->event[i];
 			p->column[i] = -1;
-			if (e->kind == TOLD_LOAD && !marked(p, (int)i) && r->loads > COLUMNS / 4)
+			if (e->kind == TRACED_LOAD && !marked(p, (int)i) && r->loads > COLUMNS / 4)
 				continue; /* a store that polls would fill the chart with nothing
 					     else */
 			if (!last || !shares(p, last, e, i))
@@ -208,20 +208,21 @@ static int make_columns(struct page *p)
 
 /* --- the chart --- */
 
-static const char *const kind_class[TOLD_KINDS] = {
-	[TOLD_WORDS] = "w",  [TOLD_CALL] = "call",   [TOLD_RETURN] = "ret", [TOLD_STORE] = "st",
-	[TOLD_LOAD] = "ld",  [TOLD_FLUSH] = "fl",    [TOLD_FENCE] = "fe",   [TOLD_LAND] = "st",
-	[TOLD_FETCH] = "ld", [TOLD_SURVIVED] = "su", [TOLD_POST] = "w",
+static const char *const kind_class[TRACED_KINDS] = {
+	[TRACED_WORDS] = "w",	  [TRACED_CALL] = "call", [TRACED_RETURN] = "ret",
+	[TRACED_STORE] = "st",	  [TRACED_LOAD] = "ld",	  [TRACED_FLUSH] = "fl",
+	[TRACED_FENCE] = "fe",	  [TRACED_LAND] = "st",	  [TRACED_FETCH] = "ld",
+	[TRACED_SURVIVED] = "su", [TRACED_POST] = "w",
 };
 
-static void event_words(const struct page *p, const struct record_event *e)
+static void event_words(const struct page *p, const struct logged_event *e)
 {
 	const struct setup *s = &p->st->trace->setup;
 	char label[40], line[160], name[64];
-	const char *text = record_text(p->r, e);
+	const char *text = event_log_text(p->r, e);
 	fprintf(p->out, "%.3f us ", (double)e->at / 1000.0);
 	story_label(e, label, sizeof(label));
-	escape(p->out, record_actor(p->r, e));
+	escape(p->out, event_log_actor(p->r, e));
 	element(p->out, " ", label, ": ");
 	if (*text) {
 		escape(p->out, text);
@@ -236,24 +237,24 @@ static void event_words(const struct page *p, const struct record_event *e)
 
 static void mark(const struct page *p, size_t i, unsigned lane)
 {
-	const struct record_event *e = &p->r->event[i];
+	const struct logged_event *e = &p->r->event[i];
 	int x = p->column[i] * COLUMN + COLUMN / 2, y = HEAD + (int)lane * LANE + LANE / 2;
 	bool cause = marked(p, (int)i);
 	fprintf(p->out, "<g class=\"m %s%s\" data-e=\"%zu\">", kind_class[e->kind],
 		cause ? " cause" : "", i);
 	if (cause)
 		fprintf(p->out, "<circle class=halo cx=\"%d\" cy=\"%d\" r=\"9\"/>", x, y);
-	if (e->kind == TOLD_LOAD || e->kind == TOLD_FETCH)
+	if (e->kind == TRACED_LOAD || e->kind == TRACED_FETCH)
 		fprintf(p->out, "<circle cx=\"%d\" cy=\"%d\" r=\"3.5\"/>", x, y);
-	else if (e->kind == TOLD_FLUSH)
+	else if (e->kind == TRACED_FLUSH)
 		fprintf(p->out, "<path d=\"M%d %dh9l-4.5 9z\"/>", x - 4, y - 4);
-	else if (e->kind == TOLD_FENCE)
+	else if (e->kind == TRACED_FENCE)
 		fprintf(p->out, "<path d=\"M%d %dh3v14h-3z\"/>", x - 1, y - 7);
-	else if (e->kind == TOLD_CALL)
+	else if (e->kind == TRACED_CALL)
 		fprintf(p->out, "<path d=\"M%d %dl8 5l-8 5z\"/>", x - 4, y - 5);
-	else if (e->kind == TOLD_RETURN)
+	else if (e->kind == TRACED_RETURN)
 		fprintf(p->out, "<path d=\"M%d %dl-8 5l8 5z\"/>", x + 4, y - 5);
-	else if (e->kind == TOLD_SURVIVED)
+	else if (e->kind == TRACED_SURVIVED)
 		fprintf(p->out, "<path d=\"M%d %dl5 5l-5 5l-5-5z\"/>", x, y - 5);
 	else
 		fprintf(p->out, "<rect x=\"%d\" y=\"%d\" width=\"8\" height=\"8\"/>", x - 4, y - 4);
@@ -266,7 +267,7 @@ static void mark(const struct page *p, size_t i, unsigned lane)
 static void print_fates(const struct page *p, unsigned m)
 {
 	for (unsigned i = 0; i < p->r->lines; i++) {
-		const struct record_line *l = &p->r->line[i];
+		const struct logged_line *l = &p->r->line[i];
 		char answer[64];
 		if (l->machine != m)
 			continue;
@@ -291,11 +292,11 @@ static void print_fates(const struct page *p, unsigned m)
 	}
 }
 
-static bool in_lane(const struct record_event *e, const struct lane *l)
+static bool in_lane(const struct logged_event *e, const struct lane *l)
 {
 	if (l->actor >= 0)
 		return e->actor == l->actor;
-	return e->kind != TOLD_SURVIVED && record_overlaps(e, (uint64_t)l->line * LINE, LINE);
+	return e->kind != TRACED_SURVIVED && event_log_overlaps(e, (uint64_t)l->line * LINE, LINE);
 }
 
 static void print_marks(const struct page *p)
@@ -303,7 +304,7 @@ static void print_marks(const struct page *p)
 	for (unsigned k = 0; k < p->lanes; k++) {
 		int last = -1, pending = -1;
 		for (size_t i = 0; i <= p->r->events; i++) {
-			const struct record_event *e = &p->r->event[i];
+			const struct logged_event *e = &p->r->event[i];
 			if (i < p->r->events && (p->column[i] < 0 || !in_lane(e, &p->lane[k])))
 				continue;
 			/* Of several in one place the last is drawn, and of them all one that
@@ -491,9 +492,9 @@ static void print_lines(const struct page *p)
 	      "<th>survived as<th>written by<th>bytes<th>source</tr>\n",
 	      p->out);
 	for (unsigned i = 0; i < p->r->lines; i++) {
-		const struct record_line *l = &p->r->line[i];
+		const struct logged_line *l = &p->r->line[i];
 		for (unsigned v = 1; v <= l->versions; v++) {
-			const struct record_version
+			const struct logged_version
 				*version = &p->r->version[l->first_version + v - 1];
 			pmem_name(s->region, s->regions, (uint64_t)l->line * LINE, text,
 				  sizeof(text));
@@ -504,7 +505,8 @@ static void print_lines(const struct page *p)
 			fprintf(p->out, "<td class=\"%s\">%s: ", l->answer ? "bad" : "good",
 				l->answer ? "lost" : "kept");
 			escape(p->out, text);
-			op_label_print(version->how.op, version->how.visit, label, sizeof(label));
+			op_label_print(version->how.op, version->how.occurrence, label,
+				       sizeof(label));
 			fprintf(p->out, "<td>version %u: ", v);
 			escape(p->out, version->how.nic		       ? "the NIC"
 				       : version->actor != RECORD_NONE ? p->r->actor[version->actor]
@@ -520,7 +522,7 @@ static void print_lines(const struct page *p)
 
 static void print_events(const struct page *p)
 {
-	const struct record *r = p->r;
+	const struct event_log *r = p->r;
 	char label[40], line[160];
 	for (unsigned m = 0; m < r->machines; m++) {
 		fprintf(p->out,
@@ -528,16 +530,16 @@ static void print_events(const struct page *p)
 			"class=wide><table><tr><th>us<th>who<th>for<th>what<th>source</tr>\n",
 			m ? "Recovery, and what is then read" : "The run");
 		for (size_t i = r->machine_from[m]; i < r->machine_from[m + 1]; i++) {
-			const struct record_event *e = &r->event[i];
-			if (!*record_text(r, e))
+			const struct logged_event *e = &r->event[i];
+			if (!*event_log_text(r, e))
 				continue;
 			story_label(e, label, sizeof(label));
 			where_print(p->st->where, e->pc, line, sizeof(line));
 			fprintf(p->out, "<tr id=e%zu%s><td>%.3f<td>", i,
 				marked(p, (int)i) ? " class=cause" : "", (double)e->at / 1000.0);
-			escape(p->out, record_actor(r, e));
+			escape(p->out, event_log_actor(r, e));
 			element(p->out, "<td>", label, "<td>");
-			escape(p->out, record_text(r, e));
+			escape(p->out, event_log_text(r, e));
 			element(p->out, "<td class=src>", line, "</tr>\n");
 		}
 		fputs("</table></div>\n", p->out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_JUNIT_H
-#define TM_JUNIT_H
+#ifndef TM_REPORT_JUNIT_H
+#define TM_REPORT_JUNIT_H
 /* Results as JUnit XML, for continuous integration. */
 #include <stdbool.h>
 

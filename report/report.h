@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_REPORT_H
-#define TM_REPORT_H
+#ifndef TM_REPORT_REPORT_H
+#define TM_REPORT_REPORT_H
 /* The matrix that people see, and the same for machines. */
 #include <jansson.h>
 #include "checker/trace/minimized.h"
@@ -12,13 +12,13 @@ struct report_case {
 	char text[300];			 /* how it breaks */
 	unsigned operations, deviations; /* of the trace */
 	bool whole;			 /* the trace is as it was found, shrinking failed */
-	uint32_t takes;			 /* as in struct broken_case */
+	uint32_t takes;			 /* as in struct minimized_failure */
 };
 
 struct report_cell {
-	struct report_case one[CASES_MAX];
+	struct report_case one[MINIMIZED_MAX];
 	unsigned cases;	 /* none: it holds, or was not looked at again */
-	unsigned left;	 /* as in struct cases */
+	unsigned left;	 /* as in struct minimized */
 	bool surprise;	 /* not as expected */
 	const char *why; /* the expectation's sentence, or NULL */
 };

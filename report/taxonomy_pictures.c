@@ -365,9 +365,9 @@ static int draw_course(FILE *out, const void *arg)
 
 /* --- the way of the data --- */
 
-#define WAY_Y 96
-#define BOX_W 150
-#define BOX_H 56
+#define FAILURE_MODE_Y 96
+#define BOX_W	       150
+#define BOX_H	       56
 
 static void way_box(FILE *out, int x, int y, const char *name, const char *what)
 {
@@ -385,7 +385,8 @@ static void way_domain(FILE *out, int x, int y, int right, const char *what)
 static int draw_way(FILE *out, const void *arg)
 {
 	static const int x[] = {30, 270, 520, 770}; /* of the stages */
-	const int right = x[3] + BOX_W, low = WAY_Y + 90, arrows = WAY_Y + BOX_H / 2 + 45;
+	const int right = x[3] + BOX_W, low = FAILURE_MODE_Y + 90,
+		  arrows = FAILURE_MODE_Y + BOX_H / 2 + 45;
 	(void)arg;
 	begin(out, right + 30, 430, "The way of the data");
 	fputs("<g font-size=\"16\" font-weight=\"bold\">", out);
@@ -393,18 +394,19 @@ static int draw_way(FILE *out, const void *arg)
 	fputs("</g>\n", out);
 	for (unsigned i = 0; i < 4; i++)
 		text(out, "dim", x[i] + BOX_W / 2, 70, "middle", "stage %u", i);
-	way_box(out, x[0], WAY_Y + 45, "requester", "its NIC, the wire");
-	way_box(out, x[1], WAY_Y + 45, "responder's NIC", "its buffers");
-	way_box(out, x[2], WAY_Y, "L3 cache", "DDIO on: visible");
+	way_box(out, x[0], FAILURE_MODE_Y + 45, "requester", "its NIC, the wire");
+	way_box(out, x[1], FAILURE_MODE_Y + 45, "responder's NIC", "its buffers");
+	way_box(out, x[2], FAILURE_MODE_Y, "L3 cache", "DDIO on: visible");
 	way_box(out, x[2], low, "I/O buffers", "DDIO off: visible");
-	way_box(out, x[3], WAY_Y + 45, "persistent memory", "and its queue");
+	way_box(out, x[3], FAILURE_MODE_Y + 45, "persistent memory", "and its queue");
 	arrow(out, x[0] + BOX_W, x[1], arrows, false);
-	arrow(out, x[1] + BOX_W, x[2], WAY_Y + 50, false);
+	arrow(out, x[1] + BOX_W, x[2], FAILURE_MODE_Y + 50, false);
 	arrow(out, x[1] + BOX_W, x[2], low + 8, false);
-	arrow(out, x[2] + BOX_W, x[3], WAY_Y + 50, true);
+	arrow(out, x[2] + BOX_W, x[3], FAILURE_MODE_Y + 50, true);
 	arrow(out, x[2] + BOX_W, x[3], low + 8, true);
 	text(out, "ink halo", (x[1] + BOX_W + x[2]) / 2, arrows + 4, "middle", "in order");
-	text(out, "ink halo", (x[2] + BOX_W + x[3]) / 2, WAY_Y + 36, "middle", "write-back");
+	text(out, "ink halo", (x[2] + BOX_W + x[3]) / 2, FAILURE_MODE_Y + 36, "middle",
+	     "write-back");
 	text(out, "ink halo", (x[2] + BOX_W + x[3]) / 2, arrows + 4, "middle", "any order");
 	text(out, "ink halo", (x[2] + BOX_W + x[3]) / 2, low + 30, "middle", "drain, FLUSH");
 	text(out, "ink", 30, 275, "start", "survives a power failure");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_KNOBS_H
-#define TM_KNOBS_H
+#ifndef TM_SCENARIOS_KNOBS_H
+#define TM_SCENARIOS_KNOBS_H
 /* A store's switches by their names (struct tm_knob). */
 #include "core/tidemark.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_LITMUS_LEX_H
-#define TM_LITMUS_LEX_H
+#ifndef TM_SCENARIOS_LITMUS_LEX_H
+#define TM_SCENARIOS_LITMUS_LEX_H
 /*
  * Between the files that read litmus tests: tokens, errors, names.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_LIVE_STORE_H
-#define TM_LIVE_STORE_H
+#ifndef TM_SCENARIOS_LIVE_STORE_H
+#define TM_SCENARIOS_LIVE_STORE_H
 /*
  * What a live server serves, as a text of lines "name value": the first page of its
  * pool, what it tells clients that connect, the beginning of their recordings.

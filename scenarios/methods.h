@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_METHODS_H
-#define TM_METHODS_H
+#ifndef TM_SCENARIOS_METHODS_H
+#define TM_SCENARIOS_METHODS_H
 /*
  * RemoteLog's methods as a course of acts: what each part of the two machines does to one
  * append, worked out from the method's steps and the hardware. Told in words, drawn as a

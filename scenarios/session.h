@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_SESSION_H
-#define TM_SESSION_H
+#ifndef TM_SCENARIOS_SESSION_H
+#define TM_SCENARIOS_SESSION_H
 /*
  * A live client: connected to a server, with the store's own client code. One
  * thread uses a session. A session that an operation left with -EIO is done: close it,

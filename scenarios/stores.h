@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_STORES_H
-#define TM_STORES_H
+#ifndef TM_SCENARIOS_STORES_H
+#define TM_SCENARIOS_STORES_H
 /* The stores that this program was built with. A store of your own: add it to the list. */
 #include "core/tidemark.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_TAXONOMY_TABLE_H
-#define TM_TAXONOMY_TABLE_H
+#ifndef TM_SCENARIOS_TAXONOMY_H
+#define TM_SCENARIOS_TAXONOMY_H
 /*
  * The taxonomy of remote persistence as its papers have it: for each method of RemoteLog and
  * each kind of hardware, whether it is sound; and which method their tables give.

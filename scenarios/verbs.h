@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_VERBS_H
-#define TM_VERBS_H
+#ifndef TM_SCENARIOS_VERBS_H
+#define TM_SCENARIOS_VERBS_H
 /*
  * The verbs programs (scenarios/verbs/) in the two worlds. docs/verbs.md is the manual.
  */

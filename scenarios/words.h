@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_WORDS_H
-#define TM_WORDS_H
+#ifndef TM_SCENARIOS_WORDS_H
+#define TM_SCENARIOS_WORDS_H
 /* For readers of the project's line-by-line files. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_WORKLOAD_H
-#define TM_WORKLOAD_H
+#ifndef TM_SCENARIOS_WORKLOAD_H
+#define TM_SCENARIOS_WORKLOAD_H
 /*
  * A workload: who does which operation on which key with which value length, in
  * each client's program order, after a load phase.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_ZIPF_H
-#define TM_ZIPF_H
+#ifndef TM_SCENARIOS_ZIPF_H
+#define TM_SCENARIOS_ZIPF_H
 /*
  * Which key: YCSB's Zipf distribution with exponent 0.99, exactly.
  * The same seed draws the same keys on every machine and with every compiler.

@@ -194,7 +194,8 @@ static void merge(struct campaign *c)
 			if (unit->contract[k].found && !cell->broken) {
 				cell->broken = true;
 				cell->unit = u;
-				cell->way = (struct way){unit->contract[k].run, WAY_ANYTHING};
+				cell->way = (struct failure_mode){unit->contract[k].run,
+								  FAILURE_MODE_ANYTHING};
 			}
 			cell->broken_states += unit->contract[k].broken;
 		}
@@ -271,15 +272,16 @@ static int searched_run(const struct campaign *c, unsigned unit, unsigned contra
 	return 0;
 }
 
-int campaign_again(const struct campaign *c, unsigned unit, struct way way, unsigned contract,
-		   struct setup *s, struct deviations *path, char *text, size_t n)
+int campaign_again(const struct campaign *c, unsigned unit, struct failure_mode way,
+		   unsigned contract, struct setup *s, struct deviations *path, char *text,
+		   size_t n)
 {
 	struct explorer *ex = malloc(sizeof(*ex));
 	struct random_source source = {0};
 	struct explore_limits limits = c->options.limits;
 	/* What was explored before this run is not known here. */
 	limits.nested_half = false;
-	limits.no_crash |= !(way.kinds & WAY_CRASH);
+	limits.no_crash |= !(way.kinds & FAILURE_MODE_CRASH);
 	int error = ex ? campaign_setup(c, unit, s) : -ENOMEM;
 	if (!error)
 		error = explore_open(ex, s, &limits);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_CAMPAIGN_H
-#define TM_CAMPAIGN_H
+#ifndef TM_CHECKER_EXPLORE_CAMPAIGN_H
+#define TM_CHECKER_EXPLORE_CAMPAIGN_H
 /*
  * A campaign: stores x configurations x workloads, each explored under many random
  * runs, or under all runs within bounds, by several processes; then the matrix store x
@@ -42,8 +42,8 @@ struct campaign_options {
 /* One contract of one configuration. */
 struct campaign_cell {
 	bool broken;
-	unsigned unit;	/* the first unit in which it broke */
-	struct way way; /* and the first run */
+	unsigned unit;		 /* the first unit in which it broke */
+	struct failure_mode way; /* and the first run */
 	uint64_t broken_states;
 };
 
@@ -53,7 +53,7 @@ struct campaign_unit {
 	struct {
 		bool found;
 		uint64_t run, broken;
-		struct ways ways;
+		struct failure_modes ways;
 		unsigned deviations; /* systematic search: of that run */
 		struct deviation deviation[SYSTEMATIC_DEPTH];
 	} contract[TM_CONTRACTS];
@@ -104,7 +104,8 @@ const char *campaign_left_out(const struct campaign *c, unsigned config);
 int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s);
 /* A run of a unit again, until `contract` breaks in that way; its path goes to `path`. 0 or
  * -errno. */
-int campaign_again(const struct campaign *c, unsigned unit, struct way way, unsigned contract,
-		   struct setup *s, struct deviations *path, char *text, size_t n);
+int campaign_again(const struct campaign *c, unsigned unit, struct failure_mode way,
+		   unsigned contract, struct setup *s, struct deviations *path, char *text,
+		   size_t n);
 
 #endif

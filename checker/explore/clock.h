@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_CLOCK_H
-#define TM_CLOCK_H
+#ifndef TM_CHECKER_EXPLORE_CLOCK_H
+#define TM_CHECKER_EXPLORE_CLOCK_H
 /* How long work takes, for progress and budgets of time. Nothing that is compared or hashed may
  * ask. */
 #include <time.h>

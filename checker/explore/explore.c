@@ -120,10 +120,11 @@ static void note_failure(struct explorer *ex, unsigned contract, unsigned machin
 {
 	struct failure *f = &ex->failure[contract];
 	ex->broken[contract]++;
-	ways_add(&ex->ways[contract],
-		 way_kinds(ex->taken) | (machine > 0 ? WAY_CRASH : 0) |
-			 (machine > 1 ? WAY_CRASHES : 0) | (nothing ? WAY_NOTHING : 0),
-		 ex->counts.runs);
+	failure_modes_add(&ex->ways[contract],
+			  failure_mode_kinds(ex->taken) | (machine > 0 ? FAILURE_MODE_CRASH : 0) |
+				  (machine > 1 ? FAILURE_MODE_CRASHES : 0) |
+				  (nothing ? FAILURE_MODE_NOTHING : 0),
+			  ex->counts.runs);
 	if (ex->stop_at & TM_BIT(contract))
 		ex->stopped = true;
 	if (f->found)
@@ -196,11 +197,11 @@ static void note_outcome(struct explorer *ex, unsigned machine)
 	outcomes_add(ex->outcomes, ex->worlds.history, machine, after_return, ex->point);
 }
 
-static void merge_notes(uint16_t note[SEEN_NOTES], const struct explorer *ex, unsigned from)
+static void merge_notes(uint16_t note[VISITED_NOTES], const struct explorer *ex, unsigned from)
 {
 	const struct history *h = ex->worlds.history;
 	unsigned keys = ex->setup->w.keys;
-	if (keys > SEEN_NOTES)
+	if (keys > VISITED_NOTES)
 		return;
 	for (unsigned k = 0; k < keys; k++) {
 		uint16_t now = NOTE_MANY;
@@ -216,18 +217,19 @@ static void merge_notes(uint16_t note[SEEN_NOTES], const struct explorer *ex, un
 	}
 }
 
-static void raise_floor(struct explorer *ex, const uint16_t note[SEEN_NOTES])
+static void raise_lower_bound(struct explorer *ex, const uint16_t note[VISITED_NOTES])
 {
 	if (OWN_BUG(&ex->setup->hw, FLOOR_KEPT))
 		return;
-	for (unsigned k = 0; k < ex->setup->w.keys && k < SEEN_NOTES; k++)
+	for (unsigned k = 0; k < ex->setup->w.keys && k < VISITED_NOTES; k++)
 		if (note[k] != NOTE_NONE && note[k] != NOTE_MANY)
-			ex->floor[k] = ex->worlds.op_of_value[note[k] - 1];
+			ex->lower_bound[k] = ex->worlds.op_of_value[note[k] - 1];
 }
 
 /* Recover, read back and judge one image. */
 static void explore_image(struct explorer *ex, unsigned machine, struct image_source *is,
-			  const struct history_mark *mark, bool nested, uint16_t note[SEEN_NOTES])
+			  const struct history_mark *mark, bool nested,
+			  uint16_t note[VISITED_NOTES])
 {
 	const unsigned want = TM_BIT(TM_RDA) | TM_BIT(TM_DUR) | TM_BIT(TM_BUF) | TM_BIT(TM_MONO) |
 			      TM_BIT(TM_KEEP) | TM_BIT(TM_NORES);
@@ -243,8 +245,8 @@ static void explore_image(struct explorer *ex, unsigned machine, struct image_so
 	ex->counts.nested_states += machine > 1;
 	ex->counts.events += sim_events(w->sim) - events;
 	memset(v, 0, sizeof(v));
-	judge_recovered(&ex->judge[machine], ex->worlds.history, want | TM_BIT(TM_LIN), ex->floor,
-			v);
+	judge_recovered(&ex->judge[machine], ex->worlds.history, want | TM_BIT(TM_LIN),
+			ex->lower_bound, v);
 	record_lines(ex, machine, is);
 	note_verdicts(ex, machine, want, v);
 	note_result(ex, machine);
@@ -260,7 +262,7 @@ static void explore_image(struct explorer *ex, unsigned machine, struct image_so
 /* --- one point --- */
 
 static void explore_images(struct explorer *ex, unsigned machine, uint64_t key,
-			   uint16_t note[SEEN_NOTES])
+			   uint16_t note[VISITED_NOTES])
 {
 	struct image_source *is = &ex->image[machine];
 	unsigned images = 0, samples = 0;
@@ -290,7 +292,7 @@ static void explore_images(struct explorer *ex, unsigned machine, uint64_t key,
 			is->depth = 0;
 			samples = 1;
 			/* What all images have in common is not known. */
-			for (unsigned k = 0; k < SEEN_NOTES; k++)
+			for (unsigned k = 0; k < VISITED_NOTES; k++)
 				note[k] = NOTE_MANY;
 		}
 	}
@@ -316,12 +318,12 @@ static void explore_point(void *arg, struct world *world, const struct choice_po
 	uint64_t key = pmem_images_hash(world->pm);
 	if (!OWN_BUG(hw, SEEN_NO_HISTORY))
 		key ^= h->hash * 0xd6e8feb86659fd93u;
-	key ^= XXH3_64bits(ex->floor, ex->setup->w.keys * sizeof(ex->floor[0]));
-	struct seen_entry *entry = seen_add(ex->seen, key, &is_new);
+	key ^= XXH3_64bits(ex->lower_bound, ex->setup->w.keys * sizeof(ex->lower_bound[0]));
+	struct visited_entry *entry = visited_add(ex->seen, key, &is_new);
 	if (!is_new) {
 		ex->counts.points_seen++;
 		if (machine == 1)
-			raise_floor(ex, entry->note);
+			raise_lower_bound(ex, entry->note);
 		return;
 	}
 	/* The images that are sampled depend on the point alone, not on what was explored
@@ -336,25 +338,25 @@ static void explore_point(void *arg, struct world *world, const struct choice_po
 	deviations_add(&ex->path[machine], &power);
 	history_crash(h);
 	judge_prepare(&ex->judge[machine], h);
-	uint16_t note[SEEN_NOTES] = {NOTE_NONE};
+	uint16_t note[VISITED_NOTES] = {NOTE_NONE};
 	explore_images(ex, machine, key, note);
 	history_rewind(h, &before);
-	entry = seen_add(ex->seen, key, &is_new);
+	entry = visited_add(ex->seen, key, &is_new);
 	memcpy(entry->note, note, sizeof(note));
 	if (machine == 1)
-		raise_floor(ex, note);
+		raise_lower_bound(ex, note);
 	if (ex->stopped)
 		sim_stop(world->sim, SIM_DONE);
 }
 
 /* --- one run --- */
 
-void explore_floor(struct explorer *ex)
+void explore_lower_bound(struct explorer *ex)
 {
 	for (unsigned k = 0; k < HISTORY_KEYS; k++)
-		ex->floor[k] = VALUE_ABSENT;
+		ex->lower_bound[k] = VALUE_ABSENT;
 	for (unsigned i = 0; i < ex->setup->values && !ex->setup->value[i].client; i++)
-		ex->floor[ex->setup->value[i].key] = (int32_t)
+		ex->lower_bound[ex->setup->value[i].key] = (int32_t)
 			i; /* the load phase's PUTs come first in the history */
 }
 
@@ -365,7 +367,7 @@ void explore_run(struct explorer *ex, struct source *source, const struct deviat
 	struct verdict v[TM_CONTRACTS];
 	ex->taken = taken;
 	ex->stopped = false;
-	explore_floor(ex);
+	explore_lower_bound(ex);
 	world_run(&ex->worlds, source, ex->limits.no_crash ? NULL : explore_point, ex);
 	ex->counts.events += sim_events(w->sim) - events;
 	memset(v, 0, sizeof(v));
@@ -399,7 +401,7 @@ int explore_open(struct explorer *ex, struct setup *setup, const struct explore_
 	}
 	ex->judge = calloc(WORLDS, sizeof(*ex->judge));
 	ex->image = calloc(WORLDS, sizeof(*ex->image));
-	ex->seen = seen_new();
+	ex->seen = visited_new();
 	if (!ex->judge || !ex->image || !ex->seen) {
 		explore_close(ex);
 		return -ENOMEM;
@@ -426,7 +428,7 @@ void explore_restart(struct explorer *ex)
 	memset(ex->ways, 0, sizeof(ex->ways));
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		ex->failure[c].found = false;
-	seen_clear(ex->seen);
+	visited_clear(ex->seen);
 	if (ex->outcomes)
 		outcomes_clear(ex->outcomes);
 }
@@ -436,7 +438,7 @@ void explore_close(struct explorer *ex)
 	worlds_close(&ex->worlds);
 	free(ex->judge);
 	free(ex->image);
-	seen_free(ex->seen);
+	visited_free(ex->seen);
 	outcomes_free(ex->outcomes);
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		deviations_free(&ex->failure[c].deviations);

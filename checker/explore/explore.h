@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_EXPLORE_H
-#define TM_EXPLORE_H
+#ifndef TM_CHECKER_EXPLORE_EXPLORE_H
+#define TM_CHECKER_EXPLORE_EXPLORE_H
 /*
  * Crash exploration: one run of a workload, and at each point where the power can
  * fail, every image that can be left (or as many as the bounds allow), recovery,
@@ -49,9 +49,9 @@ struct explorer {
 	struct explore_limits limits;
 	struct explore_counts counts;
 	char why[200]; /* explore_open() failed with -EIO: what the store could not do */
-	struct failure failure[TM_CONTRACTS]; /* the first of each */
-	struct ways ways[TM_CONTRACTS];	      /* and others */
-	uint64_t broken[TM_CONTRACTS];	      /* states in which it was broken */
+	struct failure failure[TM_CONTRACTS];	 /* the first of each */
+	struct failure_modes ways[TM_CONTRACTS]; /* and others */
+	uint64_t broken[TM_CONTRACTS];		 /* states in which it was broken */
 	unsigned stop_at; /* TM_BIT()s: a run ends when one of these is found broken */
 	/* Called with each image once it is judged, with its history and machine still there; NULL:
 	 * nobody is. */
@@ -62,9 +62,9 @@ struct explorer {
 	/* private */
 	struct judge *judge;	    /* one per world */
 	struct image_source *image; /* likewise: the search of the images it boots from */
-	struct seen *seen;
-	int32_t floor[HISTORY_KEYS];	/* KEEP: as contracts_judge() */
-	const struct deviations *taken; /* by the run that is on */
+	struct visited *seen;
+	int32_t lower_bound[HISTORY_KEYS]; /* KEEP: as contracts_judge() */
+	const struct deviations *taken;	   /* by the run that is on */
 	uint64_t sample_state;
 	struct outcomes *outcomes; /* NULL: not collected */
 	bool stopped;
@@ -81,7 +81,7 @@ int explore_collect_outcomes(struct explorer *ex, bool by_point);
 /* One run under a source whose deviations are collected in `taken`, with all its power failures. */
 void explore_run(struct explorer *ex, struct source *source, const struct deviations *taken);
 /* KEEP's floor before anything was done: what the load phase put. */
-void explore_floor(struct explorer *ex);
+void explore_lower_bound(struct explorer *ex);
 /* Would the budget allow another run? */
 bool explore_more(const struct explorer *ex);
 

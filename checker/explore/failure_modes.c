@@ -2,40 +2,43 @@
 /* See ways.h. */
 #include "checker/explore/failure_modes.h"
 
-unsigned way_kinds(const struct deviations *taken)
+unsigned failure_mode_kinds(const struct deviations *taken)
 {
 	unsigned kinds = 0;
 	for (unsigned i = 0; i < taken->n; i++) {
 		const struct deviation *d = &taken->d[i];
 		bool server = d->kind == CHOICE_STEP && d->who[0] != 'c';
-		kinds |= !server ? 1u << d->kind : d->op.kind ? WAY_SERVER : WAY_BACKGROUND;
+		kinds |= !server      ? 1u << d->kind
+			 : d->op.kind ? FAILURE_MODE_SERVER
+				      : FAILURE_MODE_BACKGROUND;
 	}
 	return kinds;
 }
 
-bool way_includes(unsigned all, unsigned some)
+bool failure_mode_includes(unsigned all, unsigned some)
 {
-	return (all & some) == some && (all & WAY_NOTHING) == (some & WAY_NOTHING);
+	return (all & some) == some &&
+	       (all & FAILURE_MODE_NOTHING) == (some & FAILURE_MODE_NOTHING);
 }
 
-void ways_add(struct ways *ways, unsigned kinds, uint64_t run)
+void failure_modes_add(struct failure_modes *ways, unsigned kinds, uint64_t run)
 {
 	unsigned kept = 0, most = 0;
 	for (unsigned i = 0; i < ways->n; i++)
-		if (way_includes(kinds, ways->way[i].kinds))
+		if (failure_mode_includes(kinds, ways->way[i].kinds))
 			return;
 	for (unsigned i = 0; i < ways->n; i++)
-		if (!way_includes(ways->way[i].kinds, kinds))
+		if (!failure_mode_includes(ways->way[i].kinds, kinds))
 			ways->way[kept++] = ways->way[i];
 	ways->n = kept;
-	if (kept < WAYS) {
-		ways->way[ways->n++] = (struct way){run, kinds};
+	if (kept < FAILURE_MODES) {
+		ways->way[ways->n++] = (struct failure_mode){run, kinds};
 		return;
 	}
-	for (unsigned i = 1; i < WAYS; i++)
+	for (unsigned i = 1; i < FAILURE_MODES; i++)
 		if (__builtin_popcount(ways->way[i].kinds) >
 		    __builtin_popcount(ways->way[most].kinds))
 			most = i;
 	if (__builtin_popcount(kinds) < __builtin_popcount(ways->way[most].kinds))
-		ways->way[most] = (struct way){run, kinds};
+		ways->way[most] = (struct failure_mode){run, kinds};
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_WAYS_H
-#define TM_WAYS_H
+#ifndef TM_CHECKER_EXPLORE_FAILURE_MODES_H
+#define TM_CHECKER_EXPLORE_FAILURE_MODES_H
 /*
  * Ways in which a contract was broken. Many runs of a workload break it, most of them for one
  * cause, and the first to do so says nothing of the others. What a run needed is told coarsely
@@ -11,30 +11,30 @@
 #include <stdbool.h>
 #include "faultinject/deviation.h"
 
-#define WAYS 8 /* of one contract; of more, those with the most kinds are forgotten */
+#define FAILURE_MODES 8 /* of one contract; of more, those with the most kinds are forgotten */
 
-struct way {
+struct failure_mode {
 	uint64_t run;	/* number of the run */
-	unsigned kinds; /* WAY_... */
+	unsigned kinds; /* FAILURE_MODE_... */
 };
 
-struct ways {
-	struct way way[WAYS]; /* no one's kinds include another's */
+struct failure_modes {
+	struct failure_mode way[FAILURE_MODES]; /* no one's kinds include another's */
 	unsigned n;
 };
 
-#define WAY_CRASH   (1u << CHOICE_CRASH) /* the power failed */
-#define WAY_CRASHES (1u << CHOICE_LINE)	 /* and again in recovery */
+#define FAILURE_MODE_CRASH   (1u << CHOICE_CRASH) /* the power failed */
+#define FAILURE_MODE_CRASHES (1u << CHOICE_LINE)  /* and again in recovery */
 /* A client stopped: 1 << CHOICE_STEP; the server did, at a request, or at what it does unasked. */
-#define WAY_SERVER     (1u << CHOICE_KINDS)
-#define WAY_BACKGROUND (1u << (CHOICE_KINDS + 1))
-#define WAY_NOTHING    (1u << (CHOICE_KINDS + 2)) /* the GET that proves it found nothing */
-#define WAY_ANYTHING   (WAY_NOTHING - 1)
+#define FAILURE_MODE_SERVER	(1u << CHOICE_KINDS)
+#define FAILURE_MODE_BACKGROUND (1u << (CHOICE_KINDS + 1))
+#define FAILURE_MODE_NOTHING	(1u << (CHOICE_KINDS + 2)) /* the GET that proves it found nothing */
+#define FAILURE_MODE_ANYTHING	(FAILURE_MODE_NOTHING - 1)
 
 /* Of the deviations of a run, with none of its power failures. */
-unsigned way_kinds(const struct deviations *taken);
+unsigned failure_mode_kinds(const struct deviations *taken);
 /* Is a run with the kinds `all` one with the kinds `some`, perhaps with something added? */
-bool way_includes(unsigned all, unsigned some);
-void ways_add(struct ways *ways, unsigned kinds, uint64_t run);
+bool failure_mode_includes(unsigned all, unsigned some);
+void failure_modes_add(struct failure_modes *ways, unsigned kinds, uint64_t run);
 
 #endif

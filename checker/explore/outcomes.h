@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_OUTCOMES_H
-#define TM_OUTCOMES_H
+#ifndef TM_CHECKER_EXPLORE_OUTCOMES_H
+#define TM_CHECKER_EXPLORE_OUTCOMES_H
 /*
  * The set of distinct outcomes of an exploration: what clients and readers know in
  * the end. Two searches that should find the same are compared by it (tests).

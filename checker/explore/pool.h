@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_POOL_H
-#define TM_POOL_H
+#ifndef TM_CHECKER_EXPLORE_POOL_H
+#define TM_CHECKER_EXPLORE_POOL_H
 /*
  * Several processes share out numbered units of work. Whoever is free takes the next
  * number; each result, plain bytes without pointers, comes back through a pipe.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_SEARCH_H
-#define TM_SEARCH_H
+#ifndef TM_CHECKER_EXPLORE_SEARCH_H
+#define TM_CHECKER_EXPLORE_SEARCH_H
 /*
  * Systematic search: every run of a workload with at most so many preemptions and
  * faults, but for those that only reorder independent steps. search.c opens with how.

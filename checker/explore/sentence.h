@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_SENTENCE_H
-#define TM_SENTENCE_H
+#ifndef TM_CHECKER_EXPLORE_SENTENCE_H
+#define TM_CHECKER_EXPLORE_SENTENCE_H
 /* What the clients saw, in words. */
 #include "checker/judge/history.h"
 #include "checker/explore/setup.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_SETUP_H
-#define TM_SETUP_H
+#ifndef TM_CHECKER_EXPLORE_SETUP_H
+#define TM_CHECKER_EXPLORE_SETUP_H
 /*
  * What is tested: a store with its switches, the hardware, a workload; and the
  * values that the workload's PUTs write, so that bytes a GET returned can be named.

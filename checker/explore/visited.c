@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct seen {
-	struct seen_entry *entry;
+struct visited {
+	struct visited_entry *entry;
 	uint32_t room, used; /* room: a power of two */
 };
 
-struct seen *seen_new(void)
+struct visited *visited_new(void)
 {
-	struct seen *seen = calloc(1, sizeof(*seen));
+	struct visited *seen = calloc(1, sizeof(*seen));
 	if (!seen)
 		return NULL;
 	seen->room = 4096;
@@ -23,20 +23,20 @@ struct seen *seen_new(void)
 	return seen;
 }
 
-void seen_free(struct seen *seen)
+void visited_free(struct visited *seen)
 {
 	if (seen)
 		free(seen->entry);
 	free(seen);
 }
 
-void seen_clear(struct seen *seen)
+void visited_clear(struct visited *seen)
 {
 	memset(seen->entry, 0, seen->room * sizeof(*seen->entry));
 	seen->used = 0;
 }
 
-static struct seen_entry *find(struct seen_entry *entry, uint32_t room, uint64_t hash)
+static struct visited_entry *find(struct visited_entry *entry, uint32_t room, uint64_t hash)
 {
 	uint32_t i = (uint32_t)(hash * 0x9e3779b97f4a7c15u >> 32) & (room - 1);
 	while (entry[i].hash && entry[i].hash != hash)
@@ -44,18 +44,18 @@ static struct seen_entry *find(struct seen_entry *entry, uint32_t room, uint64_t
 	return &entry[i];
 }
 
-bool seen_has(const struct seen *seen, uint64_t hash)
+bool visited_has(const struct visited *seen, uint64_t hash)
 {
 	return find(seen->entry, seen->room, hash ? hash : 1)->hash;
 }
 
-static void grow(struct seen *seen)
+static void grow(struct visited *seen)
 {
-	struct seen_entry *bigger = seen->room < SEEN_MAX
-					    ? calloc(2 * (size_t)seen->room, sizeof(*bigger))
-					    : NULL;
+	struct visited_entry *bigger = seen->room < VISITED_MAX
+					       ? calloc(2 * (size_t)seen->room, sizeof(*bigger))
+					       : NULL;
 	if (!bigger) {
-		seen_clear(seen);
+		visited_clear(seen);
 		return;
 	}
 	for (uint32_t i = 0; i < seen->room; i++)
@@ -66,13 +66,13 @@ static void grow(struct seen *seen)
 	seen->room *= 2;
 }
 
-struct seen_entry *seen_add(struct seen *seen, uint64_t hash, bool *is_new)
+struct visited_entry *visited_add(struct visited *seen, uint64_t hash, bool *is_new)
 {
 	if (!hash)
 		hash = 1;
 	if (seen->used >= seen->room / 2)
 		grow(seen);
-	struct seen_entry *entry = find(seen->entry, seen->room, hash);
+	struct visited_entry *entry = find(seen->entry, seen->room, hash);
 	*is_new = !entry->hash;
 	if (*is_new) {
 		entry->hash = hash;

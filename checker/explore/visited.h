@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_SEEN_H
-#define TM_SEEN_H
+#ifndef TM_CHECKER_EXPLORE_VISITED_H
+#define TM_CHECKER_EXPLORE_VISITED_H
 /* A growing set of 64-bit hashes, each with a few bytes of what is known of it. */
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SEEN_NOTES 4
+#define VISITED_NOTES 4
 
-struct seen_entry {
+struct visited_entry {
 	uint64_t hash;
-	uint16_t note[SEEN_NOTES];
+	uint16_t note[VISITED_NOTES];
 };
-struct seen;
-struct seen *seen_new(void); /* NULL: out of memory */
-void seen_free(struct seen *seen);
-void seen_clear(struct seen *seen);
+struct visited;
+struct visited *visited_new(void); /* NULL: out of memory */
+void visited_free(struct visited *seen);
+void visited_clear(struct visited *seen);
 /* The entry of `hash`, and whether it is new. Valid until the next call. When the set cannot grow
- * any more (SEEN_MAX entries) it is emptied: work is then done twice, nothing is missed. */
-#define SEEN_MAX (1u << 23)
-struct seen_entry *seen_add(struct seen *seen, uint64_t hash, bool *is_new);
-bool seen_has(const struct seen *seen, uint64_t hash);
+ * any more (VISITED_MAX entries) it is emptied: work is then done twice, nothing is missed. */
+#define VISITED_MAX (1u << 23)
+struct visited_entry *visited_add(struct visited *seen, uint64_t hash, bool *is_new);
+bool visited_has(const struct visited *seen, uint64_t hash);
 
 #endif

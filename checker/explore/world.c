@@ -39,8 +39,8 @@ static void trouble(struct world *w, bool live, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(w->result.why, sizeof(w->result.why), fmt, ap);
 	va_end(ap);
-	if (sim_telling(w->sim))
-		sim_tell(w->sim, sim_actor(w->sim), 0, "%s", w->result.why);
+	if (sim_tracing(w->sim))
+		sim_trace(w->sim, sim_actor(w->sim), 0, "%s", w->result.why);
 }
 
 struct checked {
@@ -81,7 +81,7 @@ static void returned(struct world_client *c, int error, int32_t value)
 	c->op = -1;
 	history_return(w->history, op, error, value);
 	sim_mix(w->sim, (uint64_t)op << 32 | (uint32_t)error, (uint32_t)value);
-	if (sim_telling(w->sim)) {
+	if (sim_tracing(w->sim)) {
 		char name[64] = "", what[128] = "";
 		if (w->history->op[op].kind == HISTORY_GET && !error) {
 			if (value >= 0)
@@ -92,13 +92,13 @@ static void returned(struct world_client *c, int error, int32_t value)
 							 : "bytes that no PUT of this key wrote",
 				 value >= 0 ? name : "");
 		}
-		const struct told about = {.kind = TOLD_RETURN};
+		const struct traced about = {.kind = TRACED_RETURN};
 		if (error == -ENOTUNIQ)
-			sim_tell_about(w->sim, sim_actor(w->sim), 0, &about, "%s",
-				       "returns 0: bytes that more than one PUT writes");
+			sim_trace_event(w->sim, sim_actor(w->sim), 0, &about, "%s",
+					"returns 0: bytes that more than one PUT writes");
 		else
-			sim_tell_about(w->sim, sim_actor(w->sim), 0, &about,
-				       error ? "returns error %d%s" : "returns %d%s", error, what);
+			sim_trace_event(w->sim, sim_actor(w->sim), 0, &about,
+					error ? "returns error %d%s" : "returns %d%s", error, what);
 	}
 	sim_power_fails_here(w->sim, CRASH_AFTER_RETURN);
 }
@@ -153,10 +153,10 @@ static void do_op(struct world_client *c, const struct workload_op *op, uint8_t 
 	int error = 0;
 	actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, op->kind, op->nth});
 	sim_begin(w->sim);
-	if (sim_telling(w->sim)) {
-		const struct told about = {.kind = TOLD_CALL};
-		sim_tell_about(w->sim, sim_actor(w->sim), 0, &about, "%s%s", op_says[op->kind],
-			       op->kind == OP_CLEAN ? "" : key->name);
+	if (sim_tracing(w->sim)) {
+		const struct traced about = {.kind = TRACED_CALL};
+		sim_trace_event(w->sim, sim_actor(w->sim), 0, &about, "%s%s", op_says[op->kind],
+				op->kind == OP_CLEAN ? "" : key->name);
 	}
 	switch (op->kind) {
 	case OP_PUT: {
@@ -174,8 +174,8 @@ static void do_op(struct world_client *c, const struct workload_op *op, uint8_t 
 		/* No key changes: nothing for the history. */
 		error = s->store->clean ? s->store->clean(c->handle) : -ENOSYS;
 		sim_mix(w->sim, OP_CLEAN, (uint32_t)error);
-		if (sim_telling(w->sim))
-			sim_tell(w->sim, sim_actor(w->sim), 0, "returns %d", error);
+		if (sim_tracing(w->sim))
+			sim_trace(w->sim, sim_actor(w->sim), 0, "returns %d", error);
 		break;
 	default:
 		invoke(c, HISTORY_DEL, op->key);
@@ -251,7 +251,7 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	sim_reset(w->sim, source);
 	pmem_begin(w->pm, w->sim, &s->hw);
 	pmem_set_regions(w->pm, s->region, s->regions);
-	sim_set_teller(w->sim, w->teller, w->teller_arg);
+	sim_set_tracer(w->sim, w->tracer, w->tracer_arg);
 	sim_set_anywhere(w->sim, w->anywhere);
 	sim_let_calls_fail(w->sim, s->hw.calls_fail);
 	if (machine && w->eager)
@@ -261,7 +261,8 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	w->result.live_op = -1;
 	w->opened = w->ended = 0;
 	w->booted = false;
-	sim_set_fuel(w->sim, FUEL_BASE + FUEL_PER_OP * (machine ? s->w.keys : workload_ops(&s->w)));
+	sim_set_step_budget(w->sim,
+			    FUEL_BASE + FUEL_PER_OP * (machine ? s->w.keys : workload_ops(&s->w)));
 	sim_at(w->sim, GIVE_UP_NS, give_up, w);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_WORLD_H
-#define TM_WORLD_H
+#ifndef TM_CHECKER_EXPLORE_WORLD_H
+#define TM_CHECKER_EXPLORE_WORLD_H
 /*
  * A simulated machine with its store, its RNICs and its clients. World 0 runs the
  * workload. World i + 1 boots from what a power failure left of world i, recovers,
@@ -44,8 +44,8 @@ struct world {
 	struct history *history; /* shared by all worlds of a stack */
 	int32_t *op_of_value;	 /* setup->value's index -> operation in the history; shared */
 	struct world_result result;
-	sim_teller *teller; /* of the story, or NULL */
-	void *teller_arg;
+	sim_tracer *tracer; /* of the story, or NULL */
+	void *tracer_arg;
 	world_between *between; /* or NULL */
 	void *between_arg;
 	bool eager;    /* tests: undecided lines are decided at boot */

@@ -185,7 +185,8 @@ int claim_smallest(const struct claim_case *test, const struct claim_result *res
 	struct campaign c = campaign_of(test, budget);
 	int error = test->search ? search_again(&c, test, result, s, path, text, n)
 				 : campaign_again(&c, result->workload,
-						  (struct way){result->run, WAY_ANYTHING},
+						  (struct failure_mode){result->run,
+									FAILURE_MODE_ANYTHING},
 						  result->contract, s, path, text, n);
 	return error ? error : shrink(s, path, result->contract, text, n, NULL, NULL);
 }

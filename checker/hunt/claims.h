@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_CLAIMS_H
-#define TM_CLAIMS_H
+#ifndef TM_CHECKER_HUNT_CLAIMS_H
+#define TM_CHECKER_HUNT_CLAIMS_H
 /*
  * What the papers claim, and hazards that they do not mention, as scenarios with an
  * expected outcome. scenarios/claims.txt holds them and opens with its own grammar; it is

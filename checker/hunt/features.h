@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_FEATURES_H
-#define TM_FEATURES_H
+#ifndef TM_CHECKER_HUNT_FEATURES_H
+#define TM_CHECKER_HUNT_FEATURES_H
 /*
  * What is new about a run, for fuzzing: 64-bit names of states that it reached. A run
  * that has a feature which no run before it had is worth keeping and changing further.

@@ -70,7 +70,7 @@ struct fuzz_item {
 	const struct plan *plan;
 	struct explorer ex;
 	struct item_result *result;
-	struct seen *features, *sorts; /* of this item */
+	struct visited *features, *sorts; /* of this item */
 	struct byte_source source;
 	struct fuzz_input pool[POOL];
 	unsigned pooled;
@@ -239,9 +239,9 @@ static void note_feature(void *arg, uint64_t feature)
 	struct fuzz_item *item = arg;
 	struct item_result *r = item->result;
 	bool is_new;
-	if (seen_has(item->f->known_features, feature) || r->features == ITEM_FEATURES)
+	if (visited_has(item->f->known_features, feature) || r->features == ITEM_FEATURES)
 		return;
-	seen_add(item->features, feature, &is_new);
+	visited_add(item->features, feature, &is_new);
 	if (is_new)
 		r->feature[r->features++] = feature;
 }
@@ -280,9 +280,9 @@ static void note_breaks(struct fuzz_item *item, const struct fuzz_input *input)
 		failure->found = false; /* the next run may break it in another way */
 		uint64_t sort = sort_of(ex->setup, c, &failure->deviations);
 		if (!(item->f->options.wanted & TM_BIT(c)) ||
-		    seen_has(item->f->known_sorts, sort) || r->breaks == ITEM_BROKEN)
+		    visited_has(item->f->known_sorts, sort) || r->breaks == ITEM_BROKEN)
 			continue;
-		seen_add(item->sorts, sort, &is_new);
+		visited_add(item->sorts, sort, &is_new);
 		if (is_new)
 			r->found[r->breaks++] = (struct fuzz_break){c, sort, *input};
 	}
@@ -428,8 +428,8 @@ static void do_item(struct fuzz_item *item, unsigned i)
 	const struct fuzz *f = item->f;
 	const struct plan *p = item->plan;
 	item->result = &f->shared->result[i];
-	seen_clear(item->features);
-	seen_clear(item->sorts);
+	visited_clear(item->features);
+	visited_clear(item->sorts);
 	item->pooled = 0;
 	item->random = f->options.seed * 1000003 + f->items + i;
 	random_next(&item->random);
@@ -501,7 +501,7 @@ static int merge(struct fuzz *f, const struct item_result *r)
 	for (unsigned k = 0; k < r->kept; k++) {
 		uint64_t before = f->features;
 		for (; feature < r->keep[k].features; feature++) {
-			seen_add(f->known_features, r->feature[feature], &is_new);
+			visited_add(f->known_features, r->feature[feature], &is_new);
 			f->features += is_new;
 		}
 		if (f->features != before &&
@@ -510,7 +510,7 @@ static int merge(struct fuzz *f, const struct item_result *r)
 	}
 	for (unsigned b = 0; b < r->breaks; b++) {
 		void *array = f->found;
-		seen_add(f->known_sorts, r->found[b].sort, &is_new);
+		visited_add(f->known_sorts, r->found[b].sort, &is_new);
 		if (!is_new)
 			continue;
 		if (grow(&array, f->founds, &f->founds_room, sizeof(*f->found)))
@@ -582,14 +582,14 @@ int fuzz_open(struct fuzz *f, const struct setup *base, const struct fuzz_option
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (f->shared == MAP_FAILED)
 		f->shared = NULL;
-	f->known_features = seen_new();
-	f->known_sorts = seen_new();
+	f->known_features = visited_new();
+	f->known_sorts = visited_new();
 	f->item = calloc(1, sizeof(*f->item));
 	if (!f->shared || !f->known_features || !f->known_sorts || !f->item)
 		goto err;
 	f->item->f = f;
-	f->item->features = seen_new();
-	f->item->sorts = seen_new();
+	f->item->features = visited_new();
+	f->item->sorts = visited_new();
 	if (f->item->features && f->item->sorts)
 		return 0;
 err:
@@ -602,12 +602,12 @@ void fuzz_close(struct fuzz *f)
 	if (f->shared)
 		munmap(f->shared, sizeof(*f->shared));
 	if (f->item) {
-		seen_free(f->item->features);
-		seen_free(f->item->sorts);
+		visited_free(f->item->features);
+		visited_free(f->item->sorts);
 	}
 	free(f->item);
-	seen_free(f->known_features);
-	seen_free(f->known_sorts);
+	visited_free(f->known_features);
+	visited_free(f->known_sorts);
 	free(f->corpus);
 	free(f->seed);
 	free(f->found);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_FUZZ_H
-#define TM_FUZZ_H
+#ifndef TM_CHECKER_HUNT_FUZZ_H
+#define TM_CHECKER_HUNT_FUZZ_H
 /*
  * Fuzzing of one store in one configuration. An input is a string of bytes: the first
  * WORKLOAD_BYTES are the workload (scenarios/bytes.c), the rest are records that say
@@ -54,7 +54,7 @@ struct fuzz {
 	/* private */
 	struct fuzz_input *seed; /* inputs that have not been run yet */
 	unsigned seeds, seeds_room, seeds_done, corpus_room, founds_room;
-	struct seen *known_features, *known_sorts;
+	struct visited *known_features, *known_sorts;
 	struct fuzz_shared *shared;
 	struct fuzz_item *item;
 	uint64_t items;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_MUTANTS_H
-#define TM_MUTANTS_H
+#ifndef TM_CHECKER_HUNT_MUTANTS_H
+#define TM_CHECKER_HUNT_MUTANTS_H
 /*
  * Seeded bugs, and whether they are found. A tester that has never been seen to find
  * a bug proves nothing by finding none; mutants.c says how each is looked for.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_NIC_RULES_H
-#define TM_NIC_RULES_H
+#ifndef TM_CHECKER_HUNT_NIC_RULES_H
+#define TM_CHECKER_HUNT_NIC_RULES_H
 /*
  * Rules that the emulated NIC and memory must keep whatever stores do with them: small
  * programs on verbs, between two hosts, under random schedules and faults. Stores that check a CRC

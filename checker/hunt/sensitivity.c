@@ -53,7 +53,7 @@ static bool nth_value(const char *name, const char *values, unsigned *i, char *k
 	return false;
 }
 
-bool flips_value(unsigned i, const struct tm_store **store, char *knob, size_t n)
+bool sensitivity_value(unsigned i, const struct tm_store **store, char *knob, size_t n)
 {
 	for (unsigned s = 0; s < stores_by_default; s++)
 		for (const struct tm_knob *k = stores[s]->knobs; k->name; k++) {
@@ -80,7 +80,8 @@ static struct claim_case side_of(const struct claim_knob *line, bool with)
 	return test;
 }
 
-static void test_line(const struct flips *f, const struct claim_knob *line, struct flip *flip)
+static void test_line(const struct sensitivity *f, const struct claim_knob *line,
+		      struct knob_result *flip)
 {
 	const struct claim_budget budget = {.seed = f->seed, .states = UINT64_MAX};
 	struct claim_case test = side_of(line, line->kind == KNOB_BREAKS);
@@ -134,7 +135,7 @@ static int add_workload(struct campaign *c, const struct workload *w)
 }
 
 /* The stores without any switch. */
-static int make_campaign(struct flips *f)
+static int make_campaign(struct sensitivity *f)
 {
 	struct campaign *c = &f->campaign;
 	int error = 0;
@@ -162,7 +163,7 @@ static int make_campaign(struct flips *f)
 	return error == -ENOENT ? 0 : error;
 }
 
-static int plain_runs(struct flips *f)
+static int plain_runs(struct sensitivity *f)
 {
 	int error = make_campaign(f);
 	return error ? error : campaign_run(&f->campaign);
@@ -170,9 +171,9 @@ static int plain_runs(struct flips *f)
 
 /* What the next places of a search share. */
 struct inert_search {
-	const struct flips *f;
+	const struct sensitivity *f;
 	const struct claim_knob *line;
-	struct flip *flip;
+	struct knob_result *flip;
 	const struct look *look;
 	unsigned store;
 	unsigned left; /* candidates */
@@ -204,7 +205,7 @@ static void confirm(struct inert_search *s, unsigned base, unsigned workload, un
 		    uint64_t run, bool breaks)
 {
 	struct campaign_unit longer;
-	struct flip *flip = s->flip;
+	struct knob_result *flip = s->flip;
 	if (flip->broke || !s->left)
 		return;
 	s->left--;
@@ -228,7 +229,7 @@ static void look_at(struct inert_search *s, unsigned base, unsigned workload)
 	const struct campaign *c = &s->f->campaign;
 	const struct campaign_unit
 		*plain = &c->unit[(s->store * BASES + base) * c->workloads + workload];
-	struct flip *flip = s->flip;
+	struct knob_result *flip = s->flip;
 	struct campaign_unit with;
 	unsigned holds = 0;
 	for (unsigned k = 0; k < TM_CONTRACTS; k++)
@@ -251,7 +252,8 @@ static bool worth(const struct look *look, const struct workload *w)
 }
 
 /* The first difference that an inert value makes. */
-static void test_inert(const struct flips *f, const struct claim_knob *line, struct flip *flip)
+static void test_inert(const struct sensitivity *f, const struct claim_knob *line,
+		       struct knob_result *flip)
 {
 	const struct campaign *c = &f->campaign;
 	for (unsigned store = 0; store < stores_by_default; store++)
@@ -270,30 +272,30 @@ static void test_inert(const struct flips *f, const struct claim_knob *line, str
 
 static void work(void *arg, unsigned unit, void *result)
 {
-	const struct flips *f = arg;
+	const struct sensitivity *f = arg;
 	const struct claim_knob *line = &f->claims->knob[f->order[unit]];
 	(line->kind == KNOB_INERT ? test_inert : test_line)(f, line, result);
 }
 
 static void take(void *arg, unsigned unit, const void *result)
 {
-	struct flips *f = arg;
+	struct sensitivity *f = arg;
 	memcpy(&f->flip[f->order[unit]], result, sizeof(*f->flip));
 	f->done++;
 	if (f->progress)
 		f->progress(f->done, f->claims->knobs, clock_seconds() - f->started);
 }
 
-int flips_run(struct flips *f)
+int sensitivity_run(struct sensitivity *f)
 {
 	unsigned lines = f->claims->knobs, n = 0;
 	struct pool pool = {.units = lines,
 			    .jobs = f->jobs,
-			    .result_bytes = sizeof(struct flip),
+			    .result_bytes = sizeof(struct knob_result),
 			    .work = work,
 			    .take = take,
 			    .arg = f};
-	_Static_assert(sizeof(struct flip) <= POOL_RESULT_MAX, "a result is one message");
+	_Static_assert(sizeof(struct knob_result) <= POOL_RESULT_MAX, "a result is one message");
 	f->started = clock_seconds();
 	f->flip = calloc(lines + 1, sizeof(*f->flip));
 	f->order = calloc(lines + 1, sizeof(*f->order));
@@ -311,12 +313,12 @@ int flips_run(struct flips *f)
 	return error;
 }
 
-bool flip_as_said(const struct claim_knob *line, const struct flip *flip)
+bool knob_result_as_said(const struct claim_knob *line, const struct knob_result *flip)
 {
 	return line->kind == KNOB_INERT ? !flip->broke : flip->broke && flip->held;
 }
 
-void flips_free(struct flips *f)
+void sensitivity_free(struct sensitivity *f)
 {
 	campaign_free(&f->campaign);
 	free(f->flip);

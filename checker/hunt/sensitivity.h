@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_FLIPS_H
-#define TM_FLIPS_H
+#ifndef TM_CHECKER_HUNT_SENSITIVITY_H
+#define TM_CHECKER_HUNT_SENSITIVITY_H
 /*
  * Does a switch matter? A switch that changes no verdict is one that no test would miss. The `knob`
  * lines of scenarios/claims.txt say of each value but the first of each switch what it changes, and
@@ -18,7 +18,7 @@
 #include "checker/hunt/claims.h"
 
 /* What came of a line. */
-struct flip {
+struct knob_result {
 	int error;   /* -errno: could not be tested */
 	bool broke;  /* a contract broke on the side that must, or, if inert, on one side only */
 	bool held;   /* and the other side held */
@@ -30,12 +30,12 @@ struct flip {
 	char where[32];	    /* if inert and it is not: the store, and what else was set */
 };
 
-struct flips {
+struct sensitivity {
 	const struct claims *claims;
 	unsigned jobs;
 	uint64_t seed;
 	void (*progress)(unsigned done, unsigned lines, double seconds); /* NULL: nobody is told */
-	struct flip *flip;						 /* results, by knob line */
+	struct knob_result *flip;					 /* results, by knob line */
 	/* private */
 	unsigned *order; /* of the lines: costly ones first */
 	struct campaign campaign;
@@ -44,10 +44,10 @@ struct flips {
 };
 
 /* Test all knob lines. 0 or -errno, as campaign_run(). */
-int flips_run(struct flips *f);
-void flips_free(struct flips *f);
+int sensitivity_run(struct sensitivity *f);
+void sensitivity_free(struct sensitivity *f);
 /* Is it as the line says? */
-bool flip_as_said(const struct claim_knob *line, const struct flip *flip);
+bool knob_result_as_said(const struct claim_knob *line, const struct knob_result *flip);
 
 /*
  * Each value but the first of each switch of the stores that are tested by default, and of the
@@ -55,6 +55,6 @@ bool flip_as_said(const struct claim_knob *line, const struct flip *flip);
  * (*store is then NULL). False at the end. Seeded bugs are no switches: they have tests of their
  * own.
  */
-bool flips_value(unsigned i, const struct tm_store **store, char *knob, size_t n);
+bool sensitivity_value(unsigned i, const struct tm_store **store, char *knob, size_t n);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_SOAK_H
-#define TM_SOAK_H
+#ifndef TM_CHECKER_HUNT_SOAK_H
+#define TM_CHECKER_HUNT_SOAK_H
 /*
  * Soaking: round after round, a store that ships here under hardware and a workload
  * that are drawn at random. What a round does depends on its options and number alone.

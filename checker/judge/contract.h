@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_CONTRACT_H
-#define TM_CONTRACT_H
+#ifndef TM_CHECKER_JUDGE_CONTRACT_H
+#define TM_CHECKER_JUDGE_CONTRACT_H
 /* What the files of the contracts share. Definitions of the contracts: contracts.h. */
 #include <assert.h>
 #include "checker/judge/contracts.h"

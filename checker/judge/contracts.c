@@ -69,18 +69,18 @@ static unsigned link_events(struct judge *j, const struct history *h)
 }
 
 /* MONO and KEEP of a GET whose value is from before the epoch. */
-static void judge_old_value(struct judge *j, const struct history *h, int get, const int32_t *floor,
-			    struct verdict *out)
+static void judge_old_value(struct judge *j, const struct history *h, int get,
+			    const int32_t *lower_bound, struct verdict *out)
 {
 	const struct history_op *o = &h->op[get];
 	int against = order_mono(j, h, o->key, o->value);
 
 	if (against >= 0)
 		verdict_break(&out[TM_MONO], get, against);
-	if (!floor || floor[o->key] < 0 || floor[o->key] == o->value)
+	if (!lower_bound || lower_bound[o->key] < 0 || lower_bound[o->key] == o->value)
 		return;
-	if (order_older(j, h, o->key, o->value, floor[o->key]))
-		verdict_break(&out[TM_KEEP], get, floor[o->key]);
+	if (order_older(j, h, o->key, o->value, lower_bound[o->key]))
+		verdict_break(&out[TM_KEEP], get, lower_bound[o->key]);
 }
 
 /* NORES, at the invocation of a GET that returns a PUT's value: `returned`, where the
@@ -112,7 +112,7 @@ static bool judge_answer(const struct history *h, int get, struct verdict *out)
 /* Follow one key through the epoch: everything but LIN, DUR and BUF. Returns the GET
  * that names the value with which the epoch started, or -1. */
 static int judge_events(struct judge *j, const struct history *h, const struct judge_key *k,
-			const int32_t *floor, struct verdict *out)
+			const int32_t *lower_bound, struct verdict *out)
 {
 	int recovered = -1, del = k->last_del;
 	bool updates = false, dels = false;
@@ -153,7 +153,7 @@ static int judge_events(struct judge *j, const struct history *h, const struct j
 		if (f && pos < f->epoch_return)
 			f->epoch_return = pos;
 		if (j->epoch > 0 && old && (f || !dels))
-			judge_old_value(j, h, op, floor, out);
+			judge_old_value(j, h, op, lower_bound, out);
 		if (old && !updates && (recovered < 0 || op < recovered))
 			recovered = op;
 	}
@@ -162,13 +162,13 @@ static int judge_events(struct judge *j, const struct history *h, const struct j
 
 /* The epoch at hand, whatever happened in it. Returns the end of its operations. */
 static unsigned judge_epoch(struct judge *j, const struct history *h, bool learn,
-			    const int32_t *floor, struct verdict *out)
+			    const int32_t *lower_bound, struct verdict *out)
 {
 	unsigned to = link_events(j, h);
 	int16_t recovered[HISTORY_KEYS];
 
 	for (unsigned key = 0; key < h->keys; key++) {
-		recovered[key] = judge_events(j, h, &j->key[key], floor, out);
+		recovered[key] = judge_events(j, h, &j->key[key], lower_bound, out);
 		lin_judge(j, h, key, learn, out);
 	}
 	if (j->epoch == 0) {
@@ -210,7 +210,7 @@ static int missed(struct judge *j, const struct history *h, int get)
 
 /* The last epoch, if a power failure came before it and only GETs are in it. */
 static void judge_reads(struct judge *j, const struct history *h, unsigned want,
-			const int32_t *floor, struct verdict *out)
+			const int32_t *lower_bound, struct verdict *out)
 {
 	int16_t first[HISTORY_KEYS];
 	bool fits = true;
@@ -225,7 +225,7 @@ static void judge_reads(struct judge *j, const struct history *h, unsigned want,
 			continue;
 		if (o->value >= 0)
 			judge_gone(h, i, j->fact[o->value].first_return, k->last_del, out);
-		judge_old_value(j, h, i, floor, out);
+		judge_old_value(j, h, i, lower_bound, out);
 		if (first[o->key] < 0) {
 			bool possible = o->value >= 0 ? j->fact[o->value].possible == k->generation
 						      : k->absent;
@@ -243,8 +243,8 @@ static void judge_reads(struct judge *j, const struct history *h, unsigned want,
 		buf_judge(j, h, first, &out[TM_BUF]);
 }
 
-void judge_recovered(struct judge *j, const struct history *h, unsigned want, const int32_t *floor,
-		     struct verdict out[TM_CONTRACTS])
+void judge_recovered(struct judge *j, const struct history *h, unsigned want,
+		     const int32_t *lower_bound, struct verdict out[TM_CONTRACTS])
 {
 	const unsigned judged = TM_BIT(TM_LIVE) - 1; /* TM_RDA .. TM_NORES */
 	struct verdict all[TM_CONTRACTS];
@@ -255,20 +255,20 @@ void judge_recovered(struct judge *j, const struct history *h, unsigned want, co
 	for (unsigned i = j->from; i < h->ops; i++)
 		reads &= h->op[i].kind == HISTORY_GET;
 	if (reads)
-		judge_reads(j, h, want, floor, all);
+		judge_reads(j, h, want, lower_bound, all);
 	else
-		judge_epoch(j, h, false, floor, all);
+		judge_epoch(j, h, false, lower_bound, all);
 	for (unsigned c = TM_RDA; c < TM_LIVE; c++)
 		if (want & judged & TM_BIT(c))
 			out[c] = all[c];
 }
 
-void contracts_judge(const struct history *h, unsigned want, const int32_t *floor,
+void contracts_judge(const struct history *h, unsigned want, const int32_t *lower_bound,
 		     struct verdict out[TM_CONTRACTS])
 {
 	struct judge j;
 
 	judge_reset(&j);
 	judge_prepare(&j, h);
-	judge_recovered(&j, h, want, floor, out);
+	judge_recovered(&j, h, want, lower_bound, out);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_CONTRACTS_H
-#define TM_CONTRACTS_H
+#ifndef TM_CHECKER_JUDGE_CONTRACTS_H
+#define TM_CHECKER_JUDGE_CONTRACTS_H
 /*
  * The contracts that a history can break, and a judge with a memory.
  *
@@ -123,7 +123,7 @@ void judge_reset(struct judge *j);
 void judge_prepare(struct judge *j, const struct history *h);
 /* Judge `h`: what judge_prepare() saw, continued without a further power failure.
  * Arguments and results as contracts_judge(). `j` changes in its memories only. */
-void judge_recovered(struct judge *j, const struct history *h, unsigned want, const int32_t *floor,
-		     struct verdict out[TM_CONTRACTS]);
+void judge_recovered(struct judge *j, const struct history *h, unsigned want,
+		     const int32_t *lower_bound, struct verdict out[TM_CONTRACTS]);
 
 #endif

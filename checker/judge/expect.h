@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_EXPECT_H
-#define TM_EXPECT_H
+#ifndef TM_CHECKER_JUDGE_EXPECT_H
+#define TM_CHECKER_JUDGE_EXPECT_H
 /* What is expected of each cell of the default campaign: scenarios/expected.txt, compiled in. */
 #include <stdbool.h>
 #include "core/tidemark.h"

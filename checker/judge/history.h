@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_HISTORY_H
-#define TM_HISTORY_H
+#ifndef TM_CHECKER_JUDGE_HISTORY_H
+#define TM_CHECKER_JUDGE_HISTORY_H
 /*
  * What the clients saw, and the contracts over it. Knows nothing of any store.
  *
@@ -97,7 +97,7 @@ bool verdict_nothing(const struct verdict *v, const struct history *h);
  * From scratch; takes some 250 KiB of stack. What is called per crash state is
  * judge_recovered(), "checker/judge/contracts.h", where each contract is defined too.
  */
-void contracts_judge(const struct history *h, unsigned want, const int32_t *floor,
+void contracts_judge(const struct history *h, unsigned want, const int32_t *lower_bound,
 		     struct verdict out[TM_CONTRACTS]);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_NAMES_H
-#define TM_NAMES_H
+#ifndef TM_CHECKER_JUDGE_NAMES_H
+#define TM_CHECKER_JUDGE_NAMES_H
 /* The contracts' names, as they stand in tables, on the command line and in traces. */
 #include "core/tidemark.h"
 

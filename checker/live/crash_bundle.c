@@ -78,9 +78,9 @@ static int write_body(FILE *out, const struct cut *c, const struct sizes *s, con
 	return error;
 }
 
-int artefact_write(FILE *out, const void *artefact)
+int crash_bundle_write(FILE *out, const void *artefact)
 {
-	const struct artefact *a = artefact;
+	const struct crash_bundle *a = artefact;
 	const struct cut *c = &a->cut;
 	struct sizes s = {.pool = c->len, .lines = c->lines, .ops = c->ops};
 	char *start;
@@ -139,7 +139,7 @@ static bool number(struct head *h, const char *name, uint64_t max, const char *e
 	return !errno && !*end && *value <= max;
 }
 
-static bool read_broken(struct head *h, struct artefact *a)
+static bool read_broken(struct head *h, struct crash_bundle *a)
 {
 	char *word = need(h, "broken",
 			  "broken, a contract, and happened or possible; or broken none"),
@@ -159,7 +159,7 @@ static bool read_broken(struct head *h, struct artefact *a)
 	return a->contract >= 0 && (a->happened || !strcmp(space, "possible"));
 }
 
-static bool read_head(struct head *h, struct artefact *a, struct sizes *s, char **store)
+static bool read_head(struct head *h, struct crash_bundle *a, struct sizes *s, char **store)
 {
 	uint64_t boot, seed, cuts, lines, cached, ops, start;
 	char *says;
@@ -208,7 +208,7 @@ static void *copy(uint8_t **at, size_t len)
 }
 
 /* The body is unpacked, all of its `len` bytes. */
-static int take_body(struct artefact *a, const char *path, uint8_t *body, size_t len,
+static int take_body(struct crash_bundle *a, const char *path, uint8_t *body, size_t len,
 		     struct sizes *s, char *why, size_t n)
 {
 	struct cut *c = &a->cut;
@@ -257,7 +257,7 @@ static int take_body(struct artefact *a, const char *path, uint8_t *body, size_t
 	return error;
 }
 
-static int unpack(struct artefact *a, const char *path, const char *packed, size_t len,
+static int unpack(struct crash_bundle *a, const char *path, const char *packed, size_t len,
 		  struct sizes *s, char *why, size_t n)
 {
 	unsigned long long size = ZSTD_getFrameContentSize(packed, len);
@@ -294,7 +294,7 @@ static FILE *open_artefact(const char *path)
 	return in;
 }
 
-bool artefact_begins(const char *path)
+bool crash_bundle_begins(const char *path)
 {
 	struct stat st;
 	FILE *in = !stat(path, &st) && S_ISREG(st.st_mode) ? open_artefact(path) : NULL;
@@ -320,7 +320,7 @@ static char *read_all(FILE *in, size_t *len)
 	return bytes;
 }
 
-int artefact_read(struct artefact *a, const char *path, char *why, size_t n)
+int crash_bundle_read(struct crash_bundle *a, const char *path, char *why, size_t n)
 {
 	struct head h = {0};
 	struct sizes s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_ARTEFACT_H
-#define TM_ARTEFACT_H
+#ifndef TM_CHECKER_LIVE_CRASH_BUNDLE_H
+#define TM_CHECKER_LIVE_CRASH_BUNDLE_H
 /*
  * A power cut in one file, to be examined on any machine:
  *
@@ -24,7 +24,7 @@
  */
 #include "checker/live/examine.h"
 
-struct artefact {
+struct crash_bundle {
 	struct cut cut;
 	struct exam_options options;
 	int contract;  /* that breaks; -1: none */
@@ -32,11 +32,11 @@ struct artefact {
 	char says[EXAM_TEXT];
 };
 
-/* For save_file(); `artefact` is a struct artefact. 0 or -errno. */
-int artefact_write(FILE *out, const void *artefact);
+/* For save_file(); `artefact` is a struct crash_bundle. 0 or -errno. */
+int crash_bundle_write(FILE *out, const void *artefact);
 /* Does the file begin like one? */
-bool artefact_begins(const char *path);
+bool crash_bundle_begins(const char *path);
 /* 0 or -errno with *why. Its cut is to be freed in any case. */
-int artefact_read(struct artefact *a, const char *path, char *why, size_t n);
+int crash_bundle_read(struct crash_bundle *a, const char *path, char *why, size_t n);
 
 #endif

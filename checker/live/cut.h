@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_CUT_H
-#define TM_CUT_H
+#ifndef TM_CHECKER_LIVE_CUT_H
+#define TM_CHECKER_LIVE_CUT_H
 /*
  * What a power cut left of a live server: its media, the lines that were in flight, what the
  * clients recorded, and where the keys stood before. In memory; where it came from

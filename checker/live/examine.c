@@ -23,7 +23,7 @@
 struct image {
 	struct exam_subset subset;
 	struct standing *shown; /* by index of the key */
-	struct revived revived;
+	struct rebooted rebooted;
 };
 
 struct work {
@@ -40,7 +40,7 @@ struct work {
 	unsigned images;
 	struct image *reading; /* the one that is being read */
 	uint8_t *pool;
-	struct past *past;
+	struct recorded_past *past;
 };
 
 static int by_key_and_time(const void *a, const void *b)
@@ -229,13 +229,13 @@ static void plan_images(struct work *w, const struct exam_options *o)
 static int boot_images(struct work *w, const struct exam_options *o)
 {
 	const struct cut *c = w->cut;
-	struct reviver *r;
-	int error = reviver_new(&r, c->store.store, &c->store.params);
+	struct rebooter *r;
+	int error = rebooter_new(&r, c->store.store, &c->store.params);
 
 	w->pool = malloc(c->len);
 	w->image = calloc(o->cuts + 3, sizeof(*w->image));
 	if (error || !w->pool || !w->image) {
-		reviver_free(error ? NULL : r);
+		rebooter_free(error ? NULL : r);
 		return -ENOMEM;
 	}
 	plan_images(w, o);
@@ -252,11 +252,11 @@ static int boot_images(struct work *w, const struct exam_options *o)
 			scan(w);
 		}
 		w->reading = image;
-		revive(r, w->pool, w->key, w->keys, read_value, w, &image->revived);
-		w->out->full |= image->revived.full;
+		reboot_image(r, w->pool, w->key, w->keys, read_value, w, &image->rebooted);
+		w->out->full |= image->rebooted.full;
 	}
 	w->out->images = w->images;
-	reviver_free(r);
+	rebooter_free(r);
 	return error;
 }
 
@@ -328,7 +328,7 @@ static void add_recorded(struct words *t, const struct work *w, const struct rec
 	if (op->returned_ns)
 		add(t, " to %.6f s", seconds(w, op, op->returned_ns));
 	add(t, ") ");
-	if (past_lost(op))
+	if (recorded_lost(op))
 		add(t, "was in flight when its connection ended");
 	else if (op->error)
 		add(t, "failed with error %d", op->error);
@@ -346,7 +346,7 @@ static void add_recorded(struct words *t, const struct work *w, const struct rec
 
 static void add_op(struct words *t, const struct work *w, int op, const struct standing *shown)
 {
-	const struct past *p = w->past;
+	const struct recorded_past *p = w->past;
 	const struct history_op *o = &p->h.op[op];
 
 	if (p->source[op]) {
@@ -372,7 +372,7 @@ static void add_op(struct words *t, const struct work *w, int op, const struct s
  * before. */
 static unsigned unfinished(const struct work *w)
 {
-	const struct past *p = w->past;
+	const struct recorded_past *p = w->past;
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < p->ended.ops; i++) {
@@ -417,7 +417,7 @@ static int32_t floor_of(const struct work *w, unsigned key)
 
 	if (none && all && none->shown[key].stand == STAND_VALUE &&
 	    all->shown[key].stand == STAND_VALUE && none->shown[key].id == all->shown[key].id) {
-		int32_t op = past_put(w->past, none->shown[key].id);
+		int32_t op = recorded_put(w->past, none->shown[key].id);
 
 		if (op >= 0)
 			return op;
@@ -425,14 +425,15 @@ static int32_t floor_of(const struct work *w, unsigned key)
 	return w->past->start;
 }
 
-static void judge_image(struct work *w, unsigned key, unsigned i, int32_t floor, unsigned *broken)
+static void judge_image(struct work *w, unsigned key, unsigned i, int32_t lower_bound,
+			unsigned *broken)
 {
 	const unsigned want = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_MONO) |
 			      TM_BIT(TM_KEEP) | TM_BIT(TM_NORES);
 	const struct standing *shown = &w->image[i].shown[key];
 	struct verdict v[TM_CONTRACTS] = {0};
 
-	past_judge(w->past, shown, floor, want, v);
+	recorded_judge(w->past, shown, lower_bound, want, v);
 	for (unsigned c = 0; c < TM_CONTRACTS; c++) {
 		struct exam_cell *cell = &w->out->cell[c];
 
@@ -457,11 +458,11 @@ static void not_judged(struct work *w, unsigned key)
 		return;
 	live_key(w->key[key], name);
 	add(&t, "%s: ", name);
-	if (w->past->trouble == PAST_LONG) {
+	if (w->past->trouble == RECORDED_LONG) {
 		add(&t, "too many operations for one history");
 	} else {
 		add_put(&t, w->past->strange);
-		add(&t, w->past->trouble == PAST_STRANGER
+		add(&t, w->past->trouble == RECORDED_STRANGER
 				? ", whose value was read, is in no recording"
 				: " was read before it began: the times are of two machines");
 	}
@@ -475,19 +476,19 @@ static bool same(const struct standing *a, const struct standing *b)
 
 static int judge_key(struct work *w, unsigned key, uint64_t *shown)
 {
-	struct past_key past = {.op = w->op + w->from[key],
-				.ops = w->from[key + 1] - w->from[key],
-				.first = w->first,
-				.last = w->cut->boot,
-				.start = cut_standing(w->cut, w->first, w->key[key]),
-				.shown = shown};
+	struct recorded_key past = {.op = w->op + w->from[key],
+				    .ops = w->from[key + 1] - w->from[key],
+				    .first = w->first,
+				    .last = w->cut->boot,
+				    .start = cut_standing(w->cut, w->first, w->key[key]),
+				    .shown = shown};
 	unsigned broken = 0;
 	int error;
 
 	for (unsigned i = 0; i < w->images; i++)
 		if (w->image[i].shown[key].stand == STAND_VALUE)
 			shown[past.shown_n++] = w->image[i].shown[key].id;
-	error = past_make(w->past, &past);
+	error = recorded_make(w->past, &past);
 	if (error)
 		return error;
 	w->out->left_out += w->past->left_out;
@@ -538,7 +539,7 @@ static void note_boot(struct work *w, unsigned i, enum tm_contract contract, con
 static void note_boots(struct work *w)
 {
 	for (unsigned i = 0; i < w->images; i++) {
-		const struct revived *r = &w->image[i].revived;
+		const struct rebooted *r = &w->image[i].rebooted;
 
 		if (r->live_broken)
 			note_boot(w, i, TM_LIVE, r->why);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_EXAMINE_H
-#define TM_EXAMINE_H
+#ifndef TM_CHECKER_LIVE_EXAMINE_H
+#define TM_CHECKER_LIVE_EXAMINE_H
 /*
  * What is left of a power cut, judged.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_LATENCY_H
-#define TM_LATENCY_H
+#ifndef TM_CHECKER_LIVE_LATENCY_H
+#define TM_CHECKER_LIVE_LATENCY_H
 /*
  * How long operations took: a log-linear histogram. Below 128 ns each value has a bucket of its
  * own; above, each power of two is cut into 64, so that what is read out is at most

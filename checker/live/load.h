@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_LOAD_H
-#define TM_LOAD_H
+#ifndef TM_CHECKER_LIVE_LOAD_H
+#define TM_CHECKER_LIVE_LOAD_H
 /*
  * A load: clients that do YCSB's operations on a live store as fast as they can, each on a
  * thread with a session of its own, while the caller's thread looks after them.

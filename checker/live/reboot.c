@@ -19,7 +19,7 @@
 #define LIFE_ID	      UINT64_MAX /* of no client */
 #define LIFE_VLEN     40
 
-struct reviver {
+struct rebooter {
 	const struct tm_store *store;
 	const struct tm_params *params;
 	size_t pm_len;
@@ -30,15 +30,15 @@ struct reviver {
 	struct tm_env server, client;
 	const uint32_t *keys;
 	unsigned n;
-	revived_value *value;
+	rebooted_value *value;
 	void *arg;
-	struct revived *out;
+	struct rebooted *out;
 	void *handle;
 	const char *doing;
 	bool done;
 };
 
-__attribute__((format(printf, 2, 3))) static void trouble(struct reviver *r, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void trouble(struct rebooter *r, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -52,12 +52,12 @@ __attribute__((format(printf, 2, 3))) static void trouble(struct reviver *r, con
 
 struct checked {
 	struct tm_fsck fsck;
-	struct reviver *reviver;
+	struct rebooter *rebooter;
 };
 
 static void fsck_bad(struct tm_fsck *fsck, const char *fmt, ...)
 {
-	struct revived *out = ((struct checked *)fsck)->reviver->out;
+	struct rebooted *out = ((struct checked *)fsck)->rebooter->out;
 	char text[160];
 	va_list ap;
 
@@ -79,7 +79,7 @@ static void give_up(struct sim *sim, void *arg)
 
 /* --- the reader --- */
 
-static bool read_keys(struct reviver *r, uint8_t *buf)
+static bool read_keys(struct rebooter *r, uint8_t *buf)
 {
 	char key[LIVE_KEY_LEN + 1];
 
@@ -99,7 +99,7 @@ static bool read_keys(struct reviver *r, uint8_t *buf)
 	return true;
 }
 
-static void prove_life(struct reviver *r, uint8_t *buf)
+static void prove_life(struct rebooter *r, uint8_t *buf)
 {
 	uint8_t value[LIFE_VLEN];
 	char key[LIVE_KEY_LEN + 1];
@@ -130,7 +130,7 @@ static void prove_life(struct reviver *r, uint8_t *buf)
 
 static void reader_main(void *arg)
 {
-	struct reviver *r = arg;
+	struct rebooter *r = arg;
 	uint8_t *buf = sim_alloc(r->sim, r->params->max_vlen);
 	int error;
 
@@ -153,8 +153,8 @@ static void reader_main(void *arg)
 
 static void boot(void *arg)
 {
-	struct reviver *r = arg;
-	struct checked check = {.fsck.bad = fsck_bad, .reviver = r};
+	struct rebooter *r = arg;
+	struct checked check = {.fsck.bad = fsck_bad, .rebooter = r};
 	struct pmem *pm = pmem_machine(r->stack, 0);
 	int error;
 
@@ -179,8 +179,8 @@ static void boot(void *arg)
 	sim_spawn(r->sim, r->params->clients, NULL, reader_main, r);
 }
 
-void revive(struct reviver *r, const uint8_t *pool, const uint32_t *keys, unsigned n,
-	    revived_value *value, void *arg, struct revived *out)
+void reboot_image(struct rebooter *r, const uint8_t *pool, const uint32_t *keys, unsigned n,
+		  rebooted_value *value, void *arg, struct rebooted *out)
 {
 	struct pmem *pm = pmem_machine(r->stack, 0);
 	enum sim_end end;
@@ -197,7 +197,7 @@ void revive(struct reviver *r, const uint8_t *pool, const uint32_t *keys, unsign
 	sim_reset(r->sim, NULL);
 	pmem_begin(pm, r->sim, &hardware_default);
 	r->net = rnic_net_new(r->sim, &hardware_default);
-	sim_set_fuel(r->sim, FUEL_BASE + FUEL_PER_BYTE * r->pm_len + FUEL_PER_KEY * n);
+	sim_set_step_budget(r->sim, FUEL_BASE + FUEL_PER_BYTE * r->pm_len + FUEL_PER_KEY * n);
 	sim_at(r->sim, GIVE_UP_NS, give_up, r);
 	sim_spawn(r->sim, HOST_SERVER, NULL, boot, r);
 	end = sim_run(r->sim);
@@ -209,9 +209,10 @@ void revive(struct reviver *r, const uint8_t *pool, const uint32_t *keys, unsign
 	pmem_end(pm);
 }
 
-int reviver_new(struct reviver **out, const struct tm_store *store, const struct tm_params *params)
+int rebooter_new(struct rebooter **out, const struct tm_store *store,
+		 const struct tm_params *params)
 {
-	struct reviver *r = calloc(1, sizeof(*r));
+	struct rebooter *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		return -ENOMEM;
@@ -221,14 +222,14 @@ int reviver_new(struct reviver **out, const struct tm_store *store, const struct
 	r->sim = sim_new();
 	r->stack = pmem_stack_new(1, r->pm_len);
 	if (!r->sim || !r->stack) {
-		reviver_free(r);
+		rebooter_free(r);
 		return -ENOMEM;
 	}
 	*out = r;
 	return 0;
 }
 
-void reviver_free(struct reviver *r)
+void rebooter_free(struct rebooter *r)
 {
 	if (!r)
 		return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_REVIVE_H
-#define TM_REVIVE_H
+#ifndef TM_CHECKER_LIVE_REBOOT_H
+#define TM_CHECKER_LIVE_REBOOT_H
 /*
  * A pool that a live server left behind, booted in the sim world: recovered, checked, and
  * read back through the store's own GET.
@@ -12,13 +12,14 @@
 #include <stdint.h>
 #include "core/tidemark.h"
 
-struct reviver;
+struct rebooter;
 /* `store` and `params` are the caller's. 0 or -ENOMEM. */
-int reviver_new(struct reviver **out, const struct tm_store *store, const struct tm_params *params);
-void reviver_free(struct reviver *r);
+int rebooter_new(struct rebooter **out, const struct tm_store *store,
+		 const struct tm_params *params);
+void rebooter_free(struct rebooter *r);
 
 /* What became of it, apart from the values. */
-struct revived {
+struct rebooted {
 	bool live_broken; /* recovery, the server or an operation fails or does not end: */
 	char why[200];	  /* how, one line */
 	bool fsck_broken;
@@ -28,10 +29,10 @@ struct revived {
 };
 
 /* A GET of keys[i]: 0 or -ENOENT. */
-typedef void revived_value(void *arg, unsigned i, int error, const uint8_t *bytes, size_t len);
+typedef void rebooted_value(void *arg, unsigned i, int error, const uint8_t *bytes, size_t len);
 /* Boot a copy of `pool` (pm_bytes() of the store), read these live keys in their order, PUT and
  * GET. */
-void revive(struct reviver *r, const uint8_t *pool, const uint32_t *keys, unsigned n,
-	    revived_value *value, void *arg, struct revived *out);
+void reboot_image(struct rebooter *r, const uint8_t *pool, const uint32_t *keys, unsigned n,
+		  rebooted_value *value, void *arg, struct rebooted *out);
 
 #endif

@@ -8,7 +8,7 @@
 
 #define READER UINT8_MAX /* the client that reads what recovery shows */
 
-bool past_lost(const struct recording_op *op)
+bool recorded_lost(const struct recording_op *op)
 {
 	return !op->returned_ns || op->error == -EIO || op->error == -ECANCELED ||
 	       op->error == -ETIMEDOUT;
@@ -30,7 +30,7 @@ static bool tells(const struct recording_op *op)
 	return op->kind == HISTORY_GET && op->returned_ns && !op->error;
 }
 
-static bool judged(const struct past_key *key, const struct recording_op *op)
+static bool judged(const struct recorded_key *key, const struct recording_op *op)
 {
 	return op->boot >= key->first && op->boot <= key->last;
 }
@@ -66,7 +66,7 @@ static struct cluster *cluster_find(struct cluster *c, unsigned n, uint64_t id)
 }
 
 /* One cluster for each PUT of the key and each value that a GET returned; sorted by id. */
-static unsigned make_clusters(const struct past_key *key, struct cluster *c)
+static unsigned make_clusters(const struct recorded_key *key, struct cluster *c)
 {
 	unsigned n = 0, unique = 0;
 
@@ -90,7 +90,7 @@ static unsigned make_clusters(const struct past_key *key, struct cluster *c)
 }
 
 /* The acknowledged DELETE that was invoked last. */
-static const struct recording_op *last_del(const struct past_key *key)
+static const struct recording_op *last_del(const struct recorded_key *key)
 {
 	const struct recording_op *last = NULL;
 
@@ -102,8 +102,8 @@ static const struct recording_op *last_del(const struct past_key *key)
 }
 
 /* Of the GETs of each value in one boot, mark the two that count. */
-static void choose_gets(const struct past_key *key, struct cluster *c, unsigned n, unsigned from,
-			bool *keep)
+static void choose_gets(const struct recorded_key *key, struct cluster *c, unsigned n,
+			unsigned from, bool *keep)
 {
 	uint32_t boot = key->op[from]->boot;
 
@@ -134,10 +134,10 @@ static void choose_gets(const struct past_key *key, struct cluster *c, unsigned 
 }
 
 /* The oldest PUTs go, until so few are left. `kept`: now. */
-static void drop_oldest(const struct past_key *key, struct cluster *c, unsigned n, bool *keep,
+static void drop_oldest(const struct recorded_key *key, struct cluster *c, unsigned n, bool *keep,
 			unsigned kept)
 {
-	for (unsigned i = 0; i < key->ops && kept > PAST_OPS; i++) {
+	for (unsigned i = 0; i < key->ops && kept > RECORDED_OPS; i++) {
 		struct cluster *of;
 
 		if (!keep[i] || key->op[i]->kind != HISTORY_PUT)
@@ -157,7 +157,7 @@ static void drop_oldest(const struct past_key *key, struct cluster *c, unsigned 
 	}
 }
 
-static void trim(const struct past_key *key, struct cluster *c, bool *keep)
+static void trim(const struct recorded_key *key, struct cluster *c, bool *keep)
 {
 	const struct recording_op *del = last_del(key);
 	unsigned n = make_clusters(key, c), kept = 0, foreign = 0;
@@ -183,7 +183,7 @@ static void trim(const struct past_key *key, struct cluster *c, bool *keep)
 }
 
 /* The operations of the history go to p->kept: how many; -EFBIG, -ENOMEM. */
-static int choose_ops(struct past *p, const struct past_key *key)
+static int choose_ops(struct recorded_past *p, const struct recorded_key *key)
 {
 	bool *keep = calloc(key->ops + 1, sizeof(*keep));
 	struct cluster *cluster = calloc(key->ops + 1, sizeof(*cluster));
@@ -193,15 +193,15 @@ static int choose_ops(struct past *p, const struct past_key *key)
 		keep[i] = judged(key, key->op[i]) && (is_update(key->op[i]) || tells(key->op[i]));
 		n += keep[i];
 	}
-	if (keep && cluster && n > PAST_OPS)
+	if (keep && cluster && n > RECORDED_OPS)
 		trim(key, cluster, keep);
 	for (unsigned i = 0; keep && i < key->ops; i++)
 		kept += keep[i];
 	p->left_out = n - kept;
-	if (!keep || !cluster || kept > PAST_OPS) {
+	if (!keep || !cluster || kept > RECORDED_OPS) {
 		free(keep);
 		free(cluster);
-		return kept > PAST_OPS ? -EFBIG : -ENOMEM;
+		return kept > RECORDED_OPS ? -EFBIG : -ENOMEM;
 	}
 	kept = 0;
 	for (unsigned i = 0; i < key->ops; i++)
@@ -216,27 +216,27 @@ static int choose_ops(struct past *p, const struct past_key *key)
 
 static int by_put(const void *a, const void *b)
 {
-	const struct past_put *x = a, *y = b;
+	const struct recorded_put *x = a, *y = b;
 
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static struct past_put *find_put(struct past *p, uint64_t id)
+static struct recorded_put *find_put(struct recorded_past *p, uint64_t id)
 {
-	const struct past_put wanted = {.id = id};
+	const struct recorded_put wanted = {.id = id};
 
 	return bsearch(&wanted, p->put, p->puts, sizeof(wanted), by_put);
 }
 
-int32_t past_put(const struct past *p, uint64_t id)
+int32_t recorded_put(const struct recorded_past *p, uint64_t id)
 {
-	const struct past_put *put = find_put((struct past *)p, id);
+	const struct recorded_put *put = find_put((struct recorded_past *)p, id);
 
 	return put && put->op >= 0 ? put->op : VALUE_FOREIGN;
 }
 
 /* A value that somebody saw; is it of an earlier boot? */
-static void note_value(struct past *p, const struct past_key *key, uint64_t id)
+static void note_value(struct recorded_past *p, const struct recorded_key *key, uint64_t id)
 {
 	for (unsigned i = 0; i < p->olds; i++)
 		if (p->old[i] == id)
@@ -244,21 +244,21 @@ static void note_value(struct past *p, const struct past_key *key, uint64_t id)
 	if (find_put(p, id) || (key->start.stand == STAND_VALUE && id == key->start.id))
 		return;
 	if (key->first == 1) {
-		p->trouble = PAST_STRANGER;
+		p->trouble = RECORDED_STRANGER;
 		p->strange = id;
-	} else if (p->olds == PAST_OLD) {
-		p->trouble = PAST_LONG;
+	} else if (p->olds == RECORDED_OLD) {
+		p->trouble = RECORDED_LONG;
 	} else {
 		p->old[p->olds++] = id;
 	}
 }
 
-static void note_values(struct past *p, const struct past_key *key, unsigned kept)
+static void note_values(struct recorded_past *p, const struct recorded_key *key, unsigned kept)
 {
 	p->puts = p->olds = 0;
 	for (unsigned i = 0; i < kept; i++)
 		if (p->kept[i]->kind == HISTORY_PUT)
-			p->put[p->puts++] = (struct past_put){p->kept[i]->value, -1};
+			p->put[p->puts++] = (struct recorded_put){p->kept[i]->value, -1};
 	qsort(p->put, p->puts, sizeof(p->put[0]), by_put);
 	for (unsigned i = 0; i < kept; i++)
 		if (p->kept[i]->kind == HISTORY_GET && p->kept[i]->found == 1)
@@ -266,9 +266,9 @@ static void note_values(struct past *p, const struct past_key *key, unsigned kep
 	for (unsigned i = 0; i < key->shown_n; i++)
 		note_value(p, key, key->shown[i]);
 	for (unsigned i = 0; i < p->olds; i++)
-		p->put[p->puts++] = (struct past_put){p->old[i], -1};
+		p->put[p->puts++] = (struct recorded_put){p->old[i], -1};
 	if (key->start.stand == STAND_VALUE)
-		p->put[p->puts++] = (struct past_put){key->start.id, -1};
+		p->put[p->puts++] = (struct recorded_put){key->start.id, -1};
 	qsort(p->put, p->puts, sizeof(p->put[0]), by_put);
 }
 
@@ -276,7 +276,7 @@ static void note_values(struct past *p, const struct past_key *key, unsigned kep
 
 /* Before the boots that are judged: had somebody seen this value, or its PUT's end, when a DELETE
  * began that was acknowledged? */
-static bool was_deleted(const struct past_key *key, uint64_t id)
+static bool was_deleted(const struct recorded_key *key, uint64_t id)
 {
 	const struct recording_op *seen = NULL;
 
@@ -295,7 +295,7 @@ static bool was_deleted(const struct past_key *key, uint64_t id)
 	return false;
 }
 
-static int earlier(struct past *p, enum history_kind kind, bool returns)
+static int earlier(struct recorded_past *p, enum history_kind kind, bool returns)
 {
 	int op = history_invoke(&p->h, 0, kind, 0);
 
@@ -304,14 +304,14 @@ static int earlier(struct past *p, enum history_kind kind, bool returns)
 	return op;
 }
 
-static int earlier_put(struct past *p, uint64_t id, bool returns)
+static int earlier_put(struct recorded_past *p, uint64_t id, bool returns)
 {
 	return find_put(p, id)->op = earlier(p, HISTORY_PUT, returns);
 }
 
 /* There was nothing: values from before were deleted, or they were lost and never read as
  * present. */
-static void begin_absent(struct past *p, const struct past_key *key)
+static void begin_absent(struct recorded_past *p, const struct recorded_key *key)
 {
 	bool deleted = false, lost = false;
 
@@ -335,7 +335,7 @@ static void begin_absent(struct past *p, const struct past_key *key)
 	earlier(p, HISTORY_GET, true);
 }
 
-static void begin(struct past *p, const struct past_key *key)
+static void begin(struct recorded_past *p, const struct recorded_key *key)
 {
 	p->start = VALUE_ABSENT;
 	if (key->start.stand == STAND_ABSENT) {
@@ -352,7 +352,7 @@ static void begin(struct past *p, const struct past_key *key)
 
 static int by_time(const void *a, const void *b)
 {
-	const struct past_event *x = a, *y = b;
+	const struct recorded_event *x = a, *y = b;
 
 	if (x->at_ns != y->at_ns)
 		return x->at_ns < y->at_ns ? -1 : 1;
@@ -361,7 +361,7 @@ static int by_time(const void *a, const void *b)
 	return x->kept < y->kept ? -1 : x->kept > y->kept;
 }
 
-static void add_return(struct past *p, unsigned kept)
+static void add_return(struct recorded_past *p, unsigned kept)
 {
 	const struct recording_op *r = p->kept[kept];
 	int32_t value = r->kind == HISTORY_GET && r->found == 2 ? VALUE_FOREIGN : VALUE_ABSENT;
@@ -369,7 +369,7 @@ static void add_return(struct past *p, unsigned kept)
 	if (r->kind == HISTORY_GET && r->found == 1) {
 		value = find_put(p, r->value)->op;
 		if (value < 0) {
-			p->trouble = PAST_TIMES;
+			p->trouble = RECORDED_TIMES;
 			p->strange = r->value;
 			return;
 		}
@@ -377,14 +377,15 @@ static void add_return(struct past *p, unsigned kept)
 	history_return(&p->h, p->op_of[kept], r->error, value);
 }
 
-static void add_boot(struct past *p, unsigned from, unsigned to)
+static void add_boot(struct recorded_past *p, unsigned from, unsigned to)
 {
 	unsigned events = 0;
 
 	for (unsigned i = from; i < to; i++) {
-		p->event[events++] = (struct past_event){p->kept[i]->invoked_ns, i, false};
-		if (!past_lost(p->kept[i]))
-			p->event[events++] = (struct past_event){p->kept[i]->returned_ns, i, true};
+		p->event[events++] = (struct recorded_event){p->kept[i]->invoked_ns, i, false};
+		if (!recorded_lost(p->kept[i]))
+			p->event[events++] = (struct recorded_event){p->kept[i]->returned_ns, i,
+								     true};
 	}
 	qsort(p->event, events, sizeof(p->event[0]), by_time);
 	for (unsigned e = 0; e < events && !p->trouble; e++) {
@@ -402,18 +403,18 @@ static void add_boot(struct past *p, unsigned from, unsigned to)
 	history_crash(&p->h);
 }
 
-int past_make(struct past *p, const struct past_key *key)
+int recorded_make(struct recorded_past *p, const struct recorded_key *key)
 {
 	int kept = choose_ops(p, key);
 	unsigned boots = 0;
 
-	p->trouble = PAST_GOOD;
+	p->trouble = RECORDED_GOOD;
 	if (kept == -ENOMEM)
 		return kept;
 	for (int i = 0; i < kept; i++)
 		boots += !i || p->kept[i]->boot != p->kept[i - 1]->boot;
 	if (kept < 0 || boots + 2 > HISTORY_CRASHES) {
-		p->trouble = PAST_LONG;
+		p->trouble = RECORDED_LONG;
 		return 0;
 	}
 	history_reset(&p->h, 1);
@@ -436,19 +437,19 @@ int past_make(struct past *p, const struct past_key *key)
 	return 0;
 }
 
-void past_judge(struct past *p, const struct standing *shown, int32_t floor, unsigned want,
-		struct verdict out[TM_CONTRACTS])
+void recorded_judge(struct recorded_past *p, const struct standing *shown, int32_t lower_bound,
+		    unsigned want, struct verdict out[TM_CONTRACTS])
 {
 	assert(!p->trouble);
 	history_rewind(&p->h, &p->ended);
 	if (shown->stand != STAND_UNKNOWN) {
 		int get = history_invoke(&p->h, READER, HISTORY_GET, 0);
-		int32_t value = shown->stand == STAND_VALUE	? past_put(p, shown->id)
+		int32_t value = shown->stand == STAND_VALUE	? recorded_put(p, shown->id)
 				: shown->stand == STAND_FOREIGN ? VALUE_FOREIGN
 								: VALUE_ABSENT;
 
 		p->source[get] = NULL;
 		history_return(&p->h, get, 0, value);
 	}
-	judge_recovered(&p->judge, &p->h, want, &floor, out);
+	judge_recovered(&p->judge, &p->h, want, &lower_bound, out);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_RECORDING_H
-#define TM_RECORDING_H
+#ifndef TM_CHECKER_LIVE_RECORDING_H
+#define TM_CHECKER_LIVE_RECORDING_H
 /*
  * What live clients did and saw, in a file that they map: it is complete up to the last
  * instruction of a client that is killed, and of a guest that loses its power, if the

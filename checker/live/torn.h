@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_TORN_H
-#define TM_TORN_H
+#ifndef TM_CHECKER_LIVE_TORN_H
+#define TM_CHECKER_LIVE_TORN_H
 /*
  * Live values in a pool, wherever they lie: how many are whole, and how many are torn,
  * that is, begin as a recorded PUT's value and go on as something else. A torn value is no

@@ -4,7 +4,7 @@
  *
  * One client runs a fixed program on a world where nothing goes wrong: every answer of
  * choose() is 0, the power holds. Everything that is counted is told by those who do it,
- * as it is for a replay (sim_set_teller()): a store, a flush, a fence, data that lands,
+ * as it is for a replay (sim_set_tracer()): a store, a flush, a fence, data that lands,
  * a request that is posted, a completion that is taken, a packet. Nothing is added to a
  * run that nobody listens to.
  *
@@ -199,7 +199,7 @@ static void taken(struct counter *c, struct count_figures *f, const struct actor
 
 /* The client posts. A fenced request is kept back by its NIC until what is not posted has been
  * answered. */
-static void client_posts(struct counter *c, struct count_figures *f, const struct told *about)
+static void client_posts(struct counter *c, struct count_figures *f, const struct traced *about)
 {
 	if (about->off && c->unanswered) {
 		c->unanswered = false;
@@ -223,7 +223,7 @@ static void posted(struct count_figures *f, enum count_side by, uint8_t code)
 }
 
 static struct count_figures *part_of(struct counter *c, const struct actor *who,
-				     const struct told *about)
+				     const struct traced *about)
 {
 	bool nic = about->op.kind != OP_NONE; /* NICs say whose data it is; tasks work for one */
 	struct op_label op = nic ? about->op : who ? who->op : about->op;
@@ -237,7 +237,7 @@ static uint64_t lines_of(uint64_t off, uint64_t len)
 }
 
 static void told(void *arg, const struct sim *sim, const struct actor *who, uintptr_t pc,
-		 const struct told *about, const char *text)
+		 const struct traced *about, const char *text)
 {
 	struct counter *c = arg;
 	struct count_figures *f = part_of(c, who, about);
@@ -246,29 +246,29 @@ static void told(void *arg, const struct sim *sim, const struct actor *who, uint
 	(void)pc;
 	(void)text;
 	switch (about->kind) {
-	case TOLD_STORE:
+	case TRACED_STORE:
 		f->cpu_bytes += about->len;
 		note_write(c, about->off, about->len);
 		break;
-	case TOLD_LAND:
+	case TRACED_LAND:
 		f->nic_bytes += about->len;
 		note_write(c, about->off, about->len);
 		break;
-	case TOLD_FLUSH:
+	case TRACED_FLUSH:
 		f->flushed += lines_of(about->off, about->len);
 		break;
-	case TOLD_FENCE:
+	case TRACED_FENCE:
 		f->fences++;
 		break;
-	case TOLD_POST:
+	case TRACED_POST:
 		posted(f, side(who), about->code);
 		if (is_caller(who))
 			client_posts(c, f, about);
 		break;
-	case TOLD_TAKEN:
+	case TRACED_TAKEN:
 		taken(c, f, who, about->code);
 		break;
-	case TOLD_PACKET:
+	case TRACED_PACKET:
 		f->packets++;
 		f->wire_bytes += about->len;
 		break;
@@ -376,7 +376,7 @@ static uint64_t bytes_changed(const struct counter *c)
 
 static void begin(struct counter *c)
 {
-	pmem_settle(c->world->pm);
+	pmem_commit_pending(c->world->pm);
 	memset(&c->op, 0, sizeof(c->op));
 	c->returned = c->posted = c->unanswered = false;
 	c->writes = 0;
@@ -416,7 +416,7 @@ static void between(void *arg, struct world *world, const struct workload_op *op
 			sim_sleep(world->sim, REST_NS);
 	} while (c->events != seen);
 	if (step->kind != COUNT_KINDS) {
-		pmem_settle(world->pm);
+		pmem_commit_pending(world->pm);
 		translate(c);
 		c->op.lines = lines_written(c);
 		c->op.changed = bytes_changed(c);
@@ -473,8 +473,8 @@ static int run(struct counter *c, struct setup *s)
 	struct world *w = c->world = &ws.world[0];
 	w->between = between;
 	w->between_arg = c;
-	w->teller = told;
-	w->teller_arg = c;
+	w->tracer = told;
+	w->tracer_arg = c;
 	world_run(&ws, NULL, NULL, NULL);
 	if (w->result.end != SIM_DONE || w->result.live_broken) {
 		snprintf(c->out->why, sizeof(c->out->why), "%s",

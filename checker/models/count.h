@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_COUNT_H
-#define TM_COUNT_H
+#ifndef TM_CHECKER_MODELS_COUNT_H
+#define TM_CHECKER_MODELS_COUNT_H
 /*
  * What one operation costs: bytes written to PM, lines flushed, fences, round trips,
  * messages, packets. count.c says how it is found out, docs/count.md what is counted.

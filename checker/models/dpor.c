@@ -3,7 +3,7 @@
  * All runs of a small program that differ in an order that matters.
  *
  * A run is a sequence of events; which chain (a thread, a queue pair's landing, ...: choose.h)
- * makes the next one is up to the picker, which is this. Two runs that differ only in the
+ * makes the next one is up to the scheduler, which is this. Two runs that differ only in the
  * order of neighbours that have nothing to do with each other end alike, and one of them will do.
  * This is dynamic partial order reduction with source sets and sleep sets (Abdulla, Aronis,
  * Jonsson, Sagonas: Optimal Dynamic Partial Order Reduction, POPL 2014, algorithm 1):
@@ -33,7 +33,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SET_WORDS  (ORDERS_EVENTS / 64)
+#define SET_WORDS  (DPOR_EVENTS / 64)
 #define MAX_CHOICE 16 /* choices of one event */
 
 /* A set of chains. */
@@ -56,7 +56,7 @@ struct set {
 	uint64_t word[SET_WORDS];
 };
 
-struct orders_event {
+struct dpor_event {
 	uint8_t proc;
 	uint32_t touch, touches; /* in orders.touch */
 	struct set before;	 /* all that happen before it */
@@ -69,11 +69,11 @@ struct sleeper {
 };
 
 /* Before event d: who could go on, who did. */
-struct orders_state {
+struct dpor_state {
 	procs could, backtrack, done, sleeps;
 	uint8_t proc; /* who goes on now */
 	struct sleeper
-		sleeper[ORDERS_PROCS]; /* first those from before, then those that are done here */
+		sleeper[DPOR_PROCS]; /* first those from before, then those that are done here */
 	unsigned sleepers, inherited;
 	unsigned slept_end; /* of orders.slept, with what its sleepers touch */
 	uint32_t foot; /* what the current process touched, choices before this one: from here to
@@ -100,7 +100,7 @@ static void set_join(struct set *set, const struct set *other)
 		set->word[w] |= other->word[w];
 }
 
-static void *more(struct orders *o, void *array, unsigned n, unsigned *room, size_t each)
+static void *more(struct dpor *o, void *array, unsigned n, unsigned *room, size_t each)
 {
 	if (n < *room)
 		return array;
@@ -116,21 +116,21 @@ static void *more(struct orders *o, void *array, unsigned n, unsigned *room, siz
 
 /* --- what has to do with what --- */
 
-static bool conflicts(const struct orders_touch *a, const struct orders_touch *b)
+static bool conflicts(const struct dpor_touch *a, const struct dpor_touch *b)
 {
-	if (a->kind <= ORDERS_WRITE || b->kind <= ORDERS_WRITE)
-		return a->kind <= ORDERS_WRITE && b->kind <= ORDERS_WRITE &&
-		       (a->kind == ORDERS_WRITE || b->kind == ORDERS_WRITE) &&
+	if (a->kind <= DPOR_WRITE || b->kind <= DPOR_WRITE)
+		return a->kind <= DPOR_WRITE && b->kind <= DPOR_WRITE &&
+		       (a->kind == DPOR_WRITE || b->kind == DPOR_WRITE) &&
 		       a->where < b->where + b->len && b->where < a->where + a->len;
 	/*
 	 * What can be left after two that grow includes what can be left after each of them alone,
 	 * and before two that shrink what is left after one of them. All else is to be seen in both
 	 * orders.
 	 */
-	return a->kind != b->kind || a->kind == ORDERS_LEARN;
+	return a->kind != b->kind || a->kind == DPOR_LEARN;
 }
 
-static bool touches_conflict(const struct orders_touch *a, unsigned n, const struct orders_touch *b,
+static bool touches_conflict(const struct dpor_touch *a, unsigned n, const struct dpor_touch *b,
 			     unsigned m)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -142,12 +142,12 @@ static bool touches_conflict(const struct orders_touch *a, unsigned n, const str
 
 /* --- what the simulation tells --- */
 
-static unsigned proc_of(struct orders *o, uint64_t chain)
+static unsigned proc_of(struct dpor *o, uint64_t chain)
 {
 	unsigned p = 0;
 	while (p < o->procs && o->chain[p] != chain)
 		p++;
-	assert(p < ORDERS_PROCS);
+	assert(p < DPOR_PROCS);
 	if (p == o->procs)
 		o->chain[o->procs++] = chain;
 	return p;
@@ -155,40 +155,40 @@ static unsigned proc_of(struct orders *o, uint64_t chain)
 
 /* Is the event that goes on now one of those that the run before had? Then all about it is
  * known. */
-static bool is_replayed(const struct orders *o)
+static bool is_replayed(const struct dpor *o)
 {
 	return o->depth < o->replay;
 }
 
-void orders_touch(struct orders *o, enum orders_touch_kind kind, uint64_t where, uint64_t len)
+void dpor_touch(struct dpor *o, enum dpor_touch_kind kind, uint64_t where, uint64_t len)
 {
 	if (!o->in_event || is_replayed(o))
 		return;
 	o->touch = more(o, o->touch, o->touches, &o->touch_room, sizeof(*o->touch));
 	if (!o->failed)
-		o->touch[o->touches++] = (struct orders_touch){.where = where,
-							       .len = (uint32_t)len,
-							       .event = (uint16_t)(o->depth - 1),
-							       .kind = (uint8_t)kind};
+		o->touch[o->touches++] = (struct dpor_touch){.where = where,
+							     .len = (uint32_t)len,
+							     .event = (uint16_t)(o->depth - 1),
+							     .kind = (uint8_t)kind};
 }
 
-static struct orders *of_picker(struct picker *picker)
+static struct dpor *of_scheduler(struct scheduler *scheduler)
 {
-	return (struct orders *)((char *)picker - offsetof(struct orders, picker));
+	return (struct dpor *)((char *)scheduler - offsetof(struct dpor, scheduler));
 }
 
-static void touched(struct picker *picker, enum touch what, uint64_t where, uint64_t len)
+static void touched(struct scheduler *scheduler, enum touch what, uint64_t where, uint64_t len)
 {
-	struct orders *o = of_picker(picker);
+	struct dpor *o = of_scheduler(scheduler);
 	if (what == TOUCH_DRAM_READ || what == TOUCH_DRAM_WRITE)
-		orders_touch(o, what == TOUCH_DRAM_WRITE ? ORDERS_WRITE : ORDERS_READ, where, len);
+		dpor_touch(o, what == TOUCH_DRAM_WRITE ? DPOR_WRITE : DPOR_READ, where, len);
 	else
 		o->touched(o->arg, what, where, len);
 }
 
-static void enables(struct picker *picker, uint64_t chain)
+static void enables(struct scheduler *scheduler, uint64_t chain)
 {
-	struct orders *o = of_picker(picker);
+	struct dpor *o = of_scheduler(scheduler);
 	if (o->in_event ? is_replayed(o) : o->tried > 1) /* else: before the program begins */
 		return;
 	o->enabled = more(o, o->enabled, o->enableds, &o->enabled_room, sizeof(*o->enabled));
@@ -198,9 +198,9 @@ static void enables(struct picker *picker, uint64_t chain)
 	o->enabled[o->enableds++].event = (int)o->depth - 1;
 }
 
-static void gives(struct picker *picker, uint64_t thing)
+static void gives(struct scheduler *scheduler, uint64_t thing)
 {
-	struct orders *o = of_picker(picker);
+	struct dpor *o = of_scheduler(scheduler);
 	if (!o->in_event || is_replayed(o))
 		return;
 	o->gift = more(o, o->gift, o->gifts, &o->gift_room, sizeof(*o->gift));
@@ -210,9 +210,9 @@ static void gives(struct picker *picker, uint64_t thing)
 	o->gift[o->gifts++].event = (int)o->depth - 1;
 }
 
-static void takes(struct picker *picker, uint64_t thing)
+static void takes(struct scheduler *scheduler, uint64_t thing)
 {
-	struct orders *o = of_picker(picker);
+	struct dpor *o = of_scheduler(scheduler);
 	if (!o->in_event || is_replayed(o))
 		return;
 	for (unsigned i = o->gifts; i-- > 0;) {
@@ -226,10 +226,10 @@ static void takes(struct picker *picker, uint64_t thing)
 
 static unsigned answer(struct source *source, const struct choice_point *at, unsigned n)
 {
-	struct orders *o = (struct orders *)((char *)source - offsetof(struct orders, source));
+	struct dpor *o = (struct dpor *)((char *)source - offsetof(struct dpor, source));
 	if (at->kind != CHOICE_ORDER || !o->in_event)
 		return 0;
-	struct orders_state *s = &o->state[o->depth - 1];
+	struct dpor_state *s = &o->state[o->depth - 1];
 	unsigned i = o->choices++;
 	assert(i < MAX_CHOICE);
 	if (i == s->choices) {
@@ -244,9 +244,9 @@ static unsigned answer(struct source *source, const struct choice_point *at, uns
 /* --- races --- */
 
 /* The event before this one in its chain, and the one that asked for this one. */
-static void add_chain_nature(struct orders *o, unsigned j)
+static void add_chain_nature(struct dpor *o, unsigned j)
 {
-	struct orders_event *e = &o->event[j];
+	struct dpor_event *e = &o->event[j];
 	unsigned nth = 0;
 	for (unsigned i = 0; i < j; i++)
 		nth += o->event[i].proc == e->proc;
@@ -266,7 +266,7 @@ static void add_chain_nature(struct orders *o, unsigned j)
 }
 
 /* The chains that can go first on the way to event j without event i. */
-static procs initials(const struct orders *o, unsigned i, unsigned j)
+static procs initials(const struct dpor *o, unsigned i, unsigned j)
 {
 	struct set v = {0};
 	procs first_ones = 0;
@@ -284,9 +284,9 @@ static procs initials(const struct orders *o, unsigned i, unsigned j)
 }
 
 /* Events i and j race: see to it that j can come before i, too. */
-static void reverse(struct orders *o, unsigned i, unsigned j)
+static void reverse(struct dpor *o, unsigned i, unsigned j)
 {
-	struct orders_state *s = &o->state[i];
+	struct dpor_state *s = &o->state[i];
 	procs ways = initials(o, i, j);
 	if (ways & (s->backtrack | s->sleeps))
 		return;
@@ -295,14 +295,14 @@ static void reverse(struct orders *o, unsigned i, unsigned j)
 }
 
 /* Event j is over: what came before it, and which races it ends. */
-static void finish(struct orders *o, unsigned j)
+static void finish(struct dpor *o, unsigned j)
 {
-	struct orders_event *e = &o->event[j];
+	struct dpor_event *e = &o->event[j];
 	struct set with = {0}, between = {0};
 	e->touches = o->touches - e->touch;
 	add_chain_nature(o, j);
 	for (unsigned t = 0; t < e->touch; t++) {
-		const struct orders_touch *earlier = &o->touch[t];
+		const struct dpor_touch *earlier = &o->touch[t];
 		if (!set_has(&with, earlier->event) && o->event[earlier->event].proc != e->proc &&
 		    touches_conflict(earlier, 1, &o->touch[e->touch], e->touches))
 			set_add(&with, earlier->event);
@@ -323,15 +323,15 @@ static void finish(struct orders *o, unsigned j)
 
 /* Of those who slept before event d - 1, or were done there, the ones that it has nothing to do
  * with still sleep. */
-static void inherit(struct orders *o, struct orders_state *s, unsigned d)
+static void inherit(struct dpor *o, struct dpor_state *s, unsigned d)
 {
 	s->sleepers = 0;
 	s->sleeps = 0;
 	s->slept_end = o->slepts;
 	if (!d || o->whole)
 		return;
-	const struct orders_state *from = &o->state[d - 1];
-	const struct orders_event *e = &o->event[d - 1];
+	const struct dpor_state *from = &o->state[d - 1];
+	const struct dpor_event *e = &o->event[d - 1];
 	for (unsigned i = 0; i < from->sleepers; i++) {
 		const struct sleeper *sleeper = &from->sleeper[i];
 		if (sleeper->proc == e->proc ||
@@ -355,9 +355,9 @@ static int rank_of(uint64_t chain)
 }
 
 /* A state that was not met before. False: everybody sleeps. */
-static bool enter(struct orders *o, unsigned d, const uint64_t *chain, unsigned n)
+static bool enter(struct dpor *o, unsigned d, const uint64_t *chain, unsigned n)
 {
-	struct orders_state *s = &o->state[d];
+	struct dpor_state *s = &o->state[d];
 	inherit(o, s, d);
 	s->inherited = s->sleepers;
 	s->could = s->done = s->backtrack = 0;
@@ -379,7 +379,7 @@ static bool enter(struct orders *o, unsigned d, const uint64_t *chain, unsigned 
 	return true;
 }
 
-void orders_settle(struct orders *o)
+void dpor_settle(struct dpor *o)
 {
 	bool matters = false;
 	if (!o->in_event)
@@ -390,19 +390,19 @@ void orders_settle(struct orders *o)
 	unsigned j = o->depth - 1;
 	finish(o, j);
 	for (unsigned t = o->event[j].touch; t < o->touches && !matters; t++)
-		matters = o->touch[t].kind >= ORDERS_GROW;
+		matters = o->touch[t].kind >= DPOR_GROW;
 	if (matters)
 		o->after(o->arg);
 }
 
 /* Event d begins. */
-static void begin(struct orders *o, unsigned d)
+static void begin(struct dpor *o, unsigned d)
 {
 	o->depth++;
 	o->choices = 0;
 	o->in_event = true;
 	if (!is_replayed(o)) {
-		struct orders_event *e = &o->event[d];
+		struct dpor_event *e = &o->event[d];
 		memset(e, 0, sizeof(*e));
 		e->proc = o->state[d].proc;
 		e->touch = o->touches;
@@ -411,22 +411,22 @@ static void begin(struct orders *o, unsigned d)
 		o->begins(o->arg, o->chain[o->state[d].proc]);
 }
 
-static bool knows(struct picker *picker, uint64_t *chain)
+static bool knows(struct scheduler *scheduler, uint64_t *chain)
 {
-	struct orders *o = of_picker(picker);
+	struct dpor *o = of_scheduler(scheduler);
 	unsigned d = o->depth;
 	if (d >= o->replay || (o->again && d == o->kept_depth))
 		return false;
-	orders_settle(o);
+	dpor_settle(o);
 	*chain = o->chain[o->state[d].proc];
 	begin(o, d);
 	return true;
 }
 
-static unsigned pick(struct picker *picker, const uint64_t *chain, unsigned n)
+static unsigned pick(struct scheduler *scheduler, const uint64_t *chain, unsigned n)
 {
-	struct orders *o = of_picker(picker);
-	orders_settle(o);
+	struct dpor *o = of_scheduler(scheduler);
+	dpor_settle(o);
 	unsigned d = o->depth, i = 0;
 	if (o->again && d == o->kept_depth) {
 		sim_stop(o->sim, SIM_DONE);
@@ -435,9 +435,9 @@ static unsigned pick(struct picker *picker, const uint64_t *chain, unsigned n)
 	if (!o->first_seen)
 		o->after(o->arg);
 	o->first_seen = true;
-	if (d == ORDERS_EVENTS || o->failed)
+	if (d == DPOR_EVENTS || o->failed)
 		o->complete = false;
-	if (d == ORDERS_EVENTS || o->failed || !enter(o, d, chain, n)) {
+	if (d == DPOR_EVENTS || o->failed || !enter(o, d, chain, n)) {
 		o->known = true;
 		sim_stop(o->sim, SIM_DONE);
 		return 0;
@@ -451,7 +451,7 @@ static unsigned pick(struct picker *picker, const uint64_t *chain, unsigned n)
 /* --- the search --- */
 
 /* Keep what the current process of the state has touched. */
-static void keep_foot(struct orders *o, struct orders_state *s, const struct orders_event *e)
+static void keep_foot(struct dpor *o, struct dpor_state *s, const struct dpor_event *e)
 {
 	for (unsigned t = 0; t < e->touches; t++) {
 		o->slept = more(o, o->slept, o->slepts, &o->slept_room, sizeof(*o->slept));
@@ -463,7 +463,7 @@ static void keep_foot(struct orders *o, struct orders_state *s, const struct ord
 }
 
 /* The next answers to the choices of the state's event. False: all were given. */
-static bool next_answers(struct orders_state *s)
+static bool next_answers(struct dpor_state *s)
 {
 	while (s->choices) {
 		unsigned last = s->choices - 1;
@@ -475,7 +475,7 @@ static bool next_answers(struct orders_state *s)
 }
 
 /* The next process of the state. False: all that have to be tried were. */
-static bool next_proc(struct orders *o, struct orders_state *s)
+static bool next_proc(struct dpor *o, struct dpor_state *s)
 {
 	s->sleeper[s->sleepers++] = (struct sleeper){s->proc, s->foot, o->slepts - s->foot};
 	s->done |= proc_bit(s->proc);
@@ -492,10 +492,10 @@ static bool next_proc(struct orders *o, struct orders_state *s)
 }
 
 /* Go back to the newest state at which something is left to be tried. False: there is none. */
-static bool go_back(struct orders *o)
+static bool go_back(struct dpor *o)
 {
 	for (unsigned d = o->depth; d-- > 0;) {
-		struct orders_state *s = &o->state[d];
+		struct dpor_state *s = &o->state[d];
 		o->slepts = s->slept_end;
 		keep_foot(o, s, &o->event[d]);
 		o->touches = o->event[d].touch;
@@ -511,7 +511,7 @@ static bool go_back(struct orders *o)
 	return false;
 }
 
-void orders_search(struct orders *o, void (*run)(void *arg))
+void dpor_search(struct dpor *o, void (*run)(void *arg))
 {
 	o->complete = true;
 	do {
@@ -531,7 +531,7 @@ void orders_search(struct orders *o, void (*run)(void *arg))
 	} while (!o->failed && go_back(o));
 }
 
-unsigned orders_length(const struct orders *o)
+unsigned dpor_length(const struct dpor *o)
 {
 	unsigned length = o->depth;
 	for (unsigned d = 1; d < o->depth; d++)
@@ -539,13 +539,13 @@ unsigned orders_length(const struct orders *o)
 	return length;
 }
 
-void orders_keep(struct orders *o)
+void dpor_keep(struct dpor *o)
 {
 	o->kept_depth = o->depth;
 	memcpy(o->kept, o->state, o->depth * sizeof(*o->state));
 }
 
-void orders_again(struct orders *o, void (*run)(void *arg))
+void dpor_again(struct dpor *o, void (*run)(void *arg))
 {
 	memcpy(o->state, o->kept, o->kept_depth * sizeof(*o->state));
 	o->replay = o->kept_depth + 1;
@@ -556,22 +556,22 @@ void orders_again(struct orders *o, void (*run)(void *arg))
 	o->again = false;
 }
 
-int orders_open(struct orders *o)
+int dpor_open(struct dpor *o)
 {
-	o->picker = (struct picker){.knows = knows,
-				    .pick = pick,
-				    .enables = enables,
-				    .touched = touched,
-				    .gives = gives,
-				    .takes = takes};
+	o->scheduler = (struct scheduler){.knows = knows,
+					  .pick = pick,
+					  .enables = enables,
+					  .touched = touched,
+					  .gives = gives,
+					  .takes = takes};
 	o->source = (struct source){.answer = answer};
-	o->state = calloc(ORDERS_EVENTS, sizeof(*o->state));
-	o->kept = calloc(ORDERS_EVENTS, sizeof(*o->kept));
-	o->event = calloc(ORDERS_EVENTS, sizeof(*o->event));
+	o->state = calloc(DPOR_EVENTS, sizeof(*o->state));
+	o->kept = calloc(DPOR_EVENTS, sizeof(*o->kept));
+	o->event = calloc(DPOR_EVENTS, sizeof(*o->event));
 	return o->state && o->kept && o->event ? 0 : -ENOMEM;
 }
 
-void orders_close(struct orders *o)
+void dpor_close(struct dpor *o)
 {
 	free(o->state);
 	free(o->kept);

@@ -1,41 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_ORDERS_H
-#define TM_ORDERS_H
+#ifndef TM_CHECKER_MODELS_DPOR_H
+#define TM_CHECKER_MODELS_DPOR_H
 /*
  * All runs of a small program that differ in an order that matters. orders.c opens with how.
  */
 #include "core/rt/sim.h"
 
-#define ORDERS_PROCS  128 /* chains of a program */
-#define ORDERS_EVENTS 512 /* of a run */
+#define DPOR_PROCS  128 /* chains of a program */
+#define DPOR_EVENTS 512 /* of a run */
 
-struct orders_state;
-struct orders_event;
+struct dpor_state;
+struct dpor_event;
 
 /* What an event of a run did; memory is told by its place, the others have none. */
-enum orders_touch_kind {
-	ORDERS_READ,
-	ORDERS_WRITE,
-	ORDERS_GROW,   /* more can be left by a power failure from now on */
-	ORDERS_SHRINK, /* less */
-	ORDERS_LEARN, /* a thread learns something that is asked about together with what is left */
-	ORDERS_KINDS
+enum dpor_touch_kind {
+	DPOR_READ,
+	DPOR_WRITE,
+	DPOR_GROW,   /* more can be left by a power failure from now on */
+	DPOR_SHRINK, /* less */
+	DPOR_LEARN,  /* a thread learns something that is asked about together with what is left */
+	DPOR_KINDS
 };
-struct orders_touch {
+struct dpor_touch {
 	uint64_t where;
 	uint32_t len; /* bytes */
 	uint16_t event;
-	uint8_t kind; /* enum orders_touch_kind */
+	uint8_t kind; /* enum dpor_touch_kind */
 };
 
-struct orders {
+struct dpor {
 	struct sim *sim;
-	struct picker
-		picker; /* for sim_set_picker(), once what comes before the program has been done */
-	struct source source; /* for sim_reset(), or when the picker is set */
-	bool whole;	      /* leave out nothing: for tests */
+	struct scheduler scheduler; /* for sim_set_scheduler(), once what comes before the program
+				       has been done */
+	struct source source;	    /* for sim_reset(), or when the scheduler is set */
+	bool whole;		    /* leave out nothing: for tests */
 	uint64_t max_runs;
-	/* Something was touched. Says what it was with orders_touch(). */
+	/* Something was touched. Says what it was with dpor_touch(). */
 	void (*touched)(void *arg, enum touch what, uint64_t where, uint64_t len);
 	/* After an event of new runs that grew, shrank or learnt; and before the first event. */
 	void (*after)(void *arg);
@@ -55,13 +55,13 @@ struct orders {
 	bool in_event, first_seen;
 	unsigned depth, replay; /* events so far; of which so many are those of the run before, the
 				   last one anew */
-	uint64_t chain[ORDERS_PROCS];
+	uint64_t chain[DPOR_PROCS];
 	unsigned procs;
-	struct orders_state *state;
-	struct orders_event *event;
-	struct orders_touch *touch; /* of all events of the run */
+	struct dpor_state *state;
+	struct dpor_event *event;
+	struct dpor_touch *touch; /* of all events of the run */
 	unsigned touches, touch_room;
-	struct orders_touch *slept; /* of what sleeps */
+	struct dpor_touch *slept; /* of what sleeps */
 	unsigned slepts, slept_room;
 	struct {
 		uint64_t thing;
@@ -74,26 +74,26 @@ struct orders {
 	} * enabled;
 	unsigned enableds, enabled_room;
 	unsigned choices; /* asked in the current event */
-	struct orders_state *kept;
+	struct dpor_state *kept;
 	unsigned kept_depth;
 	bool again;
 };
 
 /* Zero but for sim, whole, max_runs, touched, after, arg. -ENOMEM. To be closed in any case. */
-int orders_open(struct orders *o);
-void orders_close(struct orders *o);
+int dpor_open(struct dpor *o);
+void dpor_close(struct dpor *o);
 /* Run the program as often as it takes. `run` does one run, from the beginning to the end, under
- * o->picker, and then calls orders_settle(), while all is as the last event left it. Then o->known
+ * o->scheduler, and then calls dpor_settle(), while all is as the last event left it. Then o->known
  * says whether the run was new. */
-void orders_search(struct orders *o, void (*run)(void *arg));
-void orders_settle(struct orders *o);
+void dpor_search(struct dpor *o, void (*run)(void *arg));
+void dpor_settle(struct dpor *o);
 /* Keep what has happened so far in this run (in place of what was kept). */
-void orders_keep(struct orders *o);
-/* Run so far once more, behind orders_search(). */
-void orders_again(struct orders *o, void (*run)(void *arg));
+void dpor_keep(struct dpor *o);
+/* Run so far once more, behind dpor_search(). */
+void dpor_again(struct dpor *o, void (*run)(void *arg));
 /* What a person has to follow: events, and how often another chain goes on. */
-unsigned orders_length(const struct orders *o);
+unsigned dpor_length(const struct dpor *o);
 /* For `touched`, and for what the simulation does not know. */
-void orders_touch(struct orders *o, enum orders_touch_kind kind, uint64_t where, uint64_t len);
+void dpor_touch(struct dpor *o, enum dpor_touch_kind kind, uint64_t where, uint64_t len);
 
 #endif

@@ -46,7 +46,7 @@ struct end { /* of a queue pair */
 struct play {
 	const struct litmus_test *test;
 	struct litmus_result *out;
-	struct orders orders;
+	struct dpor orders;
 	struct sim *sim;
 	struct pmem_stack *stack;
 	struct pmem *pm;
@@ -99,12 +99,12 @@ static bool decides(const struct litmus_test *test, const struct litmus_conditio
 /* Keep this run if it is the shortest that decides what is wanted. */
 static void keep_witness(struct play *p, const uint64_t *value)
 {
-	unsigned length = 1 + orders_length(&p->orders);
+	unsigned length = 1 + dpor_length(&p->orders);
 	if ((p->shortest && length >= p->shortest) || !decides(p->test, p->wanted, value))
 		return;
 	p->shortest = length;
 	memcpy(p->witness, value, sizeof(p->witness));
-	orders_keep(&p->orders);
+	dpor_keep(&p->orders);
 }
 
 /* Count an outcome. */
@@ -207,16 +207,16 @@ static void bytes_touched(struct play *p, enum touch what, uint64_t where, uint6
 {
 	bool writes = what == TOUCH_WRITE || what == TOUCH_SHOW;
 	if (writes || what == TOUCH_READ)
-		orders_touch(&p->orders, writes ? ORDERS_WRITE : ORDERS_READ, where, len);
+		dpor_touch(&p->orders, writes ? DPOR_WRITE : DPOR_READ, where, len);
 }
 
 /* What can be left of a line that is asked about changes. */
 static void left_touched(struct play *p, enum touch what)
 {
 	if (what == TOUCH_WRITE || what == TOUCH_ARRIVE)
-		orders_touch(&p->orders, ORDERS_GROW, 0, 0);
+		dpor_touch(&p->orders, DPOR_GROW, 0, 0);
 	if (what == TOUCH_COMMIT || what == TOUCH_ARRIVE)
-		orders_touch(&p->orders, ORDERS_SHRINK, 0, 0);
+		dpor_touch(&p->orders, DPOR_SHRINK, 0, 0);
 }
 
 static void memory_touched(void *arg, enum touch what, uint64_t where, uint64_t len)
@@ -242,7 +242,7 @@ static void memory_touched(void *arg, enum touch what, uint64_t where, uint64_t 
 static void set_reg(struct player *me, unsigned reg, uint64_t value)
 {
 	if (me->reg[reg] != value && me->play->learns[me->thread][reg])
-		orders_touch(&me->play->orders, ORDERS_LEARN, 0, 0);
+		dpor_touch(&me->play->orders, DPOR_LEARN, 0, 0);
 	me->reg[reg] = value;
 }
 
@@ -437,7 +437,7 @@ static void begins(void *arg, uint64_t chain)
 }
 
 static void tell(void *arg, const struct sim *sim, const struct actor *who, uintptr_t pc,
-		 const struct told *about, const char *text)
+		 const struct traced *about, const char *text)
 {
 	struct play *p = arg;
 	(void)sim;
@@ -678,8 +678,8 @@ static void boot(void *arg)
 	pmem_watch(p->pm);
 	sim_source(p->sim, &p->orders.source);
 	if (p->say)
-		sim_set_teller(p->sim, tell, p);
-	sim_set_picker(p->sim, &p->orders.picker);
+		sim_set_tracer(p->sim, tell, p);
+	sim_set_scheduler(p->sim, &p->orders.scheduler);
 	for (unsigned t = 0; t < test->threads; t++)
 		sim_spawn(p->sim, test->thread[t].host + 1u, p->player[t].name, run_thread,
 			  &p->player[t]);
@@ -718,7 +718,7 @@ static void one_run(void *arg)
 	p->steps = 0;
 	sim_spawn(p->sim, HOST_SERVER, "", boot, p);
 	sim_run(p->sim);
-	orders_settle(&p->orders);
+	dpor_settle(&p->orders);
 	for (unsigned t = 0; t < p->test->threads; t++)
 		ended += p->player[t].ended;
 	if (!p->orders.known && ended == p->test->threads)
@@ -782,12 +782,12 @@ static int open_play(struct play *p, const struct litmus_test *test,
 	p->orders.after = crash_outcomes;
 	p->orders.begins = begins;
 	p->orders.arg = p;
-	return orders_open(&p->orders);
+	return dpor_open(&p->orders);
 }
 
 static void close_play(struct play *p)
 {
-	orders_close(&p->orders);
+	dpor_close(&p->orders);
 	sim_free(p->sim);
 	pmem_stack_free(p->stack);
 	free(p->image);
@@ -823,7 +823,7 @@ int litmus_run(const struct litmus_test *test, const struct litmus_limits *limit
 	}
 	int rc = open_play(p, test, limits, out);
 	if (!rc) {
-		orders_search(&p->orders, one_run);
+		dpor_search(&p->orders, one_run);
 		out->runs = p->orders.runs;
 		out->complete = p->orders.complete;
 		if (p->failed || p->orders.failed)
@@ -844,7 +844,7 @@ int litmus_witness(const struct litmus_test *test, const struct litmus_limits *l
 	int rc = open_play(p, test, limits, &result);
 	if (!rc) {
 		p->wanted = &test->condition[c];
-		orders_search(&p->orders, one_run);
+		dpor_search(&p->orders, one_run);
 		p->wanted = NULL;
 		if (p->failed || p->orders.failed)
 			rc = -ENOMEM;
@@ -854,7 +854,7 @@ int litmus_witness(const struct litmus_test *test, const struct litmus_limits *l
 	if (!rc) {
 		p->say = line;
 		p->say_arg = arg;
-		orders_again(&p->orders, one_run);
+		dpor_again(&p->orders, one_run);
 		tell_end(p, &test->condition[c]);
 	}
 	litmus_result_free(&result);

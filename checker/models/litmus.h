@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_LITMUS_H
-#define TM_LITMUS_H
+#ifndef TM_CHECKER_MODELS_LITMUS_H
+#define TM_CHECKER_MODELS_LITMUS_H
 /*
  * All that can come out of a litmus test, on the soft RNIC and the persistence model.
  * litmus.c opens with how.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_TAXONOMY_H
-#define TM_TAXONOMY_H
+#ifndef TM_CHECKER_MODELS_TAXONOMY_H
+#define TM_CHECKER_MODELS_TAXONOMY_H
 /*
  * Measuring the taxonomy of remote persistence: each method of RemoteLog on each kind of
  * hardware is a cell, which a systematic search judges (docs/search.md). A cell depends on

@@ -37,7 +37,7 @@ struct search {
 	struct explorer *ex;
 	const struct trace *t;
 	const struct setup *s;
-	const struct record *r;
+	const struct event_log *r;
 	struct where *where;
 	struct cause *c;
 	int contract;
@@ -48,7 +48,7 @@ struct search {
 	struct op_label op, against;
 	unsigned machine, against_machine;
 	char seen[160], seen_against[160];
-	struct record instead; /* the same run, the last power failure or the death left out */
+	struct event_log instead; /* the same run, the last power failure or the death left out */
 	/* The value that was expected, NULL: none; and where the pool held it when the power had
 	 * failed. */
 	const struct setup_value *expected;
@@ -139,33 +139,33 @@ static void at_source(const struct search *q, uintptr_t pc, char *buf, size_t n)
 
 /* Who does it for whom: "the RDMA WRITE of client 1's PUT k1", "server/verifier (server.c:55
  * set_flag)". */
-static void doer(const struct search *q, const struct record *r, const struct record_event *e,
+static void doer(const struct search *q, const struct event_log *r, const struct logged_event *e,
 		 char *buf, size_t n)
 {
 	char op[80], line[170];
 	op_words(q, e->op, e->machine, op, sizeof(op));
 	at_source(q, e->pc, line, sizeof(line));
-	if (e->kind == TOLD_LAND)
+	if (e->kind == TRACED_LAND)
 		print(buf, n, "the RDMA write of %s", op);
-	else if (e->kind == TOLD_FETCH)
+	else if (e->kind == TRACED_FETCH)
 		print(buf, n, "the RDMA READ of %s", op);
 	else
-		print(buf, n, "%s%s%s%s", record_actor(r, e), e->op.kind ? " for " : "",
+		print(buf, n, "%s%s%s%s", event_log_actor(r, e), e->op.kind ? " for " : "",
 		      e->op.kind ? op : "", line);
 }
 
 /* "what client 1's PUT k1 wrote by RDMA" */
-static void wrote(const struct search *q, const struct record *r, const struct record_event *e,
+static void wrote(const struct search *q, const struct event_log *r, const struct logged_event *e,
 		  char *buf, size_t n)
 {
 	char op[80], line[170];
 	op_words(q, e->op, e->machine, op, sizeof(op));
 	at_source(q, e->pc, line, sizeof(line));
-	if (e->kind == TOLD_LAND)
+	if (e->kind == TRACED_LAND)
 		print(buf, n, "what %s wrote by RDMA", op);
 	else
-		print(buf, n, "what %s wrote%s%s%s", record_actor(r, e), e->op.kind ? " for " : "",
-		      e->op.kind ? op : "", line);
+		print(buf, n, "what %s wrote%s%s%s", event_log_actor(r, e),
+		      e->op.kind ? " for " : "", e->op.kind ? op : "", line);
 }
 
 static double us(uint64_t ns)
@@ -173,7 +173,7 @@ static double us(uint64_t ns)
 	return (double)ns / 1000.0;
 }
 
-static const struct record_event *event_of(const struct record *r, int i)
+static const struct logged_event *event_of(const struct event_log *r, int i)
 {
 	return i < 0 ? NULL : &r->event[i];
 }
@@ -196,28 +196,28 @@ static struct op_label label_of(const struct history *h, int op)
 	return l;
 }
 
-static bool of_op(const struct record_event *e, struct op_label op, unsigned machine)
+static bool of_op(const struct logged_event *e, struct op_label op, unsigned machine)
 {
 	return e->machine == machine && op.kind && op_label_equal(e->op, op);
 }
 
 /* First event from `from` on of one of the kinds in `kinds` (bits) on these bytes; len 0: on
  * any. */
-static int next_event(const struct record *r, size_t from, unsigned machine, unsigned kinds,
+static int next_event(const struct event_log *r, size_t from, unsigned machine, unsigned kinds,
 		      uint64_t off, uint64_t len)
 {
 	for (size_t i = from; i < r->machine_from[machine + 1]; i++)
 		if (kinds >> r->event[i].kind & 1 &&
-		    (!len || record_overlaps(&r->event[i], off, len)))
+		    (!len || event_log_overlaps(&r->event[i], off, len)))
 			return (int)i;
 	return RECORD_NONE;
 }
 
 #define BIT(kind) (1u << (kind))
-#define WRITES	  (BIT(TOLD_STORE) | BIT(TOLD_LAND))
-#define READS	  (BIT(TOLD_LOAD) | BIT(TOLD_FETCH))
+#define WRITES	  (BIT(TRACED_STORE) | BIT(TRACED_LAND))
+#define READS	  (BIT(TRACED_LOAD) | BIT(TRACED_FETCH))
 
-static const struct record_line *line_in_flight(const struct record *r, unsigned machine,
+static const struct logged_line *line_in_flight(const struct event_log *r, unsigned machine,
 						uint32_t line)
 {
 	for (unsigned i = 0; i < r->lines; i++)
@@ -227,10 +227,10 @@ static const struct record_line *line_in_flight(const struct record *r, unsigned
 }
 
 /* Did these bytes, as this write left them, survive the failure of its machine? */
-static bool write_survived(const struct record *r, int event)
+static bool write_survived(const struct event_log *r, int event)
 {
-	const struct record_event *e = &r->event[event];
-	const struct record_line *l = line_in_flight(r, e->machine, (uint32_t)(e->off / LINE));
+	const struct logged_event *e = &r->event[event];
+	const struct logged_line *l = line_in_flight(r, e->machine, (uint32_t)(e->off / LINE));
 	for (unsigned v = 1; l && v <= l->versions; v++)
 		if (r->version[l->first_version + v - 1].event == event)
 			return v <= pmem_answer_split(l->versions, l->answer).version &&
@@ -239,26 +239,26 @@ static bool write_survived(const struct record *r, int event)
 }
 
 /* Is the line of these bytes read at machine `m` or later, or by the observer of the verdict? */
-static bool looked_at(const struct search *q, const struct record_event *e)
+static bool looked_at(const struct search *q, const struct logged_event *e)
 {
 	uint64_t line = e->off / LINE * LINE;
 	for (size_t i = 0; i < q->r->events; i++) {
-		const struct record_event *x = &q->r->event[i];
-		if (!record_reads(x) && x->kind != TOLD_SURVIVED)
+		const struct logged_event *x = &q->r->event[i];
+		if (!event_log_reads(x) && x->kind != TRACED_SURVIVED)
 			continue;
 		if ((x->machine > e->machine || of_op(x, q->against, q->against_machine)) &&
-		    record_overlaps(x, line, LINE))
+		    event_log_overlaps(x, line, LINE))
 			return true;
 	}
 	return false;
 }
 
 /* Does the operation of the verdict read these bytes? */
-static bool read_in_the_end(const struct search *q, const struct record_event *e)
+static bool read_in_the_end(const struct search *q, const struct logged_event *e)
 {
 	for (size_t i = 0; i < q->r->events; i++)
-		if (record_reads(&q->r->event[i]) && of_op(&q->r->event[i], q->op, q->machine) &&
-		    record_overlaps(&q->r->event[i], e->off, e->len))
+		if (event_log_reads(&q->r->event[i]) && of_op(&q->r->event[i], q->op, q->machine) &&
+		    event_log_overlaps(&q->r->event[i], e->off, e->len))
 			return true;
 	return false;
 }
@@ -308,7 +308,7 @@ static int find_what_matters(struct search *q)
 
 static int run_instead(struct search *q, const struct deviations *list)
 {
-	struct replay_audience audience = record_audience(&q->instead, list);
+	struct replay_audience audience = event_log_audience(&q->instead, list);
 	struct replay_outcome *out = malloc(sizeof(*out));
 	int error = out ? replay(q->ex, list, false, &audience, out) : -ENOMEM;
 	free(out);
@@ -352,19 +352,19 @@ static const struct setup_value *value_of(const struct search *q, const struct h
  * operation? */
 static bool read_again(const struct search *q, uint64_t off, uint64_t len)
 {
-	const struct record *r = q->r;
+	const struct event_log *r = q->r;
 	bool again = false, any = false;
 	for (size_t i = r->events; i-- > r->machine_from[r->machines - 1] && !again;) {
-		if (!record_reads(&r->event[i]))
+		if (!event_log_reads(&r->event[i]))
 			continue;
 		any |= of_op(&r->event[i], q->op, q->machine);
-		again = any && record_overlaps(&r->event[i], off, len);
+		again = any && event_log_overlaps(&r->event[i], off, len);
 	}
 	return again;
 }
 
 /* Was it in flight when the power failed? Then a line that nobody reads has no content yet. */
-static bool in_flight(const struct record *r, uint64_t off, uint64_t len)
+static bool in_flight(const struct event_log *r, uint64_t off, uint64_t len)
 {
 	for (unsigned i = 0; i < r->lines; i++)
 		if (r->line[i].line >= off / LINE && r->line[i].line <= (off + len - 1) / LINE)
@@ -401,9 +401,9 @@ static int find_kept(struct search *q)
 /* What recovery wrote last of what the reader of the verdict then read. */
 static int find_repair(const struct search *q)
 {
-	const struct record *r = q->r;
+	const struct event_log *r = q->r;
 	for (size_t i = r->events; i-- > r->machine_from[r->machines - 1];)
-		if (record_writes(&r->event[i]) && !r->event[i].op.kind &&
+		if (event_log_writes(&r->event[i]) && !r->event[i].op.kind &&
 		    read_in_the_end(q, &r->event[i]))
 			return (int)i;
 	return RECORD_NONE;
@@ -418,7 +418,7 @@ static void say_kept(struct search *q, char *buf, size_t n)
 	size_t used = 0;
 	buf[0] = '\0';
 	if (repair >= 0) {
-		const struct record_event *e = &q->r->event[repair];
+		const struct logged_event *e = &q->r->event[repair];
 		place(q, e->off, e->len, where, sizeof(where));
 		at_source(q, e->pc, line, sizeof(line));
 		say(q, repair, "recovery%s wrote %s at %.3f us, and that is read in the end", line,
@@ -464,23 +464,23 @@ struct loss {
 /* What is known of the flush and the fence that the bytes did not get. */
 static void why_lost(struct search *q, struct loss *loss)
 {
-	const struct record *r = q->r;
-	const struct record_event *w = &r->event[loss->event], *flush = NULL;
+	const struct event_log *r = q->r;
+	const struct logged_event *w = &r->event[loss->event], *flush = NULL;
 	size_t end = r->machine_from[loss->machine + 1];
 	char by[220], text[240];
 	bool first = true;
 	for (size_t i = (size_t)loss->event; i < end; i++)
-		if (r->event[i].kind == TOLD_FLUSH &&
-		    record_overlaps(&r->event[i], w->off / LINE * LINE, LINE))
+		if (r->event[i].kind == TRACED_FLUSH &&
+		    event_log_overlaps(&r->event[i], w->off / LINE * LINE, LINE))
 			flush = &r->event[i];
 	if (flush) {
 		doer(q, r, flush, by, sizeof(by));
 		int fence = RECORD_NONE;
 		for (size_t i = end; i < q->instead.machine_from[loss->machine + 1] && fence < 0;
 		     i++)
-			if (q->instead.event[i].kind == TOLD_FENCE &&
-			    !strcmp(record_actor(&q->instead, &q->instead.event[i]),
-				    record_actor(r, flush)))
+			if (q->instead.event[i].kind == TRACED_FENCE &&
+			    !strcmp(event_log_actor(&q->instead, &q->instead.event[i]),
+				    event_log_actor(r, flush)))
 				fence = (int)i;
 		text[0] = '\0';
 		if (fence >= 0)
@@ -495,11 +495,11 @@ static void why_lost(struct search *q, struct loss *loss)
 		return;
 	}
 	for (size_t i = r->machine_from[loss->machine]; i < (size_t)loss->event; i++)
-		first &= r->event[i].kind != TOLD_FLUSH ||
-			 !record_overlaps(&r->event[i], w->off / LINE * LINE, LINE);
-	int later = next_event(&q->instead, end, loss->machine, BIT(TOLD_FLUSH),
+		first &= r->event[i].kind != TRACED_FLUSH ||
+			 !event_log_overlaps(&r->event[i], w->off / LINE * LINE, LINE);
+	int later = next_event(&q->instead, end, loss->machine, BIT(TRACED_FLUSH),
 			       w->off / LINE * LINE, LINE);
-	const struct record_event *e = event_of(&q->instead, later);
+	const struct logged_event *e = event_of(&q->instead, later);
 	if (e)
 		doer(q, &q->instead, e, by, sizeof(by));
 	const char *never = first ? "no flush covers it"
@@ -515,9 +515,9 @@ static void why_lost(struct search *q, struct loss *loss)
 }
 
 /* Adjacent bytes of one operation's writes, lost for one reason, are one loss. */
-static bool same_loss(const struct record *r, const struct loss *a, const struct loss *b)
+static bool same_loss(const struct event_log *r, const struct loss *a, const struct loss *b)
 {
-	const struct record_event *x = &r->event[a->event], *y = &r->event[b->event];
+	const struct logged_event *x = &r->event[a->event], *y = &r->event[b->event];
 	return a->machine == b->machine && x->kind == y->kind && op_label_equal(x->op, y->op) &&
 	       x->actor == y->actor && a->off <= b->off + b->len && b->off <= a->off + a->len;
 }
@@ -526,11 +526,11 @@ static bool same_loss(const struct record *r, const struct loss *a, const struct
 
 static unsigned find_losses(struct search *q, struct loss *loss)
 {
-	const struct record *r = q->r;
+	const struct event_log *r = q->r;
 	unsigned n = 0;
 	for (unsigned d = 0; d < q->t->deviations.n; d++) {
 		const struct deviation *dev = &q->t->deviations.d[d];
-		const struct record_line *l = dev->kind == CHOICE_LINE && q->matters[d]
+		const struct logged_line *l = dev->kind == CHOICE_LINE && q->matters[d]
 						      ? line_in_flight(r, dev->b - 1, dev->a)
 						      : NULL;
 		if (!l)
@@ -540,7 +540,7 @@ static unsigned find_losses(struct search *q, struct loss *loss)
 			int event = r->version[l->first_version + v - 1].event;
 			if (event < 0)
 				continue;
-			const struct record_event *e = &r->event[event];
+			const struct logged_event *e = &r->event[event];
 			struct loss x = {.off = e->off,
 					 .len = e->len,
 					 .event = event,
@@ -570,12 +570,12 @@ static unsigned find_losses(struct search *q, struct loss *loss)
 /* Who looked at the place first after the failure? */
 static void say_first_look(struct search *q, const struct loss *loss)
 {
-	const struct record_line *l = line_in_flight(q->r, loss->machine,
+	const struct logged_line *l = line_in_flight(q->r, loss->machine,
 						     (uint32_t)(loss->off / LINE));
 	char by[220], where[80], left[64];
 	if (!l || l->touched < 0)
 		return;
-	const struct record_event *e = &q->r->event[l->touched];
+	const struct logged_event *e = &q->r->event[l->touched];
 	op_words(q, e->op, e->machine, by, sizeof(by));
 	place(q, e->off, e->len, where, sizeof(where));
 	pmem_answer_print(l->versions, l->answer, left, sizeof(left));
@@ -586,11 +586,11 @@ static void say_first_look(struct search *q, const struct loss *loss)
 /* Had the task that made this store read the lost bytes before, so that it may have stored because
  * of
  * them? */
-static bool had_read(const struct record *r, const struct record_event *lost, size_t store)
+static bool had_read(const struct event_log *r, const struct logged_event *lost, size_t store)
 {
 	for (size_t i = (size_t)(lost - r->event); i < store; i++)
-		if (r->event[i].kind == TOLD_LOAD && r->event[i].actor == r->event[store].actor &&
-		    record_overlaps(&r->event[i], lost->off, lost->len))
+		if (r->event[i].kind == TRACED_LOAD && r->event[i].actor == r->event[store].actor &&
+		    event_log_overlaps(&r->event[i], lost->off, lost->len))
 			return true;
 	return false;
 }
@@ -602,25 +602,25 @@ static bool had_read(const struct record *r, const struct record_event *lost, si
  */
 static int find_early(struct search *q, const struct loss *loss)
 {
-	const struct record *r = q->r;
-	const struct record_event *lost = &r->event[loss->event];
+	const struct event_log *r = q->r;
+	const struct logged_event *lost = &r->event[loss->event];
 	int found = RECORD_NONE, best = 0;
 	for (size_t i = (size_t)loss->event + 1; i < r->machine_from[loss->machine + 1]; i++) {
-		const struct record_event *e = &r->event[i];
-		if (!record_writes(e) || record_overlaps(e, lost->off / LINE * LINE, LINE) ||
+		const struct logged_event *e = &r->event[i];
+		if (!event_log_writes(e) || event_log_overlaps(e, lost->off / LINE * LINE, LINE) ||
 		    !looked_at(q, e))
 			continue;
 		bool seen = false;
 		for (size_t k = i; k < r->machine_from[loss->machine + 1]; k++)
-			seen |= record_reads(&r->event[k]) &&
+			seen |= event_log_reads(&r->event[k]) &&
 				of_op(&r->event[k], q->against, q->against_machine) &&
-				record_overlaps(&r->event[k], e->off, e->len);
+				event_log_overlaps(&r->event[k], e->off, e->len);
 		if (!seen && !write_survived(r, (int)i))
 			continue;
-		int good = e->kind == TOLD_STORE && had_read(r, lost, i) ? 4
-			   : seen					 ? 3
-			   : op_label_equal(e->op, lost->op)		 ? 2
-									 : 1;
+		int good = e->kind == TRACED_STORE && had_read(r, lost, i) ? 4
+			   : seen					   ? 3
+			   : op_label_equal(e->op, lost->op)		   ? 2
+									   : 1;
 		if (good > best || good == 1) {
 			found = good >= best ? (int)i : found;
 			best = good > best ? good : best;
@@ -634,12 +634,12 @@ static int find_early(struct search *q, const struct loss *loss)
  * end. */
 static int find_companion(struct search *q, const struct loss *loss)
 {
-	const struct record *r = q->r;
+	const struct event_log *r = q->r;
 	int any = RECORD_NONE;
 	for (size_t i = (size_t)loss->event; i-- > r->machine_from[loss->machine];) {
-		const struct record_event *e = &r->event[i];
-		if (!record_writes(e) || !of_op(e, r->event[loss->event].op, loss->machine) ||
-		    record_overlaps(e, loss->off / LINE * LINE, loss->len + LINE) ||
+		const struct logged_event *e = &r->event[i];
+		if (!event_log_writes(e) || !of_op(e, r->event[loss->event].op, loss->machine) ||
+		    event_log_overlaps(e, loss->off / LINE * LINE, loss->len + LINE) ||
 		    !looked_at(q, e) || !write_survived(r, (int)i))
 			continue;
 		if (read_in_the_end(q, e))
@@ -671,10 +671,10 @@ static void list_losses(struct search *q, const struct loss *loss, unsigned n, c
 	}
 }
 
-static const char *where_it_was(const struct search *q, const struct record_event *e)
+static const char *where_it_was(const struct search *q, const struct logged_event *e)
 {
-	return e->kind == TOLD_LAND && !q->s->hw.ddio ? "still on its way from the NIC to PM"
-						      : "still in the cache";
+	return e->kind == TRACED_LAND && !q->s->hw.ddio ? "still on its way from the NIC to PM"
+							: "still in the cache";
 }
 
 static void explain_lost(struct search *q, struct loss *loss, unsigned n)
@@ -684,7 +684,7 @@ static void explain_lost(struct search *q, struct loss *loss, unsigned n)
 	int early = RECORD_NONE, companion = RECORD_NONE;
 	c->kind = CAUSE_LOST;
 	for (unsigned i = 0; i < n; i++) {
-		const struct record_event *e = &q->r->event[loss[i].event];
+		const struct logged_event *e = &q->r->event[loss[i].event];
 		place(q, loss[i].off, loss[i].len, where, sizeof(where));
 		doer(q, q->r, e, by, sizeof(by));
 		say(q, loss[i].event, "lost: %s, written by %s at %.3f us; %s", where, by,
@@ -695,7 +695,7 @@ static void explain_lost(struct search *q, struct loss *loss, unsigned n)
 		if (companion < 0)
 			companion = find_companion(q, &loss[i]);
 	}
-	const struct record_event *e = event_of(q->r, early >= 0 ? early : companion);
+	const struct logged_event *e = event_of(q->r, early >= 0 ? early : companion);
 	if (e) {
 		place(q, e->off, e->len, early_at, sizeof(early_at));
 		doer(q, q->r, e, early_by, sizeof(early_by));
@@ -708,7 +708,7 @@ static void explain_lost(struct search *q, struct loss *loss, unsigned n)
 			    : "was seen before it was lost, too");
 	}
 	list_losses(q, loss, n, all, sizeof(all));
-	const struct record_event *first = &q->r->event[loss[0].event];
+	const struct logged_event *first = &q->r->event[loss[0].event];
 	char ahead[340] = "";
 	if (early >= 0)
 		print(ahead, sizeof(ahead), "; %s, written later by %s, %s", early_at, early_by,
@@ -734,7 +734,7 @@ static void explain_lost(struct search *q, struct loss *loss, unsigned n)
 
 static void explain_cut(struct search *q)
 {
-	const struct record *r = q->r;
+	const struct event_log *r = q->r;
 	const struct deviation *crash = NULL;
 	unsigned machine = 0;
 	char text[DEVIATION_TEXT], done[80] = "", todo[80] = "", by[220] = "", next_by[220] = "";
@@ -751,20 +751,20 @@ static void explain_cut(struct search *q)
 	size_t end = r->machine_from[machine + 1];
 	int last = RECORD_NONE, next = RECORD_NONE;
 	for (size_t i = end; i-- > r->machine_from[machine] && last < 0;)
-		if (record_writes(&r->event[i]) && looked_at(q, &r->event[i]) &&
+		if (event_log_writes(&r->event[i]) && looked_at(q, &r->event[i]) &&
 		    write_survived(r, (int)i))
 			last = (int)i;
 	/* What would have come: by the task that the failure cut if it is one, by anybody else. */
 	for (int pass = 0; pass < 2 && next < 0; pass++)
 		for (size_t i = end; i < q->instead.machine_from[machine + 1] && next < 0; i++) {
-			struct record_event e = q->instead.event[i];
+			struct logged_event e = q->instead.event[i];
 			bool own = crash->who[0] &&
-				   !strcmp(record_actor(&q->instead, &e), crash->who);
+				   !strcmp(event_log_actor(&q->instead, &e), crash->who);
 			e.machine = (uint8_t)machine;
-			if (record_writes(&e) && (own || pass) && looked_at(q, &e))
+			if (event_log_writes(&e) && (own || pass) && looked_at(q, &e))
 				next = (int)i;
 		}
-	const struct record_event *a = event_of(r, last), *b = event_of(&q->instead, next);
+	const struct logged_event *a = event_of(r, last), *b = event_of(&q->instead, next);
 	say(q, (int)end - 1, "the power fails: %s", text);
 	if (a) {
 		place(q, a->off, a->len, done, sizeof(done));
@@ -799,12 +799,12 @@ static void explain_cut(struct search *q)
 /* --- races --- */
 
 /* First and last event of an operation; false: there is none. */
-static bool span(const struct record *r, struct op_label op, unsigned machine, size_t *from,
+static bool span(const struct event_log *r, struct op_label op, unsigned machine, size_t *from,
 		 size_t *to)
 {
 	bool any = false;
 	for (size_t i = 0; i < r->events; i++) {
-		if (!of_op(&r->event[i], op, machine) || r->event[i].kind == TOLD_LAND)
+		if (!of_op(&r->event[i], op, machine) || r->event[i].kind == TRACED_LAND)
 			continue;
 		if (!any)
 			*from = i;
@@ -814,21 +814,21 @@ static bool span(const struct record *r, struct op_label op, unsigned machine, s
 	return any;
 }
 
-static bool returned(const struct record *r, struct op_label op, unsigned machine, size_t before)
+static bool returned(const struct event_log *r, struct op_label op, unsigned machine, size_t before)
 {
 	for (size_t i = r->machine_from[machine]; i < before; i++)
-		if (r->event[i].kind == TOLD_RETURN && of_op(&r->event[i], op, machine))
+		if (r->event[i].kind == TRACED_RETURN && of_op(&r->event[i], op, machine))
 			return true;
 	return false;
 }
 
 /* Who wrote these bytes last, before event `to`; RECORD_NONE: nobody did since the machine
  * booted. */
-static int last_write(const struct record *r, size_t to, const struct record_event *read)
+static int last_write(const struct event_log *r, size_t to, const struct logged_event *read)
 {
 	for (size_t i = to; i-- > r->machine_from[read->machine];)
-		if (record_writes(&r->event[i]) &&
-		    record_overlaps(&r->event[i], read->off, read->len))
+		if (event_log_writes(&r->event[i]) &&
+		    event_log_overlaps(&r->event[i], read->off, read->len))
 			return (int)i;
 	return RECORD_NONE;
 }
@@ -836,22 +836,23 @@ static int last_write(const struct record *r, size_t to, const struct record_eve
 /* The reader met a message that had landed in part: lines of it before and behind a read. */
 static bool explain_half(struct search *q)
 {
-	const struct record *r = q->r;
+	const struct event_log *r = q->r;
 	char first[80], late[80], by[120], reader[120], read_at[80];
 	for (size_t i = 0; i < r->events; i++) {
-		const struct record_event *read = &r->event[i];
-		if (!record_reads(read) || !of_op(read, q->op, q->machine))
+		const struct logged_event *read = &r->event[i];
+		if (!event_log_reads(read) || !of_op(read, q->op, q->machine))
 			continue;
 		for (size_t b = i + 1; b < r->machine_from[q->machine + 1]; b++) {
-			const struct record_event *second = &r->event[b];
-			if (second->kind != TOLD_LAND || op_label_equal(second->op, q->op) ||
-			    !record_overlaps(second, read->off, read->len))
+			const struct logged_event *second = &r->event[b];
+			if (second->kind != TRACED_LAND || op_label_equal(second->op, q->op) ||
+			    !event_log_overlaps(second, read->off, read->len))
 				continue;
 			for (size_t a = i; a-- > r->machine_from[q->machine];) {
-				const struct record_event *e = &r->event[a];
-				if (e->kind != TOLD_LAND || e->actor != second->actor ||
+				const struct logged_event *e = &r->event[a];
+				if (e->kind != TRACED_LAND || e->actor != second->actor ||
 				    !op_label_equal(e->op, second->op) ||
-				    e->visit != second->visit || e->off + e->len != second->off)
+				    e->occurrence != second->occurrence ||
+				    e->off + e->len != second->off)
 					continue;
 				place(q, e->off, e->len, first, sizeof(first));
 				place(q, second->off, second->len, late, sizeof(late));
@@ -883,21 +884,21 @@ static bool explain_half(struct search *q)
  * afterwards. */
 static bool explain_early_read(struct search *q, size_t from, size_t to)
 {
-	const struct record *r = q->r;
+	const struct event_log *r = q->r;
 	char first[80], late[80], by[220], late_by[220], reader[120];
 	for (size_t i = to + 1; i-- > from;) {
-		const struct record_event *read = &r->event[i];
-		if (!record_reads(read) || !of_op(read, q->op, q->machine))
+		const struct logged_event *read = &r->event[i];
+		if (!event_log_reads(read) || !of_op(read, q->op, q->machine))
 			continue;
 		int next = next_event(r, i + 1, q->machine, WRITES, read->off, read->len);
-		const struct record_event *w = event_of(r, next), *led = NULL;
+		const struct logged_event *w = event_of(r, next), *led = NULL;
 		if (!w || !w->op.client || op_label_equal(w->op, q->op))
 			continue;
 		/* What it read of that operation first. */
 		int at = RECORD_NONE;
 		for (size_t k = from; k < i && at < 0; k++) {
-			const struct record_event *e = &r->event[k];
-			int before = record_reads(e) && of_op(e, q->op, q->machine)
+			const struct logged_event *e = &r->event[k];
+			int before = event_log_reads(e) && of_op(e, q->op, q->machine)
 					     ? last_write(r, k, e)
 					     : RECORD_NONE;
 			if (before >= 0 && op_label_equal(r->event[before].op, w->op))
@@ -928,21 +929,21 @@ static bool explain_early_read(struct search *q, size_t from, size_t to)
 /* What the reader should have seen became visible too late for it. */
 static bool explain_late(struct search *q, size_t from, size_t to)
 {
-	const struct record *r = q->r;
+	const struct event_log *r = q->r;
 	char where[80], by[220], reader[120], op[120];
 	int late = RECORD_NONE, ack = RECORD_NONE;
 	for (size_t i = r->machine_from[q->against_machine]; i < r->events; i++) {
-		const struct record_event *e = &r->event[i];
+		const struct logged_event *e = &r->event[i];
 		if (!of_op(e, q->against, q->against_machine))
 			continue;
-		if (e->kind == TOLD_RETURN)
+		if (e->kind == TRACED_RETURN)
 			ack = (int)i;
-		if (record_writes(e) && i > from && late < 0)
+		if (event_log_writes(e) && i > from && late < 0)
 			late = (int)i;
 	}
 	if (ack < 0 || (size_t)ack > to || late < ack)
 		return false;
-	const struct record_event *e = &r->event[late];
+	const struct logged_event *e = &r->event[late];
 	place(q, e->off, e->len, where, sizeof(where));
 	op_words(q, q->op, q->machine, reader, sizeof(reader));
 	op_words(q, q->against, q->against_machine, op, sizeof(op));
@@ -965,23 +966,23 @@ static bool explain_late(struct search *q, size_t from, size_t to)
  * end. */
 static bool explain_unfinished(struct search *q, size_t to)
 {
-	const struct record *r = q->r;
+	const struct event_log *r = q->r;
 	char list[300] = "", where[80], by[220], reader[120];
 	struct op_label told[8];
 	unsigned n = 0;
 	for (size_t i = to; i-- > r->machine_from[q->machine] && n < 8;) {
-		const struct record_event *e = &r->event[i];
+		const struct logged_event *e = &r->event[i];
 		bool read = false, known = false;
-		if (!record_writes(e) || !e->op.client || op_label_equal(e->op, q->op) ||
+		if (!event_log_writes(e) || !e->op.client || op_label_equal(e->op, q->op) ||
 		    (e->op.kind != OP_PUT && e->op.kind != OP_DEL) ||
 		    returned(r, e->op, q->machine, i + 1))
 			continue;
 		if (returned(r, e->op, q->machine, to))
 			continue;
 		for (size_t k = i; k <= to; k++)
-			read |= record_reads(&r->event[k]) &&
+			read |= event_log_reads(&r->event[k]) &&
 				of_op(&r->event[k], q->op, q->machine) &&
-				record_overlaps(&r->event[k], e->off, e->len);
+				event_log_overlaps(&r->event[k], e->off, e->len);
 		for (unsigned k = 0; k < n; k++)
 			known |= op_label_equal(told[k], e->op);
 		if (!read || known)
@@ -1009,21 +1010,22 @@ static bool explain_unfinished(struct search *q, size_t to)
 /* Somebody wrote over what the operation of the verdict had written, before it was read. */
 static bool explain_overwritten(struct search *q, size_t to)
 {
-	const struct record *r = q->r;
+	const struct event_log *r = q->r;
 	char where[80], by[220], over[220];
 	for (size_t i = to; i-- > r->machine_from[q->machine];) {
-		const struct record_event *e = &r->event[i];
-		if (!record_writes(e) || op_label_equal(e->op, q->against))
+		const struct logged_event *e = &r->event[i];
+		if (!event_log_writes(e) || op_label_equal(e->op, q->against))
 			continue;
 		int before = RECORD_NONE, read = RECORD_NONE;
 		for (size_t k = i; k-- > r->machine_from[q->machine] && before < 0;)
-			if (record_writes(&r->event[k]) &&
+			if (event_log_writes(&r->event[k]) &&
 			    of_op(&r->event[k], q->against, q->machine) &&
-			    record_overlaps(&r->event[k], e->off, e->len))
+			    event_log_overlaps(&r->event[k], e->off, e->len))
 				before = (int)k;
 		for (size_t k = i; k <= to && read < 0; k++)
-			if (record_reads(&r->event[k]) && of_op(&r->event[k], q->op, q->machine) &&
-			    record_overlaps(&r->event[k], e->off, e->len))
+			if (event_log_reads(&r->event[k]) &&
+			    of_op(&r->event[k], q->op, q->machine) &&
+			    event_log_overlaps(&r->event[k], e->off, e->len))
 				read = (int)k;
 		if (before < 0 || read < 0)
 			continue;
@@ -1047,19 +1049,19 @@ static bool explain_overwritten(struct search *q, size_t to)
  * missed. */
 static void explain_accesses(struct search *q, size_t from, size_t to)
 {
-	const struct record *r = q->r;
+	const struct event_log *r = q->r;
 	int saw = RECORD_NONE, missed = RECORD_NONE, read_saw = RECORD_NONE;
 	char where[80], by[220], reader[120];
 	op_words(q, q->op, q->machine, reader, sizeof(reader));
 	for (size_t i = from; i <= to; i++) {
-		const struct record_event *read = &r->event[i];
-		if (!record_reads(read) || !of_op(read, q->op, q->machine))
+		const struct logged_event *read = &r->event[i];
+		if (!event_log_reads(read) || !of_op(read, q->op, q->machine))
 			continue;
 		for (size_t k = r->machine_from[q->machine]; k < r->machine_from[q->machine + 1];
 		     k++) {
-			const struct record_event *e = &r->event[k];
-			if (!record_writes(e) || op_label_equal(e->op, q->op) ||
-			    !record_overlaps(e, read->off, read->len))
+			const struct logged_event *e = &r->event[k];
+			if (!event_log_writes(e) || op_label_equal(e->op, q->op) ||
+			    !event_log_overlaps(e, read->off, read->len))
 				continue;
 			if (k < i && (saw < 0 || k >= (size_t)saw)) {
 				saw = (int)k;
@@ -1124,12 +1126,12 @@ static void explain_race(struct search *q)
 
 #define STUCK_EVENTS 4000 /* so many, the last with reads of the operation, are looked at */
 
-static unsigned times_read(const struct record *r, size_t from, size_t to,
-			   const struct record_event *read)
+static unsigned times_read(const struct event_log *r, size_t from, size_t to,
+			   const struct logged_event *read)
 {
 	unsigned n = 0;
 	for (size_t k = from; k < to; k++)
-		n += record_reads(&r->event[k]) && r->event[k].off == read->off &&
+		n += event_log_reads(&r->event[k]) && r->event[k].off == read->off &&
 		     op_label_equal(r->event[k].op, read->op);
 	return n;
 }
@@ -1140,10 +1142,10 @@ static unsigned times_read(const struct record *r, size_t from, size_t to,
  */
 static void find_polling(const struct search *q, unsigned machine, size_t *from, size_t *to)
 {
-	const struct record *r = q->r;
+	const struct event_log *r = q->r;
 	*from = r->machine_from[machine];
 	*to = r->events;
-	while (*to > *from && !(record_reads(&r->event[*to - 1]) &&
+	while (*to > *from && !(event_log_reads(&r->event[*to - 1]) &&
 				(!q->op.kind || of_op(&r->event[*to - 1], q->op, machine))))
 		--*to;
 	if (*to - *from > STUCK_EVENTS)
@@ -1152,15 +1154,15 @@ static void find_polling(const struct search *q, unsigned machine, size_t *from,
 
 /* The place that is read most; of those that `missing`, if not NULL, would have written. */
 static int find_polled(const struct search *q, unsigned machine, size_t from, size_t to,
-		       const struct record_event *missing)
+		       const struct logged_event *missing)
 {
-	const struct record *r = q->r;
+	const struct event_log *r = q->r;
 	unsigned most = 1;
 	int polled = RECORD_NONE;
 	for (size_t i = from; i < to && most <= (to - from) / 4; i++) {
-		const struct record_event *e = &r->event[i];
-		if (!record_reads(e) || (q->op.kind && !of_op(e, q->op, machine)) ||
-		    (missing && !record_overlaps(e, missing->off, missing->len)))
+		const struct logged_event *e = &r->event[i];
+		if (!event_log_reads(e) || (q->op.kind && !of_op(e, q->op, machine)) ||
+		    (missing && !event_log_overlaps(e, missing->off, missing->len)))
 			continue;
 		unsigned n = times_read(r, from, to, e);
 		if (n > most) {
@@ -1176,7 +1178,7 @@ static int find_polled(const struct search *q, unsigned machine, size_t from, si
 static int find_missing(struct search *q, unsigned machine, size_t from, size_t to, unsigned death,
 			int *polled)
 {
-	const struct record *r = q->r, *alive = &q->instead;
+	const struct event_log *r = q->r, *alive = &q->instead;
 	struct deviations list = {0};
 	int error = gather(q, death, &list), missing = RECORD_NONE;
 	if (!error)
@@ -1184,13 +1186,13 @@ static int find_missing(struct search *q, unsigned machine, size_t from, size_t 
 	deviations_free(&list);
 	for (size_t i = error ? alive->events : alive->machine_from[machine];
 	     i < alive->events && missing < 0; i++) {
-		const struct record_event *e = &alive->event[i];
+		const struct logged_event *e = &alive->event[i];
 		bool written = false;
-		if (!record_writes(e) || !e->op.client ||
+		if (!event_log_writes(e) || !e->op.client ||
 		    e->op.client != q->t->deviations.d[death].op.client)
 			continue;
 		for (size_t k = r->machine_from[machine]; k < r->events && !written; k++)
-			written = record_writes(&r->event[k]) &&
+			written = event_log_writes(&r->event[k]) &&
 				  op_label_equal(r->event[k].op, e->op) &&
 				  r->event[k].off == e->off;
 		if (written)
@@ -1203,7 +1205,7 @@ static int find_missing(struct search *q, unsigned machine, size_t from, size_t 
 
 static void explain_stuck(struct search *q, const char *why)
 {
-	const struct record *r = q->r;
+	const struct event_log *r = q->r;
 	const struct deviations *all = &q->t->deviations;
 	unsigned machine = r->machines - 1, death = all->n;
 	char where[80] = "", by[220] = "", op[120] = "";
@@ -1220,7 +1222,7 @@ static void explain_stuck(struct search *q, const char *why)
 		missing = find_missing(q, machine, from, to, death, &polled);
 	if (missing < 0)
 		polled = find_polled(q, machine, from, to, NULL);
-	const struct record_event *e = event_of(r, polled), *m = event_of(&q->instead, missing);
+	const struct logged_event *e = event_of(r, polled), *m = event_of(&q->instead, missing);
 	if (e) {
 		place(q, e->off, e->len, where, sizeof(where));
 		op_words(q, e->op, machine, op, sizeof(op));
@@ -1302,7 +1304,7 @@ static int explain(struct search *q, const char *why)
 	return error;
 }
 
-int cause_find(struct explorer *ex, const struct trace *t, const struct record *r,
+int cause_find(struct explorer *ex, const struct trace *t, const struct event_log *r,
 	       const struct replay_outcome *out, struct where *where, struct cause *c)
 {
 	struct search q = {
@@ -1322,7 +1324,7 @@ int cause_find(struct explorer *ex, const struct trace *t, const struct record *
 	print(why, sizeof(why), "%s", out->text[q.contract]);
 	begin(&q, out);
 	int error = explain(&q, why);
-	record_free(&q.instead);
+	event_log_free(&q.instead);
 	free(q.matters);
 	return error;
 }

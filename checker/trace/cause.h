@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_CAUSE_H
-#define TM_CAUSE_H
+#ifndef TM_CHECKER_TRACE_CAUSE_H
+#define TM_CHECKER_TRACE_CAUSE_H
 /*
  * Why a contract broke: which writing was lost and what would have kept it, what
  * survived ahead of it, between which two steps the power failed, which accesses
@@ -34,7 +34,7 @@ struct cause {
  * After replay(ex, &t->deviations, ...) told `r` and judged `out`. Replays variations in
  * `ex` (ex->worlds.history is another one afterwards). 0 or -ENOMEM.
  */
-int cause_find(struct explorer *ex, const struct trace *t, const struct record *r,
+int cause_find(struct explorer *ex, const struct trace *t, const struct event_log *r,
 	       const struct replay_outcome *out, struct where *where, struct cause *c);
 
 #endif

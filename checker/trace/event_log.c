@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Room for one more, or false and r->full. */
-static bool room_for(struct record *r, void *array, size_t n, size_t *room, size_t each)
+static bool room_for(struct event_log *r, void *array, size_t n, size_t *room, size_t each)
 {
 	void **at = array;
 	if (n < *room)
@@ -21,7 +21,7 @@ static bool room_for(struct record *r, void *array, size_t n, size_t *room, size
 	return true;
 }
 
-static bool room_for_few(struct record *r, void *array, unsigned n, unsigned *room, size_t each)
+static bool room_for_few(struct event_log *r, void *array, unsigned n, unsigned *room, size_t each)
 {
 	size_t wide = *room;
 	bool there = room_for(r, array, n, &wide, each);
@@ -29,7 +29,7 @@ static bool room_for_few(struct record *r, void *array, unsigned n, unsigned *ro
 	return there;
 }
 
-static int16_t actor_number(struct record *r, const struct actor *who)
+static int16_t actor_number(struct event_log *r, const struct actor *who)
 {
 	if (!who)
 		return RECORD_NONE;
@@ -44,7 +44,7 @@ static int16_t actor_number(struct record *r, const struct actor *who)
 }
 
 /* Place 0 is "". */
-static size_t keep_words(struct record *r, const char *text)
+static size_t keep_words(struct event_log *r, const char *text)
 {
 	size_t len = strlen(text) + 1, at = r->words_used ? r->words_used : 1;
 	while (r->words_room < at + len) {
@@ -66,47 +66,48 @@ static size_t keep_words(struct record *r, const char *text)
 }
 
 /* A loop over bytes is one load. */
-static bool continues(const struct record *r, const struct record_event *e)
+static bool continues(const struct event_log *r, const struct logged_event *e)
 {
-	const struct record_event *last = &r->event[r->events - 1];
-	return e->kind == TOLD_LOAD && r->events > r->machine_from[e->machine] &&
-	       last->kind == TOLD_LOAD && last->actor == e->actor &&
-	       op_label_equal(last->op, e->op) && last->visit == e->visit && e->off >= last->off &&
-	       e->off <= last->off + last->len && e->off / LINE == last->off / LINE &&
+	const struct logged_event *last = &r->event[r->events - 1];
+	return e->kind == TRACED_LOAD && r->events > r->machine_from[e->machine] &&
+	       last->kind == TRACED_LOAD && last->actor == e->actor &&
+	       op_label_equal(last->op, e->op) && last->occurrence == e->occurrence &&
+	       e->off >= last->off && e->off <= last->off + last->len &&
+	       e->off / LINE == last->off / LINE &&
 	       (e->off + e->len - 1) / LINE == last->off / LINE;
 }
 
 static void tell(void *arg, const struct sim *sim, const struct actor *who, uintptr_t pc,
-		 const struct told *about, const char *text)
+		 const struct traced *about, const char *text)
 {
-	struct record *r = arg;
-	if (about->kind == TOLD_TAKEN || about->kind == TOLD_PACKET)
+	struct event_log *r = arg;
+	if (about->kind == TRACED_TAKEN || about->kind == TRACED_PACKET)
 		return; /* for those who count */
-	struct record_event e = {.at = sim_now(sim),
+	struct logged_event e = {.at = sim_now(sim),
 				 .machine = (uint8_t)(r->machines - 1),
 				 .kind = about->kind,
 				 .actor = actor_number(r, who),
-				 .visit = about->visit,
+				 .occurrence = about->occurrence,
 				 .op = about->op,
 				 .off = about->off,
 				 .len = about->len,
 				 .pc = pc};
 	if (!e.op.kind && who) {
 		e.op = who->op;
-		e.visit = who->visit;
+		e.occurrence = who->occurrence;
 	}
-	if (record_reads(&e) && r->events && continues(r, &e)) {
-		struct record_event *last = &r->event[r->events - 1];
+	if (event_log_reads(&e) && r->events && continues(r, &e)) {
+		struct logged_event *last = &r->event[r->events - 1];
 		if (e.off + e.len > last->off + last->len)
 			last->len = e.off + e.len - last->off;
 		return;
 	}
-	if (record_reads(&e) && r->loads++ >= RECORD_LOADS)
+	if (event_log_reads(&e) && r->loads++ >= RECORD_LOADS)
 		return;
 	if (!room_for(r, &r->event, r->events, &r->event_room, sizeof(e)))
 		return;
 	e.text = keep_words(r, text);
-	if (e.kind == TOLD_SURVIVED)
+	if (e.kind == TRACED_SURVIVED)
 		for (unsigned i = 0; i < r->lines; i++)
 			if (r->line[i].line == e.off / LINE && r->line[i].machine + 1 <= e.machine)
 				r->line[i].touched = r->line[i].touched == RECORD_NONE
@@ -116,19 +117,19 @@ static void tell(void *arg, const struct sim *sim, const struct actor *who, uint
 }
 
 /* The write that made version `v` of the line: counted from the last one, which made the newest. */
-static int version_event(const struct record *r, unsigned machine, uint32_t line, unsigned back)
+static int version_event(const struct event_log *r, unsigned machine, uint32_t line, unsigned back)
 {
 	for (size_t i = r->events; i-- > r->machine_from[machine];)
-		if (record_writes(&r->event[i]) &&
-		    record_overlaps(&r->event[i], (uint64_t)line * LINE, LINE) && !back--)
+		if (event_log_writes(&r->event[i]) &&
+		    event_log_overlaps(&r->event[i], (uint64_t)line * LINE, LINE) && !back--)
 			return (int)i;
 	return RECORD_NONE;
 }
 
-static void record_flight(struct record *r, const struct pmem *pm, unsigned machine)
+static void record_flight(struct event_log *r, const struct pmem *pm, unsigned machine)
 {
 	for (unsigned i = 0; i < pmem_dirty(pm); i++) {
-		struct record_line l = {.machine = (uint8_t)machine,
+		struct logged_line l = {.machine = (uint8_t)machine,
 					.line = pmem_dirty_line(pm, i),
 					.first_version = r->versions,
 					.touched = RECORD_NONE};
@@ -141,7 +142,7 @@ static void record_flight(struct record *r, const struct pmem *pm, unsigned mach
 		if (!room_for_few(r, &r->line, r->lines, &r->line_room, sizeof(l)))
 			return;
 		for (unsigned v = 1; v <= l.versions; v++) {
-			struct record_version version = {
+			struct logged_version version = {
 				.event = version_event(r, machine, l.line, l.versions - v)};
 			pmem_line_version(pm, l.line, v, &version.how);
 			version.actor = actor_number(r, version.how.who);
@@ -157,7 +158,7 @@ static void record_flight(struct record *r, const struct pmem *pm, unsigned mach
 
 static void machine_starts(void *arg, struct explorer *ex, unsigned machine)
 {
-	struct record *r = arg;
+	struct event_log *r = arg;
 	if (machine)
 		record_flight(r, ex->worlds.world[machine - 1].pm, machine - 1);
 	r->machines = machine + 1;
@@ -166,19 +167,19 @@ static void machine_starts(void *arg, struct explorer *ex, unsigned machine)
 
 static void ends(void *arg)
 {
-	struct record *r = arg;
+	struct event_log *r = arg;
 	for (unsigned m = r->machines; m <= WORLDS; m++)
 		r->machine_from[m] = r->events;
 }
 
-struct replay_audience record_audience(struct record *r, const struct deviations *list)
+struct replay_audience event_log_audience(struct event_log *r, const struct deviations *list)
 {
 	r->list = list;
 	return (struct replay_audience){
-		.teller = tell, .machine_starts = machine_starts, .ends = ends, .arg = r};
+		.tracer = tell, .machine_starts = machine_starts, .ends = ends, .arg = r};
 }
 
-void record_free(struct record *r)
+void event_log_free(struct event_log *r)
 {
 	free(r->event);
 	free(r->actor);
@@ -188,12 +189,12 @@ void record_free(struct record *r)
 	memset(r, 0, sizeof(*r));
 }
 
-const char *record_text(const struct record *r, const struct record_event *e)
+const char *event_log_text(const struct event_log *r, const struct logged_event *e)
 {
 	return r->words ? r->words + e->text : "";
 }
 
-const char *record_actor(const struct record *r, const struct record_event *e)
+const char *event_log_actor(const struct event_log *r, const struct logged_event *e)
 {
 	return e->actor == RECORD_NONE ? "" : r->actor[e->actor];
 }

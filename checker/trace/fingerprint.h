@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_FINGERPRINT_H
-#define TM_FINGERPRINT_H
+#ifndef TM_CHECKER_TRACE_FINGERPRINT_H
+#define TM_CHECKER_TRACE_FINGERPRINT_H
 /*
  * What a shrunk case is about, so that two cases of one bug can be told from two bugs:
  * the store, the contract, and what has to happen, without whose key or which client's

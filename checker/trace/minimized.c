@@ -8,17 +8,17 @@
 
 struct candidate {
 	unsigned unit, ops;
-	struct way way;
+	struct failure_mode way;
 };
 
-static void case_free(struct broken_case *one)
+static void case_free(struct minimized_failure *one)
 {
 	setup_free(&one->setup);
 	deviations_free(&one->path);
 }
 
 static int look(const struct campaign *c, const struct candidate *at, unsigned contract,
-		struct broken_case *out)
+		struct minimized_failure *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->kinds = at->way.kinds;
@@ -35,7 +35,8 @@ static int look(const struct campaign *c, const struct candidate *at, unsigned c
 	return error;
 }
 
-int cases_first(const struct campaign *c, unsigned config, unsigned contract, struct cases *out)
+int minimized_first(const struct campaign *c, unsigned config, unsigned contract,
+		    struct minimized *out)
 {
 	const struct campaign_cell *cell = &c->cell[config][contract];
 	const struct candidate first = {.unit = cell->unit, .way = cell->way};
@@ -45,7 +46,7 @@ int cases_first(const struct campaign *c, unsigned config, unsigned contract, st
 	return error;
 }
 
-static bool known(const struct cases *cases, const struct fingerprint *f)
+static bool known(const struct minimized *cases, const struct fingerprint *f)
 {
 	for (unsigned i = 0; i < cases->n; i++)
 		if (fingerprint_contains(f, &cases->found[i].fingerprint) &&
@@ -72,10 +73,11 @@ static bool has_operations(const struct workload *w, const struct workload *smal
 
 /* A case that needs no other kinds of deviations, nor other operations, has been found: shrinking
  * would most likely end there. */
-static bool explained(const struct cases *cases, const struct workload *w, const struct way *way)
+static bool explained(const struct minimized *cases, const struct workload *w,
+		      const struct failure_mode *way)
 {
 	for (unsigned i = 0; i < cases->n; i++)
-		if (way_includes(way->kinds, cases->found[i].kinds) &&
+		if (failure_mode_includes(way->kinds, cases->found[i].kinds) &&
 		    has_operations(w, &cases->found[i].setup.w))
 			return true;
 	return false;
@@ -83,7 +85,7 @@ static bool explained(const struct cases *cases, const struct workload *w, const
 
 /* Which of the switches that are not at their defaults does it take? Of seeded bugs that is
  * known. */
-static uint32_t what_it_takes(const struct broken_case *one, unsigned contract)
+static uint32_t what_it_takes(const struct minimized_failure *one, unsigned contract)
 {
 	const struct tm_store *store = one->setup.store;
 	uint32_t takes = 0;
@@ -100,7 +102,7 @@ static uint32_t what_it_takes(const struct broken_case *one, unsigned contract)
 	return takes;
 }
 
-static int keep_if_new(struct cases *out, struct broken_case *one, unsigned contract)
+static int keep_if_new(struct minimized *out, struct minimized_failure *one, unsigned contract)
 {
 	int error = fingerprint_find(&one->setup, &one->path, contract, &one->fingerprint);
 	if (error || known(out, &one->fingerprint)) {
@@ -126,11 +128,11 @@ static int by_size(const void *a, const void *b)
 static struct candidate *candidates(const struct campaign *c, unsigned config, unsigned contract,
 				    unsigned *n)
 {
-	struct candidate *list = calloc((size_t)c->workloads * WAYS, sizeof(*list));
+	struct candidate *list = calloc((size_t)c->workloads * FAILURE_MODES, sizeof(*list));
 	*n = 0;
 	for (unsigned w = 0; w < c->workloads && list; w++) {
 		unsigned unit = config * c->workloads + w;
-		const struct ways *ways = &c->unit[unit].contract[contract].ways;
+		const struct failure_modes *ways = &c->unit[unit].contract[contract].ways;
 		for (unsigned i = 0; i < ways->n; i++)
 			list[(*n)++] = (struct candidate){unit, workload_ops(&c->workload[w]),
 							  ways->way[i]};
@@ -140,14 +142,16 @@ static struct candidate *candidates(const struct campaign *c, unsigned config, u
 	return list;
 }
 
-int cases_find(const struct campaign *c, unsigned config, unsigned contract, struct cases *out)
+int minimized_find(const struct campaign *c, unsigned config, unsigned contract,
+		   struct minimized *out)
 {
 	unsigned n, at, shrunk = 0;
 	struct candidate *list = candidates(c, config, contract, &n);
-	struct broken_case *one = malloc(sizeof(*one));
+	struct minimized_failure *one = malloc(sizeof(*one));
 	int error = list && one ? 0 : -ENOMEM;
 	memset(out, 0, sizeof(*out));
-	for (at = 0; at < n && shrunk < CASES_SHRUNK && out->n < CASES_MAX && !error; at++) {
+	for (at = 0; at < n && shrunk < MINIMIZED_SHRUNK && out->n < MINIMIZED_MAX && !error;
+	     at++) {
 		if (explained(out, &c->workload[list[at].unit % c->workloads], &list[at].way))
 			continue;
 		shrunk++;
@@ -157,13 +161,13 @@ int cases_find(const struct campaign *c, unsigned config, unsigned contract, str
 	}
 	out->left = n - at;
 	if (error)
-		cases_free(out);
+		minimized_free(out);
 	free(one);
 	free(list);
 	return error;
 }
 
-void cases_free(struct cases *cases)
+void minimized_free(struct minimized *cases)
 {
 	for (unsigned i = 0; i < cases->n; i++)
 		case_free(&cases->found[i]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_CASES_H
-#define TM_CASES_H
+#ifndef TM_CHECKER_TRACE_MINIMIZED_H
+#define TM_CHECKER_TRACE_MINIMIZED_H
 /*
  * Cases of a contract that broke in a campaign, as small as they get. Of those with one
  * fingerprint, which are most likely of one cause, the first stays.
@@ -8,10 +8,10 @@
 #include "checker/explore/campaign.h"
 #include "checker/trace/fingerprint.h"
 
-#define CASES_MAX    8	/* of one contract at most */
-#define CASES_SHRUNK 64 /* for them */
+#define MINIMIZED_MAX	 8  /* of one contract at most */
+#define MINIMIZED_SHRUNK 64 /* for them */
 
-struct broken_case {
+struct minimized_failure {
 	unsigned kinds; /* of the run that it was made of */
 	struct setup setup;
 	struct deviations path;
@@ -22,18 +22,20 @@ struct broken_case {
 			   is */
 };
 
-struct cases {
-	struct broken_case found[CASES_MAX];
+struct minimized {
+	struct minimized_failure found[MINIMIZED_MAX];
 	unsigned n;
 	unsigned left; /* ways of breaking it that nobody looked at: there were too many */
 };
 
 /* The case of the first run that broke the contract. 0, -ENOMEM, or -ENOENT: it does not break
  * again. */
-int cases_first(const struct campaign *c, unsigned config, unsigned contract, struct cases *out);
+int minimized_first(const struct campaign *c, unsigned config, unsigned contract,
+		    struct minimized *out);
 /* One case for each cause: each way of each workload is looked at, small workloads first.
  * Likewise. */
-int cases_find(const struct campaign *c, unsigned config, unsigned contract, struct cases *out);
-void cases_free(struct cases *cases);
+int minimized_find(const struct campaign *c, unsigned config, unsigned contract,
+		   struct minimized *out);
+void minimized_free(struct minimized *cases);
 
 #endif

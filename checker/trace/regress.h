@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_REGRESS_H
-#define TM_REGRESS_H
+#ifndef TM_CHECKER_TRACE_REGRESS_H
+#define TM_CHECKER_TRACE_REGRESS_H
 /* Does a trace still give the verdict that it records? */
 #include "checker/trace/trace.h"
 

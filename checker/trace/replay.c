@@ -33,7 +33,8 @@ static void judge_all(struct explorer *ex, unsigned machine, struct replay_outco
 	if (machine)
 		want |= TM_BIT(TM_DUR) | TM_BIT(TM_BUF) | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP);
 	judge_prepare(&ex->judge[machine], ex->worlds.history);
-	judge_recovered(&ex->judge[machine], ex->worlds.history, want, ex->floor, out->verdict);
+	judge_recovered(&ex->judge[machine], ex->worlds.history, want, ex->lower_bound,
+			out->verdict);
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		if (out->verdict[c].broken)
 			sentence_print(ex->setup, ex->worlds.history, &out->verdict[c],
@@ -48,8 +49,8 @@ static void tell_start(struct explorer *ex, const struct replay_audience *audien
 		       unsigned machine)
 {
 	for (unsigned m = 0; m < WORLDS; m++) {
-		ex->worlds.world[m].teller = audience ? audience->teller : NULL;
-		ex->worlds.world[m].teller_arg = audience ? audience->arg : NULL;
+		ex->worlds.world[m].tracer = audience ? audience->tracer : NULL;
+		ex->worlds.world[m].tracer_arg = audience ? audience->arg : NULL;
 	}
 	if (audience && audience->machine_starts)
 		audience->machine_starts(audience->arg, ex, machine);
@@ -96,7 +97,7 @@ int replay(struct explorer *ex, const struct deviations *list, bool keep,
 			explore_run(ex, &ts[0].source, &ts[0].taken);
 		trace_finish(&ts[0]);
 	} else {
-		explore_floor(ex);
+		explore_lower_bound(ex);
 	}
 	for (unsigned m = 0; m < WORLDS && !error; m++) {
 		error = trace_start(&ts[m], &part[m]);

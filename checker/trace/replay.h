@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_REPLAY_H
-#define TM_REPLAY_H
+#ifndef TM_CHECKER_TRACE_REPLAY_H
+#define TM_CHECKER_TRACE_REPLAY_H
 /*
  * Going through one case again: the workload with a given list of deviations,
  * power failures and surviving lines included.
@@ -15,9 +15,9 @@ struct replay_outcome {
 	uint64_t hash;			/* of all events */
 };
 
-/* Who is told what happens; see sim_teller. `machine`: 0 the run, 1.. after each power failure. */
+/* Who is told what happens; see sim_tracer. `machine`: 0 the run, 1.. after each power failure. */
 struct replay_audience {
-	sim_teller *teller;
+	sim_tracer *tracer;
 	void (*machine_starts)(void *arg, struct explorer *ex, unsigned machine);
 	void (*ends)(void *arg); /* the last machine has stopped */
 	void *arg;

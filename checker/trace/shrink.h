@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_SHRINK_H
-#define TM_SHRINK_H
+#ifndef TM_CHECKER_TRACE_SHRINK_H
+#define TM_CHECKER_TRACE_SHRINK_H
 /*
  * The smallest case that still breaks a contract: fewer clients, operations,
  * deviations, smaller values, shorter holds.

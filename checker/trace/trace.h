@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_TRACE_H
-#define TM_TRACE_H
+#ifndef TM_CHECKER_TRACE_TRACE_H
+#define TM_CHECKER_TRACE_TRACE_H
 /*
  * A trace: all that is needed to see one run again. What was tested (a setup), what
  * went differently from the plain run (deviations), and what was seen (a verdict).

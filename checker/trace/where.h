@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_WHERE_H
-#define TM_WHERE_H
+#ifndef TM_CHECKER_TRACE_WHERE_H
+#define TM_CHECKER_TRACE_WHERE_H
 /* Code addresses of this process as source lines, from its own debug information. */
 #include <stddef.h>
 #include <stdint.h>

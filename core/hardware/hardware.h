@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_HARDWARE_H
-#define TM_HARDWARE_H
+#ifndef TM_HARDWARE_HARDWARE_H
+#define TM_HARDWARE_HARDWARE_H
 /*
  * The hardware configuration: what a server's memory and NIC do to a write
  * between "sent" and "durable". docs/model.md explains each field.

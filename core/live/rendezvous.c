@@ -13,7 +13,7 @@
  * One thread serves all clients. A client says HELLO soon after connecting, and the
  * rest of a frame soon after its beginning; otherwise it may be silent for as long as it likes.
  * What is sent to it fits the socket's buffer, as it has one request at a time: who lets it run
- *full is dropped. Keepalives find hosts that are gone, so that their numbers come free.
+ * full is dropped. Keepalives find hosts that are gone, so that their numbers come free.
  */
 #include "core/live/rendezvous.h"
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_CONTROL_H
-#define TM_CONTROL_H
+#ifndef TM_LIVE_RENDEZVOUS_H
+#define TM_LIVE_RENDEZVOUS_H
 /*
  * The way by which live clients and servers meet: TCP, beside the RDMA network. A
  * client says which number it would like (0: any that is free); the server answers

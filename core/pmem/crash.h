@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_CRASH_H
-#define TM_CRASH_H
+#ifndef TM_PMEM_CRASH_H
+#define TM_PMEM_CRASH_H
 /*
  * The explorer's side of the persistence model: machines that boot from what is
  * left of another one.
@@ -78,7 +78,7 @@ int pmem_answer_parse(const char *text);
 struct pmem_version {
 	const struct actor *who;
 	struct op_label op;
-	uint16_t visit;
+	uint16_t occurrence;
 	bool nic;
 	uint8_t off, len; /* within the line */
 	uintptr_t pc;

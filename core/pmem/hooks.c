@@ -146,7 +146,7 @@ static void settle_now(void)
 {
 	struct pmem *pm = sim_memory;
 	if (pm)
-		pmem_settle(pm);
+		pmem_commit_pending(pm);
 }
 
 #define FETCH(bits, T, name, expr)                                            \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_HOOKS_H
-#define TM_HOOKS_H
+#ifndef TM_PMEM_HOOKS_H
+#define TM_PMEM_HOOKS_H
 /*
  * What store objects call in the sim world instead of libc, ISA-L and libpmem
  * (core/stores/sim.syms renames the symbols). The compiler's own hooks, __tsan_*,

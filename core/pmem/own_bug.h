@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_OWN_BUG_H
-#define TM_OWN_BUG_H
+#ifndef TM_PMEM_OWN_BUG_H
+#define TM_PMEM_OWN_BUG_H
 /*
  * Bugs of Tidemark's own, seeded to see whether they are noticed (`tidemark mutants`).
  * One at a time, with the knob own_bug; none by default. Each is a line or two where

@@ -33,7 +33,7 @@
  * for the next machine if the power fails again.
  *
  * A hook fires before its access, so a store's bytes are read later, at the next
- * event of any kind (pmem_settle).
+ * event of any kind (pmem_commit_pending).
  */
 #include <assert.h>
 #include <errno.h>
@@ -47,13 +47,13 @@
 #include "core/pmem/store_buffer.h"
 #include "core/rt/arena.h"
 
-#define MACHINES 4
-#define DRAIN_NS 400
-#define BURN	 100000000u
-#define LOAD_NS	 2
-#define STORE_NS 2
-#define FLUSH_NS 30
-#define FENCE_NS 60
+#define MACHINES  4
+#define DRAIN_NS  400
+#define STEP_COST 100000000u
+#define LOAD_NS	  2
+#define STORE_NS  2
+#define FLUSH_NS  30
+#define FENCE_NS  60
 
 struct version {
 	uint32_t next; /* index + 1 of the line's next version, 0: newest */
@@ -237,7 +237,7 @@ void pmem_load(struct pmem_stack *stack, const void *image, size_t len)
 	for (unsigned i = 0; i < stack->machines; i++) {
 		assert(!stack->pm[i].running);
 		stack->pm[i].len = len;
-		stack->pm[i].window = (struct pmem_window){stack->pm[i].work, len, BURN, 0};
+		stack->pm[i].window = (struct pmem_window){stack->pm[i].work, len, STEP_COST, 0};
 		for (uint32_t l = 0; l < len / LINE; l++)
 			stack->pm[i].line[l].content_hash = 0;
 	}
@@ -259,7 +259,7 @@ static inline void show_mine(struct pmem *pm)
 
 static void settle(void *arg)
 {
-	pmem_settle(arg);
+	pmem_commit_pending(arg);
 	show_all(arg);
 }
 
@@ -287,7 +287,7 @@ void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw)
 	pm->hw = *hw;
 	pm->running = true;
 	pm->run++;
-	pm->window = (struct pmem_window){pm->work, pm->len, BURN, 0};
+	pm->window = (struct pmem_window){pm->work, pm->len, STEP_COST, 0};
 	begin_buffers(pm);
 	pm->watched = 0;
 	pm->unread.len = 0;
@@ -331,7 +331,7 @@ void pmem_end(struct pmem *pm)
 
 void pmem_save(struct pmem *pm, void *image)
 {
-	pmem_settle(pm);
+	pmem_commit_pending(pm);
 	show_all(pm);
 	memcpy(image, pm->work, pm->len);
 }
@@ -424,14 +424,14 @@ static void decide(struct pmem *pm, uint32_t l)
 	memcpy(pm->work + (size_t)l * LINE, content, LINE);
 	write_durable(pm, (uint64_t)l * LINE, content, LINE);
 	rehash(pm, l);
-	if (sim_telling(pm->sim)) {
+	if (sim_tracing(pm->sim)) {
 		char name[64], version[64];
 		pmem_place(pm, (uint64_t)l * LINE, name, sizeof(name));
 		pmem_answer_print(failed->line[l].in_flight, answer, version, sizeof(version));
-		const struct told about = {
-			.kind = TOLD_SURVIVED, .off = (uint64_t)l * LINE, .len = LINE};
-		sim_tell_about(pm->sim, sim_actor(pm->sim), 0, &about,
-			       "first touch of line %s: it survived as %s", name, version);
+		const struct traced about = {
+			.kind = TRACED_SURVIVED, .off = (uint64_t)l * LINE, .len = LINE};
+		sim_trace_event(pm->sim, sim_actor(pm->sim), 0, &about,
+				"first touch of line %s: it survived as %s", name, version);
 	}
 }
 
@@ -569,7 +569,7 @@ static struct author by_task(struct pmem *pm, uintptr_t pc)
 	struct author by = {.who = actor, .pc = pc};
 	if (actor) {
 		by.op = actor->op;
-		by.visit = actor->visit;
+		by.occurrence = actor->occurrence;
 	}
 	return by;
 }
@@ -581,9 +581,9 @@ static void tell_store(struct pmem *pm, uint64_t off, const void *data, size_t l
 	pmem_place(pm, off, name, sizeof(name));
 	for (size_t i = 0; i < len && i < 8; i++)
 		snprintf(hex + 2 * i, 3, "%02x", ((const uint8_t *)data)[i]);
-	const struct told about = {.kind = TOLD_STORE, .off = off, .len = len};
-	sim_tell_about(pm->sim, by->who, by->pc, &about, "%sstores %zu bytes at %s: %s",
-		       late ? "out of its store buffer: " : "", len, name, hex);
+	const struct traced about = {.kind = TRACED_STORE, .off = off, .len = len};
+	sim_trace_event(pm->sim, by->who, by->pc, &about, "%sstores %zu bytes at %s: %s",
+			late ? "out of its store buffer: " : "", len, name, hex);
 }
 
 /*
@@ -597,7 +597,7 @@ static bool cpu_power_fails(struct pmem *pm, enum crash_place place, const struc
 	struct choice_point at = {.kind = CHOICE_CRASH,
 				  .who = late->by.who,
 				  .op = late->by.op,
-				  .visit = late->by.visit,
+				  .occurrence = late->by.occurrence,
 				  .a = CRASH_BEFORE_LEAVE,
 				  .b = late->nth};
 	return sim_power_fails(pm->sim, &at);
@@ -615,7 +615,7 @@ static bool stored(struct pmem *pm, uint64_t off, size_t len, const struct autho
 	if (torn)
 		add_version(pm, off, pm->work + off, torn, by);
 	add_version(pm, off + torn, pm->work + off + torn, len - torn, by);
-	if (sim_telling(pm->sim))
+	if (sim_tracing(pm->sim))
 		tell_store(pm, off, pm->work + off, len, by, late);
 	if (!visible_is_durable(pm, false))
 		return true;
@@ -706,7 +706,7 @@ static __attribute__((noinline)) void choose_wait(struct pmem *pm, struct unread
 	struct choice_point at = {.kind = CHOICE_BUFFER,
 				  .who = actor,
 				  .op = actor->op,
-				  .visit = actor->visit,
+				  .occurrence = actor->occurrence,
 				  .a = actor->count[COUNT_STEP + STEP_STORE]};
 	store->holds = (uint8_t)sim_choose(pm->sim, &at, HOLDS);
 	store->waits |= store->holds;
@@ -726,7 +726,7 @@ static void enter(struct pmem *pm, enum buffered_kind kind, uint64_t off, size_t
 	store_buffers_enter(pm->buffers, &entry, 0);
 }
 
-void pmem_settle(struct pmem *pm)
+void pmem_commit_pending(struct pmem *pm)
 {
 	if (pm->unread.len)
 		read_unread(pm);
@@ -757,8 +757,8 @@ static bool nothing_stored(const struct pmem *pm, const struct unread *unread)
 
 static void tell_load(struct pmem *pm, uint64_t off, size_t len)
 {
-	const struct told about = {.kind = TOLD_LOAD, .off = off, .len = len};
-	sim_tell_about(pm->sim, sim_actor(pm->sim), 0, &about, "%s", "");
+	const struct traced about = {.kind = TRACED_LOAD, .off = off, .len = len};
+	sim_trace_event(pm->sim, sim_actor(pm->sim), 0, &about, "%s", "");
 }
 
 /* What a load looks at: memory, or the CPU's own store on its way there. */
@@ -782,7 +782,7 @@ static inline void load(struct pmem *pm, uint64_t off, size_t len)
 	if (!len)
 		return;
 	touch(pm, off, len, false);
-	if (sim_telling(pm->sim))
+	if (sim_tracing(pm->sim))
 		tell_load(pm, off, len);
 	show_mine(pm);
 }
@@ -798,7 +798,7 @@ static __attribute__((noinline)) void load_after_store(struct pmem *pm, uint64_t
 		pm->unread.len = 0;
 	else
 		coming.len = 0;
-	pmem_settle(pm);
+	pmem_commit_pending(pm);
 	load(pm, off, len);
 	if (coming.len) {
 		pm->unread = coming;
@@ -835,7 +835,7 @@ static __attribute__((noinline)) void store_behind_buffer(struct pmem *pm, struc
 static inline void store_to_come(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc,
 				 bool locked)
 {
-	pmem_settle(pm);
+	pmem_commit_pending(pm);
 	sim_step(pm->sim, STEP_STORE, STORE_NS);
 	if (pm->buffers) {
 		store_behind_buffer(pm, (struct unread){.off = off, .len = len, .pc = pc}, locked);
@@ -881,7 +881,7 @@ static void copy_line(struct pmem *pm, uint64_t off, const uint8_t *from, int by
 static void copy(struct pmem *pm, uint64_t off, const uint8_t *from, int byte, size_t len,
 		 uintptr_t pc, bool locked)
 {
-	pmem_settle(pm);
+	pmem_commit_pending(pm);
 	while (len) {
 		size_t part = LINE - off % LINE < len ? LINE - off % LINE : len;
 		struct unread how = {.pc = pc};
@@ -938,9 +938,9 @@ static void tell_flush(struct pmem *pm, uint64_t off, size_t len, const struct a
 {
 	char name[64];
 	pmem_place(pm, off, name, sizeof(name));
-	const struct told about = {.kind = TOLD_FLUSH, .off = off, .len = len};
-	sim_tell_about(pm->sim, by->who, by->pc, &about, "flushes %zu bytes at %s%s", len, name,
-		       what);
+	const struct traced about = {.kind = TRACED_FLUSH, .off = off, .len = len};
+	sim_trace_event(pm->sim, by->who, by->pc, &about, "flushes %zu bytes at %s%s", len, name,
+			what);
 }
 
 /* clwb, clflushopt: a fence makes the range's lines durable as they are now. */
@@ -959,7 +959,7 @@ static void mark(struct pmem *pm, unsigned cpu, uint64_t off, size_t len, const 
 			marks->mark = grow(marks->mark, &marks->room, sizeof(*marks->mark));
 		marks->mark[marks->n++] = (struct mark){l, line->committed + line->in_flight};
 	}
-	if (sim_telling(pm->sim))
+	if (sim_tracing(pm->sim))
 		tell_flush(pm, off, len, by, "");
 }
 
@@ -978,14 +978,14 @@ static bool flush_now(struct pmem *pm, uint64_t off, size_t len, const struct au
 		return false;
 	for (uint32_t l = (uint32_t)(off / LINE); l <= last; l++)
 		commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
-	if (sim_telling(pm->sim))
+	if (sim_tracing(pm->sim))
 		tell_flush(pm, off, len, by, ", now durable");
 	return true;
 }
 
 void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 {
-	pmem_settle(pm);
+	pmem_commit_pending(pm);
 	sim_step(pm->sim, STEP_FLUSH, FLUSH_NS);
 	if (!len)
 		return;
@@ -1006,7 +1006,7 @@ void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 
 void pmem_cpu_clflush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 {
-	pmem_settle(pm);
+	pmem_commit_pending(pm);
 	sim_step(pm->sim, STEP_FLUSH, FLUSH_NS);
 	if (!len)
 		return;
@@ -1034,11 +1034,11 @@ static bool fence(struct pmem *pm, unsigned cpu, const struct author *by,
 		write_back_all(pm);
 	for (unsigned t = 0; t <= SIM_TASKS && OWN_BUG(&pm->hw, PM_FENCE_FORGETS); t++)
 		pm->marks[t].n = 0;
-	if (sim_telling(pm->sim)) {
-		const struct told about = {.kind = TOLD_FENCE};
-		sim_tell_about(pm->sim, by->who, by->pc, &about,
-			       "fence: %u flushed line%s now durable", marks->n,
-			       marks->n == 1 ? " is" : "s are");
+	if (sim_tracing(pm->sim)) {
+		const struct traced about = {.kind = TRACED_FENCE};
+		sim_trace_event(pm->sim, by->who, by->pc, &about,
+				"fence: %u flushed line%s now durable", marks->n,
+				marks->n == 1 ? " is" : "s are");
 	}
 	marks->n = 0;
 	return true;
@@ -1046,7 +1046,7 @@ static bool fence(struct pmem *pm, unsigned cpu, const struct author *by,
 
 void pmem_cpu_fence(struct pmem *pm, uintptr_t pc)
 {
-	pmem_settle(pm);
+	pmem_commit_pending(pm);
 	sim_step(pm->sim, STEP_FENCE, FENCE_NS);
 	if (waits(pm)) {
 		enter(pm, BUFFERED_FENCE, 0, 0, pc);
@@ -1072,7 +1072,7 @@ bool pmem_has_buffers(const struct pmem *pm)
 void pmem_cpu_empty(struct pmem *pm, uintptr_t pc)
 {
 	const struct author by = by_task(pm, pc);
-	pmem_settle(pm);
+	pmem_commit_pending(pm);
 	store_buffers_wait(pm->buffers, 0);
 	if (marks_of(pm, my_cpu(pm))->n)
 		fence(pm, my_cpu(pm), &by, NULL);
@@ -1082,7 +1082,7 @@ void pmem_cpu_dram_store(struct pmem *pm, const void *addr)
 {
 	if (!store_buffers_waiting(pm->buffers) || sim_on_stack(pm->sim, addr))
 		return;
-	pmem_settle(pm);
+	pmem_commit_pending(pm);
 	store_buffers_wait(pm->buffers, 0);
 }
 
@@ -1092,7 +1092,7 @@ void pmem_cpu_mfence(struct pmem *pm, uintptr_t pc)
 		pmem_cpu_fence(pm, pc);
 		return;
 	}
-	pmem_settle(pm);
+	pmem_commit_pending(pm);
 	sim_step(pm->sim, STEP_FENCE, FENCE_NS);
 	pmem_cpu_empty(pm, pc);
 }
@@ -1105,7 +1105,7 @@ void pmem_cpu_locked_write(struct pmem *pm, uint64_t off, const void *data, size
 
 void pmem_cpu_post(struct pmem *pm, void (*ring)(void *arg), void *arg)
 {
-	pmem_settle(pm);
+	pmem_commit_pending(pm);
 	if (!pm->buffers || !store_buffers_waiting(pm->buffers)) {
 		ring(arg);
 		return;
@@ -1140,20 +1140,20 @@ static bool leaves(void *arg, const struct buffered *entry)
 
 void pmem_watch(struct pmem *pm)
 {
-	pm->watched = BURN;
+	pm->watched = STEP_COST;
 	pm->window.burn = 1;
 }
 
 void pmem_burnt(struct pmem *pm, const void *addr, size_t len, bool write)
 {
-	pm->window.burn = pm->watched ? 1 : BURN;
+	pm->window.burn = pm->watched ? 1 : STEP_COST;
 	if (pm->watched) {
 		if (!sim_on_stack(pm->sim, addr))
 			sim_touch(pm->sim, write ? TOUCH_DRAM_WRITE : TOUCH_DRAM_READ,
 				  (uintptr_t)addr, len);
 		if (--pm->watched)
 			return;
-		pm->watched = BURN;
+		pm->watched = STEP_COST;
 	}
 	if (sim_actor(pm->sim))
 		sim_abandon(pm->sim, SIM_FUEL);
@@ -1176,7 +1176,7 @@ static bool nic_power_fails(struct pmem *pm, enum crash_place place, uint64_t of
 	struct choice_point at = {.kind = CHOICE_CRASH,
 				  .who = from->qp,
 				  .op = from->op,
-				  .visit = from->visit,
+				  .occurrence = from->occurrence,
 				  .a = place,
 				  .b = from->message,
 				  .c = from->packet << 16 | ((uint32_t)(off / LINE) & 0xffff)};
@@ -1189,7 +1189,7 @@ void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len
 	const uint8_t *bytes = data;
 	if (!nic_buffers_survive(pm) || !len)
 		return;
-	pmem_settle(pm);
+	pmem_commit_pending(pm);
 	show_all(pm);
 	touch(pm, off, len, true);
 	if (nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
@@ -1240,10 +1240,10 @@ static void drain_line(struct sim *sim, void *arg)
 	if (nic_power_fails(pm, CRASH_BEFORE_DRAIN, (uint64_t)drain->line * LINE, &drain->from))
 		return;
 	commit(pm, drain->line, drain->upto);
-	if (sim_telling(sim)) {
+	if (sim_tracing(sim)) {
 		char name[64];
 		pmem_place(pm, (uint64_t)drain->line * LINE, name, sizeof(name));
-		sim_tell(sim, drain->from.qp, 0, "line %s drains to PM", name);
+		sim_trace(sim, drain->from.qp, 0, "line %s drains to PM", name);
 	}
 }
 
@@ -1254,7 +1254,7 @@ static void schedule_drain(struct pmem *pm, uint32_t l, const struct nic_where *
 	struct choice_point at = {.kind = CHOICE_DRAIN,
 				  .who = from->qp,
 				  .op = from->op,
-				  .visit = from->visit,
+				  .occurrence = from->occurrence,
 				  .a = from->message,
 				  .b = from->packet,
 				  .c = l};
@@ -1268,11 +1268,11 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len,
 	uint32_t l = (uint32_t)(off / LINE);
 	struct author by = {.who = from->qp,
 			    .op = from->op,
-			    .visit = from->visit,
+			    .occurrence = from->occurrence,
 			    .nic = true,
 			    .send = from->send};
 	bool durable = visible_is_durable(pm, true) || OWN_BUG(&pm->hw, PM_NIC_DURABLE);
-	pmem_settle(pm);
+	pmem_commit_pending(pm);
 	show_all(pm);
 	bool arrived = arrival_landed(pm, off, len);
 	note_touch(pm, arrived ? TOUCH_SHOW : TOUCH_WRITE, off, len);
@@ -1283,18 +1283,18 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len,
 		return;
 	memcpy(pm->work + off, data, len);
 	add_version(pm, off, data, len, &by);
-	if (sim_telling(pm->sim)) {
+	if (sim_tracing(pm->sim)) {
 		char name[64];
 		pmem_place(pm, off, name, sizeof(name));
-		const struct told about = {.kind = TOLD_LAND,
-					   .visit = from->visit,
-					   .op = from->op,
-					   .off = off,
-					   .len = len};
-		sim_tell_about(pm->sim, from->qp, 0, &about,
-			       "message %u packet %u: %zu bytes land at %s, %s", from->message,
-			       from->packet, len, name,
-			       durable ? "visible and durable" : "visible");
+		const struct traced about = {.kind = TRACED_LAND,
+					     .occurrence = from->occurrence,
+					     .op = from->op,
+					     .off = off,
+					     .len = len};
+		sim_trace_event(pm->sim, from->qp, 0, &about,
+				"message %u packet %u: %zu bytes land at %s, %s", from->message,
+				from->packet, len, name,
+				durable ? "visible and durable" : "visible");
 	}
 	if (arrived)
 		make_durable(pm, l, pm->line[l].committed + pm->line[l].in_flight);
@@ -1325,7 +1325,7 @@ void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends,
 		    const struct nic_where *from)
 {
 	uint32_t lowest = UINT32_MAX, lines = 0;
-	pmem_settle(pm);
+	pmem_commit_pending(pm);
 	if (nic_uses_cache(pm) || visible_is_durable(pm, true))
 		return;
 	for (uint32_t i = 0; i < pm->dirties; i++) {
@@ -1340,15 +1340,15 @@ void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends,
 	/* From the end: a line that is clean now gives its place to the list's last one. */
 	for (uint32_t i = pm->dirties; i--;)
 		commit(pm, pm->dirty[i], flushed_upto(pm, pm->dirty[i], off, len, sends, from->qp));
-	if (sim_telling(pm->sim))
-		sim_tell(pm->sim, from->qp, 0,
-			 "message %u packet %u: %u line%s drained to PM, now durable",
-			 from->message, from->packet, lines, lines == 1 ? " is" : "s are");
+	if (sim_tracing(pm->sim))
+		sim_trace(pm->sim, from->qp, 0,
+			  "message %u packet %u: %u line%s drained to PM, now durable",
+			  from->message, from->packet, lines, lines == 1 ? " is" : "s are");
 }
 
 void pmem_nic_read(struct pmem *pm, uint64_t off, void *data, size_t len)
 {
-	pmem_settle(pm);
+	pmem_commit_pending(pm);
 	if (!len)
 		return;
 	note_touch(pm, TOUCH_READ, off, len);
@@ -1367,11 +1367,13 @@ void pmem_nic_read(struct pmem *pm, uint64_t off, void *data, size_t len)
 void pmem_cache_pressure(struct pmem *pm)
 {
 	struct actor *actor = sim_actor(pm->sim);
-	pmem_settle(pm);
+	pmem_commit_pending(pm);
 	if (!pm->dirties || sim_plain(pm->sim) || !actor)
 		return;
-	struct choice_point at = {
-		.kind = CHOICE_EVICT, .who = actor, .op = actor->op, .visit = actor->visit};
+	struct choice_point at = {.kind = CHOICE_EVICT,
+				  .who = actor,
+				  .op = actor->op,
+				  .occurrence = actor->occurrence};
 	unsigned answer = sim_choose(pm->sim, &at, pm->dirties + 2);
 	if (!answer || sim_power_fails_here(pm->sim, CRASH_BEFORE_EVICT))
 		return;
@@ -1380,8 +1382,8 @@ void pmem_cache_pressure(struct pmem *pm)
 		commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
 	} else
 		write_back_all(pm);
-	sim_tell(pm->sim, actor, 0, "the cache writes back %s",
-		 answer == 1 ? "every dirty line" : "a dirty line");
+	sim_trace(pm->sim, actor, 0, "the cache writes back %s",
+		  answer == 1 ? "every dirty line" : "a dirty line");
 }
 
 uint64_t pmem_images_hash(const struct pmem *pm)
@@ -1469,7 +1471,7 @@ void pmem_line_version(const struct pmem *pm, uint32_t l, unsigned v, struct pme
 	const struct version *from = &pm->version[i - 1];
 	*out = (struct pmem_version){.who = from->by.who,
 				     .op = from->by.op,
-				     .visit = from->by.visit,
+				     .occurrence = from->by.occurrence,
 				     .nic = from->by.nic,
 				     .off = from->off,
 				     .len = from->len,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_PMEM_H
-#define TM_PMEM_H
+#ifndef TM_PMEM_PMEM_H
+#define TM_PMEM_PMEM_H
 /*
  * The persistence model: one machine's PM pool. pmem.c opens with the model.
  *
@@ -20,7 +20,7 @@ struct pmem;
 struct nic_where {
 	const struct actor *qp;
 	struct op_label op;
-	uint16_t visit;
+	uint16_t occurrence;
 	uint32_t message, packet;
 	bool send; /* data of a SEND, in a receive buffer */
 };
@@ -58,7 +58,7 @@ void pmem_cpu_copy(struct pmem *pm, uint64_t off, const void *data, int byte, si
 		   uintptr_t pc);
 void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc); /* clwb, clflushopt */
 void pmem_cpu_fence(struct pmem *pm, uintptr_t pc);			      /* sfence */
-void pmem_settle(struct pmem *pm);
+void pmem_commit_pending(struct pmem *pm);
 /* Are there store buffers (hardware.store_buffer)? Then, before a locked instruction wherever its
  * operand is: the CPU's buffer is empty, and what it has flushed is durable. */
 bool pmem_has_buffers(const struct pmem *pm);

@@ -10,10 +10,10 @@
  * write-back makes no other outcome possible.
  *
  * When the oldest entry leaves is said by
- *	- the picker, where there is one: each entry is an event of the CPU's chain;
+ *	- the scheduler, where there is one: each entry is an event of the CPU's chain;
  *	- else by a choice: most stores never wait at all, one that is held keeps what is behind it.
  * A CPU with a full queue waits for the oldest entry, and some instructions wait until it is
- * empty. With a picker the task sleeps meanwhile; else the entries leave then and there, as
+ * empty. With a scheduler the task sleeps meanwhile; else the entries leave then and there, as
  * if their holds had been over.
  *
  * Store code looks at memory with its own eyes, so memory itself has to show each CPU what it
@@ -149,7 +149,7 @@ static bool leave(struct cpu_buffer *cpu)
 	return true;
 }
 
-/* Without a picker, the oldest entry is one that is held. False: the power fails. */
+/* Without a scheduler, the oldest entry is one that is held. False: the power fails. */
 static bool pass(struct cpu_buffer *cpu)
 {
 	while (cpu->first != cpu->next && !entry_at(cpu, cpu->first)->held)

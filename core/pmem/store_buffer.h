@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_STORE_BUFFER_H
-#define TM_STORE_BUFFER_H
+#ifndef TM_PMEM_STORE_BUFFER_H
+#define TM_PMEM_STORE_BUFFER_H
 /*
  * The store buffers of a machine's CPUs (x86-TSO), one of each task. store_buffer.c opens with how
  * they work. Only pmem.c uses them: it says what happens when an entry leaves.
@@ -14,7 +14,7 @@ struct author {
 	const struct actor *who;
 	uintptr_t pc;
 	struct op_label op;
-	uint16_t visit;
+	uint16_t occurrence;
 	bool nic, send;
 };
 
@@ -42,9 +42,9 @@ struct buffered {
 
 struct cpu_buffer {
 	struct store_buffers *of;
-	uint64_t chain;	      /* for the picker */
+	uint64_t chain;	      /* for the scheduler */
 	uint32_t first, next; /* numbers of the oldest entry and of the one to come */
-	bool under_way;	      /* the picker has been told that the oldest entry can leave */
+	bool under_way;	      /* the scheduler has been told that the oldest entry can leave */
 	struct buffered entry[STORE_BUFFER_MAX];
 };
 

@@ -3,7 +3,8 @@
 #define TM_RNIC_COUNT_H
 /*
  * What a NIC counts: what passes, what it refuses and why, what goes wrong. The live world keeps
- * the numbers where `tidemark stat` reads them (core/provider/base/stats_page.h); in the sim world nobody does.
+ * the numbers where `tidemark stat` reads them (core/provider/base/stats_page.h); in the sim world
+ * nobody does.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_RNIC_H
-#define TM_RNIC_H
+#ifndef TM_RNIC_RNIC_H
+#define TM_RNIC_RNIC_H
 /*
  * The soft RNIC: a verbs provider. Store code calls <infiniband/verbs.h>; in the
  * sim world its objects are linked with ibv_* renamed to rnic_* (core/stores/sim.syms).

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_ARENA_H
-#define TM_ARENA_H
+#ifndef TM_RT_ARENA_H
+#define TM_RT_ARENA_H
 /*
  * Memory of one simulated run: handed out zeroed, taken back all at once. Chunks
  * are kept, so a world that is used again allocates nothing.

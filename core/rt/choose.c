@@ -58,26 +58,26 @@ void actor_init(struct actor *actor, const char *name)
 	actor->name_hash = 0x9e3779b97f4a7c15u;
 	for (const char *c = actor->name; *c; c++)
 		actor->name_hash = mix64(actor->name_hash ^ (unsigned char)*c);
-	actor->visit = 1;
+	actor->occurrence = 1;
 }
 
 void actor_label(struct actor *actor, struct op_label op)
 {
 	assert(op.client < ACTOR_CLIENTS);
-	uint16_t visit = op_label_equal(actor->seen[op.client].op, op)
-				 ? actor->seen[op.client].visit + 1
-				 : 1;
+	uint16_t occurrence = op_label_equal(actor->seen[op.client].op, op)
+				      ? actor->seen[op.client].occurrence + 1
+				      : 1;
 	actor->seen[op.client].op = op;
-	actor->seen[op.client].visit = visit;
+	actor->seen[op.client].occurrence = occurrence;
 	actor->op = op;
-	actor->visit = visit;
+	actor->occurrence = occurrence;
 	memset(actor->count, 0, sizeof(actor->count));
 }
 
 uint64_t choice_key(const struct choice_point *at)
 {
 	uint64_t label = (uint64_t)at->op.client << 56 | (uint64_t)at->op.kind << 48 |
-			 (uint64_t)at->op.nth << 32 | (uint64_t)at->visit << 16 | at->kind;
+			 (uint64_t)at->op.nth << 32 | (uint64_t)at->occurrence << 16 | at->kind;
 	uint64_t h = mix64((at->who ? at->who->name_hash : 0) ^ label);
 	h = mix64(h ^ ((uint64_t)at->a << 32 | at->b));
 	return mix64(h ^ at->c);

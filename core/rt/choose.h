@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_CHOOSE_H
-#define TM_CHOOSE_H
+#ifndef TM_RT_CHOOSE_H
+#define TM_RT_CHOOSE_H
 /*
  * Everything that can go differently in a simulation is one call of choose().
  *
@@ -141,11 +141,11 @@ struct actor {
 	char name[ACTOR_NAME]; /* "c1", "server", "server/verifier", "c1/qp1" */
 	uint64_t name_hash;
 	struct op_label op;
-	uint16_t visit;		      /* of this label, from 1 */
+	uint16_t occurrence;	      /* of this label, from 1 */
 	uint32_t count[ACTOR_COUNTS]; /* since the label was set */
 	struct {
 		struct op_label op;
-		uint16_t visit;
+		uint16_t occurrence;
 	} seen[ACTOR_CLIENTS]; /* each client's latest label here */
 };
 
@@ -161,7 +161,7 @@ struct choice_point {
 	uint8_t kind; /* enum choice_kind */
 	const struct actor *who;
 	struct op_label op;
-	uint16_t visit;
+	uint16_t occurrence;
 	uint32_t a, b, c; /* as enum choice_kind says */
 };
 
@@ -181,7 +181,7 @@ enum touch {
 };
 
 /*
- * Who decides what comes next where no clock does (sim_set_picker()): of all that could
+ * Who decides what comes next where no clock does (sim_set_scheduler()): of all that could
  * happen, any may be first. What belongs to one chain happens in the order in which it was asked
  * for: the steps of a task, the packets that go one way, the lines that a queue pair lands.
  */
@@ -204,19 +204,19 @@ static inline enum chain_kind chain_kind(uint64_t chain)
 {
 	return (enum chain_kind)(chain & 15);
 }
-struct picker {
+struct scheduler {
 	/* Is it known who goes on, without looking at who could? *chain is. */
-	bool (*knows)(struct picker *picker, uint64_t *chain);
+	bool (*knows)(struct scheduler *scheduler, uint64_t *chain);
 	/* Which of these n goes on; each could. All different. */
-	unsigned (*pick)(struct picker *picker, const uint64_t *chain, unsigned n);
+	unsigned (*pick)(struct scheduler *scheduler, const uint64_t *chain, unsigned n);
 	/* What goes on now makes it possible that something of `chain` happens. */
-	void (*enables)(struct picker *picker, uint64_t chain);
-	void (*touched)(struct picker *picker, enum touch what, uint64_t where, uint64_t len);
+	void (*enables)(struct scheduler *scheduler, uint64_t chain);
+	void (*touched)(struct scheduler *scheduler, enum touch what, uint64_t where, uint64_t len);
 	/* A thing (named by any number) is handed over, and taken: the one comes before the other
 	 * by
 	 * nature. */
-	void (*gives)(struct picker *picker, uint64_t thing);
-	void (*takes)(struct picker *picker, uint64_t thing);
+	void (*gives)(struct scheduler *scheduler, uint64_t thing);
+	void (*takes)(struct scheduler *scheduler, uint64_t thing);
 };
 
 /* Where answers come from (faultinject/). Answers are below n, or choice_allows() them. */

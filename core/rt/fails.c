@@ -18,12 +18,12 @@ bool sim_fails(enum fail_point point)
 	struct choice_point at = {.kind = CHOICE_FAIL,
 				  .who = actor,
 				  .op = actor->op,
-				  .visit = actor->visit,
+				  .occurrence = actor->occurrence,
 				  .a = point,
 				  .b = ++actor->count[COUNT_FAIL + point]};
 	if (!sim_choose(sim, &at, 2))
 		return false;
-	sim_tell(sim, actor, 0, "%s fails", fail_points[point].name);
+	sim_trace(sim, actor, 0, "%s fails", fail_points[point].name);
 	return true;
 }
 

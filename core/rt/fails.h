@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_FAILS_H
-#define TM_FAILS_H
+#ifndef TM_RT_FAILS_H
+#define TM_RT_FAILS_H
 /*
  * Failure points: every call that can fail has a name and can be told to fail.
  *

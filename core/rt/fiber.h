@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_FIBER_H
-#define TM_FIBER_H
+#ifndef TM_RT_FIBER_H
+#define TM_RT_FIBER_H
 /*
  * Context switch between a scheduler and its tasks, on Boost.Context's C entry
  * points. AddressSanitizer is told of each switch.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_LIBC_H
-#define TM_LIBC_H
+#ifndef TM_RT_LIBC_H
+#define TM_RT_LIBC_H
 /*
  * What store objects call instead of libc in the sim world (core/stores/sim.syms
  * renames the symbols): memory that a reset takes back, and deaths that the

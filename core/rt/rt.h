@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_RT_H
-#define TM_RT_H
+#ifndef TM_RT_RT_H
+#define TM_RT_RT_H
 /*
  * The runtime interface of store code: tasks, clock, connecting. The sim world
  * (core/rt/sim.h) implements it with fibers and virtual time.

@@ -34,7 +34,7 @@
 
 #define STACK_BYTES  (256 * 1024) /* committed page by page as used */
 #define IDLE_KEYS    8
-#define SIM_TURNS    128 /* tasks and chains among which a picker chooses */
+#define SIM_TURNS    128 /* tasks and chains among which a scheduler chooses */
 #define ACTORS_KNOWN 32
 #define POLL_NS	     10000 /* first fallback wake-up of a task that waits for a completion queue */
 #define POLL_MAX_NS  1000000000 /* the longest one */
@@ -82,8 +82,8 @@ struct named {
 
 struct sim {
 	struct source *source;
-	struct picker *picker; /* NULL: time decides */
-	uint64_t now, fuel, hash, events;
+	struct scheduler *scheduler; /* NULL: time decides */
+	uint64_t now, step_budget, hash, events;
 	struct event *heap;
 	unsigned heap_len, heap_cap;
 	uint32_t seq;
@@ -96,7 +96,7 @@ struct sim {
 	bool stopping, anywhere, calls_fail;
 	uint32_t anywhere_events; /* CRASH_ANYWHERE points of events so far */
 	enum sim_end end;
-	struct fiber scheduler;
+	struct fiber main_fiber;
 	struct arena arena;
 	struct block *free_list[40]; /* of libc.c, by size class */
 	rt_accept_fn *accept;
@@ -108,8 +108,8 @@ struct sim {
 	void *death_arg;
 	void (*observer)(void *, const struct choice_point *);
 	void *observer_arg;
-	sim_teller *teller;
-	void *teller_arg;
+	sim_tracer *tracer;
+	void *tracer_arg;
 	char fault[96];
 	uintptr_t fault_pc;
 	struct named
@@ -229,9 +229,9 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->tasks = 0;
 	sim->actors = 0;
 	sim->source = source;
-	sim->picker = NULL;
+	sim->scheduler = NULL;
 	sim->now = 0;
-	sim->fuel = DEFAULT_FUEL;
+	sim->step_budget = DEFAULT_FUEL;
 	sim->hash = 0;
 	sim->heap_len = 0;
 	sim->seq = 0;
@@ -245,7 +245,7 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->memory = NULL;
 	sim->death = NULL;
 	sim->observer = NULL;
-	sim->teller = NULL;
+	sim->tracer = NULL;
 	sim->fault[0] = '\0';
 	arena_reset(&sim->arena);
 	memset(sim->free_list, 0, sizeof(sim->free_list));
@@ -261,9 +261,9 @@ struct source *sim_get_source(const struct sim *sim)
 	return sim->source;
 }
 
-void sim_set_fuel(struct sim *sim, uint64_t steps)
+void sim_set_step_budget(struct sim *sim, uint64_t steps)
 {
-	sim->fuel = steps;
+	sim->step_budget = steps;
 }
 
 uint64_t sim_now(const struct sim *sim)
@@ -333,8 +333,8 @@ static bool earlier(const struct event *a, const struct event *b)
 static void push(struct sim *sim, uint64_t chain, uint64_t due, sim_fn *fn, void *arg,
 		 uint32_t sleep)
 {
-	if (sim->picker)
-		sim->picker->enables(sim->picker, chain);
+	if (sim->scheduler)
+		sim->scheduler->enables(sim->scheduler, chain);
 	if (sim->heap_len == sim->heap_cap) {
 		unsigned cap = sim->heap_cap ? 2 * sim->heap_cap : 64;
 		struct event *heap = realloc(sim->heap, cap * sizeof(*heap));
@@ -390,8 +390,9 @@ static void make_ready(struct sim *sim, struct task *task)
 		return;
 	task->asleep = false;
 	task->sleep++;
-	if (sim->picker)
-		sim->picker->enables(sim->picker, chain_name(task->actor.name_hash, CHAIN_TASK));
+	if (sim->scheduler)
+		sim->scheduler->enables(sim->scheduler,
+					chain_name(task->actor.name_hash, CHAIN_TASK));
 	sim->ready[(sim->ready_first + sim->ready_len++) % SIM_TASKS] = task;
 }
 
@@ -471,7 +472,7 @@ static void task_main(void *arg)
 	if (sim->settle)
 		sim->settle(sim->settle_arg);
 	task->used = false;
-	fiber_exit(&task->fiber, &sim->scheduler);
+	fiber_exit(&task->fiber, &sim->main_fiber);
 }
 
 int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void *), void *arg)
@@ -516,7 +517,7 @@ static void leave(struct sim *sim)
 	struct task *task = sim->running;
 	if (sim->settle)
 		sim->settle(sim->settle_arg);
-	fiber_switch(&task->fiber, &sim->scheduler);
+	fiber_switch(&task->fiber, &sim->main_fiber);
 }
 
 /* The run stops in mid-step. If it is run again, this task is the first to go on. */
@@ -529,7 +530,7 @@ static void leave_first(struct sim *sim)
 	sim->ready_first = (sim->ready_first + SIM_TASKS - 1) % SIM_TASKS;
 	sim->ready[sim->ready_first] = task;
 	sim->ready_len++;
-	fiber_switch(&task->fiber, &sim->scheduler);
+	fiber_switch(&task->fiber, &sim->main_fiber);
 }
 
 /* Is the answer 0 without asking the source? */
@@ -546,12 +547,12 @@ static void sleep_until_woken(struct sim *sim, uint64_t fallback_ns)
 {
 	struct task *task = sim->running;
 	assert(task);
-	if (sim->fuel-- == 0)
+	if (sim->step_budget-- == 0)
 		sim_abandon(sim, SIM_FUEL);
 	task->asleep = true;
-	/* With a picker somebody wakes it, or it sleeps for ever: a poll that finds nothing says
+	/* With a scheduler somebody wakes it, or it sleeps for ever: a poll that finds nothing says
 	 * nothing. */
-	if (!sim->picker)
+	if (!sim->scheduler)
 		push(sim, 0, sim->now + fallback_ns, NULL, task, task->sleep);
 	leave(sim);
 	task->idles = 0;
@@ -700,9 +701,9 @@ void sim_yield(struct sim *sim)
 	sleep_until_woken(sim, task->idles ? wait : 200);
 }
 
-void sim_burn(struct sim *sim)
+void sim_spend_step(struct sim *sim)
 {
-	if (sim->fuel-- == 0)
+	if (sim->step_budget-- == 0)
 		sim_abandon(sim, SIM_FUEL);
 }
 
@@ -726,7 +727,7 @@ static void hold_at_step(struct sim *sim, enum step_kind kind, uint32_t nth)
 	struct choice_point at = {.kind = CHOICE_STEP,
 				  .who = &task->actor,
 				  .op = task->actor.op,
-				  .visit = task->actor.visit,
+				  .occurrence = task->actor.occurrence,
 				  .a = kind,
 				  .b = nth};
 	unsigned k = sim_choose(sim, &at, task->host == HOST_SERVER ? HOLDS : HOLDS + 1);
@@ -747,9 +748,9 @@ void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
 		return;
 	sim->now += cost_ns;
 	uint32_t nth = ++task->actor.count[COUNT_STEP + kind];
-	if (sim->fuel-- == 0)
+	if (sim->step_budget-- == 0)
 		sim_abandon(sim, SIM_FUEL);
-	if (sim->picker)
+	if (sim->scheduler)
 		return;
 	if (sim->stopping || sim->anywhere || (sim->heap_len && sim->heap[0].due <= sim->now))
 		run_due(sim);
@@ -765,7 +766,7 @@ void sim_begin(struct sim *sim)
 	struct choice_point at = {.kind = CHOICE_STEP,
 				  .who = &task->actor,
 				  .op = task->actor.op,
-				  .visit = task->actor.visit,
+				  .occurrence = task->actor.occurrence,
 				  .a = STEP_BEGIN,
 				  .b = ++task->actor.count[COUNT_STEP + STEP_BEGIN]};
 	unsigned k = sim_choose(sim, &at, 1);
@@ -773,22 +774,22 @@ void sim_begin(struct sim *sim)
 		hold_task(sim, k);
 }
 
-/* --- a picker in the clock's place --- */
+/* --- a scheduler in the clock's place --- */
 
-void sim_set_picker(struct sim *sim, struct picker *picker)
+void sim_set_scheduler(struct sim *sim, struct scheduler *scheduler)
 {
-	sim->picker = picker;
+	sim->scheduler = scheduler;
 }
 
 bool sim_picks(const struct sim *sim)
 {
-	return sim->picker;
+	return sim->scheduler;
 }
 
 void sim_turn(struct sim *sim)
 {
 	struct task *task = sim->running;
-	assert(task && sim->picker);
+	assert(task && sim->scheduler);
 	task->asleep = true;
 	make_ready(sim, task);
 	leave(sim);
@@ -802,23 +803,23 @@ static uint64_t thing_number(const void *thing, uint64_t nth)
 
 void sim_touch_state(struct sim *sim, enum touch what, const void *at, size_t len)
 {
-	if (sim->picker)
-		sim->picker->touched(sim->picker, what, (uintptr_t)at, len);
+	if (sim->scheduler)
+		sim->scheduler->touched(sim->scheduler, what, (uintptr_t)at, len);
 }
 
 void sim_gives(struct sim *sim, const void *thing, uint64_t nth)
 {
-	if (sim->picker)
-		sim->picker->gives(sim->picker, thing_number(thing, nth));
+	if (sim->scheduler)
+		sim->scheduler->gives(sim->scheduler, thing_number(thing, nth));
 }
 
 void sim_takes(struct sim *sim, const void *thing, uint64_t nth)
 {
-	if (sim->picker)
-		sim->picker->takes(sim->picker, thing_number(thing, nth));
+	if (sim->scheduler)
+		sim->scheduler->takes(sim->scheduler, thing_number(thing, nth));
 }
 
-/* Take the event at heap[i] out: the queue is looked through by the picker only, its order may
+/* Take the event at heap[i] out: the queue is looked through by the scheduler only, its order may
  * go. */
 static struct event take_event(struct sim *sim, unsigned i)
 {
@@ -837,7 +838,7 @@ static void run_task(struct sim *sim, unsigned nth)
 	sim->ready_len--;
 	sim->events++;
 	sim->running = task;
-	fiber_switch(&sim->scheduler, &task->fiber);
+	fiber_switch(&sim->main_fiber, &task->fiber);
 	sim->running = NULL;
 }
 
@@ -888,7 +889,7 @@ static void run_known(struct sim *sim, uint64_t chain)
 static void run_picked(struct sim *sim)
 {
 	uint64_t chain[SIM_TURNS];
-	if (sim->picker->knows(sim->picker, chain)) {
+	if (sim->scheduler->knows(sim->scheduler, chain)) {
 		run_known(sim, chain[0]);
 		return;
 	}
@@ -897,7 +898,7 @@ static void run_picked(struct sim *sim)
 		sim_stop(sim, SIM_IDLE);
 		return;
 	}
-	unsigned k = sim->picker->pick(sim->picker, chain, n);
+	unsigned k = sim->scheduler->pick(sim->scheduler, chain, n);
 	if (sim->stopping)
 		return;
 	assert(k < n);
@@ -924,7 +925,7 @@ void sim_abandon(struct sim *sim, enum sim_end end)
 		sim->stopping = false; /* a fault while stopping is the stronger end */
 	sim_stop(sim, end);
 	task->used = false;
-	fiber_exit(&task->fiber, &sim->scheduler);
+	fiber_exit(&task->fiber, &sim->main_fiber);
 }
 
 enum sim_end sim_run(struct sim *sim)
@@ -937,17 +938,17 @@ enum sim_end sim_run(struct sim *sim)
 	sim_memory = sim->memory;
 	assert(!sim->running);
 	sim->stopping = false;
-	sim->scheduler = (struct fiber){
+	sim->main_fiber = (struct fiber){
 		0}; /* a simulation may run on another stack than last time */
 	while (!sim->stopping) {
-		if (sim->picker) {
+		if (sim->scheduler) {
 			run_picked(sim);
 		} else if (sim->ready_len) {
 			run_task(sim, 0);
 		} else if (sim->heap_len) {
 			if (sim->heap[0].due >= UINT64_MAX / 8)
 				sim_stop(sim, SIM_IDLE); /* only what is held for ever is left */
-			else if (sim->fuel-- == 0)
+			else if (sim->step_budget-- == 0)
 				sim_stop(sim, SIM_FUEL);
 			else
 				dispatch(sim);
@@ -1016,7 +1017,7 @@ bool sim_power_fails_here(struct sim *sim, enum crash_place place)
 	if (actor) {
 		at.who = actor;
 		at.op = actor->op;
-		at.visit = actor->visit;
+		at.occurrence = actor->occurrence;
 		at.b = ++actor->count[COUNT_CRASH + place];
 	} else if (place == CRASH_ANYWHERE) {
 		at.b = ++sim->anywhere_events;
@@ -1033,8 +1034,8 @@ bool sim_on_stack(const struct sim *sim, const void *addr)
 void sim_touch(struct sim *sim, enum touch what, uint64_t where, uint64_t len)
 {
 	struct source *source = sim->source;
-	if (sim->picker)
-		sim->picker->touched(sim->picker, what, where, len);
+	if (sim->scheduler)
+		sim->scheduler->touched(sim->scheduler, what, where, len);
 	else if (source && source->touched)
 		source->touched(source, sim_actor(sim), what, where, len);
 }
@@ -1055,41 +1056,41 @@ uint64_t sim_hash(const struct sim *sim)
 	return sim->hash;
 }
 
-void sim_set_teller(struct sim *sim, sim_teller *teller, void *arg)
+void sim_set_tracer(struct sim *sim, sim_tracer *tracer, void *arg)
 {
-	sim->teller = teller;
-	sim->teller_arg = arg;
+	sim->tracer = tracer;
+	sim->tracer_arg = arg;
 }
 
-bool sim_telling(const struct sim *sim)
+bool sim_tracing(const struct sim *sim)
 {
-	return sim->teller;
+	return sim->tracer;
 }
 
-static void tell(struct sim *sim, const struct actor *who, uintptr_t pc, const struct told *about,
+static void tell(struct sim *sim, const struct actor *who, uintptr_t pc, const struct traced *about,
 		 const char *fmt, va_list ap)
 {
 	char text[512];
 	vsnprintf(text, sizeof(text), fmt, ap);
-	sim->teller(sim->teller_arg, sim, who, pc, about, text);
+	sim->tracer(sim->tracer_arg, sim, who, pc, about, text);
 }
 
-void sim_tell(struct sim *sim, const struct actor *who, uintptr_t pc, const char *fmt, ...)
+void sim_trace(struct sim *sim, const struct actor *who, uintptr_t pc, const char *fmt, ...)
 {
-	static const struct told words;
+	static const struct traced words;
 	va_list ap;
-	if (!sim->teller)
+	if (!sim->tracer)
 		return;
 	va_start(ap, fmt);
 	tell(sim, who, pc, &words, fmt, ap);
 	va_end(ap);
 }
 
-void sim_tell_about(struct sim *sim, const struct actor *who, uintptr_t pc,
-		    const struct told *about, const char *fmt, ...)
+void sim_trace_event(struct sim *sim, const struct actor *who, uintptr_t pc,
+		     const struct traced *about, const char *fmt, ...)
 {
 	va_list ap;
-	if (!sim->teller)
+	if (!sim->tracer)
 		return;
 	va_start(ap, fmt);
 	tell(sim, who, pc, about, fmt, ap);

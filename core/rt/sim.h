@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_SIM_H
-#define TM_SIM_H
+#ifndef TM_RT_SIM_H
+#define TM_RT_SIM_H
 /*
  * The sim world: fibers, virtual time, one scheduler.
  *
@@ -50,7 +50,7 @@ void sim_stop(struct sim *sim, enum sim_end end);
 /* From a task: the same, and the task never returns. */
 _Noreturn void sim_abandon(struct sim *sim, enum sim_end end);
 /* Steps (hooked accesses, events) until SIM_FUEL. Set at reset to a large number. */
-void sim_set_fuel(struct sim *sim, uint64_t steps);
+void sim_set_step_budget(struct sim *sim, uint64_t steps);
 /* After SIM_FAULT: what happened ("segmentation fault", "assert(x) failed") and where (code address
  * or 0). */
 const char *sim_fault(const struct sim *sim, uintptr_t *pc);
@@ -77,15 +77,15 @@ uint64_t sim_hold(struct sim *sim, uint64_t chain, unsigned k, uint64_t delay_ns
 
 /*
  * From now on until a reset no clock says what comes next: whenever a task lets others go
- * (sim_turn(), a completion that is not there) and after each event, the picker chooses among the
- * tasks that can go on and each chain's oldest event. Nothing is held, and no due event runs at a
- * task's step; each event does the least that can happen at once: one line, one packet.
+ * (sim_turn(), a completion that is not there) and after each event, the scheduler chooses among
+ * the tasks that can go on and each chain's oldest event. Nothing is held, and no due event runs at
+ * a task's step; each event does the least that can happen at once: one line, one packet.
  */
-void sim_set_picker(struct sim *sim, struct picker *picker);
+void sim_set_scheduler(struct sim *sim, struct scheduler *scheduler);
 bool sim_picks(const struct sim *sim);
 /* The current task's next step is another turn. */
 void sim_turn(struct sim *sim);
-/* For the picker: see struct picker. Nothing where there is none. What is touched here is the
+/* For the scheduler: see struct scheduler. Nothing where there is none. What is touched here is the
  * simulation's own state, as TOUCH_DRAM_READ or TOUCH_DRAM_WRITE. */
 void sim_touch_state(struct sim *sim, enum touch what, const void *at, size_t len);
 void sim_gives(struct sim *sim, const void *thing, uint64_t nth);
@@ -116,8 +116,8 @@ unsigned sim_host(const struct sim *sim); /* of the current task */
 void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns);
 /* The current task is about to begin an operation: it may be held, if the source asks for that. */
 void sim_begin(struct sim *sim);
-/* Burn one unit of fuel without being a step (accesses to DRAM). */
-void sim_burn(struct sim *sim);
+/* Burn one unit of step budget without being a step (accesses to DRAM). */
+void sim_spend_step(struct sim *sim);
 
 /* Hold the current task for ns of virtual time: rt_sleep(). */
 void sim_sleep(struct sim *sim, uint64_t ns);
@@ -174,37 +174,37 @@ extern _Thread_local void *sim_memory;
  * The story, told only in a replay: NULL normally. Text without a newline, or "": an
  * event that is no news by itself. `about`: for those who do more than print the words.
  */
-enum told_kind {
-	TOLD_WORDS, /* only that */
-	TOLD_CALL,  /* an operation begins; it returns */
-	TOLD_RETURN,
-	TOLD_STORE, /* the CPU stores to PM, loads from it, flushes */
-	TOLD_LOAD,
-	TOLD_FLUSH,
-	TOLD_FENCE, /* and what the task flushed is durable */
-	TOLD_LAND,  /* the NIC writes to PM, reads it */
-	TOLD_FETCH,
-	TOLD_SURVIVED, /* the first touch of a line that the power failure left undecided */
-	TOLD_POST,   /* a task has posted a request. code: enum ibv_wr_opcode; off: is it fenced? */
-	TOLD_TAKEN,  /* a task has taken a completion. code: enum ibv_wc_opcode */
-	TOLD_PACKET, /* a packet goes on the wire. len: all its bytes there; code: enum opcode */
-	TOLD_KINDS
+enum traced_kind {
+	TRACED_WORDS, /* only that */
+	TRACED_CALL,  /* an operation begins; it returns */
+	TRACED_RETURN,
+	TRACED_STORE, /* the CPU stores to PM, loads from it, flushes */
+	TRACED_LOAD,
+	TRACED_FLUSH,
+	TRACED_FENCE, /* and what the task flushed is durable */
+	TRACED_LAND,  /* the NIC writes to PM, reads it */
+	TRACED_FETCH,
+	TRACED_SURVIVED, /* the first touch of a line that the power failure left undecided */
+	TRACED_POST, /* a task has posted a request. code: enum ibv_wr_opcode; off: is it fenced? */
+	TRACED_TAKEN,  /* a task has taken a completion. code: enum ibv_wc_opcode */
+	TRACED_PACKET, /* a packet goes on the wire. len: all its bytes there; code: enum opcode */
+	TRACED_KINDS
 };
-struct told {
-	uint8_t kind; /* enum told_kind */
-	uint16_t visit;
+struct traced {
+	uint8_t kind; /* enum traced_kind */
+	uint16_t occurrence;
 	struct op_label op; /* kind 0: the one that the actor works for */
 	uint64_t off, len;  /* bytes of the pool */
 	uint8_t code;
 };
-typedef void sim_teller(void *arg, const struct sim *sim, const struct actor *who, uintptr_t pc,
-			const struct told *about, const char *text);
-void sim_set_teller(struct sim *sim, sim_teller *teller, void *arg);
-bool sim_telling(const struct sim *sim);
-void sim_tell(struct sim *sim, const struct actor *who, uintptr_t pc, const char *fmt, ...)
+typedef void sim_tracer(void *arg, const struct sim *sim, const struct actor *who, uintptr_t pc,
+			const struct traced *about, const char *text);
+void sim_set_tracer(struct sim *sim, sim_tracer *tracer, void *arg);
+bool sim_tracing(const struct sim *sim);
+void sim_trace(struct sim *sim, const struct actor *who, uintptr_t pc, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-void sim_tell_about(struct sim *sim, const struct actor *who, uintptr_t pc,
-		    const struct told *about, const char *fmt, ...)
+void sim_trace_event(struct sim *sim, const struct actor *who, uintptr_t pc,
+		     const struct traced *about, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_SIM_LIBC_H
-#define TM_SIM_LIBC_H
+#ifndef TM_RT_SIM_LIBC_H
+#define TM_RT_SIM_LIBC_H
 /* The scheduler's side of libc.c: what the replaced libc functions need of a simulation. */
 #include "core/rt/sim.h"
 

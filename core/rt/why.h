@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_WHY_H
-#define TM_WHY_H
+#ifndef TM_RT_WHY_H
+#define TM_RT_WHY_H
 /* For functions that say in a sentence why they failed. */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_KV_H
-#define TM_KV_H
+#ifndef TM_STORES_KV_H
+#define TM_STORES_KV_H
 /*
  * What the key-value stores share on top of the connection: keys of fixed width,
  * one hash, one checksum, the form of requests and replies.

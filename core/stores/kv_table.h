@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_KV_TABLE_H
-#define TM_KV_TABLE_H
+#ifndef TM_STORES_KV_TABLE_H
+#define TM_STORES_KV_TABLE_H
 /*
  * A hash table in PM with one word per key, for the small stores: linear probing, entries of
  * one line each that are never given back.

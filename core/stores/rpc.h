@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_RPC_H
-#define TM_RPC_H
+#ifndef TM_STORES_RPC_H
+#define TM_STORES_RPC_H
 /*
  * What every store here has between client and server: one reliable connection
  * per client, request and reply messages by SEND/RECV, and one-sided access to

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_RPC_QP_H
-#define TM_RPC_QP_H
+#ifndef TM_STORES_RPC_QP_H
+#define TM_STORES_RPC_QP_H
 /* What both ends of rpc.h share: setting up a queue pair, and what is said when a client
  * connects. */
 #include "core/stores/rpc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_VERBS_LAB_H
-#define TM_VERBS_LAB_H
+#ifndef TM_SCENARIOS_VERBS_LAB_H
+#define TM_SCENARIOS_VERBS_LAB_H
 /*
  * Small verbs programs that run on any RNIC and say what happened, so that two RNICs can be
  * compared line by line: the soft RNIC (scenarios/verbs_sim.c) and a device of the system's

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_VERBS_PROGRAMS_H
-#define TM_VERBS_PROGRAMS_H
+#ifndef TM_SCENARIOS_VERBS_PROGRAMS_H
+#define TM_SCENARIOS_VERBS_PROGRAMS_H
 /* The groups of verbs programs, a file each. */
 #include "scenarios/verbs/lab.h"
 

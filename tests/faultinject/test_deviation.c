@@ -18,7 +18,7 @@ static const struct deviation_names names = {region, COUNT(region)};
 static bool same(const struct deviation *a, const struct deviation *b)
 {
 	return a->kind == b->kind && !strcmp(a->who, b->who) && op_label_equal(a->op, b->op) &&
-	       a->visit == b->visit && a->a == b->a && a->b == b->b && a->c == b->c &&
+	       a->occurrence == b->occurrence && a->a == b->a && a->b == b->b && a->c == b->c &&
 	       a->answer == b->answer;
 }
 
@@ -52,7 +52,7 @@ static const char *const who[] = {"c1", "server", "c16/qp12", "server/verifier",
 				  "c2/abcdefghijklmnopqrst"};
 static const struct {
 	struct op_label op;
-	uint16_t visit;
+	uint16_t occurrence;
 } labels[] = {
 	{{1, OP_PUT, 1}, 1},  {{16, OP_GET, 4096}, 2}, {{17, OP_DEL, UINT16_MAX}, UINT16_MAX},
 	{{2, OP_OPEN, 1}, 1}, {{0, OP_NONE, 0}, 0},    {{0, OP_NONE, 0}, 1},
@@ -86,8 +86,9 @@ static void sweep(enum choice_kind kind, int64_t a, bool b, bool c, unsigned ans
 	for (unsigned i = 0; i < all * n; i++) {
 		struct actor actor;
 		unsigned pair = i / n, w = pair % whose, l = pair / whose;
-		struct choice_point at = {
-			.kind = (uint8_t)kind, .op = labels[l].op, .visit = labels[l].visit};
+		struct choice_point at = {.kind = (uint8_t)kind,
+					  .op = labels[l].op,
+					  .occurrence = labels[l].occurrence};
 		if (w) {
 			actor_init(&actor, who[w - 1]);
 			at.who = &actor;
@@ -112,7 +113,7 @@ START_TEST(dead_clients)
 {
 	struct actor actor;
 	struct choice_point at = {
-		.kind = CHOICE_STEP, .who = &actor, .op = {1, OP_PUT, 1}, .visit = 1, .b = 3};
+		.kind = CHOICE_STEP, .who = &actor, .op = {1, OP_PUT, 1}, .occurrence = 1, .b = 3};
 
 	actor_init(&actor, "c1");
 	round_trip(&at, HOLD_FOREVER, HOLDS + 1, 0);

@@ -51,12 +51,16 @@ static void nic_lands(struct sim *s, void *arg)
 
 static void send_message(struct program *program, struct actor *me, unsigned nth)
 {
-	struct choice_point at = {
-		.kind = CHOICE_PACKET, .who = me, .op = me->op, .visit = me->visit, .b = nth};
+	struct choice_point at = {.kind = CHOICE_PACKET,
+				  .who = me,
+				  .op = me->op,
+				  .occurrence = me->occurrence,
+				  .b = nth};
 	struct message *message = sim_alloc(sim, sizeof(*message));
 	sim_step(sim, STEP_POST, 5);
-	*message = (struct message){program->pm,
-				    {.qp = me, .op = me->op, .visit = me->visit, .message = nth}};
+	*message = (struct message){
+		program->pm,
+		{.qp = me, .op = me->op, .occurrence = me->occurrence, .message = nth}};
 	sim_at(sim, 300 + 700 * sim_choose(sim, &at, 5), nic_lands, message);
 }
 
@@ -229,7 +233,7 @@ static void add_step(struct deviations *list, const char *who, unsigned put, uns
 {
 	struct deviation d = {.kind = CHOICE_STEP,
 			      .op = {1, OP_PUT, (uint16_t)put},
-			      .visit = 1,
+			      .occurrence = 1,
 			      .a = STEP_STORE,
 			      .b = store,
 			      .answer = answer,

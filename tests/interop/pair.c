@@ -2,7 +2,7 @@
 /*
  * Two processes, each on a device of its own, that look at every byte which they send each other:
  * WRITE, READ, atomics, ATOMIC WRITE, SEND with immediate data to a receiver that is late, SEND
- *that invalidates a memory window, and the key of that. Plain libibverbs; the devices may be of
+ * that invalidates a memory window, and the key of that. Plain libibverbs; the devices may be of
  * different makes (vm/interop).
  *
  *	pair DEVICE GID-INDEX PORT [HOST]	with HOST the one that asks, else the one that

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_NIC_CONFIG_H
-#define TM_NIC_CONFIG_H
+#ifndef TM_PROVIDER_BASE_CONFIG_H
+#define TM_PROVIDER_BASE_CONFIG_H
 /*
  * What the soft RNIC of a process is told: by variables of its environment, which `tidemark run`
  * sets from its options. One table has both names of each setting and what may stand there

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_NIC_COPY_H
-#define TM_NIC_COPY_H
+#ifndef TM_PROVIDER_BASE_COPY_H
+#define TM_PROVIDER_BASE_COPY_H
 /*
  * The program's memory, as the NIC of the live world touches it (struct rnic_memory).
  *

@@ -253,7 +253,7 @@ bool sim_picks(const struct sim *sim)
 	return false;
 }
 
-bool sim_telling(const struct sim *sim)
+bool sim_tracing(const struct sim *sim)
 {
 	(void)sim;
 	return false;
@@ -277,7 +277,7 @@ void sim_name_actor(struct sim *sim, struct actor *actor, unsigned host, const c
 	(void)number;
 }
 
-void sim_tell(struct sim *sim, const struct actor *who, uintptr_t pc, const char *fmt, ...)
+void sim_trace(struct sim *sim, const struct actor *who, uintptr_t pc, const char *fmt, ...)
 {
 	(void)sim;
 	(void)who;
@@ -285,8 +285,8 @@ void sim_tell(struct sim *sim, const struct actor *who, uintptr_t pc, const char
 	(void)fmt;
 }
 
-void sim_tell_about(struct sim *sim, const struct actor *who, uintptr_t pc,
-		    const struct told *about, const char *fmt, ...)
+void sim_trace_event(struct sim *sim, const struct actor *who, uintptr_t pc,
+		     const struct traced *about, const char *fmt, ...)
 {
 	(void)sim;
 	(void)who;
@@ -351,7 +351,7 @@ void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
 	(void)cost_ns;
 }
 
-void sim_burn(struct sim *sim)
+void sim_spend_step(struct sim *sim)
 {
 	(void)sim;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_NIC_ENGINE_H
-#define TM_NIC_ENGINE_H
+#ifndef TM_PROVIDER_BASE_ENGINE_H
+#define TM_PROVIDER_BASE_ENGINE_H
 /*
  * The soft RNIC in real time: the same core/rnic as in the sim world, on other ground.
  *

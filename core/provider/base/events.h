@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_NIC_EVENTS_H
-#define TM_NIC_EVENTS_H
+#ifndef TM_PROVIDER_BASE_EVENTS_H
+#define TM_PROVIDER_BASE_EVENTS_H
 /*
  * A queue of events that a program waits for: a completion channel, or a context's asynchronous
  * events.

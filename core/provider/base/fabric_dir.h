@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_NIC_NET_DIR_H
-#define TM_NIC_NET_DIR_H
+#ifndef TM_PROVIDER_BASE_FABRIC_DIR_H
+#define TM_PROVIDER_BASE_FABRIC_DIR_H
 /*
  * The directory of a net, seen from outside of its processes.
  *

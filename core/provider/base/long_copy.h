@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_LONG_COPY_H
-#define TM_LONG_COPY_H
+#ifndef TM_PROVIDER_BASE_LONG_COPY_H
+#define TM_PROVIDER_BASE_LONG_COPY_H
 /*
  * Copies of LONG_COPY bytes and more, between a program's memory and what another process's core
  * reads or has written. Under the NIC's lock.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_NIC_H
-#define TM_NIC_H
+#ifndef TM_PROVIDER_BASE_NIC_H
+#define TM_PROVIDER_BASE_NIC_H
 /*
  * The soft RNIC of a process of the live world, and who drives it.
  *

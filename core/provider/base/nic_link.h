@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_NIC_LINK_H
-#define TM_NIC_LINK_H
+#ifndef TM_PROVIDER_BASE_NIC_LINK_H
+#define TM_PROVIDER_BASE_NIC_LINK_H
 /*
- * A link of the live world: what the transport knows of it (core/rnic/transport/link.h), and what the NIC
- * does to get its packets (nic.c).
+ * A link of the live world: what the transport knows of it (core/rnic/transport/link.h), and what
+ * the NIC does to get its packets (nic.c).
  */
 #include <stdatomic.h>
 #include "core/rnic/count.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_NIC_PAGE_H
-#define TM_NIC_PAGE_H
+#ifndef TM_PROVIDER_BASE_STATS_PAGE_H
+#define TM_PROVIDER_BASE_STATS_PAGE_H
 /*
  * A process's page in the net's directory: what its NIC counts, for `tidemark stat`, and the rules
  * of faults that `tidemark fault` gives it while it runs.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_NIC_CM_H
-#define TM_NIC_CM_H
+#ifndef TM_PROVIDER_CM_CM_H
+#define TM_PROVIDER_CM_CM_H
 /*
  * The connection manager: librdmacm's calls over the soft RNIC. What its files share.
  *

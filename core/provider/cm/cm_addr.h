@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_NIC_CM_ADDR_H
-#define TM_NIC_CM_ADDR_H
+#ifndef TM_PROVIDER_CM_CM_ADDR_H
+#define TM_PROVIDER_CM_CM_ADDR_H
 /* Socket addresses of both families. */
 #include <netinet/in.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_NIC_LISTENERS_H
-#define TM_NIC_LISTENERS_H
+#ifndef TM_PROVIDER_CM_LISTENERS_H
+#define TM_PROVIDER_CM_LISTENERS_H
 /*
  * Who listens in a net. Its processes may all have one address, and then share one queue pair 1: a
  * request that comes there is for the one who listens at the port that it names.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_NIC_MAD_H
-#define TM_NIC_MAD_H
+#ifndef TM_PROVIDER_CM_MAD_H
+#define TM_PROVIDER_CM_MAD_H
 /*
  * The communication manager's messages, and their bytes on the wire (IBA vol.
  * 1, 12.6, 12.7, 12.11): management datagrams of class 7 between queue pairs 1. Annex A11 says what

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_NIC_QP1_H
-#define TM_NIC_QP1_H
+#ifndef TM_PROVIDER_CM_QP1_H
+#define TM_PROVIDER_CM_QP1_H
 /*
  * Queue pair 1: management datagrams, as packets of the link, for the connection manager.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_LINK_SHM_H
-#define TM_LINK_SHM_H
+#ifndef TM_PROVIDER_LINK_LINK_SHM_H
+#define TM_PROVIDER_LINK_LINK_SHM_H
 /*
  * The link between processes of one host: shared memory.
  *

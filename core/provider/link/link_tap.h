@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_LINK_TAP_H
-#define TM_LINK_TAP_H
+#ifndef TM_PROVIDER_LINK_LINK_TAP_H
+#define TM_PROVIDER_LINK_LINK_TAP_H
 /*
  * What stands between the transport and a live link: counts what passes (page.h), writes it down
  * (pcap.h) and hurts it (faults.h). It is a link itself, and hands on to another one.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_LINK_UDP_H
-#define TM_LINK_UDP_H
+#ifndef TM_PROVIDER_LINK_LINK_UDP_H
+#define TM_PROVIDER_LINK_LINK_UDP_H
 /*
  * The link over UDP: RoCEv2 (wire.h), to processes of this host or to anything else that speaks it.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_NIC_PCAP_H
-#define TM_NIC_PCAP_H
+#ifndef TM_PROVIDER_LINK_PCAP_H
+#define TM_PROVIDER_LINK_PCAP_H
 /*
  * Packets into a file that Wireshark reads (pcap, times in ns): Ethernet, IPv4, UDP, RoCEv2 as
  * wire.h has it.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_NIC_PEER_H
-#define TM_NIC_PEER_H
+#ifndef TM_PROVIDER_LINK_PEER_H
+#define TM_PROVIDER_LINK_PEER_H
 /*
  * Other processes of the net that do not answer: which of them has not had the CPU for it?
  *

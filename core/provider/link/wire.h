@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_NIC_WIRE_H
-#define TM_NIC_WIRE_H
+#ifndef TM_PROVIDER_LINK_WIRE_H
+#define TM_PROVIDER_LINK_WIRE_H
 /*
  * Packets as they are on a wire: RoCEv2 over IPv4 (IBA vol. 1, 9.2 and 9.3; annex A14: XRCETH;
  * annex A17: UDP, ICRC; annex A19: FETH).

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * XRC domains that several processes of a host have open (core/rnic/objects/xrc.c: those of one process).
+ * XRC domains that several processes of a host have open (core/rnic/objects/xrc.c: those of one
+ * process).
  *
  * Each process has a NIC of its own, so a request may come to a target of process J and be for a
  * shared receive queue of process I: where that is, its number says. J, in whose sequence the

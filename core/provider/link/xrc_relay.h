@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_NIC_XRC_RELAY_H
-#define TM_NIC_XRC_RELAY_H
+#ifndef TM_PROVIDER_LINK_XRC_RELAY_H
+#define TM_PROVIDER_LINK_XRC_RELAY_H
 /* XRC domains that several processes of a host have open: see xrc_relay.c. */
 #include "core/rnic/objects/device.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_NIC_RSOCKET_H
-#define TM_NIC_RSOCKET_H
+#ifndef TM_PROVIDER_RSOCKET_RSOCKET_H
+#define TM_PROVIDER_RSOCKET_RSOCKET_H
 /*
  * rsockets: librdmacm's streams over RDMA, whose calls are those of sockets. What their files
  * share.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_NIC_VERBS_H
-#define TM_NIC_VERBS_H
+#ifndef TM_PROVIDER_VERBS_VERBS_H
+#define TM_PROVIDER_VERBS_VERBS_H
 /* What the files that show libibverbs' functions (verbs*.c) have in common. */
 #include <errno.h>
 #include "core/provider/base/nic.h"

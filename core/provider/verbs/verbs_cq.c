@@ -4,8 +4,8 @@
  * be had.
  *
  * An iterating poll takes the lock for each step, not from its start to its end: a program posts
- * between the steps. That no other thread iterates over the queue meanwhile is core/rnic/objects/cq_ex.c's
- * business. Its readers read what was taken out, and need no lock.
+ * between the steps. That no other thread iterates over the queue meanwhile is
+ * core/rnic/objects/cq_ex.c's business. Its readers read what was taken out, and need no lock.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libibverbs' functions of XRC (core/rnic/objects/xrc.c): domains, and queue pairs that are opened once
- * more.
+ * libibverbs' functions of XRC (core/rnic/objects/xrc.c): domains, and queue pairs that are opened
+ * once more.
  *
  * A domain is its file's: whatever opens it for that file in this process, by any descriptor and
  * context, has the same one. Another process has another NIC: its queues of a domain of the same

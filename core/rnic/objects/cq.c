@@ -161,8 +161,8 @@ static void overrun(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *
 	cq->overrun = true;
 	sim_at(net->sim, 0, fail_users, cq);
 	rnic_event(to_hca(cq->ibv.context), IBV_EVENT_CQ_ERR, &cq->ibv);
-	if (sim_telling(net->sim))
-		sim_tell(net->sim, &cqe->qp->actor, 0, "completion queue overrun");
+	if (sim_tracing(net->sim))
+		sim_trace(net->sim, &cqe->qp->actor, 0, "completion queue overrun");
 }
 
 static void report(struct rnic_cq *cq)
@@ -223,9 +223,9 @@ void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe)
 	sim_wake(net->sim, cq);
 	if (cq->armed)
 		notify(net, cq, cqe);
-	if (wc->status != IBV_WC_SUCCESS && sim_telling(net->sim))
-		sim_tell(net->sim, &cqe->qp->actor, 0, "%s completes: %s",
-			 cqe->recv ? "receive" : "work request", rnic_wc_status_str(wc->status));
+	if (wc->status != IBV_WC_SUCCESS && sim_tracing(net->sim))
+		sim_trace(net->sim, &cqe->qp->actor, 0, "%s completes: %s",
+			  cqe->recv ? "receive" : "work request", rnic_wc_status_str(wc->status));
 }
 
 void cq_purge(struct rnic_cq *cq, const struct rnic_qp *qp)
@@ -254,7 +254,7 @@ bool cq_step(struct rnic_cq *cq)
 {
 	struct sim *sim = to_hca(cq->ibv.context)->net->sim;
 	if (cq->head == cq->tail) {
-		sim_burn(sim);
+		sim_spend_step(sim);
 		sim_idle_on(sim, cq);
 		return false;
 	}
@@ -283,9 +283,9 @@ const struct cqe *cq_take(struct rnic_cq *cq, bool *named)
 	if (names)
 		actor_label(actor, cqe->op);
 	*named |= names;
-	if (actor && sim_telling(sim)) {
-		const struct told about = {.kind = TOLD_TAKEN, .code = (uint8_t)cqe->wc.opcode};
-		sim_tell_about(sim, actor, 0, &about, "%s", "");
+	if (actor && sim_tracing(sim)) {
+		const struct traced about = {.kind = TRACED_TAKEN, .code = (uint8_t)cqe->wc.opcode};
+		sim_trace_event(sim, actor, 0, &about, "%s", "");
 	}
 	return cqe;
 }

@@ -50,7 +50,7 @@ int cq_ex_start(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	if (attr && attr->comp_mask)
 		return EINVAL;
 	while (batch->open && batch->owner != sim_actor(sim) && !cq->single_threaded) {
-		sim_burn(sim);
+		sim_spend_step(sim);
 		sim_yield(sim);
 	}
 	if (batch->open)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_RNIC_DEVICE_H
-#define TM_RNIC_DEVICE_H
+#ifndef TM_RNIC_OBJECTS_DEVICE_H
+#define TM_RNIC_OBJECTS_DEVICE_H
 /*
  * The objects of the soft RNIC except the queue pair (qp.h): the net, a host's
  * RNIC, protection domains, memory regions, completion queues. Each begins with

@@ -16,7 +16,7 @@ static struct nic_where where(const struct packet_name *name)
 {
 	return (struct nic_where){.qp = name->who,
 				  .op = name->op,
-				  .visit = name->visit,
+				  .occurrence = name->occurrence,
 				  .message = name->message,
 				  .packet = name->index,
 				  .send = name->send};

@@ -258,7 +258,8 @@ static void take_place(struct rnic_mr *mr, const struct place *place)
 	mr->pm_off = place->pm_off;
 }
 
-static struct rnic_mr *revive(struct rnic_hca *hca, struct ibv_pd *pd, const struct place *place)
+static struct rnic_mr *reboot_image(struct rnic_hca *hca, struct ibv_pd *pd,
+				    const struct place *place)
 {
 	for (uint32_t slot = 1; slot <= hca->mrs; slot++) {
 		struct rnic_mr *mr = hca->mr[slot];
@@ -295,7 +296,7 @@ struct ibv_mr *rnic_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, u
 	if (!error && sim_fails(FAIL_REG_MR))
 		error = ENOMEM;
 	if (!error && hca->net->hw.rkey_reuse)
-		mr = revive(hca, pd, &place);
+		mr = reboot_image(hca, pd, &place);
 	if (!error && !mr) {
 		mr = mr_slot(hca);
 		error = mr ? 0 : ENOMEM;

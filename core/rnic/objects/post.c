@@ -112,7 +112,7 @@ int post_enter(struct rnic_qp *qp)
 {
 	struct sim *sim = qp_sim(qp);
 	while (qp->batch.open && qp->batch.owner != sim_actor(sim)) {
-		sim_burn(sim);
+		sim_spend_step(sim);
 		sim_yield(sim);
 	}
 	return qp->batch.open ? EINVAL : 0;
@@ -189,10 +189,10 @@ static void name_wqe(struct rnic_qp *qp, struct wqe *wqe)
 	static const struct op_label nobody;
 	const struct actor *task = sim_actor(qp_sim(qp));
 	wqe->op = task ? task->op : nobody;
-	wqe->visit = task ? task->visit : 0;
-	if (!op_label_equal(qp->label, wqe->op) || qp->label_visit != wqe->visit) {
+	wqe->occurrence = task ? task->occurrence : 0;
+	if (!op_label_equal(qp->label, wqe->op) || qp->label_visit != wqe->occurrence) {
 		qp->label = wqe->op;
-		qp->label_visit = wqe->visit;
+		qp->label_visit = wqe->occurrence;
 		actor_label(&qp->actor, wqe->op);
 	}
 	wqe->message = ++qp->actor.count[COUNT_MESSAGE];
@@ -223,18 +223,18 @@ static void tell(struct rnic_qp *qp, const struct wqe *wqe)
 	const char *name = rnic_wr_opcode_str(wqe->opcode);
 	struct sim *sim = qp_sim(qp);
 	const struct actor *who = sim_actor(sim) ? sim_actor(sim) : &qp->actor;
-	const struct told about = {.kind = TOLD_POST, .off = wqe->fence, .code = wqe->opcode};
+	const struct traced about = {.kind = TRACED_POST, .off = wqe->fence, .code = wqe->opcode};
 	unsigned long bytes = wqe->opcode == IBV_WR_FLUSH ? wqe->flush_len : wqe->bytes;
 	if (wqe->opcode == IBV_WR_SEND || wqe->opcode == IBV_WR_SEND_WITH_IMM ||
 	    wqe->opcode == IBV_WR_SEND_WITH_INV || rnic_wr_local(wqe->opcode)) {
-		sim_tell_about(sim, who, 0, &about, "%s: post %s, %lu bytes", qp->actor.name, name,
-			       bytes);
+		sim_trace_event(sim, who, 0, &about, "%s: post %s, %lu bytes", qp->actor.name, name,
+				bytes);
 		return;
 	}
 	char place[64];
 	rnic_key_place(qp->hca->net, wqe->rkey, wqe->va, place, sizeof(place));
-	sim_tell_about(sim, who, 0, &about, "%s: post %s, %lu bytes, %s", qp->actor.name, name,
-		       bytes, place);
+	sim_trace_event(sim, who, 0, &about, "%s: post %s, %lu bytes, %s", qp->actor.name, name,
+			bytes, place);
 }
 
 void post_commit(struct rnic_qp *qp)
@@ -244,7 +244,7 @@ void post_commit(struct rnic_qp *qp)
 	/* Another thread may post to the queue pair, too: which one is first matters. */
 	sim_touch_state(qp_sim(qp), TOUCH_DRAM_WRITE, &qp->sq.posted, sizeof(qp->sq.posted));
 	qp->sq.posted++;
-	if (sim_telling(qp_sim(qp)))
+	if (sim_tracing(qp_sim(qp)))
 		tell(qp, wqe);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_RNIC_QP_H
-#define TM_RNIC_QP_H
+#ifndef TM_RNIC_OBJECTS_QP_H
+#define TM_RNIC_OBJECTS_QP_H
 /*
  * The queue pair: its two work queues, the requester that works off the send
  * queue, the responder that serves the peer's requests.
@@ -53,7 +53,7 @@ struct wqe {
 		foreign_address; /* it has these; from an address handle of another domain */
 	uint32_t first_psn, psns;
 	struct op_label op;
-	uint16_t visit;
+	uint16_t occurrence;
 	uint32_t message, round;
 	uint32_t sges;
 	struct ibv_sge sge[];
@@ -202,8 +202,9 @@ struct responder {
 	unsigned saved_next;
 	struct alarm land_alarm, answer_alarm;
 	struct link_patience patience; /* with a link that has no room for a READ's responses */
-	bool land_turn, answer_turn; /* with a picker: this event has not done its one thing yet */
-	bool flush_rq;		     /* once everything has landed */
+	bool land_turn,
+		answer_turn; /* with a scheduler: this event has not done its one thing yet */
+	bool flush_rq;	     /* once everything has landed */
 	/* XRC: of the message that is coming in for another process; NULL: it is for this one. */
 	struct xrc_away *away;
 	bool waits; /* the packet whose turn it is was passed on there; nothing behind it is looked
@@ -335,8 +336,8 @@ void xrc_event(struct rnic_qp *target, enum ibv_event_type type);
 /* A packet for a queue pair of the service has come in. Takes it. */
 void xrc_take(struct rnic_qp *qp, struct packet *pkt);
 
-/* Of the live world (core/provider/link/xrc_relay.c): other processes have the domain of the same file
- * open. */
+/* Of the live world (core/provider/link/xrc_relay.c): other processes have the domain of the same
+ * file open. */
 struct xrc_relay {
 	/* A SEND in its turn, for a shared receive queue that is not this process's: AETH_WAITS,
 	 * and it takes the packet; or a syndrome. */

@@ -28,8 +28,8 @@
  * In a plain run a packet lands, or a READ is served, in one event. What a held
  * line asked for once is not asked for again when the hold is over.
  *
- * With a picker (sim_set_picker()) an event lands one line, serves one line of a READ or one other
- * request, or sends one acknowledgement: what may come in between is the picker's to say.
+ * With a scheduler (sim_set_scheduler()) an event lands one line, serves one line of a READ or one
+ * other request, or sends one acknowledgement: what may come in between is the scheduler's to say.
  */
 #include <assert.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static unsigned ask(struct rnic_qp *qp, const struct packet *pkt, enum choice_ki
 		.kind = (uint8_t)kind,
 		.who = &qp->actor,
 		.op = pkt->name.op,
-		.visit = pkt->name.visit,
+		.occurrence = pkt->name.occurrence,
 		.a = pkt->name.message,
 		.b = pkt->name.index,
 		.c = c,
@@ -86,13 +86,13 @@ static void end_answer_hold(struct sim *sim, void *arg)
 
 static void tell_line(struct rnic_qp *qp, const struct packet *pkt, uint32_t c, const char *what)
 {
-	const struct told about = {.op = pkt->name.op, .visit = pkt->name.visit};
-	if (sim_telling(qp_sim(qp)))
-		sim_tell_about(qp_sim(qp), &qp->actor, 0, &about, "%s, PSN %u, line %u: %s",
-			       opcode_name(pkt->opcode), pkt->psn, c, what);
+	const struct traced about = {.op = pkt->name.op, .occurrence = pkt->name.occurrence};
+	if (sim_tracing(qp_sim(qp)))
+		sim_trace_event(qp_sim(qp), &qp->actor, 0, &about, "%s, PSN %u, line %u: %s",
+				opcode_name(pkt->opcode), pkt->psn, c, what);
 }
 
-/* With a picker an event has one turn. */
+/* With a scheduler an event has one turn. */
 static bool take_turn(bool *turn)
 {
 	bool mine = *turn;
@@ -417,17 +417,17 @@ static void fetched(struct rnic_qp *qp, const struct packet *pkt, const struct r
 		    const uint8_t *from, uint32_t len)
 {
 	char place[64];
-	if (!sim_telling(qp_sim(qp)) || !mr->in_pm)
+	if (!sim_tracing(qp_sim(qp)) || !mr->in_pm)
 		return;
-	const struct told about = {.kind = TOLD_FETCH,
-				   .visit = pkt->name.visit,
-				   .op = pkt->name.op,
-				   .off = mr->pm_off + (uint64_t)(from - mr->host),
-				   .len = len};
+	const struct traced about = {.kind = TRACED_FETCH,
+				     .occurrence = pkt->name.occurrence,
+				     .op = pkt->name.op,
+				     .off = mr->pm_off + (uint64_t)(from - mr->host),
+				     .len = len};
 	pmem_place(qp->hca->pm, about.off, place, sizeof(place));
-	sim_tell_about(qp_sim(qp), &qp->actor, 0, &about,
-		       "message %u packet %u: reads %u bytes at %s", pkt->name.message,
-		       pkt->name.index, len, place);
+	sim_trace_event(qp_sim(qp), &qp->actor, 0, &about,
+			"message %u packet %u: reads %u bytes at %s", pkt->name.message,
+			pkt->name.index, len, place);
 }
 
 /* The next line of pkt->reply, which has `left` bytes to go: where in the READ, and *len. */
@@ -602,8 +602,8 @@ static enum served serve_flush(struct rnic_qp *qp, struct packet *pkt)
 			return REFUSED;
 		dma_flush(qp->hca, mr, at, len, qp->hca->net->hw.flush_covers_send, &pkt->name);
 	}
-	if (sim_telling(qp_sim(qp)))
-		sim_tell(qp_sim(qp), &qp->actor, 0, "FLUSH, PSN %u: takes effect", pkt->psn);
+	if (sim_tracing(qp_sim(qp)))
+		sim_trace(qp_sim(qp), &qp->actor, 0, "FLUSH, PSN %u: takes effect", pkt->psn);
 	finish(qp, pkt, 0);
 	return SERVED;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_RNIC_LINK_H
-#define TM_RNIC_LINK_H
+#ifndef TM_RNIC_TRANSPORT_LINK_H
+#define TM_RNIC_TRANSPORT_LINK_H
 /*
  * What the transport knows of the thing that carries its packets: hand over a
  * packet, and be handed one. A link may lose, duplicate, delay and reorder; it

@@ -95,7 +95,7 @@ static unsigned ask(struct sim *sim, const struct packet *pkt)
 	struct choice_point at = {.kind = CHOICE_PACKET,
 				  .who = name->who,
 				  .op = name->op,
-				  .visit = name->visit,
+				  .occurrence = name->occurrence,
 				  .a = name->message,
 				  .b = name->index,
 				  .c = name->round | (uint32_t)name->copy << 16};
@@ -104,9 +104,9 @@ static unsigned ask(struct sim *sim, const struct packet *pkt)
 
 static void tell(struct sim *sim, const struct packet *pkt, const char *what)
 {
-	if (sim_telling(sim))
-		sim_tell(sim, pkt->name.who, 0, "%s, PSN %u, %u bytes: %s",
-			 opcode_name(pkt->opcode), pkt->psn, pkt->len, what);
+	if (sim_tracing(sim))
+		sim_trace(sim, pkt->name.who, 0, "%s, PSN %u, %u bytes: %s",
+			  opcode_name(pkt->opcode), pkt->psn, pkt->len, what);
 }
 
 static void send(struct link *link, unsigned from, struct packet *pkt);
@@ -142,13 +142,13 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 								      ? CHAIN_RESPONSES
 								      : CHAIN_REQUESTS);
 	unsigned answer = sim_plain(sim) ? PACKET_DELIVER : ask(sim, pkt);
-	if (sim_telling(sim)) {
-		const struct told about = {.kind = TOLD_PACKET,
-					   .visit = pkt->name.visit,
-					   .op = pkt->name.op,
-					   .len = packet_wire_bytes(pkt),
-					   .code = pkt->opcode};
-		sim_tell_about(sim, pkt->name.who, 0, &about, "%s", "");
+	if (sim_tracing(sim)) {
+		const struct traced about = {.kind = TRACED_PACKET,
+					     .occurrence = pkt->name.occurrence,
+					     .op = pkt->name.op,
+					     .len = packet_wire_bytes(pkt),
+					     .code = pkt->opcode};
+		sim_trace_event(sim, pkt->name.who, 0, &about, "%s", "");
 	}
 	if (answer == PACKET_LOSE) {
 		tell(sim, pkt, "lost");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_RNIC_PACKET_H
-#define TM_RNIC_PACKET_H
+#ifndef TM_RNIC_TRANSPORT_PACKET_H
+#define TM_RNIC_TRANSPORT_PACKET_H
 /*
  * A packet of the reliable connection, extended reliable connection, unreliable connection or
  * unreliable datagram service, its transport headers as C fields in host byte order. InfiniBand
@@ -110,7 +110,7 @@ static inline uint32_t psn_add(uint32_t psn, uint32_t n)
 struct packet_name {
 	const struct actor *who; /* the sending queue pair */
 	struct op_label op;
-	uint16_t visit, copy;
+	uint16_t occurrence, copy;
 	uint32_t message, index, round;
 	bool send; /* of a SEND */
 };

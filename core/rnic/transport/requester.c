@@ -424,7 +424,7 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe, uint32_t n)
 	pkt->invalidate = wqe->opcode == IBV_WR_SEND_WITH_INV ? wqe->rkey : 0;
 	pkt->name = (struct packet_name){.who = &qp->actor,
 					 .op = wqe->op,
-					 .visit = wqe->visit,
+					 .occurrence = wqe->occurrence,
 					 .message = wqe->message,
 					 .index = i + 1,
 					 .round = wqe->round,
@@ -547,7 +547,7 @@ static void transmit(struct rnic_qp *qp)
 		if (sim_picks(qp_sim(qp)))
 			break;
 	}
-	/* With a picker, one packet an event. */
+	/* With a scheduler, one packet an event. */
 	if (sim_picks(qp_sim(qp)) && may_send(qp))
 		req_kick(qp);
 }
@@ -579,8 +579,8 @@ static void go_back(struct rnic_qp *qp, const char *why)
 	req->packet = (uint32_t)psn_diff(req->una, wqe->first_psn);
 	for (uint32_t i = req->acked; i != qp->sq.posted && wqe_at(qp, i)->started; i++)
 		wqe_at(qp, i)->round++;
-	if (sim_telling(qp_sim(qp)))
-		sim_tell(qp_sim(qp), &qp->actor, 0, "%s: retransmits from PSN %u", why, req->una);
+	if (sim_tracing(qp_sim(qp)))
+		sim_trace(qp_sim(qp), &qp->actor, 0, "%s: retransmits from PSN %u", why, req->una);
 }
 
 /* Send again from una on. */

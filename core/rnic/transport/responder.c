@@ -163,9 +163,9 @@ void resp_send(struct rnic_qp *qp, struct packet *answer)
 			qp->resp.acked_psn = answer->psn;
 	} else {
 		count_nak(qp->hca->net, syndrome, true);
-		if (sim_telling(qp_sim(qp)))
-			sim_tell(qp_sim(qp), &qp->actor, 0, "%s, PSN %u", nak_name(syndrome),
-				 answer->psn);
+		if (sim_tracing(qp_sim(qp)))
+			sim_trace(qp_sim(qp), &qp->actor, 0, "%s, PSN %u", nak_name(syndrome),
+				  answer->psn);
 	}
 	link->send(link, qp->hca->host, answer);
 	if (syndrome == AETH_NAK_INVALID_REQUEST || syndrome == AETH_NAK_REMOTE_ACCESS ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_EFACTORY_H
-#define TM_EFACTORY_H
+#ifndef TM_STORES_EFACTORY_EFACTORY_H
+#define TM_STORES_EFACTORY_EFACTORY_H
 /*
  * eFactory (EF: ICPP'21): a key-value store with client-active PUTs. A PUT is
  * acknowledged when its value has been written, one-sided, and long before it is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_EFACTORY_SERVER_H
-#define TM_EFACTORY_SERVER_H
+#ifndef TM_STORES_EFACTORY_SERVER_H
+#define TM_STORES_EFACTORY_SERVER_H
 /*
  * The server's volatile state, and what its three tasks know of each other.
  *

@@ -491,7 +491,7 @@ static void name_copy(struct cleaning *c, const uint8_t *key, size_t klen, uint6
 }
 
 /* One object of the scan. Its place in the other region is decided by `replica`. */
-static int visit(struct cleaning *c, uint32_t off, bool replica)
+static int occurrence(struct cleaning *c, uint32_t off, bool replica)
 {
 	const struct erda_geo *geo = &c->server->geo;
 	uint64_t at = (uint64_t)off * geo->unit, to, tail;
@@ -552,7 +552,7 @@ static int scan(struct cleaning *c, const uint32_t *at, uint32_t n, bool replica
 
 		if (((uint64_t)off * c->server->geo.unit >= c->cut) != replica)
 			continue;
-		rc = visit(c, off, replica);
+		rc = occurrence(c, off, replica);
 		if (rc)
 			return rc;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_ERDA_CLIENT_H
-#define TM_ERDA_CLIENT_H
+#ifndef TM_STORES_ERDA_CLIENT_H
+#define TM_STORES_ERDA_CLIENT_H
 /*
  * A client's state, which its two tasks share: the one that calls the operations
  * (client.c), and one that takes the server's notices (notices.c).

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_ERDA_H
-#define TM_ERDA_H
+#ifndef TM_STORES_ERDA_ERDA_H
+#define TM_STORES_ERDA_ERDA_H
 /*
  * Erda: a key-value store whose clients write objects into the server's log with
  * one-sided WRITEs, and where nothing is flushed. A reader tells a torn object by

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_ERDA_LAYOUT_H
-#define TM_ERDA_LAYOUT_H
+#ifndef TM_STORES_ERDA_LAYOUT_H
+#define TM_STORES_ERDA_LAYOUT_H
 /*
  * What Erda keeps in persistent memory. All numbers are little-endian bytes.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_ERDA_RECOVER_H
-#define TM_ERDA_RECOVER_H
+#ifndef TM_STORES_ERDA_RECOVER_H
+#define TM_STORES_ERDA_RECOVER_H
 /*
  * What the parts of Erda's recovery share: recover.c goes through the hash table,
  * recover_clean.c deals with a log that was being cleaned.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_ERDA_SERVER_H
-#define TM_ERDA_SERVER_H
+#ifndef TM_STORES_ERDA_SERVER_H
+#define TM_STORES_ERDA_SERVER_H
 /*
  * The server's state, which its two tasks share: "server" (server.c) answers requests,
  * "cleaner" (clean.c) moves a log to its other region while they go on.

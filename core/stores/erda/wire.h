@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_ERDA_WIRE_H
-#define TM_ERDA_WIRE_H
+#ifndef TM_STORES_ERDA_WIRE_H
+#define TM_STORES_ERDA_WIRE_H
 /*
  * What Erda's clients and server say to each other.
  *

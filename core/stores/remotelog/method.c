@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The methods of RP, tables 2 and 3 and the variants in its text. Which of them is
- * sound depends on the hardware: scenarios/claims.txt and tests/core/stores/test_remotelog.c say where.
+ * sound depends on the hardware: scenarios/claims.txt and tests/core/stores/test_remotelog.c say
+ * where.
  */
 #include "core/stores/remotelog/remotelog.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_REMOTELOG_H
-#define TM_REMOTELOG_H
+#ifndef TM_STORES_REMOTELOG_REMOTELOG_H
+#define TM_STORES_REMOTELOG_REMOTELOG_H
 /*
  * RemoteLog (RP: the remote persistence taxonomy): a log in the server's PM to which
  * clients append. PUT and DELETE append a record; GET reads the log and takes the

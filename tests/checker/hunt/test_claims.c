@@ -367,12 +367,12 @@ START_TEST(runs_lines)
 	}
 	read_good(&c, text);
 	ck_assert_uint_eq(c.knobs, lines);
-	struct flips f = {.claims = &c, .jobs = 2, .seed = 1};
-	ck_assert_int_eq(flips_run(&f), 0);
+	struct sensitivity f = {.claims = &c, .jobs = 2, .seed = 1};
+	ck_assert_int_eq(sensitivity_run(&f), 0);
 	for (unsigned i = 0; i < lines; i++)
-		ck_assert_msg(flip_as_said(&c.knob[i], &f.flip[i]) == flips[line[i]].as_said, "%s",
-			      flips[line[i]].line);
-	flips_free(&f);
+		ck_assert_msg(knob_result_as_said(&c.knob[i], &f.flip[i]) == flips[line[i]].as_said,
+			      "%s", flips[line[i]].line);
+	sensitivity_free(&f);
 	claims_free(&c);
 }
 END_TEST
@@ -385,7 +385,7 @@ START_TEST(all_values)
 	char knob[64];
 	struct claims c;
 	read_good(&c, NULL);
-	for (; flips_value(values, &store, knob, sizeof(knob)); values++) {
+	for (; sensitivity_value(values, &store, knob, sizeof(knob)); values++) {
 		unsigned i = 0;
 		while (i < c.knobs && (c.knob[i].store != store || strcmp(c.knob[i].knob, knob)))
 			i++;

@@ -53,7 +53,7 @@ static void run_bytes(struct explorer *ex, const struct fuzz_input *input, struc
 	bytes_start(&b, records, n, true);
 	for (unsigned m = 0; m < WORLDS; m++)
 		part[m] = (struct replay_part){&b.source, m == 1 && bytes_cut(&b, 1)};
-	explore_floor(ex);
+	explore_lower_bound(ex);
 	replay_sources(ex, part, &audience, &out->replay);
 	out->unproven = part[1].cut && out->replay.failures == 1;
 	out->taken = b.taken;

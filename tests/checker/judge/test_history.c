@@ -217,13 +217,13 @@ static void row_return(struct history *h, const struct names *n, const char *tex
 	history_return(h, name_find(n, text), error, value);
 }
 
-static void row_play(const struct row *row, struct history *h, int32_t *floor)
+static void row_play(const struct row *row, struct history *h, int32_t *lower_bound)
 {
 	struct names n = {.names = 0};
 	char events[128], *save = NULL;
 
 	history_reset(h, 3);
-	floor[0] = floor[1] = floor[2] = VALUE_ABSENT;
+	lower_bound[0] = lower_bound[1] = lower_bound[2] = VALUE_ABSENT;
 	snprintf(events, sizeof(events), "%s", row->events);
 	for (char *t = strtok_r(events, " ", &save); t; t = strtok_r(NULL, " ", &save)) {
 		char how = t[strlen(t) - 1];
@@ -237,7 +237,7 @@ static void row_play(const struct row *row, struct history *h, int32_t *floor)
 		else
 			how = 0;
 		if (how == '^') {
-			floor[t[0] - 'x'] = name_find(&n, t);
+			lower_bound[t[0] - 'x'] = name_find(&n, t);
 			continue;
 		}
 		if (how == 0 || how == '(' || (how == '!' && name_find(&n, t) < 0))
@@ -267,13 +267,13 @@ static void bits_name(unsigned bits, char *text, size_t len)
 START_TEST(tiny_histories)
 {
 	const struct row *row = &rows[_i];
-	int32_t floor[3];
+	int32_t lower_bound[3];
 	struct history h;
 	struct verdict out[TM_CONTRACTS];
 	char got[64], want[64];
 
-	row_play(row, &h, floor);
-	contracts_judge(&h, ALL, floor, out);
+	row_play(row, &h, lower_bound);
+	contracts_judge(&h, ALL, lower_bound, out);
 	bits_name(broken(out), got, sizeof(got));
 	bits_name(row->breaks, want, sizeof(want));
 	if (broken(out) != row->breaks) {
@@ -315,11 +315,11 @@ START_TEST(pairs)
 	};
 	struct verdict out[TM_CONTRACTS];
 	struct history h;
-	int32_t floor[3];
+	int32_t lower_bound[3];
 
 	for (unsigned i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
-		row_play(&told[i].row, &h, floor);
-		contracts_judge(&h, ALL, floor, out);
+		row_play(&told[i].row, &h, lower_bound);
+		contracts_judge(&h, ALL, lower_bound, out);
 		ck_assert(out[told[i].contract].broken);
 		ck_assert_msg(out[told[i].contract].op == told[i].op, "%s: op %d", told[i].row.name,
 			      out[told[i].contract].op);
@@ -334,10 +334,10 @@ START_TEST(others_are_left_untouched)
 	const struct row row = {"", "x1 x2 x?2 # x?1", 0};
 	struct verdict out[TM_CONTRACTS];
 	struct history h;
-	int32_t floor[3];
+	int32_t lower_bound[3];
 
 	memset(out, 0x55, sizeof(out));
-	row_play(&row, &h, floor);
+	row_play(&row, &h, lower_bound);
 	contracts_judge(&h, DUR, NULL, out);
 	ck_assert(out[TM_DUR].broken && out[TM_DUR].op == 3);
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
@@ -530,7 +530,7 @@ static bool literal_older(const struct history *h, const struct order *r,
 	return true;
 }
 
-static unsigned literal_reads(const struct history *h, unsigned at, const int32_t *floor)
+static unsigned literal_reads(const struct history *h, unsigned at, const int32_t *lower_bound)
 {
 	const struct history_op *g = &h->op[at];
 	struct order r;
@@ -557,18 +557,18 @@ static unsigned literal_reads(const struct history *h, unsigned at, const int32_
 	}
 	if (g->value >= 0 && h->op[g->value].error && h->op[g->value].returned < g->invoked)
 		bits |= NORES;
-	if (h->epoch && g->epoch == h->epoch && floor[g->key] >= 0 &&
-	    literal_older(h, &r, g, floor[g->key]))
+	if (h->epoch && g->epoch == h->epoch && lower_bound[g->key] >= 0 &&
+	    literal_older(h, &r, g, lower_bound[g->key]))
 		bits |= KEEP;
 	return bits;
 }
 
-static unsigned literal(const struct history *h, const int32_t *floor)
+static unsigned literal(const struct history *h, const int32_t *lower_bound)
 {
 	unsigned bits = 0;
 
 	for (unsigned i = 0; i < h->ops; i++)
-		bits |= literal_reads(h, i, floor);
+		bits |= literal_reads(h, i, lower_bound);
 	if (!literal_lin(h, 1))
 		bits |= LIN;
 	if (!literal_lin(h, h->epoch + 1u))
@@ -635,14 +635,14 @@ static void random_steps(struct history *h, unsigned steps, bool gets, bool conc
 		random_step(h, open, gets, concurrent);
 }
 
-static void random_floor(const struct history *h, int32_t *floor)
+static void random_floor(const struct history *h, int32_t *lower_bound)
 {
 	for (unsigned key = 0; key < h->keys; key++) {
-		floor[key] = VALUE_ABSENT;
+		lower_bound[key] = VALUE_ABSENT;
 		for (unsigned i = 0; h->epoch && i < h->ops; i++)
 			if (h->op[i].kind != HISTORY_GET && h->op[i].key == key &&
 			    h->op[i].epoch < h->epoch && random_below(3) == 0)
-				floor[key] = i;
+				lower_bound[key] = i;
 	}
 }
 
@@ -692,16 +692,16 @@ START_TEST(random_histories)
 		judge_prepare(&j, &h);
 		for (unsigned i = 0; i < images; i++) {
 			struct verdict remembered[TM_CONTRACTS], scratch[TM_CONTRACTS];
-			int32_t floor[2];
+			int32_t lower_bound[2];
 			unsigned want;
 
 			random_steps(&h, random_below(crashes ? 8 : 16), crashes && random_below(3),
 				     random_below(4) == 0);
-			random_floor(&h, floor);
-			judge_recovered(&j, &h, ALL, floor, remembered);
-			contracts_judge(&h, ALL, floor, scratch);
+			random_floor(&h, lower_bound);
+			judge_recovered(&j, &h, ALL, lower_bound, remembered);
+			contracts_judge(&h, ALL, lower_bound, scratch);
 			same_verdict(&h, remembered, scratch);
-			want = literal(&h, floor);
+			want = literal(&h, lower_bound);
 			if (want != broken(scratch)) {
 				show(&h);
 				ck_abort_msg("round %u: breaks %#x, by definition %#x", round,

@@ -3,7 +3,8 @@
  * What is left of a power cut, judged: pools of stores that ran in the sim world, and
  * recordings, which a test changes so that one contract breaks.
  *
- * With arguments, --write DIR STORE [KEYS OPERATIONS], files for tests/checker/live/test_examine.sh are made.
+ * With arguments, --write DIR STORE [KEYS OPERATIONS], files for tests/checker/live/test_examine.sh
+ * are made.
  */
 #include <check.h>
 #include <errno.h>

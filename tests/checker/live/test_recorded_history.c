@@ -14,7 +14,7 @@
 static struct recording_op op[OPS_MAX];
 static const struct recording_op *pointer[OPS_MAX];
 static unsigned ops;
-static struct past *past;
+static struct recorded_past *past;
 static bool unsure; /* the search ran out of room */
 
 static void setup(void)
@@ -64,7 +64,7 @@ static struct standing value(uint64_t id)
 static unsigned broken(uint32_t first, uint32_t last, struct standing start, struct standing shown)
 {
 	const unsigned want = (TM_BIT(TM_LIVE) - 1) & ~TM_BIT(TM_BUF);
-	struct past_key key = {
+	struct recorded_key key = {
 		pointer, ops, first, last, start, &shown.id, shown.stand == STAND_VALUE};
 	struct verdict v[TM_CONTRACTS] = {0};
 	unsigned set = 0;
@@ -72,10 +72,10 @@ static unsigned broken(uint32_t first, uint32_t last, struct standing start, str
 	for (unsigned i = 0; i < ops; i++)
 		pointer[i] = &op[i];
 	qsort(pointer, ops, sizeof(pointer[0]), by_time);
-	ck_assert_int_eq(past_make(past, &key), 0);
+	ck_assert_int_eq(recorded_make(past, &key), 0);
 	if (past->trouble)
 		return TM_BIT(TM_CONTRACTS);
-	past_judge(past, &shown, past->start, want, v);
+	recorded_judge(past, &shown, past->start, want, v);
 	for (unsigned c = 0; c < TM_LIVE; c++)
 		set |= v[c].broken ? TM_BIT(c) : 0;
 	unsure = v[TM_DUR].unsure;
@@ -186,16 +186,16 @@ START_TEST(what_cannot_be_judged_is_told)
 {
 	add(1, 1, HISTORY_PUT, 11, 10, 20);
 	broken(1, 1, absent, value(99));
-	ck_assert_int_eq(past->trouble, PAST_STRANGER);
+	ck_assert_int_eq(past->trouble, RECORDED_STRANGER);
 	ck_assert_uint_eq(past->strange, 99);
 	add(1, 2, HISTORY_GET, 11, 1, 9);
 	broken(1, 1, absent, value(11));
-	ck_assert_int_eq(past->trouble, PAST_TIMES);
+	ck_assert_int_eq(past->trouble, RECORDED_TIMES);
 	ops = 0;
 	for (unsigned i = 0; i < HISTORY_CRASHES; i++)
 		add(i + 1, 1, HISTORY_GET, 0, 10, 20);
 	broken(1, HISTORY_CRASHES, absent, absent);
-	ck_assert_int_eq(past->trouble, PAST_LONG);
+	ck_assert_int_eq(past->trouble, RECORDED_LONG);
 }
 END_TEST
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What operations cost (checker/models/count.h): Erda's bytes in the sizes of its paper, which a store
- * that writes twice does not reach; round trips and requests as the protocols have them; what
+ * What operations cost (checker/models/count.h): Erda's bytes in the sizes of its paper, which a
+ * store that writes twice does not reach; round trips and requests as the protocols have them; what
  * belongs to the foreground and what to the background; bytes on the wire.
  */
 #include <check.h>

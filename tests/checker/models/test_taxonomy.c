@@ -211,7 +211,7 @@ struct posted {
 /* "c1/qp1: post WRITE, 216 bytes, log+0x80". The lock is RemoteLog's, not the method's; its word is
  * no PM. */
 static void count_posts(void *arg, const struct sim *sim, const struct actor *who, uintptr_t pc,
-			const struct told *about, const char *text)
+			const struct traced *about, const char *text)
 {
 	struct posted *posted = arg;
 	const char *post = strstr(text, ": post "), *comma = post ? strstr(post, ", ") : NULL;
@@ -239,7 +239,7 @@ START_TEST(posts)
 	struct taxonomy t = {0};
 	struct explorer *ex = malloc(sizeof(*ex));
 	struct replay_outcome *out = malloc(sizeof(*out));
-	const struct replay_audience audience = {.teller = count_posts, .arg = &posted};
+	const struct replay_audience audience = {.tracer = count_posts, .arg = &posted};
 	const struct deviations none = {0};
 	struct workload w = {0};
 	const char *expected;

@@ -17,19 +17,21 @@
 
 START_TEST(ways_do_not_include_each_other)
 {
-	struct ways ways = {0};
-	ways_add(&ways, CLIENT | LAND, 3);
-	ways_add(&ways, CLIENT | LAND | WAY_CRASH, 4); /* that, with something added */
+	struct failure_modes ways = {0};
+	failure_modes_add(&ways, CLIENT | LAND, 3);
+	failure_modes_add(&ways, CLIENT | LAND | FAILURE_MODE_CRASH,
+			  4); /* that, with something added */
 	ck_assert_uint_eq(ways.n, 1);
-	ways_add(&ways, PACKET, 5);
-	ways_add(&ways, CLIENT | LAND | WAY_NOTHING, 6); /* somebody saw something else */
+	failure_modes_add(&ways, PACKET, 5);
+	failure_modes_add(&ways, CLIENT | LAND | FAILURE_MODE_NOTHING,
+			  6); /* somebody saw something else */
 	ck_assert_uint_eq(ways.n, 3);
-	ways_add(&ways, LAND, 7); /* takes the place of the first */
+	failure_modes_add(&ways, LAND, 7); /* takes the place of the first */
 	ck_assert_uint_eq(ways.n, 3);
 	ck_assert_uint_eq(ways.way[0].run, 5);
 	ck_assert_uint_eq(ways.way[2].run, 7);
 	ck_assert_uint_eq(ways.way[2].kinds, LAND);
-	ways_add(&ways, 0, 8);
+	failure_modes_add(&ways, 0, 8);
 	ck_assert_uint_eq(ways.n,
 			  2); /* and what needs nothing includes all but who found nothing */
 }
@@ -37,17 +39,17 @@ END_TEST
 
 START_TEST(of_too_many_ways_the_plainest_stay)
 {
-	struct ways ways = {0};
+	struct failure_modes ways = {0};
 	const unsigned rare = CLIENT | LAND | PACKET;
-	ways_add(&ways, rare, 100);
-	for (unsigned i = 0; i < WAYS; i++) /* pairs, none in another or in `rare` */
-		ways_add(&ways,
-			 WAY_CRASH | 1u << (CHOICE_ORDER + i % 4) |
-				 (i < 4 ? WAY_SERVER : WAY_BACKGROUND),
-			 i);
-	ck_assert_uint_eq(ways.n, WAYS);
-	ways_add(&ways, WAY_CRASHES, 200);
-	ck_assert_uint_eq(ways.n, WAYS);
+	failure_modes_add(&ways, rare, 100);
+	for (unsigned i = 0; i < FAILURE_MODES; i++) /* pairs, none in another or in `rare` */
+		failure_modes_add(&ways,
+				  FAILURE_MODE_CRASH | 1u << (CHOICE_ORDER + i % 4) |
+					  (i < 4 ? FAILURE_MODE_SERVER : FAILURE_MODE_BACKGROUND),
+				  i);
+	ck_assert_uint_eq(ways.n, FAILURE_MODES);
+	failure_modes_add(&ways, FAILURE_MODE_CRASHES, 200);
+	ck_assert_uint_eq(ways.n, FAILURE_MODES);
 	bool found = false;
 	for (unsigned i = 0; i < ways.n; i++)
 		found |= ways.way[i].run == 200;
@@ -107,7 +109,7 @@ START_TEST(runs_go_on_when_states_are_used_up)
 }
 END_TEST
 
-static bool takes(const struct broken_case *one, const char *knob)
+static bool takes(const struct minimized_failure *one, const char *knob)
 {
 	for (unsigned k = 0; one->setup.store->knobs[k].name; k++)
 		if (!strcmp(one->setup.store->knobs[k].name, knob))
@@ -120,12 +122,12 @@ START_TEST(each_cause_has_a_case)
 	static const char *const workload[] = {"w-r", "wr-c"};
 	static const char *const knob[] = {"timeout", "copy_inflight", "compress_get"};
 	struct campaign c = literal_campaign("literal", workload, 2);
-	struct cases *cases = malloc(sizeof(*cases));
+	struct minimized *cases = malloc(sizeof(*cases));
 	c.options.states = 2000;
 	ck_assert_ptr_nonnull(cases);
 	ck_assert_int_eq(campaign_run(&c), 0);
 	ck_assert(c.cell[0][TM_LIN].broken);
-	ck_assert_int_eq(cases_find(&c, 0, TM_LIN, cases), 0);
+	ck_assert_int_eq(minimized_find(&c, 0, TM_LIN, cases), 0);
 	for (unsigned i = 0; i < 3; i++) {
 		unsigned found = 0;
 		for (unsigned n = 0; n < cases->n; n++)
@@ -140,7 +142,7 @@ START_TEST(each_cause_has_a_case)
 				  cases->found[n].fingerprint.nothing !=
 					  cases->found[m].fingerprint.nothing);
 	}
-	cases_free(cases);
+	minimized_free(cases);
 	free(cases);
 	campaign_free(&c);
 }

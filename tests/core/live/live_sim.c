@@ -92,7 +92,7 @@ void live_sim_run(struct live_sim *ls, void (*script)(struct live_sim *ls))
 	sim_reset(ls->sim, NULL);
 	pmem_begin(pmem_machine(ls->stack, 0), ls->sim, &hardware_default);
 	ls->net = rnic_net_new(ls->sim, &hardware_default);
-	sim_set_fuel(ls->sim, UINT64_MAX / 2);
+	sim_set_step_budget(ls->sim, UINT64_MAX / 2);
 	sim_spawn(ls->sim, HOST_SERVER, NULL, server_main, ls);
 	assert(sim_run(ls->sim) == SIM_DONE);
 	pmem_end(pmem_machine(ls->stack, 0));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_LIVE_SIM_H
-#define TM_LIVE_SIM_H
+#ifndef TM_TESTS_LIVE_SIM_H
+#define TM_TESTS_LIVE_SIM_H
 /*
  * A live server's leftovers without a live server: one client's operations on live keys
  * and values, run in the sim world and recorded; and the pool, as it is or as the media

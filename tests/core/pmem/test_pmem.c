@@ -169,7 +169,7 @@ static void evict(struct script *script, const char *op)
 {
 	struct pmem *pm = script->pm;
 	script->walk->evict = *op == 'E';
-	pmem_settle(pm);
+	pmem_commit_pending(pm);
 	for (unsigned i = 0; *op == 'e' && i < pmem_dirty(pm); i++)
 		if (pmem_dirty_line(pm, i) == (unsigned)(op[2] - 'a'))
 			script->walk->evict = i + 2;
@@ -248,7 +248,7 @@ static void script_task(void *arg)
 		execute(script, op + me);
 		script->at++;
 	}
-	pmem_settle(script->pm);
+	pmem_commit_pending(script->pm);
 	sim_abandon(script->sim, SIM_POWER);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Store buffers. With a picker: every interleaving of small programs of x86 instructions, and
+ * Store buffers. With a scheduler: every interleaving of small programs of x86 instructions, and
  * exactly the outcomes that x86-TSO allows, with and without power failures. In time: holds of
  * single stores, and that a plain run does not know about buffers.
  *
@@ -66,7 +66,7 @@ static struct {
 	struct outcomes final, crash;
 	bool cuts; /* power failures are looked at */
 	/* the walk through all picks */
-	struct picker picker;
+	struct scheduler scheduler;
 	unsigned pick[PICKS], of[PICKS], depth, at;
 	uint64_t given[THINGS];
 	unsigned things;
@@ -268,16 +268,16 @@ static void add_final(void)
 
 /* --- all interleavings --- */
 
-static bool knows(struct picker *picker, uint64_t *chain)
+static bool knows(struct scheduler *scheduler, uint64_t *chain)
 {
-	(void)picker;
+	(void)scheduler;
 	(void)chain;
 	return false;
 }
 
-static unsigned pick(struct picker *picker, const uint64_t *chain, unsigned n)
+static unsigned pick(struct scheduler *scheduler, const uint64_t *chain, unsigned n)
 {
-	(void)picker, (void)chain;
+	(void)scheduler, (void)chain;
 	add_crashes();
 	assert_often(t.at < PICKS);
 	if (t.at == t.depth) {
@@ -288,27 +288,27 @@ static unsigned pick(struct picker *picker, const uint64_t *chain, unsigned n)
 	return t.pick[t.at++];
 }
 
-static void enables(struct picker *picker, uint64_t chain)
+static void enables(struct scheduler *scheduler, uint64_t chain)
 {
-	(void)picker, (void)chain;
+	(void)scheduler, (void)chain;
 }
 
-static void touched(struct picker *picker, enum touch what, uint64_t where, uint64_t len)
+static void touched(struct scheduler *scheduler, enum touch what, uint64_t where, uint64_t len)
 {
-	(void)picker, (void)what, (void)where, (void)len;
+	(void)scheduler, (void)what, (void)where, (void)len;
 }
 
-static void gives(struct picker *picker, uint64_t thing)
+static void gives(struct scheduler *scheduler, uint64_t thing)
 {
-	(void)picker;
+	(void)scheduler;
 	assert_often(t.things < THINGS);
 	t.given[t.things++] = thing;
 }
 
-static void takes(struct picker *picker, uint64_t thing)
+static void takes(struct scheduler *scheduler, uint64_t thing)
 {
 	unsigned i = 0;
-	(void)picker;
+	(void)scheduler;
 	while (i < t.things && t.given[i] != thing)
 		i++;
 	assert_often(i < t.things); /* what is taken was given before */
@@ -332,13 +332,13 @@ static void run_once(const struct hardware *hw)
 	t.at = t.things = 0;
 	sim_reset(t.sim, NULL);
 	pmem_begin(t.pm, t.sim, hw);
-	t.picker = (struct picker){.knows = knows,
-				   .pick = pick,
-				   .enables = enables,
-				   .touched = touched,
-				   .gives = gives,
-				   .takes = takes};
-	sim_set_picker(t.sim, &t.picker);
+	t.scheduler = (struct scheduler){.knows = knows,
+					 .pick = pick,
+					 .enables = enables,
+					 .touched = touched,
+					 .gives = gives,
+					 .takes = takes};
+	sim_set_scheduler(t.sim, &t.scheduler);
 	pmem_watch(t.pm);
 	for (unsigned i = 0; i < t.threads; i++)
 		sim_spawn(t.sim, HOST_SERVER, names[i], thread, (void *)(uintptr_t)i);

@@ -109,7 +109,7 @@ static void run(unsigned machine, void (*task)(void *), const struct tracer_step
 	enum sim_end end = sim_run(w.sim[machine]);
 	ck_assert_msg(end == SIM_IDLE, "step %s: the simulation ended with %d %s", step->name,
 		      (int)end, sim_fault(w.sim[machine], NULL));
-	pmem_settle(w.pm[machine]);
+	pmem_commit_pending(w.pm[machine]);
 }
 
 /* Bytes of machine 0's slot that changed, and how many of them a version holds. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_TRACER_SUBJECT_H
-#define TM_TRACER_SUBJECT_H
+#ifndef TM_TESTS_TRACER_SUBJECT_H
+#define TM_TESTS_TRACER_SUBJECT_H
 /*
  * Store code for test_tracer.c: each step has a slot of PM of its own, writes it in one
  * way and reads it in one way. Compiled several times, as stores are, by each compiler

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * core/provider/base/long_copy.c: whatever the alignment and the length, and whichever way is taken, all
- * bytes arrive and none around them changes. Both ways are taken within 64 copies.
+ * core/provider/base/long_copy.c: whatever the alignment and the length, and whichever way is
+ * taken, all bytes arrive and none around them changes. Both ways are taken within 64 copies.
  */
 #include <check.h>
 #include <stdlib.h>

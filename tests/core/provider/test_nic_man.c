@@ -184,7 +184,7 @@ START_TEST(wrong_value)
 	make_qp(&b, IBV_QPT_RC);
 	go(&a, &b, value->from);
 	attr = attr_to(&a, &b, value->from + 1);
-	for (unsigned i = 0; i < WAYS; i++)
+	for (unsigned i = 0; i < FAILURE_MODES; i++)
 		if (ways[i].type == IBV_QPT_RC && ways[i].to == attr.qp_state)
 			mask |= ways[i].mask;
 	memcpy((char *)&attr + value->field, &value->wrong, value->size);
@@ -1060,7 +1060,8 @@ START_TEST(many_reads)
 	go(&a, &b, IBV_QPS_RTR);
 	attr = attr_to(&a, &b, IBV_QPS_RTS);
 	attr.max_rd_atomic = 1;
-	ck_assert_int_eq(ibv_modify_qp(a.qp, &attr, ways[WAYS - 1].mask | IBV_QP_STATE), 0);
+	ck_assert_int_eq(ibv_modify_qp(a.qp, &attr, ways[FAILURE_MODES - 1].mask | IBV_QP_STATE),
+			 0);
 	for (unsigned i = 0; i < WR; i++)
 		op(i % 2 ? IBV_WR_ATOMIC_FETCH_AND_ADD : IBV_WR_RDMA_READ, 8, i, SIGNALED);
 	for (unsigned i = 0; i < WR; i++)
@@ -1399,7 +1400,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, transition, 0, WAYS);
+	tcase_add_loop_test(tc, transition, 0, FAILURE_MODES);
 	tcase_add_loop_test(tc, wrong_value, 0, COUNT(values));
 	tcase_add_test(tc, drained);
 	tcase_add_test(tc, limits);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * XRC domains that several processes of a host share (core/provider/link/xrc_relay.c), on each link, with and
- * without faults.
+ * XRC domains that several processes of a host share (core/provider/link/xrc_relay.c), on each
+ * link, with and without faults.
  *
  * The test sends. Each of the others is a child that has a domain of a file, a shared receive queue
  * in it and a target, does what it is told, and tells what came of it. Messages go to the queue of

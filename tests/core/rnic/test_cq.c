@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Completion queues of the soft RNIC, as far as they are more than ibv_poll_cq()
- * (tests/core/rnic/test_rnic.c): what arms a queue and what makes an event of it, asynchronous events,
- * iterating polls, resizing, overruns, timestamps.
+ * (tests/core/rnic/test_rnic.c): what arms a queue and what makes an event of it, asynchronous
+ * events, iterating polls, resizing, overruns, timestamps.
  */
 #include "core/rnic/objects/device.h"
 #include "core/rnic/objects/qp.h"

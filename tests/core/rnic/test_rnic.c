@@ -1681,8 +1681,8 @@ END_TEST
 
 static char story[4096];
 
-static void teller(void *arg, const struct sim *world, const struct actor *who, uintptr_t pc,
-		   const struct told *about, const char *text)
+static void tracer(void *arg, const struct sim *world, const struct actor *who, uintptr_t pc,
+		   const struct traced *about, const char *text)
 {
 	(void)about;
 	size_t at = strlen(story);
@@ -1703,7 +1703,7 @@ static unsigned story_answer(const struct choice_point *at, unsigned n)
 
 static void story_body(void)
 {
-	sim_set_teller(sim, teller, NULL);
+	sim_set_tracer(sim, tracer, NULL);
 	op(&a, IBV_WR_RDMA_WRITE, 0, 128, &b, 64, 1, IBV_SEND_SIGNALED);
 	expect(a.scq, 1, IBV_WC_SUCCESS);
 	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, BUF, 2, IBV_SEND_SIGNALED);
@@ -1749,7 +1749,7 @@ static unsigned check_names(const struct choice_point *at, unsigned n)
 		ck_assert_uint_eq(at->op.client, 1);
 		ck_assert_uint_eq(at->op.kind, OP_PUT);
 		ck_assert_uint_eq(at->op.nth, 2);
-		ck_assert_uint_eq(at->visit, 1);
+		ck_assert_uint_eq(at->occurrence, 1);
 		ck_assert_uint_eq(at->a, (unsigned)++requests);
 		ck_assert_uint_eq(at->b, 1);
 		ck_assert_uint_eq(at->c, 1);
@@ -1782,7 +1782,7 @@ static void settle(void *arg)
 	strcat(story, "stored\n");
 }
 
-static void expect_poll(unsigned nth, unsigned visit)
+static void expect_poll(unsigned nth, unsigned occurrence)
 {
 	const struct actor *actor = sim_actor(sim);
 	struct op_label before = actor->op;
@@ -1791,7 +1791,7 @@ static void expect_poll(unsigned nth, unsigned visit)
 	ck_assert_int_eq(ibv_poll_cq(b.rcq, 4, wc), 1);
 	ck_assert_uint_eq(wc[0].wr_id, nth);
 	ck_assert_uint_eq(actor->op.nth, nth);
-	ck_assert_uint_eq(actor->visit, visit);
+	ck_assert_uint_eq(actor->occurrence, occurrence);
 	ck_assert(!stored && op_label_equal(stored_for, before));
 }
 
@@ -1809,7 +1809,7 @@ static void takes_messages(void *arg)
 static void sends_messages(void)
 {
 	struct op_label put = {.client = 1, .kind = OP_PUT};
-	sim_set_teller(sim, teller, NULL);
+	sim_set_tracer(sim, tracer, NULL);
 	sim_set_settle(sim, settle, NULL);
 	ck_assert_int_eq(sim_spawn(sim, HOST_SERVER, "", takes_messages, NULL), 0);
 	for (put.nth = 1; put.nth <= 2; put.nth++) {

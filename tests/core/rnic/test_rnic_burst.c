@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A link that holds so many packets only (core/rnic/transport/link.h, burst): what is under way stays below
- * that, a READ is asked for in parts, each of which ends where it did before when it is asked for
- * again, and READs, WRITEs and atomics of random sizes bring the right bytes over a link that
- * loses, doubles and reorders. Also who is not a queue pair's peer.
+ * A link that holds so many packets only (core/rnic/transport/link.h, burst): what is under way
+ * stays below that, a READ is asked for in parts, each of which ends where it did before when it is
+ * asked for again, and READs, WRITEs and atomics of random sizes bring the right bytes over a link
+ * that loses, doubles and reorders. Also who is not a queue pair's peer.
  */
 #include "core/rnic/objects/device.h"
 #include "core/rnic/transport/link.h"

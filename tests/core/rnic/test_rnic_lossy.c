@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A link that is known to be lossy (core/rnic/transport/link.h, core/rnic/transport/loss_recovery.c). A gate before the
- * simulation's link loses, or holds back, just the packets that a test names, and counts what
- * passes: how much is sent for a loss, for packets that changed places, for a lost end, and how
- * soon. What an ending peer still says. Then everything at random, and the right bytes.
+ * A link that is known to be lossy (core/rnic/transport/link.h,
+ * core/rnic/transport/loss_recovery.c). A gate before the simulation's link loses, or holds back,
+ * just the packets that a test names, and counts what passes: how much is sent for a loss, for
+ * packets that changed places, for a lost end, and how soon. What an ending peer still says. Then
+ * everything at random, and the right bytes.
  */
 #include "core/rnic/objects/device.h"
 #include "core/rnic/transport/link.h"

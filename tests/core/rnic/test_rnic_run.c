@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs (core/rnic/transport/packet.h): which packets go together, and what a link that has runs and one that
- * takes them apart make of the same requests, also where packets are lost, doubled and reordered. A
- * run whose length is not that of its packets is refused.
+ * Runs (core/rnic/transport/packet.h): which packets go together, and what a link that has runs and
+ * one that takes them apart make of the same requests, also where packets are lost, doubled and
+ * reordered. A run whose length is not that of its packets is refused.
  */
 #include "core/rnic/objects/device.h"
 #include "core/rnic/transport/link.h"

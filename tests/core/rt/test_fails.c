@@ -276,7 +276,7 @@ static void start(const uint8_t *image)
 					   .verbs = rnic_open(r.net, c, c ? NULL : r.pm),
 					   .pm = c ? NULL : pmem_base(r.pm),
 					   .pm_len = c ? 0 : r.setup.pm_len};
-	sim_set_fuel(r.sim, 60000000);
+	sim_set_step_budget(r.sim, 60000000);
 	sim_at(r.sim, 300 * S, give_up, NULL);
 	r.ended = r.calls = 0;
 	r.boots++;

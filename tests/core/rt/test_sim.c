@@ -469,7 +469,7 @@ static void endless_burning(void *arg)
 {
 	(void)arg;
 	for (;;)
-		sim_burn(sim);
+		sim_spend_step(sim);
 }
 
 static void endless_event(struct sim *s, void *arg)
@@ -482,13 +482,13 @@ static void endless_events(void *arg)
 	sim_at(sim, 0, endless_event, arg);
 }
 
-START_TEST(fuel)
+START_TEST(step_budget)
 {
 	static void (*const endless[])(void *) = {endless_steps, endless_yields, endless_burning,
 						  endless_events};
 	for (unsigned i = 0; i < 4; i++) {
 		sim_reset(sim, NULL);
-		sim_set_fuel(sim, 10000);
+		sim_set_step_budget(sim, 10000);
 		spawn("", endless[i], NULL);
 		ck_assert_int_eq(sim_run(sim), SIM_FUEL);
 	}
@@ -1194,22 +1194,22 @@ START_TEST(labels_and_visits)
 	const struct op_label put1 = {1, OP_PUT, 1}, put2 = {1, OP_PUT, 2}, other = {2, OP_GET, 1};
 	struct actor actor;
 	actor_init(&actor, "server");
-	ck_assert_uint_eq(actor.visit, 1);
+	ck_assert_uint_eq(actor.occurrence, 1);
 	actor_label(&actor, put1);
-	ck_assert_uint_eq(actor.visit, 1);
+	ck_assert_uint_eq(actor.occurrence, 1);
 	actor.count[COUNT_STEP + STEP_STORE] = 5;
 	actor_label(&actor, other); /* between two requests of put1 */
-	ck_assert_uint_eq(actor.visit, 1);
+	ck_assert_uint_eq(actor.occurrence, 1);
 	ck_assert_uint_eq(actor.count[COUNT_STEP + STEP_STORE], 0);
 	actor_label(&actor, put1);
-	ck_assert_uint_eq(actor.visit, 2);
+	ck_assert_uint_eq(actor.occurrence, 2);
 	ck_assert(op_label_equal(actor.op, put1));
 	actor_label(&actor, put1);
-	ck_assert_uint_eq(actor.visit, 3);
+	ck_assert_uint_eq(actor.occurrence, 3);
 	actor_label(&actor, put2);
-	ck_assert_uint_eq(actor.visit, 1);
+	ck_assert_uint_eq(actor.occurrence, 1);
 	actor_label(&actor, other);
-	ck_assert_uint_eq(actor.visit, 2);
+	ck_assert_uint_eq(actor.occurrence, 2);
 	actor_init(&actor, "a name that is far too long for an actor");
 	ck_assert_str_eq(actor.name, "a name that is far too ");
 }
@@ -1223,7 +1223,7 @@ START_TEST(keys_of_choice_points)
 	actor_init(&one, "c1");
 	actor_init(&two, "c2");
 	const struct choice_point base = {
-		.who = &one, .op = {1, OP_PUT, 1}, .visit = 1, .a = 1, .b = 1, .c = 1};
+		.who = &one, .op = {1, OP_PUT, 1}, .occurrence = 1, .a = 1, .b = 1, .c = 1};
 	struct choice_point at = base;
 	keys[n++] = choice_key(&at);
 #define WITH(field, value) \
@@ -1239,8 +1239,8 @@ START_TEST(keys_of_choice_points)
 	WITH(op.kind, OP_GET);
 	WITH(op.nth, 2);
 	WITH(op.nth, 0x101);
-	WITH(visit, 2);
-	WITH(visit, 0x101);
+	WITH(occurrence, 2);
+	WITH(occurrence, 0x101);
 	for (unsigned bit = 1; bit < 32; bit += 15) {
 		WITH(a, 1u << bit);
 		WITH(b, 1u << bit);
@@ -1260,8 +1260,8 @@ END_TEST
 
 /* --- the story --- */
 
-static void teller(void *arg, const struct sim *s, const struct actor *who, uintptr_t pc,
-		   const struct told *about, const char *text)
+static void tracer(void *arg, const struct sim *s, const struct actor *who, uintptr_t pc,
+		   const struct traced *about, const char *text)
 {
 	(void)about;
 	(void)s;
@@ -1273,14 +1273,14 @@ START_TEST(telling)
 	char told[100] = "";
 	struct actor actor;
 	actor_init(&actor, "c1");
-	ck_assert(!sim_telling(sim));
-	sim_tell(sim, &actor, 5, "x%d", 1);
-	sim_set_teller(sim, teller, told);
-	ck_assert(sim_telling(sim));
-	sim_tell(sim, &actor, 6, "x%d", 2);
+	ck_assert(!sim_tracing(sim));
+	sim_trace(sim, &actor, 5, "x%d", 1);
+	sim_set_tracer(sim, tracer, told);
+	ck_assert(sim_tracing(sim));
+	sim_trace(sim, &actor, 6, "x%d", 2);
 	ck_assert_str_eq(told, "c1 6 x2");
 	sim_reset(sim, NULL);
-	ck_assert(!sim_telling(sim));
+	ck_assert(!sim_tracing(sim));
 }
 END_TEST
 
@@ -1319,7 +1319,7 @@ static void add_ending(Suite *suite)
 	tcase_add_test(tc, stop_in_step_and_continue);
 	tcase_add_test(tc, stop_by_task_and_continue);
 	tcase_add_test(tc, abandon);
-	tcase_add_test(tc, fuel);
+	tcase_add_test(tc, step_budget);
 	tcase_add_test(tc, faults_end_the_run);
 	tcase_add_test(tc, power_fails_in_a_task);
 	tcase_add_test(tc, power_fails_in_an_event);
