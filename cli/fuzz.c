@@ -751,15 +751,13 @@ int fuzz_main(int argc, char **argv)
 {
 	struct arguments a = {.out = "traces", .options = campaign_default, .one_config = true};
 	struct campaign c = {0};
-	const char *mistake;
 	bool made = false;
 	a.options.jobs = arguments_jobs();
 	int status = arguments_parse(&a, &command, argc, argv);
 	if (status >= 0)
 		return status;
-	unsigned line = expect_mistake(&mistake);
-	if (line)
-		return fail(EXIT_INTERNAL, "scenarios/expected.txt:%u: %s", line, mistake);
+	if (expect_mistake())
+		return fail(EXIT_INTERNAL, "%s", expect_mistake());
 	c.config = calloc(MAX_CONFIGS, sizeof(*c.config));
 	status = c.config ? arguments_configs(&a, &c) : no_memory();
 	if (!status)

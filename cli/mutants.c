@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "checker/hunt/mutants.h"
+#include "checker/judge/expect.h"
 #include "checker/judge/names.h"
 #include "checker/explore/pool.h"
 #include "cli/cli.h"
@@ -91,17 +92,18 @@ static void print_where(const struct mutant *m, const struct mutant_result *r)
 /* What a blind tester misses. */
 static void print_blind(const struct mutant *m, const struct mutant_result *r)
 {
-	const struct canary *c = m->canary;
+	const struct expect_canary *c = m->canary;
 	printf("  %-9s %-22s ", m->part, m->name);
-	if (!r->found)
+	if (!c)
+		printf("NOT NOTICED: no store has a canary for it\n");
+	else if (!r->found)
 		printf("NOT NOTICED: %s %s is found as ever\n", c->store, c->variant);
 	else if (m->bug == OWN_SHRINK_ANY)
 		printf("%s %s: the shrunk trace breaks another contract\n", c->store, c->variant);
 	else
-		printf("%s %s%s%s%s is missed in %" PRIu64 " runs, %" PRIu64
+		printf("%s %s%s%s is missed in %" PRIu64 " runs, %" PRIu64
 		       " states (else %s, %s%s%s)\n",
-		       c->store, c->variant, c->knob ? ", " : "", c->knob ? c->knob : "",
-		       c->knob ? (!strcmp(c->value, "off") ? "=off" : "=on") : "", r->runs,
+		       c->store, c->variant, c->knob ? ", " : "", c->knob ? c->knob : "", r->runs,
 		       r->states, contract_name(r->contract), r->workload,
 		       r->hardware[0] ? ", " : "", r->hardware);
 }
@@ -258,7 +260,7 @@ static bool rests_on(const struct mutant *m, const struct mutant *control)
 	case MUTANT_MODEL:
 		return true;
 	case MUTANT_BLIND:
-		return !strcmp(m->canary->store, control->part);
+		return m->canary && !strcmp(m->canary->store, control->part);
 	default:
 		return false;
 	}
