@@ -202,7 +202,7 @@ static void arrange(struct cpu_buffer *cpu, unsigned k)
 	struct kept *kept = sim_alloc(sim, sizeof(*kept));
 	*kept = (struct kept){cpu, cpu->next - 1};
 	entry_at(cpu, kept->number)->held = true;
-	sim_hold(sim, CHAIN_OTHER, k, 0, fire_kept, kept);
+	sim_delay(sim, CHAIN_OTHER, k, 0, fire_kept, kept);
 }
 
 /* The oldest entry leaves because there is no room, or because its CPU cannot wait. */

@@ -90,7 +90,7 @@ struct sim {
 	struct task *running; /* NULL in the scheduler and in events */
 	struct task *ready[SIM_TASKS];
 	unsigned ready_first, ready_len;
-	struct held held[SIM_HOLDS];
+	struct held held[SIM_DELAYS];
 	unsigned holds;
 	uint64_t rest_at; /* when the latest of them goes on, at the latest */
 	bool stopping, anywhere, calls_fail;
@@ -562,7 +562,7 @@ static void sleep_until_woken(struct sim *sim, uint64_t fallback_ns)
 
 static void let_go(struct sim *sim, struct held *held);
 
-static void fire_held(struct sim *sim, void *arg)
+static void fire_delayed(struct sim *sim, void *arg)
 {
 	struct held *held = arg;
 	if (held->over)
@@ -577,52 +577,52 @@ static void let_go(struct sim *sim, struct held *held)
 		return;
 	held->let_go = true;
 	if (!held->task)
-		push(sim, 0, sim->now, fire_held, held, 0);
+		push(sim, 0, sim->now, fire_delayed, held, 0);
 	else if (held->task->asleep && held->task->sleep == held->sleep)
 		make_ready(sim, held->task);
 }
 
 /* A record of the hold k; *due: when it ends at the latest. NULL: no room, it ends then and not
  * before. */
-static struct held *new_held(struct sim *sim, unsigned k, uint64_t *due)
+static struct held *new_delayed(struct sim *sim, unsigned k, uint64_t *due)
 {
-	if (k == HOLD_SWITCH)
+	if (k == DELAY_SWITCH)
 		for (unsigned i = 0; i < sim->holds; i++)
 			let_go(sim, &sim->held[i]);
 	*due = (sim->rest_at > sim->now ? sim->rest_at : sim->now) + REST_NS;
 	sim->rest_at = *due;
-	if (sim->holds == SIM_HOLDS)
+	if (sim->holds == SIM_DELAYS)
 		return NULL;
 	struct held *held = &sim->held[sim->holds++];
 	*held = (struct held){0};
 	return held;
 }
 
-uint64_t sim_hold(struct sim *sim, uint64_t chain, unsigned k, uint64_t delay_ns, sim_fn *fn,
-		  void *arg)
+uint64_t sim_delay(struct sim *sim, uint64_t chain, unsigned k, uint64_t delay_ns, sim_fn *fn,
+		   void *arg)
 {
-	uint64_t due = sim->now + delay_ns + (k < HOLD_REST ? hold_ns(k) : 0);
-	struct held *held = k < HOLD_REST ? NULL : new_held(sim, k, &due);
+	uint64_t due = sim->now + delay_ns + (k < DELAY_QUIESCENCE ? choice_delay_ns(k) : 0);
+	struct held *held = k < DELAY_QUIESCENCE ? NULL : new_delayed(sim, k, &due);
 	if (!held) {
 		push(sim, chain, due, fn, arg, 0);
 		return due;
 	}
 	held->fn = fn;
 	held->arg = arg;
-	push(sim, chain, due, fire_held, held, 0);
+	push(sim, chain, due, fire_delayed, held, 0);
 	return due;
 }
 
 /* The current task stands still. */
-static void hold_task(struct sim *sim, unsigned k)
+static void delay_task(struct sim *sim, unsigned k)
 {
 	struct task *task = sim->running;
 	uint64_t due;
-	if (k < HOLD_REST) {
-		sim_sleep(sim, hold_ns(k));
+	if (k < DELAY_QUIESCENCE) {
+		sim_sleep(sim, choice_delay_ns(k));
 		return;
 	}
-	struct held *held = new_held(sim, k, &due);
+	struct held *held = new_delayed(sim, k, &due);
 	if (held) {
 		held->task = task;
 		held->sleep = task->sleep;
@@ -643,7 +643,7 @@ bool sim_let_go(struct sim *sim)
 	return false;
 }
 
-uint32_t sim_held(const struct sim *sim, bool *any)
+uint32_t sim_delayed(const struct sim *sim, bool *any)
 {
 	uint32_t held = 0;
 	*any = false;
@@ -659,7 +659,8 @@ uint32_t sim_held(const struct sim *sim, bool *any)
 void sim_sleep(struct sim *sim, uint64_t ns)
 {
 	sim->running->idles = 0; /* a completion does not end a sleep */
-	sleep_until_woken(sim, ns < hold_ns(HOLD_FOREVER) ? ns : hold_ns(HOLD_FOREVER));
+	sleep_until_woken(
+		sim, ns < choice_delay_ns(DELAY_FOREVER) ? ns : choice_delay_ns(DELAY_FOREVER));
 }
 
 void sim_idle_on(struct sim *sim, const void *key)
@@ -730,14 +731,14 @@ static void hold_at_step(struct sim *sim, enum step_kind kind, uint32_t nth)
 				  .occurrence = task->actor.occurrence,
 				  .a = kind,
 				  .b = nth};
-	unsigned k = sim_choose(sim, &at, task->host == HOST_SERVER ? HOLDS : HOLDS + 1);
-	if (k == HOLD_FOREVER) {
+	unsigned k = sim_choose(sim, &at, task->host == HOST_SERVER ? DELAYS : DELAYS + 1);
+	if (k == DELAY_FOREVER) {
 		kill_tasks(sim, task->host);
 		if (sim->death)
 			sim->death(sim->death_arg, task->host);
 	}
 	if (k)
-		hold_task(sim, k);
+		delay_task(sim, k);
 }
 
 /* Stores take thousands of steps at which nothing is due and nobody is asked. */
@@ -771,7 +772,7 @@ void sim_begin(struct sim *sim)
 				  .b = ++task->actor.count[COUNT_STEP + STEP_BEGIN]};
 	unsigned k = sim_choose(sim, &at, 1);
 	if (k)
-		hold_task(sim, k);
+		delay_task(sim, k);
 }
 
 /* --- a scheduler in the clock's place --- */

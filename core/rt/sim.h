@@ -69,11 +69,11 @@ typedef void sim_fn(struct sim *sim, void *arg);
 void sim_at(struct sim *sim, uint64_t delay_ns, sim_fn *fn, void *arg);
 void sim_in_chain(struct sim *sim, uint64_t chain, uint64_t delay_ns, sim_fn *fn, void *arg);
 
-/* The same when choose() said "held for hold k" (0: it did not): `delay` more. When it is due at
+/* The same when choose() said "delay k" (0: it did not): `delay` more. When it is due at
  * the
  * latest. */
-uint64_t sim_hold(struct sim *sim, uint64_t chain, unsigned k, uint64_t delay_ns, sim_fn *fn,
-		  void *arg);
+uint64_t sim_delay(struct sim *sim, uint64_t chain, unsigned k, uint64_t delay_ns, sim_fn *fn,
+		   void *arg);
 
 /*
  * From now on until a reset no clock says what comes next: whenever a task lets others go
@@ -92,10 +92,10 @@ void sim_gives(struct sim *sim, const void *thing, uint64_t nth);
 void sim_takes(struct sim *sim, const void *thing, uint64_t nth);
 /* The others rest: the first of those held until then goes on. False: nobody is. */
 bool sim_let_go(struct sim *sim);
-/* Which of the run's holds until rest are not over, as bits in the order in which they began (at
- * most SIM_HOLDS are known). *any: somebody is still kept from going on. */
-#define SIM_HOLDS 32
-uint32_t sim_held(const struct sim *sim, bool *any);
+/* Which of the run's delays until quiescence are not over, as bits in the order in which they began
+ * (at most SIM_DELAYS are known). *any: somebody is still kept from going on. */
+#define SIM_DELAYS 32
+uint32_t sim_delayed(const struct sim *sim, bool *any);
 
 /* Start a task on a host. `name` as in rt_spawn(); must outlive the task. */
 int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void *), void *arg);
