@@ -222,12 +222,12 @@ void pmem_save(struct pmem *pm, void *image)
 void pmem_watch(struct pmem *pm)
 {
 	pm->watched = ACCESS_BUDGET;
-	pm->window.burn = 1;
+	pm->window.accesses_left = 1;
 }
 
-void pmem_burnt(struct pmem *pm, const void *addr, size_t len, bool write)
+void pmem_accesses_spent(struct pmem *pm, const void *addr, size_t len, bool write)
 {
-	pm->window.burn = pm->watched ? 1 : ACCESS_BUDGET;
+	pm->window.accesses_left = pm->watched ? 1 : ACCESS_BUDGET;
 	if (pm->watched) {
 		if (!sim_on_stack(pm->sim, addr))
 			sim_touch(pm->sim, write ? TOUCH_DRAM_WRITE : TOUCH_DRAM_READ,
@@ -237,7 +237,7 @@ void pmem_burnt(struct pmem *pm, const void *addr, size_t len, bool write)
 		pm->watched = ACCESS_BUDGET;
 	}
 	if (sim_actor(pm->sim))
-		sim_abandon(pm->sim, SIM_FUEL);
+		sim_abandon(pm->sim, SIM_BUDGET);
 }
 
 void pmem_set_regions(struct pmem *pm, const struct tm_region *regions, unsigned n)

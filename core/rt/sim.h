@@ -27,11 +27,11 @@ struct sim;
 #define HOST_SERVER 0 /* clients are hosts 1, 2, ... */
 
 enum sim_end {
-	SIM_DONE,  /* sim_stop() was called */
-	SIM_IDLE,  /* nothing is left that could run */
-	SIM_FUEL,  /* too many steps: somebody does not terminate */
-	SIM_FAULT, /* store code crashed: bad memory access, abort, failed assert */
-	SIM_POWER  /* the power failed (a choice said so) */
+	SIM_DONE,   /* sim_stop() was called */
+	SIM_IDLE,   /* nothing is left that could run */
+	SIM_BUDGET, /* too many steps: somebody does not terminate */
+	SIM_FAULT,  /* store code crashed: bad memory access, abort, failed assert */
+	SIM_POWER   /* the power failed (a choice said so) */
 };
 
 struct sim *sim_new(void); /* NULL: out of memory */
@@ -49,7 +49,7 @@ enum sim_end sim_run(struct sim *sim);
 void sim_stop(struct sim *sim, enum sim_end end);
 /* From a task: the same, and the task never returns. */
 _Noreturn void sim_abandon(struct sim *sim, enum sim_end end);
-/* Steps (hooked accesses, events) until SIM_FUEL. Set at reset to a large number. */
+/* Steps (hooked accesses, events) until SIM_BUDGET. Set at reset to a large number. */
 void sim_set_step_budget(struct sim *sim, uint64_t steps);
 /* After SIM_FAULT: what happened ("segmentation fault", "assert(x) failed") and where (code address
  * or 0). */
