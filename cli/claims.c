@@ -15,7 +15,8 @@
 #include "checker/judge/names.h"
 #include "checker/explore/pool.h"
 #include "checker/trace/trace.h"
-#include "cli/claims.h"
+#include "report/claims_report.h"
+#include "report/output.h"
 #include "cli/cli.h"
 
 /* What one process does at a time: a workload of a case; of a case that must fail, all of them. */
@@ -150,9 +151,7 @@ static int write_trace(struct claims_run *r, struct run_case *c)
 			  contract) < 0)
 		status = fail(EXIT_INTERNAL, "out of memory");
 	if (!status && !r->report.options->no_traces) {
-		signals_hold();
-		error = trace_save(name, &s, &path, (int)c->result.contract, c->text);
-		signals_release();
+		error = save_trace(name, &s, &path, (int)c->result.contract, c->text);
 		if (error)
 			status = fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s: %s", name,
 				      strerror(-error));
@@ -206,7 +205,7 @@ static int run_claims(const struct claims_options *o, const struct claim *const 
 		r.report.seconds = clock_seconds() - r.started;
 		claims_print(&r.report);
 		if (o->json && !status)
-			status = claims_json(&r.report);
+			status = saved(o->json, claims_json(&r.report, o->json));
 	}
 	for (unsigned i = 0; i < r.report.n; i++) {
 		enum claim_verdict v = claim_judge(r.report.cases[i].test,

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "checker/hunt/sensitivity.h"
 #include "checker/judge/names.h"
-#include "cli/claims.h"
+#include "report/claims_report.h"
 #include "cli/cli.h"
 
 #define INDENT 37

@@ -2,12 +2,12 @@
 #ifndef TM_CLI_CLI_H
 #define TM_CLI_CLI_H
 /*
- * The command line: a file per sub-command, and what they share: bad input
- * (input.c), files that are written (output.c), the terminal and signals (terminal.c). docs/cli.md
- * is the manual.
+ * The command line: a file per sub-command, and what they share: bad input (input.c), files that
+ * are written (output.c), signals (signals.c). docs/cli.md is the manual.
  */
 #include <stdbool.h>
 #include <stdio.h>
+#include "report/terminal.h"
 
 enum {
 	EXIT_HELD,
@@ -48,9 +48,7 @@ int cut_main(int argc, char **argv);
 /* tidemark replay of what tidemark examine wrote down (checker/live/crash_bundle.h). */
 int replay_artefact(const char *path, bool quiet);
 
-/* The program's name as it was called, for commands that are printed. */
-extern const char *program;
-/* All words of the call, NULL behind them. */
+/* All words of the call, NULL after them. */
 extern char **arguments;
 
 /* --- input.c --- */
@@ -71,8 +69,6 @@ struct option;
 int read_options(const char *command, const struct option *options, int argc, char **argv,
 		 void (*help)(void), bool (*take)(void *arg, int option, const char *value),
 		 void *arg);
-/* Print a character of text; what XML and HTML give a meaning is escaped. */
-void put_escaped(FILE *out, unsigned char c);
 /* A whole number from lo to hi, or a message and false. */
 bool number_option(const char *name, const char *text, unsigned long long lo, unsigned long long hi,
 		   unsigned long long *out);
@@ -113,37 +109,19 @@ int soft_rnic_if_asked(const char *device);
 
 /* --- output.c --- */
 
-struct campaign_config;
-
-/* Can this file be written? Asked before the work, not after: 0, or the status behind a message. */
+/* Can this file be written? Asked before the work, not after: 0, or the status after a message. */
 int check_output(const char *what, const char *path);
 /* The same of a folder for files. *made: it did not exist, and was made. */
 int check_folder(const char *what, const char *dir, bool *made);
-/* DIR/STORE-VARIANT-CONFIGURATION-CONTRACT and `tail`, to be freed. 0 or -ENOMEM. */
-int trace_path(const struct campaign_config *cfg, unsigned contract, const char *dir,
-	       const char *tail, char **name);
-/* A file as `write` makes it, which returns 0 or -errno. 0 or -errno; nothing partial is left
- * behind, unless `path` is no plain file and is written as it stands. */
-int save_file(const char *path, int (*write)(FILE *out, const void *arg), const void *arg);
+/* What became of writing a file, 0 or -errno: 0, or the status after a message. */
+int saved(const char *path, int error);
 
-/* --- terminal.c --- */
+/* --- signals.c --- */
 
-/* Colours on this stream? A terminal, and NO_COLOR is not set. */
-bool colours(FILE *stream);
-/* One line on stderr that changes; nothing unless that is a terminal. NULL: take it away. */
-void progress_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Full disks and closed pipes are errors of a write; children end with their parent. */
 void signals_begin(void);
 /* Interruptions go to `handler`, once; after it, and with NULL from now on, they end the program
  * again. */
 void signals_catch(void (*handler)(int));
-/* Between the two nobody interrupts, so that no half-written file is left. */
-void signals_hold(void);
-void signals_release(void);
-/* Text between `indent` and column 100; the cursor is at `indent`. Ends the line. */
-void print_wrapped(unsigned indent, const char *text);
-/* A word of a command, quoted for the shell if it must be. */
-void print_word(const char *word);
-void write_word(FILE *out, const char *word);
 
 #endif

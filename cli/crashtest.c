@@ -14,6 +14,7 @@
 #include "checker/trace/trace.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
+#include "report/output.h"
 #include "report/report.h"
 
 /* --- traces --- */
@@ -26,12 +27,9 @@ static int write_case(const struct campaign_config *cfg, const struct minimized_
 	if (number)
 		snprintf(tail, sizeof(tail), "-%u", number + 1);
 	int error = trace_path(cfg, contract, dir, tail, &one->trace);
-	if (!error) {
-		signals_hold();
-		error = trace_save(one->trace, &found->setup, &found->path, (int)contract,
+	if (!error)
+		error = save_trace(one->trace, &found->setup, &found->path, (int)contract,
 				   found->text);
-		signals_release();
-	}
 	if (!error)
 		return 0;
 	fail(EXIT_USAGE, "%s: %s", one->trace ? one->trace : dir, strerror(-error));

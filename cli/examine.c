@@ -13,6 +13,7 @@
 #include "checker/live/crash_bundle.h"
 #include "checker/judge/names.h"
 #include "cli/cli.h"
+#include "report/output.h"
 #include "report/report.h"
 
 #define HISTORIES 4096

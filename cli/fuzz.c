@@ -22,6 +22,7 @@
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "report/junit.h"
+#include "report/output.h"
 #include "report/report.h"
 
 #define DEFAULT_SECONDS 60
@@ -241,9 +242,7 @@ static int rerun_all(struct session *s)
 		printf("  %s: ", s->rerun[i].trace);
 		print_wrapped(4, s->rerun[i].why);
 		fputs("    ", stdout);
-		print_word(program);
-		fputs(" replay ", stdout);
-		print_word(s->rerun[i].trace);
+		print_replay(s->rerun[i].trace);
 		putchar('\n');
 	}
 	return 0;
@@ -354,9 +353,7 @@ static int save_case(struct turn *t, struct known *k, const struct setup *setup,
 	snprintf(tail, sizeof(tail), "-%08x", (unsigned)(hash >> 32));
 	if (trace_path(t->config, k->fingerprint.contract, s->a->out, tail, &k->trace))
 		return no_memory();
-	signals_hold();
-	int error = trace_save(k->trace, setup, path, (int)k->fingerprint.contract, k->text);
-	signals_release();
+	int error = save_trace(k->trace, setup, path, (int)k->fingerprint.contract, k->text);
 	return error ? fail(EXIT_USAGE, "%s: %s", k->trace, strerror(-error)) : 0;
 }
 
@@ -501,9 +498,7 @@ static void print_known(const struct known *k)
 	if (!k->trace)
 		return;
 	printf("%9s", "");
-	print_word(program);
-	fputs(" replay ", stdout);
-	print_word(k->trace);
+	print_replay(k->trace);
 	if (k->is_new)
 		printf("   (%u operation%s, %u deviation%s)", k->operations,
 		       k->operations == 1 ? "" : "s", k->deviations, k->deviations == 1 ? "" : "s");

@@ -7,7 +7,7 @@
  * in memory in which each unit has a place of its own. Units are printed in the order of the
  * command line, each as soon as those before it are.
  */
-#include "cli/litmus.h"
+#include "report/litmus_report.h"
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -415,7 +415,10 @@ static int run_job(struct litmus_job *job)
 	int status = run_tests(job);
 	if (!status) {
 		litmus_summary(job);
-		status = litmus_save(job);
+		if (job->json_path)
+			status = saved(job->json_path, litmus_json(job, job->json_path));
+		if (!status && job->junit_path)
+			status = saved(job->junit_path, junit_save(&job->junit, job->junit_path));
 	}
 	return status ? status : exit_status(job);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "cli/cli.h"
-#include "cli/litmus.h"
+#include "report/litmus_report.h"
 
 #define FILE_MAX (1u << 20) /* bytes: a longer file is none of ours */
 

@@ -7,7 +7,6 @@
 #include "cli/cli.h"
 #include "core/live/live_fails.h"
 
-const char *program = "tidemark";
 char **arguments;
 
 static const struct command {

@@ -236,11 +236,8 @@ static int write_json(const struct hunt *h)
 	for (unsigned i = 0; i < h->mutants && !error; i++)
 		if (json_array_append_new(all, mutant_json(&h->mutant[i], &h->answer[i].result)))
 			error = -ENOMEM;
-	if (!error) {
-		signals_hold();
+	if (!error)
 		error = json_save(all, h->json);
-		signals_release();
-	}
 	json_decref(all);
 	return error ? fail(EXIT_USAGE, "%s: %s", h->json, strerror(-error)) : 0;
 }

@@ -7,6 +7,7 @@
 #include "checker/live/crash_bundle.h"
 #include "cli/cli.h"
 #include "report/event_trace.h"
+#include "report/output.h"
 
 static void help(void)
 {

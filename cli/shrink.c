@@ -3,8 +3,9 @@
 #include "checker/trace/shrink.h"
 #include <errno.h>
 #include <string.h>
-#include "cli/cli.h"
 #include "checker/trace/trace.h"
+#include "cli/cli.h"
+#include "report/output.h"
 
 static void progress(void *arg, unsigned operations, unsigned deviations)
 {
@@ -29,9 +30,7 @@ static int shrink_trace(struct trace *t, const char *in, const char *out, bool q
 	}
 	if (error)
 		return fail(EXIT_INTERNAL, "%s: %s", in, strerror(-error));
-	signals_hold();
-	error = trace_save(out, &t->setup, &t->deviations, t->contract, text);
-	signals_release();
+	error = save_trace(out, &t->setup, &t->deviations, t->contract, text);
 	if (error)
 		return fail(EXIT_USAGE, "%s: %s", out, strerror(-error));
 	printf("%s: %u operations, %u deviations (was %u, %u)\n", out, workload_ops(&t->setup.w),

@@ -113,9 +113,7 @@ static void print_broken(const struct soak *k, uint64_t round, const struct answ
 	printf("%s BROKEN in round %" PRIu64 ": %s (%s), workload %s\n       %s\n       ",
 	       contract_name(r->contract), round, r->store,
 	       r->hardware[0] ? r->hardware : "default hardware", r->workload, r->text);
-	print_word(program);
-	fputs(" replay ", stdout);
-	print_word(a->trace);
+	print_replay(a->trace);
 	printf("   (%u operations, %u deviations)\n       again: ", r->operations, r->deviations);
 	print_word(program);
 	printf(" soak --seed %" PRIu64 " --first %" PRIu64 " --rounds 1", k->options.seed, round);

@@ -4,7 +4,8 @@
  * each way in which one is not sound, and compare with what the papers' tables say. The same
  * for one kind of hardware, as advice: taxonomy_advise.c.
  */
-#include "cli/taxonomy.h"
+#include "report/output.h"
+#include "report/taxonomy_report.h"
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -323,11 +324,11 @@ static int report(struct taxonomy_report *r, struct taxonomy *t)
 	else
 		taxonomy_print(r);
 	if (!status && request->json)
-		status = taxonomy_json(r);
+		status = saved(request->json, taxonomy_json(r, request->json));
 	if (!status && request->junit)
-		status = taxonomy_junit(r);
+		status = saved(request->junit, taxonomy_junit(r, request->junit));
 	if (!status && request->pictures)
-		status = taxonomy_pictures(r, request->pictures);
+		status = saved(request->pictures, taxonomy_pictures(r, request->pictures));
 	return status ? status : verdict(r);
 }
 

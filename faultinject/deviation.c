@@ -2,7 +2,7 @@
 /*
  * Deviations as words and back. One line has the form
  *
- *	WHO LABEL POINT: ANSWER		c1 c1.put2 before store 3: hold 500ns
+ *	WHO LABEL POINT: ANSWER		c1 c1.put2 before store 3: delay 500ns
  *	line NAME: VERSION		line log+0x240: version 0 of 2
  *
  * and most kinds of point are one pattern, used in both directions. What is read is
@@ -329,39 +329,45 @@ static int parse_point(struct deviation *d, const char *text)
 static const struct {
 	const char *word;
 	unsigned k;
-} hold_words[] = {{"100ns", 1},
-		  {"500ns", 2},
-		  {"2us", 3},
-		  {"8us", 4},
-		  {"30us", 5},
-		  {"200us", 6},
-		  {"5ms", 7},
-		  {"100ms", 8},
-		  {"for ever", HOLD_FOREVER},
-		  {"until rest", HOLD_REST},
-		  {"and switch", HOLD_SWITCH}};
+} delay_words[] = {{"100ns", 1},
+		   {"500ns", 2},
+		   {"2us", 3},
+		   {"8us", 4},
+		   {"30us", 5},
+		   {"200us", 6},
+		   {"5ms", 7},
+		   {"100ms", 8},
+		   {"for ever", DELAY_FOREVER},
+		   {"until quiescence", DELAY_QUIESCENCE},
+		   {"and switch", DELAY_SWITCH}};
 
-static void print_hold(unsigned k, char *buf, size_t n)
+static void print_delay(unsigned k, char *buf, size_t n)
 {
-	snprintf(buf, n, "hold %s", hold_words[k - 1].word);
+	snprintf(buf, n, "delay %s", delay_words[k - 1].word);
 }
 
-static int parse_hold(const char *text)
+/* Also the words that older versions wrote: "hold" for "delay", "rest" for "quiescence". */
+static int parse_delay(const char *text)
 {
-	for (unsigned i = 0; i < sizeof(hold_words) / sizeof(hold_words[0]); i++)
-		if (!strncmp(text, "hold ", 5) && !strcmp(text + 5, hold_words[i].word))
-			return (int)hold_words[i].k;
+	size_t verb = !strncmp(text, "delay ", 6) ? 6 : !strncmp(text, "hold ", 5) ? 5 : 0;
+	if (!verb)
+		return -1;
+	if (!strcmp(text + verb, "until rest"))
+		return DELAY_QUIESCENCE;
+	for (unsigned i = 0; i < sizeof(delay_words) / sizeof(delay_words[0]); i++)
+		if (!strcmp(text + verb, delay_words[i].word))
+			return (int)delay_words[i].k;
 	return -1;
 }
 
-#define TIMES "100ns 500ns 2us 8us 30us 200us 5ms 100ms \"until rest\" \"and switch\""
+#define TIMES "100ns 500ns 2us 8us 30us 200us 5ms 100ms \"until quiescence\" \"and switch\""
 
 static void print_answer(const struct deviation *d, char *buf, size_t n)
 {
 	switch (d->kind) {
 	case CHOICE_PACKET:
-		if (d->answer >= PACKET_HOLD)
-			print_hold(choice_hold(d->kind, d->answer), buf, n);
+		if (d->answer >= PACKET_DELAY)
+			print_delay(choice_delay(d->kind, d->answer), buf, n);
 		else
 			snprintf(buf, n, "%s", d->answer == PACKET_LOSE ? "lose" : "duplicate");
 		break;
@@ -379,21 +385,21 @@ static void print_answer(const struct deviation *d, char *buf, size_t n)
 		snprintf(buf, n, "fails");
 		break;
 	default:
-		print_hold(d->answer, buf, n);
+		print_delay(d->answer, buf, n);
 	}
 }
 
 static int parse_answer(const struct deviation *d, const char *text, const char **expected)
 {
 	uint32_t k = 0;
-	int hold = parse_hold(text);
+	int delay = parse_delay(text);
 	switch (d->kind) {
 	case CHOICE_PACKET:
-		*expected = "\"lose\", \"duplicate\" or \"hold TIME\"";
-		if (hold > 0)
-			return hold == HOLD_FOREVER
+		*expected = "\"lose\", \"duplicate\" or \"delay TIME\"";
+		if (delay > 0)
+			return delay == DELAY_FOREVER
 				       ? -1
-				       : (int)choice_hold_answer(d->kind, (unsigned)hold);
+				       : (int)choice_delay_answer(d->kind, (unsigned)delay);
 		return !strcmp(text, "lose")	    ? PACKET_LOSE
 		       : !strcmp(text, "duplicate") ? PACKET_DUPLICATE
 						    : -1;
@@ -412,13 +418,13 @@ static int parse_answer(const struct deviation *d, const char *text, const char 
 		*expected = "\"fails\"";
 		return !strcmp(text, "fails") ? 1 : -1;
 	default:
-		*expected = "\"hold TIME\", TIME one of " TIMES;
+		*expected = "\"delay TIME\", TIME one of " TIMES;
 		/* Only a client's task can stop for good: it is dead. */
 		if (d->kind == CHOICE_STEP && d->who[0] == 'c')
-			*expected = "\"hold TIME\", TIME one of " TIMES " \"for ever\"";
-		else if (hold == HOLD_FOREVER)
+			*expected = "\"delay TIME\", TIME one of " TIMES " \"for ever\"";
+		else if (delay == DELAY_FOREVER)
 			return -1;
-		return hold;
+		return delay;
 	}
 }
 

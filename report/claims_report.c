@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "checker/judge/names.h"
-#include "cli/claims.h"
-#include "cli/cli.h"
+#include "report/claims_report.h"
+#include "report/terminal.h"
 #include "report/report.h"
 
 #define INDENT 8
@@ -108,9 +108,7 @@ static void print_remarks(const struct claim *claim)
 static void print_case(const struct run_case *c)
 {
 	enum claim_verdict v = claim_judge(c->test, &c->result);
-	const char *colour = !colours(stdout)	      ? ""
-			     : v == CLAIM_AS_EXPECTED ? "\033[32m"
-						      : "\033[31m";
+	const char *colour = v == CLAIM_AS_EXPECTED ? GREEN : RED;
 	char text[2048];
 	case_text(c->test, text, sizeof(text));
 	printf("%*s", INDENT, "");
@@ -119,13 +117,11 @@ static void print_case(const struct run_case *c)
 	print_field("expected", text);
 	measured_text(c, text, sizeof(text));
 	print_field("measured", text);
-	printf("%*s%s%s%s\n", INDENT + 2, "", colour, verdict_text(v), *colour ? "\033[0m" : "");
+	printf("%*s%s%s%s\n", INDENT + 2, "", paint(colour), verdict_text(v), paint(PLAIN));
 	if (!c->trace)
 		return;
 	printf("%*s", INDENT + 2, "");
-	print_word(program);
-	fputs(" replay ", stdout);
-	print_word(c->trace);
+	print_replay(c->trace);
 	printf("   (%u operation%s, %u deviation%s%s)\n", c->operations,
 	       c->operations == 1 ? "" : "s", c->deviations, c->deviations == 1 ? "" : "s",
 	       c->whole ? "; could not be shrunk" : "");
@@ -184,7 +180,7 @@ static json_t *case_json(const struct run_case *c)
 			 "trace", c->trace ? c->trace : "");
 }
 
-int claims_json(const struct claims_report *r)
+int claims_json(const struct claims_report *r, const char *path)
 {
 	json_t *list = json_array();
 	unsigned at = 0;
@@ -208,9 +204,9 @@ int claims_json(const struct claims_report *r)
 	if (!all && !error)
 		error = -ENOMEM;
 	if (!error)
-		error = json_save(all, r->options->json);
+		error = json_save(all, path);
 	json_decref(all);
-	return error ? fail(EXIT_USAGE, "%s: %s", r->options->json, strerror(-error)) : 0;
+	return error;
 }
 
 void claims_print_list(const struct claim *const *claim, unsigned claims)

@@ -9,17 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cli/cli.h"
+#include "report/terminal.h"
 #include "core/pmem/crash.h"
-
-#define BOLD  "\033[1m"
-#define RED   "\033[31m"
-#define PLAIN "\033[0m"
-
-static const char *paint(const char *colour)
-{
-	return colours(stdout) ? colour : "";
-}
 
 static void section(const char *title)
 {

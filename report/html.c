@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/judge/names.h"
-#include "cli/cli.h"
+#include "report/output.h"
 #include "report/event_trace.h"
 
 #define COLUMN	 16 /* pixels */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cli/cli.h"
+#include "report/output.h"
 
 void junit_add(struct junit *j, const char *suite, const char *name, const char *fmt, ...)
 {

@@ -10,8 +10,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cli/cli.h"
-#include "cli/litmus.h"
+#include "report/terminal.h"
+#include "report/litmus_report.h"
 #include "report/report.h"
 
 #define MOST_ROWS   64 /* of a table: nobody reads more */
@@ -355,31 +355,23 @@ static void keep_junit(struct litmus_job *job, const struct litmus_case *run)
 	}
 }
 
-int litmus_save(struct litmus_job *job)
+int litmus_json(const struct litmus_job *job, const char *path)
 {
-	int error = 0;
-	if (job->json_path) {
-		json_t *bad = json_array();
-		for (unsigned i = 0; i < job->bads; i++) {
-			const struct litmus_bad *b = &job->bad[i];
-			json_array_append_new(bad, json_pack("{s:o, s:i, s:i, s:o}", "file",
-							     text_json(b->path), "line",
-							     (int)b->error.line, "column",
-							     (int)b->error.column, "message",
-							     text_json(b->error.text)));
-		}
-		json_t *all = json_pack("{s:O, s:o, s:i, s:i, s:i}", "tests", job->json,
-					"bad_files", bad, "hold", (int)job->count[VERDICT_HOLDS],
-					"do_not_hold", (int)job->count[VERDICT_FAILS],
-					"could_not_tell", (int)job->count[VERDICT_UNSURE]);
-		error = job->no_memory || !all ? -ENOMEM : json_save(all, job->json_path);
-		json_decref(all);
-		if (error)
-			return fail(EXIT_USAGE, "%s: %s", job->json_path, strerror(-error));
+	json_t *bad = json_array();
+	for (unsigned i = 0; i < job->bads; i++) {
+		const struct litmus_bad *b = &job->bad[i];
+		json_array_append_new(bad, json_pack("{s:o, s:i, s:i, s:o}", "file",
+						     text_json(b->path), "line", (int)b->error.line,
+						     "column", (int)b->error.column, "message",
+						     text_json(b->error.text)));
 	}
-	if (job->junit_path)
-		error = junit_save(&job->junit, job->junit_path);
-	return error ? fail(EXIT_USAGE, "%s: %s", job->junit_path, strerror(-error)) : 0;
+	json_t *all = json_pack("{s:O, s:o, s:i, s:i, s:i}", "tests", job->json, "bad_files", bad,
+				"hold", (int)job->count[VERDICT_HOLDS], "do_not_hold",
+				(int)job->count[VERDICT_FAILS], "could_not_tell",
+				(int)job->count[VERDICT_UNSURE]);
+	int error = job->no_memory || !all ? -ENOMEM : json_save(all, path);
+	json_decref(all);
+	return error;
 }
 
 /* --- together --- */

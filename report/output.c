@@ -1,54 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files that are written: whether they can be, their names, and that there is never half of one. */
+/* See output.h. */
+#include "report/output.h"
 #include <errno.h>
-#include <libgen.h>
-#include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "checker/explore/campaign.h"
 #include "checker/judge/names.h"
-#include "cli/cli.h"
-
-int check_output(const char *what, const char *path)
-{
-	struct stat st;
-	bool there = !lstat(path, &st);
-	if (!*path)
-		return fail(EXIT_USAGE, "%s: expected the name of a file, not an empty one", what);
-	if (!stat(path, &st) && S_ISDIR(st.st_mode))
-		return fail(EXIT_USAGE, "%s: a folder; expected the name of a file", path);
-	if (there && access(path, W_OK))
-		return fail(EXIT_USAGE, "%s: %s", path, strerror(errno));
-	if (there && !lstat(path, &st) && !S_ISREG(st.st_mode))
-		return 0; /* written as it stands, its folder does not matter */
-	char *copy = strdup(path);
-	if (!copy)
-		return fail(EXIT_INTERNAL, "out of memory");
-	int error = access(dirname(copy), W_OK | X_OK) ? errno : 0;
-	free(copy);
-	return error ? fail(EXIT_USAGE, "%s: cannot be written: %s", path, strerror(error)) : 0;
-}
-
-int check_folder(const char *what, const char *dir, bool *made)
-{
-	struct stat st;
-	if (!*dir)
-		return fail(EXIT_USAGE, "%s: expected the name of a folder, not an empty one",
-			    what);
-	if (strlen(dir) > PATH_MAX - 512)
-		return fail(EXIT_USAGE, "%s: a name of more than %d bytes", what, PATH_MAX - 512);
-	*made = !mkdir(dir, 0777);
-	if (!*made && errno != EEXIST)
-		return fail(EXIT_USAGE, "%s: the folder cannot be made: %s", dir, strerror(errno));
-	if (stat(dir, &st) || !S_ISDIR(st.st_mode))
-		return fail(EXIT_USAGE, "%s: not a folder; %s wants one", dir, what);
-	if (access(dir, W_OK | X_OK))
-		return fail(EXIT_USAGE, "%s: nothing can be written there: %s", dir,
-			    strerror(errno));
-	return 0;
-}
+#include "checker/trace/trace.h"
 
 int trace_path(const struct campaign_config *cfg, unsigned contract, const char *dir,
 	       const char *tail, char **name)
@@ -102,11 +62,31 @@ static int save(const char *path, int (*write)(FILE *out, const void *arg), cons
 	return error;
 }
 
+/* The signals that people send wait, so that no half-written file is left. */
+static void hold_signals(int how)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(how, &set, NULL);
+}
+
 int save_file(const char *path, int (*write)(FILE *out, const void *arg), const void *arg)
 {
-	signals_hold();
+	hold_signals(SIG_BLOCK);
 	int error = save(path, write, arg);
-	signals_release();
+	hold_signals(SIG_UNBLOCK);
+	return error;
+}
+
+int save_trace(const char *path, const struct setup *s, const struct deviations *d, int contract,
+	       const char *text)
+{
+	hold_signals(SIG_BLOCK);
+	int error = trace_save(path, s, d, contract, text);
+	hold_signals(SIG_UNBLOCK);
 	return error;
 }
 

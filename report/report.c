@@ -12,18 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/judge/names.h"
-#include "cli/cli.h"
-
-#define BOLD   "\033[1m"
-#define RED    "\033[31m"
-#define GREEN  "\033[32m"
-#define YELLOW "\033[33m"
-#define PLAIN  "\033[0m"
-
-static const char *paint(const char *colour)
-{
-	return colours(stdout) ? colour : "";
-}
+#include "report/output.h"
+#include "report/terminal.h"
 
 void config_name(const struct campaign_config *cfg, char *buf, size_t n)
 {
@@ -70,12 +60,10 @@ static void print_cell(const struct report *r, unsigned config, unsigned k)
 	putchar('\n');
 }
 
-static void print_replay(const struct report_case *one)
+static void print_case_replay(const struct report_case *one)
 {
 	printf("  %5s  ", "");
-	print_word(program);
-	fputs(" replay ", stdout);
-	print_word(one->trace);
+	print_replay(one->trace);
 	printf("   (%u operation%s, %u deviation%s%s)\n", one->operations,
 	       one->operations == 1 ? "" : "s", one->deviations, one->deviations == 1 ? "" : "s",
 	       one->whole ? "; could not be shrunk" : "");
@@ -114,7 +102,7 @@ static void print_notes(const struct report *r, unsigned config, unsigned k)
 			print_wrapped(9, sentence);
 		}
 		if (more->one[i].trace)
-			print_replay(&more->one[i]);
+			print_case_replay(&more->one[i]);
 	}
 	if (more->left)
 		printf("  %5s  %u more way%s of breaking it %s not looked at\n", "", more->left,

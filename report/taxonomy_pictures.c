@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cli/cli.h"
-#include "cli/taxonomy.h"
+#include "report/output.h"
+#include "report/taxonomy_report.h"
 
 struct picture {
 	FILE *out;
@@ -430,30 +430,28 @@ static int draw_way(FILE *out, const void *arg)
 
 /* --- files --- */
 
-/* 0, or the status behind a message. */
 static int draw(const char *dir, const char *name, int (*write)(FILE *out, const void *arg),
 		const struct picture *p)
 {
 	char *path;
 	if (asprintf(&path, "%s/%s.svg", dir, name) < 0)
-		return fail(EXIT_INTERNAL, "out of memory");
+		return -ENOMEM;
 	int error = save_file(path, write, p);
-	int status = error ? fail(EXIT_USAGE, "%s: %s", path, strerror(-error)) : 0;
 	free(path);
-	return status;
+	return error;
 }
 
 int taxonomy_pictures(const struct taxonomy_report *r, const char *dir)
 {
 	struct picture p = {.r = r};
 	char name[40];
-	int status = draw(dir, "way", draw_way, &p);
-	for (p.which = 0; p.which < TAXONOMY_TRANSPORTS && !status; p.which++)
-		status = draw(dir, p.which == TRANSPORT_IB ? "matrix-ib" : "matrix-iwarp",
-			      draw_matrix, &p);
-	for (p.which = 0; p.which < taxonomy_methods() && !status; p.which++) {
+	int error = draw(dir, "way", draw_way, &p);
+	for (p.which = 0; p.which < TAXONOMY_TRANSPORTS && !error; p.which++)
+		error = draw(dir, p.which == TRANSPORT_IB ? "matrix-ib" : "matrix-iwarp",
+			     draw_matrix, &p);
+	for (p.which = 0; p.which < taxonomy_methods() && !error; p.which++) {
 		snprintf(name, sizeof(name), "method-%s", taxonomy_method(p.which));
-		status = draw(dir, name, draw_course, &p);
+		error = draw(dir, name, draw_course, &p);
 	}
-	return status;
+	return error;
 }

@@ -10,20 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 #include "checker/judge/names.h"
-#include "cli/cli.h"
+#include "report/terminal.h"
 #include "report/junit.h"
 #include "report/report.h"
-#include "cli/taxonomy.h"
-
-#define RED    "\033[31m"
-#define GREEN  "\033[32m"
-#define YELLOW "\033[33m"
-#define PLAIN  "\033[0m"
-
-static const char *paint(const char *colour)
-{
-	return colours(stdout) ? colour : "";
-}
+#include "report/taxonomy_report.h"
 
 /* --- comparing --- */
 
@@ -84,9 +74,7 @@ void taxonomy_print_replay(const struct taxonomy_report *r, const struct taxonom
 		puts("no trace was written: without --no-traces there is one for tidemark replay");
 		return;
 	}
-	print_word(program);
-	fputs(" replay ", stdout);
-	print_word(trace);
+	print_replay(trace);
 	printf("%s\n", broken->whole ? "   (could not be shrunk)" : "");
 }
 
@@ -484,7 +472,7 @@ static json_t *choices_json(const struct taxonomy_report *r)
 	return list;
 }
 
-int taxonomy_json(const struct taxonomy_report *r)
+int taxonomy_json(const struct taxonomy_report *r, const char *path)
 {
 	json_t *cells = json_array();
 	int error = cells ? 0 : -ENOMEM;
@@ -498,9 +486,9 @@ int taxonomy_json(const struct taxonomy_report *r)
 	if (!all && !error)
 		error = -ENOMEM;
 	if (!error)
-		error = json_save(all, r->request->json);
+		error = json_save(all, path);
 	json_decref(all);
-	return error ? fail(EXIT_USAGE, "%s: %s", r->request->json, strerror(-error)) : 0;
+	return error;
 }
 
 static void add_test(const struct taxonomy_report *r, const struct taxonomy_cell *cell,
@@ -523,7 +511,7 @@ static void add_test(const struct taxonomy_report *r, const struct taxonomy_cell
 		junit_add(j, suite, config, NULL);
 }
 
-int taxonomy_junit(const struct taxonomy_report *r)
+int taxonomy_junit(const struct taxonomy_report *r, const char *path)
 {
 	struct junit j = {0};
 	/* Cases of a suite, which is a method, stand together. */
@@ -531,7 +519,7 @@ int taxonomy_junit(const struct taxonomy_report *r)
 		for (unsigned i = 0; i < r->t->cells; i++)
 			if (r->t->cell[i].method == m)
 				add_test(r, &r->t->cell[i], &j);
-	int error = junit_save(&j, r->request->junit);
+	int error = junit_save(&j, path);
 	junit_free(&j);
-	return error ? fail(EXIT_USAGE, "%s: %s", r->request->junit, strerror(-error)) : 0;
+	return error;
 }

@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The terminal: colours, the line of progress, lines of text; and the signals that come from it. */
-#include <pthread.h>
+/* See terminal.h. */
+#include "report/terminal.h"
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
-#include "cli/cli.h"
 
 #define COLUMNS 100
 
-bool colours(FILE *stream)
+const char *program = "tidemark";
+
+static bool colours(FILE *stream)
 {
 	const char *no = getenv("NO_COLOR");
 	return isatty(fileno(stream)) && (!no || !*no);
+}
+
+const char *paint(const char *colour)
+{
+	return colours(stdout) ? colour : "";
 }
 
 /* --- progress --- */
@@ -37,70 +42,9 @@ void progress_line(const char *fmt, ...)
 	fflush(stderr);
 }
 
-/* --- signals --- */
-
-static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
-static pid_t parent;
-
-/* Dies of the signal, as whoever called us expects, but leaves the terminal's line clean. */
-static void end(int sig)
+bool progress_erase(void)
 {
-	if (progress_shown && write(STDERR_FILENO, erase, sizeof(erase) - 1) < 0)
-		_Exit(EXIT_INTERNAL);
-	signal(sig, SIG_DFL);
-	raise(sig);
-}
-
-/* A campaign's processes have nobody to report to when their parent is gone. */
-static void child_starts(void)
-{
-	for (unsigned i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
-		if (signal(ending[i], SIG_DFL) == SIG_IGN)
-			signal(ending[i], SIG_IGN);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_Exit(EXIT_INTERNAL);
-}
-
-void signals_begin(void)
-{
-	parent = getpid();
-	signal(SIGXFSZ, SIG_IGN);
-	signal(SIGPIPE, SIG_IGN);
-	for (unsigned i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
-		if (signal(ending[i], end) == SIG_IGN)
-			signal(ending[i], SIG_IGN); /* nohup, or in the background of a script */
-	pthread_atfork(NULL, NULL, child_starts);
-}
-
-void signals_catch(void (*handler)(int))
-{
-	struct sigaction old, new = {.sa_handler = handler, .sa_flags = SA_RESTART | SA_RESETHAND};
-	for (unsigned i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
-		if (!handler)
-			new = (struct sigaction){.sa_handler = end};
-		if (!sigaction(ending[i], NULL, &old) && old.sa_handler != SIG_IGN)
-			sigaction(ending[i], &new, NULL);
-	}
-}
-
-static void hold(int how)
-{
-	sigset_t set;
-	sigemptyset(&set);
-	for (unsigned i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
-		sigaddset(&set, ending[i]);
-	sigprocmask(how, &set, NULL);
-}
-
-void signals_hold(void)
-{
-	hold(SIG_BLOCK);
-}
-
-void signals_release(void)
-{
-	hold(SIG_UNBLOCK);
+	return !progress_shown || write(STDERR_FILENO, erase, sizeof(erase) - 1) >= 0;
 }
 
 /* --- lines of text --- */
@@ -147,4 +91,11 @@ void write_word(FILE *out, const char *word)
 void print_word(const char *word)
 {
 	write_word(stdout, word);
+}
+
+void print_replay(const char *trace)
+{
+	print_word(program);
+	fputs(" replay ", stdout);
+	print_word(trace);
 }

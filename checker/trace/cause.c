@@ -1215,7 +1215,7 @@ static void explain_stuck(struct search *q, const char *why)
 	q->c->kind = CAUSE_STUCK;
 	find_polling(q, machine, &from, &to);
 	for (unsigned i = 0; i < all->n && death == all->n; i++)
-		if (all->d[i].kind == CHOICE_STEP && all->d[i].answer == HOLD_FOREVER &&
+		if (all->d[i].kind == CHOICE_STEP && all->d[i].answer == DELAY_FOREVER &&
 		    q->matters[i])
 			death = i;
 	if (death < all->n)

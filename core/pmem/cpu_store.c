@@ -68,8 +68,8 @@ static void store_piece(struct pmem *pm, uint64_t off, const uint8_t *bytes, siz
 	}
 	struct buffered entry = {.kind = BUFFERED_STORE, .by = *by, .off = off, .len = len};
 	memcpy(entry.bytes, bytes, len);
-	store_buffers_enter(pm->buffers, &entry, how->holds);
-	how->holds = 0; /* the others come after it */
+	store_buffers_enter(pm->buffers, &entry, how->delay);
+	how->delay = 0; /* the others come after it */
 }
 
 /* Keep what memory holds where the pending store writes. */
@@ -143,8 +143,8 @@ static __attribute__((noinline)) void choose_wait(struct pmem *pm, struct pendin
 				  .op = actor->op,
 				  .occurrence = actor->occurrence,
 				  .a = actor->count[COUNT_STEP + STEP_STORE]};
-	store->holds = (uint8_t)sim_choose(pm->sim, &at, HOLDS);
-	store->waits |= store->holds;
+	store->delay = (uint8_t)sim_choose(pm->sim, &at, DELAYS);
+	store->waits |= store->delay;
 }
 
 void pmem_commit_pending(struct pmem *pm)

@@ -59,7 +59,7 @@ struct pending_store {
 	size_t len;
 	uintptr_t pc;
 	bool waits;    /* in the CPU's store buffer, ... */
-	uint8_t holds; /* ... this answer of CHOICE_BUFFER long */
+	uint8_t delay; /* ... this answer of CHOICE_BUFFER long */
 };
 
 struct arrival { /* WSP: NIC data of one line that has arrived and not landed */

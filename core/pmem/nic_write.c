@@ -105,8 +105,8 @@ static void schedule_drain(struct pmem *pm, uint32_t l, const struct nic_where *
 				  .a = from->message,
 				  .b = from->packet,
 				  .c = l};
-	sim_hold(pm->sim, CHAIN_OTHER, sim_choose(pm->sim, &at, HOLDS), DRAIN_NS, drain_line,
-		 drain);
+	sim_delay(pm->sim, CHAIN_OTHER, sim_choose(pm->sim, &at, DELAYS), DRAIN_NS, drain_line,
+		  drain);
 }
 
 void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len,

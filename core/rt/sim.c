@@ -68,8 +68,8 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->heap_len = 0;
 	sim->seq = 0;
 	sim->ready_first = sim->ready_len = 0;
-	sim->holds = 0;
-	sim->rest_at = 0;
+	sim->delays = 0;
+	sim->quiescent_at = 0;
 	sim->stopping = sim->anywhere = sim->calls_fail = false;
 	sim->anywhere_events = 0;
 	sim->accept = NULL;
@@ -192,7 +192,7 @@ enum sim_end sim_run(struct sim *sim)
 			sim_run_task(sim, 0);
 		} else if (sim->heap_len) {
 			if (sim->heap[0].due >= UINT64_MAX / 8)
-				sim_stop(sim, SIM_IDLE); /* only what is held for ever is left */
+				sim_stop(sim, SIM_IDLE); /* only what is delayed for ever is left */
 			else if (sim->step_budget-- == 0)
 				sim_stop(sim, SIM_BUDGET);
 			else

@@ -8,7 +8,7 @@
  *	sim.c		a simulation's life, and its main loop
  *	sim_events.c	the event queue
  *	sim_tasks.c	tasks: their steps, their sleeps
- *	sim_delays.c	tasks and events that are held until the others rest
+ *	sim_delays.c	tasks and events that are delayed until the others rest
  *	sim_scheduler.c	a scheduler in the clock's place
  *	sim_choices.c	choices, power failures, the event hash
  *	sim_fault.c	store code that crashes
@@ -31,8 +31,8 @@ struct event {
 	void *arg;
 };
 
-/* What is held until the others rest: a task, or an event that is not due yet. */
-struct held {
+/* What is delayed until the others rest: a task, or an event that is not due yet. */
+struct delayed {
 	struct task *task; /* NULL: the event */
 	uint32_t sleep;	   /* of the task */
 	sim_fn *fn;
@@ -72,9 +72,9 @@ struct sim {
 	struct task *running; /* NULL in the scheduler and in events */
 	struct task *ready[SIM_TASKS];
 	unsigned ready_first, ready_len;
-	struct held held[SIM_HOLDS];
-	unsigned holds;
-	uint64_t rest_at; /* when the latest of them goes on, at the latest */
+	struct delayed delayed[SIM_DELAYS];
+	unsigned delays;
+	uint64_t quiescent_at; /* when the latest of them goes on, at the latest */
 	bool stopping, anywhere, calls_fail;
 	uint32_t anywhere_events; /* CRASH_ANYWHERE points of events so far */
 	enum sim_end end;
@@ -128,7 +128,7 @@ void sim_sleep_until_woken(struct sim *sim, uint64_t fallback_ns);
 
 /* --- sim_delays.c, sim_scheduler.c, sim_fault.c --- */
 
-void sim_hold_task(struct sim *sim, unsigned k);
+void sim_delay_task(struct sim *sim, unsigned k);
 /* The scheduler picks what comes next, and it runs. */
 void sim_run_picked(struct sim *sim);
 void sim_catch_faults(void);

@@ -157,7 +157,8 @@ void sim_sleep_until_woken(struct sim *sim, uint64_t fallback_ns)
 void sim_sleep(struct sim *sim, uint64_t ns)
 {
 	sim->running->idles = 0; /* a completion does not end a sleep */
-	sim_sleep_until_woken(sim, ns < hold_ns(HOLD_FOREVER) ? ns : hold_ns(HOLD_FOREVER));
+	sim_sleep_until_woken(
+		sim, ns < choice_delay_ns(DELAY_FOREVER) ? ns : choice_delay_ns(DELAY_FOREVER));
 }
 
 void sim_idle_on(struct sim *sim, const void *key)
@@ -218,8 +219,8 @@ static void run_due(struct sim *sim)
 		sim_power_fails_here(sim, CRASH_ANYWHERE);
 }
 
-/* May the current task be held at its nth step of that kind? */
-static void hold_at_step(struct sim *sim, enum step_kind kind, uint32_t nth)
+/* May the current task be delayed at its nth step of that kind? */
+static void delay_at_step(struct sim *sim, enum step_kind kind, uint32_t nth)
 {
 	struct task *task = sim->running;
 	struct choice_point at = {.kind = CHOICE_STEP,
@@ -228,14 +229,14 @@ static void hold_at_step(struct sim *sim, enum step_kind kind, uint32_t nth)
 				  .occurrence = task->actor.occurrence,
 				  .a = kind,
 				  .b = nth};
-	unsigned k = sim_choose(sim, &at, task->host == HOST_SERVER ? HOLDS : HOLDS + 1);
-	if (k == HOLD_FOREVER) {
+	unsigned k = sim_choose(sim, &at, task->host == HOST_SERVER ? DELAYS : DELAYS + 1);
+	if (k == DELAY_FOREVER) {
 		sim_kill_tasks(sim, task->host);
 		if (sim->death)
 			sim->death(sim->death_arg, task->host);
 	}
 	if (k)
-		sim_hold_task(sim, k);
+		sim_delay_task(sim, k);
 }
 
 /* The hot path: at most of a store's steps nothing is due and no source is asked. */
@@ -253,7 +254,7 @@ void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
 	if (sim->stopping || sim->anywhere || (sim->heap_len && sim->heap[0].due <= sim->now))
 		run_due(sim);
 	if (!answered_plainly(sim->source, CHOICE_STEP))
-		hold_at_step(sim, kind, nth);
+		delay_at_step(sim, kind, nth);
 }
 
 void sim_begin(struct sim *sim)
@@ -269,7 +270,7 @@ void sim_begin(struct sim *sim)
 				  .b = ++task->actor.count[COUNT_STEP + STEP_BEGIN]};
 	unsigned k = sim_choose(sim, &at, 1);
 	if (k)
-		sim_hold_task(sim, k);
+		sim_delay_task(sim, k);
 }
 
 bool sim_on_stack(const struct sim *sim, const void *addr)

@@ -99,7 +99,7 @@ static unsigned ask(struct sim *sim, const struct packet *pkt)
 				  .a = name->message,
 				  .b = name->index,
 				  .c = name->round | (uint32_t)name->copy << 16};
-	return sim_choose(sim, &at, PACKET_HOLD + HOLDS - 1);
+	return sim_choose(sim, &at, PACKET_DELAY + DELAYS - 1);
 }
 
 static void tell(struct sim *sim, const struct packet *pkt, const char *what)
@@ -161,10 +161,10 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 		tell(sim, pkt, "delivered twice");
 		sim_in_chain(sim, chain, delay, arrive, copy);
 	}
-	unsigned k = choice_hold(CHOICE_PACKET, answer);
+	unsigned k = choice_delay(CHOICE_PACKET, answer);
 	if (k)
-		tell(sim, pkt, k == HOLD_FOREVER ? "held for ever" : "held");
-	sim_hold(sim, chain, k, delay, arrive, pkt);
+		tell(sim, pkt, k == DELAY_FOREVER ? "delayed for ever" : "delayed");
+	sim_delay(sim, chain, k, delay, arrive, pkt);
 }
 
 struct rnic_net *rnic_net_new(struct sim *sim, const struct hardware *hw)

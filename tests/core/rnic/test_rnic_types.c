@@ -247,7 +247,7 @@ static void gap_body(void)
 
 START_TEST(gap)
 {
-	static const unsigned answers[] = {PACKET_LOSE, PACKET_HOLD + 4};
+	static const unsigned answers[] = {PACKET_LOSE, PACKET_DELAY + 4};
 	hit.message = 2;
 	hit.index = 1 + (uint32_t)_i % 3;
 	hit.answer = answers[_i / 3];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_CLI_LITMUS_H
-#define TM_CLI_LITMUS_H
-/* tidemark litmus: between its command line (litmus.c), its files (litmus_files.c) and what it
- * prints (litmus_report.c). */
+#ifndef TM_REPORT_LITMUS_REPORT_H
+#define TM_REPORT_LITMUS_REPORT_H
+/* What litmus tests were run, and what is printed and written of them. */
 #include <jansson.h>
 #include "checker/models/litmus.h"
 #include "report/junit.h"
@@ -51,7 +50,7 @@ struct litmus_case {
 /* --- litmus_files.c --- */
 
 /* Read a file, "-", or the files of a folder. What cannot be read is kept in job->bad, and a
- * message is on stderr. 0, or EXIT_INTERNAL behind a message. */
+ * message is on stderr. 0, or EXIT_INTERNAL after a message. */
 int litmus_read(struct litmus_job *job, const char *path);
 void litmus_files_free(struct litmus_job *job);
 
@@ -65,8 +64,8 @@ bool litmus_decided(const struct litmus_case *run, unsigned condition);
 void litmus_report(struct litmus_job *job, const struct litmus_case *run, unsigned runs);
 void litmus_report_bad(struct litmus_job *job);
 void litmus_summary(const struct litmus_job *job);
-/* Write what --json and --junit ask for. 0, or the status behind a message. */
-int litmus_save(struct litmus_job *job);
+/* Write what litmus_report() kept. 0 or -errno. */
+int litmus_json(const struct litmus_job *job, const char *path);
 void litmus_list(const struct litmus_job *job);
 
 #endif

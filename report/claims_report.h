@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_CLI_CLAIMS_H
-#define TM_CLI_CLAIMS_H
+#ifndef TM_REPORT_CLAIMS_REPORT_H
+#define TM_REPORT_CLAIMS_REPORT_H
 /* What `tidemark claims` was asked for, what it found, and its other half, --knobs. */
 #include "checker/hunt/claims.h"
 
@@ -34,9 +34,9 @@ struct claims_report {
 	double seconds;
 };
 
-/* As a table on stdout; as the file that --json names: 0, or the status behind a message. */
+/* As a table on stdout; as a JSON file: 0 or -errno. */
 void claims_print(const struct claims_report *r);
-int claims_json(const struct claims_report *r);
+int claims_json(const struct claims_report *r, const char *path);
 /* What would be tested. */
 void claims_print_list(const struct claim *const *claim, unsigned claims);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_CLI_TAXONOMY_H
-#define TM_CLI_TAXONOMY_H
+#ifndef TM_REPORT_TAXONOMY_REPORT_H
+#define TM_REPORT_TAXONOMY_REPORT_H
 /* What `tidemark taxonomy` was asked for, and what its files share. */
 #include "checker/models/taxonomy.h"
 
@@ -38,8 +38,9 @@ void taxonomy_count(const struct taxonomy_report *r, unsigned count[TAXONOMY_NOT
 /* Choices that are otherwise than the papers' tables have them. */
 unsigned taxonomy_choices_differ(const struct taxonomy_report *r);
 void taxonomy_print(const struct taxonomy_report *r);
-int taxonomy_json(const struct taxonomy_report *r);
-int taxonomy_junit(const struct taxonomy_report *r);
+/* Files: 0 or -errno. */
+int taxonomy_json(const struct taxonomy_report *r, const char *path);
+int taxonomy_junit(const struct taxonomy_report *r, const char *path);
 /* "    tidemark replay FILE", or why there is none. */
 void taxonomy_print_replay(const struct taxonomy_report *r, const struct taxonomy_cell *cell,
 			   unsigned brk);
@@ -50,7 +51,7 @@ void taxonomy_advise(const struct taxonomy_report *r);
 
 /* --- taxonomy_pictures.c --- */
 
-/* Write them all into the folder. 0, or the status behind a message. */
+/* Write them all into the folder. 0 or -errno. */
 int taxonomy_pictures(const struct taxonomy_report *r, const char *dir);
 
 #endif

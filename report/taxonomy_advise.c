@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "checker/judge/names.h"
-#include "cli/cli.h"
-#include "cli/taxonomy.h"
+#include "report/terminal.h"
+#include "report/taxonomy_report.h"
 
 static void print_cost(const struct method_cost *cost)
 {

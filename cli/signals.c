@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Signals: an interrupted program leaves a clean terminal, and its child processes end with it. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#include "cli/cli.h"
+
+static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+static pid_t parent;
+
+/* The program dies of the signal, as its caller expects, but leaves the terminal's line clean. */
+static void end(int sig)
+{
+	if (!progress_erase())
+		_Exit(EXIT_INTERNAL);
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+/* The processes of a campaign end with their parent: without it nothing reads their results. */
+static void child_starts(void)
+{
+	for (unsigned i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
+		if (signal(ending[i], SIG_DFL) == SIG_IGN)
+			signal(ending[i], SIG_IGN);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_Exit(EXIT_INTERNAL);
+}
+
+void signals_begin(void)
+{
+	parent = getpid();
+	signal(SIGXFSZ, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	for (unsigned i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
+		if (signal(ending[i], end) == SIG_IGN)
+			signal(ending[i], SIG_IGN); /* nohup, or in the background of a script */
+	pthread_atfork(NULL, NULL, child_starts);
+}
+
+void signals_catch(void (*handler)(int))
+{
+	struct sigaction old, new = {.sa_handler = handler, .sa_flags = SA_RESTART | SA_RESETHAND};
+	for (unsigned i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
+		if (!handler)
+			new = (struct sigaction){.sa_handler = end};
+		if (!sigaction(ending[i], NULL, &old) && old.sa_handler != SIG_IGN)
+			sigaction(ending[i], &new, NULL);
+	}
+}

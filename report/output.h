@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_REPORT_OUTPUT_H
+#define TM_REPORT_OUTPUT_H
+/* Files that are written: their names, and that there is never half of one. */
+#include <stdio.h>
+#include "checker/explore/campaign.h"
+
+/* DIR/STORE-VARIANT-CONFIGURATION-CONTRACT and `tail`, to be freed. 0 or -ENOMEM. */
+int trace_path(const struct campaign_config *cfg, unsigned contract, const char *dir,
+	       const char *tail, char **name);
+/* A file as `write` makes it, which returns 0 or -errno. 0 or -errno; nothing partial is left
+ * behind, unless `path` is no plain file and is written as it stands. */
+int save_file(const char *path, int (*write)(FILE *out, const void *arg), const void *arg);
+/* trace_save(), likewise. */
+int save_trace(const char *path, const struct setup *s, const struct deviations *d, int contract,
+	       const char *text);
+/* Print a character of text; what XML and HTML give a meaning is escaped. */
+void put_escaped(FILE *out, unsigned char c);
+
+#endif
