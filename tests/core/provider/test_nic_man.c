@@ -3,7 +3,7 @@
  * The manual pages of libibverbs, held against the soft RNIC in real time: what each call promises
  * of return values, attributes, limits, states and events, as rows of tables. Two devices that one
  * process has opened, a queue pair on each. What cannot be kept, and how it is refused, is in
- * docs/verbs.md.
+ * docs/nic/reference.md.
  */
 #include <check.h>
 #include <dlfcn.h>
@@ -676,7 +676,7 @@ END_TEST
 /* --- posting --- */
 
 /* ibv_post_send(3)'s table; SEND with invalidate on UC, for which InfiniBand has no packet, is
- * docs/verbs.md's. */
+ * docs/nic/reference.md's. */
 static const struct posted {
 	enum ibv_wr_opcode opcode;
 	bool ud, uc;
