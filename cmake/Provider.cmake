@@ -4,7 +4,7 @@ file(GLOB nic_sources CONFIGURE_DEPENDS core/provider/base/*.c core/provider/lin
 	core/provider/cm/listeners.c core/provider/cm/mad.c core/provider/cm/qp1.c core/rnic/*.c core/rnic/*/*.c)
 list(REMOVE_ITEM nic_sources ${PROJECT_SOURCE_DIR}/core/rnic/transport/link_sim.c)
 list(APPEND nic_sources core/hardware/hardware.c core/text/text.c)
-file(GLOB cm_sources CONFIGURE_DEPENDS core/provider/cm/cm*.c core/provider/rsocket/*.c)
+file(GLOB cm_sources CONFIGURE_DEPENDS core/provider/cm/cm*.c)
 list(REMOVE_ITEM nic_sources ${cm_sources} ${PROJECT_SOURCE_DIR}/core/provider/verbs/node.c)
 add_library(tidemark_nic OBJECT ${nic_sources})
 set_target_properties(tidemark_nic PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
