@@ -16,8 +16,8 @@
  *	kind      = "send" | "write" | "read" | "response" | "atomic" | "flush"
  *		  | "atomic_write" | "ack" | "nak"
  *
- * docs/run.md explains it. All conditions of a rule must hold. Messages are numbered from 1 for
- * each kind, over the whole process, or with "qp" over that queue pair. A rule that names a
+ * docs/nic/guide.md explains it. All conditions of a rule must hold. Messages are numbered from 1
+ * for each kind, over the whole process, or with "qp" over that queue pair. A rule that names a
  * message's or packet's number hits what is sent for the first time; retransmissions pass, unless
  *"times" says that they are meant, too.
  *
