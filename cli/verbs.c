@@ -2,7 +2,7 @@
 /*
  * tidemark verbs: small verbs programs on the soft RNIC or on a device of the system, and what they
  * print. Each runs in a process of its own, for a bounded time, so that one that crashes or hangs
- * says so and the others go on. docs/verbs.md says what the programs are for.
+ * says so and the others go on. docs/nic/reference.md says what the programs are for.
  */
 #include "scenarios/verbs.h"
 #include <errno.h>
@@ -35,8 +35,8 @@ static void help(void)
 	     "system, and prints what happened: errors of calls, completions, memory, states. The "
 	     "same lines "
 	     "on\n"
-	     "both mean that both do the same. docs/verbs.md says where they differ, and who is "
-	     "right.\n\n"
+	     "both mean that both do the same. docs/nic/reference.md says where they "
+	     "differ, and who is right.\n\n"
 	     "  --sim              on the soft RNIC (the default)\n"
 	     "  --device NAME      on this device of libibverbs; \"\": the first\n"
 	     "  --pm FILE          a devdax device for programs that flush to persistent memory\n"

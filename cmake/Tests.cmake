@@ -24,9 +24,6 @@ foreach(source ${test_sources})
 		# In real time: the live NIC's ground instead of the sim world's.
 		target_sources(${name} PRIVATE $<TARGET_OBJECTS:tidemark_nic>)
 		target_link_libraries(${name} PRIVATE PkgConfig::ISAL pthread)
-	elseif(name STREQUAL test_xrc_relay) # looks inside, too
-		target_sources(${name} PRIVATE $<TARGET_OBJECTS:tidemark_nic> tests/core/provider/nic_net.c tests/core/provider/nic_side.c)
-		target_link_libraries(${name} PRIVATE PkgConfig::ISAL pthread)
 	elseif(name MATCHES "^test_nic_")
 		# A verbs program like others', on the soft RNIC of its process.
 		target_link_libraries(${name} PRIVATE tidemark_preload)
@@ -98,7 +95,7 @@ set_property(TEST test_stores_lint APPEND PROPERTY ENVIRONMENT
 	CC=${CMAKE_C_COMPILER} NM=${CMAKE_NM} OBJDUMP=${CMAKE_OBJDUMP} OBJCOPY=${CMAKE_OBJCOPY})
 # What a process has of the soft RNIC it has until it ends; a test's child, made by fork(), does not know it any more.
 foreach(live test_link_udp test_nic_cm test_nic_device test_nic_events test_nic_man
-	test_nic_memory test_nic_rsocket test_nic_types test_nic_xrc test_xrc_relay)
+	test_nic_memory test_nic_refused test_nic_types test_nic_xrc)
 	# Faults are its own, too: the sanitizer leaves them to it.
 	set_property(TEST ${live} APPEND PROPERTY
 		ENVIRONMENT ASAN_OPTIONS=detect_leaks=0:handle_segv=0:handle_sigbus=0:use_sigaltstack=0)
@@ -137,9 +134,10 @@ add_executable(nic_death tests/core/provider/nic_death.c)
 target_link_libraries(nic_death PRIVATE tidemark_flags PkgConfig::IBVERBS)
 add_dependencies(nic_death tidemark_preload)
 if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of others
-	foreach(name run stat pcap_live loss_live nic_death live_nic)
+	foreach(name run stat pcap_live loss_live nic_death)
 		tidemark_test(test_${name} ${PROJECT_SOURCE_DIR}/tests/core/provider/test_${name}.sh $<TARGET_FILE:tidemark>)
 	endforeach()
+	tidemark_test(test_live_nic ${PROJECT_SOURCE_DIR}/tests/core/live/test_live_nic.sh $<TARGET_FILE:tidemark>)
 endif()
 if(TIDEMARK_SANITIZE) # a search takes the same steps as without, and the plain build makes them all
 	set(few few)
@@ -186,8 +184,8 @@ endif()
 
 # The longest ones first, so that none of them is left alone at the end. In seconds, roughly.
 foreach(cost taxonomy_all:60 bugs_1:30 bugs_2:10 bugs_3:40 bugs_4:10 fuzz:40 cli:40 claims:40 remotelog:10 explore:20
-		html:8 hazards:14 taxonomy_cli:12 search:14 fails:15 nic_cm:35 xrc_relay:15 nic_cm_programs:16 nic_death:15 pcap_live:12
-		live_nic:11 load:9 verbs:9 nic_man:8 nic_rsocket:25 dpor:6 baselines:6 rendezvous:6 newer_verbs:5)
+		html:8 hazards:14 taxonomy_cli:12 search:14 fails:15 nic_cm:35 nic_cm_programs:16 nic_death:15 pcap_live:12
+		live_nic:11 load:9 verbs:9 nic_man:8 dpor:6 baselines:6 rendezvous:6 newer_verbs:5)
 	string(REPLACE ":" ";" cost ${cost})
 	list(GET cost 0 name)
 	list(GET cost 1 seconds)

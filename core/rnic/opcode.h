@@ -18,7 +18,7 @@
 #include "core/verbs_compat.h"
 
 /* The first three bits of a BTH opcode (9.2.1, table 35); enum opcode has the other five. */
-enum service { SERVICE_RC = 0, SERVICE_UC = 1, SERVICE_UD = 3, SERVICE_XRC = 5, SERVICE_HOST = 8 };
+enum service { SERVICE_RC = 0, SERVICE_UC = 1, SERVICE_UD = 3, SERVICE_XRC = 5 };
 
 /* Sets of services. */
 #define RELIABLE    (1u << SERVICE_RC | 1u << SERVICE_XRC)

@@ -35,8 +35,7 @@ enum syndrome {
 	AETH_NAK_INVALID_REQUEST = 0x61,
 	AETH_NAK_REMOTE_ACCESS = 0x62,
 	AETH_NAK_REMOTE_OPERATION = 0x63,
-	AETH_KIND = 0x60,
-	AETH_WAITS = 0x40 /* reserved, so none on a wire: it is not known yet (XRC, xrc_relay.c) */
+	AETH_KIND = 0x60
 };
 
 #define ATOMIC_BYTES 8
@@ -91,12 +90,7 @@ struct packet {
 		uint8_t traffic_class; /* of a datagram: IPv4's TOS */
 	};
 	uint8_t selectivity; /* FETH */
-	union {
-		struct {
-			uint64_t swap_add, compare;
-		};
-		union ibv_gid group; /* of a datagram to MULTICAST_QPN */
-	};
+	uint64_t swap_add, compare;
 	uint64_t original; /* AtomicAckETH */
 	__be32 imm;
 	uint32_t invalidate; /* IETH: an rkey */
@@ -129,12 +123,6 @@ struct packet {
 
 	uint8_t small[PACKET_SMALL];
 };
-
-#define MULTICAST_QPN 0xffffffu
-static inline bool packet_is_multicast(const struct packet *pkt)
-{
-	return pkt->service == SERVICE_UD && pkt->dest_qpn == MULTICAST_QPN;
-}
 
 /* memset to zero by a call: what compilers make of a constant size here ("rep stos") costs three
  * times
