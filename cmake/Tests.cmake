@@ -51,7 +51,7 @@ foreach(source ${test_sources})
 		target_link_libraries(${name} PRIVATE PkgConfig::ISAL)
 	endif()
 	if(name STREQUAL test_nic_cm) # makes packets, too, as others would
-		target_sources(${name} PRIVATE core/provider/link/wire.c core/provider/cm/mad.c core/provider/base/engine.c core/rnic/transport/packet.c)
+		target_sources(${name} PRIVATE core/provider/link/wire.c core/provider/cm/mad.c core/provider/base/engine.c core/rnic/transport/packet.c core/rnic/opcode.c)
 		target_link_libraries(${name} PRIVATE PkgConfig::ISAL)
 	endif()
 	if(name STREQUAL test_mad)
