@@ -4,13 +4,15 @@
  * it twice gives the same, so threads need no lock but the first call's.
  */
 #include "checker/judge/expect.h"
+#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "checker/judge/names.h"
+#include "core/hardware/hardware.h"
+#include "core/text/text.h"
 #include "scenarios/stores.h"
-#include "scenarios/words.h"
 
 #define MAX_ROWS     256
 #define MAX_CANARIES 64
@@ -19,16 +21,16 @@ static struct expectation row[MAX_ROWS];
 static struct expect_control control[EXPECT_CONTROLS];
 static struct expect_canary canary[MAX_CANARIES];
 static unsigned rows, controls, canaries;
-static char mistake[160];
+static char mistake[300];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* --- reading --- */
 
-static const char *read_control(const char *store, char *rest)
+static int read_control(struct text *t, const char *store, char *rest)
 {
-	char *config = next_word(&rest), *slash = strchr(config, '/');
+	char *config = text_word(&rest), *slash = strchr(config, '/');
 	if (controls == EXPECT_CONTROLS)
-		return "too many controls";
+		return text_wrong(t, "too many controls");
 	if (slash)
 		*slash = '\0';
 	struct expect_control *c = &control[controls++];
@@ -36,78 +38,103 @@ static const char *read_control(const char *store, char *rest)
 	c->variant = slash ? config : "default";
 	c->hardware = slash ? slash + 1 : config;
 	if ((strcmp(c->hardware, "default") && strcmp(c->hardware, "ack_early=off")) ||
-	    *next_word(&rest))
-		return "expected \"control [VARIANT/]HARDWARE\", \"default\" or \"ack_early=off\"";
-	return NULL;
+	    *text_word(&rest))
+		return text_wrong(t, "expected \"control [VARIANT/]HARDWARE\", \"default\" or "
+				     "\"ack_early=off\"");
+	return 0;
 }
 
-static const char *read_canary(const char *store, char *rest)
+static int read_canary(struct text *t, const char *store, char *rest)
 {
 	if (canaries == MAX_CANARIES)
-		return "too many canaries";
+		return text_wrong(t, "too many canaries");
 	struct expect_canary *c = &canary[canaries++];
 	c->store = store;
-	c->blind = next_word(&rest);
-	c->variant = next_word(&rest);
-	c->workload = next_word(&rest);
-	c->knob = next_word(&rest);
-	if (!*c->workload || *next_word(&rest))
-		return "expected \"canary BLIND VARIANT WORKLOAD|* [NAME=VALUE]\"";
+	c->blind = text_word(&rest);
+	c->variant = text_word(&rest);
+	c->workload = text_word(&rest);
+	c->knob = text_word(&rest);
+	if (!*c->workload || *text_word(&rest))
+		return text_wrong(t, "expected \"canary BLIND VARIANT WORKLOAD|* [NAME=VALUE]\"");
 	if (!strcmp(c->workload, "*"))
 		c->workload = NULL;
 	if (!*c->knob)
 		c->knob = NULL;
-	return NULL;
+	return 0;
 }
 
-static const char *read_row(const char *store, const char *configs, char *rest)
+/* Does every word of the list stand for hardware that there is? */
+static bool hardware_is(const char *list)
+{
+	char word[96];
+	for (size_t len; len = strcspn(list, ","), len < sizeof(word); list += len + 1) {
+		struct hardware hw = hardware_default;
+		const char *expected, *slash;
+		snprintf(word, sizeof(word), "%.*s", (int)len, list);
+		slash = strchr(word, '/');
+		slash = slash ? slash + 1 : word;
+		if (strcmp(slash, "*") && strcmp(slash, "default") &&
+		    hardware_switch(&hw, slash, &expected))
+			return false;
+		if (!list[len])
+			return true;
+	}
+	return false;
+}
+
+static int read_row(struct text *t, const char *store, const char *configs, char *rest)
 {
 	const struct expectation *above = rows ? &row[rows - 1] : NULL;
 	struct expectation *e = &row[rows];
 	if (rows == MAX_ROWS)
-		return "too many rows";
+		return text_wrong(t, "too many rows");
 	e->store = store;
 	e->configs = configs;
-	e->contract = contract_parse(next_word(&rest));
-	const char *verdict = next_word(&rest);
+	e->contract = contract_parse(text_word(&rest));
+	const char *verdict = text_word(&rest);
 	e->open = !strcmp(verdict, "may-break");
 	e->broken = e->open || !strcmp(verdict, "broken");
-	e->why = rest + strspn(rest, " \t");
+	e->why = text_skip_blanks(rest);
 	if (!*e->why && above && above->store == store && above->contract == e->contract)
 		e->why = above->why;
 	rows++;
+	if (!hardware_is(configs))
+		return text_wrong(t, "%s: no such hardware", text_show(configs).text);
 	if (e->contract < 0)
-		return "the second field is not a contract";
+		return text_wrong(t, "the second field is not a contract");
 	if (!e->broken && strcmp(verdict, "holds"))
-		return "the third field is none of \"holds\", \"broken\", \"may-break\"";
-	return *e->why ? NULL : "no reason is given, and none is above";
+		return text_wrong(
+			t, "the third field is none of \"holds\", \"broken\", \"may-break\"");
+	return *e->why ? 0 : text_wrong(t, "no reason is given, and none is above");
 }
 
-static const char *read_line(const char *store, char *line)
+static int read_line(struct text *t, const char *store, char *line)
 {
-	const char *first = next_word(&line);
+	const char *first = text_word(&line);
 	if (!*first || *first == '#')
-		return NULL;
+		return 0;
 	if (!strcmp(first, "control"))
-		return read_control(store, line);
+		return read_control(t, store, line);
 	if (!strcmp(first, "canary"))
-		return read_canary(store, line);
-	return read_row(store, first, line);
+		return read_canary(t, store, line);
+	return read_row(t, store, first, line);
 }
 
 /* False: there is a mistake. */
 static bool read_store(const char *store)
 {
-	char *next = strdup(store_expected(store)), *line; /* kept: the rows point into it */
-	for (unsigned number = 1; (line = strsep(&next, "\n")); number++) {
-		const char *bad = read_line(store, line);
-		if (!bad)
-			continue;
+	char *bytes = strdup(store_expected(store)), *line; /* kept: the rows point into it */
+	struct input_error error;
+	struct text t;
+	int rc = 0;
+	assert(bytes);
+	text_start(&t, bytes, strlen(bytes), &error);
+	while (!rc && (rc = text_line(&t, &line)) > 0)
+		rc = read_line(&t, store, line);
+	if (rc)
 		snprintf(mistake, sizeof(mistake), "core/stores/%s/expected.txt:%u: %s", store,
-			 number, bad);
-		return false;
-	}
-	return true;
+			 error.line, error.message);
+	return !rc;
 }
 
 static bool in_default_campaign(const char *config)
