@@ -80,8 +80,6 @@ int rnic_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct i
 			 struct ibv_grh *grh, struct ibv_ah_attr *attr);
 struct ibv_ah *rnic_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh,
 				      uint8_t port_num);
-int rnic_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
-int rnic_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
 struct ibv_srq *rnic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
 /* In the context's table, for ibv_create_srq_ex(): types basic and XRC. */
 struct ibv_srq *rnic_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);

@@ -92,7 +92,7 @@ enum crash_place {
 	CRASH_PLACES
 };
 
-/* How long the k-th delay is, nanoseconds; k from 1 to HOLDS. The longest stands for a task that
+/* How long the k-th delay is, nanoseconds; k from 1 to DELAYS. The longest stands for a task that
  * never runs again. */
 #define DELAYS	      9
 #define DELAY_FOREVER DELAYS

@@ -169,7 +169,7 @@ int post_address(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_ah *ibv, 
 	wqe->foreign_address = !same_pd(ibv->pd, qp->ibv.pd);
 	wqe->peer = ah->peer;
 	wqe->traffic_class = ah->traffic_class;
-	wqe->remote_qpn = qpn & (QPN_LIMIT - 1);	      /* a packet has no more */
+	wqe->remote_qpn = qpn & QPN_LIMIT;		      /* a packet has no more */
 	wqe->remote_qkey = qkey >> 31 ? qp->attr.qkey : qkey; /* IBA vol. 1, 10.2.5 */
 	return 0;
 }

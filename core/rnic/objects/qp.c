@@ -327,8 +327,6 @@ void qp_fail(struct rnic_qp *qp)
 	qp->ibv.state = IBV_QPS_ERR;
 	req_flush(qp);
 	answer_drop_all(qp);
-	if (qp->resp.away)
-		qp->hca->net->relay->end(qp);
 	/* What was let in still lands, and completes; the rest is flushed behind it. */
 	if (qp->resp.land.head)
 		qp->resp.flush_rq = true;
@@ -367,8 +365,6 @@ int rnic_destroy_qp(struct ibv_qp *ibv)
 		return EINVAL;
 	if (qp->target)
 		return xrc_destroy_qp(qp);
-	if (qp->groups)
-		return EBUSY;
 	if (is_lossy(qp))
 		last_word_keep(qp);
 	if (!OWN_BUG(&qp->hca->net->hw, NIC_LAND_AFTER_DESTROY)) {
@@ -428,7 +424,7 @@ static int check_values(const struct rnic_qp *qp, const struct ibv_qp_attr *attr
 	    (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096 ||
 	     128u << attr->path_mtu > qp->hca->net->hw.mtu))
 		return EINVAL;
-	if (mask & IBV_QP_DEST_QPN && attr->dest_qp_num >= QPN_LIMIT)
+	if (mask & IBV_QP_DEST_QPN && attr->dest_qp_num > QPN_LIMIT)
 		return EINVAL;
 	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic > MAX_RD_ATOMIC)
 		return EINVAL;
@@ -515,7 +511,7 @@ int rnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	if (!error)
 		error = check_values(qp, attr, mask);
 	if (!error && mask & IBV_QP_AV)
-		error = rnic_path(qp->hca, &attr->ah_attr, false, &peer);
+		error = rnic_path(qp->hca, &attr->ah_attr, &peer);
 	if (!error && sim_fails(FAIL_MODIFY_QP))
 		error = ENOMEM;
 	if (error)

@@ -486,9 +486,8 @@ static enum served serve_read(struct rnic_qp *qp, struct packet *pkt)
 	}
 	do {
 		uint32_t i = pkt->done / qp->mtu, start = i * qp->mtu, left = pkt->dma_len - start;
-		if (link->ready &&
-		    !link_ready(link, qp->peer, qp->attr.dest_qp_num, sim_now(qp_sim(qp)),
-				LINK_PATIENCE_NS, &qp->resp.patience)) {
+		if (link->ready && !link_ready(link, qp->peer, qp->attr.dest_qp_num,
+					       sim_now(qp_sim(qp)), &qp->resp.patience)) {
 			pkt->due = sim_now(qp_sim(qp)) + LINK_READY_NS;
 			return HELD;
 		}

@@ -26,11 +26,8 @@
 struct rnic_net;
 struct rnic_mr;
 
-/* The first three bits of a BTH opcode (9.2.1, table 35); enum opcode has the other five. What the
- * processes of one host say to each other (xrc_relay.c) has a number that no BTH has room for: none
- * comes from a
- * wire. */
-enum service { SERVICE_RC = 0, SERVICE_UC = 1, SERVICE_UD = 3, SERVICE_XRC = 5, SERVICE_HOST = 8 };
+/* The first three bits of a BTH opcode (9.2.1, table 35); enum opcode has the other five. */
+enum service { SERVICE_RC = 0, SERVICE_UC = 1, SERVICE_UD = 3, SERVICE_XRC = 5 };
 
 /* BTH opcodes of the reliable connection service (9.2.1, table 35). */
 enum opcode {
@@ -84,8 +81,7 @@ enum syndrome {
 	AETH_NAK_INVALID_REQUEST = 0x61,
 	AETH_NAK_REMOTE_ACCESS = 0x62,
 	AETH_NAK_REMOTE_OPERATION = 0x63,
-	AETH_KIND = 0x60,
-	AETH_WAITS = 0x40 /* reserved, so none on a wire: it is not known yet (XRC, xrc_relay.c) */
+	AETH_KIND = 0x60
 };
 
 #define ATOMIC_BYTES 8
@@ -144,12 +140,7 @@ struct packet {
 		uint8_t traffic_class; /* of a datagram: IPv4's TOS */
 	};
 	uint8_t selectivity; /* FETH */
-	union {
-		struct {
-			uint64_t swap_add, compare;
-		};
-		union ibv_gid group; /* of a datagram to MULTICAST_QPN */
-	};
+	uint64_t swap_add, compare;
 	uint64_t original; /* AtomicAckETH */
 	__be32 imm;
 	uint32_t invalidate; /* IETH: an rkey */
@@ -182,12 +173,6 @@ struct packet {
 
 	uint8_t small[PACKET_SMALL];
 };
-
-#define MULTICAST_QPN 0xffffffu
-static inline bool packet_is_multicast(const struct packet *pkt)
-{
-	return pkt->service == SERVICE_UD && pkt->dest_qpn == MULTICAST_QPN;
-}
 
 /* memset to zero by a call: what compilers make of a constant size here ("rep stos") costs three
  * times

@@ -33,8 +33,8 @@
  *
  * Without acknowledgements (unreliable connection, unreliable datagram) a request is over when its
  * last packet was handed to the link, and una follows at once. A request that fails takes the send
- * queue alone with it (SQE). A link that has no room is waited for, for LINK_UNRELIABLE_PATIENCE_NS
- * at most: then the packets are lost.
+ * queue alone with it (SQE). A link that has no room is waited for, for LINK_PATIENCE_NS at
+ * most: then the packets are lost.
  *
  * The retry timer is one event a queue pair, set when something is sent and none
  * is pending; it looks at the deadline when it comes, and is set again if that is
@@ -82,7 +82,9 @@ static uint32_t limit(const struct rnic_qp *qp)
 
 static uint64_t timeout_ns(const struct rnic_qp *qp)
 {
-	return (uint64_t)4096 << qp->attr.timeout; /* 0 means never: see arm() */
+	uint64_t ns = (uint64_t)4096 << qp->attr.timeout; /* 0 means never: see set_timer() */
+	uint64_t least = qp->hca->net->link->silence_ns / (qp->attr.retry_cnt + 1u);
+	return ns > least ? ns : least;
 }
 
 static bool is_send(const struct wqe *wqe)
@@ -360,8 +362,6 @@ static void fill_service(const struct rnic_qp *qp, const struct wqe *wqe, struct
 		pkt->peer = wqe->peer;
 		pkt->dest_qpn = wqe->remote_qpn;
 		pkt->qkey = wqe->remote_qkey;
-		if (pkt->dest_qpn == MULTICAST_QPN)
-			qp->hca->net->link->gid(qp->hca->net->link, wqe->peer, &pkt->group);
 	}
 }
 
@@ -438,11 +438,9 @@ static bool has_room(struct rnic_qp *qp, const struct wqe *wqe)
 	struct requester *req = &qp->req;
 	struct link *link = qp->hca->net->link;
 	bool is_ud = qp->service == SERVICE_UD;
-	if (!link->ready ||
-	    link_ready(link, is_ud ? wqe->peer : qp->peer,
-		       is_ud ? wqe->remote_qpn : qp->attr.dest_qp_num, sim_now(qp_sim(qp)),
-		       qp_is_reliable(qp) ? LINK_PATIENCE_NS : LINK_UNRELIABLE_PATIENCE_NS,
-		       &req->patience))
+	if (!link->ready || link_ready(link, is_ud ? wqe->peer : qp->peer,
+				       is_ud ? wqe->remote_qpn : qp->attr.dest_qp_num,
+				       sim_now(qp_sim(qp)), &req->patience))
 		return true;
 	/* What was not sent need not have been answered. */
 	req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
@@ -614,14 +612,6 @@ static bool una_is_out(struct rnic_qp *qp)
 	return psn_diff(psn_add(wqe->first_psn, qp->req.packet), qp->req.una) > 0;
 }
 
-/* The time is over, but nothing need be lost: the peer had no CPU. */
-static bool starves(struct rnic_qp *qp)
-{
-	struct requester *req = &qp->req;
-	return link_starves(qp->hca->net->link, qp->peer, qp->attr.dest_qp_num, sim_now(qp_sim(qp)),
-			    req->una, req->deadline, timeout_ns(qp), &req->watch);
-}
-
 /* There was no news for a while. */
 static void probe(struct rnic_qp *qp)
 {
@@ -660,12 +650,6 @@ static void fire_timer(struct sim *sim, void *arg)
 		return;
 	bool waits = !req->rnr_until && una_is_out(qp);
 	if (waits && qp->attr.timeout && sim_now(sim) >= req->deadline) {
-		if (starves(qp)) {
-			bool is_short = timeout_ns(qp) < LINK_WATCH_NS;
-			alarm_set(sim, &req->timer, CHAIN_OTHER,
-				  is_short ? LINK_WATCH_SHORT_NS : LINK_WATCH_NS, fire_timer, qp);
-			return;
-		}
 		time_out(qp);
 	} else if (waits && is_lossy(qp) && sim_now(sim) >= req->repair.probe_at) {
 		probe(qp);
@@ -691,15 +675,6 @@ static void fire_rnr(struct sim *sim, void *arg)
 	transmit(qp);
 }
 
-/* The peer's program has had no CPU to get ready. */
-static bool program_starves(struct rnic_qp *qp)
-{
-	struct requester *req = &qp->req;
-	req->rnr_watch.program = true;
-	return link_starves(qp->hca->net->link, qp->peer, qp->attr.dest_qp_num, sim_now(qp_sim(qp)),
-			    req->una, 0, 0, &req->rnr_watch);
-}
-
 /* The receiver was not ready for packet una. */
 static void wait_for_receiver(struct rnic_qp *qp, unsigned timer)
 {
@@ -711,12 +686,12 @@ static void wait_for_receiver(struct rnic_qp *qp, unsigned timer)
 	struct requester *req = &qp->req;
 	if (req->rnr_until)
 		return; /* known */
-	if (req->rnr_left == 0 && !program_starves(qp)) {
+	if (req->rnr_left == 0) {
 		COUNT_ONE(qp->hca->net, rnr_exceeded);
 		fail(qp, IBV_WC_RNR_RETRY_EXC_ERR);
 		return;
 	}
-	if (req->rnr_left && qp->attr.rnr_retry != 7) /* 7: for ever */
+	if (qp->attr.rnr_retry != 7) /* 7: for ever */
 		req->rnr_left--;
 	uint64_t ns = (uint64_t)wait_10us[timer & 31] * 10000;
 	req->rnr_until = sim_now(qp_sim(qp)) + ns;

@@ -345,8 +345,6 @@ uint8_t resp_check(struct rnic_qp *qp, struct packet *pkt)
 		return AETH_NAK_INVALID_REQUEST;
 	}
 	if ((is & IS_SEND || is & HAS_IMM) && !resp_ready(qp)) {
-		if (qp->service == SERVICE_XRC && !qp->srq)
-			return qp->hca->net->relay->pass(qp, pkt);
 		COUNT_ONE(qp->hca->net, no_receive);
 		return AETH_RNR_NAK | qp->attr.min_rnr_timer;
 	}
@@ -555,8 +553,7 @@ static void fire_gap(struct sim *sim, void *arg);
 static void look_for_gap(struct rnic_qp *qp)
 {
 	struct responder *resp = &qp->resp;
-	if (resp_active(qp) && !resp->failed && !resp->waits &&
-	    kept_too_long(qp, &resp->kept, resp->psn, fire_gap))
+	if (resp_active(qp) && !resp->failed && kept_too_long(qp, &resp->kept, resp->psn, fire_gap))
 		nak_gap(qp, resp->kept.head);
 }
 
@@ -614,8 +611,6 @@ static void take(struct rnic_qp *qp, struct packet *pkt)
 		resp_accept(qp, pkt);
 		return;
 	}
-	if (syndrome == AETH_WAITS)
-		return;
 	turn_down(qp, pkt, syndrome);
 	packet_put(net, pkt);
 }
@@ -639,46 +634,10 @@ static void take_kept(struct rnic_qp *qp)
 {
 	struct responder *resp = &qp->resp;
 	struct packet *pkt;
-	while (resp_active(qp) && !resp->failed && !resp->waits &&
-	       (pkt = kept_first(qp, &resp->kept, resp->psn)) && pkt->psn == resp->psn)
+	while (resp_active(qp) && !resp->failed && (pkt = kept_first(qp, &resp->kept, resp->psn)) &&
+	       pkt->psn == resp->psn)
 		take_before_kept(qp, kept_pop(&resp->kept));
 	look_for_gap(qp);
-}
-
-/* --- what another process decides about (XRC) --- */
-
-/* A requester has fewer packets under way than are kept, so that nothing is lost on a lossless
- * link. */
-void resp_wait(struct rnic_qp *qp, struct packet *pkt)
-{
-	if (pkt->psn == qp->resp.psn)
-		packet_put(qp->hca->net, pkt);
-	else
-		kept_push(qp, &qp->resp.kept, qp->resp.psn, pkt);
-}
-
-/* Its data are where they belong. */
-static void accept_away(struct rnic_qp *qp, const struct packet *pkt)
-{
-	struct responder *resp = &qp->resp;
-	bool is_last = opcode_is[pkt->opcode] & IS_LAST;
-	resp->nak_sent = resp->not_ready = false;
-	establish(qp);
-	resp->in_message = is_last ? 0 : IS_SEND;
-	resp->psn = psn_add(resp->psn, 1);
-	resp->msn = psn_add(resp->msn, is_last);
-	if (pkt->ack_req)
-		resp_acknowledge(qp, pkt);
-}
-
-void resp_decided(struct rnic_qp *qp, struct packet *pkt, uint8_t syndrome)
-{
-	if (syndrome == AETH_ACK)
-		accept_away(qp, pkt);
-	else
-		turn_down(qp, pkt, syndrome);
-	take_kept(qp);
-	packet_put(qp->hca->net, pkt);
 }
 
 /* --- */

@@ -490,7 +490,7 @@ START_TEST(step_budget)
 		sim_reset(sim, NULL);
 		sim_set_step_budget(sim, 10000);
 		spawn("", endless[i], NULL);
-		ck_assert_int_eq(sim_run(sim), SIM_FUEL);
+		ck_assert_int_eq(sim_run(sim), SIM_BUDGET);
 	}
 	sim_reset(sim, NULL);
 	spawn("", yields, "y");

@@ -7,7 +7,7 @@
 #include <fiu.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include "core/rt/fails.h"
+#include "core/live/live_fails.h"
 
 static void start(void)
 {
