@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/cli.h"
-#include "core/rt/fails.h"
+#include "core/live/live_fails.h"
 
 char **arguments;
 

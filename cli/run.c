@@ -61,7 +61,7 @@ static void help(void)
 	     "Runs a verbs program on the soft RNIC: it finds a device tide0. Programs of the same "
 	     "net "
 	     "reach\n"
-	     "each other. docs/run.md has the whole story.\n\n"
+	     "each other. docs/nic/guide.md has the whole story.\n\n"
 	     "  --net NAME|DIR     the net (one a user); a name, or the whole path of a directory\n"
 	     "  --link shm|udp     shm: processes of this host (the default); udp: RoCEv2 on the "
 	     "wire\n"

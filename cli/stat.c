@@ -119,9 +119,8 @@ static int begin(const char *command, struct choice *choice, const struct option
 static void stat_help(void)
 {
 	puts("usage: tidemark stat [OPTION...]\n"
-	     "What the soft RNICs of a net's processes have counted so far. docs/run.md explains "
-	     "the "
-	     "lines.\n\n"
+	     "What the soft RNICs of a net's processes have counted so far. "
+	     "docs/nic/guide.md explains the lines.\n\n"
 	     "  --net NAME|DIR  the net (as tidemark run)\n"
 	     "  --pid N         this process only\n"
 	     "  --json          everything, zeros too, as JSON\n"
@@ -203,7 +202,7 @@ static void fault_help(void)
 	     "  partition peer 2 for 5s      nothing to or from it\n"
 	     "  tear write 3                 the WRITE reaches memory in part, then the process is "
 	     "killed\n\n"
-	     "docs/run.md has the whole language.\n\n"
+	     "docs/nic/guide.md has the whole language.\n\n"
 	     "  --net NAME|DIR  the net (as tidemark run)\n"
 	     "  --pid N         this process only\n"
 	     "  --seed N        for the rules (1)\n"

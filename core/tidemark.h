@@ -108,6 +108,7 @@ struct tm_store {
 	const char *name;
 	const char *what;		   /* one line, with the paper */
 	unsigned promises;		   /* TM_BIT()s */
+	bool in_default_campaign;	   /* tested when no store is named */
 	const struct tm_knob *knobs;	   /* ends with .name = NULL */
 	const struct tm_variant *variants; /* ends with .name = NULL; "default" is implied */
 

@@ -48,11 +48,11 @@ static bool is_meant(const struct byte_source *b, const struct byte_record *r,
  * share. */
 static unsigned pick(const struct choice_point *at, uint8_t byte, unsigned n)
 {
-	if (at->kind == CHOICE_STEP && n > HOLD_FOREVER && byte >= 192)
-		return HOLD_FOREVER;
-	/* If the longest answer holds somebody, so do those that no clock ends. */
-	if (byte >= 144 && byte < 192 && choice_hold(at->kind, n - 1))
-		return choice_hold_answer(at->kind, byte < 168 ? HOLD_REST : HOLD_SWITCH);
+	if (at->kind == CHOICE_STEP && n > DELAY_FOREVER && byte >= 192)
+		return DELAY_FOREVER;
+	/* If the longest answer is a delay, so are those that no clock ends. */
+	if (byte >= 144 && byte < 192 && choice_delay(at->kind, n - 1))
+		return choice_delay_answer(at->kind, byte < 168 ? DELAY_QUIESCENCE : DELAY_SWITCH);
 	if (at->kind == CHOICE_EVICT && byte & 1)
 		return 1;
 	/* Whatever n is, a line's oldest version has a value of its own. */

@@ -11,7 +11,7 @@
  *		bits 4-5: whose: 0 anybody's, n: those of client n's operations
  *	gap	how many such points pass first: as it is up to 191, then in steps of 16
  *	answer	which answer; an answer that does not exist counts as another that does.
- *		144 to 191 hold somebody until rest, or with a switch: so two that are
+ *		144 to 191 are a delay until quiescence, or with a switch: so two that are
  *		late meet, without two lengths of time that happen to fit
  *
  * A record counts its own points from the start of the run, and is spent when it has

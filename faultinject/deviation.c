@@ -2,7 +2,7 @@
 /*
  * Deviations as words and back. One line has the form
  *
- *	WHO LABEL POINT: ANSWER		c1 c1.put2 before store 3: hold 500ns
+ *	WHO LABEL POINT: ANSWER		c1 c1.put2 before store 3: delay 500ns
  *	line NAME: VERSION		line log+0x240: version 0 of 2
  *
  * and most kinds of point are one pattern, used in both directions. What is read is
@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/rnic/opcode.h"
 
 static const char *const op_words[OP_KINDS] = {"none", "put", "get", "del", "open", "clean"};
 static const char *const step_words[STEP_KINDS] = {"store", "load",	  "flush", "fence",
@@ -144,20 +145,20 @@ static const char *const patterns[CHOICE_KINDS] = {
 	[CHOICE_DRAIN] = "draining message %u packet %u line %u",
 };
 
-/* Packets of a message are numbered apart from the answers to it: core/rnic/transport/packet.h. */
-static const struct {
-	const char *word;
-	uint32_t first;
-} packet_words[] = {{"packet", 0}, {"ack", 1u << 28}, {"reply", 2u << 28}};
+/* Packets of a message are numbered apart from the answers to it. */
+static const char *const packet_words[] = {
+#define X(id, word) word,
+	PACKET_NUMBERS(X)
+#undef X
+};
 #define PACKET_WORDS (sizeof(packet_words) / sizeof(packet_words[0]))
-#define PACKET_RANGE (1u << 28)
 
 /* c: try + 65536 x copy. */
 static void print_packet(const struct deviation *d, char *buf, size_t n)
 {
-	unsigned w = d->b / PACKET_RANGE < PACKET_WORDS ? d->b / PACKET_RANGE : 0;
-	int len = snprintf(buf, n, "message %u %s %u try %u", d->a, packet_words[w].word,
-			   d->b - packet_words[w].first, d->c & 0xffff);
+	unsigned w = d->b / INDEX_RANGE < PACKET_WORDS ? d->b / INDEX_RANGE : 0;
+	int len = snprintf(buf, n, "message %u %s %u try %u", d->a, packet_words[w],
+			   d->b - w * INDEX_RANGE, d->c & 0xffff);
 	if (d->c >> 16)
 		snprintf(buf + len, n - (size_t)len, " copy %u", d->c >> 16);
 }
@@ -167,18 +168,17 @@ static int parse_packet(struct deviation *d, const char *text)
 	for (unsigned w = 0; w < PACKET_WORDS; w++) {
 		char pattern[48];
 		uint32_t index, again, copy = 0;
-		snprintf(pattern, sizeof(pattern), "message %%u %s %%u try %%u",
-			 packet_words[w].word);
+		snprintf(pattern, sizeof(pattern), "message %%u %s %%u try %%u", packet_words[w]);
 		const char *rest = match(text, pattern, &d->a, &index, &again);
 		if (!rest)
 			continue;
-		if ((index >= PACKET_RANGE && (w || index < PACKET_WORDS * PACKET_RANGE)) ||
+		if ((index >= INDEX_RANGE && (w || index < PACKET_WORDS * INDEX_RANGE)) ||
 		    again > 0xffff)
 			return -EINVAL;
 		if (*rest && (!scan(rest, " copy %u", &copy, NULL, NULL) || !copy || copy > 0xffff))
 			return -EINVAL;
 		d->kind = CHOICE_PACKET;
-		d->b = index + packet_words[w].first;
+		d->b = index + w * INDEX_RANGE;
 		d->c = again | copy << 16;
 		return 0;
 	}
@@ -329,39 +329,45 @@ static int parse_point(struct deviation *d, const char *text)
 static const struct {
 	const char *word;
 	unsigned k;
-} hold_words[] = {{"100ns", 1},
-		  {"500ns", 2},
-		  {"2us", 3},
-		  {"8us", 4},
-		  {"30us", 5},
-		  {"200us", 6},
-		  {"5ms", 7},
-		  {"100ms", 8},
-		  {"for ever", HOLD_FOREVER},
-		  {"until rest", HOLD_REST},
-		  {"and switch", HOLD_SWITCH}};
+} delay_words[] = {{"100ns", 1},
+		   {"500ns", 2},
+		   {"2us", 3},
+		   {"8us", 4},
+		   {"30us", 5},
+		   {"200us", 6},
+		   {"5ms", 7},
+		   {"100ms", 8},
+		   {"for ever", DELAY_FOREVER},
+		   {"until quiescence", DELAY_QUIESCENCE},
+		   {"and switch", DELAY_SWITCH}};
 
-static void print_hold(unsigned k, char *buf, size_t n)
+static void print_delay(unsigned k, char *buf, size_t n)
 {
-	snprintf(buf, n, "hold %s", hold_words[k - 1].word);
+	snprintf(buf, n, "delay %s", delay_words[k - 1].word);
 }
 
-static int parse_hold(const char *text)
+/* Also the words that older versions wrote: "hold" for "delay", "rest" for "quiescence". */
+static int parse_delay(const char *text)
 {
-	for (unsigned i = 0; i < sizeof(hold_words) / sizeof(hold_words[0]); i++)
-		if (!strncmp(text, "hold ", 5) && !strcmp(text + 5, hold_words[i].word))
-			return (int)hold_words[i].k;
+	size_t verb = !strncmp(text, "delay ", 6) ? 6 : !strncmp(text, "hold ", 5) ? 5 : 0;
+	if (!verb)
+		return -1;
+	if (!strcmp(text + verb, "until rest"))
+		return DELAY_QUIESCENCE;
+	for (unsigned i = 0; i < sizeof(delay_words) / sizeof(delay_words[0]); i++)
+		if (!strcmp(text + verb, delay_words[i].word))
+			return (int)delay_words[i].k;
 	return -1;
 }
 
-#define TIMES "100ns 500ns 2us 8us 30us 200us 5ms 100ms \"until rest\" \"and switch\""
+#define TIMES "100ns 500ns 2us 8us 30us 200us 5ms 100ms \"until quiescence\" \"and switch\""
 
 static void print_answer(const struct deviation *d, char *buf, size_t n)
 {
 	switch (d->kind) {
 	case CHOICE_PACKET:
-		if (d->answer >= PACKET_HOLD)
-			print_hold(choice_hold(d->kind, d->answer), buf, n);
+		if (d->answer >= PACKET_DELAY)
+			print_delay(choice_delay(d->kind, d->answer), buf, n);
 		else
 			snprintf(buf, n, "%s", d->answer == PACKET_LOSE ? "lose" : "duplicate");
 		break;
@@ -379,21 +385,21 @@ static void print_answer(const struct deviation *d, char *buf, size_t n)
 		snprintf(buf, n, "fails");
 		break;
 	default:
-		print_hold(d->answer, buf, n);
+		print_delay(d->answer, buf, n);
 	}
 }
 
 static int parse_answer(const struct deviation *d, const char *text, const char **expected)
 {
 	uint32_t k = 0;
-	int hold = parse_hold(text);
+	int delay = parse_delay(text);
 	switch (d->kind) {
 	case CHOICE_PACKET:
-		*expected = "\"lose\", \"duplicate\" or \"hold TIME\"";
-		if (hold > 0)
-			return hold == HOLD_FOREVER
+		*expected = "\"lose\", \"duplicate\" or \"delay TIME\"";
+		if (delay > 0)
+			return delay == DELAY_FOREVER
 				       ? -1
-				       : (int)choice_hold_answer(d->kind, (unsigned)hold);
+				       : (int)choice_delay_answer(d->kind, (unsigned)delay);
 		return !strcmp(text, "lose")	    ? PACKET_LOSE
 		       : !strcmp(text, "duplicate") ? PACKET_DUPLICATE
 						    : -1;
@@ -412,13 +418,13 @@ static int parse_answer(const struct deviation *d, const char *text, const char 
 		*expected = "\"fails\"";
 		return !strcmp(text, "fails") ? 1 : -1;
 	default:
-		*expected = "\"hold TIME\", TIME one of " TIMES;
+		*expected = "\"delay TIME\", TIME one of " TIMES;
 		/* Only a client's task can stop for good: it is dead. */
 		if (d->kind == CHOICE_STEP && d->who[0] == 'c')
-			*expected = "\"hold TIME\", TIME one of " TIMES " \"for ever\"";
-		else if (hold == HOLD_FOREVER)
+			*expected = "\"delay TIME\", TIME one of " TIMES " \"for ever\"";
+		else if (delay == DELAY_FOREVER)
 			return -1;
-		return hold;
+		return delay;
 	}
 }
 

@@ -34,10 +34,10 @@ static unsigned random_answer(struct source *source, const struct choice_point *
 	}
 	if (at->kind == CHOICE_EVICT && random_next(&r->state) % 2)
 		answer = 1;
-	/* Dead clients are worth more than one hold in HOLDS; the server's tasks never die (n is
+	/* Dead clients are worth more than one delay in DELAYS; the server's tasks never die (n is
 	 * smaller there). */
-	if (at->kind == CHOICE_STEP && n > HOLD_FOREVER && random_next(&r->state) % 5 == 0)
-		answer = HOLD_FOREVER;
+	if (at->kind == CHOICE_STEP && n > DELAY_FOREVER && random_next(&r->state) % 5 == 0)
+		answer = DELAY_FOREVER;
 	r->left--;
 	deviation_record(&d, at, answer, n);
 	deviations_add(&r->taken, &d);

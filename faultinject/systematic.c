@@ -5,8 +5,8 @@
  *
  *	the log		the points behind the last deviation, and between them who touched
  *			what: there the search goes on;
- *	a window	all that was touched while one of the deviations held somebody: by
- *			this the search knows which holds make no difference.
+ *	a window	all that was touched while one of the deviations' delays lasted: by
+ *			this the search knows which delays make no difference.
  *
  * Two touches depend on each other if their order can matter:
  *
@@ -136,7 +136,7 @@ void run_log_free(struct run_log *log)
 static void note(struct systematic_source *s, const struct log_touch *t)
 {
 	bool any;
-	uint32_t held = s->taken.n ? sim_held(sim_current(), &any) : 0;
+	uint32_t held = s->taken.n ? sim_delayed(sim_current(), &any) : 0;
 	for (unsigned i = 0; held && i < SYSTEMATIC_DEPTH; i++)
 		if (held >> i & 1 && s->window[i])
 			footprint_add(s->window[i], t);
@@ -186,7 +186,7 @@ static void log_point(struct systematic_source *s, const struct choice_point *at
 	while (p->before >= 0 && log->point[p->before].chain != p->chain)
 		p->before--;
 	p->touches = log->touches;
-	sim_held(sim_current(), &p->held);
+	sim_delayed(sim_current(), &p->held);
 }
 
 /* --- the source --- */

@@ -39,7 +39,7 @@ struct log_point {
 	uint64_t chain;	  /* points of one chain follow each other, as steps of a task do */
 	int before;	  /* the chain's point before this one, -1: none */
 	uint32_t touches; /* of the log, that came before it */
-	bool held;	  /* somebody was held and could have been let go here */
+	bool held;	  /* something was delayed and could have been let go here */
 };
 
 struct run_log {
@@ -54,8 +54,8 @@ struct systematic_source {
 	const struct deviations *list; /* to be taken, in this order */
 	uint64_t key[SYSTEMATIC_DEPTH];
 	struct deviations taken;
-	/* What was touched during the list's i-th hold until rest (faults and orders hold nobody
-	 * and do not count); NULL: nobody asks. */
+	/* What was touched during the list's i-th delay until quiescence (faults and orders
+	 * delay nothing and do not count); NULL: nobody asks. */
 	struct footprint *window[SYSTEMATIC_DEPTH];
 	struct run_log *log; /* what came after the last deviation; NULL: nobody asks */
 	bool failed;	     /* out of memory */
@@ -64,7 +64,7 @@ struct systematic_source {
  * run. */
 void systematic_start(struct systematic_source *s, const struct deviations *list);
 
-/* Does it matter whether touch `t` of a log, of somebody held, comes before or after all of f? */
+/* Does it matter whether touch `t` of a log, of what is delayed, comes before or after all of f? */
 bool footprint_depends(const struct footprint *f, const struct log_touch *t);
 void footprint_add(struct footprint *f, const struct log_touch *t);
 

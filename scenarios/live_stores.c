@@ -3,14 +3,14 @@
  * stands here shows (cmake/Live.cmake). */
 #include "scenarios/live_store.h"
 #include <string.h>
-#include "scenarios/stores.h"
+#include "stores_built.h"
 
-#define X(name) extern const struct tm_store name##_store;
+#define X(name, expected, claims) extern const struct tm_store name##_store;
 STORES(X)
 #undef X
 
 const struct tm_store *const live_stores[] = {
-#define X(name) &name##_store,
+#define X(name, expected, claims) &name##_store,
 	STORES(X)
 #undef X
 		NULL};

@@ -2,7 +2,7 @@
 #ifndef TM_SCENARIOS_VERBS_H
 #define TM_SCENARIOS_VERBS_H
 /*
- * The verbs programs (scenarios/verbs/) in the two worlds. docs/verbs.md is the manual.
+ * The verbs programs (scenarios/verbs/) in the two worlds. docs/nic/reference.md is the manual.
  */
 #include "scenarios/verbs/lab.h"
 

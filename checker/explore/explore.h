@@ -31,7 +31,7 @@ struct explore_counts {
 	uint64_t nested_points, nested_states; /* of these: the power failed again in recovery */
 	uint64_t points_bounded;	       /* not all images were tried */
 	uint64_t unsure;		       /* histories that a search gave up on */
-	uint64_t spared; /* systematic search: holds not tried, they only reorder independent
+	uint64_t spared; /* systematic search: delays not tried, they only reorder independent
 			  * steps */
 };
 

@@ -9,19 +9,19 @@
  * explorer does what it always does.
  *
  * The reduction. Say a task goes through points s and s' (s' its next), and a is what it
- * does between them. Held until rest at s, the others do W and then comes a; held at
- * s', a comes first. If a is independent of all of W, these are two orders of the same
+ * does between them. Delayed until quiescence at s, the others do W and then comes a;
+ * delayed at s', a comes first. If a is independent of all of W, these are two orders of the same
  * things, and one run will do. So a task's points are gone through from the last to the
  * first. The runs of s' collect W: not of one run, but all that others did during the
- * hold in any run below it, so that what is said of the two runs is true of all that go
+ * delay in any run below it, so that what is said of the two runs is true of all that go
  * on from them with the same further deviations, as many as they may be. When a is
  * independent of W, s is not tried, and W, with what others did between s and s' in the
- * run itself, is also what they would do if the task were held at s. A hold that lets
+ * run itself, is also what they would do if the task were delayed at s. A delay that lets
  * others go counts what these do into W, since they do it while it lasts.
  *
  * The same goes for the lines of one packet on their way into memory, and of one READ.
  * Never left out are: a post, taking a completion, and the beginning of an operation;
- * packets; drains; orders; and faults, which hold nobody.
+ * packets; drains; orders; and faults, which delay nothing.
  *
  * What depends on what stands in faultinject/systematic.c. The reduction looks at
  * order, not at nanoseconds: store code that reads the clock may see other times in
@@ -67,19 +67,19 @@ static void go_down(struct search *s, const struct log_point *p, unsigned answer
 		    unsigned preemptions, unsigned faults)
 {
 	struct deviation d = p->d;
-	unsigned k = choice_hold(d.kind, answer);
-	bool holds = k == HOLD_REST || k == HOLD_SWITCH;
+	unsigned k = choice_delay(d.kind, answer);
+	bool delays = k == DELAY_QUIESCENCE || k == DELAY_SWITCH;
 	if (!goes_on(s))
 		return;
 	d.answer = answer;
-	if (holds)
-		s->source.window[s->holds++] = &s->level[s->list.n].others;
+	if (delays)
+		s->source.window[s->delays++] = &s->level[s->list.n].others;
 	s->failed |= deviations_add(&s->list, &d) != 0;
 	if (!s->failed)
 		try_all(s, preemptions, faults);
 	s->list.n--;
-	if (holds)
-		s->source.window[--s->holds] = NULL;
+	if (delays)
+		s->source.window[--s->delays] = NULL;
 }
 
 /* Is touch t, between the point and the chain's next, the chain's own? */
@@ -93,7 +93,7 @@ static bool is_own(const struct log_point *p, const struct run_log *log, unsigne
 	return t == p->touches || (t == p->touches + 1 && log->touch[t].what == TOUCH_POWER);
 }
 
-/* Is a hold at p the same as one at `next`, during which others touched `others`? Then add what
+/* Is a delay at p the same as one at `next`, during which others touched `others`? Then add what
  * they do in between. */
 static bool only_reorders(struct search *s, const struct run_log *log, const struct log_point *p,
 			  const struct log_point *next, struct footprint *others)
@@ -113,7 +113,7 @@ static bool only_reorders(struct search *s, const struct run_log *log, const str
 	return true;
 }
 
-/* Hold a chain at each of its points, from the last to the first. */
+/* Delay a chain at each of its points, from the last to the first. */
 static void try_chain(struct search *s, const struct run_log *log, unsigned last, unsigned k,
 		      unsigned preemptions, unsigned faults)
 {
@@ -121,20 +121,20 @@ static void try_chain(struct search *s, const struct run_log *log, unsigned last
 	const struct log_point *next = NULL;
 	for (int i = (int)last; i >= 0 && s->complete; i = log->point[i].before) {
 		const struct log_point *p = &log->point[i];
-		if (k == HOLD_SWITCH && !p->held)
+		if (k == DELAY_SWITCH && !p->held)
 			continue;
 		if (next && only_reorders(s, log, p, next, others)) {
 			s->ex->counts.spared++;
 		} else {
 			footprint_clear(others);
-			go_down(s, p, choice_hold_answer(p->d.kind, k), preemptions - 1, faults);
+			go_down(s, p, choice_delay_answer(p->d.kind, k), preemptions - 1, faults);
 		}
 		next = p;
 	}
 }
 
-static void try_holds(struct search *s, const struct run_log *log, unsigned preemptions,
-		      unsigned faults)
+static void try_delays(struct search *s, const struct run_log *log, unsigned preemptions,
+		       unsigned faults)
 {
 	for (unsigned i = log->points; i-- > 0;) {
 		bool last = log->point[i].d.kind != CHOICE_ORDER;
@@ -142,8 +142,8 @@ static void try_holds(struct search *s, const struct run_log *log, unsigned pree
 			last = log->point[j].before != (int)i;
 		if (!last)
 			continue;
-		try_chain(s, log, i, HOLD_REST, preemptions, faults);
-		try_chain(s, log, i, HOLD_SWITCH, preemptions, faults);
+		try_chain(s, log, i, DELAY_QUIESCENCE, preemptions, faults);
+		try_chain(s, log, i, DELAY_SWITCH, preemptions, faults);
 	}
 }
 
@@ -161,8 +161,8 @@ static void try_faults(struct search *s, const struct run_log *log, unsigned pre
 {
 	for (unsigned i = 0; i < log->points; i++) {
 		const struct log_point *p = &log->point[i];
-		if (p->d.kind == CHOICE_STEP && p->d.n > HOLD_FOREVER)
-			go_down(s, p, HOLD_FOREVER, preemptions, faults - 1);
+		if (p->d.kind == CHOICE_STEP && p->d.n > DELAY_FOREVER)
+			go_down(s, p, DELAY_FOREVER, preemptions, faults - 1);
 		if (p->d.kind == CHOICE_PACKET) {
 			go_down(s, p, PACKET_LOSE, preemptions, faults - 1);
 			go_down(s, p, PACKET_DUPLICATE, preemptions, faults - 1);
@@ -178,7 +178,7 @@ static void try_all(struct search *s, unsigned preemptions, unsigned faults)
 	const struct run_log *log = &s->level[s->list.n].log;
 	run_list(s, preemptions || faults);
 	if (preemptions) {
-		try_holds(s, log, preemptions, faults);
+		try_delays(s, log, preemptions, faults);
 		try_orders(s, log, preemptions, faults);
 	}
 	if (faults)

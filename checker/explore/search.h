@@ -25,10 +25,10 @@ struct search {
 	/* private */
 	struct systematic_source source;
 	struct deviations list; /* of the run that is on */
-	unsigned holds;		/* of these, so many hold somebody until rest */
+	unsigned delays;	/* of these, so many are delays until quiescence */
 	struct {
 		struct run_log log;
-		struct footprint others; /* touched by others during the hold that is tried now */
+		struct footprint others; /* touched by others during the delay that is tried now */
 	} level[SYSTEMATIC_DEPTH + 1];
 	bool seen[TM_CONTRACTS], failed;
 };

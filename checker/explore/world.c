@@ -241,7 +241,7 @@ static void boot(void *arg)
 static void give_up(struct sim *sim, void *arg)
 {
 	(void)arg;
-	sim_stop(sim, SIM_FUEL);
+	sim_stop(sim, SIM_BUDGET);
 }
 
 static void begin(struct worlds *ws, unsigned machine, struct source *source)
@@ -421,7 +421,7 @@ static void conclude(struct world *w, enum sim_end end)
 		w->result.live_broken = true;
 		return;
 	}
-	if ((end != SIM_FUEL && end != SIM_IDLE) || OWN_BUG(&w->setup->hw, LIVE_NEVER))
+	if ((end != SIM_BUDGET && end != SIM_IDLE) || OWN_BUG(&w->setup->hw, LIVE_NEVER))
 		return;
 	unsigned first = w->machine ? w->setup->w.clients + 1 : 1;
 	unsigned last = w->machine ? first : w->setup->w.clients;

@@ -427,7 +427,7 @@ static bool held_for_ever(const struct deviations *taken)
 {
 	for (unsigned i = 0; i < taken->n; i++)
 		if ((taken->d[i].kind == CHOICE_LAND || taken->d[i].kind == CHOICE_FETCH) &&
-		    taken->d[i].answer == HOLD_FOREVER)
+		    taken->d[i].answer == DELAY_FOREVER)
 			return true;
 	return false;
 }

@@ -74,7 +74,7 @@ static void fsck_bad(struct tm_fsck *fsck, const char *fmt, ...)
 static void give_up(struct sim *sim, void *arg)
 {
 	(void)arg;
-	sim_stop(sim, SIM_FUEL);
+	sim_stop(sim, SIM_BUDGET);
 }
 
 /* --- the reader --- */

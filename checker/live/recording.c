@@ -26,7 +26,7 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
-#include "core/rt/fails.h"
+#include "core/live/live_fails.h"
 #include "core/rt/why.h"
 
 #define HEADER	   4096

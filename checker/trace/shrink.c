@@ -184,17 +184,17 @@ static bool drop_deviations(struct shrinker *sh, unsigned from, unsigned n)
 	return attempt(sh, &c);
 }
 
-/* Clocks are plainer than "until rest", and that than a switch. */
-static bool shorten_hold(struct shrinker *sh, unsigned i)
+/* Clocks are plainer than "until quiescence", and that than a switch. */
+static bool shorten_delay(struct shrinker *sh, unsigned i)
 {
 	struct candidate c;
 	const struct deviation *d = &sh->best.run.d[i];
-	unsigned k = choice_hold(d->kind, d->answer);
+	unsigned k = choice_delay(d->kind, d->answer);
 	bool counted = d->kind == CHOICE_ORDER || d->kind == CHOICE_EVICT;
 	if ((counted ? d->answer : k) <= 1 || !copy_best(sh, &c))
 		return false;
-	k = k == HOLD_REST ? HOLD_5MS : k - 1;
-	c.run.d[i].answer = counted ? d->answer - 1 : choice_hold_answer(d->kind, k);
+	k = k == DELAY_QUIESCENCE ? DELAY_5MS : k - 1;
+	c.run.d[i].answer = counted ? d->answer - 1 : choice_delay_answer(d->kind, k);
 	return attempt(sh, &c);
 }
 
@@ -268,7 +268,7 @@ static bool one_round(struct shrinker *sh)
 		}
 	}
 	for (unsigned i = 0; i < sh->best.run.n; i++)
-		while (i < sh->best.run.n && shorten_hold(sh, i))
+		while (i < sh->best.run.n && shorten_delay(sh, i))
 			better = true;
 	return better;
 }

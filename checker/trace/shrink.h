@@ -3,7 +3,7 @@
 #define TM_CHECKER_TRACE_SHRINK_H
 /*
  * The smallest case that still breaks a contract: fewer clients, operations,
- * deviations, smaller values, shorter holds.
+ * deviations, smaller values, shorter delays.
  */
 #include "checker/trace/replay.h"
 

@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "core/live/rendezvous.h"
-#include "core/rt/fails.h"
+#include "core/live/live_fails.h"
 
 #define SPINS	    4	     /* yields that find nothing before the task sleeps */
 #define NAP_MIN_NS  20000    /* of a task that found nothing */

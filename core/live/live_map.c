@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-#include "core/rt/fails.h"
+#include "core/live/live_fails.h"
 
 #define SMALLEST (POOL_HEADER + CUT_LINE) /* bytes */
 #define PAGE	 4096

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/rt/fails.h"
+#include "core/live/live_fails.h"
 #include "core/live/live_host.h"
 
 #define ALIGN 16 /* as malloc() aligns */

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include "core/rt/fails.h"
+#include "core/live/live_fails.h"
 #include "core/live/live_flush.h"
 #include "core/live/live_host.h"
 

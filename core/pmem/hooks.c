@@ -20,8 +20,7 @@
 
 #define PC ((uintptr_t)__builtin_return_address(0) - 1)
 
-/* The pool of the running simulation and the offset in it, or NULL: not PM. What is done there: for
- * pmem_burnt(). */
+/* The pool of the running simulation and the offset in it, or NULL: not PM. */
 static inline struct pmem *pool(const void *addr, uint64_t *off, size_t len, bool write)
 {
 	struct pmem_window *window = sim_memory;
@@ -30,8 +29,8 @@ static inline struct pmem *pool(const void *addr, uint64_t *off, size_t len, boo
 	*off = (uintptr_t)addr - (uintptr_t)window->base;
 	if (*off < window->len)
 		return (struct pmem *)window;
-	if (--window->burn == 0)
-		pmem_burnt((struct pmem *)window, addr, len, write);
+	if (--window->accesses_left == 0)
+		pmem_accesses_spent((struct pmem *)window, addr, len, write);
 	if (write && window->buffered)
 		pmem_cpu_dram_store((struct pmem *)window, addr);
 	return NULL;

@@ -86,10 +86,8 @@ void pmem_cpu_post(struct pmem *pm, void (*ring)(void *arg), void *arg);
 struct pmem_window {
 	uint8_t *base; /* the pool's first byte */
 	size_t len;
-	uint32_t burn;	   /* accesses outside the pool that are left until the task is taken for an
-			    * endless
-			    * loop */
-	uint32_t buffered; /* entries in the CPUs' store buffers */
+	uint32_t accesses_left; /* outside the pool, until the task counts as an endless loop */
+	uint32_t buffered;	/* entries in the CPUs' store buffers */
 };
 static inline uint8_t *pmem_base(const struct pmem *pm)
 {
@@ -102,8 +100,8 @@ static inline size_t pmem_length(const struct pmem *pm)
 /* From now on until pmem_end(), tell the source of each access: to PM, and to DRAM but for a task's
  * own stack. */
 void pmem_watch(struct pmem *pm);
-/* The window's burn has reached 0, with this access to DRAM. */
-void pmem_burnt(struct pmem *pm, const void *addr, size_t len, bool write);
+/* The window's accesses_left have reached 0, with this access to DRAM. */
+void pmem_accesses_spent(struct pmem *pm, const void *addr, size_t len, bool write);
 
 /* For the story: a place of the pool in words, "log+0x240". */
 void pmem_place(const struct pmem *pm, uint64_t off, char *buf, size_t len);

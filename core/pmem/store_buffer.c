@@ -11,10 +11,10 @@
  *
  * When the oldest entry leaves is said by
  *	- the scheduler, where there is one: each entry is an event of the CPU's chain;
- *	- else by a choice: most stores never wait at all, one that is held keeps what is behind it.
+ *	- else by a choice: most stores never wait at all, one that is delayed keeps what comes after it.
  * A CPU with a full queue waits for the oldest entry, and some instructions wait until it is
  * empty. With a scheduler the task sleeps meanwhile; else the entries leave then and there, as
- * if their holds had been over.
+ * if their delays had been over.
  *
  * Store code looks at memory with its own eyes, so memory itself has to show each CPU what it
  * sees. `shown` says for whom it is made up: each store in that CPU's buffer has changed places
@@ -149,10 +149,10 @@ static bool leave(struct cpu_buffer *cpu)
 	return true;
 }
 
-/* Without a scheduler, the oldest entry is one that is held. False: the power fails. */
+/* Without a scheduler, the oldest entry is one that is delayed. False: the power fails. */
 static bool pass(struct cpu_buffer *cpu)
 {
-	while (cpu->first != cpu->next && !entry_at(cpu, cpu->first)->held)
+	while (cpu->first != cpu->next && !entry_at(cpu, cpu->first)->delayed)
 		if (!leave(cpu))
 			return false;
 	return true;
@@ -168,7 +168,7 @@ static void fire_picked(struct sim *sim, void *arg)
 	}
 }
 
-/* A hold, and the entry that it keeps. */
+/* A delay, and the entry that it keeps. */
 struct kept {
 	struct cpu_buffer *cpu;
 	uint32_t number;
@@ -181,7 +181,7 @@ static void fire_kept(struct sim *sim, void *arg)
 	(void)sim;
 	if ((int32_t)(kept->number - cpu->first) < 0)
 		return; /* its CPU had to wait for it */
-	entry_at(cpu, kept->number)->held = false;
+	entry_at(cpu, kept->number)->delayed = false;
 	pass(cpu);
 }
 
@@ -201,8 +201,8 @@ static void arrange(struct cpu_buffer *cpu, unsigned k)
 	}
 	struct kept *kept = sim_alloc(sim, sizeof(*kept));
 	*kept = (struct kept){cpu, cpu->next - 1};
-	entry_at(cpu, kept->number)->held = true;
-	sim_hold(sim, CHAIN_OTHER, k, 0, fire_kept, kept);
+	entry_at(cpu, kept->number)->delayed = true;
+	sim_delay(sim, CHAIN_OTHER, k, 0, fire_kept, kept);
 }
 
 /* The oldest entry leaves because there is no room, or because its CPU cannot wait. */
@@ -227,7 +227,7 @@ void store_buffers_enter(struct store_buffers *b, const struct buffered *entry, 
 	*new = *entry;
 	new->cpu = store_buffers_cpu(b);
 	new->nth = ++actor->count[COUNT_CRASH + CRASH_BEFORE_LEAVE];
-	new->held = new->gone = false;
+	new->delayed = new->gone = false;
 	sim_gives(b->sim, cpu, cpu->next++);
 	++*b->entries;
 	if (b->shown == new->cpu)

@@ -28,7 +28,7 @@ enum buffered_kind {
 
 struct buffered {
 	uint8_t kind; /* enum buffered_kind */
-	bool held;    /* a choice keeps it, and what is behind it */
+	bool delayed; /* a choice keeps it, and what is behind it */
 	bool gone;    /* a BUFFERED_FLUSH that took effect ahead of its turn */
 	unsigned cpu; /* whose: its task's number + 1 */
 	uint32_t nth; /* of the entries that its task has made since its label was set */
@@ -96,8 +96,8 @@ static inline void store_buffers_show(struct store_buffers *b, unsigned cpu)
 }
 
 /*
- * The current task's next entry (cpu and nth are filled in here), held for hold k. If there is no
- * room the oldest leaves. What everybody sees is as before.
+ * The current task's next entry (cpu and nth are filled in here), delayed by delay k. If there is
+ * no room the oldest leaves. What everybody sees is as before.
  */
 void store_buffers_enter(struct store_buffers *b, const struct buffered *entry, unsigned k);
 /*

@@ -4,41 +4,41 @@
 #include <assert.h>
 #include <string.h>
 
-uint64_t hold_ns(unsigned k)
+uint64_t choice_delay_ns(unsigned k)
 {
 	/* From "the next step of somebody else" to "for ever": one packet takes some
 	 * hundred ns, an operation some us, a retransmission some ms. The longest
 	 * finite one stays far below the time after which stores call a writer dead. */
-	static const uint64_t ns[HOLDS + 1] = {
+	static const uint64_t ns[DELAYS + 1] = {
 		0, 100, 500, 2000, 8000, 30000, 200000, 5000000, 100000000, UINT64_MAX / 4,
 	};
-	assert(k <= HOLDS);
+	assert(k <= DELAYS);
 	return ns[k];
 }
 
-static bool can_hold(unsigned kind)
+static bool can_delay(unsigned kind)
 {
 	return kind == CHOICE_STEP || kind == CHOICE_PACKET || kind == CHOICE_LAND ||
 	       kind == CHOICE_FETCH || kind == CHOICE_DRAIN || kind == CHOICE_BUFFER;
 }
 
-unsigned choice_hold(unsigned kind, unsigned answer)
+unsigned choice_delay(unsigned kind, unsigned answer)
 {
 	if (kind == CHOICE_PACKET)
-		return answer >= PACKET_HOLD ? answer - PACKET_HOLD + 1 : 0;
-	return can_hold(kind) ? answer : 0;
+		return answer >= PACKET_DELAY ? answer - PACKET_DELAY + 1 : 0;
+	return can_delay(kind) ? answer : 0;
 }
 
-unsigned choice_hold_answer(unsigned kind, unsigned k)
+unsigned choice_delay_answer(unsigned kind, unsigned k)
 {
-	assert(can_hold(kind) && k);
-	return kind == CHOICE_PACKET ? PACKET_HOLD + k - 1 : k;
+	assert(can_delay(kind) && k);
+	return kind == CHOICE_PACKET ? PACKET_DELAY + k - 1 : k;
 }
 
 bool choice_allows(unsigned kind, unsigned n, unsigned answer)
 {
-	unsigned k = choice_hold(kind, answer);
-	return answer < n || k == HOLD_REST || k == HOLD_SWITCH;
+	unsigned k = choice_delay(kind, answer);
+	return answer < n || k == DELAY_QUIESCENCE || k == DELAY_SWITCH;
 }
 
 static uint64_t mix64(uint64_t x)

@@ -18,21 +18,21 @@
 /* clang-format off */
 /*
  * Kinds of choices. Answer 0, then the others; then what a, b and c of the choice
- * point say. "Held" is held for hold_ns(answer), or as HOLD_REST says.
+ * point say. "Delayed" is for choice_delay_ns(answer), or as DELAY_QUIESCENCE says.
  *
- *	STEP	a task's next step: run on; held first. a: enum step_kind, b: number of that kind
+ *	STEP	a task's next step: run on; delayed first. a: enum step_kind, b: number of that kind
  *	PACKET	a packet on the link: enum packet_answer. a: message, b: packet, c: transmission
- *	LAND	NIC data about to become visible: now; held. a: message, b: packet, c: line
+ *	LAND	NIC data about to become visible: now; delayed. a: message, b: packet, c: line
  *	ORDER	which of the packet's lines lands next (dma_order=any): the first; the (k + 1)th.
  *		a: message, b: packet, c: how many have landed
- *	FETCH	the responder's next line of an RDMA READ, or an atomic, FLUSH, ATOMIC WRITE: now; held.
+ *	FETCH	the responder's next line of an RDMA READ, or an atomic, FLUSH, ATOMIC WRITE: now; delayed.
  *		a: message, b: packet, c: line
- *	DRAIN	DDIO off, a visible line on its way to PM: soon; held. a: message, b: packet, c: line
+ *	DRAIN	DDIO off, a visible line on its way to PM: soon; delayed. a: message, b: packet, c: line
  *	EVICT	after an operation's return the cache writes back: nothing; 1 every dirty line; k the (k - 1)th
  *	CRASH	the power: holds; fails. a: enum crash_place, b and c: which one, per place
  *	LINE	after a power failure, which version of a line survived: the newest; others as
  *		pmem_line_answers() says. a: line, b: number of the power failure
- *	BUFFER	a store on its way to memory: at once; held in its CPU's store buffer, with all behind it.
+ *	BUFFER	a store on its way to memory: at once; delayed in its CPU's store buffer, with all behind it.
  *		a: number of the task's STEP_STORE
  *	FAIL	a call that can fail: does what it should; fails. a: enum fail_point, b: number of the
  *		task's calls there
@@ -71,7 +71,7 @@ enum packet_answer {
 	PACKET_DELIVER,
 	PACKET_LOSE,
 	PACKET_DUPLICATE,
-	PACKET_HOLD /* + k: held for hold_ns(k + 1), not for ever */
+	PACKET_DELAY /* + k: delayed for choice_delay_ns(k + 1), not for ever */
 };
 
 /* Where the power can fail. Between these places the set of possible images
@@ -92,26 +92,26 @@ enum crash_place {
 	CRASH_PLACES
 };
 
-/* How long the k-th hold is, nanoseconds; k from 1 to HOLDS. The longest stands for a task that
+/* How long the k-th delay is, nanoseconds; k from 1 to DELAYS. The longest stands for a task that
  * never runs again. */
-#define HOLDS	     9
-#define HOLD_FOREVER HOLDS
-#define HOLD_5MS     7 /* longer than anything takes, shorter than any timeout */
-uint64_t hold_ns(unsigned k);
+#define DELAYS	      9
+#define DELAY_FOREVER DELAYS
+#define DELAY_5MS     7 /* longer than anything takes, shorter than any timeout */
+uint64_t choice_delay_ns(unsigned k);
 
 /*
- * Two holds that no clock ends. Whoever is held until rest goes on when the others
- * have done all they can: several of them one after the other, in the order in which they
- * were held. A switch holds in the same way, and whoever was held so before goes on now.
- * They can be answered wherever somebody can be held, and are not counted among the n
+ * Two delays that no clock ends. A task or packet that is delayed until quiescence goes on
+ * when the others have done all they can: several of them one after the other, in the order
+ * in which they were delayed. A switch delays in the same way, and what was delayed so before
+ * goes on now. They can be answered wherever a delay can be, and are not counted among the n
  * answers of a choice: sources that draw an answer do not draw these.
  */
-#define HOLD_REST   (HOLDS + 1)
-#define HOLD_SWITCH (HOLDS + 2)
-/* The k of a "held for hold k" answer to this kind of choice; 0: it holds nobody. */
-unsigned choice_hold(unsigned kind, unsigned answer);
-/* The answer that says "held for hold k"; the kind has one. */
-unsigned choice_hold_answer(unsigned kind, unsigned k);
+#define DELAY_QUIESCENCE (DELAYS + 1)
+#define DELAY_SWITCH	 (DELAYS + 2)
+/* The k of a "delay k" answer to this kind of choice; 0: it delays nothing. */
+unsigned choice_delay(unsigned kind, unsigned answer);
+/* The answer that says "delay k"; the kind has one. */
+unsigned choice_delay_answer(unsigned kind, unsigned k);
 /* May a choice of this kind with n answers be answered so? */
 bool choice_allows(unsigned kind, unsigned n, unsigned answer);
 
@@ -225,9 +225,8 @@ struct source {
 	/* So many points of each kind are answered with 0 without being asked: keeps the hot path
 	 * short. */
 	uint32_t skip[CHOICE_KINDS];
-	/* Wants to be asked before an operation begins. A choice with n == 1: none but the holds
-	 * until
-	 * rest. */
+	/* Wants to be asked before an operation begins. A choice with n == 1: none but the
+	 * delays that no clock ends. */
 	bool begins;
 	/* NULL, or wants to know what is touched, and by whom: a task, or NULL (a NIC). */
 	void (*touched)(struct source *source, const struct actor *who, enum touch what,

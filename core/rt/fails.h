@@ -45,11 +45,8 @@ struct fail_point_name {
 };
 extern const struct fail_point_name fail_points[FAIL_POINT_COUNT];
 
-/* Is the current task's call at this point to fail? sim_fails(): in the running simulation; false
- * outside of one. live_fails(): by libfiu. */
+/* Is the current task's call at this point to fail? In the running simulation; false outside of
+ * one. The live world's is in core/live/live_fails.h. */
 bool sim_fails(enum fail_point point);
-bool live_fails(enum fail_point point);
-/* How often it has answered yes in this process. */
-unsigned live_failed(enum fail_point point);
 
 #endif

@@ -6,7 +6,7 @@
  *
  * A simulation is a queue of events in virtual time and a set of tasks (fibers).
  * One thing runs at a time. Tasks are not preempted unless choose() says so: a
- * task runs until it yields, sleeps, ends, or is held at one of its steps. NIC
+ * task runs until it yields, sleeps, ends, or is delayed at one of its steps. NIC
  * events that have become due run inline at a task's next step, on its stack.
  * Events due at the same time run in the order in which they were scheduled.
  *
@@ -27,11 +27,11 @@ struct sim;
 #define HOST_SERVER 0 /* clients are hosts 1, 2, ... */
 
 enum sim_end {
-	SIM_DONE,  /* sim_stop() was called */
-	SIM_IDLE,  /* nothing is left that could run */
-	SIM_FUEL,  /* too many steps: somebody does not terminate */
-	SIM_FAULT, /* store code crashed: bad memory access, abort, failed assert */
-	SIM_POWER  /* the power failed (a choice said so) */
+	SIM_DONE,   /* sim_stop() was called */
+	SIM_IDLE,   /* nothing is left that could run */
+	SIM_BUDGET, /* too many steps: somebody does not terminate */
+	SIM_FAULT,  /* store code crashed: bad memory access, abort, failed assert */
+	SIM_POWER   /* the power failed (a choice said so) */
 };
 
 struct sim *sim_new(void); /* NULL: out of memory */
@@ -49,7 +49,7 @@ enum sim_end sim_run(struct sim *sim);
 void sim_stop(struct sim *sim, enum sim_end end);
 /* From a task: the same, and the task never returns. */
 _Noreturn void sim_abandon(struct sim *sim, enum sim_end end);
-/* Steps (hooked accesses, events) until SIM_FUEL. Set at reset to a large number. */
+/* Steps (hooked accesses, events) until SIM_BUDGET. Set at reset to a large number. */
 void sim_set_step_budget(struct sim *sim, uint64_t steps);
 /* After SIM_FAULT: what happened ("segmentation fault", "assert(x) failed") and where (code address
  * or 0). */
@@ -69,17 +69,17 @@ typedef void sim_fn(struct sim *sim, void *arg);
 void sim_at(struct sim *sim, uint64_t delay_ns, sim_fn *fn, void *arg);
 void sim_in_chain(struct sim *sim, uint64_t chain, uint64_t delay_ns, sim_fn *fn, void *arg);
 
-/* The same when choose() said "held for hold k" (0: it did not): `delay` more. When it is due at
+/* The same when choose() said "delay k" (0: it did not): `delay` more. When it is due at
  * the
  * latest. */
-uint64_t sim_hold(struct sim *sim, uint64_t chain, unsigned k, uint64_t delay_ns, sim_fn *fn,
-		  void *arg);
+uint64_t sim_delay(struct sim *sim, uint64_t chain, unsigned k, uint64_t delay_ns, sim_fn *fn,
+		   void *arg);
 
 /*
  * From now on until a reset no clock says what comes next: whenever a task lets others go
  * (sim_turn(), a completion that is not there) and after each event, the scheduler chooses among
- * the tasks that can go on and each chain's oldest event. Nothing is held, and no due event runs at
- * a task's step; each event does the least that can happen at once: one line, one packet.
+ * the tasks that can go on and each chain's oldest event. Nothing is delayed, and no due event runs
+ * at a task's step; each event does the least that can happen at once: one line, one packet.
  */
 void sim_set_scheduler(struct sim *sim, struct scheduler *scheduler);
 bool sim_picks(const struct sim *sim);
@@ -90,12 +90,12 @@ void sim_turn(struct sim *sim);
 void sim_touch_state(struct sim *sim, enum touch what, const void *at, size_t len);
 void sim_gives(struct sim *sim, const void *thing, uint64_t nth);
 void sim_takes(struct sim *sim, const void *thing, uint64_t nth);
-/* The others rest: the first of those held until then goes on. False: nobody is. */
+/* The others rest: the first of those delayed until then goes on. False: there is none. */
 bool sim_let_go(struct sim *sim);
-/* Which of the run's holds until rest are not over, as bits in the order in which they began (at
- * most SIM_HOLDS are known). *any: somebody is still kept from going on. */
-#define SIM_HOLDS 32
-uint32_t sim_held(const struct sim *sim, bool *any);
+/* Which of the run's delays until quiescence are not over, as bits in the order in which they began
+ * (at most SIM_DELAYS are known). *any: one of them may not go on yet. */
+#define SIM_DELAYS 32
+uint32_t sim_delayed(const struct sim *sim, bool *any);
 
 /* Start a task on a host. `name` as in rt_spawn(); must outlive the task. */
 int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void *), void *arg);
@@ -111,10 +111,11 @@ unsigned sim_host(const struct sim *sim); /* of the current task */
 /* Hosts' accept functions (rt_listen, rt_connect) are kept per simulation, at host 0. */
 
 /* A step of the current task: `cost_ns` of virtual time pass, due events run, and
- * the task may be held. Outside a task: nothing. A poll is a step only when it
+ * the task may be delayed. Outside a task: nothing. A poll is a step only when it
  * found something: how often a task polls in vain is no part of its program. */
 void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns);
-/* The current task is about to begin an operation: it may be held, if the source asks for that. */
+/* The current task is about to begin an operation: it may be delayed, if the source asks for that.
+ */
 void sim_begin(struct sim *sim);
 /* Burn one unit of step budget without being a step (accesses to DRAM). */
 void sim_spend_step(struct sim *sim);
@@ -162,8 +163,8 @@ void sim_set_observer(struct sim *sim,
  * reset. */
 void sim_set_anywhere(struct sim *sim, bool on);
 
-/* Called when a client's task is about to be held for ever: its client is dead, with all its tasks.
- * A server's task is never held for ever: a server that stops is a power failure. */
+/* Called when a client's task is about to be delayed for ever: its client is dead, with all its
+ * tasks. A server's task is never delayed for ever: a server that stops is a power failure. */
 void sim_set_death(struct sim *sim, void (*death)(void *arg, unsigned host), void *arg);
 
 /* What the compiler hooks look for while this simulation runs (the PM pool); NULL after a reset. */

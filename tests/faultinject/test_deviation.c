@@ -104,7 +104,7 @@ static void sweep(enum choice_kind kind, int64_t a, bool b, bool c, unsigned ans
 START_TEST(steps)
 {
 	for (unsigned step = 0; step < STEP_KINDS; step++)
-		sweep(CHOICE_STEP, step, true, false, HOLDS);
+		sweep(CHOICE_STEP, step, true, false, DELAYS);
 }
 END_TEST
 
@@ -116,22 +116,22 @@ START_TEST(dead_clients)
 		.kind = CHOICE_STEP, .who = &actor, .op = {1, OP_PUT, 1}, .occurrence = 1, .b = 3};
 
 	actor_init(&actor, "c1");
-	round_trip(&at, HOLD_FOREVER, HOLDS + 1, 0);
+	round_trip(&at, DELAY_FOREVER, DELAYS + 1, 0);
 }
 END_TEST
 
 START_TEST(packets)
 {
-	sweep(CHOICE_PACKET, -1, true, true, PACKET_HOLD + HOLDS - 1);
+	sweep(CHOICE_PACKET, -1, true, true, PACKET_DELAY + DELAYS - 1);
 }
 END_TEST
 
 START_TEST(lines_of_packets)
 {
-	sweep(CHOICE_LAND, -1, true, true, HOLDS);
+	sweep(CHOICE_LAND, -1, true, true, DELAYS);
 	sweep(CHOICE_ORDER, -1, true, true, 12);
-	sweep(CHOICE_FETCH, -1, true, true, HOLDS);
-	sweep(CHOICE_DRAIN, -1, true, true, HOLDS);
+	sweep(CHOICE_FETCH, -1, true, true, DELAYS);
+	sweep(CHOICE_DRAIN, -1, true, true, DELAYS);
 }
 END_TEST
 
@@ -143,7 +143,7 @@ END_TEST
 
 START_TEST(store_buffers)
 {
-	sweep(CHOICE_BUFFER, -1, false, false, HOLDS);
+	sweep(CHOICE_BUFFER, -1, false, false, DELAYS);
 }
 END_TEST
 
@@ -188,23 +188,23 @@ END_TEST
 /* --- the words --- */
 
 static const char *const good[] = {
-	"c1 c1.put2 before store 3: hold 500ns",
-	"c1 c1.get1#2 before load 1: hold for ever",
-	"server c1.put1 before fence 1: hold 5ms",
-	"server/verifier - before completion 40: hold 100ms",
-	"server/verifier -#2 before post 1: hold 100ns",
-	"c2 c2.del1 before flush 9: hold 30us",
+	"c1 c1.put2 before store 3: delay 500ns",
+	"c1 c1.get1#2 before load 1: delay for ever",
+	"server c1.put1 before fence 1: delay 5ms",
+	"server/verifier - before completion 40: delay 100ms",
+	"server/verifier -#2 before post 1: delay 100ns",
+	"c2 c2.del1 before flush 9: delay 30us",
 	"c1/qp1 c1.put2 message 2 packet 1 try 1: lose",
 	"c1/qp1 c1.put2 message 2 packet 0 try 1: duplicate",
-	"c1/qp1 c1.put2 message 2 packet 0 try 1 copy 1: hold 2us",
+	"c1/qp1 c1.put2 message 2 packet 0 try 1 copy 1: delay 2us",
 	"server/qp1 c1.get1 message 1 ack 0 try 2: lose",
-	"server/qp1 c1.get1 message 1 reply 3 try 1: hold 200us",
-	"server/qp1 c1.put2 landing message 2 packet 1 line 3: hold 8us",
+	"server/qp1 c1.get1 message 1 reply 3 try 1: delay 200us",
+	"server/qp1 c1.put2 landing message 2 packet 1 line 3: delay 8us",
 	"server/qp1 c1.put2 order message 2 packet 0 landed 1: 3 ahead",
-	"server/qp1 c1.get2 reading message 1 packet 0 line 2: hold 8us",
-	"server/qp1 c1.get2 reading message 1 packet 0 line 2 try 2: hold 8us",
-	"server/qp1 c1.get2 reading message 1 packet 0 line 2 try 1 copy 1: hold 8us",
-	"server/qp1 c1.put2 draining message 2 packet 1 line 9: hold 8us",
+	"server/qp1 c1.get2 reading message 1 packet 0 line 2: delay 8us",
+	"server/qp1 c1.get2 reading message 1 packet 0 line 2 try 2: delay 8us",
+	"server/qp1 c1.get2 reading message 1 packet 0 line 2 try 1 copy 1: delay 8us",
+	"server/qp1 c1.put2 draining message 2 packet 1 line 9: delay 8us",
 	"c1 c1.put2 cache: write back all",
 	"c1 c1.put2 cache: write back dirty line 2",
 	"c2 c2.get1 power after return 1: fails",
@@ -234,6 +234,31 @@ START_TEST(good_words)
 		      good[_i], expected);
 	deviation_print(&d, &names, words, sizeof(words));
 	ck_assert_str_eq(words, good[_i]);
+}
+END_TEST
+
+/* Words of older versions are read, and printed as they are said now. */
+static const struct {
+	const char *old, *now;
+} older[] = {
+	{"c1 c1.put2 before store 3: hold 500ns", "c1 c1.put2 before store 3: delay 500ns"},
+	{"c1 - before store 3: hold for ever", "c1 - before store 3: delay for ever"},
+	{"c2 c2.get1 before begin 1: hold until rest",
+	 "c2 c2.get1 before begin 1: delay until quiescence"},
+	{"c1/qp1 c1.put1 message 2 packet 1 try 1: hold and switch",
+	 "c1/qp1 c1.put1 message 2 packet 1 try 1: delay and switch"},
+};
+
+START_TEST(older_words)
+{
+	struct deviation d;
+	char words[DEVIATION_TEXT];
+	const char *expected = "";
+
+	ck_assert_msg(!deviation_parse(&d, &names, older[_i].old, &expected), "%s: expected %s",
+		      older[_i].old, expected);
+	deviation_print(&d, &names, words, sizeof(words));
+	ck_assert_str_eq(words, older[_i].now);
 }
 END_TEST
 
@@ -285,30 +310,33 @@ static const struct {
 	{"c1 c1.put1#65536 cache: write back all", "an operation such as"},
 	{"c1 c1.none1 cache: write back all", "an operation such as"},
 	{"c1 - caches: write back all", "a point such as"},
-	{"c1 - before lunch 1: hold 2us", "a point such as"},
-	{"c1 - before store -1: hold 2us", "a point such as"},
-	{"c1 - before store 4294967296: hold 2us", "a point such as"},
-	{"c1 - before store 99999999999999999999999: hold 2us", "a point such as"},
-	{"c1 - before store  3: hold 2us", "a point such as"},
+	{"c1 - before lunch 1: delay 2us", "a point such as"},
+	{"c1 - before store -1: delay 2us", "a point such as"},
+	{"c1 - before store 4294967296: delay 2us", "a point such as"},
+	{"c1 - before store 99999999999999999999999: delay 2us", "a point such as"},
+	{"c1 - before store  3: delay 2us", "a point such as"},
 	{"c1 - message 1 packet 268435456 try 1: lose", "a point such as"},
 	{"c1 - message 1 ack 268435456 try 1: lose", "a point such as"},
 	{"c1 - message 1 packet 1 try 65537: lose", "a point such as"},
 	{"c1 - message 1 packet 1 try 1 copy 0: lose", "a point such as"},
-	{"c1 - reading message 1 packet 1 line 8388608: hold 2us", "a point such as"},
-	{"c1 - reading message 1 packet 1 line 1 try 1: hold 2us", "a point such as"},
-	{"c1 - reading message 1 packet 1 line 1 try 257: hold 2us", "a point such as"},
+	{"c1 - reading message 1 packet 1 line 8388608: delay 2us", "a point such as"},
+	{"c1 - reading message 1 packet 1 line 1 try 1: delay 2us", "a point such as"},
+	{"c1 - reading message 1 packet 1 line 1 try 257: delay 2us", "a point such as"},
 	{"c1 - power before landing message 1 packet 65536 line 1: fails", "a point such as"},
 	{"c1 - power before landing message 1 packet 1 line 65536: fails", "a point such as"},
 	{"c1 - power at night 1: fails", "a point such as"},
 	{"c1 - power at end 1: fails", "a point such as"},
 	{"c1 c1.put1 power at end: fails", "nobody's"},
 	{"- -#2 power at end: fails", "nobody's"},
-	{"c1 - before store 3: hold 3us", "\"hold TIME\""},
+	{"c1 - before store 3: hold 3us", "\"delay TIME\""},
 	{"c1 - before store 3: lose", "for ever"},
-	{"c1 - before store 3: hold", "\"hold TIME\""},
-	{"server - before store 3: hold for ever", "100ms"},
-	{"c1/qp1 - landing message 1 packet 1 line 1: hold for ever", "100ms"},
-	{"c1/qp1 - message 1 packet 1 try 1: hold for ever", "\"lose\""},
+	{"c1 - before store 3: hold", "\"delay TIME\""},
+	{"c1 - before store 3: delay 3us", "\"delay TIME\""},
+	{"c1 - before store 3: delay", "\"delay TIME\""},
+	{"c1 - before store 3: delay hold 2us", "\"delay TIME\""},
+	{"server - before store 3: delay for ever", "100ms"},
+	{"c1/qp1 - landing message 1 packet 1 line 1: delay for ever", "100ms"},
+	{"c1/qp1 - message 1 packet 1 try 1: delay for ever", "\"lose\""},
 	{"c1/qp1 - message 1 packet 1 try 1: deliver", "\"lose\""},
 	{"c1/qp1 - order message 1 packet 1 landed 1: 0 ahead", "N ahead"},
 	{"c1/qp1 - order message 1 packet 1 landed 1: 65536 ahead", "N ahead"},
@@ -401,6 +429,7 @@ int main(void)
 	tcase_add_test(tc, power);
 	tcase_add_test(tc, lines_of_memory);
 	tcase_add_loop_test(tc, good_words, 0, COUNT(good));
+	tcase_add_loop_test(tc, older_words, 0, COUNT(older));
 	tcase_add_loop_test(tc, damaged_words, 0, COUNT(good));
 	tcase_add_loop_test(tc, bad_words, 0, COUNT(bad));
 	tcase_add_test(tc, long_words);

@@ -153,8 +153,8 @@ END_TEST
 START_TEST(random_gives_every_answer)
 {
 	struct random_source random = {0};
-	const unsigned n = HOLDS + 1;
-	unsigned seen[HOLDS + 1] = {0};
+	const unsigned n = DELAYS + 1;
+	unsigned seen[DELAYS + 1] = {0};
 	for (uint64_t seed = 0; seed < 300; seed++) {
 		random_start(&random, seed, 100);
 		run(&random.source, 6, 1);
@@ -267,7 +267,7 @@ START_TEST(unused_is_told)
 	ck_assert(trace.used[0] && !trace.used[1] && !trace.used[2]);
 	ck_assert_uint_eq(trace.taken.n, 1);
 	ck_assert_uint_eq(trace.taken.d[0].line, 2);
-	ck_assert_uint_eq(trace.taken.d[0].n, HOLDS + 1);
+	ck_assert_uint_eq(trace.taken.d[0].n, DELAYS + 1);
 	trace_finish(&trace);
 	deviations_free(&list);
 }
@@ -277,7 +277,7 @@ START_TEST(answer_out_of_range_is_left_out)
 {
 	struct deviations list = {0}, rest = {0};
 	struct trace_source trace;
-	add_step(&list, "c1", 1, 1, HOLD_SWITCH + 1);
+	add_step(&list, "c1", 1, 1, DELAY_SWITCH + 1);
 	add_step(&list, "c1", 2, 1, 6);
 	add_step(&rest, "c1", 2, 1, 6);
 	ck_assert_int_eq(trace_start(&trace, &rest), 0);

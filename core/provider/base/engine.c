@@ -378,15 +378,15 @@ unsigned sim_choose(struct sim *sim, const struct choice_point *at, unsigned n)
 	return 0;
 }
 
-uint64_t sim_hold(struct sim *sim, uint64_t chain, unsigned k, uint64_t delay_ns, sim_fn *fn,
-		  void *arg)
+uint64_t sim_delay(struct sim *sim, uint64_t chain, unsigned k, uint64_t delay_ns, sim_fn *fn,
+		   void *arg)
 {
 	(void)k;
 	sim_in_chain(sim, chain, delay_ns, fn, arg);
 	return sim->now + delay_ns;
 }
 
-uint64_t hold_ns(unsigned k)
+uint64_t choice_delay_ns(unsigned k)
 {
 	(void)k;
 	return 0;

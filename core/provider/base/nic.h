@@ -7,8 +7,8 @@
  * The transport is core/rnic, as in the sim world; engine.h is the ground that it stands on;
  * link_shm.h carries its packets to other processes. All of it runs under one lock. Whoever
  * polls a completion queue drives the NIC on the way (nic_progress()); while nobody does, the NIC's
- * own thread takes over, so that the target of an RDMA access may sleep. docs/nic.md says why there
- * is no NIC process.
+ * own thread takes over, so that the target of an RDMA access may sleep. docs/nic/guide.md says
+ * why there is no NIC process.
  *
  * A process that fork()s: the child has no NIC until it opens one of its own, and what it has of
  * its parent's objects leads nowhere.

@@ -18,9 +18,8 @@
 #include <unistd.h>
 #include "core/provider/link/link_shm.h"
 
-#define HEARD	   64
-#define MOST_CROWD 20
-#define LOCK_S	   1 /* at the end */
+#define HEARD  64
+#define LOCK_S 1 /* at the end */
 /* What the thread hears of; a slot's number: its process has ended. */
 enum { WAKE = SHM_SLOTS, MESSAGES };
 
@@ -57,28 +56,6 @@ void cm_wait_for_acks(struct cm_id *id)
 	while (id->unacked)
 		pthread_cond_wait(&cm.acked, &cm.mutex);
 	cm.cancel_state = before;
-}
-
-/* How many processes want each of the machine's CPUs, now or in the last minute. */
-static double crowd(void)
-{
-	FILE *file = fopen("/proc/loadavg", "re");
-	double minute, cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned now;
-	int n = file ? fscanf(file, "%lf %*f %*f %u", &minute, &now) : 0;
-
-	if (file)
-		fclose(file);
-	if (n != 2 || cpus < 1)
-		return 1;
-	return (minute > now ? minute : now) / cpus;
-}
-
-uint64_t cm_fair_ms(unsigned ms)
-{
-	double times = crowd();
-
-	return times < 1 ? ms : times > MOST_CROWD ? MOST_CROWD * ms : (uint64_t)(times * ms);
 }
 
 uint64_t cm_now_ms(void)
@@ -185,8 +162,6 @@ static int mind_time(void)
 
 	for (struct cm_id *id = cm.ids; id; id = id->next) {
 		if (id->deadline_ms && id->deadline_ms <= now) {
-			/* Whoever comes late had no CPU: its peer is given the same time again. */
-			id->give_up_ms += now - id->deadline_ms;
 			id->deadline_ms = 0;
 			cm_timed_out(id);
 		}
@@ -409,7 +384,6 @@ void cm_free_id(struct cm_id *id)
 	*id->prev = id->next;
 	if (id->next)
 		id->next->prev = id->prev;
-	cm_leave_all(id);
 	free(id->qp_init);
 	free(id->connect_data);
 	free(id);

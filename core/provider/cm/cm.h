@@ -7,12 +7,11 @@
  *   cm.c        the library's one state and its thread; identifiers
  *   cm_event.c  event channels and events
  *   cm_addr.c   addresses, ports, routes: rdma_bind_addr(), rdma_resolve_*(), rdma_getaddrinfo()
- *   cm_conn.c   the program's side of a conversation: rdma_listen(), rdma_connect(), rdma_accept(),
- * ... cm_talk.c   the wire's side of it: what messages and time do cm_mcast.c  multicast groups
+ *   cm_conn.c   the program's side of a conversation: rdma_listen(), rdma_connect(), rdma_accept()
+ *   cm_talk.c   the wire's side of it: what messages and time do
  *   cm_qp.c     queue pairs: their creation and their transitions
  *   cm_net.c    the net: ports, who listens, who has died
- *
- * rsocket*.c, librdmacm's streams, are users of these calls (rsocket.h).
+ *   cm_none.c   what is refused: multicast, rsockets
  *
  * Messages (mad.h) go through queue pair 1 (qp1.h) and the link, as packets. It stands on that and
  * libibverbs' public functions alone, so that it may be a library of its own beside another one
@@ -97,7 +96,6 @@ struct cm_id {
 	struct ibv_sa_path_rec path;
 	uint8_t private_data[CM_MAX_PRIVATE]; /* of the request */
 	bool active;			      /* it has asked */
-	struct cm_membership *memberships;    /* of multicast groups */
 	/* Of rdma_create_ep(). */
 	struct ibv_qp_init_attr *qp_init;
 	struct ibv_pd *ep_pd;
@@ -181,8 +179,6 @@ void cm_unlock(void);
 /* Locked: until the program has acknowledged what it has retrieved. */
 void cm_wait_for_acks(struct cm_id *id);
 uint64_t cm_now_ms(void);
-/* In which another process gets as much done as in `ms` on a machine that is not busy. */
-uint64_t cm_fair_ms(unsigned ms);
 /* Locked. The device, opened now if it is not; -errno. */
 int cm_open_device(void);
 /* Locked: the identifier works with the device from now on. */
@@ -213,8 +209,6 @@ struct cm_event *cm_event(struct cm_id *id, enum rdma_cm_event_type type, int st
 void cm_report(struct cm_event *event, struct cm_id *owner);
 /* Locked: take back the events that the program has not retrieved. */
 void cm_forget_events(struct cm_id *id);
-/* Locked: the same of a MULTICAST_JOIN of this group. */
-void cm_forget_join(struct cm_id *id, const union ibv_gid *gid);
 /* Of an identifier that is synchronous: wait for the event of what was begun. Not locked. */
 int cm_complete(struct cm_id *id);
 
@@ -279,13 +273,6 @@ void cm_limit(struct cm_params *params);
 struct ibv_ah_attr cm_path(const struct cm_id *id);
 /* enum ibv_qp_attr_mask's timeout of an acknowledgement. */
 uint8_t cm_ack_timeout(const struct cm_id *id);
-
-/* --- cm_mcast.c --- */
-
-/* Locked: the program retrieves a MULTICAST_JOIN. */
-void cm_joined(struct cm_event *event);
-/* Locked: of all groups. */
-void cm_leave_all(struct cm_id *id);
 
 /* --- cm_net.c --- */
 

@@ -250,13 +250,6 @@ static int source_for(const struct sockaddr *dst, struct sockaddr_storage *src)
 	    getsockname(fd, (struct sockaddr *)src, &len))
 		rc = -errno;
 	close(fd);
-	/* A group is everywhere, also where there is no way out of the host. */
-	if (rc == -ENETUNREACH && dst->sa_family == AF_INET &&
-	    IN_MULTICAST(ntohl(((const struct sockaddr_in *)dst)->sin_addr.s_addr))) {
-		*(struct sockaddr_in *)src = (struct sockaddr_in){
-			.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-		rc = 0;
-	}
 	*port_of((struct sockaddr *)src) = 0;
 	return rc;
 }

@@ -65,8 +65,8 @@ static unsigned ask(struct rnic_qp *qp, const struct packet *pkt, enum choice_ki
 	return sim_plain(qp_sim(qp)) ? 0 : sim_choose(qp_sim(qp), &at, n);
 }
 
-/* The packet at the head of a queue was held until rest, and goes on. */
-static void end_land_hold(struct sim *sim, void *arg)
+/* The packet at the head of a queue was delayed until quiescence, and goes on. */
+static void end_land_delay(struct sim *sim, void *arg)
 {
 	struct rnic_qp *qp = arg;
 	if (!qp->resp.land.head || !qp->resp.land.head->asked)
@@ -75,7 +75,7 @@ static void end_land_hold(struct sim *sim, void *arg)
 	land_due(qp);
 }
 
-static void end_answer_hold(struct sim *sim, void *arg)
+static void end_answer_delay(struct sim *sim, void *arg)
 {
 	struct rnic_qp *qp = arg;
 	if (!qp->resp.answers.head || !qp->resp.answers.head->asked)
@@ -101,7 +101,7 @@ static bool take_turn(bool *turn)
 }
 
 /* Is the packet's next line, its c-th, to be held? */
-static bool is_held(struct rnic_qp *qp, struct packet *pkt, enum choice_kind kind, uint32_t c)
+static bool is_delayed(struct rnic_qp *qp, struct packet *pkt, enum choice_kind kind, uint32_t c)
 {
 	struct sim *sim = qp_sim(qp);
 	if (pkt->asked) {
@@ -112,16 +112,16 @@ static bool is_held(struct rnic_qp *qp, struct packet *pkt, enum choice_kind kin
 	if (sim_picks(sim))
 		return !take_turn(kind == CHOICE_LAND ? &qp->resp.land_turn
 						      : &qp->resp.answer_turn);
-	unsigned k = ask(qp, pkt, kind, c, HOLDS);
+	unsigned k = ask(qp, pkt, kind, c, DELAYS);
 	if (!k)
 		return false;
 	pkt->asked = true;
-	if (k < HOLD_REST)
-		pkt->due = sim_now(sim) + hold_ns(k);
+	if (k < DELAY_QUIESCENCE)
+		pkt->due = sim_now(sim) + choice_delay_ns(k);
 	else
-		pkt->due = sim_hold(sim, CHAIN_OTHER, k, 0,
-				    kind == CHOICE_FETCH ? end_answer_hold : end_land_hold, qp);
-	tell_line(qp, pkt, c, k == HOLD_FOREVER ? "held for ever" : "held");
+		pkt->due = sim_delay(sim, CHAIN_OTHER, k, 0,
+				     kind == CHOICE_FETCH ? end_answer_delay : end_land_delay, qp);
+	tell_line(qp, pkt, c, k == DELAY_FOREVER ? "delayed for ever" : "delayed");
 	return true;
 }
 
@@ -196,7 +196,7 @@ static bool land_in_order(struct rnic_qp *qp, struct packet *pkt)
 {
 	while (pkt->done < pkt->len) {
 		struct piece piece = target_line(qp, pkt, pkt->done);
-		if (is_held(qp, pkt, CHOICE_LAND, pkt->line + 1u))
+		if (is_delayed(qp, pkt, CHOICE_LAND, pkt->line + 1u))
 			return false;
 		land(qp, pkt, pkt->done, &piece);
 		pkt->done += piece.len;
@@ -241,7 +241,7 @@ static bool land_any_order(struct rnic_qp *qp, struct packet *pkt)
 			assert(n < lines);
 			pkt->picked = (int16_t)n;
 		}
-		if (is_held(qp, pkt, CHOICE_LAND, (uint32_t)pkt->picked + 1))
+		if (is_delayed(qp, pkt, CHOICE_LAND, (uint32_t)pkt->picked + 1))
 			return false;
 		count_lines(qp, pkt, (unsigned)pkt->picked, &off, &piece);
 		land(qp, pkt, off, &piece);
@@ -453,7 +453,7 @@ static enum served fetch(struct rnic_qp *qp, struct packet *pkt, const struct rn
 	while (pkt->done < start + reply->len) {
 		uint32_t len = start + reply->len - pkt->done, at = pkt->done;
 		if (!sim_plain(qp_sim(qp))) {
-			if (is_held(qp, pkt, CHOICE_FETCH, pkt->line + 1u))
+			if (is_delayed(qp, pkt, CHOICE_FETCH, pkt->line + 1u))
 				return HELD;
 			at = next_line(qp, pkt, mr, start, len, &len);
 		}
@@ -486,9 +486,8 @@ static enum served serve_read(struct rnic_qp *qp, struct packet *pkt)
 	}
 	do {
 		uint32_t i = pkt->done / qp->mtu, start = i * qp->mtu, left = pkt->dma_len - start;
-		if (link->ready &&
-		    !link_ready(link, qp->peer, qp->attr.dest_qp_num, sim_now(qp_sim(qp)),
-				LINK_PATIENCE_NS, &qp->resp.patience)) {
+		if (link->ready && !link_ready(link, qp->peer, qp->attr.dest_qp_num,
+					       sim_now(qp_sim(qp)), &qp->resp.patience)) {
 			pkt->due = sim_now(qp_sim(qp)) + LINK_READY_NS;
 			return HELD;
 		}
@@ -533,7 +532,7 @@ static enum served serve_atomic(struct rnic_qp *qp, struct packet *pkt)
 	uint64_t original, value;
 	if (!mr)
 		return REFUSED;
-	if (is_held(qp, pkt, CHOICE_FETCH, 1))
+	if (is_delayed(qp, pkt, CHOICE_FETCH, 1))
 		return HELD;
 	uint8_t *host = mr_host(mr, pkt->va);
 	if (qp->hca->memory) {
@@ -560,7 +559,7 @@ static enum served serve_atomic_write(struct rnic_qp *qp, struct packet *pkt)
 	uint64_t value;
 	if (!mr)
 		return REFUSED;
-	if (is_held(qp, pkt, CHOICE_FETCH, 1))
+	if (is_delayed(qp, pkt, CHOICE_FETCH, 1))
 		return HELD;
 	memcpy(&value, pkt->payload, sizeof(value));
 	if (!pkt->done && !write_word(qp, pkt, mr, value))
@@ -588,7 +587,7 @@ static enum served serve_flush(struct rnic_qp *qp, struct packet *pkt)
 	struct rnic_mr *mr = resp_region(qp, pkt);
 	if (!mr)
 		return REFUSED;
-	if (is_held(qp, pkt, CHOICE_FETCH, 1))
+	if (is_delayed(qp, pkt, CHOICE_FETCH, 1))
 		return HELD;
 	if (OWN_BUG(&qp->hca->net->hw, NIC_ATOMIC_WRITE_POSTED) && overtakes_flush(qp, pkt->next) &&
 	    sim_picks(qp_sim(qp)))
@@ -610,15 +609,16 @@ static enum served serve_flush(struct rnic_qp *qp, struct packet *pkt)
 
 static enum served serve(struct rnic_qp *qp, struct packet *pkt)
 {
+	static enum served (*const by_class[CLASS_COUNT])(struct rnic_qp * qp,
+							  struct packet * pkt) = {
+		[CLASS_READ] = serve_read,
+		[CLASS_ATOMIC] = serve_atomic,
+		[CLASS_FLUSH] = serve_flush,
+		[CLASS_ATOMIC_WRITE] = serve_atomic_write,
+	};
 	if (qp->service == SERVICE_XRC && !xrc_select(qp, pkt->srqn))
 		return REFUSED;
-	if (pkt->opcode == OP_READ_REQUEST)
-		return serve_read(qp, pkt);
-	if (pkt->opcode == OP_FLUSH)
-		return serve_flush(qp, pkt);
-	if (pkt->opcode == OP_ATOMIC_WRITE)
-		return serve_atomic_write(qp, pkt);
-	return serve_atomic(qp, pkt);
+	return by_class[packet_rows[pkt->opcode].class](qp, pkt);
 }
 
 /* Memory that a waiting request was let in for is gone: the requests behind it die with it. */

@@ -26,10 +26,7 @@
  * what it was.
  *
  * A peer whose host is busy answers late, and then to what was sent long ago. A timeout before
- * which anything was heard of the peer is no retry, either, PARDONS times without progress. What
- * link_starves() forgives is the silence of a peer that cannot have answered, for which to send
- * again would be in vain; here the peer is there, wherever that is, and what is missing is sent
- * again.
+ * which anything was heard of the peer is no retry, either, PARDONS times without progress.
  *
  * A duplicate is answered with all that was let in, not just with what was acknowledged before: it
  * may be a probe. And who has gone to the error state, or was destroyed, still repeats what it said

@@ -208,6 +208,7 @@ const struct tm_store efactory_store = {
 	.what = "eFactory (ICPP'21): one-sided PUT, flag-checked GET, versions, background "
 		"verifier",
 	.promises = RDA | LIN | MONO | KEEP | LIVE | FSCK,
+	.in_default_campaign = true,
 	.knobs = knobs,
 	.variants = variants,
 	.pm_bytes = ef_pm_bytes,

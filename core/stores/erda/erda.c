@@ -249,6 +249,7 @@ const struct tm_store erda_store = {
 	.what = "Erda: client-written log objects, two versions in one atomic word, nothing "
 		"flushed",
 	.promises = RDA | LIN | DUR | LIVE | FSCK,
+	.in_default_campaign = true,
 	.knobs = knobs,
 	.variants = variants,
 	.pm_bytes = pm_bytes,

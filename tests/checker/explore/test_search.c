@@ -521,14 +521,14 @@ START_TEST(incomplete_is_told)
 }
 END_TEST
 
-/* Both holds until rest, in words and back. */
+/* Both delays that no clock ends, in words and back. */
 START_TEST(words)
 {
 	static const char *const lines[] = {
-		"c2 c2.get1 before begin 1: hold until rest",
-		"server/server c1.put1 before load 3: hold and switch",
-		"c1/qp1 c1.put1 message 2 packet 1 try 1: hold and switch",
-		"server/qp1 c1.put1 landing message 2 packet 1 line 1: hold until rest",
+		"c2 c2.get1 before begin 1: delay until quiescence",
+		"server/server c1.put1 before load 3: delay and switch",
+		"c1/qp1 c1.put1 message 2 packet 1 try 1: delay and switch",
+		"server/qp1 c1.put1 landing message 2 packet 1 line 1: delay until quiescence",
 	};
 	struct deviation_names names = {0};
 	const char *expected;
@@ -540,8 +540,8 @@ START_TEST(words)
 			      expected);
 		deviation_print(&d, &names, text, sizeof(text));
 		ck_assert_str_eq(text, lines[i]);
-		unsigned k = choice_hold(d.kind, d.answer);
-		ck_assert_uint_eq(k, strstr(text, "rest") ? HOLD_REST : HOLD_SWITCH);
+		unsigned k = choice_delay(d.kind, d.answer);
+		ck_assert_uint_eq(k, strstr(text, "quiescence") ? DELAY_QUIESCENCE : DELAY_SWITCH);
 		ck_assert(choice_allows(d.kind, 1, d.answer));
 	}
 }

@@ -228,17 +228,17 @@ START_TEST(bytes_of_deviations)
 	} table[] = {
 		{{0}, 0, ""},
 		{{RECORD_POST, 0}, 2, ""}, /* not a whole record */
-		{{POST | C2, 0, 255}, 3, "c2 c2.get1 before post 1: hold for ever"},
-		{{RECORD_POST | C2, 0, 255}, 3, "c2 c2.get1 before post 1: hold for ever"},
-		{{POST | C1, 1, 0}, 3, "c1 c1.put1 before post 2: hold 100ns"},
-		{{POST | C1, 0, 144}, 3, "c1 c1.put1 before post 1: hold until rest"},
-		{{POST | C2, 0, 191}, 3, "c2 c2.get1 before post 1: hold and switch"},
+		{{POST | C2, 0, 255}, 3, "c2 c2.get1 before post 1: delay for ever"},
+		{{RECORD_POST | C2, 0, 255}, 3, "c2 c2.get1 before post 1: delay for ever"},
+		{{POST | C1, 1, 0}, 3, "c1 c1.put1 before post 2: delay 100ns"},
+		{{POST | C1, 0, 144}, 3, "c1 c1.put1 before post 1: delay until quiescence"},
+		{{POST | C2, 0, 191}, 3, "c2 c2.get1 before post 1: delay and switch"},
 		{{RECORD_PACKET | C1, 0, 0}, 3, "c1/qp1 c1.put1 message 1 packet 1 try 1: lose"},
 		{{POST | C1, 255, 1}, 3, ""}, /* so many posts there are not */
 		/* One point, two records: the first one answers. Each counts for itself. */
 		{{POST | C1, 0, 1, POST | C1, 0, 2, POST | C1, 1, 0},
 		 9,
-		 "c1 c1.put1 before post 1: hold 500ns; c1 c1.put1 before post 2: hold 100ns"},
+		 "c1 c1.put1 before post 1: delay 500ns; c1 c1.put1 before post 2: delay 100ns"},
 		/* The next power failure is that of the machine that recovers; it has none here. */
 		{{RECORD_POWER, 0, 0, RECORD_POWER | C1, 200, 0},
 		 6,

@@ -88,20 +88,20 @@ static void assert_prints(const char *text, const char *want)
 
 /* One deviation of each kind, through two power failures. */
 static const char *const deviations[] = {
-	"c1 c1.put1 before store 3: hold for ever",
-	"server/verifier - before flush 1: hold 5ms",
-	"c1/qp1 c1.put2 message 2 packet 1 try 1: hold 2us",
+	"c1 c1.put1 before store 3: delay for ever",
+	"server/verifier - before flush 1: delay 5ms",
+	"c1/qp1 c1.put2 message 2 packet 1 try 1: delay 2us",
 	"c1/qp1 c1.put2 message 2 packet 1 try 2 copy 1: lose",
 	"server/qp1 c1.put1#2 message 1 ack 0 try 1: duplicate",
-	"server/qp1 c1.put2 landing message 2 packet 0 line 1: hold 8us",
+	"server/qp1 c1.put2 landing message 2 packet 0 line 1: delay 8us",
 	"server/qp1 c1.put2 order message 2 packet 0 landed 0: 1 ahead",
-	"server/qp2 c2.get1 reading message 1 packet 0 line 1 try 2: hold 100ns",
-	"server/qp1 c1.put2 draining message 2 packet 0 line 40: hold 30us",
+	"server/qp2 c2.get1 reading message 1 packet 0 line 1 try 2: delay 100ns",
+	"server/qp1 c1.put2 draining message 2 packet 0 line 40: delay 30us",
 	"c1 c1.put1 cache: write back all",
 	"c2 c2.get1 power after return 1: fails",
 	"line table+0x40: version 0 of 2",
 	"line table+0x80: version 1 of 3 cut after word 5",
-	"server - before store 9: hold 100ms",
+	"server - before store 9: delay 100ms",
 	"server - power before fence 1: fails",
 	"line table+0x0 at crash 2: version 0 of 1",
 	"c3/qp1 c3.get2 message 1 packet 0 try 1: lose",
@@ -437,16 +437,16 @@ static const struct {
 	{DEV("c1 c1.put3 cache: write back all"), 7, "c1.put3 is no operation of this trace"},
 	{DEV("c1 c1.del1 cache: write back all"), 7, "c1.del1 is no operation"},
 	{DEV("c1 c1.open2 cache: write back all"), 7, "c1.open2 is no operation"},
-	{DEV("server c4.get1 before store 1: hold 2us"), 7, "c4.get1 is no operation"},
-	{DEV("server c3.get3 before store 1: hold 2us"), 7, "c3.get3 is no operation"},
-	{DEV("server c3.put2 before store 1: hold 2us"), 7, "c3.put2 is no operation"},
-	{DEV("c4 c1.put1 before store 1: hold 2us"), 7,
+	{DEV("server c4.get1 before store 1: delay 2us"), 7, "c4.get1 is no operation"},
+	{DEV("server c3.get3 before store 1: delay 2us"), 7, "c3.get3 is no operation"},
+	{DEV("server c3.put2 before store 1: delay 2us"), 7, "c3.put2 is no operation"},
+	{DEV("c4 c1.put1 before store 1: delay 2us"), 7,
 	 "'c4' is nobody in this trace; expected \"c1\" to \"c2\""},
-	{DEV("c0 c1.put1 before store 1: hold 2us"), 7, "'c0' is nobody"},
-	{DEV("c1x c1.put1 before store 1: hold 2us"), 7, "'c1x' is nobody"},
-	{DEV("c1/ c1.put1 before store 1: hold 2us"), 7, "'c1/' is nobody"},
-	{DEV("servers c1.put1 before store 1: hold 2us"), 7, "'servers' is nobody"},
-	{DEV("nic c1.put1 before store 1: hold 2us"), 7, "'nic' is nobody"},
+	{DEV("c0 c1.put1 before store 1: delay 2us"), 7, "'c0' is nobody"},
+	{DEV("c1x c1.put1 before store 1: delay 2us"), 7, "'c1x' is nobody"},
+	{DEV("c1/ c1.put1 before store 1: delay 2us"), 7, "'c1/' is nobody"},
+	{DEV("servers c1.put1 before store 1: delay 2us"), 7, "'servers' is nobody"},
+	{DEV("nic c1.put1 before store 1: delay 2us"), 7, "'nic' is nobody"},
 	{DEV("server - power before fence 1: fails\ndeviate server - power before fence 1: fails"),
 	 8, "a power failure more than 2"},
 	/* bytes */
@@ -564,7 +564,7 @@ START_TEST(too_many_deviations)
 
 	fputs(HEAD BODY, out);
 	for (int i = 0; i <= TRACE_DEVIATIONS; i++)
-		fprintf(out, "deviate c1 c1.put1 before store %d: hold 2us\n", i);
+		fprintf(out, "deviate c1 c1.put1 before store %d: delay 2us\n", i);
 	fputs(BROKEN, out);
 	fclose(out);
 	ck_assert_int_eq(read_bytes(text, len, &t, &err), -EINVAL);

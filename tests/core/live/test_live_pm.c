@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "core/live/live_pm.h"
-#include "core/rt/fails.h"
+#include "core/live/live_fails.h"
 
 #define POOL 65536
 

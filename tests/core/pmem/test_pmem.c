@@ -1018,7 +1018,7 @@ START_TEST(endless_reading_ends)
 	sim_reset(sims[0], NULL);
 	pmem_begin(machine[0], sims[0], &hardware_default);
 	ck_assert_int_eq(sim_spawn(sims[0], HOST_SERVER, "", endless_reading, NULL), 0);
-	ck_assert_int_eq(sim_run(sims[0]), SIM_FUEL);
+	ck_assert_int_eq(sim_run(sims[0]), SIM_BUDGET);
 	pmem_end(machine[0]);
 }
 END_TEST

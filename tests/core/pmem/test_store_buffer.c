@@ -526,7 +526,7 @@ static unsigned timed_answer(struct source *source, const struct choice_point *a
 		return at->b == me->entry;
 	}
 	me->asked += at->kind == CHOICE_BUFFER;
-	return at->kind == CHOICE_BUFFER && strchr(me->stores, (int)('0' + at->a)) ? HOLD_5MS : 0;
+	return at->kind == CHOICE_BUFFER && strchr(me->stores, (int)('0' + at->a)) ? DELAY_5MS : 0;
 }
 
 static void look(struct sim *sim, void *arg)

@@ -658,27 +658,6 @@ START_TEST(place_is_taken_again)
 }
 END_TEST
 
-/* What it has missed meanwhile was not the server's time. */
-START_TEST(asker_is_held_up)
-{
-	struct child server = child_that(tells_all, 0), client;
-	uint16_t port = hear(&server);
-
-	stop(&server);
-	setenv("TIDEMARK_CM_TIMEOUT", "3000", 1);
-	client = child_that(asks, port);
-	hear(&client);
-	stop(&client);
-	usleep(3500000);
-	kill(client.pid, SIGCONT);
-	usleep(50000);
-	kill(server.pid, SIGCONT);
-	ck_assert_int_eq(hear(&client), RDMA_CM_EVENT_ESTABLISHED);
-	end_child(&client);
-	end_child(&server);
-}
-END_TEST
-
 /* A request is read when whoever sent it is dead. */
 START_TEST(asker_is_killed)
 {
@@ -1501,87 +1480,6 @@ START_TEST(datagrams)
 }
 END_TEST
 
-/* --- multicast --- */
-
-static struct rdma_cm_id *member(struct rdma_event_channel *channel, bool sends_only)
-{
-	struct rdma_cm_id *id = new_id(channel, RDMA_PS_UDP);
-	struct rdma_cm_join_mc_attr_ex attr = {
-		.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS,
-		.join_flags = sends_only ? RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER
-					 : RDMA_MC_JOIN_FLAG_FULLMEMBER,
-		.addr = at("239.1.2.3", 0),
-	};
-
-	ck_assert_int_eq(rdma_join_multicast_ex(id, &attr, id), -1); /* on no device */
-	ck_assert_int_eq(errno, EINVAL);
-	ck_assert_int_eq(rdma_bind_addr(id, at("127.0.0.1", 0)), 0);
-	make_qp(id);
-	ck_assert_int_eq(rdma_join_multicast_ex(id, &attr, id), 0);
-	return id;
-}
-
-START_TEST(multicast)
-{
-	struct rdma_event_channel *channel = rdma_create_event_channel();
-	struct rdma_cm_id *sender = member(channel, true), *receiver;
-	struct rdma_cm_event *event = next(channel);
-	char text[2][64] = {"a message"};
-	struct ibv_mr *out, *in;
-	struct ibv_wc wc;
-	struct ibv_ah *ah;
-
-	ck_assert_int_eq(event->event, RDMA_CM_EVENT_MULTICAST_JOIN);
-	ck_assert_int_eq(event->status, 0);
-	ck_assert_ptr_eq(event->param.ud.private_data, sender);
-	ck_assert_int_eq(event->param.ud.qp_num, 0xffffff);
-	ck_assert_int_eq(event->param.ud.qkey, RDMA_UDP_QKEY);
-	ah = ibv_create_ah(sender->pd, &event->param.ud.ah_attr);
-	ck_assert_ptr_nonnull(ah);
-	rdma_ack_cm_event(event);
-	receiver = member(channel, false);
-	ck_assert_int_eq(rdma_join_multicast(receiver, at("239.1.2.3", 0), NULL), -1);
-	ck_assert_int_eq(errno, EADDRINUSE);
-	ck_assert_int_eq(rdma_join_multicast(receiver, at("10.1.2.3", 0), NULL), -1);
-	ck_assert_int_eq(errno, EINVAL);
-	expect(channel, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
-	out = rdma_reg_msgs(sender, text[0], 24);
-	in = rdma_reg_msgs(receiver, text[1], 64);
-	ck_assert_int_eq(rdma_post_recv(receiver, NULL, text[1], 64, in), 0);
-	ck_assert_int_eq(
-		rdma_post_ud_send(sender, NULL, text[0], 24, out, IBV_SEND_SIGNALED, ah, 0xffffff),
-		0);
-	ck_assert_int_eq(rdma_get_recv_comp(receiver, &wc), 1);
-	ck_assert_str_eq(text[1] + 40, "a message");
-	/* Who has left hears nothing more; who only sends never did. */
-	ck_assert_int_eq(rdma_leave_multicast(receiver, at("239.1.2.3", 0)), 0);
-	ck_assert_int_eq(rdma_leave_multicast(receiver, at("239.1.2.3", 0)), -1);
-	ck_assert_int_eq(rdma_post_recv(receiver, NULL, text[1], 64, in), 0);
-	ck_assert_int_eq(
-		rdma_post_ud_send(sender, NULL, text[0], 24, out, IBV_SEND_SIGNALED, ah, 0xffffff),
-		0);
-	usleep(50000);
-	ck_assert_int_eq(ibv_poll_cq(receiver->recv_cq, 1, &wc), 0);
-	/* Who leaves before it is told that it has joined is not told any more. */
-	ck_assert_int_eq(rdma_join_multicast(receiver, at("239.1.2.3", 0), NULL), 0);
-	ck_assert_int_eq(rdma_join_multicast(receiver, at("239.1.2.4", 0), text), 0);
-	ck_assert_int_eq(rdma_leave_multicast(receiver, at("239.1.2.3", 0)), 0);
-	event = next(channel);
-	ck_assert_ptr_eq(event->param.ud.private_data, text);
-	rdma_ack_cm_event(event);
-	ck_assert(!comes(channel, 0));
-	ck_assert_int_eq(rdma_leave_multicast(receiver, at("239.1.2.4", 0)), 0);
-	ibv_destroy_ah(ah);
-	rdma_dereg_mr(out);
-	rdma_dereg_mr(in);
-	rdma_destroy_qp(sender);
-	rdma_destroy_qp(receiver);
-	rdma_destroy_id(sender);
-	rdma_destroy_id(receiver);
-	rdma_destroy_event_channel(channel);
-}
-END_TEST
-
 static void serves(uint16_t port, int fd)
 {
 	struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE, .ai_port_space = RDMA_PS_TCP}, *res;
@@ -1714,10 +1612,6 @@ START_TEST(refused)
 	ck_assert_int_eq(errno, EINVAL);
 	ck_assert_int_eq(rdma_set_option(id, 9, 9, &flag, sizeof(flag)), -1);
 	ck_assert_int_eq(errno, ENOSYS);
-	ck_assert_int_eq(rdma_join_multicast(id, at("239.0.0.1", 0), NULL), -1);
-	ck_assert_int_eq(errno, EINVAL); /* of connections */
-	ck_assert_int_eq(rdma_leave_multicast(id, at("239.0.0.1", 0)), -1);
-	ck_assert_int_eq(errno, EADDRNOTAVAIL);
 	ck_assert_str_eq(rdma_event_str((enum rdma_cm_event_type)99), "UNKNOWN EVENT");
 	rdma_destroy_id(id);
 	close_pair(&p);
@@ -1800,7 +1694,6 @@ int main(void)
 	tcase_add_test(tc, listener_is_killed);
 	tcase_add_test(tc, peer_is_stopped);
 	tcase_add_test(tc, place_is_taken_again);
-	tcase_add_test(tc, asker_is_held_up);
 	tcase_add_test(tc, asker_is_killed);
 	tcase_add_test(tc, unheard_of_child_exits);
 	tcase_add_test(tc, handler_exits);
@@ -1821,7 +1714,6 @@ int main(void)
 	tcase_add_test(tc, own_queue_pairs);
 	tcase_add_test(tc, notified);
 	tcase_add_test(tc, datagrams);
-	tcase_add_test(tc, multicast);
 	tcase_add_test(tc, endpoints);
 	tcase_add_test(tc, shared_receive_queue);
 	tcase_add_test(tc, refused);

@@ -4,7 +4,7 @@
 # test_nic_death.sh TIDEMARK [KILLS]
 #
 # Processes on the soft RNIC whose peer is killed, stopped, or leaves (nic_death, beside TIDEMARK): KILLS times by
-# SIGKILL, the other ways in proportion. None hangs, each sees the error that docs/nic.md names, and nothing
+# SIGKILL, the other ways in proportion. None hangs, each sees the error that docs/nic/guide.md names, and nothing
 # is left in the net's directory.
 set -eu
 tidemark=$1 kills=${2:-30}

@@ -1523,7 +1523,7 @@ END_TEST
 
 /* --- once --- */
 
-static uint32_t late_message, late_hold;
+static uint32_t late_message, late_delay;
 
 /* The first try of a message comes long after its repetition. */
 static unsigned late_first_try(const struct choice_point *at, unsigned n)
@@ -1532,7 +1532,7 @@ static unsigned late_first_try(const struct choice_point *at, unsigned n)
 		return n - 1;
 	if (at->kind != CHOICE_PACKET || strcmp(at->who->name, "c1/qp1"))
 		return 0;
-	return at->a == late_message && at->c == 1 ? PACKET_HOLD + late_hold : 0;
+	return at->a == late_message && at->c == 1 ? PACKET_DELAY + late_delay : 0;
 }
 
 static void late_write_body(void)
@@ -1574,7 +1574,7 @@ START_TEST(late_duplicate)
 	opt.hw.ddio = false;
 	source.answer = late_first_try;
 	late_message = _i ? 2 : 1;
-	late_hold = 5;
+	late_delay = 5;
 	run_pm(_i ? late_flush_body : late_write_body);
 }
 END_TEST

@@ -1427,7 +1427,7 @@ END_TEST
 static unsigned hold_first_store(const struct choice_point *at, unsigned n)
 {
 	(void)n;
-	return at->kind == CHOICE_BUFFER && at->a == 1 ? HOLD_5MS : 0;
+	return at->kind == CHOICE_BUFFER && at->a == 1 ? DELAY_5MS : 0;
 }
 
 static void store_word(size_t off, uint64_t value)
@@ -1712,7 +1712,7 @@ static void story_body(void)
 	ck_assert_str_eq(story, "c1: c1/qp1: post WRITE, 128 bytes, key 0x1000101 + 0x40\n"
 				"c1/qp1: WRITE packet, PSN 100, 128 bytes: lost\n"
 				"c1/qp1: timeout: retransmits from PSN 100\n"
-				"server/qp1: WRITE packet, PSN 100, line 2: held\n"
+				"server/qp1: WRITE packet, PSN 100, line 2: delayed\n"
 				"c1: c1/qp1: post WRITE, 8 bytes, key 0x1000101 + 0x40000\n"
 				"server/qp1: NAK, remote access error, PSN 101\n"
 				"c1/qp1: work request completes: remote access error\n"

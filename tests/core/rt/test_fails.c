@@ -236,7 +236,7 @@ static void fresh_main(void *arg)
 static void give_up(struct sim *sim, void *arg)
 {
 	(void)arg;
-	sim_stop(sim, SIM_FUEL);
+	sim_stop(sim, SIM_BUDGET);
 }
 
 static void boot(void *arg)
@@ -294,7 +294,7 @@ static bool go(const char *what, bool has_to_end)
 		FAILED("%s: %s", what, sim_fault(r.sim, &pc));
 	if (end != SIM_DONE && has_to_end)
 		FAILED("%s does not end (%s, %llu us)", what,
-		       end == SIM_FUEL ? "steps" : "nothing happens",
+		       end == SIM_BUDGET ? "steps" : "nothing happens",
 		       (unsigned long long)sim_now(r.sim) / 1000);
 	return end == SIM_DONE;
 }

@@ -490,7 +490,7 @@ START_TEST(step_budget)
 		sim_reset(sim, NULL);
 		sim_set_step_budget(sim, 10000);
 		spawn("", endless[i], NULL);
-		ck_assert_int_eq(sim_run(sim), SIM_FUEL);
+		ck_assert_int_eq(sim_run(sim), SIM_BUDGET);
 	}
 	sim_reset(sim, NULL);
 	spawn("", yields, "y");
@@ -580,7 +580,7 @@ START_TEST(hold_a_step)
 			    .a = STEP_STORE,
 			    .b = 2,
 			    .who = "server/a"};
-	for (unsigned k = 1; k < HOLD_FOREVER; k++) {
+	for (unsigned k = 1; k < DELAY_FOREVER; k++) {
 		char expected[100];
 		plan.answer = k;
 		plan.asked = 0;
@@ -590,10 +590,10 @@ START_TEST(hold_a_step)
 		spawn("b", two_steps, "b");
 		ck_assert_int_eq(sim_run(sim), SIM_IDLE);
 		snprintf(expected, sizeof(expected), "a1@2 b1@6 b2@8 a2@%llu ",
-			 (unsigned long long)(4 + hold_ns(k)));
+			 (unsigned long long)(4 + choice_delay_ns(k)));
 		ck_assert_str_eq(notes, expected);
 		ck_assert_uint_eq(plan.asked, 4);
-		ck_assert_uint_gt(hold_ns(k), hold_ns(k - 1));
+		ck_assert_uint_gt(choice_delay_ns(k), choice_delay_ns(k - 1));
 	}
 }
 END_TEST
@@ -611,7 +611,7 @@ START_TEST(hold_for_ever)
 			    .a = STEP_STORE,
 			    .b = 2,
 			    .who = "c2/a",
-			    .answer = HOLD_FOREVER};
+			    .answer = DELAY_FOREVER};
 	sim_reset(sim, &plan.source);
 	sim_set_death(sim, death, NULL);
 	ck_assert_int_eq(sim_spawn(sim, 2, "a", two_steps, "a"), 0);
@@ -630,7 +630,7 @@ START_TEST(death_of_all_tasks)
 			    .a = STEP_STORE,
 			    .b = 2,
 			    .who = "c2/a",
-			    .answer = HOLD_FOREVER};
+			    .answer = DELAY_FOREVER};
 	sim_reset(sim, &plan.source);
 	ck_assert_int_eq(sim_spawn(sim, 2, "sleeper", yields, "z"), 0);
 	ck_assert_int_eq(sim_spawn(sim, 2, "a", two_steps, "a"), 0);
@@ -658,8 +658,8 @@ START_TEST(server_is_not_held_for_ever)
 	spawn("", two_steps, "a");
 	ck_assert_int_eq(sim_spawn(sim, 1, "", two_steps, "b"), 0);
 	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
-	ck_assert_uint_eq(step_answers[1], HOLD_FOREVER);
-	ck_assert_uint_eq(step_answers[0], HOLD_FOREVER + 1);
+	ck_assert_uint_eq(step_answers[1], DELAY_FOREVER);
+	ck_assert_uint_eq(step_answers[0], DELAY_FOREVER + 1);
 }
 END_TEST
 

@@ -257,12 +257,12 @@ START_TEST(silent_client)
 		const char *knob, *hold;
 		bool cleaned, served;
 	} row[] = {
-		{"slow_client=drop", "hold 200us", true, false},
-		{"slow_client=drop", "hold for ever", true, false},
-		{"slow_client=drop", "hold 30us", true, true},
-		{"slow_client=wait", "hold 200us", true, true},
-		{"slow_client=wait", "hold for ever", false, false},
-		{"slow_client=drop_1s", "hold 100ms", true, true},
+		{"slow_client=drop", "delay 200us", true, false},
+		{"slow_client=drop", "delay for ever", true, false},
+		{"slow_client=drop", "delay 30us", true, true},
+		{"slow_client=wait", "delay 200us", true, true},
+		{"slow_client=wait", "delay for ever", false, false},
+		{"slow_client=drop_1s", "delay 100ms", true, true},
 	};
 
 	run("knob %s\nkeys k1 160\nclient 1: get k1, get k1\nclient 2: clean, put k1 160, get k1\n"
@@ -285,7 +285,7 @@ START_TEST(put_is_waited_for)
 	struct erda_object object;
 	bool applies = run(
 		"knob request=%s\nkeys k1 160\nclient 1: put k1 96\nclient 2: clean, get k1\n"
-		"deviate c1 c1.put1 before post 3: hold 30us\n",
+		"deviate c1 c1.put1 before post 3: delay 30us\n",
 		_i ? "send" : "write_imm");
 
 	ck_assert(applies);
@@ -303,8 +303,9 @@ END_TEST
 START_TEST(dead_put_is_left_out)
 {
 	run("keys k1 160\nclient 1: put k1 96\nclient 2: %sget k1\nclient 3: clean, clean, get k1\n"
-	    "deviate c1 c1.put1 before post 3: hold for ever\n%s",
-	    _i ? "put k1 80, " : "", _i ? "deviate c2 c2.put1 before post 3: hold for ever\n" : "");
+	    "deviate c1 c1.put1 before post 3: delay for ever\n%s",
+	    _i ? "put k1 80, " : "",
+	    _i ? "deviate c2 c2.put1 before post 3: delay for ever\n" : "");
 	ck_assert_uint_eq(head()->state, erda_state_word(CLEAN_NONE, 0));
 	ck_assert_ptr_nonnull(entry_of("k1"));
 	ck_assert_uint_eq(*entry_of("k1") & 1, 0);
@@ -324,7 +325,7 @@ START_TEST(updates_in_each_phase)
 
 	while (run("keys k1 160, k2 160, k3 -\nclient 1: put k2 96, clean\n"
 		   "client 2: put k1 80, put k1 96, del k2, put k3 96, get k1, get k2, get k3\n"
-		   "deviate server/cleaner - before %s %u: hold 30us\n",
+		   "deviate server/cleaner - before %s %u: delay 30us\n",
 		   steps[_i], at)) {
 		ck_assert_int_eq(op(2, 5)->value, op(2, 2)->value);
 		ck_assert_int_eq(op(2, 6)->value, VALUE_ABSENT);

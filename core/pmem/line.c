@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A line of the pool: its durable content, the versions in flight on it, and what a power failure
+ * left of it. The hashes of both are kept up with each change, so that pmem_images_hash() need not
+ * look at the pool.
+ */
+#include <xxhash.h>
+#include "core/pmem/model.h"
+
+static uint64_t content_hash(const struct pmem *pm, uint32_t l)
+{
+	return XXH3_64bits_withSeed(pm->durable + (size_t)l * LINE, LINE, l + 1);
+}
+
+void line_save(struct pmem *pm, uint32_t l)
+{
+	struct line *line = &pm->line[l];
+	if (line->saved == pm->run)
+		return;
+	assert(pm->running && l < pm->len / LINE);
+	line->saved = pm->run;
+	if (pm->undos == pm->undo_room)
+		pm->undo = pmem_grow(pm->undo, &pm->undo_room, sizeof(*pm->undo));
+	struct undo *undo = &pm->undo[pm->undos++];
+	undo->line = l;
+	memcpy(undo->content, pm->work + (size_t)l * LINE, LINE);
+	line->content_hash = content_hash(pm, l);
+}
+
+void line_write_durable(struct pmem *pm, uint64_t off, const void *data, size_t len)
+{
+	for (unsigned i = pm->machine + 1; i <= pm->stack->machines; i++)
+		put(pm->stack->image[i] + off, data, len);
+}
+
+void line_rehash(struct pmem *pm, uint32_t l)
+{
+	struct line *line = &pm->line[l];
+	uint64_t hash = content_hash(pm, l);
+	pm->durable_hash ^= line->content_hash ^ hash;
+	line->content_hash = hash;
+}
+
+static uint64_t version_hash(uint64_t before, uint32_t l, const struct version *v)
+{
+	return XXH3_64bits_withSeed(v->data, v->len,
+				    before + ((uint64_t)l << 16 | (uint64_t)v->off << 8 | v->len));
+}
+
+const struct pmem *line_undecided_in(const struct pmem *pm, uint32_t l)
+{
+	while (pm->before && pm->line[l].decided != pm->run)
+		pm = pm->before;
+	return pm;
+}
+
+void line_decide(struct pmem *pm, uint32_t l)
+{
+	struct line *line = &pm->line[l];
+	const struct pmem *failed = line_undecided_in(pm->before, l);
+	uint8_t content[LINE];
+
+	assert(pm->running && line->saved != pm->run);
+	line->decided = pm->run;
+	unsigned answers = pmem_line_answers(failed, l);
+	if (answers == 1)
+		return;
+	struct choice_point at = {.kind = CHOICE_LINE, .a = l, .b = pm->machine};
+	unsigned answer = sim_choose(pm->sim, &at, answers);
+	pmem_line_content(failed, l, answer, content);
+	line_save(pm, l);
+	memcpy(pm->work + (size_t)l * LINE, content, LINE);
+	line_write_durable(pm, (uint64_t)l * LINE, content, LINE);
+	line_rehash(pm, l);
+	if (sim_tracing(pm->sim)) {
+		char name[64], version[64];
+		pmem_place(pm, (uint64_t)l * LINE, name, sizeof(name));
+		pmem_answer_print(failed->line[l].in_flight, answer, version, sizeof(version));
+		const struct traced about = {
+			.kind = TRACED_SURVIVED, .off = (uint64_t)l * LINE, .len = LINE};
+		sim_trace_event(pm->sim, sim_actor(pm->sim), 0, &about,
+				"first touch of line %s: it survived as %s", name, version);
+	}
+}
+
+/* The line is clean: the last one of the list of dirty lines gets its place there. */
+static void undirty(struct pmem *pm, struct line *line)
+{
+	assert(pm->dirties && &pm->line[pm->dirty[line->dirty_at]] == line);
+	uint32_t moved = pm->dirty[--pm->dirties];
+	pm->dirty[line->dirty_at] = moved;
+	pm->line[moved].dirty_at = line->dirty_at;
+	if (!pm->dirties)
+		pm->versions = 0; /* nothing refers to them any more */
+}
+
+/* What sits in the NIC's buffers will land on top of what is there now. */
+static void apply_arrivals(struct pmem *pm, uint32_t l)
+{
+	for (uint32_t i = 0; i < pm->arrivals; i++)
+		if (pm->arrival[i].off / LINE == l)
+			line_write_durable(pm, pm->arrival[i].off, pm->arrival[i].data,
+					   pm->arrival[i].len);
+}
+
+void line_make_durable(struct pmem *pm, uint32_t l, uint32_t upto)
+{
+	struct line *line = &pm->line[l];
+	assert(upto - line->committed <= line->in_flight);
+	while (line->committed < upto) {
+		struct version *v = &pm->version[line->first - 1];
+		line_write_durable(pm, (uint64_t)l * LINE + v->off, v->data, v->len);
+		line->first = v->next;
+		line->in_flight--;
+		line->committed++;
+	}
+	if (pm->arrivals)
+		apply_arrivals(pm, l);
+	line_rehash(pm, l);
+	pm->flight_hash ^= line->flight_hash;
+	line->flight_hash = 0;
+	for (uint32_t i = line->first; i; i = pm->version[i - 1].next)
+		line->flight_hash = version_hash(line->flight_hash, l, &pm->version[i - 1]);
+	pm->flight_hash ^= line->flight_hash;
+	assert(!line->in_flight == !line->first);
+	if (!line->in_flight) {
+		line->last = 0;
+		undirty(pm, line);
+	}
+}
+
+void line_commit(struct pmem *pm, uint32_t l, uint32_t upto)
+{
+	if (upto <= pm->line[l].committed)
+		return;
+	note_touch(pm, TOUCH_COMMIT, (uint64_t)l * LINE, LINE);
+	line_make_durable(pm, l, upto);
+}
+
+void line_commit_all(struct pmem *pm, uint32_t l)
+{
+	line_commit(pm, l, pm->line[l].committed + pm->line[l].in_flight);
+}
+
+void line_add_version(struct pmem *pm, uint64_t off, const void *data, size_t len,
+		      const struct author *by)
+{
+	uint32_t l = (uint32_t)(off / LINE);
+	struct line *line = &pm->line[l];
+	assert(pm->running && line->saved == pm->run); /* or pmem_end() could not undo it */
+	assert(len && off % LINE + len <= LINE);
+	if (pm->versions == pm->version_room)
+		pm->version = pmem_grow(pm->version, &pm->version_room, sizeof(*pm->version));
+	struct version *v = &pm->version[pm->versions++];
+	v->next = 0;
+	v->off = (uint8_t)(off % LINE);
+	v->len = (uint8_t)len;
+	v->by = *by;
+	put(v->data, data, len);
+	if (line->last) {
+		pm->version[line->last - 1].next = pm->versions;
+	} else {
+		line->first = pm->versions;
+		line->dirty_at = pm->dirties;
+		pm->dirty[pm->dirties++] = l;
+	}
+	line->last = pm->versions;
+	line->in_flight++;
+	pm->flight_hash ^= line->flight_hash;
+	line->flight_hash = version_hash(line->flight_hash, l, v);
+	pm->flight_hash ^= line->flight_hash;
+	sim_mix(pm->sim, off << 16 | len, line->flight_hash);
+}
+
+void line_as_of(const struct pmem *pm, uint32_t l, unsigned versions, uint8_t out[LINE])
+{
+	assert(versions <= pm->line[l].in_flight);
+	memcpy(out, pm->durable + (size_t)l * LINE, LINE);
+	if (OWN_BUG(&pm->hw, PM_VERSION_ALONE) && !versions && pm->line[l].last) {
+		const struct version *newest = &pm->version[pm->line[l].last - 1];
+		put(out + newest->off, newest->data, newest->len);
+	}
+	uint32_t i = pm->line[l].first;
+	for (unsigned v = 0; v < versions; v++, i = pm->version[i - 1].next)
+		put(out + pm->version[i - 1].off, pm->version[i - 1].data, pm->version[i - 1].len);
+}
+
+void lines_write_back(struct pmem *pm)
+{
+	while (pm->dirties) {
+		uint32_t l = pm->dirty[pm->dirties - 1];
+		line_commit_all(pm, l);
+	}
+}

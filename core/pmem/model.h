@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_PMEM_MODEL_H
+#define TM_PMEM_MODEL_H
+/*
+ * What the files of the persistence model share, and nobody else sees. pmem.c opens with the
+ * model; here are its data and the few functions that run on each access.
+ *
+ *	pmem.c		the stack of machines, and a machine's life
+ *	line.c		a line: its versions, what is durable, what survived
+ *	cpu_store.c	the CPU's stores and loads
+ *	cpu_flush.c	the CPU's flushes and fences, and what leaves a store buffer
+ *	nic_write.c	data that the NIC writes
+ *	images.c	which crash images there are
+ */
+#include <assert.h>
+#include <string.h>
+#include "core/pmem/crash.h"
+#include "core/pmem/own_bug.h"
+#include "core/pmem/store_buffer.h"
+
+#define MACHINES      4
+#define ACCESS_BUDGET 100000000u /* accesses to DRAM after which a task is in an endless loop */
+
+struct version {
+	uint32_t next; /* index + 1 of the line's next version, 0: newest */
+	uint8_t off, len;
+	struct author by;
+	uint8_t data[LINE];
+};
+
+struct line {
+	uint32_t saved;	      /* == run: its content at boot is in the undo list */
+	uint32_t decided;     /* == run: what survived the failure before boot is decided */
+	uint32_t first, last; /* versions in flight: index + 1 */
+	uint32_t in_flight, committed; /* how many; how many were, since boot */
+	uint32_t dirty_at;	       /* its place in the list of dirty lines */
+	uint64_t content_hash;	       /* of durable content; 0: not known */
+	uint64_t flight_hash;
+};
+
+struct undo {
+	uint32_t line;
+	uint8_t content[LINE];
+};
+
+/* A flushed line waits for its CPU's fence: its first `upto` versions since boot are covered. */
+struct pending_flush {
+	uint32_t line, upto;
+};
+
+struct pending_flushes {
+	struct pending_flush *flush;
+	unsigned n, room;
+};
+
+/* A store whose hook has been called and whose bytes are not read yet. */
+struct pending_store {
+	uint64_t off;
+	size_t len;
+	uintptr_t pc;
+	bool waits;    /* in the CPU's store buffer, ... */
+	uint8_t delay; /* ... this answer of CHOICE_BUFFER long */
+};
+
+struct arrival { /* WSP: NIC data of one line that has arrived and not landed */
+	uint64_t off;
+	uint8_t len;
+	uint8_t data[LINE];
+};
+
+struct pmem {
+	struct pmem_window window;
+	struct pmem_stack *stack;
+	unsigned machine;
+	struct pmem *before; /* the machine whose failure this one boots from */
+	struct sim *sim;
+	struct hardware hw;
+	uint8_t *work, *durable; /* work is window.base */
+	size_t len;
+	bool running;
+	uint32_t run;
+	struct line *line;
+	struct version *version;
+	uint32_t versions, version_room;
+	uint32_t *dirty;
+	uint32_t dirties;
+	struct undo *undo;
+	uint32_t undos, undo_room;
+	struct pending_flushes flushes[SIM_TASKS + 1]; /* of each CPU: its task's number + 1 */
+	unsigned flushers;			       /* no CPU above this one has any */
+	uint64_t durable_hash, flight_hash;
+	struct arrival *arrival; /* oldest first */
+	uint32_t arrivals, arrival_room;
+	struct pending_store pending; /* len 0: none */
+	uint8_t *below;		      /* with store buffers: what memory held where it stores */
+	uint32_t below_room;
+	struct store_buffers *buffers;	    /* NULL: none in this run */
+	struct store_buffers *kept_buffers; /* its memory, from run to run */
+	uint32_t watched; /* accesses are reported, this many to DRAM are left; 0: they are not */
+	const struct tm_region *region;
+	unsigned regions;
+};
+
+struct pmem_stack {
+	unsigned machines;
+	size_t max_len;
+	uint8_t *image[MACHINES + 1];
+	struct pmem pm[MACHINES];
+};
+
+/* Twice the room for an array; ends the process when memory is out. */
+void *pmem_grow(void *array, uint32_t *room, size_t each);
+
+/* --- line.c --- */
+
+/* Keep the line's content at boot. */
+void line_save(struct pmem *pm, uint32_t l);
+/* Write to durable, and so to where later machines boot. */
+void line_write_durable(struct pmem *pm, uint64_t off, const void *data, size_t len);
+/* The line's durable content has changed. */
+void line_rehash(struct pmem *pm, uint32_t l);
+/* The machine that decides what a line holds when `pm` has failed. */
+const struct pmem *line_undecided_in(const struct pmem *pm, uint32_t l);
+/* What the failed machine left of a line is decided now. */
+void line_decide(struct pmem *pm, uint32_t l);
+/* The line's versions up to its `upto`th since boot are durable for sure. */
+void line_make_durable(struct pmem *pm, uint32_t l, uint32_t upto);
+/* The same where it makes fewer images possible, and nothing if they are durable already. */
+void line_commit(struct pmem *pm, uint32_t l, uint32_t upto);
+void line_commit_all(struct pmem *pm, uint32_t l); /* all of its versions */
+/* Bytes within one line have become visible. */
+void line_add_version(struct pmem *pm, uint64_t off, const void *data, size_t len,
+		      const struct author *by);
+/* The line as it is with its first `versions` versions in flight. */
+void line_as_of(const struct pmem *pm, uint32_t l, unsigned versions, uint8_t out[LINE]);
+/* Every dirty line is durable. */
+void lines_write_back(struct pmem *pm);
+
+/* --- cpu_store.c, cpu_flush.c --- */
+
+/*
+ * The power may fail before something of a CPU becomes durable. `late`: the entry of its store
+ * buffer by which it does. True: it fails.
+ */
+bool cpu_power_fails(struct pmem *pm, enum crash_place place, const struct buffered *late);
+/*
+ * Bytes that the CPU has stored at [off, off+len), within one line, become a version of it. `late`:
+ * as above. False: the power failed.
+ */
+bool cpu_stored(struct pmem *pm, uint64_t off, size_t len, const struct author *by,
+		const struct buffered *late);
+/* An entry of a store buffer takes effect. False: the power failed. */
+bool cpu_entry_leaves(void *arg, const struct buffered *entry);
+
+/* --- on each access --- */
+
+/* The bytes of [off, off+len) that are in its first line. */
+static inline size_t within_line(uint64_t off, size_t len)
+{
+	size_t room = LINE - off % LINE;
+	return room < len ? room : len;
+}
+
+/* Memory is as every CPU sees it. */
+static inline void show_all(struct pmem *pm)
+{
+	if (pm->buffers)
+		store_buffers_show(pm->buffers, 0);
+}
+
+/* Memory is as the current task sees it. */
+static inline void show_mine(struct pmem *pm)
+{
+	if (pm->buffers)
+		store_buffers_show(pm->buffers, store_buffers_cpu(pm->buffers));
+}
+
+/* An access to PM, for a source that wants to know. */
+static inline void note_touch(struct pmem *pm, enum touch what, uint64_t where, uint64_t len)
+{
+	if (pm->watched)
+		sim_touch(pm->sim, what, where, len);
+}
+
+/* memcpy() of what is mostly one word. Other lengths are left to a call: compilers make "rep movs"
+ * of a length that is certainly small, which costs more. */
+static inline void put(uint8_t *to, const void *from, size_t len)
+{
+	if (len == 8) {
+		memcpy(to, from, 8);
+		return;
+	}
+	__asm__("" : "+r"(len));
+	memcpy(to, from, len);
+}
+
+/* The first access to a line decides what survived, the first write keeps it for pmem_end(). */
+static inline void touch(struct pmem *pm, uint64_t off, size_t len, bool write)
+{
+	uint32_t last = (uint32_t)((off + len - 1) / LINE);
+	for (uint32_t l = (uint32_t)(off / LINE); l <= last; l++) {
+		if (pm->before && pm->line[l].decided != pm->run)
+			line_decide(pm, l);
+		if (write && pm->line[l].saved != pm->run)
+			line_save(pm, l);
+	}
+}
+
+static inline struct author task_author(struct pmem *pm, uintptr_t pc)
+{
+	struct actor *actor = sim_actor(pm->sim);
+	struct author by = {.who = actor, .pc = pc};
+	if (actor) {
+		by.op = actor->op;
+		by.occurrence = actor->occurrence;
+	}
+	return by;
+}
+
+/* --- what the domain keeps --- */
+
+static inline bool visible_is_durable(const struct pmem *pm, bool nic)
+{
+	if (OWN_BUG(&pm->hw, PM_CACHES_LOST) && pm->hw.domain == DOMAIN_MHP)
+		return false;
+	if (OWN_BUG(&pm->hw, PM_VISIBLE_DURABLE))
+		return true;
+	return pm->hw.domain == DOMAIN_WSP ||
+	       (pm->hw.domain == DOMAIN_MHP && (!nic || pm->hw.ddio || pm->hw.iio_in_mhp));
+}
+
+/* Do data in the NIC's buffers survive? */
+static inline bool nic_buffers_survive(const struct pmem *pm)
+{
+	return pm->hw.domain == DOMAIN_WSP && !OWN_BUG(&pm->hw, PM_NIC_BUFFERS_LOST);
+}
+
+/* Do they land in the cache, where no NIC reaches them? Else they drain to PM. */
+static inline bool nic_uses_cache(const struct pmem *pm)
+{
+	return pm->hw.ddio && !OWN_BUG(&pm->hw, PM_DDIO_IGNORED);
+}
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Data that the NIC writes to PM: they arrive in its buffers, become visible line by line, and
+ * with DDIO off drain from the integrated-I/O buffers to PM.
+ */
+#include "core/pmem/model.h"
+
+#define DRAIN_NS 400
+
+bool pmem_owns(const struct pmem *pm, const void *addr, size_t len, uint64_t *off)
+{
+	uintptr_t start = (uintptr_t)pm->work, at = (uintptr_t)addr;
+	if (at < start || at - start > pm->len || len > pm->len - (at - start))
+		return false;
+	*off = at - start;
+	return true;
+}
+
+static bool nic_power_fails(struct pmem *pm, enum crash_place place, uint64_t off,
+			    const struct nic_where *from)
+{
+	struct choice_point at = {.kind = CHOICE_CRASH,
+				  .who = from->qp,
+				  .op = from->op,
+				  .occurrence = from->occurrence,
+				  .a = place,
+				  .b = from->message,
+				  .c = from->packet << 16 | ((uint32_t)(off / LINE) & 0xffff)};
+	return sim_power_fails(pm->sim, &at);
+}
+
+void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len,
+		     const struct nic_where *from)
+{
+	const uint8_t *bytes = data;
+	if (!nic_buffers_survive(pm) || !len)
+		return;
+	pmem_commit_pending(pm);
+	show_all(pm);
+	touch(pm, off, len, true);
+	if (nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
+		return;
+	note_touch(pm, TOUCH_ARRIVE, off, len);
+	line_write_durable(pm, off, data, len);
+	while (len) {
+		size_t part = within_line(off, len);
+		if (pm->arrivals == pm->arrival_room)
+			pm->arrival = pmem_grow(pm->arrival, &pm->arrival_room,
+						sizeof(*pm->arrival));
+		struct arrival *arrival = &pm->arrival[pm->arrivals++];
+		arrival->off = off;
+		arrival->len = (uint8_t)part;
+		memcpy(arrival->data, bytes, part);
+		line_rehash(pm, (uint32_t)(off / LINE));
+		off += part;
+		bytes += part;
+		len -= part;
+	}
+}
+
+/* The oldest arrival of just these bytes has landed. False: they did not arrive before. */
+static bool arrival_landed(struct pmem *pm, uint64_t off, size_t len)
+{
+	for (uint32_t i = 0; i < pm->arrivals; i++) {
+		if (pm->arrival[i].off != off || pm->arrival[i].len != len)
+			continue;
+		memmove(&pm->arrival[i], &pm->arrival[i + 1],
+			(pm->arrivals - i - 1) * sizeof(pm->arrival[0]));
+		pm->arrivals--;
+		return true;
+	}
+	return false;
+}
+
+struct drain {
+	struct pmem *pm;
+	uint32_t line, upto;
+	struct nic_where from;
+};
+
+static void drain_line(struct sim *sim, void *arg)
+{
+	struct drain *drain = arg;
+	struct pmem *pm = drain->pm;
+	if (drain->upto <= pm->line[drain->line].committed)
+		return;
+	if (nic_power_fails(pm, CRASH_BEFORE_DRAIN, (uint64_t)drain->line * LINE, &drain->from))
+		return;
+	line_commit(pm, drain->line, drain->upto);
+	if (sim_tracing(sim)) {
+		char name[64];
+		pmem_place(pm, (uint64_t)drain->line * LINE, name, sizeof(name));
+		sim_trace(sim, drain->from.qp, 0, "line %s drains to PM", name);
+	}
+}
+
+static void schedule_drain(struct pmem *pm, uint32_t l, const struct nic_where *from)
+{
+	struct drain *drain = sim_alloc(pm->sim, sizeof(*drain));
+	*drain = (struct drain){pm, l, pm->line[l].committed + pm->line[l].in_flight, *from};
+	struct choice_point at = {.kind = CHOICE_DRAIN,
+				  .who = from->qp,
+				  .op = from->op,
+				  .occurrence = from->occurrence,
+				  .a = from->message,
+				  .b = from->packet,
+				  .c = l};
+	sim_delay(pm->sim, CHAIN_OTHER, sim_choose(pm->sim, &at, DELAYS), DRAIN_NS, drain_line,
+		  drain);
+}
+
+void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len,
+		   const struct nic_where *from)
+{
+	uint32_t l = (uint32_t)(off / LINE);
+	struct author by = {.who = from->qp,
+			    .op = from->op,
+			    .occurrence = from->occurrence,
+			    .nic = true,
+			    .send = from->send};
+	bool durable = visible_is_durable(pm, true) || OWN_BUG(&pm->hw, PM_NIC_DURABLE);
+	pmem_commit_pending(pm);
+	show_all(pm);
+	bool arrived = arrival_landed(pm, off, len);
+	note_touch(pm, arrived ? TOUCH_SHOW : TOUCH_WRITE, off, len);
+	touch(pm, off, len, true);
+	/* Under WSP the data is durable since it arrived: landing changes nothing that survives. */
+	if (durable && !nic_buffers_survive(pm) &&
+	    nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
+		return;
+	memcpy(pm->work + off, data, len);
+	line_add_version(pm, off, data, len, &by);
+	if (sim_tracing(pm->sim)) {
+		char name[64];
+		pmem_place(pm, off, name, sizeof(name));
+		const struct traced about = {.kind = TRACED_LAND,
+					     .occurrence = from->occurrence,
+					     .op = from->op,
+					     .off = off,
+					     .len = len};
+		sim_trace_event(pm->sim, from->qp, 0, &about,
+				"message %u packet %u: %zu bytes land at %s, %s", from->message,
+				from->packet, len, name,
+				durable ? "visible and durable" : "visible");
+	}
+	if (arrived)
+		line_make_durable(pm, l, pm->line[l].committed + pm->line[l].in_flight);
+	else if (durable)
+		line_commit_all(pm, l);
+	else if (!nic_uses_cache(pm) && !sim_picks(pm->sim)) /* a drain only makes images fewer */
+		schedule_drain(pm, l, from);
+}
+
+/* How many of the line's versions since boot the flush covers: up to the newest that it names. */
+static uint32_t flushed_upto(const struct pmem *pm, uint32_t l, uint64_t off, size_t len,
+			     bool sends, const struct actor *qp)
+{
+	const struct line *line = &pm->line[l];
+	uint32_t n = line->committed, upto = n;
+	for (uint32_t i = line->first; i; i = pm->version[i - 1].next) {
+		const struct version *v = &pm->version[i - 1];
+		uint64_t at = (uint64_t)l * LINE + v->off;
+		n++;
+		bool in_range = len && at < off + len && off < at + v->len;
+		if (v->by.nic && v->by.who == qp && (v->by.send ? sends : in_range))
+			upto = n;
+	}
+	return upto;
+}
+
+void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends,
+		    const struct nic_where *from)
+{
+	uint32_t lowest = UINT32_MAX, lines = 0;
+	pmem_commit_pending(pm);
+	if (nic_uses_cache(pm) || visible_is_durable(pm, true))
+		return;
+	for (uint32_t i = 0; i < pm->dirties; i++) {
+		uint32_t l = pm->dirty[i];
+		if (flushed_upto(pm, l, off, len, sends, from->qp) == pm->line[l].committed)
+			continue;
+		lowest = l < lowest ? l : lowest;
+		lines++;
+	}
+	if (!lines || nic_power_fails(pm, CRASH_BEFORE_DRAIN, (uint64_t)lowest * LINE, from))
+		return;
+	/* From the end: a line that is clean now gives its place to the list's last one. */
+	for (uint32_t i = pm->dirties; i--;)
+		line_commit(pm, pm->dirty[i],
+			    flushed_upto(pm, pm->dirty[i], off, len, sends, from->qp));
+	if (sim_tracing(pm->sim))
+		sim_trace(pm->sim, from->qp, 0,
+			  "message %u packet %u: %u line%s drained to PM, now durable",
+			  from->message, from->packet, lines, lines == 1 ? " is" : "s are");
+}
+
+void pmem_nic_read(struct pmem *pm, uint64_t off, void *data, size_t len)
+{
+	pmem_commit_pending(pm);
+	if (!len)
+		return;
+	note_touch(pm, TOUCH_READ, off, len);
+	struct source *source = sim_get_source(pm->sim);
+	if (OWN_BUG(&pm->hw, PM_NEWEST_ON_NIC_READ))
+		sim_source(pm->sim, NULL);
+	touch(pm, off, len, false);
+	if (OWN_BUG(&pm->hw, PM_NEWEST_ON_NIC_READ))
+		sim_source(pm->sim, source);
+	show_mine(pm); /* a task that posts inline data copies them itself; no task runs in an event
+			*/
+	memcpy(data, pm->work + off, len);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rt.h for the tasks of a simulation.
+ */
+#include <errno.h>
+#include "core/rt/sim_state.h"
+
+int rt_spawn(const char *name, void (*fn)(void *), void *arg)
+{
+	return sim_fails(FAIL_SPAWN)
+		       ? -EAGAIN
+		       : sim_spawn(sim_of_thread, sim_host(sim_of_thread), name, fn, arg);
+}
+
+void rt_yield(void)
+{
+	sim_yield(sim_of_thread);
+}
+
+void rt_sleep(uint64_t ns)
+{
+	sim_sleep(sim_of_thread, ns);
+}
+
+uint64_t rt_now(void)
+{
+	return sim_of_thread->now;
+}
+
+int rt_listen(rt_accept_fn *fn, void *arg)
+{
+	if (sim_of_thread->accept || sim_fails(FAIL_LISTEN))
+		return -EADDRINUSE;
+	sim_of_thread->accept = fn;
+	sim_of_thread->accept_arg = arg;
+	return 0;
+}
+
+int rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len)
+{
+	if (!sim_of_thread->accept || sim_fails(FAIL_CONNECT))
+		return -ECONNREFUSED;
+	if (sim_fails(FAIL_ACCEPT))
+		return -EUSERS;
+	return sim_of_thread->accept(sim_of_thread->accept_arg, req, req_len, rsp, rsp_len);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Choices: the source is asked, its answers go into the event hash. A power failure is one of them.
+ */
+#include <xxhash.h>
+#include "core/rt/sim_state.h"
+
+bool sim_plain(const struct sim *sim)
+{
+	return !sim->source;
+}
+
+void sim_let_calls_fail(struct sim *sim, bool on)
+{
+	sim->calls_fail = on;
+}
+
+bool sim_calls_fail(const struct sim *sim)
+{
+	return sim->calls_fail;
+}
+
+unsigned sim_choose(struct sim *sim, const struct choice_point *at, unsigned n)
+{
+	assert(n >= 1);
+	if (answered_plainly(sim->source, at->kind))
+		return 0;
+	unsigned answer = sim->source->answer(sim->source, at, n);
+	assert(choice_allows(at->kind, n, answer));
+	if (answer)
+		sim_mix(sim, choice_key(at), answer);
+	return answer;
+}
+
+bool sim_power_fails(struct sim *sim, const struct choice_point *at)
+{
+	/* Several lines land in one event: after the power failed no further one does. */
+	if (sim->stopping && sim->end == SIM_POWER)
+		return true;
+	sim_settle(sim);
+	if (sim_choose(sim, at, 2)) {
+		if (sim->running)
+			sim_abandon(sim, SIM_POWER);
+		sim_stop(sim, SIM_POWER);
+		return true;
+	}
+	if (sim->observer)
+		sim->observer(sim->observer_arg, at);
+	return false;
+}
+
+bool sim_power_fails_here(struct sim *sim, enum crash_place place)
+{
+	struct actor *actor = sim_actor(sim);
+	struct choice_point at = {.kind = CHOICE_CRASH, .a = place};
+	if (!sim->source && !sim->observer)
+		return false;
+	if (actor) {
+		at.who = actor;
+		at.op = actor->op;
+		at.occurrence = actor->occurrence;
+		at.b = ++actor->count[COUNT_CRASH + place];
+	} else if (place == CRASH_ANYWHERE) {
+		at.b = ++sim->anywhere_events;
+	}
+	return sim_power_fails(sim, &at);
+}
+
+void sim_touch(struct sim *sim, enum touch what, uint64_t where, uint64_t len)
+{
+	struct source *source = sim->source;
+	if (sim->scheduler)
+		sim->scheduler->touched(sim->scheduler, what, where, len);
+	else if (source && source->touched)
+		source->touched(source, sim_actor(sim), what, where, len);
+}
+
+void sim_mix(struct sim *sim, uint64_t a, uint64_t b)
+{
+	sim->hash = (sim->hash ^ (a * 0x9e3779b97f4a7c15u + b)) * 0xd6e8feb86659fd93u;
+	sim->hash ^= sim->hash >> 29;
+}
+
+void sim_mix_bytes(struct sim *sim, const void *bytes, size_t len)
+{
+	sim_mix(sim, XXH3_64bits(bytes, len), len);
+}
+
+uint64_t sim_hash(const struct sim *sim)
+{
+	return sim->hash;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_RT_SIM_STATE_H
+#define TM_RT_SIM_STATE_H
+/*
+ * What the files of the simulation share, and nothing else sees. sim.c opens with how the
+ * scheduling works.
+ *
+ *	sim.c		a simulation's life, and its main loop
+ *	sim_events.c	the event queue
+ *	sim_tasks.c	tasks: their steps, their sleeps
+ *	sim_delays.c	tasks and events that are delayed until the others rest
+ *	sim_scheduler.c	a scheduler in the clock's place
+ *	sim_choices.c	choices, power failures, the event hash
+ *	sim_fault.c	store code that crashes
+ *	sim_trace.c	the event trace
+ *	rt_sim.c	rt.h for the tasks of a simulation
+ */
+#include <assert.h>
+#include <string.h>
+#include "core/rt/arena.h"
+#include "core/rt/fiber.h"
+#include "core/rt/sim_libc.h"
+
+#define IDLE_KEYS    8
+#define ACTORS_KNOWN 32
+
+struct event {
+	uint64_t due, chain;
+	uint32_t seq, sleep;
+	sim_fn *fn; /* NULL: wake the task `arg` from its `sleep`th sleep */
+	void *arg;
+};
+
+/* What is delayed until the others rest: a task, or an event that is not due yet. */
+struct delayed {
+	struct task *task; /* NULL: the event */
+	uint32_t sleep;	   /* of the task */
+	sim_fn *fn;
+	void *arg;
+	bool let_go; /* it may go on */
+	bool over;   /* it has gone on */
+};
+
+struct task {
+	struct fiber fiber;
+	struct actor actor;
+	unsigned host;
+	uint32_t sleep; /* number of its current sleep */
+	bool used, asleep, dead;
+	uint8_t idles;
+	const void *idle[IDLE_KEYS]; /* what it found empty since it last ran */
+	uint64_t backoff_ns;
+	void (*fn)(void *);
+	void *arg;
+};
+
+/* An actor as an earlier run made it: in worlds that live for a microsecond, names and their hashes
+ * are a noticeable cost. */
+struct named {
+	unsigned host, number;
+	char what[ACTOR_NAME];
+	struct actor actor;
+};
+
+struct sim {
+	struct source *source;
+	struct scheduler *scheduler; /* NULL: time decides */
+	uint64_t now, step_budget, hash, events;
+	struct event *heap;
+	unsigned heap_len, heap_cap;
+	uint32_t seq;
+	struct task *running; /* NULL in the scheduler and in events */
+	struct task *ready[SIM_TASKS];
+	unsigned ready_first, ready_len;
+	struct delayed delayed[SIM_DELAYS];
+	unsigned delays;
+	uint64_t quiescent_at; /* when the latest of them goes on, at the latest */
+	bool stopping, anywhere, calls_fail;
+	uint32_t anywhere_events; /* CRASH_ANYWHERE points of events so far */
+	enum sim_end end;
+	struct fiber main_fiber;
+	struct arena arena;
+	struct block *free_list[40]; /* of libc.c, by size class */
+	rt_accept_fn *accept;
+	void *accept_arg;
+	void (*settle)(void *);
+	void *settle_arg;
+	void *memory;
+	void (*death)(void *, unsigned);
+	void *death_arg;
+	void (*observer)(void *, const struct choice_point *);
+	void *observer_arg;
+	sim_tracer *tracer;
+	void *tracer_arg;
+	char fault[96];
+	uintptr_t fault_pc;
+	/* In the order in which runs make them, which is mostly the same. */
+	struct named named[ACTORS_KNOWN];
+	unsigned actors; /* made in this run */
+	unsigned tasks;	 /* used so far; their stacks are kept across resets */
+	struct task task[SIM_TASKS];
+};
+
+extern _Thread_local struct sim *sim_of_thread; /* sim_current() */
+
+/* --- sim_events.c --- */
+
+void sim_push_event(struct sim *sim, uint64_t chain, uint64_t due, sim_fn *fn, void *arg,
+		    uint32_t sleep);
+void sim_run_first_event(struct sim *sim);
+/* Run an event that was taken out of the queue. No task is the current one meanwhile. */
+void sim_run_event(struct sim *sim, struct event event);
+/* Take the event at heap[i] out. The heap's order is lost: only a scheduler, which looks through
+ * the whole queue, takes events so. */
+struct event sim_take_event(struct sim *sim, unsigned i);
+
+/* --- sim_tasks.c --- */
+
+/* A host's tasks never run again. The current one goes on until it sleeps. */
+void sim_kill_tasks(struct sim *sim, unsigned host);
+void sim_make_ready(struct sim *sim, struct task *task);
+/* Run the nth ready task until it lets others go. */
+void sim_run_task(struct sim *sim, unsigned nth);
+/* The current task lets others go. */
+void sim_leave(struct sim *sim);
+/* The same until it is woken, or so much time has passed. */
+void sim_sleep_until_woken(struct sim *sim, uint64_t fallback_ns);
+
+/* --- sim_delays.c, sim_scheduler.c, sim_fault.c --- */
+
+void sim_delay_task(struct sim *sim, unsigned k);
+/* The scheduler picks what comes next, and it runs. */
+void sim_run_picked(struct sim *sim);
+void sim_catch_faults(void);
+/* A stack for the handler, once per thread: the task's own may be what ran out. */
+void sim_give_signal_stack(void);
+
+/* --- on each step and choice --- */
+
+/* Is the answer 0 without asking the source? */
+static inline bool answered_plainly(struct source *source, unsigned kind)
+{
+	if (source && source->skip[kind]) {
+		source->skip[kind]--;
+		return true;
+	}
+	return !source;
+}
+
+/* The nth ready task. */
+static inline struct task *ready_task(const struct sim *sim, unsigned nth)
+{
+	assert(nth < sim->ready_len);
+	return sim->ready[(sim->ready_first + nth) % SIM_TASKS];
+}
+
+#endif

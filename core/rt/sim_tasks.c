@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Tasks: how they start, what a step of theirs is, how they sleep and are woken.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include "core/rt/sim_state.h"
+
+#define STACK_BYTES (256 * 1024) /* committed page by page as used */
+#define POLL_NS	    10000 /* first fallback wake-up of a task that waits for a completion queue */
+#define POLL_MAX_NS 1000000000 /* the longest one */
+
+void sim_name_actor(struct sim *sim, struct actor *actor, unsigned host, const char *what,
+		    unsigned number)
+{
+	struct named *named = &sim->named[sim->actors++ % ACTORS_KNOWN];
+	if (!*named->actor.name || named->host != host || named->number != number ||
+	    strncmp(named->what, what, sizeof(named->what))) {
+		char name[ACTOR_NAME];
+		int len = snprintf(name, sizeof(name), host == HOST_SERVER ? "server" : "c%u",
+				   host);
+		if (*what)
+			len += snprintf(name + len, sizeof(name) - (size_t)len, "/%s", what);
+		if (number && len < ACTOR_NAME)
+			snprintf(name + len, sizeof(name) - (size_t)len, "%u", number);
+		named->host = host;
+		named->number = number;
+		strncpy(named->what, what, sizeof(named->what));
+		actor_init(&named->actor, name);
+	}
+	*actor = named->actor;
+}
+
+int sim_task(const struct sim *sim)
+{
+	return sim->running ? (int)(sim->running - sim->task) : -1;
+}
+
+struct actor *sim_actor(struct sim *sim)
+{
+	return sim->running ? &sim->running->actor : NULL;
+}
+
+unsigned sim_host(const struct sim *sim)
+{
+	return sim->running ? sim->running->host : HOST_SERVER;
+}
+
+static void task_main(void *arg)
+{
+	struct sim *sim = sim_of_thread;
+	struct task *task = arg;
+	task->fn(task->arg);
+	sim_settle(sim);
+	task->used = false;
+	fiber_exit(&task->fiber, &sim->main_fiber);
+}
+
+int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void *), void *arg)
+{
+	if (sim->tasks == SIM_TASKS)
+		return -EAGAIN;
+	struct task *task = &sim->task[sim->tasks];
+	if (fiber_alloc(&task->fiber, STACK_BYTES))
+		return -ENOMEM;
+	sim->tasks++;
+	sim_name_actor(sim, &task->actor, host, name ? name : "", 0);
+	task->host = host;
+	task->used = task->asleep = true;
+	task->dead = false;
+	task->sleep = 0;
+	task->idles = 0;
+	task->backoff_ns = POLL_NS;
+	task->fn = fn;
+	task->arg = arg;
+	fiber_make(&task->fiber, task_main, task);
+	sim_make_ready(sim, task);
+	return 0;
+}
+
+void sim_kill_tasks(struct sim *sim, unsigned host)
+{
+	unsigned left = 0;
+	for (unsigned t = 0; t < sim->tasks; t++)
+		if (sim->task[t].host == host)
+			sim->task[t].dead = true;
+	for (unsigned i = 0; i < sim->ready_len; i++) {
+		struct task *task = ready_task(sim, i);
+		if (!task->dead)
+			sim->ready[(sim->ready_first + left++) % SIM_TASKS] = task;
+	}
+	sim->ready_len = left;
+}
+
+void sim_make_ready(struct sim *sim, struct task *task)
+{
+	assert(task->asleep && sim->ready_len < SIM_TASKS);
+	if (task->dead)
+		return;
+	task->asleep = false;
+	task->sleep++;
+	if (sim->scheduler)
+		sim->scheduler->enables(sim->scheduler,
+					chain_name(task->actor.name_hash, CHAIN_TASK));
+	sim->ready[(sim->ready_first + sim->ready_len++) % SIM_TASKS] = task;
+}
+
+void sim_run_task(struct sim *sim, unsigned nth)
+{
+	struct task *task = ready_task(sim, nth);
+	assert(!task->dead && !task->asleep);
+	for (; nth; nth--)
+		sim->ready[(sim->ready_first + nth) % SIM_TASKS] =
+			sim->ready[(sim->ready_first + nth - 1) % SIM_TASKS];
+	sim->ready_first = (sim->ready_first + 1) % SIM_TASKS;
+	sim->ready_len--;
+	sim->events++;
+	sim->running = task;
+	fiber_switch(&sim->main_fiber, &task->fiber);
+	sim->running = NULL;
+}
+
+void sim_leave(struct sim *sim)
+{
+	struct task *task = sim->running;
+	sim_settle(sim);
+	fiber_switch(&task->fiber, &sim->main_fiber);
+}
+
+/* The run stops in mid-step. If it is run again, this task is the first to go on. */
+static void leave_first(struct sim *sim)
+{
+	struct task *task = sim->running;
+	sim_settle(sim);
+	assert(sim->ready_len < SIM_TASKS);
+	sim->ready_first = (sim->ready_first + SIM_TASKS - 1) % SIM_TASKS;
+	sim->ready[sim->ready_first] = task;
+	sim->ready_len++;
+	fiber_switch(&task->fiber, &sim->main_fiber);
+}
+
+void sim_sleep_until_woken(struct sim *sim, uint64_t fallback_ns)
+{
+	struct task *task = sim->running;
+	assert(task && !task->asleep);
+	if (sim->step_budget-- == 0)
+		sim_abandon(sim, SIM_BUDGET);
+	task->asleep = true;
+	/* With a scheduler it sleeps until something wakes it: a poll that finds nothing tells it
+	 * nothing. */
+	if (!sim->scheduler)
+		sim_push_event(sim, 0, sim->now + fallback_ns, NULL, task, task->sleep);
+	sim_leave(sim);
+	task->idles = 0;
+}
+
+void sim_sleep(struct sim *sim, uint64_t ns)
+{
+	sim->running->idles = 0; /* a completion does not end a sleep */
+	sim_sleep_until_woken(
+		sim, ns < choice_delay_ns(DELAY_FOREVER) ? ns : choice_delay_ns(DELAY_FOREVER));
+}
+
+void sim_idle_on(struct sim *sim, const void *key)
+{
+	struct task *task = sim->running;
+	if (!task)
+		return;
+	for (unsigned i = 0; i < task->idles; i++)
+		if (task->idle[i] == key)
+			return;
+	if (task->idles < IDLE_KEYS)
+		task->idle[task->idles++] = key;
+}
+
+void sim_wake(struct sim *sim, const void *key)
+{
+	for (unsigned t = 0; t < sim->tasks; t++) {
+		struct task *task = &sim->task[t];
+		for (unsigned i = 0; i < task->idles; i++) {
+			if (task->idle[i] != key)
+				continue;
+			task->backoff_ns = POLL_NS;
+			task->idles = 0;
+			if (task->asleep)
+				sim_make_ready(sim, task);
+			break;
+		}
+	}
+}
+
+void sim_yield(struct sim *sim)
+{
+	struct task *task = sim->running;
+	if (!task)
+		return;
+	uint64_t wait = task->backoff_ns;
+	task->backoff_ns = wait < POLL_MAX_NS / 2 ? 2 * wait : POLL_MAX_NS;
+	/* A task that waits for nothing in particular polls memory: soon again. */
+	sim_sleep_until_woken(sim, task->idles ? wait : 200);
+}
+
+void sim_spend_step(struct sim *sim)
+{
+	if (sim->step_budget-- == 0)
+		sim_abandon(sim, SIM_BUDGET);
+}
+
+/* What is due at the current task's step happens before it. */
+static void run_due(struct sim *sim)
+{
+	while (sim->stopping || (sim->heap_len && sim->heap[0].due <= sim->now)) {
+		if (sim->stopping)
+			leave_first(sim);
+		else
+			sim_run_first_event(sim);
+	}
+	if (sim->anywhere)
+		sim_power_fails_here(sim, CRASH_ANYWHERE);
+}
+
+/* May the current task be delayed at its nth step of that kind? */
+static void delay_at_step(struct sim *sim, enum step_kind kind, uint32_t nth)
+{
+	struct task *task = sim->running;
+	struct choice_point at = {.kind = CHOICE_STEP,
+				  .who = &task->actor,
+				  .op = task->actor.op,
+				  .occurrence = task->actor.occurrence,
+				  .a = kind,
+				  .b = nth};
+	unsigned k = sim_choose(sim, &at, task->host == HOST_SERVER ? DELAYS : DELAYS + 1);
+	if (k == DELAY_FOREVER) {
+		sim_kill_tasks(sim, task->host);
+		if (sim->death)
+			sim->death(sim->death_arg, task->host);
+	}
+	if (k)
+		sim_delay_task(sim, k);
+}
+
+/* The hot path: at most of a store's steps nothing is due and no source is asked. */
+void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
+{
+	struct task *task = sim->running;
+	if (!task)
+		return;
+	sim->now += cost_ns;
+	uint32_t nth = ++task->actor.count[COUNT_STEP + kind];
+	if (sim->step_budget-- == 0)
+		sim_abandon(sim, SIM_BUDGET);
+	if (sim->scheduler)
+		return;
+	if (sim->stopping || sim->anywhere || (sim->heap_len && sim->heap[0].due <= sim->now))
+		run_due(sim);
+	if (!answered_plainly(sim->source, CHOICE_STEP))
+		delay_at_step(sim, kind, nth);
+}
+
+void sim_begin(struct sim *sim)
+{
+	struct task *task = sim->running;
+	if (!sim->source || !sim->source->begins)
+		return;
+	struct choice_point at = {.kind = CHOICE_STEP,
+				  .who = &task->actor,
+				  .op = task->actor.op,
+				  .occurrence = task->actor.occurrence,
+				  .a = STEP_BEGIN,
+				  .b = ++task->actor.count[COUNT_STEP + STEP_BEGIN]};
+	unsigned k = sim_choose(sim, &at, 1);
+	if (k)
+		sim_delay_task(sim, k);
+}
+
+bool sim_on_stack(const struct sim *sim, const void *addr)
+{
+	return sim->running && (uintptr_t)addr - (uintptr_t)sim->running->fiber.stack <
+				       sim->running->fiber.stack_bytes;
+}

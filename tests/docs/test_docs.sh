@@ -1,0 +1,118 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What README.md and docs/ name exists: files and folders of the tree, links between pages, commands
+# and options of tidemark, targets of make, enumerators and types, and functions. Where a line names
+# a source file and functions, one of its files has to mention each of them.
+#
+#	test_docs.sh TIDEMARK SOURCES
+set -u
+tidemark=$1
+cd "$2" || exit 70
+work=$(mktemp -d) || exit 70
+trap 'rm -rf "$work"' EXIT
+pages="README.md $(find docs -name '*.md' | sort)"
+failed=0
+wrong()
+{
+	echo "$*" >&2
+	failed=1
+}
+
+# All words between backquotes, each as PAGE:LINE:WORDS.
+grep -no '`[^`]*`' $pages /dev/null | tr -d '`' >"$work/quoted"
+# Commands: what stands between backquotes, and lines of examples.
+{
+	cat "$work/quoted"
+	grep -n '^    ' $pages /dev/null
+} >"$work/commands"
+
+# --- files and folders ---
+
+rooms='core|checker|cli|cmake|docs|faultinject|fuzz|report|scenarios|scripts|tests|vm'
+grep -noE "(^|[^A-Za-z0-9_./<-])($rooms)/[A-Za-z0-9_./*-]*" $pages /dev/null |
+	sed -E "s/^([^:]*:[0-9]+:)[^A-Za-z]*/\1/" | sort -u >"$work/paths"
+[ "$(wc -l <"$work/paths")" -gt 100 ] || wrong "the docs name hardly any file: is the pattern right?"
+while IFS=: read -r page line path; do
+	path=${path%.}
+	case $path in
+	*NAME* | *COMMAND* | core/stores/tiny*) continue ;; # to be filled in; the example of docs/own-store.md
+	esac
+	set -- $path
+	[ -e "$1" ] || wrong "$page:$line: there is no $path"
+done <"$work/paths"
+
+# --- links ---
+
+grep -noE '\]\([^)#]*' $pages /dev/null | sed 's/](//' >"$work/links"
+while IFS=: read -r page line to; do
+	case $to in http*) continue ;; esac
+	[ -e "$(dirname "$page")/$to" ] || wrong "$page:$line: there is no $to"
+done <"$work/links"
+
+# --- commands and their options ---
+
+"$tidemark" --help >"$work/help" 2>&1 || wrong "tidemark --help fails"
+sed -nE 's/.*tidemark ([a-z]+).*/\1/p' "$work/commands" | sort -u >"$work/names"
+[ "$(wc -l <"$work/names")" -gt 15 ] || wrong "the docs name hardly any command: is the pattern right?"
+grep -oE 'tidemark [a-z]+( [^|<>&#`]*)?' "$work/commands" | sort -u >"$work/calls"
+while read -r name; do
+	grep -qE "^ +(tidemark )?$name( |$)" "$work/help" || continue
+	"$tidemark" "$name" --help >"$work/help.$name" 2>&1 || wrong "tidemark $name --help fails"
+done <"$work/names"
+# A command that --help does not list is a word of a sentence, unless options follow it.
+grep -noE 'tidemark [a-z]+( [^|<>&#`]*)?' "$work/commands" | sed 's/^[0-9]*://' | sort -u |
+while read -r program name rest; do
+	[ "$program" = tidemark ] || continue
+	if [ ! -e "$work/help.$name" ]; then
+		case $rest in
+		--* | *' --'*) echo "tidemark $name: there is no such command: '$rest'" ;;
+		esac
+		continue
+	fi
+	for option in $rest; do
+		case $option in
+		--) break ;;
+		--[a-z]*)
+			option=$(echo "$option" | sed -E 's/^(--[a-z-]+).*/\1/')
+			grep -q -- "$option" "$work/help.$name" ||
+				echo "tidemark $name has no option $option (tidemark $name $rest)"
+			;;
+		esac
+	done
+done >"$work/wrong"
+while read -r text; do wrong "$text"; done <"$work/wrong"
+
+# --- targets of make ---
+
+grep -ohE '(`|^    )make [a-z-]+' $pages | awk '{print $NF}' | sort -u >"$work/targets"
+while read -r target; do
+	grep -qE "^([a-z-]+ )*$target( [a-z-]+)*:" Makefile || wrong "make has no target $target"
+done <"$work/targets"
+
+# --- names in the code ---
+
+find core checker cli faultinject fuzz report scenarios -name '*.[ch]' >"$work/sources"
+xargs cat <"$work/sources" | grep -oE '[A-Za-z_][A-Za-z0-9_]*' | sort -u >"$work/identifiers"
+own='docs/architecture.md docs/contributing.md docs/glossary.md'
+grep -noE '`[a-z_]+\(\)|`(enum|struct) [a-z_]+|`[A-Z]+_[A-Z_]+`' $own /dev/null | tr -d '`()' |
+	sed -E 's/(enum|struct) //' >"$work/code"
+[ "$(wc -l <"$work/code")" -gt 30 ] || wrong "the docs name hardly any function: is the pattern right?"
+while IFS=: read -r page line name; do
+	grep -qx "$name" "$work/identifiers" || wrong "$page:$line: the code has no $name"
+done <"$work/code"
+
+# Side by side, a function and a file belong together: `f()` (`x.c`) and `x.c`, `f()`.
+{
+	grep -noE '`[a-z0-9_]+\(\)`,? \(?`[a-z0-9_/]+\.[ch]`' $own /dev/null
+	grep -noE '`[a-z0-9_/]+\.[ch]`[,:]? \(?`[a-z0-9_]+\(\)`' $own /dev/null
+} >"$work/both"
+[ "$(wc -l <"$work/both")" -gt 10 ] || wrong "the docs say of hardly any function where it is: is the pattern right?"
+while IFS=: read -r page line text; do
+	file=$(echo "$text" | grep -oE '[a-z0-9_/]+\.[ch]')
+	name=$(echo "$text" | grep -oE '[a-z0-9_]+\(' | tr -d '(')
+	[ -e "$file" ] || file=$(find core checker cli faultinject report scenarios -path "*/$file")
+	grep -qw -- "$name" $file /dev/null || wrong "$page:$line: $name() is not in $file"
+done <"$work/both"
+
+exit $failed
