@@ -35,12 +35,11 @@ static int open_image(struct pm_image *image, const char *path, uint64_t offset,
 
 int cut_parse(struct cut *c, const char *name, char *why, size_t n)
 {
-	const char *expected;
-	unsigned line;
+	struct input_error wrong;
 
-	if (live_store_parse(&c->store, c->text, store_find, &line, &expected))
-		return why_not(why, n, -EINVAL, "%s: line %u of its text: expected %s", name, line,
-			       expected);
+	if (live_store_parse(&c->store, c->text, store_find, &wrong))
+		return why_not(why, n, -EINVAL, "%s: line %u of its text: %s", name, wrong.line,
+			       wrong.message);
 	c->boot = c->store.boot;
 	c->len = c->store.store->pm_bytes(&c->store.params);
 	return 0;
