@@ -1,4 +1,8 @@
 # Each test_*.c below tests/ is one program, with Check; the test_*.sh are listed below.
+#
+# `make test` runs the tests that have no label "all". Those with the label "reduced" have a smaller budget there
+# (tests/checker/explore/budget.h), and run whole in `make test-all`, as do those with the label "all": they need a virtual
+# machine or programs of others, wait for time to pass, or take long. The lists are at the end.
 # Check's limits, also those that a test sets itself, are for an empty machine: here five times as long.
 set(test_environment CK_DEFAULT_TIMEOUT=100 CK_TIMEOUT_MULTIPLIER=5 UBSAN_OPTIONS=print_stacktrace=1)
 
@@ -143,6 +147,7 @@ if(TIDEMARK_SANITIZE) # a search takes the same steps as without, and the plain 
 	set(few few)
 endif()
 tidemark_test(test_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_cli.sh $<TARGET_FILE:tidemark> ${few})
+tidemark_test(test_live_smoke ${PROJECT_SOURCE_DIR}/tests/core/live/test_live_smoke.sh $<TARGET_FILE:tidemark>)
 if(CMAKE_C_COMPILER_ID STREQUAL Clang)
 	# Without clang's fuzzer runtime there is no such program, and the test is skipped.
 	tidemark_test(test_libfuzzer ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_libfuzzer.sh ${PROJECT_BINARY_DIR}/fuzz_libfuzzer)
@@ -163,7 +168,7 @@ tidemark_test(test_taxonomy_all ${PROJECT_SOURCE_DIR}/tests/checker/models/test_
 # Tests that boot guests; one at a time, and first of all, so that others run beside them. Skipped without QEMU.
 function(tidemark_guest_test name)
 	tidemark_test(${name} ${PROJECT_SOURCE_DIR}/tests/again.sh ${ARGN})
-	set_tests_properties(${name} PROPERTIES RESOURCE_LOCK guest COST 1000 TIMEOUT 1200)
+	set_tests_properties(${name} PROPERTIES RESOURCE_LOCK guest COST 1000 TIMEOUT 1200 LABELS all)
 endfunction()
 
 set(live_stores)
@@ -181,6 +186,20 @@ else()
 	tidemark_guest_test(test_vmsoak ${PROJECT_SOURCE_DIR}/vm/soak --tidemark $<TARGET_FILE:tidemark> --store efactory
 		--time 15 --every 3 --seed 1 --out ${PROJECT_BINARY_DIR}/soak)
 endif()
+
+# label(LABEL NAME...): test_NAME, where there is such a test.
+function(label label)
+	foreach(name ${ARGN})
+		if(TEST test_${name})
+			set_tests_properties(test_${name} PROPERTIES LABELS ${label})
+		endif()
+	endforeach()
+endfunction()
+label(reduced bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explore fails fuzz remotelog search taxonomy_all)
+# Programs of others.
+label(all live_nic loss_live nic_cm_programs nic_death nic_devinfo pcap_live run stat)
+# Real time: a retransmission, a timeout, a process that is given a moment.
+label(all faults link_udp live load nic_cm nic_events nic_man nic_rsocket rendezvous xrc_relay)
 
 # The longest ones first, so that none of them is left alone at the end. In seconds, roughly.
 foreach(cost taxonomy_all:60 bugs_1:30 bugs_2:10 bugs_3:40 bugs_4:10 fuzz:40 cli:40 claims:40 remotelog:10 explore:20
