@@ -11,7 +11,6 @@
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "report/report.h"
-#include "core/rnic/rnic.h"
 #include "scenarios/stores.h"
 
 #define DEFAULT_KEY 8 /* bytes */
@@ -166,8 +165,8 @@ static void print_cells(const unsigned width[WIDE], char cell[WIDE][CELL])
 static void print_messages(const struct count_figures *f, const char *before)
 {
 	unsigned n = 0, alike;
-	for (unsigned i = 0; i < COUNT_SIDES * COUNT_CODES; i++)
-		n += (unsigned)f->message[i / COUNT_CODES][i % COUNT_CODES];
+	for (unsigned i = 0; i < COUNT_SIDES * OPERATIONS; i++)
+		n += (unsigned)f->message[i / OPERATIONS][i % OPERATIONS];
 	for (unsigned i = 0; i < n && i < COUNT_REQUESTS; i += alike) {
 		for (alike = 1; i + alike < n && i + alike < COUNT_REQUESTS; alike++)
 			if (memcmp(&f->request[i], &f->request[i + alike], sizeof(f->request[i])))
@@ -176,7 +175,7 @@ static void print_messages(const struct count_figures *f, const char *before)
 		       f->request[i].side == COUNT_SERVER ? "server " : "");
 		if (alike > 1)
 			printf("%u ", alike);
-		fputs(rnic_wr_opcode_str(f->request[i].code), stdout);
+		fputs(operations[f->request[i].code].name, stdout);
 	}
 	if (n > COUNT_REQUESTS)
 		fputs(", ...", stdout);
@@ -301,10 +300,10 @@ static json_t *part_json(const struct count_op *op, enum count_part part)
 				    json_integer((json_int_t)figure(op, part, &columns[i])));
 	for (unsigned s = 0; s < COUNT_SIDES; s++) {
 		json_t *side = json_object();
-		for (unsigned i = 0; i < COUNT_CODES; i++)
+		for (unsigned i = 0; i < OPERATIONS; i++)
 			if (op->part[part].message[s][i])
 				json_object_set_new(
-					side, rnic_wr_opcode_str(i),
+					side, operations[i].name,
 					json_integer((json_int_t)op->part[part].message[s][i]));
 		json_object_set_new(messages, side_names[s], side);
 	}
