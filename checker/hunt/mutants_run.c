@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/explore/pool.h"
+#include "checker/judge/expect.h"
 
 /* --- which --- */
 

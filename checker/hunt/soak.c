@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include "checker/judge/expect.h"
 #include "checker/judge/surprise.h"
 #include "checker/trace/shrink.h"
 #include "scenarios/stores.h"
