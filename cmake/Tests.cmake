@@ -97,6 +97,8 @@ tidemark_test(test_stores_lint ${PROJECT_SOURCE_DIR}/tests/core/stores/test_stor
 	$<TARGET_FILE:tidemark_sim> ${store_symbols} ${stores_archive})
 set_property(TEST test_stores_lint APPEND PROPERTY ENVIRONMENT
 	CC=${CMAKE_C_COMPILER} NM=${CMAKE_NM} OBJDUMP=${CMAKE_OBJDUMP} OBJCOPY=${CMAKE_OBJCOPY})
+tidemark_test(test_store_names ${PROJECT_SOURCE_DIR}/tests/core/stores/test_store_names.sh ${PROJECT_SOURCE_DIR})
+set_property(TEST test_store_names APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMPILER})
 # What a process has of the soft RNIC it has until it ends; a test's child, made by fork(), does not know it any more.
 foreach(live test_link_udp test_nic_cm test_nic_device test_nic_events test_nic_man
 	test_nic_memory test_nic_refused test_nic_types test_nic_xrc)

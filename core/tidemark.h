@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 struct ibv_context;
+struct tm_append_methods;
 
 /* The promises a store can make about what clients see. docs/contracts.md. */
 enum tm_contract {
@@ -141,6 +142,10 @@ struct tm_store {
 	 * written in the sizes of the paper, too (docs/count.md). NULL: the paper has no such
 	 * figures. */
 	void (*fields)(const struct tm_env *env, struct tm_fields *fields);
+	/* Methods of making an append durable that the store can be told to use
+	 * ("core/stores/append_method.h"): `tidemark taxonomy` measures them. NULL: it has one
+	 * way. */
+	const struct tm_append_methods *methods;
 };
 
 #endif

@@ -228,4 +228,5 @@ const struct tm_store remotelog_store = {
 	.put = rl_put,
 	.get = rl_get,
 	.del = rl_del,
+	.methods = &rl_methods,
 };

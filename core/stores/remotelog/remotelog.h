@@ -44,6 +44,7 @@
  * need not be durable yet, so MONO is not promised, and with readers beside writers DUR breaks,
  * too.
  */
+#include "core/stores/append_method.h"
 #include "core/stores/kv.h"
 #include "core/stores/rpc.h"
 #include "core/tidemark.h"
@@ -104,38 +105,10 @@ struct rl_msg {
 
 /* --- methods --- */
 
-enum rl_step {
-	RL_END,
-	RL_WRITE_A,
-	RL_IMM_A, /* WRITE_WITH_IMM */
-	RL_WRITE_B,
-	RL_FENCED_B, /* WRITE that waits for earlier FLUSHes' completion */
-	RL_ATOMIC_B, /* ATOMIC WRITE */
-	RL_IMM_B,
-	RL_SEND,	 /* of a; compound: of a and b */
-	RL_FLUSH_RECORD, /* FLUSH of a's range */
-	RL_FLUSH_TAIL,	 /* of b's */
-	RL_FLUSH_ALL,	 /* of the whole region */
-	RL_WAIT,	 /* for the completion of the step before */
-	RL_CALL_A,	 /* SEND(&a), wait for the server's reply */
-	RL_CALL_B,	 /* SEND(&b) */
-	RL_IMM_CALL_A,	 /* WRITE_WITH_IMM of a, wait for the server's reply */
-	RL_IMM_CALL_B,
-	RL_SEND_CALL /* SEND of a (and b), wait for the server's reply */
-};
-
-/* What the server does with a, and b, that came in a message, or about which it is told. */
-enum rl_duty { RL_NOTHING, RL_PERSIST, RL_COPY, RL_COPY_PERSIST, RL_COPY_BOTH_PERSIST };
-
-struct rl_method {
-	const char *name;
-	bool compound;
-	uint8_t duty;	 /* enum rl_duty */
-	uint8_t step[6]; /* enum rl_step, ends with RL_END */
-};
-const struct rl_method *rl_method(const struct tm_params *params);
+extern const struct tm_append_methods rl_methods;
+const struct append_method *rl_method(const struct tm_params *params);
 /* Does the server reply to the message that carries the record? Then it gives the lock back. */
-bool rl_server_unlocks(const struct rl_method *method);
+bool rl_server_unlocks(const struct append_method *method);
 
 /* --- the pool --- */
 
