@@ -63,32 +63,26 @@ enum litmus_op {
 	LITMUS_MFENCE,
 	LITMUS_SFENCE,
 	LITMUS_LFENCE,
-	LITMUS_CLFLUSH,	     /* from */
-	LITMUS_CLFLUSHOPT,   /* from */
-	LITMUS_CLWB,	     /* from */
-	LITMUS_PUT,	     /* qp, to (remote), from or, inlined, expr */
-	LITMUS_PUTIMM,	     /* likewise, imm */
-	LITMUS_GET,	     /* qp, to (local), from (remote) */
-	LITMUS_SEND,	     /* qp, from or expr */
-	LITMUS_REMOTE_CAS,   /* qp, to (local), from (remote), expr, expr2 */
-	LITMUS_REMOTE_FAA,   /* qp, to, from, expr */
-	LITMUS_ATOMIC_WRITE, /* qp, to (remote), from or expr */
-	LITMUS_FLUSH,	     /* qp, to (remote) or all, persistent */
-	LITMUS_POLL,	     /* qp; reg if has_reg */
-	LITMUS_RECV,	     /* qp; to if has_to; reg if has_reg */
+	LITMUS_CLFLUSH,	   /* from */
+	LITMUS_CLFLUSHOPT, /* from */
+	LITMUS_CLWB,	   /* from */
+	LITMUS_REQUEST,	   /* a work request of kind `wr`: qp and its operands */
+	LITMUS_POLL,	   /* qp; reg if has_reg */
+	LITMUS_RECV,	   /* qp; to if has_to; reg if has_reg */
 	LITMUS_OPS
 };
 
 struct litmus_statement {
 	uint8_t op;		   /* enum litmus_op */
+	uint8_t wr;		   /* LITMUS_REQUEST: enum ibv_wr_opcode */
 	bool guarded, guard_equal; /* only if guard_reg == (!=) guard_number */
 	uint8_t guard_reg;
 	uint64_t guard_number;
 	bool has_reg, has_to;
 	uint8_t reg, qp;
-	struct litmus_range to, from;
-	bool inlined;	      /* expr stands for `from` */
-	bool all, persistent; /* FLUSH */
+	struct litmus_range to, from; /* one of a request's is local, the other remote */
+	bool inlined;		      /* expr stands for `from` */
+	bool all, persistent;	      /* FLUSH */
 	bool fenced, unsignaled;
 	uint32_t imm;
 	struct litmus_expr expr, expr2;

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include "checker/judge/expect.h"
+#include "checker/judge/surprise.h"
 #include "checker/trace/shrink.h"
 #include "scenarios/stores.h"
 
@@ -97,20 +97,6 @@ static int draw_small(uint64_t *state, bool cleans, struct workload *w)
 	return error < 0 ? error : 0;
 }
 
-static unsigned contracts_that_count(const struct setup *s)
-{
-	bool visible = !s->hw.ack_early && s->hw.transport == TRANSPORT_IB;
-	unsigned set = 0;
-	for (int c = 0; c < TM_CONTRACTS; c++) {
-		const struct expectation *e = visible ? expect_find(s->store->name, "ack_early=off",
-								    c)
-						      : NULL;
-		if (expect_holds(s->store->name, c) || (e && !e->broken))
-			set |= TM_BIT(c);
-	}
-	return set;
-}
-
 int soak_setup(const struct soak_options *o, uint64_t round, struct setup *s, unsigned *want)
 {
 	uint64_t state = o->seed * 0x9e3779b97f4a7c15u ^ round * 0xd6e8feb86659fd93u;
@@ -125,7 +111,8 @@ int soak_setup(const struct soak_options *o, uint64_t round, struct setup *s, un
 	}
 	int error = draw(&state, 4) ? draw_small(&state, s->store->clean, &s->w)
 				    : draw_ycsb(&state, &s->w);
-	*want = contracts_that_count(s);
+	*want = surprise_at_any_hardware(s->store,
+					 !s->hw.ack_early && s->hw.transport == TRANSPORT_IB);
 	return error ? error : setup_finish(s);
 }
 

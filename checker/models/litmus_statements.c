@@ -6,6 +6,7 @@
 #include "checker/models/litmus_search.h"
 #include <assert.h>
 #include <endian.h>
+#include "core/rnic/opcode.h"
 #include "core/verbs_compat.h"
 
 static void set_reg(struct running_thread *me, unsigned reg, uint64_t value)
@@ -71,32 +72,12 @@ static unsigned peer_host(const struct running_thread *me, const struct litmus_s
 	return qp->host[0] == me->search->test->thread[me->thread].host ? qp->host[1] : qp->host[0];
 }
 
-static enum ibv_wr_opcode wr_opcode(const struct litmus_statement *s)
-{
-	switch (s->op) {
-	case LITMUS_PUT:
-		return IBV_WR_RDMA_WRITE;
-	case LITMUS_PUTIMM:
-		return IBV_WR_RDMA_WRITE_WITH_IMM;
-	case LITMUS_GET:
-		return IBV_WR_RDMA_READ;
-	case LITMUS_SEND:
-		return IBV_WR_SEND;
-	case LITMUS_REMOTE_CAS:
-		return IBV_WR_ATOMIC_CMP_AND_SWP;
-	case LITMUS_REMOTE_FAA:
-		return IBV_WR_ATOMIC_FETCH_AND_ADD;
-	default:
-		return IBV_WR_ATOMIC_WRITE;
-	}
-}
-
 static void post(struct running_thread *me, const struct litmus_statement *s)
 {
 	struct litmus_search *p = me->search;
 	unsigned host = p->test->thread[me->thread].host, peer = peer_host(me, s);
-	bool fetches = s->op == LITMUS_GET || s->op == LITMUS_REMOTE_CAS ||
-		       s->op == LITMUS_REMOTE_FAA;
+	enum op_class class = operations[s->wr].class;
+	bool fetches = class == CLASS_READ || class == CLASS_ATOMIC;
 	const struct litmus_range *local = fetches ? &s->to : &s->from,
 				  *remote = fetches ? &s->from : &s->to;
 	uint64_t value = litmus_evaluate(me, &s->expr),
@@ -106,13 +87,13 @@ static void post(struct running_thread *me, const struct litmus_statement *s)
 			      .lkey = p->mr[host]->lkey};
 	struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
 	wr.send_flags = (s->unsignaled ? 0 : IBV_SEND_SIGNALED) | (s->fenced ? IBV_SEND_FENCE : 0);
-	if (s->op == LITMUS_FLUSH) {
+	if (class == CLASS_FLUSH) {
 		wr.num_sge = 0;
 		flush_wr(&wr, p->mr[peer]->rkey, va, 8u * s->to.words,
 			 s->persistent ? IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT : IBV_FLUSH_GLOBAL,
 			 s->all ? IBV_FLUSH_MR : IBV_FLUSH_RANGE);
 	} else {
-		wr.opcode = wr_opcode(s);
+		wr.opcode = s->wr;
 		wr.wr.rdma.remote_addr = va;
 		wr.wr.rdma.rkey = p->mr[peer]->rkey;
 		wr.imm_data = htobe32(s->imm);
@@ -122,7 +103,7 @@ static void post(struct running_thread *me, const struct litmus_statement *s)
 		sge.length = sizeof(value);
 		wr.send_flags |= IBV_SEND_INLINE;
 	}
-	if (s->op == LITMUS_REMOTE_CAS || s->op == LITMUS_REMOTE_FAA) {
+	if (class == CLASS_ATOMIC) {
 		wr.wr.atomic.remote_addr = va;
 		wr.wr.atomic.rkey = p->mr[peer]->rkey;
 		wr.wr.atomic.compare_add = value;
@@ -199,6 +180,7 @@ bool litmus_execute(struct running_thread *me, const struct litmus_statement *s)
 		take_completion(me, s);
 		return true;
 	default:
+		assert(s->op == LITMUS_REQUEST);
 		post(me, s);
 		return true;
 	}

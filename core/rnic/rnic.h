@@ -94,13 +94,4 @@ int rnic_close_xrcd(struct ibv_xrcd *xrcd);
 struct ibv_qp *rnic_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
 const char *rnic_wc_status_str(enum ibv_wc_status status);
 
-/* "WRITE"; NULL: the soft RNIC has no such request. */
-const char *rnic_wr_opcode_str(enum ibv_wr_opcode opcode);
-/* Is an answer awaited, other than that it has arrived? */
-bool rnic_wr_nonposted(enum ibv_wr_opcode opcode);
-/* Is it done without a packet? */
-bool rnic_wr_local(enum ibv_wr_opcode opcode);
-/* Compare and swap, fetch and add. */
-bool rnic_wr_atomic(enum ibv_wr_opcode opcode);
-
 #endif

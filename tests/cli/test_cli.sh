@@ -122,12 +122,12 @@ options() {
 	bad 2 'from 0 to 4' crashtest --exhaustive --faults 5
 	bad 2 'at most 4 together' crashtest --exhaustive --faults 3 --preemptions 2
 	bad 2 'expected no --exhaustive' crashtest --exhaustive --doublecheck
-	bad 2 '--repeat wants a number' replay --repeat
+	bad 2 '--repeat wants a value: N' replay --repeat
 	bad 2 'is not a whole number' replay --repeat 0 x
 	bad 2 'did you mean "--brief"?' replay --breif x
 	bad 2 'no trace named' replay
 	bad 2 'no trace named' shrink
-	bad 2 '-o wants the name of a file' shrink x -o
+	bad 2 '-o wants a value: OUT' shrink x -o
 	bad 2 'a second file' shrink x y
 	bad 2 'unknown option' shrink --bogus
 }

@@ -75,13 +75,45 @@ while read -r program name rest; do
 		--) break ;;
 		--[a-z]*)
 			option=$(echo "$option" | sed -E 's/^(--[a-z-]+).*/\1/')
-			grep -q -- "$option" "$work/help.$name" ||
+			grep -qE -- "$option([^a-z-]|$)" "$work/help.$name" ||
 				echo "tidemark $name has no option $option (tidemark $name $rest)"
 			;;
 		esac
 	done
 done >"$work/wrong"
 while read -r text; do wrong "$text"; done <"$work/wrong"
+# Between backquotes, or at the start of an example, it is a command.
+{
+	sed -nE 's/^[^:]*:[0-9]*:(build\/)?tidemark ([a-z]+).*/\2/p' "$work/quoted"
+	sed -nE 's/^[^:]*:[0-9]*:    +(build\/)?tidemark ([a-z]+).*/\2/p' "$work/commands"
+} | sort -u >"$work/named"
+while read -r name; do
+	[ -e "$work/help.$name" ] || wrong "tidemark $name: there is no such command"
+done <"$work/named"
+
+# Tables of options: of which command is the page's subject, in docs/cli.md the heading's.
+table()
+{
+	grep -oE -- '^\| [^|]*`--[^|]*' | grep -oE -- '`--[a-z-]+' | tr -d '`' | sort -u
+}
+table_of()
+{
+	name=$1 page=$2 found=0
+	[ -e "$work/help.$name" ] || "$tidemark" "$name" --help >"$work/help.$name" 2>&1
+	for option in $(table); do
+		found=$((found + 1))
+		grep -qE -- "$option([^a-z-]|$)" "$work/help.$name" || wrong "$page: tidemark $name has no option $option"
+	done
+	[ $found -gt 1 ] || wrong "$page: no table of tidemark $name's options: is the pattern right?"
+}
+for of in examine:docs/examine.md bench:docs/live-bench.md count:docs/count.md \
+	litmus:docs/litmus.md run:docs/nic/guide.md; do
+	table_of "${of%:*}" "${of#*:}" <"${of#*:}"
+done
+for name in crashtest fuzz replay mutants soak taxonomy serve put cut; do
+	awk -v name="$name" '/^#/ { on = 0 } $0 ~ "^### " name "(,|$)" { on = 1 } on' docs/cli.md >"$work/section"
+	table_of "$name" docs/cli.md <"$work/section"
+done
 
 # --- targets of make ---
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/verbs_compat.h"
 #include "scenarios/litmus.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
@@ -161,18 +162,31 @@ static const char *tell(const struct litmus_statement *s)
 {
 	static char buf[200];
 	static const char *const names[LITMUS_OPS] = {
-		"store",  "load",   "set",     "await",	     "xchg",  "cas",  "faa",	"mfence",
-		"sfence", "lfence", "clflush", "clflushopt", "clwb",  "put",  "putimm", "get",
-		"send",	  "rcas",   "rfaa",    "awrite",     "flush", "poll", "recv"};
-	static const char *const operands[LITMUS_OPS] = {
-		"te", "Rf",  "Re",   "fe",  "Rfe", "RfeE",  "Rfe",  "",	   "",	 "",   "f",  "f",
-		"f",  "qts", "qtsi", "qtf", "qs",  "qtfeE", "qtfe", "qts", "qa", "qr", "qTr"};
-	sprintf(buf, "%s%s%s", s->fenced ? "F " : "", s->unsignaled ? "U " : "", names[s->op]);
+		"store",  "load",   "set",     "await",	     "xchg", "cas", "faa",  "mfence",
+		"sfence", "lfence", "clflush", "clflushopt", "clwb", NULL,  "poll", "recv"};
+	static const char *const operands[LITMUS_OPS] = {"te",	"Rf", "Re", "fe", "Rfe", "RfeE",
+							 "Rfe", "",   "",   "",	  "f",	 "f",
+							 "f",	NULL, "qr", "qTr"};
+	static const struct {
+		const char *name, *operands;
+	} requests[] = {
+		[IBV_WR_RDMA_WRITE] = {"put", "qts"},
+		[IBV_WR_RDMA_WRITE_WITH_IMM] = {"putimm", "qtsi"},
+		[IBV_WR_RDMA_READ] = {"get", "qtf"},
+		[IBV_WR_SEND] = {"send", "qs"},
+		[IBV_WR_ATOMIC_CMP_AND_SWP] = {"rcas", "qtfeE"},
+		[IBV_WR_ATOMIC_FETCH_AND_ADD] = {"rfaa", "qtfe"},
+		[IBV_WR_ATOMIC_WRITE] = {"awrite", "qts"},
+		[IBV_WR_FLUSH] = {"flush", "qa"},
+	};
+	bool is_request = s->op == LITMUS_REQUEST;
+	const char *name = is_request ? requests[s->wr].name : names[s->op];
+	sprintf(buf, "%s%s%s", s->fenced ? "F " : "", s->unsignaled ? "U " : "", name);
 	if (s->guarded)
 		sprintf(buf, "if r%u%s%llu %s%s", s->guard_reg,
 			s->guard_equal ? "=" : "!=", (unsigned long long)s->guard_number,
-			s->fenced ? "F " : "", names[s->op]);
-	for (const char *p = operands[s->op]; *p; p++) {
+			s->fenced ? "F " : "", name);
+	for (const char *p = is_request ? requests[s->wr].operands : operands[s->op]; *p; p++) {
 		if (*p == 'R' || (*p == 'r' && s->has_reg))
 			sprintf(buf + strlen(buf), " r%u", s->reg);
 		if (*p == 't' || (*p == 'T' && s->has_to) || (*p == 'a' && !s->all))
@@ -476,8 +490,8 @@ static const struct {
 	{PROGRAM "flush q y |" END, 3, 9, "y is on host A; expected a location of host B"},
 	{PROGRAM "flush q all everywhere |" END, 3, 13,
 	 "'everywhere'; expected | at the end of the cell"},
-	{PROGRAM "fenced poll q |" END, 3, 8, "'poll'; expected a request behind the prefix"},
-	{PROGRAM "unsignaled y = 1 |" END, 3, 12, "'y'; expected a request behind the prefix"},
+	{PROGRAM "fenced poll q |" END, 3, 8, "'poll'; expected a request after the prefix"},
+	{PROGRAM "unsignaled y = 1 |" END, 3, 12, "'y'; expected a request after the prefix"},
 	{PROGRAM "fenced fenced put q x <- 1 |" END, 3, 8, "'fenced'; expected the prefix once"},
 	{PROGRAM "if y = 1 y = 1 |" END, 3, 4, "'y'; expected a register"},
 	{PROGRAM "if r1 = r2 y = 1 |" END, 3, 9, "'r2'; expected a number"},

@@ -141,28 +141,17 @@ static int read_action(struct reader *r, struct fault_rule *rule)
 	return 0;
 }
 
-static const char *const whats[WHATS] = {
-	[WHAT_SEND] = "send",
-	[WHAT_WRITE] = "write",
-	[WHAT_READ] = "read",
-	[WHAT_RESPONSE] = "response",
-	[WHAT_ATOMIC] = "atomic",
-	[WHAT_FLUSH] = "flush",
-	[WHAT_ATOMIC_WRITE] = "atomic_write",
-	[WHAT_ACK] = "ack",
-	[WHAT_NAK] = "nak",
-};
-
-static enum fault_what find_what(const char *word)
+/* A kind of packet is a class of opcode.h. */
+static enum op_class find_what(const char *word)
 {
-	for (enum fault_what what = WHAT_ANY + 1; what < WHATS; what++)
-		if (!strcmp(word, whats[what]))
+	for (enum op_class what = CLASS_ANY + 1; what < CLASS_COUNT; what++)
+		if (class_rows[what].word && !strcmp(word, class_rows[what].word))
 			return what;
-	return WHAT_ANY;
+	return CLASS_ANY;
 }
 
 /* "write" was read: "3" may follow. */
-static int read_what(struct reader *r, struct fault_rule *rule, enum fault_what what)
+static int read_what(struct reader *r, struct fault_rule *rule, enum op_class what)
 {
 	uint64_t number;
 	const char *at = r->at + strspn(r->at, " \t,");
@@ -235,7 +224,7 @@ static int read_special(struct reader *r, struct fault_rule *rule)
 
 static int read_condition(struct reader *r, struct fault_rule *rule)
 {
-	enum fault_what what = find_what(r->word);
+	enum op_class what = find_what(r->word);
 	uint64_t number = 0;
 	int rc;
 
@@ -298,8 +287,8 @@ static int read_rule(struct reader *r, struct fault_rule *rule)
 	while (*next(r))
 		if (read_condition(r, rule))
 			return -EINVAL;
-	if (rule->action == FAULT_TEAR && rule->what && rule->what != WHAT_WRITE &&
-	    rule->what != WHAT_SEND) {
+	if (rule->action == FAULT_TEAR && rule->what && rule->what != CLASS_WRITE &&
+	    rule->what != CLASS_SEND) {
 		snprintf(r->why, r->why_size, "tear: expected write or send, which reach memory");
 		return -EINVAL;
 	}

@@ -21,6 +21,7 @@
 #include "core/rnic/objects/device.h"
 #include "core/verbs_compat.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/wr.h"
 
 /* How a region is paged says nothing of a queue pair, and does no harm. */
 #define QP_ACCESS                                                                           \
@@ -150,7 +151,7 @@ bool qp_number(struct rnic_net *net, struct rnic_qp *qp)
 	return true;
 }
 
-static enum service service_of(enum ibv_qp_type type)
+enum service qp_service(enum ibv_qp_type type)
 {
 	if (type == IBV_QPT_XRC_SEND)
 		return SERVICE_XRC;
@@ -256,7 +257,7 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 		qp->ibv.srq = init->srq;
 	}
 	qp->ibv.qp_type = init->qp_type;
-	qp->service = service_of(init->qp_type);
+	qp->service = qp_service(init->qp_type);
 	qp->mtu = hca->net->hw.mtu; /* a datagram's; a connection has its own from RTR on */
 	qp->ibv.state = IBV_QPS_RESET;
 	qp->sig_all = init->sq_sig_all;

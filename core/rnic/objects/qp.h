@@ -275,6 +275,9 @@ static inline uint64_t qp_chain(const struct rnic_qp *qp, enum chain_kind kind)
 
 /* --- qp.c --- */
 
+/* The service of a type of queue pair. */
+enum service qp_service(enum ibv_qp_type type);
+
 /* To the error state: flush both queues. */
 void qp_fail(struct rnic_qp *qp);
 /* A send request of an unreliable service failed: the send queue is flushed, receiving goes on. */
@@ -383,15 +386,6 @@ void post_doorbell(struct rnic_qp *qp);
 /* Make the request, an IBV_WR_BIND_MW, bind this window as `rkey`. */
 int mw_fill(struct rnic_qp *qp, struct wqe *wqe, struct ibv_mw *mw, uint32_t rkey,
 	    const struct ibv_mw_bind_info *info);
-
-/* --- wr.c --- */
-
-/* Give the queue pair the functions of these enum ibv_qp_create_send_ops_flags. */
-void wr_enable(struct rnic_qp *qp, uint64_t send_ops);
-/* Of enum ibv_qp_create_send_ops_flags, all that there are for this type of queue pair. */
-uint64_t wr_supported(enum ibv_qp_type type);
-/* The queue pair is reset: what was built is lost. */
-void wr_lose(struct rnic_qp *qp);
 
 /* --- requester.c --- */
 

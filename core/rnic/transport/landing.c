@@ -609,15 +609,16 @@ static enum served serve_flush(struct rnic_qp *qp, struct packet *pkt)
 
 static enum served serve(struct rnic_qp *qp, struct packet *pkt)
 {
+	static enum served (*const by_class[CLASS_COUNT])(struct rnic_qp * qp,
+							  struct packet * pkt) = {
+		[CLASS_READ] = serve_read,
+		[CLASS_ATOMIC] = serve_atomic,
+		[CLASS_FLUSH] = serve_flush,
+		[CLASS_ATOMIC_WRITE] = serve_atomic_write,
+	};
 	if (qp->service == SERVICE_XRC && !xrc_select(qp, pkt->srqn))
 		return REFUSED;
-	if (pkt->opcode == OP_READ_REQUEST)
-		return serve_read(qp, pkt);
-	if (pkt->opcode == OP_FLUSH)
-		return serve_flush(qp, pkt);
-	if (pkt->opcode == OP_ATOMIC_WRITE)
-		return serve_atomic_write(qp, pkt);
-	return serve_atomic(qp, pkt);
+	return by_class[packet_rows[pkt->opcode].class](qp, pkt);
 }
 
 /* Memory that a waiting request was let in for is gone: the requests behind it die with it. */

@@ -13,7 +13,6 @@
 #include "tests/checker/explore/budget.h"
 
 #define WHOLE_RUNS 6000 /* more than that are too many here */
-#define COMPARED   150	/* tests at least */
 
 static char *read_file(const char *dir, const char *name, size_t *len)
 {
@@ -88,7 +87,7 @@ START_TEST(suite)
 	}
 	free(entry);
 	printf("%u of %u litmus tests compared\n", compared, files);
-	ck_assert_uint_ge(compared, rounds(COMPARED));
+	ck_assert_uint_gt(compared, files / 2);
 }
 END_TEST
 
