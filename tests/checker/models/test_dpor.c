@@ -40,7 +40,7 @@ static bool same_values(const struct litmus_outcomes *a, const struct litmus_out
 static bool compare(const char *name, const char *text, size_t len)
 {
 	struct litmus_limits limits = litmus_default;
-	struct litmus_error error;
+	struct input_error error;
 	struct litmus_test *test = malloc(sizeof(*test));
 	struct litmus_result few, all;
 	ck_assert_int_eq(litmus_parse(test, text, len, &error), 0);
