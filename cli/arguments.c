@@ -313,6 +313,7 @@ static int unknown_variant(const struct tm_store *store, const char *name)
 static bool has_knob(const struct tm_store *store, const char *text, struct nearest *n)
 {
 	size_t len = strcspn(text, "=");
+	char name[64];
 	bool found = false;
 	for (unsigned i = 0; stores[i]; i++) {
 		for (const struct tm_knob *k = stores[i]->knobs;
@@ -321,12 +322,10 @@ static bool has_knob(const struct tm_store *store, const char *text, struct near
 			nearest_try(n, k->name);
 		}
 	}
-	for (unsigned i = 0; hardware_knob(i)->name; i++) {
-		const char *name = hardware_knob(i)->name;
-		found |= strlen(name) == len && !memcmp(name, text, len);
-		nearest_try(n, name);
-	}
-	return found;
+	for (unsigned i = 0; hardware_knob(i)->name; i++)
+		nearest_try(n, hardware_knob(i)->name);
+	snprintf(name, sizeof(name), "%.*s", (int)len, text);
+	return found || hardware_find(name) >= 0;
 }
 
 static int check_knob(const struct arguments *a, unsigned at)

@@ -88,14 +88,14 @@ static void print_where(const struct mutant *m, const struct mutant_result *r)
 	printf("%s%s%s", r->workload, r->hardware[0] ? ", " : "", r->hardware);
 }
 
-/* What a blind tester misses. */
-static void print_blind(const struct mutant *m, const struct mutant_result *r)
+/* What a mutant of the checker misses. */
+static void print_checker(const struct mutant *m, const struct mutant_result *r)
 {
 	const struct canary *c = m->canary;
 	printf("  %-9s %-22s ", m->part, m->name);
 	if (!r->found)
 		printf("NOT NOTICED: %s %s is found as ever\n", c->store, c->variant);
-	else if (m->bug == OWN_SHRINK_ANY)
+	else if (!strcmp(m->name, checker_mutants[CHECKER_SHRINK_ANY].name))
 		printf("%s %s: the shrunk trace breaks another contract\n", c->store, c->variant);
 	else
 		printf("%s %s%s%s%s is missed in %" PRIu64 " runs, %" PRIu64
@@ -109,8 +109,8 @@ static void print_blind(const struct mutant *m, const struct mutant_result *r)
 static void print_row(const struct mutant *m, const struct mutant_result *r)
 {
 	char set[64];
-	if (m->kind == MUTANT_BLIND) {
-		print_blind(m, r);
+	if (m->kind == MUTANT_CHECKER) {
+		print_checker(m, r);
 		return;
 	}
 	printf("  %-9s %-22s %-14s ", m->part, m->name, breaks(m, set, sizeof(set)));
@@ -164,7 +164,7 @@ static void print_summary(const struct hunt *h)
 		if (h->mutant[i].kind == MUTANT_CONTROL)
 			continue;
 		bugs++;
-		if (!r->found || h->mutant[i].kind == MUTANT_BLIND)
+		if (!r->found || h->mutant[i].kind == MUTANT_CHECKER)
 			continue;
 		if (!n || r->seconds > h->answer[slowest].result.seconds)
 			slowest = i;
@@ -205,8 +205,8 @@ static void print_table(const struct hunt *h)
 	print_kind(h, MUTANT_MODEL,
 		   "\nbugs of the emulated hardware: a rule of it breaks, or a store that is right "
 		   "seems wrong");
-	print_kind(h, MUTANT_BLIND,
-		   "\nblind spots of the tester: a bug that is found otherwise is missed");
+	print_kind(h, MUTANT_CHECKER,
+		   "\nmutants of the checker: a bug that is found otherwise is missed");
 	print_kind(h, MUTANT_CONTROL,
 		   "\ncontrols, without a bug: what each store keeps, so that its breaking counts");
 	print_summary(h);
@@ -216,7 +216,7 @@ static void print_table(const struct hunt *h)
 
 static json_t *mutant_json(const struct mutant *m, const struct mutant_result *r)
 {
-	static const char *const kinds[] = {"store", "model", "blind", "control"};
+	static const char *const kinds[] = {"store", "model", "checker", "control"};
 	char set[64];
 	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:b, "
 			 "s:i, s:i, s:s}",
@@ -257,7 +257,7 @@ static bool rests_on(const struct mutant *m, const struct mutant *control)
 		return m->store == control->store;
 	case MUTANT_MODEL:
 		return true;
-	case MUTANT_BLIND:
+	case MUTANT_CHECKER:
 		return !strcmp(m->canary->store, control->part);
 	default:
 		return false;

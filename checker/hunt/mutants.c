@@ -21,7 +21,7 @@
  * failures first, which cost little; where one breaks something, no power failure is needed, and
  * none is tried: the states of the runs before it would use up what a campaign allows.
  *
- * A bug of the model (own_bug.h) is looked for in the same way, with all stores of the
+ * A bug of the model (core/hardware/mutant.h) is looked for in the same way, with all stores of the
  * table, which are right: whatever they seem to break is the model's fault.
  */
 #include "checker/hunt/mutants.h"
@@ -57,24 +57,24 @@ static const struct control {
 	{"forca", "default", false, ALWAYS | TM_BIT(TM_LIN) | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP)},
 };
 
-/* What each blind spot of the tester hides. */
+/* What each mutant of the checker hides. */
 static const struct canary canaries[] = {
-	{OWN_PM_FENCE_ALL, "efactory", "entry_unflushed", NULL, NULL, NULL},
-	{OWN_PM_NIC_DURABLE, "efactory", "get_no_flush", NULL, NULL, NULL},
-	{OWN_PM_NEWEST_ON_NIC_READ, "erda", "crc_no_value", NULL, NULL, "w"},
-	{OWN_PLAIN_ONLY, "erda", "two_stores", NULL, NULL, "w-rr"},
-	{OWN_FSCK_NEVER, "efactory", "recover_next", NULL, NULL, NULL},
-	{OWN_LIVE_NEVER, "erda", "retry_unbounded", NULL, NULL, "new-w-r"},
-	{OWN_FOREIGN_IS_ABSENT, "erda", "tag_ignored", NULL, NULL, "wd"},
-	{OWN_CRASH_NO_OLDER, "efactory", "one_flush", NULL, NULL, NULL},
-	{OWN_CRASH_NO_FENCE, "efactory", "one_flush", NULL, NULL, "w"},
-	{OWN_CRASH_NO_DRAIN, "erda", "crc_no_value", "ddio", "off", "w"},
-	{OWN_CRASH_ONCE, "efactory", "recover_clears", NULL, NULL, NULL},
-	{OWN_SEEN_NO_HISTORY, "efactory", "client_no_flag", NULL, NULL, "wr"},
-	{OWN_READ_FIRST_KEY, "erda", "old_zero", NULL, NULL, "new-w1w2"},
-	{OWN_FLOOR_KEPT, "efactory", "no_pre", NULL, NULL, "new-ww"},
-	{OWN_SHRINK_ANY, "efactory", "entry_unflushed", NULL, NULL, NULL},
-	{OWN_TASKS_NEVER_HELD, "efactory", "get_waits", NULL, NULL, "w-r"},
+	{"pm_fence_all", "efactory", "entry_unflushed", NULL, NULL, NULL},
+	{"pm_nic_durable", "efactory", "get_no_flush", NULL, NULL, NULL},
+	{"pm_newest_on_nic_read", "erda", "crc_no_value", NULL, NULL, "w"},
+	{"plain_only", "erda", "two_stores", NULL, NULL, "w-rr"},
+	{"fsck_never", "efactory", "recover_next", NULL, NULL, NULL},
+	{"live_never", "erda", "retry_unbounded", NULL, NULL, "new-w-r"},
+	{"foreign_is_absent", "erda", "tag_ignored", NULL, NULL, "wd"},
+	{"crash_no_older", "efactory", "one_flush", NULL, NULL, NULL},
+	{"crash_no_fence", "efactory", "one_flush", NULL, NULL, "w"},
+	{"crash_no_drain", "erda", "crc_no_value", "ddio", "off", "w"},
+	{"crash_once", "efactory", "recover_clears", NULL, NULL, NULL},
+	{"seen_no_history", "efactory", "client_no_flag", NULL, NULL, "wr"},
+	{"read_first_key", "erda", "old_zero", NULL, NULL, "new-w1w2"},
+	{"floor_kept", "efactory", "no_pre", NULL, NULL, "new-ww"},
+	{"shrink_any", "efactory", "entry_unflushed", NULL, NULL, NULL},
+	{"tasks_never_held", "efactory", "get_waits", NULL, NULL, "w-r"},
 };
 
 #define CANARIES (sizeof(canaries) / sizeof(canaries[0]))
@@ -86,7 +86,7 @@ struct lane {
 	const char *variant,
 		*control; /* control: the variant to compare with; NULL: this one with bug=none */
 	bool ack_early;
-	enum own_bug bug;
+	const char *mutant;	  /* NULL: none */
 	const char *knob, *value; /* of the hardware, besides; NULL: none */
 	const char *workload;	  /* the only one that is tried; NULL: all */
 	unsigned want;		  /* contracts */
@@ -194,11 +194,12 @@ static int open_bench(struct bench **out, const struct lane *lane, unsigned work
 		error = setup_knob(&b->setup, lane->knob, lane->value, &expected);
 	if (!error && without_bug && !lane->control && find_bug(lane))
 		error = setup_knob(&b->setup, "bug", "none", &expected);
+	if (!error && !without_bug && lane->mutant)
+		error = setup_hardware(&b->setup, "mutant", lane->mutant, &expected);
 	if (!error)
 		error = workload_builtin(workload, &b->setup.w);
 	if (!error) {
 		limits.states = campaign_default.states;
-		b->setup.hw.own_bug = without_bug ? OWN_NONE : (uint8_t)lane->bug;
 		error = setup_finish(&b->setup);
 		if (!error)
 			error = explore_open(&b->ex, &b->setup, &limits);
@@ -451,28 +452,31 @@ static unsigned lanes_of_store(const struct mutant *m, struct lane *lane)
 	return n;
 }
 
-static unsigned lanes_of_controls(struct lane *lane, enum own_bug bug)
+static unsigned lanes_of_controls(struct lane *lane, const char *mutant)
 {
 	for (unsigned i = 0; i < CONTROLS; i++)
 		lane[i] = (struct lane){
 			.store = store_find(controls[i].store),
 			.variant = controls[i].variant,
 			.ack_early = controls[i].ack_early,
-			.bug = bug,
+			.mutant = mutant,
 			.want = controls[i].keeps,
 		};
 	return CONTROLS;
 }
 
 /* The rules of the hardware. They cost next to nothing, so they come first. */
-static void search_rules(struct search *s, enum own_bug bug)
+static void search_rules(struct search *s, const char *mutant)
 {
 	struct mutant_result *out = s->out;
 	for (int early = 1; early >= 0 && !out->found && !s->error; early--) {
 		struct hardware hw = hardware_default;
 		struct nic_rules_result r;
+		const char *expected;
 		hw.ack_early = early;
-		hw.own_bug = (uint8_t)bug;
+		int unknown = hardware_set(&hw, "mutant", mutant, &expected);
+		assert(!unknown);
+		(void)unknown;
 		s->error = nic_rules(&hw, s->options->seed, RULE_RUNS, &r);
 		out->runs += r.runs;
 		if (!r.broken)
@@ -488,16 +492,16 @@ static void search_rules(struct search *s, enum own_bug bug)
 	out->seconds = since(&s->start);
 }
 
-/* The search that finds the canary, once more with the blind spot. Found: the canary is missed. */
-static void search_blind(struct search *s, const struct mutant *m)
+/* The search that finds the canary, once more with the mutant. Found: the canary is missed. */
+static void search_checker(struct search *s, const struct mutant *m)
 {
 	const struct mutant canary = {
 		.store = store_find(m->canary->store),
 		.variant = find_variant(store_find(m->canary->store), m->canary->variant)};
-	struct mutant_result seen = {.contract = TM_CONTRACTS}, blind = seen;
+	struct mutant_result seen = {.contract = TM_CONTRACTS}, missed = seen;
 	struct mutant_options options = *s->options;
 	struct search one = {.options = &options, .out = &seen, .start = s->start},
-		      two = {.options = &options, .out = &blind, .start = s->start};
+		      two = {.options = &options, .out = &missed, .start = s->start};
 	struct lane lane[CONTROLS];
 	assert(canary.variant);
 	unsigned lanes = lanes_of_store(&(struct mutant){.store = canary.store,
@@ -509,17 +513,17 @@ static void search_blind(struct search *s, const struct mutant *m)
 		lane[i].value = m->canary->value;
 		lane[i].workload = m->canary->workload;
 	}
-	options.shrink = m->bug == OWN_SHRINK_ANY;
+	options.shrink = !strcmp(m->name, checker_mutants[CHECKER_SHRINK_ANY].name);
 	search_lanes(&one, lane, lanes, PHASES, true);
 	for (unsigned i = 0; i < lanes; i++)
-		lane[i].bug = m->bug;
+		lane[i].mutant = m->name;
 	search_lanes(&two, lane, lanes, one.phase + 1, true);
 	s->error = one.error ? one.error : two.error;
 	*s->out = seen;
 	s->out->found = seen.found &&
-			(options.shrink ? seen.shrunk && !blind.shrunk : !blind.found);
-	s->out->runs = blind.runs;
-	s->out->states = blind.states;
+			(options.shrink ? seen.shrunk && !missed.shrunk : !missed.found);
+	s->out->runs = missed.runs;
+	s->out->states = missed.states;
 	snprintf(s->out->store, sizeof(s->out->store), "%s", m->canary->store);
 	snprintf(s->out->variant, sizeof(s->out->variant), "%s", m->canary->variant);
 }
@@ -536,13 +540,13 @@ int mutant_search(const struct mutant *m, const struct mutant_options *o, struct
 		search_lanes(&s, lane, lanes_of_store(m, lane), PHASES, true);
 		break;
 	case MUTANT_MODEL:
-		search_rules(&s, m->bug);
+		search_rules(&s, m->name);
 		if (!out->found && !s.error)
-			search_lanes(&s, lane, lanes_of_controls(lane, m->bug), PHASES, true);
+			search_lanes(&s, lane, lanes_of_controls(lane, m->name), PHASES, true);
 		break;
 	case MUTANT_CONTROL:
 		if (!m->store) {
-			search_rules(&s, OWN_NONE);
+			search_rules(&s, "none");
 			break;
 		}
 		lane[0] = (struct lane){.store = m->store,
@@ -551,8 +555,8 @@ int mutant_search(const struct mutant *m, const struct mutant_options *o, struct
 					.want = m->breaks};
 		search_lanes(&s, lane, 1, CONTROL_PHASES, false);
 		break;
-	case MUTANT_BLIND:
-		search_blind(&s, m);
+	case MUTANT_CHECKER:
+		search_checker(&s, m);
 		break;
 	}
 	if (!out->found)
@@ -560,16 +564,17 @@ int mutant_search(const struct mutant *m, const struct mutant_options *o, struct
 	return s.error;
 }
 
-static const struct canary *canary_of(enum own_bug bug)
+static const struct canary *canary_of(const char *mutant)
 {
 	for (unsigned i = 0; i < CANARIES; i++)
-		if (canaries[i].bug == bug)
+		if (!strcmp(canaries[i].mutant, mutant))
 			return &canaries[i];
 	return NULL;
 }
 
 unsigned mutants_list(struct mutant *list, unsigned max)
 {
+	const struct mutant_info *info;
 	unsigned n = 0;
 	for (unsigned i = 0; stores[i]; i++)
 		for (const struct tm_variant *v = stores[i]->variants; v->name; v++)
@@ -581,15 +586,19 @@ unsigned mutants_list(struct mutant *list, unsigned max)
 							      .store = stores[i],
 							      .variant = v,
 							      .breaks = v->breaks};
-	for (unsigned b = OWN_NONE + 1; b < OWN_BUGS; b++)
-		if (!own_bugs[b].change && n++ < max) /* another machine: not for stores to find */
-			list[n - 1] = (struct mutant){.kind = own_bugs[b].blind ? MUTANT_BLIND
-										: MUTANT_MODEL,
-						      .part = own_bugs[b].part,
-						      .name = own_bugs[b].name,
-						      .what = own_bugs[b].what,
-						      .bug = (enum own_bug)b,
-						      .canary = canary_of((enum own_bug)b)};
+	for (unsigned i = 0; (info = mutant_nth(i)) != NULL; i++) {
+		bool checker = info->effect == MUTANT_OF_CHECKER;
+		const struct canary *canary = checker ? canary_of(info->name) : NULL;
+		assert(!checker || canary);
+		/* Stores may well be right on another machine. */
+		if (info->effect != MUTANT_OF_HARDWARE && n++ < max)
+			list[n - 1] = (struct mutant){.kind = checker ? MUTANT_CHECKER
+								      : MUTANT_MODEL,
+						      .part = info->part,
+						      .name = info->name,
+						      .what = info->what,
+						      .canary = canary};
+	}
 	if (n++ < max)
 		list[n - 1] = (struct mutant){.kind = MUTANT_CONTROL,
 					      .part = "rules",

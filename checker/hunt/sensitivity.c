@@ -63,7 +63,7 @@ bool sensitivity_value(unsigned i, const struct tm_store **store, char *knob, si
 		}
 	*store = NULL;
 	for (unsigned h = 0; hardware_knob(h)->name; h++)
-		if (strcmp(hardware_knob(h)->name, "own_bug") &&
+		if (strcmp(hardware_knob(h)->name, "mutant") &&
 		    nth_value(hardware_knob(h)->name, hardware_knob(h)->values, &i, knob, n))
 			return true;
 	return false;

@@ -49,7 +49,7 @@ static void draw_hardware(uint64_t *state, struct setup *s)
 		const char *expected;
 		char value[64];
 		/* READs from right to left break eFactory: claim P39. */
-		if (!strcmp(k->name, "own_bug") || !strcmp(k->name, "read_order") || draw(state, 2))
+		if (!strcmp(k->name, "mutant") || !strcmp(k->name, "read_order") || draw(state, 2))
 			continue;
 		draw_word(state, k->values, value, sizeof(value));
 		setup_knob(s, k->name, value, &expected);
@@ -119,7 +119,7 @@ int soak_setup(const struct soak_options *o, uint64_t round, struct setup *s, un
 	draw_hardware(&state, s);
 	for (unsigned i = 0; i < o->knobs; i++) {
 		const char *expected;
-		int bad = hardware_switch(&s->hw, o->knob[i], &expected);
+		int bad = setup_switch(s, o->knob[i], &expected);
 		assert(!bad); /* the command line has tried it */
 		(void)bad;
 	}

@@ -57,7 +57,7 @@ static int write_knobs(FILE *out, const struct setup *s)
 static int write_setup(FILE *out, const struct setup *s)
 {
 	char config[512];
-	int len = hardware_print(&s->hw, true, config, sizeof(config));
+	int len = setup_hardware_print(s, true, config, sizeof(config));
 	assert(len > 0 && (size_t)len < sizeof(config));
 	fprintf(out, MAGIC " %d\nstore %s\nvariant %s\nconfig %s\n", TRACE_VERSION, s->store->name,
 		s->variant, config);
@@ -301,23 +301,21 @@ static int read_variant(struct reader *r, char *rest)
 static int read_config(struct reader *r, char *rest)
 {
 	unsigned seen = 0;
-	char *name, *value;
+	char *name, *value = NULL;
 	int rc;
 
 	while ((rc = next_pair(r, &rest, &name, &value)) > 0) {
 		const char *expected = NULL;
-		unsigned k = 0;
-		while (hardware_knob(k)->name && strcmp(hardware_knob(k)->name, name) != 0)
-			k++;
-		if (!hardware_knob(k)->name) {
-			hardware_set(&r->t->setup.hw, name, value, &expected);
+		int k = hardware_find(name);
+		if (k < 0) {
+			setup_hardware(&r->t->setup, name, value, &expected);
 			return wrong(r, "config %s; expected one of: %s", show(name).text,
 				     expected);
 		}
 		if (seen >> k & 1)
 			return wrong(r, "config %s twice; expected once", name);
 		seen |= 1u << k;
-		if (hardware_set(&r->t->setup.hw, name, value, &expected))
+		if (setup_hardware(&r->t->setup, name, value, &expected))
 			return wrong(r, "config %s=%s; expected one of: %s", name, show(value).text,
 				     expected);
 	}
@@ -327,7 +325,7 @@ static int read_config(struct reader *r, char *rest)
 static int read_knob(struct reader *r, char *rest)
 {
 	struct setup *s = &r->t->setup;
-	char *name, *value;
+	char *name, *value = NULL;
 	int rc;
 
 	while ((rc = next_pair(r, &rest, &name, &value)) > 0) {
