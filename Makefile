@@ -23,7 +23,9 @@ help:
 	@echo 'make soak        random hardware and workloads, for half an hour (ARGS="--time 60s")'
 	@echo 'make fuzz        rerun known traces, then drive the stores with inputs that reach new states'
 	@echo 'make list        stores, variants, knobs, contracts, seeded bugs'
-	@echo 'make test        all tests: gcc; clang with ASan and UBSan'
+	@echo 'make test        the quick tests, in minutes: gcc; clang with ASan and UBSan'
+	@echo 'make test-all    all tests: guests, programs of others, races, and the long ones whole'
+	@echo 'make format      lay out the sources as .clang-format says'
 	@echo 'make bench       measure the simulator'
 	@echo 'make nicbench    measure the soft RNIC, and the stores on it, on this machine'
 	@echo 'make vm          make a guest for the live world: a kernel package, and programs of this machine'
@@ -56,7 +58,13 @@ fuzz: build
 	@build/tidemark fuzz --time 20s --corpus build/corpus $(ARGS)
 
 test: deps
-	@scripts/test
+	@scripts/test quick
+
+test-all: deps
+	@scripts/test all
+
+format:
+	@scripts/format
 
 vm: deps
 	@scripts/deps vm
@@ -85,7 +93,7 @@ interop: deps
 	@scripts/interop $(ARGS)
 
 clean:
-	rm -rf build build-gcc build-clang build-afl
+	rm -rf build build-gcc build-clang build-tsan build-afl
 
-.PHONY: all help deps build crashtest claims taxonomy pictures litmus mutants soak fuzz bench list test clean
-.PHONY: nicbench vm vmtest vmbench vmsoak vmdiff interop
+.PHONY: all help deps build crashtest claims taxonomy pictures litmus mutants soak fuzz bench list test test-all
+.PHONY: format clean nicbench vm vmtest vmbench vmsoak vmdiff interop

@@ -1,4 +1,9 @@
 # Each test_*.c below tests/ is one program, with Check; the test_*.sh are listed below.
+#
+# `make test` runs the tests that have no label "all". Those with the label "reduced" have a smaller budget there
+# (tests/checker/explore/budget.h), and run whole in `make test-all`, as do those with the label "all": they need a virtual
+# machine or programs of others, wait for time to pass, or take long. The lists are at the end. A test that has only a few
+# cases that wait for time to pass gives these the tag "real_time", which `make test` leaves out, and is "reduced".
 # Check's limits, also those that a test sets itself, are for an empty machine: here five times as long.
 set(test_environment CK_DEFAULT_TIMEOUT=100 CK_TIMEOUT_MULTIPLIER=5 UBSAN_OPTIONS=print_stacktrace=1)
 
@@ -24,9 +29,6 @@ foreach(source ${test_sources})
 		# In real time: the live NIC's ground instead of the sim world's.
 		target_sources(${name} PRIVATE $<TARGET_OBJECTS:tidemark_nic>)
 		target_link_libraries(${name} PRIVATE PkgConfig::ISAL pthread)
-	elseif(name STREQUAL test_xrc_relay) # looks inside, too
-		target_sources(${name} PRIVATE $<TARGET_OBJECTS:tidemark_nic> tests/core/provider/nic_net.c tests/core/provider/nic_side.c)
-		target_link_libraries(${name} PRIVATE PkgConfig::ISAL pthread)
 	elseif(name MATCHES "^test_nic_")
 		# A verbs program like others', on the soft RNIC of its process.
 		target_link_libraries(${name} PRIVATE tidemark_preload)
@@ -50,7 +52,7 @@ foreach(source ${test_sources})
 		target_link_libraries(${name} PRIVATE PkgConfig::ISAL)
 	endif()
 	if(name STREQUAL test_nic_cm) # makes packets, too, as others would
-		target_sources(${name} PRIVATE core/provider/link/wire.c core/provider/cm/mad.c core/provider/base/engine.c core/rnic/transport/packet.c)
+		target_sources(${name} PRIVATE core/provider/link/wire.c core/provider/cm/mad.c core/provider/base/engine.c core/rnic/transport/packet.c core/rnic/opcode.c)
 		target_link_libraries(${name} PRIVATE PkgConfig::ISAL)
 	endif()
 	if(name STREQUAL test_mad)
@@ -98,7 +100,7 @@ set_property(TEST test_stores_lint APPEND PROPERTY ENVIRONMENT
 	CC=${CMAKE_C_COMPILER} NM=${CMAKE_NM} OBJDUMP=${CMAKE_OBJDUMP} OBJCOPY=${CMAKE_OBJCOPY})
 # What a process has of the soft RNIC it has until it ends; a test's child, made by fork(), does not know it any more.
 foreach(live test_link_udp test_nic_cm test_nic_device test_nic_events test_nic_man
-	test_nic_memory test_nic_rsocket test_nic_types test_nic_xrc test_xrc_relay)
+	test_nic_memory test_nic_refused test_nic_types test_nic_xrc)
 	# Faults are its own, too: the sanitizer leaves them to it.
 	set_property(TEST ${live} APPEND PROPERTY
 		ENVIRONMENT ASAN_OPTIONS=detect_leaks=0:handle_segv=0:handle_sigbus=0:use_sigaltstack=0)
@@ -140,6 +142,7 @@ if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of othe
 	foreach(name run stat pcap_live loss_live nic_death live_nic)
 		tidemark_test(test_${name} ${PROJECT_SOURCE_DIR}/tests/core/provider/test_${name}.sh $<TARGET_FILE:tidemark>)
 	endforeach()
+	tidemark_test(test_live_smoke ${PROJECT_SOURCE_DIR}/tests/core/live/test_live_smoke.sh $<TARGET_FILE:tidemark>)
 endif()
 if(TIDEMARK_SANITIZE) # a search takes the same steps as without, and the plain build makes them all
 	set(few few)
@@ -165,7 +168,7 @@ tidemark_test(test_taxonomy_all ${PROJECT_SOURCE_DIR}/tests/checker/models/test_
 # Tests that boot guests; one at a time, and first of all, so that others run beside them. Skipped without QEMU.
 function(tidemark_guest_test name)
 	tidemark_test(${name} ${PROJECT_SOURCE_DIR}/tests/again.sh ${ARGN})
-	set_tests_properties(${name} PROPERTIES RESOURCE_LOCK guest COST 1000 TIMEOUT 1200)
+	set_tests_properties(${name} PROPERTIES RESOURCE_LOCK guest COST 1000 TIMEOUT 1200 LABELS all)
 endfunction()
 
 set(live_stores)
@@ -184,10 +187,27 @@ else()
 		--time 15 --every 3 --seed 1 --out ${PROJECT_BINARY_DIR}/soak)
 endif()
 
+# label(LABEL NAME...): test_NAME, where there is such a test.
+function(label label)
+	foreach(name ${ARGN})
+		if(TEST test_${name})
+			set_tests_properties(test_${name} PROPERTIES LABELS ${label})
+		endif()
+	endforeach()
+endfunction()
+label(reduced bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explore fails fuzz nic_device nic_types remotelog search taxonomy_all)
+# Programs of others.
+label(all live_nic loss_live nic_cm_programs nic_death nic_devinfo pcap_live run stat)
+# Real time: a retransmission, a timeout, a process that is given a moment.
+label(all faults link_udp live load nic_cm nic_events nic_man nic_rsocket rendezvous xrc_relay)
+if(TIDEMARK_SANITIZE) # they take the same steps without, and long with
+	label(all claims hazards libfuzzer taxonomy_all)
+endif()
+
 # The longest ones first, so that none of them is left alone at the end. In seconds, roughly.
 foreach(cost taxonomy_all:60 bugs_1:30 bugs_2:10 bugs_3:40 bugs_4:10 fuzz:40 cli:40 claims:40 remotelog:10 explore:20
-		html:8 hazards:14 taxonomy_cli:12 search:14 fails:15 nic_cm:35 xrc_relay:15 nic_cm_programs:16 nic_death:15 pcap_live:12
-		live_nic:11 load:9 verbs:9 nic_man:8 nic_rsocket:25 dpor:6 baselines:6 rendezvous:6 newer_verbs:5)
+		html:8 hazards:14 taxonomy_cli:12 search:14 fails:15 nic_cm:35 nic_cm_programs:16 nic_death:15 pcap_live:12
+		live_nic:11 load:9 verbs:9 nic_man:8 dpor:6 baselines:6 rendezvous:6 newer_verbs:5)
 	string(REPLACE ":" ";" cost ${cost})
 	list(GET cost 0 name)
 	list(GET cost 1 seconds)

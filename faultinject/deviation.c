@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/rnic/opcode.h"
 
 static const char *const op_words[OP_KINDS] = {"none", "put", "get", "del", "open", "clean"};
 static const char *const step_words[STEP_KINDS] = {"store", "load",	  "flush", "fence",
@@ -144,20 +145,20 @@ static const char *const patterns[CHOICE_KINDS] = {
 	[CHOICE_DRAIN] = "draining message %u packet %u line %u",
 };
 
-/* Packets of a message are numbered apart from the answers to it: core/rnic/transport/packet.h. */
-static const struct {
-	const char *word;
-	uint32_t first;
-} packet_words[] = {{"packet", 0}, {"ack", 1u << 28}, {"reply", 2u << 28}};
+/* Packets of a message are numbered apart from the answers to it. */
+static const char *const packet_words[] = {
+#define X(id, word) word,
+	PACKET_NUMBERS(X)
+#undef X
+};
 #define PACKET_WORDS (sizeof(packet_words) / sizeof(packet_words[0]))
-#define PACKET_RANGE (1u << 28)
 
 /* c: try + 65536 x copy. */
 static void print_packet(const struct deviation *d, char *buf, size_t n)
 {
-	unsigned w = d->b / PACKET_RANGE < PACKET_WORDS ? d->b / PACKET_RANGE : 0;
-	int len = snprintf(buf, n, "message %u %s %u try %u", d->a, packet_words[w].word,
-			   d->b - packet_words[w].first, d->c & 0xffff);
+	unsigned w = d->b / INDEX_RANGE < PACKET_WORDS ? d->b / INDEX_RANGE : 0;
+	int len = snprintf(buf, n, "message %u %s %u try %u", d->a, packet_words[w],
+			   d->b - w * INDEX_RANGE, d->c & 0xffff);
 	if (d->c >> 16)
 		snprintf(buf + len, n - (size_t)len, " copy %u", d->c >> 16);
 }
@@ -167,18 +168,17 @@ static int parse_packet(struct deviation *d, const char *text)
 	for (unsigned w = 0; w < PACKET_WORDS; w++) {
 		char pattern[48];
 		uint32_t index, again, copy = 0;
-		snprintf(pattern, sizeof(pattern), "message %%u %s %%u try %%u",
-			 packet_words[w].word);
+		snprintf(pattern, sizeof(pattern), "message %%u %s %%u try %%u", packet_words[w]);
 		const char *rest = match(text, pattern, &d->a, &index, &again);
 		if (!rest)
 			continue;
-		if ((index >= PACKET_RANGE && (w || index < PACKET_WORDS * PACKET_RANGE)) ||
+		if ((index >= INDEX_RANGE && (w || index < PACKET_WORDS * INDEX_RANGE)) ||
 		    again > 0xffff)
 			return -EINVAL;
 		if (*rest && (!scan(rest, " copy %u", &copy, NULL, NULL) || !copy || copy > 0xffff))
 			return -EINVAL;
 		d->kind = CHOICE_PACKET;
-		d->b = index + packet_words[w].first;
+		d->b = index + w * INDEX_RANGE;
 		d->c = again | copy << 16;
 		return 0;
 	}

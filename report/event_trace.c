@@ -61,7 +61,7 @@ static void print_line(const struct story *st, const struct logged_line *l)
 	pmem_name(s->region, s->regions, (uint64_t)l->line * LINE, name, sizeof(name));
 	printf("  %-16s survived as %s%s%s%s\n", name, paint(l->answer ? RED : ""), answer,
 	       paint(l->answer ? PLAIN : ""),
-	       l->touched == RECORD_NONE ? "   (nobody looks at it)" : "");
+	       l->touched == EVENT_LOG_NONE ? "   (nobody looks at it)" : "");
 	for (unsigned v = 1; v <= l->versions; v++) {
 		const struct logged_version *version = &st->record
 								.version[l->first_version + v - 1];
@@ -70,9 +70,9 @@ static void print_line(const struct story *st, const struct logged_line *l)
 		where_print(st->where, how->pc, line, sizeof(line));
 		printf("  %16s version %u: %u bytes at +0x%02x by %s for %s%s%s\n", "", v, how->len,
 		       how->off,
-		       how->nic			       ? "the NIC"
-		       : version->actor != RECORD_NONE ? st->record.actor[version->actor]
-						       : "?",
+		       how->nic				  ? "the NIC"
+		       : version->actor != EVENT_LOG_NONE ? st->record.actor[version->actor]
+							  : "?",
 		       label, line[0] ? "  " : "", line);
 	}
 }

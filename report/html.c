@@ -508,9 +508,10 @@ static void print_lines(const struct page *p)
 			op_label_print(version->how.op, version->how.occurrence, label,
 				       sizeof(label));
 			fprintf(p->out, "<td>version %u: ", v);
-			escape(p->out, version->how.nic		       ? "the NIC"
-				       : version->actor != RECORD_NONE ? p->r->actor[version->actor]
-								       : "?");
+			escape(p->out, version->how.nic ? "the NIC"
+				       : version->actor != EVENT_LOG_NONE
+					       ? p->r->actor[version->actor]
+					       : "?");
 			element(p->out, " for ", label, "");
 			where_print(p->st->where, version->how.pc, line, sizeof(line));
 			fprintf(p->out, "<td>%u at +0x%02x", version->how.len, version->how.off);

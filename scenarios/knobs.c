@@ -5,19 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-static int word_index(const char *words, const char *word)
-{
-	size_t len = strlen(word);
-	for (int i = 0;; i++) {
-		size_t n = strcspn(words, " ");
-		if (n == len && !strncmp(words, word, n))
-			return i;
-		if (!words[n])
-			return -1;
-		words += n + 1;
-	}
-}
+#include "core/text/text.h"
 
 int knob_set(const struct tm_store *store, struct tm_params *params, const char *name,
 	     const char *value, const char **expected)
@@ -25,7 +13,7 @@ int knob_set(const struct tm_store *store, struct tm_params *params, const char 
 	for (unsigned k = 0; store->knobs[k].name; k++) {
 		if (strcmp(store->knobs[k].name, name))
 			continue;
-		int i = word_index(store->knobs[k].values, value);
+		int i = word_list_find(store->knobs[k].values, value);
 		if (i < 0) {
 			*expected = store->knobs[k].values;
 			return -EINVAL;
@@ -39,17 +27,17 @@ int knob_set(const struct tm_store *store, struct tm_params *params, const char 
 void knob_value(const struct tm_store *store, const struct tm_params *params, unsigned knob,
 		char *buf, size_t n)
 {
-	const char *words = store->knobs[knob].values;
-	for (unsigned i = 0; i < params->knob[knob]; i++)
-		words += strcspn(words, " ") + 1;
-	snprintf(buf, n, "%.*s", (int)strcspn(words, " "), words);
+	size_t len;
+	const char *word = word_list_at(store->knobs[knob].values, params->knob[knob], &len);
+	assert(word);
+	snprintf(buf, n, "%.*s", (int)len, word);
 }
 
 int knob_variant(const struct tm_store *store, const char *name,
 		 int (*set)(void *arg, const char *name, const char *value), void *arg)
 {
 	const struct tm_variant *v = store->variants;
-	char knobs[256], *save = NULL;
+	char knobs[256], *rest = knobs, *knob;
 	int error = 0;
 	if (!strcmp(name, "default"))
 		return 0;
@@ -59,12 +47,10 @@ int knob_variant(const struct tm_store *store, const char *name,
 		return -ENOENT;
 	assert(strlen(v->knobs) < sizeof(knobs));
 	strcpy(knobs, v->knobs);
-	for (char *word = strtok_r(knobs, " ", &save); word && !error;
-	     word = strtok_r(NULL, " ", &save)) {
-		char *equals = strchr(word, '=');
-		assert(equals); /* the store's own table */
-		*equals = '\0';
-		error = set(arg, word, equals + 1);
+	while (!error && *(knob = text_word(&rest))) {
+		const char *value = text_value(knob);
+		assert(value); /* the store's own table */
+		error = set(arg, knob, value);
 	}
 	return error;
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "core/hardware/hardware.h"
+#include "core/text/text.h"
 
 #define LITMUS_THREADS	    8
 #define LITMUS_STATEMENTS   32 /* of a thread */
@@ -63,32 +64,26 @@ enum litmus_op {
 	LITMUS_MFENCE,
 	LITMUS_SFENCE,
 	LITMUS_LFENCE,
-	LITMUS_CLFLUSH,	     /* from */
-	LITMUS_CLFLUSHOPT,   /* from */
-	LITMUS_CLWB,	     /* from */
-	LITMUS_PUT,	     /* qp, to (remote), from or, inlined, expr */
-	LITMUS_PUTIMM,	     /* likewise, imm */
-	LITMUS_GET,	     /* qp, to (local), from (remote) */
-	LITMUS_SEND,	     /* qp, from or expr */
-	LITMUS_REMOTE_CAS,   /* qp, to (local), from (remote), expr, expr2 */
-	LITMUS_REMOTE_FAA,   /* qp, to, from, expr */
-	LITMUS_ATOMIC_WRITE, /* qp, to (remote), from or expr */
-	LITMUS_FLUSH,	     /* qp, to (remote) or all, persistent */
-	LITMUS_POLL,	     /* qp; reg if has_reg */
-	LITMUS_RECV,	     /* qp; to if has_to; reg if has_reg */
+	LITMUS_CLFLUSH,	   /* from */
+	LITMUS_CLFLUSHOPT, /* from */
+	LITMUS_CLWB,	   /* from */
+	LITMUS_REQUEST,	   /* a work request of kind `wr`: qp and its operands */
+	LITMUS_POLL,	   /* qp; reg if has_reg */
+	LITMUS_RECV,	   /* qp; to if has_to; reg if has_reg */
 	LITMUS_OPS
 };
 
 struct litmus_statement {
 	uint8_t op;		   /* enum litmus_op */
+	uint8_t wr;		   /* LITMUS_REQUEST: enum ibv_wr_opcode */
 	bool guarded, guard_equal; /* only if guard_reg == (!=) guard_number */
 	uint8_t guard_reg;
 	uint64_t guard_number;
 	bool has_reg, has_to;
 	uint8_t reg, qp;
-	struct litmus_range to, from;
-	bool inlined;	      /* expr stands for `from` */
-	bool all, persistent; /* FLUSH */
+	struct litmus_range to, from; /* one of a request's is local, the other remote */
+	bool inlined;		      /* expr stands for `from` */
+	bool all, persistent;	      /* FLUSH */
 	bool fenced, unsignaled;
 	uint32_t imm;
 	struct litmus_expr expr, expr2;
@@ -151,15 +146,9 @@ struct litmus_test {
 	uint32_t pool_bytes;			       /* a multiple of a line */
 };
 
-struct litmus_error {
-	unsigned line, column; /* from 1 */
-	char text[200];	       /* what was expected */
-};
-
 /* Parse `len` bytes. 0; -EINVAL with *error; -ENOMEM. The test is to be freed with litmus_free(),
  * after errors, too. */
-int litmus_parse(struct litmus_test *test, const char *text, size_t len,
-		 struct litmus_error *error);
+int litmus_parse(struct litmus_test *test, const char *text, size_t len, struct input_error *error);
 void litmus_free(struct litmus_test *test);
 /* Does the condition hold for these values of what is observed? */
 bool litmus_holds(const struct litmus_test *test, const struct litmus_condition *condition,

@@ -377,7 +377,7 @@ static void check_hosts(struct litmus_reader *r)
 				     r->test->host[h], r->test->host[h]);
 }
 
-int litmus_parse(struct litmus_test *test, const char *text, size_t len, struct litmus_error *error)
+int litmus_parse(struct litmus_test *test, const char *text, size_t len, struct input_error *error)
 {
 	struct litmus_reader r = {.test = test,
 				  .at = text,

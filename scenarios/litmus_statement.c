@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include "core/rnic/opcode.h"
 #include "scenarios/litmus_lex.h"
 
 /* --- operands --- */
@@ -143,7 +144,7 @@ static void read_locked(struct litmus_reader *r, struct litmus_statement *s)
 		s->expr2 = read_expr(r);
 }
 
-/* put q REMOTE <- LOCAL|EXPR */
+/* put q REMOTE <- LOCAL|EXPR; putimm [NUMBER] */
 static void read_put(struct litmus_reader *r, struct litmus_statement *s)
 {
 	bool whole;
@@ -160,13 +161,7 @@ static void read_put(struct litmus_reader *r, struct litmus_statement *s)
 	if (!s->inlined && s->from.words != s->to.words)
 		litmus_wrong(r, &from, "%s: %u of %u words; expected ranges of the same length",
 			     litmus_show(&from).text, s->from.words, s->to.words);
-}
-
-/* putimm q REMOTE <- LOCAL|EXPR [NUMBER] */
-static void read_putimm(struct litmus_reader *r, struct litmus_statement *s)
-{
-	read_put(r, s);
-	if (r->token.kind == TOKEN_NUMBER)
+	if (operations[s->wr].with & WITH_IMM && r->token.kind == TOKEN_NUMBER)
 		s->imm = (uint32_t)litmus_number(r, "an immediate value", 0, UINT32_MAX);
 }
 
@@ -198,7 +193,7 @@ static void read_remote_locked(struct litmus_reader *r, struct litmus_statement 
 	litmus_need(r, "<-");
 	s->from = read_word(r, peer_host(r, s->qp));
 	s->expr = read_expr(r);
-	if (s->op == LITMUS_REMOTE_CAS)
+	if (operations[s->wr].with & WITH_COMPARE)
 		s->expr2 = read_expr(r);
 }
 
@@ -241,9 +236,8 @@ static void read_recv(struct litmus_reader *r, struct litmus_statement *s)
 /* --- statements --- */
 
 enum form_place {
-	ALONE = 1,  /* begins a statement */
-	ASSIGN = 2, /* stands behind REG = */
-	REQUEST = 4 /* takes `fenced` and `unsignaled` */
+	ALONE = 1, /* begins a statement */
+	ASSIGN = 2 /* stands after REG = */
 };
 
 static const struct form {
@@ -261,17 +255,25 @@ static const struct form {
 	{"xchg", LITMUS_XCHG, ASSIGN, read_locked},
 	{"cas", LITMUS_CAS, ASSIGN, read_locked},
 	{"faa", LITMUS_FAA, ASSIGN, read_locked},
-	{"put", LITMUS_PUT, ALONE | REQUEST, read_put},
-	{"putimm", LITMUS_PUTIMM, ALONE | REQUEST, read_putimm},
-	{"get", LITMUS_GET, ALONE | REQUEST, read_get},
-	{"send", LITMUS_SEND, ALONE | REQUEST, read_send},
-	{"cas", LITMUS_REMOTE_CAS, ALONE | REQUEST, read_remote_locked},
-	{"faa", LITMUS_REMOTE_FAA, ALONE | REQUEST, read_remote_locked},
-	{"awrite", LITMUS_ATOMIC_WRITE, ALONE | REQUEST, read_awrite},
-	{"flush", LITMUS_FLUSH, ALONE | REQUEST, read_flush},
 	{"poll", LITMUS_POLL, ALONE | ASSIGN, read_poll},
 	{"recv", LITMUS_RECV, ALONE | ASSIGN, read_recv},
 };
+
+/* A work request has the word that its operation has, and the operands of its class. */
+static void (*const request_reader[CLASS_COUNT])(struct litmus_reader *r,
+						 struct litmus_statement *s) = {
+	[CLASS_WRITE] = read_put,	    [CLASS_READ] = read_get,
+	[CLASS_SEND] = read_send,	    [CLASS_ATOMIC] = read_remote_locked,
+	[CLASS_ATOMIC_WRITE] = read_awrite, [CLASS_FLUSH] = read_flush,
+};
+
+static const struct operation *find_request(const struct token *t)
+{
+	for (unsigned i = 0; i < OPERATIONS; i++)
+		if (operations[i].litmus && litmus_is(t, operations[i].litmus))
+			return &operations[i];
+	return NULL;
+}
 
 static const struct form *find_form(const struct token *t, unsigned places)
 {
@@ -283,8 +285,8 @@ static const struct form *find_form(const struct token *t, unsigned places)
 
 bool litmus_statement_word(const struct token *t)
 {
-	return find_form(t, ALONE) || find_form(t, ASSIGN) || litmus_is(t, "if") ||
-	       litmus_is(t, "fenced") || litmus_is(t, "unsignaled");
+	return find_form(t, ALONE) || find_form(t, ASSIGN) || find_request(t) ||
+	       litmus_is(t, "if") || litmus_is(t, "fenced") || litmus_is(t, "unsignaled");
 }
 
 static void read_form(struct litmus_reader *r, struct litmus_statement *s, const struct form *form)
@@ -292,6 +294,15 @@ static void read_form(struct litmus_reader *r, struct litmus_statement *s, const
 	s->op = form->op;
 	litmus_next(r);
 	form->read(r, s);
+}
+
+static void read_request(struct litmus_reader *r, struct litmus_statement *s,
+			 const struct operation *request)
+{
+	s->op = LITMUS_REQUEST;
+	s->wr = (uint8_t)(request - operations);
+	litmus_next(r);
+	request_reader[request->class](r, s);
 }
 
 /* REG = ... */
@@ -339,6 +350,21 @@ static void read_guard(struct litmus_reader *r, struct litmus_statement *s)
 		litmus_expected(r, "one `if` in a statement");
 }
 
+static void expect_request(struct litmus_reader *r)
+{
+	char text[160];
+	size_t n = (size_t)snprintf(text, sizeof(text), "a request after the prefix");
+	const char *before = ": ";
+	for (unsigned i = 0; i < OPERATIONS && n < sizeof(text); i++) {
+		if (!operations[i].litmus)
+			continue;
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", before,
+				      operations[i].litmus);
+		before = ", ";
+	}
+	litmus_expected(r, text);
+}
+
 /* A prefix that stands twice is a mistake. */
 static void read_prefixes(struct litmus_reader *r, struct litmus_statement *s)
 {
@@ -353,18 +379,19 @@ static void read_prefixes(struct litmus_reader *r, struct litmus_statement *s)
 		*flag = true;
 		litmus_next(r);
 	}
-	if ((s->fenced || s->unsignaled) && !find_form(&r->token, REQUEST))
-		litmus_expected(
-			r, "a request behind the prefix: put, putimm, get, send, cas, faa, awrite, "
-			   "flush");
+	if ((s->fenced || s->unsignaled) && !find_request(&r->token))
+		expect_request(r);
 }
 
 static void read_body(struct litmus_reader *r, struct litmus_statement *s)
 {
 	const struct form *form;
 	read_prefixes(r, s);
+	const struct operation *request = find_request(&r->token);
 	form = find_form(&r->token, ALONE);
-	if (form)
+	if (request)
+		read_request(r, s, request);
+	else if (form)
 		read_form(r, s, form);
 	else if (find_form(&r->token, ASSIGN))
 		litmus_expected(r, "a register and = before it");

@@ -7,7 +7,6 @@
 #include "scenarios/taxonomy.h"
 #include "scenarios/words.h"
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,22 +24,9 @@ static const char *const transport_name[TAXONOMY_TRANSPORTS] = {
 
 struct reader {
 	struct taxonomy_table *t;
-	struct input_error *where;
-	unsigned line;
-	const char *with;
+	struct text text;
+	const char *with; /* the knob of the latest "with" line; "": none */
 };
-
-static int bad(struct reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static int bad(struct reader *r, const char *fmt, ...)
-{
-	va_list ap;
-	va_start(ap, fmt);
-	vsnprintf(r->where->message, sizeof(r->where->message), fmt, ap);
-	va_end(ap);
-	r->where->line = r->line;
-	return -EINVAL;
-}
 
 static int read_transports(struct reader *r, char *list, unsigned *out)
 {
@@ -51,28 +37,33 @@ static int read_transports(struct reader *r, char *list, unsigned *out)
 		while (t < TAXONOMY_TRANSPORTS && strcmp(transport_name[t], one))
 			t++;
 		if (t == TAXONOMY_TRANSPORTS || *out & 1u << t)
-			return bad(r, "\"%.20s\": expected ib, iwarp, or both with a comma", one);
+			return text_wrong(&r->text,
+					  "\"%.20s\": expected ib, iwarp, or both with a comma",
+					  one);
 		*out |= 1u << t;
 	}
-	return *out ? 0 : bad(r, "expected transports: ib, iwarp, or both with a comma");
+	return *out ? 0
+		    : text_wrong(&r->text, "expected transports: ib, iwarp, or both with a comma");
 }
 
 /* The colon, and a word for each column. */
 static int read_columns(struct reader *r, char *rest, char *out[TAXONOMY_COLUMNS])
 {
-	if (strcmp(next_word(&rest), ":"))
-		return bad(r, "expected \" : \" and %d words behind it", TAXONOMY_COLUMNS);
+	if (strcmp(text_word(&rest), ":"))
+		return text_wrong(&r->text, "expected \" : \" and %d words behind it",
+				  TAXONOMY_COLUMNS);
 	for (unsigned c = 0; c < TAXONOMY_COLUMNS; c++) {
-		out[c] = next_word(&rest);
+		out[c] = text_word(&rest);
 		if (!*out[c])
-			return bad(r, "%u words behind the colon; expected %d", c,
-				   TAXONOMY_COLUMNS);
+			return text_wrong(&r->text, "%u words behind the colon; expected %d", c,
+					  TAXONOMY_COLUMNS);
 		if (!strcmp(out[c], ".") && !*r->with)
-			return bad(
-				r,
+			return text_wrong(
+				&r->text,
 				"\".\" stands behind a \"with\" only; expected a word of its own");
 	}
-	return *next_word(&rest) ? bad(r, "more than %d words behind the colon", TAXONOMY_COLUMNS)
+	return *text_word(&rest) ? text_wrong(&r->text, "more than %d words behind the colon",
+					      TAXONOMY_COLUMNS)
 				 : 0;
 }
 
@@ -92,7 +83,7 @@ static int read_verdict(struct reader *r, const char *text, uint8_t *out)
 			return 0;
 		}
 	}
-	return bad(r, "\"%.20s\": expected ok, L, O or LO", text);
+	return text_wrong(&r->text, "\"%.20s\": expected ok, L, O or LO", text);
 }
 
 /* row METHOD TRANSPORTS : VERDICT x 12 */
@@ -105,14 +96,15 @@ static int read_row(struct reader *r, char *rest)
 		return -ENOMEM;
 	t->row = grown;
 	struct taxonomy_row *row = &t->row[t->rows];
-	*row = (struct taxonomy_row){.method = next_word(&rest), .with = r->with, .line = r->line};
-	int error = *row->method ? read_transports(r, next_word(&rest), &row->transports)
-				 : bad(r, "expected \"row METHOD TRANSPORTS : ...\"");
+	*row = (struct taxonomy_row){
+		.method = text_word(&rest), .with = r->with, .line = r->text.line};
+	int error = *row->method ? read_transports(r, text_word(&rest), &row->transports)
+				 : text_wrong(&r->text, "expected \"row METHOD TRANSPORTS : ...\"");
 	for (unsigned i = 0; i < t->rows && !error; i++)
 		if (!strcmp(t->row[i].method, row->method) && !strcmp(t->row[i].with, row->with) &&
 		    t->row[i].transports & row->transports)
-			error = bad(r, "%.20s twice; the other row is on line %u", row->method,
-				    t->row[i].line);
+			error = text_wrong(&r->text, "%.20s twice; the other row is on line %u",
+					   row->method, t->row[i].line);
 	if (!error)
 		error = read_columns(r, rest, words);
 	for (unsigned c = 0; c < TAXONOMY_COLUMNS && !error; c++)
@@ -132,16 +124,17 @@ static int read_choice(struct reader *r, char *rest)
 	t->choice = grown;
 	struct taxonomy_choice *choice = &t->choice[t->choices];
 	*choice = (struct taxonomy_choice){.with = r->with};
-	const char *kind = next_word(&rest), *primitive = next_word(&rest);
+	const char *kind = text_word(&rest), *primitive = text_word(&rest);
 	choice->compound = !strcmp(kind, "compound");
 	if (!choice->compound && strcmp(kind, "singleton"))
-		return bad(r, "\"%.20s\": expected singleton or compound", kind);
+		return text_wrong(&r->text, "\"%.20s\": expected singleton or compound", kind);
 	while (choice->primitive < TAXONOMY_PRIMITIVES &&
 	       strcmp(taxonomy_primitive_name[choice->primitive], primitive))
 		choice->primitive++;
 	if (choice->primitive == TAXONOMY_PRIMITIVES)
-		return bad(r, "\"%.20s\": expected write, writeimm or send", primitive);
-	int error = read_transports(r, next_word(&rest), &choice->transports);
+		return text_wrong(&r->text, "\"%.20s\": expected write, writeimm or send",
+				  primitive);
+	int error = read_transports(r, text_word(&rest), &choice->transports);
 	if (!error)
 		error = read_columns(r, rest, words);
 	for (unsigned c = 0; c < TAXONOMY_COLUMNS && !error; c++)
@@ -153,13 +146,13 @@ static int read_choice(struct reader *r, char *rest)
 static int read_silent(struct reader *r, char *rest)
 {
 	struct taxonomy_table *t = r->t;
-	const char *knob = next_word(&rest);
+	const char *knob = text_word(&rest);
 	const char **grown = room_for_one(t->silent, t->silents, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	t->silent = grown;
-	if (!strchr(knob, '=') || *next_word(&rest))
-		return bad(r, "expected \"silent NAME=VALUE\"");
+	if (!strchr(knob, '=') || *text_word(&rest))
+		return text_wrong(&r->text, "expected \"silent NAME=VALUE\"");
 	t->silent[t->silents++] = knob;
 	return 0;
 }
@@ -173,17 +166,19 @@ static int read_like(struct reader *r, char *rest)
 		return -ENOMEM;
 	t->like = grown;
 	struct taxonomy_like *like = &t->like[t->likes++];
-	like->method = next_word(&rest);
-	like->other = next_word(&rest);
+	like->method = text_word(&rest);
+	like->other = text_word(&rest);
 	for (unsigned i = 0; i < t->rows; i++)
 		if (!strcmp(t->row[i].method, like->method))
-			return bad(r, "%.20s has rows of its own", like->method);
-	return *like->other && !*next_word(&rest) ? 0 : bad(r, "expected \"like METHOD METHOD\"");
+			return text_wrong(&r->text, "%.20s has rows of its own", like->method);
+	return *like->other && !*text_word(&rest)
+		       ? 0
+		       : text_wrong(&r->text, "expected \"like METHOD METHOD\"");
 }
 
 static int read_line(struct reader *r, char *line)
 {
-	const char *what = next_word(&line);
+	const char *what = text_word(&line);
 	if (!*what || *what == '#')
 		return 0;
 	if (!strcmp(what, "row"))
@@ -195,29 +190,29 @@ static int read_line(struct reader *r, char *line)
 	if (!strcmp(what, "like"))
 		return read_like(r, line);
 	if (strcmp(what, "with"))
-		return bad(r, "\"%.20s\": expected row, choice, like, with or silent", what);
-	r->with = next_word(&line);
-	return strchr(r->with, '=') && !*next_word(&line) ? 0
-							  : bad(r, "expected \"with NAME=VALUE\"");
+		return text_wrong(&r->text, "\"%.20s\": expected row, choice, like, with or silent",
+				  what);
+	r->with = text_word(&line);
+	return strchr(r->with, '=') && !*text_word(&line)
+		       ? 0
+		       : text_wrong(&r->text, "expected \"with NAME=VALUE\"");
 }
 
 int taxonomy_read(struct taxonomy_table *t, const char *text, struct input_error *where)
 {
-	struct reader r = {.t = t, .where = where, .with = ""};
-	int error;
+	struct reader r = {.t = t, .with = ""};
+	char *line;
+	int error = 0;
 	memset(t, 0, sizeof(*t));
 	memset(where, 0, sizeof(*where));
 	t->text = strdup(text ? text : tm_taxonomy_text);
-	error = t->text ? 0 : -ENOMEM;
-	for (char *line = t->text, *next; line && !error; line = next) {
-		next = strchr(line, '\n');
-		if (next)
-			*next++ = '\0';
-		r.line++;
+	if (!t->text)
+		return -ENOMEM;
+	text_start(&r.text, t->text, strlen(t->text), where);
+	while (!error && (error = text_line(&r.text, &line)) > 0)
 		error = read_line(&r, line);
-	}
 	if (!error && !t->rows)
-		error = bad(&r, "no row; expected at least one");
+		error = text_wrong(&r.text, "no row; expected at least one");
 	if (error)
 		taxonomy_free(t);
 	return error;

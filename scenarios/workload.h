@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include "core/rt/choose.h"
+#include "core/text/text.h"
 #include "core/tidemark.h"
 
 #define WORKLOAD_MAX_KEYS 1024
@@ -123,12 +124,6 @@ int ycsb_make(const struct ycsb *y, struct workload *w);
  */
 #define WORKLOAD_BYTES 9
 int workload_from_bytes(struct workload *w, const uint8_t *bytes, size_t n, bool cleans);
-
-/* Where bad input is. Filled by the readers; message has no newline. */
-struct input_error {
-	unsigned line; /* from 1; 0: the input as a whole */
-	char message[160];
-};
 
 /*
  * A recorded operation list, docs/ops-file.md: one operation a line: client,

@@ -6,7 +6,6 @@
 #include "checker/hunt/claims.h"
 #include <assert.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #define PASS_RUNS  1000 /* budgets, where a case names none */
 #define COUNT_RUNS 500
 #define KNOB_RUNS  100
+#define MAX_RUNS   99999999
 
 __asm__(".section .rodata\n"
 	".global tm_claims_text\n"
@@ -28,36 +28,8 @@ extern const char tm_claims_text[];
 
 struct reader {
 	struct claims *c;
-	struct input_error *where;
-	unsigned line;
+	struct text text;
 };
-
-static int bad(struct reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static int bad(struct reader *r, const char *fmt, ...)
-{
-	va_list ap;
-	va_start(ap, fmt);
-	vsnprintf(r->where->message, sizeof(r->where->message), fmt, ap);
-	va_end(ap);
-	r->where->line = r->line;
-	return -EINVAL;
-}
-
-/* Up to the next ':', without blanks around it. *more: there was one. */
-static char *part(char **rest, bool *more)
-{
-	char *start = *rest + strspn(*rest, " \t");
-	char *end = strchr(start, ':');
-	*more = end != NULL;
-	if (!end)
-		end = start + strlen(start);
-	*rest = *end ? end + 1 : end;
-	while (end > start && (end[-1] == ' ' || end[-1] == '\t'))
-		end--;
-	*end = '\0';
-	return start;
-}
 
 /* --- workload NAME : KEYS : CLIENT : CLIENT ... --- */
 
@@ -66,12 +38,14 @@ static int read_workload(struct reader *r, char *rest)
 	struct claims *c = r->c;
 	const char *expected = "enough memory";
 	bool more;
-	const char *name = part(&rest, &more);
+	const char *name = text_part(&rest, ':', &more);
 	if (!*name || strpbrk(name, " \t") || !more)
-		return bad(r, "expected \"workload NAME : KEYS : CLIENT...\", the name one word");
+		return text_wrong(
+			&r->text,
+			"expected \"workload NAME : KEYS : CLIENT...\", the name one word");
 	for (unsigned i = 0; i < c->workloads; i++)
 		if (!strcmp(c->workload[i].name, name))
-			return bad(r, "workload %.40s twice", name);
+			return text_wrong(&r->text, "workload %.40s twice", name);
 	struct workload *grown = room_for_one(c->workload, c->workloads, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
@@ -79,17 +53,20 @@ static int read_workload(struct reader *r, char *rest)
 	struct workload *w = &c->workload[c->workloads++];
 	memset(w, 0, sizeof(*w));
 	if (strlen(name) >= sizeof(w->name))
-		return bad(r, "a name of at most %zu bytes expected", sizeof(w->name) - 1);
+		return text_wrong(&r->text, "a name of at most %zu bytes expected",
+				  sizeof(w->name) - 1);
 	strcpy(w->name, name);
-	int error = workload_parse_keys(w, part(&rest, &more), &expected);
+	int error = workload_parse_keys(w, text_part(&rest, ':', &more), &expected);
 	for (unsigned client = 1; more && !error; client++) {
 		if (client > TM_MAX_CLIENTS)
-			return bad(r, "at most %d clients expected", TM_MAX_CLIENTS);
-		error = workload_parse_client(w, client, part(&rest, &more), &expected);
+			return text_wrong(&r->text, "at most %d clients expected", TM_MAX_CLIENTS);
+		error = workload_parse_client(w, client, text_part(&rest, ':', &more), &expected);
 	}
 	if (error == -ENOMEM)
 		return error;
-	return error || !w->clients ? bad(r, "workload %.40s: expected %.90s", name, expected) : 0;
+	return error || !w->clients
+		       ? text_wrong(&r->text, "workload %.40s: expected %.90s", name, expected)
+		       : 0;
 }
 
 /* --- case VERDICT CONTRACT,... STORE[/VARIANT] [NAME=VALUE]... : WORKLOAD... [: RUNS] --- */
@@ -100,10 +77,12 @@ static int read_contracts(struct reader *r, char *list, struct claim_case *test)
 	for (char *one = strtok_r(list, ",", &save); one; one = strtok_r(NULL, ",", &save)) {
 		int contract = contract_parse(one);
 		if (contract < 0)
-			return bad(r, "\"%.40s\": expected contracts of %s", one, contract_names());
+			return text_wrong(&r->text, "\"%.40s\": expected contracts of %s", one,
+					  contract_names());
 		test->contracts |= TM_BIT(contract);
 	}
-	return test->contracts ? 0 : bad(r, "expected contracts of %s", contract_names());
+	return test->contracts ? 0
+			       : text_wrong(&r->text, "expected contracts of %s", contract_names());
 }
 
 static int read_verdict(struct reader *r, char *rest[1], struct claim_case *test)
@@ -112,15 +91,15 @@ static int read_verdict(struct reader *r, char *rest[1], struct claim_case *test
 		const char *name;
 		unsigned runs;
 	} kind[] = {{"pass", PASS_RUNS}, {"fail", CLAIM_FAIL_RUNS}, {"count", COUNT_RUNS}};
-	const char *name = next_word(rest);
+	const char *name = text_word(rest);
 	unsigned k = 0;
 	while (k < 3 && strcmp(kind[k].name, name))
 		k++;
 	if (k == 3)
-		return bad(r, "\"%.40s\": expected pass, fail or count", name);
+		return text_wrong(&r->text, "\"%.40s\": expected pass, fail or count", name);
 	test->kind = (enum claim_kind)k;
 	test->runs = kind[k].runs;
-	return read_contracts(r, next_word(rest), test);
+	return read_contracts(r, text_word(rest), test);
 }
 
 /* A switch that is not the store's: how the case is run. */
@@ -148,12 +127,12 @@ static int read_switches(struct reader *r, char *rest, struct claim_case *test)
 {
 	struct campaign_config *cfg = &test->config;
 	struct setup *s = &cfg->setup;
-	for (char *knob; *(knob = next_word(&rest));) {
+	for (char *knob; *(knob = text_word(&rest));) {
 		const char *expected = "NAME=VALUE";
 		char *equals = strchr(knob, '=');
 		size_t len = strlen(cfg->name);
 		if (len + strlen(knob) + 2 > sizeof(cfg->name))
-			return bad(r, "too many switches");
+			return text_wrong(&r->text, "too many switches");
 		snprintf(cfg->name + len, sizeof(cfg->name) - len, "%s%s", len ? " " : "", knob);
 		if (own_switch(test, knob))
 			continue;
@@ -162,8 +141,8 @@ static int read_switches(struct reader *r, char *rest, struct claim_case *test)
 		if (equals)
 			*equals = '\0';
 		if (!equals || setup_knob(s, knob, equals + 1, &expected))
-			return bad(r, "%s: switch \"%.40s\": expected %.80s", cfg->store->name,
-				   knob, expected);
+			return text_wrong(&r->text, "%s: switch \"%.40s\": expected %.80s",
+					  cfg->store->name, knob, expected);
 	}
 	if (!cfg->name[0])
 		strcpy(cfg->name, "default");
@@ -173,7 +152,7 @@ static int read_switches(struct reader *r, char *rest, struct claim_case *test)
 static int read_store(struct reader *r, char *rest, struct claim_case *test)
 {
 	struct campaign_config *cfg = &test->config;
-	char *name = next_word(&rest), *variant = strchr(name, '/');
+	char *name = text_word(&rest), *variant = strchr(name, '/');
 	if (variant)
 		*variant++ = '\0';
 	else
@@ -181,17 +160,18 @@ static int read_store(struct reader *r, char *rest, struct claim_case *test)
 	cfg->store = store_find(name);
 	cfg->share = 1;
 	if (!cfg->store)
-		return bad(r, "\"%.40s\": expected a store", name);
+		return text_wrong(&r->text, "\"%.40s\": expected a store", name);
 	setup_init(&cfg->setup, cfg->store);
 	if (strlen(variant) >= sizeof(cfg->variant) || setup_variant(&cfg->setup, variant))
-		return bad(r, "\"%.40s\": expected a variant of %s", variant, cfg->store->name);
+		return text_wrong(&r->text, "\"%.40s\": expected a variant of %s", variant,
+				  cfg->store->name);
 	strcpy(cfg->variant, variant);
 	return read_switches(r, rest, test);
 }
 
 static int read_workloads(struct reader *r, char *rest, struct claim_case *test)
 {
-	for (char *name; *(name = next_word(&rest));) {
+	for (char *name; *(name = text_word(&rest));) {
 		const char *expected = NULL;
 		const struct workload *own = NULL;
 		struct workload *grown = room_for_one(test->workload, test->workloads,
@@ -207,29 +187,33 @@ static int read_workloads(struct reader *r, char *rest, struct claim_case *test)
 		if (error == -ENOMEM)
 			return error;
 		if (error)
-			return bad(r, "workload \"%.40s\": expected %.90s", name, expected);
+			return text_wrong(&r->text, "workload \"%.40s\": expected %.90s", name,
+					  expected);
 		test->workloads++;
 		if (workload_cleans(w) && !test->config.store->clean)
-			return bad(r, "workload %.40s: %s cleans no log", name,
-				   test->config.store->name);
+			return text_wrong(&r->text, "workload %.40s: %s cleans no log", name,
+					  test->config.store->name);
 	}
-	return test->workloads ? 0 : bad(r, "expected workloads behind the first \":\"");
+	return test->workloads ? 0
+			       : text_wrong(&r->text, "expected workloads behind the first \":\"");
 }
 
 /* STORE[/VARIANT] [NAME=VALUE]... : WORKLOAD... [: RUNS] */
 static int read_test(struct reader *r, struct claim_case *test, char *rest)
 {
 	bool more, runs;
-	int error = read_store(r, part(&rest, &more), test);
+	int error = read_store(r, text_part(&rest, ':', &more), test);
 	if (!error)
-		error = read_workloads(r, part(&rest, &runs), test);
+		error = read_workloads(r, text_part(&rest, ':', &runs), test);
 	if (!error && runs) {
-		char *end, *text = part(&rest, &more);
-		test->runs = (unsigned)strtoul(text, &end, 10);
-		if (*end || *text < '1' || *text > '9' || strlen(text) > 8 || more)
-			error = bad(r,
-				    "\"%.40s\": expected a number of runs behind the second \":\"",
-				    text);
+		const char *text = text_part(&rest, ':', &more);
+		uint64_t number = 0;
+		if (!text_number(text, 1, MAX_RUNS, &number) || more)
+			error = text_wrong(
+				&r->text,
+				"\"%.40s\": expected a number of runs behind the second \":\"",
+				text);
+		test->runs = (unsigned)number;
 	}
 	return error;
 }
@@ -242,7 +226,7 @@ static int read_case(struct reader *r, struct claim *claim, char *rest)
 	claim->test = grown;
 	struct claim_case *test = &claim->test[claim->tests++];
 	memset(test, 0, sizeof(*test));
-	test->line = r->line;
+	test->line = r->text.line;
 	int error = read_verdict(r, &rest, test);
 	return error ? error : read_test(r, test, rest);
 }
@@ -254,19 +238,19 @@ static int read_case(struct reader *r, struct claim *claim, char *rest)
 
 static int read_inert(struct reader *r, char *rest, struct claim_knob *k)
 {
-	const char *expected = "NAME=VALUE", *store = next_word(&rest), *knob = next_word(&rest);
+	const char *expected = "NAME=VALUE", *store = text_word(&rest), *knob = text_word(&rest);
 	struct setup s;
 	k->store = store_find(store);
 	if (!k->store && strcmp(store, "hardware"))
-		return bad(r, "\"%.40s\": expected a store, or hardware", store);
+		return text_wrong(&r->text, "\"%.40s\": expected a store, or hardware", store);
 	snprintf(k->knob, sizeof(k->knob), "%s", knob);
 	setup_init(&s, k->store ? k->store : stores[0]);
 	if (!strchr(knob, '=') || strlen(knob) >= sizeof(k->knob) ||
 	    (k->store ? setup_switch(&s, knob, &expected)
 		      : hardware_switch(&s.hw, knob, &expected)))
-		return bad(r, "switch \"%.40s\": expected %.80s", knob, expected);
+		return text_wrong(&r->text, "switch \"%.40s\": expected %.80s", knob, expected);
 	k->why = rest + strspn(rest, " \t");
-	return *k->why ? 0 : bad(r, "expected a sentence at the end");
+	return *k->why ? 0 : text_wrong(&r->text, "expected a sentence at the end");
 }
 
 static bool of_hardware(const char *knob)
@@ -280,16 +264,18 @@ static int read_flip(struct reader *r, char *rest, struct claim_knob *k)
 {
 	struct claim_case *test = &k->test;
 	test->kind = CLAIM_FAIL;
-	test->line = r->line;
+	test->line = r->text.line;
 	test->runs = KNOB_RUNS;
-	int error = read_contracts(r, next_word(&rest), test);
+	int error = read_contracts(r, text_word(&rest), test);
 	if (!error)
 		error = read_test(r, test, rest);
 	if (error)
 		return error;
 	snprintf(k->knob, sizeof(k->knob), "%s", test->last);
 	k->store = of_hardware(k->knob) ? NULL : test->config.store;
-	return *k->knob ? 0 : bad(r, "expected a switch: the last one is what the line is about");
+	return *k->knob ? 0
+			: text_wrong(&r->text,
+				     "expected a switch: the last one is what the line is about");
 }
 
 static int read_knob(struct reader *r, char *rest)
@@ -297,7 +283,7 @@ static int read_knob(struct reader *r, char *rest)
 	static const char *const kinds[] = {"breaks", "cures", "inert"};
 	struct claims *c = r->c;
 	struct claim_knob *grown = room_for_one(c->knob, c->knobs, sizeof(*grown));
-	const char *kind = next_word(&rest);
+	const char *kind = text_word(&rest);
 	unsigned i = 0;
 	if (!grown)
 		return -ENOMEM;
@@ -305,9 +291,9 @@ static int read_knob(struct reader *r, char *rest)
 	while (i < 3 && strcmp(kind, kinds[i]))
 		i++;
 	if (i == 3)
-		return bad(r, "\"%.40s\": expected breaks, cures or inert", kind);
+		return text_wrong(&r->text, "\"%.40s\": expected breaks, cures or inert", kind);
 	struct claim_knob *k = &c->knob[c->knobs++];
-	*k = (struct claim_knob){.kind = (enum knob_kind)i, .line = r->line};
+	*k = (struct claim_knob){.kind = (enum knob_kind)i, .line = r->text.line};
 	return k->kind == KNOB_INERT ? read_inert(r, rest, k) : read_flip(r, rest, k);
 }
 
@@ -316,16 +302,16 @@ static int read_knob(struct reader *r, char *rest)
 static int read_claim(struct reader *r, char *rest)
 {
 	struct claims *c = r->c;
-	const char *id = next_word(&rest);
-	if (!*id || *next_word(&rest))
-		return bad(r, "expected \"claim ID\", the ID one word");
+	const char *id = text_word(&rest);
+	if (!*id || *text_word(&rest))
+		return text_wrong(&r->text, "expected \"claim ID\", the ID one word");
 	if (claim_find(c, id))
-		return bad(r, "claim %.40s twice", id);
+		return text_wrong(&r->text, "claim %.40s twice", id);
 	struct claim *grown = room_for_one(c->claim, c->claims, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	c->claim = grown;
-	c->claim[c->claims++] = (struct claim){.id = id, .line = r->line};
+	c->claim[c->claims++] = (struct claim){.id = id, .line = r->text.line};
 	return 0;
 }
 
@@ -336,20 +322,22 @@ static int end_claim(struct reader *r)
 	if (!claim)
 		return 0;
 	if (!claim->source || !claim->says || (!claim->tests && !claim->open)) {
-		r->line = claim->line;
-		return bad(r, "claim %.40s: expected source, says, and at least one case or open",
-			   claim->id);
+		r->text.line = claim->line;
+		return text_wrong(
+			&r->text,
+			"claim %.40s: expected source, says, and at least one case or open",
+			claim->id);
 	}
 	return 0;
 }
 
 static int read_sentence(struct reader *r, const char *what, const char **to, char *rest)
 {
-	rest += strspn(rest, " \t");
+	rest = text_skip_blanks(rest);
 	if (*to)
-		return bad(r, "%s twice in one claim", what);
+		return text_wrong(&r->text, "%s twice in one claim", what);
 	if (!*rest)
-		return bad(r, "expected a sentence behind %s", what);
+		return text_wrong(&r->text, "expected a sentence behind %s", what);
 	*to = rest;
 	return 0;
 }
@@ -357,7 +345,7 @@ static int read_sentence(struct reader *r, const char *what, const char **to, ch
 static int read_line(struct reader *r, char *line)
 {
 	struct claim *claim;
-	const char *what = next_word(&line);
+	const char *what = text_word(&line);
 	if (!strcmp(what, "workload"))
 		return read_workload(r, line);
 	if (!strcmp(what, "knob"))
@@ -380,37 +368,35 @@ static int read_line(struct reader *r, char *line)
 		if (strcmp(what, sentence[i].what))
 			continue;
 		return claim ? read_sentence(r, what, sentence[i].to, line)
-			     : bad(r, "%s: expected a claim above it", what);
+			     : text_wrong(&r->text, "%s: expected a claim above it", what);
 	}
 	if (!strcmp(what, "case"))
 		return claim ? read_case(r, claim, line)
-			     : bad(r, "case: expected a claim above it");
-	return bad(r, "\"%.40s\": expected claim, source, says, case, note, open, workload or knob",
-		   what);
+			     : text_wrong(&r->text, "case: expected a claim above it");
+	return text_wrong(
+		&r->text,
+		"\"%.40s\": expected claim, source, says, case, note, open, workload or knob",
+		what);
 }
 
 int claims_read(struct claims *c, const char *text, struct input_error *where)
 {
-	struct reader r = {c, where, 0};
+	struct reader r = {.c = c};
+	char *line;
 	int error = 0;
 	memset(c, 0, sizeof(*c));
 	memset(where, 0, sizeof(*where));
 	c->text = strdup(text ? text : tm_claims_text);
 	if (!c->text)
 		return -ENOMEM;
-	for (char *line = c->text, *next; line && !error; line = next) {
-		next = strchr(line, '\n');
-		if (next)
-			*next++ = '\0';
-		r.line++;
-		if (line[strspn(line, " \t")] && *line != '#')
-			error = read_line(&r, line);
-	}
+	text_start(&r.text, c->text, strlen(c->text), where);
+	while (!error && (error = text_line(&r.text, &line)) > 0)
+		error = *text_skip_blanks(line) && *line != '#' ? read_line(&r, line) : 0;
 	if (!error)
 		error = end_claim(&r);
-	r.line = 0; /* the file as a whole */
+	r.text.line = 0; /* the file as a whole */
 	if (!error && !c->claims)
-		error = bad(&r, "expected at least one claim");
+		error = text_wrong(&r.text, "expected at least one claim");
 	if (error)
 		claims_free(c);
 	return error;

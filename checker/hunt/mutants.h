@@ -8,14 +8,6 @@
 #include "checker/explore/checker_mutant.h"
 #include "checker/explore/explore.h"
 
-/* A seeded bug of a store that must be missed with a mutant of the checker. */
-struct canary {
-	const char *mutant;
-	const char *store, *variant;
-	const char *knob, *value; /* of the hardware; NULL: none */
-	const char *workload;	  /* the only one that is tried; NULL: all */
-};
-
 enum mutant_kind {
 	MUTANT_STORE,	/* a store's variant: must break a contract that it names */
 	MUTANT_MODEL,	/* a bug of the emulated NIC or memory: a store that is right must seem
@@ -29,11 +21,11 @@ struct mutant {
 	enum mutant_kind kind;
 	/* part: the store, or the part of Tidemark. MODEL and CHECKER: name is the knob's value */
 	const char *part, *name, *what;
-	const struct tm_store *store;	  /* STORE and CONTROL */
-	const struct tm_variant *variant; /* STORE */
-	const struct canary *canary;	  /* CHECKER */
-	unsigned breaks;		  /* STORE: what it says; CONTROL: what must hold */
-	bool ack_early;			  /* CONTROL: at this hardware */
+	const struct tm_store *store;	    /* STORE and CONTROL */
+	const struct tm_variant *variant;   /* STORE */
+	const struct expect_canary *canary; /* CHECKER; NULL: no store has one */
+	unsigned breaks;		    /* STORE: what it says; CONTROL: what must hold */
+	bool ack_early;			    /* CONTROL: at this hardware */
 };
 
 struct mutant_options {

@@ -31,13 +31,11 @@
 #include <string.h>
 #include "checker/explore/world.h"
 #include "core/verbs_compat.h"
-#include "core/rnic/rnic.h"
 
 #define REST_NS 80000000 /* eFactory's verifier naps for 64 ms at most */
 #define KEYS	(1 + 3 * COUNT_REPEATS)
 #define MAX_OPS (2 + 8 * COUNT_REPEATS)
 
-_Static_assert(IBV_WR_ATOMIC_WRITE < COUNT_CODES, "every opcode has its place");
 _Static_assert(KEYS <= HISTORY_KEYS, "a history holds the keys");
 
 const char *const count_kind_names[COUNT_KINDS] = {
@@ -206,15 +204,15 @@ static void client_posts(struct counter *c, struct count_figures *f, const struc
 		f->round_trips++;
 	}
 	c->posted = true;
-	c->unanswered |= rnic_wr_nonposted(about->code);
+	c->unanswered |= operation_is(about->code, NONPOSTED);
 }
 
 static void posted(struct count_figures *f, enum count_side by, uint8_t code)
 {
 	uint64_t n = 0;
-	assert(code < COUNT_CODES);
-	for (unsigned i = 0; i < COUNT_SIDES * COUNT_CODES; i++)
-		n += f->message[i / COUNT_CODES][i % COUNT_CODES];
+	assert(code < OPERATIONS);
+	for (unsigned i = 0; i < COUNT_SIDES * OPERATIONS; i++)
+		n += f->message[i / OPERATIONS][i % OPERATIONS];
 	f->message[by][code]++;
 	if (n < COUNT_REQUESTS) {
 		f->request[n].side = (uint8_t)by;

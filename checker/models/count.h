@@ -7,9 +7,9 @@
  */
 #include <infiniband/verbs.h>
 #include "checker/explore/setup.h"
+#include "core/rnic/opcode.h"
 
 #define COUNT_REPEATS  8  /* of each kind of operation, each with a key of its own */
-#define COUNT_CODES    16 /* enum ibv_wr_opcode: the last is IBV_WR_ATOMIC_WRITE */
 #define COUNT_FIELDS   32 /* names of fields and regions that a store can have */
 #define COUNT_REQUESTS 32 /* of an operation whose order is kept */
 
@@ -32,9 +32,9 @@ struct count_figures {
 	uint64_t flushed; /* lines: one for each write-back of a line that the CPU asks for */
 	uint64_t fences;
 	uint64_t round_trips;
-	uint64_t handled;			    /* messages that the server's CPU has taken */
-	uint64_t message[COUNT_SIDES][COUNT_CODES]; /* requests by who posts them and by opcode */
-	uint64_t packets, wire_bytes;		    /* both directions, acknowledgements included */
+	uint64_t handled;			   /* messages that the server's CPU has taken */
+	uint64_t message[COUNT_SIDES][OPERATIONS]; /* requests by who posts them and by opcode */
+	uint64_t packets, wire_bytes;		   /* both directions, acknowledgements included */
 	/* The requests in the order in which they are posted, the first ones: who and what. */
 	struct {
 		uint8_t side, code;

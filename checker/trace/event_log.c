@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See record.h. Actors live in the memory of a simulation, so their names are copied. */
+/* See event_log.h. Actors live in the memory of a simulation, so their names are copied. */
 #include "checker/trace/event_log.h"
 #include <stdlib.h>
 #include <string.h>
@@ -32,19 +32,19 @@ static bool room_for_few(struct event_log *r, void *array, unsigned n, unsigned 
 static int16_t actor_number(struct event_log *r, const struct actor *who)
 {
 	if (!who)
-		return RECORD_NONE;
+		return EVENT_LOG_NONE;
 	for (unsigned i = 0; i < r->actors; i++)
 		if (!strcmp(r->actor[i], who->name))
 			return (int16_t)i;
 	if (r->actors == INT16_MAX ||
 	    !room_for_few(r, &r->actor, r->actors, &r->actor_room, ACTOR_NAME))
-		return RECORD_NONE;
+		return EVENT_LOG_NONE;
 	memcpy(r->actor[r->actors], who->name, ACTOR_NAME);
 	return (int16_t)r->actors++;
 }
 
 /* Place 0 is "". */
-static size_t keep_words(struct event_log *r, const char *text)
+static size_t add_words(struct event_log *r, const char *text)
 {
 	size_t len = strlen(text) + 1, at = r->words_used ? r->words_used : 1;
 	while (r->words_room < at + len) {
@@ -77,12 +77,12 @@ static bool continues(const struct event_log *r, const struct logged_event *e)
 	       (e->off + e->len - 1) / LINE == last->off / LINE;
 }
 
-static void tell(void *arg, const struct sim *sim, const struct actor *who, uintptr_t pc,
-		 const struct traced *about, const char *text)
+static void log_event(void *arg, const struct sim *sim, const struct actor *who, uintptr_t pc,
+		      const struct traced *about, const char *text)
 {
 	struct event_log *r = arg;
 	if (about->kind == TRACED_TAKEN || about->kind == TRACED_PACKET)
-		return; /* for those who count */
+		return; /* only checker/models/count.c wants these */
 	struct logged_event e = {.at = sim_now(sim),
 				 .machine = (uint8_t)(r->machines - 1),
 				 .kind = about->kind,
@@ -102,15 +102,15 @@ static void tell(void *arg, const struct sim *sim, const struct actor *who, uint
 			last->len = e.off + e.len - last->off;
 		return;
 	}
-	if (event_log_reads(&e) && r->loads++ >= RECORD_LOADS)
+	if (event_log_reads(&e) && r->loads++ >= EVENT_LOG_LOADS)
 		return;
 	if (!room_for(r, &r->event, r->events, &r->event_room, sizeof(e)))
 		return;
-	e.text = keep_words(r, text);
+	e.text = add_words(r, text);
 	if (e.kind == TRACED_SURVIVED)
 		for (unsigned i = 0; i < r->lines; i++)
 			if (r->line[i].line == e.off / LINE && r->line[i].machine + 1 <= e.machine)
-				r->line[i].touched = r->line[i].touched == RECORD_NONE
+				r->line[i].touched = r->line[i].touched == EVENT_LOG_NONE
 							     ? (int)r->events
 							     : r->line[i].touched;
 	r->event[r->events++] = e;
@@ -123,16 +123,16 @@ static int version_event(const struct event_log *r, unsigned machine, uint32_t l
 		if (event_log_writes(&r->event[i]) &&
 		    event_log_overlaps(&r->event[i], (uint64_t)line * LINE, LINE) && !back--)
 			return (int)i;
-	return RECORD_NONE;
+	return EVENT_LOG_NONE;
 }
 
-static void record_flight(struct event_log *r, const struct pmem *pm, unsigned machine)
+static void log_lines_in_flight(struct event_log *r, const struct pmem *pm, unsigned machine)
 {
 	for (unsigned i = 0; i < pmem_dirty(pm); i++) {
 		struct logged_line l = {.machine = (uint8_t)machine,
 					.line = pmem_dirty_line(pm, i),
 					.first_version = r->versions,
-					.touched = RECORD_NONE};
+					.touched = EVENT_LOG_NONE};
 		l.versions = pmem_line_versions(pm, l.line);
 		for (unsigned d = 0; d < r->list->n; d++) {
 			const struct deviation *dev = &r->list->d[d];
@@ -160,7 +160,7 @@ static void machine_starts(void *arg, struct explorer *ex, unsigned machine)
 {
 	struct event_log *r = arg;
 	if (machine)
-		record_flight(r, ex->worlds.world[machine - 1].pm, machine - 1);
+		log_lines_in_flight(r, ex->worlds.world[machine - 1].pm, machine - 1);
 	r->machines = machine + 1;
 	r->machine_from[machine] = r->events;
 }
@@ -176,7 +176,7 @@ struct replay_audience event_log_audience(struct event_log *r, const struct devi
 {
 	r->list = list;
 	return (struct replay_audience){
-		.tracer = tell, .machine_starts = machine_starts, .ends = ends, .arg = r};
+		.tracer = log_event, .machine_starts = machine_starts, .ends = ends, .arg = r};
 }
 
 void event_log_free(struct event_log *r)
@@ -196,5 +196,46 @@ const char *event_log_text(const struct event_log *r, const struct logged_event 
 
 const char *event_log_actor(const struct event_log *r, const struct logged_event *e)
 {
-	return e->actor == RECORD_NONE ? "" : r->actor[e->actor];
+	return e->actor == EVENT_LOG_NONE ? "" : r->actor[e->actor];
+}
+
+int event_log_next(const struct event_log *r, size_t from, unsigned machine, unsigned kinds,
+		   uint64_t off, uint64_t len)
+{
+	assert(machine < r->machines);
+	for (size_t i = from; i < r->machine_from[machine + 1]; i++)
+		if (kinds >> r->event[i].kind & 1 && event_log_overlaps(&r->event[i], off, len))
+			return (int)i;
+	return EVENT_LOG_NONE;
+}
+
+int event_log_last_write(const struct event_log *r, size_t to, const struct logged_event *read)
+{
+	assert(to <= r->events);
+	for (size_t i = to; i-- > r->machine_from[read->machine];)
+		if (event_log_writes(&r->event[i]) &&
+		    event_log_overlaps(&r->event[i], read->off, read->len))
+			return (int)i;
+	return EVENT_LOG_NONE;
+}
+
+const struct logged_line *event_log_line(const struct event_log *r, unsigned machine, uint32_t line)
+{
+	for (unsigned i = 0; i < r->lines; i++)
+		if (r->line[i].machine == machine && r->line[i].line == line)
+			return &r->line[i];
+	return NULL;
+}
+
+bool event_log_survived(const struct event_log *r, int event)
+{
+	assert(event >= 0 && (size_t)event < r->events);
+	const struct logged_event *e = &r->event[event];
+	assert(event_log_writes(e));
+	const struct logged_line *l = event_log_line(r, e->machine, (uint32_t)(e->off / LINE));
+	for (unsigned v = 1; l && v <= l->versions; v++)
+		if (r->version[l->first_version + v - 1].event == event)
+			return v <= pmem_answer_split(l->versions, l->answer).version &&
+			       !pmem_answer_split(l->versions, l->answer).words;
+	return true;
 }

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include "core/words.h"
+#include "core/text/text.h"
 
 struct field {
 	struct hardware_knob knob;
@@ -97,7 +97,7 @@ int hardware_set(struct hardware *hw, const char *name, const char *value, const
 		*expected = names + 1; /* without the first blank */
 		return -EINVAL;
 	}
-	int i = words_find(fields[f].knob.values, value);
+	int i = word_list_find(fields[f].knob.values, value);
 	if (i < 0) {
 		*expected = fields[f].knob.values;
 		return -EINVAL;
@@ -118,13 +118,15 @@ int hardware_switch(struct hardware *hw, const char *text, const char **expected
 /* The word for what the field stands at. */
 static void value_word(const struct field *field, unsigned number, char *buf, size_t n)
 {
-	unsigned i = 0, count = words_count(field->knob.values);
+	const char *word;
+	unsigned i = 0;
+	size_t len;
 
-	while (i < count && value_number(field, i) != number)
+	while ((word = word_list_at(field->knob.values, i, &len)) != NULL &&
+	       value_number(field, i) != number)
 		i++;
-	int missing = words_copy(field->knob.values, i, buf, n);
-	assert(!missing); /* or the field was set to a number that is none of its values */
-	(void)missing;
+	assert(word); /* or the field was set to a number that is none of its values */
+	snprintf(buf, n, "%.*s", (int)len, word);
 }
 
 int hardware_print(const struct hardware *hw, bool all, char *buf, size_t n)

@@ -80,8 +80,6 @@ int rnic_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct i
 			 struct ibv_grh *grh, struct ibv_ah_attr *attr);
 struct ibv_ah *rnic_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh,
 				      uint8_t port_num);
-int rnic_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
-int rnic_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
 struct ibv_srq *rnic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
 /* In the context's table, for ibv_create_srq_ex(): types basic and XRC. */
 struct ibv_srq *rnic_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
@@ -95,14 +93,5 @@ struct ibv_xrcd *rnic_open_xrcd(struct ibv_context *context, struct ibv_xrcd_ini
 int rnic_close_xrcd(struct ibv_xrcd *xrcd);
 struct ibv_qp *rnic_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
 const char *rnic_wc_status_str(enum ibv_wc_status status);
-
-/* "WRITE"; NULL: the soft RNIC has no such request. */
-const char *rnic_wr_opcode_str(enum ibv_wr_opcode opcode);
-/* Is an answer awaited, other than that it has arrived? */
-bool rnic_wr_nonposted(enum ibv_wr_opcode opcode);
-/* Is it done without a packet? */
-bool rnic_wr_local(enum ibv_wr_opcode opcode);
-/* Compare and swap, fetch and add. */
-bool rnic_wr_atomic(enum ibv_wr_opcode opcode);
 
 #endif

@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# test_cli.sh PROGRAM [few]: few states where there is nothing to find
+# test_cli.sh PROGRAM [few]: few states where there is nothing to find; so with TIDEMARK_QUICK, which also leaves out what
+# waits for a process
 #
 # The command line: wrong input ends with its exit status, one line on stderr that
 # says what is wrong, and nothing half-written; right input does what docs/cli.md says.
-tidemark=$1 few=${2:+--states 3000}
+tidemark=$1 few=${2:-$TIDEMARK_QUICK} quick=$TIDEMARK_QUICK
+few=${few:+--states 3000}
 [ -x "$tidemark" ] || { echo "usage: test_cli.sh PROGRAM" >&2; exit 2; }
 here=$(mktemp -d) || exit 70
 trap 'rm -rf "$here"' EXIT
@@ -120,12 +122,12 @@ options() {
 	bad 2 'from 0 to 4' crashtest --exhaustive --faults 5
 	bad 2 'at most 4 together' crashtest --exhaustive --faults 3 --preemptions 2
 	bad 2 'expected no --exhaustive' crashtest --exhaustive --doublecheck
-	bad 2 '--repeat wants a number' replay --repeat
+	bad 2 '--repeat wants a value: N' replay --repeat
 	bad 2 'is not a whole number' replay --repeat 0 x
 	bad 2 'did you mean "--brief"?' replay --breif x
 	bad 2 'no trace named' replay
 	bad 2 'no trace named' shrink
-	bad 2 '-o wants the name of a file' shrink x -o
+	bad 2 '-o wants a value: OUT' shrink x -o
 	bad 2 'a second file' shrink x y
 	bad 2 'unknown option' shrink --bogus
 }
@@ -556,7 +558,9 @@ terminal() {
 	grep -q "$escape" out && wrong 'NO_COLOR and -q'
 }
 
-for test in commands names options lists outputs campaign exhaustive junit bad_fuzz fuzzes fuzz_finds fuzz_ends replays bad_traces claims signals bugs soaks live_load terminal; do
+slow=
+[ -n "$quick" ] || slow='fuzz_ends signals'
+for test in commands names options lists outputs campaign exhaustive junit bad_fuzz fuzzes fuzz_finds replays bad_traces claims bugs soaks live_load terminal $slow; do
 	: >err
 	$test
 done

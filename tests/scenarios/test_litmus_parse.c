@@ -8,12 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/verbs_compat.h"
 #include "scenarios/litmus.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
 static struct litmus_test test;
-static struct litmus_error error;
+static struct input_error error;
 
 static int parse(const char *text)
 {
@@ -24,7 +25,7 @@ static int parse(const char *text)
 static void parse_good(const char *text)
 {
 	int rc = parse(text);
-	ck_assert_msg(!rc, "%u:%u: %s", error.line, error.column, error.text);
+	ck_assert_msg(!rc, "%u:%u: %s", error.line, error.column, error.message);
 }
 
 static const char everything[] = "(* a comment over\n"
@@ -161,18 +162,31 @@ static const char *tell(const struct litmus_statement *s)
 {
 	static char buf[200];
 	static const char *const names[LITMUS_OPS] = {
-		"store",  "load",   "set",     "await",	     "xchg",  "cas",  "faa",	"mfence",
-		"sfence", "lfence", "clflush", "clflushopt", "clwb",  "put",  "putimm", "get",
-		"send",	  "rcas",   "rfaa",    "awrite",     "flush", "poll", "recv"};
-	static const char *const operands[LITMUS_OPS] = {
-		"te", "Rf",  "Re",   "fe",  "Rfe", "RfeE",  "Rfe",  "",	   "",	 "",   "f",  "f",
-		"f",  "qts", "qtsi", "qtf", "qs",  "qtfeE", "qtfe", "qts", "qa", "qr", "qTr"};
-	sprintf(buf, "%s%s%s", s->fenced ? "F " : "", s->unsignaled ? "U " : "", names[s->op]);
+		"store",  "load",   "set",     "await",	     "xchg", "cas", "faa",  "mfence",
+		"sfence", "lfence", "clflush", "clflushopt", "clwb", NULL,  "poll", "recv"};
+	static const char *const operands[LITMUS_OPS] = {"te",	"Rf", "Re", "fe", "Rfe", "RfeE",
+							 "Rfe", "",   "",   "",	  "f",	 "f",
+							 "f",	NULL, "qr", "qTr"};
+	static const struct {
+		const char *name, *operands;
+	} requests[] = {
+		[IBV_WR_RDMA_WRITE] = {"put", "qts"},
+		[IBV_WR_RDMA_WRITE_WITH_IMM] = {"putimm", "qtsi"},
+		[IBV_WR_RDMA_READ] = {"get", "qtf"},
+		[IBV_WR_SEND] = {"send", "qs"},
+		[IBV_WR_ATOMIC_CMP_AND_SWP] = {"rcas", "qtfeE"},
+		[IBV_WR_ATOMIC_FETCH_AND_ADD] = {"rfaa", "qtfe"},
+		[IBV_WR_ATOMIC_WRITE] = {"awrite", "qts"},
+		[IBV_WR_FLUSH] = {"flush", "qa"},
+	};
+	bool is_request = s->op == LITMUS_REQUEST;
+	const char *name = is_request ? requests[s->wr].name : names[s->op];
+	sprintf(buf, "%s%s%s", s->fenced ? "F " : "", s->unsignaled ? "U " : "", name);
 	if (s->guarded)
 		sprintf(buf, "if r%u%s%llu %s%s", s->guard_reg,
 			s->guard_equal ? "=" : "!=", (unsigned long long)s->guard_number,
-			s->fenced ? "F " : "", names[s->op]);
-	for (const char *p = operands[s->op]; *p; p++) {
+			s->fenced ? "F " : "", name);
+	for (const char *p = is_request ? requests[s->wr].operands : operands[s->op]; *p; p++) {
 		if (*p == 'R' || (*p == 'r' && s->has_reg))
 			sprintf(buf + strlen(buf), " r%u", s->reg);
 		if (*p == 't' || (*p == 'T' && s->has_to) || (*p == 'a' && !s->all))
@@ -476,8 +490,8 @@ static const struct {
 	{PROGRAM "flush q y |" END, 3, 9, "y is on host A; expected a location of host B"},
 	{PROGRAM "flush q all everywhere |" END, 3, 13,
 	 "'everywhere'; expected | at the end of the cell"},
-	{PROGRAM "fenced poll q |" END, 3, 8, "'poll'; expected a request behind the prefix"},
-	{PROGRAM "unsignaled y = 1 |" END, 3, 12, "'y'; expected a request behind the prefix"},
+	{PROGRAM "fenced poll q |" END, 3, 8, "'poll'; expected a request after the prefix"},
+	{PROGRAM "unsignaled y = 1 |" END, 3, 12, "'y'; expected a request after the prefix"},
 	{PROGRAM "fenced fenced put q x <- 1 |" END, 3, 8, "'fenced'; expected the prefix once"},
 	{PROGRAM "if y = 1 y = 1 |" END, 3, 4, "'y'; expected a register"},
 	{PROGRAM "if r1 = r2 y = 1 |" END, 3, 9, "'r2'; expected a number"},
@@ -522,9 +536,9 @@ START_TEST(wrong)
 	int rc = parse(errors[_i].text);
 	ck_assert_msg(rc == -EINVAL, "accepted: %s", errors[_i].text);
 	ck_assert_msg(error.line == errors[_i].line && error.column == errors[_i].column &&
-			      strstr(error.text, errors[_i].message),
+			      strstr(error.message, errors[_i].message),
 		      "%s\ngives  %u:%u: %s\nwanted %u:%u: %s", errors[_i].text, error.line,
-		      error.column, error.text, errors[_i].line, errors[_i].column,
+		      error.column, error.message, errors[_i].line, errors[_i].column,
 		      errors[_i].message);
 }
 END_TEST
@@ -576,10 +590,10 @@ START_TEST(limit)
 	int rc = parse_many(limits[_i].before, limits[_i].each, n, limits[_i].after);
 	if (n)
 		ck_assert_msg(!rc, "%s: %u:%u: %s", limits[_i].message, error.line, error.column,
-			      error.text);
+			      error.message);
 	rc = parse_many(limits[_i].before, limits[_i].each, n + 1, limits[_i].after);
 	ck_assert_int_eq(rc, -EINVAL);
-	ck_assert_msg(strstr(error.text, limits[_i].message), "%s", error.text);
+	ck_assert_msg(strstr(error.message, limits[_i].message), "%s", error.message);
 }
 END_TEST
 
@@ -590,13 +604,13 @@ START_TEST(nested)
 	ck_assert_int_eq(
 		parse("litmus t { } P0@A|P1@A|P2@A|P3@A|P4@A|P5@A|P6@A|P7@A|P8@A ; exists true"),
 		-EINVAL);
-	ck_assert_ptr_nonnull(strstr(error.text, "more than 8 threads"));
+	ck_assert_ptr_nonnull(strstr(error.message, "more than 8 threads"));
 	ck_assert_int_eq(parse_many(T "exists ", "(", 1000000, ""), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(error.text, "more than 64 ( and ~"));
+	ck_assert_ptr_nonnull(strstr(error.message, "more than 64 ( and ~"));
 	ck_assert_int_eq(parse_many(T "exists ", "~", 1000000, ""), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(error.text, "more than 64 ( and ~"));
+	ck_assert_ptr_nonnull(strstr(error.message, "more than 64 ( and ~"));
 	ck_assert_int_eq(parse_many(T "exists true", "-> true", 1000000, ""), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(error.text, "more than 256 atoms and operators"));
+	ck_assert_ptr_nonnull(strstr(error.message, "more than 256 atoms and operators"));
 }
 END_TEST
 
@@ -709,8 +723,8 @@ START_TEST(garbage)
 			check_good();
 			good++;
 		} else {
-			ck_assert(error.line && error.column && error.text[0]);
-			ck_assert_uint_lt(strlen(error.text), sizeof(error.text));
+			ck_assert(error.line && error.column && error.message[0]);
+			ck_assert_uint_lt(strlen(error.message), sizeof(error.message));
 		}
 		free(exact);
 		free(text);

@@ -36,13 +36,6 @@ int nic_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int nic_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 /* What posts work requests, for the context's table (verbs.c). */
 void nic_data_calls(struct ibv_context *context);
-/* Device memory (verbs_dm.c), so much in all. */
-#define NIC_DM_BYTES (1u << 20)
-void nic_dm_calls(struct verbs_context *verbs);
-/* Paging on demand (verbs_odp.c). */
-void nic_odp_caps(struct ibv_odp_caps *caps);
-uint32_t nic_odp_xrc_caps(void);
-void nic_odp_calls(struct verbs_context *verbs);
 /* Locked: put the lock around the ibv_wr_*() of a new queue pair, or NULL, and return it
  * (verbs_wr.c). */
 struct ibv_qp *nic_lock_wr(struct ibv_qp *qp);

@@ -23,7 +23,6 @@
 #include "core/provider/link/link_udp.h"
 #include "core/provider/base/fabric_dir.h"
 #include "core/provider/cm/qp1.h"
-#include "core/provider/link/xrc_relay.h"
 #include "core/rnic/transport/link.h"
 #include "core/rnic/objects/qp.h"
 
@@ -99,21 +98,6 @@ void nic_run(struct nic *nic)
 	engine_run_soon(nic->engine);
 }
 
-/* Written under the lock alone. An idle turn is counted when its answers can be seen; none, while
- * another process has to answer first. */
-static void count_turn(struct nic *nic, bool idle)
-{
-	struct nic_turns *turns = nic->link->turns;
-	uint32_t all = atomic_load_explicit(&turns->all, memory_order_relaxed);
-	uint32_t idles = atomic_load_explicit(&turns->idle, memory_order_relaxed);
-
-	if (nic->net->relay->waiting)
-		return;
-	atomic_store_explicit(&turns->all, all + 1, memory_order_relaxed);
-	if (idle && engine_next(nic->engine) > sim_now(nic->engine) + LINK_READY_NS)
-		atomic_store_explicit(&turns->idle, idles + 1, memory_order_release);
-}
-
 /* Timers come last: what has come in while the process was stopped, or had no CPU, has come in
  * time. */
 static bool progress(struct nic *nic, const struct rnic_cq *cq, uint32_t entries)
@@ -130,7 +114,6 @@ static bool progress(struct nic *nic, const struct rnic_cq *cq, uint32_t entries
 	}
 	if (!pkt || ++to_whole(nic)->full_batches % TIMERS_EVERY == 0)
 		did |= engine_run(nic->engine);
-	count_turn(nic, !did);
 	return did;
 }
 
@@ -217,7 +200,6 @@ static void *thread_main(void *arg)
 	uint32_t polls = 0;
 
 	prctl(PR_SET_TIMERSLACK, 1000); /* ns: some alarms are microseconds ahead */
-	atomic_store(&w->nic.link->turns->thread, gettid());
 	nic_lock(&w->nic);
 	for (;;) {
 		bool did, napped = false, handed_over = atomic_exchange(&w->handed_over, 0);
@@ -357,14 +339,6 @@ static void no_gid(struct link *link, uint32_t number, union ibv_gid *gid)
 	memset(gid, 0, sizeof(*gid));
 }
 
-static int join_nothing(struct link *link, unsigned host, const union ibv_gid *gid, bool joins)
-{
-	(void)link;
-	(void)host;
-	(void)gid;
-	return joins ? -ENETUNREACH : 0;
-}
-
 static void lose(struct link *link, unsigned from, struct packet *pkt)
 {
 	(void)link;
@@ -391,14 +365,8 @@ static void nothing(struct nic_link *nic)
 	(void)nic;
 }
 
-static struct nic_turns nobodys_turns;
 static struct nic_link nowhere = {
-	.turns = &nobodys_turns,
-	.link = {.resolve = no_route,
-		 .gid = no_gid,
-		 .group = no_route,
-		 .join = join_nothing,
-		 .send = lose},
+	.link = {.resolve = no_route, .gid = no_gid, .send = lose},
 	.take = take_nothing,
 	.sleep = sleep_for_ever,
 	.wake = nothing,
@@ -542,7 +510,6 @@ static int make(struct whole *w)
 	w->nic.net = rnic_net_on(w->nic.engine, &hw, &w->nic.link->link, NIC_CONTEXTS,
 				 w->nic.link->qpn_first, w->nic.link->qpn_limit);
 	link_tap_net(w->nic.link, w->nic.net);
-	xrc_relay_open(w->nic.net);
 	w->pid = getpid();
 	rc = qp1_open(&w->nic, config.net);
 	if (!rc)

@@ -5,28 +5,23 @@
  * A link of the live world: what the transport knows of it (core/rnic/transport/link.h), and what
  * the NIC does to get its packets (nic.c).
  */
-#include <stdatomic.h>
 #include "core/rnic/count.h"
 #include "core/rnic/transport/link.h"
 
 #define MAD_QPN 1 /* queue pair 1: management datagrams (qp1.h) */
 
-/* How often a NIC has looked for something to do, and how often there was nothing, and nothing due
- * soon. */
-struct nic_turns {
-	_Atomic uint32_t all, idle;
-	_Atomic int32_t thread; /* the NIC's own, by the kernel's number */
-};
+/* Processes share the CPUs with each other, and whatever else runs there: a peer that answers
+ * nothing for less than this may only be waiting for one. */
+#define LINK_SILENCE_NS 1000000000ull
 
 struct nic_link {
 	struct link link;
 	uint32_t address; /* IPv4, host byte order: the port's GID */
 	unsigned mtu;	  /* bytes of payload that fit into a packet: the port's active MTU */
 	uint64_t *count;  /* by enum rnic_count; NULL: nobody counts */
-	struct nic_turns *turns; /* where the peers look */
-	bool by_slot;	 /* its number of a peer is the peer's slot, to queue pair 1 (qp1.h) */
-	uint32_t sender; /* shm: the slot of whoever sent what take() returned last */
-	uint32_t flip;	 /* not 0: this bit of the next packet, from 1 on, is wrong on the wire */
+	bool by_slot;	  /* its number of a peer is the peer's slot, to queue pair 1 (qp1.h) */
+	uint32_t sender;  /* shm: the slot of whoever sent what take() returned last */
+	uint32_t flip;	  /* not 0: this bit of the next packet, from 1 on, is wrong on the wire */
 	uint32_t qpn_first,
 		qpn_limit; /* this process's numbers of queue pairs; the host has them once */
 	/* The next packet that has come in; NULL: none. Under the NIC's lock, as link.send. */

@@ -18,9 +18,8 @@
 #include <unistd.h>
 #include "core/provider/link/link_shm.h"
 
-#define HEARD	   64
-#define MOST_CROWD 20
-#define LOCK_S	   1 /* at the end */
+#define HEARD  64
+#define LOCK_S 1 /* at the end */
 /* What the thread hears of; a slot's number: its process has ended. */
 enum { WAKE = SHM_SLOTS, MESSAGES };
 
@@ -57,28 +56,6 @@ void cm_wait_for_acks(struct cm_id *id)
 	while (id->unacked)
 		pthread_cond_wait(&cm.acked, &cm.mutex);
 	cm.cancel_state = before;
-}
-
-/* How many processes want each of the machine's CPUs, now or in the last minute. */
-static double crowd(void)
-{
-	FILE *file = fopen("/proc/loadavg", "re");
-	double minute, cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned now;
-	int n = file ? fscanf(file, "%lf %*f %*f %u", &minute, &now) : 0;
-
-	if (file)
-		fclose(file);
-	if (n != 2 || cpus < 1)
-		return 1;
-	return (minute > now ? minute : now) / cpus;
-}
-
-uint64_t cm_fair_ms(unsigned ms)
-{
-	double times = crowd();
-
-	return times < 1 ? ms : times > MOST_CROWD ? MOST_CROWD * ms : (uint64_t)(times * ms);
 }
 
 uint64_t cm_now_ms(void)
@@ -185,8 +162,6 @@ static int mind_time(void)
 
 	for (struct cm_id *id = cm.ids; id; id = id->next) {
 		if (id->deadline_ms && id->deadline_ms <= now) {
-			/* Whoever comes late had no CPU: its peer is given the same time again. */
-			id->give_up_ms += now - id->deadline_ms;
 			id->deadline_ms = 0;
 			cm_timed_out(id);
 		}
@@ -409,7 +384,6 @@ void cm_free_id(struct cm_id *id)
 	*id->prev = id->next;
 	if (id->next)
 		id->next->prev = id->prev;
-	cm_leave_all(id);
 	free(id->qp_init);
 	free(id->connect_data);
 	free(id);
@@ -425,21 +399,6 @@ void cm_hang_up(struct cm_id *id)
 	cm_release_port(id);
 }
 
-/* Of which kind a port space's queue pairs are; 0: there is no such port space. */
-static enum ibv_qp_type type_of(enum rdma_port_space ps)
-{
-	switch (ps) {
-	case RDMA_PS_TCP:
-	case RDMA_PS_IB:
-		return IBV_QPT_RC;
-	case RDMA_PS_UDP:
-	case RDMA_PS_IPOIB:
-		return IBV_QPT_UD;
-	default:
-		return 0;
-	}
-}
-
 CM_EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **out,
 			     void *context, enum rdma_port_space ps)
 {
@@ -447,7 +406,7 @@ CM_EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_
 	struct cm_id *id;
 	int rc;
 
-	if (!out || !type_of(ps))
+	if (!out || ps != RDMA_PS_TCP) /* the others look up queue pairs of datagrams, or XRC */
 		return cm_fail(EINVAL);
 	if (!channel) {
 		own = cm_new_channel();
@@ -456,7 +415,7 @@ CM_EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_
 	}
 	cm_lock();
 	rc = cm_open_device();
-	id = rc ? NULL : cm_new_id(channel ? channel : own, context, ps, type_of(ps));
+	id = rc ? NULL : cm_new_id(channel ? channel : own, context, ps, IBV_QPT_RC);
 	if (id)
 		id->sync = !channel;
 	cm_unlock();

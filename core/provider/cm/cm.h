@@ -7,12 +7,11 @@
  *   cm.c        the library's one state and its thread; identifiers
  *   cm_event.c  event channels and events
  *   cm_addr.c   addresses, ports, routes: rdma_bind_addr(), rdma_resolve_*(), rdma_getaddrinfo()
- *   cm_conn.c   the program's side of a conversation: rdma_listen(), rdma_connect(), rdma_accept(),
- * ... cm_talk.c   the wire's side of it: what messages and time do cm_mcast.c  multicast groups
+ *   cm_conn.c   the program's side of a conversation: rdma_listen(), rdma_connect(), rdma_accept()
+ *   cm_talk.c   the wire's side of it: what messages and time do
  *   cm_qp.c     queue pairs: their creation and their transitions
  *   cm_net.c    the net: ports, who listens, who has died
- *
- * rsocket*.c, librdmacm's streams, are users of these calls (rsocket.h).
+ *   cm_none.c   what is refused: multicast, rsockets
  *
  * Messages (mad.h) go through queue pair 1 (qp1.h) and the link, as packets. It stands on that and
  * libibverbs' public functions alone, so that it may be a library of its own beside another one
@@ -78,7 +77,7 @@ struct cm_id {
 	uint64_t again_ms, give_up_ms, nobody_ms;
 	uint8_t retries;	 /* how often, of a REP and a DREQ */
 	bool patient;		 /* the peer's program is known to think */
-	uint8_t sent[MAD_BYTES]; /* the last REQ, REP, DREQ, SIDR_REQ, SIDR_REP */
+	uint8_t sent[MAD_BYTES]; /* the last REQ, REP, DREQ */
 	/* The address. */
 	bool reserved, reuse, v6_only;
 	uint8_t tos, ack_timeout; /* ack_timeout 0: as usual */
@@ -97,23 +96,18 @@ struct cm_id {
 	struct ibv_sa_path_rec path;
 	uint8_t private_data[CM_MAX_PRIVATE]; /* of the request */
 	bool active;			      /* it has asked */
-	struct cm_membership *memberships;    /* of multicast groups */
 	/* Of rdma_create_ep(). */
 	struct ibv_qp_init_attr *qp_init;
 	struct ibv_pd *ep_pd;
 	void *connect_data;
 	size_t connect_len;
 	/* What is the library's own in `user`. */
-	bool own_send_cq, own_recv_cq, own_srq_cq;
+	bool own_send_cq, own_recv_cq;
 };
 
 static inline struct cm_id *to_cm(struct rdma_cm_id *id)
 {
 	return (struct cm_id *)id;
-}
-static inline bool cm_is_ud(const struct cm_id *id)
-{
-	return id->user.qp_type == IBV_QPT_UD;
 }
 static inline bool cm_same_gid(const union ibv_gid *a, const union ibv_gid *b)
 {
@@ -124,7 +118,6 @@ static inline bool cm_same_gid(const union ibv_gid *a, const union ibv_gid *b)
 struct cm_device {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
-	struct ibv_xrcd *xrcd; /* NULL: nobody has wanted it */
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port;
 	union ibv_gid gid;
@@ -144,7 +137,7 @@ struct cm_parting {
 struct cm_answer {
 	union ibv_gid gid;
 	uint32_t peer_number; /* 0: none */
-	bool datagram, silent;
+	bool silent;
 	uint64_t until_ms;
 	uint8_t mad[MAD_BYTES];
 };
@@ -181,8 +174,6 @@ void cm_unlock(void);
 /* Locked: until the program has acknowledged what it has retrieved. */
 void cm_wait_for_acks(struct cm_id *id);
 uint64_t cm_now_ms(void);
-/* In which another process gets as much done as in `ms` on a machine that is not busy. */
-uint64_t cm_fair_ms(unsigned ms);
 /* Locked. The device, opened now if it is not; -errno. */
 int cm_open_device(void);
 /* Locked: the identifier works with the device from now on. */
@@ -213,8 +204,6 @@ struct cm_event *cm_event(struct cm_id *id, enum rdma_cm_event_type type, int st
 void cm_report(struct cm_event *event, struct cm_id *owner);
 /* Locked: take back the events that the program has not retrieved. */
 void cm_forget_events(struct cm_id *id);
-/* Locked: the same of a MULTICAST_JOIN of this group. */
-void cm_forget_join(struct cm_id *id, const union ibv_gid *gid);
 /* Of an identifier that is synchronous: wait for the event of what was begun. Not locked. */
 int cm_complete(struct cm_id *id);
 
@@ -258,7 +247,7 @@ void cm_say(struct cm_id *id, enum cm_type type);
 int cm_ask(struct cm_id *id);
 /* A REP, or a DREQ: until it is answered. */
 void cm_insist(struct cm_id *id, const struct cm_message *message);
-/* The last word to a request, or a REP: a REJ, or a SIDR_REP. */
+/* The last word to a request, or a REP: a REJ. */
 void cm_answer(struct cm_id *id, const struct cm_message *message);
 void cm_established(struct cm_id *id);
 /* What the other side is told of an identifier that goes. */
@@ -279,13 +268,6 @@ void cm_limit(struct cm_params *params);
 struct ibv_ah_attr cm_path(const struct cm_id *id);
 /* enum ibv_qp_attr_mask's timeout of an acknowledgement. */
 uint8_t cm_ack_timeout(const struct cm_id *id);
-
-/* --- cm_mcast.c --- */
-
-/* Locked: the program retrieves a MULTICAST_JOIN. */
-void cm_joined(struct cm_event *event);
-/* Locked: of all groups. */
-void cm_leave_all(struct cm_id *id);
 
 /* --- cm_net.c --- */
 

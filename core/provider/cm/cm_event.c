@@ -144,21 +144,6 @@ void cm_forget_events(struct cm_id *id)
 		forget(event);
 }
 
-void cm_forget_join(struct cm_id *id, const union ibv_gid *gid)
-{
-	struct cm_channel *channel = to_channel(id->user.channel);
-
-	for (struct cm_event **at = &channel->first; *at; at = &(*at)->next) {
-		const struct rdma_cm_event *event = &(*at)->user;
-
-		if (event->id == &id->user && event->event == RDMA_CM_EVENT_MULTICAST_JOIN &&
-		    cm_same_gid(&event->param.ud.ah_attr.grh.dgid, gid)) {
-			free(take_out(channel, at));
-			return;
-		}
-	}
-}
-
 /* A thread that waits there waits on, for ever, as it would in the kernel: programs end that way.
  * The same for one that has come from there and is about to wait again; so what another thread has
  * read is not given back. */

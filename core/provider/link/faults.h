@@ -44,25 +44,11 @@ enum fault_action {
 
 enum fault_direction { FAULT_OUT, FAULT_IN };
 
-enum fault_what {
-	WHAT_ANY,
-	WHAT_SEND,
-	WHAT_WRITE,
-	WHAT_READ,
-	WHAT_RESPONSE,
-	WHAT_ATOMIC,
-	WHAT_FLUSH,
-	WHAT_ATOMIC_WRITE,
-	WHAT_ACK,
-	WHAT_NAK,
-	WHATS
-};
-
 struct fault_rule {
 	enum fault_action action;
 	unsigned directions; /* bits */
 	uint32_t odds;	     /* of 2^32 - 1, which is always */
-	enum fault_what what;
+	enum op_class what;
 	uint32_t message, packet; /* numbers from 1; 0: any */
 	bool has_qp, has_peer;
 	uint32_t qp, peer;
@@ -78,7 +64,7 @@ struct fault_flow {
 	uint8_t direction, answers;
 	uint32_t src, dest, peer;
 	uint32_t last; /* the highest sequence number seen */
-	uint32_t count[WHATS];
+	uint32_t count[CLASS_COUNT];
 	struct {
 		uint32_t psn, number, number_in_flow;
 	} recent[FLOW_RECENT];
@@ -89,7 +75,7 @@ struct faults {
 	unsigned rules, flow_cursor;
 	bool numbers; /* a rule asks for them */
 	uint64_t since;
-	uint32_t count[2][WHATS];
+	uint32_t count[2][CLASS_COUNT];
 	struct fault_rule rule[FAULT_RULES];
 	struct fault_flow flow[FAULT_FLOWS];
 };

@@ -13,26 +13,16 @@
 /* --- whose packet, and which --- */
 
 struct place {
-	enum fault_what what;
+	enum op_class what;
 	uint32_t message, message_in_flow, packet; /* numbers from 1; 0: not known */
 	bool again;
 };
 
-static enum fault_what what_is(const struct packet *pkt)
+static enum op_class what_is(const struct packet *pkt)
 {
-	uint8_t is = pkt->opcode < OP_CODES ? opcode_is[pkt->opcode] : 0;
+	enum op_class class = pkt->opcode < OP_CODES ? packet_rows[pkt->opcode].class : CLASS_ANY;
 
-	if (pkt->opcode == OP_ACKNOWLEDGE)
-		return pkt->syndrome & AETH_KIND ? WHAT_NAK : WHAT_ACK;
-	if (is & IS_ATOMIC)
-		return is & IS_RESPONSE ? WHAT_RESPONSE : WHAT_ATOMIC;
-	if (is & IS_READ)
-		return is & IS_RESPONSE ? WHAT_RESPONSE : WHAT_READ;
-	if (pkt->opcode == OP_FLUSH)
-		return WHAT_FLUSH;
-	if (pkt->opcode == OP_ATOMIC_WRITE)
-		return WHAT_ATOMIC_WRITE;
-	return is & IS_SEND ? WHAT_SEND : is & IS_WRITE ? WHAT_WRITE : WHAT_ANY;
+	return class == CLASS_ACK && pkt->syndrome & AETH_KIND ? CLASS_NAK : class;
 }
 
 static struct fault_flow *flow_of(struct faults *faults, enum fault_direction direction,
@@ -86,7 +76,7 @@ static struct place place_of(struct faults *faults, enum fault_direction directi
 	if (!faults->numbers)
 		return place;
 	flow = flow_of(faults, direction, pkt, peer, answers);
-	if (place.what == WHAT_ACK || place.what == WHAT_NAK) {
+	if (place.what == CLASS_ACK || place.what == CLASS_NAK) {
 		place.packet = 1;
 		place.message = ++faults->count[direction][place.what];
 		place.message_in_flow = ++flow->count[place.what];
@@ -120,7 +110,7 @@ static bool concerns(const struct fault_rule *rule, const struct packet *pkt, ui
 {
 	if (rule->what && rule->what != place->what)
 		return false;
-	if (rule->action == FAULT_TEAR && place->what != WHAT_WRITE && place->what != WHAT_SEND)
+	if (rule->action == FAULT_TEAR && place->what != CLASS_WRITE && place->what != CLASS_SEND)
 		return false;
 	if (rule->has_qp && rule->qp != pkt->src_qpn && rule->qp != pkt->dest_qpn)
 		return false;

@@ -20,15 +20,13 @@
 
 /* A power of two. Larger than most cores' own caches: what the other core has written is fetched
  * faster when it has left them. */
-#define RING_BYTES  (1u << 19)
-#define RING_FULL   (RING_BYTES / 4 * 3)
-#define MAGIC	    0x324d4454u
-#define PAGE	    4096
-#define NS_PER_S    1000000000ull
-#define QPN_SPREAD  32768 /* of the numbers of a process */
-#define IN_A_ROW    16	  /* packets of one sender */
-#define GROUPS_MAX  65536 /* that a process has ever named */
-#define GROUP_FIRST SHM_SLOTS
+#define RING_BYTES (1u << 19)
+#define RING_FULL  (RING_BYTES / 4 * 3)
+#define MAGIC	   0x324d4454u
+#define PAGE	   4096
+#define NS_PER_S   1000000000ull
+#define QPN_SPREAD 32768 /* of the numbers of a process */
+#define IN_A_ROW   16	 /* packets of one sender */
 
 /*
  * A packet in a ring: this line, then its payload, rounded up to lines. len WRAP: the next one is
@@ -44,9 +42,9 @@ struct record {
 	uint32_t dest_qpn, psn;
 	uint32_t msn; /* of an XRC request: srqn */
 	uint8_t placement, selectivity, service, flags;
-	uint32_t rkey, dma_len; /* of a multicast datagram, with `compare`: the group's GID */
-	uint64_t where;		/* va; of a datagram src_qpn, qkey */
-	uint64_t value;		/* swap_add, original; of what is no atomic: imm, invalidate */
+	uint32_t rkey, dma_len;
+	uint64_t where; /* va; of a datagram src_qpn, qkey */
+	uint64_t value; /* swap_add, original; of what is no atomic: imm, invalidate */
 	uint64_t compare;
 };
 _Static_assert(sizeof(struct record) == LINE, "a record's head is a line");
@@ -68,13 +66,14 @@ struct ring {
 };
 
 struct inbox {
-	struct inbox_head head;	 /* .sleeping: 0, ASLEEP or WOKEN */
-	_Atomic uint64_t groups; /* multicast: a bit for each that the owner has joined */
+	uint32_t magic;
+	_Atomic uint32_t dead;				     /* the slot has another file now */
+	_Atomic uint32_t sleeping;			     /* futex: 0, ASLEEP or WOKEN */
 	_Alignas(64) _Atomic uint64_t senders[SENDER_WORDS]; /* who has ever sent */
 	struct ring ring[SHM_SLOTS];
 };
 
-_Static_assert(offsetof(struct inbox_head, dead) == NET_DIR_DEAD_AT, "net_dir.h says where");
+_Static_assert(offsetof(struct inbox, dead) == NET_DIR_DEAD_AT, "net_dir.h says where");
 
 /* The way to another process, as this one knows it. */
 struct way {
@@ -97,12 +96,7 @@ struct link_shm {
 	struct inbox *own;
 	_Atomic bool woken; /* wake() was called since the thread last woke */
 	struct way way[SHM_SLOTS];
-	/* Multicast groups that the program has named, and how often each bit of own->groups was
-	 * joined. */
-	union ibv_gid *group;
-	unsigned groups, joined[64];
 	struct arrivals arrivals[SHM_SLOTS];
-	struct peers peers;
 	/* The last packet taken, while its payload is still in its ring; up to where that ring is
 	 * free
 	 * then. */
@@ -146,7 +140,7 @@ static int take_slot(struct link_shm *shm, unsigned slot)
 		struct inbox *old = is.st_size == sizeof(struct inbox) ? map(fd) : NULL;
 
 		if (old) {
-			old->head.dead = 1;
+			old->dead = 1;
 			munmap(old, sizeof(*old));
 		}
 		unlink(name);
@@ -161,7 +155,7 @@ out:
 		close(fd);
 		return rc;
 	}
-	shm->own->head.magic = MAGIC;
+	shm->own->magic = MAGIC;
 	shm->fd = fd;
 	shm->slot = slot;
 	return 0;
@@ -211,7 +205,7 @@ static struct way *way_to_slot(struct link_shm *shm, unsigned slot)
 
 	if (slot >= SHM_SLOTS)
 		return NULL;
-	if (way->inbox && !way->inbox->head.dead)
+	if (way->inbox && !way->inbox->dead)
 		return way;
 	if (way->inbox && way->inbox != shm->own)
 		munmap(way->inbox, sizeof(*way->inbox));
@@ -241,13 +235,13 @@ static struct way *way_to(struct link_shm *shm, uint32_t qpn)
 /* Who is killed between saying so and doing it leaves a sleeper that the next one wakes. */
 static void wake_up(struct inbox *inbox)
 {
-	uint32_t sleeping = atomic_load_explicit(&inbox->head.sleeping, memory_order_relaxed);
+	uint32_t sleeping = atomic_load_explicit(&inbox->sleeping, memory_order_relaxed);
 
 	if (!sleeping)
 		return;
 	if (sleeping == ASLEEP)
-		atomic_compare_exchange_strong(&inbox->head.sleeping, &sleeping, WOKEN);
-	syscall(SYS_futex, &inbox->head.sleeping, FUTEX_WAKE, 1, NULL, NULL, 0);
+		atomic_compare_exchange_strong(&inbox->sleeping, &sleeping, WOKEN);
+	syscall(SYS_futex, &inbox->sleeping, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 static uint32_t record_bytes(uint32_t len)
@@ -291,70 +285,17 @@ static uint8_t *reserve(struct link *link, uint32_t dest_qpn, uint32_t len)
 	return r ? (uint8_t *)(r + 1) : NULL;
 }
 
-/* Of 64, one for a group. Whoever gets what it has not joined drops it. */
-static uint64_t group_bit(const union ibv_gid *gid)
-{
-	uint64_t words[2];
-
-	memcpy(words, gid, sizeof(words));
-	return 1ull << ((words[0] ^ words[1]) * 0x9e3779b97f4a7c15u >> 58);
-}
-
-/* The same for a multicast group: that of the slowest, as far as it has ever been sent to. */
-static bool group_has_room(struct link_shm *shm, uint32_t number, uint64_t *taken)
-{
-	uint64_t bit = group_bit(&shm->group[number - GROUP_FIRST]);
-	bool has = true;
-
-	*taken = 0;
-	for (unsigned slot = 1; slot < SHM_SLOTS; slot++) {
-		struct way *way = &shm->way[slot];
-
-		if (!way->inbox || way->inbox->head.dead || !(way->inbox->groups & bit) ||
-		    way->tail - way->head <= RING_FULL || used(shm, way) <= RING_FULL)
-			continue;
-		*taken += way->head;
-		has = false;
-	}
-	return has;
-}
-
 /* With a quarter of the ring left to acknowledgements, and to those who send again what is lost. */
 static bool has_room(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t *taken)
-{
-	struct link_shm *shm = (struct link_shm *)link;
-	struct way *way = peer >= GROUP_FIRST ? NULL : way_to(shm, dest_qpn);
-
-	if (peer >= GROUP_FIRST)
-		return group_has_room(shm, peer, taken);
-	if (!way || way->tail - way->head <= RING_FULL || used(shm, way) <= RING_FULL)
-		return true;
-	*taken = way->head;
-	return false;
-}
-
-/* Nothing is lost in a ring. The own process is as the others are: it answers when its packets'
- * turn
- * comes. */
-static bool starves(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t now,
-		    struct link_watch *watch)
 {
 	struct link_shm *shm = (struct link_shm *)link;
 	struct way *way = way_to(shm, dest_qpn);
 
 	(void)peer; /* all are of this host */
-	if (!way)
-		return false;
-	if (watch->program)
-		return peer_program_starves(&shm->peers, dest_qpn >> SHM_QPN_SHIFT, now, watch);
-	used(shm, way);
-	if (!watch->asked)
-		watch->sent = way->tail;
-	if (!peer_starves(&shm->peers, dest_qpn >> SHM_QPN_SHIFT, way->head >= watch->sent, now,
-			  watch))
-		return false;
-	wake_up(way->inbox);
-	return true;
+	if (!way || way->tail - way->head <= RING_FULL || used(shm, way) <= RING_FULL)
+		return true;
+	*taken = way->head;
+	return false;
 }
 
 static bool is_atomic(const struct packet *pkt)
@@ -406,10 +347,6 @@ static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
 	r->service = pkt->service;
 	r->rkey = pkt->rkey;
 	r->dma_len = pkt->dma_len;
-	if (packet_is_multicast(pkt)) {
-		r->rkey = (uint32_t)pkt->swap_add;
-		r->dma_len = (uint32_t)(pkt->swap_add >> 32);
-	}
 	r->where = pkt->service == SERVICE_UD ? (uint64_t)pkt->qkey << 32 | pkt->src_qpn : pkt->va;
 	r->value = (uint64_t)pkt->invalidate << 32 | pkt->imm;
 	if (is_atomic(pkt))
@@ -424,112 +361,16 @@ static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
 	wake_up(to);
 }
 
-/* --- multicast --- */
-
-static bool has_joined(struct link_shm *shm, unsigned slot, uint64_t bit)
-{
-	struct inbox *inbox = slot == shm->slot ? shm->own : shm->way[slot].inbox;
-	uint64_t groups = 0;
-	char name[256];
-	int fd;
-
-	if (inbox && !inbox->head.dead)
-		return inbox->groups & bit;
-	name_slot(shm, slot, name, sizeof(name));
-	fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return false;
-	if (pread(fd, &groups, sizeof(groups), offsetof(struct inbox, groups)) != sizeof(groups))
-		groups = 0;
-	close(fd);
-	return groups & bit;
-}
-
-/* To all processes of the net that have joined, this one among them. */
-static void put_to_group(struct link_shm *shm, const struct packet *pkt)
-{
-	uint64_t bit = group_bit(&pkt->group), slots[SENDER_WORDS];
-	struct way *way;
-
-	net_dir_slots(shm->directory, slots, SENDER_WORDS);
-	for (unsigned slot = 1; slot < SHM_SLOTS; slot++)
-		if (slots[slot / 64] >> slot % 64 & 1 && has_joined(shm, slot, bit) &&
-		    (way = way_to_slot(shm, slot)))
-			put(shm, way, pkt);
-}
-
-/* The groups' numbers follow those of the slots. */
-static int group_number(struct link *link, const union ibv_gid *gid)
-{
-	struct link_shm *shm = (struct link_shm *)link;
-	union ibv_gid *grown;
-	unsigned i = 0;
-
-	while (i < shm->groups && memcmp(&shm->group[i], gid, sizeof(*gid)))
-		i++;
-	if (i < shm->groups)
-		return (int)(GROUP_FIRST + i);
-	grown = i < GROUPS_MAX ? realloc(shm->group, (i + 1) * sizeof(*grown)) : NULL;
-	if (!grown)
-		return -ENOMEM;
-	shm->group = grown;
-	shm->group[shm->groups++] = *gid;
-	return (int)(GROUP_FIRST + i);
-}
-
-static int join(struct link *link, unsigned host, const union ibv_gid *gid, bool joins)
-{
-	struct link_shm *shm = (struct link_shm *)link;
-	uint64_t bit = group_bit(gid);
-	unsigned *joined = &shm->joined[__builtin_ctzll(bit)];
-
-	(void)host;
-	if (joins && !(*joined)++)
-		atomic_fetch_or(&shm->own->groups, bit);
-	if (!joins && !--*joined)
-		atomic_fetch_and(&shm->own->groups, ~bit);
-	return 0;
-}
-
 static void hand_over(struct link *link, unsigned from, struct packet *pkt)
 {
 	struct link_shm *shm = (struct link_shm *)link;
-	bool to_group = pkt->peer >= GROUP_FIRST;
 	struct way *way = pkt->dest_qpn == MAD_QPN ? way_to_slot(shm, pkt->peer)
-			  : to_group		   ? NULL
 						   : way_to(shm, pkt->dest_qpn);
 
 	(void)from;
 	if (way)
 		put(shm, way, pkt);
-	else if (to_group && packet_is_multicast(pkt))
-		put_to_group(shm, pkt);
 	packet_put(pkt->net, pkt);
-}
-
-static int pass(struct link *link, struct packet *pkt)
-{
-	struct link_shm *shm = (struct link_shm *)link;
-	struct way *way = way_to(shm, pkt->dest_qpn);
-	uint32_t skip;
-
-	if (!way || way->inbox == shm->own)
-		return -ESRCH;
-	/* As has_room(): a quarter of the ring is left to what is short. */
-	if ((pkt->len > PACKET_SMALL && used(shm, way) > RING_FULL) ||
-	    !room_for(shm, way, pkt->len, &skip))
-		return -EAGAIN;
-	put(shm, way, pkt);
-	packet_put(pkt->net, pkt);
-	return 0;
-}
-
-static uint32_t owner(struct link *link, uint32_t number)
-{
-	struct link_shm *shm = (struct link_shm *)link;
-	unsigned slot = number >> SHM_QPN_SHIFT;
-
-	return slot == shm->slot ? 0 : (uint32_t)net_dir_slot_owner(shm->directory, slot);
 }
 
 /* All processes of the host have one address: any other is nobody's. */
@@ -543,12 +384,8 @@ static int resolve(struct link *link, const union ibv_gid *gid)
 
 static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
 {
-	struct link_shm *shm = (struct link_shm *)link;
-
-	if (number - GROUP_FIRST < shm->groups)
-		*gid = shm->group[number - GROUP_FIRST];
-	else
-		rnic_gid(shm->nic.address, gid);
+	(void)number;
+	rnic_gid(((struct link_shm *)link)->nic.address, gid);
 }
 
 static uint64_t look(_Atomic uint64_t *at)
@@ -657,8 +494,6 @@ static struct packet *unpack(struct link_shm *shm, unsigned from, const struct r
 		pkt->invalidate = (uint32_t)(r->value >> 32);
 	}
 	pkt->compare = r->compare;
-	if (packet_is_multicast(pkt))
-		pkt->swap_add = (uint64_t)r->dma_len << 32 | r->rkey;
 	return pkt;
 }
 
@@ -758,11 +593,11 @@ static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
 	struct timespec most = {.tv_sec = (time_t)(ns / NS_PER_S),
 				.tv_nsec = (long)(ns % NS_PER_S)};
 
-	atomic_store(&shm->own->head.sleeping, ASLEEP);
+	atomic_store(&shm->own->sleeping, ASLEEP);
 	if (!atomic_load(&shm->woken) && next_sender(shm, 0) == SHM_SLOTS)
-		syscall(SYS_futex, &shm->own->head.sleeping, FUTEX_WAIT, ASLEEP,
+		syscall(SYS_futex, &shm->own->sleeping, FUTEX_WAIT, ASLEEP,
 			ns == UINT64_MAX ? NULL : &most, NULL, 0);
-	atomic_store(&shm->own->head.sleeping, 0);
+	atomic_store(&shm->own->sleeping, 0);
 	atomic_store(&shm->woken, false);
 }
 
@@ -782,7 +617,7 @@ static void leave(struct nic_link *nic)
 	char name[256];
 
 	name_slot(shm, shm->slot, name, sizeof(name));
-	shm->own->head.dead = 1;
+	shm->own->dead = 1;
 	unlink(name);
 	close(shm->fd);
 	net_dir_sweep(shm->directory, false);
@@ -800,11 +635,6 @@ static int take_any_slot(struct link_shm *shm)
 	return rc;
 }
 
-struct peers *link_shm_peers(struct nic_link *nic)
-{
-	return &((struct link_shm *)nic)->peers;
-}
-
 int link_shm_open(struct nic_link **out, const char *directory)
 {
 	struct link_shm *shm = calloc(1, sizeof(*shm));
@@ -816,13 +646,9 @@ int link_shm_open(struct nic_link **out, const char *directory)
 		.link = {.send = hand_over,
 			 .resolve = resolve,
 			 .gid = gid_of,
-			 .group = group_number,
-			 .join = join,
 			 .reserve = reserve,
 			 .ready = has_room,
-			 .starves = starves,
-			 .pass = pass,
-			 .owner = owner,
+			 .silence_ns = LINK_SILENCE_NS,
 			 .run_bytes = MAX_BYTES},
 		.address = INADDR_LOOPBACK,
 		.mtu = MTU,
@@ -847,17 +673,13 @@ int link_shm_open(struct nic_link **out, const char *directory)
 		free(shm);
 		return rc == -EAGAIN ? -EUSERS : rc;
 	}
-	shm->nic.turns = &shm->own->head.turns;
-	shm->peers.directory = shm->directory;
-	shm->peers.own = shm->slot;
-	shm->peers.peer[shm->slot].head = &shm->own->head;
 	/* Not the numbers that the slot's last process had: its peers may not know yet that it is
 	 * gone. */
 	shm->nic.qpn_first = (shm->slot << SHM_QPN_SHIFT) + QPN_FIRST +
 			     random_secret() % QPN_SPREAD;
 	shm->nic.qpn_limit = (shm->slot + 1) << SHM_QPN_SHIFT;
-	if (shm->nic.qpn_limit > MULTICAST_QPN)
-		shm->nic.qpn_limit = MULTICAST_QPN;
+	if (shm->nic.qpn_limit > QPN_LIMIT)
+		shm->nic.qpn_limit = QPN_LIMIT;
 	*out = &shm->nic;
 	return 0;
 }

@@ -14,14 +14,12 @@
  * process's, and whoever needs a slot takes it. What a sender writes is copied before it is looked
  * at: a sender may be malicious, or die at any moment.
  */
-#include "core/provider/link/peer.h"
+#include "core/provider/base/nic_link.h"
 
-#define SHM_SLOTS     PEER_SLOTS /* 0 is nobody */
-#define SHM_QPN_SHIFT 16	 /* a queue pair's number: slot, then number in the process */
+#define SHM_SLOTS     256 /* 0 is nobody */
+#define SHM_QPN_SHIFT 16  /* a queue pair's number: slot, then number in the process */
 
 /* Take a slot of the net in this directory (net_dir_make()). 0 or -errno. */
 int link_shm_open(struct nic_link **out, const char *directory);
-/* The other processes of the net. */
-struct peers *link_shm_peers(struct nic_link *nic);
 
 #endif

@@ -88,16 +88,11 @@ static uint32_t peer_of(const struct link_tap *tap, enum fault_direction directi
 static struct wire_ends ends_of(const struct link_tap *tap, enum fault_direction direction,
 				const struct packet *pkt)
 {
-	uint32_t own = tap->nic.address, peer = peer_of(tap, direction, pkt), group;
+	uint32_t own = tap->nic.address, peer = peer_of(tap, direction, pkt);
 
 	if (tap->shm) {
 		own = (127u << 24) | (tap->nic.qpn_first >> SHM_QPN_SHIFT);
 		peer |= 127u << 24;
-	}
-	if (packet_is_multicast(pkt)) {
-		group = address_in(&pkt->group);
-		peer = direction == FAULT_OUT ? group : peer;
-		own = direction == FAULT_OUT ? own : group;
 	}
 	return (struct wire_ends){.src = direction == FAULT_OUT ? own : peer,
 				  .dst = direction == FAULT_OUT ? peer : own,
@@ -148,8 +143,6 @@ static struct packet *receive_corrupted(struct link_tap *tap, enum fault_directi
 		got->peer = pkt->peer;
 		got->from = pkt->from;
 		got->src_qpn = pkt->src_qpn;
-		if (packet_is_multicast(got))
-			got->group = pkt->group;
 	}
 	packet_put(tap->net, pkt);
 	return got;
@@ -377,7 +370,7 @@ static struct packet *take_one(struct link_tap *tap, struct rnic_net *net)
 	if (tap->run)
 		return take_of_run(tap, net);
 	pkt = tap->inner->take(tap->inner, net);
-	if (!pkt || pkt->service == SERVICE_HOST)
+	if (!pkt)
 		return pkt;
 	count_passed(tap, COUNT_packets_received, COUNT_bytes_received, pkt);
 	if (!pkt->more || !looks(tap))
@@ -394,8 +387,6 @@ static struct packet *take(struct nic_link *nic, struct rnic_net *net)
 
 	refresh(tap);
 	while ((pkt = take_one(tap, net))) {
-		if (pkt->service == SERVICE_HOST) /* no wire has it */
-			return pkt;
 		if (tap->pcap >= 0)
 			record(tap, FAULT_IN, pkt);
 		if (tap->faults.rules) {
@@ -426,48 +417,12 @@ static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
 	inner->gid(inner, number, gid);
 }
 
-static int group_number(struct link *link, const union ibv_gid *gid)
-{
-	struct link *inner = &to_tap(link)->inner->link;
-
-	return inner->group(inner, gid);
-}
-
-static int join(struct link *link, unsigned host, const union ibv_gid *gid, bool joins)
-{
-	struct link *inner = &to_tap(link)->inner->link;
-
-	return inner->join(inner, host, gid, joins);
-}
-
 static bool ready(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t *taken)
 {
 	struct link *inner = &to_tap(link)->inner->link;
 
 	refresh(to_tap(link));
 	return !inner->ready || inner->ready(inner, peer, dest_qpn, taken);
-}
-
-static bool starves(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t now,
-		    struct link_watch *watch)
-{
-	struct link *inner = &to_tap(link)->inner->link;
-
-	return inner->starves && inner->starves(inner, peer, dest_qpn, now, watch);
-}
-
-static int pass_on(struct link *link, struct packet *pkt)
-{
-	struct link *inner = &to_tap(link)->inner->link;
-
-	return inner->pass(inner, pkt);
-}
-
-static uint32_t owner(struct link *link, uint32_t number)
-{
-	struct link *inner = &to_tap(link)->inner->link;
-
-	return inner->owner(inner, number);
 }
 
 /* What may have to wait is not to lie where others are written. */
@@ -554,17 +509,12 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim
 		.link = {.send = send,
 			 .resolve = resolve,
 			 .gid = gid_of,
-			 .group = group_number,
-			 .join = join,
 			 .ready = ready,
 			 .reserve = reserve,
-			 .starves = starves,
-			 .pass = pass_on,
-			 .owner = owner,
+			 .silence_ns = inner->link.silence_ns,
 			 .burst = inner->link.burst},
 		.address = inner->address,
 		.mtu = inner->mtu,
-		.turns = inner->turns,
 		.by_slot = inner->by_slot,
 		.qpn_first = inner->qpn_first,
 		.qpn_limit = inner->qpn_limit,

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See link_udp.h. The slot, and with it the numbers of queue pairs, come from link_shm, whose inbox
- * is what the other processes of a shared address pass packets on through. Whoever does so rings
- * the receiver's bell afterwards, a datagram socket that it may be asleep on; so does who waits for
- * an answer (peer.h).
+ * See link_udp.h. The slot, and with it the numbers of queue pairs, come from link_shm, through
+ * whose inbox the other processes of a shared address pass packets on. The sender then rings the
+ * receiver's bell, a datagram socket that the receiver may be asleep on.
  *
  * The socket is not connected and may not fragment (IP_PMTUDISC_DO), which makes Linux send the
  * IPv4 identification 0: the ICRC covers it. What comes in has other numbers if others than Linux's
  * UDP sent it, rdma_rxe for one; see wire.c. What does not fit into the socket's buffer is lost, as
  * on a wire.
- *
- * A multicast group is an IPv4 multicast address, and has a socket of its own, bound to it, in each
- * process that has joined. Linux gives a copy to each; time to live 1: it does not leave the subnet
- * of the link's address.
  *
  * The transport numbers the ends of a link. Here these are places in a hash table of IPv4
  * addresses: a program that makes an address known to the transport enters it; so does a datagram
@@ -32,7 +27,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -53,30 +47,20 @@
 #define TTL	     64
 #define SKB_BYTES    320 /* of Linux's own, behind a packet and about it */
 #define BURST_LEAST  8
-#define GROUPS_MAX   64 /* multicast groups that are joined */
 
 /* Own addresses: 127.77.0.0/16; if another net has this one, the next 16 bits, and so on. */
 #define OWN_FIRST 77
 #define OWN_LIMIT 127
 
-struct udp_group {
-	uint32_t address;
-	int fd;
-	unsigned joined;
-};
-
 struct link_udp {
 	struct nic_link nic;
 	struct nic_link *shm;
-	bool shared;   /* the address, with other processes */
-	int fd, event; /* event: wake() */
-	int bell; /* somebody has put something into the inbox, or waits for a turn of this NIC */
+	bool shared;	/* the address, with other processes */
+	int fd, event;	/* event: wake() */
+	int bell;	/* rung after something was put into the inbox */
 	struct stat at; /* of the net's directory: names the bells */
 	char *directory;
 	uint32_t peer[PEERS], peers;
-	struct udp_group group[GROUPS_MAX]; /* multicast: those that are joined */
-	unsigned groups, next_group;
-	int group_poll;	    /* their sockets */
 	unsigned got, next; /* received by the last call; taken of these */
 	/* What is received and not taken yet no longer wakes who sleeps on the socket. */
 	_Atomic unsigned left;
@@ -85,7 +69,7 @@ struct link_udp {
 	struct iovec iov[BATCH];
 	struct sockaddr_in from[BATCH];
 	_Alignas(struct cmsghdr) uint8_t control[BATCH][CMSG_SPACE(1)];
-	uint8_t buf[BATCH][WIRE_PACKET + 4], group_buf[WIRE_PACKET + 4];
+	uint8_t buf[BATCH][WIRE_PACKET + 4];
 };
 
 static bool is_loopback(uint32_t address)
@@ -133,30 +117,6 @@ static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
 	rnic_gid(((struct link_udp *)link)->peer[number % PEERS], gid);
 }
 
-/* --- multicast --- */
-
-/* The IPv4 address of a group; 0: it has none. */
-static uint32_t group_address(const union ibv_gid *gid)
-{
-	union ibv_gid same;
-	uint32_t address;
-
-	memcpy(&address, gid->raw + 12, sizeof(address));
-	address = ntohl(address);
-	rnic_gid(address, &same);
-	return memcmp(&same, gid, sizeof(same)) ? 0 : address;
-}
-
-static int group_number(struct link *link, const union ibv_gid *gid)
-{
-	uint32_t address = group_address(gid), number;
-
-	if (!address)
-		return -ENETUNREACH;
-	number = number_of((struct link_udp *)link, address, PEERS - 1);
-	return number == NOBODY ? -ENOMEM : (int)number;
-}
-
 /* As much as is allowed: the first asks for more than that. */
 static void enlarge(int fd, int option, int forced)
 {
@@ -164,64 +124,6 @@ static void enlarge(int fd, int option, int forced)
 
 	if (setsockopt(fd, SOL_SOCKET, forced, &bytes, sizeof(bytes)))
 		setsockopt(fd, SOL_SOCKET, option, &bytes, sizeof(bytes));
-}
-
-/* A socket that gets what is sent to the group by the link's interface, and nothing else. */
-static int open_group(struct link_udp *udp, uint32_t address)
-{
-	struct sockaddr_in name = {.sin_family = AF_INET,
-				   .sin_port = htons(ROCE_PORT),
-				   .sin_addr.s_addr = htonl(address)};
-	struct ip_mreq request = {.imr_multiaddr.s_addr = htonl(address),
-				  .imr_interface.s_addr = htonl(udp->nic.address)};
-	struct epoll_event event = {.events = EPOLLIN};
-	int yes = 1, no = 0, fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
-	    rc = 0;
-
-	if (fd < 0)
-		return -errno;
-	enlarge(fd, SO_RCVBUF, SO_RCVBUFFORCE);
-	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) ||
-	    setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &no, sizeof(no)) ||
-	    bind(fd, (struct sockaddr *)&name, sizeof(name)) ||
-	    setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &request, sizeof(request)) ||
-	    epoll_ctl(udp->group_poll, EPOLL_CTL_ADD, fd, &event))
-		rc = -errno;
-	if (!rc)
-		return fd;
-	close(fd);
-	return rc;
-}
-
-static int join(struct link *link, unsigned host, const union ibv_gid *gid, bool joins)
-{
-	struct link_udp *udp = (struct link_udp *)link;
-	uint32_t address = group_address(gid);
-	unsigned i = 0;
-
-	(void)host;
-	if (!address)
-		return -ENETUNREACH;
-	while (i < udp->groups && udp->group[i].address != address)
-		i++;
-	if (!joins) {
-		if (!--udp->group[i].joined) {
-			close(udp->group[i].fd);
-			udp->group[i] = udp->group[--udp->groups];
-		}
-		return 0;
-	}
-	if (i == udp->groups) {
-		if (i == GROUPS_MAX)
-			return -ENOMEM;
-		udp->group[i] = (struct udp_group){.address = address,
-						   .fd = open_group(udp, address)};
-		if (udp->group[i].fd < 0)
-			return udp->group[i].fd;
-		udp->groups++;
-	}
-	udp->group[i].joined++;
-	return 0;
 }
 
 /* --- out --- */
@@ -300,60 +202,6 @@ static void pass_on(struct link_udp *udp, struct packet *pkt, uint32_t src, unsi
 	ring(udp, slot);
 }
 
-/* What never leaves the host goes by shared memory, whatever the addresses. */
-static int pass(struct link *link, struct packet *pkt)
-{
-	struct link_udp *udp = (struct link_udp *)link;
-	unsigned slot = pkt->dest_qpn >> SHM_QPN_SHIFT;
-	int rc = udp->shm->link.pass(&udp->shm->link, pkt);
-
-	if (!rc)
-		ring(udp, slot);
-	return rc;
-}
-
-static uint32_t owner(struct link *link, uint32_t number)
-{
-	struct link *shm = &((struct link_udp *)link)->shm->link;
-
-	return shm->owner(shm, number);
-}
-
-/* --- those that do not answer --- */
-
-/* Of a peer elsewhere nothing is known. But a process that comes late to its own timer has had no
- * CPU, and the peer, whose answer may have found no room, gets as much time again. */
-static bool was_late(uint64_t now, struct link_watch *watch)
-{
-	uint64_t until = watch->asked ? watch->sent : watch->due;
-
-	if (watch->asked && now < until)
-		return true;
-	watch->asked = true;
-	watch->sent = now - until > watch->period / 2 ? now + watch->period : now;
-	return watch->sent > now;
-}
-
-/* A process of this net may be looked at. What is in its socket it takes before it is idle. */
-static bool starves(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t now,
-		    struct link_watch *watch)
-{
-	struct link_udp *udp = (struct link_udp *)link;
-	unsigned slot = dest_qpn >> SHM_QPN_SHIFT;
-	struct peers *peers = link_shm_peers(udp->shm);
-	struct inbox_head *head = slot && slot < SHM_SLOTS ? peer_head(peers, slot) : NULL;
-
-	if (!head ||
-	    (peer != LINK_THIS_HOST && atomic_load(&head->address) != udp->peer[peer % PEERS]))
-		return peer != LINK_THIS_HOST && !watch->program && was_late(now, watch);
-	if (watch->program)
-		return peer_program_starves(peers, slot, now, watch);
-	if (!peer_starves(peers, slot, true, now, watch))
-		return false;
-	ring(udp, slot);
-	return true;
-}
-
 /* --- in --- */
 
 static bool receive(struct link_udp *udp)
@@ -412,34 +260,6 @@ static struct packet *decode(struct link_udp *udp, struct rnic_net *net,
 	return NULL;
 }
 
-/* Multicast: the next that has come in for a group. */
-static struct packet *take_of_groups(struct link_udp *udp, struct rnic_net *net)
-{
-	struct packet *pkt = NULL;
-
-	for (unsigned tries = 0; tries < udp->groups && !pkt; tries++) {
-		const struct udp_group *group = &udp->group[udp->next_group++ % udp->groups];
-		struct sockaddr_in from = {0};
-		socklen_t size = sizeof(from);
-		ssize_t len = recvfrom(group->fd, udp->group_buf, sizeof(udp->group_buf),
-				       MSG_DONTWAIT, (struct sockaddr *)&from, &size);
-
-		if (len < 0 || size < sizeof(from))
-			continue;
-		pkt = decode(udp, net, &from, group->address, udp->group_buf, (size_t)len);
-		if (pkt && !packet_is_multicast(pkt)) {
-			link_count(udp->nic.count, COUNT_unknown_qp);
-			packet_put(net, pkt);
-			pkt = NULL;
-		}
-		if (!pkt)
-			continue;
-		rnic_gid(group->address, &pkt->group);
-		pkt = from_address(udp, pkt, ntohl(from.sin_addr.s_addr));
-	}
-	return pkt;
-}
-
 /* The type of service that came with it. */
 static uint8_t tos_of(struct msghdr *msg)
 {
@@ -490,32 +310,17 @@ static void wake(struct nic_link *nic)
 		return;
 }
 
-/* Out of the inbox: another process's own words, or, at an address that both have, what it has
- * passed on. */
-static struct packet *of_this_host(struct link_udp *udp, struct packet *pkt)
-{
-	if (pkt->service == SERVICE_HOST)
-		return pkt;
-	if (udp->shared)
-		return from_address(udp, pkt, pkt->from);
-	link_count(udp->nic.count, COUNT_wrong_source);
-	packet_put(pkt->net, pkt);
-	return NULL;
-}
-
 static struct packet *take(struct nic_link *nic, struct rnic_net *net)
 {
 	struct link_udp *udp = (struct link_udp *)nic;
 	struct packet *pkt;
 
-	while ((udp->shared || net->xrc) && (pkt = udp->shm->take(udp->shm, net)))
-		if ((pkt = of_this_host(udp, pkt)))
+	while (udp->shared && (pkt = udp->shm->take(udp->shm, net)))
+		if ((pkt = from_address(udp, pkt, pkt->from)))
 			return pkt;
 	pkt = NULL;
 	while (!pkt && (udp->next < udp->got || receive(udp)))
 		pkt = parse(udp, net, udp->next++);
-	if (!pkt && udp->groups)
-		pkt = take_of_groups(udp, net);
 	atomic_store(&udp->left, udp->got - udp->next);
 	if (udp->next < udp->got && atomic_exchange(&udp->sleeping, false))
 		wake(nic);
@@ -527,21 +332,19 @@ static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
 	struct link_udp *udp = (struct link_udp *)nic;
 	struct timespec most = {.tv_sec = (time_t)(ns / NS_PER_S),
 				.tv_nsec = (long)(ns % NS_PER_S)};
-	struct pollfd fds[4] = {{udp->fd, POLLIN, 0},
-				{udp->event, POLLIN, 0},
-				{udp->group_poll, POLLIN, 0},
-				{udp->bell, POLLIN, 0}};
+	struct pollfd fds[3] = {
+		{udp->fd, POLLIN, 0}, {udp->event, POLLIN, 0}, {udp->bell, POLLIN, 0}};
 	uint64_t count;
 	char rings[64];
 
 	atomic_store(&udp->sleeping, true);
 	if (atomic_load(&udp->left))
 		return;
-	if (ppoll(fds, 4, ns == UINT64_MAX ? NULL : &most, NULL) <= 0)
+	if (ppoll(fds, 3, ns == UINT64_MAX ? NULL : &most, NULL) <= 0)
 		return;
 	if (fds[1].revents && read(udp->event, &count, sizeof(count)) < 0)
 		return;
-	while (fds[3].revents && recv(udp->bell, rings, sizeof(rings), MSG_DONTWAIT) >= 0)
+	while (fds[2].revents && recv(udp->bell, rings, sizeof(rings), MSG_DONTWAIT) >= 0)
 		;
 }
 
@@ -555,9 +358,6 @@ static void let_go(struct nic_link *nic)
 
 	close(udp->fd);
 	close(udp->event);
-	close(udp->group_poll);
-	for (unsigned i = 0; i < udp->groups; i++)
-		close(udp->group[i].fd);
 	close(udp->bell);
 }
 
@@ -626,9 +426,7 @@ static int bind_to(struct link_udp *udp, uint32_t address)
 	enlarge(udp->fd, SO_RCVBUF, SO_RCVBUFFORCE);
 	enlarge(udp->fd, SO_SNDBUF, SO_SNDBUFFORCE);
 	rc = setsockopt(udp->fd, IPPROTO_IP, IP_MTU_DISCOVER, &never, sizeof(never)) ||
-			     setsockopt(udp->fd, IPPROTO_IP, IP_RECVTOS, &yes, sizeof(yes)) ||
-			     setsockopt(udp->fd, IPPROTO_IP, IP_MULTICAST_IF, &own.sin_addr,
-					sizeof(own.sin_addr))
+			     setsockopt(udp->fd, IPPROTO_IP, IP_RECVTOS, &yes, sizeof(yes))
 		     ? -errno
 		     : 0;
 	if (!rc && udp->shared && setsockopt(udp->fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof(yes)))
@@ -670,24 +468,18 @@ int link_udp_open(struct nic_link **out, const char *directory, uint32_t address
 {
 	struct link_udp *udp = calloc(1, sizeof(*udp));
 	int rc = udp ? link_shm_open(&udp->shm, directory) : -ENOMEM;
-	struct peers *peers;
 
 	if (rc) {
 		free(udp);
 		return rc;
 	}
-	udp->fd = udp->bell = udp->event = udp->group_poll = -1;
+	udp->fd = udp->bell = udp->event = -1;
 	udp->nic = (struct nic_link){
 		.link = {.send = send_out,
 			 .resolve = resolve,
 			 .gid = gid_of,
-			 .group = group_number,
-			 .join = join,
-			 .starves = starves,
-			 .pass = pass,
-			 .owner = owner,
+			 .silence_ns = LINK_SILENCE_NS,
 			 .lossy = true},
-		.turns = udp->shm->turns,
 		.qpn_first = udp->shm->qpn_first,
 		.qpn_limit = udp->shm->qpn_limit,
 		.take = take,
@@ -702,13 +494,10 @@ int link_udp_open(struct nic_link **out, const char *directory, uint32_t address
 	if (!rc)
 		rc = open_bell(udp, directory);
 	if (!rc) {
-		peers = link_shm_peers(udp->shm);
-		atomic_store(&peers->peer[peers->own].head->address, udp->nic.address);
 		udp->nic.mtu = mtu_of(udp);
 		udp->nic.link.burst = burst_of(udp);
 		udp->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		udp->group_poll = epoll_create1(EPOLL_CLOEXEC);
-		rc = !udp->nic.mtu ? -EMSGSIZE : udp->event < 0 || udp->group_poll < 0 ? -errno : 0;
+		rc = !udp->nic.mtu ? -EMSGSIZE : udp->event < 0 ? -errno : 0;
 	}
 	if (!rc) {
 		*out = &udp->nic;

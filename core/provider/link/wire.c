@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See wire.h. A table says which extended headers an opcode brings, in the order in which they are
- * put; encoding and decoding walk it alike. A length is checked before the first byte behind it is
- * read, once: the headers' bytes are known from the opcode.
+ * See wire.h. core/rnic/opcode.h says which extended headers an opcode brings; encoding and
+ * decoding walk them alike. A length is checked once, before the first byte after it is read: the
+ * headers' bytes are known from the opcode.
  *
  * The ICRC is the CRC-32 of Ethernet, little-endian, over 64 ones (where InfiniBand has its local
  * route header), the IPv4 header, the UDP header, the BTH and all behind it; what a router may
@@ -26,70 +26,6 @@
 #define PKEY	   0xffff /* the default partition, full member */
 #define DF	   0x4000
 #define ID_OFFSET  (8 + 4) /* of the IPv4 identification, in what the ICRC covers */
-
-enum {
-	RETH = 1,
-	ATOMIC_ETH = 2,
-	AETH = 4,
-	ATOMIC_ACK_ETH = 8,
-	IMM_DT = 16,
-	IETH = 32,
-	DETH = 64,
-	FETH = 128,
-	PAYLOAD = 256,
-	XRCETH = 512,
-	IS_OPCODE = 1024 /* else there is none */
-};
-
-/* Of the reliable connection service; the others take some of it. */
-static const uint16_t headers[32] = {
-	[OP_SEND_FIRST] = IS_OPCODE | PAYLOAD,
-	[OP_SEND_MIDDLE] = IS_OPCODE | PAYLOAD,
-	[OP_SEND_LAST] = IS_OPCODE | PAYLOAD,
-	[OP_SEND_LAST_IMM] = IS_OPCODE | PAYLOAD | IMM_DT,
-	[OP_SEND_ONLY] = IS_OPCODE | PAYLOAD,
-	[OP_SEND_ONLY_IMM] = IS_OPCODE | PAYLOAD | IMM_DT,
-	[OP_WRITE_FIRST] = IS_OPCODE | PAYLOAD | RETH,
-	[OP_WRITE_MIDDLE] = IS_OPCODE | PAYLOAD,
-	[OP_WRITE_LAST] = IS_OPCODE | PAYLOAD,
-	[OP_WRITE_LAST_IMM] = IS_OPCODE | PAYLOAD | IMM_DT,
-	[OP_WRITE_ONLY] = IS_OPCODE | PAYLOAD | RETH,
-	[OP_WRITE_ONLY_IMM] = IS_OPCODE | PAYLOAD | RETH | IMM_DT,
-	[OP_READ_REQUEST] = IS_OPCODE | RETH,
-	[OP_READ_RESPONSE_FIRST] = IS_OPCODE | PAYLOAD | AETH,
-	[OP_READ_RESPONSE_MIDDLE] = IS_OPCODE | PAYLOAD,
-	[OP_READ_RESPONSE_LAST] = IS_OPCODE | PAYLOAD | AETH,
-	[OP_READ_RESPONSE_ONLY] = IS_OPCODE | PAYLOAD | AETH,
-	[OP_ACKNOWLEDGE] = IS_OPCODE | AETH,
-	[OP_ATOMIC_ACKNOWLEDGE] = IS_OPCODE | AETH | ATOMIC_ACK_ETH,
-	[OP_COMPARE_SWAP] = IS_OPCODE | ATOMIC_ETH,
-	[OP_FETCH_ADD] = IS_OPCODE | ATOMIC_ETH,
-	[OP_SEND_LAST_INV] = IS_OPCODE | PAYLOAD | IETH,
-	[OP_SEND_ONLY_INV] = IS_OPCODE | PAYLOAD | IETH,
-	[OP_FLUSH] = IS_OPCODE | FETH | RETH,
-	[OP_ATOMIC_WRITE] = IS_OPCODE | PAYLOAD | RETH,
-};
-
-/* 0: the service has no such opcode. */
-static unsigned headers_of(uint8_t service, uint8_t opcode)
-{
-	unsigned has = opcode < 32 ? headers[opcode] : 0;
-
-	if (service == SERVICE_UC && opcode > OP_WRITE_ONLY_IMM)
-		return 0;
-	if (service == SERVICE_UD)
-		return opcode == OP_SEND_ONLY || opcode == OP_SEND_ONLY_IMM ? has | DETH : 0;
-	if (service == SERVICE_XRC && has) /* whoever answers needs to say nothing */
-		return opcode < OP_CODES && opcode_is[opcode] & IS_RESPONSE ? has : has | XRCETH;
-	return service == SERVICE_RC || service == SERVICE_UC ? has : 0;
-}
-
-static size_t bytes_of(unsigned has)
-{
-	return (has & DETH ? 8 : 0) + (has & XRCETH ? 4 : 0) + (has & FETH ? 4 : 0) +
-	       (has & RETH ? 16 : 0) + (has & ATOMIC_ETH ? 28 : 0) + (has & AETH ? 4 : 0) +
-	       (has & ATOMIC_ACK_ETH ? 8 : 0) + (has & IMM_DT ? 4 : 0) + (has & IETH ? 4 : 0);
-}
 
 static uint8_t *put32(uint8_t *at, uint32_t value)
 {
@@ -254,9 +190,9 @@ static void get_headers(struct packet *pkt, unsigned has, const uint8_t *at)
 
 int wire_encode(const struct packet *pkt, const struct wire_ends *ends, uint8_t *buf, size_t size)
 {
-	unsigned has = headers_of(pkt->service, pkt->opcode);
+	unsigned has = opcode_headers(pkt->opcode, pkt->service);
 	uint32_t pad = -pkt->len & 3, crc;
-	size_t len = BTH_BYTES + bytes_of(has) + pkt->len + pad + ICRC_BYTES;
+	size_t len = BTH_BYTES + HEADERS_BYTES(has) + pkt->len + pad + ICRC_BYTES;
 	uint8_t *at = buf;
 
 	if (!has || (pkt->len && !(has & PAYLOAD)) || pkt->len > WIRE_PAYLOAD)
@@ -289,10 +225,10 @@ int wire_decode(struct rnic_net *net, const uint8_t *buf, size_t len, const stru
 		return -EMSGSIZE;
 	if (buf[1] & 15)
 		return -EPROTONOSUPPORT;
-	has = headers_of(buf[0] >> 5, buf[0] & 31);
+	has = opcode_headers(buf[0] & 31, buf[0] >> 5);
 	if (!has)
 		return -EPROTO;
-	head = BTH_BYTES + bytes_of(has);
+	head = BTH_BYTES + HEADERS_BYTES(has);
 	pad = buf[1] >> 4 & 3;
 	if (len < head + pad + ICRC_BYTES)
 		return -EMSGSIZE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libibverbs' functions of address handles and multicast groups. */
+/* libibverbs' functions of address handles. */
 #include "core/provider/verbs/verbs.h"
 
 EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
@@ -23,14 +23,4 @@ EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc
 {
 	return MADE_OF(pd,
 		       NAMED(LOCKED(struct ibv_ah *, rnic_create_ah_from_wc(pd, wc, grh, port))));
-}
-
-EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
-{
-	return LOCKED(int, rnic_attach_mcast(qp, gid, lid));
-}
-
-EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
-{
-	return LOCKED(int, rnic_detach_mcast(qp, gid, lid));
 }

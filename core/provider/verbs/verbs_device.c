@@ -111,9 +111,6 @@ static int query_device_ex(struct ibv_context *context,
 	if (error)
 		return error;
 	full.orig_attr.node_guid = full.orig_attr.sys_image_guid = htobe64(guid());
-	nic_odp_caps(&full.odp_caps);
-	full.xrc_odp_caps = nic_odp_xrc_caps();
-	full.max_dm_size = NIC_DM_BYTES;
 	memset(attr, 0, len);
 	memcpy(attr, &full, len < sizeof(full) ? len : sizeof(full));
 	return 0;
@@ -326,8 +323,6 @@ static struct ibv_context *open_context(struct nic *nic, struct nic_context *own
 	context->ops.poll_cq = nic_poll_cq;
 	context->ops.req_notify_cq = nic_req_notify_cq;
 	nic_data_calls(context);
-	nic_dm_calls(&hca->verbs);
-	nic_odp_calls(&hca->verbs);
 	pthread_mutex_init(&context->mutex, NULL);
 	return context;
 }
@@ -365,7 +360,6 @@ static int close_context(struct ibv_context *context)
 		if (net->qp[i] && net->qp[i]->ibv.qp_type == IBV_QPT_XRC_RECV)
 			xrc_close_qp(net->qp[i], context);
 		else if (net->qp[i] && net->qp[i]->hca == hca) {
-			mcast_detach_all(net->qp[i]);
 			rnic_destroy_qp(&net->qp[i]->ibv);
 		}
 	}

@@ -76,6 +76,24 @@ EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size
 	return none();
 }
 
+/* --- multicast --- */
+
+EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	(void)qp;
+	(void)gid;
+	(void)lid;
+	return EOPNOTSUPP;
+}
+
+EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	(void)qp;
+	(void)gid;
+	(void)lid;
+	return EOPNOTSUPP;
+}
+
 /* --- queue pairs --- */
 
 EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
@@ -212,6 +230,10 @@ COMMAND(ibv_read_ibdev_sysfs_file)
 	}
 
 SILENT(__verbs_log)
+SILENT(ibv_copy_ah_attr_from_kern)
+SILENT(ibv_copy_path_rec_from_kern)
+SILENT(ibv_copy_path_rec_to_kern)
+SILENT(ibv_copy_qp_attr_from_kern)
 SILENT(verbs_init_cq)
 SILENT(verbs_register_driver_34)
 SILENT(verbs_set_ops)

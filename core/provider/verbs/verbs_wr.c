@@ -9,6 +9,7 @@
 #include "core/provider/base/context.h"
 #include "core/provider/verbs/verbs.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/wr.h"
 
 /* What core/rnic puts into a queue pair: of an operation, the same function into each. Under the
  * lock. */
@@ -40,62 +41,13 @@ static void wr_abort(struct ibv_qp_ex *qp)
 	UNDER_LOCK(bare.ex.wr_abort(qp));
 }
 
-static void wr_atomic_cmp_swp(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, uint64_t compare,
-			      uint64_t swap)
-{
-	UNDER_LOCK(bare.ex.wr_atomic_cmp_swp(qp, rkey, addr, compare, swap));
-}
-
-static void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, uint64_t add)
-{
-	UNDER_LOCK(bare.ex.wr_atomic_fetch_add(qp, rkey, addr, add));
-}
-
-static void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, const void *data)
-{
-	UNDER_LOCK(bare.ex.wr_atomic_write(qp, rkey, addr, data));
-}
-
-static void wr_bind_mw(struct ibv_qp_ex *qp, struct ibv_mw *mw, uint32_t rkey,
-		       const struct ibv_mw_bind_info *info)
-{
-	UNDER_LOCK(bare.ex.wr_bind_mw(qp, mw, rkey, info));
-}
-
-static void wr_local_inv(struct ibv_qp_ex *qp, uint32_t rkey)
-{
-	UNDER_LOCK(bare.ex.wr_local_inv(qp, rkey));
-}
-
-static void wr_rdma_read(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr)
-{
-	UNDER_LOCK(bare.ex.wr_rdma_read(qp, rkey, addr));
-}
-
-static void wr_rdma_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr)
-{
-	UNDER_LOCK(bare.ex.wr_rdma_write(qp, rkey, addr));
-}
-
-static void wr_rdma_write_imm(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, __be32 imm)
-{
-	UNDER_LOCK(bare.ex.wr_rdma_write_imm(qp, rkey, addr, imm));
-}
-
-static void wr_send(struct ibv_qp_ex *qp)
-{
-	UNDER_LOCK(bare.ex.wr_send(qp));
-}
-
-static void wr_send_imm(struct ibv_qp_ex *qp, __be32 imm)
-{
-	UNDER_LOCK(bare.ex.wr_send_imm(qp, imm));
-}
-
-static void wr_send_inv(struct ibv_qp_ex *qp, uint32_t rkey)
-{
-	UNDER_LOCK(bare.ex.wr_send_inv(qp, rkey));
-}
+#define X(builder, operation, params, args)       \
+	static void builder params                \
+	{                                         \
+		UNDER_LOCK(bare.ex.builder args); \
+	}
+WR_BUILDERS(X)
+#undef X
 
 static void wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, size_t len, uint8_t type,
 		     uint8_t level)
@@ -152,17 +104,9 @@ struct ibv_qp *nic_lock_wr(struct ibv_qp *ibv)
 	LOCK_OP(wr_start);
 	LOCK_OP(wr_complete);
 	LOCK_OP(wr_abort);
-	LOCK_OP(wr_atomic_cmp_swp);
-	LOCK_OP(wr_atomic_fetch_add);
-	LOCK_OP(wr_atomic_write);
-	LOCK_OP(wr_bind_mw);
-	LOCK_OP(wr_local_inv);
-	LOCK_OP(wr_rdma_read);
-	LOCK_OP(wr_rdma_write);
-	LOCK_OP(wr_rdma_write_imm);
-	LOCK_OP(wr_send);
-	LOCK_OP(wr_send_imm);
-	LOCK_OP(wr_send_inv);
+#define X(builder, operation, params, args) LOCK_OP(builder);
+	WR_BUILDERS(X)
+#undef X
 	LOCK_OP(wr_set_ud_addr);
 	LOCK_OP(wr_set_xrc_srqn);
 	LOCK_OP(wr_set_inline_data);

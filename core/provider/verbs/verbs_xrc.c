@@ -4,9 +4,8 @@
  * once more.
  *
  * A domain is its file's: whatever opens it for that file in this process, by any descriptor and
- * context, has the same one. Another process has another NIC: its queues of a domain of the same
- * file are reached by way of xrc_relay.c, its targets are not. Numbers of queue pairs and of shared
- * receive queues are the host's, and say whose they are.
+ * context, has the same one. Another process has another NIC: it has a domain of its own for the
+ * same file, and nothing of this one can be reached from there.
  */
 #include <sys/stat.h>
 #include "core/provider/verbs/verbs.h"

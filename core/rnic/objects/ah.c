@@ -32,17 +32,14 @@
 #define DATAGRAM_HEADERS (8 + 12 + 8)
 #define ICRC_BYTES	 4
 
-int rnic_path(const struct rnic_hca *hca, const struct ibv_ah_attr *ah, bool groups, uint32_t *peer)
+int rnic_path(const struct rnic_hca *hca, const struct ibv_ah_attr *ah, uint32_t *peer)
 {
 	struct link *link = hca->net->link;
 	static const union ibv_gid none;
 	if (!ah->is_global || !memcmp(&ah->grh.dgid, &none, sizeof(none)) ||
 	    ah->grh.sgid_index != 0 || (ah->port_num != 0 && ah->port_num != 1))
 		return EINVAL;
-	if (rnic_is_group(&ah->grh.dgid) && (!groups || !link->group))
-		return groups ? ENETUNREACH : EINVAL;
-	int number = rnic_is_group(&ah->grh.dgid) ? link->group(link, &ah->grh.dgid)
-						  : link->resolve(link, &ah->grh.dgid);
+	int number = link->resolve(link, &ah->grh.dgid);
 	if (number < 0)
 		return -number;
 	*peer = (uint32_t)number;
@@ -56,7 +53,7 @@ struct ibv_ah *rnic_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	struct rnic_hca *hca = to_hca(pd->context);
 	uint32_t peer;
 	bool allowed = attr->port_num == 1 && !((struct rnic_pd *)pd)->dead;
-	int error = allowed ? rnic_path(hca, attr, true, &peer) : EINVAL;
+	int error = allowed ? rnic_path(hca, attr, &peer) : EINVAL;
 	if (!error && hca->ahs == MAX_OBJECTS)
 		error = ENOMEM;
 	if (error) {
@@ -131,17 +128,16 @@ void rnic_put_grh(struct rnic_hca *hca, const struct packet *pkt, uint8_t *to)
 	union ibv_gid from = {0};
 	uint32_t imm = opcode_is[pkt->opcode] & HAS_IMM ? 4 : 0;
 	uint32_t bytes = DATAGRAM_HEADERS + imm + ((pkt->len + 3) & ~3u) + ICRC_BYTES;
-	const union ibv_gid *dest = packet_is_multicast(pkt) ? &pkt->group : &hca->gid;
 	link->gid(link, pkt->from, &from);
 	memset(to, 0, GRH_BYTES);
-	if (!is_ipv4(&from) || !is_ipv4(dest)) {
+	if (!is_ipv4(&from) || !is_ipv4(&hca->gid)) {
 		to[0] = (uint8_t)(6 << 4 | pkt->traffic_class >> 4);
 		to[1] = (uint8_t)(pkt->traffic_class << 4);
 		put_16(to + 4, bytes);
 		to[6] = PROTOCOL_UDP;
 		to[7] = HOP_LIMIT;
 		memcpy(to + 8, from.raw, 16);
-		memcpy(to + 24, dest->raw, 16);
+		memcpy(to + 24, hca->gid.raw, 16);
 		return;
 	}
 	to += IPV4_AT;
@@ -152,7 +148,7 @@ void rnic_put_grh(struct rnic_hca *hca, const struct packet *pkt, uint8_t *to)
 	to[8] = HOP_LIMIT;
 	to[9] = PROTOCOL_UDP;
 	memcpy(to + 12, from.raw + 12, 4);
-	memcpy(to + 16, dest->raw + 12, 4);
+	memcpy(to + 16, hca->gid.raw + 12, 4);
 	put_16(to + 10, ipv4_checksum(to));
 }
 
@@ -189,9 +185,8 @@ int rnic_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct i
 		return 0;
 	attr->is_global = 1;
 	read_grh((const uint8_t *)grh, &to, &attr->grh);
-	/* The port has one GID, number 0; it answers for its groups, too. */
-	if (port_num != 1 ||
-	    (memcmp(&to, &to_hca(context)->gid, sizeof(to)) && !rnic_is_group(&to))) {
+	/* The port has one GID, number 0. */
+	if (port_num != 1 || memcmp(&to, &to_hca(context)->gid, sizeof(to))) {
 		errno = EINVAL;
 		return -1;
 	}

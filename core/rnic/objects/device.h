@@ -21,14 +21,12 @@
 #define MAX_INLINE     1024 /* bytes */
 #define MAX_CQE	       4194303
 #define MAX_RD_ATOMIC  16
-#define MAX_OBJECTS    65536 /* of one host, of each kind below, at a time */
-#define MAX_MR	       65535 /* of one host, at a time */
-#define GROUPS	       1024  /* that queue pairs of one net are attached to, at a time */
-#define GROUP_MEMBERS  1024  /* queue pairs that are attached to one */
-#define LOSSY_ROOM     16    /* entries that queues have at least, on a lossy link */
-#define GRH_BYTES      40    /* in front of a datagram that was received */
-#define QPN_FIRST      16    /* 0 and 1 are special in InfiniBand */
-#define QPN_LIMIT      (1u << 24)
+#define MAX_OBJECTS    65536	 /* of one host, of each kind below, at a time */
+#define MAX_MR	       65535	 /* of one host, at a time */
+#define LOSSY_ROOM     16	 /* entries that queues have at least, on a lossy link */
+#define GRH_BYTES      40	 /* in front of a datagram that was received */
+#define QPN_FIRST      16	 /* 0 and 1 are special in InfiniBand */
+#define QPN_LIMIT      0xffffffu /* which is the number of all multicast groups */
 
 struct link;
 struct rnic_qp;
@@ -36,7 +34,6 @@ struct rnic_cq;
 struct rnic_hca;
 struct rnic_ah;
 struct xrc;
-struct xrc_relay;
 
 struct rnic_net {
 	struct sim *sim;
@@ -45,10 +42,7 @@ struct rnic_net {
 	struct rnic_qp **qp; /* by number - qpn_first; NULL: destroyed */
 	uint32_t qps, qp_room, qp_cursor;
 	uint32_t qpn_first, qpn_limit;
-	struct xrc *xrc;		   /* NULL: no domain was ever opened */
-	struct xrc_relay *relay;	   /* live world: to other processes that have it open */
-	struct group *groups, *free_group; /* mcast.c */
-	struct member *free_member;
+	struct xrc *xrc;	 /* NULL: no domain was ever opened */
 	struct rnic_qp *free_qp; /* live world: destroyed ones, as the next */
 	struct rnic_cq *free_cq;
 	struct packet *free_packet;
@@ -153,23 +147,12 @@ struct rnic_ah {
 	struct rnic_ah *next; /* of those that are free */
 };
 
-/* The link's number of the host that the path leads to, with `groups` of the multicast group, too.
- * A positive errno: there is no such path. */
-int rnic_path(const struct rnic_hca *hca, const struct ibv_ah_attr *ah, bool groups,
-	      uint32_t *peer);
+/* The link's number of the host that the path leads to. A positive errno: there is no such path. */
+int rnic_path(const struct rnic_hca *hca, const struct ibv_ah_attr *ah, uint32_t *peer);
 /* The GRH_BYTES in front of a datagram's data. */
 void rnic_put_grh(struct rnic_hca *hca, const struct packet *pkt, uint8_t *to);
 /* What the 40 bytes are, as a datagram's completion says it in its field `sl`. */
 uint8_t rnic_header_kind(const struct rnic_hca *hca);
-
-/* --- multicast (mcast.c) --- */
-
-/* Is it a group's, by an IPv4 or IPv6 multicast address? */
-bool rnic_is_group(const union ibv_gid *gid);
-/* The queue pair goes. */
-void mcast_detach_all(struct rnic_qp *qp);
-/* A datagram to a group has come in for this host, NULL: for all of them. Takes it. */
-void mcast_take(struct rnic_net *net, const struct rnic_hca *hca, struct packet *pkt);
 
 /* --- memory (mr.c, mw.c) --- */
 

@@ -210,19 +210,6 @@ static int check_access(unsigned access)
 	return 0;
 }
 
-/*
- * Paging on demand: nothing has to be there before it is touched. That is how the live world's NIC
- * touches memory anyway; here it only means that nobody looks. Nowhere, and everything: the whole
- * address space.
- */
-static int check_on_demand(const struct rnic_hca *hca, const struct place *place)
-{
-	bool everything = !place->host && place->len == SIZE_MAX;
-	if (!hca->memory || place->access & IBV_ACCESS_FLUSH_PERSISTENT)
-		return EOPNOTSUPP;
-	return place->host || everything ? 0 : EFAULT;
-}
-
 static int check_place(struct rnic_hca *hca, struct place *place)
 {
 	uint64_t first = 0, len = place->len;
@@ -233,7 +220,7 @@ static int check_place(struct rnic_hca *hca, struct place *place)
 	if (!len || (uintptr_t)host + len < (uintptr_t)host || place->iova + len < place->iova)
 		return EINVAL;
 	if (place->access & IBV_ACCESS_ON_DEMAND)
-		return check_on_demand(hca, place);
+		return EOPNOTSUPP;
 	if (!host)
 		return EFAULT;
 	if (!(place->access & IBV_ACCESS_ZERO_BASED) && ((place->iova ^ (uintptr_t)host) & 4095))

@@ -70,36 +70,6 @@ uint8_t *post_inline(struct rnic_qp *qp, struct wqe *wqe)
 	return wqe->copy = buffer_get(qp->hca->net, (uint32_t)wqe->bytes, &wqe->copy_class);
 }
 
-bool rnic_wr_atomic(enum ibv_wr_opcode opcode)
-{
-	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-}
-
-bool rnic_wr_nonposted(enum ibv_wr_opcode opcode)
-{
-	return opcode == IBV_WR_RDMA_READ || rnic_wr_atomic(opcode) || opcode == IBV_WR_FLUSH ||
-	       opcode == IBV_WR_ATOMIC_WRITE;
-}
-
-bool rnic_wr_local(enum ibv_wr_opcode opcode)
-{
-	return opcode == IBV_WR_BIND_MW || opcode == IBV_WR_LOCAL_INV;
-}
-
-static bool is_known(enum ibv_wr_opcode opcode)
-{
-	return opcode <= IBV_WR_SEND_WITH_IMM || rnic_wr_nonposted(opcode) ||
-	       opcode == IBV_WR_SEND_WITH_INV || rnic_wr_local(opcode);
-}
-
-/* Does the queue pair's service have it? */
-static bool is_served(const struct rnic_qp *qp, enum ibv_wr_opcode opcode)
-{
-	if (qp->service == SERVICE_UD)
-		return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM;
-	return qp_is_reliable(qp) || (!rnic_wr_nonposted(opcode) && opcode != IBV_WR_SEND_WITH_INV);
-}
-
 static bool flush_allowed(const struct wqe *wqe)
 {
 	return wqe->sges == 0 && wqe->placement &&
@@ -135,7 +105,7 @@ struct wqe *post_slot(struct rnic_qp *qp, uint32_t ahead, enum ibv_wr_opcode opc
 	struct wqe *wqe = work_queue_slot(qp->hca->net, &qp->sq, oldest, qp->sq.posted + ahead);
 	clear(wqe, sizeof(*wqe));
 	wqe->opcode = (uint8_t)opcode;
-	wqe->nonposted = rnic_wr_nonposted(opcode);
+	wqe->nonposted = operation_is(opcode, NONPOSTED);
 	wqe->signaled = qp->sig_all || flags & IBV_SEND_SIGNALED;
 	wqe->fence = flags & IBV_SEND_FENCE;
 	wqe->solicited = flags & IBV_SEND_SOLICITED;
@@ -145,16 +115,18 @@ struct wqe *post_slot(struct rnic_qp *qp, uint32_t ahead, enum ibv_wr_opcode opc
 /* Does it say where to, beyond what the queue pair knows? */
 static bool is_addressed(const struct rnic_qp *qp, const struct wqe *wqe)
 {
-	return wqe->addressed || qp->service == SERVICE_UC || rnic_wr_local(wqe->opcode);
+	return wqe->addressed || qp->service == SERVICE_UC || operation_is(wqe->opcode, NO_PACKET);
 }
 
 int post_check(const struct rnic_qp *qp, const struct wqe *wqe)
 {
 	if (qp->service != SERVICE_RC && !is_addressed(qp, wqe))
 		return EINVAL;
-	if (wqe->opcode == IBV_WR_ATOMIC_WRITE && wqe->bytes != ATOMIC_BYTES)
+	uint8_t class = operations[wqe->opcode].class;
+	if (class_rows[class].is & CARRIES_DATA && class_rows[class].word_bytes &&
+	    wqe->bytes != class_rows[class].word_bytes)
 		return EINVAL;
-	if (wqe->opcode == IBV_WR_FLUSH && !flush_allowed(wqe))
+	if (class == CLASS_FLUSH && !flush_allowed(wqe))
 		return EINVAL;
 	return 0;
 }
@@ -169,7 +141,7 @@ int post_address(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_ah *ibv, 
 	wqe->foreign_address = !same_pd(ibv->pd, qp->ibv.pd);
 	wqe->peer = ah->peer;
 	wqe->traffic_class = ah->traffic_class;
-	wqe->remote_qpn = qpn & (QPN_LIMIT - 1);	      /* a packet has no more */
+	wqe->remote_qpn = qpn & QPN_LIMIT;		      /* a packet has no more */
 	wqe->remote_qkey = qkey >> 31 ? qp->attr.qkey : qkey; /* IBA vol. 1, 10.2.5 */
 	return 0;
 }
@@ -199,41 +171,21 @@ static void name_wqe(struct rnic_qp *qp, struct wqe *wqe)
 	wqe->round = 1;
 }
 
-const char *rnic_wr_opcode_str(enum ibv_wr_opcode opcode)
-{
-	static const char *const names[] = {
-		[IBV_WR_RDMA_WRITE] = "WRITE",
-		[IBV_WR_RDMA_WRITE_WITH_IMM] = "WRITE_WITH_IMM",
-		[IBV_WR_SEND] = "SEND",
-		[IBV_WR_SEND_WITH_IMM] = "SEND_WITH_IMM",
-		[IBV_WR_SEND_WITH_INV] = "SEND_WITH_INV",
-		[IBV_WR_BIND_MW] = "BIND_MW",
-		[IBV_WR_LOCAL_INV] = "LOCAL_INV",
-		[IBV_WR_RDMA_READ] = "READ",
-		[IBV_WR_ATOMIC_CMP_AND_SWP] = "CMP_AND_SWP",
-		[IBV_WR_ATOMIC_FETCH_AND_ADD] = "FETCH_AND_ADD",
-		[IBV_WR_FLUSH] = "FLUSH",
-		[IBV_WR_ATOMIC_WRITE] = "ATOMIC_WRITE",
-	};
-	return opcode < sizeof(names) / sizeof(names[0]) ? names[opcode] : NULL;
-}
-
 static void tell(struct rnic_qp *qp, const struct wqe *wqe)
 {
-	const char *name = rnic_wr_opcode_str(wqe->opcode);
+	const struct operation *op = &operations[wqe->opcode];
 	struct sim *sim = qp_sim(qp);
 	const struct actor *who = sim_actor(sim) ? sim_actor(sim) : &qp->actor;
 	const struct traced about = {.kind = TRACED_POST, .off = wqe->fence, .code = wqe->opcode};
-	unsigned long bytes = wqe->opcode == IBV_WR_FLUSH ? wqe->flush_len : wqe->bytes;
-	if (wqe->opcode == IBV_WR_SEND || wqe->opcode == IBV_WR_SEND_WITH_IMM ||
-	    wqe->opcode == IBV_WR_SEND_WITH_INV || rnic_wr_local(wqe->opcode)) {
-		sim_trace_event(sim, who, 0, &about, "%s: post %s, %lu bytes", qp->actor.name, name,
-				bytes);
+	unsigned long bytes = op->class == CLASS_FLUSH ? wqe->flush_len : wqe->bytes;
+	if (!operation_is(wqe->opcode, NAMES_MEMORY)) {
+		sim_trace_event(sim, who, 0, &about, "%s: post %s, %lu bytes", qp->actor.name,
+				op->name, bytes);
 		return;
 	}
 	char place[64];
 	rnic_key_place(qp->hca->net, wqe->rkey, wqe->va, place, sizeof(place));
-	sim_trace_event(sim, who, 0, &about, "%s: post %s, %lu bytes, %s", qp->actor.name, name,
+	sim_trace_event(sim, who, 0, &about, "%s: post %s, %lu bytes, %s", qp->actor.name, op->name,
 			bytes, place);
 }
 
@@ -252,33 +204,37 @@ void post_commit(struct rnic_qp *qp)
 static int fill(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_send_wr *wr,
 		enum ibv_mw_type binds)
 {
+	const struct operation *op = &operations[wr->opcode];
 	if (qp->service == SERVICE_UD)
 		return post_address(qp, wqe, wr->wr.ud.ah, wr->wr.ud.remote_qpn,
 				    wr->wr.ud.remote_qkey);
-	if (qp->service == SERVICE_XRC && !rnic_wr_local(wr->opcode) &&
+	if (qp->service == SERVICE_XRC && !operation_is(wr->opcode, NO_PACKET) &&
 	    post_srqn(wqe, wr->qp_type.xrc.remote_srqn))
 		return EINVAL;
-	if (wr->opcode == IBV_WR_BIND_MW) {
-		if (!wr->bind_mw.mw || wr->bind_mw.mw->type != binds)
-			return EINVAL;
-		return mw_fill(qp, wqe, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
-	}
-	if (wr->opcode == IBV_WR_LOCAL_INV || wr->opcode == IBV_WR_SEND_WITH_INV) {
+	if (op->with & WITH_INV) {
 		wqe->rkey = wr->invalidate_rkey;
 		return 0;
 	}
-	if (!rnic_wr_atomic(wr->opcode) && wr->opcode != IBV_WR_FLUSH) {
+	switch (op->class) {
+	case CLASS_BIND:
+		if (!wr->bind_mw.mw || wr->bind_mw.mw->type != binds)
+			return EINVAL;
+		return mw_fill(qp, wqe, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+	case CLASS_FLUSH:
+	case CLASS_ATOMIC:
+		wqe->va = wr->wr.atomic.remote_addr;
+		wqe->rkey = wr->wr.atomic.rkey;
+		break;
+	default:
 		wqe->va = wr->wr.rdma.remote_addr;
 		wqe->rkey = wr->wr.rdma.rkey;
 		return 0;
 	}
-	wqe->va = wr->wr.atomic.remote_addr;
-	wqe->rkey = wr->wr.atomic.rkey;
-	if (wr->opcode == IBV_WR_FLUSH) { /* see flush_wr() */
+	if (op->class == CLASS_FLUSH) { /* see flush_wr() */
 		wqe->flush_len = wr->wr.atomic.compare_add;
 		wqe->placement = (uint8_t)wr->wr.atomic.swap;
 		wqe->selectivity = (uint8_t)(wr->wr.atomic.swap >> 8);
-	} else if (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
+	} else if (op->with & WITH_COMPARE) {
 		wqe->swap_add = wr->wr.atomic.swap;
 		wqe->compare = wr->wr.atomic.compare_add;
 	} else {
@@ -298,18 +254,20 @@ static int post_one(struct rnic_qp *qp, const struct ibv_send_wr *wr, enum ibv_m
 {
 	int error = post_room(qp, 0);
 	bool is_inline = wr->send_flags & IBV_SEND_INLINE;
+	const struct operation *op = operation_of(wr->opcode);
 	if (error == EINVAL)
 		return error;
-	if (!is_known(wr->opcode))
+	if (!op)
 		return EOPNOTSUPP;
-	if (!is_served(qp, wr->opcode) || wr->num_sge < 0 || (unsigned)wr->num_sge > qp->sq.max_sge)
+	if (!operation_serves(op, qp->service) || wr->num_sge < 0 ||
+	    (unsigned)wr->num_sge > qp->sq.max_sge)
 		return EINVAL;
 	if (error)
 		return error;
 	struct wqe *wqe = post_slot(qp, 0, wr->opcode, wr->send_flags);
 	wqe->wr_id = wr->wr_id;
 	wqe->imm = wr->imm_data;
-	wqe->sges = rnic_wr_local(wr->opcode) ? 0 : (uint32_t)wr->num_sge;
+	wqe->sges = operation_is(wr->opcode, NO_PACKET) ? 0 : (uint32_t)wr->num_sge;
 	wqe->bytes = sge_bytes(wr->sg_list, wqe->sges);
 	for (uint32_t i = 0; i < wqe->sges; i++)
 		wqe->sge[i] = wr->sg_list[i];
@@ -318,8 +276,8 @@ static int post_one(struct rnic_qp *qp, const struct ibv_send_wr *wr, enum ibv_m
 		error = post_check(qp, wqe);
 	if (error)
 		return error;
-	if (is_inline &&
-	    (wqe->bytes > qp->max_inline || (wqe->nonposted && wr->opcode != IBV_WR_ATOMIC_WRITE)))
+	if (is_inline && (wqe->bytes > qp->max_inline ||
+			  (wqe->nonposted && !operation_is(wr->opcode, CARRIES_DATA))))
 		return EINVAL;
 	if (is_inline && wqe->bytes)
 		copy_inline(qp, wqe);

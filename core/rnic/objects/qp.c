@@ -21,6 +21,7 @@
 #include "core/rnic/objects/device.h"
 #include "core/verbs_compat.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/wr.h"
 
 /* How a region is paged says nothing of a queue pair, and does no harm. */
 #define QP_ACCESS                                                                           \
@@ -150,7 +151,7 @@ bool qp_number(struct rnic_net *net, struct rnic_qp *qp)
 	return true;
 }
 
-static enum service service_of(enum ibv_qp_type type)
+enum service qp_service(enum ibv_qp_type type)
 {
 	if (type == IBV_QPT_XRC_SEND)
 		return SERVICE_XRC;
@@ -256,7 +257,7 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 		qp->ibv.srq = init->srq;
 	}
 	qp->ibv.qp_type = init->qp_type;
-	qp->service = service_of(init->qp_type);
+	qp->service = qp_service(init->qp_type);
 	qp->mtu = hca->net->hw.mtu; /* a datagram's; a connection has its own from RTR on */
 	qp->ibv.state = IBV_QPS_RESET;
 	qp->sig_all = init->sq_sig_all;
@@ -327,8 +328,6 @@ void qp_fail(struct rnic_qp *qp)
 	qp->ibv.state = IBV_QPS_ERR;
 	req_flush(qp);
 	answer_drop_all(qp);
-	if (qp->resp.away)
-		qp->hca->net->relay->end(qp);
 	/* What was let in still lands, and completes; the rest is flushed behind it. */
 	if (qp->resp.land.head)
 		qp->resp.flush_rq = true;
@@ -367,8 +366,6 @@ int rnic_destroy_qp(struct ibv_qp *ibv)
 		return EINVAL;
 	if (qp->target)
 		return xrc_destroy_qp(qp);
-	if (qp->groups)
-		return EBUSY;
 	if (is_lossy(qp))
 		last_word_keep(qp);
 	if (!OWN_BUG(&qp->hca->net->hw, NIC_LAND_AFTER_DESTROY)) {
@@ -428,7 +425,7 @@ static int check_values(const struct rnic_qp *qp, const struct ibv_qp_attr *attr
 	    (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096 ||
 	     128u << attr->path_mtu > qp->hca->net->hw.mtu))
 		return EINVAL;
-	if (mask & IBV_QP_DEST_QPN && attr->dest_qp_num >= QPN_LIMIT)
+	if (mask & IBV_QP_DEST_QPN && attr->dest_qp_num > QPN_LIMIT)
 		return EINVAL;
 	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic > MAX_RD_ATOMIC)
 		return EINVAL;
@@ -515,7 +512,7 @@ int rnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	if (!error)
 		error = check_values(qp, attr, mask);
 	if (!error && mask & IBV_QP_AV)
-		error = rnic_path(qp->hca, &attr->ah_attr, false, &peer);
+		error = rnic_path(qp->hca, &attr->ah_attr, &peer);
 	if (!error && sim_fails(FAIL_MODIFY_QP))
 		error = ENOMEM;
 	if (error)

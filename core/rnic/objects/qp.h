@@ -132,8 +132,6 @@ struct repair {
 	uint32_t sent, resent; /* next after all that was ever sent, that was sent again */
 	uint32_t acked_ahead;  /* next after what is acknowledged, results that are missing aside */
 	uint32_t sample_psn;   /* its answer tells how long a round trip takes */
-	bool heard;	       /* something came from the peer, since the last timeout */
-	unsigned pardons;      /* timeouts that did not count for that */
 	uint64_t sample_at;    /* ns: when it was sent; 0: there is none */
 	uint64_t round_trip;   /* ns */
 	uint64_t quiet;	       /* ns without news before a probe */
@@ -155,8 +153,6 @@ struct requester {
 	uint64_t deadline;  /* ns: retransmit then */
 	uint64_t rnr_until; /* ns: the receiver, or the link, was not ready; 0: it is */
 	struct link_patience patience;
-	struct link_watch watch;     /* of a peer that does not answer */
-	struct link_watch rnr_watch; /* of one that is not ready */
 	struct alarm tx, timer, rnr;
 	struct repair repair;
 };
@@ -205,10 +201,6 @@ struct responder {
 	bool land_turn,
 		answer_turn; /* with a scheduler: this event has not done its one thing yet */
 	bool flush_rq;	     /* once everything has landed */
-	/* XRC: of the message that is coming in for another process; NULL: it is for this one. */
-	struct xrc_away *away;
-	bool waits; /* the packet whose turn it is was passed on there; nothing behind it is looked
-		       at */
 };
 
 /* Work requests that ibv_wr_* builds, between ibv_wr_start() and ibv_wr_complete(): wr.c. */
@@ -234,7 +226,6 @@ struct rnic_qp {
 	struct op_label label; /* of the task that posted last, with its visit */
 	uint16_t label_visit;
 	bool dead, sig_all;
-	unsigned groups; /* that it is attached to */
 	uint32_t resets; /* how often its queues were emptied */
 	uint32_t max_inline;
 	uint32_t peer, mtu; /* the link's number of the remote host; bytes */
@@ -282,6 +273,9 @@ static inline uint64_t qp_chain(const struct rnic_qp *qp, enum chain_kind kind)
 
 /* --- qp.c --- */
 
+/* The service of a type of queue pair. */
+enum service qp_service(enum ibv_qp_type type);
+
 /* To the error state: flush both queues. */
 void qp_fail(struct rnic_qp *qp);
 /* A send request of an unreliable service failed: the send queue is flushed, receiving goes on. */
@@ -326,30 +320,10 @@ void xrc_reset_qp(struct rnic_qp *target);
 bool xrc_select(struct rnic_qp *target, uint32_t srqn);
 /* The same for a request whose turn has come. False: it cannot be let in, and is counted. */
 bool xrc_turn(struct rnic_qp *target, const struct packet *pkt);
-/* The file of the target queue pair's domain; 0, 0: it is no file's. */
-void xrc_file(const struct rnic_qp *target, uint64_t *device, uint64_t *inode);
-/* The queue of this number if it is in the domain of this file; NULL: there is none. */
-struct rnic_srq *xrc_srq_of_file(const struct rnic_net *net, uint32_t srqn, uint64_t device,
-				 uint64_t inode);
 /* All who have the target queue pair open hear of it. */
 void xrc_event(struct rnic_qp *target, enum ibv_event_type type);
 /* A packet for a queue pair of the service has come in. Takes it. */
 void xrc_take(struct rnic_qp *qp, struct packet *pkt);
-
-/* Of the live world (core/provider/link/xrc_relay.c): other processes have the domain of the same
- * file open. */
-struct xrc_relay {
-	/* A SEND in its turn, for a shared receive queue that is not this process's: AETH_WAITS,
-	 * and it takes the packet; or a syndrome. */
-	uint8_t (*pass)(struct rnic_qp *target, struct packet *pkt);
-	/* What another process says has come in. Takes the packet. */
-	void (*take)(struct rnic_net *net, struct packet *pkt);
-	/* Of the message that resp.away is of no more comes, or nobody is left to answer. */
-	void (*end)(struct rnic_qp *target);
-	/* The shared receive queue is destroyed. */
-	void (*drop)(struct rnic_net *net, const struct rnic_srq *srq);
-	unsigned waiting; /* targets whose packet is with another process */
-};
 
 /* Tell the program of an event of the queue pair. */
 static inline void qp_event(struct rnic_qp *qp, enum ibv_event_type type)
@@ -411,15 +385,6 @@ void post_doorbell(struct rnic_qp *qp);
 int mw_fill(struct rnic_qp *qp, struct wqe *wqe, struct ibv_mw *mw, uint32_t rkey,
 	    const struct ibv_mw_bind_info *info);
 
-/* --- wr.c --- */
-
-/* Give the queue pair the functions of these enum ibv_qp_create_send_ops_flags. */
-void wr_enable(struct rnic_qp *qp, uint64_t send_ops);
-/* Of enum ibv_qp_create_send_ops_flags, all that there are for this type of queue pair. */
-uint64_t wr_supported(enum ibv_qp_type type);
-/* The queue pair is reset: what was built is lost. */
-void wr_lose(struct rnic_qp *qp);
-
 /* --- requester.c --- */
 
 void req_reset(struct rnic_qp *qp);
@@ -463,15 +428,9 @@ bool resp_active(const struct rnic_qp *qp);
 /* Is there a receive request for the message whose packet has come? */
 bool resp_ready(struct rnic_qp *qp);
 /* May a packet whose turn it is be let in? Else an AETH syndrome, and in resp.recv_status what is
- * wrong with the receive request; AETH_WAITS: another process will say, and it has taken the packet
- * (XRC). */
+ * wrong with the receive request. */
 uint8_t resp_check(struct rnic_qp *qp, struct packet *pkt);
 uint8_t resp_check_send(struct rnic_qp *qp, const struct packet *pkt);
-/* What resp_check() left open, of a packet that is another process's, is known: AETH_ACK, it was
- * let in there. Takes the packet. */
-void resp_decided(struct rnic_qp *qp, struct packet *pkt, uint8_t syndrome);
-/* A packet has come in behind the one that waits for that, or the same again. Takes it. */
-void resp_wait(struct rnic_qp *qp, struct packet *pkt);
 /* Let it in: takes the packet. */
 void resp_accept(struct rnic_qp *qp, struct packet *pkt);
 
@@ -499,8 +458,6 @@ void repair_reset(struct rnic_qp *qp);
 bool repair_begin(struct rnic_qp *qp);
 /* The same, known or not. */
 void repair_again(struct rnic_qp *qp);
-/* The timeout is over. It does not count, because something was heard of the peer? */
-bool repair_pardons(struct rnic_qp *qp);
 /* Nothing was heard: the next time after twice the time. */
 void repair_wait_longer(struct rnic_qp *qp);
 /* The packet with so many sequence numbers is sent. */

@@ -121,9 +121,6 @@ int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		.max_srq_wr = MAX_WR,
 		.max_srq_sge = MAX_SGE,
 		.max_ah = MAX_OBJECTS,
-		.max_mcast_grp = net->link->join ? GROUPS : 0,
-		.max_mcast_qp_attach = net->link->join ? GROUP_MEMBERS : 0,
-		.max_total_mcast_qp_attach = net->link->join ? GROUPS * GROUP_MEMBERS : 0,
 		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN |
 				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_SRQ_RESIZE |
 				    IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW |
@@ -245,10 +242,7 @@ const char *rnic_get_device_name(struct ibv_device *device)
 void rnic_deliver(struct rnic_net *net, unsigned host, struct packet *pkt)
 {
 	struct rnic_qp *qp = qp_find(net, pkt->dest_qpn);
-	if (!qp && packet_is_multicast(pkt))
-		mcast_take(net, net->hca[host], pkt);
-	else
-		rnic_take(net, qp && qp->hca->host == host ? qp : NULL, pkt);
+	rnic_take(net, qp && qp->hca->host == host ? qp : NULL, pkt);
 }
 
 /* A connected queue pair hears its peer only. */
@@ -260,14 +254,6 @@ static bool is_stranger(const struct rnic_qp *qp, const struct packet *pkt)
 /* Not for the queue pair, or for none. */
 static void refuse(struct rnic_net *net, const struct rnic_qp *qp, struct packet *pkt)
 {
-	if (!qp && packet_is_multicast(pkt)) {
-		mcast_take(net, NULL, pkt);
-		return;
-	}
-	if (pkt->service == SERVICE_HOST && net->relay) {
-		net->relay->take(net, pkt);
-		return;
-	}
 	count_stray(net, qp, pkt);
 	packet_put(net, pkt);
 }

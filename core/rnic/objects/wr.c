@@ -31,6 +31,7 @@
 #include "core/rnic/objects/device.h"
 #include "core/verbs_compat.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/wr.h"
 
 /* The first error counts. */
 static void latch(struct rnic_qp *qp, int error)
@@ -317,19 +318,13 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
 
 uint64_t wr_supported(enum ibv_qp_type type)
 {
+	uint64_t ops = 0;
 	if (type == IBV_QPT_XRC_RECV)
 		return 0;
-	if (type == IBV_QPT_UD)
-		return IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
-	if (type == IBV_QPT_UC)
-		return IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
-		       IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
-		       IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW;
-	return IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
-	       IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |
-	       IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
-	       IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE | IBV_QP_EX_WITH_SEND_WITH_INV |
-	       IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW;
+	for (unsigned i = 0; i < OPERATIONS; i++)
+		if (operations[i].name && operation_serves(&operations[i], qp_service(type)))
+			ops |= operations[i].send_op;
+	return ops;
 }
 
 void wr_enable(struct rnic_qp *qp, uint64_t send_ops)
@@ -347,28 +342,11 @@ void wr_enable(struct rnic_qp *qp, uint64_t send_ops)
 		ex->wr_set_ud_addr = wr_set_ud_addr;
 	if (qp->service == SERVICE_XRC)
 		ex->wr_set_xrc_srqn = wr_set_xrc_srqn;
-	if (send_ops & IBV_QP_EX_WITH_RDMA_WRITE)
-		ex->wr_rdma_write = wr_rdma_write;
-	if (send_ops & IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
-		ex->wr_rdma_write_imm = wr_rdma_write_imm;
-	if (send_ops & IBV_QP_EX_WITH_SEND)
-		ex->wr_send = wr_send;
-	if (send_ops & IBV_QP_EX_WITH_SEND_WITH_IMM)
-		ex->wr_send_imm = wr_send_imm;
-	if (send_ops & IBV_QP_EX_WITH_RDMA_READ)
-		ex->wr_rdma_read = wr_rdma_read;
-	if (send_ops & IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP)
-		ex->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
-	if (send_ops & IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
-		ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
-	if (send_ops & IBV_QP_EX_WITH_SEND_WITH_INV)
-		ex->wr_send_inv = wr_send_inv;
-	if (send_ops & IBV_QP_EX_WITH_LOCAL_INV)
-		ex->wr_local_inv = wr_local_inv;
-	if (send_ops & IBV_QP_EX_WITH_BIND_MW)
-		ex->wr_bind_mw = wr_bind_mw;
-	if (send_ops & IBV_QP_EX_WITH_ATOMIC_WRITE)
-		ex->wr_atomic_write = wr_atomic_write;
+#define X(builder, operation, params, args)                    \
+	if (send_ops & operations[IBV_WR_##operation].send_op) \
+		ex->builder = builder;
+	WR_BUILDERS(X)
+#undef X
 	if (send_ops & IBV_QP_EX_WITH_FLUSH)
 		qp->ex_flush.wr_flush = wr_flush;
 }

@@ -22,8 +22,7 @@
  * it.
  *
  * A domain that was opened for a file is the same for all who open it for that file, in all
- * contexts of the net. In the live world, where a net is a process, a SEND may be for a queue of
- * another one's domain of this file: core/provider/link/xrc_relay.c.
+ * contexts of the net.
  *
  * Numbers of shared receive queues are places in a table of the net's, counted as queue pairs'
  * numbers are. A number is given out again when all have been.
@@ -212,8 +211,6 @@ struct rnic_srq *xrc_srq(const struct rnic_net *net, uint32_t srqn)
 void xrc_remove_srq(struct rnic_srq *srq)
 {
 	struct rnic_net *net = srq->hca->net;
-	if (net->relay)
-		net->relay->drop(net, srq);
 	for (uint32_t i = 0; i < net->qps; i++) {
 		struct rnic_qp *qp = net->qp[i];
 		if (!qp || qp->ibv.qp_type != IBV_QPT_XRC_RECV ||
@@ -373,8 +370,6 @@ void xrc_reset_qp(struct rnic_qp *qp)
 			srq->taken--;
 	}
 	qp->srq = NULL;
-	if (qp->resp.away)
-		qp->hca->net->relay->end(qp);
 }
 
 /* --- packets --- */
@@ -396,44 +391,16 @@ bool xrc_select(struct rnic_qp *qp, uint32_t srqn)
 	return true;
 }
 
-/* May it be for a shared receive queue of another process? That one knows. */
-static bool goes_away(struct rnic_qp *qp, const struct packet *pkt)
-{
-	const struct rnic_net *net = qp->hca->net;
-	bool ours = pkt->srqn >= net->qpn_first && pkt->srqn < net->qpn_limit;
-	if (!net->relay || ours || !(opcode_is[pkt->opcode] & IS_SEND) ||
-	    has_invalidate(pkt->opcode))
-		return false;
-	qp->srq = NULL;
-	return true;
-}
-
 bool xrc_turn(struct rnic_qp *qp, const struct packet *pkt)
 {
 	struct xrc_target *target = to_target(qp);
 	bool goes_on = qp->resp.in_message;
-	if ((goes_on && pkt->srqn != target->srqn) ||
-	    !(xrc_select(qp, pkt->srqn) || goes_away(qp, pkt))) {
+	if ((goes_on && pkt->srqn != target->srqn) || !xrc_select(qp, pkt->srqn)) {
 		COUNT_ONE(qp->hca->net, bad_srq);
 		return false;
 	}
 	target->srqn = pkt->srqn;
 	return true;
-}
-
-void xrc_file(const struct rnic_qp *qp, uint64_t *device, uint64_t *inode)
-{
-	const struct xrc_domain *domain = ((const struct xrc_target *)qp)->domain;
-	*device = domain->device;
-	*inode = domain->inode;
-}
-
-struct rnic_srq *xrc_srq_of_file(const struct rnic_net *net, uint32_t srqn, uint64_t device,
-				 uint64_t inode)
-{
-	const struct xrc_domain *domain = net->xrc ? find_domain(net->xrc, device, inode) : NULL;
-	struct rnic_srq *srq = domain ? xrc_srq(net, srqn) : NULL;
-	return srq && srq->xrcd->domain == domain ? srq : NULL;
 }
 
 /* A READ that comes again needs its key looked at again. */
@@ -451,8 +418,6 @@ void xrc_take(struct rnic_qp *qp, struct packet *pkt)
 		packet_put(qp->hca->net, pkt);
 	} else if (!is_target) {
 		req_response(qp, pkt);
-	} else if (qp->resp.waits && psn_diff(pkt->psn, qp->resp.psn) >= 0) {
-		resp_wait(qp, pkt);
 	} else if (is_read_again(qp, pkt) && !xrc_select(qp, pkt->srqn)) {
 		packet_put(qp->hca->net, pkt);
 	} else {

@@ -486,9 +486,8 @@ static enum served serve_read(struct rnic_qp *qp, struct packet *pkt)
 	}
 	do {
 		uint32_t i = pkt->done / qp->mtu, start = i * qp->mtu, left = pkt->dma_len - start;
-		if (link->ready &&
-		    !link_ready(link, qp->peer, qp->attr.dest_qp_num, sim_now(qp_sim(qp)),
-				LINK_PATIENCE_NS, &qp->resp.patience)) {
+		if (link->ready && !link_ready(link, qp->peer, qp->attr.dest_qp_num,
+					       sim_now(qp_sim(qp)), &qp->resp.patience)) {
 			pkt->due = sim_now(qp_sim(qp)) + LINK_READY_NS;
 			return HELD;
 		}
@@ -610,15 +609,16 @@ static enum served serve_flush(struct rnic_qp *qp, struct packet *pkt)
 
 static enum served serve(struct rnic_qp *qp, struct packet *pkt)
 {
+	static enum served (*const by_class[CLASS_COUNT])(struct rnic_qp * qp,
+							  struct packet * pkt) = {
+		[CLASS_READ] = serve_read,
+		[CLASS_ATOMIC] = serve_atomic,
+		[CLASS_FLUSH] = serve_flush,
+		[CLASS_ATOMIC_WRITE] = serve_atomic_write,
+	};
 	if (qp->service == SERVICE_XRC && !xrc_select(qp, pkt->srqn))
 		return REFUSED;
-	if (pkt->opcode == OP_READ_REQUEST)
-		return serve_read(qp, pkt);
-	if (pkt->opcode == OP_FLUSH)
-		return serve_flush(qp, pkt);
-	if (pkt->opcode == OP_ATOMIC_WRITE)
-		return serve_atomic_write(qp, pkt);
-	return serve_atomic(qp, pkt);
+	return by_class[packet_rows[pkt->opcode].class](qp, pkt);
 }
 
 /* Memory that a waiting request was let in for is gone: the requests behind it die with it. */

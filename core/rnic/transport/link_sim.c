@@ -25,11 +25,6 @@ struct link_sim {
 	struct link link;
 	struct rnic_net *net;
 	uint64_t free_at[RNIC_HOSTS]; /* ns: when the host's port has sent what it has */
-	struct {
-		union ibv_gid gid;
-		uint32_t hosts; /* that have joined, a bit each */
-	} * group;
-	unsigned groups, group_room;
 };
 
 static void arrive(struct sim *sim, void *arg)
@@ -52,41 +47,8 @@ static int resolve(struct link *link, const union ibv_gid *gid)
 
 static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
 {
-	if (number < RNIC_HOSTS)
-		rnic_gid(RNIC_SIM_ADDRESS(number), gid);
-	else
-		*gid = ((struct link_sim *)link)->group[number - RNIC_HOSTS].gid;
-}
-
-/* A group has the number of its place behind the hosts'. */
-static int group_number(struct link *link, const union ibv_gid *gid)
-{
-	struct link_sim *me = (struct link_sim *)link;
-	unsigned i = 0;
-	while (i < me->groups && memcmp(&me->group[i].gid, gid, sizeof(*gid)))
-		i++;
-	if (i == me->group_room) {
-		unsigned room = i ? 2 * i : 4;
-		void *grown = sim_alloc(me->net->sim, room * sizeof(*me->group));
-		if (i)
-			memcpy(grown, me->group, i * sizeof(*me->group));
-		me->group = grown;
-		me->group_room = room;
-	}
-	if (i == me->groups) {
-		me->group[i].gid = *gid;
-		me->groups++;
-	}
-	return (int)(RNIC_HOSTS + i);
-}
-
-static int join(struct link *link, unsigned host, const union ibv_gid *gid, bool joins)
-{
-	uint32_t *hosts, bit = 1u << host;
-	int number = group_number(link, gid);
-	hosts = &((struct link_sim *)link)->group[number - RNIC_HOSTS].hosts;
-	*hosts = joins ? *hosts | bit : *hosts & ~bit;
-	return 0;
+	(void)link;
+	rnic_gid(RNIC_SIM_ADDRESS(number), gid);
 }
 
 static unsigned ask(struct sim *sim, const struct packet *pkt)
@@ -109,31 +71,12 @@ static void tell(struct sim *sim, const struct packet *pkt, const char *what)
 			  opcode_name(pkt->opcode), pkt->psn, pkt->len, what);
 }
 
-static void send(struct link *link, unsigned from, struct packet *pkt);
-
-/* A packet for each host that has joined: what happens to one does not happen to the others. */
-static void send_to_group(struct link_sim *me, unsigned from, struct packet *pkt)
-{
-	uint32_t hosts = me->group[pkt->peer - RNIC_HOSTS].hosts;
-	for (; hosts && packet_is_multicast(pkt); hosts &= hosts - 1) {
-		struct packet *copy = packet_copy(me->net, pkt);
-		copy->peer = (uint32_t)__builtin_ctz(hosts);
-		copy->name.copy = (uint16_t)(copy->peer << 1);
-		send(&me->link, from, copy);
-	}
-	packet_put(me->net, pkt);
-}
-
 static void send(struct link *link, unsigned from, struct packet *pkt)
 {
 	struct link_sim *me = (struct link_sim *)link;
 	struct sim *sim = me->net->sim;
 	uint64_t now = sim_now(sim);
-	if (pkt->peer >= RNIC_HOSTS) {
-		send_to_group(me, from, pkt);
-		return;
-	}
-	assert(from < RNIC_HOSTS);
+	assert(from < RNIC_HOSTS && pkt->peer < RNIC_HOSTS);
 	pkt->from = from;
 	uint64_t start = me->free_at[from] > now ? me->free_at[from] : now;
 	me->free_at[from] = start + (HEADER_BYTES + pkt->len) / BYTES_PER_NS;
@@ -172,9 +115,7 @@ struct rnic_net *rnic_net_new(struct sim *sim, const struct hardware *hw)
 	struct link_sim *me = sim_alloc(sim, sizeof(*me));
 	me->link.resolve = resolve;
 	me->link.gid = gid_of;
-	me->link.group = group_number;
-	me->link.join = join;
 	me->link.send = send;
-	me->net = rnic_net_on(sim, hw, &me->link, RNIC_HOSTS, QPN_FIRST, MULTICAST_QPN);
+	me->net = rnic_net_on(sim, hw, &me->link, RNIC_HOSTS, QPN_FIRST, QPN_LIMIT);
 	return me->net;
 }

@@ -13,79 +13,10 @@
 #include "core/rnic/objects/device.h"
 #include "core/rnic/transport/link.h"
 
-const uint8_t opcode_is[OP_CODES] = {
-	[OP_SEND_FIRST] = IS_SEND | IS_FIRST,
-	[OP_SEND_MIDDLE] = IS_SEND,
-	[OP_SEND_LAST] = IS_SEND | IS_LAST,
-	[OP_SEND_LAST_IMM] = IS_SEND | IS_LAST | HAS_IMM,
-	[OP_SEND_ONLY] = IS_SEND | IS_FIRST | IS_LAST,
-	[OP_SEND_ONLY_IMM] = IS_SEND | IS_FIRST | IS_LAST | HAS_IMM,
-	[OP_WRITE_FIRST] = IS_WRITE | IS_FIRST,
-	[OP_WRITE_MIDDLE] = IS_WRITE,
-	[OP_WRITE_LAST] = IS_WRITE | IS_LAST,
-	[OP_WRITE_LAST_IMM] = IS_WRITE | IS_LAST | HAS_IMM,
-	[OP_WRITE_ONLY] = IS_WRITE | IS_FIRST | IS_LAST,
-	[OP_WRITE_ONLY_IMM] = IS_WRITE | IS_FIRST | IS_LAST | HAS_IMM,
-	[OP_READ_REQUEST] = IS_READ,
-	[OP_READ_RESPONSE_FIRST] = IS_READ | IS_RESPONSE | IS_FIRST,
-	[OP_READ_RESPONSE_MIDDLE] = IS_READ | IS_RESPONSE,
-	[OP_READ_RESPONSE_LAST] = IS_READ | IS_RESPONSE | IS_LAST,
-	[OP_READ_RESPONSE_ONLY] = IS_READ | IS_RESPONSE | IS_FIRST | IS_LAST,
-	[OP_ACKNOWLEDGE] = IS_RESPONSE,
-	[OP_ATOMIC_ACKNOWLEDGE] = IS_RESPONSE | IS_ATOMIC,
-	[OP_COMPARE_SWAP] = IS_ATOMIC,
-	[OP_FETCH_ADD] = IS_ATOMIC,
-	[OP_SEND_LAST_INV] = IS_SEND | IS_LAST,
-	[OP_SEND_ONLY_INV] = IS_SEND | IS_FIRST | IS_LAST,
-	[OP_FLUSH] = IS_FIRST | IS_LAST,
-	[OP_ATOMIC_WRITE] = IS_FIRST | IS_LAST,
-};
-
-const char *opcode_name(uint8_t opcode)
-{
-	if (opcode >= OP_CODES)
-		return "unknown packet";
-	uint8_t is = opcode_is[opcode];
-	if (is & IS_READ)
-		return is & IS_RESPONSE ? "READ response" : "READ request";
-	if (is & IS_RESPONSE)
-		return is & IS_ATOMIC ? "atomic response" : "acknowledgement";
-	if (is & IS_ATOMIC)
-		return opcode == OP_COMPARE_SWAP ? "CMP_AND_SWP request" : "FETCH_AND_ADD request";
-	if (is & IS_SEND)
-		return "SEND packet";
-	if (opcode == OP_FLUSH || opcode == OP_ATOMIC_WRITE)
-		return opcode == OP_FLUSH ? "FLUSH request" : "ATOMIC_WRITE request";
-	return is & HAS_IMM ? "WRITE_WITH_IMM packet" : "WRITE packet";
-}
-
-/* Bytes of the headers that an opcode has besides those that all have. */
-#define AETH   4
-#define IMMDT  4
-#define IETH   4
-#define RETH   16
-#define FETH   4
-#define ATOMIC 28 /* AtomicETH */
-static const uint8_t opcode_bytes[OP_CODES] = {
-	[OP_SEND_LAST_IMM] = IMMDT,	[OP_SEND_ONLY_IMM] = IMMDT,
-	[OP_SEND_LAST_INV] = IETH,	[OP_SEND_ONLY_INV] = IETH,
-	[OP_WRITE_FIRST] = RETH,	[OP_WRITE_LAST_IMM] = IMMDT,
-	[OP_WRITE_ONLY] = RETH,		[OP_WRITE_ONLY_IMM] = RETH + IMMDT,
-	[OP_READ_REQUEST] = RETH,	[OP_READ_RESPONSE_FIRST] = AETH,
-	[OP_READ_RESPONSE_LAST] = AETH, [OP_READ_RESPONSE_ONLY] = AETH,
-	[OP_ACKNOWLEDGE] = AETH,	[OP_ATOMIC_ACKNOWLEDGE] = AETH + 8, /* AtomicAckETH */
-	[OP_COMPARE_SWAP] = ATOMIC,	[OP_FETCH_ADD] = ATOMIC,
-	[OP_FLUSH] = FETH + RETH,	[OP_ATOMIC_WRITE] = RETH,
-};
-
 uint32_t packet_wire_bytes(const struct packet *pkt)
 {
-	bool is_request = !(opcode_is[pkt->opcode] & IS_RESPONSE);
-	uint32_t service = pkt->service == SERVICE_UD		       ? 8 /* DETH */
-			   : pkt->service == SERVICE_XRC && is_request ? 4 /* XRCETH */
-								       : 0;
-	return HEADER_BYTES * (pkt->more + 1u) + opcode_bytes[pkt->opcode] + service +
-	       ((pkt->len + 3) & ~3u);
+	unsigned headers = opcode_headers(pkt->opcode, pkt->service);
+	return HEADER_BYTES * (pkt->more + 1u) + HEADERS_BYTES(headers) + ((pkt->len + 3) & ~3u);
 }
 
 uint8_t *buffer_get(struct rnic_net *net, uint32_t len, uint8_t *class)
@@ -181,14 +112,11 @@ static uint32_t mtu_of_run(const struct packet *run)
 
 static uint8_t opcode_in_run(uint8_t opcode, bool first, bool last)
 {
-	uint8_t is = opcode_is[opcode], begins = is & IS_SEND ? OP_SEND_FIRST : OP_WRITE_FIRST;
-	first = first && is & IS_FIRST;
-	last = last && is & IS_LAST;
-	if (!last)
-		return begins + (first ? OP_SEND_FIRST : OP_SEND_MIDDLE);
-	if (has_invalidate(opcode))
-		return OP_SEND_LAST_INV;
-	return begins + (is & HAS_IMM ? OP_SEND_LAST_IMM : OP_SEND_LAST);
+	const struct operation *op = operation_of_packet(opcode);
+	assert(op);
+	first = first && opcode_is[opcode] & IS_FIRST;
+	last = last && opcode_is[opcode] & IS_LAST;
+	return op->packet[packet_place(first, last)];
 }
 
 struct packet *packet_of_run(struct rnic_net *net, const struct packet *run, uint32_t i)

@@ -21,60 +21,11 @@
  */
 #include <infiniband/verbs.h>
 #include <string.h>
+#include "core/rnic/opcode.h"
 #include "core/rt/sim.h"
 
 struct rnic_net;
 struct rnic_mr;
-
-/* The first three bits of a BTH opcode (9.2.1, table 35); enum opcode has the other five. What the
- * processes of one host say to each other (xrc_relay.c) has a number that no BTH has room for: none
- * comes from a
- * wire. */
-enum service { SERVICE_RC = 0, SERVICE_UC = 1, SERVICE_UD = 3, SERVICE_XRC = 5, SERVICE_HOST = 8 };
-
-/* BTH opcodes of the reliable connection service (9.2.1, table 35). */
-enum opcode {
-	OP_SEND_FIRST = 0x00,
-	OP_SEND_MIDDLE = 0x01,
-	OP_SEND_LAST = 0x02,
-	OP_SEND_LAST_IMM = 0x03,
-	OP_SEND_ONLY = 0x04,
-	OP_SEND_ONLY_IMM = 0x05,
-	OP_WRITE_FIRST = 0x06,
-	OP_WRITE_MIDDLE = 0x07,
-	OP_WRITE_LAST = 0x08,
-	OP_WRITE_LAST_IMM = 0x09,
-	OP_WRITE_ONLY = 0x0a,
-	OP_WRITE_ONLY_IMM = 0x0b,
-	OP_READ_REQUEST = 0x0c,
-	OP_READ_RESPONSE_FIRST = 0x0d,
-	OP_READ_RESPONSE_MIDDLE = 0x0e,
-	OP_READ_RESPONSE_LAST = 0x0f,
-	OP_READ_RESPONSE_ONLY = 0x10,
-	OP_ACKNOWLEDGE = 0x11,
-	OP_ATOMIC_ACKNOWLEDGE = 0x12,
-	OP_COMPARE_SWAP = 0x13,
-	OP_FETCH_ADD = 0x14,
-	OP_SEND_LAST_INV = 0x16,
-	OP_SEND_ONLY_INV = 0x17,
-	OP_FLUSH = 0x1c, /* annex A19, as the next one */
-	OP_ATOMIC_WRITE = 0x1d,
-	OP_CODES
-};
-
-/* What an opcode says about its packet; nothing: there is no such opcode. */
-enum {
-	IS_SEND = 1,
-	IS_WRITE = 2,
-	IS_FIRST = 4,
-	IS_LAST = 8,
-	HAS_IMM = 16,
-	IS_READ = 32,
-	IS_ATOMIC = 64,
-	IS_RESPONSE = 128
-};
-extern const uint8_t opcode_is[OP_CODES];
-const char *opcode_name(uint8_t opcode);
 
 /* AETH syndromes (9.7.5.2, tables 44 to 46). */
 enum syndrome {
@@ -84,8 +35,7 @@ enum syndrome {
 	AETH_NAK_INVALID_REQUEST = 0x61,
 	AETH_NAK_REMOTE_ACCESS = 0x62,
 	AETH_NAK_REMOTE_OPERATION = 0x63,
-	AETH_KIND = 0x60,
-	AETH_WAITS = 0x40 /* reserved, so none on a wire: it is not known yet (XRC, xrc_relay.c) */
+	AETH_KIND = 0x60
 };
 
 #define ATOMIC_BYTES 8
@@ -115,10 +65,6 @@ struct packet_name {
 	bool send; /* of a SEND */
 };
 
-/* Packet numbers of what a responder sends: its own, so that they never meet its requests'
- * names. */
-enum { INDEX_ACK = 1 << 28, INDEX_READ = 2 << 28 };
-
 #define PACKET_SMALL 64	 /* bytes of payload that need no buffer */
 #define PACKET_LINES 128 /* a packet's payload never touches more lines than that */
 
@@ -144,12 +90,7 @@ struct packet {
 		uint8_t traffic_class; /* of a datagram: IPv4's TOS */
 	};
 	uint8_t selectivity; /* FETH */
-	union {
-		struct {
-			uint64_t swap_add, compare;
-		};
-		union ibv_gid group; /* of a datagram to MULTICAST_QPN */
-	};
+	uint64_t swap_add, compare;
 	uint64_t original; /* AtomicAckETH */
 	__be32 imm;
 	uint32_t invalidate; /* IETH: an rkey */
@@ -183,12 +124,6 @@ struct packet {
 	uint8_t small[PACKET_SMALL];
 };
 
-#define MULTICAST_QPN 0xffffffu
-static inline bool packet_is_multicast(const struct packet *pkt)
-{
-	return pkt->service == SERVICE_UD && pkt->dest_qpn == MULTICAST_QPN;
-}
-
 /* memset to zero by a call: what compilers make of a constant size here ("rep stos") costs three
  * times
  * that. */
@@ -210,11 +145,6 @@ struct packet *packet_of_run(struct rnic_net *net, const struct packet *run, uin
 #define RUN_PACKETS 32 /* at most */
 /* The same with `room` bytes, whatever they are, in front of its payload. */
 struct packet *packet_copy_behind(struct rnic_net *net, const struct packet *pkt, uint32_t room);
-
-static inline bool has_invalidate(uint8_t opcode)
-{
-	return opcode == OP_SEND_LAST_INV || opcode == OP_SEND_ONLY_INV;
-}
 
 #define HEADER_BYTES 58 /* of every packet: Ethernet, IPv4, UDP, BTH, ICRC */
 /* Bytes of the Ethernet frame, without its preamble and check sequence; of a run those of all its

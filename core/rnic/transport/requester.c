@@ -33,8 +33,8 @@
  *
  * Without acknowledgements (unreliable connection, unreliable datagram) a request is over when its
  * last packet was handed to the link, and una follows at once. A request that fails takes the send
- * queue alone with it (SQE). A link that has no room is waited for, for LINK_UNRELIABLE_PATIENCE_NS
- * at most: then the packets are lost.
+ * queue alone with it (SQE). A link that has no room is waited for, for LINK_PATIENCE_NS at
+ * most: then the packets are lost.
  *
  * The retry timer is one event a queue pair, set when something is sent and none
  * is pending; it looks at the deadline when it comes, and is set again if that is
@@ -82,44 +82,26 @@ static uint32_t limit(const struct rnic_qp *qp)
 
 static uint64_t timeout_ns(const struct rnic_qp *qp)
 {
-	return (uint64_t)4096 << qp->attr.timeout; /* 0 means never: see arm() */
+	uint64_t ns = (uint64_t)4096 << qp->attr.timeout; /* 0 means never: see set_timer() */
+	uint64_t least = qp->hca->net->link->silence_ns / (qp->attr.retry_cnt + 1u);
+	return ns > least ? ns : least;
 }
 
-static bool is_send(const struct wqe *wqe)
+static bool is_class(const struct wqe *wqe, enum op_class class)
 {
-	return wqe->opcode == IBV_WR_SEND || wqe->opcode == IBV_WR_SEND_WITH_IMM ||
-	       wqe->opcode == IBV_WR_SEND_WITH_INV;
+	return operations[wqe->opcode].class == class;
 }
 
 /* Does it carry its list's bytes to the peer? Else what comes back goes there. */
 static bool carries_data(const struct wqe *wqe)
 {
-	return !wqe->nonposted || wqe->opcode == IBV_WR_ATOMIC_WRITE;
-}
-
-static bool has_imm(const struct wqe *wqe)
-{
-	return wqe->opcode == IBV_WR_SEND_WITH_IMM || wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+	return operation_is(wqe->opcode, CARRIES_DATA);
 }
 
 /* --- completions --- */
 
 static void complete(struct rnic_qp *qp, enum ibv_wc_status status)
 {
-	static const enum ibv_wc_opcode opcodes[] = {
-		[IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
-		[IBV_WR_RDMA_WRITE_WITH_IMM] = IBV_WC_RDMA_WRITE,
-		[IBV_WR_SEND] = IBV_WC_SEND,
-		[IBV_WR_SEND_WITH_IMM] = IBV_WC_SEND,
-		[IBV_WR_SEND_WITH_INV] = IBV_WC_SEND,
-		[IBV_WR_BIND_MW] = IBV_WC_BIND_MW,
-		[IBV_WR_LOCAL_INV] = IBV_WC_LOCAL_INV,
-		[IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ,
-		[IBV_WR_ATOMIC_CMP_AND_SWP] = IBV_WC_COMP_SWAP,
-		[IBV_WR_ATOMIC_FETCH_AND_ADD] = IBV_WC_FETCH_ADD,
-		[IBV_WR_FLUSH] = IBV_WC_FLUSH,
-		[IBV_WR_ATOMIC_WRITE] = IBV_WC_ATOMIC_WRITE,
-	};
 	assert(qp->sq.done != qp->sq.posted);
 	const struct wqe *wqe = wqe_at(qp, qp->sq.done);
 	struct cqe cqe = {.qp = qp, .seq = qp->sq.done, .op = wqe->op};
@@ -128,7 +110,7 @@ static void complete(struct rnic_qp *qp, enum ibv_wc_status status)
 		return;
 	cqe.wc.wr_id = wqe->wr_id;
 	cqe.wc.status = status;
-	cqe.wc.opcode = opcodes[wqe->opcode];
+	cqe.wc.opcode = operations[wqe->opcode].completion;
 	cqe.wc.byte_len = (uint32_t)wqe->bytes;
 	cqe.wc.qp_num = qp->ibv.qp_num;
 	cq_push(qp->hca->net, (struct rnic_cq *)qp->ibv.send_cq, &cqe);
@@ -251,7 +233,7 @@ static enum ibv_wc_status check_local(struct rnic_qp *qp, const struct wqe *wqe)
 		return IBV_WC_LOC_QP_OP_ERR;
 	if (wqe->nonposted && qp->attr.max_rd_atomic == 0)
 		return IBV_WC_LOC_QP_OP_ERR;
-	if (rnic_wr_atomic(wqe->opcode) && wqe->bytes < ATOMIC_BYTES)
+	if (is_class(wqe, CLASS_ATOMIC) && wqe->bytes < ATOMIC_BYTES)
 		return IBV_WC_LOC_LEN_ERR;
 	/* Where results go is looked at when they are there. */
 	if (carries_data(wqe) && !wqe->copy &&
@@ -272,7 +254,7 @@ static bool start(struct rnic_qp *qp, struct wqe *wqe)
 			fail(qp, status);
 		return false;
 	}
-	if (rnic_wr_atomic(wqe->opcode))
+	if (is_class(wqe, CLASS_ATOMIC))
 		wqe->bytes = ATOMIC_BYTES; /* the list may have room for more */
 	bool fence = wqe->fence || OWN_BUG(&qp->hca->net->hw, NIC_NEVER_OVERTAKES);
 	if (fence || (wqe->nonposted && req->nonposted >= qp->attr.max_rd_atomic))
@@ -297,26 +279,6 @@ static bool start(struct rnic_qp *qp, struct wqe *wqe)
 	return true;
 }
 
-static uint8_t opcode_of(const struct wqe *wqe, bool first, bool last)
-{
-	uint8_t opcode = is_send(wqe) ? OP_SEND_FIRST : OP_WRITE_FIRST;
-	if (wqe->opcode == IBV_WR_RDMA_READ)
-		return OP_READ_REQUEST;
-	if (wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP)
-		return OP_COMPARE_SWAP;
-	if (wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
-		return OP_FETCH_ADD;
-	if (wqe->opcode == IBV_WR_FLUSH)
-		return OP_FLUSH;
-	if (wqe->opcode == IBV_WR_ATOMIC_WRITE)
-		return OP_ATOMIC_WRITE;
-	if (!last)
-		return opcode + (first ? OP_SEND_FIRST : OP_SEND_MIDDLE);
-	if (wqe->opcode == IBV_WR_SEND_WITH_INV)
-		return first ? OP_SEND_ONLY_INV : OP_SEND_LAST_INV;
-	return opcode + (first ? OP_SEND_ONLY : OP_SEND_LAST) + has_imm(wqe);
-}
-
 /* Bytes of a READ that are asked for at once, from packet i on, with `left` missing. A part that is
  * asked for again ends where it ended before: what comes again must not reach beyond what was
  * there. */
@@ -336,7 +298,7 @@ static uint32_t read_part(const struct rnic_qp *qp, const struct wqe *wqe, uint3
 static bool awaits_part(struct rnic_qp *qp, const struct wqe *wqe)
 {
 	struct requester *req = &qp->req;
-	return wqe->opcode == IBV_WR_RDMA_READ && req->packet &&
+	return is_class(wqe, CLASS_READ) && req->packet &&
 	       req->una != psn_add(wqe->first_psn, req->packet);
 }
 
@@ -360,8 +322,6 @@ static void fill_service(const struct rnic_qp *qp, const struct wqe *wqe, struct
 		pkt->peer = wqe->peer;
 		pkt->dest_qpn = wqe->remote_qpn;
 		pkt->qkey = wqe->remote_qkey;
-		if (pkt->dest_qpn == MULTICAST_QPN)
-			qp->hca->net->link->gid(qp->hca->net->link, wqe->peer, &pkt->group);
 	}
 }
 
@@ -400,7 +360,7 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe, uint32_t n)
 	pkt->dest_qpn = qp->attr.dest_qp_num;
 	pkt->psn = psn_add(wqe->first_psn, i);
 	pkt->service = qp->service;
-	pkt->opcode = opcode_of(wqe, first, last);
+	pkt->opcode = operations[wqe->opcode].packet[packet_place(first, last)];
 	pkt->more = (uint8_t)(n - 1);
 	pkt->ack_req = last || wqe->nonposted || (i + n) % (window(qp) / ACKS) < n ||
 		       ends_burst(qp, pkt->psn);
@@ -408,11 +368,11 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe, uint32_t n)
 	pkt->rkey = wqe->rkey;
 	pkt->va = wqe->va;
 	pkt->dma_len = (uint32_t)wqe->bytes;
-	if (wqe->opcode == IBV_WR_RDMA_READ) { /* what is still missing */
+	if (is_class(wqe, CLASS_READ)) { /* what is still missing */
 		pkt->va += off;
 		pkt->dma_len = read_part(qp, wqe, i, left);
 	}
-	if (wqe->opcode == IBV_WR_FLUSH)
+	if (is_class(wqe, CLASS_FLUSH))
 		pkt->dma_len = (uint32_t)wqe->flush_len;
 	pkt->placement = wqe->placement;
 	pkt->selectivity = wqe->selectivity;
@@ -421,14 +381,14 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe, uint32_t n)
 	pkt->imm = wqe->imm;
 	if (qp->service != SERVICE_RC)
 		fill_service(qp, wqe, pkt);
-	pkt->invalidate = wqe->opcode == IBV_WR_SEND_WITH_INV ? wqe->rkey : 0;
+	pkt->invalidate = operations[wqe->opcode].with & WITH_INV ? wqe->rkey : 0;
 	pkt->name = (struct packet_name){.who = &qp->actor,
 					 .op = wqe->op,
 					 .occurrence = wqe->occurrence,
 					 .message = wqe->message,
 					 .index = i + 1,
 					 .round = wqe->round,
-					 .send = is_send(wqe)};
+					 .send = is_class(wqe, CLASS_SEND)};
 	return pkt;
 }
 
@@ -438,11 +398,9 @@ static bool has_room(struct rnic_qp *qp, const struct wqe *wqe)
 	struct requester *req = &qp->req;
 	struct link *link = qp->hca->net->link;
 	bool is_ud = qp->service == SERVICE_UD;
-	if (!link->ready ||
-	    link_ready(link, is_ud ? wqe->peer : qp->peer,
-		       is_ud ? wqe->remote_qpn : qp->attr.dest_qp_num, sim_now(qp_sim(qp)),
-		       qp_is_reliable(qp) ? LINK_PATIENCE_NS : LINK_UNRELIABLE_PATIENCE_NS,
-		       &req->patience))
+	if (!link->ready || link_ready(link, is_ud ? wqe->peer : qp->peer,
+				       is_ud ? wqe->remote_qpn : qp->attr.dest_qp_num,
+				       sim_now(qp_sim(qp)), &req->patience))
 		return true;
 	/* What was not sent need not have been answered. */
 	req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
@@ -473,7 +431,7 @@ static bool send_packet(struct rnic_qp *qp, struct wqe *wqe)
 		return false;
 	}
 	uint32_t psns = n;
-	if (wqe->opcode == IBV_WR_RDMA_READ && pkt->dma_len)
+	if (is_class(wqe, CLASS_READ) && pkt->dma_len)
 		psns = (pkt->dma_len + qp->mtu - 1) / qp->mtu;
 	if (pkt->psn == req->una && (!is_lossy(qp) || pkt->psn == req->repair.sent))
 		req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
@@ -531,7 +489,7 @@ static void transmit(struct rnic_qp *qp)
 	while (may_send(qp)) {
 		struct wqe *wqe = wqe_at(qp, qp->sq.next);
 		sim_takes(qp_sim(qp), &qp->sq, qp->sq.next);
-		if (rnic_wr_local(wqe->opcode)) {
+		if (operation_is(wqe->opcode, NO_PACKET)) {
 			if (!run_local(qp, wqe))
 				return;
 			continue;
@@ -614,14 +572,6 @@ static bool una_is_out(struct rnic_qp *qp)
 	return psn_diff(psn_add(wqe->first_psn, qp->req.packet), qp->req.una) > 0;
 }
 
-/* The time is over, but nothing need be lost: the peer had no CPU. */
-static bool starves(struct rnic_qp *qp)
-{
-	struct requester *req = &qp->req;
-	return link_starves(qp->hca->net->link, qp->peer, qp->attr.dest_qp_num, sim_now(qp_sim(qp)),
-			    req->una, req->deadline, timeout_ns(qp), &req->watch);
-}
-
 /* There was no news for a while. */
 static void probe(struct rnic_qp *qp)
 {
@@ -635,7 +585,7 @@ static void time_out(struct rnic_qp *qp)
 {
 	struct requester *req = &qp->req;
 	COUNT_ONE(qp->hca->net, timeout);
-	if (!(is_lossy(qp) && repair_pardons(qp)) && !may_retry(qp))
+	if (!may_retry(qp))
 		return;
 	req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
 	if (is_lossy(qp))
@@ -660,12 +610,6 @@ static void fire_timer(struct sim *sim, void *arg)
 		return;
 	bool waits = !req->rnr_until && una_is_out(qp);
 	if (waits && qp->attr.timeout && sim_now(sim) >= req->deadline) {
-		if (starves(qp)) {
-			bool is_short = timeout_ns(qp) < LINK_WATCH_NS;
-			alarm_set(sim, &req->timer, CHAIN_OTHER,
-				  is_short ? LINK_WATCH_SHORT_NS : LINK_WATCH_NS, fire_timer, qp);
-			return;
-		}
 		time_out(qp);
 	} else if (waits && is_lossy(qp) && sim_now(sim) >= req->repair.probe_at) {
 		probe(qp);
@@ -691,15 +635,6 @@ static void fire_rnr(struct sim *sim, void *arg)
 	transmit(qp);
 }
 
-/* The peer's program has had no CPU to get ready. */
-static bool program_starves(struct rnic_qp *qp)
-{
-	struct requester *req = &qp->req;
-	req->rnr_watch.program = true;
-	return link_starves(qp->hca->net->link, qp->peer, qp->attr.dest_qp_num, sim_now(qp_sim(qp)),
-			    req->una, 0, 0, &req->rnr_watch);
-}
-
 /* The receiver was not ready for packet una. */
 static void wait_for_receiver(struct rnic_qp *qp, unsigned timer)
 {
@@ -711,12 +646,12 @@ static void wait_for_receiver(struct rnic_qp *qp, unsigned timer)
 	struct requester *req = &qp->req;
 	if (req->rnr_until)
 		return; /* known */
-	if (req->rnr_left == 0 && !program_starves(qp)) {
+	if (req->rnr_left == 0) {
 		COUNT_ONE(qp->hca->net, rnr_exceeded);
 		fail(qp, IBV_WC_RNR_RETRY_EXC_ERR);
 		return;
 	}
-	if (req->rnr_left && qp->attr.rnr_retry != 7) /* 7: for ever */
+	if (qp->attr.rnr_retry != 7) /* 7: for ever */
 		req->rnr_left--;
 	uint64_t ns = (uint64_t)wait_10us[timer & 31] * 10000;
 	req->rnr_until = sim_now(qp_sim(qp)) + ns;
@@ -806,7 +741,7 @@ static void take_result(struct rnic_qp *qp, const struct packet *pkt)
 {
 	struct requester *req = &qp->req;
 	const struct wqe *wqe = wqe_at(qp, req->acked);
-	bool atomic = rnic_wr_atomic(wqe->opcode);
+	bool atomic = is_class(wqe, CLASS_ATOMIC);
 	const uint8_t *data = atomic ? (const uint8_t *)&pkt->original : pkt->payload;
 	uint32_t off = (uint32_t)psn_diff(req->una, wqe->first_psn) * qp->mtu;
 	uint32_t left = (uint32_t)wqe->bytes - off, len = atomic ? ATOMIC_BYTES : pkt->len;
@@ -895,7 +830,6 @@ static void fire_gap(struct sim *sim, void *arg)
 void req_response(struct rnic_qp *qp, struct packet *pkt)
 {
 	struct requester *req = &qp->req;
-	req->repair.heard = true;
 	if (!is_awaited(qp, pkt)) {
 		packet_put(qp->hca->net, pkt);
 		return;

@@ -219,13 +219,25 @@ void resp_refuse(struct rnic_qp *qp, const struct packet *request, uint32_t psn,
 
 /* --- checks of a packet whose turn it is --- */
 
+static const struct class_row *class_of(const struct packet *pkt)
+{
+	return &class_rows[packet_rows[pkt->opcode].class];
+}
+
+/* Of the one word that it works on; 0: it does not. */
+static uint32_t word_bytes(const struct packet *pkt)
+{
+	return class_of(pkt)->word_bytes;
+}
+
 /* Its place in the message, its length. */
 static bool well_formed(const struct rnic_qp *qp, const struct packet *pkt)
 {
 	uint8_t is = opcode_is[pkt->opcode], kind = is & (IS_SEND | IS_WRITE);
-	if (pkt->opcode == OP_ATOMIC_WRITE)
-		return !qp->resp.in_message && pkt->len == ATOMIC_BYTES &&
-		       pkt->dma_len == ATOMIC_BYTES;
+	if (!kind && packet_rows[pkt->opcode].headers & PAYLOAD) {
+		uint32_t bytes = word_bytes(pkt);
+		return !qp->resp.in_message && pkt->len == bytes && pkt->dma_len == bytes;
+	}
 	if (!kind)
 		return !qp->resp.in_message && pkt->len == 0;
 	if (is & IS_FIRST ? qp->resp.in_message != 0 : qp->resp.in_message != kind)
@@ -260,16 +272,17 @@ static uint8_t check_write(struct rnic_qp *qp, struct packet *pkt)
 		va -= qp->resp.msg_off;
 	uint32_t left = is & IS_FIRST ? pkt->dma_len : qp->resp.left;
 	uint32_t rkey = is & IS_FIRST ? pkt->rkey : qp->resp.rkey;
-	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE) || left > MAX_MESSAGE)
+	int access = class_of(pkt)->right;
+	if (!(qp->attr.qp_access_flags & access) || left > MAX_MESSAGE)
 		return AETH_NAK_INVALID_REQUEST;
 	if (is & IS_LAST ? pkt->len != left : pkt->len >= left)
 		return AETH_NAK_INVALID_REQUEST;
 	if (!left)
 		return AETH_ACK; /* nothing to write needs no key */
 	/* From here on to the message's end: the first packet checks all of it. */
-	pkt->mr = mr_remote(qp, rkey, IBV_ACCESS_REMOTE_WRITE, va, left);
+	pkt->mr = mr_remote(qp, rkey, access, va, left);
 	if (!pkt->mr) {
-		count_key(qp, rkey, IBV_ACCESS_REMOTE_WRITE);
+		count_key(qp, rkey, (unsigned)access);
 		/* The receive request that the immediate data would have taken tells of it
 		 * (11.6.2). */
 		if (is & HAS_IMM && qp_is_reliable(qp) && resp_ready(qp))
@@ -282,19 +295,12 @@ static uint8_t check_write(struct rnic_qp *qp, struct packet *pkt)
 	return AETH_ACK;
 }
 
-/*
- * The rights that a request which is not posted needs, of the queue pair and of the region. 0: no
- * request. An ATOMIC WRITE reads nothing: it needs the right to write, not that to atomics (as with
- * the kernel's rdma_rxe). FLUSH has a right for each placement type, and needs no other.
- */
+/* The rights that a request which is not posted needs, of the queue pair and of the region. 0: no
+ * request. FLUSH has a right for each placement type, and needs no other. */
 static unsigned access_of(const struct packet *pkt)
 {
-	if (pkt->opcode == OP_READ_REQUEST)
-		return IBV_ACCESS_REMOTE_READ;
-	if (pkt->opcode == OP_ATOMIC_WRITE)
-		return IBV_ACCESS_REMOTE_WRITE;
 	if (pkt->opcode != OP_FLUSH)
-		return IBV_ACCESS_REMOTE_ATOMIC;
+		return class_of(pkt)->right;
 	if (pkt->placement & ~(IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT) ||
 	    pkt->selectivity > IBV_FLUSH_MR)
 		return 0;
@@ -305,15 +311,16 @@ static unsigned access_of(const struct packet *pkt)
 struct rnic_mr *resp_region(struct rnic_qp *qp, const struct packet *pkt)
 {
 	int access = (int)access_of(pkt);
-	bool has_length = pkt->opcode == OP_READ_REQUEST || pkt->opcode == OP_FLUSH;
+	uint32_t word = word_bytes(pkt);
 	if (pkt->opcode == OP_FLUSH && pkt->selectivity == IBV_FLUSH_MR)
 		return mr_remote_whole(qp, pkt->rkey, access);
-	return mr_remote(qp, pkt->rkey, access, pkt->va, has_length ? pkt->dma_len : ATOMIC_BYTES);
+	return mr_remote(qp, pkt->rkey, access, pkt->va, word ? word : pkt->dma_len);
 }
 
 static uint8_t check_nonposted(struct rnic_qp *qp, const struct packet *pkt)
 {
-	bool is_read = pkt->opcode == OP_READ_REQUEST, is_flush = pkt->opcode == OP_FLUSH;
+	bool is_read = pkt->opcode == OP_READ_REQUEST;
+	uint32_t word = word_bytes(pkt);
 	unsigned access = access_of(pkt);
 	if (!access || (qp->attr.qp_access_flags & access) != access)
 		return AETH_NAK_INVALID_REQUEST;
@@ -321,7 +328,7 @@ static uint8_t check_nonposted(struct rnic_qp *qp, const struct packet *pkt)
 		return AETH_NAK_INVALID_REQUEST;
 	if (!pkt->duplicate && qp->resp.nonposted >= qp->attr.max_dest_rd_atomic)
 		return AETH_NAK_INVALID_REQUEST;
-	if (!is_read && !is_flush && pkt->va % ATOMIC_BYTES)
+	if (word && pkt->va % word)
 		return AETH_NAK_INVALID_REQUEST;
 	if (is_read && !pkt->dma_len)
 		return AETH_ACK;
@@ -330,7 +337,7 @@ static uint8_t check_nonposted(struct rnic_qp *qp, const struct packet *pkt)
 		count_key(qp, pkt->rkey, access);
 		return AETH_NAK_REMOTE_ACCESS;
 	}
-	if (!is_read && !is_flush && (uintptr_t)mr_host(mr, pkt->va) % ATOMIC_BYTES)
+	if (word && (uintptr_t)mr_host(mr, pkt->va) % word)
 		return AETH_NAK_INVALID_REQUEST;
 	return AETH_ACK;
 }
@@ -345,8 +352,6 @@ uint8_t resp_check(struct rnic_qp *qp, struct packet *pkt)
 		return AETH_NAK_INVALID_REQUEST;
 	}
 	if ((is & IS_SEND || is & HAS_IMM) && !resp_ready(qp)) {
-		if (qp->service == SERVICE_XRC && !qp->srq)
-			return qp->hca->net->relay->pass(qp, pkt);
 		COUNT_ONE(qp->hca->net, no_receive);
 		return AETH_RNR_NAK | qp->attr.min_rnr_timer;
 	}
@@ -555,8 +560,7 @@ static void fire_gap(struct sim *sim, void *arg);
 static void look_for_gap(struct rnic_qp *qp)
 {
 	struct responder *resp = &qp->resp;
-	if (resp_active(qp) && !resp->failed && !resp->waits &&
-	    kept_too_long(qp, &resp->kept, resp->psn, fire_gap))
+	if (resp_active(qp) && !resp->failed && kept_too_long(qp, &resp->kept, resp->psn, fire_gap))
 		nak_gap(qp, resp->kept.head);
 }
 
@@ -614,8 +618,6 @@ static void take(struct rnic_qp *qp, struct packet *pkt)
 		resp_accept(qp, pkt);
 		return;
 	}
-	if (syndrome == AETH_WAITS)
-		return;
 	turn_down(qp, pkt, syndrome);
 	packet_put(net, pkt);
 }
@@ -639,46 +641,10 @@ static void take_kept(struct rnic_qp *qp)
 {
 	struct responder *resp = &qp->resp;
 	struct packet *pkt;
-	while (resp_active(qp) && !resp->failed && !resp->waits &&
-	       (pkt = kept_first(qp, &resp->kept, resp->psn)) && pkt->psn == resp->psn)
+	while (resp_active(qp) && !resp->failed && (pkt = kept_first(qp, &resp->kept, resp->psn)) &&
+	       pkt->psn == resp->psn)
 		take_before_kept(qp, kept_pop(&resp->kept));
 	look_for_gap(qp);
-}
-
-/* --- what another process decides about (XRC) --- */
-
-/* A requester has fewer packets under way than are kept, so that nothing is lost on a lossless
- * link. */
-void resp_wait(struct rnic_qp *qp, struct packet *pkt)
-{
-	if (pkt->psn == qp->resp.psn)
-		packet_put(qp->hca->net, pkt);
-	else
-		kept_push(qp, &qp->resp.kept, qp->resp.psn, pkt);
-}
-
-/* Its data are where they belong. */
-static void accept_away(struct rnic_qp *qp, const struct packet *pkt)
-{
-	struct responder *resp = &qp->resp;
-	bool is_last = opcode_is[pkt->opcode] & IS_LAST;
-	resp->nak_sent = resp->not_ready = false;
-	establish(qp);
-	resp->in_message = is_last ? 0 : IS_SEND;
-	resp->psn = psn_add(resp->psn, 1);
-	resp->msn = psn_add(resp->msn, is_last);
-	if (pkt->ack_req)
-		resp_acknowledge(qp, pkt);
-}
-
-void resp_decided(struct rnic_qp *qp, struct packet *pkt, uint8_t syndrome)
-{
-	if (syndrome == AETH_ACK)
-		accept_away(qp, pkt);
-	else
-		turn_down(qp, pkt, syndrome);
-	take_kept(qp);
-	packet_put(qp->hca->net, pkt);
 }
 
 /* --- */

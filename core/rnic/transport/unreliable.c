@@ -66,9 +66,7 @@ static struct packet *with_grh(struct rnic_qp *qp, struct packet *pkt)
 
 static void take_datagram(struct rnic_qp *qp, struct packet *pkt)
 {
-	if (pkt->opcode != OP_SEND_ONLY && pkt->opcode != OP_SEND_ONLY_IMM) {
-		DROP(qp, pkt, bad_opcode);
-	} else if (pkt->qkey != qp->attr.qkey) {
+	if (pkt->qkey != qp->attr.qkey) {
 		DROP(qp, pkt, bad_qkey);
 	} else if (pkt->len > qp->mtu) {
 		DROP(qp, pkt, bad_length);
@@ -95,7 +93,7 @@ void unreliable_take(struct rnic_qp *qp, struct packet *pkt)
 	pkt->ack_req = false; /* means nothing here */
 	if (!resp_active(qp))
 		DROP(qp, pkt, qp_state);
-	else if (pkt->opcode > OP_WRITE_ONLY_IMM)
+	else if (!opcode_serves(pkt->opcode, qp->service))
 		DROP(qp, pkt, bad_opcode);
 	else if (qp->service == SERVICE_UD)
 		take_datagram(qp, pkt);

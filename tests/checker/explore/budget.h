@@ -5,22 +5,31 @@
  * What keeps the tests short.
  *
  * A search with a given seed takes the same steps whichever compiler built it (scripts/compare sees
- * to that). Of a list of long searches the plain build makes all, the build with the sanitizers
- * every third, and of many rounds a third.
+ * to that). So of a list of long searches, and of many rounds, only the plain build makes all: the
+ * build with the sanitizers makes a third, and so does `make test`, which sets TIDEMARK_QUICK. A
+ * test that uses this has the label "reduced" (cmake/Tests.cmake): `make test-all` runs it whole.
  */
 #include <check.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include "core/rt/asan.h"
 
-static inline bool in_share(int i)
+static inline bool is_quick(void)
 {
-	return !TM_ASAN || i % 3 == 0;
+	return getenv("TIDEMARK_QUICK") != NULL;
 }
 
-/* Of so many rounds. */
+/* Is number i of a list of searches to be done? Of the sanitizers' third, `make test` does a third.
+ */
+static inline bool in_share(int i)
+{
+	return i % ((TM_ASAN ? 3 : 1) * (is_quick() ? 3 : 1)) == 0;
+}
+
+/* How many rounds to do where the plain build does `plain`. */
 static inline unsigned rounds(unsigned plain)
 {
-	return TM_ASAN ? plain / 3 : plain;
+	return TM_ASAN || is_quick() ? plain / 3 : plain;
 }
 
 /* ck_assert() notes each place that it passes in a file. This one does not, for what is asserted

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/models/count.h"
+#include "core/pmem/pmem.h"
 #include "core/verbs_compat.h"
-#include "core/rnic/rnic.h"
 #include "core/stores/erda/client.h"
 #include "core/stores/erda/erda.h"
 #include "scenarios/stores.h"
@@ -227,12 +227,12 @@ static void print_requests(const struct count_figures *f, char *buf, size_t n)
 {
 	uint64_t all = 0;
 	buf[0] = '\0';
-	for (unsigned i = 0; i < COUNT_SIDES * COUNT_CODES; i++)
-		all += f->message[i / COUNT_CODES][i % COUNT_CODES];
+	for (unsigned i = 0; i < COUNT_SIDES * OPERATIONS; i++)
+		all += f->message[i / OPERATIONS][i % OPERATIONS];
 	for (unsigned i = 0; i < all; i++)
 		snprintf(buf + strlen(buf), n - strlen(buf), "%s%s%s", i ? " " : "",
 			 f->request[i].side == COUNT_SERVER ? "s." : "",
-			 rnic_wr_opcode_str(f->request[i].code));
+			 operations[f->request[i].code].name);
 }
 
 START_TEST(round_trips)

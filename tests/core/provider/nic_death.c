@@ -12,8 +12,7 @@
  *   stop    SIGSTOP, and SIGCONT after that: both end so. SIGCONT before it: nothing has happened.
  *   leave   the victim exits as soon as it has received a message: the survivor's SEND succeeds.
  *   signal  a signal's handler exits, whatever it interrupts: like kill, and the victim does end.
- *   starve  the victim hardly gets a CPU, for much longer than the survivor's patience: nothing has
- * happened. fork    a child uses what it has of its parent's objects, and ends: it does not disturb
+ *   fork    a child uses what it has of its parent's objects, and ends: it does not disturb
  * its parent.
  */
 #include <errno.h>
@@ -39,12 +38,11 @@
 #define BYTES	 65536u
 #define DEPTH	 16u
 #define HANG_S	 20 /* so long no round takes */
-#define STARVERS 3
 #define NS_PER_S 1000000000ull
 
-enum how { KILL, STOP_LONG, STOP_SHORT, LEAVE, SIGNAL, STARVE, FORK, HOWS };
-static const char *const names[HOWS] = {"kill",	  "long stop", "short stop", "leave",
-					"signal", "starve",    "fork"};
+enum how { KILL, STOP_LONG, STOP_SHORT, LEAVE, SIGNAL, FORK, HOWS };
+static const char *const names[HOWS] = {"kill",	 "long stop", "short stop",
+					"leave", "signal",    "fork"};
 
 /* 4096 ns << timeout, retry_cnt + 1 times. */
 struct patience {
@@ -355,7 +353,7 @@ static void survivor(int fd, enum how how, struct patience p)
 		return;
 	}
 	status = talk(&e, &peer, true);
-	if (how == STOP_SHORT || how == STARVE || how == FORK) {
+	if (how == STOP_SHORT || how == FORK) {
 		if (status != IBV_WC_SUCCESS)
 			die("the peer lives: %s", ibv_wc_status_str(status));
 		close_end(&e);
@@ -390,30 +388,6 @@ static void child_of(struct end *e, const struct hello *peer)
 		die("the child ended with %#x", status);
 }
 
-/* On one CPU with others who always want it, and behind them all. */
-static void starve(void)
-{
-	cpu_set_t cpus;
-	int cpu = 0;
-
-	sched_getaffinity(0, sizeof(cpus), &cpus);
-	while (!CPU_ISSET(cpu, &cpus))
-		cpu++;
-	CPU_ZERO(&cpus);
-	CPU_SET(cpu, &cpus);
-	if (sched_setaffinity(0, sizeof(cpus), &cpus))
-		die("sched_setaffinity: %s", strerror(errno));
-	for (unsigned i = 0; i < STARVERS; i++) {
-		if (fork())
-			continue;
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			;
-	}
-	if (nice(19) < 0)
-		die("nice: %s", strerror(errno));
-}
-
 static void victim(int fd, enum how how, struct patience p)
 {
 	enum ibv_wc_status status;
@@ -422,8 +396,6 @@ static void victim(int fd, enum how how, struct patience p)
 	struct ibv_wc wc;
 	int n;
 
-	if (how == STARVE)
-		starve();
 	meet(&e, fd, &peer, p);
 	if (how == LEAVE) {
 		while (!(n = ibv_poll_cq(e.cq, 1, &wc)))
@@ -507,9 +479,6 @@ static void play(enum how how)
 
 	if (how == STOP_SHORT || how == FORK || how == LEAVE)
 		p = (struct patience){.timeout = 16, .retry_cnt = 7, .rnr_retry = 7}; /* 2 s */
-	if (how == STARVE)
-		p = (struct patience){
-			.timeout = 8, .retry_cnt = 0, .rnr_retry = 1}; /* 1 ms; 10 us */
 	memset((void *)shared, 0, sizeof(*shared));
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
 		die("socketpair: %s", strerror(errno));
@@ -532,9 +501,7 @@ static void play(enum how how)
 			sleep_us(1000);
 		kill(b, SIGCONT);
 	}
-	if (how == STARVE)
-		let_talk(a, 300000);
-	if (how == STOP_SHORT || how == STARVE || how == FORK) {
+	if (how == STOP_SHORT || how == FORK) {
 		let_talk(a, 5000);
 		shared->over = true;
 	}
@@ -549,7 +516,7 @@ static void play(enum how how)
 
 int main(int argc, char **argv)
 {
-	static const unsigned percent[HOWS] = {100, 10, 20, 100, 50, 4, 20};
+	static const unsigned percent[HOWS] = {100, 10, 20, 100, 50, 20};
 	unsigned kills = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 30, rounds;
 	const char *seed = getenv("NIC_DEATH_SEED");
 

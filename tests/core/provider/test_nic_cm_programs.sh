@@ -6,7 +6,7 @@
 set -eu
 
 preload=$1 dropin=$2 system=${3:-}
-for program in rping ucmatose udaddy mckey rdma_client rdma_server rdma_xclient rdma_xserver rstream riostream; do
+for program in rping ucmatose rdma_client rdma_server rdma_xclient rdma_xserver; do
 	command -v $program >/dev/null || { echo "no $program (package rdmacm-utils)" >&2; exit 77; }
 done
 dir=$(mktemp -d)
@@ -58,33 +58,12 @@ pair() {
 	[ $status -eq 0 ] || bad "$how: ${words[*]}: status $status"
 }
 
-# Who sends to a group does not learn whether somebody has joined it: until the receiver has what it wants.
-multicast() {
-	local i status=0
-	on mckey -m 239.0.0.1 >"$dir/server" 2>&1 </dev/null &
-	server=$!
-	for i in $(seq 100); do
-		on mckey -m 239.0.0.1 -s >"$dir/client" 2>&1 </dev/null || bad "$how: mckey -s: $i"
-		kill -0 "$server" 2>/dev/null || break
-		sleep 0.1
-	done
-	wait "$server" || status=$?
-	server=
-	[ $status -eq 0 ] || bad "$how: mckey: status $status"
-}
-
 programs() {
 	pair rdma_server -p 7001 -- rdma_client -s 127.0.0.1 -p 7001
 	pair rdma_xserver -p 7001 -- rdma_xclient -s 127.0.0.1 -p 7001
-	pair rdma_xserver -c x -p 7001 -- rdma_xclient -c x -s 127.0.0.1 -p 7001
 	pair rping -s -C 10 -v -p 7002 -a 127.0.0.1 -- rping -c -C 10 -v -p 7002 -a 127.0.0.1
 	pair ucmatose -p 7003 -c 5 -C 20 -S 4000 -- ucmatose -p 7003 -c 5 -C 20 -S 4000 -s 127.0.0.1
 	pair ucmatose -p 7004 -m -- ucmatose -p 7004 -m -s 127.0.0.1
-	pair rstream -p 7006 -T v -I 5 -C 20 -- rstream -p 7006 -T v -I 5 -C 20 -s 127.0.0.1
-	pair rstream -p 7007 -T b -T a -T v -I 5 -C 20 -- rstream -p 7007 -T b -T a -T v -I 5 -C 20 -s 127.0.0.1
-	pair riostream -p 7008 -T v -I 5 -C 3 -- riostream -p 7008 -T v -I 5 -C 3 -s 127.0.0.1
-	pair udaddy -- udaddy -s 127.0.0.1
-	multicast
 }
 
 how=LD_PRELOAD=$preload programs

@@ -65,7 +65,6 @@ START_TEST(device)
 				  attr.raw_packet_caps | attr.tm_caps.max_num_tags |
 				  attr.packet_pacing_caps.supported_qpts,
 			  0);
-	ck_assert_uint_eq(attr.xrc_odp_caps & IBV_ODP_SUPPORT_SRQ_RECV, IBV_ODP_SUPPORT_SRQ_RECV);
 	ck_assert_uint_eq(plain.device_cap_flags & IBV_DEVICE_XRC, IBV_DEVICE_XRC);
 	ck_assert_uint_eq(attr.phys_port_cnt_ex, 1);
 }
@@ -271,90 +270,6 @@ START_TEST(what_there_is_not)
 }
 END_TEST
 
-START_TEST(device_memory)
-{
-	struct ibv_alloc_dm_attr attr = {.length = 64, .log_align_req = 3};
-	struct ibv_device_attr_ex device;
-	const unsigned access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ZERO_BASED;
-	struct ibv_pd *pd = ibv_alloc_pd(context);
-	uint8_t in[64], out[64] = {0};
-	struct ibv_dm *dm, *other;
-	struct ibv_mr *mr;
-
-	ck_assert_int_eq(ibv_query_device_ex(context, NULL, &device), 0);
-	ck_assert_uint_gt(device.max_dm_size, 0);
-	dm = ibv_alloc_dm(context, &attr);
-	ck_assert_ptr_nonnull(dm);
-	memset(in, 0x5a, sizeof(in));
-	ck_assert_int_eq(ibv_memcpy_to_dm(dm, 8, in, 56), 0);
-	ck_assert_int_eq(ibv_memcpy_from_dm(out, dm, 8, 56), 0);
-	ck_assert_mem_eq(in, out, 56);
-	ck_assert_int_eq(ibv_memcpy_to_dm(dm, 8, in, 60), EINVAL);
-	ck_assert_int_eq(ibv_memcpy_to_dm(dm, 2, in, 4), EINVAL);
-	ck_assert_int_eq(ibv_memcpy_from_dm(out, dm, UINT64_MAX - 3, 8), EINVAL);
-	REFUSED(ibv_reg_dm_mr(pd, dm, 0, 64, IBV_ACCESS_LOCAL_WRITE), EINVAL);
-	REFUSED(ibv_reg_dm_mr(pd, dm, 4, 64, access), EINVAL);
-	mr = ibv_reg_dm_mr(pd, dm, 4, 60, access);
-	ck_assert_ptr_nonnull(mr);
-	ck_assert_int_eq(ibv_free_dm(dm), EBUSY);
-	ck_assert_int_eq(ibv_dereg_mr(mr), 0);
-	/* All that there is, and no more. */
-	attr.length = device.max_dm_size;
-	REFUSED(ibv_alloc_dm(context, &attr), ENOMEM);
-	ck_assert_int_eq(ibv_free_dm(dm), 0);
-	other = ibv_alloc_dm(context, &attr);
-	ck_assert_ptr_nonnull(other);
-	ck_assert_int_eq(ibv_free_dm(other), 0);
-	attr.length++;
-	REFUSED(ibv_alloc_dm(context, &attr), EINVAL);
-	attr = (struct ibv_alloc_dm_attr){.length = 8, .comp_mask = 1};
-	REFUSED(ibv_alloc_dm(context, &attr), EINVAL);
-}
-END_TEST
-
-/* Nothing has to be there before it is touched; advice wants it there. */
-START_TEST(on_demand)
-{
-	const size_t len = 4 * 4096;
-	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND;
-	struct ibv_pd *pd = ibv_alloc_pd(context), *other = ibv_alloc_pd(context);
-	struct ibv_device_attr_ex device;
-	struct ibv_mr *mr, *plain, *readable;
-	struct ibv_sge sge;
-	uint8_t *at = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	ck_assert_int_eq(ibv_query_device_ex(context, NULL, &device), 0);
-	ck_assert_uint_eq(device.odp_caps.general_caps, IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT);
-	REFUSED(ibv_reg_mr(pd, at, len, IBV_ACCESS_LOCAL_WRITE), EFAULT);
-	REFUSED(ibv_reg_mr(pd, NULL, len, access), EFAULT);
-	mr = ibv_reg_mr(pd, at, len, access);
-	ck_assert_ptr_nonnull(mr);
-	ck_assert_ptr_nonnull(ibv_reg_mr(pd, NULL, SIZE_MAX, access));
-	sge = (struct ibv_sge){(uintptr_t)at + 100, 8192, mr->lkey};
-#define ADVISE(pd, advice) \
-	ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_##advice, IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1)
-	ck_assert_int_eq(ADVISE(pd, PREFETCH_WRITE), EFAULT);
-	ck_assert_int_eq(ADVISE(pd, PREFETCH_NO_FAULT), 0);
-	ck_assert_int_eq(mprotect(at, len, PROT_READ | PROT_WRITE), 0);
-	ck_assert_int_eq(ADVISE(pd, PREFETCH_WRITE), 0);
-	ck_assert_int_eq(ADVISE(pd, PREFETCH), 0);
-	ck_assert_int_eq(ADVISE(other, PREFETCH), EPERM);
-	ck_assert_int_eq(ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 2, &sge, 1), EINVAL);
-	ck_assert_int_eq(ibv_advise_mr(pd, (enum ibv_advise_mr_advice)9, 0, &sge, 1), EOPNOTSUPP);
-	sge.length = (uint32_t)len;
-	ck_assert_int_eq(ADVISE(pd, PREFETCH), EFAULT);
-	sge = (struct ibv_sge){(uintptr_t)at, 8, mr->lkey ^ 0x7fff0000};
-	ck_assert_int_eq(ADVISE(pd, PREFETCH), EFAULT);
-	plain = ibv_reg_mr(pd, at, len, IBV_ACCESS_LOCAL_WRITE);
-	sge.lkey = plain->lkey;
-	ck_assert_int_eq(ADVISE(pd, PREFETCH), EINVAL);
-	readable = ibv_reg_mr(pd, at, len, IBV_ACCESS_ON_DEMAND);
-	sge.lkey = readable->lkey;
-	ck_assert_int_eq(ADVISE(pd, PREFETCH), 0);
-	ck_assert_int_eq(ADVISE(pd, PREFETCH_WRITE), EPERM);
-}
-END_TEST
-
 /* Contexts do not know each other's objects; each goes by itself, and takes what is left along. */
 START_TEST(opened_often)
 {
@@ -443,16 +358,18 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, device);
-	tcase_add_test(tc, device_clock);
 	tcase_add_test(tc, port);
 	tcase_add_test(tc, gids);
 	tcase_add_test(tc, sysfs);
 	tcase_add_test(tc, node);
 	tcase_add_test(tc, names);
 	tcase_add_test(tc, what_there_is_not);
-	tcase_add_test(tc, device_memory);
-	tcase_add_test(tc, on_demand);
 	tcase_add_test(tc, opened_often);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("clock");
+	tcase_set_tags(tc, "real_time");
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_test(tc, device_clock);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("nic_device without one");
 	tcase_add_test(tc, few_descriptors);

@@ -637,42 +637,6 @@ START_TEST(rights)
 }
 END_TEST
 
-static const struct paging {
-	unsigned flag;
-	enum ibv_wr_opcode opcode;
-} paging[] = {
-	{IBV_ODP_SUPPORT_SEND, IBV_WR_SEND},
-	{IBV_ODP_SUPPORT_RECV, IBV_WR_SEND},
-	{IBV_ODP_SUPPORT_WRITE, IBV_WR_RDMA_WRITE},
-	{IBV_ODP_SUPPORT_READ, IBV_WR_RDMA_READ},
-	{IBV_ODP_SUPPORT_ATOMIC, IBV_WR_ATOMIC_FETCH_AND_ADD},
-};
-
-/* What the device says it can do with memory that is paged in on demand, it does. */
-START_TEST(paged)
-{
-	struct ibv_device_attr_ex device;
-	uint8_t *there = mmap(NULL, BUF, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			      0);
-
-	ck_assert_int_eq(ibv_query_device_ex(a.context, NULL, &device), 0);
-	ck_assert_uint_ne(device.odp_caps.general_caps & IBV_ODP_SUPPORT, 0);
-	connect_both(IBV_QPT_RC);
-	b.buf = there;
-	b.mr = ibv_reg_mr(b.pd, there, BUF, ALL | IBV_ACCESS_ON_DEMAND);
-	ck_assert_ptr_nonnull(b.mr);
-	for (unsigned i = 0; i < COUNT(paging); i++) {
-		if (!(device.odp_caps.per_transport_caps.rc_odp_caps & paging[i].flag))
-			continue;
-		ck_assert_int_eq(madvise(there, BUF, MADV_DONTNEED), 0);
-		if (paging[i].opcode == IBV_WR_SEND)
-			give(&b, 64, i);
-		op(paging[i].opcode, 8, i, SIGNALED);
-		expect(a.scq, i, IBV_WC_SUCCESS);
-	}
-}
-END_TEST
-
 /* --- posting --- */
 
 /* ibv_post_send(3)'s table; SEND with invalidate on UC, for which InfiniBand has no packet, is
@@ -1411,7 +1375,6 @@ int main(void)
 	tcase_add_test(tc, lists);
 	tcase_add_loop_test(tc, bound, 0, 2 * COUNT(shown));
 	tcase_add_test(tc, rights);
-	tcase_add_test(tc, paged);
 	tcase_add_loop_test(tc, opcode_table, 0, 2 * COUNT(posted));
 	tcase_add_test(tc, post_in_states);
 	tcase_add_test(tc, bad_wr);

@@ -414,7 +414,7 @@ START_TEST(registration)
 	try_reg("no bytes", at, 0, RW, EINVAL);
 	try_reg("text", (void *)(uintptr_t)try_reg, 1, read_only, 0);
 	try_reg("a constant", (void *)(uintptr_t)opcodes, 1, RW, EFAULT);
-	try_reg("on demand, durable", at, PAGE, RW | IBV_ACCESS_ON_DEMAND | PERSISTENT, EOPNOTSUPP);
+	try_reg("on demand", at, PAGE, RW | IBV_ACCESS_ON_DEMAND, EOPNOTSUPP);
 	try_reg("remote write alone", at, PAGE, IBV_ACCESS_REMOTE_WRITE, EINVAL);
 	/* Durable is what a file is. */
 	try_reg("durable memory", at, PAGE, RW | PERSISTENT, EINVAL);
@@ -446,77 +446,6 @@ START_TEST(registration)
 	expect(a.scq, 7, IBV_WC_SUCCESS);
 	close(mine);
 	close(fd);
-}
-END_TEST
-
-/* Paged on demand: what is not there is missed when it is touched, and may be fetched before. */
-START_TEST(on_demand)
-{
-	const int access = RW | IBV_ACCESS_ON_DEMAND;
-
-	setup();
-	uint8_t *at = map(16 * PAGE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-	munmap(at + 8 * PAGE, 8 * PAGE);
-	struct ibv_mr *mr = ibv_reg_mr(b.pd, at, 16 * PAGE, access),
-		      *all = ibv_reg_mr(b.pd, NULL, SIZE_MAX, access);
-	struct ibv_mr *readable = ibv_reg_mr(b.pd, at, PAGE,
-					     IBV_ACCESS_ON_DEMAND | IBV_ACCESS_REMOTE_READ);
-	ck_assert_ptr_nonnull(mr);
-	ck_assert_ptr_nonnull(all);
-	ck_assert_ptr_nonnull(readable);
-	ck_assert_ptr_null(ibv_reg_mr(b.pd, NULL, SIZE_MAX, RW));
-	struct ibv_mr *keys[] = {mr, all};
-	for (unsigned i = 0; i < 2; i++) {
-		memset(a.buf, 0x31 + (int)i, 64);
-		post(IBV_WR_RDMA_WRITE, 64, keys[i]->rkey, at + PAGE);
-		expect(a.scq, 7, IBV_WC_SUCCESS);
-		ck_assert_mem_eq(at + PAGE, a.buf, 64);
-		post(IBV_WR_RDMA_WRITE, 64, keys[i]->rkey, at + 8 * PAGE);
-		expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
-		connect_sides();
-	}
-	post(IBV_WR_RDMA_READ, 64, all->rkey, NULL);
-	expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
-	connect_sides();
-	post(IBV_WR_RDMA_READ, 64, all->rkey, (void *)(1ull << 63)); /* no address at all */
-	expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
-	connect_sides();
-
-	const struct {
-		struct ibv_pd *pd;
-		int advice;
-		uint32_t flags, n, lkey;
-		size_t off, len;
-		int error;
-	} advices[] = {
-		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH, 1, mr->lkey, 0,
-		 8 * PAGE, 0},
-		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, IBV_ADVISE_MR_FLAG_FLUSH, 1, all->lkey,
-		 10, 9, 0},
-		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, 1, mr->lkey, 0, 8 * PAGE, 0},
-		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, 0, 1, mr->lkey, 0, 16 * PAGE, 0},
-		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH, 1, mr->lkey,
-		 7 * PAGE, PAGE + 1, EFAULT},
-		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, 1, mr->lkey, 8 * PAGE, 8 * PAGE + 1,
-		 EFAULT},
-		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, 0, mr->lkey, 0, PAGE, EINVAL},
-		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 2, 1, mr->lkey, 0, PAGE, EINVAL},
-		{b.pd, 77, 0, 1, mr->lkey, 0, PAGE, EOPNOTSUPP},
-		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, 1, mr->rkey, 0, PAGE, EFAULT},
-		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, 1, b.mr->lkey, 0, PAGE, EINVAL},
-		{ibv_alloc_pd(b.context), IBV_ADVISE_MR_ADVICE_PREFETCH, 0, 1, mr->lkey, 0, PAGE,
-		 EPERM},
-		{b.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, 1, readable->lkey, 0, PAGE, EPERM},
-	};
-	for (unsigned i = 0; i < sizeof(advices) / sizeof(*advices); i++) {
-		struct ibv_sge sge = {(uintptr_t)at + advices[i].off, (uint32_t)advices[i].len,
-				      advices[i].lkey};
-		int error = ibv_advise_mr(advices[i].pd,
-					  (enum ibv_advise_mr_advice)advices[i].advice,
-					  advices[i].flags, &sge, advices[i].n);
-		ck_assert_msg(error == advices[i].error, "advice %u: %d", i, error);
-	}
-	works();
 }
 END_TEST
 
@@ -751,7 +680,6 @@ int main(void)
 #endif
 	tcase_add_test_raise_signal(tc, reset_hand, SIGSEGV);
 	tcase_add_test(tc, registration);
-	tcase_add_test(tc, on_demand);
 	tcase_add_test(tc, keys);
 	tcase_add_test(tc, atomics);
 	tcase_add_test(tc, last_word_last);

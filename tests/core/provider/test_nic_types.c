@@ -85,65 +85,6 @@ START_TEST(datagrams)
 }
 END_TEST
 
-/* Both are attached, in devices of their own, and the sender gets its copy, too. */
-START_TEST(multicast)
-{
-	const union ibv_gid group = {.raw = {[10] = 0xff, 0xff, 239, 1, 2, 3}};
-	const union ibv_gid other = {.raw = {[10] = 0xff, 0xff, 239, 1, 2, 4}};
-	struct ibv_ah_attr path = path_to(&group);
-	struct ibv_device_attr device;
-	struct side *both[] = {&a, &b};
-
-	connect_both(IBV_QPT_UD);
-	ck_assert_int_eq(ibv_query_device(a.context, &device), 0);
-	ck_assert_int_gt(device.max_mcast_grp, 0);
-	ck_assert_int_eq(ibv_attach_mcast(b.qp, &b.gid, 0), EINVAL);
-	ck_assert_int_eq(ibv_detach_mcast(b.qp, &group, 0), EINVAL);
-	for (unsigned i = 0; i < 2; i++)
-		ck_assert_int_eq(ibv_attach_mcast(both[i]->qp, &group, 0), 0);
-	ck_assert_int_eq(ibv_destroy_qp(b.qp), EBUSY);
-	struct ibv_ah *ah = ibv_create_ah(a.pd, &path);
-	ck_assert_ptr_nonnull(ah);
-	memcpy(a.buf + 1000, "to all", 6);
-	for (unsigned i = 0; i < 2; i++)
-		give(both[i], 200, i);
-	send_bytes(&a, 6, ah, 0xffffff);
-	for (unsigned i = 0; i < 3; i++) {
-		struct ibv_wc wc = wait_for(i ? a.scq : b.rcq);
-
-		ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
-		if (wc.opcode == IBV_WC_RECV) {
-			ck_assert_uint_eq(wc.byte_len, GRH + 6);
-			ck_assert_uint_eq(wc.src_qp, a.qp->qp_num);
-			ck_assert_mem_eq((i ? a.buf : b.buf) + 36, group.raw + 12, 4);
-		}
-	}
-	ck_assert_int_eq(ibv_detach_mcast(b.qp, &group, 0), 0);
-	give(&b, 200, 9);
-	give(&a, 200, 9);
-	send_bytes(&a, 6, ah, 0xffffff);
-	for (unsigned i = 0; i < 2; i++) /* the request, and its own copy */
-		ck_assert_int_eq(wait_for(a.scq).status, IBV_WC_SUCCESS);
-	nothing_in(b.rcq);
-	ck_assert_int_eq(ibv_destroy_qp(b.qp), 0);
-	/* In a child all of it leads nowhere, and is put away in peace. */
-	pid_t pid = fork();
-	int status;
-
-	ck_assert_int_ge(pid, 0);
-	if (!pid) {
-		int joined = ibv_attach_mcast(a.qp, &other, 0),
-		    left = ibv_detach_mcast(a.qp, &group, 0);
-
-		_exit(joined != ENETUNREACH || left || ibv_close_device(a.context));
-	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
-	ck_assert_int_eq(ibv_close_device(a.context),
-			 0); /* with its queue pair, which is attached */
-}
-END_TEST
-
 /* Much more than the link holds, to a receiver that does nothing but poll: nothing is lost on the
  * way. */
 START_TEST(long_message)
@@ -294,10 +235,13 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, datagrams);
-	tcase_add_test(tc, multicast);
 	tcase_add_test(tc, long_message);
 	tcase_add_loop_test(tc, gone, 0, 3);
 	tcase_add_test(tc, shared_queue);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("waits");
+	tcase_set_tags(tc, "real_time");
+	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, destroy_waits);
 	suite_add_tcase(suite, tc);
 	return nic_net_run(suite);

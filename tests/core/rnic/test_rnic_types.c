@@ -802,20 +802,23 @@ START_TEST(patience)
 {
 	struct link link = {.ready = has_room};
 	struct link_patience p = {0};
+	const uint64_t step = LINK_PATIENCE_NS / 2, end = 100 * step;
 	/* It is slow, and takes something now and then: wait. */
-	for (uint64_t now = 1000; now < 5000; now += 50, other_end.taken += now % 100 == 0)
-		ck_assert(!link_ready(&link, 1, 2, now, 101, &p));
+	for (uint64_t now = step; now < end; now += step, other_end.taken += now / step % 2)
+		ck_assert(!link_ready(&link, 1, 2, now, &p));
 	/* It takes nothing any more. */
-	ck_assert(!link_ready(&link, 1, 2, 5000, 101, &p));
-	ck_assert(link_ready(&link, 1, 2, 5101, 101, &p));
-	ck_assert(link_ready(&link, 1, 2, 5102, 101, &p));
+	other_end.taken++;
+	ck_assert(!link_ready(&link, 1, 2, end, &p));
+	ck_assert(!link_ready(&link, 1, 2, end + LINK_PATIENCE_NS - 1, &p));
+	ck_assert(link_ready(&link, 1, 2, end + LINK_PATIENCE_NS, &p));
+	ck_assert(link_ready(&link, 1, 2, end + LINK_PATIENCE_NS + 1, &p));
 	/* It does. */
 	other_end.taken++;
-	ck_assert(!link_ready(&link, 1, 2, 5103, 101, &p));
+	ck_assert(!link_ready(&link, 1, 2, end + LINK_PATIENCE_NS + 2, &p));
 	other_end.room = true;
-	ck_assert(link_ready(&link, 1, 2, 5104, 101, &p));
+	ck_assert(link_ready(&link, 1, 2, end + LINK_PATIENCE_NS + 3, &p));
 	other_end.room = false;
-	ck_assert(!link_ready(&link, 1, 2, 9000, 101, &p));
+	ck_assert(!link_ready(&link, 1, 2, end + 3 * LINK_PATIENCE_NS, &p));
 }
 END_TEST
 

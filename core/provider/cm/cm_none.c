@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What librdmacm has and the soft RNIC has not: multicast groups and rsockets. The functions are
+ * here so that programs that are linked with them can be loaded; each refuses as librdmacm does.
+ */
+#include <errno.h>
+#include "core/provider/cm/cm.h"
+
+CM_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *attr,
+				     void *context)
+{
+	(void)context;
+	return cm_fail(id && attr ? EOPNOTSUPP : EINVAL);
+}
+
+CM_EXPORT int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context)
+{
+	(void)context;
+	return cm_fail(id && addr ? EOPNOTSUPP : EINVAL);
+}
+
+/* There is no group that it could be a member of. */
+CM_EXPORT int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
+{
+	return cm_fail(id && addr ? EADDRNOTAVAIL : EINVAL);
+}
+
+int rsocket(int domain, int type, int protocol);
+CM_EXPORT int rsocket(int domain, int type, int protocol)
+{
+	(void)domain;
+	(void)type;
+	(void)protocol;
+	return cm_fail(ENOTSUP);
+}
+
+/* No descriptor is an rsocket. Whether a function's result is an int, a size or an offset: it is
+ * -1. */
+#define NO_RSOCKET(name)               \
+	long name(void);               \
+	CM_EXPORT long name(void)      \
+	{                              \
+		return cm_fail(EBADF); \
+	}
+
+NO_RSOCKET(raccept)
+NO_RSOCKET(rbind)
+NO_RSOCKET(rclose)
+NO_RSOCKET(rconnect)
+NO_RSOCKET(rfcntl)
+NO_RSOCKET(rgetpeername)
+NO_RSOCKET(rgetsockname)
+NO_RSOCKET(rgetsockopt)
+NO_RSOCKET(riomap)
+NO_RSOCKET(riounmap)
+NO_RSOCKET(riowrite)
+NO_RSOCKET(rlisten)
+NO_RSOCKET(rpoll)
+NO_RSOCKET(rread)
+NO_RSOCKET(rreadv)
+NO_RSOCKET(rrecv)
+NO_RSOCKET(rrecvfrom)
+NO_RSOCKET(rrecvmsg)
+NO_RSOCKET(rselect)
+NO_RSOCKET(rsend)
+NO_RSOCKET(rsendmsg)
+NO_RSOCKET(rsendto)
+NO_RSOCKET(rsetsockopt)
+NO_RSOCKET(rshutdown)
+NO_RSOCKET(rwrite)
+NO_RSOCKET(rwritev)

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# test_live_smoke.sh TIDEMARK
+#
+# A live store on the soft RNIC of this machine: clients put and get at once, the server is killed, comes back with what
+# was put, and ends in order. Each step begins when the one before it says that it is done; nothing here waits for time to
+# pass. tests/core/provider/test_live_nic.sh is the thorough test.
+set -eu
+tidemark=$(realpath "$1")
+here=$(mktemp -d)
+export TIDEMARK_NET=/dev/shm/tidemark-smoke.$$
+server=
+trap '[ -z "$server" ] || kill -9 $server 2>/dev/null || :; rm -rf "$here" "$TIDEMARK_NET"' EXIT
+cd "$here"
+mkfifo said
+
+die() {
+	echo "test_live_smoke.sh: $*" >&2
+	exit 1
+}
+
+# start EXPECTED ARGUMENT...: a server in the background; the line that says that it serves has EXPECTED, and its address.
+start() {
+	local expected=$1 line=
+	shift
+	"$tidemark" serve "$@" --device tide0 --listen 127.0.0.1:0 >said 2>&1 &
+	server=$!
+	exec 3<said # stays open: the server may print more
+	until [[ $line = serving* ]]; do
+		read -r line <&3 || die "the server ended: $line"
+	done
+	[[ $line = *"$expected"* ]] || die "the server says: $line"
+	address=$(sed -n 's/^serving .* on \([0-9.:]*\), .*/\1/p' <<<"$line")
+}
+
+client() {
+	local command=$1
+	shift
+	"$tidemark" "$command" --device tide0 --server "$address" "$@"
+}
+
+start 'boot 1, formatted' efactory --pm pool --size 16M --keys 8
+pids=
+for i in 1 2 3; do
+	{ client put "k$i" "value $i" && [ "$(client get "k$i")" = "value $i" ]; } &
+	pids="$pids $!"
+done
+for pid in $pids; do
+	wait "$pid" || die "a client failed"
+done
+kill -9 $server
+wait $server 2>/dev/null || :
+start 'boot 2, recovered' efactory --pm pool
+[ "$(client get k2)" = 'value 2' ] || die "k2 is lost"
+kill $server
+status=0
+wait $server || status=$?
+server=
+[ $status = 0 ] || die "the server ended with $status"
