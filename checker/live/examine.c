@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/judge/expect.h"
+#include "checker/judge/names.h"
 #include "checker/live/reboot.h"
 #include "checker/live/torn.h"
 
@@ -428,8 +429,7 @@ static int32_t floor_of(const struct work *w, unsigned key)
 static void judge_image(struct work *w, unsigned key, unsigned i, int32_t lower_bound,
 			unsigned *broken)
 {
-	const unsigned want = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_MONO) |
-			      TM_BIT(TM_KEEP) | TM_BIT(TM_NORES);
+	const unsigned want = CONTRACTS_ON_MACHINE;
 	const struct standing *shown = &w->image[i].shown[key];
 	struct verdict v[TM_CONTRACTS] = {0};
 
@@ -441,8 +441,8 @@ static void judge_image(struct work *w, unsigned key, unsigned i, int32_t lower_
 			continue;
 		if (!i)
 			cell->unsure += v[c].unsure;
-		/* A history that is not even linearizable proves nothing about durability. */
-		if (!v[c].broken || *broken & TM_BIT(c) || (c == TM_DUR && v[TM_LIN].broken))
+		if (!v[c].broken || *broken & TM_BIT(c) ||
+		    (CONTRACTS_IF_LIN & TM_BIT(c) && v[TM_LIN].broken))
 			continue;
 		*broken |= TM_BIT(c);
 		tell(i ? &cell->possible : &cell->happened, w, key, &v[c], &w->image[i], shown);
@@ -587,7 +587,7 @@ int examine(const struct cut *c, const struct exam_options *options, struct exam
 	out->last = c->boot;
 	out->lines = (unsigned)c->lines;
 	for (unsigned k = 0; k < TM_CONTRACTS; k++)
-		out->cell[k].judged = k != TM_BUF;
+		out->cell[k].judged = (CONTRACTS_ON_MACHINE | CONTRACTS_BY_RUNNING) & TM_BIT(k);
 	if (!c->boot || w.first > c->boot) {
 		snprintf(why, n,
 			 !c->boot ? "the pool was being formatted: there was nothing to lose yet"
