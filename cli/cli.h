@@ -46,7 +46,7 @@ int fault_main(int argc, char **argv);
 int cut_main(int argc, char **argv);
 
 /* tidemark replay of what tidemark examine wrote down (checker/live/crash_bundle.h). */
-int replay_artefact(const char *path, bool quiet);
+int replay_bundle(const char *path, bool quiet);
 
 /* All words of the call, NULL after them. */
 extern char **arguments;
