@@ -73,3 +73,7 @@ install(TARGETS tidemark_librdmacm LIBRARY DESTINATION lib/tidemark/lib NAMELINK
 # What of it the command line needs, too: settings, rules of faults, the net's directory.
 set(nic_shared core/provider/base/config.c core/provider/link/faults.c core/provider/base/fabric_dir.c core/provider/base/stats_page.c)
 target_sources(tidemark PRIVATE ${nic_shared})
+
+# What the soft RNIC costs: a verbs program like any other, for scripts/nicbench.
+add_executable(bench_nic tests/bench/bench_nic.c)
+target_link_libraries(bench_nic PRIVATE tidemark_flags PkgConfig::IBVERBS)

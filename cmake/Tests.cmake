@@ -138,10 +138,9 @@ add_executable(nic_death tests/core/provider/nic_death.c)
 target_link_libraries(nic_death PRIVATE tidemark_flags PkgConfig::IBVERBS)
 add_dependencies(nic_death tidemark_preload)
 if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of others
-	foreach(name run stat pcap_live loss_live nic_death)
+	foreach(name run stat pcap_live loss_live nic_death live_nic)
 		tidemark_test(test_${name} ${PROJECT_SOURCE_DIR}/tests/core/provider/test_${name}.sh $<TARGET_FILE:tidemark>)
 	endforeach()
-	tidemark_test(test_live_nic ${PROJECT_SOURCE_DIR}/tests/core/live/test_live_nic.sh $<TARGET_FILE:tidemark>)
 endif()
 if(TIDEMARK_SANITIZE) # a search takes the same steps as without, and the plain build makes them all
 	set(few few)

@@ -399,21 +399,6 @@ void cm_hang_up(struct cm_id *id)
 	cm_release_port(id);
 }
 
-/* Of which kind a port space's queue pairs are; 0: there is no such port space. */
-static enum ibv_qp_type type_of(enum rdma_port_space ps)
-{
-	switch (ps) {
-	case RDMA_PS_TCP:
-	case RDMA_PS_IB:
-		return IBV_QPT_RC;
-	case RDMA_PS_UDP:
-	case RDMA_PS_IPOIB:
-		return IBV_QPT_UD;
-	default:
-		return 0;
-	}
-}
-
 CM_EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **out,
 			     void *context, enum rdma_port_space ps)
 {
@@ -421,7 +406,7 @@ CM_EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_
 	struct cm_id *id;
 	int rc;
 
-	if (!out || !type_of(ps))
+	if (!out || ps != RDMA_PS_TCP) /* the others look up queue pairs of datagrams, or XRC */
 		return cm_fail(EINVAL);
 	if (!channel) {
 		own = cm_new_channel();
@@ -430,7 +415,7 @@ CM_EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_
 	}
 	cm_lock();
 	rc = cm_open_device();
-	id = rc ? NULL : cm_new_id(channel ? channel : own, context, ps, type_of(ps));
+	id = rc ? NULL : cm_new_id(channel ? channel : own, context, ps, IBV_QPT_RC);
 	if (id)
 		id->sync = !channel;
 	cm_unlock();

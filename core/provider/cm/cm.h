@@ -77,7 +77,7 @@ struct cm_id {
 	uint64_t again_ms, give_up_ms, nobody_ms;
 	uint8_t retries;	 /* how often, of a REP and a DREQ */
 	bool patient;		 /* the peer's program is known to think */
-	uint8_t sent[MAD_BYTES]; /* the last REQ, REP, DREQ, SIDR_REQ, SIDR_REP */
+	uint8_t sent[MAD_BYTES]; /* the last REQ, REP, DREQ */
 	/* The address. */
 	bool reserved, reuse, v6_only;
 	uint8_t tos, ack_timeout; /* ack_timeout 0: as usual */
@@ -102,16 +102,12 @@ struct cm_id {
 	void *connect_data;
 	size_t connect_len;
 	/* What is the library's own in `user`. */
-	bool own_send_cq, own_recv_cq, own_srq_cq;
+	bool own_send_cq, own_recv_cq;
 };
 
 static inline struct cm_id *to_cm(struct rdma_cm_id *id)
 {
 	return (struct cm_id *)id;
-}
-static inline bool cm_is_ud(const struct cm_id *id)
-{
-	return id->user.qp_type == IBV_QPT_UD;
 }
 static inline bool cm_same_gid(const union ibv_gid *a, const union ibv_gid *b)
 {
@@ -122,7 +118,6 @@ static inline bool cm_same_gid(const union ibv_gid *a, const union ibv_gid *b)
 struct cm_device {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
-	struct ibv_xrcd *xrcd; /* NULL: nobody has wanted it */
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port;
 	union ibv_gid gid;
@@ -142,7 +137,7 @@ struct cm_parting {
 struct cm_answer {
 	union ibv_gid gid;
 	uint32_t peer_number; /* 0: none */
-	bool datagram, silent;
+	bool silent;
 	uint64_t until_ms;
 	uint8_t mad[MAD_BYTES];
 };
@@ -252,7 +247,7 @@ void cm_say(struct cm_id *id, enum cm_type type);
 int cm_ask(struct cm_id *id);
 /* A REP, or a DREQ: until it is answered. */
 void cm_insist(struct cm_id *id, const struct cm_message *message);
-/* The last word to a request, or a REP: a REJ, or a SIDR_REP. */
+/* The last word to a request, or a REP: a REJ. */
 void cm_answer(struct cm_id *id, const struct cm_message *message);
 void cm_established(struct cm_id *id);
 /* What the other side is told of an identifier that goes. */

@@ -403,25 +403,16 @@ static int copy_bytes(void **to, const void *from, size_t len)
 	return 0;
 }
 
-/* Which kind of queue pair goes with which port space; what the hints leave open is filled in. */
+/* There are connections, with TCP's ports; what the hints leave open is filled in. */
 static int settle_kind(struct rdma_addrinfo *rai)
 {
 	if (!rai->ai_port_space)
-		rai->ai_port_space = rai->ai_qp_type == IBV_QPT_UD ? RDMA_PS_UDP : RDMA_PS_TCP;
-	switch (rai->ai_port_space) {
-	case RDMA_PS_TCP:
-		rai->ai_qp_type = rai->ai_qp_type ? rai->ai_qp_type : IBV_QPT_RC;
-		return rai->ai_qp_type == IBV_QPT_UD ? EAI_SOCKTYPE : 0;
-	case RDMA_PS_UDP:
-	case RDMA_PS_IPOIB:
-		rai->ai_qp_type = rai->ai_qp_type ? rai->ai_qp_type : IBV_QPT_UD;
-		return rai->ai_qp_type == IBV_QPT_UD ? 0 : EAI_SOCKTYPE;
-	case RDMA_PS_IB:
-		rai->ai_qp_type = rai->ai_qp_type ? rai->ai_qp_type : IBV_QPT_RC;
-		return 0;
-	default:
+		rai->ai_port_space = RDMA_PS_TCP;
+	if (!rai->ai_qp_type)
+		rai->ai_qp_type = IBV_QPT_RC;
+	if (rai->ai_port_space != RDMA_PS_TCP)
 		return EAI_SERVICE;
-	}
+	return rai->ai_qp_type == IBV_QPT_RC || rai->ai_qp_type == IBV_QPT_UC ? 0 : EAI_SOCKTYPE;
 }
 
 static int take_address(struct rdma_addrinfo *rai, const struct addrinfo *ai, bool passive)

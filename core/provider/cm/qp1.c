@@ -38,7 +38,7 @@ unsigned qp1_slot(const struct packet *pkt, const char *directory, unsigned own_
 
 	if (pkt->len != MAD_BYTES || mad_decode(&message, pkt->payload))
 		return own_slot;
-	if (message.type == CM_REQ || message.type == CM_SIDR_REQ) {
+	if (message.type == CM_REQ) {
 		mad_get_addresses(&message, &src, &dst);
 		if (dst.ss_family && mad_service(message.service_id, &port_space, &port) &&
 		    listeners_find(directory, port_space, (struct sockaddr *)&dst, own_slot,

@@ -6,7 +6,7 @@
 set -eu
 
 preload=$1 dropin=$2 system=${3:-}
-for program in rping ucmatose udaddy rdma_client rdma_server rdma_xclient rdma_xserver; do
+for program in rping ucmatose rdma_client rdma_server rdma_xclient rdma_xserver; do
 	command -v $program >/dev/null || { echo "no $program (package rdmacm-utils)" >&2; exit 77; }
 done
 dir=$(mktemp -d)
@@ -61,11 +61,9 @@ pair() {
 programs() {
 	pair rdma_server -p 7001 -- rdma_client -s 127.0.0.1 -p 7001
 	pair rdma_xserver -p 7001 -- rdma_xclient -s 127.0.0.1 -p 7001
-	pair rdma_xserver -c x -p 7001 -- rdma_xclient -c x -s 127.0.0.1 -p 7001
 	pair rping -s -C 10 -v -p 7002 -a 127.0.0.1 -- rping -c -C 10 -v -p 7002 -a 127.0.0.1
 	pair ucmatose -p 7003 -c 5 -C 20 -S 4000 -- ucmatose -p 7003 -c 5 -C 20 -S 4000 -s 127.0.0.1
 	pair ucmatose -p 7004 -m -- ucmatose -p 7004 -m -s 127.0.0.1
-	pair udaddy -- udaddy -s 127.0.0.1
 }
 
 how=LD_PRELOAD=$preload programs
