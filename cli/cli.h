@@ -31,7 +31,6 @@ int mutants_main(int argc, char **argv);
 int soak_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 int live_bench_main(int argc, char **argv);
-void live_bench_help(void);
 int count_main(int argc, char **argv);
 int serve_main(int argc, char **argv);
 int put_main(int argc, char **argv);
