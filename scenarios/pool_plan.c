@@ -178,13 +178,13 @@ int pool_plan(struct live_store *s, const char *path, const char *name,
 	      const struct pool_wish *wish, bool *fresh, char why[POOL_WHY])
 {
 	char text[POOL_TEXT];
-	const char *expected = "";
-	unsigned line = 0;
+	struct input_error mistake;
 	int error = read_header(path, text, why);
 	if (error)
 		return error;
-	if (*text && live_store_parse(s, text, live_store_find, &line, &expected))
-		return wrong(why, "%s: line %u of its header: expected %s", path, line, expected);
+	if (*text && live_store_parse(s, text, live_store_find, &mistake))
+		return wrong(why, "%s: line %u of its header: %s", path, mistake.line,
+			     mistake.message);
 	*fresh = !*text || !s->boot;
 	if (*fresh) {
 		*s = (struct live_store){.store = live_store_find(name)};

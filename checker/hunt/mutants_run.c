@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/explore/pool.h"
+#include "checker/judge/expect.h"
 
 /* --- which --- */
 
@@ -22,8 +23,8 @@ static bool rests_on(const struct mutant *m, const struct mutant *control)
 		return m->store == control->store;
 	case MUTANT_MODEL:
 		return true;
-	case MUTANT_BLIND:
-		return !strcmp(m->canary->store, control->part);
+	case MUTANT_CHECKER:
+		return m->canary && !strcmp(m->canary->store, control->part);
 	default:
 		return false;
 	}

@@ -585,7 +585,7 @@ static void time_out(struct rnic_qp *qp)
 {
 	struct requester *req = &qp->req;
 	COUNT_ONE(qp->hca->net, timeout);
-	if (!(is_lossy(qp) && repair_pardons(qp)) && !may_retry(qp))
+	if (!may_retry(qp))
 		return;
 	req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
 	if (is_lossy(qp))
@@ -830,7 +830,6 @@ static void fire_gap(struct sim *sim, void *arg)
 void req_response(struct rnic_qp *qp, struct packet *pkt)
 {
 	struct requester *req = &qp->req;
-	req->repair.heard = true;
 	if (!is_awaited(qp, pkt)) {
 		packet_put(qp->hca->net, pkt);
 		return;
