@@ -127,7 +127,7 @@ done
 sed -nE 's/^  ([a-z]+) .*/\1/p' "$work/help" | sort -u >"$work/listed"
 [ "$(wc -l <"$work/listed")" -gt 15 ] || wrong "tidemark --help lists hardly any command: is the pattern right?"
 while read -r name; do
-	grep -qE "\`$name[ \`]" docs/cli.md || wrong "docs/cli.md: no command $name"
+	grep -qE "^\|.*\`$name[ \`].*\|.*\|\$" docs/cli.md || wrong "docs/cli.md: no command $name"
 	"$tidemark" "$name" --help 2>&1 | grep -oE -- '--[a-z][a-z-]*' | sort -u >"$work/options"
 	while read -r option; do
 		grep -qE -- "$option([^a-z-]|$)" $pages || wrong "no page names tidemark $name $option"
