@@ -33,7 +33,7 @@ foreach(source ${test_sources})
 		# A verbs program like others', on the soft RNIC of its process.
 		target_link_libraries(${name} PRIVATE tidemark_preload)
 		if(NOT name STREQUAL test_nic_cm) # has two nets
-			target_sources(${name} PRIVATE tests/core/provider/nic_net.c tests/core/provider/nic_side.c)
+			target_sources(${name} PRIVATE tests/core/provider/nic_fabric.c tests/core/provider/nic_side.c)
 		endif()
 	else()
 		target_link_libraries(${name} PRIVATE tidemark_sim stores_sim)

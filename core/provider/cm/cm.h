@@ -10,7 +10,7 @@
  *   cm_conn.c   the program's side of a conversation: rdma_listen(), rdma_connect(), rdma_accept()
  *   cm_talk.c   the wire's side of it: what messages and time do
  *   cm_qp.c     queue pairs: their creation and their transitions
- *   cm_net.c    the net: ports, who listens, who has died
+ *   cm_fabric.c    the net: ports, who listens, who has died
  *   cm_none.c   what is refused: multicast, rsockets
  *
  * Messages (mad.h) go through queue pair 1 (qp1.h) and the link, as packets. It stands on that and
@@ -30,12 +30,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include "core/provider/cm/cm_addr.h"
+#include "core/provider/base/export.h"
 #include "core/provider/cm/qp1.h"
+#include "core/provider/cm/sockaddr.h"
 
 #define CM_HOP_LIMIT 64
-
-#define CM_EXPORT __attribute__((visibility("default")))
 
 enum cm_state {
 	CM_IDLE,
@@ -269,29 +268,29 @@ struct ibv_ah_attr cm_path(const struct cm_id *id);
 /* enum ibv_qp_attr_mask's timeout of an acknowledgement. */
 uint8_t cm_ack_timeout(const struct cm_id *id);
 
-/* --- cm_net.c --- */
+/* --- cm_fabric.c --- */
 
 /* The port at this address is where this process listens. 0 or -errno. */
-int cm_net_listen(uint16_t port_space, const struct sockaddr *addr, bool v6_only);
-void cm_net_unlisten(uint16_t port_space, const struct sockaddr *addr, bool v6_only);
+int cm_fabric_listen(uint16_t port_space, const struct sockaddr *addr, bool v6_only);
+void cm_fabric_unlisten(uint16_t port_space, const struct sockaddr *addr, bool v6_only);
 /* Where a request for this address goes, and the slot of whoever listens there; 0: another
  * host's. */
-unsigned cm_net_route(uint16_t port_space, const struct sockaddr *dst, union ibv_gid *gid);
+unsigned cm_fabric_route(uint16_t port_space, const struct sockaddr *dst, union ibv_gid *gid);
 /* The slot of who has this number in a conversation, and this address; 0: somebody of another
  * host. */
-unsigned cm_net_slot(const union ibv_gid *gid, uint32_t number);
+unsigned cm_fabric_slot(const union ibv_gid *gid, uint32_t number);
 /* A descriptor that is readable once the process in this slot has ended; -ESRCH: it has. */
-int cm_net_watch(unsigned slot);
+int cm_fabric_watch(unsigned slot);
 /* Is this address the device's? Of this host, if it is to be `own`. */
-bool cm_net_reaches(const struct sockaddr *addr);
-bool cm_net_is_own(const struct sockaddr *addr);
+bool cm_fabric_reaches(const struct sockaddr *addr);
+bool cm_fabric_is_own(const struct sockaddr *addr);
 /* Keep [from, from + len) of the net's ports, or give it back. 0 or -errno. */
-int cm_net_reserve(uint64_t from, uint64_t len, bool shared);
-void cm_net_release(uint64_t from, uint64_t len);
+int cm_fabric_reserve(uint64_t from, uint64_t len, bool shared);
+void cm_fabric_release(uint64_t from, uint64_t len);
 /* What a process that was killed has left. */
-void cm_net_sweep(void);
+void cm_fabric_sweep(void);
 /* The process ends, or is a child that has nothing of it. */
-void cm_net_leave(void);
-void cm_net_in_child(void);
+void cm_fabric_leave(void);
+void cm_fabric_in_child(void);
 
 #endif

@@ -74,7 +74,7 @@ static int connect_id(struct cm_id *id, const struct rdma_conn_param *param)
 	return rc;
 }
 
-CM_EXPORT int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
+EXPORT int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
 	int rc;
 
@@ -84,7 +84,7 @@ CM_EXPORT int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
 	return rc ? cm_fail(-rc) : cm_complete(to_cm(id));
 }
 
-CM_EXPORT int rdma_establish(struct rdma_cm_id *user)
+EXPORT int rdma_establish(struct rdma_cm_id *user)
 {
 	struct cm_id *id = to_cm(user);
 	int rc = -EINVAL;
@@ -149,13 +149,13 @@ static int listen_at(struct cm_id *id, int backlog)
 	if (rc)
 		return rc;
 	id->backlog = backlog > 0 && backlog < MAX_BACKLOG ? backlog : MAX_BACKLOG;
-	rc = cm_net_listen((uint16_t)id->user.ps, at, id->v6_only);
+	rc = cm_fabric_listen((uint16_t)id->user.ps, at, id->v6_only);
 	if (rc)
 		id->state = CM_BOUND;
 	return rc;
 }
 
-CM_EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
+EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
 {
 	int rc;
 
@@ -194,7 +194,7 @@ static int accept_id(struct cm_id *id, const struct rdma_conn_param *param)
 	return 0;
 }
 
-CM_EXPORT int rdma_accept(struct rdma_cm_id *user, struct rdma_conn_param *param)
+EXPORT int rdma_accept(struct rdma_cm_id *user, struct rdma_conn_param *param)
 {
 	struct cm_id *id = to_cm(user);
 	int rc;
@@ -223,7 +223,7 @@ static int reject(struct cm_id *id, const void *data, uint8_t bytes, uint16_t re
 	return 0;
 }
 
-CM_EXPORT int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t bytes)
+EXPORT int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t bytes)
 {
 	int rc;
 
@@ -233,7 +233,7 @@ CM_EXPORT int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t bytes
 	return rc ? cm_fail(-rc) : 0;
 }
 
-CM_EXPORT int rdma_reject_ece(struct rdma_cm_id *id, const void *data, uint8_t bytes)
+EXPORT int rdma_reject_ece(struct rdma_cm_id *id, const void *data, uint8_t bytes)
 {
 	int rc;
 
@@ -244,7 +244,7 @@ CM_EXPORT int rdma_reject_ece(struct rdma_cm_id *id, const void *data, uint8_t b
 }
 
 /* Data have come before the RTU: that says the same. */
-CM_EXPORT int rdma_notify(struct rdma_cm_id *user, enum ibv_event_type event)
+EXPORT int rdma_notify(struct rdma_cm_id *user, enum ibv_event_type event)
 {
 	struct cm_id *id = to_cm(user);
 	int rc = -EINVAL;
@@ -290,7 +290,7 @@ static int disconnect(struct cm_id *id)
 	}
 }
 
-CM_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
+EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 {
 	int rc;
 
@@ -340,7 +340,7 @@ static int set_id_option(struct cm_id *id, int name, const void *value, size_t l
 }
 
 /* A path is not the program's to choose: there is one. */
-CM_EXPORT int rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value, size_t len)
+EXPORT int rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value, size_t len)
 {
 	int rc = -ENOSYS;
 
@@ -355,7 +355,7 @@ CM_EXPORT int rdma_set_option(struct rdma_cm_id *id, int level, int name, void *
 	return rc ? cm_fail(-rc) : 0;
 }
 
-CM_EXPORT int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
+EXPORT int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
 	if (!id || id->qp || !ece || !ece->vendor_id || ece->comp_mask)
 		return cm_fail(EINVAL);
@@ -365,7 +365,7 @@ CM_EXPORT int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 	return 0;
 }
 
-CM_EXPORT int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
+EXPORT int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
 	if (!id || id->qp || !ece)
 		return cm_fail(EINVAL);

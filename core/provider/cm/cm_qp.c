@@ -126,7 +126,7 @@ static int attr_of(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
 	return 0;
 }
 
-CM_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *user, struct ibv_qp_attr *attr, int *mask)
+EXPORT int rdma_init_qp_attr(struct rdma_cm_id *user, struct ibv_qp_attr *attr, int *mask)
 {
 	struct cm_id *id = to_cm(user);
 	int rc;
@@ -274,7 +274,7 @@ static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 	return 0;
 }
 
-CM_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *init)
+EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *init)
 {
 	int rc;
 
@@ -284,8 +284,7 @@ CM_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_e
 	return rc ? cm_fail(-rc) : 0;
 }
 
-CM_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
-			     struct ibv_qp_init_attr *init)
+EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
 	struct ibv_qp_init_attr_ex ex;
 	int rc;
@@ -313,7 +312,7 @@ CM_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 	return 0;
 }
 
-CM_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
+EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 {
 	struct ibv_qp *qp;
 
@@ -329,8 +328,7 @@ CM_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 
 /* --- shared receive queues --- */
 
-CM_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
-			      struct ibv_srq_init_attr *attr)
+EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
 	if (!attr || id->srq || !id->verbs || (pd && pd->context != id->verbs))
 		return cm_fail(EINVAL);
@@ -342,7 +340,7 @@ CM_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 	return 0;
 }
 
-CM_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
+EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
 {
 	if (!attr || id->srq || !id->verbs)
 		return cm_fail(EINVAL);
@@ -359,7 +357,7 @@ CM_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr
 	return 0;
 }
 
-CM_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
+EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
 {
 	if (id->srq)
 		ibv_destroy_srq(id->srq);
@@ -393,8 +391,8 @@ static int keep_connect_data(struct cm_id *id, const struct rdma_addrinfo *res)
 	return 0;
 }
 
-CM_EXPORT int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, struct ibv_pd *pd,
-			     struct ibv_qp_init_attr *init)
+EXPORT int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, struct ibv_pd *pd,
+			  struct ibv_qp_init_attr *init)
 {
 	struct rdma_cm_id *id;
 	int rc, error;
@@ -430,7 +428,7 @@ CM_EXPORT int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res,
 	return 0;
 }
 
-CM_EXPORT void rdma_destroy_ep(struct rdma_cm_id *id)
+EXPORT void rdma_destroy_ep(struct rdma_cm_id *id)
 {
 	if (id->qp)
 		rdma_destroy_qp(id);

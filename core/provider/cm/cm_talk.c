@@ -172,7 +172,7 @@ struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type)
 		.remote_id = id->peer_number,
 		.service_id = mad_service_id(
 			(uint16_t)id->user.ps,
-			cm_addr_port(id->active ? &at->dst_addr : &at->src_addr)),
+			sockaddr_port(id->active ? &at->dst_addr : &at->src_addr)),
 		.ca_guid = be64toh(cm.device.attr.node_guid),
 		.params = id->local,
 		.gid = cm.device.gid,
@@ -291,8 +291,8 @@ static void begin(struct cm_id *id)
 
 int cm_ask(struct cm_id *id)
 {
-	unsigned slot = cm_net_route((uint16_t)id->user.ps, &id->user.route.addr.dst_addr,
-				     &id->peer_gid);
+	unsigned slot = cm_fabric_route((uint16_t)id->user.ps, &id->user.route.addr.dst_addr,
+					&id->peer_gid);
 	struct cm_message message;
 	int rc;
 
@@ -401,7 +401,7 @@ static void fill_asked(struct cm_id *id, const struct cm_message *request,
 	begin(id);
 	id->peer_number = request->local_id;
 	id->peer_gid = *from;
-	id->peer_slot = cm_net_slot(from, request->local_id);
+	id->peer_slot = cm_fabric_slot(from, request->local_id);
 	id->tid = request->tid;
 	id->mtu = request->mtu;
 	id->peer_ack_timeout = request->ack_timeout;
@@ -443,7 +443,7 @@ static void take_request(const struct cm_message *message, const union ibv_gid *
 	}
 	id->tos = listener->tos;
 	id->ack_timeout = listener->ack_timeout;
-	gone = cm_watch(cm_net_slot(from, message->local_id));
+	gone = cm_watch(cm_fabric_slot(from, message->local_id));
 	fill_asked(id, message, from);
 	event->user.listen_id = &listener->user;
 	show_params(event, message, CM_REQ_PRIVATE);
@@ -485,7 +485,7 @@ static void take_response(struct cm_id *id, const struct cm_message *message)
 		return;
 	id->deadline_ms = 0;
 	id->peer_number = message->local_id;
-	id->peer_slot = cm_net_slot(&id->peer_gid, message->local_id);
+	id->peer_slot = cm_fabric_slot(&id->peer_gid, message->local_id);
 	remember_peer(id, message);
 	show_params(event, message, CM_REP_PRIVATE);
 	id->state = CM_REP_RCVD;

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "core/provider/base/context.h"
+#include "core/provider/verbs/context.h"
 #include "core/provider/verbs/verbs.h"
 #include "core/rnic/transport/link.h"
 #include "core/rnic/objects/qp.h"

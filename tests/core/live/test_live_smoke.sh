@@ -9,9 +9,9 @@
 set -eu
 tidemark=$(realpath "$1")
 here=$(mktemp -d)
-export TIDEMARK_NET=/dev/shm/tidemark-smoke.$$
+export TIDEMARK_FABRIC=/dev/shm/tidemark-smoke.$$
 server=
-trap '[ -z "$server" ] || kill -9 $server 2>/dev/null || :; rm -rf "$here" "$TIDEMARK_NET"' EXIT
+trap '[ -z "$server" ] || kill -9 $server 2>/dev/null || :; rm -rf "$here" "$TIDEMARK_FABRIC"' EXIT
 cd "$here"
 mkfifo said
 

@@ -755,7 +755,7 @@ static void be_host(const char *address)
 	own[strlen(own) - 1] ^= 1; /* another directory */
 	setenv("TIDEMARK_LINK", "udp", 1);
 	setenv("TIDEMARK_ADDRESS", address, 1);
-	setenv("TIDEMARK_NET", strcmp(address, host[2]) ? net : own, 1);
+	setenv("TIDEMARK_FABRIC", strcmp(address, host[2]) ? net : own, 1);
 	free(own);
 }
 
@@ -1636,7 +1636,7 @@ int main(void)
 	for (unsigned i = 1; i < 5; i++)
 		snprintf(host[i], sizeof(host[i]), "127.%u.%u.%u", 160 + getpid() / 250 % 90,
 			 1 + getpid() % 250, i);
-	setenv("TIDEMARK_NET", net, 1);
+	setenv("TIDEMARK_FABRIC", net, 1);
 	SRunner *runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

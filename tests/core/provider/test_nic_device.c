@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "tests/core/provider/nic_net.h"
+#include "tests/core/provider/nic_fabric.h"
 
 /* Not in libibverbs' headers; programs of rdma-core's own call them. */
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned index, int *type);
@@ -298,7 +298,7 @@ END_TEST
 /* Names in the net's directory, which may be gone. */
 static unsigned files_of_net(void)
 {
-	DIR *dir = opendir(getenv("TIDEMARK_NET"));
+	DIR *dir = opendir(getenv("TIDEMARK_FABRIC"));
 	struct dirent *entry;
 	unsigned n = 0;
 
@@ -374,5 +374,5 @@ int main(void)
 	tc = tcase_create("nic_device without one");
 	tcase_add_test(tc, few_descriptors);
 	suite_add_tcase(suite, tc);
-	return nic_net_run(suite);
+	return nic_fabric_run(suite);
 }

@@ -11,7 +11,7 @@
 #include <rdma/rdma_cma.h>
 #include <rdma/rsocket.h>
 #include <string.h>
-#include "tests/core/provider/nic_net.h"
+#include "tests/core/provider/nic_fabric.h"
 #include "tests/core/provider/nic_side.h"
 
 #define BUF 4096
@@ -188,5 +188,5 @@ int main(void)
 	tcase_add_test(tc, types_and_families);
 	tcase_add_test(tc, rsockets);
 	suite_add_tcase(suite, tc);
-	return nic_net_run(suite);
+	return nic_fabric_run(suite);
 }

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
-#include "tests/core/provider/nic_net.h"
+#include "tests/core/provider/nic_fabric.h"
 #include "tests/core/provider/nic_side.h"
 
 #define BUF    (4u << 20)
@@ -244,5 +244,5 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, destroy_waits);
 	suite_add_tcase(suite, tc);
-	return nic_net_run(suite);
+	return nic_fabric_run(suite);
 }

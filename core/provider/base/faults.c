@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See faults.h: the language of rules. faults_judge.c applies them. */
-#include "core/provider/link/faults.h"
+#include "core/provider/base/faults.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
