@@ -105,7 +105,7 @@ static bool only_reorders(struct search *s, const struct run_log *log, const str
 	if (s->limits.whole)
 		return false;
 	if (d->kind == CHOICE_STEP ? d->a == STEP_POST || d->a == STEP_POLL || d->a == STEP_BEGIN
-				   : d->kind != CHOICE_LAND && d->kind != CHOICE_FETCH)
+				   : !choice_traits[d->kind].chain)
 		return false;
 	for (unsigned t = p->touches; t < next->touches; t++)
 		if (!is_own(p, log, t))
@@ -140,7 +140,7 @@ static void try_delays(struct search *s, const struct run_log *log, unsigned pre
 		       unsigned faults)
 {
 	for (unsigned i = log->points; i-- > 0;) {
-		bool last = log->point[i].d.kind != CHOICE_ORDER;
+		bool last = choice_traits[log->point[i].d.kind].delay;
 		for (unsigned j = i + 1; j < log->points && last; j++)
 			last = log->point[j].before != (int)i;
 		if (!last)
@@ -153,10 +153,11 @@ static void try_delays(struct search *s, const struct run_log *log, unsigned pre
 static void try_orders(struct search *s, const struct run_log *log, unsigned preemptions,
 		       unsigned faults)
 {
-	for (unsigned i = 0; i < log->points; i++)
-		for (unsigned k = 1; log->point[i].d.kind == CHOICE_ORDER && k < log->point[i].d.n;
-		     k++)
-			go_down(s, &log->point[i], k, preemptions - 1, faults);
+	for (unsigned i = 0; i < log->points; i++) {
+		const struct log_point *p = &log->point[i];
+		for (unsigned k = 1; choice_traits[p->d.kind].reorders && k < p->d.n; k++)
+			go_down(s, p, k, preemptions - 1, faults);
+	}
 }
 
 static void try_faults(struct search *s, const struct run_log *log, unsigned preemptions,
@@ -164,14 +165,12 @@ static void try_faults(struct search *s, const struct run_log *log, unsigned pre
 {
 	for (unsigned i = 0; i < log->points; i++) {
 		const struct log_point *p = &log->point[i];
-		if (p->d.kind == CHOICE_STEP && p->d.n > DELAY_FOREVER)
-			go_down(s, p, DELAY_FOREVER, preemptions, faults - 1);
-		if (p->d.kind == CHOICE_PACKET) {
-			go_down(s, p, PACKET_LOSE, preemptions, faults - 1);
-			go_down(s, p, PACKET_DUPLICATE, preemptions, faults - 1);
-		}
-		if (p->d.kind == CHOICE_FAIL)
-			go_down(s, p, 1, preemptions, faults - 1);
+		const struct choice_traits *traits = &choice_traits[p->d.kind];
+		for (unsigned answer = 1; answer <= traits->faults; answer++)
+			go_down(s, p, answer, preemptions, faults - 1);
+		if (traits->forever && p->d.n > DELAY_FOREVER)
+			go_down(s, p, choice_delay_answer(p->d.kind, DELAY_FOREVER), preemptions,
+				faults - 1);
 	}
 }
 
