@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define LINE 64 /* bytes: the unit of write-back; 8 bytes are failure-atomic */
+
 enum domain {
 	DOMAIN_DMP,
 	DOMAIN_MHP,
