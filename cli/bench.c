@@ -241,15 +241,10 @@ int bench_main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "--help")) {
 		puts("usage: tidemark bench\nMeasures what the simulator costs on this machine; "
 		     "about a "
-		     "minute. Takes no options.\n\n"
-		     "usage: tidemark bench --nic\nMeasures what the soft RNIC costs in real time, "
-		     "beside "
-		     "what this machine can do without\nit. Takes no other option.\n");
+		     "minute. Takes no options.\n");
 		live_bench_help();
 		return 0;
 	}
-	if (argc == 2 && !strcmp(argv[1], "--nic"))
-		return bench_nic();
 	if (argc > 1)
 		return live_bench_main(argc, argv);
 	bench_write(64);

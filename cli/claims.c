@@ -17,6 +17,7 @@
 #include "checker/trace/trace.h"
 #include "report/claims_report.h"
 #include "report/output.h"
+#include "cli/arguments.h"
 #include "cli/cli.h"
 
 /* What one process does at a time: a workload of a case; of a case that must fail, all of them. */
@@ -248,85 +249,34 @@ static int choose_claims(const struct claims *all, char **names, int n, const st
 	return 0;
 }
 
-static void help(void)
-{
-	puts("usage: tidemark claims [ID...] [OPTION...]\n"
-	     "Tests what the papers claim of the stores, and hazards that they do not mention: "
-	     "says\n"
-	     "what is expected of each, what was measured, and how to replay what broke.\n"
-	     "Without an ID: all of scenarios/claims.txt.\n\n"
-	     "  --list             what would be tested\n"
-	     "  --knobs            instead: what does each value of each switch change?\n"
-	     "  --states N         crash states of each workload at most (no bound)\n"
-	     "  --seed N           of the schedules (1)\n"
-	     "  --jobs N           processes (one for each core); results do not depend on it\n"
-	     "  --out DIR          where traces go (traces); it is made if it does not exist\n"
-	     "  --no-traces        write none\n"
-	     "  --json FILE        the results for machines\n"
-	     "  -q, --quiet        no progress\n"
-	     "  --help             this text\n\n"
-	     "exit status: 0 all as expected, 1 something turned out otherwise, 2 usage or bad "
-	     "input,\n"
-	     "3 the budget was too small to tell, 70 internal error");
-}
+#define CLAIMS(member) OPTION_FIELD(struct claims_options, member)
 
-/* One option; false behind a message. */
-static bool parse_option(void *arg, int option, const char *value)
-{
-	struct claims_options *o = arg;
-	unsigned long long n = 0;
-	bool good = true;
-	switch (option) {
-	case 's':
-		good = number_option("--states", value, 1, UINT64_MAX / 2, &n);
-		o->budget.states = n;
-		break;
-	case 'S':
-		good = number_option("--seed", value, 0, UINT32_MAX, &n);
-		o->budget.seed = n;
-		break;
-	case 'j':
-		good = number_option("--jobs", value, 1, 256, &n);
-		o->jobs = (unsigned)n;
-		break;
-	case 'o':
-		o->out = value;
-		break;
-	case 'J':
-		o->json = value;
-		break;
-	case 'n':
-		o->no_traces = true;
-		break;
-	case 'l':
-		o->list = true;
-		break;
-	case 'k':
-		o->knobs = true;
-		break;
-	default:
-		o->quiet = true;
-	}
-	return good;
-}
+static const struct option_row rows[] = {
+	{"list", NULL, "what would be tested", CLAIMS(list)},
+	{"knobs", NULL, "instead: what does each value of each knob change?", CLAIMS(knobs)},
+	{"states", "N", "crash states of each workload at most (no bound)", CLAIMS(budget.states),
+	 1, UINT64_MAX / 2},
+	{"seed", "N", "of the schedules (1)", CLAIMS(budget.seed), 0, UINT32_MAX},
+	OPTION_JOBS(struct claims_options, jobs),
+	{"out", "DIR", "where traces go (traces); it is made if it does not exist", CLAIMS(out)},
+	{"no-traces", NULL, "write none", CLAIMS(no_traces)},
+	{"json", "FILE", "the results for machines", CLAIMS(json)},
+	OPTION_QUIET(struct claims_options, quiet),
+	OPTION_END};
+
+static const struct options options = {
+	"claims", "[ID...] [OPTION...]",
+	"Tests what the papers claim of the stores, and hazards that they do not mention: says "
+	"what is expected of each, what was measured, and how to replay what broke. Without an ID: "
+	"all of scenarios/claims.txt.",
+	rows,
+	"0 all as expected, 1 something turned out otherwise, 2 usage or bad input, 3 the budget "
+	"was too small to tell, 70 internal error"};
 
 /* -1: go on; else the exit status. */
 static int parse(struct claims_options *o, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"list", no_argument, NULL, 'l'},
-		{"knobs", no_argument, NULL, 'k'},
-		{"states", required_argument, NULL, 's'},
-		{"seed", required_argument, NULL, 'S'},
-		{"jobs", required_argument, NULL, 'j'},
-		{"out", required_argument, NULL, 'o'},
-		{"no-traces", no_argument, NULL, 'n'},
-		{"json", required_argument, NULL, 'J'},
-		{"quiet", no_argument, NULL, 'q'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-	int status = read_options("claims", options, argc, argv, help, parse_option, o);
+	int status = options_read(&options, o, argc, argv);
 	if (status >= 0)
 		return status;
 	if ((o->knobs || o->list) && (o->json || (o->knobs && (o->list || optind < argc))))
@@ -337,10 +287,9 @@ static int parse(struct claims_options *o, int argc, char **argv)
 
 int claims_main(int argc, char **argv)
 {
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	struct claims_options o = {
 		.out = "traces",
-		.jobs = cores > 0 && cores < 256 ? (unsigned)cores : 1,
+		.jobs = arguments_jobs(),
 		.budget = {.seed = 1, .states = UINT64_MAX},
 	};
 	struct input_error where;

@@ -32,7 +32,6 @@ int soak_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 int live_bench_main(int argc, char **argv);
 void live_bench_help(void);
-int bench_nic(void);
 int count_main(int argc, char **argv);
 int serve_main(int argc, char **argv);
 int put_main(int argc, char **argv);

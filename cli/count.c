@@ -1,428 +1,127 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * tidemark count: what an operation of a store costs. checker/models/count.c counts; here the
- * figures become a table, a column for each of them, and JSON. docs/count.md says what each is.
- */
+/* tidemark count: what an operation of a store costs. docs/count.md. */
 #include "checker/models/count.h"
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/arguments.h"
 #include "cli/cli.h"
-#include "report/report.h"
-#include "scenarios/stores.h"
+#include "report/count_report.h"
 
 #define DEFAULT_KEY 8 /* bytes */
-#define CELL	    80
 
-static const uint32_t default_values[] = {16, 64, 256, 1024, 4096};
+static const unsigned default_values[] = {16, 64, 256, 1024, 4096};
 
-/* The counts of one configuration, by value size. */
-struct counted {
-	const struct campaign_config *config;
-	struct count *count;
-};
-
-struct counting {
-	const struct arguments *a;
-	struct campaign campaign; /* its configurations alone */
-	struct counted *counted;
-	const uint32_t *value;
-	unsigned values;
-	uint32_t key;
-};
-
-static void help(void)
+static bool add_value(const struct option_row *row, void *into, const char *text)
 {
-	puts("usage: tidemark count [STORE...] [OPTION...]\n"
-	     "Runs each kind of operation of a store by itself and prints what it costs: bytes "
-	     "written to\n"
-	     "PM, lines flushed, fences, round trips, messages, packets. docs/count.md explains "
-	     "the\n"
-	     "columns. Without a STORE: all; or those that have the variants and knobs that are "
-	     "named.\n\n"
-	     "  --value N          bytes of the values (16, 64, 256, 1024, 4096); may be repeated\n"
-	     "  --key N            bytes of the keys (8)\n"
-	     "  --variant NAME     a variant (tidemark list variants); may be repeated\n"
-	     "  --knob NAME=VALUE  a switch of the store or the hardware (tidemark list knobs); "
-	     "may\n"
-	     "                     be repeated\n"
-	     "  --fields           also PM bytes by field, or by region if the store does not name "
-	     "its "
-	     "fields\n"
-	     "  --json FILE        the figures for machines\n"
-	     "  -q, --quiet        no progress\n"
-	     "  --help             this text\n\n"
-	     "exit status: 0, 1 an operation did not do what it should, 2 usage or bad input, 70 "
-	     "internal\n"
-	     "error");
-}
-
-static const struct option options[] = {
-	{"value", required_argument, NULL, OPT_VALUE},
-	{"key", required_argument, NULL, OPT_KEY},
-	{"variant", required_argument, NULL, OPT_VARIANT},
-	{"knob", required_argument, NULL, OPT_KNOB},
-	{"fields", no_argument, NULL, OPT_FIELDS},
-	{"json", required_argument, NULL, OPT_JSON},
-	{"quiet", no_argument, NULL, OPT_QUIET},
-	{"help", no_argument, NULL, OPT_HELP},
-	{NULL, 0, NULL, 0},
-};
-
-static const struct command count_command = {"count", options, help};
-
-static const char *const side_names[COUNT_SIDES] = {
-	[COUNT_CLIENT] = "client", [COUNT_SERVER] = "server"};
-
-/* --- the table --- */
-
-/* Columns that are one figure of the foreground and one of the background. */
-static const struct column {
-	const char *head[2];
-	size_t offset; /* in struct count_figures */
-	const char *json;
-} columns[] = {
-	{{"by the", "NIC"}, offsetof(struct count_figures, nic_bytes), "nic_bytes"},
-	{{"by the", "CPU"}, offsetof(struct count_figures, cpu_bytes), "cpu_bytes"},
-	{{"lines", "flushed"}, offsetof(struct count_figures, flushed), "lines_flushed"},
-	{{"", "fences"}, offsetof(struct count_figures, fences), "fences"},
-	{{"round", "trips"}, offsetof(struct count_figures, round_trips), "round_trips"},
-	{{"server", "CPU"}, offsetof(struct count_figures, handled), "handled_by_server"},
-	{{"", "packets"}, offsetof(struct count_figures, packets), "packets"},
-	{{"bytes on", "the wire"}, offsetof(struct count_figures, wire_bytes), "wire_bytes"},
-};
-#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
-
-/* Where the columns that are one figure go: behind the bytes by NIC and by CPU. */
-enum { BYTES = 2, SINGLE = 4, CHANGED = BYTES + 2, WIDE = COLUMNS + SINGLE };
-
-static uint64_t figure(const struct count_op *op, enum count_part part, const struct column *column)
-{
-	uint64_t value;
-	memcpy(&value, (const char *)&op->part[part] + column->offset, sizeof(value));
-	return value;
-}
-
-static void put_figure(char cell[CELL], uint64_t fore, uint64_t back)
-{
-	if (back)
-		snprintf(cell, CELL, "%lu+%lu", (unsigned long)fore, (unsigned long)back);
-	else
-		snprintf(cell, CELL, "%lu", (unsigned long)fore);
-}
-
-static uint64_t bytes_written(const struct count_op *op)
-{
-	uint64_t n = 0;
-	for (unsigned p = 0; p < COUNT_PARTS; p++)
-		n += op->part[p].nic_bytes + op->part[p].cpu_bytes;
-	return n;
-}
-
-/* One line of the table; `row` NULL: the two lines of its head, `line` 0 and 1. */
-static void fill(char cell[WIDE][CELL], const struct count *count, const struct count_row *row,
-		 unsigned line)
-{
-	static const char *const single[SINGLE][2] = {
-		{"", "PM bytes"}, {"paper", "layout"}, {"bytes", "changed"}, {"lines", "written"}};
-	for (unsigned i = 0, at = 0; i < COLUMNS; i++, at++) {
-		if (i == BYTES)
-			at += SINGLE;
-		if (row)
-			put_figure(cell[at], figure(&row->op, COUNT_FOREGROUND, &columns[i]),
-				   figure(&row->op, COUNT_BACKGROUND, &columns[i]));
-		else
-			snprintf(cell[at], CELL, "%s", columns[i].head[line]);
+	struct arguments *a = into;
+	unsigned long long n;
+	(void)row;
+	if (!number_option("--value", text, WORKLOAD_MIN_VLEN, TM_MAX_VALUE, &n))
+		return false;
+	if (a->values == MAX_VALUES) {
+		fail(EXIT_USAGE, "--value: more than %d sizes; %s is too many", MAX_VALUES, text);
+		return false;
 	}
-	for (unsigned i = 0; i < SINGLE && !row; i++)
-		snprintf(cell[BYTES + i], CELL, "%s", single[i][line]);
-	if (row) {
-		put_figure(cell[BYTES], bytes_written(&row->op), 0);
-		snprintf(cell[BYTES + 1], CELL, "%.10g", row->op.paper);
-		put_figure(cell[BYTES + 2], row->op.changed, 0);
-		put_figure(cell[BYTES + 3], row->op.lines, 0);
-	}
-	if (!count->paper)
-		cell[BYTES + 1][0] = '\0';
+	a->value[a->values++] = (unsigned)n;
+	return true;
 }
 
-static void widen(unsigned width[WIDE], char cell[WIDE][CELL])
-{
-	for (unsigned i = 0; i < WIDE; i++)
-		width[i] = strlen(cell[i]) > width[i] ? (unsigned)strlen(cell[i]) : width[i];
-}
+static const struct option_row rows[] = {
+	{"value", "N", "bytes of the values (16, 64, 256, 1024, 4096); may be repeated",
+	 OPTION_CALL(add_value)},
+	{"key", "N", "bytes of the keys (8)", ARGUMENT(key), 1, TM_MAX_KEY},
+	ROW_VARIANT,
+	ROW_KNOB,
+	{"fields", NULL,
+	 "also PM bytes by field, or by region if the store does not name its fields",
+	 ARGUMENT(fields)},
+	ROW_JSON("the figures for machines"),
+	OPTION_QUIET(struct arguments, quiet),
+	OPTION_END};
 
-static void print_cells(const unsigned width[WIDE], char cell[WIDE][CELL])
-{
-	for (unsigned i = 0; i < WIDE; i++)
-		if (width[i])
-			printf("  %*s", (int)width[i], cell[i]);
-}
+static const struct options options = {
+	"count", "[STORE...] [OPTION...]",
+	"Runs each kind of operation of a store by itself and prints what it costs: bytes written "
+	"to PM, lines flushed, fences, round trips, messages, packets. docs/count.md explains the "
+	"columns. Without a STORE: all; or those that have the variants and knobs that are named.",
+	rows,
+	"0, 1 an operation did not do what it should, 2 usage or bad input, 70 internal error"};
 
-/* "WRITE_WITH_IMM, server SEND, WRITE", in that order. */
-static void print_messages(const struct count_figures *f, const char *before)
-{
-	unsigned n = 0, alike;
-	for (unsigned i = 0; i < COUNT_SIDES * OPERATIONS; i++)
-		n += (unsigned)f->message[i / OPERATIONS][i % OPERATIONS];
-	for (unsigned i = 0; i < n && i < COUNT_REQUESTS; i += alike) {
-		for (alike = 1; i + alike < n && i + alike < COUNT_REQUESTS; alike++)
-			if (memcmp(&f->request[i], &f->request[i + alike], sizeof(f->request[i])))
-				break;
-		printf("%s%s", i ? ", " : before,
-		       f->request[i].side == COUNT_SERVER ? "server " : "");
-		if (alike > 1)
-			printf("%u ", alike);
-		fputs(operations[f->request[i].code].name, stdout);
-	}
-	if (n > COUNT_REQUESTS)
-		fputs(", ...", stdout);
-}
-
-/* Which columns differ among the operations of a row, and how far. */
-static void print_others(const struct count *count, const struct count_row *row)
-{
-	char cell[WIDE][CELL], head[2][WIDE][CELL];
-	bool first = true;
-	printf("  %u %s: %u of %u like this; among all: ", count->vlen, count_kind_names[row->kind],
-	       row->times, row->of);
-	for (unsigned line = 0; line < 2; line++)
-		fill(head[line], count, NULL, line);
-	for (unsigned at = 0; at < WIDE; at++) {
-		char other[COUNT_REPEATS][CELL];
-		unsigned others = 0;
-		for (unsigned i = 0; i < row->of && at != CHANGED; i++) {
-			struct count_row one = {.op = row->all[i]};
-			unsigned known = 0;
-			fill(cell, count, &one, 0);
-			while (known < others && strcmp(other[known], cell[at]))
-				known++;
-			if (known == others)
-				strcpy(other[others++], cell[at]);
-		}
-		if (others < 2)
-			continue;
-		printf("%s%s%s%s ", first ? "" : ", ", head[0][at], head[0][at][0] ? " " : "",
-		       head[1][at]);
-		for (unsigned i = 0; i < others; i++)
-			printf("%s%s", i ? " or " : "", other[i]);
-		first = false;
-	}
-	putchar('\n');
-}
-
-static void print_rows(const struct counting *k, const struct counted *one)
-{
-	unsigned width[WIDE] = {0};
-	char cell[WIDE][CELL];
-	for (unsigned line = 0; line < 2; line++) {
-		fill(cell, &one->count[0], NULL, line);
-		widen(width, cell);
-	}
-	for (unsigned v = 0; v < k->values; v++) {
-		for (unsigned r = 0; r < one->count[v].rows; r++) {
-			fill(cell, &one->count[v], &one->count[v].row[r], 0);
-			widen(width, cell);
-		}
-	}
-	for (unsigned line = 0; line < 2; line++) {
-		fill(cell, &one->count[0], NULL, line);
-		printf("  %5s %-13s", line ? "value" : "", line ? "operation" : "");
-		print_cells(width, cell);
-		puts(line ? "  messages" : "");
-	}
-	for (unsigned v = 0; v < k->values; v++) {
-		for (unsigned r = 0; r < one->count[v].rows; r++) {
-			const struct count_row *row = &one->count[v].row[r];
-			fill(cell, &one->count[v], row, 0);
-			printf("  %5u %-13s", one->count[v].vlen, count_kind_names[row->kind]);
-			print_cells(width, cell);
-			print_messages(&row->op.part[COUNT_FOREGROUND], "  ");
-			print_messages(&row->op.part[COUNT_BACKGROUND], " + ");
-			putchar('\n');
-		}
-	}
-}
-
-static void print_fields(const struct count *count)
-{
-	for (unsigned r = 0; r < count->rows; r++) {
-		const struct count_row *row = &count->row[r];
-		bool any = false;
-		for (unsigned f = 0; f < count->fields; f++) {
-			if (!row->op.field_bytes[f])
-				continue;
-			if (!any)
-				printf("  %5u %-13s", count->vlen, count_kind_names[row->kind]);
-			printf("%s %s %.10g", any ? "," : "", count->field[f],
-			       row->op.field_bytes[f]);
-			if (count->paper)
-				printf(" -> %.10g", row->op.field_paper[f]);
-			any = true;
-		}
-		if (any)
-			putchar('\n');
-	}
-}
-
-static void print_config(const struct counting *k, const struct counted *one)
-{
-	const struct campaign_config *cfg = one->config;
-	char name[2 * CAMPAIGN_NAME];
-	config_name(cfg, name, sizeof(name));
-	printf("%s, keys of %u byte%s\n", name, k->key, k->key == 1 ? "" : "s");
-	print_rows(k, one);
-	for (unsigned v = 0; v < k->values; v++) {
-		if (one->count[v].why[0])
-			printf("  values of %u bytes: %s\n", one->count[v].vlen, one->count[v].why);
-		for (unsigned r = 0; r < one->count[v].rows; r++)
-			if (one->count[v].row[r].times < one->count[v].row[r].of)
-				print_others(&one->count[v], &one->count[v].row[r]);
-	}
-	if (k->a->fields) {
-		puts(one->count[0].paper
-			     ? "  PM bytes by field, as written -> in the paper's layout"
-			     : "  PM bytes by region");
-		for (unsigned v = 0; v < k->values; v++)
-			print_fields(&one->count[v]);
-	}
-}
-
-/* --- JSON --- */
-
-static json_t *part_json(const struct count_op *op, enum count_part part)
-{
-	json_t *all = json_object(), *messages = json_object();
-	for (unsigned i = 0; i < COLUMNS; i++)
-		json_object_set_new(all, columns[i].json,
-				    json_integer((json_int_t)figure(op, part, &columns[i])));
-	for (unsigned s = 0; s < COUNT_SIDES; s++) {
-		json_t *side = json_object();
-		for (unsigned i = 0; i < OPERATIONS; i++)
-			if (op->part[part].message[s][i])
-				json_object_set_new(
-					side, operations[i].name,
-					json_integer((json_int_t)op->part[part].message[s][i]));
-		json_object_set_new(messages, side_names[s], side);
-	}
-	json_object_set_new(all, "messages", messages);
-	return all;
-}
-
-static json_t *row_json(const struct counted *one, const struct count *count,
-			const struct count_row *row)
-{
-	json_t *paper = json_null(), *fields = json_object();
-	if (count->paper)
-		paper = json_real(row->op.paper);
-	for (unsigned f = 0; f < count->fields; f++)
-		if (row->op.field_bytes[f])
-			json_object_set_new(fields, count->field[f],
-					    json_pack("{s:f, s:f}", "bytes", row->op.field_bytes[f],
-						      "paper", row->op.field_paper[f]));
-	return json_pack(
-		"{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:o, s:I, s:I, s:o, s:o, s:o}",
-		"store", one->config->store->name, "variant", one->config->variant, "config",
-		one->config->name, "operation", count_kind_names[row->kind], "key",
-		(int)count->klen, "value", (int)count->vlen, "times", (int)row->times, "of",
-		(int)row->of, "pm_bytes", (json_int_t)bytes_written(&row->op), "paper_bytes", paper,
-		"bytes_changed", (json_int_t)row->op.changed, "lines_written",
-		(json_int_t)row->op.lines, "fields", fields, "foreground",
-		part_json(&row->op, COUNT_FOREGROUND), "background",
-		part_json(&row->op, COUNT_BACKGROUND));
-}
-
-static int write_json(const struct counting *k)
-{
-	json_t *rows = json_array();
-	int error = rows ? 0 : -ENOMEM;
-	for (unsigned i = 0; i < k->campaign.configs; i++)
-		for (unsigned v = 0; v < k->values; v++)
-			for (unsigned r = 0; r < k->counted[i].count[v].rows && !error; r++)
-				if (json_array_append_new(
-					    rows, row_json(&k->counted[i], &k->counted[i].count[v],
-							   &k->counted[i].count[v].row[r])))
-					error = -ENOMEM;
-	json_t *all = error ? NULL : json_pack("{s:O}", "operations", rows);
-	if (!error)
-		error = all ? json_save(all, k->a->json) : -ENOMEM;
-	json_decref(all);
-	json_decref(rows);
-	return error ? fail(EXIT_USAGE, "%s: %s", k->a->json, strerror(-error)) : 0;
-}
-
-/* --- running --- */
-
-static int count_one(const struct counting *k, const struct counted *one, unsigned v)
+static int count_one(const struct count_report *r, const struct counted *one, unsigned v)
 {
 	const char *name = one->config->store->name;
-	int error = count_run(&one->config->setup, k->key, k->value[v], &one->count[v]);
+	int error = count_run(&one->config->setup, r->key, r->value[v], &one->count[v]);
 	if (error == -ENOMEM)
 		return fail(EXIT_INTERNAL, "out of memory");
 	if (error == -EFBIG)
 		return fail(EXIT_USAGE,
 			    "%s: values of %u bytes: the pool would be too large; expected smaller "
 			    "ones",
-			    name, k->value[v]);
+			    name, r->value[v]);
 	return error ? EXIT_BROKEN : 0;
 }
 
-static int run(struct counting *k)
+/* One configuration, all sizes. */
+static int count_config(const struct count_report *r, struct counted *one, bool quiet)
 {
-	int status = 0;
-	k->counted = calloc(k->campaign.configs, sizeof(*k->counted));
-	if (!k->counted)
+	int worst = 0;
+	one->count = calloc(r->values, sizeof(*one->count));
+	if (!one->count)
 		return fail(EXIT_INTERNAL, "out of memory");
-	for (unsigned i = 0; i < k->campaign.configs && status <= EXIT_BROKEN; i++) {
-		struct counted *one = &k->counted[i];
-		one->config = &k->campaign.config[i];
-		one->count = calloc(k->values, sizeof(*one->count));
-		if (!one->count)
-			return fail(EXIT_INTERNAL, "out of memory");
-		for (unsigned v = 0; v < k->values && status <= EXIT_BROKEN; v++) {
-			if (!k->a->quiet)
-				progress_line("%s, values of %u bytes", one->config->store->name,
-					      k->value[v]);
-			int one_status = count_one(k, one, v);
-			status = one_status > status ? one_status : status;
-		}
-		progress_line(NULL);
-		if (status > EXIT_BROKEN)
-			break;
+	for (unsigned v = 0; v < r->values && worst <= EXIT_BROKEN; v++) {
+		if (!quiet)
+			progress_line("%s, values of %u bytes", one->config->store->name,
+				      r->value[v]);
+		int status = count_one(r, one, v);
+		worst = status > worst ? status : worst;
+	}
+	progress_line(NULL);
+	return worst;
+}
+
+static int run(struct count_report *r, const struct campaign *c, const struct arguments *a)
+{
+	int worst = 0;
+	r->configs = c->configs;
+	r->counted = calloc(c->configs, sizeof(*r->counted));
+	if (!r->counted)
+		return fail(EXIT_INTERNAL, "out of memory");
+	for (unsigned i = 0; i < c->configs; i++) {
+		r->counted[i].config = &c->config[i];
+		int status = count_config(r, &r->counted[i], a->quiet);
+		worst = status > worst ? status : worst;
+		if (worst > EXIT_BROKEN)
+			return worst;
 		if (i)
 			putchar('\n');
-		print_config(k, one);
+		count_report_print(r, &r->counted[i]);
 	}
-	if (status <= EXIT_BROKEN && k->a->json) {
-		int failed = write_json(k);
-		status = failed ? failed : status;
-	}
-	return status;
+	int status = a->json ? saved(a->json, count_report_json(r, a->json)) : 0;
+	return status ? status : worst;
 }
 
 int count_main(int argc, char **argv)
 {
 	struct arguments a = {.one_config = true, .all_stores = true, .options = campaign_default};
-	struct counting k = {.a = &a};
-	int status = arguments_parse(&a, &count_command, argc, argv);
+	struct campaign c = {0};
+	int status = arguments_read(&options, &a, argc, argv);
 	if (status >= 0)
 		return status;
-	k.key = a.key ? a.key : DEFAULT_KEY;
-	k.value = a.values ? a.value : default_values;
-	k.values = a.values ? a.values : sizeof(default_values) / sizeof(default_values[0]);
-	k.campaign.config = calloc(MAX_CONFIGS, sizeof(*k.campaign.config));
-	if (!k.campaign.config)
-		return fail(EXIT_INTERNAL, "out of memory");
-	status = arguments_configs(&a, &k.campaign);
+	struct count_report r = {
+		.key = a.key ? a.key : DEFAULT_KEY,
+		.value = a.values ? a.value : default_values,
+		.values = a.values ? a.values : sizeof(default_values) / sizeof(default_values[0]),
+		.fields = a.fields,
+	};
+	status = arguments_configs(&a, &c);
 	if (!status && a.json)
 		status = check_output("--json", a.json);
 	if (!status)
-		status = run(&k);
-	for (unsigned i = 0; k.counted && i < k.campaign.configs; i++)
-		free(k.counted[i].count);
-	free(k.counted);
-	campaign_free(&k.campaign);
+		status = run(&r, &c, &a);
+	for (unsigned i = 0; r.counted && i < r.configs; i++)
+		free(r.counted[i].count);
+	free(r.counted);
+	campaign_free(&c);
 	return status;
 }

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "checker/judge/expect.h"
 #include "checker/judge/names.h"
-#include "checker/trace/trace.h"
+#include "checker/judge/surprise.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "report/output.h"
@@ -19,23 +19,25 @@
 
 /* --- traces --- */
 
-/* Write one case down; `number` of its cell. 0, or the status behind a message. */
+/* Write one case down; `number` of its cell. 0, or the status after a message. */
 static int write_case(const struct campaign_config *cfg, const struct minimized_failure *found,
 		      unsigned contract, unsigned number, const char *dir, struct report_case *one)
 {
 	char tail[16] = "";
 	if (number)
 		snprintf(tail, sizeof(tail), "-%u", number + 1);
+	snprintf(one->text, sizeof(one->text), "%s", found->text);
+	one->whole = found->whole;
+	one->takes = found->takes;
 	int error = trace_path(cfg, contract, dir, tail, &one->trace);
 	if (!error)
-		error = save_trace(one->trace, &found->setup, &found->path, (int)contract,
-				   found->text);
-	if (!error)
-		return 0;
-	fail(EXIT_USAGE, "%s: %s", one->trace ? one->trace : dir, strerror(-error));
-	free(one->trace);
-	one->trace = NULL;
-	return error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE;
+		error = report_case_save(one, &found->setup, &found->path, contract);
+	int status = saved(one->trace ? one->trace : dir, error);
+	if (status) {
+		free(one->trace);
+		one->trace = NULL;
+	}
+	return status;
 }
 
 static int not_again(const struct campaign *c, unsigned config, unsigned contract)
@@ -43,7 +45,7 @@ static int not_again(const struct campaign *c, unsigned config, unsigned contrac
 	const struct campaign_cell *cell = &c->cell[config][contract];
 	return fail(EXIT_INTERNAL,
 		    "%s %s: run %" PRIu64 " of workload %s does not break it a second time",
-		    c->config[config].store->name, contract_name(contract), cell->way.run,
+		    c->config[config].store->name, contract_name(contract), cell->mode.run,
 		    c->workload[cell->unit % c->workloads].name);
 }
 
@@ -60,17 +62,9 @@ static int write_cell(const struct campaign *c, unsigned config, unsigned contra
 			    : minimized_find(c, config, contract, cases);
 	if (error)
 		status = not_again(c, config, contract);
-	for (unsigned i = 0; !error && i < cases->n && !status; i++) {
-		const struct minimized_failure *found = &cases->found[i];
-		struct report_case *one = &cell->one[i];
-		snprintf(one->text, sizeof(one->text), "%s", found->text);
-		one->operations = workload_ops(&found->setup.w);
-		one->deviations = found->path.n;
-		one->whole = found->whole;
-		one->takes = found->takes;
-		cell->cases++;
-		status = write_case(&c->config[config], found, contract, i, dir, one);
-	}
+	for (unsigned i = 0; !error && i < cases->n && !status; i++, cell->cases++)
+		status = write_case(&c->config[config], &cases->found[i], contract, i, dir,
+				    &cell->one[i]);
 	if (!error) {
 		cell->left = cases->left;
 		minimized_free(cases);
@@ -87,7 +81,7 @@ static int tell_cell(const struct campaign *c, unsigned config, unsigned contrac
 	struct report_case *one = &more->one[0];
 	struct deviations path = {0};
 	struct setup s = {0};
-	int error = campaign_again(c, cell->unit, cell->way, contract, &s, &path, one->text,
+	int error = campaign_again(c, cell->unit, cell->mode, contract, &s, &path, one->text,
 				   sizeof(one->text));
 	deviations_free(&path);
 	setup_free(&s);
@@ -120,24 +114,6 @@ static int write_traces(struct report *r, const struct arguments *a)
 	return status;
 }
 
-static int check_outputs(const struct arguments *a, bool *made)
-{
-	int status = a->json ? check_output("--json", a->json) : 0;
-	if (!status && a->junit)
-		status = check_output("--junit", a->junit);
-	if (!status && a->json && !a->no_traces) {
-		json_t *name = json_string(a->out);
-		if (!name)
-			status = fail(
-				EXIT_USAGE,
-				"--out: a name that is not UTF-8 cannot be written to a JSON file");
-		json_decref(name);
-	}
-	if (!status && !a->no_traces)
-		status = check_folder("--out", a->out, made);
-	return status;
-}
-
 static void progress(void *arg, unsigned done, unsigned units, uint64_t states, double seconds)
 {
 	(void)arg;
@@ -151,17 +127,14 @@ static void progress(void *arg, unsigned done, unsigned units, uint64_t states, 
 static bool judge_cell(const struct report *r, unsigned config, unsigned k)
 {
 	const struct campaign_config *cfg = &r->campaign->config[config];
-	bool broken = r->campaign->cell[config][k].broken,
-	     promised = cfg->store->promises & TM_BIT(k);
-	struct report_cell *more = &r->cell[config][k];
-	const struct expectation *e = strcmp(cfg->variant, "default")
-					      ? NULL
-					      : expect_find(cfg->store->name, cfg->name, (int)k);
-	more->why = e ? e->why : NULL;
-	/* Part of a campaign need not find everything. */
-	more->surprise = e ? e->broken != broken && (broken || (r->whole && !e->open))
-			   : broken && promised;
-	return more->surprise;
+	const struct surprise_cell cell = {.store = cfg->store,
+					   .variant = cfg->variant,
+					   .config = cfg->name,
+					   .contract = k,
+					   .broken = r->campaign->cell[config][k].broken,
+					   .whole = r->whole};
+	r->cell[config][k].surprise = surprise_in_cell(&cell, &r->cell[config][k].why);
+	return r->cell[config][k].surprise;
 }
 
 /* Did the campaign itself go well? 0, or the status behind a message. */
@@ -194,18 +167,22 @@ static int check_campaign(const struct campaign *c, int error)
 	return 0;
 }
 
-static int write_junit(const struct report *r, const char *path)
+static int write_results(const struct report *r, const struct arguments *a)
 {
 	struct junit j = {0};
+	int status = a->json ? saved(a->json, report_json(r, a->json)) : 0;
+	if (status || !a->junit)
+		return status;
 	report_junit(r, &j);
-	int error = junit_save(&j, path);
+	status = saved(a->junit, junit_save(&j, a->junit));
 	junit_free(&j);
-	return error ? fail(EXIT_USAGE, "%s: %s", path, strerror(-error)) : 0;
+	return status;
 }
 
 static int run(struct campaign *c, const struct arguments *a)
 {
-	bool all = !a->variants && !a->knobs && !a->workloads && !a->ops && !a->options.exhaustive;
+	bool all = !a->variant.n && !a->knob.n && !a->workload.n && !a->ops &&
+		   !a->options.exhaustive;
 	struct report r = {.campaign = c,
 			   .whole = all && a->options.runs >= campaign_default.runs &&
 				    a->options.states >= campaign_default.states};
@@ -225,11 +202,8 @@ static int run(struct campaign *c, const struct arguments *a)
 	status = write_traces(&r, a);
 	r.out = a->no_traces ? NULL : a->out;
 	report_print(&r);
-	error = a->json && !status ? report_json(&r, a->json) : 0;
-	if (error)
-		status = fail(EXIT_USAGE, "%s: %s", a->json, strerror(-error));
-	if (a->junit && !status)
-		status = write_junit(&r, a->junit);
+	if (!status)
+		status = write_results(&r, a);
 	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++)
 		for (unsigned n = 0; n < MINIMIZED_MAX; n++)
 			free(r.cell[i / TM_CONTRACTS][i % TM_CONTRACTS].one[n].trace);
@@ -239,27 +213,91 @@ static int run(struct campaign *c, const struct arguments *a)
 	return r.surprises ? EXIT_BROKEN : r.open ? EXIT_UNSURE : EXIT_HELD;
 }
 
+/* JSON has no other bytes than UTF-8. */
+static int check_json_name(const char *what, const char *name)
+{
+	json_t *text = json_string(name);
+	json_decref(text);
+	return text ? 0
+		    : fail(EXIT_USAGE,
+			   "%s: a name that is not UTF-8 cannot be written to a JSON file", what);
+}
+
+static bool take_ops(const struct option_row *row, void *into, const char *path)
+{
+	struct arguments *a = into;
+	(void)row;
+	if (a->ops)
+		fail(EXIT_USAGE, "--ops twice; expected one list");
+	else
+		a->ops = path;
+	return a->ops == path;
+}
+
+static const struct option_row rows[] = {
+	{.help = "what is tested"},
+	ROW_VARIANT,
+	ROW_KNOB,
+	{"workload", "NAME", "a built-in workload (tidemark list workloads); may be repeated",
+	 ARGUMENT(workload)},
+	{"ops", "FILE",
+	 "a recorded operation list (docs/ops-file.md), one more workload; - reads standard input",
+	 OPTION_CALL(take_ops)},
+	{.help = "Without all of these: every built-in workload, under seven kinds of hardware."},
+	{.help = "how much"},
+	ROW_RUNS("schedules of each workload (2000)"),
+	{"states", "N", "crash states of each workload at most (20000)",
+	 ARGUMENT_GIVEN(options.states, 1, UINT64_MAX / 2, states_given)},
+	ROW_SEED("of the schedules (1)"),
+	OPTION_JOBS(struct arguments, options.jobs),
+	{"doublecheck", NULL, "run each schedule twice and compare the event hashes",
+	 ARGUMENT(options.doublecheck)},
+	{.help = "everything within bounds"},
+	{"exhaustive", NULL,
+	 "no random schedules: all there are within the bounds (docs/search.md). Without "
+	 "--workload: the smallest workloads. --runs and --states are unlimited then, unless they "
+	 "are given",
+	 ARGUMENT(options.exhaustive)},
+	{"preemptions", "N", "how often tasks and packets are held back in one run (2)",
+	 ARGUMENT_GIVEN(options.preemptions, 0, SYSTEMATIC_DEPTH, preemptions_given)},
+	{"faults", "N",
+	 "packets lost or duplicated, clients dead, calls failed in one run (0; where no workload "
+	 "is named, 1 with two writers)",
+	 ARGUMENT_GIVEN(options.faults, 0, SYSTEMATIC_DEPTH, faults_given)},
+	{.help = "what is written"},
+	ROW_OUT,
+	ROW_NO_TRACES,
+	ROW_JSON("the results for machines"),
+	ROW_JUNIT("the results as JUnit XML, a test case for each contract"),
+	OPTION_QUIET(struct arguments, quiet),
+	OPTION_END};
+
+static const struct options options = {
+	"crashtest", "[STORE...] [OPTION...]",
+	"Runs stores under power failures and prints which promise holds and which breaks.\n"
+	"Without a STORE: those of the default campaign (tidemark list); or all that have the "
+	"variants and knobs that are named.",
+	rows,
+	"0 all as expected, 1 a promise broken or a cell not as expected, 2 usage or bad input, 3 "
+	"could not tell (--exhaustive left something out), 70 internal error"};
+
 int crashtest_main(int argc, char **argv)
 {
 	struct arguments a = {.out = "traces", .options = campaign_default};
 	struct campaign c = {0};
-	const char *mistake;
 	bool made = false;
 	a.options.jobs = arguments_jobs();
-	int status = arguments_parse(&a, &crashtest_command, argc, argv);
+	int status = arguments_read(&options, &a, argc, argv);
 	if (status >= 0)
 		return status;
-	unsigned line = expect_mistake(&mistake);
-	if (line)
-		return fail(EXIT_INTERNAL, "scenarios/expected.txt:%u: %s", line, mistake);
-	c.config = calloc(MAX_CONFIGS, sizeof(*c.config));
-	if (!c.config)
-		return fail(EXIT_INTERNAL, "out of memory");
+	if (expect_mistake())
+		return fail(EXIT_INTERNAL, "%s", expect_mistake());
 	status = arguments_apply(&a, &c);
 	if (!status)
-		status = check_outputs(&a, &made);
+		status = arguments_check_outputs(&a, &made);
+	if (!status && a.json && !a.no_traces)
+		status = check_json_name("--out", a.out);
 	if (!status) {
-		c.options = a.options;
 		if (isatty(STDERR_FILENO) && !a.quiet)
 			c.options.progress = progress;
 		status = run(&c, &a);

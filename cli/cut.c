@@ -7,59 +7,34 @@
 #include <errno.h>
 #include <getopt.h>
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "core/live/live_pm.h"
 
-struct cut {
+struct request {
 	const char *media, *cache;
 	unsigned long long seed, offset;
 };
 
-enum { OPT_PM = 1000, OPT_CACHE, OPT_SEED, OPT_OFFSET };
+#define REQUEST(member) OPTION_FIELD(struct request, member)
 
-static const struct option options[] = {
-	{"pm", required_argument, NULL, OPT_PM},
-	{"cache", required_argument, NULL, OPT_CACHE},
-	{"seed", required_argument, NULL, OPT_SEED},
-	{"offset", required_argument, NULL, OPT_OFFSET},
-	{"help", no_argument, NULL, 'h'},
-	{NULL, 0, NULL, 0},
-};
+static const struct option_row rows[] = {
+	{"pm", "MEDIA", "the pool's file; it is changed", REQUEST(media)},
+	{"cache", "CACHE", "the cache image's file; none of its lines is in flight afterwards",
+	 REQUEST(cache)},
+	{"seed", "N", "which lines: 0 none (the default), 1 all, else about half of them",
+	 REQUEST(seed), 0, UINT64_MAX},
+	{"offset", "BYTES",
+	 "where both begin in their files: 2097152 in NVDIMMs' backing files (0)", REQUEST(offset),
+	 0, INT64_MAX},
+	OPTION_END};
 
-static void help(void)
-{
-	puts("usage: tidemark cut --pm MEDIA --cache CACHE [--seed N] [--offset BYTES]\n"
-	     "Cuts the power of a pool that a server had with --shadow and did not leave in order: "
-	     "some of\n"
-	     "the lines that were in flight reach the media, the others are lost.\n\n"
-	     "  --pm MEDIA      the pool's file; it is changed\n"
-	     "  --cache CACHE   the cache image's file; none of its lines is in flight afterwards\n"
-	     "  --seed N        which lines: 0 none (the default), 1 all, else about half of them\n"
-	     "  --offset BYTES  where both begin in their files: 2097152 in NVDIMMs' backing files "
-	     "(0)\n"
-	     "  --help          this text\n\n"
-	     "exit status: 0, 2 usage or bad input, 70 internal error");
-}
+static const struct options options = {
+	"cut", "--pm MEDIA --cache CACHE [--seed N] [--offset BYTES]",
+	"Cuts the power of a pool that a server had with --shadow and did not leave in order: some "
+	"of the lines that were in flight reach the media, the others are lost.",
+	rows, "0, 2 usage or bad input, 70 internal error"};
 
-static bool take(void *arg, int option, const char *value)
-{
-	struct cut *c = arg;
-	switch (option) {
-	case OPT_PM:
-		c->media = value;
-		return true;
-	case OPT_CACHE:
-		c->cache = value;
-		return true;
-	case OPT_SEED:
-		return number_option("--seed", value, 0, UINT64_MAX, &c->seed);
-	case OPT_OFFSET:
-		return number_option("--offset", value, 0, INT64_MAX, &c->offset);
-	default:
-		return !refuse_option("cut", '?', "-q");
-	}
-}
-
-static int cut(const struct cut *c)
+static int cut(const struct request *c)
 {
 	struct pm_image media, cache;
 	size_t in_flight, survived;
@@ -80,8 +55,8 @@ static int cut(const struct cut *c)
 
 int cut_main(int argc, char **argv)
 {
-	struct cut c = {0};
-	int status = read_options("cut", options, argc, argv, help, take, &c);
+	struct request c = {0};
+	int status = options_read(&options, &c, argc, argv);
 	if (status >= 0)
 		return status;
 	if (optind < argc)

@@ -20,38 +20,6 @@
 
 #define PLACE_BYTES (1ull << 32) /* of a unit, in the file; what is not written takes no memory */
 
-static void help(void)
-{
-	puts("usage: tidemark litmus FILE... [OPTION...]\n"
-	     "Runs litmus tests: each in every interleaving, with the power failing at every "
-	     "moment if a\n"
-	     "condition asks for it. Prints all outcomes and which condition holds. docs/litmus.md "
-	     "says\n"
-	     "how to write a test. FILE: a test; a folder, for its *.litmus; - for standard "
-	     "input.\n\n"
-	     "  --knob NAME=VALUE  a switch of the hardware (tidemark list knobs), set after those "
-	     "of the\n"
-	     "                     test; may be repeated\n"
-	     "  --configs          each test in all three domains, with ddio on and off: a row for "
-	     "each\n"
-	     "                     condition, * marks the test's own hardware\n"
-	     "  --witness          show the run that decides a condition, where one does\n"
-	     "  --list             names and documentation only, nothing is run\n"
-	     "  --runs N           give up a test after so many runs\n"
-	     "  --whole            every interleaving, also those that differ in the order of "
-	     "steps that\n"
-	     "                     do not touch each other; much slower, to check the search\n"
-	     "  --jobs N           processes (one for each core); the output does not depend on "
-	     "it\n"
-	     "  --json FILE        the results for machines\n"
-	     "  --junit FILE       the results as JUnit XML, a test case for each condition\n"
-	     "  -q, --quiet        a line for each test\n"
-	     "  --help             this text\n\n"
-	     "exit status: 0 all conditions hold, 1 some do not, 2 usage or bad input (all other "
-	     "files\n"
-	     "are run), 3 could not tell (--runs), 70 internal error");
-}
-
 /* --- the command line --- */
 
 /* NAME=VALUE of the hardware: 0, or the status behind a message. */
@@ -62,16 +30,13 @@ static int check_knob(const struct litmus_job *job, const char *text)
 	const char *expected = NULL;
 	struct nearest n;
 	char name[64];
-	bool known = false;
 	snprintf(name, sizeof(name), "%.*s", (int)len, text);
 	nearest_init(&n, name);
-	for (unsigned k = 0; hardware_knob(k)->name; k++) {
-		known |= !strcmp(hardware_knob(k)->name, name);
+	for (unsigned k = 0; hardware_knob(k)->name; k++)
 		nearest_try(&n, hardware_knob(k)->name);
-	}
 	if (!text[len] || !len)
 		return fail(EXIT_USAGE, "--knob: \"%.60s\"; expected NAME=VALUE", text);
-	if (!known)
+	if (hardware_find(name) < 0)
 		return fail(EXIT_USAGE,
 			    "the hardware has no knob \"%.40s\"%s (tidemark list knobs)", name,
 			    n.hint);
@@ -85,66 +50,62 @@ static int check_knob(const struct litmus_job *job, const char *text)
 	return 0;
 }
 
-static bool parse_option(void *arg, int option, const char *value)
+static bool take_knob(const struct option_row *row, void *into, const char *text)
 {
-	struct litmus_job *job = arg;
-	unsigned long long n;
-	switch (option) {
-	case 'k':
-		if (check_knob(job, value))
-			return false;
-		job->knob[job->knobs++] = value;
-		return true;
-	case 'r':
-		if (!number_option("--runs", value, 1, UINT64_MAX / 2, &n))
-			return false;
-		job->limits.runs = n;
-		return true;
-	case 'j':
-		if (!number_option("--jobs", value, 1, 256, &n))
-			return false;
-		job->jobs = (unsigned)n;
-		return true;
-	case 'o':
-		job->json_path = value;
-		return !check_output("--json", value);
-	case 'u':
-		job->junit_path = value;
-		return !check_output("--junit", value);
-	case 'w':
-		job->witness = true;
-		return true;
-	case 'W':
-		job->limits.whole = true;
-		return true;
-	case 'c':
-		job->configs = true;
-		return true;
-	case 'l':
-		job->list = true;
-		return true;
-	default:
-		job->quiet = true;
-		return true;
-	}
+	struct litmus_job *job = into;
+	(void)row;
+	if (check_knob(job, text))
+		return false;
+	job->knob[job->knobs++] = text;
+	return true;
 }
+
+#define JOB(member) OPTION_FIELD(struct litmus_job, member)
+
+static const struct option_row rows[] = {
+	{"knob", "NAME=VALUE",
+	 "a knob of the hardware (tidemark list knobs), set after those of the test; may be "
+	 "repeated",
+	 OPTION_CALL(take_knob)},
+	{"configs", NULL,
+	 "each test in all three domains, with ddio on and off: a row for each condition, * marks "
+	 "the test's own hardware",
+	 JOB(configs)},
+	{"witness", NULL, "show the run that decides a condition, where one does", JOB(witness)},
+	{"list", NULL, "names and documentation only, nothing is run", JOB(list)},
+	{"runs", "N", "give up a test after so many runs", JOB(limits.runs), 1, UINT64_MAX / 2},
+	{"whole", NULL,
+	 "every interleaving, also those that differ in the order of steps that do not touch each "
+	 "other; much slower, to check the search",
+	 JOB(limits.whole)},
+	{"jobs", "N", "processes (one for each core); the output does not depend on it", JOB(jobs),
+	 1, 256},
+	{"json", "FILE", "the results for machines", JOB(json_path)},
+	{"junit", "FILE", "the results as JUnit XML, a test case for each condition",
+	 JOB(junit_path)},
+	{"quiet", NULL, "a line for each test", JOB(quiet), .letter = 'q'},
+	OPTION_END};
+
+static const struct options options = {
+	"litmus", "FILE... [OPTION...]",
+	"Runs litmus tests: each in every interleaving, with the power failing at every moment if "
+	"a condition asks for it. Prints all outcomes and which condition holds. docs/litmus.md "
+	"says how to write a test. FILE: a test; a folder, for its *.litmus; - for standard input.",
+	rows,
+	"0 all conditions hold, 1 some do not, 2 usage or bad input (all other files are run), 3 "
+	"could not tell (--runs), 70 internal error"};
 
 /* -1: go on; else the exit status, behind a message or the help. */
 static int parse(struct litmus_job *job, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"knob", required_argument, NULL, 'k'},	 {"configs", no_argument, NULL, 'c'},
-		{"witness", no_argument, NULL, 'w'},	 {"list", no_argument, NULL, 'l'},
-		{"runs", required_argument, NULL, 'r'},	 {"whole", no_argument, NULL, 'W'},
-		{"jobs", required_argument, NULL, 'j'},	 {"json", required_argument, NULL, 'o'},
-		{"junit", required_argument, NULL, 'u'}, {"quiet", no_argument, NULL, 'q'},
-		{"help", no_argument, NULL, 'h'},	 {NULL, 0, NULL, 0},
-	};
-	int status = read_options("litmus", options, argc, argv, help, parse_option, job);
+	int status = options_read(&options, job, argc, argv);
 	if (status >= 0)
 		return status;
 	if (job->configs && job->witness)
 		return fail(EXIT_USAGE, "--configs prints verdicts only; expected no --witness");
+	if ((job->json_path && check_output("--json", job->json_path)) ||
+	    (job->junit_path && check_output("--junit", job->junit_path)))
+		return EXIT_USAGE;
 	if (optind == argc)
 		return fail(EXIT_USAGE,
 			    "litmus: expected a FILE, a folder or - (tidemark litmus --help)");

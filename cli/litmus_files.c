@@ -24,7 +24,7 @@ static void *grow(void *array, unsigned n, size_t size)
 }
 
 /* Keep, and say, why a file is not run. */
-static int bad_file(struct litmus_job *job, const char *path, const struct litmus_error *error)
+static int bad_file(struct litmus_job *job, const char *path, const struct input_error *error)
 {
 	struct litmus_bad *grown = grow(job->bad, job->bads, sizeof(*grown));
 	job->bad = grown ? grown : job->bad;
@@ -35,22 +35,22 @@ static int bad_file(struct litmus_job *job, const char *path, const struct litmu
 	}
 	grown[job->bads++] = (struct litmus_bad){copy, *error};
 	if (error->line)
-		fail(EXIT_USAGE, "%s:%u:%u: %s", path, error->line, error->column, error->text);
+		fail(EXIT_USAGE, "%s:%u:%u: %s", path, error->line, error->column, error->message);
 	else
-		fail(EXIT_USAGE, "%s: %s", path, error->text);
+		fail(EXIT_USAGE, "%s: %s", path, error->message);
 	return 0;
 }
 
 static int unreadable(struct litmus_job *job, const char *path, const char *why)
 {
-	struct litmus_error error = {0};
-	snprintf(error.text, sizeof(error.text), "%s", why);
+	struct input_error error = {0};
+	snprintf(error.message, sizeof(error.message), "%s", why);
 	return bad_file(job, path, &error);
 }
 
 static int parse(struct litmus_job *job, const char *path, const char *text, size_t len)
 {
-	struct litmus_error error;
+	struct input_error error;
 	struct litmus_file *grown = grow(job->file, job->files, sizeof(*grown));
 	job->file = grown ? grown : job->file;
 	struct litmus_file file = {strdup(path), malloc(sizeof(*file.test))};

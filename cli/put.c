@@ -6,62 +6,30 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "scenarios/session.h"
 
 struct request {
 	const char *server, *device;
-	unsigned long long client;
+	unsigned client;
 };
 
 /* What is done when there is a session; the exit status. */
 typedef int operation(struct session *s, char **word);
 
-enum { OPT_SERVER = 1000, OPT_DEVICE, OPT_CLIENT };
+static const struct option_row rows[] = {
+	{"server", "A", "where it listens: 10.0.0.1:7471, [::1]:7471",
+	 OPTION_FIELD(struct request, server)},
+	{"device", "D", "this machine's RDMA device (the first; tide0: the soft RNIC)",
+	 OPTION_FIELD(struct request, device)},
+	{"client", "N", "be client number N (any that is free)",
+	 OPTION_FIELD(struct request, client), 1, TM_MAX_CLIENTS},
+	OPTION_END};
 
-static const struct option options[] = {
-	{"server", required_argument, NULL, OPT_SERVER},
-	{"device", required_argument, NULL, OPT_DEVICE},
-	{"client", required_argument, NULL, OPT_CLIENT},
-	{"help", no_argument, NULL, 'h'},
-	{NULL, 0, NULL, 0},
-};
-
-static void help(void)
-{
-	puts("usage: tidemark put --server ADDRESS:PORT [OPTION...] KEY VALUE\n"
-	     "       tidemark get --server ADDRESS:PORT [OPTION...] KEY\n"
-	     "       tidemark del --server ADDRESS:PORT [OPTION...] KEY\n"
-	     "One operation on a store that `tidemark serve` serves. docs/live.md has the whole "
-	     "story.\n\n"
-	     "  --server A    where it listens: 10.0.0.1:7471, [::1]:7471\n"
-	     "  --device D    this machine's RDMA device (the first; tide0: the soft RNIC)\n"
-	     "  --client N    be client number N (any that is free)\n"
-	     "  --help        this text\n\n"
-	     "VALUE may be -: standard input is the value. get writes the value as it is, with a "
-	     "newline if\n"
-	     "it goes to a terminal.\n\n"
-	     "exit status: 0, 1 the operation failed or there is no such key, 2 usage or bad "
-	     "input, 77 no "
-	     "RDMA\n"
-	     "device");
-}
-
-static bool take(void *arg, int option, const char *value)
-{
-	struct request *r = arg;
-	switch (option) {
-	case OPT_SERVER:
-		r->server = value;
-		return true;
-	case OPT_DEVICE:
-		r->device = value;
-		return true;
-	case OPT_CLIENT:
-		return number_option("--client", value, 1, TM_MAX_CLIENTS, &r->client);
-	default:
-		return !refuse_option("put", '?', "-q");
-	}
-}
+#define ABOUT "One operation on a store that `tidemark serve` serves. docs/live.md explains it."
+#define STATUS                                                                                 \
+	"0, 1 the operation failed or there is no such key, 2 usage or bad input, 77 no RDMA " \
+	"device"
 
 static int outcome(const char *what, const char *key, int error)
 {
@@ -106,14 +74,15 @@ static int del(struct session *s, char **word)
 	return outcome("del", word[0], session_del(s, word[0], strlen(word[0])));
 }
 
-static int run(const char *name, int argc, char **argv, const char *expected, int words,
+static int run(const struct options *o, int argc, char **argv, const char *expected, int words,
 	       operation *fn)
 {
+	const char *name = o->command;
 	struct request r = {0};
 	struct ibv_context *verbs;
 	struct session *s;
 	char why[256];
-	int status = read_options(name, options, argc, argv, help, take, &r);
+	int status = options_read(o, &r, argc, argv);
 	if (status >= 0)
 		return status;
 	if (argc - optind != words)
@@ -130,7 +99,7 @@ static int run(const char *name, int argc, char **argv, const char *expected, in
 		status = open_device(r.device, &verbs);
 	if (status)
 		return status;
-	int error = session_open(&s, verbs, r.server, (unsigned)r.client, why, sizeof(why));
+	int error = session_open(&s, verbs, r.server, r.client, why, sizeof(why));
 	if (error) {
 		status = fail(error == -EINVAL ? EXIT_USAGE : EXIT_BROKEN, "%s: %s", name, why);
 	} else {
@@ -143,15 +112,24 @@ static int run(const char *name, int argc, char **argv, const char *expected, in
 
 int put_main(int argc, char **argv)
 {
-	return run("put", argc, argv, "KEY VALUE", 2, put);
+	static const struct options options = {
+		"put", "--server ADDRESS:PORT [OPTION...] KEY VALUE",
+		ABOUT " VALUE may be -: standard input is the value.", rows, STATUS};
+	return run(&options, argc, argv, "KEY VALUE", 2, put);
 }
 
 int get_main(int argc, char **argv)
 {
-	return run("get", argc, argv, "KEY", 1, get);
+	static const struct options options = {
+		"get", "--server ADDRESS:PORT [OPTION...] KEY",
+		ABOUT " The value is written as it is, with a newline if it goes to a terminal.",
+		rows, STATUS};
+	return run(&options, argc, argv, "KEY", 1, get);
 }
 
 int del_main(int argc, char **argv)
 {
-	return run("del", argc, argv, "KEY", 1, del);
+	static const struct options options = {"del", "--server ADDRESS:PORT [OPTION...] KEY",
+					       ABOUT, rows, STATUS};
+	return run(&options, argc, argv, "KEY", 1, del);
 }

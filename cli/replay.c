@@ -1,30 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tidemark replay: tell traces, and say whether their contract still breaks. */
 #include <errno.h>
+#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "checker/live/crash_bundle.h"
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "report/event_trace.h"
 #include "report/output.h"
-
-static void help(void)
-{
-	puts("usage: tidemark replay [OPTION...] FILE...\n"
-	     "Tells each trace step by step; - is standard input. Examines a .cut of tidemark "
-	     "examine\n"
-	     "again.\n\n"
-	     "  -q, --quiet  the verdict only\n"
-	     "  --brief      without single stores, reads, flushes, fences and posted requests\n"
-	     "  --html FILE  the story of one trace as a page, too\n"
-	     "  --repeat N   replay N times, and fail if two of them differ\n"
-	     "  --help       this text\n\n"
-	     "exit status: 1 the contract breaks as the trace says, 4 it does not any more, 0 the "
-	     "trace "
-	     "says\n"
-	     "\"broken none\" and no promise is broken, 2 not a good trace, 70 internal error");
-}
 
 static void verdict_line(const struct trace *t, const char *path, int status, bool repeated)
 {
@@ -95,14 +80,32 @@ static int replay_once(struct trace *t, const char *path, struct story *story,
 	return status;
 }
 
-struct options {
+struct request {
 	bool quiet, brief;
 	unsigned repeat;
-	const char *html; /* NULL: no page */
+	const char *html; /* NULL: no HTML report */
 };
 
+static const struct option_row rows[] = {
+	{"quiet", NULL, "the verdict only", OPTION_FIELD(struct request, quiet), .letter = 'q'},
+	{"brief", NULL, "without single stores, reads, flushes, fences and posted requests",
+	 OPTION_FIELD(struct request, brief)},
+	{"html", "FILE", "write an HTML report of one trace, too",
+	 OPTION_FIELD(struct request, html)},
+	{"repeat", "N", "replay N times, and fail if two of them differ",
+	 OPTION_FIELD(struct request, repeat), 1, 1000000},
+	OPTION_END};
+
+static const struct options options = {
+	"replay", "[OPTION...] FILE...",
+	"Prints each trace step by step; - is standard input. Examines a .cut of tidemark examine "
+	"again.",
+	rows,
+	"1 the contract breaks as the trace says, 4 it does not any more, 0 the trace says "
+	"\"broken none\" and no promise is broken, 2 not a good trace, 70 internal error"};
+
 /* The trace is read. */
-static int replay_read(struct trace *t, const char *path, const struct options *o,
+static int replay_read(struct trace *t, const char *path, const struct request *o,
 		       struct story *story)
 {
 	struct replay_outcome *again = malloc(sizeof(*again));
@@ -133,7 +136,7 @@ static int replay_read(struct trace *t, const char *path, const struct options *
 	return status;
 }
 
-static int replay_file(const char *path, const struct options *o)
+static int replay_file(const char *path, const struct request *o)
 {
 	struct trace t;
 	if (crash_bundle_begins(path) && (o->html || o->repeat > 1))
@@ -163,65 +166,28 @@ static int replay_file(const char *path, const struct options *o)
 	return status;
 }
 
-static int bad_option(const char *word)
+static int parse(struct request *o, int argc, char **argv)
 {
-	static const char *const options[] = {"--help", "--brief", "--repeat",
-					      "--html", "--quiet", NULL};
-	struct nearest n;
-	nearest_init(&n, word);
-	for (unsigned i = 0; options[i]; i++)
-		nearest_try(&n, options[i]);
-	return fail(EXIT_USAGE, "replay: unknown option \"%.40s\"%s (tidemark replay --help)", word,
-		    n.hint);
-}
-
-/* The options; what is no option moves to argv[1 ...], *files of it. -1: go on. */
-static int parse(int argc, char **argv, struct options *o, int *files)
-{
-	unsigned long long repeat = 1;
-	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--help")) {
-			help();
-			return 0;
-		}
-		if (!strcmp(argv[i], "-q") || !strcmp(argv[i], "--quiet")) {
-			o->quiet = true;
-		} else if (!strcmp(argv[i], "--brief")) {
-			o->brief = true;
-		} else if (!strcmp(argv[i], "--repeat")) {
-			if (i + 1 == argc)
-				return fail(EXIT_USAGE, "replay: --repeat wants a number");
-			if (!number_option("--repeat", argv[++i], 1, 1000000, &repeat))
-				return EXIT_USAGE;
-		} else if (!strcmp(argv[i], "--html")) {
-			if (i + 1 == argc)
-				return fail(EXIT_USAGE, "replay: --html wants the name of a file");
-			o->html = argv[++i];
-		} else if (argv[i][0] == '-' && argv[i][1]) {
-			return bad_option(argv[i]);
-		} else {
-			argv[++*files] = argv[i]; /* options may stand behind files */
-		}
-	}
-	o->repeat = (unsigned)repeat;
-	if (!*files)
+	int status = options_read(&options, o, argc, argv);
+	if (status >= 0)
+		return status;
+	if (optind == argc)
 		return fail(EXIT_USAGE, "replay: no trace named (tidemark replay --help)");
-	if (o->html && *files > 1)
-		return fail(EXIT_USAGE, "replay: --html takes one trace, here are %d", *files);
-	return -1;
+	if (o->html && argc - optind > 1)
+		return fail(EXIT_USAGE, "replay: --html takes one trace, here are %d",
+			    argc - optind);
+	return o->html && check_output("--html", o->html) ? EXIT_USAGE : -1;
 }
 
 int replay_main(int argc, char **argv)
 {
-	struct options o = {0};
+	struct request o = {.repeat = 1};
 	bool fixed = false, broken = false;
-	int files = 0, status = parse(argc, argv, &o, &files);
-	if (status < 0 && o.html)
-		status = check_output("--html", o.html) ? EXIT_USAGE : -1;
+	int status = parse(&o, argc, argv);
 	if (status >= 0)
 		return status;
-	for (int i = 1; i <= files; i++) {
-		status = replay_file(argv[i], &o);
+	for (; optind < argc; optind++) {
+		status = replay_file(argv[optind], &o);
 		if (status == EXIT_USAGE || status == EXIT_INTERNAL)
 			return status;
 		broken |= status == EXIT_BROKEN;

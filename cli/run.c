@@ -3,13 +3,12 @@
  * tidemark run: another program on the soft RNIC.
  *
  * The program takes this process's place, with the library to preload and the settings in its
- * environment, so its signals, its terminal and its status are its own. What it may leave behind
- * when it is killed, a watcher cleans up: a process of its own that sleeps until the program has
- * ended, and then until the last process of the net has.
+ * environment, so its signals, its terminal and its status are its own. A watcher cleans up what
+ * the program leaves when it is killed: a separate process that sleeps until the program has ended,
+ * and then until the last process of the fabric has.
  *
- * A library is preloaded into programs that are linked with the system's. One that looks a library
- * up by its name while it runs (dlopen) finds ours, too: its directory is the first that is
- * searched.
+ * Programs that are linked with the system's library get ours preloaded. A program that looks the
+ * library up by name while it runs (dlopen) finds ours, too: its directory is searched first.
  */
 #include <elf.h>
 #include <errno.h>
@@ -38,7 +37,8 @@
 enum { OPT_SETTING = 1000, OPT_DROPIN = OPT_SETTING + SETTINGS };
 
 static const struct option options[] = {
-	{"net", required_argument, NULL, OPT_SETTING + SETTING_NET},
+	{"fabric", required_argument, NULL, OPT_SETTING + SETTING_FABRIC},
+	{"net", required_argument, NULL, OPT_SETTING + SETTING_FABRIC}, /* its old name */
 	{"link", required_argument, NULL, OPT_SETTING + SETTING_LINK},
 	{"address", required_argument, NULL, OPT_SETTING + SETTING_ADDRESS},
 	{"seed", required_argument, NULL, OPT_SETTING + SETTING_SEED},
@@ -59,14 +59,14 @@ static void help(void)
 {
 	puts("usage: tidemark run [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
 	     "Runs a verbs program on the soft RNIC: it finds a device tide0. Programs of the same "
-	     "net "
-	     "reach\n"
-	     "each other. docs/nic/guide.md has the whole story.\n\n"
-	     "  --net NAME|DIR     the net (one a user); a name, or the whole path of a directory\n"
+	     "fabric\n"
+	     "reach each other. docs/nic/guide.md has the whole story.\n\n"
+	     "  --fabric NAME|DIR  the fabric (one a user); a name, or the whole path of a "
+	     "directory\n"
 	     "  --link shm|udp     shm: processes of this host (the default); udp: RoCEv2 on the "
 	     "wire\n"
 	     "  --address A        udp: listen on this address of the host (127.0.0.1)\n"
-	     "  --fault RULE       hurt what is sent: 'lose 5%', 'drop write 3 packet 2'; may be "
+	     "  --fault RULE       inject a fault: 'lose 5%', 'drop write 3 packet 2'; may be "
 	     "repeated\n"
 	     "  --seed N           for the faults (1)\n"
 	     "  --pcap FILE        write what passes there; %p in its name: the process's number\n"
@@ -105,7 +105,7 @@ static int take(struct choice *choice, enum nic_setting setting, const char *val
 
 	if (setting == SETTING_FAULTS)
 		rc = add_fault(config, value);
-	else if (setting == SETTING_PCAP || (setting == SETTING_NET && strchr(value, '/')))
+	else if (setting == SETTING_PCAP || (setting == SETTING_FABRIC && strchr(value, '/')))
 		rc = set_path(config, setting, value);
 	else
 		rc = nic_config_set(config, setting, value);
@@ -218,7 +218,7 @@ static const char *refuses_preload(int fd)
 
 	if (pread(fd, &head, sizeof(head), 0) < (ssize_t)sizeof(head) ||
 	    memcmp(head.e_ident, ELFMAG, SELFMAG))
-		return NULL; /* a script: its interpreter is somebody else's choice */
+		return NULL; /* a script: what matters is its interpreter */
 	if (head.e_ident[EI_CLASS] != ELFCLASS64)
 		return "it is a 32-bit program";
 	for (unsigned i = 0; i < head.e_phnum; i++) {
@@ -275,7 +275,7 @@ static int set_environment(const struct choice *choice)
 	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)config->seed);
 	snprintf(address, sizeof(address), "%u.%u.%u.%u", a >> 24, a >> 16 & 255, a >> 8 & 255,
 		 a & 255);
-	rc |= setenv(nic_settings[SETTING_NET].variable, config->net, 1);
+	rc |= setenv(nic_settings[SETTING_FABRIC].variable, config->fabric, 1);
 	rc |= setenv(nic_settings[SETTING_LINK].variable, config->link == LINK_UDP ? "udp" : "shm",
 		     1);
 	rc |= setenv(nic_settings[SETTING_SEED].variable, seed, 1);
@@ -305,27 +305,27 @@ static void wait_for(pid_t program, int pidfd)
 			nanosleep(&moment, NULL);
 }
 
-/* Of several watchers of a net one stays until its last process has ended. */
-static void watch(pid_t program, int pidfd, const char *net)
+/* Of several watchers of a fabric, one stays until the last process has ended. */
+static void watch(pid_t program, int pidfd, const char *fabric)
 {
 	int fd, lives;
 
 	wait_for(program, pidfd);
 	do {
-		lives = net_dir_sweep(net, false);
-		fd = lives > 0 ? open(net, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+		lives = fabric_dir_sweep(fabric, false);
+		fd = lives > 0 ? open(fabric, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 		if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB))
-			return; /* nobody is left, or another one stays */
-		net_dir_sweep(net, true);
+			return; /* no process is left, or another watcher stays */
+		fabric_dir_sweep(fabric, true);
 		close(fd);
-		/* Who has come and gone in the meantime found the lock held. */
-		lives = net_dir_sweep(net, false);
+		/* A watcher that came meanwhile found the lock held, and left. */
+		lives = fabric_dir_sweep(fabric, false);
 	} while (lives > 0);
 }
 
-/* A grandchild: the program is to have no child that it knows nothing of. No handlers of fork()
- * run: it is to outlive its parent. */
-static int start_watcher(const char *net)
+/* The watcher is a grandchild, so that the program has no child that it did not make. It is made
+ * without the handlers of fork(), because it outlives its parent. */
+static int start_watcher(const char *fabric)
 {
 	pid_t program = getpid(), child;
 	int pidfd = pidfd_open(program, 0), status;
@@ -342,13 +342,13 @@ static int start_watcher(const char *net)
 			_exit(0);
 		for (int fd = 0; fd < 3; fd++)
 			close(fd);
-		/* What is open here, a pipe for instance, is not to be held open. */
+		/* Do not hold a pipe of the program open. */
 		if (pidfd >= 0) {
 			dup2(pidfd, 0);
 			pidfd = 0;
 		}
 		close_range(pidfd + 1, ~0u, 0);
-		watch(program, pidfd, net);
+		watch(program, pidfd, fabric);
 		_exit(0);
 	}
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
@@ -373,14 +373,14 @@ static void restore_signals(void)
 /* Become the program. Returns only the status behind a message. */
 static int start(struct choice *choice, const char *path, char **argv)
 {
-	int status = set_environment(choice), rc = net_dir_make(choice->config.net);
+	int status = set_environment(choice), rc = fabric_dir_make(choice->config.fabric);
 
-	if (!status && rc)
-		status = fail(EXIT_USAGE, "no net in %s: %s", choice->config.net,
+	if (!status && rc && rc != -ENOENT)
+		status = fail(EXIT_USAGE, "no fabric in %s: %s", choice->config.fabric,
 			      rc == -EPERM ? "it is another user's, or others may enter it"
 					   : strerror(-rc));
 	if (!status)
-		status = start_watcher(choice->config.net);
+		status = start_watcher(choice->config.fabric);
 	if (status)
 		return status;
 	restore_signals();

@@ -344,14 +344,13 @@ static int look(const struct server *s, char text[POOL_TEXT])
 static int plan(struct server *s)
 {
 	char text[POOL_TEXT];
-	const char *expected = "";
-	unsigned line = 0;
+	struct input_error wrong;
 	int status = look(s, text);
 	if (status)
 		return status;
-	if (*text && live_store_parse(&s->store, text, live_store_find, &line, &expected))
-		return fail(EXIT_USAGE, "%s: line %u of its header: expected %s", s->path, line,
-			    expected);
+	if (*text && live_store_parse(&s->store, text, live_store_find, &wrong))
+		return fail(EXIT_USAGE, "%s: line %u of its header: %s", s->path, wrong.line,
+			    wrong.message);
 	s->fresh = !*text || !s->store.boot;
 	if (s->fresh) {
 		s->store = (struct live_store){.store = live_store_find(s->name)};

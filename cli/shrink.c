@@ -2,9 +2,11 @@
 /* tidemark shrink: the smallest case that breaks a trace's contract. */
 #include "checker/trace/shrink.h"
 #include <errno.h>
+#include <getopt.h>
 #include <string.h>
 #include "checker/trace/trace.h"
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "report/output.h"
 
 static void progress(void *arg, unsigned operations, unsigned deviations)
@@ -38,50 +40,41 @@ static int shrink_trace(struct trace *t, const char *in, const char *out, bool q
 	return EXIT_HELD;
 }
 
+struct request {
+	const char *out;
+	bool quiet;
+};
+
+static const struct option_row rows[] = {{"output", "OUT", "the file to write (FILE)",
+					  OPTION_FIELD(struct request, out), .letter = 'o'},
+					 OPTION_QUIET(struct request, quiet),
+					 OPTION_END};
+
+static const struct options options = {
+	"shrink", "FILE [OPTION...]",
+	"Writes the smallest case found that breaks the same contract.", rows,
+	"0 written, 2 not a good trace, 4 it breaks nothing any more, 70 internal error"};
+
 int shrink_main(int argc, char **argv)
 {
-	const char *in = NULL, *out = NULL;
-	bool quiet = false;
+	struct request r = {0};
 	struct trace t;
-	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--help")) {
-			puts("usage: tidemark shrink FILE [-o OUT] [-q]\n"
-			     "Writes the smallest case found that breaks the same contract.\n\n"
-			     "  -o OUT       the file to write (FILE)\n"
-			     "  -q, --quiet  no progress\n"
-			     "  --help       this text\n\n"
-			     "exit status: 0 written, 2 not a good trace, 4 it breaks nothing any "
-			     "more, 70 "
-			     "internal error");
-			return 0;
-		}
-		if (!strcmp(argv[i], "-o")) {
-			if (i + 1 == argc)
-				return fail(EXIT_USAGE, "shrink: -o wants the name of a file");
-			out = argv[++i];
-		} else if (!strcmp(argv[i], "-q") || !strcmp(argv[i], "--quiet")) {
-			quiet = true;
-		} else if (argv[i][0] == '-') {
-			return fail(EXIT_USAGE,
-				    "shrink: unknown option \"%.40s\" (tidemark shrink --help)",
-				    argv[i]);
-		} else if (in) {
-			return fail(EXIT_USAGE,
-				    "shrink: a second file \"%.60s\"; expected one (and -o OUT)",
-				    argv[i]);
-		} else {
-			in = argv[i];
-		}
-	}
-	if (!in)
+	int status = options_read(&options, &r, argc, argv);
+	if (status >= 0)
+		return status;
+	if (optind == argc)
 		return fail(EXIT_USAGE, "shrink: no trace named (tidemark shrink --help)");
-	out = out ? out : in;
-	int status = read_trace(in, &t);
+	if (argc - optind > 1)
+		return fail(EXIT_USAGE,
+			    "shrink: a second file \"%.60s\"; expected one (and -o OUT)",
+			    argv[optind + 1]);
+	const char *in = argv[optind], *out = r.out ? r.out : in;
+	status = read_trace(in, &t);
 	if (status)
 		return status;
 	status = check_output("-o", out);
 	if (!status)
-		status = shrink_trace(&t, in, out, quiet);
+		status = shrink_trace(&t, in, out, r.quiet);
 	trace_free(&t);
 	return status;
 }

@@ -11,6 +11,7 @@
 #include "checker/explore/pool.h"
 #include "checker/hunt/soak.h"
 #include "checker/trace/trace.h"
+#include "cli/arguments.h"
 #include "cli/cli.h"
 
 #define LINES 20 /* of memory and speed, in the whole time */
@@ -27,8 +28,8 @@ struct answer {
 };
 
 struct soak {
-	bool timed; /* --time was given */
 	struct soak_options options;
+	bool timed; /* --time was given */
 	uint64_t first;
 	unsigned rounds, jobs;
 	double seconds; /* 0: until the rounds are done */
@@ -44,27 +45,6 @@ struct soak {
 	unsigned broken;
 	int error;
 };
-
-static void help(void)
-{
-	puts("usage: tidemark soak [OPTION...]\n"
-	     "Runs the stores of the default campaign under random hardware and random workloads, "
-	     "round\n"
-	     "after round. Whatever breaks that should hold is shrunk and written as a trace.\n\n"
-	     "  --time T     for so long: 90s, 30m, 8h (30m)\n"
-	     "  --rounds N   stop after so many rounds; alone, without a limit of time\n"
-	     "  --seed N     of everything that is drawn (1)\n"
-	     "  --first N    begin with this round (0): a round depends on its number and the seed "
-	     "alone\n"
-	     "  --knob NAME=VALUE  a knob of the hardware is not drawn, but so; may be repeated\n"
-	     "  --jobs N     processes (one for each core)\n"
-	     "  --out DIR    where traces go (traces)\n"
-	     "  -q, --quiet  no lines on the way\n"
-	     "  --help       this text\n\n"
-	     "exit status: 0 all holds and memory does not grow, 1 not so, 2 usage or bad input, "
-	     "70\n"
-	     "internal error");
-}
 
 static double elapsed(const struct soak *k)
 {
@@ -180,10 +160,12 @@ static int print_summary(const struct soak *k)
 	return k->broken || grows ? EXIT_BROKEN : EXIT_HELD;
 }
 
-static bool parse_knob(struct soak *k, const char *text)
+static bool take_knob(const struct option_row *row, void *into, const char *text)
 {
+	struct soak *k = into;
 	struct hardware scratch = hardware_default;
 	const char *expected;
+	(void)row;
 	if (hardware_switch(&scratch, text, &expected)) {
 		fail(EXIT_USAGE, "soak: --knob \"%.40s\"; expected one of: %s", text, expected);
 		return false;
@@ -196,63 +178,40 @@ static bool parse_knob(struct soak *k, const char *text)
 	return true;
 }
 
-static bool parse_option(void *arg, int option, const char *value)
-{
-	struct soak *k = arg;
-	unsigned long long n;
-	switch (option) {
-	case 't':
-		k->timed = true;
-		return time_option("--time", value, &k->seconds);
-	case 'r':
-		if (!number_option("--rounds", value, 1, NO_LIMIT, &n))
-			return false;
-		k->rounds = (unsigned)n;
-		return true;
-	case 's':
-		if (!number_option("--seed", value, 0, UINT32_MAX, &n))
-			return false;
-		k->options.seed = n;
-		return true;
-	case 'f':
-		if (!number_option("--first", value, 0, UINT32_MAX, &n))
-			return false;
-		k->first = n;
-		return true;
-	case 'k':
-		return parse_knob(k, value);
-	case 'j':
-		if (!number_option("--jobs", value, 1, 256, &n))
-			return false;
-		k->jobs = (unsigned)n;
-		return true;
-	case 'o':
-		k->out = value;
-		if (strlen(value) <= OUT_MAX)
-			return true;
-		fail(EXIT_USAGE, "--out: a name of more than %d bytes", OUT_MAX);
-		return false;
-	default:
-		k->quiet = true;
-		return true;
-	}
-}
+#define SOAK(member) OPTION_FIELD(struct soak, member)
+
+static const struct option_row rows[] = {
+	{"time", "T", "for so long: 90s, 30m, 8h (30m)", SOAK(seconds),
+	 .given = offsetof(struct soak, timed)},
+	{"rounds", "N", "stop after so many rounds; alone, without a limit of time", SOAK(rounds),
+	 1, NO_LIMIT},
+	{"seed", "N", "of everything that is drawn (1)", SOAK(options.seed), 0, UINT32_MAX},
+	{"first", "N",
+	 "begin with this round (0): a round depends on its number and the seed alone", SOAK(first),
+	 0, UINT32_MAX},
+	{"knob", "NAME=VALUE", "a knob of the hardware is not drawn, but so; may be repeated",
+	 OPTION_CALL(take_knob)},
+	{"jobs", "N", "processes (one for each core)", SOAK(jobs), 1, 256},
+	{"out", "DIR", "where traces go (traces)", SOAK(out)},
+	{"quiet", NULL, "no lines on the way", SOAK(quiet), .letter = 'q'},
+	OPTION_END};
+
+static const struct options options = {
+	"soak", "[OPTION...]",
+	"Runs the stores of the default campaign under random hardware and random workloads, round "
+	"after round. Whatever breaks that should hold is shrunk and written as a trace.",
+	rows,
+	"0 all holds and memory does not grow, 1 not so, 2 usage or bad input, 70 internal error"};
 
 static int parse(struct soak *k, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"time", required_argument, NULL, 't'}, {"rounds", required_argument, NULL, 'r'},
-		{"seed", required_argument, NULL, 's'}, {"first", required_argument, NULL, 'f'},
-		{"jobs", required_argument, NULL, 'j'}, {"out", required_argument, NULL, 'o'},
-		{"knob", required_argument, NULL, 'k'}, {"quiet", no_argument, NULL, 'q'},
-		{"help", no_argument, NULL, 'h'},	{NULL, 0, NULL, 0},
-	};
-	int status = read_options("soak", options, argc, argv, help, parse_option, k);
+	int status = options_read(&options, k, argc, argv);
+	if (status < 0)
+		status = options_end(&options, argc, argv);
 	if (status >= 0)
 		return status;
-	if (optind < argc)
-		return fail(EXIT_USAGE, "soak: \"%.40s\" was not expected (tidemark soak --help)",
-			    argv[optind]);
+	if (strlen(k->out) > OUT_MAX)
+		return fail(EXIT_USAGE, "--out: a name of more than %d bytes", OUT_MAX);
 	if (k->rounds != NO_LIMIT && !k->timed)
 		k->seconds = 0;
 	return -1;
@@ -260,10 +219,9 @@ static int parse(struct soak *k, int argc, char **argv)
 
 int soak_main(int argc, char **argv)
 {
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	struct soak k = {.options.seed = 1,
 			 .rounds = NO_LIMIT,
-			 .jobs = cores > 0 && cores < 256 ? (unsigned)cores : 1,
+			 .jobs = arguments_jobs(),
 			 .seconds = 30 * 60,
 			 .out = "traces"};
 	int status = parse(&k, argc, argv);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tidemark stat and tidemark fault: the processes of a net, while they run. What their NICs count;
- * the rules that hurt their packets, which can be given anew. Both read the processes' pages
- * (core/provider/base/stats_page.h).
+ * tidemark stat and tidemark fault: the processes of a fabric, while they run. `stat` prints what
+ * their NICs count, `fault` prints or replaces the rules by which they inject faults. Both use the
+ * processes' stats pages (core/provider/base/stats_page.h).
  */
 #include <dirent.h>
 #include <errno.h>
@@ -31,11 +31,11 @@ struct choice {
 	unsigned long long pid;
 };
 
-enum { OPT_NET = 1000, OPT_PID, OPT_JSON, OPT_SEED, OPT_OFF };
+enum { OPT_FABRIC = 1000, OPT_PID, OPT_JSON, OPT_SEED, OPT_OFF };
 
-/* For each living process of the net, the first one first; returns how many there were. `visit` may
- * end it by an exit status that is not 0. */
-typedef int visit_fn(const struct choice *choice, const char *name, const struct nic_page *page,
+/* For each living process of the fabric, the first one first; returns how many there were. `visit`
+ * may end it by an exit status that is not 0. */
+typedef int visit_fn(const struct choice *choice, const char *name, const struct stats_page *page,
 		     void *arg);
 
 static int is_page(const struct dirent *entry)
@@ -43,27 +43,27 @@ static int is_page(const struct dirent *entry)
 	return !strncmp(entry->d_name, "nic.", 4);
 }
 
-static int visit_all(const struct choice *choice, visit_fn *occurrence, void *arg, unsigned *found)
+static int visit_all(const struct choice *choice, visit_fn *visit, void *arg, unsigned *found)
 {
-	static struct nic_page page;
+	static struct stats_page page;
 	struct dirent **entry;
-	int n = scandir(choice->config.net, &entry, is_page, versionsort), status = 0;
+	int n = scandir(choice->config.fabric, &entry, is_page, versionsort), status = 0;
 
 	*found = 0;
 	if (n < 0)
 		return errno == ENOENT
 			       ? 0
-			       : fail(EXIT_USAGE, "%s: %s", choice->config.net, strerror(errno));
+			       : fail(EXIT_USAGE, "%s: %s", choice->config.fabric, strerror(errno));
 	for (int i = 0; i < n; i++) {
 		int rc = status ? -ESRCH
-				: nic_page_read(choice->config.net, entry[i]->d_name, &page);
+				: stats_page_read(choice->config.fabric, entry[i]->d_name, &page);
 
 		if (rc == -EPROTO)
 			status = fail(EXIT_USAGE, "%s/%s: of another version of Tidemark",
-				      choice->config.net, entry[i]->d_name);
+				      choice->config.fabric, entry[i]->d_name);
 		if (!rc && (!choice->pid || choice->pid == page.pid)) {
 			(*found)++;
-			status = occurrence(choice, entry[i]->d_name, &page, arg);
+			status = visit(choice, entry[i]->d_name, &page, arg);
 		}
 		free(entry[i]);
 	}
@@ -71,21 +71,21 @@ static int visit_all(const struct choice *choice, visit_fn *occurrence, void *ar
 	return status;
 }
 
-static int nobody(const struct choice *choice)
+static int no_process(const struct choice *choice)
 {
 	if (choice->pid)
-		return fail(EXIT_USAGE, "no process %llu in the net %s", choice->pid,
-			    choice->config.net);
-	return fail(EXIT_USAGE, "no process in the net %s", choice->config.net);
+		return fail(EXIT_USAGE, "no process %llu in the fabric %s", choice->pid,
+			    choice->config.fabric);
+	return fail(EXIT_USAGE, "no process in the fabric %s", choice->config.fabric);
 }
 
 static bool take(void *arg, int option, const char *value)
 {
 	struct choice *choice = arg;
-	enum nic_setting setting = option == OPT_SEED ? SETTING_SEED : SETTING_NET;
+	enum nic_setting setting = option == OPT_SEED ? SETTING_SEED : SETTING_FABRIC;
 
 	switch (option) {
-	case OPT_NET:
+	case OPT_FABRIC:
 	case OPT_SEED:
 		if (!nic_config_set(&choice->config, setting, value))
 			return true;
@@ -119,16 +119,16 @@ static int begin(const char *command, struct choice *choice, const struct option
 static void stat_help(void)
 {
 	puts("usage: tidemark stat [OPTION...]\n"
-	     "What the soft RNICs of a net's processes have counted so far. "
+	     "What the soft RNICs of a fabric's processes have counted so far. "
 	     "docs/nic/guide.md explains the lines.\n\n"
-	     "  --net NAME|DIR  the net (as tidemark run)\n"
-	     "  --pid N         this process only\n"
-	     "  --json          everything, zeros too, as JSON\n"
-	     "  --help          this text\n\n"
-	     "exit status: 0, 2 usage, or there is no process in the net");
+	     "  --fabric NAME|DIR  the fabric (as tidemark run)\n"
+	     "  --pid N            this process only\n"
+	     "  --json             everything, zeros too, as JSON\n"
+	     "  --help             this text\n\n"
+	     "exit status: 0, 2 usage, or there is no process in the fabric");
 }
 
-static int print_page(const struct choice *choice, const char *name, const struct nic_page *page,
+static int print_page(const struct choice *choice, const char *name, const struct stats_page *page,
 		      void *arg)
 {
 	(void)choice;
@@ -141,7 +141,7 @@ static int print_page(const struct choice *choice, const char *name, const struc
 	return 0;
 }
 
-static int add_page(const struct choice *choice, const char *name, const struct nic_page *page,
+static int add_page(const struct choice *choice, const char *name, const struct stats_page *page,
 		    void *arg)
 {
 	json_t *counts = json_object(), *process;
@@ -162,7 +162,8 @@ static int add_page(const struct choice *choice, const char *name, const struct 
 int stat_main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"net", required_argument, NULL, OPT_NET},
+		{"fabric", required_argument, NULL, OPT_FABRIC},
+		{"net", required_argument, NULL, OPT_FABRIC}, /* its old name */
 		{"pid", required_argument, NULL, OPT_PID},
 		{"json", no_argument, NULL, OPT_JSON},
 		{"help", no_argument, NULL, 'h'},
@@ -181,7 +182,7 @@ int stat_main(int argc, char **argv)
 	all = json_array();
 	status = visit_all(&choice, choice.json ? add_page : print_page, all, &found);
 	if (!status && !found)
-		status = nobody(&choice);
+		status = no_process(&choice);
 	if (!status && choice.json && (json_dumpf(all, stdout, JSON_INDENT(2)) || puts("") < 0))
 		status = EXIT_USAGE;
 	json_decref(all);
@@ -193,7 +194,8 @@ int stat_main(int argc, char **argv)
 static void fault_help(void)
 {
 	puts("usage: tidemark fault [OPTION...] [RULE...]\n"
-	     "Gives the processes of a net these rules of faults instead of those that they have. "
+	     "Gives the processes of a fabric these rules of faults instead of those that they "
+	     "have. "
 	     "Without a\n"
 	     "rule: prints the rules, and how many packets each has hit.\n\n"
 	     "  lose 5%; duplicate 2%; reorder 10% by 3; corrupt 1%; delay 1ms jitter 200us; rate "
@@ -203,27 +205,27 @@ static void fault_help(void)
 	     "  tear write 3                 the WRITE reaches memory in part, then the process is "
 	     "killed\n\n"
 	     "docs/nic/guide.md has the whole language.\n\n"
-	     "  --net NAME|DIR  the net (as tidemark run)\n"
-	     "  --pid N         this process only\n"
-	     "  --seed N        for the rules (1)\n"
-	     "  --off           no rules any more\n"
-	     "  --help          this text\n\n"
-	     "exit status: 0, 2 usage, or there is no process in the net");
+	     "  --fabric NAME|DIR  the fabric (as tidemark run)\n"
+	     "  --pid N            this process only\n"
+	     "  --seed N           for the rules (1)\n"
+	     "  --off              no rules any more\n"
+	     "  --help             this text\n\n"
+	     "exit status: 0, 2 usage, or there is no process in the fabric");
 }
 
-static int give(const struct choice *choice, const char *name, const struct nic_page *page,
+static int give(const struct choice *choice, const char *name, const struct stats_page *page,
 		void *arg)
 {
-	int rc = nic_page_give(choice->config.net, name, arg, choice->config.seed);
+	int rc = stats_page_give(choice->config.fabric, name, arg, choice->config.seed);
 
-	/* Gone meanwhile: there are no packets of its that could be hurt. */
+	/* A process that has ended meanwhile needs no rules. */
 	if (rc && rc != -ESRCH && rc != -ENOENT)
 		return fail(EXIT_USAGE, "process %u: %s", page->pid, strerror(-rc));
 	return 0;
 }
 
 /* The rules one by one, as they were written. */
-static int print_rules(const struct choice *choice, const char *name, const struct nic_page *page,
+static int print_rules(const struct choice *choice, const char *name, const struct stats_page *page,
 		       void *arg)
 {
 	const char *at = page->faults;
@@ -270,7 +272,8 @@ static int join_rules(struct choice *choice, int argc, char **argv)
 int fault_main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"net", required_argument, NULL, OPT_NET},
+		{"fabric", required_argument, NULL, OPT_FABRIC},
+		{"net", required_argument, NULL, OPT_FABRIC}, /* its old name */
 		{"pid", required_argument, NULL, OPT_PID},
 		{"seed", required_argument, NULL, OPT_SEED},
 		{"off", no_argument, NULL, OPT_OFF},
@@ -290,6 +293,6 @@ int fault_main(int argc, char **argv)
 		status = visit_all(&choice, choice.off || optind < argc ? give : print_rules,
 				   choice.config.faults, &found);
 	if (!status && !found)
-		status = nobody(&choice);
+		status = no_process(&choice);
 	return status;
 }

@@ -21,50 +21,16 @@
 #define TABLE_MAX    ((size_t)1 << 16) /* bytes of the file of --table */
 #define WORKLOAD_OPS 8		       /* more could not be searched to the end */
 
-static void help(void)
-{
-	puts("usage: tidemark taxonomy [METHOD...] [OPTION...]\n"
-	     "       tidemark taxonomy --advise [NAME=VALUE...] [OPTION...]\n"
-	     "Which way of making a remote update durable is sound on which hardware? Runs "
-	     "RemoteLog's\n"
-	     "methods (tidemark list knobs) in all domains, with DDIO on and off, receive buffers "
-	     "in\n"
-	     "DRAM and PM, over InfiniBand and iWARP; compares with the papers' tables; writes a "
-	     "trace\n"
-	     "of each way in which one is not sound. docs/taxonomy.md explains it.\n\n"
-	     "  --advise           of the hardware that is named (all else at its default): the "
-	     "cheapest\n"
-	     "                     sound method, its steps, what it costs, and what is wrong with "
-	     "a\n"
-	     "                     cheaper one\n"
-	     "  --knob NAME=VALUE  a switch of the hardware or of RemoteLog, for all cells; may "
-	     "be\n"
-	     "                     repeated. domain, ddio, rqwrb, transport: only cells that have "
-	     "it\n"
-	     "  --workload NAME    what the clients do (w: one append)\n"
-	     "  --preemptions N    how often somebody is held back in one run (2)\n"
-	     "  --states N         crash states of each cell at most (no bound)\n"
-	     "  --jobs N           processes (one for each core); results do not depend on it\n"
-	     "  --table FILE       compare with this one instead of scenarios/taxonomy.txt\n"
-	     "  --out DIR          where traces go (traces); it is made if it does not exist\n"
-	     "  --no-traces        write none\n"
-	     "  --json FILE        the results for machines\n"
-	     "  --junit FILE       the results as JUnit XML, a test case for each cell\n"
-	     "  --pictures DIR     draw the matrix, the methods and the way of the data, as SVG\n"
-	     "  -q, --quiet        no progress\n"
-	     "  --help             this text\n\n"
-	     "exit status: 0 all cells are as the table says, 1 one differs, 2 usage or bad "
-	     "input,\n"
-	     "3 could not tell (--states was too small), 70 internal error");
-}
-
 /* --- asked for --- */
 
 struct asked {
 	struct taxonomy_request request;
-	const char *knob[MAX_KNOBS];
+	const char *knob[OPTION_NAMES];
 	const char *workload, *table;
+	bool no_traces;
 };
+
+#define ASKED(member) OPTION_FIELD(struct asked, member)
 
 /* The mistake in a switch; NULL: there is none that can be seen before it is set. */
 static const char *knob_mistake(const struct asked *a, const char *text, size_t len)
@@ -76,7 +42,7 @@ static const char *knob_mistake(const struct asked *a, const char *text, size_t 
 	for (unsigned i = 0; i < a->request.options.knobs.knobs; i++)
 		if (!strncmp(a->knob[i], text, len + 1))
 			return "named twice; expected once";
-	return a->request.options.knobs.knobs == MAX_KNOBS ? "one switch too many" : NULL;
+	return a->request.options.knobs.knobs == OPTION_NAMES ? "one switch too many" : NULL;
 }
 
 static bool add_knob(struct asked *a, const char *text)
@@ -89,57 +55,48 @@ static bool add_knob(struct asked *a, const char *text)
 	return !mistake;
 }
 
-/* One option; false behind a message. */
-static bool parse_option(void *arg, int option, const char *value)
+static bool take_knob(const struct option_row *row, void *into, const char *text)
 {
-	struct asked *a = arg;
-	struct taxonomy_request *r = &a->request;
-	unsigned long long n = 0;
-	bool good = true;
-	switch (option) {
-	case 'k':
-		return add_knob(a, value);
-	case 'w':
-		a->workload = value;
-		break;
-	case 'p':
-		good = number_option("--preemptions", value, 0, SYSTEMATIC_DEPTH, &n);
-		r->options.preemptions = (unsigned)n;
-		break;
-	case 's':
-		good = number_option("--states", value, 1, UINT64_MAX / 2, &n);
-		r->options.states = n;
-		break;
-	case 'j':
-		good = number_option("--jobs", value, 1, 256, &n);
-		r->options.jobs = (unsigned)n;
-		break;
-	case 't':
-		a->table = value;
-		break;
-	case 'o':
-		r->out = value;
-		break;
-	case 'n':
-		r->options.traces = false;
-		break;
-	case 'J':
-		r->json = value;
-		break;
-	case 'U':
-		r->junit = value;
-		break;
-	case 'P':
-		r->pictures = value;
-		break;
-	case 'a':
-		r->advise = true;
-		break;
-	default:
-		r->quiet = true;
-	}
-	return good;
+	(void)row;
+	return add_knob(into, text);
 }
+
+static const struct option_row rows[] = {
+	{"advise", NULL,
+	 "of the hardware that is named (all else at its default): the cheapest sound method, its "
+	 "steps, what it costs, and what is wrong with a cheaper one",
+	 ASKED(request.advise)},
+	{"knob", "NAME=VALUE",
+	 "a knob of the hardware or of RemoteLog, for all cells; may be repeated. domain, ddio, "
+	 "rqwrb, transport: only cells that have it",
+	 OPTION_CALL(take_knob)},
+	{"workload", "NAME", "what the clients do (w: one append)", ASKED(workload)},
+	{"preemptions", "N", "how often tasks and packets are held back in one run (2)",
+	 ASKED(request.options.preemptions), 0, SYSTEMATIC_DEPTH},
+	{"states", "N", "crash states of each cell at most (no bound)",
+	 ASKED(request.options.states), 1, UINT64_MAX / 2},
+	OPTION_JOBS(struct asked, request.options.jobs),
+	{"table", "FILE", "compare with this one instead of scenarios/taxonomy.txt", ASKED(table)},
+	{"out", "DIR", "where traces go (traces); it is made if it does not exist",
+	 ASKED(request.out)},
+	{"no-traces", NULL, "write none", ASKED(no_traces)},
+	{"json", "FILE", "the results for machines", ASKED(request.json)},
+	{"junit", "FILE", "the results as JUnit XML, a test case for each cell",
+	 ASKED(request.junit)},
+	{"pictures", "DIR", "draw the matrix, the methods and the way of the data, as SVG",
+	 ASKED(request.pictures)},
+	OPTION_QUIET(struct asked, request.quiet),
+	OPTION_END};
+
+static const struct options options = {
+	"taxonomy", "[METHOD...] [OPTION...]\n--advise [NAME=VALUE...] [OPTION...]",
+	"Which way of making a remote update durable is sound on which hardware? Runs RemoteLog's "
+	"methods (tidemark list knobs) in all domains, with DDIO on and off, receive buffers in "
+	"DRAM and PM, over InfiniBand and iWARP; compares with the papers' tables; writes a trace "
+	"of each way in which one is not sound. docs/taxonomy.md explains it.",
+	rows,
+	"0 all cells are as the table says, 1 one differs, 2 usage or bad input, 3 could not tell "
+	"(--states was too small), 70 internal error"};
 
 static bool add_method(struct asked *a, const char *name)
 {
@@ -160,25 +117,8 @@ static bool add_method(struct asked *a, const char *name)
 /* -1: go on; else the exit status. */
 static int parse(struct asked *a, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"advise", no_argument, NULL, 'a'},
-		{"knob", required_argument, NULL, 'k'},
-		{"workload", required_argument, NULL, 'w'},
-		{"preemptions", required_argument, NULL, 'p'},
-		{"states", required_argument, NULL, 's'},
-		{"jobs", required_argument, NULL, 'j'},
-		{"table", required_argument, NULL, 't'},
-		{"out", required_argument, NULL, 'o'},
-		{"no-traces", no_argument, NULL, 'n'},
-		{"json", required_argument, NULL, 'J'},
-		{"junit", required_argument, NULL, 'U'},
-		{"pictures", required_argument, NULL, 'P'},
-		{"quiet", no_argument, NULL, 'q'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
 	struct taxonomy_request *r = &a->request;
-	int status = read_options("taxonomy", options, argc, argv, help, parse_option, a);
+	int status = options_read(&options, a, argc, argv);
 	if (status >= 0)
 		return status;
 	for (; optind < argc; optind++)
@@ -187,6 +127,7 @@ static int parse(struct asked *a, int argc, char **argv)
 	if (r->advise && (r->json || r->junit || r->pictures))
 		return fail(EXIT_USAGE,
 			    "taxonomy: --advise goes without --json, --junit and --pictures");
+	r->options.traces = !a->no_traces;
 	r->all = !r->methods;
 	if (r->all)
 		r->methods = UINT64_MAX;
@@ -207,7 +148,7 @@ static void name_the_rest(struct asked *a)
 		bool named = false;
 		for (unsigned k = 0; k < knobs->knobs; k++)
 			named |= !strncmp(a->knob[k], rest[i], strlen(rest[i]));
-		if (!named && knobs->knobs < MAX_KNOBS)
+		if (!named && knobs->knobs < OPTION_NAMES)
 			a->knob[knobs->knobs++] = def[i];
 	}
 }
@@ -436,8 +377,7 @@ int taxonomy_main(int argc, char **argv)
 	struct asked a = {.request = {.out = "traces",
 				      .options = {.preemptions = campaign_default.preemptions,
 						  .jobs = arguments_jobs(),
-						  .states = UINT64_MAX,
-						  .traces = true}},
+						  .states = UINT64_MAX}},
 			  .workload = "w"};
 	struct taxonomy_table table = {0};
 	struct workload w = {0};

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "cli/cli.h"
+#include "cli/options.h"
 
 #define SECONDS \
 	60 /* that a program may take: it waits 4 s for the first completion that does not come */
@@ -26,55 +27,43 @@ struct choice {
 	const struct verbs_table *table;
 };
 
-static void help(void)
+static bool take_sim(const struct option_row *row, void *into, const char *value)
 {
-	puts("usage: tidemark verbs [PROGRAM...] [OPTION...]\n"
-	     "Runs small verbs programs, all or those that are named, on the soft RNIC or on a "
-	     "device of "
-	     "the\n"
-	     "system, and prints what happened: errors of calls, completions, memory, states. The "
-	     "same lines "
-	     "on\n"
-	     "both mean that both do the same. docs/nic/reference.md says where they "
-	     "differ, and who is right.\n\n"
-	     "  --sim              on the soft RNIC (the default)\n"
-	     "  --device NAME      on this device of libibverbs; \"\": the first\n"
-	     "  --pm FILE          a devdax device for programs that flush to persistent memory\n"
-	     "  --list             the programs and what they do\n"
-	     "  --help             this text\n\n"
-	     "exit status: 0, 1 a program crashed or hung, 2 usage or bad input, 70 internal "
-	     "error, 77 there "
-	     "is\n"
-	     "no such device");
-}
-
-enum { OPT_SIM = 256, OPT_DEVICE, OPT_PM, OPT_LIST };
-
-static const struct option options[] = {
-	{"sim", no_argument, NULL, OPT_SIM},	 {"device", required_argument, NULL, OPT_DEVICE},
-	{"pm", required_argument, NULL, OPT_PM}, {"list", no_argument, NULL, OPT_LIST},
-	{"help", no_argument, NULL, 'h'},	 {0},
-};
-
-static bool take(void *arg, int option, const char *value)
-{
-	struct choice *choice = arg;
-	switch (option) {
-	case OPT_SIM:
-		choice->live = false;
-		break;
-	case OPT_DEVICE:
-		choice->live = true;
-		choice->device = *value ? value : NULL;
-		break;
-	case OPT_PM:
-		choice->pm = value;
-		break;
-	default:
-		choice->list = true;
-	}
+	(void)row;
+	(void)value;
+	((struct choice *)into)->live = false;
 	return true;
 }
+
+static bool take_device(const struct option_row *row, void *into, const char *value)
+{
+	struct choice *choice = into;
+	(void)row;
+	choice->live = true;
+	choice->device = *value ? value : NULL;
+	return true;
+}
+
+static const struct option_row rows[] = {
+	{"sim", NULL, "on the soft RNIC (the default)", OPTION_CALL(take_sim)},
+	{"device", "NAME", "on this device of libibverbs; \"\": the first",
+	 OPTION_CALL(take_device)},
+	{"pm", "FILE", "a devdax device for programs that flush to persistent memory",
+	 OPTION_FIELD(struct choice, pm)},
+	{"list", NULL, "the programs and what they do", OPTION_FIELD(struct choice, list)},
+	OPTION_END};
+
+static const struct options options = {
+	"verbs", "[PROGRAM...] [OPTION...]",
+	"Runs small verbs programs, all or those that are named, on the soft RNIC or on a device "
+	"of "
+	"the system, and prints what happened: errors of calls, completions, memory, states. The "
+	"same lines on both mean that both do the same. docs/nic/reference.md says where they "
+	"differ, and "
+	"which is right.",
+	rows,
+	"0, 1 a program crashed or hung, 2 usage or bad input, 70 internal error, 77 there is no "
+	"such device"};
 
 /* Written at once, so that a crash loses nothing. */
 static void put_line(void *arg, const char *text)
@@ -190,7 +179,7 @@ int verbs_main(int argc, char **argv)
 {
 	struct choice choice = {0};
 	const struct verbs_program *program;
-	int status = read_options("verbs", options, argc, argv, help, take, &choice);
+	int status = options_read(&options, &choice, argc, argv);
 	if (status >= 0)
 		return status;
 	choice.table = choice.live ? &verbs_live : &verbs_sim;

@@ -1,10 +1,10 @@
 # The soft RNIC as a provider for other people's programs: core/rnic and core/provider in one shared library that shows
 # libibverbs' and librdmacm's functions, to be preloaded (tidemark run).
-file(GLOB nic_sources CONFIGURE_DEPENDS core/provider/base/*.c core/provider/link/*.c core/provider/verbs/*.c
+file(GLOB nic_sources CONFIGURE_DEPENDS core/provider/nic.c core/provider/base/*.c core/provider/link/*.c core/provider/verbs/*.c
 	core/provider/cm/listeners.c core/provider/cm/mad.c core/provider/cm/qp1.c core/rnic/*.c core/rnic/*/*.c)
 list(REMOVE_ITEM nic_sources ${PROJECT_SOURCE_DIR}/core/rnic/transport/link_sim.c
 	${PROJECT_SOURCE_DIR}/core/rnic/sim_ground.c)
-list(APPEND nic_sources core/hardware/hardware.c core/text/text.c)
+list(APPEND nic_sources core/hardware/hardware.c core/hardware/mutant.c core/text/text.c)
 file(GLOB cm_sources CONFIGURE_DEPENDS core/provider/cm/cm*.c)
 list(REMOVE_ITEM nic_sources ${cm_sources} ${PROJECT_SOURCE_DIR}/core/provider/verbs/node.c)
 add_library(tidemark_nic OBJECT ${nic_sources})
@@ -62,7 +62,7 @@ install(TARGETS tidemark_libibverbs LIBRARY DESTINATION lib/tidemark/lib NAMELIN
 # The connection manager beside it, as a librdmacm.so.1; it finds the soft RNIC by libibverbs' name. Of the settings
 # it takes what it reads, and leaves what only the RNIC does with them.
 set(rdmacm_map ${PROJECT_SOURCE_DIR}/cmake/librdmacm.map)
-add_library(tidemark_librdmacm SHARED $<TARGET_OBJECTS:tidemark_cm> core/provider/base/config.c core/provider/link/faults.c core/rnic/opcode.c core/text/text.c core/provider/cm/listeners.c
+add_library(tidemark_librdmacm SHARED $<TARGET_OBJECTS:tidemark_cm> core/provider/base/config.c core/provider/base/faults.c core/rnic/opcode.c core/text/text.c core/provider/cm/listeners.c
 	core/provider/cm/mad.c core/provider/base/fabric_dir.c)
 set_target_properties(tidemark_librdmacm PROPERTIES OUTPUT_NAME rdmacm SOVERSION 1 C_VISIBILITY_PRESET hidden
 	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib LINK_DEPENDS ${rdmacm_map})
@@ -72,5 +72,9 @@ target_link_options(tidemark_librdmacm PRIVATE ${complete} -Wl,--gc-sections -Wl
 install(TARGETS tidemark_librdmacm LIBRARY DESTINATION lib/tidemark/lib NAMELINK_SKIP)
 
 # What of it the command line needs, too: settings, rules of faults, the net's directory.
-set(nic_shared core/provider/base/config.c core/provider/link/faults.c core/provider/base/fabric_dir.c core/provider/base/stats_page.c)
+set(nic_shared core/provider/base/config.c core/provider/base/faults.c core/provider/base/fabric_dir.c core/provider/base/stats_page.c)
 target_sources(tidemark PRIVATE ${nic_shared})
+
+# What the soft RNIC costs: a verbs program like any other, for scripts/nicbench.
+add_executable(bench_nic tests/bench/bench_nic.c)
+target_link_libraries(bench_nic PRIVATE tidemark_flags PkgConfig::IBVERBS)

@@ -2,7 +2,8 @@
 #
 # `make test` runs the tests that have no label "all". Those with the label "reduced" have a smaller budget there
 # (tests/checker/explore/budget.h), and run whole in `make test-all`, as do those with the label "all": they need a virtual
-# machine or programs of others, wait for time to pass, or take long. The lists are at the end.
+# machine or programs of others, wait for time to pass, or take long. The lists are at the end. A test that has only a few
+# cases that wait for time to pass gives these the tag "real_time", which `make test` leaves out, and is "reduced".
 # Check's limits, also those that a test sets itself, are for an empty machine: here five times as long.
 set(test_environment CK_DEFAULT_TIMEOUT=100 CK_TIMEOUT_MULTIPLIER=5 UBSAN_OPTIONS=print_stacktrace=1)
 
@@ -32,7 +33,7 @@ foreach(source ${test_sources})
 		# A verbs program like others', on the soft RNIC of its process.
 		target_link_libraries(${name} PRIVATE tidemark_preload)
 		if(NOT name STREQUAL test_nic_cm) # has two nets
-			target_sources(${name} PRIVATE tests/core/provider/nic_net.c tests/core/provider/nic_side.c)
+			target_sources(${name} PRIVATE tests/core/provider/nic_fabric.c tests/core/provider/nic_side.c)
 		endif()
 	else()
 		target_link_libraries(${name} PRIVATE tidemark_sim stores_sim)
@@ -132,22 +133,22 @@ tidemark_test(test_count_cli ${PROJECT_SOURCE_DIR}/tests/checker/models/test_cou
 tidemark_test(test_cut ${PROJECT_SOURCE_DIR}/tests/checker/live/test_cut.sh $<TARGET_FILE:tidemark> $<TARGET_FILE:test_live_pm>)
 tidemark_test(test_examine_cli ${PROJECT_SOURCE_DIR}/tests/checker/live/test_examine.sh $<TARGET_FILE:tidemark>
 	$<TARGET_FILE:test_examine>)
+tidemark_test(test_docs ${PROJECT_SOURCE_DIR}/tests/docs/test_docs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_verbs ${PROJECT_SOURCE_DIR}/tests/scenarios/test_verbs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 # Processes on the soft RNIC; programs like any other that uses libibverbs.
 add_executable(nic_death tests/core/provider/nic_death.c)
 target_link_libraries(nic_death PRIVATE tidemark_flags PkgConfig::IBVERBS)
 add_dependencies(nic_death tidemark_preload)
 if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of others
-	foreach(name run stat pcap_live loss_live nic_death)
+	foreach(name run stat pcap_live loss_live nic_death live_nic)
 		tidemark_test(test_${name} ${PROJECT_SOURCE_DIR}/tests/core/provider/test_${name}.sh $<TARGET_FILE:tidemark>)
 	endforeach()
-	tidemark_test(test_live_nic ${PROJECT_SOURCE_DIR}/tests/core/live/test_live_nic.sh $<TARGET_FILE:tidemark>)
+	tidemark_test(test_live_smoke ${PROJECT_SOURCE_DIR}/tests/core/live/test_live_smoke.sh $<TARGET_FILE:tidemark>)
 endif()
 if(TIDEMARK_SANITIZE) # a search takes the same steps as without, and the plain build makes them all
 	set(few few)
 endif()
 tidemark_test(test_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_cli.sh $<TARGET_FILE:tidemark> ${few})
-tidemark_test(test_live_smoke ${PROJECT_SOURCE_DIR}/tests/core/live/test_live_smoke.sh $<TARGET_FILE:tidemark>)
 if(CMAKE_C_COMPILER_ID STREQUAL Clang)
 	# Without clang's fuzzer runtime there is no such program, and the test is skipped.
 	tidemark_test(test_libfuzzer ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_libfuzzer.sh ${PROJECT_BINARY_DIR}/fuzz_libfuzzer)
@@ -195,11 +196,14 @@ function(label label)
 		endif()
 	endforeach()
 endfunction()
-label(reduced bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explore fails fuzz remotelog search taxonomy_all)
+label(reduced bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explore fails fuzz nic_device nic_types remotelog search taxonomy_all)
 # Programs of others.
 label(all live_nic loss_live nic_cm_programs nic_death nic_devinfo pcap_live run stat)
 # Real time: a retransmission, a timeout, a process that is given a moment.
 label(all faults link_udp live load nic_cm nic_events nic_man nic_rsocket rendezvous xrc_relay)
+if(TIDEMARK_SANITIZE) # they take the same steps without, and long with
+	label(all claims hazards libfuzzer taxonomy_all)
+endif()
 
 # The longest ones first, so that none of them is left alone at the end. In seconds, roughly.
 foreach(cost taxonomy_all:60 bugs_1:30 bugs_2:10 bugs_3:40 bugs_4:10 fuzz:40 cli:40 claims:40 remotelog:10 explore:20

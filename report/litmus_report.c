@@ -363,7 +363,7 @@ int litmus_json(const struct litmus_job *job, const char *path)
 		json_array_append_new(bad, json_pack("{s:o, s:i, s:i, s:o}", "file",
 						     text_json(b->path), "line", (int)b->error.line,
 						     "column", (int)b->error.column, "message",
-						     text_json(b->error.text)));
+						     text_json(b->error.message)));
 	}
 	json_t *all = json_pack("{s:O, s:o, s:i, s:i, s:i}", "tests", job->json, "bad_files", bad,
 				"hold", (int)job->count[VERDICT_HOLDS], "do_not_hold",
@@ -402,7 +402,8 @@ void litmus_report_bad(struct litmus_job *job)
 		return;
 	for (unsigned i = 0; i < job->bads; i++)
 		junit_add(&job->junit, job->bad[i].path, "read", "%u:%u: %s",
-			  job->bad[i].error.line, job->bad[i].error.column, job->bad[i].error.text);
+			  job->bad[i].error.line, job->bad[i].error.column,
+			  job->bad[i].error.message);
 }
 
 void litmus_summary(const struct litmus_job *job)

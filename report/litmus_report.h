@@ -18,7 +18,7 @@ struct litmus_file {
 
 struct litmus_bad {
 	char *path;
-	struct litmus_error error; /* line 0: the file cannot be read */
+	struct input_error error; /* line 0: the file cannot be read */
 };
 
 /* What was asked for, and how it went. */

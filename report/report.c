@@ -60,15 +60,6 @@ static void print_cell(const struct report *r, unsigned config, unsigned k)
 	putchar('\n');
 }
 
-static void print_case_replay(const struct report_case *one)
-{
-	printf("  %5s  ", "");
-	print_replay(one->trace);
-	printf("   (%u operation%s, %u deviation%s%s)\n", one->operations,
-	       one->operations == 1 ? "" : "s", one->deviations, one->deviations == 1 ? "" : "s",
-	       one->whole ? "; could not be shrunk" : "");
-}
-
 /* "compress_get=literal, grace=none" */
 static void print_takes(const struct campaign_config *cfg, uint32_t takes, char *buf, size_t n)
 {
@@ -101,8 +92,10 @@ static void print_notes(const struct report *r, unsigned config, unsigned k)
 			printf("  %5s  ", "");
 			print_wrapped(9, sentence);
 		}
-		if (more->one[i].trace)
-			print_case_replay(&more->one[i]);
+		if (!more->one[i].trace)
+			continue;
+		printf("  %5s  ", "");
+		report_case_replay(&more->one[i]);
 	}
 	if (more->left)
 		printf("  %5s  %u more way%s of breaking it %s not looked at\n", "", more->left,
@@ -132,11 +125,12 @@ static void print_bounds(const struct explore_counts *t)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
 			 "; at %" PRIu64 " points the images are a sample", t->points_bounded);
 	if (t->spared)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text),
-			 "; %" PRIu64
-			 " holds, and all that would follow them, were left out, because they only "
-			 "reorder independent steps",
-			 t->spared);
+		snprintf(
+			text + strlen(text), sizeof(text) - strlen(text),
+			"; %" PRIu64
+			" delays, and all that would follow them, were left out, because they only "
+			"reorder independent steps",
+			t->spared);
 	if (t->unsure)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
 			 "; %" PRIu64

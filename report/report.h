@@ -4,16 +4,8 @@
 /* The matrix that people see, and the same for machines. */
 #include <jansson.h>
 #include "checker/trace/minimized.h"
+#include "report/case.h"
 #include "report/junit.h"
-
-/* One way in which a cell breaks. */
-struct report_case {
-	char *trace;			 /* file, NULL if none */
-	char text[300];			 /* how it breaks */
-	unsigned operations, deviations; /* of the trace */
-	bool whole;			 /* the trace is as it was found, shrinking failed */
-	uint32_t takes;			 /* as in struct minimized_failure */
-};
 
 struct report_cell {
 	struct report_case one[MINIMIZED_MAX];

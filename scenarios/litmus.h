@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "core/hardware/hardware.h"
+#include "core/text/text.h"
 
 #define LITMUS_THREADS	    8
 #define LITMUS_STATEMENTS   32 /* of a thread */
@@ -145,15 +146,9 @@ struct litmus_test {
 	uint32_t pool_bytes;			       /* a multiple of a line */
 };
 
-struct litmus_error {
-	unsigned line, column; /* from 1 */
-	char text[200];	       /* what was expected */
-};
-
 /* Parse `len` bytes. 0; -EINVAL with *error; -ENOMEM. The test is to be freed with litmus_free(),
  * after errors, too. */
-int litmus_parse(struct litmus_test *test, const char *text, size_t len,
-		 struct litmus_error *error);
+int litmus_parse(struct litmus_test *test, const char *text, size_t len, struct input_error *error);
 void litmus_free(struct litmus_test *test);
 /* Does the condition hold for these values of what is observed? */
 bool litmus_holds(const struct litmus_test *test, const struct litmus_condition *condition,

@@ -58,11 +58,8 @@ void litmus_wrong(struct litmus_reader *r, const struct token *at, const char *f
 	va_list ap;
 	if (r->status)
 		return;
-	r->status = -EINVAL;
-	r->error->line = at->line;
-	r->error->column = at->column;
 	va_start(ap, fmt);
-	vsnprintf(r->error->text, sizeof(r->error->text), fmt, ap);
+	r->status = input_wrong(r->error, at->line, at->column, fmt, ap);
 	va_end(ap);
 	r->token.kind = TOKEN_END;
 }

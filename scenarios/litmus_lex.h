@@ -31,7 +31,7 @@ struct litmus_reader {
 	bool crash, memory;		    /* this condition names such places */
 	struct token qp_host[LITMUS_HOSTS]; /* where a queue pair names the host; TOKEN_END: behind
 					       an @, too */
-	struct litmus_error *error;
+	struct input_error *error;
 	int status; /* 0; -EINVAL, -ENOMEM */
 };
 

@@ -18,13 +18,14 @@
 
 #define LINE_MAX_BYTES 128
 
-struct text {
+struct output {
 	char *at;
 	size_t room;
 	bool full;
 };
 
-__attribute__((format(printf, 2, 3))) static void put_line(struct text *t, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void put_line(struct output *t, const char *format,
+							   ...)
 {
 	va_list args;
 	va_start(args, format);
@@ -40,7 +41,7 @@ __attribute__((format(printf, 2, 3))) static void put_line(struct text *t, const
 
 int live_store_print(const struct live_store *s, char *text, size_t n)
 {
-	struct text t = {text, n, false};
+	struct output t = {text, n, false};
 	const struct tm_params *p = &s->params;
 	put_line(&t, "tidemark-pool 1\nstore %s\nvariant %s\n", s->store->name, s->variant);
 	for (unsigned k = 0; s->store->knobs[k].name; k++) {
@@ -58,136 +59,107 @@ int live_store_print(const struct live_store *s, char *text, size_t n)
 	return t.full ? -ENOSPC : 0;
 }
 
-/* A text that is being read: the line that is on, its number, and what should have stood there. */
-struct reader {
-	const char *rest;
-	unsigned line;
-	char word[LINE_MAX_BYTES]; /* behind the line's name */
-	const char *expected;
-};
-
-/* Take the next line if it is "name word". */
-static bool take(struct reader *r, const char *name)
-{
-	size_t len = strlen(name), n = strcspn(r->rest, "\n");
-	if (strncmp(r->rest, name, len) || r->rest[len] != ' ' || r->rest[n] != '\n' ||
-	    n - len - 1 >= sizeof(r->word))
-		return false;
-	memcpy(r->word, r->rest + len + 1, n - len - 1);
-	r->word[n - len - 1] = '\0';
-	r->rest += n + 1;
-	r->line++;
-	return true;
-}
-
-/* The next line has to be "name word". */
-static bool need(struct reader *r, const char *name, const char *expected)
-{
-	r->expected = expected;
-	if (take(r, name))
-		return true;
-	r->line++;
-	return false;
-}
-
-static bool number(struct reader *r, const char *name, uint64_t min, uint64_t max,
-		   const char *expected, uint64_t *value)
-{
-	char *end;
-	if (!need(r, name, expected) || r->word[0] < '0' || r->word[0] > '9')
-		return false;
-	errno = 0;
-	*value = strtoull(r->word, &end, 10);
-	return !errno && !*end && *value >= min && *value <= max;
-}
-
-static bool read_variant(struct reader *r, struct live_store *s)
+static int read_variant(struct text *t, struct live_store *s)
 {
 	const struct tm_variant *v = s->store->variants;
-	if (!need(r, "variant", "variant and its name"))
-		return false;
-	r->expected = "a variant of this store";
-	while (v->name && strcmp(v->name, r->word))
+	const char *name = text_field(t, "variant", "variant and its name");
+	if (!name)
+		return -EINVAL;
+	while (v->name && strcmp(v->name, name))
 		v++;
-	if ((!v->name && strcmp(r->word, "default")) || strlen(r->word) >= sizeof(s->variant))
-		return false;
-	strcpy(s->variant, r->word);
-	return true;
+	if ((!v->name && strcmp(name, "default")) || strlen(name) >= sizeof(s->variant))
+		return text_wrong(t, "expected a variant of this store");
+	strcpy(s->variant, name);
+	return 0;
 }
 
-static bool read_knobs(struct reader *r, struct live_store *s)
+static int read_knobs(struct text *t, struct live_store *s)
 {
-	while (take(r, "knob")) {
-		char *equals = strchr(r->word, '=');
-		r->expected = "knob name=value, as this store has it";
-		if (!equals)
-			return false;
-		*equals = '\0';
-		if (knob_set(s->store, &s->params, r->word, equals + 1, &r->expected))
-			return false;
+	char *knob;
+	while ((knob = text_field_if(t, "knob")) != NULL) {
+		const char *expected = "knob name=value, as this store has it";
+		const char *value = text_value(knob);
+		if (!value || knob_set(s->store, &s->params, knob, value, &expected))
+			return text_wrong(t, "expected %s", expected);
 	}
-	return true;
+	return 0;
 }
 
-static bool read_sizes(struct reader *r, struct live_store *s)
+static int read_sizes(struct text *t, struct live_store *s)
 {
 	uint64_t clients, keys, updates, value, pool, boot;
 	_Static_assert(TM_MAX_CLIENTS == 16 && TM_MAX_VALUE == 65536 && LIVE_MIN_VALUE == 16,
 		       "texts below");
-	if (!number(r, "clients", 1, TM_MAX_CLIENTS, "clients and their number, 1 to 16",
-		    &clients) ||
-	    !number(r, "keys", 1, UINT32_MAX, "keys and their number", &keys) ||
-	    !number(r, "updates", 0, UINT32_MAX, "updates and their number", &updates) ||
-	    !number(r, "value", LIVE_MIN_VALUE, TM_MAX_VALUE, "value and its bytes, 16 to 65536",
-		    &value) ||
-	    !number(r, "pool", 64, SIZE_MAX / 2, "pool and its bytes", &pool))
-		return false;
+	if (text_field_number(t, "clients", 1, TM_MAX_CLIENTS, "clients and their number, 1 to 16",
+			      &clients) ||
+	    text_field_number(t, "keys", 1, UINT32_MAX, "keys and their number", &keys) ||
+	    text_field_number(t, "updates", 0, UINT32_MAX, "updates and their number", &updates) ||
+	    text_field_number(t, "value", LIVE_MIN_VALUE, TM_MAX_VALUE,
+			      "value and its bytes, 16 to 65536", &value) ||
+	    text_field_number(t, "pool", 64, SIZE_MAX / 2, "pool and its bytes", &pool))
+		return -EINVAL;
 	s->params.clients = (unsigned)clients;
 	s->params.keys = (unsigned)keys;
 	s->params.updates = (unsigned)updates;
 	s->params.max_vlen = (unsigned)value;
 	s->pool_bytes = (size_t)pool;
-	r->expected = "a pool in which this store has room";
 	if (s->pool_bytes < s->store->pm_bytes(&s->params))
-		return false;
-	if (!number(r, "boot", 0, UINT32_MAX, "boot and a number", &boot))
-		return false;
+		return text_wrong(t, "expected a pool in which this store has room");
+	if (text_field_number(t, "boot", 0, UINT32_MAX, "boot and a number", &boot))
+		return -EINVAL;
 	s->boot = (uint32_t)boot;
-	return true;
+	return 0;
 }
 
-static bool read_all(struct reader *r, struct live_store *s,
-		     const struct tm_store *(*find)(const char *name))
+static int read_state(struct text *t, struct live_store *s)
 {
-	if (!need(r, "tidemark-pool", "tidemark-pool 1") || strcmp(r->word, "1"))
-		return false;
-	if (!need(r, "store", "store and its name"))
-		return false;
-	r->expected = "the name of a store";
-	s->store = find(r->word);
-	if (!s->store || !read_variant(r, s) || !read_knobs(r, s) || !read_sizes(r, s) ||
-	    !need(r, "state", "state running or stopped"))
-		return false;
-	s->running = !strcmp(r->word, "running");
-	if (!s->running && strcmp(r->word, "stopped"))
-		return false;
-	r->expected = "nothing more";
-	if (*r->rest)
-		r->line++;
-	return !*r->rest;
+	static const char expected[] = "state running or stopped";
+	const char *state = text_field(t, "state", expected);
+	char *more;
+	if (!state)
+		return -EINVAL;
+	s->running = !strcmp(state, "running");
+	if (!s->running && strcmp(state, "stopped"))
+		return text_wrong(t, "expected %s", expected);
+	return text_line(t, &more) ? text_wrong(t, "expected nothing more") : 0;
+}
+
+static int read_all(struct text *t, struct live_store *s,
+		    const struct tm_store *(*find)(const char *name))
+{
+	static const char magic[] = "tidemark-pool 1";
+	const char *version = text_field(t, "tidemark-pool", magic), *name;
+	if (!version)
+		return -EINVAL;
+	if (strcmp(version, "1"))
+		return text_wrong(t, "expected %s", magic);
+	name = text_field(t, "store", "store and its name");
+	if (!name)
+		return -EINVAL;
+	s->store = find(name);
+	if (!s->store)
+		return text_wrong(t, "expected the name of a store");
+	return read_variant(t, s) || read_knobs(t, s) || read_sizes(t, s) || read_state(t, s)
+		       ? -EINVAL
+		       : 0;
 }
 
 int live_store_parse(struct live_store *s, const char *text,
-		     const struct tm_store *(*find)(const char *name), unsigned *line,
-		     const char **expected)
+		     const struct tm_store *(*find)(const char *name), struct input_error *error)
 {
-	struct reader r = {.rest = text};
+	char *copy = strdup(text);
+	struct text t;
+	int rc;
 	memset(s, 0, sizeof(*s));
-	if (read_all(&r, s, find))
-		return 0;
-	*line = r.line;
-	*expected = r.expected;
-	return -EINVAL;
+	memset(error, 0, sizeof(*error));
+	if (!copy) {
+		snprintf(error->message, sizeof(error->message), "not enough memory");
+		return -ENOMEM;
+	}
+	text_start(&t, copy, strlen(copy), error);
+	rc = read_all(&t, s, find);
+	free(copy);
+	return rc;
 }
 
 void live_key(uint32_t key, char out[LIVE_KEY_LEN + 1])

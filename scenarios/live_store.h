@@ -17,6 +17,7 @@
  *	boot 3			(how often it was started, this time included; 0: being formatted)
  *	state running		("stopped": an orderly end)
  */
+#include "core/text/text.h"
 #include "core/tidemark.h"
 
 struct live_store {
@@ -35,10 +36,9 @@ const struct tm_store *live_store_find(const char *name); /* NULL: no such store
 
 /* At most `n` bytes with the NUL; -ENOSPC. */
 int live_store_print(const struct live_store *s, char *text, size_t n);
-/* `find`: store_find or live_store_find. -EINVAL: *expected says what was expected in *line. */
+/* `find`: store_find or live_store_find. -EINVAL or -ENOMEM: *error says what is wrong. */
 int live_store_parse(struct live_store *s, const char *text,
-		     const struct tm_store *(*find)(const char *name), unsigned *line,
-		     const char **expected);
+		     const struct tm_store *(*find)(const char *name), struct input_error *error);
 
 /*
  * Keys and values of live clients. Key number k is "user" and 10 digits. A value says

@@ -3,29 +3,25 @@
  * The reader of recorded operation lists; docs/ops-file.md is the format.
  *
  * The input comes from other people's programs, so nothing about it is believed:
- * a line is read into a fixed buffer, every byte is looked at, and reading stops
- * at the first error, which says what stood there and what should have. What stood
- * there is shown shortened and printable.
+ * file and lines have limits, every byte is looked at, and reading stops at the first
+ * error, which says what stood there and what should have.
  */
 #include <assert.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include "scenarios/workload.h"
 
 #define LINE_MAX_BYTES 4096 /* without its end */
-#define OPS_FILE_KEYS  64   /* every key is read back after every crash */
-#define FIELDS	       4    /* client, operation, key, length */
+#define FILE_MAX_BYTES (1 << 24)
+#define OPS_FILE_KEYS  64 /* every key is read back after every crash */
+#define FIELDS	       4  /* client, operation, key, length */
 
 struct reader {
-	FILE *in;
+	struct text text;
 	struct workload *w;
-	struct input_error *err;
-	unsigned line; /* from 1 */
-	char text[LINE_MAX_BYTES + 1];
-	size_t len;
 };
 
 /* A field of a line; empty between two commas. */
@@ -34,80 +30,22 @@ struct field {
 	size_t len;
 };
 
-/* Says what is wrong with the current line. */
-__attribute__((format(printf, 2, 3))) static int wrong(struct reader *r, const char *fmt, ...)
+static struct text_shown show(struct field field)
 {
-	va_list ap;
-
-	r->err->line = r->line;
-	va_start(ap, fmt);
-	vsnprintf(r->err->message, sizeof(r->err->message), fmt, ap);
-	va_end(ap);
-	return -EINVAL;
+	return text_show_part(field.text, field.len);
 }
 
-/* A field for a message: at most this many characters of it, then "...". */
-#define SHOWN 32
-
-struct shown {
-	char text[SHOWN + 6];
-};
-
-static struct shown show(struct field field)
+/* The next line, without its comment. 1: there is one; 0: end of the input; -EINVAL. */
+static int read_line(struct reader *r, char **line)
 {
-	struct shown s;
-	size_t n = field.len <= SHOWN ? field.len : SHOWN;
-
-	snprintf(s.text, sizeof(s.text), "'%.*s%s'", (int)n, field.text,
-		 n < field.len ? "..." : "");
-	return s;
-}
-
-/* Check a byte of a line; blanks are ' ' and '\t'. Comments may be in any language. */
-static int check_byte(struct reader *r, unsigned char c, bool comment)
-{
-	if (c == '\0')
-		return wrong(r, "a NUL byte; expected text");
-	if (c == '\t' || (c >= ' ' && c < 0x7f) || (c >= 0x80 && comment))
-		return 0;
-	return wrong(r, "byte 0x%02x at column %zu; expected printable ASCII characters%s", c,
-		     r->len + 1, comment ? " or UTF-8" : "");
-}
-
-/* Read a line, without its end and its comment. 1: there is one; 0: end of the input; -errno. */
-static int read_line(struct reader *r)
-{
-	bool comment = false;
-	size_t kept = 0;
-	int c, next;
-
-	r->len = 0;
-	errno = 0;
-	c = getc(r->in);
-	if (c != EOF)
-		r->line++;
-	for (; c != EOF && c != '\n'; c = getc(r->in)) {
-		if (c == '\r') {
-			next = getc(r->in);
-			if (next == '\n' || next == EOF)
-				break;
-			ungetc(next, r->in);
-		}
-		if (r->len == LINE_MAX_BYTES)
-			return wrong(r, "a line of more than %d bytes", LINE_MAX_BYTES);
-		comment |= c == '#';
-		if (check_byte(r, (unsigned char)c, comment))
-			return -EINVAL;
-		r->text[r->len++] = (char)c;
-		kept += !comment;
-	}
-	if (ferror(r->in)) {
-		wrong(r, "reading failed: %s", strerror(errno ? errno : EIO));
-		return -EIO;
-	}
-	if (c == EOF && !r->len)
-		return 0;
-	r->text[kept] = '\0';
+	int rc = text_line(&r->text, line);
+	if (rc <= 0)
+		return rc;
+	char *comment = memchr(*line, '#', r->text.len);
+	if (text_check_bytes(&r->text, *line, comment))
+		return -EINVAL;
+	if (comment)
+		*comment = '\0';
 	return 1;
 }
 
@@ -148,23 +86,23 @@ static bool is(struct field field, const char *word)
 static int number(struct reader *r, const char *what, struct field field, unsigned min,
 		  unsigned max, unsigned *out)
 {
-	unsigned n = 0;
+	uint64_t n = 0;
+	const char *end;
 
 	if (!field.len)
-		return wrong(r, "%s is missing; expected a number from %u to %u", what, min, max);
-	for (size_t i = 0; i < field.len; i++) {
-		if (field.text[i] < '0' || field.text[i] > '9')
-			return wrong(r, "%s %s is not a number; expected %u to %u", what,
-				     show(field).text, min, max);
-		n = n * 10 + (unsigned)(field.text[i] - '0');
-		if (n > max)
-			return wrong(r, "%s %s is too large; expected %u to %u", what,
-				     show(field).text, min, max);
-	}
+		return text_wrong(&r->text, "%s is missing; expected a number from %u to %u", what,
+				  min, max);
+	if (strspn(field.text, "0123456789") < field.len)
+		return text_wrong(&r->text, "%s %s is not a number; expected %u to %u", what,
+				  show(field).text, min, max);
+	end = text_digits(field.text, max, &n);
+	if (!end)
+		return text_wrong(&r->text, "%s %s is too large; expected %u to %u", what,
+				  show(field).text, min, max);
 	if (n < min)
-		return wrong(r, "%s %s is too small; expected %u to %u", what, show(field).text,
-			     min, max);
-	*out = n;
+		return text_wrong(&r->text, "%s %s is too small; expected %u to %u", what,
+				  show(field).text, min, max);
+	*out = (unsigned)n;
 	return 0;
 }
 
@@ -174,15 +112,18 @@ static int add_key(struct reader *r, struct field field, int32_t loaded)
 	int key;
 
 	if (!field.len)
-		return wrong(r, "the key is missing; expected 1 to %d characters", TM_MAX_KEY);
+		return text_wrong(&r->text, "the key is missing; expected 1 to %d characters",
+				  TM_MAX_KEY);
 	if (field.len > TM_MAX_KEY)
-		return wrong(r, "key %s has %zu bytes; expected at most %d", show(field).text,
-			     field.len, TM_MAX_KEY);
+		return text_wrong(&r->text, "key %s has %zu bytes; expected at most %d",
+				  show(field).text, field.len, TM_MAX_KEY);
 	key = workload_key_find(r->w, field.text, field.len);
 	if (key >= 0)
-		return loaded < 0 ? key : wrong(r, "key %s is loaded twice", show(field).text);
+		return loaded < 0
+			       ? key
+			       : text_wrong(&r->text, "key %s is loaded twice", show(field).text);
 	if (r->w->keys >= OPS_FILE_KEYS)
-		return wrong(r, "more than %d keys; split the list", OPS_FILE_KEYS);
+		return text_wrong(&r->text, "more than %d keys; split the list", OPS_FILE_KEYS);
 	key = workload_key_add(r->w, field.text, field.len, loaded);
 	assert(key >= 0 || key == -ENOMEM);
 	return key;
@@ -195,13 +136,14 @@ static int read_load(struct reader *r, const struct field *field, unsigned field
 	int rc;
 
 	if (workload_ops(r->w))
-		return wrong(r, "'load' after the first operation; expected it before");
+		return text_wrong(&r->text, "'load' after the first operation; expected it before");
 	if (fields < 3)
-		return wrong(r, "%u field%s; expected three: load, key, length", fields,
-			     fields == 1 ? "" : "s");
+		return text_wrong(&r->text, "%u field%s; expected three: load, key, length", fields,
+				  fields == 1 ? "" : "s");
 	if (fields > 3)
-		return wrong(r, "extra field %s; expected three fields: load, key, length",
-			     show(field[3]).text);
+		return text_wrong(&r->text,
+				  "extra field %s; expected three fields: load, key, length",
+				  show(field[3]).text);
 	rc = number(r, "length", field[2], 0, TM_MAX_VALUE, &vlen);
 	if (!rc)
 		rc = add_key(r, field[1], (int32_t)vlen);
@@ -214,16 +156,20 @@ static int read_vlen(struct reader *r, enum op_kind kind, const struct field *fi
 {
 	*vlen = 0;
 	if (fields > FIELDS)
-		return wrong(r, "%u fields; expected at most four: client, operation, key, length",
-			     fields);
+		return text_wrong(
+			&r->text,
+			"%u fields; expected at most four: client, operation, key, length", fields);
 	if (kind == OP_PUT) {
 		if (fields < 4)
-			return wrong(r, "the length is missing; expected four fields: client, put, "
-					"key, length");
+			return text_wrong(
+				&r->text,
+				"the length is missing; expected four fields: client, put, "
+				"key, length");
 		return number(r, "length", field[3], 0, TM_MAX_VALUE, vlen);
 	}
 	if (fields == 4 && field[3].len && !is(field[3], "-"))
-		return wrong(r, "extra field %s; only put has a length", show(field[3]).text);
+		return text_wrong(&r->text, "extra field %s; only put has a length",
+				  show(field[3]).text);
 	return 0;
 }
 
@@ -232,7 +178,8 @@ static int add_op(struct reader *r, unsigned client, enum op_kind kind, unsigned
 	int rc = workload_op_add(r->w, client, kind, key, vlen);
 
 	if (rc == -ENOSPC)
-		return wrong(r, "more than %d operations; split the list", WORKLOAD_MAX_OPS);
+		return text_wrong(&r->text, "more than %d operations; split the list",
+				  WORKLOAD_MAX_OPS);
 	assert(!rc || rc == -ENOMEM);
 	return rc;
 }
@@ -242,7 +189,8 @@ static int read_clean(struct reader *r, unsigned client, const struct field *fie
 {
 	for (unsigned i = 2; i < fields; i++)
 		if (i >= FIELDS || (field[i].len && !is(field[i], "-")))
-			return wrong(r, "extra field; clean has neither a key nor a length");
+			return text_wrong(&r->text,
+					  "extra field; clean has neither a key nor a length");
 	return add_op(r, client, OP_CLEAN, 0, 0);
 }
 
@@ -257,7 +205,8 @@ static int read_op(struct reader *r, const struct field *field, unsigned fields)
 	if (rc)
 		return rc;
 	if (fields < 2)
-		return wrong(r, "the operation is missing; expected put, get, del or clean");
+		return text_wrong(&r->text,
+				  "the operation is missing; expected put, get, del or clean");
 	if (is(field[1], "put"))
 		kind = OP_PUT;
 	else if (is(field[1], "get"))
@@ -267,10 +216,11 @@ static int read_op(struct reader *r, const struct field *field, unsigned fields)
 	else if (is(field[1], "clean"))
 		return read_clean(r, client, field, fields);
 	else
-		return wrong(r, "operation %s; expected put, get, del or clean",
-			     show(field[1]).text);
+		return text_wrong(&r->text, "operation %s; expected put, get, del or clean",
+				  show(field[1]).text);
 	if (fields < 3)
-		return wrong(r, "the key is missing; expected 1 to %d characters", TM_MAX_KEY);
+		return text_wrong(&r->text, "the key is missing; expected 1 to %d characters",
+				  TM_MAX_KEY);
 	rc = read_vlen(r, kind, field, fields, &vlen);
 	if (rc)
 		return rc;
@@ -280,30 +230,46 @@ static int read_op(struct reader *r, const struct field *field, unsigned fields)
 	return add_op(r, client, kind, (unsigned)key, vlen);
 }
 
-int workload_read_ops(FILE *in, struct workload *w, struct input_error *err)
+static int read_lines(struct reader *r)
 {
-	struct reader r = {.in = in, .w = w, .err = err};
+	char *line;
 	int rc;
 
-	assert(!w->keys && !w->clients);
-	memset(err, 0, sizeof(*err));
-	while ((rc = read_line(&r)) > 0) {
+	while ((rc = read_line(r, &line)) > 0) {
 		struct field field[FIELDS] = {{NULL, 0}};
-		unsigned fields = split(r.text, field);
+		unsigned fields = split(line, field);
 
 		if (!fields)
 			continue;
-		rc = is(field[0], "load") ? read_load(&r, field, fields)
-					  : read_op(&r, field, fields);
+		rc = is(field[0], "load") ? read_load(r, field, fields) : read_op(r, field, fields);
 		if (rc)
-			break;
+			return rc;
 	}
+	if (!rc && !workload_ops(r->w)) {
+		r->text.line = 0; /* the input as a whole */
+		return text_wrong(&r->text, "no operations; expected lines such as: 1 put k1 160");
+	}
+	return rc;
+}
+
+int workload_read_ops(FILE *in, struct workload *w, struct input_error *err)
+{
+	struct reader r = {.w = w};
+	size_t len;
+	int rc = 0;
+
+	assert(!w->keys && !w->clients);
+	char *bytes = text_read(in, FILE_MAX_BYTES, &len, err, &rc);
+	if (!bytes)
+		return rc == -ENOMEM ? rc : -EIO;
+	text_start(&r.text, bytes, len, err);
+	r.text.max = LINE_MAX_BYTES;
+	rc = read_lines(&r);
+	if (!rc && len > FILE_MAX_BYTES)
+		rc = text_wrong(&r.text, "more than %d bytes; split the list", FILE_MAX_BYTES);
 	if (rc == -ENOMEM)
-		wrong(&r, "not enough memory");
-	if (!rc && !workload_ops(w)) {
-		r.line = 0;
-		rc = wrong(&r, "no operations; expected lines such as: 1 put k1 160");
-	}
+		text_wrong(&r.text, "not enough memory");
+	free(bytes);
 	if (rc) {
 		workload_free(w);
 		return rc;

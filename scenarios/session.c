@@ -72,12 +72,11 @@ static void explain(int error, const char *server, unsigned client, char *why, s
 
 static int parse(struct session *s, const char *server, const char *text, char *why, size_t n)
 {
-	unsigned line = 0;
-	const char *expected = "";
-	int error = live_store_parse(&s->store, text, live_store_find, &line, &expected);
+	struct input_error wrong;
+	int error = live_store_parse(&s->store, text, live_store_find, &wrong);
 	if (error)
-		snprintf(why, n, "%s: what it serves, line %u: expected %s", server, line,
-			 expected);
+		snprintf(why, n, "%s: what it serves, line %u: %s", server, wrong.line,
+			 wrong.message);
 	return error;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See artefact.h. What is read is believed as little as anything else from outside. */
+/* See crash_bundle.h. What is read is believed as little as anything else from outside. */
 #include "checker/live/crash_bundle.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -9,6 +9,7 @@
 #include <zstd.h>
 #include "checker/judge/names.h"
 #include "core/rt/why.h"
+#include "core/text/text.h"
 
 #define MAGIC	 "tidemark-cut 1\n"
 #define LEVEL	 6
@@ -106,87 +107,65 @@ int crash_bundle_write(FILE *out, const void *artefact)
 
 /* --- reading --- */
 
-struct head {
-	char *at;
-	unsigned line;
-	const char *expected;
-};
-
-/* The rest of the next line, which has to be "name rest"; NULL: it is not. */
-static char *need(struct head *h, const char *name, const char *expected)
+static int read_broken(struct text *t, struct crash_bundle *a)
 {
-	size_t len = strlen(name);
-	char *word = h->at + len + 1, *end = strchr(h->at, '\n');
-
-	h->line++;
-	h->expected = expected;
-	if (!end || strncmp(h->at, name, len) || h->at[len] != ' ')
-		return NULL;
-	*end = '\0';
-	h->at = end + 1;
-	return word;
-}
-
-static bool number(struct head *h, const char *name, uint64_t max, const char *expected,
-		   uint64_t *value)
-{
-	char *word = need(h, name, expected), *end;
-
-	if (!word || *word < '0' || *word > '9')
-		return false;
-	errno = 0;
-	*value = strtoull(word, &end, 10);
-	return !errno && !*end && *value <= max;
-}
-
-static bool read_broken(struct head *h, struct crash_bundle *a)
-{
-	char *word = need(h, "broken",
-			  "broken, a contract, and happened or possible; or broken none"),
-	     *space;
+	static const char expected[] =
+		"broken, a contract, and happened or possible; or broken none";
+	char *rest = text_field(t, "broken", expected);
 
 	a->contract = -1;
-	if (!word)
-		return false;
-	if (!strcmp(word, "none"))
-		return true;
-	space = strchr(word, ' ');
-	if (!space)
-		return false;
-	*space++ = '\0';
-	a->contract = contract_parse(word);
-	a->happened = !strcmp(space, "happened");
-	return a->contract >= 0 && (a->happened || !strcmp(space, "possible"));
+	if (!rest)
+		return -EINVAL;
+	if (!strcmp(rest, "none"))
+		return 0;
+	a->contract = contract_parse(text_word(&rest));
+	a->happened = !strcmp(rest, "happened");
+	return a->contract >= 0 && (a->happened || !strcmp(rest, "possible"))
+		       ? 0
+		       : text_wrong(t, "expected %s", expected);
 }
 
-static bool read_head(struct head *h, struct crash_bundle *a, struct sizes *s, char **store)
+static int read_sizes(struct text *t, struct crash_bundle *a, struct sizes *s)
 {
-	uint64_t boot, seed, cuts, lines, cached, ops, start;
-	char *says;
+	uint64_t lines, cached, ops, start;
 
-	h->line = 1; /* the magic was looked at */
-	h->at += strlen(MAGIC);
-	*store = need(h, "store", "store and its name");
-	if (!*store || !need(h, "variant", "variant and its name") ||
-	    !number(h, "boot", UINT32_MAX, "boot and a number", &boot) ||
-	    !number(h, "seed", UINT64_MAX, "seed and a number", &seed) ||
-	    !number(h, "cuts", EXAM_CUTS, "cuts and a number", &cuts) || !read_broken(h, a))
-		return false;
-	says = need(h, "says", "says and a sentence");
-	if (!says || !number(h, "lines", BODY_MAX / CUT_LINE, "lines and their number", &lines) ||
-	    !number(h, "cached", 1, "cached 0 or cached 1", &cached) ||
-	    !number(h, "operations", BODY_MAX / RECORDING_OP, "operations and their number",
-		    &ops) ||
-	    !number(h, "start", BODY_MAX, "start and its bytes", &start))
-		return false;
-	snprintf(a->says, sizeof(a->says), "%s", says);
-	h->line++;
-	h->expected = "an empty line";
-	a->options = (struct exam_options){seed, (unsigned)cuts};
-	a->cut.boot = (uint32_t)boot;
+	if (text_field_number(t, "lines", 0, BODY_MAX / CUT_LINE, "lines and their number",
+			      &lines) ||
+	    text_field_number(t, "cached", 0, 1, "cached 0 or cached 1", &cached) ||
+	    text_field_number(t, "operations", 0, BODY_MAX / RECORDING_OP,
+			      "operations and their number", &ops) ||
+	    text_field_number(t, "start", 0, BODY_MAX, "start and its bytes", &start))
+		return -EINVAL;
 	a->cut.cached = cached;
 	*s = (struct sizes){.lines = lines, .ops = ops, .start = start};
-	return *h->at++ == '\n';
+	return 0;
+}
+
+/* The lines before the body; the first has been looked at. */
+static int read_head(struct text *t, struct crash_bundle *a, struct sizes *s, const char **store)
+{
+	uint64_t boot, seed, cuts;
+	const char *says;
+	char *empty;
+
+	*store = text_field(t, "store", "store and its name");
+	if (!*store || !text_field(t, "variant", "variant and its name") ||
+	    text_field_number(t, "boot", 0, UINT32_MAX, "boot and a number", &boot) ||
+	    text_field_number(t, "seed", 0, UINT64_MAX, "seed and a number", &seed) ||
+	    text_field_number(t, "cuts", 0, EXAM_CUTS, "cuts and a number", &cuts) ||
+	    read_broken(t, a))
+		return -EINVAL;
+	says = text_field(t, "says", "says and a sentence");
+	if (!says || read_sizes(t, a, s))
+		return -EINVAL;
+	snprintf(a->says, sizeof(a->says), "%s", says);
+	a->options = (struct exam_options){seed, (unsigned)cuts};
+	a->cut.boot = (uint32_t)boot;
+	if (t->at == t->end || *t->at != '\n') {
+		t->line++;
+		return text_wrong(t, "expected an empty line");
+	}
+	return text_line(t, &empty) > 0 ? 0 : -EINVAL;
 }
 
 static bool lines_fit(const struct cut *c)
@@ -322,10 +301,12 @@ static char *read_all(FILE *in, size_t *len)
 
 int crash_bundle_read(struct crash_bundle *a, const char *path, char *why, size_t n)
 {
-	struct head h = {0};
+	struct input_error wrong;
+	struct text t;
 	struct sizes s;
 	size_t len;
-	char *bytes, *store;
+	char *bytes;
+	const char *store;
 	int error;
 
 	memset(a, 0, sizeof(*a));
@@ -338,11 +319,13 @@ int crash_bundle_read(struct crash_bundle *a, const char *path, char *why, size_
 	fclose(in);
 	if (!bytes)
 		return why_not(why, n, -ENOMEM, "%s: out of memory", path);
-	h.at = bytes;
-	if (read_head(&h, a, &s, &store))
-		error = unpack(a, path, h.at, len - (size_t)(h.at - bytes), &s, why, n);
+	text_start(&t, bytes, len, &wrong);
+	char *magic;
+	error = text_line(&t, &magic) > 0 ? read_head(&t, a, &s, &store) : -EINVAL;
+	if (error)
+		why_not(why, n, error, "%s:%u: %s", path, wrong.line, wrong.message);
 	else
-		error = why_not(why, n, -EINVAL, "%s:%u: expected %s", path, h.line, h.expected);
+		error = unpack(a, path, t.at, (size_t)(t.end - t.at), &s, why, n);
 	if (!error && strcmp(store, a->cut.store.store->name))
 		error = why_not(why, n, -EINVAL, "%s:2: expected the store that the media name, %s",
 				path, a->cut.store.store->name);

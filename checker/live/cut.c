@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See cut.h. */
 #include "checker/live/cut.h"
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/rt/why.h"
+#include "core/text/text.h"
 #include "scenarios/stores.h"
 
 #define START_MAX ((size_t)64 << 20) /* bytes of a text of standings */
@@ -35,12 +37,11 @@ static int open_image(struct pm_image *image, const char *path, uint64_t offset,
 
 int cut_parse(struct cut *c, const char *name, char *why, size_t n)
 {
-	const char *expected;
-	unsigned line;
+	struct input_error wrong;
 
-	if (live_store_parse(&c->store, c->text, store_find, &line, &expected))
-		return why_not(why, n, -EINVAL, "%s: line %u of its text: expected %s", name, line,
-			       expected);
+	if (live_store_parse(&c->store, c->text, store_find, &wrong))
+		return why_not(why, n, -EINVAL, "%s: line %u of its text: %s", name, wrong.line,
+			       wrong.message);
 	c->boot = c->store.boot;
 	c->len = c->store.store->pm_bytes(&c->store.params);
 	return 0;
@@ -131,105 +132,106 @@ int cut_read_recording(struct cut *c, const char *path, char *why, size_t n)
 
 /* --- where keys stood --- */
 
-static bool take_number(char **at, const char *name, int base, uint64_t max, char end,
-			uint64_t *value)
-{
-	char *behind;
+#define STANDING "0x and a PUT's id, absent or unknown"
 
-	if (strncmp(*at, name, strlen(name)))
-		return false;
-	*at += strlen(name);
-	if (**at < '0' || **at > '9')
-		return false;
-	errno = 0;
-	*value = strtoull(*at, &behind, base);
-	if (errno || *value > max || *behind != end)
-		return false;
-	*at = behind + 1;
-	return true;
-}
-
-/* "17 0x0100000200000037\n" */
-static const char *parse_standing(struct cut_start *s, char **at)
+/* "17 0x0100000200000037" */
+static const char *parse_standing(struct cut_start *s, char *line)
 {
-	static const struct {
-		const char *word;
-		enum stand stand;
-	} words[] = {{"absent\n", STAND_ABSENT}, {"unknown\n", STAND_UNKNOWN}};
 	uint64_t key;
+	char *end;
 
-	if (!take_number(at, "", 10, UINT32_MAX, ' ', &key))
+	if (!text_number(text_word(&line), 0, UINT32_MAX, &key))
 		return "the number of a key";
 	s->key = (uint32_t)key;
-	for (unsigned i = 0; i < 2; i++) {
-		if (strncmp(*at, words[i].word, strlen(words[i].word)))
-			continue;
-		s->at.stand = words[i].stand;
-		*at += strlen(words[i].word);
+	s->at.state = !strcmp(line, "absent")	 ? KEY_ABSENT
+		      : !strcmp(line, "unknown") ? KEY_UNKNOWN
+						 : KEY_VALUE;
+	if (s->at.state != KEY_VALUE)
 		return NULL;
-	}
-	s->at.stand = STAND_VALUE;
-	return take_number(at, "0x", 16, UINT64_MAX, '\n', &s->at.id)
-		       ? NULL
-		       : "0x and a PUT's id, absent or unknown";
+	errno = 0;
+	s->at.id = strncmp(line, "0x", 2) ? 0 : strtoull(line + 2, &end, 16);
+	return strncmp(line, "0x", 2) || !isxdigit((unsigned char)line[2]) || errno || *end
+		       ? STANDING
+		       : NULL;
 }
 
-int cut_parse_start(struct cut *c, const char *name, char *text, char *why, size_t n)
+static int parse_standings(struct text *t, struct cut *c, uint64_t keys)
 {
-	static const char magic[] = "tidemark-recovered 1\n";
-	char *at = text;
-	uint64_t boot, keys;
+	char *line;
 
-	if (strncmp(at, magic, strlen(magic)))
-		return why_not(why, n, -EINVAL, "%s:1: expected tidemark-recovered 1", name);
-	at += strlen(magic);
-	if (!take_number(&at, "boot ", 10, UINT32_MAX, '\n', &boot))
-		return why_not(why, n, -EINVAL, "%s:2: expected boot and a number", name);
-	if (!take_number(&at, "keys ", 10, START_MAX, '\n', &keys))
-		return why_not(why, n, -EINVAL, "%s:3: expected keys and their number", name);
-	c->start = calloc(keys + 1, sizeof(*c->start));
-	if (!c->start)
-		return why_not(why, n, -ENOMEM, "%s: out of memory", name);
 	for (uint64_t i = 0; i < keys; i++) {
-		const char *expected = parse_standing(&c->start[i], &at);
+		const char *expected;
 
+		if (text_line(t, &line) > 0) {
+			expected = parse_standing(&c->start[i], line);
+		} else {
+			expected = "the number of a key";
+			t->line++;
+		}
+		if (!expected && !t->ended)
+			expected = STANDING;
 		if (!expected && i && c->start[i].key <= c->start[i - 1].key)
 			expected = "keys in their order";
 		if (expected)
-			return why_not(why, n, -EINVAL, "%s:%llu: expected %s", name,
-				       (unsigned long long)i + 4, expected);
+			return text_wrong(t, "expected %s", expected);
 	}
-	if (*at)
-		return why_not(why, n, -EINVAL, "%s:%llu: expected nothing more", name,
-			       (unsigned long long)keys + 4);
+	return text_line(t, &line) ? text_wrong(t, "expected nothing more") : 0;
+}
+
+static int parse_start(struct text *t, struct cut *c)
+{
+	static const char magic[] = "tidemark-recovered 1";
+	uint64_t boot, keys;
+	const char *version = text_field(t, "tidemark-recovered", magic);
+
+	if (!version)
+		return -EINVAL;
+	if (strcmp(version, "1"))
+		return text_wrong(t, "expected %s", magic);
+	if (text_field_number(t, "boot", 0, UINT32_MAX, "boot and a number", &boot) ||
+	    text_field_number(t, "keys", 0, START_MAX, "keys and their number", &keys))
+		return -EINVAL;
+	c->start = calloc(keys + 1, sizeof(*c->start));
+	if (!c->start)
+		return -ENOMEM;
+	int error = parse_standings(t, c, keys);
+	if (error)
+		return error;
 	c->starts = keys;
 	c->start_boot = (uint32_t)boot;
 	c->started = true;
 	return 0;
 }
 
+int cut_parse_start(struct cut *c, const char *name, char *text, char *why, size_t n)
+{
+	struct input_error wrong;
+	struct text t;
+
+	text_start(&t, text, strlen(text), &wrong);
+	int error = parse_start(&t, c);
+	if (error == -ENOMEM)
+		return why_not(why, n, error, "%s: out of memory", name);
+	return error ? why_not(why, n, error, "%s:%u: %s", name, wrong.line, wrong.message) : 0;
+}
+
 int cut_read_start(struct cut *c, const char *path, char *why, size_t n)
 {
 	FILE *in = fopen(path, "re");
-	char *text = NULL;
-	size_t len = 0;
-	int error;
+	struct input_error wrong;
+	size_t len;
+	char *text;
+	int error = 0;
 
 	if (!in)
 		return why_not(why, n, -errno, "%s: %s", path, strerror(errno));
-	text = malloc(START_MAX + 1);
-	if (text)
-		len = fread(text, 1, START_MAX + 1, in);
+	text = text_read(in, START_MAX, &len, &wrong, &error);
 	if (!text)
-		error = why_not(why, n, -ENOMEM, "%s: out of memory", path);
-	else if (ferror(in))
-		error = why_not(why, n, -EIO, "%s: %s", path, strerror(EIO));
+		why_not(why, n, error, "%s: %s", path, wrong.message);
 	else if (len > START_MAX || memchr(text, 0, len))
 		error = why_not(why, n, -EINVAL, "%s: not a text of where keys stand", path);
-	else {
-		text[len] = '\0';
+	else
 		error = cut_parse_start(c, path, text, why, n);
-	}
 	fclose(in);
 	free(text);
 	return error;
@@ -254,15 +256,15 @@ uint32_t cut_first_boot(const struct cut *c)
 	return first;
 }
 
-struct standing cut_standing(const struct cut *c, uint32_t first, uint32_t key)
+struct key_state cut_standing(const struct cut *c, uint32_t first, uint32_t key)
 {
 	const struct cut_start wanted = {.key = key}, *found = NULL;
 
 	if (!c->started)
-		return (struct standing){.stand = first == 1 ? STAND_ABSENT : STAND_UNKNOWN};
+		return (struct key_state){.state = first == 1 ? KEY_ABSENT : KEY_UNKNOWN};
 	if (c->starts)
 		found = bsearch(&wanted, c->start, c->starts, sizeof(wanted), by_key);
-	return found ? found->at : (struct standing){.stand = STAND_ABSENT};
+	return found ? found->at : (struct key_state){.state = KEY_ABSENT};
 }
 
 void cut_free(struct cut *c)

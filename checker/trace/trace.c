@@ -11,7 +11,7 @@
  * whether there may be two. The order matters: a variant sets knobs, which later lines
  * change; keys have the numbers in which they are named; and lines of PM are named
  * by the store's regions, whose sizes follow from knobs and workload. So the first
- * line behind the workload finishes the setup. A deviation is checked as far as can
+ * line after the workload finishes the setup. A deviation is checked as far as can
  * be told without running anything: what it names exists, and no two name the same
  * point. That the run then comes by that point only the run can tell.
  *
@@ -22,7 +22,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +56,7 @@ static int write_knobs(FILE *out, const struct setup *s)
 static int write_setup(FILE *out, const struct setup *s)
 {
 	char config[512];
-	int len = hardware_print(&s->hw, true, config, sizeof(config));
+	int len = setup_hardware_print(s, true, config, sizeof(config));
 	assert(len > 0 && (size_t)len < sizeof(config));
 	fprintf(out, MAGIC " %d\nstore %s\nvariant %s\nconfig %s\n", TRACE_VERSION, s->store->name,
 		s->variant, config);
@@ -199,12 +198,11 @@ enum stage {
 struct reader {
 	struct trace *t;
 	trace_find_store *find_store;
-	struct input_error *err;
-	unsigned line;	     /* from 1 */
+	struct text text;
 	unsigned stage;	     /* of the latest line */
 	const char *keyword; /* of the latest line */
 	bool finished;	     /* setup_finish() was called */
-	/* Where things stand, 0: nowhere yet. */
+	/* The lines that said it, 0: none yet. */
 	unsigned keyword_line[KEYWORDS];
 	unsigned knob_line[TM_MAX_KNOBS];
 	unsigned client_line[TM_MAX_CLIENTS + 1];
@@ -214,74 +212,23 @@ struct reader {
 	unsigned machine_first, powers;
 };
 
-/* Says what is wrong with the current line. */
-__attribute__((format(printf, 2, 3))) static int wrong(struct reader *r, const char *fmt, ...)
-{
-	char *message = r->err->message;
-	size_t room = sizeof(r->err->message);
-	va_list ap;
-
-	r->err->line = r->line;
-	va_start(ap, fmt);
-	if ((size_t)vsnprintf(message, room, fmt, ap) >= room)
-		memcpy(message + room - 4, "...", 4);
-	va_end(ap);
-	return -EINVAL;
-}
-
-/* Text for a message: at most this many characters of it, then "...". */
-#define SHOWN 40
-
-struct shown {
-	char text[SHOWN + 6];
-};
-
-static struct shown show_part(const char *text, size_t len)
-{
-	struct shown s;
-	size_t n = len <= SHOWN ? len : SHOWN;
-
-	snprintf(s.text, sizeof(s.text), "'%.*s%s'", (int)n, text, n < len ? "..." : "");
-	for (char *p = s.text; *p; p++)
-		if (*p < ' ' || *p > '~')
-			*p = '?';
-	return s;
-}
-
-static struct shown show(const char *text)
-{
-	return show_part(text, strlen(text));
-}
-
-static char *skip_blanks(char *p)
-{
-	return p + strspn(p, " \t");
-}
-
-/* Cuts "name=value name=value" into the next pair, and moves *rest behind it. 1: there is one; 0:
- * the end; -errno. */
+/* The next pair of "name=value name=value". 1: there is one; 0: the end; -EINVAL. */
 static int next_pair(struct reader *r, char **rest, char **name, char **value)
 {
-	*name = skip_blanks(*rest);
-	size_t len = strcspn(*name, " \t");
-	if (!len)
+	*name = text_word(rest);
+	if (!**name)
 		return 0;
-	char *equals = memchr(*name, '=', len);
-	if (!equals)
-		return wrong(r, "%s; expected NAME=VALUE", show_part(*name, len).text);
-	*rest = *name + len + ((*name)[len] != '\0');
-	(*name)[len] = '\0';
-	*equals = '\0';
-	*value = equals + 1;
-	return 1;
+	*value = text_value(*name);
+	return *value ? 1 : text_wrong(&r->text, "%s; expected NAME=VALUE", text_show(*name).text);
 }
 
 static int read_store(struct reader *r, char *rest)
 {
 	const struct tm_store *store = r->find_store(rest);
 	if (!store)
-		return wrong(r, "store %s; expected one of those that `tidemark list` shows",
-			     show(rest).text);
+		return text_wrong(&r->text,
+				  "store %s; expected one of those that `tidemark list` shows",
+				  text_show(rest).text);
 	setup_init(&r->t->setup, store);
 	snprintf(r->t->setup.w.name, sizeof(r->t->setup.w.name), "trace");
 	return 0;
@@ -291,10 +238,10 @@ static int read_variant(struct reader *r, char *rest)
 {
 	struct setup *s = &r->t->setup;
 	if (strlen(rest) >= sizeof(s->variant) || setup_variant(s, rest))
-		return wrong(
-			r,
+		return text_wrong(
+			&r->text,
 			"variant %s; expected one of %s's that `tidemark list` shows, or default",
-			show(rest).text, s->store->name);
+			text_show(rest).text, s->store->name);
 	return 0;
 }
 
@@ -306,20 +253,18 @@ static int read_config(struct reader *r, char *rest)
 
 	while ((rc = next_pair(r, &rest, &name, &value)) > 0) {
 		const char *expected = NULL;
-		unsigned k = 0;
-		while (hardware_knob(k)->name && strcmp(hardware_knob(k)->name, name) != 0)
-			k++;
-		if (!hardware_knob(k)->name) {
-			hardware_set(&r->t->setup.hw, name, value, &expected);
-			return wrong(r, "config %s; expected one of: %s", show(name).text,
-				     expected);
+		int k = hardware_find(name);
+		if (k < 0) {
+			setup_hardware(&r->t->setup, name, value, &expected);
+			return text_wrong(&r->text, "config %s; expected one of: %s",
+					  text_show(name).text, expected);
 		}
 		if (seen >> k & 1)
-			return wrong(r, "config %s twice; expected once", name);
+			return text_wrong(&r->text, "config %s twice; expected once", name);
 		seen |= 1u << k;
-		if (hardware_set(&r->t->setup.hw, name, value, &expected))
-			return wrong(r, "config %s=%s; expected one of: %s", name, show(value).text,
-				     expected);
+		if (setup_hardware(&r->t->setup, name, value, &expected))
+			return text_wrong(&r->text, "config %s=%s; expected one of: %s", name,
+					  text_show(value).text, expected);
 	}
 	return rc;
 }
@@ -336,15 +281,17 @@ static int read_knob(struct reader *r, char *rest)
 		while (s->store->knobs[k].name && strcmp(s->store->knobs[k].name, name) != 0)
 			k++;
 		if (!s->store->knobs[k].name)
-			return wrong(r, "knob %s; expected one of %s's that `tidemark list` shows",
-				     show(name).text, s->store->name);
+			return text_wrong(
+				&r->text,
+				"knob %s; expected one of %s's that `tidemark list` shows",
+				text_show(name).text, s->store->name);
 		if (r->knob_line[k])
-			return wrong(r, "knob %s twice; the first is on line %u", name,
-				     r->knob_line[k]);
-		r->knob_line[k] = r->line;
+			return text_wrong(&r->text, "knob %s twice; the first is on line %u", name,
+					  r->knob_line[k]);
+		r->knob_line[k] = r->text.line;
 		if (setup_knob(s, name, value, &expected))
-			return wrong(r, "knob %s=%s; expected one of: %s", name, show(value).text,
-				     expected);
+			return text_wrong(&r->text, "knob %s=%s; expected one of: %s", name,
+					  text_show(value).text, expected);
 	}
 	return rc;
 }
@@ -353,15 +300,15 @@ static int workload_wrong(struct reader *r, int rc, const char *what, const char
 {
 	if (rc == -ENOMEM || !rc)
 		return rc;
-	return wrong(r, "%s; expected %s", what, expected);
+	return text_wrong(&r->text, "%s; expected %s", what, expected);
 }
 
 static int read_keys(struct reader *r, char *rest)
 {
 	const char *expected = NULL;
 	char what[80];
-	snprintf(what, sizeof(what), "keys %s", show(rest).text);
-	r->workload_line = r->line;
+	snprintf(what, sizeof(what), "keys %s", text_show(rest).text);
+	r->workload_line = r->text.line;
 	int rc = workload_parse_keys(&r->t->setup.w, rest, &expected);
 	return workload_wrong(r, rc, what, expected);
 }
@@ -371,21 +318,20 @@ static int read_client(struct reader *r, char *rest)
 {
 	const char *expected = NULL;
 	char what[80];
-	unsigned client = 0;
-	size_t digits = strspn(rest, "0123456789");
+	uint64_t client = 0;
+	const char *program = text_digits(rest, TM_MAX_CLIENTS, &client);
 
-	for (size_t i = 0; i < digits && client <= TM_MAX_CLIENTS; i++)
-		client = client * 10 + (unsigned)(rest[i] - '0');
-	if (!digits || rest[digits] != ':' || *rest == '0' || client > TM_MAX_CLIENTS)
-		return wrong(r, "client %s; expected \"client N: OPERATIONS\", N from 1 to %d",
-			     show(rest).text, TM_MAX_CLIENTS);
+	if (!program || *program != ':' || *rest == '0')
+		return text_wrong(&r->text,
+				  "client %s; expected \"client N: OPERATIONS\", N from 1 to %d",
+				  text_show(rest).text, TM_MAX_CLIENTS);
 	if (r->client_line[client])
-		return wrong(r, "client %u twice; the first is on line %u", client,
-			     r->client_line[client]);
-	r->client_line[client] = r->workload_line = r->line;
-	rest = skip_blanks(rest + digits + 1);
-	snprintf(what, sizeof(what), "client %u: %s", client, show(rest).text);
-	int rc = workload_parse_client(&r->t->setup.w, client, rest, &expected);
+		return text_wrong(&r->text, "client %u twice; the first is on line %u",
+				  (unsigned)client, r->client_line[client]);
+	r->client_line[client] = r->workload_line = r->text.line;
+	program = text_skip_blanks(program + 1);
+	snprintf(what, sizeof(what), "client %u: %s", (unsigned)client, text_show(program).text);
+	int rc = workload_parse_client(&r->t->setup.w, (unsigned)client, program, &expected);
 	return workload_wrong(r, rc, what, expected);
 }
 
@@ -396,38 +342,41 @@ static int check_workload(struct reader *r)
 	unsigned ops = workload_ops(w) + POWER_FAILURES * w->keys;
 
 	if (!w->clients)
-		return wrong(r,
-			     "%s without a client; expected a line such as \"client 1: put k1 96\"",
-			     r->keyword);
-	r->line = r->workload_line;
+		return text_wrong(
+			&r->text,
+			"%s without a client; expected a line such as \"client 1: put k1 96\"",
+			r->keyword);
+	r->text.line = r->workload_line;
 	if (!w->keys)
-		return wrong(r, "a workload without keys; expected at least one");
+		return text_wrong(&r->text, "a workload without keys; expected at least one");
 	if (w->keys > HISTORY_KEYS)
-		return wrong(r, "%u keys; expected at most %d", w->keys, HISTORY_KEYS);
+		return text_wrong(&r->text, "%u keys; expected at most %d", w->keys, HISTORY_KEYS);
 	for (unsigned k = 0; k < w->keys; k++)
 		ops += w->key[k].loaded >= 0;
 	if (ops > HISTORY_OPS)
-		return wrong(r,
-			     "%u operations, those of loading and of reading back included; "
-			     "expected at most %d",
-			     ops, HISTORY_OPS);
+		return text_wrong(&r->text,
+				  "%u operations, those of loading and of reading back included; "
+				  "expected at most %d",
+				  ops, HISTORY_OPS);
 	return 0;
 }
 
 static int finish(struct reader *r)
 {
-	unsigned line = r->line;
+	unsigned line = r->text.line;
 	int rc = check_workload(r);
 	if (rc)
 		return rc;
 	rc = setup_finish(&r->t->setup);
 	if (rc == -EFBIG)
-		return wrong(r, "the store would need %zu bytes of PM; expected a smaller workload",
-			     r->t->setup.pm_len);
+		return text_wrong(
+			&r->text,
+			"the store would need %zu bytes of PM; expected a smaller workload",
+			r->t->setup.pm_len);
 	if (rc)
 		return rc;
 	r->finished = true;
-	r->line = line;
+	r->text.line = line;
 	return 0;
 }
 
@@ -476,31 +425,32 @@ static int check_names(struct reader *r, const struct deviation *d)
 
 	if (d->kind == CHOICE_LINE) {
 		if (d->a >= s->pm_len / LINE)
-			return wrong(r,
-				     "line 0x%llx is outside of the pool; expected less than 0x%zx",
-				     (unsigned long long)d->a * LINE, s->pm_len);
+			return text_wrong(
+				&r->text,
+				"line 0x%llx is outside of the pool; expected less than 0x%zx",
+				(unsigned long long)d->a * LINE, s->pm_len);
 		if (d->b > POWER_FAILURES || d->b > r->powers)
-			return wrong(r,
-				     "a line of power failure %u; expected behind that power "
-				     "failure (of %u "
-				     "so far)",
-				     d->b, r->powers);
+			return text_wrong(&r->text,
+					  "a line of power failure %u; expected after that power "
+					  "failure (of %u so far)",
+					  d->b, r->powers);
 		return 0;
 	}
 	if (!actor_exists(&s->w, d->who))
-		return wrong(r,
-			     "%s is nobody in this trace; expected \"c1\" to \"c%u\", \"server\" "
-			     "or \"-\"",
-			     show(d->who).text, s->w.clients);
+		return text_wrong(
+			&r->text,
+			"%s is nobody in this trace; expected \"c1\" to \"c%u\", \"server\" "
+			"or \"-\"",
+			text_show(d->who).text, s->w.clients);
 	if (!op_exists(&s->w, d->op)) {
 		op_label_print(d->op, 1, op, sizeof(op));
-		return wrong(r,
-			     "%s is no operation of this trace; expected one of the clients' lines",
-			     op);
+		return text_wrong(
+			&r->text,
+			"%s is no operation of this trace; expected one of the clients' lines", op);
 	}
 	if (d->kind == CHOICE_CRASH && r->powers == POWER_FAILURES)
-		return wrong(r, "a power failure more than %d; expected at most %d", POWER_FAILURES,
-			     POWER_FAILURES);
+		return text_wrong(&r->text, "a power failure more than %d; expected at most %d",
+				  POWER_FAILURES, POWER_FAILURES);
 	return 0;
 }
 
@@ -514,8 +464,9 @@ static int check_twice(struct reader *r, const struct deviation *d)
 	r->key[list->n] = key;
 	for (unsigned i = d->kind == CHOICE_LINE ? 0 : r->machine_first; i < list->n; i++)
 		if (r->key[i] == key && list->d[i].kind == d->kind)
-			return wrong(r, "deviates twice at one point; the first is on line %u",
-				     list->d[i].line);
+			return text_wrong(&r->text,
+					  "deviates twice at one point; the first is on line %u",
+					  list->d[i].line);
 	return 0;
 }
 
@@ -541,10 +492,10 @@ static int read_deviate(struct reader *r, char *rest)
 
 	squeeze(rest);
 	if (t->deviations.n == TRACE_DEVIATIONS)
-		return wrong(r, "more than %d deviations", TRACE_DEVIATIONS);
+		return text_wrong(&r->text, "more than %d deviations", TRACE_DEVIATIONS);
 	if (deviation_parse(&d, &names, rest, &expected))
-		return wrong(r, "%s; expected %s", show(rest).text, expected);
-	d.line = r->line;
+		return text_wrong(&r->text, "%s; expected %s", text_show(rest).text, expected);
+	d.line = r->text.line;
 	rc = check_names(r, &d);
 	if (!rc)
 		rc = check_twice(r, &d);
@@ -561,20 +512,20 @@ static int read_deviate(struct reader *r, char *rest)
 static int read_broken(struct reader *r, char *rest)
 {
 	size_t len = strcspn(rest, ": \t");
-	char *text = skip_blanks(rest + len);
+	char *text = text_skip_blanks(rest + len);
 	char name[8] = "";
 
 	if (len < sizeof(name))
 		memcpy(name, rest, len);
 	r->t->contract = strcmp(name, "none") ? contract_parse(name) : -1;
 	if (strcmp(name, "none") && r->t->contract < 0)
-		return wrong(r, "contract %s; expected one of: %s none", show_part(rest, len).text,
-			     contract_names());
+		return text_wrong(&r->text, "contract %s; expected one of: %s none",
+				  text_show_part(rest, len).text, contract_names());
 	if (*text && *text != ':')
-		return wrong(r, "%s behind %s; expected \": \" and a sentence", show(text).text,
-			     name);
+		return text_wrong(&r->text, "%s after %s; expected \": \" and a sentence",
+				  text_show(text).text, name);
 	if (*text)
-		text = skip_blanks(text + 1);
+		text = text_skip_blanks(text + 1);
 	snprintf(r->t->verdict, sizeof(r->t->verdict), "%s", text);
 	return 0;
 }
@@ -603,36 +554,20 @@ static int check_place(struct reader *r, const struct keyword *k)
 	unsigned *first = &r->keyword_line[k - keywords];
 
 	if (k->once && *first)
-		return wrong(r, "a second '%s' line; the first is line %u", k->word, *first);
+		return text_wrong(&r->text, "a second '%s' line; the first is line %u", k->word,
+				  *first);
 	if (r->stage == STAGE_END)
-		return wrong(r, "'%s' behind 'broken'; expected nothing more", k->word);
+		return text_wrong(&r->text, "'%s' after 'broken'; expected nothing more", k->word);
 	if (r->stage == STAGE_VERSION && k->stage != STAGE_STORE)
-		return wrong(r, "'%s' before 'store'; expected \"store NAME\" first", k->word);
+		return text_wrong(&r->text, "'%s' before 'store'; expected \"store NAME\" first",
+				  k->word);
 	if (k->stage < r->stage)
-		return wrong(r, "'%s' behind '%s'; expected before it", k->word, r->keyword);
+		return text_wrong(&r->text, "'%s' after '%s'; expected before it", k->word,
+				  r->keyword);
 	if (!*first)
-		*first = r->line;
+		*first = r->text.line;
 	r->stage = k->stage;
 	r->keyword = k->word;
-	return 0;
-}
-
-static int check_bytes(struct reader *r, const char *text, size_t len)
-{
-	bool comment = false;
-	const char *start = text;
-
-	for (; text < start + len; text++) {
-		unsigned char c = (unsigned char)*text;
-		if (c == '\0')
-			return wrong(r, "a NUL byte at column %zu; expected text",
-				     text - start + 1);
-		if (c == '#' && strspn(start, " \t") == (size_t)(text - start))
-			comment = true;
-		if (c != '\t' && (c < ' ' || c >= 0x7f) && !(c >= 0x80 && comment))
-			return wrong(r, "byte 0x%02x at column %zu; expected printable ASCII", c,
-				     text - start + 1);
-	}
 	return 0;
 }
 
@@ -642,31 +577,22 @@ static int read_version(struct reader *r, const char *text, size_t len)
 	char right[32];
 
 	snprintf(right, sizeof(right), MAGIC " %d", TRACE_VERSION);
-	while (len && (text[len - 1] == ' ' || text[len - 1] == '\t'))
-		len--;
 	if (len == strlen(right) && !memcmp(text, right, len))
 		return 0;
 	if (len > magic && !memcmp(text, MAGIC " ", magic + 1))
-		return wrong(r, "%s: this program reads version %d", show_part(text, len).text,
-			     TRACE_VERSION);
-	return wrong(r, "not a trace: the first line is %s; expected \"%s\"",
-		     show_part(text, len).text, right);
+		return text_wrong(&r->text, "%s: this program reads version %d",
+				  text_show_part(text, len).text, TRACE_VERSION);
+	return text_wrong(&r->text, "not a trace: the first line is %s; expected \"%s\"",
+			  text_show_part(text, len).text, right);
 }
 
-/* A line without its end; behind it a byte may be overwritten. */
-static int read_line(struct reader *r, char *text, size_t len)
+/* The line begins with its keyword. */
+static int read_keyword(struct reader *r, char *text)
 {
-	int rc = r->line == 1 ? read_version(r, text, len) : check_bytes(r, text, len);
-	if (rc || r->line == 1)
-		return rc;
-	while (len && (text[len - 1] == ' ' || text[len - 1] == '\t'))
-		len--;
-	text[len] = '\0';
-	text = skip_blanks(text);
-	if (!*text || *text == '#')
-		return 0;
+	int rc;
 	size_t word = strcspn(text, " \t");
-	char *rest = skip_blanks(text + word);
+	char *rest = text_skip_blanks(text + word);
+
 	for (const struct keyword *k = keywords; k < keywords + KEYWORDS; k++) {
 		if (strlen(k->word) != word || memcmp(text, k->word, word) != 0)
 			continue;
@@ -674,69 +600,59 @@ static int read_line(struct reader *r, char *text, size_t len)
 		if (!rc && k->stage >= STAGE_DEVIATE && !r->finished)
 			rc = finish(r);
 		if (!rc && !*rest && k->stage != STAGE_KEYS)
-			return wrong(r, "nothing behind '%s'", k->word);
+			return text_wrong(&r->text, "nothing after '%s'", k->word);
 		return rc ? rc : k->read(r, rest);
 	}
-	return wrong(r,
-		     "%s; expected store, variant, config, knob, keys, client, deviate or broken",
-		     show_part(text, word).text);
+	return text_wrong(
+		&r->text,
+		"%s; expected store, variant, config, knob, keys, client, deviate or broken",
+		text_show_part(text, word).text);
+}
+
+static int read_line(struct reader *r, char *line)
+{
+	size_t len = r->text.len;
+	char *begin = text_skip_blanks(line);
+
+	if (r->text.line > 1 && text_check_bytes(&r->text, line, *begin == '#' ? begin : NULL))
+		return -EINVAL;
+	while (len && (line[len - 1] == ' ' || line[len - 1] == '\t'))
+		len--;
+	if (r->text.line == 1)
+		return read_version(r, line, len);
+	line[len] = '\0';
+	return *begin && *begin != '#' ? read_keyword(r, begin) : 0;
 }
 
 /* The whole file; it may be more than can be a trace. */
-static int read_lines(struct reader *r, char *text, size_t len)
+static int read_lines(struct reader *r, char *text, size_t len, struct input_error *err)
 {
-	char *p = text, *end = text + len;
+	char *line;
 	int rc = 0;
 
-	while (p < end && !rc) {
-		size_t left = (size_t)(end - p);
-		char *newline = memchr(p, '\n', left);
-		size_t n = newline ? (size_t)(newline - p) : left;
-		r->line++;
-		if (n > TRACE_LINE_MAX + 1u || (n > TRACE_LINE_MAX && p[n - 1] != '\r'))
-			return wrong(r, "a line of more than %d bytes", TRACE_LINE_MAX);
-		if (!newline && len > TRACE_FILE_MAX)
+	text_start(&r->text, text, len, err);
+	r->text.max = TRACE_LINE_MAX;
+	while (!rc && (rc = text_line(&r->text, &line)) > 0) {
+		if (!r->text.ended && len > TRACE_FILE_MAX)
 			break;
-		if (!newline && r->line > 1)
-			return wrong(r, "truncated: the last line has no end; expected a newline");
-		rc = read_line(r, p, n && newline && p[n - 1] == '\r' ? n - 1 : n);
-		p += n + 1;
+		if (!r->text.ended && r->text.line > 1)
+			return text_wrong(
+				&r->text,
+				"truncated: the last line has no end; expected a newline");
+		rc = read_line(r, line);
 	}
-	if (rc)
+	if (rc < 0)
 		return rc;
 	if (len > TRACE_FILE_MAX) {
-		r->line = 0;
-		return wrong(r, "more than %d bytes; expected a trace", TRACE_FILE_MAX);
+		r->text.line = 0;
+		return text_wrong(&r->text, "more than %d bytes; expected a trace", TRACE_FILE_MAX);
 	}
 	if (!len)
-		return wrong(r, "an empty file; expected \"%s %d\"", MAGIC, TRACE_VERSION);
+		return text_wrong(&r->text, "an empty file; expected \"%s %d\"", MAGIC,
+				  TRACE_VERSION);
 	if (r->stage != STAGE_END)
-		return wrong(r, "truncated: no \"broken\" line at the end");
+		return text_wrong(&r->text, "truncated: no \"broken\" line at the end");
 	return 0;
-}
-
-/* All of the file, but at most one byte more than can be a trace. To be freed, or NULL with
- * *error. */
-static char *slurp(FILE *in, size_t *len, struct input_error *err, int *error)
-{
-	size_t n, room = TRACE_FILE_MAX + 1;
-	char *text = malloc(room + 1);
-
-	*len = 0;
-	if (!text) {
-		snprintf(err->message, sizeof(err->message), "not enough memory");
-		*error = -ENOMEM;
-		return NULL;
-	}
-	errno = 0;
-	while (*len < room && (n = fread(text + *len, 1, room - *len, in)) > 0)
-		*len += n;
-	if (!ferror(in))
-		return text;
-	*error = errno ? -errno : -EIO;
-	snprintf(err->message, sizeof(err->message), "reading failed: %s", strerror(-*error));
-	free(text);
-	return NULL;
 }
 
 int trace_read_file(FILE *in, struct trace *t, trace_find_store *find_store,
@@ -748,7 +664,7 @@ int trace_read_file(FILE *in, struct trace *t, trace_find_store *find_store,
 	memset(t, 0, sizeof(*t));
 	memset(err, 0, sizeof(*err));
 	t->contract = -1;
-	char *text = slurp(in, &len, err, &rc);
+	char *text = text_read(in, TRACE_FILE_MAX, &len, err, &rc);
 	if (!text)
 		return rc;
 	struct reader *r = calloc(1, sizeof(*r));
@@ -756,8 +672,7 @@ int trace_read_file(FILE *in, struct trace *t, trace_find_store *find_store,
 	if (r) {
 		r->t = t;
 		r->find_store = find_store;
-		r->err = err;
-		rc = read_lines(r, text, len);
+		rc = read_lines(r, text, len, err);
 	}
 	if (rc == -ENOMEM)
 		snprintf(err->message, sizeof(err->message), "not enough memory");

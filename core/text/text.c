@@ -3,7 +3,6 @@
 #include "core/text/text.h"
 #include <assert.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,18 +54,26 @@ int text_check_bytes(struct text *t, const char *line, const char *comment)
 	return 0;
 }
 
+int input_wrong(struct input_error *error, unsigned line, unsigned column, const char *fmt,
+		va_list ap)
+{
+	size_t room = sizeof(error->message);
+	int len = vsnprintf(error->message, room, fmt, ap);
+
+	if (len < 0 || (size_t)len >= room)
+		memcpy(error->message + room - 4, "...", 4);
+	error->line = line;
+	error->column = column;
+	return -EINVAL;
+}
+
 int text_wrong(struct text *t, const char *fmt, ...)
 {
-	char *message = t->error->message;
-	size_t room = sizeof(t->error->message);
 	va_list ap;
 
-	t->error->line = t->line;
 	va_start(ap, fmt);
-	int len = vsnprintf(message, room, fmt, ap);
+	input_wrong(t->error, t->line, 0, fmt, ap);
 	va_end(ap);
-	if (len < 0 || (size_t)len >= room)
-		memcpy(message + room - 4, "...", 4);
 	return -EINVAL;
 }
 

@@ -10,6 +10,7 @@
  * words; at the first that is wrong it returns text_wrong(), which keeps the line's number and
  * a sentence: what was found, and what was expected.
  */
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,6 +22,10 @@ struct input_error {
 	unsigned column; /* from 1; 0: the line as a whole */
 	char message[200];
 };
+
+/* Fill it; a message that is too long ends in "...". Returns -EINVAL. */
+int input_wrong(struct input_error *error, unsigned line, unsigned column, const char *fmt,
+		va_list ap) __attribute__((format(printf, 4, 0)));
 
 struct text {
 	struct input_error *error;

@@ -122,12 +122,12 @@ options() {
 	bad 2 'from 0 to 4' crashtest --exhaustive --faults 5
 	bad 2 'at most 4 together' crashtest --exhaustive --faults 3 --preemptions 2
 	bad 2 'expected no --exhaustive' crashtest --exhaustive --doublecheck
-	bad 2 '--repeat wants a number' replay --repeat
+	bad 2 '--repeat wants a value: N' replay --repeat
 	bad 2 'is not a whole number' replay --repeat 0 x
 	bad 2 'did you mean "--brief"?' replay --breif x
 	bad 2 'no trace named' replay
 	bad 2 'no trace named' shrink
-	bad 2 '-o wants the name of a file' shrink x -o
+	bad 2 '-o wants a value: OUT' shrink x -o
 	bad 2 'a second file' shrink x y
 	bad 2 'unknown option' shrink --bogus
 }
@@ -487,11 +487,11 @@ bugs() {
 	has 'NOT FOUND'
 	has 'found 0 of 1'
 	run 0 "$tidemark" list bugs
-	has 'own_bug=pm_fence_all; makes the tester miss bugs'
+	has 'mutant=pm_fence_all; makes the tester miss bugs'
 	# A bug of our own can be asked for like any knob, and stands in the trace.
-	run 1 "$tidemark" crashtest efactory --workload wr --runs 1 --knob own_bug=pm_fence_one --out own
+	run 1 "$tidemark" crashtest efactory --workload wr --runs 1 --knob mutant=pm_fence_one --out own
 	has 'A PROMISE IS BROKEN'
-	grep -lq 'own_bug=pm_fence_one' own/*MONO*.trace || wrong 'own_bug is not in the trace'
+	grep -lq 'mutant=pm_fence_one' own/*MONO*.trace || wrong 'mutant is not in the trace'
 	rm -rf own bugs.json
 }
 
@@ -506,7 +506,7 @@ soaks() {
 	has 'Nothing broke that should hold.'
 	has ': flat'
 	no_file soaked
-	run 1 "$tidemark" soak --rounds 12 --knob own_bug=pm_fence_one --out soaked
+	run 1 "$tidemark" soak --rounds 12 --knob mutant=pm_fence_one --out soaked
 	has 'rounds BROKE what should hold'
 	for trace in soaked/*.trace; do
 		run 1 "$tidemark" replay -q "$trace"

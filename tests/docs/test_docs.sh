@@ -42,6 +42,14 @@ while IFS=: read -r page line path; do
 	[ -e "$1" ] || wrong "$page:$line: there is no $path"
 done <"$work/paths"
 
+# What the code says of docs/ is there, too.
+grep -rnoE --include='*.[ch]' --include='*.sh' --include='*.txt' --include='*.md' --include=Makefile 'docs/[a-z/-]+\.md' \
+	core checker cli cmake faultinject fuzz report scenarios scripts tests vm Makefile >"$work/mentions"
+[ "$(wc -l <"$work/mentions")" -gt 20 ] || wrong "the code names hardly any page: is the pattern right?"
+while IFS=: read -r file line page; do
+	[ -e "$page" ] || wrong "$file:$line: there is no $page"
+done <"$work/mentions"
+
 # --- links ---
 
 grep -noE '\]\([^)#]*' $pages /dev/null | sed 's/](//' >"$work/links"
@@ -75,13 +83,56 @@ while read -r program name rest; do
 		--) break ;;
 		--[a-z]*)
 			option=$(echo "$option" | sed -E 's/^(--[a-z-]+).*/\1/')
-			grep -q -- "$option" "$work/help.$name" ||
+			grep -qE -- "$option([^a-z-]|$)" "$work/help.$name" ||
 				echo "tidemark $name has no option $option (tidemark $name $rest)"
 			;;
 		esac
 	done
 done >"$work/wrong"
 while read -r text; do wrong "$text"; done <"$work/wrong"
+# Between backquotes, or at the start of an example, it is a command.
+{
+	sed -nE 's/^[^:]*:[0-9]*:(build\/)?tidemark ([a-z]+).*/\2/p' "$work/quoted"
+	sed -nE 's/^[^:]*:[0-9]*:    +(build\/)?tidemark ([a-z]+).*/\2/p' "$work/commands"
+} | sort -u >"$work/named"
+while read -r name; do
+	[ -e "$work/help.$name" ] || wrong "tidemark $name: there is no such command"
+done <"$work/named"
+
+# Tables of options: of which command is the page's subject, in docs/cli.md the heading's.
+table()
+{
+	grep -oE -- '^\| [^|]*`--[^|]*' | grep -oE -- '`--[a-z-]+' | tr -d '`' | sort -u
+}
+table_of()
+{
+	name=$1 page=$2 found=0
+	[ -e "$work/help.$name" ] || "$tidemark" "$name" --help >"$work/help.$name" 2>&1
+	for option in $(table); do
+		found=$((found + 1))
+		grep -qE -- "$option([^a-z-]|$)" "$work/help.$name" || wrong "$page: tidemark $name has no option $option"
+	done
+	[ $found -gt 1 ] || wrong "$page: no table of tidemark $name's options: is the pattern right?"
+}
+for of in examine:docs/examine.md bench:docs/live-bench.md count:docs/count.md \
+	litmus:docs/litmus.md run:docs/nic/guide.md; do
+	table_of "${of%:*}" "${of#*:}" <"${of#*:}"
+done
+for name in crashtest fuzz replay mutants soak taxonomy serve put cut; do
+	awk -v name="$name" '/^#/ { on = 0 } $0 ~ "^### " name "(,|$)" { on = 1 } on' docs/cli.md >"$work/section"
+	table_of "$name" docs/cli.md <"$work/section"
+done
+
+# The other way round: each command and each option that --help names is somewhere in the docs.
+sed -nE 's/^  ([a-z]+) .*/\1/p' "$work/help" | sort -u >"$work/listed"
+[ "$(wc -l <"$work/listed")" -gt 15 ] || wrong "tidemark --help lists hardly any command: is the pattern right?"
+while read -r name; do
+	grep -qE "^\|.*\`$name[ \`].*\|.*\|\$" docs/cli.md || wrong "docs/cli.md: no command $name"
+	"$tidemark" "$name" --help 2>&1 | grep -oE -- '--[a-z][a-z-]*' | sort -u >"$work/options"
+	while read -r option; do
+		grep -qE -- "$option([^a-z-]|$)" $pages || wrong "no page names tidemark $name $option"
+	done <"$work/options"
+done <"$work/listed"
 
 # --- targets of make ---
 

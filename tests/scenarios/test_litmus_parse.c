@@ -14,7 +14,7 @@
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
 static struct litmus_test test;
-static struct litmus_error error;
+static struct input_error error;
 
 static int parse(const char *text)
 {
@@ -25,7 +25,7 @@ static int parse(const char *text)
 static void parse_good(const char *text)
 {
 	int rc = parse(text);
-	ck_assert_msg(!rc, "%u:%u: %s", error.line, error.column, error.text);
+	ck_assert_msg(!rc, "%u:%u: %s", error.line, error.column, error.message);
 }
 
 static const char everything[] = "(* a comment over\n"
@@ -536,9 +536,9 @@ START_TEST(wrong)
 	int rc = parse(errors[_i].text);
 	ck_assert_msg(rc == -EINVAL, "accepted: %s", errors[_i].text);
 	ck_assert_msg(error.line == errors[_i].line && error.column == errors[_i].column &&
-			      strstr(error.text, errors[_i].message),
+			      strstr(error.message, errors[_i].message),
 		      "%s\ngives  %u:%u: %s\nwanted %u:%u: %s", errors[_i].text, error.line,
-		      error.column, error.text, errors[_i].line, errors[_i].column,
+		      error.column, error.message, errors[_i].line, errors[_i].column,
 		      errors[_i].message);
 }
 END_TEST
@@ -590,10 +590,10 @@ START_TEST(limit)
 	int rc = parse_many(limits[_i].before, limits[_i].each, n, limits[_i].after);
 	if (n)
 		ck_assert_msg(!rc, "%s: %u:%u: %s", limits[_i].message, error.line, error.column,
-			      error.text);
+			      error.message);
 	rc = parse_many(limits[_i].before, limits[_i].each, n + 1, limits[_i].after);
 	ck_assert_int_eq(rc, -EINVAL);
-	ck_assert_msg(strstr(error.text, limits[_i].message), "%s", error.text);
+	ck_assert_msg(strstr(error.message, limits[_i].message), "%s", error.message);
 }
 END_TEST
 
@@ -604,13 +604,13 @@ START_TEST(nested)
 	ck_assert_int_eq(
 		parse("litmus t { } P0@A|P1@A|P2@A|P3@A|P4@A|P5@A|P6@A|P7@A|P8@A ; exists true"),
 		-EINVAL);
-	ck_assert_ptr_nonnull(strstr(error.text, "more than 8 threads"));
+	ck_assert_ptr_nonnull(strstr(error.message, "more than 8 threads"));
 	ck_assert_int_eq(parse_many(T "exists ", "(", 1000000, ""), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(error.text, "more than 64 ( and ~"));
+	ck_assert_ptr_nonnull(strstr(error.message, "more than 64 ( and ~"));
 	ck_assert_int_eq(parse_many(T "exists ", "~", 1000000, ""), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(error.text, "more than 64 ( and ~"));
+	ck_assert_ptr_nonnull(strstr(error.message, "more than 64 ( and ~"));
 	ck_assert_int_eq(parse_many(T "exists true", "-> true", 1000000, ""), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(error.text, "more than 256 atoms and operators"));
+	ck_assert_ptr_nonnull(strstr(error.message, "more than 256 atoms and operators"));
 }
 END_TEST
 
@@ -723,8 +723,8 @@ START_TEST(garbage)
 			check_good();
 			good++;
 		} else {
-			ck_assert(error.line && error.column && error.text[0]);
-			ck_assert_uint_lt(strlen(error.text), sizeof(error.text));
+			ck_assert(error.line && error.column && error.message[0]);
+			ck_assert_uint_lt(strlen(error.message), sizeof(error.message));
 		}
 		free(exact);
 		free(text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See config.h. A net is a name, which stands for a directory of the user's in /dev/shm, or a
- * directory. */
+/* See config.h. A fabric is given as a name, which stands for a directory of the user in /dev/shm,
+ * or as a directory. */
 #include "core/provider/base/config.h"
 
 #include <arpa/inet.h>
@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "core/provider/link/faults.h"
+#include "core/provider/base/faults.h"
 
 #define NAME_MAX_BYTES 64
 
 const struct nic_setting_name nic_settings[SETTINGS] = {
-	[SETTING_NET] = {"TIDEMARK_NET", "--net"},
+	[SETTING_FABRIC] = {"TIDEMARK_FABRIC", "--fabric", "TIDEMARK_NET"},
 	[SETTING_LINK] = {"TIDEMARK_LINK", "--link"},
 	[SETTING_ADDRESS] = {"TIDEMARK_ADDRESS", "--address"},
 	[SETTING_SEED] = {"TIDEMARK_SEED", "--seed"},
@@ -26,7 +26,7 @@ const struct nic_setting_name nic_settings[SETTINGS] = {
 void nic_config_default(struct nic_config *config)
 {
 	*config = (struct nic_config){.link = LINK_SHM, .address = INADDR_LOOPBACK, .seed = 1};
-	snprintf(config->net, sizeof(config->net), "/dev/shm/tidemark-%u", geteuid());
+	snprintf(config->fabric, sizeof(config->fabric), "/dev/shm/tidemark-%u", geteuid());
 }
 
 static bool is_name(const char *text)
@@ -37,23 +37,23 @@ static bool is_name(const char *text)
 	return len && !text[len] && len <= NAME_MAX_BYTES && text[0] != '.';
 }
 
-static int set_net(struct nic_config *config, const char *value)
+static int set_fabric(struct nic_config *config, const char *value)
 {
 	int n = -1;
 
 	if (is_name(value))
-		n = snprintf(config->net, sizeof(config->net), "/dev/shm/tidemark-%u-%s", geteuid(),
-			     value);
+		n = snprintf(config->fabric, sizeof(config->fabric), "/dev/shm/tidemark-%u-%s",
+			     geteuid(), value);
 	else if (value[0] == '/')
-		n = snprintf(config->net, sizeof(config->net), "%s", value);
-	if (n >= 0 && (size_t)n < sizeof(config->net))
+		n = snprintf(config->fabric, sizeof(config->fabric), "%s", value);
+	if (n >= 0 && (size_t)n < sizeof(config->fabric))
 		return 0;
 	snprintf(config->why, sizeof(config->why),
 		 "expected a name of at most %d letters, digits, '.', '_', '-', or the whole path "
 		 "of a "
 		 "directory, "
 		 "at most %d bytes",
-		 NAME_MAX_BYTES, CONFIG_NET_BYTES - 1);
+		 NAME_MAX_BYTES, CONFIG_FABRIC_BYTES - 1);
 	return -EINVAL;
 }
 
@@ -116,7 +116,7 @@ int nic_config_set(struct nic_config *config, enum nic_setting setting, const ch
 		int (*set)(struct nic_config *config, const char *value);
 		const char *expected;
 	} how[SETTINGS] = {
-		[SETTING_NET] = {set_net, ""},
+		[SETTING_FABRIC] = {set_fabric, ""},
 		[SETTING_LINK] = {set_link, "expected shm or udp"},
 		[SETTING_ADDRESS] = {set_address,
 				     "expected an IPv4 address of this host, such as 10.0.0.1"},
@@ -143,11 +143,15 @@ int nic_config_read(struct nic_config *config, char *line, size_t size)
 {
 	nic_config_default(config);
 	for (enum nic_setting i = 0; i < SETTINGS; i++) {
-		const char *value = getenv(nic_settings[i].variable);
+		const char *variable = nic_settings[i].variable, *value = getenv(variable);
 
+		if ((!value || !*value) && nic_settings[i].old_variable) {
+			variable = nic_settings[i].old_variable;
+			value = getenv(variable);
+		}
 		if (!value || !*value || !nic_config_set(config, i, value))
 			continue;
-		snprintf(line, size, "%s=%.60s: %s", nic_settings[i].variable, value, config->why);
+		snprintf(line, size, "%s=%.60s: %s", variable, value, config->why);
 		return -EINVAL;
 	}
 	if (!nic_config_check(config))

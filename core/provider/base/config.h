@@ -2,20 +2,20 @@
 #ifndef TM_PROVIDER_BASE_CONFIG_H
 #define TM_PROVIDER_BASE_CONFIG_H
 /*
- * What the soft RNIC of a process is told: by variables of its environment, which `tidemark run`
- * sets from its options. One table has both names of each setting and what may stand there
- * (config.c), so that both say the same about a bad one.
+ * The settings of a process's soft RNIC. They are variables of its environment, which `tidemark
+ * run` sets from its options. One table (config.c) has both names of each setting and the values
+ * that it may have, so that the same error is reported for a variable and for an option.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define CONFIG_NET_BYTES    200
+#define CONFIG_FABRIC_BYTES 200
 #define CONFIG_FAULTS_BYTES 4096
 #define CONFIG_PATH_BYTES   1024
 
 enum nic_setting {
-	SETTING_NET,
+	SETTING_FABRIC,
 	SETTING_LINK,
 	SETTING_ADDRESS,
 	SETTING_SEED,
@@ -27,7 +27,7 @@ enum nic_setting {
 enum nic_link_kind { LINK_SHM, LINK_UDP };
 
 struct nic_config {
-	char net[CONFIG_NET_BYTES]; /* directory */
+	char fabric[CONFIG_FABRIC_BYTES]; /* directory */
 	enum nic_link_kind link;
 	uint32_t address; /* udp: IPv4, host byte order; loopback unless told otherwise */
 	bool has_address;
@@ -39,6 +39,7 @@ struct nic_config {
 
 extern const struct nic_setting_name {
 	const char *variable, *option;
+	const char *old_variable; /* read when `variable` is not set; NULL: none */
 } nic_settings[SETTINGS];
 
 void nic_config_default(struct nic_config *config);

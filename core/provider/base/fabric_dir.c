@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See net_dir.h. Locks are POSIX locks: closing any descriptor of a file gives its lock up, so no
- * process opens its own files again. */
+/* See fabric_dir.h. Locks are POSIX locks: closing any descriptor of a file gives its lock up, so
+ * no process opens its own files again. */
 #include "core/provider/base/fabric_dir.h"
 
 #include <ctype.h>
@@ -14,29 +14,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAKE_TRIES 100
-
-int net_dir_make(const char *directory)
+int fabric_dir_make(const char *directory)
 {
 	struct stat is;
-	int rc = -ENOENT;
 
-	/* Whoever was the last in it may remove it in between. */
-	for (unsigned n = 0; n < MAKE_TRIES && rc == -ENOENT; n++) {
-		if (mkdir(directory, 0700) && errno != EEXIST)
-			return -errno;
-		rc = lstat(directory, &is) ? -errno : 0;
-	}
-	if (rc)
-		return rc;
+	if (mkdir(directory, 0700) && errno != EEXIST)
+		return -errno;
+	if (lstat(directory, &is))
+		return -errno;
 	if (!S_ISDIR(is.st_mode))
 		return -ENOTDIR;
-	/* In a directory of somebody else's, or that others may write to, anybody could be the
-	 * peer. */
+	/* Any user who may write to the directory could pose as a peer. */
 	return is.st_uid != geteuid() || is.st_mode & 077 ? -EPERM : 0;
 }
 
-int net_dir_open(const char *directory, const char *name, bool make)
+int fabric_dir_open(const char *directory, const char *name, bool make)
 {
 	char path[PATH_MAX];
 	int fd;
@@ -47,7 +39,7 @@ int net_dir_open(const char *directory, const char *name, bool make)
 	return fd < 0 ? -errno : fd;
 }
 
-bool net_dir_lock(int fd, const char *directory, const char *name, bool waits)
+bool fabric_dir_lock(int fd, const char *directory, const char *name, bool waits)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
 	char path[PATH_MAX];
@@ -58,12 +50,12 @@ bool net_dir_lock(int fd, const char *directory, const char *name, bool waits)
 	do {
 		rc = fcntl(fd, waits ? F_SETLKW : F_SETLK, &lock);
 	} while (rc && errno == EINTR);
-	/* Between open() and the lock somebody else may have put another file there. */
+	/* Another process may have replaced the file between open() and the lock. */
 	return !rc && !fstat(fd, &is) && !lstat(path, &at) && is.st_ino == at.st_ino &&
 	       is.st_dev == at.st_dev;
 }
 
-pid_t net_dir_owner(int fd)
+pid_t fabric_dir_owner(int fd)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
 
@@ -72,22 +64,22 @@ pid_t net_dir_owner(int fd)
 	return lock.l_pid ? lock.l_pid : -1;
 }
 
-pid_t net_dir_slot_owner(const char *directory, unsigned slot)
+pid_t fabric_dir_slot_owner(const char *directory, unsigned slot)
 {
 	char name[16];
 	pid_t owner;
 	int fd;
 
 	snprintf(name, sizeof(name), "%u", slot);
-	fd = net_dir_open(directory, name, false);
+	fd = fabric_dir_open(directory, name, false);
 	if (fd < 0)
 		return 0;
-	owner = net_dir_owner(fd);
+	owner = fabric_dir_owner(fd);
 	close(fd);
 	return owner;
 }
 
-void net_dir_remove(const char *directory, const char *name)
+void fabric_dir_remove(const char *directory, const char *name)
 {
 	char path[PATH_MAX];
 
@@ -100,30 +92,58 @@ static bool is_process_file(const char *name)
 	return isdigit((unsigned char)name[0]) || !strncmp(name, "nic.", 4);
 }
 
-/* Whoever still sends to this inbox has to look for another one. */
-static void mark_dead(int fd)
+/* Senders that still have this inbox mapped have to look for the slot's new file. */
+static void mark_dead(int fd, const char *name)
 {
 	const uint32_t dead = 1;
 	struct stat is;
 
-	if (!fstat(fd, &is) && is.st_size > NET_DIR_DEAD_AT &&
-	    pwrite(fd, &dead, sizeof(dead), NET_DIR_DEAD_AT) != sizeof(dead))
+	if (isdigit((unsigned char)name[0]) && !fstat(fd, &is) && is.st_size > FABRIC_DIR_DEAD_AT &&
+	    pwrite(fd, &dead, sizeof(dead), FABRIC_DIR_DEAD_AT) != sizeof(dead))
 		return;
+}
+
+/* The same once; -EAGAIN: a living process has it, or a dead process's file was just removed. */
+static int claim(const char *directory, const char *name, size_t bytes)
+{
+	int fd = fabric_dir_open(directory, name, true), rc = -EAGAIN;
+	struct stat is;
+
+	if (fd < 0)
+		return fd;
+	if (fabric_dir_lock(fd, directory, name, false) && !fstat(fd, &is)) {
+		if (!is.st_size) {
+			rc = ftruncate(fd, (off_t)bytes) ? -errno : 0;
+		} else {
+			mark_dead(fd, name);
+			fabric_dir_remove(directory, name);
+		}
+	}
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+int fabric_dir_claim(const char *directory, const char *name, size_t bytes)
+{
+	int fd = claim(directory, name, bytes);
+
+	return fd == -EAGAIN ? claim(directory, name, bytes) : fd;
 }
 
 /* Is it a living process's? With `waits` only once that has ended. */
 static bool sweep_file(const char *directory, const char *name, bool waits)
 {
-	int fd = net_dir_open(directory, name, false);
+	int fd = fabric_dir_open(directory, name, false);
 	bool lives;
 
 	if (fd < 0)
 		return false;
-	lives = net_dir_owner(fd);
-	if ((!lives || waits) && net_dir_lock(fd, directory, name, waits)) {
-		if (isdigit((unsigned char)name[0]))
-			mark_dead(fd);
-		net_dir_remove(directory, name);
+	lives = fabric_dir_owner(fd);
+	if ((!lives || waits) && fabric_dir_lock(fd, directory, name, waits)) {
+		mark_dead(fd, name);
+		fabric_dir_remove(directory, name);
 	}
 	close(fd);
 	return lives;
@@ -163,23 +183,6 @@ static const char *listing_next(struct listing *list)
 	return entry->d_name;
 }
 
-void net_dir_slots(const char *directory, uint64_t *bits, unsigned words)
-{
-	struct listing list;
-	const char *name;
-	unsigned long slot;
-
-	memset(bits, 0, words * sizeof(*bits));
-	if (listing_open(&list, directory))
-		return;
-	while ((name = listing_next(&list))) {
-		slot = isdigit((unsigned char)name[0]) ? strtoul(name, NULL, 10) : ULONG_MAX;
-		if (slot / 64 < words)
-			bits[slot / 64] |= 1ull << slot % 64;
-	}
-	close(list.fd);
-}
-
 /* How many living processes' files there are; with `waits` 1 after the first one's has ended. */
 static int scan(const char *directory, bool waits)
 {
@@ -197,11 +200,11 @@ static int scan(const char *directory, bool waits)
 }
 
 /* The connection manager's listeners, and the file that has a lock for each port that somebody has
- * (cm_net.c): who gets all of the locks is alone. */
+ * (cm_fabric.c): who gets all of the locks is alone. */
 static void sweep_ports(const char *directory)
 {
 	struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	int fd = net_dir_open(directory, "cm-ports", false);
+	int fd = fabric_dir_open(directory, "cm-ports", false);
 	struct listing list;
 	const char *name;
 
@@ -210,13 +213,13 @@ static void sweep_ports(const char *directory)
 	if (!fcntl(fd, F_SETLK, &all) && !listing_open(&list, directory)) {
 		while ((name = listing_next(&list)))
 			if (!strncmp(name, "cm-", 3))
-				net_dir_remove(directory, name);
+				fabric_dir_remove(directory, name);
 		close(list.fd);
 	}
 	close(fd);
 }
 
-int net_dir_sweep(const char *directory, bool waits)
+int fabric_dir_sweep(const char *directory, bool waits)
 {
 	int lives;
 

@@ -8,11 +8,15 @@
 #include "core/rnic/count.h"
 #include "core/rnic/transport/link.h"
 
-#define MAD_QPN 1 /* queue pair 1: management datagrams (qp1.h) */
+#define MAD_QPN 1 /* queue pair 1: management datagrams (cm/qp1.h) */
 
 /* Processes share the CPUs with each other, and whatever else runs there: a peer that answers
  * nothing for less than this may only be waiting for one. */
 #define LINK_SILENCE_NS 1000000000ull
+
+/* The slot of the process that a packet to queue pair 1 is for, where several share an address. */
+typedef unsigned management_slot_fn(const struct packet *pkt, const char *directory,
+				    unsigned own_slot);
 
 struct nic_link {
 	struct link link;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See page.h. */
+/* See stats_page.h. */
 #include "core/provider/base/stats_page.h"
 
 #include <errno.h>
@@ -12,58 +12,37 @@
 #include <unistd.h>
 #include "core/provider/base/fabric_dir.h"
 
-/* 0: ours; -EAGAIN: somebody lives there, or a dead one's file was just put away. */
-static int take_page(const char *directory, const char *name, int *fd)
-{
-	struct stat is;
-	int rc = net_dir_open(directory, name, true);
-
-	if (rc < 0)
-		return rc;
-	*fd = rc;
-	rc = -EAGAIN;
-	if (net_dir_lock(*fd, directory, name, false) && !fstat(*fd, &is)) {
-		if (!is.st_size)
-			rc = ftruncate(*fd, sizeof(struct nic_page)) ? -errno : 0;
-		else
-			net_dir_remove(directory, name);
-	}
-	if (rc)
-		close(*fd);
-	return rc;
-}
-
-int nic_page_make(struct nic_page **page, int *fd, char *path, size_t size,
-		  const struct nic_config *config)
+int stats_page_make(struct stats_page **page, int *fd, char *path, size_t size,
+		    const struct nic_config *config)
 {
 	char name[32];
 	void *at;
-	int rc = -EAGAIN;
 
-	for (unsigned i = 2; i < 2 * PAGE_MAX && rc == -EAGAIN; i++) { /* each twice */
-		snprintf(name, sizeof(name), "nic.%u", i / 2);
-		rc = take_page(config->net, name, fd);
+	*fd = -EAGAIN;
+	for (unsigned i = 1; i < STATS_PAGE_MAX && *fd == -EAGAIN; i++) {
+		snprintf(name, sizeof(name), "nic.%u", i);
+		*fd = fabric_dir_claim(config->fabric, name, sizeof(**page));
 	}
-	if (rc)
-		return rc == -EAGAIN ? -EUSERS : rc;
+	if (*fd < 0)
+		return *fd == -EAGAIN ? -EUSERS : *fd;
 	at = mmap(NULL, sizeof(**page), PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
 	if (at == MAP_FAILED) {
 		close(*fd);
 		return -ENOMEM;
 	}
 	*page = at;
-	**page = (struct nic_page){.bytes = sizeof(**page),
-				   .pid = (uint32_t)getpid(),
-				   .link = config->link,
-				   .seed = config->seed};
-	snprintf((*page)->program, PAGE_NAME, "%s", program_invocation_short_name);
+	**page = (struct stats_page){.bytes = sizeof(**page),
+				     .pid = (uint32_t)getpid(),
+				     .link = config->link,
+				     .seed = config->seed};
+	snprintf((*page)->program, STATS_PAGE_NAME, "%s", program_invocation_short_name);
 	snprintf((*page)->faults, CONFIG_FAULTS_BYTES, "%s", config->faults);
-	snprintf(path, size, "%s/%s", config->net, name);
-	(*page)->magic = PAGE_MAGIC;
+	snprintf(path, size, "%s/%s", config->fabric, name);
+	(*page)->magic = STATS_PAGE_MAGIC;
 	return 0;
 }
 
-bool nic_page_rules(struct nic_page *page, uint32_t *generation, char *faults, uint64_t *seed)
+bool stats_page_rules(struct stats_page *page, uint32_t *generation, char *faults, uint64_t *seed)
 {
 	uint32_t now = atomic_load_explicit(&page->generation, memory_order_acquire);
 
@@ -79,28 +58,28 @@ bool nic_page_rules(struct nic_page *page, uint32_t *generation, char *faults, u
 	return true;
 }
 
-static int open_page(const char *directory, const char *name, struct nic_page *page)
+static int open_page(const char *directory, const char *name, struct stats_page *page)
 {
-	int fd = net_dir_open(directory, name, false);
+	int fd = fabric_dir_open(directory, name, false);
 	ssize_t n;
 
 	if (fd < 0)
 		return fd;
-	n = net_dir_owner(fd) ? pread(fd, page, sizeof(*page), 0) : 0;
-	if (n == sizeof(*page) && page->magic == PAGE_MAGIC && page->bytes == sizeof(*page))
+	n = fabric_dir_owner(fd) ? pread(fd, page, sizeof(*page), 0) : 0;
+	if (n == sizeof(*page) && page->magic == STATS_PAGE_MAGIC && page->bytes == sizeof(*page))
 		return fd;
 	close(fd);
 	return n == sizeof(*page) ? -EPROTO : -ESRCH;
 }
 
-int nic_page_read(const char *directory, const char *name, struct nic_page *page)
+int stats_page_read(const char *directory, const char *name, struct stats_page *page)
 {
 	int fd = open_page(directory, name, page);
 
 	if (fd < 0)
 		return fd;
 	close(fd);
-	page->program[PAGE_NAME - 1] = '\0';
+	page->program[STATS_PAGE_NAME - 1] = '\0';
 	page->faults[CONFIG_FAULTS_BYTES - 1] = '\0';
 	return 0;
 }
@@ -112,11 +91,11 @@ static int write_at(int fd, const void *bytes, size_t len, size_t at)
 	return n == (ssize_t)len ? 0 : n < 0 ? -errno : -EIO;
 }
 
-int nic_page_give(const char *directory, const char *name, const char *faults, uint64_t seed)
+int stats_page_give(const char *directory, const char *name, const char *faults, uint64_t seed)
 {
 	struct flock writers = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1, .l_len = 1};
-	struct nic_page page;
-	size_t at = offsetof(struct nic_page, generation);
+	struct stats_page page;
+	size_t at = offsetof(struct stats_page, generation);
 	uint32_t generation = 0;
 	int fd = open_page(directory, name, &page), rc;
 
@@ -130,10 +109,10 @@ int nic_page_give(const char *directory, const char *name, const char *faults, u
 	if (!rc)
 		rc = write_at(fd, &generation, sizeof(generation), at);
 	if (!rc)
-		rc = write_at(fd, &seed, sizeof(seed), offsetof(struct nic_page, seed));
+		rc = write_at(fd, &seed, sizeof(seed), offsetof(struct stats_page, seed));
 	if (!rc)
 		rc = write_at(fd, page.faults, sizeof(page.faults),
-			      offsetof(struct nic_page, faults));
+			      offsetof(struct stats_page, faults));
 	generation++;
 	if (!rc)
 		rc = write_at(fd, &generation, sizeof(generation), at);

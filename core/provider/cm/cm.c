@@ -16,10 +16,11 @@
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
+#include "core/provider/base/lock.h"
 #include "core/provider/link/link_shm.h"
 
-#define HEARD  64
-#define LOCK_S 1 /* at the end */
+#define HEARD	64
+#define LOCK_MS 1000 /* at the end */
 /* What the thread hears of; a slot's number: its process has ended. */
 enum { WAKE = SHM_SLOTS, MESSAGES };
 
@@ -110,7 +111,7 @@ int cm_watch(unsigned slot)
 		bury(slot);
 	if (cm.watched[slot])
 		return 0;
-	fd = cm_net_watch(slot);
+	fd = cm_fabric_watch(slot);
 	if (fd == -ESRCH)
 		return fd;
 	/* Of who cannot be watched nothing is known: that is a message lost. */
@@ -227,16 +228,12 @@ static int start_thread(void)
 
 /* --- the process's beginning and end --- */
 
-/* A signal's handler that exits may have interrupted whoever holds the lock. */
 static bool lock_for_a_while(void)
 {
-	struct timespec until;
 	int before;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += LOCK_S;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-	if (pthread_mutex_clocklock(&cm.mutex, CLOCK_MONOTONIC, &until)) {
+	if (!lock_within(&cm.mutex, LOCK_MS)) {
 		pthread_setcancelstate(before, NULL);
 		return false;
 	}
@@ -253,8 +250,8 @@ static void at_exit(void)
 	for (struct cm_id *id = cm.ids; id; id = id->next)
 		cm_hang_up(id);
 	cm_linger();
-	cm_net_sweep();
-	cm_net_leave();
+	cm_fabric_sweep();
+	cm_fabric_leave();
 	cm_unlock();
 }
 
@@ -269,7 +266,7 @@ static void in_child(void)
 		close(cm.epoll);
 		close(cm.wake);
 	}
-	cm_net_in_child();
+	cm_fabric_in_child();
 	cm = FRESH;
 	pthread_setcancelstate(cancel_state, NULL);
 }
@@ -305,7 +302,7 @@ int cm_open_device(void)
 	}
 	cm.mads = tidemark_mads();
 	cm.pid = getpid();
-	cm_net_sweep();
+	cm_fabric_sweep();
 	error = cm.mads ? -start_thread() : ENODEV;
 	if (error) {
 		ibv_dealloc_pd(device->pd);
@@ -321,7 +318,7 @@ int cm_open_device(void)
 	return 0;
 }
 
-CM_EXPORT struct ibv_context **rdma_get_devices(int *num)
+EXPORT struct ibv_context **rdma_get_devices(int *num)
 {
 	struct ibv_context **list = calloc(2, sizeof(*list));
 	int rc;
@@ -342,7 +339,7 @@ CM_EXPORT struct ibv_context **rdma_get_devices(int *num)
 	return list;
 }
 
-CM_EXPORT void rdma_free_devices(struct ibv_context **list)
+EXPORT void rdma_free_devices(struct ibv_context **list)
 {
 	free(list);
 }
@@ -392,36 +389,22 @@ void cm_free_id(struct cm_id *id)
 void cm_hang_up(struct cm_id *id)
 {
 	if (id->state == CM_LISTEN)
-		cm_net_unlisten((uint16_t)id->user.ps, &id->user.route.addr.src_addr, id->v6_only);
+		cm_fabric_unlisten((uint16_t)id->user.ps, &id->user.route.addr.src_addr,
+				   id->v6_only);
 	cm_take_leave(id);
 	id->state = CM_OVER;
 	id->deadline_ms = 0;
 	cm_release_port(id);
 }
 
-/* Of which kind a port space's queue pairs are; 0: there is no such port space. */
-static enum ibv_qp_type type_of(enum rdma_port_space ps)
-{
-	switch (ps) {
-	case RDMA_PS_TCP:
-	case RDMA_PS_IB:
-		return IBV_QPT_RC;
-	case RDMA_PS_UDP:
-	case RDMA_PS_IPOIB:
-		return IBV_QPT_UD;
-	default:
-		return 0;
-	}
-}
-
-CM_EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **out,
-			     void *context, enum rdma_port_space ps)
+EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **out,
+			  void *context, enum rdma_port_space ps)
 {
 	struct rdma_event_channel *own = NULL;
 	struct cm_id *id;
 	int rc;
 
-	if (!out || !type_of(ps))
+	if (!out || ps != RDMA_PS_TCP) /* the others look up queue pairs of datagrams, or XRC */
 		return cm_fail(EINVAL);
 	if (!channel) {
 		own = cm_new_channel();
@@ -430,7 +413,7 @@ CM_EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_
 	}
 	cm_lock();
 	rc = cm_open_device();
-	id = rc ? NULL : cm_new_id(channel ? channel : own, context, ps, type_of(ps));
+	id = rc ? NULL : cm_new_id(channel ? channel : own, context, ps, IBV_QPT_RC);
 	if (id)
 		id->sync = !channel;
 	cm_unlock();
@@ -443,7 +426,7 @@ CM_EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_
 	return 0;
 }
 
-CM_EXPORT int rdma_destroy_id(struct rdma_cm_id *user)
+EXPORT int rdma_destroy_id(struct rdma_cm_id *user)
 {
 	struct cm_id *id = to_cm(user);
 	struct rdma_event_channel *own = id->sync ? user->channel : NULL;

@@ -10,7 +10,7 @@
  *   cm_conn.c   the program's side of a conversation: rdma_listen(), rdma_connect(), rdma_accept()
  *   cm_talk.c   the wire's side of it: what messages and time do
  *   cm_qp.c     queue pairs: their creation and their transitions
- *   cm_net.c    the net: ports, who listens, who has died
+ *   cm_fabric.c    the net: ports, who listens, who has died
  *   cm_none.c   what is refused: multicast, rsockets
  *
  * Messages (mad.h) go through queue pair 1 (qp1.h) and the link, as packets. It stands on that and
@@ -30,12 +30,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include "core/provider/cm/cm_addr.h"
+#include "core/provider/base/export.h"
 #include "core/provider/cm/qp1.h"
+#include "core/provider/cm/sockaddr.h"
 
 #define CM_HOP_LIMIT 64
-
-#define CM_EXPORT __attribute__((visibility("default")))
 
 enum cm_state {
 	CM_IDLE,
@@ -77,7 +76,7 @@ struct cm_id {
 	uint64_t again_ms, give_up_ms, nobody_ms;
 	uint8_t retries;	 /* how often, of a REP and a DREQ */
 	bool patient;		 /* the peer's program is known to think */
-	uint8_t sent[MAD_BYTES]; /* the last REQ, REP, DREQ, SIDR_REQ, SIDR_REP */
+	uint8_t sent[MAD_BYTES]; /* the last REQ, REP, DREQ */
 	/* The address. */
 	bool reserved, reuse, v6_only;
 	uint8_t tos, ack_timeout; /* ack_timeout 0: as usual */
@@ -102,16 +101,12 @@ struct cm_id {
 	void *connect_data;
 	size_t connect_len;
 	/* What is the library's own in `user`. */
-	bool own_send_cq, own_recv_cq, own_srq_cq;
+	bool own_send_cq, own_recv_cq;
 };
 
 static inline struct cm_id *to_cm(struct rdma_cm_id *id)
 {
 	return (struct cm_id *)id;
-}
-static inline bool cm_is_ud(const struct cm_id *id)
-{
-	return id->user.qp_type == IBV_QPT_UD;
 }
 static inline bool cm_same_gid(const union ibv_gid *a, const union ibv_gid *b)
 {
@@ -122,7 +117,6 @@ static inline bool cm_same_gid(const union ibv_gid *a, const union ibv_gid *b)
 struct cm_device {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
-	struct ibv_xrcd *xrcd; /* NULL: nobody has wanted it */
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port;
 	union ibv_gid gid;
@@ -142,7 +136,7 @@ struct cm_parting {
 struct cm_answer {
 	union ibv_gid gid;
 	uint32_t peer_number; /* 0: none */
-	bool datagram, silent;
+	bool silent;
 	uint64_t until_ms;
 	uint8_t mad[MAD_BYTES];
 };
@@ -252,7 +246,7 @@ void cm_say(struct cm_id *id, enum cm_type type);
 int cm_ask(struct cm_id *id);
 /* A REP, or a DREQ: until it is answered. */
 void cm_insist(struct cm_id *id, const struct cm_message *message);
-/* The last word to a request, or a REP: a REJ, or a SIDR_REP. */
+/* The last word to a request, or a REP: a REJ. */
 void cm_answer(struct cm_id *id, const struct cm_message *message);
 void cm_established(struct cm_id *id);
 /* What the other side is told of an identifier that goes. */
@@ -274,29 +268,29 @@ struct ibv_ah_attr cm_path(const struct cm_id *id);
 /* enum ibv_qp_attr_mask's timeout of an acknowledgement. */
 uint8_t cm_ack_timeout(const struct cm_id *id);
 
-/* --- cm_net.c --- */
+/* --- cm_fabric.c --- */
 
 /* The port at this address is where this process listens. 0 or -errno. */
-int cm_net_listen(uint16_t port_space, const struct sockaddr *addr, bool v6_only);
-void cm_net_unlisten(uint16_t port_space, const struct sockaddr *addr, bool v6_only);
+int cm_fabric_listen(uint16_t port_space, const struct sockaddr *addr, bool v6_only);
+void cm_fabric_unlisten(uint16_t port_space, const struct sockaddr *addr, bool v6_only);
 /* Where a request for this address goes, and the slot of whoever listens there; 0: another
  * host's. */
-unsigned cm_net_route(uint16_t port_space, const struct sockaddr *dst, union ibv_gid *gid);
+unsigned cm_fabric_route(uint16_t port_space, const struct sockaddr *dst, union ibv_gid *gid);
 /* The slot of who has this number in a conversation, and this address; 0: somebody of another
  * host. */
-unsigned cm_net_slot(const union ibv_gid *gid, uint32_t number);
+unsigned cm_fabric_slot(const union ibv_gid *gid, uint32_t number);
 /* A descriptor that is readable once the process in this slot has ended; -ESRCH: it has. */
-int cm_net_watch(unsigned slot);
+int cm_fabric_watch(unsigned slot);
 /* Is this address the device's? Of this host, if it is to be `own`. */
-bool cm_net_reaches(const struct sockaddr *addr);
-bool cm_net_is_own(const struct sockaddr *addr);
+bool cm_fabric_reaches(const struct sockaddr *addr);
+bool cm_fabric_is_own(const struct sockaddr *addr);
 /* Keep [from, from + len) of the net's ports, or give it back. 0 or -errno. */
-int cm_net_reserve(uint64_t from, uint64_t len, bool shared);
-void cm_net_release(uint64_t from, uint64_t len);
+int cm_fabric_reserve(uint64_t from, uint64_t len, bool shared);
+void cm_fabric_release(uint64_t from, uint64_t len);
 /* What a process that was killed has left. */
-void cm_net_sweep(void);
+void cm_fabric_sweep(void);
 /* The process ends, or is a child that has nothing of it. */
-void cm_net_leave(void);
-void cm_net_in_child(void);
+void cm_fabric_leave(void);
+void cm_fabric_in_child(void);
 
 #endif

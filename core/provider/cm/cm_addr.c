@@ -6,7 +6,7 @@
  * not where packets go. Where they go is the peer's GID, which comes with its messages.
  *
  * A port belongs to a port space, at an address or at all of them, as with sockets. It is kept
- * twice: in this process, by the list of identifiers, and in the net, by a lock (cm_net.c) that
+ * twice: in this process, by the list of identifiers, and in the net, by a lock (cm_fabric.c) that
  * covers the port's addresses: IPv4 addresses by value, then as many places for IPv6 ones, by a
  * hash. Wildcards cover all of a family.
  */
@@ -63,7 +63,7 @@ static bool covers(const struct cm_id *id, const struct sockaddr *dst)
 {
 	const struct sockaddr *at = &id->user.route.addr.src_addr;
 
-	if (!cm_addr_any(at))
+	if (!sockaddr_is_any(at))
 		return cm_addr_same(at, dst);
 	if (at->sa_family == AF_INET)
 		return is_v4(dst);
@@ -87,11 +87,11 @@ static struct range range_of(const struct cm_id *id)
 {
 	const struct sockaddr *at = &id->user.route.addr.src_addr;
 	struct in6_addr wide = widen(at);
-	uint64_t base = cm_port_range((uint16_t)id->user.ps, cm_addr_port(at)),
+	uint64_t base = cm_port_range((uint16_t)id->user.ps, sockaddr_port(at)),
 		 half = CM_PORT_RANGE / 2;
 	uint32_t hash = 0;
 
-	if (cm_addr_any(at)) {
+	if (sockaddr_is_any(at)) {
 		if (at->sa_family == AF_INET)
 			return (struct range){base, half};
 		return id->v6_only ? (struct range){base + half, half}
@@ -127,7 +127,7 @@ static int reserve(struct cm_id *id)
 		    !may_share(id, other))
 			return -EADDRINUSE;
 	}
-	rc = cm_net_reserve(range.from, range.len, id->reuse && id->state != CM_LISTEN);
+	rc = cm_fabric_reserve(range.from, range.len, id->reuse && id->state != CM_LISTEN);
 	id->reserved = id->reserved || !rc;
 	return rc;
 }
@@ -151,7 +151,7 @@ void cm_release_port(struct cm_id *id)
 	if (!id->reserved)
 		return;
 	id->reserved = false;
-	cm_net_release(range.from, range.len);
+	cm_fabric_release(range.from, range.len);
 	/* That gave up what others of this process hold there, too. */
 	for (struct cm_id *other = cm.ids; other; other = other->next) {
 		if (other->reserved && overlap(range_of(other), range))
@@ -180,7 +180,7 @@ struct cm_id *cm_find_listener(uint16_t port_space, const struct sockaddr *dst)
 {
 	for (struct cm_id *id = cm.ids; id; id = id->next) {
 		if (id->state == CM_LISTEN && id->user.ps == port_space &&
-		    cm_addr_port(&id->user.route.addr.src_addr) == cm_addr_port(dst) &&
+		    sockaddr_port(&id->user.route.addr.src_addr) == sockaddr_port(dst) &&
 		    covers(id, dst))
 			return id;
 	}
@@ -195,23 +195,23 @@ int cm_bind(struct cm_id *id, const struct sockaddr *addr)
 
 	if (id->state != CM_IDLE)
 		return -EINVAL;
-	if (!cm_addr_len(addr))
+	if (!sockaddr_len(addr))
 		return -EAFNOSUPPORT;
-	if (!cm_addr_any(addr) && !cm_net_is_own(addr))
+	if (!sockaddr_is_any(addr) && !cm_fabric_is_own(addr))
 		return -EADDRNOTAVAIL;
-	memcpy(&at->src_storage, addr, cm_addr_len(addr));
-	rc = cm_addr_port(addr) ? reserve(id) : reserve_any_port(id);
+	memcpy(&at->src_storage, addr, sockaddr_len(addr));
+	rc = sockaddr_port(addr) ? reserve(id) : reserve_any_port(id);
 	if (rc) {
 		memset(&at->src_storage, 0, sizeof(at->src_storage));
 		return rc;
 	}
 	id->state = CM_BOUND;
-	if (!cm_addr_any(addr))
+	if (!sockaddr_is_any(addr))
 		cm_bind_device(id);
 	return 0;
 }
 
-CM_EXPORT int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
+EXPORT int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 {
 	int rc;
 
@@ -223,12 +223,12 @@ CM_EXPORT int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 	return rc ? cm_fail(-rc) : 0;
 }
 
-CM_EXPORT __be16 rdma_get_src_port(struct rdma_cm_id *id)
+EXPORT __be16 rdma_get_src_port(struct rdma_cm_id *id)
 {
 	return *port_of(&id->route.addr.src_addr);
 }
 
-CM_EXPORT __be16 rdma_get_dst_port(struct rdma_cm_id *id)
+EXPORT __be16 rdma_get_dst_port(struct rdma_cm_id *id)
 {
 	return *port_of(&id->route.addr.dst_addr);
 }
@@ -238,7 +238,7 @@ CM_EXPORT __be16 rdma_get_dst_port(struct rdma_cm_id *id)
 /* The address of this host from which `dst` is reached, without a port. */
 static int source_for(const struct sockaddr *dst, struct sockaddr_storage *src)
 {
-	socklen_t len = cm_addr_len(dst);
+	socklen_t len = sockaddr_len(dst);
 	struct sockaddr_storage to;
 	int fd = socket(dst->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc = 0;
 
@@ -260,8 +260,8 @@ static void settle_destination(struct cm_id *id, const struct sockaddr *dst)
 	struct rdma_addr *at = &id->user.route.addr;
 
 	memset(&at->dst_storage, 0, sizeof(at->dst_storage));
-	memcpy(&at->dst_storage, dst, cm_addr_len(dst));
-	if (!cm_addr_any(dst))
+	memcpy(&at->dst_storage, dst, sockaddr_len(dst));
+	if (!sockaddr_is_any(dst))
 		return;
 	if (dst->sa_family == AF_INET)
 		at->dst_sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -277,7 +277,7 @@ static int settle_source(struct cm_id *id)
 	struct sockaddr_storage src = {0};
 	int rc;
 
-	if (id->state == CM_BOUND && !cm_addr_any(&at->src_addr))
+	if (id->state == CM_BOUND && !sockaddr_is_any(&at->src_addr))
 		return 0;
 	rc = source_for(&at->dst_addr, &src);
 	if (rc)
@@ -297,14 +297,14 @@ static int resolve_addr(struct cm_id *id, const struct sockaddr *src, const stru
 
 	if (id->state != CM_IDLE && id->state != CM_BOUND)
 		return -EINVAL;
-	if (!dst || !cm_addr_len(dst))
+	if (!dst || !sockaddr_len(dst))
 		return dst ? -EAFNOSUPPORT : -EINVAL;
-	if (src && cm_addr_len(src) && id->state == CM_IDLE)
+	if (src && sockaddr_len(src) && id->state == CM_IDLE)
 		rc = cm_bind(id, src);
 	if (rc)
 		return rc;
 	settle_destination(id, dst);
-	rc = cm_net_reaches(&id->user.route.addr.dst_addr) ? settle_source(id) : -EHOSTUNREACH;
+	rc = cm_fabric_reaches(&id->user.route.addr.dst_addr) ? settle_source(id) : -EHOSTUNREACH;
 	event = cm_event(id, rc ? RDMA_CM_EVENT_ADDR_ERROR : RDMA_CM_EVENT_ADDR_RESOLVED, rc);
 	if (!event)
 		return -ENOMEM;
@@ -317,8 +317,8 @@ static int resolve_addr(struct cm_id *id, const struct sockaddr *src, const stru
 }
 
 /* All is known at once: the time allowed does not matter. */
-CM_EXPORT int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src, struct sockaddr *dst,
-				int timeout_ms)
+EXPORT int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src, struct sockaddr *dst,
+			     int timeout_ms)
 {
 	int rc;
 
@@ -339,7 +339,7 @@ static int resolve_route(struct cm_id *id)
 	event = cm_event(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 	if (!event)
 		return -ENOMEM;
-	cm_net_route((uint16_t)id->user.ps, &at->dst_addr, &at->addr.ibaddr.dgid);
+	cm_fabric_route((uint16_t)id->user.ps, &at->dst_addr, &at->addr.ibaddr.dgid);
 	id->path = (struct ibv_sa_path_rec){
 		.dgid = at->addr.ibaddr.dgid,
 		.sgid = at->addr.ibaddr.sgid,
@@ -362,7 +362,7 @@ static int resolve_route(struct cm_id *id)
 	return 0;
 }
 
-CM_EXPORT int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
+EXPORT int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
 {
 	int rc;
 
@@ -375,7 +375,7 @@ CM_EXPORT int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
 
 /* --- rdma_getaddrinfo --- */
 
-CM_EXPORT void rdma_freeaddrinfo(struct rdma_addrinfo *res)
+EXPORT void rdma_freeaddrinfo(struct rdma_addrinfo *res)
 {
 	while (res) {
 		struct rdma_addrinfo *next = res->ai_next;
@@ -403,25 +403,16 @@ static int copy_bytes(void **to, const void *from, size_t len)
 	return 0;
 }
 
-/* Which kind of queue pair goes with which port space; what the hints leave open is filled in. */
+/* There are connections, with TCP's ports; what the hints leave open is filled in. */
 static int settle_kind(struct rdma_addrinfo *rai)
 {
 	if (!rai->ai_port_space)
-		rai->ai_port_space = rai->ai_qp_type == IBV_QPT_UD ? RDMA_PS_UDP : RDMA_PS_TCP;
-	switch (rai->ai_port_space) {
-	case RDMA_PS_TCP:
-		rai->ai_qp_type = rai->ai_qp_type ? rai->ai_qp_type : IBV_QPT_RC;
-		return rai->ai_qp_type == IBV_QPT_UD ? EAI_SOCKTYPE : 0;
-	case RDMA_PS_UDP:
-	case RDMA_PS_IPOIB:
-		rai->ai_qp_type = rai->ai_qp_type ? rai->ai_qp_type : IBV_QPT_UD;
-		return rai->ai_qp_type == IBV_QPT_UD ? 0 : EAI_SOCKTYPE;
-	case RDMA_PS_IB:
-		rai->ai_qp_type = rai->ai_qp_type ? rai->ai_qp_type : IBV_QPT_RC;
-		return 0;
-	default:
+		rai->ai_port_space = RDMA_PS_TCP;
+	if (!rai->ai_qp_type)
+		rai->ai_qp_type = IBV_QPT_RC;
+	if (rai->ai_port_space != RDMA_PS_TCP)
 		return EAI_SERVICE;
-	}
+	return rai->ai_qp_type == IBV_QPT_RC || rai->ai_qp_type == IBV_QPT_UC ? 0 : EAI_SOCKTYPE;
 }
 
 static int take_address(struct rdma_addrinfo *rai, const struct addrinfo *ai, bool passive)
@@ -468,8 +459,8 @@ static int find_address(struct rdma_addrinfo *rai, const char *node, const char 
 	return copy_bytes((void **)&rai->ai_dst_addr, hints->ai_dst_addr, rai->ai_dst_len);
 }
 
-CM_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
-			       const struct rdma_addrinfo *hints, struct rdma_addrinfo **res)
+EXPORT int rdma_getaddrinfo(const char *node, const char *service,
+			    const struct rdma_addrinfo *hints, struct rdma_addrinfo **res)
 {
 	const int known = RAI_PASSIVE | RAI_NUMERICHOST | RAI_NOROUTE | RAI_FAMILY;
 	struct rdma_addrinfo *rai;

@@ -13,14 +13,12 @@
 #define MAX_BACKLOG 1024
 
 /* What the program asks for has to be possible here. */
-static int check_params(const struct cm_id *id, const struct rdma_conn_param *param, size_t most)
+static int check_params(const struct rdma_conn_param *param, size_t most)
 {
 	if (!param)
 		return 0;
 	if (param->private_data_len > most || (param->private_data_len && !param->private_data))
 		return -EINVAL;
-	if (cm_is_ud(id))
-		return 0;
 	if (param->responder_resources != RDMA_MAX_RESP_RES &&
 	    param->responder_resources > cm.device.attr.max_qp_rd_atom)
 		return -EINVAL;
@@ -36,17 +34,15 @@ static void set_qp(struct cm_id *id, const struct rdma_conn_param *param)
 
 	id->local.qpn = qp ? qp->qp_num : param ? param->qp_num & 0xffffff : 0;
 	id->local.srq = qp ? qp->srq || id->user.srq : param ? !!param->srq : 0;
-	id->local.qkey = RDMA_UDP_QKEY;
 }
 
 static int connect_id(struct cm_id *id, const struct rdma_conn_param *param)
 {
-	size_t most = cm_is_ud(id) ? CM_SIDR_REQ_PRIVATE : CM_REQ_PRIVATE;
 	int rc;
 
-	if (id->state != CM_ROUTE_RESOLVED || id->connect_len > most)
+	if (id->state != CM_ROUTE_RESOLVED || id->connect_len > CM_REQ_PRIVATE)
 		return -EINVAL;
-	rc = check_params(id, param, most - id->connect_len);
+	rc = check_params(param, CM_REQ_PRIVATE - id->connect_len);
 	if (rc)
 		return rc;
 	id->local = (struct cm_params){
@@ -78,7 +74,7 @@ static int connect_id(struct cm_id *id, const struct rdma_conn_param *param)
 	return rc;
 }
 
-CM_EXPORT int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
+EXPORT int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
 	int rc;
 
@@ -88,7 +84,7 @@ CM_EXPORT int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
 	return rc ? cm_fail(-rc) : cm_complete(to_cm(id));
 }
 
-CM_EXPORT int rdma_establish(struct rdma_cm_id *user)
+EXPORT int rdma_establish(struct rdma_cm_id *user)
 {
 	struct cm_id *id = to_cm(user);
 	int rc = -EINVAL;
@@ -153,13 +149,13 @@ static int listen_at(struct cm_id *id, int backlog)
 	if (rc)
 		return rc;
 	id->backlog = backlog > 0 && backlog < MAX_BACKLOG ? backlog : MAX_BACKLOG;
-	rc = cm_net_listen((uint16_t)id->user.ps, at, id->v6_only);
+	rc = cm_fabric_listen((uint16_t)id->user.ps, at, id->v6_only);
 	if (rc)
 		id->state = CM_BOUND;
 	return rc;
 }
 
-CM_EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
+EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
 {
 	int rc;
 
@@ -169,31 +165,14 @@ CM_EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
 	return rc ? cm_fail(-rc) : 0;
 }
 
-static void answer_datagram(struct cm_id *id, uint16_t reason, const void *data, size_t bytes)
-{
-	struct cm_message message = cm_message_of(id, CM_SIDR_REP);
-
-	message.reason = reason;
-	if (bytes)
-		memcpy(message.private_data, data, bytes);
-	cm_answer(id, &message);
-}
-
 static int accept_id(struct cm_id *id, const struct rdma_conn_param *param)
 {
-	size_t most = cm_is_ud(id) ? CM_SIDR_REP_PRIVATE : CM_REP_PRIVATE;
 	struct cm_message message;
-	int rc = id->state == CM_REQ_RCVD ? check_params(id, param, most) : -EINVAL;
+	int rc = id->state == CM_REQ_RCVD ? check_params(param, CM_REP_PRIVATE) : -EINVAL;
 
 	if (rc)
 		return rc;
 	set_qp(id, param);
-	if (cm_is_ud(id)) {
-		id->state = CM_ESTABLISHED;
-		answer_datagram(id, CM_SIDR_OK, param ? param->private_data : NULL,
-				param ? param->private_data_len : 0);
-		return 0;
-	}
 	if (param && param->responder_resources != RDMA_MAX_RESP_RES)
 		id->local.responder_resources = param->responder_resources;
 	if (param && param->initiator_depth != RDMA_MAX_INIT_DEPTH)
@@ -215,7 +194,7 @@ static int accept_id(struct cm_id *id, const struct rdma_conn_param *param)
 	return 0;
 }
 
-CM_EXPORT int rdma_accept(struct rdma_cm_id *user, struct rdma_conn_param *param)
+EXPORT int rdma_accept(struct rdma_cm_id *user, struct rdma_conn_param *param)
 {
 	struct cm_id *id = to_cm(user);
 	int rc;
@@ -225,7 +204,7 @@ CM_EXPORT int rdma_accept(struct rdma_cm_id *user, struct rdma_conn_param *param
 	cm_unlock();
 	if (rc)
 		return cm_fail(-rc);
-	return cm_is_ud(id) ? 0 : cm_complete(id);
+	return cm_complete(id);
 }
 
 static int reject(struct cm_id *id, const void *data, uint8_t bytes, uint16_t reason)
@@ -233,14 +212,10 @@ static int reject(struct cm_id *id, const void *data, uint8_t bytes, uint16_t re
 	struct cm_message message = cm_message_of(id, CM_REJ);
 
 	if ((id->state != CM_REQ_RCVD && id->state != CM_REP_RCVD) || (bytes && !data) ||
-	    bytes > (cm_is_ud(id) ? CM_SIDR_REP_PRIVATE : CM_REJ_PRIVATE))
+	    bytes > CM_REJ_PRIVATE)
 		return -EINVAL;
 	message.about = id->state == CM_REQ_RCVD ? CM_ABOUT_REQ : CM_ABOUT_REP;
 	id->state = CM_OVER;
-	if (cm_is_ud(id)) {
-		answer_datagram(id, CM_SIDR_REJECT, data, bytes);
-		return 0;
-	}
 	message.reason = reason;
 	if (bytes)
 		memcpy(message.private_data, data, bytes);
@@ -248,7 +223,7 @@ static int reject(struct cm_id *id, const void *data, uint8_t bytes, uint16_t re
 	return 0;
 }
 
-CM_EXPORT int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t bytes)
+EXPORT int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t bytes)
 {
 	int rc;
 
@@ -258,7 +233,7 @@ CM_EXPORT int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t bytes
 	return rc ? cm_fail(-rc) : 0;
 }
 
-CM_EXPORT int rdma_reject_ece(struct rdma_cm_id *id, const void *data, uint8_t bytes)
+EXPORT int rdma_reject_ece(struct rdma_cm_id *id, const void *data, uint8_t bytes)
 {
 	int rc;
 
@@ -269,7 +244,7 @@ CM_EXPORT int rdma_reject_ece(struct rdma_cm_id *id, const void *data, uint8_t b
 }
 
 /* Data have come before the RTU: that says the same. */
-CM_EXPORT int rdma_notify(struct rdma_cm_id *user, enum ibv_event_type event)
+EXPORT int rdma_notify(struct rdma_cm_id *user, enum ibv_event_type event)
 {
 	struct cm_id *id = to_cm(user);
 	int rc = -EINVAL;
@@ -296,10 +271,6 @@ static int disconnect(struct cm_id *id)
 	case CM_ESTABLISHED:
 	case CM_REP_SENT:
 		cm_qp_error(id);
-		if (cm_is_ud(id)) {
-			id->state = CM_OVER;
-			return 0;
-		}
 		message = cm_message_of(id, CM_DREQ);
 		id->state = CM_DREQ_SENT;
 		cm_insist(id, &message);
@@ -319,7 +290,7 @@ static int disconnect(struct cm_id *id)
 	}
 }
 
-CM_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
+EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 {
 	int rc;
 
@@ -359,7 +330,7 @@ static int set_id_option(struct cm_id *id, int name, const void *value, size_t l
 		id->v6_only = flag;
 		return 0;
 	case RDMA_OPTION_ID_ACK_TIMEOUT:
-		if (len != sizeof(byte) || byte > 31 || cm_is_ud(id))
+		if (len != sizeof(byte) || byte > 31)
 			return -EINVAL;
 		id->ack_timeout = byte;
 		return 0;
@@ -369,7 +340,7 @@ static int set_id_option(struct cm_id *id, int name, const void *value, size_t l
 }
 
 /* A path is not the program's to choose: there is one. */
-CM_EXPORT int rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value, size_t len)
+EXPORT int rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value, size_t len)
 {
 	int rc = -ENOSYS;
 
@@ -384,7 +355,7 @@ CM_EXPORT int rdma_set_option(struct rdma_cm_id *id, int level, int name, void *
 	return rc ? cm_fail(-rc) : 0;
 }
 
-CM_EXPORT int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
+EXPORT int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
 	if (!id || id->qp || !ece || !ece->vendor_id || ece->comp_mask)
 		return cm_fail(EINVAL);
@@ -394,7 +365,7 @@ CM_EXPORT int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 	return 0;
 }
 
-CM_EXPORT int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
+EXPORT int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
 	if (!id || id->qp || !ece)
 		return cm_fail(EINVAL);

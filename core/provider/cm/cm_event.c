@@ -48,7 +48,7 @@ struct rdma_event_channel *cm_new_channel(void)
 	return &channel->cm.user;
 }
 
-CM_EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
+EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
 {
 	int rc;
 
@@ -147,7 +147,7 @@ void cm_forget_events(struct cm_id *id)
 /* A thread that waits there waits on, for ever, as it would in the kernel: programs end that way.
  * The same for one that has come from there and is about to wait again; so what another thread has
  * read is not given back. */
-CM_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *user)
+EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *user)
 {
 	struct channel *channel = (struct channel *)user;
 	struct cm_event *event;
@@ -215,7 +215,7 @@ static int migrate(struct cm_id *id, struct rdma_event_channel *channel)
 	return 0;
 }
 
-CM_EXPORT int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
+EXPORT int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
 {
 	int rc;
 
@@ -261,7 +261,7 @@ static int wait_for_event(struct channel *channel)
 	return n < 0 ? -1 : 0; /* EAGAIN, EINTR */
 }
 
-CM_EXPORT int rdma_get_cm_event(struct rdma_event_channel *user, struct rdma_cm_event **out)
+EXPORT int rdma_get_cm_event(struct rdma_event_channel *user, struct rdma_cm_event **out)
 {
 	struct channel *channel = (struct channel *)user;
 	struct cm_event *event;
@@ -289,7 +289,7 @@ CM_EXPORT int rdma_get_cm_event(struct rdma_event_channel *user, struct rdma_cm_
 	return 0;
 }
 
-CM_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)
+EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)
 {
 	if (!event)
 		return cm_fail(EINVAL);
@@ -319,7 +319,7 @@ int cm_complete(struct cm_id *id)
 	return cm_fail(event->status < 0 ? -event->status : EHOSTUNREACH);
 }
 
-CM_EXPORT int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **out)
+EXPORT int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **out)
 {
 	struct cm_id *listener = to_cm(listen);
 	struct rdma_cm_event *event;
@@ -353,7 +353,7 @@ CM_EXPORT int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **ou
 	return cm_fail(error);
 }
 
-CM_EXPORT const char *rdma_event_str(enum rdma_cm_event_type event)
+EXPORT const char *rdma_event_str(enum rdma_cm_event_type event)
 {
 	static const char *const names[] = {
 		"RDMA_CM_EVENT_ADDR_RESOLVED",	 "RDMA_CM_EVENT_ADDR_ERROR",

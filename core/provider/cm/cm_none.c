@@ -6,27 +6,27 @@
 #include <errno.h>
 #include "core/provider/cm/cm.h"
 
-CM_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *attr,
-				     void *context)
+EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *attr,
+				  void *context)
 {
 	(void)context;
 	return cm_fail(id && attr ? EOPNOTSUPP : EINVAL);
 }
 
-CM_EXPORT int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context)
+EXPORT int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context)
 {
 	(void)context;
 	return cm_fail(id && addr ? EOPNOTSUPP : EINVAL);
 }
 
 /* There is no group that it could be a member of. */
-CM_EXPORT int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
+EXPORT int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
 {
 	return cm_fail(id && addr ? EADDRNOTAVAIL : EINVAL);
 }
 
 int rsocket(int domain, int type, int protocol);
-CM_EXPORT int rsocket(int domain, int type, int protocol)
+EXPORT int rsocket(int domain, int type, int protocol)
 {
 	(void)domain;
 	(void)type;
@@ -38,7 +38,7 @@ CM_EXPORT int rsocket(int domain, int type, int protocol)
  * -1. */
 #define NO_RSOCKET(name)               \
 	long name(void);               \
-	CM_EXPORT long name(void)      \
+	EXPORT long name(void)         \
 	{                              \
 		return cm_fail(EBADF); \
 	}

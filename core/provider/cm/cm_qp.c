@@ -5,7 +5,6 @@
  * on.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <rdma/rdma_verbs.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,38 +43,19 @@ uint8_t cm_ack_timeout(const struct cm_id *id)
 
 /* --- attributes --- */
 
-/* Of an XRC connection each end has one side. */
-static bool responds(const struct cm_id *id)
+static bool is_reliable(const struct cm_id *id)
 {
-	return id->user.qp_type == IBV_QPT_RC || id->user.qp_type == IBV_QPT_XRC_RECV;
-}
-
-static bool requests(const struct cm_id *id)
-{
-	return id->user.qp_type == IBV_QPT_RC || id->user.qp_type == IBV_QPT_XRC_SEND;
+	return id->user.qp_type == IBV_QPT_RC;
 }
 
 static unsigned access_of(const struct cm_id *id)
 {
 	unsigned access = IBV_ACCESS_REMOTE_WRITE;
 
-	if (responds(id) && id->local.responder_resources)
+	if (is_reliable(id) && id->local.responder_resources)
 		access |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
 			  IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT;
 	return access;
-}
-
-static void datagram_attr(enum ibv_qp_state state, const struct cm_id *id, struct ibv_qp_attr *attr,
-			  int *mask)
-{
-	if (state == IBV_QPS_INIT) {
-		attr->port_num = id->user.port_num;
-		attr->qkey = RDMA_UDP_QKEY;
-		*mask |= IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY;
-	} else if (state == IBV_QPS_RTS) {
-		attr->sq_psn = id->local.psn;
-		*mask |= IBV_QP_SQ_PSN;
-	}
 }
 
 static void receive_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
@@ -87,7 +67,7 @@ static void receive_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *
 	attr->qp_access_flags = access_of(id);
 	*mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 		 IBV_QP_ACCESS_FLAGS;
-	if (responds(id)) {
+	if (is_reliable(id)) {
 		attr->max_dest_rd_atomic = id->local.responder_resources;
 		attr->min_rnr_timer = RNR_TIMER;
 		*mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
@@ -98,15 +78,13 @@ static void send_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *mas
 {
 	attr->sq_psn = id->remote.psn;
 	*mask |= IBV_QP_SQ_PSN;
-	if (responds(id) || requests(id)) {
+	if (is_reliable(id)) {
 		attr->timeout = cm_ack_timeout(id);
-		*mask |= IBV_QP_TIMEOUT;
-	}
-	if (requests(id)) {
 		attr->retry_cnt = id->active ? id->local.retry_count : id->remote.retry_count;
 		attr->rnr_retry = id->remote.rnr_retry_count;
 		attr->max_rd_atomic = id->local.initiator_depth;
-		*mask |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+		*mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			 IBV_QP_MAX_QP_RD_ATOMIC;
 	}
 }
 
@@ -133,10 +111,6 @@ static int attr_of(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
 		return -EINVAL;
 	*attr = (struct ibv_qp_attr){.qp_state = state};
 	*mask = IBV_QP_STATE;
-	if (cm_is_ud(id)) {
-		datagram_attr(state, id, attr, mask);
-		return 0;
-	}
 	if (state == IBV_QPS_INIT) {
 		attr->port_num = id->user.port_num;
 		attr->qp_access_flags = access_of(id);
@@ -152,7 +126,7 @@ static int attr_of(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
 	return 0;
 }
 
-CM_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *user, struct ibv_qp_attr *attr, int *mask)
+EXPORT int rdma_init_qp_attr(struct rdma_cm_id *user, struct ibv_qp_attr *attr, int *mask)
 {
 	struct cm_id *id = to_cm(user);
 	int rc;
@@ -193,17 +167,6 @@ void cm_qp_error(struct cm_id *id)
 		ibv_modify_qp(id->user.qp, &attr, IBV_QP_STATE);
 }
 
-static int make_ready(struct cm_id *id, struct ibv_qp *qp)
-{
-	int rc = to_state(id, qp, IBV_QPS_INIT);
-
-	if (!rc && cm_is_ud(id))
-		rc = to_state(id, qp, IBV_QPS_RTR);
-	if (!rc && cm_is_ud(id))
-		rc = to_state(id, qp, IBV_QPS_RTS);
-	return rc;
-}
-
 /* --- creation --- */
 
 static int make_cq(struct rdma_cm_id *id, uint32_t entries, struct ibv_comp_channel **channel,
@@ -237,9 +200,7 @@ static int make_cqs(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 {
 	int rc = 0;
 
-	if (init->qp_type == IBV_QPT_XRC_RECV) /* its receive queues have theirs */
-		return 0;
-	if (!init->recv_cq && init->qp_type != IBV_QPT_XRC_SEND) {
+	if (!init->recv_cq) {
 		id->own_recv_cq = true;
 		rc = make_cq(&id->user, init->cap.max_recv_wr, &id->user.recv_cq_channel,
 			     &id->user.recv_cq);
@@ -275,27 +236,12 @@ static struct ibv_qp *make_qp(struct ibv_context *verbs, struct ibv_qp_init_attr
 	return qp;
 }
 
-/* The domain of the library's own, for programs that name none. NULL and errno. */
-static struct ibv_xrcd *own_xrcd(void)
-{
-	struct ibv_xrcd_init_attr attr = {.comp_mask = IBV_XRCD_INIT_ATTR_FD |
-						       IBV_XRCD_INIT_ATTR_OFLAGS,
-					  .fd = -1,
-					  .oflags = O_CREAT};
-
-	cm_lock();
-	if (!cm.device.xrcd)
-		cm.device.xrcd = ibv_open_xrcd(cm.device.context, &attr);
-	cm_unlock();
-	return cm.device.xrcd;
-}
-
 static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 {
 	struct ibv_qp *qp;
 	int rc;
 
-	if (id->user.qp || !id->user.verbs)
+	if (id->user.qp || !id->user.verbs || init->qp_type != id->user.qp_type)
 		return -EINVAL;
 	if (!(init->comp_mask & IBV_QP_INIT_ATTR_PD) || !init->pd) {
 		init->comp_mask |= IBV_QP_INIT_ATTR_PD;
@@ -303,11 +249,7 @@ static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 	}
 	if (init->pd->context != id->user.verbs)
 		return -EINVAL;
-	if (init->qp_type == IBV_QPT_XRC_RECV && !(init->comp_mask & IBV_QP_INIT_ATTR_XRCD)) {
-		init->comp_mask |= IBV_QP_INIT_ATTR_XRCD;
-		init->xrcd = own_xrcd();
-	}
-	if (!init->srq && init->qp_type != IBV_QPT_XRC_RECV)
+	if (!init->srq)
 		init->srq = id->user.srq;
 	/* A list's room takes inline data as well, on other devices: there are programs that do not
 	 * ask. */
@@ -319,13 +261,8 @@ static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 		free_cqs(id);
 		return rc;
 	}
-	/* The program's type counts: an identifier of a port space for all types has that of its
-	 * queue
-	 * pair. */
-	if (id->user.ps == RDMA_PS_IB)
-		id->user.qp_type = init->qp_type;
 	qp = make_qp(id->user.verbs, init);
-	rc = qp ? make_ready(id, qp) : -errno;
+	rc = qp ? to_state(id, qp, IBV_QPS_INIT) : -errno;
 	if (rc) {
 		if (qp)
 			ibv_destroy_qp(qp);
@@ -337,7 +274,7 @@ static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 	return 0;
 }
 
-CM_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *init)
+EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *init)
 {
 	int rc;
 
@@ -347,8 +284,7 @@ CM_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_e
 	return rc ? cm_fail(-rc) : 0;
 }
 
-CM_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
-			     struct ibv_qp_init_attr *init)
+EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
 	struct ibv_qp_init_attr_ex ex;
 	int rc;
@@ -376,7 +312,7 @@ CM_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 	return 0;
 }
 
-CM_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
+EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 {
 	struct ibv_qp *qp;
 
@@ -392,60 +328,11 @@ CM_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 
 /* --- shared receive queues --- */
 
-static void free_srq_cq(struct cm_id *id)
+EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
-	if (!id->own_srq_cq)
-		return;
-	if (id->user.recv_cq)
-		ibv_destroy_cq(id->user.recv_cq);
-	if (id->user.recv_cq_channel)
-		ibv_destroy_comp_channel(id->user.recv_cq_channel);
-	id->user.recv_cq = NULL;
-	id->user.recv_cq_channel = NULL;
-	id->own_srq_cq = false;
-}
-
-/* Of an XRC's queue what the program has not named: the domain, where completions go. */
-static int fill_xrc(struct cm_id *id, struct ibv_srq_init_attr_ex *attr)
-{
-	int rc;
-
-	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_XRCD) || !attr->xrcd) {
-		attr->comp_mask |= IBV_SRQ_INIT_ATTR_XRCD;
-		attr->xrcd = own_xrcd();
-		if (!attr->xrcd)
-			return -1;
-	}
-	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ && attr->cq)
-		return 0;
-	id->own_srq_cq = true;
-	rc = make_cq(&id->user, attr->attr.max_wr, &id->user.recv_cq_channel, &id->user.recv_cq);
-	if (rc) {
-		free_srq_cq(id);
-		return cm_fail(-rc);
-	}
-	attr->comp_mask |= IBV_SRQ_INIT_ATTR_CQ;
-	attr->cq = id->user.recv_cq;
-	return 0;
-}
-
-CM_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
-			      struct ibv_srq_init_attr *attr)
-{
-	struct ibv_srq_init_attr_ex ex;
-
 	if (!attr || id->srq || !id->verbs || (pd && pd->context != id->verbs))
 		return cm_fail(EINVAL);
 	pd = pd ? pd : id->pd;
-	if (id->qp_type == IBV_QPT_XRC_RECV) {
-		ex = (struct ibv_srq_init_attr_ex){.srq_context = attr->srq_context,
-						   .attr = attr->attr,
-						   .comp_mask = IBV_SRQ_INIT_ATTR_TYPE |
-								IBV_SRQ_INIT_ATTR_PD,
-						   .srq_type = IBV_SRQT_XRC,
-						   .pd = pd};
-		return rdma_create_srq_ex(id, &ex);
-	}
 	id->srq = ibv_create_srq(pd, attr);
 	if (!id->srq)
 		return -1;
@@ -453,7 +340,7 @@ CM_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 	return 0;
 }
 
-CM_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
+EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
 {
 	if (!attr || id->srq || !id->verbs)
 		return cm_fail(EINVAL);
@@ -463,24 +350,18 @@ CM_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr
 	}
 	if (attr->pd->context != id->verbs)
 		return cm_fail(EINVAL);
-	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC &&
-	    fill_xrc(to_cm(id), attr))
-		return -1;
 	id->srq = ibv_create_srq_ex(id->verbs, attr);
-	if (!id->srq) {
-		free_srq_cq(to_cm(id));
+	if (!id->srq)
 		return -1;
-	}
 	id->pd = attr->pd;
 	return 0;
 }
 
-CM_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
+EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
 {
 	if (id->srq)
 		ibv_destroy_srq(id->srq);
 	id->srq = NULL;
-	free_srq_cq(to_cm(id));
 }
 
 /* --- endpoints --- */
@@ -510,8 +391,8 @@ static int keep_connect_data(struct cm_id *id, const struct rdma_addrinfo *res)
 	return 0;
 }
 
-CM_EXPORT int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, struct ibv_pd *pd,
-			     struct ibv_qp_init_attr *init)
+EXPORT int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, struct ibv_pd *pd,
+			  struct ibv_qp_init_attr *init)
 {
 	struct rdma_cm_id *id;
 	int rc, error;
@@ -547,7 +428,7 @@ CM_EXPORT int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res,
 	return 0;
 }
 
-CM_EXPORT void rdma_destroy_ep(struct rdma_cm_id *id)
+EXPORT void rdma_destroy_ep(struct rdma_cm_id *id)
 {
 	if (id->qp)
 		rdma_destroy_qp(id);

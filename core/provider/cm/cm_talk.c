@@ -17,9 +17,7 @@
  *      TIMEWAIT
  *      after a while: TIMEWAIT_EXIT at both
  *
- * Datagrams: SIDR_REQ and SIDR_REP, then both are as good as established.
- *
- * Messages are lost, come twice, and late. A REQ, REP, DREQ or SIDR_REQ is sent again, at an
+ * Messages are lost, come twice, and late. A REQ, REP or DREQ is sent again, at an
  * interval that the REQ names, until what it asks for has come, or there were as many tries as the
  * REQ names. An MRA gives the other end's program more time; the message is sent again meanwhile
  * all the same, so that an answer that is lost costs an interval and not that time. What comes
@@ -105,7 +103,7 @@ static void fail(struct cm_id *id, enum rdma_cm_event_type type, int status,
 	id->deadline_ms = 0;
 	if (!event)
 		return;
-	if (private_data) { /* a datagram's parameters begin with it, too */
+	if (private_data) {
 		memcpy(event->private_data, private_data, bytes);
 		event->user.param.conn.private_data = event->private_data;
 		event->user.param.conn.private_data_len = bytes;
@@ -115,10 +113,7 @@ static void fail(struct cm_id *id, enum rdma_cm_event_type type, int status,
 
 static void refused(struct cm_id *id, uint16_t reason, const uint8_t *private_data)
 {
-	if (cm_is_ud(id))
-		fail(id, RDMA_CM_EVENT_UNREACHABLE, CM_SIDR_REJECT, NULL, 0);
-	else
-		fail(id, RDMA_CM_EVENT_REJECTED, reason, private_data, CM_REJ_PRIVATE);
+	fail(id, RDMA_CM_EVENT_REJECTED, reason, private_data, CM_REJ_PRIVATE);
 }
 
 static void disconnected(struct cm_id *id, int status)
@@ -156,21 +151,6 @@ static void show_params(struct cm_event *event, const struct cm_message *message
 	};
 }
 
-static void show_datagram(struct cm_event *event, const struct cm_id *id,
-			  const struct cm_message *message, uint8_t bytes)
-{
-	struct rdma_ud_param *ud = &event->user.param.ud;
-
-	memcpy(event->private_data, message->private_data, bytes);
-	*ud = (struct rdma_ud_param){
-		.private_data = event->private_data,
-		.private_data_len = bytes,
-		.ah_attr = cm_path(id),
-		.qp_num = message->params.qpn,
-		.qkey = message->params.qkey,
-	};
-}
-
 /* --- sending --- */
 
 static int put(const union ibv_gid *to, const struct cm_message *message)
@@ -179,19 +159,6 @@ static int put(const union ibv_gid *to, const struct cm_message *message)
 
 	mad_encode(message, mad);
 	return cm.mads->send(to, mad);
-}
-
-static uint8_t transport_of(const struct cm_id *id)
-{
-	switch (id->user.qp_type) {
-	case IBV_QPT_UC:
-		return CM_TRANSPORT_UC;
-	case IBV_QPT_XRC_SEND:
-	case IBV_QPT_XRC_RECV:
-		return CM_TRANSPORT_EXTENDED;
-	default:
-		return CM_TRANSPORT_RC;
-	}
 }
 
 struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type)
@@ -205,7 +172,7 @@ struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type)
 		.remote_id = id->peer_number,
 		.service_id = mad_service_id(
 			(uint16_t)id->user.ps,
-			cm_addr_port(id->active ? &at->dst_addr : &at->src_addr)),
+			sockaddr_port(id->active ? &at->dst_addr : &at->src_addr)),
 		.ca_guid = be64toh(cm.device.attr.node_guid),
 		.params = id->local,
 		.gid = cm.device.gid,
@@ -216,9 +183,7 @@ struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type)
 		.our_timeout = timeout,
 		.service_timeout = (uint8_t)(timeout + PATIENCE),
 		.max_retries = RETRIES,
-		.transport = transport_of(id),
-		.extended_transport = transport_of(id) == CM_TRANSPORT_EXTENDED ? CM_EXTENDED_XRC
-										: 0,
+		.transport = id->user.qp_type == IBV_QPT_UC ? CM_TRANSPORT_UC : CM_TRANSPORT_RC,
 		.local_lid = LID_PERMISSIVE,
 		.remote_lid = LID_PERMISSIVE,
 		.hop_limit = CM_HOP_LIMIT,
@@ -229,10 +194,6 @@ struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type)
 		.ece = id->ece,
 	};
 
-	if (type == CM_REP && id->user.qp_type == IBV_QPT_XRC_RECV) {
-		message.params.eecn = id->local.qpn;
-		message.params.qpn = 0;
-	}
 	mad_set_addresses(&message, &at->src_addr, &at->dst_addr);
 	return message;
 }
@@ -277,7 +238,6 @@ static void remember(const struct cm_id *id, bool silent)
 
 	*answer = (struct cm_answer){.gid = id->peer_gid,
 				     .peer_number = id->peer_number,
-				     .datagram = cm_is_ud(id),
 				     .silent = silent,
 				     .until_ms = cm_now_ms() + ANSWER_KEPT_MS};
 	memcpy(answer->mad, id->sent, MAD_BYTES);
@@ -291,7 +251,7 @@ void cm_answer(struct cm_id *id, const struct cm_message *message)
 }
 
 /* Say the last word to this number once more. False: there was none. */
-static bool answer_again(const union ibv_gid *to, uint32_t number, bool ud)
+static bool answer_again(const union ibv_gid *to, uint32_t number)
 {
 	uint64_t now = cm_now_ms();
 
@@ -299,8 +259,7 @@ static bool answer_again(const union ibv_gid *to, uint32_t number, bool ud)
 		const struct cm_answer *answer = &cm.answer[i];
 
 		if (!answer->peer_number || answer->peer_number != number ||
-		    answer->datagram != ud || answer->until_ms < now ||
-		    !cm_same_gid(&answer->gid, to))
+		    answer->until_ms < now || !cm_same_gid(&answer->gid, to))
 			continue;
 		if (!answer->silent)
 			cm.mads->send(to, answer->mad);
@@ -332,8 +291,8 @@ static void begin(struct cm_id *id)
 
 int cm_ask(struct cm_id *id)
 {
-	unsigned slot = cm_net_route((uint16_t)id->user.ps, &id->user.route.addr.dst_addr,
-				     &id->peer_gid);
+	unsigned slot = cm_fabric_route((uint16_t)id->user.ps, &id->user.route.addr.dst_addr,
+					&id->peer_gid);
 	struct cm_message message;
 	int rc;
 
@@ -347,7 +306,7 @@ int cm_ask(struct cm_id *id)
 	/* A new conversation: what comes late for the one before is nobody's. */
 	begin(id);
 	id->tid = (uint64_t)cm_random() << 32 | id->number;
-	message = cm_message_of(id, cm_is_ud(id) ? CM_SIDR_REQ : CM_REQ);
+	message = cm_message_of(id, CM_REQ);
 	memcpy(message.private_data, id->private_data, sizeof(message.private_data));
 	mad_encode(&message, id->sent);
 	rc = cm.mads->send(&id->peer_gid, id->sent);
@@ -364,16 +323,13 @@ int cm_ask(struct cm_id *id)
 static void refuse_stranger(const struct cm_message *request, const union ibv_gid *from,
 			    uint16_t reason)
 {
-	bool ud = request->type == CM_SIDR_REQ;
-	struct cm_message message = {.type = ud ? CM_SIDR_REP : CM_REJ,
+	struct cm_message message = {.type = CM_REJ,
 				     .tid = request->tid,
 				     .remote_id = request->local_id,
 				     .service_id = request->service_id,
 				     .about = CM_ABOUT_REQ,
 				     .reason = reason};
 
-	if (ud)
-		message.reason = reason == CM_REJ_NO_SERVICE ? CM_SIDR_UNSUPPORTED : CM_SIDR_REJECT;
 	if (reason == CM_REJ_MTU) {
 		message.info_len = 1;
 		message.info[0] = (uint8_t)(cm.device.port.active_mtu << 4);
@@ -382,11 +338,11 @@ static void refuse_stranger(const struct cm_message *request, const union ibv_gi
 }
 
 /* The identifier that a request has made; NULL: it is gone, or there was none. */
-static struct cm_id *find_asked(const union ibv_gid *from, uint32_t peer_number, bool ud)
+static struct cm_id *find_asked(const union ibv_gid *from, uint32_t peer_number)
 {
 	for (struct cm_id *id = cm.ids; id; id = id->next)
 		if (!id->active && id->peer_number == peer_number && peer_number &&
-		    cm_is_ud(id) == ud && cm_same_gid(&id->peer_gid, from))
+		    cm_same_gid(&id->peer_gid, from))
 			return id;
 	return NULL;
 }
@@ -394,14 +350,13 @@ static struct cm_id *find_asked(const union ibv_gid *from, uint32_t peer_number,
 /* A request that came before is answered again. */
 static bool was_there(const struct cm_message *request, const union ibv_gid *from)
 {
-	bool ud = request->type == CM_SIDR_REQ;
-	struct cm_id *id = find_asked(from, request->local_id, ud);
+	struct cm_id *id = find_asked(from, request->local_id);
 
 	if (!id || id->state == CM_OVER)
-		return answer_again(from, request->local_id, ud) || id != NULL;
-	if (id->state == CM_REQ_RCVD && !ud)
+		return answer_again(from, request->local_id) || id != NULL;
+	if (id->state == CM_REQ_RCVD)
 		cm_say(id, CM_MRA);
-	else if (id->state == CM_REP_SENT || (ud && id->state == CM_ESTABLISHED))
+	else if (id->state == CM_REP_SENT)
 		cm.mads->send(&id->peer_gid, id->sent);
 	return true;
 }
@@ -421,11 +376,7 @@ static void remember_peer(struct cm_id *id, const struct cm_message *message)
 /* Why such a request is refused; 0: it is not. */
 static uint16_t check_request(const struct cm_message *request)
 {
-	if (request->type == CM_SIDR_REQ)
-		return 0;
-	if (request->transport != CM_TRANSPORT_RC && request->transport != CM_TRANSPORT_UC &&
-	    (request->transport != CM_TRANSPORT_EXTENDED ||
-	     request->extended_transport != CM_EXTENDED_XRC))
+	if (request->transport != CM_TRANSPORT_RC && request->transport != CM_TRANSPORT_UC)
 		return CM_REJ_TRANSPORT;
 	if (!request->mtu || request->mtu > cm.device.port.active_mtu)
 		return CM_REJ_MTU;
@@ -437,13 +388,10 @@ static struct cm_id *find_listener(const struct cm_message *request,
 				   const struct sockaddr_storage *dst)
 {
 	uint16_t port_space, port;
-	struct cm_id *listener;
-
 	if (!src->ss_family || !request->local_id ||
 	    !mad_service(request->service_id, &port_space, &port))
 		return NULL;
-	listener = cm_find_listener(port_space, (const struct sockaddr *)dst);
-	return listener && cm_is_ud(listener) == (request->type == CM_SIDR_REQ) ? listener : NULL;
+	return cm_find_listener(port_space, (const struct sockaddr *)dst);
 }
 
 static void fill_asked(struct cm_id *id, const struct cm_message *request,
@@ -453,16 +401,14 @@ static void fill_asked(struct cm_id *id, const struct cm_message *request,
 	begin(id);
 	id->peer_number = request->local_id;
 	id->peer_gid = *from;
-	id->peer_slot = cm_net_slot(from, request->local_id);
+	id->peer_slot = cm_fabric_slot(from, request->local_id);
 	id->tid = request->tid;
 	id->mtu = request->mtu;
 	id->peer_ack_timeout = request->ack_timeout;
 	id->again_ms = ms_of(request->our_timeout);
 	id->retries = request->max_retries;
-	if (request->type == CM_REQ && request->transport == CM_TRANSPORT_UC)
+	if (request->transport == CM_TRANSPORT_UC)
 		id->user.qp_type = IBV_QPT_UC;
-	if (request->type == CM_REQ && request->transport == CM_TRANSPORT_EXTENDED)
-		id->user.qp_type = IBV_QPT_XRC_RECV;
 	mad_get_addresses(request, &id->user.route.addr.dst_storage,
 			  &id->user.route.addr.src_storage);
 	cm_bind_device(id);
@@ -497,18 +443,14 @@ static void take_request(const struct cm_message *message, const union ibv_gid *
 	}
 	id->tos = listener->tos;
 	id->ack_timeout = listener->ack_timeout;
-	gone = cm_watch(cm_net_slot(from, message->local_id));
+	gone = cm_watch(cm_fabric_slot(from, message->local_id));
 	fill_asked(id, message, from);
 	event->user.listen_id = &listener->user;
-	if (cm_is_ud(id)) {
-		show_datagram(event, id, message, CM_SIDR_REQ_PRIVATE);
-	} else {
-		show_params(event, message, CM_REQ_PRIVATE);
-		cm_say(id, CM_MRA);
-	}
+	show_params(event, message, CM_REQ_PRIVATE);
+	cm_say(id, CM_MRA);
 	listener->waiting++;
 	cm_report(event, listener);
-	if (gone && !cm_is_ud(id))
+	if (gone)
 		refused(id, CM_REJ_TIMEOUT, NULL);
 }
 
@@ -524,7 +466,7 @@ static bool looks_again(struct cm_id *id)
 	return true;
 }
 
-static void take_response(struct cm_id *id, struct cm_message *message)
+static void take_response(struct cm_id *id, const struct cm_message *message)
 {
 	struct cm_event *event;
 
@@ -536,41 +478,17 @@ static void take_response(struct cm_id *id, struct cm_message *message)
 		cm_say(id, CM_MRA);
 		return;
 	}
-	if (id->state != CM_REQ_SENT || cm_is_ud(id))
+	if (id->state != CM_REQ_SENT)
 		return;
 	event = cm_event(id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
 	if (!event)
 		return;
 	id->deadline_ms = 0;
 	id->peer_number = message->local_id;
-	id->peer_slot = cm_net_slot(&id->peer_gid, message->local_id);
-	if (id->user.qp_type == IBV_QPT_XRC_SEND)
-		message->params.qpn = message->params.eecn;
+	id->peer_slot = cm_fabric_slot(&id->peer_gid, message->local_id);
 	remember_peer(id, message);
 	show_params(event, message, CM_REP_PRIVATE);
 	id->state = CM_REP_RCVD;
-	cm_report(event, id);
-}
-
-static void take_datagram_response(struct cm_id *id, const struct cm_message *message)
-{
-	struct cm_event *event;
-
-	if (id->state != CM_REQ_SENT || !cm_is_ud(id) ||
-	    (message->reason == CM_SIDR_UNSUPPORTED && looks_again(id)))
-		return;
-	if (message->reason != CM_SIDR_OK) {
-		fail(id, RDMA_CM_EVENT_UNREACHABLE, message->reason, message->private_data,
-		     CM_SIDR_REP_PRIVATE);
-		return;
-	}
-	event = cm_event(id, RDMA_CM_EVENT_ESTABLISHED, 0);
-	if (!event)
-		return;
-	id->deadline_ms = 0;
-	remember_peer(id, message);
-	show_datagram(event, id, message, CM_SIDR_REP_PRIVATE);
-	id->state = CM_ESTABLISHED;
 	cm_report(event, id);
 }
 
@@ -594,8 +512,7 @@ static void take_refusal(struct cm_id *id, const struct cm_message *message)
 	case CM_REP_RCVD:
 		break;
 	case CM_ESTABLISHED: /* here alone: whoever waited for the RTU, which was lost, has gone */
-		if (!id->active || cm_is_ud(id) || !message->local_id ||
-		    message->reason == CM_REJ_NUMBER)
+		if (!id->active || !message->local_id || message->reason == CM_REJ_NUMBER)
 			return; /* what came before, late */
 		break;
 	default:
@@ -693,9 +610,9 @@ static void withdraw(struct cm_id *id)
 
 static void refuse(struct cm_id *id)
 {
-	struct cm_message message = cm_message_of(id, cm_is_ud(id) ? CM_SIDR_REP : CM_REJ);
+	struct cm_message message = cm_message_of(id, CM_REJ);
 
-	message.reason = cm_is_ud(id) ? CM_SIDR_REJECT : CM_REJ_CONSUMER;
+	message.reason = CM_REJ_CONSUMER;
 	message.about = id->state == CM_REQ_RCVD   ? CM_ABOUT_REQ
 			: id->state == CM_REP_RCVD ? CM_ABOUT_REP
 						   : CM_ABOUT_OTHER;
@@ -706,8 +623,7 @@ void cm_take_leave(struct cm_id *id)
 {
 	switch (id->state) {
 	case CM_REQ_SENT:
-		if (!cm_is_ud(id))
-			withdraw(id);
+		withdraw(id);
 		break;
 	case CM_REQ_RCVD:
 	case CM_REP_SENT:
@@ -716,10 +632,9 @@ void cm_take_leave(struct cm_id *id)
 		break;
 	case CM_ESTABLISHED:
 	case CM_DREQ_SENT:
-		if (!cm_is_ud(id))
-			part(id);
+		part(id);
 		if (!id->active)
-			remember(id, !cm_is_ud(id));
+			remember(id, true);
 		break;
 	case CM_TIMEWAIT:
 		if (!id->active)
@@ -779,7 +694,7 @@ static struct cm_id *find_id(const struct cm_message *message, const union ibv_g
 	struct cm_id *id = cm.ids;
 
 	if (message->type == CM_REJ && !message->remote_id && message->reason == CM_REJ_TIMEOUT)
-		return find_asked(from, message->local_id, false);
+		return find_asked(from, message->local_id);
 	while (id && (id->number != message->remote_id || !message->remote_id))
 		id = id->next;
 	if (!id || !cm_same_gid(&id->peer_gid, from))
@@ -811,13 +726,13 @@ void cm_take(const uint8_t mad[MAD_BYTES], const union ibv_gid *from)
 
 	if (mad_decode(&message, mad))
 		return;
-	if (message.type == CM_REQ || message.type == CM_SIDR_REQ) {
+	if (message.type == CM_REQ) {
 		take_request(&message, from);
 		return;
 	}
 	id = find_id(&message, from);
 	if (message.type == CM_REP && (!id || id->state == CM_OVER) &&
-	    !answer_again(from, message.local_id, false))
+	    !answer_again(from, message.local_id))
 		refuse_answer(&message, from);
 	if (message.type == CM_DREQ)
 		take_leave(id, &message, from);
@@ -831,9 +746,6 @@ void cm_take(const uint8_t mad[MAD_BYTES], const union ibv_gid *from)
 		break;
 	case CM_REP:
 		take_response(id, &message);
-		break;
-	case CM_SIDR_REP:
-		take_datagram_response(id, &message);
 		break;
 	case CM_RTU:
 		if (id->state == CM_REP_SENT)
@@ -897,14 +809,11 @@ void cm_peer_died(unsigned slot)
 			refused(id, CM_REJ_CONSUMER, NULL);
 			break;
 		case CM_REQ_RCVD:
-			/* A datagram's sender is gone: to answer it does no harm. */
-			if (!cm_is_ud(id))
-				refused(id, CM_REJ_TIMEOUT, NULL);
+			refused(id, CM_REJ_TIMEOUT, NULL);
 			break;
 		case CM_ESTABLISHED:
 		case CM_DREQ_SENT:
-			if (!cm_is_ud(id))
-				disconnected(id, 0);
+			disconnected(id, 0);
 			break;
 		default:
 			break;

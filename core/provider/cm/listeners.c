@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "core/provider/cm/cm_addr.h"
+#include "core/provider/cm/sockaddr.h"
 #include "core/provider/link/link_shm.h"
 #include "core/provider/base/fabric_dir.h"
 
@@ -18,7 +18,7 @@ static const char *address_text(const struct sockaddr *addr, bool v6_only,
 {
 	const struct in6_addr *in6 = &((const struct sockaddr_in6 *)addr)->sin6_addr;
 
-	if (cm_addr_any(addr))
+	if (sockaddr_is_any(addr))
 		return addr->sa_family == AF_INET ? "any4" : v6_only ? "any6" : "any";
 	if (addr->sa_family == AF_INET)
 		inet_ntop(AF_INET, &((const struct sockaddr_in *)addr)->sin_addr, buf,
@@ -41,7 +41,7 @@ int listeners_add(const char *directory, uint16_t port_space, const struct socka
 {
 	char path[PATH_BYTES], text[INET6_ADDRSTRLEN], target[32];
 
-	name(path, directory, port_space, cm_addr_port(at), address_text(at, v6_only, text));
+	name(path, directory, port_space, sockaddr_port(at), address_text(at, v6_only, text));
 	snprintf(target, sizeof(target), "%u-%08x", place->slot, place->address);
 	unlink(path);
 	return symlink(target, path) ? -errno : 0;
@@ -52,7 +52,7 @@ void listeners_remove(const char *directory, uint16_t port_space, const struct s
 {
 	char path[PATH_BYTES], text[INET6_ADDRSTRLEN];
 
-	name(path, directory, port_space, cm_addr_port(at), address_text(at, v6_only, text));
+	name(path, directory, port_space, sockaddr_port(at), address_text(at, v6_only, text));
 	unlink(path);
 }
 
@@ -64,7 +64,7 @@ static bool look(const char *path, const char *directory, unsigned own_slot,
 	return readlink(path, target, sizeof(target) - 1) > 0 &&
 	       sscanf(target, "%u-%x", &place->slot, &place->address) == 2 && place->slot &&
 	       place->slot < SHM_SLOTS &&
-	       (place->slot == own_slot || net_dir_slot_owner(directory, place->slot));
+	       (place->slot == own_slot || fabric_dir_slot_owner(directory, place->slot));
 }
 
 bool listeners_find(const char *directory, uint16_t port_space, const struct sockaddr *dst,
@@ -75,7 +75,7 @@ bool listeners_find(const char *directory, uint16_t port_space, const struct soc
 	const char *tries[] = {address, strchr(address, ':') ? "any6" : "any4", "any"};
 
 	for (unsigned i = 0; i < 3; i++) {
-		name(path, directory, port_space, cm_addr_port(dst), tries[i]);
+		name(path, directory, port_space, sockaddr_port(dst), tries[i]);
 		if (look(path, directory, own_slot, place))
 			return true;
 	}

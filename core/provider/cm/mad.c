@@ -47,7 +47,6 @@ static const struct field req[] = {
 	FIELD(0, 0, 32, local_id),
 	FIELD(8, 0, 64, service_id),
 	FIELD(16, 0, 64, ca_guid),
-	FIELD(28, 0, 32, params.qkey),
 	FIELD(32, 0, 24, params.qpn),
 	FIELD(35, 0, 8, params.responder_resources),
 	FIELD(39, 0, 8, params.initiator_depth),
@@ -62,7 +61,6 @@ static const struct field req[] = {
 	FIELD(50, 5, 3, params.rnr_retry_count),
 	FIELD(51, 0, 4, max_retries),
 	FIELD(51, 4, 1, params.srq),
-	FIELD(51, 5, 3, extended_transport),
 	/* The primary path. */
 	FIELD(52, 0, 16, local_lid),
 	FIELD(54, 0, 16, remote_lid),
@@ -89,9 +87,7 @@ static const struct field rep[] = {
 	FIELD(-4, 0, 32, ece.options),
 	FIELD(0, 0, 32, local_id),
 	FIELD(4, 0, 32, remote_id),
-	FIELD(8, 0, 32, params.qkey),
 	FIELD(12, 0, 24, params.qpn),
-	FIELD(16, 0, 24, params.eecn),
 	FIELD(20, 0, 24, params.psn),
 	FIELD(24, 0, 8, params.responder_resources),
 	FIELD(25, 0, 8, params.initiator_depth),
@@ -106,17 +102,6 @@ static const struct field dreq[] = {
 	FIELD(4, 0, 32, remote_id),
 	FIELD(8, 0, 24, remote_qpn),
 };
-static const struct field sidr_req[] = {
-	FIELD(0, 0, 32, local_id),
-	FIELD(4, 0, 16, pkey),
-	FIELD(8, 0, 64, service_id),
-	IP_FIELDS(16),
-};
-static const struct field sidr_rep[] = {
-	FIELD(0, 0, 32, remote_id),   FIELD(4, 0, 8, reason),	     FIELD(8, 0, 24, params.qpn),
-	FIELD(12, 0, 64, service_id), FIELD(20, 0, 32, params.qkey),
-};
-
 static const struct layout {
 	const struct field *fields;
 	unsigned n;
@@ -133,8 +118,6 @@ static const struct layout {
 	[CM_RTU] = LAYOUT(rtu, 0, 0),
 	[CM_DREQ] = LAYOUT(dreq, 0, 0),
 	[CM_DREP] = LAYOUT(rtu, 0, 0),
-	[CM_SIDR_REQ] = LAYOUT(sidr_req, 16 + IP_HEADER, CM_SIDR_REQ_PRIVATE),
-	[CM_SIDR_REP] = LAYOUT(sidr_rep, 96, CM_SIDR_REP_PRIVATE),
 };
 
 /* --- fields --- */

@@ -3,7 +3,7 @@
 #define TM_PROVIDER_CM_MAD_H
 /*
  * The communication manager's messages, and their bytes on the wire (IBA vol.
- * 1, 12.6, 12.7, 12.11): management datagrams of class 7 between queue pairs 1. Annex A11 says what
+ * 1, 12.6, 12.7): management datagrams of class 7 between queue pairs 1. Annex A11 says what
  * rdma_cm puts in front of a request's private data: which addresses its ends have.
  *
  * Encoding and decoding are one table (mad.c). It says nothing of who sends what when: that is
@@ -19,13 +19,11 @@
 #define MAD_QKEY  0x80010000u
 
 /* Bytes of private data that a message has room for, behind rdma_cm's own. */
-#define CM_REQ_PRIVATE	    56
-#define CM_REP_PRIVATE	    196
-#define CM_REJ_PRIVATE	    148
-#define CM_SIDR_REQ_PRIVATE 180
-#define CM_SIDR_REP_PRIVATE 136
-#define CM_MAX_PRIVATE	    196
-#define CM_REJ_INFO	    72
+#define CM_REQ_PRIVATE 56
+#define CM_REP_PRIVATE 196
+#define CM_REJ_PRIVATE 148
+#define CM_MAX_PRIVATE 196
+#define CM_REJ_INFO    72
 
 /* Attribute identifiers. */
 enum cm_type {
@@ -36,15 +34,13 @@ enum cm_type {
 	CM_RTU,
 	CM_DREQ,
 	CM_DREP,
-	CM_SIDR_REQ,
-	CM_SIDR_REP,
 	CM_TYPES
 };
 
 /* What a REJ or an MRA is about. */
 enum { CM_ABOUT_REQ, CM_ABOUT_REP, CM_ABOUT_OTHER };
 
-/* Why a REJ, a SIDR_REP was sent; the program sees it as an event's status. */
+/* Why a REJ was sent; the program sees it as an event's status. */
 enum {
 	CM_REJ_TIMEOUT = 4,
 	CM_REJ_NUMBER = 6,
@@ -54,26 +50,22 @@ enum {
 	CM_REJ_CONSUMER = 28,
 	CM_REJ_ECE = 35
 };
-enum { CM_SIDR_OK = 0, CM_SIDR_UNSUPPORTED = 1, CM_SIDR_REJECT = 2 };
 
-/* Of a REQ; extended_transport says which one the last of them is. */
+/* Of a REQ. */
 enum { CM_TRANSPORT_RC, CM_TRANSPORT_UC, CM_TRANSPORT_RD, CM_TRANSPORT_EXTENDED };
-#define CM_EXTENDED_XRC 1
 
 struct cm_params {
 	uint8_t responder_resources, initiator_depth, flow_control, retry_count, rnr_retry_count,
 		srq;
-	uint32_t qpn, qkey;
-	uint32_t eecn; /* REP: the number, if the queue pair is for XRC */
-	uint32_t psn;  /* where the receiver of the message is to begin, when it sends */
+	uint32_t qpn;
+	uint32_t psn; /* where the receiver of the message is to begin, when it sends */
 };
 
 /* Host byte order, but for addresses. */
 struct cm_message {
 	enum cm_type type;
 	uint64_t tid;
-	/* Of the conversation, as its sender and its receiver know it. A datagram's lookup has one,
-	 * the asker's: `local_id` of SIDR_REQ, `remote_id` of SIDR_REP. */
+	/* Of the conversation, as the message's sender and its receiver know it. */
 	uint32_t local_id, remote_id;
 	uint64_t service_id, ca_guid;
 	struct cm_params params;     /* as the sender sees them */
@@ -83,12 +75,11 @@ struct cm_message {
 	uint8_t their_timeout;	     /* REQ: so long the receiver may take to answer */
 	uint8_t our_timeout;	     /* REQ: so long the sender may, then */
 	uint8_t service_timeout;     /* MRA */
-	uint8_t max_retries, transport, extended_transport, subnet_local, hop_limit, traffic_class,
-		rate;
+	uint8_t max_retries, transport, subnet_local, hop_limit, traffic_class, rate;
 	uint16_t local_lid, remote_lid;
 	uint16_t pkey;
 	uint8_t about;			     /* CM_ABOUT_* */
-	uint16_t reason;		     /* of a REJ; the status of a SIDR_REP */
+	uint16_t reason;		     /* of a REJ */
 	uint8_t info_len;		     /* of REJ */
 	uint32_t remote_qpn;		     /* of DREQ: the receiver's */
 	struct ibv_ece ece;		     /* without comp_mask */

@@ -12,7 +12,8 @@
 #include <unistd.h>
 #include "core/provider/link/link_shm.h"
 #include "core/provider/cm/listeners.h"
-#include "core/provider/verbs/verbs.h"
+#include "core/provider/base/export.h"
+#include "core/provider/nic.h"
 
 #define ROOM  256 /* messages */
 #define PULLS 16  /* batches of packets looked through for one */
@@ -28,7 +29,7 @@ static struct qp1 {
 	} queue[ROOM];
 } qp1;
 
-unsigned qp1_slot(const struct packet *pkt, const char *directory, unsigned own_slot)
+static unsigned slot_of(const struct packet *pkt, const char *directory, unsigned own_slot)
 {
 	struct sockaddr_storage src, dst;
 	struct listener_place place;
@@ -38,7 +39,7 @@ unsigned qp1_slot(const struct packet *pkt, const char *directory, unsigned own_
 
 	if (pkt->len != MAD_BYTES || mad_decode(&message, pkt->payload))
 		return own_slot;
-	if (message.type == CM_REQ || message.type == CM_SIDR_REQ) {
+	if (message.type == CM_REQ) {
 		mad_get_addresses(&message, &src, &dst);
 		if (dst.ss_family && mad_service(message.service_id, &port_space, &port) &&
 		    listeners_find(directory, port_space, (struct sockaddr *)&dst, own_slot,
@@ -117,8 +118,7 @@ static int send_locked(const union ibv_gid *to, const uint8_t bytes[MAD_BYTES])
 	pkt->qkey = MAD_QKEY;
 	pkt->psn = qp1.psn++ & PSN_MASK;
 	memcpy(pkt->payload, bytes, MAD_BYTES);
-	pkt->peer = nic_link->by_slot ? qp1_slot(pkt, qp1.directory, qp1.mads.slot)
-				      : (uint32_t)peer;
+	pkt->peer = nic_link->by_slot ? slot_of(pkt, qp1.directory, qp1.mads.slot) : (uint32_t)peer;
 	link->send(link, 0, pkt);
 	return 0;
 }
@@ -130,7 +130,7 @@ static int send_mad(const union ibv_gid *to, const uint8_t bytes[MAD_BYTES])
 
 /* --- */
 
-int qp1_open(struct nic *nic, const char *directory)
+static int open_qp1(struct nic *nic, const char *directory)
 {
 	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
@@ -154,7 +154,7 @@ int qp1_open(struct nic *nic, const char *directory)
 	return 0;
 }
 
-void qp1_close(void)
+static void close_qp1(void)
 {
 	if (qp1.nic)
 		close(qp1.mads.fd);
@@ -164,4 +164,11 @@ void qp1_close(void)
 EXPORT const struct nic_mads *tidemark_mads(void)
 {
 	return nic_get() ? &qp1.mads : NULL;
+}
+
+__attribute__((constructor)) static void register_qp1(void)
+{
+	static const struct nic_management management = {open_qp1, close_qp1, slot_of};
+
+	nic_register_management(&management);
 }

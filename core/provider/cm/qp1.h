@@ -15,8 +15,6 @@
 #include "core/provider/cm/mad.h"
 #include "core/provider/base/nic_link.h"
 
-struct nic;
-
 #define CM_ID_SHIFT 24 /* of the numbers of conversations: the slot, then any number */
 
 struct nic_mads {
@@ -31,13 +29,5 @@ struct nic_mads {
 
 /* Those of the process's NIC, which stay as they are. */
 const struct nic_mads *tidemark_mads(void);
-
-/* The NIC has one from now on. 0 or -errno. */
-int qp1_open(struct nic *nic, const char *directory);
-/* There is none any more: it could not be made, or this is a child of fork(). */
-void qp1_close(void);
-
-/* Whose slot a packet to queue pair 1 is for. */
-unsigned qp1_slot(const struct packet *pkt, const char *directory, unsigned own_slot);
 
 #endif

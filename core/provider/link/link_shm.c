@@ -20,13 +20,14 @@
 
 /* A power of two. Larger than most cores' own caches: what the other core has written is fetched
  * faster when it has left them. */
-#define RING_BYTES (1u << 19)
-#define RING_FULL  (RING_BYTES / 4 * 3)
-#define MAGIC	   0x324d4454u
-#define PAGE	   4096
-#define NS_PER_S   1000000000ull
-#define QPN_SPREAD 32768 /* of the numbers of a process */
-#define IN_A_ROW   16	 /* packets of one sender */
+#define RING_BYTES  (1u << 19)
+#define RING_FULL   (RING_BYTES / 4 * 3)
+#define MAGIC	    0x324d4454u
+#define PAGE	    4096
+#define NS_PER_S    1000000000ull
+#define QPN_SPREAD  32768 /* of the numbers of a process */
+#define IN_A_ROW    16	  /* packets of one sender */
+#define ENTER_TRIES 100
 
 /*
  * A packet in a ring: this line, then its payload, rounded up to lines. len WRAP: the next one is
@@ -73,10 +74,10 @@ struct inbox {
 	struct ring ring[SHM_SLOTS];
 };
 
-_Static_assert(offsetof(struct inbox, dead) == NET_DIR_DEAD_AT, "net_dir.h says where");
+_Static_assert(offsetof(struct inbox, dead) == FABRIC_DIR_DEAD_AT, "fabric_dir.h says where");
 
-/* The way to another process, as this one knows it. */
-struct way {
+/* The channel to another process: its inbox, and this process's ring in it. */
+struct channel {
 	struct inbox *inbox;
 	uint64_t start, secret, tail, head;
 };
@@ -95,7 +96,7 @@ struct link_shm {
 	int fd;		     /* holds the lock */
 	struct inbox *own;
 	_Atomic bool woken; /* wake() was called since the thread last woke */
-	struct way way[SHM_SLOTS];
+	struct channel channel[SHM_SLOTS];
 	struct arrivals arrivals[SHM_SLOTS];
 	/* The last packet taken, while its payload is still in its ring; up to where that ring is
 	 * free
@@ -113,47 +114,20 @@ static struct inbox *map(int fd)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-static void name_slot(const struct link_shm *shm, unsigned slot, char *buf, size_t size)
-{
-	snprintf(buf, size, "%s/%u", shm->directory, slot);
-}
-
-/* 0: ours; -EAGAIN: somebody lives there. */
+/* 0: it is this process's now; -EAGAIN: a living process has it. */
 static int take_slot(struct link_shm *shm, unsigned slot)
 {
-	/* Not inherited by children, given up by the kernel with the process. */
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
-	struct stat is, at;
-	char name[256];
-	int fd, rc;
+	char name[16];
+	int fd;
 
-	name_slot(shm, slot, name, sizeof(name));
-	fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	snprintf(name, sizeof(name), "%u", slot);
+	fd = fabric_dir_claim(shm->directory, name, sizeof(struct inbox));
 	if (fd < 0)
-		return -errno;
-	rc = -EAGAIN;
-	/* Between open() and the lock somebody else may have put another file there. */
-	if (fcntl(fd, F_SETLK, &lock) || fstat(fd, &is) || stat(name, &at) ||
-	    is.st_ino != at.st_ino)
-		goto out;
-	if (is.st_size) { /* a dead one's: those who still send to it have to look again */
-		struct inbox *old = is.st_size == sizeof(struct inbox) ? map(fd) : NULL;
-
-		if (old) {
-			old->dead = 1;
-			munmap(old, sizeof(*old));
-		}
-		unlink(name);
-		goto out;
-	}
-	rc = ftruncate(fd, sizeof(struct inbox)) ? -errno : 0;
-	shm->own = rc ? NULL : map(fd);
-	if (!rc && !shm->own)
-		rc = -ENOMEM;
-out:
-	if (rc) {
+		return fd;
+	shm->own = map(fd);
+	if (!shm->own) {
 		close(fd);
-		return rc;
+		return -ENOMEM;
 	}
 	shm->own->magic = MAGIC;
 	shm->fd = fd;
@@ -166,14 +140,14 @@ static struct inbox *map_inbox(struct link_shm *shm, unsigned slot)
 {
 	struct inbox *inbox = NULL;
 	struct stat is;
-	char name[256];
+	char name[16];
 	int fd;
 
-	/* Closing another descriptor of the own file would give up the lock on it. */
+	/* Closing another descriptor of the own file would release the lock on it. */
 	if (slot == shm->slot)
 		return shm->own;
-	name_slot(shm, slot, name, sizeof(name));
-	fd = open(name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	snprintf(name, sizeof(name), "%u", slot);
+	fd = fabric_dir_open(shm->directory, name, false);
 	if (fd < 0)
 		return NULL;
 	if (!fstat(fd, &is) && is.st_size == sizeof(struct inbox) &&
@@ -197,39 +171,39 @@ static uint64_t random_secret(void)
 	return secret;
 }
 
-/* The way to a slot; NULL: nobody lives there. */
-static struct way *way_to_slot(struct link_shm *shm, unsigned slot)
+/* The channel to the process in a slot; NULL: the slot is not in use. */
+static struct channel *channel_to_slot(struct link_shm *shm, unsigned slot)
 {
-	struct way *way = &shm->way[slot % SHM_SLOTS];
+	struct channel *channel = &shm->channel[slot % SHM_SLOTS];
 	struct ring *ring;
 
 	if (slot >= SHM_SLOTS)
 		return NULL;
-	if (way->inbox && !way->inbox->dead)
-		return way;
-	if (way->inbox && way->inbox != shm->own)
-		munmap(way->inbox, sizeof(*way->inbox));
-	way->inbox = slot ? map_inbox(shm, slot) : NULL;
-	if (!way->inbox)
+	if (channel->inbox && !channel->inbox->dead)
+		return channel;
+	if (channel->inbox && channel->inbox != shm->own)
+		munmap(channel->inbox, sizeof(*channel->inbox));
+	channel->inbox = slot ? map_inbox(shm, slot) : NULL;
+	if (!channel->inbox)
 		return NULL;
 	/* An earlier process of our slot may have died in the middle of a record: begin beyond
 	 * it. */
-	ring = &way->inbox->ring[shm->slot];
-	way->start = atomic_load(&ring->start);
-	if (way->start < atomic_load(&ring->head))
-		way->start = atomic_load(&ring->head);
-	way->start = (way->start / RING_BYTES + 2) * RING_BYTES;
-	way->tail = way->head = way->start;
-	way->secret = random_secret();
-	atomic_store(&ring->secret, way->secret);
-	atomic_store(&ring->start, way->start);
-	atomic_fetch_or(&way->inbox->senders[shm->slot / 64], 1ull << shm->slot % 64);
-	return way;
+	ring = &channel->inbox->ring[shm->slot];
+	channel->start = atomic_load(&ring->start);
+	if (channel->start < atomic_load(&ring->head))
+		channel->start = atomic_load(&ring->head);
+	channel->start = (channel->start / RING_BYTES + 2) * RING_BYTES;
+	channel->tail = channel->head = channel->start;
+	channel->secret = random_secret();
+	atomic_store(&ring->secret, channel->secret);
+	atomic_store(&ring->start, channel->start);
+	atomic_fetch_or(&channel->inbox->senders[shm->slot / 64], 1ull << shm->slot % 64);
+	return channel;
 }
 
-static struct way *way_to(struct link_shm *shm, uint32_t qpn)
+static struct channel *channel_to(struct link_shm *shm, uint32_t qpn)
 {
-	return way_to_slot(shm, qpn >> SHM_QPN_SHIFT);
+	return channel_to_slot(shm, qpn >> SHM_QPN_SHIFT);
 }
 
 /* Who is killed between saying so and doing it leaves a sleeper that the next one wakes. */
@@ -250,38 +224,39 @@ static uint32_t record_bytes(uint32_t len)
 }
 
 /* Bytes of the ring that are in use. */
-static uint64_t used(struct link_shm *shm, struct way *way)
+static uint64_t used(struct link_shm *shm, struct channel *channel)
 {
-	uint64_t head = atomic_load_explicit(&way->inbox->ring[shm->slot].head,
+	uint64_t head = atomic_load_explicit(&channel->inbox->ring[shm->slot].head,
 					     memory_order_acquire);
 
 	/* The owner has not seen that there is a new sender yet; or it writes nonsense. */
-	if (head >= way->start && head <= way->tail)
-		way->head = head;
-	return way->tail - way->head;
+	if (head >= channel->start && head <= channel->tail)
+		channel->head = head;
+	return channel->tail - channel->head;
 }
 
 /* Where a record with so much payload goes, and how much is skipped for that; NULL: no room. */
-static struct record *room_for(struct link_shm *shm, struct way *way, uint32_t len, uint32_t *skip)
+static struct record *room_for(struct link_shm *shm, struct channel *channel, uint32_t len,
+			       uint32_t *skip)
 {
-	uint32_t need = record_bytes(len), at = way->tail % RING_BYTES;
+	uint32_t need = record_bytes(len), at = channel->tail % RING_BYTES;
 
 	*skip = RING_BYTES - at < need ? RING_BYTES - at : 0;
 	/* A record stays in front of the stamp that the owner looks for next. */
-	if (way->tail - way->head + *skip + need >= RING_BYTES &&
-	    used(shm, way) + *skip + need >= RING_BYTES)
+	if (channel->tail - channel->head + *skip + need >= RING_BYTES &&
+	    used(shm, channel) + *skip + need >= RING_BYTES)
 		return NULL;
-	return (struct record *)(way->inbox->ring[shm->slot].bytes + (at + *skip) % RING_BYTES);
+	return (struct record *)(channel->inbox->ring[shm->slot].bytes + (at + *skip) % RING_BYTES);
 }
 
 static uint8_t *reserve(struct link *link, uint32_t dest_qpn, uint32_t len)
 {
 	struct link_shm *shm = (struct link_shm *)link;
-	struct way *way = way_to(shm, dest_qpn);
+	struct channel *channel = channel_to(shm, dest_qpn);
 	struct record *r;
 	uint32_t skip;
 
-	r = way ? room_for(shm, way, len, &skip) : NULL;
+	r = channel ? room_for(shm, channel, len, &skip) : NULL;
 	return r ? (uint8_t *)(r + 1) : NULL;
 }
 
@@ -289,12 +264,13 @@ static uint8_t *reserve(struct link *link, uint32_t dest_qpn, uint32_t len)
 static bool has_room(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t *taken)
 {
 	struct link_shm *shm = (struct link_shm *)link;
-	struct way *way = way_to(shm, dest_qpn);
+	struct channel *channel = channel_to(shm, dest_qpn);
 
 	(void)peer; /* all are of this host */
-	if (!way || way->tail - way->head <= RING_FULL || used(shm, way) <= RING_FULL)
+	if (!channel || channel->tail - channel->head <= RING_FULL ||
+	    used(shm, channel) <= RING_FULL)
 		return true;
-	*taken = way->head;
+	*taken = channel->head;
 	return false;
 }
 
@@ -309,11 +285,11 @@ static bool is_xrc_request(const struct packet *pkt)
 	       !(opcode_is[pkt->opcode] & IS_RESPONSE);
 }
 
-static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
+static void put(struct link_shm *shm, struct channel *channel, const struct packet *pkt)
 {
 	uint32_t skip;
-	struct record *r = room_for(shm, way, pkt->len, &skip);
-	struct inbox *to = way->inbox;
+	struct record *r = room_for(shm, channel, pkt->len, &skip);
+	struct inbox *to = channel->inbox;
 
 	if (!r) {
 		link_count(shm->nic.count, COUNT_link_full);
@@ -322,11 +298,12 @@ static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
 	}
 	if (skip) {
 		struct record *wrap = (struct record *)(to->ring[shm->slot].bytes +
-							way->tail % RING_BYTES);
+							channel->tail % RING_BYTES);
 
 		wrap->len = WRAP;
-		atomic_store_explicit(&wrap->stamp, way->tail ^ way->secret, memory_order_release);
-		way->tail += skip;
+		atomic_store_explicit(&wrap->stamp, channel->tail ^ channel->secret,
+				      memory_order_release);
+		channel->tail += skip;
 	}
 	/* What reserve() gave is there already. All that the owner looks at while it waits is
 	 * written
@@ -353,10 +330,10 @@ static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
 		r->value = opcode_is[pkt->opcode] & IS_RESPONSE ? pkt->original : pkt->swap_add;
 	r->compare = pkt->compare;
 	/* Stamp first, look for a sleeper second; he does it the other way round. */
-	atomic_store_explicit(&r->stamp, way->tail ^ way->secret, memory_order_release);
-	way->tail += record_bytes(pkt->len);
+	atomic_store_explicit(&r->stamp, channel->tail ^ channel->secret, memory_order_release);
+	channel->tail += record_bytes(pkt->len);
 	/* The owner looks at the line that comes next, and not at what is behind it. */
-	__builtin_prefetch(to->ring[shm->slot].bytes + (way->tail + LINE) % RING_BYTES, 1);
+	__builtin_prefetch(to->ring[shm->slot].bytes + (channel->tail + LINE) % RING_BYTES, 1);
 	atomic_thread_fence(memory_order_seq_cst);
 	wake_up(to);
 }
@@ -364,12 +341,12 @@ static void put(struct link_shm *shm, struct way *way, const struct packet *pkt)
 static void hand_over(struct link *link, unsigned from, struct packet *pkt)
 {
 	struct link_shm *shm = (struct link_shm *)link;
-	struct way *way = pkt->dest_qpn == MAD_QPN ? way_to_slot(shm, pkt->peer)
-						   : way_to(shm, pkt->dest_qpn);
+	struct channel *channel = pkt->dest_qpn == MAD_QPN ? channel_to_slot(shm, pkt->peer)
+							   : channel_to(shm, pkt->dest_qpn);
 
 	(void)from;
-	if (way)
-		put(shm, way, pkt);
+	if (channel)
+		put(shm, channel, pkt);
 	packet_put(pkt->net, pkt);
 }
 
@@ -614,32 +591,48 @@ static void wake(struct nic_link *nic)
 static void leave(struct nic_link *nic)
 {
 	struct link_shm *shm = (struct link_shm *)nic;
-	char name[256];
+	char name[16];
 
-	name_slot(shm, shm->slot, name, sizeof(name));
+	snprintf(name, sizeof(name), "%u", shm->slot);
 	shm->own->dead = 1;
-	unlink(name);
+	fabric_dir_remove(shm->directory, name);
 	close(shm->fd);
-	net_dir_sweep(shm->directory, false);
+	fabric_dir_sweep(shm->directory, false);
 }
 
-static int take_any_slot(struct link_shm *shm)
+/* Until the last process that leaves the fabric no longer removes its directory in between. */
+static int enter(struct link_shm *shm)
 {
-	int rc = -EAGAIN;
+	int rc = -ENOENT;
 
-	for (unsigned slot = 1; slot < SHM_SLOTS && rc == -EAGAIN; slot++) {
-		/* Twice: the first time a dead one's file is put away. */
-		for (unsigned n = 0; n < 2 && rc == -EAGAIN; n++)
+	for (unsigned n = 0; n < ENTER_TRIES && rc == -ENOENT; n++) {
+		rc = fabric_dir_make(shm->directory);
+		if (!rc)
+			rc = -EAGAIN;
+		for (unsigned slot = 1; slot < SHM_SLOTS && rc == -EAGAIN; slot++)
 			rc = take_slot(shm, slot);
 	}
-	return rc;
+	return rc == -EAGAIN ? -EUSERS : rc;
+}
+
+/* Numbers that the slot's last process did not have: its peers may not know yet that it is gone. */
+static void choose_numbers(struct link_shm *shm)
+{
+	shm->nic.qpn_first = (shm->slot << SHM_QPN_SHIFT) + QPN_FIRST +
+			     random_secret() % QPN_SPREAD;
+	shm->nic.qpn_limit = (shm->slot + 1) << SHM_QPN_SHIFT;
+	if (shm->nic.qpn_limit > QPN_LIMIT)
+		shm->nic.qpn_limit = QPN_LIMIT;
 }
 
 int link_shm_open(struct nic_link **out, const char *directory)
 {
-	struct link_shm *shm = calloc(1, sizeof(*shm));
+	struct link_shm *shm;
 	int rc;
 
+	if (strlen(directory) >= sizeof(shm->directory))
+		return -ENAMETOOLONG;
+	shm = calloc(1, sizeof(*shm));
 	if (!shm)
 		return -ENOMEM;
 	shm->nic = (struct nic_link){
@@ -658,28 +651,14 @@ int link_shm_open(struct nic_link **out, const char *directory)
 		.wake = wake,
 		.leave = leave,
 	};
-	rc = strlen(directory) < sizeof(shm->directory) ? -ENOENT : -ENAMETOOLONG;
-	if (rc == -ENOENT) {
-		strcpy(shm->directory, directory);
-		net_dir_sweep(directory, false);
-	}
-	/* Whoever ends, or sweeps, removes a directory without files. */
-	for (unsigned n = 0; n < 100 && rc == -ENOENT; n++) {
-		rc = net_dir_make(directory);
-		if (!rc)
-			rc = take_any_slot(shm);
-	}
+	strcpy(shm->directory, directory);
+	fabric_dir_sweep(directory, false);
+	rc = enter(shm);
 	if (rc) {
 		free(shm);
-		return rc == -EAGAIN ? -EUSERS : rc;
+		return rc;
 	}
-	/* Not the numbers that the slot's last process had: its peers may not know yet that it is
-	 * gone. */
-	shm->nic.qpn_first = (shm->slot << SHM_QPN_SHIFT) + QPN_FIRST +
-			     random_secret() % QPN_SPREAD;
-	shm->nic.qpn_limit = (shm->slot + 1) << SHM_QPN_SHIFT;
-	if (shm->nic.qpn_limit > QPN_LIMIT)
-		shm->nic.qpn_limit = QPN_LIMIT;
+	choose_numbers(shm);
 	*out = &shm->nic;
 	return 0;
 }

@@ -19,7 +19,7 @@
 #define SHM_SLOTS     256 /* 0 is nobody */
 #define SHM_QPN_SHIFT 16  /* a queue pair's number: slot, then number in the process */
 
-/* Take a slot of the net in this directory (net_dir_make()). 0 or -errno. */
+/* Take a slot of the net in this directory (fabric_dir_make()). 0 or -errno. */
 int link_shm_open(struct nic_link **out, const char *directory);
 
 #endif

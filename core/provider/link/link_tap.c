@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "core/provider/link/faults.h"
+#include "core/provider/base/faults.h"
 #include "core/provider/link/link_shm.h"
 #include "core/provider/base/stats_page.h"
 #include "core/provider/link/pcap.h"
@@ -23,7 +23,7 @@ struct link_tap {
 	struct nic_link *inner;
 	struct engine *engine;
 	struct rnic_net *net;
-	struct nic_page *page;
+	struct stats_page *page;
 	int page_fd, pcap;
 	uint32_t generation; /* of the page's rules that are in force */
 	bool shm;
@@ -313,7 +313,7 @@ static void refresh(struct link_tap *tap)
 	uint64_t seed;
 
 	if (atomic_load_explicit(&tap->page->generation, memory_order_relaxed) == tap->generation ||
-	    !nic_page_rules(tap->page, &tap->generation, text, &seed))
+	    !stats_page_rules(tap->page, &tap->generation, text, &seed))
 		return;
 	/* Who gave them has had them checked; of what is wrong nonetheless nothing holds. */
 	if (faults_parse(&tap->faults, text, seed, why, sizeof(why)))
@@ -487,11 +487,11 @@ static int open_files(struct link_tap *tap, const struct nic_config *config, cha
 				 : strerror(-tap->pcap));
 		return tap->pcap;
 	}
-	rc = nic_page_make(&tap->page, &tap->page_fd, tap->page_path, sizeof(tap->page_path),
-			   config);
+	rc = stats_page_make(&tap->page, &tap->page_fd, tap->page_path, sizeof(tap->page_path),
+			     config);
 	if (!rc)
 		return 0;
-	snprintf(line, size, "no page in the net %s: %s", config->net, strerror(-rc));
+	snprintf(line, size, "no page in the net %s: %s", config->fabric, strerror(-rc));
 	if (tap->pcap >= 0)
 		close(tap->pcap);
 	return rc;

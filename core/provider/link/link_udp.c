@@ -34,7 +34,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "core/provider/link/link_shm.h"
-#include "core/provider/cm/qp1.h"
 #include "core/provider/link/wire.h"
 #include "core/rnic/objects/device.h"
 
@@ -60,6 +59,7 @@ struct link_udp {
 	int bell;	/* rung after something was put into the inbox */
 	struct stat at; /* of the net's directory: names the bells */
 	char *directory;
+	management_slot_fn *management_slot;
 	uint32_t peer[PEERS], peers;
 	unsigned got, next; /* received by the last call; taken of these */
 	/* What is received and not taken yet no longer wakes who sleeps on the socket. */
@@ -289,7 +289,7 @@ static struct packet *parse(struct link_udp *udp, struct rnic_net *net, unsigned
 	src = ntohl(from->sin_addr.s_addr);
 	slot = pkt->dest_qpn >> SHM_QPN_SHIFT;
 	if (pkt->dest_qpn == MAD_QPN && pkt->service == SERVICE_UD)
-		slot = udp->shared ? qp1_slot(pkt, udp->directory, own) : own;
+		slot = udp->shared ? udp->management_slot(pkt, udp->directory, own) : own;
 	if (slot == own)
 		return from_address(udp, pkt, src);
 	if (udp->shared)
@@ -464,7 +464,23 @@ static int open_bell(struct link_udp *udp, const char *directory)
 	return udp->bell < 0 || bind(udp->bell, (struct sockaddr *)&name, len) ? -errno : 0;
 }
 
-int link_udp_open(struct nic_link **out, const char *directory, uint32_t address)
+/* The socket, the bell, and what depends on them. */
+static int open_sockets(struct link_udp *udp, const char *directory, uint32_t address)
+{
+	int rc = address ? bind_to(udp, address) : bind_own(udp);
+
+	if (!rc)
+		rc = open_bell(udp, directory);
+	if (rc)
+		return rc;
+	udp->nic.mtu = mtu_of(udp);
+	udp->nic.link.burst = burst_of(udp);
+	udp->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return !udp->nic.mtu ? -EMSGSIZE : udp->event < 0 ? -errno : 0;
+}
+
+int link_udp_open(struct nic_link **out, const char *directory, uint32_t address,
+		  management_slot_fn *management_slot)
 {
 	struct link_udp *udp = calloc(1, sizeof(*udp));
 	int rc = udp ? link_shm_open(&udp->shm, directory) : -ENOMEM;
@@ -489,16 +505,9 @@ int link_udp_open(struct nic_link **out, const char *directory, uint32_t address
 		.forked = let_go,
 	};
 	udp->shared = address != 0;
+	udp->management_slot = management_slot;
 	udp->directory = strdup(directory);
-	rc = !udp->directory ? -ENOMEM : address ? bind_to(udp, address) : bind_own(udp);
-	if (!rc)
-		rc = open_bell(udp, directory);
-	if (!rc) {
-		udp->nic.mtu = mtu_of(udp);
-		udp->nic.link.burst = burst_of(udp);
-		udp->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		rc = !udp->nic.mtu ? -EMSGSIZE : udp->event < 0 ? -errno : 0;
-	}
+	rc = udp->directory ? open_sockets(udp, directory, address) : -ENOMEM;
 	if (!rc) {
 		*out = &udp->nic;
 		return 0;

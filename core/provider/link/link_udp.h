@@ -16,6 +16,7 @@
 #include "core/provider/base/nic_link.h"
 
 /* address: IPv4, host byte order; 0: one of the process's own on loopback. 0 or -errno. */
-int link_udp_open(struct nic_link **out, const char *directory, uint32_t address);
+int link_udp_open(struct nic_link **out, const char *directory, uint32_t address,
+		  management_slot_fn *management_slot);
 
 #endif

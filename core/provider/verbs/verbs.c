@@ -4,7 +4,7 @@
  * to programs; those of the device, completion queues, events and so on are in files of their own.
  * Each takes the NIC's lock and calls core/rnic.
  */
-#include "core/provider/base/context.h"
+#include "core/provider/verbs/context.h"
 #include "core/provider/verbs/verbs.h"
 #include "core/rnic/objects/qp.h"
 

@@ -3,10 +3,9 @@
 #define TM_PROVIDER_VERBS_VERBS_H
 /* What the files that show libibverbs' functions (verbs*.c) have in common. */
 #include <errno.h>
-#include "core/provider/base/nic.h"
+#include "core/provider/base/export.h"
+#include "core/provider/nic.h"
 #include "core/rnic/objects/device.h"
-
-#define EXPORT __attribute__((visibility("default")))
 
 /* Where a kernel's driver would have its node. */
 #define NIC_NODE_NAME "uverbs0"
@@ -59,17 +58,6 @@ static inline int nic_check_queues(const struct ibv_pd *pd, const struct ibv_cq 
 
 /* The result of a call that makes something of `object`; NULL with ENOENT: of nothing. */
 #define MADE_OF(object, call) (IS_NAMED(object) ? (call) : (errno = ENOENT, NULL))
-
-/* Call core/rnic under the lock; what becomes due by it runs, too. */
-#define LOCKED(type, call)                    \
-	({                                    \
-		struct nic *nic_ = nic_get(); \
-		nic_lock(nic_);               \
-		type result_ = (call);        \
-		nic_run(nic_);                \
-		nic_unlock(nic_);             \
-		result_;                      \
-	})
 
 /* The context's table has the functions of shared receive queues (verbs_srq.c). */
 void verbs_enable_srq(struct ibv_context *context);

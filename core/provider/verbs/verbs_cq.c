@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <time.h>
-#include "core/provider/base/context.h"
+#include "core/provider/verbs/context.h"
 #include "core/provider/verbs/verbs.h"
 
 static struct rnic_cq *to_cq(struct ibv_cq_ex *ex)

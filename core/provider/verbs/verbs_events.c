@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include "core/provider/base/context.h"
+#include "core/provider/verbs/context.h"
 #include "core/provider/verbs/verbs.h"
 
 /* --- completion channels --- */

@@ -3,7 +3,7 @@
  * libibverbs' functions for memory: protection domains, thread and parent domains, regions,
  * windows. What a device may lack, device memory say, is refused in verbs_none.c.
  */
-#include "core/provider/base/copy.h"
+#include "core/provider/base/fault_safe.h"
 #include "core/provider/verbs/verbs.h"
 
 static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
@@ -47,7 +47,7 @@ void verbs_enable_memory(struct ibv_context *context)
 	struct rnic_hca *hca = to_hca(context);
 	struct ibv_context_ops *ops = &context->ops;
 
-	copy_guard();
+	fault_safe_guard();
 	ops->alloc_mw = alloc_mw;
 	ops->bind_mw = bind_mw;
 	ops->dealloc_mw = dealloc_mw;

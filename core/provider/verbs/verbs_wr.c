@@ -6,7 +6,7 @@
  * two queue pairs, at once, or poll in between. That no other thread enters a batch is wr.c's
  * business: it waits, and lets others have the lock.
  */
-#include "core/provider/base/context.h"
+#include "core/provider/verbs/context.h"
 #include "core/provider/verbs/verbs.h"
 #include "core/rnic/objects/qp.h"
 #include "core/rnic/objects/wr.h"

@@ -132,8 +132,6 @@ struct repair {
 	uint32_t sent, resent; /* next after all that was ever sent, that was sent again */
 	uint32_t acked_ahead;  /* next after what is acknowledged, results that are missing aside */
 	uint32_t sample_psn;   /* its answer tells how long a round trip takes */
-	bool heard;	       /* something came from the peer, since the last timeout */
-	unsigned pardons;      /* timeouts that did not count for that */
 	uint64_t sample_at;    /* ns: when it was sent; 0: there is none */
 	uint64_t round_trip;   /* ns */
 	uint64_t quiet;	       /* ns without news before a probe */
@@ -461,8 +459,6 @@ void repair_reset(struct rnic_qp *qp);
 bool repair_begin(struct rnic_qp *qp);
 /* The same, known or not. */
 void repair_again(struct rnic_qp *qp);
-/* The timeout is over. It does not count, because something was heard of the peer? */
-bool repair_pardons(struct rnic_qp *qp);
 /* Nothing was heard: the next time after twice the time. */
 void repair_wait_longer(struct rnic_qp *qp);
 /* The packet with so many sequence numbers is sent. */

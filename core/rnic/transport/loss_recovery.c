@@ -25,9 +25,6 @@
  * one packet at a time, none of which was sent twice, and until such a measurement the wait stays
  * what it was.
  *
- * A peer whose host is busy answers late, and then to what was sent long ago. A timeout before
- * which anything was heard of the peer is no retry, either, PARDONS times without progress.
- *
  * A duplicate is answered with all that was let in, not just with what was acknowledged before: it
  * may be a probe. And who has gone to the error state, or was destroyed, still repeats what it said
  * last to a peer who asks, an acknowledgement or a refusal: the peer must not fail because a
@@ -42,7 +39,6 @@
 #define REPAIR_NS   10000 /* about what it costs both ends to send a packet for nothing */
 #define PROBE_NS    1000000
 #define PROBE_MOST  1000000000
-#define PARDONS	    16
 #define PARTED	    64 /* queue pairs whose last words are kept */
 #define PARTED_NS   10000000000ull
 
@@ -154,15 +150,6 @@ void repair_again(struct rnic_qp *qp)
 	qp->req.repair.burst = 1; /* to a peer who may have no time to answer */
 }
 
-bool repair_pardons(struct rnic_qp *qp)
-{
-	struct repair *repair = &qp->req.repair;
-	bool heard = repair->heard && repair->pardons < PARDONS;
-	repair->heard = false;
-	repair->pardons += heard;
-	return heard;
-}
-
 /* The next silences last so long, but a quarter of the timeout at most. */
 static void wait_for(struct rnic_qp *qp, uint64_t ns)
 {
@@ -217,7 +204,6 @@ void repair_progress(struct rnic_qp *qp)
 		else if (++repair->burst < burst_of(repair))
 			repair->burst = burst_of(repair);
 	}
-	repair->pardons = 0;
 	if (psn_diff(req->una, repair->resent) > 0) {
 		repair->resent = req->una;
 		if (repair->on)

@@ -587,7 +587,7 @@ static void time_out(struct rnic_qp *qp)
 {
 	struct requester *req = &qp->req;
 	COUNT_ONE(qp->hca->net, timeout);
-	if (!(is_lossy(qp) && repair_pardons(qp)) && !may_retry(qp))
+	if (!may_retry(qp))
 		return;
 	req->deadline = ground_now(qp_ground(qp)) + timeout_ns(qp);
 	if (is_lossy(qp))
@@ -832,7 +832,6 @@ static void fire_gap(void *arg)
 void req_response(struct rnic_qp *qp, struct packet *pkt)
 {
 	struct requester *req = &qp->req;
-	req->repair.heard = true;
 	if (!is_awaited(qp, pkt)) {
 		packet_put(qp->hca->net, pkt);
 		return;

@@ -27,7 +27,11 @@ static const char sample[] = "tidemark-pool 1\n"
 
 static int parse(struct live_store *s, const char *text, unsigned *line, const char **expected)
 {
-	return live_store_parse(s, text, store_find, line, expected);
+	static struct input_error error;
+	int rc = live_store_parse(s, text, store_find, &error);
+	*line = error.line;
+	*expected = error.message;
+	return rc;
 }
 
 static void assert_printed(const struct live_store *s, const char *text)

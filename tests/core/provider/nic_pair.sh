@@ -52,7 +52,7 @@ free_port() {
 }
 
 run() {
-	timeout -s KILL 300 "$tidemark" run --net "$net" "$@"
+	timeout -s KILL 300 "$tidemark" run --fabric "$net" "$@"
 }
 
 # pair OPTIONS OPTIONS2 [ARG...]: ibv_rc_pingpong twice, each with its own options of tidemark run

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "core/provider/base/engine.h"
-#include "core/provider/link/faults.h"
+#include "core/provider/base/faults.h"
 #include "core/provider/link/link_shm.h"
 #include "core/provider/link/link_tap.h"
 #include "core/provider/base/fabric_dir.h"
@@ -366,9 +366,9 @@ static void open_tap(const char *text)
 	char line[300];
 	nic_config_default(&config);
 	snprintf(directory, sizeof(directory), "/dev/shm/tidemark-test-faults.%d", getpid());
-	ck_assert_int_eq(nic_config_set(&config, SETTING_NET, directory), 0);
+	ck_assert_int_eq(nic_config_set(&config, SETTING_FABRIC, directory), 0);
 	ck_assert_int_eq(nic_config_set(&config, SETTING_FAULTS, text), 0);
-	ck_assert_int_eq(net_dir_make(directory), 0);
+	ck_assert_int_eq(fabric_dir_make(directory), 0);
 	engine = engine_new();
 	net.ground = *engine_ground(engine);
 	engine_tick(engine);
@@ -567,7 +567,7 @@ static void give(const char *text)
 	pid_t child = fork();
 	int status;
 	if (!child)
-		_exit(nic_page_give(directory, "nic.1", text, 1) ? 1 : 0);
+		_exit(stats_page_give(directory, "nic.1", text, 1) ? 1 : 0);
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);
 }

@@ -11,9 +11,9 @@ tidemark=$1
 shift
 [ $# -gt 0 ] || set -- efactory erda
 tmp=$(mktemp -d)
-export TIDEMARK_NET=/dev/shm/tidemark-test-live.$$
+export TIDEMARK_FABRIC=/dev/shm/tidemark-test-live.$$
 A='' server='' # the server's address, its process
-trap '[ -z "$server" ] || kill -9 $server 2>/dev/null || true; rm -rf "$tmp" "$TIDEMARK_NET"' EXIT
+trap '[ -z "$server" ] || kill -9 $server 2>/dev/null || true; rm -rf "$tmp" "$TIDEMARK_FABRIC"' EXIT
 cd "$tmp"
 
 die() {
@@ -93,7 +93,7 @@ for store in "$@"; do
 	one_store "$store"
 done
 for _ in $(seq 100); do
-	[ -e "$TIDEMARK_NET" ] || exit 0
+	[ -e "$TIDEMARK_FABRIC" ] || exit 0
 	sleep 0.1
 done
-die "left behind: $(ls "$TIDEMARK_NET")"
+die "left behind: $(ls "$TIDEMARK_FABRIC")"

@@ -83,14 +83,11 @@ START_TEST(known_request)
 }
 END_TEST
 
-START_TEST(known_answers)
+START_TEST(known_answer)
 {
 	static const char reply[] =
 		"01070203000000000e882a500195a0c8001300000000000003c955e70195a0c80000000000001100"
 		"000000008210b400010178e0c0c729fffe7f4f2f";
-	static const char lookup[] =
-		"010702030000000000000004e755c91b00170000000000001bc955e7ffff00000000000001111c06"
-		"0040d4c00000000000000000000000000a0900010000000000000000000000000a090002";
 	uint8_t bytes[MAD_BYTES], again[MAD_BYTES];
 	struct cm_message m;
 
@@ -105,13 +102,6 @@ START_TEST(known_answers)
 	ck_assert_int_eq(m.params.rnr_retry_count, 7);
 	mad_encode(&m, again);
 	bytes[24 + 26] = 0; /* the target's delay of acknowledgements */
-	ck_assert_mem_eq(bytes, again, MAD_BYTES);
-	parse(lookup, bytes);
-	ck_assert_int_eq(mad_decode(&m, bytes), 0);
-	ck_assert_int_eq(m.type, CM_SIDR_REQ);
-	ck_assert_uint_eq(m.local_id, 0x1bc955e7);
-	ck_assert_uint_eq(m.service_id, 0x1111c06);
-	mad_encode(&m, again);
 	ck_assert_mem_eq(bytes, again, MAD_BYTES);
 }
 END_TEST
@@ -133,7 +123,7 @@ START_TEST(refused)
 	}
 	for (unsigned type = 0; type < 256; type++) {
 		bytes[17] = (uint8_t)type;
-		ck_assert_int_eq(!mad_decode(&m, bytes), type >= CM_REQ && type <= CM_SIDR_REP);
+		ck_assert_int_eq(!mad_decode(&m, bytes), type >= CM_REQ && type <= CM_DREP);
 	}
 }
 END_TEST
@@ -194,7 +184,7 @@ int main(void)
 	int failed;
 
 	tcase_add_test(tc, known_request);
-	tcase_add_test(tc, known_answers);
+	tcase_add_test(tc, known_answer);
 	tcase_add_test(tc, refused);
 	tcase_add_test(tc, round_trips);
 	tcase_add_test(tc, addresses);

@@ -6,16 +6,16 @@
 set -eu
 
 preload=$1 dropin=$2 system=${3:-}
-for program in rping ucmatose udaddy rdma_client rdma_server rdma_xclient rdma_xserver; do
+for program in rping ucmatose rdma_client rdma_server rdma_xclient rdma_xserver; do
 	command -v $program >/dev/null || { echo "no $program (package rdmacm-utils)" >&2; exit 77; }
 done
 dir=$(mktemp -d)
-export TIDEMARK_NET
-TIDEMARK_NET=$(mktemp -d /dev/shm/tidemark-test-XXXXXX)
+export TIDEMARK_FABRIC
+TIDEMARK_FABRIC=$(mktemp -d /dev/shm/tidemark-test-XXXXXX)
 server=
 end() {
 	[ -z "$server" ] || kill -9 "$server" 2>/dev/null || :
-	rm -rf "$dir" "$TIDEMARK_NET"
+	rm -rf "$dir" "$TIDEMARK_FABRIC"
 }
 trap end EXIT
 
@@ -31,9 +31,9 @@ on() {
 	env "$how" timeout -k 1 $limit "$@"
 }
 
-# listens PORT: the server does, which its name in the net shows, or it has ended.
+# listens PORT: the server does, as its name in the fabric shows, or it has ended.
 listens() {
-	until compgen -G "$TIDEMARK_NET/cm-*-$1-*" >/dev/null; do
+	until compgen -G "$TIDEMARK_FABRIC/cm-*-$1-*" >/dev/null; do
 		kill -0 "$server" 2>/dev/null || return 1
 		sleep 0.05
 	done
@@ -61,18 +61,16 @@ pair() {
 programs() {
 	pair rdma_server -p 7001 -- rdma_client -s 127.0.0.1 -p 7001
 	pair rdma_xserver -p 7001 -- rdma_xclient -s 127.0.0.1 -p 7001
-	pair rdma_xserver -c x -p 7001 -- rdma_xclient -c x -s 127.0.0.1 -p 7001
 	pair rping -s -C 10 -v -p 7002 -a 127.0.0.1 -- rping -c -C 10 -v -p 7002 -a 127.0.0.1
 	pair ucmatose -p 7003 -c 5 -C 20 -S 4000 -- ucmatose -p 7003 -c 5 -C 20 -S 4000 -s 127.0.0.1
 	pair ucmatose -p 7004 -m -- ucmatose -p 7004 -m -s 127.0.0.1
-	pair udaddy -- udaddy -s 127.0.0.1
 }
 
 how=LD_PRELOAD=$preload programs
 how=LD_LIBRARY_PATH=${dropin%/*} programs
-[ ! -d "$TIDEMARK_NET" ] || [ -z "$(ls "$TIDEMARK_NET")" ] || bad "left behind: $(ls "$TIDEMARK_NET")"
+[ ! -d "$TIDEMARK_FABRIC" ] || [ -z "$(ls "$TIDEMARK_FABRIC")" ] || bad "left behind: $(ls "$TIDEMARK_FABRIC")"
 
-# Of a server that was killed: whoever has a NIC next clears it away, the last one takes the net along.
+# What a killed server leaves is removed by the next process with a NIC, and the fabric by the last one.
 if command -v ibv_devinfo >/dev/null; then
 	how=LD_PRELOAD=$preload
 	env "$how" ucmatose -p 7005 >"$dir/server" 2>&1 &
@@ -82,7 +80,7 @@ if command -v ibv_devinfo >/dev/null; then
 	wait "$server" || :
 	server=
 	on ibv_devinfo >"$dir/client" 2>&1 || bad 'ibv_devinfo'
-	[ ! -d "$TIDEMARK_NET" ] || bad "a killed server has left $(ls "$TIDEMARK_NET")"
+	[ ! -d "$TIDEMARK_FABRIC" ] || bad "a killed server has left $(ls "$TIDEMARK_FABRIC")"
 fi
 
 symbols() {

@@ -5,7 +5,7 @@
 #
 # Processes on the soft RNIC whose peer is killed, stopped, or leaves (nic_death, beside TIDEMARK): KILLS times by
 # SIGKILL, the other ways in proportion. None hangs, each sees the error that docs/nic/guide.md names, and nothing
-# is left in the net's directory.
+# is left in the fabric's directory.
 set -eu
 tidemark=$1 kills=${2:-30}
 pair=$(dirname "$tidemark")/nic_death
@@ -16,7 +16,7 @@ trap 'rm -rf "$net"' EXIT
 	exit 77
 }
 
-"$tidemark" run --net "$net" -- "$pair" "$kills"
+"$tidemark" run --fabric "$net" -- "$pair" "$kills"
 
 # The watcher cleans up behind those that could not.
 for _ in $(seq 100); do

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "tests/core/provider/nic_net.h"
+#include "tests/core/provider/nic_fabric.h"
 
 /* Not in libibverbs' headers; programs of rdma-core's own call them. */
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned index, int *type);
@@ -298,7 +298,7 @@ END_TEST
 /* Names in the net's directory, which may be gone. */
 static unsigned files_of_net(void)
 {
-	DIR *dir = opendir(getenv("TIDEMARK_NET"));
+	DIR *dir = opendir(getenv("TIDEMARK_FABRIC"));
 	struct dirent *entry;
 	unsigned n = 0;
 
@@ -358,7 +358,6 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, device);
-	tcase_add_test(tc, device_clock);
 	tcase_add_test(tc, port);
 	tcase_add_test(tc, gids);
 	tcase_add_test(tc, sysfs);
@@ -367,8 +366,13 @@ int main(void)
 	tcase_add_test(tc, what_there_is_not);
 	tcase_add_test(tc, opened_often);
 	suite_add_tcase(suite, tc);
+	tc = tcase_create("clock");
+	tcase_set_tags(tc, "real_time");
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_test(tc, device_clock);
+	suite_add_tcase(suite, tc);
 	tc = tcase_create("nic_device without one");
 	tcase_add_test(tc, few_descriptors);
 	suite_add_tcase(suite, tc);
-	return nic_net_run(suite);
+	return nic_fabric_run(suite);
 }

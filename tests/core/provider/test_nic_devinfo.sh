@@ -8,7 +8,7 @@ set -eu
 preload=$1 dropin=$2
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-export TIDEMARK_NET=$dir/net
+export TIDEMARK_FABRIC=$dir/net
 
 fail() {
 	echo "$*" >&2

@@ -18,7 +18,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
-#include "tests/core/provider/nic_net.h"
+#include "tests/core/provider/nic_fabric.h"
 #include "tests/core/provider/nic_side.h"
 
 #define SIGNALED IBV_SEND_SIGNALED
@@ -462,5 +462,5 @@ int main(void)
 	tcase_add_test(tc, two_batches);
 	tcase_add_test(tc, closed_with_all_that_is_left);
 	suite_add_tcase(suite, tc);
-	return nic_net_run(suite);
+	return nic_fabric_run(suite);
 }

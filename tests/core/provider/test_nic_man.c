@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "core/rt/asan.h"
-#include "tests/core/provider/nic_net.h"
+#include "tests/core/provider/nic_fabric.h"
 #include "tests/core/provider/nic_side.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
@@ -1393,5 +1393,5 @@ int main(void)
 	tcase_add_test(tc, queries);
 	tcase_add_test(tc, names);
 	suite_add_tcase(suite, tc);
-	return nic_net_run(suite);
+	return nic_fabric_run(suite);
 }

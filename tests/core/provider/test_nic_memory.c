@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include "core/verbs_compat.h"
 #include "core/rt/asan.h"
-#include "tests/core/provider/nic_net.h"
+#include "tests/core/provider/nic_fabric.h"
 #include "tests/core/provider/nic_side.h"
 
 #define RW                                                                           \
@@ -687,5 +687,5 @@ int main(void)
 	tcase_add_test(tc, flush);
 	tcase_add_test(tc, windows);
 	suite_add_tcase(suite, tc);
-	return nic_net_run(suite);
+	return nic_fabric_run(suite);
 }

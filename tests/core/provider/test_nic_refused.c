@@ -7,10 +7,11 @@
 #include <check.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <netdb.h>
 #include <rdma/rdma_cma.h>
 #include <rdma/rsocket.h>
 #include <string.h>
-#include "tests/core/provider/nic_net.h"
+#include "tests/core/provider/nic_fabric.h"
 #include "tests/core/provider/nic_side.h"
 
 #define BUF 4096
@@ -96,9 +97,9 @@ START_TEST(groups)
 	struct sockaddr_in group = {.sin_family = AF_INET,
 				    .sin_addr.s_addr = inet_addr("239.1.2.3")};
 	struct sockaddr *addr = (struct sockaddr *)&group;
-	struct rdma_cm_join_mc_attr_ex attr = {
-		.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS,
-		.addr = addr};
+	struct rdma_cm_join_mc_attr_ex attr = {.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS |
+							    RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS,
+					       .addr = addr};
 	struct rdma_cm_id *id = new_id();
 
 	REFUSED(rdma_join_multicast(id, addr, NULL), -1, EOPNOTSUPP);
@@ -107,6 +108,46 @@ START_TEST(groups)
 	REFUSED(rdma_join_multicast(id, NULL, NULL), -1, EINVAL);
 	REFUSED(rdma_join_multicast_ex(id, NULL, NULL), -1, EINVAL);
 	REFUSED(rdma_leave_multicast(id, NULL), -1, EINVAL);
+	rdma_destroy_id(id);
+}
+END_TEST
+
+/* Port spaces other than that of reliable connections: lookups of datagrams' queue pairs, XRC. */
+START_TEST(port_spaces)
+{
+	static const enum rdma_port_space spaces[] = {RDMA_PS_UDP, RDMA_PS_IPOIB, RDMA_PS_IB};
+	struct rdma_addrinfo hints = {.ai_flags = RAI_NUMERICHOST}, *res;
+	struct rdma_cm_id *id;
+
+	for (unsigned i = 0; i < 3; i++) {
+		REFUSED(rdma_create_id(NULL, &id, NULL, spaces[i]), -1, EINVAL);
+		hints.ai_port_space = (int)spaces[i];
+		ck_assert_int_eq(rdma_getaddrinfo("127.0.0.1", "1", &hints, &res), EAI_SERVICE);
+	}
+	hints.ai_port_space = RDMA_PS_TCP;
+	hints.ai_qp_type = IBV_QPT_UD;
+	ck_assert_int_eq(rdma_getaddrinfo("127.0.0.1", "1", &hints, &res), EAI_SOCKTYPE);
+	hints.ai_qp_type = IBV_QPT_XRC_SEND;
+	ck_assert_int_eq(rdma_getaddrinfo("127.0.0.1", "1", &hints, &res), EAI_SOCKTYPE);
+}
+END_TEST
+
+START_TEST(types_and_families)
+{
+	static const enum ibv_qp_type types[] = {IBV_QPT_UD, IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV};
+	struct sockaddr_in here = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_storage ib = {.ss_family = 27}; /* AF_IB */
+	struct ibv_qp_init_attr init = {.cap = {1, 1, 1, 1, 0}};
+	struct rdma_cm_id *id = new_id();
+
+	REFUSED(rdma_bind_addr(id, (struct sockaddr *)&ib), -1, EAFNOSUPPORT);
+	REFUSED(rdma_resolve_addr(id, NULL, (struct sockaddr *)&ib, 1000), -1, EAFNOSUPPORT);
+	ck_assert_int_eq(rdma_bind_addr(id, (struct sockaddr *)&here), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		init.qp_type = types[i];
+		REFUSED(rdma_create_qp(id, NULL, &init), -1, EINVAL);
+	}
 	rdma_destroy_id(id);
 }
 END_TEST
@@ -143,7 +184,9 @@ int main(void)
 	tcase_add_test(tc, paging_on_demand);
 	tcase_add_test(tc, multicast);
 	tcase_add_test(tc, groups);
+	tcase_add_test(tc, port_spaces);
+	tcase_add_test(tc, types_and_families);
 	tcase_add_test(tc, rsockets);
 	suite_add_tcase(suite, tc);
-	return nic_net_run(suite);
+	return nic_fabric_run(suite);
 }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "tests/core/provider/nic_net.h"
+#include "tests/core/provider/nic_fabric.h"
 #include "tests/core/provider/nic_side.h"
 
 #define BUF    65536u
@@ -202,5 +202,5 @@ int main(void)
 	tcase_add_test(tc, outlives_its_maker);
 	tcase_add_test(tc, maker_closes);
 	suite_add_tcase(suite, tc);
-	return nic_net_run(suite);
+	return nic_fabric_run(suite);
 }

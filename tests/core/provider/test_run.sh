@@ -46,24 +46,31 @@ run -- sh -c 'exit 7' || status=$?
 status=0
 (run -- sh -c 'kill -TERM $$') 2>/dev/null || status=$?
 [ "$status" = 143 ] || die "SIGTERM: status $status"
-[ "$(run printf '%s|' a 'b c' --net)" = 'a|b c|--net|' ] || die "arguments"
+[ "$(run printf '%s|' a 'b c' --fabric)" = 'a|b c|--fabric|' ] || die "arguments"
 # shellcheck disable=SC2016 # the other shell expands it
 [ "$(run -- sh -c 'echo $TIDEMARK_LINK')" = shm ] || die "the environment"
+# The fabric by its old names.
+# shellcheck disable=SC2016
+for old in "TIDEMARK_NET=$net" TIDEMARK_NET=/nowhere; do
+	how=()
+	[ "$old" = "TIDEMARK_NET=$net" ] || how=(--net "$net")
+	[ "$(env "$old" "$tidemark" run "${how[@]}" -- sh -c 'echo $TIDEMARK_FABRIC')" = "$net" ] || die "$old ${how[*]}"
+done
 [ "$(run -- sh -c 'grep SigIgn /proc/self/status')" = "$(sh -c 'grep SigIgn /proc/self/status')" ] ||
 	die "ignored signals: $(run -- sh -c 'grep SigIgn /proc/self/status')"
 
 # --- kill -9: the watcher cleans up, whoever is killed last, and no earlier
 port=$(free_port)
-"$tidemark" run --net "$net" -- ibv_rc_pingpong -g 0 -p "$port" >/dev/null 2>&1 &
+"$tidemark" run --fabric "$net" -- ibv_rc_pingpong -g 0 -p "$port" >/dev/null 2>&1 &
 first=$!
 pids=("$first")
 eventually listens "$port" || die "no server"
 port=$(free_port)
-"$tidemark" run --net "$net" -- ibv_rc_pingpong -g 0 -p "$port" >/dev/null 2>&1 &
+"$tidemark" run --fabric "$net" -- ibv_rc_pingpong -g 0 -p "$port" >/dev/null 2>&1 &
 second=$!
 pids+=("$second")
 eventually listens "$port" || die "no second server"
-[ "$(stat -c %a "$net")" = 700 ] || die "others may enter the net"
+[ "$(stat -c %a "$net")" = 700 ] || die "others may enter the fabric"
 [ -z "$(find "$net" -type f ! -perm 600)" ] || die "$(ls -l "$net")"
 files=$(find "$net" -type f | wc -l)
 kill -9 "$first"
@@ -71,7 +78,7 @@ half() {
 	[ "$(find "$net" -type f | wc -l)" = $((files / 2)) ]
 }
 eventually half || die "kill -9 of one of two left $(ls "$net")"
-"$tidemark" stat --net "$net" | grep -q "process $second" || die "the other one lost its page"
+"$tidemark" stat --fabric "$net" | grep -q "process $second" || die "the other one lost its page"
 kill -9 "$second"
 eventually gone || die "kill -9 of both left $(ls "$net")"
 wait "$first" "$second" 2>/dev/null || true
@@ -100,16 +107,16 @@ fi
 # --- bad usage
 refused 'no program given'
 refused 'unknown option' --nat -- true
-refused 'wants a value' --net
+refused 'wants a value' --fabric
 refused 'expected shm or udp' --link rdma -- true
 refused 'expected a whole number' --seed -1 -- true
 refused 'expected an IPv4 address' --link udp --address 0.0.0.0 -- true
 refused 'is of the link udp' --address 127.0.0.1 -- true
 refused '"loose": expected lose' --fault loose -- true
-refused 'expected a name of at most' --net ../x/.. --net 'a b' -- true
+refused 'expected a name of at most' --fabric ../x/.. --fabric 'a b' -- true
 refused 'No such file' -- "$dir/nothing"
 refused 'Permission denied' -- "$dir/."
-refused 'others may enter' --net /tmp -- true
+refused 'others may enter' --fabric /tmp -- true
 TIDEMARK_LINK=x refused 'TIDEMARK_LINK=x: expected shm or udp' -- true
 if printf 'int main(void) { return 0; }' >"$dir/static.c" && gcc -static -o "$dir/static" "$dir/static.c" 2>/dev/null; then
 	refused 'linked statically' -- "$dir/static"
@@ -120,6 +127,6 @@ fi
 
 # --- settings of the environment that the program alone would see
 status=0
-LD_PRELOAD="$(dirname "$tidemark")/libtidemark-verbs.so" TIDEMARK_NET="$net" TIDEMARK_SEED=x \
+LD_PRELOAD="$(dirname "$tidemark")/libtidemark-verbs.so" TIDEMARK_FABRIC="$net" TIDEMARK_SEED=x \
 	ibv_rc_pingpong -g 0 >"$dir/out" 2>"$dir/err" || status=$?
 [ "$status" != 0 ] && grep -q '^tidemark: TIDEMARK_SEED=x: expected a whole number' "$dir/err" || die "$(cat "$dir/err")"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_PROVIDER_LINK_FAULTS_H
-#define TM_PROVIDER_LINK_FAULTS_H
+#ifndef TM_PROVIDER_BASE_FAULTS_H
+#define TM_PROVIDER_BASE_FAULTS_H
 /*
  * What hurts the packets of a live link: rules, in a small language, and what they make of each
  * packet.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tidemark bench --nic: what the soft RNIC costs in the live world, beside what the machine can do
- * without it.
+ * bench_nic: what the soft RNIC costs in real time, beside what the machine can do without it. Run
+ * it under the soft RNIC: tidemark run -- bench_nic (scripts/nicbench does).
  *
  * Every row is two processes, made by fork() before either opens the device: an initiator that
  * measures, and a target. The rows without the soft RNIC move the same bytes: a ping-pong over
@@ -11,9 +11,6 @@
  * under way, or, of a ping-pong over UDP, of one. memcpy moves them between the memory that the
  * WRITEs are from and to, on one core; "in and out" are two cores, one of which copies into a ring
  * between them, the other out of it.
- *
- * The program links against libibverbs as any other does; soft_rnic() runs it again under the soft
- * RNIC.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -22,7 +19,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -31,7 +30,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "cli/cli.h"
 
 #define SMALL	   64u
 #define LARGE	   65536u
@@ -44,6 +42,8 @@
 #define TRANSFERS  8000u /* of LARGE */
 #define PATIENCE_S 60	 /* until a row that hangs ends */
 #define NS_PER_S   1000000000ull
+
+#define EXIT_INTERNAL 70 /* as tidemark's */
 
 /* What the two processes of a row share. */
 struct row {
@@ -464,7 +464,13 @@ static void show_libfabric(const struct figures *base)
 	       "-", f.median_us / base->median_us, f.gb_per_s, 100 * f.gb_per_s / base->gb_per_s);
 }
 
-int bench_nic(void)
+static int fail(const char *what, int error)
+{
+	fprintf(stderr, "bench_nic: %s: %s\n", what, strerror(error));
+	return EXIT_INTERNAL;
+}
+
+int main(void)
 {
 	static const struct {
 		const char *what, *link;
@@ -476,20 +482,18 @@ int bench_nic(void)
 		{"soft RNIC, udp, WRITE, target sleeps", "udp", sleeping_target},
 	};
 	struct figures base = {0}, f = {0};
-	int fd[2], error, status = soft_rnic();
-	if (status)
-		return status;
+	int fd[2], error, status = 0;
 	struct row *row = mmap(NULL, sizeof(*row), PROT_READ | PROT_WRITE,
 			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (row == MAP_FAILED)
-		return fail(EXIT_INTERNAL, "bench: %s", strerror(errno));
+		return fail("mmap", errno);
 	printf("%-40s %9s %9s %8s %9s %8s\n", "there and back, 64 bytes; 64 KiB one way",
 	       "median us", "p99 us", "", "GB/s", "");
 	error = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd);
 	if (!error)
 		error = measure(row, shared_initiator, shared_target, fd, &base);
 	if (error)
-		return fail(EXIT_INTERNAL, "bench: shared memory: %s", strerror(error));
+		return fail("shared memory", error);
 	show("shared memory, both poll; memcpy", &base, &base);
 	error = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd);
 	if (!error && !measure(row, ring_initiator, ring_target, fd, &f))

@@ -27,8 +27,8 @@
 #include "core/provider/base/fabric_dir.h"
 
 static struct nic_config config;
-static char directory[CONFIG_NET_BYTES]; /* config.net, once it is known to be there */
-static int ports = -1;			 /* the file of locks */
+static char directory[CONFIG_FABRIC_BYTES]; /* config.fabric, once it is known to be there */
+static int ports = -1;			    /* the file of locks */
 static pid_t ports_pid;
 
 /* Are there others beside the processes of this net? */
@@ -49,10 +49,10 @@ static int find_directory(void)
 	if (rc)
 		return rc;
 	/* The NIC has made it, and looked whose it is, when it took its place in the net. */
-	if (lstat(config.net, &is) || !S_ISDIR(is.st_mode) || is.st_uid != geteuid() ||
+	if (lstat(config.fabric, &is) || !S_ISDIR(is.st_mode) || is.st_uid != geteuid() ||
 	    is.st_mode & 077)
 		return -EPERM;
-	strcpy(directory, config.net);
+	strcpy(directory, config.fabric);
 	return 0;
 }
 
@@ -72,12 +72,12 @@ static bool ipv4_of(const struct sockaddr *addr, uint32_t *ipv4)
 	return true;
 }
 
-bool cm_net_is_own(const struct sockaddr *addr)
+bool cm_fabric_is_own(const struct sockaddr *addr)
 {
 	struct sockaddr_storage at;
 	int fd, rc;
 
-	memcpy(&at, addr, cm_addr_len(addr));
+	memcpy(&at, addr, sockaddr_len(addr));
 	if (at.ss_family == AF_INET)
 		((struct sockaddr_in *)&at)->sin_port = 0;
 	else
@@ -85,16 +85,16 @@ bool cm_net_is_own(const struct sockaddr *addr)
 	fd = socket(at.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return false;
-	rc = bind(fd, (struct sockaddr *)&at, cm_addr_len(addr));
+	rc = bind(fd, (struct sockaddr *)&at, sockaddr_len(addr));
 	close(fd);
 	return !rc;
 }
 
-bool cm_net_reaches(const struct sockaddr *addr)
+bool cm_fabric_reaches(const struct sockaddr *addr)
 {
 	uint32_t address;
 
-	return cm_net_is_own(addr) ||
+	return cm_fabric_is_own(addr) ||
 	       (!find_directory() && has_others() && ipv4_of(addr, &address));
 }
 
@@ -169,19 +169,19 @@ static int reserve(uint64_t from, uint64_t len, bool shared, unsigned tries)
 	return -EADDRINUSE;
 }
 
-int cm_net_reserve(uint64_t from, uint64_t len, bool shared)
+int cm_fabric_reserve(uint64_t from, uint64_t len, bool shared)
 {
 	return reserve(from, len, shared, LOCK_TRIES);
 }
 
-void cm_net_release(uint64_t from, uint64_t len)
+void cm_fabric_release(uint64_t from, uint64_t len)
 {
 	if (ports >= 0 && ports_pid == getpid())
 		lock_range(F_UNLCK, from, len);
 }
 
 /* Nobody holds the port of such a file: it is a dead process's. This one has no port now. */
-void cm_net_sweep(void)
+void cm_fabric_sweep(void)
 {
 	struct dirent *entry;
 	DIR *dir;
@@ -199,13 +199,13 @@ void cm_net_sweep(void)
 		if (reserve(from, CM_PORT_RANGE, false, 1)) /* most are somebody's: no naps */
 			continue;
 		unlinkat(dirfd(dir), entry->d_name, 0);
-		cm_net_release(from, CM_PORT_RANGE);
+		cm_fabric_release(from, CM_PORT_RANGE);
 	}
 	if (dir)
 		closedir(dir);
 }
 
-void cm_net_leave(void)
+void cm_fabric_leave(void)
 {
 	char path[300];
 
@@ -218,7 +218,7 @@ void cm_net_leave(void)
 	ports = -1;
 }
 
-void cm_net_in_child(void)
+void cm_fabric_in_child(void)
 {
 	if (ports >= 0)
 		close(ports);
@@ -242,7 +242,7 @@ static struct listener_place own_place(void)
 	return (struct listener_place){cm.mads->slot, cm.mads->address};
 }
 
-int cm_net_listen(uint16_t port_space, const struct sockaddr *addr, bool v6_only)
+int cm_fabric_listen(uint16_t port_space, const struct sockaddr *addr, bool v6_only)
 {
 	struct listener_place place = own_place();
 	int rc = find_directory();
@@ -250,7 +250,7 @@ int cm_net_listen(uint16_t port_space, const struct sockaddr *addr, bool v6_only
 	return rc ? rc : listeners_add(directory, port_space, addr, v6_only, &place);
 }
 
-void cm_net_unlisten(uint16_t port_space, const struct sockaddr *addr, bool v6_only)
+void cm_fabric_unlisten(uint16_t port_space, const struct sockaddr *addr, bool v6_only)
 {
 	listeners_remove(directory, port_space, addr, v6_only);
 }
@@ -260,10 +260,10 @@ static bool is_loopback(uint32_t address)
 	return address >> 24 == IN_LOOPBACKNET;
 }
 
-unsigned cm_net_route(uint16_t port_space, const struct sockaddr *dst, union ibv_gid *gid)
+unsigned cm_fabric_route(uint16_t port_space, const struct sockaddr *dst, union ibv_gid *gid)
 {
 	struct listener_place place = own_place();
-	bool here = !has_others() || cm_net_is_own(dst);
+	bool here = !has_others() || cm_fabric_is_own(dst);
 	uint32_t address;
 
 	here = here && !find_directory() &&
@@ -278,7 +278,7 @@ unsigned cm_net_route(uint16_t port_space, const struct sockaddr *dst, union ibv
 	return place.slot;
 }
 
-unsigned cm_net_slot(const union ibv_gid *gid, uint32_t id)
+unsigned cm_fabric_slot(const union ibv_gid *gid, uint32_t id)
 {
 	union ibv_gid own;
 
@@ -286,9 +286,9 @@ unsigned cm_net_slot(const union ibv_gid *gid, uint32_t id)
 	return has_others() && !cm_same_gid(gid, &own) ? 0 : id >> CM_ID_SHIFT;
 }
 
-int cm_net_watch(unsigned slot)
+int cm_fabric_watch(unsigned slot)
 {
-	pid_t pid = net_dir_slot_owner(directory, slot);
+	pid_t pid = fabric_dir_slot_owner(directory, slot);
 	int fd;
 
 	if (!pid)
@@ -297,7 +297,7 @@ int cm_net_watch(unsigned slot)
 	if (fd < 0)
 		return -errno;
 	/* The number may be another process's by now. */
-	if (net_dir_slot_owner(directory, slot) == pid)
+	if (fabric_dir_slot_owner(directory, slot) == pid)
 		return fd;
 	close(fd);
 	return -ESRCH;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_PROVIDER_CM_CM_ADDR_H
-#define TM_PROVIDER_CM_CM_ADDR_H
+#ifndef TM_PROVIDER_CM_SOCKADDR_H
+#define TM_PROVIDER_CM_SOCKADDR_H
 /* Socket addresses of both families. */
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 /* 0: of no family that there is. */
-static inline socklen_t cm_addr_len(const struct sockaddr *addr)
+static inline socklen_t sockaddr_len(const struct sockaddr *addr)
 {
 	switch (addr->sa_family) {
 	case AF_INET:
@@ -20,12 +20,12 @@ static inline socklen_t cm_addr_len(const struct sockaddr *addr)
 }
 
 /* Both families have it in the same place. */
-static inline uint16_t cm_addr_port(const struct sockaddr *addr)
+static inline uint16_t sockaddr_port(const struct sockaddr *addr)
 {
 	return ntohs(((const struct sockaddr_in *)addr)->sin_port);
 }
 
-static inline bool cm_addr_any(const struct sockaddr *addr)
+static inline bool sockaddr_is_any(const struct sockaddr *addr)
 {
 	if (addr->sa_family == AF_INET)
 		return ((const struct sockaddr_in *)addr)->sin_addr.s_addr == htonl(INADDR_ANY);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See faults.h: which packet a rule means, and what becomes of it. */
-#include "core/provider/link/faults.h"
+#include "core/provider/base/faults.h"
 
 #include <string.h>
 

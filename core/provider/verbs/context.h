@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_PROVIDER_BASE_CONTEXT_H
-#define TM_PROVIDER_BASE_CONTEXT_H
+#ifndef TM_PROVIDER_VERBS_CONTEXT_H
+#define TM_PROVIDER_VERBS_CONTEXT_H
 /*
  * What an opened device has besides the transport's struct rnic_hca, and the events that its
  * objects have (verbs_events.c). It stays when the device is closed, as all memory of the transport

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_PROVIDER_BASE_COPY_H
-#define TM_PROVIDER_BASE_COPY_H
+#ifndef TM_PROVIDER_BASE_FAULT_SAFE_H
+#define TM_PROVIDER_BASE_FAULT_SAFE_H
 /*
  * The program's memory, as the NIC of the live world touches it (struct rnic_memory).
  *
@@ -9,9 +9,9 @@
  */
 #include "core/rnic/objects/device.h"
 
-extern const struct rnic_memory copy_memory;
+extern const struct rnic_memory fault_safe_memory;
 
 /* Have faults caught from now on; again whenever somebody may have taken the handlers away. */
-void copy_guard(void);
+void fault_safe_guard(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_PROVIDER_BASE_NIC_H
-#define TM_PROVIDER_BASE_NIC_H
+#ifndef TM_PROVIDER_NIC_H
+#define TM_PROVIDER_NIC_H
 /*
  * The soft RNIC of a process of the live world, and who drives it.
  *
@@ -42,5 +42,26 @@ void nic_poll(struct nic *nic, const struct rnic_cq *cq, uint32_t entries);
 void nic_polled(struct nic *nic, bool found);
 /* The caller is going to wait for an event: the NIC's thread takes over now. */
 void nic_hand_over(struct nic *nic);
+
+/* Call core/rnic under the lock; what becomes due by it runs, too. */
+#define LOCKED(type, call)                    \
+	({                                    \
+		struct nic *nic_ = nic_get(); \
+		nic_lock(nic_);               \
+		type result_ = (call);        \
+		nic_run(nic_);                \
+		nic_unlock(nic_);             \
+		result_;                      \
+	})
+
+/* Queue pair 1, for the connection manager: cm/qp1.c registers it before main() begins. */
+struct nic_management {
+	/* The process has a NIC now. 0 or -errno. */
+	int (*open)(struct nic *nic, const char *directory);
+	/* It has none any more: it could not be made, or this is a child of fork(). */
+	void (*close)(void);
+	management_slot_fn *slot;
+};
+void nic_register_management(const struct nic_management *management);
 
 #endif

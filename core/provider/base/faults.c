@@ -1,45 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See faults.h: the language of rules. faults_judge.c applies them. */
-#include "core/provider/link/faults.h"
+#include "core/provider/base/faults.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/text/text.h"
 
-#define WORD_BYTES 40
+#define TEXT_BYTES 4096 /* of all rules, with the NUL */
 
 /* --- the parser --- */
 
 struct reader {
-	const char *at;
-	char word[WORD_BYTES]; /* the one that was read last; "": the rule has ended */
-	char *why;
-	size_t why_size;
+	struct text text; /* says what is wrong */
+	char *rest;	  /* of the rule */
+	const char *word; /* the one that was read last; "": the rule has ended */
 };
 
 static int refuse(struct reader *r, const char *expected)
 {
-	if (r->word[0])
-		snprintf(r->why, r->why_size, "\"%s\": expected %s", r->word, expected);
-	else
-		snprintf(r->why, r->why_size, "expected %s, but the rule ends", expected);
-	return -EINVAL;
+	return *r->word ? text_wrong(&r->text, "\"%.39s\": expected %s", r->word, expected)
+			: text_wrong(&r->text, "expected %s, but the rule ends", expected);
 }
 
-/* The next word of the rule. What is not printable is shown as '?'. */
 static const char *next(struct reader *r)
 {
-	size_t n = 0;
-
-	r->at += strspn(r->at, " \t,");
-	while (*r->at && !strchr(" \t,;\n", *r->at)) {
-		if (n < WORD_BYTES - 1)
-			r->word[n++] = *r->at >= ' ' && *r->at <= '~' ? *r->at : '?';
-		r->at++;
-	}
-	r->word[n] = '\0';
+	r->word = text_word(&r->rest);
 	return r->word;
 }
 
@@ -154,12 +142,12 @@ static enum op_class find_what(const char *word)
 static int read_what(struct reader *r, struct fault_rule *rule, enum op_class what)
 {
 	uint64_t number;
-	const char *at = r->at + strspn(r->at, " \t,");
+	const char *at = text_skip_blanks(r->rest);
 
 	if (rule->what)
 		return refuse(r, "one kind of packet in a rule");
 	rule->what = what;
-	if (!digits(at) || memchr(at, '%', strcspn(at, " \t,;\n")))
+	if (!digits(at) || memchr(at, '%', strcspn(at, " \t")))
 		return 0;
 	if (read_number(r, 1, UINT32_MAX, "a message's number, from 1 on", &number))
 		return -EINVAL;
@@ -288,39 +276,58 @@ static int read_rule(struct reader *r, struct fault_rule *rule)
 		if (read_condition(r, rule))
 			return -EINVAL;
 	if (rule->action == FAULT_TEAR && rule->what && rule->what != CLASS_WRITE &&
-	    rule->what != CLASS_SEND) {
-		snprintf(r->why, r->why_size, "tear: expected write or send, which reach memory");
-		return -EINVAL;
+	    rule->what != CLASS_SEND)
+		return text_wrong(&r->text, "tear: expected write or send, which reach memory");
+	return 0;
+}
+
+static int read_rules(struct reader *r, struct faults *faults, char *rules, uint64_t seed)
+{
+	struct fault_rule rule;
+
+	for (bool more = true; more;) {
+		r->rest = text_part(&rules, ';', &more);
+		if (!*next(r))
+			continue;
+		if (!strcmp(r->word, "off")) {
+			if (*next(r))
+				return refuse(r, "nothing after off");
+			faults->rules = 0;
+			continue;
+		}
+		if (faults->rules == FAULT_RULES)
+			return text_wrong(&r->text, "expected at most %d rules", FAULT_RULES);
+		if (read_rule(r, &rule))
+			return -EINVAL;
+		for (unsigned d = 0; d < 2; d++)
+			rule.random[d] = faults_mix(faults_mix(seed) + 2 * faults->rules + d);
+		faults->rule[faults->rules++] = rule;
 	}
 	return 0;
 }
 
 int faults_parse(struct faults *faults, const char *text, uint64_t seed, char *why, size_t size)
 {
-	struct reader r = {.at = text, .why = why, .why_size = size};
-	struct fault_rule rule;
+	char rules[TEXT_BYTES];
+	struct input_error wrong;
+	struct reader r;
+	int rc;
 
 	memset(faults, 0, sizeof(*faults));
-	for (; *r.at; r.at += *r.at != '\0') {
-		if (!*next(&r))
-			continue;
-		if (!strcmp(r.word, "off")) {
-			if (*next(&r))
-				return refuse(&r, "nothing after off");
-			faults->rules = 0;
-			continue;
-		}
-		if (faults->rules == FAULT_RULES) {
-			snprintf(why, size, "expected at most %d rules", FAULT_RULES);
-			return -EINVAL;
-		}
-		if (read_rule(&r, &rule))
-			return -EINVAL;
-		for (unsigned d = 0; d < 2; d++)
-			rule.random[d] = faults_mix(faults_mix(seed) + 2 * faults->rules + d);
-		faults->rule[faults->rules++] = rule;
-	}
+	snprintf(rules, sizeof(rules), "%s", text);
+	text_start(&r.text, rules, strlen(rules), &wrong);
+	/* A line is a rule, too, and a comma as good as a blank. */
+	for (char *p = rules; *p; p++)
+		*p = *p == '\n'		       ? ';'
+		     : *p == ',' || *p == '\t' ? ' '
+		     : *p >= ' ' && *p <= '~'  ? *p
+					       : '?';
+	rc = strlen(text) < sizeof(rules)
+		     ? read_rules(&r, faults, rules, seed)
+		     : text_wrong(&r.text, "expected at most %d characters", TEXT_BYTES - 1);
+	if (rc)
+		snprintf(why, size, "%s", wrong.message);
 	for (unsigned i = 0; i < faults->rules; i++)
 		faults->numbers |= faults->rule[i].message || faults->rule[i].packet;
-	return 0;
+	return rc;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_TESTS_NIC_NET_H
-#define TM_TESTS_NIC_NET_H
+#ifndef TM_TESTS_NIC_FABRIC_H
+#define TM_TESTS_NIC_FABRIC_H
 /* Live tests of the soft RNIC: each run has a net of its own. */
 #include <check.h>
 #include <stdint.h>
 
 /* Run the suite, and give it back. What main() returns: 0, all pass; 1; 70, there is no place for a
  * net. */
-int nic_net_run(Suite *suite);
+int nic_fabric_run(Suite *suite);
 
 /* The monotonic clock. */
 uint64_t now_ns(void);

@@ -20,7 +20,7 @@
  * others, so that whoever polls the end of a WRITE's packet finds the rest there. An aligned word
  * is never torn.
  */
-#include "core/provider/base/copy.h"
+#include "core/provider/base/fault_safe.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -35,7 +35,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 #include "core/provider/base/long_copy.h"
-#include "core/provider/verbs/verbs.h"
+#include "core/provider/base/export.h"
 #include "core/verbs_compat.h"
 
 #define WORD 8 /* bytes */
@@ -207,7 +207,7 @@ static void hear(void)
 	hears = true;
 }
 
-void copy_guard(void)
+void fault_safe_guard(void)
 {
 	struct sigaction now,
 		ours = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
@@ -454,7 +454,7 @@ static int check(void *memory, const void *addr, uint64_t len, unsigned access,
 
 	(void)memory;
 	(void)place; /* there is no model of PM: persistent memory is memory */
-	copy_guard();
+	fault_safe_guard();
 	if (look(&area))
 		return 0; /* no /proc: what is missing shows when it is touched */
 	if (area.at < area.end || !(area.rights & MAP_READABLE) ||
@@ -543,7 +543,7 @@ static bool flush_mapped(void *memory, const struct rnic_mr *mr, const uint8_t *
 	return !mr || persist(at, len);
 }
 
-const struct rnic_memory copy_memory = {
+const struct rnic_memory fault_safe_memory = {
 	.random = random_bits,
 	.check = check,
 	.read = read_mapped,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See nic_net.h. */
-#include "tests/core/provider/nic_net.h"
+/* See nic_fabric.h. */
+#include "tests/core/provider/nic_fabric.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-int nic_net_run(Suite *suite)
+int nic_fabric_run(Suite *suite)
 {
 	char net[] = "/dev/shm/tidemark-test-XXXXXX", command[sizeof(net) + 16];
 	SRunner *runner;
@@ -16,7 +16,7 @@ int nic_net_run(Suite *suite)
 		fprintf(stderr, "no /dev/shm to put a net in\n");
 		return 70;
 	}
-	setenv("TIDEMARK_NET", net, 1);
+	setenv("TIDEMARK_FABRIC", net, 1);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

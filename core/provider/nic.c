@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See nic.h. */
-#include "core/provider/base/nic.h"
+#include "core/provider/nic.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,8 +21,7 @@
 #include "core/provider/link/link_shm.h"
 #include "core/provider/link/link_tap.h"
 #include "core/provider/link/link_udp.h"
-#include "core/provider/base/fabric_dir.h"
-#include "core/provider/cm/qp1.h"
+#include "core/provider/base/lock.h"
 #include "core/rnic/transport/link.h"
 #include "core/rnic/objects/qp.h"
 
@@ -40,9 +39,7 @@
 #define LINGER_QUIET_NS \
 	200000000 /* at the end, on a link that loses: nobody has asked for so long */
 #define LINGER_MOST_NS 1000000000 /* and no longer than this */
-#define LOCK_NS                                                                                   \
-	200000000 /* at the end, and at a fork: who interrupts a holder of the lock never gets it \
-		   * \ */
+#define LOCK_MS	       200	  /* at the end, and at a fork */
 
 /*
  * Who drives. The thread sleeps until a packet comes in, unless the program polls: then it naps,
@@ -67,6 +64,12 @@ struct whole {
 
 static _Atomic(struct whole *) whole;
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+static const struct nic_management *management;
+
+void nic_register_management(const struct nic_management *registered)
+{
+	management = registered;
+}
 
 static struct whole *to_whole(struct nic *nic)
 {
@@ -253,19 +256,13 @@ static int start_thread(struct whole *w)
 
 /* --- the end --- */
 
-static int lock_for_a_while(struct whole *w)
+static bool lock_for_a_while(struct whole *w)
 {
-	struct timespec until;
-	int rc;
+	bool locked = lock_within(&w->mutex, LOCK_MS);
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += LOCK_NS;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	rc = pthread_mutex_clocklock(&w->mutex, CLOCK_MONOTONIC, &until);
-	if (!rc)
+	if (locked)
 		engine_tick(w->nic.engine);
-	return rc;
+	return locked;
 }
 
 void nic_drain(struct nic *nic)
@@ -396,7 +393,7 @@ __attribute__((destructor)) static void at_exit(void)
 	/* A child by vfork() or clone() has its parent's memory, and is not to end its NIC. */
 	if (!w || w->pid != getpid())
 		return;
-	locked = !lock_for_a_while(w);
+	locked = lock_for_a_while(w);
 	link = w->nic.link;
 	if (locked) {
 		nic_drain(&w->nic);
@@ -414,7 +411,7 @@ static bool fork_locked;
 static void before_fork(void)
 {
 	pthread_mutex_lock(&making);
-	fork_locked = whole && !lock_for_a_while(whole);
+	fork_locked = whole && lock_for_a_while(whole);
 }
 
 static void in_parent(void)
@@ -432,7 +429,7 @@ static void in_child(void)
 		cut_off(whole);
 	if (link && link->forked)
 		link->forked(link);
-	qp1_close();
+	management->close();
 	whole = NULL;
 	pthread_mutex_init(&making, NULL);
 }
@@ -440,21 +437,9 @@ static void in_child(void)
 static int open_link(struct nic_link **out, const struct nic_config *config)
 {
 	if (config->link == LINK_UDP)
-		return link_udp_open(out, config->net, config->has_address ? config->address : 0);
-	return link_shm_open(out, config->net);
-}
-
-/* Whoever was the last in the net may be removing its directory. */
-static int open_place(struct nic_link **out, const struct nic_config *config)
-{
-	int rc = -ENOENT;
-
-	for (unsigned tries = 0; tries < 10 && rc == -ENOENT; tries++) {
-		rc = net_dir_make(config->net);
-		if (!rc)
-			rc = open_link(out, config);
-	}
-	return rc;
+		return link_udp_open(out, config->fabric, config->has_address ? config->address : 0,
+				     management->slot);
+	return link_shm_open(out, config->fabric);
 }
 
 static void tell_no_link(const struct nic_config *config, int rc)
@@ -471,7 +456,7 @@ static void tell_no_link(const struct nic_config *config, int rc)
 		fprintf(stderr, "tidemark: %s is no address of this host\n",
 			inet_ntop(AF_INET, &address, text, sizeof(text)));
 	else
-		fprintf(stderr, "tidemark: no place in the net %s: %s\n", config->net,
+		fprintf(stderr, "tidemark: no place in the net %s: %s\n", config->fabric,
 			strerror(-rc));
 }
 
@@ -489,7 +474,7 @@ static int make(struct whole *w)
 		fprintf(stderr, "tidemark: %s\n", line);
 		return rc;
 	}
-	rc = open_place(&inner, &config);
+	rc = open_link(&inner, &config);
 	if (rc) {
 		tell_no_link(&config, rc);
 		return rc;
@@ -511,12 +496,13 @@ static int make(struct whole *w)
 				 NIC_CONTEXTS, w->nic.link->qpn_first, w->nic.link->qpn_limit);
 	link_tap_net(w->nic.link, w->nic.net);
 	w->pid = getpid();
-	rc = qp1_open(&w->nic, config.net);
+	rc = management->open(&w->nic, config.fabric);
 	if (!rc)
 		rc = start_thread(w);
 	if (rc) {
-		fprintf(stderr, "tidemark: no NIC in the net %s: %s\n", config.net, strerror(-rc));
-		qp1_close();
+		fprintf(stderr, "tidemark: no NIC in the net %s: %s\n", config.fabric,
+			strerror(-rc));
+		management->close();
 		w->nic.link->leave(w->nic.link);
 		return rc;
 	}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See mutants_run.h. */
+#include "checker/hunt/mutants_run.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/explore/pool.h"
+#include "checker/judge/expect.h"
+
+/* --- which --- */
+
+static bool is_named(const struct mutant *m, const char *name)
+{
+	return !strcmp(m->name, name) || !strcmp(m->part, name);
+}
+
+/* Does what is found of `m` rest on this control? */
+static bool rests_on(const struct mutant *m, const struct mutant *control)
+{
+	switch (m->kind) {
+	case MUTANT_STORE:
+		return m->store == control->store;
+	case MUTANT_MODEL:
+		return true;
+	case MUTANT_CHECKER:
+		return m->canary && !strcmp(m->canary->store, control->part);
+	default:
+		return false;
+	}
+}
+
+static bool is_wanted(const struct mutants_run *r, const struct mutant *m, char *const *name,
+		      unsigned names)
+{
+	if (!names)
+		return true;
+	if (m->kind == MUTANT_CONTROL) {
+		for (unsigned i = 0; i < r->mutants; i++)
+			if (rests_on(&r->mutant[i], m))
+				return true;
+		return false;
+	}
+	for (unsigned k = 0; k < names; k++)
+		if (is_named(m, name[k]))
+			return true;
+	return false;
+}
+
+static bool is_known(const struct mutant *all, unsigned n, const char *name)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (all[i].kind != MUTANT_CONTROL && is_named(&all[i], name))
+			return true;
+	return false;
+}
+
+int mutants_choose(struct mutants_run *r, char *const *name, unsigned names, unsigned *unknown)
+{
+	struct mutant *all = calloc(MUTANTS_MAX, sizeof(*all));
+	int error = 0;
+	if (!all)
+		return -ENOMEM;
+	unsigned n = mutants_list(all, MUTANTS_MAX);
+	assert(n <= MUTANTS_MAX);
+	for (*unknown = 0; *unknown < names && !error; ++*unknown)
+		if (!is_known(all, n, name[*unknown]))
+			error = -ENOENT;
+	*unknown -= error != 0;
+	for (unsigned i = 0; i < n && !error; i++)
+		if (is_wanted(r, &all[i], name, names))
+			r->mutant[r->mutants++] = all[i];
+	free(all);
+	return error;
+}
+
+/* --- searching --- */
+
+static void work(void *arg, unsigned unit, void *result)
+{
+	struct mutants_run *r = arg;
+	struct mutant_answer *a = result;
+	a->error = mutant_search(&r->mutant[unit], &r->options, &a->result);
+}
+
+static void take(void *arg, unsigned unit, const void *result)
+{
+	struct mutants_run *r = arg;
+	r->answer[unit] = *(const struct mutant_answer *)result;
+	r->done++;
+	if (r->progress)
+		r->progress(r, &r->mutant[unit]);
+}
+
+static void add_up(struct mutants_run *r)
+{
+	for (unsigned i = 0; i < r->mutants; i++) {
+		const struct mutant *m = &r->mutant[i];
+		const struct mutant_result *result = &r->answer[i].result;
+		if (m->kind == MUTANT_CONTROL) {
+			r->dirty += result->found;
+			continue;
+		}
+		r->missed += !result->found;
+		r->unsure += result->found && m->kind == MUTANT_STORE && !result->shrunk;
+	}
+}
+
+int mutants_search(struct mutants_run *r, unsigned *failed)
+{
+	struct pool pool = {.units = r->mutants,
+			    .jobs = r->jobs,
+			    .result_bytes = sizeof(struct mutant_answer),
+			    .work = work,
+			    .take = take,
+			    .arg = r};
+	int error = pool_run(&pool);
+	for (*failed = 0; !error && *failed < r->mutants; ++*failed)
+		if (r->answer[*failed].error)
+			return -EIO;
+	if (!error)
+		add_up(r);
+	return error;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CHECKER_HUNT_MUTANTS_RUN_H
+#define TM_CHECKER_HUNT_MUTANTS_RUN_H
+/* The search for all seeded bugs, or for those that are named, with the controls on which they
+ * rest. */
+#include "checker/hunt/mutants.h"
+
+#define MUTANTS_MAX 256
+
+struct mutants_run {
+	struct mutant_options options;
+	unsigned jobs;
+	void (*progress)(const struct mutants_run *run, const struct mutant *last); /* or NULL */
+	/* chosen: bugs before controls */
+	struct mutant mutant[MUTANTS_MAX];
+	unsigned mutants;
+	/* results */
+	struct mutant_answer {
+		int error;
+		struct mutant_result result;
+	} answer[MUTANTS_MAX];
+	unsigned done;
+	unsigned missed; /* bugs that were not found */
+	unsigned dirty;	 /* controls that broke */
+	unsigned unsure; /* bugs of stores whose trace was not shrunk, or did not replay */
+};
+
+/* Choose the mutants of these names, which are those of bugs or of parts; none: all. 0, or -ENOENT
+ * with *unknown, the first name that no bug has. */
+int mutants_choose(struct mutants_run *r, char *const *name, unsigned names, unsigned *unknown);
+/* Look for all of them. 0 or -errno; -EIO: mutant r->mutant[*failed] could not be run. */
+int mutants_search(struct mutants_run *r, unsigned *failed);
+
+#endif

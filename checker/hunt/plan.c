@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See plan.h. */
+#include "checker/hunt/plan.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "scenarios/stores.h"
+
+#define OTHER_SHARE 4 /* the other configurations get one in so many of the runs and states */
+
+/* --- what there is --- */
+
+bool plan_has_variant(const struct tm_store *store, const char *name)
+{
+	struct setup s;
+	setup_init(&s, store);
+	return strlen(name) < sizeof(s.variant) && !setup_variant(&s, name);
+}
+
+static bool names_knob(const char *text, const char *knob)
+{
+	size_t len = strcspn(text, "=");
+	return strlen(knob) == len && !memcmp(knob, text, len);
+}
+
+bool plan_has_knob(const struct tm_store *store, const char *text)
+{
+	for (unsigned i = 0; stores[i]; i++)
+		for (const struct tm_knob *k = stores[i]->knobs;
+		     k->name && (!store || store == stores[i]); k++)
+			if (names_knob(text, k->name))
+				return true;
+	char name[64];
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, "="), text);
+	return hardware_find(name) >= 0;
+}
+
+/* --- configurations --- */
+
+/* *changed: it was not so already. */
+static int set_knob(struct setup *s, const char *text, bool *changed, char why[PLAN_TEXT])
+{
+	const struct tm_params params = s->params;
+	const struct hardware hw = s->hw;
+	const uint8_t mutant = s->mutant;
+	const char *expected = NULL;
+	if (setup_switch(s, text, &expected)) {
+		snprintf(why, PLAN_TEXT, "%s: knob \"%.60s\": expected one of: %s", s->store->name,
+			 text, expected);
+		return -EINVAL;
+	}
+	*changed = memcmp(&params, &s->params, sizeof(params)) || memcmp(&hw, &s->hw, sizeof(hw)) ||
+		   mutant != s->mutant;
+	return 0;
+}
+
+static int add_config(struct campaign *c, const struct plan *p, const struct tm_store *store,
+		      const char *variant, const char *config, char why[PLAN_TEXT])
+{
+	struct campaign_config *cfg = &c->config[c->configs];
+	bool plain = !strcmp(config, "default"), changed;
+	if (c->configs == PLAN_CONFIGS) {
+		snprintf(why, PLAN_TEXT,
+			 "more than %d configurations; name fewer stores and variants",
+			 PLAN_CONFIGS);
+		return -EINVAL;
+	}
+	cfg->store = store;
+	cfg->share = plain ? 1 : OTHER_SHARE;
+	setup_init(&cfg->setup, store);
+	setup_variant(&cfg->setup, variant);
+	snprintf(cfg->variant, sizeof(cfg->variant), "%s", variant);
+	snprintf(cfg->name, sizeof(cfg->name), "%s", config);
+	int error = plain ? 0 : set_knob(&cfg->setup, config, &changed, why);
+	for (unsigned i = 0; i < p->knob.n && !error; i++) {
+		error = set_knob(&cfg->setup, p->knob.name[i], &changed, why);
+		if (error || !changed)
+			continue;
+		size_t len = plain ? 0 : strlen(cfg->name);
+		snprintf(cfg->name + len, sizeof(cfg->name) - len, "%s%s", len ? " " : "",
+			 p->knob.name[i]);
+		plain = false;
+	}
+	c->configs += !error;
+	return error;
+}
+
+/* Named; or nothing was named, and it has all that is asked for. */
+static bool wanted(const struct plan *p, unsigned number, const char *variant)
+{
+	const struct tm_store *store = stores[number];
+	for (unsigned i = 0; i < p->store.n; i++)
+		if (!strcmp(p->store.name[i], store->name))
+			return true;
+	if (p->store.n || !plan_has_variant(store, variant) ||
+	    (number >= stores_by_default && !p->variant.n && !p->all_stores))
+		return false;
+	for (unsigned i = 0; i < p->knob.n; i++)
+		if (!plan_has_knob(store, p->knob.name[i]))
+			return false;
+	return true;
+}
+
+/* Under how many kinds of hardware: of a variant, the two that differ most in what holds. */
+static unsigned hardware_kinds(const struct plan *p)
+{
+	if (p->one_config || p->knob.n || p->workloads_named || p->exhaustive)
+		return 1;
+	return p->variant.n ? 2 : PLAN_CONFIGS;
+}
+
+int plan_configs(struct campaign *c, const struct plan *p, char why[PLAN_TEXT])
+{
+	unsigned kinds = hardware_kinds(p);
+	int error = 0;
+	for (unsigned i = 0; stores[i]; i++)
+		for (unsigned v = 0; v < (p->variant.n ? p->variant.n : 1); v++) {
+			const char *variant = p->variant.n ? p->variant.name[v] : "default";
+			if (!wanted(p, i, variant))
+				continue;
+			for (unsigned d = 0; default_configs[d] && d < kinds && !error; d++)
+				error = add_config(c, p, stores[i], variant, default_configs[d],
+						   why);
+			if (error)
+				return error;
+		}
+	if (c->configs)
+		return 0;
+	snprintf(why, PLAN_TEXT,
+		 "no store has all these variants and knobs together (tidemark list)");
+	return -EINVAL;
+}
+
+/* --- workloads --- */
+
+/* What a systematic search goes through when no workload is named. */
+static const struct {
+	const char *name;
+	unsigned faults; /* a writer that dies, a packet that is lost: where two writers meet */
+} smallest[] = {{"w", 0}, {"ww", 0}, {"wr", 0}, {"www", 0}, {"w-r", 0}, {"w-wr", 0}, {"w-w", 1}};
+#define SMALLEST (sizeof(smallest) / sizeof(smallest[0]))
+
+int plan_add_workload(struct campaign *c, const struct workload *w)
+{
+	struct workload *grown = realloc(c->workload, (c->workloads + 1) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	c->workload = grown;
+	c->workload[c->workloads++] = *w;
+	return 0;
+}
+
+static int add_or_free(struct campaign *c, struct workload *w)
+{
+	int error = plan_add_workload(c, w);
+	if (error)
+		workload_free(w);
+	return error;
+}
+
+int plan_builtin_workloads(struct campaign *c)
+{
+	int error = 0;
+	for (unsigned i = 0; !error; i++) {
+		struct workload w;
+		error = workload_builtin(i, &w);
+		if (!error)
+			error = add_or_free(c, &w);
+	}
+	return error == -ENOMEM ? error : 0;
+}
+
+int plan_smallest_workloads(struct campaign *c, bool faults_given)
+{
+	c->faults = calloc(SMALLEST, sizeof(*c->faults));
+	int error = c->faults ? 0 : -ENOMEM;
+	for (unsigned i = 0; i < SMALLEST && !error; i++) {
+		bool room = c->options.preemptions + smallest[i].faults <= SYSTEMATIC_DEPTH;
+		const char *expected;
+		struct workload w;
+		c->faults[i] = faults_given || !room ? c->options.faults : smallest[i].faults;
+		error = workload_named(smallest[i].name, &w, &expected);
+		if (!error)
+			error = add_or_free(c, &w);
+	}
+	return error ? -ENOMEM : 0;
+}
+
+int plan_check_workload(const struct campaign *c, unsigned at, char why[PLAN_TEXT])
+{
+	const struct workload *w = &c->workload[at];
+	unsigned ops = workload_ops(w) + w->keys * 5;
+	int error = w->keys > HISTORY_KEYS || ops > HISTORY_OPS ? -EINVAL : 0;
+	if (w->keys > HISTORY_KEYS)
+		snprintf(why, PLAN_TEXT, "workload %s: %u keys; expected at most %d", w->name,
+			 w->keys, HISTORY_KEYS);
+	else if (error)
+		snprintf(why, PLAN_TEXT,
+			 "workload %s: %u operations, those of loading and reading back included; "
+			 "expected at most %d",
+			 w->name, ops, HISTORY_OPS);
+	for (unsigned i = 0; i < c->configs && !error; i++) {
+		struct setup s;
+		error = campaign_setup(c, i * c->workloads + at, &s);
+		if (error == -EFBIG) {
+			snprintf(why, PLAN_TEXT,
+				 "workload %s: %s would need %zu bytes of PM; expected a smaller "
+				 "one",
+				 w->name, c->config[i].store->name, s.pm_len);
+			error = -EINVAL;
+		} else if (error) {
+			snprintf(why, PLAN_TEXT, "workload %s: %s", w->name, strerror(-error));
+		}
+		setup_free(&s);
+	}
+	return error;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CHECKER_HUNT_PLAN_H
+#define TM_CHECKER_HUNT_PLAN_H
+/*
+ * What a campaign tests: the default campaign, or what of it was asked for.
+ *
+ * The default campaign runs the stores that are tested by default, each under seven kinds of
+ * hardware, with every built-in workload; the plain hardware gets the whole budget, the others a
+ * share of it. Whatever is named narrows it: a store, or those that have the named variants and
+ * knobs; with knobs or workloads named, the plain hardware only.
+ */
+#include "checker/explore/campaign.h"
+
+#define PLAN_CONFIGS 64	 /* of a campaign, at most */
+#define PLAN_TEXT    400 /* bytes of a message */
+
+struct plan_names {
+	const char *const *name;
+	unsigned n;
+};
+
+/* What was asked for. Stores, variants and names of knobs exist. */
+struct plan {
+	struct plan_names store, variant, knob;
+	bool workloads_named;
+	bool one_config; /* the plain hardware only, even if nothing is named */
+	bool all_stores; /* where none is named: also those that are not tested by default */
+	bool exhaustive;
+};
+
+/* A store has this variant (which may be "default"). */
+bool plan_has_variant(const struct tm_store *store, const char *name);
+/* "name=value" names a knob of this store (NULL: of any), or of the hardware. */
+bool plan_has_knob(const struct tm_store *store, const char *text);
+/*
+ * Fill c->config, which has room for PLAN_CONFIGS. 0, or -EINVAL with a message: a value that its
+ * knob does not have, too many configurations, or none.
+ */
+int plan_configs(struct campaign *c, const struct plan *p, char why[PLAN_TEXT]);
+/* Add the workloads of a campaign that names none: all that are built in. 0 or -ENOMEM. */
+int plan_builtin_workloads(struct campaign *c);
+/* The same for a systematic search: the smallest, each with c->options' bounds; with no
+ * `faults_given`, faults where two writers meet. */
+int plan_smallest_workloads(struct campaign *c, bool faults_given);
+/* Append a workload, which is then the campaign's. 0, or -ENOMEM with *w still the caller's. */
+int plan_add_workload(struct campaign *c, const struct workload *w);
+/* Can the stores run this workload, and the histories hold it? 0; -EINVAL or -ENOMEM with a
+ * message. */
+int plan_check_workload(const struct campaign *c, unsigned at, char why[PLAN_TEXT]);
+
+#endif

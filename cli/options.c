@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See options.h. */
+#include "cli/options.h"
+#include <assert.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include "cli/cli.h"
+
+#define ROWS_MAX  48
+#define ROW_VALUE 256 /* of getopt_long(): the first row's; below are letters */
+#define HELP	  (ROW_VALUE + ROWS_MAX)
+
+/* --- values --- */
+
+bool option_flag(const struct option_row *row, void *into, const char *value)
+{
+	(void)row;
+	(void)value;
+	*(bool *)into = true;
+	return true;
+}
+
+bool option_text(const struct option_row *row, void *into, const char *value)
+{
+	(void)row;
+	*(const char **)into = value;
+	return true;
+}
+
+static bool row_number(const struct option_row *row, const char *value, unsigned long long *n)
+{
+	char name[64];
+	snprintf(name, sizeof(name), "--%s", row->name);
+	return number_option(name, value, row->lo, row->hi, n);
+}
+
+bool option_unsigned(const struct option_row *row, void *into, const char *value)
+{
+	unsigned long long n;
+	if (!row_number(row, value, &n))
+		return false;
+	*(unsigned *)into = (unsigned)n;
+	return true;
+}
+
+bool option_number(const struct option_row *row, void *into, const char *value)
+{
+	unsigned long long n;
+	if (!row_number(row, value, &n))
+		return false;
+	*(uint64_t *)into = n;
+	return true;
+}
+
+bool option_time(const struct option_row *row, void *into, const char *value)
+{
+	char name[64];
+	snprintf(name, sizeof(name), "--%s", row->name);
+	return time_option(name, value, into);
+}
+
+bool option_name(const struct option_row *row, void *into, const char *value)
+{
+	struct option_names *list = into;
+	(void)row;
+	if (list->n == OPTION_NAMES) {
+		fail(EXIT_USAGE, "more than %u names of one kind; \"%.40s\" is too many",
+		     OPTION_NAMES, value);
+		return false;
+	}
+	list->name[list->n++] = value;
+	return true;
+}
+
+/* --- reading --- */
+
+static bool is_end(const struct option_row *row)
+{
+	return !row->name && !row->help;
+}
+
+static int has_argument(const struct option_row *row)
+{
+	return !row->argument		 ? no_argument
+	       : row->argument[0] == '[' ? optional_argument
+					 : required_argument;
+}
+
+/* The table as getopt_long() wants it; `letters` begins with ":", so that nothing is printed. */
+static void make_tables(const struct options *o, struct option *list, char *letters)
+{
+	unsigned n = 0;
+	*letters++ = ':';
+	for (unsigned i = 0; !is_end(&o->row[i]); i++) {
+		const struct option_row *row = &o->row[i];
+		assert(i < ROWS_MAX);
+		if (!row->name)
+			continue;
+		list[n++] = (struct option){row->name, has_argument(row), NULL, ROW_VALUE + (int)i};
+		if (!row->letter)
+			continue;
+		*letters++ = row->letter;
+		if (row->argument)
+			*letters++ = ':';
+	}
+	list[n++] = (struct option){"help", no_argument, NULL, HELP};
+	list[n] = (struct option){0};
+	*letters = '\0';
+}
+
+static const struct option_row *find_row(const struct options *o, int option)
+{
+	const struct option_row *row = o->row;
+	if (option >= ROW_VALUE)
+		return row + (option - ROW_VALUE);
+	while (row->letter != option)
+		row++;
+	return row;
+}
+
+/* What getopt_long() returned, ':' or '?', of `word`. */
+static int refuse(const struct options *o, const struct option *list, int option, const char *word)
+{
+	char known[64], plain[64];
+	struct nearest n;
+	if (option == ':')
+		return fail(EXIT_USAGE, "%s: %s wants a value: %s", o->command, word,
+			    find_row(o, optopt)->argument);
+	if (optopt >= ROW_VALUE)
+		return fail(EXIT_USAGE, "%s: %.60s: this option takes no value", o->command, word);
+	if (optopt)
+		return fail(EXIT_USAGE, "%s: unknown option \"-%c\" (tidemark %s --help)",
+			    o->command, optopt, o->command);
+	snprintf(plain, sizeof(plain), "%.*s", (int)strcspn(word, "="), word);
+	nearest_init(&n, plain);
+	for (; list->name; list++) {
+		snprintf(known, sizeof(known), "--%s", list->name);
+		nearest_try(&n, known);
+	}
+	return fail(EXIT_USAGE, "%s: unknown option \"%.40s\"%s (tidemark %s --help)", o->command,
+		    word, n.hint, o->command);
+}
+
+static bool take(const struct option_row *row, void *into, const char *value)
+{
+	char *fields = into;
+	if (!row->parse(row, fields + row->field, value))
+		return false;
+	if (row->given)
+		*(bool *)(fields + row->given) = true;
+	return true;
+}
+
+int options_read(const struct options *o, void *into, int argc, char **argv)
+{
+	struct option list[ROWS_MAX + 2];
+	char letters[2 * ROWS_MAX + 2];
+	int option;
+	make_tables(o, list, letters);
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, letters, list, NULL)) != -1) {
+		if (option == HELP) {
+			options_help(o);
+			return EXIT_HELD;
+		}
+		if (option == ':' || option == '?')
+			return refuse(o, list, option, argv[optind - 1]);
+		if (!take(find_row(o, option), into, optarg))
+			return EXIT_USAGE;
+	}
+	return -1;
+}
+
+int options_end(const struct options *o, int argc, char **argv)
+{
+	if (optind < argc)
+		return fail(EXIT_USAGE, "%s: \"%.40s\" was not expected (tidemark %s --help)",
+			    o->command, argv[optind], o->command);
+	return -1;
+}
+
+/* --- help --- */
+
+/* "-q, --quiet", "--seed N", "--shadow[=FILE]": its length. */
+static unsigned row_text(const struct option_row *row, char *buf, size_t n)
+{
+	char letter[8] = "";
+	if (row->letter)
+		snprintf(letter, sizeof(letter), "-%c, ", row->letter);
+	return (unsigned)snprintf(buf, n, "%s--%s%s%s", letter, row->name,
+				  has_argument(row) == required_argument ? " " : "",
+				  row->argument ? row->argument : "");
+}
+
+static void print_paragraphs(const char *text)
+{
+	char line[1024];
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+		snprintf(line, sizeof(line), "%.*s", (int)len, text);
+		print_wrapped(0, line);
+		text += len + (text[len] == '\n');
+	}
+}
+
+static void print_row(const struct option_row *row, unsigned width)
+{
+	char text[80];
+	row_text(row, text, sizeof(text));
+	printf("  %-*s  ", (int)width, text);
+	print_wrapped(width + 4, row->help);
+}
+
+void options_help(const struct options *o)
+{
+	static const struct option_row help = {.name = "help", .help = "this text"};
+	unsigned width = 0;
+	char text[80];
+	const char *usage = o->usage;
+	for (bool first = true; first || *usage; first = false) {
+		size_t len = strcspn(usage, "\n");
+		printf("%s tidemark %s%s%.*s\n", first ? "usage:" : "      ", o->command,
+		       len ? " " : "", (int)len, usage);
+		usage += len + (usage[len] == '\n');
+	}
+	print_paragraphs(o->about);
+	if (o->row[0].name)
+		putchar('\n');
+	for (const struct option_row *row = o->row; !is_end(row); row++) {
+		unsigned len = row->name ? row_text(row, text, sizeof(text)) : 0;
+		width = len > width ? len : width;
+	}
+	for (const struct option_row *row = o->row; !is_end(row); row++) {
+		if (row->name) {
+			print_row(row, width);
+			continue;
+		}
+		putchar('\n');
+		print_wrapped(0, row->help);
+	}
+	print_row(&help, width > 6 ? width : 6);
+	fputs("\nexit status: ", stdout);
+	print_wrapped(13, o->status);
+}

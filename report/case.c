@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See case.h. */
+#include "report/case.h"
+#include "checker/explore/setup.h"
+#include "report/output.h"
+#include "report/terminal.h"
+
+int report_case_save(struct report_case *one, const struct setup *s, const struct deviations *path,
+		     unsigned contract)
+{
+	one->operations = workload_ops(&s->w);
+	one->deviations = path->n;
+	return one->trace ? save_trace(one->trace, s, path, (int)contract, one->text) : 0;
+}
+
+void report_case_replay(const struct report_case *one)
+{
+	print_replay(one->trace);
+	printf("   (%u operation%s, %u deviation%s%s)\n", one->operations,
+	       one->operations == 1 ? "" : "s", one->deviations, one->deviations == 1 ? "" : "s",
+	       one->whole ? "; could not be shrunk" : "");
+}
