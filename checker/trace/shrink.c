@@ -190,7 +190,7 @@ static bool shorten_delay(struct shrinker *sh, unsigned i)
 	struct candidate c;
 	const struct deviation *d = &sh->best.run.d[i];
 	unsigned k = choice_delay(d->kind, d->answer);
-	bool counted = d->kind == CHOICE_ORDER || d->kind == CHOICE_EVICT;
+	bool counted = choice_traits[d->kind].counted;
 	if ((counted ? d->answer : k) <= 1 || !copy_best(sh, &c))
 		return false;
 	k = k == DELAY_QUIESCENCE ? DELAY_5MS : k - 1;
