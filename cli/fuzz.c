@@ -354,15 +354,13 @@ int fuzz_main(int argc, char **argv)
 {
 	struct arguments a = {.out = "traces", .options = campaign_default, .one_config = true};
 	struct campaign c = {0};
-	const char *mistake;
 	bool made = false;
 	a.options.jobs = arguments_jobs();
 	int status = arguments_read(&options, &a, argc, argv);
 	if (status >= 0)
 		return status;
-	unsigned line = expect_mistake(&mistake);
-	if (line)
-		return fail(EXIT_INTERNAL, "scenarios/expected.txt:%u: %s", line, mistake);
+	if (expect_mistake())
+		return fail(EXIT_INTERNAL, "%s", expect_mistake());
 	status = arguments_configs(&a, &c);
 	if (!status)
 		status = arguments_check_outputs(&a, &made);

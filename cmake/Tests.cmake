@@ -2,7 +2,8 @@
 #
 # `make test` runs the tests that have no label "all". Those with the label "reduced" have a smaller budget there
 # (tests/checker/explore/budget.h), and run whole in `make test-all`, as do those with the label "all": they need a virtual
-# machine or programs of others, wait for time to pass, or take long. The lists are at the end.
+# machine or programs of others, wait for time to pass, or take long. The lists are at the end. A test that has only a few
+# cases that wait for time to pass gives these the tag "real_time", which `make test` leaves out, and is "reduced".
 # Check's limits, also those that a test sets itself, are for an empty machine: here five times as long.
 set(test_environment CK_DEFAULT_TIMEOUT=100 CK_TIMEOUT_MULTIPLIER=5 UBSAN_OPTIONS=print_stacktrace=1)
 
@@ -141,12 +142,12 @@ if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of othe
 	foreach(name run stat pcap_live loss_live nic_death live_nic)
 		tidemark_test(test_${name} ${PROJECT_SOURCE_DIR}/tests/core/provider/test_${name}.sh $<TARGET_FILE:tidemark>)
 	endforeach()
+	tidemark_test(test_live_smoke ${PROJECT_SOURCE_DIR}/tests/core/live/test_live_smoke.sh $<TARGET_FILE:tidemark>)
 endif()
 if(TIDEMARK_SANITIZE) # a search takes the same steps as without, and the plain build makes them all
 	set(few few)
 endif()
 tidemark_test(test_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_cli.sh $<TARGET_FILE:tidemark> ${few})
-tidemark_test(test_live_smoke ${PROJECT_SOURCE_DIR}/tests/core/live/test_live_smoke.sh $<TARGET_FILE:tidemark>)
 if(CMAKE_C_COMPILER_ID STREQUAL Clang)
 	# Without clang's fuzzer runtime there is no such program, and the test is skipped.
 	tidemark_test(test_libfuzzer ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_libfuzzer.sh ${PROJECT_BINARY_DIR}/fuzz_libfuzzer)
@@ -194,11 +195,14 @@ function(label label)
 		endif()
 	endforeach()
 endfunction()
-label(reduced bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explore fails fuzz remotelog search taxonomy_all)
+label(reduced bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explore fails fuzz nic_device nic_types remotelog search taxonomy_all)
 # Programs of others.
 label(all live_nic loss_live nic_cm_programs nic_death nic_devinfo pcap_live run stat)
 # Real time: a retransmission, a timeout, a process that is given a moment.
 label(all faults link_udp live load nic_cm nic_events nic_man nic_rsocket rendezvous xrc_relay)
+if(TIDEMARK_SANITIZE) # they take the same steps without, and long with
+	label(all claims hazards libfuzzer taxonomy_all)
+endif()
 
 # The longest ones first, so that none of them is left alone at the end. In seconds, roughly.
 foreach(cost taxonomy_all:60 bugs_1:30 bugs_2:10 bugs_3:40 bugs_4:10 fuzz:40 cli:40 claims:40 remotelog:10 explore:20

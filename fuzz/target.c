@@ -54,7 +54,7 @@ static const char *environment(const char *name, const char *otherwise)
 /* What the environment asks for; and what may break then. */
 static void prepare(void)
 {
-	const char *name = environment("TIDEMARK_STORE", "efactory"), *expected = NULL;
+	const char *name = environment("TIDEMARK_STORE", stores[0]->name), *expected = NULL;
 	char *knobs = strdup(environment("TIDEMARK_KNOBS", "")), *save = NULL,
 	     config[256] = "default";
 	const struct tm_store *store = store_find(name);

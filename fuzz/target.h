@@ -6,7 +6,7 @@
  * workload, schedule, faults, the power failures and what is left by them
  * (scenarios/bytes.c, faultinject/bytes.h).
  *
- * What is tested is said by the environment: TIDEMARK_STORE (efactory),
+ * What is tested is said by the environment: TIDEMARK_STORE (the first of `tidemark list`),
  * TIDEMARK_VARIANT, TIDEMARK_KNOBS ("ack_early=off ddio=off"). When something breaks
  * that is not expected to, the trace goes to TIDEMARK_OUT (a folder, "." by default),
  * a line on stderr says how to replay it, and the process aborts.

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include "checker/judge/expect.h"
 #include "checker/judge/names.h"
 #include "report/report.h"
 
@@ -33,17 +34,18 @@ static void print_where(const struct mutant *m, const struct mutant_result *r)
 /* What a blind tester misses. */
 static void print_blind(const struct mutant *m, const struct mutant_result *r)
 {
-	const struct canary *c = m->canary;
+	const struct expect_canary *c = m->canary;
 	printf("  %-9s %-22s ", m->part, m->name);
-	if (!r->found)
+	if (!c)
+		printf("NOT NOTICED: no store has a canary for it\n");
+	else if (!r->found)
 		printf("NOT NOTICED: %s %s is found as ever\n", c->store, c->variant);
 	else if (m->bug == OWN_SHRINK_ANY)
 		printf("%s %s: the shrunk trace breaks another contract\n", c->store, c->variant);
 	else
-		printf("%s %s%s%s%s is missed in %" PRIu64 " runs, %" PRIu64
+		printf("%s %s%s%s is missed in %" PRIu64 " runs, %" PRIu64
 		       " states (else %s, %s%s%s)\n",
-		       c->store, c->variant, c->knob ? ", " : "", c->knob ? c->knob : "",
-		       c->knob ? (!strcmp(c->value, "off") ? "=off" : "=on") : "", r->runs,
+		       c->store, c->variant, c->knob ? ", " : "", c->knob ? c->knob : "", r->runs,
 		       r->states, contract_name(r->contract), r->workload,
 		       r->hardware[0] ? ", " : "", r->hardware);
 }

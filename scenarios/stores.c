@@ -7,16 +7,15 @@
 #include <string.h>
 #include "stores_built.h"
 
-#define TEXT(symbol, incbin)             \
-	__asm__(".section .rodata\n"     \
-		".global " symbol "\n"   \
-		symbol ":\n" incbin "\n" \
-		".byte 0\n"              \
+#define TEXT(symbol, incbin)                                    \
+	__asm__(".section .rodata\n"                            \
+		".global " symbol "\n" symbol ":\n" incbin "\n" \
+		".byte 0\n"                                     \
 		".previous\n")
 
-#define X(name, expected, claims)                \
-	TEXT("tm_expected_" #name, expected);    \
-	TEXT("tm_claims_" #name, claims);        \
+#define X(name, expected, claims)                  \
+	TEXT("tm_expected_" #name, expected);      \
+	TEXT("tm_claims_" #name, claims);          \
 	extern const struct tm_store name##_store; \
 	extern const char tm_expected_##name[], tm_claims_##name[];
 STORES(X)
@@ -34,6 +33,8 @@ static const struct {
 
 const struct tm_store *stores[BUILT + 1];
 unsigned stores_by_default;
+const char *const default_configs[] = {"default",    "ack_early=off", "ddio=off",     "domain=mhp",
+				       "domain=wsp", "dma_order=any", "line_torn=on", NULL};
 
 __attribute__((constructor)) static void put_in_order(void)
 {

@@ -11,6 +11,10 @@
  * Filled before main() and constant from then on. */
 extern const struct tm_store *stores[];
 extern unsigned stores_by_default; /* how many are in the default campaign */
+/* The hardware under which that campaign runs each of them: "name=value", or "default"; ends with
+ * NULL. */
+extern const char *const default_configs[];
+
 const struct tm_store *store_find(const char *name); /* NULL: no such store */
 
 /* The file of this name in the store's folder, which the program carries with it; "": none. */

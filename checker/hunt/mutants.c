@@ -4,13 +4,13 @@
  *
  * When a failure counts. A store that breaks a contract anyway proves nothing about a
  * bug, so each mutant has controls: the same switches with "bug=none", or where a switch
- * itself is the bug, the variant of the table below that has the other switches. A
+ * itself is the bug, the variant among the store's controls that has the other switches. A
  * failure counts if
  *
  *	- its contract is one of those that the variant names (tm_variant.breaks),
- *	- the control keeps that contract at this hardware (the table): LIN holds only where
- *	  a WRITE is visible when it completes, so it counts with ack_early=off, and with
- *	  Erda's "sure" also at the default hardware,
+ *	- the control keeps that contract at this hardware (expect_controls): LIN, for
+ *	  example, holds only where a WRITE is visible when it completes, so it counts with
+ *	  ack_early=off,
  *	- and the control, under the same workload and the same runs up to this one, at the
  *	  same hardware, does not break it.
  *
@@ -21,8 +21,8 @@
  * failures first, which cost little; where one breaks something, no power failure is needed, and
  * none is tried: the states of the runs before it would use up what a campaign allows.
  *
- * A bug of the model (own_bug.h) is looked for in the same way, with all stores of the
- * table, which are right: whatever they seem to break is the model's fault.
+ * A bug of the model (own_bug.h) is looked for in the same way, with all controls, which are
+ * right: whatever they seem to break is the model's fault.
  */
 #include "checker/hunt/mutants.h"
 #include <assert.h>
@@ -33,52 +33,11 @@
 #include <time.h>
 #include "checker/explore/campaign.h"
 #include "checker/hunt/nic_rules.h"
+#include "checker/judge/expect.h"
 #include "checker/trace/shrink.h"
 #include "scenarios/stores.h"
 
 const struct mutant_options mutant_default = {.seed = 1, .states = 1000000, .shrink = true};
-
-#define ALWAYS (TM_BIT(TM_RDA) | TM_BIT(TM_LIVE) | TM_BIT(TM_FSCK))
-
-/* What holds without a bug. */
-static const struct control {
-	const char *store, *variant;
-	bool ack_early;
-	unsigned keeps;
-} controls[] = {
-	{"efactory", "default", true,
-	 ALWAYS | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP) | TM_BIT(TM_NORES)},
-	{"efactory", "default", false,
-	 ALWAYS | TM_BIT(TM_LIN) | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP) | TM_BIT(TM_NORES)},
-	{"erda", "default", true, ALWAYS},
-	{"erda", "default", false, ALWAYS | TM_BIT(TM_LIN)},
-	{"erda", "sure", true, ALWAYS | TM_BIT(TM_LIN)},
-	{"forca", "default", true, ALWAYS | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP)},
-	{"forca", "default", false, ALWAYS | TM_BIT(TM_LIN) | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP)},
-};
-
-/* What each blind spot of the tester hides. */
-static const struct canary canaries[] = {
-	{OWN_PM_FENCE_ALL, "efactory", "entry_unflushed", NULL, NULL, NULL},
-	{OWN_PM_NIC_DURABLE, "efactory", "get_no_flush", NULL, NULL, NULL},
-	{OWN_PM_NEWEST_ON_NIC_READ, "erda", "crc_no_value", NULL, NULL, "w"},
-	{OWN_PLAIN_ONLY, "erda", "two_stores", NULL, NULL, "w-rr"},
-	{OWN_FSCK_NEVER, "efactory", "recover_next", NULL, NULL, NULL},
-	{OWN_LIVE_NEVER, "erda", "retry_unbounded", NULL, NULL, "new-w-r"},
-	{OWN_FOREIGN_IS_ABSENT, "erda", "tag_ignored", NULL, NULL, "wd"},
-	{OWN_CRASH_NO_OLDER, "efactory", "one_flush", NULL, NULL, NULL},
-	{OWN_CRASH_NO_FENCE, "efactory", "one_flush", NULL, NULL, "w"},
-	{OWN_CRASH_NO_DRAIN, "erda", "crc_no_value", "ddio", "off", "w"},
-	{OWN_CRASH_ONCE, "efactory", "recover_clears", NULL, NULL, NULL},
-	{OWN_SEEN_NO_HISTORY, "efactory", "client_no_flag", NULL, NULL, "wr"},
-	{OWN_READ_FIRST_KEY, "erda", "old_zero", NULL, NULL, "new-w1w2"},
-	{OWN_FLOOR_KEPT, "efactory", "no_pre", NULL, NULL, "new-ww"},
-	{OWN_SHRINK_ANY, "efactory", "entry_unflushed", NULL, NULL, NULL},
-	{OWN_TASKS_NEVER_HELD, "efactory", "get_waits", NULL, NULL, "w-r"},
-};
-
-#define CANARIES (sizeof(canaries) / sizeof(canaries[0]))
-#define CONTROLS (sizeof(controls) / sizeof(controls[0]))
 
 /* A place to look: a store's variant at some hardware. */
 struct lane {
@@ -87,9 +46,9 @@ struct lane {
 		*control; /* control: the variant to compare with; NULL: this one with bug=none */
 	bool ack_early;
 	enum own_bug bug;
-	const char *knob, *value; /* of the hardware, besides; NULL: none */
-	const char *workload;	  /* the only one that is tried; NULL: all */
-	unsigned want;		  /* contracts */
+	const char *knob;     /* of the hardware, besides, "name=value"; NULL: none */
+	const char *workload; /* the only one that is tried; NULL: all */
+	unsigned want;	      /* contracts */
 	unsigned first; /* of these, the ones that an earlier lane looks for, too: left to it at
 			   first */
 };
@@ -149,18 +108,24 @@ static bool has_switches(const char *more, const char *less)
 	return true;
 }
 
-/* The row of the table that a store's bug is compared with at this hardware; NULL: none. */
-static const struct control *control_of(const struct tm_store *store, const struct tm_variant *bug,
-					bool ack_early)
+static bool ack_early(const struct expect_control *c)
 {
-	const struct control *best = NULL;
-	for (unsigned i = 0; i < CONTROLS; i++) {
-		const struct control *c = &controls[i];
+	return !strcmp(c->hardware, "default");
+}
+
+/* The control that a store's bug is compared with at this hardware; NULL: none. */
+static const struct expect_control *control_of(const struct tm_store *store,
+					       const struct tm_variant *bug, bool early)
+{
+	const struct expect_control *best = NULL, *c;
+	unsigned n;
+	c = expect_controls(&n);
+	for (; n--; c++) {
 		const struct tm_variant *v = find_variant(store, c->variant);
 		if (strcmp(c->store, store->name) || (v && !has_switches(bug->knobs, v->knobs)))
 			continue;
 		/* What holds where a completion may come early holds where it may not, too. */
-		if (c->ack_early == ack_early || (c->ack_early && v))
+		if (ack_early(c) == early || (ack_early(c) && v))
 			best = !best || v ? c : best;
 	}
 	return best;
@@ -191,7 +156,7 @@ static int open_bench(struct bench **out, const struct lane *lane, unsigned work
 		error = setup_knob(&b->setup, "ack_early", lane->ack_early ? "on" : "off",
 				   &expected);
 	if (!error && lane->knob)
-		error = setup_knob(&b->setup, lane->knob, lane->value, &expected);
+		error = setup_switch(&b->setup, lane->knob, &expected);
 	if (!error && without_bug && !lane->control && find_bug(lane))
 		error = setup_knob(&b->setup, "bug", "none", &expected);
 	if (!error)
@@ -339,10 +304,9 @@ static void note_hit(struct search *s, const struct lane *lane, const struct ben
 	snprintf(out->store, sizeof(out->store), "%s", lane->store->name);
 	snprintf(out->variant, sizeof(out->variant), "%s", lane->variant);
 	snprintf(out->workload, sizeof(out->workload), "%s", b->setup.w.name);
-	snprintf(out->hardware, sizeof(out->hardware), "%s%s%s%s%s",
+	snprintf(out->hardware, sizeof(out->hardware), "%s%s%s",
 		 lane->ack_early ? "" : "ack_early=off", lane->knob && !lane->ack_early ? " " : "",
-		 lane->knob ? lane->knob : "", lane->knob ? "=" : "",
-		 lane->knob ? lane->value : "");
+		 lane->knob ? lane->knob : "");
 }
 
 /* --- the search --- */
@@ -431,7 +395,7 @@ static unsigned lanes_of_store(const struct mutant *m, struct lane *lane)
 {
 	unsigned n = 0;
 	for (int early = 1; early >= 0; early--) {
-		const struct control *c = control_of(m->store, m->variant, early);
+		const struct expect_control *c = control_of(m->store, m->variant, early);
 		bool by_knob = strstr(m->variant->knobs, "bug=");
 		lane[n++] = (struct lane){
 			.store = m->store,
@@ -453,15 +417,17 @@ static unsigned lanes_of_store(const struct mutant *m, struct lane *lane)
 
 static unsigned lanes_of_controls(struct lane *lane, enum own_bug bug)
 {
-	for (unsigned i = 0; i < CONTROLS; i++)
+	unsigned n;
+	const struct expect_control *control = expect_controls(&n);
+	for (unsigned i = 0; i < n; i++)
 		lane[i] = (struct lane){
-			.store = store_find(controls[i].store),
-			.variant = controls[i].variant,
-			.ack_early = controls[i].ack_early,
+			.store = store_find(control[i].store),
+			.variant = control[i].variant,
+			.ack_early = ack_early(&control[i]),
 			.bug = bug,
-			.want = controls[i].keeps,
+			.want = control[i].keeps,
 		};
-	return CONTROLS;
+	return n;
 }
 
 /* The rules of the hardware. They cost next to nothing, so they come first. */
@@ -491,6 +457,8 @@ static void search_rules(struct search *s, enum own_bug bug)
 /* The search that finds the canary, once more with the blind spot. Found: the canary is missed. */
 static void search_blind(struct search *s, const struct mutant *m)
 {
+	if (!m->canary)
+		return;
 	const struct mutant canary = {
 		.store = store_find(m->canary->store),
 		.variant = find_variant(store_find(m->canary->store), m->canary->variant)};
@@ -498,7 +466,7 @@ static void search_blind(struct search *s, const struct mutant *m)
 	struct mutant_options options = *s->options;
 	struct search one = {.options = &options, .out = &seen, .start = s->start},
 		      two = {.options = &options, .out = &blind, .start = s->start};
-	struct lane lane[CONTROLS];
+	struct lane lane[EXPECT_CONTROLS];
 	assert(canary.variant);
 	unsigned lanes = lanes_of_store(&(struct mutant){.store = canary.store,
 							 .variant = canary.variant,
@@ -506,7 +474,6 @@ static void search_blind(struct search *s, const struct mutant *m)
 					lane);
 	for (unsigned i = 0; i < lanes; i++) {
 		lane[i].knob = m->canary->knob;
-		lane[i].value = m->canary->value;
 		lane[i].workload = m->canary->workload;
 	}
 	options.shrink = m->bug == OWN_SHRINK_ANY;
@@ -527,7 +494,7 @@ static void search_blind(struct search *s, const struct mutant *m)
 int mutant_search(const struct mutant *m, const struct mutant_options *o, struct mutant_result *out)
 {
 	struct search s = {.options = o, .out = out};
-	struct lane lane[CONTROLS];
+	struct lane lane[EXPECT_CONTROLS];
 	memset(out, 0, sizeof(*out));
 	out->contract = TM_CONTRACTS;
 	clock_gettime(CLOCK_MONOTONIC, &s.start);
@@ -560,14 +527,6 @@ int mutant_search(const struct mutant *m, const struct mutant_options *o, struct
 	return s.error;
 }
 
-static const struct canary *canary_of(enum own_bug bug)
-{
-	for (unsigned i = 0; i < CANARIES; i++)
-		if (canaries[i].bug == bug)
-			return &canaries[i];
-	return NULL;
-}
-
 unsigned mutants_list(struct mutant *list, unsigned max)
 {
 	unsigned n = 0;
@@ -589,20 +548,22 @@ unsigned mutants_list(struct mutant *list, unsigned max)
 						      .name = own_bugs[b].name,
 						      .what = own_bugs[b].what,
 						      .bug = (enum own_bug)b,
-						      .canary = canary_of((enum own_bug)b)};
+						      .canary = expect_canary(own_bugs[b].name)};
 	if (n++ < max)
 		list[n - 1] = (struct mutant){.kind = MUTANT_CONTROL,
 					      .part = "rules",
 					      .name = "hardware",
 					      .what = "no bug: every rule of the hardware is kept"};
-	for (unsigned i = 0; i < CONTROLS; i++)
+	unsigned controls;
+	const struct expect_control *control = expect_controls(&controls);
+	for (unsigned i = 0; i < controls; i++)
 		if (n++ < max)
 			list[n - 1] = (struct mutant){.kind = MUTANT_CONTROL,
-						      .part = controls[i].store,
-						      .name = controls[i].variant,
+						      .part = control[i].store,
+						      .name = control[i].variant,
 						      .what = "no bug: nothing must be found",
-						      .store = store_find(controls[i].store),
-						      .breaks = controls[i].keeps,
-						      .ack_early = controls[i].ack_early};
+						      .store = store_find(control[i].store),
+						      .breaks = control[i].keeps,
+						      .ack_early = ack_early(&control[i])};
 	return n;
 }

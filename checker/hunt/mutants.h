@@ -8,14 +8,6 @@
 #include "checker/explore/explore.h"
 #include "core/pmem/own_bug.h"
 
-/* A seeded bug of a store that must be missed when the tester is blind. */
-struct canary {
-	enum own_bug bug;
-	const char *store, *variant;
-	const char *knob, *value; /* of the hardware; NULL: none */
-	const char *workload;	  /* the only one that is tried; NULL: all */
-};
-
 enum mutant_kind {
 	MUTANT_STORE,	/* a store's variant: must break a contract that it names */
 	MUTANT_MODEL,	/* a bug of the emulated NIC or memory: a store that is right must seem
@@ -27,13 +19,13 @@ enum mutant_kind {
 
 struct mutant {
 	enum mutant_kind kind;
-	const char *part, *name, *what;	  /* part: the store, or the part of Tidemark */
-	const struct tm_store *store;	  /* STORE and CONTROL */
-	const struct tm_variant *variant; /* STORE */
-	enum own_bug bug;		  /* MODEL and BLIND */
-	const struct canary *canary;	  /* BLIND */
-	unsigned breaks;		  /* STORE: what it says; CONTROL: what must hold */
-	bool ack_early;			  /* CONTROL: at this hardware */
+	const char *part, *name, *what;	    /* part: the store, or the part of Tidemark */
+	const struct tm_store *store;	    /* STORE and CONTROL */
+	const struct tm_variant *variant;   /* STORE */
+	enum own_bug bug;		    /* MODEL and BLIND */
+	const struct expect_canary *canary; /* BLIND; NULL: no store has one */
+	unsigned breaks;		    /* STORE: what it says; CONTROL: what must hold */
+	bool ack_early;			    /* CONTROL: at this hardware */
 };
 
 struct mutant_options {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/explore/pool.h"
+#include "checker/judge/expect.h"
 
 /* --- which --- */
 
@@ -23,7 +24,7 @@ static bool rests_on(const struct mutant *m, const struct mutant *control)
 	case MUTANT_MODEL:
 		return true;
 	case MUTANT_BLIND:
-		return !strcmp(m->canary->store, control->part);
+		return m->canary && !strcmp(m->canary->store, control->part);
 	default:
 		return false;
 	}

@@ -9,11 +9,6 @@
 
 #define OTHER_SHARE 4 /* the other configurations get one in so many of the runs and states */
 
-/* The hardware under which the default campaign runs each store. */
-static const char *const default_configs[] = {
-	"default",    "ack_early=off", "ddio=off",     "domain=mhp",
-	"domain=wsp", "dma_order=any", "line_torn=on", NULL};
-
 /* --- what there is --- */
 
 bool plan_has_variant(const struct tm_store *store, const char *name)

@@ -1,85 +1,208 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reading scenarios/expected.txt, which the assembler puts into the program. Fields
- * are separated by blanks: store, configuration, contract, holds|broken|may-break, and the rest
- * of the line is the reason. The table is constant once read; reading it twice gives
- * the same, so threads need no lock but the first call's.
+ * Reading what stores expect of themselves. The table is constant once it has been read; reading
+ * it twice gives the same, so threads need no lock but the first call's.
  */
 #include "checker/judge/expect.h"
+#include <assert.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "checker/judge/names.h"
+#include "core/hardware/hardware.h"
+#include "core/text/text.h"
+#include "scenarios/stores.h"
 
-#define MAX_ROWS 256
-
-__asm__(".section .rodata\n"
-	".global tm_expected_text\n"
-	"tm_expected_text:\n"
-	".incbin \"" TM_EXPECTED_FILE "\"\n"
-	".byte 0\n"
-	".previous\n");
-extern const char tm_expected_text[];
+#define MAX_ROWS     256
+#define MAX_CANARIES 64
 
 static struct expectation row[MAX_ROWS];
-static unsigned rows, mistake_line;
-static const char *mistake;
+static struct expect_control control[EXPECT_CONTROLS];
+static struct expect_canary canary[MAX_CANARIES];
+static unsigned rows, controls, canaries;
+static char mistake[300];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static char *field(char **rest)
+/* --- reading --- */
+
+static int read_control(struct text *t, const char *store, char *rest)
 {
-	char *word = *rest + strspn(*rest, " \t");
-	char *end = word + strcspn(word, " \t");
-	*rest = *end ? end + 1 : end;
-	*end = '\0';
-	return word;
+	char *config = text_word(&rest), *slash = strchr(config, '/');
+	if (controls == EXPECT_CONTROLS)
+		return text_wrong(t, "too many controls");
+	if (slash)
+		*slash = '\0';
+	struct expect_control *c = &control[controls++];
+	c->store = store;
+	c->variant = slash ? config : "default";
+	c->hardware = slash ? slash + 1 : config;
+	if ((strcmp(c->hardware, "default") && strcmp(c->hardware, "ack_early=off")) ||
+	    *text_word(&rest))
+		return text_wrong(t, "expected \"control [VARIANT/]HARDWARE\", \"default\" or "
+				     "\"ack_early=off\"");
+	return 0;
 }
 
-static const char *parse(char *line, struct expectation *e)
+static int read_canary(struct text *t, const char *store, char *rest)
 {
-	e->store = field(&line);
-	e->config = field(&line);
-	e->contract = contract_parse(field(&line));
-	const char *verdict = field(&line);
+	if (canaries == MAX_CANARIES)
+		return text_wrong(t, "too many canaries");
+	struct expect_canary *c = &canary[canaries++];
+	c->store = store;
+	c->blind = text_word(&rest);
+	c->variant = text_word(&rest);
+	c->workload = text_word(&rest);
+	c->knob = text_word(&rest);
+	if (!*c->workload || *text_word(&rest))
+		return text_wrong(t, "expected \"canary BLIND VARIANT WORKLOAD|* [NAME=VALUE]\"");
+	if (!strcmp(c->workload, "*"))
+		c->workload = NULL;
+	if (!*c->knob)
+		c->knob = NULL;
+	return 0;
+}
+
+/* Does every word of the list stand for hardware that there is? */
+static bool hardware_is(const char *list)
+{
+	char word[96];
+	for (size_t len; len = strcspn(list, ","), len < sizeof(word); list += len + 1) {
+		struct hardware hw = hardware_default;
+		const char *expected, *slash;
+		snprintf(word, sizeof(word), "%.*s", (int)len, list);
+		slash = strchr(word, '/');
+		slash = slash ? slash + 1 : word;
+		if (strcmp(slash, "*") && strcmp(slash, "default") &&
+		    hardware_switch(&hw, slash, &expected))
+			return false;
+		if (!list[len])
+			return true;
+	}
+	return false;
+}
+
+static int read_row(struct text *t, const char *store, const char *configs, char *rest)
+{
+	const struct expectation *above = rows ? &row[rows - 1] : NULL;
+	struct expectation *e = &row[rows];
+	if (rows == MAX_ROWS)
+		return text_wrong(t, "too many rows");
+	e->store = store;
+	e->configs = configs;
+	e->contract = contract_parse(text_word(&rest));
+	const char *verdict = text_word(&rest);
 	e->open = !strcmp(verdict, "may-break");
 	e->broken = e->open || !strcmp(verdict, "broken");
-	e->why = line + strspn(line, " \t");
+	e->why = text_skip_blanks(rest);
+	if (!*e->why && above && above->store == store && above->contract == e->contract)
+		e->why = above->why;
+	rows++;
+	if (!hardware_is(configs))
+		return text_wrong(t, "%s: no such hardware", text_show(configs).text);
 	if (e->contract < 0)
-		return "the third field is not a contract";
+		return text_wrong(t, "the second field is not a contract");
 	if (!e->broken && strcmp(verdict, "holds"))
-		return "the fourth field is none of \"holds\", \"broken\", \"may-break\"";
-	return *e->why ? NULL : "no reason is given";
+		return text_wrong(
+			t, "the third field is none of \"holds\", \"broken\", \"may-break\"");
+	return *e->why ? 0 : text_wrong(t, "no reason is given, and none is above");
+}
+
+static int read_line(struct text *t, const char *store, char *line)
+{
+	const char *first = text_word(&line);
+	if (!*first || *first == '#')
+		return 0;
+	if (!strcmp(first, "control"))
+		return read_control(t, store, line);
+	if (!strcmp(first, "canary"))
+		return read_canary(t, store, line);
+	return read_row(t, store, first, line);
+}
+
+/* False: there is a mistake. */
+static bool read_store(const char *store)
+{
+	char *bytes = strdup(store_expected(store)), *line; /* kept: the rows point into it */
+	struct input_error error;
+	struct text t;
+	int rc = 0;
+	assert(bytes);
+	text_start(&t, bytes, strlen(bytes), &error);
+	while (!rc && (rc = text_line(&t, &line)) > 0)
+		rc = read_line(&t, store, line);
+	if (rc)
+		snprintf(mistake, sizeof(mistake), "core/stores/%s/expected.txt:%u: %s", store,
+			 error.line, error.message);
+	return !rc;
+}
+
+static bool in_default_campaign(const char *config)
+{
+	for (unsigned i = 0; default_configs[i]; i++)
+		if (!strcmp(default_configs[i], config))
+			return true;
+	return false;
+}
+
+/* Is the configuration in the list "CONFIG,CONFIG,...", or meant by its "*"? */
+static bool names(const char *list, const char *config)
+{
+	size_t len;
+	for (;; list += len + 1) {
+		len = strcspn(list, ",");
+		if (len == strlen(config) && !strncmp(list, config, len))
+			return true;
+		if (len == 1 && *list == '*' && in_default_campaign(config))
+			return true;
+		if (!list[len])
+			return false;
+	}
+}
+
+static const struct expectation *find(const char *store, const char *config, int contract)
+{
+	for (unsigned i = rows; i-- > 0;)
+		if (row[i].contract == contract && !strcmp(row[i].store, store) &&
+		    names(row[i].configs, config))
+			return &row[i];
+	return NULL;
+}
+
+/* What breaks too rarely to be found each time counts as kept: the control's own runs decide. */
+static bool keeps(const struct tm_store *store, const struct expect_control *control, int c)
+{
+	char config[96];
+	snprintf(config, sizeof(config), "%s/%s", control->variant, control->hardware);
+	const struct expectation *e = find(store->name, config, c);
+	if (!e)
+		e = find(store->name, control->hardware, c);
+	return e ? !e->broken || e->open : store->promises & TM_BIT(c);
 }
 
 static void read_table(void)
 {
-	char *text = strdup(tm_expected_text), *save = NULL; /* kept: the rows point into it */
-	unsigned number = 0;
-	for (char *line = text; line && *line; line = save) {
-		number++;
-		save = strchr(line, '\n');
-		if (save)
-			*save++ = '\0';
-		if (!*line || *line == '#')
-			continue;
-		const char *bad = rows == MAX_ROWS ? "too many lines" : parse(line, &row[rows]);
-		if (bad) {
-			mistake = bad;
-			mistake_line = number;
-			return;
-		}
-		rows++;
-	}
+	unsigned i = 0;
+	while (stores[i] && read_store(stores[i]->name))
+		i++;
+	for (i = 0; i < controls; i++)
+		for (int c = 0; c < TM_CONTRACTS; c++)
+			if (keeps(store_find(control[i].store), &control[i], c))
+				control[i].keeps |= TM_BIT(c);
+}
+
+/* --- asking --- */
+
+const char *expect_mistake(void)
+{
+	pthread_once(&once, read_table);
+	return mistake[0] ? mistake : NULL;
 }
 
 const struct expectation *expect_find(const char *store, const char *config, int contract)
 {
 	pthread_once(&once, read_table);
-	for (unsigned i = 0; i < rows; i++)
-		if (!strcmp(row[i].store, store) && !strcmp(row[i].config, config) &&
-		    row[i].contract == contract)
-			return &row[i];
-	return NULL;
+	return find(store, config, contract);
 }
 
 unsigned expect_watched(const struct tm_store *store, const char *config)
@@ -96,20 +219,37 @@ unsigned expect_watched(const struct tm_store *store, const char *config)
 bool expect_holds(const char *store, int contract)
 {
 	bool any = false;
-	pthread_once(&once, read_table);
-	for (unsigned i = 0; i < rows; i++) {
-		if (strcmp(row[i].store, store) || row[i].contract != contract)
-			continue;
-		if (row[i].broken)
+	for (unsigned i = 0; default_configs[i]; i++) {
+		const struct expectation *e = expect_find(store, default_configs[i], contract);
+		if (e && e->broken)
 			return false;
-		any = true;
+		any |= e != NULL;
 	}
 	return any;
 }
 
-unsigned expect_mistake(const char **what)
+bool expect_switch_breaks(const char *store, const char *knob)
+{
+	for (int c = 0; c < TM_CONTRACTS; c++) {
+		const struct expectation *e = expect_find(store, knob, c);
+		if (e && e->broken && expect_holds(store, c))
+			return true;
+	}
+	return false;
+}
+
+const struct expect_control *expect_controls(unsigned *n)
 {
 	pthread_once(&once, read_table);
-	*what = mistake;
-	return mistake_line;
+	*n = controls;
+	return control;
+}
+
+const struct expect_canary *expect_canary(const char *blind)
+{
+	pthread_once(&once, read_table);
+	for (unsigned i = 0; i < canaries; i++)
+		if (!strcmp(canary[i].blind, blind))
+			return &canary[i];
+	return NULL;
 }

@@ -1,28 +1,70 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_CHECKER_JUDGE_EXPECT_H
 #define TM_CHECKER_JUDGE_EXPECT_H
-/* What is expected of each cell of the default campaign: scenarios/expected.txt, compiled in. */
+/*
+ * What a store is expected to do: the file expected.txt of its folder, compiled in.
+ *
+ *	CONFIG,... CONTRACT holds|broken|may-break [SENTENCE]
+ *	control CONFIG
+ *	canary BLIND VARIANT WORKLOAD|* [NAME=VALUE]
+ *
+ * CONFIG is the hardware as "name=value" or "default", with "VARIANT/" before it where a variant
+ * of the store is meant. "*" is every configuration of the default campaign. Where several rows
+ * name a cell, the last one counts: a rule comes first, its exceptions follow. A row without a
+ * sentence has that of the row above.
+ *
+ * may-break: it does break, but too rarely for the campaign's budget to find it each time.
+ * control: seeded bugs are compared with the store under this configuration, where it has none.
+ * Its hardware is "default" or "ack_early=off".
+ * canary: while the tester has the seeded bug BLIND, it must miss the store's seeded bug VARIANT
+ * (checker/hunt/mutants.c).
+ */
 #include <stdbool.h>
 #include "core/tidemark.h"
 
 struct expectation {
-	const char *store, *config;
+	const char *store, *configs;
 	int contract;
 	bool broken;
-	bool open; /* "may-break": it does break, but the campaign's budget does not find it every
-		      time */
+	bool open;	 /* may-break */
 	const char *why; /* one sentence */
 };
 
-/* NULL: nothing is said of this cell. The table is read at the first call. */
+/* NULL: nothing is said of this cell. The files are read at the first call. */
 const struct expectation *expect_find(const char *store, const char *config, int contract);
 /* TM_BIT()s of the contracts whose breaking is news under a configuration of a store or of one of
  * its variants: what the store breaks by design, or does not promise, its variants may break,
  * too. */
 unsigned expect_watched(const struct tm_store *store, const char *config);
-/* Is the contract expected to hold in every configuration of the store that the table names? */
+/* Is the contract expected to hold in every configuration of the default campaign of which the
+ * store's file speaks? */
 bool expect_holds(const char *store, int contract);
-/* The file has a mistake: its line number, and what; 0: none. */
-unsigned expect_mistake(const char **what);
+/* Does a switch of the hardware ("name=value") break what expect_holds() otherwise? */
+bool expect_switch_breaks(const char *store, const char *knob);
+
+#define EXPECT_CONTROLS 32 /* at most, of all stores */
+
+/* What a store, or a variant without a seeded bug, keeps. */
+struct expect_control {
+	const char *store, *variant;
+	const char *hardware; /* "default" or "ack_early=off" */
+	unsigned keeps;	      /* TM_BIT()s */
+};
+
+/* All controls, in the order of `stores`; *n: how many. */
+const struct expect_control *expect_controls(unsigned *n);
+
+/* A seeded bug of a store that must be missed while the tester is blind. */
+struct expect_canary {
+	const char *blind; /* the tester's bug */
+	const char *store, *variant;
+	const char *workload; /* the only one that is tried; NULL: all */
+	const char *knob;     /* of the hardware, "name=value"; NULL: none */
+};
+
+const struct expect_canary *expect_canary(const char *blind); /* NULL: no store has one */
+
+/* A mistake in one of the files: "FILE:LINE: what"; NULL: there is none. */
+const char *expect_mistake(void);
 
 #endif

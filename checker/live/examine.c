@@ -14,9 +14,9 @@
 #include "checker/live/reboot.h"
 #include "checker/live/torn.h"
 
-#define LIVE_CONFIG                                                                   \
-	"ack_early=off" /* of scenarios/expected.txt: what is acknowledged is visible \
-			 * \ */
+/* What stores expect of themselves under this configuration counts: what is acknowledged is
+ * visible. */
+#define LIVE_CONFIG "ack_early=off"
 
 /* --- what the examination works on --- */
 

@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * All runs of a small program that differ in an order that matters.
+ * Dynamic partial order reduction: all runs of a small program, but for those that only reorder
+ * independent events.
  *
- * A run is a sequence of events; which chain (a thread, a queue pair's landing, ...: choose.h)
- * makes the next one is up to the scheduler, which is this. Two runs that differ only in the
- * order of neighbours that have nothing to do with each other end alike, and one of them will do.
- * This is dynamic partial order reduction with source sets and sleep sets (Abdulla, Aronis,
- * Jonsson, Sagonas: Optimal Dynamic Partial Order Reduction, POPL 2014, algorithm 1):
+ * A run is a sequence of events. Each event belongs to a process: a thread, the packets of a queue
+ * pair, the data that a queue pair lands, and so on (core/rt/choose.h calls them chains). This file
+ * is the scheduler that decides which process makes the next event. If two runs differ only in the
+ * order of adjacent independent events, they end in the same state, and one of them is enough. The
+ * algorithm is source sets with sleep sets (Abdulla, Aronis, Jonsson, Sagonas: Optimal Dynamic
+ * Partial Order Reduction, POPL 2014, algorithm 1):
  *
- *	related	Which events have to do with each other is seen while they run: they touch the
- *		same bytes and one of them writes; or what they do to what a power failure can
- *		leave has to be seen in both orders (conflicts() says which). Besides, some come
- *		first by nature: an earlier event of the same chain, the one that asked for
- *		this one, the one that gave what this one takes.
- *	races	Two related events, with nothing in between that puts them in order. The other
- *		order is to be tried, too: before the first of the two, one of the chains that
- *		lead to the second one goes on (its initials). If one of these is tried there
- *		anyway, nothing is added.
- *	sleep	What was tried at a state sleeps in all that is tried there later, until a
- *		related event: before that, it would be the same run once more. A run in
- *		which everybody sleeps is known, and ends.
+ *	dependence	is observed while events run. Two events are dependent if they touch the
+ *			same bytes and one of them writes, or if both change what a power failure
+ *			can leave in a way that has to be seen in both orders (conflicts()).
+ *	forced order	Some events precede another one in every run: the event before it in its
+ *			process, the event that enabled it, and the event that gave what it takes.
+ *	happens-before	is the transitive closure of both.
+ *	races		are dependent events whose order is neither forced nor implied by events
+ *			between them. The reverse order has to be tried, too: at the state before
+ *			the first event, a process goes on that can lead to the second one (one of
+ *			the initials). If the state tries one of these anyway, nothing is added.
+ *	sleep sets	A process that has been tried at a state sleeps in all later runs from that
+ *			state, until an event that depends on it: to wake it earlier would repeat
+ *			a run. A run in which all processes sleep is redundant and is given up.
  *
  * An event may have choices of its own (the order in which lines land); all answers are tried.
  *
- * A program has no clock and no faults: it runs from its beginning each time, the first events as
- * in the run before. Every run ends, so the search does. `whole` tries every chain at every state;
- * the test holds the two against each other.
+ * There is no clock and there are no faults. Each run starts the program anew and repeats the first
+ * events of the run before it. Every run ends, so the search ends. With `whole` every enabled
+ * process is tried at every state; tests/checker/models/test_dpor.c compares the two.
  */
 #include "checker/models/dpor.h"
 #include <assert.h>
@@ -36,7 +39,7 @@
 #define SET_WORDS  (DPOR_EVENTS / 64)
 #define MAX_CHOICE 16 /* choices of one event */
 
-/* A set of chains. */
+/* A set of processes. */
 __extension__ typedef unsigned __int128 procs;
 
 static procs proc_bit(unsigned proc)
@@ -58,26 +61,30 @@ struct set {
 
 struct dpor_event {
 	uint8_t proc;
-	uint32_t touch, touches; /* in orders.touch */
-	struct set before;	 /* all that happen before it */
-	struct set nature;	 /* those that come first by nature, direct ones only */
+	uint32_t touch, touches; /* in dpor.touch */
+	struct set before;	 /* all events that happen before it */
+	struct set forced;	 /* its direct predecessors in every run */
 };
 
+/* A process that sleeps, and what its next event would touch. */
 struct sleeper {
 	uint8_t proc;
-	uint32_t first, n; /* in orders.slept */
+	uint32_t first, n; /* in dpor.sleep_touch */
 };
 
-/* Before event d: who could go on, who did. */
+/* The state before event d. */
 struct dpor_state {
-	procs could, backtrack, done, sleeps;
-	uint8_t proc; /* who goes on now */
-	struct sleeper
-		sleeper[DPOR_PROCS]; /* first those from before, then those that are done here */
+	procs can;	 /* the processes that are enabled */
+	procs backtrack; /* those that have to be tried */
+	procs done;	 /* those that have been tried */
+	procs sleeps;
+	uint8_t proc; /* the one that is being tried */
+	/* First those that slept in the state before, then those that are done here. */
+	struct sleeper sleeper[DPOR_PROCS];
 	unsigned sleepers, inherited;
-	unsigned slept_end; /* of orders.slept, with what its sleepers touch */
-	uint32_t foot; /* what the current process touched, choices before this one: from here to
-			  slept_end */
+	unsigned sleep_touch_end; /* of dpor.sleep_touch, with what its sleepers touch */
+	/* What the current process touched with its other answers: from here to sleep_touch_end. */
+	uint32_t footprint;
 	struct {
 		unsigned n, answer;
 	} choice[MAX_CHOICE];
@@ -86,6 +93,7 @@ struct dpor_state {
 
 static void set_add(struct set *set, unsigned i)
 {
+	assert(i < DPOR_EVENTS);
 	set->word[i / 64] |= 1ull << i % 64;
 }
 
@@ -100,7 +108,7 @@ static void set_join(struct set *set, const struct set *other)
 		set->word[w] |= other->word[w];
 }
 
-static void *more(struct dpor *o, void *array, unsigned n, unsigned *room, size_t each)
+static void *grow(struct dpor *o, void *array, unsigned n, unsigned *room, size_t each)
 {
 	if (n < *room)
 		return array;
@@ -114,7 +122,7 @@ static void *more(struct dpor *o, void *array, unsigned n, unsigned *room, size_
 	return grown;
 }
 
-/* --- what has to do with what --- */
+/* --- dependence --- */
 
 static bool conflicts(const struct dpor_touch *a, const struct dpor_touch *b)
 {
@@ -130,8 +138,8 @@ static bool conflicts(const struct dpor_touch *a, const struct dpor_touch *b)
 	return a->kind != b->kind || a->kind == DPOR_LEARN;
 }
 
-static bool touches_conflict(const struct dpor_touch *a, unsigned n, const struct dpor_touch *b,
-			     unsigned m)
+static bool conflict_any(const struct dpor_touch *a, unsigned n, const struct dpor_touch *b,
+			 unsigned m)
 {
 	for (unsigned i = 0; i < n; i++)
 		for (unsigned j = 0; j < m; j++)
@@ -140,21 +148,20 @@ static bool touches_conflict(const struct dpor_touch *a, unsigned n, const struc
 	return false;
 }
 
-/* --- what the simulation tells --- */
+/* --- what the simulation reports --- */
 
-static unsigned proc_of(struct dpor *o, uint64_t chain)
+static unsigned number_of(struct dpor *o, uint64_t process)
 {
 	unsigned p = 0;
-	while (p < o->procs && o->chain[p] != chain)
+	while (p < o->procs && o->process[p] != process)
 		p++;
 	assert(p < DPOR_PROCS);
 	if (p == o->procs)
-		o->chain[o->procs++] = chain;
+		o->process[o->procs++] = process;
 	return p;
 }
 
-/* Is the event that goes on now one of those that the run before had? Then all about it is
- * known. */
+/* Does the event that is on repeat one of the run before? Then everything about it is known. */
 static bool is_replayed(const struct dpor *o)
 {
 	return o->depth < o->replay;
@@ -164,7 +171,7 @@ void dpor_touch(struct dpor *o, enum dpor_touch_kind kind, uint64_t where, uint6
 {
 	if (!o->in_event || is_replayed(o))
 		return;
-	o->touch = more(o, o->touch, o->touches, &o->touch_room, sizeof(*o->touch));
+	o->touch = grow(o, o->touch, o->touches, &o->touch_room, sizeof(*o->touch));
 	if (!o->failed)
 		o->touch[o->touches++] = (struct dpor_touch){.where = where,
 							     .len = (uint32_t)len,
@@ -186,15 +193,15 @@ static void touched(struct scheduler *scheduler, enum touch what, uint64_t where
 		o->touched(o->arg, what, where, len);
 }
 
-static void enables(struct scheduler *scheduler, uint64_t chain)
+static void enables(struct scheduler *scheduler, uint64_t process)
 {
 	struct dpor *o = of_scheduler(scheduler);
 	if (o->in_event ? is_replayed(o) : o->tried > 1) /* else: before the program begins */
 		return;
-	o->enabled = more(o, o->enabled, o->enableds, &o->enabled_room, sizeof(*o->enabled));
+	o->enabled = grow(o, o->enabled, o->enableds, &o->enabled_room, sizeof(*o->enabled));
 	if (o->failed)
 		return;
-	o->enabled[o->enableds].proc = (uint8_t)proc_of(o, chain);
+	o->enabled[o->enableds].proc = (uint8_t)number_of(o, process);
 	o->enabled[o->enableds++].event = (int)o->depth - 1;
 }
 
@@ -203,7 +210,7 @@ static void gives(struct scheduler *scheduler, uint64_t thing)
 	struct dpor *o = of_scheduler(scheduler);
 	if (!o->in_event || is_replayed(o))
 		return;
-	o->gift = more(o, o->gift, o->gifts, &o->gift_room, sizeof(*o->gift));
+	o->gift = grow(o, o->gift, o->gifts, &o->gift_room, sizeof(*o->gift));
 	if (o->failed)
 		return;
 	o->gift[o->gifts].thing = thing;
@@ -219,7 +226,7 @@ static void takes(struct scheduler *scheduler, uint64_t thing)
 		if (o->gift[i].thing != thing)
 			continue;
 		if (o->gift[i].event != (int)o->depth - 1)
-			set_add(&o->event[o->depth - 1].nature, (unsigned)o->gift[i].event);
+			set_add(&o->event[o->depth - 1].forced, (unsigned)o->gift[i].event);
 		return;
 	}
 }
@@ -243,8 +250,8 @@ static unsigned answer(struct source *source, const struct choice_point *at, uns
 
 /* --- races --- */
 
-/* The event before this one in its chain, and the one that asked for this one. */
-static void add_chain_nature(struct dpor *o, unsigned j)
+/* The event before this one in its process, and the one that enabled it. */
+static void add_forced(struct dpor *o, unsigned j)
 {
 	struct dpor_event *e = &o->event[j];
 	unsigned nth = 0;
@@ -253,19 +260,19 @@ static void add_chain_nature(struct dpor *o, unsigned j)
 	for (unsigned i = j; nth && i-- > 0;) {
 		if (o->event[i].proc != e->proc)
 			continue;
-		set_add(&e->nature, i);
+		set_add(&e->forced, i);
 		break;
 	}
 	for (unsigned i = 0; i < o->enableds; i++) {
 		if (o->enabled[i].proc != e->proc || nth--)
 			continue;
 		if (o->enabled[i].event >= 0 && o->enabled[i].event != (int)j)
-			set_add(&e->nature, (unsigned)o->enabled[i].event);
+			set_add(&e->forced, (unsigned)o->enabled[i].event);
 		break;
 	}
 }
 
-/* The chains that can go first on the way to event j without event i. */
+/* The processes with which a run can begin that leads to event j without event i. */
 static procs initials(const struct dpor *o, unsigned i, unsigned j)
 {
 	struct set v = {0};
@@ -283,51 +290,54 @@ static procs initials(const struct dpor *o, unsigned i, unsigned j)
 	return first_ones;
 }
 
-/* Events i and j race: see to it that j can come before i, too. */
+/* Events i and j race: make the state before i try a run in which j comes first. */
 static void reverse(struct dpor *o, unsigned i, unsigned j)
 {
 	struct dpor_state *s = &o->state[i];
-	procs ways = initials(o, i, j);
-	if (ways & (s->backtrack | s->sleeps))
+	procs leading = initials(o, i, j);
+	assert(i < j && leading);
+	if (leading & (s->backtrack | s->sleeps))
 		return;
-	ways &= s->could;
-	s->backtrack |= ways ? proc_bit(first_proc(ways)) : s->could;
+	leading &= s->can;
+	s->backtrack |= leading ? proc_bit(first_proc(leading)) : s->can;
+	assert(!(s->backtrack & ~s->can));
 }
 
-/* Event j is over: what came before it, and which races it ends. */
-static void finish(struct dpor *o, unsigned j)
+/* Event j is over: find out which events happened before it, and which of them it races with. */
+static void close_event(struct dpor *o, unsigned j)
 {
 	struct dpor_event *e = &o->event[j];
 	struct set with = {0}, between = {0};
 	e->touches = o->touches - e->touch;
-	add_chain_nature(o, j);
+	add_forced(o, j);
 	for (unsigned t = 0; t < e->touch; t++) {
 		const struct dpor_touch *earlier = &o->touch[t];
 		if (!set_has(&with, earlier->event) && o->event[earlier->event].proc != e->proc &&
-		    touches_conflict(earlier, 1, &o->touch[e->touch], e->touches))
+		    conflict_any(earlier, 1, &o->touch[e->touch], e->touches))
 			set_add(&with, earlier->event);
 	}
 	struct set direct = with;
-	set_join(&direct, &e->nature);
+	set_join(&direct, &e->forced);
 	for (unsigned i = 0; i < j; i++)
 		if (set_has(&direct, i))
 			set_join(&between, &o->event[i].before);
 	e->before = between;
 	set_join(&e->before, &direct);
+	assert(!set_has(&e->before, j)); /* happens-before has no cycle */
 	for (unsigned i = 0; i < j && !o->whole; i++)
-		if (set_has(&with, i) && !set_has(&e->nature, i) && !set_has(&between, i))
+		if (set_has(&with, i) && !set_has(&e->forced, i) && !set_has(&between, i))
 			reverse(o, i, j);
 }
 
 /* --- states --- */
 
-/* Of those who slept before event d - 1, or were done there, the ones that it has nothing to do
- * with still sleep. */
-static void inherit(struct dpor *o, struct dpor_state *s, unsigned d)
+/* A process that slept before event d - 1, or was done there, sleeps on if the event does not
+ * depend on it. */
+static void inherit_sleepers(struct dpor *o, struct dpor_state *s, unsigned d)
 {
 	s->sleepers = 0;
 	s->sleeps = 0;
-	s->slept_end = o->slepts;
+	s->sleep_touch_end = o->sleep_touches;
 	if (!d || o->whole)
 		return;
 	const struct dpor_state *from = &o->state[d - 1];
@@ -335,51 +345,53 @@ static void inherit(struct dpor *o, struct dpor_state *s, unsigned d)
 	for (unsigned i = 0; i < from->sleepers; i++) {
 		const struct sleeper *sleeper = &from->sleeper[i];
 		if (sleeper->proc == e->proc ||
-		    touches_conflict(&o->touch[e->touch], e->touches, &o->slept[sleeper->first],
-				     sleeper->n))
+		    conflict_any(&o->touch[e->touch], e->touches, &o->sleep_touch[sleeper->first],
+				 sleeper->n))
 			continue;
 		s->sleeper[s->sleepers++] = *sleeper;
 		s->sleeps |= proc_bit(sleeper->proc);
 	}
 }
 
-/* What has the least to do with others comes first: what is tried anew then stands near the end of
- * runs. */
-static int rank_of(uint64_t chain)
+/* Processes whose events depend least on others are tried first. Backtracking then changes the ends
+ * of runs rather than their beginnings. */
+static int rank_of(uint64_t process)
 {
 	static const int rank[CHAIN_KINDS] = {
 		[CHAIN_SEND] = 0, [CHAIN_REQUESTS] = 0, [CHAIN_RESPONSES] = 0, [CHAIN_OTHER] = 0,
 		[CHAIN_TASK] = 1, [CHAIN_STORES] = 2,	[CHAIN_ANSWER] = 3,    [CHAIN_LAND] = 4,
 	};
-	return rank[chain_kind(chain)];
+	return rank[chain_kind(process)];
 }
 
-/* A state that was not met before. False: everybody sleeps. */
-static bool enter(struct dpor *o, unsigned d, const uint64_t *chain, unsigned n)
+/* A new state: choose the first process to try. False: all of them sleep. */
+static bool open_state(struct dpor *o, unsigned d, const uint64_t *process, unsigned n)
 {
 	struct dpor_state *s = &o->state[d];
-	inherit(o, s, d);
+	inherit_sleepers(o, s, d);
 	s->inherited = s->sleepers;
-	s->could = s->done = s->backtrack = 0;
+	s->can = s->done = s->backtrack = 0;
 	s->choices = 0;
-	s->foot = o->slepts;
+	s->footprint = o->sleep_touches;
 	int first = -1, rank = 0;
 	for (unsigned i = 0; i < n; i++) {
-		unsigned p = proc_of(o, chain[i]);
-		s->could |= proc_bit(p);
-		if (s->sleeps >> p & 1 || (first >= 0 && rank_of(chain[i]) >= rank))
+		unsigned p = number_of(o, process[i]);
+		s->can |= proc_bit(p);
+		if (s->sleeps >> p & 1 || (first >= 0 && rank_of(process[i]) >= rank))
 			continue;
 		first = (int)p;
-		rank = rank_of(chain[i]);
+		rank = rank_of(process[i]);
 	}
 	if (first < 0)
 		return false;
 	s->proc = (uint8_t)first;
-	s->backtrack = o->whole ? s->could : proc_bit((unsigned)first);
+	s->backtrack = o->whole ? s->can : proc_bit((unsigned)first);
+	assert(!(s->sleeps & ~s->can)); /* an independent event disables no process */
+	assert(!(s->sleeps & proc_bit((unsigned)first)));
 	return true;
 }
 
-void dpor_settle(struct dpor *o)
+void dpor_end_event(struct dpor *o)
 {
 	bool matters = false;
 	if (!o->in_event)
@@ -388,15 +400,14 @@ void dpor_settle(struct dpor *o)
 	if (o->depth < o->replay)
 		return;
 	unsigned j = o->depth - 1;
-	finish(o, j);
+	close_event(o, j);
 	for (unsigned t = o->event[j].touch; t < o->touches && !matters; t++)
 		matters = o->touch[t].kind >= DPOR_GROW;
 	if (matters)
 		o->after(o->arg);
 }
 
-/* Event d begins. */
-static void begin(struct dpor *o, unsigned d)
+static void begin_event(struct dpor *o, unsigned d)
 {
 	o->depth++;
 	o->choices = 0;
@@ -408,27 +419,27 @@ static void begin(struct dpor *o, unsigned d)
 		e->touch = o->touches;
 	}
 	if (o->begins)
-		o->begins(o->arg, o->chain[o->state[d].proc]);
+		o->begins(o->arg, o->process[o->state[d].proc]);
 }
 
-static bool knows(struct scheduler *scheduler, uint64_t *chain)
+static bool knows(struct scheduler *scheduler, uint64_t *process)
 {
 	struct dpor *o = of_scheduler(scheduler);
 	unsigned d = o->depth;
-	if (d >= o->replay || (o->again && d == o->kept_depth))
+	if (d >= o->replay || (o->rerun && d == o->saved_depth))
 		return false;
-	dpor_settle(o);
-	*chain = o->chain[o->state[d].proc];
-	begin(o, d);
+	dpor_end_event(o);
+	*process = o->process[o->state[d].proc];
+	begin_event(o, d);
 	return true;
 }
 
-static unsigned pick(struct scheduler *scheduler, const uint64_t *chain, unsigned n)
+static unsigned pick(struct scheduler *scheduler, const uint64_t *process, unsigned n)
 {
 	struct dpor *o = of_scheduler(scheduler);
-	dpor_settle(o);
+	dpor_end_event(o);
 	unsigned d = o->depth, i = 0;
-	if (o->again && d == o->kept_depth) {
+	if (o->rerun && d == o->saved_depth) {
 		sim_stop(o->sim, SIM_DONE);
 		return 0;
 	}
@@ -437,29 +448,30 @@ static unsigned pick(struct scheduler *scheduler, const uint64_t *chain, unsigne
 	o->first_seen = true;
 	if (d == DPOR_EVENTS || o->failed)
 		o->complete = false;
-	if (d == DPOR_EVENTS || o->failed || !enter(o, d, chain, n)) {
-		o->known = true;
+	if (d == DPOR_EVENTS || o->failed || !open_state(o, d, process, n)) {
+		o->redundant = true;
 		sim_stop(o->sim, SIM_DONE);
 		return 0;
 	}
-	while (chain[i] != o->chain[o->state[d].proc])
+	while (process[i] != o->process[o->state[d].proc])
 		i++;
-	begin(o, d);
+	begin_event(o, d);
 	return i;
 }
 
 /* --- the search --- */
 
-/* Keep what the current process of the state has touched. */
-static void keep_foot(struct dpor *o, struct dpor_state *s, const struct dpor_event *e)
+/* Save what the current process of the state has touched, for when it sleeps. */
+static void save_footprint(struct dpor *o, struct dpor_state *s, const struct dpor_event *e)
 {
 	for (unsigned t = 0; t < e->touches; t++) {
-		o->slept = more(o, o->slept, o->slepts, &o->slept_room, sizeof(*o->slept));
+		o->sleep_touch = grow(o, o->sleep_touch, o->sleep_touches, &o->sleep_touch_room,
+				      sizeof(*o->sleep_touch));
 		if (o->failed)
 			return;
-		o->slept[o->slepts++] = o->touch[e->touch + t];
+		o->sleep_touch[o->sleep_touches++] = o->touch[e->touch + t];
 	}
-	s->slept_end = o->slepts;
+	s->sleep_touch_end = o->sleep_touches;
 }
 
 /* The next answers to the choices of the state's event. False: all were given. */
@@ -477,7 +489,9 @@ static bool next_answers(struct dpor_state *s)
 /* The next process of the state. False: all that have to be tried were. */
 static bool next_proc(struct dpor *o, struct dpor_state *s)
 {
-	s->sleeper[s->sleepers++] = (struct sleeper){s->proc, s->foot, o->slepts - s->foot};
+	assert(!(s->done & proc_bit(s->proc)) && s->sleepers < DPOR_PROCS);
+	s->sleeper[s->sleepers++] = (struct sleeper){s->proc, s->footprint,
+						     o->sleep_touches - s->footprint};
 	s->done |= proc_bit(s->proc);
 	s->sleeps |= proc_bit(s->proc);
 	procs left = s->backtrack & ~s->done;
@@ -486,7 +500,7 @@ static bool next_proc(struct dpor *o, struct dpor_state *s)
 	if (!left)
 		return false;
 	s->proc = (uint8_t)first_proc(left);
-	s->foot = o->slepts;
+	s->footprint = o->sleep_touches;
 	s->choices = 0;
 	return true;
 }
@@ -496,8 +510,8 @@ static bool go_back(struct dpor *o)
 {
 	for (unsigned d = o->depth; d-- > 0;) {
 		struct dpor_state *s = &o->state[d];
-		o->slepts = s->slept_end;
-		keep_foot(o, s, &o->event[d]);
+		o->sleep_touches = s->sleep_touch_end;
+		save_footprint(o, s, &o->event[d]);
 		o->touches = o->event[d].touch;
 		while (o->gifts && o->gift[o->gifts - 1].event >= (int)d)
 			o->gifts--;
@@ -520,11 +534,11 @@ void dpor_search(struct dpor *o, void (*run)(void *arg))
 			return;
 		}
 		o->depth = 0;
-		o->in_event = o->known = false;
+		o->in_event = o->redundant = false;
 		o->tried++;
 		run(o->arg);
 		assert(!o->in_event);
-		if (!o->known)
+		if (!o->redundant)
 			o->runs++;
 		if (o->depth > o->longest)
 			o->longest = o->depth;
@@ -539,21 +553,21 @@ unsigned dpor_length(const struct dpor *o)
 	return length;
 }
 
-void dpor_keep(struct dpor *o)
+void dpor_save(struct dpor *o)
 {
-	o->kept_depth = o->depth;
-	memcpy(o->kept, o->state, o->depth * sizeof(*o->state));
+	o->saved_depth = o->depth;
+	memcpy(o->saved, o->state, o->depth * sizeof(*o->state));
 }
 
-void dpor_again(struct dpor *o, void (*run)(void *arg))
+void dpor_rerun(struct dpor *o, void (*run)(void *arg))
 {
-	memcpy(o->state, o->kept, o->kept_depth * sizeof(*o->state));
-	o->replay = o->kept_depth + 1;
+	memcpy(o->state, o->saved, o->saved_depth * sizeof(*o->state));
+	o->replay = o->saved_depth + 1;
 	o->depth = 0;
-	o->known = false;
-	o->again = true;
+	o->redundant = false;
+	o->rerun = true;
 	run(o->arg);
-	o->again = false;
+	o->rerun = false;
 }
 
 int dpor_open(struct dpor *o)
@@ -566,18 +580,18 @@ int dpor_open(struct dpor *o)
 					  .takes = takes};
 	o->source = (struct source){.answer = answer};
 	o->state = calloc(DPOR_EVENTS, sizeof(*o->state));
-	o->kept = calloc(DPOR_EVENTS, sizeof(*o->kept));
+	o->saved = calloc(DPOR_EVENTS, sizeof(*o->saved));
 	o->event = calloc(DPOR_EVENTS, sizeof(*o->event));
-	return o->state && o->kept && o->event ? 0 : -ENOMEM;
+	return o->state && o->saved && o->event ? 0 : -ENOMEM;
 }
 
 void dpor_close(struct dpor *o)
 {
 	free(o->state);
-	free(o->kept);
+	free(o->saved);
 	free(o->event);
 	free(o->touch);
-	free(o->slept);
+	free(o->sleep_touch);
 	free(o->gift);
 	free(o->enabled);
 }

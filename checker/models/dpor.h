@@ -2,23 +2,24 @@
 #ifndef TM_CHECKER_MODELS_DPOR_H
 #define TM_CHECKER_MODELS_DPOR_H
 /*
- * All runs of a small program that differ in an order that matters. orders.c opens with how.
+ * Dynamic partial order reduction: all runs of a small program, but for those that only reorder
+ * independent events. dpor.c opens with how.
  */
 #include "core/rt/sim.h"
 
-#define DPOR_PROCS  128 /* chains of a program */
+#define DPOR_PROCS  128 /* processes of a program */
 #define DPOR_EVENTS 512 /* of a run */
 
 struct dpor_state;
 struct dpor_event;
 
-/* What an event of a run did; memory is told by its place, the others have none. */
+/* What an event of a run did. A read and a write have a place in memory, the others have none. */
 enum dpor_touch_kind {
 	DPOR_READ,
 	DPOR_WRITE,
-	DPOR_GROW,   /* more can be left by a power failure from now on */
-	DPOR_SHRINK, /* less */
-	DPOR_LEARN,  /* a thread learns something that is asked about together with what is left */
+	DPOR_GROW,   /* a power failure can leave more from now on */
+	DPOR_SHRINK, /* it can leave less */
+	DPOR_LEARN,  /* a register changes that is asked about together with what can be left */
 	DPOR_KINDS
 };
 struct dpor_touch {
@@ -30,39 +31,39 @@ struct dpor_touch {
 
 struct dpor {
 	struct sim *sim;
-	struct scheduler scheduler; /* for sim_set_scheduler(), once what comes before the program
-				       has been done */
+	struct scheduler scheduler; /* for sim_set_scheduler(), when the program itself begins */
 	struct source source;	    /* for sim_reset(), or when the scheduler is set */
-	bool whole;		    /* leave out nothing: for tests */
+	bool whole;		    /* no reduction: for tests */
 	uint64_t max_runs;
-	/* Something was touched. Says what it was with dpor_touch(). */
+	/* The simulation touched something. The callee says with dpor_touch() what it was. */
 	void (*touched)(void *arg, enum touch what, uint64_t where, uint64_t len);
-	/* After an event of new runs that grew, shrank or learnt; and before the first event. */
+	/* After each new event that had a DPOR_GROW, SHRINK or LEARN; and before the first event.
+	 */
 	void (*after)(void *arg);
-	/* NULL, or: an event of this chain begins. */
-	void (*begins)(void *arg, uint64_t chain);
+	/* An event of this process begins. May be NULL. */
+	void (*begins)(void *arg, uint64_t process);
 	void *arg;
 
 	/* results */
-	uint64_t runs;	  /* to their end: those that turned out to be known are not counted */
-	uint64_t tried;	  /* all */
+	uint64_t runs;	  /* without the redundant ones */
+	uint64_t tried;	  /* with them */
 	bool complete;	  /* everything was tried */
-	bool known;	  /* the run that has just ended only reorders what was seen */
+	bool redundant;	  /* the run that has just ended only reorders an earlier one */
 	bool failed;	  /* out of memory */
 	unsigned longest; /* events of a run */
 
 	/* private */
 	bool in_event, first_seen;
-	unsigned depth, replay; /* events so far; of which so many are those of the run before, the
-				   last one anew */
-	uint64_t chain[DPOR_PROCS];
+	unsigned depth;	 /* events so far */
+	unsigned replay; /* the first so many are those of the run before, the last of them new */
+	uint64_t process[DPOR_PROCS]; /* as the scheduler names them: its chains */
 	unsigned procs;
 	struct dpor_state *state;
 	struct dpor_event *event;
 	struct dpor_touch *touch; /* of all events of the run */
 	unsigned touches, touch_room;
-	struct dpor_touch *slept; /* of what sleeps */
-	unsigned slepts, slept_room;
+	struct dpor_touch *sleep_touch; /* of the processes that sleep */
+	unsigned sleep_touches, sleep_touch_room;
 	struct {
 		uint64_t thing;
 		int event;
@@ -74,26 +75,29 @@ struct dpor {
 	} * enabled;
 	unsigned enableds, enabled_room;
 	unsigned choices; /* asked in the current event */
-	struct dpor_state *kept;
-	unsigned kept_depth;
-	bool again;
+	struct dpor_state *saved;
+	unsigned saved_depth;
+	bool rerun;
 };
 
-/* Zero but for sim, whole, max_runs, touched, after, arg. -ENOMEM. To be closed in any case. */
+/* The caller has set sim, whole, max_runs, touched, after, begins and arg; all else is zero. 0 or
+ * -ENOMEM; to be closed in any case. */
 int dpor_open(struct dpor *o);
 void dpor_close(struct dpor *o);
-/* Run the program as often as it takes. `run` does one run, from the beginning to the end, under
- * o->scheduler, and then calls dpor_settle(), while all is as the last event left it. Then o->known
- * says whether the run was new. */
+/*
+ * Run the program as often as it takes. `run` does one run, from its beginning to its end, under
+ * o->scheduler. Then, before it changes anything, it calls dpor_end_event() for the last event;
+ * after that, o->redundant says whether the run is one of those that need not be looked at.
+ */
 void dpor_search(struct dpor *o, void (*run)(void *arg));
-void dpor_settle(struct dpor *o);
-/* Keep what has happened so far in this run (in place of what was kept). */
-void dpor_keep(struct dpor *o);
-/* Run so far once more, behind dpor_search(). */
-void dpor_again(struct dpor *o, void (*run)(void *arg));
-/* What a person has to follow: events, and how often another chain goes on. */
+void dpor_end_event(struct dpor *o);
+/* Remember this run as it is so far, instead of the one that was remembered. */
+void dpor_save(struct dpor *o);
+/* After dpor_search(): repeat the run that dpor_save() remembered, as far as it had come. */
+void dpor_rerun(struct dpor *o, void (*run)(void *arg));
+/* How long a run is to read: its events, and how often another process goes on. */
 unsigned dpor_length(const struct dpor *o);
-/* For `touched`, and for what the simulation does not know. */
+/* The event that is on did this: for `touched`, and for what the simulation does not see. */
 void dpor_touch(struct dpor *o, enum dpor_touch_kind kind, uint64_t where, uint64_t len);
 
 #endif

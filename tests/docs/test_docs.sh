@@ -42,6 +42,14 @@ while IFS=: read -r page line path; do
 	[ -e "$1" ] || wrong "$page:$line: there is no $path"
 done <"$work/paths"
 
+# What the code says of docs/ is there, too.
+grep -rnoE --include='*.[ch]' --include='*.sh' --include='*.txt' --include='*.md' --include=Makefile 'docs/[a-z/-]+\.md' \
+	core checker cli cmake faultinject fuzz report scenarios scripts tests vm Makefile >"$work/mentions"
+[ "$(wc -l <"$work/mentions")" -gt 20 ] || wrong "the code names hardly any page: is the pattern right?"
+while IFS=: read -r file line page; do
+	[ -e "$page" ] || wrong "$file:$line: there is no $page"
+done <"$work/mentions"
+
 # --- links ---
 
 grep -noE '\]\([^)#]*' $pages /dev/null | sed 's/](//' >"$work/links"
@@ -114,6 +122,17 @@ for name in crashtest fuzz replay mutants soak taxonomy serve put cut; do
 	awk -v name="$name" '/^#/ { on = 0 } $0 ~ "^### " name "(,|$)" { on = 1 } on' docs/cli.md >"$work/section"
 	table_of "$name" docs/cli.md <"$work/section"
 done
+
+# The other way round: each command and each option that --help names is somewhere in the docs.
+sed -nE 's/^  ([a-z]+) .*/\1/p' "$work/help" | sort -u >"$work/listed"
+[ "$(wc -l <"$work/listed")" -gt 15 ] || wrong "tidemark --help lists hardly any command: is the pattern right?"
+while read -r name; do
+	grep -qE "^\|.*\`$name[ \`].*\|.*\|\$" docs/cli.md || wrong "docs/cli.md: no command $name"
+	"$tidemark" "$name" --help 2>&1 | grep -oE -- '--[a-z][a-z-]*' | sort -u >"$work/options"
+	while read -r option; do
+		grep -qE -- "$option([^a-z-]|$)" $pages || wrong "no page names tidemark $name $option"
+	done <"$work/options"
+done <"$work/listed"
 
 # --- targets of make ---
 

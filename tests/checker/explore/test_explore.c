@@ -729,7 +729,7 @@ static void replay_failure(const struct campaign *c, unsigned config, unsigned c
 START_TEST(failures_replay)
 {
 	static const char *const workload[] = {"w", "wr", "ww", "dr", "w-w", "w-r", "w1w2", "wd-r"};
-	/* By design and by the default hardware: scenarios/expected.txt. */
+	/* By design and by the default hardware: core/stores/NAME/expected.txt. */
 	static const unsigned known[] = {TM_BIT(TM_DUR) | TM_BIT(TM_BUF),
 					 TM_BIT(TM_DUR) | TM_BIT(TM_BUF) | TM_BIT(TM_MONO) |
 						 TM_BIT(TM_KEEP) | TM_BIT(TM_NORES)};

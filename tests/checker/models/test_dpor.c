@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The search for orders that matter, held against one that leaves out nothing: for
- * all litmus tests that are small enough for it, both must come to the same outcomes. What orders.c
- * takes for independent and is not, shows here.
+ * Dynamic partial order reduction against a search without it: for all litmus tests that are small
+ * enough for the latter, both must find the same outcomes. If dpor.c takes dependent events for
+ * independent ones, some outcome is missing here.
  */
 #include <check.h>
 #include <dirent.h>
@@ -13,7 +13,6 @@
 #include "tests/checker/explore/budget.h"
 
 #define WHOLE_RUNS 6000 /* more than that are too many here */
-#define COMPARED   150	/* tests at least */
 
 static char *read_file(const char *dir, const char *name, size_t *len)
 {
@@ -88,16 +87,16 @@ START_TEST(suite)
 	}
 	free(entry);
 	printf("%u of %u litmus tests compared\n", compared, files);
-	ck_assert_uint_ge(compared, rounds(COMPARED));
+	ck_assert_uint_gt(compared, files / 2);
 }
 END_TEST
 
-/* What few files of the suite need. */
+/* Dependences that few files of the suite have. */
 static const char *const little[] = {
-	/* What two threads know when the power fails. */
+	/* The registers of two threads when the power fails. */
 	"litmus learn { x@A; } P0@A | P1@A ; r0 = 1 | r0 = 1 ; r0 = 2 | r0 = 2 ; "
 	"exists (P0:r0=1 /\\ P1:r0=0 /\\ crash:x=0)",
-	/* What one knows, and what the other has made durable or put in flight. */
+	/* A register of one thread, and what the other has made durable or put in flight. */
 	"litmus know { x@A; } P0@A | P1@A ; r0 = 1 | x = 1 ; r0 = 2 | clflush x ; | x = 2 ; "
 	"exists (P0:r0=0 /\\ crash:x=2)",
 	/* Arrived, not landed. */
@@ -113,8 +112,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite_ = suite_create("orders");
-	TCase *tc = tcase_create("orders");
+	Suite *suite_ = suite_create("dpor");
+	TCase *tc = tcase_create("dpor");
 	SRunner *runner;
 	int failed;
 

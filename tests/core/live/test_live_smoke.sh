@@ -5,7 +5,7 @@
 #
 # A live store on the soft RNIC of this machine: clients put and get at once, the server is killed, comes back with what
 # was put, and ends in order. Each step begins when the one before it says that it is done; nothing here waits for time to
-# pass. tests/core/live/test_live_nic.sh is the thorough test.
+# pass. tests/core/provider/test_live_nic.sh is the thorough test.
 set -eu
 tidemark=$(realpath "$1")
 here=$(mktemp -d)

@@ -358,7 +358,6 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, device);
-	tcase_add_test(tc, device_clock);
 	tcase_add_test(tc, port);
 	tcase_add_test(tc, gids);
 	tcase_add_test(tc, sysfs);
@@ -366,6 +365,11 @@ int main(void)
 	tcase_add_test(tc, names);
 	tcase_add_test(tc, what_there_is_not);
 	tcase_add_test(tc, opened_often);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("clock");
+	tcase_set_tags(tc, "real_time");
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_test(tc, device_clock);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("nic_device without one");
 	tcase_add_test(tc, few_descriptors);

@@ -238,6 +238,10 @@ int main(void)
 	tcase_add_test(tc, long_message);
 	tcase_add_loop_test(tc, gone, 0, 3);
 	tcase_add_test(tc, shared_queue);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("waits");
+	tcase_set_tags(tc, "real_time");
+	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, destroy_waits);
 	suite_add_tcase(suite, tc);
 	return nic_fabric_run(suite);
