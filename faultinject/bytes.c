@@ -4,43 +4,36 @@
 #include <assert.h>
 #include <string.h>
 
-static_assert(RECORD_CLASSES == 16, "each value of four bits is a class");
+static_assert(RECORD_STEP + STEP_BEGIN == RECORD_PACKET, "nothing asks for that step here");
 
-static const uint8_t kind_of_class[RECORD_ALL] = {
-	[RECORD_STEP + STEP_STORE] = CHOICE_STEP,
-	[RECORD_STEP + STEP_LOAD] = CHOICE_STEP,
-	[RECORD_STEP + STEP_FLUSH] = CHOICE_STEP,
-	[RECORD_STEP + STEP_FENCE] = CHOICE_STEP,
-	[RECORD_STEP + STEP_POST] = CHOICE_STEP,
-	[RECORD_STEP + STEP_POLL] = CHOICE_STEP,
-	[RECORD_PACKET] = CHOICE_PACKET,
-	[RECORD_LAND] = CHOICE_LAND,
-	[RECORD_ORDER] = CHOICE_ORDER,
-	[RECORD_FETCH] = CHOICE_FETCH,
-	[RECORD_DRAIN] = CHOICE_DRAIN,
-	[RECORD_EVICT] = CHOICE_EVICT,
-	[RECORD_POWER] = CHOICE_CRASH,
-	[RECORD_LINE] = CHOICE_LINE,
-	[RECORD_LINES] = CHOICE_LINE,
-	[RECORD_POST] = CHOICE_STEP,
-	[RECORD_FAIL] = CHOICE_FAIL,
-};
+/* The kind of choice that a class of records means; CHOICE_KINDS: there is no such class. */
+static uint8_t kind_of(unsigned class)
+{
+	static const uint8_t first[] = {
+#define X(name, record, ...) record,
+		CHOICES(X)
+#undef X
+	};
+	uint8_t k = 0;
+	if (class < RECORD_STEP + STEP_BEGIN || class == RECORD_POST)
+		return CHOICE_STEP;
+	if (class == RECORD_LINES)
+		return CHOICE_LINE;
+	while (k < CHOICE_KINDS && first[k] != class)
+		k++;
+	return k;
+}
 
 static bool is_meant(const struct byte_source *b, const struct byte_record *r,
 		     const struct choice_point *at)
 {
-	if (kind_of_class[r->class] != at->kind)
-		return false;
-	switch (at->kind) {
-	case CHOICE_STEP:
-		if (at->a != (r->class == RECORD_POST ? STEP_POST : r->class - RECORD_STEP))
-			return false;
-		break;
-	case CHOICE_CRASH:
+	if (at->kind == CHOICE_CRASH)
 		return (r->whose & 1) == b->machine;
-	case CHOICE_LINE:
+	if (at->kind == CHOICE_LINE)
 		return true;
-	}
+	if (at->kind == CHOICE_STEP &&
+	    at->a != (r->class == RECORD_POST ? STEP_POST : r->class - RECORD_STEP))
+		return false;
 	return !r->whose || r->whose == at->op.client;
 }
 
@@ -48,13 +41,14 @@ static bool is_meant(const struct byte_source *b, const struct byte_record *r,
  * share. */
 static unsigned pick(const struct choice_point *at, uint8_t byte, unsigned n)
 {
-	if (at->kind == CHOICE_STEP && n > DELAY_FOREVER && byte >= 192)
-		return DELAY_FOREVER;
+	const struct choice_traits *traits = &choice_traits[at->kind];
+	if (traits->forever && n > DELAY_FOREVER && byte >= 192)
+		return choice_delay_answer(at->kind, DELAY_FOREVER);
 	/* If the longest answer is a delay, so are those that no clock ends. */
 	if (byte >= 144 && byte < 192 && choice_delay(at->kind, n - 1))
 		return choice_delay_answer(at->kind, byte < 168 ? DELAY_QUIESCENCE : DELAY_SWITCH);
-	if (at->kind == CHOICE_EVICT && byte & 1)
-		return 1;
+	if (traits->usual && byte & 1)
+		return traits->usual;
 	/* Whatever n is, a line's oldest version has a value of its own. */
 	if (at->kind == CHOICE_LINE && byte == 0)
 		return n - 1;
@@ -78,7 +72,7 @@ static unsigned byte_answer(struct source *source, const struct choice_point *at
 	bool more = false;
 	for (unsigned i = 0; i < b->records; i++) {
 		struct byte_record *r = &b->record[i];
-		if (r->spent || kind_of_class[r->class] != at->kind)
+		if (r->spent || r->kind != at->kind)
 			continue;
 		if (!is_meant(b, r, at)) {
 			more = true;
@@ -119,13 +113,14 @@ void bytes_start(struct byte_source *b, const uint8_t *bytes, size_t n, bool pow
 					  .whose = bytes[0] >> 4 & 3,
 					  .left = gap_points(bytes[1]),
 					  .answer = bytes[2]};
-		if (r->class == RECORD_POST && bytes[0] & 0x80)
-			r->class = RECORD_FAIL;
-		uint8_t kind = kind_of_class[r->class];
-		if (!power && (kind == CHOICE_CRASH || kind == CHOICE_LINE))
+		if (bytes[0] & 0x80 && kind_of(r->class + RECORD_BIT_7) < CHOICE_KINDS)
+			r->class += RECORD_BIT_7;
+		r->kind = kind_of(r->class);
+		assert(r->kind < CHOICE_KINDS); /* each value of four bits is a class */
+		if (!power && choice_traits[r->kind].power)
 			continue;
 		b->records++;
-		b->source.skip[kind] = 0;
+		b->source.skip[r->kind] = 0;
 	}
 }
 
@@ -134,13 +129,13 @@ void bytes_boots(struct byte_source *b, unsigned machine, struct pmem *pm)
 	b->machine = machine;
 	b->pm = pm;
 	for (unsigned k = 0; k < CHOICE_KINDS; k++)
-		b->source.skip[k] = k == CHOICE_CRASH || k == CHOICE_LINE ? 0 : UINT32_MAX;
+		b->source.skip[k] = choice_traits[k].power ? 0 : UINT32_MAX;
 }
 
 bool bytes_cut(const struct byte_source *b, unsigned machine)
 {
 	for (unsigned i = 0; i < b->records; i++)
-		if (!b->record[i].spent && b->record[i].class == RECORD_POWER &&
+		if (!b->record[i].spent && b->record[i].class == RECORD_CRASH &&
 		    (b->record[i].whose & 1) == machine)
 			return true;
 	return false;

@@ -30,26 +30,22 @@
 #define RECORD_BYTES 3
 #define MAX_RECORDS  40 /* further ones say nothing */
 
-/* The lower four bits of `what`. */
+/*
+ * Classes of records: the lower four bits of `what`, and 16 more if bit 7 is set and there is such
+ * a class. The table of kinds (core/rt/choose.h) has the first class of each; a step has one for
+ * each enum step_kind.
+ */
 enum record_class {
-	RECORD_STEP,				  /* + enum step_kind */
-	RECORD_PACKET = RECORD_STEP + STEP_BEGIN, /* which nobody is asked about here */
-	RECORD_LAND,
-	RECORD_ORDER,
-	RECORD_FETCH,
-	RECORD_DRAIN,
-	RECORD_EVICT,
-	RECORD_POWER,
-	RECORD_LINE,
-	RECORD_LINES,
-	RECORD_POST, /* again: where clients die */
-	RECORD_CLASSES,
-	RECORD_FAIL = RECORD_CLASSES, /* RECORD_POST with bit 7 of `what` set */
-	RECORD_ALL
+#define X(name, record, ...) RECORD_##name = record,
+	CHOICES(X)
+#undef X
+		RECORD_LINES = 14, /* all lines from there on */
+	RECORD_POST = 15,	   /* RECORD_STEP + STEP_POST once more: where clients die */
+	RECORD_BIT_7 = 16
 };
 
 struct byte_record {
-	uint8_t class, whose, answer;
+	uint8_t class, kind, whose, answer;
 	bool spent;
 	uint32_t left;
 };

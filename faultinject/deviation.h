@@ -36,6 +36,10 @@ void deviation_print(const struct deviation *d, const struct deviation_names *na
 /* Reads what deviation_print() wrote. 0, or -EINVAL with *expected. */
 int deviation_parse(struct deviation *d, const struct deviation_names *names, const char *text,
 		    const char **expected);
+/* What the deviation brings about, without how long and how often: "a put is late". `who` and `op`
+ * say whose it is: "client", "a put". */
+void deviation_effect(const struct deviation *d, const char *who, const char *op, char *buf,
+		      size_t n);
 /* "c1.put2", "c1.put2#3", "-", "-#2". */
 void op_label_print(struct op_label op, unsigned occurrence, char *buf, size_t n);
 
@@ -45,7 +49,7 @@ struct deviations {
 	unsigned n, room;
 };
 int deviations_add(struct deviations *list, const struct deviation *d); /* 0 or -ENOMEM */
-/* Add all of `from` behind what is there. 0 or -ENOMEM. */
+/* Add all of `from` after what is there. 0 or -ENOMEM. */
 int deviations_append(struct deviations *list, const struct deviations *from);
 void deviations_free(struct deviations *list);
 

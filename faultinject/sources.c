@@ -32,11 +32,12 @@ static unsigned random_answer(struct source *source, const struct choice_point *
 		source->skip[at->kind] = UINT32_MAX;
 		return 0;
 	}
-	if (at->kind == CHOICE_EVICT && random_next(&r->state) % 2)
-		answer = 1;
+	const struct choice_traits *traits = &choice_traits[at->kind];
+	if (traits->usual && random_next(&r->state) % 2)
+		answer = traits->usual;
 	/* Dead clients are worth more than one delay in DELAYS; the server's tasks never die (n is
 	 * smaller there). */
-	if (at->kind == CHOICE_STEP && n > DELAY_FOREVER && random_next(&r->state) % 5 == 0)
+	if (traits->forever && n > DELAY_FOREVER && random_next(&r->state) % 5 == 0)
 		answer = DELAY_FOREVER;
 	r->left--;
 	deviation_record(&d, at, answer, n);
@@ -47,17 +48,9 @@ static unsigned random_answer(struct source *source, const struct choice_point *
 
 void random_start(struct random_source *r, uint64_t seed, unsigned max_deviations)
 {
-	/* Per kind: the means from which a run draws one; a kind is off in half of the runs. */
-	static const uint32_t means[CHOICE_KINDS][4] = {
-		[CHOICE_STEP] = {10, 30, 100, 300}, [CHOICE_PACKET] = {4, 10, 30, 100},
-		[CHOICE_LAND] = {2, 5, 10, 30},	    [CHOICE_ORDER] = {1, 2, 4, 8},
-		[CHOICE_FETCH] = {2, 5, 10, 30},    [CHOICE_DRAIN] = {1, 2, 5, 10},
-		[CHOICE_EVICT] = {1, 2, 4, 8},	    [CHOICE_BUFFER] = {3, 10, 30, 100},
-		[CHOICE_FAIL] = {3, 10, 30, 100},
-	};
-	/* Where nobody asks about store buffers or calls that fail, a seed says what it says
-	 * without them. */
-	uint64_t buffer_state = seed ^ 0x5709e6, fail_state = seed ^ 0xfa115;
+	/* Kinds that came later draw from streams of their own: where nothing asks about them, a
+	 * seed says what it said without them. */
+	uint64_t salted[CHOICE_KINDS];
 	uint64_t *state[CHOICE_KINDS];
 	struct deviations taken = r->taken;
 	assert(max_deviations);
@@ -68,11 +61,12 @@ void random_start(struct random_source *r, uint64_t seed, unsigned max_deviation
 	r->state = seed * 0x9e3779b97f4a7c15u + 0x1234567;
 	r->left = 1 + (unsigned)(random_next(&r->state) % max_deviations);
 	for (unsigned k = 0; k < CHOICE_KINDS; k++) {
-		state[k] = k == CHOICE_BUFFER ? &buffer_state
-			   : k == CHOICE_FAIL ? &fail_state
-					      : &r->state;
+		const struct choice_traits *traits = &choice_traits[k];
+		salted[k] = seed ^ traits->salt;
+		state[k] = traits->salt ? &salted[k] : &r->state;
 		uint64_t draw = random_next(state[k]);
-		r->mean[k] = draw & 4 ? means[k][draw & 3] : 0;
+		/* A kind is off in half of the runs. */
+		r->mean[k] = draw & 4 ? traits->mean[draw & 3] : 0;
 	}
 	for (unsigned k = 0; k < CHOICE_KINDS; k++)
 		r->source.skip[k] = gap(r, k, state[k]);

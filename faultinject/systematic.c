@@ -165,10 +165,7 @@ static uint64_t chain_of(const struct choice_point *at)
 	struct choice_point first = *at;
 	if (at->kind == CHOICE_STEP)
 		return at->who->name_hash;
-	if (at->kind == CHOICE_LAND)
-		first.c = 0;
-	else if (at->kind == CHOICE_FETCH)
-		first.c &= ~0x7fffffu;
+	first.c &= ~choice_traits[at->kind].chain;
 	return choice_key(&first);
 }
 
@@ -200,7 +197,7 @@ static unsigned answer(struct source *source, const struct choice_point *at, uns
 		return 0;
 	}
 	if (next == s->list->n) {
-		if (s->log && at->kind != CHOICE_EVICT)
+		if (s->log && !choice_traits[at->kind].unsearched)
 			log_point(s, at, n);
 		return 0;
 	}

@@ -3,7 +3,7 @@
  * Systematic search (docs/search.md says what it promises).
  *
  * A run is named by its deviations, in the order in which they come. The search runs
- * a list of them, looks at the log of what came behind the last one, and goes on
+ * a list of them, looks at the log of what came after the last one, and goes on
  * with the list and one deviation more, depth first, until the bounds on preemptions
  * and faults are used up. At each place where the power can fail in each run, the
  * explorer does what it always does.
@@ -28,6 +28,7 @@
  * the two runs.
  */
 #include "checker/explore/search.h"
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -69,6 +70,8 @@ static void go_down(struct search *s, const struct log_point *p, unsigned answer
 	struct deviation d = p->d;
 	unsigned k = choice_delay(d.kind, answer);
 	bool delays = k == DELAY_QUIESCENCE || k == DELAY_SWITCH;
+	unsigned n = s->list.n;
+	assert(n + preemptions + faults < SYSTEMATIC_DEPTH);
 	if (!goes_on(s))
 		return;
 	d.answer = answer;
@@ -77,7 +80,8 @@ static void go_down(struct search *s, const struct log_point *p, unsigned answer
 	s->failed |= deviations_add(&s->list, &d) != 0;
 	if (!s->failed)
 		try_all(s, preemptions, faults);
-	s->list.n--;
+	assert(s->failed || s->list.n == n + 1);
+	s->list.n = n;
 	if (delays)
 		s->source.window[--s->delays] = NULL;
 }
@@ -87,9 +91,8 @@ static bool is_own(const struct log_point *p, const struct run_log *log, unsigne
 {
 	if (p->d.kind == CHOICE_STEP)
 		return log->touch[t].who == p->who;
-	/* A line that lands is one touch, where visible is durable behind a place where the power
-	 * can
-	 * fail. */
+	/* A line that lands is one touch; where visible is durable, a place at which the power can
+	 * fail precedes it. */
 	return t == p->touches || (t == p->touches + 1 && log->touch[t].what == TOUCH_POWER);
 }
 
@@ -102,7 +105,7 @@ static bool only_reorders(struct search *s, const struct run_log *log, const str
 	if (s->limits.whole)
 		return false;
 	if (d->kind == CHOICE_STEP ? d->a == STEP_POST || d->a == STEP_POLL || d->a == STEP_BEGIN
-				   : d->kind != CHOICE_LAND && d->kind != CHOICE_FETCH)
+				   : !choice_traits[d->kind].chain)
 		return false;
 	for (unsigned t = p->touches; t < next->touches; t++)
 		if (!is_own(p, log, t))
@@ -137,7 +140,7 @@ static void try_delays(struct search *s, const struct run_log *log, unsigned pre
 		       unsigned faults)
 {
 	for (unsigned i = log->points; i-- > 0;) {
-		bool last = log->point[i].d.kind != CHOICE_ORDER;
+		bool last = choice_traits[log->point[i].d.kind].delay;
 		for (unsigned j = i + 1; j < log->points && last; j++)
 			last = log->point[j].before != (int)i;
 		if (!last)
@@ -150,10 +153,11 @@ static void try_delays(struct search *s, const struct run_log *log, unsigned pre
 static void try_orders(struct search *s, const struct run_log *log, unsigned preemptions,
 		       unsigned faults)
 {
-	for (unsigned i = 0; i < log->points; i++)
-		for (unsigned k = 1; log->point[i].d.kind == CHOICE_ORDER && k < log->point[i].d.n;
-		     k++)
-			go_down(s, &log->point[i], k, preemptions - 1, faults);
+	for (unsigned i = 0; i < log->points; i++) {
+		const struct log_point *p = &log->point[i];
+		for (unsigned k = 1; choice_traits[p->d.kind].reorders && k < p->d.n; k++)
+			go_down(s, p, k, preemptions - 1, faults);
+	}
 }
 
 static void try_faults(struct search *s, const struct run_log *log, unsigned preemptions,
@@ -161,14 +165,12 @@ static void try_faults(struct search *s, const struct run_log *log, unsigned pre
 {
 	for (unsigned i = 0; i < log->points; i++) {
 		const struct log_point *p = &log->point[i];
-		if (p->d.kind == CHOICE_STEP && p->d.n > DELAY_FOREVER)
-			go_down(s, p, DELAY_FOREVER, preemptions, faults - 1);
-		if (p->d.kind == CHOICE_PACKET) {
-			go_down(s, p, PACKET_LOSE, preemptions, faults - 1);
-			go_down(s, p, PACKET_DUPLICATE, preemptions, faults - 1);
-		}
-		if (p->d.kind == CHOICE_FAIL)
-			go_down(s, p, 1, preemptions, faults - 1);
+		const struct choice_traits *traits = &choice_traits[p->d.kind];
+		for (unsigned answer = 1; answer <= traits->faults; answer++)
+			go_down(s, p, answer, preemptions, faults - 1);
+		if (traits->forever && p->d.n > DELAY_FOREVER)
+			go_down(s, p, choice_delay_answer(p->d.kind, DELAY_FOREVER), preemptions,
+				faults - 1);
 	}
 }
 

@@ -24,7 +24,7 @@
 
 struct cut_start {
 	uint32_t key;
-	struct standing at;
+	struct key_state at;
 };
 
 struct cut {
@@ -61,6 +61,6 @@ void cut_free(struct cut *c);
 /* The first boot that is judged: behind `start`, or else the first that was recorded. */
 uint32_t cut_first_boot(const struct cut *c);
 /* Where a key stood before it. */
-struct standing cut_standing(const struct cut *c, uint32_t first, uint32_t key);
+struct key_state cut_standing(const struct cut *c, uint32_t first, uint32_t key);
 
 #endif

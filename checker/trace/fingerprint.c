@@ -54,20 +54,7 @@ static void add_deviation(struct fingerprint *c, const struct deviation *d)
 {
 	char who[40], text[FINGERPRINT_PART];
 	role(d->who, who, sizeof(who));
-	if (d->kind == CHOICE_STEP && !d->op.kind)
-		snprintf(text, sizeof(text), "%s is late", who);
-	else if (d->kind == CHOICE_PACKET && d->answer == PACKET_DUPLICATE)
-		snprintf(text, sizeof(text), "a packet of %s is duplicated", op_word(d->op.kind));
-	else if (d->kind == CHOICE_ORDER)
-		snprintf(text, sizeof(text), "lines of %s land in another order",
-			 op_word(d->op.kind));
-	else if (d->kind == CHOICE_FAIL)
-		snprintf(text, sizeof(text), "%s fails, by %s for %s", fail_points[d->a].name, who,
-			 op_word(d->op.kind));
-	else if (d->kind == CHOICE_EVICT)
-		snprintf(text, sizeof(text), "the cache writes back after %s", op_word(d->op.kind));
-	else
-		snprintf(text, sizeof(text), "%s is late", op_word(d->op.kind));
+	deviation_effect(d, who, op_word(d->op.kind), text, sizeof(text));
 	add_part(c, text);
 }
 

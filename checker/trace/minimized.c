@@ -8,7 +8,7 @@
 
 struct candidate {
 	unsigned unit, ops;
-	struct failure_mode way;
+	struct failure_mode mode;
 };
 
 static void case_free(struct minimized_failure *one)
@@ -21,8 +21,8 @@ static int look(const struct campaign *c, const struct candidate *at, unsigned c
 		struct minimized_failure *out)
 {
 	memset(out, 0, sizeof(*out));
-	out->kinds = at->way.kinds;
-	int error = campaign_again(c, at->unit, at->way, contract, &out->setup, &out->path,
+	out->kinds = at->mode.kinds;
+	int error = campaign_again(c, at->unit, at->mode, contract, &out->setup, &out->path,
 				   out->text, sizeof(out->text));
 	if (!error) {
 		error = shrink(&out->setup, &out->path, contract, out->text, sizeof(out->text),
@@ -39,7 +39,7 @@ int minimized_first(const struct campaign *c, unsigned config, unsigned contract
 		    struct minimized *out)
 {
 	const struct campaign_cell *cell = &c->cell[config][contract];
-	const struct candidate first = {.unit = cell->unit, .way = cell->way};
+	const struct candidate first = {.unit = cell->unit, .mode = cell->mode};
 	memset(out, 0, sizeof(*out));
 	int error = look(c, &first, contract, &out->found[0]);
 	out->n = !error;
@@ -74,10 +74,10 @@ static bool has_operations(const struct workload *w, const struct workload *smal
 /* A case that needs no other kinds of deviations, nor other operations, has been found: shrinking
  * would most likely end there. */
 static bool explained(const struct minimized *cases, const struct workload *w,
-		      const struct failure_mode *way)
+		      const struct failure_mode *mode)
 {
 	for (unsigned i = 0; i < cases->n; i++)
-		if (failure_mode_includes(way->kinds, cases->found[i].kinds) &&
+		if (failure_mode_includes(mode->kinds, cases->found[i].kinds) &&
 		    has_operations(w, &cases->found[i].setup.w))
 			return true;
 	return false;
@@ -121,7 +121,7 @@ static int by_size(const void *a, const void *b)
 		return x->ops < y->ops ? -1 : 1;
 	if (x->unit != y->unit)
 		return x->unit < y->unit ? -1 : 1;
-	return x->way.run < y->way.run ? -1 : x->way.run > y->way.run;
+	return x->mode.run < y->mode.run ? -1 : x->mode.run > y->mode.run;
 }
 
 /* All ways of a cell; the caller's to free. */
@@ -132,10 +132,10 @@ static struct candidate *candidates(const struct campaign *c, unsigned config, u
 	*n = 0;
 	for (unsigned w = 0; w < c->workloads && list; w++) {
 		unsigned unit = config * c->workloads + w;
-		const struct failure_modes *ways = &c->unit[unit].contract[contract].ways;
-		for (unsigned i = 0; i < ways->n; i++)
+		const struct failure_modes *modes = &c->unit[unit].contract[contract].modes;
+		for (unsigned i = 0; i < modes->n; i++)
 			list[(*n)++] = (struct candidate){unit, workload_ops(&c->workload[w]),
-							  ways->way[i]};
+							  modes->mode[i]};
 	}
 	if (list)
 		qsort(list, *n, sizeof(*list), by_size);
@@ -152,7 +152,7 @@ int minimized_find(const struct campaign *c, unsigned config, unsigned contract,
 	memset(out, 0, sizeof(*out));
 	for (at = 0; at < n && shrunk < MINIMIZED_SHRUNK && out->n < MINIMIZED_MAX && !error;
 	     at++) {
-		if (explained(out, &c->workload[list[at].unit % c->workloads], &list[at].way))
+		if (explained(out, &c->workload[list[at].unit % c->workloads], &list[at].mode))
 			continue;
 		shrunk++;
 		error = look(c, &list[at], contract, one);

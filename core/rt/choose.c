@@ -16,23 +16,23 @@ uint64_t choice_delay_ns(unsigned k)
 	return ns[k];
 }
 
-static bool can_delay(unsigned kind)
-{
-	return kind == CHOICE_STEP || kind == CHOICE_PACKET || kind == CHOICE_LAND ||
-	       kind == CHOICE_FETCH || kind == CHOICE_DRAIN || kind == CHOICE_BUFFER;
-}
+const struct choice_traits choice_traits[CHOICE_KINDS] = {
+#define X(name, record, ...) [CHOICE_##name] = {__VA_ARGS__},
+	CHOICES(X)
+#undef X
+};
 
 unsigned choice_delay(unsigned kind, unsigned answer)
 {
-	if (kind == CHOICE_PACKET)
-		return answer >= PACKET_DELAY ? answer - PACKET_DELAY + 1 : 0;
-	return can_delay(kind) ? answer : 0;
+	unsigned first = choice_traits[kind].delay;
+	return first && answer >= first ? answer - first + 1 : 0;
 }
 
 unsigned choice_delay_answer(unsigned kind, unsigned k)
 {
-	assert(can_delay(kind) && k);
-	return kind == CHOICE_PACKET ? PACKET_DELAY + k - 1 : k;
+	unsigned first = choice_traits[kind].delay;
+	assert(first && k);
+	return first + k - 1;
 }
 
 bool choice_allows(unsigned kind, unsigned n, unsigned answer)

@@ -18,7 +18,7 @@
 /* clang-format off */
 /*
  * Kinds of choices. Answer 0, then the others; then what a, b and c of the choice
- * point say. "Delayed" is for choice_delay_ns(answer), or as DELAY_QUIESCENCE says.
+ * point say. "Delayed" is for choice_delay_ns(k), or as DELAY_QUIESCENCE says.
  *
  *	STEP	a task's next step: run on; delayed first. a: enum step_kind, b: number of that kind
  *	PACKET	a packet on the link: enum packet_answer. a: message, b: packet, c: transmission
@@ -32,26 +32,62 @@
  *	CRASH	the power: holds; fails. a: enum crash_place, b and c: which one, per place
  *	LINE	after a power failure, which version of a line survived: the newest; others as
  *		pmem_line_answers() says. a: line, b: number of the power failure
- *	BUFFER	a store on its way to memory: at once; delayed in its CPU's store buffer, with all behind it.
+ *	BUFFER	a store on its way to memory: at once; delayed in its CPU's store buffer, with all after it.
  *		a: number of the task's STEP_STORE
  *	FAIL	a call that can fail: does what it should; fails. a: enum fail_point, b: number of the
  *		task's calls there
+ *
+ * A row: the name; the kind's class in the records of faultinject/bytes.h, or NO_RECORD; and what
+ * is not zero of its struct choice_traits. Its words are in faultinject/words.c. A new kind comes
+ * last, for its number is part of the names of points, and has a salt, so that seeds and traces
+ * say what they said before.
  */
+#define CHOICES(X) \
+	X(STEP, 0, .delay = 1, .forever = true, .mean = {10, 30, 100, 300}) \
+	X(PACKET, 6, .delay = PACKET_DELAY, .faults = PACKET_DUPLICATE, .mean = {4, 10, 30, 100}) \
+	X(LAND, 7, .delay = 1, .chain = UINT32_MAX, .mean = {2, 5, 10, 30}) \
+	X(ORDER, 8, .reorders = true, .counted = true, .mean = {1, 2, 4, 8}) \
+	X(FETCH, 9, .delay = 1, .chain = FETCH_LINE, .mean = {2, 5, 10, 30}) \
+	X(DRAIN, 10, .delay = 1, .mean = {1, 2, 5, 10}) \
+	X(EVICT, 11, .usual = 1, .counted = true, .unsearched = true, .mean = {1, 2, 4, 8}) \
+	X(CRASH, 12, .power = true) \
+	X(LINE, 13, .power = true) \
+	X(BUFFER, NO_RECORD, .delay = 1, .salt = 0x5709e6, .mean = {3, 10, 30, 100}) \
+	X(FAIL, 31, .faults = 1, .salt = 0xfa115, .mean = {3, 10, 30, 100})
 /* clang-format on */
+#define NO_RECORD  255
+#define FETCH_LINE 0x7fffffu /* of a FETCH's c; above it: a copy of the request, and its tries */
+
 enum choice_kind {
-	CHOICE_STEP,
-	CHOICE_PACKET,
-	CHOICE_LAND,
-	CHOICE_ORDER,
-	CHOICE_FETCH,
-	CHOICE_DRAIN,
-	CHOICE_EVICT,
-	CHOICE_CRASH,
-	CHOICE_LINE,
-	CHOICE_BUFFER,
-	CHOICE_FAIL,
-	CHOICE_KINDS
+#define X(name, ...) CHOICE_##name,
+	CHOICES(X)
+#undef X
+		CHOICE_KINDS
 };
+
+/* What those who ask for, draw, search, shrink and print answers have to know of a kind. */
+struct choice_traits {
+	/* Which answers there are. */
+	uint8_t delay; /* the answer "delay 1"; those after it are longer delays. 0: it cannot delay
+			*/
+	uint8_t faults; /* answers 1 to this are faults, of which a search takes few */
+	bool forever; /* so is a delay for ever, and only a client's task has it: the client is dead
+		       */
+	bool reorders; /* answer k: the k-th of those that wait comes first */
+	bool counted;  /* answer k - 1 is plainer than k: so a trace is shrunk */
+	bool power;    /* the power and what it leaves: the explorer asks, and answers */
+	/* Systematic search: points that differ in these bits of c only follow each other, and
+	 * their delays reorder independent steps; or it does not try the kind at all. */
+	uint32_t chain;
+	bool unsearched;
+	/* Random: a run draws one of these as the mean number of points from one deviation to the
+	 * next; 0: none. From its own stream of numbers, if it has a salt. `usual`, if not 0, is
+	 * half of the answers. */
+	uint32_t mean[4];
+	uint64_t salt;
+	uint8_t usual;
+};
+extern const struct choice_traits choice_traits[CHOICE_KINDS];
 
 /* What a task does at a step: each kind is counted alone, so that a compiler that loads once more
  * renumbers loads only. */

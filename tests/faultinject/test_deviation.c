@@ -101,6 +101,38 @@ static void sweep(enum choice_kind kind, int64_t a, bool b, bool c, unsigned ans
 	}
 }
 
+/* The table of kinds: each has words for a point and for each kind of answer, and a class of
+ * records of its own. (The words of a line are tried below.) */
+START_TEST(each_kind)
+{
+	static const uint8_t record[] = {
+#define X(name, class, ...) class,
+		CHOICES(X)
+#undef X
+	};
+	struct actor actor;
+
+	actor_init(&actor, "c1");
+	for (unsigned k = 0; k < CHOICE_KINDS; k++) {
+		const struct choice_traits *traits = &choice_traits[k];
+		struct choice_point at = {
+			.kind = (uint8_t)k, .who = &actor, .op = {1, OP_PUT, 1}, .occurrence = 1};
+		for (unsigned other = 0; other < k; other++)
+			ck_assert(record[k] == NO_RECORD || record[k] != record[other]);
+		ck_assert_uint_le(traits->delay, traits->delay ? traits->faults + 1u : 0);
+		if (k == CHOICE_LINE)
+			continue;
+		round_trip(&at, 1, 2, 0);
+		if (traits->faults)
+			round_trip(&at, traits->faults, traits->faults + 1u, 0);
+		if (traits->delay)
+			round_trip(&at, choice_delay_answer(k, DELAY_SWITCH), 2, 0);
+		if (traits->counted)
+			round_trip(&at, 7, 8, 0);
+	}
+}
+END_TEST
+
 START_TEST(steps)
 {
 	for (unsigned step = 0; step < STEP_KINDS; step++)
@@ -419,6 +451,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
+	tcase_add_test(tc, each_kind);
 	tcase_add_test(tc, steps);
 	tcase_add_test(tc, dead_clients);
 	tcase_add_test(tc, packets);

@@ -521,6 +521,27 @@ START_TEST(incomplete_is_told)
 }
 END_TEST
 
+/* A call that fails is a fault, and delays nothing. */
+START_TEST(calls_that_fail)
+{
+	struct bench *b = bench_new("remotelog", "w", "calls=fail");
+	struct search_limits limits = search_default;
+	uint64_t runs;
+
+	limits.preemptions = 1;
+	ck_assert_int_eq(search_run(&b->search, &b->ex, &limits), 0);
+	ck_assert(b->search.complete);
+	runs = b->ex.counts.runs;
+	search_close(&b->search);
+	explore_restart(&b->ex);
+	limits.faults = 1;
+	ck_assert_int_eq(search_run(&b->search, &b->ex, &limits), 0);
+	ck_assert(b->search.complete);
+	ck_assert_uint_gt(b->ex.counts.runs, runs);
+	bench_free(b);
+}
+END_TEST
+
 /* Both delays that no clock ends, in words and back. */
 START_TEST(words)
 {
@@ -562,6 +583,7 @@ int main(void)
 	tcase_add_test(tc, more_bounds_find_more);
 	tcase_add_test(tc, incomplete_is_told);
 	tcase_add_test(tc, words);
+	tcase_add_test(tc, calls_that_fail);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

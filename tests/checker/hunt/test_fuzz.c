@@ -240,7 +240,7 @@ START_TEST(bytes_of_deviations)
 		 9,
 		 "c1 c1.put1 before post 1: delay 500ns; c1 c1.put1 before post 2: delay 100ns"},
 		/* The next power failure is that of the machine that recovers; it has none here. */
-		{{RECORD_POWER, 0, 0, RECORD_POWER | C1, 200, 0},
+		{{RECORD_CRASH, 0, 0, RECORD_CRASH | C1, 200, 0},
 		 6,
 		 "server/server c1.put1 power before fence 1: fails"},
 	};
@@ -253,7 +253,7 @@ START_TEST(bytes_of_deviations)
 			      "%u: \"%s\" instead of \"%s\"", i, text, table[i].words);
 	}
 	/* All lines from the first on are as old as can be. */
-	taken_words((const uint8_t[]){RECORD_POWER, 0, 0, RECORD_LINES, 0, 0}, 6, text,
+	taken_words((const uint8_t[]){RECORD_CRASH, 0, 0, RECORD_LINES, 0, 0}, 6, text,
 		    sizeof(text));
 	ck_assert_ptr_nonnull(strstr(text, "version 0 of "));
 }
