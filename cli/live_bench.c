@@ -752,7 +752,7 @@ int live_bench_main(int argc, char **argv)
 				   .patience_s = 30,
 				   .stall_s = 30,
 				   .interrupted = &interrupted,
-				   .tell = say}};
+				   .report = say}};
 	int status = read_options("bench", options, argc, argv, live_bench_help, take_option, &b);
 	if (status >= 0)
 		return status;
@@ -768,7 +768,7 @@ int live_bench_main(int argc, char **argv)
 	status = soft_rnic_if_asked(b.device);
 	if (status)
 		return status;
-	b.load.tell_arg = &b;
+	b.load.report_arg = &b;
 	b.load.progress = b.quiet ? NULL : show_progress;
 	if (live_device_open(b.device, &b.verbs))
 		return fail(EXIT_SKIPPED, "bench: there is no RDMA device%s%s", b.device ? " " : "",
