@@ -451,3 +451,37 @@ int exam_print_start(FILE *out, const struct exam *e)
 	}
 	return ferror(out) ? -EIO : 0;
 }
+
+/* --- what it comes to --- */
+
+int exam_worst(const struct cut *c, const struct exam *e, bool *happened)
+{
+	const unsigned watched = exam_watched(c->store.store);
+
+	for (unsigned rank = 0; rank < 4; rank++)
+		for (unsigned k = 0; k < TM_CONTRACTS; k++) {
+			const struct exam_cell *cell = &e->cell[k];
+
+			*happened = rank % 2 == 0;
+			if (rank < 2 && !(watched & TM_BIT(k)))
+				continue;
+			if (*happened ? cell->happened.keys : cell->possible.keys)
+				return (int)k;
+		}
+	return -1;
+}
+
+enum exam_verdict exam_verdict(const struct cut *c, const struct exam *e)
+{
+	const unsigned watched = exam_watched(c->store.store);
+	bool unsure = e->not_judged;
+
+	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
+		if (!(watched & TM_BIT(k)))
+			continue;
+		if (e->cell[k].happened.keys || e->cell[k].possible.keys)
+			return EXAM_BROKEN;
+		unsure |= e->cell[k].unsure > 0;
+	}
+	return unsure ? EXAM_UNSURE : EXAM_AS_PROMISED;
+}
