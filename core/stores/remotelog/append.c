@@ -54,7 +54,7 @@ uint64_t rl_send_ops(const struct tm_params *params)
 		if (step[i] == APPEND_ATOMIC_B)
 			ops |= IBV_QP_EX_WITH_ATOMIC_WRITE;
 		if (is_flush(step[i]))
-			ops |= rl_knob(params, RL_FLUSH) == RL_FLUSH_NATIVE
+			ops |= rl_knobs(params)->flush == RL_FLUSH_NATIVE
 				       ? IBV_QP_EX_WITH_FLUSH
 				       : IBV_QP_EX_WITH_RDMA_READ;
 	}
@@ -177,7 +177,7 @@ static bool again(struct rl_client *client, int rc, uint64_t *nap)
 /* FLUSH of a range (len 0: of the whole region), or what stands for it. */
 static int flush(struct rl_client *client, uint64_t off, size_t len, unsigned flags)
 {
-	enum rl_flush how = (enum rl_flush)rl_knob(&client->params, RL_FLUSH);
+	enum rl_flush how = (enum rl_flush)rl_knobs(&client->params)->flush;
 	uint32_t rkey = client->conn.region[RL_POOL].rkey;
 	uint64_t nap = 0;
 	const void *data;
@@ -292,7 +292,7 @@ static int do_step(struct rl_client *client, enum append_step step, unsigned fla
 static bool waits(const struct rl_client *client, enum append_step step)
 {
 	return step == APPEND_WAIT ||
-	       (is_flush(step) && rl_knob(&client->params, RL_FLUSH) == RL_FLUSH_READ_OTHER_QP);
+	       (is_flush(step) && rl_knobs(&client->params)->flush == RL_FLUSH_READ_OTHER_QP);
 }
 
 int rl_append(struct rl_client *client)

@@ -68,7 +68,7 @@ const struct tm_append_methods rl_methods = {
 
 const struct append_method *rl_method(const struct tm_params *params)
 {
-	return &methods[rl_knob(params, RL_METHOD)];
+	return &methods[rl_knobs(params)->method];
 }
 
 bool rl_server_unlocks(const struct append_method *method)

@@ -49,17 +49,34 @@
 #include "core/stores/rpc.h"
 #include "core/tidemark.h"
 
-enum rl_knob {
-	RL_METHOD,
-	RL_FLUSH,
-	RL_CRC,
-	RL_GET,
-	RL_SCAN_BUFFERS,
-	RL_SLOTS,
-	RL_SEQ,
-	RL_TAIL_BYTES,
-	RL_BUG,
-	RL_KNOBS
+/* The knobs: name, values, what it is. The first value is the default. */
+#define RL_KNOBS(X)                                                                               \
+	X(method,                                                                                 \
+	  "w1 w1n w2 w3 i1 i2 i3 s1 s2 s3 s4 cw1 cw2 cw2p cw2c cw2f cw3 cw4 ci1 ci2 ci3 ci4 cs1 " \
+	  "cs1x cs2 cs3 cs4",                                                                     \
+	  "how an append becomes durable (RP tables 2 and 3); c: compound, record then "          \
+	  "tail")                                                                                 \
+	X(flush, "native read read_other_qp",                                                     \
+	  "RDMA FLUSH; or a READ on the same connection instead; or on another one")              \
+	X(crc, "on off", "readers and recovery compare a record's checksum, not only its number") \
+	X(get, "client server",                                                                   \
+	  "who looks through the log for a GET: client by READ, server's CPU")                    \
+	X(scan_buffers, "on off", "recovery looks for records in receive buffers in PM")          \
+	X(slots, "all 2 4 16",                                                                    \
+	  "room for all records that are ever written; or a ring, which the server "              \
+	  "collects")                                                                             \
+	X(seq, "checked unchecked",                                                               \
+	  "recovery's scan compares a record's number, not only its checksum")                    \
+	X(tail, "8 16",                                                                           \
+	  "bytes of a compound append's second update; 16 are too many for an ATOMIC "            \
+	  "WRITE, and a WRITE stands for it")                                                     \
+	X(bug, "none gc_early gc_dirty room_early repost_early", "a seeded bug, see the variants")
+
+/* tm_params.knob, by name. */
+struct rl_knobs {
+#define X(name, values, what) uint8_t name;
+	RL_KNOBS(X)
+#undef X
 };
 enum rl_flush { RL_FLUSH_NATIVE, RL_FLUSH_READ, RL_FLUSH_READ_OTHER_QP };
 enum rl_bug { RL_NO_BUG, RL_GC_EARLY, RL_GC_DIRTY, RL_ROOM_EARLY, RL_REPOST_EARLY };
@@ -112,9 +129,9 @@ bool rl_server_unlocks(const struct append_method *method);
 
 /* --- the pool --- */
 
-static inline unsigned rl_knob(const struct tm_params *params, enum rl_knob knob)
+static inline const struct rl_knobs *rl_knobs(const struct tm_params *params)
 {
-	return params->knob[knob];
+	return (const struct rl_knobs *)params->knob;
 }
 uint64_t rl_span(const struct tm_params *params);
 uint64_t rl_slots(const struct tm_params *params);

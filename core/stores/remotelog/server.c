@@ -45,7 +45,7 @@ static int apply(const struct rl_server *server, const struct rl_msg *msg, size_
 
 	if (len < sizeof(*msg) || len - RL_MSG_HEAD != bytes || msg->seq <= server->words->head)
 		return -EPROTO;
-	if (rl_knob(&server->params, RL_BUG) == RL_REPOST_EARLY)
+	if (rl_knobs(&server->params)->bug == RL_REPOST_EARLY)
 		duty = DUTY_COPY; /* the collector will make it durable, if there is one */
 	memcpy(slot(server, msg->seq), &msg->record, bytes);
 	if (duty == DUTY_COPY_PERSIST)
