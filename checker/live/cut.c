@@ -10,7 +10,7 @@
 #include "core/text/text.h"
 #include "scenarios/stores.h"
 
-#define START_MAX ((size_t)64 << 20) /* bytes of a text of standings */
+#define START_MAX ((size_t)64 << 20) /* bytes of the text of key states */
 
 /* --- images --- */
 
@@ -256,7 +256,7 @@ uint32_t cut_first_boot(const struct cut *c)
 	return first;
 }
 
-struct key_state cut_standing(const struct cut *c, uint32_t first, uint32_t key)
+struct key_state cut_key_state(const struct cut *c, uint32_t first, uint32_t key)
 {
 	const struct cut_start wanted = {.key = key}, *found = NULL;
 

@@ -296,7 +296,7 @@ static int judge_key(struct examination *w, unsigned key, uint64_t *shown)
 					.ops = w->from[key + 1] - w->from[key],
 					.first = w->first,
 					.last = w->cut->boot,
-					.start = cut_standing(w->cut, w->first, w->key[key]),
+					.start = cut_key_state(w->cut, w->first, w->key[key]),
 					.shown = shown};
 	unsigned broken = 0;
 	int error;
