@@ -54,7 +54,7 @@ enum {
 	ACK_REQ = 2,
 	MORE_SHIFT = 2
 }; /* higher bits: further packets, with segmentation offload */
-_Static_assert(RUN_PACKETS <= 256 >> MORE_SHIFT, "they fit into the flags");
+_Static_assert(SEGMENTS_MOST <= 256 >> MORE_SHIFT, "they fit into the flags");
 #define WRAP	     UINT16_MAX
 #define MTU	     4096
 #define MAX_BYTES    16384 /* of payload */
@@ -649,7 +649,7 @@ int link_shm_open(struct nic_link **out, const char *directory)
 			 .reserve = reserve,
 			 .ready = has_room,
 			 .silence_ns = LINK_SILENCE_NS,
-			 .run_bytes = MAX_BYTES},
+			 .offload_bytes = MAX_BYTES},
 		.address = INADDR_LOOPBACK,
 		.mtu = MTU,
 		.by_slot = true,

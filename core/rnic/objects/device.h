@@ -48,8 +48,8 @@ struct rnic_net {
 	struct rnic_cq *free_cq;
 	struct packet *free_packet;
 	void *free_buffer[BUFFER_CLASSES]; /* first word: next */
-	struct last_word *parted;	   /* of queue pairs that were destroyed; see repair.c */
-	unsigned parted_next;
+	struct final_answer *time_wait;	   /* of queue pairs that were destroyed; see repair.c */
+	unsigned time_wait_next;
 	uint64_t *count; /* by enum rnic_count; NULL: nobody counts */
 	/* Takes what comes for queue pair 1. NULL: nobody does. */
 	void (*management)(struct rnic_net *net, struct packet *pkt);

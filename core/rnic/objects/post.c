@@ -159,9 +159,9 @@ static void name_wqe(struct rnic_qp *qp, struct wqe *wqe)
 	const struct actor *task = ground_task(qp_ground(qp));
 	wqe->op = task ? task->op : nobody;
 	wqe->occurrence = task ? task->occurrence : 0;
-	if (!op_label_equal(qp->label, wqe->op) || qp->label_visit != wqe->occurrence) {
+	if (!op_label_equal(qp->label, wqe->op) || qp->label_occurrence != wqe->occurrence) {
 		qp->label = wqe->op;
-		qp->label_visit = wqe->occurrence;
+		qp->label_occurrence = wqe->occurrence;
 		ground_label(qp_ground(qp), &qp->actor, wqe->op);
 	}
 	wqe->message = ++qp->actor.count[COUNT_MESSAGE];

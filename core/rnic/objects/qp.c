@@ -368,7 +368,7 @@ int rnic_destroy_qp(struct ibv_qp *ibv)
 	if (qp->target)
 		return xrc_destroy_qp(qp);
 	if (is_lossy(qp))
-		last_word_keep(qp);
+		time_wait_enter(qp);
 	if (!OWN_BUG(&qp->hca->net->hw, NIC_LAND_AFTER_DESTROY)) {
 		qp_reset(qp);
 		work_queue_drop(qp->hca->net, &qp->sq);
@@ -485,7 +485,7 @@ static void take_values(struct rnic_qp *qp, const struct ibv_qp_attr *attr, int 
 	if (mask & IBV_QP_SQ_PSN)
 		qp->req.next_psn = qp->req.una = to->sq_psn = attr->sq_psn & PSN_MASK;
 	if (mask & IBV_QP_SQ_PSN)
-		repair_reset(qp);
+		recovery_reset(qp);
 }
 
 /* Programs give both ends of an XRC connection what a reliable connection needs; the half that an

@@ -112,7 +112,7 @@ struct rnic_xrcd {
 };
 
 /* Packets that came ahead of their turn, in the order of their numbers. */
-struct kept {
+struct reorder_buffer {
 	struct packet *head;
 	unsigned count;
 	unsigned seen;	/* came while just this was missing */
@@ -122,7 +122,7 @@ struct kept {
 };
 
 /* Of a requester on a lossy link: repair.c. */
-struct repair {
+struct loss_recovery {
 	bool on;
 	bool unsure;	       /* whether anything was lost at all */
 	bool ask;	       /* results that are missing may be asked for again */
@@ -136,7 +136,7 @@ struct repair {
 	uint64_t round_trip;   /* ns */
 	uint64_t quiet;	       /* ns without news before a probe */
 	uint64_t probe_at;     /* ns */
-	struct kept kept;      /* results behind one that is missing */
+	struct reorder_buffer reorder; /* results behind one that is missing */
 };
 
 struct requester {
@@ -154,7 +154,7 @@ struct requester {
 	uint64_t rnr_until; /* ns: the receiver, or the link, was not ready; 0: it is */
 	struct link_patience patience;
 	struct alarm tx, timer, rnr;
-	struct repair repair;
+	struct loss_recovery recovery;
 };
 
 /* An atomic, FLUSH or ATOMIC WRITE that was executed: a duplicate gets the same answer. */
@@ -166,7 +166,7 @@ struct saved_answer {
 };
 
 /* What a responder that serves no more has said last. */
-struct last_word {
+struct final_answer {
 	unsigned host;
 	uint32_t qpn, peer, peer_qpn;
 	uint32_t acked_psn, refused_psn;
@@ -178,8 +178,8 @@ struct responder {
 	uint32_t psn;	    /* expected */
 	uint32_t acked_psn; /* the last one that was answered */
 	uint32_t msn;
-	struct kept kept; /* lossy link: requests behind a gap */
-	struct last_word last_word;
+	struct reorder_buffer reorder; /* lossy link: requests behind a gap */
+	struct final_answer final_answer;
 	bool nak_sent;	     /* no second NAK before the sequence is whole again */
 	bool not_ready;	     /* it was an RNR NAK */
 	bool failed;	     /* an error NAK is on its way; nothing more is let in */
@@ -224,7 +224,7 @@ struct rnic_qp {
 	struct rnic_hca *hca;
 	struct actor actor;
 	struct op_label label; /* of the task that posted last, with its visit */
-	uint16_t label_visit;
+	uint16_t label_occurrence;
 	bool dead, sig_all;
 	uint32_t resets; /* how often its queues were emptied */
 	uint32_t max_inline;
@@ -443,36 +443,38 @@ static inline bool is_lossy(const struct rnic_qp *qp)
 }
 /* Keep a packet until its turn comes; `expected` is what is missing. Takes it: one that is too far
  * ahead, or there already, is dropped. */
-void kept_push(struct rnic_qp *qp, struct kept *kept, uint32_t expected, struct packet *pkt);
+void reorder_push(struct rnic_qp *qp, struct reorder_buffer *reorder, uint32_t expected,
+		  struct packet *pkt);
 /* The first packet that is kept, from `expected` on; what is before that is dropped. NULL: none. */
-struct packet *kept_first(struct rnic_qp *qp, struct kept *kept, uint32_t expected);
+struct packet *reorder_first(struct rnic_qp *qp, struct reorder_buffer *reorder, uint32_t expected);
 /* Take out the first one. */
-struct packet *kept_pop(struct kept *kept);
-void kept_drop(struct rnic_qp *qp, struct kept *kept);
+struct packet *reorder_pop(struct reorder_buffer *reorder);
+void reorder_drop(struct rnic_qp *qp, struct reorder_buffer *reorder);
 /* Are packets kept, and what is missing in front of them is not just late? Not known yet: fire
  * comes
  * later. */
-bool kept_too_long(struct rnic_qp *qp, struct kept *kept, uint32_t expected, rnic_event_fn *fire);
+bool reorder_has_gap(struct rnic_qp *qp, struct reorder_buffer *reorder, uint32_t expected,
+		     rnic_event_fn *fire);
 /* Nothing was sent yet. */
-void repair_reset(struct rnic_qp *qp);
+void recovery_reset(struct rnic_qp *qp);
 /* Packet una, or what answers it, is missing. False: known. */
-bool repair_begin(struct rnic_qp *qp);
+bool recovery_begin(struct rnic_qp *qp);
 /* The same, known or not. */
-void repair_again(struct rnic_qp *qp);
+void recovery_again(struct rnic_qp *qp);
 /* Nothing was heard: the next time after twice the time. */
-void repair_wait_longer(struct rnic_qp *qp);
+void recovery_wait_longer(struct rnic_qp *qp);
 /* The packet with so many sequence numbers is sent. */
-void repair_sent(struct rnic_qp *qp, const struct packet *pkt, uint32_t psns);
+void recovery_sent(struct rnic_qp *qp, const struct packet *pkt, uint32_t psns);
 /* una has advanced. */
-void repair_progress(struct rnic_qp *qp);
+void recovery_progress(struct rnic_qp *qp);
 
 /* The queue pair in the error state says its last word again, if that is an answer to this
  * request. */
-void last_word_repeat(struct rnic_qp *qp, const struct packet *request);
+void time_wait_repeat(struct rnic_qp *qp, const struct packet *request);
 /* The queue pair is going to be destroyed; for some time its last word is kept. */
-void last_word_keep(struct rnic_qp *qp);
+void time_wait_enter(struct rnic_qp *qp);
 /* A packet for no queue pair that there is: the last word of the one that there was. */
-void last_word_find(struct rnic_net *net, const struct packet *request);
+void time_wait_answer(struct rnic_net *net, const struct packet *request);
 
 /* --- unreliable.c --- */
 

@@ -250,7 +250,7 @@ void rnic_deliver(struct rnic_net *net, unsigned host, struct packet *pkt)
 }
 
 /* A connected queue pair hears its peer only. */
-static bool is_stranger(const struct rnic_qp *qp, const struct packet *pkt)
+static bool is_foreign(const struct rnic_qp *qp, const struct packet *pkt)
 {
 	return pkt->from != qp->peer && pkt->service != SERVICE_UD;
 }
@@ -277,11 +277,11 @@ void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt)
 	if (pkt->len)
 		ground_mix_bytes(&net->ground, pkt->payload, pkt->len);
 	if (!qp && net->link->lossy)
-		last_word_find(net, pkt);
+		time_wait_answer(net, pkt);
 	if (!qp && pkt->dest_qpn == 1 && net->management)
 		net->management(net, pkt);
 	else if (!qp || pkt->service != qp->service || pkt->opcode >= OP_CODES ||
-		 !opcode_is[pkt->opcode] || is_stranger(qp, pkt)) {
+		 !opcode_is[pkt->opcode] || is_foreign(qp, pkt)) {
 		refuse(net, qp, pkt);
 	} else if (qp->service != SERVICE_RC) {
 		if (qp->service == SERVICE_XRC)

@@ -323,7 +323,7 @@ static void destroy_target(struct xrc_target *target)
 {
 	struct rnic_qp *qp = &target->qp;
 	if (is_lossy(qp))
-		last_word_keep(qp);
+		time_wait_enter(qp);
 	qp_reset(qp);
 	work_queue_drop(qp->hca->net, &qp->rq);
 	qp->dead = true;
