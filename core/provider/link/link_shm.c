@@ -16,7 +16,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "core/provider/base/fabric_dir.h"
+#include "core/rnic/count.h"
 #include "core/rnic/objects/device.h"
+#include "core/rnic/transport/link.h"
 
 /* A power of two. Larger than the private caches of most cores: what the other core has written
  * is fetched faster once it has left them. */

@@ -13,7 +13,7 @@
 #include "core/provider/link/link_shm.h"
 #include "core/provider/base/stats_page.h"
 #include "core/provider/link/pcap.h"
-#include "core/rnic/objects/device.h"
+#include "core/rnic/count.h"
 #include "core/rnic/objects/qp.h"
 
 #define HELD_NS 10000000 /* a reordered packet that no other has passed is delivered then */

@@ -15,13 +15,26 @@
  * host, which names it in traces ("c1/qp1"). Nothing depends on addresses. A number is given
  * out again when all have been.
  */
+#include "core/rnic/objects/qp.h"
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include "core/rnic/objects/ah.h"
+#include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/device.h"
-#include "core/verbs_compat.h"
-#include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/mw.h"
+#include "core/rnic/objects/pd.h"
+#include "core/rnic/objects/srq.h"
+#include "core/rnic/objects/work_queue.h"
 #include "core/rnic/objects/wr.h"
+#include "core/rnic/objects/xrc.h"
+#include "core/rnic/transport/landing.h"
+#include "core/rnic/transport/loss_recovery.h"
+#include "core/rnic/transport/packet.h"
+#include "core/rnic/transport/requester.h"
+#include "core/rnic/transport/responder.h"
+#include "core/rnic/transport/time_wait.h"
+#include "core/verbs_compat.h"
 
 /* How a region is paged says nothing of a queue pair, and does no harm. */
 #define QP_ACCESS                                                                           \
@@ -358,6 +371,14 @@ void qp_reset(struct rnic_qp *qp)
 	resp_reset(qp);
 	qp->ibv.state = IBV_QPS_RESET;
 	memset(&qp->attr, 0, sizeof(qp->attr));
+}
+
+void qp_event(struct rnic_qp *qp, enum ibv_event_type type)
+{
+	if (qp->ibv.qp_type == IBV_QPT_XRC_RECV)
+		xrc_event(qp, type);
+	else
+		rnic_event(qp->hca, type, &qp->ibv);
 }
 
 int rnic_destroy_qp(struct ibv_qp *ibv)

@@ -1,115 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Getting over a link that loses packets and changes their order (link.h, lossy). What the
- * specification has for that is one NAK for each gap, everything sent again from there, and else
- * the retry timer: enough for a wire that loses one packet in millions, and hours under 5 % of
- * loss. What is done here more needs nothing of the peer that the specification does not promise.
+ * How a requester recovers on a link that loses packets and changes their order (link.h, lossy).
+ * The specification offers one NAK for each gap, everything sent again from there, and otherwise
+ * the retry timer. That is enough for a wire that loses one packet in millions, and takes hours
+ * under 5 % of loss. The means below need nothing of the peer that the specification does not
+ * promise.
  *
- * Both ends keep a few packets that came ahead of their turn: the responder requests, the requester
- * answers behind a result that is missing. A packet that was merely late closes the gap, and nobody
- * hears of it. The gap is one when GAP_PACKETS wait behind it, or GAP_NS have passed. Then there is
- * one NAK; or what is missing of a READ, and no more, is asked for again.
+ * Both ends keep a few packets that came ahead of their turn (reorder_buffer.c): the responder
+ * keeps requests, the requester keeps answers that come after a missing result. For a gap there is
+ * one NAK; or, of a READ, what is missing and no more is asked for again.
  *
- * The requester that learns of a gap, at PSN una, recovers. It does not know whether its peer has
- * kept what came behind the gap. It sends one packet again. An answer that goes beyond it says
- * where the next gap is, of which one packet is sent again, and so on. An answer to just this
+ * A requester that learns of a gap, at PSN una, begins to recover. It does not know whether its
+ * peer has kept what came after the gap. It sends one packet again. An answer that goes beyond it
+ * says where the next gap is, of which one packet is sent again, and so on. An answer to just this
  * packet allows one packet more at a time, which doubles the burst with each round trip: the peer
- * keeps nothing, and everything is sent again after all. The repair is over when all that was sent
- * before it is acknowledged. In a repair, results (READ, atomics, FLUSH, ATOMIC WRITE) are asked
+ * keeps nothing, and everything is sent again after all. The recovery is over when all that was
+ * sent before it is acknowledged. Meanwhile results (READ, atomics, FLUSH, ATOMIC WRITE) are asked
  * for again only where it is known that they are missing: they may be on their way.
  *
- * The end of what was sent, a NAK, an answer, and what a repair sent can be lost, too. So a
- * requester that has heard nothing new for a while, `quiet`, twice a round trip and PROBE_NS,
- * begins to repair, and waits twice as long the next time. These probes are no retries: the timeout
- * and its count stay what the queue pair's attributes make of them. A round trip is measured with
- * one packet at a time, none of which was sent twice, and until such a measurement the wait stays
- * what it was.
+ * The end of what was sent, a NAK, an answer, and what a recovery sent can be lost, too. So a
+ * requester that has had no news for a while (`quiet`: twice a round trip and PROBE_NS) begins to
+ * recover, and waits twice as long the next time. These probes are no retries: the timeout and its
+ * count stay what the queue pair's attributes make of them. A round trip is measured with one
+ * packet at a time, none of which was sent twice, and until such a measurement the wait stays what
+ * it was.
  *
- * A duplicate is answered with all that was let in, not just with what was acknowledged before: it
- * may be a probe. And who has gone to the error state, or was destroyed, still repeats what it said
- * last to a peer who asks, an acknowledgement or a refusal: the peer must not fail because a
- * program ended.
+ * A responder answers a duplicate with all that was let in, not just with what was acknowledged
+ * before: the duplicate may be a probe.
  */
-#include "core/rnic/transport/link.h"
+#include "core/rnic/transport/loss_recovery.h"
+#include <assert.h>
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/transport/packet.h"
 
-#define REORDER_MOST 256 /* packets of one kind, of a queue pair */
-#define GAP_PACKETS  4	 /* more than a switch has change places */
-#define GAP_NS	     200000
-#define RESEND_NS    10000 /* about what it costs both ends to send a packet for nothing */
-#define PROBE_NS     1000000
-#define PROBE_MOST   1000000000
-#define TIME_WAITS   64 /* queue pairs whose last words are kept */
-#define TIME_WAIT_NS 10000000000ull
+#define RESEND_NS  10000 /* about what it costs both ends to send a packet for nothing */
+#define PROBE_NS   1000000
+#define PROBE_MOST 1000000000
 
 static uint64_t now_of(const struct rnic_qp *qp)
 {
 	return ground_now(qp_ground(qp));
 }
-
-/* --- packets ahead of their turn --- */
-
-void reorder_push(struct rnic_qp *qp, struct reorder_buffer *reorder, uint32_t expected,
-		  struct packet *pkt)
-{
-	struct packet **at = &reorder->head;
-	int32_t after = -1;
-	reorder->seen++;
-	while (*at && (after = psn_diff(pkt->psn, (*at)->psn)) > 0)
-		at = &(*at)->next;
-	if (psn_diff(pkt->psn, expected) >= REORDER_MOST || reorder->count == REORDER_MOST ||
-	    (*at && after == 0)) {
-		packet_put(qp->hca->net, pkt);
-		return;
-	}
-	COUNT_ONE(qp->hca->net, kept);
-	pkt->next = *at;
-	*at = pkt;
-	reorder->count++;
-}
-
-struct packet *reorder_first(struct rnic_qp *qp, struct reorder_buffer *reorder, uint32_t expected)
-{
-	while (reorder->head && psn_diff(reorder->head->psn, expected) < 0)
-		packet_put(qp->hca->net, reorder_pop(reorder));
-	return reorder->head;
-}
-
-struct packet *reorder_pop(struct reorder_buffer *reorder)
-{
-	struct packet *pkt = reorder->head;
-	reorder->head = pkt->next;
-	reorder->count--;
-	return pkt;
-}
-
-void reorder_drop(struct rnic_qp *qp, struct reorder_buffer *reorder)
-{
-	while (reorder->head)
-		packet_put(qp->hca->net, reorder_pop(reorder));
-	reorder->until = reorder->alarm.at = 0;
-}
-
-bool reorder_has_gap(struct rnic_qp *qp, struct reorder_buffer *reorder, uint32_t expected,
-		     rnic_event_fn *fire)
-{
-	if (!reorder_first(qp, reorder, expected)) {
-		reorder->until = 0;
-		return false;
-	}
-	if (!reorder->until || reorder->gap != expected) {
-		reorder->until = now_of(qp) + GAP_NS;
-		reorder->seen = reorder->count == 1;
-		reorder->gap = expected;
-	}
-	if (reorder->seen >= GAP_PACKETS || now_of(qp) >= reorder->until)
-		return true;
-	alarm_set(qp_ground(qp), &reorder->alarm, CHAIN_OTHER, reorder->until - now_of(qp), fire,
-		  qp);
-	return false;
-}
-
-/* --- the requester --- */
 
 void recovery_reset(struct rnic_qp *qp)
 {
@@ -213,74 +144,4 @@ void recovery_progress(struct rnic_qp *qp)
 			recovery->sample_at = 0;
 	}
 	recovery->probe_at = now_of(qp) + recovery->quiet;
-}
-
-/* --- last words --- */
-
-static struct final_answer final_answer_of(const struct rnic_qp *qp)
-{
-	struct final_answer word = qp->resp.final_answer;
-	word.host = qp->hca->host;
-	word.qpn = qp->ibv.qp_num;
-	word.peer = qp->peer;
-	word.peer_qpn = qp->attr.dest_qp_num;
-	word.acked_psn = qp->resp.acked_psn;
-	return word;
-}
-
-static void say(struct rnic_net *net, const struct final_answer *word, const struct packet *request)
-{
-	bool acked = psn_diff(request->psn, word->acked_psn) <= 0;
-	bool is_posted = opcode_is[request->opcode] & (IS_SEND | IS_WRITE);
-	/* What is before the refused one, and not acknowledged, was let in: the refusal says so. */
-	bool asks = acked ? request->ack_req && is_posted
-			  : word->syndrome &&
-				    (is_posted || psn_diff(request->psn, word->refused_psn) >= 0);
-	struct packet *pkt;
-	if (!asks)
-		return;
-	pkt = packet_get(net, 0);
-	pkt->peer = word->peer;
-	pkt->src_qpn = word->qpn;
-	pkt->dest_qpn = word->peer_qpn;
-	pkt->service = request->service;
-	pkt->psn = acked ? word->acked_psn : word->refused_psn;
-	pkt->opcode = OP_ACKNOWLEDGE;
-	pkt->syndrome = acked ? AETH_ACK : word->syndrome;
-	pkt->name = request->name;
-	pkt->name.index += INDEX_ACK;
-	net->link->send(net->link, word->host, pkt);
-}
-
-void time_wait_repeat(struct rnic_qp *qp, const struct packet *request)
-{
-	struct final_answer word = final_answer_of(qp);
-	say(qp->hca->net, &word, request);
-}
-
-void time_wait_enter(struct rnic_qp *qp)
-{
-	struct rnic_net *net = qp->hca->net;
-	bool serves = qp->service == SERVICE_RC || qp->ibv.qp_type == IBV_QPT_XRC_RECV;
-	if (!serves || (!resp_active(qp) && qp->ibv.state != IBV_QPS_ERR))
-		return;
-	land_all(qp, NULL);
-	if (!net->time_wait)
-		net->time_wait = ground_alloc(&net->ground, TIME_WAITS * sizeof(*net->time_wait));
-	struct final_answer *word = &net->time_wait[net->time_wait_next++ % TIME_WAITS];
-	*word = final_answer_of(qp);
-	word->until = now_of(qp) + TIME_WAIT_NS;
-}
-
-void time_wait_answer(struct rnic_net *net, const struct packet *request)
-{
-	if ((request->service != SERVICE_RC && request->service != SERVICE_XRC) ||
-	    request->opcode >= OP_CODES || opcode_is[request->opcode] & IS_RESPONSE)
-		return;
-	for (unsigned i = 0; net->time_wait && i < TIME_WAITS; i++) {
-		const struct final_answer *word = &net->time_wait[i];
-		if (word->qpn == request->dest_qpn && word->peer == request->from &&
-		    word->until > ground_now(&net->ground))
-			say(net, word, request);
-	}
 }

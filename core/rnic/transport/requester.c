@@ -41,12 +41,21 @@
  * still ahead. It fires after the timeout itself, the shortest time that the
  * specification allows.
  */
+#include "core/rnic/transport/requester.h"
 #include <assert.h>
 #include <string.h>
+#include "core/rnic/count.h"
+#include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/device.h"
-#include "core/rnic/transport/link.h"
-#include "core/verbs_compat.h"
+#include "core/rnic/objects/dma.h"
+#include "core/rnic/objects/mw.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/work_queue.h"
+#include "core/rnic/transport/link.h"
+#include "core/rnic/transport/loss_recovery.h"
+#include "core/rnic/transport/packet.h"
+#include "core/rnic/transport/reorder_buffer.h"
+#include "core/verbs_compat.h"
 
 #define DOORBELL_NS 50
 #define WINDOW	    128 /* packets under way */

@@ -18,12 +18,26 @@
  * it. When they leave depends on the configuration: on receipt (ack_early: the sender's completion
  * may precede visibility, as on InfiniBand and RoCE) or when the data have landed.
  */
+#include "core/rnic/transport/responder.h"
 #include <assert.h>
 #include <string.h>
+#include "core/rnic/count.h"
+#include "core/rnic/objects/ah.h"
+#include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/device.h"
-#include "core/rnic/transport/link.h"
-#include "core/verbs_compat.h"
+#include "core/rnic/objects/dma.h"
+#include "core/rnic/objects/mr.h"
+#include "core/rnic/objects/mw.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/srq.h"
+#include "core/rnic/objects/work_queue.h"
+#include "core/rnic/objects/xrc.h"
+#include "core/rnic/transport/landing.h"
+#include "core/rnic/transport/link.h"
+#include "core/rnic/transport/packet.h"
+#include "core/rnic/transport/reorder_buffer.h"
+#include "core/rnic/transport/time_wait.h"
+#include "core/verbs_compat.h"
 
 bool resp_active(const struct rnic_qp *qp)
 {

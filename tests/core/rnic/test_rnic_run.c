@@ -4,8 +4,8 @@
  * one that takes them apart make of the same requests, also where packets are lost, doubled and
  * reordered. A run whose length is not that of its packets is refused.
  */
-#include "core/rnic/objects/device.h"
-#include "core/rnic/transport/link.h"
+#include "core/rnic/objects/mr.h"
+#include "core/rnic/objects/qp.h"
 #include "tests/core/rnic/rnic_world.h"
 
 #define RUN    4096 /* bytes */
