@@ -160,7 +160,7 @@ void deviation_print(const struct deviation *d, const struct deviation_names *na
 		print_line(d, names, buf, n);
 		return;
 	}
-	/* What is nobody's has no occurrence; an actor without an operation starts with the first.
+	/* A point without an actor has no occurrence; an actor without an operation has the first.
 	 */
 	if (!d->op.kind && d->occurrence != !!d->who[0])
 		snprintf(label, sizeof(label), "-#%u", d->occurrence);

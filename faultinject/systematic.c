@@ -3,8 +3,8 @@
  * A run under given deviations, each taken where its point comes; every other answer
  * is 0. What the search wants to know of the run:
  *
- *	the log		the points behind the last deviation, and between them who touched
- *			what: there the search goes on;
+ *	the log		the points after the last deviation, and what was touched between
+ *			them, and by whom: there the search goes on;
  *	a window	all that was touched while one of the deviations' delays lasted: by
  *			this the search knows which delays make no difference.
  *
@@ -183,7 +183,7 @@ static void log_point(struct systematic_source *s, const struct choice_point *at
 	while (p->before >= 0 && log->point[p->before].chain != p->chain)
 		p->before--;
 	p->touches = log->touches;
-	sim_delayed(sim_current(), &p->held);
+	sim_delayed(sim_current(), &p->delayed);
 }
 
 /* --- the source --- */

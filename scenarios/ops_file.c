@@ -150,7 +150,7 @@ static int read_load(struct reader *r, const struct field *field, unsigned field
 	return rc < 0 ? rc : 0;
 }
 
-/* Fields behind the key: a length for put; for the others none, an empty one or "-". */
+/* Fields after the key: a length for put; for the others none, an empty one or "-". */
 static int read_vlen(struct reader *r, enum op_kind kind, const struct field *field,
 		     unsigned fields, unsigned *vlen)
 {

@@ -50,19 +50,19 @@ static int read_transports(struct reader *r, char *list, unsigned *out)
 static int read_columns(struct reader *r, char *rest, char *out[TAXONOMY_COLUMNS])
 {
 	if (strcmp(text_word(&rest), ":"))
-		return text_wrong(&r->text, "expected \" : \" and %d words behind it",
+		return text_wrong(&r->text, "expected \" : \" and %d words after it",
 				  TAXONOMY_COLUMNS);
 	for (unsigned c = 0; c < TAXONOMY_COLUMNS; c++) {
 		out[c] = text_word(&rest);
 		if (!*out[c])
-			return text_wrong(&r->text, "%u words behind the colon; expected %d", c,
+			return text_wrong(&r->text, "%u words after the colon; expected %d", c,
 					  TAXONOMY_COLUMNS);
 		if (!strcmp(out[c], ".") && !*r->with)
 			return text_wrong(
 				&r->text,
-				"\".\" stands behind a \"with\" only; expected a word of its own");
+				"\".\" stands after a \"with\" only; expected a word of its own");
 	}
-	return *text_word(&rest) ? text_wrong(&r->text, "more than %d words behind the colon",
+	return *text_word(&rest) ? text_wrong(&r->text, "more than %d words after the colon",
 					      TAXONOMY_COLUMNS)
 				 : 0;
 }

@@ -3,7 +3,7 @@
  * Traces as text and back; docs/trace-format.md is the format.
  *
  * Writing builds the whole text in memory, and saving gives a file its name only
- * when all of it has been written, so nobody ever meets half a trace.
+ * when all of it has been written, so there never is half a trace under its name.
  *
  * Reading believes nothing, for people edit traces and files get damaged. The file
  * is read whole (it has a limit) and taken line by line. A line is a keyword and the
@@ -403,7 +403,7 @@ static bool op_exists(const struct workload *w, struct op_label op)
 	return op.nth <= n;
 }
 
-/* "c1", "c1/qp2", "server", "server/verifier"; "": nobody. */
+/* "c1", "c1/qp2", "server", "server/verifier"; "": none. */
 static bool actor_exists(const struct workload *w, const char *who)
 {
 	if (!*who)
@@ -439,11 +439,10 @@ static int check_names(struct reader *r, const struct deviation *d)
 		return 0;
 	}
 	if (!actor_exists(&s->w, d->who))
-		return text_wrong(
-			&r->text,
-			"%s is nobody in this trace; expected \"c1\" to \"c%u\", \"server\" "
-			"or \"-\"",
-			text_show(d->who).text, s->w.clients);
+		return text_wrong(&r->text,
+				  "%s is not in this trace; expected \"c1\" to \"c%u\", \"server\" "
+				  "or \"-\"",
+				  text_show(d->who).text, s->w.clients);
 	if (!op_exists(&s->w, d->op)) {
 		op_label_print(d->op, 1, op, sizeof(op));
 		return text_wrong(

@@ -39,7 +39,7 @@ static const struct {
 	{"row w1 ib,ib : " TWELVE, "expected ib, iwarp", 1},
 	{"row w1 : " TWELVE, "expected ib, iwarp", 1},
 	{"row w1 ib " TWELVE, "expected \" : \"", 1},
-	{"row w1 ib : ok ok", "2 words behind the colon; expected 12", 1},
+	{"row w1 ib : ok ok", "2 words after the colon; expected 12", 1},
 	{"row w1 ib : " TWELVE " ok", "more than 12", 1},
 	{"row w1 ib : ok ok ok ok ok ok OK ok ok ok ok ok", "\"OK\": expected ok, L, O or LO", 1},
 	{"row w1 ib : ok ok ok ok ok ok OL ok ok ok ok ok", "\"OL\": expected", 1},
