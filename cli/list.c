@@ -2,8 +2,9 @@
 /* tidemark list: what there is to choose from. */
 #include "cli/cli.h"
 #include <string.h>
+#include "checker/explore/checker_mutant.h"
 #include "checker/judge/names.h"
-#include "core/pmem/own_bug.h"
+#include "core/hardware/hardware.h"
 #include "core/rt/fails.h"
 #include "scenarios/stores.h"
 #include "scenarios/workload.h"
@@ -42,15 +43,18 @@ static void list_variants(bool bugs)
 	}
 }
 
-static void list_own_bugs(void)
+static void list_mutants(void)
 {
-	for (unsigned b = OWN_NONE + 1; b < OWN_BUGS; b++)
-		printf("%-10s %-20s %s\n%31s knobs: own_bug=%s%s\n", own_bugs[b].part,
-		       own_bugs[b].name, own_bugs[b].what, "", own_bugs[b].name,
-		       own_bugs[b].blind ? "; makes the tester miss bugs"
-		       : own_bugs[b].change
-			       ? "; another machine, for litmus tests and the taxonomy to find"
-			       : "");
+	static const char *const effects[] = {
+		[MUTANT_OF_MODEL] = "",
+		[MUTANT_OF_CHECKER] = "; makes the tester miss bugs",
+		[MUTANT_OF_HARDWARE] =
+			"; another machine, for litmus tests and the taxonomy to find",
+	};
+	const struct mutant_info *m;
+	for (unsigned i = 0; (m = mutant_nth(i)) != NULL; i++)
+		printf("%-10s %-20s %s\n%31s knobs: mutant=%s%s\n", m->part, m->name, m->what, "",
+		       m->name, effects[m->effect]);
 }
 
 static void list_knobs(void)
@@ -140,7 +144,7 @@ int list_main(int argc, char **argv)
 	}
 	SECTION("stores", list_stores())
 	SECTION("variants", list_variants(false))
-	SECTION("bugs", (list_variants(true), list_own_bugs()))
+	SECTION("bugs", (list_variants(true), list_mutants()))
 	SECTION("knobs", list_knobs())
 	SECTION("workloads", list_workloads())
 	SECTION("contracts", list_contracts())

@@ -30,16 +30,13 @@ static int check_knob(const struct litmus_job *job, const char *text)
 	const char *expected = NULL;
 	struct nearest n;
 	char name[64];
-	bool known = false;
 	snprintf(name, sizeof(name), "%.*s", (int)len, text);
 	nearest_init(&n, name);
-	for (unsigned k = 0; hardware_knob(k)->name; k++) {
-		known |= !strcmp(hardware_knob(k)->name, name);
+	for (unsigned k = 0; hardware_knob(k)->name; k++)
 		nearest_try(&n, hardware_knob(k)->name);
-	}
 	if (!text[len] || !len)
 		return fail(EXIT_USAGE, "--knob: \"%.60s\"; expected NAME=VALUE", text);
-	if (!known)
+	if (hardware_find(name) < 0)
 		return fail(EXIT_USAGE,
 			    "the hardware has no knob \"%.40s\"%s (tidemark list knobs)", name,
 			    n.hint);

@@ -133,7 +133,7 @@ static void print_setup(const struct story *st)
 	const struct setup *s = &st->trace->setup;
 	struct deviation_names names = {s->region, s->regions};
 	char text[256];
-	hardware_print(&s->hw, true, text, sizeof(text));
+	setup_hardware_print(s, true, text, sizeof(text));
 	printf("%sstore%s     %s, variant %s\n", paint(BOLD), paint(PLAIN), s->store->name,
 	       s->variant);
 	print_knobs(s);

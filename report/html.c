@@ -477,7 +477,7 @@ static void print_top(const struct page *p)
 			element(p->out, "<li>", c->fact[i], "</li>\n");
 		fputs("</ul>\n", p->out);
 	}
-	hardware_print(&t->setup.hw, true, text, sizeof(text));
+	setup_hardware_print(&t->setup, true, text, sizeof(text));
 	element(p->out, "<p class=setup>hardware ", text, "</p>\n");
 }
 

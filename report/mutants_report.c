@@ -31,8 +31,8 @@ static void print_where(const struct mutant *m, const struct mutant_result *r)
 	printf("%s%s%s", r->workload, r->hardware[0] ? ", " : "", r->hardware);
 }
 
-/* What a blind tester misses. */
-static void print_blind(const struct mutant *m, const struct mutant_result *r)
+/* What a mutant of the checker misses. */
+static void print_checker(const struct mutant *m, const struct mutant_result *r)
 {
 	const struct expect_canary *c = m->canary;
 	printf("  %-9s %-22s ", m->part, m->name);
@@ -40,7 +40,7 @@ static void print_blind(const struct mutant *m, const struct mutant_result *r)
 		printf("NOT NOTICED: no store has a canary for it\n");
 	else if (!r->found)
 		printf("NOT NOTICED: %s %s is found as ever\n", c->store, c->variant);
-	else if (m->bug == OWN_SHRINK_ANY)
+	else if (!strcmp(m->name, checker_mutants[CHECKER_SHRINK_ANY].name))
 		printf("%s %s: the shrunk trace breaks another contract\n", c->store, c->variant);
 	else
 		printf("%s %s%s%s is missed in %" PRIu64 " runs, %" PRIu64
@@ -53,8 +53,8 @@ static void print_blind(const struct mutant *m, const struct mutant_result *r)
 static void print_row(const struct mutant *m, const struct mutant_result *r)
 {
 	char set[64];
-	if (m->kind == MUTANT_BLIND) {
-		print_blind(m, r);
+	if (m->kind == MUTANT_CHECKER) {
+		print_checker(m, r);
 		return;
 	}
 	printf("  %-9s %-22s %-14s ", m->part, m->name, breaks(m, set, sizeof(set)));
@@ -108,7 +108,7 @@ static void print_summary(const struct mutants_run *r)
 		if (r->mutant[i].kind == MUTANT_CONTROL)
 			continue;
 		bugs++;
-		if (!result->found || r->mutant[i].kind == MUTANT_BLIND)
+		if (!result->found || r->mutant[i].kind == MUTANT_CHECKER)
 			continue;
 		if (!n || result->seconds > r->answer[slowest].result.seconds)
 			slowest = i;
@@ -149,8 +149,8 @@ void mutants_print(const struct mutants_run *r)
 	print_kind(r, MUTANT_MODEL,
 		   "\nbugs of the emulated hardware: a rule of it breaks, or a store that is right "
 		   "seems wrong");
-	print_kind(r, MUTANT_BLIND,
-		   "\nblind spots of the tester: a bug that is found otherwise is missed");
+	print_kind(r, MUTANT_CHECKER,
+		   "\nmutants of the checker: a bug that is found otherwise is missed");
 	print_kind(r, MUTANT_CONTROL,
 		   "\ncontrols, without a bug: what each store keeps, so that its breaking counts");
 	print_summary(r);
@@ -160,7 +160,7 @@ void mutants_print(const struct mutants_run *r)
 
 static json_t *mutant_json(const struct mutant *m, const struct mutant_result *r)
 {
-	static const char *const kinds[] = {"store", "model", "blind", "control"};
+	static const char *const kinds[] = {"store", "model", "checker", "control"};
 	char set[64];
 	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:b, "
 			 "s:i, s:i, s:s}",

@@ -159,7 +159,6 @@ static void read_knob(struct litmus_reader *r, uint64_t *set)
 	struct token name = take_word(r, "a knob of the hardware");
 	char knob[64], value[64];
 	const char *expected = NULL;
-	unsigned k = 0;
 	litmus_need(r, "=");
 	struct token t = r->token;
 	if (t.kind != TOKEN_WORD && t.kind != TOKEN_NUMBER)
@@ -167,10 +166,9 @@ static void read_knob(struct litmus_reader *r, uint64_t *set)
 	if (r->status || !keep_name(r, &name, knob, sizeof(knob)) ||
 	    !keep_name(r, &t, value, sizeof(value)))
 		return;
-	while (hardware_knob(k)->name && strcmp(hardware_knob(k)->name, knob))
-		k++;
+	int k = hardware_find(knob);
 	assert(k < 64);
-	if (!hardware_knob(k)->name) {
+	if (k < 0) {
 		hardware_set(&r->test->hw, knob, value, &expected);
 		litmus_wrong(r, &name, "no knob %s; expected one of: %s", litmus_show(&name).text,
 			     expected);
@@ -180,7 +178,7 @@ static void read_knob(struct litmus_reader *r, uint64_t *set)
 		litmus_wrong(r, &t, "%s for %s; expected one of: %s", litmus_show(&t).text, knob,
 			     expected);
 	}
-	*set |= 1ull << k;
+	*set |= k < 0 ? 0 : 1ull << k;
 	litmus_next(r);
 }
 

@@ -34,7 +34,7 @@
 #include <xxhash.h>
 #include "checker/explore/visited.h"
 #include "checker/explore/sentence.h"
-#include "core/pmem/own_bug.h"
+#include "checker/explore/checker_mutant.h"
 
 #define MAX_DECISIONS 512
 #define SAMPLES	      32 /* images of a point beyond the bound */
@@ -219,7 +219,7 @@ static void merge_notes(uint16_t note[VISITED_NOTES], const struct explorer *ex,
 
 static void raise_lower_bound(struct explorer *ex, const uint16_t note[VISITED_NOTES])
 {
-	if (OWN_BUG(&ex->setup->hw, FLOOR_KEPT))
+	if (CHECKER_MUTANT(ex->setup, FLOOR_KEPT))
 		return;
 	for (unsigned k = 0; k < ex->setup->w.keys && k < VISITED_NOTES; k++)
 		if (note[k] != NOTE_NONE && note[k] != NOTE_MANY)
@@ -268,7 +268,7 @@ static void explore_images(struct explorer *ex, unsigned machine, uint64_t key,
 	unsigned images = 0, samples = 0;
 	struct history_mark mark = history_mark(ex->worlds.history);
 	bool more = true, nests = ex->limits.nested_every && machine + 1 < WORLDS &&
-				  !OWN_BUG(&ex->setup->hw, CRASH_ONCE);
+				  !CHECKER_MUTANT(ex->setup, CRASH_ONCE);
 	memset(is, 0, sizeof(*is));
 	while (more && !ex->stopped) {
 		explore_image(ex, machine, is, &mark, false, samples ? NULL : note);
@@ -285,7 +285,7 @@ static void explore_images(struct explorer *ex, unsigned machine, uint64_t key,
 			is->depth = 0;
 			continue;
 		}
-		more = image_next(is) && !OWN_BUG(&ex->setup->hw, CRASH_NO_OLDER);
+		more = image_next(is) && !CHECKER_MUTANT(ex->setup, CRASH_NO_OLDER);
 		if (more && images >= ex->limits.images_per_point) {
 			ex->counts.points_bounded++;
 			is->random = &ex->sample_state;
@@ -309,14 +309,13 @@ static void explore_point(void *arg, struct world *world, const struct choice_po
 		sim_stop(world->sim, SIM_DONE);
 		return;
 	}
-	const struct hardware *hw = &ex->setup->hw;
-	if ((OWN_BUG(hw, CRASH_NO_FENCE) && at->a == CRASH_BEFORE_FENCE) ||
-	    (OWN_BUG(hw, CRASH_NO_DRAIN) && at->a == CRASH_BEFORE_DRAIN))
+	if ((CHECKER_MUTANT(ex->setup, CRASH_NO_FENCE) && at->a == CRASH_BEFORE_FENCE) ||
+	    (CHECKER_MUTANT(ex->setup, CRASH_NO_DRAIN) && at->a == CRASH_BEFORE_DRAIN))
 		return;
 	ex->counts.points++;
 	ex->counts.nested_points += machine > 1;
 	uint64_t key = pmem_images_hash(world->pm);
-	if (!OWN_BUG(hw, SEEN_NO_HISTORY))
+	if (!CHECKER_MUTANT(ex->setup, SEEN_NO_HISTORY))
 		key ^= h->hash * 0xd6e8feb86659fd93u;
 	key ^= XXH3_64bits(ex->lower_bound, ex->setup->w.keys * sizeof(ex->lower_bound[0]));
 	struct visited_entry *entry = visited_add(ex->seen, key, &is_new);

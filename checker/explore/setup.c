@@ -21,7 +21,40 @@ void setup_init(struct setup *s, const struct tm_store *store)
 int setup_knob(struct setup *s, const char *name, const char *value, const char **expected)
 {
 	int error = knob_set(s->store, &s->params, name, value, expected);
-	return error == -ENOENT ? hardware_set(&s->hw, name, value, expected) : error;
+	return error == -ENOENT ? setup_hardware(s, name, value, expected) : error;
+}
+
+/* One mutant is on at a time, whichever it is of. */
+static int set_mutant(struct setup *s, const char *name, const char **expected)
+{
+	unsigned m = CHECKER_MUTANT_NONE + 1;
+	while (m < CHECKER_MUTANT_COUNT && strcmp(checker_mutants[m].name, name) != 0)
+		m++;
+	bool ours = m < CHECKER_MUTANT_COUNT;
+	if (hardware_set(&s->hw, "mutant", ours ? "none" : name, expected)) {
+		*expected = mutant_names;
+		return -EINVAL;
+	}
+	s->mutant = ours ? (uint8_t)m : CHECKER_MUTANT_NONE;
+	return 0;
+}
+
+int setup_hardware(struct setup *s, const char *name, const char *value, const char **expected)
+{
+	int k = hardware_find(name);
+	if (k >= 0 && hardware_knob((unsigned)k)->values == hardware_mutant_names)
+		return set_mutant(s, value, expected);
+	return hardware_set(&s->hw, name, value, expected);
+}
+
+int setup_hardware_print(const struct setup *s, bool all, char *buf, size_t n)
+{
+	int len = hardware_print(&s->hw, all, buf, n);
+	size_t at = (size_t)len < n ? (size_t)len : n;
+	if (s->mutant)
+		len += snprintf(buf ? buf + at : NULL, n - at, "%smutant=%s", len ? " " : "",
+				checker_mutants[s->mutant].name);
+	return len;
 }
 
 void setup_knob_value(const struct setup *s, unsigned knob, char *buf, size_t n)
@@ -124,6 +157,7 @@ int setup_like(struct setup *s, const struct setup *base, const struct workload 
 	memcpy(s->variant, base->variant, sizeof(s->variant));
 	memcpy(s->params.knob, base->params.knob, sizeof(s->params.knob));
 	s->hw = base->hw;
+	s->mutant = base->mutant;
 	int error = workload_copy(&s->w, w);
 	return error ? error : setup_finish(s);
 }

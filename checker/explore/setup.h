@@ -5,6 +5,7 @@
  * What is tested: a store with its switches, the hardware, a workload; and the
  * values that the workload's PUTs write, so that bytes a GET returned can be named.
  */
+#include "checker/explore/checker_mutant.h"
 #include "core/hardware/hardware.h"
 #include "core/tidemark.h"
 #include "scenarios/workload.h"
@@ -28,6 +29,7 @@ struct setup {
 	char variant[48];
 	struct tm_params params;
 	struct hardware hw;
+	uint8_t mutant; /* enum checker_mutant */
 	struct workload w;
 	struct tm_region region[SETUP_REGIONS];
 	unsigned regions;
@@ -46,6 +48,10 @@ void setup_init(struct setup *s, const struct tm_store *store);
 int setup_knob(struct setup *s, const char *name, const char *value, const char **expected);
 /* Likewise of a text "name=value". */
 int setup_switch(struct setup *s, const char *text, const char **expected);
+/* A knob of the hardware, the checker's mutants included. -EINVAL with *expected. */
+int setup_hardware(struct setup *s, const char *name, const char *value, const char **expected);
+/* hardware_print() with the checker's mutant, if one is on. */
+int setup_hardware_print(const struct setup *s, bool all, char *buf, size_t n);
 /* A variant's knobs. -ENOENT. */
 int setup_variant(struct setup *s, const char *name);
 /* What the knob stands at. */

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/rnic/rnic.h"
-#include "core/pmem/own_bug.h"
+#include "checker/explore/checker_mutant.h"
 
 #define AFTERMATH_NS 150000 /* what goes on after the last operation */
 #define GIVE_UP_NS \
@@ -136,7 +136,7 @@ static void do_get(struct world_client *c, unsigned key, uint8_t *buf)
 	} else {
 		int32_t value = len <= s->params.max_vlen ? value_read(w, key, buf, len)
 							  : VALUE_FOREIGN;
-		if (value == VALUE_FOREIGN && OWN_BUG(&s->hw, FOREIGN_IS_ABSENT))
+		if (value == VALUE_FOREIGN && CHECKER_MUTANT(s, FOREIGN_IS_ABSENT))
 			value = VALUE_ABSENT;
 		returned(c, value == VALUE_UNKNOWN ? -ENOTUNIQ : 0, value);
 	}
@@ -228,7 +228,7 @@ static void boot(void *arg)
 			error);
 		sim_abandon(w->sim, SIM_DONE);
 	}
-	if (w->machine && !OWN_BUG(&w->setup->hw, FSCK_NEVER))
+	if (w->machine && !CHECKER_MUTANT(w->setup, FSCK_NEVER))
 		store->fsck(&w->server, &check.fsck);
 	error = store->serve(&w->server);
 	if (error) {
@@ -308,8 +308,8 @@ static void client_main(void *arg)
 	open_client(c);
 	if (++w->opened == w->setup->w.clients) {
 		/* Everybody is connected: from here on things may go differently. */
-		sim_source(w->sim, OWN_BUG(&w->setup->hw, PLAIN_ONLY) ? NULL : w->source);
-		if (OWN_BUG(&w->setup->hw, TASKS_NEVER_HELD) && w->source)
+		sim_source(w->sim, CHECKER_MUTANT(w->setup, PLAIN_ONLY) ? NULL : w->source);
+		if (CHECKER_MUTANT(w->setup, TASKS_NEVER_HELD) && w->source)
 			w->source->skip[CHOICE_STEP] = UINT32_MAX;
 		if (w->source && w->source->touched)
 			pmem_watch(w->pm);
@@ -384,7 +384,7 @@ static void reader_main(void *arg)
 	struct world *w = c->world;
 	uint8_t *buf = sim_alloc(w->sim, w->setup->params.max_vlen);
 	open_client(c);
-	for (unsigned k = 0; k < (OWN_BUG(&w->setup->hw, READ_FIRST_KEY) ? 1 : w->setup->w.keys);
+	for (unsigned k = 0; k < (CHECKER_MUTANT(w->setup, READ_FIRST_KEY) ? 1 : w->setup->w.keys);
 	     k++) {
 		actor_label(sim_actor(w->sim),
 			    (struct op_label){(uint8_t)c->number, OP_GET, (uint16_t)(k + 1)});
@@ -421,7 +421,7 @@ static void conclude(struct world *w, enum sim_end end)
 		w->result.live_broken = true;
 		return;
 	}
-	if ((end != SIM_BUDGET && end != SIM_IDLE) || OWN_BUG(&w->setup->hw, LIVE_NEVER))
+	if ((end != SIM_BUDGET && end != SIM_IDLE) || CHECKER_MUTANT(w->setup, LIVE_NEVER))
 		return;
 	unsigned first = w->machine ? w->setup->w.clients + 1 : 1;
 	unsigned last = w->machine ? first : w->setup->w.clients;

@@ -21,8 +21,8 @@
  * failures first, which cost little; where one breaks something, no power failure is needed, and
  * none is tried: the states of the runs before it would use up what a campaign allows.
  *
- * A bug of the model (own_bug.h) is looked for in the same way, with all controls, which are
- * right: whatever they seem to break is the model's fault.
+ * A bug of the model (core/hardware/mutant.h) is looked for in the same way, with all controls,
+ *which are right: whatever they seem to break is the model's fault.
  */
 #include "checker/hunt/mutants.h"
 #include <assert.h>
@@ -45,7 +45,7 @@ struct lane {
 	const char *variant,
 		*control; /* control: the variant to compare with; NULL: this one with bug=none */
 	bool ack_early;
-	enum own_bug bug;
+	const char *mutant;   /* NULL: none */
 	const char *knob;     /* of the hardware, besides, "name=value"; NULL: none */
 	const char *workload; /* the only one that is tried; NULL: all */
 	unsigned want;	      /* contracts */
@@ -159,11 +159,12 @@ static int open_bench(struct bench **out, const struct lane *lane, unsigned work
 		error = setup_switch(&b->setup, lane->knob, &expected);
 	if (!error && without_bug && !lane->control && find_bug(lane))
 		error = setup_knob(&b->setup, "bug", "none", &expected);
+	if (!error && !without_bug && lane->mutant)
+		error = setup_hardware(&b->setup, "mutant", lane->mutant, &expected);
 	if (!error)
 		error = workload_builtin(workload, &b->setup.w);
 	if (!error) {
 		limits.states = campaign_default.states;
-		b->setup.hw.own_bug = without_bug ? OWN_NONE : (uint8_t)lane->bug;
 		error = setup_finish(&b->setup);
 		if (!error)
 			error = explore_open(&b->ex, &b->setup, &limits);
@@ -415,7 +416,7 @@ static unsigned lanes_of_store(const struct mutant *m, struct lane *lane)
 	return n;
 }
 
-static unsigned lanes_of_controls(struct lane *lane, enum own_bug bug)
+static unsigned lanes_of_controls(struct lane *lane, const char *mutant)
 {
 	unsigned n;
 	const struct expect_control *control = expect_controls(&n);
@@ -424,21 +425,24 @@ static unsigned lanes_of_controls(struct lane *lane, enum own_bug bug)
 			.store = store_find(control[i].store),
 			.variant = control[i].variant,
 			.ack_early = ack_early(&control[i]),
-			.bug = bug,
+			.mutant = mutant,
 			.want = control[i].keeps,
 		};
 	return n;
 }
 
 /* The rules of the hardware. They cost next to nothing, so they come first. */
-static void search_rules(struct search *s, enum own_bug bug)
+static void search_rules(struct search *s, const char *mutant)
 {
 	struct mutant_result *out = s->out;
 	for (int early = 1; early >= 0 && !out->found && !s->error; early--) {
 		struct hardware hw = hardware_default;
 		struct nic_rules_result r;
+		const char *expected;
 		hw.ack_early = early;
-		hw.own_bug = (uint8_t)bug;
+		int unknown = hardware_set(&hw, "mutant", mutant, &expected);
+		assert(!unknown);
+		(void)unknown;
 		s->error = nic_rules(&hw, s->options->seed, RULE_RUNS, &r);
 		out->runs += r.runs;
 		if (!r.broken)
@@ -454,18 +458,18 @@ static void search_rules(struct search *s, enum own_bug bug)
 	out->seconds = since(&s->start);
 }
 
-/* The search that finds the canary, once more with the blind spot. Found: the canary is missed. */
-static void search_blind(struct search *s, const struct mutant *m)
+/* The search that finds the canary, once more with the mutant. Found: the canary is missed. */
+static void search_checker(struct search *s, const struct mutant *m)
 {
 	if (!m->canary)
 		return;
 	const struct mutant canary = {
 		.store = store_find(m->canary->store),
 		.variant = find_variant(store_find(m->canary->store), m->canary->variant)};
-	struct mutant_result seen = {.contract = TM_CONTRACTS}, blind = seen;
+	struct mutant_result seen = {.contract = TM_CONTRACTS}, missed = seen;
 	struct mutant_options options = *s->options;
 	struct search one = {.options = &options, .out = &seen, .start = s->start},
-		      two = {.options = &options, .out = &blind, .start = s->start};
+		      two = {.options = &options, .out = &missed, .start = s->start};
 	struct lane lane[EXPECT_CONTROLS];
 	assert(canary.variant);
 	unsigned lanes = lanes_of_store(&(struct mutant){.store = canary.store,
@@ -476,17 +480,17 @@ static void search_blind(struct search *s, const struct mutant *m)
 		lane[i].knob = m->canary->knob;
 		lane[i].workload = m->canary->workload;
 	}
-	options.shrink = m->bug == OWN_SHRINK_ANY;
+	options.shrink = !strcmp(m->name, checker_mutants[CHECKER_SHRINK_ANY].name);
 	search_lanes(&one, lane, lanes, PHASES, true);
 	for (unsigned i = 0; i < lanes; i++)
-		lane[i].bug = m->bug;
+		lane[i].mutant = m->name;
 	search_lanes(&two, lane, lanes, one.phase + 1, true);
 	s->error = one.error ? one.error : two.error;
 	*s->out = seen;
 	s->out->found = seen.found &&
-			(options.shrink ? seen.shrunk && !blind.shrunk : !blind.found);
-	s->out->runs = blind.runs;
-	s->out->states = blind.states;
+			(options.shrink ? seen.shrunk && !missed.shrunk : !missed.found);
+	s->out->runs = missed.runs;
+	s->out->states = missed.states;
 	snprintf(s->out->store, sizeof(s->out->store), "%s", m->canary->store);
 	snprintf(s->out->variant, sizeof(s->out->variant), "%s", m->canary->variant);
 }
@@ -503,13 +507,13 @@ int mutant_search(const struct mutant *m, const struct mutant_options *o, struct
 		search_lanes(&s, lane, lanes_of_store(m, lane), PHASES, true);
 		break;
 	case MUTANT_MODEL:
-		search_rules(&s, m->bug);
+		search_rules(&s, m->name);
 		if (!out->found && !s.error)
-			search_lanes(&s, lane, lanes_of_controls(lane, m->bug), PHASES, true);
+			search_lanes(&s, lane, lanes_of_controls(lane, m->name), PHASES, true);
 		break;
 	case MUTANT_CONTROL:
 		if (!m->store) {
-			search_rules(&s, OWN_NONE);
+			search_rules(&s, "none");
 			break;
 		}
 		lane[0] = (struct lane){.store = m->store,
@@ -518,8 +522,8 @@ int mutant_search(const struct mutant *m, const struct mutant_options *o, struct
 					.want = m->breaks};
 		search_lanes(&s, lane, 1, CONTROL_PHASES, false);
 		break;
-	case MUTANT_BLIND:
-		search_blind(&s, m);
+	case MUTANT_CHECKER:
+		search_checker(&s, m);
 		break;
 	}
 	if (!out->found)
@@ -529,6 +533,7 @@ int mutant_search(const struct mutant *m, const struct mutant_options *o, struct
 
 unsigned mutants_list(struct mutant *list, unsigned max)
 {
+	const struct mutant_info *info;
 	unsigned n = 0;
 	for (unsigned i = 0; stores[i]; i++)
 		for (const struct tm_variant *v = stores[i]->variants; v->name; v++)
@@ -540,15 +545,17 @@ unsigned mutants_list(struct mutant *list, unsigned max)
 							      .store = stores[i],
 							      .variant = v,
 							      .breaks = v->breaks};
-	for (unsigned b = OWN_NONE + 1; b < OWN_BUGS; b++)
-		if (!own_bugs[b].change && n++ < max) /* another machine: not for stores to find */
-			list[n - 1] = (struct mutant){.kind = own_bugs[b].blind ? MUTANT_BLIND
-										: MUTANT_MODEL,
-						      .part = own_bugs[b].part,
-						      .name = own_bugs[b].name,
-						      .what = own_bugs[b].what,
-						      .bug = (enum own_bug)b,
-						      .canary = expect_canary(own_bugs[b].name)};
+	for (unsigned i = 0; (info = mutant_nth(i)) != NULL; i++) {
+		bool checker = info->effect == MUTANT_OF_CHECKER;
+		/* Stores may well be right on another machine. */
+		if (info->effect != MUTANT_OF_HARDWARE && n++ < max)
+			list[n - 1] = (struct mutant){
+				.kind = checker ? MUTANT_CHECKER : MUTANT_MODEL,
+				.part = info->part,
+				.name = info->name,
+				.what = info->what,
+				.canary = checker ? expect_canary(info->name) : NULL};
+	}
 	if (n++ < max)
 		list[n - 1] = (struct mutant){.kind = MUTANT_CONTROL,
 					      .part = "rules",

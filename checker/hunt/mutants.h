@@ -5,25 +5,25 @@
  * Seeded bugs, and whether they are found. A tester that has never been seen to find
  * a bug proves nothing by finding none; mutants.c says how each is looked for.
  */
+#include "checker/explore/checker_mutant.h"
 #include "checker/explore/explore.h"
-#include "core/pmem/own_bug.h"
 
 enum mutant_kind {
 	MUTANT_STORE,	/* a store's variant: must break a contract that it names */
 	MUTANT_MODEL,	/* a bug of the emulated NIC or memory: a store that is right must seem
 			   broken, or a rule of the hardware must be */
-	MUTANT_BLIND,	/* a bug that makes the tester miss bugs: a store's seeded bug must be
+	MUTANT_CHECKER, /* a bug that makes the tester miss bugs: a store's seeded bug must be
 			 * missed */
 	MUTANT_CONTROL, /* no bug: nothing must be found. store NULL: the rules of the hardware */
 };
 
 struct mutant {
 	enum mutant_kind kind;
-	const char *part, *name, *what;	    /* part: the store, or the part of Tidemark */
+	/* part: the store, or the part of Tidemark. MODEL and CHECKER: name is the knob's value */
+	const char *part, *name, *what;
 	const struct tm_store *store;	    /* STORE and CONTROL */
 	const struct tm_variant *variant;   /* STORE */
-	enum own_bug bug;		    /* MODEL and BLIND */
-	const struct expect_canary *canary; /* BLIND; NULL: no store has one */
+	const struct expect_canary *canary; /* CHECKER; NULL: no store has one */
 	unsigned breaks;		    /* STORE: what it says; CONTROL: what must hold */
 	bool ack_early;			    /* CONTROL: at this hardware */
 };

@@ -23,7 +23,7 @@ static bool rests_on(const struct mutant *m, const struct mutant *control)
 		return m->store == control->store;
 	case MUTANT_MODEL:
 		return true;
-	case MUTANT_BLIND:
+	case MUTANT_CHECKER:
 		return m->canary && !strcmp(m->canary->store, control->part);
 	default:
 		return false;

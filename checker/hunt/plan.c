@@ -31,10 +31,9 @@ bool plan_has_knob(const struct tm_store *store, const char *text)
 		     k->name && (!store || store == stores[i]); k++)
 			if (names_knob(text, k->name))
 				return true;
-	for (unsigned i = 0; hardware_knob(i)->name; i++)
-		if (names_knob(text, hardware_knob(i)->name))
-			return true;
-	return false;
+	char name[64];
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, "="), text);
+	return hardware_find(name) >= 0;
 }
 
 /* --- configurations --- */
@@ -44,13 +43,15 @@ static int set_knob(struct setup *s, const char *text, bool *changed, char why[P
 {
 	const struct tm_params params = s->params;
 	const struct hardware hw = s->hw;
+	const uint8_t mutant = s->mutant;
 	const char *expected = NULL;
 	if (setup_switch(s, text, &expected)) {
 		snprintf(why, PLAN_TEXT, "%s: knob \"%.60s\": expected one of: %s", s->store->name,
 			 text, expected);
 		return -EINVAL;
 	}
-	*changed = memcmp(&params, &s->params, sizeof(params)) || memcmp(&hw, &s->hw, sizeof(hw));
+	*changed = memcmp(&params, &s->params, sizeof(params)) || memcmp(&hw, &s->hw, sizeof(hw)) ||
+		   mutant != s->mutant;
 	return 0;
 }
 

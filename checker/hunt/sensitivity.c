@@ -11,6 +11,7 @@
 #include <string.h>
 #include "checker/explore/clock.h"
 #include "checker/explore/pool.h"
+#include "core/text/text.h"
 #include "scenarios/stores.h"
 
 #define LONGER	     8 /* the side that holds runs so many times as often as the other one took */
@@ -39,18 +40,18 @@ static const struct look {
 
 /* --- which switches there are --- */
 
-/* Value `*i` of a switch, from 1; if it has fewer, *i is less by their number. */
+/* Value `*i` of a knob but for its default; if there are fewer, *i is less by their number. */
 static bool nth_value(const char *name, const char *values, unsigned *i, char *knob, size_t n)
 {
-	for (const char *value = values + strcspn(values, " "); *value;
-	     value += strcspn(value, " ")) {
-		value++;
-		if ((*i)-- == 0) {
-			snprintf(knob, n, "%s=%.*s", name, (int)strcspn(value, " "), value);
-			return true;
-		}
+	unsigned others = word_list_count(values) - 1;
+	size_t len;
+	if (*i >= others) {
+		*i -= others;
+		return false;
 	}
-	return false;
+	const char *value = word_list_at(values, *i + 1, &len);
+	snprintf(knob, n, "%s=%.*s", name, (int)len, value);
+	return true;
 }
 
 bool sensitivity_value(unsigned i, const struct tm_store **store, char *knob, size_t n)
@@ -63,7 +64,7 @@ bool sensitivity_value(unsigned i, const struct tm_store **store, char *knob, si
 		}
 	*store = NULL;
 	for (unsigned h = 0; hardware_knob(h)->name; h++)
-		if (strcmp(hardware_knob(h)->name, "own_bug") &&
+		if (strcmp(hardware_knob(h)->name, "mutant") &&
 		    nth_value(hardware_knob(h)->name, hardware_knob(h)->values, &i, knob, n))
 			return true;
 	return false;

@@ -20,6 +20,7 @@
 #include "checker/judge/expect.h"
 #include "checker/judge/surprise.h"
 #include "checker/trace/shrink.h"
+#include "core/text/text.h"
 #include "scenarios/stores.h"
 
 #define RUNS	   40 /* of a round */
@@ -34,12 +35,9 @@ static unsigned draw(uint64_t *state, unsigned n)
 /* The i-th word of a list, at random. */
 static void draw_word(uint64_t *state, const char *words, char *out, size_t n)
 {
-	unsigned count = 1;
-	for (const char *p = words; *p; p++)
-		count += *p == ' ';
-	for (unsigned skip = draw(state, count); skip; skip--)
-		words += strcspn(words, " ") + 1;
-	snprintf(out, n, "%.*s", (int)strcspn(words, " "), words);
+	size_t len;
+	const char *word = word_list_at(words, draw(state, word_list_count(words)), &len);
+	snprintf(out, n, "%.*s", (int)len, word);
 }
 
 /* Half of the knobs stand at their defaults. */
@@ -49,7 +47,7 @@ static void draw_hardware(uint64_t *state, struct setup *s)
 		const struct hardware_knob *k = hardware_knob(i);
 		const char *expected;
 		char value[64], knob[128];
-		if (!strcmp(k->name, "own_bug") || draw(state, 2))
+		if (!strcmp(k->name, "mutant") || draw(state, 2))
 			continue;
 		draw_word(state, k->values, value, sizeof(value));
 		snprintf(knob, sizeof(knob), "%s=%s", k->name, value);

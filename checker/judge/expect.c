@@ -50,12 +50,12 @@ static int read_canary(struct text *t, const char *store, char *rest)
 		return text_wrong(t, "too many canaries");
 	struct expect_canary *c = &canary[canaries++];
 	c->store = store;
-	c->blind = text_word(&rest);
+	c->mutant = text_word(&rest);
 	c->variant = text_word(&rest);
 	c->workload = text_word(&rest);
 	c->knob = text_word(&rest);
 	if (!*c->workload || *text_word(&rest))
-		return text_wrong(t, "expected \"canary BLIND VARIANT WORKLOAD|* [NAME=VALUE]\"");
+		return text_wrong(t, "expected \"canary MUTANT VARIANT WORKLOAD|* [NAME=VALUE]\"");
 	if (!strcmp(c->workload, "*"))
 		c->workload = NULL;
 	if (!*c->knob)
@@ -245,11 +245,11 @@ const struct expect_control *expect_controls(unsigned *n)
 	return control;
 }
 
-const struct expect_canary *expect_canary(const char *blind)
+const struct expect_canary *expect_canary(const char *mutant)
 {
 	pthread_once(&once, read_table);
 	for (unsigned i = 0; i < canaries; i++)
-		if (!strcmp(canary[i].blind, blind))
+		if (!strcmp(canary[i].mutant, mutant))
 			return &canary[i];
 	return NULL;
 }

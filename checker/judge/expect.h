@@ -6,7 +6,7 @@
  *
  *	CONFIG,... CONTRACT holds|broken|may-break [SENTENCE]
  *	control CONFIG
- *	canary BLIND VARIANT WORKLOAD|* [NAME=VALUE]
+ *	canary MUTANT VARIANT WORKLOAD|* [NAME=VALUE]
  *
  * CONFIG is the hardware as "name=value" or "default", with "VARIANT/" before it where a variant
  * of the store is meant. "*" is every configuration of the default campaign. Where several rows
@@ -16,7 +16,7 @@
  * may-break: it does break, but too rarely for the campaign's budget to find it each time.
  * control: seeded bugs are compared with the store under this configuration, where it has none.
  * Its hardware is "default" or "ack_early=off".
- * canary: while the tester has the seeded bug BLIND, it must miss the store's seeded bug VARIANT
+ * canary: with the checker's mutant MUTANT, it must miss the store's seeded bug VARIANT
  * (checker/hunt/mutants.c).
  */
 #include <stdbool.h>
@@ -54,15 +54,15 @@ struct expect_control {
 /* All controls, in the order of `stores`; *n: how many. */
 const struct expect_control *expect_controls(unsigned *n);
 
-/* A seeded bug of a store that must be missed while the tester is blind. */
+/* A seeded bug of a store that must be missed with a mutant of the checker. */
 struct expect_canary {
-	const char *blind; /* the tester's bug */
+	const char *mutant;
 	const char *store, *variant;
 	const char *workload; /* the only one that is tried; NULL: all */
 	const char *knob;     /* of the hardware, "name=value"; NULL: none */
 };
 
-const struct expect_canary *expect_canary(const char *blind); /* NULL: no store has one */
+const struct expect_canary *expect_canary(const char *mutant); /* NULL: no store has one */
 
 /* A mistake in one of the files: "FILE:LINE: what"; NULL: there is none. */
 const char *expect_mistake(void);

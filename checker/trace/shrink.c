@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/pmem/own_bug.h"
+#include "checker/explore/checker_mutant.h"
 
 #define SHRINK_STATES 200000 /* states of one candidate at most */
 
@@ -64,10 +64,10 @@ static bool breaks(struct shrinker *sh, const struct candidate *c)
 	if (!trace_start(&ts, &c->run)) {
 		unsigned contract = sh->contract;
 		ex->stop_at = TM_BIT(contract);
-		if (OWN_BUG(&s.hw, SHRINK_ANY))
+		if (CHECKER_MUTANT(&s, SHRINK_ANY))
 			ex->stop_at = TM_BIT(TM_CONTRACTS) - 1;
 		explore_run(ex, &ts.source, &ts.taken);
-		for (unsigned k = 0; k < TM_CONTRACTS && OWN_BUG(&s.hw, SHRINK_ANY); k++)
+		for (unsigned k = 0; k < TM_CONTRACTS && CHECKER_MUTANT(&s, SHRINK_ANY); k++)
 			contract = ex->failure[k].found ? k : contract;
 		found = ex->failure[contract].found;
 		if (found) {

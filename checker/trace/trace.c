@@ -56,7 +56,7 @@ static int write_knobs(FILE *out, const struct setup *s)
 static int write_setup(FILE *out, const struct setup *s)
 {
 	char config[512];
-	int len = hardware_print(&s->hw, true, config, sizeof(config));
+	int len = setup_hardware_print(s, true, config, sizeof(config));
 	assert(len > 0 && (size_t)len < sizeof(config));
 	fprintf(out, MAGIC " %d\nstore %s\nvariant %s\nconfig %s\n", TRACE_VERSION, s->store->name,
 		s->variant, config);
@@ -253,18 +253,16 @@ static int read_config(struct reader *r, char *rest)
 
 	while ((rc = next_pair(r, &rest, &name, &value)) > 0) {
 		const char *expected = NULL;
-		unsigned k = 0;
-		while (hardware_knob(k)->name && strcmp(hardware_knob(k)->name, name) != 0)
-			k++;
-		if (!hardware_knob(k)->name) {
-			hardware_set(&r->t->setup.hw, name, value, &expected);
+		int k = hardware_find(name);
+		if (k < 0) {
+			setup_hardware(&r->t->setup, name, value, &expected);
 			return text_wrong(&r->text, "config %s; expected one of: %s",
 					  text_show(name).text, expected);
 		}
 		if (seen >> k & 1)
 			return text_wrong(&r->text, "config %s twice; expected once", name);
 		seen |= 1u << k;
-		if (hardware_set(&r->t->setup.hw, name, value, &expected))
+		if (setup_hardware(&r->t->setup, name, value, &expected))
 			return text_wrong(&r->text, "config %s=%s; expected one of: %s", name,
 					  text_show(value).text, expected);
 	}

@@ -2,52 +2,104 @@
 #ifndef TM_HARDWARE_HARDWARE_H
 #define TM_HARDWARE_HARDWARE_H
 /*
- * The hardware configuration: what a server's memory and NIC do to a write
- * between "sent" and "durable". docs/model.md explains each field.
+ * The knobs of the emulated machine: what its memory, its CPUs and its NIC do to a write between
+ * "sent" and "durable". docs/model.md explains each.
+ *
+ * One table has all that is to be said of a knob; struct hardware, the default, the words of traces
+ * and of the command line, and the help come from it. A row:
+ *
+ *	type and name of the field, name of the knob, where it is printed (below),
+ *	what it means, its values (the first is the default), the numbers they stand for
+ *
+ * A knob that is new is KNOB_RARE, so that traces and texts that do not need it stay as they are.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "core/hardware/mutant.h"
 
-enum domain {
-	DOMAIN_DMP,
-	DOMAIN_MHP,
-	DOMAIN_WSP
-}; /* what survives: PM and its queue; + caches; + NIC buffers */
+/* What survives a power failure: memory and its queue; and caches; and the NIC's buffers. */
+enum domain { DOMAIN_DMP, DOMAIN_MHP, DOMAIN_WSP };
 enum transport { TRANSPORT_IB, TRANSPORT_IWARP };
 
+#define HARDWARE_VALUES 5 /* of a knob at most, unless its numbers are KNOB_PLACES */
+#define KNOB_PLACES	0 /* each value stands for its place among them */
+
+/* clang-format off */
+#define HARDWARE_KNOBS(X) \
+	X(uint8_t, domain, "domain", KNOB_USUAL, \
+	  "what survives a power failure: memory; and caches; and NIC buffers", \
+	  "dmp mhp wsp", DOMAIN_DMP, DOMAIN_MHP, DOMAIN_WSP) \
+	X(bool, ddio, "ddio", KNOB_USUAL, \
+	  "data from the NIC goes to the L3 cache; off: it drains to memory", \
+	  "on off", true, false) \
+	X(bool, rqwrb_pm, "rqwrb", KNOB_USUAL, \
+	  "where receive buffers are", \
+	  "dram pm", false, true) \
+	X(uint8_t, transport, "transport", KNOB_USUAL, \
+	  "when a write completes: received by the responder's NIC; iwarp: sent", \
+	  "ib iwarp", TRANSPORT_IB, TRANSPORT_IWARP) \
+	X(uint16_t, mtu, "mtu", KNOB_USUAL, \
+	  "bytes of payload in a packet", \
+	  "1024 256 512 2048 4096", 1024, 256, 512, 2048, 4096) \
+	X(bool, dma_any, "dma_order", KNOB_USUAL, \
+	  "order in which the lines of one RDMA message land", \
+	  "left any", false, true) \
+	X(bool, read_right, "read_order", KNOB_USUAL, \
+	  "order in which a READ fetches the lines of one response packet", \
+	  "left right", false, true) \
+	X(bool, line_torn, "line_torn", KNOB_USUAL, \
+	  "a line reaching PM as the power fails may be cut at any 8-byte word", \
+	  "off on", false, true) \
+	X(bool, iio_in_mhp, "iio_in_mhp", KNOB_USUAL, \
+	  "integrated-I/O buffers survive where caches do", \
+	  "on off", true, false) \
+	X(bool, ack_early, "ack_early", KNOB_USUAL, \
+	  "a write may complete before it is visible at the responder", \
+	  "on off", true, false) \
+	X(bool, rkey_reuse, "rkey_reuse", KNOB_USUAL, \
+	  "a region registered again gets its old rkey, so late writes land", \
+	  "off on", false, true) \
+	X(bool, flush_covers_send, "flush_covers_send", KNOB_USUAL, \
+	  "a FLUSH covers the Sends of its connection too", \
+	  "on off", true, false) \
+	X(uint8_t, store_buffer, "store_buffer", KNOB_USUAL, \
+	  "entries of each CPU's store buffer: loads run ahead of stores (x86-TSO); 0: none", \
+	  "0 1 2 4 8", 0, 1, 2, 4, 8) \
+	X(bool, calls_fail, "calls", KNOB_RARE, \
+	  "calls that can fail do (tidemark list failures)", \
+	  "good fail", false, true) \
+	X(uint8_t, mutant, "mutant", KNOB_RARE, \
+	  "a seeded bug of Tidemark's own (tidemark list bugs)", \
+	  hardware_mutant_names, KNOB_PLACES)
+/* clang-format on */
+
 struct hardware {
-	uint8_t domain;		/* enum domain */
-	bool ddio;		/* NIC data lands in the L3 cache (true) or drains to memory */
-	bool rqwrb_pm;		/* receive buffers are in PM */
-	uint8_t transport;	/* enum transport */
-	uint16_t mtu;		/* bytes of payload in a packet: 256, 512, 1024, 2048, 4096 */
-	bool dma_any;		/* lines of one RDMA message land in any order, not left to right */
-	bool read_right;	/* a READ fetches the lines of a packet right to left */
-	bool line_torn;		/* a line reaching PM at the crash may be cut at any 8-byte word */
-	bool iio_in_mhp;	/* integrated-I/O buffers belong to the MHP domain */
-	bool ack_early;		/* a completion may precede visibility at the responder */
-	bool rkey_reuse;	/* a region registered again gets its old rkey */
-	bool flush_covers_send; /* FLUSH covers Sends of its connection */
-	bool calls_fail;	/* calls that can fail ask whether they do (core/rt/fails.h) */
-	uint8_t store_buffer;	/* entries of a CPU's store buffer; 0: a store is visible at once */
-	uint8_t own_bug;	/* enum own_bug (own_bug.h): Tidemark's own, seeded; 0: none */
+#define X(type, field, ...) type field;
+	HARDWARE_KNOBS(X)
+#undef X
 };
 
-extern const struct hardware hardware_default; /* dmp, ddio on, ib, mtu 1024, in-order DMA */
+extern const struct hardware hardware_default;
 
-/* "domain" = "dmp": 0, or -EINVAL with *expected naming what would be right. */
+/* "domain", "dmp": 0, or -EINVAL with *expected naming what would be right. */
 int hardware_set(struct hardware *hw, const char *name, const char *value, const char **expected);
-/* Likewise of a text "domain=dmp". */
+/* The same of a text "domain=dmp". */
 int hardware_switch(struct hardware *hw, const char *text, const char **expected);
-/* All fields as "domain=dmp ddio=on ...", or only those that differ from the default; returns
- * length as snprintf. */
+/* As "domain=dmp ddio=on ...": `all` the usual knobs, or only those that are not at their default;
+ * the rare ones only then. Returns the length as snprintf() does. */
 int hardware_print(const struct hardware *hw, bool all, char *buf, size_t n);
 
-/* For `tidemark list`: the i-th knob's name, values and meaning; NULL name at the end. */
+/* When a knob is printed: always, or when it is not at its default. */
+enum knob_print { KNOB_USUAL, KNOB_RARE };
+
+/* The i-th knob; NULL name at the end. */
 struct hardware_knob {
 	const char *name, *values, *what;
+	enum knob_print print;
 };
 const struct hardware_knob *hardware_knob(unsigned i);
+/* The number of the knob of this name, or of this older name; -1: there is none. */
+int hardware_find(const char *name);
 
 #endif

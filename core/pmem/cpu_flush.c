@@ -43,7 +43,7 @@ static void enter_buffer(struct pmem *pm, enum buffered_kind kind, uint64_t off,
 /* The last line of a range that is flushed. */
 static uint64_t last_line(const struct pmem *pm, uint64_t off, size_t len)
 {
-	if (OWN_BUG(&pm->hw, PM_FLUSH_SHORT))
+	if (MUTANT(&pm->hw, PM_FLUSH_SHORT))
 		return off / LINE + (len - 1) / LINE;
 	return (off + len - 1) / LINE;
 }
@@ -64,7 +64,7 @@ static void add_pending_flush(struct pmem *pm, unsigned cpu, uint64_t off, size_
 {
 	struct pending_flushes *flushes = flushes_of(pm, cpu);
 	uint64_t last = last_line(pm, off, len);
-	if (OWN_BUG(&pm->hw, PM_FLUSH_IGNORED))
+	if (MUTANT(&pm->hw, PM_FLUSH_IGNORED))
 		return;
 	note_touch(pm, TOUCH_READ, off, len);
 	for (uint32_t l = (uint32_t)(off / LINE); l <= last; l++) {
@@ -87,7 +87,7 @@ static bool flush_now(struct pmem *pm, uint64_t off, size_t len, const struct au
 {
 	uint64_t last = last_line(pm, off, len);
 	bool moves = false;
-	if (OWN_BUG(&pm->hw, PM_FLUSH_IGNORED))
+	if (MUTANT(&pm->hw, PM_FLUSH_IGNORED))
 		return true;
 	note_touch(pm, TOUCH_READ, off, len);
 	for (uint32_t l = (uint32_t)(off / LINE); l <= last && !moves; l++)
@@ -147,11 +147,11 @@ static bool fence(struct pmem *pm, unsigned cpu, const struct author *by,
 		moves = flushes->flush[i].upto > pm->line[flushes->flush[i].line].committed;
 	if (moves && cpu_power_fails(pm, CRASH_BEFORE_FENCE, late))
 		return false;
-	for (unsigned i = 0; i < flushes->n && !(i && OWN_BUG(&pm->hw, PM_FENCE_ONE)); i++)
+	for (unsigned i = 0; i < flushes->n && !(i && MUTANT(&pm->hw, PM_FENCE_ONE)); i++)
 		line_commit(pm, flushes->flush[i].line, flushes->flush[i].upto);
-	if (OWN_BUG(&pm->hw, PM_FENCE_ALL))
+	if (MUTANT(&pm->hw, PM_FENCE_ALL))
 		lines_write_back(pm);
-	for (unsigned t = 0; t <= SIM_TASKS && OWN_BUG(&pm->hw, PM_FENCE_FORGETS); t++)
+	for (unsigned t = 0; t <= SIM_TASKS && MUTANT(&pm->hw, PM_FENCE_FORGETS); t++)
 		pm->flushes[t].n = 0;
 	if (sim_tracing(pm->sim)) {
 		const struct traced about = {.kind = TRACED_FENCE};

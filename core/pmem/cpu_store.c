@@ -43,7 +43,7 @@ bool cpu_stored(struct pmem *pm, uint64_t off, size_t len, const struct author *
 {
 	uint32_t l = (uint32_t)(off / LINE);
 	assert(pm->running && len && off % LINE + len <= LINE);
-	size_t torn = OWN_BUG(&pm->hw, PM_WORD_TORN) && len == 8 ? 4 : 0;
+	size_t torn = MUTANT(&pm->hw, PM_WORD_TORN) && len == 8 ? 4 : 0;
 	if (torn)
 		line_add_version(pm, off, pm->work + off, torn, by);
 	line_add_version(pm, off + torn, pm->work + off + torn, len - torn, by);

@@ -176,7 +176,7 @@ void line_as_of(const struct pmem *pm, uint32_t l, unsigned versions, uint8_t ou
 {
 	assert(versions <= pm->line[l].in_flight);
 	memcpy(out, pm->durable + (size_t)l * LINE, LINE);
-	if (OWN_BUG(&pm->hw, PM_VERSION_ALONE) && !versions && pm->line[l].last) {
+	if (MUTANT(&pm->hw, PM_VERSION_ALONE) && !versions && pm->line[l].last) {
 		const struct version *newest = &pm->version[pm->line[l].last - 1];
 		put(out + newest->off, newest->data, newest->len);
 	}

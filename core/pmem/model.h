@@ -15,7 +15,6 @@
 #include <assert.h>
 #include <string.h>
 #include "core/pmem/crash.h"
-#include "core/pmem/own_bug.h"
 #include "core/pmem/store_buffer.h"
 
 #define MACHINES      4
@@ -221,9 +220,9 @@ static inline struct author task_author(struct pmem *pm, uintptr_t pc)
 
 static inline bool visible_is_durable(const struct pmem *pm, bool nic)
 {
-	if (OWN_BUG(&pm->hw, PM_CACHES_LOST) && pm->hw.domain == DOMAIN_MHP)
+	if (MUTANT(&pm->hw, PM_CACHES_LOST) && pm->hw.domain == DOMAIN_MHP)
 		return false;
-	if (OWN_BUG(&pm->hw, PM_VISIBLE_DURABLE))
+	if (MUTANT(&pm->hw, PM_VISIBLE_DURABLE))
 		return true;
 	return pm->hw.domain == DOMAIN_WSP ||
 	       (pm->hw.domain == DOMAIN_MHP && (!nic || pm->hw.ddio || pm->hw.iio_in_mhp));
@@ -232,13 +231,13 @@ static inline bool visible_is_durable(const struct pmem *pm, bool nic)
 /* Do data in the NIC's buffers survive? */
 static inline bool nic_buffers_survive(const struct pmem *pm)
 {
-	return pm->hw.domain == DOMAIN_WSP && !OWN_BUG(&pm->hw, PM_NIC_BUFFERS_LOST);
+	return pm->hw.domain == DOMAIN_WSP && !MUTANT(&pm->hw, PM_NIC_BUFFERS_LOST);
 }
 
 /* Do they land in the cache, where no NIC reaches them? Else they drain to PM. */
 static inline bool nic_uses_cache(const struct pmem *pm)
 {
-	return pm->hw.ddio && !OWN_BUG(&pm->hw, PM_DDIO_IGNORED);
+	return pm->hw.ddio && !MUTANT(&pm->hw, PM_DDIO_IGNORED);
 }
 
 #endif

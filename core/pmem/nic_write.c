@@ -118,7 +118,7 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len,
 			    .occurrence = from->occurrence,
 			    .nic = true,
 			    .send = from->send};
-	bool durable = visible_is_durable(pm, true) || OWN_BUG(&pm->hw, PM_NIC_DURABLE);
+	bool durable = visible_is_durable(pm, true) || MUTANT(&pm->hw, PM_NIC_DURABLE);
 	pmem_commit_pending(pm);
 	show_all(pm);
 	bool arrived = arrival_landed(pm, off, len);
@@ -201,10 +201,10 @@ void pmem_nic_read(struct pmem *pm, uint64_t off, void *data, size_t len)
 		return;
 	note_touch(pm, TOUCH_READ, off, len);
 	struct source *source = sim_get_source(pm->sim);
-	if (OWN_BUG(&pm->hw, PM_NEWEST_ON_NIC_READ))
+	if (MUTANT(&pm->hw, PM_NEWEST_ON_NIC_READ))
 		sim_source(pm->sim, NULL);
 	touch(pm, off, len, false);
-	if (OWN_BUG(&pm->hw, PM_NEWEST_ON_NIC_READ))
+	if (MUTANT(&pm->hw, PM_NEWEST_ON_NIC_READ))
 		sim_source(pm->sim, source);
 	show_mine(pm); /* a task that posts inline data copies them itself; no task runs in an event
 			*/

@@ -202,7 +202,7 @@ void pmem_end(struct pmem *pm)
 	forget_versions(pm);
 	while (pm->undos) {
 		struct undo *undo = &pm->undo[--pm->undos];
-		if (OWN_BUG(&pm->hw, PM_UNDO_FORGETS) && pm->machine && !pm->undos)
+		if (MUTANT(&pm->hw, PM_UNDO_FORGETS) && pm->machine && !pm->undos)
 			continue;
 		for (unsigned i = pm->machine; i <= stack->machines; i++)
 			memcpy(stack->image[i] + (size_t)undo->line * LINE, undo->content, LINE);

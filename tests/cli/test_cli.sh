@@ -487,11 +487,11 @@ bugs() {
 	has 'NOT FOUND'
 	has 'found 0 of 1'
 	run 0 "$tidemark" list bugs
-	has 'own_bug=pm_fence_all; makes the tester miss bugs'
+	has 'mutant=pm_fence_all; makes the tester miss bugs'
 	# A bug of our own can be asked for like any knob, and stands in the trace.
-	run 1 "$tidemark" crashtest efactory --workload wr --runs 1 --knob own_bug=pm_fence_one --out own
+	run 1 "$tidemark" crashtest efactory --workload wr --runs 1 --knob mutant=pm_fence_one --out own
 	has 'A PROMISE IS BROKEN'
-	grep -lq 'own_bug=pm_fence_one' own/*MONO*.trace || wrong 'own_bug is not in the trace'
+	grep -lq 'mutant=pm_fence_one' own/*MONO*.trace || wrong 'mutant is not in the trace'
 	rm -rf own bugs.json
 }
 
@@ -506,7 +506,7 @@ soaks() {
 	has 'Nothing broke that should hold.'
 	has ': flat'
 	no_file soaked
-	run 1 "$tidemark" soak --rounds 12 --knob own_bug=pm_fence_one --out soaked
+	run 1 "$tidemark" soak --rounds 12 --knob mutant=pm_fence_one --out soaked
 	has 'rounds BROKE what should hold'
 	for trace in soaked/*.trace; do
 		run 1 "$tidemark" replay -q "$trace"

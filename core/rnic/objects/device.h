@@ -7,7 +7,7 @@
  * the structure that libibverbs shows its user.
  */
 #include <infiniband/verbs.h>
-#include "core/pmem/own_bug.h"
+#include "core/hardware/mutant.h"
 #include "core/pmem/pmem.h"
 #include "core/rnic/count.h"
 #include "core/rnic/transport/packet.h"

@@ -20,7 +20,7 @@ START_TEST(rounds_differ)
 		unsigned want;
 
 		ck_assert_int_eq(soak_setup(&plain, round, &s, &want), 0);
-		ck_assert_uint_eq(s.hw.own_bug, 0);
+		ck_assert_uint_eq(s.hw.mutant, 0);
 		/* eFactory says that this switch breaks it; for the other stores it is drawn. */
 		ck_assert(!s.hw.read_right || strcmp(s.store->name, "efactory"));
 		from_right += s.hw.read_right;
@@ -69,7 +69,7 @@ END_TEST
 /* With a bug of the memory something breaks soon, and its smallest case replays. */
 START_TEST(break_is_found)
 {
-	const struct soak_options o = {.seed = 1, .knob = {"own_bug=pm_fence_one"}, .knobs = 1};
+	const struct soak_options o = {.seed = 1, .knob = {"mutant=pm_fence_one"}, .knobs = 1};
 	struct replay_outcome *again = malloc(sizeof(*again));
 	struct explorer *ex = malloc(sizeof(*ex));
 	struct deviations path = {0};

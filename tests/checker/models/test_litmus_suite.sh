@@ -14,10 +14,10 @@ trap 'rm -f "$out"' EXIT
 tail -n 1 "$out"
 [ "$(grep -c ' holds$' "$out")" -ge 200 ] || { echo "FAILED: fewer tests than there were" >&2; exit 1; }
 
-changes=$("$tidemark" list bugs | sed -n 's/.*knobs: own_bug=\([a-z_]*\); another machine.*/\1/p')
+changes=$("$tidemark" list bugs | sed -n 's/.*knobs: mutant=\([a-z_]*\); another machine.*/\1/p')
 [ "$(echo "$changes" | wc -l)" -ge 12 ] || { echo "FAILED: which machines? $changes" >&2; exit 1; }
 for change in $changes nic_fence_ignored nic_read_overtakes nic_send_overtakes; do
-	"$tidemark" litmus -q --knob "own_bug=$change" "$suite" >"$out"
+	"$tidemark" litmus -q --knob "mutant=$change" "$suite" >"$out"
 	status=$?
 	[ $status -eq 1 ] || { echo "FAILED: $change: status $status" >&2; exit 1; }
 	echo "$change: $(grep -c 'does not hold$' "$out") tests do not hold"

@@ -112,7 +112,7 @@ says "the cheapest for one update by send at domain=dmp ddio=off rqwrb=pm transp
 # Hardware that is wrong: each of these makes another matrix.
 # other KNOB METHOD DOMAIN DDIO TRANSPORT: this cell differs.
 other() {
-	run 1 "$2" --knob "own_bug=$1" --knob "domain=$3" --knob "ddio=$4" --knob "transport=$5" --knob rqwrb=pm \
+	run 1 "$2" --knob "mutant=$1" --knob "domain=$3" --knob "ddio=$4" --knob "transport=$5" --knob rqwrb=pm \
 		--workload w.40 --no-traces
 	says "DIFFERS: $2 at domain=$3"
 }

@@ -49,7 +49,7 @@ static void assert_same(const struct hardware *a, const struct hardware *b)
 	ck_assert(a->flush_covers_send == b->flush_covers_send);
 	ck_assert_uint_eq(a->store_buffer, b->store_buffer);
 	ck_assert(a->calls_fail == b->calls_fail);
-	ck_assert_uint_eq(a->own_bug, b->own_bug);
+	ck_assert_uint_eq(a->mutant, b->mutant);
 }
 
 START_TEST(default_is_first_value)
@@ -109,7 +109,7 @@ START_TEST(each_value_round_trip)
 			hardware_print(&hw, true, got, sizeof(got));
 			/* A bug of Tidemark's own and calls that fail are not spoken of unless they
 			 * are there. */
-			if (strcmp(want, "own_bug=none") && strcmp(want, "calls=good"))
+			if (strcmp(want, "mutant=none") && strcmp(want, "calls=good"))
 				ck_assert_ptr_nonnull(strstr(got, want));
 		}
 		ck_assert_uint_ge(n, 2);

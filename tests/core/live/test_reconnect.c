@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/pmem/crash.h"
-#include "core/pmem/own_bug.h"
+#include "core/hardware/mutant.h"
 #include "core/rnic/rnic.h"
 #include "core/rt/rt.h"
 #include "core/rt/sim.h"
@@ -224,7 +224,7 @@ START_TEST(what_was_in_the_queue)
 {
 	prepare(NULL);
 	if (_i)
-		w.hw.own_bug = OWN_NIC_LAND_AFTER_DESTROY;
+		w.hw.mutant = MUTANT_NIC_LAND_AFTER_DESTROY;
 	run(unseen, NULL);
 }
 END_TEST

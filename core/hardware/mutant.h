@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_PMEM_OWN_BUG_H
-#define TM_PMEM_OWN_BUG_H
+#ifndef TM_HARDWARE_MUTANT_H
+#define TM_HARDWARE_MUTANT_H
 /*
- * Bugs of Tidemark's own, seeded to see whether they are noticed (`tidemark mutants`).
- * One at a time, with the knob own_bug; none by default. Each is a line or two where
- * its name stands in the code: OWN_BUG(hw, NIC_ACK_UNACCEPTED).
+ * Mutants of the emulated machine: bugs of its memory and its NIC, seeded to see whether they are
+ * noticed (`tidemark mutants`). At most one is on, by the knob `mutant`; none is by default. Each
+ * is a line or two where its name stands in the code: MUTANT(hw, NIC_ACK_UNACCEPTED).
  *
- * The first list makes a store that is right seem wrong, or breaks a rule of the
- * hardware. The second makes the tester lenient: it misses what it should find. The third
- * changes the hardware.
+ * The checker has mutants of its own, by the same knob (checker/explore/checker_mutant.h).
  */
-#include "core/hardware/hardware.h"
 
 /* enumerator, name, part, what it does */
-#define OWN_MODEL_BUGS(X)                                                                    \
+
+/* A store that is right seems wrong, or a rule of the hardware is broken. */
+#define MODEL_MUTANTS(X)                                                                     \
 	X(NIC_DUPLICATE_EXECUTED, "nic_duplicate", "rnic",                                   \
 	  "A duplicate of a WRITE is executed once more.")                                   \
 	X(NIC_READ_OVERTAKES, "nic_read_overtakes", "rnic",                                  \
@@ -55,39 +54,19 @@
 	X(PM_UNDO_FORGETS, "pm_undo_forgets", "pmem",                                        \
 	  "A crash image is not wholly undone: one line of it is seen by the next.")
 
-#define OWN_BLIND_BUGS(X)                                                                          \
-	X(PM_FENCE_ALL, "pm_fence_all", "pmem",                                                    \
-	  "A fence makes all dirty lines durable, flushed or not.")                                \
-	X(PM_NIC_DURABLE, "pm_nic_durable", "pmem",                                                \
-	  "A NIC write is durable as soon as it is visible.")                                      \
-	X(PM_NEWEST_ON_NIC_READ, "pm_newest_on_nic_read", "pmem",                                  \
-	  "A line that a NIC reads first after a power failure has survived as its newest "        \
-	  "version.")                                                                              \
-	X(PLAIN_ONLY, "plain_only", "explorer",                                                    \
-	  "Schedules and faults are drawn, and not applied.")                                      \
-	X(FSCK_NEVER, "fsck_never", "explorer",                                                    \
-	  "The structural check after recovery is left out.")                                      \
-	X(LIVE_NEVER, "live_never", "explorer", "Operations that do not end are not noticed.")     \
-	X(FOREIGN_IS_ABSENT, "foreign_is_absent", "explorer",                                      \
-	  "Bytes that nobody wrote count as not found.")                                           \
-	X(CRASH_NO_OLDER, "crash_no_older", "explorer",                                            \
-	  "Lines survive as their newest version only.")                                           \
-	X(CRASH_NO_FENCE, "crash_no_fence", "explorer", "The power never fails before a fence.")   \
-	X(CRASH_NO_DRAIN, "crash_no_drain", "explorer",                                            \
-	  "The power never fails before a line drains to PM.")                                     \
-	X(CRASH_ONCE, "crash_once", "explorer", "The power never fails during recovery.")          \
-	X(SEEN_NO_HISTORY, "seen_no_history", "explorer",                                          \
-	  "Points with equal images are taken for equal, whatever clients have seen.")             \
-	X(READ_FIRST_KEY, "read_first_key", "explorer",                                            \
-	  "After recovery only the first key is read.")                                            \
-	X(FLOOR_KEPT, "floor_kept", "judge", "KEEP's floor is never raised above the load phase.") \
-	X(SHRINK_ANY, "shrink_any", "shrinker",                                                    \
-	  "Shrinking is content with a break of any contract.")                                    \
-	X(TASKS_NEVER_HELD, "tasks_never_held", "sources", "Clients and servers never stall.")
+/* The machine is too kind: a store's bug does not show. */
+#define LENIENT_MUTANTS(X)                                                                  \
+	X(PM_FENCE_ALL, "pm_fence_all", "pmem",                                             \
+	  "A fence makes all dirty lines durable, flushed or not.")                         \
+	X(PM_NIC_DURABLE, "pm_nic_durable", "pmem",                                         \
+	  "A NIC write is durable as soon as it is visible.")                               \
+	X(PM_NEWEST_ON_NIC_READ, "pm_newest_on_nic_read", "pmem",                           \
+	  "A line that a NIC reads first after a power failure has survived as its newest " \
+	  "version.")
 
 /* Another machine than the one that docs/model.md describes. Stores may well be right on it: litmus
  * tests and the taxonomy tell the two apart. */
-#define OWN_CHANGES(X)                                                                            \
+#define MACHINE_MUTANTS(X)                                                                        \
 	X(PM_VISIBLE_DURABLE, "pm_visible_durable", "pmem",                                       \
 	  "What is visible is durable, in every domain.")                                         \
 	X(PM_DDIO_IGNORED, "pm_ddio_ignored", "pmem",                                             \
@@ -111,22 +90,32 @@
 	X(NIC_ATOMIC_WRITE_POSTED, "nic_atomic_write_posted", "rnic",                             \
 	  "An ATOMIC WRITE does not wait for a FLUSH before it.")
 
-enum own_bug {
-	OWN_NONE,
-#define X(enumerator, name, part, what) OWN_##enumerator,
-	OWN_MODEL_BUGS(X) OWN_BLIND_BUGS(X) OWN_CHANGES(X)
+enum hardware_mutant {
+	MUTANT_NONE,
+#define X(enumerator, name, part, what) MUTANT_##enumerator,
+	MODEL_MUTANTS(X) LENIENT_MUTANTS(X) MACHINE_MUTANTS(X)
 #undef X
-		OWN_BUGS
+		HARDWARE_MUTANTS
 };
 
-struct own_bug_info {
+/* What a mutant is a bug of, and so how it is found. */
+enum mutant_effect {
+	MUTANT_OF_MODEL,   /* by stores that are right, and by the rules of the hardware */
+	MUTANT_OF_CHECKER, /* by a store's bug that is missed */
+	MUTANT_OF_HARDWARE /* by litmus tests and the taxonomy */
+};
+
+struct mutant_info {
 	const char *name, *part, *what;
-	bool blind;  /* of the second list */
-	bool change; /* of the third */
+	enum mutant_effect effect;
 };
 
-extern const struct own_bug_info own_bugs[OWN_BUGS];
+extern const struct mutant_info hardware_mutants[HARDWARE_MUTANTS];
 
-#define OWN_BUG(hw, enumerator) __builtin_expect((hw)->own_bug == OWN_##enumerator, false)
+/* The knob's values: "none nic_duplicate ...". */
+extern const char hardware_mutant_names[];
+
+#define MUTANT(hw, enumerator) __builtin_expect((hw)->mutant == MUTANT_##enumerator, false)
+#define OWN_BUG		       MUTANT
 
 #endif
