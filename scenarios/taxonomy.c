@@ -211,8 +211,10 @@ int taxonomy_read(struct taxonomy_table *t, const char *text, struct input_error
 	text_start(&r.text, t->text, strlen(t->text), where);
 	while (!error && (error = text_line(&r.text, &line)) > 0)
 		error = read_line(&r, line);
-	if (!error && !t->rows)
+	if (!error && !t->rows) {
+		r.text.line = 0; /* the table as a whole */
 		error = text_wrong(&r.text, "no row; expected at least one");
+	}
 	if (error)
 		taxonomy_free(t);
 	return error;
