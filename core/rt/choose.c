@@ -38,6 +38,7 @@ unsigned choice_delay_answer(unsigned kind, unsigned k)
 bool choice_allows(unsigned kind, unsigned n, unsigned answer)
 {
 	unsigned k = choice_delay(kind, answer);
+	assert(kind < CHOICE_KINDS && n);
 	return answer < n || k == DELAY_QUIESCENCE || k == DELAY_SWITCH;
 }
 
