@@ -3,6 +3,7 @@
 #include "checker/explore/pool.h"
 #include <assert.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,22 +16,55 @@
 /* A message: the unit's number, then its result. */
 #define MESSAGE_BYTES (sizeof(unsigned) + POOL_RESULT_MAX)
 
-_Static_assert(MESSAGE_BYTES <= 4096, "a message is written in one piece");
+/* What the processes share. */
+struct shared {
+	atomic_uint next;	 /* unit */
+	pthread_mutex_t writing; /* a message is longer than what a pipe takes in one piece */
+};
 
-static _Noreturn void worker(const struct pool *p, atomic_uint *next, int out)
+static bool share(struct shared *s)
+{
+	pthread_mutexattr_t attr;
+	bool done = !pthread_mutexattr_init(&attr) &&
+		    !pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED) &&
+		    !pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST) &&
+		    !pthread_mutex_init(&s->writing, &attr);
+	pthread_mutexattr_destroy(&attr);
+	return done;
+}
+
+/* False: this message, or that of a process that died while it wrote, is not whole. */
+static bool write_message(struct shared *s, int out, const char *message, size_t len)
+{
+	size_t written = 0;
+	if (pthread_mutex_lock(&s->writing))
+		return false;
+	while (written < len) {
+		ssize_t n = write(out, message + written, len - written);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		written += (size_t)n;
+	}
+	pthread_mutex_unlock(&s->writing);
+	return written == len;
+}
+
+static _Noreturn void worker(const struct pool *p, struct shared *s, int out)
 {
 	_Alignas(max_align_t) char result[POOL_RESULT_MAX];
 	char message[MESSAGE_BYTES];
 	size_t len = sizeof(unsigned) + p->result_bytes;
 	for (unsigned unit; !p->more || p->more(p->arg);) {
-		unit = atomic_fetch_add(next, 1);
+		unit = atomic_fetch_add(&s->next, 1);
 		if (unit >= p->units)
 			break;
 		memset(result, 0, sizeof(result));
 		p->work(p->arg, unit, result);
 		memcpy(message, &unit, sizeof(unit));
 		memcpy(message + sizeof(unit), result, p->result_bytes);
-		if (write(out, message, len) != (ssize_t)len)
+		if (!write_message(s, out, message, len))
 			_Exit(70);
 	}
 	_Exit(0);
@@ -68,10 +102,10 @@ int pool_run(const struct pool *p)
 	unsigned jobs = p->jobs ? p->jobs : 1;
 	int pipes[2], error = 0;
 	assert(p->result_bytes <= POOL_RESULT_MAX);
-	atomic_uint *next = mmap(NULL, sizeof(*next), PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct shared *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t *child = calloc(jobs, sizeof(*child));
-	if (next == MAP_FAILED || !child)
+	if (s == MAP_FAILED || !child || !share(s))
 		return -ENOMEM;
 	if (pipe(pipes))
 		return -errno;
@@ -80,7 +114,7 @@ int pool_run(const struct pool *p)
 		child[j] = fork();
 		if (child[j] == 0) {
 			close(pipes[0]);
-			worker(p, next, pipes[1]);
+			worker(p, s, pipes[1]);
 		}
 		if (child[j] < 0)
 			error = -errno;
@@ -95,6 +129,6 @@ int pool_run(const struct pool *p)
 			error = -ECHILD;
 	}
 	free(child);
-	munmap(next, sizeof(*next));
+	munmap(s, sizeof(*s));
 	return error;
 }

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define POOL_RESULT_MAX 4000 /* bytes: a message is written in one piece (PIPE_BUF) */
+#define POOL_RESULT_MAX 16000 /* bytes */
 
 struct pool {
 	unsigned units, jobs;
