@@ -56,7 +56,7 @@ struct course {
 	uint32_t request, record, tail; /* bytes */
 	const char *in_nic[PENDING], *in_iio[PENDING];
 	unsigned nic, iio;
-	unsigned receives; /* immediates that nobody has told the CPU of */
+	unsigned receives; /* immediates of which no message tells the CPU */
 	bool unapplied;	   /* a message with the record, likewise */
 	bool flushed;	   /* the last post was a FLUSH */
 	bool fenced;	   /* the requester's NIC has held back what was posted */
@@ -136,7 +136,7 @@ static void flush(struct course *c, const char *what)
 
 static void wait(struct course *c)
 {
-	/* On iWARP a completion of what is no FLUSH says that it was sent, and nobody has
+	/* On iWARP a completion of what is no FLUSH says that it was sent, and nothing has
 	 * answered. */
 	bool answered = c->flushed || c->hw->transport == TRANSPORT_IB;
 	add(c, ACT_COMPLETE, answered ? PART_NIC : PART_ITS_NIC, PART_REQUESTER,
@@ -189,8 +189,8 @@ static void reply(struct course *c)
 	act->round_trip = true;
 }
 
-/* The server was told of a or b, and says when it has done what it does about it. */
-static void told(struct course *c, const char *received, const char *what)
+/* The server has a message about a or b, and replies when it has done its part. */
+static void answered(struct course *c, const char *received, const char *what)
 {
 	receive(c, received);
 	if (c->method->duty == DUTY_PERSIST)
@@ -206,7 +206,7 @@ static void imm(struct course *c, const char *what, uint32_t bytes)
 	arrive(c, what);
 }
 
-/* Nothing keeps it behind a FLUSH. */
+/* Nothing keeps it after a FLUSH. */
 static void write_b(struct course *c)
 {
 	post(c, "WRITE", c->flushed ? "b (may overtake)" : "b", c->tail);
@@ -218,41 +218,84 @@ static void send(struct course *c)
 	arrive(c, "message");
 }
 
-static void do_step(struct course *c, enum append_step step)
+static void fenced_b(struct course *c)
+{
+	add(c, ACT_RESULT, PART_NIC, PART_ITS_NIC, "FLUSH is done", "")->round_trip = true;
+	c->fenced = true;
+	post(c, "WRITE", "b (fenced)", c->tail);
+}
+
+static void atomic_b(struct course *c)
+{
+	if (c->tail == sizeof(uint64_t))
+		post(c, "ATOMIC_WRITE", "b", c->tail);
+	else
+		write_b(c);
+}
+
+/* Steps after which the responder's CPU has nothing to do. */
+static bool write_step(struct course *c, enum append_step step)
 {
 	switch (step) {
 	case APPEND_WRITE_A:
 		post(c, "WRITE", "a", c->record);
-		arrive(c, "a");
 		break;
 	case APPEND_FENCED_B:
-		add(c, ACT_RESULT, PART_NIC, PART_ITS_NIC, "FLUSH is done", "")->round_trip = true;
-		c->fenced = true;
-		post(c, "WRITE", "b (fenced)", c->tail);
-		arrive(c, "b");
+		fenced_b(c);
 		break;
 	case APPEND_WRITE_B:
 		write_b(c);
-		arrive(c, "b");
 		break;
 	case APPEND_ATOMIC_B:
-		if (c->tail == sizeof(uint64_t))
-			post(c, "ATOMIC_WRITE", "b", c->tail);
-		else
-			write_b(c);
-		arrive(c, "b");
+		atomic_b(c);
 		break;
+	default:
+		return false;
+	}
+	arrive(c, step == APPEND_WRITE_A ? "a" : "b");
+	return true;
+}
+
+/* Steps that end with the server's reply. */
+static bool call_step(struct course *c, enum append_step step)
+{
+	bool a = step == APPEND_CALL_A || step == APPEND_IMM_CALL_A;
+	switch (step) {
+	case APPEND_CALL_A:
+	case APPEND_CALL_B:
+		post(c, "SEND", a ? "&a" : "&b", c->request);
+		break;
+	case APPEND_IMM_CALL_A:
+	case APPEND_IMM_CALL_B:
+		imm(c, a ? "a" : "b", a ? c->record : c->tail);
+		break;
+	default:
+		return false;
+	}
+	answered(c, a ? "&a" : "&b", a ? "a" : "b");
+	return true;
+}
+
+static void do_step(struct course *c, enum append_step step)
+{
+	if (write_step(c, step) || call_step(c, step))
+		return;
+	switch (step) {
 	case APPEND_IMM_A:
-		imm(c, "a", c->record);
-		c->receives++;
-		break;
 	case APPEND_IMM_B:
-		imm(c, "b", c->tail);
+		imm(c, step == APPEND_IMM_A ? "a" : "b",
+		    step == APPEND_IMM_A ? c->record : c->tail);
 		c->receives++;
 		break;
 	case APPEND_SEND:
 		send(c);
 		c->unapplied = true;
+		break;
+	case APPEND_SEND_CALL:
+		send(c);
+		receive(c, "it");
+		apply(c);
+		reply(c);
 		break;
 	case APPEND_FLUSH_RECORD:
 		flush(c, "a");
@@ -263,34 +306,13 @@ static void do_step(struct course *c, enum append_step step)
 	case APPEND_FLUSH_ALL:
 		flush(c, "all");
 		break;
-	case APPEND_WAIT:
+	default:
+		assert(step == APPEND_WAIT);
 		wait(c);
-		break;
-	case APPEND_CALL_A:
-	case APPEND_CALL_B:
-		post(c, "SEND", step == APPEND_CALL_A ? "&a" : "&b", c->request);
-		told(c, step == APPEND_CALL_A ? "&a" : "&b", step == APPEND_CALL_A ? "a" : "b");
-		break;
-	case APPEND_IMM_CALL_A:
-		imm(c, "a", c->record);
-		told(c, "&a", "a");
-		break;
-	case APPEND_IMM_CALL_B:
-		imm(c, "b", c->tail);
-		told(c, "&b", "b");
-		break;
-	case APPEND_SEND_CALL:
-		send(c);
-		receive(c, "it");
-		apply(c);
-		reply(c);
-		break;
-	case APPEND_END:
-		break;
 	}
 }
 
-/* What nobody has waited for. */
+/* What the requester has not waited for. */
 static void afterwards(struct course *c)
 {
 	c->later = true;
