@@ -56,7 +56,7 @@ struct course {
 	uint32_t request, record, tail; /* bytes */
 	const char *in_nic[PENDING], *in_iio[PENDING];
 	unsigned nic, iio;
-	unsigned receives; /* immediates of which no message tells the CPU */
+	unsigned receives; /* immediates that the CPU has not been told of */
 	bool unapplied;	   /* a message with the record, likewise */
 	bool flushed;	   /* the last post was a FLUSH */
 	bool fenced;	   /* the requester's NIC has held back what was posted */
@@ -136,7 +136,7 @@ static void flush(struct course *c, const char *what)
 
 static void wait(struct course *c)
 {
-	/* On iWARP a completion of what is no FLUSH says that it was sent, and nothing has
+	/* On iWARP a completion of what is no FLUSH says that it was sent, and nobody has
 	 * answered. */
 	bool answered = c->flushed || c->hw->transport == TRANSPORT_IB;
 	add(c, ACT_COMPLETE, answered ? PART_NIC : PART_ITS_NIC, PART_REQUESTER,
@@ -189,8 +189,8 @@ static void reply(struct course *c)
 	act->round_trip = true;
 }
 
-/* The server has a message about a or b, and replies when it has done its part. */
-static void answered(struct course *c, const char *received, const char *what)
+/* A message announces a or b to the server, which replies when it has done its duty. */
+static void announce(struct course *c, const char *received, const char *what)
 {
 	receive(c, received);
 	if (c->method->duty == DUTY_PERSIST)
@@ -200,16 +200,30 @@ static void answered(struct course *c, const char *received, const char *what)
 
 /* --- steps --- */
 
+static bool about_tail(enum append_step step)
+{
+	return step == APPEND_WRITE_B || step == APPEND_FENCED_B || step == APPEND_ATOMIC_B ||
+	       step == APPEND_IMM_B || step == APPEND_CALL_B || step == APPEND_IMM_CALL_B;
+}
+
+static void write_tail(struct course *c, enum append_step step)
+{
+	if (step == APPEND_FENCED_B) {
+		add(c, ACT_RESULT, PART_NIC, PART_ITS_NIC, "FLUSH is done", "")->round_trip = true;
+		c->fenced = true;
+		post(c, "WRITE", "b (fenced)", c->tail);
+	} else if (step == APPEND_ATOMIC_B && c->tail == sizeof(uint64_t)) {
+		post(c, "ATOMIC_WRITE", "b", c->tail);
+	} else { /* nothing orders it after a FLUSH */
+		post(c, "WRITE", c->flushed ? "b (may overtake)" : "b", c->tail);
+	}
+	arrive(c, "b");
+}
+
 static void imm(struct course *c, const char *what, uint32_t bytes)
 {
 	post(c, "WRITE_WITH_IMM", what, bytes);
 	arrive(c, what);
-}
-
-/* Nothing keeps it after a FLUSH. */
-static void write_b(struct course *c)
-{
-	post(c, "WRITE", c->flushed ? "b (may overtake)" : "b", c->tail);
 }
 
 static void send(struct course *c)
@@ -218,74 +232,36 @@ static void send(struct course *c)
 	arrive(c, "message");
 }
 
-static void fenced_b(struct course *c)
+static void do_step(struct course *c, enum append_step step)
 {
-	add(c, ACT_RESULT, PART_NIC, PART_ITS_NIC, "FLUSH is done", "")->round_trip = true;
-	c->fenced = true;
-	post(c, "WRITE", "b (fenced)", c->tail);
-}
+	bool b = about_tail(step);
+	const char *what = b ? "b" : "a", *address = b ? "&b" : "&a";
+	uint32_t bytes = b ? c->tail : c->record;
 
-static void atomic_b(struct course *c)
-{
-	if (c->tail == sizeof(uint64_t))
-		post(c, "ATOMIC_WRITE", "b", c->tail);
-	else
-		write_b(c);
-}
-
-/* Steps after which the responder's CPU has nothing to do. */
-static bool write_step(struct course *c, enum append_step step)
-{
 	switch (step) {
 	case APPEND_WRITE_A:
-		post(c, "WRITE", "a", c->record);
-		break;
-	case APPEND_FENCED_B:
-		fenced_b(c);
+		post(c, "WRITE", "a", bytes);
+		arrive(c, "a");
 		break;
 	case APPEND_WRITE_B:
-		write_b(c);
-		break;
+	case APPEND_FENCED_B:
 	case APPEND_ATOMIC_B:
-		atomic_b(c);
+		write_tail(c, step);
 		break;
-	default:
-		return false;
-	}
-	arrive(c, step == APPEND_WRITE_A ? "a" : "b");
-	return true;
-}
-
-/* Steps that end with the server's reply. */
-static bool call_step(struct course *c, enum append_step step)
-{
-	bool a = step == APPEND_CALL_A || step == APPEND_IMM_CALL_A;
-	switch (step) {
-	case APPEND_CALL_A:
-	case APPEND_CALL_B:
-		post(c, "SEND", a ? "&a" : "&b", c->request);
+	case APPEND_IMM_A:
+	case APPEND_IMM_B:
+		imm(c, what, bytes);
+		c->receives++;
 		break;
 	case APPEND_IMM_CALL_A:
 	case APPEND_IMM_CALL_B:
-		imm(c, a ? "a" : "b", a ? c->record : c->tail);
+		imm(c, what, bytes);
+		announce(c, address, what);
 		break;
-	default:
-		return false;
-	}
-	answered(c, a ? "&a" : "&b", a ? "a" : "b");
-	return true;
-}
-
-static void do_step(struct course *c, enum append_step step)
-{
-	if (write_step(c, step) || call_step(c, step))
-		return;
-	switch (step) {
-	case APPEND_IMM_A:
-	case APPEND_IMM_B:
-		imm(c, step == APPEND_IMM_A ? "a" : "b",
-		    step == APPEND_IMM_A ? c->record : c->tail);
-		c->receives++;
+	case APPEND_CALL_A:
+	case APPEND_CALL_B:
+		post(c, "SEND", address, c->request);
+		announce(c, address, what);
 		break;
 	case APPEND_SEND:
 		send(c);
@@ -298,21 +274,21 @@ static void do_step(struct course *c, enum append_step step)
 		reply(c);
 		break;
 	case APPEND_FLUSH_RECORD:
-		flush(c, "a");
-		break;
 	case APPEND_FLUSH_TAIL:
-		flush(c, "b");
+		flush(c, step == APPEND_FLUSH_TAIL ? "b" : "a");
 		break;
 	case APPEND_FLUSH_ALL:
 		flush(c, "all");
 		break;
-	default:
-		assert(step == APPEND_WAIT);
+	case APPEND_WAIT:
 		wait(c);
+		break;
+	case APPEND_END:
+		break;
 	}
 }
 
-/* What the requester has not waited for. */
+/* What was not waited for. */
 static void afterwards(struct course *c)
 {
 	c->later = true;
