@@ -45,7 +45,7 @@ static int not_again(const struct campaign *c, unsigned config, unsigned contrac
 	const struct campaign_cell *cell = &c->cell[config][contract];
 	return fail(EXIT_INTERNAL,
 		    "%s %s: run %" PRIu64 " of workload %s does not break it a second time",
-		    c->config[config].store->name, contract_name(contract), cell->way.run,
+		    c->config[config].store->name, contract_name(contract), cell->mode.run,
 		    c->workload[cell->unit % c->workloads].name);
 }
 
@@ -79,7 +79,7 @@ static int look_again(const struct campaign *c, unsigned config, unsigned contra
 {
 	const struct campaign_cell *cell = &c->cell[config][contract];
 	struct report_case *one = &more->one[0];
-	const struct campaign_break which = {cell->unit, contract, cell->way};
+	const struct campaign_break which = {cell->unit, contract, cell->mode};
 	struct broken_run run;
 	int error = campaign_again(c, &which, &run);
 	memcpy(one->text, run.text, sizeof(one->text));

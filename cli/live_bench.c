@@ -240,7 +240,7 @@ int live_bench_main(int argc, char **argv)
 					       .patience_s = 30,
 					       .stall_s = 30,
 					       .interrupted = &interrupted,
-					       .tell = print_message}}};
+					       .report = print_message}}};
 	struct live_bench *b = &r.bench;
 	int status = options_read(&options, &r, argc, argv);
 	if (status < 0)
@@ -256,7 +256,7 @@ int live_bench_main(int argc, char **argv)
 		status = soft_rnic_if_asked(r.device);
 	if (status)
 		return status;
-	b->load.tell_arg = b;
+	b->load.report_arg = b;
 	b->load.progress = r.quiet ? NULL : show_progress;
 	if (live_device_open(r.device, &b->verbs))
 		return fail(EXIT_SKIPPED, "bench: there is no RDMA device%s%s", r.device ? " " : "",

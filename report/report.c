@@ -125,11 +125,12 @@ static void print_bounds(const struct explore_counts *t)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
 			 "; at %" PRIu64 " points the images are a sample", t->points_bounded);
 	if (t->spared)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text),
-			 "; %" PRIu64
-			 " holds, and all that would follow them, were left out, because they only "
-			 "reorder independent steps",
-			 t->spared);
+		snprintf(
+			text + strlen(text), sizeof(text) - strlen(text),
+			"; %" PRIu64
+			" delays, and all that would follow them, were left out, because they only "
+			"reorder independent steps",
+			t->spared);
 	if (t->unsure)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
 			 "; %" PRIu64

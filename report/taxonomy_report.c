@@ -385,7 +385,7 @@ static void print_bounds(const struct taxonomy_report *r)
 		 "others were "
 		 "searched until all had broken that can, or to the same end%s. %" PRIu64
 		 " runs, %" PRIu64 " crash states; %" PRIu64
-		 " holds were left out because they only reorder independent steps; %.1f s, %u "
+		 " delays were left out because they only reorder independent steps; %.1f s, %u "
 		 "job%s.",
 		 r->t->cells, sound, r->t->options.workload->name, r->t->options.preemptions,
 		 unsure ? ", or until the budget was used up" : "", r->t->runs, r->t->states,

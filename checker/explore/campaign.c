@@ -169,7 +169,7 @@ void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 		result->contract[k].found = ex->failure[k].found;
 		result->contract[k].run = ex->failure[k].run;
 		result->contract[k].broken = ex->broken[k];
-		result->contract[k].ways = ex->ways[k];
+		result->contract[k].modes = ex->modes[k];
 	}
 	explore_close(ex);
 	setup_free(&s);
@@ -196,7 +196,7 @@ static void merge(struct campaign *c)
 			if (unit->contract[k].found && !cell->broken) {
 				cell->broken = true;
 				cell->unit = u;
-				cell->way = (struct failure_mode){unit->contract[k].run,
+				cell->mode = (struct failure_mode){unit->contract[k].run,
 								  FAILURE_MODE_ANYTHING};
 			}
 			cell->broken_states += unit->contract[k].broken;
@@ -274,7 +274,7 @@ int campaign_again(const struct campaign *c, const struct campaign_break *which,
 	memset(out, 0, sizeof(*out));
 	/* What was explored before this run is not known here. */
 	limits.nested_half = false;
-	limits.no_crash |= !(which->way.kinds & FAILURE_MODE_CRASH);
+	limits.no_crash |= !(which->mode.kinds & FAILURE_MODE_CRASH);
 	int error = ex ? campaign_setup(c, which->unit, &out->setup) : -ENOMEM;
 	if (!error)
 		error = explore_open(ex, &out->setup, &limits);
@@ -283,7 +283,7 @@ int campaign_again(const struct campaign *c, const struct campaign_break *which,
 		if (c->options.exhaustive)
 			error = searched_run(c, which->unit, which->contract, ex);
 		else
-			one_run(ex, &source, c->options.seed, which->way.run,
+			one_run(ex, &source, c->options.seed, which->mode.run,
 				c->options.deviations);
 		const struct failure *f = &ex->failure[which->contract];
 		if (!error)

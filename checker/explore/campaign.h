@@ -43,14 +43,14 @@ struct campaign_options {
 struct campaign_cell {
 	bool broken;
 	unsigned unit;		 /* the first unit in which it broke */
-	struct failure_mode way; /* and the first run */
+	struct failure_mode mode; /* and the first run */
 	uint64_t broken_states;
 };
 
 /* A run of a unit that broke a contract. */
 struct campaign_break {
 	unsigned unit, contract;
-	struct failure_mode way;
+	struct failure_mode mode;
 };
 
 /* Such a run, to be freed: its setup, and the deviations that lead to the break. */
@@ -66,7 +66,7 @@ struct campaign_unit {
 	struct {
 		bool found;
 		uint64_t run, broken;
-		struct failure_modes ways;
+		struct failure_modes modes;
 		unsigned deviations; /* systematic search: of that run */
 		struct deviation deviation[SYSTEMATIC_DEPTH];
 	} contract[TM_CONTRACTS];

@@ -32,7 +32,7 @@ struct driver {
 	void (*take)(void *arg, unsigned unit, const void *result);
 	/* Units with high costs are begun first, and among equals the first ones. */
 	uint64_t (*cost)(const void *arg, unsigned unit);
-	/* In one of the processes, before it takes a unit: shall it? Then not all need be done. */
+	/* In one of the processes: may it take another unit? NULL: until all are taken. */
 	bool (*more)(void *arg);
 	/* How many crash states went into a result. */
 	uint64_t (*states)(const void *result);

@@ -218,7 +218,7 @@ static int find_again(struct measuring *m, const struct taxonomy_break *broken,
 {
 	const struct campaign_break which = {
 		.contract = broken->contract,
-		.way = {m->known[broken->contract].contract[broken->contract].run,
+		.mode = {m->known[broken->contract].contract[broken->contract].run,
 			FAILURE_MODE_ANYTHING}};
 	m->unit = m->known[broken->contract];
 	return campaign_again(&m->campaign, &which, run);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * libibverbs' functions for memory: protection domains, thread and parent domains, regions,
- * windows. What a device may lack, device memory say, is refused in verbs_none.c.
+ * windows. verbs_none.c refuses what a device may lack, such as device memory.
  */
 #include "core/provider/base/fault_safe.h"
 #include "core/provider/verbs/verbs.h"
@@ -48,7 +48,6 @@ void verbs_enable_memory(struct ibv_context *context)
 	struct ibv_context_ops *ops = &context->ops;
 
 	fault_safe_guard();
-	hca->memory = &fault_safe_memory;
 	ops->alloc_mw = alloc_mw;
 	ops->bind_mw = bind_mw;
 	ops->dealloc_mw = dealloc_mw;
