@@ -459,7 +459,7 @@ static void tell_no_link(const struct nic_config *config, int rc)
 		fprintf(stderr, "tidemark: %s is no address of this host\n",
 			inet_ntop(AF_INET, &address, text, sizeof(text)));
 	else
-		fprintf(stderr, "tidemark: no place in the net %s: %s\n", config->fabric,
+		fprintf(stderr, "tidemark: no place in the fabric %s: %s\n", config->fabric,
 			strerror(-rc));
 }
 
@@ -503,7 +503,7 @@ static int make(struct whole *w)
 	if (!rc)
 		rc = start_thread(w);
 	if (rc) {
-		fprintf(stderr, "tidemark: no NIC in the net %s: %s\n", config.fabric,
+		fprintf(stderr, "tidemark: no NIC in the fabric %s: %s\n", config.fabric,
 			strerror(-rc));
 		management->close();
 		w->nic.link->leave(w->nic.link);

@@ -492,7 +492,7 @@ static int open_files(struct link_tap *tap, const struct nic_config *config, cha
 			     config);
 	if (!rc)
 		return 0;
-	snprintf(line, size, "no page in the net %s: %s", config->fabric, strerror(-rc));
+	snprintf(line, size, "no stats page in the fabric %s: %s", config->fabric, strerror(-rc));
 	if (tap->pcap >= 0)
 		close(tap->pcap);
 	return rc;
