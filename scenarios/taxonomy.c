@@ -211,6 +211,7 @@ int taxonomy_read(struct taxonomy_table *t, const char *text, struct input_error
 	text_start(&r.text, t->text, strlen(t->text), where);
 	while (!error && (error = text_line(&r.text, &line)) > 0)
 		error = read_line(&r, line);
+	r.text.line++; /* what is missing would be the next line */
 	if (!error && !t->rows)
 		error = text_wrong(&r.text, "no row; expected at least one");
 	if (error)
