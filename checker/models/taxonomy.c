@@ -223,7 +223,7 @@ static int find_again(struct measuring *m, struct taxonomy_break *broken, struct
 	return campaign_again(&m->campaign, 0, mode, broken->contract, s, path, text, n);
 }
 
-/* The smallest one. */
+/* Find the break again and shrink it. */
 static int smallest(struct measuring *m, struct taxonomy_break *broken, struct setup *s,
 		    struct deviations *path, char *text, size_t n)
 {
@@ -241,8 +241,8 @@ static void keep_words(struct taxonomy_break *broken, const char *text)
 	snprintf(broken->text, sizeof(broken->text), "%.*s", (int)sizeof(broken->text) - 1, text);
 }
 
-/* No trace, but the words. */
-static int tell(struct measuring *m, struct taxonomy_break *broken)
+/* Describe the break without a trace. */
+static int describe(struct measuring *m, struct taxonomy_break *broken)
 {
 	struct deviations path = {0};
 	struct setup s = {0};
@@ -324,7 +324,7 @@ static void judge(const struct taxonomy *t, const struct taxonomy_cell *cell, st
 		r->breaks++;
 		broken->contract = order[i];
 		if (!r->error)
-			r->error = t->options.traces ? keep_trace(m, broken) : tell(m, broken);
+			r->error = t->options.traces ? keep_trace(m, broken) : describe(m, broken);
 	}
 }
 
