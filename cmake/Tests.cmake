@@ -91,7 +91,7 @@ foreach(compiler gcc clang)
 endforeach()
 target_compile_definitions(test_tracer PRIVATE "TRACER_VARIANTS=${variants}")
 
-# Stores give no memory back when their machine dies; nobody does it for them here.
+# Stores do not free their memory when their machine dies, and here no simulator does it for them.
 set_property(TEST test_erda APPEND PROPERTY ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
 
 tidemark_test(test_stores_lint ${PROJECT_SOURCE_DIR}/tests/core/stores/test_stores_lint.sh
@@ -100,10 +100,10 @@ set_property(TEST test_stores_lint APPEND PROPERTY ENVIRONMENT
 	CC=${CMAKE_C_COMPILER} NM=${CMAKE_NM} OBJDUMP=${CMAKE_OBJDUMP} OBJCOPY=${CMAKE_OBJCOPY})
 tidemark_test(test_walls ${PROJECT_SOURCE_DIR}/tests/test_walls.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 set_property(TEST test_walls APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMPILER} NM=${CMAKE_NM})
-# What a process has of the soft RNIC it has until it ends; a test's child, made by fork(), does not know it any more.
+# A process keeps the soft RNIC's objects until it ends; a child that a test forks cannot free them.
 foreach(live test_link_udp test_nic_cm test_nic_device test_nic_events test_nic_man
 	test_nic_memory test_nic_refused test_nic_types test_nic_xrc)
-	# Faults are its own, too: the sanitizer leaves them to it.
+	# The soft RNIC handles memory faults itself, so the sanitizer must not.
 	set_property(TEST ${live} APPEND PROPERTY
 		ENVIRONMENT ASAN_OPTIONS=detect_leaks=0:handle_segv=0:handle_sigbus=0:use_sigaltstack=0)
 endforeach()
