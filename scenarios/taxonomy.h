@@ -2,7 +2,7 @@
 #ifndef TM_SCENARIOS_TAXONOMY_H
 #define TM_SCENARIOS_TAXONOMY_H
 /*
- * The taxonomy of remote persistence as its papers have it: for each method of RemoteLog and
+ * The taxonomy of remote persistence as its papers have it: for each method of appending and
  * each kind of hardware, whether it is sound; and which method their tables give.
  * scenarios/taxonomy.txt holds it and opens with its own grammar; it is compiled in.
  */
@@ -16,7 +16,7 @@
 enum {
 	TAXONOMY_LOST = 1,	 /* L: an update that was reported durable can be lost */
 	TAXONOMY_DISORDERED = 2, /* O: b can be durable without a */
-	TAXONOMY_OTHER = 4,	 /* X: something else that RemoteLog promises; no table says so */
+	TAXONOMY_OTHER = 4,	 /* X: something else that the store promises; no table says so */
 	TAXONOMY_AS_ABOVE = 8	 /* private: "." */
 };
 

@@ -322,7 +322,7 @@ START_TEST(course)
 	struct acts acts;
 	int method = taxonomy_find_method(courses[_i].method);
 	ck_assert_int_ge(method, 0);
-	params.knob[RL_METHOD] = (uint8_t)method;
+	params.knob[method_knob()] = (uint8_t)method;
 	taxonomy_hardware(&hw, courses[_i].column, courses[_i].transport);
 	method_acts(&params, &hw, 160, &acts);
 	for (unsigned i = 0; i < acts.n; i++) {
