@@ -245,7 +245,7 @@ static bool op_exists(const struct workload *w, struct op_label op)
 	return op.nth <= n;
 }
 
-/* "c1", "c1/qp2", "server", "server/verifier"; "": nobody. */
+/* "c1", "c1/qp2", "server", "server/verifier"; "": none. */
 static bool actor_exists(const struct workload *w, const char *who)
 {
 	if (!*who)
@@ -283,7 +283,7 @@ static int check_names(struct reader *r, const struct deviation *d)
 	if (!actor_exists(&s->w, d->who))
 		return text_wrong(
 			&r->text,
-			"%s is nobody in this trace; expected \"c1\" to \"c%u\", \"server\" "
+			"%s is no actor of this trace; expected \"c1\" to \"c%u\", \"server\" "
 			"or \"-\"",
 			text_show(d->who).text, s->w.clients);
 	if (!op_exists(&s->w, d->op)) {
