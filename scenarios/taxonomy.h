@@ -65,7 +65,7 @@ void taxonomy_free(struct taxonomy_table *t);
 
 /* The method whose rows this one has; NULL: its own. */
 const char *taxonomy_like(const struct taxonomy_table *t, const char *method);
-/* What the table says of a method: TAXONOMY_*; -1: nothing. *line: where; NULL: nobody asks. */
+/* What the table says of a method: TAXONOMY_*; -1: nothing. *line: where; NULL: not wanted. */
 int taxonomy_says(const struct taxonomy_table *t, const char *method, unsigned column,
 		  unsigned transport, const struct taxonomy_knobs *knobs, unsigned *line);
 /* The method that the papers give; NULL: the table does not say. */

@@ -22,7 +22,8 @@
 #include "core/provider/link/link_tap.h"
 #include "core/provider/link/link_udp.h"
 #include "core/provider/base/lock.h"
-#include "core/rnic/transport/link.h"
+#include "core/rnic/count.h"
+#include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/qp.h"
 
 #define NIC_CONTEXTS	 1024	/* open at a time */

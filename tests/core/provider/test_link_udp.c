@@ -20,6 +20,7 @@
 #include "core/provider/base/fabric_dir.h"
 #include "core/provider/link/wire.h"
 #include "core/rnic/objects/device.h"
+#include "core/rnic/transport/packet.h"
 
 #define SHARED	strange(0x8000)
 #define PACKETS 100
