@@ -26,7 +26,7 @@ struct ibv_context;
 /* The promises a store can make about what clients see. docs/contracts.md. */
 enum tm_contract {
 	TM_RDA,	  /* a GET returns one PUT's whole value, or not-found; never a mix */
-	TM_LIN,	  /* linearizable while nobody crashes */
+	TM_LIN,	  /* linearizable as long as nothing crashes */
 	TM_DUR,	  /* an acknowledged PUT or DELETE survives any later power failure */
 	TM_BUF,	  /* after a crash: some prefix of the real-time order */
 	TM_MONO,  /* a value returned before the crash is still there, or a newer one */
@@ -118,7 +118,7 @@ struct tm_store {
 
 	/* Make an empty, durable store in a zeroed pool. */
 	int (*format)(const struct tm_env *env);
-	/* Bring a pool that a power failure left behind into a servable state. */
+	/* Bring a pool that a power failure has left into a servable state. */
 	int (*recover)(const struct tm_env *env);
 	/* Register memory, take connections (rt_listen), start the server's tasks; returns. */
 	int (*serve)(const struct tm_env *env);

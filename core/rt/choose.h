@@ -7,7 +7,7 @@
  * Answer 0 always means the plain thing: run on, deliver, land in order, no
  * fault. A choice point says what kind of choice it is, whose it is, and where
  * in that one's own program; it is turned into words only when an answer other
- * than 0 (a deviation) is recorded or told. The identity of a point never
+ * than 0 (a deviation) is recorded or printed. The identity of a point never
  * contains a global step count, so a deviation still names the same point after
  * the store was rebuilt, or after another deviation was taken away.
  */
@@ -98,7 +98,7 @@ enum step_kind {
 	STEP_FENCE,
 	STEP_POST,
 	STEP_POLL,
-	STEP_BEGIN, /* a client's operation is about to begin: nobody has heard of it yet */
+	STEP_BEGIN, /* a client's operation is about to begin: it has had no effect yet */
 	STEP_KINDS
 };
 
@@ -154,13 +154,13 @@ bool choice_allows(unsigned kind, unsigned n, unsigned answer);
 /* One client's operation: "c1.put2" is client 1's second PUT. kind 0: none. */
 enum op_kind { OP_NONE, OP_PUT, OP_GET, OP_DEL, OP_OPEN, OP_CLEAN, OP_KINDS };
 struct op_label {
-	uint8_t client; /* 1.. ; 0: nobody's */
+	uint8_t client; /* 1.. ; 0: of no client */
 	uint8_t kind;	/* enum op_kind */
 	uint16_t nth;	/* from 1 */
 };
 
 /*
- * Who makes choices: a task or a queue pair. Counts its own steps per label, so
+ * An actor makes choices: a task or a queue pair. It counts its own steps per label, so
  * that "server, c1.put2, fence 1" stays the same whatever others do. `visit`
  * tells a second request of the same operation from the first.
  */
@@ -217,7 +217,7 @@ enum touch {
 };
 
 /*
- * Who decides what comes next where no clock does (sim_set_scheduler()): of all that could
+ * A scheduler decides what comes next where no clock does (sim_set_scheduler()): of all that could
  * happen, any may be first. What belongs to one chain happens in the order in which it was asked
  * for: the steps of a task, the packets that go one way, the lines that a queue pair lands.
  */
@@ -241,7 +241,7 @@ static inline enum chain_kind chain_kind(uint64_t chain)
 	return (enum chain_kind)(chain & 15);
 }
 struct scheduler {
-	/* Is it known who goes on, without looking at who could? *chain is. */
+	/* Is it known which chain goes on, without a look at those that could? *chain is. */
 	bool (*knows)(struct scheduler *scheduler, uint64_t *chain);
 	/* Which of these n goes on; each could. All different. */
 	unsigned (*pick)(struct scheduler *scheduler, const uint64_t *chain, unsigned n);
@@ -264,7 +264,8 @@ struct source {
 	/* Wants to be asked before an operation begins. A choice with n == 1: none but the
 	 * delays that no clock ends. */
 	bool begins;
-	/* NULL, or wants to know what is touched, and by whom: a task, or NULL (a NIC). */
+	/* NULL, or wants to know what is touched, and which actor does it: a task, or NULL (a NIC).
+	 */
 	void (*touched)(struct source *source, const struct actor *who, enum touch what,
 			uint64_t where, uint64_t len);
 };

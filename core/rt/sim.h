@@ -29,7 +29,7 @@ struct sim;
 enum sim_end {
 	SIM_DONE,   /* sim_stop() was called */
 	SIM_IDLE,   /* nothing is left that could run */
-	SIM_BUDGET, /* too many steps: somebody does not terminate */
+	SIM_BUDGET, /* too many steps: a task does not terminate */
 	SIM_FAULT,  /* store code crashed: bad memory access, abort, failed assert */
 	SIM_POWER   /* the power failed (a choice said so) */
 };
@@ -117,19 +117,19 @@ void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns);
 /* The current task is about to begin an operation: it may be delayed, if the source asks for that.
  */
 void sim_begin(struct sim *sim);
-/* Burn one unit of step budget without being a step (accesses to DRAM). */
+/* Use up one unit of step budget without a step (an access to DRAM). */
 void sim_spend_step(struct sim *sim);
 
 /* Hold the current task for ns of virtual time: rt_sleep(). */
 void sim_sleep(struct sim *sim, uint64_t ns);
-/* The current task found the thing behind `key` (a completion queue) empty: its next rt_yield()
+/* The current task found the thing that `key` names (a completion queue) empty: its next rt_yield()
  * waits for sim_wake(key). */
 void sim_idle_on(struct sim *sim, const void *key);
 void sim_wake(struct sim *sim, const void *key);
 void sim_yield(struct sim *sim);
 
 unsigned sim_choose(struct sim *sim, const struct choice_point *at, unsigned n);
-/* May calls fail (CHOICE_FAIL)? If not, nobody is asked. Off after a reset. */
+/* May calls fail (CHOICE_FAIL)? If not, the source is not asked. Off after a reset. */
 void sim_let_calls_fail(struct sim *sim, bool on);
 bool sim_calls_fail(const struct sim *sim);
 /* Is every answer 0 by construction? Lets hot paths skip the making of choice points. */
@@ -172,8 +172,8 @@ void sim_set_memory(struct sim *sim, void *memory);
 extern _Thread_local void *sim_memory;
 
 /*
- * The story, told only in a replay: NULL normally. Text without a newline, or "": an
- * event that is no news by itself. `about`: for those who do more than print the words.
+ * The event trace, wanted only in a replay: NULL normally. Text without a newline, or "": an
+ * event that needs no words. `about` says the same to tracers that do more than print the words.
  */
 enum traced_kind {
 	TRACED_WORDS, /* only that */

@@ -2,7 +2,7 @@
 #ifndef TM_RT_SIM_STATE_H
 #define TM_RT_SIM_STATE_H
 /*
- * What the files of the simulation share, and nothing else sees. sim.c opens with how the
+ * What the files of the simulation share, and no other file sees. sim.c opens with how the
  * scheduling works.
  *
  *	sim.c		a simulation's life, and its main loop
