@@ -23,8 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	struct packet *pkt, *again;
 	int len;
 
-	if (!net.sim)
-		net.sim = engine_new();
+	if (!net.ground.run)
+		net.ground = *engine_ground(engine_new());
 	if (!wire_decode(&net, bytes, n, &ends, true, &pkt))
 		packet_put(&net, pkt);
 	if (wire_decode(&net, bytes, n, &ends, false, &pkt))

@@ -18,7 +18,7 @@
 #include "core/rnic/objects/device.h"
 
 struct nic {
-	struct sim *engine;
+	struct engine *engine;
 	struct rnic_net *net;
 	struct nic_link *link;
 };

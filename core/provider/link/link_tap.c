@@ -21,7 +21,7 @@
 struct link_tap {
 	struct nic_link nic;
 	struct nic_link *inner;
-	struct sim *sim;
+	struct engine *engine;
 	struct rnic_net *net;
 	struct stats_page *page;
 	int page_fd, pcap;
@@ -183,11 +183,10 @@ static void pass(struct link_tap *tap, enum fault_direction direction, struct pa
 	tap->inner->link.send(&tap->inner->link, 0, pkt);
 }
 
-static void fire(struct sim *sim, void *arg)
+static void fire(void *arg)
 {
 	struct late *late = arg, **at;
 
-	(void)sim;
 	*(late->newer ? &late->newer->older : &late->tap->late) = late->older;
 	if (late->older)
 		late->older->newer = late->newer;
@@ -217,7 +216,7 @@ static struct late *defer(struct link_tap *tap, enum fault_direction direction, 
 	if (tap->late)
 		tap->late->newer = late;
 	tap->late = late;
-	sim_in_chain(tap->sim, CHAIN_OTHER, ns, fire, late);
+	engine_later(tap->engine, ns, fire, late);
 	return late;
 }
 
@@ -259,7 +258,8 @@ static struct packet *judge(struct link_tap *tap, enum fault_direction direction
 {
 	uint64_t *count = tap->page->count;
 	struct fault_fate fate = faults_judge(&tap->faults, direction, pkt,
-					      peer_of(tap, direction, pkt), sim_now(tap->sim));
+					      peer_of(tap, direction, pkt),
+					      engine_now(tap->engine));
 
 	if (fate.lost) {
 		count[COUNT_fault_lost]++;
@@ -498,7 +498,7 @@ static int open_files(struct link_tap *tap, const struct nic_config *config, cha
 	return rc;
 }
 
-int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim,
+int link_tap_open(struct nic_link **out, struct nic_link *inner, struct engine *engine,
 		  const struct nic_config *config, char *line, size_t size)
 {
 	struct link_tap *tap = calloc(1, sizeof(*tap));
@@ -526,7 +526,7 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim
 		.forked = forked,
 	};
 	tap->inner = inner;
-	tap->sim = sim;
+	tap->engine = engine;
 	tap->shm = config->link == LINK_SHM;
 	tap->pcap = -1;
 	rc = faults_parse(&tap->faults, config->faults, config->seed, line, size);

@@ -64,7 +64,7 @@ struct ibv_ah *rnic_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	if (ah)
 		hca->free_ah = ah->next;
 	else
-		ah = sim_alloc(hca->net->sim, sizeof(*ah));
+		ah = ground_alloc(&hca->net->ground, sizeof(*ah));
 	*ah = (struct rnic_ah){.ibv = {.context = pd->context, .pd = pd},
 			       .peer = peer,
 			       .traffic_class = attr->grh.traffic_class,

@@ -8,8 +8,9 @@
  */
 #include <infiniband/verbs.h>
 #include "core/hardware/mutant.h"
-#include "core/pmem/pmem.h"
 #include "core/rnic/count.h"
+#include "core/rnic/ground.h"
+#include "core/rnic/memory.h"
 #include "core/rnic/transport/packet.h"
 #include "core/rnic/rnic.h"
 
@@ -36,7 +37,7 @@ struct rnic_ah;
 struct xrc;
 
 struct rnic_net {
-	struct sim *sim;
+	struct rnic_ground ground;
 	struct hardware hw;
 	struct link *link;
 	struct rnic_qp **qp; /* by number - qpn_first; NULL: destroyed */
@@ -66,24 +67,6 @@ struct rnic_hooks {
 	void *arg; /* theirs */
 };
 
-/*
- * Of the live world, where memory that was registered may be gone: how it is touched. A function
- * that may fail says so, and nothing but the access fails.
- */
-struct rnic_memory {
-	uint32_t (*random)(void); /* keys are made of it */
-	/* An errno value, 0: [addr, addr + len) may be registered with these rights. */
-	int (*check)(const void *addr, uint64_t len, unsigned access);
-	bool (*read)(void *to, const void *from, size_t len);
-	/* An aligned word is never torn; the last one becomes visible after all others. */
-	bool (*write)(void *to, const void *from, size_t len);
-	/* One access, atomic against the program's CPUs, too. */
-	bool (*compare_swap)(uint64_t *at, uint64_t compare, uint64_t swap, uint64_t *original);
-	bool (*fetch_add)(uint64_t *at, uint64_t add, uint64_t *original);
-	/* What was written there is durable on return. */
-	bool (*persist)(const void *at, uint64_t len);
-};
-
 /* One host's RNIC. */
 struct rnic_hca {
 	struct rnic_net *net;
@@ -93,9 +76,9 @@ struct rnic_hca {
 	unsigned pds, cqs, shared, ahs; /* of these */
 	unsigned srqs;			/* created so far: names them */
 	struct rnic_ah *free_ah;
-	struct pmem *pm; /* or NULL */
 	struct rnic_hooks hooks;
-	const struct rnic_memory *memory; /* NULL: the sim world */
+	const struct rnic_memory *memory;
+	void *memory_arg; /* its first argument */
 	union ibv_gid gid;
 	struct rnic_mr **mr; /* by slot, from 1; dead ones stay */
 	uint32_t mrs, mr_room, mr_cursor;
@@ -207,6 +190,10 @@ void mw_invalidate(struct rnic_qp *qp, uint32_t rkey);
 /* The queue pair goes: so do the windows that serve it alone. */
 void mw_drop_qp(struct rnic_qp *qp);
 
+static inline const struct rnic_ground *mr_ground(const struct rnic_mr *mr)
+{
+	return &to_hca(mr->ibv.context)->net->ground;
+}
 static inline uint8_t *mr_host(const struct rnic_mr *mr, uint64_t va)
 {
 	return (uint8_t *)((uintptr_t)mr->host + (va - mr->iova)); /* host may be NULL */
@@ -222,24 +209,18 @@ static inline uint32_t mr_line_left(const struct rnic_mr *mr, const uint8_t *at)
 /* For the story: words for an address in a region (dead or alive) of any host of this net. */
 void rnic_key_place(const struct rnic_net *net, uint32_t rkey, uint64_t va, char *buf, size_t size);
 
-/* The RNIC reads and writes memory; see dma.c. False, in the live world only: that memory is
- * gone. */
+/* The RNIC reads and writes memory, as memory.h says; see dma.c. */
 bool dma_read(struct rnic_hca *hca, const struct rnic_mr *mr, const uint8_t *from, void *to,
 	      uint32_t len);
 bool dma_write(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from,
 	       uint32_t len, const struct packet_name *name);
-/* What this queue pair wrote leaves the integrated-I/O buffers: where it wrote to [at, at + len) of
- * a region, and with `sends` also what its SENDs left in receive buffers. mr NULL: everywhere. */
-void dma_flush(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at, uint64_t len,
+bool dma_flush(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at, uint64_t len,
 	       bool sends, const struct packet_name *name);
-/* The live world's atomics, in one access. */
-bool dma_atomic(struct rnic_hca *hca, uint8_t *at, const struct packet *request,
-		uint64_t *original);
-/* The live world's flush for persistence. */
-bool dma_persist(struct rnic_hca *hca, const uint8_t *at, uint64_t len);
-/* The bytes have reached the RNIC's buffers. */
 void dma_arrive(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from,
 		uint32_t len, const struct packet_name *name);
+/* In one access: only where the memory has compare_swap() and fetch_add(). */
+bool dma_atomic(struct rnic_hca *hca, uint8_t *at, const struct packet *request,
+		uint64_t *original);
 
 /* A scatter/gather list walked in pieces that are contiguous in memory. */
 struct piece {
@@ -261,33 +242,6 @@ bool sge_gather(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_
 bool sge_scatter(struct rnic_hca *hca, const struct ibv_pd *pd, const struct ibv_sge *sge,
 		 unsigned sges, uint32_t off, const uint8_t *from, uint32_t len,
 		 const struct packet_name *name);
-
-/* --- things that happen later --- */
-
-/*
- * A moment at which something is due, at most one at a time. Events cannot be
- * taken back, so an alarm that was moved or cancelled leaves a stale event
- * behind, which alarm_fired() tells from the real one.
- */
-struct alarm {
-	uint64_t at; /* ns of virtual time + 1; 0: none */
-};
-static inline void alarm_set(struct sim *sim, struct alarm *alarm, uint64_t chain,
-			     uint64_t delay_ns, sim_fn *fn, void *arg)
-{
-	uint64_t at = sim_now(sim) + delay_ns + 1;
-	if (alarm->at && alarm->at <= at)
-		return;
-	alarm->at = at;
-	sim_in_chain(sim, chain, delay_ns, fn, arg);
-}
-static inline bool alarm_fired(struct sim *sim, struct alarm *alarm)
-{
-	if (!alarm->at || alarm->at > sim_now(sim) + 1)
-		return false;
-	alarm->at = 0;
-	return true;
-}
 
 /* --- completion queues (cq.c, cq_ex.c) --- */
 
@@ -313,7 +267,7 @@ enum cq_armed {
 /* Between ibv_start_poll() and ibv_end_poll(). */
 struct cq_batch {
 	bool open, named;
-	const struct actor *owner; /* the task that opened it */
+	const void *owner; /* the task that opened it */
 	struct cqe current;
 	uint8_t class; /* of its buffer */
 };
@@ -333,6 +287,7 @@ struct rnic_cq {
 	struct ibv_moderate_cq moderated; /* one event for so many entries, or after so long */
 	uint32_t withheld;		  /* entries that moderation keeps back */
 	struct alarm moderation;
+	struct rnic_event failing; /* of the queue pairs, after an overrun */
 	uint32_t reported;	/* live: events that the program has read, and will acknowledge */
 	struct rnic_pd *parent; /* the parent domain, or NULL */
 	struct cq_batch *batch; /* NULL: there is no iterating over it */

@@ -48,7 +48,9 @@ struct ibv_mw *rnic_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 		errno = EINVAL;
 		return NULL;
 	}
-	window = sim_fails(FAIL_REG_MR) ? NULL : mr_slot(to_hca(pd->context));
+	window = ground_fails(&to_hca(pd->context)->net->ground, FAIL_REG_MR)
+			 ? NULL
+			 : mr_slot(to_hca(pd->context));
 	if (!window) {
 		errno = ENOMEM;
 		return NULL;
@@ -71,7 +73,7 @@ static void unbind(struct rnic_hca *hca, struct rnic_mr *window)
 {
 	if (!window->region)
 		return;
-	sim_touch_state(hca->net->sim, TOUCH_DRAM_WRITE, &window->region, sizeof(window->region));
+	ground_touch(&hca->net->ground, TOUCH_DRAM_WRITE, &window->region, sizeof(window->region));
 	assert(window->region->windows && hca->windows);
 	window->region->windows--;
 	hca->windows--;
@@ -146,7 +148,7 @@ static enum ibv_wc_status bind(struct rnic_qp *qp, const struct wqe *wqe)
 	window->ibv.rkey = window->mw.rkey = rkey;
 	if (!region)
 		return IBV_WC_SUCCESS;
-	sim_touch_state(qp_sim(qp), TOUCH_DRAM_WRITE, &window->region, sizeof(window->region));
+	ground_touch(qp_ground(qp), TOUCH_DRAM_WRITE, &window->region, sizeof(window->region));
 	window->host = mr_host(region, wqe->va);
 	window->iova = access & IBV_ACCESS_ZERO_BASED ? 0 : wqe->va;
 	window->len = wqe->bind.len;

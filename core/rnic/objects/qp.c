@@ -140,7 +140,8 @@ bool qp_number(struct rnic_net *net, struct rnic_qp *qp)
 		return number_again(net, qp);
 	if (net->qps == net->qp_room) {
 		uint32_t room = net->qp_room ? 2 * net->qp_room : 16;
-		struct rnic_qp **table = sim_alloc(net->sim, room * sizeof(struct rnic_qp *));
+		struct rnic_qp **table = ground_alloc(&net->ground,
+						      room * sizeof(struct rnic_qp *));
 		if (net->qps)
 			memcpy(table, net->qp, net->qps * sizeof(struct rnic_qp *));
 		net->qp = table;
@@ -207,7 +208,7 @@ static struct rnic_qp *get_qp(struct rnic_net *net)
 	struct rnic_qp *qp = net->free_qp;
 	uint32_t resets;
 	if (!qp)
-		return sim_alloc(net->sim, sizeof(*qp));
+		return ground_alloc(&net->ground, sizeof(*qp));
 	net->free_qp = qp->next;
 	resets = qp->resets;
 	clear(qp, sizeof(*qp));
@@ -242,11 +243,11 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 		return NULL;
 	}
 	struct rnic_qp *qp = get_qp(hca->net);
-	if (sim_fails(FAIL_CREATE_QP) || !qp_number(hca->net, qp)) {
+	if (ground_fails(&hca->net->ground, FAIL_CREATE_QP) || !qp_number(hca->net, qp)) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	sim_name_actor(hca->net->sim, &qp->actor, hca->host, "qp", ++hca->qps);
+	ground_name(&hca->net->ground, &qp->actor, hca->host, "qp", ++hca->qps);
 	qp->hca = hca;
 	qp->ibv.context = pd->context;
 	qp->ibv.qp_context = init->qp_context;
@@ -513,7 +514,7 @@ int rnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 		error = check_values(qp, attr, mask);
 	if (!error && mask & IBV_QP_AV)
 		error = rnic_path(qp->hca, &attr->ah_attr, &peer);
-	if (!error && sim_fails(FAIL_MODIFY_QP))
+	if (!error && ground_fails(qp_ground(qp), FAIL_MODIFY_QP))
 		error = ENOMEM;
 	if (error)
 		return error;
@@ -544,7 +545,7 @@ int rnic_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 		return EINVAL;
 	if (qp->target)
 		return xrc_query_qp(qp, attr, mask, init);
-	if (sim_fails(FAIL_QUERY))
+	if (ground_fails(qp_ground(qp), FAIL_QUERY))
 		return EIO;
 	struct ibv_qp_cap cap = {
 		.max_send_wr = qp->sq.max_wr,

@@ -206,10 +206,10 @@ struct responder {
 /* Work requests that ibv_wr_* builds, between ibv_wr_start() and ibv_wr_complete(): wr.c. */
 struct wr_batch {
 	bool open;
-	const struct actor *owner; /* the task that opened it */
-	int error;		   /* the first one; nothing more is built */
-	uint32_t built;		   /* requests, in the send queue's slots from `posted` on */
-	bool takes_data;	   /* the last one may be given its data */
+	const void *owner; /* the task that opened it */
+	int error;	   /* the first one; nothing more is built */
+	uint32_t built;	   /* requests, in the send queue's slots from `posted` on */
+	bool takes_data;   /* the last one may be given its data */
 	bool takes_inline;
 };
 
@@ -235,13 +235,14 @@ struct rnic_qp {
 	struct rnic_qp *target; /* XRC: the queue pair that this is a handle of; NULL: it is none */
 	struct rnic_qp *next;	/* of those that were given back */
 	struct wr_batch batch;
+	struct rnic_event land_resumes, answer_resumes; /* a delay that no clock ends is over */
 	struct requester req;
 	struct responder resp;
 };
 
-static inline struct sim *qp_sim(const struct rnic_qp *qp)
+static inline const struct rnic_ground *qp_ground(const struct rnic_qp *qp)
 {
-	return qp->hca->net->sim;
+	return &qp->hca->net->ground;
 }
 /* Does a posted request complete when it has arrived? Else when its data are visible. */
 static inline bool rnic_acks_early(const struct rnic_qp *qp)
@@ -451,7 +452,7 @@ void kept_drop(struct rnic_qp *qp, struct kept *kept);
 /* Are packets kept, and what is missing in front of them is not just late? Not known yet: fire
  * comes
  * later. */
-bool kept_too_long(struct rnic_qp *qp, struct kept *kept, uint32_t expected, sim_fn *fire);
+bool kept_too_long(struct rnic_qp *qp, struct kept *kept, uint32_t expected, rnic_event_fn *fire);
 /* Nothing was sent yet. */
 void repair_reset(struct rnic_qp *qp);
 /* Packet una, or what answers it, is missing. False: known. */

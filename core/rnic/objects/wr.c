@@ -75,7 +75,7 @@ static void wr_start(struct ibv_qp_ex *ex)
 	if (post_enter(qp))
 		latch(qp, EINVAL);
 	else
-		qp->batch = (struct wr_batch){.open = true, .owner = sim_actor(qp_sim(qp))};
+		qp->batch = (struct wr_batch){.open = true, .owner = ground_caller(qp_ground(qp))};
 }
 
 static void close_batch(struct rnic_qp *qp)
@@ -91,7 +91,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 		return EINVAL;
 	post_step(qp);
 	close_last(qp);
-	if (sim_fails(FAIL_POST_SEND))
+	if (ground_fails(qp_ground(qp), FAIL_POST_SEND))
 		latch(qp, ENOMEM);
 	int error = qp->batch.error;
 	if (!error) {
@@ -212,7 +212,7 @@ static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote
 	if (!wqe)
 		return;
 	wqe->bytes = sizeof(uint64_t);
-	sim_settle(qp_sim(qp));
+	ground_settle(qp_ground(qp));
 	post_copy(qp, post_inline(qp, wqe), atomic_wr, sizeof(uint64_t));
 	qp->batch.takes_data = false;
 }
@@ -281,7 +281,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 	wqe->bytes = qp->max_inline - room;
 	if (!wqe->bytes)
 		return;
-	sim_settle(qp_sim(qp));
+	ground_settle(qp_ground(qp));
 	uint8_t *to = post_inline(qp, wqe);
 	for (size_t i = 0; i < num_buf; i++)
 		to = post_copy(qp, to, buf_list[i].addr, buf_list[i].length);

@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <string.h>
 #include "core/rnic/objects/device.h"
+#include "core/rnic/sim_ground.h"
 
 #define FLIGHT_NS    600
 #define BYTES_PER_NS 12 /* 100 Gbit/s */
@@ -74,7 +75,7 @@ static void tell(struct sim *sim, const struct packet *pkt, const char *what)
 static void send(struct link *link, unsigned from, struct packet *pkt)
 {
 	struct link_sim *me = (struct link_sim *)link;
-	struct sim *sim = me->net->sim;
+	struct sim *sim = sim_of_ground(&me->net->ground);
 	uint64_t now = sim_now(sim);
 	assert(from < RNIC_HOSTS && pkt->peer < RNIC_HOSTS);
 	pkt->from = from;
@@ -112,10 +113,11 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 
 struct rnic_net *rnic_net_new(struct sim *sim, const struct hardware *hw)
 {
+	const struct rnic_ground ground = sim_ground(sim);
 	struct link_sim *me = sim_alloc(sim, sizeof(*me));
 	me->link.resolve = resolve;
 	me->link.gid = gid_of;
 	me->link.send = send;
-	me->net = rnic_net_on(sim, hw, &me->link, RNIC_HOSTS, QPN_FIRST, QPN_LIMIT);
+	me->net = rnic_net_on(&ground, hw, &me->link, RNIC_HOSTS, QPN_FIRST, QPN_LIMIT);
 	return me->net;
 }

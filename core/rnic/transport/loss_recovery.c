@@ -44,7 +44,7 @@
 
 static uint64_t now_of(const struct rnic_qp *qp)
 {
-	return sim_now(qp_sim(qp));
+	return ground_now(qp_ground(qp));
 }
 
 /* --- packets ahead of their turn --- */
@@ -89,7 +89,7 @@ void kept_drop(struct rnic_qp *qp, struct kept *kept)
 	kept->until = kept->alarm.at = 0;
 }
 
-bool kept_too_long(struct rnic_qp *qp, struct kept *kept, uint32_t expected, sim_fn *fire)
+bool kept_too_long(struct rnic_qp *qp, struct kept *kept, uint32_t expected, rnic_event_fn *fire)
 {
 	if (!kept_first(qp, kept, expected)) {
 		kept->until = 0;
@@ -102,7 +102,7 @@ bool kept_too_long(struct rnic_qp *qp, struct kept *kept, uint32_t expected, sim
 	}
 	if (kept->seen >= GAP_PACKETS || now_of(qp) >= kept->until)
 		return true;
-	alarm_set(qp_sim(qp), &kept->alarm, CHAIN_OTHER, kept->until - now_of(qp), fire, qp);
+	alarm_set(qp_ground(qp), &kept->alarm, CHAIN_OTHER, kept->until - now_of(qp), fire, qp);
 	return false;
 }
 
@@ -263,7 +263,7 @@ void last_word_keep(struct rnic_qp *qp)
 		return;
 	land_all(qp, NULL);
 	if (!net->parted)
-		net->parted = sim_alloc(net->sim, PARTED * sizeof(*net->parted));
+		net->parted = ground_alloc(&net->ground, PARTED * sizeof(*net->parted));
 	struct last_word *word = &net->parted[net->parted_next++ % PARTED];
 	*word = last_word_of(qp);
 	word->until = now_of(qp) + PARTED_NS;
@@ -277,7 +277,7 @@ void last_word_find(struct rnic_net *net, const struct packet *request)
 	for (unsigned i = 0; net->parted && i < PARTED; i++) {
 		const struct last_word *word = &net->parted[i];
 		if (word->qpn == request->dest_qpn && word->peer == request->from &&
-		    word->until > sim_now(net->sim))
+		    word->until > ground_now(&net->ground))
 			say(net, word, request);
 	}
 }

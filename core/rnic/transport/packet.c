@@ -26,7 +26,7 @@ uint8_t *buffer_get(struct rnic_net *net, uint32_t len, uint8_t *class)
 	*class = c;
 	void **buf = net->free_buffer[c];
 	if (!buf)
-		return sim_alloc(net->sim, (size_t)1 << c);
+		return ground_alloc(&net->ground, (size_t)1 << c);
 	net->free_buffer[c] = *buf;
 	return (uint8_t *)buf;
 }
@@ -45,7 +45,7 @@ struct packet *packet_get(struct rnic_net *net, uint32_t len)
 		net->free_packet = pkt->next;
 		clear(pkt, offsetof(struct packet, small));
 	} else {
-		pkt = sim_alloc(net->sim, sizeof(*pkt));
+		pkt = ground_alloc(&net->ground, sizeof(*pkt));
 	}
 	pkt->net = net;
 	pkt->len = len;

@@ -22,7 +22,7 @@
 #include <infiniband/verbs.h>
 #include <string.h>
 #include "core/rnic/opcode.h"
-#include "core/rt/sim.h"
+#include "core/rnic/ground.h"
 
 struct rnic_net;
 struct rnic_mr;

@@ -52,8 +52,8 @@
 #define WINDOW	    128 /* packets under way */
 #define ACKS	    4	/* asked for, of a long message, in a window */
 
-static void fire_tx(struct sim *sim, void *arg);
-static void fire_timer(struct sim *sim, void *arg);
+static void fire_tx(void *arg);
+static void fire_timer(void *arg);
 static void transmit(struct rnic_qp *qp);
 
 static struct wqe *wqe_at(struct rnic_qp *qp, uint32_t seq)
@@ -142,8 +142,8 @@ static void retire(struct rnic_qp *qp)
 	if (wqe->nonposted) {
 		assert(req->nonposted);
 		req->nonposted--;
-		sim_touch_state(qp_sim(qp), TOUCH_DRAM_WRITE, &req->nonposted,
-				sizeof(req->nonposted));
+		ground_touch(qp_ground(qp), TOUCH_DRAM_WRITE, &req->nonposted,
+			     sizeof(req->nonposted));
 	}
 	req_drop_copy(qp, wqe);
 	if (qp->sq.done == req->acked)
@@ -198,7 +198,7 @@ static void fail(struct rnic_qp *qp, enum ibv_wc_status status)
 
 static uint64_t until(const struct rnic_qp *qp, uint64_t at, uint64_t if_over)
 {
-	uint64_t now = sim_now(qp_sim(qp));
+	uint64_t now = ground_now(qp_ground(qp));
 	return at > now ? at - now : if_over;
 }
 
@@ -214,7 +214,7 @@ static void set_timer(struct rnic_qp *qp)
 		ns = probe < ns ? probe : ns;
 	}
 	if (ns != UINT64_MAX)
-		alarm_set(qp_sim(qp), &req->timer, CHAIN_OTHER, ns, fire_timer, qp);
+		alarm_set(qp_ground(qp), &req->timer, CHAIN_OTHER, ns, fire_timer, qp);
 }
 
 static void arm(struct rnic_qp *qp)
@@ -222,7 +222,8 @@ static void arm(struct rnic_qp *qp)
 	if (is_lossy(qp))
 		set_timer(qp);
 	else if (qp->attr.timeout && !qp->req.timer.at)
-		alarm_set(qp_sim(qp), &qp->req.timer, CHAIN_OTHER, timeout_ns(qp), fire_timer, qp);
+		alarm_set(qp_ground(qp), &qp->req.timer, CHAIN_OTHER, timeout_ns(qp), fire_timer,
+			  qp);
 }
 
 static enum ibv_wc_status check_local(struct rnic_qp *qp, const struct wqe *wqe)
@@ -258,8 +259,8 @@ static bool start(struct rnic_qp *qp, struct wqe *wqe)
 		wqe->bytes = ATOMIC_BYTES; /* the list may have room for more */
 	bool fence = wqe->fence || OWN_BUG(&qp->hca->net->hw, NIC_NEVER_OVERTAKES);
 	if (fence || (wqe->nonposted && req->nonposted >= qp->attr.max_rd_atomic))
-		sim_touch_state(qp_sim(qp), TOUCH_DRAM_READ, &req->nonposted,
-				sizeof(req->nonposted));
+		ground_touch(qp_ground(qp), TOUCH_DRAM_READ, &req->nonposted,
+			     sizeof(req->nonposted));
 	if (fence && req->nonposted && !OWN_BUG(&qp->hca->net->hw, NIC_FENCE_IGNORED))
 		return false;
 	if (wqe->nonposted && req->nonposted >= qp->attr.max_rd_atomic)
@@ -400,11 +401,11 @@ static bool has_room(struct rnic_qp *qp, const struct wqe *wqe)
 	bool is_ud = qp->service == SERVICE_UD;
 	if (!link->ready || link_ready(link, is_ud ? wqe->peer : qp->peer,
 				       is_ud ? wqe->remote_qpn : qp->attr.dest_qp_num,
-				       sim_now(qp_sim(qp)), &req->patience))
+				       ground_now(qp_ground(qp)), &req->patience))
 		return true;
 	/* What was not sent need not have been answered. */
-	req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
-	alarm_set(qp_sim(qp), &req->tx, qp_chain(qp, CHAIN_SEND), LINK_READY_NS, fire_tx, qp);
+	req->deadline = ground_now(qp_ground(qp)) + timeout_ns(qp);
+	alarm_set(qp_ground(qp), &req->tx, qp_chain(qp, CHAIN_SEND), LINK_READY_NS, fire_tx, qp);
 	return false;
 }
 
@@ -434,7 +435,7 @@ static bool send_packet(struct rnic_qp *qp, struct wqe *wqe)
 	if (is_class(wqe, CLASS_READ) && pkt->dma_len)
 		psns = (pkt->dma_len + qp->mtu - 1) / qp->mtu;
 	if (pkt->psn == req->una && (!is_lossy(qp) || pkt->psn == req->repair.sent))
-		req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
+		req->deadline = ground_now(qp_ground(qp)) + timeout_ns(qp);
 	if (is_lossy(qp))
 		repair_sent(qp, pkt, psns);
 	arm(qp);
@@ -488,7 +489,7 @@ static void transmit(struct rnic_qp *qp)
 	struct requester *req = &qp->req;
 	while (may_send(qp)) {
 		struct wqe *wqe = wqe_at(qp, qp->sq.next);
-		sim_takes(qp_sim(qp), &qp->sq, qp->sq.next);
+		ground_takes(qp_ground(qp), &qp->sq, qp->sq.next);
 		if (operation_is(wqe->opcode, NO_PACKET)) {
 			if (!run_local(qp, wqe))
 				return;
@@ -502,26 +503,26 @@ static void transmit(struct rnic_qp *qp)
 			return;
 		if (!send_packet(qp, wqe))
 			return;
-		if (sim_picks(qp_sim(qp)))
+		if (ground_scheduled(qp_ground(qp)))
 			break;
 	}
 	/* With a scheduler, one packet an event. */
-	if (sim_picks(qp_sim(qp)) && may_send(qp))
+	if (ground_scheduled(qp_ground(qp)) && may_send(qp))
 		req_kick(qp);
 }
 
-static void fire_tx(struct sim *sim, void *arg)
+static void fire_tx(void *arg)
 {
 	struct rnic_qp *qp = arg;
-	if (alarm_fired(sim, &qp->req.tx))
+	if (alarm_fired(qp_ground(qp), &qp->req.tx))
 		transmit(qp);
 }
 
 void req_kick(struct rnic_qp *qp)
 {
 	if (active(qp) && qp->sq.next != qp->req.rung)
-		alarm_set(qp_sim(qp), &qp->req.tx, qp_chain(qp, CHAIN_SEND), DOORBELL_NS, fire_tx,
-			  qp);
+		alarm_set(qp_ground(qp), &qp->req.tx, qp_chain(qp, CHAIN_SEND), DOORBELL_NS,
+			  fire_tx, qp);
 }
 
 /* --- sending again --- */
@@ -537,8 +538,9 @@ static void go_back(struct rnic_qp *qp, const char *why)
 	req->packet = (uint32_t)psn_diff(req->una, wqe->first_psn);
 	for (uint32_t i = req->acked; i != qp->sq.posted && wqe_at(qp, i)->started; i++)
 		wqe_at(qp, i)->round++;
-	if (sim_tracing(qp_sim(qp)))
-		sim_trace(qp_sim(qp), &qp->actor, 0, "%s: retransmits from PSN %u", why, req->una);
+	if (ground_traced(qp_ground(qp)))
+		ground_trace(qp_ground(qp), &qp->actor, NULL, "%s: retransmits from PSN %u", why,
+			     req->una);
 }
 
 /* Send again from una on. */
@@ -587,7 +589,7 @@ static void time_out(struct rnic_qp *qp)
 	COUNT_ONE(qp->hca->net, timeout);
 	if (!may_retry(qp))
 		return;
-	req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
+	req->deadline = ground_now(qp_ground(qp)) + timeout_ns(qp);
 	if (is_lossy(qp))
 		repair_again(qp);
 	again(qp, "timeout");
@@ -598,20 +600,20 @@ static void take_gap(struct rnic_qp *qp)
 {
 	if ((is_lossy(qp) && !repair_begin(qp)) || !may_retry(qp))
 		return;
-	qp->req.deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
+	qp->req.deadline = ground_now(qp_ground(qp)) + timeout_ns(qp);
 	again(qp, "NAK");
 }
 
-static void fire_timer(struct sim *sim, void *arg)
+static void fire_timer(void *arg)
 {
 	struct rnic_qp *qp = arg;
 	struct requester *req = &qp->req;
-	if (!alarm_fired(sim, &req->timer) || !active(qp) || req->una == req->next_psn)
+	if (!alarm_fired(qp_ground(qp), &req->timer) || !active(qp) || req->una == req->next_psn)
 		return;
 	bool waits = !req->rnr_until && una_is_out(qp);
-	if (waits && qp->attr.timeout && sim_now(sim) >= req->deadline) {
+	if (waits && qp->attr.timeout && ground_now(qp_ground(qp)) >= req->deadline) {
 		time_out(qp);
-	} else if (waits && is_lossy(qp) && sim_now(sim) >= req->repair.probe_at) {
+	} else if (waits && is_lossy(qp) && ground_now(qp_ground(qp)) >= req->repair.probe_at) {
 		probe(qp);
 	}
 	if (active(qp) && req->una != req->next_psn)
@@ -626,10 +628,10 @@ void req_becomes_lossy(struct rnic_qp *qp)
 		set_timer(qp);
 }
 
-static void fire_rnr(struct sim *sim, void *arg)
+static void fire_rnr(void *arg)
 {
 	struct rnic_qp *qp = arg;
-	if (!alarm_fired(sim, &qp->req.rnr))
+	if (!alarm_fired(qp_ground(qp), &qp->req.rnr))
 		return;
 	qp->req.rnr_until = 0;
 	transmit(qp);
@@ -654,10 +656,10 @@ static void wait_for_receiver(struct rnic_qp *qp, unsigned timer)
 	if (qp->attr.rnr_retry != 7) /* 7: for ever */
 		req->rnr_left--;
 	uint64_t ns = (uint64_t)wait_10us[timer & 31] * 10000;
-	req->rnr_until = sim_now(qp_sim(qp)) + ns;
+	req->rnr_until = ground_now(qp_ground(qp)) + ns;
 	req->deadline = req->rnr_until + timeout_ns(qp);
 	go_back(qp, "receiver not ready");
-	alarm_set(qp_sim(qp), &req->rnr, CHAIN_OTHER, ns, fire_rnr, qp);
+	alarm_set(qp_ground(qp), &req->rnr, CHAIN_OTHER, ns, fire_rnr, qp);
 }
 
 void req_drained(struct rnic_qp *qp)
@@ -677,7 +679,7 @@ static void progress(struct rnic_qp *qp)
 	req->retry_left = qp->attr.retry_cnt;
 	req->rnr_left = qp->attr.rnr_retry;
 	req->implied = false;
-	req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
+	req->deadline = ground_now(qp_ground(qp)) + timeout_ns(qp);
 	if (is_lossy(qp))
 		repair_progress(qp);
 	if (req->acked == qp->sq.next && req->una != req->next_psn) {
@@ -809,7 +811,7 @@ static void take_kept(struct rnic_qp *qp)
 		advance(qp, req->repair.acked_ahead);
 }
 
-static void fire_gap(struct sim *sim, void *arg);
+static void fire_gap(void *arg);
 
 /* Is a result really missing? */
 static void look_for_gap(struct rnic_qp *qp)
@@ -820,10 +822,10 @@ static void look_for_gap(struct rnic_qp *qp)
 		again(qp, "missing response");
 }
 
-static void fire_gap(struct sim *sim, void *arg)
+static void fire_gap(void *arg)
 {
 	struct rnic_qp *qp = arg;
-	if (alarm_fired(sim, &qp->req.repair.kept.alarm))
+	if (alarm_fired(qp_ground(qp), &qp->req.repair.kept.alarm))
 		look_for_gap(qp);
 }
 
@@ -852,7 +854,7 @@ void req_response(struct rnic_qp *qp, struct packet *pkt)
 	}
 	if (qp->ibv.state == IBV_QPS_SQD)
 		req_drained(qp);
-	if (sim_picks(qp_sim(qp)))
+	if (ground_scheduled(qp_ground(qp)))
 		req_kick(qp);
 	else
 		transmit(qp);

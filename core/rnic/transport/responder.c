@@ -163,9 +163,9 @@ void resp_send(struct rnic_qp *qp, struct packet *answer)
 			qp->resp.acked_psn = answer->psn;
 	} else {
 		count_nak(qp->hca->net, syndrome, true);
-		if (sim_tracing(qp_sim(qp)))
-			sim_trace(qp_sim(qp), &qp->actor, 0, "%s, PSN %u", nak_name(syndrome),
-				  answer->psn);
+		if (ground_traced(qp_ground(qp)))
+			ground_trace(qp_ground(qp), &qp->actor, NULL, "%s, PSN %u",
+				     nak_name(syndrome), answer->psn);
 	}
 	link->send(link, qp->hca->host, answer);
 	if (syndrome == AETH_NAK_INVALID_REQUEST || syndrome == AETH_NAK_REMOTE_ACCESS ||
@@ -375,7 +375,7 @@ static uint32_t psns_of(const struct rnic_qp *qp, const struct packet *pkt)
 static void arrive(struct rnic_qp *qp, const struct packet *pkt)
 {
 	struct piece piece;
-	if (!qp->hca->pm)
+	if (!qp->hca->memory->arrive)
 		return;
 	if (opcode_is[pkt->opcode] & IS_WRITE) {
 		if (pkt->len)
@@ -554,7 +554,7 @@ static void nak_gap(struct rnic_qp *qp, const struct packet *pkt)
 	nak(qp, pkt, qp->resp.psn, AETH_NAK_SEQUENCE);
 }
 
-static void fire_gap(struct sim *sim, void *arg);
+static void fire_gap(void *arg);
 
 /* Lossy link: is a request really missing? */
 static void look_for_gap(struct rnic_qp *qp)
@@ -564,10 +564,10 @@ static void look_for_gap(struct rnic_qp *qp)
 		nak_gap(qp, resp->kept.head);
 }
 
-static void fire_gap(struct sim *sim, void *arg)
+static void fire_gap(void *arg)
 {
 	struct rnic_qp *qp = arg;
-	if (alarm_fired(sim, &qp->resp.kept.alarm))
+	if (alarm_fired(qp_ground(qp), &qp->resp.kept.alarm))
 		look_for_gap(qp);
 }
 

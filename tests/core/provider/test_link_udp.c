@@ -35,8 +35,9 @@ static void setup(void)
 	snprintf(directory, sizeof(directory), "/dev/shm/tidemark-test-udp.%d", getpid());
 	others = 0x7f800000 + ((uint32_t)getpid() % 127 << 16);
 	ck_assert_int_eq(fabric_dir_make(directory), 0);
-	net.sim = engine_new();
-	ck_assert_ptr_nonnull(net.sim);
+	struct engine *engine = engine_new();
+	ck_assert_ptr_nonnull(engine);
+	net.ground = *engine_ground(engine);
 }
 
 static uint32_t strange(uint32_t n)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include "core/provider/link/wire.h"
 #include "core/rnic/objects/device.h"
+#include "core/rt/sim.h"
 #include "tests/checker/explore/budget.h"
 
 static struct sim *sim;
