@@ -116,6 +116,5 @@ extern const struct mutant_info hardware_mutants[HARDWARE_MUTANTS];
 extern const char hardware_mutant_names[];
 
 #define MUTANT(hw, enumerator) __builtin_expect((hw)->mutant == MUTANT_##enumerator, false)
-#define OWN_BUG		       MUTANT
 
 #endif

@@ -176,7 +176,7 @@ void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw)
 	pm->pending.len = 0;
 	pm->durable_hash = pm->flight_hash = 0;
 	sim_set_memory(sim, pm);
-	sim_set_settle(sim, commit_all, pm);
+	sim_set_commit(sim, commit_all, pm);
 }
 
 static void forget_versions(struct pmem *pm)

@@ -156,9 +156,9 @@ uint64_t sim_hash(const struct sim *sim);
 
 /* Called before another task or event may run, and before choices about a crash:
  * the persistence model reads there what the last traced store wrote. */
-void sim_set_settle(struct sim *sim, void (*settle)(void *arg), void *arg);
+void sim_set_commit(struct sim *sim, void (*commit_pending)(void *arg), void *arg);
 /* The last traced store comes before what the current task does next. */
-void sim_settle(struct sim *sim);
+void sim_commit_pending(struct sim *sim);
 /* Called at each crash point that the source answers with 0 (the explorer's way in). */
 void sim_set_observer(struct sim *sim,
 		      void (*crash_point)(void *arg, const struct choice_point *at), void *arg);

@@ -84,8 +84,8 @@ struct sim {
 	struct block *free_list[40]; /* of libc.c, by size class */
 	rt_accept_fn *accept;
 	void *accept_arg;
-	void (*settle)(void *);
-	void *settle_arg;
+	void (*commit_pending)(void *);
+	void *commit_arg;
 	void *memory;
 	void (*death)(void *, unsigned);
 	void *death_arg;
