@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names of choice points and of actors; how long delays are. See choose.h. */
+/* The table of kinds of choices, names of choice points, and actors. See choose.h. */
 #include "core/rt/choose.h"
 #include <assert.h>
 #include <string.h>
@@ -38,6 +38,7 @@ unsigned choice_delay_answer(unsigned kind, unsigned k)
 bool choice_allows(unsigned kind, unsigned n, unsigned answer)
 {
 	unsigned k = choice_delay(kind, answer);
+	assert(kind < CHOICE_KINDS && n);
 	return answer < n || k == DELAY_QUIESCENCE || k == DELAY_SWITCH;
 }
 
