@@ -1,259 +1,58 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * tidemark bench: what the simulator costs, printed side by side. Wall-clock time of
- * this process; nothing here is compared or asserted. With --server it is live_bench.c's.
- */
+/* tidemark bench: what the simulator costs, printed side by side. With --server: live_bench.c. */
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 #include <sys/resource.h>
-#include "checker/explore/clock.h"
-#include "checker/explore/explore.h"
+#include "checker/models/cost.h"
 #include "cli/cli.h"
-#include "core/rnic/rnic.h"
 #include "scenarios/stores.h"
-
-/* --- RDMA WRITE, post to completion --- */
-
-struct ends {
-	struct ibv_cq *cq;
-	struct ibv_qp *qp;
-	struct ibv_mr *mr;
-};
-
-struct writer {
-	struct sim *sim;
-	struct rnic_net *net;
-	struct pmem *pm;
-	uint32_t bytes;
-	unsigned writes;
-};
-
-static struct ends make_end(struct ibv_context *ctx, void *memory, size_t len, int access)
-{
-	struct ends e;
-	struct ibv_pd *pd = rnic_alloc_pd(ctx);
-	e.cq = rnic_create_cq(ctx, 16, NULL, NULL, 0);
-	e.mr = rnic_reg_mr(pd, memory, len, access);
-	struct ibv_qp_init_attr init = {.send_cq = e.cq,
-					.recv_cq = e.cq,
-					.qp_type = IBV_QPT_RC,
-					.cap = {.max_send_wr = 16,
-						.max_recv_wr = 16,
-						.max_send_sge = 1,
-						.max_recv_sge = 1}};
-	e.qp = rnic_create_qp(pd, &init);
-	return e;
-}
-
-static void join(struct ibv_context *ctx, struct ends *self, struct ibv_context *peer_ctx,
-		 const struct ends *peer)
-{
-	union ibv_gid gid;
-	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
-				.port_num = 1,
-				.qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
-						   IBV_ACCESS_REMOTE_READ};
-	(void)ctx;
-	rnic_modify_qp(self->qp, &a,
-		       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-	rnic_query_gid(peer_ctx, 1, 0, &gid);
-	memset(&a, 0, sizeof(a));
-	a.qp_state = IBV_QPS_RTR;
-	a.path_mtu = IBV_MTU_1024;
-	a.dest_qp_num = peer->qp->qp_num;
-	a.max_dest_rd_atomic = 1;
-	a.min_rnr_timer = 12;
-	a.ah_attr.is_global = 1;
-	a.ah_attr.grh.dgid = gid;
-	a.ah_attr.port_num = 1;
-	rnic_modify_qp(self->qp, &a,
-		       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-			       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
-	memset(&a, 0, sizeof(a));
-	a.qp_state = IBV_QPS_RTS;
-	a.timeout = 14;
-	a.retry_cnt = 7;
-	a.rnr_retry = 7;
-	a.max_rd_atomic = 1;
-	rnic_modify_qp(self->qp, &a,
-		       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
-}
-
-static void writer_main(void *arg)
-{
-	struct writer *w = arg;
-	struct ibv_context *server = rnic_open(w->net, HOST_SERVER, w->pm),
-			   *client = rnic_open(w->net, 1, NULL);
-	uint8_t *buf = sim_alloc(w->sim, w->bytes);
-	struct ends se = make_end(server, pmem_base(w->pm), pmem_length(w->pm),
-				  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	struct ends ce = make_end(client, buf, w->bytes, IBV_ACCESS_LOCAL_WRITE);
-	join(server, &se, client, &ce);
-	join(client, &ce, server, &se);
-	for (unsigned i = 0; i < w->writes; i++) {
-		struct ibv_sge sge = {
-			.addr = (uintptr_t)buf, .length = w->bytes, .lkey = ce.mr->lkey};
-		struct ibv_send_wr wr = {.sg_list = &sge,
-					 .num_sge = 1,
-					 .opcode = IBV_WR_RDMA_WRITE,
-					 .send_flags = IBV_SEND_SIGNALED,
-					 .wr.rdma = {.remote_addr = (uintptr_t)pmem_base(w->pm),
-						     .rkey = se.mr->rkey}};
-		struct ibv_send_wr *bad;
-		struct ibv_wc wc;
-		ibv_post_send(ce.qp, &wr, &bad);
-		while (!ibv_poll_cq(ce.cq, 1, &wc))
-			rt_yield();
-	}
-	sim_stop(w->sim, SIM_DONE);
-}
 
 static void bench_write(uint32_t bytes)
 {
-	const unsigned writes = 500, rounds = 200;
-	struct pmem_stack *stack = pmem_stack_new(1, 65536);
-	struct sim *sim = sim_new();
-	double spent = 0;
-	if (!stack || !sim)
-		return;
-	pmem_load(stack, NULL, 65536);
-	uint64_t events = sim_events(sim);
-	/* Short rounds: versions of the lines written pile up until the world is reset, as in a
-	 * real run. */
-	for (unsigned r = 0; r < rounds; r++) {
-		struct writer w = {
-			.sim = sim, .pm = pmem_machine(stack, 0), .bytes = bytes, .writes = writes};
-		sim_reset(sim, NULL);
-		pmem_begin(w.pm, sim, &hardware_default);
-		w.net = rnic_net_new(sim, &hardware_default);
-		sim_spawn(sim, 1, NULL, writer_main, &w);
-		double start = clock_seconds();
-		sim_run(sim);
-		spent += clock_seconds() - start;
-		pmem_end(w.pm);
-	}
-	events = sim_events(sim) - events;
+	struct write_cost cost = cost_of_writes(bytes);
 	printf("RDMA WRITE %5u B, post to completion   %7.0f ns   %5.1f M events/s\n", bytes,
-	       spent * 1e9 / (rounds * (double)writes), (double)events / spent * 1e-6);
-	sim_free(sim);
-	pmem_stack_free(stack);
+	       cost.ns, cost.events_per_second * 1e-6);
 }
 
-/* --- crash states --- */
-
-/* The store under a built-in workload, for close_explorer(); NULL, with a message, if that cannot
- * be. */
-static struct explorer *open_explorer(struct setup *s, const struct tm_store *store,
-				      const char *workload)
+static bool bench_states(const struct tm_store *store, const char *workload)
 {
-	struct explorer *ex = malloc(sizeof(*ex));
-	const char *expected;
-	setup_init(s, store);
-	if (ex && !workload_named(workload, &s->w, &expected) && !setup_finish(s) &&
-	    !explore_open(ex, s, &explore_default))
-		return ex;
-	fail(EXIT_INTERNAL, "bench: %s cannot run workload %s", store->name, workload);
-	setup_free(s);
-	free(ex);
-	return NULL;
-}
-
-static void close_explorer(struct setup *s, struct explorer *ex)
-{
-	explore_close(ex);
-	setup_free(s);
-	free(ex);
-}
-
-static void bench_store(const struct tm_store *store, const char *workload, unsigned runs)
-{
-	struct random_source source = {0};
-	struct setup s;
-	struct explorer *ex = open_explorer(&s, store, workload);
-	if (!ex)
-		return;
-	double start = clock_seconds(), runs_alone = 0;
-	for (unsigned i = 1; i <= runs; i++) {
-		random_start(&source, i, 6);
-		explore_run(ex, &source.source, &source.taken);
-	}
-	double spent = clock_seconds() - start;
-	start = clock_seconds();
-	for (unsigned i = 1; i <= runs; i++) {
-		random_start(&source, i, 6);
-		world_run(&ex->worlds, &source.source, NULL, NULL);
-		world_end(&ex->worlds, 0);
-	}
-	runs_alone = clock_seconds() - start;
+	struct state_cost cost;
+	if (!cost_of_states(store, workload, 3000, &cost))
+		return false;
+	const struct explore_counts *n = &cost.counts;
+	double states = (double)n->states;
 	printf("%-9s %-12s %8" PRIu64
 	       " states  %8.0f states/s  %6.2f us each, of which %5.2f us the runs themselves;"
 	       " %4.1f M events/s; %.0f %% of %" PRIu64 " points repeated an earlier one\n",
-	       store->name, workload, ex->counts.states, (double)ex->counts.states / spent,
-	       spent * 1e6 / (double)ex->counts.states,
-	       runs_alone * 1e6 / (double)ex->counts.states,
-	       (double)ex->counts.events / spent * 1e-6,
-	       100.0 * (double)ex->counts.points_seen / (double)ex->counts.points,
-	       ex->counts.points);
-	close_explorer(&s, ex);
-	deviations_free(&source.taken);
+	       store->name, workload, n->states, states / cost.seconds, cost.seconds * 1e6 / states,
+	       cost.runs_alone * 1e6 / states, (double)n->events / cost.seconds * 1e-6,
+	       100.0 * (double)n->points_seen / (double)n->points, n->points);
+	return true;
 }
 
-/* --- where the time of a crash state goes --- */
-
-/* One image again and again, that of the plain run's end. `prove`: with the PUT and GET that prove
- * life. */
-static double recoveries(struct explorer *ex, unsigned rounds, bool prove)
+static bool bench_recovery(const struct tm_store *store, const char *workload)
 {
-	struct history_mark mark = history_mark(ex->worlds.history);
-	double start = clock_seconds();
-	for (unsigned i = 0; i < rounds; i++) {
-		world_recover(&ex->worlds, 1, NULL, NULL, NULL, prove);
-		history_rewind(ex->worlds.history, &mark);
-		world_end(&ex->worlds, 1);
-	}
-	return (clock_seconds() - start) / rounds;
-}
-
-static void bench_recovery(const struct tm_store *store, const char *workload)
-{
-	const unsigned rounds = 10000;
-	struct setup s;
-	struct explorer *ex = open_explorer(&s, store, workload);
-	if (!ex)
-		return;
-	world_run(&ex->worlds, NULL, NULL, NULL);
-	history_crash(ex->worlds.history);
-	double without = recoveries(ex, rounds, false), with = recoveries(ex, rounds, true);
+	struct recovery_cost cost;
+	if (!cost_of_recovery(store, workload, &cost))
+		return false;
 	printf("%-9s %-12s one state: %5.2f us recovery, connecting and a GET of each key; %5.2f "
-	       "us the PUT "
-	       "and GET that "
-	       "prove life\n",
-	       store->name, workload, without * 1e6, (with - without) * 1e6);
-	world_end(&ex->worlds, 0);
-	close_explorer(&s, ex);
+	       "us "
+	       "the PUT and GET that prove life\n",
+	       store->name, workload, cost.recovery * 1e6, cost.prove * 1e6);
+	return true;
 }
 
 int bench_main(int argc, char **argv)
 {
 	struct rusage use;
-	if (argc > 1 && !strcmp(argv[1], "--help")) {
-		puts("usage: tidemark bench\nMeasures what the simulator costs on this machine; "
-		     "about a "
-		     "minute. Takes no options.\n");
-		live_bench_help();
-		return 0;
-	}
 	if (argc > 1)
 		return live_bench_main(argc, argv);
 	bench_write(64);
 	bench_write(4096);
-	for (unsigned i = 0; stores[i]; i++) {
-		bench_store(stores[i], "w1r2-w2r1", 3000);
-		bench_store(stores[i], "w-w-r", 3000);
-		bench_recovery(stores[i], "w1r2-w2r1");
-	}
+	for (unsigned i = 0; stores[i]; i++)
+		if (!bench_states(stores[i], "w1r2-w2r1") || !bench_states(stores[i], "w-w-r") ||
+		    !bench_recovery(stores[i], "w1r2-w2r1"))
+			fail(EXIT_INTERNAL, "bench: %s cannot run its workloads", stores[i]->name);
 	getrusage(RUSAGE_SELF, &use);
 	printf("peak memory %.0f MiB\n", (double)use.ru_maxrss / 1024);
 	return 0;

@@ -31,7 +31,6 @@ int mutants_main(int argc, char **argv);
 int soak_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 int live_bench_main(int argc, char **argv);
-void live_bench_help(void);
 int count_main(int argc, char **argv);
 int serve_main(int argc, char **argv);
 int put_main(int argc, char **argv);
@@ -45,7 +44,7 @@ int fault_main(int argc, char **argv);
 int cut_main(int argc, char **argv);
 
 /* tidemark replay of what tidemark examine wrote down (checker/live/crash_bundle.h). */
-int replay_artefact(const char *path, bool quiet);
+int replay_bundle(const char *path, bool quiet);
 
 /* All words of the call, NULL after them. */
 extern char **arguments;

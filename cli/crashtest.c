@@ -45,7 +45,7 @@ static int not_again(const struct campaign *c, unsigned config, unsigned contrac
 	const struct campaign_cell *cell = &c->cell[config][contract];
 	return fail(EXIT_INTERNAL,
 		    "%s %s: run %" PRIu64 " of workload %s does not break it a second time",
-		    c->config[config].store->name, contract_name(contract), cell->way.run,
+		    c->config[config].store->name, contract_name(contract), cell->mode.run,
 		    c->workload[cell->unit % c->workloads].name);
 }
 
@@ -81,7 +81,7 @@ static int tell_cell(const struct campaign *c, unsigned config, unsigned contrac
 	struct report_case *one = &more->one[0];
 	struct deviations path = {0};
 	struct setup s = {0};
-	int error = campaign_again(c, cell->unit, cell->way, contract, &s, &path, one->text,
+	int error = campaign_again(c, cell->unit, cell->mode, contract, &s, &path, one->text,
 				   sizeof(one->text));
 	deviations_free(&path);
 	setup_free(&s);

@@ -9,41 +9,47 @@
 
 char **arguments;
 
+/* A group's heading has no main(). */
 static const struct command {
 	const char *name;
 	int (*main)(int argc, char **argv);
 	const char *arguments, *what;
 } commands[] = {
+	{"test", NULL, NULL, "a store under power failures"},
 	{"crashtest", crashtest_main, "[STORE...]",
 	 "explore crashes, print what holds and what breaks, write traces"},
 	{"fuzz", fuzz_main, "[STORE...]",
 	 "drive stores with inputs that reach new states; rerun traces"},
-	{"replay", replay_main, "FILE...", "tell a trace step by step"},
+	{"replay", replay_main, "FILE...", "print a trace step by step"},
 	{"shrink", shrink_main, "FILE", "make a trace smaller"},
 	{"list", list_main, "[WHAT]",
 	 "stores, variants, bugs, knobs, workloads, contracts, failures"},
+	{"model", NULL, NULL, "questions to the emulated hardware"},
 	{"litmus", litmus_main, "FILE...", "all outcomes of litmus tests; which conditions hold"},
 	{"taxonomy", taxonomy_main, "[METHOD...]",
 	 "which way of making a remote update durable is sound where?"},
 	{"claims", claims_main, "[ID...]", "test what the papers claim, and what they leave out"},
-	{"mutants", mutants_main, "[NAME...]", "are the seeded bugs found, and how soon?"},
-	{"soak", soak_main, "", "random hardware and workloads, for as long as you like"},
 	{"count", count_main, "[STORE...]",
 	 "what an operation costs: PM bytes, flushes, fences, round trips"},
-	{"examine", examine_main, "", "what a power cut left of a live server, judged"},
-	{"run", run_main, "PROGRAM", "run a verbs program on the soft RNIC, between processes"},
-	{"stat", stat_main, "", "what the soft RNICs of running programs have counted"},
-	{"fault", fault_main, "[RULE...]",
-	 "hurt the packets of running programs, or look what hurts them"},
+	{"self-test", NULL, NULL, "is Tidemark itself right?"},
+	{"mutants", mutants_main, "[NAME...]", "are the seeded bugs found, and how soon?"},
+	{"soak", soak_main, "", "random hardware and workloads, for as long as you like"},
 	{"verbs", verbs_main, "[PROGRAM...]",
 	 "small verbs programs: what an RNIC does, line by line"},
+	{"live", NULL, NULL, "a store in real time, on an RDMA device"},
 	{"serve", serve_main, "STORE", "serve a store over this machine's RDMA device, from PM"},
 	{"put", put_main, "KEY VALUE", "one operation on a live server; also get, del"},
 	{"get", get_main, "KEY", "one operation on a live server"},
 	{"del", del_main, "KEY", "one operation on a live server"},
 	{"cut", cut_main, "",
 	 "cut the power of a live pool: which lines in flight reach the media"},
+	{"examine", examine_main, "", "what a power cut left of a live server, judged"},
 	{"bench", bench_main, "", "measure the simulator; with --server, live stores"},
+	{"nic", NULL, NULL, "the soft RNIC under programs as they are"},
+	{"run", run_main, "PROGRAM", "run a verbs program on the soft RNIC, between processes"},
+	{"stat", stat_main, "", "what the soft RNICs of running programs have counted"},
+	{"fault", fault_main, "[RULE...]",
+	 "inject faults into the packets of running programs, or show them"},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -52,10 +58,13 @@ static int help_main(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	puts("usage: tidemark COMMAND [OPTION...]   (tidemark COMMAND --help says more)\n");
+	puts("usage: tidemark COMMAND [OPTION...]   (tidemark COMMAND --help says more)");
 	for (unsigned i = 0; i < COMMANDS; i++)
-		printf("  %-9s %-11s  %s\n", commands[i].name, commands[i].arguments,
-		       commands[i].what);
+		if (commands[i].main)
+			printf("  %-9s %-12s  %s\n", commands[i].name, commands[i].arguments,
+			       commands[i].what);
+		else
+			printf("\n%s: %s\n", commands[i].name, commands[i].what);
 	puts("\nexit status: 0 as expected, 1 a promise broken, 2 usage or bad input, 3 could not "
 	     "tell,\n"
 	     "4 fixed (replay, shrink), 70 internal error, 77 skipped");
@@ -67,11 +76,12 @@ static int unknown(const char *name)
 	struct nearest n;
 	nearest_init(&n, name);
 	for (unsigned i = 0; i < COMMANDS; i++)
-		nearest_try(&n, commands[i].name);
+		if (commands[i].main)
+			nearest_try(&n, commands[i].name);
 	return fail(EXIT_USAGE, "no command \"%.40s\"%s (tidemark --help)", name, n.hint);
 }
 
-/* Whoever read our output has enough: no error, `tidemark list | head -1` does that. */
+/* The reader of our output has closed it: no error, `tidemark list | head -1` does that. */
 static bool reader_gone(void)
 {
 	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
@@ -79,7 +89,7 @@ static bool reader_gone(void)
 }
 
 /* Calls that libfiu has had fail. */
-static void tell_failed(void)
+static void print_failed_calls(void)
 {
 	for (unsigned p = 0; p < FAIL_POINT_COUNT; p++)
 		if (live_failed(p))
@@ -90,7 +100,7 @@ static void tell_failed(void)
 static int run(const struct command *command, int argc, char **argv)
 {
 	int status = command->main(argc, argv);
-	tell_failed();
+	print_failed_calls();
 	/* A full disk shows when the last of the output is written. */
 	errno = 0;
 	if ((fflush(stdout) || ferror(stdout)) && !reader_gone()) {
@@ -112,7 +122,7 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help") || !strcmp(argv[1], "-h"))
 		return run(&help, argc - 1, argv + 1);
 	for (unsigned i = 0; i < COMMANDS; i++)
-		if (!strcmp(argv[1], commands[i].name))
+		if (commands[i].main && !strcmp(argv[1], commands[i].name))
 			return run(&commands[i], argc - 1, argv + 1);
 	return unknown(argv[1]);
 }

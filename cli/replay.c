@@ -143,7 +143,7 @@ static int replay_file(const char *path, const struct request *o)
 		return fail(EXIT_USAGE, "%s: a power cut is told without --html and --repeat",
 			    path);
 	if (crash_bundle_begins(path))
-		return replay_artefact(path, o->quiet);
+		return replay_bundle(path, o->quiet);
 	int status = read_trace(path, &t);
 	if (status)
 		return status;

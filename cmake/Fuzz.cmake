@@ -6,7 +6,7 @@
 include(CheckCSourceCompiles)
 
 add_executable(fuzz_afl fuzz/afl.c fuzz/target.c)
-target_link_libraries(fuzz_afl PRIVATE tidemark_flags tidemark_sim stores_sim)
+target_link_libraries(fuzz_afl PRIVATE tidemark_flags tidemark_sim)
 
 if(CMAKE_C_COMPILER_ID STREQUAL Clang)
 	set(CMAKE_REQUIRED_FLAGS -fsanitize=fuzzer)
@@ -21,7 +21,7 @@ if(TIDEMARK_LIBFUZZER)
 	add_executable(fuzz_libfuzzer fuzz/libfuzzer.c fuzz/target.c)
 	target_compile_options(fuzz_libfuzzer PRIVATE -fsanitize=fuzzer)
 	target_link_options(fuzz_libfuzzer PRIVATE -fsanitize=fuzzer)
-	target_link_libraries(fuzz_libfuzzer PRIVATE tidemark_flags tidemark_sim stores_sim)
+	target_link_libraries(fuzz_libfuzzer PRIVATE tidemark_flags tidemark_sim)
 	add_executable(fuzz_wire fuzz/wire.c core/provider/link/wire.c core/provider/base/engine.c core/rnic/transport/packet.c core/rnic/opcode.c)
 	target_compile_options(fuzz_wire PRIVATE -fsanitize=fuzzer)
 	target_link_options(fuzz_wire PRIVATE -fsanitize=fuzzer)

@@ -13,4 +13,4 @@ add_custom_command(OUTPUT ${live_objects}
 	COMMAND_EXPAND_LISTS COMMENT "Linking the live stores into one object" VERBATIM)
 add_library(stores_live STATIC ${live_objects})
 set_target_properties(stores_live PROPERTIES LINKER_LANGUAGE C)
-target_link_libraries(stores_live INTERFACE tidemark_sim)
+target_link_libraries(stores_live INTERFACE tidemark_core)

@@ -61,6 +61,5 @@ add_custom_command(OUTPUT ${stores_archive}
 add_custom_target(stores_renamed DEPENDS ${stores_archive})
 add_library(stores_sim STATIC IMPORTED GLOBAL)
 set_target_properties(stores_sim PROPERTIES IMPORTED_LOCATION ${stores_archive})
-# The two need each other: stores call the sim world, the command line knows the stores.
-target_link_libraries(stores_sim INTERFACE tidemark_sim)
+target_link_libraries(stores_sim INTERFACE tidemark_core)
 add_dependencies(stores_sim stores_renamed)

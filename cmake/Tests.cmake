@@ -36,7 +36,7 @@ foreach(source ${test_sources})
 			target_sources(${name} PRIVATE tests/core/provider/nic_fabric.c tests/core/provider/nic_side.c)
 		endif()
 	else()
-		target_link_libraries(${name} PRIVATE tidemark_sim stores_sim)
+		target_link_libraries(${name} PRIVATE tidemark_sim)
 	endif()
 	if(name STREQUAL test_examine)
 		target_sources(${name} PRIVATE tests/core/live/live_sim.c)
@@ -95,9 +95,11 @@ target_compile_definitions(test_tracer PRIVATE "TRACER_VARIANTS=${variants}")
 set_property(TEST test_erda APPEND PROPERTY ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
 
 tidemark_test(test_stores_lint ${PROJECT_SOURCE_DIR}/tests/core/stores/test_stores_lint.sh
-	$<TARGET_FILE:tidemark_sim> ${store_symbols} ${stores_archive})
+	$<TARGET_FILE:tidemark_core> ${store_symbols} ${stores_archive})
 set_property(TEST test_stores_lint APPEND PROPERTY ENVIRONMENT
 	CC=${CMAKE_C_COMPILER} NM=${CMAKE_NM} OBJDUMP=${CMAKE_OBJDUMP} OBJCOPY=${CMAKE_OBJCOPY})
+tidemark_test(test_walls ${PROJECT_SOURCE_DIR}/tests/test_walls.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+set_property(TEST test_walls APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMPILER} NM=${CMAKE_NM})
 # What a process has of the soft RNIC it has until it ends; a test's child, made by fork(), does not know it any more.
 foreach(live test_link_udp test_nic_cm test_nic_device test_nic_events test_nic_man
 	test_nic_memory test_nic_refused test_nic_types test_nic_xrc)

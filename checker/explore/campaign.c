@@ -169,7 +169,7 @@ void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 		result->contract[k].found = ex->failure[k].found;
 		result->contract[k].run = ex->failure[k].run;
 		result->contract[k].broken = ex->broken[k];
-		result->contract[k].ways = ex->ways[k];
+		result->contract[k].modes = ex->modes[k];
 	}
 	explore_close(ex);
 	setup_free(&s);
@@ -194,8 +194,8 @@ static void merge(struct campaign *c)
 			if (unit->contract[k].found && !cell->broken) {
 				cell->broken = true;
 				cell->unit = u;
-				cell->way = (struct failure_mode){unit->contract[k].run,
-								  FAILURE_MODE_ANYTHING};
+				cell->mode = (struct failure_mode){unit->contract[k].run,
+								   FAILURE_MODE_ANYTHING};
 			}
 			cell->broken_states += unit->contract[k].broken;
 		}
@@ -272,7 +272,7 @@ static int searched_run(const struct campaign *c, unsigned unit, unsigned contra
 	return 0;
 }
 
-int campaign_again(const struct campaign *c, unsigned unit, struct failure_mode way,
+int campaign_again(const struct campaign *c, unsigned unit, struct failure_mode mode,
 		   unsigned contract, struct setup *s, struct deviations *path, char *text,
 		   size_t n)
 {
@@ -281,7 +281,7 @@ int campaign_again(const struct campaign *c, unsigned unit, struct failure_mode 
 	struct explore_limits limits = c->options.limits;
 	/* What was explored before this run is not known here. */
 	limits.nested_half = false;
-	limits.no_crash |= !(way.kinds & FAILURE_MODE_CRASH);
+	limits.no_crash |= !(mode.kinds & FAILURE_MODE_CRASH);
 	int error = ex ? campaign_setup(c, unit, s) : -ENOMEM;
 	if (!error)
 		error = explore_open(ex, s, &limits);
@@ -290,7 +290,7 @@ int campaign_again(const struct campaign *c, unsigned unit, struct failure_mode 
 		if (c->options.exhaustive)
 			error = searched_run(c, unit, contract, ex);
 		else
-			one_run(ex, &source, c->options.seed, way.run, c->options.deviations);
+			one_run(ex, &source, c->options.seed, mode.run, c->options.deviations);
 		const struct failure *f = &ex->failure[contract];
 		path->n = 0;
 		deviations_append(path, &f->deviations);

@@ -42,8 +42,8 @@ struct campaign_options {
 /* One contract of one configuration. */
 struct campaign_cell {
 	bool broken;
-	unsigned unit;		 /* the first unit in which it broke */
-	struct failure_mode way; /* and the first run */
+	unsigned unit;		  /* the first unit in which it broke */
+	struct failure_mode mode; /* and the first run */
 	uint64_t broken_states;
 };
 
@@ -53,7 +53,7 @@ struct campaign_unit {
 	struct {
 		bool found;
 		uint64_t run, broken;
-		struct failure_modes ways;
+		struct failure_modes modes;
 		unsigned deviations; /* systematic search: of that run */
 		struct deviation deviation[SYSTEMATIC_DEPTH];
 	} contract[TM_CONTRACTS];
@@ -104,7 +104,7 @@ const char *campaign_left_out(const struct campaign *c, unsigned config);
 int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s);
 /* A run of a unit again, until `contract` breaks in that way; its path goes to `path`. 0 or
  * -errno. */
-int campaign_again(const struct campaign *c, unsigned unit, struct failure_mode way,
+int campaign_again(const struct campaign *c, unsigned unit, struct failure_mode mode,
 		   unsigned contract, struct setup *s, struct deviations *path, char *text,
 		   size_t n);
 

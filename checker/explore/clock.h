@@ -2,7 +2,7 @@
 #ifndef TM_CHECKER_EXPLORE_CLOCK_H
 #define TM_CHECKER_EXPLORE_CLOCK_H
 /* How long work takes, for progress and budgets of time. Nothing that is compared or hashed may
- * ask. */
+ * depend on it. */
 #include <time.h>
 
 static inline double clock_seconds(void)

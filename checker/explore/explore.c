@@ -7,8 +7,8 @@
  * durable content, and lines in flight which are undecided. World 1's recovery and
  * its readers decide them by touching them; the first run takes the newest version
  * of every line, and each further run changes the last decision that has another
- * answer left, depth first, until all combinations were tried that anybody looked
- * at. With more than images_per_point of them the rest is sampled at random, and the
+ * answer left, depth first, until all combinations of the lines that were read have
+ * been tried. With more than images_per_point of them the rest is sampled at random, and the
  * point is counted as bounded. An image costs one recovery, one GET per key, and a
  * PUT and a GET that prove life; its undo costs only the lines it changed.
  *
@@ -77,8 +77,11 @@ static unsigned image_answer(struct source *source, const struct choice_point *a
 	if (is->used == MAX_DECISIONS)
 		return 0;
 	struct decision *d = &is->decision[is->used++];
-	if (is->used <= is->depth)
+	if (is->used <= is->depth) {
+		/* The same image so far: recovery and the readers ask for the same lines. */
+		assert(d->line == at->a);
 		return d->answer;
+	}
 	*d = (struct decision){at->a, 0, (uint16_t)(n < UINT16_MAX ? n : UINT16_MAX),
 			       pmem_failed(is->pm, at->a)};
 	if (is->random) {
@@ -120,7 +123,7 @@ static void note_failure(struct explorer *ex, unsigned contract, unsigned machin
 {
 	struct failure *f = &ex->failure[contract];
 	ex->broken[contract]++;
-	failure_modes_add(&ex->ways[contract],
+	failure_modes_add(&ex->modes[contract],
 			  failure_mode_kinds(ex->taken) | (machine > 0 ? FAILURE_MODE_CRASH : 0) |
 				  (machine > 1 ? FAILURE_MODE_CRASHES : 0) |
 				  (nothing ? FAILURE_MODE_NOTHING : 0),
@@ -169,7 +172,7 @@ static void note_result(struct explorer *ex, unsigned machine)
 
 /* --- one image --- */
 
-static void record_lines(struct explorer *ex, unsigned machine, const struct image_source *is)
+static void note_lines(struct explorer *ex, unsigned machine, const struct image_source *is)
 {
 	struct deviations *path = &ex->path[machine];
 	path->n = 1; /* the power failure itself stays */
@@ -206,9 +209,7 @@ static void merge_notes(uint16_t note[VISITED_NOTES], const struct explorer *ex,
 	for (unsigned k = 0; k < keys; k++) {
 		uint16_t now = NOTE_MANY;
 		if (from + k < h->ops && h->op[from + k].value >= 0) {
-			/* Name the version by its place among the workload's values: the same in
-			 * every
-			 * run. */
+			/* A value's place in the workload is the same in every run. */
 			for (unsigned v = 0; v < ex->setup->values; v++)
 				if (ex->worlds.op_of_value[v] == h->op[from + k].value)
 					now = (uint16_t)(v + 1);
@@ -247,7 +248,7 @@ static void explore_image(struct explorer *ex, unsigned machine, struct image_so
 	memset(v, 0, sizeof(v));
 	judge_recovered(&ex->judge[machine], ex->worlds.history, want | TM_BIT(TM_LIN),
 			ex->lower_bound, v);
-	record_lines(ex, machine, is);
+	note_lines(ex, machine, is);
 	note_verdicts(ex, machine, want, v);
 	note_result(ex, machine);
 	if (note)
@@ -275,8 +276,7 @@ static void explore_images(struct explorer *ex, unsigned machine, uint64_t key,
 		if (nests && !ex->stopped && (key + images) % ex->limits.nested_every == 0 &&
 		    (!ex->limits.nested_half ||
 		     ex->counts.nested_states <= ex->counts.states / 2)) {
-			is->depth = is->used; /* the same image again, and stand at its power
-						 failures */
+			is->depth = is->used; /* the same image again, cut at each of its points */
 			explore_image(ex, machine, is, &mark, true, NULL);
 		}
 		images++;
@@ -305,6 +305,7 @@ static void explore_point(void *arg, struct world *world, const struct choice_po
 	struct history *h = ex->worlds.history;
 	bool is_new;
 
+	assert(machine < WORLDS);
 	if (ex->stopped || ex->counts.states >= ex->limits.states) {
 		sim_stop(world->sim, SIM_DONE);
 		return;
@@ -314,11 +315,11 @@ static void explore_point(void *arg, struct world *world, const struct choice_po
 		return;
 	ex->counts.points++;
 	ex->counts.nested_points += machine > 1;
-	uint64_t key = pmem_images_hash(world->pm);
+	uint64_t key = pmem_images_hash(world->pm), hash = h->hash;
 	if (!CHECKER_MUTANT(ex->setup, SEEN_NO_HISTORY))
 		key ^= h->hash * 0xd6e8feb86659fd93u;
 	key ^= XXH3_64bits(ex->lower_bound, ex->setup->w.keys * sizeof(ex->lower_bound[0]));
-	struct visited_entry *entry = visited_add(ex->seen, key, &is_new);
+	struct visited_entry *entry = visited_add(ex->visited, key, &is_new);
 	if (!is_new) {
 		ex->counts.points_seen++;
 		if (machine == 1)
@@ -340,7 +341,8 @@ static void explore_point(void *arg, struct world *world, const struct choice_po
 	uint16_t note[VISITED_NOTES] = {NOTE_NONE};
 	explore_images(ex, machine, key, note);
 	history_rewind(h, &before);
-	entry = visited_add(ex->seen, key, &is_new);
+	assert(h->hash == hash);
+	entry = visited_add(ex->visited, key, &is_new); /* it may have moved */
 	memcpy(entry->note, note, sizeof(note));
 	if (machine == 1)
 		raise_lower_bound(ex, note);
@@ -355,8 +357,8 @@ void explore_lower_bound(struct explorer *ex)
 	for (unsigned k = 0; k < HISTORY_KEYS; k++)
 		ex->lower_bound[k] = VALUE_ABSENT;
 	for (unsigned i = 0; i < ex->setup->values && !ex->setup->value[i].client; i++)
-		ex->lower_bound[ex->setup->value[i].key] = (int32_t)
-			i; /* the load phase's PUTs come first in the history */
+		/* The load phase's PUTs come first in the history. */
+		ex->lower_bound[ex->setup->value[i].key] = (int32_t)i;
 }
 
 void explore_run(struct explorer *ex, struct source *source, const struct deviations *taken)
@@ -400,8 +402,8 @@ int explore_open(struct explorer *ex, struct setup *setup, const struct explore_
 	}
 	ex->judge = calloc(WORLDS, sizeof(*ex->judge));
 	ex->image = calloc(WORLDS, sizeof(*ex->image));
-	ex->seen = visited_new();
-	if (!ex->judge || !ex->image || !ex->seen) {
+	ex->visited = visited_new();
+	if (!ex->judge || !ex->image || !ex->visited) {
 		explore_close(ex);
 		return -ENOMEM;
 	}
@@ -424,10 +426,10 @@ void explore_restart(struct explorer *ex)
 {
 	memset(&ex->counts, 0, sizeof(ex->counts));
 	memset(ex->broken, 0, sizeof(ex->broken));
-	memset(ex->ways, 0, sizeof(ex->ways));
+	memset(ex->modes, 0, sizeof(ex->modes));
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		ex->failure[c].found = false;
-	visited_clear(ex->seen);
+	visited_clear(ex->visited);
 	if (ex->outcomes)
 		outcomes_clear(ex->outcomes);
 }
@@ -437,7 +439,7 @@ void explore_close(struct explorer *ex)
 	worlds_close(&ex->worlds);
 	free(ex->judge);
 	free(ex->image);
-	visited_free(ex->seen);
+	visited_free(ex->visited);
 	outcomes_free(ex->outcomes);
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		deviations_free(&ex->failure[c].deviations);

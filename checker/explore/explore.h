@@ -25,14 +25,13 @@ extern const struct explore_limits explore_default;
 
 struct explore_counts {
 	uint64_t runs, events; /* simulated runs of the workload; events in all worlds */
-	uint64_t points,
-		points_seen; /* where the power could fail; equal to an earlier one and skipped */
-	uint64_t states;     /* crash images recovered, read back and judged */
+	uint64_t points;       /* where the power could fail */
+	uint64_t points_seen;  /* of these: equal to an earlier one, and skipped */
+	uint64_t states;       /* crash images recovered, read back and judged */
 	uint64_t nested_points, nested_states; /* of these: the power failed again in recovery */
 	uint64_t points_bounded;	       /* not all images were tried */
 	uint64_t unsure;		       /* histories that a search gave up on */
-	uint64_t spared; /* systematic search: delays not tried, they only reorder independent
-			  * steps */
+	uint64_t spared; /* systematic search: delays that only reorder independent steps */
 };
 
 /* A broken contract and how to get there. */
@@ -49,12 +48,12 @@ struct explorer {
 	struct explore_limits limits;
 	struct explore_counts counts;
 	char why[200]; /* explore_open() failed with -EIO: what the store could not do */
-	struct failure failure[TM_CONTRACTS];	 /* the first of each */
-	struct failure_modes ways[TM_CONTRACTS]; /* and others */
-	uint64_t broken[TM_CONTRACTS];		 /* states in which it was broken */
+	struct failure failure[TM_CONTRACTS];	  /* the first of each */
+	struct failure_modes modes[TM_CONTRACTS]; /* the first of each mode */
+	uint64_t broken[TM_CONTRACTS];		  /* states in which it was broken */
 	unsigned stop_at; /* TM_BIT()s: a run ends when one of these is found broken */
-	/* Called with each image once it is judged, with its history and machine still there; NULL:
-	 * nobody is. */
+	/* Called with each image once it is judged, with its history and machine still there. May
+	 * be NULL. */
 	void (*image_done)(void *arg, const struct explorer *ex, unsigned machine);
 	void *image_done_arg;
 	struct deviations path[WORLDS]; /* the power failure and the lines of each world above 0 */
@@ -62,7 +61,7 @@ struct explorer {
 	/* private */
 	struct judge *judge;	    /* one per world */
 	struct image_source *image; /* likewise: the search of the images it boots from */
-	struct visited *seen;
+	struct visited *visited;
 	int32_t lower_bound[HISTORY_KEYS]; /* KEEP: as contracts_judge() */
 	const struct deviations *taken;	   /* by the run that is on */
 	uint64_t sample_state;
@@ -80,7 +79,7 @@ void explore_restart(struct explorer *ex);
 int explore_collect_outcomes(struct explorer *ex, bool by_point);
 /* One run under a source whose deviations are collected in `taken`, with all its power failures. */
 void explore_run(struct explorer *ex, struct source *source, const struct deviations *taken);
-/* KEEP's floor before anything was done: what the load phase put. */
+/* KEEP's durable lower bound before anything was done: what the load phase put. */
 void explore_lower_bound(struct explorer *ex);
 /* Would the budget allow another run? */
 bool explore_more(const struct explorer *ex);

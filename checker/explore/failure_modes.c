@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See ways.h. */
+/* See failure_modes.h. */
 #include "checker/explore/failure_modes.h"
 
 unsigned failure_mode_kinds(const struct deviations *taken)
@@ -21,24 +21,24 @@ bool failure_mode_includes(unsigned all, unsigned some)
 	       (all & FAILURE_MODE_NOTHING) == (some & FAILURE_MODE_NOTHING);
 }
 
-void failure_modes_add(struct failure_modes *ways, unsigned kinds, uint64_t run)
+void failure_modes_add(struct failure_modes *modes, unsigned kinds, uint64_t run)
 {
-	unsigned kept = 0, most = 0;
-	for (unsigned i = 0; i < ways->n; i++)
-		if (failure_mode_includes(kinds, ways->way[i].kinds))
+	unsigned left = 0, most = 0;
+	for (unsigned i = 0; i < modes->n; i++)
+		if (failure_mode_includes(kinds, modes->mode[i].kinds))
 			return;
-	for (unsigned i = 0; i < ways->n; i++)
-		if (!failure_mode_includes(ways->way[i].kinds, kinds))
-			ways->way[kept++] = ways->way[i];
-	ways->n = kept;
-	if (kept < FAILURE_MODES) {
-		ways->way[ways->n++] = (struct failure_mode){run, kinds};
+	for (unsigned i = 0; i < modes->n; i++)
+		if (!failure_mode_includes(modes->mode[i].kinds, kinds))
+			modes->mode[left++] = modes->mode[i];
+	modes->n = left;
+	if (left < FAILURE_MODES) {
+		modes->mode[modes->n++] = (struct failure_mode){run, kinds};
 		return;
 	}
 	for (unsigned i = 1; i < FAILURE_MODES; i++)
-		if (__builtin_popcount(ways->way[i].kinds) >
-		    __builtin_popcount(ways->way[most].kinds))
+		if (__builtin_popcount(modes->mode[i].kinds) >
+		    __builtin_popcount(modes->mode[most].kinds))
 			most = i;
-	if (__builtin_popcount(kinds) < __builtin_popcount(ways->way[most].kinds))
-		ways->way[most] = (struct failure_mode){run, kinds};
+	if (__builtin_popcount(kinds) < __builtin_popcount(modes->mode[most].kinds))
+		modes->mode[most] = (struct failure_mode){run, kinds};
 }

@@ -9,7 +9,7 @@
 #define MAX_FAILURES 3
 
 struct outcomes {
-	struct visited *seen;
+	struct visited *set;
 	bool by_point;
 	uint64_t count, hash;
 };
@@ -18,8 +18,8 @@ struct outcomes *outcomes_new(bool by_point)
 {
 	struct outcomes *o = calloc(1, sizeof(*o));
 	if (o)
-		o->seen = visited_new();
-	if (!o || !o->seen) {
+		o->set = visited_new();
+	if (!o || !o->set) {
 		free(o);
 		return NULL;
 	}
@@ -30,13 +30,13 @@ struct outcomes *outcomes_new(bool by_point)
 void outcomes_free(struct outcomes *o)
 {
 	if (o)
-		visited_free(o->seen);
+		visited_free(o->set);
 	free(o);
 }
 
 void outcomes_clear(struct outcomes *o)
 {
-	visited_clear(o->seen);
+	visited_clear(o->set);
 	o->count = o->hash = 0;
 }
 
@@ -84,7 +84,7 @@ void outcomes_add(struct outcomes *o, const struct history *h, unsigned failures
 		}
 		uint64_t hash = known_to_clients(h, but) +
 				(o->by_point ? point * 0x9e3779b97f4a7c15u : 0);
-		visited_add(o->seen, hash, &is_new);
+		visited_add(o->set, hash, &is_new);
 		if (is_new) {
 			o->hash ^= XXH3_64bits(&hash, sizeof(hash));
 			o->count++;

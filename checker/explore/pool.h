@@ -2,8 +2,8 @@
 #ifndef TM_CHECKER_EXPLORE_POOL_H
 #define TM_CHECKER_EXPLORE_POOL_H
 /*
- * Several processes share out numbered units of work. Whoever is free takes the next
- * number; each result, plain bytes without pointers, comes back through a pipe.
+ * A pool of processes that share numbered units of work. A process that is free takes the next
+ * number. Each result is plain bytes without pointers, and comes back through a pipe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ struct pool {
 	void (*work)(void *arg, unsigned unit, void *result);
 	/* In the calling process, in the order in which the results come. */
 	void (*take)(void *arg, unsigned unit, const void *result);
-	/* In one of the processes, before it takes a unit: shall it? NULL: until all are taken. */
+	/* In one of the processes: may it take another unit? NULL: until all are taken. */
 	bool (*more)(void *arg);
 	void *arg;
 };

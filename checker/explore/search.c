@@ -3,7 +3,7 @@
  * Systematic search (docs/search.md says what it promises).
  *
  * A run is named by its deviations, in the order in which they come. The search runs
- * a list of them, looks at the log of what came behind the last one, and goes on
+ * a list of them, looks at the log of what came after the last one, and goes on
  * with the list and one deviation more, depth first, until the bounds on preemptions
  * and faults are used up. At each place where the power can fail in each run, the
  * explorer does what it always does.
@@ -28,6 +28,7 @@
  * the two runs.
  */
 #include "checker/explore/search.h"
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -69,6 +70,8 @@ static void go_down(struct search *s, const struct log_point *p, unsigned answer
 	struct deviation d = p->d;
 	unsigned k = choice_delay(d.kind, answer);
 	bool delays = k == DELAY_QUIESCENCE || k == DELAY_SWITCH;
+	unsigned n = s->list.n;
+	assert(n + preemptions + faults < SYSTEMATIC_DEPTH);
 	if (!goes_on(s))
 		return;
 	d.answer = answer;
@@ -77,7 +80,8 @@ static void go_down(struct search *s, const struct log_point *p, unsigned answer
 	s->failed |= deviations_add(&s->list, &d) != 0;
 	if (!s->failed)
 		try_all(s, preemptions, faults);
-	s->list.n--;
+	assert(s->failed || s->list.n == n + 1);
+	s->list.n = n;
 	if (delays)
 		s->source.window[--s->delays] = NULL;
 }
@@ -87,9 +91,8 @@ static bool is_own(const struct log_point *p, const struct run_log *log, unsigne
 {
 	if (p->d.kind == CHOICE_STEP)
 		return log->touch[t].who == p->who;
-	/* A line that lands is one touch, where visible is durable behind a place where the power
-	 * can
-	 * fail. */
+	/* A line that lands is one touch; where visible is durable, a place at which the power can
+	 * fail precedes it. */
 	return t == p->touches || (t == p->touches + 1 && log->touch[t].what == TOUCH_POWER);
 }
 

@@ -11,7 +11,7 @@
 struct search_limits {
 	unsigned preemptions, faults; /* together at most SYSTEMATIC_DEPTH */
 	uint64_t runs;		      /* stop after so many */
-	bool whole;		      /* tests: leave out nothing */
+	bool whole;		      /* tests: no reduction */
 	/* Does the order matter? Tests put other answers in its place. */
 	bool (*depends)(const struct footprint *others, const struct log_touch *touch);
 };

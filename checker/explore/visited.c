@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See seen.h: open addressing, at most half full, hash 0 is kept as 1. */
+/* See visited.h. Open addressing, at most half full; hash 0 is stored as 1. */
 #include "checker/explore/visited.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,72 +12,74 @@ struct visited {
 
 struct visited *visited_new(void)
 {
-	struct visited *seen = calloc(1, sizeof(*seen));
-	if (!seen)
+	struct visited *set = calloc(1, sizeof(*set));
+	if (!set)
 		return NULL;
-	seen->room = 4096;
-	seen->entry = calloc(seen->room, sizeof(*seen->entry));
-	if (!seen->entry) {
-		free(seen);
+	set->room = 4096;
+	set->entry = calloc(set->room, sizeof(*set->entry));
+	if (!set->entry) {
+		free(set);
 		return NULL;
 	}
-	return seen;
+	return set;
 }
 
-void visited_free(struct visited *seen)
+void visited_free(struct visited *set)
 {
-	if (seen)
-		free(seen->entry);
-	free(seen);
+	if (set)
+		free(set->entry);
+	free(set);
 }
 
-void visited_clear(struct visited *seen)
+void visited_clear(struct visited *set)
 {
-	memset(seen->entry, 0, seen->room * sizeof(*seen->entry));
-	seen->used = 0;
+	memset(set->entry, 0, set->room * sizeof(*set->entry));
+	set->used = 0;
 }
 
 static struct visited_entry *find(struct visited_entry *entry, uint32_t room, uint64_t hash)
 {
+	assert(hash && !(room & (room - 1)));
 	uint32_t i = (uint32_t)(hash * 0x9e3779b97f4a7c15u >> 32) & (room - 1);
 	while (entry[i].hash && entry[i].hash != hash)
 		i = (i + 1) & (room - 1);
 	return &entry[i];
 }
 
-bool visited_has(const struct visited *seen, uint64_t hash)
+bool visited_has(const struct visited *set, uint64_t hash)
 {
-	return find(seen->entry, seen->room, hash ? hash : 1)->hash;
+	return find(set->entry, set->room, hash ? hash : 1)->hash;
 }
 
-static void grow(struct visited *seen)
+static void grow(struct visited *set)
 {
-	struct visited_entry *bigger = seen->room < VISITED_MAX
-					       ? calloc(2 * (size_t)seen->room, sizeof(*bigger))
+	struct visited_entry *bigger = set->room < VISITED_MAX
+					       ? calloc(2 * (size_t)set->room, sizeof(*bigger))
 					       : NULL;
 	if (!bigger) {
-		visited_clear(seen);
+		visited_clear(set);
 		return;
 	}
-	for (uint32_t i = 0; i < seen->room; i++)
-		if (seen->entry[i].hash)
-			*find(bigger, 2 * seen->room, seen->entry[i].hash) = seen->entry[i];
-	free(seen->entry);
-	seen->entry = bigger;
-	seen->room *= 2;
+	for (uint32_t i = 0; i < set->room; i++)
+		if (set->entry[i].hash)
+			*find(bigger, 2 * set->room, set->entry[i].hash) = set->entry[i];
+	free(set->entry);
+	set->entry = bigger;
+	set->room *= 2;
 }
 
-struct visited_entry *visited_add(struct visited *seen, uint64_t hash, bool *is_new)
+struct visited_entry *visited_add(struct visited *set, uint64_t hash, bool *is_new)
 {
 	if (!hash)
 		hash = 1;
-	if (seen->used >= seen->room / 2)
-		grow(seen);
-	struct visited_entry *entry = find(seen->entry, seen->room, hash);
+	if (set->used >= set->room / 2)
+		grow(set);
+	struct visited_entry *entry = find(set->entry, set->room, hash);
 	*is_new = !entry->hash;
 	if (*is_new) {
 		entry->hash = hash;
-		seen->used++;
+		set->used++;
 	}
+	assert(entry->hash == hash && set->used <= set->room / 2); /* else find() would not end */
 	return entry;
 }

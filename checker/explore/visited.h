@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_CHECKER_EXPLORE_VISITED_H
 #define TM_CHECKER_EXPLORE_VISITED_H
-/* A growing set of 64-bit hashes, each with a few bytes of what is known of it. */
+/* The set of visited states: 64-bit hashes, each with a few notes of the caller's. It grows. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -13,12 +13,12 @@ struct visited_entry {
 };
 struct visited;
 struct visited *visited_new(void); /* NULL: out of memory */
-void visited_free(struct visited *seen);
-void visited_clear(struct visited *seen);
+void visited_free(struct visited *set);
+void visited_clear(struct visited *set);
 /* The entry of `hash`, and whether it is new. Valid until the next call. When the set cannot grow
- * any more (VISITED_MAX entries) it is emptied: work is then done twice, nothing is missed. */
+ * any more (VISITED_MAX entries) it is emptied: work is then repeated, but nothing is missed. */
 #define VISITED_MAX (1u << 23)
-struct visited_entry *visited_add(struct visited *seen, uint64_t hash, bool *is_new);
-bool visited_has(const struct visited *seen, uint64_t hash);
+struct visited_entry *visited_add(struct visited *set, uint64_t hash, bool *is_new);
+bool visited_has(const struct visited *set, uint64_t hash);
 
 #endif

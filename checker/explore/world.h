@@ -21,10 +21,10 @@ typedef void world_between(void *arg, struct world *world, const struct workload
 /* What became of a run apart from its history. */
 struct world_result {
 	enum sim_end end;
-	bool live_broken; /* somebody does not terminate, or the store is unusable */
+	bool live_broken; /* an operation does not terminate, or the store is unusable */
 	int live_op;	  /* the operation that does not end (index in the history), or -1 */
 	bool fsck_broken;
-	char why[200];		       /* of whichever is broken, one line */
+	char why[200];		       /* of what is broken, one line */
 	uint32_t recovery[STEP_KINDS]; /* steps that the store's recovery took */
 };
 
@@ -44,7 +44,7 @@ struct world {
 	struct history *history; /* shared by all worlds of a stack */
 	int32_t *op_of_value;	 /* setup->value's index -> operation in the history; shared */
 	struct world_result result;
-	sim_tracer *tracer; /* of the story, or NULL */
+	sim_tracer *tracer; /* for the event trace, or NULL */
 	void *tracer_arg;
 	world_between *between; /* or NULL */
 	void *between_arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See crash_bundle.h. What is read is believed as little as anything else from outside. */
+/* See crash_bundle.h. A file is checked like any other input. */
 #include "checker/live/crash_bundle.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -79,9 +79,9 @@ static int write_body(FILE *out, const struct cut *c, const struct sizes *s, con
 	return error;
 }
 
-int crash_bundle_write(FILE *out, const void *artefact)
+int crash_bundle_write(FILE *out, const void *bundle)
 {
-	const struct crash_bundle *a = artefact;
+	const struct crash_bundle *a = bundle;
 	const struct cut *c = &a->cut;
 	struct sizes s = {.pool = c->len, .lines = c->lines, .ops = c->ops};
 	char *start;
@@ -246,7 +246,7 @@ static int unpack(struct crash_bundle *a, const char *path, const char *packed, 
 	if (size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR ||
 	    size < POOL_TEXT || size > BODY_MAX)
 		return why_not(why, n, -EINVAL,
-			       "%s: behind the first lines: expected a compressed image", path);
+			       "%s: after the first lines: expected a compressed image", path);
 	body = malloc(size);
 	if (!body)
 		return why_not(why, n, -ENOMEM, "%s: out of memory", path);
@@ -260,7 +260,7 @@ static int unpack(struct crash_bundle *a, const char *path, const char *packed, 
 	return error;
 }
 
-static FILE *open_artefact(const char *path)
+static FILE *open_bundle(const char *path)
 {
 	char magic[sizeof(MAGIC)] = "";
 	FILE *in = fopen(path, "re");
@@ -276,14 +276,14 @@ static FILE *open_artefact(const char *path)
 bool crash_bundle_begins(const char *path)
 {
 	struct stat st;
-	FILE *in = !stat(path, &st) && S_ISREG(st.st_mode) ? open_artefact(path) : NULL;
+	FILE *in = !stat(path, &st) && S_ISREG(st.st_mode) ? open_bundle(path) : NULL;
 
 	if (in)
 		fclose(in);
 	return in;
 }
 
-/* All of a file, with a NUL behind it. */
+/* All of a file, with a NUL at the end. */
 static char *read_all(FILE *in, size_t *len)
 {
 	struct stat st;
@@ -310,7 +310,7 @@ int crash_bundle_read(struct crash_bundle *a, const char *path, char *why, size_
 	int error;
 
 	memset(a, 0, sizeof(*a));
-	FILE *in = open_artefact(path);
+	FILE *in = open_bundle(path);
 	if (!in)
 		return why_not(why, n, -errno, "%s: %s", path,
 			       errno == EINVAL ? "expected tidemark-cut 1 in its first line"

@@ -19,8 +19,8 @@
  *	(an empty line)
  *
  * and then, compressed (zstd, with a checksum), what struct cut has: the media's text, the pool,
- * the lines in flight (their numbers, their bytes), the recorded operations, and the text of where
- * keys stood.
+ * the lines in flight (their numbers, their bytes), the recorded operations, and the text of the
+ *states of keys.
  */
 #include "checker/live/examine.h"
 
@@ -32,8 +32,8 @@ struct crash_bundle {
 	char says[EXAM_TEXT];
 };
 
-/* For save_file(); `artefact` is a struct crash_bundle. 0 or -errno. */
-int crash_bundle_write(FILE *out, const void *artefact);
+/* For save_file(); `bundle` is a struct crash_bundle. 0 or -errno. */
+int crash_bundle_write(FILE *out, const void *bundle);
 /* Does the file begin like one? */
 bool crash_bundle_begins(const char *path);
 /* 0 or -errno with *why. Its cut is to be freed in any case. */

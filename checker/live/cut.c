@@ -10,7 +10,7 @@
 #include "core/text/text.h"
 #include "scenarios/stores.h"
 
-#define START_MAX ((size_t)64 << 20) /* bytes of a text of standings */
+#define START_MAX ((size_t)64 << 20) /* bytes of the text of key states */
 
 /* --- images --- */
 
@@ -143,10 +143,10 @@ static const char *parse_standing(struct cut_start *s, char *line)
 	if (!text_number(text_word(&line), 0, UINT32_MAX, &key))
 		return "the number of a key";
 	s->key = (uint32_t)key;
-	s->at.stand = !strcmp(line, "absent")	 ? STAND_ABSENT
-		      : !strcmp(line, "unknown") ? STAND_UNKNOWN
-						 : STAND_VALUE;
-	if (s->at.stand != STAND_VALUE)
+	s->at.state = !strcmp(line, "absent")	 ? KEY_ABSENT
+		      : !strcmp(line, "unknown") ? KEY_UNKNOWN
+						 : KEY_VALUE;
+	if (s->at.state != KEY_VALUE)
 		return NULL;
 	errno = 0;
 	s->at.id = strncmp(line, "0x", 2) ? 0 : strtoull(line + 2, &end, 16);
@@ -256,15 +256,15 @@ uint32_t cut_first_boot(const struct cut *c)
 	return first;
 }
 
-struct standing cut_standing(const struct cut *c, uint32_t first, uint32_t key)
+struct key_state cut_key_state(const struct cut *c, uint32_t first, uint32_t key)
 {
 	const struct cut_start wanted = {.key = key}, *found = NULL;
 
 	if (!c->started)
-		return (struct standing){.stand = first == 1 ? STAND_ABSENT : STAND_UNKNOWN};
+		return (struct key_state){.state = first == 1 ? KEY_ABSENT : KEY_UNKNOWN};
 	if (c->starts)
 		found = bsearch(&wanted, c->start, c->starts, sizeof(wanted), by_key);
-	return found ? found->at : (struct standing){.stand = STAND_ABSENT};
+	return found ? found->at : (struct key_state){.state = KEY_ABSENT};
 }
 
 void cut_free(struct cut *c)

@@ -3,10 +3,10 @@
 #define TM_CHECKER_LIVE_CUT_H
 /*
  * What a power cut left of a live server: its media, the lines that were in flight, what the
- * clients recorded, and where the keys stood before. In memory; where it came from
- * does not matter: files (here), or an artefact that has all of them (artefact.h).
+ * clients recorded, and the states of the keys before. It is in memory, read from separate files
+ * (here) or from one file that has all of them (crash_bundle.h).
  *
- * Where the keys stand after a cut is kept in a text, for the next one:
+ * The states of the keys after a cut are written to a text, for the next cut:
  *
  *	tidemark-recovered 1
  *	boot 3			(the one that was cut)
@@ -14,7 +14,7 @@
  *	17 0x0100000200000037	(the value of this PUT)
  *	18 absent | unknown
  *
- * A key without a line was nothing.
+ * A key without a line was absent.
  */
 #include "checker/live/recorded_history.h"
 #include "core/live/live_pm.h"
@@ -24,7 +24,7 @@
 
 struct cut_start {
 	uint32_t key;
-	struct standing at;
+	struct key_state at;
 };
 
 struct cut {
@@ -40,7 +40,7 @@ struct cut {
 	struct recording_op *op; /* of all recordings, those that are used */
 	size_t ops;
 	unsigned recordings;
-	bool started; /* it is known where keys stood after the cut of boot `start_boot` */
+	bool started; /* the states of the keys after the cut of boot `start_boot` are known */
 	uint32_t start_boot;
 	struct cut_start *start; /* sorted by key */
 	size_t starts;
@@ -58,9 +58,9 @@ int cut_parse_start(struct cut *c, const char *name, char *text, char *why, size
 int cut_add_ops(struct cut *c, const struct recording_op *ops, uint64_t n);
 void cut_free(struct cut *c);
 
-/* The first boot that is judged: behind `start`, or else the first that was recorded. */
+/* The first boot that is judged: the one after `start`, or else the first that was recorded. */
 uint32_t cut_first_boot(const struct cut *c);
-/* Where a key stood before it. */
-struct standing cut_standing(const struct cut *c, uint32_t first, uint32_t key);
+/* The state of a key before it. */
+struct key_state cut_key_state(const struct cut *c, uint32_t first, uint32_t key);
 
 #endif

@@ -3,45 +3,20 @@
  * See examine.h. First every image is booted and what its keys read is noted; then
  * key by key a history is made and judged against each of the answers that differ.
  */
-#include "checker/live/examine.h"
+#include "checker/live/examination.h"
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include "checker/judge/expect.h"
-#include "checker/live/reboot.h"
 #include "checker/live/torn.h"
 
 /* What stores expect of themselves under this configuration counts: what is acknowledged is
  * visible. */
 #define LIVE_CONFIG "ack_early=off"
 
-/* --- what the examination works on --- */
-
-struct image {
-	struct exam_subset subset;
-	struct standing *shown; /* by index of the key */
-	struct rebooted rebooted;
-};
-
-struct work {
-	const struct cut *cut;
-	struct exam *out;
-	uint32_t first;
-	const struct recording_op **op;	 /* up to the boot that was cut: by key, boot, time */
-	const struct recording_op **put; /* PUTs by id */
-	size_t ops, puts;
-	uint32_t *key;
-	unsigned *from; /* index of the key's first operation in `op`; one more at the end */
-	unsigned keys;
-	struct image *image; /* [0]: what happened */
-	unsigned images;
-	struct image *reading; /* the one that is being read */
-	uint8_t *pool;
-	struct recorded_past *past;
-};
+/* --- operations and keys --- */
 
 static int by_key_and_time(const void *a, const void *b)
 {
@@ -72,7 +47,7 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static int sort_ops(struct work *w, char *why, size_t n)
+static int sort_ops(struct examination *w, char *why, size_t n)
 {
 	const struct cut *c = w->cut;
 
@@ -103,8 +78,8 @@ static int sort_ops(struct work *w, char *why, size_t n)
 	return 0;
 }
 
-/* Every key that was used or had a standing. */
-static int find_keys(struct work *w)
+/* Every key that was used, or whose start is known. */
+static int find_keys(struct examination *w)
 {
 	const struct cut *c = w->cut;
 	unsigned n = 0;
@@ -136,14 +111,14 @@ static int find_keys(struct work *w)
 
 static void read_value(void *arg, unsigned i, int error, const uint8_t *bytes, size_t len)
 {
-	struct work *w = arg;
-	struct standing *shown = &w->reading->shown[i];
+	struct examination *w = arg;
+	struct key_state *shown = &w->reading->shown[i];
 
 	if (error)
-		shown->stand = STAND_ABSENT;
+		shown->state = KEY_ABSENT;
 	else
-		shown->stand = live_value_id(w->key[i], bytes, len, &shown->id) ? STAND_VALUE
-										: STAND_FOREIGN;
+		shown->state = live_value_id(w->key[i], bytes, len, &shown->id) ? KEY_VALUE
+										: KEY_FOREIGN;
 }
 
 static bool survives(const struct exam_subset *s, uint32_t line)
@@ -153,7 +128,7 @@ static bool survives(const struct exam_subset *s, uint32_t line)
 }
 
 /* The pool with this subset of the lines: so many of them. */
-static unsigned lay_over(const struct work *w, const struct exam_subset *subset)
+static unsigned lay_over(const struct examination *w, const struct exam_subset *subset)
 {
 	const struct cut *c = w->cut;
 	unsigned survived = 0;
@@ -168,7 +143,7 @@ static unsigned lay_over(const struct work *w, const struct exam_subset *subset)
 	return survived;
 }
 
-static void scan(struct work *w)
+static void scan_torn(struct examination *w)
 {
 	struct exam_torn *out = &w->out->torn;
 	struct torn torn;
@@ -215,7 +190,7 @@ static struct exam_subset other_subset(const struct cut *c, const struct exam_op
 	return s;
 }
 
-static void plan_images(struct work *w, const struct exam_options *o)
+static void plan_images(struct examination *w, const struct exam_options *o)
 {
 	w->image[w->images++].subset = (struct exam_subset){EXAM_SEED, o->seed};
 	for (unsigned i = 0; i < o->cuts + 2 && w->cut->lines; i++) {
@@ -226,7 +201,7 @@ static void plan_images(struct work *w, const struct exam_options *o)
 	}
 }
 
-static int boot_images(struct work *w, const struct exam_options *o)
+static int boot_images(struct examination *w, const struct exam_options *o)
 {
 	const struct cut *c = w->cut;
 	struct rebooter *r;
@@ -249,7 +224,7 @@ static int boot_images(struct work *w, const struct exam_options *o)
 			break;
 		if (!i) {
 			w->out->survived = survived;
-			scan(w);
+			scan_torn(w);
 		}
 		w->reading = image;
 		reboot_image(r, w->pool, w->key, w->keys, read_value, w, &image->rebooted);
@@ -260,7 +235,7 @@ static int boot_images(struct work *w, const struct exam_options *o)
 	return error;
 }
 
-static const struct image *image_of(const struct work *w, uint64_t seed)
+static const struct image *image_of(const struct examination *w, uint64_t seed)
 {
 	for (unsigned i = 0; i < w->images; i++)
 		if (w->image[i].subset.kind == EXAM_SEED && w->image[i].subset.number == seed)
@@ -268,172 +243,32 @@ static const struct image *image_of(const struct work *w, uint64_t seed)
 	return NULL;
 }
 
-/* --- breaks in words --- */
-
-struct words {
-	char text[EXAM_TEXT];
-	size_t len;
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct words *t, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	int n = vsnprintf(t->text + t->len, sizeof(t->text) - t->len, fmt, ap);
-	va_end(ap);
-	t->len += n < 0 ? 0 : (size_t)n;
-	if (t->len >= sizeof(t->text))
-		t->len = sizeof(t->text) - 1;
-}
-
-/* "PUT 3.2.55": of client 3, the 55th of its session 2. */
-static void add_put(struct words *t, uint64_t id)
-{
-	add(t, "PUT %" PRIu64 ".%" PRIu64 ".%" PRIu64, id >> 56, id >> 32 & 0xffffff,
-	    id & UINT32_MAX);
-}
-
-static void add_answer(struct words *t, enum stand stand, uint64_t id)
-{
-	if (stand == STAND_VALUE) {
-		add(t, "the value of ");
-		add_put(t, id);
-	} else {
-		add(t, stand == STAND_ABSENT ? "nothing" : "bytes that no PUT of it wrote");
-	}
-}
-
-/* Seconds since the first operation of the boot. */
-static double seconds(const struct work *w, const struct recording_op *op, uint64_t ns)
-{
-	uint64_t began = op->invoked_ns;
-
-	for (size_t i = 0; i < w->ops; i++)
-		if (w->op[i]->boot == op->boot && w->op[i]->invoked_ns < began)
-			began = w->op[i]->invoked_ns;
-	return (double)(ns - began) / 1e9;
-}
-
-static void add_recorded(struct words *t, const struct work *w, const struct recording_op *op)
-{
-	static const char *const what[] = {"", "GET", "DELETE"};
-
-	if (op->kind == HISTORY_PUT)
-		add_put(t, op->value);
-	else
-		add(t, "%s", what[op->kind]);
-	add(t, " (client %u, boot %u, %.6f s", op->client, op->boot,
-	    seconds(w, op, op->invoked_ns));
-	if (op->returned_ns)
-		add(t, " to %.6f s", seconds(w, op, op->returned_ns));
-	add(t, ") ");
-	if (recorded_lost(op))
-		add(t, "was in flight when its connection ended");
-	else if (op->error)
-		add(t, "failed with error %d", op->error);
-	else if (op->kind != HISTORY_GET)
-		add(t, "was acknowledged");
-	else {
-		add(t, "returned ");
-		add_answer(t,
-			   op->found == 1 ? STAND_VALUE
-			   : op->found	  ? STAND_FOREIGN
-					  : STAND_ABSENT,
-			   op->value);
-	}
-}
-
-static void add_op(struct words *t, const struct work *w, int op, const struct standing *shown)
-{
-	const struct recorded_past *p = w->past;
-	const struct history_op *o = &p->h.op[op];
-
-	if (p->source[op]) {
-		add_recorded(t, w, p->source[op]);
-	} else if ((unsigned)op >= p->ended.ops) {
-		add(t, "recovery shows ");
-		add_answer(t, shown->stand, shown->id);
-	} else if (o->kind == HISTORY_PUT) {
-		uint64_t id = 0;
-		for (unsigned i = 0; i < p->puts; i++)
-			if (p->put[i].op == op)
-				id = p->put[i].id;
-		add(t,
-		    op == p->start ? "when boot %u began, it had " : "before boot %u, there was ",
-		    w->first);
-		add_answer(t, STAND_VALUE, id);
-	} else {
-		add(t, "when boot %u began, there was nothing", w->first);
-	}
-}
-
-/* Updates of the key in the last boot whose end nobody was told: their clients, or the server, died
- * before. */
-static unsigned unfinished(const struct work *w)
-{
-	const struct recorded_past *p = w->past;
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < p->ended.ops; i++) {
-		const struct recording_op *op = p->source[i];
-
-		n += op && op->boot == w->cut->boot && p->h.op[i].kind != HISTORY_GET &&
-		     p->h.op[i].returned < 0;
-	}
-	return n;
-}
-
-static void tell(struct exam_break *b, const struct work *w, unsigned key, const struct verdict *v,
-		 const struct image *image, const struct standing *shown)
-{
-	struct words t = {.len = 0};
-	char name[LIVE_KEY_LEN + 1];
-	unsigned n;
-
-	if (b->keys++)
-		return;
-	live_key(w->key[key], name);
-	add(&t, "%s: ", name);
-	if (v->against >= 0)
-		add_op(&t, w, v->against, shown);
-	if (v->against >= 0 && v->op >= 0)
-		add(&t, "; then ");
-	if (v->op >= 0)
-		add_op(&t, w, v->op, shown);
-	n = unfinished(w);
-	if (n)
-		add(&t, "; %u update%s of the key had not ended", n, n == 1 ? "" : "s");
-	b->subset = image->subset;
-	memcpy(b->text, t.text, sizeof(b->text));
-}
-
 /* --- one key --- */
 
-/* KEEP's floor: an operation, or VALUE_ABSENT. */
-static int32_t floor_of(const struct work *w, unsigned key)
+/* KEEP's durable lower bound: an operation, or VALUE_ABSENT. */
+static int32_t lower_bound_of(const struct examination *w, unsigned key)
 {
 	const struct image *none = image_of(w, 0), *all = image_of(w, 1);
 
-	if (none && all && none->shown[key].stand == STAND_VALUE &&
-	    all->shown[key].stand == STAND_VALUE && none->shown[key].id == all->shown[key].id) {
-		int32_t op = recorded_put(w->past, none->shown[key].id);
+	if (none && all && none->shown[key].state == KEY_VALUE &&
+	    all->shown[key].state == KEY_VALUE && none->shown[key].id == all->shown[key].id) {
+		int32_t op = recorded_put(w->history, none->shown[key].id);
 
 		if (op >= 0)
 			return op;
 	}
-	return w->past->start;
+	return w->history->start;
 }
 
-static void judge_image(struct work *w, unsigned key, unsigned i, int32_t lower_bound,
+static void judge_image(struct examination *w, unsigned key, unsigned i, int32_t lower_bound,
 			unsigned *broken)
 {
 	const unsigned want = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_MONO) |
 			      TM_BIT(TM_KEEP) | TM_BIT(TM_NORES);
-	const struct standing *shown = &w->image[i].shown[key];
+	const struct key_state *shown = &w->image[i].shown[key];
 	struct verdict v[TM_CONTRACTS] = {0};
 
-	recorded_judge(w->past, shown, lower_bound, want, v);
+	recorded_judge(w->history, shown, lower_bound, want, v);
 	for (unsigned c = 0; c < TM_CONTRACTS; c++) {
 		struct exam_cell *cell = &w->out->cell[c];
 
@@ -445,76 +280,57 @@ static void judge_image(struct work *w, unsigned key, unsigned i, int32_t lower_
 		if (!v[c].broken || *broken & TM_BIT(c) || (c == TM_DUR && v[TM_LIN].broken))
 			continue;
 		*broken |= TM_BIT(c);
-		tell(i ? &cell->possible : &cell->happened, w, key, &v[c], &w->image[i], shown);
+		exam_note_break(i ? &cell->possible : &cell->happened, w, key, &v[c], &w->image[i],
+				shown);
 	}
 }
 
-static void not_judged(struct work *w, unsigned key)
+static bool same_state(const struct key_state *a, const struct key_state *b)
 {
-	struct words t = {.len = 0};
-	char name[LIVE_KEY_LEN + 1];
-
-	if (w->out->not_judged++)
-		return;
-	live_key(w->key[key], name);
-	add(&t, "%s: ", name);
-	if (w->past->trouble == RECORDED_LONG) {
-		add(&t, "too many operations for one history");
-	} else {
-		add_put(&t, w->past->strange);
-		add(&t, w->past->trouble == RECORDED_STRANGER
-				? ", whose value was read, is in no recording"
-				: " was read before it began: the times are of two machines");
-	}
-	memcpy(w->out->why_not, t.text, sizeof(t.text));
+	return a->state == b->state && (a->state != KEY_VALUE || a->id == b->id);
 }
 
-static bool same(const struct standing *a, const struct standing *b)
+static int judge_key(struct examination *w, unsigned key, uint64_t *shown)
 {
-	return a->stand == b->stand && (a->stand != STAND_VALUE || a->id == b->id);
-}
-
-static int judge_key(struct work *w, unsigned key, uint64_t *shown)
-{
-	struct recorded_key past = {.op = w->op + w->from[key],
-				    .ops = w->from[key + 1] - w->from[key],
-				    .first = w->first,
-				    .last = w->cut->boot,
-				    .start = cut_standing(w->cut, w->first, w->key[key]),
-				    .shown = shown};
+	struct recorded_key recorded = {.op = w->op + w->from[key],
+					.ops = w->from[key + 1] - w->from[key],
+					.first = w->first,
+					.last = w->cut->boot,
+					.start = cut_key_state(w->cut, w->first, w->key[key]),
+					.shown = shown};
 	unsigned broken = 0;
 	int error;
 
 	for (unsigned i = 0; i < w->images; i++)
-		if (w->image[i].shown[key].stand == STAND_VALUE)
-			shown[past.shown_n++] = w->image[i].shown[key].id;
-	error = recorded_make(w->past, &past);
+		if (w->image[i].shown[key].state == KEY_VALUE)
+			shown[recorded.shown_n++] = w->image[i].shown[key].id;
+	error = recorded_make(w->history, &recorded);
 	if (error)
 		return error;
-	w->out->left_out += w->past->left_out;
-	w->out->trimmed += w->past->left_out > 0;
-	if (w->past->trouble) {
-		not_judged(w, key);
+	w->out->left_out += w->history->left_out;
+	w->out->trimmed += w->history->left_out > 0;
+	if (w->history->trouble) {
+		exam_note_not_judged(w, key);
 		return 0;
 	}
 	for (unsigned i = 0; i < w->images; i++) {
 		bool seen = false;
 
 		for (unsigned e = 0; e < i && !seen; e++)
-			seen = same(&w->image[i].shown[key], &w->image[e].shown[key]);
+			seen = same_state(&w->image[i].shown[key], &w->image[e].shown[key]);
 		if (!seen)
-			judge_image(w, key, i, floor_of(w, key), &broken);
+			judge_image(w, key, i, lower_bound_of(w, key), &broken);
 	}
 	return 0;
 }
 
-static int judge_keys(struct work *w)
+static int judge_keys(struct examination *w)
 {
 	uint64_t *shown = calloc(w->images + 1, sizeof(*shown));
 	int error = 0;
 
-	w->past = malloc(sizeof(*w->past));
-	if (!w->past || !shown)
+	w->history = malloc(sizeof(*w->history));
+	if (!w->history || !shown)
 		error = -ENOMEM;
 	for (unsigned k = 0; k < w->keys && !error; k++)
 		error = judge_key(w, k, shown);
@@ -524,7 +340,7 @@ static int judge_keys(struct work *w)
 
 /* --- all of it --- */
 
-static void note_boot(struct work *w, unsigned i, enum tm_contract contract, const char *why)
+static void note_boot(struct examination *w, unsigned i, enum tm_contract contract, const char *why)
 {
 	struct exam_cell *cell = &w->out->cell[contract];
 	struct exam_break *b = i ? &cell->possible : &cell->happened;
@@ -536,7 +352,7 @@ static void note_boot(struct work *w, unsigned i, enum tm_contract contract, con
 	snprintf(b->text, sizeof(b->text), "%s", why);
 }
 
-static void note_boots(struct work *w)
+static void note_boots(struct examination *w)
 {
 	for (unsigned i = 0; i < w->images; i++) {
 		const struct rebooted *r = &w->image[i].rebooted;
@@ -548,7 +364,7 @@ static void note_boots(struct work *w)
 	}
 }
 
-static int note_shown(struct work *w)
+static int note_shown(struct examination *w)
 {
 	w->out->shown = calloc(w->keys + 1, sizeof(w->out->shown[0]));
 	if (!w->out->shown)
@@ -558,7 +374,7 @@ static int note_shown(struct work *w)
 	return 0;
 }
 
-static int work(struct work *w, const struct exam_options *o, char *why, size_t n)
+static int run_examination(struct examination *w, const struct exam_options *o, char *why, size_t n)
 {
 	int error = sort_ops(w, why, n);
 
@@ -578,7 +394,7 @@ static int work(struct work *w, const struct exam_options *o, char *why, size_t 
 int examine(const struct cut *c, const struct exam_options *options, struct exam *out, char *why,
 	    size_t n)
 {
-	struct work w = {.cut = c, .out = out, .first = cut_first_boot(c)};
+	struct examination w = {.cut = c, .out = out, .first = cut_first_boot(c)};
 	int error;
 
 	assert(c->len && options->cuts <= EXAM_CUTS);
@@ -597,7 +413,7 @@ int examine(const struct cut *c, const struct exam_options *options, struct exam
 		return -EINVAL;
 	}
 	snprintf(why, n, "out of memory");
-	error = work(&w, options, why, n);
+	error = run_examination(&w, options, why, n);
 	for (unsigned i = 0; w.image && i < w.images; i++)
 		free(w.image[i].shown);
 	free(w.image);
@@ -606,7 +422,7 @@ int examine(const struct cut *c, const struct exam_options *options, struct exam
 	free(w.key);
 	free(w.from);
 	free(w.pool);
-	free(w.past);
+	free(w.history);
 	return error;
 }
 
@@ -627,11 +443,45 @@ int exam_print_start(FILE *out, const struct exam *e)
 	for (unsigned k = 0; k < e->keys; k++) {
 		const struct cut_start *s = &e->shown[k];
 
-		if (s->at.stand == STAND_VALUE)
+		if (s->at.state == KEY_VALUE)
 			fprintf(out, "%u 0x%016" PRIx64 "\n", s->key, s->at.id);
 		else
 			fprintf(out, "%u %s\n", s->key,
-				s->at.stand == STAND_ABSENT ? "absent" : "unknown");
+				s->at.state == KEY_ABSENT ? "absent" : "unknown");
 	}
 	return ferror(out) ? -EIO : 0;
+}
+
+/* --- what it comes to --- */
+
+int exam_worst(const struct cut *c, const struct exam *e, bool *happened)
+{
+	const unsigned watched = exam_watched(c->store.store);
+
+	for (unsigned rank = 0; rank < 4; rank++)
+		for (unsigned k = 0; k < TM_CONTRACTS; k++) {
+			const struct exam_cell *cell = &e->cell[k];
+
+			*happened = rank % 2 == 0;
+			if (rank < 2 && !(watched & TM_BIT(k)))
+				continue;
+			if (*happened ? cell->happened.keys : cell->possible.keys)
+				return (int)k;
+		}
+	return -1;
+}
+
+enum exam_verdict exam_verdict(const struct cut *c, const struct exam *e)
+{
+	const unsigned watched = exam_watched(c->store.store);
+	bool unsure = e->not_judged;
+
+	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
+		if (!(watched & TM_BIT(k)))
+			continue;
+		if (e->cell[k].happened.keys || e->cell[k].possible.keys)
+			return EXAM_BROKEN;
+		unsure |= e->cell[k].unsure > 0;
+	}
+	return unsure ? EXAM_UNSURE : EXAM_AS_PROMISED;
 }

@@ -2,15 +2,16 @@
 #ifndef TM_CHECKER_LIVE_EXAMINE_H
 #define TM_CHECKER_LIVE_EXAMINE_H
 /*
- * What is left of a power cut, judged.
+ * Judging what a power cut left of a live store.
  *
- * Lines that were in flight reached the media or did not. One subset of them is what
- * happened (live_pm.h, pm_cut() with the same seed); others could have happened. Each
- * is laid over a copy of the media, booted in the sim world (revive.h), and what its
- * keys read is judged against what the clients recorded (past.h).
+ * Each line that was in flight either reached the media or did not. One subset of the lines is what
+ * happened (live_pm.h, pm_cut() with the same seed); other subsets could have happened. Each subset
+ * is laid over a copy of the media, the image is booted in the sim world (reboot.h), and what its
+ * keys read is judged against what the clients recorded (recorded_history.h).
  *
- * KEEP's floor: what a key reads both without any line in flight and with all of them
- * was durable and current before the cut; else it is where the key stood at the start.
+ * KEEP's durable lower bound: if a key reads the same value with none of the lines in flight and
+ * with all of them, that value was durable and current before the cut. Otherwise the bound is the
+ * state of the key at the start.
  *
  * BUF compares keys with each other, and is not judged.
  */
@@ -37,7 +38,7 @@ struct exam_subset {
 	uint64_t number;
 };
 
-/* A break: what happened, or, worse luck, could have. */
+/* A broken contract, in what happened or in what could have happened. */
 struct exam_break {
 	unsigned keys;		   /* that break it; LIVE and FSCK: 1 */
 	struct exam_subset subset; /* of the first one */
@@ -59,23 +60,30 @@ struct exam {
 	struct exam_cell cell[TM_CONTRACTS];
 	uint32_t first, last; /* boots that were judged */
 	unsigned keys, operations;
-	unsigned left_out, trimmed; /* operations that were, of so many keys */
+	unsigned left_out, trimmed; /* so many operations were left out, of so many keys */
 	unsigned lines, survived;   /* in flight; of these, on the media in what happened */
 	unsigned images;	    /* subsets that were tried */
-	unsigned not_judged;	    /* keys; */
-	char why_not[EXAM_TEXT];    /* the first of them */
+	unsigned not_judged;	    /* keys */
+	char why_not[EXAM_TEXT];    /* of the first of them */
 	bool full;		    /* no room for the PUT that proves life */
 	struct exam_torn torn;
-	struct cut_start *shown; /* where keys stand after what happened, sorted */
+	struct cut_start *shown; /* the states of the keys after what happened, sorted */
 };
 
 /* 0, -ENOMEM, or -EINVAL with *why. To be freed in any case. */
 int examine(const struct cut *c, const struct exam_options *options, struct exam *out, char *why,
 	    size_t n);
 void exam_free(struct exam *e);
-/* TM_BIT()s of the contracts whose breaking is no news in the live world: here a NIC acknowledges
- * what is visible. */
+/* TM_BIT()s of the contracts that the store is expected to keep in the live world, where a NIC
+ * acknowledges only what is visible. */
 unsigned exam_watched(const struct tm_store *store);
+
+enum exam_verdict { EXAM_AS_PROMISED, EXAM_BROKEN, EXAM_UNSURE };
+/* What it comes to: only a break that is news counts. */
+enum exam_verdict exam_verdict(const struct cut *c, const struct exam *e);
+/* The break that counts most: a watched one that happened, a watched one that could have, any that
+ * happened, any. -1: none. */
+int exam_worst(const struct cut *c, const struct exam *e, bool *happened);
 
 /* The text of cut.h. 0 or -errno. */
 int exam_print_start(FILE *out, const struct exam *e);

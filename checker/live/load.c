@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A load. See load.h.
+ * See load.h.
  *
  * Each worker is a thread: opens its session, puts its share of the keys, waits until all
- * have done so, then does operations until it is told to end. The caller's thread is the
+ * have done so, then does operations until it is stopped. The caller's thread is the
  * watchdog: it sees what each worker is at, and since when, in a few atomics.
  */
 #include "checker/live/load.h"
@@ -85,7 +85,7 @@ static void sleep_ns(uint64_t ns)
 	nanosleep(&t, NULL);
 }
 
-static void __attribute__((format(printf, 2, 3))) tell(struct load *l, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3))) report(struct load *l, const char *fmt, ...)
 {
 	char line[512];
 	va_list ap;
@@ -94,7 +94,7 @@ static void __attribute__((format(printf, 2, 3))) tell(struct load *l, const cha
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
 	pthread_mutex_lock(&l->lock);
-	l->o.tell(l->o.tell_arg, line);
+	l->o.report(l->o.report_arg, line);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -178,8 +178,8 @@ static void get_session(struct worker *w)
 			return;
 		if (!l->o.reconnect || (double)(now - start) > l->o.patience_s * SECOND) {
 			if (!atomic_load(&l->ending))
-				tell(l, "client %u has no session: %s", w->number + 1,
-				     why[0] ? why : strerror(-error));
+				report(l, "client %u has no session: %s", w->number + 1,
+				       why[0] ? why : strerror(-error));
 			break;
 		}
 		for (uint64_t slept = 0; slept < delay && !atomic_load(&l->ending);
@@ -193,7 +193,7 @@ static void get_session(struct worker *w)
 	w->result.gave_up = !atomic_load(&l->ending);
 }
 
-/* Does this error end the session? Then nobody knows what became of an update. */
+/* Does this error end the session? Then it is not known whether an update took effect. */
 static bool broken(int error)
 {
 	return error == -EIO || error == -ECANCELED || error == -ETIMEDOUT ||
@@ -210,7 +210,7 @@ static void renew_session(struct worker *w)
 		return;
 	}
 	if (!l->o.reconnect) {
-		tell(l, "client %u has lost its session", w->number + 1);
+		report(l, "client %u has lost its session", w->number + 1);
 		w->lost = true;
 		w->result.gave_up = 1;
 		return;
@@ -316,9 +316,10 @@ static void account(struct worker *w, const struct op *op, bool measured)
 
 	if (op->foreign) {
 		r->foreign++;
-		tell(w->load,
-		     "client %u: GET of key %" PRIu32 " returned %zu bytes that no PUT of it wrote",
-		     w->client, op->key, op->vlen);
+		report(w->load,
+		       "client %u: GET of key %" PRIu32
+		       " returned %zu bytes that no PUT of it wrote",
+		       w->client, op->key, op->vlen);
 	}
 	if (op->error && !nothing) {
 		r->failed[op->kind]++;
@@ -444,8 +445,8 @@ static void look_around(struct load *l)
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* Who takes too long is told. */
-static bool somebody_hangs(struct load *l)
+/* Does a client take too long? Report it. */
+static bool client_hangs(struct load *l)
 {
 	bool hangs = false;
 
@@ -458,11 +459,11 @@ static bool somebody_hangs(struct load *l)
 			continue;
 		hangs = true;
 		if (doing == DOING_A_OPEN)
-			tell(l, "client %u hangs: connecting for %.0f s", i + 1,
-			     (double)(now - since) / SECOND);
+			report(l, "client %u hangs: connecting for %.0f s", i + 1,
+			       (double)(now - since) / SECOND);
 		else
-			tell(l, "client %u hangs: %s of key %u for %.0f s", i + 1,
-			     doing_names[doing], key, (double)(now - since) / SECOND);
+			report(l, "client %u hangs: %s of key %u for %.0f s", i + 1,
+			       doing_names[doing], key, (double)(now - since) / SECOND);
 	}
 	return hangs;
 }
@@ -507,7 +508,7 @@ static void maybe_go(struct load *l)
 /* Until all workers have ended. 0, or -EDEADLK. */
 static int watch(struct load *l, struct load_result *r)
 {
-	uint64_t start = 0, stopped = 0, end = 0, told = clock_ns(CLOCK_MONOTONIC);
+	uint64_t start = 0, stopped = 0, end = 0, reported = clock_ns(CLOCK_MONOTONIC);
 
 	while (!all_ended(l)) {
 		look_around(l);
@@ -525,12 +526,12 @@ static int watch(struct load *l, struct load_result *r)
 			end = end ? end : now;
 			end_load(l); /* a worker wanted it, others may wait for the beginning */
 		}
-		if (l->o.progress && now - told > SECOND / 4) {
-			told = now;
-			l->o.progress(l->o.tell_arg, start ? (double)(now - start) / SECOND : 0,
+		if (l->o.progress && now - reported > SECOND / 4) {
+			reported = now;
+			l->o.progress(l->o.report_arg, start ? (double)(now - start) / SECOND : 0,
 				      ops_done(l));
 		}
-		if (!stopped && somebody_hangs(l)) {
+		if (!stopped && client_hangs(l)) {
 			r->hung = true;
 			end_load(l);
 			stop_sessions(l);

@@ -2,23 +2,22 @@
 #ifndef TM_CHECKER_LIVE_LOAD_H
 #define TM_CHECKER_LIVE_LOAD_H
 /*
- * A load: clients that do YCSB's operations on a live store as fast as they can, each on a
- * thread with a session of its own, while the caller's thread looks after them.
+ * A load generator: clients that do YCSB's operations on a live store as fast as they can. Each
+ * client is a thread with a session of its own; the caller's thread watches them.
  *
- * What is counted and written down. Each operation's time goes to a histogram of its
- * kind; each is a record of the recording, if there is one. An update whose session broke while it
- * was on may have taken effect or not, now or later: its record has the error, but has not
- * returned. An operation that the store refused has returned, with the error. A GET's bytes say
- * which PUT wrote them; bytes of no PUT of the key are told at once.
+ * The time of each operation goes to a histogram of its kind, and each operation is a record of the
+ * recording, if there is one. If a session breaks during an update, the update may take effect or
+ * not, now or later: its record has the error, but no time of return. An operation that the store
+ * refused has returned, with the error. The bytes that a GET returns name the PUT that wrote them;
+ * bytes that no PUT of the key wrote are reported at once.
  *
- * PUTs have ids that are unique over the pool's life (live_put_id). The session's number in
- * it is the time of day in eighths of a second, modulo 2^24 (24 days), when the session
- * had got its client number; and a session makes no PUT before that eighth is over. So whoever has
- * the same client number later, in whatever process, has a later number, as long as the clock does
- * not go back.
+ * PUTs have ids that are unique over the pool's life (live_put_id). An id contains the session's
+ * number. That is the time, in eighths of a second modulo 2^24 (24 days), at which the session got
+ * its client number, and the session makes no PUT before that eighth is over. So a later session
+ * with the same client number, in any process, has another number, unless the clock is set back.
  *
- * Nothing waits for ever: an operation, or a connection that is being opened, that takes longer
- * than `stall_s` is told, and ends the load.
+ * Nothing waits for ever: an operation, or the opening of a connection, that takes longer than
+ * `stall_s` is reported and ends the load.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -32,7 +31,7 @@ struct recording;
 #define LOAD_KINDS  3 /* enum history_kind */
 #define LOAD_ERRORS 16
 
-/* Sessions as scenarios/session.h has them, or a test. Each returns 0 or -errno. */
+/* The functions of a session (scenarios/session.h, or a stand-in of a test). 0 or -errno. */
 struct load_sessions {
 	int (*open)(void *arg, unsigned client, void **session, char *why, size_t n);
 	void (*close)(void *session);
@@ -49,8 +48,7 @@ struct load_options {
 	const struct load_sessions *sessions;
 	void *arg;		 /* of open() */
 	unsigned clients;	 /* 1..TM_MAX_CLIENTS */
-	unsigned first_client;	 /* the number that the first wants, the next one wants the next; 0:
-				    any */
+	unsigned first_client;	 /* the first client's number, the others follow; 0: any */
 	unsigned read_percent;	 /* GETs */
 	unsigned delete_percent; /* DELETEs among the rest */
 	unsigned keys;		 /* 1..ZIPF_MAX_KEYS */
@@ -64,11 +62,11 @@ struct load_options {
 	double patience_s; /* for so long */
 	double stall_s;
 	struct recording *recording;	/* or NULL */
-	const atomic_bool *interrupted; /* set by whoever wants the load to end now; or NULL */
-	void (*tell)(void *arg, const char *line); /* from one thread at a time */
-	void (*progress)(void *arg, double seconds,
-			 uint64_t ops); /* now and then; NULL: not wanted */
-	void *tell_arg;
+	const atomic_bool *interrupted; /* set from outside: end the load now; or NULL */
+	void (*report)(void *arg, const char *line); /* called by one thread at a time */
+	/* Called now and then; may be NULL. */
+	void (*progress)(void *arg, double seconds, uint64_t ops);
+	void *report_arg;
 };
 
 struct load_error {
@@ -84,7 +82,7 @@ struct load_result {
 	uint64_t not_found, foreign, reconnects;
 	unsigned gave_up; /* clients without a session: the server could not be reached, or not
 			     again */
-	bool hung;	  /* somebody took longer than stall_s */
+	bool hung;	  /* an operation or a connection took longer than stall_s */
 	bool full;	  /* the recording has no room: the load ended early */
 	double seconds;	  /* measured */
 	uint64_t ops;	  /* all of them, failed ones included */
@@ -92,7 +90,7 @@ struct load_result {
 
 struct load;
 int load_new(struct load **out, const struct load_options *options);
-/* 0, or -EDEADLK: a client does not end though it was told to; it goes on using *load. Other
+/* 0, or -EDEADLK: a client does not end when it is stopped; it goes on using *load. Other
  * -errno: nothing was run. */
 int load_run(struct load *load, struct load_result *result);
 /* Waits for the clients; do not call it after -EDEADLK if they are to be left alone. */

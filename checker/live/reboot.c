@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See revive.h. Everything goes the plain way: no source is asked. */
+/* See reboot.h. There is no source of choices: every choice is the plain one. */
 #include "checker/live/reboot.h"
 #include <assert.h>
 #include <errno.h>
@@ -11,13 +11,13 @@
 #include "core/rnic/rnic.h"
 #include "scenarios/live_store.h"
 
-#define LANDING_NS    150000		    /* until what was acknowledged is visible, too */
-#define GIVE_UP_NS    (600ull * 1000000000) /* of virtual time: what has not ended never will */
-#define FUEL_BASE     10000000ull	    /* steps of a run ... */
-#define FUEL_PER_BYTE 64	 /* ... of each byte of the pool, which recovery may look at ... */
-#define FUEL_PER_KEY  100000ull	 /* ... and of each GET */
-#define LIFE_ID	      UINT64_MAX /* of no client */
-#define LIFE_VLEN     40
+#define LANDING_NS     150000		     /* until what was acknowledged is visible, too */
+#define GIVE_UP_NS     (600ull * 1000000000) /* of virtual time: what has not ended never will */
+#define STEPS_BASE     10000000ull	     /* steps of a run ... */
+#define STEPS_PER_BYTE 64	  /* ... of each byte of the pool, which recovery may look at ... */
+#define STEPS_PER_KEY  100000ull  /* ... and of each GET */
+#define LIFE_ID	       UINT64_MAX /* of no client */
+#define LIFE_VLEN      40
 
 struct rebooter {
 	const struct tm_store *store;
@@ -92,7 +92,8 @@ static bool read_keys(struct rebooter *r, uint8_t *buf)
 			trouble(r, "after recovery, GET %s fails with error %d", key, error);
 			return false;
 		}
-		/* No PUT has a longer value: then it is nobody's, like no bytes at all. */
+		/* No PUT has a longer value: these are foreign bytes, as no bytes at all would be.
+		 */
 		r->value(r->arg, i, error, buf, len <= r->params->max_vlen ? len : 0);
 		r->out->read++;
 	}
@@ -197,7 +198,7 @@ void reboot_image(struct rebooter *r, const uint8_t *pool, const uint32_t *keys,
 	sim_reset(r->sim, NULL);
 	pmem_begin(pm, r->sim, &hardware_default);
 	r->net = rnic_net_new(r->sim, &hardware_default);
-	sim_set_step_budget(r->sim, FUEL_BASE + FUEL_PER_BYTE * r->pm_len + FUEL_PER_KEY * n);
+	sim_set_step_budget(r->sim, STEPS_BASE + STEPS_PER_BYTE * r->pm_len + STEPS_PER_KEY * n);
 	sim_at(r->sim, GIVE_UP_NS, give_up, r);
 	sim_spawn(r->sim, HOST_SERVER, NULL, boot, r);
 	end = sim_run(r->sim);

@@ -2,11 +2,11 @@
 #ifndef TM_CHECKER_LIVE_REBOOT_H
 #define TM_CHECKER_LIVE_REBOOT_H
 /*
- * A pool that a live server left behind, booted in the sim world: recovered, checked, and
- * read back through the store's own GET.
+ * Booting, in the sim world, the pool that a live server left: recovery, the store's own check, and
+ * reading back through the store's own GET.
  *
- * It is world.h's second machine without the first: there is no workload, no history
- * and nothing in flight. The pool is what it is.
+ * It is like the second machine of checker/explore/world.h, but there was no first one: there is no
+ * workload, no history and nothing in flight.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@ int rebooter_new(struct rebooter **out, const struct tm_store *store,
 		 const struct tm_params *params);
 void rebooter_free(struct rebooter *r);
 
-/* What became of it, apart from the values. */
+/* The result, apart from the values. */
 struct rebooted {
 	bool live_broken; /* recovery, the server or an operation fails or does not end: */
 	char why[200];	  /* how, one line */

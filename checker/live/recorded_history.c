@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See past.h. */
+/* See recorded_history.h. */
 #include "checker/live/recorded_history.h"
 #include <assert.h>
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #define READER UINT8_MAX /* the client that reads what recovery shows */
 
-bool recorded_lost(const struct recording_op *op)
+bool recorded_unanswered(const struct recording_op *op)
 {
 	return !op->returned_ns || op->error == -EIO || op->error == -ECANCELED ||
 	       op->error == -ETIMEDOUT;
@@ -24,8 +24,8 @@ static bool acknowledged(const struct recording_op *op)
 	return is_update(op) && op->returned_ns && !op->error;
 }
 
-/* A GET that says something. */
-static bool tells(const struct recording_op *op)
+/* A GET with a result. */
+static bool has_result(const struct recording_op *op)
 {
 	return op->kind == HISTORY_GET && op->returned_ns && !op->error;
 }
@@ -42,7 +42,7 @@ static bool before(const struct recording_op *a, const struct recording_op *b)
 
 /* --- trimming --- */
 
-/* A PUT, and the GETs that returned its value, while the key is trimmed. */
+/* A PUT and the GETs that returned its value; for trimming. */
 struct cluster {
 	uint64_t id;
 	const struct recording_op *first, *last; /* GETs of the boot at hand */
@@ -73,7 +73,8 @@ static unsigned make_clusters(const struct recorded_key *key, struct cluster *c)
 	for (unsigned i = 0; i < key->ops; i++) {
 		const struct recording_op *op = key->op[i];
 
-		if (judged(key, op) && (op->kind == HISTORY_PUT || (tells(op) && op->found == 1)))
+		if (judged(key, op) &&
+		    (op->kind == HISTORY_PUT || (has_result(op) && op->found == 1)))
 			c[n++] = (struct cluster){.id = op->value};
 	}
 	qsort(c, n, sizeof(*c), by_id);
@@ -101,7 +102,7 @@ static const struct recording_op *last_del(const struct recorded_key *key)
 	return last;
 }
 
-/* Of the GETs of each value in one boot, mark the two that count. */
+/* Mark the GETs of one boot that stay: for each value the two that the header names. */
 static void choose_gets(const struct recorded_key *key, struct cluster *c, unsigned n,
 			unsigned from, bool *keep)
 {
@@ -110,7 +111,7 @@ static void choose_gets(const struct recorded_key *key, struct cluster *c, unsig
 	for (unsigned i = from; i < key->ops && key->op[i]->boot == boot; i++) {
 		const struct recording_op *op = key->op[i];
 
-		if (!tells(op) || op->found != 1)
+		if (!has_result(op) || op->found != 1)
 			continue;
 		struct cluster *of = cluster_find(c, n, op->value);
 		if (of->boot != boot) {
@@ -125,7 +126,7 @@ static void choose_gets(const struct recorded_key *key, struct cluster *c, unsig
 	for (unsigned i = from; i < key->ops && key->op[i]->boot == boot; i++) {
 		const struct recording_op *op = key->op[i];
 
-		if (!tells(op) || op->found != 1)
+		if (!has_result(op) || op->found != 1)
 			continue;
 		struct cluster *of = cluster_find(c, n, op->value);
 		keep[i] = op == of->first || op == of->last;
@@ -133,7 +134,7 @@ static void choose_gets(const struct recorded_key *key, struct cluster *c, unsig
 	}
 }
 
-/* The oldest PUTs go, until so few are left. `kept`: now. */
+/* Drop the oldest PUTs until RECORDED_OPS operations are left. `kept`: so many are there now. */
 static void drop_oldest(const struct recorded_key *key, struct cluster *c, unsigned n, bool *keep,
 			unsigned kept)
 {
@@ -182,15 +183,16 @@ static void trim(const struct recorded_key *key, struct cluster *c, bool *keep)
 	drop_oldest(key, c, n, keep, kept);
 }
 
-/* The operations of the history go to p->kept: how many; -EFBIG, -ENOMEM. */
-static int choose_ops(struct recorded_past *p, const struct recorded_key *key)
+/* Put the operations of the history into p->kept. Returns how many there are, -EFBIG or -ENOMEM. */
+static int choose_ops(struct recorded_history *p, const struct recorded_key *key)
 {
 	bool *keep = calloc(key->ops + 1, sizeof(*keep));
 	struct cluster *cluster = calloc(key->ops + 1, sizeof(*cluster));
 	unsigned n = 0, kept = 0;
 
 	for (unsigned i = 0; keep && i < key->ops; i++) {
-		keep[i] = judged(key, key->op[i]) && (is_update(key->op[i]) || tells(key->op[i]));
+		keep[i] = judged(key, key->op[i]) &&
+			  (is_update(key->op[i]) || has_result(key->op[i]));
 		n += keep[i];
 	}
 	if (keep && cluster && n > RECORDED_OPS)
@@ -221,30 +223,31 @@ static int by_put(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static struct recorded_put *find_put(struct recorded_past *p, uint64_t id)
+static struct recorded_put *find_put(struct recorded_history *p, uint64_t id)
 {
 	const struct recorded_put wanted = {.id = id};
 
 	return bsearch(&wanted, p->put, p->puts, sizeof(wanted), by_put);
 }
 
-int32_t recorded_put(const struct recorded_past *p, uint64_t id)
+int32_t recorded_put(const struct recorded_history *p, uint64_t id)
 {
-	const struct recorded_put *put = find_put((struct recorded_past *)p, id);
+	const struct recorded_put *put = find_put((struct recorded_history *)p, id);
 
 	return put && put->op >= 0 ? put->op : VALUE_FOREIGN;
 }
 
-/* A value that somebody saw; is it of an earlier boot? */
-static void note_value(struct recorded_past *p, const struct recorded_key *key, uint64_t id)
+/* A GET returned this value, or a reader may see it: find out whether its PUT is of an earlier
+ * boot. */
+static void note_value(struct recorded_history *p, const struct recorded_key *key, uint64_t id)
 {
 	for (unsigned i = 0; i < p->olds; i++)
 		if (p->old[i] == id)
 			return;
-	if (find_put(p, id) || (key->start.stand == STAND_VALUE && id == key->start.id))
+	if (find_put(p, id) || (key->start.state == KEY_VALUE && id == key->start.id))
 		return;
 	if (key->first == 1) {
-		p->trouble = RECORDED_STRANGER;
+		p->trouble = RECORDED_UNKNOWN_PUT;
 		p->strange = id;
 	} else if (p->olds == RECORDED_OLD) {
 		p->trouble = RECORDED_LONG;
@@ -253,7 +256,7 @@ static void note_value(struct recorded_past *p, const struct recorded_key *key, 
 	}
 }
 
-static void note_values(struct recorded_past *p, const struct recorded_key *key, unsigned kept)
+static void note_values(struct recorded_history *p, const struct recorded_key *key, unsigned kept)
 {
 	p->puts = p->olds = 0;
 	for (unsigned i = 0; i < kept; i++)
@@ -267,15 +270,15 @@ static void note_values(struct recorded_past *p, const struct recorded_key *key,
 		note_value(p, key, key->shown[i]);
 	for (unsigned i = 0; i < p->olds; i++)
 		p->put[p->puts++] = (struct recorded_put){p->old[i], -1};
-	if (key->start.stand == STAND_VALUE)
+	if (key->start.state == KEY_VALUE)
 		p->put[p->puts++] = (struct recorded_put){key->start.id, -1};
 	qsort(p->put, p->puts, sizeof(p->put[0]), by_put);
 }
 
 /* --- what came before --- */
 
-/* Before the boots that are judged: had somebody seen this value, or its PUT's end, when a DELETE
- * began that was acknowledged? */
+/* Before the boots that are judged: did an acknowledged DELETE begin after this value was read, or
+ * after its PUT was acknowledged? */
 static bool was_deleted(const struct recorded_key *key, uint64_t id)
 {
 	const struct recording_op *seen = NULL;
@@ -283,7 +286,7 @@ static bool was_deleted(const struct recorded_key *key, uint64_t id)
 	for (unsigned i = 0; i < key->ops; i++) {
 		const struct recording_op *op = key->op[i];
 		bool says = op->kind == HISTORY_PUT ? acknowledged(op)
-						    : tells(op) && op->found == 1;
+						    : has_result(op) && op->found == 1;
 
 		if (op->boot < key->first && says && op->value == id && (!seen || before(op, seen)))
 			seen = op;
@@ -295,7 +298,7 @@ static bool was_deleted(const struct recorded_key *key, uint64_t id)
 	return false;
 }
 
-static int earlier(struct recorded_past *p, enum history_kind kind, bool returns)
+static int add_earlier(struct recorded_history *p, enum history_kind kind, bool returns)
 {
 	int op = history_invoke(&p->h, 0, kind, 0);
 
@@ -304,14 +307,13 @@ static int earlier(struct recorded_past *p, enum history_kind kind, bool returns
 	return op;
 }
 
-static int earlier_put(struct recorded_past *p, uint64_t id, bool returns)
+static int add_earlier_put(struct recorded_history *p, uint64_t id, bool returns)
 {
-	return find_put(p, id)->op = earlier(p, HISTORY_PUT, returns);
+	return find_put(p, id)->op = add_earlier(p, HISTORY_PUT, returns);
 }
 
-/* There was nothing: values from before were deleted, or they were lost and never read as
- * present. */
-static void begin_absent(struct recorded_past *p, const struct recorded_key *key)
+/* The key was absent: each earlier value had been deleted, or was lost before it was durable. */
+static void begin_absent(struct recorded_history *p, const struct recorded_key *key)
 {
 	bool deleted = false, lost = false;
 
@@ -319,33 +321,33 @@ static void begin_absent(struct recorded_past *p, const struct recorded_key *key
 		if (!was_deleted(key, p->old[i]))
 			continue;
 		deleted = true;
-		earlier_put(p, p->old[i], true);
+		add_earlier_put(p, p->old[i], true);
 	}
 	if (deleted)
-		earlier(p, HISTORY_DEL, true);
+		add_earlier(p, HISTORY_DEL, true);
 	for (unsigned i = 0; i < p->olds; i++) {
 		if (find_put(p, p->old[i])->op >= 0)
 			continue;
 		lost = true;
-		earlier_put(p, p->old[i], false);
+		add_earlier_put(p, p->old[i], false);
 	}
 	if (!lost)
 		return;
 	history_crash(&p->h);
-	earlier(p, HISTORY_GET, true);
+	add_earlier(p, HISTORY_GET, true);
 }
 
-static void begin(struct recorded_past *p, const struct recorded_key *key)
+static void add_start(struct recorded_history *p, const struct recorded_key *key)
 {
 	p->start = VALUE_ABSENT;
-	if (key->start.stand == STAND_ABSENT) {
+	if (key->start.state == KEY_ABSENT) {
 		begin_absent(p, key);
 		return;
 	}
 	for (unsigned i = 0; i < p->olds; i++)
-		earlier_put(p, p->old[i], key->start.stand == STAND_VALUE);
-	if (key->start.stand == STAND_VALUE)
-		p->start = earlier_put(p, key->start.id, true);
+		add_earlier_put(p, p->old[i], key->start.state == KEY_VALUE);
+	if (key->start.state == KEY_VALUE)
+		p->start = add_earlier_put(p, key->start.id, true);
 }
 
 /* --- the boots --- */
@@ -361,7 +363,7 @@ static int by_time(const void *a, const void *b)
 	return x->kept < y->kept ? -1 : x->kept > y->kept;
 }
 
-static void add_return(struct recorded_past *p, unsigned kept)
+static void add_return(struct recorded_history *p, unsigned kept)
 {
 	const struct recording_op *r = p->kept[kept];
 	int32_t value = r->kind == HISTORY_GET && r->found == 2 ? VALUE_FOREIGN : VALUE_ABSENT;
@@ -369,7 +371,7 @@ static void add_return(struct recorded_past *p, unsigned kept)
 	if (r->kind == HISTORY_GET && r->found == 1) {
 		value = find_put(p, r->value)->op;
 		if (value < 0) {
-			p->trouble = RECORDED_TIMES;
+			p->trouble = RECORDED_CLOCKS;
 			p->strange = r->value;
 			return;
 		}
@@ -377,13 +379,13 @@ static void add_return(struct recorded_past *p, unsigned kept)
 	history_return(&p->h, p->op_of[kept], r->error, value);
 }
 
-static void add_boot(struct recorded_past *p, unsigned from, unsigned to)
+static void add_boot(struct recorded_history *p, unsigned from, unsigned to)
 {
 	unsigned events = 0;
 
 	for (unsigned i = from; i < to; i++) {
 		p->event[events++] = (struct recorded_event){p->kept[i]->invoked_ns, i, false};
-		if (!recorded_lost(p->kept[i]))
+		if (!recorded_unanswered(p->kept[i]))
 			p->event[events++] = (struct recorded_event){p->kept[i]->returned_ns, i,
 								     true};
 	}
@@ -403,7 +405,7 @@ static void add_boot(struct recorded_past *p, unsigned from, unsigned to)
 	history_crash(&p->h);
 }
 
-int recorded_make(struct recorded_past *p, const struct recorded_key *key)
+int recorded_make(struct recorded_history *p, const struct recorded_key *key)
 {
 	int kept = choose_ops(p, key);
 	unsigned boots = 0;
@@ -423,7 +425,7 @@ int recorded_make(struct recorded_past *p, const struct recorded_key *key)
 	note_values(p, key, (unsigned)kept);
 	if (p->trouble)
 		return 0;
-	begin(p, key);
+	add_start(p, key);
 	for (unsigned i = 0, to; i < (unsigned)kept && !p->trouble; i = to) {
 		for (to = i; to < (unsigned)kept && p->kept[to]->boot == p->kept[i]->boot;)
 			to++;
@@ -437,16 +439,16 @@ int recorded_make(struct recorded_past *p, const struct recorded_key *key)
 	return 0;
 }
 
-void recorded_judge(struct recorded_past *p, const struct standing *shown, int32_t lower_bound,
+void recorded_judge(struct recorded_history *p, const struct key_state *shown, int32_t lower_bound,
 		    unsigned want, struct verdict out[TM_CONTRACTS])
 {
 	assert(!p->trouble);
 	history_rewind(&p->h, &p->ended);
-	if (shown->stand != STAND_UNKNOWN) {
+	if (shown->state != KEY_UNKNOWN) {
 		int get = history_invoke(&p->h, READER, HISTORY_GET, 0);
-		int32_t value = shown->stand == STAND_VALUE	? recorded_put(p, shown->id)
-				: shown->stand == STAND_FOREIGN ? VALUE_FOREIGN
-								: VALUE_ABSENT;
+		int32_t value = shown->state == KEY_VALUE     ? recorded_put(p, shown->id)
+				: shown->state == KEY_FOREIGN ? VALUE_FOREIGN
+							      : VALUE_ABSENT;
 
 		p->source[get] = NULL;
 		history_return(&p->h, get, 0, value);

@@ -9,10 +9,10 @@
  * that was taken and not filled stays zero, and a reader meets gaps. It finds the end
  * by looking for the last record that is used.
  *
- * A reader believes nothing. `room` says how long the file has to be, so that a file
+ * A reader checks everything. `room` says how long the file has to be, so that a file
  * which was cut is found out and not taken for a run with fewer operations. The backing
- * file of an NVDIMM has the data behind the namespace's own 2 MiB; it is read as well
- * as the device itself.
+ * file of an NVDIMM has the data after the namespace's own 2 MiB; it can be read like
+ * the device itself.
  */
 #include "checker/live/recording.h"
 #include <errno.h>
@@ -32,13 +32,13 @@
 #define HEADER	   4096
 #define MAGIC	   "tidemark-recording 1\n"
 #define DAX_UNIT   ((size_t)2 << 20) /* a devdax mapping is a multiple of this */
-#define DAX_OFFSET ((size_t)2 << 20) /* of the data, in the file behind an NVDIMM */
+#define DAX_OFFSET ((size_t)2 << 20) /* of the data, in an NVDIMM's backing file */
 #define ERROR_MAX  4095
 
 struct recording {
 	uint8_t *map;
 	size_t map_len;
-	char *text; /* of the first page, behind the line "room" */
+	char *text; /* of the first page, after the line "room" */
 	struct recording_op *op;
 	uint64_t room, used;
 	atomic_uint_fast64_t next;
@@ -72,7 +72,7 @@ static int length_of(int fd, bool *device, size_t *len)
 
 /* --- to write --- */
 
-/* Zero the pages that are not; the others may be holes of the file behind the device. */
+/* Zero the pages that are not zero; the others may be holes of the backing file. */
 static void wipe(uint8_t *bytes, size_t len)
 {
 	static const uint8_t zero[HEADER];
@@ -260,9 +260,8 @@ static int check(struct recording *r, char *why, size_t n)
 		error = check_header(r, offsets[i], why, n);
 		return error ? error : check_records(r, why, n);
 	}
-	return why_not(
-		why, n, -EINVAL,
-		"line 1: expected tidemark-recording 1, at the beginning or 2 MiB behind it");
+	return why_not(why, n, -EINVAL,
+		       "line 1: expected tidemark-recording 1, at the beginning or 2 MiB after it");
 }
 
 int recording_open(struct recording **out, const char *path, char *why, size_t n)

@@ -53,7 +53,7 @@ void recording_invoke(struct recording_op *op);
 /* Likewise; of a GET `value`, `found` and `vlen`. */
 void recording_return(struct recording_op *op, int error);
 
-/* To read: a file, also the one behind an NVDIMM, or a devdax device. 0 or -errno, *why a
+/* To read: a file, which may be an NVDIMM's backing file, or a devdax device. 0 or -errno, *why a
  * sentence. */
 int recording_open(struct recording **out, const char *path, char *why, size_t n);
 const char *recording_text(const struct recording *r); /* as it was set */

@@ -4,7 +4,7 @@
 /*
  * Live values in a pool, wherever they lie: how many are whole, and how many are torn,
  * that is, begin as a recorded PUT's value and go on as something else. A torn value is no
- * fault: it is what a store has to cope with. Once a log has been cleaned, a piece of an old
+ * fault: a store has to cope with it. Once a log has been cleaned, a piece of an old
  * value may remain, and counts, too.
  */
 #include "checker/live/recording.h"
@@ -13,7 +13,7 @@ struct torn_value {
 	const struct recording_op *put;
 	uint64_t off;	/* of its first byte in the pool */
 	uint32_t bytes; /* so many of them, from the first on, are there */
-	bool old;	/* behind them is something; else nothing was ever written there */
+	bool old;	/* other bytes follow them; else nothing was ever written there */
 };
 
 struct torn {

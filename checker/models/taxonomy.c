@@ -217,10 +217,10 @@ static void search(const struct taxonomy *t, const struct taxonomy_cell *cell, s
 static int find_again(struct measuring *m, struct taxonomy_break *broken, struct setup *s,
 		      struct deviations *path, char *text, size_t n)
 {
-	const struct failure_mode way = {m->known[broken->contract].contract[broken->contract].run,
-					 FAILURE_MODE_ANYTHING};
+	const struct failure_mode mode = {m->known[broken->contract].contract[broken->contract].run,
+					  FAILURE_MODE_ANYTHING};
 	m->unit = m->known[broken->contract];
-	return campaign_again(&m->campaign, 0, way, broken->contract, s, path, text, n);
+	return campaign_again(&m->campaign, 0, mode, broken->contract, s, path, text, n);
 }
 
 /* The smallest one. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See fingerprint.h. A part of a cause is a sentence: something that has to go differently
- * ("a put is late"), or a writing that was lost ("lost: log, by a NIC for a put"). By
- * which of many ways an operation is late, how long, where exactly the power fails, and
- * how many lines were lost differ between cases of one bug, and are left out.
+ * See fingerprint.h. A part of a fingerprint is a sentence: something that has to go differently
+ * ("a put is late"), or a write that was lost ("lost: log, by a NIC for a put"). What differs
+ * between failures of one bug is left out: what makes an operation late, and how late it is, where
+ * exactly the power fails, and how many lines are lost.
  */
 #include "checker/trace/fingerprint.h"
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See cases.h. */
+/* See minimized.h. */
 #include "checker/trace/minimized.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -8,21 +8,21 @@
 
 struct candidate {
 	unsigned unit, ops;
-	struct failure_mode way;
+	struct failure_mode mode;
 };
 
-static void case_free(struct minimized_failure *one)
+static void failure_free(struct minimized_failure *one)
 {
 	setup_free(&one->setup);
 	deviations_free(&one->path);
 }
 
-static int look(const struct campaign *c, const struct candidate *at, unsigned contract,
-		struct minimized_failure *out)
+static int minimize(const struct campaign *c, const struct candidate *at, unsigned contract,
+		    struct minimized_failure *out)
 {
 	memset(out, 0, sizeof(*out));
-	out->kinds = at->way.kinds;
-	int error = campaign_again(c, at->unit, at->way, contract, &out->setup, &out->path,
+	out->kinds = at->mode.kinds;
+	int error = campaign_again(c, at->unit, at->mode, contract, &out->setup, &out->path,
 				   out->text, sizeof(out->text));
 	if (!error) {
 		error = shrink(&out->setup, &out->path, contract, out->text, sizeof(out->text),
@@ -31,7 +31,7 @@ static int look(const struct campaign *c, const struct candidate *at, unsigned c
 		error = out->whole ? 0 : error;
 	}
 	if (error)
-		case_free(out);
+		failure_free(out);
 	return error;
 }
 
@@ -39,18 +39,18 @@ int minimized_first(const struct campaign *c, unsigned config, unsigned contract
 		    struct minimized *out)
 {
 	const struct campaign_cell *cell = &c->cell[config][contract];
-	const struct candidate first = {.unit = cell->unit, .way = cell->way};
+	const struct candidate first = {.unit = cell->unit, .mode = cell->mode};
 	memset(out, 0, sizeof(*out));
-	int error = look(c, &first, contract, &out->found[0]);
+	int error = minimize(c, &first, contract, &out->found[0]);
 	out->n = !error;
 	return error;
 }
 
-static bool known(const struct minimized *cases, const struct fingerprint *f)
+static bool known(const struct minimized *failures, const struct fingerprint *f)
 {
-	for (unsigned i = 0; i < cases->n; i++)
-		if (fingerprint_contains(f, &cases->found[i].fingerprint) &&
-		    f->nothing == cases->found[i].fingerprint.nothing)
+	for (unsigned i = 0; i < failures->n; i++)
+		if (fingerprint_contains(f, &failures->found[i].fingerprint) &&
+		    f->nothing == failures->found[i].fingerprint.nothing)
 			return true;
 	return false;
 }
@@ -71,20 +71,20 @@ static bool has_operations(const struct workload *w, const struct workload *smal
 	return true;
 }
 
-/* A case that needs no other kinds of deviations, nor other operations, has been found: shrinking
- * would most likely end there. */
-static bool explained(const struct minimized *cases, const struct workload *w,
-		      const struct failure_mode *way)
+/* Has a failure been found that needs no other kinds of deviations and no other operations? Then
+ * shrinking would most likely end there. */
+static bool is_likely_same(const struct minimized *failures, const struct workload *w,
+			   const struct failure_mode *mode)
 {
-	for (unsigned i = 0; i < cases->n; i++)
-		if (failure_mode_includes(way->kinds, cases->found[i].kinds) &&
-		    has_operations(w, &cases->found[i].setup.w))
+	for (unsigned i = 0; i < failures->n; i++)
+		if (failure_mode_includes(mode->kinds, failures->found[i].kinds) &&
+		    has_operations(w, &failures->found[i].setup.w))
 			return true;
 	return false;
 }
 
-/* Which of the switches that are not at their defaults does it take? Of seeded bugs that is
- * known. */
+/* The knobs that are not at their defaults and without which the contract holds. A seeded bug is
+ * not tried: it is needed for sure. */
 static uint32_t what_it_takes(const struct minimized_failure *one, unsigned contract)
 {
 	const struct tm_store *store = one->setup.store;
@@ -106,7 +106,7 @@ static int keep_if_new(struct minimized *out, struct minimized_failure *one, uns
 {
 	int error = fingerprint_find(&one->setup, &one->path, contract, &one->fingerprint);
 	if (error || known(out, &one->fingerprint)) {
-		case_free(one);
+		failure_free(one);
 		return error;
 	}
 	one->takes = what_it_takes(one, contract);
@@ -121,10 +121,10 @@ static int by_size(const void *a, const void *b)
 		return x->ops < y->ops ? -1 : 1;
 	if (x->unit != y->unit)
 		return x->unit < y->unit ? -1 : 1;
-	return x->way.run < y->way.run ? -1 : x->way.run > y->way.run;
+	return x->mode.run < y->mode.run ? -1 : x->mode.run > y->mode.run;
 }
 
-/* All ways of a cell; the caller's to free. */
+/* All failure modes of a cell; the caller frees them. */
 static struct candidate *candidates(const struct campaign *c, unsigned config, unsigned contract,
 				    unsigned *n)
 {
@@ -132,10 +132,10 @@ static struct candidate *candidates(const struct campaign *c, unsigned config, u
 	*n = 0;
 	for (unsigned w = 0; w < c->workloads && list; w++) {
 		unsigned unit = config * c->workloads + w;
-		const struct failure_modes *ways = &c->unit[unit].contract[contract].ways;
-		for (unsigned i = 0; i < ways->n; i++)
+		const struct failure_modes *modes = &c->unit[unit].contract[contract].modes;
+		for (unsigned i = 0; i < modes->n; i++)
 			list[(*n)++] = (struct candidate){unit, workload_ops(&c->workload[w]),
-							  ways->way[i]};
+							  modes->mode[i]};
 	}
 	if (list)
 		qsort(list, *n, sizeof(*list), by_size);
@@ -152,10 +152,10 @@ int minimized_find(const struct campaign *c, unsigned config, unsigned contract,
 	memset(out, 0, sizeof(*out));
 	for (at = 0; at < n && shrunk < MINIMIZED_SHRUNK && out->n < MINIMIZED_MAX && !error;
 	     at++) {
-		if (explained(out, &c->workload[list[at].unit % c->workloads], &list[at].way))
+		if (is_likely_same(out, &c->workload[list[at].unit % c->workloads], &list[at].mode))
 			continue;
 		shrunk++;
-		error = look(c, &list[at], contract, one);
+		error = minimize(c, &list[at], contract, one);
 		if (!error)
 			error = keep_if_new(out, one, contract);
 	}
@@ -167,9 +167,9 @@ int minimized_find(const struct campaign *c, unsigned config, unsigned contract,
 	return error;
 }
 
-void minimized_free(struct minimized *cases)
+void minimized_free(struct minimized *failures)
 {
-	for (unsigned i = 0; i < cases->n; i++)
-		case_free(&cases->found[i]);
-	cases->n = 0;
+	for (unsigned i = 0; i < failures->n; i++)
+		failure_free(&failures->found[i]);
+	failures->n = 0;
 }

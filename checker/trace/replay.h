@@ -2,8 +2,8 @@
 #ifndef TM_CHECKER_TRACE_REPLAY_H
 #define TM_CHECKER_TRACE_REPLAY_H
 /*
- * Going through one case again: the workload with a given list of deviations,
- * power failures and surviving lines included.
+ * Replaying one run: the workload with a given list of deviations, power failures and surviving
+ * lines included.
  */
 #include "checker/explore/explore.h"
 
@@ -15,7 +15,8 @@ struct replay_outcome {
 	uint64_t hash;			/* of all events */
 };
 
-/* Who is told what happens; see sim_tracer. `machine`: 0 the run, 1.. after each power failure. */
+/* Receives the events of a replay; see sim_tracer. `machine`: 0 the run, 1.. after each power
+ * failure. */
 struct replay_audience {
 	sim_tracer *tracer;
 	void (*machine_starts)(void *arg, struct explorer *ex, unsigned machine);
@@ -35,12 +36,11 @@ int replay(struct explorer *ex, const struct deviations *list, bool keep,
 /* What decides on one machine. */
 struct replay_part {
 	struct source *source;
-	bool cut; /* its recovery is cut by a power failure: nobody waits for its end to prove that
-		   * it
-		   * works */
+	bool cut; /* its recovery is cut by a power failure, so that it need not prove that it works
+		   */
 };
-/* The same from any sources, as long as the power fails. For KEEP the caller has set the floor;
- * *out starts as zeros. */
+/* The same from any sources, as long as the power fails. For KEEP the caller has set
+ * ex->lower_bound; *out starts as zeros. */
 void replay_sources(struct explorer *ex, const struct replay_part part[WORLDS],
 		    const struct replay_audience *audience, struct replay_outcome *out);
 

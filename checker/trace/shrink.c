@@ -46,7 +46,7 @@ static void copy_deviations(struct deviations *to, const struct deviations *from
 	deviations_append(to, from);
 }
 
-/* Does the candidate break the contract? If so it becomes the best. Takes over nothing of `c`. */
+/* Does the candidate break the contract? Then a copy of it becomes the best. */
 static bool breaks(struct shrinker *sh, const struct candidate *c)
 {
 	struct setup s;
@@ -105,8 +105,7 @@ static bool attempt(struct shrinker *sh, struct candidate *c)
 	return better;
 }
 
-/* Client `from` is called `to` from now on; also in the names of tasks and queue pairs. to 0: it is
- * gone. */
+/* Rename client `from` to `to`, also in the names of tasks and queue pairs. to 0: remove it. */
 static void rename_client(struct deviations *list, unsigned from, unsigned to)
 {
 	char old[16], old_qp[16], server_qp[24];
@@ -173,7 +172,7 @@ static bool drop_op(struct shrinker *sh, unsigned client, unsigned index)
 	return attempt(sh, &c);
 }
 
-/* Deviations [from, from + n) are taken away. */
+/* Take deviations [from, from + n) away. */
 static bool drop_deviations(struct shrinker *sh, unsigned from, unsigned n)
 {
 	struct candidate c;
@@ -295,7 +294,7 @@ static void fewer_lines(struct shrinker *sh, struct explorer *ex)
 	free(out);
 }
 
-/* The first candidate: the case as it is. 0 or -ENOMEM. */
+/* The first candidate: the failure as it is. 0 or -ENOMEM. */
 static int start(struct shrinker *sh, const struct deviations *list, struct candidate *first)
 {
 	unsigned crashes = 0;

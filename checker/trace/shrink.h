@@ -2,15 +2,15 @@
 #ifndef TM_CHECKER_TRACE_SHRINK_H
 #define TM_CHECKER_TRACE_SHRINK_H
 /*
- * The smallest case that still breaks a contract: fewer clients, operations,
- * deviations, smaller values, shorter delays.
+ * Shrinking a failure: fewer clients, operations and deviations, smaller values, shorter delays, as
+ * long as the contract still breaks.
  */
 #include "checker/trace/replay.h"
 
 /*
  * `setup` (finished) with `list` breaks `contract`. Both are replaced by the smallest
- * case that was found, and `text` says how it breaks. 0, -ENOMEM, or -ENOENT: the
- * case does not break the contract. `progress` may be NULL.
+ * failure that was found, and `text` says how the contract breaks. 0, -ENOMEM, or -ENOENT: the
+ * contract does not break. `progress` may be NULL.
  */
 int shrink(struct setup *setup, struct deviations *list, unsigned contract, char *text, size_t n,
 	   void (*progress)(void *arg, unsigned operations, unsigned deviations), void *arg);

@@ -1,185 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Traces as text and back; docs/trace-format.md is the format.
+ * Reading traces; docs/trace-format.md is the format, trace_write.c writes them.
  *
- * Writing builds the whole text in memory, and saving gives a file its name only
- * when all of it has been written, so nobody ever meets half a trace.
+ * People edit traces, and files get damaged, so everything is checked. The file is read whole (its
+ * size is limited) and taken line by line. A line is a keyword and the rest; a table says for each
+ * keyword which function reads it, where in the order of lines it belongs, and whether it may occur
+ * twice. The order matters: a variant sets knobs, which later lines change; keys are numbered in
+ * the order in which they are named; and lines of PM are named by the store's regions, whose sizes
+ * follow from knobs and workload. So the first line after the workload finishes the setup. A
+ * deviation is checked as far as possible without running anything: what it names exists, and no
+ * two deviations name the same point. Whether the run passes that point, only the run can tell.
  *
- * Reading believes nothing, for people edit traces and files get damaged. The file
- * is read whole (it has a limit) and taken line by line. A line is a keyword and the
- * rest; a table says for each keyword its reader, its place in the order of lines, and
- * whether there may be two. The order matters: a variant sets knobs, which later lines
- * change; keys have the numbers in which they are named; and lines of PM are named
- * by the store's regions, whose sizes follow from knobs and workload. So the first
- * line after the workload finishes the setup. A deviation is checked as far as can
- * be told without running anything: what it names exists, and no two name the same
- * point. That the run then comes by that point only the run can tell.
- *
- * The first mistake ends the reading. What stood there is shown shortened and
+ * The first mistake ends the reading. The error message shows the offending text shortened and
  * printable.
  */
 #include "checker/trace/trace.h"
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "checker/judge/history.h"
 
-#define MAGIC "tidemark-trace"
-#define POWER_FAILURES \
-	(SETUP_READERS - 1) /* one machine runs the workload, each failure boots another */
-#define TEMP_NAMES 100	    /* tried, one after the other */
-
-/* --- writing --- */
-
-/* Knobs that the variant alone does not explain. */
-static int write_knobs(FILE *out, const struct setup *s)
-{
-	struct setup plain;
-	setup_init(&plain, s->store);
-	if (setup_variant(&plain, s->variant))
-		return -EINVAL;
-	for (unsigned k = 0; s->store->knobs[k].name; k++) {
-		char value[64];
-		if (s->params.knob[k] == plain.params.knob[k])
-			continue;
-		setup_knob_value(s, k, value, sizeof(value));
-		fprintf(out, "knob %s=%s\n", s->store->knobs[k].name, value);
-	}
-	return 0;
-}
-
-static int write_setup(FILE *out, const struct setup *s)
-{
-	char config[512];
-	int len = setup_hardware_print(s, true, config, sizeof(config));
-	assert(len > 0 && (size_t)len < sizeof(config));
-	fprintf(out, MAGIC " %d\nstore %s\nvariant %s\nconfig %s\n", TRACE_VERSION, s->store->name,
-		s->variant, config);
-	if (write_knobs(out, s))
-		return -EINVAL;
-	fputs("keys ", out);
-	workload_print_keys(&s->w, out);
-	fputc('\n', out);
-	for (unsigned c = 1; c <= s->w.clients; c++) {
-		fprintf(out, "client %u:%s", c, s->w.client[c - 1].ops ? " " : "");
-		workload_print_client(&s->w, c, out);
-		fputc('\n', out);
-	}
-	return 0;
-}
-
-/* One line of printable ASCII, whatever the text is. */
-static void write_verdict(FILE *out, int contract, const char *verdict)
-{
-	fprintf(out, "broken %s",
-		contract < 0 ? "none" : contract_name((enum tm_contract)contract));
-	if (verdict)
-		verdict += strspn(verdict, " \t\n");
-	if (verdict && *verdict)
-		fputs(": ", out);
-	for (unsigned i = 0; verdict && verdict[i] && i < TRACE_VERDICT_SIZE - 1; i++) {
-		unsigned char c = (unsigned char)verdict[i];
-		fputc(c == '\n' || c == '\t' ? ' ' : c < ' ' || c >= 0x7f ? '?' : c, out);
-	}
-	fputc('\n', out);
-}
-
-int trace_write(FILE *out, const struct setup *s, const struct deviations *d, int contract,
-		const char *verdict)
-{
-	struct deviation_names names = {s->region, s->regions};
-	char *text = NULL;
-	size_t len = 0;
-	int error;
-
-	assert(contract < TM_CONTRACTS);
-	assert(s->regions && s->w.keys);
-	if (d->n > TRACE_DEVIATIONS)
-		return -EFBIG;
-	FILE *memory = open_memstream(&text, &len);
-	if (!memory)
-		return -ENOMEM;
-	error = write_setup(memory, s);
-	for (unsigned i = 0; i < d->n; i++) {
-		char words[DEVIATION_TEXT];
-		deviation_print(&d->d[i], &names, words, sizeof(words));
-		fprintf(memory, "deviate %s\n", words);
-	}
-	write_verdict(memory, contract, verdict);
-	if (ferror(memory) | fclose(memory))
-		error = -ENOMEM;
-	if (!error && len > TRACE_FILE_MAX)
-		error = -EFBIG;
-	errno = 0;
-	if (!error && fwrite(text, 1, len, out) != len)
-		error = errno ? -errno : -EIO;
-	free(text);
-	return error;
-}
-
-/* A new file beside `path`, open for writing: its name, to be freed, or NULL with errno. */
-static char *open_beside(const char *path, int *fd)
-{
-	char *name = NULL;
-	*fd = -1;
-	for (int i = 0; i < TEMP_NAMES && *fd < 0; i++) {
-		free(name);
-		if (asprintf(&name, "%s.tmp.%ld.%d", path, (long)getpid(), i) < 0) {
-			errno = ENOMEM;
-			return NULL;
-		}
-		*fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-		if (*fd < 0 && errno != EEXIST)
-			break;
-	}
-	if (*fd >= 0)
-		return name;
-	int error = errno;
-	free(name);
-	errno = error;
-	return NULL;
-}
-
-int trace_save(const char *path, const struct setup *s, const struct deviations *d, int contract,
-	       const char *verdict)
-{
-	struct stat there;
-	int fd, error;
-
-	/* Renaming would replace a device as readily as a file. */
-	if (!stat(path, &there) && !S_ISREG(there.st_mode))
-		return S_ISDIR(there.st_mode) ? -EISDIR : -EEXIST;
-	char *name = open_beside(path, &fd);
-	if (!name)
-		return -errno;
-	FILE *out = fdopen(fd, "w");
-	if (!out) {
-		error = -errno;
-		close(fd);
-		goto err;
-	}
-	error = trace_write(out, s, d, contract, verdict);
-	if (fflush(out) && !error)
-		error = -errno;
-	if (ferror(out) && !error)
-		error = -EIO;
-	if (fclose(out) && !error)
-		error = -errno;
-	if (!error && rename(name, path))
-		error = -errno;
-err:
-	if (error)
-		unlink(name);
-	free(name);
-	return error;
-}
-
-/* --- reading --- */
+/* One machine runs the workload, each power failure boots another. */
+#define POWER_FAILURES (SETUP_READERS - 1)
 
 /* Places in the order of lines. */
 enum stage {
@@ -573,13 +417,13 @@ static int check_place(struct reader *r, const struct keyword *k)
 
 static int read_version(struct reader *r, const char *text, size_t len)
 {
-	size_t magic = strlen(MAGIC);
+	size_t magic = strlen(TRACE_MAGIC);
 	char right[32];
 
-	snprintf(right, sizeof(right), MAGIC " %d", TRACE_VERSION);
+	snprintf(right, sizeof(right), TRACE_MAGIC " %d", TRACE_VERSION);
 	if (len == strlen(right) && !memcmp(text, right, len))
 		return 0;
-	if (len > magic && !memcmp(text, MAGIC " ", magic + 1))
+	if (len > magic && !memcmp(text, TRACE_MAGIC " ", magic + 1))
 		return text_wrong(&r->text, "%s: this program reads version %d",
 				  text_show_part(text, len).text, TRACE_VERSION);
 	return text_wrong(&r->text, "not a trace: the first line is %s; expected \"%s\"",
@@ -648,7 +492,7 @@ static int read_lines(struct reader *r, char *text, size_t len, struct input_err
 		return text_wrong(&r->text, "more than %d bytes; expected a trace", TRACE_FILE_MAX);
 	}
 	if (!len)
-		return text_wrong(&r->text, "an empty file; expected \"%s %d\"", MAGIC,
+		return text_wrong(&r->text, "an empty file; expected \"%s %d\"", TRACE_MAGIC,
 				  TRACE_VERSION);
 	if (r->stage != STAGE_END)
 		return text_wrong(&r->text, "truncated: no \"broken\" line at the end");

@@ -11,12 +11,12 @@
 #include "checker/explore/setup.h"
 #include "faultinject/deviation.h"
 
-#define TRACE_VERSION 1
-#define TRACE_LINE_MAX \
-	(1 << 18) /* bytes of a line, its end not counted: the largest workload fits */
+#define TRACE_MAGIC	   "tidemark-trace" /* how the first line begins; then the version */
+#define TRACE_VERSION	   1
+#define TRACE_LINE_MAX	   (1 << 18) /* bytes of a line, without its end: any workload fits */
 #define TRACE_FILE_MAX	   (1 << 20) /* bytes */
 #define TRACE_DEVIATIONS   4096	     /* in one trace */
-#define TRACE_VERDICT_SIZE 512 /* of the text of a verdict, with its NUL; the rest is cut off */
+#define TRACE_VERDICT_SIZE 512	     /* bytes of a verdict, with its NUL; the rest is cut off */
 
 struct trace {
 	struct setup setup;	      /* finished: setup_finish() was called */

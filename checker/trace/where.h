@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 struct where;
-struct where *where_new(
-	void); /* NULL: no debug information to be had; where_print() then says nothing */
+/* NULL: there is no debug information; where_print() then prints "". */
+struct where *where_new(void);
 void where_free(struct where *w);
 /* "server.c:123" or "". */
 void where_print(struct where *w, uintptr_t pc, char *buf, size_t n);

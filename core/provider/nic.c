@@ -25,7 +25,7 @@
 #include "core/rnic/transport/link.h"
 #include "core/rnic/objects/qp.h"
 
-#define NIC_CONTEXTS	 1024	/* that are open at a time */
+#define NIC_CONTEXTS	 1024	/* open at a time */
 #define NAP_NS		 200000 /* of the NIC's thread while the program polls */
 #define STEADY_POLLS	 64	/* in a nap, of a program that does nothing else */
 #define LEFT_ALONE_NS	 5000
@@ -36,30 +36,31 @@
 #define TIMERS_EVERY	 64	  /* batches in a row, where packets never end */
 #define DRAIN_NS	 50000000 /* at the end */
 #define LINGER_STEP_NS	 2000000
-#define LINGER_QUIET_NS \
-	200000000 /* at the end, on a link that loses: nobody has asked for so long */
-#define LINGER_MOST_NS 1000000000 /* and no longer than this */
-#define LOCK_MS	       200	  /* at the end, and at a fork */
+/* At the end, on a link that loses packets: until no peer has asked for this long. */
+#define LINGER_QUIET_NS 200000000
+#define LINGER_MOST_NS	1000000000 /* but no longer than this */
+#define LOCK_MS		200	   /* at the end, and at a fork */
 
 /*
- * Who drives. The thread sleeps until a packet comes in, unless the program polls: then it naps,
- * and looks now and then whether the program still does. A program may also poll a queue once in a
- * while and spend its time on the memory that its peer writes to. When the thread finds a packet
- * waiting that such a program has left alone, it does not nap for some time, longer each time.
+ * Which thread drives the NIC. The NIC's thread sleeps until a packet arrives. While the program
+ * polls, it naps instead, and looks now and then whether the program still polls. But a program may
+ * also poll a queue only once in a while, and otherwise look at the memory that its peer writes to.
+ * When the NIC's thread finds after a nap that such a program has left packets waiting, it does not
+ * nap for a while, and for longer each time.
  */
 struct whole {
 	struct nic nic;
 	pthread_mutex_t mutex;
 	_Atomic uint32_t handed_over; /* futex */
 	_Atomic uint32_t polls;	      /* wraps */
-	unsigned left_alone;	      /* naps in a row */
+	unsigned left_alone;	      /* naps in a row after which packets were waiting */
 	bool found_last;	      /* the last poll had found completions */
 	uint64_t polled_at;	      /* ns: the last one */
 	uint64_t awake_until,
-		awake_for; /* ns: when the thread may nap again, and for how long it may not */
+		awake_for; /* ns: when the thread may nap again; how long it may not */
 	pid_t pid;
 	unsigned full_batches;
-	uint64_t sleeps_until; /* the thread; 0: it does not sleep */
+	uint64_t sleeps_until; /* ns: when the sleeping thread wakes; 0: it does not sleep */
 };
 
 static _Atomic(struct whole *) whole;
@@ -86,7 +87,7 @@ void nic_unlock(struct nic *nic)
 {
 	struct whole *w = to_whole(nic);
 	struct nic_link *link = nic->link; /* at the end it is another one */
-	/* Something is due before the thread would look. */
+	/* Something is due before the thread would wake. */
 	bool wake = w->sleeps_until && engine_next(nic->engine) < w->sleeps_until;
 
 	if (wake)
@@ -101,8 +102,8 @@ void nic_run(struct nic *nic)
 	engine_run_soon(nic->engine);
 }
 
-/* Timers come last: what has come in while the process was stopped, or had no CPU, has come in
- * time. */
+/* Timers run last: packets that arrived while the process was stopped, or waited for a CPU, were
+ * in time. */
 static bool progress(struct nic *nic, const struct rnic_cq *cq, uint32_t entries)
 {
 	struct packet *pkt = NULL;
@@ -148,7 +149,7 @@ void nic_hand_over(struct nic *nic)
 		syscall(SYS_futex, &w->handed_over, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* Without the lock: as long as the program drives, until it hands over. */
+/* Without the lock: nap until the program stops polling, or hands over. */
 static void nap(struct whole *w)
 {
 	const struct timespec most = {.tv_nsec = NAP_NS};
@@ -161,12 +162,12 @@ static void nap(struct whole *w)
 		 atomic_load_explicit(&w->polls, memory_order_relaxed) - polls > STEADY_POLLS);
 }
 
-/* Locked: the end of a nap. Were packets waiting? */
+/* Locked: the end of a nap. `waiting`: packets had been waiting. */
 static void look_back(struct whole *w, bool waiting)
 {
 	uint64_t now = sim_now(w->nic.engine);
 
-	/* A program that waits for them may only be short of a CPU. */
+	/* A program that polls all the time may itself be waiting for a CPU. */
 	if (!waiting || !w->found_last || now - w->polled_at < LEFT_ALONE_NS) {
 		w->left_alone = 0;
 		w->awake_for = 0;
@@ -181,13 +182,13 @@ static void look_back(struct whole *w, bool waiting)
 	w->awake_until = now + w->awake_for;
 }
 
-/* Locked again when it returns: until something is to be done. */
+/* Locked before and after: sleep until something is to be done. */
 static void sleep_until_due(struct whole *w)
 {
 	struct sim *engine = w->nic.engine;
 	struct nic_link *link = w->nic.link; /* at the end it is another one */
 	uint64_t next = engine_next(engine);
-	/* Now: without the lock others move the time on, perhaps beyond `next`. */
+	/* Computed now: without the lock other threads advance the time, perhaps beyond `next`. */
 	uint64_t ns = next == UINT64_MAX ? next : next - sim_now(engine);
 
 	w->sleeps_until = next;
@@ -223,7 +224,7 @@ static void *thread_main(void *arg)
 			sleep_until_due(w);
 			continue;
 		}
-		/* Others may want the lock. */
+		/* Let other threads have the lock. */
 		nic_unlock(&w->nic);
 		nic_lock(&w->nic);
 	}
@@ -244,7 +245,7 @@ static int start_thread(struct whole *w)
 	int error;
 
 	pthread_mutex_init(&w->mutex, NULL);
-	/* Signals are the program's. */
+	/* The program's own threads handle its signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	error = pthread_create(&thread, NULL, thread_main, w);
@@ -277,7 +278,7 @@ void nic_drain(struct nic *nic)
 	}
 }
 
-/* Has something been lost, here or on the way? Then a last answer may have been, too. */
+/* Were packets lost, by this end or on the way? Then the last answer may be lost, too. */
 static bool was_lossy(const struct nic *nic)
 {
 	static const enum rnic_count signs[] = {COUNT_fault_lost, COUNT_fault_corrupted,
@@ -289,7 +290,7 @@ static bool was_lossy(const struct nic *nic)
 	return n && nic->net->qps;
 }
 
-/* Is something under way that was not answered? */
+/* Are there packets that are not acknowledged? */
 static bool awaits_answers(const struct nic *nic)
 {
 	for (uint32_t i = 0; i < nic->net->qps; i++) {
@@ -301,8 +302,8 @@ static bool awaits_answers(const struct nic *nic)
 	return false;
 }
 
-/* Locked, but for the pauses: a peer that has not heard the last answer asks for it, and gets
- * it. */
+/* Locked, except for pauses. A peer that did not receive the last answer sends its request
+ * again, and is answered. */
 static void linger(struct nic *nic)
 {
 	const struct timespec step = {.tv_nsec = LINGER_STEP_NS};
@@ -321,7 +322,7 @@ static void linger(struct nic *nic)
 	}
 }
 
-/* The link of a NIC that is gone: what the program still calls does nothing, and does not hang. */
+/* The link of a NIC that is closed: later calls of the program do nothing, and do not hang. */
 static int no_route(struct link *link, const union ibv_gid *gid)
 {
 	(void)link;
@@ -379,10 +380,10 @@ static void cut_off(struct whole *w)
 }
 
 /*
- * The process ends, after its own handlers of exit(): what has come in is answered, so that a peer
- * whose message was taken is told so, again where that got lost. What this process has sent and was
- * not answered is the end of it, as with hardware. A signal's handler that exits may have
- * interrupted whoever holds the lock: then there is no last answer.
+ * The process ends, after the program's own exit handlers. What has arrived is answered, so that a
+ * peer learns that its message was taken, and answered again if the answer was lost. Unacknowledged
+ * requests of this process end with it, as with hardware. If a signal handler that calls exit() has
+ * interrupted the thread that holds the lock, there is no last answer.
  */
 __attribute__((destructor)) static void at_exit(void)
 {
@@ -390,7 +391,8 @@ __attribute__((destructor)) static void at_exit(void)
 	struct nic_link *link;
 	bool locked;
 
-	/* A child by vfork() or clone() has its parent's memory, and is not to end its NIC. */
+	/* A child of vfork() or clone() shares its parent's memory, and must not close the
+	 * parent's NIC. */
 	if (!w || w->pid != getpid())
 		return;
 	locked = lock_for_a_while(w);
@@ -405,7 +407,8 @@ __attribute__((destructor)) static void at_exit(void)
 		nic_unlock(&w->nic);
 }
 
-/* A fork: the child gets a NIC whose state is in order, and cuts it off: it is the parent's. */
+/* At a fork the lock is held, so that the child's copy of the NIC is consistent. The child then
+ * disconnects its copy: the NIC belongs to the parent. */
 static bool fork_locked;
 
 static void before_fork(void)

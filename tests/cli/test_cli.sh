@@ -429,12 +429,12 @@ bad_traces() {
 # children PID: of that process.
 children() { cat "/proc/$1/task/$1/children" 2>/dev/null; }
 
-# A campaign that would take long, in the background; sets pid and workers.
+# A campaign that would take long, in the background; sets pid and workers, all of them.
 long_campaign() {
 	checks=$((checks + 1))
 	"$tidemark" crashtest --jobs 2 --runs 100000000 --states 1000000000 --out interrupted --json interrupted.json >out 2>err &
 	pid=$! workers= tries=0
-	while [ -z "$workers" ] && [ $tries -lt 100 ]; do
+	while [ "$(echo $workers | wc -w)" -lt 2 ] && [ $tries -lt 200 ]; do
 		sleep 0.05
 		workers=$(children $pid)
 		tries=$((tries + 1))

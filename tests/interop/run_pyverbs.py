@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# run_pyverbs.py REGEX REASON [OPTION]...: the tests of pyverbs in the working directory, as their run_tests.py runs them.
-# Those whose names REGEX matches are skipped, and REASON says why.
+# run_pyverbs.py [REGEX REASON]... -- [OPTION]...: the tests of pyverbs in the working directory, as their run_tests.py
+# runs them. Tests whose names a REGEX matches are skipped, and its REASON says why.
 import os
 import re
 import sys
 import unittest
 from importlib.machinery import SourceFileLoader
 
-pattern, reason = re.compile(sys.argv.pop(1)), sys.argv.pop(1)
+skips = []
+while sys.argv[1] != '--':
+    skips.append((re.compile(sys.argv.pop(1)), sys.argv.pop(1)))
+sys.argv.pop(1)
 sys.path[0] = os.getcwd()
 from args_parser import parser  # theirs; it takes its options out of sys.argv
 
@@ -15,8 +18,9 @@ from args_parser import parser  # theirs; it takes its options out of sys.argv
 class Loader(unittest.TestLoader):
     def loadTestsFromTestCase(self, case):
         for name in self.getTestCaseNames(case):
-            if pattern.search(name):
-                setattr(case, name, unittest.skip(reason)(getattr(case, name)))
+            for pattern, reason in skips:
+                if pattern.search(name):
+                    setattr(case, name, unittest.skip(reason)(getattr(case, name)))
         return super().loadTestsFromTestCase(case)
 
 

@@ -27,7 +27,7 @@ void events_free(struct events *events)
 
 	while ((event = events_take(events)))
 		free(event);
-	close(events->ours); /* whoever waits at the other end is told */
+	close(events->ours); /* wakes a thread that waits at the other end */
 	close(events->fd);
 	events->fd = events->ours = -1;
 }

@@ -5,12 +5,15 @@
  * A queue of events that a program waits for: a completion channel, or a context's asynchronous
  * events.
  *
- * The program sees one end of a pair of sockets, to be polled or made non-blocking; it is readable
- * as long as there is an event (each is a byte more, so an edge-triggered epoll sees each; the last
- * to go takes all away). A socket, because looking into it (MSG_PEEK) waits as the read() of a
- * kernel's descriptor does: it is begun again after a signal handler that is installed so, and the
- * thread may be cancelled in it. The events themselves stand in a list, so an object that goes away
- * takes its own along. All calls but events_wait() under the NIC's lock.
+ * The program holds one end of a pair of sockets, which it may poll or make non-blocking. That end
+ * is readable while there is an event. Each event adds a byte, so that an edge-triggered epoll
+ * reports each one; the bytes are removed when the last event is taken. It is a socket because
+ * looking at a byte without taking it (MSG_PEEK) waits as read() on a kernel's descriptor does: it
+ * is restarted after a signal handler that was installed with SA_RESTART, and it is a cancellation
+ * point. The events themselves are in a list, so that the events of an object can be dropped when
+ * the object is destroyed.
+ *
+ * All calls but events_wait() are made under the NIC's lock.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -18,7 +21,7 @@
 struct event {
 	struct event *next;
 	enum ibv_event_type type; /* of an asynchronous event */
-	void *element;		  /* whose: a queue, a queue pair; NULL: the port */
+	void *element;		  /* the queue or queue pair that it is about; NULL: the port */
 };
 
 struct events {
@@ -30,13 +33,12 @@ struct events {
 int events_init(struct events *events);
 void events_free(struct events *events);
 void events_put(struct events *events, enum ibv_event_type type, void *element);
-/* The oldest, to be freed by the caller; NULL: there is none. */
+/* Take out the oldest event, which the caller frees; NULL: there is none. */
 struct event *events_take(struct events *events);
-/* The element is no more. */
+/* The element is destroyed: drop its events. */
 void events_drop(struct events *events, const void *element);
-/* Until there may be an event; -EAGAIN: the program has made the descriptor non-blocking, -EINTR: a
- * signal.
- */
+/* Wait until there may be an event. -EAGAIN: the program has made the descriptor non-blocking;
+ * -EINTR: a signal. */
 int events_wait(const struct events *events);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See fabric_dir.h. Locks are POSIX locks: closing any descriptor of a file gives its lock up, so
- * no process opens its own files again. */
+/* See fabric_dir.h. The locks are POSIX locks: closing any descriptor of a file releases the
+ * lock on it, so a process does not open its own files again. */
 #include "core/provider/base/fabric_dir.h"
 
 #include <ctype.h>
@@ -103,7 +103,7 @@ static void mark_dead(int fd, const char *name)
 		return;
 }
 
-/* The same once; -EAGAIN: a living process has it, or a dead process's file was just removed. */
+/* Try once. -EAGAIN: a living process has the name, or a dead process's file was just removed. */
 static int claim(const char *directory, const char *name, size_t bytes)
 {
 	int fd = fabric_dir_open(directory, name, true), rc = -EAGAIN;
@@ -132,7 +132,8 @@ int fabric_dir_claim(const char *directory, const char *name, size_t bytes)
 	return fd == -EAGAIN ? claim(directory, name, bytes) : fd;
 }
 
-/* Is it a living process's? With `waits` only once that has ended. */
+/* Does a living process have the file? Otherwise it is removed. `waits`: wait until that process
+ * has ended. */
 static bool sweep_file(const char *directory, const char *name, bool waits)
 {
 	int fd = fabric_dir_open(directory, name, false);
@@ -150,7 +151,7 @@ static bool sweep_file(const char *directory, const char *name, bool waits)
 }
 
 /*
- * A directory's names. Not by readdir(), which allocates: a process that exits in a signal's
+ * The names in a directory. readdir() allocates memory; a process that calls exit() in a signal
  * handler may have been interrupted in malloc().
  */
 struct listing {
@@ -167,7 +168,7 @@ static int listing_open(struct listing *list, const char *directory)
 	return list->fd < 0 ? -errno : 0;
 }
 
-/* NULL: that was all. */
+/* NULL: there are no more. */
 static const char *listing_next(struct listing *list)
 {
 	struct dirent64 *entry;
@@ -183,7 +184,8 @@ static const char *listing_next(struct listing *list)
 	return entry->d_name;
 }
 
-/* How many living processes' files there are; with `waits` 1 after the first one's has ended. */
+/* Remove the files of dead processes. How many files belong to living ones; with `waits`, 1
+ * after the first such process has ended. */
 static int scan(const char *directory, bool waits)
 {
 	struct listing list;
@@ -199,8 +201,8 @@ static int scan(const char *directory, bool waits)
 	return lives;
 }
 
-/* The connection manager's listeners, and the file that has a lock for each port that somebody has
- * (cm_fabric.c): who gets all of the locks is alone. */
+/* The files of the connection manager: its listeners, and the file with a lock for each port in
+ * use (cm_fabric.c). Getting all of its locks proves that no other process is left. */
 static void sweep_ports(const char *directory)
 {
 	struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See copy.h. Access to memory that may be gone, without a system call.
+ * See fault_safe.h. Access without a system call to memory that may be gone.
  *
- * Each access is made between guard_begin() and guard_end(), which note for the thread where it
- * goes. SIGSEGV and SIGBUS have a handler of ours. A fault of a thread inside of its range sends
- * it, on return from the handler, to escape(), which jumps to where the guard began; the access
+ * Each access is made between guard_begin() and guard_end(), which note its range for the thread.
+ * SIGSEGV and SIGBUS are handled here. When a thread faults inside its noted range, it continues
+ * after the handler in escape(), which jumps back to the beginning of the guard, and the access
  * reports failure. So the handler does nothing that a handler may not do, and it does not matter on
  * which stack it ran.
  *
- * Any other fault, and the signals when somebody sends them, are the program's: they go to the
- * action that the program has set, as the kernel would have it called. The program sets actions by
- * sigaction() and signal(), which this library shows, too: for these two signals they change what
- * faults are passed on to, not the handlers. A thread that blocked the signals would die of a fault
- * at once, so each thread opens them before its first access, and pthread_sigmask() and
- * sigprocmask() leave them open. A program that gets round all this (a library that was opened with
- * dlopen() has no say in what sigaction() means) is caught up with at the next registration.
+ * All other faults, and signals that are sent, belong to the program: they are passed to the action
+ * that it has set, in the way in which the kernel would call it. The program sets actions by
+ * sigaction() and signal(), which this library also provides. For these two signals they change
+ * only where faults are passed to, not the handlers. A thread that blocked the signals would die of
+ * a fault at once, so each thread unblocks them before its first access, and pthread_sigmask() and
+ * sigprocmask() leave them unblocked. A program may bypass all this, since a library that was
+ * opened with dlopen() cannot replace sigaction(). Then the handlers are installed again at the
+ * next registration.
  *
- * The order in which bytes become visible is that of a card: the last aligned word after all
- * others, so that whoever polls the end of a WRITE's packet finds the rest there. An aligned word
- * is never torn.
+ * Bytes become visible in the order of a card: the last aligned word after all others, so that a
+ * program that polls the end of a WRITE's packet finds the rest there. An aligned word is never
+ * torn.
  */
 #include "core/provider/base/fault_safe.h"
 
@@ -44,14 +45,14 @@
 
 struct guard {
 	jmp_buf back;
-	uintptr_t first, end; /* of the program's memory */
+	uintptr_t first, end; /* the range of the program's memory */
 };
 
-/* Few bytes, which there is room for in every thread, also for a library that is opened late: no
- * call. */
+/* So few bytes fit into every thread's static block, even if the library is loaded late, and
+ * need no function call. */
 #define TLS static _Thread_local __attribute__((tls_model("initial-exec")))
 TLS struct guard *guard; /* NULL: no access is under way */
-TLS bool hears;		 /* the signals are not blocked */
+TLS bool hears;		 /* the signals are unblocked in this thread */
 
 static void hear(void);
 
@@ -60,17 +61,17 @@ static _Noreturn void escape(void)
 	_longjmp(guard->back, 1);
 }
 
-/* True a second time, when the access has faulted. */
-#define guard_begin(g, at, len)                                           \
-	({                                                                \
-		if (!hears)                                               \
-			hear();                                           \
-		(g)->first = (uintptr_t)(at);                             \
-		(g)->end = (g)->first + (len);                            \
-		int faulted_ = _setjmp((g)->back);                        \
-		guard = faulted_ ? NULL : (g);                            \
-		__asm__ volatile("" ::: "memory"); /* not moved before */ \
-		faulted_ != 0;                                            \
+/* Becomes true a second time when the access has faulted. */
+#define guard_begin(g, at, len)                                                              \
+	({                                                                                   \
+		if (!hears)                                                                  \
+			hear();                                                              \
+		(g)->first = (uintptr_t)(at);                                                \
+		(g)->end = (g)->first + (len);                                               \
+		int faulted_ = _setjmp((g)->back);                                           \
+		guard = faulted_ ? NULL : (g);                                               \
+		__asm__ volatile("" ::: "memory"); /* the access is not moved before this */ \
+		faulted_ != 0;                                                               \
 	})
 
 static void guard_end(void)
@@ -79,12 +80,12 @@ static void guard_end(void)
 	guard = NULL;
 }
 
-/* Let the thread go on in escape(), below the frame that faulted. */
+/* Make the thread continue in escape(), below the frame that faulted. */
 static void redirect(ucontext_t *context)
 {
 #if defined(__x86_64__)
 	uintptr_t sp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
-	/* Behind the red zone, as if called. */
+	/* Below the red zone, as after a call. */
 	context->uc_mcontext.gregs[REG_RSP] = (greg_t)(((sp - 256) & ~(uintptr_t)15) - 8);
 	context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)escape;
 	context->uc_mcontext.gregs[REG_EFL] &= ~0x400; /* direction: up */
@@ -109,9 +110,8 @@ static int (*real_sigaction)(int, const struct sigaction *, struct sigaction *);
 static int (*real_sigmask)(int, const sigset_t *, sigset_t *);
 static int (*real_sigprocmask)(int, const sigset_t *, sigset_t *);
 
-/* As a library that others need we may stand behind libc in the order in which symbols are looked
- * up. */
-static void *behind_us(const char *name)
+/* A library that other libraries need may come after libc in the search order of symbols. */
+static void *next_symbol(const char *name)
 {
 	void *found = dlsym(RTLD_NEXT, name), *libc;
 
@@ -123,9 +123,9 @@ static void *behind_us(const char *name)
 
 static void find_real(void)
 {
-	*(void **)&real_sigaction = behind_us("sigaction");
-	*(void **)&real_sigmask = behind_us("pthread_sigmask");
-	*(void **)&real_sigprocmask = behind_us("sigprocmask");
+	*(void **)&real_sigaction = next_symbol("sigaction");
+	*(void **)&real_sigmask = next_symbol("pthread_sigmask");
+	*(void **)&real_sigprocmask = next_symbol("sigprocmask");
 	if (!real_sigaction || !real_sigmask || !real_sigprocmask)
 		abort(); /* no libc */
 }
@@ -144,17 +144,18 @@ static int index_of(int sig)
 	return -1;
 }
 
-/* The default, or what is ignored and cannot be: the signal comes again, and ends the program. */
+/* The default action, or a fault that cannot be ignored: the signal is raised again, and ends
+ * the program. */
 static void die(int sig, const siginfo_t *info)
 {
 	struct sigaction action = {.sa_handler = SIG_DFL};
 
 	real_sigaction(sig, &action, NULL);
-	if (info->si_code <= 0) /* sent, not a fault that will happen again */
+	if (info->si_code <= 0) /* sent, and not a fault that happens again */
 		raise(sig);
 }
 
-/* As the kernel would call it. */
+/* Call the program's action as the kernel would. */
 static void pass_on(int sig, siginfo_t *info, void *context)
 {
 	struct sigaction *slot = &theirs[index_of(sig)], action = *slot;
@@ -186,7 +187,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 	int error = errno;
 	uintptr_t at = (uintptr_t)info->si_addr;
 
-	/* An address that is none at all is not told (SI_KERNEL). */
+	/* For a non-canonical address there is no si_addr (SI_KERNEL). */
 	if (guard && info->si_code > 0 &&
 	    (info->si_code == SI_KERNEL || (at >= guard->first && at < guard->end)))
 		redirect(context);
@@ -195,7 +196,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 	errno = error;
 }
 
-/* Whoever made this thread may have blocked them. */
+/* The thread may have inherited a mask that blocks them. */
 static void hear(void)
 {
 	sigset_t set;
@@ -293,8 +294,8 @@ static void store_word(void *to, const void *from)
 }
 
 /*
- * The last aligned word, or what there is of it, after all that is in front of it. A function of
- * its own: what changes behind setjmp() is not in a register of the caller's.
+ * Copy the last aligned word, or a shorter rest, after everything before it. It is a separate
+ * function so that what changes after setjmp() is in no register of the caller.
  */
 __attribute__((noinline)) static void copy_in_order(uint8_t *to, const uint8_t *from, size_t len)
 {
@@ -334,7 +335,7 @@ static bool copy_from(void *to, const void *from, size_t len)
 	struct guard here;
 
 	if (!len)
-		return true; /* from nowhere, perhaps */
+		return true; /* the source may be unmapped, too */
 	if (guard_begin(&here, from, len))
 		return false;
 	if (len == WORD && !((uintptr_t)from % WORD)) {
@@ -390,15 +391,15 @@ static unsigned rights_of(const char *line, const char *perms)
 		for (p++; *p && *p != ' '; p++)
 			;
 	inode = strtoul(p, NULL, 10);
-	/* A file that nobody can open again keeps nothing. */
+	/* A file without a name cannot be opened again, so it is not durable. */
 	if (perms[3] == 's' && inode && (len < 10 || strcmp(line + len - 10, " (deleted)") != 0))
 		rights |= MAP_DURABLE;
 	return rights;
 }
 
 struct mapped {
-	uintptr_t at, end; /* at: all before it is mapped */
-	unsigned rights;   /* that all of it has */
+	uintptr_t at, end; /* at: everything before it is mapped */
+	unsigned rights;   /* rights that the whole area has */
 };
 
 static void look_at(struct mapped *area, const char *line)
@@ -440,9 +441,8 @@ static int look(struct mapped *area)
 }
 
 /*
- * As the kernel has it: EFAULT where something is not mapped, or not with the rights that are asked
- * for. Persistence is there for shared mappings of files, as far as the file is: EINVAL for other
- * memory.
+ * Errors as of the kernel: EFAULT where memory is not mapped, or not with the rights that are asked
+ * for. Shared mappings of files can be registered as persistent; other memory is EINVAL.
  */
 static int check(const void *addr, uint64_t len, unsigned access)
 {
@@ -453,7 +453,7 @@ static int check(const void *addr, uint64_t len, unsigned access)
 
 	fault_safe_guard();
 	if (look(&area))
-		return 0; /* no /proc: what is missing shows when it is touched */
+		return 0; /* no /proc: missing memory shows when it is accessed */
 	if (area.at < area.end || !(area.rights & MAP_READABLE) ||
 	    (access & writes && !(area.rights & MAP_WRITABLE)))
 		return EFAULT;
@@ -507,7 +507,7 @@ static uint32_t random_bits(void)
 
 	while (getrandom(&bits, sizeof(bits), 0) != sizeof(bits))
 		if (errno != EINTR)
-			abort(); /* keys that can be guessed are none */
+			abort(); /* never use keys that can be guessed */
 	return bits;
 }
 

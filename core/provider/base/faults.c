@@ -9,14 +9,14 @@
 #include <string.h>
 #include "core/text/text.h"
 
-#define TEXT_BYTES 4096 /* of all rules, with the NUL */
+#define TEXT_BYTES 4096 /* bytes of all rules, with the NUL */
 
 /* --- the parser --- */
 
 struct reader {
-	struct text text; /* says what is wrong */
+	struct text text; /* reports errors */
 	char *rest;	  /* of the rule */
-	const char *word; /* the one that was read last; "": the rule has ended */
+	const char *word; /* the last word read; "": the rule has ended */
 };
 
 static int refuse(struct reader *r, const char *expected)
@@ -53,7 +53,7 @@ struct unit {
 	double scale;
 };
 
-/* A number, perhaps with a fraction, and a unit behind it. */
+/* A number, perhaps with a fraction, followed by a unit. */
 static bool scaled(const char *word, const struct unit *units, double *out)
 {
 	char *end;
@@ -138,7 +138,7 @@ static enum op_class find_what(const char *word)
 	return CLASS_ANY;
 }
 
-/* "write" was read: "3" may follow. */
+/* "write" was read, and "3" may follow. */
 static int read_what(struct reader *r, struct fault_rule *rule, enum op_class what)
 {
 	uint64_t number;
@@ -169,7 +169,7 @@ static int read_peer(struct reader *r, struct fault_rule *rule)
 	rule->peer = (uint32_t)strtoul(word, &end, 10);
 	return digits(word) && !*end && strlen(word) < 6
 		       ? 0
-		       : refuse(r, "an IPv4 address, or a process's number in the net");
+		       : refuse(r, "an IPv4 address, or a process's number in the fabric");
 }
 
 static int read_after(struct reader *r, struct fault_rule *rule)
@@ -196,7 +196,7 @@ static int read_percent(struct reader *r, struct fault_rule *rule)
 	return 0;
 }
 
-/* What only one action has. */
+/* Words that only one action has. */
 static int read_special(struct reader *r, struct fault_rule *rule)
 {
 	if (!strcmp(r->word, "by") && rule->action == FAULT_REORDER)
@@ -262,7 +262,7 @@ static int read_rule(struct reader *r, struct fault_rule *rule)
 		next(r);
 	if (read_action(r, rule))
 		return -EINVAL;
-	/* Half a partition is a loss, and memory is torn where it is written. */
+	/* A partition in one direction is a loss, and memory is torn where it is written. */
 	if (!told && rule->action == FAULT_PARTITION)
 		rule->directions = 1 << FAULT_OUT | 1 << FAULT_IN;
 	if (rule->action == FAULT_TEAR) {
@@ -316,7 +316,7 @@ int faults_parse(struct faults *faults, const char *text, uint64_t seed, char *w
 	memset(faults, 0, sizeof(*faults));
 	snprintf(rules, sizeof(rules), "%s", text);
 	text_start(&r.text, rules, strlen(rules), &wrong);
-	/* A line is a rule, too, and a comma as good as a blank. */
+	/* A line end separates rules, too, and a comma is a blank. */
 	for (char *p = rules; *p; p++)
 		*p = *p == '\n'		       ? ';'
 		     : *p == ',' || *p == '\t' ? ' '

@@ -2,8 +2,7 @@
 #ifndef TM_PROVIDER_BASE_FAULTS_H
 #define TM_PROVIDER_BASE_FAULTS_H
 /*
- * What hurts the packets of a live link: rules, in a small language, and what they make of each
- * packet.
+ * Fault injection on a live link: rules in a small language, and what they do to each packet.
  *
  *	rules     = rule { ";" rule }
  *	rule      = [ "out" | "in" | "both" ] action { condition }
@@ -16,13 +15,13 @@
  *	kind      = "send" | "write" | "read" | "response" | "atomic" | "flush"
  *		  | "atomic_write" | "ack" | "nak"
  *
- * docs/nic/guide.md explains it. All conditions of a rule must hold. Messages are numbered from 1
- * for each kind, over the whole process, or with "qp" over that queue pair. A rule that names a
- * message's or packet's number hits what is sent for the first time; retransmissions pass, unless
- *"times" says that they are meant, too.
+ * docs/nic/guide.md explains it. A rule hits a packet for which all its conditions hold. Messages
+ * are numbered from 1 for each kind, over the whole process, or with "qp" over that queue pair. A
+ * rule that names the number of a message or packet hits its first transmission; retransmissions
+ * pass, unless "times" includes them.
  *
- * A rule has a generator for each direction, and draws from it once for each packet that meets its
- * other conditions: the same seed, rules and packets have the same fate.
+ * A rule has a random generator for each direction, and draws from it once for each packet that
+ * meets its other conditions. So the same seed, rules and packets give the same faults.
  */
 #include "core/rnic/transport/packet.h"
 
@@ -47,7 +46,7 @@ enum fault_direction { FAULT_OUT, FAULT_IN };
 struct fault_rule {
 	enum fault_action action;
 	unsigned directions; /* bits */
-	uint32_t odds;	     /* of 2^32 - 1, which is always */
+	uint32_t odds;	     /* out of 2^32 - 1, which means always */
 	enum op_class what;
 	uint32_t message, packet; /* numbers from 1; 0: any */
 	bool has_qp, has_peer;
@@ -55,7 +54,7 @@ struct fault_rule {
 	uint64_t after_packets, after_ns, for_ns; /* 0: at once; for ever */
 	uint64_t times;				  /* 0: for ever */
 	uint64_t amount, jitter; /* packets, ns, bit/s or bytes, as the action has it */
-	/* What came of it, by direction. */
+	/* The state and the hits, by direction. */
 	uint64_t random[2], seen[2], hits[2], free_at[2];
 };
 
@@ -80,13 +79,13 @@ struct faults {
 	struct fault_flow flow[FAULT_FLOWS];
 };
 
-/* What is to become of a packet. */
+/* What is done to a packet. */
 struct fault_fate {
 	bool lost, corrupt, tear;
-	unsigned copies;  /* more than the one */
-	unsigned hold;	  /* until so many others have passed */
-	uint32_t bit;	  /* corrupt: any number, to choose one by */
-	uint32_t tear_at; /* bytes of it that reach memory */
+	unsigned copies;  /* copies in addition to the packet */
+	unsigned hold;	  /* until so many other packets have passed */
+	uint32_t bit;	  /* corrupt: a random number that selects the bit */
+	uint32_t tear_at; /* bytes of the packet that reach memory */
 	uint64_t delay_ns;
 };
 
@@ -99,11 +98,11 @@ static inline uint64_t faults_mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* 0, or -EINVAL and in `why` the word that is wrong and what was expected. Times count from the
- * first packet on. */
+/* 0, or -EINVAL and in `why` the wrong word and what was expected. Times count from the first
+ * packet on. */
 int faults_parse(struct faults *faults, const char *text, uint64_t seed, char *why, size_t size);
-/* peer: the other end's IPv4 address, or its number in the net. now: ns of any clock that runs
- * on. */
+/* peer: the other end's IPv4 address, or its slot in the fabric. now: ns, of any monotonic
+ * clock. */
 struct fault_fate faults_judge(struct faults *faults, enum fault_direction direction,
 			       const struct packet *pkt, uint32_t peer, uint64_t now);
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See faults.h: which packet a rule means, and what becomes of it. */
+/* See faults.h: which packets a rule hits, and what it does to them. */
 #include "core/provider/base/faults.h"
 
 #include <string.h>
 
-#define BACKLOG_NS 200000000 /* what waits longer than that at a rate's limit is lost */
-#define FAR_REQUEST \
-	4096 /* sequence numbers: further back is no retransmission, but a new connection */
+#define BACKLOG_NS 200000000 /* longer backlogs at a rate limit are dropped */
+#define FAR_REQUEST                                                                           \
+	4096 /* sequence numbers: a packet further back is not a retransmission, but of a new \
+		connection */
 #define FAR_ANSWER (1 << 19)
-#define LEAST_MTU  4096 /* the fewest packets that a READ's answer can have */
+#define LEAST_MTU  4096 /* the MTU with the fewest packets for a READ's answer */
 
-/* --- whose packet, and which --- */
+/* --- which flow, which message --- */
 
 struct place {
 	enum op_class what;
@@ -103,7 +104,7 @@ static struct place place_of(struct faults *faults, enum fault_direction directi
 	return place;
 }
 
-/* --- the judge --- */
+/* --- applying the rules --- */
 
 static bool concerns(const struct fault_rule *rule, const struct packet *pkt, uint32_t peer,
 		     const struct place *place)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See long_copy.h. Lines that another core has had last are fetched from there before they are
- * written. Between cores that share a cache this costs little. Where they share none it costs more
- * than the way through memory, by stores that pass the caches by (non-temporal ones), and the
- * reader gains as much again. A program does not learn where it runs, and may move: so the plain
- * copy's time is watched, and the other way taken while it is more than twice what that takes.
- * (Less than that, and the reader, which has to go to memory, loses more than the writer gains.)
- * The one that is not in use is tried now and then.
+ * See long_copy.h.
+ *
+ * A store to a line that another core used last fetches the line first. Between cores that share a
+ * cache this costs little. Between cores that do not, it costs more than writing past the caches to
+ * memory (non-temporal stores), and the reader gains as much again. A program does not know on
+ * which cores it runs, and may be moved. So the time of the plain copy is measured, and the
+ * non-temporal copy is used while the plain one takes more than twice as long. (At less than that
+ * the reader, which has to fetch from memory, loses more than the writer gains.) The other method
+ * is tried now and then.
  */
 #include "core/provider/base/long_copy.h"
 
@@ -37,10 +39,10 @@ static void copy_past_caches(uint8_t *to, const uint8_t *from, size_t len)
 		_mm_stream_si128((__m128i *)(to + 48), d);
 	}
 	memcpy(to, from, len);
-	_mm_sfence(); /* before whatever says that they are there */
+	_mm_sfence(); /* before the word that announces them */
 }
 
-/* Whoever had no CPU in the middle of it is no measure. */
+/* Ignore a copy during which the thread lost its CPU. */
 static void note_cost(uint64_t *mean, uint64_t cycles)
 {
 	if (!*mean)

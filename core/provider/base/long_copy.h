@@ -2,8 +2,8 @@
 #ifndef TM_PROVIDER_BASE_LONG_COPY_H
 #define TM_PROVIDER_BASE_LONG_COPY_H
 /*
- * Copies of LONG_COPY bytes and more, between a program's memory and what another process's core
- * reads or has written. Under the NIC's lock.
+ * Copies of LONG_COPY bytes and more, between the program's memory and memory that another
+ * process's core has read or written. Under the NIC's lock.
  */
 #include <stddef.h>
 #include <stdint.h>

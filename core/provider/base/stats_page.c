@@ -104,7 +104,7 @@ int stats_page_give(const char *directory, const char *name, const char *faults,
 	rc = fcntl(fd, F_SETLKW, &writers) ? -errno : 0;
 	if (!rc && pread(fd, &generation, sizeof(generation), (off_t)at) != sizeof(generation))
 		rc = -EIO;
-	generation |= 1; /* whoever wrote last may have died over it */
+	generation |= 1; /* the last writer may have died while it wrote */
 	snprintf(page.faults, sizeof(page.faults), "%s", faults);
 	if (!rc)
 		rc = write_at(fd, &generation, sizeof(generation), at);

@@ -2,7 +2,7 @@
 /*
  * The connection manager's state, its thread, and identifiers. See cm.h.
  *
- * A child of fork() has nothing of it.
+ * A child of fork() starts with a fresh state.
  */
 #include "core/provider/cm/cm.h"
 
@@ -21,7 +21,7 @@
 
 #define HEARD	64
 #define LOCK_MS 1000 /* at the end */
-/* What the thread hears of; a slot's number: its process has ended. */
+/* What the thread waits for. A number below these is a slot whose process has ended. */
 enum { WAKE = SHM_SLOTS, MESSAGES };
 
 #define FRESH                                                                          \
@@ -32,7 +32,7 @@ enum { WAKE = SHM_SLOTS, MESSAGES };
 	}
 struct cm cm = FRESH;
 
-/* A thread that is cancelled in here would keep the lock. */
+/* A thread that was cancelled here would keep the lock. */
 void cm_lock(void)
 {
 	int before;
@@ -84,7 +84,7 @@ void cm_set_deadline(struct cm_id *id, uint64_t ms)
 
 /* --- the thread --- */
 
-/* Has the process that is watched here ended? */
+/* Has the watched process of the slot ended? */
 static bool has_died(unsigned slot)
 {
 	struct pollfd fd = {.fd = cm.watched[slot] - 1, .events = POLLIN};
@@ -106,7 +106,7 @@ int cm_watch(unsigned slot)
 
 	if (!slot || slot == cm.mads->slot)
 		return 0;
-	/* Then the slot is another one's by now. */
+	/* The slot may have a new process by now. */
 	if (has_died(slot))
 		bury(slot);
 	if (cm.watched[slot])
@@ -114,7 +114,7 @@ int cm_watch(unsigned slot)
 	fd = cm_fabric_watch(slot);
 	if (fd == -ESRCH)
 		return fd;
-	/* Of who cannot be watched nothing is known: that is a message lost. */
+	/* A process that cannot be watched is treated as if its last message were lost. */
 	if (fd < 0)
 		return 0;
 	if (epoll_ctl(cm.epoll, EPOLL_CTL_ADD, fd, &event)) {
@@ -137,9 +137,9 @@ static void take_messages(void)
 		cm_take(mad, &from);
 }
 
-static void hear_death(unsigned slot)
+static void take_death(unsigned slot)
 {
-	take_messages(); /* its last ones */
+	take_messages(); /* the messages that it sent last */
 	if (has_died(slot))
 		bury(slot);
 }
@@ -153,13 +153,13 @@ static void hear(uint64_t what)
 	if (what == MESSAGES)
 		take_messages();
 	else if (what != WAKE)
-		hear_death((unsigned)what);
+		take_death((unsigned)what);
 }
 
-/* What is late; when something will be, ms from now; -1: nothing. */
+/* Handle the deadlines that have passed. The time until the next one, ms; -1: there is none. */
 static int mind_time(void)
 {
-	uint64_t now = cm_now_ms(), first = cm_mind_partings(now);
+	uint64_t now = cm_now_ms(), first = cm_resend_dreqs(now);
 
 	for (struct cm_id *id = cm.ids; id; id = id->next) {
 		if (id->deadline_ms && id->deadline_ms <= now) {
@@ -184,8 +184,8 @@ static void *thread_main(void *arg)
 		cm_unlock();
 		n = epoll_wait(epoll, heard, HEARD, ms);
 		cm_lock();
-		/* What has come in while the process was stopped, or had no CPU, has come in
-		 * time. */
+		/* Messages that arrived while the process was stopped, or waited for a CPU, were
+		 * in time. */
 		if (!n)
 			take_messages();
 		for (int i = 0; i < n; i++)
@@ -208,7 +208,7 @@ static int start_thread(void)
 	    epoll_ctl(cm.epoll, EPOLL_CTL_ADD, cm.mads->fd, &messages)) {
 		error = errno;
 	} else {
-		/* Signals are the program's. */
+		/* The program's own threads handle its signals. */
 		sigfillset(&all);
 		pthread_sigmask(SIG_BLOCK, &all, &old);
 		error = pthread_create(&thread, NULL, thread_main, (void *)(intptr_t)cm.epoll);
@@ -241,8 +241,8 @@ static bool lock_for_a_while(void)
 	return true;
 }
 
-/* Whoever comes later finds nothing of this process. A child by vfork() or clone() has its parent's
- * memory, and nothing of its own. */
+/* Later processes find nothing of this one. A child of vfork() or clone() shares its parent's
+ * memory and has nothing of its own. */
 static void at_exit(void)
 {
 	if (cm.pid != getpid() || !lock_for_a_while())
@@ -312,7 +312,7 @@ int cm_open_device(void)
 	}
 	if (!once) {
 		once = true;
-		atexit(at_exit); /* before the NIC's, which was there first */
+		atexit(at_exit); /* runs before the NIC's, which was registered earlier */
 		pthread_atfork(cm_lock, cm_unlock, in_child);
 	}
 	return 0;
@@ -391,7 +391,7 @@ void cm_hang_up(struct cm_id *id)
 	if (id->state == CM_LISTEN)
 		cm_fabric_unlisten((uint16_t)id->user.ps, &id->user.route.addr.src_addr,
 				   id->v6_only);
-	cm_take_leave(id);
+	cm_tell_peer(id);
 	id->state = CM_OVER;
 	id->deadline_ms = 0;
 	cm_release_port(id);
@@ -404,7 +404,7 @@ EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id 
 	struct cm_id *id;
 	int rc;
 
-	if (!out || ps != RDMA_PS_TCP) /* the others look up queue pairs of datagrams, or XRC */
+	if (!out || ps != RDMA_PS_TCP) /* the other port spaces are for datagrams and XRC */
 		return cm_fail(EINVAL);
 	if (!channel) {
 		own = cm_new_channel();

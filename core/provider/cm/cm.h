@@ -2,27 +2,28 @@
 #ifndef TM_PROVIDER_CM_CM_H
 #define TM_PROVIDER_CM_CM_H
 /*
- * The connection manager: librdmacm's calls over the soft RNIC. What its files share.
+ * The connection manager: librdmacm's functions over the soft RNIC. This header has what its files
+ * share.
  *
- *   cm.c        the library's one state and its thread; identifiers
- *   cm_event.c  event channels and events
- *   cm_addr.c   addresses, ports, routes: rdma_bind_addr(), rdma_resolve_*(), rdma_getaddrinfo()
- *   cm_conn.c   the program's side of a conversation: rdma_listen(), rdma_connect(), rdma_accept()
- *   cm_talk.c   the wire's side of it: what messages and time do
- *   cm_qp.c     queue pairs: their creation and their transitions
- *   cm_fabric.c    the net: ports, who listens, who has died
- *   cm_none.c   what is refused: multicast, rsockets
+ *   cm.c         the library's state and its thread; identifiers
+ *   cm_event.c   event channels and events
+ *   cm_addr.c    addresses, ports, routes: rdma_bind_addr(), rdma_resolve_*(), rdma_getaddrinfo()
+ *   cm_conn.c    the program's side of a connection: rdma_listen(), rdma_connect(), rdma_accept()
+ *   cm_talk.c    the protocol: what a message or a timeout does
+ *   cm_qp.c      queue pairs: making them, and their transitions
+ *   cm_fabric.c  the fabric: ports, listeners, processes that have died
+ *   cm_none.c    what is refused: multicast, rsockets
  *
- * Messages (mad.h) go through queue pair 1 (qp1.h) and the link, as packets. It stands on that and
- * libibverbs' public functions alone, so that it may be a library of its own beside another one
- * that has the soft RNIC.
+ * Messages (mad.h) pass through queue pair 1 (qp1.h) and the link as packets. The connection
+ * manager uses that and libibverbs' public functions only, so that it can be a library of its own
+ * beside one with the soft RNIC.
  *
- * When a process is killed, nobody sends its REJ or DREQ. Those of its net watch the processes that
- * they have to do with, and do what these messages would have done.
+ * A process that is killed sends no REJ or DREQ. The processes of the fabric that have a connection
+ * with it watch it, and act as if they had received these messages.
  *
- * All of it runs under one lock. A thread of the library, which starts with the device, takes
- * messages and minds the time. It never touches a queue pair: that is done by the program's own
- * calls, as it retrieves an event. Order of locks: this one, then the NIC's.
+ * Everything runs under one lock. A thread of the library, which starts with the device, receives
+ * messages and keeps the timeouts. It never touches a queue pair: the program's own calls do that,
+ * when they retrieve an event. Order of locks: this one, then the NIC's.
  */
 #include <netinet/in.h>
 #include <pthread.h>
@@ -53,13 +54,14 @@ enum cm_state {
 };
 
 struct cm_channel {
-	struct rdma_event_channel user; /* fd: an eventfd that is readable while there are events */
+	struct rdma_event_channel user; /* fd: readable while there are events */
 	struct cm_event *first, **last;
 };
 
 struct cm_event {
 	struct rdma_cm_event user;
-	struct cm_id *owner; /* of a CONNECT_REQUEST: the one that listens */
+	struct cm_id *owner; /* the identifier that it is reported to; of a CONNECT_REQUEST the
+				listening one */
 	struct cm_event *next;
 	uint8_t private_data[CM_MAX_PRIVATE];
 };
@@ -68,24 +70,24 @@ struct cm_id {
 	struct rdma_cm_id user;
 	struct cm_id *next, **prev;
 	enum cm_state state;
-	bool sync;	      /* the channel is its own; calls wait for their event */
-	unsigned unacked;     /* events that the program holds */
+	bool sync;	  /* synchronous: the channel is its own, and calls wait for their event */
+	unsigned unacked; /* events that the program has retrieved and not acknowledged */
 	uint64_t deadline_ms; /* 0: none */
-	/* A message that waits for an answer is sent again every again_ms until give_up_ms. Nobody
-	 * listens is believed from nobody_ms on. */
-	uint64_t again_ms, give_up_ms, nobody_ms;
-	uint8_t retries;	 /* how often, of a REP and a DREQ */
-	bool patient;		 /* the peer's program is known to think */
+	/* A message that waits for an answer is sent again every again_ms until give_up_ms.
+	 * Before no_listener_ms the answer that there is no listener is not final. */
+	uint64_t again_ms, give_up_ms, no_listener_ms;
+	uint8_t retries;	 /* of a REP or DREQ: how often it is sent again */
+	bool patient;		 /* an MRA has come: the peer's program needs time */
 	uint8_t sent[MAD_BYTES]; /* the last REQ, REP, DREQ */
 	/* The address. */
 	bool reserved, reuse, v6_only;
-	uint8_t tos, ack_timeout; /* ack_timeout 0: as usual */
-	/* That listens. */
+	uint8_t tos, ack_timeout; /* ack_timeout 0: the default */
+	/* A listening identifier. */
 	int backlog;
-	int waiting; /* requests whose event the program has not retrieved */
-	/* The conversation. */
-	uint32_t number, peer_number; /* cm_message.local_id, remote_id; 0: none yet */
-	unsigned peer_slot;	      /* of the peer's process, if it is of this net; else 0 */
+	int waiting; /* connection requests that the program has not retrieved */
+	/* The connection. */
+	uint32_t number, peer_number; /* the communication IDs of both ends; 0: none yet */
+	unsigned peer_slot; /* the slot of the peer's process; 0: it is not of this fabric */
 	uint64_t tid;
 	struct cm_params local, remote;
 	union ibv_gid peer_gid;
@@ -93,14 +95,14 @@ struct cm_id {
 	uint8_t peer_ack_timeout;
 	struct ibv_ece ece, peer_ece;
 	struct ibv_sa_path_rec path;
-	uint8_t private_data[CM_MAX_PRIVATE]; /* of the request */
-	bool active;			      /* it has asked */
-	/* Of rdma_create_ep(). */
+	uint8_t private_data[CM_MAX_PRIVATE]; /* of the connection request */
+	bool active;			      /* this end has sent the request */
+	/* Set by rdma_create_ep(). */
 	struct ibv_qp_init_attr *qp_init;
 	struct ibv_pd *ep_pd;
 	void *connect_data;
 	size_t connect_len;
-	/* What is the library's own in `user`. */
+	/* Objects in `user` that the library has made. */
 	bool own_send_cq, own_recv_cq;
 };
 
@@ -122,9 +124,9 @@ struct cm_device {
 	union ibv_gid gid;
 };
 
-/* A conversation whose identifier is gone: its DREQ is sent until it is answered. */
-struct cm_parting {
-	struct cm_parting *next;
+/* A connection whose identifier is destroyed: its DREQ is sent until it is answered. */
+struct cm_pending_dreq {
+	struct cm_pending_dreq *next;
 	union ibv_gid gid;
 	uint32_t number;
 	unsigned peer_slot;
@@ -132,30 +134,30 @@ struct cm_parting {
 	uint8_t mad[MAD_BYTES];
 };
 
-/* The last word to a request, or a REP, that it is repeated to. */
-struct cm_answer {
+/* TIME_WAIT: the last answer to a request or a REP, which is repeated if that comes again. */
+struct cm_replay {
 	union ibv_gid gid;
 	uint32_t peer_number; /* 0: none */
 	bool silent;
 	uint64_t until_ms;
 	uint8_t mad[MAD_BYTES];
 };
-#define CM_ANSWERS 64
+#define CM_REPLAYS 64
 
 struct cm {
 	pthread_mutex_t mutex;
 	pthread_cond_t acked;
-	int cancel_state; /* of the thread that holds the lock, before */
-	pid_t pid;	  /* whose device it is; 0: nobody's */
+	int cancel_state; /* the cancellation state of the thread that holds the lock */
+	pid_t pid;	  /* the process that has opened the device; 0: none */
 	struct cm_device device;
 	struct cm_id *ids;
-	struct cm_parting *partings;
-	struct cm_answer answer[CM_ANSWERS];
-	unsigned answers; /* given so far */
+	struct cm_pending_dreq *dreqs;
+	struct cm_replay replay[CM_REPLAYS];
+	unsigned replays; /* kept so far */
 	const struct nic_mads *mads;
-	int watched[256]; /* by slot: a descriptor that is readable once its process has ended, plus
-			     one */
-	int epoll, wake;  /* -1: the thread does not run */
+	int watched[256]; /* by slot: 0, or 1 + a descriptor that is readable once the slot's
+			     process has ended */
+	int epoll, wake;  /* -1: the thread has not been started */
 };
 extern struct cm cm;
 
@@ -170,126 +172,125 @@ static inline int cm_fail(int error)
 
 void cm_lock(void);
 void cm_unlock(void);
-/* Locked: until the program has acknowledged what it has retrieved. */
+/* Locked: wait until the program has acknowledged what it has retrieved. */
 void cm_wait_for_acks(struct cm_id *id);
 uint64_t cm_now_ms(void);
-/* Locked. The device, opened now if it is not; -errno. */
+/* Locked: open the device if it is not open. 0 or -errno. */
 int cm_open_device(void);
-/* Locked: the identifier works with the device from now on. */
+/* Locked: associate the identifier with the device. */
 void cm_bind_device(struct cm_id *id);
-/* Locked: an identifier whose events go to `channel`. NULL: out of memory. */
+/* Locked: a new identifier whose events go to `channel`. NULL: out of memory. */
 struct cm_id *cm_new_id(struct rdma_event_channel *channel, void *context, enum rdma_port_space ps,
 			enum ibv_qp_type type);
-/* Locked: of which the program knows nothing (yet, or any more). */
+/* Locked: free an identifier that the program does not know of, or no longer. */
 void cm_free_id(struct cm_id *id);
-/* Locked: tell the identifier's other side, if there is one, that it is no more. */
+/* Locked: close the identifier: tell its peer, if it has one, and release its port. */
 void cm_hang_up(struct cm_id *id);
-/* Locked: the thread has to look at deadlines anew. */
+/* Locked: make the thread compute its next timeout again. */
 void cm_wake(void);
 void cm_set_deadline(struct cm_id *id, uint64_t ms);
-/* Locked: hear of the end of the process in this slot. -ESRCH: it has ended. Conversations that are
- * the slot's already may be with an earlier one, whose end is heard of now. */
+/* Locked: watch the process in this slot, to learn when it ends. -ESRCH: it has ended. If an
+ * earlier process of the slot is still watched and has ended, its connections are closed now. */
 int cm_watch(unsigned slot);
 
 /* --- cm_event.c --- */
 
 struct rdma_event_channel *cm_new_channel(void);
-/* Locked: an event of an identifier, without details; the caller fills in what it knows. NULL: out
- * of
- * memory. */
+/* Locked: a new event of an identifier; the caller fills in the details. NULL: out of memory. */
 struct cm_event *cm_event(struct cm_id *id, enum rdma_cm_event_type type, int status);
-/* Locked: the program may retrieve it. `owner`: whose destruction waits for it, and takes it
- * away. */
+/* Locked: put the event into the channel of `owner`. Destroying the owner drops it, or waits
+ * until it is acknowledged. */
 void cm_report(struct cm_event *event, struct cm_id *owner);
-/* Locked: take back the events that the program has not retrieved. */
+/* Locked: drop the events that the program has not retrieved. */
 void cm_forget_events(struct cm_id *id);
-/* Of an identifier that is synchronous: wait for the event of what was begun. Not locked. */
+/* If the identifier is synchronous: wait for the event of the operation that was begun. Not
+ * locked. */
 int cm_complete(struct cm_id *id);
 
 /* --- cm_addr.c --- */
 
-/* Are these one address, ports aside? An IPv4 address may be written as an IPv6 one. */
+/* Are these the same address, whatever the ports? An IPv4 address may be written as an IPv6 one. */
 bool cm_addr_same(const struct sockaddr *a, const struct sockaddr *b);
-/* The net's locks: what a port of a port space has of them, one for each address. */
+/* A port's range in the file of locks, one lock for each address. */
 #define CM_PORT_RANGE (1ull << 33)
-uint64_t cm_port_range(uint16_t port_space, uint16_t port);
-/* Locked: the port is others' again. */
+uint64_t cm_port_range(uint16_t port);
+/* Locked: release the port. */
 void cm_release_port(struct cm_id *id);
-/* Locked: may it listen at its address? 0 or -errno. */
+/* Locked: reserve the address for listening. 0 or -errno. */
 int cm_claim_listen(struct cm_id *id);
-/* Locked: who listens here for a request to this address; NULL: nobody. */
+/* Locked: the identifier of this process that listens for a request to this address; NULL: none. */
 struct cm_id *cm_find_listener(uint16_t port_space, const struct sockaddr *dst);
 int cm_bind(struct cm_id *id, const struct sockaddr *addr);
 
 /* --- cm_conn.c --- */
 
-/* Locked: the program retrieves this event; what is to be done then. */
+/* Locked: the program retrieves this event; do what comes with it. */
 void cm_retrieved(struct cm_event *event);
 
 /* --- cm_talk.c --- */
 
-/* Locked, by the thread: a message came in; the deadline has passed; the process in this slot has
- * ended. */
+/* Locked, by the thread: a message has arrived; a deadline has passed; the process in this slot
+ * has ended. */
 void cm_take(const uint8_t mad[MAD_BYTES], const union ibv_gid *from);
 void cm_timed_out(struct cm_id *id);
 void cm_peer_died(unsigned slot);
-/* Locked, by the thread: send partings again whose time has come; when the next one's does,
+/* Locked, by the thread: send the pending DREQs again that are due. When the next one is;
  * UINT64_MAX: never. */
-uint64_t cm_mind_partings(uint64_t now);
-/* Locked. How long all tries take until nobody answers. */
+uint64_t cm_resend_dreqs(uint64_t now);
+/* Locked. The time that all tries take together. */
 uint64_t cm_answer_ms(void);
-/* Locked. The message of this type, without private data. */
+/* Locked. A message of this type, without private data. */
 struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type);
 /* Send once. */
-void cm_say(struct cm_id *id, enum cm_type type);
-/* A request with id->private_data: until it is answered, or id->give_up_ms. 0 or -errno. */
+void cm_send(struct cm_id *id, enum cm_type type);
+/* Send a request with id->private_data until it is answered, or until id->give_up_ms. 0 or
+ * -errno. */
 int cm_ask(struct cm_id *id);
-/* A REP, or a DREQ: until it is answered. */
-void cm_insist(struct cm_id *id, const struct cm_message *message);
-/* The last word to a request, or a REP: a REJ. */
+/* Send a REP or a DREQ until it is answered. */
+void cm_send_until_answered(struct cm_id *id, const struct cm_message *message);
+/* Send a REJ: the last answer to a request or a REP. */
 void cm_answer(struct cm_id *id, const struct cm_message *message);
 void cm_established(struct cm_id *id);
-/* What the other side is told of an identifier that goes. */
-void cm_take_leave(struct cm_id *id);
-/* The process ends: until other hosts have heard that, for a moment at most. */
+/* Tell the peer that the identifier is closed. */
+void cm_tell_peer(struct cm_id *id);
+/* The process ends: wait until other hosts have been told, for a moment at most. */
 void cm_linger(void);
 uint32_t cm_random(void);
 
 /* --- cm_qp.c --- */
 
-/* Locked. To the state in which it sends; 0 or -errno. Without a queue pair there is nothing to
- * do. */
+/* Locked: bring the queue pair to RTS. 0 or -errno; without a queue pair there is nothing to do. */
 int cm_qp_connect(struct cm_id *id);
 void cm_qp_error(struct cm_id *id);
-/* Of both ends: how many READs and atomics one may have under way at the other. */
+/* Limit the numbers of READs and atomics under way to what the device can do. */
 void cm_limit(struct cm_params *params);
-/* The way to the peer. */
+/* The path to the peer. */
 struct ibv_ah_attr cm_path(const struct cm_id *id);
-/* enum ibv_qp_attr_mask's timeout of an acknowledgement. */
+/* The exponent for ibv_qp_attr.timeout. */
 uint8_t cm_ack_timeout(const struct cm_id *id);
 
 /* --- cm_fabric.c --- */
 
-/* The port at this address is where this process listens. 0 or -errno. */
+/* Announce that this process listens at the address. 0 or -errno. */
 int cm_fabric_listen(uint16_t port_space, const struct sockaddr *addr, bool v6_only);
 void cm_fabric_unlisten(uint16_t port_space, const struct sockaddr *addr, bool v6_only);
-/* Where a request for this address goes, and the slot of whoever listens there; 0: another
- * host's. */
+/* Where to send a request for this address, and the slot of the process that listens there; 0:
+ * it is on another host. */
 unsigned cm_fabric_route(uint16_t port_space, const struct sockaddr *dst, union ibv_gid *gid);
-/* The slot of who has this number in a conversation, and this address; 0: somebody of another
- * host. */
+/* The slot of the process that owns this communication ID; 0: it is on another host. */
 unsigned cm_fabric_slot(const union ibv_gid *gid, uint32_t number);
-/* A descriptor that is readable once the process in this slot has ended; -ESRCH: it has. */
+/* A descriptor that is readable once the process in this slot has ended; -ESRCH: it has ended;
+ * -errno. */
 int cm_fabric_watch(unsigned slot);
-/* Is this address the device's? Of this host, if it is to be `own`. */
+/* Can the device reach this address? Is it an address of this host? */
 bool cm_fabric_reaches(const struct sockaddr *addr);
 bool cm_fabric_is_own(const struct sockaddr *addr);
-/* Keep [from, from + len) of the net's ports, or give it back. 0 or -errno. */
+/* Reserve [from, from + len) of the fabric's ports, or release it. 0 or -errno. */
 int cm_fabric_reserve(uint64_t from, uint64_t len, bool shared);
 void cm_fabric_release(uint64_t from, uint64_t len);
-/* What a process that was killed has left. */
+/* Remove the files of processes that were killed. */
 void cm_fabric_sweep(void);
-/* The process ends, or is a child that has nothing of it. */
+/* The process ends; or this is a child of fork(), which has no part in it. */
 void cm_fabric_leave(void);
 void cm_fabric_in_child(void);
 

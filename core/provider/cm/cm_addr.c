@@ -2,13 +2,13 @@
 /*
  * Addresses, ports and routes of the connection manager.
  *
- * Every address of this host is the device's, and there is one device: an address says who listens,
- * not where packets go. Where they go is the peer's GID, which comes with its messages.
+ * Every address of this host belongs to the one device: an address selects a listener, not a
+ * device. Packets are sent to the peer's GID, which comes with its messages.
  *
- * A port belongs to a port space, at an address or at all of them, as with sockets. It is kept
- * twice: in this process, by the list of identifiers, and in the net, by a lock (cm_fabric.c) that
- * covers the port's addresses: IPv4 addresses by value, then as many places for IPv6 ones, by a
- * hash. Wildcards cover all of a family.
+ * A port belongs to a port space, at one address or at all of them, as with sockets. It is reserved
+ * twice: in this process by the list of identifiers, and in the fabric by a lock (cm_fabric.c) on a
+ * range for the port's addresses. IPv4 addresses come first in it, by value, then as many places
+ * for IPv6 addresses, by a hash. A wildcard covers all addresses of a family.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -23,17 +23,17 @@
 #define EPHEMERAL_FIRST 32768
 #define EPHEMERAL_COUNT 28232
 #define EPHEMERAL_TRIES 1000
-#define LIFE_TIME	16 /* of a packet, as the kernel says for RoCE: 4.096 us * 2^16 */
+#define LIFE_TIME	16 /* packet life time, as the kernel has it for RoCE: 4.096 us * 2^16 */
 
 /* --- addresses --- */
 
-/* Both families have it in the same place. */
+/* The port is in the same place in both families. */
 static __be16 *port_of(struct sockaddr *addr)
 {
 	return &((struct sockaddr_in *)addr)->sin_port;
 }
 
-/* As an IPv6 address. */
+/* The address as an IPv6 address. */
 static struct in6_addr widen(const struct sockaddr *addr)
 {
 	struct in6_addr wide = {.s6_addr = {[10] = 0xff, [11] = 0xff}};
@@ -58,7 +58,7 @@ bool cm_addr_same(const struct sockaddr *a, const struct sockaddr *b)
 	return IN6_ARE_ADDR_EQUAL(&wide_a, &wide_b);
 }
 
-/* Does who listens at `at` take what is sent to `dst`? */
+/* Is a request to `dst` for this listener? */
 static bool covers(const struct cm_id *id, const struct sockaddr *dst)
 {
 	const struct sockaddr *at = &id->user.route.addr.src_addr;
@@ -72,11 +72,9 @@ static bool covers(const struct cm_id *id, const struct sockaddr *dst)
 
 /* --- ports --- */
 
-uint64_t cm_port_range(uint16_t port_space, uint16_t port)
+uint64_t cm_port_range(uint16_t port)
 {
-	uint64_t space = port_space == RDMA_PS_TCP ? 0 : port_space == RDMA_PS_UDP ? 1 : 2;
-
-	return (space << 16 | port) * CM_PORT_RANGE;
+	return port * CM_PORT_RANGE;
 }
 
 struct range {
@@ -87,8 +85,7 @@ static struct range range_of(const struct cm_id *id)
 {
 	const struct sockaddr *at = &id->user.route.addr.src_addr;
 	struct in6_addr wide = widen(at);
-	uint64_t base = cm_port_range((uint16_t)id->user.ps, sockaddr_port(at)),
-		 half = CM_PORT_RANGE / 2;
+	uint64_t base = cm_port_range(sockaddr_port(at)), half = CM_PORT_RANGE / 2;
 	uint32_t hash = 0;
 
 	if (sockaddr_is_any(at)) {
@@ -111,7 +108,7 @@ static bool overlap(struct range a, struct range b)
 	return a.from < b.from + b.len && b.from < a.from + a.len;
 }
 
-/* Both may have it: as with sockets, both said so, and neither listens. */
+/* May both have the port? As with sockets: both have asked for reuse, and neither listens. */
 static bool may_share(const struct cm_id *a, const struct cm_id *b)
 {
 	return a->reuse && b->reuse && a->state != CM_LISTEN && b->state != CM_LISTEN;
@@ -152,7 +149,8 @@ void cm_release_port(struct cm_id *id)
 		return;
 	id->reserved = false;
 	cm_fabric_release(range.from, range.len);
-	/* That gave up what others of this process hold there, too. */
+	/* Releasing the range has also released the locks of other identifiers of this process:
+	 * take them again. */
 	for (struct cm_id *other = cm.ids; other; other = other->next) {
 		if (other->reserved && overlap(range_of(other), range))
 			reserve(other);
@@ -235,7 +233,7 @@ EXPORT __be16 rdma_get_dst_port(struct rdma_cm_id *id)
 
 /* --- resolution --- */
 
-/* The address of this host from which `dst` is reached, without a port. */
+/* The address of this host from which `dst` is reached; the port is 0. */
 static int source_for(const struct sockaddr *dst, struct sockaddr_storage *src)
 {
 	socklen_t len = sockaddr_len(dst);
@@ -245,7 +243,8 @@ static int source_for(const struct sockaddr *dst, struct sockaddr_storage *src)
 	if (fd < 0)
 		return -errno;
 	memcpy(&to, dst, len);
-	*port_of((struct sockaddr *)&to) = htons(1); /* a datagram socket: nothing is sent */
+	*port_of((struct sockaddr *)&to) = htons(
+		1); /* a datagram socket sends nothing on connect() */
 	if (connect(fd, (struct sockaddr *)&to, len) ||
 	    getsockname(fd, (struct sockaddr *)src, &len))
 		rc = -errno;
@@ -254,7 +253,7 @@ static int source_for(const struct sockaddr *dst, struct sockaddr_storage *src)
 	return rc;
 }
 
-/* To nowhere in particular is to this host. */
+/* A wildcard as the destination means this host. */
 static void settle_destination(struct cm_id *id, const struct sockaddr *dst)
 {
 	struct rdma_addr *at = &id->user.route.addr;
@@ -269,8 +268,8 @@ static void settle_destination(struct cm_id *id, const struct sockaddr *dst)
 		at->dst_sin6.sin6_addr = in6addr_loopback;
 }
 
-/* A wildcard that the identifier was bound to becomes the address that it uses; the port stays
- * reserved as it is. */
+/* If the identifier is bound to a wildcard, the address becomes the one that it uses. The port
+ * stays reserved. */
 static int settle_source(struct cm_id *id)
 {
 	struct rdma_addr *at = &id->user.route.addr;
@@ -316,7 +315,7 @@ static int resolve_addr(struct cm_id *id, const struct sockaddr *src, const stru
 	return 0;
 }
 
-/* All is known at once: the time allowed does not matter. */
+/* The result is known at once, so the timeout does not matter. */
 EXPORT int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src, struct sockaddr *dst,
 			     int timeout_ms)
 {
@@ -403,7 +402,7 @@ static int copy_bytes(void **to, const void *from, size_t len)
 	return 0;
 }
 
-/* There are connections, with TCP's ports; what the hints leave open is filled in. */
+/* Only connections in TCP's port space are supported; the rest of the hints is filled in. */
 static int settle_kind(struct rdma_addrinfo *rai)
 {
 	if (!rai->ai_port_space)
@@ -430,7 +429,7 @@ static int take_address(struct rdma_addrinfo *rai, const struct addrinfo *ai, bo
 	return copy_bytes((void **)addr, ai->ai_addr, ai->ai_addrlen);
 }
 
-/* By name, which wins, else by the address in the hints. */
+/* Find the address by name, which takes precedence, or in the hints. */
 static int find_address(struct rdma_addrinfo *rai, const char *node, const char *service,
 			const struct rdma_addrinfo *hints)
 {

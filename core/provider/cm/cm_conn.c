@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The program's side of a conversation: how identifiers listen, connect, accept, refuse, and part;
- * their options. What goes over the wire then is in cm_talk.c.
+ * The program's side of a connection: identifiers listen, connect, accept, refuse and disconnect;
+ * their options. The protocol for it is in cm_talk.c.
  */
 #include <errno.h>
 #include <string.h>
 #include "core/provider/cm/cm.h"
 
-/* Nobody listens is said after a while: a server that closes its port and listens again at once has
- * always been in time, on fabrics where a request needs as long to get there. */
-#define NOBODY_MS   1000
-#define MAX_BACKLOG 1024
+/* The error that there is no listener is delayed: a server that closes its port and listens
+ * again at once is in time on real fabrics, where a request takes that long to arrive. */
+#define NO_LISTENER_MS 1000
+#define MAX_BACKLOG    1024
 
-/* What the program asks for has to be possible here. */
+/* Is what the program asks for possible on this device? */
 static int check_params(const struct rdma_conn_param *param, size_t most)
 {
 	if (!param)
@@ -57,7 +57,7 @@ static int connect_id(struct cm_id *id, const struct rdma_conn_param *param)
 	set_qp(id, param);
 	id->local.psn = cm_random() & 0xffffff;
 	id->mtu = (uint8_t)cm.device.port.active_mtu;
-	/* What a service's address brought goes first. */
+	/* The data that came with the service's address goes first. */
 	memset(id->private_data, 0, sizeof(id->private_data));
 	if (id->connect_len)
 		memcpy(id->private_data, id->connect_data, id->connect_len);
@@ -66,7 +66,7 @@ static int connect_id(struct cm_id *id, const struct rdma_conn_param *param)
 		       param->private_data_len);
 	id->active = true;
 	id->give_up_ms = cm_now_ms() + cm_answer_ms();
-	id->nobody_ms = cm_now_ms() + NOBODY_MS;
+	id->no_listener_ms = cm_now_ms() + NO_LISTENER_MS;
 	id->state = CM_REQ_SENT;
 	rc = cm_ask(id);
 	if (rc)
@@ -91,7 +91,7 @@ EXPORT int rdma_establish(struct rdma_cm_id *user)
 
 	cm_lock();
 	if (!user->qp && id->state == CM_REP_RCVD) {
-		cm_say(id, CM_RTU);
+		cm_send(id, CM_RTU);
 		id->state = CM_ESTABLISHED;
 		rc = 0;
 	}
@@ -99,7 +99,8 @@ EXPORT int rdma_establish(struct rdma_cm_id *user)
 	return rc ? cm_fail(-rc) : 0;
 }
 
-/* The answer is there. With a queue pair it is made ready now, in the program's own thread. */
+/* The answer has arrived. A queue pair of the identifier is made ready now, in the program's own
+ * thread. */
 static void complete_connection(struct cm_event *event, struct cm_id *id)
 {
 	int rc;
@@ -108,14 +109,14 @@ static void complete_connection(struct cm_event *event, struct cm_id *id)
 		return;
 	rc = id->state == CM_REP_RCVD ? cm_qp_connect(id) : -ECONNRESET;
 	if (!rc) {
-		cm_say(id, CM_RTU);
+		cm_send(id, CM_RTU);
 		id->state = CM_ESTABLISHED;
 		event->user.event = RDMA_CM_EVENT_ESTABLISHED;
 		return;
 	}
 	cm_qp_error(id);
 	if (id->state == CM_REP_RCVD) {
-		cm_take_leave(id);
+		cm_tell_peer(id);
 		id->state = CM_OVER;
 	}
 	event->user.event = RDMA_CM_EVENT_CONNECT_ERROR;
@@ -132,7 +133,7 @@ void cm_retrieved(struct cm_event *event)
 		cm_qp_error(id);
 }
 
-/* --- to be connected --- */
+/* --- the passive side --- */
 
 static int listen_at(struct cm_id *id, int backlog)
 {
@@ -190,7 +191,7 @@ static int accept_id(struct cm_id *id, const struct rdma_conn_param *param)
 	if (param && param->private_data_len)
 		memcpy(message.private_data, param->private_data, param->private_data_len);
 	id->state = CM_REP_SENT;
-	cm_insist(id, &message);
+	cm_send_until_answered(id, &message);
 	return 0;
 }
 
@@ -243,7 +244,7 @@ EXPORT int rdma_reject_ece(struct rdma_cm_id *id, const void *data, uint8_t byte
 	return rc ? cm_fail(-rc) : 0;
 }
 
-/* Data have come before the RTU: that says the same. */
+/* Data that arrive before the RTU mean the same. */
 EXPORT int rdma_notify(struct rdma_cm_id *user, enum ibv_event_type event)
 {
 	struct cm_id *id = to_cm(user);
@@ -260,9 +261,9 @@ EXPORT int rdma_notify(struct rdma_cm_id *user, enum ibv_event_type event)
 	return rc ? cm_fail(-rc) : 0;
 }
 
-/* --- to part --- */
+/* --- disconnecting --- */
 
-/* 0: nothing will be reported of it; 1: DISCONNECTED will be; -errno. */
+/* 0: no event will come; 1: DISCONNECTED will; -errno. */
 static int disconnect(struct cm_id *id)
 {
 	struct cm_message message;
@@ -273,11 +274,11 @@ static int disconnect(struct cm_id *id)
 		cm_qp_error(id);
 		message = cm_message_of(id, CM_DREQ);
 		id->state = CM_DREQ_SENT;
-		cm_insist(id, &message);
+		cm_send_until_answered(id, &message);
 		return 1;
-	case CM_REP_RCVD: /* not ours yet */
+	case CM_REP_RCVD: /* not established yet */
 		cm_qp_error(id);
-		cm_take_leave(id);
+		cm_tell_peer(id);
 		id->state = CM_OVER;
 		return 0;
 	case CM_DREQ_SENT:
@@ -339,7 +340,7 @@ static int set_id_option(struct cm_id *id, int name, const void *value, size_t l
 	}
 }
 
-/* A path is not the program's to choose: there is one. */
+/* The program cannot choose a path: there is only one. */
 EXPORT int rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value, size_t len)
 {
 	int rc = -ENOSYS;

@@ -2,14 +2,14 @@
 /*
  * Event channels and events of the connection manager.
  *
- * A channel is a list of events and a pair of sockets: one byte lies in it while the list is not
- * empty, so the end that the program has can be polled, and looking at the byte without taking it
- * waits, or does not wait, as the program has set the descriptor up. The byte comes and goes under
- * the lock alone.
+ * A channel is a list of events and a pair of sockets. While the list is not empty, one byte is in
+ * the socket that the program holds. So the program can poll it, and looking at the byte without
+ * taking it waits or not, as the program has set the descriptor. The byte is added and removed
+ * under the lock.
  *
- * An event belongs to an identifier, whose destruction takes back what was not retrieved and waits
- * until the rest has been acknowledged. A connection request belongs to the identifier that
- * listens.
+ * An event belongs to an identifier. Destroying the identifier drops the events that were not
+ * retrieved, and waits until the others have been acknowledged. A connection request belongs to the
+ * listening identifier.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,10 +20,10 @@
 
 struct channel {
 	struct cm_channel cm;
-	int tell; /* the library's end */
+	int tell; /* the library's socket */
 	unsigned waiters;
 	bool is_read, gone;
-	pthread_t reader; /* who asked last, if is_read */
+	pthread_t reader; /* the thread that called last, if is_read */
 };
 
 static struct cm_channel *to_channel(struct rdma_event_channel *channel)
@@ -62,7 +62,7 @@ EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
 	return cm_new_channel();
 }
 
-/* Locked: does the byte lie there if, and only if, there are events? `was`: there were some. */
+/* Locked: add or remove the byte. `was`: there were events before. */
 static void show(struct cm_channel *channel, bool was)
 {
 	char byte = 0;
@@ -97,7 +97,7 @@ static struct cm_event *take_out(struct cm_channel *channel, struct cm_event **a
 	return event;
 }
 
-/* Take out the first event of this owner, or, NULL, of anybody. */
+/* Take out the first event of this owner; NULL: of any owner. */
 static struct cm_event *pull(struct cm_channel *channel, const struct cm_id *owner)
 {
 	for (struct cm_event **at = &channel->first; *at; at = &(*at)->next)
@@ -126,7 +126,7 @@ void cm_report(struct cm_event *event, struct cm_id *owner)
 
 static void forget(struct cm_event *event)
 {
-	/* The program never heard of who asked. */
+	/* The program does not know the new identifier. */
 	if (event->user.event == RDMA_CM_EVENT_CONNECT_REQUEST) {
 		event->owner->waiting--;
 		cm_forget_events(to_cm(event->user.id));
@@ -144,9 +144,9 @@ void cm_forget_events(struct cm_id *id)
 		forget(event);
 }
 
-/* A thread that waits there waits on, for ever, as it would in the kernel: programs end that way.
- * The same for one that has come from there and is about to wait again; so what another thread has
- * read is not given back. */
+/* A thread that waits on the channel waits for ever, as it would in the kernel; some programs
+ * end that way. So does a thread that has just returned from there and is about to wait again.
+ * That is why a channel that another thread has read from is not freed. */
 EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *user)
 {
 	struct channel *channel = (struct channel *)user;
@@ -168,8 +168,8 @@ EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *user)
 		free(channel);
 }
 
-/* Locked. With it go the events of those who ask to be connected: they have no channel of their own
- * yet. */
+/* Locked. Events of new identifiers that ask to be connected move, too: these have no channel of
+ * their own yet. */
 static void move_events(struct cm_id *id, struct cm_channel *from, struct cm_channel *to)
 {
 	struct cm_event *event;
@@ -192,7 +192,7 @@ static int acknowledge(struct rdma_cm_event *user)
 	return 0;
 }
 
-/* Locked. NULL: synchronous, a channel of its own. 0 or -errno. */
+/* Locked. NULL: make the identifier synchronous, with a channel of its own. 0 or -errno. */
 static int migrate(struct cm_id *id, struct rdma_event_channel *channel)
 {
 	struct rdma_event_channel *from = id->user.channel,
@@ -249,7 +249,7 @@ static void stop_waiting(void *arg)
 	cm_unlock();
 }
 
-/* Until there is something, or for as long as the program has set the descriptor up to. */
+/* Wait for an event, or for as long as the program has set the descriptor to wait. */
 static int wait_for_event(struct channel *channel)
 {
 	char byte;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The net, as the connection manager sees it: which addresses there are, whose ports, who listens,
- * and which of its processes have died.
+ * The fabric, as the connection manager uses it: its addresses, the ports in use, the listeners,
+ * and the processes that have died.
  *
- * A port is a range of the file cm-ports in the net's directory, which has no bytes, only locks.
- * They go with their process; what it has left beside them (listeners.h) does not: whoever holds
- * the lock of an address and finds a name there removes it.
+ * A port is a range of the file cm-ports in the fabric's directory. The file has no bytes, only
+ * locks, which the kernel releases with their process. The names of listeners (listeners.h) are not
+ * removed with their process. A process that gets the lock of an address and finds a name there
+ * removes the name.
  *
- * Where a request goes: to another host's address as it is; to one of this host to whoever listens
- * there in this net. With --link udp --address another net may have another of the host's
- * addresses.
+ * Where a request is sent: for an address of another host, to that address; for one of this host,
+ * to the process of this fabric that listens there. With --link udp --address, another fabric may
+ * use another address of this host.
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -27,11 +28,11 @@
 #include "core/provider/base/fabric_dir.h"
 
 static struct nic_config config;
-static char directory[CONFIG_FABRIC_BYTES]; /* config.fabric, once it is known to be there */
+static char directory[CONFIG_FABRIC_BYTES]; /* config.fabric, once it is known to exist */
 static int ports = -1;			    /* the file of locks */
 static pid_t ports_pid;
 
-/* Are there others beside the processes of this net? */
+/* Can hosts be reached that are not processes of this fabric? */
 static bool has_others(void)
 {
 	return config.link == LINK_UDP && config.has_address;
@@ -48,7 +49,7 @@ static int find_directory(void)
 	rc = nic_config_read(&config, line, sizeof(line));
 	if (rc)
 		return rc;
-	/* The NIC has made it, and looked whose it is, when it took its place in the net. */
+	/* The NIC has made it and checked its owner, when it entered the fabric. */
 	if (lstat(config.fabric, &is) || !S_ISDIR(is.st_mode) || is.st_uid != geteuid() ||
 	    is.st_mode & 077)
 		return -EPERM;
@@ -56,7 +57,7 @@ static int find_directory(void)
 	return 0;
 }
 
-/* False: it has none, being an IPv6 address proper. */
+/* False: it is a native IPv6 address, without an IPv4 one. */
 static bool ipv4_of(const struct sockaddr *addr, uint32_t *ipv4)
 {
 	const struct in6_addr *in6 = &((const struct sockaddr_in6 *)addr)->sin6_addr;
@@ -100,10 +101,10 @@ bool cm_fabric_reaches(const struct sockaddr *addr)
 
 /* --- ports --- */
 
-/* Whoever cleans up holds locks for a moment, and no port; with all of the file, it can be told
- * from an owner. */
+/* A process that cleans up briefly locks the whole file, which distinguishes it from the owner
+ * of a port. */
 #define LOCK_TRIES  10
-#define CLEAN_TRIES 5000 /* 10 s: it may have no CPU meanwhile */
+#define CLEAN_TRIES 5000 /* 10 s: the process that cleans up may be waiting for a CPU */
 #define LOCK_NAP_US 2000
 
 static int lock_range(short type, uint64_t from, uint64_t len)
@@ -125,7 +126,7 @@ static bool is_cleaned(uint64_t from, uint64_t len)
 	       !lock.l_len;
 }
 
-/* Is the open file still the one that others find? The last process of the net removes it. */
+/* Is the open file still the one in the directory? The last process of the fabric removes it. */
 static bool ports_are_there(const char *path)
 {
 	struct stat is, at;
@@ -134,8 +135,8 @@ static bool ports_are_there(const char *path)
 	       is.st_ino == at.st_ino && is.st_dev == at.st_dev;
 }
 
-/* Locks of this kind belong to the process: all of it go with any descriptor of the file that is
- * closed. So there is one, kept; a child of fork() makes its own. */
+/* POSIX locks belong to the process, and closing any descriptor of the file releases them all.
+ * So one descriptor is kept; a child of fork() opens its own. */
 static int reserve(uint64_t from, uint64_t len, bool shared, unsigned tries)
 {
 	unsigned patience = tries > 1 ? CLEAN_TRIES : 0;
@@ -180,7 +181,7 @@ void cm_fabric_release(uint64_t from, uint64_t len)
 		lock_range(F_UNLCK, from, len);
 }
 
-/* Nobody holds the port of such a file: it is a dead process's. This one has no port now. */
+/* If the port of such a name is not locked, its process is dead. This process has no ports yet. */
 void cm_fabric_sweep(void)
 {
 	struct dirent *entry;
@@ -190,13 +191,13 @@ void cm_fabric_sweep(void)
 		return;
 	dir = opendir(directory);
 	while (dir && (entry = readdir(dir))) {
-		unsigned port_space, port;
+		unsigned port;
 		uint64_t from;
 
-		if (sscanf(entry->d_name, "cm-%x-%u-", &port_space, &port) != 2)
+		if (sscanf(entry->d_name, "cm-%*x-%u-", &port) != 1)
 			continue;
-		from = cm_port_range((uint16_t)port_space, (uint16_t)port);
-		if (reserve(from, CM_PORT_RANGE, false, 1)) /* most are somebody's: no naps */
+		from = cm_port_range((uint16_t)port);
+		if (reserve(from, CM_PORT_RANGE, false, 1)) /* most ports are in use: do not wait */
 			continue;
 		unlinkat(dirfd(dir), entry->d_name, 0);
 		cm_fabric_release(from, CM_PORT_RANGE);
@@ -210,7 +211,8 @@ void cm_fabric_leave(void)
 	char path[300];
 
 	snprintf(path, sizeof(path), "%s/cm-ports", directory);
-	/* With all of it locked nobody has a port, and who is about to take one looks again. */
+	/* When the whole file is locked, no process has a port, and a process that is about to
+	 * reserve one checks the file again. */
 	if (ports_are_there(path) && !lock_range(F_WRLCK, 0, 0))
 		unlink(path);
 	if (ports >= 0 && ports_pid == getpid())
@@ -226,7 +228,7 @@ void cm_fabric_in_child(void)
 	*directory = 0;
 }
 
-/* --- who listens --- */
+/* --- listeners --- */
 
 static void gid_of(uint32_t address, union ibv_gid *gid)
 {
@@ -273,7 +275,7 @@ unsigned cm_fabric_route(uint16_t port_space, const struct sockaddr *dst, union 
 	if (!here && has_others() && ipv4_of(dst, &address) &&
 	    is_loopback(address) == is_loopback(config.address) && address != config.address)
 		place = (struct listener_place){.address = address};
-	/* Nobody: this process will say so itself. */
+	/* No listener: this process refuses the request itself. */
 	gid_of(place.address, gid);
 	return place.slot;
 }
@@ -296,7 +298,7 @@ int cm_fabric_watch(unsigned slot)
 	fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (fd < 0)
 		return -errno;
-	/* The number may be another process's by now. */
+	/* The process ID may have been given to another process. */
 	if (fabric_dir_slot_owner(directory, slot) == pid)
 		return fd;
 	close(fd);

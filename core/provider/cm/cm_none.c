@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What librdmacm has and the soft RNIC has not: multicast groups and rsockets. The functions are
- * here so that programs that are linked with them can be loaded; each refuses as librdmacm does.
+ * Functions of librdmacm that the soft RNIC does not support: multicast groups and rsockets. They
+ * exist so that programs that are linked with them can be loaded. Each refuses with librdmacm's
+ * error.
  */
 #include <errno.h>
 #include "core/provider/cm/cm.h"
@@ -19,7 +20,7 @@ EXPORT int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, voi
 	return cm_fail(id && addr ? EOPNOTSUPP : EINVAL);
 }
 
-/* There is no group that it could be a member of. */
+/* The identifier cannot be a member of any group. */
 EXPORT int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
 {
 	return cm_fail(id && addr ? EADDRNOTAVAIL : EINVAL);
@@ -34,8 +35,8 @@ EXPORT int rsocket(int domain, int type, int protocol)
 	return cm_fail(ENOTSUP);
 }
 
-/* No descriptor is an rsocket. Whether a function's result is an int, a size or an offset: it is
- * -1. */
+/* No descriptor is an rsocket. -1 is the error result of each function, whether it returns an
+ * int, a size or an offset. */
 #define NO_RSOCKET(name)               \
 	long name(void);               \
 	EXPORT long name(void)         \

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs of the connection manager: it creates them for an identifier, with completion queues
- * where the program gave none, and takes them through their states, with what both ends have agreed
- * on.
+ * Queue pairs of the connection manager: making them for an identifier, with completion queues if
+ * the program gives none, and their transitions, with the parameters that both ends have agreed on.
  */
 #include <errno.h>
 #include <rdma/rdma_verbs.h>
@@ -12,7 +11,7 @@
 #include "core/verbs_compat.h"
 
 #define ACK_TIMEOUT 17 /* 0.5 s */
-#define RNR_TIMER   0  /* 655 ms, as the kernel has it */
+#define RNR_TIMER   0  /* 655 ms, as in the kernel */
 
 void cm_limit(struct cm_params *params)
 {
@@ -33,7 +32,7 @@ struct ibv_ah_attr cm_path(const struct cm_id *id)
 	return path;
 }
 
-/* The program's; else, of who accepts, the peer's. */
+/* The program's value; without one, the passive side takes the peer's. */
 uint8_t cm_ack_timeout(const struct cm_id *id)
 {
 	if (id->ack_timeout)
@@ -101,7 +100,7 @@ static bool knows_peer(const struct cm_id *id)
 	}
 }
 
-/* For attr->qp_state. 0 or -errno. */
+/* The attributes for the transition to attr->qp_state. 0 or -errno. */
 static int attr_of(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
 	enum ibv_qp_state state = attr->qp_state;
@@ -215,7 +214,7 @@ static int make_cqs(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 	return rc;
 }
 
-/* What needs no more than the old call is made with it. */
+/* Use the old call where it is sufficient. */
 static struct ibv_qp *make_qp(struct ibv_context *verbs, struct ibv_qp_init_attr_ex *init)
 {
 	struct ibv_qp_init_attr basic = {
@@ -251,8 +250,8 @@ static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 		return -EINVAL;
 	if (!init->srq)
 		init->srq = id->user.srq;
-	/* A list's room takes inline data as well, on other devices: there are programs that do not
-	 * ask. */
+	/* On other devices inline data may use the room of the gather list, and some programs
+	 * rely on it. */
 	if (init->cap.max_inline_data < init->cap.max_send_sge * sizeof(struct ibv_sge))
 		init->cap.max_inline_data = (uint32_t)(init->cap.max_send_sge *
 						       sizeof(struct ibv_sge));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The communication manager's protocol (IBA vol. 1, 12.9): what messages and time do to
+ * The communication manager's protocol (IBA vol. 1, 12.9): what messages and timeouts do to
  * identifiers.
  *
  *      active                                  passive
@@ -9,23 +9,24 @@
  *      REQ_SENT         <------------- MRA --  REQ_RCVD
  *                       <------------- REP --  rdma_accept(): the queue pair can receive and send
  *      REP_RCVD                                REP_SENT
- *      CONNECT_RESPONSE is retrieved: the queue pair can receive and send, or, without one,
- * rdma_establish() ESTABLISHED      -- RTU ------------->  ESTABLISHED
+ *      CONNECT_RESPONSE is retrieved: the queue pair can receive and send;
+ *      without a queue pair: rdma_establish()
+ *      ESTABLISHED      -- RTU ------------->  ESTABLISHED
  *
  *      rdma_disconnect() -- DREQ ----------->  DISCONNECTED
  *      DISCONNECTED      <---------- DREP --   TIMEWAIT
  *      TIMEWAIT
  *      after a while: TIMEWAIT_EXIT at both
  *
- * Messages are lost, come twice, and late. A REQ, REP or DREQ is sent again, at an
- * interval that the REQ names, until what it asks for has come, or there were as many tries as the
- * REQ names. An MRA gives the other end's program more time; the message is sent again meanwhile
- * all the same, so that an answer that is lost costs an interval and not that time. What comes
- * twice is answered again, and changes nothing. That holds when the identifier is gone, too: a DREQ
- * is answered by whoever gets it, a refusal is kept for a while.
+ * Messages may be lost, duplicated, and late. A REQ, REP or DREQ is sent again at an interval that
+ * the REQ names, until it is answered, or as often as the REQ says. An MRA gives the other end's
+ * program more time. The message is still sent again meanwhile, so that a lost answer costs one
+ * interval and not all of that time. A duplicate is answered again and changes nothing. That holds
+ * after the identifier is destroyed, too: a DREQ is always answered, and a refusal is kept for a
+ * while to be repeated.
  *
- * A message is about a conversation if it has the numbers that both ends have given it and comes
- * from the address where the conversation's other end is. Numbers are random.
+ * A message belongs to a connection if it has the communication IDs that both ends have chosen, and
+ * comes from the peer's address. The IDs are random.
  */
 #include <endian.h>
 #include <errno.h>
@@ -35,13 +36,13 @@
 #include <unistd.h>
 #include "core/provider/cm/cm.h"
 
-#define TIMEOUT	       18 /* 1.07 s from try to try: 17.2 s in all */
+#define TIMEOUT	       18 /* 1.07 s between tries, 17.2 s in all */
 #define RETRIES	       15
-#define PATIENCE       6  /* 2^6 times as long, once the peer's program is known to think: 68.7 s */
-#define LONGEST	       27 /* 550 s: more is not believed */
+#define PATIENCE       6  /* 2^6 times as long, after an MRA: 68.7 s */
+#define LONGEST	       27 /* 550 s: longer values are cut */
 #define TIMEWAIT_MS    1000
 #define AGAIN_MS       20
-#define ANSWER_KEPT_MS 20000
+#define REPLAY_MS      20000
 #define LINGER_TRIES   6
 #define LINGER_MS      50
 #define PKEY	       0xffff
@@ -56,7 +57,7 @@ static uint64_t ms_of(uint8_t timeout)
 	return ms ? ms : 1;
 }
 
-/* From try to try, as a REQ says it. */
+/* The exponent of the time between tries, as in a REQ. */
 static uint8_t own_timeout(void)
 {
 	const char *text = getenv("TIDEMARK_CM_TIMEOUT");
@@ -93,7 +94,7 @@ static struct cm_event *tell(struct cm_id *id, enum rdma_cm_event_type type, int
 	return event;
 }
 
-/* It did not come to a connection, or to none any more. */
+/* The connection failed, or has ended. */
 static void fail(struct cm_id *id, enum rdma_cm_event_type type, int status,
 		 const uint8_t *private_data, uint8_t bytes)
 {
@@ -130,9 +131,8 @@ void cm_established(struct cm_id *id)
 	tell(id, RDMA_CM_EVENT_ESTABLISHED, 0);
 }
 
-/* What a REQ or a REP tells the program: what the peer gives is what we may ask for, and the other
- * way
- * round. */
+/* Show the parameters of a REQ or REP to the program: what the peer offers is what we may use,
+ * and the other way round. */
 static void show_params(struct cm_event *event, const struct cm_message *message, uint8_t bytes)
 {
 	struct rdma_conn_param *conn = &event->user.param.conn;
@@ -198,7 +198,7 @@ struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type)
 	return message;
 }
 
-void cm_say(struct cm_id *id, enum cm_type type)
+void cm_send(struct cm_id *id, enum cm_type type)
 {
 	struct cm_message message = cm_message_of(id, type);
 
@@ -206,7 +206,7 @@ void cm_say(struct cm_id *id, enum cm_type type)
 	put(&id->peer_gid, &message);
 }
 
-/* Until it is time to send again, or to give up. */
+/* Wait until the message is due again, or given up. */
 static void wait_for_answer(struct cm_id *id)
 {
 	uint64_t now = cm_now_ms(), left = id->give_up_ms > now ? id->give_up_ms - now : 1;
@@ -220,11 +220,11 @@ static void again(struct cm_id *id)
 	wait_for_answer(id);
 }
 
-void cm_insist(struct cm_id *id, const struct cm_message *message)
+void cm_send_until_answered(struct cm_id *id, const struct cm_message *message)
 {
 	mad_encode(message, id->sent);
 	id->patient = false;
-	if (message->type == CM_DREQ) { /* the one who asked has said it for a REP */
+	if (message->type == CM_DREQ) { /* for a REP the request has set both */
 		id->again_ms = ms_of(own_timeout());
 		id->retries = RETRIES;
 	}
@@ -232,14 +232,14 @@ void cm_insist(struct cm_id *id, const struct cm_message *message)
 	again(id);
 }
 
-static void remember(const struct cm_id *id, bool silent)
+static void keep_replay(const struct cm_id *id, bool silent)
 {
-	struct cm_answer *answer = &cm.answer[cm.answers++ % CM_ANSWERS];
+	struct cm_replay *answer = &cm.replay[cm.replays++ % CM_REPLAYS];
 
-	*answer = (struct cm_answer){.gid = id->peer_gid,
+	*answer = (struct cm_replay){.gid = id->peer_gid,
 				     .peer_number = id->peer_number,
 				     .silent = silent,
-				     .until_ms = cm_now_ms() + ANSWER_KEPT_MS};
+				     .until_ms = cm_now_ms() + REPLAY_MS};
 	memcpy(answer->mad, id->sent, MAD_BYTES);
 }
 
@@ -247,16 +247,16 @@ void cm_answer(struct cm_id *id, const struct cm_message *message)
 {
 	mad_encode(message, id->sent);
 	cm.mads->send(&id->peer_gid, id->sent);
-	remember(id, false);
+	keep_replay(id, false);
 }
 
-/* Say the last word to this number once more. False: there was none. */
-static bool answer_again(const union ibv_gid *to, uint32_t number)
+/* Repeat the last answer to this communication ID. False: there was none. */
+static bool replay(const union ibv_gid *to, uint32_t number)
 {
 	uint64_t now = cm_now_ms();
 
-	for (unsigned i = 0; i < CM_ANSWERS; i++) {
-		const struct cm_answer *answer = &cm.answer[i];
+	for (unsigned i = 0; i < CM_REPLAYS; i++) {
+		const struct cm_replay *answer = &cm.replay[i];
 
 		if (!answer->peer_number || answer->peer_number != number ||
 		    answer->until_ms < now || !cm_same_gid(&answer->gid, to))
@@ -273,8 +273,8 @@ static bool number_is_taken(uint32_t number)
 	for (const struct cm_id *id = cm.ids; id; id = id->next)
 		if (id->number == number)
 			return true;
-	for (const struct cm_parting *parting = cm.partings; parting; parting = parting->next)
-		if (parting->number == number)
+	for (const struct cm_pending_dreq *dreq = cm.dreqs; dreq; dreq = dreq->next)
+		if (dreq->number == number)
 			return true;
 	return false;
 }
@@ -298,12 +298,12 @@ int cm_ask(struct cm_id *id)
 
 	id->peer_slot = 0;
 	id->again_ms = 0;
-	if (cm_watch(slot)) { /* it has just died */
+	if (cm_watch(slot)) { /* it has just ended */
 		cm_set_deadline(id, AGAIN_MS);
 		return 0;
 	}
 	id->peer_slot = slot;
-	/* A new conversation: what comes late for the one before is nobody's. */
+	/* A new communication ID: late messages of the previous attempt match nothing. */
 	begin(id);
 	id->tid = (uint64_t)cm_random() << 32 | id->number;
 	message = cm_message_of(id, CM_REQ);
@@ -320,8 +320,8 @@ int cm_ask(struct cm_id *id)
 
 /* --- a request comes in --- */
 
-static void refuse_stranger(const struct cm_message *request, const union ibv_gid *from,
-			    uint16_t reason)
+static void refuse_request(const struct cm_message *request, const union ibv_gid *from,
+			   uint16_t reason)
 {
 	struct cm_message message = {.type = CM_REJ,
 				     .tid = request->tid,
@@ -337,7 +337,7 @@ static void refuse_stranger(const struct cm_message *request, const union ibv_gi
 	put(from, &message);
 }
 
-/* The identifier that a request has made; NULL: it is gone, or there was none. */
+/* The identifier that a request has created; NULL: there is none, or no longer. */
 static struct cm_id *find_asked(const union ibv_gid *from, uint32_t peer_number)
 {
 	for (struct cm_id *id = cm.ids; id; id = id->next)
@@ -347,15 +347,15 @@ static struct cm_id *find_asked(const union ibv_gid *from, uint32_t peer_number)
 	return NULL;
 }
 
-/* A request that came before is answered again. */
+/* If the request has come before: answer it again. */
 static bool was_there(const struct cm_message *request, const union ibv_gid *from)
 {
 	struct cm_id *id = find_asked(from, request->local_id);
 
 	if (!id || id->state == CM_OVER)
-		return answer_again(from, request->local_id) || id != NULL;
+		return replay(from, request->local_id) || id != NULL;
 	if (id->state == CM_REQ_RCVD)
-		cm_say(id, CM_MRA);
+		cm_send(id, CM_MRA);
 	else if (id->state == CM_REP_SENT)
 		cm.mads->send(&id->peer_gid, id->sent);
 	return true;
@@ -367,13 +367,13 @@ static void remember_peer(struct cm_id *id, const struct cm_message *message)
 	id->peer_ece = message->ece;
 	id->user.route.addr.addr.ibaddr.dgid = id->peer_gid;
 	id->path.dgid = id->peer_gid;
-	/* What the program may have; at the passive end, unless it wants less. */
+	/* What the program may use; the passive side may choose less. */
 	id->local.responder_resources = message->params.initiator_depth;
 	id->local.initiator_depth = message->params.responder_resources;
 	cm_limit(&id->local);
 }
 
-/* Why such a request is refused; 0: it is not. */
+/* The reason to refuse this request; 0: none. */
 static uint16_t check_request(const struct cm_message *request)
 {
 	if (request->transport != CM_TRANSPORT_RC && request->transport != CM_TRANSPORT_UC)
@@ -413,11 +413,12 @@ static void fill_asked(struct cm_id *id, const struct cm_message *request,
 			  &id->user.route.addr.src_storage);
 	cm_bind_device(id);
 	remember_peer(id, request);
-	id->local.psn = cm_random() &
-			0xffffff; /* now: the program may make its queue pair before it accepts */
+	id->local.psn =
+		cm_random() &
+		0xffffff; /* chosen now: the program may make its queue pair before it accepts */
 }
 
-/* A request: an identifier for it, and an event for the one that listens. */
+/* A request: make an identifier for it, and an event for the listening one. */
 static void take_request(const struct cm_message *message, const union ibv_gid *from)
 {
 	struct cm_id *listener, *id = NULL;
@@ -438,7 +439,7 @@ static void take_request(const struct cm_message *message, const union ibv_gid *
 	if (!event) {
 		if (id)
 			cm_free_id(id);
-		refuse_stranger(message, from, refusal ? refusal : CM_REJ_CONSUMER);
+		refuse_request(message, from, refusal ? refusal : CM_REJ_CONSUMER);
 		return;
 	}
 	id->tos = listener->tos;
@@ -447,7 +448,7 @@ static void take_request(const struct cm_message *message, const union ibv_gid *
 	fill_asked(id, message, from);
 	event->user.listen_id = &listener->user;
 	show_params(event, message, CM_REQ_PRIVATE);
-	cm_say(id, CM_MRA);
+	cm_send(id, CM_MRA);
 	listener->waiting++;
 	cm_report(event, listener);
 	if (gone)
@@ -456,10 +457,10 @@ static void take_request(const struct cm_message *message, const union ibv_gid *
 
 /* --- an answer comes in --- */
 
-/* Of a request that has found nobody; is there time left to look once more? */
+/* There is no listener for our request. Is there time to try again? */
 static bool looks_again(struct cm_id *id)
 {
-	if (id->state != CM_REQ_SENT || cm_now_ms() >= id->nobody_ms)
+	if (id->state != CM_REQ_SENT || cm_now_ms() >= id->no_listener_ms)
 		return false;
 	id->again_ms = 0;
 	cm_set_deadline(id, AGAIN_MS);
@@ -471,11 +472,11 @@ static void take_response(struct cm_id *id, const struct cm_message *message)
 	struct cm_event *event;
 
 	if (id->state == CM_ESTABLISHED && id->active && id->peer_number == message->local_id) {
-		cm_say(id, CM_RTU); /* it has not got there */
+		cm_send(id, CM_RTU); /* the RTU was lost */
 		return;
 	}
 	if (id->state == CM_REP_RCVD && id->peer_number == message->local_id) {
-		cm_say(id, CM_MRA);
+		cm_send(id, CM_MRA);
 		return;
 	}
 	if (id->state != CM_REQ_SENT)
@@ -500,7 +501,7 @@ static void take_refusal(struct cm_id *id, const struct cm_message *message)
 	case CM_REQ_SENT:
 		if (message->reason == CM_REJ_NO_SERVICE && looks_again(id))
 			return;
-		/* It says what it could do. */
+		/* The peer says which MTU it can use. */
 		if (message->reason == CM_REJ_MTU && message->info_len && mtu && mtu < id->mtu) {
 			id->mtu = mtu;
 			if (!cm_ask(id))
@@ -511,9 +512,9 @@ static void take_refusal(struct cm_id *id, const struct cm_message *message)
 	case CM_REP_SENT:
 	case CM_REP_RCVD:
 		break;
-	case CM_ESTABLISHED: /* here alone: whoever waited for the RTU, which was lost, has gone */
+	case CM_ESTABLISHED: /* only at this end: the RTU was lost, and the peer has given up */
 		if (!id->active || !message->local_id || message->reason == CM_REJ_NUMBER)
-			return; /* what came before, late */
+			return; /* a late message from before */
 		break;
 	default:
 		return;
@@ -530,24 +531,23 @@ static void take_patience(struct cm_id *id, const struct cm_message *message)
 	id->give_up_ms = cm_now_ms() + ms_of(message->service_timeout);
 }
 
-/* --- the end --- */
+/* --- disconnecting --- */
 
-static void forget_parting(uint32_t number, const union ibv_gid *from)
+static void forget_dreq(uint32_t number, const union ibv_gid *from)
 {
-	for (struct cm_parting **at = &cm.partings; *at; at = &(*at)->next) {
-		struct cm_parting *parting = *at;
+	for (struct cm_pending_dreq **at = &cm.dreqs; *at; at = &(*at)->next) {
+		struct cm_pending_dreq *dreq = *at;
 
-		if (parting->number != number || !cm_same_gid(&parting->gid, from))
+		if (dreq->number != number || !cm_same_gid(&dreq->gid, from))
 			continue;
-		*at = parting->next;
-		free(parting);
+		*at = dreq->next;
+		free(dreq);
 		return;
 	}
 }
 
-/* A DREQ, of whomever; id: whom it is about, or NULL. */
-static void take_leave(struct cm_id *id, const struct cm_message *message,
-		       const union ibv_gid *from)
+/* A DREQ. id: the identifier that it is about, or NULL. */
+static void take_dreq(struct cm_id *id, const struct cm_message *message, const union ibv_gid *from)
 {
 	struct cm_message answer = {.type = CM_DREP,
 				    .tid = message->tid,
@@ -560,13 +560,13 @@ static void take_leave(struct cm_id *id, const struct cm_message *message,
 	if (!id)
 		return;
 	switch (id->state) {
-	case CM_REP_SENT: /* so it had been there; the RTU was lost, or is late */
+	case CM_REP_SENT: /* the peer was connected: the RTU was lost, or is late */
 		cm_established(id);
 		disconnected(id, 0);
 		break;
 	case CM_REP_RCVD:
 	case CM_ESTABLISHED:
-	case CM_DREQ_SENT: /* both at once */
+	case CM_DREQ_SENT: /* both ends disconnect at once */
 		disconnected(id, 0);
 		break;
 	default:
@@ -574,28 +574,28 @@ static void take_leave(struct cm_id *id, const struct cm_message *message,
 	}
 }
 
-static void part(struct cm_id *id)
+static void send_dreq(struct cm_id *id)
 {
 	struct cm_message message = cm_message_of(id, CM_DREQ);
-	struct cm_parting *parting = calloc(1, sizeof(*parting));
+	struct cm_pending_dreq *dreq = calloc(1, sizeof(*dreq));
 
 	mad_encode(&message, id->sent);
 	cm.mads->send(&id->peer_gid, id->sent);
-	if (!parting)
+	if (!dreq)
 		return;
-	parting->gid = id->peer_gid;
-	parting->number = id->number;
-	parting->peer_slot = id->peer_slot;
-	parting->again_ms = ms_of(own_timeout());
-	parting->deadline_ms = cm_now_ms() + parting->again_ms;
-	parting->give_up_ms = cm_now_ms() + cm_answer_ms();
-	memcpy(parting->mad, id->sent, MAD_BYTES);
-	parting->next = cm.partings;
-	cm.partings = parting;
+	dreq->gid = id->peer_gid;
+	dreq->number = id->number;
+	dreq->peer_slot = id->peer_slot;
+	dreq->again_ms = ms_of(own_timeout());
+	dreq->deadline_ms = cm_now_ms() + dreq->again_ms;
+	dreq->give_up_ms = cm_now_ms() + cm_answer_ms();
+	memcpy(dreq->mad, id->sent, MAD_BYTES);
+	dreq->next = cm.dreqs;
+	cm.dreqs = dreq;
 	cm_wake();
 }
 
-/* Of one who has asked, and whose number the other end may not know yet. */
+/* Withdraw a request; the peer's communication ID may not be known yet. */
 static void withdraw(struct cm_id *id)
 {
 	struct cm_message message = cm_message_of(id, CM_REJ);
@@ -619,7 +619,7 @@ static void refuse(struct cm_id *id)
 	cm_answer(id, &message);
 }
 
-void cm_take_leave(struct cm_id *id)
+void cm_tell_peer(struct cm_id *id)
 {
 	switch (id->state) {
 	case CM_REQ_SENT:
@@ -632,63 +632,63 @@ void cm_take_leave(struct cm_id *id)
 		break;
 	case CM_ESTABLISHED:
 	case CM_DREQ_SENT:
-		part(id);
+		send_dreq(id);
 		if (!id->active)
-			remember(id, true);
+			keep_replay(id, true);
 		break;
 	case CM_TIMEWAIT:
 		if (!id->active)
-			remember(id, true);
+			keep_replay(id, true);
 		break;
 	default:
 		break;
 	}
 }
 
-uint64_t cm_mind_partings(uint64_t now)
+uint64_t cm_resend_dreqs(uint64_t now)
 {
 	uint64_t first = UINT64_MAX;
 
-	for (struct cm_parting **at = &cm.partings; *at;) {
-		struct cm_parting *parting = *at;
+	for (struct cm_pending_dreq **at = &cm.dreqs; *at;) {
+		struct cm_pending_dreq *dreq = *at;
 
-		if (parting->give_up_ms <= now) {
-			*at = parting->next;
-			free(parting);
+		if (dreq->give_up_ms <= now) {
+			*at = dreq->next;
+			free(dreq);
 			continue;
 		}
-		if (parting->deadline_ms <= now) {
-			cm.mads->send(&parting->gid, parting->mad);
-			parting->deadline_ms = now + parting->again_ms;
+		if (dreq->deadline_ms <= now) {
+			cm.mads->send(&dreq->gid, dreq->mad);
+			dreq->deadline_ms = now + dreq->again_ms;
 		}
-		if (parting->deadline_ms < first)
-			first = parting->deadline_ms;
-		at = &parting->next;
+		if (dreq->deadline_ms < first)
+			first = dreq->deadline_ms;
+		at = &dreq->next;
 	}
 	return first;
 }
 
-/* Of this net's processes each sees who has ended; the others have to be told. */
+/* Processes of this fabric see that this one has ended; other hosts have to be told. */
 void cm_linger(void)
 {
 	for (unsigned n = 0; n < LINGER_TRIES; n++) {
-		const struct cm_parting *parting = cm.partings;
+		const struct cm_pending_dreq *dreq = cm.dreqs;
 
-		while (parting && parting->peer_slot)
-			parting = parting->next;
-		if (!parting)
+		while (dreq && dreq->peer_slot)
+			dreq = dreq->next;
+		if (!dreq)
 			return;
 		cm_unlock();
 		usleep(LINGER_MS * 1000);
 		cm_lock();
-		for (parting = cm.partings; parting; parting = parting->next)
-			cm.mads->send(&parting->gid, parting->mad);
+		for (dreq = cm.dreqs; dreq; dreq = dreq->next)
+			cm.mads->send(&dreq->gid, dreq->mad);
 	}
 }
 
 /* --- messages, time, death --- */
 
-/* Whom a message is about; NULL: nobody. */
+/* The identifier that a message is about; NULL: none. */
 static struct cm_id *find_id(const struct cm_message *message, const union ibv_gid *from)
 {
 	struct cm_id *id = cm.ids;
@@ -699,13 +699,14 @@ static struct cm_id *find_id(const struct cm_message *message, const union ibv_g
 		id = id->next;
 	if (!id || !cm_same_gid(&id->peer_gid, from))
 		return NULL;
-	/* The one who asked learns the number of the one who is asked, if there is one. */
+	/* The active side learns the peer's communication ID from this message, if the peer has
+	 * one. */
 	if (id->state == CM_REQ_SENT || (message->type == CM_REJ && !message->local_id))
 		return id;
 	return id->peer_number == message->local_id ? id : NULL;
 }
 
-/* A REP to nobody: whoever asked is gone, and the message that said so was lost. */
+/* A REP for no identifier: the active side has closed it, and the message that said so was lost. */
 static void refuse_answer(const struct cm_message *answer, const union ibv_gid *from)
 {
 	struct cm_message message = {.type = CM_REJ,
@@ -718,7 +719,7 @@ static void refuse_answer(const struct cm_message *answer, const union ibv_gid *
 	put(from, &message);
 }
 
-/* Messages that the state does not ask for are passed over. */
+/* Messages that do not fit the state are ignored. */
 void cm_take(const uint8_t mad[MAD_BYTES], const union ibv_gid *from)
 {
 	struct cm_message message;
@@ -732,12 +733,12 @@ void cm_take(const uint8_t mad[MAD_BYTES], const union ibv_gid *from)
 	}
 	id = find_id(&message, from);
 	if (message.type == CM_REP && (!id || id->state == CM_OVER) &&
-	    !answer_again(from, message.local_id))
+	    !replay(from, message.local_id))
 		refuse_answer(&message, from);
 	if (message.type == CM_DREQ)
-		take_leave(id, &message, from);
+		take_dreq(id, &message, from);
 	else if (message.type == CM_DREP)
-		forget_parting(message.remote_id, from);
+		forget_dreq(message.remote_id, from);
 	if (!id)
 		return;
 	switch (message.type) {
@@ -788,7 +789,7 @@ void cm_timed_out(struct cm_id *id)
 		break;
 	case CM_TIMEWAIT:
 		if (!id->active)
-			remember(id, true);
+			keep_replay(id, true);
 		id->state = CM_OVER;
 		tell(id, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
 		break;
@@ -819,7 +820,7 @@ void cm_peer_died(unsigned slot)
 			break;
 		}
 	}
-	for (struct cm_parting *parting = cm.partings; parting; parting = parting->next)
-		if (parting->peer_slot == slot)
-			parting->give_up_ms = 0;
+	for (struct cm_pending_dreq *dreq = cm.dreqs; dreq; dreq = dreq->next)
+		if (dreq->peer_slot == slot)
+			dreq->give_up_ms = 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See mad.h. A table has each message's fields: at which bit, how many bits, which member of struct
- * cm_message. A field of up to 64 bits is a number, a longer one bytes. What the table leaves out
- * is zero, and not looked at.
+ * See mad.h. A table has the fields of each message: the first bit, the number of bits, the member
+ * of struct cm_message. A field of up to 64 bits is a number, a longer one an array of bytes. Bits
+ * that are not in the table are sent as zero and ignored on receipt.
  */
 #include "core/provider/cm/mad.h"
 
@@ -41,7 +41,7 @@ static const struct field header_fields[] = {
 	 .size = sizeof(uint64_t)},
 };
 static const struct field req[] = {
-	/* The attribute's modifier, and what was reserved: extended connection establishment. */
+	/* Extended connection establishment, in the attribute modifier and in reserved bits. */
 	FIELD(-4, 0, 32, ece.options),
 	FIELD(5, 0, 24, ece.vendor_id),
 	FIELD(0, 0, 32, local_id),
@@ -105,7 +105,7 @@ static const struct field dreq[] = {
 static const struct layout {
 	const struct field *fields;
 	unsigned n;
-	unsigned private_at, private_bytes; /* behind the header */
+	unsigned private_at, private_bytes; /* offsets after the header */
 } layouts[CM_TYPES] = {
 #define LAYOUT(fields, at, bytes)                                     \
 	{                                                             \
@@ -180,7 +180,7 @@ static void decode_fields(const struct field *fields, unsigned n, struct cm_mess
 
 /* --- messages --- */
 
-/* A REP's reserved bytes behind its numbers have a part of the vendor's each. */
+/* A REP has one byte of the vendor ID in each of three reserved bytes. */
 static const unsigned vendor_at[] = {15, 19, 23};
 
 void mad_encode(const struct cm_message *message, uint8_t bytes[MAD_BYTES])

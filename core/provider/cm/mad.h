@@ -2,12 +2,11 @@
 #ifndef TM_PROVIDER_CM_MAD_H
 #define TM_PROVIDER_CM_MAD_H
 /*
- * The communication manager's messages, and their bytes on the wire (IBA vol.
- * 1, 12.6, 12.7): management datagrams of class 7 between queue pairs 1. Annex A11 says what
- * rdma_cm puts in front of a request's private data: which addresses its ends have.
+ * The communication manager's messages, and their bytes on the wire (IBA vol. 1, 12.6, 12.7):
+ * management datagrams of class 7 between queue pairs 1. Annex A11 defines what rdma_cm puts in
+ * front of a request's private data: the addresses of the two ends.
  *
- * Encoding and decoding are one table (mad.c). It says nothing of who sends what when: that is
- * cm_talk.c.
+ * One table serves encoding and decoding (mad.c). The protocol is in cm_talk.c.
  */
 #include <infiniband/verbs.h>
 #include <netinet/in.h>
@@ -18,7 +17,7 @@
 #define MAD_BYTES 256
 #define MAD_QKEY  0x80010000u
 
-/* Bytes of private data that a message has room for, behind rdma_cm's own. */
+/* Bytes of private data that the program may add to a message, after rdma_cm's own. */
 #define CM_REQ_PRIVATE 56
 #define CM_REP_PRIVATE 196
 #define CM_REJ_PRIVATE 148
@@ -28,7 +27,7 @@
 /* Attribute identifiers. */
 enum cm_type {
 	CM_REQ = 0x10,
-	CM_MRA, /* the message waits for the program: have patience */
+	CM_MRA, /* message receipt acknowledged: the program needs time */
 	CM_REJ,
 	CM_REP,
 	CM_RTU,
@@ -40,7 +39,7 @@ enum cm_type {
 /* What a REJ or an MRA is about. */
 enum { CM_ABOUT_REQ, CM_ABOUT_REP, CM_ABOUT_OTHER };
 
-/* Why a REJ was sent; the program sees it as an event's status. */
+/* The reason of a REJ, which is the status of the program's event. */
 enum {
 	CM_REJ_TIMEOUT = 4,
 	CM_REJ_NUMBER = 6,
@@ -58,22 +57,22 @@ struct cm_params {
 	uint8_t responder_resources, initiator_depth, flow_control, retry_count, rnr_retry_count,
 		srq;
 	uint32_t qpn;
-	uint32_t psn; /* where the receiver of the message is to begin, when it sends */
+	uint32_t psn; /* the first PSN that the receiver of the message is to send */
 };
 
-/* Host byte order, but for addresses. */
+/* In host byte order, except addresses. */
 struct cm_message {
 	enum cm_type type;
 	uint64_t tid;
-	/* Of the conversation, as the message's sender and its receiver know it. */
+	/* The communication IDs of the message's sender and receiver. */
 	uint32_t local_id, remote_id;
 	uint64_t service_id, ca_guid;
-	struct cm_params params;     /* as the sender sees them */
+	struct cm_params params;     /* from the sender's point of view */
 	union ibv_gid gid, peer_gid; /* REQ: the sender's, the receiver's */
 	uint8_t mtu;		     /* enum ibv_mtu */
-	uint8_t ack_timeout;	     /* this and what follows: 4.096 us * 2^n */
-	uint8_t their_timeout;	     /* REQ: so long the receiver may take to answer */
-	uint8_t our_timeout;	     /* REQ: so long the sender may, then */
+	uint8_t ack_timeout;	     /* this and the next three: 4.096 us * 2^n */
+	uint8_t their_timeout;	     /* REQ: how long the receiver may take to answer */
+	uint8_t our_timeout;	     /* REQ: how long the sender will take to answer */
 	uint8_t service_timeout;     /* MRA */
 	uint8_t max_retries, transport, subnet_local, hop_limit, traffic_class, rate;
 	uint16_t local_lid, remote_lid;
@@ -85,25 +84,25 @@ struct cm_message {
 	struct ibv_ece ece;		     /* without comp_mask */
 	uint8_t ip_version;		     /* requests: 4 or 6 */
 	uint8_t cma_version;		     /* 0 */
-	uint16_t source_port;		     /* the other one is part of the service's identifier */
+	uint16_t source_port;		     /* the destination's is part of the service ID */
 	uint8_t source[16], destination[16]; /* an IPv4 address is at the end */
 	uint8_t info[CM_REJ_INFO];
 	uint8_t private_data[CM_MAX_PRIVATE];
 };
 
-/* A port of a port space, as a service. */
+/* The service ID of a port. */
 uint64_t mad_service_id(uint16_t port_space, uint16_t port);
-/* The other way round; false: it is no port's. */
+/* The port of a service ID; false: it is not a port's. */
 bool mad_service(uint64_t service_id, uint16_t *port_space, uint16_t *port);
 
-/* The addresses of a request. A family of 0: there are none. */
+/* The addresses of a request. Family 0: it has none. */
 void mad_set_addresses(struct cm_message *message, const struct sockaddr *source,
 		       const struct sockaddr *destination);
 void mad_get_addresses(const struct cm_message *message, struct sockaddr_storage *source,
 		       struct sockaddr_storage *destination);
 
 void mad_encode(const struct cm_message *message, uint8_t bytes[MAD_BYTES]);
-/* -EPROTO: none of the communication manager's messages. Nothing else is checked. */
+/* -EPROTO: not a message of the communication manager. Nothing else is checked. */
 int mad_decode(struct cm_message *message, const uint8_t bytes[MAD_BYTES]);
 
 #endif

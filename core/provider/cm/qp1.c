@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See qp1.h. Receiving is under the NIC's lock, by whoever drives it: a datagram that is one goes
- * into a queue, of which the connection manager's thread is told. When the queue is full, it is
- * lost, as datagrams are.
+ * See qp1.h. A datagram is received under the NIC's lock, by the thread that drives the NIC. A
+ * valid one goes into a queue, and the connection manager's thread is woken. When the queue is
+ * full, the datagram is lost.
  */
 #include "core/provider/cm/qp1.h"
 
@@ -16,7 +16,7 @@
 #include "core/provider/nic.h"
 
 #define ROOM  256 /* messages */
-#define PULLS 16  /* batches of packets looked through for one */
+#define PULLS 16  /* batches of packets to look through for one datagram */
 
 static struct qp1 {
 	struct nic_mads mads;
@@ -84,7 +84,7 @@ static void take(struct rnic_net *net, struct packet *pkt)
 
 static bool receive_locked(uint8_t bytes[MAD_BYTES], union ibv_gid *from)
 {
-	/* What a dead process has sent is there before it is known to be dead. */
+	/* The last datagrams of a process have to arrive before its death is noticed. */
 	for (unsigned n = 0; n < PULLS && qp1.first == qp1.last && nic_progress(qp1.nic); n++)
 		;
 	if (qp1.first == qp1.last)

@@ -2,32 +2,32 @@
 #ifndef TM_PROVIDER_CM_QP1_H
 #define TM_PROVIDER_CM_QP1_H
 /*
- * Queue pair 1: management datagrams, as packets of the link, for the connection manager.
+ * Queue pair 1: management datagrams of the connection manager, as packets of the link.
  *
- * A net's processes may share one address, and then what comes for queue pair 1 of it is for one of
- * them: for who listens at the port that a request names; else for whoever gave the conversation
- * the number that the message names, of which the upper bits are the slot (CM_ID_SHIFT). On shm the
- * sender looks, on a shared address of the udp link whoever receives; he passes it on.
+ * Processes of a fabric may share an address. A datagram to queue pair 1 of such an address is for
+ * one of them. A connection request is for the process that listens at the port which it names. Any
+ * other message is for the process that has chosen the communication ID in it; the upper bits of
+ * the ID are the slot (CM_ID_SHIFT). On shm the sender finds the process. On a shared address of
+ * the udp link the process that receives the datagram does, and forwards it.
  *
- * The connection manager may be in another library (cm.h): tidemark_mads() is what it finds this
- * by.
+ * The connection manager may be in another library (cm.h), which finds this one by tidemark_mads().
  */
 #include "core/provider/cm/mad.h"
 #include "core/provider/base/nic_link.h"
 
-#define CM_ID_SHIFT 24 /* of the numbers of conversations: the slot, then any number */
+#define CM_ID_SHIFT 24 /* of a communication ID: above it is the slot, below a random number */
 
 struct nic_mads {
-	unsigned slot;	  /* of this process in its net */
-	uint32_t address; /* of its RNIC, IPv4, host byte order */
-	int fd;		  /* an eventfd: something may have come */
-	/* 0 or -errno; whether it arrives is another matter. */
+	unsigned slot;	  /* the slot of this process in its fabric */
+	uint32_t address; /* the address of its RNIC: IPv4, host byte order */
+	int fd;		  /* an eventfd, signalled when a datagram arrives */
+	/* 0 or -errno. Datagrams may be lost. */
 	int (*send)(const union ibv_gid *to, const uint8_t bytes[MAD_BYTES]);
-	/* The next one that has come, and whom from. False: there is none. */
+	/* The next datagram that has arrived, and its source. False: there is none. */
 	bool (*receive)(uint8_t bytes[MAD_BYTES], union ibv_gid *from);
 };
 
-/* Those of the process's NIC, which stay as they are. */
+/* The functions of the process's NIC. The result stays valid. */
 const struct nic_mads *tidemark_mads(void);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* 0: of no family that there is. */
+/* 0: an unknown family */
 static inline socklen_t sockaddr_len(const struct sockaddr *addr)
 {
 	switch (addr->sa_family) {
@@ -19,7 +19,7 @@ static inline socklen_t sockaddr_len(const struct sockaddr *addr)
 	}
 }
 
-/* Both families have it in the same place. */
+/* The port is in the same place in both families. */
 static inline uint16_t sockaddr_port(const struct sockaddr *addr)
 {
 	return ntohs(((const struct sockaddr_in *)addr)->sin_port);

@@ -18,38 +18,42 @@
 #include "core/provider/base/fabric_dir.h"
 #include "core/rnic/objects/device.h"
 
-/* A power of two. Larger than most cores' own caches: what the other core has written is fetched
- * faster when it has left them. */
+/* A power of two. Larger than the private caches of most cores: what the other core has written
+ * is fetched faster once it has left them. */
 #define RING_BYTES  (1u << 19)
 #define RING_FULL   (RING_BYTES / 4 * 3)
 #define MAGIC	    0x324d4454u
 #define PAGE	    4096
 #define NS_PER_S    1000000000ull
-#define QPN_SPREAD  32768 /* of the numbers of a process */
-#define IN_A_ROW    16	  /* packets of one sender */
+#define QPN_SPREAD  32768 /* range of the first number of a process */
+#define IN_A_ROW    16	  /* packets taken of one sender before the others' turn */
 #define ENTER_TRIES 100
 
 /*
- * A packet in a ring: this line, then its payload, rounded up to lines. len WRAP: the next one is
- * at the ring's start. `stamp` is written last, and only a record that lies here in this turn of
- * the ring has it, so that the owner need not look anywhere else: what else may lie here, earlier
- * packets and users' data, does not know the ring's secret.
+ * A packet in a ring: this line, then its payload, rounded up to lines. len WRAP: the next record
+ * is at the start of the ring. `stamp` is written last. It depends on the position and on the
+ * ring's secret, so that nothing else that may lie in this place, such as earlier packets or user
+ * data, looks like a record. The owner need not look anywhere else.
  */
 struct record {
 	_Atomic uint64_t stamp;
-	uint32_t from; /* of a packet that is passed on (link_udp.c) */
+	uint32_t from; /* of a packet that another process forwards (link_udp.c) */
 	uint16_t len;
 	uint8_t opcode, syndrome;
 	uint32_t dest_qpn, psn;
-	uint32_t msn; /* of an XRC request: srqn */
+	uint32_t msn; /* XRC request: srqn */
 	uint8_t placement, selectivity, service, flags;
 	uint32_t rkey, dma_len;
-	uint64_t where; /* va; of a datagram src_qpn, qkey */
-	uint64_t value; /* swap_add, original; of what is no atomic: imm, invalidate */
+	uint64_t where; /* va; datagram: src_qpn, qkey */
+	uint64_t value; /* atomic: swap_add or original; else: imm, invalidate */
 	uint64_t compare;
 };
 _Static_assert(sizeof(struct record) == LINE, "a record's head is a line");
-enum { SOLICITED = 1, ACK_REQ = 2, MORE_SHIFT = 2 }; /* above: packets of a run, behind the first */
+enum {
+	SOLICITED = 1,
+	ACK_REQ = 2,
+	MORE_SHIFT = 2
+}; /* higher bits: further packets, with segmentation offload */
 _Static_assert(RUN_PACKETS <= 256 >> MORE_SHIFT, "they fit into the flags");
 #define WRAP	     UINT16_MAX
 #define MTU	     4096
@@ -58,19 +62,21 @@ _Static_assert(RUN_PACKETS <= 256 >> MORE_SHIFT, "they fit into the flags");
 
 enum { ASLEEP = 1, WOKEN };
 
-/* Positions count bytes and never come again. */
+/* Positions count all bytes ever written, so that they do not repeat. */
 struct ring {
-	/* Of whoever is the sender now: it begins at `start`, which it writes last. */
+	/* Written by the process that is the sender now: it begins at `start`, which it writes
+	 * last. */
 	_Alignas(PAGE) _Atomic uint64_t start, secret;
-	_Alignas(64) _Atomic uint64_t head; /* up to here the owner is done */
+	_Alignas(64) _Atomic uint64_t head; /* the owner has processed everything before it */
 	_Alignas(PAGE) uint8_t bytes[RING_BYTES];
 };
 
 struct inbox {
 	uint32_t magic;
-	_Atomic uint32_t dead;				     /* the slot has another file now */
-	_Atomic uint32_t sleeping;			     /* futex: 0, ASLEEP or WOKEN */
-	_Alignas(64) _Atomic uint64_t senders[SENDER_WORDS]; /* who has ever sent */
+	_Atomic uint32_t dead;	   /* the slot has another file now */
+	_Atomic uint32_t sleeping; /* futex: 0, ASLEEP or WOKEN */
+	_Alignas(64) _Atomic uint64_t
+		senders[SENDER_WORDS]; /* a bit for each slot that has ever sent */
 	struct ring ring[SHM_SLOTS];
 };
 
@@ -82,7 +88,7 @@ struct channel {
 	uint64_t start, secret, tail, head;
 };
 
-/* A ring of the own inbox. Written under the NIC's lock, and looked at without. */
+/* A ring of this process's inbox. Written under the NIC's lock, read without it. */
 struct arrivals {
 	_Atomic uint64_t start, secret, head;
 };
@@ -90,17 +96,15 @@ struct arrivals {
 struct link_shm {
 	struct nic_link nic;
 	char directory[200];
-	unsigned slot, last; /* whose ring was emptied last */
-	unsigned in_a_row;   /* packets that it may still have taken before the others have their
-			      * turn */
+	unsigned slot, last; /* last: the sender of the last packet */
+	unsigned in_a_row;   /* further packets of that sender before the others have their turn */
 	int fd;		     /* holds the lock */
 	struct inbox *own;
 	_Atomic bool woken; /* wake() was called since the thread last woke */
 	struct channel channel[SHM_SLOTS];
 	struct arrivals arrivals[SHM_SLOTS];
-	/* The last packet taken, while its payload is still in its ring; up to where that ring is
-	 * free
-	 * then. */
+	/* The last packet taken, while its payload is still in its ring. Its place is released
+	 * when it has been processed. */
 	struct packet *lent;
 	uint8_t *lent_bytes;
 	unsigned lent_by;
@@ -135,7 +139,8 @@ static int take_slot(struct link_shm *shm, unsigned slot)
 	return 0;
 }
 
-/* The inbox of a slot, with this process's ring backed by memory: no store to it may fail later. */
+/* The inbox of a slot. Memory for this process's ring is allocated, so that no store to it can
+ * fail later. */
 static struct inbox *map_inbox(struct link_shm *shm, unsigned slot)
 {
 	struct inbox *inbox = NULL;
@@ -156,7 +161,7 @@ static struct inbox *map_inbox(struct link_shm *shm, unsigned slot)
 		inbox = map(fd);
 	close(fd);
 #ifdef MADV_POPULATE_WRITE
-	if (inbox) /* no page fault later, where the kernel knows how */
+	if (inbox) /* avoid page faults later, on kernels that can */
 		madvise(&inbox->ring[shm->slot], sizeof(struct ring), MADV_POPULATE_WRITE);
 #endif
 	return inbox;
@@ -186,8 +191,7 @@ static struct channel *channel_to_slot(struct link_shm *shm, unsigned slot)
 	channel->inbox = slot ? map_inbox(shm, slot) : NULL;
 	if (!channel->inbox)
 		return NULL;
-	/* An earlier process of our slot may have died in the middle of a record: begin beyond
-	 * it. */
+	/* An earlier process in our slot may have died while it wrote a record: begin after it. */
 	ring = &channel->inbox->ring[shm->slot];
 	channel->start = atomic_load(&ring->start);
 	if (channel->start < atomic_load(&ring->head))
@@ -206,7 +210,8 @@ static struct channel *channel_to(struct link_shm *shm, uint32_t qpn)
 	return channel_to_slot(shm, qpn >> SHM_QPN_SHIFT);
 }
 
-/* Who is killed between saying so and doing it leaves a sleeper that the next one wakes. */
+/* A process that is killed between setting WOKEN and the wake-up leaves a sleeper, which the
+ * next sender wakes. */
 static void wake_up(struct inbox *inbox)
 {
 	uint32_t sleeping = atomic_load_explicit(&inbox->sleeping, memory_order_relaxed);
@@ -229,20 +234,21 @@ static uint64_t used(struct link_shm *shm, struct channel *channel)
 	uint64_t head = atomic_load_explicit(&channel->inbox->ring[shm->slot].head,
 					     memory_order_acquire);
 
-	/* The owner has not seen that there is a new sender yet; or it writes nonsense. */
+	/* Otherwise the owner has not noticed its new sender yet, or has written nonsense. */
 	if (head >= channel->start && head <= channel->tail)
 		channel->head = head;
 	return channel->tail - channel->head;
 }
 
-/* Where a record with so much payload goes, and how much is skipped for that; NULL: no room. */
+/* The place for a record with a payload of len bytes, and how many bytes are skipped for it;
+ * NULL: no room. */
 static struct record *room_for(struct link_shm *shm, struct channel *channel, uint32_t len,
 			       uint32_t *skip)
 {
 	uint32_t need = record_bytes(len), at = channel->tail % RING_BYTES;
 
 	*skip = RING_BYTES - at < need ? RING_BYTES - at : 0;
-	/* A record stays in front of the stamp that the owner looks for next. */
+	/* A record must not reach the stamp that the owner looks for next. */
 	if (channel->tail - channel->head + *skip + need >= RING_BYTES &&
 	    used(shm, channel) + *skip + need >= RING_BYTES)
 		return NULL;
@@ -260,13 +266,14 @@ static uint8_t *reserve(struct link *link, uint32_t dest_qpn, uint32_t len)
 	return r ? (uint8_t *)(r + 1) : NULL;
 }
 
-/* With a quarter of the ring left to acknowledgements, and to those who send again what is lost. */
+/* A quarter of the ring is left for acknowledgements and for packets that reliable services send
+ * again. */
 static bool has_room(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t *taken)
 {
 	struct link_shm *shm = (struct link_shm *)link;
 	struct channel *channel = channel_to(shm, dest_qpn);
 
-	(void)peer; /* all are of this host */
+	(void)peer; /* all peers are on this host */
 	if (!channel || channel->tail - channel->head <= RING_FULL ||
 	    used(shm, channel) <= RING_FULL)
 		return true;
@@ -305,9 +312,8 @@ static void put(struct link_shm *shm, struct channel *channel, const struct pack
 				      memory_order_release);
 		channel->tail += skip;
 	}
-	/* What reserve() gave is there already. All that the owner looks at while it waits is
-	 * written
-	 * last. */
+	/* The payload may have been built in the place that reserve() gave. The words that the
+	 * owner polls are written last. */
 	if (pkt->payload != (uint8_t *)(r + 1))
 		memcpy(r + 1, pkt->payload, pkt->len);
 	r->from = pkt->from;
@@ -329,10 +335,11 @@ static void put(struct link_shm *shm, struct channel *channel, const struct pack
 	if (is_atomic(pkt))
 		r->value = opcode_is[pkt->opcode] & IS_RESPONSE ? pkt->original : pkt->swap_add;
 	r->compare = pkt->compare;
-	/* Stamp first, look for a sleeper second; he does it the other way round. */
+	/* Write the stamp first and look for a sleeper second; the sleeper does it in the
+	 * opposite order. */
 	atomic_store_explicit(&r->stamp, channel->tail ^ channel->secret, memory_order_release);
 	channel->tail += record_bytes(pkt->len);
-	/* The owner looks at the line that comes next, and not at what is behind it. */
+	/* The owner polls the next line, so prefetch the one after it. */
 	__builtin_prefetch(to->ring[shm->slot].bytes + (channel->tail + LINE) % RING_BYTES, 1);
 	atomic_thread_fence(memory_order_seq_cst);
 	wake_up(to);
@@ -350,7 +357,7 @@ static void hand_over(struct link *link, unsigned from, struct packet *pkt)
 	packet_put(pkt->net, pkt);
 }
 
-/* All processes of the host have one address: any other is nobody's. */
+/* All processes of the host have the same address; there is no other. */
 static int resolve(struct link *link, const union ibv_gid *gid)
 {
 	union ibv_gid ours;
@@ -396,7 +403,7 @@ static bool is_new(struct link_shm *shm, unsigned from)
 	return start != look(&shm->arrivals[from].start) && start % RING_BYTES == 0;
 }
 
-/* From now on it is read what the new one sends. */
+/* Read from the new process's start from now on. */
 static void begin(struct link_shm *shm, unsigned from)
 {
 	struct ring *ring = &shm->own->ring[from];
@@ -408,8 +415,8 @@ static void begin(struct link_shm *shm, unsigned from)
 	atomic_store_explicit(&ring->head, start, memory_order_release);
 }
 
-/* The packet that was taken last leaves its ring, now that it has been worked on, or else with a
- * copy. */
+/* Release the last packet's place in its ring. The packet has been processed, or else its
+ * payload is copied now. */
 static void give_back(struct link_shm *shm)
 {
 	struct packet *pkt = shm->lent;
@@ -439,7 +446,7 @@ static struct packet *unpack(struct link_shm *shm, unsigned from, const struct r
 		shm->lent_bytes = pkt->payload = payload;
 	} else if (r->len) {
 		memcpy(pkt->small, payload,
-		       PACKET_SMALL); /* of a constant size, and there is a line */
+		       PACKET_SMALL); /* a constant size is faster, and the ring has a whole line */
 	}
 	pkt->from = r->from;
 	pkt->dest_qpn = r->dest_qpn;
@@ -459,7 +466,7 @@ static struct packet *unpack(struct link_shm *shm, unsigned from, const struct r
 		pkt->src_qpn = (uint32_t)r->where;
 		pkt->qkey = (uint32_t)(r->where >> 32);
 	} else {
-		pkt->src_qpn = from << SHM_QPN_SHIFT; /* as far as it is known here */
+		pkt->src_qpn = from << SHM_QPN_SHIFT; /* only the slot is known */
 		pkt->va = r->where;
 	}
 	if (is_xrc_request(pkt))
@@ -474,8 +481,8 @@ static struct packet *unpack(struct link_shm *shm, unsigned from, const struct r
 	return pkt;
 }
 
-/* The next packet of a sender. The rings are as good as their senders: one that is not in order is
- * not read on. */
+/* The next packet of a sender. A ring can only be trusted as far as its sender: one with an
+ * invalid record is not read any more. */
 static struct packet *take(struct link_shm *shm, unsigned from, struct rnic_net *net)
 {
 	_Atomic uint64_t *head = &shm->arrivals[from].head;
@@ -488,7 +495,7 @@ static struct packet *take(struct link_shm *shm, unsigned from, struct rnic_net 
 	while ((there = next_record(shm, from))) {
 		uint32_t left = RING_BYTES - look(head) % RING_BYTES;
 
-		/* Once: what is checked here must be what is used. */
+		/* Copy once: what is checked must be what is used. */
 		__builtin_prefetch(there + 1);
 		memcpy(&r, there, sizeof(r));
 		if (r.len == WRAP) {
@@ -498,7 +505,7 @@ static struct packet *take(struct link_shm *shm, unsigned from, struct rnic_net 
 		if (r.len > MAX_BYTES || record_bytes(r.len) > left) {
 			link_count(shm->nic.count, COUNT_bad_length);
 			set(&shm->arrivals[from].secret,
-			    random_secret()); /* nothing of it is read any more */
+			    random_secret()); /* its records are not found any more */
 			return NULL;
 		}
 		pkt = unpack(shm, from, &r, (uint8_t *)(there + 1), net);
@@ -515,8 +522,7 @@ static bool has_come(struct link_shm *shm, unsigned from)
 	return next_record(shm, from) || is_new(shm, from);
 }
 
-/* The first sender from `from` on, then from the beginning on, that has something here; SHM_SLOTS:
- * nobody. */
+/* The first sender from `from` on, cyclically, that has sent something; SHM_SLOTS: none. */
 static unsigned next_sender(struct link_shm *shm, unsigned from)
 {
 	uint64_t before = (1ull << from % 64) - 1;
@@ -539,7 +545,7 @@ static unsigned next_sender(struct link_shm *shm, unsigned from)
 	return SHM_SLOTS;
 }
 
-/* Senders in turn. */
+/* Take packets of the senders in turn. */
 static struct packet *take_next(struct nic_link *nic, struct rnic_net *net)
 {
 	struct link_shm *shm = (struct link_shm *)nic;
@@ -551,7 +557,7 @@ static struct packet *take_next(struct nic_link *nic, struct rnic_net *net)
 		shm->in_a_row--;
 		return take(shm, shm->last, net);
 	}
-	/* A new one may have sent nothing yet: then the others are looked at, too. */
+	/* A new sender may have sent nothing yet: then go on to the others. */
 	for (unsigned n = 0; n < SHM_SLOTS && !pkt; n++) {
 		from = next_sender(shm, (shm->last + 1) % SHM_SLOTS);
 		if (from == SHM_SLOTS)
@@ -578,7 +584,7 @@ static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
 	atomic_store(&shm->woken, false);
 }
 
-/* The thread may be on its way to sleep, and not have said so yet. */
+/* The thread may be about to sleep, and not have set its flag yet. */
 static void wake(struct nic_link *nic)
 {
 	struct link_shm *shm = (struct link_shm *)nic;
@@ -600,7 +606,8 @@ static void leave(struct nic_link *nic)
 	fabric_dir_sweep(shm->directory, false);
 }
 
-/* Until the last process that leaves the fabric no longer removes its directory in between. */
+/* Make the directory and take a slot in it. The last process that leaves a fabric removes the
+ * directory, so this is tried again. */
 static int enter(struct link_shm *shm)
 {
 	int rc = -ENOENT;
@@ -615,7 +622,7 @@ static int enter(struct link_shm *shm)
 	return rc == -EAGAIN ? -EUSERS : rc;
 }
 
-/* Numbers that the slot's last process did not have: its peers may not know yet that it is gone. */
+/* Not the numbers of the slot's last process: its peers may not know yet that it has ended. */
 static void choose_numbers(struct link_shm *shm)
 {
 	shm->nic.qpn_first = (shm->slot << SHM_QPN_SHIFT) + QPN_FIRST +

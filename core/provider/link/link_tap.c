@@ -16,7 +16,7 @@
 #include "core/rnic/objects/device.h"
 #include "core/rnic/objects/qp.h"
 
-#define HELD_NS 10000000 /* nothing followed: a packet that was held back goes on then */
+#define HELD_NS 10000000 /* a reordered packet that no other has passed is delivered then */
 
 struct link_tap {
 	struct nic_link nic;
@@ -25,24 +25,25 @@ struct link_tap {
 	struct rnic_net *net;
 	struct stats_page *page;
 	int page_fd, pcap;
-	uint32_t generation; /* of the page's rules that are in force */
+	uint32_t generation; /* of the rules that are in force */
 	bool shm;
 	char page_path[PATH_MAX];
-	struct late *late;    /* all that wait for their time, the newest first */
-	struct late *held[2]; /* of these, by direction, those that wait for other packets */
-	struct packet *run; /* that has come in, and is taken packet by packet: run_taken so far */
-	uint32_t run_taken;
+	struct late *late;	  /* delayed packets, the newest first */
+	struct late *held[2];	  /* of these, by direction, the ones that others have to pass */
+	struct packet *segmented; /* segmentation offload: a packet that arrived for several;
+				     segments_taken of them are delivered */
+	uint32_t segments_taken;
 	struct faults faults;
 };
 
-/* A packet that is late. Its timer frees it. */
+/* A delayed packet. Its timer frees it. */
 struct late {
 	struct late *newer, *older;
 	struct late *next; /* held back */
 	struct link_tap *tap;
-	struct packet *pkt; /* NULL: it has gone */
+	struct packet *pkt; /* NULL: delivered */
 	enum fault_direction direction;
-	unsigned left; /* packets that have still to pass it; 0: waits for its timer alone */
+	unsigned left; /* packets that have still to pass it; 0: only its timer delivers it */
 };
 
 static struct link_tap *to_tap(struct link *link)
@@ -71,7 +72,7 @@ static uint32_t address_of(const struct link_tap *tap, uint32_t number)
 	return address_in(&gid);
 }
 
-/* Of the other end: its address; on shm, where all have the same, its number in the net. */
+/* The other end's address; on shm, where all have the same, its slot in the fabric. */
 static uint32_t peer_of(const struct link_tap *tap, enum fault_direction direction,
 			const struct packet *pkt)
 {
@@ -84,7 +85,7 @@ static uint32_t peer_of(const struct link_tap *tap, enum fault_direction directi
 
 /* --- the wire's bytes --- */
 
-/* Processes of one host have an address each here: 127.0.0.N. */
+/* On shm each process is given an address: 127.0.0.SLOT. */
 static struct wire_ends ends_of(const struct link_tap *tap, enum fault_direction direction,
 				const struct packet *pkt)
 {
@@ -121,8 +122,7 @@ enum rnic_count link_refusal(int error)
 								   : COUNT_bad_length;
 }
 
-/* A bit of the packet flips: what a receiver makes of the bytes, NULL: nothing. Takes the
- * packet. */
+/* Flip a bit of the packet. The packet that a receiver decodes, NULL: none. Takes the packet. */
 static struct packet *receive_corrupted(struct link_tap *tap, enum fault_direction direction,
 					struct packet *pkt, uint32_t bit)
 {
@@ -148,7 +148,7 @@ static struct packet *receive_corrupted(struct link_tap *tap, enum fault_directi
 	return got;
 }
 
-/* On a wire the receiver sees to it. Shared memory has no checksum: it is looked at here. */
+/* On a wire the receiver finds it. Shared memory has no checksum, so it is checked here. */
 static struct packet *corrupt(struct link_tap *tap, enum fault_direction direction,
 			      struct packet *pkt, const struct fault_fate *fate)
 {
@@ -201,7 +201,7 @@ static void fire(struct sim *sim, void *arg)
 	free(late);
 }
 
-/* Takes the packet. Its payload may lie where the next one's will. */
+/* Takes the packet, and copies it: its payload may lie where the next packet's will. */
 static struct late *defer(struct link_tap *tap, enum fault_direction direction, struct packet *pkt,
 			  uint64_t ns)
 {
@@ -234,7 +234,7 @@ static void hold(struct link_tap *tap, enum fault_direction direction, struct pa
 	*at = late;
 }
 
-/* A packet has passed those that are held back. */
+/* A packet has passed the ones that were held back. */
 static void passed(struct link_tap *tap, enum fault_direction direction)
 {
 	struct late **at = &tap->held[direction], *late;
@@ -247,13 +247,13 @@ static void passed(struct link_tap *tap, enum fault_direction direction)
 		*at = late->next;
 		if (direction == FAULT_OUT)
 			pass(tap, direction, late->pkt);
-		else /* behind the one that passes it */
+		else /* after the packet that passes it */
 			defer(tap, direction, late->pkt, 0);
 		late->pkt = NULL;
 	}
 }
 
-/* The fate of a packet: what is left of it, to go on now; NULL: nothing. Takes the packet. */
+/* Apply the rules. The packet, if it is to be delivered now, else NULL. Takes the packet. */
 static struct packet *judge(struct link_tap *tap, enum fault_direction direction,
 			    struct packet *pkt)
 {
@@ -289,24 +289,24 @@ static struct packet *judge(struct link_tap *tap, enum fault_direction direction
 	return pkt;
 }
 
-/* Is every packet looked at? Then there are no runs. */
+/* Is each packet inspected? Then there is no segmentation offload. */
 static bool looks(const struct link_tap *tap)
 {
 	return tap->faults.rules || tap->pcap >= 0;
 }
 
-static void set_runs(struct link_tap *tap)
+static void set_segmentation(struct link_tap *tap)
 {
 	tap->nic.link.run_bytes = looks(tap) ? 0 : tap->inner->link.run_bytes;
 }
 
-/* It stays so: what the rules have done may have to be repaired when they are gone. */
+/* Once set it stays: losses may have to be repaired after the rules are gone. */
 static bool may_lose(const struct link_tap *tap)
 {
 	return tap->inner->link.lossy || tap->faults.rules;
 }
 
-/* Rules that came meanwhile. */
+/* Read the rules again if they have changed. */
 static void refresh(struct link_tap *tap)
 {
 	char text[CONFIG_FAULTS_BYTES], why[200];
@@ -315,11 +315,12 @@ static void refresh(struct link_tap *tap)
 	if (atomic_load_explicit(&tap->page->generation, memory_order_relaxed) == tap->generation ||
 	    !stats_page_rules(tap->page, &tap->generation, text, &seed))
 		return;
-	/* Who gave them has had them checked; of what is wrong nonetheless nothing holds. */
+	/* `tidemark fault` has checked the rules. Rules that are invalid all the same are
+	 * ignored. */
 	if (faults_parse(&tap->faults, text, seed, why, sizeof(why)))
 		tap->faults.rules = 0;
 	memset(tap->page->hits, 0, sizeof(tap->page->hits));
-	set_runs(tap);
+	set_segmentation(tap);
 	if (may_lose(tap) && !tap->nic.link.lossy)
 		rnic_becomes_lossy(tap->net);
 }
@@ -336,7 +337,7 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 	struct link_tap *tap = to_tap(link);
 
 	(void)from;
-	if (!pkt->more) /* else it was made for the rules that are known */
+	if (!pkt->more) /* with segmentation offload it was built for the current rules */
 		refresh(tap);
 	if (tap->faults.rules) {
 		pkt = judge(tap, FAULT_OUT, pkt);
@@ -349,16 +350,16 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 		passed(tap, FAULT_OUT);
 }
 
-/* The next packet of the run that came in. */
-static struct packet *take_of_run(struct link_tap *tap, struct rnic_net *net)
+/* The next segment of the packet that arrived. */
+static struct packet *next_segment(struct link_tap *tap, struct rnic_net *net)
 {
-	struct packet *run = tap->run, *pkt = packet_of_run(net, run, tap->run_taken++);
+	struct packet *run = tap->segmented, *pkt = packet_of_run(net, run, tap->segments_taken++);
 
-	if (pkt && tap->run_taken <= run->more)
+	if (pkt && tap->segments_taken <= run->more)
 		return pkt;
-	tap->run = NULL;
+	tap->segmented = NULL;
 	if (!pkt)
-		return run; /* of a wrong length: that is the transport's to say */
+		return run; /* of a wrong length, which the transport reports */
 	packet_put(net, run);
 	return pkt;
 }
@@ -367,17 +368,17 @@ static struct packet *take_one(struct link_tap *tap, struct rnic_net *net)
 {
 	struct packet *pkt;
 
-	if (tap->run)
-		return take_of_run(tap, net);
+	if (tap->segmented)
+		return next_segment(tap, net);
 	pkt = tap->inner->take(tap->inner, net);
 	if (!pkt)
 		return pkt;
 	count_passed(tap, COUNT_packets_received, COUNT_bytes_received, pkt);
 	if (!pkt->more || !looks(tap))
 		return pkt;
-	tap->run = pkt;
-	tap->run_taken = 0;
-	return take_of_run(tap, net);
+	tap->segmented = pkt;
+	tap->segments_taken = 0;
+	return next_segment(tap, net);
 }
 
 static struct packet *take(struct nic_link *nic, struct rnic_net *net)
@@ -401,7 +402,7 @@ static struct packet *take(struct nic_link *nic, struct rnic_net *net)
 	return NULL;
 }
 
-/* --- what is handed on --- */
+/* --- calls that are forwarded --- */
 
 static int resolve(struct link *link, const union ibv_gid *gid)
 {
@@ -425,7 +426,7 @@ static bool ready(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t 
 	return !inner->ready || inner->ready(inner, peer, dest_qpn, taken);
 }
 
-/* What may have to wait is not to lie where others are written. */
+/* A packet that may be delayed must not lie where the next packets are written. */
 static uint8_t *reserve(struct link *link, uint32_t dest_qpn, uint32_t len)
 {
 	struct link_tap *tap = to_tap(link);
@@ -460,7 +461,7 @@ static void leave(struct nic_link *nic)
 {
 	struct link_tap *tap = of_nic(nic);
 
-	/* What is on its way arrives, although nobody waits here until it does. */
+	/* Delayed packets are sent now. */
 	while (tap->late && tap->late->older)
 		tap->late = tap->late->older;
 	for (struct late *late = tap->late; late; late = late->newer)
@@ -538,13 +539,13 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim
 	tap->page->address = inner->address;
 	tap->page->qpn_first = inner->qpn_first;
 	inner->count = tap->page->count;
-	set_runs(tap);
+	set_segmentation(tap);
 	tap->nic.link.lossy = may_lose(tap);
 	*out = &tap->nic;
 	return 0;
 }
 
-/* As if the power had failed: what this process has in memory that outlives it is as it is now. */
+/* As if the power had failed: persistent memory of this process keeps its present content. */
 static void die_torn(const struct packet *pkt)
 {
 	char line[120];

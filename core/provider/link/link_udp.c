@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See link_udp.h. The slot, and with it the numbers of queue pairs, come from link_shm, through
- * whose inbox the other processes of a shared address pass packets on. The sender then rings the
- * receiver's bell, a datagram socket that the receiver may be asleep on.
+ * See link_udp.h. The slot, and with it the range of queue pair numbers, comes from link_shm.
+ * Processes that share an address forward each other's packets through its inboxes. A process that
+ * forwards a packet then rings the receiver's bell: a datagram socket on which the receiver may be
+ * asleep.
  *
- * The socket is not connected and may not fragment (IP_PMTUDISC_DO), which makes Linux send the
- * IPv4 identification 0: the ICRC covers it. What comes in has other numbers if others than Linux's
- * UDP sent it, rdma_rxe for one; see wire.c. What does not fit into the socket's buffer is lost, as
- * on a wire.
+ * The socket is not connected and may not fragment (IP_PMTUDISC_DO), so that Linux sends the IPv4
+ * identification 0, which the ICRC covers. Packets that something other than Linux's UDP has sent,
+ * such as rdma_rxe, have other identifications; see wire.c. Packets that do not fit into the
+ * socket's buffer are lost, as on a wire.
  *
- * The transport numbers the ends of a link. Here these are places in a hash table of IPv4
- * addresses: a program that makes an address known to the transport enters it; so does a datagram
- * that comes in, until the table is half full. A connected service's packet from an address that is
- * not in it cannot be a peer's.
+ * The transport numbers the ends of a link. Here the number of an end is the place of its IPv4
+ * address in a hash table. An address is entered when the program makes it known to the transport,
+ * or, until the table is half full, when a datagram arrives from it. A connected service's packet
+ * from an address that is not in the table cannot come from a peer.
  */
 #include "core/provider/link/link_udp.h"
 
@@ -39,30 +40,32 @@
 
 #define BATCH	     32 /* packets received by one call */
 #define PEERS	     4096
-#define PEERS_HEARD  (PEERS / 2) /* beyond, only the program itself makes new ones known */
-#define NOBODY	     UINT32_MAX
+#define PEERS_HEARD  (PEERS / 2) /* beyond this only the program itself adds addresses */
+#define NO_NUMBER    UINT32_MAX
 #define BUFFER_BYTES (8 << 20)
 #define NS_PER_S     1000000000ull
 #define TTL	     64
-#define SKB_BYTES    320 /* of Linux's own, behind a packet and about it */
+#define SKB_BYTES    320 /* Linux's own data after and about a packet */
 #define BURST_LEAST  8
 
-/* Own addresses: 127.77.0.0/16; if another net has this one, the next 16 bits, and so on. */
+/* Addresses of this process: 127.77.0.0/16; if another fabric uses that range, the next 16 bits,
+ * and so on. */
 #define OWN_FIRST 77
 #define OWN_LIMIT 127
 
 struct link_udp {
 	struct nic_link nic;
 	struct nic_link *shm;
-	bool shared;	/* the address, with other processes */
+	bool shared;	/* the address is shared with other processes */
 	int fd, event;	/* event: wake() */
-	int bell;	/* rung after something was put into the inbox */
-	struct stat at; /* of the net's directory: names the bells */
+	int bell;	/* rung after a packet was put into the inbox */
+	struct stat at; /* the fabric's directory: part of the bells' names */
 	char *directory;
 	management_slot_fn *management_slot;
 	uint32_t peer[PEERS], peers;
-	unsigned got, next; /* received by the last call; taken of these */
-	/* What is received and not taken yet no longer wakes who sleeps on the socket. */
+	unsigned got, next; /* got: received by the last call; next: to be taken */
+	/* Packets that are received and not taken yet: the socket does not wake a sleeper for
+	 * these. */
 	_Atomic unsigned left;
 	_Atomic bool sleeping;
 	struct mmsghdr msg[BATCH];
@@ -79,7 +82,8 @@ static bool is_loopback(uint32_t address)
 
 /* --- ends --- */
 
-/* The number of an address; NOBODY: it has none, and does not get one. */
+/* The number of an address; NO_NUMBER: it has none, and there is no room for another below
+ * `limit`. */
 static uint32_t number_of(struct link_udp *udp, uint32_t address, uint32_t limit)
 {
 	uint32_t at = address * 2654435761u >> 20;
@@ -88,7 +92,7 @@ static uint32_t number_of(struct link_udp *udp, uint32_t address, uint32_t limit
 		if (udp->peer[at] == address)
 			return at;
 	if (udp->peers >= limit)
-		return NOBODY;
+		return NO_NUMBER;
 	udp->peer[at] = address;
 	udp->peers++;
 	return at;
@@ -109,7 +113,7 @@ static int resolve(struct link *link, const union ibv_gid *gid)
 	if (is_loopback(address) != is_loopback(udp->nic.address))
 		return -ENETUNREACH;
 	number = number_of(udp, address, PEERS - 1);
-	return number == NOBODY ? -ENOMEM : (int)number;
+	return number == NO_NUMBER ? -ENOMEM : (int)number;
 }
 
 static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
@@ -117,7 +121,7 @@ static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
 	rnic_gid(((struct link_udp *)link)->peer[number % PEERS], gid);
 }
 
-/* As much as is allowed: the first asks for more than that. */
+/* As large as is allowed: the forced option may exceed the limit. */
 static void enlarge(int fd, int option, int forced)
 {
 	int bytes = BUFFER_BYTES;
@@ -128,7 +132,7 @@ static void enlarge(int fd, int option, int forced)
 
 /* --- out --- */
 
-/* To the socket; a datagram with its own type of service. */
+/* Send; a datagram with its own type of service. */
 static ssize_t hand_over(const struct link_udp *udp, struct sockaddr_in *to, void *bytes,
 			 size_t len, int tos)
 {
@@ -179,7 +183,7 @@ static socklen_t name_bell(const struct link_udp *udp, unsigned slot, struct soc
 
 	memset(name, 0, sizeof(*name));
 	name->sun_family = AF_UNIX;
-	/* Abstract: gone with its owner. */
+	/* An abstract name disappears with its owner. */
 	len = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "tidemark/%jx/%jx/%u",
 		       (uintmax_t)udp->at.st_dev, (uintmax_t)udp->at.st_ino, slot);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
@@ -193,10 +197,10 @@ static void ring(const struct link_udp *udp, unsigned slot)
 	sendto(udp->bell, "", 1, MSG_DONTWAIT, (struct sockaddr *)&name, len);
 }
 
-/* To the process of the net whose it is. */
+/* Forward a packet to the process of the fabric that it is for. */
 static void pass_on(struct link_udp *udp, struct packet *pkt, uint32_t src, unsigned slot)
 {
-	pkt->from = src; /* their table is another one */
+	pkt->from = src; /* the address: that process has another table */
 	pkt->peer = slot;
 	udp->shm->link.send(&udp->shm->link, 0, pkt);
 	ring(udp, slot);
@@ -223,20 +227,19 @@ static bool receive(struct link_udp *udp)
 	return udp->got;
 }
 
-/* A packet with the address that it came from, by number, if it is known or may become so; else it
- * is
- * gone. */
+/* Set the packet's source by number. NULL: the address has none and gets none, and the packet is
+ * dropped. */
 static struct packet *from_address(struct link_udp *udp, struct packet *pkt, uint32_t src)
 {
 	pkt->from = number_of(udp, src, pkt->service == SERVICE_UD ? PEERS_HEARD : 0);
-	if (pkt->from != NOBODY)
+	if (pkt->from != NO_NUMBER)
 		return pkt;
 	link_count(udp->nic.count, COUNT_wrong_source);
 	packet_put(pkt->net, pkt);
 	return NULL;
 }
 
-/* What has come for one of our addresses from another; NULL: nothing that is let in. */
+/* Decode a packet that has arrived at address `to`; NULL: it is refused. */
 static struct packet *decode(struct link_udp *udp, struct rnic_net *net,
 			     const struct sockaddr_in *from, uint32_t to, const uint8_t *bytes,
 			     size_t len)
@@ -260,7 +263,7 @@ static struct packet *decode(struct link_udp *udp, struct rnic_net *net,
 	return NULL;
 }
 
-/* The type of service that came with it. */
+/* The type of service of a received datagram. */
 static uint8_t tos_of(struct msghdr *msg)
 {
 	const struct cmsghdr *head = CMSG_FIRSTHDR(msg);
@@ -305,7 +308,7 @@ static void wake(struct nic_link *nic)
 {
 	uint64_t one = 1;
 
-	/* Full: it is awake. */
+	/* If the counter is full, the thread is awake. */
 	if (write(((struct link_udp *)nic)->event, &one, sizeof(one)) < 0)
 		return;
 }
@@ -350,8 +353,8 @@ static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
 
 /* --- coming and going --- */
 
-/* A child that kept the sockets would keep the port, and its share of what comes to a shared
- * address. */
+/* A child of fork() that kept the sockets would keep the port, and its share of the packets to a
+ * shared address. */
 static void let_go(struct nic_link *nic)
 {
 	struct link_udp *udp = (struct link_udp *)nic;
@@ -369,7 +372,8 @@ static void leave(struct nic_link *nic)
 	udp->shm->leave(udp->shm);
 }
 
-/* The path's MTU that fits into packets of the interface with our address. 0: it is nobody's. */
+/* The path's MTU that fits into packets of the interface with our address. 0: no interface has
+ * it. */
 static unsigned mtu_of(const struct link_udp *udp)
 {
 	struct ifaddrs *all, *at;
@@ -395,8 +399,8 @@ static unsigned mtu_of(const struct link_udp *udp)
 	return mtu < 256 ? 0 : mtu;
 }
 
-/* Packets that the socket's buffer holds, a quarter of it left to acknowledgements: Linux counts
- * what it allocated. */
+/* The number of packets that the socket's buffer holds, less a quarter for acknowledgements.
+ * Linux counts the memory that it allocates. */
 static uint32_t burst_of(const struct link_udp *udp)
 {
 	uint32_t room = 512;
@@ -411,7 +415,7 @@ static uint32_t burst_of(const struct link_udp *udp)
 	return room < BURST_LEAST ? BURST_LEAST : room;
 }
 
-/* The socket, unless the address is in use: -EADDRINUSE. */
+/* Make the socket. -EADDRINUSE: the address is in use. */
 static int bind_to(struct link_udp *udp, uint32_t address)
 {
 	int never = IP_PMTUDISC_DO, yes = 1;
@@ -464,7 +468,7 @@ static int open_bell(struct link_udp *udp, const char *directory)
 	return udp->bell < 0 || bind(udp->bell, (struct sockaddr *)&name, len) ? -errno : 0;
 }
 
-/* The socket, the bell, and what depends on them. */
+/* The sockets, and what depends on them. */
 static int open_sockets(struct link_udp *udp, const char *directory, uint32_t address)
 {
 	int rc = address ? bind_to(udp, address) : bind_own(udp);

@@ -28,7 +28,7 @@ struct record_head {
 	uint32_t s, ns, stored, len;
 };
 
-/* The first who gets here writes the file's head. */
+/* The first process to open the file writes its header. */
 static int begin(int fd)
 {
 	const struct file_head ours = {.magic = MAGIC,
@@ -104,7 +104,7 @@ void pcap_write(int fd, const struct wire_ends *ends, const uint8_t *bytes, size
 	head[12] = 0x08; /* IPv4 */
 	head[13] = 0x00;
 	wire_ip_udp(ends, len, head + ETH_BYTES);
-	/* A disk that is full must not stop the traffic. */
+	/* A full disk must not stop the traffic. */
 	if (writev(fd, parts, 3) < 0)
 		return;
 }

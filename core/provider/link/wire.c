@@ -5,8 +5,8 @@
  * headers' bytes are known from the opcode.
  *
  * The ICRC is the CRC-32 of Ethernet, little-endian, over 64 ones (where InfiniBand has its local
- * route header), the IPv4 header, the UDP header, the BTH and all behind it; what a router may
- * change counts as ones: type of service, time to live, both checksums, the BTH's byte 4.
+ * route header), the IPv4 header, the UDP header, the BTH and everything after it; what a router
+ * may change counts as ones: type of service, time to live, both checksums, the BTH's byte 4.
  *
  * A UDP socket does not tell the IPv4 identification of what it received. Ours is always 0 (the
  * Linux kernel numbers only what may be fragmented, and connected sockets); other senders' is not.
@@ -25,7 +25,7 @@
 #define ICRC_BYTES 4
 #define PKEY	   0xffff /* the default partition, full member */
 #define DF	   0x4000
-#define ID_OFFSET  (8 + 4) /* of the IPv4 identification, in what the ICRC covers */
+#define ID_OFFSET  (8 + 4) /* of the IPv4 identification, in the bytes that the ICRC covers */
 
 static uint8_t *put32(uint8_t *at, uint32_t value)
 {
@@ -77,7 +77,7 @@ static void put_ip_udp(const struct wire_ends *ends, size_t len, uint8_t *at)
 	at = put16(at, ends->sport);
 	at = put16(at, ends->dport);
 	at = put16(at, (uint16_t)(8 + len));
-	put16(at, 0); /* no UDP checksum: the ICRC does better */
+	put16(at, 0); /* no UDP checksum: the ICRC is stronger */
 }
 
 void wire_ip_udp(const struct wire_ends *ends, size_t len, uint8_t buf[WIRE_IP_UDP])
@@ -91,7 +91,7 @@ void wire_ip_udp(const struct wire_ends *ends, size_t len, uint8_t buf[WIRE_IP_U
 	put16(buf + 10, (uint16_t) ~(sum + (sum >> 16)));
 }
 
-/* Of a packet of len bytes from the BTH on, its ICRC among them. */
+/* The ICRC of a packet of len bytes from the BTH on, which include the ICRC. */
 static uint32_t icrc(const struct wire_ends *ends, const uint8_t *buf, size_t len)
 {
 	uint8_t head[8 + WIRE_IP_UDP + BTH_BYTES], *ip = head + 8, *udp = ip + 20, *bth = udp + 8;
@@ -105,7 +105,7 @@ static uint32_t icrc(const struct wire_ends *ends, const uint8_t *buf, size_t le
 			       len - BTH_BYTES - ICRC_BYTES);
 }
 
-/* The checksum's register before it took so many zero bytes. */
+/* The checksum's register before it processed so many zero bytes. */
 static uint32_t run_backwards(uint32_t crc, size_t bytes)
 {
 	for (size_t bit = 0; bit < 8 * bytes; bit++)
@@ -121,8 +121,8 @@ static bool icrc_holds(const struct wire_ends *ends, const uint8_t *buf, size_t 
 	differs = le32toh(wire) ^ icrc(ends, buf, len);
 	if (!differs || !ends->any_id)
 		return !differs;
-	/* Taking two bytes is taking two zero bytes with these two xored into the register's lower
-	 * half. */
+	/* Processing two bytes is processing two zero bytes with these two xored into the lower
+	 * half of the register. */
 	return run_backwards(differs, 8 + WIRE_IP_UDP + len - ICRC_BYTES - ID_OFFSET) <= 0xffff;
 }
 
@@ -200,7 +200,8 @@ int wire_encode(const struct packet *pkt, const struct wire_ends *ends, uint8_t 
 	if (len > size)
 		return -EMSGSIZE;
 	*at++ = (uint8_t)(pkt->service << 5 | pkt->opcode);
-	*at++ = (uint8_t)(pkt->solicited << 7 | 1 << 6 /* path migration is over */ | pad << 4);
+	*at++ = (uint8_t)(pkt->solicited << 7 | 1 << 6 /* path migration state: migrated */ |
+			  pad << 4);
 	at = put16(at, PKEY);
 	at = put32(at, pkt->dest_qpn & PSN_MASK);
 	at = put32(at, (uint32_t)pkt->ack_req << 31 | (pkt->psn & PSN_MASK));

@@ -32,14 +32,13 @@ struct wire_ends {
 	bool any_id; /* decoding: the IPv4 identification is not known; see wire.c */
 };
 
-/* From the BTH on. Bytes written; -EMSGSIZE: does not fit into `size`; -EINVAL: no such packet is
- * on a
- * wire. */
+/* Encode from the BTH on. The number of bytes; -EMSGSIZE: more than `size`; -EINVAL: a packet
+ * that no wire has. */
 int wire_encode(const struct packet *pkt, const struct wire_ends *ends, uint8_t *buf, size_t size);
 
 /*
- * The packet in buf, from the BTH on, made of net's packets; `peer` and `from` are left to the
- * link, src_qpn too unless it is a datagram. -EPROTO: an opcode that is none; -EPROTONOSUPPORT:
+ * Decode the packet in buf, from the BTH on; it is allocated from `net`. `peer` and `from` are left
+ * to the link, and src_qpn unless it is a datagram. -EPROTO: no such opcode; -EPROTONOSUPPORT:
  * another transport version; -EKEYREJECTED: another partition; -EMSGSIZE: a length that its opcode
  * cannot have; -EBADMSG: the ICRC.
  */

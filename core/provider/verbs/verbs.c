@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libibverbs' functions over the process's soft RNIC: what a preloaded, or drop-in, library shows
- * to programs; those of the device, completion queues, events and so on are in files of their own.
- * Each takes the NIC's lock and calls core/rnic.
+ * libibverbs' functions over the process's soft RNIC, as a preloaded or drop-in library shows them
+ * to programs. Each takes the NIC's lock and calls core/rnic. The functions of the device, of
+ * completion queues, of events and so on are in files of their own.
  */
 #include "core/provider/verbs/context.h"
 #include "core/provider/verbs/verbs.h"
@@ -58,7 +58,7 @@ EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	return IS_NAMED(qp) ? LOCKED(int, rnic_modify_qp(qp, attr, mask)) : ENOENT;
 }
 
-/* A peer's last message that has come in is answered first. */
+/* Answer a message of the peer that has arrived first. */
 static int destroy_qp(struct ibv_qp *qp)
 {
 	nic_drain(nic_get());

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_PROVIDER_VERBS_VERBS_H
 #define TM_PROVIDER_VERBS_VERBS_H
-/* What the files that show libibverbs' functions (verbs*.c) have in common. */
+/* What the files with libibverbs' functions (verbs*.c) have in common. */
 #include <errno.h>
 #include "core/provider/base/export.h"
 #include "core/provider/nic.h"
 #include "core/rnic/objects/device.h"
 
-/* Where a kernel's driver would have its node. */
+/* Where a kernel driver would have its node. */
 #define NIC_NODE_NAME "uverbs0"
 #define NIC_NODE      "/dev/infiniband/" NIC_NODE_NAME
 
 /*
- * An object's handle, by which a kernel knows it. A program that has written over it, or over the
- * object's context, is told that there is no such object (ENOENT) by the calls that a driver would
- * ask its kernel with. Regions and windows have their slots for handles.
+ * An object's handle, by which a kernel knows it. When a program has overwritten an object or its
+ * context, the calls for which a driver would ask the kernel fail with ENOENT, as if there were no
+ * such object. The handle of a region or window is its slot.
  */
 static inline uint32_t nic_handle(const void *object, const struct ibv_context *context)
 {
@@ -46,7 +46,7 @@ static inline bool nic_has_mw(const struct ibv_mw *mw)
 	return mw->handle && mw->handle <= hca->mrs && &hca->mr[mw->handle]->mw == mw;
 }
 
-/* 0 or ENOENT, of what a queue pair is made of. */
+/* Are the objects valid that a queue pair is made of? 0 or ENOENT. */
 static inline int nic_check_queues(const struct ibv_pd *pd, const struct ibv_cq *send,
 				   const struct ibv_cq *recv, const struct ibv_srq *srq)
 {
@@ -56,17 +56,17 @@ static inline int nic_check_queues(const struct ibv_pd *pd, const struct ibv_cq 
 		       : ENOENT;
 }
 
-/* The result of a call that makes something of `object`; NULL with ENOENT: of nothing. */
+/* The result of a call that makes something from `object`; NULL and ENOENT if the object is not
+ * valid. */
 #define MADE_OF(object, call) (IS_NAMED(object) ? (call) : (errno = ENOENT, NULL))
 
-/* The context's table has the functions of shared receive queues (verbs_srq.c). */
+/* Set the functions of shared receive queues in the context's table (verbs_srq.c). */
 void verbs_enable_srq(struct ibv_context *context);
 
-/* The context's table has the functions of XRC (verbs_xrc.c). */
+/* Set the functions of XRC (verbs_xrc.c). */
 void verbs_enable_xrc(struct ibv_context *context);
 
-/* The context's table has the functions for memory (verbs_memory.c), and its memory is the
- * program's. */
+/* Set the functions for memory (verbs_memory.c), and fault-safe access to the program's memory. */
 void verbs_enable_memory(struct ibv_context *context);
 
 /* libibverbs' headers have macros of these names. */

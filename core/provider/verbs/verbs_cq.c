@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libibverbs' completion queues. Whoever polls drives the NIC on the way when there is nothing to
- * be had.
- *
- * An iterating poll takes the lock for each step, not from its start to its end: a program posts
- * between the steps. That no other thread iterates over the queue meanwhile is
- * core/rnic/objects/cq_ex.c's business. Its readers read what was taken out, and need no lock.
+ * libibverbs' completion queues. A thread that polls an empty queue drives the NIC. An iterating
+ * poll takes the lock for each step, not from its start to its end, because a program posts
+ * requests between the steps. core/rnic/objects/cq_ex.c sees to it that no other thread iterates
+ * over the queue meanwhile. The functions that read a completion read a copy, and need no lock.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -79,7 +77,7 @@ int nic_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 
 static int arm(struct nic *nic, struct ibv_cq *cq, int solicited_only)
 {
-	/* The program is going to wait, perhaps with a call of its own. */
+	/* The program is about to wait, perhaps by a call of its own. */
 	nic_hand_over(nic);
 	return rnic_req_notify_cq(cq, solicited_only);
 }

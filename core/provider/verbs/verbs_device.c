@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The device tide0 as libibverbs shows it: found, opened, asked.
+ * The device tide0 as libibverbs shows it: listed, opened, queried. Each opened device is a struct
+ * rnic_hca; libibverbs' inline functions find our functions in its tables.
  *
- * An opened device is a struct rnic_hca of its own; libibverbs' inline functions find ours in its
- * tables. There is one port with one GID, that of the link's address, and one P_Key. There is
- * nothing in sysfs; programs that read it do so by ibv_read_sysfs_file(), which answers for the
- * device's directories.
+ * There is one port with one GID, made of the link's address, and one P_Key. Nothing is in sysfs;
+ * ibv_read_sysfs_file() answers for the device's directories there.
  *
- * Closing destroys the queue pairs that are left, as a kernel does: nothing else of a process can
- * be reached from outside.
+ * Closing the device destroys the queue pairs that are left, as a kernel does: nothing else of a
+ * process can be reached from outside.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,13 +24,13 @@
 #include "core/rnic/transport/link.h"
 #include "core/rnic/objects/qp.h"
 
-#define GIDS	    8	   /* of the port's table; the first has an address, the others are empty */
+#define GIDS	    8 /* entries of the port's table; the first has an address, the others are empty */
 #define PKEY	    0xffff /* the default partition, full member */
 #define GUID	    0x02746d0000000000u
-#define GID_ROCE_V2 1 /* ibv_query_gid_type(), which is not in libibverbs' headers */
+#define GID_ROCE_V2 1 /* of ibv_query_gid_type(), which libibverbs' headers do not have */
 
-/* Vendors' libraries look for their mark in what libibverbs keeps behind the public structure:
- * none. */
+/* Vendors' libraries look for their own mark in the memory that libibverbs has after the public
+ * structure. It is zero here. */
 static struct {
 	struct ibv_device device;
 	uint64_t none[32];
@@ -54,7 +53,7 @@ static uint64_t guid(void)
 	return GUID | (nic ? nic->link->address : 0);
 }
 
-/* --- found --- */
+/* --- listed --- */
 
 EXPORT struct ibv_device **ibv_get_device_list(int *num)
 {
@@ -89,7 +88,7 @@ EXPORT int ibv_get_device_index(struct ibv_device *device)
 	return 0;
 }
 
-/* --- asked --- */
+/* --- queried --- */
 
 EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
@@ -138,7 +137,7 @@ EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port,
 			  offsetof(struct ibv_port_attr, port_cap_flags2));
 }
 
-/* 0: there is an address; ENODATA: an empty entry. */
+/* 0: the entry has an address; ENODATA: it is empty. */
 static int check_gid(uint32_t port, uint32_t index)
 {
 	if (port != 1 || index >= GIDS)
@@ -146,7 +145,7 @@ static int check_gid(uint32_t port, uint32_t index)
 	return index ? ENODATA : 0;
 }
 
-/* Empty entries are zeros, by these two, and nothing else. */
+/* These two functions return zeros for an empty entry; the others refuse. */
 EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)
 {
 	int error = check_gid(port, (uint32_t)index);
@@ -245,7 +244,7 @@ EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 
 	return -1;
 }
 
-/* IPv4 tells it: addresses of the net have one interface each. */
+/* IPv4 addresses of the fabric have one network interface each. */
 EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
 				       uint8_t mac[ETHERNET_LL_SIZE], uint16_t *vlan)
 {
@@ -315,7 +314,7 @@ static struct ibv_context *open_context(struct nic *nic, struct nic_context *own
 	hca->verbs.create_qp_ex = create_qp_ex;
 	context->device = &tide0.device;
 	context->async_fd = own->async.fd;
-	/* Where a kernel would be. Programs duplicate it; who imports the device by it is
+	/* In place of a kernel's file. Programs duplicate it; importing the device by it is
 	 * refused. */
 	context->cmd_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	context->ops._compat_query_device = ibv_query_device;
@@ -422,7 +421,7 @@ static int say_gid(char *buf, size_t size)
 	return say(buf, size, text);
 }
 
-/* Of a file below the device's directories; -1: it has none of this name. */
+/* The contents of a file below the device's directories; -1: there is none of this name. */
 static int say_file(const char *file, char *buf, size_t size)
 {
 	static const struct {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libibverbs' completion channels and asynchronous events. The transport tells of an event under
- * the NIC's lock (struct rnic_hooks), the program reads it from a queue (events.h).
- *
- * What was read has to be acknowledged before the object that it names can be destroyed:
- * completions are counted in the completion queue, as libibverbs does it; asynchronous events that
- * were read stand in a list until then.
+ * libibverbs' completion channels and asynchronous events. The transport reports an event under the
+ * NIC's lock (struct rnic_hooks); the program reads it from a queue (events.h). Before an object
+ * can be destroyed, the events that name it and were read have to be acknowledged. Completion
+ * events are counted in the completion queue, as in libibverbs; asynchronous events are kept in a
+ * list until then.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -56,7 +55,7 @@ EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	return LOCKED(int, free_channel(channel));
 }
 
-/* The next event; waits for one. `read`, under the lock: the program is going to have it. NULL:
+/* Wait for the next event. `read` is called under the lock when the program gets it. NULL:
  * -errno in *rc. */
 static struct event *next_event(struct events *events,
 				void (*read)(struct events *, struct event *), int *rc)
@@ -140,7 +139,7 @@ static void async_read(struct events *events, struct event *event)
 	struct event *read = event->element ? calloc(1, sizeof(*read)) : NULL;
 
 	if (!read)
-		return; /* nobody will wait */
+		return; /* no destruction will wait for it */
 	*read = *event;
 	pthread_mutex_lock(&context->mutex);
 	read->next = context->read;
@@ -159,7 +158,7 @@ EXPORT int ibv_get_async_event(struct ibv_context *ibv, struct ibv_async_event *
 	}
 	out->event_type = event->type;
 	if (event->element)
-		out->element.qp = event->element; /* or cq, srq: a pointer each */
+		out->element.qp = event->element; /* cq and srq share its place */
 	else
 		out->element.port_num = 1;
 	free(event);
@@ -184,7 +183,7 @@ static struct ibv_context *context_of(const struct ibv_async_event *event)
 	case IBV_EVENT_SRQ_LIMIT_REACHED:
 		return event->element.srq->context;
 	default:
-		return NULL; /* of the port: nobody waits for it */
+		return NULL; /* an event of the port: no destruction waits for it */
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * libibverbs' functions for memory: protection domains, thread and parent domains, regions,
- * windows. What a device may lack, device memory say, is refused in verbs_none.c.
+ * windows. verbs_none.c refuses what a device may lack, such as device memory.
  */
 #include "core/provider/base/fault_safe.h"
 #include "core/provider/verbs/verbs.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What libibverbs has of names and rates: functions of the headers' enumerations alone. */
+/* libibverbs' functions that translate enumerations of its headers: names and rates. */
 #include "core/provider/verbs/verbs.h"
 #include "core/rnic/rnic.h"
 
@@ -70,7 +70,7 @@ EXPORT const char *ibv_event_type_str(enum ibv_event_type type)
 
 /* --- rates --- */
 
-/* In multiples of 2.5 Gbit/s, where there is a whole one, and in Mbit/s. */
+/* Each rate as a multiple of 2.5 Gbit/s, where it is a whole one, and in Mbit/s. */
 static const struct rate {
 	int multiple, mbps;
 } rates[] = {

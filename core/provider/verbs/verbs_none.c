@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What libibverbs has and the soft RNIC has not: refused, by the errors that the manual pages give.
+ * Functions of libibverbs that the soft RNIC does not support. They are refused with the errors
+ * that the manual pages give.
  *
- * libibverbs keeps private data behind its structures. A function that we left to it would look for
- * them in ours, so each has to be here. Functions of the inline kind find no entry in the context's
- * table and refuse by themselves.
+ * libibverbs keeps private data after its public structures. Its own functions would look for that
+ * data in our structures, so each function has to be replaced here. The functions that are inline
+ * in the headers find no entry in the context's table and refuse by themselves.
  *
- * The second half is for drivers: libraries of vendors, which programs link for their extensions,
- * register with libibverbs when they are loaded, and want to be loadable. Nobody calls what they
- * register.
+ * The second half is for drivers: libraries of vendors, which programs link for their extensions.
+ * They register with libibverbs when they are loaded, and must be loadable. The functions that they
+ * register are never called.
  */
 #include <errno.h>
 #include <string.h>
@@ -112,7 +113,7 @@ EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 	return EOPNOTSUPP;
 }
 
-/* The lines of a packet are written in no order that anybody promises. */
+/* The lines of a packet are written in no guaranteed order. */
 EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
 {
 	(void)qp;
@@ -152,7 +153,7 @@ EXPORT int ibv_dofork_range(void *base, size_t size)
 
 /* --- for drivers --- */
 
-/* Commands to the kernel: there is none. */
+/* Commands to a kernel driver, which does not exist. */
 #define COMMAND(name)              \
 	int name(void);            \
 	EXPORT int name(void)      \
@@ -222,7 +223,7 @@ COMMAND(ibv_cmd_rereg_mr)
 COMMAND(ibv_cmd_resize_cq)
 COMMAND(ibv_read_ibdev_sysfs_file)
 
-/* Nothing is done, nothing is said. */
+/* Functions that do nothing. They return nothing either, so they cannot refuse. */
 #define SILENT(name)           \
 	void name(void);       \
 	EXPORT void name(void) \
@@ -239,7 +240,7 @@ SILENT(verbs_register_driver_34)
 SILENT(verbs_set_ops)
 SILENT(verbs_uninit_context)
 
-/* No driver's device is opened. */
+/* Devices of drivers cannot be opened. */
 #define OBJECT(name)            \
 	void *name(void);       \
 	EXPORT void *name(void) \

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ibv_wr_*() of a queue pair: core/rnic's functions (wr.c there), each under the NIC's lock.
- *
- * The lock is not kept from ibv_wr_start() to ibv_wr_complete(): a thread may build two batches, on
- * two queue pairs, at once, or poll in between. That no other thread enters a batch is wr.c's
- * business: it waits, and lets others have the lock.
+ * ibv_wr_*() of a queue pair: core/rnic's functions (wr.c there), each under the NIC's lock. The
+ * lock is not held from ibv_wr_start() to ibv_wr_complete(): a thread may build batches on two
+ * queue pairs at once, or poll in between. wr.c sees to it that no other thread enters a batch; a
+ * thread that has to wait for that releases the lock.
  */
 #include "core/provider/verbs/context.h"
 #include "core/provider/verbs/verbs.h"
 #include "core/rnic/objects/qp.h"
 #include "core/rnic/objects/wr.h"
 
-/* What core/rnic puts into a queue pair: of an operation, the same function into each. Under the
- * lock. */
+/* core/rnic's functions: every queue pair gets the same ones. Under the lock. */
 static union {
 	struct ibv_qp_ex ex;
 	struct ibv_qp_ex_with_flush flush;

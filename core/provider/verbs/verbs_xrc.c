@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libibverbs' functions of XRC (core/rnic/objects/xrc.c): domains, and queue pairs that are opened
- * once more.
+ * libibverbs' functions of XRC (core/rnic/objects/xrc.c): domains, and opening a queue pair again.
  *
- * A domain is its file's: whatever opens it for that file in this process, by any descriptor and
- * context, has the same one. Another process has another NIC: it has a domain of its own for the
- * same file, and nothing of this one can be reached from there.
+ * All domains that this process opens for the same file are one, whatever the descriptor and the
+ * context. Another process has another NIC: it has a domain of its own for that file, and cannot
+ * reach anything of this one.
  */
 #include <sys/stat.h>
 #include "core/provider/verbs/verbs.h"

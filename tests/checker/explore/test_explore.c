@@ -555,7 +555,7 @@ START_TEST(jobs_change_nothing)
 		for (unsigned k = 0; k < TM_CONTRACTS; k++) {
 			ck_assert_int_eq(one.cell[i][k].broken, three.cell[i][k].broken);
 			ck_assert_uint_eq(one.cell[i][k].unit, three.cell[i][k].unit);
-			ck_assert_uint_eq(one.cell[i][k].way.run, three.cell[i][k].way.run);
+			ck_assert_uint_eq(one.cell[i][k].mode.run, three.cell[i][k].mode.run);
 			ck_assert_uint_eq(one.cell[i][k].broken_states,
 					  three.cell[i][k].broken_states);
 		}
@@ -706,11 +706,11 @@ static void replay_failure(const struct campaign *c, unsigned config, unsigned c
 
 	ck_assert(out && again);
 	ck_assert_int_eq(
-		campaign_again(c, cell->unit, cell->way, contract, &s, &path, text, sizeof(text)),
+		campaign_again(c, cell->unit, cell->mode, contract, &s, &path, text, sizeof(text)),
 		0);
 	const char *name = contract_name(contract);
 	printf("%-9s%-6s%-10s run %lu, %u deviations: %s\n", s.store->name, name, s.w.name,
-	       cell->way.run, path.n, text);
+	       cell->mode.run, path.n, text);
 	ck_assert_msg(replay_breaks(&s, &path, contract, out), "%s %s", s.store->name, name);
 	ck_assert_ptr_null(out->unused);
 	ck_assert_uint_eq(out->failures, crashes(&path));

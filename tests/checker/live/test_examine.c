@@ -113,9 +113,9 @@ START_TEST(a_whole_pool_keeps_everything)
 	ck_assert_uint_eq(e.images, 1);
 	ck_assert_uint_ge(e.torn.whole, KEYS - 1);
 	ck_assert_uint_eq(e.torn.torn, 0);
-	ck_assert_int_eq(e.shown[3].at.stand, STAND_VALUE);
+	ck_assert_int_eq(e.shown[3].at.state, KEY_VALUE);
 	ck_assert_uint_eq(e.shown[3].at.id, second_id);
-	ck_assert_int_eq(e.shown[KEYS - 1].at.stand, STAND_ABSENT);
+	ck_assert_int_eq(e.shown[KEYS - 1].at.state, KEY_ABSENT);
 	end();
 }
 END_TEST
@@ -266,7 +266,7 @@ END_TEST
 /* Boot 2 began with a newer value than it ended with. */
 START_TEST(keep_counts_from_the_start)
 {
-	struct cut_start start = {3, {STAND_VALUE, 0}};
+	struct cut_start start = {3, {KEY_VALUE, 0}};
 
 	begin("efactory");
 	start.at.id = live_sim_record(&ls, HISTORY_PUT, 2, 3)->value;
@@ -495,7 +495,7 @@ START_TEST(where_keys_stand_is_written)
 	ck_assert_uint_eq(c.start_boot, 1);
 	ck_assert_uint_eq(c.starts, KEYS);
 	ck_assert_uint_eq(c.start[3].at.id, second_id);
-	ck_assert_int_eq(c.start[KEYS - 1].at.stand, STAND_ABSENT);
+	ck_assert_int_eq(c.start[KEYS - 1].at.state, KEY_ABSENT);
 	cut_free(&c);
 	free(text);
 	end();

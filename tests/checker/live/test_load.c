@@ -377,8 +377,8 @@ static struct load_options options(void)
 				     .verify = true,
 				     .patience_s = 20,
 				     .stall_s = 20,
-				     .tell = take_line,
-				     .tell_arg = &fake};
+				     .report = take_line,
+				     .report_arg = &fake};
 }
 
 static struct load_result result;

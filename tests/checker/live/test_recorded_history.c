@@ -14,7 +14,7 @@
 static struct recording_op op[OPS_MAX];
 static const struct recording_op *pointer[OPS_MAX];
 static unsigned ops;
-static struct recorded_past *past;
+static struct recorded_history *past;
 static bool unsure; /* the search ran out of room */
 
 static void setup(void)
@@ -55,17 +55,18 @@ static int by_time(const void *a, const void *b)
 	return x->invoked_ns < y->invoked_ns ? -1 : x->invoked_ns > y->invoked_ns;
 }
 
-static struct standing value(uint64_t id)
+static struct key_state value(uint64_t id)
 {
-	return (struct standing){id ? STAND_VALUE : STAND_ABSENT, id};
+	return (struct key_state){id ? KEY_VALUE : KEY_ABSENT, id};
 }
 
 /* Which contracts break, where recovery shows `shown`. */
-static unsigned broken(uint32_t first, uint32_t last, struct standing start, struct standing shown)
+static unsigned broken(uint32_t first, uint32_t last, struct key_state start,
+		       struct key_state shown)
 {
 	const unsigned want = (TM_BIT(TM_LIVE) - 1) & ~TM_BIT(TM_BUF);
 	struct recorded_key key = {
-		pointer, ops, first, last, start, &shown.id, shown.stand == STAND_VALUE};
+		pointer, ops, first, last, start, &shown.id, shown.state == KEY_VALUE};
 	struct verdict v[TM_CONTRACTS] = {0};
 	unsigned set = 0;
 
@@ -82,8 +83,8 @@ static unsigned broken(uint32_t first, uint32_t last, struct standing start, str
 	return set;
 }
 
-static const struct standing absent = {STAND_ABSENT, 0}, unknown = {STAND_UNKNOWN, 0},
-			     foreign = {STAND_FOREIGN, 0};
+static const struct key_state absent = {KEY_ABSENT, 0}, unknown = {KEY_UNKNOWN, 0},
+			      foreign = {KEY_FOREIGN, 0};
 
 START_TEST(one_boot)
 {
@@ -186,11 +187,11 @@ START_TEST(what_cannot_be_judged_is_told)
 {
 	add(1, 1, HISTORY_PUT, 11, 10, 20);
 	broken(1, 1, absent, value(99));
-	ck_assert_int_eq(past->trouble, RECORDED_STRANGER);
+	ck_assert_int_eq(past->trouble, RECORDED_UNKNOWN_PUT);
 	ck_assert_uint_eq(past->strange, 99);
 	add(1, 2, HISTORY_GET, 11, 1, 9);
 	broken(1, 1, absent, value(11));
-	ck_assert_int_eq(past->trouble, RECORDED_TIMES);
+	ck_assert_int_eq(past->trouble, RECORDED_CLOCKS);
 	ops = 0;
 	for (unsigned i = 0; i < HISTORY_CRASHES; i++)
 		add(i + 1, 1, HISTORY_GET, 0, 10, 20);

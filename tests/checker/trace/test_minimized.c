@@ -17,42 +17,42 @@
 
 START_TEST(ways_do_not_include_each_other)
 {
-	struct failure_modes ways = {0};
-	failure_modes_add(&ways, CLIENT | LAND, 3);
-	failure_modes_add(&ways, CLIENT | LAND | FAILURE_MODE_CRASH,
+	struct failure_modes modes = {0};
+	failure_modes_add(&modes, CLIENT | LAND, 3);
+	failure_modes_add(&modes, CLIENT | LAND | FAILURE_MODE_CRASH,
 			  4); /* that, with something added */
-	ck_assert_uint_eq(ways.n, 1);
-	failure_modes_add(&ways, PACKET, 5);
-	failure_modes_add(&ways, CLIENT | LAND | FAILURE_MODE_NOTHING,
+	ck_assert_uint_eq(modes.n, 1);
+	failure_modes_add(&modes, PACKET, 5);
+	failure_modes_add(&modes, CLIENT | LAND | FAILURE_MODE_NOTHING,
 			  6); /* somebody saw something else */
-	ck_assert_uint_eq(ways.n, 3);
-	failure_modes_add(&ways, LAND, 7); /* takes the place of the first */
-	ck_assert_uint_eq(ways.n, 3);
-	ck_assert_uint_eq(ways.way[0].run, 5);
-	ck_assert_uint_eq(ways.way[2].run, 7);
-	ck_assert_uint_eq(ways.way[2].kinds, LAND);
-	failure_modes_add(&ways, 0, 8);
-	ck_assert_uint_eq(ways.n,
+	ck_assert_uint_eq(modes.n, 3);
+	failure_modes_add(&modes, LAND, 7); /* takes the place of the first */
+	ck_assert_uint_eq(modes.n, 3);
+	ck_assert_uint_eq(modes.mode[0].run, 5);
+	ck_assert_uint_eq(modes.mode[2].run, 7);
+	ck_assert_uint_eq(modes.mode[2].kinds, LAND);
+	failure_modes_add(&modes, 0, 8);
+	ck_assert_uint_eq(modes.n,
 			  2); /* and what needs nothing includes all but who found nothing */
 }
 END_TEST
 
 START_TEST(of_too_many_ways_the_plainest_stay)
 {
-	struct failure_modes ways = {0};
+	struct failure_modes modes = {0};
 	const unsigned rare = CLIENT | LAND | PACKET;
-	failure_modes_add(&ways, rare, 100);
+	failure_modes_add(&modes, rare, 100);
 	for (unsigned i = 0; i < FAILURE_MODES; i++) /* pairs, none in another or in `rare` */
-		failure_modes_add(&ways,
+		failure_modes_add(&modes,
 				  FAILURE_MODE_CRASH | 1u << (CHOICE_ORDER + i % 4) |
 					  (i < 4 ? FAILURE_MODE_SERVER : FAILURE_MODE_BACKGROUND),
 				  i);
-	ck_assert_uint_eq(ways.n, FAILURE_MODES);
-	failure_modes_add(&ways, FAILURE_MODE_CRASHES, 200);
-	ck_assert_uint_eq(ways.n, FAILURE_MODES);
+	ck_assert_uint_eq(modes.n, FAILURE_MODES);
+	failure_modes_add(&modes, FAILURE_MODE_CRASHES, 200);
+	ck_assert_uint_eq(modes.n, FAILURE_MODES);
 	bool found = false;
-	for (unsigned i = 0; i < ways.n; i++)
-		found |= ways.way[i].run == 200;
+	for (unsigned i = 0; i < modes.n; i++)
+		found |= modes.mode[i].run == 200;
 	ck_assert(found);
 }
 END_TEST

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See catalogue.h. */
+#include "report/catalogue.h"
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include "checker/explore/checker_mutant.h"
+#include "checker/judge/names.h"
+#include "core/hardware/hardware.h"
+#include "core/rt/fails.h"
+#include "scenarios/stores.h"
+#include "scenarios/workload.h"
+
+static void contract_list(unsigned set)
+{
+	for (unsigned c = 0; c < TM_CONTRACTS; c++)
+		if (set & TM_BIT(c))
+			printf(" %s", contract_name(c));
+	putchar('\n');
+}
+
+static void list_stores(void)
+{
+	for (unsigned i = 0; stores[i]; i++) {
+		printf("%-10s %s\n%10s promises:", stores[i]->name, stores[i]->what, "");
+		contract_list(stores[i]->promises);
+	}
+}
+
+static void list_variants(bool bugs)
+{
+	for (unsigned i = 0; stores[i]; i++) {
+		for (const struct tm_variant *v = stores[i]->variants; v->name; v++) {
+			if (!v->breaks == bugs)
+				continue;
+			printf("%-10s %-20s %s\n", stores[i]->name, v->name, v->what);
+			printf("%31s knobs: %s", "", v->knobs);
+			if (bugs) {
+				printf("; breaks at least one of:");
+				contract_list(v->breaks);
+			} else {
+				putchar('\n');
+			}
+		}
+	}
+}
+
+static void list_mutants(void)
+{
+	static const char *const effects[] = {
+		[MUTANT_OF_MODEL] = "",
+		[MUTANT_OF_CHECKER] = "; makes the tester miss bugs",
+		[MUTANT_OF_HARDWARE] =
+			"; another machine, for litmus tests and the taxonomy to find",
+	};
+	const struct mutant_info *m;
+	for (unsigned i = 0; (m = mutant_nth(i)) != NULL; i++)
+		printf("%-10s %-20s %s\n%31s knobs: mutant=%s%s\n", m->part, m->name, m->what, "",
+		       m->name, effects[m->effect]);
+}
+
+static void list_knobs(void)
+{
+	for (unsigned i = 0; stores[i]; i++)
+		for (const struct tm_knob *k = stores[i]->knobs; k->name; k++)
+			printf("%-10s %-18s %s\n%29s values: %s\n", stores[i]->name, k->name,
+			       k->what, "", k->values);
+	for (unsigned i = 0; hardware_knob(i)->name; i++) {
+		const struct hardware_knob *k = hardware_knob(i);
+		printf("%-10s %-18s %s\n%29s values: %s\n", "hardware", k->name, k->what, "",
+		       k->values);
+	}
+}
+
+static void list_workloads(void)
+{
+	struct workload w;
+	for (unsigned i = 0; workload_what(i); i++) {
+		if (workload_builtin(i, &w))
+			return;
+		printf("%-16s %s\n", w.name, workload_what(i));
+		workload_free(&w);
+	}
+}
+
+static void list_contracts(void)
+{
+	static const char *const what[TM_CONTRACTS] = {
+		[TM_RDA] = "a GET returns one PUT's whole value, or not-found; never a mix, never "
+			   "another "
+			   "key's bytes",
+		[TM_LIN] = "linearizable while nobody crashes",
+		[TM_DUR] = "an acknowledged PUT or DELETE survives any later power failure",
+		[TM_BUF] = "after a power failure the state is some prefix of the real-time order",
+		[TM_MONO] = "a value returned before the power failure is still there afterwards, "
+			    "or a newer one",
+		[TM_KEEP] = "once a version was durable and current, the key is never older after "
+			    "a power "
+			    "failure",
+		[TM_NORES] = "what was deleted, or reported as failed, does not come back",
+		[TM_LIVE] = "every operation ends, also when the newest version's writer is dead",
+		[TM_FSCK] = "the store's own structural check passes after recovery",
+	};
+	for (unsigned c = 0; c < TM_CONTRACTS; c++)
+		printf("%-6s %s\n", contract_name(c), what[c]);
+}
+
+static void list_failures(void)
+{
+	for (unsigned p = 0; p < FAIL_POINT_COUNT; p++)
+		printf("%-18s %s\n", fail_points[p].name, fail_points[p].what);
+}
+
+static void list_plain_variants(void)
+{
+	list_variants(false);
+}
+
+static void list_bugs(void)
+{
+	list_variants(true);
+	list_mutants();
+}
+
+const struct catalogue_section catalogue[] = {
+	{"stores", list_stores},       {"variants", list_plain_variants},
+	{"bugs", list_bugs},	       {"knobs", list_knobs},
+	{"workloads", list_workloads}, {"contracts", list_contracts},
+	{"failures", list_failures},   {NULL, NULL}};

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_SCENARIOS_POOL_PLAN_H
+#define TM_SCENARIOS_POOL_PLAN_H
+/*
+ * What the pool of a live server holds: of one that has a store, what its header says, with which
+ * the wishes must agree; of another one, what is wished for, or the defaults.
+ */
+#include "scenarios/live_store.h"
+
+#define POOL_WHY 400 /* bytes of a message */
+
+enum pool_size { POOL_CLIENTS, POOL_KEYS, POOL_UPDATES, POOL_VALUE, POOL_SIZES };
+
+/* What may be wished for; 0 or NULL: is not. */
+struct pool_wish {
+	const char *variant;
+	const char *const *knob; /* "name=value" */
+	unsigned knobs;
+	unsigned long long size[POOL_SIZES];
+	unsigned long long bytes; /* of the whole pool, at most */
+};
+
+extern const struct pool_limit {
+	const char *option; /* "--clients" */
+	unsigned long long least, most, otherwise;
+} pool_limits[POOL_SIZES];
+
+/*
+ * Fill *s for the pool `path` and the store of this name, which exists. *fresh: the pool has no
+ * store yet, and is to be formatted. 0, or -EINVAL with *why.
+ */
+int pool_plan(struct live_store *s, const char *path, const char *name,
+	      const struct pool_wish *wish, bool *fresh, char why[POOL_WHY]);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See server.h. */
+#include "scenarios/server.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include "core/live/live.h"
+#include "core/live/rendezvous.h"
+
+__attribute__((format(printf, 3, 4))) static int wrong(struct server *s, int error, const char *fmt,
+						       ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(s->why, sizeof(s->why), fmt, ap);
+	va_end(ap);
+	return error;
+}
+
+/* --- the pool --- */
+
+static bool zeroed(const uint8_t *bytes, size_t n)
+{
+	return !n || (!bytes[0] && !memcmp(bytes, bytes + 1, n - 1));
+}
+
+static int set_header(struct server *s, uint32_t boot, bool running)
+{
+	char text[POOL_TEXT];
+	s->store.boot = boot;
+	s->store.running = running;
+	int error = live_store_print(&s->store, text, sizeof(text));
+	if (!error)
+		error = live_pm_set_header(s->pm, text);
+	return error ? wrong(s, -EIO, "%s: its header cannot be written: %s", s->pm_setup.path,
+			     strerror(-error))
+		     : 0;
+}
+
+static int write_back(struct server *s)
+{
+	int error = live_pm_save(s->pm);
+	return error ? wrong(s, -EIO, "%s: %s", s->pm_setup.path, strerror(-error)) : 0;
+}
+
+/* Formatting that was cut short has left anything; what belongs to another program stays. */
+static int make_empty(struct server *s)
+{
+	uint8_t *pool = live_pm_pool(s->pm);
+	size_t n = live_pm_pool_bytes(s->pm);
+	if (!*live_pm_header(s->pm) && !zeroed(pool, n))
+		return wrong(s, -EINVAL, "%s: holds something that is no pool; expected zeroes",
+			     s->pm_setup.path);
+	int error = set_header(s, 0, false);
+	if (error)
+		return error;
+	memset(pool, 0, n);
+	return write_back(s);
+}
+
+int server_open_pool(struct server *s)
+{
+	char reason[256];
+	s->pm_setup.pool_bytes = s->store.pool_bytes;
+	if (live_pm_open(&s->pm, &s->pm_setup, reason, sizeof(reason)))
+		return wrong(s, -EINVAL, "--pm: %s", reason);
+	return s->fresh ? make_empty(s) : set_header(s, s->store.boot + 1, true);
+}
+
+/* --- the store --- */
+
+static void defect(struct tm_fsck *fsck, const char *fmt, ...)
+{
+	struct server *s = (struct server *)((char *)fsck - offsetof(struct server, fsck));
+	char line[256];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	s->defects++;
+	s->defect(s, line);
+}
+
+/* On a task of the host. */
+static int format_or_recover(void *arg)
+{
+	struct server *s = arg;
+	const struct tm_store *store = s->store.store;
+	int error = s->fresh ? store->format(&s->env) : store->recover(&s->env);
+	if (!error)
+		store->fsck(&s->env, &s->fsck);
+	return error;
+}
+
+static int start_serving(void *arg)
+{
+	struct server *s = arg;
+	return s->store.store->serve(&s->env);
+}
+
+int server_start(struct server *s)
+{
+	const struct tm_store *store = s->store.store;
+	int error = live_host_new(&s->host, s->verbs, NULL);
+	if (error)
+		return wrong(s, -EIO, "serve: %s", strerror(-error));
+	s->env = (struct tm_env){.params = &s->store.params,
+				 .verbs = s->verbs,
+				 .pm = live_pm_pool(s->pm),
+				 .pm_len = store->pm_bytes(&s->store.params)};
+	s->fsck.bad = defect;
+	error = live_call(s->host, format_or_recover, s);
+	if (error)
+		return wrong(s, s->fresh || error == -ENOMEM ? -EIO : -EBADMSG, "%s: %s fails: %s",
+			     s->pm_setup.path, s->fresh ? "formatting" : "recovery",
+			     strerror(-error));
+	if (s->defects)
+		return -EBADMSG;
+	error = s->fresh ? set_header(s, 1, true) : 0;
+	if (error)
+		return error;
+	error = live_call(s->host, start_serving, s);
+	return error ? wrong(s, -EIO, "%s cannot serve: %s", store->name, strerror(-error)) : 0;
+}
+
+/* --- its clients --- */
+
+static int accept_client(void *arg, unsigned client, const void *req, size_t req_len, void *rsp,
+			 size_t rsp_len)
+{
+	struct server *s = arg;
+	(void)client; /* the store reads it in the request */
+	return live_accept(s->host, req, req_len, rsp, rsp_len);
+}
+
+int server_listen(struct server *s)
+{
+	char text[CONTROL_TEXT];
+	int error = live_store_print(&s->store, text, sizeof(text));
+	struct control_server_setup setup = {.address = s->listen,
+					     .text = text,
+					     .clients = s->store.params.clients,
+					     .accept = accept_client,
+					     .arg = s};
+	if (!error)
+		error = control_listen(&s->control, &setup);
+	if (error == -EINVAL)
+		return wrong(s, -EINVAL, "--listen: \"%.80s\"; expected ADDRESS:PORT", s->listen);
+	return error ? wrong(s, -EINVAL, "--listen: %.80s: %s", s->listen, strerror(-error)) : 0;
+}
+
+int server_stop(struct server *s)
+{
+	control_stop(s->control);
+	s->control = NULL;
+	live_host_free(s->host);
+	s->host = NULL;
+	int error = write_back(s);
+	return error ? error : set_header(s, s->store.boot, false);
+}
+
+void server_close(struct server *s)
+{
+	control_stop(s->control);
+	live_host_free(s->host);
+	live_pm_close(s->pm);
+}
