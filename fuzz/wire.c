@@ -11,6 +11,7 @@
 #include "core/provider/base/engine.h"
 #include "core/provider/link/wire.h"
 #include "core/rnic/objects/device.h"
+#include "core/rnic/transport/packet.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
@@ -23,8 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	struct packet *pkt, *again;
 	int len;
 
-	if (!net.sim)
-		net.sim = engine_new();
+	if (!net.ground.run)
+		net.ground = *engine_ground(engine_new());
 	if (!wire_decode(&net, bytes, n, &ends, true, &pkt))
 		packet_put(&net, pkt);
 	if (wire_decode(&net, bytes, n, &ends, false, &pkt))

@@ -149,7 +149,7 @@ void claims_print(const struct claims_report *r)
 	for (unsigned i = 0; i < r->n; i++) {
 		enum claim_verdict v = claim_judge(r->cases[i].test, &r->cases[i].result);
 		if (v != CLAIM_AS_EXPECTED)
-			printf("scenarios/claims.txt:%u: %s: %s\n", r->cases[i].test->line,
+			printf("%s:%u: %s: %s\n", r->cases[i].test->file, r->cases[i].test->line,
 			       r->cases[i].claim->id, verdict_text(v));
 	}
 }

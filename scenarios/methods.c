@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include "scenarios/stores.h"
 
 const char *const part_name[PARTS] = {
 	[PART_REQUESTER] = "requester",
@@ -19,13 +20,40 @@ const char *const part_name[PARTS] = {
 	[PART_PM] = "persistent memory",
 };
 
+/* --- which methods there are --- */
+
+const struct tm_store *method_store(void)
+{
+	unsigned i = 0;
+	while (stores[i] && !stores[i]->methods)
+		i++;
+	return stores[i];
+}
+
+unsigned method_knob(void)
+{
+	const struct tm_store *store = method_store();
+	unsigned k = 0;
+	while (strcmp(store->knobs[k].name, store->methods->knob))
+		k++;
+	return k;
+}
+
+const struct append_method *method_of(const struct tm_params *params)
+{
+	const struct tm_append_methods *offered = method_store()->methods;
+	unsigned i = params->knob[method_knob()];
+	assert(i < offered->methods);
+	return &offered->method[i];
+}
+
 #define PENDING 4
 
 struct course {
-	const struct rl_method *method;
+	const struct append_method *method;
 	const struct hardware *hw;
 	struct acts *out;
-	uint32_t record, tail; /* bytes */
+	uint32_t request, record, tail; /* bytes */
 	const char *in_nic[PENDING], *in_iio[PENDING];
 	unsigned nic, iio;
 	unsigned receives; /* immediates that nobody has told the CPU of */
@@ -142,22 +170,22 @@ static void write_back(struct course *c, enum part from, const char *what)
 static void apply(struct course *c)
 {
 	uint8_t duty = c->method->duty;
-	bool both = duty == RL_COPY_BOTH_PERSIST, b = c->method->compound;
+	bool both = duty == DUTY_COPY_BOTH_PERSIST, b = c->method->compound;
 	add(c, ACT_COPY, PART_CPU, PART_CACHE, "copy", "a");
-	if (duty == RL_COPY_PERSIST)
+	if (duty == DUTY_COPY_PERSIST)
 		write_back(c, PART_CACHE, "a");
 	if (b)
 		add(c, ACT_COPY, PART_CPU, PART_CACHE, "copy", "b");
 	if (both)
 		write_back(c, PART_CACHE, "a");
-	if (b && duty != RL_COPY)
+	if (b && duty != DUTY_COPY)
 		write_back(c, PART_CACHE, "b");
 }
 
 static void reply(struct course *c)
 {
 	struct act *act = add(c, ACT_REPLY, PART_CPU, PART_REQUESTER, "SEND", "ack");
-	act->bytes = RL_MSG_HEAD;
+	act->bytes = c->request;
 	act->round_trip = true;
 }
 
@@ -165,7 +193,7 @@ static void reply(struct course *c)
 static void told(struct course *c, const char *received, const char *what)
 {
 	receive(c, received);
-	if (c->method->duty == RL_PERSIST)
+	if (c->method->duty == DUTY_PERSIST)
 		write_back(c, landing_place(c), what);
 	reply(c);
 }
@@ -186,78 +214,78 @@ static void write_b(struct course *c)
 
 static void send(struct course *c)
 {
-	post(c, "SEND", c->method->compound ? "a, b" : "a", RL_MSG_HEAD + c->record);
+	post(c, "SEND", c->method->compound ? "a, b" : "a", c->request + c->record);
 	arrive(c, "message");
 }
 
-static void do_step(struct course *c, enum rl_step step)
+static void do_step(struct course *c, enum append_step step)
 {
 	switch (step) {
-	case RL_WRITE_A:
+	case APPEND_WRITE_A:
 		post(c, "WRITE", "a", c->record);
 		arrive(c, "a");
 		break;
-	case RL_FENCED_B:
+	case APPEND_FENCED_B:
 		add(c, ACT_RESULT, PART_NIC, PART_ITS_NIC, "FLUSH is done", "")->round_trip = true;
 		c->fenced = true;
 		post(c, "WRITE", "b (fenced)", c->tail);
 		arrive(c, "b");
 		break;
-	case RL_WRITE_B:
+	case APPEND_WRITE_B:
 		write_b(c);
 		arrive(c, "b");
 		break;
-	case RL_ATOMIC_B:
+	case APPEND_ATOMIC_B:
 		if (c->tail == sizeof(uint64_t))
 			post(c, "ATOMIC_WRITE", "b", c->tail);
 		else
 			write_b(c);
 		arrive(c, "b");
 		break;
-	case RL_IMM_A:
+	case APPEND_IMM_A:
 		imm(c, "a", c->record);
 		c->receives++;
 		break;
-	case RL_IMM_B:
+	case APPEND_IMM_B:
 		imm(c, "b", c->tail);
 		c->receives++;
 		break;
-	case RL_SEND:
+	case APPEND_SEND:
 		send(c);
 		c->unapplied = true;
 		break;
-	case RL_FLUSH_RECORD:
+	case APPEND_FLUSH_RECORD:
 		flush(c, "a");
 		break;
-	case RL_FLUSH_TAIL:
+	case APPEND_FLUSH_TAIL:
 		flush(c, "b");
 		break;
-	case RL_FLUSH_ALL:
+	case APPEND_FLUSH_ALL:
 		flush(c, "all");
 		break;
-	case RL_WAIT:
+	case APPEND_WAIT:
 		wait(c);
 		break;
-	case RL_CALL_A:
-	case RL_CALL_B:
-		post(c, "SEND", step == RL_CALL_A ? "&a" : "&b", RL_MSG_HEAD);
-		told(c, step == RL_CALL_A ? "&a" : "&b", step == RL_CALL_A ? "a" : "b");
+	case APPEND_CALL_A:
+	case APPEND_CALL_B:
+		post(c, "SEND", step == APPEND_CALL_A ? "&a" : "&b", c->request);
+		told(c, step == APPEND_CALL_A ? "&a" : "&b", step == APPEND_CALL_A ? "a" : "b");
 		break;
-	case RL_IMM_CALL_A:
+	case APPEND_IMM_CALL_A:
 		imm(c, "a", c->record);
 		told(c, "&a", "a");
 		break;
-	case RL_IMM_CALL_B:
+	case APPEND_IMM_CALL_B:
 		imm(c, "b", c->tail);
 		told(c, "&b", "b");
 		break;
-	case RL_SEND_CALL:
+	case APPEND_SEND_CALL:
 		send(c);
 		receive(c, "it");
 		apply(c);
 		reply(c);
 		break;
-	case RL_END:
+	case APPEND_END:
 		break;
 	}
 }
@@ -279,15 +307,17 @@ static void afterwards(struct course *c)
 void method_acts(const struct tm_params *params, const struct hardware *hw, uint32_t vlen,
 		 struct acts *out)
 {
-	struct course c = {.method = rl_method(params),
+	const struct tm_append_methods *offered = method_store()->methods;
+	struct course c = {.method = method_of(params),
 			   .hw = hw,
 			   .out = out,
-			   .record = (uint32_t)sizeof(struct rl_record) + vlen,
-			   .tail = (uint32_t)rl_tail_bytes(params)};
+			   .request = offered->request_bytes,
+			   .record = offered->record_bytes + vlen,
+			   .tail = (uint32_t)offered->tail_bytes(params)};
 	const uint8_t *step = c.method->step;
 	out->n = 0;
-	for (unsigned i = 0; i < sizeof(c.method->step) && step[i] != RL_END; i++)
-		do_step(&c, (enum rl_step)step[i]);
+	for (unsigned i = 0; i < APPEND_STEPS && step[i] != APPEND_END; i++)
+		do_step(&c, (enum append_step)step[i]);
 	out->done = out->n - 1;
 	afterwards(&c);
 }
@@ -353,14 +383,14 @@ bool part_survives(enum part part, const struct hardware *hw)
 	}
 }
 
-enum taxonomy_primitive method_primitive(const struct rl_method *method)
+enum taxonomy_primitive method_primitive(const struct append_method *method)
 {
 	switch (method->step[0]) {
-	case RL_IMM_A:
-	case RL_IMM_CALL_A:
+	case APPEND_IMM_A:
+	case APPEND_IMM_CALL_A:
 		return TAXONOMY_WRITEIMM;
-	case RL_SEND:
-	case RL_SEND_CALL:
+	case APPEND_SEND:
+	case APPEND_SEND_CALL:
 		return TAXONOMY_SEND;
 	default:
 		return TAXONOMY_WRITE;

@@ -15,6 +15,7 @@
  */
 #include <string.h>
 #include "checker/judge/contract.h"
+#include "checker/judge/names.h"
 
 void judge_reset(struct judge *j)
 {
@@ -246,7 +247,6 @@ static void judge_reads(struct judge *j, const struct history *h, unsigned want,
 void judge_recovered(struct judge *j, const struct history *h, unsigned want,
 		     const int32_t *lower_bound, struct verdict out[TM_CONTRACTS])
 {
-	const unsigned judged = TM_BIT(TM_LIVE) - 1; /* TM_RDA .. TM_NORES */
 	struct verdict all[TM_CONTRACTS];
 	bool reads = j->epoch > 0;
 
@@ -258,8 +258,8 @@ void judge_recovered(struct judge *j, const struct history *h, unsigned want,
 		judge_reads(j, h, want, lower_bound, all);
 	else
 		judge_epoch(j, h, false, lower_bound, all);
-	for (unsigned c = TM_RDA; c < TM_LIVE; c++)
-		if (want & judged & TM_BIT(c))
+	for (unsigned c = 0; c < TM_CONTRACTS; c++)
+		if (want & CONTRACTS_OF_HISTORY & TM_BIT(c))
 			out[c] = all[c];
 }
 

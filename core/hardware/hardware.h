@@ -18,6 +18,8 @@
 #include <stdint.h>
 #include "core/hardware/mutant.h"
 
+#define LINE 64 /* bytes: the unit of write-back; 8 bytes are failure-atomic */
+
 /* What survives a power failure: memory and its queue; and caches; and the NIC's buffers. */
 enum domain { DOMAIN_DMP, DOMAIN_MHP, DOMAIN_WSP };
 enum transport { TRANSPORT_IB, TRANSPORT_IWARP };

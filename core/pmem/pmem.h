@@ -12,8 +12,6 @@
 #include "core/hardware/hardware.h"
 #include "core/rt/sim.h"
 
-#define LINE 64 /* bytes: the unit of write-back; 8 bytes are failure-atomic */
-
 struct pmem;
 
 /* Where a NIC write comes from, for names and the story. */

@@ -22,7 +22,8 @@
 #include "core/provider/link/link_tap.h"
 #include "core/provider/link/link_udp.h"
 #include "core/provider/base/lock.h"
-#include "core/rnic/transport/link.h"
+#include "core/rnic/count.h"
+#include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/qp.h"
 
 #define NIC_CONTEXTS	 1024	/* open at a time */
@@ -137,7 +138,7 @@ void nic_poll(struct nic *nic, const struct rnic_cq *cq, uint32_t entries)
 
 void nic_polled(struct nic *nic, bool found)
 {
-	to_whole(nic)->polled_at = sim_now(nic->engine);
+	to_whole(nic)->polled_at = engine_now(nic->engine);
 	to_whole(nic)->found_last = found;
 }
 
@@ -165,7 +166,7 @@ static void nap(struct whole *w)
 /* Locked: the end of a nap. `waiting`: packets had been waiting. */
 static void look_back(struct whole *w, bool waiting)
 {
-	uint64_t now = sim_now(w->nic.engine);
+	uint64_t now = engine_now(w->nic.engine);
 
 	/* A program that polls all the time may itself be waiting for a CPU. */
 	if (!waiting || !w->found_last || now - w->polled_at < LEFT_ALONE_NS) {
@@ -185,11 +186,11 @@ static void look_back(struct whole *w, bool waiting)
 /* Locked before and after: sleep until something is to be done. */
 static void sleep_until_due(struct whole *w)
 {
-	struct sim *engine = w->nic.engine;
+	struct engine *engine = w->nic.engine;
 	struct nic_link *link = w->nic.link; /* at the end it is another one */
 	uint64_t next = engine_next(engine);
 	/* Computed now: without the lock other threads advance the time, perhaps beyond `next`. */
-	uint64_t ns = next == UINT64_MAX ? next : next - sim_now(engine);
+	uint64_t ns = next == UINT64_MAX ? next : next - engine_now(engine);
 
 	w->sleeps_until = next;
 	pthread_mutex_unlock(&w->mutex);
@@ -209,7 +210,7 @@ static void *thread_main(void *arg)
 		bool did, napped = false, handed_over = atomic_exchange(&w->handed_over, 0);
 		uint32_t now = atomic_load_explicit(&w->polls, memory_order_relaxed);
 
-		if (now != polls && !handed_over && sim_now(w->nic.engine) >= w->awake_until) {
+		if (now != polls && !handed_over && engine_now(w->nic.engine) >= w->awake_until) {
 			nic_unlock(&w->nic);
 			nap(w);
 			napped = true;
@@ -268,11 +269,11 @@ static bool lock_for_a_while(struct whole *w)
 
 void nic_drain(struct nic *nic)
 {
-	uint64_t start = sim_now(nic->engine);
+	uint64_t start = engine_now(nic->engine);
 
-	while (sim_now(nic->engine) - start < DRAIN_NS) {
+	while (engine_now(nic->engine) - start < DRAIN_NS) {
 		if (!nic_progress(nic) &&
-		    engine_next(nic->engine) > sim_now(nic->engine) + LINK_READY_NS)
+		    engine_next(nic->engine) > engine_now(nic->engine) + LINK_READY_NS)
 			return;
 		engine_tick(nic->engine);
 	}
@@ -307,13 +308,13 @@ static bool awaits_answers(const struct nic *nic)
 static void linger(struct nic *nic)
 {
 	const struct timespec step = {.tv_nsec = LINGER_STEP_NS};
-	uint64_t start = sim_now(nic->engine), heard_at = start, heard = 0;
+	uint64_t start = engine_now(nic->engine), heard_at = start, heard = 0;
 
-	while (was_lossy(nic) && sim_now(nic->engine) - start < LINGER_MOST_NS) {
+	while (was_lossy(nic) && engine_now(nic->engine) - start < LINGER_MOST_NS) {
 		if (heard != nic->net->count[COUNT_packets_received])
-			heard_at = sim_now(nic->engine);
+			heard_at = engine_now(nic->engine);
 		heard = nic->net->count[COUNT_packets_received];
-		if (sim_now(nic->engine) - heard_at >= LINGER_QUIET_NS && !awaits_answers(nic))
+		if (engine_now(nic->engine) - heard_at >= LINGER_QUIET_NS && !awaits_answers(nic))
 			return;
 		nic_unlock(nic);
 		nanosleep(&step, NULL);
@@ -459,7 +460,7 @@ static void tell_no_link(const struct nic_config *config, int rc)
 		fprintf(stderr, "tidemark: %s is no address of this host\n",
 			inet_ntop(AF_INET, &address, text, sizeof(text)));
 	else
-		fprintf(stderr, "tidemark: no place in the net %s: %s\n", config->fabric,
+		fprintf(stderr, "tidemark: no place in the fabric %s: %s\n", config->fabric,
 			strerror(-rc));
 }
 
@@ -495,15 +496,15 @@ static int make(struct whole *w)
 		inner->leave(inner);
 		return rc;
 	}
-	w->nic.net = rnic_net_on(w->nic.engine, &hw, &w->nic.link->link, NIC_CONTEXTS,
-				 w->nic.link->qpn_first, w->nic.link->qpn_limit);
+	w->nic.net = rnic_net_on(engine_ground(w->nic.engine), &hw, &w->nic.link->link,
+				 NIC_CONTEXTS, w->nic.link->qpn_first, w->nic.link->qpn_limit);
 	link_tap_net(w->nic.link, w->nic.net);
 	w->pid = getpid();
 	rc = management->open(&w->nic, config.fabric);
 	if (!rc)
 		rc = start_thread(w);
 	if (rc) {
-		fprintf(stderr, "tidemark: no NIC in the net %s: %s\n", config.fabric,
+		fprintf(stderr, "tidemark: no NIC in the fabric %s: %s\n", config.fabric,
 			strerror(-rc));
 		management->close();
 		w->nic.link->leave(w->nic.link);

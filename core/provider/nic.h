@@ -15,10 +15,10 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include "core/provider/base/nic_link.h"
-#include "core/rnic/objects/device.h"
+#include "core/rnic/objects/cq.h"
 
 struct nic {
-	struct sim *engine;
+	struct engine *engine;
 	struct rnic_net *net;
 	struct nic_link *link;
 };

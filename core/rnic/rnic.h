@@ -9,19 +9,27 @@
  * ibv_wr_* through the queue pair, and need no renaming.
  */
 #include <infiniband/verbs.h>
-#include "core/pmem/pmem.h"
+#include "core/hardware/hardware.h"
 
+struct link;
+struct pmem;
+struct rnic_ground;
+struct rnic_memory;
 struct rnic_net; /* the hosts' RNICs and the link between them */
+struct sim;
 
-/* In the simulation's arena: gone at sim_reset(). `hw` is copied. */
+/* In a simulation: RNICs of hosts 0, 1, ... on a simulated link. They are in the simulation's
+ * arena, and gone at sim_reset(). `hw` is copied. */
 struct rnic_net *rnic_net_new(struct sim *sim, const struct hardware *hw);
 /* The RNIC of a host. `pm`: the host's pool or NULL. */
-struct link;
-/* The same on another link, for so many hosts, with the numbers [first, limit) for its queue
- * pairs. */
-struct rnic_net *rnic_net_on(struct sim *sim, const struct hardware *hw, struct link *link,
-			     unsigned hosts, uint32_t first, uint32_t limit);
 struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *pm);
+
+/* On any ground and link, for so many hosts, with the numbers [first, limit) for their queue
+ * pairs. */
+struct rnic_net *rnic_net_on(const struct rnic_ground *ground, const struct hardware *hw,
+			     struct link *link, unsigned hosts, uint32_t first, uint32_t limit);
+struct ibv_context *rnic_open_on(struct rnic_net *net, unsigned host,
+				 const struct rnic_memory *memory, void *memory_arg);
 /* Protection domains, regions, completion queues, queue pairs that the host has not given back. */
 unsigned rnic_objects(struct ibv_context *context);
 

@@ -24,7 +24,7 @@ void rt_sleep(uint64_t ns)
 
 uint64_t rt_now(void)
 {
-	return sim_of_thread->now;
+	return sim_of_thread->run.now;
 }
 
 int rt_listen(rt_accept_fn *fn, void *arg)

@@ -62,7 +62,7 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->actors = 0;
 	sim->source = source;
 	sim->scheduler = NULL;
-	sim->now = 0;
+	sim->run = (struct run_state){.plain = !source};
 	sim->step_budget = DEFAULT_BUDGET;
 	sim->hash = 0;
 	sim->heap_len = 0;
@@ -86,6 +86,7 @@ void sim_reset(struct sim *sim, struct source *source)
 void sim_source(struct sim *sim, struct source *source)
 {
 	sim->source = source;
+	sim->run.plain = !source;
 }
 
 struct source *sim_get_source(const struct sim *sim)
@@ -98,9 +99,14 @@ void sim_set_step_budget(struct sim *sim, uint64_t steps)
 	sim->step_budget = steps;
 }
 
+const struct run_state *sim_run_state(const struct sim *sim)
+{
+	return &sim->run;
+}
+
 uint64_t sim_now(const struct sim *sim)
 {
-	return sim->now;
+	return sim->run.now;
 }
 
 uint64_t sim_events(const struct sim *sim)

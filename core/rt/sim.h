@@ -21,6 +21,7 @@
 #include <stdarg.h>
 #include "core/rt/choose.h"
 #include "core/rt/rt.h"
+#include "core/rt/run.h"
 
 struct sim;
 
@@ -58,7 +59,9 @@ const char *sim_fault(const struct sim *sim, uintptr_t *pc);
 /* The simulation that runs on this thread, NULL outside sim_run(). */
 struct sim *sim_current(void);
 
-uint64_t sim_now(const struct sim *sim);    /* ns of virtual time */
+uint64_t sim_now(const struct sim *sim); /* ns of virtual time */
+/* The same and more, as long as the simulation lives; for hot paths of other rooms. */
+const struct run_state *sim_run_state(const struct sim *sim);
 uint64_t sim_events(const struct sim *sim); /* events and task switches so far, since sim_new() */
 
 /* Zeroed memory until the next reset; never NULL (out of memory ends the process, 70). */
@@ -172,32 +175,9 @@ void sim_set_memory(struct sim *sim, void *memory);
 extern _Thread_local void *sim_memory;
 
 /*
- * The story, told only in a replay: NULL normally. Text without a newline, or "": an
- * event that is no news by itself. `about`: for those who do more than print the words.
+ * The event trace (core/rt/run.h), made only in a replay: NULL normally. Text without a newline, or
+ * "": an event that is no news by itself. `about`: for those who do more than print the words.
  */
-enum traced_kind {
-	TRACED_WORDS, /* only that */
-	TRACED_CALL,  /* an operation begins; it returns */
-	TRACED_RETURN,
-	TRACED_STORE, /* the CPU stores to PM, loads from it, flushes */
-	TRACED_LOAD,
-	TRACED_FLUSH,
-	TRACED_FENCE, /* and what the task flushed is durable */
-	TRACED_LAND,  /* the NIC writes to PM, reads it */
-	TRACED_FETCH,
-	TRACED_SURVIVED, /* the first touch of a line that the power failure left undecided */
-	TRACED_POST, /* a task has posted a request. code: enum ibv_wr_opcode; off: is it fenced? */
-	TRACED_TAKEN,  /* a task has taken a completion. code: enum ibv_wc_opcode */
-	TRACED_PACKET, /* a packet goes on the wire. len: all its bytes there; code: enum opcode */
-	TRACED_KINDS
-};
-struct traced {
-	uint8_t kind; /* enum traced_kind */
-	uint16_t occurrence;
-	struct op_label op; /* kind 0: the one that the actor works for */
-	uint64_t off, len;  /* bytes of the pool */
-	uint8_t code;
-};
 typedef void sim_tracer(void *arg, const struct sim *sim, const struct actor *who, uintptr_t pc,
 			const struct traced *about, const char *text);
 void sim_set_tracer(struct sim *sim, sim_tracer *tracer, void *arg);

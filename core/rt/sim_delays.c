@@ -23,7 +23,7 @@ static void let_go(struct sim *sim, struct delayed *delayed)
 		return;
 	delayed->let_go = true;
 	if (!delayed->task)
-		sim_push_event(sim, 0, sim->now, fire_delayed, delayed, 0);
+		sim_push_event(sim, 0, sim->run.now, fire_delayed, delayed, 0);
 	else if (delayed->task->asleep && delayed->task->sleep == delayed->sleep)
 		sim_make_ready(sim, delayed->task);
 }
@@ -35,7 +35,8 @@ static struct delayed *new_delayed(struct sim *sim, unsigned k, uint64_t *due)
 	if (k == DELAY_SWITCH)
 		for (unsigned i = 0; i < sim->delays; i++)
 			let_go(sim, &sim->delayed[i]);
-	*due = (sim->quiescent_at > sim->now ? sim->quiescent_at : sim->now) + QUIESCENCE_NS;
+	*due = (sim->quiescent_at > sim->run.now ? sim->quiescent_at : sim->run.now) +
+	       QUIESCENCE_NS;
 	sim->quiescent_at = *due;
 	if (sim->delays == SIM_DELAYS)
 		return NULL;
@@ -47,7 +48,7 @@ static struct delayed *new_delayed(struct sim *sim, unsigned k, uint64_t *due)
 uint64_t sim_delay(struct sim *sim, uint64_t chain, unsigned k, uint64_t delay_ns, sim_fn *fn,
 		   void *arg)
 {
-	uint64_t due = sim->now + delay_ns + (k < DELAY_QUIESCENCE ? choice_delay_ns(k) : 0);
+	uint64_t due = sim->run.now + delay_ns + (k < DELAY_QUIESCENCE ? choice_delay_ns(k) : 0);
 	struct delayed *delayed = k < DELAY_QUIESCENCE ? NULL : new_delayed(sim, k, &due);
 	if (!delayed) {
 		sim_push_event(sim, chain, due, fn, arg, 0);
@@ -73,7 +74,7 @@ void sim_delay_task(struct sim *sim, unsigned k)
 		delayed->task = task;
 		delayed->sleep = task->sleep;
 	}
-	sim_sleep(sim, due - sim->now);
+	sim_sleep(sim, due - sim->run.now);
 	if (delayed)
 		delayed->let_go = delayed->over = true;
 }

@@ -55,19 +55,19 @@ static void pop(struct sim *sim)
 
 void sim_at(struct sim *sim, uint64_t delay_ns, sim_fn *fn, void *arg)
 {
-	sim_push_event(sim, CHAIN_OTHER, sim->now + delay_ns, fn, arg, 0);
+	sim_push_event(sim, CHAIN_OTHER, sim->run.now + delay_ns, fn, arg, 0);
 }
 
 void sim_in_chain(struct sim *sim, uint64_t chain, uint64_t delay_ns, sim_fn *fn, void *arg)
 {
-	sim_push_event(sim, chain, sim->now + delay_ns, fn, arg, 0);
+	sim_push_event(sim, chain, sim->run.now + delay_ns, fn, arg, 0);
 }
 
 void sim_run_event(struct sim *sim, struct event event)
 {
 	struct task *running = sim->running;
-	if (event.due > sim->now)
-		sim->now = event.due;
+	if (event.due > sim->run.now)
+		sim->run.now = event.due;
 	if (!event.fn) {
 		struct task *task = event.arg;
 		if (task->asleep && task->sleep == event.sleep)

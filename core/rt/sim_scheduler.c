@@ -10,6 +10,7 @@
 void sim_set_scheduler(struct sim *sim, struct scheduler *scheduler)
 {
 	sim->scheduler = scheduler;
+	sim->run.scheduled = scheduler;
 }
 
 bool sim_picks(const struct sim *sim)

@@ -63,9 +63,10 @@ struct named {
 };
 
 struct sim {
+	struct run_state run;
 	struct source *source;
 	struct scheduler *scheduler; /* NULL: time decides */
-	uint64_t now, step_budget, hash, events;
+	uint64_t step_budget, hash, events;
 	struct event *heap;
 	unsigned heap_len, heap_cap;
 	uint32_t seq;

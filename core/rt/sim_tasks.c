@@ -149,7 +149,7 @@ void sim_sleep_until_woken(struct sim *sim, uint64_t fallback_ns)
 	/* With a scheduler it sleeps until something wakes it: a poll that finds nothing tells it
 	 * nothing. */
 	if (!sim->scheduler)
-		sim_push_event(sim, 0, sim->now + fallback_ns, NULL, task, task->sleep);
+		sim_push_event(sim, 0, sim->run.now + fallback_ns, NULL, task, task->sleep);
 	sim_leave(sim);
 	task->idles = 0;
 }
@@ -209,7 +209,7 @@ void sim_spend_step(struct sim *sim)
 /* What is due at the current task's step happens before it. */
 static void run_due(struct sim *sim)
 {
-	while (sim->stopping || (sim->heap_len && sim->heap[0].due <= sim->now)) {
+	while (sim->stopping || (sim->heap_len && sim->heap[0].due <= sim->run.now)) {
 		if (sim->stopping)
 			leave_first(sim);
 		else
@@ -245,13 +245,13 @@ void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
 	struct task *task = sim->running;
 	if (!task)
 		return;
-	sim->now += cost_ns;
+	sim->run.now += cost_ns;
 	uint32_t nth = ++task->actor.count[COUNT_STEP + kind];
 	if (sim->step_budget-- == 0)
 		sim_abandon(sim, SIM_BUDGET);
 	if (sim->scheduler)
 		return;
-	if (sim->stopping || sim->anywhere || (sim->heap_len && sim->heap[0].due <= sim->now))
+	if (sim->stopping || sim->anywhere || (sim->heap_len && sim->heap[0].due <= sim->run.now))
 		run_due(sim);
 	if (!answered_plainly(sim->source, CHOICE_STEP))
 		delay_at_step(sim, kind, nth);

@@ -8,6 +8,7 @@
 void sim_set_tracer(struct sim *sim, sim_tracer *tracer, void *arg)
 {
 	sim->tracer = tracer;
+	sim->run.traced = tracer;
 	sim->tracer_arg = arg;
 }
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "core/pmem/pmem.h"
 
 #define CHUNK	 (1u << 18) /* bytes */
 #define LARGE	 (1u << 14) /* from here on an allocation of its own */
@@ -15,12 +14,13 @@
 
 struct due {
 	uint64_t at, number;
-	sim_fn *fn;
-	void *arg;
+	struct rnic_event event;
 };
 
-struct sim {
-	uint64_t now, numbers, cycles;
+struct engine {
+	struct rnic_ground ground;
+	struct run_state run; /* its time is the system's; nothing is chosen, traced or scheduled */
+	uint64_t numbers, cycles;
 	struct due *soon;			/* a ring */
 	size_t soon_room, soon_first, soon_len; /* room: a power of two */
 	struct due *timer;			/* a heap */
@@ -30,8 +30,8 @@ struct sim {
 	void (*yield)(void);
 };
 
-/* Who posts: each thread is somebody, and nobody has a name. */
-static _Thread_local struct actor thread;
+/* Its address tells threads apart. */
+static _Thread_local char thread;
 
 static _Noreturn void out_of_memory(void)
 {
@@ -39,39 +39,34 @@ static _Noreturn void out_of_memory(void)
 		  * small */
 }
 
-struct sim *engine_new(void)
-{
-	return calloc(1, sizeof(struct sim));
-}
-
 /* The clock is read where a fast CPU's cycles say that HASTE of them have passed: it costs as much
  * as the rest of a poll that finds nothing. */
-static bool hasty(struct sim *sim)
+static bool hasty(struct engine *engine)
 {
 #ifdef __x86_64__
 	uint64_t cycles = __builtin_ia32_rdtsc();
 
-	if (cycles - sim->cycles < HASTE)
+	if (cycles - engine->cycles < HASTE)
 		return true;
-	sim->cycles = cycles;
+	engine->cycles = cycles;
 #else
-	(void)sim;
+	(void)engine;
 #endif
 	return false;
 }
 
-void engine_tick(struct sim *sim)
+void engine_tick(struct engine *engine)
 {
 	struct timespec t;
 	uint64_t now;
 
-	if (hasty(sim))
+	if (hasty(engine))
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	now = (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 	/* What was due soon has been run ahead of its time. */
-	if (now > sim->now)
-		sim->now = now;
+	if (now > engine->run.now)
+		engine->run.now = now;
 }
 
 static bool earlier(const struct due *a, const struct due *b)
@@ -79,112 +74,124 @@ static bool earlier(const struct due *a, const struct due *b)
 	return a->at < b->at || (a->at == b->at && a->number < b->number);
 }
 
-static void push_soon(struct sim *sim, struct due due)
+static void push_soon(struct engine *engine, struct due due)
 {
-	if (sim->soon_len == sim->soon_room) {
-		size_t room = sim->soon_room ? 2 * sim->soon_room : 64;
+	if (engine->soon_len == engine->soon_room) {
+		size_t room = engine->soon_room ? 2 * engine->soon_room : 64;
 		struct due *ring = calloc(room, sizeof(*ring));
 
 		if (!ring)
 			out_of_memory();
-		for (size_t i = 0; i < sim->soon_len; i++)
-			ring[i] = sim->soon[(sim->soon_first + i) & (sim->soon_room - 1)];
-		free(sim->soon);
-		sim->soon = ring;
-		sim->soon_room = room;
-		sim->soon_first = 0;
+		for (size_t i = 0; i < engine->soon_len; i++)
+			ring[i] = engine->soon[(engine->soon_first + i) & (engine->soon_room - 1)];
+		free(engine->soon);
+		engine->soon = ring;
+		engine->soon_room = room;
+		engine->soon_first = 0;
 	}
-	sim->soon[(sim->soon_first + sim->soon_len++) & (sim->soon_room - 1)] = due;
+	engine->soon[(engine->soon_first + engine->soon_len++) & (engine->soon_room - 1)] = due;
 }
 
-static void push_timer(struct sim *sim, struct due due)
+static void push_timer(struct engine *engine, struct due due)
 {
-	size_t i = sim->timers;
+	size_t i = engine->timers;
 
-	if (i == sim->timer_room) {
-		size_t room = sim->timer_room ? 2 * sim->timer_room : 64;
-		struct due *heap = reallocarray(sim->timer, room, sizeof(*heap));
+	if (i == engine->timer_room) {
+		size_t room = engine->timer_room ? 2 * engine->timer_room : 64;
+		struct due *heap = reallocarray(engine->timer, room, sizeof(*heap));
 
 		if (!heap)
 			out_of_memory();
-		sim->timer = heap;
-		sim->timer_room = room;
+		engine->timer = heap;
+		engine->timer_room = room;
 	}
-	sim->timers++;
-	for (; i && earlier(&due, &sim->timer[(i - 1) / 2]); i = (i - 1) / 2)
-		sim->timer[i] = sim->timer[(i - 1) / 2];
-	sim->timer[i] = due;
+	engine->timers++;
+	for (; i && earlier(&due, &engine->timer[(i - 1) / 2]); i = (i - 1) / 2)
+		engine->timer[i] = engine->timer[(i - 1) / 2];
+	engine->timer[i] = due;
 }
 
-static struct due pop_timer(struct sim *sim)
+static struct due pop_timer(struct engine *engine)
 {
-	struct due first = sim->timer[0], last = sim->timer[--sim->timers];
+	struct due first = engine->timer[0], last = engine->timer[--engine->timers];
 	size_t i = 0, child;
 
-	while ((child = 2 * i + 1) < sim->timers) {
-		if (child + 1 < sim->timers && earlier(&sim->timer[child + 1], &sim->timer[child]))
+	while ((child = 2 * i + 1) < engine->timers) {
+		if (child + 1 < engine->timers &&
+		    earlier(&engine->timer[child + 1], &engine->timer[child]))
 			child++;
-		if (!earlier(&sim->timer[child], &last))
+		if (!earlier(&engine->timer[child], &last))
 			break;
-		sim->timer[i] = sim->timer[child];
+		engine->timer[i] = engine->timer[child];
 		i = child;
 	}
-	sim->timer[i] = last;
+	engine->timer[i] = last;
 	return first;
 }
 
-bool engine_run_soon(struct sim *sim)
+bool engine_run_soon(struct engine *engine)
 {
 	bool ran = false;
 
-	while (sim->soon_len) {
-		struct due due = sim->soon[sim->soon_first];
+	while (engine->soon_len) {
+		struct due due = engine->soon[engine->soon_first];
 
-		sim->soon_first = (sim->soon_first + 1) & (sim->soon_room - 1);
-		sim->soon_len--;
-		if (due.at > sim->now)
-			sim->now = due.at;
-		due.fn(sim, due.arg);
+		engine->soon_first = (engine->soon_first + 1) & (engine->soon_room - 1);
+		engine->soon_len--;
+		if (due.at > engine->run.now)
+			engine->run.now = due.at;
+		due.event.fn(due.event.arg);
 		ran = true;
 	}
 	return ran;
 }
 
-bool engine_run(struct sim *sim)
+bool engine_run(struct engine *engine)
 {
-	bool ran = engine_run_soon(sim);
+	bool ran = engine_run_soon(engine);
 
-	while (sim->timers && sim->timer[0].at <= sim->now) {
-		struct due due = pop_timer(sim);
+	while (engine->timers && engine->timer[0].at <= engine->run.now) {
+		struct due due = pop_timer(engine);
 
-		due.fn(sim, due.arg);
-		engine_run_soon(sim);
+		due.event.fn(due.event.arg);
+		engine_run_soon(engine);
 		ran = true;
 	}
 	return ran;
 }
 
-uint64_t engine_next(const struct sim *sim)
+uint64_t engine_next(const struct engine *engine)
 {
-	if (sim->soon_len)
-		return sim->now;
-	return sim->timers ? sim->timer[0].at : UINT64_MAX;
+	if (engine->soon_len)
+		return engine->run.now;
+	return engine->timers ? engine->timer[0].at : UINT64_MAX;
 }
 
-void engine_set_yield(struct sim *sim, void (*fn)(void))
+void engine_set_yield(struct engine *engine, void (*fn)(void))
 {
-	sim->yield = fn;
+	engine->yield = fn;
 }
 
-/* --- what core/rnic asks for (core/rt/sim.h) --- */
-
-uint64_t sim_now(const struct sim *sim)
+uint64_t engine_now(const struct engine *engine)
 {
-	return sim->now;
+	return engine->run.now;
 }
 
-void *sim_alloc(struct sim *sim, size_t bytes)
+void engine_later(struct engine *engine, uint64_t delay_ns, rnic_event_fn *fn, void *arg)
 {
+	struct due due = {engine->run.now + delay_ns, engine->numbers++, {fn, arg}};
+
+	if (delay_ns < ENGINE_SOON_NS)
+		push_soon(engine, due);
+	else
+		push_timer(engine, due);
+}
+
+/* --- core/rnic/ground.h --- */
+
+static void *alloc(void *world, size_t bytes)
+{
+	struct engine *engine = world;
 	uint8_t *at;
 
 	bytes = (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
@@ -194,269 +201,57 @@ void *sim_alloc(struct sim *sim, size_t bytes)
 			out_of_memory();
 		return memset(at, 0, bytes);
 	}
-	if (sim->chunk_left < bytes) {
-		sim->chunk = aligned_alloc(ALIGNED, CHUNK);
-		if (!sim->chunk)
+	if (engine->chunk_left < bytes) {
+		engine->chunk = aligned_alloc(ALIGNED, CHUNK);
+		if (!engine->chunk)
 			out_of_memory();
-		memset(sim->chunk, 0, CHUNK);
-		sim->chunk_left = CHUNK;
+		memset(engine->chunk, 0, CHUNK);
+		engine->chunk_left = CHUNK;
 	}
-	at = sim->chunk;
-	sim->chunk += bytes;
-	sim->chunk_left -= bytes;
+	at = engine->chunk;
+	engine->chunk += bytes;
+	engine->chunk_left -= bytes;
 	return at;
 }
 
-void sim_in_chain(struct sim *sim, uint64_t chain, uint64_t delay_ns, sim_fn *fn, void *arg)
+/* The event is copied: what it belongs to may have been given back, and serve another one, when it
+ * comes. */
+static void later(void *world, uint64_t chain, uint64_t delay_ns, const struct rnic_event *event)
 {
-	struct due due = {sim->now + delay_ns, sim->numbers++, fn, arg};
-
-	(void)chain;
-	if (delay_ns < ENGINE_SOON_NS)
-		push_soon(sim, due);
-	else
-		push_timer(sim, due);
+	(void)chain; /* nothing but the time says what comes next */
+	engine_later(world, delay_ns, event->fn, event->arg);
 }
 
-void sim_at(struct sim *sim, uint64_t delay_ns, sim_fn *fn, void *arg)
+static const void *caller(void *world)
 {
-	sim_in_chain(sim, CHAIN_OTHER, delay_ns, fn, arg);
-}
-
-void sim_yield(struct sim *sim)
-{
-	sim->yield();
-}
-
-struct actor *sim_actor(struct sim *sim)
-{
-	(void)sim;
+	(void)world;
 	return &thread;
 }
 
-/* No host is the sim world's server, whose polls end at each message. */
-unsigned sim_host(const struct sim *sim)
+static void yield(void *world)
 {
-	(void)sim;
-	return HOST_SERVER + 1;
+	((struct engine *)world)->yield();
 }
 
-bool sim_plain(const struct sim *sim)
+struct engine *engine_new(void)
 {
-	(void)sim;
-	return true;
+	struct engine *engine = calloc(1, sizeof(*engine));
+
+	if (!engine)
+		return NULL;
+	engine->run.plain = true;
+	engine->ground = (struct rnic_ground){
+		.world = engine,
+		.run = &engine->run,
+		.alloc = alloc,
+		.later = later,
+		.caller = caller,
+		.yield = yield,
+	};
+	return engine;
 }
 
-bool sim_picks(const struct sim *sim)
+const struct rnic_ground *engine_ground(const struct engine *engine)
 {
-	(void)sim;
-	return false;
-}
-
-bool sim_tracing(const struct sim *sim)
-{
-	(void)sim;
-	return false;
-}
-
-bool sim_fails(enum fail_point point)
-{
-	(void)point;
-	return false;
-}
-
-/* Nobody looks on: what follows tells an explorer, or the reader of a trace, what has happened. */
-
-void sim_name_actor(struct sim *sim, struct actor *actor, unsigned host, const char *what,
-		    unsigned number)
-{
-	(void)sim;
-	(void)actor;
-	(void)host;
-	(void)what;
-	(void)number;
-}
-
-void sim_trace(struct sim *sim, const struct actor *who, uintptr_t pc, const char *fmt, ...)
-{
-	(void)sim;
-	(void)who;
-	(void)pc;
-	(void)fmt;
-}
-
-void sim_trace_event(struct sim *sim, const struct actor *who, uintptr_t pc,
-		     const struct traced *about, const char *fmt, ...)
-{
-	(void)sim;
-	(void)who;
-	(void)pc;
-	(void)about;
-	(void)fmt;
-}
-
-void sim_touch_state(struct sim *sim, enum touch what, const void *at, size_t len)
-{
-	(void)sim;
-	(void)what;
-	(void)at;
-	(void)len;
-}
-
-void sim_touch(struct sim *sim, enum touch what, uint64_t where, uint64_t len)
-{
-	(void)sim;
-	(void)what;
-	(void)where;
-	(void)len;
-}
-
-void sim_gives(struct sim *sim, const void *thing, uint64_t nth)
-{
-	(void)sim;
-	(void)thing;
-	(void)nth;
-}
-
-void sim_takes(struct sim *sim, const void *thing, uint64_t nth)
-{
-	(void)sim;
-	(void)thing;
-	(void)nth;
-}
-
-void sim_mix(struct sim *sim, uint64_t a, uint64_t b)
-{
-	(void)sim;
-	(void)a;
-	(void)b;
-}
-
-void sim_mix_bytes(struct sim *sim, const void *bytes, size_t len)
-{
-	(void)sim;
-	(void)bytes;
-	(void)len;
-}
-
-void sim_settle(struct sim *sim)
-{
-	(void)sim;
-}
-
-void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
-{
-	(void)sim;
-	(void)kind;
-	(void)cost_ns;
-}
-
-void sim_spend_step(struct sim *sim)
-{
-	(void)sim;
-}
-
-void sim_idle_on(struct sim *sim, const void *key)
-{
-	(void)sim;
-	(void)key;
-}
-
-void sim_wake(struct sim *sim, const void *key)
-{
-	(void)sim;
-	(void)key;
-}
-
-/* --- what plain answers never reach --- */
-
-unsigned sim_choose(struct sim *sim, const struct choice_point *at, unsigned n)
-{
-	(void)sim;
-	(void)at;
-	(void)n;
-	return 0;
-}
-
-uint64_t sim_delay(struct sim *sim, uint64_t chain, unsigned k, uint64_t delay_ns, sim_fn *fn,
-		   void *arg)
-{
-	(void)k;
-	sim_in_chain(sim, chain, delay_ns, fn, arg);
-	return sim->now + delay_ns;
-}
-
-uint64_t choice_delay_ns(unsigned k)
-{
-	(void)k;
-	return 0;
-}
-
-void actor_label(struct actor *actor, struct op_label op)
-{
-	actor->op = op;
-}
-
-/* PM is memory like any other here: no RNIC has a pool, and nobody calls these. */
-
-bool pmem_owns(const struct pmem *pm, const void *addr, size_t len, uint64_t *off)
-{
-	(void)pm;
-	(void)addr;
-	(void)len;
-	(void)off;
-	return false;
-}
-
-void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len,
-		     const struct nic_where *from)
-{
-	(void)pm;
-	(void)off;
-	(void)data;
-	(void)len;
-	(void)from;
-}
-
-void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len,
-		   const struct nic_where *from)
-{
-	pmem_nic_arrive(pm, off, data, len, from);
-}
-
-void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends,
-		    const struct nic_where *from)
-{
-	(void)pm;
-	(void)off;
-	(void)len;
-	(void)sends;
-	(void)from;
-}
-
-void pmem_nic_read(struct pmem *pm, uint64_t off, void *data, size_t len)
-{
-	(void)pm;
-	(void)off;
-	memset(data, 0, len);
-}
-
-bool pmem_has_buffers(const struct pmem *pm)
-{
-	(void)pm;
-	return false;
-}
-
-void pmem_cpu_post(struct pmem *pm, void (*ring)(void *arg), void *arg)
-{
-	(void)pm;
-	ring(arg);
-}
-
-void pmem_place(const struct pmem *pm, uint64_t off, char *buf, size_t len)
-{
-	(void)pm;
-	(void)off;
-	if (len)
-		*buf = '\0';
+	return &engine->ground;
 }

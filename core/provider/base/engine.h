@@ -2,30 +2,38 @@
 #ifndef TM_PROVIDER_BASE_ENGINE_H
 #define TM_PROVIDER_BASE_ENGINE_H
 /*
- * The soft RNIC in real time: the same core/rnic as in the sim world, on other ground.
+ * The ground of the soft RNIC in a process of the provider (core/rnic/ground.h): the system's
+ * clock, an allocator that never gives back, and timers.
  *
- * core/rnic asks its simulation for the time, for memory, and to be called later. engine.c
- * answers these calls of core/rt/sim.h in a process of the live world: time is the system's,
- * what is due is run by whoever drives the NIC (nic.h), nothing is chosen, told or counted. Events
- * less than ENGINE_SOON_NS ahead, a card's own latencies, are due at once, in order.
+ * What is due is run by whichever thread drives the NIC (nic.h). Events less than ENGINE_SOON_NS
+ * ahead, which is a card's own latencies, are due at once, in order. There is no explorer: nothing
+ * is chosen, traced or counted.
  *
  * One engine a process; all calls under the NIC's lock.
  */
-#include "core/rt/sim.h"
+#include "core/rnic/ground.h"
 
 #define ENGINE_SOON_NS 2000
 
+struct engine;
+
 /* NULL: out of memory. */
-struct sim *engine_new(void);
-/* Take the time anew, or leave it if that was a moment ago. */
-void engine_tick(struct sim *sim);
+struct engine *engine_new(void);
+/* As long as the engine lives. */
+const struct rnic_ground *engine_ground(const struct engine *engine);
+/* Read the system's clock, unless that was done a moment ago. */
+void engine_tick(struct engine *engine);
+/* ns, of the last tick or of what has been run since. */
+uint64_t engine_now(const struct engine *engine);
+/* Call fn(arg) after delay_ns. */
+void engine_later(struct engine *engine, uint64_t delay_ns, rnic_event_fn *fn, void *arg);
 /* Run what is due soon, and so at once. Was there anything? */
-bool engine_run_soon(struct sim *sim);
+bool engine_run_soon(struct engine *engine);
 /* Run what is due. Was there anything? */
-bool engine_run(struct sim *sim);
-/* When something is due next, ns of sim_now(); UINT64_MAX: nothing. */
-uint64_t engine_next(const struct sim *sim);
-/* How sim_yield() lets others in, and takes its turn again. */
-void engine_set_yield(struct sim *sim, void (*fn)(void));
+bool engine_run(struct engine *engine);
+/* When something is due next, ns of engine_now(); UINT64_MAX: nothing. */
+uint64_t engine_next(const struct engine *engine);
+/* The ground's yield(): let other threads have the NIC's lock, and take it again. */
+void engine_set_yield(struct engine *engine, void (*fn)(void));
 
 #endif

@@ -35,6 +35,7 @@
 #include <sys/random.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include "core/hardware/hardware.h"
 #include "core/provider/base/long_copy.h"
 #include "core/provider/base/export.h"
 #include "core/verbs_compat.h"
@@ -444,13 +445,16 @@ static int look(struct mapped *area)
  * Errors as of the kernel: EFAULT where memory is not mapped, or not with the rights that are asked
  * for. Shared mappings of files can be registered as persistent; other memory is EINVAL.
  */
-static int check(const void *addr, uint64_t len, unsigned access)
+static int check(void *memory, const void *addr, uint64_t len, unsigned access,
+		 struct pm_place *place)
 {
 	const unsigned writes = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 				IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
 	struct mapped area = {(uintptr_t)addr, (uintptr_t)addr + len,
 			      MAP_READABLE | MAP_WRITABLE | MAP_DURABLE};
 
+	(void)memory;
+	(void)place; /* there is no model of PM: persistent memory is memory */
 	fault_safe_guard();
 	if (look(&area))
 		return 0; /* no /proc: missing memory shows when it is accessed */
@@ -511,12 +515,41 @@ static uint32_t random_bits(void)
 	return bits;
 }
 
+/* --- core/rnic/memory.h --- */
+
+static bool read_mapped(void *memory, const struct rnic_mr *mr, void *to, const uint8_t *from,
+			uint32_t len)
+{
+	(void)memory;
+	(void)mr;
+	return copy_from(to, from, len);
+}
+
+static bool write_mapped(void *memory, const struct rnic_mr *mr, uint8_t *to, const void *from,
+			 uint32_t len, const struct packet_name *name)
+{
+	(void)memory;
+	(void)mr;
+	(void)name;
+	return copy_to(to, from, len);
+}
+
+/* There are no buffers between this RNIC and memory: a READ pushes nothing. */
+static bool flush_mapped(void *memory, const struct rnic_mr *mr, const uint8_t *at, uint64_t len,
+			 bool sends, const struct packet_name *name)
+{
+	(void)memory;
+	(void)sends;
+	(void)name;
+	return !mr || persist(at, len);
+}
+
 const struct rnic_memory fault_safe_memory = {
 	.random = random_bits,
 	.check = check,
-	.read = copy_from,
-	.write = copy_to,
+	.read = read_mapped,
+	.write = write_mapped,
 	.compare_swap = compare_swap,
 	.fetch_add = fetch_add,
-	.persist = persist,
+	.flush = flush_mapped,
 };

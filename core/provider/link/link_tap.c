@@ -13,7 +13,7 @@
 #include "core/provider/link/link_shm.h"
 #include "core/provider/base/stats_page.h"
 #include "core/provider/link/pcap.h"
-#include "core/rnic/objects/device.h"
+#include "core/rnic/count.h"
 #include "core/rnic/objects/qp.h"
 
 #define HELD_NS 10000000 /* a reordered packet that no other has passed is delivered then */
@@ -21,7 +21,7 @@
 struct link_tap {
 	struct nic_link nic;
 	struct nic_link *inner;
-	struct sim *sim;
+	struct engine *engine;
 	struct rnic_net *net;
 	struct stats_page *page;
 	int page_fd, pcap;
@@ -183,11 +183,10 @@ static void pass(struct link_tap *tap, enum fault_direction direction, struct pa
 	tap->inner->link.send(&tap->inner->link, 0, pkt);
 }
 
-static void fire(struct sim *sim, void *arg)
+static void fire(void *arg)
 {
 	struct late *late = arg, **at;
 
-	(void)sim;
 	*(late->newer ? &late->newer->older : &late->tap->late) = late->older;
 	if (late->older)
 		late->older->newer = late->newer;
@@ -217,7 +216,7 @@ static struct late *defer(struct link_tap *tap, enum fault_direction direction, 
 	if (tap->late)
 		tap->late->newer = late;
 	tap->late = late;
-	sim_in_chain(tap->sim, CHAIN_OTHER, ns, fire, late);
+	engine_later(tap->engine, ns, fire, late);
 	return late;
 }
 
@@ -259,7 +258,8 @@ static struct packet *judge(struct link_tap *tap, enum fault_direction direction
 {
 	uint64_t *count = tap->page->count;
 	struct fault_fate fate = faults_judge(&tap->faults, direction, pkt,
-					      peer_of(tap, direction, pkt), sim_now(tap->sim));
+					      peer_of(tap, direction, pkt),
+					      engine_now(tap->engine));
 
 	if (fate.lost) {
 		count[COUNT_fault_lost]++;
@@ -297,7 +297,7 @@ static bool looks(const struct link_tap *tap)
 
 static void set_segmentation(struct link_tap *tap)
 {
-	tap->nic.link.run_bytes = looks(tap) ? 0 : tap->inner->link.run_bytes;
+	tap->nic.link.offload_bytes = looks(tap) ? 0 : tap->inner->link.offload_bytes;
 }
 
 /* Once set it stays: losses may have to be repaired after the rules are gone. */
@@ -353,7 +353,7 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 /* The next segment of the packet that arrived. */
 static struct packet *next_segment(struct link_tap *tap, struct rnic_net *net)
 {
-	struct packet *run = tap->segmented, *pkt = packet_of_run(net, run, tap->segments_taken++);
+	struct packet *run = tap->segmented, *pkt = packet_segment(net, run, tap->segments_taken++);
 
 	if (pkt && tap->segments_taken <= run->more)
 		return pkt;
@@ -492,13 +492,13 @@ static int open_files(struct link_tap *tap, const struct nic_config *config, cha
 			     config);
 	if (!rc)
 		return 0;
-	snprintf(line, size, "no page in the net %s: %s", config->fabric, strerror(-rc));
+	snprintf(line, size, "no stats page in the fabric %s: %s", config->fabric, strerror(-rc));
 	if (tap->pcap >= 0)
 		close(tap->pcap);
 	return rc;
 }
 
-int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim,
+int link_tap_open(struct nic_link **out, struct nic_link *inner, struct engine *engine,
 		  const struct nic_config *config, char *line, size_t size)
 {
 	struct link_tap *tap = calloc(1, sizeof(*tap));
@@ -526,7 +526,7 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim
 		.forked = forked,
 	};
 	tap->inner = inner;
-	tap->sim = sim;
+	tap->engine = engine;
 	tap->shm = config->link == LINK_SHM;
 	tap->pcap = -1;
 	rc = faults_parse(&tap->faults, config->faults, config->seed, line, size);

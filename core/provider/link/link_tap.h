@@ -12,12 +12,13 @@
  * on arrival is. Packets that are delayed wait in the engine's timers.
  */
 #include "core/provider/base/config.h"
+#include "core/provider/base/engine.h"
 #include "core/provider/base/nic_link.h"
 
 struct link_tap;
 
 /* Put a tap on `inner`. 0, or -errno and the reason in `line`. */
-int link_tap_open(struct nic_link **out, struct nic_link *inner, struct sim *sim,
+int link_tap_open(struct nic_link **out, struct nic_link *inner, struct engine *engine,
 		  const struct nic_config *config, char *line, size_t size);
 /* The transport that uses the link: what it refuses is counted on the same page. */
 void link_tap_net(struct nic_link *tap, struct rnic_net *net);

@@ -10,7 +10,6 @@
 #include <time.h>
 #include "core/provider/verbs/context.h"
 #include "core/provider/verbs/verbs.h"
-#include "core/rt/sim.h"
 
 static struct rnic_cq *to_cq(struct ibv_cq_ex *ex)
 {

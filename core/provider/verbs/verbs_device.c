@@ -19,10 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "core/provider/base/fault_safe.h"
 #include "core/provider/verbs/context.h"
 #include "core/provider/verbs/verbs.h"
-#include "core/rnic/transport/link.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/xrc.h"
 
 #define GIDS	    8 /* entries of the port's table; the first has an address, the others are empty */
 #define PKEY	    0xffff /* the default partition, full member */
@@ -299,7 +300,7 @@ static struct ibv_context *open_context(struct nic *nic, struct nic_context *own
 		errno = EMFILE;
 		return NULL;
 	}
-	context = rnic_open(nic->net, host, NULL);
+	context = rnic_open_on(nic->net, host, &fault_safe_memory, NULL);
 	if (!context)
 		return NULL;
 	hca = to_hca(context);

@@ -48,7 +48,6 @@ void verbs_enable_memory(struct ibv_context *context)
 	struct ibv_context_ops *ops = &context->ops;
 
 	fault_safe_guard();
-	hca->memory = &fault_safe_memory;
 	ops->alloc_mw = alloc_mw;
 	ops->bind_mw = bind_mw;
 	ops->dealloc_mw = dealloc_mw;

@@ -23,11 +23,15 @@
  * name, such a poll ends before a second message: that one comes a moment later, as
  * it might on a real card.
  */
+#include "core/rnic/objects/cq.h"
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include "core/rnic/count.h"
 #include "core/rnic/objects/device.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/srq.h"
+#include "core/rnic/objects/xrc.h"
 
 #define POLL_NS	  20
 #define NS_PER_US 1000ull
@@ -36,7 +40,7 @@ static struct rnic_cq *get_cq(struct rnic_net *net)
 {
 	struct rnic_cq *cq = net->free_cq;
 	if (!cq)
-		return sim_alloc(net->sim, sizeof(*cq));
+		return ground_alloc(&net->ground, sizeof(*cq));
 	net->free_cq = cq->next;
 	clear(cq, sizeof(*cq));
 	return cq;
@@ -62,7 +66,7 @@ struct ibv_cq *rnic_create_cq(struct ibv_context *context, int cqe, void *cq_con
 		errno = channel->context != context ? EINVAL : EOPNOTSUPP;
 		return NULL;
 	}
-	if (hca->cqs == MAX_OBJECTS || sim_fails(FAIL_CREATE_CQ)) {
+	if (hca->cqs == MAX_OBJECTS || ground_fails(&hca->net->ground, FAIL_CREATE_CQ)) {
 		errno = ENOMEM;
 		return NULL;
 	}
@@ -122,11 +126,10 @@ static void grow(struct rnic_net *net, struct rnic_cq *cq)
 }
 
 /* Not at once: whoever pushes is in the middle of a queue pair's work. */
-static void fail_users(struct sim *sim, void *arg)
+static void fail_users(void *arg)
 {
 	struct rnic_cq *cq = arg;
 	struct rnic_net *net = to_hca(cq->ibv.context)->net;
-	(void)sim;
 	if (!cq->overrun)
 		return; /* this is another one by now */
 	for (uint32_t i = 0; i < net->qps; i++) {
@@ -159,10 +162,11 @@ static void overrun(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *
 	if (cq->overrun)
 		return;
 	cq->overrun = true;
-	sim_at(net->sim, 0, fail_users, cq);
+	cq->failing = (struct rnic_event){fail_users, cq};
+	net->ground.later(net->ground.world, CHAIN_OTHER, 0, &cq->failing);
 	rnic_event(to_hca(cq->ibv.context), IBV_EVENT_CQ_ERR, &cq->ibv);
-	if (sim_tracing(net->sim))
-		sim_trace(net->sim, &cqe->qp->actor, 0, "completion queue overrun");
+	if (ground_traced(&net->ground))
+		ground_trace(&net->ground, &cqe->qp->actor, NULL, "completion queue overrun");
 }
 
 static void report(struct rnic_cq *cq)
@@ -175,10 +179,11 @@ static void report(struct rnic_cq *cq)
 		hooks->completion(cq);
 }
 
-static void fire_moderation(struct sim *sim, void *arg)
+static void fire_moderation(void *arg)
 {
 	struct rnic_cq *cq = arg;
-	if (alarm_fired(sim, &cq->moderation) && cq->withheld && !cq->dead)
+	if (alarm_fired(&to_hca(cq->ibv.context)->net->ground, &cq->moderation) && cq->withheld &&
+	    !cq->dead)
 		report(cq);
 }
 
@@ -192,8 +197,8 @@ static void notify(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *c
 	if (moderated->cq_count ? cq->withheld >= moderated->cq_count : !moderated->cq_period)
 		report(cq);
 	else if (moderated->cq_period)
-		alarm_set(net->sim, &cq->moderation, CHAIN_OTHER, moderated->cq_period * NS_PER_US,
-			  fire_moderation, cq);
+		alarm_set(&net->ground, &cq->moderation, CHAIN_OTHER,
+			  moderated->cq_period * NS_PER_US, fire_moderation, cq);
 }
 
 void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe)
@@ -201,9 +206,9 @@ void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe)
 	uint32_t used = cq->tail - cq->head;
 	const struct ibv_wc *wc = &cqe->wc;
 	assert(!cq->dead);
-	sim_mix(net->sim,
-		(uint64_t)wc->qp_num << 32 | (uint32_t)wc->status << 16 | (uint32_t)wc->opcode,
-		wc->byte_len);
+	ground_mix(&net->ground,
+		   (uint64_t)wc->qp_num << 32 | (uint32_t)wc->status << 16 | (uint32_t)wc->opcode,
+		   wc->byte_len);
 	if (used >= (uint32_t)cq->ibv.cqe) {
 		COUNT_ONE(net, cq_overrun);
 		if (!cq->ignores_overrun) {
@@ -216,16 +221,17 @@ void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe)
 	if (used == cq->room)
 		grow(net, cq);
 	struct cqe *slot = &cq->ring[cq->tail & (cq->room - 1)];
-	sim_gives(net->sim, cq, cq->tail);
+	ground_gives(&net->ground, cq, cq->tail);
 	*slot = *cqe;
-	slot->at_ns = sim_now(net->sim);
+	slot->at_ns = ground_now(&net->ground);
 	cq->tail++;
-	sim_wake(net->sim, cq);
+	ground_wake(&net->ground, cq);
 	if (cq->armed)
 		notify(net, cq, cqe);
-	if (wc->status != IBV_WC_SUCCESS && sim_tracing(net->sim))
-		sim_trace(net->sim, &cqe->qp->actor, 0, "%s completes: %s",
-			  cqe->recv ? "receive" : "work request", rnic_wc_status_str(wc->status));
+	if (wc->status != IBV_WC_SUCCESS && ground_traced(&net->ground))
+		ground_trace(&net->ground, &cqe->qp->actor, NULL, "%s completes: %s",
+			     cqe->recv ? "receive" : "work request",
+			     rnic_wc_status_str(wc->status));
 }
 
 void cq_purge(struct rnic_cq *cq, const struct rnic_qp *qp)
@@ -252,40 +258,38 @@ void cq_purge_srq(struct rnic_cq *cq, uint32_t srqn)
 
 bool cq_step(struct rnic_cq *cq)
 {
-	struct sim *sim = to_hca(cq->ibv.context)->net->sim;
+	const struct rnic_ground *ground = &to_hca(cq->ibv.context)->net->ground;
 	if (cq->head == cq->tail) {
-		sim_spend_step(sim);
-		sim_idle_on(sim, cq);
+		ground_idle(ground, cq);
 		return false;
 	}
-	sim_settle(sim);
-	sim_step(sim, STEP_POLL, POLL_NS);
+	ground_settle(ground);
+	ground_step(ground, STEP_POLL, POLL_NS);
 	/* Another thread may poll, too: which one is first matters. */
-	sim_touch_state(sim, TOUCH_DRAM_WRITE, &cq->head, sizeof(cq->head));
+	ground_touch(ground, TOUCH_DRAM_WRITE, &cq->head, sizeof(cq->head));
 	return true;
 }
 
 const struct cqe *cq_take(struct rnic_cq *cq, bool *named)
 {
-	struct sim *sim = to_hca(cq->ibv.context)->net->sim;
-	struct actor *actor = sim_actor(sim);
+	const struct rnic_ground *ground = &to_hca(cq->ibv.context)->net->ground;
+	struct actor *actor = ground_task(ground);
 	const struct cqe *cqe = &cq->ring[cq->head & (cq->room - 1)];
 	bool names;
 	if (cq->head == cq->tail)
 		return NULL;
-	names = actor && sim_host(sim) == HOST_SERVER && cqe->recv &&
-		cqe->wc.status == IBV_WC_SUCCESS;
+	names = cqe->recv && cqe->wc.status == IBV_WC_SUCCESS && ground_serves(ground);
 	if (names && *named)
 		return NULL;
-	sim_takes(sim, cq, cq->head);
+	ground_takes(ground, cq, cq->head);
 	cq->head++;
 	free_request(cqe);
 	if (names)
-		actor_label(actor, cqe->op);
+		ground_label(ground, actor, cqe->op);
 	*named |= names;
-	if (actor && sim_tracing(sim)) {
+	if (actor && ground_traced(ground)) {
 		const struct traced about = {.kind = TRACED_TAKEN, .code = (uint8_t)cqe->wc.opcode};
-		sim_trace_event(sim, actor, 0, &about, "%s", "");
+		ground_trace(ground, actor, &about, "%s", "");
 	}
 	return cqe;
 }

@@ -14,7 +14,10 @@
  * asked for. The timestamp counts nanoseconds of the device's clock.
  */
 #include <errno.h>
+#include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/device.h"
+#include "core/rnic/objects/pd.h"
+#include "core/rnic/transport/packet.h"
 
 #define WC_FLAGS                                                       \
 	(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | \
@@ -45,13 +48,12 @@ static int take(struct rnic_cq *cq)
 int cq_ex_start(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
 	struct rnic_cq *cq = (struct rnic_cq *)ex;
-	struct sim *sim = to_hca(ex->context)->net->sim;
+	const struct rnic_ground *ground = &to_hca(ex->context)->net->ground;
 	struct cq_batch *batch = cq->batch;
 	if (attr && attr->comp_mask)
 		return EINVAL;
-	while (batch->open && batch->owner != sim_actor(sim) && !cq->single_threaded) {
-		sim_spend_step(sim);
-		sim_yield(sim);
+	while (batch->open && batch->owner != ground_caller(ground) && !cq->single_threaded) {
+		ground_yield(ground);
 	}
 	if (batch->open)
 		return EINVAL;
@@ -62,7 +64,7 @@ int cq_ex_start(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	if (batch->open || take(cq))
 		return ENOENT;
 	batch->open = true;
-	batch->owner = sim_actor(sim);
+	batch->owner = ground_caller(ground);
 	return 0;
 }
 

@@ -1,74 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The RNIC's hands on host memory: read, write, and the walk along a scatter/
- * gather list. DRAM is plain memory. PM belongs to the persistence model, which
- * is told when bytes arrive in the RNIC's buffers and when each line becomes
- * visible, and which shows the RNIC what a CPU would see.
- *
- * In the live world all memory is the program's, which may have taken it away since it
- * registered it: there each access goes through struct rnic_memory, and may fail.
+ * The RNIC's access to its host's memory: reading and writing within a region, and the walk along a
+ * scatter/gather list. What memory there is, and what an access does to it, is the host's
+ * (memory.h).
  */
-#include <assert.h>
+#include "core/rnic/objects/dma.h"
 #include <string.h>
 #include "core/rnic/objects/device.h"
-
-static struct nic_where where(const struct packet_name *name)
-{
-	return (struct nic_where){.qp = name->who,
-				  .op = name->op,
-				  .occurrence = name->occurrence,
-				  .message = name->message,
-				  .packet = name->index,
-				  .send = name->send};
-}
-
-static uint64_t pm_offset(const struct rnic_mr *mr, const uint8_t *at, uint64_t len)
-{
-	assert(at >= mr->host && (uint64_t)(at - mr->host) + len <= mr->len);
-	return mr->pm_off + (uint64_t)(at - mr->host);
-}
+#include "core/rnic/objects/mr.h"
+#include "core/rnic/transport/packet.h"
 
 bool dma_read(struct rnic_hca *hca, const struct rnic_mr *mr, const uint8_t *from, void *to,
 	      uint32_t len)
 {
-	if (mr->in_pm) {
-		pmem_nic_read(hca->pm, pm_offset(mr, from, len), to, len);
-		return true;
-	}
 	if (mr->kind == MR_NULL) {
 		memset(to, 0, len);
 		return true;
 	}
-	if (hca->memory)
-		return hca->memory->read(to, from, len);
-	sim_touch(hca->net->sim, TOUCH_DRAM_READ, (uintptr_t)from, len);
-	memcpy(to, from, len);
-	return true;
-}
-
-void dma_flush(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at, uint64_t len,
-	       bool sends, const struct packet_name *name)
-{
-	struct nic_where from = where(name);
-	uint64_t off = 0;
-	if (!hca->pm)
-		return;
-	if (!mr)
-		len = pmem_length(hca->pm);
-	else if (mr->in_pm)
-		off = pm_offset(mr, at, len);
-	else
-		len = 0;
-	pmem_nic_flush(hca->pm, off, len, sends, &from);
-}
-
-void dma_arrive(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from,
-		uint32_t len, const struct packet_name *name)
-{
-	if (!mr->in_pm || !len)
-		return;
-	struct nic_where at = where(name);
-	pmem_nic_arrive(hca->pm, pm_offset(mr, to, len), from, len, &at);
+	return hca->memory->read(hca->memory_arg, mr, to, from, len);
 }
 
 bool dma_write(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from,
@@ -76,24 +25,20 @@ bool dma_write(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, cons
 {
 	if (mr->kind == MR_NULL)
 		return true;
-	if (hca->memory)
-		return hca->memory->write(to, from, len);
-	if (!mr->in_pm) {
-		sim_touch(hca->net->sim, TOUCH_DRAM_WRITE, (uintptr_t)to, len);
-		memcpy(to, from, len);
-		return true;
-	}
-	struct nic_where at = where(name);
-	while (len) {
-		uint32_t part = mr_line_left(mr, to);
-		if (part > len)
-			part = len;
-		pmem_nic_land(hca->pm, pm_offset(mr, to, part), from, part, &at);
-		to += part;
-		from = (const uint8_t *)from + part;
-		len -= part;
-	}
-	return true;
+	return hca->memory->write(hca->memory_arg, mr, to, from, len, name);
+}
+
+bool dma_flush(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at, uint64_t len,
+	       bool sends, const struct packet_name *name)
+{
+	return !hca->memory->flush || hca->memory->flush(hca->memory_arg, mr, at, len, sends, name);
+}
+
+void dma_arrive(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from,
+		uint32_t len, const struct packet_name *name)
+{
+	if (hca->memory->arrive)
+		hca->memory->arrive(hca->memory_arg, mr, to, from, len, name);
 }
 
 bool dma_atomic(struct rnic_hca *hca, uint8_t *at, const struct packet *request, uint64_t *original)
@@ -102,11 +47,6 @@ bool dma_atomic(struct rnic_hca *hca, uint8_t *at, const struct packet *request,
 	if (request->opcode == OP_FETCH_ADD)
 		return hca->memory->fetch_add(word, request->swap_add, original);
 	return hca->memory->compare_swap(word, request->compare, request->swap_add, original);
-}
-
-bool dma_persist(struct rnic_hca *hca, const uint8_t *at, uint64_t len)
-{
-	return hca->memory->persist(at, len);
 }
 
 uint64_t sge_bytes(const struct ibv_sge *sge, unsigned sges)

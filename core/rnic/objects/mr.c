@@ -19,13 +19,16 @@
  *
  * Every packet's access is checked here again: key, domain, rights, bounds.
  */
+#include "core/rnic/objects/mr.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include "core/rnic/objects/device.h"
-#include "core/verbs_compat.h"
+#include "core/rnic/objects/pd.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/transport/landing.h"
+#include "core/verbs_compat.h"
 
 #define ACCESS_KNOWN                                                                 \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
@@ -46,7 +49,7 @@ static uint32_t *chain_of(struct rnic_hca *hca, uint32_t index)
 static uint32_t slot_of(const struct rnic_hca *hca, uint32_t index)
 {
 	uint32_t slot;
-	if (!hca->memory) {
+	if (!hca->memory->random) {
 		slot = index & 0xffff;
 		return slot <= hca->mrs ? slot : 0;
 	}
@@ -68,7 +71,7 @@ static void name_randomly(struct rnic_hca *hca, struct rnic_mr *mr, uint32_t slo
 {
 	uint32_t *at, bits;
 	if (!hca->slots)
-		hca->slots = sim_alloc(hca->net->sim, HASHES * sizeof(*hca->slots));
+		hca->slots = ground_alloc(&hca->net->ground, HASHES * sizeof(*hca->slots));
 	if (mr->index) {
 		at = chain_of(hca, mr->index);
 		while (*at != slot)
@@ -88,7 +91,7 @@ static void name_randomly(struct rnic_hca *hca, struct rnic_mr *mr, uint32_t slo
 /* A slot that nobody uses; 0: there is none. */
 static uint32_t find_slot(struct rnic_hca *hca)
 {
-	struct sim *sim = hca->net->sim;
+	const struct rnic_ground *ground = &hca->net->ground;
 	if (hca->mrs == MAX_MR) {
 		for (uint32_t i = 0; i < MAX_MR; i++) {
 			hca->mr_cursor = hca->mr_cursor % MAX_MR + 1;
@@ -99,13 +102,13 @@ static uint32_t find_slot(struct rnic_hca *hca)
 	}
 	if (hca->mrs + 1 >= hca->mr_room) {
 		uint32_t room = hca->mr_room ? 2 * hca->mr_room : 8;
-		struct rnic_mr **mr = sim_alloc(sim, room * sizeof(struct rnic_mr *));
+		struct rnic_mr **mr = ground_alloc(ground, room * sizeof(struct rnic_mr *));
 		if (hca->mr_room)
 			memcpy(mr, hca->mr, hca->mr_room * sizeof(struct rnic_mr *));
 		hca->mr = mr;
 		hca->mr_room = room;
 	}
-	hca->mr[hca->mrs + 1] = sim_alloc(sim, sizeof(struct rnic_mr));
+	hca->mr[hca->mrs + 1] = ground_alloc(ground, sizeof(struct rnic_mr));
 	return ++hca->mrs;
 }
 
@@ -116,7 +119,7 @@ struct rnic_mr *mr_slot(struct rnic_hca *hca)
 		return NULL;
 	struct rnic_mr *mr = hca->mr[slot];
 	mr->generation = mr->index ? (mr->generation + 1) & 0x7f : 0;
-	if (hca->memory)
+	if (hca->memory->random)
 		name_randomly(hca, mr, slot);
 	else
 		mr->index = (hca->host + 1) << 16 | slot;
@@ -164,7 +167,7 @@ struct rnic_mr *mr_remote_whole(const struct rnic_qp *qp, uint32_t rkey, int acc
 	if (!mr || mr->ibv.rkey != rkey)
 		return NULL;
 	if (mr->region) /* somebody may bind or invalidate it: which is first matters */
-		sim_touch_state(qp_sim(qp), TOUCH_DRAM_READ, &mr->region, sizeof(mr->region));
+		ground_touch(qp_ground(qp), TOUCH_DRAM_READ, &mr->region, sizeof(mr->region));
 	return !mr->qpn || mr->qpn == qp->ibv.qp_num ? mr : NULL;
 }
 
@@ -196,8 +199,7 @@ struct place {
 	uint8_t *host;
 	uint64_t len, iova;
 	unsigned access;
-	bool in_pm;
-	uint64_t pm_off;
+	struct pm_place pm;
 };
 
 static int check_access(unsigned access)
@@ -212,7 +214,7 @@ static int check_access(unsigned access)
 
 static int check_place(struct rnic_hca *hca, struct place *place)
 {
-	uint64_t first = 0, len = place->len;
+	uint64_t len = place->len;
 	uint8_t *host = place->host;
 	int error = check_access(place->access);
 	if (error)
@@ -225,14 +227,7 @@ static int check_place(struct rnic_hca *hca, struct place *place)
 		return EFAULT;
 	if (!(place->access & IBV_ACCESS_ZERO_BASED) && ((place->iova ^ (uintptr_t)host) & 4095))
 		return EINVAL;
-	if (hca->memory)
-		return hca->memory->check(host, len, place->access);
-	place->in_pm = hca->pm && pmem_owns(hca->pm, host, len, &place->pm_off);
-	/* Half in the pool: no card cares, but nothing a store would mean. */
-	if (hca->pm && !place->in_pm &&
-	    (pmem_owns(hca->pm, host, 1, &first) || pmem_owns(hca->pm, host + len - 1, 1, &first)))
-		return EFAULT;
-	return place->access & IBV_ACCESS_FLUSH_PERSISTENT && !place->in_pm ? EINVAL : 0;
+	return hca->memory->check(hca->memory_arg, host, len, place->access, &place->pm);
 }
 
 static void take_place(struct rnic_mr *mr, const struct place *place)
@@ -241,8 +236,8 @@ static void take_place(struct rnic_mr *mr, const struct place *place)
 	mr->ibv.length = mr->len = place->len;
 	mr->iova = place->iova;
 	mr->access = (int)place->access;
-	mr->in_pm = place->in_pm;
-	mr->pm_off = place->pm_off;
+	mr->in_pm = place->pm.in_pm;
+	mr->pm_off = place->pm.off;
 }
 
 static struct rnic_mr *reboot_image(struct rnic_hca *hca, struct ibv_pd *pd,
@@ -280,7 +275,7 @@ struct ibv_mr *rnic_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, u
 	if (access & IBV_ACCESS_ZERO_BASED)
 		place.iova = 0;
 	int error = check_place(hca, &place);
-	if (!error && sim_fails(FAIL_REG_MR))
+	if (!error && ground_fails(&hca->net->ground, FAIL_REG_MR))
 		error = ENOMEM;
 	if (!error && hca->net->hw.rkey_reuse)
 		mr = reboot_image(hca, pd, &place);
@@ -305,7 +300,8 @@ struct ibv_mr *rnic_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int acc
 struct ibv_mr *rnic_alloc_null_mr(struct ibv_pd *pd)
 {
 	const struct place everything = {.len = UINT64_MAX, .access = IBV_ACCESS_LOCAL_WRITE};
-	struct rnic_mr *mr = sim_fails(FAIL_REG_MR) ? NULL : mr_slot(to_hca(pd->context));
+	struct rnic_hca *hca = to_hca(pd->context);
+	struct rnic_mr *mr = ground_fails(&hca->net->ground, FAIL_REG_MR) ? NULL : mr_slot(hca);
 	if (!mr) {
 		errno = ENOMEM;
 		return NULL;
@@ -345,7 +341,7 @@ int rnic_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, 
 		return IBV_REREG_MR_ERR_INPUT;
 	}
 	int error = mr->windows ? EBUSY : check_place(hca, &place);
-	if (!error && sim_fails(FAIL_REG_MR))
+	if (!error && ground_fails(&hca->net->ground, FAIL_REG_MR))
 		error = ENOMEM;
 	if (error) {
 		errno = error;
@@ -387,7 +383,8 @@ void rnic_key_place(const struct rnic_net *net, uint32_t rkey, uint64_t va, char
 	if (!mr || mr->ibv.rkey != rkey || va < mr->iova)
 		snprintf(buf, size, "unknown key 0x%x", rkey);
 	else if (mr->in_pm)
-		pmem_place(net->hca[host]->pm, mr->pm_off + (va - mr->iova), buf, size);
+		net->hca[host]->memory->place_name(net->hca[host]->memory_arg,
+						   mr->pm_off + (va - mr->iova), buf, size);
 	else
 		snprintf(buf, size, "key 0x%x + 0x%llx", rkey, (unsigned long long)(va - mr->iova));
 }

@@ -22,12 +22,17 @@
  * An access that was let in lands before a window is taken from under it. A peer that
  * invalidates a window gives up what it has posted behind, and has to fence what it reads before.
  */
+#include "core/rnic/objects/mw.h"
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include "core/rnic/objects/device.h"
-#include "core/verbs_compat.h"
+#include "core/rnic/objects/mr.h"
+#include "core/rnic/objects/pd.h"
+#include "core/rnic/objects/post.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/work_queue.h"
+#include "core/verbs_compat.h"
 
 /* What a window may be asked for. A right to write locally means nothing here, and does no harm. */
 #define WINDOW_ACCESS                                                                 \
@@ -48,7 +53,9 @@ struct ibv_mw *rnic_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 		errno = EINVAL;
 		return NULL;
 	}
-	window = sim_fails(FAIL_REG_MR) ? NULL : mr_slot(to_hca(pd->context));
+	window = ground_fails(&to_hca(pd->context)->net->ground, FAIL_REG_MR)
+			 ? NULL
+			 : mr_slot(to_hca(pd->context));
 	if (!window) {
 		errno = ENOMEM;
 		return NULL;
@@ -71,7 +78,7 @@ static void unbind(struct rnic_hca *hca, struct rnic_mr *window)
 {
 	if (!window->region)
 		return;
-	sim_touch_state(hca->net->sim, TOUCH_DRAM_WRITE, &window->region, sizeof(window->region));
+	ground_touch(&hca->net->ground, TOUCH_DRAM_WRITE, &window->region, sizeof(window->region));
 	assert(window->region->windows && hca->windows);
 	window->region->windows--;
 	hca->windows--;
@@ -146,7 +153,7 @@ static enum ibv_wc_status bind(struct rnic_qp *qp, const struct wqe *wqe)
 	window->ibv.rkey = window->mw.rkey = rkey;
 	if (!region)
 		return IBV_WC_SUCCESS;
-	sim_touch_state(qp_sim(qp), TOUCH_DRAM_WRITE, &window->region, sizeof(window->region));
+	ground_touch(qp_ground(qp), TOUCH_DRAM_WRITE, &window->region, sizeof(window->region));
 	window->host = mr_host(region, wqe->va);
 	window->iova = access & IBV_ACCESS_ZERO_BASED ? 0 : wqe->va;
 	window->len = wqe->bind.len;

@@ -8,6 +8,7 @@
  * user's, so a parent domain's allocators are never asked, as an allocator may always be passed
  * over.
  */
+#include "core/rnic/objects/pd.h"
 #include <errno.h>
 #include "core/rnic/objects/device.h"
 
@@ -19,11 +20,12 @@ struct rnic_td {
 
 struct ibv_pd *rnic_alloc_pd(struct ibv_context *context)
 {
-	if (to_hca(context)->pds == MAX_OBJECTS || sim_fails(FAIL_ALLOC_PD)) {
+	if (to_hca(context)->pds == MAX_OBJECTS ||
+	    ground_fails(&to_hca(context)->net->ground, FAIL_ALLOC_PD)) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	struct rnic_pd *pd = sim_alloc(to_hca(context)->net->sim, sizeof(*pd));
+	struct rnic_pd *pd = ground_alloc(&to_hca(context)->net->ground, sizeof(*pd));
 	pd->ibv.context = context;
 	to_hca(context)->objects++;
 	to_hca(context)->pds++;
@@ -53,7 +55,7 @@ struct ibv_td *rnic_alloc_td(struct ibv_context *context, struct ibv_td_init_att
 		errno = EINVAL;
 		return NULL;
 	}
-	struct rnic_td *td = sim_alloc(to_hca(context)->net->sim, sizeof(*td));
+	struct rnic_td *td = ground_alloc(&to_hca(context)->net->ground, sizeof(*td));
 	td->ibv.context = context;
 	to_hca(context)->objects++;
 	return &td->ibv;

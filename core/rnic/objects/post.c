@@ -8,18 +8,27 @@
  * its packets have names that do not depend on what others do. Only inline data
  * are copied here; everything else is gathered when the RNIC sends, which is later
  * and may be more than once: a buffer belongs to the RNIC until its completion.
- * The RNIC learns of a request when the doorbell reaches it, behind the stores that
- * the CPU did before (pmem_cpu_post()).
+ * The RNIC learns of a request when the doorbell reaches it, after the stores that
+ * the CPU did before (struct rnic_memory, post()).
  *
  * Errors that a driver finds are returned at once (EINVAL, ENOMEM for a full
  * queue) with *bad_wr; those that a card finds become work completions.
  */
+#include "core/rnic/objects/post.h"
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include "core/rnic/objects/ah.h"
 #include "core/rnic/objects/device.h"
-#include "core/verbs_compat.h"
+#include "core/rnic/objects/dma.h"
+#include "core/rnic/objects/mr.h"
+#include "core/rnic/objects/mw.h"
+#include "core/rnic/objects/pd.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/work_queue.h"
+#include "core/rnic/transport/requester.h"
+#include "core/rnic/transport/responder.h"
+#include "core/verbs_compat.h"
 
 void work_queue_init(struct work_queue *queue, size_t entry, uint32_t max_wr, uint32_t max_sge)
 {
@@ -54,12 +63,11 @@ void work_queue_drop(struct rnic_net *net, struct work_queue *queue)
 
 uint8_t *post_copy(struct rnic_qp *qp, uint8_t *to, const void *from, size_t len)
 {
-	struct pmem *pm = qp->hca->pm;
-	uint64_t pm_off;
+	const struct rnic_hca *hca = qp->hca;
 	if (!len)
 		return to;
-	if (pm && pmem_owns(pm, from, len, &pm_off))
-		pmem_nic_read(pm, pm_off, to, (uint32_t)len);
+	if (hca->memory->load)
+		hca->memory->load(hca->memory_arg, to, from, len);
 	else
 		memcpy(to, from, len);
 	return to + len;
@@ -80,11 +88,9 @@ static bool flush_allowed(const struct wqe *wqe)
 
 int post_enter(struct rnic_qp *qp)
 {
-	struct sim *sim = qp_sim(qp);
-	while (qp->batch.open && qp->batch.owner != sim_actor(sim)) {
-		sim_spend_step(sim);
-		sim_yield(sim);
-	}
+	const struct rnic_ground *ground = qp_ground(qp);
+	while (qp->batch.open && qp->batch.owner != ground_caller(ground))
+		ground_yield(ground);
 	return qp->batch.open ? EINVAL : 0;
 }
 
@@ -159,13 +165,13 @@ int post_srqn(struct wqe *wqe, uint32_t srqn)
 static void name_wqe(struct rnic_qp *qp, struct wqe *wqe)
 {
 	static const struct op_label nobody;
-	const struct actor *task = sim_actor(qp_sim(qp));
+	const struct actor *task = ground_task(qp_ground(qp));
 	wqe->op = task ? task->op : nobody;
 	wqe->occurrence = task ? task->occurrence : 0;
-	if (!op_label_equal(qp->label, wqe->op) || qp->label_visit != wqe->occurrence) {
+	if (!op_label_equal(qp->label, wqe->op) || qp->label_occurrence != wqe->occurrence) {
 		qp->label = wqe->op;
-		qp->label_visit = wqe->occurrence;
-		actor_label(&qp->actor, wqe->op);
+		qp->label_occurrence = wqe->occurrence;
+		ground_label(qp_ground(qp), &qp->actor, wqe->op);
 	}
 	wqe->message = ++qp->actor.count[COUNT_MESSAGE];
 	wqe->round = 1;
@@ -174,19 +180,19 @@ static void name_wqe(struct rnic_qp *qp, struct wqe *wqe)
 static void tell(struct rnic_qp *qp, const struct wqe *wqe)
 {
 	const struct operation *op = &operations[wqe->opcode];
-	struct sim *sim = qp_sim(qp);
-	const struct actor *who = sim_actor(sim) ? sim_actor(sim) : &qp->actor;
+	const struct rnic_ground *ground = qp_ground(qp);
+	const struct actor *task = ground_task(ground), *who = task ? task : &qp->actor;
 	const struct traced about = {.kind = TRACED_POST, .off = wqe->fence, .code = wqe->opcode};
 	unsigned long bytes = op->class == CLASS_FLUSH ? wqe->flush_len : wqe->bytes;
 	if (!operation_is(wqe->opcode, NAMES_MEMORY)) {
-		sim_trace_event(sim, who, 0, &about, "%s: post %s, %lu bytes", qp->actor.name,
-				op->name, bytes);
+		ground_trace(ground, who, &about, "%s: post %s, %lu bytes", qp->actor.name,
+			     op->name, bytes);
 		return;
 	}
 	char place[64];
 	rnic_key_place(qp->hca->net, wqe->rkey, wqe->va, place, sizeof(place));
-	sim_trace_event(sim, who, 0, &about, "%s: post %s, %lu bytes, %s", qp->actor.name, op->name,
-			bytes, place);
+	ground_trace(ground, who, &about, "%s: post %s, %lu bytes, %s", qp->actor.name, op->name,
+		     bytes, place);
 }
 
 void post_commit(struct rnic_qp *qp)
@@ -194,9 +200,9 @@ void post_commit(struct rnic_qp *qp)
 	struct wqe *wqe = queue_at(&qp->sq, qp->sq.posted);
 	name_wqe(qp, wqe);
 	/* Another thread may post to the queue pair, too: which one is first matters. */
-	sim_touch_state(qp_sim(qp), TOUCH_DRAM_WRITE, &qp->sq.posted, sizeof(qp->sq.posted));
+	ground_touch(qp_ground(qp), TOUCH_DRAM_WRITE, &qp->sq.posted, sizeof(qp->sq.posted));
 	qp->sq.posted++;
-	if (sim_tracing(qp_sim(qp)))
+	if (ground_traced(qp_ground(qp)))
 		tell(qp, wqe);
 }
 
@@ -287,8 +293,8 @@ static int post_one(struct rnic_qp *qp, const struct ibv_send_wr *wr, enum ibv_m
 
 void post_step(struct rnic_qp *qp)
 {
-	sim_settle(qp_sim(qp));
-	sim_step(qp_sim(qp), STEP_POST, POST_NS);
+	ground_settle(qp_ground(qp));
+	ground_step(qp_ground(qp), STEP_POST, POST_NS);
 }
 
 /* --- the doorbell --- */
@@ -310,7 +316,7 @@ static void ring(void *arg)
 	struct wqe *wqe;
 	if (qp->dead || qp->resets != bell->resets)
 		return;
-	sim_touch_state(qp_sim(qp), TOUCH_DRAM_WRITE, &qp->req.rung, sizeof(qp->req.rung));
+	ground_touch(qp_ground(qp), TOUCH_DRAM_WRITE, &qp->req.rung, sizeof(qp->req.rung));
 	for (uint32_t i = bell->first; i != bell->posted; i++)
 		if ((int32_t)(i - qp->req.rung) >= 0)
 			((struct wqe *)queue_at(&qp->sq, i))->rung = true;
@@ -318,7 +324,7 @@ static void ring(void *arg)
 		wqe = queue_at(&qp->sq, qp->req.rung);
 		if (!wqe->rung)
 			break;
-		sim_gives(qp_sim(qp), &qp->sq, qp->req.rung);
+		ground_gives(qp_ground(qp), &qp->sq, qp->req.rung);
 	}
 	if (qp->ibv.state == IBV_QPS_ERR || qp->ibv.state == IBV_QPS_SQE)
 		req_flush(qp);
@@ -330,15 +336,15 @@ static void ring(void *arg)
 void post_doorbell(struct rnic_qp *qp)
 {
 	struct doorbell bell = {qp, qp->req.announced, qp->sq.posted, qp->resets}, *later;
-	struct pmem *pm = qp->hca->pm;
+	const struct rnic_hca *hca = qp->hca;
 	qp->req.announced = qp->sq.posted;
-	if (!pm || !pmem_has_buffers(pm)) {
+	if (!hca->memory->post || !hca->memory->has_store_buffers(hca->memory_arg)) {
 		ring(&bell);
 		return;
 	}
-	later = sim_alloc(qp_sim(qp), sizeof(*later));
+	later = ground_alloc(qp_ground(qp), sizeof(*later));
 	*later = bell;
-	pmem_cpu_post(pm, ring, later);
+	hca->memory->post(hca->memory_arg, ring, later);
 }
 
 int post_list(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr,
@@ -350,7 +356,8 @@ int post_list(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **b
 	if (error)
 		*bad_wr = wr;
 	for (; wr && !error; wr = wr->next) {
-		error = sim_fails(FAIL_POST_SEND) ? ENOMEM : post_one(qp, wr, binds);
+		error = ground_fails(qp_ground(qp), FAIL_POST_SEND) ? ENOMEM
+								    : post_one(qp, wr, binds);
 		if (error)
 			*bad_wr = wr;
 	}
@@ -388,9 +395,9 @@ int rnic_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_w
 {
 	struct rnic_qp *qp = (struct rnic_qp *)ibv;
 	int error = 0;
-	sim_step(qp_sim(qp), STEP_POST, POST_NS);
+	ground_step(qp_ground(qp), STEP_POST, POST_NS);
 	for (; wr; wr = wr->next) {
-		error = sim_fails(FAIL_POST_RECV) ? ENOMEM : check_recv(qp, wr);
+		error = ground_fails(qp_ground(qp), FAIL_POST_RECV) ? ENOMEM : check_recv(qp, wr);
 		if (error) {
 			*bad_wr = wr;
 			break;

@@ -15,13 +15,26 @@
  * host, which names it in traces ("c1/qp1"). Nothing depends on addresses. A number is given
  * out again when all have been.
  */
+#include "core/rnic/objects/qp.h"
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include "core/rnic/objects/ah.h"
+#include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/device.h"
-#include "core/verbs_compat.h"
-#include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/mw.h"
+#include "core/rnic/objects/pd.h"
+#include "core/rnic/objects/srq.h"
+#include "core/rnic/objects/work_queue.h"
 #include "core/rnic/objects/wr.h"
+#include "core/rnic/objects/xrc.h"
+#include "core/rnic/transport/landing.h"
+#include "core/rnic/transport/loss_recovery.h"
+#include "core/rnic/transport/packet.h"
+#include "core/rnic/transport/requester.h"
+#include "core/rnic/transport/responder.h"
+#include "core/rnic/transport/time_wait.h"
+#include "core/verbs_compat.h"
 
 /* How a region is paged says nothing of a queue pair, and does no harm. */
 #define QP_ACCESS                                                                           \
@@ -140,7 +153,8 @@ bool qp_number(struct rnic_net *net, struct rnic_qp *qp)
 		return number_again(net, qp);
 	if (net->qps == net->qp_room) {
 		uint32_t room = net->qp_room ? 2 * net->qp_room : 16;
-		struct rnic_qp **table = sim_alloc(net->sim, room * sizeof(struct rnic_qp *));
+		struct rnic_qp **table = ground_alloc(&net->ground,
+						      room * sizeof(struct rnic_qp *));
 		if (net->qps)
 			memcpy(table, net->qp, net->qps * sizeof(struct rnic_qp *));
 		net->qp = table;
@@ -207,7 +221,7 @@ static struct rnic_qp *get_qp(struct rnic_net *net)
 	struct rnic_qp *qp = net->free_qp;
 	uint32_t resets;
 	if (!qp)
-		return sim_alloc(net->sim, sizeof(*qp));
+		return ground_alloc(&net->ground, sizeof(*qp));
 	net->free_qp = qp->next;
 	resets = qp->resets;
 	clear(qp, sizeof(*qp));
@@ -242,11 +256,11 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 		return NULL;
 	}
 	struct rnic_qp *qp = get_qp(hca->net);
-	if (sim_fails(FAIL_CREATE_QP) || !qp_number(hca->net, qp)) {
+	if (ground_fails(&hca->net->ground, FAIL_CREATE_QP) || !qp_number(hca->net, qp)) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	sim_name_actor(hca->net->sim, &qp->actor, hca->host, "qp", ++hca->qps);
+	ground_name(&hca->net->ground, &qp->actor, hca->host, "qp", ++hca->qps);
 	qp->hca = hca;
 	qp->ibv.context = pd->context;
 	qp->ibv.qp_context = init->qp_context;
@@ -359,6 +373,14 @@ void qp_reset(struct rnic_qp *qp)
 	memset(&qp->attr, 0, sizeof(qp->attr));
 }
 
+void qp_event(struct rnic_qp *qp, enum ibv_event_type type)
+{
+	if (qp->ibv.qp_type == IBV_QPT_XRC_RECV)
+		xrc_event(qp, type);
+	else
+		rnic_event(qp->hca, type, &qp->ibv);
+}
+
 int rnic_destroy_qp(struct ibv_qp *ibv)
 {
 	struct rnic_qp *qp = (struct rnic_qp *)ibv;
@@ -367,7 +389,7 @@ int rnic_destroy_qp(struct ibv_qp *ibv)
 	if (qp->target)
 		return xrc_destroy_qp(qp);
 	if (is_lossy(qp))
-		last_word_keep(qp);
+		time_wait_enter(qp);
 	if (!OWN_BUG(&qp->hca->net->hw, NIC_LAND_AFTER_DESTROY)) {
 		qp_reset(qp);
 		work_queue_drop(qp->hca->net, &qp->sq);
@@ -484,7 +506,7 @@ static void take_values(struct rnic_qp *qp, const struct ibv_qp_attr *attr, int 
 	if (mask & IBV_QP_SQ_PSN)
 		qp->req.next_psn = qp->req.una = to->sq_psn = attr->sq_psn & PSN_MASK;
 	if (mask & IBV_QP_SQ_PSN)
-		repair_reset(qp);
+		recovery_reset(qp);
 }
 
 /* Programs give both ends of an XRC connection what a reliable connection needs; the half that an
@@ -513,7 +535,7 @@ int rnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 		error = check_values(qp, attr, mask);
 	if (!error && mask & IBV_QP_AV)
 		error = rnic_path(qp->hca, &attr->ah_attr, &peer);
-	if (!error && sim_fails(FAIL_MODIFY_QP))
+	if (!error && ground_fails(qp_ground(qp), FAIL_MODIFY_QP))
 		error = ENOMEM;
 	if (error)
 		return error;
@@ -544,7 +566,7 @@ int rnic_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 		return EINVAL;
 	if (qp->target)
 		return xrc_query_qp(qp, attr, mask, init);
-	if (sim_fails(FAIL_QUERY))
+	if (ground_fails(qp_ground(qp), FAIL_QUERY))
 		return EIO;
 	struct ibv_qp_cap cap = {
 		.max_send_wr = qp->sq.max_wr,

@@ -17,9 +17,14 @@
  * The protection domain that the lists' keys must belong to is the shared queue's. A request that a
  * queue pair has taken when it is reset or destroyed is lost.
  */
+#include "core/rnic/objects/srq.h"
 #include <errno.h>
 #include "core/rnic/objects/device.h"
+#include "core/rnic/objects/pd.h"
+#include "core/rnic/objects/post.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/work_queue.h"
+#include "core/rnic/objects/xrc.h"
 
 static struct rnic_srq *to_srq(struct ibv_srq *ibv)
 {
@@ -43,7 +48,7 @@ struct ibv_srq *rnic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *ini
 		errno = ENOMEM;
 		return NULL;
 	}
-	struct rnic_srq *srq = sim_alloc(hca->net->sim, sizeof(*srq));
+	struct rnic_srq *srq = ground_alloc(&hca->net->ground, sizeof(*srq));
 	srq->hca = hca;
 	srq->ibv.context = pd->context;
 	srq->ibv.srq_context = init->srq_context;
@@ -138,11 +143,12 @@ int rnic_destroy_srq(struct ibv_srq *ibv)
 int rnic_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct rnic_srq *srq = to_srq(ibv);
-	struct sim *sim = srq->hca->net->sim;
+	const struct rnic_ground *ground = &srq->hca->net->ground;
 	int error = 0;
-	sim_step(sim, STEP_POST, POST_NS);
+	ground_step(ground, STEP_POST, POST_NS);
 	for (; wr; wr = wr->next) {
-		if (sim_fails(FAIL_POST_RECV) || (!srq->dead && outstanding(srq) >= srq->rq.max_wr))
+		if (ground_fails(ground, FAIL_POST_RECV) ||
+		    (!srq->dead && outstanding(srq) >= srq->rq.max_wr))
 			error = ENOMEM;
 		if (srq->dead || wr->num_sge < 0 || (unsigned)wr->num_sge > srq->rq.max_sge)
 			error = EINVAL;
@@ -161,7 +167,7 @@ const struct rqe *srq_pop(struct rnic_srq *srq)
 		return NULL;
 	const struct rqe *rqe = queue_at(&srq->rq, srq->rq.next++);
 	/* Which queue pair is first matters. */
-	sim_touch_state(srq->hca->net->sim, TOUCH_DRAM_WRITE, &srq->rq.next, sizeof(srq->rq.next));
+	ground_touch(&srq->hca->net->ground, TOUCH_DRAM_WRITE, &srq->rq.next, sizeof(srq->rq.next));
 	srq->taken++;
 	if (srq->rq.posted - srq->rq.next < srq->limit) {
 		srq->limit = 0;

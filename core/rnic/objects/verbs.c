@@ -11,16 +11,26 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include "core/rnic/count.h"
+#include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/device.h"
-#include "core/rnic/transport/link.h"
-#include "core/verbs_compat.h"
+#include "core/rnic/objects/post.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/srq.h"
+#include "core/rnic/objects/xrc.h"
+#include "core/rnic/transport/link.h"
+#include "core/rnic/transport/packet.h"
+#include "core/rnic/transport/requester.h"
+#include "core/rnic/transport/responder.h"
+#include "core/rnic/transport/time_wait.h"
+#include "core/rnic/transport/unreliable.h"
+#include "core/verbs_compat.h"
 
-struct rnic_net *rnic_net_on(struct sim *sim, const struct hardware *hw, struct link *link,
-			     unsigned hosts, uint32_t first, uint32_t limit)
+struct rnic_net *rnic_net_on(const struct rnic_ground *ground, const struct hardware *hw,
+			     struct link *link, unsigned hosts, uint32_t first, uint32_t limit)
 {
-	struct rnic_net *net = sim_alloc(sim, sizeof(*net) + hosts * sizeof(net->hca[0]));
-	net->sim = sim;
+	struct rnic_net *net = ground_alloc(ground, sizeof(*net) + hosts * sizeof(net->hca[0]));
+	net->ground = *ground;
 	net->hosts = hosts;
 	net->hw = *hw;
 	assert(hw->mtu >= 256 && hw->mtu <= 4096 && (hw->mtu & (hw->mtu - 1)) == 0);
@@ -79,7 +89,7 @@ int rnic_query_port_ex(struct ibv_context *context, uint8_t port_num, struct ibv
 	};
 	if (port_num != 1)
 		return EINVAL;
-	if (sim_fails(FAIL_QUERY))
+	if (ground_fails(&to_hca(context)->net->ground, FAIL_QUERY))
 		return EIO;
 	memset(attr, 0, len);
 	memcpy(attr, &port, len < sizeof(port) ? len : sizeof(port));
@@ -96,7 +106,7 @@ int rnic_query_port(struct ibv_context *context, uint8_t port_num,
 int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
 	const struct rnic_net *net = to_hca(context)->net;
-	if (sim_fails(FAIL_QUERY))
+	if (ground_fails(&to_hca(context)->net->ground, FAIL_QUERY))
 		return EIO;
 	*attr = (struct ibv_device_attr){
 		.fw_ver = "tidemark",
@@ -162,22 +172,25 @@ int rnic_query_rt_values(struct ibv_context *context, struct ibv_values_ex *valu
 {
 	values->comp_mask &= IBV_VALUES_MASK_RAW_CLOCK;
 	/* In ticks of the device's clock, all of them here, as drivers do. */
-	values->raw_clock = (struct timespec){.tv_nsec = (long)sim_now(to_hca(context)->net->sim)};
+	values->raw_clock = (struct timespec){
+		.tv_nsec = (long)ground_now(&to_hca(context)->net->ground)};
 	return 0;
 }
 
-struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *pm)
+struct ibv_context *rnic_open_on(struct rnic_net *net, unsigned host,
+				 const struct rnic_memory *memory, void *memory_arg)
 {
 	struct rnic_hca *hca;
 	if (host >= net->hosts || net->hca[host]) {
 		errno = host >= net->hosts ? ENODEV : EBUSY;
 		return NULL;
 	}
-	hca = sim_alloc(net->sim, sizeof(*hca));
+	hca = ground_alloc(&net->ground, sizeof(*hca));
 	hca->net = net;
 	hca->host = host;
-	hca->pm = pm;
-	rnic_gid(RNIC_SIM_ADDRESS(host), &hca->gid);
+	hca->memory = memory;
+	hca->memory_arg = memory_arg;
+	rnic_gid(RNIC_ADDRESS(host), &hca->gid);
 	hca->device.node_type = IBV_NODE_CA;
 	hca->device.transport_type = IBV_TRANSPORT_IB;
 	if (net->hw.transport == TRANSPORT_IWARP) {
@@ -226,7 +239,8 @@ unsigned rnic_objects(struct ibv_context *context)
 
 int rnic_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid)
 {
-	if (port_num != 1 || index != 0 || sim_fails(FAIL_QUERY)) {
+	if (port_num != 1 || index != 0 ||
+	    ground_fails(&to_hca(context)->net->ground, FAIL_QUERY)) {
 		errno = port_num != 1 || index != 0 ? EINVAL : EIO;
 		return -1;
 	}
@@ -246,7 +260,7 @@ void rnic_deliver(struct rnic_net *net, unsigned host, struct packet *pkt)
 }
 
 /* A connected queue pair hears its peer only. */
-static bool is_stranger(const struct rnic_qp *qp, const struct packet *pkt)
+static bool is_foreign(const struct rnic_qp *qp, const struct packet *pkt)
 {
 	return pkt->from != qp->peer && pkt->service != SERVICE_UD;
 }
@@ -268,16 +282,16 @@ void rnic_becomes_lossy(struct rnic_net *net)
 
 void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt)
 {
-	sim_mix(net->sim, (uint64_t)pkt->dest_qpn << 32 | pkt->psn,
-		(uint64_t)pkt->opcode << 56 | (uint64_t)pkt->syndrome << 48 | pkt->len);
+	ground_mix(&net->ground, (uint64_t)pkt->dest_qpn << 32 | pkt->psn,
+		   (uint64_t)pkt->opcode << 56 | (uint64_t)pkt->syndrome << 48 | pkt->len);
 	if (pkt->len)
-		sim_mix_bytes(net->sim, pkt->payload, pkt->len);
+		ground_mix_bytes(&net->ground, pkt->payload, pkt->len);
 	if (!qp && net->link->lossy)
-		last_word_find(net, pkt);
+		time_wait_answer(net, pkt);
 	if (!qp && pkt->dest_qpn == 1 && net->management)
 		net->management(net, pkt);
 	else if (!qp || pkt->service != qp->service || pkt->opcode >= OP_CODES ||
-		 !opcode_is[pkt->opcode] || is_stranger(qp, pkt)) {
+		 !opcode_is[pkt->opcode] || is_foreign(qp, pkt)) {
 		refuse(net, qp, pkt);
 	} else if (qp->service != SERVICE_RC) {
 		if (qp->service == SERVICE_XRC)

@@ -27,11 +27,15 @@
  *                    a window that is not of type 2, or of another device
  *            ENOMEM  the send queue is full
  */
-#include <errno.h>
-#include "core/rnic/objects/device.h"
-#include "core/verbs_compat.h"
-#include "core/rnic/objects/qp.h"
 #include "core/rnic/objects/wr.h"
+#include <errno.h>
+#include "core/rnic/objects/dma.h"
+#include "core/rnic/objects/mw.h"
+#include "core/rnic/objects/post.h"
+#include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/work_queue.h"
+#include "core/rnic/transport/requester.h"
+#include "core/verbs_compat.h"
 
 /* The first error counts. */
 static void latch(struct rnic_qp *qp, int error)
@@ -75,7 +79,7 @@ static void wr_start(struct ibv_qp_ex *ex)
 	if (post_enter(qp))
 		latch(qp, EINVAL);
 	else
-		qp->batch = (struct wr_batch){.open = true, .owner = sim_actor(qp_sim(qp))};
+		qp->batch = (struct wr_batch){.open = true, .owner = ground_caller(qp_ground(qp))};
 }
 
 static void close_batch(struct rnic_qp *qp)
@@ -91,7 +95,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 		return EINVAL;
 	post_step(qp);
 	close_last(qp);
-	if (sim_fails(FAIL_POST_SEND))
+	if (ground_fails(qp_ground(qp), FAIL_POST_SEND))
 		latch(qp, ENOMEM);
 	int error = qp->batch.error;
 	if (!error) {
@@ -212,7 +216,7 @@ static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote
 	if (!wqe)
 		return;
 	wqe->bytes = sizeof(uint64_t);
-	sim_settle(qp_sim(qp));
+	ground_settle(qp_ground(qp));
 	post_copy(qp, post_inline(qp, wqe), atomic_wr, sizeof(uint64_t));
 	qp->batch.takes_data = false;
 }
@@ -281,7 +285,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 	wqe->bytes = qp->max_inline - room;
 	if (!wqe->bytes)
 		return;
-	sim_settle(qp_sim(qp));
+	ground_settle(qp_ground(qp));
 	uint8_t *to = post_inline(qp, wqe);
 	for (size_t i = 0; i < num_buf; i++)
 		to = post_copy(qp, to, buf_list[i].addr, buf_list[i].length);

@@ -27,13 +27,23 @@
  * Numbers of shared receive queues are places in a table of the net's, counted as queue pairs'
  * numbers are. A number is given out again when all have been.
  */
+#include "core/rnic/objects/xrc.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include "core/rnic/count.h"
+#include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/device.h"
-#include "core/verbs_compat.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/srq.h"
+#include "core/rnic/objects/work_queue.h"
+#include "core/rnic/transport/landing.h"
+#include "core/rnic/transport/packet.h"
+#include "core/rnic/transport/requester.h"
+#include "core/rnic/transport/responder.h"
+#include "core/rnic/transport/time_wait.h"
+#include "core/verbs_compat.h"
 
 struct xrc_domain {
 	struct xrc_domain *next;
@@ -75,7 +85,7 @@ static struct xrc_target *to_target(struct rnic_qp *qp)
 static struct xrc *xrc_of(struct rnic_net *net)
 {
 	if (!net->xrc)
-		net->xrc = sim_alloc(net->sim, sizeof(*net->xrc));
+		net->xrc = ground_alloc(&net->ground, sizeof(*net->xrc));
 	return net->xrc;
 }
 
@@ -99,12 +109,12 @@ struct ibv_xrcd *xrc_open(struct ibv_context *context, uint64_t device, uint64_t
 		return NULL;
 	}
 	if (!domain) {
-		domain = sim_alloc(net->sim, sizeof(*domain));
+		domain = ground_alloc(&net->ground, sizeof(*domain));
 		*domain = (struct xrc_domain){
 			.next = xrc->domains, .device = device, .inode = inode};
 		xrc->domains = domain;
 	}
-	struct rnic_xrcd *xrcd = sim_alloc(net->sim, sizeof(*xrcd));
+	struct rnic_xrcd *xrcd = ground_alloc(&net->ground, sizeof(*xrcd));
 	xrcd->ibv.context = context;
 	xrcd->domain = domain;
 	domain->handles++;
@@ -171,7 +181,8 @@ static uint32_t find_place(struct rnic_net *net, struct xrc *xrc)
 	}
 	if (xrc->srqs == xrc->room && xrc->srqs < most) {
 		uint32_t room = xrc->room ? 2 * xrc->room : 8;
-		struct rnic_srq **table = sim_alloc(net->sim, room * sizeof(struct rnic_srq *));
+		struct rnic_srq **table = ground_alloc(&net->ground,
+						       room * sizeof(struct rnic_srq *));
 		if (xrc->srqs)
 			memcpy(table, xrc->srq, xrc->srqs * sizeof(struct rnic_srq *));
 		xrc->srq = table;
@@ -233,7 +244,7 @@ void xrc_remove_srq(struct rnic_srq *srq)
 static struct ibv_qp *add_handle(struct xrc_target *target, struct ibv_xrcd *xrcd, void *qp_context)
 {
 	struct rnic_hca *hca = to_hca(xrcd->context);
-	struct xrc_handle *handle = sim_alloc(hca->net->sim, sizeof(*handle));
+	struct xrc_handle *handle = ground_alloc(&hca->net->ground, sizeof(*handle));
 	handle->qp.hca = hca;
 	handle->qp.service = SERVICE_XRC;
 	handle->qp.target = &target->qp;
@@ -258,12 +269,12 @@ struct ibv_qp *xrc_create_target(struct ibv_context *context,
 		errno = EINVAL;
 		return NULL;
 	}
-	struct xrc_target *target = sim_alloc(hca->net->sim, sizeof(*target));
-	if (sim_fails(FAIL_CREATE_QP) || !qp_number(hca->net, &target->qp)) {
+	struct xrc_target *target = ground_alloc(&hca->net->ground, sizeof(*target));
+	if (ground_fails(&hca->net->ground, FAIL_CREATE_QP) || !qp_number(hca->net, &target->qp)) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	sim_name_actor(hca->net->sim, &target->qp.actor, hca->host, "qp", ++hca->qps);
+	ground_name(&hca->net->ground, &target->qp.actor, hca->host, "qp", ++hca->qps);
 	target->domain = to_xrcd(init->xrcd)->domain;
 	target->qp.hca = hca;
 	target->qp.service = SERVICE_XRC;
@@ -322,7 +333,7 @@ static void destroy_target(struct xrc_target *target)
 {
 	struct rnic_qp *qp = &target->qp;
 	if (is_lossy(qp))
-		last_word_keep(qp);
+		time_wait_enter(qp);
 	qp_reset(qp);
 	work_queue_drop(qp->hca->net, &qp->rq);
 	qp->dead = true;

@@ -28,23 +28,31 @@
  * In a plain run a packet lands, or a READ is served, in one event. What a held
  * line asked for once is not asked for again when the hold is over.
  *
- * With a scheduler (sim_set_scheduler()) an event lands one line, serves one line of a READ or one
+ * With a scheduler (struct scheduler) an event lands one line, serves one line of a READ or one
  * other request, or sends one acknowledgement: what may come in between is the scheduler's to say.
  */
+#include "core/rnic/transport/landing.h"
 #include <assert.h>
 #include <string.h>
 #include "core/rnic/objects/device.h"
-#include "core/rnic/transport/link.h"
-#include "core/verbs_compat.h"
+#include "core/rnic/objects/dma.h"
+#include "core/rnic/objects/mr.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/srq.h"
+#include "core/rnic/objects/work_queue.h"
+#include "core/rnic/objects/xrc.h"
+#include "core/rnic/transport/link.h"
+#include "core/rnic/transport/packet.h"
+#include "core/rnic/transport/responder.h"
+#include "core/verbs_compat.h"
 
 #define LAND_NS 150
 
 static void land_due(struct rnic_qp *qp);
 static void answer_run(struct rnic_qp *qp);
 static void answer_drop_behind(struct rnic_qp *qp, uint64_t landed);
-static void fire_land(struct sim *sim, void *arg);
-static void fire_answer(struct sim *sim, void *arg);
+static void fire_land(void *arg);
+static void fire_answer(void *arg);
 
 /* Ask about line `c` of the packet. */
 static unsigned ask(struct rnic_qp *qp, const struct packet *pkt, enum choice_kind kind, uint32_t c,
@@ -62,34 +70,34 @@ static unsigned ask(struct rnic_qp *qp, const struct packet *pkt, enum choice_ki
 	/* A READ that is asked for again is another one. */
 	if (kind == CHOICE_FETCH)
 		at.c |= (pkt->name.round - 1) << 24 | (uint32_t)pkt->name.copy << 23;
-	return sim_plain(qp_sim(qp)) ? 0 : sim_choose(qp_sim(qp), &at, n);
+	return ground_choose(qp_ground(qp), &at, n);
 }
 
 /* The packet at the head of a queue was delayed until quiescence, and goes on. */
-static void end_land_delay(struct sim *sim, void *arg)
+static void end_land_delay(void *arg)
 {
 	struct rnic_qp *qp = arg;
 	if (!qp->resp.land.head || !qp->resp.land.head->asked)
 		return;
-	qp->resp.land.head->due = sim_now(sim);
+	qp->resp.land.head->due = ground_now(qp_ground(qp));
 	land_due(qp);
 }
 
-static void end_answer_delay(struct sim *sim, void *arg)
+static void end_answer_delay(void *arg)
 {
 	struct rnic_qp *qp = arg;
 	if (!qp->resp.answers.head || !qp->resp.answers.head->asked)
 		return;
-	qp->resp.answers.head->due = sim_now(sim);
+	qp->resp.answers.head->due = ground_now(qp_ground(qp));
 	answer_run(qp);
 }
 
 static void tell_line(struct rnic_qp *qp, const struct packet *pkt, uint32_t c, const char *what)
 {
 	const struct traced about = {.op = pkt->name.op, .occurrence = pkt->name.occurrence};
-	if (sim_tracing(qp_sim(qp)))
-		sim_trace_event(qp_sim(qp), &qp->actor, 0, &about, "%s, PSN %u, line %u: %s",
-				opcode_name(pkt->opcode), pkt->psn, c, what);
+	if (ground_traced(qp_ground(qp)))
+		ground_trace(qp_ground(qp), &qp->actor, &about, "%s, PSN %u, line %u: %s",
+			     opcode_name(pkt->opcode), pkt->psn, c, what);
 }
 
 /* With a scheduler an event has one turn. */
@@ -103,31 +111,30 @@ static bool take_turn(bool *turn)
 /* Is the packet's next line, its c-th, to be held? */
 static bool is_delayed(struct rnic_qp *qp, struct packet *pkt, enum choice_kind kind, uint32_t c)
 {
-	struct sim *sim = qp_sim(qp);
+	const struct rnic_ground *ground = qp_ground(qp);
 	if (pkt->asked) {
 		pkt->asked = false;
 		tell_line(qp, pkt, c, "goes on");
 		return false;
 	}
-	if (sim_picks(sim))
+	if (ground_scheduled(ground))
 		return !take_turn(kind == CHOICE_LAND ? &qp->resp.land_turn
 						      : &qp->resp.answer_turn);
 	unsigned k = ask(qp, pkt, kind, c, DELAYS);
 	if (!k)
 		return false;
 	pkt->asked = true;
-	if (k < DELAY_QUIESCENCE)
-		pkt->due = sim_now(sim) + choice_delay_ns(k);
-	else
-		pkt->due = sim_delay(sim, CHAIN_OTHER, k, 0,
-				     kind == CHOICE_FETCH ? end_answer_delay : end_land_delay, qp);
+	struct rnic_event *resumes = kind == CHOICE_FETCH ? &qp->answer_resumes : &qp->land_resumes;
+	resumes->fn = kind == CHOICE_FETCH ? end_answer_delay : end_land_delay;
+	resumes->arg = qp;
+	pkt->due = ground->explorer->delay(ground->world, k, resumes);
 	tell_line(qp, pkt, c, k == DELAY_FOREVER ? "delayed for ever" : "delayed");
 	return true;
 }
 
-static uint64_t until(const struct sim *sim, uint64_t due)
+static uint64_t until(const struct rnic_ground *ground, uint64_t due)
 {
-	return due > sim_now(sim) ? due - sim_now(sim) : 0;
+	return due > ground_now(ground) ? due - ground_now(ground) : 0;
 }
 
 /* --- posted packets --- */
@@ -163,9 +170,9 @@ static struct piece target_line(struct rnic_qp *qp, const struct packet *pkt, ui
 static bool land(struct rnic_qp *qp, const struct packet *pkt, uint32_t off,
 		 const struct piece *piece)
 {
-	sim_takes(qp_sim(qp), pkt, 0);
-	sim_mix(qp_sim(qp), (uint64_t)piece->mr->ibv.lkey << 32 | piece->len,
-		(uint64_t)(piece->host - piece->mr->host));
+	ground_takes(qp_ground(qp), pkt, 0);
+	ground_mix(qp_ground(qp), (uint64_t)piece->mr->ibv.lkey << 32 | piece->len,
+		   (uint64_t)(piece->host - piece->mr->host));
 	return dma_write(qp->hca, piece->mr, piece->host, pkt->payload + off, piece->len,
 			 &pkt->name);
 }
@@ -230,7 +237,7 @@ static bool land_any_order(struct rnic_qp *qp, struct packet *pkt)
 		uint32_t off = 0;
 		struct piece piece = {0};
 		if (pkt->picked < 0) {
-			if (sim_picks(qp_sim(qp)) && !qp->resp.land_turn)
+			if (ground_scheduled(qp_ground(qp)) && !qp->resp.land_turn)
 				return false;
 			unsigned left = lines - pkt->line, n = 0;
 			unsigned k = left > 1 ? ask(qp, pkt, CHOICE_ORDER, pkt->line, left) : 0;
@@ -261,8 +268,8 @@ static void landed(struct rnic_qp *qp)
 	uint8_t is = opcode_is[pkt->opcode];
 	assert(pkt->done == pkt->len);
 	resp->land_done++;
-	sim_takes(qp_sim(qp), pkt, 0);
-	sim_gives(qp_sim(qp), &resp->land_done, resp->land_done);
+	ground_takes(qp_ground(qp), pkt, 0);
+	ground_gives(qp_ground(qp), &resp->land_done, resp->land_done);
 	if (is & IS_LAST && is & (IS_SEND | HAS_IMM) &&
 	    !OWN_BUG(&qp->hca->net->hw, NIC_RECEIVE_EARLY))
 		resp_complete(qp, pkt->rq_seq,
@@ -329,13 +336,13 @@ static bool is_overtaken(const struct hardware *hw, struct packet_queue *land)
 
 static void land_due(struct rnic_qp *qp)
 {
-	struct sim *sim = qp_sim(qp);
+	const struct rnic_ground *ground = qp_ground(qp);
 	const struct hardware *hw = &qp->hca->net->hw;
 	bool any = hw->dma_any || OWN_BUG(hw, NIC_LINES_SHUFFLED);
 	struct packet *pkt;
 	while ((pkt = qp->resp.land.head) &&
-	       (sim_picks(sim) ? qp->resp.land_turn : pkt->due <= sim_now(sim))) {
-		if (sim_plain(sim)) {
+	       (ground_scheduled(ground) ? qp->resp.land_turn : pkt->due <= ground_now(ground))) {
+		if (ground_plain(ground)) {
 			if (!land_rest(qp, pkt)) {
 				faulted(qp);
 				continue;
@@ -349,31 +356,31 @@ static void land_due(struct rnic_qp *qp)
 		landed(qp);
 	}
 	if (qp->resp.land.head)
-		alarm_set(sim, &qp->resp.land_alarm, qp_chain(qp, CHAIN_LAND),
-			  until(sim, qp->resp.land.head->due), fire_land, qp);
+		alarm_set(ground, &qp->resp.land_alarm, qp_chain(qp, CHAIN_LAND),
+			  until(ground, qp->resp.land.head->due), fire_land, qp);
 }
 
-static void fire_land(struct sim *sim, void *arg)
+static void fire_land(void *arg)
 {
 	struct rnic_qp *qp = arg;
-	if (!alarm_fired(sim, &qp->resp.land_alarm))
+	if (!alarm_fired(qp_ground(qp), &qp->resp.land_alarm))
 		return;
 	qp->resp.land_turn = true;
-	if (sim_picks(sim) && qp->resp.land.head)
+	if (ground_scheduled(qp_ground(qp)) && qp->resp.land.head)
 		is_overtaken(&qp->hca->net->hw, &qp->resp.land);
 	land_due(qp);
 }
 
 void land_push(struct rnic_qp *qp, struct packet *pkt)
 {
-	struct sim *sim = qp_sim(qp);
-	pkt->due = sim_now(sim) + LAND_NS;
-	sim_gives(sim, pkt, 0);
+	const struct rnic_ground *ground = qp_ground(qp);
+	pkt->due = ground_now(ground) + LAND_NS;
+	ground_gives(ground, pkt, 0);
 	qp->resp.land_tail++;
 	queue_push(&qp->resp.land, pkt);
 	if (qp->resp.land.head == pkt)
-		alarm_set(sim, &qp->resp.land_alarm, qp_chain(qp, CHAIN_LAND), LAND_NS, fire_land,
-			  qp);
+		alarm_set(ground, &qp->resp.land_alarm, qp_chain(qp, CHAIN_LAND), LAND_NS,
+			  fire_land, qp);
 }
 
 static bool goes_to(struct rnic_qp *qp, const struct packet *pkt, const struct rnic_mr *mr)
@@ -405,8 +412,8 @@ void land_all(struct rnic_qp *qp, const struct rnic_mr *mr)
 		landed(qp);
 	}
 	if (qp->resp.land.head)
-		alarm_set(qp_sim(qp), &qp->resp.land_alarm, qp_chain(qp, CHAIN_LAND),
-			  until(qp_sim(qp), qp->resp.land.head->due), fire_land, qp);
+		alarm_set(qp_ground(qp), &qp->resp.land_alarm, qp_chain(qp, CHAIN_LAND),
+			  until(qp_ground(qp), qp->resp.land.head->due), fire_land, qp);
 }
 
 /* --- what is not posted --- */
@@ -417,17 +424,17 @@ static void fetched(struct rnic_qp *qp, const struct packet *pkt, const struct r
 		    const uint8_t *from, uint32_t len)
 {
 	char place[64];
-	if (!sim_tracing(qp_sim(qp)) || !mr->in_pm)
+	if (!ground_traced(qp_ground(qp)) || !mr->in_pm)
 		return;
 	const struct traced about = {.kind = TRACED_FETCH,
 				     .occurrence = pkt->name.occurrence,
 				     .op = pkt->name.op,
 				     .off = mr->pm_off + (uint64_t)(from - mr->host),
 				     .len = len};
-	pmem_place(qp->hca->pm, about.off, place, sizeof(place));
-	sim_trace_event(qp_sim(qp), &qp->actor, 0, &about,
-			"message %u packet %u: reads %u bytes at %s", pkt->name.message,
-			pkt->name.index, len, place);
+	qp->hca->memory->place_name(qp->hca->memory_arg, about.off, place, sizeof(place));
+	ground_trace(qp_ground(qp), &qp->actor, &about,
+		     "message %u packet %u: reads %u bytes at %s", pkt->name.message,
+		     pkt->name.index, len, place);
 }
 
 /* The next line of pkt->reply, which has `left` bytes to go: where in the READ, and *len. */
@@ -452,7 +459,7 @@ static enum served fetch(struct rnic_qp *qp, struct packet *pkt, const struct rn
 	struct packet *reply = pkt->reply;
 	while (pkt->done < start + reply->len) {
 		uint32_t len = start + reply->len - pkt->done, at = pkt->done;
-		if (!sim_plain(qp_sim(qp))) {
+		if (!ground_plain(qp_ground(qp))) {
 			if (is_delayed(qp, pkt, CHOICE_FETCH, pkt->line + 1u))
 				return HELD;
 			at = next_line(qp, pkt, mr, start, len, &len);
@@ -487,8 +494,8 @@ static enum served serve_read(struct rnic_qp *qp, struct packet *pkt)
 	do {
 		uint32_t i = pkt->done / qp->mtu, start = i * qp->mtu, left = pkt->dma_len - start;
 		if (link->ready && !link_ready(link, qp->peer, qp->attr.dest_qp_num,
-					       sim_now(qp_sim(qp)), &qp->resp.patience)) {
-			pkt->due = sim_now(qp_sim(qp)) + LINK_READY_NS;
+					       ground_now(qp_ground(qp)), &qp->resp.patience)) {
+			pkt->due = ground_now(qp_ground(qp)) + LINK_READY_NS;
 			return HELD;
 		}
 		if (!pkt->reply) {
@@ -513,7 +520,8 @@ static bool write_word(struct rnic_qp *qp, const struct packet *pkt, const struc
 		       uint64_t value)
 {
 	uint8_t *host = mr_host(mr, pkt->va);
-	sim_mix(qp_sim(qp), (uint64_t)mr->ibv.lkey << 32 | 8, (uint64_t)(host - mr->host) ^ value);
+	ground_mix(qp_ground(qp), (uint64_t)mr->ibv.lkey << 32 | 8,
+		   (uint64_t)(host - mr->host) ^ value);
 	dma_arrive(qp->hca, mr, host, &value, sizeof(value), &pkt->name);
 	return dma_write(qp->hca, mr, host, &value, sizeof(value), &pkt->name);
 }
@@ -535,7 +543,7 @@ static enum served serve_atomic(struct rnic_qp *qp, struct packet *pkt)
 	if (is_delayed(qp, pkt, CHOICE_FETCH, 1))
 		return HELD;
 	uint8_t *host = mr_host(mr, pkt->va);
-	if (qp->hca->memory) {
+	if (qp->hca->memory->fetch_add) {
 		if (!dma_atomic(qp->hca, host, pkt, &original))
 			return REFUSED;
 		finish(qp, pkt, original);
@@ -573,7 +581,7 @@ static bool overtakes_flush(struct rnic_qp *qp, struct packet *pkt)
 {
 	struct rnic_mr *mr;
 	uint64_t value;
-	sim_touch_state(qp_sim(qp), TOUCH_DRAM_READ, &qp->resp.answers, 1);
+	ground_touch(qp_ground(qp), TOUCH_DRAM_READ, &qp->resp.answers, 1);
 	if (!pkt || pkt->opcode != OP_ATOMIC_WRITE || pkt->done || !(mr = resp_region(qp, pkt)))
 		return false;
 	memcpy(&value, pkt->payload, sizeof(value));
@@ -590,19 +598,20 @@ static enum served serve_flush(struct rnic_qp *qp, struct packet *pkt)
 	if (is_delayed(qp, pkt, CHOICE_FETCH, 1))
 		return HELD;
 	if (OWN_BUG(&qp->hca->net->hw, NIC_ATOMIC_WRITE_POSTED) && overtakes_flush(qp, pkt->next) &&
-	    sim_picks(qp_sim(qp)))
+	    ground_scheduled(qp_ground(qp)))
 		return HELD;
 	if (pkt->placement & IBV_FLUSH_PERSISTENT &&
 	    !OWN_BUG(&qp->hca->net->hw, NIC_FLUSH_IGNORED)) {
 		bool whole = pkt->selectivity == IBV_FLUSH_MR;
 		uint8_t *at = whole ? mr->host : mr_host(mr, pkt->va);
 		uint64_t len = whole ? mr->len : pkt->dma_len;
-		if (qp->hca->memory && !dma_persist(qp->hca, at, len))
+		if (!dma_flush(qp->hca, mr, at, len, qp->hca->net->hw.flush_covers_send,
+			       &pkt->name))
 			return REFUSED;
-		dma_flush(qp->hca, mr, at, len, qp->hca->net->hw.flush_covers_send, &pkt->name);
 	}
-	if (sim_tracing(qp_sim(qp)))
-		sim_trace(qp_sim(qp), &qp->actor, 0, "FLUSH, PSN %u: takes effect", pkt->psn);
+	if (ground_traced(qp_ground(qp)))
+		ground_trace(qp_ground(qp), &qp->actor, NULL, "FLUSH, PSN %u: takes effect",
+			     pkt->psn);
 	finish(qp, pkt, 0);
 	return SERVED;
 }
@@ -646,31 +655,31 @@ static bool overtakes(const struct rnic_qp *qp, const struct packet *pkt)
 static void answer_run(struct rnic_qp *qp)
 {
 	struct responder *resp = &qp->resp;
-	struct sim *sim = qp_sim(qp);
+	const struct rnic_ground *ground = qp_ground(qp);
 	struct packet *pkt;
 	while ((pkt = resp->answers.head)) {
 		bool finished = opcode_is[pkt->opcode] & IS_RESPONSE;
 		if (!finished && pkt->after > resp->land_done && !overtakes(qp, pkt))
 			return; /* landing comes back here */
-		if (sim_picks(sim) && !resp->answer_turn) {
-			alarm_set(sim, &resp->answer_alarm, qp_chain(qp, CHAIN_ANSWER), LAND_NS,
+		if (ground_scheduled(ground) && !resp->answer_turn) {
+			alarm_set(ground, &resp->answer_alarm, qp_chain(qp, CHAIN_ANSWER), LAND_NS,
 				  fire_answer, qp);
 			return;
 		}
-		sim_takes(sim, pkt, 0);
+		ground_takes(ground, pkt, 0);
 		if (finished) {
 			queue_pop(&resp->answers);
 			resp_send(qp, pkt);
 			resp->answer_turn = false;
 			continue;
 		}
-		sim_takes(sim, &resp->land_done, pkt->after);
+		ground_takes(ground, &resp->land_done, pkt->after);
 		enum served served = HELD;
-		if (pkt->due <= sim_now(sim) || sim_picks(sim))
+		if (pkt->due <= ground_now(ground) || ground_scheduled(ground))
 			served = serve(qp, pkt);
 		if (served == HELD) {
-			alarm_set(sim, &resp->answer_alarm, qp_chain(qp, CHAIN_ANSWER),
-				  until(sim, pkt->due), fire_answer, qp);
+			alarm_set(ground, &resp->answer_alarm, qp_chain(qp, CHAIN_ANSWER),
+				  until(ground, pkt->due), fire_answer, qp);
 			return;
 		}
 		if (served == REFUSED) {
@@ -686,10 +695,10 @@ static void answer_run(struct rnic_qp *qp)
 	}
 }
 
-static void fire_answer(struct sim *sim, void *arg)
+static void fire_answer(void *arg)
 {
 	struct rnic_qp *qp = arg;
-	if (!alarm_fired(sim, &qp->resp.answer_alarm))
+	if (!alarm_fired(qp_ground(qp), &qp->resp.answer_alarm))
 		return;
 	qp->resp.answer_turn = true;
 	answer_run(qp);
@@ -699,9 +708,9 @@ static void fire_answer(struct sim *sim, void *arg)
 void answer_push(struct rnic_qp *qp, struct packet *pkt)
 {
 	struct packet_queue *answers = &qp->resp.answers;
-	struct sim *sim = qp_sim(qp);
+	const struct rnic_ground *ground = qp_ground(qp);
 	/* Acknowledgements are cumulative: of several in a row the last one says it all. */
-	if (answers->head && !sim_picks(sim) && pkt->opcode == OP_ACKNOWLEDGE &&
+	if (answers->head && !ground_scheduled(ground) && pkt->opcode == OP_ACKNOWLEDGE &&
 	    pkt->syndrome == AETH_ACK && answers->tail->opcode == OP_ACKNOWLEDGE &&
 	    answers->tail->syndrome == AETH_ACK) {
 		answers->tail->psn = pkt->psn;
@@ -710,16 +719,16 @@ void answer_push(struct rnic_qp *qp, struct packet *pkt)
 		packet_put(qp->hca->net, pkt);
 		return;
 	}
-	pkt->due = sim_now(sim) + LAND_NS;
+	pkt->due = ground_now(ground) + LAND_NS;
 	pkt->after = qp->resp.land_tail;
-	sim_gives(sim, pkt, 0);
+	ground_gives(ground, pkt, 0);
 	if (OWN_BUG(&qp->hca->net->hw, NIC_ATOMIC_WRITE_POSTED))
-		sim_touch_state(sim, TOUCH_DRAM_WRITE, answers, 1);
+		ground_touch(ground, TOUCH_DRAM_WRITE, answers, 1);
 	queue_push(answers, pkt);
-	if (answers->head == pkt && sim_picks(sim))
+	if (answers->head == pkt && ground_scheduled(ground))
 		answer_run(qp);
 	else if (answers->head == pkt)
-		alarm_set(sim, &qp->resp.answer_alarm, qp_chain(qp, CHAIN_ANSWER), LAND_NS,
+		alarm_set(ground, &qp->resp.answer_alarm, qp_chain(qp, CHAIN_ANSWER), LAND_NS,
 			  fire_answer, qp);
 }
 

@@ -12,12 +12,15 @@
  * A packet sits in a pending event while it flies; the event's argument is the
  * packet, which knows where it is going.
  */
+#include "core/rnic/objects/device.h"
 #include "core/rnic/transport/link.h"
+#include "core/rnic/transport/packet.h"
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
-#include "core/rnic/objects/device.h"
+#include "core/rnic/sim_ground.h"
 
+#define RNIC_HOSTS   32
 #define FLIGHT_NS    600
 #define BYTES_PER_NS 12 /* 100 Gbit/s */
 
@@ -38,7 +41,7 @@ static int resolve(struct link *link, const union ibv_gid *gid)
 {
 	union ibv_gid ours;
 	(void)link;
-	rnic_gid(RNIC_SIM_ADDRESS(0), &ours);
+	rnic_gid(RNIC_ADDRESS(0), &ours);
 	if (memcmp(ours.raw, gid->raw, 14) || (gid->raw[14] << 8 | gid->raw[15]) == 0)
 		return -ENETUNREACH;
 	unsigned host = (gid->raw[14] << 8 | gid->raw[15]) - 1;
@@ -48,7 +51,7 @@ static int resolve(struct link *link, const union ibv_gid *gid)
 static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
 {
 	(void)link;
-	rnic_gid(RNIC_SIM_ADDRESS(number), gid);
+	rnic_gid(RNIC_ADDRESS(number), gid);
 }
 
 static unsigned ask(struct sim *sim, const struct packet *pkt)
@@ -74,7 +77,7 @@ static void tell(struct sim *sim, const struct packet *pkt, const char *what)
 static void send(struct link *link, unsigned from, struct packet *pkt)
 {
 	struct link_sim *me = (struct link_sim *)link;
-	struct sim *sim = me->net->sim;
+	struct sim *sim = sim_of_ground(&me->net->ground);
 	uint64_t now = sim_now(sim);
 	assert(from < RNIC_HOSTS && pkt->peer < RNIC_HOSTS);
 	pkt->from = from;
@@ -112,10 +115,11 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 
 struct rnic_net *rnic_net_new(struct sim *sim, const struct hardware *hw)
 {
+	const struct rnic_ground ground = sim_ground(sim);
 	struct link_sim *me = sim_alloc(sim, sizeof(*me));
 	me->link.resolve = resolve;
 	me->link.gid = gid_of;
 	me->link.send = send;
-	me->net = rnic_net_on(sim, hw, &me->link, RNIC_HOSTS, QPN_FIRST, QPN_LIMIT);
+	me->net = rnic_net_on(&ground, hw, &me->link, RNIC_HOSTS, QPN_FIRST, QPN_LIMIT);
 	return me->net;
 }

@@ -41,19 +41,28 @@
  * still ahead. It fires after the timeout itself, the shortest time that the
  * specification allows.
  */
+#include "core/rnic/transport/requester.h"
 #include <assert.h>
 #include <string.h>
+#include "core/rnic/count.h"
+#include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/device.h"
-#include "core/rnic/transport/link.h"
-#include "core/verbs_compat.h"
+#include "core/rnic/objects/dma.h"
+#include "core/rnic/objects/mw.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/work_queue.h"
+#include "core/rnic/transport/link.h"
+#include "core/rnic/transport/loss_recovery.h"
+#include "core/rnic/transport/packet.h"
+#include "core/rnic/transport/reorder_buffer.h"
+#include "core/verbs_compat.h"
 
 #define DOORBELL_NS 50
 #define WINDOW	    128 /* packets under way */
 #define ACKS	    4	/* asked for, of a long message, in a window */
 
-static void fire_tx(struct sim *sim, void *arg);
-static void fire_timer(struct sim *sim, void *arg);
+static void fire_tx(void *arg);
+static void fire_timer(void *arg);
 static void transmit(struct rnic_qp *qp);
 
 static struct wqe *wqe_at(struct rnic_qp *qp, uint32_t seq)
@@ -77,7 +86,7 @@ static uint32_t window(const struct rnic_qp *qp)
 static uint32_t limit(const struct rnic_qp *qp)
 {
 	uint32_t most = window(qp);
-	return qp->req.repair.on && qp->req.repair.burst < most ? qp->req.repair.burst : most;
+	return qp->req.recovery.on && qp->req.recovery.burst < most ? qp->req.recovery.burst : most;
 }
 
 static uint64_t timeout_ns(const struct rnic_qp *qp)
@@ -142,8 +151,8 @@ static void retire(struct rnic_qp *qp)
 	if (wqe->nonposted) {
 		assert(req->nonposted);
 		req->nonposted--;
-		sim_touch_state(qp_sim(qp), TOUCH_DRAM_WRITE, &req->nonposted,
-				sizeof(req->nonposted));
+		ground_touch(qp_ground(qp), TOUCH_DRAM_WRITE, &req->nonposted,
+			     sizeof(req->nonposted));
 	}
 	req_drop_copy(qp, wqe);
 	if (qp->sq.done == req->acked)
@@ -169,7 +178,7 @@ void req_flush(struct rnic_qp *qp)
 	req->una = req->next_psn;
 	req->nonposted = 0;
 	req->rnr_until = 0;
-	kept_drop(qp, &req->repair.kept);
+	reorder_drop(qp, &req->recovery.reorder);
 	req->tx.at = req->timer.at = req->rnr.at = 0;
 }
 
@@ -177,7 +186,7 @@ void req_reset(struct rnic_qp *qp)
 {
 	for (uint32_t i = qp->req.acked; i != qp->sq.posted; i++)
 		req_drop_copy(qp, wqe_at(qp, i));
-	kept_drop(qp, &qp->req.repair.kept);
+	reorder_drop(qp, &qp->req.recovery.reorder);
 	qp->sq.posted = qp->sq.next = qp->sq.done = qp->sq.freed = 0;
 	memset(&qp->req, 0, sizeof(qp->req));
 	qp->resets++;
@@ -198,7 +207,7 @@ static void fail(struct rnic_qp *qp, enum ibv_wc_status status)
 
 static uint64_t until(const struct rnic_qp *qp, uint64_t at, uint64_t if_over)
 {
-	uint64_t now = sim_now(qp_sim(qp));
+	uint64_t now = ground_now(qp_ground(qp));
 	return at > now ? at - now : if_over;
 }
 
@@ -210,11 +219,11 @@ static void set_timer(struct rnic_qp *qp)
 	if (qp->attr.timeout)
 		ns = until(qp, req->deadline, timeout_ns(qp));
 	if (is_lossy(qp)) {
-		probe = until(qp, req->repair.probe_at, req->repair.quiet);
+		probe = until(qp, req->recovery.probe_at, req->recovery.quiet);
 		ns = probe < ns ? probe : ns;
 	}
 	if (ns != UINT64_MAX)
-		alarm_set(qp_sim(qp), &req->timer, CHAIN_OTHER, ns, fire_timer, qp);
+		alarm_set(qp_ground(qp), &req->timer, CHAIN_OTHER, ns, fire_timer, qp);
 }
 
 static void arm(struct rnic_qp *qp)
@@ -222,7 +231,8 @@ static void arm(struct rnic_qp *qp)
 	if (is_lossy(qp))
 		set_timer(qp);
 	else if (qp->attr.timeout && !qp->req.timer.at)
-		alarm_set(qp_sim(qp), &qp->req.timer, CHAIN_OTHER, timeout_ns(qp), fire_timer, qp);
+		alarm_set(qp_ground(qp), &qp->req.timer, CHAIN_OTHER, timeout_ns(qp), fire_timer,
+			  qp);
 }
 
 static enum ibv_wc_status check_local(struct rnic_qp *qp, const struct wqe *wqe)
@@ -258,8 +268,8 @@ static bool start(struct rnic_qp *qp, struct wqe *wqe)
 		wqe->bytes = ATOMIC_BYTES; /* the list may have room for more */
 	bool fence = wqe->fence || OWN_BUG(&qp->hca->net->hw, NIC_NEVER_OVERTAKES);
 	if (fence || (wqe->nonposted && req->nonposted >= qp->attr.max_rd_atomic))
-		sim_touch_state(qp_sim(qp), TOUCH_DRAM_READ, &req->nonposted,
-				sizeof(req->nonposted));
+		ground_touch(qp_ground(qp), TOUCH_DRAM_READ, &req->nonposted,
+			     sizeof(req->nonposted));
 	if (fence && req->nonposted && !OWN_BUG(&qp->hca->net->hw, NIC_FENCE_IGNORED))
 		return false;
 	if (wqe->nonposted && req->nonposted >= qp->attr.max_rd_atomic)
@@ -285,12 +295,12 @@ static bool start(struct rnic_qp *qp, struct wqe *wqe)
 static uint32_t read_part(const struct rnic_qp *qp, const struct wqe *wqe, uint32_t i,
 			  uint32_t left)
 {
-	const struct packet *kept = qp->req.repair.kept.head;
+	const struct packet *reorder = qp->req.recovery.reorder.head;
 	uint32_t packets = MAX_MESSAGE / qp->mtu, psn = psn_add(wqe->first_psn, i);
 	if (qp->hca->net->link->burst)
 		packets = window(qp) - i % window(qp);
-	if (kept && psn == qp->req.una && (uint32_t)psn_diff(kept->psn, psn) < packets)
-		packets = (uint32_t)psn_diff(kept->psn, psn);
+	if (reorder && psn == qp->req.una && (uint32_t)psn_diff(reorder->psn, psn) < packets)
+		packets = (uint32_t)psn_diff(reorder->psn, psn);
 	return left > packets * qp->mtu ? packets * qp->mtu : left;
 }
 
@@ -307,7 +317,7 @@ static bool awaits_part(struct rnic_qp *qp, const struct wqe *wqe)
 static bool ends_burst(const struct rnic_qp *qp, uint32_t psn)
 {
 	uint32_t n = (uint32_t)psn_diff(psn, qp->req.una) + 1, burst = limit(qp);
-	return qp->req.repair.on && (n >= burst || n % ((burst + ACKS - 1) / ACKS) == 0);
+	return qp->req.recovery.on && (n >= burst || n % ((burst + ACKS - 1) / ACKS) == 0);
 }
 
 /* What the other services have in their packets' headers. */
@@ -327,17 +337,18 @@ static void fill_service(const struct rnic_qp *qp, const struct wqe *wqe, struct
 
 /* Packets of the request, from req->packet on, that go together. What is sent again goes one by
  * one: the peer may have some of it. */
-static uint32_t run_of(const struct rnic_qp *qp, const struct wqe *wqe)
+static uint32_t segments_of(const struct rnic_qp *qp, const struct wqe *wqe)
 {
-	uint32_t most = qp->hca->net->link->run_bytes, n = wqe->psns - qp->req.packet, psn, room;
-	if (most <= qp->mtu || n == 1 || wqe->nonposted || wqe->round > 1 || qp->req.repair.on ||
+	uint32_t most = qp->hca->net->link->offload_bytes, n = wqe->psns - qp->req.packet, psn,
+		 room;
+	if (most <= qp->mtu || n == 1 || wqe->nonposted || wqe->round > 1 || qp->req.recovery.on ||
 	    qp->service != SERVICE_RC)
 		return 1;
 	psn = psn_add(wqe->first_psn, qp->req.packet);
 	room = window(qp) - (uint32_t)psn_diff(psn, qp->req.una);
 	n = n < room ? n : room;
 	n = n < most / qp->mtu ? n : most / qp->mtu;
-	return n < RUN_PACKETS ? n : RUN_PACKETS;
+	return n < SEGMENTS_MOST ? n : SEGMENTS_MOST;
 }
 
 /* n packets of the request from req->packet on; NULL: its memory is no longer allowed. */
@@ -400,11 +411,11 @@ static bool has_room(struct rnic_qp *qp, const struct wqe *wqe)
 	bool is_ud = qp->service == SERVICE_UD;
 	if (!link->ready || link_ready(link, is_ud ? wqe->peer : qp->peer,
 				       is_ud ? wqe->remote_qpn : qp->attr.dest_qp_num,
-				       sim_now(qp_sim(qp)), &req->patience))
+				       ground_now(qp_ground(qp)), &req->patience))
 		return true;
 	/* What was not sent need not have been answered. */
-	req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
-	alarm_set(qp_sim(qp), &req->tx, qp_chain(qp, CHAIN_SEND), LINK_READY_NS, fire_tx, qp);
+	req->deadline = ground_now(qp_ground(qp)) + timeout_ns(qp);
+	alarm_set(qp_ground(qp), &req->tx, qp_chain(qp, CHAIN_SEND), LINK_READY_NS, fire_tx, qp);
 	return false;
 }
 
@@ -423,7 +434,7 @@ static bool send_packet(struct rnic_qp *qp, struct wqe *wqe)
 	struct link *link = qp->hca->net->link;
 	if (!has_room(qp, wqe))
 		return false;
-	uint32_t n = run_of(qp, wqe);
+	uint32_t n = segments_of(qp, wqe);
 	struct packet *pkt = build(qp, wqe, n);
 	if (!pkt) {
 		if (qp->sq.next == req->acked)
@@ -433,10 +444,10 @@ static bool send_packet(struct rnic_qp *qp, struct wqe *wqe)
 	uint32_t psns = n;
 	if (is_class(wqe, CLASS_READ) && pkt->dma_len)
 		psns = (pkt->dma_len + qp->mtu - 1) / qp->mtu;
-	if (pkt->psn == req->una && (!is_lossy(qp) || pkt->psn == req->repair.sent))
-		req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
+	if (pkt->psn == req->una && (!is_lossy(qp) || pkt->psn == req->recovery.sent))
+		req->deadline = ground_now(qp_ground(qp)) + timeout_ns(qp);
 	if (is_lossy(qp))
-		repair_sent(qp, pkt, psns);
+		recovery_sent(qp, pkt, psns);
 	arm(qp);
 	req->packet += psns;
 	if (req->packet == wqe->psns) {
@@ -478,9 +489,9 @@ static bool may_send(const struct rnic_qp *qp)
 /* In a repair: the result of the request sq.next, which was sent, may be on its way. */
 static bool awaits_result(struct rnic_qp *qp, const struct wqe *wqe)
 {
-	const struct repair *repair = &qp->req.repair;
-	return repair->on && !repair->ask && wqe->nonposted &&
-	       psn_diff(psn_add(wqe->first_psn, qp->req.packet), repair->sent) < 0;
+	const struct loss_recovery *recovery = &qp->req.recovery;
+	return recovery->on && !recovery->ask && wqe->nonposted &&
+	       psn_diff(psn_add(wqe->first_psn, qp->req.packet), recovery->sent) < 0;
 }
 
 static void transmit(struct rnic_qp *qp)
@@ -488,7 +499,7 @@ static void transmit(struct rnic_qp *qp)
 	struct requester *req = &qp->req;
 	while (may_send(qp)) {
 		struct wqe *wqe = wqe_at(qp, qp->sq.next);
-		sim_takes(qp_sim(qp), &qp->sq, qp->sq.next);
+		ground_takes(qp_ground(qp), &qp->sq, qp->sq.next);
 		if (operation_is(wqe->opcode, NO_PACKET)) {
 			if (!run_local(qp, wqe))
 				return;
@@ -502,26 +513,26 @@ static void transmit(struct rnic_qp *qp)
 			return;
 		if (!send_packet(qp, wqe))
 			return;
-		if (sim_picks(qp_sim(qp)))
+		if (ground_scheduled(qp_ground(qp)))
 			break;
 	}
 	/* With a scheduler, one packet an event. */
-	if (sim_picks(qp_sim(qp)) && may_send(qp))
+	if (ground_scheduled(qp_ground(qp)) && may_send(qp))
 		req_kick(qp);
 }
 
-static void fire_tx(struct sim *sim, void *arg)
+static void fire_tx(void *arg)
 {
 	struct rnic_qp *qp = arg;
-	if (alarm_fired(sim, &qp->req.tx))
+	if (alarm_fired(qp_ground(qp), &qp->req.tx))
 		transmit(qp);
 }
 
 void req_kick(struct rnic_qp *qp)
 {
 	if (active(qp) && qp->sq.next != qp->req.rung)
-		alarm_set(qp_sim(qp), &qp->req.tx, qp_chain(qp, CHAIN_SEND), DOORBELL_NS, fire_tx,
-			  qp);
+		alarm_set(qp_ground(qp), &qp->req.tx, qp_chain(qp, CHAIN_SEND), DOORBELL_NS,
+			  fire_tx, qp);
 }
 
 /* --- sending again --- */
@@ -537,8 +548,9 @@ static void go_back(struct rnic_qp *qp, const char *why)
 	req->packet = (uint32_t)psn_diff(req->una, wqe->first_psn);
 	for (uint32_t i = req->acked; i != qp->sq.posted && wqe_at(qp, i)->started; i++)
 		wqe_at(qp, i)->round++;
-	if (sim_tracing(qp_sim(qp)))
-		sim_trace(qp_sim(qp), &qp->actor, 0, "%s: retransmits from PSN %u", why, req->una);
+	if (ground_traced(qp_ground(qp)))
+		ground_trace(qp_ground(qp), &qp->actor, NULL, "%s: retransmits from PSN %u", why,
+			     req->una);
 }
 
 /* Send again from una on. */
@@ -576,8 +588,8 @@ static bool una_is_out(struct rnic_qp *qp)
 static void probe(struct rnic_qp *qp)
 {
 	COUNT_ONE(qp->hca->net, probe);
-	repair_again(qp);
-	repair_wait_longer(qp);
+	recovery_again(qp);
+	recovery_wait_longer(qp);
 	again(qp, "probe");
 }
 
@@ -587,31 +599,31 @@ static void time_out(struct rnic_qp *qp)
 	COUNT_ONE(qp->hca->net, timeout);
 	if (!may_retry(qp))
 		return;
-	req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
+	req->deadline = ground_now(qp_ground(qp)) + timeout_ns(qp);
 	if (is_lossy(qp))
-		repair_again(qp);
+		recovery_again(qp);
 	again(qp, "timeout");
 }
 
 /* A NAK for packet una. */
 static void take_gap(struct rnic_qp *qp)
 {
-	if ((is_lossy(qp) && !repair_begin(qp)) || !may_retry(qp))
+	if ((is_lossy(qp) && !recovery_begin(qp)) || !may_retry(qp))
 		return;
-	qp->req.deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
+	qp->req.deadline = ground_now(qp_ground(qp)) + timeout_ns(qp);
 	again(qp, "NAK");
 }
 
-static void fire_timer(struct sim *sim, void *arg)
+static void fire_timer(void *arg)
 {
 	struct rnic_qp *qp = arg;
 	struct requester *req = &qp->req;
-	if (!alarm_fired(sim, &req->timer) || !active(qp) || req->una == req->next_psn)
+	if (!alarm_fired(qp_ground(qp), &req->timer) || !active(qp) || req->una == req->next_psn)
 		return;
 	bool waits = !req->rnr_until && una_is_out(qp);
-	if (waits && qp->attr.timeout && sim_now(sim) >= req->deadline) {
+	if (waits && qp->attr.timeout && ground_now(qp_ground(qp)) >= req->deadline) {
 		time_out(qp);
-	} else if (waits && is_lossy(qp) && sim_now(sim) >= req->repair.probe_at) {
+	} else if (waits && is_lossy(qp) && ground_now(qp_ground(qp)) >= req->recovery.probe_at) {
 		probe(qp);
 	}
 	if (active(qp) && req->una != req->next_psn)
@@ -620,16 +632,16 @@ static void fire_timer(struct sim *sim, void *arg)
 
 void req_becomes_lossy(struct rnic_qp *qp)
 {
-	repair_reset(
+	recovery_reset(
 		qp); /* as if nothing were under way: some of it may be sent again for nothing */
 	if (active(qp) && qp->req.una != qp->req.next_psn)
 		set_timer(qp);
 }
 
-static void fire_rnr(struct sim *sim, void *arg)
+static void fire_rnr(void *arg)
 {
 	struct rnic_qp *qp = arg;
-	if (!alarm_fired(sim, &qp->req.rnr))
+	if (!alarm_fired(qp_ground(qp), &qp->req.rnr))
 		return;
 	qp->req.rnr_until = 0;
 	transmit(qp);
@@ -654,10 +666,10 @@ static void wait_for_receiver(struct rnic_qp *qp, unsigned timer)
 	if (qp->attr.rnr_retry != 7) /* 7: for ever */
 		req->rnr_left--;
 	uint64_t ns = (uint64_t)wait_10us[timer & 31] * 10000;
-	req->rnr_until = sim_now(qp_sim(qp)) + ns;
+	req->rnr_until = ground_now(qp_ground(qp)) + ns;
 	req->deadline = req->rnr_until + timeout_ns(qp);
 	go_back(qp, "receiver not ready");
-	alarm_set(qp_sim(qp), &req->rnr, CHAIN_OTHER, ns, fire_rnr, qp);
+	alarm_set(qp_ground(qp), &req->rnr, CHAIN_OTHER, ns, fire_rnr, qp);
 }
 
 void req_drained(struct rnic_qp *qp)
@@ -677,9 +689,9 @@ static void progress(struct rnic_qp *qp)
 	req->retry_left = qp->attr.retry_cnt;
 	req->rnr_left = qp->attr.rnr_retry;
 	req->implied = false;
-	req->deadline = sim_now(qp_sim(qp)) + timeout_ns(qp);
+	req->deadline = ground_now(qp_ground(qp)) + timeout_ns(qp);
 	if (is_lossy(qp))
-		repair_progress(qp);
+		recovery_progress(qp);
 	if (req->acked == qp->sq.next && req->una != req->next_psn) {
 		uint32_t packet = (uint32_t)psn_diff(req->una, wqe_at(qp, req->acked)->first_psn);
 		if (req->packet < packet)
@@ -781,8 +793,8 @@ static void take_acknowledgement(struct rnic_qp *qp, const struct packet *pkt)
 	bool positive = kind == (AETH_ACK & AETH_KIND);
 	uint32_t end = psn_add(pkt->psn, positive);
 	if (!advance(qp, end)) {
-		if (is_lossy(qp) && psn_diff(end, req->repair.acked_ahead) > 0)
-			req->repair.acked_ahead = end;
+		if (is_lossy(qp) && psn_diff(end, req->recovery.acked_ahead) > 0)
+			req->recovery.acked_ahead = end;
 		return;
 	}
 	if (positive)
@@ -795,35 +807,36 @@ static void take_acknowledgement(struct rnic_qp *qp, const struct packet *pkt)
 }
 
 /* Results whose turn has come, because another one is no longer missing. */
-static void take_kept(struct rnic_qp *qp)
+static void take_reordered(struct rnic_qp *qp)
 {
 	struct requester *req = &qp->req;
-	struct kept *kept = &req->repair.kept;
+	struct reorder_buffer *reorder = &req->recovery.reorder;
 	struct packet *pkt;
-	while (active(qp) && (pkt = kept_first(qp, kept, req->una)) && advance(qp, pkt->psn)) {
-		kept_pop(kept);
+	while (active(qp) && (pkt = reorder_first(qp, reorder, req->una)) &&
+	       advance(qp, pkt->psn)) {
+		reorder_pop(reorder);
 		take_result(qp, pkt);
 		packet_put(qp->hca->net, pkt);
 	}
-	if (active(qp) && psn_diff(req->repair.acked_ahead, req->una) > 0)
-		advance(qp, req->repair.acked_ahead);
+	if (active(qp) && psn_diff(req->recovery.acked_ahead, req->una) > 0)
+		advance(qp, req->recovery.acked_ahead);
 }
 
-static void fire_gap(struct sim *sim, void *arg);
+static void fire_gap(void *arg);
 
 /* Is a result really missing? */
 static void look_for_gap(struct rnic_qp *qp)
 {
 	struct requester *req = &qp->req;
-	if (active(qp) && kept_too_long(qp, &req->repair.kept, req->una, fire_gap) &&
-	    repair_begin(qp))
+	if (active(qp) && reorder_has_gap(qp, &req->recovery.reorder, req->una, fire_gap) &&
+	    recovery_begin(qp))
 		again(qp, "missing response");
 }
 
-static void fire_gap(struct sim *sim, void *arg)
+static void fire_gap(void *arg)
 {
 	struct rnic_qp *qp = arg;
-	if (alarm_fired(sim, &qp->req.repair.kept.alarm))
+	if (alarm_fired(qp_ground(qp), &qp->req.recovery.reorder.alarm))
 		look_for_gap(qp);
 }
 
@@ -841,18 +854,18 @@ void req_response(struct rnic_qp *qp, struct packet *pkt)
 	} else if (advance(qp, pkt->psn)) {
 		take_result(qp, pkt);
 	} else if (is_lossy(qp)) {
-		kept_push(qp, &req->repair.kept, req->una, pkt);
+		reorder_push(qp, &req->recovery.reorder, req->una, pkt);
 		pkt = NULL;
 	}
 	if (pkt)
 		packet_put(qp->hca->net, pkt);
 	if (is_lossy(qp)) {
-		take_kept(qp);
+		take_reordered(qp);
 		look_for_gap(qp);
 	}
 	if (qp->ibv.state == IBV_QPS_SQD)
 		req_drained(qp);
-	if (sim_picks(qp_sim(qp)))
+	if (ground_scheduled(qp_ground(qp)))
 		req_kick(qp);
 	else
 		transmit(qp);

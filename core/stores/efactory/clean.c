@@ -193,14 +193,14 @@ static void move_versions(struct ef_server *server, struct ef_now *now)
 static int clean(struct ef_server *server)
 {
 	const struct tm_params *params = &server->params;
-	enum ef_grace grace = params->knob[EF_GRACE];
+	enum ef_grace grace = ef_knobs(params)->grace;
 	struct ef_now now = ef_server_now(server);
 	int rc = export_log(server, now.to);
 
 	if (rc)
 		return rc;
 	set_stage(server, EF_BEGIN, now.from);
-	announce(server, &now, !ef_knob(params, EF_NO_NOTIFY_WAIT));
+	announce(server, &now, !ef_knobs(params)->no_notify_wait);
 	move_versions(server, &now);
 	forget_pending(server, now.from);
 	server->tail_cleaned = server->tail[now.to];

@@ -221,7 +221,7 @@ int ef_clean(void *arg)
 static bool right_object(const struct ef_client *client, const struct ef_object *object,
 			 const struct kv_req *req)
 {
-	if (ef_knob(&client->params, EF_VERIFY_OBJ_KEY))
+	if (ef_knobs(&client->params)->verify_obj_key)
 		return true;
 	return object->klen == req->klen && memcmp(object->key, req->key, sizeof(req->key)) == 0;
 }

@@ -49,11 +49,11 @@ static bool acceptable(const struct ef_pool *pool, const struct ef_object *objec
 {
 	const struct tm_params *params = pool->params;
 
-	if (!(object->state & EF_VALID) && !ef_knob(params, EF_IGNORE_VALID))
+	if (!(object->state & EF_VALID) && !ef_knobs(params)->ignore_valid)
 		return false;
 	if (ef_bug(params, EF_BUG_RECOVER_NO_CRC))
 		return true;
-	if ((object->state & EF_FLAG) && ef_knob(params, EF_TRUST_FLAG))
+	if ((object->state & EF_FLAG) && ef_knobs(params)->trust_flag)
 		return true;
 	return ef_crc_ok(object);
 }
@@ -174,8 +174,8 @@ static uint64_t accept_all(const struct ef_pool *pool, const struct ef_now *now,
 
 		if (!(entry->ctl & EF_USED))
 			continue;
-		newest = ef_knob(pool->params, EF_RECOVER_HEAD) ? ef_place(mark, entry->off[mark])
-								: ef_newest(pool, now, entry);
+		newest = ef_knobs(pool->params)->recover_head ? ef_place(mark, entry->off[mark])
+							      : ef_newest(pool, now, entry);
 		accepted[i] = newest_intact(pool, now, entry, newest);
 		grow(pool, now, ef_place(now->to, entry->off[now->to]), &tail);
 		for (uint64_t place = newest; place && place != accepted[i];
@@ -276,7 +276,7 @@ int ef_recover(const struct tm_env *env)
 		return -EINVAL;
 	now = ef_pool_now(&pool);
 	if (now.stage != EF_REST && !ef_bug(env->params, EF_BUG_RECOVER_UNCLEANED)) {
-		if (!ef_knob(env->params, EF_RECOVER_CLEAN) || !none_flipped(&pool, &now))
+		if (!ef_knobs(env->params)->recover_clean || !none_flipped(&pool, &now))
 			return end_cleaning(&pool, &now);
 		discard_copies(&pool, &now);
 	}

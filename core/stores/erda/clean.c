@@ -78,7 +78,7 @@ static uint64_t usual_put_off(const struct erda_geo *geo, uint64_t m, uint32_t o
 	if (m == ERDA_EMPTY) {
 		/* The public code has 0 for "no previous version", which is also the log's first
 		 * position. */
-		if (geo->knob[ERDA_OLD_ZERO])
+		if (geo->knob.old_zero)
 			m = 0;
 		m |= geo->marked ? region : 0;
 	}
@@ -99,7 +99,7 @@ uint64_t clean_put_off(const struct server *server, const struct log *log, uint6
 
 	switch (log->phase) {
 	case PHASE_PREPARE:
-		if (m == ERDA_EMPTY || !geo->knob[ERDA_OLD_HALF])
+		if (m == ERDA_EMPTY || !geo->knob.old_half)
 			return erda_only(m >> 63, off, mark);
 		return erda_set_half(m, m >> 63, off);
 	case PHASE_MERGE:
@@ -170,7 +170,7 @@ static void drop(struct cleaning *c, unsigned peer)
 
 static bool waits_for_ever(const struct cleaning *c)
 {
-	return c->server->geo.knob[ERDA_SLOW_CLIENT] == SLOW_WAIT;
+	return c->server->geo.knob.slow_client == SLOW_WAIT;
 }
 
 /*
@@ -181,7 +181,7 @@ static bool in_time(const struct cleaning *c, const struct rpc_peer *peer)
 {
 	uint64_t patience = ACK_NS;
 
-	if (c->server->geo.knob[ERDA_SLOW_CLIENT] == SLOW_DROP_1S)
+	if (c->server->geo.knob.slow_client == SLOW_DROP_1S)
 		patience = LONG_ACK_NS;
 	return waits_for_ever(c) || rt_now() - peer->since < patience;
 }
@@ -264,7 +264,7 @@ static void inform(struct cleaning *c)
 	server->begins++;
 	set_word(c, true);
 	tell(c, NOTICE_BEGIN);
-	if (server->geo.knob[ERDA_CLEAN_WAIT]) {
+	if (server->geo.knob.clean_wait) {
 		rt_sleep(ROUND_TRIP_NS);
 		enter(c, PHASE_PREPARE);
 		return;
@@ -339,7 +339,7 @@ static void wipe(struct cleaning *c)
 	c->log->tail[c->to] = 0;
 	if (*used == 0)
 		return;
-	for (uint64_t at = 0; at < *used && !c->server->geo.knob[ERDA_WIPE]; at += seg)
+	for (uint64_t at = 0; at < *used && !c->server->geo.knob.wipe; at += seg)
 		pmem_memset_persist(bytes + at, 0, seg);
 	*used = 0;
 	pmem_persist(used, sizeof(*used));
@@ -420,7 +420,7 @@ static uint64_t note_versions(struct cleaning *c, const struct erda_entry *entry
 		note(c, erda_newoff(m));
 	if (erda_oldoff(m) != ERDA_NO_OFFSET)
 		note(c, erda_oldoff(m));
-	return c->server->geo.knob[ERDA_OLD_HALF] ? m : prepared(c, entry, m);
+	return c->server->geo.knob.old_half ? m : prepared(c, entry, m);
 }
 
 static void prepare(struct cleaning *c)
@@ -515,7 +515,7 @@ static int occurrence(struct cleaning *c, uint32_t off, bool replica)
 	if (!replica &&
 	    (erda_newoff(m) < off || (geo->bug == BUG_CLEAN_NO_CHECK && erda_newoff(m) != off)))
 		return 0;
-	if (!object.tag || !geo->knob[ERDA_TOMBSTONES])
+	if (!object.tag || !geo->knob.tombstones)
 		c->met[slot] = 1;
 	if (superseded(c, m))
 		return 0;
@@ -647,7 +647,7 @@ static void end(struct cleaning *c)
 	if (geo->bug == BUG_CLEAN_SWITCH_EARLY || !geo->marked)
 		set_state(c, CLEAN_NONE, c->to);
 	enter(c, PHASE_END);
-	c->lazily = geo->knob[ERDA_FLIPS];
+	c->lazily = geo->knob.flips;
 	each_entry(c, flip);
 	finish(c, c->to);
 }

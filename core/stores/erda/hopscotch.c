@@ -59,7 +59,7 @@ void erda_place(const struct erda_geo *geo, const void *key, size_t klen, struct
 	uint64_t h = hash_bytes(key, klen);
 
 	place->home = (uint32_t)h & (geo->slots - 1);
-	if (geo->knob[ERDA_CROWD])
+	if (geo->knob.crowd)
 		place->home = crowded_home(geo, key, klen);
 	place->head = geo->heads > 1 ? (uint8_t)((h >> 40) % geo->heads) : 0;
 }

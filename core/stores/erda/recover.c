@@ -108,8 +108,7 @@ static bool is_checked(const struct boot *b, const struct live *live)
 
 	if (live->region == ERDA_EMPTY || erda_region_of(&b->geo, live->region, region) != region)
 		return false;
-	return b->geo.knob[ERDA_SCAN_ALL] ||
-	       recover_segment_end(&b->geo, newest) == head->used[region];
+	return b->geo.knob.scan_all || recover_segment_end(&b->geo, newest) == head->used[region];
 }
 
 /* R4 */

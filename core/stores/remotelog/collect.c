@@ -62,7 +62,7 @@ static int take(const struct tm_params *params, uint8_t *pm, struct rl_record **
 	if (!*entry)
 		return -ENOSPC;
 	memcpy(*entry, record, rl_record_bytes(record));
-	if (rl_knob(params, RL_BUG) != RL_GC_EARLY)
+	if (rl_knobs(params)->bug != RL_GC_EARLY)
 		pmem_persist(*entry, rl_record_bytes(record));
 	return 0;
 }
@@ -72,7 +72,7 @@ int rl_collect(const struct tm_params *params, uint8_t *pm, struct rl_words *wor
 	uint64_t *head = (uint64_t *)(pm + RL_HEAD), seq = *head + 1;
 	const struct rl_record *record = rl_slot(params, pm, seq);
 	struct rl_record *entry = NULL;
-	unsigned bug = rl_knob(params, RL_BUG);
+	unsigned bug = rl_knobs(params)->bug;
 
 	if (words && bug == RL_ROOM_EARLY)
 		__atomic_store_n(&words->head, seq, __ATOMIC_RELEASE);

@@ -34,7 +34,7 @@ static uint64_t scan(const struct tm_params *params, uint8_t *pm)
 {
 	uint64_t head = rl_head(params, pm), end = head;
 
-	if (!rl_knob(params, RL_SEQ) || rl_method(params)->compound)
+	if (!rl_knobs(params)->seq || rl_method(params)->compound)
 		return rl_end(params, pm);
 	while (end - head < rl_slots(params) && rl_whole(params, rl_slot(params, pm, end + 1)))
 		end++;
@@ -50,7 +50,7 @@ static struct rl_msg *next_buffer(const struct tm_env *env, const struct rl_msg 
 	uint8_t *next = msg ? (uint8_t *)msg + rl_msg_bytes(params)
 			    : env->pm + rl_table_end(params);
 
-	if (!params->rqwrb_pm || rl_knob(params, RL_SCAN_BUFFERS))
+	if (!params->rqwrb_pm || rl_knobs(params)->scan_buffers)
 		return NULL;
 	return next < env->pm + env->pm_len ? (struct rl_msg *)next : NULL;
 }
@@ -110,7 +110,7 @@ static int collect_all(const struct tm_env *env, uint64_t end)
 	int rc = 0;
 
 	for (uint64_t seq = rl_head(params, env->pm) + 1; !rc && seq <= end; seq++) {
-		if (!rl_knob(params, RL_SEQ) &&
+		if (!rl_knobs(params)->seq &&
 		    !rl_intact(params, rl_slot(params, env->pm, seq), seq))
 			break;
 		rc = rl_collect(params, env->pm, NULL);
@@ -193,6 +193,6 @@ void rl_fsck(const struct tm_env *env, struct tm_fsck *fsck)
 	}
 	if (rl_ring(params))
 		check_table(env, fsck);
-	if (compound && rl_knob(params, RL_TAIL_BYTES))
+	if (compound && rl_knobs(params)->tail)
 		check_tail(env, fsck);
 }

@@ -18,7 +18,9 @@
 #include "core/provider/link/link_tap.h"
 #include "core/provider/base/fabric_dir.h"
 #include "core/provider/base/stats_page.h"
+#include "core/rnic/count.h"
 #include "core/rnic/objects/device.h"
+#include "core/rnic/transport/link.h"
 
 #define PEER 2
 #define MS   1000000ull
@@ -308,6 +310,7 @@ END_TEST
 /* --- the tap --- */
 
 static struct rnic_net net;
+static struct engine *engine;
 static struct nic_link *tap;
 static uint64_t *count;
 static char directory[64];
@@ -368,9 +371,10 @@ static void open_tap(const char *text)
 	ck_assert_int_eq(nic_config_set(&config, SETTING_FABRIC, directory), 0);
 	ck_assert_int_eq(nic_config_set(&config, SETTING_FAULTS, text), 0);
 	ck_assert_int_eq(fabric_dir_make(directory), 0);
-	net.sim = engine_new();
-	engine_tick(net.sim);
-	ck_assert_msg(!link_tap_open(&tap, &below, net.sim, &config, line, sizeof(line)), "%s",
+	engine = engine_new();
+	net.ground = *engine_ground(engine);
+	engine_tick(engine);
+	ck_assert_msg(!link_tap_open(&tap, &below, engine, &config, line, sizeof(line)), "%s",
 		      line);
 	link_tap_net(tap, &net);
 	count = net.count;
@@ -395,19 +399,19 @@ static void wait_ms(unsigned ms)
 	for (unsigned i = 0; i < ms; i++) {
 		const struct timespec moment = {.tv_nsec = 1000000};
 		nanosleep(&moment, NULL);
-		engine_tick(net.sim);
-		engine_run(net.sim);
+		engine_tick(engine);
+		engine_run(engine);
 	}
 }
 
 /* Until so many are sent; how long that took, ms. A busy machine may let it take longer. */
 static uint64_t wait_until_sent(unsigned n)
 {
-	uint64_t start = sim_now(net.sim);
+	uint64_t start = engine_now(engine);
 
 	for (unsigned i = 0; i < 10000 && sents < n; i++)
 		wait_ms(1);
-	return (sim_now(net.sim) - start) / 1000000;
+	return (engine_now(engine) - start) / 1000000;
 }
 
 static void expect_sent(unsigned n, const uint32_t *psns)

@@ -3,8 +3,8 @@
  * Queue pairs of types UC and UD, address handles: what each type may do, what a lost or refused
  * message leaves behind, what a datagram brings along.
  */
-#include "core/rnic/objects/device.h"
-#include "core/rnic/transport/link.h"
+#include "core/rnic/objects/ah.h"
+#include "core/rnic/objects/mr.h"
 #include "core/rnic/objects/qp.h"
 #include "tests/core/rnic/rnic_world.h"
 
@@ -859,8 +859,12 @@ END_TEST
 
 /* --- memory that is gone --- */
 
-static bool no_write(void *to, const void *from, size_t len)
+static bool no_write(void *memory, const struct rnic_mr *mr, uint8_t *to, const void *from,
+		     uint32_t len, const struct packet_name *name)
 {
+	(void)memory;
+	(void)mr;
+	(void)name;
 	(void)to;
 	(void)from;
 	(void)len;
@@ -872,8 +876,11 @@ static uint32_t no_random(void)
 	return 0x1234567;
 }
 
-static int no_check(const void *addr, uint64_t len, unsigned access)
+static int no_check(void *memory, const void *addr, uint64_t len, unsigned access,
+		    struct pm_place *place)
 {
+	(void)memory;
+	(void)place;
 	(void)addr;
 	(void)len;
 	(void)access;

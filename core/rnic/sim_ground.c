@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The RNIC's ground and its hosts' memory in a simulation: ground.h on core/rt, memory.h on
+ * core/pmem. Each function below is the simulator's or the persistence model's under the
+ * interface's name.
+ */
+#include "core/rnic/ground.h"
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include "core/pmem/pmem.h"
+#include "core/rnic/memory.h"
+#include "core/rnic/objects/device.h"
+#include "core/rnic/objects/mr.h"
+#include "core/rnic/objects/post.h"
+#include "core/rnic/sim_ground.h"
+#include "core/verbs_compat.h"
+
+/* --- events --- */
+
+static void call(struct sim *sim, void *arg)
+{
+	const struct rnic_event *event = arg;
+	(void)sim;
+	if (event->fn)
+		event->fn(event->arg);
+}
+
+static void later(void *sim, uint64_t chain, uint64_t delay_ns, const struct rnic_event *event)
+{
+	sim_in_chain(sim, chain, delay_ns, call, (void *)event);
+}
+
+static void *alloc(void *sim, size_t bytes)
+{
+	return sim_alloc(sim, bytes);
+}
+
+/* --- tasks --- */
+
+static const void *caller(void *sim)
+{
+	return sim_actor(sim);
+}
+
+static void yield(void *sim)
+{
+	sim_spend_step(sim);
+	sim_yield(sim);
+}
+
+static struct actor *task(void *sim)
+{
+	return sim_actor(sim);
+}
+
+static bool serves(void *sim)
+{
+	return sim_actor(sim) && sim_host(sim) == HOST_SERVER;
+}
+
+static void step(void *sim, enum step_kind kind, unsigned cost_ns)
+{
+	sim_step(sim, kind, cost_ns);
+}
+
+static void settle(void *sim)
+{
+	sim_settle(sim);
+}
+
+static void idle(void *sim, const void *key)
+{
+	sim_spend_step(sim);
+	sim_idle_on(sim, key);
+}
+
+static void wake(void *sim, const void *key)
+{
+	sim_wake(sim, key);
+}
+
+static void name_actor(void *sim, struct actor *actor, unsigned host, const char *what,
+		       unsigned number)
+{
+	sim_name_actor(sim, actor, host, what, number);
+}
+
+/* --- choices --- */
+
+static unsigned choose(void *sim, const struct choice_point *at, unsigned n)
+{
+	return sim_choose(sim, at, n);
+}
+
+static uint64_t delay(void *sim, unsigned k, const struct rnic_event *event)
+{
+	if (k < DELAY_QUIESCENCE)
+		return sim_now(sim) + choice_delay_ns(k);
+	return sim_delay(sim, CHAIN_OTHER, k, 0, call, (void *)event);
+}
+
+static bool fails(void *sim, enum fail_point point)
+{
+	(void)sim; /* the one that runs */
+	return sim_fails(point);
+}
+
+/* --- what is watched --- */
+
+static void touch(void *sim, enum touch what, const void *at, size_t len)
+{
+	sim_touch_state(sim, what, at, len);
+}
+
+static void gives(void *sim, const void *thing, uint64_t nth)
+{
+	sim_gives(sim, thing, nth);
+}
+
+static void takes(void *sim, const void *thing, uint64_t nth)
+{
+	sim_takes(sim, thing, nth);
+}
+
+static void mix(void *sim, uint64_t a, uint64_t b)
+{
+	sim_mix(sim, a, b);
+}
+
+static void mix_bytes(void *sim, const void *bytes, size_t len)
+{
+	sim_mix_bytes(sim, bytes, len);
+}
+
+static void trace(void *sim, const struct actor *who, const struct traced *about, const char *text)
+{
+	sim_trace_event(sim, who, 0, about, "%s", text);
+}
+
+static const struct rnic_explorer explorer = {
+	.choose = choose,
+	.delay = delay,
+	.fails = fails,
+	.task = task,
+	.serves = serves,
+	.step = step,
+	.settle = settle,
+	.idle = idle,
+	.wake = wake,
+	.name = name_actor,
+	.label = actor_label,
+	.touch = touch,
+	.gives = gives,
+	.takes = takes,
+	.mix = mix,
+	.mix_bytes = mix_bytes,
+	.trace = trace,
+};
+
+struct rnic_ground sim_ground(struct sim *sim)
+{
+	return (struct rnic_ground){
+		.world = sim,
+		.run = sim_run_state(sim),
+		.alloc = alloc,
+		.later = later,
+		.caller = caller,
+		.yield = yield,
+		.explorer = &explorer,
+	};
+}
+
+struct sim *sim_of_ground(const struct rnic_ground *ground)
+{
+	assert(ground->explorer == &explorer);
+	return ground->world;
+}
+
+/* --- memory: DRAM, with `memory` the host's RNIC; PM in it, if it has some --- */
+
+static struct nic_where where(const struct packet_name *name)
+{
+	return (struct nic_where){.qp = name->who,
+				  .op = name->op,
+				  .occurrence = name->occurrence,
+				  .message = name->message,
+				  .packet = name->index,
+				  .send = name->send};
+}
+
+static uint64_t pm_offset(const struct rnic_mr *mr, const uint8_t *at, uint64_t len)
+{
+	assert(mr->in_pm && at >= mr->host && (uint64_t)(at - mr->host) + len <= mr->len);
+	return mr->pm_off + (uint64_t)(at - mr->host);
+}
+
+static int check_dram(void *memory, const void *at, uint64_t len, unsigned access,
+		      struct pm_place *place)
+{
+	(void)memory;
+	(void)at;
+	(void)len;
+	(void)place;
+	return access & IBV_ACCESS_FLUSH_PERSISTENT ? EINVAL : 0;
+}
+
+static bool read_dram(void *memory, const struct rnic_mr *mr, void *to, const uint8_t *from,
+		      uint32_t len)
+{
+	(void)memory;
+	sim_touch(sim_of_ground(mr_ground(mr)), TOUCH_DRAM_READ, (uintptr_t)from, len);
+	memcpy(to, from, len);
+	return true;
+}
+
+static bool write_dram(void *memory, const struct rnic_mr *mr, uint8_t *to, const void *from,
+		       uint32_t len, const struct packet_name *name)
+{
+	(void)memory;
+	(void)name;
+	sim_touch(sim_of_ground(mr_ground(mr)), TOUCH_DRAM_WRITE, (uintptr_t)to, len);
+	memcpy(to, from, len);
+	return true;
+}
+
+static const struct rnic_memory dram = {
+	.check = check_dram,
+	.read = read_dram,
+	.write = write_dram,
+};
+
+static int check_pm(void *pm, const void *at, uint64_t len, unsigned access, struct pm_place *place)
+{
+	const uint8_t *first = at;
+	uint64_t off;
+	place->in_pm = pmem_owns(pm, at, len, &place->off);
+	/* A region that is half in the pool: no card minds, but no store means it. */
+	if (!place->in_pm &&
+	    (pmem_owns(pm, first, 1, &off) || pmem_owns(pm, first + len - 1, 1, &off)))
+		return EFAULT;
+	return access & IBV_ACCESS_FLUSH_PERSISTENT && !place->in_pm ? EINVAL : 0;
+}
+
+static bool read_pm(void *pm, const struct rnic_mr *mr, void *to, const uint8_t *from, uint32_t len)
+{
+	if (!mr->in_pm)
+		return read_dram(pm, mr, to, from, len);
+	pmem_nic_read(pm, pm_offset(mr, from, len), to, len);
+	return true;
+}
+
+static bool write_pm(void *pm, const struct rnic_mr *mr, uint8_t *to, const void *from,
+		     uint32_t len, const struct packet_name *name)
+{
+	if (!mr->in_pm)
+		return write_dram(pm, mr, to, from, len, name);
+	struct nic_where at = where(name);
+	while (len) {
+		uint32_t part = mr_line_left(mr, to);
+		if (part > len)
+			part = len;
+		pmem_nic_land(pm, pm_offset(mr, to, part), from, part, &at);
+		to += part;
+		from = (const uint8_t *)from + part;
+		len -= part;
+	}
+	return true;
+}
+
+static bool flush_pm(void *pm, const struct rnic_mr *mr, const uint8_t *at, uint64_t len,
+		     bool sends, const struct packet_name *name)
+{
+	struct nic_where from = where(name);
+	uint64_t off = 0;
+	if (!mr)
+		len = pmem_length(pm);
+	else if (mr->in_pm)
+		off = pm_offset(mr, at, len);
+	else
+		len = 0;
+	pmem_nic_flush(pm, off, len, sends, &from);
+	return true;
+}
+
+static void arrive_pm(void *pm, const struct rnic_mr *mr, uint8_t *to, const void *from,
+		      uint32_t len, const struct packet_name *name)
+{
+	if (!mr->in_pm || !len)
+		return;
+	struct nic_where at = where(name);
+	pmem_nic_arrive(pm, pm_offset(mr, to, len), from, len, &at);
+}
+
+static void load_pm(void *pm, void *to, const void *from, size_t len)
+{
+	uint64_t off;
+	if (pmem_owns(pm, from, len, &off))
+		pmem_nic_read(pm, off, to, len);
+	else
+		memcpy(to, from, len);
+}
+
+static bool has_store_buffers(const void *pm)
+{
+	return pmem_has_buffers(pm);
+}
+
+static void post_pm(void *pm, rnic_event_fn *ring, void *arg)
+{
+	pmem_cpu_post(pm, ring, arg);
+}
+
+static void place_name(const void *pm, uint64_t off, char *buf, size_t len)
+{
+	pmem_place(pm, off, buf, len);
+}
+
+static const struct rnic_memory dram_and_pm = {
+	.check = check_pm,
+	.read = read_pm,
+	.write = write_pm,
+	.flush = flush_pm,
+	.arrive = arrive_pm,
+	.load = load_pm,
+	.has_store_buffers = has_store_buffers,
+	.post = post_pm,
+	.place_name = place_name,
+};
+
+struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *pm)
+{
+	return rnic_open_on(net, host, pm ? &dram_and_pm : &dram, pm);
+}

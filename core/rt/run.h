@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_RT_RUN_H
+#define TM_RT_RUN_H
+/*
+ * What is seen of a run from outside of its scheduler: its clock and how it is explored, which hot
+ * paths look at all the time, and the events that are told while it is traced.
+ */
+#include "core/rt/choose.h"
+
+struct run_state {
+	uint64_t now;	/* ns */
+	bool plain;	/* every choice is answered with 0: none need be asked */
+	bool scheduled; /* a struct scheduler says what comes next, not the clock */
+	bool traced;
+};
+
+enum traced_kind {
+	TRACED_WORDS, /* only that */
+	TRACED_CALL,  /* an operation begins; it returns */
+	TRACED_RETURN,
+	TRACED_STORE, /* the CPU stores to PM, loads from it, flushes */
+	TRACED_LOAD,
+	TRACED_FLUSH,
+	TRACED_FENCE, /* and what the task flushed is durable */
+	TRACED_LAND,  /* the NIC writes to PM, reads it */
+	TRACED_FETCH,
+	TRACED_SURVIVED, /* the first touch of a line that the power failure left undecided */
+	TRACED_POST, /* a task has posted a request. code: enum ibv_wr_opcode; off: is it fenced? */
+	TRACED_TAKEN,  /* a task has taken a completion. code: enum ibv_wc_opcode */
+	TRACED_PACKET, /* a packet goes on the wire. len: all its bytes there; code: enum opcode */
+	TRACED_KINDS
+};
+
+/* An event of a trace, besides its words. */
+struct traced {
+	uint8_t kind; /* enum traced_kind */
+	uint16_t occurrence;
+	struct op_label op; /* kind 0: the one that the actor works for */
+	uint64_t off, len;  /* bytes of the pool */
+	uint8_t code;
+};
+
+#endif
