@@ -8,14 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* A message: the unit's number, then its result. */
 #define MESSAGE_BYTES (sizeof(unsigned) + POOL_RESULT_MAX)
-
-_Static_assert(MESSAGE_BYTES <= 4096, "a message is written in one piece");
 
 static _Noreturn void worker(const struct pool *p, atomic_uint *next, int out)
 {
@@ -36,7 +35,7 @@ static _Noreturn void worker(const struct pool *p, atomic_uint *next, int out)
 	_Exit(0);
 }
 
-/* Results as they come. -ECHILD when the pipe closes too early. */
+/* Results as they come. -ECHILD when the socket closes too early. */
 static int collect(const struct pool *p, int in)
 {
 	_Alignas(max_align_t) char result[POOL_RESULT_MAX];
@@ -44,17 +43,14 @@ static int collect(const struct pool *p, int in)
 	size_t len = sizeof(unsigned) + p->result_bytes;
 	for (unsigned done = 0; done < p->units; done++) {
 		unsigned unit;
-		size_t got = 0;
-		while (got < len) {
-			ssize_t n = read(in, message + got, len - got);
-			if (n < 0 && errno == EINTR)
-				continue;
-			if (n == 0 && got == 0 && p->more)
-				return 0; /* they have stopped of their own */
-			if (n <= 0)
-				return -ECHILD;
-			got += (size_t)n;
-		}
+		ssize_t n;
+		do {
+			n = read(in, message, len);
+		} while (n < 0 && errno == EINTR);
+		if (n == 0 && p->more)
+			return 0; /* they have stopped of their own */
+		if (n != (ssize_t)len)
+			return -ECHILD;
 		memcpy(&unit, message, sizeof(unit));
 		memcpy(result, message + sizeof(unit), p->result_bytes);
 		assert(unit < p->units);
@@ -66,29 +62,30 @@ static int collect(const struct pool *p, int in)
 int pool_run(const struct pool *p)
 {
 	unsigned jobs = p->jobs ? p->jobs : 1;
-	int pipes[2], error = 0;
+	int ends[2], error = 0;
 	assert(p->result_bytes <= POOL_RESULT_MAX);
 	atomic_uint *next = mmap(NULL, sizeof(*next), PROT_READ | PROT_WRITE,
 				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t *child = calloc(jobs, sizeof(*child));
 	if (next == MAP_FAILED || !child)
 		return -ENOMEM;
-	if (pipe(pipes))
+	/* Messages of several writers stay whole, however long they are. */
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends))
 		return -errno;
 	fflush(NULL);
 	for (unsigned j = 0; j < jobs; j++) {
 		child[j] = fork();
 		if (child[j] == 0) {
-			close(pipes[0]);
-			worker(p, next, pipes[1]);
+			close(ends[0]);
+			worker(p, next, ends[1]);
 		}
 		if (child[j] < 0)
 			error = -errno;
 	}
-	close(pipes[1]);
+	close(ends[1]);
 	if (!error)
-		error = collect(p, pipes[0]);
-	close(pipes[0]);
+		error = collect(p, ends[0]);
+	close(ends[0]);
 	for (unsigned j = 0; j < jobs; j++) {
 		int status = 0;
 		if (child[j] > 0 && waitpid(child[j], &status, 0) > 0 && status && !error)

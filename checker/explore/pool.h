@@ -3,12 +3,12 @@
 #define TM_CHECKER_EXPLORE_POOL_H
 /*
  * A pool of processes that share numbered units of work. A process that is free takes the next
- * number. Each result is plain bytes without pointers, and comes back through a pipe.
+ * number. Each result is plain bytes without pointers, and comes back as one message of a socket.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
-#define POOL_RESULT_MAX 4000 /* bytes: a message is written in one piece (PIPE_BUF) */
+#define POOL_RESULT_MAX 16000 /* bytes */
 
 struct pool {
 	unsigned units, jobs;
