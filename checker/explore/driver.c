@@ -3,12 +3,12 @@
 #include "checker/explore/driver.h"
 #include <assert.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,13 +17,49 @@
 /* A message: the unit's number, then its result. */
 #define MESSAGE_BYTES (sizeof(unsigned) + DRIVER_RESULT_MAX)
 
-/* What the processes share out: the units in the order in which they are begun. */
-struct queue {
-	atomic_uint *next; /* in shared memory */
-	unsigned *order;   /* NULL: as they are numbered */
+/* In the processes' shared memory. */
+struct shared {
+	atomic_uint next;	 /* place in the queue */
+	pthread_mutex_t writing; /* a message is longer than what a pipe takes in one piece */
 };
 
+/* What the processes share out: the units in the order in which they are begun. */
+struct queue {
+	struct shared *shared;
+	unsigned *order; /* NULL: as they are numbered */
+};
+
+static bool init_shared(struct shared *s)
+{
+	pthread_mutexattr_t attr;
+	if (pthread_mutexattr_init(&attr))
+		return false;
+	bool done = !pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED) &&
+		    !pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST) &&
+		    !pthread_mutex_init(&s->writing, &attr);
+	pthread_mutexattr_destroy(&attr);
+	return done;
+}
+
 /* --- in a process --- */
+
+/* False: this message, or that of a process that died while it wrote one, is not whole. */
+static bool write_message(struct shared *s, int out, const char *message, size_t len)
+{
+	size_t written = 0;
+	if (pthread_mutex_lock(&s->writing))
+		return false;
+	while (written < len) {
+		ssize_t n = write(out, message + written, len - written);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		written += (size_t)n;
+	}
+	pthread_mutex_unlock(&s->writing);
+	return written == len;
+}
 
 static _Noreturn void worker(const struct driver *d, const struct queue *q, int out)
 {
@@ -31,7 +67,7 @@ static _Noreturn void worker(const struct driver *d, const struct queue *q, int 
 	char message[MESSAGE_BYTES];
 	size_t len = sizeof(unsigned) + d->result_bytes;
 	while (!d->more || d->more(d->arg)) {
-		unsigned unit = atomic_fetch_add(q->next, 1);
+		unsigned unit = atomic_fetch_add(&q->shared->next, 1);
 		if (unit >= d->units)
 			break;
 		unit = q->order ? q->order[unit] : unit;
@@ -39,7 +75,7 @@ static _Noreturn void worker(const struct driver *d, const struct queue *q, int 
 		d->work(d->arg, unit, result);
 		memcpy(message, &unit, sizeof(unit));
 		memcpy(message + sizeof(unit), result, d->result_bytes);
-		if (write(out, message, len) != (ssize_t)len)
+		if (!write_message(q->shared, out, message, len))
 			_Exit(70);
 	}
 	_Exit(0);
@@ -62,7 +98,7 @@ static void take(struct driver *d, unsigned unit, const void *result)
 		d->progress(d->progress_arg, &d->at);
 }
 
-/* Results as they come. -ECHILD when the socket closes too early. */
+/* Results as they come. -ECHILD when the pipe closes too early. */
 static int collect(struct driver *d, int in)
 {
 	_Alignas(max_align_t) char result[DRIVER_RESULT_MAX];
@@ -70,14 +106,17 @@ static int collect(struct driver *d, int in)
 	size_t len = sizeof(unsigned) + d->result_bytes;
 	while (d->at.done < d->units) {
 		unsigned unit;
-		ssize_t n;
-		do {
-			n = read(in, message, len);
-		} while (n < 0 && errno == EINTR);
-		if (n == 0 && d->more)
-			return 0; /* they have stopped of their own */
-		if (n != (ssize_t)len)
-			return -ECHILD;
+		size_t got = 0;
+		while (got < len) {
+			ssize_t n = read(in, message + got, len - got);
+			if (n < 0 && errno == EINTR)
+				continue;
+			if (n == 0 && got == 0 && d->more)
+				return 0; /* they have stopped of their own */
+			if (n <= 0)
+				return -ECHILD;
+			got += (size_t)n;
+		}
 		memcpy(&unit, message, sizeof(unit));
 		memcpy(result, message + sizeof(unit), d->result_bytes);
 		take(d, unit, result);
@@ -87,24 +126,23 @@ static int collect(struct driver *d, int in)
 
 static int run_processes(struct driver *d, const struct queue *q, pid_t *child, unsigned jobs)
 {
-	int ends[2], error = 0;
-	/* Messages of several writers stay whole, however long they are. */
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends))
+	int pipes[2], error = 0;
+	if (pipe(pipes))
 		return -errno;
 	fflush(NULL);
 	for (unsigned j = 0; j < jobs; j++) {
 		child[j] = fork();
 		if (child[j] == 0) {
-			close(ends[0]);
-			worker(d, q, ends[1]);
+			close(pipes[0]);
+			worker(d, q, pipes[1]);
 		}
 		if (child[j] < 0)
 			error = -errno;
 	}
-	close(ends[1]);
+	close(pipes[1]);
 	if (!error)
-		error = collect(d, ends[0]);
-	close(ends[0]);
+		error = collect(d, pipes[0]);
+	close(pipes[0]);
 	for (unsigned j = 0; j < jobs; j++) {
 		int status = 0;
 		if (child[j] > 0 && waitpid(child[j], &status, 0) > 0 && status && !error)
@@ -156,12 +194,12 @@ int driver_run(struct driver *d)
 	assert(d->result_bytes <= DRIVER_RESULT_MAX);
 	d->started = clock_seconds();
 	d->at = (struct driver_progress){.units = d->units};
-	q.next = mmap(NULL, sizeof(*q.next), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	if (q.next != MAP_FAILED && child && (q.order || !d->cost))
+	q.shared = mmap(NULL, sizeof(*q.shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			-1, 0);
+	if (q.shared != MAP_FAILED && child && init_shared(q.shared) && (q.order || !d->cost))
 		error = run_processes(d, &q, child, jobs);
-	if (q.next != MAP_FAILED)
-		munmap(q.next, sizeof(*q.next));
+	if (q.shared != MAP_FAILED)
+		munmap(q.shared, sizeof(*q.shared));
 	free(child);
 	free(q.order);
 	return error;

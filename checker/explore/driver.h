@@ -4,7 +4,7 @@
 /*
  * What drives every campaign: numbered units of work that several processes share. A process that
  * is free takes the next unit; each result, plain bytes without pointers, comes back through a
- * socket. What a unit is, and what its result means, is the campaign's policy. A unit's result must
+ * pipe. What a unit is, and what its result means, is the campaign's policy. A unit's result must
  * depend on nothing but the unit, so that the number of processes changes no figure.
  */
 #include <stdbool.h>
