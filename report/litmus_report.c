@@ -21,20 +21,6 @@
 
 static const char *const verdicts[] = {"holds", "does not hold", "could not tell"};
 
-bool litmus_decided(const struct litmus_case *run, unsigned condition)
-{
-	bool violated = run->file->test->condition[condition].quantifier == LITMUS_FORALL;
-	return violated ? run->result.condition[condition].violated
-			: run->result.condition[condition].satisfied;
-}
-
-enum litmus_verdict litmus_judge(const struct litmus_case *run, unsigned condition)
-{
-	if (!run->result.complete && !litmus_decided(run, condition))
-		return VERDICT_UNSURE;
-	return run->result.condition[condition].holds ? VERDICT_HOLDS : VERDICT_FAILS;
-}
-
 static const char *plural(uint64_t n)
 {
 	return n == 1 ? "" : "s";
