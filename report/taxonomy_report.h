@@ -3,6 +3,7 @@
 #define TM_REPORT_TAXONOMY_REPORT_H
 /* What `tidemark taxonomy` was asked for, and what its files share. */
 #include "checker/models/taxonomy.h"
+#include "report/report.h"
 
 #define TAXONOMY_CONFIG 200 /* bytes of a configuration in words */
 
@@ -44,6 +45,12 @@ int taxonomy_junit(const struct taxonomy_report *r, const char *path);
 /* "    tidemark replay FILE", or why there is none. */
 void taxonomy_print_replay(const struct taxonomy_report *r, const struct taxonomy_cell *cell,
 			   unsigned brk);
+
+/* --- taxonomy_traces.c --- */
+
+/* Write the traces of all breaks of r->t, which is *t, and name them in r->trace. 0 or -errno with
+ * *why. */
+int taxonomy_write_traces(struct taxonomy_report *r, struct taxonomy *t, char why[REPORT_WHY]);
 
 /* --- taxonomy_advise.c --- */
 
