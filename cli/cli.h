@@ -55,18 +55,6 @@ struct trace;
 
 /* "tidemark: " and the message, one line on stderr; returns the status. */
 int fail(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* What getopt_long() says to `word`, ':' (its value is missing) or '?' (no such option): a message;
- * EXIT_USAGE. */
-int refuse_option(const char *command, int option, const char *word);
-/*
- * Read a command's options: `take` gets each, with its value, and says whether it is good (it has
- * printed what is not). --help ('h') prints the help. -1: go on behind them, at optind; else the
- * exit status.
- */
-struct option;
-int read_options(const char *command, const struct option *options, int argc, char **argv,
-		 void (*help)(void), bool (*take)(void *arg, int option, const char *value),
-		 void *arg);
 /* A whole number from lo to hi, or a message and false. */
 bool number_option(const char *name, const char *text, unsigned long long lo, unsigned long long hi,
 		   unsigned long long *out);

@@ -87,7 +87,7 @@ static int has_argument(const struct option_row *row)
 					 : required_argument;
 }
 
-/* The table as getopt_long() wants it; `letters` begins with ":", so that nothing is printed. */
+/* The table as getopt_long() wants it. The letters begin with ":": it prints nothing. */
 static void make_tables(const struct options *o, struct option *list, char *letters)
 {
 	unsigned n = 0;
@@ -152,14 +152,14 @@ static bool take(const struct option_row *row, void *into, const char *value)
 	return true;
 }
 
-int options_read(const struct options *o, void *into, int argc, char **argv)
+static int read_all(const struct options *o, void *into, int argc, char **argv, bool leading)
 {
 	struct option list[ROWS_MAX + 2];
-	char letters[2 * ROWS_MAX + 2];
+	char letters[2 * ROWS_MAX + 3] = "+";
 	int option;
-	make_tables(o, list, letters);
+	make_tables(o, list, letters + 1);
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, letters, list, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, letters + !leading, list, NULL)) != -1) {
 		if (option == HELP) {
 			options_help(o);
 			return EXIT_HELD;
@@ -170,6 +170,16 @@ int options_read(const struct options *o, void *into, int argc, char **argv)
 			return EXIT_USAGE;
 	}
 	return -1;
+}
+
+int options_read(const struct options *o, void *into, int argc, char **argv)
+{
+	return read_all(o, into, argc, argv, false);
+}
+
+int options_read_leading(const struct options *o, void *into, int argc, char **argv)
+{
+	return read_all(o, into, argc, argv, true);
 }
 
 int options_end(const struct options *o, int argc, char **argv)
@@ -228,15 +238,16 @@ void options_help(const struct options *o)
 	if (o->row[0].name)
 		putchar('\n');
 	for (const struct option_row *row = o->row; !is_end(row); row++) {
-		unsigned len = row->name ? row_text(row, text, sizeof(text)) : 0;
+		unsigned len = row->name && row->help ? row_text(row, text, sizeof(text)) : 0;
 		width = len > width ? len : width;
 	}
 	for (const struct option_row *row = o->row; !is_end(row); row++) {
-		if (row->name) {
+		if (row->name && row->help)
 			print_row(row, width);
+		if (row->name)
 			continue;
-		}
-		putchar('\n');
+		if (row == o->row || row[-1].name)
+			putchar('\n');
 		print_wrapped(0, row->help);
 	}
 	print_row(&help, width > 6 ? width : 6);
