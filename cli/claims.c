@@ -193,7 +193,7 @@ static const struct options options = {
 	"claims", "[ID...] [OPTION...]",
 	"Tests what the papers claim of the stores, and hazards that they do not mention: says "
 	"what is expected of each, what was measured, and how to replay what broke. Without an ID: "
-	"all of scenarios/claims.txt.",
+	"all of them.",
 	rows,
 	"0 all as expected, 1 something turned out otherwise, 2 usage or bad input, 3 the budget "
 	"was too small to tell, 70 internal error"};
@@ -217,7 +217,7 @@ int claims_main(int argc, char **argv)
 		.jobs = arguments_jobs(),
 		.budget = {.seed = 1, .states = UINT64_MAX},
 	};
-	struct input_error where;
+	struct claims_error where;
 	struct claims all;
 	unsigned claims = 0;
 	bool made = false;
@@ -225,8 +225,8 @@ int claims_main(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (claims_read(&all, NULL, &where))
-		return fail(EXIT_INTERNAL, "scenarios/claims.txt:%u: %s", where.line,
-			    where.message);
+		return fail(EXIT_INTERNAL, "%s:%u: %s", where.file, where.text.line,
+			    where.text.message);
 	const struct claim **claim = calloc(all.claims, sizeof(*claim));
 	status = claim ? choose_claims(&all, argv + optind, argc - optind, claim, &claims)
 		       : fail(EXIT_INTERNAL, "out of memory");

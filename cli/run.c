@@ -351,7 +351,7 @@ static void restore_signals(void)
 	}
 }
 
-/* Become the program. Returns only the status behind a message. */
+/* Become the program. Returns an exit status only after an error, which is reported. */
 static int start(struct choice *choice, const char *path, char **argv)
 {
 	int status = set_environment(choice), rc = fabric_dir_make(choice->config.fabric);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tidemark taxonomy: measure RemoteLog's methods on each kind of hardware, write a trace for
+ * tidemark taxonomy: measure each method of appending on each kind of hardware, write a trace for
  * each way in which one is not sound, and compare with what the papers' tables say. The same
  * for one kind of hardware, as advice: taxonomy_advise.c.
  */
@@ -66,7 +66,7 @@ static const struct option_row rows[] = {
 	 "steps, what it costs, and what is wrong with a cheaper one",
 	 ASKED(request.advise)},
 	{"knob", "NAME=VALUE",
-	 "a knob of the hardware or of RemoteLog, for all cells; may be repeated. domain, ddio, "
+	 "a knob of the hardware or of the store, for all cells; may be repeated. domain, ddio, "
 	 "rqwrb, transport: only cells that have it",
 	 OPTION_CALL(take_knob)},
 	{"workload", "NAME", "what the clients do (w: one append)", ASKED(workload)},
@@ -89,7 +89,7 @@ static const struct option_row rows[] = {
 
 static const struct options options = {
 	"taxonomy", "[METHOD...] [OPTION...]\n--advise [NAME=VALUE...] [OPTION...]",
-	"Which way of making a remote update durable is sound on which hardware? Runs RemoteLog's "
+	"Which way of making a remote update durable is sound on which hardware? Runs a store's "
 	"methods (tidemark list knobs) in all domains, with DDIO on and off, receive buffers in "
 	"DRAM and PM, over InfiniBand and iWARP; compares with the papers' tables; writes a trace "
 	"of each way in which one is not sound. docs/taxonomy.md explains it.",
@@ -105,8 +105,8 @@ static bool add_method(struct asked *a, const char *name)
 	for (unsigned m = 0; m < taxonomy_methods(); m++)
 		nearest_try(&n, taxonomy_method(m));
 	if (method < 0) {
-		fail(EXIT_USAGE, "RemoteLog has no method \"%.40s\"%s (tidemark list knobs)", name,
-		     n.hint);
+		fail(EXIT_USAGE, "%s has no method \"%.40s\"%s (tidemark list knobs)",
+		     method_store()->name, name, n.hint);
 		return false;
 	}
 	a->request.methods |= (uint64_t)1 << method;
@@ -268,7 +268,7 @@ static int open_all(struct asked *a, struct taxonomy *t, struct workload *w)
 		return fail(EXIT_USAGE,
 			    "taxonomy: workload %.40s: expected at most %d operations and keys",
 			    a->workload, WORKLOAD_OPS);
-	if (workload_cleans(w) && !store_find("remotelog")->clean)
+	if (workload_cleans(w) && !method_store()->clean)
 		return fail(EXIT_USAGE,
 			    "taxonomy: workload %.40s cleans the log; expected one that does not",
 			    a->workload);
@@ -303,6 +303,8 @@ int taxonomy_main(int argc, char **argv)
 	struct workload w = {0};
 	struct taxonomy t = {0};
 	bool made = false, drawn = false;
+	if (!method_store())
+		return fail(EXIT_USAGE, "taxonomy: no store offers methods of appending");
 	int status = parse(&a, argc, argv);
 	if (status >= 0)
 		return status;

@@ -98,6 +98,8 @@ tidemark_test(test_stores_lint ${PROJECT_SOURCE_DIR}/tests/core/stores/test_stor
 	$<TARGET_FILE:tidemark_core> ${store_symbols} ${stores_archive})
 set_property(TEST test_stores_lint APPEND PROPERTY ENVIRONMENT
 	CC=${CMAKE_C_COMPILER} NM=${CMAKE_NM} OBJDUMP=${CMAKE_OBJDUMP} OBJCOPY=${CMAKE_OBJCOPY})
+tidemark_test(test_store_names ${PROJECT_SOURCE_DIR}/tests/core/stores/test_store_names.sh ${PROJECT_SOURCE_DIR})
+set_property(TEST test_store_names APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMPILER})
 tidemark_test(test_walls ${PROJECT_SOURCE_DIR}/tests/test_walls.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 set_property(TEST test_walls APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMPILER} NM=${CMAKE_NM})
 # What a process has of the soft RNIC it has until it ends; a test's child, made by fork(), does not know it any more.

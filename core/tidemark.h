@@ -22,19 +22,46 @@
 #include <stdint.h>
 
 struct ibv_context;
+struct tm_append_methods;
 
-/* The promises a store can make about what clients see. docs/contracts.md. */
+/*
+ * The promises that a store can make about what clients see. A row is the contract's name, when
+ * and how it is judged, and what it says. Whatever has to know all contracts is made from these
+ * rows. docs/contracts.md has an example of each, checker/judge/contracts.h the definitions.
+ */
+#define TM_CONTRACT_ROWS(X)                                                                       \
+	X(RDA, TM_IN_RUN | TM_AFTER_CRASH | TM_ON_MACHINE,                                        \
+	  "a GET returns one PUT's whole value, or not-found; never a mix, never another key's "  \
+	  "bytes")                                                                                \
+	X(LIN, TM_IN_RUN | TM_ON_MACHINE | TM_NAMES_MISSED, "linearizable while nothing crashes") \
+	X(DUR, TM_AFTER_CRASH | TM_ON_MACHINE | TM_IF_LIN | TM_NAMES_MISSED,                      \
+	  "an acknowledged PUT or DELETE survives any later power failure")                       \
+	X(BUF, TM_AFTER_CRASH | TM_IF_LIN,                                                        \
+	  "after a power failure the state is some prefix of the real-time order")                \
+	X(MONO, TM_AFTER_CRASH | TM_ON_MACHINE | TM_NAMES_MISSED,                                 \
+	  "a value returned before the power failure is still there afterwards, or a newer one")  \
+	X(KEEP, TM_AFTER_CRASH | TM_ON_MACHINE | TM_NAMES_MISSED,                                 \
+	  "once a version was durable and current, the key is never older after a power failure") \
+	X(NORES, TM_IN_RUN | TM_AFTER_CRASH | TM_ON_MACHINE,                                      \
+	  "what was deleted, or reported as failed, does not come back")                          \
+	X(LIVE, TM_BY_RUNNING,                                                                    \
+	  "every operation ends, also when the newest version's writer is dead")                  \
+	X(FSCK, TM_BY_RUNNING, "the store's own structural check passes after recovery")
+
+enum tm_judged {
+	TM_IN_RUN = 1,	      /* from the history of a run in which the power has not failed */
+	TM_AFTER_CRASH = 2,   /* from the history with what is read after a power failure */
+	TM_ON_MACHINE = 4,    /* from what clients of a real machine have recorded */
+	TM_IF_LIN = 8,	      /* only where LIN holds: else it would prove nothing */
+	TM_NAMES_MISSED = 16, /* the verdict names the version that an answer misses */
+	TM_BY_RUNNING = 32,   /* not from a history: it shows while the store runs */
+};
+
 enum tm_contract {
-	TM_RDA,	  /* a GET returns one PUT's whole value, or not-found; never a mix */
-	TM_LIN,	  /* linearizable while nobody crashes */
-	TM_DUR,	  /* an acknowledged PUT or DELETE survives any later power failure */
-	TM_BUF,	  /* after a crash: some prefix of the real-time order */
-	TM_MONO,  /* a value returned before the crash is still there, or a newer one */
-	TM_KEEP,  /* once durable and current, never older after a crash */
-	TM_NORES, /* what was deleted, or reported as failed, stays away */
-	TM_LIVE,  /* every operation ends, also when the newest version's writer is dead */
-	TM_FSCK,  /* the store's own structural check passes after recovery */
-	TM_CONTRACTS
+#define X(name, judged, what) TM_##name,
+	TM_CONTRACT_ROWS(X)
+#undef X
+		TM_CONTRACTS
 };
 #define TM_BIT(contract) (1u << (contract))
 
@@ -141,6 +168,10 @@ struct tm_store {
 	 * written in the sizes of the paper, too (docs/count.md). NULL: the paper has no such
 	 * figures. */
 	void (*fields)(const struct tm_env *env, struct tm_fields *fields);
+	/* Methods of making an append durable that the store can be told to use
+	 * ("core/stores/append_method.h"): `tidemark taxonomy` measures them. NULL: it has one
+	 * way. */
+	const struct tm_append_methods *methods;
 };
 
 #endif

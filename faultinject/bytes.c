@@ -42,6 +42,7 @@ static bool is_meant(const struct byte_source *b, const struct byte_record *r,
 static unsigned pick(const struct choice_point *at, uint8_t byte, unsigned n)
 {
 	const struct choice_traits *traits = &choice_traits[at->kind];
+	assert(n > 1);
 	if (traits->forever && n > DELAY_FOREVER && byte >= 192)
 		return choice_delay_answer(at->kind, DELAY_FOREVER);
 	/* If the longest answer is a delay, so are those that no clock ends. */
@@ -55,8 +56,8 @@ static unsigned pick(const struct choice_point *at, uint8_t byte, unsigned n)
 	return 1 + byte % (n - 1);
 }
 
-static void record_taken(struct byte_source *b, const struct choice_point *at, unsigned answer,
-			 unsigned n)
+static void add_taken(struct byte_source *b, const struct choice_point *at, unsigned answer,
+		      unsigned n)
 {
 	struct deviation d;
 	deviation_record(&d, at, answer, n);
@@ -88,7 +89,7 @@ static unsigned byte_answer(struct source *source, const struct choice_point *at
 	if (!more)
 		source->skip[at->kind] = UINT32_MAX;
 	if (answer)
-		record_taken(b, at, answer, n);
+		add_taken(b, at, answer, n);
 	return answer;
 }
 

@@ -8,6 +8,7 @@
  * and what is read is exactly what would be printed. words.c has the points and answers.
  */
 #include "faultinject/deviation.h"
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,6 +82,7 @@ uint64_t deviation_key(const struct deviation *d)
 void deviation_record(struct deviation *d, const struct choice_point *at, unsigned answer,
 		      unsigned n)
 {
+	assert(at->kind < CHOICE_KINDS && (!n || choice_allows(at->kind, n, answer)));
 	memset(d, 0, sizeof(*d));
 	d->kind = at->kind;
 	if (at->who)
@@ -156,11 +158,12 @@ void deviation_print(const struct deviation *d, const struct deviation_names *na
 		     size_t n)
 {
 	char label[32], point[96], answer[64];
+	assert(d->kind < CHOICE_KINDS && d->answer); /* answer 0 is no deviation */
 	if (d->kind == CHOICE_LINE) {
 		print_line(d, names, buf, n);
 		return;
 	}
-	/* What is nobody's has no occurrence; an actor without an operation starts with the first.
+	/* A point without an actor has no occurrence; an actor without an operation has the first.
 	 */
 	if (!d->op.kind && d->occurrence != !!d->who[0])
 		snprintf(label, sizeof(label), "-#%u", d->occurrence);
@@ -225,6 +228,7 @@ int deviations_add(struct deviations *list, const struct deviation *d)
 		list->d = grown;
 		list->room = room;
 	}
+	assert(list->n < list->room);
 	list->d[list->n++] = *d;
 	return 0;
 }

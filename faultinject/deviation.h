@@ -10,7 +10,7 @@
 
 struct deviation {
 	uint8_t kind;	      /* enum choice_kind */
-	char who[ACTOR_NAME]; /* "": nobody's (a line, the end of the run) */
+	char who[ACTOR_NAME]; /* "": none (a line, the end of the run) */
 	struct op_label op;
 	uint16_t occurrence;
 	uint32_t a, b, c;

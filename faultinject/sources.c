@@ -26,6 +26,7 @@ static uint32_t gap(const struct random_source *r, unsigned kind, uint64_t *stat
 static unsigned random_answer(struct source *source, const struct choice_point *at, unsigned n)
 {
 	struct random_source *r = (struct random_source *)source;
+	assert(n > 1 && at->kind < CHOICE_KINDS);
 	unsigned answer = 1 + (unsigned)(random_next(&r->state) % (n - 1));
 	struct deviation d;
 	if (!r->left || !r->mean[at->kind]) {
@@ -39,6 +40,7 @@ static unsigned random_answer(struct source *source, const struct choice_point *
 	 * smaller there). */
 	if (traits->forever && n > DELAY_FOREVER && random_next(&r->state) % 5 == 0)
 		answer = DELAY_FOREVER;
+	assert(answer && answer < n);
 	r->left--;
 	deviation_record(&d, at, answer, n);
 	deviations_add(&r->taken, &d);

@@ -3,8 +3,8 @@
  * A run under given deviations, each taken where its point comes; every other answer
  * is 0. What the search wants to know of the run:
  *
- *	the log		the points behind the last deviation, and between them who touched
- *			what: there the search goes on;
+ *	the log		the points after the last deviation, and what was touched between
+ *			them, and by whom: there the search goes on;
  *	a window	all that was touched while one of the deviations' delays lasted: by
  *			this the search knows which delays make no difference.
  *
@@ -20,6 +20,7 @@
  *	  on (KEEP), so the other order can break a promise that this one cannot.
  */
 #include "faultinject/systematic.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/rt/sim.h"
@@ -60,6 +61,7 @@ static bool places(const struct log_touch *t, uint64_t *first, uint64_t *last)
 static uint32_t find(const struct footprint *f, uint64_t what)
 {
 	uint32_t i = (uint32_t)(what * 0x9e3779b97f4a7c15u >> 40) % FOOTPRINT_ROOM;
+	assert(f->used < FOOTPRINT_ROOM); /* so that the loop ends */
 	while (f->slot[i].age == f->age && f->slot[i].what != what)
 		i = (i + 1) % FOOTPRINT_ROOM;
 	return i;
@@ -183,7 +185,7 @@ static void log_point(struct systematic_source *s, const struct choice_point *at
 	while (p->before >= 0 && log->point[p->before].chain != p->chain)
 		p->before--;
 	p->touches = log->touches;
-	sim_delayed(sim_current(), &p->held);
+	sim_delayed(sim_current(), &p->delayed);
 }
 
 /* --- the source --- */
@@ -201,6 +203,7 @@ static unsigned answer(struct source *source, const struct choice_point *at, uns
 			log_point(s, at, n);
 		return 0;
 	}
+	assert(next < s->list->n);
 	if (choice_key(at) != s->key[next] || !choice_allows(at->kind, n, s->list->d[next].answer))
 		return 0;
 	s->failed |= deviations_add(&s->taken, &s->list->d[next]) != 0;
@@ -210,6 +213,7 @@ static unsigned answer(struct source *source, const struct choice_point *at, uns
 void systematic_start(struct systematic_source *s, const struct deviations *list)
 {
 	s->source = (struct source){.answer = answer, .begins = true, .touched = touched};
+	assert(list->n <= SYSTEMATIC_DEPTH);
 	s->list = list;
 	s->taken.n = 0;
 	for (unsigned i = 0; i < list->n; i++)

@@ -9,7 +9,7 @@
 
 #define SYSTEMATIC_DEPTH 4 /* deviations of one run at most */
 
-/* What somebody touched, as a set. */
+/* What was touched, as a set. */
 #define FOOTPRINT_ROOM 4096
 struct footprint {
 	struct {
@@ -39,7 +39,7 @@ struct log_point {
 	uint64_t chain;	  /* points of one chain follow each other, as steps of a task do */
 	int before;	  /* the chain's point before this one, -1: none */
 	uint32_t touches; /* of the log, that came before it */
-	bool held;	  /* something was delayed and could have been let go here */
+	bool delayed;	  /* something was delayed and could have been let go here */
 };
 
 struct run_log {
@@ -55,9 +55,9 @@ struct systematic_source {
 	uint64_t key[SYSTEMATIC_DEPTH];
 	struct deviations taken;
 	/* What was touched during the list's i-th delay until quiescence (faults and orders
-	 * delay nothing and do not count); NULL: nobody asks. */
+	 * delay nothing and do not count); NULL: not wanted. */
 	struct footprint *window[SYSTEMATIC_DEPTH];
-	struct run_log *log; /* what came after the last deviation; NULL: nobody asks */
+	struct run_log *log; /* what came after the last deviation; NULL: not wanted */
 	bool failed;	     /* out of memory */
 };
 /* Begin a run. The list has at most SYSTEMATIC_DEPTH entries; taken keeps its memory from run to

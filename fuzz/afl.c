@@ -2,7 +2,7 @@
 /*
  * The AFL++ target, and without AFL++ a plain program that runs the files that it is
  * given, or standard input. Built by afl-clang-fast, it takes inputs from shared memory
- * and marks features of states in AFL++'s map, among its marks of code:
+ * and marks features of states in AFL++'s map, among those of code:
  *
  *	scripts/build build-afl -DCMAKE_C_COMPILER=afl-clang-fast -DBUILD_TESTING=OFF
  *	AFL_SKIP_CPUFREQ=1 afl-fuzz -i build/corpus/erda -o build/afl -G 129 build-afl/fuzz_afl

@@ -9,8 +9,8 @@
 
 #define COUNTERS 65536
 
-/* libFuzzer clears them before each input, and keeps inputs that set a new one. `used`: nobody here
- * reads them, and the compiler would leave them out. */
+/* libFuzzer clears them before each input, and keeps inputs that set a new one. `used`:
+ * nothing here reads them, so the compiler would leave them out. */
 __attribute__((section("__libfuzzer_extra_counters"), used)) static uint8_t counter[COUNTERS];
 
 static void count(uint64_t feature)

@@ -15,6 +15,7 @@
 #include "checker/judge/names.h"
 #include "checker/trace/replay.h"
 #include "checker/trace/trace.h"
+#include "core/text/text.h"
 #include "scenarios/stores.h"
 
 #define OPEN 16 /* workloads */
@@ -55,8 +56,8 @@ static const char *environment(const char *name, const char *otherwise)
 static void prepare(void)
 {
 	const char *name = environment("TIDEMARK_STORE", stores[0]->name), *expected = NULL;
-	char *knobs = strdup(environment("TIDEMARK_KNOBS", "")), *save = NULL,
-	     config[256] = "default";
+	char *knobs = strdup(environment("TIDEMARK_KNOBS", "")), *rest = knobs, *knob;
+	char config[256] = "default";
 	const struct tm_store *store = store_find(name);
 	if (!store || !knobs)
 		stop("TIDEMARK_STORE: no store \"%.40s\"", name);
@@ -66,13 +67,12 @@ static void prepare(void)
 		stop("TIDEMARK_VARIANT: %s has no variant \"%.40s\"", store->name, name);
 	if (*knobs)
 		snprintf(config, sizeof(config), "%s", knobs);
-	for (char *word = strtok_r(knobs, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
-		char *equals = strchr(word, '=');
-		if (!equals)
-			stop("TIDEMARK_KNOBS: \"%.60s\"; expected NAME=VALUE", word);
-		*equals = '\0';
-		if (setup_knob(&base, word, equals + 1, &expected))
-			stop("TIDEMARK_KNOBS: %.40s=%.40s; expected one of: %s", word, equals + 1,
+	while (*(knob = text_word(&rest))) {
+		const char *value = text_value(knob);
+		if (!value)
+			stop("TIDEMARK_KNOBS: \"%.60s\"; expected NAME=VALUE", knob);
+		if (setup_knob(&base, knob, value, &expected))
+			stop("TIDEMARK_KNOBS: %.40s=%.40s; expected one of: %s", knob, value,
 			     expected);
 	}
 	free(knobs);

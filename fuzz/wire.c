@@ -11,6 +11,7 @@
 #include "core/provider/base/engine.h"
 #include "core/provider/link/wire.h"
 #include "core/rnic/objects/device.h"
+#include "core/rnic/transport/packet.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

@@ -85,24 +85,8 @@ static void list_workloads(void)
 
 static void list_contracts(void)
 {
-	static const char *const what[TM_CONTRACTS] = {
-		[TM_RDA] = "a GET returns one PUT's whole value, or not-found; never a mix, never "
-			   "another "
-			   "key's bytes",
-		[TM_LIN] = "linearizable while nobody crashes",
-		[TM_DUR] = "an acknowledged PUT or DELETE survives any later power failure",
-		[TM_BUF] = "after a power failure the state is some prefix of the real-time order",
-		[TM_MONO] = "a value returned before the power failure is still there afterwards, "
-			    "or a newer one",
-		[TM_KEEP] = "once a version was durable and current, the key is never older after "
-			    "a power "
-			    "failure",
-		[TM_NORES] = "what was deleted, or reported as failed, does not come back",
-		[TM_LIVE] = "every operation ends, also when the newest version's writer is dead",
-		[TM_FSCK] = "the store's own structural check passes after recovery",
-	};
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
-		printf("%-6s %s\n", contract_name(c), what[c]);
+		printf("%-6s %s\n", contract_name(c), contract_what(c));
 }
 
 static void list_failures(void)

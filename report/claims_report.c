@@ -148,8 +148,8 @@ void claims_print(const struct claims_report *r)
 	for (unsigned i = 0; i < run->n; i++) {
 		enum claim_verdict v = claim_judge(run->cases[i].test, &run->cases[i].result);
 		if (v != CLAIM_AS_EXPECTED)
-			printf("scenarios/claims.txt:%u: %s: %s\n", run->cases[i].test->line,
-			       run->cases[i].claim->id, verdict_text(v));
+			printf("%s:%u: %s: %s\n", run->cases[i].test->file,
+			       run->cases[i].test->line, run->cases[i].claim->id, verdict_text(v));
 	}
 }
 

@@ -24,7 +24,7 @@ static void print_break(const struct exam_break *b, unsigned contract, bool happ
 
 	name_subset(&b->subset, subset, sizeof(subset));
 	printf("        %s", happened ? "it has happened" : "with other lines");
-	if (contract != TM_LIVE && contract != TM_FSCK)
+	if (!(CONTRACTS_BY_RUNNING & TM_BIT(contract)))
 		printf(", %u key%s", b->keys, b->keys == 1 ? "" : "s");
 	printf(happened ? ": " : " (%s): ", subset);
 	puts(b->text);

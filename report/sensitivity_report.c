@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What each value of each knob changes, as scenarios/claims.txt has it, and whether it is so. A
+ * What each value of each knob changes, as the stores' claims.txt have it, and whether it is so. A
  * value of which the file says nothing is an error, too.
  */
 #include <inttypes.h>
@@ -52,7 +52,7 @@ static void print_line(const struct claim_knob *line, const struct knob_result *
 	printf("%-10s %-25s ", line->store ? line->store->name : "hardware", line->knob);
 	print_wrapped(INDENT, text);
 	if (!knob_result_as_said(line, result))
-		printf("%*sDIFFERS: scenarios/claims.txt:%u\n", INDENT, "", line->line);
+		printf("%*sDIFFERS: %s:%u\n", INDENT, "", line->file, line->line);
 }
 
 static bool said(const struct claims *all, const struct tm_store *store, const char *knob)
@@ -76,13 +76,11 @@ unsigned sensitivity_print(const struct sensitivity *f)
 	for (; sensitivity_value(values, &store, knob, sizeof(knob)); values++) {
 		if (said(f->claims, store, knob))
 			continue;
-		printf("%-10s %-25s scenarios/claims.txt does not speak of it\n",
-		       store ? store->name : "hardware", knob);
+		printf("%-10s %-25s no claims.txt speaks of it\n", store ? store->name : "hardware",
+		       knob);
 		missing++;
 	}
-	printf("\n%u values of switches: of %u scenarios/claims.txt does not speak; %u of its %u "
-	       "lines "
-	       "differ\n",
+	printf("\n%u values of switches: of %u no claims.txt speaks; %u of %u lines differ\n",
 	       values, missing, differ, f->claims->knobs);
 	return differ + missing;
 }

@@ -138,7 +138,7 @@ static const char *verdict_class(unsigned verdict)
 /* Is it the cheapest that is sound, of its primitive? */
 static bool is_chosen(const struct taxonomy *t, const struct taxonomy_cell *cell)
 {
-	const struct rl_method *rl = taxonomy_rl(t, cell);
+	const struct append_method *rl = taxonomy_append(t, cell);
 	return taxonomy_cheapest(t, rl->compound, method_primitive(rl), cell->column,
 				 cell->transport, NULL) == cell;
 }
@@ -203,7 +203,7 @@ static int draw_matrix(FILE *out, const void *arg)
 		matrix_heading(out, y, kind ? "Two updates, a strictly before b" : "One update");
 		y += HEADING_H;
 		for (unsigned m = 0; m < taxonomy_methods(); m++) {
-			if (taxonomy_rl(t, taxonomy_at(t, m, 0, p.which))->compound != kind)
+			if (taxonomy_append(t, taxonomy_at(t, m, 0, p.which))->compound != kind)
 				continue;
 			matrix_row(&p, m, y);
 			y += CELL_H;
@@ -304,7 +304,8 @@ static void draw_waits(FILE *out, const struct acts *acts)
 static unsigned column_of(const struct taxonomy_report *r, unsigned method)
 {
 	const struct taxonomy_knobs none = {NULL, 0};
-	const struct rl_method *rl = taxonomy_rl(r->t, taxonomy_at(r->t, method, 0, TRANSPORT_IB));
+	const struct append_method *rl = taxonomy_append(
+		r->t, taxonomy_at(r->t, method, 0, TRANSPORT_IB));
 	unsigned first = 0;
 	for (unsigned c = TAXONOMY_COLUMNS; c-- > 0;)
 		if (!taxonomy_at(r->t, method, c, TRANSPORT_IB)->result.verdict)

@@ -143,7 +143,7 @@ static void print_cell(const struct taxonomy_report *r, const struct taxonomy_ce
 static bool is_compound(const struct taxonomy *t, unsigned method)
 {
 	const struct taxonomy_cell any = {.method = (uint8_t)method};
-	return taxonomy_rl(t, &any)->compound;
+	return taxonomy_append(t, &any)->compound;
 }
 
 static bool asked_for(const struct taxonomy_report *r, unsigned method, bool compound)
@@ -414,7 +414,7 @@ static json_t *cell_json(const struct taxonomy_report *r, const struct taxonomy_
 {
 	static const char *const compared[] = {"equal", "differs", "could not tell",
 					       "not compared"};
-	const struct rl_method *rl = taxonomy_rl(r->t, cell);
+	const struct append_method *rl = taxonomy_append(r->t, cell);
 	struct method_cost cost = taxonomy_cost(r->t, cell);
 	char config[TAXONOMY_CONFIG];
 	int says = table_says(r, cell, NULL);
@@ -431,7 +431,7 @@ static json_t *cell_json(const struct taxonomy_report *r, const struct taxonomy_
 	return json_pack(
 		"{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:s, s:o, s:{s:i, s:i, "
 		"s:i, s:i, s:i}}",
-		"store", "remotelog", "variant", rl->name, "config", config, "kind",
+		"store", method_store()->name, "variant", rl->name, "config", config, "kind",
 		rl->compound ? "compound" : "singleton", "primitive",
 		taxonomy_primitive_name[method_primitive(rl)], "verdict",
 		taxonomy_word(cell->result.verdict), "table",

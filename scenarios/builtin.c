@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The built-in workloads: the small matrix, and behind it YCSB.
+ * The built-in workloads: the small matrix, and after it YCSB.
  *
  * The matrix holds the smallest workloads that can show each known way in which a
  * store breaks: small enough to be explored exhaustively, and each different from
@@ -8,7 +8,7 @@
  * is late are choices of the explorer, not part of a workload.
  *
  * Names say what happens. One letter an operation (w: PUT, r: GET, d: DELETE, c: clean the log), in
- * program order; a digit behind it is the key, where there are two; '-' stands
+ * program order; a digit after it is the key, where there are two; '-' stands
  * between clients; "new-": the keys do not exist yet, so the first PUT creates
  * them; "move-": two keys exist and a third is created, which in a crowded hash table
  * moves an entry; ".N": values of N bytes. So "w1r2-w2r1" is client 1: PUT k1, GET k2, and

@@ -252,7 +252,7 @@ void litmus_read_conditions(struct litmus_reader *r)
 
 /* --- what they mean --- */
 
-/* The value of the formula at term *at, which moves behind it. */
+/* The value of the formula at term *at, which moves past it. */
 static bool holds(const struct litmus_test *test, unsigned *at, const uint64_t *value)
 {
 	const struct litmus_term *term = &test->term[(*at)++];

@@ -29,7 +29,7 @@ struct litmus_reader {
 	unsigned thread;		    /* whose statement is read */
 	unsigned depth;			    /* of the formula */
 	bool crash, memory;		    /* this condition names such places */
-	struct token qp_host[LITMUS_HOSTS]; /* where a queue pair names the host; TOKEN_END: behind
+	struct token qp_host[LITMUS_HOSTS]; /* where a queue pair names the host; TOKEN_END: after
 					       an @, too */
 	struct input_error *error;
 	int status; /* 0; -EINVAL, -ENOMEM */

@@ -23,7 +23,7 @@
 
 /* --- names --- */
 
-/* Copy a name; false behind an error. */
+/* Copy a name; false after an error. */
 static bool keep_name(struct litmus_reader *r, const struct token *t, char *buf, size_t n)
 {
 	if (t->len >= n) {
@@ -204,7 +204,7 @@ static void read_header(struct litmus_reader *r)
 
 /* --- locations and queue pairs --- */
 
-/* Place `l`, the newest location, alone or behind location `after`. */
+/* Place `l`, the newest location, alone or right after location `after`. */
 static void place(struct litmus_reader *r, struct litmus_location *l)
 {
 	struct litmus_test *test = r->test;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The reader of litmus tests: statements. A table says for each word that begins one which
- * operation it is and who reads what stands behind it.
+ * operation it is and which function reads what follows it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -113,7 +113,7 @@ static void read_source(struct litmus_reader *r, struct litmus_statement *s, boo
 		s->from = one_word ? read_word(r, own_host(r)) : read_range(r, own_host(r));
 }
 
-/* --- what stands behind the word --- */
+/* --- what follows the word --- */
 
 static void read_nothing(struct litmus_reader *r, struct litmus_statement *s)
 {

@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include "scenarios/stores.h"
 
 const char *const part_name[PARTS] = {
 	[PART_REQUESTER] = "requester",
@@ -19,16 +20,43 @@ const char *const part_name[PARTS] = {
 	[PART_PM] = "persistent memory",
 };
 
+/* --- which methods there are --- */
+
+const struct tm_store *method_store(void)
+{
+	unsigned i = 0;
+	while (stores[i] && !stores[i]->methods)
+		i++;
+	return stores[i];
+}
+
+unsigned method_knob(void)
+{
+	const struct tm_store *store = method_store();
+	unsigned k = 0;
+	while (strcmp(store->knobs[k].name, store->methods->knob))
+		k++;
+	return k;
+}
+
+const struct append_method *method_of(const struct tm_params *params)
+{
+	const struct tm_append_methods *offered = method_store()->methods;
+	unsigned i = params->knob[method_knob()];
+	assert(i < offered->methods);
+	return &offered->method[i];
+}
+
 #define PENDING 4
 
 struct course {
-	const struct rl_method *method;
+	const struct append_method *method;
 	const struct hardware *hw;
 	struct acts *out;
-	uint32_t record, tail; /* bytes */
+	uint32_t request, record, tail; /* bytes */
 	const char *in_nic[PENDING], *in_iio[PENDING];
 	unsigned nic, iio;
-	unsigned receives; /* immediates that nobody has told the CPU of */
+	unsigned receives; /* immediates that the CPU has not been told of */
 	bool unapplied;	   /* a message with the record, likewise */
 	bool flushed;	   /* the last post was a FLUSH */
 	bool fenced;	   /* the requester's NIC has held back what was posted */
@@ -142,35 +170,55 @@ static void write_back(struct course *c, enum part from, const char *what)
 static void apply(struct course *c)
 {
 	uint8_t duty = c->method->duty;
-	bool both = duty == RL_COPY_BOTH_PERSIST, b = c->method->compound;
+	bool both = duty == DUTY_COPY_BOTH_PERSIST, b = c->method->compound;
 	add(c, ACT_COPY, PART_CPU, PART_CACHE, "copy", "a");
-	if (duty == RL_COPY_PERSIST)
+	if (duty == DUTY_COPY_PERSIST)
 		write_back(c, PART_CACHE, "a");
 	if (b)
 		add(c, ACT_COPY, PART_CPU, PART_CACHE, "copy", "b");
 	if (both)
 		write_back(c, PART_CACHE, "a");
-	if (b && duty != RL_COPY)
+	if (b && duty != DUTY_COPY)
 		write_back(c, PART_CACHE, "b");
 }
 
 static void reply(struct course *c)
 {
 	struct act *act = add(c, ACT_REPLY, PART_CPU, PART_REQUESTER, "SEND", "ack");
-	act->bytes = RL_MSG_HEAD;
+	act->bytes = c->request;
 	act->round_trip = true;
 }
 
-/* The server was told of a or b, and says when it has done what it does about it. */
-static void told(struct course *c, const char *received, const char *what)
+/* A message announces a or b to the server, which replies when it has done its duty. */
+static void announce(struct course *c, const char *received, const char *what)
 {
 	receive(c, received);
-	if (c->method->duty == RL_PERSIST)
+	if (c->method->duty == DUTY_PERSIST)
 		write_back(c, landing_place(c), what);
 	reply(c);
 }
 
 /* --- steps --- */
+
+static bool about_tail(enum append_step step)
+{
+	return step == APPEND_WRITE_B || step == APPEND_FENCED_B || step == APPEND_ATOMIC_B ||
+	       step == APPEND_IMM_B || step == APPEND_CALL_B || step == APPEND_IMM_CALL_B;
+}
+
+static void write_tail(struct course *c, enum append_step step)
+{
+	if (step == APPEND_FENCED_B) {
+		add(c, ACT_RESULT, PART_NIC, PART_ITS_NIC, "FLUSH is done", "")->round_trip = true;
+		c->fenced = true;
+		post(c, "WRITE", "b (fenced)", c->tail);
+	} else if (step == APPEND_ATOMIC_B && c->tail == sizeof(uint64_t)) {
+		post(c, "ATOMIC_WRITE", "b", c->tail);
+	} else { /* nothing orders it after a FLUSH */
+		post(c, "WRITE", c->flushed ? "b (may overtake)" : "b", c->tail);
+	}
+	arrive(c, "b");
+}
 
 static void imm(struct course *c, const char *what, uint32_t bytes)
 {
@@ -178,91 +226,69 @@ static void imm(struct course *c, const char *what, uint32_t bytes)
 	arrive(c, what);
 }
 
-/* Nothing keeps it behind a FLUSH. */
-static void write_b(struct course *c)
-{
-	post(c, "WRITE", c->flushed ? "b (may overtake)" : "b", c->tail);
-}
-
 static void send(struct course *c)
 {
-	post(c, "SEND", c->method->compound ? "a, b" : "a", RL_MSG_HEAD + c->record);
+	post(c, "SEND", c->method->compound ? "a, b" : "a", c->request + c->record);
 	arrive(c, "message");
 }
 
-static void do_step(struct course *c, enum rl_step step)
+static void do_step(struct course *c, enum append_step step)
 {
+	bool b = about_tail(step);
+	const char *what = b ? "b" : "a", *address = b ? "&b" : "&a";
+	uint32_t bytes = b ? c->tail : c->record;
+
 	switch (step) {
-	case RL_WRITE_A:
-		post(c, "WRITE", "a", c->record);
+	case APPEND_WRITE_A:
+		post(c, "WRITE", "a", bytes);
 		arrive(c, "a");
 		break;
-	case RL_FENCED_B:
-		add(c, ACT_RESULT, PART_NIC, PART_ITS_NIC, "FLUSH is done", "")->round_trip = true;
-		c->fenced = true;
-		post(c, "WRITE", "b (fenced)", c->tail);
-		arrive(c, "b");
+	case APPEND_WRITE_B:
+	case APPEND_FENCED_B:
+	case APPEND_ATOMIC_B:
+		write_tail(c, step);
 		break;
-	case RL_WRITE_B:
-		write_b(c);
-		arrive(c, "b");
-		break;
-	case RL_ATOMIC_B:
-		if (c->tail == sizeof(uint64_t))
-			post(c, "ATOMIC_WRITE", "b", c->tail);
-		else
-			write_b(c);
-		arrive(c, "b");
-		break;
-	case RL_IMM_A:
-		imm(c, "a", c->record);
+	case APPEND_IMM_A:
+	case APPEND_IMM_B:
+		imm(c, what, bytes);
 		c->receives++;
 		break;
-	case RL_IMM_B:
-		imm(c, "b", c->tail);
-		c->receives++;
+	case APPEND_IMM_CALL_A:
+	case APPEND_IMM_CALL_B:
+		imm(c, what, bytes);
+		announce(c, address, what);
 		break;
-	case RL_SEND:
+	case APPEND_CALL_A:
+	case APPEND_CALL_B:
+		post(c, "SEND", address, c->request);
+		announce(c, address, what);
+		break;
+	case APPEND_SEND:
 		send(c);
 		c->unapplied = true;
 		break;
-	case RL_FLUSH_RECORD:
-		flush(c, "a");
-		break;
-	case RL_FLUSH_TAIL:
-		flush(c, "b");
-		break;
-	case RL_FLUSH_ALL:
-		flush(c, "all");
-		break;
-	case RL_WAIT:
-		wait(c);
-		break;
-	case RL_CALL_A:
-	case RL_CALL_B:
-		post(c, "SEND", step == RL_CALL_A ? "&a" : "&b", RL_MSG_HEAD);
-		told(c, step == RL_CALL_A ? "&a" : "&b", step == RL_CALL_A ? "a" : "b");
-		break;
-	case RL_IMM_CALL_A:
-		imm(c, "a", c->record);
-		told(c, "&a", "a");
-		break;
-	case RL_IMM_CALL_B:
-		imm(c, "b", c->tail);
-		told(c, "&b", "b");
-		break;
-	case RL_SEND_CALL:
+	case APPEND_SEND_CALL:
 		send(c);
 		receive(c, "it");
 		apply(c);
 		reply(c);
 		break;
-	case RL_END:
+	case APPEND_FLUSH_RECORD:
+	case APPEND_FLUSH_TAIL:
+		flush(c, step == APPEND_FLUSH_TAIL ? "b" : "a");
+		break;
+	case APPEND_FLUSH_ALL:
+		flush(c, "all");
+		break;
+	case APPEND_WAIT:
+		wait(c);
+		break;
+	case APPEND_END:
 		break;
 	}
 }
 
-/* What nobody has waited for. */
+/* What was not waited for. */
 static void afterwards(struct course *c)
 {
 	c->later = true;
@@ -279,15 +305,17 @@ static void afterwards(struct course *c)
 void method_acts(const struct tm_params *params, const struct hardware *hw, uint32_t vlen,
 		 struct acts *out)
 {
-	struct course c = {.method = rl_method(params),
+	const struct tm_append_methods *offered = method_store()->methods;
+	struct course c = {.method = method_of(params),
 			   .hw = hw,
 			   .out = out,
-			   .record = (uint32_t)sizeof(struct rl_record) + vlen,
-			   .tail = (uint32_t)rl_tail_bytes(params)};
+			   .request = offered->request_bytes,
+			   .record = offered->record_bytes + vlen,
+			   .tail = (uint32_t)offered->tail_bytes(params)};
 	const uint8_t *step = c.method->step;
 	out->n = 0;
-	for (unsigned i = 0; i < sizeof(c.method->step) && step[i] != RL_END; i++)
-		do_step(&c, (enum rl_step)step[i]);
+	for (unsigned i = 0; i < APPEND_STEPS && step[i] != APPEND_END; i++)
+		do_step(&c, (enum append_step)step[i]);
 	out->done = out->n - 1;
 	afterwards(&c);
 }
@@ -353,14 +381,14 @@ bool part_survives(enum part part, const struct hardware *hw)
 	}
 }
 
-enum taxonomy_primitive method_primitive(const struct rl_method *method)
+enum taxonomy_primitive method_primitive(const struct append_method *method)
 {
 	switch (method->step[0]) {
-	case RL_IMM_A:
-	case RL_IMM_CALL_A:
+	case APPEND_IMM_A:
+	case APPEND_IMM_CALL_A:
 		return TAXONOMY_WRITEIMM;
-	case RL_SEND:
-	case RL_SEND_CALL:
+	case APPEND_SEND:
+	case APPEND_SEND_CALL:
 		return TAXONOMY_SEND;
 	default:
 		return TAXONOMY_WRITE;

@@ -2,19 +2,19 @@
 #ifndef TM_SCENARIOS_METHODS_H
 #define TM_SCENARIOS_METHODS_H
 /*
- * RemoteLog's methods as a course of acts: what each part of the two machines does to one
- * append, worked out from the method's steps and the hardware. Told in words, drawn as a
+ * Methods of appending as a course of acts: what each part of the two machines does to one
+ * append, worked out from the method's steps and the hardware. Printed as words, drawn as a
  * picture, and counted: there is no other source of what a method costs.
  */
 #include "core/hardware/hardware.h"
-#include "core/stores/remotelog/remotelog.h"
+#include "core/stores/append_method.h"
 #include "scenarios/taxonomy.h"
 
 /* Parts of the machines, from the requester to its data's last place. */
 enum part {
 	PART_REQUESTER,
 	PART_ITS_NIC,
-	PART_NIC, /* of the responder, like all behind it */
+	PART_NIC, /* of the responder, like all that follow */
 	PART_CPU,
 	PART_CACHE,
 	PART_IIO, /* integrated-I/O buffers; data from the NIC pass them with ddio=off only */
@@ -66,6 +66,13 @@ struct method_cost {
 	unsigned bytes;			/* of their payload */
 };
 
+/* The store that offers methods of appending; NULL: there is none. The functions below are about
+ * its methods. */
+const struct tm_store *method_store(void);
+/* The method that the store's knobs choose, and the knob that chooses it. */
+const struct append_method *method_of(const struct tm_params *params);
+unsigned method_knob(void);
+
 /* `params`: the knobs; a record of `vlen` bytes of value. */
 void method_acts(const struct tm_params *params, const struct hardware *hw, uint32_t vlen,
 		 struct acts *out);
@@ -76,7 +83,7 @@ int method_cost_compare(const struct method_cost *a, const struct method_cost *b
 void method_print(const struct acts *acts, char *buf, size_t n);
 /* Does what is there survive a power failure? */
 bool part_survives(enum part part, const struct hardware *hw);
-enum taxonomy_primitive method_primitive(const struct rl_method *method);
+enum taxonomy_primitive method_primitive(const struct append_method *method);
 
 extern const char *const part_name[PARTS];
 

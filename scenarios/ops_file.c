@@ -19,7 +19,7 @@
 #define OPS_FILE_KEYS  64 /* every key is read back after every crash */
 #define FIELDS	       4  /* client, operation, key, length */
 
-struct reader {
+struct ops_reader {
 	struct text text;
 	struct workload *w;
 };
@@ -36,7 +36,7 @@ static struct text_shown show(struct field field)
 }
 
 /* The next line, without its comment. 1: there is one; 0: end of the input; -EINVAL. */
-static int read_line(struct reader *r, char **line)
+static int read_line(struct ops_reader *r, char **line)
 {
 	int rc = text_line(&r->text, line);
 	if (rc <= 0)
@@ -83,7 +83,7 @@ static bool is(struct field field, const char *word)
 }
 
 /* A decimal number from min to max. */
-static int number(struct reader *r, const char *what, struct field field, unsigned min,
+static int number(struct ops_reader *r, const char *what, struct field field, unsigned min,
 		  unsigned max, unsigned *out)
 {
 	uint64_t n = 0;
@@ -107,7 +107,7 @@ static int number(struct reader *r, const char *what, struct field field, unsign
 }
 
 /* Index of the key, or -errno. */
-static int add_key(struct reader *r, struct field field, int32_t loaded)
+static int add_key(struct ops_reader *r, struct field field, int32_t loaded)
 {
 	int key;
 
@@ -130,7 +130,7 @@ static int add_key(struct reader *r, struct field field, int32_t loaded)
 }
 
 /* "load key length" */
-static int read_load(struct reader *r, const struct field *field, unsigned fields)
+static int read_load(struct ops_reader *r, const struct field *field, unsigned fields)
 {
 	unsigned vlen;
 	int rc;
@@ -150,8 +150,8 @@ static int read_load(struct reader *r, const struct field *field, unsigned field
 	return rc < 0 ? rc : 0;
 }
 
-/* Fields behind the key: a length for put; for the others none, an empty one or "-". */
-static int read_vlen(struct reader *r, enum op_kind kind, const struct field *field,
+/* Fields after the key: a length for put; for the others none, an empty one or "-". */
+static int read_vlen(struct ops_reader *r, enum op_kind kind, const struct field *field,
 		     unsigned fields, unsigned *vlen)
 {
 	*vlen = 0;
@@ -173,7 +173,8 @@ static int read_vlen(struct reader *r, enum op_kind kind, const struct field *fi
 	return 0;
 }
 
-static int add_op(struct reader *r, unsigned client, enum op_kind kind, unsigned key, uint32_t vlen)
+static int add_op(struct ops_reader *r, unsigned client, enum op_kind kind, unsigned key,
+		  uint32_t vlen)
 {
 	int rc = workload_op_add(r->w, client, kind, key, vlen);
 
@@ -185,7 +186,8 @@ static int add_op(struct reader *r, unsigned client, enum op_kind kind, unsigned
 }
 
 /* "client clean" */
-static int read_clean(struct reader *r, unsigned client, const struct field *field, unsigned fields)
+static int read_clean(struct ops_reader *r, unsigned client, const struct field *field,
+		      unsigned fields)
 {
 	for (unsigned i = 2; i < fields; i++)
 		if (i >= FIELDS || (field[i].len && !is(field[i], "-")))
@@ -195,7 +197,7 @@ static int read_clean(struct reader *r, unsigned client, const struct field *fie
 }
 
 /* "client op key length" */
-static int read_op(struct reader *r, const struct field *field, unsigned fields)
+static int read_op(struct ops_reader *r, const struct field *field, unsigned fields)
 {
 	enum op_kind kind;
 	unsigned client, vlen;
@@ -230,7 +232,7 @@ static int read_op(struct reader *r, const struct field *field, unsigned fields)
 	return add_op(r, client, kind, (unsigned)key, vlen);
 }
 
-static int read_lines(struct reader *r)
+static int read_lines(struct ops_reader *r)
 {
 	char *line;
 	int rc;
@@ -254,7 +256,7 @@ static int read_lines(struct reader *r)
 
 int workload_read_ops(FILE *in, struct workload *w, struct input_error *err)
 {
-	struct reader r = {.w = w};
+	struct ops_reader r = {.w = w};
 	size_t len;
 	int rc = 0;
 

@@ -21,11 +21,14 @@
 STORES(X)
 #undef X
 
-static const struct {
+static const struct built {
 	const struct tm_store *store;
-	const char *expected, *claims;
+	struct store_file expected, claims;
 } built[] = {
-#define X(name, e, c) {&name##_store, tm_expected_##name, tm_claims_##name},
+#define X(name, e, c)                                                \
+	{&name##_store,                                              \
+	 {"core/stores/" #name "/expected.txt", tm_expected_##name}, \
+	 {"core/stores/" #name "/claims.txt", tm_claims_##name}},
 	STORES(X)
 #undef X
 };
@@ -56,18 +59,20 @@ const struct tm_store *store_find(const char *name)
 	return NULL;
 }
 
-const char *store_expected(const char *store)
+static const struct built *built_of(const struct tm_store *store)
 {
-	for (unsigned i = 0; i < BUILT; i++)
-		if (!strcmp(built[i].store->name, store))
-			return built[i].expected;
-	return "";
+	const struct built *b = built;
+	while (b->store != store)
+		b++;
+	return b;
 }
 
-const char *store_claims(const char *store)
+struct store_file store_expected(unsigned number)
 {
-	for (unsigned i = 0; i < BUILT; i++)
-		if (!strcmp(built[i].store->name, store))
-			return built[i].claims;
-	return "";
+	return built_of(stores[number])->expected;
+}
+
+struct store_file store_claims(unsigned number)
+{
+	return built_of(stores[number])->claims;
 }

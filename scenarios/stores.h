@@ -17,8 +17,14 @@ extern const char *const default_configs[];
 
 const struct tm_store *store_find(const char *name); /* NULL: no such store */
 
-/* The file of this name in the store's folder, which the program carries with it; "": none. */
-const char *store_expected(const char *store); /* expected.txt */
-const char *store_claims(const char *store);   /* claims.txt */
+/* A file of a store's folder, which the program carries with it. */
+struct store_file {
+	const char *path; /* in the source tree */
+	const char *text; /* "": there is no such file */
+};
+
+/* `number`: of `stores`. */
+struct store_file store_expected(unsigned number); /* expected.txt */
+struct store_file store_claims(unsigned number);   /* claims.txt */
 
 #endif

@@ -22,13 +22,13 @@ const char *const taxonomy_primitive_name[TAXONOMY_PRIMITIVES] = {"write", "writ
 static const char *const transport_name[TAXONOMY_TRANSPORTS] = {
 	[TRANSPORT_IB] = "ib", [TRANSPORT_IWARP] = "iwarp"};
 
-struct reader {
+struct taxonomy_reader {
 	struct taxonomy_table *t;
 	struct text text;
 	const char *with; /* the knob of the latest "with" line; "": none */
 };
 
-static int read_transports(struct reader *r, char *list, unsigned *out)
+static int read_transports(struct taxonomy_reader *r, char *list, unsigned *out)
 {
 	char *save = NULL;
 	*out = 0;
@@ -47,27 +47,27 @@ static int read_transports(struct reader *r, char *list, unsigned *out)
 }
 
 /* The colon, and a word for each column. */
-static int read_columns(struct reader *r, char *rest, char *out[TAXONOMY_COLUMNS])
+static int read_columns(struct taxonomy_reader *r, char *rest, char *out[TAXONOMY_COLUMNS])
 {
 	if (strcmp(text_word(&rest), ":"))
-		return text_wrong(&r->text, "expected \" : \" and %d words behind it",
+		return text_wrong(&r->text, "expected \" : \" and %d words after it",
 				  TAXONOMY_COLUMNS);
 	for (unsigned c = 0; c < TAXONOMY_COLUMNS; c++) {
 		out[c] = text_word(&rest);
 		if (!*out[c])
-			return text_wrong(&r->text, "%u words behind the colon; expected %d", c,
+			return text_wrong(&r->text, "%u words after the colon; expected %d", c,
 					  TAXONOMY_COLUMNS);
 		if (!strcmp(out[c], ".") && !*r->with)
 			return text_wrong(
 				&r->text,
-				"\".\" stands behind a \"with\" only; expected a word of its own");
+				"\".\" stands after a \"with\" only; expected a word of its own");
 	}
-	return *text_word(&rest) ? text_wrong(&r->text, "more than %d words behind the colon",
+	return *text_word(&rest) ? text_wrong(&r->text, "more than %d words after the colon",
 					      TAXONOMY_COLUMNS)
 				 : 0;
 }
 
-static int read_verdict(struct reader *r, const char *text, uint8_t *out)
+static int read_verdict(struct taxonomy_reader *r, const char *text, uint8_t *out)
 {
 	static const struct {
 		const char *word;
@@ -87,7 +87,7 @@ static int read_verdict(struct reader *r, const char *text, uint8_t *out)
 }
 
 /* row METHOD TRANSPORTS : VERDICT x 12 */
-static int read_row(struct reader *r, char *rest)
+static int read_row(struct taxonomy_reader *r, char *rest)
 {
 	struct taxonomy_table *t = r->t;
 	char *words[TAXONOMY_COLUMNS];
@@ -114,7 +114,7 @@ static int read_row(struct reader *r, char *rest)
 }
 
 /* choice KIND PRIMITIVE TRANSPORTS : METHOD x 12 */
-static int read_choice(struct reader *r, char *rest)
+static int read_choice(struct taxonomy_reader *r, char *rest)
 {
 	struct taxonomy_table *t = r->t;
 	char *words[TAXONOMY_COLUMNS];
@@ -143,7 +143,7 @@ static int read_choice(struct reader *r, char *rest)
 	return error;
 }
 
-static int read_silent(struct reader *r, char *rest)
+static int read_silent(struct taxonomy_reader *r, char *rest)
 {
 	struct taxonomy_table *t = r->t;
 	const char *knob = text_word(&rest);
@@ -158,7 +158,7 @@ static int read_silent(struct reader *r, char *rest)
 }
 
 /* like METHOD METHOD */
-static int read_like(struct reader *r, char *rest)
+static int read_like(struct taxonomy_reader *r, char *rest)
 {
 	struct taxonomy_table *t = r->t;
 	struct taxonomy_like *grown = room_for_one(t->like, t->likes, sizeof(*grown));
@@ -176,7 +176,7 @@ static int read_like(struct reader *r, char *rest)
 		       : text_wrong(&r->text, "expected \"like METHOD METHOD\"");
 }
 
-static int read_line(struct reader *r, char *line)
+static int read_line(struct taxonomy_reader *r, char *line)
 {
 	const char *what = text_word(&line);
 	if (!*what || *what == '#')
@@ -200,7 +200,7 @@ static int read_line(struct reader *r, char *line)
 
 int taxonomy_read(struct taxonomy_table *t, const char *text, struct input_error *where)
 {
-	struct reader r = {.t = t, .with = ""};
+	struct taxonomy_reader r = {.t = t, .with = ""};
 	char *line;
 	int error = 0;
 	memset(t, 0, sizeof(*t));
@@ -211,8 +211,10 @@ int taxonomy_read(struct taxonomy_table *t, const char *text, struct input_error
 	text_start(&r.text, t->text, strlen(t->text), where);
 	while (!error && (error = text_line(&r.text, &line)) > 0)
 		error = read_line(&r, line);
-	if (!error && !t->rows)
+	if (!error && !t->rows) {
+		r.text.line = 0; /* the table as a whole */
 		error = text_wrong(&r.text, "no row; expected at least one");
+	}
 	if (error)
 		taxonomy_free(t);
 	return error;

@@ -2,7 +2,7 @@
 #ifndef TM_SCENARIOS_TAXONOMY_H
 #define TM_SCENARIOS_TAXONOMY_H
 /*
- * The taxonomy of remote persistence as its papers have it: for each method of RemoteLog and
+ * The taxonomy of remote persistence as its papers have it: for each method of appending and
  * each kind of hardware, whether it is sound; and which method their tables give.
  * scenarios/taxonomy.txt holds it and opens with its own grammar; it is compiled in.
  */
@@ -16,7 +16,7 @@
 enum {
 	TAXONOMY_LOST = 1,	 /* L: an update that was reported durable can be lost */
 	TAXONOMY_DISORDERED = 2, /* O: b can be durable without a */
-	TAXONOMY_OTHER = 4,	 /* X: something else that RemoteLog promises; no table says so */
+	TAXONOMY_OTHER = 4,	 /* X: something else that the store promises; no table says so */
 	TAXONOMY_AS_ABOVE = 8	 /* private: "." */
 };
 
@@ -65,7 +65,7 @@ void taxonomy_free(struct taxonomy_table *t);
 
 /* The method whose rows this one has; NULL: its own. */
 const char *taxonomy_like(const struct taxonomy_table *t, const char *method);
-/* What the table says of a method: TAXONOMY_*; -1: nothing. *line: where; NULL: nobody asks. */
+/* What the table says of a method: TAXONOMY_*; -1: nothing. *line: where; NULL: not wanted. */
 int taxonomy_says(const struct taxonomy_table *t, const char *method, unsigned column,
 		  unsigned transport, const struct taxonomy_knobs *knobs, unsigned *line);
 /* The method that the papers give; NULL: the table does not say. */

@@ -118,7 +118,7 @@ unsigned workload_max_vlen(const struct workload *w)
 	return max;
 }
 
-/* Make room for one more behind `length` elements. A full array's length is a power of two (or
+/* Make room for one more after `length` elements. A full array's length is a power of two (or
  * 0). */
 static int grow(void **array, unsigned length, size_t size)
 {
@@ -362,7 +362,7 @@ static const char *skip_blanks(const char *p)
 	return p;
 }
 
-/* The words up to the next comma or the end: how many, of which `max` are kept. Moves *text behind
+/* The words up to the next comma or the end: how many, of which `max` are kept. Moves *text past
  * them. */
 static unsigned split_item(const char **text, struct word *word, unsigned max)
 {
@@ -435,7 +435,7 @@ static int parse_op(struct workload *w, unsigned client, const struct word *word
 	if (words != (kind == OP_PUT ? 3u : kind == OP_CLEAN ? 1u : 2u))
 		return bad(expected, kind == OP_PUT
 					     ? "put KEY LENGTH, or put KEY LENGTH same NUMBER"
-				     : kind == OP_CLEAN ? "clean, and nothing behind it"
+				     : kind == OP_CLEAN ? "clean, and nothing after it"
 							: "get KEY or del KEY");
 	if (kind == OP_PUT)
 		vlen = word_vlen(word[2]);

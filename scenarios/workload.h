@@ -119,7 +119,7 @@ int ycsb_make(const struct ycsb *y, struct workload *w);
 
 /*
  * From bytes (bytes.c): any `n` bytes are a workload of 1 to 3 clients on 1 or 2 keys;
- * those behind the first WORKLOAD_BYTES say nothing. `cleans`: the store can clean its
+ * those after the first WORKLOAD_BYTES say nothing. `cleans`: the store can clean its
  * log. Fills an empty *w. 0 or -ENOMEM.
  */
 #define WORKLOAD_BYTES 9

@@ -35,6 +35,7 @@
 #include "checker/explore/visited.h"
 #include "checker/explore/sentence.h"
 #include "checker/explore/checker_mutant.h"
+#include "checker/judge/names.h"
 
 #define MAX_DECISIONS 512
 #define SAMPLES	      32 /* images of a point beyond the bound */
@@ -151,8 +152,7 @@ static void note_verdicts(struct explorer *ex, unsigned machine, unsigned want,
 		ex->counts.unsure += v[c].unsure;
 		if (!v[c].broken)
 			continue;
-		/* A history that is not even linearizable proves nothing about durability. */
-		if ((c == TM_DUR || c == TM_BUF) && v[TM_LIN].broken)
+		if (CONTRACTS_IF_LIN & TM_BIT(c) && v[TM_LIN].broken)
 			continue;
 		if (!ex->failure[c].found)
 			sentence_print(ex->setup, ex->worlds.history, &v[c], text, sizeof(text));
@@ -232,8 +232,7 @@ static void explore_image(struct explorer *ex, unsigned machine, struct image_so
 			  const struct history_mark *mark, bool nested,
 			  uint16_t note[VISITED_NOTES])
 {
-	const unsigned want = TM_BIT(TM_RDA) | TM_BIT(TM_DUR) | TM_BIT(TM_BUF) | TM_BIT(TM_MONO) |
-			      TM_BIT(TM_KEEP) | TM_BIT(TM_NORES);
+	const unsigned want = CONTRACTS_AFTER_CRASH;
 	struct world *w = &ex->worlds.world[machine];
 	struct verdict v[TM_CONTRACTS];
 	uint64_t events = sim_events(w->sim);
@@ -372,7 +371,7 @@ void explore_run(struct explorer *ex, struct source *source, const struct deviat
 	world_run(&ex->worlds, source, ex->limits.no_crash ? NULL : explore_point, ex);
 	ex->counts.events += sim_events(w->sim) - events;
 	memset(v, 0, sizeof(v));
-	const unsigned want = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_NORES);
+	const unsigned want = CONTRACTS_IN_RUN;
 	struct judge *judge = &ex->judge[0];
 	judge_prepare(judge, ex->worlds.history);
 	judge_recovered(judge, ex->worlds.history, want, NULL, v);

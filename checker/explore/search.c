@@ -124,7 +124,7 @@ static void try_chain(struct search *s, const struct run_log *log, unsigned last
 	const struct log_point *next = NULL;
 	for (int i = (int)last; i >= 0 && s->complete; i = log->point[i].before) {
 		const struct log_point *p = &log->point[i];
-		if (k == DELAY_SWITCH && !p->held)
+		if (k == DELAY_SWITCH && !p->delayed)
 			continue;
 		if (next && only_reorders(s, log, p, next, others)) {
 			s->ex->counts.spared++;

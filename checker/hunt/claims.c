@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reading scenarios/claims.txt, which the assembler puts into the program. A line is a word that
- * says what it is, and the rest; names, numbers and sentences point into a copy of the text.
+ * Reading the files of claims, which the assembler puts into the program. A line is a word that
+ * says what it is, and the rest; names, numbers and sentences point into copies of the texts.
  */
 #include "checker/hunt/claims.h"
 #include <assert.h>
@@ -29,6 +29,8 @@ extern const char tm_claims_text[];
 struct reader {
 	struct claims *c;
 	struct text text;
+	const char *file;
+	struct claim *claim; /* to which the lines belong; NULL: none yet */
 };
 
 /* --- workload NAME : KEYS : CLIENT : CLIENT ... --- */
@@ -226,6 +228,7 @@ static int read_case(struct reader *r, struct claim *claim, char *rest)
 	claim->test = grown;
 	struct claim_case *test = &claim->test[claim->tests++];
 	memset(test, 0, sizeof(*test));
+	test->file = r->file;
 	test->line = r->text.line;
 	int error = read_verdict(r, &rest, test);
 	return error ? error : read_test(r, test, rest);
@@ -264,6 +267,7 @@ static int read_flip(struct reader *r, char *rest, struct claim_knob *k)
 {
 	struct claim_case *test = &k->test;
 	test->kind = CLAIM_FAIL;
+	test->file = r->file;
 	test->line = r->text.line;
 	test->runs = KNOB_RUNS;
 	int error = read_contracts(r, text_word(&rest), test);
@@ -293,42 +297,51 @@ static int read_knob(struct reader *r, char *rest)
 	if (i == 3)
 		return text_wrong(&r->text, "\"%.40s\": expected breaks, cures or inert", kind);
 	struct claim_knob *k = &c->knob[c->knobs++];
-	*k = (struct claim_knob){.kind = (enum knob_kind)i, .line = r->text.line};
+	*k = (struct claim_knob){.kind = (enum knob_kind)i, .file = r->file, .line = r->text.line};
 	return k->kind == KNOB_INERT ? read_inert(r, rest, k) : read_flip(r, rest, k);
 }
 
 /* --- the file --- */
 
+/* A claim; or, in another file than its own, more cases of it. */
 static int read_claim(struct reader *r, char *rest)
 {
 	struct claims *c = r->c;
 	const char *id = text_word(&rest);
 	if (!*id || *text_word(&rest))
 		return text_wrong(&r->text, "expected \"claim ID\", the ID one word");
-	if (claim_find(c, id))
+	const struct claim *found = claim_find(c, id);
+	if (found && found->file == r->file)
 		return text_wrong(&r->text, "claim %.40s twice", id);
+	if (found) {
+		r->claim = &c->claim[found - c->claim];
+		return 0;
+	}
 	struct claim *grown = room_for_one(c->claim, c->claims, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	c->claim = grown;
-	c->claim[c->claims++] = (struct claim){.id = id, .line = r->text.line};
+	r->claim = &c->claim[c->claims++];
+	*r->claim = (struct claim){.id = id, .file = r->file, .line = r->text.line};
 	return 0;
 }
 
-/* Is the claim above this line complete? */
-static int end_claim(struct reader *r)
+/* Is there a claim at all, and is each complete? */
+static int check_claims(struct reader *r)
 {
-	const struct claim *claim = r->c->claims ? &r->c->claim[r->c->claims - 1] : NULL;
-	if (!claim)
-		return 0;
-	if (!claim->source || !claim->says || (!claim->tests && !claim->open)) {
+	const struct claims *c = r->c;
+	for (unsigned i = 0; i < c->claims; i++) {
+		const struct claim *claim = &c->claim[i];
+		r->file = claim->file;
 		r->text.line = claim->line;
-		return text_wrong(
-			&r->text,
-			"claim %.40s: expected source, says, and at least one case or open",
-			claim->id);
+		if (!claim->source || !claim->says || (!claim->tests && !claim->open))
+			return text_wrong(&r->text,
+					  "claim %.40s: expected source, says, and at least one "
+					  "case or open",
+					  claim->id);
 	}
-	return 0;
+	r->text.line = 0; /* the file as a whole */
+	return c->claims ? 0 : text_wrong(&r->text, "expected at least one claim");
 }
 
 static int read_sentence(struct reader *r, const char *what, const char **to, char *rest)
@@ -337,24 +350,21 @@ static int read_sentence(struct reader *r, const char *what, const char **to, ch
 	if (*to)
 		return text_wrong(&r->text, "%s twice in one claim", what);
 	if (!*rest)
-		return text_wrong(&r->text, "expected a sentence behind %s", what);
+		return text_wrong(&r->text, "expected a sentence after %s", what);
 	*to = rest;
 	return 0;
 }
 
 static int read_line(struct reader *r, char *line)
 {
-	struct claim *claim;
+	struct claim *claim = r->claim;
 	const char *what = text_word(&line);
 	if (!strcmp(what, "workload"))
 		return read_workload(r, line);
 	if (!strcmp(what, "knob"))
 		return read_knob(r, line);
-	if (!strcmp(what, "claim")) {
-		int error = end_claim(r);
-		return error ? error : read_claim(r, line);
-	}
-	claim = r->c->claims ? &r->c->claim[r->c->claims - 1] : NULL;
+	if (!strcmp(what, "claim"))
+		return read_claim(r, line);
 	const struct {
 		const char *what;
 		const char **to;
@@ -379,24 +389,45 @@ static int read_line(struct reader *r, char *line)
 		what);
 }
 
-int claims_read(struct claims *c, const char *text, struct input_error *where)
+static int read_file(struct reader *r, const char *file, const char *text)
 {
-	struct reader r = {.c = c};
-	char *line;
-	int error = 0;
+	struct claims *c = r->c;
+	char *copy = strdup(text), *line, **grown = room_for_one(c->text, c->texts, sizeof(*grown));
+	int error = copy && grown ? 0 : -ENOMEM;
+	if (grown)
+		c->text = grown;
+	if (error) {
+		free(copy);
+		return error;
+	}
+	c->text[c->texts++] = copy;
+	r->file = file;
+	r->claim = NULL;
+	text_start(&r->text, copy, strlen(copy), r->text.error);
+	while (!error && (error = text_line(&r->text, &line)) > 0)
+		error = *text_skip_blanks(line) && *line != '#' ? read_line(r, line) : 0;
+	return error;
+}
+
+static int read_files(struct reader *r)
+{
+	int error = read_file(r, "core/stores/claims.txt", tm_claims_text);
+	for (unsigned i = 0; stores[i] && !error; i++) {
+		struct store_file file = store_claims(i);
+		error = read_file(r, file.path, file.text);
+	}
+	return error;
+}
+
+int claims_read(struct claims *c, const char *text, struct claims_error *where)
+{
+	struct reader r = {.c = c, .text.error = &where->text};
 	memset(c, 0, sizeof(*c));
 	memset(where, 0, sizeof(*where));
-	c->text = strdup(text ? text : tm_claims_text);
-	if (!c->text)
-		return -ENOMEM;
-	text_start(&r.text, c->text, strlen(c->text), where);
-	while (!error && (error = text_line(&r.text, &line)) > 0)
-		error = *text_skip_blanks(line) && *line != '#' ? read_line(&r, line) : 0;
+	int error = text ? read_file(&r, "claims.txt", text) : read_files(&r);
 	if (!error)
-		error = end_claim(&r);
-	r.text.line = 0; /* the file as a whole */
-	if (!error && !c->claims)
-		error = text_wrong(&r.text, "expected at least one claim");
+		error = check_claims(&r);
+	where->file = r.file;
 	if (error)
 		claims_free(c);
 	return error;
@@ -423,6 +454,8 @@ void claims_free(struct claims *c)
 	free(c->claim);
 	free(c->knob);
 	free(c->workload);
+	for (unsigned t = 0; t < c->texts; t++)
+		free(c->text[t]);
 	free(c->text);
 	memset(c, 0, sizeof(*c));
 }

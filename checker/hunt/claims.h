@@ -3,8 +3,9 @@
 #define TM_CHECKER_HUNT_CLAIMS_H
 /*
  * What the papers claim, and hazards that they do not mention, as scenarios with an
- * expected outcome. scenarios/claims.txt holds them and opens with its own grammar; it is
- * compiled in.
+ * expected outcome. Each store's folder has its own, and core/stores/claims.txt has the grammar
+ * and the claims about several stores, to which a store's file adds its cases. All are compiled
+ * in.
  *
  * A claim has cases. A case is a store with its switches, workloads, contracts, and what
  * is expected:
@@ -23,7 +24,8 @@ enum claim_kind { CLAIM_PASS, CLAIM_FAIL, CLAIM_COUNT };
 
 struct claim_case {
 	enum claim_kind kind;
-	unsigned line;		      /* where it stands */
+	const char *file; /* where it stands */
+	unsigned line;
 	unsigned contracts;	      /* TM_BIT()s */
 	unsigned runs;		      /* of each workload */
 	bool no_crash;		      /* the power never fails */
@@ -42,7 +44,9 @@ struct claim {
 		*note; /* why we expect something else than the paper, or what to know; or NULL */
 	const char *open; /* what of it is not tested, and why; or NULL */
 	struct claim_case *test;
-	unsigned tests, line;
+	unsigned tests;
+	const char *file;
+	unsigned line;
 };
 
 /*
@@ -61,6 +65,7 @@ struct claim_knob {
 	struct claim_case test; /* the switch is the last one; runs: of the side that holds, at
 				   least. Unless inert */
 	const char *why;	/* if inert */
+	const char *file;
 	unsigned line;
 };
 
@@ -69,9 +74,10 @@ struct claims {
 	unsigned claims;
 	struct claim_knob *knob;
 	unsigned knobs;
-	struct workload *workload; /* the file's own */
+	struct workload *workload; /* the files' own */
 	unsigned workloads;
-	char *text; /* private */
+	char **text; /* private */
+	unsigned texts;
 };
 
 /* What came of a case. */
@@ -92,11 +98,16 @@ enum claim_verdict {
 	CLAIM_UNSURE, /* a case that must pass was not run in full */
 };
 
+struct claims_error {
+	struct input_error text;
+	const char *file;
+};
+
 /*
- * Read `text`, a file like scenarios/claims.txt; NULL: the one that is compiled in. 0 and
+ * Read `text`, a file like core/stores/claims.txt; NULL: all files that are compiled in. 0 and
  * *c is then for claims_free(); -EINVAL with *where, or -ENOMEM.
  */
-int claims_read(struct claims *c, const char *text, struct input_error *where);
+int claims_read(struct claims *c, const char *text, struct claims_error *where);
 void claims_free(struct claims *c);
 /* NULL: no such claim. */
 const struct claim *claim_find(const struct claims *c, const char *id);

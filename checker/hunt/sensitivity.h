@@ -3,7 +3,7 @@
 #define TM_CHECKER_HUNT_SENSITIVITY_H
 /*
  * Does a switch matter? A switch that changes no verdict is one that no test would miss. The `knob`
- * lines of scenarios/claims.txt say of each value but the first of each switch what it changes, and
+ * lines of the files of claims say of each value but the first of each switch what it changes, and
  * where; here that is tested.
  *
  * A line that says breaks or cures names a store, its other switches, and workloads. The side on

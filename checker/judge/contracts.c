@@ -15,6 +15,7 @@
  */
 #include <string.h>
 #include "checker/judge/contract.h"
+#include "checker/judge/names.h"
 
 void judge_reset(struct judge *j)
 {
@@ -109,14 +110,9 @@ static bool judge_answer(const struct history *h, int get, struct verdict *out)
 	return false;
 }
 
-/* Follow one key through the epoch: everything but LIN, DUR and BUF. Returns the GET
- * that names the value with which the epoch started, or -1. */
-static int judge_events(struct judge *j, const struct history *h, const struct judge_key *k,
-			const int32_t *lower_bound, struct verdict *out)
+/* judge_fact.epoch_return of each value that the key's events name: what earlier epochs saw. */
+static void start_epoch_returns(struct judge *j, const struct history *h, const struct judge_key *k)
 {
-	int recovered = -1, del = k->last_del;
-	bool updates = false, dels = false;
-
 	for (int pos = k->first_event; pos >= 0; pos = j->next[pos]) {
 		int op = j->at[pos];
 		const struct history_op *o = &h->op[op];
@@ -126,6 +122,17 @@ static int judge_events(struct judge *j, const struct history *h, const struct j
 			f->epoch_return = h->op[o->value].epoch < j->epoch ? f->first_return
 									   : NEVER;
 	}
+}
+
+/* Follow one key through the epoch: everything but LIN, DUR and BUF. Returns the GET
+ * that names the value with which the epoch started, or -1. */
+static int judge_events(struct judge *j, const struct history *h, const struct judge_key *k,
+			const int32_t *lower_bound, struct verdict *out)
+{
+	int recovered = -1, del = k->last_del;
+	bool updates = false, dels = false;
+
+	start_epoch_returns(j, h, k);
 	for (int pos = k->first_event; pos >= 0; pos = j->next[pos]) {
 		int op = j->at[pos];
 		const struct history_op *o = &h->op[op];
@@ -246,7 +253,6 @@ static void judge_reads(struct judge *j, const struct history *h, unsigned want,
 void judge_recovered(struct judge *j, const struct history *h, unsigned want,
 		     const int32_t *lower_bound, struct verdict out[TM_CONTRACTS])
 {
-	const unsigned judged = TM_BIT(TM_LIVE) - 1; /* TM_RDA .. TM_NORES */
 	struct verdict all[TM_CONTRACTS];
 	bool reads = j->epoch > 0;
 
@@ -258,8 +264,8 @@ void judge_recovered(struct judge *j, const struct history *h, unsigned want,
 		judge_reads(j, h, want, lower_bound, all);
 	else
 		judge_epoch(j, h, false, lower_bound, all);
-	for (unsigned c = TM_RDA; c < TM_LIVE; c++)
-		if (want & judged & TM_BIT(c))
+	for (unsigned c = 0; c < TM_CONTRACTS; c++)
+		if (want & CONTRACTS_OF_HISTORY & TM_BIT(c))
 			out[c] = all[c];
 }
 

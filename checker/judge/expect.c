@@ -121,9 +121,11 @@ static int read_line(struct text *t, const char *store, char *line)
 }
 
 /* False: there is a mistake. */
-static bool read_store(const char *store)
+static bool read_store(unsigned number)
 {
-	char *bytes = strdup(store_expected(store)), *line; /* kept: the rows point into it */
+	const char *store = stores[number]->name;
+	struct store_file file = store_expected(number);
+	char *bytes = strdup(file.text), *line; /* kept: the rows point into it */
 	struct input_error error;
 	struct text t;
 	int rc = 0;
@@ -132,8 +134,8 @@ static bool read_store(const char *store)
 	while (!rc && (rc = text_line(&t, &line)) > 0)
 		rc = read_line(&t, store, line);
 	if (rc)
-		snprintf(mistake, sizeof(mistake), "core/stores/%s/expected.txt:%u: %s", store,
-			 error.line, error.message);
+		snprintf(mistake, sizeof(mistake), "%s:%u: %s", file.path, error.line,
+			 error.message);
 	return !rc;
 }
 
@@ -183,7 +185,7 @@ static bool keeps(const struct tm_store *store, const struct expect_control *con
 static void read_table(void)
 {
 	unsigned i = 0;
-	while (stores[i] && read_store(stores[i]->name))
+	while (stores[i] && read_store(i))
 		i++;
 	for (i = 0; i < controls; i++)
 		for (int c = 0; c < TM_CONTRACTS; c++)

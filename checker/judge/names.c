@@ -5,28 +5,40 @@
 #include <errno.h>
 #include <string.h>
 
-static const char *const names[] = {
-	[TM_RDA] = "RDA",     [TM_LIN] = "LIN",	  [TM_DUR] = "DUR",
-	[TM_BUF] = "BUF",     [TM_MONO] = "MONO", [TM_KEEP] = "KEEP",
-	[TM_NORES] = "NORES", [TM_LIVE] = "LIVE", [TM_FSCK] = "FSCK",
+static const struct {
+	const char *name, *what;
+} row[] = {
+#define X(name, judged, what) {#name, what},
+	TM_CONTRACT_ROWS(X)
+#undef X
 };
-static_assert(sizeof(names) / sizeof(names[0]) == TM_CONTRACTS, "each contract has a name");
+/* Each can be judged, from histories or while the store runs, and not both. */
+static_assert((CONTRACTS_OF_HISTORY | CONTRACTS_BY_RUNNING) == TM_BIT(TM_CONTRACTS) - 1, "");
+static_assert(!(CONTRACTS_OF_HISTORY & CONTRACTS_BY_RUNNING), "");
 
 const char *contract_name(enum tm_contract contract)
 {
 	assert((unsigned)contract < TM_CONTRACTS);
-	return names[contract];
+	return row[contract].name;
+}
+
+const char *contract_what(enum tm_contract contract)
+{
+	assert((unsigned)contract < TM_CONTRACTS);
+	return row[contract].what;
 }
 
 int contract_parse(const char *name)
 {
 	for (int c = 0; c < TM_CONTRACTS; c++)
-		if (!strcmp(names[c], name))
+		if (!strcmp(row[c].name, name))
 			return c;
 	return -EINVAL;
 }
 
 const char *contract_names(void)
 {
-	return "RDA LIN DUR BUF MONO KEEP NORES LIVE FSCK";
+#define X(name, judged, what) " " #name
+	return &TM_CONTRACT_ROWS(X)[1];
+#undef X
 }

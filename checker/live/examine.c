@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/judge/expect.h"
+#include "checker/judge/names.h"
 #include "checker/live/torn.h"
 
 /* What stores expect of themselves under this configuration counts: what is acknowledged is
@@ -263,8 +264,7 @@ static int32_t lower_bound_of(const struct examination *w, unsigned key)
 static void judge_image(struct examination *w, unsigned key, unsigned i, int32_t lower_bound,
 			unsigned *broken)
 {
-	const unsigned want = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_MONO) |
-			      TM_BIT(TM_KEEP) | TM_BIT(TM_NORES);
+	const unsigned want = CONTRACTS_ON_MACHINE;
 	const struct key_state *shown = &w->image[i].shown[key];
 	struct verdict v[TM_CONTRACTS] = {0};
 
@@ -276,8 +276,8 @@ static void judge_image(struct examination *w, unsigned key, unsigned i, int32_t
 			continue;
 		if (!i)
 			cell->unsure += v[c].unsure;
-		/* A history that is not even linearizable proves nothing about durability. */
-		if (!v[c].broken || *broken & TM_BIT(c) || (c == TM_DUR && v[TM_LIN].broken))
+		if (!v[c].broken || *broken & TM_BIT(c) ||
+		    (CONTRACTS_IF_LIN & TM_BIT(c) && v[TM_LIN].broken))
 			continue;
 		*broken |= TM_BIT(c);
 		exam_note_break(i ? &cell->possible : &cell->happened, w, key, &v[c], &w->image[i],
@@ -403,7 +403,7 @@ int examine(const struct cut *c, const struct exam_options *options, struct exam
 	out->last = c->boot;
 	out->lines = (unsigned)c->lines;
 	for (unsigned k = 0; k < TM_CONTRACTS; k++)
-		out->cell[k].judged = k != TM_BUF;
+		out->cell[k].judged = (CONTRACTS_ON_MACHINE | CONTRACTS_BY_RUNNING) & TM_BIT(k);
 	if (!c->boot || w.first > c->boot) {
 		snprintf(why, n,
 			 !c->boot ? "the pool was being formatted: there was nothing to lose yet"

@@ -4,7 +4,9 @@
  * pairs. All locations lie in one pool, to which every RNIC has access.
  */
 #include "checker/models/litmus_search.h"
-#include "core/rnic/objects/device.h"
+#include "core/rnic/objects/cq.h"
+#include "core/rnic/objects/mr.h"
+#include "core/rnic/objects/post.h"
 #include "core/verbs_compat.h"
 
 #define ACCESS                                                                       \

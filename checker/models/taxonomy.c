@@ -2,7 +2,7 @@
 /*
  * A cell is a campaign of one store, one configuration and one workload, searched
  * systematically. DUR broken is "L": an update that was reported durable is gone. FSCK broken
- * is "O" for a compound update: RemoteLog's check found the tail ahead of a record that is not
+ * is "O" for a compound update: the store's check found the tail ahead of a record that is not
  * intact. The process that searches a cell also shrinks what it found, and hands the text of
  * the trace to its parent, which alone writes files.
  */
@@ -18,39 +18,19 @@
 #include "checker/trace/trace.h"
 #include "scenarios/stores.h"
 
-static const struct tm_store *store(void)
-{
-	return store_find("remotelog");
-}
-
 /* --- methods --- */
-
-/* The knob's words, and the n-th of them; its length, 0: there is none. */
-static size_t method_word(unsigned n, const char **word)
-{
-	*word = store()->knobs[RL_METHOD].values;
-	for (; n && **word; n--) {
-		*word += strcspn(*word, " ");
-		*word += strspn(*word, " ");
-	}
-	return strcspn(*word, " ");
-}
 
 unsigned taxonomy_methods(void)
 {
-	const char *word;
-	unsigned n = 0;
-	while (method_word(n, &word))
-		n++;
+	unsigned n = method_store()->methods->methods;
 	assert(n <= TAXONOMY_METHODS);
 	return n;
 }
 
 const char *taxonomy_method(unsigned method)
 {
-	struct tm_params params = {0};
-	params.knob[RL_METHOD] = (uint8_t)method;
-	return rl_method(&params)->name;
+	assert(method < taxonomy_methods());
+	return method_store()->methods->method[method].name;
 }
 
 int taxonomy_find_method(const char *name)
@@ -66,7 +46,7 @@ int taxonomy_find_method(const char *name)
 
 static bool has_variant(const char *name)
 {
-	for (const struct tm_variant *v = store()->variants; v->name; v++)
+	for (const struct tm_variant *v = method_store()->variants; v->name; v++)
 		if (!strcmp(v->name, name))
 			return true;
 	return false;
@@ -86,7 +66,7 @@ void taxonomy_setup(const struct taxonomy *t, const struct taxonomy_cell *cell, 
 {
 	const char *method = taxonomy_method(cell->method), *expected;
 	unsigned bad;
-	setup_init(s, store());
+	setup_init(s, method_store());
 	if (has_variant(method))
 		setup_variant(s, method);
 	else
@@ -125,7 +105,7 @@ int taxonomy_open(struct taxonomy *t, const struct taxonomy_options *options, ui
 	unsigned n = taxonomy_methods();
 	memset(t, 0, sizeof(*t));
 	t->options = *options;
-	setup_init(&s, store());
+	setup_init(&s, method_store());
 	if (set_knobs(options, &s, bad, expected))
 		return -EINVAL;
 	t->cell = calloc((size_t)n * TAXONOMY_COLUMNS * TAXONOMY_TRANSPORTS, sizeof(*t->cell));
@@ -181,7 +161,7 @@ static void begin(const struct taxonomy *t, const struct taxonomy_cell *cell, st
 {
 	struct campaign_options *o = &m->campaign.options;
 	memset(m, 0, sizeof(*m));
-	m->config.store = store();
+	m->config.store = method_store();
 	m->config.share = 1;
 	taxonomy_setup(t, cell, &m->config.setup);
 	m->workload = *t->options.workload; /* only read */
@@ -203,7 +183,7 @@ static void begin(const struct taxonomy *t, const struct taxonomy_cell *cell, st
 static void search(const struct taxonomy *t, const struct taxonomy_cell *cell, struct measuring *m,
 		   struct taxonomy_result *r)
 {
-	unsigned left = TM_BIT(TM_DUR) | (taxonomy_rl(t, cell)->compound ? TM_BIT(TM_FSCK) : 0);
+	unsigned left = TM_BIT(TM_DUR) | (taxonomy_append(t, cell)->compound ? TM_BIT(TM_FSCK) : 0);
 	for (bool again = true; again && !m->unit.error;) {
 		memset(&m->unit, 0, sizeof(m->unit));
 		campaign_explore(&m->campaign, 0, left, &m->unit);
@@ -305,8 +285,8 @@ static unsigned verdict_of(const struct taxonomy *t, const struct taxonomy_cell 
 {
 	if (contract == TM_DUR)
 		return TAXONOMY_LOST;
-	return contract == TM_FSCK && taxonomy_rl(t, cell)->compound ? TAXONOMY_DISORDERED
-								     : TAXONOMY_OTHER;
+	return contract == TM_FSCK && taxonomy_append(t, cell)->compound ? TAXONOMY_DISORDERED
+									 : TAXONOMY_OTHER;
 }
 
 /* What broke, worst first. */
@@ -316,7 +296,7 @@ static void judge(const struct taxonomy *t, const struct taxonomy_cell *cell, st
 	static const uint8_t order[TAXONOMY_BREAKS] = {TM_DUR, TM_FSCK, TM_RDA};
 	for (unsigned i = 0; i < TAXONOMY_BREAKS; i++) {
 		struct taxonomy_break *broken = &r->broken[r->breaks];
-		if (!(store()->promises & m->broken & TM_BIT(order[i])))
+		if (!(method_store()->promises & m->broken & TM_BIT(order[i])))
 			continue;
 		r->verdict |= (uint8_t)verdict_of(t, cell, order[i]);
 		r->breaks++;
@@ -392,11 +372,12 @@ int taxonomy_run(struct taxonomy *t)
 
 /* --- choosing --- */
 
-const struct rl_method *taxonomy_rl(const struct taxonomy *t, const struct taxonomy_cell *cell)
+const struct append_method *taxonomy_append(const struct taxonomy *t,
+					    const struct taxonomy_cell *cell)
 {
 	struct setup s;
 	taxonomy_setup(t, cell, &s);
-	return rl_method(&s.params);
+	return method_of(&s.params);
 }
 
 void taxonomy_acts(const struct taxonomy *t, const struct taxonomy_cell *cell, struct acts *out)
@@ -420,7 +401,7 @@ static const struct taxonomy_cell *next_of_kind(const struct taxonomy *t, bool c
 {
 	while (*m < taxonomy_methods()) {
 		const struct taxonomy_cell *cell = taxonomy_at(t, (*m)++, column, transport);
-		const struct rl_method *rl = cell ? taxonomy_rl(t, cell) : NULL;
+		const struct append_method *rl = cell ? taxonomy_append(t, cell) : NULL;
 		if (rl && rl->compound == compound &&
 		    (primitive == TAXONOMY_PRIMITIVES || method_primitive(rl) == primitive))
 			return cell;

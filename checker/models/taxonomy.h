@@ -2,7 +2,7 @@
 #ifndef TM_CHECKER_MODELS_TAXONOMY_H
 #define TM_CHECKER_MODELS_TAXONOMY_H
 /*
- * Measuring the taxonomy of remote persistence: each method of RemoteLog on each kind of
+ * Measuring the taxonomy of remote persistence: each method of appending on each kind of
  * hardware is a cell, which a systematic search judges (docs/search.md). A cell depends on
  * nothing but itself and the options, so the number of processes changes no figure.
  */
@@ -59,7 +59,7 @@ struct taxonomy {
 	unsigned todos;
 };
 
-/* How many methods RemoteLog has, and their names as the knob has them. */
+/* How many methods the store offers, and their names as the knob has them. */
 unsigned taxonomy_methods(void);
 const char *taxonomy_method(unsigned method);
 int taxonomy_find_method(const char *name); /* -ENOENT */
@@ -95,7 +95,8 @@ const struct taxonomy_cell *taxonomy_at(const struct taxonomy *t, unsigned metho
 					unsigned transport);
 /* What its method costs there, and what it is. */
 struct method_cost taxonomy_cost(const struct taxonomy *t, const struct taxonomy_cell *cell);
-const struct rl_method *taxonomy_rl(const struct taxonomy *t, const struct taxonomy_cell *cell);
+const struct append_method *taxonomy_append(const struct taxonomy *t,
+					    const struct taxonomy_cell *cell);
 void taxonomy_acts(const struct taxonomy *t, const struct taxonomy_cell *cell, struct acts *out);
 
 /*

@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/explore/sentence.h"
+#include "checker/judge/names.h"
 
 #define VARIATIONS 48 /* more deviations than these are all taken to matter */
 
@@ -137,7 +138,7 @@ static void begin(struct explanation *q, const struct replay_outcome *out)
 {
 	const struct history *h = q->ex->worlds.history;
 	const struct verdict *v = &out->verdict[q->contract];
-	if (q->contract == TM_LIVE || q->contract == TM_FSCK) {
+	if (CONTRACTS_BY_RUNNING & TM_BIT(q->contract)) {
 		int op = q->ex->worlds.world[q->r->machines - 1].result.live_op;
 		if (q->contract == TM_LIVE)
 			q->op = label_of(h, op);
@@ -147,8 +148,7 @@ static void begin(struct explanation *q, const struct replay_outcome *out)
 	}
 	q->op = label_of(h, v->op);
 	q->against = label_of(h, v->against);
-	if (TM_BIT(q->contract) &
-	    (TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP)))
+	if (CONTRACTS_NAMING_MISSED & TM_BIT(q->contract))
 		q->expected = value_of(q, h, v->against);
 	if (v->op >= 0) {
 		q->machine = h->op[v->op].epoch;
@@ -194,7 +194,7 @@ static int explain(struct explanation *q, const char *why)
 			cause_explain_lost(q, loss, n);
 		else if (crash)
 			cause_explain_cut(q);
-		else if (q->contract == TM_LIVE || q->contract == TM_FSCK)
+		else if (CONTRACTS_BY_RUNNING & TM_BIT(q->contract))
 			cause_explain_stuck(q, why);
 		else
 			cause_explain_race(q);

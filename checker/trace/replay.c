@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "checker/explore/sentence.h"
+#include "checker/judge/names.h"
 
 /* On which machine a deviation happens; *machine: the one that runs when its turn comes. */
 static unsigned machine_of(const struct deviation *d, unsigned *machine)
@@ -29,9 +30,7 @@ static int split(const struct deviations *list, struct deviations part[WORLDS])
 static void judge_all(struct explorer *ex, unsigned machine, struct replay_outcome *out)
 {
 	const struct world_result *r = &ex->worlds.world[machine].result;
-	unsigned want = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_NORES);
-	if (machine)
-		want |= TM_BIT(TM_DUR) | TM_BIT(TM_BUF) | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP);
+	unsigned want = CONTRACTS_IN_RUN | (machine ? CONTRACTS_AFTER_CRASH : 0);
 	judge_prepare(&ex->judge[machine], ex->worlds.history);
 	judge_recovered(&ex->judge[machine], ex->worlds.history, want, ex->lower_bound,
 			out->verdict);

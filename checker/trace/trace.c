@@ -39,7 +39,7 @@ enum stage {
 
 #define KEYWORDS 8
 
-struct reader {
+struct trace_reader {
 	struct trace *t;
 	trace_find_store *find_store;
 	struct text text;
@@ -57,7 +57,7 @@ struct reader {
 };
 
 /* The next pair of "name=value name=value". 1: there is one; 0: the end; -EINVAL. */
-static int next_pair(struct reader *r, char **rest, char **name, char **value)
+static int next_pair(struct trace_reader *r, char **rest, char **name, char **value)
 {
 	*name = text_word(rest);
 	if (!**name)
@@ -66,7 +66,7 @@ static int next_pair(struct reader *r, char **rest, char **name, char **value)
 	return *value ? 1 : text_wrong(&r->text, "%s; expected NAME=VALUE", text_show(*name).text);
 }
 
-static int read_store(struct reader *r, char *rest)
+static int read_store(struct trace_reader *r, char *rest)
 {
 	const struct tm_store *store = r->find_store(rest);
 	if (!store)
@@ -78,7 +78,7 @@ static int read_store(struct reader *r, char *rest)
 	return 0;
 }
 
-static int read_variant(struct reader *r, char *rest)
+static int read_variant(struct trace_reader *r, char *rest)
 {
 	struct setup *s = &r->t->setup;
 	if (strlen(rest) >= sizeof(s->variant) || setup_variant(s, rest))
@@ -89,7 +89,7 @@ static int read_variant(struct reader *r, char *rest)
 	return 0;
 }
 
-static int read_config(struct reader *r, char *rest)
+static int read_config(struct trace_reader *r, char *rest)
 {
 	unsigned seen = 0;
 	char *name, *value;
@@ -113,7 +113,7 @@ static int read_config(struct reader *r, char *rest)
 	return rc;
 }
 
-static int read_knob(struct reader *r, char *rest)
+static int read_knob(struct trace_reader *r, char *rest)
 {
 	struct setup *s = &r->t->setup;
 	char *name, *value;
@@ -140,14 +140,14 @@ static int read_knob(struct reader *r, char *rest)
 	return rc;
 }
 
-static int workload_wrong(struct reader *r, int rc, const char *what, const char *expected)
+static int workload_wrong(struct trace_reader *r, int rc, const char *what, const char *expected)
 {
 	if (rc == -ENOMEM || !rc)
 		return rc;
 	return text_wrong(&r->text, "%s; expected %s", what, expected);
 }
 
-static int read_keys(struct reader *r, char *rest)
+static int read_keys(struct trace_reader *r, char *rest)
 {
 	const char *expected = NULL;
 	char what[80];
@@ -158,7 +158,7 @@ static int read_keys(struct reader *r, char *rest)
 }
 
 /* "1: put k1 96, get k1": one client's program. */
-static int read_client(struct reader *r, char *rest)
+static int read_client(struct trace_reader *r, char *rest)
 {
 	const char *expected = NULL;
 	char what[80];
@@ -180,7 +180,7 @@ static int read_client(struct reader *r, char *rest)
 }
 
 /* A history has room for the run, and for reading all keys after each power failure. */
-static int check_workload(struct reader *r)
+static int check_workload(struct trace_reader *r)
 {
 	const struct workload *w = &r->t->setup.w;
 	unsigned ops = workload_ops(w) + POWER_FAILURES * w->keys;
@@ -205,7 +205,7 @@ static int check_workload(struct reader *r)
 	return 0;
 }
 
-static int finish(struct reader *r)
+static int finish(struct trace_reader *r)
 {
 	unsigned line = r->text.line;
 	int rc = check_workload(r);
@@ -245,7 +245,7 @@ static bool op_exists(const struct workload *w, struct op_label op)
 	return op.nth <= n;
 }
 
-/* "c1", "c1/qp2", "server", "server/verifier"; "": nobody. */
+/* "c1", "c1/qp2", "server", "server/verifier"; "": none. */
 static bool actor_exists(const struct workload *w, const char *who)
 {
 	if (!*who)
@@ -262,7 +262,7 @@ static bool actor_exists(const struct workload *w, const char *who)
 	return false;
 }
 
-static int check_names(struct reader *r, const struct deviation *d)
+static int check_names(struct trace_reader *r, const struct deviation *d)
 {
 	const struct setup *s = &r->t->setup;
 	char op[32];
@@ -281,11 +281,10 @@ static int check_names(struct reader *r, const struct deviation *d)
 		return 0;
 	}
 	if (!actor_exists(&s->w, d->who))
-		return text_wrong(
-			&r->text,
-			"%s is nobody in this trace; expected \"c1\" to \"c%u\", \"server\" "
-			"or \"-\"",
-			text_show(d->who).text, s->w.clients);
+		return text_wrong(&r->text,
+				  "%s is not in this trace; expected \"c1\" to \"c%u\", \"server\" "
+				  "or \"-\"",
+				  text_show(d->who).text, s->w.clients);
 	if (!op_exists(&s->w, d->op)) {
 		op_label_print(d->op, 1, op, sizeof(op));
 		return text_wrong(
@@ -299,7 +298,7 @@ static int check_names(struct reader *r, const struct deviation *d)
 }
 
 /* A point can be named once on each machine; the name of a line says whose it is. */
-static int check_twice(struct reader *r, const struct deviation *d)
+static int check_twice(struct trace_reader *r, const struct deviation *d)
 {
 	const struct deviations *list = &r->t->deviations;
 	uint64_t key = deviation_key(d);
@@ -326,7 +325,7 @@ static void squeeze(char *text)
 	*out = '\0';
 }
 
-static int read_deviate(struct reader *r, char *rest)
+static int read_deviate(struct trace_reader *r, char *rest)
 {
 	struct trace *t = r->t;
 	struct deviation_names names = {t->setup.region, t->setup.regions};
@@ -353,7 +352,7 @@ static int read_deviate(struct reader *r, char *rest)
 }
 
 /* "MONO: client 2 read ...", or "none". */
-static int read_broken(struct reader *r, char *rest)
+static int read_broken(struct trace_reader *r, char *rest)
 {
 	size_t len = strcspn(rest, ": \t");
 	char *text = text_skip_blanks(rest + len);
@@ -378,7 +377,7 @@ static int read_broken(struct reader *r, char *rest)
 
 static const struct keyword {
 	const char *word;
-	int (*read)(struct reader *r, char *rest);
+	int (*read)(struct trace_reader *r, char *rest);
 	enum stage stage;
 	bool once;
 } keywords[KEYWORDS] = {
@@ -393,7 +392,7 @@ static const struct keyword {
 };
 
 /* Where a line may stand. */
-static int check_place(struct reader *r, const struct keyword *k)
+static int check_place(struct trace_reader *r, const struct keyword *k)
 {
 	unsigned *first = &r->keyword_line[k - keywords];
 
@@ -415,7 +414,7 @@ static int check_place(struct reader *r, const struct keyword *k)
 	return 0;
 }
 
-static int read_version(struct reader *r, const char *text, size_t len)
+static int read_version(struct trace_reader *r, const char *text, size_t len)
 {
 	size_t magic = strlen(TRACE_MAGIC);
 	char right[32];
@@ -431,7 +430,7 @@ static int read_version(struct reader *r, const char *text, size_t len)
 }
 
 /* The line begins with its keyword. */
-static int read_keyword(struct reader *r, char *text)
+static int read_keyword(struct trace_reader *r, char *text)
 {
 	int rc;
 	size_t word = strcspn(text, " \t");
@@ -453,7 +452,7 @@ static int read_keyword(struct reader *r, char *text)
 		text_show_part(text, word).text);
 }
 
-static int read_line(struct reader *r, char *line)
+static int read_line(struct trace_reader *r, char *line)
 {
 	size_t len = r->text.len;
 	char *begin = text_skip_blanks(line);
@@ -469,7 +468,7 @@ static int read_line(struct reader *r, char *line)
 }
 
 /* The whole file; it may be more than can be a trace. */
-static int read_lines(struct reader *r, char *text, size_t len, struct input_error *err)
+static int read_lines(struct trace_reader *r, char *text, size_t len, struct input_error *err)
 {
 	char *line;
 	int rc = 0;
@@ -511,7 +510,7 @@ int trace_read_file(FILE *in, struct trace *t, trace_find_store *find_store,
 	char *text = text_read(in, TRACE_FILE_MAX, &len, err, &rc);
 	if (!text)
 		return rc;
-	struct reader *r = calloc(1, sizeof(*r));
+	struct trace_reader *r = calloc(1, sizeof(*r));
 	rc = -ENOMEM;
 	if (r) {
 		r->t = t;

@@ -22,7 +22,8 @@
 #include "core/provider/link/link_tap.h"
 #include "core/provider/link/link_udp.h"
 #include "core/provider/base/lock.h"
-#include "core/rnic/transport/link.h"
+#include "core/rnic/count.h"
+#include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/qp.h"
 
 #define NIC_CONTEXTS	 1024	/* open at a time */
@@ -459,7 +460,7 @@ static void tell_no_link(const struct nic_config *config, int rc)
 		fprintf(stderr, "tidemark: %s is no address of this host\n",
 			inet_ntop(AF_INET, &address, text, sizeof(text)));
 	else
-		fprintf(stderr, "tidemark: no place in the net %s: %s\n", config->fabric,
+		fprintf(stderr, "tidemark: no place in the fabric %s: %s\n", config->fabric,
 			strerror(-rc));
 }
 
@@ -503,7 +504,7 @@ static int make(struct whole *w)
 	if (!rc)
 		rc = start_thread(w);
 	if (rc) {
-		fprintf(stderr, "tidemark: no NIC in the net %s: %s\n", config.fabric,
+		fprintf(stderr, "tidemark: no NIC in the fabric %s: %s\n", config.fabric,
 			strerror(-rc));
 		management->close();
 		w->nic.link->leave(w->nic.link);

@@ -15,7 +15,7 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include "core/provider/base/nic_link.h"
-#include "core/rnic/objects/device.h"
+#include "core/rnic/objects/cq.h"
 
 struct nic {
 	struct engine *engine;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See count.h: what takes more than one line to count. Only called where something is wrong. */
-#include "core/rnic/count.h"
 
+#include "core/rnic/count.h"
 #include "core/rnic/objects/device.h"
+#include "core/rnic/objects/mr.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/transport/packet.h"
 
 void count_nak(struct rnic_net *net, uint8_t syndrome, bool sent)
 {

@@ -11,6 +11,8 @@
 #include "core/pmem/pmem.h"
 #include "core/rnic/memory.h"
 #include "core/rnic/objects/device.h"
+#include "core/rnic/objects/mr.h"
+#include "core/rnic/objects/post.h"
 #include "core/rnic/sim_ground.h"
 #include "core/verbs_compat.h"
 

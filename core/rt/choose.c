@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names of choice points and of those who make them. See choose.h. */
+/* The table of kinds of choices, names of choice points, and actors. See choose.h. */
 #include "core/rt/choose.h"
 #include <assert.h>
 #include <string.h>
 
 uint64_t choice_delay_ns(unsigned k)
 {
-	/* From "the next step of somebody else" to "for ever": one packet takes some
+	/* From "the next step of another task" to "for ever": one packet takes some
 	 * hundred ns, an operation some us, a retransmission some ms. The longest
 	 * finite one stays far below the time after which stores call a writer dead. */
 	static const uint64_t ns[DELAYS + 1] = {
@@ -38,6 +38,7 @@ unsigned choice_delay_answer(unsigned kind, unsigned k)
 bool choice_allows(unsigned kind, unsigned n, unsigned answer)
 {
 	unsigned k = choice_delay(kind, answer);
+	assert(kind < CHOICE_KINDS && n);
 	return answer < n || k == DELAY_QUIESCENCE || k == DELAY_SWITCH;
 }
 

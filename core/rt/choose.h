@@ -7,7 +7,7 @@
  * Answer 0 always means the plain thing: run on, deliver, land in order, no
  * fault. A choice point says what kind of choice it is, whose it is, and where
  * in that one's own program; it is turned into words only when an answer other
- * than 0 (a deviation) is recorded or told. The identity of a point never
+ * than 0 (a deviation) is recorded or printed. The identity of a point never
  * contains a global step count, so a deviation still names the same point after
  * the store was rebuilt, or after another deviation was taken away.
  */
@@ -65,17 +65,15 @@ enum choice_kind {
 		CHOICE_KINDS
 };
 
-/* What those who ask for, draw, search, shrink and print answers have to know of a kind. */
+/* What the sources, the search and the shrinker have to know of a kind. */
 struct choice_traits {
 	/* Which answers there are. */
-	uint8_t delay; /* the answer "delay 1"; those after it are longer delays. 0: it cannot delay
-			*/
+	uint8_t delay;	/* the answer "delay 1"; longer delays follow it. 0: it has none */
 	uint8_t faults; /* answers 1 to this are faults, of which a search takes few */
-	bool forever; /* so is a delay for ever, and only a client's task has it: the client is dead
-		       */
-	bool reorders; /* answer k: the k-th of those that wait comes first */
-	bool counted;  /* answer k - 1 is plainer than k: so a trace is shrunk */
-	bool power;    /* the power and what it leaves: the explorer asks, and answers */
+	bool forever;	/* so is a delay for ever, which only a client's task has: it is dead */
+	bool reorders;	/* answer k: the k-th of those that wait comes first */
+	bool counted;	/* answer k - 1 is plainer than k: so a trace is shrunk */
+	bool power;	/* the power and what it leaves: the explorer asks, and answers */
 	/* Systematic search: points that differ in these bits of c only follow each other, and
 	 * their delays reorder independent steps; or it does not try the kind at all. */
 	uint32_t chain;
@@ -98,7 +96,7 @@ enum step_kind {
 	STEP_FENCE,
 	STEP_POST,
 	STEP_POLL,
-	STEP_BEGIN, /* a client's operation is about to begin: nobody has heard of it yet */
+	STEP_BEGIN, /* a client's operation is about to begin: no other task knows of it yet */
 	STEP_KINDS
 };
 
@@ -154,15 +152,15 @@ bool choice_allows(unsigned kind, unsigned n, unsigned answer);
 /* One client's operation: "c1.put2" is client 1's second PUT. kind 0: none. */
 enum op_kind { OP_NONE, OP_PUT, OP_GET, OP_DEL, OP_OPEN, OP_CLEAN, OP_KINDS };
 struct op_label {
-	uint8_t client; /* 1.. ; 0: nobody's */
+	uint8_t client; /* 1.. ; 0: no client's */
 	uint8_t kind;	/* enum op_kind */
 	uint16_t nth;	/* from 1 */
 };
 
 /*
- * Who makes choices: a task or a queue pair. Counts its own steps per label, so
- * that "server, c1.put2, fence 1" stays the same whatever others do. `visit`
- * tells a second request of the same operation from the first.
+ * An actor makes choices: a task or a queue pair. It counts its own steps per label, so
+ * that "server, c1.put2, fence 1" stays the same whatever others do. `occurrence`
+ * distinguishes a second request of the same operation from the first.
  */
 #define ACTOR_NAME    24
 #define ACTOR_CLIENTS 24 /* clients an actor can tell apart */
@@ -186,7 +184,8 @@ struct actor {
 };
 
 void actor_init(struct actor *actor, const char *name);
-/* The actor starts to work for `op`: counts start again. The same label again is its next visit. */
+/* The actor starts to work for `op`: counts start again. The same label again is its next
+ * occurrence. */
 void actor_label(struct actor *actor, struct op_label op);
 static inline bool op_label_equal(struct op_label a, struct op_label b)
 {
@@ -217,9 +216,10 @@ enum touch {
 };
 
 /*
- * Who decides what comes next where no clock does (sim_set_scheduler()): of all that could
- * happen, any may be first. What belongs to one chain happens in the order in which it was asked
- * for: the steps of a task, the packets that go one way, the lines that a queue pair lands.
+ * A scheduler decides what comes next where no clock does (sim_set_scheduler()): of all that
+ * could happen, any may be first. What belongs to one chain (in partial-order reduction: a
+ * process) happens in the order in which it was asked for: the steps of a task, the packets
+ * that go one way, the lines that a queue pair lands.
  */
 enum chain_kind {
 	CHAIN_OTHER,
@@ -241,7 +241,7 @@ static inline enum chain_kind chain_kind(uint64_t chain)
 	return (enum chain_kind)(chain & 15);
 }
 struct scheduler {
-	/* Is it known who goes on, without looking at who could? *chain is. */
+	/* Is it known which one goes on, without looking at all that could? *chain is. */
 	bool (*knows)(struct scheduler *scheduler, uint64_t *chain);
 	/* Which of these n goes on; each could. All different. */
 	unsigned (*pick)(struct scheduler *scheduler, const uint64_t *chain, unsigned n);
@@ -249,8 +249,7 @@ struct scheduler {
 	void (*enables)(struct scheduler *scheduler, uint64_t chain);
 	void (*touched)(struct scheduler *scheduler, enum touch what, uint64_t where, uint64_t len);
 	/* A thing (named by any number) is handed over, and taken: the one comes before the other
-	 * by
-	 * nature. */
+	 * by nature. */
 	void (*gives)(struct scheduler *scheduler, uint64_t thing);
 	void (*takes)(struct scheduler *scheduler, uint64_t thing);
 };

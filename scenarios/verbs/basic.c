@@ -166,7 +166,7 @@ static void lists(struct lab *lab)
 	lab_bytes(b, 7000, 2200);
 }
 
-/* Requests with no list at all, and with one empty entry whose key is nobody's. */
+/* Requests with no list at all, and with one empty entry whose key is no region's. */
 static void no_data(struct lab *lab)
 {
 	static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,

@@ -78,7 +78,7 @@ static void channel(struct lab *lab)
 	lab_sent(a, 4);
 }
 
-/* A message to whoever has the queue key. */
+/* A message to any queue pair that has the queue key. */
 static void datagrams(struct lab *lab)
 {
 	struct end *e[2] = {&lab->a, &lab->b};

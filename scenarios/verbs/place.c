@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* FLUSH: what was written becomes visible, or durable; and who may ask for it. */
+/* FLUSH: what was written becomes visible, or durable; and which rights it takes. */
 #include "scenarios/verbs/programs.h"
 
 #define THERE	8192u
@@ -57,7 +57,7 @@ static void in_order(struct lab *lab)
 	lab_bytes(&lab->b, THERE + 4096, 8);
 }
 
-/* WRITE, FLUSH, ATOMIC WRITE: the word is there behind the data. */
+/* WRITE, FLUSH, ATOMIC WRITE: the word is there after the data. */
 static void then_word(struct lab *lab)
 {
 	connect_pm(lab, GLOBAL | DURABLE, GLOBAL | DURABLE);

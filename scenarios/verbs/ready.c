@@ -46,7 +46,7 @@ static void late_imm(struct lab *lab)
 	lab_bytes(&lab->b, THERE, 3000);
 }
 
-/* What was posted behind a SEND waits with it. */
+/* What was posted after a SEND waits with it. */
 static void behind(struct lab *lab)
 {
 	lab->opt.rnr_retry = 7;

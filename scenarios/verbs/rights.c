@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests that may not be: keys, rights, bounds, alignment, lengths; and what an error leaves
- * behind. */
+ * after it. */
 #include "scenarios/verbs/programs.h"
 
 #define THERE  8192u
 #define NO_KEY 0xdeadbee0u
 
 /*
- * A good WRITE, the request, and one behind it. Both sides have receive requests. Then both sides'
+ * A good WRITE, the request, and one after it. Both sides have receive requests. Then both sides'
  * completions and states, and the memory that the request was for.
  */
 static void refused(struct lab *lab, struct ibv_send_wr *wr)
@@ -291,7 +291,7 @@ static void write_lkey_other_pd(struct lab *lab)
 	with_lkey(lab, IBV_WR_RDMA_WRITE, mr->lkey);
 }
 
-/* a's own data end a byte behind its region. */
+/* a's own data end a byte after its region. */
 static void write_local_past(struct lab *lab)
 {
 	connect(lab);
@@ -376,7 +376,7 @@ static void receive_read_only(struct lab *lab)
 	send_to(lab, 12, 64, mr->lkey);
 }
 
-/* The receive request's key is nobody's, but the SEND has no data. */
+/* The receive request's key is no region's, but the SEND has no data. */
 static void receive_nothing(struct lab *lab)
 {
 	connect(lab);

@@ -402,7 +402,7 @@ static void reconnected(struct lab *lab)
 	lab_no_more(&lab->a);
 }
 
-/* Three requests of a that are done, and nobody has polled. */
+/* Three requests of a that are done and have not been polled. */
 static void leave_unpolled(struct lab *lab)
 {
 	lab_connect(lab);
@@ -414,7 +414,7 @@ static void leave_unpolled(struct lab *lab)
 	lab_sleep(lab, LAB_QUIET);
 }
 
-/* Completions that nobody has polled when the queue pair is reset. */
+/* Completions that have not been polled when the queue pair is reset. */
 static void reset_unpolled(struct lab *lab)
 {
 	leave_unpolled(lab);
@@ -484,7 +484,7 @@ static void peer_in_error(struct lab *lab)
 	lab_no_more(&lab->b);
 }
 
-/* The receiver of a WRITE that is refused is not told, but for its receive requests. */
+/* The receiver of a WRITE that is refused sees nothing of it but what its receive requests show. */
 static void receiver_in_error(struct lab *lab)
 {
 	lab_connect(lab);

@@ -16,11 +16,11 @@
 
 const struct nic_setting_name nic_settings[SETTINGS] = {
 	[SETTING_FABRIC] = {"TIDEMARK_FABRIC", "--fabric", "TIDEMARK_NET"},
-	[SETTING_LINK] = {"TIDEMARK_LINK", "--link"},
-	[SETTING_ADDRESS] = {"TIDEMARK_ADDRESS", "--address"},
-	[SETTING_SEED] = {"TIDEMARK_SEED", "--seed"},
-	[SETTING_FAULTS] = {"TIDEMARK_FAULTS", "--fault"},
-	[SETTING_PCAP] = {"TIDEMARK_PCAP", "--pcap"},
+	[SETTING_LINK] = {"TIDEMARK_LINK", "--link", NULL},
+	[SETTING_ADDRESS] = {"TIDEMARK_ADDRESS", "--address", NULL},
+	[SETTING_SEED] = {"TIDEMARK_SEED", "--seed", NULL},
+	[SETTING_FAULTS] = {"TIDEMARK_FAULTS", "--fault", NULL},
+	[SETTING_PCAP] = {"TIDEMARK_PCAP", "--pcap", NULL},
 };
 
 void nic_config_default(struct nic_config *config)

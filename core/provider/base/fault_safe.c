@@ -35,6 +35,7 @@
 #include <sys/random.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include "core/hardware/hardware.h"
 #include "core/provider/base/long_copy.h"
 #include "core/provider/base/export.h"
 #include "core/verbs_compat.h"

@@ -9,7 +9,8 @@
  * such memory faults. The fault is caught, and the access fails instead of the program. See
  * fault_safe.c.
  */
-#include "core/rnic/objects/device.h"
+
+#include "core/rnic/memory.h"
 
 extern const struct rnic_memory fault_safe_memory;
 

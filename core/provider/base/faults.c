@@ -13,19 +13,19 @@
 
 /* --- the parser --- */
 
-struct reader {
+struct rule_reader {
 	struct text text; /* reports errors */
 	char *rest;	  /* of the rule */
 	const char *word; /* the last word read; "": the rule has ended */
 };
 
-static int refuse(struct reader *r, const char *expected)
+static int refuse(struct rule_reader *r, const char *expected)
 {
 	return *r->word ? text_wrong(&r->text, "\"%.39s\": expected %s", r->word, expected)
 			: text_wrong(&r->text, "expected %s, but the rule ends", expected);
 }
 
-static const char *next(struct reader *r)
+static const char *next(struct rule_reader *r)
 {
 	r->word = text_word(&r->rest);
 	return r->word;
@@ -36,7 +36,7 @@ static bool digits(const char *text)
 	return text[0] >= '0' && text[0] <= '9';
 }
 
-static int read_number(struct reader *r, uint64_t lo, uint64_t hi, const char *expected,
+static int read_number(struct rule_reader *r, uint64_t lo, uint64_t hi, const char *expected,
 		       uint64_t *out)
 {
 	const char *word = next(r);
@@ -81,12 +81,12 @@ static bool is_time(const char *word, uint64_t *ns)
 	return true;
 }
 
-static int read_time(struct reader *r, uint64_t *ns)
+static int read_time(struct rule_reader *r, uint64_t *ns)
 {
 	return is_time(next(r), ns) ? 0 : refuse(r, "a time, such as 10us, 1.5ms or 2s");
 }
 
-static int read_rate(struct reader *r, uint64_t *rate)
+static int read_rate(struct rule_reader *r, uint64_t *rate)
 {
 	static const struct unit units[] = {
 		{"bit", 1}, {"kbit", 1e3}, {"mbit", 1e6}, {"gbit", 1e9}, {NULL, 0}};
@@ -98,7 +98,7 @@ static int read_rate(struct reader *r, uint64_t *rate)
 	return 0;
 }
 
-static int read_action(struct reader *r, struct fault_rule *rule)
+static int read_action(struct rule_reader *r, struct fault_rule *rule)
 {
 	static const struct {
 		const char *word;
@@ -139,7 +139,7 @@ static enum op_class find_what(const char *word)
 }
 
 /* "write" was read, and "3" may follow. */
-static int read_what(struct reader *r, struct fault_rule *rule, enum op_class what)
+static int read_what(struct rule_reader *r, struct fault_rule *rule, enum op_class what)
 {
 	uint64_t number;
 	const char *at = text_skip_blanks(r->rest);
@@ -155,7 +155,7 @@ static int read_what(struct reader *r, struct fault_rule *rule, enum op_class wh
 	return 0;
 }
 
-static int read_peer(struct reader *r, struct fault_rule *rule)
+static int read_peer(struct rule_reader *r, struct fault_rule *rule)
 {
 	const char *word = next(r);
 	struct in_addr in;
@@ -172,7 +172,7 @@ static int read_peer(struct reader *r, struct fault_rule *rule)
 		       : refuse(r, "an IPv4 address, or a process's number in the fabric");
 }
 
-static int read_after(struct reader *r, struct fault_rule *rule)
+static int read_after(struct rule_reader *r, struct fault_rule *rule)
 {
 	char *end;
 
@@ -185,7 +185,7 @@ static int read_after(struct reader *r, struct fault_rule *rule)
 	return strcmp(next(r), "packets") ? refuse(r, "\"packets\"") : 0;
 }
 
-static int read_percent(struct reader *r, struct fault_rule *rule)
+static int read_percent(struct rule_reader *r, struct fault_rule *rule)
 {
 	char *end;
 	double percent = strtod(r->word, &end);
@@ -197,7 +197,7 @@ static int read_percent(struct reader *r, struct fault_rule *rule)
 }
 
 /* Words that only one action has. */
-static int read_special(struct reader *r, struct fault_rule *rule)
+static int read_special(struct rule_reader *r, struct fault_rule *rule)
 {
 	if (!strcmp(r->word, "by") && rule->action == FAULT_REORDER)
 		return read_number(r, 1, 1000, "a number of packets from 1 to 1000", &rule->amount);
@@ -210,7 +210,7 @@ static int read_special(struct reader *r, struct fault_rule *rule)
 		   "times or once");
 }
 
-static int read_condition(struct reader *r, struct fault_rule *rule)
+static int read_condition(struct rule_reader *r, struct fault_rule *rule)
 {
 	enum op_class what = find_what(r->word);
 	uint64_t number = 0;
@@ -247,7 +247,7 @@ static int read_condition(struct reader *r, struct fault_rule *rule)
 }
 
 /* The first word has been read. */
-static int read_rule(struct reader *r, struct fault_rule *rule)
+static int read_rule(struct rule_reader *r, struct fault_rule *rule)
 {
 	bool told = true;
 
@@ -281,7 +281,7 @@ static int read_rule(struct reader *r, struct fault_rule *rule)
 	return 0;
 }
 
-static int read_rules(struct reader *r, struct faults *faults, char *rules, uint64_t seed)
+static int read_rules(struct rule_reader *r, struct faults *faults, char *rules, uint64_t seed)
 {
 	struct fault_rule rule;
 
@@ -310,7 +310,7 @@ int faults_parse(struct faults *faults, const char *text, uint64_t seed, char *w
 {
 	char rules[TEXT_BYTES];
 	struct input_error wrong;
-	struct reader r;
+	struct rule_reader r;
 	int rc;
 
 	memset(faults, 0, sizeof(*faults));

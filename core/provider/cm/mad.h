@@ -50,7 +50,7 @@ enum {
 	CM_REJ_ECE = 35
 };
 
-/* Of a REQ. */
+/* The transport of a REQ. */
 enum { CM_TRANSPORT_RC, CM_TRANSPORT_UC, CM_TRANSPORT_RD, CM_TRANSPORT_EXTENDED };
 
 struct cm_params {

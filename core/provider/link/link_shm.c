@@ -16,7 +16,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "core/provider/base/fabric_dir.h"
+#include "core/rnic/count.h"
 #include "core/rnic/objects/device.h"
+#include "core/rnic/transport/link.h"
 
 /* A power of two. Larger than the private caches of most cores: what the other core has written
  * is fetched faster once it has left them. */
@@ -54,7 +56,7 @@ enum {
 	ACK_REQ = 2,
 	MORE_SHIFT = 2
 }; /* higher bits: further packets, with segmentation offload */
-_Static_assert(RUN_PACKETS <= 256 >> MORE_SHIFT, "they fit into the flags");
+_Static_assert(SEGMENTS_MOST <= 256 >> MORE_SHIFT, "they fit into the flags");
 #define WRAP	     UINT16_MAX
 #define MTU	     4096
 #define MAX_BYTES    16384 /* of payload */
@@ -649,7 +651,7 @@ int link_shm_open(struct nic_link **out, const char *directory)
 			 .reserve = reserve,
 			 .ready = has_room,
 			 .silence_ns = LINK_SILENCE_NS,
-			 .run_bytes = MAX_BYTES},
+			 .offload_bytes = MAX_BYTES},
 		.address = INADDR_LOOPBACK,
 		.mtu = MTU,
 		.by_slot = true,

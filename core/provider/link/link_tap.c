@@ -13,7 +13,7 @@
 #include "core/provider/link/link_shm.h"
 #include "core/provider/base/stats_page.h"
 #include "core/provider/link/pcap.h"
-#include "core/rnic/objects/device.h"
+#include "core/rnic/count.h"
 #include "core/rnic/objects/qp.h"
 
 #define HELD_NS 10000000 /* a reordered packet that no other has passed is delivered then */
@@ -297,7 +297,7 @@ static bool looks(const struct link_tap *tap)
 
 static void set_segmentation(struct link_tap *tap)
 {
-	tap->nic.link.run_bytes = looks(tap) ? 0 : tap->inner->link.run_bytes;
+	tap->nic.link.offload_bytes = looks(tap) ? 0 : tap->inner->link.offload_bytes;
 }
 
 /* Once set it stays: losses may have to be repaired after the rules are gone. */
@@ -353,7 +353,7 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 /* The next segment of the packet that arrived. */
 static struct packet *next_segment(struct link_tap *tap, struct rnic_net *net)
 {
-	struct packet *run = tap->segmented, *pkt = packet_of_run(net, run, tap->segments_taken++);
+	struct packet *run = tap->segmented, *pkt = packet_segment(net, run, tap->segments_taken++);
 
 	if (pkt && tap->segments_taken <= run->more)
 		return pkt;
@@ -492,7 +492,7 @@ static int open_files(struct link_tap *tap, const struct nic_config *config, cha
 			     config);
 	if (!rc)
 		return 0;
-	snprintf(line, size, "no page in the net %s: %s", config->fabric, strerror(-rc));
+	snprintf(line, size, "no stats page in the fabric %s: %s", config->fabric, strerror(-rc));
 	if (tap->pcap >= 0)
 		close(tap->pcap);
 	return rc;

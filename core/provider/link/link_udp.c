@@ -36,7 +36,9 @@
 #include <unistd.h>
 #include "core/provider/link/link_shm.h"
 #include "core/provider/link/wire.h"
+#include "core/rnic/count.h"
 #include "core/rnic/objects/device.h"
+#include "core/rnic/transport/link.h"
 
 #define BATCH	     32 /* packets received by one call */
 #define PEERS	     4096

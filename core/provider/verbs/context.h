@@ -8,7 +8,7 @@
  */
 #include <pthread.h>
 #include "core/provider/base/events.h"
-#include "core/rnic/objects/device.h"
+#include "core/rnic/objects/cq.h"
 
 struct nic_context {
 	struct events async;   /* first; the NIC's lock */

@@ -6,7 +6,7 @@
  */
 #include "core/provider/verbs/context.h"
 #include "core/provider/verbs/verbs.h"
-#include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/post.h"
 
 /* --- work requests --- */
 

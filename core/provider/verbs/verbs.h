@@ -5,7 +5,7 @@
 #include <errno.h>
 #include "core/provider/base/export.h"
 #include "core/provider/nic.h"
-#include "core/rnic/objects/device.h"
+#include "core/rnic/objects/mr.h"
 
 /* Where a kernel driver would have its node. */
 #define NIC_NODE_NAME "uverbs0"

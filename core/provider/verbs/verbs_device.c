@@ -22,8 +22,8 @@
 #include "core/provider/base/fault_safe.h"
 #include "core/provider/verbs/context.h"
 #include "core/provider/verbs/verbs.h"
-#include "core/rnic/transport/link.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/xrc.h"
 
 #define GIDS	    8 /* entries of the port's table; the first has an address, the others are empty */
 #define PKEY	    0xffff /* the default partition, full member */

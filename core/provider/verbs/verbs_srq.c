@@ -2,7 +2,7 @@
 /* libibverbs' functions of shared receive queues. */
 #include "core/provider/verbs/context.h"
 #include "core/provider/verbs/verbs.h"
-#include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/srq.h"
 
 static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {

@@ -8,7 +8,6 @@
 #include "core/provider/verbs/context.h"
 #include "core/provider/verbs/verbs.h"
 #include "core/rnic/objects/qp.h"
-#include "core/rnic/objects/wr.h"
 
 /* core/rnic's functions: every queue pair gets the same ones. Under the lock. */
 static union {

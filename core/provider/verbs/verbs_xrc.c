@@ -8,7 +8,7 @@
  */
 #include <sys/stat.h>
 #include "core/provider/verbs/verbs.h"
-#include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/xrc.h"
 
 static struct ibv_xrcd *open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr)
 {

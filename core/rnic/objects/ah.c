@@ -15,11 +15,13 @@
  * Address handles come and go with messages: the RNIC keeps those that were destroyed for the next
  * ones.
  */
+#include "core/rnic/objects/ah.h"
 #include <errno.h>
 #include <string.h>
 #include "core/rnic/objects/device.h"
+#include "core/rnic/objects/pd.h"
 #include "core/rnic/transport/link.h"
-#include "core/rnic/objects/qp.h"
+#include "core/rnic/transport/packet.h"
 
 #define IPV4_AT	     20 /* in the 40 bytes */
 #define PROTOCOL_UDP 17

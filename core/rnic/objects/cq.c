@@ -23,11 +23,15 @@
  * name, such a poll ends before a second message: that one comes a moment later, as
  * it might on a real card.
  */
+#include "core/rnic/objects/cq.h"
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include "core/rnic/count.h"
 #include "core/rnic/objects/device.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/srq.h"
+#include "core/rnic/objects/xrc.h"
 
 #define POLL_NS	  20
 #define NS_PER_US 1000ull

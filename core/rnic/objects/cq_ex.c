@@ -14,7 +14,10 @@
  * asked for. The timestamp counts nanoseconds of the device's clock.
  */
 #include <errno.h>
+#include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/device.h"
+#include "core/rnic/objects/pd.h"
+#include "core/rnic/transport/packet.h"
 
 #define WC_FLAGS                                                       \
 	(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | \

@@ -4,8 +4,11 @@
  * scatter/gather list. What memory there is, and what an access does to it, is the host's
  * (memory.h).
  */
+#include "core/rnic/objects/dma.h"
 #include <string.h>
 #include "core/rnic/objects/device.h"
+#include "core/rnic/objects/mr.h"
+#include "core/rnic/transport/packet.h"
 
 bool dma_read(struct rnic_hca *hca, const struct rnic_mr *mr, const uint8_t *from, void *to,
 	      uint32_t len)

@@ -19,13 +19,16 @@
  *
  * Every packet's access is checked here again: key, domain, rights, bounds.
  */
+#include "core/rnic/objects/mr.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include "core/rnic/objects/device.h"
-#include "core/verbs_compat.h"
+#include "core/rnic/objects/pd.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/transport/landing.h"
+#include "core/verbs_compat.h"
 
 #define ACCESS_KNOWN                                                                 \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \

@@ -22,12 +22,17 @@
  * An access that was let in lands before a window is taken from under it. A peer that
  * invalidates a window gives up what it has posted behind, and has to fence what it reads before.
  */
+#include "core/rnic/objects/mw.h"
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include "core/rnic/objects/device.h"
-#include "core/verbs_compat.h"
+#include "core/rnic/objects/mr.h"
+#include "core/rnic/objects/pd.h"
+#include "core/rnic/objects/post.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/work_queue.h"
+#include "core/verbs_compat.h"
 
 /* What a window may be asked for. A right to write locally means nothing here, and does no harm. */
 #define WINDOW_ACCESS                                                                 \

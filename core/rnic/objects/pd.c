@@ -8,6 +8,7 @@
  * user's, so a parent domain's allocators are never asked, as an allocator may always be passed
  * over.
  */
+#include "core/rnic/objects/pd.h"
 #include <errno.h>
 #include "core/rnic/objects/device.h"
 

@@ -14,12 +14,21 @@
  * Errors that a driver finds are returned at once (EINVAL, ENOMEM for a full
  * queue) with *bad_wr; those that a card finds become work completions.
  */
+#include "core/rnic/objects/post.h"
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include "core/rnic/objects/ah.h"
 #include "core/rnic/objects/device.h"
-#include "core/verbs_compat.h"
+#include "core/rnic/objects/dma.h"
+#include "core/rnic/objects/mr.h"
+#include "core/rnic/objects/mw.h"
+#include "core/rnic/objects/pd.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/work_queue.h"
+#include "core/rnic/transport/requester.h"
+#include "core/rnic/transport/responder.h"
+#include "core/verbs_compat.h"
 
 void work_queue_init(struct work_queue *queue, size_t entry, uint32_t max_wr, uint32_t max_sge)
 {
@@ -159,9 +168,9 @@ static void name_wqe(struct rnic_qp *qp, struct wqe *wqe)
 	const struct actor *task = ground_task(qp_ground(qp));
 	wqe->op = task ? task->op : nobody;
 	wqe->occurrence = task ? task->occurrence : 0;
-	if (!op_label_equal(qp->label, wqe->op) || qp->label_visit != wqe->occurrence) {
+	if (!op_label_equal(qp->label, wqe->op) || qp->label_occurrence != wqe->occurrence) {
 		qp->label = wqe->op;
-		qp->label_visit = wqe->occurrence;
+		qp->label_occurrence = wqe->occurrence;
 		ground_label(qp_ground(qp), &qp->actor, wqe->op);
 	}
 	wqe->message = ++qp->actor.count[COUNT_MESSAGE];

@@ -15,13 +15,26 @@
  * host, which names it in traces ("c1/qp1"). Nothing depends on addresses. A number is given
  * out again when all have been.
  */
+#include "core/rnic/objects/qp.h"
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include "core/rnic/objects/ah.h"
+#include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/device.h"
-#include "core/verbs_compat.h"
-#include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/mw.h"
+#include "core/rnic/objects/pd.h"
+#include "core/rnic/objects/srq.h"
+#include "core/rnic/objects/work_queue.h"
 #include "core/rnic/objects/wr.h"
+#include "core/rnic/objects/xrc.h"
+#include "core/rnic/transport/landing.h"
+#include "core/rnic/transport/loss_recovery.h"
+#include "core/rnic/transport/packet.h"
+#include "core/rnic/transport/requester.h"
+#include "core/rnic/transport/responder.h"
+#include "core/rnic/transport/time_wait.h"
+#include "core/verbs_compat.h"
 
 /* How a region is paged says nothing of a queue pair, and does no harm. */
 #define QP_ACCESS                                                                           \
@@ -360,6 +373,14 @@ void qp_reset(struct rnic_qp *qp)
 	memset(&qp->attr, 0, sizeof(qp->attr));
 }
 
+void qp_event(struct rnic_qp *qp, enum ibv_event_type type)
+{
+	if (qp->ibv.qp_type == IBV_QPT_XRC_RECV)
+		xrc_event(qp, type);
+	else
+		rnic_event(qp->hca, type, &qp->ibv);
+}
+
 int rnic_destroy_qp(struct ibv_qp *ibv)
 {
 	struct rnic_qp *qp = (struct rnic_qp *)ibv;
@@ -368,7 +389,7 @@ int rnic_destroy_qp(struct ibv_qp *ibv)
 	if (qp->target)
 		return xrc_destroy_qp(qp);
 	if (is_lossy(qp))
-		last_word_keep(qp);
+		time_wait_enter(qp);
 	if (!OWN_BUG(&qp->hca->net->hw, NIC_LAND_AFTER_DESTROY)) {
 		qp_reset(qp);
 		work_queue_drop(qp->hca->net, &qp->sq);
@@ -485,7 +506,7 @@ static void take_values(struct rnic_qp *qp, const struct ibv_qp_attr *attr, int 
 	if (mask & IBV_QP_SQ_PSN)
 		qp->req.next_psn = qp->req.una = to->sq_psn = attr->sq_psn & PSN_MASK;
 	if (mask & IBV_QP_SQ_PSN)
-		repair_reset(qp);
+		recovery_reset(qp);
 }
 
 /* Programs give both ends of an XRC connection what a reliable connection needs; the half that an

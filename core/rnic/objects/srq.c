@@ -17,9 +17,14 @@
  * The protection domain that the lists' keys must belong to is the shared queue's. A request that a
  * queue pair has taken when it is reset or destroyed is lost.
  */
+#include "core/rnic/objects/srq.h"
 #include <errno.h>
 #include "core/rnic/objects/device.h"
+#include "core/rnic/objects/pd.h"
+#include "core/rnic/objects/post.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/work_queue.h"
+#include "core/rnic/objects/xrc.h"
 
 static struct rnic_srq *to_srq(struct ibv_srq *ibv)
 {

@@ -11,10 +11,20 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include "core/rnic/count.h"
+#include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/device.h"
-#include "core/rnic/transport/link.h"
-#include "core/verbs_compat.h"
+#include "core/rnic/objects/post.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/srq.h"
+#include "core/rnic/objects/xrc.h"
+#include "core/rnic/transport/link.h"
+#include "core/rnic/transport/packet.h"
+#include "core/rnic/transport/requester.h"
+#include "core/rnic/transport/responder.h"
+#include "core/rnic/transport/time_wait.h"
+#include "core/rnic/transport/unreliable.h"
+#include "core/verbs_compat.h"
 
 struct rnic_net *rnic_net_on(const struct rnic_ground *ground, const struct hardware *hw,
 			     struct link *link, unsigned hosts, uint32_t first, uint32_t limit)
@@ -180,7 +190,7 @@ struct ibv_context *rnic_open_on(struct rnic_net *net, unsigned host,
 	hca->host = host;
 	hca->memory = memory;
 	hca->memory_arg = memory_arg;
-	rnic_gid(RNIC_SIM_ADDRESS(host), &hca->gid);
+	rnic_gid(RNIC_ADDRESS(host), &hca->gid);
 	hca->device.node_type = IBV_NODE_CA;
 	hca->device.transport_type = IBV_TRANSPORT_IB;
 	if (net->hw.transport == TRANSPORT_IWARP) {
@@ -250,7 +260,7 @@ void rnic_deliver(struct rnic_net *net, unsigned host, struct packet *pkt)
 }
 
 /* A connected queue pair hears its peer only. */
-static bool is_stranger(const struct rnic_qp *qp, const struct packet *pkt)
+static bool is_foreign(const struct rnic_qp *qp, const struct packet *pkt)
 {
 	return pkt->from != qp->peer && pkt->service != SERVICE_UD;
 }
@@ -277,11 +287,11 @@ void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt)
 	if (pkt->len)
 		ground_mix_bytes(&net->ground, pkt->payload, pkt->len);
 	if (!qp && net->link->lossy)
-		last_word_find(net, pkt);
+		time_wait_answer(net, pkt);
 	if (!qp && pkt->dest_qpn == 1 && net->management)
 		net->management(net, pkt);
 	else if (!qp || pkt->service != qp->service || pkt->opcode >= OP_CODES ||
-		 !opcode_is[pkt->opcode] || is_stranger(qp, pkt)) {
+		 !opcode_is[pkt->opcode] || is_foreign(qp, pkt)) {
 		refuse(net, qp, pkt);
 	} else if (qp->service != SERVICE_RC) {
 		if (qp->service == SERVICE_XRC)

@@ -27,11 +27,15 @@
  *                    a window that is not of type 2, or of another device
  *            ENOMEM  the send queue is full
  */
-#include <errno.h>
-#include "core/rnic/objects/device.h"
-#include "core/verbs_compat.h"
-#include "core/rnic/objects/qp.h"
 #include "core/rnic/objects/wr.h"
+#include <errno.h>
+#include "core/rnic/objects/dma.h"
+#include "core/rnic/objects/mw.h"
+#include "core/rnic/objects/post.h"
+#include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/work_queue.h"
+#include "core/rnic/transport/requester.h"
+#include "core/verbs_compat.h"
 
 /* The first error counts. */
 static void latch(struct rnic_qp *qp, int error)

@@ -6,6 +6,16 @@
 
 struct rnic_qp;
 
+/* Work requests that ibv_wr_* builds, between ibv_wr_start() and ibv_wr_complete(). */
+struct wr_batch {
+	bool open;
+	const void *owner; /* the task that opened it */
+	int error;	   /* the first one; nothing more is built */
+	uint32_t built;	   /* requests, in the send queue's slots from `posted` on */
+	bool takes_data;   /* the last one may be given its data */
+	bool takes_inline;
+};
+
 /* clang-format off */
 /*
  * The builders: X(member of struct ibv_qp_ex, operation, parameters, arguments). The one of FLUSH

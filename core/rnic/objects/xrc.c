@@ -27,13 +27,23 @@
  * Numbers of shared receive queues are places in a table of the net's, counted as queue pairs'
  * numbers are. A number is given out again when all have been.
  */
+#include "core/rnic/objects/xrc.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include "core/rnic/count.h"
+#include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/device.h"
-#include "core/verbs_compat.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/srq.h"
+#include "core/rnic/objects/work_queue.h"
+#include "core/rnic/transport/landing.h"
+#include "core/rnic/transport/packet.h"
+#include "core/rnic/transport/requester.h"
+#include "core/rnic/transport/responder.h"
+#include "core/rnic/transport/time_wait.h"
+#include "core/verbs_compat.h"
 
 struct xrc_domain {
 	struct xrc_domain *next;
@@ -323,7 +333,7 @@ static void destroy_target(struct xrc_target *target)
 {
 	struct rnic_qp *qp = &target->qp;
 	if (is_lossy(qp))
-		last_word_keep(qp);
+		time_wait_enter(qp);
 	qp_reset(qp);
 	work_queue_drop(qp->hca->net, &qp->rq);
 	qp->dead = true;

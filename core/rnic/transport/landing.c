@@ -31,12 +31,20 @@
  * With a scheduler (struct scheduler) an event lands one line, serves one line of a READ or one
  * other request, or sends one acknowledgement: what may come in between is the scheduler's to say.
  */
+#include "core/rnic/transport/landing.h"
 #include <assert.h>
 #include <string.h>
 #include "core/rnic/objects/device.h"
-#include "core/rnic/transport/link.h"
-#include "core/verbs_compat.h"
+#include "core/rnic/objects/dma.h"
+#include "core/rnic/objects/mr.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/srq.h"
+#include "core/rnic/objects/work_queue.h"
+#include "core/rnic/objects/xrc.h"
+#include "core/rnic/transport/link.h"
+#include "core/rnic/transport/packet.h"
+#include "core/rnic/transport/responder.h"
+#include "core/verbs_compat.h"
 
 #define LAND_NS 150
 

@@ -42,7 +42,7 @@ struct link {
 	uint32_t burst;
 	/* A packet may be a run (packet.h) of so many bytes. 0: every packet is one of the wire.
 	 * May change at any ready(). */
-	uint32_t run_bytes;
+	uint32_t offload_bytes;
 };
 
 /* What a queue pair knows of a link that has no room. All zero: it had some the last time. */

@@ -12,13 +12,15 @@
  * A packet sits in a pending event while it flies; the event's argument is the
  * packet, which knows where it is going.
  */
+#include "core/rnic/objects/device.h"
 #include "core/rnic/transport/link.h"
+#include "core/rnic/transport/packet.h"
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
-#include "core/rnic/objects/device.h"
 #include "core/rnic/sim_ground.h"
 
+#define RNIC_HOSTS   32
 #define FLIGHT_NS    600
 #define BYTES_PER_NS 12 /* 100 Gbit/s */
 
@@ -39,7 +41,7 @@ static int resolve(struct link *link, const union ibv_gid *gid)
 {
 	union ibv_gid ours;
 	(void)link;
-	rnic_gid(RNIC_SIM_ADDRESS(0), &ours);
+	rnic_gid(RNIC_ADDRESS(0), &ours);
 	if (memcmp(ours.raw, gid->raw, 14) || (gid->raw[14] << 8 | gid->raw[15]) == 0)
 		return -ENETUNREACH;
 	unsigned host = (gid->raw[14] << 8 | gid->raw[15]) - 1;
@@ -49,7 +51,7 @@ static int resolve(struct link *link, const union ibv_gid *gid)
 static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
 {
 	(void)link;
-	rnic_gid(RNIC_SIM_ADDRESS(number), gid);
+	rnic_gid(RNIC_ADDRESS(number), gid);
 }
 
 static unsigned ask(struct sim *sim, const struct packet *pkt)

@@ -102,7 +102,7 @@ struct packet *packet_copy(struct rnic_net *net, const struct packet *pkt)
 }
 
 /* The MTU that makes so many packets of the run's bytes; 0: there is none. */
-static uint32_t mtu_of_run(const struct packet *run)
+static uint32_t segment_bytes(const struct packet *run)
 {
 	for (uint32_t mtu = 256; mtu <= 4096; mtu *= 2)
 		if (run->len > run->more * mtu && run->len <= (run->more + 1) * mtu)
@@ -110,7 +110,7 @@ static uint32_t mtu_of_run(const struct packet *run)
 	return 0;
 }
 
-static uint8_t opcode_in_run(uint8_t opcode, bool first, bool last)
+static uint8_t segment_opcode(uint8_t opcode, bool first, bool last)
 {
 	const struct operation *op = operation_of_packet(opcode);
 	assert(op);
@@ -119,9 +119,9 @@ static uint8_t opcode_in_run(uint8_t opcode, bool first, bool last)
 	return op->packet[packet_place(first, last)];
 }
 
-struct packet *packet_of_run(struct rnic_net *net, const struct packet *run, uint32_t i)
+struct packet *packet_segment(struct rnic_net *net, const struct packet *run, uint32_t i)
 {
-	uint32_t mtu = mtu_of_run(run), off = i * mtu;
+	uint32_t mtu = segment_bytes(run), off = i * mtu;
 	struct packet one = *run;
 	if (!mtu || i > run->more || run->opcode >= OP_CODES ||
 	    !(opcode_is[run->opcode] & (IS_SEND | IS_WRITE)))
@@ -130,7 +130,7 @@ struct packet *packet_of_run(struct rnic_net *net, const struct packet *run, uin
 	one.len = i < run->more ? mtu : run->len - off;
 	one.payload = run->payload + off;
 	one.psn = psn_add(run->psn, i);
-	one.opcode = opcode_in_run(run->opcode, i == 0, i == run->more);
+	one.opcode = segment_opcode(run->opcode, i == 0, i == run->more);
 	one.ack_req = run->ack_req && i == run->more;
 	one.solicited = run->solicited && i == run->more;
 	one.name.index += i;

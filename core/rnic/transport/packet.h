@@ -141,8 +141,8 @@ void packet_put(struct rnic_net *net, struct packet *pkt);
 struct packet *packet_copy(struct rnic_net *net, const struct packet *pkt);
 /* Of a run the packet with this number, from 0 on; NULL: the run's length is not that of so many
  * packets. */
-struct packet *packet_of_run(struct rnic_net *net, const struct packet *run, uint32_t i);
-#define RUN_PACKETS 32 /* at most */
+struct packet *packet_segment(struct rnic_net *net, const struct packet *run, uint32_t i);
+#define SEGMENTS_MOST 32 /* at most */
 /* The same with `room` bytes, whatever they are, in front of its payload. */
 struct packet *packet_copy_behind(struct rnic_net *net, const struct packet *pkt, uint32_t room);
 

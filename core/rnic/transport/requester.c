@@ -41,12 +41,21 @@
  * still ahead. It fires after the timeout itself, the shortest time that the
  * specification allows.
  */
+#include "core/rnic/transport/requester.h"
 #include <assert.h>
 #include <string.h>
+#include "core/rnic/count.h"
+#include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/device.h"
-#include "core/rnic/transport/link.h"
-#include "core/verbs_compat.h"
+#include "core/rnic/objects/dma.h"
+#include "core/rnic/objects/mw.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/work_queue.h"
+#include "core/rnic/transport/link.h"
+#include "core/rnic/transport/loss_recovery.h"
+#include "core/rnic/transport/packet.h"
+#include "core/rnic/transport/reorder_buffer.h"
+#include "core/verbs_compat.h"
 
 #define DOORBELL_NS 50
 #define WINDOW	    128 /* packets under way */
@@ -77,7 +86,7 @@ static uint32_t window(const struct rnic_qp *qp)
 static uint32_t limit(const struct rnic_qp *qp)
 {
 	uint32_t most = window(qp);
-	return qp->req.repair.on && qp->req.repair.burst < most ? qp->req.repair.burst : most;
+	return qp->req.recovery.on && qp->req.recovery.burst < most ? qp->req.recovery.burst : most;
 }
 
 static uint64_t timeout_ns(const struct rnic_qp *qp)
@@ -169,7 +178,7 @@ void req_flush(struct rnic_qp *qp)
 	req->una = req->next_psn;
 	req->nonposted = 0;
 	req->rnr_until = 0;
-	kept_drop(qp, &req->repair.kept);
+	reorder_drop(qp, &req->recovery.reorder);
 	req->tx.at = req->timer.at = req->rnr.at = 0;
 }
 
@@ -177,7 +186,7 @@ void req_reset(struct rnic_qp *qp)
 {
 	for (uint32_t i = qp->req.acked; i != qp->sq.posted; i++)
 		req_drop_copy(qp, wqe_at(qp, i));
-	kept_drop(qp, &qp->req.repair.kept);
+	reorder_drop(qp, &qp->req.recovery.reorder);
 	qp->sq.posted = qp->sq.next = qp->sq.done = qp->sq.freed = 0;
 	memset(&qp->req, 0, sizeof(qp->req));
 	qp->resets++;
@@ -210,7 +219,7 @@ static void set_timer(struct rnic_qp *qp)
 	if (qp->attr.timeout)
 		ns = until(qp, req->deadline, timeout_ns(qp));
 	if (is_lossy(qp)) {
-		probe = until(qp, req->repair.probe_at, req->repair.quiet);
+		probe = until(qp, req->recovery.probe_at, req->recovery.quiet);
 		ns = probe < ns ? probe : ns;
 	}
 	if (ns != UINT64_MAX)
@@ -286,12 +295,12 @@ static bool start(struct rnic_qp *qp, struct wqe *wqe)
 static uint32_t read_part(const struct rnic_qp *qp, const struct wqe *wqe, uint32_t i,
 			  uint32_t left)
 {
-	const struct packet *kept = qp->req.repair.kept.head;
+	const struct packet *reorder = qp->req.recovery.reorder.head;
 	uint32_t packets = MAX_MESSAGE / qp->mtu, psn = psn_add(wqe->first_psn, i);
 	if (qp->hca->net->link->burst)
 		packets = window(qp) - i % window(qp);
-	if (kept && psn == qp->req.una && (uint32_t)psn_diff(kept->psn, psn) < packets)
-		packets = (uint32_t)psn_diff(kept->psn, psn);
+	if (reorder && psn == qp->req.una && (uint32_t)psn_diff(reorder->psn, psn) < packets)
+		packets = (uint32_t)psn_diff(reorder->psn, psn);
 	return left > packets * qp->mtu ? packets * qp->mtu : left;
 }
 
@@ -308,7 +317,7 @@ static bool awaits_part(struct rnic_qp *qp, const struct wqe *wqe)
 static bool ends_burst(const struct rnic_qp *qp, uint32_t psn)
 {
 	uint32_t n = (uint32_t)psn_diff(psn, qp->req.una) + 1, burst = limit(qp);
-	return qp->req.repair.on && (n >= burst || n % ((burst + ACKS - 1) / ACKS) == 0);
+	return qp->req.recovery.on && (n >= burst || n % ((burst + ACKS - 1) / ACKS) == 0);
 }
 
 /* What the other services have in their packets' headers. */
@@ -328,17 +337,18 @@ static void fill_service(const struct rnic_qp *qp, const struct wqe *wqe, struct
 
 /* Packets of the request, from req->packet on, that go together. What is sent again goes one by
  * one: the peer may have some of it. */
-static uint32_t run_of(const struct rnic_qp *qp, const struct wqe *wqe)
+static uint32_t segments_of(const struct rnic_qp *qp, const struct wqe *wqe)
 {
-	uint32_t most = qp->hca->net->link->run_bytes, n = wqe->psns - qp->req.packet, psn, room;
-	if (most <= qp->mtu || n == 1 || wqe->nonposted || wqe->round > 1 || qp->req.repair.on ||
+	uint32_t most = qp->hca->net->link->offload_bytes, n = wqe->psns - qp->req.packet, psn,
+		 room;
+	if (most <= qp->mtu || n == 1 || wqe->nonposted || wqe->round > 1 || qp->req.recovery.on ||
 	    qp->service != SERVICE_RC)
 		return 1;
 	psn = psn_add(wqe->first_psn, qp->req.packet);
 	room = window(qp) - (uint32_t)psn_diff(psn, qp->req.una);
 	n = n < room ? n : room;
 	n = n < most / qp->mtu ? n : most / qp->mtu;
-	return n < RUN_PACKETS ? n : RUN_PACKETS;
+	return n < SEGMENTS_MOST ? n : SEGMENTS_MOST;
 }
 
 /* n packets of the request from req->packet on; NULL: its memory is no longer allowed. */
@@ -424,7 +434,7 @@ static bool send_packet(struct rnic_qp *qp, struct wqe *wqe)
 	struct link *link = qp->hca->net->link;
 	if (!has_room(qp, wqe))
 		return false;
-	uint32_t n = run_of(qp, wqe);
+	uint32_t n = segments_of(qp, wqe);
 	struct packet *pkt = build(qp, wqe, n);
 	if (!pkt) {
 		if (qp->sq.next == req->acked)
@@ -434,10 +444,10 @@ static bool send_packet(struct rnic_qp *qp, struct wqe *wqe)
 	uint32_t psns = n;
 	if (is_class(wqe, CLASS_READ) && pkt->dma_len)
 		psns = (pkt->dma_len + qp->mtu - 1) / qp->mtu;
-	if (pkt->psn == req->una && (!is_lossy(qp) || pkt->psn == req->repair.sent))
+	if (pkt->psn == req->una && (!is_lossy(qp) || pkt->psn == req->recovery.sent))
 		req->deadline = ground_now(qp_ground(qp)) + timeout_ns(qp);
 	if (is_lossy(qp))
-		repair_sent(qp, pkt, psns);
+		recovery_sent(qp, pkt, psns);
 	arm(qp);
 	req->packet += psns;
 	if (req->packet == wqe->psns) {
@@ -479,9 +489,9 @@ static bool may_send(const struct rnic_qp *qp)
 /* In a repair: the result of the request sq.next, which was sent, may be on its way. */
 static bool awaits_result(struct rnic_qp *qp, const struct wqe *wqe)
 {
-	const struct repair *repair = &qp->req.repair;
-	return repair->on && !repair->ask && wqe->nonposted &&
-	       psn_diff(psn_add(wqe->first_psn, qp->req.packet), repair->sent) < 0;
+	const struct loss_recovery *recovery = &qp->req.recovery;
+	return recovery->on && !recovery->ask && wqe->nonposted &&
+	       psn_diff(psn_add(wqe->first_psn, qp->req.packet), recovery->sent) < 0;
 }
 
 static void transmit(struct rnic_qp *qp)
@@ -578,8 +588,8 @@ static bool una_is_out(struct rnic_qp *qp)
 static void probe(struct rnic_qp *qp)
 {
 	COUNT_ONE(qp->hca->net, probe);
-	repair_again(qp);
-	repair_wait_longer(qp);
+	recovery_again(qp);
+	recovery_wait_longer(qp);
 	again(qp, "probe");
 }
 
@@ -591,14 +601,14 @@ static void time_out(struct rnic_qp *qp)
 		return;
 	req->deadline = ground_now(qp_ground(qp)) + timeout_ns(qp);
 	if (is_lossy(qp))
-		repair_again(qp);
+		recovery_again(qp);
 	again(qp, "timeout");
 }
 
 /* A NAK for packet una. */
 static void take_gap(struct rnic_qp *qp)
 {
-	if ((is_lossy(qp) && !repair_begin(qp)) || !may_retry(qp))
+	if ((is_lossy(qp) && !recovery_begin(qp)) || !may_retry(qp))
 		return;
 	qp->req.deadline = ground_now(qp_ground(qp)) + timeout_ns(qp);
 	again(qp, "NAK");
@@ -613,7 +623,7 @@ static void fire_timer(void *arg)
 	bool waits = !req->rnr_until && una_is_out(qp);
 	if (waits && qp->attr.timeout && ground_now(qp_ground(qp)) >= req->deadline) {
 		time_out(qp);
-	} else if (waits && is_lossy(qp) && ground_now(qp_ground(qp)) >= req->repair.probe_at) {
+	} else if (waits && is_lossy(qp) && ground_now(qp_ground(qp)) >= req->recovery.probe_at) {
 		probe(qp);
 	}
 	if (active(qp) && req->una != req->next_psn)
@@ -622,7 +632,7 @@ static void fire_timer(void *arg)
 
 void req_becomes_lossy(struct rnic_qp *qp)
 {
-	repair_reset(
+	recovery_reset(
 		qp); /* as if nothing were under way: some of it may be sent again for nothing */
 	if (active(qp) && qp->req.una != qp->req.next_psn)
 		set_timer(qp);
@@ -681,7 +691,7 @@ static void progress(struct rnic_qp *qp)
 	req->implied = false;
 	req->deadline = ground_now(qp_ground(qp)) + timeout_ns(qp);
 	if (is_lossy(qp))
-		repair_progress(qp);
+		recovery_progress(qp);
 	if (req->acked == qp->sq.next && req->una != req->next_psn) {
 		uint32_t packet = (uint32_t)psn_diff(req->una, wqe_at(qp, req->acked)->first_psn);
 		if (req->packet < packet)
@@ -783,8 +793,8 @@ static void take_acknowledgement(struct rnic_qp *qp, const struct packet *pkt)
 	bool positive = kind == (AETH_ACK & AETH_KIND);
 	uint32_t end = psn_add(pkt->psn, positive);
 	if (!advance(qp, end)) {
-		if (is_lossy(qp) && psn_diff(end, req->repair.acked_ahead) > 0)
-			req->repair.acked_ahead = end;
+		if (is_lossy(qp) && psn_diff(end, req->recovery.acked_ahead) > 0)
+			req->recovery.acked_ahead = end;
 		return;
 	}
 	if (positive)
@@ -797,18 +807,19 @@ static void take_acknowledgement(struct rnic_qp *qp, const struct packet *pkt)
 }
 
 /* Results whose turn has come, because another one is no longer missing. */
-static void take_kept(struct rnic_qp *qp)
+static void take_reordered(struct rnic_qp *qp)
 {
 	struct requester *req = &qp->req;
-	struct kept *kept = &req->repair.kept;
+	struct reorder_buffer *reorder = &req->recovery.reorder;
 	struct packet *pkt;
-	while (active(qp) && (pkt = kept_first(qp, kept, req->una)) && advance(qp, pkt->psn)) {
-		kept_pop(kept);
+	while (active(qp) && (pkt = reorder_first(qp, reorder, req->una)) &&
+	       advance(qp, pkt->psn)) {
+		reorder_pop(reorder);
 		take_result(qp, pkt);
 		packet_put(qp->hca->net, pkt);
 	}
-	if (active(qp) && psn_diff(req->repair.acked_ahead, req->una) > 0)
-		advance(qp, req->repair.acked_ahead);
+	if (active(qp) && psn_diff(req->recovery.acked_ahead, req->una) > 0)
+		advance(qp, req->recovery.acked_ahead);
 }
 
 static void fire_gap(void *arg);
@@ -817,15 +828,15 @@ static void fire_gap(void *arg);
 static void look_for_gap(struct rnic_qp *qp)
 {
 	struct requester *req = &qp->req;
-	if (active(qp) && kept_too_long(qp, &req->repair.kept, req->una, fire_gap) &&
-	    repair_begin(qp))
+	if (active(qp) && reorder_has_gap(qp, &req->recovery.reorder, req->una, fire_gap) &&
+	    recovery_begin(qp))
 		again(qp, "missing response");
 }
 
 static void fire_gap(void *arg)
 {
 	struct rnic_qp *qp = arg;
-	if (alarm_fired(qp_ground(qp), &qp->req.repair.kept.alarm))
+	if (alarm_fired(qp_ground(qp), &qp->req.recovery.reorder.alarm))
 		look_for_gap(qp);
 }
 
@@ -843,13 +854,13 @@ void req_response(struct rnic_qp *qp, struct packet *pkt)
 	} else if (advance(qp, pkt->psn)) {
 		take_result(qp, pkt);
 	} else if (is_lossy(qp)) {
-		kept_push(qp, &req->repair.kept, req->una, pkt);
+		reorder_push(qp, &req->recovery.reorder, req->una, pkt);
 		pkt = NULL;
 	}
 	if (pkt)
 		packet_put(qp->hca->net, pkt);
 	if (is_lossy(qp)) {
-		take_kept(qp);
+		take_reordered(qp);
 		look_for_gap(qp);
 	}
 	if (qp->ibv.state == IBV_QPS_SQD)

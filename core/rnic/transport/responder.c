@@ -18,12 +18,26 @@
  * it. When they leave depends on the configuration: on receipt (ack_early: the sender's completion
  * may precede visibility, as on InfiniBand and RoCE) or when the data have landed.
  */
+#include "core/rnic/transport/responder.h"
 #include <assert.h>
 #include <string.h>
+#include "core/rnic/count.h"
+#include "core/rnic/objects/ah.h"
+#include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/device.h"
-#include "core/rnic/transport/link.h"
-#include "core/verbs_compat.h"
+#include "core/rnic/objects/dma.h"
+#include "core/rnic/objects/mr.h"
+#include "core/rnic/objects/mw.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/srq.h"
+#include "core/rnic/objects/work_queue.h"
+#include "core/rnic/objects/xrc.h"
+#include "core/rnic/transport/landing.h"
+#include "core/rnic/transport/link.h"
+#include "core/rnic/transport/packet.h"
+#include "core/rnic/transport/reorder_buffer.h"
+#include "core/rnic/transport/time_wait.h"
+#include "core/verbs_compat.h"
 
 bool resp_active(const struct rnic_qp *qp)
 {
@@ -35,7 +49,7 @@ bool resp_active(const struct rnic_qp *qp)
 void resp_reset(struct rnic_qp *qp)
 {
 	assert(!qp->resp.land.head && !qp->resp.answers.head);
-	kept_drop(qp, &qp->resp.kept);
+	reorder_drop(qp, &qp->resp.reorder);
 	memset(&qp->resp, 0, sizeof(qp->resp));
 	qp_recv_freed(qp, qp->rq.posted);
 	qp->rq.posted = qp->rq.next = qp->rq.done = qp->rq.freed = 0;
@@ -95,7 +109,7 @@ void resp_flush(struct rnic_qp *qp)
 		status = IBV_WC_SUCCESS;
 	}
 	qp->rq.next = qp->rq.posted;
-	kept_drop(qp, &qp->resp.kept);
+	reorder_drop(qp, &qp->resp.reorder);
 	if (qp->srq && qp->service != SERVICE_XRC)
 		rnic_event(qp->hca, IBV_EVENT_QP_LAST_WQE_REACHED, &qp->ibv);
 }
@@ -170,8 +184,8 @@ void resp_send(struct rnic_qp *qp, struct packet *answer)
 	link->send(link, qp->hca->host, answer);
 	if (syndrome == AETH_NAK_INVALID_REQUEST || syndrome == AETH_NAK_REMOTE_ACCESS ||
 	    syndrome == AETH_NAK_REMOTE_OPERATION) {
-		qp->resp.last_word.refused_psn = psn;
-		qp->resp.last_word.syndrome = syndrome;
+		qp->resp.final_answer.refused_psn = psn;
+		qp->resp.final_answer.syndrome = syndrome;
 		tell_refused(qp, syndrome);
 		qp_fail(qp);
 	}
@@ -560,14 +574,15 @@ static void fire_gap(void *arg);
 static void look_for_gap(struct rnic_qp *qp)
 {
 	struct responder *resp = &qp->resp;
-	if (resp_active(qp) && !resp->failed && kept_too_long(qp, &resp->kept, resp->psn, fire_gap))
-		nak_gap(qp, resp->kept.head);
+	if (resp_active(qp) && !resp->failed &&
+	    reorder_has_gap(qp, &resp->reorder, resp->psn, fire_gap))
+		nak_gap(qp, resp->reorder.head);
 }
 
 static void fire_gap(void *arg)
 {
 	struct rnic_qp *qp = arg;
-	if (alarm_fired(qp_ground(qp), &qp->resp.kept.alarm))
+	if (alarm_fired(qp_ground(qp), &qp->resp.reorder.alarm))
 		look_for_gap(qp);
 }
 
@@ -577,7 +592,7 @@ static void too_early(struct rnic_qp *qp, struct packet *pkt)
 	struct rnic_net *net = qp->hca->net;
 	COUNT_ONE(net, psn_gap);
 	if (is_lossy(qp) && !resp->not_ready) {
-		kept_push(qp, &resp->kept, resp->psn, pkt);
+		reorder_push(qp, &resp->reorder, resp->psn, pkt);
 		look_for_gap(qp);
 		return;
 	}
@@ -598,7 +613,7 @@ static void turn_down(struct rnic_qp *qp, const struct packet *pkt, uint8_t synd
 		/* What follows it is out of sequence, and known to be: the peer will send all of it
 		 * again. */
 		resp->nak_sent = resp->not_ready = true;
-		kept_drop(qp, &resp->kept);
+		reorder_drop(qp, &resp->reorder);
 		nak(qp, pkt, pkt->psn, syndrome);
 	} else {
 		if (syndrome == AETH_NAK_INVALID_REQUEST)
@@ -624,9 +639,9 @@ static void take(struct rnic_qp *qp, struct packet *pkt)
 
 /* If the next one is there, one answer is enough for both: several would make the peer believe that
  * there are gaps between them. */
-static void take_before_kept(struct rnic_qp *qp, struct packet *pkt)
+static void take_before_reordered(struct rnic_qp *qp, struct packet *pkt)
 {
-	struct packet *next = qp->resp.kept.head;
+	struct packet *next = qp->resp.reorder.head;
 	if (next && next->psn == psn_add(pkt->psn, pkt->more + 1u) &&
 	    opcode_is[pkt->opcode] & (IS_SEND | IS_WRITE) &&
 	    opcode_is[next->opcode] & (IS_SEND | IS_WRITE)) {
@@ -637,24 +652,24 @@ static void take_before_kept(struct rnic_qp *qp, struct packet *pkt)
 }
 
 /* All that is kept and has its turn now. */
-static void take_kept(struct rnic_qp *qp)
+static void take_reordered(struct rnic_qp *qp)
 {
 	struct responder *resp = &qp->resp;
 	struct packet *pkt;
-	while (resp_active(qp) && !resp->failed && (pkt = kept_first(qp, &resp->kept, resp->psn)) &&
-	       pkt->psn == resp->psn)
-		take_before_kept(qp, kept_pop(&resp->kept));
+	while (resp_active(qp) && !resp->failed &&
+	       (pkt = reorder_first(qp, &resp->reorder, resp->psn)) && pkt->psn == resp->psn)
+		take_before_reordered(qp, reorder_pop(&resp->reorder));
 	look_for_gap(qp);
 }
 
 /* --- */
 
 /* A queue pair that serves no more. */
-static void repeat_last_word(struct rnic_qp *qp, struct packet *pkt)
+static void repeat_final_answer(struct rnic_qp *qp, struct packet *pkt)
 {
 	COUNT_ONE(qp->hca->net, qp_state);
 	if (is_lossy(qp) && qp->ibv.state == IBV_QPS_ERR)
-		last_word_repeat(qp, pkt);
+		time_wait_repeat(qp, pkt);
 	packet_put(qp->hca->net, pkt);
 }
 
@@ -662,7 +677,7 @@ void resp_request(struct rnic_qp *qp, struct packet *pkt)
 {
 	struct responder *resp = &qp->resp;
 	if (!resp_active(qp) || resp->failed) {
-		repeat_last_word(qp, pkt);
+		repeat_final_answer(qp, pkt);
 		return;
 	}
 	int32_t ahead = psn_diff(pkt->psn, resp->psn);
@@ -675,10 +690,10 @@ void resp_request(struct rnic_qp *qp, struct packet *pkt)
 		too_early(qp, pkt);
 		return;
 	}
-	if (!resp->kept.head) {
+	if (!resp->reorder.head) {
 		take(qp, pkt);
 		return;
 	}
-	take_before_kept(qp, pkt);
-	take_kept(qp);
+	take_before_reordered(qp, pkt);
+	take_reordered(qp);
 }

@@ -16,8 +16,13 @@
  * own receive request (class E) completes that with an error and ends in the error state, for both
  * services: a list that is not allowed, one out of a shared queue that is too short.
  */
+#include "core/rnic/transport/unreliable.h"
 #include <string.h>
+#include "core/rnic/count.h"
+#include "core/rnic/objects/ah.h"
 #include "core/rnic/objects/qp.h"
+#include "core/rnic/transport/packet.h"
+#include "core/rnic/transport/responder.h"
 
 /* The packet is dropped; a macro counts by name. */
 #define DROP(qp, pkt, why)                         \

@@ -3,70 +3,10 @@
 #include "core/stores/efactory/efactory.h"
 
 static const struct tm_knob knobs[] = {
-	[EF_META_ONE_FLUSH] =
-		{"meta_one_flush", "off on",
-		 "persist an object's header and its entry with one fence, not header first"},
-	[EF_FLAG_BEFORE_VALUE] = {"flag_before_value", "off on",
-				  "set and persist an object's flag before its value is persisted"},
-	[EF_BG_PLAIN_STORE] = {"bg_plain_store", "off on",
-			       "flag and valid are changed by plain stores instead of one "
-			       "compare-and-swap (EF 4.3.2)"},
-	[EF_BG_BLOCKS] = {"bg_blocks", "off on",
-			  "the verifier waits at an incomplete object instead of going on"},
-	[EF_IGNORE_VALID] = {"ignore_valid", "off on",
-			     "server and recovery also consider versions that timed out"},
-	[EF_VERIFY_OBJ_KEY] = {"verify_obj_key", "on off",
-			       "a client compares the key in the object that it read"},
-	[EF_PACKED] = {"packed", "off on",
-		       "objects are 8-byte aligned and share lines with their neighbours"},
-	[EF_TRUST_FLAG] = {"trust_flag", "off on",
-			   "recovery accepts an object whose flag is 1 without its CRC"},
-	[EF_TIMEOUT] = {"timeout", "10s 1ms",
-			"a writer that needs longer is dead, its object invalid"},
-	[EF_SPLIT_TRANS] = {"split_trans", "off on",
-			    "Trans is a field of its own, and the pointer does not name its log"},
-	[EF_SPLIT_MARK] = {"split_mark", "off on",
-			   "an entry's mark and the bit that says used are two words"},
-	[EF_NO_NOTIFY_WAIT] = {"no_notify_wait", "off on",
-			       "cleaning begins without waiting for the clients' acknowledgements"},
-	[EF_COPY_INFLIGHT] =
-		{"copy_inflight", "off on",
-		 "cleaning copies a key's newest version even if its value has not arrived"},
-	[EF_COMPRESS_GET] =
-		{"compress_get", "newest literal",
-		 "while a log is compressed, a key that has a copy is read there (EF 4.4)"},
-	[EF_GRACE] = {"grace", "acks dereg none",
-		      "before a cleaned log is used again: clients are waited for and it is "
-		      "deregistered; "
-		      "it is deregistered; nothing"},
-	[EF_END_ORDER] =
-		{"end_order", "flip clear trans",
-		 "what comes first at cleaning's end: the flip of the marks, the clearing of the "
-		 "old offsets, the clearing of Trans"},
-	[EF_TOMBSTONE_DROP] =
-		{"tombstone_drop", "late early",
-		 "a tombstone goes when nothing older can come back, or as soon as it is met"},
-	[EF_RECOVER_CLEAN] =
-		{"recover_clean", "finish discard",
-		 "recovery from a half-done cleaning ends it, or drops what was copied"},
-	[EF_RECOVER_HEAD] =
-		{"recover_head", "newest mark",
-		 "recovery from a half-done cleaning starts at the newer of an entry's two "
-		 "offsets, or at the one that the mark names"},
-	[EF_ROOM] =
-		{"room", "ample tight",
-		 "each log holds all that is ever written, or so little that it must be cleaned"},
-	[EF_BUG] =
-		{"bug",
-		 "none header_unflushed entry_unflushed key_unflushed no_pre pre_late born_durable "
-		 "get_no_crc get_no_flush get_no_fence get_flush_header get_head_only get_waits "
-		 "bg_no_flush client_no_flag recover_no_crc recover_head_only recover_next "
-		 "recover_no_flag "
-		 "recover_clears copy_no_flush copy_older no_carry tombstone_skipped state_early "
-		 "no_state "
-		 "client_hybrid no_quiesce recover_uncleaned recover_flip_first",
-		 "a seeded bug, see the variants"},
-	[EF_KNOBS] = {0},
+#define X(name, values, what) {#name, values, what},
+	EF_KNOBS(X)
+#undef X
+		{0},
 };
 
 #define RDA   TM_BIT(TM_RDA)
@@ -80,8 +20,7 @@ static const struct tm_knob knobs[] = {
 static const struct tm_variant variants[] = {
 	{"one_flush", "meta_one_flush=on",
 	 "header and entry share a fence: a durable entry may name a header that is not there, and "
-	 "all "
-	 "versions are lost",
+	 "all versions are lost",
 	 MONO | KEEP | FSCK},
 	{"header_unflushed", "bug=header_unflushed",
 	 "a PUT never flushes its object's header: a durable entry may name a header that is not "
@@ -135,8 +74,7 @@ static const struct tm_variant variants[] = {
 	 FSCK},
 	{"recover_clears", "bug=recover_clears",
 	 "recovery takes the old offset out before it puts the new one in: a second failure in "
-	 "between loses "
-	 "the key",
+	 "between loses the key",
 	 MONO | KEEP},
 	{"short_timeout", "timeout=1ms",
 	 "the timeout is shorter than a client's stall: an acknowledged PUT was already invalid",
@@ -157,8 +95,7 @@ static const struct tm_variant variants[] = {
 	 LIN | MONO},
 	{"clean_inflight", "copy_inflight=on no_notify_wait=on",
 	 "cleaning waits for nobody, and copies a version that is still being written: what "
-	 "arrives later is "
-	 "lost",
+	 "arrives later is lost",
 	 LIN | MONO | KEEP},
 	{"clean_tombstone_skipped", "bug=tombstone_skipped",
 	 "cleaning goes on behind a tombstone and moves the version that was deleted", LIN | NORES},
@@ -179,8 +116,7 @@ static const struct tm_variant variants[] = {
 	 "while a log is compressed, a GET prefers the copy to a newer version", LIN | MONO},
 	{"clean_clear_first", "end_order=clear recover_head=mark",
 	 "an entry's old offset is cleared before its mark is flipped: a power failure in between "
-	 "loses the "
-	 "key",
+	 "loses the key",
 	 MONO | KEEP},
 	{"recover_cleaning_ignored", "bug=recover_uncleaned",
 	 "recovery takes the current log for all there is, although it was being cleaned",
@@ -194,11 +130,9 @@ static const struct tm_variant variants[] = {
 	 MONO | KEEP},
 	{"literal",
 	 "meta_one_flush=on bg_plain_store=on verify_obj_key=off timeout=1ms split_trans=on "
-	 "split_mark=on "
-	 "no_notify_wait=on copy_inflight=on compress_get=literal grace=none",
+	 "split_mark=on no_notify_wait=on copy_inflight=on compress_get=literal grace=none",
 	 "the paper's text where the default departs from it: plain stores, one flush, no key in "
-	 "the object, "
-	 "Trans and mark apart, no waiting, in-flight versions copied, its GET rule",
+	 "the object, Trans and mark apart, no waiting, in-flight versions copied, its GET rule",
 	 0},
 	{0},
 };

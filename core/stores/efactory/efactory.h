@@ -131,31 +131,55 @@ _Static_assert(offsetof(struct ef_object, stamp) == 0x1c, "as drawn");
 _Static_assert(offsetof(struct ef_object, key) == 0x20, "as drawn");
 _Static_assert(offsetof(struct ef_object, value) == 0x40, "as drawn");
 
-/* Positions in tm_params.knob; efactory.c explains each. */
-enum ef_knob {
-	EF_META_ONE_FLUSH,
-	EF_FLAG_BEFORE_VALUE,
-	EF_BG_PLAIN_STORE,
-	EF_BG_BLOCKS,
-	EF_IGNORE_VALID,
-	EF_VERIFY_OBJ_KEY, /* 0: on */
-	EF_PACKED,
-	EF_TRUST_FLAG,
-	EF_TIMEOUT,
-	EF_SPLIT_TRANS,
-	EF_SPLIT_MARK,
-	EF_NO_NOTIFY_WAIT,
-	EF_COPY_INFLIGHT,
-	EF_COMPRESS_GET,   /* 1: literal */
-	EF_GRACE,	   /* enum ef_grace */
-	EF_END_ORDER,	   /* enum ef_end_order */
-	EF_TOMBSTONE_DROP, /* 1: early */
-	EF_RECOVER_CLEAN,  /* 1: discard */
-	EF_RECOVER_HEAD,   /* 1: mark */
-	EF_ROOM,	   /* 1: tight */
-	EF_BUG,
-	EF_KNOBS
+/* The knobs: name, values, what it is. The first value is the default. */
+#define EF_KNOBS(X)                                                                              \
+	X(meta_one_flush, "off on",                                                              \
+	  "persist an object's header and its entry with one fence, not header first")           \
+	X(flag_before_value, "off on",                                                           \
+	  "set and persist an object's flag before its value is persisted")                      \
+	X(bg_plain_store, "off on",                                                              \
+	  "flag and valid are changed by plain stores instead of one compare-and-swap "          \
+	  "(EF 4.3.2)")                                                                          \
+	X(bg_blocks, "off on", "the verifier waits at an incomplete object instead of going on") \
+	X(ignore_valid, "off on", "server and recovery also consider versions that timed out")   \
+	X(verify_obj_key, "on off", "a client compares the key in the object that it read")      \
+	X(packed, "off on", "objects are 8-byte aligned and share lines with their neighbours")  \
+	X(trust_flag, "off on", "recovery accepts an object whose flag is 1 without its CRC")    \
+	X(timeout, "10s 1ms", "a writer that needs longer is dead, its object invalid")          \
+	X(split_trans, "off on",                                                                 \
+	  "Trans is a field of its own, and the pointer does not name its log")                  \
+	X(split_mark, "off on", "an entry's mark and the bit that says used are two words")      \
+	X(no_notify_wait, "off on",                                                              \
+	  "cleaning begins without waiting for the clients' acknowledgements")                   \
+	X(copy_inflight, "off on",                                                               \
+	  "cleaning copies a key's newest version even if its value has not arrived")            \
+	X(compress_get, "newest literal",                                                        \
+	  "while a log is compressed, a key that has a copy is read there (EF 4.4)")             \
+	X(grace, "acks dereg none",                                                              \
+	  "before a cleaned log is used again: clients are waited for and it is "                \
+	  "deregistered; it is deregistered; nothing")                                           \
+	X(end_order, "flip clear trans",                                                         \
+	  "what comes first at cleaning's end: the flip of the marks, the clearing of "          \
+	  "the old offsets, the clearing of Trans")                                              \
+	X(tombstone_drop, "late early",                                                          \
+	  "a tombstone goes when nothing older can come back, or as soon as it is met")          \
+	X(recover_clean, "finish discard",                                                       \
+	  "recovery from a half-done cleaning ends it, or drops what was copied")                \
+	X(recover_head, "newest mark",                                                           \
+	  "recovery from a half-done cleaning starts at the newer of an entry's two "            \
+	  "offsets, or at the one that the mark names")                                          \
+	X(room, "ample tight",                                                                   \
+	  "each log holds all that is ever written, or so little that it must be cleaned")       \
+	X(bug, "none" EF_BUGS(EF_BUG_WORD), "a seeded bug, see the variants")
+#define EF_BUG_WORD(NAME, name) " " #name
+
+/* tm_params.knob, by name. */
+struct ef_knobs {
+#define X(name, values, what) uint8_t name;
+	EF_KNOBS(X)
+#undef X
 };
+_Static_assert(sizeof(struct ef_knobs) <= TM_MAX_KNOBS, "there are so many knobs");
 
 /* Values of the knob `grace`. */
 enum ef_grace { EF_GRACE_ACKS, EF_GRACE_DEREG, EF_GRACE_NONE };
@@ -163,37 +187,43 @@ enum ef_grace { EF_GRACE_ACKS, EF_GRACE_DEREG, EF_GRACE_NONE };
 enum ef_end_order { EF_END_FLIP, EF_END_CLEAR, EF_END_TRANS };
 
 /* Values of the knob `bug`, in its order; efactory.c says what each breaks. */
+/* Seeded bugs; the variants say what each does. */
+#define EF_BUGS(X)                              \
+	X(HEADER_UNFLUSHED, header_unflushed)   \
+	X(ENTRY_UNFLUSHED, entry_unflushed)     \
+	X(KEY_UNFLUSHED, key_unflushed)         \
+	X(NO_PRE, no_pre)                       \
+	X(PRE_LATE, pre_late)                   \
+	X(BORN_DURABLE, born_durable)           \
+	X(GET_NO_CRC, get_no_crc)               \
+	X(GET_NO_FLUSH, get_no_flush)           \
+	X(GET_NO_FENCE, get_no_fence)           \
+	X(GET_FLUSH_HEADER, get_flush_header)   \
+	X(GET_HEAD_ONLY, get_head_only)         \
+	X(GET_WAITS, get_waits)                 \
+	X(BG_NO_FLUSH, bg_no_flush)             \
+	X(CLIENT_NO_FLAG, client_no_flag)       \
+	X(RECOVER_NO_CRC, recover_no_crc)       \
+	X(RECOVER_HEAD_ONLY, recover_head_only) \
+	X(RECOVER_NEXT, recover_next)           \
+	X(RECOVER_NO_FLAG, recover_no_flag)     \
+	X(RECOVER_CLEARS, recover_clears)       \
+	X(COPY_NO_FLUSH, copy_no_flush)         \
+	X(COPY_OLDER, copy_older)               \
+	X(NO_CARRY, no_carry)                   \
+	X(TOMBSTONE_SKIPPED, tombstone_skipped) \
+	X(STATE_EARLY, state_early)             \
+	X(NO_STATE, no_state)                   \
+	X(CLIENT_HYBRID, client_hybrid)         \
+	X(NO_QUIESCE, no_quiesce)               \
+	X(RECOVER_UNCLEANED, recover_uncleaned) \
+	X(RECOVER_FLIP_FIRST, recover_flip_first)
+
 enum ef_bug {
 	EF_BUG_NONE,
-	EF_BUG_HEADER_UNFLUSHED,
-	EF_BUG_ENTRY_UNFLUSHED,
-	EF_BUG_KEY_UNFLUSHED,
-	EF_BUG_NO_PRE,
-	EF_BUG_PRE_LATE,
-	EF_BUG_BORN_DURABLE,
-	EF_BUG_GET_NO_CRC,
-	EF_BUG_GET_NO_FLUSH,
-	EF_BUG_GET_NO_FENCE,
-	EF_BUG_GET_FLUSH_HEADER,
-	EF_BUG_GET_HEAD_ONLY,
-	EF_BUG_GET_WAITS,
-	EF_BUG_BG_NO_FLUSH,
-	EF_BUG_CLIENT_NO_FLAG,
-	EF_BUG_RECOVER_NO_CRC,
-	EF_BUG_RECOVER_HEAD_ONLY,
-	EF_BUG_RECOVER_NEXT,
-	EF_BUG_RECOVER_NO_FLAG,
-	EF_BUG_RECOVER_CLEARS,
-	EF_BUG_COPY_NO_FLUSH,
-	EF_BUG_COPY_OLDER,
-	EF_BUG_NO_CARRY,
-	EF_BUG_TOMBSTONE_SKIPPED,
-	EF_BUG_STATE_EARLY,
-	EF_BUG_NO_STATE,
-	EF_BUG_CLIENT_HYBRID,
-	EF_BUG_NO_QUIESCE,
-	EF_BUG_RECOVER_UNCLEANED,
-	EF_BUG_RECOVER_FLIP_FIRST,
+#define X(NAME, name) EF_BUG_##NAME,
+	EF_BUGS(X)
+#undef X
 };
 
 /* A place, never 0 of a log: where an object is. */
@@ -212,14 +242,14 @@ static inline uint64_t ef_off_of(uint64_t place)
 	return place & EF_OFF_MASK;
 }
 
-static inline bool ef_knob(const struct tm_params *params, enum ef_knob knob)
+static inline const struct ef_knobs *ef_knobs(const struct tm_params *params)
 {
-	return params->knob[knob] != 0;
+	return (const struct ef_knobs *)params->knob;
 }
 
 static inline bool ef_bug(const struct tm_params *params, enum ef_bug bug)
 {
-	return params->knob[EF_BUG] == bug;
+	return ef_knobs(params)->bug == bug;
 }
 
 /* The sizes that server and client both derive from the parameters. */
@@ -274,7 +304,7 @@ static inline uint64_t ef_span(const struct ef_pool *pool, uint32_t vlen)
 /* An entry's current log. */
 static inline unsigned ef_mark(const struct tm_params *params, const struct ef_entry *entry)
 {
-	return (ef_knob(params, EF_SPLIT_MARK) ? entry->mark : entry->ctl) & EF_MARK;
+	return (ef_knobs(params)->split_mark ? entry->mark : entry->ctl) & EF_MARK;
 }
 
 /* Name it, with one store; not yet durable. */

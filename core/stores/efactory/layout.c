@@ -20,7 +20,7 @@ uint64_t ef_log_len(const struct tm_params *params)
 	uint64_t object = sizeof(struct ef_object) + kv_round_up(params->max_vlen, KV_LINE);
 	uint64_t objects = params->updates + params->updates / 3 + 2;
 
-	if (ef_knob(params, EF_ROOM))
+	if (ef_knobs(params)->room)
 		objects = params->keys + 3;
 	return KV_LINE + objects * object;
 }
@@ -29,7 +29,7 @@ uint64_t ef_timeout_ns(const struct tm_params *params)
 {
 	static const uint64_t ns[] = {10000000000, 1000000};
 
-	return ns[params->knob[EF_TIMEOUT]];
+	return ns[ef_knobs(params)->timeout];
 }
 
 static uint64_t table_len(const struct tm_params *params)
@@ -66,7 +66,7 @@ void ef_pool_map(struct ef_pool *pool, const struct tm_params *params, uint8_t *
 	pool->log[0] = pm + table_len(params);
 	pool->log[1] = pool->log[0] + pool->log_len;
 	pool->header = (struct ef_header *)pool->log[0];
-	pool->align = ef_knob(params, EF_PACKED) ? 8 : KV_LINE;
+	pool->align = ef_knobs(params)->packed ? 8 : KV_LINE;
 }
 
 struct ef_now ef_pool_now(const struct ef_pool *pool)
@@ -82,7 +82,7 @@ struct ef_now ef_pool_now(const struct ef_pool *pool)
 
 void ef_set_mark(const struct tm_params *params, struct ef_entry *entry, unsigned log)
 {
-	if (ef_knob(params, EF_SPLIT_MARK))
+	if (ef_knobs(params)->split_mark)
 		entry->mark = log;
 	else
 		entry->ctl = (entry->ctl & ~EF_MARK) | log;
@@ -117,7 +117,7 @@ uint64_t ef_pre(const struct ef_pool *pool, const struct ef_now *now, const stru
 {
 	unsigned log = ef_mark(pool->params, entry);
 
-	if (!ef_knob(pool->params, EF_SPLIT_TRANS))
+	if (!ef_knobs(pool->params)->split_trans)
 		return object->pre & ~EF_TRANS;
 	if (ef_moving(now) && log == now->from && object->kind & EF_KIND_TRANS)
 		log = now->to;
@@ -139,7 +139,7 @@ bool ef_trans(const struct ef_pool *pool, const struct ef_now *now, uint64_t pre
 {
 	if (!pre || !ef_moving(now) || ef_log_of(pre) != now->to)
 		return false;
-	return now->stage == EF_COMPRESS || ef_knob(pool->params, EF_SPLIT_TRANS);
+	return now->stage == EF_COMPRESS || ef_knobs(pool->params)->split_trans;
 }
 
 void ef_set_pre(const struct ef_pool *pool, const struct ef_now *now, struct ef_object *object,
@@ -147,7 +147,7 @@ void ef_set_pre(const struct ef_pool *pool, const struct ef_now *now, struct ef_
 {
 	bool trans = ef_trans(pool, now, pre);
 
-	if (!ef_knob(pool->params, EF_SPLIT_TRANS)) {
+	if (!ef_knobs(pool->params)->split_trans) {
 		__atomic_store_n(&object->pre, pre | (trans ? EF_TRANS : 0), __ATOMIC_RELEASE);
 		pmem_flush(&object->pre, sizeof(object->pre));
 		return;
@@ -166,7 +166,7 @@ bool ef_crc_ok(const struct ef_object *object)
 
 unsigned ef_kind(const struct tm_params *params, const struct ef_object *object)
 {
-	return ef_knob(params, EF_SPLIT_TRANS) ? object->kind & ~EF_KIND_TRANS : object->kind;
+	return ef_knobs(params)->split_trans ? object->kind & ~EF_KIND_TRANS : object->kind;
 }
 
 /* Linear probing; entries are never given back, so a free one ends the search. */

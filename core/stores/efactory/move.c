@@ -3,7 +3,7 @@
  * Log cleaning, the part that moves versions (EF 4.4). See clean.c for its course.
  *
  * What is moved of a key is one version, durable when the entry, or a newer version, names its
- * copy: nobody who finds it goes further back, so a copy has no previous version. A
+ * copy: no reader that finds it goes further back, so a copy has no previous version. A
  * version whose value has not arrived is not moved. In stage COMPRESS an older one is, and
  * MERGE comes back to it (it is carried); there it has to arrive or time out, as its
  * writer has an address in the old log.
@@ -26,7 +26,7 @@ static enum verdict judge(const struct ef_server *server, uint64_t place)
 {
 	struct ef_object *object = ef_at(&server->pool, place);
 	uint16_t state = __atomic_load_n(&object->state, __ATOMIC_ACQUIRE);
-	bool any = ef_knob(&server->params, EF_IGNORE_VALID);
+	bool any = ef_knobs(&server->params)->ignore_valid;
 
 	if (state & EF_FLAG)
 		return state & EF_VALID || any ? USABLE : DEAD;
@@ -91,7 +91,7 @@ static void compress_entry(struct ef_server *server, const struct ef_now *now, u
 		if (ef_off_of(place) >= server->cut)
 			continue;
 		verdict = judge(server, place);
-		if (verdict == WAITING && !ef_knob(params, EF_COPY_INFLIGHT)) {
+		if (verdict == WAITING && !ef_knobs(params)->copy_inflight) {
 			server->carried += ef_span(&server->pool, object->vlen);
 			moved->carried = place;
 			continue;
@@ -102,7 +102,7 @@ static void compress_entry(struct ef_server *server, const struct ef_now *now, u
 			break;
 		if (ef_bug(params, EF_BUG_TOMBSTONE_SKIPPED))
 			continue;
-		if (!ef_knob(params, EF_TOMBSTONE_DROP))
+		if (!ef_knobs(params)->tombstone_drop)
 			return;
 		deleted = true;
 	}
@@ -144,7 +144,7 @@ static bool find_base(struct ef_server *server, const struct ef_now *now, uint64
 		bool old = ef_log_of(place) == now->from;
 
 		if (old && verdict == WAITING) {
-			if (ef_knob(params, EF_COPY_INFLIGHT))
+			if (ef_knobs(params)->copy_inflight)
 				verdict = USABLE;
 			else if (!ef_bug(params, EF_BUG_NO_CARRY))
 				return false;
@@ -165,7 +165,7 @@ static bool find_base(struct ef_server *server, const struct ef_now *now, uint64
 		}
 		if (ef_bug(params, EF_BUG_TOMBSTONE_SKIPPED))
 			continue;
-		if (!ef_knob(params, EF_TOMBSTONE_DROP))
+		if (!ef_knobs(params)->tombstone_drop)
 			return true;
 		deleted = true;
 	}
@@ -236,7 +236,7 @@ void ef_merge(struct ef_server *server, const struct ef_now *now)
 /* Does the object name `pre`, and has no Trans? */
 static bool names(const struct ef_pool *pool, const struct ef_object *object, uint64_t pre)
 {
-	if (ef_knob(pool->params, EF_SPLIT_TRANS))
+	if (ef_knobs(pool->params)->split_trans)
 		return object->pre == ef_off_of(pre) && !(object->kind & EF_KIND_TRANS);
 	return object->pre == pre;
 }
@@ -297,7 +297,7 @@ static void clear_all(const struct ef_server *server, const struct ef_now *now)
 
 void ef_flip(struct ef_server *server, const struct ef_now *now)
 {
-	enum ef_end_order order = server->params.knob[EF_END_ORDER];
+	enum ef_end_order order = ef_knobs(&server->params)->end_order;
 
 	if (order == EF_END_CLEAR)
 		clear_all(server, now);

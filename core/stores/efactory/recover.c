@@ -16,13 +16,13 @@
  * If a log was being cleaned, the cleaning is ended here. A key may have versions in
  * both logs then; its newest is the one with the newer stamp, wherever the mark points,
  * and links name their log. When all have been accepted, it is known how much of the new log is
- * needed. Then all that was accepted in the old log is copied behind that; named in its
+ * needed. Then all that was accepted in the old log is copied after that; named in its
  * entry, whose mark is flipped; the old offsets are cleared: each durable before the
  * next, so that a recovery that is cut by another power failure can be done again.
  * There is room: PUTs have left free what the old log still had to give.
  *
  * A PUT that was in flight, never acknowledged, may come back if its bytes are
- * complete. Nothing behind the last reachable object need be cleared: an object
+ * complete. Nothing after the last reachable object need be cleared: an object
  * is reachable only after its whole header was written anew and persisted, and
  * stale bytes of the value area count for a value only if they are the value.
  * The log's tail, the stamps and the verifier's list are volatile; ef_serve()
@@ -49,11 +49,11 @@ static bool acceptable(const struct ef_pool *pool, const struct ef_object *objec
 {
 	const struct tm_params *params = pool->params;
 
-	if (!(object->state & EF_VALID) && !ef_knob(params, EF_IGNORE_VALID))
+	if (!(object->state & EF_VALID) && !ef_knobs(params)->ignore_valid)
 		return false;
 	if (ef_bug(params, EF_BUG_RECOVER_NO_CRC))
 		return true;
-	if ((object->state & EF_FLAG) && ef_knob(params, EF_TRUST_FLAG))
+	if ((object->state & EF_FLAG) && ef_knobs(params)->trust_flag)
 		return true;
 	return ef_crc_ok(object);
 }
@@ -161,7 +161,7 @@ static void grow(const struct ef_pool *pool, const struct ef_now *now, uint64_t 
 
 /*
  * What each entry's key is to have, in either log; and where the new log's free room
- * begins: behind all that this recovery looked at, so that the next one would see it too.
+ * begins: after all that this recovery looked at, so that the next one would see it too.
  */
 static uint64_t accept_all(const struct ef_pool *pool, const struct ef_now *now, uint64_t *accepted)
 {
@@ -174,8 +174,8 @@ static uint64_t accept_all(const struct ef_pool *pool, const struct ef_now *now,
 
 		if (!(entry->ctl & EF_USED))
 			continue;
-		newest = ef_knob(pool->params, EF_RECOVER_HEAD) ? ef_place(mark, entry->off[mark])
-								: ef_newest(pool, now, entry);
+		newest = ef_knobs(pool->params)->recover_head ? ef_place(mark, entry->off[mark])
+							      : ef_newest(pool, now, entry);
 		accepted[i] = newest_intact(pool, now, entry, newest);
 		grow(pool, now, ef_place(now->to, entry->off[now->to]), &tail);
 		for (uint64_t place = newest; place && place != accepted[i];
@@ -188,7 +188,7 @@ static uint64_t accept_all(const struct ef_pool *pool, const struct ef_now *now,
 
 /*
  * Bring what was accepted into the new log, if it is not there; durable with the caller's next
- * fence. A tombstone has nothing behind it any more.
+ * fence. A tombstone has no older version any more.
  */
 static uint64_t bring_over(const struct ef_pool *pool, const struct ef_now *now,
 			   const struct ef_entry *entry, uint64_t place, uint64_t *tail)
@@ -276,7 +276,7 @@ int ef_recover(const struct tm_env *env)
 		return -EINVAL;
 	now = ef_pool_now(&pool);
 	if (now.stage != EF_REST && !ef_bug(env->params, EF_BUG_RECOVER_UNCLEANED)) {
-		if (!ef_knob(env->params, EF_RECOVER_CLEAN) || !none_flipped(&pool, &now))
+		if (!ef_knobs(env->params)->recover_clean || !none_flipped(&pool, &now))
 			return end_cleaning(&pool, &now);
 		discard_copies(&pool, &now);
 	}

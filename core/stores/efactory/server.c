@@ -34,7 +34,7 @@ uint64_t ef_alloc(struct ef_server *server, unsigned log, uint64_t span, uint64_
 
 /* -------------------------------------------------------------- requests */
 
-/* The whole header and the key, in a line that nobody can reach yet. */
+/* The whole header and the key, in a line that nothing leads to yet. */
 static void write_header(struct ef_server *server, struct ef_object *object,
 			 const struct kv_req *req, uint32_t stamp)
 {
@@ -53,7 +53,7 @@ static void write_header(struct ef_server *server, struct ef_object *object,
 	memcpy(object->key, req->key, sizeof(object->key));
 }
 
-/* Link a version that nobody can reach yet and the one before it, and make the header durable. */
+/* Link a version that nothing leads to yet and the one before it, and make the header durable. */
 static void link_header(const struct ef_server *server, const struct ef_now *now, uint64_t place,
 			uint64_t pre)
 {
@@ -63,7 +63,7 @@ static void link_header(const struct ef_server *server, const struct ef_now *now
 	bool trans = ef_trans(pool, now, pre);
 	struct ef_object *object = ef_at(pool, place);
 
-	if (ef_knob(params, EF_SPLIT_TRANS)) {
+	if (ef_knobs(params)->split_trans) {
 		object->pre = unlinked ? 0 : ef_off_of(pre);
 		object->kind = (uint8_t)(ef_kind(params, object) | (trans ? EF_KIND_TRANS : 0));
 	} else {
@@ -76,7 +76,7 @@ static void link_header(const struct ef_server *server, const struct ef_now *now
 	if (pre)
 		pmem_flush(&ef_at(pool, pre)->next, sizeof(object->next));
 	pmem_flush(object, sizeof(*object));
-	if (!ef_knob(params, EF_META_ONE_FLUSH))
+	if (!ef_knobs(params)->meta_one_flush)
 		pmem_drain();
 }
 
@@ -86,14 +86,13 @@ static void publish_new(const struct ef_server *server, struct ef_entry *entry,
 			const struct kv_req *req, uint64_t place)
 {
 	const struct tm_params *params = &server->params;
-	bool late_key = ef_bug(params, EF_BUG_KEY_UNFLUSHED),
-	     split = ef_knob(params, EF_SPLIT_MARK);
+	bool late_key = ef_bug(params, EF_BUG_KEY_UNFLUSHED), split = ef_knobs(params)->split_mark;
 	unsigned log = ef_log_of(place);
 
 	if (!late_key)
 		memcpy(entry->key, req->key, sizeof(entry->key));
 	entry->off[log] = ef_off_of(place);
-	if (!late_key && !ef_knob(params, EF_META_ONE_FLUSH))
+	if (!late_key && !ef_knobs(params)->meta_one_flush)
 		pmem_persist(entry, sizeof(*entry));
 	entry->ctl = EF_USED | (uint64_t)req->klen << EF_KLEN_SHIFT | (split ? 0 : log);
 	if (!ef_bug(params, EF_BUG_ENTRY_UNFLUSHED))
@@ -233,7 +232,7 @@ static uint64_t newest_durable(const struct ef_server *server, const struct ef_n
 {
 	const struct tm_params *params = &server->params;
 	bool waits = ef_bug(params, EF_BUG_GET_WAITS);
-	bool any = waits || ef_knob(params, EF_IGNORE_VALID);
+	bool any = waits || ef_knobs(params)->ignore_valid;
 
 	*incomplete = false;
 	for (; place; place = ef_older(&server->pool, now, entry, place)) {
@@ -261,7 +260,7 @@ static uint64_t newest_durable(const struct ef_server *server, const struct ef_n
 static uint64_t get_from(const struct ef_server *server, const struct ef_now *now,
 			 const struct ef_entry *entry)
 {
-	if (now->stage == EF_COMPRESS && ef_knob(&server->params, EF_COMPRESS_GET) &&
+	if (now->stage == EF_COMPRESS && ef_knobs(&server->params)->compress_get &&
 	    entry->off[now->to])
 		return ef_place(now->to, entry->off[now->to]);
 	return ef_newest(&server->pool, now, entry);
@@ -341,7 +340,7 @@ static size_t handle(void *arg, const struct rpc_msg *msg, void *reply, size_t c
 
 /*
  * Where the current log ends, and the next stamp. Every newest version is durable now, so
- * what is behind it in its list will not be read again, and is older.
+ * what follows it in its list will not be read again, and is older.
  */
 static void find_tail(struct ef_server *server)
 {

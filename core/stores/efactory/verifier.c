@@ -3,7 +3,7 @@
  * Durability: what makes an arrived value durable, for a GET or in the background, and
  * the task that does it in the background (EF 4.3.2).
  *
- * Several tasks may look at one object at the same time. Who settles it, durable or
+ * Several tasks may look at one object at the same time. The one that settles it, durable or
  * invalid, is decided by a compare-and-swap of its state.
  */
 #include "core/stores/efactory/server.h"
@@ -23,7 +23,7 @@ static bool settle(const struct ef_server *server, struct ef_object *object, uin
 	uint16_t was = EF_INFLIGHT;
 	uint8_t *flag = (uint8_t *)&object->state, *valid = flag + 1;
 
-	if (!ef_knob(&server->params, EF_BG_PLAIN_STORE))
+	if (!ef_knobs(&server->params)->bg_plain_store)
 		return __atomic_compare_exchange_n(&object->state, &was, to, false,
 						   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
 		       was == to;
@@ -54,7 +54,7 @@ bool ef_make_durable(const struct ef_server *server, struct ef_object *object, b
 {
 	bool settled;
 
-	if (ef_knob(&server->params, EF_FLAG_BEFORE_VALUE)) {
+	if (ef_knobs(&server->params)->flag_before_value) {
 		settled = settle(server, object, EF_DURABLE);
 		pmem_persist(&object->state, sizeof(object->state));
 		persist_value(server, object, verifier);
@@ -97,7 +97,7 @@ bool ef_verify_round(struct ef_server *server)
 			pending->place = 0;
 			news = true;
 		}
-		if (pending->place && ef_knob(&server->params, EF_BG_BLOCKS))
+		if (pending->place && ef_knobs(&server->params)->bg_blocks)
 			break;
 	}
 	while (server->first < arrived &&

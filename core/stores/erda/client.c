@@ -85,7 +85,7 @@ static int ask(struct client *c, const struct erda_req *req, struct erda_rsp *rs
 	int rc = -ERANGE;
 
 	memset(rsp, 0, sizeof(*rsp));
-	if (!c->geo.knob[ERDA_REQUEST])
+	if (!c->geo.knob.request)
 		rc = rpc_call_imm(&c->conn, EXPORT_SLOTS, slot, req, len, c->number, rsp,
 				  sizeof(*rsp), &got);
 	/* -ERANGE: a client whose number is beyond the slots sends its requests as messages. */
@@ -121,9 +121,9 @@ static int update_by_write(struct client *c, enum erda_op op, const void *key, s
 	number = erda_export_log(rsp.head, rsp.region);
 	at = (uint64_t)rsp.off * c->geo.unit;
 	rc = rpc_write(&c->conn, number, at, c->object, len);
-	/* A WRITE's completion may come before its data can be seen; a READ behind it pushes the
+	/* A WRITE's completion may come before its data can be seen; a READ after it pushes the
 	 * data. */
-	if (!rc && c->geo.knob[ERDA_CONFIRM])
+	if (!rc && c->geo.knob.confirm)
 		rc = rpc_read(&c->conn, number, at, 1, &pushed);
 	return rc;
 }
@@ -318,7 +318,7 @@ static int read_versions(struct client *c, uint64_t region, unsigned head, const
 	if (newest == ERDA_NO_OFFSET || head >= c->geo.heads)
 		return ABSENT;
 	number = erda_export_log(head, c->log[head].region);
-	/* Moved, and this client has not been told: it will be. */
+	/* Moved, and the notice has not reached this client yet: it will. */
 	if (erda_region_of(&c->geo, region, c->log[head].region) != c->log[head].region)
 		return DAMAGED;
 	state = read_object(c, number, newest, key, klen, &object, &bytes);
@@ -423,7 +423,7 @@ int erda_get(void *client, const void *key, size_t klen, void *value, size_t cap
 		if (rc == FOUND || rc == DELETED || rc < 0)
 			break;
 		if (tries >= RETRIES && c->geo.bug != BUG_RETRY_UNBOUNDED) {
-			rc = rc == DAMAGED && c->geo.knob[ERDA_GIVE_UP] ? -EAGAIN : DELETED;
+			rc = rc == DAMAGED && c->geo.knob.give_up ? -EAGAIN : DELETED;
 			break;
 		}
 		rc = notices_pause(c, wait_ns);

@@ -11,96 +11,10 @@
 #include "core/stores/erda/layout.h"
 
 static const struct tm_knob knobs[] = {
-	[ERDA_REQUEST] = {"request", "write_imm send",
-			  "How a PUT asks for space: a WRITE_WITH_IMM, or a SEND."},
-	[ERDA_REPLY_FIRST] =
-		{"reply_first", "off on",
-		 "The server replies before it updates the entry, as the public code does."},
-	[ERDA_BYTE_OFFSETS] =
-		{"byte_offsets", "off on",
-		 "The 31-bit offsets count bytes and reach 2 GiB, instead of 8-byte units; and the "
-		 "log goes on behind that."},
-	[ERDA_OFFSET_BITS] = {"offset_bits", "31 9",
-			      "Bits of an offset that there are; 9 make a region of a test as long "
-			      "as gigabytes are "
-			      "to 31."},
-	[ERDA_OLD_ZERO] =
-		{"old_zero", "off on",
-		 "A new key's previous offset is 0, a log position, as in the public code."},
-	[ERDA_VERIFY_OBJ_KEY] = {"verify_obj_key", "on off",
-				 "Compare the key in an object with the one asked for."},
-	[ERDA_CREATE] = {"create", "ordered unordered",
-			 "A new entry's key is durable before its atomic region; or that is "
-			 "written first, and "
-			 "nothing is flushed."},
-	[ERDA_REPAIR] = {"repair", "cond+recheck+age cond+recheck cond unconditional",
-			 "When the server takes back a version that a reader calls damaged: if it "
-			 "is still the "
-			 "newest, fails the CRC, and is old; or on fewer conditions."},
-	[ERDA_TIMEOUT] = {"timeout", "10s 1ms",
-			  "Age at which a version that is not intact counts as abandoned."},
-	[ERDA_SCAN_ALL] = {"scan_all", "off on",
-			   "Recovery checks the newest version of every entry, not only in the "
-			   "last segment."},
-	[ERDA_GIVE_UP] =
-		{"give_up", "not_found error",
-		 "What a GET answers that found neither version intact until its retries ended."},
-	[ERDA_CONFIRM] = {"confirm", "off on",
-			  "A PUT ends with a READ of what it wrote, not at the WRITE's completion, "
-			  "which may come "
-			  "before the object is visible."},
-	[ERDA_PACKED] = {"packed", "off on",
-			 "Objects start at the next unit, not at a cache line."},
-	[ERDA_SEG] = {"seg", "large small",
-		      "Segments of 8 MiB, or of all updates if that is less; or of two of the "
-		      "largest objects."},
-	[ERDA_LOG] = {"log", "ample tight",
-		      "A log's regions hold all updates; or so few objects that a workload of some "
-		      "PUTs has "
-		      "them cleaned and used again. Segments then hold one object."},
-	[ERDA_HEADS] = {"heads", "1 2", "Logs, chosen by the key's hash."},
-	[ERDA_CROWD] = {"crowd", "off on",
-			"Neighbourhood of 2, and homes by the key's last number such that "
-			"inserting the third of "
-			"k1, k2, k3 displaces the second."},
-	[ERDA_CLEAN_WAIT] =
-		{"clean_wait", "acks round_trip",
-		 "Cleaning begins when all clients have acknowledged that they hold no address, "
-		 "and their "
-		 "access has ended; or when the longest round trip is over, as in the paper."},
-	[ERDA_SLOW_CLIENT] = {"slow_client", "drop wait drop_1s",
-			      "A client that does not acknowledge in 50 us is dropped; or waited "
-			      "for; or dropped after "
-			      "a second, for networks that are no simulated ones."},
-	[ERDA_CLEAN_STATE] =
-		{"clean_state", "durable literal",
-		 "The cleaning's phase is durable, and entries say which region they mean; or "
-		 "neither is, as in the paper, and the head switches before entries are flipped."},
-	[ERDA_OLD_HALF] =
-		{"old_half", "cleared kept",
-		 "When a cleaning begins, the half of the previous version becomes all ones; or it "
-		 "stays, and is taken for an offset in the other region."},
-	[ERDA_CLEAN_PUT] =
-		{"clean_put", "durable lazy",
-		 "What the server writes for a client during a cleaning is durable before the "
-		 "entry names it; or not."},
-	[ERDA_FLIPS] = {"flips", "durable lazy",
-			"The flips that end a cleaning are durable before the old region can be "
-			"used again; "
-			"or not."},
-	[ERDA_TOMBSTONES] = {"tombstones", "remembered forgotten",
-			     "A deleted key's older versions are skipped by the cleaner; or not."},
-	[ERDA_WIPE] = {"wipe", "on off", "A region is wiped before it is used again."},
-	[ERDA_BUG] =
-		{"bug",
-		 "none crc_unchecked crc_no_value wrong_half no_flip two_stores displace_early "
-		 "displace_unordered tag_ignored retry_unbounded tail_low recover_no_crc "
-		 "keep_duplicates "
-		 "clean_copy_unflushed clean_switch_early clean_oldest clean_no_check "
-		 "clean_plain_store "
-		 "clean_no_replica clean_wrong_half clean_phase_ignored",
-		 "A seeded bug, see the variants."},
-	[ERDA_KNOBS] = {NULL, NULL, NULL},
+#define X(name, values, what) {#name, values, what},
+	ERDA_KNOBS(X)
+#undef X
+		{0},
 };
 
 #define RDA  TM_BIT(TM_RDA)

@@ -59,7 +59,7 @@ void erda_place(const struct erda_geo *geo, const void *key, size_t klen, struct
 	uint64_t h = hash_bytes(key, klen);
 
 	place->home = (uint32_t)h & (geo->slots - 1);
-	if (geo->knob[ERDA_CROWD])
+	if (geo->knob.crowd)
 		place->home = crowded_home(geo, key, klen);
 	place->head = geo->heads > 1 ? (uint8_t)((h >> 40) % geo->heads) : 0;
 }
@@ -117,7 +117,7 @@ static void move_entry(const struct erda_index *index, uint32_t from_slot, uint3
 	(*index->moves)++;
 }
 
-/* A seeded bug: the entry is nowhere between two of these lines, and nobody is told. */
+/* A seeded bug: the entry is nowhere between two of these lines, and no reader learns of it. */
 static void move_entry_early(const struct erda_index *index, uint32_t from_slot, uint32_t to_slot)
 {
 	struct erda_entry *from = &index->entry[from_slot], *to = &index->entry[to_slot];

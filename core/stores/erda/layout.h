@@ -32,7 +32,7 @@
  *	 both versions are. All ones in an offset: no version. An entry without any
  *	 version is free: the region commits the entry.
  *
- *	while the log behind a head is cleaned (Erda paper 4.4; clean.h) an entry that is
+ *	while a head's log is cleaned (Erda paper 4.4; clean.h) an entry that is
  *	 not yet flipped means something else: the half that New Tag calls the newest is
  *	 the newest version in region R, and the other half is a copy of it, or a newer
  *	 version, in the other region. Such entries exist only while the state says so.
@@ -47,9 +47,9 @@
  *
  * A region's used bytes grow by whole segments, and are durable before the first
  * object of the segment has its address. After a power failure the log goes on
- * behind them, so space that was ever handed out is not handed out again, whatever
+ * after them, so space that was ever handed out is not handed out again, whatever
  * entries were lost, until the region has been cleaned and wiped: an object that an
- * offset leads to was put there by the one who was given that offset.
+ * offset leads to was put there by the client that got that offset.
  *
  * Entries are 48 bytes, so that every second one lies across two cache lines: its
  * key and its atomic region then become durable, or are read, one without the other.
@@ -96,35 +96,78 @@ _Static_assert(sizeof(struct erda_head) == ERDA_LINE, "one line");
 _Static_assert(sizeof(struct erda_entry) == 48, "as in the picture");
 
 /* The switches, in the order of the table in erda.c, and their values in theirs. */
-enum erda_knob {
-	ERDA_REQUEST,
-	ERDA_REPLY_FIRST,
-	ERDA_BYTE_OFFSETS,
-	ERDA_OFFSET_BITS,
-	ERDA_OLD_ZERO,
-	ERDA_VERIFY_OBJ_KEY,
-	ERDA_CREATE,
-	ERDA_REPAIR,
-	ERDA_TIMEOUT,
-	ERDA_SCAN_ALL,
-	ERDA_GIVE_UP,
-	ERDA_CONFIRM,
-	ERDA_PACKED,
-	ERDA_SEG,
-	ERDA_LOG,
-	ERDA_HEADS,
-	ERDA_CROWD,
-	ERDA_CLEAN_WAIT,
-	ERDA_SLOW_CLIENT,
-	ERDA_CLEAN_STATE,
-	ERDA_OLD_HALF,
-	ERDA_CLEAN_PUT,
-	ERDA_FLIPS,
-	ERDA_TOMBSTONES,
-	ERDA_WIPE,
-	ERDA_BUG,
-	ERDA_KNOBS
+/* The knobs: name, values, what it is. The first value is the default. */
+#define ERDA_KNOBS(X)                                                                           \
+	X(request, "write_imm send", "How a PUT asks for space: a WRITE_WITH_IMM, or a SEND.")  \
+	X(reply_first, "off on",                                                                \
+	  "The server replies before it updates the entry, as the public code does.")           \
+	X(byte_offsets, "off on",                                                               \
+	  "The 31-bit offsets count bytes and reach 2 GiB, instead of 8-byte units; and "       \
+	  "the log goes on behind that.")                                                       \
+	X(offset_bits, "31 9",                                                                  \
+	  "Bits of an offset that there are; 9 make a region of a test as long as "             \
+	  "gigabytes are to 31.")                                                               \
+	X(old_zero, "off on",                                                                   \
+	  "A new key's previous offset is 0, a log position, as in the public code.")           \
+	X(verify_obj_key, "on off", "Compare the key in an object with the one asked for.")     \
+	X(create, "ordered unordered",                                                          \
+	  "A new entry's key is durable before its atomic region; or that is written "          \
+	  "first, and nothing is flushed.")                                                     \
+	X(repair, "cond+recheck+age cond+recheck cond unconditional",                           \
+	  "When the server takes back a version that a reader calls damaged: if it is "         \
+	  "still the newest, fails the CRC, and is old; or on fewer conditions.")               \
+	X(timeout, "10s 1ms", "Age at which a version that is not intact counts as abandoned.") \
+	X(scan_all, "off on",                                                                   \
+	  "Recovery checks the newest version of every entry, not only in the last "            \
+	  "segment.")                                                                           \
+	X(give_up, "not_found error",                                                           \
+	  "What a GET answers that found neither version intact until its retries ended.")      \
+	X(confirm, "off on",                                                                    \
+	  "A PUT ends with a READ of what it wrote, not at the WRITE's completion, which "      \
+	  "may come before the object is visible.")                                             \
+	X(packed, "off on", "Objects start at the next unit, not at a cache line.")             \
+	X(seg, "large small",                                                                   \
+	  "Segments of 8 MiB, or of all updates if that is less; or of two of the "             \
+	  "largest objects.")                                                                   \
+	X(log, "ample tight",                                                                   \
+	  "A log's regions hold all updates; or so few objects that a workload of some "        \
+	  "PUTs has them cleaned and used again. Segments then hold one object.")               \
+	X(heads, "1 2", "Logs, chosen by the key's hash.")                                      \
+	X(crowd, "off on",                                                                      \
+	  "Neighbourhood of 2, and homes by the key's last number such that inserting "         \
+	  "the third of k1, k2, k3 displaces the second.")                                      \
+	X(clean_wait, "acks round_trip",                                                        \
+	  "Cleaning begins when all clients have acknowledged that they hold no address, "      \
+	  "and their access has ended; or when the longest round trip is over, as in the "      \
+	  "paper.")                                                                             \
+	X(slow_client, "drop wait drop_1s",                                                     \
+	  "A client that does not acknowledge in 50 us is dropped; or waited for; or "          \
+	  "dropped after a second, for networks that are no simulated ones.")                   \
+	X(clean_state, "durable literal",                                                       \
+	  "The cleaning's phase is durable, and entries say which region they mean; or "        \
+	  "neither is, as in the paper, and the head switches before entries are flipped.")     \
+	X(old_half, "cleared kept",                                                             \
+	  "When a cleaning begins, the half of the previous version becomes all ones; or "      \
+	  "it stays, and is taken for an offset in the other region.")                          \
+	X(clean_put, "durable lazy",                                                            \
+	  "What the server writes for a client during a cleaning is durable before the "        \
+	  "entry names it; or not.")                                                            \
+	X(flips, "durable lazy",                                                                \
+	  "The flips that end a cleaning are durable before the old region can be used "        \
+	  "again; or not.")                                                                     \
+	X(tombstones, "remembered forgotten",                                                   \
+	  "A deleted key's older versions are skipped by the cleaner; or not.")                 \
+	X(wipe, "on off", "A region is wiped before it is used again.")                         \
+	X(bug, "none" ERDA_BUGS(ERDA_BUG_WORD), "A seeded bug, see the variants.")
+#define ERDA_BUG_WORD(NAME, name) " " #name
+
+/* tm_params.knob, by name. */
+struct erda_knobs {
+#define X(name, values, what) uint8_t name;
+	ERDA_KNOBS(X)
+#undef X
 };
+_Static_assert(sizeof(struct erda_knobs) <= TM_MAX_KNOBS, "there are so many knobs");
 
 enum erda_slow_client { SLOW_DROP, SLOW_WAIT, SLOW_DROP_1S };
 enum erda_repair {
@@ -134,33 +177,39 @@ enum erda_repair {
 	REPAIR_UNCONDITIONAL
 };
 
+/* Seeded bugs; the variants say what each does. */
+#define ERDA_BUGS(X)                                  \
+	X(CRC_UNCHECKED, crc_unchecked)               \
+	X(CRC_NO_VALUE, crc_no_value)                 \
+	X(WRONG_HALF, wrong_half)                     \
+	X(NO_FLIP, no_flip)                           \
+	X(TWO_STORES, two_stores)                     \
+	X(DISPLACE_EARLY, displace_early)             \
+	X(DISPLACE_UNORDERED, displace_unordered)     \
+	X(TAG_IGNORED, tag_ignored)                   \
+	X(RETRY_UNBOUNDED, retry_unbounded)           \
+	X(TAIL_LOW, tail_low)                         \
+	X(RECOVER_NO_CRC, recover_no_crc)             \
+	X(KEEP_DUPLICATES, keep_duplicates)           \
+	X(CLEAN_COPY_UNFLUSHED, clean_copy_unflushed) \
+	X(CLEAN_SWITCH_EARLY, clean_switch_early)     \
+	X(CLEAN_OLDEST, clean_oldest)                 \
+	X(CLEAN_NO_CHECK, clean_no_check)             \
+	X(CLEAN_PLAIN_STORE, clean_plain_store)       \
+	X(CLEAN_NO_REPLICA, clean_no_replica)         \
+	X(CLEAN_WRONG_HALF, clean_wrong_half)         \
+	X(CLEAN_PHASE_IGNORED, clean_phase_ignored)
+
 enum erda_bug {
 	BUG_NONE,
-	BUG_CRC_UNCHECKED,
-	BUG_CRC_NO_VALUE,
-	BUG_WRONG_HALF,
-	BUG_NO_FLIP,
-	BUG_TWO_STORES,
-	BUG_DISPLACE_EARLY,
-	BUG_DISPLACE_UNORDERED,
-	BUG_TAG_IGNORED,
-	BUG_RETRY_UNBOUNDED,
-	BUG_TAIL_LOW,
-	BUG_RECOVER_NO_CRC,
-	BUG_KEEP_DUPLICATES,
-	BUG_CLEAN_COPY_UNFLUSHED,
-	BUG_CLEAN_SWITCH_EARLY,
-	BUG_CLEAN_OLDEST,
-	BUG_CLEAN_NO_CHECK,
-	BUG_CLEAN_PLAIN_STORE,
-	BUG_CLEAN_NO_REPLICA,
-	BUG_CLEAN_WRONG_HALF,
-	BUG_CLEAN_PHASE_IGNORED
+#define X(NAME, name) BUG_##NAME,
+	ERDA_BUGS(X)
+#undef X
 };
 
 /* Where everything is and how the switches stand: a function of tm_params alone. */
 struct erda_geo {
-	uint8_t knob[TM_MAX_KNOBS];
+	struct erda_knobs knob;
 	uint8_t bug; /* enum erda_bug */
 	bool verify; /* compare the key in an object with the one asked for */
 	unsigned heads;
@@ -206,7 +255,7 @@ static inline uint64_t erda_region_off(const struct erda_geo *geo, unsigned head
 enum erda_clean {
 	CLEAN_NONE,
 	CLEAN_MERGE,	/* the newest half of each entry is right; the other one may name a copy */
-	CLEAN_REPLICATE /* the other half may name a newer version behind the reserved area */
+	CLEAN_REPLICATE /* the other half may name a newer version after the reserved area */
 };
 
 static inline uint64_t erda_state_word(enum erda_clean phase, unsigned region)

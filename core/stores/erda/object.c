@@ -29,20 +29,20 @@ static uint64_t align_up(uint64_t n, uint64_t to)
 }
 
 /*
- * A log: room for all updates behind one head, in whole segments, and so much more that
+ * A log: room for all updates of one head, in whole segments, and so much more that
  * the quarter at which it is cleaned is never reached; or hardly any room (knob log).
  */
 static void log_sizes(struct erda_geo *geo, const struct tm_params *params)
 {
 	uint64_t objects = params->updates ? params->updates : 1, segments;
 
-	if (geo->knob[ERDA_LOG]) {
+	if (geo->knob.log) {
 		geo->seg_len = align_up(geo->max_obj, ERDA_LINE);
 		geo->region_len = (2 * (uint64_t)params->keys + TIGHT_OBJECTS) * geo->seg_len;
 		geo->clean_at = ((uint64_t)params->keys + TIGHT_FREE) * geo->seg_len;
 		return;
 	}
-	if (geo->knob[ERDA_SEG])
+	if (geo->knob.seg)
 		objects = SMALL_SEGMENT_OBJECTS;
 	else if (objects * geo->max_obj > ERDA_PAPER_SEG)
 		objects = geo->max_obj < ERDA_PAPER_SEG ? ERDA_PAPER_SEG / geo->max_obj : 1;
@@ -56,25 +56,25 @@ static void log_sizes(struct erda_geo *geo, const struct tm_params *params)
 
 void erda_geo(struct erda_geo *geo, const struct tm_params *params)
 {
-	const uint8_t *knob = params->knob;
+	const struct erda_knobs *knob = &geo->knob;
 
 	memset(geo, 0, sizeof(*geo));
-	memcpy(geo->knob, knob, sizeof(geo->knob));
-	geo->bug = knob[ERDA_BUG];
-	geo->verify = knob[ERDA_VERIFY_OBJ_KEY] == 0;
-	geo->heads = knob[ERDA_HEADS] + 1u;
+	memcpy(&geo->knob, params->knob, sizeof(geo->knob));
+	geo->bug = knob->bug;
+	geo->verify = knob->verify_obj_key == 0;
+	geo->heads = knob->heads + 1u;
 	geo->slots = MIN_SLOTS;
 	while (geo->slots < 2 * (uint64_t)params->keys)
 		geo->slots *= 2;
 	geo->hop = geo->slots > SMALL_TABLE ? LARGE_NEIGHBOURHOOD : NEIGHBOURHOOD;
-	if (knob[ERDA_CROWD])
+	if (knob->crowd)
 		geo->hop = CROWDED_NEIGHBOURHOOD;
 	geo->entries = geo->slots + geo->hop - 1;
-	geo->unit = knob[ERDA_BYTE_OFFSETS] ? 1 : 8;
-	geo->off_mask = knob[ERDA_OFFSET_BITS] ? (1u << FEW_BITS) - 1 : ERDA_NO_OFFSET;
-	geo->bounded = !knob[ERDA_BYTE_OFFSETS];
-	geo->marked = !knob[ERDA_CLEAN_STATE];
-	geo->align = knob[ERDA_PACKED] ? geo->unit : ERDA_LINE;
+	geo->unit = knob->byte_offsets ? 1 : 8;
+	geo->off_mask = knob->offset_bits ? (1u << FEW_BITS) - 1 : ERDA_NO_OFFSET;
+	geo->bounded = !knob->byte_offsets;
+	geo->marked = !knob->clean_state;
+	geo->align = knob->packed ? geo->unit : ERDA_LINE;
 	geo->max_vlen = params->max_vlen;
 	geo->max_obj = (uint32_t)align_up(ERDA_HEADER + TM_MAX_KEY + params->max_vlen, geo->align);
 	log_sizes(geo, params);

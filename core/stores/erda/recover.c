@@ -15,7 +15,7 @@
  *       scan_all: in any) and damaged falls back to the previous version; if that is
  *       damaged too, or there is none, the key is dropped
  *
- * The log goes on behind the last segment that was in use; that is written down (layout.h).
+ * The log goes on after the last segment that was in use; that is written down (layout.h).
  *
  * Every correction is durable before the server starts. Otherwise the space of a
  * rejected object could be used again by another key, and a second power failure
@@ -108,8 +108,7 @@ static bool is_checked(const struct boot *b, const struct live *live)
 
 	if (live->region == ERDA_EMPTY || erda_region_of(&b->geo, live->region, region) != region)
 		return false;
-	return b->geo.knob[ERDA_SCAN_ALL] ||
-	       recover_segment_end(&b->geo, newest) == head->used[region];
+	return b->geo.knob.scan_all || recover_segment_end(&b->geo, newest) == head->used[region];
 }
 
 /* R4 */

@@ -64,7 +64,7 @@ static void create(struct server *server, uint32_t slot, const struct erda_req *
 		   uint32_t off)
 {
 	struct erda_entry *entry = &server->index.entry[slot];
-	bool ordered = !server->geo.knob[ERDA_CREATE];
+	bool ordered = !server->geo.knob.create;
 
 	if (!ordered)
 		commit(server, slot, head, off);
@@ -130,7 +130,7 @@ static void look_at_room(struct server *server, unsigned head)
 		clean_want(server, head);
 }
 
-/* Reserve space behind a head; where it is goes to the reply. */
+/* Reserve space in a head's log; its place goes into the reply. */
 static int reserve(struct server *server, unsigned head, size_t len, struct erda_rsp *rsp)
 {
 	struct log *log = &server->log[head];
@@ -142,7 +142,7 @@ static int reserve(struct server *server, unsigned head, size_t len, struct erda
 		return -ENOMEM;
 	if (rt_pm_full() || log_place(server, log, region, len, limit, &at, &tail))
 		return full(server, head);
-	/* Before that is durable nobody else may get the space. */
+	/* Before that is durable no other client may get the space. */
 	log->tail[region] = tail;
 	log_use(server, head, region, tail);
 	rsp->head = (uint16_t)head;
@@ -164,7 +164,7 @@ static void write_object(struct server *server, const struct erda_req *req, cons
 
 	memcpy(to, server->object, len);
 	/* The entry will know no other version, so this one has to stay. */
-	if (!geo->knob[ERDA_CLEAN_PUT] && server->log[rsp->head].phase >= PHASE_PREPARE)
+	if (!geo->knob.clean_put && server->log[rsp->head].phase >= PHASE_PREPARE)
 		pmem_persist(to, len);
 }
 
@@ -185,15 +185,15 @@ static int handle_update(struct server *server, const struct erda_req *req, cons
 	if (req->op == ERDA_OP_DEL &&
 	    erda_find(&server->index, place.home, req->key, req->klen) < 0)
 		return 0;
-	/* Nobody gets an address of a log that everybody has been told not to use. */
-	if (!req->inline_object && !geo->knob[ERDA_CLEAN_WAIT] && log->phase >= PHASE_PREPARE)
+	/* No client gets an address of a log that none may use. */
+	if (!req->inline_object && !geo->knob.clean_wait && log->phase >= PHASE_PREPARE)
 		return -EBUSY;
 	rc = reserve(server, place.head, ERDA_HEADER + req->klen + (size_t)req->vlen, rsp);
 	if (rc)
 		return rc;
 	if (req->inline_object)
 		write_object(server, req, value, rsp);
-	if (geo->knob[ERDA_REPLY_FIRST] && !req->inline_object) {
+	if (geo->knob.reply_first && !req->inline_object) {
 		server->pending = true;
 		memcpy(&server->pending_req, req, sizeof(*req));
 		server->pending_off = rsp->off;
@@ -252,7 +252,7 @@ static size_t handle_get(struct server *server, const struct erda_req *req, stru
  */
 static void handle_repair(struct server *server, const struct erda_req *req)
 {
-	enum erda_repair mode = server->geo.knob[ERDA_REPAIR];
+	enum erda_repair mode = server->geo.knob.repair;
 	struct erda_entry *entry;
 	struct erda_place place;
 	uint64_t m, since;
@@ -415,8 +415,8 @@ static int export_all(struct server *server)
 				       IBV_ACCESS_REMOTE_READ);
 	for (unsigned h = 0; h < geo->heads && !rc; h++) {
 		rc = log_export(server, h, server->log[h].region);
-		/* Where nobody acknowledges anything, both can be reached at any time. */
-		if (!rc && geo->knob[ERDA_CLEAN_WAIT])
+		/* Where notices are not acknowledged, both can be reached at any time. */
+		if (!rc && geo->knob.clean_wait)
 			rc = log_export(server, h, !server->log[h].region);
 	}
 	return rc;
@@ -448,7 +448,7 @@ int erda_serve(const struct tm_env *env)
 		return -EINVAL;
 	}
 	server->pm = env->pm;
-	server->timeout_ns = geo->knob[ERDA_TIMEOUT] ? SHORT_TIMEOUT_NS : TIMEOUT_NS;
+	server->timeout_ns = geo->knob.timeout ? SHORT_TIMEOUT_NS : TIMEOUT_NS;
 	server->slots = env->params->clients + 1;
 	server->slot = calloc(server->slots, sizeof(*server->slot));
 	server->acked = calloc(server->slots, sizeof(*server->acked));

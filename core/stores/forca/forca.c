@@ -15,8 +15,9 @@
  *	meta	0x00 u64 prev	the older version, 0 = none
  *		0x08 u64 line	place of the value in the log, in lines
  *		0x10 u32 vlen	0x14 u32 crc	of the value
- *		0x18 u8  state	0 in progress, 1 valid (knob cache_valid), 2 invalid: its writer is
- * dead 0x19 u8  kind	0 value, 1 tombstone
+ *		0x18 u8  state	0 in progress, 1 valid (knob cache_valid), 2 invalid: its
+ *				writer is dead
+ *		0x19 u8  kind	0 value, 1 tombstone
  *
  * The paper checks and persists on each GET; the public code remembers the verdict in the meta
  * (knob cache_valid). A version in progress for longer than a timeout becomes invalid at the next
@@ -29,7 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/rt/rt.h"
-#include "core/stores/kv_table.h"
+#include "core/stores/kv_small.h"
 
 #define FORCA_LOG 0 /* exported region: read and write; the rest is the server's */
 
@@ -65,22 +66,7 @@ struct server {
 	uint64_t *received_ns;	  /* by meta; 0: before this boot */
 };
 
-struct client {
-	struct rpc_conn conn;
-	uint32_t max_vlen;
-};
-
-static uint64_t lines(uint32_t vlen)
-{
-	return kv_round_up(vlen, KV_LINE) / KV_LINE;
-}
-
 /* ------------------------------------------------------------------ pool */
-
-static size_t table_bytes(const struct tm_params *params)
-{
-	return kv_table_slots(params) * sizeof(struct kv_entry);
-}
 
 static size_t meta_bytes(const struct tm_params *params)
 {
@@ -89,40 +75,38 @@ static size_t meta_bytes(const struct tm_params *params)
 
 static size_t log_bytes(const struct tm_params *params)
 {
-	return params->updates * lines(params->max_vlen) * KV_LINE;
+	return params->updates * kv_lines(params->max_vlen) * KV_LINE;
 }
 
 static size_t pm_bytes(const struct tm_params *params)
 {
-	return table_bytes(params) + meta_bytes(params) + log_bytes(params);
+	return kv_table_bytes(params) + meta_bytes(params) + log_bytes(params);
 }
 
 static unsigned regions(const struct tm_params *params, struct tm_region *out, unsigned max)
 {
-	size_t table = table_bytes(params), meta = meta_bytes(params);
+	size_t table = kv_table_bytes(params), meta = meta_bytes(params);
 	const struct tm_region all[] = {{"table", 0, table},
 					{"meta", table, meta},
 					{"log", table + meta, log_bytes(params)}};
-	unsigned n = 0;
 
-	for (; n < 3 && n < max; n++)
-		out[n] = all[n];
-	return n;
+	return kv_regions(all, sizeof(all) / sizeof(all[0]), out, max);
 }
 
 static void map_pool(struct pool *pool, const struct tm_params *params, uint8_t *pm)
 {
 	pool->table.entry = (struct kv_entry *)pm;
 	pool->table.slots = kv_table_slots(params);
-	pool->meta = (struct meta *)(pm + table_bytes(params));
+	pool->meta = (struct meta *)(pm + kv_table_bytes(params));
 	pool->metas = params->updates + 1;
-	pool->log = pm + table_bytes(params) + meta_bytes(params);
+	pool->log = pm + kv_table_bytes(params) + meta_bytes(params);
 	pool->log_lines = log_bytes(params) / KV_LINE;
 }
 
 static bool fits(const struct pool *pool, const struct meta *meta)
 {
-	return meta->line <= pool->log_lines && lines(meta->vlen) <= pool->log_lines - meta->line;
+	return meta->line <= pool->log_lines &&
+	       kv_lines(meta->vlen) <= pool->log_lines - meta->line;
 }
 
 static bool crc_ok(const struct pool *pool, const struct meta *meta)
@@ -130,15 +114,9 @@ static bool crc_ok(const struct pool *pool, const struct meta *meta)
 	return kv_crc(pool->log + meta->line * KV_LINE, meta->vlen) == meta->crc;
 }
 
-static int format(const struct tm_env *env)
-{
-	pmem_persist(env->pm, env->pm_len); /* zeros are an empty store */
-	return 0;
-}
-
 /*
  * All metadata was durable before anything named it, so there is little to do: an entry that was
- * being made when the power failed is taken back. Values are judged when somebody asks for them.
+ * being made when the power failed is taken back. Values are judged when a client asks for them.
  */
 static int recover(const struct tm_env *env)
 {
@@ -206,7 +184,7 @@ static void fsck(const struct tm_env *env, struct tm_fsck *fsck)
 static int new_version(struct server *server, const struct kv_req *req, uint64_t *line)
 {
 	struct pool *pool = &server->pool;
-	uint64_t need = lines(req->vlen);
+	uint64_t need = kv_lines(req->vlen);
 	bool found, tombstone = req->op == KV_DEL;
 	struct kv_entry *entry = kv_table_find(&pool->table, req->key, &found);
 	struct meta *meta = &pool->meta[server->next_meta];
@@ -297,29 +275,28 @@ static int handle_get(const struct server *server, const struct kv_req *req, str
 	return 0;
 }
 
-static size_t handle(void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
+static int handle_request(void *server, const struct kv_req *req, struct kv_rsp *rsp)
 {
-	struct server *server = arg;
-	const struct kv_req *req = msg->bytes;
-	struct kv_rsp *rsp = reply;
 	uint64_t line;
 
-	if (cap < sizeof(*rsp))
-		return 0;
-	if (msg->has_imm || msg->len != sizeof(*req) || req->klen == 0 || req->klen > TM_MAX_KEY)
-		rsp->status = -EPROTO;
-	else if (req->op == KV_PUT)
-		rsp->status = handle_put(server, req, rsp);
-	else if (req->op == KV_GET)
-		rsp->status = handle_get(server, req, rsp);
-	else if (req->op == KV_DEL)
-		rsp->status = new_version(server, req, &line);
-	else
-		rsp->status = -EPROTO;
-	return sizeof(*rsp);
+	switch (req->op) {
+	case KV_PUT:
+		return handle_put(server, req, rsp);
+	case KV_GET:
+		return handle_get(server, req, rsp);
+	case KV_DEL:
+		return new_version(server, req, &line);
+	default:
+		return -EPROTO;
+	}
 }
 
-/* Where metas and log end: behind the newest version of some key, for both are appended in one
+static size_t handle(void *server, const struct rpc_msg *msg, void *reply, size_t cap)
+{
+	return kv_handle(handle_request, server, msg, reply, cap);
+}
+
+/* Where metas and log end: after the newest version of some key, for both are appended in one
  * order. */
 static void find_tails(struct server *server)
 {
@@ -332,7 +309,7 @@ static void find_tails(struct server *server)
 		if (at < server->next_meta)
 			continue;
 		server->next_meta = at + 1;
-		server->tail = pool->meta[at].line + lines(pool->meta[at].vlen);
+		server->tail = pool->meta[at].line + kv_lines(pool->meta[at].vlen);
 	}
 }
 
@@ -351,83 +328,36 @@ static int serve(const struct tm_env *env)
 	find_tails(server);
 	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle, server);
 	if (!rc) /* FORCA_LOG */
-		rc = rpc_server_export(
-			&server->rpc, server->pool.log, server->pool.log_lines * KV_LINE,
-			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
-	if (!rc)
-		rc = rpc_server_listen(&server->rpc);
-	return rc ? rc : rt_spawn("server", rpc_server_task, &server->rpc);
+		rc = kv_server_start(&server->rpc, server->pool.log,
+				     server->pool.log_lines * KV_LINE);
+	return rc;
 }
 
 /* ---------------------------------------------------------------- client */
 
 static int open_client(const struct tm_env *env, void **out)
 {
-	struct client *client = calloc(1, sizeof(*client));
-	int rc;
-
-	if (!client)
-		return -ENOMEM;
-	client->max_vlen = env->params->max_vlen;
-	rc = rpc_open(&client->conn, env, sizeof(struct kv_req), env->params->max_vlen);
-	if (rc)
-		free(client);
-	else
-		*out = client;
-	return rc;
+	return kv_client_open(calloc(1, sizeof(struct kv_client)), env, env->params->max_vlen, out);
 }
 
-static int put(void *arg, const void *key, size_t klen, const void *value, size_t vlen)
+static int put(void *client, const void *key, size_t klen, const void *value, size_t vlen)
 {
-	struct client *client = arg;
-	struct kv_req req;
-	struct kv_rsp rsp;
-	int rc = kv_req_init(&req, KV_PUT, key, klen);
-
-	if (rc)
-		return rc;
-	if (vlen > client->max_vlen)
-		return -EMSGSIZE;
-	req.vlen = (uint32_t)vlen;
-	req.crc = kv_crc(value, vlen);
-	rc = kv_call(&client->conn, &req, &rsp);
-	if (rc || vlen == 0)
-		return rc;
-	return rpc_write(&client->conn, FORCA_LOG, rsp.off, value, vlen);
+	return kv_client_put(client, FORCA_LOG, key, klen, value, vlen, kv_crc(value, vlen));
 }
 
 /* The server has checked and persisted what it names; nothing more is looked at. */
 static int get(void *arg, const void *key, size_t klen, void *value, size_t cap, size_t *vlen)
 {
-	struct client *client = arg;
+	struct kv_client *client = arg;
 	struct kv_req req;
 	struct kv_rsp rsp;
-	const void *data;
 	int rc = kv_req_init(&req, KV_GET, key, klen);
 
 	if (!rc)
 		rc = kv_call(&client->conn, &req, &rsp);
 	if (rc)
 		return rc;
-	*vlen = rsp.vlen;
-	if (*vlen == 0)
-		return 0;
-	if (*vlen > client->max_vlen)
-		return -EBADMSG;
-	rc = rpc_read(&client->conn, FORCA_LOG, rsp.off, *vlen, &data);
-	if (!rc)
-		memcpy(value, data, *vlen < cap ? *vlen : cap);
-	return rc;
-}
-
-static int del(void *arg, const void *key, size_t klen)
-{
-	struct client *client = arg;
-	struct kv_req req;
-	struct kv_rsp rsp;
-	int rc = kv_req_init(&req, KV_DEL, key, klen);
-
-	return rc ? rc : kv_call(&client->conn, &req, &rsp);
+	return kv_client_read(client, FORCA_LOG, rsp.off, rsp.vlen, value, cap, vlen);
 }
 
 static const struct tm_knob knobs[] = {
@@ -462,12 +392,12 @@ const struct tm_store forca_store = {
 	.variants = variants,
 	.pm_bytes = pm_bytes,
 	.regions = regions,
-	.format = format,
+	.format = kv_format,
 	.recover = recover,
 	.serve = serve,
 	.fsck = fsck,
 	.open = open_client,
 	.put = put,
 	.get = get,
-	.del = del,
+	.del = kv_client_del,
 };

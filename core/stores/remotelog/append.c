@@ -5,7 +5,7 @@
  * stands for all before it. What comes out in the end is what the method's authors would
  * write by hand: ibv_wr_start(), ibv_wr_rdma_write(), ibv_wr_flush(), ibv_wr_complete().
  *
- * What is posted lies in the connection's buffer behind the room for GETs:
+ * What is posted lies in the connection's buffer after the room for GETs:
  *
  *	message (its record is a), tail (b), lock word, 8 bytes for what comes back
  */
@@ -17,7 +17,6 @@
 
 #define NAP_MIN_NS 1000
 #define NAP_MAX_NS 1000000000
-#define STEPS	   (sizeof(((struct rl_method *)0)->step))
 
 enum word { WORD_TAIL, WORD_TAIL_2, WORD_LOCK, WORD_BACK, WORDS };
 
@@ -39,7 +38,7 @@ size_t rl_buffer_bytes(const struct rl_client *client)
 
 static bool is_flush(unsigned step)
 {
-	return step == RL_FLUSH_RECORD || step == RL_FLUSH_TAIL || step == RL_FLUSH_ALL;
+	return step == APPEND_FLUSH_RECORD || step == APPEND_FLUSH_TAIL || step == APPEND_FLUSH_ALL;
 }
 
 uint64_t rl_send_ops(const struct tm_params *params)
@@ -47,15 +46,15 @@ uint64_t rl_send_ops(const struct tm_params *params)
 	const uint8_t *step = rl_method(params)->step;
 	uint64_t ops = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP;
 
-	for (unsigned i = 0; i < STEPS && step[i] != RL_END; i++) {
-		if (step[i] == RL_SEND)
+	for (unsigned i = 0; i < APPEND_STEPS && step[i] != APPEND_END; i++) {
+		if (step[i] == APPEND_SEND)
 			ops |= IBV_QP_EX_WITH_SEND;
-		if (step[i] == RL_IMM_A || step[i] == RL_IMM_B)
+		if (step[i] == APPEND_IMM_A || step[i] == APPEND_IMM_B)
 			ops |= IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
-		if (step[i] == RL_ATOMIC_B)
+		if (step[i] == APPEND_ATOMIC_B)
 			ops |= IBV_QP_EX_WITH_ATOMIC_WRITE;
 		if (is_flush(step[i]))
-			ops |= rl_knob(params, RL_FLUSH) == RL_FLUSH_NATIVE
+			ops |= rl_knobs(params)->flush == RL_FLUSH_NATIVE
 				       ? IBV_QP_EX_WITH_FLUSH
 				       : IBV_QP_EX_WITH_RDMA_READ;
 	}
@@ -162,8 +161,8 @@ static void atomic_write_b(struct rl_client *client, unsigned flags)
 }
 
 /*
- * Was a request refused, and is it to be tried again? Others wait for who has the turn, so it
- * tries for some seconds; then its connection counts as failed.
+ * Was a request refused, and is it to be tried again? Others wait for the client that has the turn,
+ * so it tries for some seconds; then its connection counts as failed.
  */
 static bool again(struct rl_client *client, int rc, uint64_t *nap)
 {
@@ -178,7 +177,7 @@ static bool again(struct rl_client *client, int rc, uint64_t *nap)
 /* FLUSH of a range (len 0: of the whole region), or what stands for it. */
 static int flush(struct rl_client *client, uint64_t off, size_t len, unsigned flags)
 {
-	enum rl_flush how = (enum rl_flush)rl_knob(&client->params, RL_FLUSH);
+	enum rl_flush how = (enum rl_flush)rl_knobs(&client->params)->flush;
 	uint32_t rkey = client->conn.region[RL_POOL].rkey;
 	uint64_t nap = 0;
 	const void *data;
@@ -243,57 +242,57 @@ static int imm_call(struct rl_client *client, bool tail)
 }
 
 /* `flags`: of the request that the step adds. */
-static int do_step(struct rl_client *client, enum rl_step step, unsigned flags)
+static int do_step(struct rl_client *client, enum append_step step, unsigned flags)
 {
 	switch (step) {
-	case RL_WRITE_A:
-	case RL_IMM_A:
-		write_a(client, step == RL_IMM_A, flags);
+	case APPEND_WRITE_A:
+	case APPEND_IMM_A:
+		write_a(client, step == APPEND_IMM_A, flags);
 		return 0;
-	case RL_WRITE_B:
-	case RL_IMM_B:
-		write_b(client, step == RL_IMM_B, flags);
+	case APPEND_WRITE_B:
+	case APPEND_IMM_B:
+		write_b(client, step == APPEND_IMM_B, flags);
 		return 0;
-	case RL_FENCED_B:
+	case APPEND_FENCED_B:
 		write_b(client, false, flags | IBV_SEND_FENCE);
 		return 0;
-	case RL_ATOMIC_B:
+	case APPEND_ATOMIC_B:
 		atomic_write_b(client, flags);
 		return 0;
-	case RL_SEND:
+	case APPEND_SEND:
 		ibv_wr_send(next_request(client, flags));
 		set_bytes(client, out_msg(client), RL_MSG_HEAD + record_len(client));
 		return 0;
-	case RL_FLUSH_RECORD:
+	case APPEND_FLUSH_RECORD:
 		return flush(client, rl_off(&client->params, client->msg->seq), record_len(client),
 			     flags);
-	case RL_FLUSH_TAIL:
+	case APPEND_FLUSH_TAIL:
 		return flush(client, RL_TAIL, rl_tail_bytes(&client->params), flags);
-	case RL_FLUSH_ALL:
+	case APPEND_FLUSH_ALL:
 		return flush(client, 0, 0, flags);
-	case RL_WAIT:
+	case APPEND_WAIT:
 		return post_and_wait(client);
-	case RL_CALL_A:
+	case APPEND_CALL_A:
 		return call(client, RL_FLUSH_A);
-	case RL_CALL_B:
+	case APPEND_CALL_B:
 		return call(client, RL_FLUSH_B);
-	case RL_IMM_CALL_A:
+	case APPEND_IMM_CALL_A:
 		return imm_call(client, false);
-	case RL_IMM_CALL_B:
+	case APPEND_IMM_CALL_B:
 		return imm_call(client, true);
-	case RL_SEND_CALL:
+	case APPEND_SEND_CALL:
 		return call(client, RL_APPEND);
-	case RL_END:
+	case APPEND_END:
 		break;
 	}
 	return 0;
 }
 
 /* Does this step, or its stand-in, wait for what was posted before it? */
-static bool waits(const struct rl_client *client, enum rl_step step)
+static bool waits(const struct rl_client *client, enum append_step step)
 {
-	return step == RL_WAIT ||
-	       (is_flush(step) && rl_knob(&client->params, RL_FLUSH) == RL_FLUSH_READ_OTHER_QP);
+	return step == APPEND_WAIT ||
+	       (is_flush(step) && rl_knobs(&client->params)->flush == RL_FLUSH_READ_OTHER_QP);
 }
 
 int rl_append(struct rl_client *client)
@@ -306,12 +305,13 @@ int rl_append(struct rl_client *client)
 	client->msg->op = RL_APPEND;
 	memcpy(out_msg(client), client->msg, RL_MSG_HEAD + record_len(client));
 	rl_make_tail(&client->params, out_word(client, WORD_TAIL), client->msg->seq);
-	for (unsigned i = 0; i < STEPS && step[i] != RL_END && !rc; i++) {
-		enum rl_step next = i + 1 < STEPS ? (enum rl_step)step[i + 1] : RL_END;
+	for (unsigned i = 0; i < APPEND_STEPS && step[i] != APPEND_END && !rc; i++) {
+		enum append_step next = i + 1 < APPEND_STEPS ? (enum append_step)step[i + 1]
+							     : APPEND_END;
 
 		if (!client->building)
 			first = i;
-		rc = do_step(client, (enum rl_step)step[i],
+		rc = do_step(client, (enum append_step)step[i],
 			     waits(client, next) ? IBV_SEND_SIGNALED : 0);
 		if (again(client, rc, &nap)) {
 			i = first - 1;

@@ -24,7 +24,7 @@ int rl_open(const struct tm_env *env, void **out)
 	if (!rc)
 		rc = rpc_open_ex(&client->conn, env, rl_msg_bytes(env->params),
 				 rl_buffer_bytes(client), rl_send_ops(env->params));
-	if (!rc && rl_knob(env->params, RL_FLUSH) == RL_FLUSH_READ_OTHER_QP)
+	if (!rc && rl_knobs(env->params)->flush == RL_FLUSH_READ_OTHER_QP)
 		rc = rpc_open_further(&client->other, env, rl_msg_bytes(env->params),
 				      sizeof(uint64_t));
 	if (rc) {
@@ -238,8 +238,7 @@ int rl_get(void *arg, const void *key, size_t klen, void *value, size_t cap, siz
 		return rc;
 	memcpy(padded, record->key, sizeof(padded));
 	client->found = false;
-	rc = rl_knob(&client->params, RL_GET) ? find_by_server(client)
-					      : find_by_read(client, padded);
+	rc = rl_knobs(&client->params)->get ? find_by_server(client) : find_by_read(client, padded);
 	if (rc)
 		return rc;
 	if (!client->found || record->kind == RL_TOMBSTONE)

@@ -8,10 +8,10 @@
  *
  *	the record, and a tail that counts it	 the entry is overwritten in place: if the power
  *						 fails half-way, the log still has the record
- *	the entry				 behind the head nobody looks for the record
+ *	the entry				 no reader looks for the record after the head
  *	the head				 a slot that the head has not passed is where
  * recovery begins
- *	...and then clients are told that there is room
+ *	...and then clients learn that there is room
  *
  * A visible tail's records are durable without our doing: that is what a method is for.
  *
@@ -62,7 +62,7 @@ static int take(const struct tm_params *params, uint8_t *pm, struct rl_record **
 	if (!*entry)
 		return -ENOSPC;
 	memcpy(*entry, record, rl_record_bytes(record));
-	if (rl_knob(params, RL_BUG) != RL_GC_EARLY)
+	if (rl_knobs(params)->bug != RL_GC_EARLY)
 		pmem_persist(*entry, rl_record_bytes(record));
 	return 0;
 }
@@ -72,7 +72,7 @@ int rl_collect(const struct tm_params *params, uint8_t *pm, struct rl_words *wor
 	uint64_t *head = (uint64_t *)(pm + RL_HEAD), seq = *head + 1;
 	const struct rl_record *record = rl_slot(params, pm, seq);
 	struct rl_record *entry = NULL;
-	unsigned bug = rl_knob(params, RL_BUG);
+	unsigned bug = rl_knobs(params)->bug;
 
 	if (words && bug == RL_ROOM_EARLY)
 		__atomic_store_n(&words->head, seq, __ATOMIC_RELEASE);

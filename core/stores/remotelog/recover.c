@@ -2,7 +2,7 @@
 /*
  * An empty pool, a pool after a power failure, and its check.
  *
- * Singleton: the log begins behind the durable head and ends before the first record that
+ * Singleton: the log begins after the durable head and ends before the first record that
  * is not intact or has not the number that comes next. Compound: the tail says where the log
  * ends, and is trusted; that each record up to it is intact is what the methods promise,
  * and what the check checks.
@@ -11,7 +11,7 @@
  * some: the intact record with the number that comes next is applied, and durable, and so
  * on, before the buffers are posted again.
  *
- * What lies behind the end, in slots and in buffers, is cleared, or else it would count
+ * What lies after the end, in slots and in buffers, is cleared, or else it would count
  * again once the gap is filled.
  *
  * A ring's log is collected to its end. The first record's entry may be half-written, and
@@ -34,7 +34,7 @@ static uint64_t scan(const struct tm_params *params, uint8_t *pm)
 {
 	uint64_t head = rl_head(params, pm), end = head;
 
-	if (!rl_knob(params, RL_SEQ) || rl_method(params)->compound)
+	if (!rl_knobs(params)->seq || rl_method(params)->compound)
 		return rl_end(params, pm);
 	while (end - head < rl_slots(params) && rl_whole(params, rl_slot(params, pm, end + 1)))
 		end++;
@@ -43,14 +43,14 @@ static uint64_t scan(const struct tm_params *params, uint8_t *pm)
 
 /* --- receive buffers --- */
 
-/* The first one's message, the one behind it; NULL: no more. */
+/* The first one's message, the one after it; NULL: no more. */
 static struct rl_msg *next_buffer(const struct tm_env *env, const struct rl_msg *msg)
 {
 	const struct tm_params *params = env->params;
 	uint8_t *next = msg ? (uint8_t *)msg + rl_msg_bytes(params)
 			    : env->pm + rl_table_end(params);
 
-	if (!params->rqwrb_pm || rl_knob(params, RL_SCAN_BUFFERS))
+	if (!params->rqwrb_pm || rl_knobs(params)->scan_buffers)
 		return NULL;
 	return next < env->pm + env->pm_len ? (struct rl_msg *)next : NULL;
 }
@@ -64,7 +64,7 @@ static const struct rl_record *in_buffers(const struct tm_env *env, uint64_t seq
 	return NULL;
 }
 
-/* Messages with records behind the last one will never be applied. */
+/* Messages with records after the last one will never be applied. */
 static void clear_buffers(const struct tm_env *env, uint64_t last)
 {
 	for (struct rl_msg *msg = NULL; (msg = next_buffer(env, msg));) {
@@ -94,12 +94,12 @@ static void clear_behind(const struct tm_env *env, uint64_t head, uint64_t end)
 	const struct tm_params *params = env->params;
 
 	for (uint64_t seq = end + 1; seq - head <= rl_slots(params); seq++) {
-		struct rl_record *behind = rl_slot(params, env->pm, seq);
+		struct rl_record *later = rl_slot(params, env->pm, seq);
 
-		if (behind->seq <= end)
+		if (later->seq <= end)
 			continue;
-		behind->seq = 0;
-		pmem_persist(&behind->seq, sizeof(behind->seq));
+		later->seq = 0;
+		pmem_persist(&later->seq, sizeof(later->seq));
 	}
 }
 
@@ -110,7 +110,7 @@ static int collect_all(const struct tm_env *env, uint64_t end)
 	int rc = 0;
 
 	for (uint64_t seq = rl_head(params, env->pm) + 1; !rc && seq <= end; seq++) {
-		if (!rl_knob(params, RL_SEQ) &&
+		if (!rl_knobs(params)->seq &&
 		    !rl_intact(params, rl_slot(params, env->pm, seq), seq))
 			break;
 		rc = rl_collect(params, env->pm, NULL);
@@ -193,6 +193,6 @@ void rl_fsck(const struct tm_env *env, struct tm_fsck *fsck)
 	}
 	if (rl_ring(params))
 		check_table(env, fsck);
-	if (compound && rl_knob(params, RL_TAIL_BYTES))
+	if (compound && rl_knobs(params)->tail)
 		check_tail(env, fsck);
 }

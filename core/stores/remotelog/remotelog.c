@@ -5,32 +5,10 @@
 #include "core/stores/remotelog/remotelog.h"
 
 static const struct tm_knob knobs[] = {
-	[RL_METHOD] = {"method",
-		       "w1 w1n w2 w3 i1 i2 i3 s1 s2 s3 s4 cw1 cw2 cw2p cw2c cw2f cw3 cw4 ci1 ci2 "
-		       "ci3 ci4 cs1 cs1x "
-		       "cs2 cs3 cs4",
-		       "how an append becomes durable (RP tables 2 and 3); c: compound, record "
-		       "then tail"},
-	[RL_FLUSH] = {"flush", "native read read_other_qp",
-		      "RDMA FLUSH; or a READ on the same connection instead; or on another one"},
-	[RL_CRC] = {"crc", "on off",
-		    "readers and recovery compare a record's checksum, not only its number"},
-	[RL_GET] = {"get", "client server",
-		    "who looks through the log for a GET: client by READ, server's CPU"},
-	[RL_SCAN_BUFFERS] = {"scan_buffers", "on off",
-			     "recovery looks for records in receive buffers in PM"},
-	[RL_SLOTS] = {"slots", "all 2 4 16",
-		      "room for all records that are ever written; or a ring, which the server "
-		      "collects"},
-	[RL_SEQ] = {"seq", "checked unchecked",
-		    "recovery's scan compares a record's number, not only its checksum"},
-	[RL_TAIL_BYTES] =
-		{"tail", "8 16",
-		 "bytes of a compound append's second update; 16 are too many for an ATOMIC WRITE, "
-		 "and a WRITE stands for it"},
-	[RL_BUG] = {"bug", "none gc_early gc_dirty room_early repost_early",
-		    "a seeded bug, see the variants"},
-	[RL_KNOBS] = {0},
+#define X(name, values, what) {#name, values, what},
+	RL_KNOBS(X)
+#undef X
+		{0},
 };
 
 static const struct tm_variant variants[] = {
@@ -74,14 +52,11 @@ static const struct tm_variant variants[] = {
 	 TM_BIT(TM_DUR) | TM_BIT(TM_FSCK)},
 	{"gc_dirty", "slots=2 bug=gc_dirty",
 	 "a record that is visible but not durable is taken into the table: a power failure leaves "
-	 "half of "
-	 "it "
-	 "there and nothing in the log",
+	 "half of it there and nothing in the log",
 	 TM_BIT(TM_DUR) | TM_BIT(TM_FSCK)},
 	{"room_early", "method=w2 ddio=off slots=2 bug=room_early",
 	 "clients learn that there is room before the head is durable: recovery starts at a record "
-	 "that has "
-	 "been overwritten",
+	 "that has been overwritten",
 	 TM_BIT(TM_DUR) | TM_BIT(TM_FSCK)},
 	{"repost_early", "method=s3 rqwrb=pm ddio=off bug=repost_early",
 	 "a receive buffer in PM is posted again when its record is in the log, not when it is "
@@ -97,14 +72,14 @@ uint64_t rl_span(const struct tm_params *params)
 
 bool rl_ring(const struct tm_params *params)
 {
-	return rl_knob(params, RL_SLOTS) != 0;
+	return rl_knobs(params)->slots != 0;
 }
 
 uint64_t rl_slots(const struct tm_params *params)
 {
 	const uint8_t ring[] = {0, 2, 4, 16}; /* in the order of the knob's values */
 
-	return rl_ring(params) ? ring[rl_knob(params, RL_SLOTS)] : params->updates;
+	return rl_ring(params) ? ring[rl_knobs(params)->slots] : params->updates;
 }
 
 uint64_t rl_off(const struct tm_params *params, uint64_t seq)
@@ -164,7 +139,7 @@ bool rl_whole(const struct tm_params *params, const struct rl_record *record)
 {
 	if (record->len > params->max_vlen)
 		return false;
-	return rl_knob(params, RL_CRC) || rl_crc(record) == record->crc;
+	return rl_knobs(params)->crc || rl_crc(record) == record->crc;
 }
 
 bool rl_intact(const struct tm_params *params, const struct rl_record *record, uint64_t seq)
@@ -195,13 +170,13 @@ uint64_t rl_end(const struct tm_params *params, uint8_t *pm)
 
 size_t rl_tail_bytes(const struct tm_params *params)
 {
-	return rl_knob(params, RL_TAIL_BYTES) ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
+	return rl_knobs(params)->tail ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
 }
 
 void rl_make_tail(const struct tm_params *params, uint64_t tail[2], uint64_t seq)
 {
 	tail[0] = seq;
-	if (rl_knob(params, RL_TAIL_BYTES))
+	if (rl_knobs(params)->tail)
 		tail[1] = seq * rl_span(params);
 }
 
@@ -213,8 +188,7 @@ void rl_persist_tail(const struct tm_params *params, uint8_t *pm)
 const struct tm_store remotelog_store = {
 	.name = "remotelog",
 	.what = "RemoteLog: a log in remote PM, appended to by each method of the remote "
-		"persistence "
-		"taxonomy",
+		"persistence taxonomy",
 	.promises = TM_BIT(TM_DUR) | TM_BIT(TM_FSCK) | TM_BIT(TM_RDA),
 	.knobs = knobs,
 	.variants = variants,
@@ -228,4 +202,5 @@ const struct tm_store remotelog_store = {
 	.put = rl_put,
 	.get = rl_get,
 	.del = rl_del,
+	.methods = &rl_methods,
 };

@@ -29,13 +29,13 @@
  *	...	a ring: the applied table, a slot for each key
  *	...	with receive buffers in PM: the message buffers of rpc_server_init_in()
  *
- * Numbers start at 1, so that a zeroed slot is no record. The log is what comes behind the
+ * Numbers start at 1, so that a zeroed slot is no record. The log is what comes after the
  * head. By default there is a slot for each update of the store's life, and nothing is
  * collected.
  *
  * One client appends at a time. A word in the server's DRAM, which clients change by
- * compare-and-swap, is 2 x the next record's number, plus 1 while somebody appends. It
- * is given back by a WRITE behind the append, or, where the server replies to a message
+ * compare-and-swap, is 2 x the next record's number, plus 1 while a client appends. It
+ * is given back by a WRITE after the append, or, where the server replies to a message
  * with the record, by the server. A client that dies in between blocks all others: LIVE is
  * not promised. The second word says how far the log has been collected, for good: what a
  * client that finds the log full waits for.
@@ -44,21 +44,39 @@
  * need not be durable yet, so MONO is not promised, and with readers beside writers DUR breaks,
  * too.
  */
+#include "core/stores/append_method.h"
 #include "core/stores/kv.h"
 #include "core/stores/rpc.h"
 #include "core/tidemark.h"
 
-enum rl_knob {
-	RL_METHOD,
-	RL_FLUSH,
-	RL_CRC,
-	RL_GET,
-	RL_SCAN_BUFFERS,
-	RL_SLOTS,
-	RL_SEQ,
-	RL_TAIL_BYTES,
-	RL_BUG,
-	RL_KNOBS
+/* The knobs: name, values, what it is. The first value is the default. */
+#define RL_KNOBS(X)                                                                               \
+	X(method,                                                                                 \
+	  "w1 w1n w2 w3 i1 i2 i3 s1 s2 s3 s4 cw1 cw2 cw2p cw2c cw2f cw3 cw4 ci1 ci2 ci3 ci4 cs1 " \
+	  "cs1x cs2 cs3 cs4",                                                                     \
+	  "how an append becomes durable (RP tables 2 and 3); c: compound, record then "          \
+	  "tail")                                                                                 \
+	X(flush, "native read read_other_qp",                                                     \
+	  "RDMA FLUSH; or a READ on the same connection instead; or on another one")              \
+	X(crc, "on off", "readers and recovery compare a record's checksum, not only its number") \
+	X(get, "client server",                                                                   \
+	  "who looks through the log for a GET: client by READ, server's CPU")                    \
+	X(scan_buffers, "on off", "recovery looks for records in receive buffers in PM")          \
+	X(slots, "all 2 4 16",                                                                    \
+	  "room for all records that are ever written; or a ring, which the server "              \
+	  "collects")                                                                             \
+	X(seq, "checked unchecked",                                                               \
+	  "recovery's scan compares a record's number, not only its checksum")                    \
+	X(tail, "8 16",                                                                           \
+	  "bytes of a compound append's second update; 16 are too many for an ATOMIC "            \
+	  "WRITE, and a WRITE stands for it")                                                     \
+	X(bug, "none gc_early gc_dirty room_early repost_early", "a seeded bug, see the variants")
+
+/* tm_params.knob, by name. */
+struct rl_knobs {
+#define X(name, values, what) uint8_t name;
+	RL_KNOBS(X)
+#undef X
 };
 enum rl_flush { RL_FLUSH_NATIVE, RL_FLUSH_READ, RL_FLUSH_READ_OTHER_QP };
 enum rl_bug { RL_NO_BUG, RL_GC_EARLY, RL_GC_DIRTY, RL_ROOM_EARLY, RL_REPOST_EARLY };
@@ -104,49 +122,21 @@ struct rl_msg {
 
 /* --- methods --- */
 
-enum rl_step {
-	RL_END,
-	RL_WRITE_A,
-	RL_IMM_A, /* WRITE_WITH_IMM */
-	RL_WRITE_B,
-	RL_FENCED_B, /* WRITE that waits for earlier FLUSHes' completion */
-	RL_ATOMIC_B, /* ATOMIC WRITE */
-	RL_IMM_B,
-	RL_SEND,	 /* of a; compound: of a and b */
-	RL_FLUSH_RECORD, /* FLUSH of a's range */
-	RL_FLUSH_TAIL,	 /* of b's */
-	RL_FLUSH_ALL,	 /* of the whole region */
-	RL_WAIT,	 /* for the completion of the step before */
-	RL_CALL_A,	 /* SEND(&a), wait for the server's reply */
-	RL_CALL_B,	 /* SEND(&b) */
-	RL_IMM_CALL_A,	 /* WRITE_WITH_IMM of a, wait for the server's reply */
-	RL_IMM_CALL_B,
-	RL_SEND_CALL /* SEND of a (and b), wait for the server's reply */
-};
-
-/* What the server does with a, and b, that came in a message, or about which it is told. */
-enum rl_duty { RL_NOTHING, RL_PERSIST, RL_COPY, RL_COPY_PERSIST, RL_COPY_BOTH_PERSIST };
-
-struct rl_method {
-	const char *name;
-	bool compound;
-	uint8_t duty;	 /* enum rl_duty */
-	uint8_t step[6]; /* enum rl_step, ends with RL_END */
-};
-const struct rl_method *rl_method(const struct tm_params *params);
+extern const struct tm_append_methods rl_methods;
+const struct append_method *rl_method(const struct tm_params *params);
 /* Does the server reply to the message that carries the record? Then it gives the lock back. */
-bool rl_server_unlocks(const struct rl_method *method);
+bool rl_server_unlocks(const struct append_method *method);
 
 /* --- the pool --- */
 
-static inline unsigned rl_knob(const struct tm_params *params, enum rl_knob knob)
+static inline const struct rl_knobs *rl_knobs(const struct tm_params *params)
 {
-	return params->knob[knob];
+	return (const struct rl_knobs *)params->knob;
 }
 uint64_t rl_span(const struct tm_params *params);
 uint64_t rl_slots(const struct tm_params *params);
-uint64_t rl_log_end(const struct tm_params *params);   /* the offset behind the last slot */
-uint64_t rl_table_end(const struct tm_params *params); /* the offset behind the applied table */
+uint64_t rl_log_end(const struct tm_params *params);   /* the offset after the last slot */
+uint64_t rl_table_end(const struct tm_params *params); /* the offset after the applied table */
 size_t rl_msg_bytes(const struct tm_params *params);
 uint64_t rl_off(const struct tm_params *params, uint64_t seq);
 static inline struct rl_record *rl_slot(const struct tm_params *params, uint8_t *pm, uint64_t seq)
@@ -186,7 +176,7 @@ uint64_t rl_entry_off(const struct tm_params *params, unsigned entry);
 struct rl_record *rl_entry(const struct tm_params *params, uint8_t *pm,
 			   const uint8_t key[TM_MAX_KEY]);
 /* Take the log's first record, whose number the caller has compared, into the table and move the
- * head over it, all of it durable; then say so in words->head (NULL: nobody asks). Of a damaged
+ * head over it, all of it durable; then say so in words->head, unless it is NULL. Of a damaged
  * record only the head learns. 0; -ENOSPC: more keys than the store was made for. */
 int rl_collect(const struct tm_params *params, uint8_t *pm, struct rl_words *words);
 
@@ -222,7 +212,7 @@ size_t rl_buffer_bytes(const struct rl_client *client);
  * last
  * time. */
 bool rl_nap(uint64_t *ns);
-/* Become the one who appends: client->next is the record's number then. */
+/* Take the turn to append: client->next is the record's number then. */
 int rl_lock(struct rl_client *client);
 /* Wait until the log has room for that record. -ENOSPC: it never will. */
 int rl_room(struct rl_client *client);

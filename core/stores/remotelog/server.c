@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The server: persists what it is told about, applies records that come in messages,
+ * The server: persists what messages announce, applies records that come in messages,
  * each as the method says, and looks records up (knob get). A message whose record it
  * applies is applied, and durable where the method wants that, before its buffer is
  * posted again: recovery relies on it when receive buffers are in PM. Messages come in turn,
- * whoever sent them: the lock is given back behind the message, on its connection. When
+ * whatever client sent them: the lock is given back after the message, on its connection. When
  * none is waiting the server collects (collect.c).
  */
 #include <errno.h>
@@ -39,32 +39,32 @@ static void persist_record(const struct rl_server *server, uint64_t seq)
 
 static int apply(const struct rl_server *server, const struct rl_msg *msg, size_t len)
 {
-	const struct rl_method *method = rl_method(&server->params);
+	const struct append_method *method = rl_method(&server->params);
 	size_t bytes = rl_record_bytes(&msg->record);
 	unsigned duty = method->duty;
 
 	if (len < sizeof(*msg) || len - RL_MSG_HEAD != bytes || msg->seq <= server->words->head)
 		return -EPROTO;
-	if (rl_knob(&server->params, RL_BUG) == RL_REPOST_EARLY)
-		duty = RL_COPY; /* the collector will make it durable, if there is one */
+	if (rl_knobs(&server->params)->bug == RL_REPOST_EARLY)
+		duty = DUTY_COPY; /* the collector will make it durable, if there is one */
 	memcpy(slot(server, msg->seq), &msg->record, bytes);
-	if (duty == RL_COPY_PERSIST)
+	if (duty == DUTY_COPY_PERSIST)
 		persist_record(server, msg->seq);
 	if (method->compound)
 		set_tail(server, msg->seq);
-	if (duty == RL_COPY_BOTH_PERSIST)
+	if (duty == DUTY_COPY_BOTH_PERSIST)
 		persist_record(server, msg->seq);
-	if (method->compound && duty != RL_COPY)
+	if (method->compound && duty != DUTY_COPY)
 		rl_persist_tail(&server->params, server->pm);
 	if (rl_server_unlocks(method))
 		__atomic_store_n(&server->words->lock, 2 * (msg->seq + 1), __ATOMIC_RELEASE);
 	return 0;
 }
 
-/* Told of a record or of the tail, which has landed; and may have been collected since. */
+/* A message announces a record or the tail, which has landed; and may have been collected since. */
 static void told(const struct rl_server *server, uint64_t seq, bool tail)
 {
-	if (rl_method(&server->params)->duty != RL_PERSIST || seq <= server->words->head)
+	if (rl_method(&server->params)->duty != DUTY_PERSIST || seq <= server->words->head)
 		return;
 	if (tail)
 		rl_persist_tail(&server->params, server->pm);
@@ -104,7 +104,7 @@ static size_t answer_lookup(const struct rl_server *server, const struct rl_msg 
 static size_t handle(void *arg, const struct rpc_msg *in, void *out, size_t cap)
 {
 	struct rl_server *server = arg;
-	const struct rl_method *method = rl_method(&server->params);
+	const struct append_method *method = rl_method(&server->params);
 	const struct rl_msg *msg = in->bytes;
 	struct rl_msg *reply = out;
 	uint64_t seq = in->has_imm ? in->imm / 2 : 0;
@@ -118,17 +118,17 @@ static size_t handle(void *arg, const struct rpc_msg *in, void *out, size_t cap)
 		reply->status = -EPROTO;
 	} else if (in->has_imm) {
 		told(server, seq, in->imm & 1);
-		return method->step[0] == RL_IMM_CALL_A ? RL_MSG_HEAD : 0;
+		return method->step[0] == APPEND_IMM_CALL_A ? RL_MSG_HEAD : 0;
 	} else if (msg->op == RL_APPEND) {
 		reply->status = apply(server, msg, in->len);
-		return method->step[0] == RL_SEND_CALL ? RL_MSG_HEAD : 0;
+		return method->step[0] == APPEND_SEND_CALL ? RL_MSG_HEAD : 0;
 	} else {
 		told(server, seq, msg->op == RL_FLUSH_B);
 	}
 	return RL_MSG_HEAD;
 }
 
-/* Is there a record behind the head? Compound: one that the tail counts. */
+/* Is there a record after the head? Compound: one that the tail counts. */
 static bool can_collect(const struct rl_server *server)
 {
 	uint64_t head;

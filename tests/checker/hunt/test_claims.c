@@ -19,9 +19,9 @@ static const struct claim_budget budget = {.seed = 1, .states = UINT64_MAX};
 
 static void read_good(struct claims *c, const char *text)
 {
-	struct input_error where;
+	struct claims_error where;
 	int rc = claims_read(c, text, &where);
-	ck_assert_msg(!rc, "line %u: %s", where.line, where.message);
+	ck_assert_msg(!rc, "line %u: %s", where.text.line, where.text.message);
 }
 
 /* A claim with one case. */
@@ -62,6 +62,11 @@ START_TEST(compiled_in)
 	read_good(&c, NULL);
 	for (unsigned i = 0; i < COUNT(ids); i++)
 		ck_assert_msg(claim_find(&c, ids[i]) != NULL, "%s is missing", ids[i]);
+	/* A claim about several stores has its cases from their own files. */
+	const struct claim *p1 = claim_find(&c, "P1");
+	ck_assert_str_eq(p1->file, "core/stores/claims.txt");
+	ck_assert_uint_ge(p1->tests, 4);
+	ck_assert_str_ne(p1->test[0].file, p1->test[1].file);
 	claims_free(&c);
 }
 END_TEST
@@ -88,6 +93,7 @@ START_TEST(reads)
 	ck_assert_uint_eq(test->contracts, TM_BIT(TM_RDA) | TM_BIT(TM_LIN));
 	ck_assert_uint_eq(test->runs, 7);
 	ck_assert_uint_eq(test->line, 7);
+	ck_assert_str_eq(test->file, "claims.txt");
 	ck_assert_str_eq(test->config.variant, "sure");
 	ck_assert_str_eq(test->config.name, "timeout=1ms crash=off ddio=off");
 	ck_assert(test->no_crash && !a->test[1].no_crash);
@@ -143,7 +149,7 @@ static const struct {
 	{HEAD "claim B\n", 1, "claim A: expected source, says, and at least one case or open"},
 	{"claim A\nsource s\ncase pass RDA erda : w\n", 1, "expected source, says"},
 	{HEAD "source t\n", 4, "source twice"},
-	{HEAD "note\n", 4, "expected a sentence behind note"},
+	{HEAD "note\n", 4, "expected a sentence after note"},
 	{HEAD "case\n", 4, "expected pass, fail or count"},
 	{HEAD "case passes RDA erda : w\n", 4, "\"passes\": expected pass, fail or count"},
 	{HEAD "case pass RDX erda : w\n", 4, "\"RDX\": expected contracts of RDA LIN"},
@@ -186,12 +192,12 @@ static const struct {
 START_TEST(bad_text)
 {
 	struct claims c;
-	struct input_error where;
+	struct claims_error where;
 	int rc = claims_read(&c, bad_texts[_i].text, &where);
 	ck_assert_msg(rc == -EINVAL, "%d for: %s", rc, bad_texts[_i].text);
-	ck_assert_msg(where.line == bad_texts[_i].line &&
-			      strstr(where.message, bad_texts[_i].words),
-		      "line %u: %s, for: %s", where.line, where.message, bad_texts[_i].text);
+	ck_assert_msg(where.text.line == bad_texts[_i].line &&
+			      strstr(where.text.message, bad_texts[_i].words),
+		      "line %u: %s, for: %s", where.text.line, where.text.message, bad_texts[_i].text);
 	ck_assert_ptr_null(c.text); /* nothing to free */
 }
 END_TEST

@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/judge/contracts.h"
+#include "checker/judge/names.h"
 #include "tests/checker/explore/budget.h"
 
 #define RDA   TM_BIT(TM_RDA)
@@ -35,9 +36,7 @@
 #define MONO  TM_BIT(TM_MONO)
 #define KEEP  TM_BIT(TM_KEEP)
 #define NORES TM_BIT(TM_NORES)
-#define ALL   (TM_BIT(TM_LIVE) - 1)
-
-static const char *const contract_name[] = {"RDA", "LIN", "DUR", "BUF", "MONO", "KEEP", "NORES"};
+#define ALL   CONTRACTS_OF_HISTORY
 
 struct row {
 	const char *name, *events;
@@ -261,7 +260,7 @@ static void bits_name(unsigned bits, char *text, size_t len)
 	text[0] = 0;
 	for (unsigned c = TM_RDA; c < TM_LIVE; c++)
 		if (bits & TM_BIT(c))
-			snprintf(text + strlen(text), len - strlen(text), " %s", contract_name[c]);
+			snprintf(text + strlen(text), len - strlen(text), " %s", contract_name(c));
 }
 
 START_TEST(tiny_histories)
@@ -292,7 +291,7 @@ START_TEST(tiny_histories)
 }
 END_TEST
 
-/* The pairs that a story is told with: the texts of the two operations. */
+/* The pairs with which a failure is explained: the texts of the two operations. */
 START_TEST(pairs)
 {
 	static const struct {
@@ -662,7 +661,7 @@ static void same_verdict(const struct history *h, const struct verdict *a, const
 		    a[c].op == b[c].op && a[c].against == b[c].against)
 			continue;
 		show(h);
-		ck_abort_msg("%s: remembered %d %d/%d, from scratch %d %d/%d", contract_name[c],
+		ck_abort_msg("%s: remembered %d %d/%d, from scratch %d %d/%d", contract_name(c),
 			     a[c].broken, a[c].op, a[c].against, b[c].broken, b[c].op,
 			     b[c].against);
 	}
@@ -718,7 +717,7 @@ START_TEST(random_histories)
 	}
 	for (unsigned c = TM_RDA; c < TM_LIVE; c++)
 		ck_assert_msg(seen[c][0] > 100 && seen[c][1] > 100,
-			      "%s: holds %u, broken %u: a weak test", contract_name[c], seen[c][0],
+			      "%s: holds %u, broken %u: a weak test", contract_name(c), seen[c][0],
 			      seen[c][1]);
 }
 END_TEST
@@ -830,7 +829,7 @@ START_TEST(long_histories)
 		judge_recovered(&j, &h, ALL, NULL, out);
 		for (unsigned c = TM_LIN; c < TM_NORES; c++) /* a failed PUT may well be there */
 			ck_assert_msg(!out[c].broken && !out[c].unsure,
-				      "%s %u: broken %d %d/%d unsure %d", contract_name[c], lost,
+				      "%s %u: broken %d %d/%d unsure %d", contract_name(c), lost,
 				      out[c].broken, out[c].op, out[c].against, out[c].unsure);
 		ck_assert(out[TM_RDA].broken == (lost < h.keys));
 		history_rewind(&h, &mark);
@@ -905,6 +904,23 @@ START_TEST(many_updates)
 }
 END_TEST
 
+/* Which contracts the explorer judges when. */
+START_TEST(judged_when)
+{
+	ck_assert_uint_eq(CONTRACTS_IN_RUN, RDA | LIN | NORES);
+	ck_assert_uint_eq(CONTRACTS_AFTER_CRASH, RDA | DUR | BUF | MONO | KEEP | NORES);
+	ck_assert_uint_eq(CONTRACTS_ON_MACHINE, RDA | LIN | DUR | MONO | KEEP | NORES);
+	ck_assert_uint_eq(CONTRACTS_IF_LIN, DUR | BUF);
+	ck_assert_uint_eq(CONTRACTS_BY_RUNNING, TM_BIT(TM_LIVE) | TM_BIT(TM_FSCK));
+	ck_assert_str_eq(contract_names(), "RDA LIN DUR BUF MONO KEEP NORES LIVE FSCK");
+	for (int c = 0; c < TM_CONTRACTS; c++) {
+		ck_assert_int_eq(contract_parse(contract_name(c)), c);
+		ck_assert_uint_gt(strlen(contract_what(c)), 20);
+	}
+	ck_assert_int_lt(contract_parse("RD"), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("history");
@@ -913,6 +929,7 @@ int main(void)
 	int failed;
 
 	tcase_add_loop_test(table, tiny_histories, 0, sizeof(rows) / sizeof(rows[0]));
+	tcase_add_test(table, judged_when);
 	tcase_add_test(table, pairs);
 	tcase_add_test(table, others_are_left_untouched);
 	tcase_add_test(table, hash_and_rewind);

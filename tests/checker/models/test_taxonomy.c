@@ -30,8 +30,8 @@ static const struct {
 	const char *text, *says;
 	unsigned line;
 } bad[] = {
-	{"", "at least one", 1},
-	{"# nothing\n", "at least one", 2},
+	{"", "at least one", 0},
+	{"# nothing\n", "at least one", 0},
 	{"row w1 ib : " TWELVE "\nrows w2 ib : " TWELVE,
 	 "expected row, choice, like, with or silent", 2},
 	{"row\n", "expected \"row METHOD", 1},
@@ -39,16 +39,16 @@ static const struct {
 	{"row w1 ib,ib : " TWELVE, "expected ib, iwarp", 1},
 	{"row w1 : " TWELVE, "expected ib, iwarp", 1},
 	{"row w1 ib " TWELVE, "expected \" : \"", 1},
-	{"row w1 ib : ok ok", "2 words behind the colon; expected 12", 1},
+	{"row w1 ib : ok ok", "2 words after the colon; expected 12", 1},
 	{"row w1 ib : " TWELVE " ok", "more than 12", 1},
 	{"row w1 ib : ok ok ok ok ok ok OK ok ok ok ok ok", "\"OK\": expected ok, L, O or LO", 1},
 	{"row w1 ib : ok ok ok ok ok ok OL ok ok ok ok ok", "\"OL\": expected", 1},
-	{"row w1 ib : " DOTS, "behind a \"with\" only", 1},
+	{"row w1 ib : " DOTS, "after a \"with\" only", 1},
 	{"row w1 ib,iwarp : " TWELVE "\n\nrow w1 iwarp : " TWELVE,
 	 "w1 twice; the other row is on line 1", 3},
 	{"choice both write ib : " TWELVE, "expected singleton or compound", 1},
 	{"choice compound read ib : " TWELVE, "expected write, writeimm or send", 1},
-	{"choice compound write ib : w1", "1 words behind", 1},
+	{"choice compound write ib : w1", "1 words after", 1},
 	{"with iio_in_mhp\n", "expected \"with NAME=VALUE\"", 1},
 	{"silent crc\n", "expected \"silent NAME=VALUE\"", 1},
 	{"like cw2f\n", "expected \"like METHOD METHOD\"", 1},
@@ -322,7 +322,7 @@ START_TEST(course)
 	struct acts acts;
 	int method = taxonomy_find_method(courses[_i].method);
 	ck_assert_int_ge(method, 0);
-	params.knob[RL_METHOD] = (uint8_t)method;
+	params.knob[method_knob()] = (uint8_t)method;
 	taxonomy_hardware(&hw, courses[_i].column, courses[_i].transport);
 	method_acts(&params, &hw, 160, &acts);
 	for (unsigned i = 0; i < acts.n; i++) {

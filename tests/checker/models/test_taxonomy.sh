@@ -186,7 +186,7 @@ bad 'workload "wx"' --workload wx
 bad "at most 8 operations" --workload ycsb-a
 bad "cannot be opened" --table nowhere.txt
 printf 'row w1 ib : ok\n' >short.txt
-bad "short.txt:1: 1 words behind the colon; expected 12" --table short.txt
+bad "short.txt:1: 1 words after the colon; expected 12" --table short.txt
 bad "cannot be written" --json nowhere/a.json
 bad "the folder cannot be made" --out nowhere/traces
 bad "--advise goes without" --advise --json a.json

@@ -8,12 +8,13 @@
  * completions, and the victim.
  *
  *   kill    SIGKILL of the victim at a random moment: the survivor's oldest request ends with
- *           RETRY_EXC_ERR, not before timeout x (retry_cnt + 1), the others with WR_FLUSH_ERR.
+ *           RETRY_EXC_ERR, not before timeout x (retry_cnt + 1) nor before a second, the others
+ *           with WR_FLUSH_ERR.
  *   stop    SIGSTOP, and SIGCONT after that: both end so. SIGCONT before it: nothing has happened.
  *   leave   the victim exits as soon as it has received a message: the survivor's SEND succeeds.
  *   signal  a signal's handler exits, whatever it interrupts: like kill, and the victim does end.
- *   fork    a child uses what it has of its parent's objects, and ends: it does not disturb
- * its parent.
+ *   fork    a child uses what it has of its parent's objects, and ends: its parent is not
+ * disturbed.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -51,7 +52,7 @@ struct patience {
 
 /* What the processes of a round share with their controller. */
 struct round {
-	_Atomic unsigned parted;   /* who has nothing to send any more */
+	_Atomic unsigned finished; /* processes that have finished sending */
 	volatile bool over;	   /* end in order */
 	volatile bool lost;	   /* the survivor has seen its error */
 	volatile uint64_t last_ns; /* the survivor's last success */
@@ -257,7 +258,7 @@ static int poll_one(struct end *e, struct ibv_wc *wc, uint64_t *at_ns)
 /* Traffic until it is over for both, 0, or the first request that fails: its status. */
 static enum ibv_wc_status talk(struct end *e, const struct hello *peer, bool counts)
 {
-	bool parted = false;
+	bool finished = false;
 	uint64_t at_ns = 0;
 	struct ibv_wc wc = {0};
 	int n;
@@ -265,11 +266,11 @@ static enum ibv_wc_status talk(struct end *e, const struct hello *peer, bool cou
 	for (;;) {
 		while (e->sends < DEPTH && !shared->over)
 			post_any(e, peer);
-		if (shared->over && !e->sends && !parted) {
-			parted = true;
-			atomic_fetch_add(&shared->parted, 1);
+		if (shared->over && !e->sends && !finished) {
+			finished = true;
+			atomic_fetch_add(&shared->finished, 1);
 		}
-		if (atomic_load(&shared->parted) == 2)
+		if (atomic_load(&shared->finished) == 2)
 			return IBV_WC_SUCCESS;
 		n = poll_one(e, &wc, &at_ns);
 		if (n < 0)
@@ -322,8 +323,10 @@ static void close_end(struct end *e)
 
 static void expect_loss(struct end *e, enum ibv_wc_status status, struct patience p)
 {
+	/* A peer may be silent for a second, whatever the timeout. */
+	uint64_t patience = ((uint64_t)4096 << p.timeout) * (p.retry_cnt + 1u);
 	/* The last success may be a receive, a little after a request was sent. */
-	uint64_t least = ((uint64_t)4096 << p.timeout) * (p.retry_cnt + 1u) / 4 * 3;
+	uint64_t least = (patience > NS_PER_S ? patience : NS_PER_S) / 4 * 3;
 
 	if (status != IBV_WC_RETRY_EXC_ERR)
 		die("the peer is gone: %s, not RETRY_EXC_ERR", ibv_wc_status_str(status));
@@ -369,7 +372,7 @@ static void leave(int sig)
 	exit(0);
 }
 
-/* Whatever a child does with its parent's objects comes back, and nobody is the worse for it. */
+/* Whatever a child does with its parent's objects, the parent is not disturbed. */
 static void child_of(struct end *e, const struct hello *peer)
 {
 	struct ibv_wc wc;
@@ -413,7 +416,7 @@ static void victim(int fd, enum how how, struct patience p)
 	if (how == FORK)
 		child_of(&e, &peer);
 	status = talk(&e, &peer, false);
-	/* The survivor had no CPU for so long. */
+	/* The survivor may have waited for a CPU for so long. */
 	while ((how == KILL || how == SIGNAL) && status == IBV_WC_RETRY_EXC_ERR)
 		pause();
 	if (how == STOP_LONG)
@@ -496,7 +499,7 @@ static void play(enum how how)
 		let_talk(a, 2000);
 		kill(b, SIGSTOP);
 		sleep_us(how == STOP_LONG ? 500000 : 20000);
-		/* It may have had no CPU for that. */
+		/* It may have waited for a CPU. */
 		for (unsigned i = 0; how == STOP_LONG && !shared->lost && i < HANG_S * 1000; i++)
 			sleep_us(1000);
 		kill(b, SIGCONT);

@@ -13,7 +13,7 @@ int nic_fabric_run(Suite *suite)
 	int failed;
 
 	if (!mkdtemp(net)) {
-		fprintf(stderr, "no /dev/shm to put a net in\n");
+		fprintf(stderr, "no /dev/shm to put a fabric in\n");
 		return 70;
 	}
 	setenv("TIDEMARK_FABRIC", net, 1);
@@ -21,7 +21,7 @@ int nic_fabric_run(Suite *suite)
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
-	/* Each test was a process: of the net, the directory is left. */
+	/* Each test was a process of its own; only the fabric's directory is left. */
 	snprintf(command, sizeof(command), "rm -rf %s", net);
 	return system(command) || failed != 0;
 }

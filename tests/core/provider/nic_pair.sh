@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154,SC2034
-# For scripts that run a pair of programs on the soft RNIC: a net and ports of one's own, and no hang. To be
+# For scripts that run a pair of programs on the soft RNIC: a fabric and ports of its own, and no hang. To be
 # sourced; needs $tidemark. `name` says who dies.
 
 dir=$(mktemp -d)

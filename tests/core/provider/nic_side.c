@@ -58,7 +58,7 @@ void make_qp(struct side *s, enum ibv_qp_type type)
 	ck_assert_ptr_nonnull(s->qp);
 }
 
-const struct way ways[FAILURE_MODES] = {
+const struct transition transitions[TRANSITIONS] = {
 	{IBV_QPT_UD, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY},
 	{IBV_QPT_UD, IBV_QPS_RTR, 0},
 	{IBV_QPT_UD, IBV_QPS_RTS, IBV_QP_SQ_PSN},
@@ -96,12 +96,13 @@ void go(struct side *s, const struct side *peer, enum ibv_qp_state until)
 			      s->qp->qp_type == IBV_QPT_XRC_RECV;
 	const enum ibv_qp_type type = extended ? IBV_QPT_RC : s->qp->qp_type;
 
-	for (unsigned i = 0; i < FAILURE_MODES; i++) {
-		struct ibv_qp_attr attr = attr_to(s, peer, ways[i].to);
+	for (unsigned i = 0; i < TRANSITIONS; i++) {
+		struct ibv_qp_attr attr = attr_to(s, peer, transitions[i].to);
 
-		if (ways[i].type == type && ways[i].to > s->qp->state && ways[i].to <= until)
-			ck_assert_int_eq(ibv_modify_qp(s->qp, &attr, ways[i].mask | IBV_QP_STATE),
-					 0);
+		if (transitions[i].type == type && transitions[i].to > s->qp->state &&
+		    transitions[i].to <= until)
+			ck_assert_int_eq(
+				ibv_modify_qp(s->qp, &attr, transitions[i].mask | IBV_QP_STATE), 0);
 	}
 	ck_assert_int_eq(s->qp->state, until);
 }

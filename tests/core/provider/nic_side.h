@@ -39,12 +39,12 @@ struct ibv_qp_init_attr init_of(const struct side *s, enum ibv_qp_type type);
 void make_qp(struct side *s, enum ibv_qp_type type);
 
 /* The way from Reset to RTS, as ibv_modify_qp(3) has it in its tables. */
-#define FAILURE_MODES 9
-extern const struct way {
+#define TRANSITIONS 9
+extern const struct transition {
 	enum ibv_qp_type type;
 	enum ibv_qp_state to;
 	int mask; /* the least that there has to be, without IBV_QP_STATE */
-} ways[FAILURE_MODES];
+} transitions[TRANSITIONS];
 
 struct ibv_ah_attr path_to(const union ibv_gid *gid);
 struct ibv_qp_attr attr_to(const struct side *s, const struct side *peer, enum ibv_qp_state to);

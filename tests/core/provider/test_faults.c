@@ -18,7 +18,9 @@
 #include "core/provider/link/link_tap.h"
 #include "core/provider/base/fabric_dir.h"
 #include "core/provider/base/stats_page.h"
+#include "core/rnic/count.h"
 #include "core/rnic/objects/device.h"
+#include "core/rnic/transport/link.h"
 
 #define PEER 2
 #define MS   1000000ull

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The udp link between processes: packets with their sender's address, strangers and damaged
- * packets refused, an address that processes share, one of which dies.
+ * The udp link between processes: packets carry their sender's address, foreign and damaged packets
+ * are refused, and a process that shares an address may die.
  */
 #include <arpa/inet.h>
 #include <check.h>
@@ -20,6 +20,7 @@
 #include "core/provider/base/fabric_dir.h"
 #include "core/provider/link/wire.h"
 #include "core/rnic/objects/device.h"
+#include "core/rnic/transport/packet.h"
 
 #define SHARED	strange(0x8000)
 #define PACKETS 100
@@ -202,7 +203,7 @@ START_TEST(own_addresses)
 }
 END_TEST
 
-START_TEST(strangers)
+START_TEST(forged_messages)
 {
 	struct nic_link *link = open_link(0);
 	int good = stranger(strange(0x101), ROCE_PORT), other_port = stranger(strange(0x102), 0);
@@ -217,7 +218,7 @@ START_TEST(strangers)
 	send_raw(other_port, link->address, make(SERVICE_RC, link->qpn_first, 4), 0);
 	send_raw(unknown, link->address, make(SERVICE_RC, link->qpn_first, 5), 0);
 	ck_assert_ptr_null(await(link, 50000000));
-	/* Datagrams come from anybody. */
+	/* Datagrams may come from any address. */
 	send_raw(unknown, link->address, make(SERVICE_UD, link->qpn_first, 6), 0);
 	send_raw(good, link->address, make(SERVICE_RC, link->qpn_first, 7), 0);
 	pkt = await(link, WAIT_NS);
@@ -231,8 +232,7 @@ START_TEST(strangers)
 }
 END_TEST
 
-/* Datagrams of so many senders that the table of addresses is full: those who are known still
- * are. */
+/* Datagrams of so many senders that the table of addresses is full: known addresses still work. */
 START_TEST(many_senders)
 {
 	struct nic_link *link = open_link(0);
@@ -278,7 +278,7 @@ START_TEST(address_of_another_kind)
 	gid.raw[15] = 1;
 	ck_assert_int_lt(link->link.resolve(&link->link, &gid), 0);
 	link->leave(link);
-	/* TEST-NET-1: nobody's. */
+	/* TEST-NET-1: an address of no host. */
 	ck_assert_int_eq(fabric_dir_make(directory), 0);
 	ck_assert_int_eq(link_udp_open(&link, directory, 0xc0000201, own_slot), -EADDRNOTAVAIL);
 	ck_assert_int_ne(access(directory, F_OK), 0);
@@ -312,7 +312,7 @@ START_TEST(child)
 }
 END_TEST
 
-/* One of those who share an address; the senders' addresses are known to it. */
+/* One of the processes that share an address; it knows the senders' addresses. */
 static void take_own(int tell, int senders)
 {
 	struct nic_link *link = open_link(SHARED);
@@ -393,7 +393,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, setup, NULL);
 	tcase_add_test(tests, own_addresses);
-	tcase_add_test(tests, strangers);
+	tcase_add_test(tests, forged_messages);
 	tcase_add_test(tests, many_senders);
 	tcase_add_test(tests, address_of_another_kind);
 	tcase_add_test(tests, child);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include "core/provider/cm/mad.h"
 
-/* Of so many hexadecimal digits; zeros follow. */
+/* Parse hexadecimal digits; zeros follow. */
 static void parse(const char *hex, uint8_t bytes[MAD_BYTES])
 {
 	memset(bytes, 0, MAD_BYTES);

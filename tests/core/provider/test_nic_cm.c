@@ -425,7 +425,7 @@ START_TEST(rejects)
 }
 END_TEST
 
-START_TEST(nobody_listens)
+START_TEST(no_listener)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct rdma_cm_id *id = resolve(channel, RDMA_PS_TCP, "127.0.0.1", 4242);
@@ -444,7 +444,7 @@ static void listens_late(uint16_t port, int fd)
 }
 
 /* A server that begins to listen soon after the request is in time. */
-START_TEST(nobody_listens_yet)
+START_TEST(listener_comes_late)
 {
 	struct child child = child_that(listens_late, 4242);
 	struct rdma_event_channel *channel = rdma_create_event_channel();
@@ -460,7 +460,7 @@ START_TEST(nobody_listens_yet)
 }
 END_TEST
 
-/* A request that nobody answers ends with its listener, or with the one who asked. */
+/* A request without an answer ends when the listener or the asking identifier is destroyed. */
 START_TEST(either_end_gives_up)
 {
 	struct pair p;
@@ -541,7 +541,7 @@ START_TEST(listener_is_killed)
 	ck_assert(!comes(channel, 100)); /* it thinks about it */
 	end_child(&child);
 	expect(channel, RDMA_CM_EVENT_REJECTED, 28);
-	/* What it has left is in nobody's way. */
+	/* What it has left is in the way of no other process. */
 	ck_assert_int_eq(rdma_bind_addr(other, at("0.0.0.0", port)), 0);
 	ck_assert_int_eq(rdma_listen(other, 1), 0);
 	rdma_destroy_id(id);
@@ -613,7 +613,7 @@ static void asks(uint16_t port, int fd)
 	say(fd, (uint16_t)next(channel)->event);
 }
 
-/* Who comes to a dead one's place in the net, before its death is known, is not taken for it. */
+/* A process that takes a dead process's slot before the death is noticed is not mistaken for it. */
 START_TEST(place_is_taken_again)
 {
 	struct child server, first, second;
@@ -643,7 +643,7 @@ START_TEST(place_is_taken_again)
 }
 END_TEST
 
-/* A request is read when whoever sent it is dead. */
+/* A request is read after the process that sent it has died. */
 START_TEST(asker_is_killed)
 {
 	struct child server, client;
@@ -688,7 +688,7 @@ static void exits(int sig)
 	exit(sig == SIGALRM ? 0 : 1);
 }
 
-/* Whose handler exits in the midst of a call. */
+/* Its signal handler calls exit() in the middle of a call. */
 static void exits_at_once(uint16_t port, int fd)
 {
 	const struct itimerval soon = {.it_value = {.tv_usec = 50000}};
@@ -716,7 +716,7 @@ START_TEST(handler_exits)
 }
 END_TEST
 
-/* A server whose child lives on, until nobody hears it any more, is gone all the same. */
+/* A server counts as dead although its child lives on. */
 static void accepts_and_forks(uint16_t port, int fd)
 {
 	struct pollfd heard = {.fd = fd};
@@ -746,7 +746,7 @@ START_TEST(peer_leaves_a_child)
 }
 END_TEST
 
-/* --- another host: one with an address and a net of its own --- */
+/* --- another host: one with an address and a fabric of its own --- */
 
 static void be_host(const char *address)
 {
@@ -805,7 +805,7 @@ START_TEST(another_host)
 	ck_assert_int_eq(rdma_connect(id, NULL), 0);
 	expect(channel, RDMA_CM_EVENT_REJECTED, 8);
 	rdma_destroy_id(id);
-	/* Of the host that listened nothing is left. */
+	/* Nothing is left of the host that listened. */
 	end_child(&child[0]);
 	end_child(&child[1]);
 	setenv("TIDEMARK_CM_TIMEOUT", "300", 1);
@@ -862,9 +862,7 @@ START_TEST(lossy_link)
 }
 END_TEST
 
-/* The first REJ is lost. Whoever has said no says it again, for as long as it has its identifier,
- * and
- * after. */
+/* The first REJ is lost. The refusal is repeated, whether its identifier still exists or not. */
 START_TEST(refusal_is_lost)
 {
 	struct rdma_conn_param param = {.private_data = "no", .private_data_len = 3};
@@ -874,7 +872,7 @@ START_TEST(refusal_is_lost)
 	setenv("TIDEMARK_CM_TIMEOUT", "5000",
 	       1); /* 268 ms from try to try, and 17 s for the program */
 	setenv("TIDEMARK_FAULTS", _i < 2 ? "drop send 3" : "drop send 4",
-	       1); /* behind REQ, MRA, REP */
+	       1); /* after REQ, MRA, REP */
 	open_pair(&p, RDMA_PS_TCP);
 	if (_i >= 2)
 		rdma_destroy_qp(p.active);
@@ -964,7 +962,7 @@ static void accepts_elsewhere(uint16_t port, int fd)
 
 	be_host(host[2]);
 	channel = accept_one(port, fd);
-	/* Some of what strangers send are requests. */
+	/* Some of the forged messages are requests. */
 	while (!rdma_get_cm_event(channel, &event))
 		if (event->event == RDMA_CM_EVENT_DISCONNECTED)
 			say(fd, 2);
@@ -995,7 +993,7 @@ static void forge_the_end(const char *from, uint32_t wrong_number, uint32_t wron
 	forge(from, host[3], mad);
 }
 
-/* A connection to another host, whose messages are known. */
+/* A connection to another host, whose messages are recorded. */
 static struct rdma_cm_id *connect_elsewhere(struct child *child,
 					    struct rdma_event_channel **channel)
 {
@@ -1018,7 +1016,7 @@ static struct rdma_cm_id *connect_elsewhere(struct child *child,
 	return id;
 }
 
-/* An RTU was lost, and then whoever waited for it went away. It has said so to no stranger. */
+/* The RTU was lost, and the peer has given up. A forged message that says so is ignored. */
 START_TEST(rejected_late)
 {
 	struct child child;
@@ -1045,7 +1043,7 @@ START_TEST(rejected_late)
 }
 END_TEST
 
-START_TEST(strangers)
+START_TEST(forged_messages)
 {
 	static const enum cm_type types[] = {CM_REQ, CM_MRA, CM_REP, CM_RTU};
 	struct child child;
@@ -1099,7 +1097,7 @@ static int try_bind(const char *address, uint16_t port, int reuse)
 	return errno;
 }
 
-START_TEST(ports_are_somebodys)
+START_TEST(ports_are_exclusive)
 {
 	ck_assert_int_eq(try_bind("127.0.0.1", 5001, 0), 0);
 	ck_assert_int_eq(try_bind("127.0.0.1", 5001, 0), EADDRINUSE);
@@ -1115,7 +1113,7 @@ START_TEST(ports_are_somebodys)
 }
 END_TEST
 
-/* As the last process of a net does it; but it has no CPU for a while. */
+/* Clean up as the last process of a fabric does, but slowly. */
 static void cleans_up(uint16_t port, int fd)
 {
 	struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -1131,7 +1129,7 @@ static void cleans_up(uint16_t port, int fd)
 	close(file);
 }
 
-START_TEST(who_cleans_up_has_no_port)
+START_TEST(cleaning_up_takes_no_port)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct child child;
@@ -1150,7 +1148,7 @@ START_TEST(addresses)
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct rdma_cm_id *id = new_id(channel, RDMA_PS_TCP), *bound;
 
-	/* Not of this host: no packet of this net gets there. */
+	/* Not an address of this host: it cannot be reached in this fabric. */
 	ck_assert_int_eq(rdma_resolve_addr(id, NULL, at("192.0.2.1", 1), 1000), 0);
 	ck_assert(comes(channel, LONG_MS));
 	struct rdma_cm_event *event = next(channel);
@@ -1565,13 +1563,13 @@ START_TEST(many)
 		expect(there, RDMA_CM_EVENT_ESTABLISHED, 0);
 	for (unsigned i = 0; i < COUNT; i++)
 		ck_assert_int_eq(rdma_disconnect(id[i]), 0);
-	for (unsigned parted = 0; parted < COUNT;) {
+	for (unsigned finished = 0; finished < COUNT;) {
 		struct rdma_cm_event *event = next(there);
 
 		/* The first ones may be over before the last ones part. */
 		if (event->event != RDMA_CM_EVENT_TIMEWAIT_EXIT) {
 			ck_assert_int_eq(event->event, RDMA_CM_EVENT_DISCONNECTED);
-			parted++;
+			finished++;
 		}
 		rdma_ack_cm_event(event);
 	}
@@ -1599,8 +1597,8 @@ int main(void)
 	tcase_add_test(tc, destroyed_is_disconnected);
 	tcase_add_test(tc, negotiates);
 	tcase_add_test(tc, rejects);
-	tcase_add_test(tc, nobody_listens);
-	tcase_add_test(tc, nobody_listens_yet);
+	tcase_add_test(tc, no_listener);
+	tcase_add_test(tc, listener_comes_late);
 	tcase_add_test(tc, either_end_gives_up);
 	tcase_add_test(tc, backlog_is_bounded);
 	tcase_add_test(tc, peer_is_killed);
@@ -1615,9 +1613,9 @@ int main(void)
 	tcase_add_loop_test(tc, lossy_link, 0, 2);
 	tcase_add_loop_test(tc, refusal_is_lost, 0, 4);
 	tcase_add_test(tc, rejected_late);
-	tcase_add_test(tc, strangers);
-	tcase_add_test(tc, ports_are_somebodys);
-	tcase_add_test(tc, who_cleans_up_has_no_port);
+	tcase_add_test(tc, forged_messages);
+	tcase_add_test(tc, ports_are_exclusive);
+	tcase_add_test(tc, cleaning_up_takes_no_port);
 	tcase_add_test(tc, addresses);
 	tcase_add_test(tc, both_families);
 	tcase_add_test(tc, getaddrinfo_);
@@ -1641,7 +1639,7 @@ int main(void)
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
-	/* Of the connection manager nothing is left once the last one has gone in peace. */
+	/* The connection manager leaves nothing after the last process has ended regularly. */
 	snprintf(command, sizeof(command), "ls %s 2>/dev/null | grep '^cm-' >&2", net);
 	left = failed ? 0 : !system(command);
 	snprintf(command, sizeof(command), "rm -rf %s %.*s?", net, (int)strlen(net) - 1, net);

@@ -139,7 +139,7 @@ START_TEST(gids)
 	ck_assert_uint_ne(entry.ndev_ifindex, 0);
 	ck_assert_int_eq(ibv_query_gid_ex(context, 1, 0, &entry, 1), EINVAL);
 	ck_assert_int_eq(ibv_query_gid_ex(context, 1, 99, &entry, 0), EINVAL);
-	/* The table has entries that nobody has filled. */
+	/* Some entries of the table are empty. */
 	for (int i = 1; i < attr.gid_tbl_len; i++) {
 		ck_assert_int_eq(ibv_query_gid(context, 1, i, &empty), 0);
 		ck_assert_mem_eq(&empty, &none, sizeof(none));
@@ -178,14 +178,14 @@ START_TEST(sysfs)
 	ck_assert_int_eq(
 		ibv_read_sysfs_file(list[0]->ibdev_path, "ports/9/gids/0", buf, sizeof(buf)), -1);
 	ck_assert_int_eq(ibv_read_sysfs_file(list[0]->ibdev_path, "node_type", buf, 3), -1);
-	/* Of other directories, the file, without its newline. */
+	/* In other directories: the contents of the file, without the last newline. */
 	ck_assert_int_gt(ibv_read_sysfs_file("/proc/sys/kernel", "ostype", buf, sizeof(buf)), 0);
 	ck_assert_str_eq(buf, "Linux");
 	ck_assert_str_eq(ibv_get_sysfs_path(), "/sys");
 }
 END_TEST
 
-/* Where a driver's node would be, somebody who looks finds one. */
+/* A program that looks for the driver's node finds one. */
 START_TEST(node)
 {
 	struct stat st;
@@ -295,8 +295,8 @@ START_TEST(opened_often)
 }
 END_TEST
 
-/* Names in the net's directory, which may be gone. */
-static unsigned files_of_net(void)
+/* Files in the fabric's directory, which may not exist. */
+static unsigned files_of_fabric(void)
 {
 	DIR *dir = opendir(getenv("TIDEMARK_FABRIC"));
 	struct dirent *entry;
@@ -336,18 +336,18 @@ static int open_with(rlim_t descriptors)
 	return WEXITSTATUS(status);
 }
 
-/* Whatever it is that cannot be had: a NIC that is not made leaves nothing in the net. */
+/* Whichever resource is missing: a NIC that cannot be made leaves nothing in the fabric. */
 START_TEST(few_descriptors)
 {
 	rlim_t n = 3;
 
 	while (open_with(n) == 1) {
-		ck_assert_uint_eq(files_of_net(), 0);
+		ck_assert_uint_eq(files_of_fabric(), 0);
 		ck_assert_uint_lt(++n, 100);
 	}
 	ck_assert_uint_gt(n, 3);
 	ck_assert_int_eq(open_with(n), 0);
-	ck_assert_uint_eq(files_of_net(), 0);
+	ck_assert_uint_eq(files_of_fabric(), 0);
 }
 END_TEST
 

@@ -203,12 +203,12 @@ START_TEST(interrupted)
 	pthread_cancel(thread);
 	pthread_join(thread, &result);
 	ck_assert_ptr_eq(result, PTHREAD_CANCELED);
-	/* Nobody holds anything. */
+	/* No event is unacknowledged. */
 	poll_one(b.rcq);
 }
 END_TEST
 
-/* Thousands of events that nobody reads, one edge each as long as there is room for edges. */
+/* Thousands of events that are not read: one edge each as long as there is room. */
 START_TEST(many_events)
 {
 	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
@@ -353,7 +353,8 @@ END_TEST
 static atomic_uint taken;
 static atomic_bool wrong;
 
-/* Each posts batches of two WRITEs to the one queue pair, and polls for whoever's completions. */
+/* Each thread posts batches of two WRITEs to the one queue pair, and polls for completions of
+ * any thread. */
 static void *writer(void *arg)
 {
 	const uint64_t id = (uint64_t)(uintptr_t)arg;

@@ -74,7 +74,7 @@ static void op(enum ibv_wr_opcode opcode, uint32_t len, uint64_t id, unsigned fl
 
 START_TEST(transition)
 {
-	const struct way *way = &ways[_i];
+	const struct transition *way = &transitions[_i];
 	const enum ibv_qp_state from = way->to - 1;
 	struct ibv_qp_attr attr, now;
 	struct ibv_qp_init_attr init;
@@ -184,9 +184,9 @@ START_TEST(wrong_value)
 	make_qp(&b, IBV_QPT_RC);
 	go(&a, &b, value->from);
 	attr = attr_to(&a, &b, value->from + 1);
-	for (unsigned i = 0; i < FAILURE_MODES; i++)
-		if (ways[i].type == IBV_QPT_RC && ways[i].to == attr.qp_state)
-			mask |= ways[i].mask;
+	for (unsigned i = 0; i < TRANSITIONS; i++)
+		if (transitions[i].type == IBV_QPT_RC && transitions[i].to == attr.qp_state)
+			mask |= transitions[i].mask;
 	memcpy((char *)&attr + value->field, &value->wrong, value->size);
 	ck_assert_int_eq(ibv_query_qp(a.qp, &before, mask, &init), 0);
 	ck_assert_int_eq(ibv_modify_qp(a.qp, &attr, mask), EINVAL);
@@ -279,7 +279,7 @@ START_TEST(limits)
 	init.recv_cq = b.rcq;
 	ck_assert_ptr_null(ibv_create_qp(a.pd, &init));
 	ck_assert_int_eq(errno, EINVAL);
-	/* Shared receive queues: their limits, and who may have one. */
+	/* Shared receive queues: their limits, and which queue pairs may use one. */
 	a.srq = ibv_create_srq(a.pd, &srq);
 	ck_assert_ptr_nonnull(a.srq);
 	ck_assert(srq.attr.max_wr >= 1 && srq.attr.max_sge >= 1);
@@ -355,8 +355,8 @@ START_TEST(in_use)
 }
 END_TEST
 
-/* Who has written over an object's handle is told that there is none, and the object is as it
- * was. */
+/* A program that has overwritten an object's handle is told that there is no such object, which
+ * stays as it was. */
 START_TEST(handles)
 {
 	struct ibv_qp_init_attr init = init_of(&a, IBV_QPT_RC), query;
@@ -944,8 +944,8 @@ static void arrange(enum fault fault, struct ibv_send_wr *wr, struct ibv_sge *sg
 	}
 }
 
-/* The status, of an unsignaled request, too; those behind it in their order; both ends' states; the
- * event. */
+/* The status, also of an unsignaled request; the requests after it in their order; both ends'
+ * states; the event. */
 START_TEST(fails)
 {
 	const struct wrong *row = &wrongs[_i];
@@ -1024,8 +1024,8 @@ START_TEST(many_reads)
 	go(&a, &b, IBV_QPS_RTR);
 	attr = attr_to(&a, &b, IBV_QPS_RTS);
 	attr.max_rd_atomic = 1;
-	ck_assert_int_eq(ibv_modify_qp(a.qp, &attr, ways[FAILURE_MODES - 1].mask | IBV_QP_STATE),
-			 0);
+	ck_assert_int_eq(
+		ibv_modify_qp(a.qp, &attr, transitions[TRANSITIONS - 1].mask | IBV_QP_STATE), 0);
 	for (unsigned i = 0; i < WR; i++)
 		op(i % 2 ? IBV_WR_ATOMIC_FETCH_AND_ADD : IBV_WR_RDMA_READ, 8, i, SIGNALED);
 	for (unsigned i = 0; i < WR; i++)
@@ -1071,7 +1071,7 @@ START_TEST(result_of_atomic)
 }
 END_TEST
 
-/* A fence: what is behind it begins when the READ before it has ended. */
+/* A fence: requests after it begin when the READ before it has ended. */
 START_TEST(fenced)
 {
 	connect_both(IBV_QPT_RC);
@@ -1239,7 +1239,7 @@ START_TEST(datagram)
 	ck_assert_uint_eq(wc.wc_flags, IBV_WC_GRH | IBV_WC_WITH_IMM);
 	ck_assert_uint_eq(be32toh(wc.imm_data), 5);
 	ck_assert(b.buf[GRH] == 3 && b.buf[GRH + 15] == 3);
-	/* The header is IPv4's, behind UDP; that is no service level of the way back. */
+	/* The header is an IPv4 header, over UDP; it has no service level for the way back. */
 	ck_assert_uint_eq(wc.sl, 10);
 	ck_assert_int_eq(ibv_init_ah_from_wc(b.context, 1, &wc, (struct ibv_grh *)b.buf, &back), 0);
 	ck_assert_uint_eq(back.sl, 0);
@@ -1249,8 +1249,8 @@ START_TEST(datagram)
 	ck_assert_mem_eq(&back.grh.dgid, &a.gid, sizeof(a.gid));
 	ck_assert_int_eq(ibv_init_ah_from_wc(b.context, 2, &wc, (struct ibv_grh *)b.buf, &back),
 			 -1);
-	/* To nobody: gone. Too long for the receive request: gone, and the request serves the
-	 * next. */
+	/* To no queue pair: lost. Too long for the receive request: lost, and the request is
+	 * used for the next one. */
 	wr.wr.ud.remote_qpn = 0xdeadbeef;
 	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
 	expect(a.scq, 0, IBV_WC_SUCCESS);
@@ -1364,7 +1364,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, transition, 0, FAILURE_MODES);
+	tcase_add_loop_test(tc, transition, 0, TRANSITIONS);
 	tcase_add_loop_test(tc, wrong_value, 0, COUNT(values));
 	tcase_add_test(tc, drained);
 	tcase_add_test(tc, limits);

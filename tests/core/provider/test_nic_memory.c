@@ -132,7 +132,7 @@ static int temporary(size_t len)
 	return fd;
 }
 
-/* A region of s whose second half goes. */
+/* Make a region whose second half is lost. */
 static struct ibv_mr *lossy(struct side *s, enum loss loss, uint8_t **at)
 {
 	int fd = loss == TRUNCATED ? temporary(16 * PAGE) : -1;
@@ -294,7 +294,7 @@ START_TEST(handlers)
 			 old;
 	stack_t stack = {.ss_sp = alternate, .ss_size = sizeof(alternate)};
 
-	if (_i == 0) /* before there is a NIC, or behind its back */
+	if (_i == 0) /* before there is a NIC, or without its knowledge */
 		ck_assert_int_eq(sigaction(SIGSEGV, &action, NULL), 0);
 	setup();
 	if (_i == 1)
@@ -347,7 +347,7 @@ START_TEST(deaf_thread)
 }
 END_TEST
 
-/* With nobody to catch it, or ignored, a fault of the program's own ends it. */
+/* A fault of the program itself ends it, unless it is handled. */
 START_TEST(own_fault)
 {
 	setup();
@@ -535,7 +535,7 @@ START_TEST(atomics)
 }
 END_TEST
 
-/* Whoever sees the last word of a WRITE's packet sees all of it. */
+/* A thread that sees the last word of a WRITE's packet sees all of it. */
 #define ROUNDS 3000
 
 static atomic_uint seen;

@@ -78,7 +78,7 @@ START_TEST(datagrams)
 	ck_assert_uint_eq(wc.src_qp, b.qp->qp_num);
 	ck_assert_int_eq(ibv_destroy_ah(ah), 0);
 	ck_assert_int_eq(ibv_destroy_ah(reply), 0);
-	/* A GID that nobody has. */
+	/* A GID of no process. */
 	path.grh.dgid.raw[15] ^= 0x55;
 	ck_assert_ptr_null(ibv_create_ah(a.pd, &path));
 	ck_assert_int_eq(errno, ENETUNREACH);

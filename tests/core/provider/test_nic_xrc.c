@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Extended reliable connections in real time, as a program meets them: a domain of a file that two
- * devices of one process have open, a target of one with a shared receive queue of the other,
- * events of all who hold it, by both APIs.
+ * Extended reliable connections in real time, as a program uses them: a domain of a file that two
+ * devices of one process have open, a target of one with a shared receive queue of the other, and
+ * events to all handles, with both APIs.
  */
 #include <check.h>
 #include <errno.h>
@@ -173,7 +173,7 @@ START_TEST(outlives_its_maker)
 }
 END_TEST
 
-/* The device of whoever made the target is closed, with all that it has. */
+/* The device that has made the target is closed, with all its objects. */
 START_TEST(maker_closes)
 {
 	struct ibv_qp_init_attr init = {.send_cq = b.scq,

@@ -84,7 +84,7 @@ eventually gone || die "kill -9 of both left $(ls "$net")"
 wait "$first" "$second" 2>/dev/null || true
 pids=()
 
-# --- a net that its last process removes while somebody comes
+# --- a fabric that its last process removes while another one comes
 if command -v python3 >/dev/null; then
 	python3 -c '
 import os, sys
@@ -96,7 +96,7 @@ while True:
             pass' "$net" &
 	pids=($!)
 	for _ in $(seq 100); do
-		run -- true >"$dir/out" 2>&1 || die "in a net that comes and goes: $(cat "$dir/out")"
+		run -- true >"$dir/out" 2>&1 || die "in a fabric that comes and goes: $(cat "$dir/out")"
 	done
 	kill "${pids[0]}"
 	wait "${pids[0]}" || true

@@ -10,6 +10,7 @@
 #include <string.h>
 #include "core/provider/link/wire.h"
 #include "core/rnic/objects/device.h"
+#include "core/rnic/transport/packet.h"
 #include "core/rt/sim.h"
 #include "tests/checker/explore/budget.h"
 
@@ -74,9 +75,8 @@ START_TEST(known_send)
 	ck_assert_mem_eq(out->payload, payload, out->len);
 	wire_ip_udp(&ends, sizeof(wire), head);
 	ck_assert_int_eq(head[10] << 8 | head[11], 0xb4d5); /* the IPv4 checksum */
-	/* Whoever received it from a socket does not know the number; any other length's or bit's
-	 * is
-	 * wrong. */
+	/* A receiver that uses a socket does not know the identification; any other wrong length
+	 * or bit is found. */
 	ends.ip_id = 0;
 	ck_assert_int_eq(wire_decode(net, wire, sizeof(wire), &ends, true, &out), -EBADMSG);
 	ends.any_id = true;
@@ -323,7 +323,7 @@ START_TEST(refused)
 }
 END_TEST
 
-/* Of what a 32-bit check cannot see when the IPv4 identification is unknown, 1 in 65536. */
+/* When the IPv4 identification is unknown, 1 in 65536 of the changes is not found. */
 START_TEST(unknown_identification)
 {
 	uint8_t buf[WIRE_PACKET];

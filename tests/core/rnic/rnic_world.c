@@ -2,7 +2,8 @@
 /* See rnic_world.h. */
 #include "tests/core/rnic/rnic_world.h"
 #include <stdlib.h>
-#include "core/rnic/objects/device.h"
+#include "core/rnic/objects/mr.h"
+#include "core/rnic/objects/qp.h"
 
 /* The fallback of the inline function: a context of ours never needs it. */
 #pragma push_macro("ibv_query_port")

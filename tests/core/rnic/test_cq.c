@@ -4,7 +4,7 @@
  * (tests/core/rnic/test_rnic.c): what arms a queue and what makes an event of it, asynchronous
  * events, iterating polls, resizing, overruns, timestamps.
  */
-#include "core/rnic/objects/device.h"
+#include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/qp.h"
 #include "tests/core/rnic/rnic_world.h"
 

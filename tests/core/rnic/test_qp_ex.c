@@ -7,9 +7,8 @@
  * `misuses`, `placements` (IBA annex A19), `malformed` (packets that our own requester
  * would never send).
  */
-#include "core/rnic/objects/device.h"
-#include "core/rnic/transport/link.h"
-#include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/mr.h"
+#include "core/rnic/objects/post.h"
 #include "tests/checker/explore/budget.h"
 #include "tests/core/rnic/rnic_world.h"
 

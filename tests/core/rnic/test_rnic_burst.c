@@ -5,8 +5,8 @@
  * asked for again, and READs, WRITEs and atomics of random sizes bring the right bytes over a link
  * that loses, doubles and reorders. Also who is not a queue pair's peer.
  */
-#include "core/rnic/objects/device.h"
-#include "core/rnic/transport/link.h"
+#include "core/rnic/objects/mr.h"
+#include "core/rnic/objects/qp.h"
 #include "tests/core/rnic/rnic_world.h"
 
 #define BURST  8

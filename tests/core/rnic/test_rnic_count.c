@@ -2,7 +2,8 @@
 /* What the soft RNIC counts: for each refusal, retransmission and NAK the counter that `tidemark
  * stat` shows. a asks, b refuses; both count together. */
 #include <stdlib.h>
-#include "core/rnic/objects/device.h"
+#include "core/rnic/count.h"
+#include "core/rnic/objects/mr.h"
 #include "tests/core/rnic/rnic_world.h"
 
 static uint64_t count[RNIC_COUNT];

@@ -6,8 +6,7 @@
  * packets that changed places, for a lost end, and how soon. What an ending peer still says. Then
  * everything at random, and the right bytes.
  */
-#include "core/rnic/objects/device.h"
-#include "core/rnic/transport/link.h"
+#include "core/rnic/count.h"
 #include "core/rnic/objects/qp.h"
 #include "tests/core/rnic/rnic_world.h"
 

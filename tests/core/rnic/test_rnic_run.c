@@ -4,8 +4,8 @@
  * one that takes them apart make of the same requests, also where packets are lost, doubled and
  * reordered. A run whose length is not that of its packets is refused.
  */
-#include "core/rnic/objects/device.h"
-#include "core/rnic/transport/link.h"
+#include "core/rnic/objects/mr.h"
+#include "core/rnic/objects/qp.h"
 #include "tests/core/rnic/rnic_world.h"
 
 #define RUN    4096 /* bytes */
@@ -31,7 +31,7 @@ static void send_in_parts(struct link *link, unsigned from, struct packet *run)
 
 	gate.cut++;
 	for (uint32_t i = 0; i <= run->more; i++) {
-		pkt = packet_of_run(net, run, i);
+		pkt = packet_segment(net, run, i);
 		ck_assert_ptr_nonnull(pkt);
 		ck_assert_uint_le(pkt->len, MTU);
 		ck_assert_uint_eq(pkt->more, 0);
@@ -39,9 +39,9 @@ static void send_in_parts(struct link *link, unsigned from, struct packet *run)
 		gate.send(link, from, pkt);
 	}
 	ck_assert_uint_eq(sum, bytes);
-	ck_assert_ptr_null(packet_of_run(net, run, run->more + 1u));
+	ck_assert_ptr_null(packet_segment(net, run, run->more + 1u));
 	run->opcode = UINT8_MAX; /* a ring's sender may write anything */
-	ck_assert_ptr_null(packet_of_run(net, run, 0));
+	ck_assert_ptr_null(packet_segment(net, run, 0));
 	packet_put(net, run);
 }
 
@@ -53,7 +53,7 @@ static void gate_send(struct link *link, unsigned from, struct packet *pkt)
 	ck_assert_uint_le(pkt->len, RUN);
 	if (gate.parts && sim_now(sim) < gate.until) {
 		for (uint32_t i = 0; i < gate.parts && gate.count == 1; i++)
-			gate.send(link, from, packet_of_run(net, pkt, i));
+			gate.send(link, from, packet_segment(net, pkt, i));
 		packet_put(net, pkt);
 		return;
 	}
@@ -63,14 +63,14 @@ static void gate_send(struct link *link, unsigned from, struct packet *pkt)
 		gate.send(link, from, pkt);
 }
 
-static void put_gate(uint32_t run_bytes, bool cuts)
+static void put_gate(uint32_t offload_bytes, bool cuts)
 {
 	memset(&gate, 0, sizeof(gate));
 	gate.send = net->link->send;
 	gate.cuts = cuts;
 	gate.state = source.state + 1;
 	net->link->send = gate_send;
-	net->link->run_bytes = run_bytes;
+	net->link->offload_bytes = offload_bytes;
 }
 
 static void shape_body(void)

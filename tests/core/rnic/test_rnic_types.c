@@ -3,8 +3,8 @@
  * Queue pairs of types UC and UD, address handles: what each type may do, what a lost or refused
  * message leaves behind, what a datagram brings along.
  */
-#include "core/rnic/objects/device.h"
-#include "core/rnic/transport/link.h"
+#include "core/rnic/objects/ah.h"
+#include "core/rnic/objects/mr.h"
 #include "core/rnic/objects/qp.h"
 #include "tests/core/rnic/rnic_world.h"
 

@@ -3,9 +3,10 @@
  * request to each shared receive queue; what is refused; what a bad link, resets and destruction
  * do. */
 #include <fcntl.h>
-#include "core/rnic/objects/device.h"
-#include "core/rnic/transport/link.h"
-#include "core/rnic/objects/qp.h"
+#include "core/rnic/count.h"
+#include "core/rnic/objects/mr.h"
+#include "core/rnic/objects/srq.h"
+#include "core/rnic/objects/xrc.h"
 #include "tests/core/rnic/rnic_world.h"
 
 #define SENT	 IBV_SEND_SIGNALED

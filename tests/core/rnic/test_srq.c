@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared receive queues: the object, queue pairs of each type that take from one, its limit, what
  * errors and resets leave behind. */
-#include "core/rnic/objects/device.h"
-#include "core/rnic/transport/link.h"
-#include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/ah.h"
+#include "core/rnic/objects/mr.h"
+#include "core/rnic/objects/srq.h"
 #include "tests/core/rnic/rnic_world.h"
 
 #define SENT IBV_SEND_SIGNALED

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See kv_small.h. */
+#include "core/stores/kv_small.h"
+
+#include <errno.h>
+#include <libpmem.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/rt/rt.h"
+
+uint64_t kv_lines(uint32_t vlen)
+{
+	return kv_round_up(vlen, KV_LINE) / KV_LINE;
+}
+
+size_t kv_table_bytes(const struct tm_params *params)
+{
+	return kv_table_slots(params) * sizeof(struct kv_entry);
+}
+
+int kv_format(const struct tm_env *env)
+{
+	pmem_persist(env->pm, env->pm_len);
+	return 0;
+}
+
+unsigned kv_regions(const struct tm_region *all, unsigned n, struct tm_region *out, unsigned max)
+{
+	if (n > max)
+		n = max;
+	for (unsigned i = 0; i < n; i++)
+		out[i] = all[i];
+	return n;
+}
+
+size_t kv_handle(kv_handler *handler, void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
+{
+	const struct kv_req *req = msg->bytes;
+	struct kv_rsp *rsp = reply;
+
+	if (cap < sizeof(*rsp))
+		return 0;
+	if (msg->has_imm || msg->len != sizeof(*req) || req->klen == 0 || req->klen > TM_MAX_KEY)
+		rsp->status = -EPROTO;
+	else
+		rsp->status = handler(arg, req, rsp);
+	return sizeof(*rsp);
+}
+
+int kv_server_start(struct rpc_server *rpc, void *log, size_t len)
+{
+	int rc = rpc_server_export(rpc, log, len,
+				   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+					   IBV_ACCESS_REMOTE_WRITE);
+
+	if (!rc)
+		rc = rpc_server_listen(rpc);
+	return rc ? rc : rt_spawn("server", rpc_server_task, rpc);
+}
+
+int kv_client_open(struct kv_client *client, const struct tm_env *env, size_t data_bytes,
+		   void **out)
+{
+	int rc;
+
+	if (!client)
+		return -ENOMEM;
+	client->max_vlen = env->params->max_vlen;
+	rc = rpc_open(&client->conn, env, sizeof(struct kv_req), data_bytes);
+	if (rc)
+		free(client);
+	else
+		*out = client;
+	return rc;
+}
+
+int kv_client_put(struct kv_client *client, unsigned log, const void *key, size_t klen,
+		  const void *value, size_t vlen, uint32_t crc)
+{
+	struct kv_req req;
+	struct kv_rsp rsp;
+	int rc = kv_req_init(&req, KV_PUT, key, klen);
+
+	if (rc)
+		return rc;
+	if (vlen > client->max_vlen)
+		return -EMSGSIZE;
+	req.vlen = (uint32_t)vlen;
+	req.crc = crc;
+	rc = kv_call(&client->conn, &req, &rsp);
+	if (rc || vlen == 0)
+		return rc;
+	return rpc_write(&client->conn, log, rsp.off, value, vlen);
+}
+
+int kv_client_read(struct kv_client *client, unsigned log, uint64_t off, size_t vlen, void *value,
+		   size_t cap, size_t *out_vlen)
+{
+	const void *data;
+	int rc;
+
+	*out_vlen = vlen;
+	if (vlen == 0)
+		return 0;
+	if (vlen > client->max_vlen)
+		return -EBADMSG;
+	rc = rpc_read(&client->conn, log, off, vlen, &data);
+	if (!rc)
+		memcpy(value, data, vlen < cap ? vlen : cap);
+	return rc;
+}
+
+int kv_client_del(void *client, const void *key, size_t klen)
+{
+	struct kv_client *kv = client;
+	struct kv_req req;
+	struct kv_rsp rsp;
+	int rc = kv_req_init(&req, KV_DEL, key, klen);
+
+	return rc ? rc : kv_call(&kv->conn, &req, &rsp);
+}
