@@ -223,7 +223,7 @@ static void keep_words(struct taxonomy_break *broken, const char *text)
 	snprintf(broken->text, sizeof(broken->text), "%.*s", (int)sizeof(broken->text) - 1, text);
 }
 
-/* No trace, but the words. */
+/* Describe the break without a trace. */
 static int keep_how(struct measuring *m, struct taxonomy_break *broken)
 {
 	struct broken_run run;
