@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tidemark replay: tell traces, and say whether their contract still breaks. */
+/* tidemark replay: print traces step by step, and whether their contract still breaks. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>

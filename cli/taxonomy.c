@@ -2,7 +2,7 @@
 /*
  * tidemark taxonomy: measure each method of appending on each kind of hardware, write a trace for
  * each way in which one is not sound, and compare with what the papers' tables say. The same
- * for one kind of hardware, as advice: taxonomy_advise.c.
+ * for one kind of hardware, as advice (report/taxonomy_advise.c).
  */
 #include "report/taxonomy_report.h"
 #include <errno.h>
@@ -31,7 +31,7 @@ struct asked {
 
 #define ASKED(member) OPTION_FIELD(struct asked, member)
 
-/* The mistake in a switch; NULL: there is none that can be seen before it is set. */
+/* The mistake in a knob; NULL: there is none that can be seen before it is set. */
 static const char *knob_mistake(const struct asked *a, const char *text, size_t len)
 {
 	if (!text[len] || !len)
@@ -146,7 +146,7 @@ static void progress(void *arg, const struct driver_progress *at)
 		      at->states, at->seconds / at->done * (at->units - at->done));
 }
 
-/* Did it go well? 0, or the status behind a message. */
+/* Did it go well? 0, or the status after a message. */
 static int check_run(const struct taxonomy *t, int error)
 {
 	char config[TAXONOMY_CONFIG];
@@ -223,7 +223,7 @@ static int run(struct taxonomy_request *request, struct taxonomy *t,
 
 /* --- input --- */
 
-/* The table of --table, or the one that is compiled in. 0, or the status behind a message. */
+/* The table of --table, or the one that is compiled in. 0, or the status after a message. */
 static int read_table(const char *path, struct taxonomy_table *table)
 {
 	struct input_error where;
@@ -252,7 +252,7 @@ static int read_table(const char *path, struct taxonomy_table *table)
 	return 0;
 }
 
-/* 0, or the status behind a message. */
+/* 0, or the status after a message. */
 static int open_all(struct asked *a, struct taxonomy *t, struct workload *w)
 {
 	const char *expected = "";

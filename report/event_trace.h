@@ -26,7 +26,7 @@ void event_trace_print(const struct event_trace *st);
 /* The same as one HTML page; for save_file(). 0 or -errno. */
 int event_trace_html(FILE *out, const void *events);
 
-/* What stands behind "lost" and "kept": "version 0 of 1". */
+/* What follows "lost" and "kept": "version 0 of 1". */
 void event_trace_survived(const struct logged_line *l, char *buf, size_t n);
 /* The operation that an event belongs to: "c1.put1#2", or "". */
 void event_trace_label(const struct logged_event *e, char *buf, size_t n);
