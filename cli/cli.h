@@ -60,7 +60,7 @@ bool number_option(const char *name, const char *text, unsigned long long lo, un
 		   unsigned long long *out);
 /* "90", "90s", "30m", "8h": at least a second; or a message and false. */
 bool time_option(const char *name, const char *text, double *seconds);
-/* Read a trace; "-" is standard input. 0, or the status behind a message. */
+/* Read a trace; "-" is standard input. 0, or the status after a message. */
 int read_trace(const char *path, struct trace *t);
 
 /* Which of the names that exist was meant? */
@@ -77,18 +77,18 @@ void nearest_try(struct nearest *n, const char *name);
 
 struct ibv_context;
 
-/* This machine's RDMA device; NULL: the first. 0, or the status behind a message. */
+/* This machine's RDMA device; NULL: the first. 0, or the status after a message. */
 int open_device(const char *name, struct ibv_context **verbs);
 
 /* --- run.c --- */
 
-/* Run this program anew, under the soft RNIC. Returns only the status behind a message. */
+/* Run this program anew, under the soft RNIC. Returns only the status after a message. */
 int run_again(void);
 
 /* --- soft_rnic.c --- */
 
 /* Go on under the soft RNIC: run the program anew, unless it has the device. 0, or the status
- * behind a message. */
+ * after a message. */
 int soft_rnic(void);
 /* The same if `device` is the soft RNIC's, or none is named and there is none. */
 int soft_rnic_if_asked(const char *device);

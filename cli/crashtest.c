@@ -25,7 +25,7 @@ static void progress(void *arg, const struct driver_progress *at)
 
 /* --- the verdict --- */
 
-/* Did the campaign itself go well? 0, or the status behind a message. */
+/* Did the campaign itself go well? 0, or the status after a message. */
 static int check_campaign(const struct campaign *c, int error)
 {
 	uint64_t diverged = 0;

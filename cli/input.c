@@ -9,7 +9,7 @@
 #include "scenarios/stores.h"
 
 #define MAX_SECONDS (30 * 86400)
-#define WORD_MAX    48 /* longer words are nobody's misspelling */
+#define WORD_MAX    48 /* longer words are not compared: no name is that long */
 
 int fail(int status, const char *fmt, ...)
 {

@@ -10,7 +10,7 @@
 
 /* --- the command line --- */
 
-/* NAME=VALUE of the hardware: 0, or the status behind a message. */
+/* NAME=VALUE of the hardware: 0, or the status after a message. */
 static int check_knob(const struct litmus_job *job, const char *text)
 {
 	struct hardware scratch = hardware_default;
@@ -83,7 +83,7 @@ static const struct options options = {
 	"0 all conditions hold, 1 some do not, 2 usage or bad input (all other files are run), 3 "
 	"could not tell (--runs), 70 internal error"};
 
-/* -1: go on; else the exit status, behind a message or the help. */
+/* -1: go on; else the exit status, after a message or the help. */
 static int parse(struct litmus_job *job, int argc, char **argv)
 {
 	int status = options_read(&options, job, argc, argv);

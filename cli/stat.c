@@ -121,12 +121,10 @@ static const struct option_row stat_rows[] = {
 	OPTION_END};
 
 static const struct options stat_options = {
-	"stat",
-	"[OPTION...]",
+	"stat", "[OPTION...]",
 	"What the soft RNICs of a fabric's processes have counted so far. docs/nic/guide.md "
 	"explains the lines.",
-	stat_rows,
-	"0, 2 usage, or there is no process in the fabric"};
+	stat_rows, "0, 2 usage, or there is no process in the fabric"};
 
 static int print_page(const struct choice *choice, const char *name, const struct stats_page *page,
 		      void *arg)
@@ -198,12 +196,10 @@ static const struct option_row fault_rows[] = {
 	OPTION_END};
 
 static const struct options fault_options = {
-	"fault",
-	"[OPTION...] [RULE...]",
+	"fault", "[OPTION...] [RULE...]",
 	"Gives the processes of a fabric these rules of faults instead of those that they have. "
 	"Without a rule: prints the rules, and how many packets each has hit.",
-	fault_rows,
-	"0, 2 usage, or there is no process in the fabric"};
+	fault_rows, "0, 2 usage, or there is no process in the fabric"};
 
 static int give(const struct choice *choice, const char *name, const struct stats_page *page,
 		void *arg)

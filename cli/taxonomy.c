@@ -2,7 +2,7 @@
 /*
  * tidemark taxonomy: measure each method of appending on each kind of hardware, write a trace for
  * each way in which one is not sound, and compare with what the papers' tables say. The same
- * for one kind of hardware, as advice: taxonomy_advise.c.
+ * for one kind of hardware, as advice (report/taxonomy_advise.c).
  */
 #include "report/taxonomy_report.h"
 #include <errno.h>
@@ -31,7 +31,7 @@ struct asked {
 
 #define ASKED(member) OPTION_FIELD(struct asked, member)
 
-/* The mistake in a switch; NULL: there is none that can be seen before it is set. */
+/* The mistake in a knob; NULL: there is none that can be seen before it is set. */
 static const char *knob_mistake(const struct asked *a, const char *text, size_t len)
 {
 	if (!text[len] || !len)

@@ -14,7 +14,7 @@
 #include "report/litmus_report.h"
 #include "report/report.h"
 
-#define MOST_ROWS   64 /* of a table: nobody reads more */
+#define MOST_ROWS   64 /* of a table */
 #define PLACE_NAME  (LITMUS_NAME + 16)
 #define COUNT_WIDTH 9
 #define CELL_WIDTH  9 /* of --configs */
