@@ -33,6 +33,7 @@
 #include <stdint.h>
 #include <string.h>
 #include "core/provider/base/export.h"
+#include "core/provider/base/fabric_dir.h"
 #include "core/provider/cm/qp1.h"
 #include "core/provider/cm/sockaddr.h"
 
@@ -156,9 +157,9 @@ struct cm {
 	struct cm_replay replay[CM_REPLAYS];
 	unsigned replays; /* kept so far */
 	const struct nic_mads *mads;
-	int watched[256]; /* by slot: 0, or 1 + a descriptor that is readable once the slot's
-			     process has ended */
-	int epoll, wake;  /* -1: the thread has not been started */
+	int watched[FABRIC_SLOTS]; /* by slot: 0, or 1 + a descriptor that is readable once the
+			     slot's process has ended */
+	int epoll, wake;	   /* -1: the thread has not been started */
 };
 extern struct cm cm;
 
