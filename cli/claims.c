@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * tidemark claims: run the claims that were asked for, and write a trace for each break. Units
- * of work are single workloads of cases, the costly ones first; what they find is put together in
- * the order of the file, so the number of jobs changes no figure. claims_report.c prints it.
- */
-#include "checker/hunt/claims.h"
+/* tidemark claims: run the claims that were asked for, and write a trace for each break. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -13,173 +8,69 @@
 #include <unistd.h>
 #include "checker/explore/clock.h"
 #include "checker/judge/names.h"
-#include "checker/explore/pool.h"
-#include "checker/trace/trace.h"
-#include "report/claims_report.h"
-#include "report/output.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
+#include "report/claims_report.h"
 
-/* What one process does at a time: a workload of a case; of a case that must fail, all of them. */
-struct unit {
-	unsigned at; /* index into claims_report.cases */
-	unsigned workload;
-	uint64_t cost;
-	struct claim_result result;
+struct request {
+	struct claim_budget budget;
+	unsigned jobs;
+	const char *out, *json;
+	bool quiet, no_traces, list, knobs;
 };
 
-struct claims_run {
-	struct claims_report report;
-	unsigned room; /* for cases */
-	struct unit *unit;
-	unsigned units, done;
-	double started;
-};
-
-/* --- which --- */
-
-static int add_claim(struct claims_run *r, const struct claim *claim)
-{
-	for (unsigned k = 0; k < claim->tests; k++) {
-		if (r->report.n == r->room) {
-			unsigned room = 2 * r->room + 64;
-			struct run_case *grown = realloc(r->report.cases, room * sizeof(*grown));
-			if (!grown)
-				return -ENOMEM;
-			r->report.cases = grown;
-			r->room = room;
-		}
-		r->report.cases[r->report.n++] = (struct run_case){
-			claim, &claim->test[k], k + 1, {0}, NULL, "", 0, 0, false};
-		r->units += claim->test[k].kind == CLAIM_FAIL ? 1 : claim->test[k].workloads;
-	}
-	return 0;
-}
-
-static int dearer(const void *a, const void *b)
-{
-	const struct unit *x = a, *y = b;
-	if (x->cost != y->cost)
-		return x->cost < y->cost ? 1 : -1;
-	if (x->at != y->at)
-		return x->at < y->at ? -1 : 1;
-	return x->workload < y->workload ? -1 : x->workload > y->workload;
-}
-
-static int make_units(struct claims_run *r)
-{
-	unsigned n = 0;
-	r->unit = calloc(r->units + 1, sizeof(*r->unit));
-	if (!r->unit)
-		return -ENOMEM;
-	for (unsigned i = 0; i < r->report.n; i++) {
-		const struct claim_case *test = r->report.cases[i].test;
-		for (unsigned w = 0; w < (test->kind == CLAIM_FAIL ? 1 : test->workloads);
-		     w++, n++) {
-			struct unit *unit = &r->unit[n];
-			unit->at = i;
-			unit->workload = w;
-			/* What must break breaks soon. */
-			if (test->kind != CLAIM_FAIL)
-				unit->cost = (uint64_t)test->runs *
-					     workload_ops(&test->workload[w]);
-		}
-	}
-	qsort(r->unit, r->units, sizeof(*r->unit), dearer);
-	return 0;
-}
-
-/* --- running --- */
-
-static void work(void *arg, unsigned unit, void *result)
+static void progress(void *arg, const struct driver_progress *at)
 {
 	const struct claims_run *r = arg;
-	const struct unit *u = &r->unit[unit];
-	claim_run(r->report.cases[u->at].test, u->workload, &r->report.options->budget, result);
-}
-
-static void take(void *arg, unsigned unit, const void *result)
-{
-	struct claims_run *r = arg;
-	memcpy(&r->unit[unit].result, result, sizeof(struct claim_result));
-	r->report.states += r->unit[unit].result.states;
-	r->done++;
-	double seconds = clock_seconds() - r->started;
-	if (!r->report.options->quiet)
-		progress_line("%u of %u workloads of %u cases, %" PRIu64 " states, %.0f states/s",
-			      r->done, r->units, r->report.n, r->report.states,
-			      (double)r->report.states / (seconds > 0 ? seconds : 1));
-}
-
-static int run_units(struct claims_run *r)
-{
-	struct pool pool = {
-		r->units, r->report.options->jobs, sizeof(struct claim_result), work, take, NULL,
-		r};
-	_Static_assert(sizeof(struct claim_result) <= POOL_RESULT_MAX, "a result is one message");
-	int error = make_units(r);
-	if (!error && r->units)
-		error = pool_run(&pool);
-	progress_line(NULL);
-	for (unsigned u = 0; u < r->units && !error; u++)
-		claim_add(&r->report.cases[r->unit[u].at].result, &r->unit[u].result);
-	if (error == -ECHILD)
-		return fail(EXIT_INTERNAL, "a worker process died before its work was done "
-					   "(killed, or no memory left?)");
-	return error ? fail(EXIT_INTERNAL, "%s", strerror(-error)) : 0;
+	progress_line("%u of %u workloads of %u cases, %" PRIu64 " states, %.0f states/s", at->done,
+		      at->units, r->n, at->states,
+		      (double)at->states / (at->seconds > 0 ? at->seconds : 1));
 }
 
 /* --- traces --- */
 
-/* 0, or the status behind a message. */
-static int write_trace(struct claims_run *r, struct run_case *c)
+/* 0, or the status after a message. */
+static int write_trace(const struct request *o, const struct run_case *c, struct report_case *one)
 {
-	const char *contract = contract_name(c->result.contract), *dir = r->report.options->out;
-	struct deviations path = {0};
-	struct setup s = {0};
-	char *name = NULL;
+	const char *contract = contract_name(c->result.contract);
+	struct broken_run run;
 	int status = 0;
-	int error = claim_smallest(c->test, &c->result, &r->report.options->budget, &s, &path,
-				   c->text, sizeof(c->text));
-	c->whole = error;
-	c->operations = workload_ops(&s.w);
-	c->deviations = path.n;
-	if (error == -ENOENT && !path.n)
+	int error = claim_smallest(c->test, &c->result, &o->budget, &run);
+	one->whole = error;
+	memcpy(one->text, run.text, sizeof(one->text));
+	if (error == -ENOENT && !run.path.n)
 		status = fail(EXIT_INTERNAL,
 			      "%s, case %u: run %" PRIu64 " does not break %s a second time",
 			      c->claim->id, c->number, c->result.run, contract);
-	else if (asprintf(&name, "%s/claims-%s-%u-%s.trace", dir, c->claim->id, c->number,
-			  contract) < 0)
+	else if (!o->no_traces && asprintf(&one->trace, "%s/claims-%s-%u-%s.trace", o->out,
+					   c->claim->id, c->number, contract) < 0)
 		status = fail(EXIT_INTERNAL, "out of memory");
-	if (!status && !r->report.options->no_traces) {
-		error = save_trace(name, &s, &path, (int)c->result.contract, c->text);
-		if (error)
-			status = fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s: %s", name,
-				      strerror(-error));
-		else
-			c->trace = name;
+	if (!status) {
+		error = report_case_save(one, &run.setup, &run.path, c->result.contract);
+		status = saved(one->trace, error);
 	}
-	if (!c->trace)
-		free(name);
-	deviations_free(&path);
-	setup_free(&s);
+	if (status) {
+		free(one->trace);
+		one->trace = NULL;
+	}
+	broken_run_free(&run);
 	return status;
 }
 
-static int write_traces(struct claims_run *r)
+static int write_traces(const struct request *o, struct claims_report *report)
 {
+	const struct claims_run *r = report->run;
 	unsigned broken = 0, done = 0;
 	int status = 0;
-	for (unsigned i = 0; i < r->report.n; i++)
-		broken += r->report.cases[i].result.broken &&
-			  r->report.cases[i].test->kind != CLAIM_COUNT;
-	for (unsigned i = 0; i < r->report.n && !status; i++) {
-		struct run_case *c = &r->report.cases[i];
+	for (unsigned i = 0; i < r->n; i++)
+		broken += r->cases[i].result.broken && r->cases[i].test->kind != CLAIM_COUNT;
+	for (unsigned i = 0; i < r->n && !status; i++) {
+		const struct run_case *c = &r->cases[i];
 		if (!c->result.broken || c->test->kind == CLAIM_COUNT)
 			continue;
-		if (!r->report.options->quiet)
+		if (!o->quiet)
 			progress_line("shrinking and writing trace %u of %u", ++done, broken);
-		status = write_trace(r, c);
+		status = write_trace(o, c, &report->one[i]);
 	}
 	progress_line(NULL);
 	return status;
@@ -187,41 +78,75 @@ static int write_traces(struct claims_run *r)
 
 /* --- the whole --- */
 
-static int run_claims(const struct claims_options *o, const struct claim *const *claim,
-		      unsigned claims)
+static int worst(const struct claims_run *r)
 {
-	struct claims_run r = {.report = {.options = o, .claim = claim, .claims = claims},
-			       .started = clock_seconds()};
-	enum claim_verdict worst = CLAIM_AS_EXPECTED;
-	int status = 0;
-	for (unsigned i = 0; i < claims && !status; i++)
-		if (add_claim(&r, claim[i]))
-			status = fail(EXIT_INTERNAL, "out of memory");
-	if (!status)
-		status = run_units(&r);
-	if (!status) {
-		/* Even if traces cannot be written, the results have cost too much to be thrown
-		 * away. */
-		status = write_traces(&r);
-		r.report.seconds = clock_seconds() - r.started;
-		claims_print(&r.report);
-		if (o->json && !status)
-			status = saved(o->json, claims_json(&r.report, o->json));
+	int status = EXIT_HELD;
+	for (unsigned i = 0; i < r->n; i++) {
+		enum claim_verdict v = claim_judge(r->cases[i].test, &r->cases[i].result);
+		if (v == CLAIM_DIFFERS)
+			return EXIT_BROKEN;
+		if (v == CLAIM_UNSURE)
+			status = EXIT_UNSURE;
 	}
-	for (unsigned i = 0; i < r.report.n; i++) {
-		enum claim_verdict v = claim_judge(r.report.cases[i].test,
-						   &r.report.cases[i].result);
-		if (v == CLAIM_DIFFERS || (v == CLAIM_UNSURE && worst == CLAIM_AS_EXPECTED))
-			worst = v;
-		free(r.report.cases[i].trace);
-	}
-	free(r.report.cases);
-	free(r.unit);
-	if (status)
-		return status;
-	return worst == CLAIM_DIFFERS  ? EXIT_BROKEN
-	       : worst == CLAIM_UNSURE ? EXIT_UNSURE
-				       : EXIT_HELD;
+	return status;
+}
+
+static int report(const struct request *o, const struct claims_run *r, double started)
+{
+	struct claims_report report = {.run = r, .one = calloc(r->n + 1, sizeof(*report.one))};
+	if (!report.one)
+		return fail(EXIT_INTERNAL, "out of memory");
+	/* Even if traces cannot be written, the results have cost too much to be thrown away. */
+	int status = write_traces(o, &report);
+	report.seconds = clock_seconds() - started;
+	claims_print(&report);
+	if (o->json && !status)
+		status = saved(o->json, claims_json(&report, o->json));
+	for (unsigned i = 0; i < r->n; i++)
+		free(report.one[i].trace);
+	free(report.one);
+	return status ? status : worst(r);
+}
+
+static int run_claims(const struct request *o, const struct claim *const *claim, unsigned claims)
+{
+	struct claims_run r = {.claim = claim,
+			       .claims = claims,
+			       .budget = o->budget,
+			       .jobs = o->jobs,
+			       .progress = o->quiet ? NULL : progress,
+			       .progress_arg = &r};
+	double started = clock_seconds();
+	int error = claims_run(&r);
+	progress_line(NULL);
+	int status = error ? fail(EXIT_INTERNAL, "%s", driver_error(error))
+			   : report(o, &r, started);
+	claims_run_free(&r);
+	return status;
+}
+
+static void knobs_progress(void *arg, const struct driver_progress *at)
+{
+	(void)arg;
+	progress_line("%u of %u knobs, %.0f s", at->done, at->units, at->seconds);
+}
+
+/* What each value of each knob changes, and whether it is so. */
+static int run_knobs(const struct request *o, const struct claims *all)
+{
+	struct sensitivity f = {.claims = all,
+				.jobs = o->jobs,
+				.seed = o->budget.seed,
+				.progress = o->quiet ? NULL : knobs_progress};
+	int error = sensitivity_run(&f), status;
+	progress_line(NULL);
+	if (error)
+		status = fail(EXIT_INTERNAL, "the knobs could not be tested: %s",
+			      driver_error(error));
+	else
+		status = sensitivity_print(&f) ? EXIT_BROKEN : EXIT_HELD;
+	sensitivity_free(&f);
+	return status;
 }
 
 /* The claims that are named, or all. 0, or the status behind a message. */
@@ -249,19 +174,19 @@ static int choose_claims(const struct claims *all, char **names, int n, const st
 	return 0;
 }
 
-#define CLAIMS(member) OPTION_FIELD(struct claims_options, member)
+#define REQUEST(member) OPTION_FIELD(struct request, member)
 
 static const struct option_row rows[] = {
-	{"list", NULL, "what would be tested", CLAIMS(list)},
-	{"knobs", NULL, "instead: what does each value of each knob change?", CLAIMS(knobs)},
-	{"states", "N", "crash states of each workload at most (no bound)", CLAIMS(budget.states),
+	{"list", NULL, "what would be tested", REQUEST(list)},
+	{"knobs", NULL, "instead: what does each value of each knob change?", REQUEST(knobs)},
+	{"states", "N", "crash states of each workload at most (no bound)", REQUEST(budget.states),
 	 1, UINT64_MAX / 2},
-	{"seed", "N", "of the schedules (1)", CLAIMS(budget.seed), 0, UINT32_MAX},
-	OPTION_JOBS(struct claims_options, jobs),
-	{"out", "DIR", "where traces go (traces); it is made if it does not exist", CLAIMS(out)},
-	{"no-traces", NULL, "write none", CLAIMS(no_traces)},
-	{"json", "FILE", "the results for machines", CLAIMS(json)},
-	OPTION_QUIET(struct claims_options, quiet),
+	{"seed", "N", "of the schedules (1)", REQUEST(budget.seed), 0, UINT32_MAX},
+	OPTION_JOBS(struct request, jobs),
+	{"out", "DIR", "where traces go (traces); it is made if it does not exist", REQUEST(out)},
+	{"no-traces", NULL, "write none", REQUEST(no_traces)},
+	{"json", "FILE", "the results for machines", REQUEST(json)},
+	OPTION_QUIET(struct request, quiet),
 	OPTION_END};
 
 static const struct options options = {
@@ -274,7 +199,7 @@ static const struct options options = {
 	"was too small to tell, 70 internal error"};
 
 /* -1: go on; else the exit status. */
-static int parse(struct claims_options *o, int argc, char **argv)
+static int parse(struct request *o, int argc, char **argv)
 {
 	int status = options_read(&options, o, argc, argv);
 	if (status >= 0)
@@ -287,7 +212,7 @@ static int parse(struct claims_options *o, int argc, char **argv)
 
 int claims_main(int argc, char **argv)
 {
-	struct claims_options o = {
+	struct request o = {
 		.out = "traces",
 		.jobs = arguments_jobs(),
 		.budget = {.seed = 1, .states = UINT64_MAX},
@@ -312,7 +237,7 @@ int claims_main(int argc, char **argv)
 	if (!status && o.list)
 		claims_print_list(claim, claims);
 	else if (!status)
-		status = o.knobs ? claims_knobs(&o, &all) : run_claims(&o, claim, claims);
+		status = o.knobs ? run_knobs(&o, &all) : run_claims(&o, claim, claims);
 	if (made)
 		rmdir(o.out); /* unless there is a trace in it */
 	free(claim);

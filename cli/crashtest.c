@@ -74,17 +74,16 @@ static int write_cell(const struct campaign *c, unsigned config, unsigned contra
 }
 
 /* How one cell breaks, of the first run that broke it. 0, or the status behind a message. */
-static int tell_cell(const struct campaign *c, unsigned config, unsigned contract,
-		     struct report_cell *more)
+static int look_again(const struct campaign *c, unsigned config, unsigned contract,
+		      struct report_cell *more)
 {
 	const struct campaign_cell *cell = &c->cell[config][contract];
 	struct report_case *one = &more->one[0];
-	struct deviations path = {0};
-	struct setup s = {0};
-	int error = campaign_again(c, cell->unit, cell->mode, contract, &s, &path, one->text,
-				   sizeof(one->text));
-	deviations_free(&path);
-	setup_free(&s);
+	const struct campaign_break which = {cell->unit, contract, cell->mode};
+	struct broken_run run;
+	int error = campaign_again(c, &which, &run);
+	memcpy(one->text, run.text, sizeof(one->text));
+	broken_run_free(&run);
 	more->cases = !error;
 	return error ? not_again(c, config, contract) : 0;
 }
@@ -105,7 +104,7 @@ static int write_traces(struct report *r, const struct arguments *a)
 			progress_line(a->no_traces ? "looking again at break %u of %u"
 						   : "shrinking what breaks: %u of %u",
 				      ++done, broken);
-		status = a->no_traces ? tell_cell(c, config, k, cell)
+		status = a->no_traces ? look_again(c, config, k, cell)
 				      : write_cell(c, config, k, a->out, cell);
 		for (unsigned n = 0; n < cell->cases; n++)
 			r->traces += cell->one[n].trace != NULL;
@@ -114,12 +113,13 @@ static int write_traces(struct report *r, const struct arguments *a)
 	return status;
 }
 
-static void progress(void *arg, unsigned done, unsigned units, uint64_t states, double seconds)
+static void progress(void *arg, const struct driver_progress *at)
 {
 	(void)arg;
 	progress_line("%u of %u workloads, %" PRIu64 " states, %.0f states/s, about %.0f s left",
-		      done, units, states, (double)states / (seconds > 0 ? seconds : 1),
-		      done ? seconds / done * (units - done) : 0);
+		      at->done, at->units, at->states,
+		      (double)at->states / (at->seconds > 0 ? at->seconds : 1),
+		      at->seconds / at->done * (at->units - at->done));
 }
 
 /* --- the verdict --- */
@@ -152,12 +152,8 @@ static int check_campaign(const struct campaign *c, int error)
 		diverged += unit->diverged;
 		first = unit->diverged ? u : first;
 	}
-	if (error == -ECHILD)
-		return fail(EXIT_INTERNAL, "a worker process died before its work was done "
-					   "(killed, or no memory left?)");
 	if (error)
-		return fail(EXIT_INTERNAL, "the worker processes could not be started: %s",
-			    strerror(-error));
+		return fail(EXIT_INTERNAL, "%s", driver_error(error));
 	if (diverged)
 		return fail(EXIT_INTERNAL,
 			    "%" PRIu64

@@ -225,8 +225,7 @@ static int open_corpus(const struct arguments *a, struct fuzz_turn *t, char **di
 
 /* --- one store --- */
 
-static int save_case(struct fuzz_turn *t, struct fuzz_known *k, const struct setup *setup,
-		     const struct deviations *path)
+static int save_case(struct fuzz_turn *t, struct fuzz_known *k, const struct broken_run *run)
 {
 	const struct fuzzing *f = t->arg;
 	char tail[24];
@@ -238,7 +237,8 @@ static int save_case(struct fuzz_turn *t, struct fuzz_known *k, const struct set
 	snprintf(tail, sizeof(tail), "-%08x", (unsigned)(hash >> 32));
 	int error = trace_path(t->config, k->fingerprint.contract, f->a->out, tail, &k->trace);
 	if (!error)
-		error = save_trace(k->trace, setup, path, (int)k->fingerprint.contract, k->text);
+		error = save_trace(k->trace, &run->setup, &run->path, (int)k->fingerprint.contract,
+				   k->text);
 	if (error)
 		snprintf(t->why, sizeof(t->why), "%s: %s", k->trace ? k->trace : f->a->out,
 			 strerror(-error));

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "checker/explore/pool.h"
+#include "checker/explore/driver.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
 
@@ -319,7 +319,7 @@ static void take(void *arg, unsigned unit, const void *result)
 }
 
 /* The processes are gone. Which test it was is not known, but it has no result. */
-static int pool_failed(const struct units *u, int error)
+static int run_failed(const struct units *u, int error)
 {
 	unsigned unit = 0;
 	if (error != -ECHILD)
@@ -336,20 +336,20 @@ static int run_tests(struct litmus_job *job)
 {
 	struct units u = {
 		.job = job, .tests = job->files, .per_test = job->configs ? LITMUS_CONFIGS : 1};
-	struct pool pool = {.units = u.tests * u.per_test,
-			    .jobs = job->jobs,
-			    .result_bytes = sizeof(struct answer),
-			    .work = work,
-			    .take = take,
-			    .arg = &u};
-	u.answer = calloc(pool.units ? pool.units : 1, sizeof(*u.answer));
+	struct driver driver = {.units = u.tests * u.per_test,
+				.jobs = job->jobs,
+				.result_bytes = sizeof(struct answer),
+				.work = work,
+				.take = take,
+				.arg = &u};
+	u.answer = calloc(driver.units ? driver.units : 1, sizeof(*u.answer));
 	u.file = memfd_create("litmus", MFD_CLOEXEC);
 	int error = u.file < 0 ? -errno : u.answer ? 0 : -ENOMEM;
-	if (!error && pool.units)
-		error = pool_run(&pool);
+	if (!error && driver.units)
+		error = driver_run(&driver);
 	progress_line(NULL);
 	if (error)
-		u.status = pool_failed(&u, error);
+		u.status = run_failed(&u, error);
 	if (u.file >= 0)
 		close(u.file);
 	free(u.answer);

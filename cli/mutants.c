@@ -34,9 +34,11 @@ static const struct options options = {
 	"0 all are found and the controls are clean, 1 not so, 2 usage or bad input, 70 internal "
 	"error"};
 
-static void progress(const struct mutants_run *r, const struct mutant *last)
+static void progress(void *arg, const struct driver_progress *at)
 {
-	progress_line("%u of %u bugs and controls; the last was %s %s", r->done, r->mutants,
+	const struct mutants_run *r = arg;
+	const struct mutant *last = &r->mutant[at->last];
+	progress_line("%u of %u bugs and controls; the last was %s %s", at->done, at->units,
 		      last->part, last->name);
 }
 
@@ -73,7 +75,7 @@ static int run(struct mutants_run *r, const char *json)
 			    r->answer[failed].error == -EIO ? r->answer[failed].result.text
 							    : strerror(-r->answer[failed].error));
 	if (error)
-		return fail(EXIT_INTERNAL, "mutants: a worker process: %s", strerror(-error));
+		return fail(EXIT_INTERNAL, "mutants: %s", driver_error(error));
 	mutants_print(r);
 	int status = json ? saved(json, mutants_json(r, json)) : 0;
 	if (status)

@@ -3,21 +3,17 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+#include "checker/explore/driver.h"
 #include "checker/judge/names.h"
-#include "checker/explore/pool.h"
-#include "checker/hunt/soak.h"
-#include "checker/trace/trace.h"
+#include "checker/explore/clock.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
+#include "report/output.h"
+#include "report/soak_report.h"
 
-#define LINES 20 /* of memory and speed, in the whole time */
-#define GROWTH_KIB                                                                                 \
-	(32 * 1024)   /* of a process: more than that over its first fifth, and by half, is a leak \
-		       * \ */
+#define LINES	 20   /* of memory and speed, in the whole time */
 #define OUT_MAX	 1000 /* bytes of the folder's name */
 #define NO_LIMIT UINT32_MAX
 
@@ -27,7 +23,7 @@ struct answer {
 	struct soak_result result;
 };
 
-struct soak {
+struct request {
 	struct soak_options options;
 	bool timed; /* --time was given */
 	uint64_t first;
@@ -36,133 +32,16 @@ struct soak {
 	const char *out;
 	bool quiet;
 	/* results */
-	struct timespec start;
-	double next_line;
-	uint64_t done, states, runs, points, unsure;
-	uint64_t rss_kib, early_kib, late_kib,
-		peak_kib; /* the largest of all processes: now, in the first
-			     fifth, in the last one, ever */
-	unsigned broken;
+	double start, next_line;
+	struct soak_totals totals;
 	int error;
 };
 
-static double elapsed(const struct soak *k)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)(t.tv_sec - k->start.tv_sec) + (double)(t.tv_nsec - k->start.tv_nsec) * 1e-9;
-}
-
-static bool more(void *arg)
-{
-	const struct soak *k = arg;
-	return k->seconds <= 0 || elapsed(k) < k->seconds;
-}
-
-static void work(void *arg, unsigned unit, void *result)
-{
-	const struct soak *k = arg;
-	struct answer *a = result;
-	struct setup s;
-	struct deviations path = {0};
-	uint64_t round = k->first + unit;
-	a->error = soak_round(&k->options, round, &s, &path, &a->result);
-	if (!a->error && a->result.contract < TM_CONTRACTS) {
-		snprintf(a->trace, sizeof(a->trace), "%s/soak-%" PRIu64 "-%" PRIu64 "-%s-%s.trace",
-			 k->out, k->options.seed, round, a->result.store,
-			 contract_name(a->result.contract));
-		a->error = trace_save(a->trace, &s, &path, (int)a->result.contract, a->result.text);
-	}
-	deviations_free(&path);
-	setup_free(&s);
-}
-
-static void print_line(const struct soak *k, double now)
-{
-	printf("%6.0f s  %8" PRIu64 " rounds  %10" PRIu64
-	       " states  %7.0f states/s  memory of a process: "
-	       "%.1f MiB, at most %.1f\n",
-	       now, k->done, k->states, (double)k->states / (now > 0 ? now : 1),
-	       (double)k->rss_kib / 1024, (double)k->peak_kib / 1024);
-	fflush(stdout);
-}
-
-static void print_broken(const struct soak *k, uint64_t round, const struct answer *a)
-{
-	const struct soak_result *r = &a->result;
-	printf("%s BROKEN in round %" PRIu64 ": %s (%s), workload %s\n       %s\n       ",
-	       contract_name(r->contract), round, r->store,
-	       r->hardware[0] ? r->hardware : "default hardware", r->workload, r->text);
-	print_replay(a->trace);
-	printf("   (%u operations, %u deviations)\n       again: ", r->operations, r->deviations);
-	print_word(program);
-	printf(" soak --seed %" PRIu64 " --first %" PRIu64 " --rounds 1", k->options.seed, round);
-	for (unsigned i = 0; i < k->options.knobs; i++)
-		printf(" --knob %s", k->options.knob[i]);
-	putchar('\n');
-	fflush(stdout);
-}
-
-/* How far the soaking is, from 0 to 1. */
-static double progress_of(const struct soak *k, double now)
-{
-	return k->seconds > 0 ? now / k->seconds : (double)k->done / k->rounds;
-}
-
-static void take(void *arg, unsigned unit, const void *result)
-{
-	struct soak *k = arg;
-	const struct answer *a = result;
-	const struct soak_result *r = &a->result;
-	double now = elapsed(k), part;
-	if (a->error) {
-		k->error = k->error ? k->error : a->error;
-		return;
-	}
-	k->done++;
-	k->states += r->counts.states;
-	k->runs += r->counts.runs;
-	k->points += r->counts.points - r->counts.points_seen;
-	k->unsure += r->counts.unsure;
-	part = progress_of(k, now);
-	k->rss_kib = r->rss_kib;
-	k->peak_kib = r->peak_kib > k->peak_kib ? r->peak_kib : k->peak_kib;
-	if (part < 0.2 && r->rss_kib > k->early_kib)
-		k->early_kib = r->rss_kib;
-	if (part > 0.8 && r->rss_kib > k->late_kib)
-		k->late_kib = r->rss_kib;
-	if (r->contract < TM_CONTRACTS) {
-		k->broken++;
-		print_broken(k, k->first + unit, a);
-	}
-	if (!k->quiet && part >= k->next_line) {
-		print_line(k, now);
-		k->next_line += 1.0 / LINES;
-	}
-}
-
-static int print_summary(const struct soak *k)
-{
-	bool grows = k->late_kib > k->early_kib + k->early_kib / 2 &&
-		     k->late_kib > k->early_kib + GROWTH_KIB;
-	print_line(k, elapsed(k));
-	printf("%" PRIu64 " runs, the power failed at %" PRIu64 " points", k->runs, k->points);
-	if (k->unsure)
-		printf("; %" PRIu64 " histories were too concurrent and are not judged", k->unsure);
-	printf("\nmemory of a process in the first fifth at most %.1f MiB, in the last fifth %.1f "
-	       "MiB: %s\n",
-	       (double)k->early_kib / 1024, (double)k->late_kib / 1024,
-	       grows ? "IT GROWS" : "flat");
-	if (k->broken)
-		printf("%u rounds BROKE what should hold\n", k->broken);
-	else
-		puts("Nothing broke that should hold.");
-	return k->broken || grows ? EXIT_BROKEN : EXIT_HELD;
-}
+/* --- options --- */
 
 static bool take_knob(const struct option_row *row, void *into, const char *text)
 {
-	struct soak *k = into;
+	struct request *k = into;
 	struct hardware scratch = hardware_default;
 	const char *expected;
 	(void)row;
@@ -178,22 +57,22 @@ static bool take_knob(const struct option_row *row, void *into, const char *text
 	return true;
 }
 
-#define SOAK(member) OPTION_FIELD(struct soak, member)
+#define REQUEST(member) OPTION_FIELD(struct request, member)
 
 static const struct option_row rows[] = {
-	{"time", "T", "for so long: 90s, 30m, 8h (30m)", SOAK(seconds),
-	 .given = offsetof(struct soak, timed)},
-	{"rounds", "N", "stop after so many rounds; alone, without a limit of time", SOAK(rounds),
-	 1, NO_LIMIT},
-	{"seed", "N", "of everything that is drawn (1)", SOAK(options.seed), 0, UINT32_MAX},
+	{"time", "T", "for so long: 90s, 30m, 8h (30m)", REQUEST(seconds),
+	 .given = offsetof(struct request, timed)},
+	{"rounds", "N", "stop after so many rounds; alone, without a limit of time",
+	 REQUEST(rounds), 1, NO_LIMIT},
+	{"seed", "N", "of everything that is drawn (1)", REQUEST(options.seed), 0, UINT32_MAX},
 	{"first", "N",
-	 "begin with this round (0): a round depends on its number and the seed alone", SOAK(first),
-	 0, UINT32_MAX},
+	 "begin with this round (0): a round depends on its number and the seed alone",
+	 REQUEST(first), 0, UINT32_MAX},
 	{"knob", "NAME=VALUE", "a knob of the hardware is not drawn, but so; may be repeated",
 	 OPTION_CALL(take_knob)},
-	{"jobs", "N", "processes (one for each core)", SOAK(jobs), 1, 256},
-	{"out", "DIR", "where traces go (traces)", SOAK(out)},
-	{"quiet", NULL, "no lines on the way", SOAK(quiet), .letter = 'q'},
+	{"jobs", "N", "processes (one for each core)", REQUEST(jobs), 1, 256},
+	{"out", "DIR", "where traces go (traces)", REQUEST(out)},
+	{"quiet", NULL, "no lines on the way", REQUEST(quiet), .letter = 'q'},
 	OPTION_END};
 
 static const struct options options = {
@@ -203,7 +82,7 @@ static const struct options options = {
 	rows,
 	"0 all holds and memory does not grow, 1 not so, 2 usage or bad input, 70 internal error"};
 
-static int parse(struct soak *k, int argc, char **argv)
+static int parse(struct request *k, int argc, char **argv)
 {
 	int status = options_read(&options, k, argc, argv);
 	if (status < 0)
@@ -217,13 +96,65 @@ static int parse(struct soak *k, int argc, char **argv)
 	return -1;
 }
 
+/* --- rounds --- */
+
+static double elapsed(const struct request *k)
+{
+	return clock_seconds() - k->start;
+}
+
+static bool more(void *arg)
+{
+	const struct request *k = arg;
+	return k->seconds <= 0 || elapsed(k) < k->seconds;
+}
+
+static void work(void *arg, unsigned unit, void *result)
+{
+	const struct request *k = arg;
+	struct answer *a = result;
+	struct setup s;
+	struct deviations path = {0};
+	uint64_t round = k->first + unit;
+	a->error = soak_round(&k->options, round, &s, &path, &a->result);
+	if (!a->error && a->result.contract < TM_CONTRACTS) {
+		snprintf(a->trace, sizeof(a->trace), "%s/soak-%" PRIu64 "-%" PRIu64 "-%s-%s.trace",
+			 k->out, k->options.seed, round, a->result.store,
+			 contract_name(a->result.contract));
+		a->error = save_trace(a->trace, &s, &path, (int)a->result.contract, a->result.text);
+	}
+	deviations_free(&path);
+	setup_free(&s);
+}
+
+static void take(void *arg, unsigned unit, const void *result)
+{
+	struct request *k = arg;
+	const struct answer *a = result;
+	if (a->error) {
+		k->error = k->error ? k->error : a->error;
+		return;
+	}
+	double now = elapsed(k);
+	double part = k->seconds > 0 ? now / k->seconds
+				     : (double)(k->totals.rounds + 1) / k->rounds;
+	soak_add(&k->totals, &a->result, part);
+	if (a->result.contract < TM_CONTRACTS)
+		soak_print_broken(&k->options, k->first + unit, &a->result, a->trace);
+	if (!k->quiet && part >= k->next_line) {
+		soak_print_line(&k->totals, now);
+		k->next_line += 1.0 / LINES;
+	}
+}
+
 int soak_main(int argc, char **argv)
 {
-	struct soak k = {.options.seed = 1,
-			 .rounds = NO_LIMIT,
-			 .jobs = arguments_jobs(),
-			 .seconds = 30 * 60,
-			 .out = "traces"};
+	struct request k = {.options.seed = 1,
+			    .rounds = NO_LIMIT,
+			    .jobs = arguments_jobs(),
+			    .seconds = 30 * 60,
+			    .out = "traces",
+			    .next_line = 1.0 / LINES};
 	int status = parse(&k, argc, argv);
 	if (status >= 0)
 		return status;
@@ -231,22 +162,22 @@ int soak_main(int argc, char **argv)
 	status = check_folder("--out", k.out, &made);
 	if (status)
 		return status;
-	struct pool pool = {.units = k.rounds,
-			    .jobs = k.jobs,
-			    .result_bytes = sizeof(struct answer),
-			    .work = work,
-			    .take = take,
-			    .more = more,
-			    .arg = &k};
-	clock_gettime(CLOCK_MONOTONIC, &k.start);
-	k.next_line = 1.0 / LINES;
-	int error = pool_run(&pool);
+	struct driver driver = {.units = k.rounds,
+				.jobs = k.jobs,
+				.result_bytes = sizeof(struct answer),
+				.work = work,
+				.take = take,
+				.more = more,
+				.arg = &k};
+	_Static_assert(sizeof(struct answer) <= DRIVER_RESULT_MAX, "a result is one message");
+	k.start = clock_seconds();
+	int error = driver_run(&driver);
 	if (!error)
 		error = k.error;
 	if (made)
 		rmdir(k.out); /* unless there is a trace in it */
 	if (error)
-		return fail(EXIT_INTERNAL, "soak: %s",
-			    error == -ECHILD ? "a worker process died" : strerror(-error));
-	return print_summary(&k);
+		return fail(EXIT_INTERNAL, "soak: %s", driver_error(error));
+	soak_print_summary(&k.totals, elapsed(&k));
+	return k.totals.broken || soak_grows(&k.totals) ? EXIT_BROKEN : EXIT_HELD;
 }

@@ -155,23 +155,19 @@ static void name_the_rest(struct asked *a)
 
 /* --- running --- */
 
-static void progress(void *arg, unsigned done, unsigned cells, uint64_t states)
+static void progress(void *arg, const struct driver_progress *at)
 {
-	double seconds = clock_seconds() - *(const double *)arg;
-	progress_line("%u of %u cells, %" PRIu64 " states, about %.0f s left", done, cells, states,
-		      seconds / done * (cells - done));
+	(void)arg;
+	progress_line("%u of %u cells, %" PRIu64 " states, about %.0f s left", at->done, at->units,
+		      at->states, at->seconds / at->done * (at->units - at->done));
 }
 
 /* Did it go well? 0, or the status behind a message. */
 static int check_run(const struct taxonomy *t, int error)
 {
 	char config[TAXONOMY_CONFIG];
-	if (error == -ECHILD)
-		return fail(EXIT_INTERNAL, "a worker process died before its work was done "
-					   "(killed, or no memory left?)");
 	if (error)
-		return fail(EXIT_INTERNAL, "the worker processes could not be started: %s",
-			    strerror(-error));
+		return fail(EXIT_INTERNAL, "%s", driver_error(error));
 	for (unsigned i = 0; i < t->cells; i++) {
 		const struct taxonomy_cell *cell = &t->cell[i];
 		if (!cell->result.error)
@@ -278,10 +274,8 @@ static int run(struct taxonomy_request *request, struct taxonomy *t,
 {
 	double started = clock_seconds();
 	struct taxonomy_report r = {.request = request, .t = t, .table = table};
-	if (isatty(STDERR_FILENO) && !request->quiet) {
+	if (isatty(STDERR_FILENO) && !request->quiet)
 		t->options.progress = progress;
-		t->options.progress_arg = &started;
-	}
 	int error = request->advise
 			    ? taxonomy_run_cheapest(t, t->cell[0].column, t->cell[0].transport)
 			    : taxonomy_run(t);

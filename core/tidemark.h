@@ -33,7 +33,7 @@ struct tm_append_methods;
 	X(RDA, TM_IN_RUN | TM_AFTER_CRASH | TM_ON_MACHINE,                                        \
 	  "a GET returns one PUT's whole value, or not-found; never a mix, never another key's "  \
 	  "bytes")                                                                                \
-	X(LIN, TM_IN_RUN | TM_ON_MACHINE | TM_NAMES_MISSED, "linearizable while nobody crashes")  \
+	X(LIN, TM_IN_RUN | TM_ON_MACHINE | TM_NAMES_MISSED, "linearizable while nothing crashes") \
 	X(DUR, TM_AFTER_CRASH | TM_ON_MACHINE | TM_IF_LIN | TM_NAMES_MISSED,                      \
 	  "an acknowledged PUT or DELETE survives any later power failure")                       \
 	X(BUF, TM_AFTER_CRASH | TM_IF_LIN,                                                        \

@@ -36,7 +36,8 @@ static void expected_text(const struct claim_case *test, char *buf, size_t n)
 					    : "counted");
 }
 
-static void measured_text(const struct run_case *c, char *buf, size_t n)
+static void measured_text(const struct run_case *c, const struct report_case *one, char *buf,
+			  size_t n)
 {
 	const struct claim_case *test = c->test;
 	const struct claim_result *m = &c->result;
@@ -51,7 +52,7 @@ static void measured_text(const struct run_case *c, char *buf, size_t n)
 	else if (m->broken)
 		snprintf(buf, n, "%s breaks in workload %s, run %" PRIu64 "%s%s",
 			 contract_name(m->contract), test->workload[m->workload].name, m->run,
-			 c->text[0] ? ": " : "", c->text);
+			 one->text[0] ? ": " : "", one->text);
 	else
 		snprintf(buf, n, "no break in %" PRIu64 " states of %" PRIu64 " runs%s", m->states,
 			 m->runs, m->part ? "; not the whole budget" : "");
@@ -105,7 +106,7 @@ static void print_remarks(const struct claim *claim)
 	}
 }
 
-static void print_case(const struct run_case *c)
+static void print_case(const struct run_case *c, const struct report_case *one)
 {
 	enum claim_verdict v = claim_judge(c->test, &c->result);
 	const char *colour = v == CLAIM_AS_EXPECTED ? GREEN : RED;
@@ -115,55 +116,53 @@ static void print_case(const struct run_case *c)
 	print_wrapped(INDENT, text);
 	expected_text(c->test, text, sizeof(text));
 	print_field("expected", text);
-	measured_text(c, text, sizeof(text));
+	measured_text(c, one, text, sizeof(text));
 	print_field("measured", text);
 	printf("%*s%s%s%s\n", INDENT + 2, "", paint(colour), verdict_text(v), paint(PLAIN));
-	if (!c->trace)
+	if (!one->trace)
 		return;
 	printf("%*s", INDENT + 2, "");
-	print_replay(c->trace);
-	printf("   (%u operation%s, %u deviation%s%s)\n", c->operations,
-	       c->operations == 1 ? "" : "s", c->deviations, c->deviations == 1 ? "" : "s",
-	       c->whole ? "; could not be shrunk" : "");
+	report_case_replay(one);
 }
 
 void claims_print(const struct claims_report *r)
 {
+	const struct claims_run *run = r->run;
 	unsigned at = 0, open = 0, count[3] = {0};
-	for (unsigned i = 0; i < r->claims; i++) {
-		print_heading(r->claim[i]);
-		for (unsigned k = 0; k < r->claim[i]->tests; k++, at++) {
-			print_case(&r->cases[at]);
-			count[claim_judge(r->cases[at].test, &r->cases[at].result)]++;
+	for (unsigned i = 0; i < run->claims; i++) {
+		print_heading(run->claim[i]);
+		for (unsigned k = 0; k < run->claim[i]->tests; k++, at++) {
+			print_case(&run->cases[at], &r->one[at]);
+			count[claim_judge(run->cases[at].test, &run->cases[at].result)]++;
 		}
-		print_remarks(r->claim[i]);
+		print_remarks(run->claim[i]);
 		putchar('\n');
-		open += r->claim[i]->open != NULL;
+		open += run->claim[i]->open != NULL;
 	}
 	printf("%u claims, %u cases: %u as expected, %u differ, %u could not be told; %u claims "
 	       "are open, "
 	       "wholly or in part\n",
-	       r->claims, r->n, count[CLAIM_AS_EXPECTED], count[CLAIM_DIFFERS], count[CLAIM_UNSURE],
-	       open);
-	printf("%" PRIu64 " states in %.1f s, %u jobs\n", r->states, r->seconds, r->options->jobs);
-	for (unsigned i = 0; i < r->n; i++) {
-		enum claim_verdict v = claim_judge(r->cases[i].test, &r->cases[i].result);
+	       run->claims, run->n, count[CLAIM_AS_EXPECTED], count[CLAIM_DIFFERS],
+	       count[CLAIM_UNSURE], open);
+	printf("%" PRIu64 " states in %.1f s, %u jobs\n", run->states, r->seconds, run->jobs);
+	for (unsigned i = 0; i < run->n; i++) {
+		enum claim_verdict v = claim_judge(run->cases[i].test, &run->cases[i].result);
 		if (v != CLAIM_AS_EXPECTED)
-			printf("%s:%u: %s: %s\n", r->cases[i].test->file, r->cases[i].test->line,
-			       r->cases[i].claim->id, verdict_text(v));
+			printf("%s:%u: %s: %s\n", run->cases[i].test->file,
+			       run->cases[i].test->line, run->cases[i].claim->id, verdict_text(v));
 	}
 }
 
 /* --- for machines --- */
 
-static json_t *case_json(const struct run_case *c)
+static json_t *case_json(const struct run_case *c, const struct report_case *one)
 {
 	const struct claim_case *test = c->test;
 	static const char *const kind[] = {"pass", "fail", "count"};
 	static const char *const verdict[] = {"as expected", "differs", "could not tell"};
 	json_t *workloads = json_array(), *contracts = json_array();
 	char measured[1024];
-	measured_text(c, measured, sizeof(measured));
+	measured_text(c, one, measured, sizeof(measured));
 	for (unsigned w = 0; w < test->workloads; w++)
 		json_array_append_new(workloads, json_string(test->workload[w].name));
 	for (unsigned k = 0; k < TM_CONTRACTS; k++)
@@ -177,30 +176,31 @@ static json_t *case_json(const struct run_case *c)
 			 c->result.broken ? contract_name(c->result.contract) : "", "measured",
 			 measured, "states", (json_int_t)c->result.states, "broken_states",
 			 (json_int_t)c->result.broken_states, "runs", (json_int_t)c->result.runs,
-			 "trace", c->trace ? c->trace : "");
+			 "trace", one->trace ? one->trace : "");
 }
 
 int claims_json(const struct claims_report *r, const char *path)
 {
+	const struct claims_run *run = r->run;
 	json_t *list = json_array();
 	unsigned at = 0;
 	int error = list ? 0 : -ENOMEM;
-	for (unsigned i = 0; i < r->claims && !error; i++) {
+	for (unsigned i = 0; i < run->claims && !error; i++) {
 		json_t *cases = json_array();
-		for (unsigned k = 0; k < r->claim[i]->tests; k++, at++)
-			if (json_array_append_new(cases, case_json(&r->cases[at])))
+		for (unsigned k = 0; k < run->claim[i]->tests; k++, at++)
+			if (json_array_append_new(cases, case_json(&run->cases[at], &r->one[at])))
 				error = -ENOMEM;
 		if (json_array_append_new(
 			    list,
-			    json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "id", r->claim[i]->id,
-				      "source", r->claim[i]->source, "says", r->claim[i]->says,
-				      "note", r->claim[i]->note ? r->claim[i]->note : "", "open",
-				      r->claim[i]->open ? r->claim[i]->open : "", "cases", cases)))
+			    json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "id", run->claim[i]->id,
+				      "source", run->claim[i]->source, "says", run->claim[i]->says,
+				      "note", run->claim[i]->note ? run->claim[i]->note : "",
+				      "open", run->claim[i]->open ? run->claim[i]->open : "",
+				      "cases", cases)))
 			error = -ENOMEM;
 	}
 	json_t *all = json_pack("{s:o, s:f, s:I, s:i}", "claims", list, "seconds", r->seconds,
-				"seed", (json_int_t)r->options->budget.seed, "jobs",
-				(int)r->options->jobs);
+				"seed", (json_int_t)run->budget.seed, "jobs", (int)run->jobs);
 	if (!all && !error)
 		error = -ENOMEM;
 	if (!error)

@@ -56,7 +56,7 @@ struct course {
 	uint32_t request, record, tail; /* bytes */
 	const char *in_nic[PENDING], *in_iio[PENDING];
 	unsigned nic, iio;
-	unsigned receives; /* immediates that nobody has told the CPU of */
+	unsigned receives; /* immediates that the CPU has not been told of */
 	bool unapplied;	   /* a message with the record, likewise */
 	bool flushed;	   /* the last post was a FLUSH */
 	bool fenced;	   /* the requester's NIC has held back what was posted */
@@ -189,8 +189,8 @@ static void reply(struct course *c)
 	act->round_trip = true;
 }
 
-/* The server was told of a or b, and says when it has done what it does about it. */
-static void told(struct course *c, const char *received, const char *what)
+/* A message announces a or b to the server, which replies when it has done its duty. */
+static void announce(struct course *c, const char *received, const char *what)
 {
 	receive(c, received);
 	if (c->method->duty == DUTY_PERSIST)
@@ -200,16 +200,30 @@ static void told(struct course *c, const char *received, const char *what)
 
 /* --- steps --- */
 
+static bool about_tail(enum append_step step)
+{
+	return step == APPEND_WRITE_B || step == APPEND_FENCED_B || step == APPEND_ATOMIC_B ||
+	       step == APPEND_IMM_B || step == APPEND_CALL_B || step == APPEND_IMM_CALL_B;
+}
+
+static void write_tail(struct course *c, enum append_step step)
+{
+	if (step == APPEND_FENCED_B) {
+		add(c, ACT_RESULT, PART_NIC, PART_ITS_NIC, "FLUSH is done", "")->round_trip = true;
+		c->fenced = true;
+		post(c, "WRITE", "b (fenced)", c->tail);
+	} else if (step == APPEND_ATOMIC_B && c->tail == sizeof(uint64_t)) {
+		post(c, "ATOMIC_WRITE", "b", c->tail);
+	} else { /* nothing orders it after a FLUSH */
+		post(c, "WRITE", c->flushed ? "b (may overtake)" : "b", c->tail);
+	}
+	arrive(c, "b");
+}
+
 static void imm(struct course *c, const char *what, uint32_t bytes)
 {
 	post(c, "WRITE_WITH_IMM", what, bytes);
 	arrive(c, what);
-}
-
-/* Nothing keeps it behind a FLUSH. */
-static void write_b(struct course *c)
-{
-	post(c, "WRITE", c->flushed ? "b (may overtake)" : "b", c->tail);
 }
 
 static void send(struct course *c)
@@ -220,64 +234,38 @@ static void send(struct course *c)
 
 static void do_step(struct course *c, enum append_step step)
 {
+	bool b = about_tail(step);
+	const char *what = b ? "b" : "a", *address = b ? "&b" : "&a";
+	uint32_t bytes = b ? c->tail : c->record;
+
 	switch (step) {
 	case APPEND_WRITE_A:
-		post(c, "WRITE", "a", c->record);
+		post(c, "WRITE", "a", bytes);
 		arrive(c, "a");
 		break;
-	case APPEND_FENCED_B:
-		add(c, ACT_RESULT, PART_NIC, PART_ITS_NIC, "FLUSH is done", "")->round_trip = true;
-		c->fenced = true;
-		post(c, "WRITE", "b (fenced)", c->tail);
-		arrive(c, "b");
-		break;
 	case APPEND_WRITE_B:
-		write_b(c);
-		arrive(c, "b");
-		break;
+	case APPEND_FENCED_B:
 	case APPEND_ATOMIC_B:
-		if (c->tail == sizeof(uint64_t))
-			post(c, "ATOMIC_WRITE", "b", c->tail);
-		else
-			write_b(c);
-		arrive(c, "b");
+		write_tail(c, step);
 		break;
 	case APPEND_IMM_A:
-		imm(c, "a", c->record);
+	case APPEND_IMM_B:
+		imm(c, what, bytes);
 		c->receives++;
 		break;
-	case APPEND_IMM_B:
-		imm(c, "b", c->tail);
-		c->receives++;
+	case APPEND_IMM_CALL_A:
+	case APPEND_IMM_CALL_B:
+		imm(c, what, bytes);
+		announce(c, address, what);
+		break;
+	case APPEND_CALL_A:
+	case APPEND_CALL_B:
+		post(c, "SEND", address, c->request);
+		announce(c, address, what);
 		break;
 	case APPEND_SEND:
 		send(c);
 		c->unapplied = true;
-		break;
-	case APPEND_FLUSH_RECORD:
-		flush(c, "a");
-		break;
-	case APPEND_FLUSH_TAIL:
-		flush(c, "b");
-		break;
-	case APPEND_FLUSH_ALL:
-		flush(c, "all");
-		break;
-	case APPEND_WAIT:
-		wait(c);
-		break;
-	case APPEND_CALL_A:
-	case APPEND_CALL_B:
-		post(c, "SEND", step == APPEND_CALL_A ? "&a" : "&b", c->request);
-		told(c, step == APPEND_CALL_A ? "&a" : "&b", step == APPEND_CALL_A ? "a" : "b");
-		break;
-	case APPEND_IMM_CALL_A:
-		imm(c, "a", c->record);
-		told(c, "&a", "a");
-		break;
-	case APPEND_IMM_CALL_B:
-		imm(c, "b", c->tail);
-		told(c, "&b", "b");
 		break;
 	case APPEND_SEND_CALL:
 		send(c);
@@ -285,12 +273,22 @@ static void do_step(struct course *c, enum append_step step)
 		apply(c);
 		reply(c);
 		break;
+	case APPEND_FLUSH_RECORD:
+	case APPEND_FLUSH_TAIL:
+		flush(c, step == APPEND_FLUSH_TAIL ? "b" : "a");
+		break;
+	case APPEND_FLUSH_ALL:
+		flush(c, "all");
+		break;
+	case APPEND_WAIT:
+		wait(c);
+		break;
 	case APPEND_END:
 		break;
 	}
 }
 
-/* What nobody has waited for. */
+/* What was not waited for. */
 static void afterwards(struct course *c)
 {
 	c->later = true;

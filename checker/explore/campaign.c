@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/explore/clock.h"
-#include "checker/explore/pool.h"
+#include "checker/explore/driver.h"
 #include "checker/explore/search.h"
 
 #define ALL_IMAGES (1u << 20) /* of a point: more are not tried, and the search says so */
@@ -178,7 +178,11 @@ void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 
 static void work(void *arg, unsigned unit, void *result)
 {
-	campaign_explore(arg, unit, 0, result);
+	const struct campaign *c = arg;
+	struct campaign_unit *u = result;
+	campaign_explore(c, unit, 0, u);
+	u->config = unit / c->workloads;
+	u->workload = unit % c->workloads;
 }
 
 static void merge(struct campaign *c)
@@ -186,61 +190,50 @@ static void merge(struct campaign *c)
 	for (unsigned u = 0; u < c->configs * c->workloads; u++) {
 		struct campaign_unit *unit = &c->unit[u];
 		unsigned config = u / c->workloads;
-		uint64_t *to = (uint64_t *)&c->total[config], *from = (uint64_t *)&unit->counts;
-		for (unsigned i = 0; i < sizeof(struct explore_counts) / sizeof(uint64_t); i++)
-			to[i] += from[i];
+		explore_counts_add(&c->total[config], &unit->counts);
 		for (unsigned k = 0; k < TM_CONTRACTS; k++) {
 			struct campaign_cell *cell = &c->cell[config][k];
 			if (unit->contract[k].found && !cell->broken) {
 				cell->broken = true;
 				cell->unit = u;
 				cell->mode = (struct failure_mode){unit->contract[k].run,
-								   FAILURE_MODE_ANYTHING};
+								  FAILURE_MODE_ANYTHING};
 			}
 			cell->broken_states += unit->contract[k].broken;
 		}
 	}
 }
 
-static void take(void *arg, unsigned unit, const void *result)
+static uint64_t states_of(const void *result)
 {
-	struct campaign *c = arg;
-	struct campaign_unit *to = &c->unit[unit];
-	memcpy(to, result, sizeof(*to));
-	to->config = unit / c->workloads;
-	to->workload = unit % c->workloads;
-	c->units_done++;
-	c->states_done += to->counts.states;
-	if (c->options.progress)
-		c->options.progress(c->options.progress_arg, c->units_done,
-				    c->configs * c->workloads, c->states_done,
-				    clock_seconds() - c->started);
+	const struct campaign_unit *unit = result;
+	return unit->counts.states;
 }
 
 int campaign_run(struct campaign *c)
 {
 	unsigned units = c->configs * c->workloads;
-	struct pool pool = {.units = units,
-			    .jobs = c->options.jobs,
-			    .result_bytes = sizeof(struct campaign_unit),
-			    .work = work,
-			    .take = take,
-			    .arg = c};
-	_Static_assert(sizeof(struct campaign_unit) <= POOL_RESULT_MAX, "a result is one message");
-	c->started = clock_seconds();
-	c->units_done = 0;
-	c->states_done = 0;
+	struct driver driver = {.units = units,
+				.jobs = c->options.jobs,
+				.result_bytes = sizeof(struct campaign_unit),
+				.work = work,
+				.states = states_of,
+				.progress = c->options.progress,
+				.arg = c};
+	_Static_assert(sizeof(struct campaign_unit) <= DRIVER_RESULT_MAX,
+		       "a result is one message");
 	c->unit = calloc(units + 1, sizeof(*c->unit));
 	c->cell = calloc(c->configs + 1, sizeof(*c->cell));
 	c->total = calloc(c->configs + 1, sizeof(*c->total));
 	if (!c->unit || !c->cell || !c->total)
 		return -ENOMEM;
-	int error = pool_run(&pool);
+	driver.results = c->unit;
+	int error = driver_run(&driver);
 	for (unsigned u = 0; u < units && !error; u++)
 		if (c->unit[u].error)
 			error = c->unit[u].error;
 	merge(c);
-	c->seconds = clock_seconds() - c->started;
+	c->seconds = clock_seconds() - driver.started;
 	return error;
 }
 
@@ -272,34 +265,39 @@ static int searched_run(const struct campaign *c, unsigned unit, unsigned contra
 	return 0;
 }
 
-int campaign_again(const struct campaign *c, unsigned unit, struct failure_mode mode,
-		   unsigned contract, struct setup *s, struct deviations *path, char *text,
-		   size_t n)
+int campaign_again(const struct campaign *c, const struct campaign_break *which,
+		   struct broken_run *out)
 {
 	struct explorer *ex = malloc(sizeof(*ex));
 	struct random_source source = {0};
 	struct explore_limits limits = c->options.limits;
+	memset(out, 0, sizeof(*out));
 	/* What was explored before this run is not known here. */
 	limits.nested_half = false;
-	limits.no_crash |= !(mode.kinds & FAILURE_MODE_CRASH);
-	int error = ex ? campaign_setup(c, unit, s) : -ENOMEM;
+	limits.no_crash |= !(which->mode.kinds & FAILURE_MODE_CRASH);
+	int error = ex ? campaign_setup(c, which->unit, &out->setup) : -ENOMEM;
 	if (!error)
-		error = explore_open(ex, s, &limits);
+		error = explore_open(ex, &out->setup, &limits);
 	if (!error) {
-		ex->stop_at = TM_BIT(contract);
+		ex->stop_at = TM_BIT(which->contract);
 		if (c->options.exhaustive)
-			error = searched_run(c, unit, contract, ex);
+			error = searched_run(c, which->unit, which->contract, ex);
 		else
-			one_run(ex, &source, c->options.seed, mode.run, c->options.deviations);
-		const struct failure *f = &ex->failure[contract];
-		path->n = 0;
-		deviations_append(path, &f->deviations);
-		snprintf(text, n, "%s", f->text);
-		if (!error && !f->found)
-			error = -ENOENT;
+			one_run(ex, &source, c->options.seed, which->mode.run,
+				c->options.deviations);
+		const struct failure *f = &ex->failure[which->contract];
+		if (!error)
+			error = f->found ? deviations_append(&out->path, &f->deviations) : -ENOENT;
+		snprintf(out->text, sizeof(out->text), "%s", f->text);
 		explore_close(ex);
 	}
 	deviations_free(&source.taken);
 	free(ex);
 	return error;
+}
+
+void broken_run_free(struct broken_run *run)
+{
+	setup_free(&run->setup);
+	deviations_free(&run->path);
 }

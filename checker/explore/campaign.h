@@ -9,6 +9,7 @@
  * A unit is one (store, variant, configuration, workload). Its result depends on
  * nothing but the unit and the seed, so the number of processes changes no figure.
  */
+#include "checker/explore/driver.h"
 #include "checker/explore/explore.h"
 #include "faultinject/systematic.h"
 
@@ -35,16 +36,28 @@ struct campaign_options {
 			     only */
 	unsigned preemptions, faults; /* of one run at most; see struct campaign */
 	struct explore_limits limits;
-	void (*progress)(void *arg, unsigned done, unsigned units, uint64_t states, double seconds);
-	void *progress_arg;
+	void (*progress)(void *arg, const struct driver_progress *at); /* NULL: not wanted */
 };
 
 /* One contract of one configuration. */
 struct campaign_cell {
 	bool broken;
-	unsigned unit;		  /* the first unit in which it broke */
+	unsigned unit;		 /* the first unit in which it broke */
 	struct failure_mode mode; /* and the first run */
 	uint64_t broken_states;
+};
+
+/* A run of a unit that broke a contract. */
+struct campaign_break {
+	unsigned unit, contract;
+	struct failure_mode mode;
+};
+
+/* Such a run, to be freed: its setup, and the deviations that lead to the break. */
+struct broken_run {
+	struct setup setup;
+	struct deviations path;
+	char text[300]; /* how it breaks */
 };
 
 struct campaign_unit {
@@ -78,10 +91,6 @@ struct campaign {
 	struct campaign_cell (*cell)[TM_CONTRACTS]; /* by config */
 	struct explore_counts *total;		    /* by config */
 	double seconds;
-	/* private: of the run that is on */
-	double started;
-	unsigned units_done;
-	uint64_t states_done;
 };
 
 extern const struct campaign_options campaign_default;
@@ -102,10 +111,10 @@ unsigned campaign_faults(const struct campaign *c, unsigned unit);
 const char *campaign_left_out(const struct campaign *c, unsigned config);
 /* The setup of a unit, finished, with a copy of its workload. */
 int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s);
-/* A run of a unit again, until `contract` breaks in that way; its path goes to `path`. 0 or
- * -errno. */
-int campaign_again(const struct campaign *c, unsigned unit, struct failure_mode mode,
-		   unsigned contract, struct setup *s, struct deviations *path, char *text,
-		   size_t n);
+/* That run again, until the contract breaks in that way. 0 or -errno; -ENOENT: it does not. *out is
+ * to be freed in any case. */
+int campaign_again(const struct campaign *c, const struct campaign_break *which,
+		   struct broken_run *out);
+void broken_run_free(struct broken_run *run);
 
 #endif

@@ -387,6 +387,21 @@ bool explore_more(const struct explorer *ex)
 	return !ex->stopped && ex->counts.states < ex->limits.states;
 }
 
+void explore_counts_add(struct explore_counts *to, const struct explore_counts *from)
+{
+	to->runs += from->runs;
+	to->events += from->events;
+	to->points += from->points;
+	to->points_seen += from->points_seen;
+	to->states += from->states;
+	to->nested_points += from->nested_points;
+	to->nested_states += from->nested_states;
+	to->points_bounded += from->points_bounded;
+	to->unsure += from->unsure;
+	to->spared += from->spared;
+	_Static_assert(sizeof(*to) == 10 * sizeof(uint64_t), "each count is added");
+}
+
 int explore_open(struct explorer *ex, struct setup *setup, const struct explore_limits *limits)
 {
 	memset(ex, 0, sizeof(*ex));

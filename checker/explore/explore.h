@@ -34,6 +34,9 @@ struct explore_counts {
 	uint64_t spared; /* systematic search: delays that only reorder independent steps */
 };
 
+/* Add each count. */
+void explore_counts_add(struct explore_counts *to, const struct explore_counts *from);
+
 /* A broken contract and how to get there. */
 struct failure {
 	bool found;

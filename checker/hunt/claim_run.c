@@ -20,84 +20,10 @@ static struct campaign campaign_of(const struct claim_case *test, const struct c
 	c.options.states = budget->states;
 	c.options.runs = test->runs;
 	c.options.limits.no_crash = test->no_crash;
+	c.options.exhaustive = test->search;
+	c.options.preemptions = test->preemptions;
+	c.options.faults = test->faults;
 	return c;
-}
-
-/* Systematic: an explorer and a search over all runs within the bounds. */
-struct searching {
-	struct setup setup;
-	struct explorer ex;
-	struct search search;
-};
-
-static int search_workload(struct searching *se, const struct campaign *c,
-			   const struct claim_case *test, unsigned workload, unsigned stop_at)
-{
-	struct explore_limits limits = c->options.limits;
-	struct search_limits bounds = search_default;
-	int error = campaign_setup(c, workload, &se->setup);
-	limits.states = c->options.states;
-	bounds.preemptions = test->preemptions;
-	bounds.faults = test->faults;
-	bounds.runs = test->runs;
-	if (!error)
-		error = explore_open(&se->ex, &se->setup, &limits);
-	if (error)
-		return error;
-	se->ex.stop_at = stop_at;
-	return search_run(&se->search, &se->ex, &bounds);
-}
-
-static void end_search(struct searching *se)
-{
-	search_close(&se->search);
-	if (se->ex.setup)
-		explore_close(&se->ex);
-	setup_free(&se->setup);
-	free(se);
-}
-
-/* Fill *unit as campaign_explore() does. True: all runs within the bounds were tried. */
-static bool search_unit(const struct campaign *c, const struct claim_case *test, unsigned workload,
-			unsigned stop_at, struct campaign_unit *unit)
-{
-	struct searching *se = calloc(1, sizeof(*se));
-	if (!se) {
-		unit->error = -ENOMEM;
-		return false;
-	}
-	unit->error = search_workload(se, c, test, workload, stop_at);
-	if (unit->error)
-		snprintf(unit->why, sizeof(unit->why), "%s",
-			 unit->error == -EIO ? se->ex.why : strerror(-unit->error));
-	unit->counts = se->ex.counts;
-	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
-		unit->contract[k].found = se->ex.failure[k].found;
-		unit->contract[k].run = se->ex.failure[k].run;
-		unit->contract[k].broken = se->ex.broken[k];
-	}
-	bool complete = se->search.complete;
-	end_search(se);
-	return complete;
-}
-
-/* The run that broke `contract`, found by the same search again. */
-static int search_again(const struct campaign *c, const struct claim_case *test,
-			const struct claim_result *result, struct setup *s, struct deviations *path,
-			char *text, size_t n)
-{
-	struct searching *se = calloc(1, sizeof(*se));
-	int error = se ? campaign_setup(c, result->workload, s) : -ENOMEM;
-	if (!error)
-		error = search_workload(se, c, test, result->workload, TM_BIT(result->contract));
-	if (!error) {
-		const struct failure *f = &se->ex.failure[result->contract];
-		error = f->found ? deviations_append(path, &f->deviations) : -ENOENT;
-		snprintf(text, n, "%s", f->text);
-	}
-	if (se)
-		end_search(se);
-	return error;
 }
 
 static void run_workload(const struct claim_case *test, unsigned workload,
@@ -106,13 +32,7 @@ static void run_workload(const struct claim_case *test, unsigned workload,
 	struct campaign c = campaign_of(test, budget);
 	struct campaign_unit unit = {0};
 	unsigned stop_at = test->kind == CLAIM_COUNT ? 0 : test->contracts;
-	bool complete;
-	if (test->search) {
-		complete = search_unit(&c, test, workload, stop_at, &unit);
-	} else {
-		campaign_explore(&c, workload, stop_at, &unit);
-		complete = unit.complete;
-	}
+	campaign_explore(&c, workload, stop_at, &unit);
 	result->error = unit.error;
 	memcpy(result->why, unit.why, sizeof(result->why));
 	result->states = unit.counts.states;
@@ -131,7 +51,7 @@ static void run_workload(const struct claim_case *test, unsigned workload,
 	}
 	/* What must break and did not is told by its bound; what must hold wants all of it. */
 	result->part = !result->broken &&
-		       ((!complete && !(test->search && test->kind == CLAIM_FAIL)) ||
+		       ((!unit.complete && !(test->search && test->kind == CLAIM_FAIL)) ||
 			unit.counts.unsure);
 }
 
@@ -179,14 +99,25 @@ enum claim_verdict claim_judge(const struct claim_case *test, const struct claim
 }
 
 int claim_smallest(const struct claim_case *test, const struct claim_result *result,
-		   const struct claim_budget *budget, struct setup *s, struct deviations *path,
-		   char *text, size_t n)
+		   const struct claim_budget *budget, struct broken_run *out)
 {
 	struct campaign c = campaign_of(test, budget);
-	int error = test->search ? search_again(&c, test, result, s, path, text, n)
-				 : campaign_again(&c, result->workload,
-						  (struct failure_mode){result->run,
-									FAILURE_MODE_ANYTHING},
-						  result->contract, s, path, text, n);
-	return error ? error : shrink(s, path, result->contract, text, n, NULL, NULL);
+	const struct campaign_break which = {
+		result->workload, result->contract, {result->run, FAILURE_MODE_ANYTHING}};
+	int error = 0;
+	memset(out, 0, sizeof(*out));
+	if (test->search) {
+		/* The search once more: its result has no room for the run's deviations. */
+		c.unit = calloc(c.workloads, sizeof(*c.unit));
+		if (!c.unit)
+			return -ENOMEM;
+		campaign_explore(&c, which.unit, TM_BIT(which.contract), &c.unit[which.unit]);
+		error = c.unit[which.unit].error;
+	}
+	if (!error)
+		error = campaign_again(&c, &which, out);
+	free(c.unit);
+	return error ? error
+		     : shrink(&out->setup, &out->path, which.contract, out->text, sizeof(out->text),
+			      NULL, NULL);
 }

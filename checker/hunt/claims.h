@@ -50,7 +50,7 @@ struct claim {
 };
 
 /*
- * What one switch does, all else being equal. flips.h runs these.
+ * What one switch does, all else being equal. sensitivity.h runs these.
  *
  *	breaks	with it, one of the test's contracts breaks; without it, that one holds
  *	cures	the other way round
@@ -127,11 +127,10 @@ void claim_run(const struct claim_case *test, unsigned workload, const struct cl
 void claim_add(struct claim_result *sum, const struct claim_result *one);
 enum claim_verdict claim_judge(const struct claim_case *test, const struct claim_result *result);
 /*
- * The smallest way to break it that was found from what `result` names. To be freed are *s and
- * *path, which are zeroed before, in any case. 0 or -errno.
+ * The smallest way to break it that was found from what `result` names; to be freed in any case. 0
+ * or -errno; -ENOENT: it could not be shrunk, or, with an empty out->path, does not break again.
  */
 int claim_smallest(const struct claim_case *test, const struct claim_result *result,
-		   const struct claim_budget *budget, struct setup *s, struct deviations *path,
-		   char *text, size_t n);
+		   const struct claim_budget *budget, struct broken_run *out);
 
 #endif

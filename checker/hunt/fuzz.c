@@ -26,7 +26,7 @@
 #include <sys/mman.h>
 #include "checker/explore/clock.h"
 #include "checker/hunt/features.h"
-#include "checker/explore/pool.h"
+#include "checker/explore/driver.h"
 #include "checker/explore/visited.h"
 #include "checker/trace/shrink.h"
 
@@ -332,9 +332,7 @@ static int open_input(struct fuzz_item *item, const struct fuzz_input *input, st
 static void close_input(struct fuzz_item *item, struct setup *s)
 {
 	struct item_result *r = item->result;
-	uint64_t *to = (uint64_t *)&r->counts, *from = (uint64_t *)&item->ex.counts;
-	for (unsigned i = 0; i < sizeof(struct explore_counts) / sizeof(uint64_t); i++)
-		to[i] += from[i];
+	explore_counts_add(&r->counts, &item->ex.counts);
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		r->broken[c] += item->ex.broken[c];
 	explore_close(&item->ex);
@@ -449,18 +447,11 @@ static void work(void *arg, unsigned unit, void *nothing)
 	struct fuzz_item *item = arg;
 	sigset_t all;
 	(void)nothing;
-	/* Who interrupts means the parent, which then tells the others. */
+	/* An interruption is for the parent, which then stops the others. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	if (in_time(item->f))
 		do_item(item, unit);
-}
-
-static void take(void *arg, unsigned unit, const void *nothing)
-{
-	(void)arg;
-	(void)unit;
-	(void)nothing;
 }
 
 static int grow(void **array, unsigned n, unsigned *room, size_t size)
@@ -490,12 +481,9 @@ static int append(struct fuzz_input **list, unsigned *n, unsigned *room,
 /* Another item of the round may have found the same. */
 static int merge(struct fuzz *f, const struct item_result *r)
 {
-	uint64_t *to = (uint64_t *)&f->counts;
-	const uint64_t *from = (const uint64_t *)&r->counts;
 	unsigned feature = 0;
 	bool is_new;
-	for (unsigned i = 0; i < sizeof(struct explore_counts) / sizeof(uint64_t); i++)
-		to[i] += from[i];
+	explore_counts_add(&f->counts, &r->counts);
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		f->broken[c] += r->broken[c];
 	for (unsigned k = 0; k < r->kept; k++) {
@@ -524,15 +512,12 @@ static int merge(struct fuzz *f, const struct item_result *r)
 int fuzz_round(struct fuzz *f)
 {
 	struct plan p = plan_round(f);
-	const struct pool pool = {.units = p.items,
-				  .jobs = f->options.jobs,
-				  .work = work,
-				  .take = take,
-				  .arg = f->item};
+	struct driver driver = {
+		.units = p.items, .jobs = f->options.jobs, .work = work, .arg = f->item};
 	f->item->plan = &p;
 	memset(f->shared->result, 0, sizeof(f->shared->result));
 	f->founds = 0;
-	int error = pool_run(&pool);
+	int error = driver_run(&driver);
 	/* One that was interrupted before it could say that it does not want to be. */
 	if (error == -ECHILD && fuzz_stopped(f))
 		error = 0;
@@ -616,17 +601,17 @@ void fuzz_close(struct fuzz *f)
 
 /* --- a case that breaks something --- */
 
-int fuzz_again(const struct fuzz *f, const struct fuzz_break *broken, struct setup *s,
-	       struct deviations *path, char *text, size_t n)
+int fuzz_again(const struct fuzz *f, const struct fuzz_break *broken, struct broken_run *out)
 {
 	struct explorer *ex = malloc(sizeof(*ex));
 	struct byte_source source = {0};
 	struct explore_limits limits = item_limits;
-	int error = fuzz_setup(f->base, &broken->input, s);
+	memset(out, 0, sizeof(*out));
+	int error = fuzz_setup(f->base, &broken->input, &out->setup);
 	/* The item had met some of the states before. */
 	limits.states = UINT64_MAX;
 	if (!error)
-		error = ex ? explore_open(ex, s, &limits) : -ENOMEM;
+		error = ex ? explore_open(ex, &out->setup, &limits) : -ENOMEM;
 	if (!error) {
 		const struct failure *failure = &ex->failure[broken->contract];
 		size_t len;
@@ -634,9 +619,9 @@ int fuzz_again(const struct fuzz *f, const struct fuzz_break *broken, struct set
 		bytes_start(&source, records, len, false);
 		ex->stop_at = TM_BIT(broken->contract);
 		explore_run(ex, &source.source, &source.taken);
-		path->n = 0;
-		error = failure->found ? deviations_append(path, &failure->deviations) : -ENOENT;
-		snprintf(text, n, "%s", failure->text);
+		error = failure->found ? deviations_append(&out->path, &failure->deviations)
+				       : -ENOENT;
+		snprintf(out->text, sizeof(out->text), "%s", failure->text);
 		explore_close(ex);
 	}
 	deviations_free(&source.taken);
@@ -644,9 +629,10 @@ int fuzz_again(const struct fuzz *f, const struct fuzz_break *broken, struct set
 	return error;
 }
 
-int fuzz_shrink(const struct fuzz *f, const struct fuzz_break *broken, struct setup *s,
-		struct deviations *path, char *text, size_t n)
+int fuzz_shrink(const struct fuzz *f, const struct fuzz_break *broken, struct broken_run *out)
 {
-	int error = fuzz_again(f, broken, s, path, text, n);
-	return error ? error : shrink(s, path, broken->contract, text, n, NULL, NULL);
+	int error = fuzz_again(f, broken, out);
+	return error ? error
+		     : shrink(&out->setup, &out->path, broken->contract, out->text,
+			      sizeof(out->text), NULL, NULL);
 }

@@ -13,7 +13,7 @@
  *		... f.corpus has grown; f.broken are the new cases ...
  *	fuzz_close(&f);
  */
-#include "checker/explore/explore.h"
+#include "checker/explore/campaign.h"
 #include "faultinject/bytes.h"
 
 #define FUZZ_INPUT_MAX (WORKLOAD_BYTES + RECORD_BYTES * MAX_RECORDS)
@@ -50,7 +50,7 @@ struct fuzz {
 	uint64_t broken[TM_CONTRACTS]; /* states */
 	struct fuzz_break *found;      /* by the last round */
 	unsigned founds;
-	char why[200]; /* behind -EIO */
+	char why[200]; /* after -EIO */
 	/* private */
 	struct fuzz_input *seed; /* inputs that have not been run yet */
 	unsigned seeds, seeds_room, seeds_done, corpus_room, founds_room;
@@ -78,14 +78,10 @@ bool fuzz_stopped(const struct fuzz *f);
 int fuzz_setup(const struct setup *base, const struct fuzz_input *input, struct setup *s);
 /* The records of an input. */
 const uint8_t *fuzz_records(const struct fuzz_input *input, size_t *n);
-/*
- * Run a case that breaks a contract again, and make it as small as can be: `s`, to be
- * freed, `path` and `text` as shrink() leaves them. 0; -ENOENT: it does not break; -ENOMEM.
- */
-int fuzz_shrink(const struct fuzz *f, const struct fuzz_break *broken, struct setup *s,
-		struct deviations *path, char *text, size_t n);
-/* The same without shrinking. */
-int fuzz_again(const struct fuzz *f, const struct fuzz_break *broken, struct setup *s,
-	       struct deviations *path, char *text, size_t n);
+/* Run a case that breaks a contract again. 0; -ENOENT: it does not break; -ENOMEM. *out is to be
+ * freed in any case. */
+int fuzz_again(const struct fuzz *f, const struct fuzz_break *broken, struct broken_run *out);
+/* The same, and make it as small as can be. */
+int fuzz_shrink(const struct fuzz *f, const struct fuzz_break *broken, struct broken_run *out);
 
 #endif

@@ -113,15 +113,12 @@ void fuzz_session_free(struct fuzz_session *s)
 static struct fingerprint raw_fingerprint(struct fuzz_turn *t, const struct fuzz_break *b,
 					  int *error)
 {
-	struct deviations path = {0};
 	struct fingerprint fingerprint = {0};
-	struct setup setup;
-	char text[300];
-	*error = fuzz_again(&t->fuzz, b, &setup, &path, text, sizeof(text));
+	struct broken_run run;
+	*error = fuzz_again(&t->fuzz, b, &run);
 	if (!*error)
-		*error = fingerprint_find(&setup, &path, b->contract, &fingerprint);
-	deviations_free(&path);
-	setup_free(&setup);
+		*error = fingerprint_find(&run.setup, &run.path, b->contract, &fingerprint);
+	broken_run_free(&run);
 	return fingerprint;
 }
 
@@ -132,27 +129,25 @@ static void met_again(struct fuzz_turn *t, struct fuzz_known *k)
 		t->unaccepted |= TM_BIT(k->fingerprint.contract);
 }
 
-static int add_new(struct fuzz_turn *t, const struct fingerprint *fingerprint, const char *text,
-		   const struct setup *setup, const struct deviations *path)
+static int add_new(struct fuzz_turn *t, const struct fingerprint *fingerprint,
+		   const struct broken_run *run)
 {
-	struct fuzz_known *k = add_known(t->session, NULL, fingerprint, text);
+	struct fuzz_known *k = add_known(t->session, NULL, fingerprint, run->text);
 	t->unaccepted |= TM_BIT(fingerprint->contract);
 	t->fresh++;
 	if (!k)
 		return -ENOMEM;
 	k->is_new = true;
-	k->operations = workload_ops(&setup->w);
-	k->deviations = path->n;
-	return t->save(t, k, setup, path);
+	k->operations = workload_ops(&run->setup.w);
+	k->deviations = run->path.n;
+	return t->save(t, k, run);
 }
 
 static int shrink_case(struct fuzz_turn *t, const struct fuzz_break *b)
 {
-	struct deviations path = {0};
 	struct fingerprint fingerprint;
-	struct setup setup;
-	char text[300];
-	int error = fuzz_shrink(&t->fuzz, b, &setup, &path, text, sizeof(text));
+	struct broken_run run;
+	int error = fuzz_shrink(&t->fuzz, b, &run);
 	if (error == -ENOENT) {
 		snprintf(t->why, sizeof(t->why),
 			 "%s: a run that broke %s does not break it a second time",
@@ -160,14 +155,13 @@ static int shrink_case(struct fuzz_turn *t, const struct fuzz_break *b)
 		error = -EIO;
 	}
 	if (!error)
-		error = fingerprint_find(&setup, &path, b->contract, &fingerprint);
+		error = fingerprint_find(&run.setup, &run.path, b->contract, &fingerprint);
 	struct fuzz_known *k = error ? NULL : find_known(t->session, &fingerprint);
 	if (k)
 		met_again(t, k);
 	else if (!error)
-		error = add_new(t, &fingerprint, text, &setup, &path);
-	deviations_free(&path);
-	setup_free(&setup);
+		error = add_new(t, &fingerprint, &run);
+	broken_run_free(&run);
 	return error;
 }
 
@@ -220,9 +214,7 @@ int fuzz_turn_round(struct fuzz_turn *t)
 		return -EINVAL;
 	}
 	if (error == -ECHILD)
-		snprintf(t->why, sizeof(t->why),
-			 "a worker process died before its work was done (killed, or no memory "
-			 "left?)");
+		snprintf(t->why, sizeof(t->why), "%s", driver_error(error));
 	if (error)
 		return error == -ECHILD ? -EIO : -ENOMEM;
 	if (t->fuzz.founds)

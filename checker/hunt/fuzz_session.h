@@ -42,8 +42,7 @@ struct fuzz_turn {
 	struct fuzz_session *session;
 	const struct campaign_config *config;
 	/* The caller's: name k->trace and write the new case there. 0 or -errno. */
-	int (*save)(struct fuzz_turn *t, struct fuzz_known *k, const struct setup *s,
-		    const struct deviations *path);
+	int (*save)(struct fuzz_turn *t, struct fuzz_known *k, const struct broken_run *run);
 	void (*shrinking)(const struct fuzz_turn *t, unsigned contract); /* NULL: not wanted */
 	void *arg;
 	/* results */

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/explore/pool.h"
+#include "checker/explore/driver.h"
 #include "checker/judge/expect.h"
 
 /* --- which --- */
@@ -83,15 +83,6 @@ static void work(void *arg, unsigned unit, void *result)
 	a->error = mutant_search(&r->mutant[unit], &r->options, &a->result);
 }
 
-static void take(void *arg, unsigned unit, const void *result)
-{
-	struct mutants_run *r = arg;
-	r->answer[unit] = *(const struct mutant_answer *)result;
-	r->done++;
-	if (r->progress)
-		r->progress(r, &r->mutant[unit]);
-}
-
 static void add_up(struct mutants_run *r)
 {
 	for (unsigned i = 0; i < r->mutants; i++) {
@@ -108,13 +99,15 @@ static void add_up(struct mutants_run *r)
 
 int mutants_search(struct mutants_run *r, unsigned *failed)
 {
-	struct pool pool = {.units = r->mutants,
-			    .jobs = r->jobs,
-			    .result_bytes = sizeof(struct mutant_answer),
-			    .work = work,
-			    .take = take,
-			    .arg = r};
-	int error = pool_run(&pool);
+	struct driver driver = {.units = r->mutants,
+				.jobs = r->jobs,
+				.result_bytes = sizeof(struct mutant_answer),
+				.work = work,
+				.results = r->answer,
+				.progress = r->progress,
+				.arg = r,
+				.progress_arg = r};
+	int error = driver_run(&driver);
 	for (*failed = 0; !error && *failed < r->mutants; ++*failed)
 		if (r->answer[*failed].error)
 			return -EIO;

@@ -3,6 +3,7 @@
 #define TM_CHECKER_HUNT_MUTANTS_RUN_H
 /* The search for all seeded bugs, or for those that are named, with the controls on which they
  * rest. */
+#include "checker/explore/driver.h"
 #include "checker/hunt/mutants.h"
 
 #define MUTANTS_MAX 256
@@ -10,7 +11,8 @@
 struct mutants_run {
 	struct mutant_options options;
 	unsigned jobs;
-	void (*progress)(const struct mutants_run *run, const struct mutant *last); /* or NULL */
+	/* Of this run, as `arg`; NULL: not wanted. */
+	void (*progress)(void *arg, const struct driver_progress *at);
 	/* chosen: bugs before controls */
 	struct mutant mutant[MUTANTS_MAX];
 	unsigned mutants;
@@ -19,7 +21,6 @@ struct mutants_run {
 		int error;
 		struct mutant_result result;
 	} answer[MUTANTS_MAX];
-	unsigned done;
 	unsigned missed; /* bugs that were not found */
 	unsigned dirty;	 /* controls that broke */
 	unsigned unsure; /* bugs of stores whose trace was not shrunk, or did not replay */

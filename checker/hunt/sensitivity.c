@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See flips.h. Breaks and cures are two cases of a claim, one that must fail and one that must
- * pass. For inert values each store is explored without any switch first, all workloads; then, line
- * by line, with it. Where a verdict differs, the side that held is explored for longer.
+ * See sensitivity.h. Breaks and cures are two cases of a claim, one that must fail and one that
+ * must pass. For inert values each store is explored without any switch first, all workloads; then,
+ * line by line, with it. Where a verdict differs, the side that held is explored for longer.
  */
 #include "checker/hunt/sensitivity.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/explore/clock.h"
-#include "checker/explore/pool.h"
+#include "checker/explore/driver.h"
 #include "core/text/text.h"
 #include "scenarios/stores.h"
 
@@ -82,7 +81,7 @@ static struct claim_case side_of(const struct claim_knob *line, bool with)
 }
 
 static void test_line(const struct sensitivity *f, const struct claim_knob *line,
-		      struct knob_result *flip)
+		      struct knob_result *result)
 {
 	const struct claim_budget budget = {.seed = f->seed, .states = UINT64_MAX};
 	struct claim_case test = side_of(line, line->kind == KNOB_BREAKS);
@@ -90,22 +89,23 @@ static void test_line(const struct sensitivity *f, const struct claim_knob *line
 	if (!test.search)
 		test.runs = CLAIM_FAIL_RUNS;
 	claim_run(&test, 0, &budget, &broken);
-	flip->error = broken.error;
-	flip->broke = broken.broken;
-	if (flip->error || !flip->broke)
+	result->error = broken.error;
+	result->broke = broken.broken;
+	if (result->error || !result->broke)
 		return;
-	flip->contract = broken.contract;
-	flip->run = broken.run;
-	snprintf(flip->workload, sizeof(flip->workload), "%s", test.workload[broken.workload].name);
+	result->contract = broken.contract;
+	result->run = broken.run;
+	snprintf(result->workload, sizeof(result->workload), "%s",
+		 test.workload[broken.workload].name);
 	test = side_of(line, line->kind != KNOB_BREAKS);
 	test.kind = CLAIM_PASS;
 	test.contracts = TM_BIT(broken.contract);
 	if (!test.search && test.runs < LONGER * (broken.run + 1))
 		test.runs = (unsigned)(LONGER * (broken.run + 1));
 	claim_run(&test, broken.workload, &budget, &held);
-	flip->error = held.error;
-	flip->held = !held.broken;
-	flip->held_runs = held.runs;
+	result->error = held.error;
+	result->held = !held.broken;
+	result->held_runs = held.runs;
 }
 
 /* --- inert values --- */
@@ -171,17 +171,17 @@ static int plain_runs(struct sensitivity *f)
 }
 
 /* What the next places of a search share. */
-struct inert_search {
+struct inert_value {
 	const struct sensitivity *f;
 	const struct claim_knob *line;
-	struct knob_result *flip;
+	struct knob_result *result;
 	const struct look *look;
 	unsigned store;
 	unsigned left; /* candidates */
 };
 
 /* One workload with the switch, or without it, on a base. */
-static void explore(const struct inert_search *s, unsigned base, unsigned workload, bool plain,
+static void explore(const struct inert_value *s, unsigned base, unsigned workload, bool plain,
 		    unsigned times, unsigned stop_at, struct campaign_unit *unit)
 {
 	const struct look *look = s->look;
@@ -202,46 +202,46 @@ static void explore(const struct inert_search *s, unsigned base, unsigned worklo
 }
 
 /* Does the side that held hold with many more runs too? */
-static void confirm(struct inert_search *s, unsigned base, unsigned workload, unsigned contract,
+static void confirm(struct inert_value *s, unsigned base, unsigned workload, unsigned contract,
 		    uint64_t run, bool breaks)
 {
 	struct campaign_unit longer;
-	struct knob_result *flip = s->flip;
-	if (flip->broke || !s->left)
+	struct knob_result *result = s->result;
+	if (result->broke || !s->left)
 		return;
 	s->left--;
 	explore(s, base, workload, breaks, LONGER, TM_BIT(contract), &longer);
-	flip->error = longer.error;
+	result->error = longer.error;
 	if (longer.error || longer.contract[contract].found)
 		return;
-	flip->broke = flip->held = true;
-	flip->breaks = breaks;
-	flip->contract = contract;
-	flip->run = run;
-	flip->held_runs = longer.counts.runs;
-	snprintf(flip->workload, sizeof(flip->workload), "%s",
+	result->broke = result->held = true;
+	result->breaks = breaks;
+	result->contract = contract;
+	result->run = run;
+	result->held_runs = longer.counts.runs;
+	snprintf(result->workload, sizeof(result->workload), "%s",
 		 s->f->campaign.workload[workload].name);
-	snprintf(flip->where, sizeof(flip->where), "%s %s", stores[s->store]->name,
+	snprintf(result->where, sizeof(result->where), "%s %s", stores[s->store]->name,
 		 base_name[base]);
 }
 
-static void look_at(struct inert_search *s, unsigned base, unsigned workload)
+static void look_at(struct inert_value *s, unsigned base, unsigned workload)
 {
 	const struct campaign *c = &s->f->campaign;
 	const struct campaign_unit
 		*plain = &c->unit[(s->store * BASES + base) * c->workloads + workload];
-	struct knob_result *flip = s->flip;
+	struct knob_result *result = s->result;
 	struct campaign_unit with;
 	unsigned holds = 0;
 	for (unsigned k = 0; k < TM_CONTRACTS; k++)
 		holds |= plain->contract[k].found ? 0 : TM_BIT(k);
 	explore(s, base, workload, false, 1, holds, &with);
-	flip->error = with.error;
-	for (unsigned k = 0; k < TM_CONTRACTS && !flip->error; k++)
+	result->error = with.error;
+	for (unsigned k = 0; k < TM_CONTRACTS && !result->error; k++)
 		if (with.contract[k].found && (holds & TM_BIT(k)))
 			confirm(s, base, workload, k, with.contract[k].run, true);
 	/* Where the power never fails, less breaks anyway. */
-	for (unsigned k = 0; k < TM_CONTRACTS && !flip->error && !s->look->no_crash; k++)
+	for (unsigned k = 0; k < TM_CONTRACTS && !result->error && !s->look->no_crash; k++)
 		if (!with.contract[k].found && !(holds & TM_BIT(k)))
 			confirm(s, base, workload, k, plain->contract[k].run, false);
 }
@@ -254,16 +254,16 @@ static bool worth(const struct look *look, const struct workload *w)
 
 /* The first difference that an inert value makes. */
 static void test_inert(const struct sensitivity *f, const struct claim_knob *line,
-		       struct knob_result *flip)
+		       struct knob_result *result)
 {
 	const struct campaign *c = &f->campaign;
 	for (unsigned store = 0; store < stores_by_default; store++)
 		for (unsigned look = 0; look < LOOKS; look++) {
-			struct inert_search s = {f, line, flip, &looks[look], store, CANDIDATES};
+			struct inert_value s = {f, line, result, &looks[look], store, CANDIDATES};
 			if (line->store && line->store != stores[store])
 				continue;
 			for (unsigned i = 0;
-			     i < c->workloads * BASES && !flip->broke && !flip->error; i++)
+			     i < c->workloads * BASES && !result->broke && !result->error; i++)
 				if (worth(&looks[look], &c->workload[i / BASES]))
 					look_at(&s, i % BASES, i / BASES);
 		}
@@ -274,54 +274,50 @@ static void test_inert(const struct sensitivity *f, const struct claim_knob *lin
 static void work(void *arg, unsigned unit, void *result)
 {
 	const struct sensitivity *f = arg;
-	const struct claim_knob *line = &f->claims->knob[f->order[unit]];
+	const struct claim_knob *line = &f->claims->knob[unit];
 	(line->kind == KNOB_INERT ? test_inert : test_line)(f, line, result);
 }
 
-static void take(void *arg, unsigned unit, const void *result)
+/* What changes nothing costs most. */
+static uint64_t cost(const void *arg, unsigned unit)
 {
-	struct sensitivity *f = arg;
-	memcpy(&f->flip[f->order[unit]], result, sizeof(*f->flip));
-	f->done++;
-	if (f->progress)
-		f->progress(f->done, f->claims->knobs, clock_seconds() - f->started);
+	const struct sensitivity *f = arg;
+	return f->claims->knob[unit].kind == KNOB_INERT;
 }
 
 int sensitivity_run(struct sensitivity *f)
 {
-	unsigned lines = f->claims->knobs, n = 0;
-	struct pool pool = {.units = lines,
-			    .jobs = f->jobs,
-			    .result_bytes = sizeof(struct knob_result),
-			    .work = work,
-			    .take = take,
-			    .arg = f};
-	_Static_assert(sizeof(struct knob_result) <= POOL_RESULT_MAX, "a result is one message");
-	f->started = clock_seconds();
-	f->flip = calloc(lines + 1, sizeof(*f->flip));
-	f->order = calloc(lines + 1, sizeof(*f->order));
-	if (!f->flip || !f->order)
+	unsigned lines = f->claims->knobs;
+	struct driver driver = {.units = lines,
+				.jobs = f->jobs,
+				.result_bytes = sizeof(struct knob_result),
+				.work = work,
+				.cost = cost,
+				.progress = f->progress,
+				.arg = f};
+	_Static_assert(sizeof(struct knob_result) <= DRIVER_RESULT_MAX, "a result is one message");
+	bool inert = false;
+	f->result = calloc(lines + 1, sizeof(*f->result));
+	if (!f->result)
 		return -ENOMEM;
-	for (int inert = 1; inert >= 0; inert--) /* what changes nothing costs most */
-		for (unsigned i = 0; i < lines; i++)
-			if ((f->claims->knob[i].kind == KNOB_INERT) == inert)
-				f->order[n++] = i;
-	int error = n && f->claims->knob[f->order[0]].kind == KNOB_INERT ? plain_runs(f) : 0;
+	for (unsigned i = 0; i < lines; i++)
+		inert |= f->claims->knob[i].kind == KNOB_INERT;
+	int error = inert ? plain_runs(f) : 0;
+	driver.results = f->result;
 	if (!error)
-		error = pool_run(&pool);
+		error = driver_run(&driver);
 	for (unsigned i = 0; i < lines && !error; i++)
-		error = f->flip[i].error;
+		error = f->result[i].error;
 	return error;
 }
 
-bool knob_result_as_said(const struct claim_knob *line, const struct knob_result *flip)
+bool knob_result_as_said(const struct claim_knob *line, const struct knob_result *result)
 {
-	return line->kind == KNOB_INERT ? !flip->broke : flip->broke && flip->held;
+	return line->kind == KNOB_INERT ? !result->broke : result->broke && result->held;
 }
 
 void sensitivity_free(struct sensitivity *f)
 {
 	campaign_free(&f->campaign);
-	free(f->flip);
-	free(f->order);
+	free(f->result);
 }

@@ -15,6 +15,7 @@
  * and without, at the default hardware and, since much breaks there by design, where acknowledged
  * is visible. No verdict may be another, contract by contract and workload by workload.
  */
+#include "checker/explore/driver.h"
 #include "checker/hunt/claims.h"
 
 /* What came of a line. */
@@ -34,20 +35,16 @@ struct sensitivity {
 	const struct claims *claims;
 	unsigned jobs;
 	uint64_t seed;
-	void (*progress)(unsigned done, unsigned lines, double seconds); /* NULL: nobody is told */
-	struct knob_result *flip;					 /* results, by knob line */
-	/* private */
-	unsigned *order; /* of the lines: costly ones first */
-	struct campaign campaign;
-	unsigned done;
-	double started;
+	void (*progress)(void *arg, const struct driver_progress *at); /* NULL: not wanted */
+	struct knob_result *result;				       /* by knob line */
+	struct campaign campaign; /* private: the stores without any knob set */
 };
 
 /* Test all knob lines. 0 or -errno, as campaign_run(). */
 int sensitivity_run(struct sensitivity *f);
 void sensitivity_free(struct sensitivity *f);
 /* Is it as the line says? */
-bool knob_result_as_said(const struct claim_knob *line, const struct knob_result *flip);
+bool knob_result_as_said(const struct claim_knob *line, const struct knob_result *result);
 
 /*
  * Each value but the first of each switch of the stores that are tested by default, and of the

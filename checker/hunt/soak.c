@@ -26,6 +26,8 @@
 #define RUNS	   40 /* of a round */
 #define STATES	   4000
 #define DEVIATIONS 6
+/* Of a process: more than that over its first fifth, and by half, is a leak. */
+#define GROWTH_KIB (32 * 1024)
 
 static unsigned draw(uint64_t *state, unsigned n)
 {
@@ -186,4 +188,28 @@ int soak_round(const struct soak_options *o, uint64_t round, struct setup *s,
 	free(ex);
 	measure(out);
 	return error;
+}
+
+/* --- all rounds --- */
+
+void soak_add(struct soak_totals *t, const struct soak_result *r, double part)
+{
+	t->rounds++;
+	t->states += r->counts.states;
+	t->runs += r->counts.runs;
+	t->points += r->counts.points - r->counts.points_seen;
+	t->unsure += r->counts.unsure;
+	t->rss_kib = r->rss_kib;
+	t->peak_kib = r->peak_kib > t->peak_kib ? r->peak_kib : t->peak_kib;
+	if (part < 0.2 && r->rss_kib > t->early_kib)
+		t->early_kib = r->rss_kib;
+	if (part > 0.8 && r->rss_kib > t->late_kib)
+		t->late_kib = r->rss_kib;
+	t->broken += r->contract < TM_CONTRACTS;
+}
+
+bool soak_grows(const struct soak_totals *t)
+{
+	return t->late_kib > t->early_kib + t->early_kib / 2 &&
+	       t->late_kib > t->early_kib + GROWTH_KIB;
 }

@@ -33,4 +33,16 @@ int soak_setup(const struct soak_options *o, uint64_t round, struct setup *s, un
 int soak_round(const struct soak_options *o, uint64_t round, struct setup *s,
 	       struct deviations *path, struct soak_result *out);
 
+/* What many rounds came to. */
+struct soak_totals {
+	uint64_t rounds, states, runs, points, unsure;
+	/* of a process, the largest: now, in the first fifth, in the last one, ever */
+	uint64_t rss_kib, early_kib, late_kib, peak_kib;
+	unsigned broken;
+};
+/* Add a round; `part` of all the soaking is done, from 0 to 1. */
+void soak_add(struct soak_totals *t, const struct soak_result *r, double part);
+/* Does a process leak memory? */
+bool soak_grows(const struct soak_totals *t);
+
 #endif

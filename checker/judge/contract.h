@@ -25,7 +25,7 @@ static inline bool acknowledged(const struct history_op *o, int32_t limit)
 	return o->kind != HISTORY_GET && o->error == 0 && o->returned >= 0 && o->returned < limit;
 }
 
-/* The earliest observation is the one that is told. */
+/* The earliest observation is the one that is reported. */
 static inline void verdict_break(struct verdict *v, int op, int against)
 {
 	if (v->broken && v->op <= op)

@@ -5,9 +5,9 @@
  * Per update of a closed epoch three positions are kept: where the first operation of
  * its cluster returned, where the first GET of it returned, and where the last GET of
  * it was invoked. A must precede B if something of A returned before B itself was
- * invoked, or if somebody had read A before somebody asked for and got B. An update
- * that nobody saw return, neither itself nor by a GET, precedes nothing. The closure
- * is a row of bits per update, made when it is first asked for.
+ * invoked, or if a GET had returned A before a GET that returned B was invoked. An update
+ * that was not seen to take effect, neither by its return nor by a GET, precedes nothing. The
+ * closure is a row of bits per update, made when it is first asked for.
  */
 #include "checker/judge/contract.h"
 

@@ -95,7 +95,7 @@ static bool is_read(const struct search *s, int op)
 	return s->last_absent > o->invoked;
 }
 
-/* Note who is read, and find the value from before the epoch that GETs return, or
+/* Note which values are read, and find the value from before the epoch that GETs return, or
  * VALUE_OTHER for none. false: they return two of them. */
 static bool note_reads(struct search *s, struct judge *j, int first, int32_t *before)
 {

@@ -110,14 +110,9 @@ static bool judge_answer(const struct history *h, int get, struct verdict *out)
 	return false;
 }
 
-/* Follow one key through the epoch: everything but LIN, DUR and BUF. Returns the GET
- * that names the value with which the epoch started, or -1. */
-static int judge_events(struct judge *j, const struct history *h, const struct judge_key *k,
-			const int32_t *lower_bound, struct verdict *out)
+/* judge_fact.epoch_return of each value that the key's events name: what earlier epochs saw. */
+static void start_epoch_returns(struct judge *j, const struct history *h, const struct judge_key *k)
 {
-	int recovered = -1, del = k->last_del;
-	bool updates = false, dels = false;
-
 	for (int pos = k->first_event; pos >= 0; pos = j->next[pos]) {
 		int op = j->at[pos];
 		const struct history_op *o = &h->op[op];
@@ -127,6 +122,17 @@ static int judge_events(struct judge *j, const struct history *h, const struct j
 			f->epoch_return = h->op[o->value].epoch < j->epoch ? f->first_return
 									   : NEVER;
 	}
+}
+
+/* Follow one key through the epoch: everything but LIN, DUR and BUF. Returns the GET
+ * that names the value with which the epoch started, or -1. */
+static int judge_events(struct judge *j, const struct history *h, const struct judge_key *k,
+			const int32_t *lower_bound, struct verdict *out)
+{
+	int recovered = -1, del = k->last_del;
+	bool updates = false, dels = false;
+
+	start_epoch_returns(j, h, k);
 	for (int pos = k->first_event; pos >= 0; pos = j->next[pos]) {
 		int op = j->at[pos];
 		const struct history_op *o = &h->op[op];

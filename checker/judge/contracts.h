@@ -49,7 +49,7 @@
  * verdict.op and .against, the pair that proves it: RDA the GET and the foreign PUT;
  * LIN and DUR the first GET that fits no order, and the latest operation that it
  * misses; BUF a GET, and an earlier one that shares no moment with it, or what it
- * misses itself; MONO the GET after and the GET before; KEEP the GET and the floor;
+ * misses itself; MONO the GET after and the GET before; KEEP the GET and the lower bound;
  * NORES the GET and the DEL or failed PUT.
  *
  * The judge remembers what follows from everything before the last power failure;
@@ -60,7 +60,7 @@
  *	mark = history_mark(h);
  *	for (every image) {
  *		... history_invoke(), history_return() of recovery's GETs ...
- *		judge_recovered(j, h, want, floor, out);
+ *		judge_recovered(j, h, want, lower_bound, out);
  *		history_rewind(h, &mark);
  *	}
  */

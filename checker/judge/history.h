@@ -90,7 +90,7 @@ bool verdict_nothing(const struct verdict *v, const struct history *h);
 /*
  * Judge the whole history; out[c] for c in CONTRACTS_OF_HISTORY. Contracts about
  * crashes look at every GET after a power failure. `want`: TM_BIT()s to judge,
- * others are left untouched. `floor[key]`: index of the PUT/DEL operation whose
+ * others are left untouched. `lower_bound[key]`: index of the PUT/DEL operation whose
  * version is known to have been durable and current before the last power failure,
  * or VALUE_ABSENT for none known; NULL: none for all keys (TM_KEEP).
  *

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/judge/names.h"
-#include "checker/explore/pool.h"
+#include "checker/explore/driver.h"
 #include "checker/trace/shrink.h"
 #include "checker/trace/trace.h"
 #include "scenarios/stores.h"
@@ -192,28 +192,16 @@ static void search(const struct taxonomy *t, const struct taxonomy_cell *cell, s
 	r->complete = !left || r->exhaustive;
 }
 
-/* A way to break the contract, and in words how. To be freed in any case: *s and *path, which start
- * as zeros. */
-static int find_again(struct measuring *m, struct taxonomy_break *broken, struct setup *s,
-		      struct deviations *path, char *text, size_t n)
+/* A way to break the contract, and in words how; to be freed in any case. */
+static int find_again(struct measuring *m, const struct taxonomy_break *broken,
+		      struct broken_run *run)
 {
-	const struct failure_mode mode = {m->known[broken->contract].contract[broken->contract].run,
-					  FAILURE_MODE_ANYTHING};
+	const struct campaign_break which = {
+		.contract = broken->contract,
+		.mode = {m->known[broken->contract].contract[broken->contract].run,
+			FAILURE_MODE_ANYTHING}};
 	m->unit = m->known[broken->contract];
-	return campaign_again(&m->campaign, 0, mode, broken->contract, s, path, text, n);
-}
-
-/* The smallest one. */
-static int smallest(struct measuring *m, struct taxonomy_break *broken, struct setup *s,
-		    struct deviations *path, char *text, size_t n)
-{
-	int error = find_again(m, broken, s, path, text, n);
-	if (!error) {
-		error = shrink(s, path, broken->contract, text, n, NULL, NULL);
-		broken->whole = error == -ENOENT;
-		error = broken->whole ? 0 : error;
-	}
-	return error;
+	return campaign_again(&m->campaign, &which, run);
 }
 
 static void keep_words(struct taxonomy_break *broken, const char *text)
@@ -222,34 +210,30 @@ static void keep_words(struct taxonomy_break *broken, const char *text)
 }
 
 /* No trace, but the words. */
-static int tell(struct measuring *m, struct taxonomy_break *broken)
+static int keep_how(struct measuring *m, struct taxonomy_break *broken)
 {
-	struct deviations path = {0};
-	struct setup s = {0};
-	char text[300];
-	int error = find_again(m, broken, &s, &path, text, sizeof(text));
+	struct broken_run run;
+	int error = find_again(m, broken, &run);
 	if (!error)
-		keep_words(broken, text);
-	deviations_free(&path);
-	setup_free(&s);
+		keep_words(broken, run.text);
+	broken_run_free(&run);
 	return error;
 }
 
 /* Print the trace, and replace what is known of the break by what stands in it. */
 static int print_trace(struct measuring *m, struct taxonomy_break *broken, FILE *out)
 {
-	struct deviations path = {0};
-	struct setup s = {0};
-	char text[300];
-	int error = smallest(m, broken, &s, &path, text, sizeof(text));
+	struct broken_run run;
+	int error = find_again(m, broken, &run);
 	if (!error)
-		error = trace_write(out, &s, &path, broken->contract, text);
+		error = broken_run_shrink(&run, broken->contract, &broken->whole);
+	if (!error)
+		error = trace_write(out, &run.setup, &run.path, broken->contract, run.text);
 	if (!error && fflush(out))
 		error = -errno;
 	if (!error)
-		keep_words(broken, text);
-	deviations_free(&path);
-	setup_free(&s);
+		keep_words(broken, run.text);
+	broken_run_free(&run);
 	return error;
 }
 
@@ -304,7 +288,7 @@ static void judge(const struct taxonomy *t, const struct taxonomy_cell *cell, st
 		r->breaks++;
 		broken->contract = order[i];
 		if (!r->error)
-			r->error = t->options.traces ? keep_trace(m, broken) : tell(m, broken);
+			r->error = t->options.traces ? keep_trace(m, broken) : keep_how(m, broken);
 	}
 }
 
@@ -342,23 +326,27 @@ static void take(void *arg, unsigned unit, const void *result)
 	t->states += to->states;
 	t->runs += to->runs;
 	t->spared += to->spared;
-	t->done++;
-	if (t->options.progress)
-		t->options.progress(t->options.progress_arg, t->done, t->todos, t->states);
+}
+
+static uint64_t states_of(const void *result)
+{
+	const struct taxonomy_result *r = result;
+	return r->states;
 }
 
 static int run_todo(struct taxonomy *t)
 {
-	struct pool pool = {.units = t->todos,
-			    .jobs = t->options.jobs,
-			    .result_bytes = sizeof(struct taxonomy_result),
-			    .work = work,
-			    .take = take,
-			    .arg = t};
-	_Static_assert(sizeof(struct taxonomy_result) <= POOL_RESULT_MAX,
+	struct driver driver = {.units = t->todos,
+				.jobs = t->options.jobs,
+				.result_bytes = sizeof(struct taxonomy_result),
+				.work = work,
+				.take = take,
+				.states = states_of,
+				.progress = t->options.progress,
+				.arg = t};
+	_Static_assert(sizeof(struct taxonomy_result) <= DRIVER_RESULT_MAX,
 		       "a result is one message");
-	t->done = 0;
-	return t->todos ? pool_run(&pool) : 0;
+	return t->todos ? driver_run(&driver) : 0;
 }
 
 int taxonomy_run(struct taxonomy *t)

@@ -20,8 +20,7 @@ struct taxonomy_options {
 	unsigned preemptions, jobs;
 	uint64_t states; /* of each cell at most */
 	bool traces;	 /* shrink what breaks, and keep the trace */
-	void (*progress)(void *arg, unsigned done, unsigned cells, uint64_t states);
-	void *progress_arg;
+	void (*progress)(void *arg, const struct driver_progress *at); /* NULL: not wanted */
 };
 
 /* One way in which a cell's method is not sound. */
@@ -57,7 +56,7 @@ struct taxonomy {
 	uint64_t states, runs, spared;
 	/* private: of the run that is on */
 	unsigned *todo; /* cells */
-	unsigned todos, done;
+	unsigned todos;
 };
 
 /* How many methods the store offers, and their names as the knob has them. */

@@ -20,19 +20,21 @@ static void failure_free(struct minimized_failure *one)
 static int minimize(const struct campaign *c, const struct candidate *at, unsigned contract,
 		    struct minimized_failure *out)
 {
+	const struct campaign_break which = {at->unit, contract, at->mode};
+	struct broken_run run;
 	memset(out, 0, sizeof(*out));
-	out->kinds = at->mode.kinds;
-	int error = campaign_again(c, at->unit, at->mode, contract, &out->setup, &out->path,
-				   out->text, sizeof(out->text));
-	if (!error) {
-		error = shrink(&out->setup, &out->path, contract, out->text, sizeof(out->text),
-			       NULL, NULL);
-		out->whole = error == -ENOENT;
-		error = out->whole ? 0 : error;
+	int error = campaign_again(c, &which, &run);
+	if (!error)
+		error = broken_run_shrink(&run, contract, &out->whole);
+	if (error) {
+		broken_run_free(&run);
+		return error;
 	}
-	if (error)
-		failure_free(out);
-	return error;
+	out->kinds = at->mode.kinds;
+	out->setup = run.setup;
+	out->path = run.path;
+	memcpy(out->text, run.text, sizeof(out->text));
+	return 0;
 }
 
 int minimized_first(const struct campaign *c, unsigned config, unsigned contract,

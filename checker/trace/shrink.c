@@ -359,3 +359,11 @@ int shrink(struct setup *setup, struct deviations *list, unsigned contract, char
 	deviations_free(&sh.path);
 	return error;
 }
+
+int broken_run_shrink(struct broken_run *run, unsigned contract, bool *whole)
+{
+	int error = shrink(&run->setup, &run->path, contract, run->text, sizeof(run->text), NULL,
+			   NULL);
+	*whole = error == -ENOENT;
+	return *whole ? 0 : error;
+}

@@ -5,6 +5,7 @@
  * Shrinking a failure: fewer clients, operations and deviations, smaller values, shorter delays, as
  * long as the contract still breaks.
  */
+#include "checker/explore/campaign.h"
 #include "checker/trace/replay.h"
 
 /*
@@ -14,6 +15,10 @@
  */
 int shrink(struct setup *setup, struct deviations *list, unsigned contract, char *text, size_t n,
 	   void (*progress)(void *arg, unsigned operations, unsigned deviations), void *arg);
+
+/* The same of a run that broke it. *whole: shrinking failed, and it is as it was found. 0 or
+ * -ENOMEM. */
+int broken_run_shrink(struct broken_run *run, unsigned contract, bool *whole);
 
 /* Does the run of `list`, with its own or other power failures, break `contract`? false as well
  * when memory is short. */

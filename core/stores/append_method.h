@@ -31,7 +31,7 @@ enum append_step {
 };
 #define APPEND_STEPS 6
 
-/* What the server does with a, and b, that came in a message, or about which it is told. */
+/* What the server does with the a and b that a message brought or announced. */
 enum append_duty {
 	DUTY_NOTHING,
 	DUTY_PERSIST,

@@ -51,7 +51,7 @@ struct rpc_conn {
 	size_t msg_bytes, data_bytes;
 	bool failed;	    /* a completion reported an error: the queue pair is dead */
 	bool expecting;	    /* a receive is posted for the next message */
-	bool sent, arrived; /* completions that nobody has waited for yet: of a request, of a
+	bool sent, arrived; /* completions that were not waited for yet: of a request, of a
 			       message */
 	size_t in_len;	    /* bytes of the message that arrived */
 	struct rpc_region region[RPC_REGIONS];
@@ -144,7 +144,7 @@ struct rpc_peer {
  * Every client has RPC_SLOTS slots, a slot is one message buffer and the buffer for its
  * reply. It is posted, filled, handled, replied from, and posted
  * again when the reply has been acknowledged: a client never outruns the server's
- * buffers, it is told to wait (receiver not ready).
+ * buffers, its NIC waits (receiver not ready).
  *
  * A client that connects again, because it was started anew or its connection failed, takes the
  * place of its former self, whose connections are closed: nothing that came over them and
@@ -168,7 +168,7 @@ struct rpc_server {
 	unsigned regions;
 	unsigned qp_access; /* IBV_ACCESS_* of its queue pairs; may be added to before clients
 			       connect */
-	uint32_t word;	    /* the store's own: told to each client that connects */
+	uint32_t word;	    /* the store's own: each client that connects gets it */
 	rpc_handler *handler;
 	void *arg;
 };
@@ -183,7 +183,7 @@ int rpc_server_init_in(struct rpc_server *server, const struct tm_env *env, size
 		       rpc_handler *handler, void *arg, void *msgs);
 size_t rpc_server_msgs_bytes(const struct tm_params *params, size_t msg_bytes);
 /* Export memory (PM or DRAM) as the next region: 0, 1, ... `access`: IBV_ACCESS_*. Clients that
- * connect from then on know it; the others have to be told (struct rpc_region,
+ * connect from then on know it; the others need a notice (struct rpc_region,
  * rpc_set_region()). */
 int rpc_server_export(struct rpc_server *server, void *addr, size_t len, int access);
 /* The same as region number `region`, which is free. */

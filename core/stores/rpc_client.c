@@ -11,7 +11,7 @@
 #include "core/stores/kv.h"
 #include "core/stores/rpc_qp.h"
 
-#define REFUSALS   16	   /* of probes: more, and nobody will ever know */
+#define REFUSALS   16	   /* of probes: with more, it would never be known */
 #define REFUSED_NS 1000ull /* first pause after a request that could not be posted */
 /* 0.1 s: without a reply for so long, see whether the server still listens. */
 #define SILENCE_NS     100000000ull

@@ -55,7 +55,7 @@ int rpc_qp_init(struct ibv_qp *qp, unsigned access)
 
 /*
  * The port's address that reaches others by IPv4, and its index; index 0 where there is
- * none. rdma_rxe has a link-local IPv6 address at index 0, behind which nobody answers.
+ * none. rdma_rxe has a link-local IPv6 address at index 0, where no host answers.
  */
 static int find_gid(struct ibv_context *verbs, const struct ibv_port_attr *port, union ibv_gid *gid)
 {

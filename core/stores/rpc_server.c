@@ -303,7 +303,7 @@ static void pay_owed(struct rpc_server *server)
 static void server_completion(struct rpc_server *server, struct rpc_peer *peer, uint64_t what,
 			      const struct ibv_wc *wc)
 {
-	/* A failed connection stays silent; its client is told by its own NIC. */
+	/* A failed connection stays silent; its client learns it from its own NIC. */
 	if (wc->status != IBV_WC_SUCCESS)
 		peer->failed = true;
 	if (peer->failed)
@@ -351,7 +351,7 @@ int rpc_server_notify(struct rpc_server *server, unsigned index, const void *msg
 	memcpy(buf, msg, len);
 	rc = rpc_qp_send(peer->qp, wr_id(peer, NOTICE | index), buf, len, server->reply_mr->lkey);
 	if (rc)
-		rpc_server_drop(server, peer->client); /* it would go on without being told */
+		rpc_server_drop(server, peer->client); /* it would go on without the notice */
 	peer->notifying = !rc;
 	peer->since = rt_now();
 	return rc ? -EIO : 0;

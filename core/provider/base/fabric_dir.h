@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define FABRIC_SLOTS 256 /* processes of a fabric; slot 0 is never used */
 #define FABRIC_DIR_DEAD_AT \
 	4 /* offset of an inbox's word that is not 0 when the inbox is replaced */
 

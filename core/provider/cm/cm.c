@@ -17,12 +17,11 @@
 #include <time.h>
 #include <unistd.h>
 #include "core/provider/base/lock.h"
-#include "core/provider/link/link_shm.h"
 
 #define HEARD	64
 #define LOCK_MS 1000 /* at the end */
 /* What the thread waits for. A number below these is a slot whose process has ended. */
-enum { WAKE = SHM_SLOTS, MESSAGES };
+enum { WAKE = FABRIC_SLOTS, MESSAGES };
 
 #define FRESH                                                                          \
 	(struct cm)                                                                    \

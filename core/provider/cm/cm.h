@@ -10,6 +10,7 @@
  *   cm_addr.c    addresses, ports, routes: rdma_bind_addr(), rdma_resolve_*(), rdma_getaddrinfo()
  *   cm_conn.c    the program's side of a connection: rdma_listen(), rdma_connect(), rdma_accept()
  *   cm_talk.c    the protocol: what a message or a timeout does
+ *   cm_send.c    sending messages until they are answered
  *   cm_qp.c      queue pairs: making them, and their transitions
  *   cm_fabric.c  the fabric: ports, listeners, processes that have died
  *   cm_none.c    what is refused: multicast, rsockets
@@ -32,6 +33,7 @@
 #include <stdint.h>
 #include <string.h>
 #include "core/provider/base/export.h"
+#include "core/provider/base/fabric_dir.h"
 #include "core/provider/cm/qp1.h"
 #include "core/provider/cm/sockaddr.h"
 
@@ -155,9 +157,9 @@ struct cm {
 	struct cm_replay replay[CM_REPLAYS];
 	unsigned replays; /* kept so far */
 	const struct nic_mads *mads;
-	int watched[256]; /* by slot: 0, or 1 + a descriptor that is readable once the slot's
-			     process has ended */
-	int epoll, wake;  /* -1: the thread has not been started */
+	int watched[FABRIC_SLOTS]; /* by slot: 0, or 1 + a descriptor that is readable once the
+			     slot's process has ended */
+	int epoll, wake;	   /* -1: the thread has not been started */
 };
 extern struct cm cm;
 
@@ -234,25 +236,42 @@ void cm_retrieved(struct cm_event *event);
 void cm_take(const uint8_t mad[MAD_BYTES], const union ibv_gid *from);
 void cm_timed_out(struct cm_id *id);
 void cm_peer_died(unsigned slot);
-/* Locked, by the thread: send the pending DREQs again that are due. When the next one is;
- * UINT64_MAX: never. */
-uint64_t cm_resend_dreqs(uint64_t now);
-/* Locked. The time that all tries take together. */
+void cm_established(struct cm_id *id);
+/* Tell the peer that the identifier is closed. */
+void cm_tell_peer(struct cm_id *id);
+
+/* --- cm_send.c; all of it is locked --- */
+
+/* 4.096 us * 2^timeout, as messages have it. */
+uint64_t cm_timeout_ms(uint8_t timeout);
+/* The time that all tries take together. */
 uint64_t cm_answer_ms(void);
-/* Locked. A message of this type, without private data. */
+/* A message of this type, without private data. */
 struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type);
-/* Send once. */
+/* Send a message once. */
+int cm_send_message(const union ibv_gid *to, const struct cm_message *message);
 void cm_send(struct cm_id *id, enum cm_type type);
 /* Send a request with id->private_data until it is answered, or until id->give_up_ms. 0 or
  * -errno. */
 int cm_ask(struct cm_id *id);
 /* Send a REP or a DREQ until it is answered. */
 void cm_send_until_answered(struct cm_id *id, const struct cm_message *message);
+/* Send id->sent again, and set the next deadline. */
+void cm_send_again(struct cm_id *id);
 /* Send a REJ: the last answer to a request or a REP. */
 void cm_answer(struct cm_id *id, const struct cm_message *message);
-void cm_established(struct cm_id *id);
-/* Tell the peer that the identifier is closed. */
-void cm_tell_peer(struct cm_id *id);
+/* Keep id->sent to repeat it. `silent`: duplicates are recognized, and get no answer. */
+void cm_keep_replay(const struct cm_id *id, bool silent);
+/* Repeat the last answer to this communication ID. False: there was none. */
+bool cm_replay(const union ibv_gid *to, uint32_t number);
+/* Give the identifier a new communication ID. */
+void cm_choose_number(struct cm_id *id);
+/* Send the DREQ of an identifier that is destroyed until it is answered; it was answered. */
+void cm_send_dreq(struct cm_id *id);
+void cm_forget_dreq(uint32_t number, const union ibv_gid *from);
+/* By the thread: send the pending DREQs again that are due. When the next one is; UINT64_MAX:
+ * never. */
+uint64_t cm_resend_dreqs(uint64_t now);
 /* The process ends: wait until other hosts have been told, for a moment at most. */
 void cm_linger(void);
 uint32_t cm_random(void);

@@ -30,58 +30,11 @@
  */
 #include <endian.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <unistd.h>
 #include "core/provider/cm/cm.h"
 
-#define TIMEOUT	       18 /* 1.07 s between tries, 17.2 s in all */
-#define RETRIES	       15
-#define PATIENCE       6  /* 2^6 times as long, after an MRA: 68.7 s */
-#define LONGEST	       27 /* 550 s: longer values are cut */
-#define TIMEWAIT_MS    1000
-#define AGAIN_MS       20
-#define REPLAY_MS      20000
-#define LINGER_TRIES   6
-#define LINGER_MS      50
-#define PKEY	       0xffff
-#define LID_PERMISSIVE 0xffff
-
-/* --- time --- */
-
-static uint64_t ms_of(uint8_t timeout)
-{
-	uint64_t ms = (4096ull << (timeout < LONGEST ? timeout : LONGEST)) / 1000000;
-
-	return ms ? ms : 1;
-}
-
-/* The exponent of the time between tries, as in a REQ. */
-static uint8_t own_timeout(void)
-{
-	const char *text = getenv("TIDEMARK_CM_TIMEOUT");
-	unsigned long ms = text ? strtoul(text, NULL, 10) : 0;
-	uint8_t timeout = TIMEOUT;
-
-	while (ms && timeout > 8 && ms_of(timeout) * (RETRIES + 1) > ms)
-		timeout--;
-	return timeout;
-}
-
-uint64_t cm_answer_ms(void)
-{
-	return ms_of(own_timeout()) * (RETRIES + 1);
-}
-
-uint32_t cm_random(void)
-{
-	uint32_t word = 0;
-
-	if (getrandom(&word, sizeof(word), 0) < 0)
-		word = (uint32_t)cm_now_ms() * 2654435761u;
-	return word;
-}
+#define TIMEWAIT_MS 1000
+#define AGAIN_MS    20
 
 /* --- events --- */
 
@@ -151,173 +104,6 @@ static void show_params(struct cm_event *event, const struct cm_message *message
 	};
 }
 
-/* --- sending --- */
-
-static int put(const union ibv_gid *to, const struct cm_message *message)
-{
-	uint8_t mad[MAD_BYTES];
-
-	mad_encode(message, mad);
-	return cm.mads->send(to, mad);
-}
-
-struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type)
-{
-	const struct rdma_addr *at = &id->user.route.addr;
-	uint8_t timeout = own_timeout();
-	struct cm_message message = {
-		.type = type,
-		.tid = id->tid,
-		.local_id = id->number,
-		.remote_id = id->peer_number,
-		.service_id = mad_service_id(
-			(uint16_t)id->user.ps,
-			sockaddr_port(id->active ? &at->dst_addr : &at->src_addr)),
-		.ca_guid = be64toh(cm.device.attr.node_guid),
-		.params = id->local,
-		.gid = cm.device.gid,
-		.peer_gid = id->peer_gid,
-		.mtu = id->mtu,
-		.ack_timeout = cm_ack_timeout(id),
-		.their_timeout = timeout,
-		.our_timeout = timeout,
-		.service_timeout = (uint8_t)(timeout + PATIENCE),
-		.max_retries = RETRIES,
-		.transport = id->user.qp_type == IBV_QPT_UC ? CM_TRANSPORT_UC : CM_TRANSPORT_RC,
-		.local_lid = LID_PERMISSIVE,
-		.remote_lid = LID_PERMISSIVE,
-		.hop_limit = CM_HOP_LIMIT,
-		.traffic_class = id->tos,
-		.rate = IBV_RATE_10_GBPS,
-		.pkey = PKEY,
-		.remote_qpn = id->remote.qpn,
-		.ece = id->ece,
-	};
-
-	mad_set_addresses(&message, &at->src_addr, &at->dst_addr);
-	return message;
-}
-
-void cm_send(struct cm_id *id, enum cm_type type)
-{
-	struct cm_message message = cm_message_of(id, type);
-
-	message.about = id->state == CM_REP_RCVD ? CM_ABOUT_REP : CM_ABOUT_REQ;
-	put(&id->peer_gid, &message);
-}
-
-/* Wait until the message is due again, or given up. */
-static void wait_for_answer(struct cm_id *id)
-{
-	uint64_t now = cm_now_ms(), left = id->give_up_ms > now ? id->give_up_ms - now : 1;
-
-	cm_set_deadline(id, id->again_ms < left ? id->again_ms : left);
-}
-
-static void again(struct cm_id *id)
-{
-	cm.mads->send(&id->peer_gid, id->sent);
-	wait_for_answer(id);
-}
-
-void cm_send_until_answered(struct cm_id *id, const struct cm_message *message)
-{
-	mad_encode(message, id->sent);
-	id->patient = false;
-	if (message->type == CM_DREQ) { /* for a REP the request has set both */
-		id->again_ms = ms_of(own_timeout());
-		id->retries = RETRIES;
-	}
-	id->give_up_ms = cm_now_ms() + id->again_ms * (id->retries + 1);
-	again(id);
-}
-
-static void keep_replay(const struct cm_id *id, bool silent)
-{
-	struct cm_replay *answer = &cm.replay[cm.replays++ % CM_REPLAYS];
-
-	*answer = (struct cm_replay){.gid = id->peer_gid,
-				     .peer_number = id->peer_number,
-				     .silent = silent,
-				     .until_ms = cm_now_ms() + REPLAY_MS};
-	memcpy(answer->mad, id->sent, MAD_BYTES);
-}
-
-void cm_answer(struct cm_id *id, const struct cm_message *message)
-{
-	mad_encode(message, id->sent);
-	cm.mads->send(&id->peer_gid, id->sent);
-	keep_replay(id, false);
-}
-
-/* Repeat the last answer to this communication ID. False: there was none. */
-static bool replay(const union ibv_gid *to, uint32_t number)
-{
-	uint64_t now = cm_now_ms();
-
-	for (unsigned i = 0; i < CM_REPLAYS; i++) {
-		const struct cm_replay *answer = &cm.replay[i];
-
-		if (!answer->peer_number || answer->peer_number != number ||
-		    answer->until_ms < now || !cm_same_gid(&answer->gid, to))
-			continue;
-		if (!answer->silent)
-			cm.mads->send(to, answer->mad);
-		return true;
-	}
-	return false;
-}
-
-static bool number_is_taken(uint32_t number)
-{
-	for (const struct cm_id *id = cm.ids; id; id = id->next)
-		if (id->number == number)
-			return true;
-	for (const struct cm_pending_dreq *dreq = cm.dreqs; dreq; dreq = dreq->next)
-		if (dreq->number == number)
-			return true;
-	return false;
-}
-
-static void begin(struct cm_id *id)
-{
-	uint32_t number;
-
-	do {
-		number = cm.mads->slot << CM_ID_SHIFT | (cm_random() >> (32 - CM_ID_SHIFT));
-	} while (number_is_taken(number));
-	id->number = number;
-}
-
-int cm_ask(struct cm_id *id)
-{
-	unsigned slot = cm_fabric_route((uint16_t)id->user.ps, &id->user.route.addr.dst_addr,
-					&id->peer_gid);
-	struct cm_message message;
-	int rc;
-
-	id->peer_slot = 0;
-	id->again_ms = 0;
-	if (cm_watch(slot)) { /* it has just ended */
-		cm_set_deadline(id, AGAIN_MS);
-		return 0;
-	}
-	id->peer_slot = slot;
-	/* A new communication ID: late messages of the previous attempt match nothing. */
-	begin(id);
-	id->tid = (uint64_t)cm_random() << 32 | id->number;
-	message = cm_message_of(id, CM_REQ);
-	memcpy(message.private_data, id->private_data, sizeof(message.private_data));
-	mad_encode(&message, id->sent);
-	rc = cm.mads->send(&id->peer_gid, id->sent);
-	if (rc)
-		return rc;
-	id->patient = false;
-	id->again_ms = ms_of(message.their_timeout);
-	wait_for_answer(id);
-	return 0;
-}
-
 /* --- a request comes in --- */
 
 static void refuse_request(const struct cm_message *request, const union ibv_gid *from,
@@ -334,7 +120,7 @@ static void refuse_request(const struct cm_message *request, const union ibv_gid
 		message.info_len = 1;
 		message.info[0] = (uint8_t)(cm.device.port.active_mtu << 4);
 	}
-	put(from, &message);
+	cm_send_message(from, &message);
 }
 
 /* The identifier that a request has created; NULL: there is none, or no longer. */
@@ -353,7 +139,7 @@ static bool was_there(const struct cm_message *request, const union ibv_gid *fro
 	struct cm_id *id = find_asked(from, request->local_id);
 
 	if (!id || id->state == CM_OVER)
-		return replay(from, request->local_id) || id != NULL;
+		return cm_replay(from, request->local_id) || id != NULL;
 	if (id->state == CM_REQ_RCVD)
 		cm_send(id, CM_MRA);
 	else if (id->state == CM_REP_SENT)
@@ -398,14 +184,14 @@ static void fill_asked(struct cm_id *id, const struct cm_message *request,
 		       const union ibv_gid *from)
 {
 	id->state = CM_REQ_RCVD;
-	begin(id);
+	cm_choose_number(id);
 	id->peer_number = request->local_id;
 	id->peer_gid = *from;
 	id->peer_slot = cm_fabric_slot(from, request->local_id);
 	id->tid = request->tid;
 	id->mtu = request->mtu;
 	id->peer_ack_timeout = request->ack_timeout;
-	id->again_ms = ms_of(request->our_timeout);
+	id->again_ms = cm_timeout_ms(request->our_timeout);
 	id->retries = request->max_retries;
 	if (request->transport == CM_TRANSPORT_UC)
 		id->user.qp_type = IBV_QPT_UC;
@@ -528,23 +314,10 @@ static void take_patience(struct cm_id *id, const struct cm_message *message)
 			     (id->state == CM_REP_SENT && message->about == CM_ABOUT_REP)))
 		return;
 	id->patient = true;
-	id->give_up_ms = cm_now_ms() + ms_of(message->service_timeout);
+	id->give_up_ms = cm_now_ms() + cm_timeout_ms(message->service_timeout);
 }
 
 /* --- disconnecting --- */
-
-static void forget_dreq(uint32_t number, const union ibv_gid *from)
-{
-	for (struct cm_pending_dreq **at = &cm.dreqs; *at; at = &(*at)->next) {
-		struct cm_pending_dreq *dreq = *at;
-
-		if (dreq->number != number || !cm_same_gid(&dreq->gid, from))
-			continue;
-		*at = dreq->next;
-		free(dreq);
-		return;
-	}
-}
 
 /* A DREQ. id: the identifier that it is about, or NULL. */
 static void take_dreq(struct cm_id *id, const struct cm_message *message, const union ibv_gid *from)
@@ -556,7 +329,7 @@ static void take_dreq(struct cm_id *id, const struct cm_message *message, const 
 
 	if (id && message->remote_qpn != id->local.qpn)
 		return;
-	put(from, &answer);
+	cm_send_message(from, &answer);
 	if (!id)
 		return;
 	switch (id->state) {
@@ -574,27 +347,6 @@ static void take_dreq(struct cm_id *id, const struct cm_message *message, const 
 	}
 }
 
-static void send_dreq(struct cm_id *id)
-{
-	struct cm_message message = cm_message_of(id, CM_DREQ);
-	struct cm_pending_dreq *dreq = calloc(1, sizeof(*dreq));
-
-	mad_encode(&message, id->sent);
-	cm.mads->send(&id->peer_gid, id->sent);
-	if (!dreq)
-		return;
-	dreq->gid = id->peer_gid;
-	dreq->number = id->number;
-	dreq->peer_slot = id->peer_slot;
-	dreq->again_ms = ms_of(own_timeout());
-	dreq->deadline_ms = cm_now_ms() + dreq->again_ms;
-	dreq->give_up_ms = cm_now_ms() + cm_answer_ms();
-	memcpy(dreq->mad, id->sent, MAD_BYTES);
-	dreq->next = cm.dreqs;
-	cm.dreqs = dreq;
-	cm_wake();
-}
-
 /* Withdraw a request; the peer's communication ID may not be known yet. */
 static void withdraw(struct cm_id *id)
 {
@@ -605,7 +357,7 @@ static void withdraw(struct cm_id *id)
 	message.reason = CM_REJ_TIMEOUT;
 	message.info_len = sizeof(guid);
 	memcpy(message.info, &guid, sizeof(guid));
-	put(&id->peer_gid, &message);
+	cm_send_message(&id->peer_gid, &message);
 }
 
 static void refuse(struct cm_id *id)
@@ -632,57 +384,16 @@ void cm_tell_peer(struct cm_id *id)
 		break;
 	case CM_ESTABLISHED:
 	case CM_DREQ_SENT:
-		send_dreq(id);
+		cm_send_dreq(id);
 		if (!id->active)
-			keep_replay(id, true);
+			cm_keep_replay(id, true);
 		break;
 	case CM_TIMEWAIT:
 		if (!id->active)
-			keep_replay(id, true);
+			cm_keep_replay(id, true);
 		break;
 	default:
 		break;
-	}
-}
-
-uint64_t cm_resend_dreqs(uint64_t now)
-{
-	uint64_t first = UINT64_MAX;
-
-	for (struct cm_pending_dreq **at = &cm.dreqs; *at;) {
-		struct cm_pending_dreq *dreq = *at;
-
-		if (dreq->give_up_ms <= now) {
-			*at = dreq->next;
-			free(dreq);
-			continue;
-		}
-		if (dreq->deadline_ms <= now) {
-			cm.mads->send(&dreq->gid, dreq->mad);
-			dreq->deadline_ms = now + dreq->again_ms;
-		}
-		if (dreq->deadline_ms < first)
-			first = dreq->deadline_ms;
-		at = &dreq->next;
-	}
-	return first;
-}
-
-/* Processes of this fabric see that this one has ended; other hosts have to be told. */
-void cm_linger(void)
-{
-	for (unsigned n = 0; n < LINGER_TRIES; n++) {
-		const struct cm_pending_dreq *dreq = cm.dreqs;
-
-		while (dreq && dreq->peer_slot)
-			dreq = dreq->next;
-		if (!dreq)
-			return;
-		cm_unlock();
-		usleep(LINGER_MS * 1000);
-		cm_lock();
-		for (dreq = cm.dreqs; dreq; dreq = dreq->next)
-			cm.mads->send(&dreq->gid, dreq->mad);
 	}
 }
 
@@ -716,7 +427,7 @@ static void refuse_answer(const struct cm_message *answer, const union ibv_gid *
 				     .about = CM_ABOUT_REP,
 				     .reason = CM_REJ_NUMBER};
 
-	put(from, &message);
+	cm_send_message(from, &message);
 }
 
 /* Messages that do not fit the state are ignored. */
@@ -733,12 +444,12 @@ void cm_take(const uint8_t mad[MAD_BYTES], const union ibv_gid *from)
 	}
 	id = find_id(&message, from);
 	if (message.type == CM_REP && (!id || id->state == CM_OVER) &&
-	    !replay(from, message.local_id))
+	    !cm_replay(from, message.local_id))
 		refuse_answer(&message, from);
 	if (message.type == CM_DREQ)
 		take_dreq(id, &message, from);
 	else if (message.type == CM_DREP)
-		forget_dreq(message.remote_id, from);
+		cm_forget_dreq(message.remote_id, from);
 	if (!id)
 		return;
 	switch (message.type) {
@@ -771,7 +482,7 @@ void cm_timed_out(struct cm_id *id)
 	switch (id->state) {
 	case CM_REQ_SENT:
 		if (!late && id->again_ms)
-			again(id);
+			cm_send_again(id);
 		else if (late || cm_ask(id))
 			fail(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL, 0);
 		break;
@@ -779,17 +490,17 @@ void cm_timed_out(struct cm_id *id)
 		if (late)
 			fail(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL, 0);
 		else
-			again(id);
+			cm_send_again(id);
 		break;
 	case CM_DREQ_SENT:
 		if (late)
 			disconnected(id, -ETIMEDOUT);
 		else
-			again(id);
+			cm_send_again(id);
 		break;
 	case CM_TIMEWAIT:
 		if (!id->active)
-			keep_replay(id, true);
+			cm_keep_replay(id, true);
 		id->state = CM_OVER;
 		tell(id, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
 		break;

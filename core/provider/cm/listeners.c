@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 #include "core/provider/cm/sockaddr.h"
-#include "core/provider/link/link_shm.h"
 #include "core/provider/base/fabric_dir.h"
 
 #define PATH_BYTES 300
@@ -63,7 +62,7 @@ static bool look(const char *path, const char *directory, unsigned own_slot,
 
 	return readlink(path, target, sizeof(target) - 1) > 0 &&
 	       sscanf(target, "%u-%x", &place->slot, &place->address) == 2 && place->slot &&
-	       place->slot < SHM_SLOTS &&
+	       place->slot < FABRIC_SLOTS &&
 	       (place->slot == own_slot || fabric_dir_slot_owner(directory, place->slot));
 }
 

@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "core/provider/base/fabric_dir.h"
 #include "core/rnic/count.h"
 #include "core/rnic/objects/device.h"
 #include "core/rnic/transport/link.h"
@@ -60,7 +59,7 @@ _Static_assert(SEGMENTS_MOST <= 256 >> MORE_SHIFT, "they fit into the flags");
 #define WRAP	     UINT16_MAX
 #define MTU	     4096
 #define MAX_BYTES    16384 /* of payload */
-#define SENDER_WORDS (SHM_SLOTS / 64)
+#define SENDER_WORDS (FABRIC_SLOTS / 64)
 
 enum { ASLEEP = 1, WOKEN };
 
@@ -79,7 +78,7 @@ struct inbox {
 	_Atomic uint32_t sleeping; /* futex: 0, ASLEEP or WOKEN */
 	_Alignas(64) _Atomic uint64_t
 		senders[SENDER_WORDS]; /* a bit for each slot that has ever sent */
-	struct ring ring[SHM_SLOTS];
+	struct ring ring[FABRIC_SLOTS];
 };
 
 _Static_assert(offsetof(struct inbox, dead) == FABRIC_DIR_DEAD_AT, "fabric_dir.h says where");
@@ -103,8 +102,8 @@ struct link_shm {
 	int fd;		     /* holds the lock */
 	struct inbox *own;
 	_Atomic bool woken; /* wake() was called since the thread last woke */
-	struct channel channel[SHM_SLOTS];
-	struct arrivals arrivals[SHM_SLOTS];
+	struct channel channel[FABRIC_SLOTS];
+	struct arrivals arrivals[FABRIC_SLOTS];
 	/* The last packet taken, while its payload is still in its ring. Its place is released
 	 * when it has been processed. */
 	struct packet *lent;
@@ -181,10 +180,10 @@ static uint64_t random_secret(void)
 /* The channel to the process in a slot; NULL: the slot is not in use. */
 static struct channel *channel_to_slot(struct link_shm *shm, unsigned slot)
 {
-	struct channel *channel = &shm->channel[slot % SHM_SLOTS];
+	struct channel *channel = &shm->channel[slot % FABRIC_SLOTS];
 	struct ring *ring;
 
-	if (slot >= SHM_SLOTS)
+	if (slot >= FABRIC_SLOTS)
 		return NULL;
 	if (channel->inbox && !channel->inbox->dead)
 		return channel;
@@ -524,7 +523,7 @@ static bool has_come(struct link_shm *shm, unsigned from)
 	return next_record(shm, from) || is_new(shm, from);
 }
 
-/* The first sender from `from` on, cyclically, that has sent something; SHM_SLOTS: none. */
+/* The first sender from `from` on, cyclically, that has sent something; FABRIC_SLOTS: none. */
 static unsigned next_sender(struct link_shm *shm, unsigned from)
 {
 	uint64_t before = (1ull << from % 64) - 1;
@@ -544,7 +543,7 @@ static unsigned next_sender(struct link_shm *shm, unsigned from)
 				return slot;
 		}
 	}
-	return SHM_SLOTS;
+	return FABRIC_SLOTS;
 }
 
 /* Take packets of the senders in turn. */
@@ -560,9 +559,9 @@ static struct packet *take_next(struct nic_link *nic, struct rnic_net *net)
 		return take(shm, shm->last, net);
 	}
 	/* A new sender may have sent nothing yet: then go on to the others. */
-	for (unsigned n = 0; n < SHM_SLOTS && !pkt; n++) {
-		from = next_sender(shm, (shm->last + 1) % SHM_SLOTS);
-		if (from == SHM_SLOTS)
+	for (unsigned n = 0; n < FABRIC_SLOTS && !pkt; n++) {
+		from = next_sender(shm, (shm->last + 1) % FABRIC_SLOTS);
+		if (from == FABRIC_SLOTS)
 			return NULL;
 		shm->last = from;
 		shm->in_a_row = IN_A_ROW;
@@ -579,7 +578,7 @@ static void sleep_until_mail(struct nic_link *nic, uint64_t ns)
 				.tv_nsec = (long)(ns % NS_PER_S)};
 
 	atomic_store(&shm->own->sleeping, ASLEEP);
-	if (!atomic_load(&shm->woken) && next_sender(shm, 0) == SHM_SLOTS)
+	if (!atomic_load(&shm->woken) && next_sender(shm, 0) == FABRIC_SLOTS)
 		syscall(SYS_futex, &shm->own->sleeping, FUTEX_WAIT, ASLEEP,
 			ns == UINT64_MAX ? NULL : &most, NULL, 0);
 	atomic_store(&shm->own->sleeping, 0);
@@ -618,7 +617,7 @@ static int enter(struct link_shm *shm)
 		rc = fabric_dir_make(shm->directory);
 		if (!rc)
 			rc = -EAGAIN;
-		for (unsigned slot = 1; slot < SHM_SLOTS && rc == -EAGAIN; slot++)
+		for (unsigned slot = 1; slot < FABRIC_SLOTS && rc == -EAGAIN; slot++)
 			rc = take_slot(shm, slot);
 	}
 	return rc == -EAGAIN ? -EUSERS : rc;

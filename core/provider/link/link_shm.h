@@ -14,10 +14,10 @@
  * process, and a process that needs a slot may take it. A record is copied before it is checked:
  * its sender may be malicious, or die at any moment.
  */
+#include "core/provider/base/fabric_dir.h"
 #include "core/provider/base/nic_link.h"
 
-#define SHM_SLOTS     256 /* slot 0 is never used */
-#define SHM_QPN_SHIFT 16  /* a queue pair's number: slot, then number in the process */
+#define SHM_QPN_SHIFT 16 /* a queue pair's number: slot, then number in the process */
 
 /* Take a slot of the fabric in this directory, which is made if it is absent. 0 or -errno. */
 int link_shm_open(struct nic_link **out, const char *directory);

@@ -11,7 +11,7 @@
  *	   and so are versions that were in flight then, once they have arrived or timed out.
  *	4. Each entry's mark is flipped; then links into the old log are cut, and the
  *	   old offsets cleared. Durable: that the new log is the current one.
- *	5. END: clients read by themselves again. When all have acknowledged, nobody can
+ *	5. END: clients read by themselves again. When all have acknowledged, none can
  *	   hold an address in the old log. It is deregistered, and free.
  *
  * A client that does not acknowledge within the timeout after which its writes count as
@@ -64,7 +64,7 @@ static void set_stage(struct ef_server *server, enum ef_stage stage, unsigned cu
 
 /* --------------------------------------------------------------- notices */
 
-/* Is this a connection on which a client is told? */
+/* Is this a connection for notices? */
 static bool listens(const struct rpc_peer *peer)
 {
 	return peer->notices && peer->qp;
@@ -78,8 +78,8 @@ static bool owes(const struct rpc_peer *peer, const struct ef_notice *notice, bo
 }
 
 /*
- * Send to those that have not got it. True: there is nobody to wait for. A client has its time from
- * when it was told: while a dead one is waited for others connect, and have theirs.
+ * Send to those that have not got it. True: there is none to wait for. A client has its time from
+ * when the notice was sent: while a dead one is waited for others connect, and have theirs.
  */
 static bool spread(struct ef_server *server, const struct ef_notice *notice, bool acks)
 {
@@ -93,22 +93,22 @@ static bool spread(struct ef_server *server, const struct ef_notice *notice, boo
 		if (!listens(peer))
 			continue;
 		if (peer->told < notice->number) {
-			/* Before it is sent: whoever takes this place meanwhile has not been
-			 * told. */
+			/* Before it is sent: a client that takes this place meanwhile has not
+			 * got it. */
 			peer->told = notice->number;
 			rc = rpc_server_notify(&server->rpc, i, notice, sizeof(*notice));
 		}
 		if (rc)
 			peer->told = 0;
 		if (rc == -EIO)
-			continue; /* it cannot be told: announce() drops it */
+			continue; /* it cannot get it: announce() drops it */
 		if (owes(peer, notice, acks) && rt_now() - peer->since <= timeout_ns)
 			all = false;
 	}
 	return all;
 }
 
-/* Tell all clients, and wait for them; who does not acknowledge in time is dropped. */
+/* Send the notice to all clients, and wait; one that does not acknowledge in time is dropped. */
 static void announce(struct ef_server *server, const struct ef_now *now, bool acks)
 {
 	struct ef_notice notice;
@@ -116,7 +116,7 @@ static void announce(struct ef_server *server, const struct ef_now *now, bool ac
 
 	memset(&notice, 0, sizeof(notice));
 	notice.number = ++server->notice;
-	server->rpc.word = notice.number % 2; /* for those who connect from now on */
+	server->rpc.word = notice.number % 2; /* for those that connect from now on */
 	notice.region = EF_LOG + now->to;
 	notice.where = server->rpc.region[EF_LOG + now->to];
 	while (!spread(server, &notice, acks))
@@ -149,7 +149,7 @@ static int export_log(struct ef_server *server, unsigned log)
 		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
 }
 
-/* Nobody waits any more for values in a log. */
+/* No value in a log is waited for any more. */
 static void forget_pending(struct ef_server *server, unsigned log)
 {
 	uint64_t arrived = __atomic_load_n(&server->arrived, __ATOMIC_ACQUIRE);

@@ -4,7 +4,7 @@
  * itself and asks the server only when the object is not known to be durable
  * (EF 4.3.1, 4.3.3), or while a log is cleaned (EF 4.4).
  *
- * Of cleaning it is told by notices, on a connection and a task of their own. A notice is
+ * Notices tell it of cleaning, on a connection and a task of their own. A notice is
  * acknowledged when no operation is left that began before: by the task for notices
  * if there is none, else by the operation when it ends, on its own connection.
  */

@@ -2,7 +2,7 @@
 /*
  * What holds in every recovered pool, entry by entry and version by version.
  * Read only. Not checked, because it need not hold: that older versions are
- * intact, durable or valid, and what lies in the log behind the last object.
+ * intact, durable or valid, and what lies in the log after the last object.
  */
 #include "core/stores/efactory/efactory.h"
 
@@ -42,7 +42,7 @@ static bool check_version(const struct ef_pool *pool, const struct ef_entry *ent
 
 /*
  * The list of versions: strictly older at each step, all in one log, linked both ways. It
- * leads down the log, but for the one version that cleaning moves there late; nobody goes
+ * leads down the log, but for the one version that cleaning moves there late; no reader goes
  * as far as that one when a newer version is durable.
  */
 static void check_versions(const struct ef_pool *pool, const struct ef_now *now,

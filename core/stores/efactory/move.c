@@ -3,7 +3,7 @@
  * Log cleaning, the part that moves versions (EF 4.4). See clean.c for its course.
  *
  * What is moved of a key is one version, durable when the entry, or a newer version, names its
- * copy: nobody who finds it goes further back, so a copy has no previous version. A
+ * copy: no reader that finds it goes further back, so a copy has no previous version. A
  * version whose value has not arrived is not moved. In stage COMPRESS an older one is, and
  * MERGE comes back to it (it is carried); there it has to arrive or time out, as its
  * writer has an address in the old log.

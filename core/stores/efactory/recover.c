@@ -16,13 +16,13 @@
  * If a log was being cleaned, the cleaning is ended here. A key may have versions in
  * both logs then; its newest is the one with the newer stamp, wherever the mark points,
  * and links name their log. When all have been accepted, it is known how much of the new log is
- * needed. Then all that was accepted in the old log is copied behind that; named in its
+ * needed. Then all that was accepted in the old log is copied after that; named in its
  * entry, whose mark is flipped; the old offsets are cleared: each durable before the
  * next, so that a recovery that is cut by another power failure can be done again.
  * There is room: PUTs have left free what the old log still had to give.
  *
  * A PUT that was in flight, never acknowledged, may come back if its bytes are
- * complete. Nothing behind the last reachable object need be cleared: an object
+ * complete. Nothing after the last reachable object need be cleared: an object
  * is reachable only after its whole header was written anew and persisted, and
  * stale bytes of the value area count for a value only if they are the value.
  * The log's tail, the stamps and the verifier's list are volatile; ef_serve()
@@ -161,7 +161,7 @@ static void grow(const struct ef_pool *pool, const struct ef_now *now, uint64_t 
 
 /*
  * What each entry's key is to have, in either log; and where the new log's free room
- * begins: behind all that this recovery looked at, so that the next one would see it too.
+ * begins: after all that this recovery looked at, so that the next one would see it too.
  */
 static uint64_t accept_all(const struct ef_pool *pool, const struct ef_now *now, uint64_t *accepted)
 {
@@ -188,7 +188,7 @@ static uint64_t accept_all(const struct ef_pool *pool, const struct ef_now *now,
 
 /*
  * Bring what was accepted into the new log, if it is not there; durable with the caller's next
- * fence. A tombstone has nothing behind it any more.
+ * fence. A tombstone has no older version any more.
  */
 static uint64_t bring_over(const struct ef_pool *pool, const struct ef_now *now,
 			   const struct ef_entry *entry, uint64_t place, uint64_t *tail)

@@ -34,7 +34,7 @@ uint64_t ef_alloc(struct ef_server *server, unsigned log, uint64_t span, uint64_
 
 /* -------------------------------------------------------------- requests */
 
-/* The whole header and the key, in a line that nobody can reach yet. */
+/* The whole header and the key, in a line that nothing leads to yet. */
 static void write_header(struct ef_server *server, struct ef_object *object,
 			 const struct kv_req *req, uint32_t stamp)
 {
@@ -53,7 +53,7 @@ static void write_header(struct ef_server *server, struct ef_object *object,
 	memcpy(object->key, req->key, sizeof(object->key));
 }
 
-/* Link a version that nobody can reach yet and the one before it, and make the header durable. */
+/* Link a version that nothing leads to yet and the one before it, and make the header durable. */
 static void link_header(const struct ef_server *server, const struct ef_now *now, uint64_t place,
 			uint64_t pre)
 {
@@ -340,7 +340,7 @@ static size_t handle(void *arg, const struct rpc_msg *msg, void *reply, size_t c
 
 /*
  * Where the current log ends, and the next stamp. Every newest version is durable now, so
- * what is behind it in its list will not be read again, and is older.
+ * what follows it in its list will not be read again, and is older.
  */
 static void find_tail(struct ef_server *server)
 {

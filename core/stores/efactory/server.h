@@ -10,8 +10,8 @@
  *
  * The paper has one background thread. Here verifier and cleaner exclude each other
  * (ef_background_*()): while a log is cleaned, the cleaner does the verifier's rounds, so
- * that nobody settles an object in a log that has become free. The task for requests is
- * held up by nobody. It takes one look at the stage (ef_server.stage) when a request
+ * that no task settles an object in a log that has become free. The task for requests is
+ * never held up. It takes one look at the stage (ef_server.stage) when a request
  * comes in, and the cleaner, after it has changed the stage, waits until no request is
  * left that began before (ef_quiesce()). What both change at the same time, they change
  * by compare-and-swap: an entry's offset in the log that is cleaned into, an object's
@@ -67,14 +67,14 @@ struct ef_server {
 struct ef_now ef_server_now(const struct ef_server *server);
 
 /*
- * Take room in a log; 0: there is none. `keep`: bytes that must stay free behind it.
+ * Take room in a log; 0: there is none. `keep`: bytes that must stay free after it.
  * Both the server's task and the cleaner do this.
  */
 uint64_t ef_alloc(struct ef_server *server, unsigned log, uint64_t span, uint64_t keep);
 
 /*
  * The object is intact: persist its value, then flag it. The flag itself need not
- * be durable before anything else, so nobody waits for it.
+ * be durable before anything else, so nothing waits for it.
  * False: it was invalidated meanwhile.
  */
 bool ef_make_durable(const struct ef_server *server, struct ef_object *object, bool verifier);

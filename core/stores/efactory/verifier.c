@@ -3,7 +3,7 @@
  * Durability: what makes an arrived value durable, for a GET or in the background, and
  * the task that does it in the background (EF 4.3.2).
  *
- * Several tasks may look at one object at the same time. Who settles it, durable or
+ * Several tasks may look at one object at the same time. The one that settles it, durable or
  * invalid, is decided by a compare-and-swap of its state.
  */
 #include "core/stores/efactory/server.h"

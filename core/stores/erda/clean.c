@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Cleaning Erda's log (Erda paper 4.4): the live versions behind a head move to its other
+ * Cleaning Erda's log (Erda paper 4.4): the live versions of a head's log move to its other
  * region while requests go on.
  *
  *	inform	   Clients are told to SEND what concerns this head, and acknowledge when
@@ -11,7 +11,7 @@
  *	merge	   From the last-written address backwards: a key's first intact object is its
  *		   latest. It is copied, and the free half names the copy. Updates overwrite the
  *		   newest half; New Tag is not flipped.
- *	replicate  Updates go to the other region, behind an area that is reserved for the
+ *	replicate  Updates go to the other region, after an area that is reserved for the
  *		   objects that were written during the merge, and set the other half. The
  *		   objects of the merge are copied into the area, unless the key has an update
  *		   behind it.
@@ -20,7 +20,7 @@
  *
  * What is durable when. A copy, before an entry names it. The head's state, before the
  * entries say what only it explains: MERGE, when all previous versions are gone;
- * REPLICATE, with the end of the area, before the first update behind it; the other
+ * REPLICATE, with the end of the area, before the first update after it; the other
  * region, when all entries are flipped. An entry says which region its versions are in,
  * so flips need not be atomic with the switch. Recovery (recover_clean.c) takes a merge
  * back, and brings a replication to its end. The paper has none of this; the knob
@@ -174,8 +174,8 @@ static bool waits_for_ever(const struct cleaning *c)
 }
 
 /*
- * May this client still take its time? From when it was told: while a dead one is waited for others
- * connect, and have theirs.
+ * May this client still take its time? From when the notice was sent: while a dead one is waited
+ * for others connect, and have theirs.
  */
 static bool in_time(const struct cleaning *c, const struct rpc_peer *peer)
 {
@@ -209,8 +209,8 @@ static void tell(struct cleaning *c, enum erda_notice_kind kind)
 
 			if (peer->told || !listens(peer))
 				continue;
-			/* Before it is sent: whoever takes this place meanwhile has not been
-			 * told. */
+			/* Before it is sent: a client that takes this place meanwhile has not
+			 * got it. */
 			peer->told = 1;
 			if (rpc_server_notify(rpc, i, &notice, sizeof(notice)) == 0)
 				continue;
@@ -234,7 +234,7 @@ static bool waiting_for(const struct cleaning *c, unsigned i)
 	const struct server *server = c->server;
 	const struct rpc_peer *peer = &server->rpc.peer[i];
 
-	/* A client can say any number; with one that nobody is given it never acknowledges. */
+	/* A client can say any number; with one that was never sent it does not acknowledge. */
 	return peer->told && listens(peer) &&
 	       (peer->client >= server->slots || server->acked[peer->client] < server->begins);
 }
@@ -447,7 +447,7 @@ static void copy(struct cleaning *c, uint64_t to, uint32_t off, size_t len)
 		pmem_persist(at, len);
 }
 
-/* Has the key been updated behind the reserved area? */
+/* Has the key been updated after the reserved area? */
 static bool superseded(const struct cleaning *c, uint64_t m)
 {
 	uint32_t other = erda_oldoff(m);
@@ -511,7 +511,7 @@ static int occurrence(struct cleaning *c, uint32_t off, bool replica)
 	if (slot < 0 || c->met[slot])
 		return 0;
 	m = c->server->index.entry[slot].region;
-	/* Behind the newest version: it was taken back, by a repair or by recovery. */
+	/* After the newest version: it was taken back, by a repair or by recovery. */
 	if (!replica &&
 	    (erda_newoff(m) < off || (geo->bug == BUG_CLEAN_NO_CHECK && erda_newoff(m) != off)))
 		return 0;

@@ -121,7 +121,7 @@ static int update_by_write(struct client *c, enum erda_op op, const void *key, s
 	number = erda_export_log(rsp.head, rsp.region);
 	at = (uint64_t)rsp.off * c->geo.unit;
 	rc = rpc_write(&c->conn, number, at, c->object, len);
-	/* A WRITE's completion may come before its data can be seen; a READ behind it pushes the
+	/* A WRITE's completion may come before its data can be seen; a READ after it pushes the
 	 * data. */
 	if (!rc && c->geo.knob.confirm)
 		rc = rpc_read(&c->conn, number, at, 1, &pushed);
@@ -318,7 +318,7 @@ static int read_versions(struct client *c, uint64_t region, unsigned head, const
 	if (newest == ERDA_NO_OFFSET || head >= c->geo.heads)
 		return ABSENT;
 	number = erda_export_log(head, c->log[head].region);
-	/* Moved, and this client has not been told: it will be. */
+	/* Moved, and the notice has not reached this client yet: it will. */
 	if (erda_region_of(&c->geo, region, c->log[head].region) != c->log[head].region)
 		return DAMAGED;
 	state = read_object(c, number, newest, key, klen, &object, &bytes);

@@ -117,7 +117,7 @@ static void move_entry(const struct erda_index *index, uint32_t from_slot, uint3
 	(*index->moves)++;
 }
 
-/* A seeded bug: the entry is nowhere between two of these lines, and nobody is told. */
+/* A seeded bug: the entry is nowhere between two of these lines, and no reader learns of it. */
 static void move_entry_early(const struct erda_index *index, uint32_t from_slot, uint32_t to_slot)
 {
 	struct erda_entry *from = &index->entry[from_slot], *to = &index->entry[to_slot];

@@ -32,7 +32,7 @@
  *	 both versions are. All ones in an offset: no version. An entry without any
  *	 version is free: the region commits the entry.
  *
- *	while the log behind a head is cleaned (Erda paper 4.4; clean.h) an entry that is
+ *	while a head's log is cleaned (Erda paper 4.4; clean.h) an entry that is
  *	 not yet flipped means something else: the half that New Tag calls the newest is
  *	 the newest version in region R, and the other half is a copy of it, or a newer
  *	 version, in the other region. Such entries exist only while the state says so.
@@ -47,9 +47,9 @@
  *
  * A region's used bytes grow by whole segments, and are durable before the first
  * object of the segment has its address. After a power failure the log goes on
- * behind them, so space that was ever handed out is not handed out again, whatever
+ * after them, so space that was ever handed out is not handed out again, whatever
  * entries were lost, until the region has been cleaned and wiped: an object that an
- * offset leads to was put there by the one who was given that offset.
+ * offset leads to was put there by the client that got that offset.
  *
  * Entries are 48 bytes, so that every second one lies across two cache lines: its
  * key and its atomic region then become durable, or are read, one without the other.
@@ -255,7 +255,7 @@ static inline uint64_t erda_region_off(const struct erda_geo *geo, unsigned head
 enum erda_clean {
 	CLEAN_NONE,
 	CLEAN_MERGE,	/* the newest half of each entry is right; the other one may name a copy */
-	CLEAN_REPLICATE /* the other half may name a newer version behind the reserved area */
+	CLEAN_REPLICATE /* the other half may name a newer version after the reserved area */
 };
 
 static inline uint64_t erda_state_word(enum erda_clean phase, unsigned region)

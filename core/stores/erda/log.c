@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The log behind a head: space in its regions, and clients' access to them (server.h).
+ * A head's log: space in its regions, and clients' access to them (server.h).
  */
 #include <assert.h>
 #include <errno.h>

@@ -5,11 +5,11 @@
  * A task of the client waits for notices. BEGIN takes effect for the next access at
  * once; it is acknowledged by this task if no operation is on, or if that pauses, else by the
  * operation when it holds no address any more: at its end, or before it pauses. So the
- * server's wait ends with the longest attempt, and nobody polls. An acknowledgement
+ * server's wait ends with the longest attempt, and no task polls. An acknowledgement
  * of this task and one of an operation cannot meet: they use different connections.
  *
- * Whoever connects during a cleaning is told so in the same moment in which the server
- * begins to count it among those that have to be told: later changes come as notices.
+ * A client that connects during a cleaning learns so at the same moment at which the server
+ * begins to count it among those that get notices: later changes come as notices.
  */
 #include "core/rt/rt.h"
 #include "core/stores/erda/client.h"

@@ -29,7 +29,7 @@ static uint64_t align_up(uint64_t n, uint64_t to)
 }
 
 /*
- * A log: room for all updates behind one head, in whole segments, and so much more that
+ * A log: room for all updates of one head, in whole segments, and so much more that
  * the quarter at which it is cleaned is never reached; or hardly any room (knob log).
  */
 static void log_sizes(struct erda_geo *geo, const struct tm_params *params)

@@ -15,7 +15,7 @@
  *       scan_all: in any) and damaged falls back to the previous version; if that is
  *       damaged too, or there is none, the key is dropped
  *
- * The log goes on behind the last segment that was in use; that is written down (layout.h).
+ * The log goes on after the last segment that was in use; that is written down (layout.h).
  *
  * Every correction is durable before the server starts. Otherwise the space of a
  * rejected object could be used again by another key, and a second power failure

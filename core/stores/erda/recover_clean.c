@@ -5,12 +5,12 @@
  * MERGE: each entry's newest half is right, and in the old region. The other half, which
  * may name a copy, becomes all ones; nothing has happened.
  *
- * REPLICATE: entries may name updates in the other region, behind the reserved area, so
+ * REPLICATE: entries may name updates in the other region, after the reserved area, so
  * the cleaning is brought to its end. An entry that is not flipped takes, in this order,
- * the update behind the area, the newest half, the copy: the first that is intact. A
- * version that is only in the old region is copied behind all that entries name in the
+ * the update after the area, the newest half, the copy: the first that is intact. A
+ * version that is only in the old region is copied after all that entries name in the
  * other one. A second power failure finds fewer entries to flip, and copies to the same
- * places; nothing of what it overwrites has been named by anybody.
+ * places; no entry has named anything of what it overwrites.
  *
  * The state changes last. Until then the old region stays as it is.
  */

@@ -130,7 +130,7 @@ static void look_at_room(struct server *server, unsigned head)
 		clean_want(server, head);
 }
 
-/* Reserve space behind a head; where it is goes to the reply. */
+/* Reserve space in a head's log; its place goes into the reply. */
 static int reserve(struct server *server, unsigned head, size_t len, struct erda_rsp *rsp)
 {
 	struct log *log = &server->log[head];
@@ -142,7 +142,7 @@ static int reserve(struct server *server, unsigned head, size_t len, struct erda
 		return -ENOMEM;
 	if (rt_pm_full() || log_place(server, log, region, len, limit, &at, &tail))
 		return full(server, head);
-	/* Before that is durable nobody else may get the space. */
+	/* Before that is durable no other client may get the space. */
 	log->tail[region] = tail;
 	log_use(server, head, region, tail);
 	rsp->head = (uint16_t)head;
@@ -185,7 +185,7 @@ static int handle_update(struct server *server, const struct erda_req *req, cons
 	if (req->op == ERDA_OP_DEL &&
 	    erda_find(&server->index, place.home, req->key, req->klen) < 0)
 		return 0;
-	/* Nobody gets an address of a log that everybody has been told not to use. */
+	/* No client gets an address of a log that none may use. */
 	if (!req->inline_object && !geo->knob.clean_wait && log->phase >= PHASE_PREPARE)
 		return -EBUSY;
 	rc = reserve(server, place.head, ERDA_HEADER + req->klen + (size_t)req->vlen, rsp);
@@ -415,7 +415,7 @@ static int export_all(struct server *server)
 				       IBV_ACCESS_REMOTE_READ);
 	for (unsigned h = 0; h < geo->heads && !rc; h++) {
 		rc = log_export(server, h, server->log[h].region);
-		/* Where nobody acknowledges anything, both can be reached at any time. */
+		/* Where notices are not acknowledged, both can be reached at any time. */
 		if (!rc && geo->knob.clean_wait)
 			rc = log_export(server, h, !server->log[h].region);
 	}

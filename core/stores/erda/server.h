@@ -15,15 +15,15 @@
 /* What is done with a log now; of it only MERGE and REPLICATE are durable (enum erda_clean). */
 enum erda_phase {
 	PHASE_IDLE,
-	PHASE_INFORM,	 /* clients are being told; all is as usual */
-	PHASE_PREPARE,	 /* nobody has an address: entries lose their previous versions */
+	PHASE_INFORM,	 /* clients get their notices; all is as usual */
+	PHASE_PREPARE,	 /* no client has an address: entries lose their previous versions */
 	PHASE_MERGE,	 /* latest versions are copied */
 	PHASE_REPLICATE, /* updates go to the other region; those of the phase before are copied
 			  * too */
 	PHASE_END	 /* entries are flipped */
 };
 
-/* The log behind a head. */
+/* A head's log. */
 struct log {
 	enum erda_phase phase;
 	unsigned region;	     /* the current one */
@@ -34,7 +34,7 @@ struct log {
 	uint64_t reserved_end; /* of the other region, from PHASE_REPLICATE on: where the updates
 				  begin */
 	uint64_t limit;	       /* bytes: updates during a cleaning stay below it */
-	uint64_t epoch;	       /* how often clients had to be told something */
+	uint64_t epoch;	       /* how often clients had to get a notice */
 	bool wanted;	       /* clean it */
 	/*
 	 * Where objects start, in units: those that got their address since boot_tail, in
@@ -80,7 +80,7 @@ static inline struct erda_head *head_of(const struct server *server, unsigned he
 size_t log_aligned(const struct erda_geo *geo, size_t len);
 /*
  * Space for `len` bytes at a region's tail, or at the start of the next segment: *at, and
- * the tail behind it. -ENOSPC: not below `limit`.
+ * the tail after it. -ENOSPC: not below `limit`.
  */
 int log_place(const struct server *server, const struct log *log, unsigned region, size_t len,
 	      uint64_t limit, uint64_t *at, uint64_t *tail);

@@ -26,7 +26,7 @@ enum erda_export {
 	EXPORT_LOG    /* PM, clients read and write: erda_export_log() */
 };
 
-/* How a log stands, as clients are told when they connect (struct rpc_server: word): two bits a
+/* How a log stands, as clients learn it when they connect (struct rpc_server: word): two bits a
  * head. */
 static inline uint32_t erda_word(unsigned head, bool cleaning, unsigned region)
 {
@@ -72,7 +72,7 @@ struct erda_rsp {
 	uint16_t head;
 	uint16_t region;
 	uint32_t off;  /* reserved for the object, in units; ERDA_NO_OFFSET: nothing to write */
-	uint32_t vlen; /* GET: the value stands behind this */
+	uint32_t vlen; /* GET: the value follows */
 };
 
 /* The longest message, either way. */
@@ -85,7 +85,7 @@ _Static_assert(sizeof(struct erda_rsp) <= sizeof(struct erda_req),
 	       "so a reply fits where a request does");
 
 enum erda_notice_kind {
-	NOTICE_BEGIN = 1, /* acknowledge it, and use SENDs for what is behind this head */
+	NOTICE_BEGIN = 1, /* acknowledge it, and use SENDs for this head's log */
 	NOTICE_END	  /* one-sided accesses again, to the region described */
 };
 

@@ -5,7 +5,7 @@
  * stands for all before it. What comes out in the end is what the method's authors would
  * write by hand: ibv_wr_start(), ibv_wr_rdma_write(), ibv_wr_flush(), ibv_wr_complete().
  *
- * What is posted lies in the connection's buffer behind the room for GETs:
+ * What is posted lies in the connection's buffer after the room for GETs:
  *
  *	message (its record is a), tail (b), lock word, 8 bytes for what comes back
  */
@@ -161,8 +161,8 @@ static void atomic_write_b(struct rl_client *client, unsigned flags)
 }
 
 /*
- * Was a request refused, and is it to be tried again? Others wait for who has the turn, so it
- * tries for some seconds; then its connection counts as failed.
+ * Was a request refused, and is it to be tried again? Others wait for the client that has the turn,
+ * so it tries for some seconds; then its connection counts as failed.
  */
 static bool again(struct rl_client *client, int rc, uint64_t *nap)
 {

@@ -2,7 +2,7 @@
 /*
  * An empty pool, a pool after a power failure, and its check.
  *
- * Singleton: the log begins behind the durable head and ends before the first record that
+ * Singleton: the log begins after the durable head and ends before the first record that
  * is not intact or has not the number that comes next. Compound: the tail says where the log
  * ends, and is trusted; that each record up to it is intact is what the methods promise,
  * and what the check checks.
@@ -11,7 +11,7 @@
  * some: the intact record with the number that comes next is applied, and durable, and so
  * on, before the buffers are posted again.
  *
- * What lies behind the end, in slots and in buffers, is cleared, or else it would count
+ * What lies after the end, in slots and in buffers, is cleared, or else it would count
  * again once the gap is filled.
  *
  * A ring's log is collected to its end. The first record's entry may be half-written, and
@@ -43,7 +43,7 @@ static uint64_t scan(const struct tm_params *params, uint8_t *pm)
 
 /* --- receive buffers --- */
 
-/* The first one's message, the one behind it; NULL: no more. */
+/* The first one's message, the one after it; NULL: no more. */
 static struct rl_msg *next_buffer(const struct tm_env *env, const struct rl_msg *msg)
 {
 	const struct tm_params *params = env->params;
@@ -64,7 +64,7 @@ static const struct rl_record *in_buffers(const struct tm_env *env, uint64_t seq
 	return NULL;
 }
 
-/* Messages with records behind the last one will never be applied. */
+/* Messages with records after the last one will never be applied. */
 static void clear_buffers(const struct tm_env *env, uint64_t last)
 {
 	for (struct rl_msg *msg = NULL; (msg = next_buffer(env, msg));) {
@@ -94,12 +94,12 @@ static void clear_behind(const struct tm_env *env, uint64_t head, uint64_t end)
 	const struct tm_params *params = env->params;
 
 	for (uint64_t seq = end + 1; seq - head <= rl_slots(params); seq++) {
-		struct rl_record *behind = rl_slot(params, env->pm, seq);
+		struct rl_record *later = rl_slot(params, env->pm, seq);
 
-		if (behind->seq <= end)
+		if (later->seq <= end)
 			continue;
-		behind->seq = 0;
-		pmem_persist(&behind->seq, sizeof(behind->seq));
+		later->seq = 0;
+		pmem_persist(&later->seq, sizeof(later->seq));
 	}
 }
 

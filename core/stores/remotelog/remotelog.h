@@ -29,13 +29,13 @@
  *	...	a ring: the applied table, a slot for each key
  *	...	with receive buffers in PM: the message buffers of rpc_server_init_in()
  *
- * Numbers start at 1, so that a zeroed slot is no record. The log is what comes behind the
+ * Numbers start at 1, so that a zeroed slot is no record. The log is what comes after the
  * head. By default there is a slot for each update of the store's life, and nothing is
  * collected.
  *
  * One client appends at a time. A word in the server's DRAM, which clients change by
- * compare-and-swap, is 2 x the next record's number, plus 1 while somebody appends. It
- * is given back by a WRITE behind the append, or, where the server replies to a message
+ * compare-and-swap, is 2 x the next record's number, plus 1 while a client appends. It
+ * is given back by a WRITE after the append, or, where the server replies to a message
  * with the record, by the server. A client that dies in between blocks all others: LIVE is
  * not promised. The second word says how far the log has been collected, for good: what a
  * client that finds the log full waits for.
@@ -135,8 +135,8 @@ static inline const struct rl_knobs *rl_knobs(const struct tm_params *params)
 }
 uint64_t rl_span(const struct tm_params *params);
 uint64_t rl_slots(const struct tm_params *params);
-uint64_t rl_log_end(const struct tm_params *params);   /* the offset behind the last slot */
-uint64_t rl_table_end(const struct tm_params *params); /* the offset behind the applied table */
+uint64_t rl_log_end(const struct tm_params *params);   /* the offset after the last slot */
+uint64_t rl_table_end(const struct tm_params *params); /* the offset after the applied table */
 size_t rl_msg_bytes(const struct tm_params *params);
 uint64_t rl_off(const struct tm_params *params, uint64_t seq);
 static inline struct rl_record *rl_slot(const struct tm_params *params, uint8_t *pm, uint64_t seq)
@@ -176,7 +176,7 @@ uint64_t rl_entry_off(const struct tm_params *params, unsigned entry);
 struct rl_record *rl_entry(const struct tm_params *params, uint8_t *pm,
 			   const uint8_t key[TM_MAX_KEY]);
 /* Take the log's first record, whose number the caller has compared, into the table and move the
- * head over it, all of it durable; then say so in words->head (NULL: nobody asks). Of a damaged
+ * head over it, all of it durable; then say so in words->head, unless it is NULL. Of a damaged
  * record only the head learns. 0; -ENOSPC: more keys than the store was made for. */
 int rl_collect(const struct tm_params *params, uint8_t *pm, struct rl_words *words);
 
@@ -212,7 +212,7 @@ size_t rl_buffer_bytes(const struct rl_client *client);
  * last
  * time. */
 bool rl_nap(uint64_t *ns);
-/* Become the one who appends: client->next is the record's number then. */
+/* Take the turn to append: client->next is the record's number then. */
 int rl_lock(struct rl_client *client);
 /* Wait until the log has room for that record. -ENOSPC: it never will. */
 int rl_room(struct rl_client *client);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The server: persists what it is told about, applies records that come in messages,
+ * The server: persists what messages announce, applies records that come in messages,
  * each as the method says, and looks records up (knob get). A message whose record it
  * applies is applied, and durable where the method wants that, before its buffer is
  * posted again: recovery relies on it when receive buffers are in PM. Messages come in turn,
- * whoever sent them: the lock is given back behind the message, on its connection. When
+ * whatever client sent them: the lock is given back after the message, on its connection. When
  * none is waiting the server collects (collect.c).
  */
 #include <errno.h>
@@ -61,7 +61,7 @@ static int apply(const struct rl_server *server, const struct rl_msg *msg, size_
 	return 0;
 }
 
-/* Told of a record or of the tail, which has landed; and may have been collected since. */
+/* A message announces a record or the tail, which has landed; and may have been collected since. */
 static void told(const struct rl_server *server, uint64_t seq, bool tail)
 {
 	if (rl_method(&server->params)->duty != DUTY_PERSIST || seq <= server->words->head)
@@ -128,7 +128,7 @@ static size_t handle(void *arg, const struct rpc_msg *in, void *out, size_t cap)
 	return RL_MSG_HEAD;
 }
 
-/* Is there a record behind the head? Compound: one that the tail counts. */
+/* Is there a record after the head? Compound: one that the tail counts. */
 static bool can_collect(const struct rl_server *server)
 {
 	uint64_t head;

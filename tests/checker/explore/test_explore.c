@@ -700,14 +700,14 @@ static void replay_failure(const struct campaign *c, unsigned config, unsigned c
 {
 	const struct campaign_cell *cell = &c->cell[config][contract];
 	struct replay_outcome *out = malloc(sizeof(*out)), *again = malloc(sizeof(*again));
-	struct deviations path = {0};
-	struct setup s;
-	char text[300];
+	const struct campaign_break which = {cell->unit, contract, cell->mode};
+	struct broken_run run;
 
 	ck_assert(out && again);
-	ck_assert_int_eq(
-		campaign_again(c, cell->unit, cell->mode, contract, &s, &path, text, sizeof(text)),
-		0);
+	ck_assert_int_eq(campaign_again(c, &which, &run), 0);
+	struct setup s = run.setup;
+	struct deviations path = run.path;
+	const char *text = run.text;
 	const char *name = contract_name(contract);
 	printf("%-9s%-6s%-10s run %lu, %u deviations: %s\n", s.store->name, name, s.w.name,
 	       cell->mode.run, path.n, text);

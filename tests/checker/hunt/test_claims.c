@@ -315,24 +315,19 @@ START_TEST(smallest)
 {
 	struct claims c;
 	struct claim_result sum;
-	struct setup s = {0};
-	struct deviations path = {0};
+	struct broken_run run;
 	struct explorer ex;
 	struct replay_outcome *out = calloc(1, sizeof(*out));
-	char text[300];
 	read_case(&c, "fail KEEP erda : w www : 50");
 	run_case(&c.claim[0].test[0], &budget, &sum);
-	ck_assert_int_eq(
-		claim_smallest(&c.claim[0].test[0], &sum, &budget, &s, &path, text, sizeof(text)),
-		0);
-	ck_assert_uint_eq(workload_ops(&s.w), 2);
-	ck_assert_ptr_nonnull(strstr(text, "k1"));
-	ck_assert_int_eq(explore_open(&ex, &s, &explore_default), 0);
-	ck_assert_int_eq(replay(&ex, &path, true, NULL, out), 0);
+	ck_assert_int_eq(claim_smallest(&c.claim[0].test[0], &sum, &budget, &run), 0);
+	ck_assert_uint_eq(workload_ops(&run.setup.w), 2);
+	ck_assert_ptr_nonnull(strstr(run.text, "k1"));
+	ck_assert_int_eq(explore_open(&ex, &run.setup, &explore_default), 0);
+	ck_assert_int_eq(replay(&ex, &run.path, true, NULL, out), 0);
 	ck_assert(out->verdict[TM_KEEP].broken);
 	explore_close(&ex);
-	deviations_free(&path);
-	setup_free(&s);
+	broken_run_free(&run);
 	claims_free(&c);
 	free(out);
 }
@@ -376,7 +371,8 @@ START_TEST(runs_lines)
 	struct sensitivity f = {.claims = &c, .jobs = 2, .seed = 1};
 	ck_assert_int_eq(sensitivity_run(&f), 0);
 	for (unsigned i = 0; i < lines; i++)
-		ck_assert_msg(knob_result_as_said(&c.knob[i], &f.flip[i]) == flips[line[i]].as_said,
+		ck_assert_msg(knob_result_as_said(&c.knob[i], &f.result[i]) ==
+				      flips[line[i]].as_said,
 			      "%s", flips[line[i]].line);
 	sensitivity_free(&f);
 	claims_free(&c);

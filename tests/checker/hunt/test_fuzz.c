@@ -438,25 +438,22 @@ START_TEST(one_bug_has_one_fingerprint)
 
 	make_base(&base, "efactory", "get_no_flush");
 	for (unsigned seed = 1; seed <= (TM_ASAN ? 2 : 3); seed++) {
-		struct deviations path = {0};
-		struct setup s;
+		struct broken_run run;
 		struct fuzz f;
 		struct fingerprint fingerprint;
-		char text[300];
 
 		open_fuzz(&f, &base, seed, 1024, 2, TM_BIT(TM_MONO));
 		while (fuzz_more(&f) && !f.founds)
 			fuzz_on(&f);
 		ck_assert(f.founds);
-		ck_assert_int_eq(fuzz_shrink(&f, &f.found[0], &s, &path, text, sizeof(text)), 0);
-		ck_assert_int_eq(fingerprint_find(&s, &path, TM_MONO, &fingerprint), 0);
+		ck_assert_int_eq(fuzz_shrink(&f, &f.found[0], &run), 0);
+		ck_assert_int_eq(fingerprint_find(&run.setup, &run.path, TM_MONO, &fingerprint), 0);
 		ck_assert_uint_gt(fingerprint.parts, 0);
 		if (seed == 1)
 			known = fingerprint;
 		ck_assert_msg(fingerprint_contains(&fingerprint, &known), "seed %u: %s, not %s",
 			      seed, fingerprint.part[0], known.part[0]);
-		deviations_free(&path);
-		setup_free(&s);
+		broken_run_free(&run);
 		fuzz_close(&f);
 	}
 }

@@ -291,7 +291,7 @@ START_TEST(tiny_histories)
 }
 END_TEST
 
-/* The pairs that a story is told with: the texts of the two operations. */
+/* The pairs with which a failure is explained: the texts of the two operations. */
 START_TEST(pairs)
 {
 	static const struct {

@@ -8,12 +8,13 @@
  * completions, and the victim.
  *
  *   kill    SIGKILL of the victim at a random moment: the survivor's oldest request ends with
- *           RETRY_EXC_ERR, not before timeout x (retry_cnt + 1), the others with WR_FLUSH_ERR.
+ *           RETRY_EXC_ERR, not before timeout x (retry_cnt + 1) nor before a second, the others
+ *           with WR_FLUSH_ERR.
  *   stop    SIGSTOP, and SIGCONT after that: both end so. SIGCONT before it: nothing has happened.
  *   leave   the victim exits as soon as it has received a message: the survivor's SEND succeeds.
  *   signal  a signal's handler exits, whatever it interrupts: like kill, and the victim does end.
- *   fork    a child uses what it has of its parent's objects, and ends: it does not disturb
- * its parent.
+ *   fork    a child uses what it has of its parent's objects, and ends: its parent is not
+ * disturbed.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -322,8 +323,10 @@ static void close_end(struct end *e)
 
 static void expect_loss(struct end *e, enum ibv_wc_status status, struct patience p)
 {
+	/* A peer may be silent for a second, whatever the timeout. */
+	uint64_t patience = ((uint64_t)4096 << p.timeout) * (p.retry_cnt + 1u);
 	/* The last success may be a receive, a little after a request was sent. */
-	uint64_t least = ((uint64_t)4096 << p.timeout) * (p.retry_cnt + 1u) / 4 * 3;
+	uint64_t least = (patience > NS_PER_S ? patience : NS_PER_S) / 4 * 3;
 
 	if (status != IBV_WC_RETRY_EXC_ERR)
 		die("the peer is gone: %s, not RETRY_EXC_ERR", ibv_wc_status_str(status));

@@ -39,7 +39,7 @@ static const struct {
 	{300, "ca", "", "dr", NORES, LIVE | FSCK},
 	{300, "ca", "", "new-w1-w2", RDA, LIVE | FSCK},
 	{300, "ca", "line_torn=on", "new-w1-w2", RDA, LIVE | FSCK},
-	/* Forca: what a GET returns stays; a PUT is durable when somebody has read it. */
+	/* Forca: what a GET returns stays; a PUT is durable once a client has read it. */
 	{300, "forca", "ack_early=off", "w-rr", DUR, RDA | LIN | MONO | KEEP | NORES | LIVE | FSCK},
 	{300, "forca", "ack_early=off", "w-w-r", DUR,
 	 RDA | LIN | MONO | KEEP | NORES | LIVE | FSCK},

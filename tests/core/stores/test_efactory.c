@@ -376,7 +376,7 @@ START_TEST(a_tight_log_is_cleaned_when_it_must_be)
 }
 END_TEST
 
-/* A client that is told and does not answer. */
+/* A client that gets the notice and does not answer. */
 static void drops(unsigned client)
 {
 	void *handle = open_client(client);
@@ -414,7 +414,7 @@ START_TEST(who_does_not_acknowledge_is_dropped)
 }
 END_TEST
 
-/* A client that cannot be told: its connection for notices is in the error state. */
+/* A client that cannot get the notice: its connection for notices is in the error state. */
 static void cannot_be_told(unsigned client)
 {
 	static const uint8_t too_long[1024];
@@ -426,7 +426,7 @@ static void cannot_be_told(unsigned client)
 	open_raw(&idle, 2);
 	ck_assert_int_eq(rpc_send(&notices, too_long, sizeof(too_long)), -EIO);
 	ck_assert_int_eq(read_table(&idle), 0);
-	/* Nobody waits for the timeout, which is 10 s. */
+	/* The timeout of 10 s is not waited for. */
 	clean_and_wait(handle);
 	ck_assert_int_eq(read_table(&idle), -EIO);
 	ck_assert_int_eq(get(handle, 1, 9), 1);
@@ -440,7 +440,8 @@ START_TEST(who_cannot_be_told_is_dropped_at_once)
 }
 END_TEST
 
-/* A client that is slow to answer, by the connection for its operations; and what it is told. */
+/* A client that is slow to answer, by the connection for its operations; and the notices that it
+ * gets. */
 static void waits(unsigned client)
 {
 	void *handle = open_client(client);
@@ -527,7 +528,7 @@ static void rpc_script(unsigned client)
 	ck_assert_int_eq(rpc_wait(&notices, text, 2, &len), 0);
 	ck_assert_uint_eq(len, 4);
 	ck_assert_int_eq(memcmp(text, "twe", 3),
-			 0); /* two bytes of it, behind them the first notice */
+			 0); /* two bytes of it, after them the first notice */
 	ck_assert_int_eq(rpc_send(&notices, "heard", 6), 0);
 	sim_sleep(w.sim, 100 * US);
 	ck_assert_uint_eq(r.told, 1);

@@ -805,9 +805,8 @@ START_TEST(recovery_never_reuses_live_space)
 }
 END_TEST
 
-/* The object of a PUT survived, its entry's change did not: nobody meets the object where a later
- * PUT
- * goes. */
+/* The object of a PUT survived, its entry's change did not: no reader meets the object where a
+ * later PUT goes. */
 START_TEST(lost_put_stays_away)
 {
 	uint64_t before;

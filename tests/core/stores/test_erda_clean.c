@@ -3,8 +3,8 @@
  * Erda's log cleaning while the power holds: where versions are afterwards, that space is
  * used again, and what happens to clients that are in the middle of something.
  *
- * Each test is a run in the sim world, written as a trace: the workload, and who is held
- * up where. When it has ended the test looks at the pool, and at what clients were told.
+ * Each test is a run in the sim world, written as a trace: the workload, and which task is delayed
+ * where. When it has ended the test looks at the pool, and at what clients got.
  */
 #include <check.h>
 #include <errno.h>

@@ -1,65 +1,57 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tidemark claims --knobs: what each value of each switch changes, as the stores' claims.txt have
- * it, and whether it is so. A value of which the file says nothing is an error, too.
+ * What each value of each knob changes, as the stores' claims.txt have it, and whether it is so. A
+ * value of which the file says nothing is an error, too.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-#include "checker/hunt/sensitivity.h"
 #include "checker/judge/names.h"
 #include "report/claims_report.h"
-#include "cli/cli.h"
+#include "report/terminal.h"
 
 #define INDENT 37
 
-static void progress(unsigned done, unsigned lines, double seconds)
-{
-	progress_line("%u of %u switches, %.0f s", done, lines, seconds);
-}
-
 /* "FSCK breaks in workload ww-c, run 3; without it 100 runs hold (efactory ack_early=off
  * split_trans=on)" */
-static void line_text(const struct claim_knob *line, const struct knob_result *flip, char *buf,
+static void line_text(const struct claim_knob *line, const struct knob_result *result, char *buf,
 		      size_t n)
 {
 	const struct claim_case *test = &line->test;
 	const char *with = line->kind == KNOB_BREAKS ? "with it" : "without it",
 		   *other = line->kind == KNOB_BREAKS ? "without it" : "with it";
 	bool variant = line->kind != KNOB_INERT && strcmp(test->config.variant, "default");
-	if (line->kind == KNOB_INERT && !flip->broke) {
+	if (line->kind == KNOB_INERT && !result->broke) {
 		snprintf(buf, n, "changes no verdict: %s", line->why);
 	} else if (line->kind == KNOB_INERT) {
 		snprintf(buf, n, "%s %s in workload %s, run %" PRIu64 " (%s)",
-			 contract_name(flip->contract),
-			 flip->breaks ? "breaks" : "no longer breaks", flip->workload, flip->run,
-			 flip->where);
+			 contract_name(result->contract),
+			 result->breaks ? "breaks" : "no longer breaks", result->workload,
+			 result->run, result->where);
 	} else {
-		int at = flip->broke
+		int at = result->broke
 				 ? snprintf(buf, n,
 					    "%s %s breaks in workload %s, run %" PRIu64 "; %s %s",
-					    with, contract_name(flip->contract), flip->workload,
-					    flip->run, other,
-					    flip->held ? "it holds in" : "too, within")
+					    with, contract_name(result->contract), result->workload,
+					    result->run, other,
+					    result->held ? "it holds in" : "too, within")
 				 : snprintf(buf, n, "%s nothing breaks", with);
-		if (flip->broke)
+		if (result->broke)
 			at += snprintf(buf + at, n - (size_t)at, " %" PRIu64 " runs",
-				       flip->held_runs);
+				       result->held_runs);
 		snprintf(buf + at, n - (size_t)at, " (%s%s%s %s)", test->config.store->name,
 			 variant ? "/" : "", variant ? test->config.variant : "",
 			 test->config.name);
 	}
 }
 
-static void print_line(const struct claim_knob *line, const struct knob_result *flip)
+static void print_line(const struct claim_knob *line, const struct knob_result *result)
 {
 	char text[1024];
-	line_text(line, flip, text, sizeof(text));
+	line_text(line, result, text, sizeof(text));
 	printf("%-10s %-25s ", line->store ? line->store->name : "hardware", line->knob);
 	print_wrapped(INDENT, text);
-	if (!knob_result_as_said(line, flip))
+	if (!knob_result_as_said(line, result))
 		printf("%*sDIFFERS: %s:%u\n", INDENT, "", line->file, line->line);
 }
 
@@ -72,14 +64,14 @@ static bool said(const struct claims *all, const struct tm_store *store, const c
 }
 
 /* How many are otherwise than the file says. */
-static unsigned print_lines(const struct sensitivity *f)
+unsigned sensitivity_print(const struct sensitivity *f)
 {
 	unsigned differ = 0, values = 0, missing = 0;
 	const struct tm_store *store;
 	char knob[64];
 	for (unsigned i = 0; i < f->claims->knobs; i++) {
-		print_line(&f->claims->knob[i], &f->flip[i]);
-		differ += !knob_result_as_said(&f->claims->knob[i], &f->flip[i]);
+		print_line(&f->claims->knob[i], &f->result[i]);
+		differ += !knob_result_as_said(&f->claims->knob[i], &f->result[i]);
 	}
 	for (; sensitivity_value(values, &store, knob, sizeof(knob)); values++) {
 		if (said(f->claims, store, knob))
@@ -91,21 +83,4 @@ static unsigned print_lines(const struct sensitivity *f)
 	printf("\n%u values of switches: of %u no claims.txt speaks; %u of %u lines differ\n",
 	       values, missing, differ, f->claims->knobs);
 	return differ + missing;
-}
-
-int claims_knobs(const struct claims_options *o, const struct claims *all)
-{
-	struct sensitivity f = {.claims = all, .jobs = o->jobs, .seed = o->budget.seed};
-	int status;
-	if (isatty(STDERR_FILENO) && !o->quiet)
-		f.progress = progress;
-	int error = sensitivity_run(&f);
-	progress_line(NULL);
-	if (error)
-		status = fail(EXIT_INTERNAL, "the switches could not be tested: %s",
-			      strerror(-error));
-	else
-		status = print_lines(&f) ? EXIT_BROKEN : EXIT_HELD;
-	sensitivity_free(&f);
-	return status;
 }

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See driver.h. */
+#include "checker/explore/driver.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "checker/explore/clock.h"
+
+/* A message: the unit's number, then its result. */
+#define MESSAGE_BYTES (sizeof(unsigned) + DRIVER_RESULT_MAX)
+
+_Static_assert(MESSAGE_BYTES <= 4096, "a message is written in one piece");
+
+/* What the processes share out: the units in the order in which they are begun. */
+struct queue {
+	atomic_uint *next; /* in shared memory */
+	unsigned *order;   /* NULL: as they are numbered */
+};
+
+/* --- in a process --- */
+
+static _Noreturn void worker(const struct driver *d, const struct queue *q, int out)
+{
+	_Alignas(max_align_t) char result[DRIVER_RESULT_MAX];
+	char message[MESSAGE_BYTES];
+	size_t len = sizeof(unsigned) + d->result_bytes;
+	while (!d->more || d->more(d->arg)) {
+		unsigned unit = atomic_fetch_add(q->next, 1);
+		if (unit >= d->units)
+			break;
+		unit = q->order ? q->order[unit] : unit;
+		memset(result, 0, sizeof(result));
+		d->work(d->arg, unit, result);
+		memcpy(message, &unit, sizeof(unit));
+		memcpy(message + sizeof(unit), result, d->result_bytes);
+		if (write(out, message, len) != (ssize_t)len)
+			_Exit(70);
+	}
+	_Exit(0);
+}
+
+/* --- in the calling process --- */
+
+static void take(struct driver *d, unsigned unit, const void *result)
+{
+	assert(unit < d->units);
+	if (d->results)
+		memcpy((char *)d->results + unit * d->result_bytes, result, d->result_bytes);
+	d->at.done++;
+	d->at.last = unit;
+	d->at.states += d->states ? d->states(result) : 0;
+	d->at.seconds = clock_seconds() - d->started;
+	if (d->take)
+		d->take(d->arg, unit, result);
+	if (d->progress)
+		d->progress(d->progress_arg, &d->at);
+}
+
+/* Results as they come. -ECHILD when the pipe closes too early. */
+static int collect(struct driver *d, int in)
+{
+	_Alignas(max_align_t) char result[DRIVER_RESULT_MAX];
+	char message[MESSAGE_BYTES];
+	size_t len = sizeof(unsigned) + d->result_bytes;
+	while (d->at.done < d->units) {
+		unsigned unit;
+		size_t got = 0;
+		while (got < len) {
+			ssize_t n = read(in, message + got, len - got);
+			if (n < 0 && errno == EINTR)
+				continue;
+			if (n == 0 && got == 0 && d->more)
+				return 0; /* they have stopped of their own */
+			if (n <= 0)
+				return -ECHILD;
+			got += (size_t)n;
+		}
+		memcpy(&unit, message, sizeof(unit));
+		memcpy(result, message + sizeof(unit), d->result_bytes);
+		take(d, unit, result);
+	}
+	return 0;
+}
+
+static int run_processes(struct driver *d, const struct queue *q, pid_t *child, unsigned jobs)
+{
+	int pipes[2], error = 0;
+	if (pipe(pipes))
+		return -errno;
+	fflush(NULL);
+	for (unsigned j = 0; j < jobs; j++) {
+		child[j] = fork();
+		if (child[j] == 0) {
+			close(pipes[0]);
+			worker(d, q, pipes[1]);
+		}
+		if (child[j] < 0)
+			error = -errno;
+	}
+	close(pipes[1]);
+	if (!error)
+		error = collect(d, pipes[0]);
+	close(pipes[0]);
+	for (unsigned j = 0; j < jobs; j++) {
+		int status = 0;
+		if (child[j] > 0 && waitpid(child[j], &status, 0) > 0 && status && !error)
+			error = -ECHILD;
+	}
+	return error;
+}
+
+/* --- the order --- */
+
+struct priced {
+	unsigned unit;
+	uint64_t cost;
+};
+
+static int dearer(const void *a, const void *b)
+{
+	const struct priced *x = a, *y = b;
+	if (x->cost != y->cost)
+		return x->cost < y->cost ? 1 : -1;
+	return x->unit < y->unit ? -1 : x->unit > y->unit;
+}
+
+/* NULL without memory. */
+static unsigned *make_order(const struct driver *d)
+{
+	struct priced *list = calloc(d->units + 1, sizeof(*list));
+	unsigned *order = calloc(d->units + 1, sizeof(*order));
+	for (unsigned u = 0; u < d->units && list && order; u++)
+		list[u] = (struct priced){u, d->cost(d->arg, u)};
+	if (list && order)
+		qsort(list, d->units, sizeof(*list), dearer);
+	for (unsigned u = 0; u < d->units && list && order; u++)
+		order[u] = list[u].unit;
+	if (!list) {
+		free(order);
+		order = NULL;
+	}
+	free(list);
+	return order;
+}
+
+int driver_run(struct driver *d)
+{
+	unsigned jobs = d->jobs ? d->jobs : 1;
+	struct queue q = {.order = d->cost ? make_order(d) : NULL};
+	pid_t *child = calloc(jobs, sizeof(*child));
+	int error = -ENOMEM;
+	assert(d->result_bytes <= DRIVER_RESULT_MAX);
+	d->started = clock_seconds();
+	d->at = (struct driver_progress){.units = d->units};
+	q.next = mmap(NULL, sizeof(*q.next), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	if (q.next != MAP_FAILED && child && (q.order || !d->cost))
+		error = run_processes(d, &q, child, jobs);
+	if (q.next != MAP_FAILED)
+		munmap(q.next, sizeof(*q.next));
+	free(child);
+	free(q.order);
+	return error;
+}
+
+const char *driver_error(int error)
+{
+	if (error == -ECHILD)
+		return "a worker process died before its work was done (killed, or no memory "
+		       "left?)";
+	return strerror(-error);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CHECKER_EXPLORE_DRIVER_H
+#define TM_CHECKER_EXPLORE_DRIVER_H
+/*
+ * What drives every campaign: numbered units of work that several processes share. A process that
+ * is free takes the next unit; each result, plain bytes without pointers, comes back through a
+ * pipe. What a unit is, and what its result means, is the campaign's policy. A unit's result must
+ * depend on nothing but the unit, so that the number of processes changes no figure.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DRIVER_RESULT_MAX 4000 /* bytes: a message is written in one piece (PIPE_BUF) */
+
+/* How far it is, once a result has come. */
+struct driver_progress {
+	unsigned done, units;
+	unsigned last;	 /* the unit of this result */
+	uint64_t states; /* as states() said of all results */
+	double seconds;	 /* since it began */
+};
+
+struct driver {
+	unsigned units, jobs;
+	size_t result_bytes;
+	/* In one of the processes: fill `result`, which is zeroed. */
+	void (*work)(void *arg, unsigned unit, void *result);
+	/* The rest can be NULL. Where results go: an array, by unit. */
+	void *results;
+	/* In the calling process, in the order in which the results come. */
+	void (*take)(void *arg, unsigned unit, const void *result);
+	/* Units with high costs are begun first, and among equals the first ones. */
+	uint64_t (*cost)(const void *arg, unsigned unit);
+	/* In one of the processes: may it take another unit? NULL: until all are taken. */
+	bool (*more)(void *arg);
+	/* How many crash states went into a result. */
+	uint64_t (*states)(const void *result);
+	/* After take(). */
+	void (*progress)(void *arg, const struct driver_progress *at);
+	void *arg, *progress_arg;
+	/* the driver's */
+	struct driver_progress at;
+	double started;
+};
+
+/* 0, or -errno: -ENOMEM, -ECHILD (a process died), or why no process could be started. */
+int driver_run(struct driver *d);
+/* Such an error in words. */
+const char *driver_error(int error);
+
+#endif
