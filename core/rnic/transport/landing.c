@@ -536,6 +536,17 @@ static void finish(struct rnic_qp *qp, const struct packet *pkt, uint64_t origin
 	resp_send(qp, resp_result(qp, pkt, original));
 }
 
+static bool apply_atomic(const struct packet *request, uint64_t original, uint64_t *value)
+{
+	if (request->opcode == OP_FETCH_ADD) {
+		*value = original + request->swap_add;
+		return true;
+	}
+	assert(request->opcode == OP_COMPARE_SWAP);
+	*value = request->swap_add;
+	return original == request->compare;
+}
+
 static enum served serve_atomic(struct rnic_qp *qp, struct packet *pkt)
 {
 	struct rnic_mr *mr = resp_region(qp, pkt);
@@ -545,8 +556,8 @@ static enum served serve_atomic(struct rnic_qp *qp, struct packet *pkt)
 	if (is_delayed(qp, pkt, CHOICE_FETCH, 1))
 		return HELD;
 	uint8_t *host = mr_host(mr, pkt->va);
-	if (qp->hca->memory->fetch_add) {
-		if (!dma_atomic(qp->hca, host, pkt, &original))
+	if (qp->hca->memory->compare_swap) {
+		if (!dma_atomic(qp->hca, host, pkt, apply_atomic, &original))
 			return REFUSED;
 		finish(qp, pkt, original);
 		return SERVED;
@@ -554,10 +565,7 @@ static enum served serve_atomic(struct rnic_qp *qp, struct packet *pkt)
 	dma_flush(qp->hca, NULL, NULL, 0, true, &pkt->name);
 	dma_read(qp->hca, mr, host, &original, sizeof(original));
 	fetched(qp, pkt, mr, host, sizeof(original));
-	value = original + pkt->swap_add;
-	if (pkt->opcode == OP_COMPARE_SWAP)
-		value = original == pkt->compare ? pkt->swap_add : original;
-	if (pkt->opcode == OP_FETCH_ADD || original == pkt->compare)
+	if (apply_atomic(pkt, original, &value))
 		write_word(qp, pkt, mr, value);
 	finish(qp, pkt, original);
 	return SERVED;
