@@ -190,8 +190,7 @@ static int read_ops(struct workload *w, const char *path)
 	if (!error)
 		return 0;
 	int status = error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE;
-	return where.line ? fail(status, "%s:%u: %s", path, where.line, where.message)
-			  : fail(status, "%s: %s", path, where.message);
+	return fail(status, "%s%s: %s", path, input_place(&where).text, where.message);
 }
 
 static int unknown_workload(const char *name, int error, const char *expected)

@@ -254,7 +254,7 @@ static const struct option_row rows[] = {
 	 "--workload: the smallest workloads. --runs and --states are unlimited then, unless they "
 	 "are given",
 	 ARGUMENT(options.exhaustive)},
-	{"preemptions", "N", "how often tasks and packets are held back in one run (2)",
+	{"preemptions", "N", "how often tasks and packets are delayed in one run (2)",
 	 ARGUMENT_GIVEN(options.preemptions, 0, SYSTEMATIC_DEPTH, preemptions_given)},
 	{"faults", "N",
 	 "packets lost or duplicated, clients dead, calls failed in one run (0; where no workload "

@@ -96,9 +96,8 @@ int read_trace(const char *path, struct trace *t)
 	if (standard)
 		path = "standard input";
 	int status = error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE;
-	if (where.line)
-		return fail(status, "%s:%u: %s", path, where.line, where.message);
-	return fail(status, "%s: %s", path, where.message[0] ? where.message : strerror(-error));
+	return fail(status, "%s%s: %s", path, input_place(&where).text,
+		    where.message[0] ? where.message : strerror(-error));
 }
 
 /* Letters to insert, remove or change until a is b. */

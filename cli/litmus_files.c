@@ -34,10 +34,7 @@ static int bad_file(struct litmus_job *job, const char *path, const struct input
 		return no_memory();
 	}
 	grown[job->bads++] = (struct litmus_bad){copy, *error};
-	if (error->line)
-		fail(EXIT_USAGE, "%s:%u:%u: %s", path, error->line, error->column, error->message);
-	else
-		fail(EXIT_USAGE, "%s: %s", path, error->message);
+	fail(EXIT_USAGE, "%s%s: %s", path, input_place(error).text, error->message);
 	return 0;
 }
 

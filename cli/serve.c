@@ -165,7 +165,7 @@ static void print_ready(const struct server *s)
 {
 	int len = (int)(strrchr(s->listen, ':') - s->listen);
 	printf("serving %s on %.*s:%u, boot %" PRIu32 ", %s\n", s->store.store->name, len,
-	       s->listen, control_port(s->control), s->store.boot,
+	       s->listen, rendezvous_port(s->control), s->store.boot,
 	       s->fresh ? "formatted" : "recovered");
 	fflush(stdout);
 }

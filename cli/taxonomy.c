@@ -71,7 +71,7 @@ static const struct option_row rows[] = {
 	 "rqwrb, transport: only cells that have it",
 	 OPTION_CALL(take_knob)},
 	{"workload", "NAME", "what the clients do (w: one append)", ASKED(workload)},
-	{"preemptions", "N", "how often tasks and packets are held back in one run (2)",
+	{"preemptions", "N", "how often tasks and packets are delayed in one run (2)",
 	 ASKED(request.options.preemptions), 0, SYSTEMATIC_DEPTH},
 	{"states", "N", "crash states of each cell at most (no bound)",
 	 ASKED(request.options.states), 1, UINT64_MAX / 2},
@@ -162,7 +162,7 @@ static void progress(void *arg, const struct driver_progress *at)
 		      at->states, at->seconds / at->done * (at->units - at->done));
 }
 
-/* Did it go well? 0, or the status behind a message. */
+/* Did it go well? 0, or the status after a message. */
 static int check_run(const struct taxonomy *t, int error)
 {
 	char config[TAXONOMY_CONFIG];
@@ -218,7 +218,7 @@ static char *trace_name(const struct taxonomy_request *r, const struct taxonomy_
 		       : name;
 }
 
-/* 0, or the status behind a message. */
+/* 0, or the status after a message. */
 static int write_traces(struct taxonomy_report *r, struct taxonomy *t)
 {
 	for (unsigned i = 0; i < t->cells; i++) {
@@ -297,7 +297,7 @@ static int run(struct taxonomy_request *request, struct taxonomy *t,
 
 /* --- input --- */
 
-/* The table of --table, or the one that is compiled in. 0, or the status behind a message. */
+/* The table of --table, or the one that is compiled in. 0, or the status after a message. */
 static int read_table(const char *path, struct taxonomy_table *table)
 {
 	struct input_error where;
@@ -306,11 +306,13 @@ static int read_table(const char *path, struct taxonomy_table *table)
 		FILE *in = fopen(path, "re");
 		if (!in)
 			return fail(EXIT_USAGE, "%s: cannot be opened: %s", path, strerror(errno));
-		text = calloc(1, TABLE_MAX + 1);
-		size_t len = text ? fread(text, 1, TABLE_MAX + 1, in) : 0;
-		bool bad = ferror(in);
+		size_t len;
+		int rc = 0;
+		text = text_read(in, TABLE_MAX, &len, &where, &rc);
 		fclose(in);
-		if (!text || bad || len > TABLE_MAX || memchr(text, '\0', len)) {
+		if (!text)
+			return fail(EXIT_USAGE, "%s: %s", path, where.message);
+		if (len > TABLE_MAX || memchr(text, '\0', len)) {
 			free(text);
 			return fail(EXIT_USAGE, "%s: expected a text of at most %zu bytes", path,
 				    TABLE_MAX);
@@ -321,12 +323,13 @@ static int read_table(const char *path, struct taxonomy_table *table)
 	if (error == -ENOMEM)
 		return fail(EXIT_INTERNAL, "out of memory");
 	if (error)
-		return fail(path ? EXIT_USAGE : EXIT_INTERNAL, "%s:%u: %s",
-			    path ? path : "scenarios/taxonomy.txt", where.line, where.message);
+		return fail(path ? EXIT_USAGE : EXIT_INTERNAL, "%s%s: %s",
+			    path ? path : "scenarios/taxonomy.txt", input_place(&where).text,
+			    where.message);
 	return 0;
 }
 
-/* 0, or the status behind a message. */
+/* 0, or the status after a message. */
 static int open_all(struct asked *a, struct taxonomy *t, struct workload *w)
 {
 	const char *expected = "";

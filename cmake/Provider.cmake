@@ -10,7 +10,7 @@ list(REMOVE_ITEM nic_sources ${cm_sources} ${PROJECT_SOURCE_DIR}/core/provider/v
 add_library(tidemark_nic OBJECT ${nic_sources})
 set_target_properties(tidemark_nic PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(tidemark_nic PRIVATE tidemark_flags PkgConfig::ISAL)
-# Complete, and never unloaded: a program that closes it would leave a thread behind in it.
+# Complete, and never unloaded: a thread may still run in it when a program closes it.
 set(complete -Wl,-z,defs)
 if(CMAKE_C_COMPILER_ID STREQUAL Clang AND TIDEMARK_SANITIZE)
 	set(complete) # clang's sanitizers are in the program, not in a library
@@ -27,7 +27,7 @@ set_target_properties(tidemark_cm PROPERTIES C_VISIBILITY_PRESET hidden POSITION
 target_link_libraries(tidemark_cm PRIVATE tidemark_flags)
 target_include_directories(tidemark_cm SYSTEM PRIVATE ${RDMACM_INCLUDE})
 
-# Of the library to be preloaded alone: what is found first has a say in what libc's functions mean.
+# Only in the library that is preloaded: it replaces functions of libc, for which it has to come first.
 add_library(tidemark_node OBJECT core/provider/verbs/node.c)
 set_target_properties(tidemark_node PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(tidemark_node PRIVATE tidemark_flags)

@@ -145,7 +145,7 @@ struct tm_store {
 
 	/* Make an empty, durable store in a zeroed pool. */
 	int (*format)(const struct tm_env *env);
-	/* Bring a pool that a power failure left behind into a servable state. */
+	/* Bring a pool that a power failure has left into a servable state. */
 	int (*recover)(const struct tm_env *env);
 	/* Register memory, take connections (rt_listen), start the server's tasks; returns. */
 	int (*serve)(const struct tm_env *env);

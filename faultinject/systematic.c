@@ -138,9 +138,9 @@ void run_log_free(struct run_log *log)
 static void note(struct systematic_source *s, const struct log_touch *t)
 {
 	bool any;
-	uint32_t held = s->taken.n ? sim_delayed(sim_current(), &any) : 0;
-	for (unsigned i = 0; held && i < SYSTEMATIC_DEPTH; i++)
-		if (held >> i & 1 && s->window[i])
+	uint32_t delayed = s->taken.n ? sim_delayed(sim_current(), &any) : 0;
+	for (unsigned i = 0; delayed && i < SYSTEMATIC_DEPTH; i++)
+		if (delayed >> i & 1 && s->window[i])
 			footprint_add(s->window[i], t);
 	struct run_log *log = s->log;
 	if (!log || s->taken.n < s->list->n)

@@ -137,15 +137,15 @@ static int accept_client(void *arg, unsigned client, const void *req, size_t req
 
 int server_listen(struct server *s)
 {
-	char text[CONTROL_TEXT];
+	char text[RENDEZVOUS_TEXT];
 	int error = live_store_print(&s->store, text, sizeof(text));
-	struct control_server_setup setup = {.address = s->listen,
-					     .text = text,
-					     .clients = s->store.params.clients,
-					     .accept = accept_client,
-					     .arg = s};
+	struct rendezvous_server_setup setup = {.address = s->listen,
+						.text = text,
+						.clients = s->store.params.clients,
+						.accept = accept_client,
+						.arg = s};
 	if (!error)
-		error = control_listen(&s->control, &setup);
+		error = rendezvous_listen(&s->control, &setup);
 	if (error == -EINVAL)
 		return wrong(s, -EINVAL, "--listen: \"%.80s\"; expected ADDRESS:PORT", s->listen);
 	return error ? wrong(s, -EINVAL, "--listen: %.80s: %s", s->listen, strerror(-error)) : 0;
@@ -153,7 +153,7 @@ int server_listen(struct server *s)
 
 int server_stop(struct server *s)
 {
-	control_stop(s->control);
+	rendezvous_stop(s->control);
 	s->control = NULL;
 	live_host_free(s->host);
 	s->host = NULL;
@@ -163,7 +163,7 @@ int server_stop(struct server *s)
 
 void server_close(struct server *s)
 {
-	control_stop(s->control);
+	rendezvous_stop(s->control);
 	live_host_free(s->host);
 	live_pm_close(s->pm);
 }

@@ -12,7 +12,7 @@
 #include "scenarios/pool_plan.h"
 
 struct ibv_context;
-struct control_server;
+struct rendezvous_server;
 struct live_host;
 
 struct server {
@@ -26,7 +26,7 @@ struct server {
 	/* what became of it */
 	struct live_pm *pm;
 	struct live_host *host;
-	struct control_server *control;
+	struct rendezvous_server *control;
 	struct tm_env env;
 	struct tm_fsck fsck;
 	unsigned defects;

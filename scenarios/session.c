@@ -83,14 +83,14 @@ static int parse(struct session *s, const char *server, const char *text, char *
 int session_open(struct session **out, struct ibv_context *verbs, const char *server,
 		 unsigned client, char *why, size_t n)
 {
-	char text[CONTROL_TEXT];
-	struct control *control = NULL;
+	char text[RENDEZVOUS_TEXT];
+	struct rendezvous *control = NULL;
 	struct session *s = calloc(1, sizeof(*s));
 	if (!s) {
 		snprintf(why, n, "out of memory");
 		return -ENOMEM;
 	}
-	int error = control_connect(&control, server, &client, text);
+	int error = rendezvous_connect(&control, server, &client, text);
 	if (error)
 		explain(error, server, client, why, n);
 	else
@@ -101,7 +101,7 @@ int session_open(struct session **out, struct ibv_context *verbs, const char *se
 			snprintf(why, n, "%s", strerror(-error));
 	}
 	if (error) {
-		control_close(control);
+		rendezvous_close(control);
 		free(s);
 		return error;
 	}

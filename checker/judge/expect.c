@@ -134,7 +134,7 @@ static bool read_store(unsigned number)
 	while (!rc && (rc = text_line(&t, &line)) > 0)
 		rc = read_line(&t, store, line);
 	if (rc)
-		snprintf(mistake, sizeof(mistake), "%s:%u: %s", file.path, error.line,
+		snprintf(mistake, sizeof(mistake), "%s%s: %s", file.path, input_place(&error).text,
 			 error.message);
 	return !rc;
 }

@@ -323,7 +323,7 @@ int crash_bundle_read(struct crash_bundle *a, const char *path, char *why, size_
 	char *magic;
 	error = text_line(&t, &magic) > 0 ? read_head(&t, a, &s, &store) : -EINVAL;
 	if (error)
-		why_not(why, n, error, "%s:%u: %s", path, wrong.line, wrong.message);
+		why_not(why, n, error, "%s%s: %s", path, input_place(&wrong).text, wrong.message);
 	else
 		error = unpack(a, path, t.at, (size_t)(t.end - t.at), &s, why, n);
 	if (!error && strcmp(store, a->cut.store.store->name))

@@ -212,7 +212,9 @@ int cut_parse_start(struct cut *c, const char *name, char *text, char *why, size
 	int error = parse_start(&t, c);
 	if (error == -ENOMEM)
 		return why_not(why, n, error, "%s: out of memory", name);
-	return error ? why_not(why, n, error, "%s:%u: %s", name, wrong.line, wrong.message) : 0;
+	return error ? why_not(why, n, error, "%s%s: %s", name, input_place(&wrong).text,
+			       wrong.message)
+		     : 0;
 }
 
 int cut_read_start(struct cut *c, const char *path, char *why, size_t n)

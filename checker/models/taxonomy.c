@@ -199,7 +199,7 @@ static int find_again(struct measuring *m, const struct taxonomy_break *broken,
 	const struct campaign_break which = {
 		.contract = broken->contract,
 		.mode = {m->known[broken->contract].contract[broken->contract].run,
-			FAILURE_MODE_ANYTHING}};
+			 FAILURE_MODE_ANYTHING}};
 	m->unit = m->known[broken->contract];
 	return campaign_again(&m->campaign, &which, run);
 }
@@ -209,7 +209,7 @@ static void keep_words(struct taxonomy_break *broken, const char *text)
 	snprintf(broken->text, sizeof(broken->text), "%.*s", (int)sizeof(broken->text) - 1, text);
 }
 
-/* No trace, but the words. */
+/* Describe the break without a trace. */
 static int keep_how(struct measuring *m, struct taxonomy_break *broken)
 {
 	struct broken_run run;

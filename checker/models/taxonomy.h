@@ -35,8 +35,8 @@ struct taxonomy_break {
 struct taxonomy_result {
 	bool measured;
 	uint8_t verdict; /* TAXONOMY_* bits */
-	bool complete;	 /* nothing that was not looked at could change the verdict */
-	bool exhaustive; /* since everything within the bounds was */
+	bool complete;	 /* no run or state that was left out could change the verdict */
+	bool exhaustive; /* everything within the bounds was looked at */
 	int error;	 /* -errno: it could not be run */
 	char why[100];
 	uint64_t states, runs, spared;

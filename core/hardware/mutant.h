@@ -18,9 +18,9 @@
 	X(NIC_READ_OVERTAKES, "nic_read_overtakes", "rnic",                                  \
 	  "A READ does not wait for the WRITEs before it.")                                  \
 	X(NIC_SEND_OVERTAKES, "nic_send_overtakes", "rnic",                                  \
-	  "A SEND lands before a WRITE that was posted before it and is held.")              \
+	  "A SEND lands before a WRITE that was posted before it and is delayed.")           \
 	X(NIC_ACK_UNACCEPTED, "nic_ack_unaccepted", "rnic",                                  \
-	  "A packet behind a lost one is acknowledged, and with it the lost one.")           \
+	  "A packet after a lost one is acknowledged, and with it the lost one.")            \
 	X(NIC_PSN_WRAP, "nic_psn_wrap", "rnic",                                              \
 	  "Sequence numbers are compared as if they did not wrap.")                          \
 	X(NIC_KEY_DEAD, "nic_key_dead", "rnic",                                              \
@@ -116,6 +116,5 @@ extern const struct mutant_info hardware_mutants[HARDWARE_MUTANTS];
 extern const char hardware_mutant_names[];
 
 #define MUTANT(hw, enumerator) __builtin_expect((hw)->mutant == MUTANT_##enumerator, false)
-#define OWN_BUG		       MUTANT
 
 #endif

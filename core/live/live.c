@@ -2,8 +2,8 @@
 /*
  * Hosts of the live world. See live.h.
  *
- * The baton is a queue: who lets go hands it to whoever has waited longest. A thread
- * that blocks (for a completion, for time to pass, for the control connection) has let go.
+ * The baton is a queue: a thread that lets go of it hands it to the one that has waited longest. A
+ * thread that blocks (for a completion, for time to pass, for the server's answer) has let go.
  *
  * A task that yields has found nothing to do. The first times it only lets others run;
  * then it has its completion queues make events, and looks once more, as a completion may
@@ -288,10 +288,10 @@ int live_rt_listen(rt_accept_fn *fn, void *arg)
 int live_rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len)
 {
 	struct live_task *task = live_self();
-	if (!task->host->control || live_fails(FAIL_CONNECT))
+	if (!task->host->server || live_fails(FAIL_CONNECT))
 		return -ECONNREFUSED;
 	let_go(task);
-	int rc = control_ask(task->host->control, req, req_len, rsp, rsp_len);
+	int rc = rendezvous_ask(task->host->server, req, req_len, rsp, rsp_len);
 	take(task);
 	leave_if_stopped(task);
 	return rc;
@@ -343,7 +343,7 @@ int live_device_open(const char *name, struct ibv_context **out)
 	return *out ? 0 : -ENODEV;
 }
 
-int live_host_new(struct live_host **out, struct ibv_context *verbs, struct control *control)
+int live_host_new(struct live_host **out, struct ibv_context *verbs, struct rendezvous *server)
 {
 	struct live_host *host = calloc(1, sizeof(*host));
 	if (!host)
@@ -356,7 +356,7 @@ int live_host_new(struct live_host **out, struct ibv_context *verbs, struct cont
 	}
 	pthread_mutex_init(&host->lock, NULL);
 	host->verbs = verbs;
-	host->control = control;
+	host->server = server;
 	host->start_ns = clock_ns();
 	*out = host;
 	return 0;
@@ -367,8 +367,8 @@ void live_host_stop(struct live_host *host)
 	const uint64_t one = 1;
 	int error = errno;
 	atomic_store(&host->stopping, true);
-	if (host->control)
-		control_break(host->control);
+	if (host->server)
+		rendezvous_break(host->server);
 	/* It can only fail when it has been done often before. */
 	ssize_t n = write(host->stop_fd, &one, sizeof(one));
 	(void)n;
@@ -396,7 +396,7 @@ void live_host_free(struct live_host *host)
 		pthread_cond_destroy(&task->turn);
 		free(task);
 	}
-	control_close(host->control);
+	rendezvous_close(host->server);
 	live_objects_free(host);
 	live_blocks_free(host);
 	close(host->stop_fd);

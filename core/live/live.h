@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct control;
+struct rendezvous;
 struct ibv_context;
 struct live_host;
 
@@ -27,10 +27,10 @@ struct live_host;
  */
 int live_device_open(const char *name, struct ibv_context **out);
 
-/* `verbs` is the caller's and outlives the host. `control`: a client's connection to the server,
- * which the host takes over (control.h); NULL: a server. 0 or -errno. */
-int live_host_new(struct live_host **out, struct ibv_context *verbs, struct control *control);
-/* Stops the host, waits for its tasks, closes `control`, and gives back all that its store code
+/* `verbs` is the caller's and outlives the host. `server`: a client's connection to the server,
+ * which the host takes over (rendezvous.h); NULL: this is the server. 0 or -errno. */
+int live_host_new(struct live_host **out, struct ibv_context *verbs, struct rendezvous *server);
+/* Stops the host, waits for its tasks, closes `server`, and gives back all that its store code
  * has. No thread may be in live_call(). */
 void live_host_free(struct live_host *host);
 

@@ -58,7 +58,8 @@ struct ibv_qp *live_flush_create_qp(struct ibv_context *context, struct ibv_qp_i
 static struct rxe_send_wqe *find_marked(struct rxe_queue_buf *queue)
 {
 	for (uint32_t i = 0; i <= queue->index_mask; i++) {
-		/* The request that is being built is at most a few behind what was posted. */
+		/* The request that is being built comes at most a few entries after what was
+		 * posted. */
 		uint32_t slot = (queue->producer_index + i) & queue->index_mask;
 		struct rxe_send_wqe *wqe = (struct rxe_send_wqe *)(queue->data +
 								   ((size_t)slot

@@ -23,7 +23,7 @@ struct live_object {
 	bool armed;			  /* the next completion makes an event in the channel */
 };
 
-/* Memory of a store begins behind its block. */
+/* A store's memory begins right after its block. */
 struct live_block {
 	struct live_block *next, *previous;
 	void *start; /* for free() */
@@ -48,15 +48,15 @@ struct live_task {
 
 struct live_host {
 	struct ibv_context *verbs;
-	struct control *control;
+	struct rendezvous *server;
 	uint64_t start_ns;
 	atomic_bool stopping;
 	int stop_fd;			/* readable when stopping */
 	pthread_mutex_t lock;		/* of what follows */
-	struct live_task *holder;	/* of the baton; NULL: nobody */
+	struct live_task *holder;	/* of the baton; NULL: it is free */
 	struct live_task *first, *last; /* wait for it */
 	struct live_task *tasks;
-	/* Of who has the baton: */
+	/* Only the holder of the baton uses these: */
 	rt_accept_fn *accept;
 	void *accept_arg;
 	struct live_block *blocks;

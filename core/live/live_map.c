@@ -50,7 +50,7 @@ static int look_at(const char *path, struct stat *st, bool *device, char *why, s
 	return 0;
 }
 
-/* Nobody else is to write while we do. The lock is the file's and ends with us. */
+/* No other process may write at the same time. The lock is the file's and ends with us. */
 static int lock(struct pm_map *m, const char *path, char *why, size_t n)
 {
 	m->fd = open(path, O_RDWR | O_CLOEXEC);

@@ -6,7 +6,7 @@
  *
  * The header has two slots, each a text, the number of its writing, and a checksum.
  * The valid slot with the higher number counts; the other one is written next. So
- * a header that was cut off in the middle is as if nobody had begun it.
+ * a header whose writing was cut off is as if its writing had not begun.
  */
 #include "core/live/live_pm.h"
 #include "core/rt/why.h"
@@ -27,7 +27,7 @@ struct pm_map {
 };
 
 /* To work in. A file that does not exist or has less than `bytes` is made longer (0: it has to
- * exist). Locked against others who write. 0 or -errno with a sentence for the user. */
+ * exist). Locked against other writers. 0 or -errno with a sentence for the user. */
 int pm_map_open(struct pm_map *m, const char *path, size_t bytes, char *why, size_t n);
 /* As it is, from `offset` on; locked if `writable`. */
 int pm_map_image(struct pm_map *m, const char *path, uint64_t offset, bool writable, char *why,
@@ -35,7 +35,7 @@ int pm_map_image(struct pm_map *m, const char *path, uint64_t offset, bool writa
 /* Zeroed memory. */
 int pm_map_memory(struct pm_map *m, size_t bytes);
 void pm_map_close(struct pm_map *m);
-/* Bytes behind the header, in whole lines. */
+/* Bytes after the header, in whole lines. */
 size_t pm_pool_room(const struct pm_map *m);
 /* Make [addr, addr + len) durable. 0 or -errno. */
 int pm_map_sync(const struct pm_map *m, const void *addr, size_t len);

@@ -6,8 +6,8 @@
  * have a text that says what it holds (scenarios/live_store.h), the rest is the store's pool.
  *
  *	live_pm.c	an open pool, and the calls of libpmem
- *	live_map.c	files and devices in memory, and what a user is told of them
- *	live_image.c	pools as somebody finds them after a failure, and what the failure cost
+ *	live_map.c	files and devices in memory, and messages about them
+ *	live_image.c	pools as a failure leaves them, and what it took away
  *
  * The store's calls of libpmem come here (live_calls.h has their names). On PM they go
  * on to libpmem. On a file that is no PM, what was flushed is written back (msync) at the drain.
@@ -24,7 +24,7 @@
 
 #define POOL_HEADER 4096 /* bytes */
 #define POOL_TEXT   2032 /* bytes of its text at most, with the NUL */
-/* Where a devdax device's bytes begin in the file behind an NVDIMM. */
+/* Where a devdax device's bytes begin in the backing file of an NVDIMM. */
 #define NVDIMM_DATA (2ull << 20)
 
 struct live_pm;
@@ -60,7 +60,7 @@ int live_pm_set_header(struct live_pm *pm, const char *text);
 int live_pm_save(struct live_pm *pm);
 bool live_pm_is_pm(const struct live_pm *pm);
 
-/* The pool that the store's calls are about: they look up whose range an address is in. One open
+/* The store's calls find the pool by the address. One open
  * pool with a shadow, or that is no PM, in a process at a time. */
 void live_pmem_flush(const void *addr, size_t len);
 void live_pmem_drain(void);

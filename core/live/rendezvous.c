@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The control connection. See control.h.
+ * The TCP connection between clients and server of the live world. See rendezvous.h.
  *
  * All that is sent are frames: a head of 16 bytes, numbers in network order, and `len`
  * bytes of data.
@@ -12,8 +12,9 @@
  *
  * One thread serves all clients. A client says HELLO soon after connecting, and the
  * rest of a frame soon after its beginning; otherwise it may be silent for as long as it likes.
- * What is sent to it fits the socket's buffer, as it has one request at a time: who lets it run
- * full is dropped. Keepalives find hosts that are gone, so that their numbers come free.
+ * It has one request at a time, so what is sent to it fits the socket's buffer; a client that lets
+ * the buffer run full is dropped. Keepalives find hosts that are gone, so that their numbers come
+ *free.
  */
 #include "core/live/rendezvous.h"
 #include <arpa/inet.h>
@@ -39,12 +40,12 @@
 #define PATIENCE_MS 5000	/* for what is to come at once */
 #define ANSWER_MS   15000	/* for an answer */
 #define GONE_S	    10		/* a host that says nothing at all for so long is gone */
-#define STRANGERS   16		/* connections that have no number yet, at most */
+#define NEWCOMERS   16		/* connections that have no number yet, at most */
 #define BACKLOG	    64
 #define MAX_ERRNO   4095
-#define DATA_MAX    CONTROL_TEXT
+#define DATA_MAX    RENDEZVOUS_TEXT
 
-_Static_assert(CONTROL_MSG <= DATA_MAX, "a frame holds either");
+_Static_assert(RENDEZVOUS_MSG <= DATA_MAX, "a frame holds either");
 
 enum frame_type { HELLO = 1, WELCOME, ASK, ANSWER };
 
@@ -152,12 +153,12 @@ static int wait_until(int fd, short events, uint64_t deadline_ms)
 
 /* --- the client's end --- */
 
-struct control {
+struct rendezvous {
 	int fd;
 	atomic_bool broken;
 };
 
-static int send_all(struct control *c, const void *bytes, size_t len, uint64_t deadline_ms)
+static int send_all(struct rendezvous *c, const void *bytes, size_t len, uint64_t deadline_ms)
 {
 	for (const char *at = bytes; len;) {
 		ssize_t n = send(c->fd, at, len, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -175,7 +176,7 @@ static int send_all(struct control *c, const void *bytes, size_t len, uint64_t d
 	return 0;
 }
 
-static int receive_all(struct control *c, void *bytes, size_t len, uint64_t deadline_ms)
+static int receive_all(struct rendezvous *c, void *bytes, size_t len, uint64_t deadline_ms)
 {
 	for (char *at = bytes; len;) {
 		ssize_t n = recv(c->fd, at, len, MSG_DONTWAIT);
@@ -196,7 +197,7 @@ static int receive_all(struct control *c, void *bytes, size_t len, uint64_t dead
 }
 
 /* Send a frame, get the other: its value, or -errno. *f is both; *len: of the data that came. */
-static int exchange(struct control *c, struct frame *f, size_t bytes, enum frame_type type,
+static int exchange(struct rendezvous *c, struct frame *f, size_t bytes, enum frame_type type,
 		    size_t most, size_t *len, unsigned ms)
 {
 	uint64_t deadline = now_ms() + ms;
@@ -240,11 +241,11 @@ static int open_socket(const struct addrinfo *a, int *out)
 }
 
 /* Say hello. The number given, or -errno. */
-static int greet(struct control *c, unsigned wanted, char *text)
+static int greet(struct rendezvous *c, unsigned wanted, char *text)
 {
 	struct frame f;
 	size_t len, bytes = frame_make(&f, HELLO, (int32_t)wanted, NULL, 0);
-	int given = exchange(c, &f, bytes, WELCOME, CONTROL_TEXT - 1, &len, PATIENCE_MS);
+	int given = exchange(c, &f, bytes, WELCOME, RENDEZVOUS_TEXT - 1, &len, PATIENCE_MS);
 	if (given < 0)
 		return given;
 	if (given == 0 || (wanted && (unsigned)given != wanted) || memchr(f.data, '\0', len))
@@ -254,7 +255,7 @@ static int greet(struct control *c, unsigned wanted, char *text)
 	return given;
 }
 
-int control_connect(struct control **out, const char *address, unsigned *client, char *text)
+int rendezvous_connect(struct rendezvous **out, const char *address, unsigned *client, char *text)
 {
 	struct addrinfo *list;
 	if (*client > INT32_MAX)
@@ -262,7 +263,7 @@ int control_connect(struct control **out, const char *address, unsigned *client,
 	int rc = resolve(address, false, &list);
 	if (rc)
 		return rc;
-	struct control *c = calloc(1, sizeof(*c));
+	struct rendezvous *c = calloc(1, sizeof(*c));
 	rc = c ? -EADDRNOTAVAIL : -ENOMEM;
 	for (const struct addrinfo *a = list; a && c && rc; a = a->ai_next)
 		rc = open_socket(a, &c->fd);
@@ -273,7 +274,7 @@ int control_connect(struct control **out, const char *address, unsigned *client,
 	}
 	rc = greet(c, *client, text);
 	if (rc < 0) {
-		control_close(c);
+		rendezvous_close(c);
 		return rc;
 	}
 	*client = (unsigned)rc;
@@ -281,32 +282,33 @@ int control_connect(struct control **out, const char *address, unsigned *client,
 	return 0;
 }
 
-int control_ask(struct control *c, const void *req, size_t req_len, void *rsp, size_t rsp_len)
+int rendezvous_ask(struct rendezvous *c, const void *req, size_t req_len, void *rsp, size_t rsp_len)
 {
 	struct frame f;
 	size_t len;
-	if (req_len > CONTROL_MSG || rsp_len > CONTROL_MSG)
+	if (req_len > RENDEZVOUS_MSG || rsp_len > RENDEZVOUS_MSG)
 		return -EMSGSIZE;
 	if (atomic_load(&c->broken))
 		return -ENOTCONN;
 	size_t bytes = frame_make(&f, ASK, (int32_t)rsp_len, req, req_len);
-	int rc = exchange(c, &f, bytes, ANSWER, CONTROL_MSG, &len, ANSWER_MS);
+	int rc = exchange(c, &f, bytes, ANSWER, RENDEZVOUS_MSG, &len, ANSWER_MS);
 	if (rc > 0 || (rc == 0 && len != rsp_len))
 		rc = -EPROTO;
 	if (rc == 0)
 		memcpy(rsp, f.data, len);
 	else if (rc == -EPROTO || rc == -ETIMEDOUT || rc == -ECONNRESET || rc == -EPIPE)
-		control_break(c); /* an answer that comes late would be taken for the next one's */
+		rendezvous_break(
+			c); /* an answer that comes late would be taken for the next one's */
 	return rc;
 }
 
-void control_break(struct control *c)
+void rendezvous_break(struct rendezvous *c)
 {
 	atomic_store(&c->broken, true);
 	shutdown(c->fd, SHUT_RDWR);
 }
 
-void control_close(struct control *c)
+void rendezvous_close(struct rendezvous *c)
 {
 	if (!c)
 		return;
@@ -324,9 +326,9 @@ struct peer {
 	struct frame in;
 };
 
-struct control_server {
-	struct control_server_setup setup;
-	char text[CONTROL_TEXT];
+struct rendezvous_server {
+	struct rendezvous_server_setup setup;
+	char text[RENDEZVOUS_TEXT];
 	int listener, stop_fd;
 	pthread_t thread;
 	uint16_t port;
@@ -335,7 +337,7 @@ struct control_server {
 	unsigned peers, max_peers;
 };
 
-static struct peer *holder(const struct control_server *s, unsigned number)
+static struct peer *holder(const struct rendezvous_server *s, unsigned number)
 {
 	for (unsigned i = 0; i < s->peers; i++)
 		if (s->peer[i]->number == number)
@@ -343,7 +345,7 @@ static struct peer *holder(const struct control_server *s, unsigned number)
 	return NULL;
 }
 
-static int choose_number(const struct control_server *s, int32_t wanted)
+static int choose_number(const struct rendezvous_server *s, int32_t wanted)
 {
 	if (wanted < 0)
 		return -EPROTO;
@@ -364,7 +366,7 @@ static bool reply(const struct peer *p, const struct frame *f, size_t bytes)
 }
 
 /* A whole frame is in p->in. False: drop the peer. */
-static bool serve_frame(struct control_server *s, struct peer *p, const struct head *head)
+static bool serve_frame(struct rendezvous_server *s, struct peer *p, const struct head *head)
 {
 	struct frame out;
 	if (!p->number) {
@@ -374,7 +376,7 @@ static bool serve_frame(struct control_server *s, struct peer *p, const struct h
 		p->number = number > 0 ? (unsigned)number : 0;
 		return reply(p, &out, bytes) && number > 0;
 	}
-	char rsp[CONTROL_MSG] = {0};
+	char rsp[RENDEZVOUS_MSG] = {0};
 	size_t rsp_len = (size_t)head->value;
 	int rc = s->setup.accept(s->setup.arg, p->number, p->in.data, head->len, rsp, rsp_len);
 	if (rc > 0 || rc < -MAX_ERRNO)
@@ -386,14 +388,14 @@ static bool serve_frame(struct control_server *s, struct peer *p, const struct h
 static bool check_head(const struct peer *p, struct head *head, size_t *need)
 {
 	bool greeting = !p->number;
-	if (!head_read(&p->in, greeting ? HELLO : ASK, greeting ? 0 : CONTROL_MSG, head))
+	if (!head_read(&p->in, greeting ? HELLO : ASK, greeting ? 0 : RENDEZVOUS_MSG, head))
 		return false;
 	*need = sizeof(*head) + head->len;
-	return greeting || (head->value >= 0 && head->value <= CONTROL_MSG);
+	return greeting || (head->value >= 0 && head->value <= RENDEZVOUS_MSG);
 }
 
 /* Something has come. False: drop the peer. */
-static bool serve_peer(struct control_server *s, struct peer *p)
+static bool serve_peer(struct rendezvous_server *s, struct peer *p)
 {
 	struct head head;
 	size_t need = sizeof(head);
@@ -418,14 +420,14 @@ static bool serve_peer(struct control_server *s, struct peer *p)
 	return serve_frame(s, p, &head);
 }
 
-static void drop(struct control_server *s, unsigned i)
+static void drop(struct rendezvous_server *s, unsigned i)
 {
 	close(s->peer[i]->fd);
 	free(s->peer[i]);
 	s->peer[i] = s->peer[--s->peers];
 }
 
-static void welcome_stranger(struct control_server *s)
+static void accept_newcomer(struct rendezvous_server *s)
 {
 	int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct peer *p = fd >= 0 && s->peers < s->max_peers ? calloc(1, sizeof(*p)) : NULL;
@@ -433,7 +435,7 @@ static void welcome_stranger(struct control_server *s)
 		if (fd >= 0)
 			close(fd);
 		else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-			poll(NULL, 0, 10); /* it stays at the door; do not run in circles */
+			poll(NULL, 0, 10); /* it stays in the backlog; no busy loop */
 		return;
 	}
 	watch_over(fd);
@@ -442,8 +444,8 @@ static void welcome_stranger(struct control_server *s)
 	s->peer[s->peers++] = p;
 }
 
-/* Who to poll, and how long: until the first deadline; -1: for ever. */
-static int prepare(struct control_server *s)
+/* Fill in what to poll; returns for how long: until the first deadline; -1: for ever. */
+static int prepare(struct rendezvous_server *s)
 {
 	uint64_t first = UINT64_MAX, now = now_ms();
 	s->polled[0] = (struct pollfd){.fd = s->stop_fd, .events = POLLIN};
@@ -459,14 +461,14 @@ static int prepare(struct control_server *s)
 
 static void *server_main(void *arg)
 {
-	struct control_server *s = arg;
+	struct rendezvous_server *s = arg;
 	for (;;) {
 		int timeout = prepare(s);
 		if (poll(s->polled, 2 + s->peers, timeout) < 0)
 			continue; /* EINTR, ENOMEM */
 		if (s->polled[0].revents)
 			return NULL;
-		/* Backwards, as who is dropped is replaced by the last. */
+		/* Backwards, as the last one takes the place of one that is dropped. */
 		for (unsigned i = s->peers; i-- > 0;) {
 			struct peer *p = s->peer[i];
 			if (s->polled[2 + i].revents ? !serve_peer(s, p)
@@ -474,7 +476,7 @@ static void *server_main(void *arg)
 				drop(s, i);
 		}
 		if (s->polled[1].revents)
-			welcome_stranger(s);
+			accept_newcomer(s);
 	}
 }
 
@@ -494,7 +496,7 @@ static int bind_socket(const struct addrinfo *a, int *out)
 	return 0;
 }
 
-static void server_free(struct control_server *s)
+static void server_free(struct rendezvous_server *s)
 {
 	while (s->peers)
 		drop(s, 0);
@@ -507,7 +509,7 @@ static void server_free(struct control_server *s)
 	free(s);
 }
 
-static int server_begin(struct control_server *s)
+static int server_begin(struct rendezvous_server *s)
 {
 	struct sockaddr_storage bound;
 	socklen_t len = sizeof(bound);
@@ -533,18 +535,18 @@ static int server_begin(struct control_server *s)
 	return rc;
 }
 
-int control_listen(struct control_server **out, const struct control_server_setup *setup)
+int rendezvous_listen(struct rendezvous_server **out, const struct rendezvous_server_setup *setup)
 {
-	if (strlen(setup->text) >= CONTROL_TEXT || setup->clients > INT32_MAX - STRANGERS)
+	if (strlen(setup->text) >= RENDEZVOUS_TEXT || setup->clients > INT32_MAX - NEWCOMERS)
 		return -EINVAL;
-	struct control_server *s = calloc(1, sizeof(*s));
+	struct rendezvous_server *s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
 	s->setup = *setup;
 	if (!s->setup.patience_ms)
 		s->setup.patience_ms = PATIENCE_MS;
 	strcpy(s->text, setup->text);
-	s->max_peers = setup->clients + STRANGERS;
+	s->max_peers = setup->clients + NEWCOMERS;
 	s->listener = -1;
 	s->stop_fd = eventfd(0, EFD_CLOEXEC);
 	int rc = s->stop_fd < 0 ? -errno : 0;
@@ -562,12 +564,12 @@ int control_listen(struct control_server **out, const struct control_server_setu
 	return 0;
 }
 
-uint16_t control_port(const struct control_server *s)
+uint16_t rendezvous_port(const struct rendezvous_server *s)
 {
 	return s->port;
 }
 
-void control_stop(struct control_server *s)
+void rendezvous_stop(struct rendezvous_server *s)
 {
 	const uint64_t one = 1;
 	if (!s)

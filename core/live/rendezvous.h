@@ -14,23 +14,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CONTROL_TEXT 4096 /* bytes of the description, its NUL included */
-#define CONTROL_MSG  1024 /* bytes of a connect request or its reply */
+#define RENDEZVOUS_TEXT 4096 /* bytes of the description, its NUL included */
+#define RENDEZVOUS_MSG	1024 /* bytes of a connect request or its reply */
 
-struct control;
+struct rendezvous;
 /* Connect to "ADDRESS:PORT" ("[::1]:7471"). *client: the number wanted, then the number given.
- * `text`: the description, CONTROL_TEXT bytes. -ECONNREFUSED, -EUSERS (no number is free), -EBUSY
- * (that one is taken), -EPROTO, -ETIMEDOUT, or what the system says. */
-int control_connect(struct control **out, const char *address, unsigned *client, char *text);
+ * `text`: the description, RENDEZVOUS_TEXT bytes. -ECONNREFUSED, -EUSERS (no number is free),
+ * -EBUSY (that one is taken), -EPROTO, -ETIMEDOUT, or what the system says. */
+int rendezvous_connect(struct rendezvous **out, const char *address, unsigned *client, char *text);
 /* Ask the server to accept a queue pair. 0 or -errno, the server's own included. */
-int control_ask(struct control *c, const void *req, size_t req_len, void *rsp, size_t rsp_len);
+int rendezvous_ask(struct rendezvous *c, const void *req, size_t req_len, void *rsp,
+		   size_t rsp_len);
 /* From any thread, also from a signal's: what is being asked fails, and all that will be asked. */
-void control_break(struct control *c);
-void control_close(struct control *c); /* NULL: nothing */
+void rendezvous_break(struct rendezvous *c);
+void rendezvous_close(struct rendezvous *c); /* NULL: nothing */
 
 /* The server's end. `accept` is called on one thread at a time. */
-struct control_server;
-struct control_server_setup {
+struct rendezvous_server;
+struct rendezvous_server_setup {
 	const char *address; /* "127.0.0.1:7471"; port 0: any */
 	const char *text;
 	unsigned clients; /* numbers 1..clients are given out */
@@ -39,9 +40,9 @@ struct control_server_setup {
 	void *arg;
 	unsigned patience_ms; /* for a hello, and for the rest of a frame; 0: 5000 */
 };
-int control_listen(struct control_server **out, const struct control_server_setup *setup);
+int rendezvous_listen(struct rendezvous_server **out, const struct rendezvous_server_setup *setup);
 /* The port that it listens on. */
-uint16_t control_port(const struct control_server *s);
-void control_stop(struct control_server *s);
+uint16_t rendezvous_port(const struct rendezvous_server *s);
+void rendezvous_stop(struct rendezvous_server *s);
 
 #endif

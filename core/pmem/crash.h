@@ -72,9 +72,8 @@ struct pmem_answer pmem_answer_split(unsigned versions, unsigned answer);
 void pmem_answer_print(unsigned versions, unsigned answer, char *buf, size_t n);
 int pmem_answer_parse(const char *text);
 
-/* For the story: who wrote version v (1..versions) of a line, and where in the source (0: not a CPU
- * store).
- */
+/* For the event trace: the actor that wrote version v (1..versions) of a line, and the place in the
+ * source (0: not a CPU store). */
 struct pmem_version {
 	const struct actor *who;
 	struct op_label op;

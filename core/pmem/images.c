@@ -30,8 +30,8 @@ void pmem_cache_pressure(struct pmem *pm)
 uint64_t pmem_images_hash(const struct pmem *pm)
 {
 	/* Durable content relative to the first machine's boot: the machines' changes add up (XOR).
-	 * In flight: this machine's versions, and those of failed machines on lines that nobody has
-	 * touched since. */
+	 * In flight: this machine's versions, and those of failed machines on lines that have not
+	 * been touched since. */
 	uint64_t durable = pm->durable_hash, flight = pm->flight_hash;
 	for (const struct pmem *failed = pm->before; failed; failed = failed->before) {
 		durable ^= failed->durable_hash;

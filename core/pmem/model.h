@@ -2,7 +2,7 @@
 #ifndef TM_PMEM_MODEL_H
 #define TM_PMEM_MODEL_H
 /*
- * What the files of the persistence model share, and nobody else sees. pmem.c opens with the
+ * What the files of the persistence model share, and no other file sees. pmem.c opens with the
  * model; here are its data and the few functions that run on each access.
  *
  *	pmem.c		the stack of machines, and a machine's life

@@ -29,7 +29,7 @@
  *
  * A machine that boots after a power failure finds lines undecided. The first touch
  * of such a line, by CPU or NIC, asks CHOICE_LINE, and the answer is then the line's
- * content, work and durable. Lines that nobody touches stay undecided, and stay so
+ * content, work and durable. Lines that are not touched stay undecided, also
  * for the next machine if the power fails again.
  *
  * A hook fires before its access, so a store's bytes are read later, at the next
@@ -176,7 +176,7 @@ void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw)
 	pm->pending.len = 0;
 	pm->durable_hash = pm->flight_hash = 0;
 	sim_set_memory(sim, pm);
-	sim_set_settle(sim, commit_all, pm);
+	sim_set_commit(sim, commit_all, pm);
 }
 
 static void forget_versions(struct pmem *pm)

@@ -14,7 +14,7 @@
 
 struct pmem;
 
-/* Where a NIC write comes from, for names and the story. */
+/* Where a NIC write comes from, for names and the event trace. */
 struct nic_where {
 	const struct actor *qp;
 	struct op_label op;
@@ -49,7 +49,7 @@ void pmem_nic_read(struct pmem *pm, uint64_t off, void *data, size_t len);
 void pmem_cpu_load(struct pmem *pm, uint64_t off, size_t len);
 /* A store is about to happen: its bytes are read at the next event. */
 void pmem_cpu_store(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc);
-/* The same of a locked instruction, behind pmem_cpu_empty(): it is visible at once. */
+/* The same of a locked instruction, after pmem_cpu_empty(): it is visible at once. */
 void pmem_cpu_locked_store(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc);
 /* A copy into PM (data == NULL: `len` bytes of `byte`), performed here. */
 void pmem_cpu_copy(struct pmem *pm, uint64_t off, const void *data, int byte, size_t len,
@@ -64,8 +64,8 @@ void pmem_cpu_empty(struct pmem *pm, uintptr_t pc);
 /* A store to DRAM, while there is something in a store buffer (the window's `buffered`). */
 void pmem_cpu_dram_store(struct pmem *pm, const void *addr);
 
-/* --- the same for who has no compiler hooks, and the instructions that libpmem has no name for
- * --- */
+/* --- the same for callers without compiler hooks, and instructions that libpmem does not name ---
+ */
 
 /* A load: what this CPU sees. */
 void pmem_cpu_read(struct pmem *pm, uint64_t off, void *data, size_t len);
@@ -73,9 +73,7 @@ void pmem_cpu_read(struct pmem *pm, uint64_t off, void *data, size_t len);
 void pmem_cpu_clflush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc);
 /* mfence, and what a locked instruction does before it reads. */
 void pmem_cpu_mfence(struct pmem *pm, uintptr_t pc);
-/* The write of a locked instruction, behind pmem_cpu_mfence() with nobody else in between: visible
- * at
- * once. */
+/* The write of a locked instruction, right after pmem_cpu_mfence(): visible at once. */
 void pmem_cpu_locked_write(struct pmem *pm, uint64_t off, const void *data, size_t len,
 			   uintptr_t pc);
 /* A doorbell: ring(arg) is called when the CPU's earlier stores are visible. */
@@ -101,7 +99,7 @@ void pmem_watch(struct pmem *pm);
 /* The window's accesses_left have reached 0, with this access to DRAM. */
 void pmem_accesses_spent(struct pmem *pm, const void *addr, size_t len, bool write);
 
-/* For the story: a place of the pool in words, "log+0x240". */
+/* For the event trace: a place of the pool in words, "log+0x240". */
 void pmem_place(const struct pmem *pm, uint64_t off, char *buf, size_t len);
 
 #endif

@@ -11,15 +11,15 @@
  *
  * When the oldest entry leaves is said by
  *	- the scheduler, where there is one: each entry is an event of the CPU's chain;
- *	- else by a choice: most stores never wait at all, one that is delayed keeps what comes after it.
- * A CPU with a full queue waits for the oldest entry, and some instructions wait until it is
- * empty. With a scheduler the task sleeps meanwhile; else the entries leave then and there, as
- * if their delays had been over.
+ *	- else by a choice: most stores never wait at all, one that is delayed keeps what comes
+ *after it. A CPU with a full queue waits for the oldest entry, and some instructions wait until it
+ *is empty. With a scheduler the task sleeps meanwhile; else the entries leave then and there, as if
+ *their delays had been over.
  *
  * Store code looks at memory with its own eyes, so memory itself has to show each CPU what it
- * sees. `shown` says for whom it is made up: each store in that CPU's buffer has changed places
+ * sees. `shown` says which CPU that is now: each store in that CPU's buffer has changed places
  * with the bytes below it, from the oldest to the newest, and changes back from the newest to the
- * oldest when somebody else looks.
+ * oldest when another CPU looks.
  */
 #include "core/pmem/store_buffer.h"
 #include <assert.h>
@@ -93,7 +93,7 @@ const struct buffered *store_buffers_forward(const struct store_buffers *b, uint
 
 /* --- the queue --- */
 
-/* Does the entry keep a write-back of these bytes behind it? */
+/* Must a write-back of these bytes wait for the entry? */
 static bool keeps(const struct buffered *entry, uint64_t off, size_t len)
 {
 	if (entry->kind == BUFFERED_FENCE)
@@ -168,24 +168,24 @@ static void fire_picked(struct sim *sim, void *arg)
 	}
 }
 
-/* A delay, and the entry that it keeps. */
-struct kept {
+/* An entry that a delay keeps from leaving. */
+struct delayed_entry {
 	struct cpu_buffer *cpu;
 	uint32_t number;
 };
 
-static void fire_kept(struct sim *sim, void *arg)
+static void fire_delayed(struct sim *sim, void *arg)
 {
-	struct kept *kept = arg;
-	struct cpu_buffer *cpu = kept->cpu;
+	struct delayed_entry *later = arg;
+	struct cpu_buffer *cpu = later->cpu;
 	(void)sim;
-	if ((int32_t)(kept->number - cpu->first) < 0)
+	if ((int32_t)(later->number - cpu->first) < 0)
 		return; /* its CPU had to wait for it */
-	entry_at(cpu, kept->number)->delayed = false;
+	entry_at(cpu, later->number)->delayed = false;
 	pass(cpu);
 }
 
-/* Somebody will let the newest entry go. */
+/* See to it that the newest entry leaves some time. */
 static void arrange(struct cpu_buffer *cpu, unsigned k)
 {
 	struct sim *sim = cpu->of->sim;
@@ -199,10 +199,10 @@ static void arrange(struct cpu_buffer *cpu, unsigned k)
 		pass(cpu);
 		return;
 	}
-	struct kept *kept = sim_alloc(sim, sizeof(*kept));
-	*kept = (struct kept){cpu, cpu->next - 1};
-	entry_at(cpu, kept->number)->delayed = true;
-	sim_delay(sim, CHAIN_OTHER, k, 0, fire_kept, kept);
+	struct delayed_entry *later = sim_alloc(sim, sizeof(*later));
+	*later = (struct delayed_entry){cpu, cpu->next - 1};
+	entry_at(cpu, later->number)->delayed = true;
+	sim_delay(sim, CHAIN_OTHER, k, 0, fire_delayed, later);
 }
 
 /* The oldest entry leaves because there is no room, or because its CPU cannot wait. */

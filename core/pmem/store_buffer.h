@@ -9,7 +9,7 @@
 
 #define STORE_BUFFER_MAX 8
 
-/* Who does something to memory. */
+/* The author of a change of memory. */
 struct author {
 	const struct actor *who;
 	uintptr_t pc;
@@ -28,9 +28,9 @@ enum buffered_kind {
 
 struct buffered {
 	uint8_t kind; /* enum buffered_kind */
-	bool delayed; /* a choice keeps it, and what is behind it */
+	bool delayed; /* a choice delays it, and what comes after it */
 	bool gone;    /* a BUFFERED_FLUSH that took effect ahead of its turn */
-	unsigned cpu; /* whose: its task's number + 1 */
+	unsigned cpu; /* the number of its task + 1 */
 	uint32_t nth; /* of the entries that its task has made since its label was set */
 	struct author by;
 	uint64_t off;
@@ -44,7 +44,7 @@ struct cpu_buffer {
 	struct store_buffers *of;
 	uint64_t chain;	      /* for the scheduler */
 	uint32_t first, next; /* numbers of the oldest entry and of the one to come */
-	bool under_way;	      /* the scheduler has been told that the oldest entry can leave */
+	bool under_way;	      /* the scheduler knows that the oldest entry can leave */
 	struct buffered entry[STORE_BUFFER_MAX];
 };
 
@@ -55,9 +55,8 @@ struct store_buffers {
 	uint32_t *entries; /* of all together are counted here */
 	bool (*leaves)(void *arg, const struct buffered *entry);
 	void *arg;
-	unsigned shown; /* whose view memory shows: its stores in front of what everybody sees. 0:
-			   nobody's */
-	unsigned used;	/* CPUs behind it have not had an entry */
+	unsigned shown; /* the CPU whose view memory shows; 0: what all CPUs see */
+	unsigned used;	/* CPUs from this one on have not had an entry */
 	struct cpu_buffer cpu[SIM_TASKS + 1];
 };
 
@@ -88,7 +87,7 @@ static inline bool store_buffers_in_use(const struct store_buffers *b)
 }
 
 void store_buffers_change_view(struct store_buffers *b, unsigned cpu);
-/* Memory shows what this CPU sees; 0: what everybody sees. */
+/* Memory shows what this CPU sees; 0: what all CPUs see. */
 static inline void store_buffers_show(struct store_buffers *b, unsigned cpu)
 {
 	if (b->shown != cpu)
@@ -97,7 +96,7 @@ static inline void store_buffers_show(struct store_buffers *b, unsigned cpu)
 
 /*
  * The current task's next entry (cpu and nth are filled in here), delayed by delay k. If there is
- * no room the oldest leaves. What everybody sees is as before.
+ * no room the oldest leaves. What other CPUs see is as before.
  */
 void store_buffers_enter(struct store_buffers *b, const struct buffered *entry, unsigned k);
 /*

@@ -39,7 +39,7 @@ struct rnic_explorer {
 	bool (*serves)(void *world);
 	/* A step of the task. Its last store comes before what it does next. */
 	void (*step)(void *world, enum step_kind kind, unsigned cost_ns);
-	void (*settle)(void *world);
+	void (*commit_pending)(void *world);
 	/* The task has found the thing empty, and may sleep until it is woken for it. */
 	void (*idle)(void *world, const void *key);
 	void (*wake)(void *world, const void *key);
@@ -129,10 +129,10 @@ static inline void ground_step(const struct rnic_ground *ground, enum step_kind 
 	if (ground->explorer)
 		ground->explorer->step(ground->world, kind, cost_ns);
 }
-static inline void ground_settle(const struct rnic_ground *ground)
+static inline void ground_commit_pending(const struct rnic_ground *ground)
 {
 	if (ground->explorer)
-		ground->explorer->settle(ground->world);
+		ground->explorer->commit_pending(ground->world);
 }
 static inline void ground_idle(const struct rnic_ground *ground, const void *key)
 {

@@ -64,9 +64,9 @@ static void step(void *sim, enum step_kind kind, unsigned cost_ns)
 	sim_step(sim, kind, cost_ns);
 }
 
-static void settle(void *sim)
+static void commit_pending(void *sim)
 {
-	sim_settle(sim);
+	sim_commit_pending(sim);
 }
 
 static void idle(void *sim, const void *key)
@@ -145,7 +145,7 @@ static const struct rnic_explorer explorer = {
 	.task = task,
 	.serves = serves,
 	.step = step,
-	.settle = settle,
+	.commit_pending = commit_pending,
 	.idle = idle,
 	.wake = wake,
 	.name = name_actor,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of failure points, and who answers in the sim world. See fails.h. */
+/* The table of failure points, and the answers of the sim world. See fails.h. */
 #include "core/rt/fails.h"
 #include "core/rt/sim.h"
 

@@ -3,7 +3,7 @@
 #define TM_RT_FIBER_H
 /*
  * Context switch between a scheduler and its tasks, on Boost.Context's C entry
- * points. AddressSanitizer is told of each switch.
+ * points. AddressSanitizer hears of each switch.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@ struct fiber {
 	void *shadow; /* AddressSanitizer's fake stack while it is switched out */
 	void (*main)(void *);
 	void *arg;
-	struct fiber *from; /* who switched to it last */
+	struct fiber *from; /* the one that switched to it last */
 };
 
 /* Give the fiber a stack with a guard page, once; kept until fiber_free(). 0 or -ENOMEM. */
@@ -28,7 +28,7 @@ static inline uintptr_t fiber_top(const struct fiber *fiber)
 }
 /* Make it start at main(arg) when it is switched to next. */
 void fiber_make(struct fiber *fiber, void (*main)(void *), void *arg);
-/* Leave `self`, go on in `to`; returns when somebody switches back to `self`. */
+/* Leave `self`, go on in `to`; returns when another fiber switches back to `self`. */
 void fiber_switch(struct fiber *self, struct fiber *to);
 /* The same, for good. */
 _Noreturn void fiber_exit(struct fiber *self, struct fiber *to);

@@ -73,7 +73,7 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->stopping = sim->anywhere = sim->calls_fail = false;
 	sim->anywhere_events = 0;
 	sim->accept = NULL;
-	sim->settle = NULL;
+	sim->commit_pending = NULL;
 	sim->memory = NULL;
 	sim->death = NULL;
 	sim->observer = NULL;
@@ -124,16 +124,16 @@ struct block **sim_free_lists(struct sim *sim)
 	return sim->free_list;
 }
 
-void sim_set_settle(struct sim *sim, void (*settle)(void *), void *arg)
+void sim_set_commit(struct sim *sim, void (*commit_pending)(void *), void *arg)
 {
-	sim->settle = settle;
-	sim->settle_arg = arg;
+	sim->commit_pending = commit_pending;
+	sim->commit_arg = arg;
 }
 
-void sim_settle(struct sim *sim)
+void sim_commit_pending(struct sim *sim)
 {
-	if (sim->settle)
-		sim->settle(sim->settle_arg);
+	if (sim->commit_pending)
+		sim->commit_pending(sim->commit_arg);
 }
 
 void sim_set_death(struct sim *sim, void (*death)(void *, unsigned), void *arg)

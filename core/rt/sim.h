@@ -30,7 +30,7 @@ struct sim;
 enum sim_end {
 	SIM_DONE,   /* sim_stop() was called */
 	SIM_IDLE,   /* nothing is left that could run */
-	SIM_BUDGET, /* too many steps: somebody does not terminate */
+	SIM_BUDGET, /* too many steps: a task does not terminate */
 	SIM_FAULT,  /* store code crashed: bad memory access, abort, failed assert */
 	SIM_POWER   /* the power failed (a choice said so) */
 };
@@ -120,19 +120,19 @@ void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns);
 /* The current task is about to begin an operation: it may be delayed, if the source asks for that.
  */
 void sim_begin(struct sim *sim);
-/* Burn one unit of step budget without being a step (accesses to DRAM). */
+/* Use up one unit of step budget without a step (an access to DRAM). */
 void sim_spend_step(struct sim *sim);
 
 /* Hold the current task for ns of virtual time: rt_sleep(). */
 void sim_sleep(struct sim *sim, uint64_t ns);
-/* The current task found the thing behind `key` (a completion queue) empty: its next rt_yield()
+/* The current task found the thing that `key` names (a completion queue) empty: its next rt_yield()
  * waits for sim_wake(key). */
 void sim_idle_on(struct sim *sim, const void *key);
 void sim_wake(struct sim *sim, const void *key);
 void sim_yield(struct sim *sim);
 
 unsigned sim_choose(struct sim *sim, const struct choice_point *at, unsigned n);
-/* May calls fail (CHOICE_FAIL)? If not, nobody is asked. Off after a reset. */
+/* May calls fail (CHOICE_FAIL)? If not, the source is not asked. Off after a reset. */
 void sim_let_calls_fail(struct sim *sim, bool on);
 bool sim_calls_fail(const struct sim *sim);
 /* Is every answer 0 by construction? Lets hot paths skip the making of choice points. */
@@ -156,9 +156,9 @@ uint64_t sim_hash(const struct sim *sim);
 
 /* Called before another task or event may run, and before choices about a crash:
  * the persistence model reads there what the last traced store wrote. */
-void sim_set_settle(struct sim *sim, void (*settle)(void *arg), void *arg);
+void sim_set_commit(struct sim *sim, void (*commit_pending)(void *arg), void *arg);
 /* The last traced store comes before what the current task does next. */
-void sim_settle(struct sim *sim);
+void sim_commit_pending(struct sim *sim);
 /* Called at each crash point that the source answers with 0 (the explorer's way in). */
 void sim_set_observer(struct sim *sim,
 		      void (*crash_point)(void *arg, const struct choice_point *at), void *arg);
@@ -176,7 +176,7 @@ extern _Thread_local void *sim_memory;
 
 /*
  * The event trace (core/rt/run.h), made only in a replay: NULL normally. Text without a newline, or
- * "": an event that is no news by itself. `about`: for those who do more than print the words.
+ * "": an event that needs no words. `about` says the same to tracers that do more than print.
  */
 typedef void sim_tracer(void *arg, const struct sim *sim, const struct actor *who, uintptr_t pc,
 			const struct traced *about, const char *text);

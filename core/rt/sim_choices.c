@@ -37,7 +37,7 @@ bool sim_power_fails(struct sim *sim, const struct choice_point *at)
 	/* Several lines land in one event: after the power failed no further one does. */
 	if (sim->stopping && sim->end == SIM_POWER)
 		return true;
-	sim_settle(sim);
+	sim_commit_pending(sim);
 	if (sim_choose(sim, at, 2)) {
 		if (sim->running)
 			sim_abandon(sim, SIM_POWER);

@@ -75,7 +75,7 @@ void sim_run_event(struct sim *sim, struct event event)
 		return;
 	}
 	sim->events++;
-	sim_settle(sim);
+	sim_commit_pending(sim);
 	sim->running = NULL;
 	event.fn(sim, event.arg);
 	if (sim->anywhere && !sim->stopping)

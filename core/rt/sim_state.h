@@ -2,7 +2,7 @@
 #ifndef TM_RT_SIM_STATE_H
 #define TM_RT_SIM_STATE_H
 /*
- * What the files of the simulation share, and nothing else sees. sim.c opens with how the
+ * What the files of the simulation share, and no other file sees. sim.c opens with how the
  * scheduling works.
  *
  *	sim.c		a simulation's life, and its main loop
@@ -84,8 +84,8 @@ struct sim {
 	struct block *free_list[40]; /* of libc.c, by size class */
 	rt_accept_fn *accept;
 	void *accept_arg;
-	void (*settle)(void *);
-	void *settle_arg;
+	void (*commit_pending)(void *);
+	void *commit_arg;
 	void *memory;
 	void (*death)(void *, unsigned);
 	void *death_arg;

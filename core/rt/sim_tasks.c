@@ -51,7 +51,7 @@ static void task_main(void *arg)
 	struct sim *sim = sim_of_thread;
 	struct task *task = arg;
 	task->fn(task->arg);
-	sim_settle(sim);
+	sim_commit_pending(sim);
 	task->used = false;
 	fiber_exit(&task->fiber, &sim->main_fiber);
 }
@@ -123,7 +123,7 @@ void sim_run_task(struct sim *sim, unsigned nth)
 void sim_leave(struct sim *sim)
 {
 	struct task *task = sim->running;
-	sim_settle(sim);
+	sim_commit_pending(sim);
 	fiber_switch(&task->fiber, &sim->main_fiber);
 }
 
@@ -131,7 +131,7 @@ void sim_leave(struct sim *sim)
 static void leave_first(struct sim *sim)
 {
 	struct task *task = sim->running;
-	sim_settle(sim);
+	sim_commit_pending(sim);
 	assert(sim->ready_len < SIM_TASKS);
 	sim->ready_first = (sim->ready_first + SIM_TASKS - 1) % SIM_TASKS;
 	sim->ready[sim->ready_first] = task;

@@ -67,6 +67,17 @@ int input_wrong(struct input_error *error, unsigned line, unsigned column, const
 	return -EINVAL;
 }
 
+struct input_place input_place(const struct input_error *error)
+{
+	struct input_place place = {""};
+
+	if (error->line && error->column)
+		snprintf(place.text, sizeof(place.text), ":%u:%u", error->line, error->column);
+	else if (error->line)
+		snprintf(place.text, sizeof(place.text), ":%u", error->line);
+	return place;
+}
+
 int text_wrong(struct text *t, const char *fmt, ...)
 {
 	va_list ap;

@@ -27,6 +27,12 @@ struct input_error {
 int input_wrong(struct input_error *error, unsigned line, unsigned column, const char *fmt,
 		va_list ap) __attribute__((format(printf, 4, 0)));
 
+/* The place after an input's name: ":12", ":12:3"; "": the input as a whole. */
+struct input_place {
+	char text[24];
+};
+struct input_place input_place(const struct input_error *error);
+
 struct text {
 	struct input_error *error;
 	char *at, *end; /* what has not been taken yet */

@@ -264,7 +264,7 @@ bool cq_step(struct rnic_cq *cq)
 		ground_idle(ground, cq);
 		return false;
 	}
-	ground_settle(ground);
+	ground_commit_pending(ground);
 	ground_step(ground, STEP_POLL, POLL_NS);
 	/* Another thread may poll, too: which one is first matters. */
 	ground_touch(ground, TOUCH_DRAM_WRITE, &cq->head, sizeof(cq->head));

@@ -142,14 +142,14 @@ static struct rnic_mr *find_key(struct rnic_hca *hca, const struct ibv_pd *pd, u
 	if (!slot)
 		return NULL;
 	struct rnic_mr *mr = hca->mr[slot];
-	bool live = mr->live || OWN_BUG(&hca->net->hw, NIC_KEY_DEAD);
+	bool live = mr->live || MUTANT(&hca->net->hw, NIC_KEY_DEAD);
 	return live && same_pd(mr->ibv.pd, pd) && (mr->access & access) == access ? mr : NULL;
 }
 
 static bool is_within(const struct rnic_hca *hca, const struct rnic_mr *mr, uint64_t va,
 		      uint64_t len)
 {
-	if (OWN_BUG(&hca->net->hw, NIC_BOUNDS) && va >= mr->iova && va - mr->iova < mr->len)
+	if (MUTANT(&hca->net->hw, NIC_BOUNDS) && va >= mr->iova && va - mr->iova < mr->len)
 		return true;
 	return va >= mr->iova && len <= mr->len && va - mr->iova <= mr->len - len;
 }

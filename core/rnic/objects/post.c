@@ -295,7 +295,7 @@ static int post_one(struct rnic_qp *qp, const struct ibv_send_wr *wr, enum ibv_m
 
 void post_step(struct rnic_qp *qp)
 {
-	ground_settle(qp_ground(qp));
+	ground_commit_pending(qp_ground(qp));
 	ground_step(qp_ground(qp), STEP_POST, POST_NS);
 }
 

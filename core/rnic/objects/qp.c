@@ -390,7 +390,7 @@ int rnic_destroy_qp(struct ibv_qp *ibv)
 		return xrc_destroy_qp(qp);
 	if (is_lossy(qp))
 		time_wait_enter(qp);
-	if (!OWN_BUG(&qp->hca->net->hw, NIC_LAND_AFTER_DESTROY)) {
+	if (!MUTANT(&qp->hca->net->hw, NIC_LAND_AFTER_DESTROY)) {
 		qp_reset(qp);
 		work_queue_drop(qp->hca->net, &qp->sq);
 		work_queue_drop(qp->hca->net, &qp->rq);

@@ -50,7 +50,7 @@ static inline const struct rnic_ground *qp_ground(const struct rnic_qp *qp)
 static inline bool rnic_acks_early(const struct rnic_qp *qp)
 {
 	const struct hardware *hw = &qp->hca->net->hw;
-	return hw->ack_early && !OWN_BUG(hw, NIC_DONE_IS_VISIBLE);
+	return hw->ack_early && !MUTANT(hw, NIC_DONE_IS_VISIBLE);
 }
 /* Is what it sends acknowledged? */
 static inline bool qp_is_reliable(const struct rnic_qp *qp)

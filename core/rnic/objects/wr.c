@@ -216,7 +216,7 @@ static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote
 	if (!wqe)
 		return;
 	wqe->bytes = sizeof(uint64_t);
-	ground_settle(qp_ground(qp));
+	ground_commit_pending(qp_ground(qp));
 	post_copy(qp, post_inline(qp, wqe), atomic_wr, sizeof(uint64_t));
 	qp->batch.takes_data = false;
 }
@@ -285,7 +285,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 	wqe->bytes = qp->max_inline - room;
 	if (!wqe->bytes)
 		return;
-	ground_settle(qp_ground(qp));
+	ground_commit_pending(qp_ground(qp));
 	uint8_t *to = post_inline(qp, wqe);
 	for (size_t i = 0; i < num_buf; i++)
 		to = post_copy(qp, to, buf_list[i].addr, buf_list[i].length);

@@ -242,7 +242,7 @@ static bool land_any_order(struct rnic_qp *qp, struct packet *pkt)
 				return false;
 			unsigned left = lines - pkt->line, n = 0;
 			unsigned k = left > 1 ? ask(qp, pkt, CHOICE_ORDER, pkt->line, left) : 0;
-			if (OWN_BUG(&qp->hca->net->hw, NIC_LINES_SHUFFLED))
+			if (MUTANT(&qp->hca->net->hw, NIC_LINES_SHUFFLED))
 				k = left - 1;
 			while (pkt->landed[n / 64] >> n % 64 & 1 || k--)
 				n++;
@@ -272,7 +272,7 @@ static void landed(struct rnic_qp *qp)
 	ground_takes(qp_ground(qp), pkt, 0);
 	ground_gives(qp_ground(qp), &resp->land_done, resp->land_done);
 	if (is & IS_LAST && is & (IS_SEND | HAS_IMM) &&
-	    !OWN_BUG(&qp->hca->net->hw, NIC_RECEIVE_EARLY))
+	    !MUTANT(&qp->hca->net->hw, NIC_RECEIVE_EARLY))
 		resp_complete(qp, pkt->rq_seq,
 			      pkt->bad_key ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_SUCCESS, pkt);
 	if (pkt->ack_req && !rnic_acks_early(qp))
@@ -313,15 +313,15 @@ static void faulted(struct rnic_qp *qp)
 		answer_run(qp);
 }
 
-/* Own bugs: the packet that is delayed, or has its turn, is overtaken by the one after it. */
+/* Mutants: the packet that is delayed, or has its turn, is overtaken by the one after it. */
 static bool is_overtaken(const struct hardware *hw, struct packet_queue *land)
 {
 	struct packet *held = land->head, *next = held->next;
 	if (!next || held->line || held->done)
 		return false;
-	bool by_send = OWN_BUG(hw, NIC_SEND_OVERTAKES) && !(opcode_is[held->opcode] & IS_SEND) &&
+	bool by_send = MUTANT(hw, NIC_SEND_OVERTAKES) && !(opcode_is[held->opcode] & IS_SEND) &&
 		       opcode_is[next->opcode] & IS_SEND;
-	bool by_write = OWN_BUG(hw, NIC_WRITE_OVERTAKES) && opcode_is[held->opcode] & IS_WRITE &&
+	bool by_write = MUTANT(hw, NIC_WRITE_OVERTAKES) && opcode_is[held->opcode] & IS_WRITE &&
 			opcode_is[next->opcode] & IS_WRITE && psn_diff(next->psn, held->psn) > 0 &&
 			!(opcode_is[held->opcode] & opcode_is[next->opcode] &
 			  HAS_IMM); /* receives in order */
@@ -339,7 +339,7 @@ static void land_due(struct rnic_qp *qp)
 {
 	const struct rnic_ground *ground = qp_ground(qp);
 	const struct hardware *hw = &qp->hca->net->hw;
-	bool any = hw->dma_any || OWN_BUG(hw, NIC_LINES_SHUFFLED);
+	bool any = hw->dma_any || MUTANT(hw, NIC_LINES_SHUFFLED);
 	struct packet *pkt;
 	while ((pkt = qp->resp.land.head) &&
 	       (ground_scheduled(ground) ? qp->resp.land_turn : pkt->due <= ground_now(ground))) {
@@ -607,11 +607,11 @@ static enum served serve_flush(struct rnic_qp *qp, struct packet *pkt)
 		return REFUSED;
 	if (is_delayed(qp, pkt, CHOICE_FETCH, 1))
 		return HELD;
-	if (OWN_BUG(&qp->hca->net->hw, NIC_ATOMIC_WRITE_POSTED) && overtakes_flush(qp, pkt->next) &&
+	if (MUTANT(&qp->hca->net->hw, NIC_ATOMIC_WRITE_POSTED) && overtakes_flush(qp, pkt->next) &&
 	    ground_scheduled(qp_ground(qp)))
 		return HELD;
 	if (pkt->placement & IBV_FLUSH_PERSISTENT &&
-	    !OWN_BUG(&qp->hca->net->hw, NIC_FLUSH_IGNORED)) {
+	    !MUTANT(&qp->hca->net->hw, NIC_FLUSH_IGNORED)) {
 		bool whole = pkt->selectivity == IBV_FLUSH_MR;
 		uint8_t *at = whole ? mr->host : mr_host(mr, pkt->va);
 		uint64_t len = whole ? mr->len : pkt->dma_len;
@@ -655,12 +655,12 @@ static void refuse_head(struct rnic_qp *qp)
 	packet_put(qp->hca->net, pkt);
 }
 
-/* Own bugs: it does not wait for what was posted before it. */
+/* Mutants: it does not wait for what was posted before it. */
 static bool overtakes(const struct rnic_qp *qp, const struct packet *pkt)
 {
 	const struct hardware *hw = &qp->hca->net->hw;
-	return OWN_BUG(hw, NIC_READ_OVERTAKES) ||
-	       (OWN_BUG(hw, NIC_FLUSH_IGNORED) && pkt->opcode == OP_FLUSH);
+	return MUTANT(hw, NIC_READ_OVERTAKES) ||
+	       (MUTANT(hw, NIC_FLUSH_IGNORED) && pkt->opcode == OP_FLUSH);
 }
 
 static void answer_run(struct rnic_qp *qp)
@@ -733,7 +733,7 @@ void answer_push(struct rnic_qp *qp, struct packet *pkt)
 	pkt->due = ground_now(ground) + LAND_NS;
 	pkt->after = qp->resp.land_tail;
 	ground_gives(ground, pkt, 0);
-	if (OWN_BUG(&qp->hca->net->hw, NIC_ATOMIC_WRITE_POSTED))
+	if (MUTANT(&qp->hca->net->hw, NIC_ATOMIC_WRITE_POSTED))
 		ground_touch(ground, TOUCH_DRAM_WRITE, answers, 1);
 	queue_push(answers, pkt);
 	if (answers->head == pkt && ground_scheduled(ground))

@@ -136,7 +136,7 @@ void req_drop_copy(struct rnic_qp *qp, struct wqe *wqe)
 static void complete_early(struct rnic_qp *qp)
 {
 	if (qp->hca->net->hw.transport != TRANSPORT_IWARP ||
-	    OWN_BUG(&qp->hca->net->hw, NIC_IWARP_WAITS))
+	    MUTANT(&qp->hca->net->hw, NIC_IWARP_WAITS))
 		return;
 	while ((int32_t)(qp->sq.next - qp->sq.done) > 0 && !wqe_at(qp, qp->sq.done)->nonposted)
 		complete(qp, IBV_WC_SUCCESS);
@@ -171,8 +171,8 @@ void req_flush(struct rnic_qp *qp)
 	for (; req->acked != qp->sq.posted; req->acked++)
 		req_drop_copy(qp, wqe_at(qp, req->acked));
 	while (qp->sq.done != qp->sq.posted)
-		complete(qp, OWN_BUG(&qp->hca->net->hw, NIC_FLUSHED_SUCCESS) ? IBV_WC_SUCCESS
-									     : IBV_WC_WR_FLUSH_ERR);
+		complete(qp, MUTANT(&qp->hca->net->hw, NIC_FLUSHED_SUCCESS) ? IBV_WC_SUCCESS
+									    : IBV_WC_WR_FLUSH_ERR);
 	qp->sq.next = req->rung = qp->sq.posted;
 	req->packet = 0;
 	req->una = req->next_psn;
@@ -266,11 +266,11 @@ static bool start(struct rnic_qp *qp, struct wqe *wqe)
 	}
 	if (is_class(wqe, CLASS_ATOMIC))
 		wqe->bytes = ATOMIC_BYTES; /* the list may have room for more */
-	bool fence = wqe->fence || OWN_BUG(&qp->hca->net->hw, NIC_NEVER_OVERTAKES);
+	bool fence = wqe->fence || MUTANT(&qp->hca->net->hw, NIC_NEVER_OVERTAKES);
 	if (fence || (wqe->nonposted && req->nonposted >= qp->attr.max_rd_atomic))
 		ground_touch(qp_ground(qp), TOUCH_DRAM_READ, &req->nonposted,
 			     sizeof(req->nonposted));
-	if (fence && req->nonposted && !OWN_BUG(&qp->hca->net->hw, NIC_FENCE_IGNORED))
+	if (fence && req->nonposted && !MUTANT(&qp->hca->net->hw, NIC_FENCE_IGNORED))
 		return false;
 	if (wqe->nonposted && req->nonposted >= qp->attr.max_rd_atomic)
 		return false;
@@ -785,7 +785,7 @@ static void take_result(struct rnic_qp *qp, const struct packet *pkt)
 static bool is_awaited(const struct rnic_qp *qp, const struct packet *pkt)
 {
 	const struct requester *req = &qp->req;
-	if (OWN_BUG(&qp->hca->net->hw, NIC_PSN_WRAP) && pkt->psn < req->una)
+	if (MUTANT(&qp->hca->net->hw, NIC_PSN_WRAP) && pkt->psn < req->una)
 		return false;
 	return active(qp) && req->una != req->next_psn && psn_diff(pkt->psn, req->una) >= 0 &&
 	       psn_diff(pkt->psn, req->next_psn) < 0; /* else old, or nonsense */
@@ -852,7 +852,7 @@ void req_response(struct rnic_qp *qp, struct packet *pkt)
 		packet_put(qp->hca->net, pkt);
 		return;
 	}
-	if (OWN_BUG(&qp->hca->net->hw, NIC_READ_HOLE) && pkt->opcode == OP_READ_RESPONSE_LAST)
+	if (MUTANT(&qp->hca->net->hw, NIC_READ_HOLE) && pkt->opcode == OP_READ_RESPONSE_LAST)
 		req->una = pkt->psn;
 	if (pkt->opcode == OP_ACKNOWLEDGE) {
 		take_acknowledgement(qp, pkt);

@@ -367,24 +367,24 @@ static int connects(void *arg)
 
 START_TEST(connects_over_control)
 {
-	char address[32], text[CONTROL_TEXT], rsp[9] = "";
+	char address[32], text[RENDEZVOUS_TEXT], rsp[9] = "";
 	unsigned accepted = 0, number = 0;
-	struct control_server *server;
-	struct control_server_setup setup = {.address = "127.0.0.1:0",
-					     .text = "",
-					     .clients = 1,
-					     .accept = accept_of,
-					     .arg = host};
-	struct control *control;
+	struct rendezvous_server *server;
+	struct rendezvous_server_setup setup = {.address = "127.0.0.1:0",
+						.text = "",
+						.clients = 1,
+						.accept = accept_of,
+						.arg = host};
+	struct rendezvous *control;
 	struct live_host *client;
 	ck_assert_int_eq(live_accept(host, "abcd", 4, rsp, 8), -ECONNREFUSED);
 	ck_assert_int_eq(live_call(host, connects, rsp),
 			 -ECONNREFUSED); /* a server connects to nobody */
 	ck_assert_int_eq(live_call(host, listens, &accepted), 0);
 	ck_assert_int_eq(live_call(host, listens, &accepted), -EADDRINUSE);
-	ck_assert_int_eq(control_listen(&server, &setup), 0);
-	snprintf(address, sizeof(address), "127.0.0.1:%u", control_port(server));
-	ck_assert_int_eq(control_connect(&control, address, &number, text), 0);
+	ck_assert_int_eq(rendezvous_listen(&server, &setup), 0);
+	snprintf(address, sizeof(address), "127.0.0.1:%u", rendezvous_port(server));
+	ck_assert_int_eq(rendezvous_connect(&control, address, &number, text), 0);
 	ck_assert_int_eq(live_host_new(&client, NULL, control), 0);
 	ck_assert_int_eq(live_call(client, connects, rsp), 0);
 	ck_assert_str_eq(rsp, "abcdabcd");
@@ -393,7 +393,7 @@ START_TEST(connects_over_control)
 	live_host_stop(host);
 	ck_assert_int_eq(live_call(client, connects, rsp), -ECANCELED);
 	live_host_free(client);
-	control_stop(server);
+	rendezvous_stop(server);
 }
 END_TEST
 

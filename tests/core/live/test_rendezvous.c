@@ -34,8 +34,8 @@ static int echo(void *arg, unsigned client, const void *req, size_t req_len, voi
 	unsigned *asked = arg;
 	ck_assert_uint_ge(client, 1);
 	ck_assert_uint_le(client, CLIENTS);
-	ck_assert_uint_le(req_len, CONTROL_MSG);
-	ck_assert_uint_le(rsp_len, CONTROL_MSG);
+	ck_assert_uint_le(req_len, RENDEZVOUS_MSG);
+	ck_assert_uint_le(rsp_len, RENDEZVOUS_MSG);
 	(*asked)++;
 	if (req_len && in[0] == '!')
 		return -EUSERS;
@@ -44,7 +44,7 @@ static int echo(void *arg, unsigned client, const void *req, size_t req_len, voi
 	return 0;
 }
 
-static struct control_server *server;
+static struct rendezvous_server *server;
 static char address[32];
 static unsigned asked;
 static bool impatient; /* the server */
@@ -52,15 +52,15 @@ static bool impatient; /* the server */
 static void begin_with(unsigned patience_ms)
 {
 	impatient = patience_ms == SHORT_MS;
-	const struct control_server_setup setup = {.address = "127.0.0.1:0",
-						   .text = text,
-						   .clients = CLIENTS,
-						   .accept = echo,
-						   .arg = &asked,
-						   .patience_ms = patience_ms};
+	const struct rendezvous_server_setup setup = {.address = "127.0.0.1:0",
+						      .text = text,
+						      .clients = CLIENTS,
+						      .accept = echo,
+						      .arg = &asked,
+						      .patience_ms = patience_ms};
 	asked = 0;
-	ck_assert_int_eq(control_listen(&server, &setup), 0);
-	snprintf(address, sizeof(address), "127.0.0.1:%u", control_port(server));
+	ck_assert_int_eq(rendezvous_listen(&server, &setup), 0);
+	snprintf(address, sizeof(address), "127.0.0.1:%u", rendezvous_port(server));
 }
 
 static void begin(void)
@@ -78,14 +78,14 @@ static void begin_impatient(void)
 
 static void end(void)
 {
-	control_stop(server);
+	rendezvous_stop(server);
 }
 
-static struct control *join(unsigned wanted, unsigned expected)
+static struct rendezvous *join(unsigned wanted, unsigned expected)
 {
-	char got[CONTROL_TEXT];
-	struct control *c = NULL;
-	ck_assert_int_eq(control_connect(&c, address, &wanted, got), 0);
+	char got[RENDEZVOUS_TEXT];
+	struct rendezvous *c = NULL;
+	ck_assert_int_eq(rendezvous_connect(&c, address, &wanted, got), 0);
 	ck_assert_uint_eq(wanted, expected);
 	ck_assert_str_eq(got, text);
 	return c;
@@ -93,19 +93,19 @@ static struct control *join(unsigned wanted, unsigned expected)
 
 static int refused(unsigned wanted)
 {
-	char got[CONTROL_TEXT];
-	struct control *c;
-	return control_connect(&c, address, &wanted, got);
+	char got[RENDEZVOUS_TEXT];
+	struct rendezvous *c;
+	return rendezvous_connect(&c, address, &wanted, got);
 }
 
 /* The server sees that somebody has gone when it looks, which is soon. */
-static struct control *join_soon(unsigned wanted, unsigned expected)
+static struct rendezvous *join_soon(unsigned wanted, unsigned expected)
 {
-	char got[CONTROL_TEXT];
+	char got[RENDEZVOUS_TEXT];
 	for (unsigned i = 0; i < 10000; i++) {
-		struct control *c;
+		struct rendezvous *c;
 		unsigned number = wanted;
-		int error = control_connect(&c, address, &number, got);
+		int error = rendezvous_connect(&c, address, &number, got);
 		if (!error) {
 			ck_assert_uint_eq(number, expected);
 			return c;
@@ -118,10 +118,10 @@ static struct control *join_soon(unsigned wanted, unsigned expected)
 	ck_abort_msg("number %u never came free", wanted);
 }
 
-static void assert_answers(struct control *c)
+static void assert_answers(struct rendezvous *c)
 {
 	char rsp[4];
-	ck_assert_int_eq(control_ask(c, "abcd", 4, rsp, sizeof(rsp)), 0);
+	ck_assert_int_eq(rendezvous_ask(c, "abcd", 4, rsp, sizeof(rsp)), 0);
 	ck_assert_mem_eq(rsp, "dcba", 4);
 }
 
@@ -129,57 +129,57 @@ static void assert_answers(struct control *c)
 
 START_TEST(numbers)
 {
-	struct control *two = join(2, 2), *one = join(0, 1), *three = join(0, 3);
+	struct rendezvous *two = join(2, 2), *one = join(0, 1), *three = join(0, 3);
 	ck_assert_int_eq(refused(2), -EBUSY);
 	ck_assert_int_eq(refused(0), -EUSERS);
 	ck_assert_int_eq(refused(CLIENTS + 1), -EUSERS);
 	assert_answers(two);
-	control_close(one);
+	rendezvous_close(one);
 	one = join_soon(1, 1);
-	control_close(one);
-	control_close(two);
-	control_close(three);
+	rendezvous_close(one);
+	rendezvous_close(two);
+	rendezvous_close(three);
 }
 END_TEST
 
 START_TEST(two_want_the_same)
 {
-	struct control *first = join(2, 2);
+	struct rendezvous *first = join(2, 2);
 	ck_assert_int_eq(refused(2), -EBUSY);
 	assert_answers(first);
-	control_close(first);
-	control_close(join_soon(2, 2));
+	rendezvous_close(first);
+	rendezvous_close(join_soon(2, 2));
 }
 END_TEST
 
 START_TEST(answers)
 {
-	struct control *c = join(0, 1);
-	char req[CONTROL_MSG], rsp[CONTROL_MSG], big[CONTROL_MSG + 1] = {0};
+	struct rendezvous *c = join(0, 1);
+	char req[RENDEZVOUS_MSG], rsp[RENDEZVOUS_MSG], big[RENDEZVOUS_MSG + 1] = {0};
 	for (size_t i = 0; i < sizeof(req); i++)
 		req[i] = (char)i;
-	ck_assert_int_eq(control_ask(c, req, sizeof(req), rsp, sizeof(rsp)), 0);
+	ck_assert_int_eq(rendezvous_ask(c, req, sizeof(req), rsp, sizeof(rsp)), 0);
 	for (size_t i = 0; i < sizeof(req); i++)
 		ck_assert_int_eq(rsp[i], req[sizeof(req) - 1 - i]);
-	ck_assert_int_eq(control_ask(c, "", 0, rsp, 0), 0);
+	ck_assert_int_eq(rendezvous_ask(c, "", 0, rsp, 0), 0);
 	/* The server's own error; the connection is as good as before. */
-	ck_assert_int_eq(control_ask(c, "!", 1, rsp, 1), -EUSERS);
-	ck_assert_int_eq(control_ask(c, big, sizeof(big), rsp, 1), -EMSGSIZE);
-	ck_assert_int_eq(control_ask(c, "a", 1, big, sizeof(big)), -EMSGSIZE);
+	ck_assert_int_eq(rendezvous_ask(c, "!", 1, rsp, 1), -EUSERS);
+	ck_assert_int_eq(rendezvous_ask(c, big, sizeof(big), rsp, 1), -EMSGSIZE);
+	ck_assert_int_eq(rendezvous_ask(c, "a", 1, big, sizeof(big)), -EMSGSIZE);
 	assert_answers(c);
 	ck_assert_uint_eq(asked, 4);
-	control_close(c);
+	rendezvous_close(c);
 }
 END_TEST
 
 START_TEST(broken)
 {
-	struct control *c = join(0, 1);
+	struct rendezvous *c = join(0, 1);
 	char rsp[4];
-	control_break(c);
-	ck_assert_int_lt(control_ask(c, "abcd", 4, rsp, 4), 0);
-	control_close(c);
-	control_close(join_soon(1, 1));
+	rendezvous_break(c);
+	ck_assert_int_lt(rendezvous_ask(c, "abcd", 4, rsp, 4), 0);
+	rendezvous_close(c);
+	rendezvous_close(join_soon(1, 1));
 }
 END_TEST
 
@@ -196,14 +196,14 @@ static const char *const bad_addresses[] = {"",
 
 START_TEST(address_is_refused)
 {
-	const struct control_server_setup setup = {
+	const struct rendezvous_server_setup setup = {
 		.address = bad_addresses[_i], .text = "", .clients = 1};
-	char got[CONTROL_TEXT];
+	char got[RENDEZVOUS_TEXT];
 	unsigned number = 0;
-	struct control *c;
-	struct control_server *s;
-	ck_assert_int_eq(control_connect(&c, bad_addresses[_i], &number, got), -EINVAL);
-	ck_assert_int_eq(control_listen(&s, &setup), -EINVAL);
+	struct rendezvous *c;
+	struct rendezvous_server *s;
+	ck_assert_int_eq(rendezvous_connect(&c, bad_addresses[_i], &number, got), -EINVAL);
+	ck_assert_int_eq(rendezvous_listen(&s, &setup), -EINVAL);
 }
 END_TEST
 
@@ -211,7 +211,7 @@ START_TEST(nobody_listens)
 {
 	char there[32];
 	snprintf(there, sizeof(there), "%s", address);
-	control_stop(server);
+	rendezvous_stop(server);
 	ck_assert_int_eq(refused(0), -ECONNREFUSED);
 	begin(); /* for end() */
 }
@@ -219,9 +219,9 @@ END_TEST
 
 START_TEST(address_in_use)
 {
-	const struct control_server_setup setup = {.address = address, .text = "", .clients = 1};
-	struct control_server *s;
-	ck_assert_int_eq(control_listen(&s, &setup), -EADDRINUSE);
+	const struct rendezvous_server_setup setup = {.address = address, .text = "", .clients = 1};
+	struct rendezvous_server *s;
+	ck_assert_int_eq(rendezvous_listen(&s, &setup), -EADDRINUSE);
 }
 END_TEST
 
@@ -229,7 +229,7 @@ END_TEST
 
 static int dial(void)
 {
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(control_port(server))};
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(rendezvous_port(server))};
 	const struct timeval patience = {10, 0};
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -253,7 +253,7 @@ static void put(int fd, const void *bytes, size_t n)
 /* The other end closes, maybe behind some bytes. */
 static void assert_dropped(int fd)
 {
-	char bytes[CONTROL_TEXT];
+	char bytes[RENDEZVOUS_TEXT];
 	ssize_t n;
 	do
 		n = recv(fd, bytes, sizeof(bytes), 0);
@@ -283,7 +283,7 @@ static int greet(void)
 
 START_TEST(silent_peers_are_dropped)
 {
-	struct control *c = join_soon(0, 1);
+	struct rendezvous *c = join_soon(0, 1);
 	uint8_t bytes[HEAD + 3] = {0};
 	int half_asked = greet(), silent = dial(), half = dial();
 	frame(bytes, 1, 0, 0);
@@ -295,8 +295,8 @@ START_TEST(silent_peers_are_dropped)
 	assert_dropped(half_asked);
 	/* Who has said hello may be silent. */
 	assert_answers(c);
-	control_close(c);
-	control_close(join_soon(2, 2));
+	rendezvous_close(c);
+	rendezvous_close(join_soon(2, 2));
 }
 END_TEST
 
@@ -330,9 +330,9 @@ static const struct {
 	{false, 1, 0, UINT32_MAX},
 	{true, 1, 0, 0},
 	{true, 4, 0, 0},
-	{true, 3, 0, CONTROL_MSG + 1},
+	{true, 3, 0, RENDEZVOUS_MSG + 1},
 	{true, 3, 0, UINT32_MAX},
-	{true, 3, CONTROL_MSG + 1, 0},
+	{true, 3, RENDEZVOUS_MSG + 1, 0},
 	{true, 3, 0xffffffff, 0},
 	{true, 3, 0x80000000, 0},
 };
@@ -345,7 +345,7 @@ START_TEST(wrong_frame_is_dropped)
 	put(fd, head, HEAD);
 	assert_dropped(fd);
 	ck_assert_uint_eq(asked, 0);
-	control_close(join_soon(1, 1));
+	rendezvous_close(join_soon(1, 1));
 }
 END_TEST
 
@@ -371,7 +371,7 @@ static size_t nonsense(uint64_t *seed, uint32_t type, uint32_t value, uint8_t *o
 
 START_TEST(nonsense_of_clients)
 {
-	struct control *c = join(CLIENTS, CLIENTS);
+	struct rendezvous *c = join(CLIENTS, CLIENTS);
 	uint64_t seed = 1;
 	uint8_t bytes[600];
 	for (unsigned i = 0; i < FRAMES; i++) {
@@ -392,9 +392,9 @@ START_TEST(nonsense_of_clients)
 			assert_answers(c);
 	}
 	assert_answers(c);
-	control_close(join_soon(1, 1));
-	control_close(join_soon(2, 2));
-	control_close(c);
+	rendezvous_close(join_soon(1, 1));
+	rendezvous_close(join_soon(2, 2));
+	rendezvous_close(c);
 }
 END_TEST
 
@@ -402,15 +402,15 @@ END_TEST
  * others have gone. */
 START_TEST(crowd_of_strangers)
 {
-	struct control *c = join_soon(0, 1);
+	struct rendezvous *c = join_soon(0, 1);
 	int fd[64];
 	for (unsigned i = 0; i < 64; i++)
 		fd[i] = dial();
 	assert_answers(c);
 	for (unsigned i = 0; i < 64; i++)
 		assert_dropped(fd[i]);
-	control_close(join_soon(2, 2));
-	control_close(c);
+	rendezvous_close(join_soon(2, 2));
+	rendezvous_close(c);
 }
 END_TEST
 
@@ -420,13 +420,13 @@ START_TEST(client_that_does_not_read)
 	uint8_t ask[HEAD];
 	int fd = greet(), small = 4096;
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
-	frame(ask, 3, CONTROL_MSG, 0);
+	frame(ask, 3, RENDEZVOUS_MSG, 0);
 	unsigned sent = 0;
 	while (sent < 100000 && send(fd, ask, HEAD, MSG_NOSIGNAL) == HEAD)
 		sent++;
 	ck_assert_uint_lt(sent, 100000);
 	close(fd);
-	control_close(join_soon(1, 1));
+	rendezvous_close(join_soon(1, 1));
 }
 END_TEST
 
@@ -438,7 +438,7 @@ struct impostor {
 	const uint8_t *bytes;
 	size_t n;
 	bool leaves;
-	struct control *asks; /* is broken off when it has asked */
+	struct rendezvous *asks; /* is broken off when it has asked */
 	pthread_t thread;
 	char address[32];
 };
@@ -455,7 +455,7 @@ static void *impostor_main(void *arg)
 		shutdown(fd, SHUT_WR);
 	while (recv(fd, heard, sizeof(heard), 0) > 0)
 		if (im->asks) {
-			control_break(im->asks);
+			rendezvous_break(im->asks);
 			im->asks = NULL;
 		}
 	close(fd);
@@ -482,13 +482,13 @@ static void impostor_end(struct impostor *im)
 	close(im->listener);
 }
 
-static int connect_to(const struct impostor *im, struct control **c)
+static int connect_to(const struct impostor *im, struct rendezvous **c)
 {
-	char got[CONTROL_TEXT];
+	char got[RENDEZVOUS_TEXT];
 	unsigned number = 0;
-	int error = control_connect(c, im->address, &number, got);
+	int error = rendezvous_connect(c, im->address, &number, got);
 	if (!error)
-		ck_assert_uint_lt(strlen(got), CONTROL_TEXT);
+		ck_assert_uint_lt(strlen(got), RENDEZVOUS_TEXT);
 	return error;
 }
 
@@ -498,14 +498,14 @@ START_TEST(nonsense_of_a_server)
 	uint8_t bytes[600];
 	for (unsigned i = 0; i < 300; i++) {
 		struct impostor im;
-		struct control *c;
+		struct rendezvous *c;
 		char rsp[8];
 		size_t n = nonsense(&seed, 2, mix(&seed) % 3, bytes, sizeof(bytes));
 		impostor_begin(&im, bytes, n, true);
 		if (!connect_to(&im, &c)) {
 			/* It got a number; what comes next is no answer. */
-			ck_assert_int_lt(control_ask(c, "a", 1, rsp, sizeof(rsp)), 0);
-			control_close(c);
+			ck_assert_int_lt(rendezvous_ask(c, "a", 1, rsp, sizeof(rsp)), 0);
+			rendezvous_close(c);
 		}
 		impostor_end(&im);
 	}
@@ -514,15 +514,15 @@ END_TEST
 
 START_TEST(server_goes_away)
 {
-	struct control *c = join(0, 1);
+	struct rendezvous *c = join(0, 1);
 	char rsp[4];
 	assert_answers(c);
-	control_stop(server);
-	int error = control_ask(c, "abcd", 4, rsp, sizeof(rsp));
+	rendezvous_stop(server);
+	int error = rendezvous_ask(c, "abcd", 4, rsp, sizeof(rsp));
 	ck_assert_msg(error == -ECONNRESET || error == -EPIPE, "%s", strerror(-error));
 	/* Nor later. */
-	ck_assert_int_eq(control_ask(c, "abcd", 4, rsp, sizeof(rsp)), -ENOTCONN);
-	control_close(c);
+	ck_assert_int_eq(rendezvous_ask(c, "abcd", 4, rsp, sizeof(rsp)), -ENOTCONN);
+	rendezvous_close(c);
 	begin(); /* for end() */
 }
 END_TEST
@@ -530,7 +530,7 @@ END_TEST
 START_TEST(server_says_nothing)
 {
 	struct impostor im;
-	struct control *c;
+	struct rendezvous *c;
 	impostor_begin(&im, NULL, 0, false);
 	ck_assert_int_eq(connect_to(&im, &c), -ETIMEDOUT);
 	impostor_end(&im);
@@ -541,15 +541,15 @@ END_TEST
 START_TEST(question_is_broken_off)
 {
 	struct impostor im;
-	struct control *c;
+	struct rendezvous *c;
 	uint8_t welcome[HEAD];
 	char rsp[4];
 	frame(welcome, 2, 1, 0);
 	impostor_begin(&im, welcome, HEAD, false);
 	ck_assert_int_eq(connect_to(&im, &c), 0);
 	im.asks = c;
-	ck_assert_int_eq(control_ask(c, "abcd", 4, rsp, sizeof(rsp)), -ECONNRESET);
-	control_close(c);
+	ck_assert_int_eq(rendezvous_ask(c, "abcd", 4, rsp, sizeof(rsp)), -ECONNRESET);
+	rendezvous_close(c);
 	impostor_end(&im);
 }
 END_TEST

@@ -1772,7 +1772,7 @@ END_TEST
 static bool stored;
 static struct op_label stored_for;
 
-static void settle(void *arg)
+static void commit_pending(void *arg)
 {
 	(void)arg;
 	if (!stored)
@@ -1810,7 +1810,7 @@ static void sends_messages(void)
 {
 	struct op_label put = {.client = 1, .kind = OP_PUT};
 	sim_set_tracer(sim, tracer, NULL);
-	sim_set_settle(sim, settle, NULL);
+	sim_set_commit(sim, commit_pending, NULL);
 	ck_assert_int_eq(sim_spawn(sim, HOST_SERVER, "", takes_messages, NULL), 0);
 	for (put.nth = 1; put.nth <= 2; put.nth++) {
 		recv_post(&b, 0, 64, put.nth);

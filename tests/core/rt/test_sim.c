@@ -681,12 +681,12 @@ END_TEST
 /* --- the power fails --- */
 
 static struct actor *self;
-static unsigned observed, settled;
+static unsigned observed, committed;
 
-static void count_settle(void *arg)
+static void count_commit(void *arg)
 {
 	(void)arg;
-	settled++;
+	committed++;
 }
 
 static void observe(void *arg, const struct choice_point *at)
@@ -694,7 +694,7 @@ static void observe(void *arg, const struct choice_point *at)
 	(void)arg;
 	ck_assert_uint_eq(at->kind, CHOICE_CRASH);
 	ck_assert_ptr_eq(at->who, self);
-	ck_assert_uint_gt(settled, 0);
+	ck_assert_uint_gt(committed, 0);
 	observed++;
 	note("observed %u.%u", at->a, at->b);
 }
@@ -723,7 +723,7 @@ START_TEST(power_fails_in_a_task)
 		sim_reset(sim, &plan.source);
 		notes[0] = '\0';
 		sim_set_observer(sim, observe, NULL);
-		sim_set_settle(sim, count_settle, NULL);
+		sim_set_commit(sim, count_commit, NULL);
 		spawn("", fences, NULL);
 		spawn("", task_note, "never");
 		ck_assert_int_eq(sim_run(sim), SIM_POWER);
@@ -732,7 +732,7 @@ START_TEST(power_fails_in_a_task)
 	sim_reset(sim, NULL);
 	notes[0] = '\0';
 	sim_set_observer(sim, observe, NULL);
-	sim_set_settle(sim, count_settle, NULL);
+	sim_set_commit(sim, count_commit, NULL);
 	spawn("", fences, NULL);
 	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
 	ck_assert_str_eq(notes, "observed 1.1@0 fence@0 observed 1.2@0 fence@0 observed 1.3@0 "
