@@ -33,7 +33,7 @@ help:
 	@echo 'make vmbench     how fast the stores are there, side by side'
 	@echo 'make vmsoak      kill -9 of clients and servers there, for ten minutes a store'
 	@echo 'make vmdiff      small verbs programs on the soft RNIC and on rdma_rxe: where do the two differ?'
-	@echo 'make interop     programs of other people, unmodified, on the soft RNIC'
+	@echo 'make interop     programs of others, unmodified, on the soft RNIC'
 	@echo 'make clean       remove build*/'
 	@echo 'crashtest, claims, taxonomy, litmus, mutants, soak, fuzz, list and bench pass ARGS="..." on to tidemark.'
 

@@ -21,9 +21,9 @@ tidemark_find(XXHASH libxxhash)
 tidemark_find(JANSSON jansson)
 tidemark_find(DW libdw)
 tidemark_find(ZSTD libzstd)
-# Of the live world. In the sim world nothing of these three is called.
+# For the live world. In the sim world no function of these is called.
 tidemark_find(IBVERBS libibverbs)
-# Its header: the soft RNIC shows its functions.
+# Only its header: the soft RNIC defines its functions.
 tidemark_find(RDMACM librdmacm)
 tidemark_find(PMEM libpmem)
 tidemark_find(FIU libfiu)
@@ -34,7 +34,7 @@ endif()
 # Headers that stores include: in both worlds.
 find_path(VERBS_INCLUDE infiniband/verbs.h)
 find_path(PMEM_INCLUDE libpmem.h)
-# Of librdmacm, the header; its functions are the soft RNIC's.
+# Only librdmacm's header; the soft RNIC defines its functions.
 find_path(RDMACM_INCLUDE rdma/rdma_cma.h)
 # Boost.Context has neither a pkg-config file nor a C header; fiber.c declares its two functions.
 find_library(BOOST_CONTEXT NAMES libboost_context.a boost_context)

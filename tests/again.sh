@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# again.sh COMMAND...: run a test that works with guests; if the kernel of one crashed, run it again, three times in all.
+# again.sh COMMAND...: run a test that boots guests. If the kernel of a guest crashed, run it again, three times in all.
 #
-# With several CPUs emulated, a kernel now and then trips over an instruction that it has just patched in itself. That says
-# nothing about what the test looks at. A test that fails for another reason has failed.
+# With several CPUs emulated, a kernel sometimes crashes in an instruction that it has just patched in its own code. That
+# says nothing about what is tested. A test that fails for another reason has failed.
 set -u
 [ $# -gt 0 ] || {
 	echo 'usage: again.sh COMMAND...' >&2

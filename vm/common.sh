@@ -15,7 +15,7 @@ usage() {
 	say "$*"
 	exit 2
 }
-# For who names none: as many digits as --seed takes.
+# A seed for a user who names none: as many digits as --seed takes.
 any_seed() { echo $(((RANDOM << 15 | RANDOM) % 1000000000)); }
 # need TOOL PACKAGE
 need() {

@@ -11,10 +11,10 @@
 set -E
 trap 'say "$(basename "$0"): line $LINENO failed"; exit 70' ERR
 
-offset=2097152 # bytes: where the data begin in the file behind an NVDIMM
+offset=2097152 # bytes: where the data begin in an NVDIMM's backing file
 first_record=$((offset + 4096)) record=64 # of a recording (checker/live/recording.h)
 
-# Look at what all need; go to a directory of our own, and leave nothing behind.
+# Check what every script needs; go to a temporary directory, which is removed at the end.
 prepare() {
 	[ -x "$program" ] || usage "$program: no such program (make, or --program)"
 	program=$(realpath "$program")
@@ -77,7 +77,7 @@ start_clients() {
 	client=$!
 }
 
-# The media are as they are, and keep what the first start was told.
+# On the media as they are; they keep the options of the first start.
 start_server() {
 	local shadow=() cache=''
 	if [ "$mode" = shadow ]; then
@@ -129,10 +129,10 @@ await_operations() {
 }
 
 # What to say when a guest is no more, or does nothing.
-tell_guests() {
-	local who
-	for who in server client; do
-		tail -qn 5 $who.err $who.out 2>/dev/null | sed "s/^/	$who: /" >&2 || true
+show_guests() {
+	local guest
+	for guest in server client; do
+		tail -qn 5 $guest.err $guest.out 2>/dev/null | sed "s/^/	$guest: /" >&2 || true
 	done
 }
 
@@ -178,7 +178,7 @@ examine() {
 }
 
 worst=0
-# worse STATUS: the script's own, in the end. A break counts most, "could not tell" least.
+# worse STATUS: makes it the script's own status if it is worse. A break is the worst, "could not tell" the least.
 worse() {
 	case $worst,$1 in
 	*,0 | 1,*) ;;
@@ -190,7 +190,7 @@ worse() {
 give_up() {
 	local pid status
 	say "$store, $mode: $1 (vm/$(basename "$0") --keep keeps images and messages)"
-	tell_guests
+	show_guests
 	for pid in $client $server; do
 		if ! running "$pid"; then
 			status=0

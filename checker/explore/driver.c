@@ -3,6 +3,7 @@
 #include "checker/explore/driver.h"
 #include <assert.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,15 +17,49 @@
 /* A message: the unit's number, then its result. */
 #define MESSAGE_BYTES (sizeof(unsigned) + DRIVER_RESULT_MAX)
 
-_Static_assert(MESSAGE_BYTES <= 4096, "a message is written in one piece");
+/* In the processes' shared memory. */
+struct shared {
+	atomic_uint next;	 /* place in the queue */
+	pthread_mutex_t writing; /* a message is longer than what a pipe takes in one piece */
+};
 
 /* What the processes share out: the units in the order in which they are begun. */
 struct queue {
-	atomic_uint *next; /* in shared memory */
-	unsigned *order;   /* NULL: as they are numbered */
+	struct shared *shared;
+	unsigned *order; /* NULL: as they are numbered */
 };
 
+static bool init_shared(struct shared *s)
+{
+	pthread_mutexattr_t attr;
+	if (pthread_mutexattr_init(&attr))
+		return false;
+	bool done = !pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED) &&
+		    !pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST) &&
+		    !pthread_mutex_init(&s->writing, &attr);
+	pthread_mutexattr_destroy(&attr);
+	return done;
+}
+
 /* --- in a process --- */
+
+/* False: this message, or that of a process that died while it wrote one, is not whole. */
+static bool write_message(struct shared *s, int out, const char *message, size_t len)
+{
+	size_t written = 0;
+	if (pthread_mutex_lock(&s->writing))
+		return false;
+	while (written < len) {
+		ssize_t n = write(out, message + written, len - written);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		written += (size_t)n;
+	}
+	pthread_mutex_unlock(&s->writing);
+	return written == len;
+}
 
 static _Noreturn void worker(const struct driver *d, const struct queue *q, int out)
 {
@@ -32,7 +67,7 @@ static _Noreturn void worker(const struct driver *d, const struct queue *q, int 
 	char message[MESSAGE_BYTES];
 	size_t len = sizeof(unsigned) + d->result_bytes;
 	while (!d->more || d->more(d->arg)) {
-		unsigned unit = atomic_fetch_add(q->next, 1);
+		unsigned unit = atomic_fetch_add(&q->shared->next, 1);
 		if (unit >= d->units)
 			break;
 		unit = q->order ? q->order[unit] : unit;
@@ -40,7 +75,7 @@ static _Noreturn void worker(const struct driver *d, const struct queue *q, int 
 		d->work(d->arg, unit, result);
 		memcpy(message, &unit, sizeof(unit));
 		memcpy(message + sizeof(unit), result, d->result_bytes);
-		if (write(out, message, len) != (ssize_t)len)
+		if (!write_message(q->shared, out, message, len))
 			_Exit(70);
 	}
 	_Exit(0);
@@ -159,12 +194,12 @@ int driver_run(struct driver *d)
 	assert(d->result_bytes <= DRIVER_RESULT_MAX);
 	d->started = clock_seconds();
 	d->at = (struct driver_progress){.units = d->units};
-	q.next = mmap(NULL, sizeof(*q.next), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	if (q.next != MAP_FAILED && child && (q.order || !d->cost))
+	q.shared = mmap(NULL, sizeof(*q.shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			-1, 0);
+	if (q.shared != MAP_FAILED && child && init_shared(q.shared) && (q.order || !d->cost))
 		error = run_processes(d, &q, child, jobs);
-	if (q.next != MAP_FAILED)
-		munmap(q.next, sizeof(*q.next));
+	if (q.shared != MAP_FAILED)
+		munmap(q.shared, sizeof(*q.shared));
 	free(child);
 	free(q.order);
 	return error;

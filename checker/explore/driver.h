@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DRIVER_RESULT_MAX 4000 /* bytes: a message is written in one piece (PIPE_BUF) */
+#define DRIVER_RESULT_MAX 16000 /* bytes */
 
 /* How far it is, once a result has come. */
 struct driver_progress {

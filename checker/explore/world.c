@@ -18,14 +18,13 @@
 #include "checker/explore/checker_mutant.h"
 
 #define AFTERMATH_NS 150000 /* what goes on after the last operation */
-#define GIVE_UP_NS \
-	(60ull * 1000000000)   /* of virtual time: an operation that has not ended never will */
-#define FUEL_BASE   2000000ull /* steps of a run ... */
-#define FUEL_PER_OP 100000ull  /* ... and of each operation */
-#define LIFE_CLIENT                                                                            \
-	TM_MAX_CLIENTS /* the value that proves life: no workload has so many PUTs that it has \
-			  this one */
-#define LIFE_NTH UINT16_MAX
+/* Of virtual time: an operation that has not ended by then never will. */
+#define GIVE_UP_NS   (60ull * 1000000000)
+#define STEPS_BASE   2000000ull /* steps of a run ... */
+#define STEPS_PER_OP 100000ull	/* ... and of each operation */
+/* The value that proves life: no workload has so many PUTs that it has this one. */
+#define LIFE_CLIENT TM_MAX_CLIENTS
+#define LIFE_NTH    UINT16_MAX
 
 /* --- trouble --- */
 
@@ -261,8 +260,8 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	w->result.live_op = -1;
 	w->opened = w->ended = 0;
 	w->booted = false;
-	sim_set_step_budget(w->sim,
-			    FUEL_BASE + FUEL_PER_OP * (machine ? s->w.keys : workload_ops(&s->w)));
+	sim_set_step_budget(
+		w->sim, STEPS_BASE + STEPS_PER_OP * (machine ? s->w.keys : workload_ops(&s->w)));
 	sim_at(w->sim, GIVE_UP_NS, give_up, w);
 }
 

@@ -2,25 +2,24 @@
 /*
  * Counting what an operation costs.
  *
- * One client runs a fixed program on a world where nothing goes wrong: every answer of
- * choose() is 0, the power holds. Everything that is counted is told by those who do it,
- * as it is for a replay (sim_set_tracer()): a store, a flush, a fence, data that lands,
- * a request that is posted, a completion that is taken, a packet. Nothing is added to a
- * run that nobody listens to.
+ * One client runs a fixed program in a world where nothing goes wrong: every answer of choose() is
+ * 0 and the power never fails. What is counted are the events that a replay shows, too
+ * (sim_set_tracer()): a store, a flush, a fence, data that lands, a request that is posted, a
+ * completion that is taken, a packet. So a run that is not traced has no extra work.
  *
- * After an operation has returned the client sleeps until nothing that counts has happened for
- * REST_NS, which is longer than any server's task naps. So all that an operation causes is counted
- * before the next one begins. It is foreground if it bears the operation's label, and, if a CPU
- * does it, if it happens before the operation returns; background is the rest: tasks that work for
- * nobody's message (a verifier, a cleaner), and what is done later.
+ * After an operation has returned, the client sleeps until nothing that counts has happened for
+ * QUIESCENT_NS, which is longer than any task of a server sleeps. So everything that an operation
+ * causes is counted before the next one begins. An event is foreground if it bears the operation's
+ * label and, if a CPU makes it, if it happens before the operation returns. All other events are
+ * background: those of tasks that serve no message (a verifier, a cleaner), and later ones.
  *
- * Each kind of operation is run COUNT_REPEATS times, with different keys. Most of the time all are
- * equal. Keys whose hashes collide, or a segment that is opened, make a difference; then the
- * figures are those of most of them, and how many they are is told.
+ * Each kind of operation is run COUNT_REPEATS times, with different keys. Most of the time all
+ * repeats are equal. Keys whose hashes collide, or a segment that is opened, make a difference;
+ * then the figures are those of the majority, and the result says how large it is.
  *
- * Bytes in the paper's layout: at rest the store names the fields of its pool (tm_store.fields),
- * and each byte that was written, as often as it was written, counts for the part of a field that
- * it is: `paper` bytes for a whole field. What is in no field is named by its region, and counts
+ * Bytes in the paper's layout: at quiescence the store names the fields of its pool
+ * (tm_store.fields). Each byte that was written counts, each time, for its share of its field:
+ * `paper` bytes for a whole field. What lies in no field goes by the name of its region, and counts
  * as it is.
  */
 #include "checker/models/count.h"
@@ -32,9 +31,9 @@
 #include "checker/explore/world.h"
 #include "core/verbs_compat.h"
 
-#define REST_NS 80000000 /* eFactory's verifier naps for 64 ms at most */
-#define KEYS	(1 + 3 * COUNT_REPEATS)
-#define MAX_OPS (2 + 8 * COUNT_REPEATS)
+#define QUIESCENT_NS 80000000 /* stores' background tasks sleep for 64 ms at most */
+#define KEYS	     (1 + 3 * COUNT_REPEATS)
+#define MAX_OPS	     (2 + 8 * COUNT_REPEATS)
 
 _Static_assert(KEYS <= HISTORY_KEYS, "a history holds the keys");
 
@@ -48,7 +47,7 @@ const char *const count_kind_names[COUNT_KINDS] = {
 /* What is done with an operation of the program. */
 struct step {
 	uint8_t kind; /* enum count_kind; COUNT_KINDS: not counted */
-	bool hurry;   /* the next one does not wait for rest */
+	bool hurry;   /* the next one does not wait for quiescence */
 };
 
 struct write {
@@ -71,7 +70,7 @@ struct counter {
 	struct op_label label;
 	bool returned;
 	bool posted;	 /* the client has, and nothing has come back since */
-	bool unanswered; /* likewise, and something that is not posted, in the sense of a NIC */
+	bool unanswered; /* likewise, and the request is a non-posted one (PCIe) */
 	uint64_t events;
 	struct write *write;
 	unsigned writes, write_room;
@@ -95,9 +94,7 @@ static void add(struct counter *c, struct workload *w, enum op_kind op, unsigned
 		c->full = true;
 }
 
-/* Key number i, `klen` bytes, so that no two are equal: with a number at its end, if there is room
- * for
- * one. */
+/* Key number i, of `klen` bytes, all of them different: with a number at the end, if it fits. */
 static void key_name(unsigned i, uint32_t klen, char name[TM_MAX_KEY])
 {
 	static const char digits[] = "123456789abcdefghijklmnopqrstuvwxyz";
@@ -146,7 +143,7 @@ static int program(struct counter *c, struct workload *w, uint32_t klen, uint32_
 	return c->full ? -ENOMEM : 0;
 }
 
-/* --- what is told --- */
+/* --- events --- */
 
 static enum count_side side(const struct actor *who)
 {
@@ -223,7 +220,8 @@ static void posted(struct count_figures *f, enum count_side by, uint8_t code)
 static struct count_figures *part_of(struct counter *c, const struct actor *who,
 				     const struct traced *about)
 {
-	bool nic = about->op.kind != OP_NONE; /* NICs say whose data it is; tasks work for one */
+	bool nic = about->op.kind !=
+		   OP_NONE; /* an event of a NIC has a label of its own, a task's has the task's */
 	struct op_label op = nic ? about->op : who ? who->op : about->op;
 	bool foreground = op_label_equal(op, c->label) && (nic || !c->returned);
 	return &c->op.part[foreground ? COUNT_FOREGROUND : COUNT_BACKGROUND];
@@ -234,8 +232,8 @@ static uint64_t lines_of(uint64_t off, uint64_t len)
 	return len ? (off + len - 1) / LINE - off / LINE + 1 : 0;
 }
 
-static void told(void *arg, const struct sim *sim, const struct actor *who, uintptr_t pc,
-		 const struct traced *about, const char *text)
+static void count_event(void *arg, const struct sim *sim, const struct actor *who, uintptr_t pc,
+			const struct traced *about, const char *text)
 {
 	struct counter *c = arg;
 	struct count_figures *f = part_of(c, who, about);
@@ -271,7 +269,7 @@ static void told(void *arg, const struct sim *sim, const struct actor *who, uint
 		f->wire_bytes += about->len;
 		break;
 	default:
-		c->events = events; /* loads, words: they go on for ever */
+		c->events = events; /* loads and plain text: polling makes them for ever */
 	}
 }
 
@@ -411,7 +409,7 @@ static void between(void *arg, struct world *world, const struct workload_op *op
 	do {
 		seen = c->events;
 		if (!step->hurry)
-			sim_sleep(world->sim, REST_NS);
+			sim_sleep(world->sim, QUIESCENT_NS);
 	} while (c->events != seen);
 	if (step->kind != COUNT_KINDS) {
 		pmem_commit_pending(world->pm);
@@ -471,7 +469,7 @@ static int run(struct counter *c, struct setup *s)
 	struct world *w = c->world = &ws.world[0];
 	w->between = between;
 	w->between_arg = c;
-	w->tracer = told;
+	w->tracer = count_event;
 	w->tracer_arg = c;
 	world_run(&ws, NULL, NULL, NULL);
 	if (w->result.end != SIM_DONE || w->result.live_broken) {

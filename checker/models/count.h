@@ -11,13 +11,13 @@
 
 #define COUNT_REPEATS  8  /* of each kind of operation, each with a key of its own */
 #define COUNT_FIELDS   32 /* names of fields and regions that a store can have */
-#define COUNT_REQUESTS 32 /* of an operation whose order is kept */
+#define COUNT_REQUESTS 32 /* of an operation; the order of more is not recorded */
 
 enum count_kind {
 	COUNT_CREATE,
 	COUNT_UPDATE,
 	COUNT_GET,
-	COUNT_GET_SOON, /* at once behind a PUT of the key */
+	COUNT_GET_SOON, /* right after a PUT of the key */
 	COUNT_GET_MISS,
 	COUNT_DELETE,
 	COUNT_CLEAN, /* once, at the end */
@@ -32,10 +32,11 @@ struct count_figures {
 	uint64_t flushed; /* lines: one for each write-back of a line that the CPU asks for */
 	uint64_t fences;
 	uint64_t round_trips;
-	uint64_t handled;			   /* messages that the server's CPU has taken */
-	uint64_t message[COUNT_SIDES][OPERATIONS]; /* requests by who posts them and by opcode */
-	uint64_t packets, wire_bytes;		   /* both directions, acknowledgements included */
-	/* The requests in the order in which they are posted, the first ones: who and what. */
+	uint64_t handled; /* messages that the server's CPU took */
+	uint64_t message[COUNT_SIDES]
+			[OPERATIONS]; /* requests by the side that posts them and by opcode */
+	uint64_t packets, wire_bytes; /* both directions, acknowledgements included */
+	/* The first requests in the order in which they are posted: which side, which opcode. */
 	struct {
 		uint8_t side, code;
 	} request[COUNT_REQUESTS];
@@ -46,17 +47,15 @@ enum count_part { COUNT_FOREGROUND, COUNT_BACKGROUND, COUNT_PARTS };
 struct count_op {
 	struct count_figures part[COUNT_PARTS];
 	uint64_t lines; /* of PM that were written to: each once */
-	double paper;	/* bytes written, in the paper's layout; as they are if the store names no
-			   fields */
+	double paper;	/* bytes written, in the paper's layout; without fields, as they are */
 	double field_bytes[COUNT_FIELDS], field_paper[COUNT_FIELDS]; /* by count.field */
-	uint64_t changed; /* bytes of PM that differ when all is at rest */
+	uint64_t changed; /* bytes of PM that differ at quiescence */
 };
 
 struct count_row {
 	enum count_kind kind;
-	struct count_op
-		op; /* as most of them are but for .changed, which is the largest of these */
-	unsigned times, of; /* so many are just so, out of so many */
+	struct count_op op; /* what most repeats have in common; .changed is their largest */
+	unsigned times, of; /* so many repeats are like that, out of so many */
 	struct count_op all[COUNT_REPEATS];
 };
 

@@ -84,6 +84,20 @@ static bool is_wanted(const struct taxonomy *t, const struct taxonomy_cell *cell
 	return taxonomy_column(&s.hw) == cell->column && s.hw.transport == cell->transport;
 }
 
+unsigned taxonomy_name_hardware(const char **knob, unsigned knobs, unsigned room)
+{
+	static const char *const all[] = {"domain=dmp", "ddio=on", "rqwrb=dram", "transport=ib"};
+	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]) && knobs < room; i++) {
+		size_t name = strcspn(all[i], "=") + 1;
+		bool named = false;
+		for (unsigned k = 0; k < knobs; k++)
+			named |= !strncmp(knob[k], all[i], name);
+		if (!named)
+			knob[knobs++] = all[i];
+	}
+	return knobs;
+}
+
 int taxonomy_open(struct taxonomy *t, const struct taxonomy_options *options, uint64_t methods,
 		  unsigned *bad, const char **expected)
 {
@@ -199,7 +213,7 @@ static int find_again(struct measuring *m, const struct taxonomy_break *broken,
 	const struct campaign_break which = {
 		.contract = broken->contract,
 		.mode = {m->known[broken->contract].contract[broken->contract].run,
-			FAILURE_MODE_ANYTHING}};
+			 FAILURE_MODE_ANYTHING}};
 	m->unit = m->known[broken->contract];
 	return campaign_again(&m->campaign, &which, run);
 }
@@ -209,7 +223,7 @@ static void keep_words(struct taxonomy_break *broken, const char *text)
 	snprintf(broken->text, sizeof(broken->text), "%.*s", (int)sizeof(broken->text) - 1, text);
 }
 
-/* No trace, but the words. */
+/* Describe the break without a trace. */
 static int keep_how(struct measuring *m, struct taxonomy_break *broken)
 {
 	struct broken_run run;

@@ -35,8 +35,8 @@ struct taxonomy_break {
 struct taxonomy_result {
 	bool measured;
 	uint8_t verdict; /* TAXONOMY_* bits */
-	bool complete;	 /* nothing that was not looked at could change the verdict */
-	bool exhaustive; /* since everything within the bounds was */
+	bool complete;	 /* no run or state that was left out could change the verdict */
+	bool exhaustive; /* everything within the bounds was looked at */
 	int error;	 /* -errno: it could not be run */
 	char why[100];
 	uint64_t states, runs, spared;
@@ -63,6 +63,12 @@ struct taxonomy {
 unsigned taxonomy_methods(void);
 const char *taxonomy_method(unsigned method);
 int taxonomy_find_method(const char *name); /* -ENOENT */
+
+/*
+ * Name the whole hardware, for advice about one: of those that decide what is sound, the knobs that
+ * `knob` does not name, at their defaults. Returns how many it then names, at most `room`.
+ */
+unsigned taxonomy_name_hardware(const char **knob, unsigned knobs, unsigned room);
 
 /*
  * Check the options' switches, and make a cell of each method of `methods` (1 << method) on each

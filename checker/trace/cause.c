@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finding the cause of a broken contract in what was told of its replay.
+ * Finding the cause of a broken contract in the event log of its replay.
  *
- * First, which deviations matter: each is taken away in turn, and stays away when the
- * contract breaks without it. Of what is left:
+ * First, which deviations matter: each is taken away in turn, and does not matter if the
+ * contract breaks without it. Then there are these cases:
  *
- *  - A line that did not survive at its newest version: a writing was lost. Was there
+ *  - A line that did not survive at its newest version: a write was lost. Was there
  *    a flush of its line after it, and a fence of the same task after that? And in the
  *    same run without the power failure, where would the first flush have come? What
  *    was written after the lost bytes, survived, and was read in the end, is early.
@@ -15,11 +15,11 @@
  *    reader read; and whether the value that was expected is still in the pool, unread.
  *  - No power failure: what the reader of the verdict read, and what others wrote to
  *    the same bytes while it was at it, before, and too late for it.
- *  - An operation that does not end: what it reads again and again, and whom it waits for:
+ *  - An operation that does not end: what it reads again and again, and what it waits for:
  *    what a client that died would have written there, in the same run without its death.
  *
- * Whatever is said is a fact of the record or of such a variation; where none of these
- * can be seen, the sentence says only what differs.
+ * Every statement is a fact of the event log or of such a variation. If none of these cases
+ * applies, the sentence says only what differs.
  */
 #include "checker/trace/explain.h"
 #include <ctype.h>

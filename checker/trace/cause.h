@@ -2,9 +2,9 @@
 #ifndef TM_CHECKER_TRACE_CAUSE_H
 #define TM_CHECKER_TRACE_CAUSE_H
 /*
- * Why a contract broke: which writing was lost and what would have kept it, what
- * survived ahead of it, between which two steps the power failed, which accesses
- * raced. cause.c says how that is found. Words only; nothing is printed here.
+ * Why a contract broke: which write was lost and what would have made it durable, what survived
+ * ahead of it, between which two steps the power failed, or which accesses raced. cause.c says how
+ * that is found. The result is text; nothing is printed here.
  */
 #include "checker/trace/event_log.h"
 #include "checker/trace/trace.h"
@@ -15,10 +15,10 @@
 
 enum cause_kind {
 	CAUSE_NONE,  /* not found, or nothing broke */
-	CAUSE_LOST,  /* the power failure took writings */
+	CAUSE_LOST,  /* the power failure took writes */
 	CAUSE_CUT,   /* the power failed between two steps */
 	CAUSE_RACE,  /* accesses met */
-	CAUSE_STUCK, /* somebody waits */
+	CAUSE_STUCK, /* an operation waits for ever */
 };
 
 struct cause {
@@ -26,12 +26,12 @@ struct cause {
 	char fact[CAUSE_FACTS][CAUSE_TEXT]; /* each a line */
 	unsigned facts;
 	char sentence[2 * CAUSE_TEXT]; /* all in one */
-	int event[CAUSE_FACTS];	       /* of the record: those that matter */
+	int event[CAUSE_FACTS];	       /* in the event log: those that matter */
 	unsigned events;
 };
 
 /*
- * After replay(ex, &t->deviations, ...) told `r` and judged `out`. Replays variations in
+ * After replay(ex, &t->deviations, ...) filled `r` and judged `out`. Replays variations in
  * `ex` (ex->worlds.history is another one afterwards). 0 or -ENOMEM.
  */
 int cause_find(struct explorer *ex, const struct trace *t, const struct event_log *r,

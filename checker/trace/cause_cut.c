@@ -67,8 +67,8 @@ static int find_recovered(const struct explanation *q)
 	return EVENT_LOG_NONE;
 }
 
-/* "; recovery (...) then wrote x; the value that was expected is still at y, but nobody reads it
- * there" */
+/* "; recovery (...) then wrote x; the value that was expected is still at y, but it is not
+ * read there" */
 static void say_unread(struct explanation *q, char *buf, size_t n)
 {
 	char where[80], kept[80], line[170];
@@ -88,12 +88,11 @@ static void say_unread(struct explanation *q, char *buf, size_t n)
 		return;
 	cause_place(q, (uint64_t)q->expected_at, q->expected->vlen, kept, sizeof(kept));
 	cause_say(q, EVENT_LOG_NONE,
-		  "still there: the value that was expected, at %s; after the failure nobody reads "
-		  "it",
+		  "still there: the value that was expected, at %s; it is not read "
+		  "after the failure",
 		  kept);
 	cause_print(buf + used, n - used,
-		    "; the value that was expected is still at %s, but nobody reads it there",
-		    kept);
+		    "; the value that was expected is still at %s, but it is not read there", kept);
 }
 
 /* The last power failure of the trace, and the machine whose power fails. */

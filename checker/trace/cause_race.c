@@ -30,51 +30,60 @@ static bool returned(const struct event_log *r, struct op_label op, unsigned mac
 	return false;
 }
 
-/* The reader met a message that had landed in part: lines of it before and behind a read. */
+/* The landing before event `read` of the line before `second`, of the same message; or
+ * EVENT_LOG_NONE. */
+static int line_before(const struct event_log *r, size_t read, const struct logged_event *second)
+{
+	for (size_t i = read; i-- > r->machine_from[second->machine];) {
+		const struct logged_event *e = &r->event[i];
+		if (e->kind == TRACED_LAND && e->actor == second->actor &&
+		    op_label_equal(e->op, second->op) && e->occurrence == second->occurrence &&
+		    e->off + e->len == second->off)
+			return (int)i;
+	}
+	return EVENT_LOG_NONE;
+}
+
+/* Event `read` lies between the landings `before` and `after` of one message. */
+static void say_half(struct explanation *q, int before, int read, int after)
+{
+	const struct logged_event *b = event_log_at(q->r, before), *r = event_log_at(q->r, read),
+				  *a = event_log_at(q->r, after);
+	char first[80], late[80], by[120], reader[120], read_at[80];
+	cause_place(q, b->off, b->len, first, sizeof(first));
+	cause_place(q, a->off, a->len, late, sizeof(late));
+	cause_place(q, r->off, r->len, read_at, sizeof(read_at));
+	cause_op(q, a->op, q->machine, by, sizeof(by));
+	cause_op(q, q->op, q->machine, reader, sizeof(reader));
+	cause_say(q, read, "%s reads %s at %.3f us", reader, read_at, cause_us(r->at));
+	cause_say(q, before, "the RDMA write of %s is half landed then: %s at %.3f us,", by, first,
+		  cause_us(b->at));
+	cause_say(q, after, "but %s only at %.3f us", late, cause_us(a->at));
+	cause_print(q->c->sentence, sizeof(q->c->sentence),
+		    "%s met the RDMA write of %s half landed: %s was there at %.3f us, %s came "
+		    "only at %.3f us, and the read of %s at %.3f us lies between; so %s.",
+		    reader, by, first, cause_us(b->at), late, cause_us(a->at), read_at,
+		    cause_us(r->at), q->seen);
+}
+
+/* The reader met a message that had landed in part: lines of it before and after a read. */
 static bool explain_half(struct explanation *q)
 {
 	const struct event_log *r = q->r;
-	char first[80], late[80], by[120], reader[120], read_at[80];
 	for (size_t i = 0; i < r->events; i++) {
 		const struct logged_event *read = &r->event[i];
 		if (!event_log_reads(read) || !event_log_is_of(read, q->op, q->machine))
 			continue;
-		for (size_t b = i + 1; b < r->machine_from[q->machine + 1]; b++) {
-			const struct logged_event *second = &r->event[b];
+		for (size_t k = i + 1; k < r->machine_from[q->machine + 1]; k++) {
+			const struct logged_event *second = &r->event[k];
 			if (second->kind != TRACED_LAND || op_label_equal(second->op, q->op) ||
 			    !event_log_overlaps(second, read->off, read->len))
 				continue;
-			for (size_t a = i; a-- > r->machine_from[q->machine];) {
-				const struct logged_event *e = &r->event[a];
-				if (e->kind != TRACED_LAND || e->actor != second->actor ||
-				    !op_label_equal(e->op, second->op) ||
-				    e->occurrence != second->occurrence ||
-				    e->off + e->len != second->off)
-					continue;
-				cause_place(q, e->off, e->len, first, sizeof(first));
-				cause_place(q, second->off, second->len, late, sizeof(late));
-				cause_place(q, read->off, read->len, read_at, sizeof(read_at));
-				cause_op(q, second->op, q->machine, by, sizeof(by));
-				cause_op(q, q->op, q->machine, reader, sizeof(reader));
-				cause_say(q, (int)i, "%s reads %s at %.3f us", reader, read_at,
-					  cause_us(read->at));
-				cause_say(
-					q, (int)a,
-					"the RDMA write of %s is half landed then: %s at %.3f us,",
-					by, first, cause_us(e->at));
-				cause_say(q, (int)b, "but %s only at %.3f us", late,
-					  cause_us(second->at));
-				cause_print(
-					q->c->sentence, sizeof(q->c->sentence),
-					"%s met the RDMA write of %s half landed: %s was there at "
-					"%.3f us, %s "
-					"came "
-					"only at %.3f us, and the read of %s at %.3f us lies "
-					"between; so %s.",
-					reader, by, first, cause_us(e->at), late,
-					cause_us(second->at), read_at, cause_us(read->at), q->seen);
-				return true;
-			}
+			int before = line_before(r, i, second);
+			if (before == EVENT_LOG_NONE)
+				continue;
+			say_half(q, before, (int)i, (int)k);
+			return true;
 		}
 	}
 	return false;
@@ -173,7 +182,7 @@ static bool explain_unfinished(struct explanation *q, size_t to)
 {
 	const struct event_log *r = q->r;
 	char list[300] = "", where[80], by[220], reader[120];
-	struct op_label told[8];
+	struct op_label named[8];
 	unsigned n = 0;
 	for (size_t i = to; i-- > r->machine_from[q->machine] && n < 8;) {
 		const struct logged_event *e = &r->event[i];
@@ -189,10 +198,10 @@ static bool explain_unfinished(struct explanation *q, size_t to)
 				event_log_is_of(&r->event[k], q->op, q->machine) &&
 				event_log_overlaps(&r->event[k], e->off, e->len);
 		for (unsigned k = 0; k < n; k++)
-			known |= op_label_equal(told[k], e->op);
+			known |= op_label_equal(named[k], e->op);
 		if (!read || known)
 			continue;
-		told[n] = e->op;
+		named[n] = e->op;
 		cause_place(q, e->off, e->len, where, sizeof(where));
 		cause_doer(q, r, e, by, sizeof(by));
 		cause_say(q, (int)i,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The words in which a cause is told: places, operations, who did something and in which line of
- * the source. And whether a write was read by the operations of the verdict.
+ * The words for a cause: places, operations, what made an event, and in which line of the source.
+ * And whether a write was read by the operations of the verdict.
  */
 #include "checker/trace/explain.h"
 #include <stdarg.h>
@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What does not fit is cut off. Returns what has been used of n bytes. */
 size_t cause_print(char *buf, size_t n, const char *fmt, ...)
 {
 	va_list ap;
@@ -36,7 +35,6 @@ void cause_say(struct explanation *q, int event, const char *fmt, ...)
 	c->facts++;
 }
 
-/* "log+0x100..0x13f" */
 void cause_place(const struct explanation *q, uint64_t off, uint64_t len, char *buf, size_t n)
 {
 	pmem_name(q->s->region, q->s->regions, off, buf, n);
@@ -47,7 +45,6 @@ void cause_place(const struct explanation *q, uint64_t off, uint64_t len, char *
 			    (unsigned long long)(strtoull(plus + 1, NULL, 16) + len - 1));
 }
 
-/* "client 1's PUT k1", "a reader's GET k1", "recovery"; `machine` on which it works. */
 void cause_op(const struct explanation *q, struct op_label op, unsigned machine, char *buf,
 	      size_t n)
 {
@@ -89,8 +86,6 @@ void cause_source(const struct explanation *q, uintptr_t pc, char *buf, size_t n
 	cause_print(buf, n, line[0] ? " (%s)" : "%s", line);
 }
 
-/* Who does it for whom: "the RDMA WRITE of client 1's PUT k1", "server/verifier (server.c:55
- * set_flag)". */
 void cause_doer(const struct explanation *q, const struct event_log *r,
 		const struct logged_event *e, char *buf, size_t n)
 {
@@ -106,7 +101,6 @@ void cause_doer(const struct explanation *q, const struct event_log *r,
 			    e->op.kind ? op : "", line);
 }
 
-/* "what client 1's PUT k1 wrote by RDMA" */
 void cause_writing(const struct explanation *q, const struct event_log *r,
 		   const struct logged_event *e, char *buf, size_t n)
 {
@@ -120,7 +114,6 @@ void cause_writing(const struct explanation *q, const struct event_log *r,
 			    e->op.kind ? " for " : "", e->op.kind ? op : "", line);
 }
 
-/* Is the line of these bytes read at machine `m` or later, or by the observer of the verdict? */
 bool cause_looked_at(const struct explanation *q, const struct logged_event *e)
 {
 	uint64_t line = e->off / LINE * LINE;
@@ -136,7 +129,6 @@ bool cause_looked_at(const struct explanation *q, const struct logged_event *e)
 	return false;
 }
 
-/* Does the operation of the verdict read these bytes? */
 bool cause_read_in_the_end(const struct explanation *q, const struct logged_event *e)
 {
 	for (size_t i = 0; i < q->r->events; i++)

@@ -44,8 +44,8 @@ static void judge_all(struct explorer *ex, unsigned machine, struct replay_outco
 	snprintf(out->text[TM_FSCK], sizeof(out->text[0]), "%s", r->why);
 }
 
-static void tell_start(struct explorer *ex, const struct replay_audience *audience,
-		       unsigned machine)
+static void start_audience(struct explorer *ex, const struct replay_audience *audience,
+			   unsigned machine)
 {
 	for (unsigned m = 0; m < WORLDS; m++) {
 		ex->worlds.world[m].tracer = audience ? audience->tracer : NULL;
@@ -60,7 +60,7 @@ void replay_sources(struct explorer *ex, const struct replay_part part[WORLDS],
 {
 	unsigned m = 0;
 	for (;; m++) {
-		tell_start(ex, audience, m);
+		start_audience(ex, audience, m);
 		if (m == 0)
 			world_run(&ex->worlds, part[0].source, NULL, NULL);
 		else
@@ -73,7 +73,7 @@ void replay_sources(struct explorer *ex, const struct replay_part part[WORLDS],
 		judge_prepare(&ex->judge[m + 1], ex->worlds.history);
 	}
 	judge_all(ex, m, out);
-	tell_start(ex, NULL, 0);
+	start_audience(ex, NULL, 0);
 	if (audience && audience->ends)
 		audience->ends(audience->arg);
 	for (unsigned started = m + 1; started;)

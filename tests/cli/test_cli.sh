@@ -527,10 +527,10 @@ claims() {
 	grep -q '^P32 ' out || wrong 'claims --list does not name P32'
 	run 0 "$tidemark" claims P31 -q --out claimed --json claims.json
 	grep -q '^1 claims, .* 0 differ' out || wrong 'claims: no summary'
-	run 1 "$tidemark" replay claimed/claims-P31-1-KEEP.trace
+	run 1 "$tidemark" replay claimed/claims-P31-2-KEEP.trace
 	grep -q '"verdict": "as expected"' claims.json || wrong 'claims: JSON'
 	run 0 "$tidemark" claims P31 -q --jobs 1 --out claimed-one
-	cmp -s claimed/claims-P31-1-KEEP.trace claimed-one/claims-P31-1-KEEP.trace || wrong 'claims: jobs matter'
+	cmp -s claimed/claims-P31-2-KEEP.trace claimed-one/claims-P31-2-KEEP.trace || wrong 'claims: jobs matter'
 	run 3 "$tidemark" claims P31 -q --no-traces --states 1
 }
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # test_vm.sh: vm/build and vm/guest do what they say: output and status, programs with their libraries, NVDIMMs that
-# outlive a power cut, a time limit, crashes of the guest's kernel, wrong input, and nothing left behind whatever ends
+# outlive a power cut, a time limit, crashes of the guest's kernel, wrong input, and that nothing is left whatever ends
 # them. Skipped where there is no QEMU.
 set -eu
 here=$(cd "$(dirname "$0")/../.." && pwd)
@@ -32,7 +32,7 @@ run() {
 }
 
 expect() { grep -qxF -e "$1" out || wrong "no line '$1'"; }
-# Directories of runs of ours: none is left. A guest of somebody else may be running.
+# No directory of our runs is left. Another guest may be running.
 left() {
 	local dir
 	for dir in "$made"/run."$1".*; do

@@ -297,7 +297,7 @@ static void reduced_is_anywhere_for(const char *store, const char *variant, cons
 		      "%s: %lu outcomes reduced, and %lu more anywhere", a->name, outcomes,
 		      outcomes_count(a->ex.outcomes) - outcomes);
 	b->ex.outcomes = NULL;
-	/* What was durable for sure is known best right behind a fence (docs/model.md): a break of
+	/* What was durable for sure is known best right after a fence (docs/model.md): a break of
 	 * KEEP may show there alone. The stores that promise it give no such chance. */
 	if (!(a->setup.store->promises & TM_BIT(TM_KEEP)) && !a->ex.failure[TM_KEEP].found)
 		b->ex.failure[TM_KEEP].found = false;
@@ -315,7 +315,7 @@ START_TEST(reduced_is_anywhere)
 }
 END_TEST
 
-/* What a failure leaves at this or that place is told apart best by stores that are not right. */
+/* Stores with a bug best show a difference between what failures leave at different places. */
 static const struct little anywhere_bugs[] = {
 	{"wr", "k1 40", {"put k1 40, get k1"}},
 	{"new-w-r", "k1 -", {"put k1 40", "get k1"}},
@@ -436,7 +436,7 @@ static void images_are_restored(const struct bench *b)
 	}
 }
 
-/* Nothing of a run stays behind. */
+/* A run leaves nothing for the next one. */
 START_TEST(images_come_back)
 {
 	for (unsigned s = 0; stores[s]; s++) {

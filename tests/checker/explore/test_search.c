@@ -72,7 +72,7 @@ static void task_a(void *arg)
 
 	for (;;) {
 		wait_for(&s->go_a);
-		sim_memcpy(s->mine, s->pm + Z, WORD); /* nobody else is there */
+		sim_memcpy(s->mine, s->pm + Z, WORD); /* no other task uses it */
 		switch (program) {
 		case LOAD_FIRST:
 			sim_memcpy(s->mine, s->pm + X, WORD);
@@ -431,7 +431,7 @@ START_TEST(greed_is_caught)
 	struct bench *whole = bench_new(c->store, c->workload, c->knobs);
 	bench_search(reduced, c->preemptions, c->faults, greedy[_i].depends);
 	bench_search(whole, c->preemptions, c->faults, NULL);
-	ck_assert_msg(!same(reduced, whole), "%s: %s depends on the order, and nobody notices",
+	ck_assert_msg(!same(reduced, whole), "%s: %s depends on the order, and that is not noticed",
 		      reduced->name, greedy[_i].what);
 	bench_free(reduced);
 	bench_free(whole);

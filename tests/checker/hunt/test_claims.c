@@ -197,7 +197,8 @@ START_TEST(bad_text)
 	ck_assert_msg(rc == -EINVAL, "%d for: %s", rc, bad_texts[_i].text);
 	ck_assert_msg(where.text.line == bad_texts[_i].line &&
 			      strstr(where.text.message, bad_texts[_i].words),
-		      "line %u: %s, for: %s", where.text.line, where.text.message, bad_texts[_i].text);
+		      "line %u: %s, for: %s", where.text.line, where.text.message,
+		      bad_texts[_i].text);
 	ck_assert_ptr_null(c.text); /* nothing to free */
 }
 END_TEST

@@ -231,7 +231,7 @@ static void later_boot(void)
 static const struct {
 	void (*change)(void);
 	unsigned breaks;
-	const char *says; /* a part of what is told of the last of them */
+	const char *says; /* a part of the text for the last of them */
 } changes[] = {
 	{foreign_bytes, TM_BIT(TM_RDA), "bytes that no PUT of it wrote"},
 	{old_value, TM_BIT(TM_LIN), "; then GET (client 2, boot 1, "},
@@ -285,7 +285,7 @@ START_TEST(keep_counts_from_the_start)
 }
 END_TEST
 
-/* --- KEEP's floor from the subsets --- */
+/* --- KEEP's durable lower bound from the subsets --- */
 
 static uint8_t *once, *twice;
 static uint64_t twice_id;
@@ -311,24 +311,24 @@ START_TEST(keep_knows_what_was_durable)
 	live_sim_open(&ls, "ca", 1, 10, VLEN);
 	live_sim_run(&ls, put_twice);
 	live_value(twice_id, 0, value, VLEN);
-	for (size_t off = 0; off < ls.len && entry == SIZE_MAX; off += CUT_LINE)
-		if (memcmp(once + off, twice + off, CUT_LINE))
+	for (size_t off = 0; off < ls.len && entry == SIZE_MAX; off += TM_LINE)
+		if (memcmp(once + off, twice + off, TM_LINE))
 			entry = off;
 	live_value(ls.op[0].value, 0, value, VLEN);
 	while (memcmp(twice + at, value, VLEN))
 		at++;
 	held = malloc(ls.len);
 	memcpy(held, twice, ls.len);
-	memcpy(held + entry, once + entry, CUT_LINE);
+	memcpy(held + entry, once + entry, TM_LINE);
 	live_value(twice_id, 0, held + at, VLEN);
 	ck_assert_uint_eq(judge(twice, held, 0, 30, NULL), 0);
 	ck_assert(possible() & TM_BIT(TM_KEEP));
 	ck_assert_uint_eq(judge(twice, held, 1, 30, NULL), 0);
 	ck_assert(possible() & TM_BIT(TM_KEEP));
-	/* The subset that is told breaks it when it is what happens. */
-	struct exam_subset told = e.cell[TM_KEEP].possible.subset;
-	if (told.kind == EXAM_SEED)
-		ck_assert(judge(twice, held, told.number, 30, NULL) & TM_BIT(TM_KEEP));
+	/* The subset that is named breaks it when it is what happens. */
+	struct exam_subset named = e.cell[TM_KEEP].possible.subset;
+	if (named.kind == EXAM_SEED)
+		ck_assert(judge(twice, held, named.number, 30, NULL) & TM_BIT(TM_KEEP));
 	/* Not where the cache has a third value: the second one was not current any more. */
 	live_value(live_sim_record(&ls, HISTORY_PUT, 1, 0)->value, 0, held + at, VLEN);
 	judge(twice, held, 0, 30, NULL);
@@ -429,7 +429,7 @@ START_TEST(bad_input_is_refused)
 	ck_assert_int_eq(examine(&c, &options, &e, why, sizeof(why)), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(why, "is a recording given twice"));
 	cut_free(&c);
-	/* A PUT that nobody recorded. */
+	/* A PUT that is in no recording. */
 	for (unsigned i = 0; i < ls.ops; i++)
 		if (ls.op[i].kind == HISTORY_PUT && ls.op[i].key == 4)
 			ls.op[i].invoked_ns = 0;

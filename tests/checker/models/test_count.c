@@ -100,8 +100,8 @@ START_TEST(erda_paper)
 }
 END_TEST
 
-/* Segments of two objects: each second update tells the head array that one is opened, which the
- * paper does not count, and which is not hidden. */
+/* Segments of two objects: each second update writes to the head array that one is opened, which
+ * the paper does not count, and which is not hidden. */
 START_TEST(erda_segments)
 {
 	unsigned opened = 0;
@@ -198,7 +198,7 @@ static const struct cost {
 	{"forca", "", COUNT_DELETE, 1, 1, "SEND s.SEND"},
 	{"ca", "", COUNT_UPDATE, 2, 1, "SEND s.SEND WRITE"},
 	{"ca", "", COUNT_GET, 2, 0, "READ READ"},
-	/* RemoteLog's methods, within a lock: a round trip for it, and a WRITE that nobody waits
+	/* RemoteLog's methods, within a lock: a round trip for it, and a WRITE that is not waited
 	   for. */
 	{"remotelog", "method=w1", COUNT_UPDATE, 1 + 1, 1, "CMP_AND_SWP WRITE SEND s.SEND WRITE"},
 	{"remotelog", "method=w2", COUNT_UPDATE, 1 + 1, 0, "CMP_AND_SWP WRITE FLUSH WRITE"},
@@ -278,7 +278,7 @@ START_TEST(background)
 	count_store(store_find("efactory"), "bug=bg_no_flush", 8, 256);
 	ck_assert_uint_lt(part(COUNT_UPDATE, COUNT_BACKGROUND)->flushed, 256 / LINE + 1);
 
-	/* The server's work for a SEND of which nobody awaits a reply comes when the append has
+	/* The server's work for a SEND whose reply is not awaited comes when the append has
 	 * returned. */
 	count_store(store_find("remotelog"), "method=s4 transport=iwarp", 8, 256);
 	ck_assert_uint_eq(part(COUNT_UPDATE, COUNT_FOREGROUND)->cpu_bytes, 0);

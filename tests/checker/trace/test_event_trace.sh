@@ -1,11 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# test_story.sh PROGRAM FOLDER...
+# test_event_trace.sh PROGRAM FOLDER...
 #
-# The cause that a story names is the right one: of each trace in the folders, tests/causes
-# among them, whose traces are of seeded bugs, these words stand behind "== why". Each trace
-# must be in the table.
+# The cause that an event trace names is the right one: for each trace in the folders, these words stand below
+# "== why". The traces of tests/causes are of seeded bugs. Each trace must be in the table.
 tidemark=$(realpath "$1")
 shift
 here=$(mktemp -d) || exit 70
@@ -51,8 +50,8 @@ efactory-born_durable-RDA | Client 2's GET k1 met table+0x20..0x27, written by s
 efactory-client_no_flag-RDA | Client 2's GET k1 met table+0x20..0x27, written by server/server for client 1's PUT k1 (core/stores/efactory/server.c: ; too early: the RDMA write of client 1's PUT k1 ; and read log+0x100..0x107 at ; before the RDMA write of client 1's PUT k1 came there ; foreign bytes at k1 ; !unfinished
 efactory-get_head_only-LIN | unfinished: the RDMA write of client 1's PUT k1 ; delay 2us ; client 2 found nothing at k1
 efactory-get_waits-LIVE | does not terminate: client 2's GET k1 reads log+0x180..0x187 again and again, which the RDMA write of client 1's PUT k1 has not written ; it waits for c1, which is dead ; before post 3: delay for ever
-efactory-no_pre-KEEP | between two steps ; table+0x20..0x27 ; log+0x100..0x107 ; was not written yet ; recovery (core/stores/efactory/recover.c: ; then wrote table+0x20..0x27 ; the value that was expected is still at log+0x80..0x87, but nobody reads it there
-efactory-recover_head_only-KEEP | between two steps ; table+0x20..0x27 ; log+0x100..0x107 ; was not written yet ; recovery (core/stores/efactory/recover.c: ; then wrote table+0x20..0x27 ; the value that was expected is still at log+0x80..0x87, but nobody reads it there
+efactory-no_pre-KEEP | between two steps ; table+0x20..0x27 ; log+0x100..0x107 ; was not written yet ; recovery (core/stores/efactory/recover.c: ; then wrote table+0x20..0x27 ; the value that was expected is still at log+0x80..0x87, but it is not read there
+efactory-recover_head_only-KEEP | between two steps ; table+0x20..0x27 ; log+0x100..0x107 ; was not written yet ; recovery (core/stores/efactory/recover.c: ; then wrote table+0x20..0x27 ; the value that was expected is still at log+0x80..0x87, but it is not read there
 efactory-short_timeout-LIN | overwritten: server/verifier (core/stores/efactory/verifier.c: ; log+0xd8..0xd9 ; delay 5ms ; Client 1's PUT k1 was acknowledged, but what
 erda-no_flip-LIN | unfinished: server/server for client 1's PUT k1 (core/stores/erda/server.c: ; table+0x2c8..0x2cf ; found nothing at k1
 erda-reply_first-LIN | is acknowledged at ; table+0x2c8..0x2cf is written by server/server for client 1's PUT k1 (core/stores/erda/server.c: ; became visible only at
@@ -62,10 +61,10 @@ TABLE
 for trace in $(find "$@" -name '*.trace' | sort); do
 	name=$(basename "$trace" .trace)
 	traces=$((traces + 1))
-	"$tidemark" replay "$trace" >"$here/story" 2>&1
+	"$tidemark" replay "$trace" >"$here/replayed" 2>&1
 	status=$?
 	# One line, so that words are found wherever lines are wrapped; either of eFactory's logs is "log".
-	sed -n '/^== why/,$p' "$here/story" >"$here/words"
+	sed -n '/^== why/,$p' "$here/replayed" >"$here/words"
 	tr '\n' ' ' <"$here/words" | tr -s ' ' | sed 's/log-[ab]+/log+/g' >"$here/why"
 	[ $status -eq 1 ] || wrong "$name: exit status $status"
 	row=$(awk -v name="$name |" 'index($0, name) == 1 { print; exit }' "$here/table"); [ -n "$row" ] || { wrong "$name: not in the table"; continue; }
@@ -87,8 +86,8 @@ cd "$(dirname "$0")/../../.." || exit 70
 "$tidemark" replay --brief tests/causes/efactory-get_no_fence-MONO.trace >"$here/words" 2>&1
 sed -n '/^<!-- story -->/,/^<!-- end -->/p' "$doc" | sed -n 's/^    //p' |
 	sed 's/\.c:[0-9]*/.c:LINE/g' >"$here/shown"
-grep -v '^$' "$here/words" | sed 's/\.c:[0-9]*/.c:LINE/g' >"$here/told"
-[ -s "$here/shown" ] && cmp -s "$here/shown" "$here/told" ||
-	{ diff "$here/shown" "$here/told" >&2; wrong "docs/replay.md does not show what the program says"; }
+grep -v '^$' "$here/words" | sed 's/\.c:[0-9]*/.c:LINE/g' >"$here/printed"
+[ -s "$here/shown" ] && cmp -s "$here/shown" "$here/printed" ||
+	{ diff "$here/shown" "$here/printed" >&2; wrong "docs/replay.md does not show what the program says"; }
 echo "$traces traces, $failures failures"
 [ $traces -gt 0 ] && [ $failures -eq 0 ]

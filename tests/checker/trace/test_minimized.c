@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One case for each cause: which ways of breaking a contract are kept, that a budget does not
- * end the runs, nor does recovery eat it up, and that the cases of a campaign are as small as
- * they get and differ.
+ * One minimized failure for each cause: which failure modes stay, that a budget of states does not
+ * end the runs and is not used up by recovery alone, and that the minimized failures of a campaign
+ * are small and differ.
  */
 #include <check.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ START_TEST(ways_do_not_include_each_other)
 	ck_assert_uint_eq(modes.n, 1);
 	failure_modes_add(&modes, PACKET, 5);
 	failure_modes_add(&modes, CLIENT | LAND | FAILURE_MODE_NOTHING,
-			  6); /* somebody saw something else */
+			  6); /* a reader saw something else */
 	ck_assert_uint_eq(modes.n, 3);
 	failure_modes_add(&modes, LAND, 7); /* takes the place of the first */
 	ck_assert_uint_eq(modes.n, 3);
@@ -122,36 +122,36 @@ START_TEST(each_cause_has_a_case)
 	static const char *const workload[] = {"w-r", "wr-c"};
 	static const char *const knob[] = {"timeout", "copy_inflight", "compress_get"};
 	struct campaign c = literal_campaign("literal", workload, 2);
-	struct minimized *cases = malloc(sizeof(*cases));
+	struct minimized *failures = malloc(sizeof(*failures));
 	c.options.states = 2000;
-	ck_assert_ptr_nonnull(cases);
+	ck_assert_ptr_nonnull(failures);
 	ck_assert_int_eq(campaign_run(&c), 0);
 	ck_assert(c.cell[0][TM_LIN].broken);
-	ck_assert_int_eq(minimized_find(&c, 0, TM_LIN, cases), 0);
+	ck_assert_int_eq(minimized_find(&c, 0, TM_LIN, failures), 0);
 	for (unsigned i = 0; i < 3; i++) {
 		unsigned found = 0;
-		for (unsigned n = 0; n < cases->n; n++)
-			found += takes(&cases->found[n], knob[i]);
-		ck_assert_msg(found, "no case that takes %s", knob[i]);
+		for (unsigned n = 0; n < failures->n; n++)
+			found += takes(&failures->found[n], knob[i]);
+		ck_assert_msg(found, "no failure that takes %s", knob[i]);
 	}
-	for (unsigned n = 0; n < cases->n; n++) {
-		ck_assert_uint_le(workload_ops(&cases->found[n].setup.w), 3);
+	for (unsigned n = 0; n < failures->n; n++) {
+		ck_assert_uint_le(workload_ops(&failures->found[n].setup.w), 3);
 		for (unsigned m = 0; m < n; m++)
-			ck_assert(!fingerprint_contains(&cases->found[n].fingerprint,
-							&cases->found[m].fingerprint) ||
-				  cases->found[n].fingerprint.nothing !=
-					  cases->found[m].fingerprint.nothing);
+			ck_assert(!fingerprint_contains(&failures->found[n].fingerprint,
+							&failures->found[m].fingerprint) ||
+				  failures->found[n].fingerprint.nothing !=
+					  failures->found[m].fingerprint.nothing);
 	}
-	minimized_free(cases);
-	free(cases);
+	minimized_free(failures);
+	free(failures);
 	campaign_free(&c);
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("cases");
-	TCase *tc = tcase_create("cases");
+	Suite *suite = suite_create("minimized");
+	TCase *tc = tcase_create("minimized");
 	SRunner *runner;
 	int failed;
 
