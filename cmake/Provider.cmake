@@ -10,13 +10,13 @@ list(REMOVE_ITEM nic_sources ${cm_sources} ${PROJECT_SOURCE_DIR}/core/provider/v
 add_library(tidemark_nic OBJECT ${nic_sources})
 set_target_properties(tidemark_nic PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(tidemark_nic PRIVATE tidemark_flags PkgConfig::ISAL)
-# Complete, and never unloaded: a thread may still run in it when a program closes it.
+# No undefined symbols, and never unloaded: the NIC's thread still runs after a program has closed the library.
 set(complete -Wl,-z,defs)
 if(CMAKE_C_COMPILER_ID STREQUAL Clang AND TIDEMARK_SANITIZE)
 	set(complete) # clang's sanitizers are in the program, not in a library
 endif()
 set(nic_link ${complete} -Wl,-z,nodelete)
-# A message passes many small functions of many files. The objects are good for tests, too, which are not linked so.
+# A message passes many small functions of many files, hence LTO. Tests link the same objects without it.
 if(TIDEMARK_LTO AND CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT TIDEMARK_SANITIZE)
 	target_compile_options(tidemark_nic PRIVATE -flto -ffat-lto-objects)
 	list(APPEND nic_link -flto=auto)
@@ -27,12 +27,12 @@ set_target_properties(tidemark_cm PROPERTIES C_VISIBILITY_PRESET hidden POSITION
 target_link_libraries(tidemark_cm PRIVATE tidemark_flags)
 target_include_directories(tidemark_cm SYSTEM PRIVATE ${RDMACM_INCLUDE})
 
-# Only in the library that is preloaded: it replaces functions of libc, for which it has to come first.
+# Only in the library to be preloaded: it comes before libc, so that it can replace functions of it.
 add_library(tidemark_node OBJECT core/provider/verbs/node.c)
 set_target_properties(tidemark_node PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(tidemark_node PRIVATE tidemark_flags)
 
-# Options in a property of our own: they take the place of the -fno-lto that other programs get.
+# LINK_OPTIONS is set, not appended: this replaces the -fno-lto that other programs get.
 add_library(tidemark_preload SHARED $<TARGET_OBJECTS:tidemark_nic> $<TARGET_OBJECTS:tidemark_cm>
 	$<TARGET_OBJECTS:tidemark_node>)
 set_target_properties(tidemark_preload PROPERTIES OUTPUT_NAME tidemark-verbs
@@ -40,8 +40,8 @@ set_target_properties(tidemark_preload PROPERTIES OUTPUT_NAME tidemark-verbs
 target_link_libraries(tidemark_preload PRIVATE tidemark_flags PkgConfig::ISAL pthread)
 install(TARGETS tidemark_preload LIBRARY DESTINATION lib/tidemark)
 
-# The same as a libibverbs.so.1 to be found first (LD_LIBRARY_PATH), for programs that load it by name. The name of the
-# version for drivers is that of the system's library: its programs ask for it.
+# The same as a libibverbs.so.1 that is found first (LD_LIBRARY_PATH), for programs that load it by name. The symbol
+# version for drivers has the name that the system's library uses, because its programs ask for it.
 set(IBVERBS_PRIVATE IBVERBS_PRIVATE_34)
 find_library(SYSTEM_IBVERBS ibverbs)
 if(SYSTEM_IBVERBS)
@@ -59,8 +59,8 @@ set_target_properties(tidemark_libibverbs PROPERTIES OUTPUT_NAME ibverbs SOVERSI
 target_link_libraries(tidemark_libibverbs PRIVATE tidemark_flags PkgConfig::ISAL pthread)
 install(TARGETS tidemark_libibverbs LIBRARY DESTINATION lib/tidemark/lib NAMELINK_SKIP)
 
-# The connection manager beside it, as a librdmacm.so.1; it finds the soft RNIC by libibverbs' name. Of the settings
-# it takes what it reads, and leaves what only the RNIC does with them.
+# The connection manager as a librdmacm.so.1, which finds the soft RNIC in libibverbs.so.1. It contains what it needs of
+# the shared files; the linker drops their functions that only the RNIC uses.
 set(rdmacm_map ${PROJECT_SOURCE_DIR}/cmake/librdmacm.map)
 add_library(tidemark_librdmacm SHARED $<TARGET_OBJECTS:tidemark_cm> core/provider/base/config.c core/provider/base/faults.c core/rnic/opcode.c core/text/text.c core/provider/cm/listeners.c
 	core/provider/cm/mad.c core/provider/base/fabric_dir.c)
@@ -71,7 +71,7 @@ target_compile_options(tidemark_librdmacm PRIVATE -ffunction-sections)
 target_link_options(tidemark_librdmacm PRIVATE ${complete} -Wl,--gc-sections -Wl,--version-script=${rdmacm_map})
 install(TARGETS tidemark_librdmacm LIBRARY DESTINATION lib/tidemark/lib NAMELINK_SKIP)
 
-# What of it the command line needs, too: settings, rules of faults, the net's directory.
+# Files that the command line needs, too: settings, rules of faults, the fabric's directory, stats pages.
 set(nic_shared core/provider/base/config.c core/provider/base/faults.c core/provider/base/fabric_dir.c core/provider/base/stats_page.c)
 target_sources(tidemark PRIVATE ${nic_shared})
 

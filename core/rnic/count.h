@@ -2,9 +2,9 @@
 #ifndef TM_RNIC_COUNT_H
 #define TM_RNIC_COUNT_H
 /*
- * What a NIC counts: what passes, what it refuses and why, what goes wrong. The live world keeps
- * the numbers where `tidemark stat` reads them (core/provider/base/stats_page.h); in the sim world
- * nobody does.
+ * What a NIC counts: what passes, what it refuses and why, what goes wrong. The provider keeps the
+ * numbers where `tidemark stat` reads them (core/provider/base/stats_page.h); a simulation does not
+ * count.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -35,9 +35,9 @@ struct rnic_memory {
 		     uint32_t len);
 	bool (*write)(void *memory, const struct rnic_mr *mr, uint8_t *to, const void *from,
 		      uint32_t len, const struct packet_name *name);
-	/* In one access, atomic against the program's CPUs too. NULL: an event of the RNIC is. */
+	/* In one access, atomic against the program's CPUs too; the RNIC's other atomics are made
+	 * of it. NULL: whatever the RNIC does in one event is atomic. */
 	bool (*compare_swap)(uint64_t *at, uint64_t compare, uint64_t swap, uint64_t *original);
-	bool (*fetch_add)(uint64_t *at, uint64_t add, uint64_t *original);
 	/* What was written to [at, at + len) of a region is durable on return; `sends`: also what
 	 * SENDs left in receive buffers. mr NULL: all that the queue pair wrote is pushed out of
 	 * the buffers between RNIC and memory, as a READ does that. */

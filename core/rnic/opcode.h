@@ -153,7 +153,7 @@ extern const struct packet_row packet_rows[OP_CODES];
 /* The same table's column that each packet is looked up in; 0: there is no such opcode. */
 extern const uint8_t opcode_is[OP_CODES];
 
-/* Of which place in its message. */
+/* A packet's place in its message. */
 enum { PACKET_FIRST, PACKET_MIDDLE, PACKET_LAST, PACKET_ONLY, PACKET_PLACES };
 
 static inline unsigned packet_place(bool first, bool last)

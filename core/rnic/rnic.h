@@ -2,8 +2,8 @@
 #ifndef TM_RNIC_RNIC_H
 #define TM_RNIC_RNIC_H
 /*
- * The soft RNIC: a verbs provider. Store code calls <infiniband/verbs.h>; in the
- * sim world its objects are linked with ibv_* renamed to rnic_* (core/stores/sim.syms).
+ * The soft RNIC: a verbs provider. Store code calls <infiniband/verbs.h>; in a
+ * simulation its objects are linked with ibv_* renamed to rnic_* (core/stores/sim.syms).
  * ibv_post_send, ibv_post_recv, ibv_post_srq_recv, ibv_poll_cq go through the context's ops table
  * as they do in libibverbs, ibv_create_qp_ex and ibv_query_device_ex through its extended table,
  * ibv_wr_* through the queue pair, and need no renaming.

@@ -3,6 +3,7 @@
  * lock on it, so a process does not open its own files again. */
 #include "core/provider/base/fabric_dir.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -127,7 +128,11 @@ static int claim(const char *directory, const char *name, size_t bytes)
 
 int fabric_dir_claim(const char *directory, const char *name, size_t bytes)
 {
-	int fd = claim(directory, name, bytes);
+	int fd;
+
+	assert(bytes > 0 &&
+	       is_process_file(name)); /* an empty file is free, and others are not swept */
+	fd = claim(directory, name, bytes);
 
 	return fd == -EAGAIN ? claim(directory, name, bytes) : fd;
 }

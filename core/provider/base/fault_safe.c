@@ -364,17 +364,6 @@ static bool compare_swap(uint64_t *at, uint64_t compare, uint64_t swap, uint64_t
 	return true;
 }
 
-static bool fetch_add(uint64_t *at, uint64_t add, uint64_t *original)
-{
-	struct guard here;
-
-	if (guard_begin(&here, at, sizeof(*at)))
-		return false;
-	*original = __atomic_fetch_add(at, add, __ATOMIC_SEQ_CST);
-	guard_end();
-	return true;
-}
-
 /* --- what is mapped --- */
 
 enum { MAP_READABLE = 1, MAP_WRITABLE = 2, MAP_DURABLE = 4 };
@@ -550,6 +539,5 @@ const struct rnic_memory fault_safe_memory = {
 	.read = read_mapped,
 	.write = write_mapped,
 	.compare_swap = compare_swap,
-	.fetch_add = fetch_add,
 	.flush = flush_mapped,
 };

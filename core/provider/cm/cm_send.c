@@ -4,6 +4,7 @@
  * answers and their repetition (TIME_WAIT), and the DREQs of identifiers that are destroyed. When
  * to send what is decided in cm_talk.c.
  */
+#include <assert.h>
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -129,6 +130,7 @@ void cm_send_again(struct cm_id *id)
 
 void cm_send_until_answered(struct cm_id *id, const struct cm_message *message)
 {
+	assert(message->type == CM_REP || message->type == CM_DREQ);
 	mad_encode(message, id->sent);
 	id->patient = false;
 	if (message->type == CM_DREQ) { /* for a REP the request has set both */
@@ -192,6 +194,7 @@ void cm_choose_number(struct cm_id *id)
 	do {
 		number = cm.mads->slot << CM_ID_SHIFT | (cm_random() >> (32 - CM_ID_SHIFT));
 	} while (number_is_taken(number));
+	assert(number && number >> CM_ID_SHIFT == cm.mads->slot);
 	id->number = number;
 }
 

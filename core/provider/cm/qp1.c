@@ -6,6 +6,7 @@
  */
 #include "core/provider/cm/qp1.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -92,6 +93,7 @@ static bool receive_locked(uint8_t bytes[MAD_BYTES], union ibv_gid *from)
 	memcpy(bytes, qp1.queue[qp1.first % ROOM].bytes, MAD_BYTES);
 	*from = qp1.queue[qp1.first % ROOM].from;
 	qp1.first++;
+	assert(qp1.last - qp1.first < ROOM);
 	return true;
 }
 

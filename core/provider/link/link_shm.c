@@ -2,6 +2,7 @@
 /* See link_shm.h. */
 #include "core/provider/link/link_shm.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -199,6 +200,7 @@ static struct channel *channel_to_slot(struct link_shm *shm, unsigned slot)
 		channel->start = atomic_load(&ring->head);
 	channel->start = (channel->start / RING_BYTES + 2) * RING_BYTES;
 	channel->tail = channel->head = channel->start;
+	assert(channel->start % RING_BYTES == 0);
 	channel->secret = random_secret();
 	atomic_store(&ring->secret, channel->secret);
 	atomic_store(&ring->start, channel->start);
@@ -340,6 +342,7 @@ static void put(struct link_shm *shm, struct channel *channel, const struct pack
 	 * opposite order. */
 	atomic_store_explicit(&r->stamp, channel->tail ^ channel->secret, memory_order_release);
 	channel->tail += record_bytes(pkt->len);
+	assert(pkt->len <= MAX_BYTES && channel->tail - channel->head < RING_BYTES);
 	/* The owner polls the next line, so prefetch the one after it. */
 	__builtin_prefetch(to->ring[shm->slot].bytes + (channel->tail + LINE) % RING_BYTES, 1);
 	atomic_thread_fence(memory_order_seq_cst);

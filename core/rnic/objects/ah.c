@@ -5,12 +5,12 @@
  *
  * The link layer is Ethernet: a path is a global route, whose GID the link knows or does not.
  *
- * A datagram's data lie behind 40 bytes that say who sent it. With GIDs of IPv4 addresses these are
- * 20 bytes of zeros and the IPv4 header, as RoCEv2 has it (annex A17, 17.4.5.1) and the kernel's
- * rdma_rxe fills it; else an IPv6 header, which is laid out like a GRH. A reader tells them apart
- * by the IPv4 header's checksum. A completion has to say which it is, too (A17.4.5.1), and
- * libibverbs has no field for that: ConnectX cards put it into `sl`, which no packet of RoCEv2 has,
- * and UCX reads it there.
+ * A datagram's data lie after 40 bytes that say where it comes from. With GIDs of IPv4 addresses
+ * these are 20 bytes of zeros and the IPv4 header, as RoCEv2 has it (annex A17, 17.4.5.1) and the
+ * kernel's rdma_rxe fills it; else an IPv6 header, which is laid out like a GRH. A reader tells
+ * them apart by the IPv4 header's checksum. A completion has to say which it is, too (A17.4.5.1),
+ * and libibverbs has no field for that: ConnectX cards put it into `sl`, which no packet of RoCEv2
+ * has, and UCX reads it there.
  *
  * Address handles come and go with messages: the RNIC keeps those that were destroyed for the next
  * ones.
@@ -26,11 +26,11 @@
 #define IPV4_AT	     20 /* in the 40 bytes */
 #define PROTOCOL_UDP 17
 #define HOP_LIMIT    64
-/* In a completion's `sl`: behind UDP, and behind which header of IP. */
+/* In a completion's `sl`: after UDP, and after which header of IP. */
 #define KIND_UDP  8
 #define KIND_IPV6 1
 #define KIND_IPV4 2
-/* Between the IPv4 header and the data, and behind them: UDP, BTH, DETH; ICRC. */
+/* Between the IPv4 header and the data, and after them: UDP, BTH, DETH; ICRC. */
 #define DATAGRAM_HEADERS (8 + 12 + 8)
 #define ICRC_BYTES	 4
 
@@ -107,7 +107,7 @@ static void put_16(uint8_t *to, uint32_t value)
 	to[1] = (uint8_t)value;
 }
 
-/* Of an IPv4 header without options, its own field aside. */
+/* The checksum of an IPv4 header without options; its own field does not count. */
 static uint16_t ipv4_checksum(const uint8_t *header)
 {
 	uint32_t sum = 0;

@@ -125,7 +125,7 @@ static void grow(struct rnic_net *net, struct rnic_cq *cq)
 	cq->room = room;
 }
 
-/* Not at once: whoever pushes is in the middle of a queue pair's work. */
+/* An event of its own: cq_push() is called in the middle of a queue pair's work. */
 static void fail_users(void *arg)
 {
 	struct rnic_cq *cq = arg;
@@ -221,6 +221,7 @@ void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe)
 	if (used == cq->room)
 		grow(net, cq);
 	struct cqe *slot = &cq->ring[cq->tail & (cq->room - 1)];
+	assert(used < cq->room && used < (uint32_t)cq->ibv.cqe);
 	ground_gives(&net->ground, cq, cq->tail);
 	*slot = *cqe;
 	slot->at_ns = ground_now(&net->ground);

@@ -41,12 +41,23 @@ void dma_arrive(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, con
 		hca->memory->arrive(hca->memory_arg, mr, to, from, len, name);
 }
 
-bool dma_atomic(struct rnic_hca *hca, uint8_t *at, const struct packet *request, uint64_t *original)
+/* Read, then replace what was read if it is still there: the first read is a guess. */
+bool dma_atomic(struct rnic_hca *hca, uint8_t *at, const struct packet *request,
+		dma_atomic_fn *apply, uint64_t *original)
 {
-	uint64_t *word = (uint64_t *)(void *)at;
-	if (request->opcode == OP_FETCH_ADD)
-		return hca->memory->fetch_add(word, request->swap_add, original);
-	return hca->memory->compare_swap(word, request->compare, request->swap_add, original);
+	uint64_t *word = (uint64_t *)(void *)at, expected = request->compare, value;
+	bool known = false;
+	for (;;) {
+		bool writes = apply(request, expected, &value);
+		if (!writes && known)
+			return true;
+		if (!hca->memory->compare_swap(word, expected, writes ? value : expected, original))
+			return false;
+		if (*original == expected)
+			return true;
+		expected = *original;
+		known = true;
+	}
 }
 
 uint64_t sge_bytes(const struct ibv_sge *sge, unsigned sges)

@@ -14,9 +14,11 @@ bool dma_flush(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at, uint
 	       bool sends, const struct packet_name *name);
 void dma_arrive(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from,
 		uint32_t len, const struct packet_name *name);
-/* In one access: only where the memory has compare_swap() and fetch_add(). */
+/* What an atomic makes of the word that it finds; false: nothing is written. */
+typedef bool dma_atomic_fn(const struct packet *request, uint64_t original, uint64_t *value);
+/* Atomic against the program's CPUs, too: only where the memory has compare_swap(). */
 bool dma_atomic(struct rnic_hca *hca, uint8_t *at, const struct packet *request,
-		uint64_t *original);
+		dma_atomic_fn *apply, uint64_t *original);
 
 /* A scatter/gather list walked in pieces that are contiguous in memory. */
 struct piece {

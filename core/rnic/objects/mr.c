@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory regions: registration, keys, and who may touch which bytes.
+ * Memory regions: registration, keys, and which queue pair may touch which bytes.
  *
- * A key is an index (24 bits), a generation (7), and one bit that tells the remote
- * key from the local one, so that one used in place of the other is an error here
- * as on a real card. In the sim world the index is host + 1 (8 bits) and slot (16): small
- * numbers that are equal in every run and never name another host's memory. In the
- * live world, where a hostile peer may guess, index and generation are random, no two
- * live or recently dead ones of the process alike, and a hash leads from index to slot. A slot is
- * not given out again until all have been, and then with another generation, so a dead key stays
- * dead. Windows (mw.c) have slots and indexes of the same kind; the lower 8 bits of their keys are
- * the user's.
+ * A key is an index (24 bits), a generation (7), and one bit that tells the remote key from the
+ * local one, so that one used in place of the other is an error here as on a real card. Where
+ * memory gives no random numbers (memory.h), the index is host + 1 (8 bits) and slot (16): small
+ * numbers that are equal in every run and never name another host's memory. Else, where a hostile
+ * peer may guess, index and generation are random, no two live or recently dead ones of the net
+ * alike, and a hash leads from index to slot. A slot is not given out again until all have been,
+ * and then with another generation, so a dead key stays dead. Windows (mw.c) have slots and indexes
+ * of the same kind; the lower 8 bits of their keys are the user's.
  *
  * Knob rkey_reuse: a region of the same address, length and domain registered
  * again gets its old keys, so that a late WRITE of a client that still holds them
@@ -88,7 +87,7 @@ static void name_randomly(struct rnic_hca *hca, struct rnic_mr *mr, uint32_t slo
 	*at = slot;
 }
 
-/* A slot that nobody uses; 0: there is none. */
+/* A free slot; 0: there is none. */
 static uint32_t find_slot(struct rnic_hca *hca)
 {
 	const struct rnic_ground *ground = &hca->net->ground;
@@ -147,7 +146,8 @@ static struct rnic_mr *find_key(struct rnic_hca *hca, const struct ibv_pd *pd, u
 	return live && same_pd(mr->ibv.pd, pd) && (mr->access & access) == access ? mr : NULL;
 }
 
-static bool holds(const struct rnic_hca *hca, const struct rnic_mr *mr, uint64_t va, uint64_t len)
+static bool is_within(const struct rnic_hca *hca, const struct rnic_mr *mr, uint64_t va,
+		      uint64_t len)
 {
 	if (MUTANT(&hca->net->hw, NIC_BOUNDS) && va >= mr->iova && va - mr->iova < mr->len)
 		return true;
@@ -158,7 +158,7 @@ struct rnic_mr *mr_local(struct rnic_hca *hca, const struct ibv_pd *pd, uint32_t
 			 uint64_t va, uint64_t len)
 {
 	struct rnic_mr *mr = find_key(hca, pd, lkey, access);
-	return mr && mr->ibv.lkey == lkey && holds(hca, mr, va, len) ? mr : NULL;
+	return mr && mr->ibv.lkey == lkey && is_within(hca, mr, va, len) ? mr : NULL;
 }
 
 struct rnic_mr *mr_remote_whole(const struct rnic_qp *qp, uint32_t rkey, int access)
@@ -166,7 +166,7 @@ struct rnic_mr *mr_remote_whole(const struct rnic_qp *qp, uint32_t rkey, int acc
 	struct rnic_mr *mr = find_key(qp->hca, qp->ibv.pd, rkey, access);
 	if (!mr || mr->ibv.rkey != rkey)
 		return NULL;
-	if (mr->region) /* somebody may bind or invalidate it: which is first matters */
+	if (mr->region) /* it may be bound or invalidated: the order of the two matters */
 		ground_touch(qp_ground(qp), TOUCH_DRAM_READ, &mr->region, sizeof(mr->region));
 	return !mr->qpn || mr->qpn == qp->ibv.qp_num ? mr : NULL;
 }
@@ -175,7 +175,7 @@ struct rnic_mr *mr_remote(const struct rnic_qp *qp, uint32_t rkey, int access, u
 			  uint64_t len)
 {
 	struct rnic_mr *mr = mr_remote_whole(qp, rkey, access);
-	return mr && holds(qp->hca, mr, va, len) ? mr : NULL;
+	return mr && is_within(qp->hca, mr, va, len) ? mr : NULL;
 }
 
 struct rnic_mr *mr_of_lkey(struct rnic_hca *hca, uint32_t lkey)
@@ -256,6 +256,7 @@ static struct rnic_mr *reboot_image(struct rnic_hca *hca, struct ibv_pd *pd,
 
 static void begin(struct rnic_mr *mr, struct ibv_pd *pd, enum mr_kind kind)
 {
+	assert(mr->used && !mr->live && !mr->windows);
 	mr->kind = kind;
 	mr->ibv.context = pd->context;
 	mr->ibv.pd = pd;

@@ -27,16 +27,16 @@ struct rnic_mr {
 	uint32_t qpn; /* of the queue pair that this window serves, 0: any of its domain */
 };
 
-/* The live region with this key if it belongs to pd, allows all of `access`, and holds [va, va +
+/* The live region with this key if it belongs to pd, allows all of `access`, and contains [va, va +
  * len). */
 struct rnic_mr *mr_local(struct rnic_hca *hca, const struct ibv_pd *pd, uint32_t lkey, int access,
 			 uint64_t va, uint64_t len);
 /* The same for the peer of a queue pair: a live region, or a window that is bound. */
 struct rnic_mr *mr_remote(const struct rnic_qp *qp, uint32_t rkey, int access, uint64_t va,
 			  uint64_t len);
-/* Of whatever length. */
+/* The same, whatever its bounds are. */
 struct rnic_mr *mr_remote_whole(const struct rnic_qp *qp, uint32_t rkey, int access);
-/* The region with this lkey, whoever may use it; NULL: there is none. */
+/* The region with this lkey, whatever domain it is in; NULL: there is none. */
 struct rnic_mr *mr_of_lkey(struct rnic_hca *hca, uint32_t lkey);
 /* A window with this rkey; NULL: there is none that is bound. */
 struct rnic_mr *mr_of_window(struct rnic_hca *hca, uint32_t rkey);

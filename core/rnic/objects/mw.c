@@ -3,12 +3,12 @@
  * Memory windows: a part of a region under a key of its own, with rights of its own, that a work
  * request gives and takes away (IBA vol. 1, 10.6.7).
  *
- * A window is a struct rnic_mr that has a region behind it while it is bound. The responder finds
+ * A window is a struct rnic_mr that refers to a region while it is bound. The responder finds
  * it by its rkey as it finds a region; it has no lkey. Binding and invalidating are work requests
  * that touch no packet. The requester runs one when all before it are acknowledged, so that a
  * failure completes in its turn, as IBV_WC_MW_BIND_ERR, and ends the queue pair.
  *
- *             who may use it               bound by            until
+ *             usable by                    bound by            until
  *   type 1    any queue pair of its PD     ibv_bind_mw()       bound again, or bound to no bytes
  *   type 2    the one that bound it (2B)   IBV_WR_BIND_MW      LOCAL_INV of its queue pair,
  * SEND_WITH_INV of the peer, the end of the queue pair
@@ -20,7 +20,7 @@
  * for each binding (ibv_inc_rkey()); ibv_bind_mw() does so itself.
  *
  * An access that was let in lands before a window is taken from under it. A peer that
- * invalidates a window gives up what it has posted behind, and has to fence what it reads before.
+ * invalidates a window gives up what it posts after that, and has to fence what it reads before.
  */
 #include "core/rnic/objects/mw.h"
 #include <assert.h>
@@ -150,6 +150,7 @@ static enum ibv_wc_status bind(struct rnic_qp *qp, const struct wqe *wqe)
 	if (window->region)
 		mr_settle(hca, window->region);
 	unbind(hca, window);
+	assert(!window->region && !window->qpn);
 	window->ibv.rkey = window->mw.rkey = rkey;
 	if (!region)
 		return IBV_WC_SUCCESS;

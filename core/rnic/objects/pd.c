@@ -3,8 +3,8 @@
  * Protection domains; parent domains, each of which stands for a protection domain in every call;
  * thread domains.
  *
- * Each call of the soft RNIC is safe for threads, whoever made the objects: a thread domain
- * promises something that nobody needs, and is only counted. Rings are not put into memory of the
+ * Each call of the soft RNIC is safe for threads, whichever thread made the objects. So the promise
+ * of a thread domain is not needed, and it is only counted. Rings are not put into memory of the
  * user's, so a parent domain's allocators are never asked, as an allocator may always be passed
  * over.
  */

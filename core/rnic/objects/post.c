@@ -2,7 +2,7 @@
 /*
  * Posting work requests.
  *
- * A post is a step of the task: the task may be held before it, and NIC events
+ * A post is a step of the task: the task may be delayed before it, and NIC events
  * that are due run. What is posted takes the label of the operation that the task
  * works for, and a number among this queue pair's messages under that label; so
  * its packets have names that do not depend on what others do. Only inline data
@@ -41,6 +41,7 @@ void work_queue_init(struct work_queue *queue, size_t entry, uint32_t max_wr, ui
 
 void *work_queue_slot(struct rnic_net *net, struct work_queue *queue, uint32_t oldest, uint32_t seq)
 {
+	assert(seq - oldest <= queue->room);
 	if (seq - oldest == queue->room) {
 		struct work_queue grown = *queue;
 		grown.room = queue->room ? 2 * queue->room : 4;
@@ -164,9 +165,9 @@ int post_srqn(struct wqe *wqe, uint32_t srqn)
 /* The label of the current task, and the message's number under it. */
 static void name_wqe(struct rnic_qp *qp, struct wqe *wqe)
 {
-	static const struct op_label nobody;
+	static const struct op_label none;
 	const struct actor *task = ground_task(qp_ground(qp));
-	wqe->op = task ? task->op : nobody;
+	wqe->op = task ? task->op : none;
 	wqe->occurrence = task ? task->occurrence : 0;
 	if (!op_label_equal(qp->label, wqe->op) || qp->label_occurrence != wqe->occurrence) {
 		qp->label = wqe->op;
@@ -177,7 +178,7 @@ static void name_wqe(struct rnic_qp *qp, struct wqe *wqe)
 	wqe->round = 1;
 }
 
-static void tell(struct rnic_qp *qp, const struct wqe *wqe)
+static void trace_post(struct rnic_qp *qp, const struct wqe *wqe)
 {
 	const struct operation *op = &operations[wqe->opcode];
 	const struct rnic_ground *ground = qp_ground(qp);
@@ -198,12 +199,13 @@ static void tell(struct rnic_qp *qp, const struct wqe *wqe)
 void post_commit(struct rnic_qp *qp)
 {
 	struct wqe *wqe = queue_at(&qp->sq, qp->sq.posted);
+	assert(qp->sq.posted - qp->sq.freed < qp->sq.max_wr && !wqe->started);
 	name_wqe(qp, wqe);
 	/* Another thread may post to the queue pair, too: which one is first matters. */
 	ground_touch(qp_ground(qp), TOUCH_DRAM_WRITE, &qp->sq.posted, sizeof(qp->sq.posted));
 	qp->sq.posted++;
 	if (ground_traced(qp_ground(qp)))
-		tell(qp, wqe);
+		trace_post(qp, wqe);
 }
 
 /* What the opcode has of its own. */
@@ -307,7 +309,7 @@ struct doorbell {
 
 /*
  * Several CPUs may post to one queue pair. A request waits for those in front of it, whose
- * doorbells may be behind stores of the CPU that posted them.
+ * doorbells may be after stores of the CPU that posted them.
  */
 static void ring(void *arg)
 {
@@ -316,6 +318,7 @@ static void ring(void *arg)
 	struct wqe *wqe;
 	if (qp->dead || qp->resets != bell->resets)
 		return;
+	assert((int32_t)(qp->sq.posted - qp->req.rung) >= 0);
 	ground_touch(qp_ground(qp), TOUCH_DRAM_WRITE, &qp->req.rung, sizeof(qp->req.rung));
 	for (uint32_t i = bell->first; i != bell->posted; i++)
 		if ((int32_t)(i - qp->req.rung) >= 0)
@@ -332,7 +335,7 @@ static void ring(void *arg)
 		req_kick(qp);
 }
 
-/* Tell the RNIC: behind the stores of this CPU that are still on their way to memory. */
+/* Tell the RNIC: after the stores of this CPU that are still on their way to memory. */
 void post_doorbell(struct rnic_qp *qp)
 {
 	struct doorbell bell = {qp, qp->req.announced, qp->sq.posted, qp->resets}, *later;

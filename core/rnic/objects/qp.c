@@ -42,7 +42,7 @@
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT | \
 	 IBV_ACCESS_ON_DEMAND)
 
-/* Of a connection's path; reliable or not. */
+/* What a transition may say about a connection's path, reliable or not. */
 #define PATH_OPTIONAL (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE)
 
 struct transition {
@@ -50,7 +50,7 @@ struct transition {
 	/* By service: what only one kind of queue pair knows. */
 	struct {
 		int required, optional;
-	} rc, uc, ud, ini, tgt; /* XRC: who sends, who receives */
+	} rc, uc, ud, ini, tgt; /* the last two: XRC, sending and receiving */
 };
 
 /* clang-format off */
@@ -342,7 +342,7 @@ void qp_fail(struct rnic_qp *qp)
 	qp->ibv.state = IBV_QPS_ERR;
 	req_flush(qp);
 	answer_drop_all(qp);
-	/* What was let in still lands, and completes; the rest is flushed behind it. */
+	/* What was let in still lands, and completes; the rest is flushed after it. */
 	if (qp->resp.land.head)
 		qp->resp.flush_rq = true;
 	else

@@ -18,6 +18,7 @@
  * queue pair has taken when it is reset or destroyed is lost.
  */
 #include "core/rnic/objects/srq.h"
+#include <assert.h>
 #include <errno.h>
 #include "core/rnic/objects/device.h"
 #include "core/rnic/objects/pd.h"
@@ -169,6 +170,7 @@ const struct rqe *srq_pop(struct rnic_srq *srq)
 	/* Which queue pair is first matters. */
 	ground_touch(&srq->hca->net->ground, TOUCH_DRAM_WRITE, &srq->rq.next, sizeof(srq->rq.next));
 	srq->taken++;
+	assert(outstanding(srq) <= srq->rq.max_wr);
 	if (srq->rq.posted - srq->rq.next < srq->limit) {
 		srq->limit = 0;
 		rnic_event(srq->hca, IBV_EVENT_SRQ_LIMIT_REACHED, &srq->ibv);

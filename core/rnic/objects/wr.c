@@ -3,7 +3,7 @@
  * The extended API for posting work requests: ibv_wr_start(), builders and
  * setters, ibv_wr_complete() or ibv_wr_abort() (ibv_wr_post(3) of rdma-core).
  *
- * A builder takes a slot of the send queue behind what is posted, and wr_id and
+ * A builder takes a slot of the send queue after what is posted, and wr_id and
  * wr_flags from the struct ibv_qp_ex as they are at that moment; the setter that
  * follows gives the request its data, copied at once if inline; IBV_SEND_INLINE among
  * wr_flags means nothing. Nothing is posted before ibv_wr_complete(), which posts all

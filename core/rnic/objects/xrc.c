@@ -21,8 +21,8 @@
  * query it, and hears of its events. The target itself is in the net's table, where packets find
  * it.
  *
- * A domain that was opened for a file is the same for all who open it for that file, in all
- * contexts of the net.
+ * A domain that was opened for a file is the same for all programs that open it for that file, in
+ * all contexts of the net.
  *
  * Numbers of shared receive queues are places in a table of the net's, counted as queue pairs'
  * numbers are. A number is given out again when all have been.

@@ -17,7 +17,7 @@ struct rnic_xrcd {
 };
 
 /* What ibv_open_xrcd() does once the file is known: by its device and inode, 0 and 0: none. errno
- * EAGAIN: nobody has opened a domain for it, and O_CREAT is not there. */
+ * EAGAIN: no domain is open for it, and O_CREAT is not there. */
 struct ibv_xrcd *xrc_open(struct ibv_context *context, uint64_t device, uint64_t inode, int oflags);
 /* What is wrong with ibv_open_xrcd()'s attributes, the file aside; an errno. */
 int xrc_check(const struct ibv_context *context, const struct ibv_xrcd_init_attr *attr);

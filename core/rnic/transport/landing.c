@@ -7,7 +7,7 @@
  *
  *   land     SEND and WRITE packets. They become visible in order, line by line
  *            (64 bytes of the destination), LAND_NS after they came in. Each line
- *            is a choice: now, or it and everything behind it in this queue is held
+ *            is a choice: now, or it and everything after it in this queue is delayed
  *            for a while. With dma_order=any the lines of one packet are first
  *            put into a chosen order. The receive completion of a message is
  *            made when its last packet has landed, hence when all earlier
@@ -16,17 +16,17 @@
  *            before the posted packets that came in before them have landed. A READ
  *            fetches line by line (with read_order=right those of a response packet
  *            from its end), and each line is a choice: now, or the rest of the READ is
- *            held. The others are one such choice each. Posted packets behind do not wait:
+ *            delayed. The others are one such choice each. Posted packets after them do not wait:
  *            they overtake, and a READ's later lines see them. Acknowledgements line up
- *            here behind what is unanswered.
+ *            here after what is unanswered.
  *
  * A FLUSH for persistence has the persistence model drain what this queue pair wrote
  * to the FLUSH's range. So has a READ or an atomic with all that it wrote: on the way
  * to memory and back a read pushes earlier writes before it (PCI Express: a read
  * completion does not pass posted writes), which is how a FLUSH is emulated.
  *
- * In a plain run a packet lands, or a READ is served, in one event. What a held
- * line asked for once is not asked for again when the hold is over.
+ * In a plain run a packet lands, or a READ is served, in one event. What a delayed
+ * line asked for once is not asked for again when the delay is over.
  *
  * With a scheduler (struct scheduler) an event lands one line, serves one line of a READ or one
  * other request, or sends one acknowledgement: what may come in between is the scheduler's to say.
@@ -50,7 +50,7 @@
 
 static void land_due(struct rnic_qp *qp);
 static void answer_run(struct rnic_qp *qp);
-static void answer_drop_behind(struct rnic_qp *qp, uint64_t landed);
+static void answer_drop_after(struct rnic_qp *qp, uint64_t landed);
 static void fire_land(void *arg);
 static void fire_answer(void *arg);
 
@@ -92,7 +92,7 @@ static void end_answer_delay(void *arg)
 	answer_run(qp);
 }
 
-static void tell_line(struct rnic_qp *qp, const struct packet *pkt, uint32_t c, const char *what)
+static void trace_line(struct rnic_qp *qp, const struct packet *pkt, uint32_t c, const char *what)
 {
 	const struct traced about = {.op = pkt->name.op, .occurrence = pkt->name.occurrence};
 	if (ground_traced(qp_ground(qp)))
@@ -108,13 +108,13 @@ static bool take_turn(bool *turn)
 	return mine;
 }
 
-/* Is the packet's next line, its c-th, to be held? */
+/* Is the packet's next line, its c-th, to be delayed? */
 static bool is_delayed(struct rnic_qp *qp, struct packet *pkt, enum choice_kind kind, uint32_t c)
 {
 	const struct rnic_ground *ground = qp_ground(qp);
 	if (pkt->asked) {
 		pkt->asked = false;
-		tell_line(qp, pkt, c, "goes on");
+		trace_line(qp, pkt, c, "goes on");
 		return false;
 	}
 	if (ground_scheduled(ground))
@@ -128,7 +128,7 @@ static bool is_delayed(struct rnic_qp *qp, struct packet *pkt, enum choice_kind 
 	resumes->fn = kind == CHOICE_FETCH ? end_answer_delay : end_land_delay;
 	resumes->arg = qp;
 	pkt->due = ground->explorer->delay(ground->world, k, resumes);
-	tell_line(qp, pkt, c, k == DELAY_FOREVER ? "delayed for ever" : "delayed");
+	trace_line(qp, pkt, c, k == DELAY_FOREVER ? "delayed for ever" : "delayed");
 	return true;
 }
 
@@ -170,6 +170,7 @@ static struct piece target_line(struct rnic_qp *qp, const struct packet *pkt, ui
 static bool land(struct rnic_qp *qp, const struct packet *pkt, uint32_t off,
 		 const struct piece *piece)
 {
+	assert(piece->len && off + piece->len <= pkt->len);
 	ground_takes(qp_ground(qp), pkt, 0);
 	ground_mix(qp_ground(qp), (uint64_t)piece->mr->ibv.lkey << 32 | piece->len,
 		   (uint64_t)(piece->host - piece->mr->host));
@@ -177,7 +178,7 @@ static bool land(struct rnic_qp *qp, const struct packet *pkt, uint32_t off,
 			 &pkt->name);
 }
 
-/* All that has not landed yet, asking nobody. False: its memory is gone. */
+/* All that has not landed yet, without any choice. False: its memory is gone. */
 static bool land_rest(struct rnic_qp *qp, struct packet *pkt)
 {
 	struct piece piece;
@@ -198,7 +199,7 @@ static bool land_rest(struct rnic_qp *qp, struct packet *pkt)
 	return true;
 }
 
-/* False: held. */
+/* False: delayed. */
 static bool land_in_order(struct rnic_qp *qp, struct packet *pkt)
 {
 	while (pkt->done < pkt->len) {
@@ -229,7 +230,7 @@ static unsigned count_lines(struct rnic_qp *qp, const struct packet *pkt, unsign
 	return lines;
 }
 
-/* False: held. */
+/* False: delayed. */
 static bool land_any_order(struct rnic_qp *qp, struct packet *pkt)
 {
 	unsigned lines = count_lines(qp, pkt, 0, NULL, NULL);
@@ -266,7 +267,7 @@ static void landed(struct rnic_qp *qp)
 	struct responder *resp = &qp->resp;
 	struct packet *pkt = queue_pop(&resp->land);
 	uint8_t is = opcode_is[pkt->opcode];
-	assert(pkt->done == pkt->len);
+	assert(pkt->done == pkt->len && resp->land_done < resp->land_tail);
 	resp->land_done++;
 	ground_takes(qp_ground(qp), pkt, 0);
 	ground_gives(qp_ground(qp), &resp->land_done, resp->land_done);
@@ -287,7 +288,7 @@ static void landed(struct rnic_qp *qp)
 
 /*
  * The memory that the first packet of the queue was let in for is gone: it is refused after all. Of
- * what was let in behind it nothing happens.
+ * what was let in after it nothing happens.
  */
 static void faulted(struct rnic_qp *qp)
 {
@@ -296,7 +297,7 @@ static void faulted(struct rnic_qp *qp)
 	bool is_send = opcode_is[pkt->opcode] & IS_SEND;
 	while ((next = queue_pop(&resp->land)))
 		packet_put(qp->hca->net, next);
-	answer_drop_behind(qp, resp->land_done);
+	answer_drop_after(qp, resp->land_done);
 	resp->land_done = resp->land_tail;
 	if (qp->ibv.state == IBV_QPS_ERR) {
 		if (resp->flush_rq)
@@ -457,6 +458,7 @@ static enum served fetch(struct rnic_qp *qp, struct packet *pkt, const struct rn
 			 uint32_t start)
 {
 	struct packet *reply = pkt->reply;
+	assert(pkt->done >= start && start + reply->len <= pkt->dma_len);
 	while (pkt->done < start + reply->len) {
 		uint32_t len = start + reply->len - pkt->done, at = pkt->done;
 		if (!ground_plain(qp_ground(qp))) {
@@ -534,6 +536,17 @@ static void finish(struct rnic_qp *qp, const struct packet *pkt, uint64_t origin
 	resp_send(qp, resp_result(qp, pkt, original));
 }
 
+static bool apply_atomic(const struct packet *request, uint64_t original, uint64_t *value)
+{
+	if (request->opcode == OP_FETCH_ADD) {
+		*value = original + request->swap_add;
+		return true;
+	}
+	assert(request->opcode == OP_COMPARE_SWAP);
+	*value = request->swap_add;
+	return original == request->compare;
+}
+
 static enum served serve_atomic(struct rnic_qp *qp, struct packet *pkt)
 {
 	struct rnic_mr *mr = resp_region(qp, pkt);
@@ -543,8 +556,8 @@ static enum served serve_atomic(struct rnic_qp *qp, struct packet *pkt)
 	if (is_delayed(qp, pkt, CHOICE_FETCH, 1))
 		return HELD;
 	uint8_t *host = mr_host(mr, pkt->va);
-	if (qp->hca->memory->fetch_add) {
-		if (!dma_atomic(qp->hca, host, pkt, &original))
+	if (qp->hca->memory->compare_swap) {
+		if (!dma_atomic(qp->hca, host, pkt, apply_atomic, &original))
 			return REFUSED;
 		finish(qp, pkt, original);
 		return SERVED;
@@ -552,10 +565,7 @@ static enum served serve_atomic(struct rnic_qp *qp, struct packet *pkt)
 	dma_flush(qp->hca, NULL, NULL, 0, true, &pkt->name);
 	dma_read(qp->hca, mr, host, &original, sizeof(original));
 	fetched(qp, pkt, mr, host, sizeof(original));
-	value = original + pkt->swap_add;
-	if (pkt->opcode == OP_COMPARE_SWAP)
-		value = original == pkt->compare ? pkt->swap_add : original;
-	if (pkt->opcode == OP_FETCH_ADD || original == pkt->compare)
+	if (apply_atomic(pkt, original, &value))
 		write_word(qp, pkt, mr, value);
 	finish(qp, pkt, original);
 	return SERVED;
@@ -630,7 +640,8 @@ static enum served serve(struct rnic_qp *qp, struct packet *pkt)
 	return by_class[packet_rows[pkt->opcode].class](qp, pkt);
 }
 
-/* Memory that a waiting request was let in for is gone: the requests behind it die with it. */
+/* Memory that a waiting request was let in for is gone: it is refused, and those after it with it.
+ */
 static void refuse_head(struct rnic_qp *qp)
 {
 	struct packet *pkt = queue_pop(&qp->resp.answers);
@@ -733,7 +744,7 @@ void answer_push(struct rnic_qp *qp, struct packet *pkt)
 }
 
 /* What waits for more than `landed` posted packets never happens. */
-static void answer_drop_behind(struct rnic_qp *qp, uint64_t landed)
+static void answer_drop_after(struct rnic_qp *qp, uint64_t landed)
 {
 	struct packet_queue keep = {0}, *answers = &qp->resp.answers;
 	struct packet *pkt;
@@ -742,8 +753,10 @@ static void answer_drop_behind(struct rnic_qp *qp, uint64_t landed)
 		queue_push(&keep, pkt);
 	}
 	while ((pkt = queue_pop(answers))) {
-		if (!(opcode_is[pkt->opcode] & IS_RESPONSE) && !pkt->duplicate)
+		if (!(opcode_is[pkt->opcode] & IS_RESPONSE) && !pkt->duplicate) {
+			assert(qp->resp.nonposted);
 			qp->resp.nonposted--;
+		}
 		packet_put(qp->hca->net, pkt);
 	}
 	*answers = keep;

@@ -36,12 +36,12 @@ struct link {
 	 * limit. */
 	uint64_t silence_ns;
 	/* Packets get lost or change places now and then: both ends do more to get over it, see
-	 * repair.c. Once there are queue pairs rnic_becomes_lossy() sets it. */
+	 * loss_recovery.c. Once there are queue pairs rnic_becomes_lossy() sets it. */
 	bool lossy;
-	/* So many packets at once the other end can hold, if it is like this one; 0: any number. */
+	/* How many packets the other end has room for, if it is like this one; 0: any number. */
 	uint32_t burst;
-	/* A packet may be a run (packet.h) of so many bytes. 0: every packet is one of the wire.
-	 * May change at any ready(). */
+	/* A packet may stand for several (packet.h, segmentation offload), of so many bytes at
+	 * most. 0: every packet is one of the wire. May change at any ready(). */
 	uint32_t offload_bytes;
 };
 

@@ -5,9 +5,9 @@
  * Each host has one outgoing port. A packet leaves when those before it have
  * left (bytes at line rate), then flies for a fixed time; so without faults the
  * packets of a host arrive in the order in which they were sent, however their
- * sizes differ. Every packet is one choice: deliver, lose, deliver twice, or hold
+ * sizes differ. Every packet is one choice: deliver, lose, deliver twice, or delay
  * for a while, during which later packets pass it. That is reordering and delay;
- * held for ever is loss that nobody notices.
+ * delayed for ever is loss that no counter sees.
  *
  * A packet sits in a pending event while it flies; the event's argument is the
  * packet, which knows where it is going.
@@ -67,7 +67,7 @@ static unsigned ask(struct sim *sim, const struct packet *pkt)
 	return sim_choose(sim, &at, PACKET_DELAY + DELAYS - 1);
 }
 
-static void tell(struct sim *sim, const struct packet *pkt, const char *what)
+static void trace(struct sim *sim, const struct packet *pkt, const char *what)
 {
 	if (sim_tracing(sim))
 		sim_trace(sim, pkt->name.who, 0, "%s, PSN %u, %u bytes: %s",
@@ -97,19 +97,19 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 		sim_trace_event(sim, pkt->name.who, 0, &about, "%s", "");
 	}
 	if (answer == PACKET_LOSE) {
-		tell(sim, pkt, "lost");
+		trace(sim, pkt, "lost");
 		packet_put(me->net, pkt);
 		return;
 	}
 	if (answer == PACKET_DUPLICATE) {
 		struct packet *copy = packet_copy(me->net, pkt);
 		copy->name.copy++;
-		tell(sim, pkt, "delivered twice");
+		trace(sim, pkt, "delivered twice");
 		sim_in_chain(sim, chain, delay, arrive, copy);
 	}
 	unsigned k = choice_delay(CHOICE_PACKET, answer);
 	if (k)
-		tell(sim, pkt, k == DELAY_FOREVER ? "delayed for ever" : "delayed");
+		trace(sim, pkt, k == DELAY_FOREVER ? "delayed for ever" : "delayed");
 	sim_delay(sim, chain, k, delay, arrive, pkt);
 }
 

@@ -59,6 +59,7 @@ static void begin(struct rnic_qp *qp)
 {
 	struct requester *req = &qp->req;
 	struct loss_recovery *recovery = &req->recovery;
+	assert(req->una != req->next_psn && psn_diff(recovery->sent, req->una) >= 0);
 	if (!recovery->on)
 		recovery->end = recovery->sent;
 	recovery->on = recovery->ask = true;
@@ -81,7 +82,7 @@ void recovery_again(struct rnic_qp *qp)
 {
 	begin(qp);
 	qp->req.recovery.unsure = true;
-	qp->req.recovery.burst = 1; /* to a peer who may have no time to answer */
+	qp->req.recovery.burst = 1; /* the peer may have no time to answer */
 }
 
 /* The next silences last so long, but a quarter of the timeout at most. */
@@ -105,6 +106,7 @@ void recovery_sent(struct rnic_qp *qp, const struct packet *pkt, uint32_t psns)
 	struct requester *req = &qp->req;
 	struct loss_recovery *recovery = &req->recovery;
 	uint32_t end = psn_add(pkt->psn, psns);
+	assert(psns && psn_diff(pkt->psn, req->una) >= 0);
 	if (psn_diff(end, recovery->sent) > 0)
 		recovery->sent = end;
 	recovery->ask = false;
@@ -122,6 +124,7 @@ void recovery_progress(struct rnic_qp *qp)
 {
 	struct requester *req = &qp->req;
 	struct loss_recovery *recovery = &req->recovery;
+	assert(psn_diff(req->una, req->next_psn) <= 0);
 	if (recovery->sample_at && psn_diff(req->una, recovery->sample_psn) > 0) {
 		uint64_t took = now_of(qp) - recovery->sample_at;
 		recovery->round_trip += took / 8 - recovery->round_trip / 8;

@@ -82,7 +82,7 @@ void packet_put(struct rnic_net *net, struct packet *pkt)
 	net->free_packet = pkt;
 }
 
-struct packet *packet_copy_behind(struct rnic_net *net, const struct packet *pkt, uint32_t room)
+struct packet *packet_copy_after(struct rnic_net *net, const struct packet *pkt, uint32_t room)
 {
 	struct packet *copy = packet_get(net, pkt->len + room);
 	uint8_t *payload = copy->payload;
@@ -98,14 +98,14 @@ struct packet *packet_copy_behind(struct rnic_net *net, const struct packet *pkt
 
 struct packet *packet_copy(struct rnic_net *net, const struct packet *pkt)
 {
-	return packet_copy_behind(net, pkt, 0);
+	return packet_copy_after(net, pkt, 0);
 }
 
-/* The MTU that makes so many packets of the run's bytes; 0: there is none. */
-static uint32_t segment_bytes(const struct packet *run)
+/* Bytes of each packet but the last that this one stands for; 0: its length does not fit. */
+static uint32_t segment_bytes(const struct packet *all)
 {
 	for (uint32_t mtu = 256; mtu <= 4096; mtu *= 2)
-		if (run->len > run->more * mtu && run->len <= (run->more + 1) * mtu)
+		if (all->len > all->more * mtu && all->len <= (all->more + 1) * mtu)
 			return mtu;
 	return 0;
 }
@@ -119,20 +119,20 @@ static uint8_t segment_opcode(uint8_t opcode, bool first, bool last)
 	return op->packet[packet_place(first, last)];
 }
 
-struct packet *packet_segment(struct rnic_net *net, const struct packet *run, uint32_t i)
+struct packet *packet_segment(struct rnic_net *net, const struct packet *all, uint32_t i)
 {
-	uint32_t mtu = segment_bytes(run), off = i * mtu;
-	struct packet one = *run;
-	if (!mtu || i > run->more || run->opcode >= OP_CODES ||
-	    !(opcode_is[run->opcode] & (IS_SEND | IS_WRITE)))
+	uint32_t mtu = segment_bytes(all), off = i * mtu;
+	struct packet one = *all;
+	if (!mtu || i > all->more || all->opcode >= OP_CODES ||
+	    !(opcode_is[all->opcode] & (IS_SEND | IS_WRITE)))
 		return NULL;
 	one.more = 0;
-	one.len = i < run->more ? mtu : run->len - off;
-	one.payload = run->payload + off;
-	one.psn = psn_add(run->psn, i);
-	one.opcode = segment_opcode(run->opcode, i == 0, i == run->more);
-	one.ack_req = run->ack_req && i == run->more;
-	one.solicited = run->solicited && i == run->more;
+	one.len = i < all->more ? mtu : all->len - off;
+	one.payload = all->payload + off;
+	one.psn = psn_add(all->psn, i);
+	one.opcode = segment_opcode(all->opcode, i == 0, i == all->more);
+	one.ack_req = all->ack_req && i == all->more;
+	one.solicited = all->solicited && i == all->more;
 	one.name.index += i;
 	return packet_copy(net, &one);
 }

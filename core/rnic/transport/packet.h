@@ -9,15 +9,14 @@
  * byte order.
  *
  * Packets and their payload come from free lists of the net. One owner at a
- * time: whoever made it, then the link, then the receiving queue pair, which
+ * time: its maker, then the link, then the receiving queue pair, which
  * keeps a request until its data have landed or its READ has been answered. The
- * last group of fields is that queue pair's note of how far it got.
+ * last group of fields says how far that queue pair has got with it.
  *
- * A *run* is one struct packet for several packets of a SEND or WRITE that follow each other, as
- * cards hand them to each other's drivers (segmentation offload): their payloads in a row, the
- * first one's sequence number, and the opcode that the whole would have if the path's MTU were so
- * large. Sequence numbers, and with them all else that the peers say to each other, are those of
- * the packets that it stands for.
+ * Segmentation offload: one struct packet may stand for several packets of a SEND or WRITE that
+ * follow each other. It has their payloads in a row, the first one's sequence number, and the
+ * opcode that the whole would have if the path's MTU were so large. Sequence numbers, and with them
+ * all else that the peers say to each other, are those of the packets that it stands for.
  */
 #include <infiniband/verbs.h>
 #include <string.h>
@@ -78,7 +77,7 @@ struct packet {
 	uint32_t psn;
 	uint8_t service; /* enum service */
 	uint8_t opcode;	 /* enum opcode, whatever the service */
-	uint8_t more;	 /* of a run: packets behind the first */
+	uint8_t more;	 /* segmentation offload: packets after the first */
 	bool solicited, ack_req;
 	uint8_t syndrome; /* AETH */
 	uint32_t msn;
@@ -109,7 +108,7 @@ struct packet {
 	uint32_t done;	    /* bytes landed in order, or fetched */
 	uint16_t line;	    /* lines landed, or fetched */
 	int16_t picked;	    /* dma_any: the line that was chosen to land next, or -1 */
-	bool asked;	    /* the next line's hold is over */
+	bool asked;	    /* the next line's delay is over */
 	bool duplicate;	    /* READ: asked for again */
 	uint32_t torn;	    /* not 0: so many bytes, less one, land; then rnic_net.torn() */
 	uint32_t msg_off;   /* SEND: offset of the payload in the message */
@@ -139,16 +138,16 @@ struct packet *packet_get(struct rnic_net *net, uint32_t len);
 struct packet *packet_to(struct rnic_net *net, uint32_t dest_qpn, uint32_t len);
 void packet_put(struct rnic_net *net, struct packet *pkt);
 struct packet *packet_copy(struct rnic_net *net, const struct packet *pkt);
-/* Of a run the packet with this number, from 0 on; NULL: the run's length is not that of so many
- * packets. */
-struct packet *packet_segment(struct rnic_net *net, const struct packet *run, uint32_t i);
-#define SEGMENTS_MOST 32 /* at most */
+#define SEGMENTS_MOST 32 /* packets that one may stand for */
+/* The i-th of the packets that this one stands for, from 0 on; NULL: its length is not that of so
+ * many packets. */
+struct packet *packet_segment(struct rnic_net *net, const struct packet *all, uint32_t i);
 /* The same with `room` bytes, whatever they are, in front of its payload. */
-struct packet *packet_copy_behind(struct rnic_net *net, const struct packet *pkt, uint32_t room);
+struct packet *packet_copy_after(struct rnic_net *net, const struct packet *pkt, uint32_t room);
 
 #define HEADER_BYTES 58 /* of every packet: Ethernet, IPv4, UDP, BTH, ICRC */
-/* Bytes of the Ethernet frame, without its preamble and check sequence; of a run those of all its
- * packets. */
+/* Bytes of the Ethernet frame, without its preamble and check sequence, of all packets that it
+ * stands for. */
 uint32_t packet_wire_bytes(const struct packet *pkt);
 
 /* Buffers of at least len bytes (len at most 2^30); `class` goes back to buffer_put. */

@@ -37,6 +37,8 @@ void reorder_push(struct rnic_qp *qp, struct reorder_buffer *reorder, uint32_t e
 	pkt->next = *at;
 	*at = pkt;
 	reorder->count++;
+	assert(reorder->count <= REORDER_MOST && psn_diff(pkt->psn, expected) > 0);
+	assert(!pkt->next || psn_diff(pkt->next->psn, pkt->psn) > 0);
 }
 
 struct packet *reorder_first(struct rnic_qp *qp, struct reorder_buffer *reorder, uint32_t expected)
@@ -49,6 +51,7 @@ struct packet *reorder_first(struct rnic_qp *qp, struct reorder_buffer *reorder,
 struct packet *reorder_pop(struct reorder_buffer *reorder)
 {
 	struct packet *pkt = reorder->head;
+	assert(pkt && reorder->count);
 	reorder->head = pkt->next;
 	reorder->count--;
 	return pkt;

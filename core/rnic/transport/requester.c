@@ -15,13 +15,13 @@
  *   ---- sent, unanswered ---- not sent yet ------ not known yet ------
  *      una                 next_psn
  *
- * Posted requests follow each other without waiting, also behind a READ; a
+ * Posted requests follow each other without waiting, also after a READ; a
  * fenced one waits until all before it that are not posted (READ, atomics, FLUSH,
  * ATOMIC WRITE) have their results, and one that is not posted waits while
  * max_rd_atomic of them are under way.
  *
- * Of a link that holds so many packets only (link.h, burst), a READ asks for no more at once, and
- * for the rest when that has come: to the responder these are READs of their own.
+ * Where a link has room for so many packets only (link.h, burst), a READ asks for no more at once,
+ * and for the rest when that has come: to the responder these are READs of their own.
  *
  * What needs no packet (a window's binding, an invalidation) is done when all before it is
  * acknowledged.
@@ -75,14 +75,14 @@ static bool active(const struct rnic_qp *qp)
 	return qp->ibv.state == IBV_QPS_RTS || qp->ibv.state == IBV_QPS_SQD;
 }
 
-/* Packets under way. */
+/* How many packets may be under way at most. */
 static uint32_t window(const struct rnic_qp *qp)
 {
 	uint32_t burst = qp->hca->net->link->burst;
 	return burst && burst < WINDOW ? burst : WINDOW;
 }
 
-/* Of these, those that may be now. */
+/* How many packets may be under way now. */
 static uint32_t limit(const struct rnic_qp *qp)
 {
 	uint32_t most = window(qp);
@@ -281,11 +281,13 @@ static bool start(struct rnic_qp *qp, struct wqe *wqe)
 					   (uint32_t)wqe->bytes);
 		assert(gathered); /* just checked */
 	}
+	assert(!wqe->started);
 	wqe->started = true;
 	wqe->first_psn = req->next_psn;
 	wqe->psns = wqe->bytes ? (uint32_t)((wqe->bytes + qp->mtu - 1) / qp->mtu) : 1;
 	req->next_psn = psn_add(req->next_psn, wqe->psns);
 	req->nonposted += wqe->nonposted;
+	assert(!wqe->nonposted || req->nonposted <= qp->attr.max_rd_atomic);
 	return true;
 }
 
@@ -312,8 +314,8 @@ static bool awaits_part(struct rnic_qp *qp, const struct wqe *wqe)
 	       req->una != psn_add(wqe->first_psn, req->packet);
 }
 
-/* In a repair, where answers are awaited: is this packet the last of a burst, or of a part of
- * it? */
+/* During loss recovery, where answers are awaited: is this packet the last of a burst, or of a part
+ * of it? */
 static bool ends_burst(const struct rnic_qp *qp, uint32_t psn)
 {
 	uint32_t n = (uint32_t)psn_diff(psn, qp->req.una) + 1, burst = limit(qp);
@@ -358,7 +360,7 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe, uint32_t n)
 	uint32_t len = !carries_data(wqe) ? 0 : left < n * qp->mtu ? left : n * qp->mtu;
 	struct packet *pkt = packet_to(qp->hca->net, qp->attr.dest_qp_num, len);
 	bool first = i == 0, last = i + n == wqe->psns;
-	assert(i + n <= wqe->psns);
+	assert(n >= 1 && n <= SEGMENTS_MOST && i + n <= wqe->psns);
 	if (len && wqe->copy) {
 		memcpy(pkt->payload, wqe->copy + off, len);
 	} else if (len &&
@@ -423,6 +425,7 @@ static bool has_room(struct rnic_qp *qp, const struct wqe *wqe)
 static void sent(struct rnic_qp *qp, struct wqe *wqe, uint32_t psn)
 {
 	struct requester *req = &qp->req;
+	assert(psn == req->una && !qp_is_reliable(qp));
 	req->una = psn_add(psn, 1);
 	if (req->una == psn_add(wqe->first_psn, wqe->psns))
 		retire(qp);
@@ -450,6 +453,7 @@ static bool send_packet(struct rnic_qp *qp, struct wqe *wqe)
 		recovery_sent(qp, pkt, psns);
 	arm(qp);
 	req->packet += psns;
+	assert(req->packet <= wqe->psns);
 	if (req->packet == wqe->psns) {
 		qp->sq.next++;
 		req->packet = 0;
@@ -486,7 +490,7 @@ static bool may_send(const struct rnic_qp *qp)
 	return active(qp) && qp->sq.next != qp->req.rung && !qp->req.rnr_until;
 }
 
-/* In a repair: the result of the request sq.next, which was sent, may be on its way. */
+/* During loss recovery: the result of the request sq.next, which was sent, may be on its way. */
 static bool awaits_result(struct rnic_qp *qp, const struct wqe *wqe)
 {
 	const struct loss_recovery *recovery = &qp->req.recovery;
@@ -575,7 +579,7 @@ static bool may_retry(struct rnic_qp *qp)
 }
 
 /* Was packet una sent, since the last time that all was to be sent again? On a link without room
- * that may take long, and nobody can answer before. */
+ * that may take long, and no answer can come before. */
 static bool una_is_out(struct rnic_qp *qp)
 {
 	const struct wqe *wqe = wqe_at(qp, qp->sq.next);
@@ -704,6 +708,7 @@ static bool advance(struct rnic_qp *qp, uint32_t end)
 {
 	struct requester *req = &qp->req;
 	bool moved = false;
+	assert(psn_diff(end, req->next_psn) <= 0);
 	while (psn_diff(end, req->una) > 0) {
 		struct wqe *wqe = wqe_at(qp, req->acked);
 		if (wqe->nonposted)

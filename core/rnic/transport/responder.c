@@ -14,7 +14,7 @@
  * the result that was saved.
  *
  * Acknowledgements are cumulative and must not overtake the answer of a READ,
- * atomic, FLUSH or ATOMIC WRITE before them: while one is pending, they queue behind
+ * atomic, FLUSH or ATOMIC WRITE before them: while one is pending, they queue after
  * it. When they leave depends on the configuration: on receipt (ack_early: the sender's completion
  * may precede visibility, as on InfiniBand and RoCE) or when the data have landed.
  */
@@ -156,7 +156,7 @@ static const char *nak_name(uint8_t syndrome)
 }
 
 /* An error that no receive request's completion tells of is an event (IBA vol. 1, 11.6.3.2). */
-static void tell_refused(struct rnic_qp *qp, uint8_t syndrome)
+static void report_refusal(struct rnic_qp *qp, uint8_t syndrome)
 {
 	enum ibv_event_type type = IBV_EVENT_QP_FATAL;
 	if (syndrome == AETH_NAK_INVALID_REQUEST)
@@ -186,7 +186,7 @@ void resp_send(struct rnic_qp *qp, struct packet *answer)
 	    syndrome == AETH_NAK_REMOTE_OPERATION) {
 		qp->resp.final_answer.refused_psn = psn;
 		qp->resp.final_answer.syndrome = syndrome;
-		tell_refused(qp, syndrome);
+		report_refusal(qp, syndrome);
 		qp_fail(qp);
 	}
 }
@@ -222,8 +222,8 @@ void resp_refuse(struct rnic_qp *qp, const struct packet *request, uint32_t psn,
 		 enum syndrome syndrome)
 {
 	assert((syndrome & AETH_KIND) == AETH_KIND && syndrome != AETH_NAK_SEQUENCE);
-	if (!qp_is_reliable(qp)) { /* whose peer is told nothing */
-		tell_refused(qp, syndrome);
+	if (!qp_is_reliable(qp)) { /* the peer is not told */
+		report_refusal(qp, syndrome);
 		qp_fail(qp);
 		return;
 	}
@@ -238,7 +238,7 @@ static const struct class_row *class_of(const struct packet *pkt)
 	return &class_rows[packet_rows[pkt->opcode].class];
 }
 
-/* Of the one word that it works on; 0: it does not. */
+/* Bytes of the one word that it works on; 0: it works on a range. */
 static uint32_t word_bytes(const struct packet *pkt)
 {
 	return class_of(pkt)->word_bytes;
@@ -427,6 +427,8 @@ static void accept_posted(struct rnic_qp *qp, struct packet *pkt)
 		resp->rkey = pkt->rkey;
 		resp->left = pkt->dma_len;
 	}
+	assert(!(is & IS_WRITE) || pkt->len <= resp->left);
+	assert(!(is & (IS_SEND | HAS_IMM)) || qp->rq.next != qp->rq.posted);
 	pkt->rq_seq = qp->rq.next;
 	pkt->msg_off = resp->msg_off;
 	resp->psn = psn_add(resp->psn, pkt->more + 1u);
@@ -465,8 +467,9 @@ static void establish(struct rnic_qp *qp)
 
 void resp_accept(struct rnic_qp *qp, struct packet *pkt)
 {
+	assert(!qp_is_reliable(qp) || pkt->psn == qp->resp.psn);
 	establish(qp);
-	pkt->name.who = &qp->actor; /* from here on it is this queue pair's business */
+	pkt->name.who = &qp->actor; /* from here on this queue pair answers for it */
 	if (opcode_is[pkt->opcode] & (IS_SEND | IS_WRITE)) {
 		accept_posted(qp, pkt);
 		return;
@@ -474,6 +477,7 @@ void resp_accept(struct rnic_qp *qp, struct packet *pkt)
 	qp->resp.psn = psn_add(qp->resp.psn, psns_of(qp, pkt));
 	qp->resp.msn = psn_add(qp->resp.msn, 1);
 	qp->resp.nonposted++;
+	assert(qp->resp.nonposted <= qp->attr.max_dest_rd_atomic);
 	answer_push(qp, pkt);
 }
 

@@ -64,6 +64,7 @@ void time_wait_enter(struct rnic_qp *qp)
 	if (!serves || (!resp_active(qp) && qp->ibv.state != IBV_QPS_ERR))
 		return;
 	land_all(qp, NULL);
+	assert(!qp->resp.land.head); /* what was let in is acknowledged */
 	if (!net->time_wait)
 		net->time_wait = ground_alloc(&net->ground, TIME_WAITS * sizeof(*net->time_wait));
 	struct final_answer *word = &net->time_wait[net->time_wait_next++ % TIME_WAITS];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Receiving without acknowledgements: the responders of unreliable connections and of unreliable
- * datagrams (IBA vol. 1, 9.8). Nobody is told of what is dropped here. The requester is that of all
- * services (requester.c): there a request is over when its last packet was handed to the link.
+ * datagrams (IBA vol. 1, 9.8). The peer does not learn of what is dropped here. The requester is
+ * that of all services (requester.c): there a request is over when its last packet was handed to
+ * the link.
  *
  * Unreliable connection. A packet sequence number that is not the expected one means that packets
  * are missing. The message that they belonged to is given up; what comes up to the next message's
@@ -60,10 +61,10 @@ static void take_connected(struct rnic_qp *qp, struct packet *pkt)
 		qp_fail(qp);
 }
 
-/* The same datagram behind the 40 bytes that say where it comes from. */
+/* The same datagram after the 40 bytes that say where it comes from. */
 static struct packet *with_grh(struct rnic_qp *qp, struct packet *pkt)
 {
-	struct packet *longer = packet_copy_behind(qp->hca->net, pkt, GRH_BYTES);
+	struct packet *longer = packet_copy_after(qp->hca->net, pkt, GRH_BYTES);
 	rnic_put_grh(qp->hca, pkt, longer->payload);
 	packet_put(qp->hca->net, pkt);
 	return longer;

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154,SC2034
 # For scripts that run a pair of programs on the soft RNIC: a fabric and ports of its own, and no hang. To be
-# sourced; needs $tidemark. `name` says who dies.
+# sourced; needs $tidemark. `name` is the name of the test, for messages.
 
 dir=$(mktemp -d)
 net=/dev/shm/tidemark-$name.$$

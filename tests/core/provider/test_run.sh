@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# test_run.sh TIDEMARK: tidemark run: programs of others on the soft RNIC; what they leave behind; bad usage.
+# test_run.sh TIDEMARK: tidemark run: other programs on the soft RNIC; what they leave; bad usage.
 set -eu
 tidemark=$1
 name=test_run
@@ -59,7 +59,7 @@ done
 [ "$(run -- sh -c 'grep SigIgn /proc/self/status')" = "$(sh -c 'grep SigIgn /proc/self/status')" ] ||
 	die "ignored signals: $(run -- sh -c 'grep SigIgn /proc/self/status')"
 
-# --- kill -9: the watcher cleans up, whoever is killed last, and no earlier
+# --- kill -9: the watcher cleans up after the last process, and no earlier
 port=$(free_port)
 "$tidemark" run --fabric "$net" -- ibv_rc_pingpong -g 0 -p "$port" >/dev/null 2>&1 &
 first=$!

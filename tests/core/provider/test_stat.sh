@@ -56,7 +56,7 @@ lost=$(value fault_lost) sent=$(value packets_sent)
 eventually more_than packets_sent $((sent + 1000)) || die "it stands still after the faults"
 [ "$(value fault_lost)" -le $((lost + 1)) ] || die "--off: $lost, then $(value fault_lost)"
 
-# One is cut off: whoever has sent something last notices; the other one waits, as it would on a real network.
+# One is cut off: the process with an unanswered request notices; the other one waits, as on a real network.
 "$tidemark" fault --fabric "$net" --pid "${pids[0]}" partition
 ended() {
 	! kill -0 "${pids[0]}" || ! kill -0 "${pids[1]}"
