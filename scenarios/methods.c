@@ -136,8 +136,8 @@ static void flush(struct course *c, const char *what)
 
 static void wait(struct course *c)
 {
-	/* On iWARP a completion of what is no FLUSH says that it was sent, and nobody has
-	 * answered. */
+	/* On iWARP a completion of what is no FLUSH says that it was sent, not that the
+	 * other side has answered. */
 	bool answered = c->flushed || c->hw->transport == TRANSPORT_IB;
 	add(c, ACT_COMPLETE, answered ? PART_NIC : PART_ITS_NIC, PART_REQUESTER,
 	    c->flushed ? "FLUSH is done"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* See kv.h. */
 #include "core/stores/kv.h"
-
 #include <assert.h>
 #include <errno.h>
 #include <isa-l.h>

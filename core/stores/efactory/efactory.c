@@ -94,13 +94,13 @@ static const struct tm_variant variants[] = {
 	 "cleaning forgets the versions that were in flight: one that arrives later is lost",
 	 LIN | MONO},
 	{"clean_inflight", "copy_inflight=on no_notify_wait=on",
-	 "cleaning waits for nobody, and copies a version that is still being written: what "
+	 "cleaning waits for no client, and copies a version that is still being written: what "
 	 "arrives later is lost",
 	 LIN | MONO | KEEP},
 	{"clean_tombstone_skipped", "bug=tombstone_skipped",
 	 "cleaning goes on behind a tombstone and moves the version that was deleted", LIN | NORES},
 	{"clean_tombstone_early", "tombstone_drop=early no_notify_wait=on",
-	 "cleaning waits for nobody, and drops a tombstone while an older version is in flight",
+	 "cleaning waits for no client, and drops a tombstone while an older version is in flight",
 	 LIN | NORES},
 	{"clean_state_early", "bug=state_early",
 	 "that the new log is the current one is durable before the entries say so",

@@ -271,7 +271,7 @@ static void inform(struct cleaning *c)
 	}
 	while (waiting(c))
 		rt_sleep(POLL_NS);
-	/* Deregistering lets land what the NIC has, and refuses what comes later; then nobody is
+	/* Deregistering lets land what the NIC has, and refuses what comes later; so no client is
 	 * missed. */
 	enter(c, PHASE_PREPARE);
 	log_unexport(server, c->head, c->from);

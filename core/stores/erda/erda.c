@@ -49,7 +49,7 @@ static const struct tm_variant variants[] = {
 	{"reply_first", SURE " reply_first=on",
 	 "A PUT can be acknowledged before its entry names it.", LIN},
 	{"old_zero", "old_zero=on verify_obj_key=off",
-	 "A new key's previous version is whatever lies at the log's start, and nobody compares "
+	 "A new key's previous version is whatever lies at the log's start, and no reader compares "
 	 "keys.",
 	 RDA | LIN},
 	{"sure", SURE,
