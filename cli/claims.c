@@ -149,7 +149,7 @@ static int run_knobs(const struct request *o, const struct claims *all)
 	return status;
 }
 
-/* The claims that are named, or all. 0, or the status behind a message. */
+/* The claims that are named, or all. 0, or the status after a message. */
 static int choose_claims(const struct claims *all, char **names, int n, const struct claim **claim,
 			 unsigned *claims)
 {

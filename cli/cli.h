@@ -43,9 +43,6 @@ int stat_main(int argc, char **argv);
 int fault_main(int argc, char **argv);
 int cut_main(int argc, char **argv);
 
-/* tidemark replay of what tidemark examine wrote down (checker/live/crash_bundle.h). */
-int replay_bundle(const char *path, bool quiet);
-
 /* All words of the call, NULL after them. */
 extern char **arguments;
 
@@ -55,24 +52,12 @@ struct trace;
 
 /* "tidemark: " and the message, one line on stderr; returns the status. */
 int fail(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* What getopt_long() says to `word`, ':' (its value is missing) or '?' (no such option): a message;
- * EXIT_USAGE. */
-int refuse_option(const char *command, int option, const char *word);
-/*
- * Read a command's options: `take` gets each, with its value, and says whether it is good (it has
- * printed what is not). --help ('h') prints the help. -1: go on behind them, at optind; else the
- * exit status.
- */
-struct option;
-int read_options(const char *command, const struct option *options, int argc, char **argv,
-		 void (*help)(void), bool (*take)(void *arg, int option, const char *value),
-		 void *arg);
 /* A whole number from lo to hi, or a message and false. */
 bool number_option(const char *name, const char *text, unsigned long long lo, unsigned long long hi,
 		   unsigned long long *out);
 /* "90", "90s", "30m", "8h": at least a second; or a message and false. */
 bool time_option(const char *name, const char *text, double *seconds);
-/* Read a trace; "-" is standard input. 0, or the status behind a message. */
+/* Read a trace; "-" is standard input. 0, or the status after a message. */
 int read_trace(const char *path, struct trace *t);
 
 /* Which of the names that exist was meant? */
@@ -89,18 +74,18 @@ void nearest_try(struct nearest *n, const char *name);
 
 struct ibv_context;
 
-/* This machine's RDMA device; NULL: the first. 0, or the status behind a message. */
+/* This machine's RDMA device; NULL: the first. 0, or the status after a message. */
 int open_device(const char *name, struct ibv_context **verbs);
 
 /* --- run.c --- */
 
-/* Run this program anew, under the soft RNIC. Returns only the status behind a message. */
+/* Run this program anew, under the soft RNIC. Returns only the status after a message. */
 int run_again(void);
 
 /* --- soft_rnic.c --- */
 
 /* Go on under the soft RNIC: run the program anew, unless it has the device. 0, or the status
- * behind a message. */
+ * after a message. */
 int soft_rnic(void);
 /* The same if `device` is the soft RNIC's, or none is named and there is none. */
 int soft_rnic_if_asked(const char *device);

@@ -10,108 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 #include "checker/judge/expect.h"
-#include "checker/judge/names.h"
-#include "checker/judge/surprise.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
-#include "report/output.h"
 #include "report/report.h"
-
-/* --- traces --- */
-
-/* Write one case down; `number` of its cell. 0, or the status after a message. */
-static int write_case(const struct campaign_config *cfg, const struct minimized_failure *found,
-		      unsigned contract, unsigned number, const char *dir, struct report_case *one)
-{
-	char tail[16] = "";
-	if (number)
-		snprintf(tail, sizeof(tail), "-%u", number + 1);
-	snprintf(one->text, sizeof(one->text), "%s", found->text);
-	one->whole = found->whole;
-	one->takes = found->takes;
-	int error = trace_path(cfg, contract, dir, tail, &one->trace);
-	if (!error)
-		error = report_case_save(one, &found->setup, &found->path, contract);
-	int status = saved(one->trace ? one->trace : dir, error);
-	if (status) {
-		free(one->trace);
-		one->trace = NULL;
-	}
-	return status;
-}
-
-static int not_again(const struct campaign *c, unsigned config, unsigned contract)
-{
-	const struct campaign_cell *cell = &c->cell[config][contract];
-	return fail(EXIT_INTERNAL,
-		    "%s %s: run %" PRIu64 " of workload %s does not break it a second time",
-		    c->config[config].store->name, contract_name(contract), cell->mode.run,
-		    c->workload[cell->unit % c->workloads].name);
-}
-
-/* The smallest cases of one broken cell: one that was expected has one, others one for each cause.
- * 0, or the status behind a message. */
-static int write_cell(const struct campaign *c, unsigned config, unsigned contract, const char *dir,
-		      struct report_cell *cell)
-{
-	struct minimized *cases = malloc(sizeof(*cases));
-	int status = 0;
-	int error = !cases ? -ENOMEM
-		    : cell->why || c->options.exhaustive
-			    ? minimized_first(c, config, contract, cases)
-			    : minimized_find(c, config, contract, cases);
-	if (error)
-		status = not_again(c, config, contract);
-	for (unsigned i = 0; !error && i < cases->n && !status; i++, cell->cases++)
-		status = write_case(&c->config[config], &cases->found[i], contract, i, dir,
-				    &cell->one[i]);
-	if (!error) {
-		cell->left = cases->left;
-		minimized_free(cases);
-	}
-	free(cases);
-	return status;
-}
-
-/* How one cell breaks, of the first run that broke it. 0, or the status behind a message. */
-static int look_again(const struct campaign *c, unsigned config, unsigned contract,
-		      struct report_cell *more)
-{
-	const struct campaign_cell *cell = &c->cell[config][contract];
-	struct report_case *one = &more->one[0];
-	const struct campaign_break which = {cell->unit, contract, cell->mode};
-	struct broken_run run;
-	int error = campaign_again(c, &which, &run);
-	memcpy(one->text, run.text, sizeof(one->text));
-	broken_run_free(&run);
-	more->cases = !error;
-	return error ? not_again(c, config, contract) : 0;
-}
-
-static int write_traces(struct report *r, const struct arguments *a)
-{
-	const struct campaign *c = r->campaign;
-	unsigned broken = 0, done = 0;
-	int status = 0;
-	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++)
-		broken += c->cell[i / TM_CONTRACTS][i % TM_CONTRACTS].broken;
-	for (unsigned i = 0; i < c->configs * TM_CONTRACTS && !status; i++) {
-		unsigned config = i / TM_CONTRACTS, k = i % TM_CONTRACTS;
-		struct report_cell *cell = &r->cell[config][k];
-		if (!c->cell[config][k].broken)
-			continue;
-		if (!a->quiet)
-			progress_line(a->no_traces ? "looking again at break %u of %u"
-						   : "shrinking what breaks: %u of %u",
-				      ++done, broken);
-		status = a->no_traces ? look_again(c, config, k, cell)
-				      : write_cell(c, config, k, a->out, cell);
-		for (unsigned n = 0; n < cell->cases; n++)
-			r->traces += cell->one[n].trace != NULL;
-	}
-	progress_line(NULL);
-	return status;
-}
 
 static void progress(void *arg, const struct driver_progress *at)
 {
@@ -124,20 +25,7 @@ static void progress(void *arg, const struct driver_progress *at)
 
 /* --- the verdict --- */
 
-static bool judge_cell(const struct report *r, unsigned config, unsigned k)
-{
-	const struct campaign_config *cfg = &r->campaign->config[config];
-	const struct surprise_cell cell = {.store = cfg->store,
-					   .variant = cfg->variant,
-					   .config = cfg->name,
-					   .contract = k,
-					   .broken = r->campaign->cell[config][k].broken,
-					   .whole = r->whole};
-	r->cell[config][k].surprise = surprise_in_cell(&cell, &r->cell[config][k].why);
-	return r->cell[config][k].surprise;
-}
-
-/* Did the campaign itself go well? 0, or the status behind a message. */
+/* Did the campaign itself go well? 0, or the status after a message. */
 static int check_campaign(const struct campaign *c, int error)
 {
 	uint64_t diverged = 0;
@@ -175,38 +63,38 @@ static int write_results(const struct report *r, const struct arguments *a)
 	return status;
 }
 
+/* The campaign is done. */
+static int report(struct report *r, const struct arguments *a)
+{
+	char why[REPORT_WHY];
+	if (report_open(r))
+		return fail(EXIT_INTERNAL, "out of memory");
+	/* Even if traces cannot be written, the matrix has cost too much to be thrown away. */
+	int status = 0, error = report_traces(r, a->quiet, why);
+	if (error)
+		status = fail(error == -EPROTO || error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE,
+			      "%s", why);
+	report_print(r);
+	if (!status)
+		status = write_results(r, a);
+	report_close(r);
+	if (status)
+		return status;
+	return r->surprises ? EXIT_BROKEN : r->open ? EXIT_UNSURE : EXIT_HELD;
+}
+
 static int run(struct campaign *c, const struct arguments *a)
 {
 	bool all = !a->variant.n && !a->knob.n && !a->workload.n && !a->ops &&
 		   !a->options.exhaustive;
 	struct report r = {.campaign = c,
+			   .out = a->no_traces ? NULL : a->out,
 			   .whole = all && a->options.runs >= campaign_default.runs &&
 				    a->options.states >= campaign_default.states};
-	int error = campaign_run(c), status;
+	int error = campaign_run(c);
 	progress_line(NULL);
-	status = check_campaign(c, error);
-	if (status)
-		return status;
-	r.cell = calloc(c->configs, sizeof(*r.cell));
-	if (!r.cell)
-		return fail(EXIT_INTERNAL, "out of memory");
-	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++)
-		r.surprises += judge_cell(&r, i / TM_CONTRACTS, i % TM_CONTRACTS);
-	for (unsigned i = 0; i < c->configs; i++)
-		r.open += a->options.exhaustive && campaign_left_out(c, i);
-	/* Even if traces cannot be written, the matrix has cost too much to be thrown away. */
-	status = write_traces(&r, a);
-	r.out = a->no_traces ? NULL : a->out;
-	report_print(&r);
-	if (!status)
-		status = write_results(&r, a);
-	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++)
-		for (unsigned n = 0; n < MINIMIZED_MAX; n++)
-			free(r.cell[i / TM_CONTRACTS][i % TM_CONTRACTS].one[n].trace);
-	free(r.cell);
-	if (status)
-		return status;
-	return r.surprises ? EXIT_BROKEN : r.open ? EXIT_UNSURE : EXIT_HELD;
+	int status = check_campaign(c, error);
+	return status ? status : report(&r, a);
 }
 
 /* JSON has no other bytes than UTF-8. */
@@ -271,8 +159,9 @@ static const struct option_row rows[] = {
 static const struct options options = {
 	"crashtest", "[STORE...] [OPTION...]",
 	"Runs stores under power failures and prints which promise holds and which breaks.\n"
-	"Without a STORE: those of the default campaign (tidemark list); or all that have the "
-	"variants and knobs that are named.",
+	"Without a STORE: those of the default campaign (tidemark list) that have the knobs that "
+	"are "
+	"named; with --variant, all stores that have it.",
 	rows,
 	"0 all as expected, 1 a promise broken or a cell not as expected, 2 usage or bad input, 3 "
 	"could not tell (--exhaustive left something out), 70 internal error"};

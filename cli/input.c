@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the user gave: messages about it, and checks. */
-#include <getopt.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -10,7 +9,7 @@
 #include "scenarios/stores.h"
 
 #define MAX_SECONDS (30 * 86400)
-#define WORD_MAX    48 /* longer words are nobody's misspelling */
+#define WORD_MAX    48 /* longer words are not compared: no name is that long */
 
 int fail(int status, const char *fmt, ...)
 {
@@ -26,33 +25,6 @@ int fail(int status, const char *fmt, ...)
 	progress_line(NULL);
 	fprintf(stderr, "tidemark: %s\n", line);
 	return status;
-}
-
-int refuse_option(const char *command, int option, const char *word)
-{
-	if (option == ':')
-		return fail(EXIT_USAGE, "%s: %s wants a value", command, word);
-	return fail(EXIT_USAGE, "%s: unknown option \"%.40s\" (tidemark %s --help)", command, word,
-		    command);
-}
-
-int read_options(const char *command, const struct option *options, int argc, char **argv,
-		 void (*help)(void), bool (*take)(void *arg, int option, const char *value),
-		 void *arg)
-{
-	int option;
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":q", options, NULL)) != -1) {
-		if (option == 'h') {
-			help();
-			return 0;
-		}
-		if (option == ':' || option == '?')
-			return refuse_option(command, option, argv[optind - 1]);
-		if (!take(arg, option, optarg))
-			return EXIT_USAGE;
-	}
-	return -1;
 }
 
 bool number_option(const char *name, const char *text, unsigned long long lo, unsigned long long hi,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Files of litmus tests: read them all, go on behind bad ones, and say of each what is wrong.
+ * Reading the files of litmus tests: all of them, also after a bad one, with a message for each
+ * that is wrong.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -8,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "cli/cli.h"
-#include "report/litmus_report.h"
+#include "cli/litmus_files.h"
 
 #define FILE_MAX (1u << 20) /* bytes: a longer file is none of ours */
 

@@ -141,7 +141,7 @@ static const struct options options = {
 	"3 "
 	"a client lost its server, 70 internal error, 77 there is no RDMA device"};
 
-/* What does not fit together. 0, or the status behind a message. */
+/* What does not fit together. 0, or the status after a message. */
 static int check_options(const struct request *r)
 {
 	const struct live_bench *b = &r->bench;

@@ -87,7 +87,7 @@ static int has_argument(const struct option_row *row)
 					 : required_argument;
 }
 
-/* The table as getopt_long() wants it; `letters` begins with ":", so that nothing is printed. */
+/* The table as getopt_long() wants it. The letters begin with ":": it prints nothing. */
 static void make_tables(const struct options *o, struct option *list, char *letters)
 {
 	unsigned n = 0;
@@ -152,14 +152,14 @@ static bool take(const struct option_row *row, void *into, const char *value)
 	return true;
 }
 
-int options_read(const struct options *o, void *into, int argc, char **argv)
+static int read_all(const struct options *o, void *into, int argc, char **argv, bool leading)
 {
 	struct option list[ROWS_MAX + 2];
-	char letters[2 * ROWS_MAX + 2];
+	char letters[2 * ROWS_MAX + 3] = "+";
 	int option;
-	make_tables(o, list, letters);
+	make_tables(o, list, letters + 1);
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, letters, list, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, letters + !leading, list, NULL)) != -1) {
 		if (option == HELP) {
 			options_help(o);
 			return EXIT_HELD;
@@ -170,6 +170,16 @@ int options_read(const struct options *o, void *into, int argc, char **argv)
 			return EXIT_USAGE;
 	}
 	return -1;
+}
+
+int options_read(const struct options *o, void *into, int argc, char **argv)
+{
+	return read_all(o, into, argc, argv, false);
+}
+
+int options_read_leading(const struct options *o, void *into, int argc, char **argv)
+{
+	return read_all(o, into, argc, argv, true);
 }
 
 int options_end(const struct options *o, int argc, char **argv)
@@ -212,11 +222,8 @@ static void print_row(const struct option_row *row, unsigned width)
 	print_wrapped(width + 4, row->help);
 }
 
-void options_help(const struct options *o)
+static void print_usage(const struct options *o)
 {
-	static const struct option_row help = {.name = "help", .help = "this text"};
-	unsigned width = 0;
-	char text[80];
 	const char *usage = o->usage;
 	for (bool first = true; first || *usage; first = false) {
 		size_t len = strcspn(usage, "\n");
@@ -224,22 +231,39 @@ void options_help(const struct options *o)
 		       len ? " " : "", (int)len, usage);
 		usage += len + (usage[len] == '\n');
 	}
-	print_paragraphs(o->about);
-	if (o->row[0].name)
-		putchar('\n');
-	for (const struct option_row *row = o->row; !is_end(row); row++) {
-		unsigned len = row->name ? row_text(row, text, sizeof(text)) : 0;
-		width = len > width ? len : width;
-	}
-	for (const struct option_row *row = o->row; !is_end(row); row++) {
-		if (row->name) {
+}
+
+/* Options and headings up to `end`; an empty line before a heading, or several. */
+static void print_rows(const struct option_row *row, const struct option_row *end, unsigned width)
+{
+	for (bool option = true; row < end; option = row->name, row++) {
+		if (row->name && row->help) {
 			print_row(row, width);
-			continue;
+		} else if (!row->name) {
+			fputs(option ? "\n" : "", stdout);
+			print_wrapped(0, row->help);
 		}
-		putchar('\n');
-		print_wrapped(0, row->help);
 	}
-	print_row(&help, width > 6 ? width : 6);
+}
+
+void options_help(const struct options *o)
+{
+	static const struct option_row help = {.name = "help", .help = "this text"};
+	const struct option_row *end = o->row, *last = o->row; /* after the last option */
+	char text[80];
+	unsigned width = row_text(&help, text, sizeof(text));
+	for (; !is_end(end); end++) {
+		unsigned len = end->name && end->help ? row_text(end, text, sizeof(text)) : 0;
+		width = len > width ? len : width;
+		last = end->name ? end + 1 : last;
+	}
+	print_usage(o);
+	print_paragraphs(o->about);
+	if (last == o->row || o->row[0].name)
+		putchar('\n');
+	print_rows(o->row, last, width);
+	print_row(&help, width);
+	print_rows(last, end, width);
 	fputs("\nexit status: ", stdout);
 	print_wrapped(13, o->status);
 }

@@ -24,7 +24,7 @@ typedef bool option_parser(const struct option_row *row, void *into, const char 
 struct option_row {
 	const char *name;     /* "seed"; NULL: `help` is a heading or a paragraph */
 	const char *argument; /* "N"; NULL: takes none; "[=FILE]": can be left out */
-	const char *help;     /* NULL, too: the end of the table */
+	const char *help;     /* NULL: not shown; without a name, too: the end of the table */
 	option_parser *parse;
 	size_t field;		   /* offset in the command's struct */
 	unsigned long long lo, hi; /* of a number */
@@ -79,6 +79,8 @@ struct options {
  * the exit status: of --help, or of bad input, after a message.
  */
 int options_read(const struct options *o, void *into, int argc, char **argv);
+/* The same, but after the first other word there are no options. */
+int options_read_leading(const struct options *o, void *into, int argc, char **argv);
 /* No other words are expected. -1, or the status after a message. */
 int options_end(const struct options *o, int argc, char **argv);
 void options_help(const struct options *o);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tidemark replay: tell traces, and say whether their contract still breaks. */
+/* tidemark replay: print traces step by step, and whether their contract still breaks. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/live/crash_bundle.h"
+#include "cli/bundle.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "report/event_trace.h"
@@ -36,16 +36,16 @@ static int judge(const struct trace *t, const struct replay_outcome *out)
 	return EXIT_HELD;
 }
 
-/* The explorer is open. `story`: NULL for none; it is told when all is well. */
-static int replay_open(struct explorer *ex, struct trace *t, const char *path, struct story *story,
-		       struct replay_outcome *out)
+/* The explorer is open. `events`: its event trace, filled when all is well; NULL: none. */
+static int replay_open(struct explorer *ex, struct trace *t, const char *path,
+		       struct event_trace *events, struct replay_outcome *out)
 {
 	struct deviation_names names = {t->setup.region, t->setup.regions};
 	struct replay_audience audience = {0};
 	char text[DEVIATION_TEXT];
-	if (story)
-		audience = event_log_audience(&story->record, &t->deviations);
-	int error = replay(ex, &t->deviations, t->contract == TM_KEEP, story ? &audience : NULL,
+	if (events)
+		audience = event_log_audience(&events->record, &t->deviations);
+	int error = replay(ex, &t->deviations, t->contract == TM_KEEP, events ? &audience : NULL,
 			   out);
 	if (!error && out->unused) {
 		deviation_print(out->unused, &names, text, sizeof(text));
@@ -54,16 +54,16 @@ static int replay_open(struct explorer *ex, struct trace *t, const char *path, s
 			    "point: %s",
 			    path, out->unused->line, text);
 	}
-	if (!error && story && story->record.full)
+	if (!error && events && events->record.full)
 		error = -ENOMEM;
-	if (!error && story)
-		error = cause_find(ex, t, &story->record, out, story->where, &story->cause);
+	if (!error && events)
+		error = cause_find(ex, t, &events->record, out, events->where, &events->cause);
 	if (error)
 		return fail(EXIT_INTERNAL, "%s: %s", path, strerror(-error));
 	return judge(t, out);
 }
 
-static int replay_once(struct trace *t, const char *path, struct story *story,
+static int replay_once(struct trace *t, const char *path, struct event_trace *events,
 		       struct replay_outcome *out)
 {
 	struct explorer *ex = malloc(sizeof(*ex));
@@ -73,7 +73,7 @@ static int replay_once(struct trace *t, const char *path, struct story *story,
 			      "%s: the store cannot run this workload: %s", path,
 			      error == -EIO ? ex->why : strerror(-error));
 	} else {
-		status = replay_open(ex, t, path, story, out);
+		status = replay_open(ex, t, path, events, out);
 		explore_close(ex);
 	}
 	free(ex);
@@ -106,25 +106,25 @@ static const struct options options = {
 
 /* The trace is read. */
 static int replay_read(struct trace *t, const char *path, const struct request *o,
-		       struct story *story)
+		       struct event_trace *events)
 {
 	struct replay_outcome *again = malloc(sizeof(*again));
-	bool told = !o->quiet || o->html;
-	int status = again ? replay_once(t, path, told ? story : NULL, &story->outcome)
+	bool traced = !o->quiet || o->html;
+	int status = again ? replay_once(t, path, traced ? events : NULL, &events->outcome)
 			   : fail(EXIT_INTERNAL, "out of memory");
 	bool good = status != EXIT_USAGE && status != EXIT_INTERNAL;
 	if (good && !o->quiet)
-		story_print(story);
+		event_trace_print(events);
 	for (unsigned i = 1; i < o->repeat && good; i++) {
 		int other = replay_once(t, path, NULL, again);
-		if (other != status || again->hash != story->outcome.hash) {
+		if (other != status || again->hash != events->outcome.hash) {
 			status = fail(EXIT_INTERNAL, "%s: replay %u differs from the first", path,
 				      i + 1);
 			good = false;
 		}
 	}
 	if (good && o->html) {
-		int error = save_file(o->html, story_page, story);
+		int error = save_file(o->html, event_trace_html, events);
 		if (error) {
 			status = fail(EXIT_USAGE, "%s: %s", o->html, strerror(-error));
 			good = false;
@@ -140,7 +140,7 @@ static int replay_file(const char *path, const struct request *o)
 {
 	struct trace t;
 	if (crash_bundle_begins(path) && (o->html || o->repeat > 1))
-		return fail(EXIT_USAGE, "%s: a power cut is told without --html and --repeat",
+		return fail(EXIT_USAGE, "%s: a power cut is traced without --html and --repeat",
 			    path);
 	if (crash_bundle_begins(path))
 		return replay_bundle(path, o->quiet);
@@ -149,19 +149,19 @@ static int replay_file(const char *path, const struct request *o)
 		return status;
 	if (!strcmp(path, "-"))
 		path = "standard input";
-	struct story *story = calloc(1, sizeof(*story));
-	if (story) {
-		story->trace = &t;
-		story->name = path;
-		story->brief = o->brief;
-		story->where = o->quiet && !o->html ? NULL : where_new();
-		status = replay_read(&t, path, o, story);
-		where_free(story->where);
-		event_log_free(&story->record);
+	struct event_trace *events = calloc(1, sizeof(*events));
+	if (events) {
+		events->trace = &t;
+		events->name = path;
+		events->brief = o->brief;
+		events->where = o->quiet && !o->html ? NULL : where_new();
+		status = replay_read(&t, path, o, events);
+		where_free(events->where);
+		event_log_free(&events->record);
 	} else {
 		status = fail(EXIT_INTERNAL, "out of memory");
 	}
-	free(story);
+	free(events);
 	trace_free(&t);
 	return status;
 }

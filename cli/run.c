@@ -29,51 +29,17 @@
 #include <time.h>
 #include <unistd.h>
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "core/provider/base/config.h"
 #include "core/provider/base/fabric_dir.h"
 
 #define PRELOAD "libtidemark-verbs.so"
-
-enum { OPT_SETTING = 1000, OPT_DROPIN = OPT_SETTING + SETTINGS };
-
-static const struct option options[] = {
-	{"fabric", required_argument, NULL, OPT_SETTING + SETTING_FABRIC},
-	{"net", required_argument, NULL, OPT_SETTING + SETTING_FABRIC}, /* its old name */
-	{"link", required_argument, NULL, OPT_SETTING + SETTING_LINK},
-	{"address", required_argument, NULL, OPT_SETTING + SETTING_ADDRESS},
-	{"seed", required_argument, NULL, OPT_SETTING + SETTING_SEED},
-	{"fault", required_argument, NULL, OPT_SETTING + SETTING_FAULTS},
-	{"pcap", required_argument, NULL, OPT_SETTING + SETTING_PCAP},
-	{"dropin", no_argument, NULL, OPT_DROPIN},
-	{"help", no_argument, NULL, 'h'},
-	{NULL, 0, NULL, 0},
-};
 
 struct choice {
 	struct nic_config config;
 	bool dropin;
 	char preload[PATH_MAX], libraries[PATH_MAX];
 };
-
-static void help(void)
-{
-	puts("usage: tidemark run [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
-	     "Runs a verbs program on the soft RNIC: it finds a device tide0. Programs of the same "
-	     "fabric\n"
-	     "reach each other. docs/nic/guide.md has the whole story.\n\n"
-	     "  --fabric NAME|DIR  the fabric (one a user); a name, or the whole path of a "
-	     "directory\n"
-	     "  --link shm|udp     shm: processes of this host (the default); udp: RoCEv2 on the "
-	     "wire\n"
-	     "  --address A        udp: listen on this address of the host (127.0.0.1)\n"
-	     "  --fault RULE       inject a fault: 'lose 5%', 'drop write 3 packet 2'; may be "
-	     "repeated\n"
-	     "  --seed N           for the faults (1)\n"
-	     "  --pcap FILE        write what passes there; %p in its name: the process's number\n"
-	     "  --dropin           only the directory of libraries, nothing preloaded\n"
-	     "  --help             this text\n\n"
-	     "exit status: the program's; 2 usage, or it cannot be run");
-}
 
 /* More than one --fault: one after the other. */
 static int add_fault(struct nic_config *config, const char *rule)
@@ -98,9 +64,11 @@ static int set_path(struct nic_config *config, enum nic_setting setting, const c
 	return nic_config_set(config, setting, whole);
 }
 
-static int take(struct choice *choice, enum nic_setting setting, const char *value)
+/* The setting that `row->lo` names. */
+static bool take_setting(const struct option_row *row, void *into, const char *value)
 {
-	struct nic_config *config = &choice->config;
+	enum nic_setting setting = (enum nic_setting)row->lo;
+	struct nic_config *config = &((struct choice *)into)->config;
 	int rc;
 
 	if (setting == SETTING_FAULTS)
@@ -110,32 +78,45 @@ static int take(struct choice *choice, enum nic_setting setting, const char *val
 	else
 		rc = nic_config_set(config, setting, value);
 	if (rc)
-		return fail(EXIT_USAGE, "run: %s \"%.60s\": %s", nic_settings[setting].option,
-			    value, config->why);
-	return 0;
+		fail(EXIT_USAGE, "run: %s \"%.60s\": %s", nic_settings[setting].option, value,
+		     config->why);
+	return !rc;
 }
 
-/* -1: go on; else the exit status. The program's own options are its own. */
+#define TAKE(setting) OPTION_CALL(take_setting), .lo = (setting)
+
+static const struct option_row rows[] = {
+	{"fabric", "NAME|DIR", "the fabric (one a user); a name, or the whole path of a directory",
+	 TAKE(SETTING_FABRIC)},
+	{"net", "NAME|DIR", NULL, TAKE(SETTING_FABRIC)}, /* its old name */
+	{"link", "shm|udp", "shm: processes of this host (the default); udp: RoCEv2 on the wire",
+	 TAKE(SETTING_LINK)},
+	{"address", "A", "udp: listen on this address of the host (127.0.0.1)",
+	 TAKE(SETTING_ADDRESS)},
+	{"fault", "RULE", "inject a fault: 'lose 5%', 'drop write 3 packet 2'; may be repeated",
+	 TAKE(SETTING_FAULTS)},
+	{"seed", "N", "for the faults (1)", TAKE(SETTING_SEED)},
+	{"pcap", "FILE", "write what passes there; %p in its name: the process's number",
+	 TAKE(SETTING_PCAP)},
+	{"dropin", NULL, "only the directory of libraries, nothing preloaded",
+	 OPTION_FIELD(struct choice, dropin)},
+	OPTION_END};
+
+static const struct options options = {
+	.command = "run",
+	.usage = "[OPTION...] [--] PROGRAM [ARGUMENT...]",
+	.about = "Runs a verbs program on the soft RNIC: it finds a device tide0. Programs of the "
+		 "same fabric reach each other. docs/nic/guide.md explains it.",
+	.row = rows,
+	.status = "the program's; 2 usage, or it cannot be run"};
+
+/* -1: go on; else the exit status. */
 static int read_choice(struct choice *choice, int argc, char **argv)
 {
-	int option, status;
+	int status = options_read_leading(&options, choice, argc, argv);
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
-		if (option == 'h') {
-			help();
-			return 0;
-		}
-		if (option == ':' || option == '?')
-			return refuse_option("run", option, argv[optind - 1]);
-		if (option == OPT_DROPIN) {
-			choice->dropin = true;
-			continue;
-		}
-		status = take(choice, (enum nic_setting)(option - OPT_SETTING), optarg);
-		if (status)
-			return status;
-	}
+	if (status >= 0)
+		return status;
 	if (optind == argc)
 		return fail(EXIT_USAGE, "run: no program given (tidemark run --help)");
 	if (nic_config_check(&choice->config))

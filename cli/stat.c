@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "core/provider/base/stats_page.h"
 
 static const char *const names[RNIC_COUNT] = {
@@ -30,8 +31,6 @@ struct choice {
 	bool json, off;
 	unsigned long long pid;
 };
-
-enum { OPT_FABRIC = 1000, OPT_PID, OPT_JSON, OPT_SEED, OPT_OFF };
 
 /* For each living process of the fabric, the first one first; returns how many there were. `visit`
  * may end it by an exit status that is not 0. */
@@ -79,54 +78,53 @@ static int no_process(const struct choice *choice)
 	return fail(EXIT_USAGE, "no process in the fabric %s", choice->config.fabric);
 }
 
-static bool take(void *arg, int option, const char *value)
+/* The setting that `row->lo` names. */
+static bool take_setting(const struct option_row *row, void *into, const char *value)
 {
-	struct choice *choice = arg;
-	enum nic_setting setting = option == OPT_SEED ? SETTING_SEED : SETTING_FABRIC;
+	struct choice *choice = into;
 
-	switch (option) {
-	case OPT_FABRIC:
-	case OPT_SEED:
-		if (!nic_config_set(&choice->config, setting, value))
-			return true;
-		fail(EXIT_USAGE, "%s \"%.60s\": %s", nic_settings[setting].option, value,
-		     choice->config.why);
-		return false;
-	case OPT_PID:
-		return number_option("--pid", value, 1, 1u << 30, &choice->pid);
-	case OPT_JSON:
-		return choice->json = true;
-	case OPT_OFF:
-		return choice->off = true;
-	default:
-		return !refuse_option("stat", '?', "-q");
-	}
+	if (!nic_config_set(&choice->config, (enum nic_setting)row->lo, value))
+		return true;
+	fail(EXIT_USAGE, "%s \"%.60s\": %s", nic_settings[row->lo].option, value,
+	     choice->config.why);
+	return false;
 }
 
-static int begin(const char *command, struct choice *choice, const struct option *options, int argc,
-		 char **argv, void (*help)(void))
+#define ROW_FABRIC                                                                        \
+	{"fabric", "NAME|DIR", "the fabric (as tidemark run)", OPTION_CALL(take_setting), \
+	 .lo = SETTING_FABRIC},                                                           \
+	{                                                                                 \
+		"net", "NAME|DIR", NULL, OPTION_CALL(take_setting), .lo = SETTING_FABRIC  \
+	}                                                                                 \
+	/* its old name */
+#define ROW_PID                                                                                \
+	{                                                                                      \
+		"pid", "N", "this process only", OPTION_FIELD(struct choice, pid), 1, 1u << 30 \
+	}
+
+static int begin(const struct options *options, struct choice *choice, int argc, char **argv)
 {
 	char line[300];
 
 	*choice = (struct choice){0};
 	if (nic_config_read(&choice->config, line, sizeof(line)))
-		return fail(EXIT_USAGE, "%s: %s", command, line);
-	return read_options(command, options, argc, argv, help, take, choice);
+		return fail(EXIT_USAGE, "%s: %s", options->command, line);
+	return options_read(options, choice, argc, argv);
 }
 
 /* --- stat --- */
 
-static void stat_help(void)
-{
-	puts("usage: tidemark stat [OPTION...]\n"
-	     "What the soft RNICs of a fabric's processes have counted so far. "
-	     "docs/nic/guide.md explains the lines.\n\n"
-	     "  --fabric NAME|DIR  the fabric (as tidemark run)\n"
-	     "  --pid N            this process only\n"
-	     "  --json             everything, zeros too, as JSON\n"
-	     "  --help             this text\n\n"
-	     "exit status: 0, 2 usage, or there is no process in the fabric");
-}
+static const struct option_row stat_rows[] = {
+	ROW_FABRIC,
+	ROW_PID,
+	{"json", NULL, "everything, zeros too, as JSON", OPTION_FIELD(struct choice, json)},
+	OPTION_END};
+
+static const struct options stat_options = {
+	"stat", "[OPTION...]",
+	"What the soft RNICs of a fabric's processes have counted so far. docs/nic/guide.md "
+	"explains the lines.",
+	stat_rows, "0, 2 usage, or there is no process in the fabric"};
 
 static int print_page(const struct choice *choice, const char *name, const struct stats_page *page,
 		      void *arg)
@@ -161,18 +159,10 @@ static int add_page(const struct choice *choice, const char *name, const struct 
 
 int stat_main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"fabric", required_argument, NULL, OPT_FABRIC},
-		{"net", required_argument, NULL, OPT_FABRIC}, /* its old name */
-		{"pid", required_argument, NULL, OPT_PID},
-		{"json", no_argument, NULL, OPT_JSON},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
 	struct choice choice;
 	unsigned found;
 	json_t *all;
-	int status = begin("stat", &choice, options, argc, argv, stat_help);
+	int status = begin(&stat_options, &choice, argc, argv);
 
 	if (status >= 0)
 		return status;
@@ -191,27 +181,25 @@ int stat_main(int argc, char **argv)
 
 /* --- fault --- */
 
-static void fault_help(void)
-{
-	puts("usage: tidemark fault [OPTION...] [RULE...]\n"
-	     "Gives the processes of a fabric these rules of faults instead of those that they "
-	     "have. "
-	     "Without a\n"
-	     "rule: prints the rules, and how many packets each has hit.\n\n"
-	     "  lose 5%; duplicate 2%; reorder 10% by 3; corrupt 1%; delay 1ms jitter 200us; rate "
-	     "100mbit\n"
-	     "  drop write 3 packet 2        the second packet of the third RDMA WRITE, once\n"
-	     "  partition peer 2 for 5s      nothing to or from it\n"
-	     "  tear write 3                 the WRITE reaches memory in part, then the process is "
-	     "killed\n\n"
-	     "docs/nic/guide.md has the whole language.\n\n"
-	     "  --fabric NAME|DIR  the fabric (as tidemark run)\n"
-	     "  --pid N            this process only\n"
-	     "  --seed N           for the rules (1)\n"
-	     "  --off              no rules any more\n"
-	     "  --help             this text\n\n"
-	     "exit status: 0, 2 usage, or there is no process in the fabric");
-}
+static const struct option_row fault_rows[] = {
+	ROW_FABRIC,
+	ROW_PID,
+	{"seed", "N", "for the rules (1)", OPTION_CALL(take_setting), .lo = SETTING_SEED},
+	{"off", NULL, "no rules any more", OPTION_FIELD(struct choice, off)},
+	{.help = "rules, of which docs/nic/guide.md has the whole language"},
+	{.help = "lose 5%; duplicate 2%; reorder 10% by 3; corrupt 1%; delay 1ms jitter 200us; "
+		 "rate "
+		 "100mbit"},
+	{.help = "drop write 3 packet 2: the second packet of the third RDMA WRITE, once"},
+	{.help = "partition peer 2 for 5s: nothing to or from it"},
+	{.help = "tear write 3: the WRITE reaches memory in part, then the process is killed"},
+	OPTION_END};
+
+static const struct options fault_options = {
+	"fault", "[OPTION...] [RULE...]",
+	"Gives the processes of a fabric these rules of faults instead of those that they have. "
+	"Without a rule: prints the rules, and how many packets each has hit.",
+	fault_rows, "0, 2 usage, or there is no process in the fabric"};
 
 static int give(const struct choice *choice, const char *name, const struct stats_page *page,
 		void *arg)
@@ -271,18 +259,9 @@ static int join_rules(struct choice *choice, int argc, char **argv)
 
 int fault_main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"fabric", required_argument, NULL, OPT_FABRIC},
-		{"net", required_argument, NULL, OPT_FABRIC}, /* its old name */
-		{"pid", required_argument, NULL, OPT_PID},
-		{"seed", required_argument, NULL, OPT_SEED},
-		{"off", no_argument, NULL, OPT_OFF},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
 	struct choice choice;
 	unsigned found;
-	int status = begin("fault", &choice, options, argc, argv, fault_help);
+	int status = begin(&fault_options, &choice, argc, argv);
 
 	if (status >= 0)
 		return status;

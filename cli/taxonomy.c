@@ -2,9 +2,8 @@
 /*
  * tidemark taxonomy: measure each method of appending on each kind of hardware, write a trace for
  * each way in which one is not sound, and compare with what the papers' tables say. The same
- * for one kind of hardware, as advice: taxonomy_advise.c.
+ * for one kind of hardware, as advice (report/taxonomy_advise.c).
  */
-#include "report/output.h"
 #include "report/taxonomy_report.h"
 #include <errno.h>
 #include <getopt.h>
@@ -32,7 +31,7 @@ struct asked {
 
 #define ASKED(member) OPTION_FIELD(struct asked, member)
 
-/* The mistake in a switch; NULL: there is none that can be seen before it is set. */
+/* The mistake in a knob; NULL: there is none that can be seen before it is set. */
 static const char *knob_mistake(const struct asked *a, const char *text, size_t len)
 {
 	if (!text[len] || !len)
@@ -138,21 +137,6 @@ static int parse(struct asked *a, int argc, char **argv)
 	return -1;
 }
 
-/* Advice is about one kind of hardware: what is not named has its default. */
-static void name_the_rest(struct asked *a)
-{
-	static const char *const rest[] = {"domain=", "ddio=", "rqwrb=", "transport="};
-	static const char *const def[] = {"domain=dmp", "ddio=on", "rqwrb=dram", "transport=ib"};
-	struct taxonomy_knobs *knobs = &a->request.options.knobs;
-	for (unsigned i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {
-		bool named = false;
-		for (unsigned k = 0; k < knobs->knobs; k++)
-			named |= !strncmp(a->knob[k], rest[i], strlen(rest[i]));
-		if (!named && knobs->knobs < OPTION_NAMES)
-			a->knob[knobs->knobs++] = def[i];
-	}
-}
-
 /* --- running --- */
 
 static void progress(void *arg, const struct driver_progress *at)
@@ -180,66 +164,6 @@ static int check_run(const struct taxonomy *t, int error)
 	return 0;
 }
 
-/* --- traces --- */
-
-struct to_write {
-	const struct taxonomy *t;
-	const struct taxonomy_cell *cell;
-	struct taxonomy_break *broken;
-};
-
-static int write_trace(FILE *out, const void *arg)
-{
-	const struct to_write *w = arg;
-	if (!*w->broken->trace)
-		return taxonomy_trace(w->t, w->cell, w->broken, out);
-	return fputs(w->broken->trace, out) < 0 ? -EIO : 0;
-}
-
-/* DIR/taxonomy-METHOD-TRANSPORT-DOMAIN-ddio_on-rqwrb_pm-CONTRACT.trace, other switches before the
- * contract.
- */
-static char *trace_name(const struct taxonomy_request *r, const struct taxonomy_cell *cell,
-			const struct taxonomy_break *broken)
-{
-	char config[TAXONOMY_CONFIG], *name;
-	taxonomy_config(NULL, cell->column, cell->transport, config, sizeof(config));
-	for (unsigned i = 0; i < r->options.knobs.knobs; i++) {
-		const char *knob = r->options.knobs.knob[i];
-		size_t len = strlen(config);
-		if (!strstr(config, knob))
-			snprintf(config + len, sizeof(config) - len, " %s", knob);
-	}
-	for (char *p = config; *p; p++)
-		*p = *p == ' ' ? '-' : *p;
-	return asprintf(&name, "%s/taxonomy-%s-%s-%s.trace", r->out, taxonomy_method(cell->method),
-			config, contract_name(broken->contract)) < 0
-		       ? NULL
-		       : name;
-}
-
-/* 0, or the status after a message. */
-static int write_traces(struct taxonomy_report *r, struct taxonomy *t)
-{
-	for (unsigned i = 0; i < t->cells; i++) {
-		struct taxonomy_result *result = &t->cell[i].result;
-		for (unsigned b = 0; b < result->breaks; b++) {
-			struct to_write w = {t, &t->cell[i], &result->broken[b]};
-			char *name = trace_name(r->request, &t->cell[i], &result->broken[b]);
-			int error = name ? save_file(name, write_trace, &w) : -ENOMEM;
-			if (error) {
-				int status = fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE,
-						  "%s: %s", name ? name : r->request->out,
-						  strerror(-error));
-				free(name);
-				return status;
-			}
-			r->trace[i][b] = name;
-		}
-	}
-	return 0;
-}
-
 /* --- the whole --- */
 
 static int verdict(const struct taxonomy_report *r)
@@ -255,7 +179,9 @@ static int report(struct taxonomy_report *r, struct taxonomy *t)
 {
 	const struct taxonomy_request *request = r->request;
 	/* Even if traces cannot be written, the rest has cost too much to be thrown away. */
-	int status = request->options.traces ? write_traces(r, t) : 0;
+	char why[REPORT_WHY];
+	int error = request->options.traces ? taxonomy_write_traces(r, t, why) : 0;
+	int status = error ? fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s", why) : 0;
 	if (request->advise)
 		taxonomy_advise(r);
 	else
@@ -386,7 +312,8 @@ int taxonomy_main(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (a.request.advise)
-		name_the_rest(&a);
+		a.request.options.knobs.knobs = taxonomy_name_hardware(
+			a.knob, a.request.options.knobs.knobs, OPTION_NAMES);
 	a.request.options.knobs.knob = a.knob;
 	a.request.table_name = a.table ? a.table : "scenarios/taxonomy.txt";
 	status = read_table(a.table, &table);

@@ -34,7 +34,7 @@ static const struct column {
 };
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-/* Where the columns that are one figure go: behind the bytes by NIC and by CPU. */
+/* The columns that are one figure stand after the bytes by NIC and by CPU. */
 enum { BYTES = 2, SINGLE = 4, CHANGED = BYTES + 2, WIDE = COLUMNS + SINGLE };
 
 static uint64_t figure(const struct count_op *op, enum count_part part, const struct column *column)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The story of a replay: what was asked of the store, then event by event who did
+ * The event trace of a replay: what was asked of the store, then event by event which actor did
  * what, at each power failure the lines in flight with their versions and what
  * survived of each, recovery, what its readers found, the rule that broke, and why.
  */
@@ -19,7 +19,7 @@ static void section(const char *title)
 
 /* --- events --- */
 
-void story_label(const struct logged_event *e, char *buf, size_t n)
+void event_trace_label(const struct logged_event *e, char *buf, size_t n)
 {
 	buf[0] = '\0';
 	if (e->op.kind)
@@ -32,13 +32,13 @@ static bool detail(const struct logged_event *e)
 	       e->kind == TRACED_FETCH || e->kind == TRACED_POST;
 }
 
-static void print_event(const struct story *st, const struct logged_event *e)
+static void print_event(const struct event_trace *st, const struct logged_event *e)
 {
 	const char *text = event_log_text(&st->record, e);
 	char label[40], line[160];
 	if (!*text || (st->brief && detail(e)))
 		return;
-	story_label(e, label, sizeof(label));
+	event_trace_label(e, label, sizeof(label));
 	where_print(st->where, e->pc, line, sizeof(line));
 	printf("%10.3f us  %-15s %-9s ", (double)e->at / 1000.0, event_log_actor(&st->record, e),
 	       label);
@@ -48,16 +48,16 @@ static void print_event(const struct story *st, const struct logged_event *e)
 		puts(text);
 }
 
-void story_survived(const struct logged_line *l, char *buf, size_t n)
+void event_trace_survived(const struct logged_line *l, char *buf, size_t n)
 {
 	pmem_answer_print(l->versions, l->answer, buf, n);
 }
 
-static void print_line(const struct story *st, const struct logged_line *l)
+static void print_line(const struct event_trace *st, const struct logged_line *l)
 {
 	const struct setup *s = &st->trace->setup;
 	char name[64], label[40], line[160], answer[64];
-	story_survived(l, answer, sizeof(answer));
+	event_trace_survived(l, answer, sizeof(answer));
 	pmem_name(s->region, s->regions, (uint64_t)l->line * LINE, name, sizeof(name));
 	printf("  %-16s survived as %s%s%s%s\n", name, paint(l->answer ? RED : ""), answer,
 	       paint(l->answer ? PLAIN : ""),
@@ -78,7 +78,7 @@ static void print_line(const struct story *st, const struct logged_line *l)
 }
 
 /* The power failure of a machine. */
-static void print_flight(const struct story *st, unsigned machine)
+static void print_flight(const struct event_trace *st, unsigned machine)
 {
 	const struct event_log *r = &st->record;
 	unsigned n = 0;
@@ -95,7 +95,7 @@ static void print_flight(const struct story *st, unsigned machine)
 		puts("nothing was in flight: what was visible is durable");
 }
 
-static void print_machines(const struct story *st)
+static void print_machines(const struct event_trace *st)
 {
 	const struct event_log *r = &st->record;
 	for (unsigned m = 0; m < r->machines; m++) {
@@ -128,7 +128,7 @@ static void print_knobs(const struct setup *s)
 		putchar('\n');
 }
 
-static void print_setup(const struct story *st)
+static void print_setup(const struct event_trace *st)
 {
 	const struct setup *s = &st->trace->setup;
 	struct deviation_names names = {s->region, s->regions};
@@ -169,7 +169,7 @@ static void print_cause(const struct cause *c)
 	print_wrapped(0, c->sentence);
 }
 
-static void print_verdict(const struct story *st)
+static void print_verdict(const struct event_trace *st)
 {
 	const struct replay_outcome *out = &st->outcome;
 	int contract = st->trace->contract;
@@ -183,7 +183,7 @@ static void print_verdict(const struct story *st)
 		       paint(PLAIN), out->text[contract]);
 }
 
-void story_print(const struct story *st)
+void event_trace_print(const struct event_trace *st)
 {
 	print_setup(st);
 	print_machines(st);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_REPORT_EVENT_TRACE_H
 #define TM_REPORT_EVENT_TRACE_H
-/* A replay told: on standard output (story.c), as a page (page.c). Both read one record of it. */
+/*
+ * The event trace of a replay: as text on standard output (event_trace.c), and as an HTML report
+ * (html.c). Both read one event log.
+ */
 #include "checker/trace/cause.h"
 #include "checker/trace/event_log.h"
 #include "checker/trace/replay.h"
 #include "checker/trace/trace.h"
 #include "checker/trace/where.h"
 
-struct story {
+struct event_trace {
 	const struct trace *trace;
 	const char *name; /* of the trace */
 	struct where *where;
@@ -18,14 +21,14 @@ struct story {
 	struct cause cause;
 };
 
-/* The run is over and its cause is found: tell it all. */
-void story_print(const struct story *st);
+/* The run is over and its cause is found: print it all. */
+void event_trace_print(const struct event_trace *st);
 /* The same as one HTML page; for save_file(). 0 or -errno. */
-int story_page(FILE *out, const void *story);
+int event_trace_html(FILE *out, const void *events);
 
-/* What stands behind "lost" and "kept": "version 0 of 1". */
-void story_survived(const struct logged_line *l, char *buf, size_t n);
+/* What follows "lost" and "kept": "version 0 of 1". */
+void event_trace_survived(const struct logged_line *l, char *buf, size_t n);
 /* The operation that an event belongs to: "c1.put1#2", or "". */
-void story_label(const struct logged_event *e, char *buf, size_t n);
+void event_trace_label(const struct logged_event *e, char *buf, size_t n);
 
 #endif

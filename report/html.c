@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A replay as one HTML page that needs nothing else: no file, no network, and for
+ * A replay as one HTML report that needs nothing else: no file, no network, and for
  * reading no script.
  *
  * On top stands the cause, then a chart: a lane for each client, each task of the
@@ -36,9 +36,9 @@ struct lane {
 	unsigned rank;
 };
 
-struct page {
+struct html {
 	FILE *out;
-	const struct story *st;
+	const struct event_trace *st;
 	const struct event_log *r;
 	struct lane *lane;
 	unsigned lanes;
@@ -89,7 +89,7 @@ static int compare_lanes(const void *a, const void *b)
 	return x->rank != 2 && m != n ? (m < n ? -1 : 1) : strcmp(x->name, y->name);
 }
 
-static bool marked(const struct page *p, int event)
+static bool marked(const struct html *p, int event)
 {
 	for (unsigned i = 0; i < p->st->cause.events; i++)
 		if (p->st->cause.event[i] == event)
@@ -97,7 +97,7 @@ static bool marked(const struct page *p, int event)
 	return false;
 }
 
-static bool has_lane(const struct page *p, int actor, uint32_t line)
+static bool has_lane(const struct html *p, int actor, uint32_t line)
 {
 	for (unsigned i = 0; i < p->lanes; i++)
 		if (p->lane[i].actor == actor && (actor >= 0 || p->lane[i].line == line))
@@ -105,7 +105,7 @@ static bool has_lane(const struct page *p, int actor, uint32_t line)
 	return false;
 }
 
-static void add_lane(struct page *p, int actor, uint32_t line)
+static void add_lane(struct html *p, int actor, uint32_t line)
 {
 	const struct setup *s = &p->st->trace->setup;
 	if (has_lane(p, actor, line))
@@ -122,7 +122,7 @@ static void add_lane(struct page *p, int actor, uint32_t line)
 
 /* Lines of the cause first, then those in flight at a failure, then those that are written, while
  * there is room. */
-static void add_pm_lanes(struct page *p)
+static void add_pm_lanes(struct html *p)
 {
 	const struct event_log *r = p->r;
 	unsigned before = p->lanes;
@@ -139,7 +139,7 @@ static void add_pm_lanes(struct page *p)
 			add_lane(p, -1, (uint32_t)(r->event[i].off / LINE));
 }
 
-static int make_lanes(struct page *p)
+static int make_lanes(struct html *p)
 {
 	p->lane = calloc(p->r->actors + PM_LANES + 1, sizeof(*p->lane));
 	if (!p->lane)
@@ -157,7 +157,7 @@ static int make_lanes(struct page *p)
 /* --- columns --- */
 
 /* Adjacent stores of one task to one line share a column, and so do pieces of one message. */
-static bool shares(const struct page *p, const struct logged_event *a, const struct logged_event *b,
+static bool shares(const struct html *p, const struct logged_event *a, const struct logged_event *b,
 		   size_t at)
 {
 	if (marked(p, (int)at) || a->machine != b->machine || a->actor != b->actor ||
@@ -166,7 +166,7 @@ static bool shares(const struct page *p, const struct logged_event *a, const str
 	return event_log_writes(a) ? a->off / LINE == b->off / LINE : a->kind == TRACED_LOAD;
 }
 
-static int make_columns(struct page *p)
+static int make_columns(struct html *p)
 {
 	const struct event_log *r = p->r;
 	const struct logged_event *last = NULL;
@@ -215,13 +215,13 @@ static const char *const kind_class[TRACED_KINDS] = {
 	[TRACED_SURVIVED] = "su", [TRACED_POST] = "w",
 };
 
-static void event_words(const struct page *p, const struct logged_event *e)
+static void event_words(const struct html *p, const struct logged_event *e)
 {
 	const struct setup *s = &p->st->trace->setup;
 	char label[40], line[160], name[64];
 	const char *text = event_log_text(p->r, e);
 	fprintf(p->out, "%.3f us ", (double)e->at / 1000.0);
-	story_label(e, label, sizeof(label));
+	event_trace_label(e, label, sizeof(label));
 	escape(p->out, event_log_actor(p->r, e));
 	element(p->out, " ", label, ": ");
 	if (*text) {
@@ -235,7 +235,7 @@ static void event_words(const struct page *p, const struct logged_event *e)
 	element(p->out, " ", line, "");
 }
 
-static void mark(const struct page *p, size_t i, unsigned lane)
+static void mark(const struct html *p, size_t i, unsigned lane)
 {
 	const struct logged_event *e = &p->r->event[i];
 	int x = p->column[i] * COLUMN + COLUMN / 2, y = HEAD + (int)lane * LANE + LANE / 2;
@@ -264,7 +264,7 @@ static void mark(const struct page *p, size_t i, unsigned lane)
 }
 
 /* What became of a line at the failure of machine m: a word at the line of the failure. */
-static void print_fates(const struct page *p, unsigned m)
+static void print_fates(const struct html *p, unsigned m)
 {
 	for (unsigned i = 0; i < p->r->lines; i++) {
 		const struct logged_line *l = &p->r->line[i];
@@ -272,7 +272,7 @@ static void print_fates(const struct page *p, unsigned m)
 		if (l->machine != m)
 			continue;
 		struct pmem_answer a = pmem_answer_split(l->versions, l->answer);
-		story_survived(l, answer, sizeof(answer));
+		event_trace_survived(l, answer, sizeof(answer));
 		for (unsigned k = 0; k < p->lanes; k++)
 			if (p->lane[k].actor < 0 && p->lane[k].line == l->line)
 				fprintf(p->out,
@@ -299,7 +299,7 @@ static bool in_lane(const struct logged_event *e, const struct lane *l)
 	return e->kind != TRACED_SURVIVED && event_log_overlaps(e, (uint64_t)l->line * LINE, LINE);
 }
 
-static void print_marks(const struct page *p)
+static void print_marks(const struct html *p)
 {
 	for (unsigned k = 0; k < p->lanes; k++) {
 		int last = -1, pending = -1;
@@ -320,7 +320,16 @@ static void print_marks(const struct page *p)
 	}
 }
 
-static void print_chart(const struct page *p)
+static const char legend[] =
+	"<p class=legend><b>&#9654;</b> call <b>&#9664;</b> return <b>&#9632;"
+	"</b> write (grey: anything else) <b>&#9679;</b> read <b>&#9660;"
+	"</b> flush <b>&#10074;</b> fence <b>&#9670;"
+	"</b> first touch after a failure <span class=ring>&#9711;"
+	"</span> belongs to the cause <b class=bad>&#215;</b> lost <b class=good>&#10003;"
+	"</b> kept <b class=bad>~</b> torn. Hover over a mark for its words,"
+	" click it to find it below.</p>\n";
+
+static void print_chart(const struct html *p)
 {
 	int width = (int)p->columns * COLUMN, height = HEAD + (int)p->lanes * LANE + 8;
 	fputs("<div class=chart><div class=names>", p->out);
@@ -361,23 +370,51 @@ static void print_chart(const struct page *p)
 			"the "
 			"list.</p>",
 			p->skipped);
-	fputs("<p class=legend><b>&#9654;</b> call <b>&#9664;</b> return <b>&#9632;</b> write "
-	      "(grey: "
-	      "anything else) <b>&#9679;</b> "
-	      "read "
-	      "<b>&#9660;</b> flush <b>&#10074;</b> fence <b>&#9670;</b> first touch after a "
-	      "failure "
-	      "<span class=ring>&#9711;</span> belongs to the cause <b class=bad>&#215;</b> lost "
-	      "<b "
-	      "class=good>&#10003;</b> "
-	      "kept <b class=bad>~</b> torn. Hover over a mark for its words, click it to find it "
-	      "below.</p>\n",
-	      p->out);
+	fputs(legend, p->out);
 }
 
 /* --- the rest --- */
 
-static void print_head(const struct page *p)
+static const char style[] =
+	"<style>\n"
+	":root{color-scheme:light dark;--bg:#fff;--fg:#1c2024;--dim:#667;--lane:#f3f5f8;"
+	"--odd:#fff;--line:#d5dae1;--bad:#c62828;--good:#2e7d32;--write:#b45309;"
+	"--read:#2563eb;--order:#7c3aed;--call:#475569;--halo:#fde68a}\n"
+	"@media(prefers-color-scheme:dark){:root{--bg:#15181c;--fg:#e4e7eb;--dim:#98a2b0;"
+	"--lane:#1d2228;--odd:#181c21;--line:#343b45;--bad:#ff7b72;--good:#7ee08a;"
+	"--write:#f0a860;--read:#7fb0ff;--order:#c4a3ff;--call:#a9b4c2;--halo:#6b5310}}\n"
+	"body{background:var(--bg);color:var(--fg);font:15px/1.5 system-ui,sans-serif;"
+	"margin:0 auto;padding:1rem 1.5rem;max-width:1500px}\n"
+	"h1{font-size:1.3rem;margin:.2rem 0}h2{font-size:1.05rem;margin:1.6rem 0 .4rem}\n"
+	".rule{color:var(--bad);font-weight:600;margin:.2rem 0}.why{font-size:1.1rem;"
+	"border-left:4px solid var(--bad);padding:.3rem .9rem;margin:.6rem 0;max-width:75rem}"
+	"\n"
+	"code,table,.names,pre{font-family:ui-monospace,monospace;font-size:12.5px}\n"
+	".setup{color:var(--dim);margin:.1rem 0}\n";
+
+/* What depends on the sizes of the chart stands between the two. */
+static const char style_rest[] =
+	".name.client{font-weight:600}.name.nic{color:var(--dim)}.name.pm{color:var(--write)}"
+	"\n"
+	".scroll{overflow-x:auto;flex:1}svg{display:block}.lane{fill:var(--lane)}"
+	".lane.odd{fill:var(--odd)}\n"
+	".phase,.crash text{font:12px system-ui,sans-serif;fill:var(--dim)}"
+	".crash text{fill:var(--bad);font-weight:600}.crash path{stroke:var(--bad);"
+	"stroke-width:2}\n"
+	".m{cursor:pointer;fill:var(--dim)}.m.call,.m.ret{fill:var(--call)}"
+	".m.st{fill:var(--write)}.m.ld{fill:var(--read)}.m.fl,.m.fe{fill:var(--order)}"
+	".m.su{fill:var(--good)}.halo{fill:var(--halo);stroke:var(--bad);stroke-width:2}\n"
+	".fate text{font:bold 12px system-ui;text-anchor:middle;fill:#fff}.fate.lost circle,"
+	".fate.torn circle{fill:#c62828}.fate.kept circle{fill:#2e7d32}\n"
+	".legend{color:var(--dim);font-size:13px}.ring,.bad{color:var(--bad)}"
+	".good{color:var(--good)}\n"
+	"table{border-collapse:collapse}td,th{padding:1px 10px 1px 0;text-align:left;"
+	"vertical-align:top}tr.cause td{background:var(--halo)}"
+	"tr.hit td{outline:2px solid var(--read)}.src,th{color:var(--dim)}"
+	".wide{overflow-x:auto}\n"
+	"</style></head><body>\n";
+
+static void print_head(const struct html *p)
 {
 	const struct trace *t = p->st->trace;
 	const char *contract = t->contract < 0 ? "no contract"
@@ -390,31 +427,7 @@ static void print_head(const struct page *p)
 		element(p->out, " ", t->setup.variant, "");
 	element(p->out, " breaks ", contract, " (");
 	element(p->out, "", p->st->name, ")</title>\n");
-	fputs("<style>\n"
-	      ":root{color-scheme:light "
-	      "dark;--bg:#fff;--fg:#1c2024;--dim:#667;--lane:#f3f5f8;--odd:#fff;--line:#d5dae1;"
-	      "--bad:#c62828;--good:#2e7d32;--write:#b45309;--read:#2563eb;--order:#7c3aed;--call:#"
-	      "475569;--"
-	      "halo:#fde68a}\n"
-	      "@media(prefers-color-scheme:dark){:root{--bg:#15181c;--fg:#e4e7eb;--dim:#98a2b0;--"
-	      "lane:#"
-	      "1d2228;--odd:#181c21;"
-	      "--line:#343b45;--bad:#ff7b72;--good:#7ee08a;--write:#f0a860;--read:#7fb0ff;--order:#"
-	      "c4a3ff;--"
-	      "call:#a9b4c2;"
-	      "--halo:#6b5310}}\n"
-	      "body{background:var(--bg);color:var(--fg);font:15px/1.5 "
-	      "system-ui,sans-serif;margin:0 "
-	      "auto;padding:1rem 1.5rem;"
-	      "max-width:1500px}\n"
-	      "h1{font-size:1.3rem;margin:.2rem 0}h2{font-size:1.05rem;margin:1.6rem 0 .4rem}\n"
-	      ".rule{color:var(--bad);font-weight:600;margin:.2rem "
-	      "0}.why{font-size:1.1rem;border-left:4px "
-	      "solid var(--bad);"
-	      "padding:.3rem .9rem;margin:.6rem 0;max-width:75rem}\n"
-	      "code,table,.names,pre{font-family:ui-monospace,monospace;font-size:12.5px}\n"
-	      ".setup{color:var(--dim);margin:.1rem 0}\n",
-	      p->out);
+	fputs(style, p->out);
 	fprintf(p->out,
 		".chart{display:flex;border:1px solid var(--line)}.names{flex:0 0 "
 		"%dpx;padding-top:%dpx;"
@@ -422,37 +435,12 @@ static void print_head(const struct page *p)
 		"8px;white-space:nowrap;"
 		"overflow:hidden;text-overflow:ellipsis}\n",
 		NAMES, HEAD, LANE, LANE);
-	fputs(".name.client{font-weight:600}.name.nic{color:var(--dim)}.name.pm{color:var(--write)}"
-	      "\n"
-	      ".scroll{overflow-x:auto;flex:1}svg{display:block}.lane{fill:var(--lane)}.lane.odd{"
-	      "fill:var(--"
-	      "odd)}\n"
-	      ".phase,.crash text{font:12px system-ui,sans-serif;fill:var(--dim)}.crash "
-	      "text{fill:var(--bad);font-weight:600}"
-	      ".crash path{stroke:var(--bad);stroke-width:2}\n"
-	      ".m{cursor:pointer;fill:var(--dim)}.m.call,.m.ret{fill:var(--call)}.m.st{fill:var(--"
-	      "write)}.m."
-	      "ld{fill:var(--read)}"
-	      ".m.fl,.m.fe{fill:var(--order)}.m.su{fill:var(--good)}.halo{fill:var(--halo);stroke:"
-	      "var(--bad);"
-	      "stroke-width:2}\n"
-	      ".fate text{font:bold 12px system-ui;text-anchor:middle;fill:#fff}.fate.lost "
-	      "circle,.fate.torn "
-	      "circle{fill:#c62828}"
-	      ".fate.kept circle{fill:#2e7d32}\n"
-	      ".legend{color:var(--dim);font-size:13px}.ring,.bad{color:var(--bad)}.good{color:var("
-	      "--good)}\n"
-	      "table{border-collapse:collapse}td,th{padding:1px 10px 1px "
-	      "0;text-align:left;vertical-align:top}"
-	      "tr.cause td{background:var(--halo)}tr.hit td{outline:2px solid "
-	      "var(--read)}.src,th{color:var(--dim)}"
-	      ".wide{overflow-x:auto}\n</style></head><body>\n",
-	      p->out);
+	fputs(style_rest, p->out);
 }
 
-static void print_top(const struct page *p)
+static void print_top(const struct html *p)
 {
-	const struct story *st = p->st;
+	const struct event_trace *st = p->st;
 	const struct trace *t = st->trace;
 	const struct cause *c = &st->cause;
 	char text[256];
@@ -481,7 +469,7 @@ static void print_top(const struct page *p)
 	element(p->out, "<p class=setup>hardware ", text, "</p>\n");
 }
 
-static void print_lines(const struct page *p)
+static void print_lines(const struct html *p)
 {
 	const struct setup *s = &p->st->trace->setup;
 	char text[80], label[40], line[160];
@@ -501,7 +489,7 @@ static void print_lines(const struct page *p)
 			element(p->out, "<tr data-line=\"", text, "\">");
 			fprintf(p->out, "<td>%u", l->machine + 1u);
 			element(p->out, "<td>", text, "");
-			story_survived(l, text, sizeof(text));
+			event_trace_survived(l, text, sizeof(text));
 			fprintf(p->out, "<td class=\"%s\">%s: ", l->answer ? "bad" : "good",
 				l->answer ? "lost" : "kept");
 			escape(p->out, text);
@@ -521,7 +509,7 @@ static void print_lines(const struct page *p)
 	fputs("</table></div>\n", p->out);
 }
 
-static void print_events(const struct page *p)
+static void print_events(const struct html *p)
 {
 	const struct event_log *r = p->r;
 	char label[40], line[160];
@@ -534,7 +522,7 @@ static void print_events(const struct page *p)
 			const struct logged_event *e = &r->event[i];
 			if (!*event_log_text(r, e))
 				continue;
-			story_label(e, label, sizeof(label));
+			event_trace_label(e, label, sizeof(label));
 			where_print(p->st->where, e->pc, line, sizeof(line));
 			fprintf(p->out, "<tr id=e%zu%s><td>%.3f<td>", i,
 				marked(p, (int)i) ? " class=cause" : "", (double)e->at / 1000.0);
@@ -558,9 +546,9 @@ static const char script[] =
 	"center'})}})});\n"
 	"</script>\n";
 
-int story_page(FILE *out, const void *story)
+int event_trace_html(FILE *out, const void *events)
 {
-	struct page p = {.out = out, .st = story};
+	struct html p = {.out = out, .st = events};
 	p.r = &p.st->record;
 	int error = make_lanes(&p);
 	if (!error)

@@ -14,26 +14,12 @@
 #include "report/litmus_report.h"
 #include "report/report.h"
 
-#define MOST_ROWS   64 /* of a table: nobody reads more */
+#define MOST_ROWS   64 /* of a table */
 #define PLACE_NAME  (LITMUS_NAME + 16)
 #define COUNT_WIDTH 9
 #define CELL_WIDTH  9 /* of --configs */
 
 static const char *const verdicts[] = {"holds", "does not hold", "could not tell"};
-
-bool litmus_decided(const struct litmus_case *run, unsigned condition)
-{
-	bool violated = run->file->test->condition[condition].quantifier == LITMUS_FORALL;
-	return violated ? run->result.condition[condition].violated
-			: run->result.condition[condition].satisfied;
-}
-
-enum litmus_verdict litmus_judge(const struct litmus_case *run, unsigned condition)
-{
-	if (!run->result.complete && !litmus_decided(run, condition))
-		return VERDICT_UNSURE;
-	return run->result.condition[condition].holds ? VERDICT_HOLDS : VERDICT_FAILS;
-}
 
 static const char *plural(uint64_t n)
 {

@@ -3,18 +3,10 @@
 #define TM_REPORT_LITMUS_REPORT_H
 /* What litmus tests were run, and what is printed and written of them. */
 #include <jansson.h>
-#include "checker/models/litmus.h"
+#include "checker/models/litmus_batch.h"
 #include "report/junit.h"
 
-#define LITMUS_KNOBS   32
-#define LITMUS_CONFIGS 6 /* domains, with ddio on and off */
-
-enum litmus_verdict { VERDICT_HOLDS, VERDICT_FAILS, VERDICT_UNSURE };
-
-struct litmus_file {
-	char *path;
-	struct litmus_test *test;
-};
+#define LITMUS_KNOBS 32
 
 struct litmus_bad {
 	char *path;
@@ -38,27 +30,6 @@ struct litmus_job {
 	bool no_memory;			    /* something is missing in json */
 };
 
-/* A test under one hardware. */
-struct litmus_case {
-	const struct litmus_file *file;
-	struct hardware hw;
-	bool own; /* the hardware that the test and the user ask for */
-	struct litmus_result result;
-	char *witness[LITMUS_CONDITIONS]; /* lines, or NULL */
-};
-
-/* --- litmus_files.c --- */
-
-/* Read a file, "-", or the files of a folder. What cannot be read is kept in job->bad, and a
- * message is on stderr. 0, or EXIT_INTERNAL after a message. */
-int litmus_read(struct litmus_job *job, const char *path);
-void litmus_files_free(struct litmus_job *job);
-
-/* --- litmus_report.c --- */
-
-enum litmus_verdict litmus_judge(const struct litmus_case *run, unsigned condition);
-/* Does one outcome decide it, so that there is a run to show? */
-bool litmus_decided(const struct litmus_case *run, unsigned condition);
 /* The runs of one test: one, or one under each of the configurations. Count, print, keep for the
  * files. */
 void litmus_report(struct litmus_job *job, const struct litmus_case *run, unsigned runs);

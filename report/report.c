@@ -168,7 +168,7 @@ static void print_exhaustive(const struct report *r)
 		       paint(PLAIN));
 }
 
-/* Everything behind the tables. */
+/* Everything after the tables. */
 static void print_summary(const struct report *r, uint64_t states)
 {
 	const struct campaign *c = r->campaign;

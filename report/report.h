@@ -7,6 +7,8 @@
 #include "report/case.h"
 #include "report/junit.h"
 
+#define REPORT_WHY 600 /* bytes of a message */
+
 struct report_cell {
 	struct report_case one[MINIMIZED_MAX];
 	unsigned cases;	 /* none: it holds, or was not looked at again */
@@ -26,6 +28,14 @@ struct report {
 
 /* "erda one_flush (ddio=off)" */
 void config_name(const struct campaign_config *cfg, char *buf, size_t n);
+/* Judge the campaign's cells: campaign and whole are set. 0 or -ENOMEM. */
+int report_open(struct report *r);
+void report_close(struct report *r);
+/*
+ * How the broken cells break: shrunk, each case with a trace below r->out; NULL: as found, without
+ * a trace. 0 or -errno with *why; -EPROTO: a run does not break its contract a second time.
+ */
+int report_traces(struct report *r, bool quiet, char why[REPORT_WHY]);
 void report_print(const struct report *r);
 /* Files, with results as save_file(). */
 int report_json(const struct report *r, const char *path);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * tidemark taxonomy --advise: for one kind of hardware, which method to take. Methods were
- * measured there, the cheapest first, until one was sound; that one is told with its steps and what
- * they cost, and of those that would be cheaper, the dearest with the trace of what goes wrong.
+ * measured there, the cheapest first, until one was sound; that one is printed with its steps and
+ * what they cost, and of those that would be cheaper, the dearest with the trace of what goes
+ * wrong.
  */
 #include <stdio.h>
 #include <string.h>
@@ -79,7 +80,7 @@ static void print_cheaper(const struct taxonomy_report *r, const struct taxonomy
 	}
 }
 
-/* `steps`: tell all of it. */
+/* `steps`: with the steps of the method. */
 static void print_choice(const struct taxonomy_report *r, const char *title, bool compound,
 			 enum taxonomy_primitive primitive, bool steps)
 {

@@ -77,7 +77,7 @@ static void one_run(struct explorer *ex, struct random_source *source, uint64_t 
 	explore_run(ex, &source->source, &source->taken);
 }
 
-/* The run once more, with nobody at its power failures: is it the same, event by event? */
+/* The run once more, without its power failures: is it the same, event by event? */
 static bool same_again(struct explorer *ex, struct random_source *source, uint64_t seed,
 		       uint64_t run, unsigned deviations)
 {

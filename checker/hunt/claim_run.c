@@ -49,7 +49,8 @@ static void run_workload(const struct claim_case *test, unsigned workload,
 		if (unit.contract[k].broken > result->broken_states)
 			result->broken_states = unit.contract[k].broken;
 	}
-	/* What must break and did not is told by its bound; what must hold wants all of it. */
+	/* A search that must find a break and did not is complete at its bound; what must hold
+	 * needs all of it. */
 	result->part = !result->broken &&
 		       ((!unit.complete && !(test->search && test->kind == CLAIM_FAIL)) ||
 			unit.counts.unsure);

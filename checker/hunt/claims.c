@@ -104,7 +104,7 @@ static int read_verdict(struct reader *r, char *rest[1], struct claim_case *test
 	return read_contracts(r, text_word(rest), test);
 }
 
-/* A switch that is not the store's: how the case is run. */
+/* A knob that is not the store's: how the case is run. */
 static bool own_switch(struct claim_case *test, const char *knob)
 {
 	static const char name[] = "search=";

@@ -7,7 +7,7 @@
  * and the claims about several stores, to which a store's file adds its cases. All are compiled
  * in.
  *
- * A claim has cases. A case is a store with its switches, workloads, contracts, and what
+ * A claim has cases. A case is a store with its knobs, workloads, contracts, and what
  * is expected:
  *
  *	pass	none of the contracts breaks in any of the workloads, within the budget
@@ -32,7 +32,7 @@ struct claim_case {
 	bool search;		      /* systematically, instead of at random: */
 	unsigned preemptions, faults; /* all runs with at most so many */
 	struct campaign_config config;
-	char last[64]; /* of the switches of the store or of the hardware; "": there is none */
+	char last[64];	      /* of the knobs of the store or of the hardware; "": there is none */
 	struct setup without; /* the setup without that one */
 	struct workload *workload;
 	unsigned workloads;
@@ -50,7 +50,7 @@ struct claim {
 };
 
 /*
- * What one switch does, all else being equal. sensitivity.h runs these.
+ * What one knob does, all else being equal. sensitivity.h runs these.
  *
  *	breaks	with it, one of the test's contracts breaks; without it, that one holds
  *	cures	the other way round
@@ -62,7 +62,7 @@ struct claim_knob {
 	const struct tm_store *store; /* NULL: of the hardware */
 	char knob[64];		      /* "name=value" */
 	enum knob_kind kind;
-	struct claim_case test; /* the switch is the last one; runs: of the side that holds, at
+	struct claim_case test; /* the knob is the last one; runs: of the side that holds, at
 				   least. Unless inert */
 	const char *why;	/* if inert */
 	const char *file;
@@ -119,7 +119,7 @@ struct claim_budget {
 
 /*
  * Run one workload of a case into a zeroed *result; of a case that must fail, this workload
- * and those behind it until one breaks.
+ * and those after it until one breaks.
  */
 void claim_run(const struct claim_case *test, unsigned workload, const struct claim_budget *budget,
 	       struct claim_result *result);

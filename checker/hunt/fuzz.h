@@ -65,7 +65,7 @@ int fuzz_open(struct fuzz *f, const struct setup *base, const struct fuzz_option
 void fuzz_close(struct fuzz *f);
 /* An input to start from; what is longer than FUZZ_INPUT_MAX is cut. 0 or -ENOMEM. */
 int fuzz_seed(struct fuzz *f, const uint8_t *bytes, size_t n);
-/* Is there time, or a run, left, and did nobody call fuzz_stop()? */
+/* Is there time, or a run, left, and was fuzz_stop() not called? */
 bool fuzz_more(const struct fuzz *f);
 /* Some thousand runs. 0; -ENOMEM; -EIO: the store cannot run, f->why; -ECHILD: a process died. */
 int fuzz_round(struct fuzz *f);

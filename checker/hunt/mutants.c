@@ -3,8 +3,8 @@
  * The hunt for seeded bugs.
  *
  * When a failure counts. A store that breaks a contract anyway proves nothing about a
- * bug, so each mutant has controls: the same switches with "bug=none", or where a switch
- * itself is the bug, the variant among the store's controls that has the other switches. A
+ * bug, so each mutant has controls: the same knobs with "bug=none", or where a knob
+ * itself is the bug, the variant among the store's controls that has the other knobs. A
  * failure counts if
  *
  *	- its contract is one of those that the variant names (tm_variant.breaks),
@@ -93,7 +93,7 @@ static const struct tm_variant *find_variant(const struct tm_store *store, const
 	return NULL;
 }
 
-/* Are all switches of `less` among those of `more`? */
+/* Are all knobs of `less` among those of `more`? */
 static bool has_switches(const char *more, const char *less)
 {
 	char all[256], one[256], *save = NULL;
@@ -131,7 +131,7 @@ static const struct expect_control *control_of(const struct tm_store *store,
 	return best;
 }
 
-/* Is it a variant with a bug that a knob of that name switches? */
+/* Is it a variant with a bug that a knob of that name switches on? */
 static bool find_bug(const struct lane *lane)
 {
 	const struct tm_variant *v = find_variant(lane->store, lane->variant);

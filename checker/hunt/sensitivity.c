@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * See sensitivity.h. Breaks and cures are two cases of a claim, one that must fail and one that
- * must pass. For inert values each store is explored without any switch first, all workloads; then,
+ * must pass. For inert values each store is explored without any knob first, all workloads; then,
  * line by line, with it. Where a verdict differs, the side that held is explored for longer.
  */
 #include "checker/hunt/sensitivity.h"
@@ -16,7 +16,7 @@
 #define LONGER	     8 /* the side that holds runs so many times as often as the other one took */
 #define BASES	     2
 #define INERT_RUNS   40	  /* of each workload, inert value, store and base */
-#define PLAIN_TIMES  3	  /* times that: without any switch */
+#define PLAIN_TIMES  3	  /* times that: without any knob */
 #define PLAIN_STATES 1500 /* of a workload and base, at most */
 #define CANDIDATES   8	  /* differences of an inert value that are looked at for longer, at most */
 
@@ -37,7 +37,7 @@ static const struct look {
 };
 #define LOOKS (sizeof(looks) / sizeof(looks[0]))
 
-/* --- which switches there are --- */
+/* --- which knobs there are --- */
 
 /* Value `*i` of a knob but for its default; if there are fewer, *i is less by their number. */
 static bool nth_value(const char *name, const char *values, unsigned *i, char *knob, size_t n)
@@ -71,7 +71,7 @@ bool sensitivity_value(unsigned i, const struct tm_store **store, char *knob, si
 
 /* --- breaks and cures --- */
 
-/* A test's side with the switch, or without it. The workloads stay the line's. */
+/* A test's side with the knob, or without it. The workloads stay the line's. */
 static struct claim_case side_of(const struct claim_knob *line, bool with)
 {
 	struct claim_case test = line->test;
@@ -135,7 +135,7 @@ static int add_workload(struct campaign *c, const struct workload *w)
 	return workload_copy(&c->workload[c->workloads++], w);
 }
 
-/* The stores without any switch. */
+/* The stores without any knob. */
 static int make_campaign(struct sensitivity *f)
 {
 	struct campaign *c = &f->campaign;
@@ -180,7 +180,7 @@ struct inert_value {
 	unsigned left; /* candidates */
 };
 
-/* One workload with the switch, or without it, on a base. */
+/* One workload with the knob, or without it, on a base. */
 static void explore(const struct inert_value *s, unsigned base, unsigned workload, bool plain,
 		    unsigned times, unsigned stop_at, struct campaign_unit *unit)
 {
@@ -246,7 +246,7 @@ static void look_at(struct inert_value *s, unsigned base, unsigned workload)
 			confirm(s, base, workload, k, plain->contract[k].run, false);
 }
 
-/* Nobody meets anybody: without power failures there is one schedule. */
+/* With one client and no log cleaning there is one schedule, as long as the power holds. */
 static bool worth(const struct look *look, const struct workload *w)
 {
 	return !look->no_crash || w->clients > 1 || workload_cleans(w);

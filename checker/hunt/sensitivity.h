@@ -2,11 +2,11 @@
 #ifndef TM_CHECKER_HUNT_SENSITIVITY_H
 #define TM_CHECKER_HUNT_SENSITIVITY_H
 /*
- * Does a switch matter? A switch that changes no verdict is one that no test would miss. The `knob`
- * lines of the files of claims say of each value but the first of each switch what it changes, and
+ * Does a knob matter? A knob that changes no verdict is one that no test would miss. The `knob`
+ * lines of the files of claims say of each value but the first of each knob what it changes, and
  * where; here that is tested.
  *
- * A line that says breaks or cures names a store, its other switches, and workloads. The side on
+ * A line that says breaks or cures names a store, its other knobs, and workloads. The side on
  * which something must break is explored until it does; the other side must then hold, in the same
  * workload, for several times as many runs: exploring is random, and a rare break may be met on one
  * side by chance.
@@ -23,7 +23,7 @@ struct knob_result {
 	int error;   /* -errno: could not be tested */
 	bool broke;  /* a contract broke on the side that must, or, if inert, on one side only */
 	bool held;   /* and the other side held */
-	bool breaks; /* if inert and it is not: with the switch it breaks; or the other way round */
+	bool breaks; /* if inert and it is not: with the knob it breaks; or the other way round */
 	unsigned contract;
 	char workload[64];
 	uint64_t run;	    /* the first that broke */
@@ -47,9 +47,9 @@ void sensitivity_free(struct sensitivity *f);
 bool knob_result_as_said(const struct claim_knob *line, const struct knob_result *result);
 
 /*
- * Each value but the first of each switch of the stores that are tested by default, and of the
+ * Each value but the first of each knob of the stores that are tested by default, and of the
  * hardware
- * (*store is then NULL). False at the end. Seeded bugs are no switches: they have tests of their
+ * (*store is then NULL). False at the end. Seeded bugs are no knobs: they have tests of their
  * own.
  */
 bool sensitivity_value(unsigned i, const struct tm_store **store, char *knob, size_t n);

@@ -2,7 +2,7 @@
 /*
  * Which contracts count. The hardware that is drawn here is seldom one that the store's
  * expectations name, so they are read as rules: what is expected to hold in all
- * configurations of the default campaign holds at any hardware, but for the switches of which
+ * configurations of the default campaign holds at any hardware, but for the knobs of which
  * the store says that they break it, which are left out; and what holds with ack_early=off holds
  * wherever a WRITE is visible when it completes, which is there and with transport=ib.
  *

@@ -84,6 +84,20 @@ static bool is_wanted(const struct taxonomy *t, const struct taxonomy_cell *cell
 	return taxonomy_column(&s.hw) == cell->column && s.hw.transport == cell->transport;
 }
 
+unsigned taxonomy_name_hardware(const char **knob, unsigned knobs, unsigned room)
+{
+	static const char *const all[] = {"domain=dmp", "ddio=on", "rqwrb=dram", "transport=ib"};
+	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]) && knobs < room; i++) {
+		size_t name = strcspn(all[i], "=") + 1;
+		bool named = false;
+		for (unsigned k = 0; k < knobs; k++)
+			named |= !strncmp(knob[k], all[i], name);
+		if (!named)
+			knob[knobs++] = all[i];
+	}
+	return knobs;
+}
+
 int taxonomy_open(struct taxonomy *t, const struct taxonomy_options *options, uint64_t methods,
 		  unsigned *bad, const char **expected)
 {

@@ -65,6 +65,12 @@ const char *taxonomy_method(unsigned method);
 int taxonomy_find_method(const char *name); /* -ENOENT */
 
 /*
+ * Name the whole hardware, for advice about one: of those that decide what is sound, the knobs that
+ * `knob` does not name, at their defaults. Returns how many it then names, at most `room`.
+ */
+unsigned taxonomy_name_hardware(const char **knob, unsigned knobs, unsigned room);
+
+/*
  * Check the options' switches, and make a cell of each method of `methods` (1 << method) on each
  * hardware that has them. -EINVAL with *bad, the index of a switch, and *expected; -ENOMEM.
  * taxonomy_close() in any case.

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See fuzz_files.h. */
+#include "cli/fuzz_files.h"
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+#include "cli/cli.h"
+#include "report/fuzz_report.h"
+#include "report/output.h"
+
+#define DEFAULT_REGRESS "tests/traces"
+
+static int no_memory(void)
+{
+	return fail(EXIT_INTERNAL, "out of memory");
+}
+
+static int is_plain(const struct dirent *e)
+{
+	return e->d_name[0] != '.';
+}
+
+static int is_trace(const struct dirent *e)
+{
+	size_t n = strlen(e->d_name);
+	return e->d_name[0] != '.' && n > 6 && !strcmp(e->d_name + n - 6, ".trace");
+}
+
+/* `each` with every file of the folder, in the order of their names. 0, or the first status of
+ * `each` that is not 0. */
+static int each_file(const char *dir, int (*filter)(const struct dirent *),
+		     int (*each)(void *arg, const char *path), void *arg)
+{
+	struct dirent **list;
+	int n = scandir(dir, &list, filter, alphasort), status = 0;
+	if (n < 0)
+		return fail(EXIT_USAGE, "%s: %s", dir, strerror(errno));
+	for (int i = 0; i < n; i++) {
+		char *path;
+		if (!status && asprintf(&path, "%s/%s", dir, list[i]->d_name) < 0) {
+			status = no_memory();
+		} else if (!status) {
+			status = each(arg, path);
+			free(path);
+		}
+		free(list[i]);
+	}
+	free(list);
+	return status;
+}
+
+static int rerun_trace(void *arg, const char *path)
+{
+	struct fuzz_session *s = arg;
+	struct trace t;
+	int status = read_trace(path, &t);
+	if (status)
+		return status;
+	int error = fuzz_session_rerun(s, &t, path);
+	trace_free(&t);
+	return error ? no_memory() : 0;
+}
+
+/* A trace of an earlier session. One that cannot be read is not ours, and no error. */
+static int learn_trace(void *arg, const char *path)
+{
+	struct fuzz_session *s = arg;
+	struct trace t;
+	if (fuzz_session_has(s, path) || read_trace(path, &t))
+		return 0;
+	int error = fuzz_session_learn(s, &t, path);
+	trace_free(&t);
+	return error ? no_memory() : 0;
+}
+
+int fuzz_rerun_traces(struct fuzz_session *s, const struct arguments *a)
+{
+	const char *dir = a->regress ? a->regress : DEFAULT_REGRESS;
+	struct stat st;
+	int status = 0;
+	if (a->regress || (!stat(dir, &st) && S_ISDIR(st.st_mode)))
+		status = each_file(dir, is_trace, rerun_trace, s);
+	if (!status && !a->no_traces)
+		status = each_file(a->out, is_trace, learn_trace, s);
+	if (!status)
+		fuzz_report_reruns(s, dir);
+	return status;
+}
+
+/* --- the corpus on disk --- */
+
+/* Bytes of the file, or 0 with *why it is not an input. */
+static size_t read_input(const char *path, uint8_t bytes[FUZZ_INPUT_MAX + 1], const char **why)
+{
+	struct stat st;
+	if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
+		*why = "not a file";
+		return 0;
+	}
+	FILE *in = fopen(path, "re");
+	if (!in) {
+		*why = strerror(errno);
+		return 0;
+	}
+	size_t n = fread(bytes, 1, FUZZ_INPUT_MAX + 1, in);
+	*why = ferror(in)	    ? strerror(errno)
+	       : !n		    ? "empty"
+	       : n > FUZZ_INPUT_MAX ? "too long for an input"
+				    : NULL;
+	fclose(in);
+	return *why ? 0 : n;
+}
+
+static int load_input(void *arg, const char *path)
+{
+	struct fuzz *f = arg;
+	uint8_t bytes[FUZZ_INPUT_MAX + 1];
+	const char *why;
+	size_t n = read_input(path, bytes, &why);
+	if (!n)
+		fail(0, "%s: %s; left out of the corpus", path, why);
+	else if (fuzz_seed(f, bytes, n))
+		return no_memory();
+	return 0;
+}
+
+static int write_input(FILE *out, const void *arg)
+{
+	const struct fuzz_input *input = arg;
+	return fwrite(input->bytes, 1, input->n, out) == input->n ? 0 : -EIO;
+}
+
+int fuzz_save_corpus(const char *dir, const struct fuzz *f, unsigned *saved_inputs)
+{
+	int status = 0;
+	for (; dir && *saved_inputs < f->inputs && !status; ++*saved_inputs) {
+		const struct fuzz_input *input = &f->corpus[*saved_inputs];
+		char *path;
+		if (asprintf(&path, "%s/%016" PRIx64, dir,
+			     (uint64_t)XXH3_64bits(input->bytes, input->n)) < 0)
+			return no_memory();
+		status = access(path, F_OK) ? saved(path, save_file(path, write_input, input)) : 0;
+		free(path);
+	}
+	return status;
+}
+
+int fuzz_open_corpus(const struct arguments *a, struct fuzz_turn *t, char **dir)
+{
+	bool made;
+	*dir = NULL;
+	if (!a->corpus)
+		return 0;
+	if (asprintf(dir, "%s/%s", a->corpus, t->config->store->name) < 0) {
+		*dir = NULL;
+		return no_memory();
+	}
+	int status = check_folder("--corpus", *dir, &made);
+	return status ? status : each_file(*dir, is_plain, load_input, &t->fuzz);
+}

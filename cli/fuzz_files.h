@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CLI_FUZZ_FILES_H
+#define TM_CLI_FUZZ_FILES_H
+/* What tidemark fuzz reads and writes beside its results: known traces, and the corpus of inputs.
+ */
+#include "checker/hunt/fuzz_session.h"
+#include "cli/arguments.h"
+
+/* Each 0, or the status after a message. */
+
+/* Run the traces of --regress again, say how that went, and know those of --out. */
+int fuzz_rerun_traces(struct fuzz_session *s, const struct arguments *a);
+/* *dir: the store's folder, to be freed; NULL: no corpus was asked for. Its inputs are seeds. */
+int fuzz_open_corpus(const struct arguments *a, struct fuzz_turn *t, char **dir);
+/* Write the inputs from number *saved_inputs on. */
+int fuzz_save_corpus(const char *dir, const struct fuzz *f, unsigned *saved_inputs);
+
+#endif
