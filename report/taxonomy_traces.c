@@ -6,7 +6,7 @@
 #include <string.h>
 #include "checker/judge/names.h"
 #include "report/output.h"
-#include "report/taxonomy_report.h"
+#include "report/models/taxonomy_report.h"
 
 struct to_write {
 	const struct taxonomy *t;
