@@ -43,9 +43,6 @@ int stat_main(int argc, char **argv);
 int fault_main(int argc, char **argv);
 int cut_main(int argc, char **argv);
 
-/* tidemark replay of what tidemark examine wrote down (checker/live/crash_bundle.h). */
-int replay_bundle(const char *path, bool quiet);
-
 /* All words of the call, NULL after them. */
 extern char **arguments;
 

@@ -159,8 +159,9 @@ static const struct option_row rows[] = {
 static const struct options options = {
 	"crashtest", "[STORE...] [OPTION...]",
 	"Runs stores under power failures and prints which promise holds and which breaks.\n"
-	"Without a STORE: those of the default campaign (tidemark list); or all that have the "
-	"variants and knobs that are named.",
+	"Without a STORE: those of the default campaign (tidemark list) that have the knobs that "
+	"are "
+	"named; with --variant, all stores that have it.",
 	rows,
 	"0 all as expected, 1 a promise broken or a cell not as expected, 2 usage or bad input, 3 "
 	"could not tell (--exhaustive left something out), 70 internal error"};

@@ -52,8 +52,8 @@ static const struct option_row rows[] = {
 static const struct options options = {
 	"fuzz", "[STORE...] [OPTION...]",
 	"Runs the traces that are known again, then drives stores with inputs that it changes for "
-	"as long as new states turn up. Without a STORE: those of the default campaign; or all "
-	"that have the variants and knobs that are named.",
+	"as long as new states turn up. Without a STORE: those of the default campaign that have "
+	"the knobs that are named; with --variant, all stores that have it.",
 	rows,
 	"0 nothing breaks unexpectedly, 1 something does, or a trace gives another verdict than it "
 	"records, 2 usage or bad input, 70 internal error"};

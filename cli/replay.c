@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/live/crash_bundle.h"
+#include "cli/bundle.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "report/event_trace.h"

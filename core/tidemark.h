@@ -65,6 +65,7 @@ enum tm_contract {
 };
 #define TM_BIT(contract) (1u << (contract))
 
+#define TM_LINE	       64 /* bytes that a CPU writes back at once */
 #define TM_MAX_KNOBS   32
 #define TM_MAX_CLIENTS 16
 #define TM_MAX_KEY     32    /* bytes */

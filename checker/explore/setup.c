@@ -8,6 +8,8 @@
 #include <string.h>
 #include "scenarios/knobs.h"
 
+_Static_assert(TM_LINE == LINE, "stores and the machine have lines of one size");
+
 #define POOL_MAX ((size_t)1 << 30)
 
 void setup_init(struct setup *s, const struct tm_store *store)

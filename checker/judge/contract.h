@@ -28,6 +28,7 @@ static inline bool acknowledged(const struct history_op *o, int32_t limit)
 /* The earliest observation is the one that is reported. */
 static inline void verdict_break(struct verdict *v, int op, int against)
 {
+	assert(op >= 0 && op < HISTORY_OPS && against >= -1 && against < HISTORY_OPS);
 	if (v->broken && v->op <= op)
 		return;
 	v->broken = true;

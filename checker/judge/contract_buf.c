@@ -22,6 +22,8 @@ static enum search_result key_times(struct judge *j, const struct history *h, un
 	uint64_t *memory = put ? j->times : j->times_absent;
 	enum search_result result;
 
+	assert(key < h->keys && value >= VALUE_ABSENT && value < (int32_t)h->ops);
+	assert(!small || at < 64);
 	if (small && *known >> at & 1) {
 		*times = memory[at];
 		return SEARCH_FITS;

@@ -37,6 +37,7 @@ void lin_judge(struct judge *j, const struct history *h, unsigned key, bool lear
 	enum search_result result;
 	int get, missed;
 
+	assert(key < h->keys);
 	if (k->lost || k->unsure)
 		return;
 	result = search_epoch(j, h, key, NEVER, learn);
@@ -49,6 +50,7 @@ void lin_judge(struct judge *j, const struct history *h, unsigned key, bool lear
 	if (result != SEARCH_NONE)
 		return;
 	get = first_misfit(j, h, key);
+	assert(h->op[get].key == key && h->op[get].kind == HISTORY_GET);
 	missed = lin_missed(h, get);
 	verdict_break(&out[TM_DUR], get, missed);
 	if (j->epoch == 0)

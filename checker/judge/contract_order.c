@@ -18,6 +18,8 @@ static void add_update(struct judge *j, const struct history *h, int op)
 	struct judge_key *k = &j->key[h->op[op].key];
 	struct judge_fact *f = &j->fact[op];
 
+	assert(h->op[op].kind != HISTORY_GET && h->op[op].epoch == j->epoch);
+	assert(k->last_update < op);
 	f->first_return = acknowledged(&h->op[op], NEVER) ? h->op[op].returned : NEVER;
 	f->first_read = NEVER;
 	f->last_read_invoke = -1;

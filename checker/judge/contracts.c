@@ -174,6 +174,7 @@ static unsigned judge_epoch(struct judge *j, const struct history *h, bool learn
 	unsigned to = link_events(j, h);
 	int16_t recovered[HISTORY_KEYS];
 
+	assert(j->epoch <= h->epoch && j->from <= to && to <= h->ops);
 	for (unsigned key = 0; key < h->keys; key++) {
 		recovered[key] = judge_events(j, h, &j->key[key], lower_bound, out);
 		lin_judge(j, h, key, learn, out);
@@ -196,9 +197,11 @@ void judge_prepare(struct judge *j, const struct history *h)
 		unsigned to = judge_epoch(j, h, true, NULL, j->base);
 
 		order_learn(j, h, j->from);
+		assert(to >= j->from);
 		j->from = to;
 		j->epoch++;
 	}
+	assert(j->epoch == h->epoch && j->from <= h->ops);
 	j->hash = h->hash;
 	j->ops = h->ops;
 	j->clock = h->clock;
@@ -222,6 +225,7 @@ static void judge_reads(struct judge *j, const struct history *h, unsigned want,
 	int16_t first[HISTORY_KEYS];
 	bool fits = true;
 
+	assert(j->epoch > 0 && j->epoch == h->epoch);
 	for (unsigned key = 0; key < h->keys; key++)
 		first[key] = -1;
 	for (unsigned i = j->from; i < h->ops; i++) {

@@ -23,7 +23,7 @@ struct sizes {
 
 static size_t body_bytes(const struct sizes *s)
 {
-	return POOL_TEXT + s->pool + s->lines * (sizeof(uint32_t) + CUT_LINE) +
+	return POOL_TEXT + s->pool + s->lines * (sizeof(uint32_t) + TM_LINE) +
 	       s->ops * sizeof(struct recording_op) + s->start;
 }
 
@@ -64,7 +64,7 @@ static int write_body(FILE *out, const struct cut *c, const struct sizes *s, con
 		at = append(at, c->text, POOL_TEXT);
 		at = append(at, c->pool, s->pool);
 		at = append(at, c->line, s->lines * sizeof(uint32_t));
-		at = append(at, c->held, s->lines * CUT_LINE);
+		at = append(at, c->held, s->lines * TM_LINE);
 		at = append(at, c->op, s->ops * sizeof(struct recording_op));
 		append(at, start, s->start);
 		ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, LEVEL);
@@ -129,7 +129,7 @@ static int read_sizes(struct text *t, struct crash_bundle *a, struct sizes *s)
 {
 	uint64_t lines, cached, ops, start;
 
-	if (text_field_number(t, "lines", 0, BODY_MAX / CUT_LINE, "lines and their number",
+	if (text_field_number(t, "lines", 0, BODY_MAX / TM_LINE, "lines and their number",
 			      &lines) ||
 	    text_field_number(t, "cached", 0, 1, "cached 0 or cached 1", &cached) ||
 	    text_field_number(t, "operations", 0, BODY_MAX / RECORDING_OP,
@@ -171,7 +171,7 @@ static int read_head(struct text *t, struct crash_bundle *a, struct sizes *s, co
 static bool lines_fit(const struct cut *c)
 {
 	for (size_t i = 0; i < c->lines; i++)
-		if (c->line[i] >= c->len / CUT_LINE || (i && c->line[i] <= c->line[i - 1]))
+		if (c->line[i] >= c->len / TM_LINE || (i && c->line[i] <= c->line[i - 1]))
 			return false;
 	return true;
 }
@@ -209,7 +209,7 @@ static int take_body(struct crash_bundle *a, const char *path, uint8_t *body, si
 	c->lines = s->lines;
 	c->pool = copy(&at, s->pool);
 	c->line = copy(&at, s->lines * sizeof(uint32_t));
-	c->held = copy(&at, s->lines * CUT_LINE);
+	c->held = copy(&at, s->lines * TM_LINE);
 	struct recording_op *ops = copy(&at, s->ops * sizeof(*ops));
 	char *start = copy(&at, s->start);
 	error = c->pool && c->line && c->held && ops && start && !cut_add_ops(c, ops, s->ops)

@@ -86,13 +86,12 @@ int cut_read_cache(struct cut *c, const char *path, uint64_t offset, char *why, 
 				c->len, image.pool_bytes);
 	if (!error && filled) {
 		error = cut_lines(c->pool, image.pool, c->len, &c->line, &c->lines);
-		c->held = error ? NULL : malloc(c->lines * CUT_LINE + 1);
+		c->held = error ? NULL : malloc(c->lines * TM_LINE + 1);
 		if (!c->held)
 			error = why_not(why, n, -ENOMEM, "%s: out of memory", path);
 	}
 	for (size_t i = 0; !error && i < c->lines; i++)
-		memcpy(c->held + i * CUT_LINE, image.pool + (size_t)c->line[i] * CUT_LINE,
-		       CUT_LINE);
+		memcpy(c->held + i * TM_LINE, image.pool + (size_t)c->line[i] * TM_LINE, TM_LINE);
 	c->cached = true;
 	pm_image_close(&image);
 	return error;

@@ -34,7 +34,7 @@ struct cut {
 	uint8_t *pool;	/* as the media have it */
 	size_t len;	/* bytes of the store's pool */
 	uint32_t *line; /* numbers of the lines in flight, ascending */
-	uint8_t *held;	/* what the cache had of each: CUT_LINE bytes */
+	uint8_t *held;	/* what the cache had of each: TM_LINE bytes */
 	size_t lines;
 	bool cached;		 /* there was a cache image */
 	struct recording_op *op; /* of all recordings, those that are used */

@@ -138,7 +138,7 @@ static unsigned lay_over(const struct examination *w, const struct exam_subset *
 	for (size_t i = 0; i < c->lines; i++) {
 		if (!survives(subset, c->line[i]))
 			continue;
-		memcpy(w->pool + (size_t)c->line[i] * CUT_LINE, c->held + i * CUT_LINE, CUT_LINE);
+		memcpy(w->pool + (size_t)c->line[i] * TM_LINE, c->held + i * TM_LINE, TM_LINE);
 		survived++;
 	}
 	return survived;

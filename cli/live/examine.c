@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * tidemark examine: what is left of a power cut of a live server, judged against what
- * the clients recorded. And tidemark replay of the crash bundle that it wrote.
+ * the clients recorded.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "checker/judge/names.h"
+#include "cli/bundle.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "report/live/examine_report.h"
@@ -24,15 +25,6 @@ struct request {
 	bool quiet, known;
 	struct crash_bundle a;
 };
-
-static int run(const struct crash_bundle *a, struct exam *e)
-{
-	char why[400];
-	int error = examine(&a->cut, &a->options, e, why, sizeof(why));
-
-	return error ? fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "examine: %s", why)
-		     : EXIT_HELD;
-}
 
 /* --- crash bundles --- */
 
@@ -52,62 +44,6 @@ static int write_bundle(struct request *o, const struct exam *e, char **name)
 		     contract_name((enum tm_contract)a->contract)) < 0)
 		return fail(EXIT_INTERNAL, "out of memory");
 	return saved(*name, save_file(*name, crash_bundle_write, a));
-}
-
-static int verdict_status(const struct cut *c, const struct exam *e)
-{
-	static const int status[] = {[EXAM_AS_PROMISED] = EXIT_HELD,
-				     [EXAM_BROKEN] = EXIT_BROKEN,
-				     [EXAM_UNSURE] = EXIT_UNSURE};
-	return status[exam_verdict(c, e)];
-}
-
-static bool breaks_again(const struct crash_bundle *a, const struct exam *e)
-{
-	const struct exam_cell *cell = &e->cell[a->contract];
-
-	return cell->happened.keys || (!a->happened && cell->possible.keys);
-}
-
-static int replay_verdict(const struct crash_bundle *a, const struct exam *e, const char *path)
-{
-	const char *name = a->contract < 0 ? "" : contract_name((enum tm_contract)a->contract);
-	int status = a->contract < 0	  ? verdict_status(&a->cut, e)
-		     : breaks_again(a, e) ? EXIT_BROKEN
-					  : EXIT_FIXED;
-
-	if (a->contract < 0)
-		printf("%s: %s\n", path,
-		       status == EXIT_BROKEN ? "a promise is broken" : "no promise is broken");
-	else if (status == EXIT_BROKEN)
-		printf("%s: broken %s\n", path, name);
-	else
-		printf("%s: fixed: %s is not broken any more\n", path, name);
-	return status;
-}
-
-int replay_bundle(const char *path, bool quiet)
-{
-	struct crash_bundle *a = calloc(1, sizeof(*a));
-	struct exam e = {0};
-	char why[400];
-	int status, error = a ? crash_bundle_read(a, path, why, sizeof(why)) : -ENOMEM;
-
-	if (error) {
-		status = fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s",
-			      a ? why : "out of memory");
-	} else {
-		status = run(a, &e);
-		if (!status && !quiet)
-			exam_print(a, &e);
-		if (!status)
-			status = replay_verdict(a, &e, path);
-	}
-	exam_free(&e);
-	if (a)
-		cut_free(&a->cut);
-	free(a);
-	return status;
 }
 
 /* --- the command --- */
@@ -185,7 +121,7 @@ static int write_start(FILE *out, const void *exam)
 /* What was found goes to where it was wanted. */
 static int report(struct request *o, const struct exam *e)
 {
-	int status = verdict_status(&o->a.cut, e), bad = 0;
+	int status = exam_status(&o->a.cut, e), bad = 0;
 	char *bundle = NULL;
 
 	if (!o->quiet)
@@ -215,7 +151,7 @@ static int judge(struct request *o, struct exam *e)
 		puts("The pool was being formatted when it was cut: there was nothing to lose.");
 		return EXIT_HELD;
 	}
-	status = run(&o->a, e);
+	status = exam_run(&o->a, e);
 	return status ? status : report(o, e);
 }
 

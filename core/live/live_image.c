@@ -49,8 +49,8 @@ int cut_lines(const uint8_t *media, const uint8_t *cache, size_t len, uint32_t *
 	size_t room = 0;
 	*lines = NULL;
 	*n = 0;
-	for (size_t off = 0; off < len; off += CUT_LINE) {
-		if (!memcmp(media + off, cache + off, CUT_LINE))
+	for (size_t off = 0; off < len; off += TM_LINE) {
+		if (!memcmp(media + off, cache + off, TM_LINE))
 			continue;
 		if (*n == room) {
 			uint32_t *more = realloc(*lines,
@@ -62,7 +62,7 @@ int cut_lines(const uint8_t *media, const uint8_t *cache, size_t len, uint32_t *
 			}
 			*lines = more;
 		}
-		(*lines)[(*n)++] = (uint32_t)(off / CUT_LINE);
+		(*lines)[(*n)++] = (uint32_t)(off / TM_LINE);
 	}
 	return 0;
 }
@@ -84,10 +84,10 @@ static int cut_pool(struct pm_image *media, const struct pm_image *cache, size_t
 	uint32_t *lines;
 	int error = cut_lines(media->pool, cache->pool, len, &lines, in_flight);
 	for (size_t i = 0; i < *in_flight && !error; i++) {
-		size_t off = (size_t)lines[i] * CUT_LINE;
+		size_t off = (size_t)lines[i] * TM_LINE;
 		if (!cut_survives(seed, lines[i]))
 			continue;
-		pm_copy_words(media->pool + off, cache->pool + off, CUT_LINE);
+		pm_copy_words(media->pool + off, cache->pool + off, TM_LINE);
 		++*survived;
 	}
 	free(lines);

@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include "core/live/live_fails.h"
 
-#define SMALLEST (POOL_HEADER + CUT_LINE) /* bytes */
+#define SMALLEST (POOL_HEADER + TM_LINE) /* bytes */
 #define PAGE	 4096
 
 static bool is_devdax(const struct stat *st)
@@ -184,7 +184,7 @@ void pm_map_close(struct pm_map *m)
 
 size_t pm_pool_room(const struct pm_map *m)
 {
-	return (m->bytes - POOL_HEADER) / CUT_LINE * CUT_LINE;
+	return (m->bytes - POOL_HEADER) / TM_LINE * TM_LINE;
 }
 
 int pm_map_sync(const struct pm_map *m, const void *addr, size_t len)
@@ -276,7 +276,7 @@ int pm_header_write(struct pm_map *m, const char *text)
 	/* First of all what a first header begins with (never_written()); what makes it valid
 	 * last. */
 	pm_copy_words(to, &fresh, 2 * sizeof(uint64_t));
-	int error = pm_map_sync(m, to, CUT_LINE);
+	int error = pm_map_sync(m, to, TM_LINE);
 	if (error)
 		return error;
 	pm_copy_words(to, &fresh, sizeof(fresh.text));

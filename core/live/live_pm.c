@@ -205,8 +205,8 @@ static bool remember(const void *addr, size_t len)
 	const uint8_t *pool = live_pm_pool(pm), *at = addr;
 	if (at < pool || at >= pool + pm->pool_bytes)
 		return false;
-	size_t off = (size_t)(at - pool) / CUT_LINE * CUT_LINE;
-	size_t end = ((size_t)(at - pool) + len + CUT_LINE - 1) / CUT_LINE * CUT_LINE;
+	size_t off = (size_t)(at - pool) / TM_LINE * TM_LINE;
+	size_t end = ((size_t)(at - pool) + len + TM_LINE - 1) / TM_LINE * TM_LINE;
 	if (end > pm->pool_bytes)
 		end = pm->pool_bytes;
 	if (flushed.generation != pm->generation)

@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "core/tidemark.h"
 
 #define POOL_HEADER 4096 /* bytes */
 #define POOL_TEXT   2032 /* bytes of its text at most, with the NUL */
@@ -95,9 +96,8 @@ int pm_image_in_flight(const struct pm_image *cache);
 int pm_cut(struct pm_image *media, struct pm_image *cache, uint64_t seed, size_t *in_flight,
 	   size_t *survived, char *why, size_t n);
 
-/* Lines of a pool where cache and media differ. Lengths are multiples of CUT_LINE. */
-#define CUT_LINE 64 /* bytes */
-/* Numbers of those lines, ascending; *n of them; to be freed. 0 or -ENOMEM. */
+/* Numbers of the lines where cache and media differ, of a length that is a multiple of TM_LINE:
+ * ascending; *n of them; to be freed. 0 or -ENOMEM. */
 int cut_lines(const uint8_t *media, const uint8_t *cache, size_t len, uint32_t **lines, size_t *n);
 /* Does line number `line` of the pool, which is in flight, reach the media under this seed? 0: none
  * does; 1: all do; any other seed: some, half of them on average. */

@@ -9,8 +9,6 @@
 
 struct rpc_conn;
 
-#define KV_LINE 64 /* bytes: what the CPU writes back at once */
-
 /* Round up to a multiple of `to`, a power of two. */
 static inline uint64_t kv_round_up(uint64_t n, uint64_t to)
 {

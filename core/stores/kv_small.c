@@ -10,7 +10,7 @@
 
 uint64_t kv_lines(uint32_t vlen)
 {
-	return kv_round_up(vlen, KV_LINE) / KV_LINE;
+	return kv_round_up(vlen, TM_LINE) / TM_LINE;
 }
 
 size_t kv_table_bytes(const struct tm_params *params)

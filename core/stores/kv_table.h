@@ -23,7 +23,7 @@ struct kv_entry {
 	uint64_t zero[2];
 };
 
-_Static_assert(sizeof(struct kv_entry) == KV_LINE, "an entry is a line");
+_Static_assert(sizeof(struct kv_entry) == TM_LINE, "an entry is a line");
 
 struct kv_table {
 	struct kv_entry *entry;

@@ -177,6 +177,40 @@ int rnic_query_rt_values(struct ibv_context *context, struct ibv_values_ex *valu
 	return 0;
 }
 
+/* What libibverbs' inline functions find in the context. */
+static void fill_tables(struct rnic_hca *hca)
+{
+	struct ibv_context *context = &hca->verbs.context;
+	hca->verbs.sz = sizeof(hca->verbs);
+	hca->verbs.query_port = rnic_query_port_ex;
+	hca->verbs.query_device_ex = rnic_query_device_ex;
+	hca->verbs.query_rt_values = rnic_query_rt_values;
+	hca->verbs.create_qp_ex = rnic_create_qp_ex;
+	hca->verbs.create_srq_ex = rnic_create_srq_ex;
+	hca->verbs.get_srq_num = rnic_get_srq_num;
+	hca->verbs.open_xrcd = rnic_open_xrcd;
+	hca->verbs.close_xrcd = rnic_close_xrcd;
+	hca->verbs.open_qp = rnic_open_qp;
+	hca->verbs.create_cq_ex = rnic_create_cq_ex;
+	hca->verbs.modify_cq = rnic_modify_cq;
+	hca->verbs.alloc_null_mr = rnic_alloc_null_mr;
+	hca->verbs.alloc_td = rnic_alloc_td;
+	hca->verbs.dealloc_td = rnic_dealloc_td;
+	hca->verbs.alloc_parent_domain = rnic_alloc_parent_domain;
+	context->device = &hca->device;
+	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
+	context->cmd_fd = context->async_fd = -1;
+	context->num_comp_vectors = 1;
+	context->ops.alloc_mw = rnic_alloc_mw;
+	context->ops.bind_mw = rnic_bind_mw;
+	context->ops.dealloc_mw = rnic_dealloc_mw;
+	context->ops.poll_cq = rnic_poll_cq;
+	context->ops.req_notify_cq = rnic_req_notify_cq;
+	context->ops.post_send = rnic_post_send;
+	context->ops.post_recv = rnic_post_recv;
+	context->ops.post_srq_recv = rnic_post_srq_recv;
+}
+
 struct ibv_context *rnic_open_on(struct rnic_net *net, unsigned host,
 				 const struct rnic_memory *memory, void *memory_arg)
 {
@@ -199,37 +233,9 @@ struct ibv_context *rnic_open_on(struct rnic_net *net, unsigned host,
 	}
 	number_name(hca->device.name, sizeof(hca->device.name), "tidemark", host);
 	number_name(hca->device.dev_name, sizeof(hca->device.dev_name), "uverbs", host);
-	hca->verbs.sz = sizeof(hca->verbs);
-	hca->verbs.query_port = rnic_query_port_ex;
-	hca->verbs.query_device_ex = rnic_query_device_ex;
-	hca->verbs.query_rt_values = rnic_query_rt_values;
-	hca->verbs.create_qp_ex = rnic_create_qp_ex;
-	hca->verbs.create_srq_ex = rnic_create_srq_ex;
-	hca->verbs.get_srq_num = rnic_get_srq_num;
-	hca->verbs.open_xrcd = rnic_open_xrcd;
-	hca->verbs.close_xrcd = rnic_close_xrcd;
-	hca->verbs.open_qp = rnic_open_qp;
-	hca->verbs.create_cq_ex = rnic_create_cq_ex;
-	hca->verbs.modify_cq = rnic_modify_cq;
-	hca->verbs.alloc_null_mr = rnic_alloc_null_mr;
-	hca->verbs.alloc_td = rnic_alloc_td;
-	hca->verbs.dealloc_td = rnic_dealloc_td;
-	hca->verbs.alloc_parent_domain = rnic_alloc_parent_domain;
-	struct ibv_context *context = &hca->verbs.context;
-	context->device = &hca->device;
-	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
-	context->cmd_fd = context->async_fd = -1;
-	context->num_comp_vectors = 1;
-	context->ops.alloc_mw = rnic_alloc_mw;
-	context->ops.bind_mw = rnic_bind_mw;
-	context->ops.dealloc_mw = rnic_dealloc_mw;
-	context->ops.poll_cq = rnic_poll_cq;
-	context->ops.req_notify_cq = rnic_req_notify_cq;
-	context->ops.post_send = rnic_post_send;
-	context->ops.post_recv = rnic_post_recv;
-	context->ops.post_srq_recv = rnic_post_srq_recv;
+	fill_tables(hca);
 	net->hca[host] = hca;
-	return context;
+	return &hca->verbs.context;
 }
 
 unsigned rnic_objects(struct ibv_context *context)

@@ -71,14 +71,14 @@ static uint64_t log_lines(const struct tm_params *params)
 
 static size_t pm_bytes(const struct tm_params *params)
 {
-	return kv_table_bytes(params) + log_lines(params) * KV_LINE;
+	return kv_table_bytes(params) + log_lines(params) * TM_LINE;
 }
 
 static unsigned regions(const struct tm_params *params, struct tm_region *out, unsigned max)
 {
 	const struct tm_region all[] = {
 		{"table", 0, kv_table_bytes(params)},
-		{"log", kv_table_bytes(params), log_lines(params) * KV_LINE}};
+		{"log", kv_table_bytes(params), log_lines(params) * TM_LINE}};
 
 	return kv_regions(all, sizeof(all) / sizeof(all[0]), out, max);
 }
@@ -180,7 +180,7 @@ static int handle_put(struct ca_server *server, const struct kv_req *req, struct
 	entry->where = where_of(server->tail, req->vlen);
 	if (!found)
 		entry->ctl = KV_USED | (uint64_t)req->klen << KV_KLEN_SHIFT;
-	rsp->off = server->tail * KV_LINE;
+	rsp->off = server->tail * TM_LINE;
 	server->tail += need;
 	return 0;
 }
@@ -239,7 +239,7 @@ static int serve(const struct tm_env *env)
 		rc = rpc_server_export(&server->rpc, pool->table.entry, kv_table_bytes(env->params),
 				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
 	if (!rc) /* CA_LOG */
-		rc = kv_server_start(&server->rpc, pool->log, pool->log_lines * KV_LINE);
+		rc = kv_server_start(&server->rpc, pool->log, pool->log_lines * TM_LINE);
 	return rc;
 }
 
@@ -253,7 +253,7 @@ static int open_client(const struct tm_env *env, void **out)
 	if (client)
 		client->slots = kv_table_slots(env->params);
 	return kv_client_open((struct kv_client *)client, env,
-			      max_vlen > KV_LINE ? max_vlen : KV_LINE, out);
+			      max_vlen > TM_LINE ? max_vlen : TM_LINE, out);
 }
 
 static int put(void *client, const void *key, size_t klen, const void *value, size_t vlen)
@@ -274,7 +274,7 @@ static int get(void *arg, const void *key, size_t klen, void *value, size_t cap,
 		return rc;
 	if (!(entry.where & 1))
 		return -ENOENT;
-	return kv_client_read(&client->kv, CA_LOG, where_line(entry.where) * KV_LINE,
+	return kv_client_read(&client->kv, CA_LOG, where_line(entry.where) * TM_LINE,
 			      where_vlen(entry.where), value, cap, vlen);
 }
 

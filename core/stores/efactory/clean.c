@@ -166,7 +166,7 @@ static void move_versions(struct ef_server *server, struct ef_now *now)
 {
 	const struct tm_params *params = &server->params;
 
-	server->tail[now->to] = KV_LINE;
+	server->tail[now->to] = TM_LINE;
 	memset(server->moved, 0, server->pool.slots * sizeof(*server->moved));
 	server->cut = server->tail[now->from];
 	server->carried = 0;

@@ -120,10 +120,10 @@ struct ef_object {
 	uint8_t value[];
 };
 
-_Static_assert(sizeof(struct ef_entry) == KV_LINE, "an entry is a line");
+_Static_assert(sizeof(struct ef_entry) == TM_LINE, "an entry is a line");
 _Static_assert(offsetof(struct ef_entry, off) == 0x20, "as drawn");
 _Static_assert(offsetof(struct ef_entry, ctl) == 0x30, "as drawn");
-_Static_assert(sizeof(struct ef_object) == KV_LINE, "header and key are a line");
+_Static_assert(sizeof(struct ef_object) == TM_LINE, "header and key are a line");
 _Static_assert(offsetof(struct ef_object, pre) == 0x08, "as drawn");
 _Static_assert(offsetof(struct ef_object, next) == 0x10, "as drawn");
 _Static_assert(offsetof(struct ef_object, state) == 0x18, "as drawn");

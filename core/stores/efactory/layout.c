@@ -17,12 +17,12 @@ uint64_t ef_slots(const struct tm_params *params)
  */
 uint64_t ef_log_len(const struct tm_params *params)
 {
-	uint64_t object = sizeof(struct ef_object) + kv_round_up(params->max_vlen, KV_LINE);
+	uint64_t object = sizeof(struct ef_object) + kv_round_up(params->max_vlen, TM_LINE);
 	uint64_t objects = params->updates + params->updates / 3 + 2;
 
 	if (ef_knobs(params)->room)
 		objects = params->keys + 3;
-	return KV_LINE + objects * object;
+	return TM_LINE + objects * object;
 }
 
 uint64_t ef_timeout_ns(const struct tm_params *params)
@@ -66,7 +66,7 @@ void ef_pool_map(struct ef_pool *pool, const struct tm_params *params, uint8_t *
 	pool->log[0] = pm + table_len(params);
 	pool->log[1] = pool->log[0] + pool->log_len;
 	pool->header = (struct ef_header *)pool->log[0];
-	pool->align = ef_knobs(params)->packed ? 8 : KV_LINE;
+	pool->align = ef_knobs(params)->packed ? 8 : TM_LINE;
 }
 
 struct ef_now ef_pool_now(const struct ef_pool *pool)
@@ -92,7 +92,7 @@ bool ef_fits(const struct ef_pool *pool, uint64_t place)
 {
 	uint64_t off = ef_off_of(place);
 
-	if (off < KV_LINE || off % pool->align || off > pool->log_len - sizeof(struct ef_object))
+	if (off < TM_LINE || off % pool->align || off > pool->log_len - sizeof(struct ef_object))
 		return false;
 	return ef_at(pool, place)->vlen <= pool->log_len - sizeof(struct ef_object) - off;
 }

@@ -165,7 +165,7 @@ static void grow(const struct ef_pool *pool, const struct ef_now *now, uint64_t 
  */
 static uint64_t accept_all(const struct ef_pool *pool, const struct ef_now *now, uint64_t *accepted)
 {
-	uint64_t tail = KV_LINE;
+	uint64_t tail = TM_LINE;
 
 	for (uint64_t i = 0; i < pool->slots; i++) {
 		const struct ef_entry *entry = &pool->table[i];

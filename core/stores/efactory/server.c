@@ -349,7 +349,7 @@ static void find_tail(struct ef_server *server)
 	uint64_t *tail = &server->tail[now.from];
 	bool any = false;
 
-	*tail = KV_LINE;
+	*tail = TM_LINE;
 	for (uint64_t i = 0; i < pool->slots; i++) {
 		struct ef_entry *entry = &pool->table[i];
 		const struct ef_object *object;
@@ -391,7 +391,7 @@ static int prepare(struct ef_server *server, const struct tm_env *env)
 	if (rc)
 		return rc;
 	rc = rpc_server_export_at(&server->rpc, EF_TABLE, server->pool.table,
-				  server->pool.slots * KV_LINE,
+				  server->pool.slots * TM_LINE,
 				  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
 	if (!rc)
 		rc = rpc_server_export_at(&server->rpc, EF_LOG + now.from,

@@ -145,8 +145,8 @@ static unsigned regions(const struct tm_params *params, struct tm_region *out, u
 	unsigned n = 3;
 
 	erda_geo(&geo, params);
-	all[0] = (struct tm_region){"boot", 0, ERDA_LINE};
-	all[1] = (struct tm_region){"heads", ERDA_LINE, geo.table_off - ERDA_LINE};
+	all[0] = (struct tm_region){"boot", 0, TM_LINE};
+	all[1] = (struct tm_region){"heads", TM_LINE, geo.table_off - TM_LINE};
 	all[2] = (struct tm_region){"table", geo.table_off, geo.log_off - geo.table_off};
 	for (unsigned h = 0; h < geo.heads; h++) {
 		for (unsigned r = 0; r < ERDA_REGIONS; r++, n++)

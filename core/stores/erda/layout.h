@@ -64,8 +64,7 @@
 #define ERDA_REGIONS   2  /* of a head */
 #define ERDA_HEADER    10 /* bytes of an object before its key */
 #define ERDA_CRC_AT    1
-#define ERDA_BODY_AT   5 /* the CRC covers the tag, and everything from here */
-#define ERDA_LINE      64
+#define ERDA_BODY_AT   5	  /* the CRC covers the tag, and everything from here */
 #define ERDA_PAPER_SEG (8u << 20) /* bytes; Erda paper 3.2 */
 
 struct erda_boot {
@@ -91,8 +90,8 @@ struct erda_entry {
 	uint64_t region;
 };
 
-_Static_assert(sizeof(struct erda_boot) == ERDA_LINE, "one line");
-_Static_assert(sizeof(struct erda_head) == ERDA_LINE, "one line");
+_Static_assert(sizeof(struct erda_boot) == TM_LINE, "one line");
+_Static_assert(sizeof(struct erda_head) == TM_LINE, "one line");
 _Static_assert(sizeof(struct erda_entry) == 48, "as in the picture");
 
 /* The switches, in the order of the table in erda.c, and their values in theirs. */
@@ -237,7 +236,7 @@ static inline struct erda_boot *erda_boot(uint8_t *pm)
 
 static inline struct erda_head *erda_heads(uint8_t *pm)
 {
-	return (struct erda_head *)(pm + ERDA_LINE);
+	return (struct erda_head *)(pm + TM_LINE);
 }
 
 static inline struct erda_entry *erda_table(const struct erda_geo *geo, uint8_t *pm)

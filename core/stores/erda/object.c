@@ -37,7 +37,7 @@ static void log_sizes(struct erda_geo *geo, const struct tm_params *params)
 	uint64_t objects = params->updates ? params->updates : 1, segments;
 
 	if (geo->knob.log) {
-		geo->seg_len = align_up(geo->max_obj, ERDA_LINE);
+		geo->seg_len = align_up(geo->max_obj, TM_LINE);
 		geo->region_len = (2 * (uint64_t)params->keys + TIGHT_OBJECTS) * geo->seg_len;
 		geo->clean_at = ((uint64_t)params->keys + TIGHT_FREE) * geo->seg_len;
 		return;
@@ -46,7 +46,7 @@ static void log_sizes(struct erda_geo *geo, const struct tm_params *params)
 		objects = SMALL_SEGMENT_OBJECTS;
 	else if (objects * geo->max_obj > ERDA_PAPER_SEG)
 		objects = geo->max_obj < ERDA_PAPER_SEG ? ERDA_PAPER_SEG / geo->max_obj : 1;
-	geo->seg_len = align_up(objects * geo->max_obj, ERDA_LINE);
+	geo->seg_len = align_up(objects * geo->max_obj, TM_LINE);
 	segments = (params->updates + objects - 1) / objects;
 	segments += geo->seg_len > BIG_SEGMENT ? SPARE_BIG_SEGMENTS : SPARE_SEGMENTS;
 	segments += (segments + 2) / 3;
@@ -74,13 +74,12 @@ void erda_geo(struct erda_geo *geo, const struct tm_params *params)
 	geo->off_mask = knob->offset_bits ? (1u << FEW_BITS) - 1 : ERDA_NO_OFFSET;
 	geo->bounded = !knob->byte_offsets;
 	geo->marked = !knob->clean_state;
-	geo->align = knob->packed ? geo->unit : ERDA_LINE;
+	geo->align = knob->packed ? geo->unit : TM_LINE;
 	geo->max_vlen = params->max_vlen;
 	geo->max_obj = (uint32_t)align_up(ERDA_HEADER + TM_MAX_KEY + params->max_vlen, geo->align);
 	log_sizes(geo, params);
-	geo->table_off = ERDA_LINE + geo->heads * sizeof(struct erda_head);
-	geo->log_off = align_up(geo->table_off + geo->entries * sizeof(struct erda_entry),
-				ERDA_LINE);
+	geo->table_off = TM_LINE + geo->heads * sizeof(struct erda_head);
+	geo->log_off = align_up(geo->table_off + geo->entries * sizeof(struct erda_entry), TM_LINE);
 	geo->pool_len = geo->log_off + geo->heads * ERDA_REGIONS * geo->region_len;
 }
 

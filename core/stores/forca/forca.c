@@ -48,7 +48,7 @@ struct meta {
 	uint8_t zero[38];
 };
 
-_Static_assert(sizeof(struct meta) == KV_LINE, "a meta is a line");
+_Static_assert(sizeof(struct meta) == TM_LINE, "a meta is a line");
 
 struct pool {
 	struct kv_table table;
@@ -75,7 +75,7 @@ static size_t meta_bytes(const struct tm_params *params)
 
 static size_t log_bytes(const struct tm_params *params)
 {
-	return params->updates * kv_lines(params->max_vlen) * KV_LINE;
+	return params->updates * kv_lines(params->max_vlen) * TM_LINE;
 }
 
 static size_t pm_bytes(const struct tm_params *params)
@@ -100,7 +100,7 @@ static void map_pool(struct pool *pool, const struct tm_params *params, uint8_t 
 	pool->meta = (struct meta *)(pm + kv_table_bytes(params));
 	pool->metas = params->updates + 1;
 	pool->log = pm + kv_table_bytes(params) + meta_bytes(params);
-	pool->log_lines = log_bytes(params) / KV_LINE;
+	pool->log_lines = log_bytes(params) / TM_LINE;
 }
 
 static bool fits(const struct pool *pool, const struct meta *meta)
@@ -111,7 +111,7 @@ static bool fits(const struct pool *pool, const struct meta *meta)
 
 static bool crc_ok(const struct pool *pool, const struct meta *meta)
 {
-	return kv_crc(pool->log + meta->line * KV_LINE, meta->vlen) == meta->crc;
+	return kv_crc(pool->log + meta->line * TM_LINE, meta->vlen) == meta->crc;
 }
 
 /*
@@ -224,7 +224,7 @@ static int handle_put(struct server *server, const struct kv_req *req, struct kv
 	if (req->vlen > server->params.max_vlen)
 		return -EMSGSIZE;
 	rc = new_version(server, req, &line);
-	rsp->off = line * KV_LINE;
+	rsp->off = line * TM_LINE;
 	return rc;
 }
 
@@ -248,7 +248,7 @@ static bool usable(const struct server *server, uint64_t at)
 	if (cache && meta->state == VALID)
 		return true;
 	if (crc_ok(pool, meta)) {
-		pmem_persist(pool->log + meta->line * KV_LINE, meta->vlen);
+		pmem_persist(pool->log + meta->line * TM_LINE, meta->vlen);
 		if (cache)
 			set_state(meta, VALID);
 		return true;
@@ -270,7 +270,7 @@ static int handle_get(const struct server *server, const struct kv_req *req, str
 		at = pool->meta[at].prev;
 	if (!at || pool->meta[at].kind == TOMBSTONE)
 		return -ENOENT;
-	rsp->off = pool->meta[at].line * KV_LINE;
+	rsp->off = pool->meta[at].line * TM_LINE;
 	rsp->vlen = pool->meta[at].vlen;
 	return 0;
 }
@@ -329,7 +329,7 @@ static int serve(const struct tm_env *env)
 	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle, server);
 	if (!rc) /* FORCA_LOG */
 		rc = kv_server_start(&server->rpc, server->pool.log,
-				     server->pool.log_lines * KV_LINE);
+				     server->pool.log_lines * TM_LINE);
 	return rc;
 }
 

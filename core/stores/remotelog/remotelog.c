@@ -67,7 +67,7 @@ static const struct tm_variant variants[] = {
 
 uint64_t rl_span(const struct tm_params *params)
 {
-	return kv_round_up(sizeof(struct rl_record) + params->max_vlen, KV_LINE);
+	return kv_round_up(sizeof(struct rl_record) + params->max_vlen, TM_LINE);
 }
 
 bool rl_ring(const struct tm_params *params)
@@ -99,14 +99,14 @@ uint64_t rl_table_end(const struct tm_params *params)
 
 size_t rl_msg_bytes(const struct tm_params *params)
 {
-	return kv_round_up(sizeof(struct rl_msg) + params->max_vlen, KV_LINE);
+	return kv_round_up(sizeof(struct rl_msg) + params->max_vlen, TM_LINE);
 }
 
 static size_t pm_bytes(const struct tm_params *params)
 {
 	size_t buffers = params->rqwrb_pm ? rpc_server_msgs_bytes(params, rl_msg_bytes(params)) : 0;
 
-	return rl_table_end(params) + kv_round_up(buffers, KV_LINE);
+	return rl_table_end(params) + kv_round_up(buffers, TM_LINE);
 }
 
 static unsigned regions(const struct tm_params *params, struct tm_region *out, unsigned max)

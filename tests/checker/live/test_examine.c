@@ -311,15 +311,15 @@ START_TEST(keep_knows_what_was_durable)
 	live_sim_open(&ls, "ca", 1, 10, VLEN);
 	live_sim_run(&ls, put_twice);
 	live_value(twice_id, 0, value, VLEN);
-	for (size_t off = 0; off < ls.len && entry == SIZE_MAX; off += CUT_LINE)
-		if (memcmp(once + off, twice + off, CUT_LINE))
+	for (size_t off = 0; off < ls.len && entry == SIZE_MAX; off += TM_LINE)
+		if (memcmp(once + off, twice + off, TM_LINE))
 			entry = off;
 	live_value(ls.op[0].value, 0, value, VLEN);
 	while (memcmp(twice + at, value, VLEN))
 		at++;
 	held = malloc(ls.len);
 	memcpy(held, twice, ls.len);
-	memcpy(held + entry, once + entry, CUT_LINE);
+	memcpy(held + entry, once + entry, TM_LINE);
 	live_value(twice_id, 0, held + at, VLEN);
 	ck_assert_uint_eq(judge(twice, held, 0, 30, NULL), 0);
 	ck_assert(possible() & TM_BIT(TM_KEEP));

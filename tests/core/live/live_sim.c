@@ -245,8 +245,8 @@ void live_sim_cut(const struct live_sim *ls, const uint8_t *media, const uint8_t
 		return;
 	c->cached = true;
 	assert(cut_lines(media, cache, ls->len, &c->line, &c->lines) == 0);
-	c->held = malloc(c->lines * CUT_LINE + 1);
+	c->held = malloc(c->lines * TM_LINE + 1);
 	assert(c->held);
 	for (size_t i = 0; i < c->lines; i++)
-		memcpy(c->held + i * CUT_LINE, cache + (size_t)c->line[i] * CUT_LINE, CUT_LINE);
+		memcpy(c->held + i * TM_LINE, cache + (size_t)c->line[i] * TM_LINE, TM_LINE);
 }

@@ -209,7 +209,7 @@ static uint64_t end_of_log(void)
 		if (w.pool.table[i].ctl & EF_USED && off > end)
 			end = off;
 	}
-	return end ? end + ef_span(&w.pool, MAX_VLEN) : KV_LINE;
+	return end ? end + ef_span(&w.pool, MAX_VLEN) : TM_LINE;
 }
 
 /* A connection that sends what it likes, beside others of its client. */
@@ -259,10 +259,10 @@ static void reclaims(unsigned client)
 	half_a_put(&dead, "k2");
 	sim_sleep(w.sim, 8 * MS); /* past the timeout: the dead writer's version is invalid, and
 				     still there */
-	ck_assert_uint_gt(end_of_log(), KV_LINE + 6 * span);
+	ck_assert_uint_gt(end_of_log(), TM_LINE + 6 * span);
 	clean_and_wait(handle);
 	/* Of each key one version; of the deleted one none. */
-	ck_assert_uint_eq(end_of_log(), KV_LINE + 2 * span);
+	ck_assert_uint_eq(end_of_log(), TM_LINE + 2 * span);
 	ck_assert_int_eq(get(handle, 1, 9), 3);
 	ck_assert_int_eq(get(handle, 2, 9), 4);
 	ck_assert_int_eq(get(handle, 3, 9), -ENOENT);
@@ -471,11 +471,11 @@ static void waits(unsigned client)
 	/* The old log can still be read, until this one has answered, too. */
 	sim_sleep(w.sim, 2 * MS);
 	const void *data;
-	ck_assert_int_eq(rpc_read(&slow, EF_LOG, KV_LINE, 64, &data), 0);
+	ck_assert_int_eq(rpc_read(&slow, EF_LOG, TM_LINE, 64, &data), 0);
 	ack.off = notice.number;
 	ck_assert_int_eq(rpc_send(&slow, &ack, sizeof(ack)), 0);
 	sim_sleep(w.sim, 20 * MS);
-	ck_assert_int_eq(rpc_read(&slow, EF_LOG, KV_LINE, 64, &data), -EIO);
+	ck_assert_int_eq(rpc_read(&slow, EF_LOG, TM_LINE, 64, &data), -EIO);
 	ck_assert_int_eq(get(handle, 1, 9), 1);
 }
 

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What stores expect of themselves: the rules of the files, read from those that ship here. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/judge/expect.h"
+#include "checker/judge/names.h"
+#include "scenarios/stores.h"
+
+static const struct expectation *find(const char *store, const char *config, int contract)
+{
+	const struct expectation *e = expect_find(store, config, contract);
+	ck_assert_msg(e != NULL, "%s %s %s", store, config, contract_name(contract));
+	return e;
+}
+
+START_TEST(rules_and_exceptions)
+{
+	const struct expectation *rule = find("efactory", "default", TM_LIN),
+				 *rare = find("efactory", "ddio=off", TM_LIN);
+	ck_assert_ptr_null(expect_mistake());
+	ck_assert(rule->broken && !rule->open);
+	ck_assert(rare->broken && rare->open);
+	ck_assert_str_eq(rare->why, rule->why); /* of the row above */
+	ck_assert(!find("efactory", "ack_early=off", TM_LIN)->broken);
+	ck_assert(strstr(find("efactory", "domain=mhp", TM_DUR)->why, "NIC buffer") != NULL);
+	/* A rule is for the default campaign's hardware; one row names other hardware. */
+	ck_assert_ptr_null(expect_find("efactory", "mtu=256", TM_RDA));
+	ck_assert(find("efactory", "read_order=right", TM_RDA)->broken);
+	ck_assert_ptr_null(expect_find("remotelog", "default", TM_RDA));
+	/* A row about a variant is not about the store. */
+	ck_assert(find("erda", "default", TM_LIN)->broken);
+	ck_assert(!find("erda", "sure/default", TM_LIN)->broken);
+}
+END_TEST
+
+START_TEST(switches_that_break)
+{
+	ck_assert(expect_holds("efactory", TM_RDA));
+	ck_assert(!expect_holds("efactory", TM_LIN));
+	ck_assert(expect_switch_breaks("efactory", "read_order=right"));
+	ck_assert(!expect_switch_breaks("efactory", "read_order=left"));
+	ck_assert(!expect_switch_breaks("erda", "read_order=right"));
+	/* It breaks what the store breaks anyway. */
+	ck_assert(!expect_switch_breaks("efactory", "domain=mhp"));
+}
+END_TEST
+
+static const struct tm_variant *variant_of(const char *store, const char *name)
+{
+	for (const struct tm_variant *v = store_find(store)->variants; v->name; v++)
+		if (!strcmp(v->name, name))
+			return v;
+	return NULL;
+}
+
+START_TEST(controls_and_canaries)
+{
+	unsigned n;
+	const struct expect_control *control = expect_controls(&n);
+	ck_assert_uint_ge(n, 4);
+	for (unsigned i = 0; i < n; i++) {
+		const struct tm_variant *v = variant_of(control[i].store, control[i].variant);
+		ck_assert(v ? !v->breaks : !strcmp(control[i].variant, "default"));
+		ck_assert(control[i].keeps & TM_BIT(TM_RDA));
+		/* Where it is known to break each time, it proves nothing about a bug. */
+		const struct expectation *e = expect_find(control[i].store, control[i].hardware,
+							  TM_DUR);
+		ck_assert(!e || !e->broken || !(control[i].keeps & TM_BIT(TM_DUR)));
+	}
+	ck_assert_ptr_null(expect_canary("no_such_mutant"));
+	const struct expect_canary *c = expect_canary("crash_no_drain");
+	ck_assert_ptr_nonnull(c);
+	ck_assert_str_eq(c->knob, "ddio=off");
+	ck_assert_uint_ne(variant_of(c->store, c->variant)->breaks, 0);
+}
+END_TEST
+
+START_TEST(order_of_stores)
+{
+	unsigned n = 0;
+	for (; stores[n]; n++) {
+		ck_assert_int_eq(stores[n]->in_default_campaign, n < stores_by_default);
+		if (n && n != stores_by_default)
+			ck_assert_str_lt(stores[n - 1]->name, stores[n]->name);
+		ck_assert_ptr_eq(store_find(stores[n]->name), stores[n]);
+		ck_assert(strstr(store_expected(n).path, stores[n]->name) != NULL);
+	}
+	ck_assert_uint_gt(stores_by_default, 0);
+	ck_assert_uint_gt(n, stores_by_default);
+	ck_assert_ptr_null(store_find("nonesuch"));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("expect");
+	TCase *tc = tcase_create("expect");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(tc, rules_and_exceptions);
+	tcase_add_test(tc, switches_that_break);
+	tcase_add_test(tc, controls_and_canaries);
+	tcase_add_test(tc, order_of_stores);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
