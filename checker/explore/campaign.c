@@ -197,7 +197,7 @@ static void merge(struct campaign *c)
 				cell->broken = true;
 				cell->unit = u;
 				cell->mode = (struct failure_mode){unit->contract[k].run,
-								  FAILURE_MODE_ANYTHING};
+								   FAILURE_MODE_ANYTHING};
 			}
 			cell->broken_states += unit->contract[k].broken;
 		}

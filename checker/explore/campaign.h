@@ -42,7 +42,7 @@ struct campaign_options {
 /* One contract of one configuration. */
 struct campaign_cell {
 	bool broken;
-	unsigned unit;		 /* the first unit in which it broke */
+	unsigned unit;		  /* the first unit in which it broke */
 	struct failure_mode mode; /* and the first run */
 	uint64_t broken_states;
 };
