@@ -27,7 +27,7 @@ struct tm_append_methods;
 /*
  * The promises that a store can make about what clients see. A row is the contract's name, when
  * and how it is judged, and what it says. Whatever has to know all contracts is made from these
- * rows. docs/contracts.md has an example of each, checker/judge/contracts.h the definitions.
+ * rows. docs/contracts.md has an example of each, checker/judge/contracts.c the definitions.
  */
 #define TM_CONTRACT_ROWS(X)                                                                       \
 	X(RDA, TM_IN_RUN | TM_AFTER_CRASH | TM_ON_MACHINE,                                        \

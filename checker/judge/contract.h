@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_CHECKER_JUDGE_CONTRACT_H
 #define TM_CHECKER_JUDGE_CONTRACT_H
-/* What the files of the contracts share. Definitions of the contracts: contracts.h. */
+/* What the files of the contracts share. Definitions of the contracts: contracts.c. */
 #include <assert.h>
 #include "checker/judge/contracts.h"
 

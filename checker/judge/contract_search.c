@@ -14,7 +14,7 @@
  * history is known:
  *   - a GET has its effect as soon as it is open and its answer is the current value;
  *   - a value that a GET still to be invoked will return is not overwritten;
- *   - an optional update (contracts.h) that no GET of the epoch can have read is left
+ *   - an optional update (contracts.c) that no GET of the epoch can have read is left
  *     out; it may come last, so it is possible at the epoch's end (`loose`);
  *   - an acknowledged update that no GET of the epoch reads is `quiet`: with the next
  *     write in a configuration it is marked as done, meaning that it stood right before

@@ -12,6 +12,56 @@
  * GETs, each GET is a look-up (judge_reads). Otherwise the epoch's events are linked
  * up by key (link_events) and followed in their order (judge_events). RDA and NORES,
  * which need no more than the stream of events, are judged here.
+ *
+ * --- The contracts ---
+ *
+ * Words. An *epoch* is the time between two power failures; epoch 0 comes before the
+ * first. An update (PUT, DEL) that returned without error is *acknowledged* and took
+ * effect between its invocation and its return. Any other update is *optional*: it
+ * took effect at some time after its invocation, before the next power failure, or
+ * never. A GET *counts* if it returned without error either absence or the value of
+ * a PUT of its own key. The *cluster* of a PUT is itself and the GETs that count and
+ * returned its value; the cluster of a DEL is itself alone.
+ *
+ *   RDA    broken by a GET that returned bytes of no PUT, or another key's PUT. Such
+ *          a GET does not count for anything else.
+ *   LIN    per key, epoch 0 is linearizable as a register with a delete.
+ *   DUR    durable linearizability: per key the whole history is, power failures
+ *          included. What one epoch leaves possible is what the next starts with.
+ *          Broken wherever LIN is broken, crash or not.
+ *   BUF    buffered durable linearizability over the first power failure: epoch 0 is
+ *          linearizable also if every key that is read after the failure is read, with
+ *          the same answer, at one common moment T before it. The recovered value of a
+ *          key is the answer of its first GET that returned before any update of the
+ *          key was invoked in that epoch. Later power failures are not judged for BUF.
+ *          DUR holds => BUF holds => LIN holds.
+ *   MONO   broken by a GET after a power failure whose answer must precede a value that
+ *          a GET returned in an earlier epoch. Only observed values count: to see
+ *          absence, and later the deleted value, is a matter of NORES and DUR.
+ *   KEEP   likewise with the version that was durable and current at the last failure.
+ *   NORES  broken by a GET that returned the value of a PUT, though (a) an operation of
+ *          the PUT's cluster returned before an acknowledged DEL was invoked, and that
+ *          DEL returned before the GET was invoked; or (b) the PUT had returned with an
+ *          error before the GET was invoked.
+ *
+ * Must precede. In a linearization a cluster stands in one piece. So cluster A comes
+ * before B in every one if an operation of A returned before one of B was invoked, and
+ * by transitivity. One kind of evidence is left out where acknowledged is not visible
+ * (history.ack_visible is false): that update A was acknowledged before a GET of B was
+ * invoked. Such a GET may just not see A yet; that breaks LIN, and MONO and KEEP judge
+ * what a power failure adds. Looked at are all epochs before the GET's. Where A must
+ * precede B and B must precede A, the history is not linearizable, and neither is
+ * claimed. The closure is taken for keys with at most 64 updates; beyond, the direct
+ * relation stands alone. It is sound, not complete: an order forced in another way is
+ * missed.
+ * An answer "absent" is the initial absence, which precedes everything, or some DEL:
+ * it is older than x only if each of its candidates is.
+ *
+ * verdict.op and .against, the pair that proves it: RDA the GET and the foreign PUT;
+ * LIN and DUR the first GET that fits no order, and the latest operation that it
+ * misses; BUF a GET, and an earlier one that shares no moment with it, or what it
+ * misses itself; MONO the GET after and the GET before; KEEP the GET and the lower bound;
+ * NORES the GET and the DEL or failed PUT.
  */
 #include <string.h>
 #include "checker/judge/contract.h"

@@ -95,7 +95,7 @@ bool verdict_nothing(const struct verdict *v, const struct history *h);
  * or VALUE_ABSENT for none known; NULL: none for all keys (TM_KEEP).
  *
  * From scratch; takes some 250 KiB of stack. What is called per crash state is
- * judge_recovered(), "checker/judge/contracts.h", where each contract is defined too.
+ * judge_recovered(), "checker/judge/contracts.h".
  */
 void contracts_judge(const struct history *h, unsigned want, const int32_t *lower_bound,
 		     struct verdict out[TM_CONTRACTS]);

@@ -15,7 +15,7 @@
  *	#	a power failure
  *
  * 2. Random small histories, with a fixed seed: the judge's memory against the judgement
- *    from scratch, and both against the definitions of contracts.h taken literally (try
+ *    from scratch, and both against the definitions of contracts.c taken literally (try
  *    every order of operations, every moment, every pair).
  *
  * 3. Long histories of a register that works, and one that loses something.
