@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include "checker/judge/names.h"
 #include "cli/cli.h"
-#include "report/examine_report.h"
+#include "report/live/examine_report.h"
 
 int exam_run(const struct crash_bundle *a, struct exam *e)
 {

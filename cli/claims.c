@@ -10,7 +10,7 @@
 #include "checker/judge/names.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
-#include "report/claims_report.h"
+#include "report/hunt/claims_report.h"
 
 struct request {
 	struct claim_budget budget;

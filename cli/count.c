@@ -6,7 +6,7 @@
 #include <string.h>
 #include "cli/arguments.h"
 #include "cli/cli.h"
-#include "report/count_report.h"
+#include "report/models/count_report.h"
 
 #define DEFAULT_KEY 8 /* bytes */
 

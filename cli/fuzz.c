@@ -14,7 +14,7 @@
 #include "checker/judge/names.h"
 #include "cli/cli.h"
 #include "cli/fuzz_files.h"
-#include "report/fuzz_report.h"
+#include "report/hunt/fuzz_report.h"
 #include "report/output.h"
 
 #define DEFAULT_SECONDS 60

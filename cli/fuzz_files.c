@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 #include "cli/cli.h"
-#include "report/fuzz_report.h"
+#include "report/hunt/fuzz_report.h"
 #include "report/output.h"
 
 #define DEFAULT_REGRESS "tests/traces"

@@ -2,7 +2,7 @@
 #ifndef TM_CLI_LITMUS_FILES_H
 #define TM_CLI_LITMUS_FILES_H
 /* The files of litmus tests that tidemark litmus was given. */
-#include "report/litmus_report.h"
+#include "report/models/litmus_report.h"
 
 /* Read a file, "-", or the files of a folder. What cannot be read is kept in job->bad, and a
  * message is on stderr. 0, or EXIT_INTERNAL after a message. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "cli/arguments.h"
 #include "cli/cli.h"
-#include "report/mutants_report.h"
+#include "report/hunt/mutants_report.h"
 
 struct request {
 	struct mutant_options options;

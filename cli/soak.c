@@ -11,7 +11,7 @@
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "report/output.h"
-#include "report/soak_report.h"
+#include "report/hunt/soak_report.h"
 
 #define LINES	 20   /* of memory and speed, in the whole time */
 #define OUT_MAX	 1000 /* bytes of the folder's name */

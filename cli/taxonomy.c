@@ -2,9 +2,9 @@
 /*
  * tidemark taxonomy: measure each method of appending on each kind of hardware, write a trace for
  * each way in which one is not sound, and compare with what the papers' tables say. The same
- * for one kind of hardware, as advice (report/taxonomy_advise.c).
+ * for one kind of hardware, as advice (report/models/taxonomy_advise.c).
  */
-#include "report/taxonomy_report.h"
+#include "report/models/taxonomy_report.h"
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -75,7 +75,8 @@ static const struct option_row rows[] = {
 	{"states", "N", "crash states of each cell at most (no bound)",
 	 ASKED(request.options.states), 1, UINT64_MAX / 2},
 	OPTION_JOBS(struct asked, request.options.jobs),
-	{"table", "FILE", "compare with this one instead of scenarios/taxonomy.txt", ASKED(table)},
+	{"table", "FILE", "compare with this one instead of scenarios/taxonomy/taxonomy.txt",
+	 ASKED(table)},
 	{"out", "DIR", "where traces go (traces); it is made if it does not exist",
 	 ASKED(request.out)},
 	{"no-traces", NULL, "write none", ASKED(no_traces)},
@@ -250,8 +251,8 @@ static int read_table(const char *path, struct taxonomy_table *table)
 		return fail(EXIT_INTERNAL, "out of memory");
 	if (error)
 		return fail(path ? EXIT_USAGE : EXIT_INTERNAL, "%s%s: %s",
-			    path ? path : "scenarios/taxonomy.txt", input_place(&where).text,
-			    where.message);
+			    path ? path : "scenarios/taxonomy/taxonomy.txt",
+			    input_place(&where).text, where.message);
 	return 0;
 }
 
@@ -315,7 +316,7 @@ int taxonomy_main(int argc, char **argv)
 		a.request.options.knobs.knobs = taxonomy_name_hardware(
 			a.knob, a.request.options.knobs.knobs, OPTION_NAMES);
 	a.request.options.knobs.knob = a.knob;
-	a.request.table_name = a.table ? a.table : "scenarios/taxonomy.txt";
+	a.request.table_name = a.table ? a.table : "scenarios/taxonomy/taxonomy.txt";
 	status = read_table(a.table, &table);
 	if (!status)
 		status = open_all(&a, &t, &w);

@@ -4,7 +4,7 @@
 /*
  * One input, for fuzzers that make inputs themselves. Its bytes decide everything:
  * workload, schedule, faults, the power failures and what is left by them
- * (scenarios/bytes.c, faultinject/bytes.h).
+ * (scenarios/workload/bytes.c, faultinject/bytes.h).
  *
  * What is tested is said by the environment: TIDEMARK_STORE (the first of `tidemark list`),
  * TIDEMARK_VARIANT, TIDEMARK_KNOBS ("ack_early=off ddio=off"). When something breaks

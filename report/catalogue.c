@@ -9,7 +9,7 @@
 #include "core/hardware/hardware.h"
 #include "core/rt/fails.h"
 #include "scenarios/stores.h"
-#include "scenarios/workload.h"
+#include "scenarios/workload/workload.h"
 
 static void contract_list(unsigned set)
 {

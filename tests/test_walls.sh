@@ -34,7 +34,7 @@ includes()
 objects()
 {
 	grep -o ' -o [^ ]*\.c\.o ' "$2/compile_commands.json" | sed 's/ -o //; s/ $//' | grep -v '\.dir/tests/' |
-		sort -u | sed "s|^|$2/|"
+		sort -u | sed "s|^|$2/|" | while read -r object; do [ -f "$object" ] && echo "$object"; done
 }
 
 # What system libraries define. The provider defines some of it, too, for programs that it is loaded into; no other
@@ -191,7 +191,7 @@ missing=$(
 	printf '%s\n' "${objects[@]}" | sed 's/.*\.dir\///; s/\.o$//' | sort -u >"$scratch/compiled"
 	cd "$source" && find core faultinject scenarios checker report cli -name '*.c' | sort | comm -23 - "$scratch/compiled"
 )
-[ -z "$missing" ] || { echo "not compiled, so nothing is known of: $missing" >&2; exit 1; }
+[ -z "$missing" ] || { echo "not compiled, so it is not known what these use: $missing" >&2; exit 1; }
 check "$source" "${objects[@]}" >&2 || exit 1
 
 # --- what is seeded is found ---

@@ -8,7 +8,7 @@
 #include "checker/explore/checker_mutant.h"
 #include "core/hardware/hardware.h"
 #include "core/tidemark.h"
-#include "scenarios/workload.h"
+#include "scenarios/workload/workload.h"
 
 #define SETUP_REGIONS 8
 #define SETUP_READERS 3	 /* machines that boot after a failure, each with one reading client */

@@ -11,7 +11,7 @@
 #include <string.h>
 #include "checker/judge/names.h"
 #include "scenarios/stores.h"
-#include "scenarios/words.h"
+#include "scenarios/workload/words.h"
 
 #define PASS_RUNS  1000 /* budgets, where a case names none */
 #define COUNT_RUNS 500

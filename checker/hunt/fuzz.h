@@ -3,7 +3,7 @@
 #define TM_CHECKER_HUNT_FUZZ_H
 /*
  * Fuzzing of one store in one configuration. An input is a string of bytes: the first
- * WORKLOAD_BYTES are the workload (scenarios/bytes.c), the rest are records that say
+ * WORKLOAD_BYTES are the workload (scenarios/workload/bytes.c), the rest are records that say
  * what goes differently (faultinject/bytes.h). Of each run all power failures and all
  * that can be left by them are explored. fuzz.c opens with how inputs are made.
  *

@@ -125,10 +125,13 @@ static bool read_store(unsigned number)
 {
 	const char *store = stores[number]->name;
 	struct store_file file = store_expected(number);
-	char *bytes = strdup(file.text), *line; /* kept: the rows point into it */
+	char *bytes, *line;
 	struct input_error error;
 	struct text t;
 	int rc = 0;
+	if (!*file.text)
+		return true;
+	bytes = strdup(file.text); /* stays: the rows point into it */
 	assert(bytes);
 	text_start(&t, bytes, strlen(bytes), &error);
 	while (!rc && (rc = text_line(&t, &line)) > 0)

@@ -8,9 +8,9 @@
 #include <unistd.h>
 #include "checker/live/recording.h"
 #include "checker/models/count.h"
-#include "scenarios/session.h"
+#include "scenarios/workload/session.h"
 #include "scenarios/stores.h"
-#include "scenarios/zipf.h"
+#include "scenarios/workload/zipf.h"
 
 /* --- sessions, as the load generator wants them --- */
 

@@ -18,7 +18,7 @@
 #include <time.h>
 #include "checker/live/recording.h"
 #include "faultinject/sources.h"
-#include "scenarios/zipf.h"
+#include "scenarios/workload/zipf.h"
 
 #define SECOND	       1000000000ull /* ns */
 #define TICK	       (SECOND / 8)  /* of a session's number */

@@ -31,7 +31,8 @@ struct recording;
 #define LOAD_KINDS  3 /* enum history_kind */
 #define LOAD_ERRORS 16
 
-/* The functions of a session (scenarios/session.h, or a stand-in of a test). 0 or -errno. */
+/* The functions of a session (scenarios/workload/session.h, or a stand-in of a test). 0 or -errno.
+ */
 struct load_sessions {
 	int (*open)(void *arg, unsigned client, void **session, char *why, size_t n);
 	void (*close)(void *session);

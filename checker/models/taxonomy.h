@@ -7,8 +7,8 @@
  * nothing but itself and the options, so the number of processes changes no figure.
  */
 #include "checker/explore/campaign.h"
-#include "scenarios/methods.h"
-#include "scenarios/taxonomy.h"
+#include "scenarios/taxonomy/methods.h"
+#include "scenarios/taxonomy/taxonomy.h"
 
 #define TAXONOMY_METHODS 40 /* at most */
 #define TAXONOMY_BREAKS	 3  /* of one cell, at most: DUR, FSCK, RDA */

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "scenarios/workload.h"
+#include "scenarios/workload/workload.h"
 #include "tests/checker/explore/budget.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))

@@ -17,7 +17,7 @@
 #include "checker/live/load.h"
 #include "checker/live/recording.h"
 #include "faultinject/sources.h"
-#include "scenarios/zipf.h"
+#include "scenarios/workload/zipf.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 

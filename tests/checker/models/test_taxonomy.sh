@@ -12,7 +12,7 @@ here=$(mktemp -d) || exit 70
 trap 'rm -rf "$here"' EXIT
 cd "$here" || exit 70
 failures=0
-table=$sources/scenarios/taxonomy.txt
+table=$sources/scenarios/taxonomy/taxonomy.txt
 
 wrong() {
 	failures=$((failures + 1))
@@ -48,7 +48,7 @@ bad() {
 # --- as the table says ---
 
 run 0 w2 w3 cw2p cw3 s3 --workload w.40 --json a.json --junit a.xml --jobs 1
-says "120 of 120 cells equal scenarios/taxonomy.txt"
+says "120 of 120 cells equal scenarios/taxonomy/taxonomy.txt"
 says "  cw3      LO   LO   O    O      ok   ok   ok   ok     ok   ok   ok   ok"
 grep -q ' tests="120" failures="0"' a.xml || wrong "a.xml"
 traces=$(grep -c ' replay traces/' out)
@@ -74,7 +74,7 @@ done
 
 # What a switch changes, as the papers' footnotes have it.
 run 0 cw3 ci3 cw2 w2 --knob iio_in_mhp=off --knob domain=mhp --knob ddio=off --workload w.40 --no-traces
-says "16 of 16 cells equal scenarios/taxonomy.txt"
+says "16 of 16 cells equal scenarios/taxonomy/taxonomy.txt"
 says "  cw3                                      O    O"
 says "  ci3                                      O    O"
 run 0 s3 --knob flush_covers_send=off --knob rqwrb=pm --workload w.40 --no-traces

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tidemark examine: what is left of a power cut of a live server, judged against what
+ * the clients recorded.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "checker/judge/names.h"
+#include "cli/bundle.h"
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "report/live/examine_report.h"
+#include "report/output.h"
+
+#define HISTORIES 4096
+
+struct request {
+	const char *media, *cache, *recovered, *out, *json, *save_recovered;
+	const char **history;
+	unsigned histories;
+	unsigned long long offset, boot;
+	bool quiet, known;
+	struct crash_bundle a;
+};
+
+/* --- crash bundles --- */
+
+/* `name`: to be freed. */
+static int write_bundle(struct request *o, const struct exam *e, char **name)
+{
+	struct crash_bundle *a = &o->a;
+	const struct exam_break *b;
+
+	a->contract = exam_worst(&a->cut, e, &a->happened);
+	if (a->contract < 0)
+		return EXIT_HELD;
+	b = a->happened ? &e->cell[a->contract].happened : &e->cell[a->contract].possible;
+	snprintf(a->says, sizeof(a->says), "%s", b->text);
+	if (asprintf(name, "%s/%s-%s-boot%u-%s.cut", o->out, a->cut.store.store->name,
+		     a->cut.store.variant, a->cut.boot,
+		     contract_name((enum tm_contract)a->contract)) < 0)
+		return fail(EXIT_INTERNAL, "out of memory");
+	return saved(*name, save_file(*name, crash_bundle_write, a));
+}
+
+/* --- the command --- */
+
+static bool take_history(const struct option_row *row, void *into, const char *value)
+{
+	struct request *o = into;
+	(void)row;
+	if (o->histories == HISTORIES) {
+		fail(EXIT_USAGE, "--history: at most %d recordings", HISTORIES);
+		return false;
+	}
+	o->history[o->histories++] = value;
+	return true;
+}
+
+#define REQUEST(member) OPTION_FIELD(struct request, member)
+
+static const struct option_row rows[] = {
+	{"pm", "MEDIA", "the pool's file, or the backing file of its NVDIMM", REQUEST(media)},
+	{"cache", "CACHE",
+	 "the cache image's file, of a server with --shadow: lines that differ were in flight",
+	 REQUEST(cache)},
+	{"seed", "N", "which of these lines reached the media, as in tidemark cut (0: none)",
+	 REQUEST(a.options.seed), 0, UINT64_MAX},
+	{"cuts", "K", "so many other subsets of them are tried, besides none and all (8)",
+	 REQUEST(a.options.cuts), 0, EXAM_CUTS},
+	{"history", "FILE", "a recording of clients; as often as there are recordings",
+	 OPTION_CALL(take_history)},
+	{"offset", "BYTES",
+	 "where both images begin in their files (0 or 2097152, where there is one)",
+	 REQUEST(offset), 0, INT64_MAX},
+	{"boot", "B", "which boot was cut (what the media say)", REQUEST(boot), 1, UINT32_MAX},
+	{"recovered", "FILE", "where keys stood after the last cut, as --save-recovered wrote it",
+	 REQUEST(recovered)},
+	{"save-recovered", "FILE", "write down where they stand now, for the next cut",
+	 REQUEST(save_recovered)},
+	{"out", "DIR", "write a broken promise as one file that tidemark replay examines",
+	 REQUEST(out)},
+	{"known", NULL, "with --out, also a break that is known of the store", REQUEST(known)},
+	{"json", "FILE", "the results, for machines", REQUEST(json)},
+	{"quiet", NULL, "the verdict only", REQUEST(quiet), .letter = 'q'},
+	OPTION_END};
+
+static const struct options options = {
+	"examine", "[OPTION...] --pm MEDIA --history FILE...",
+	"Boots what a power cut left of a live server, reads every key, and judges the answers "
+	"against what the clients recorded. Nothing is changed.",
+	rows,
+	"0 as promised, 1 a promise broken, 2 usage or bad input, 3 could not tell, 70 internal "
+	"error"};
+
+static int read_cut(struct request *o)
+{
+	struct cut *c = &o->a.cut;
+	char why[400];
+	int error = cut_read_media(c, o->media, o->offset, why, sizeof(why));
+
+	if (!error && o->cache)
+		error = cut_read_cache(c, o->cache, o->offset, why, sizeof(why));
+	for (unsigned i = 0; i < o->histories && !error; i++)
+		error = cut_read_recording(c, o->history[i], why, sizeof(why));
+	if (!error && o->recovered)
+		error = cut_read_start(c, o->recovered, why, sizeof(why));
+	if (!error && o->boot)
+		c->boot = (uint32_t)o->boot;
+	return error ? fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s", why) : EXIT_HELD;
+}
+
+static int write_start(FILE *out, const void *exam)
+{
+	return exam_print_start(out, exam);
+}
+
+/* What was found goes to where it was wanted. */
+static int report(struct request *o, const struct exam *e)
+{
+	int status = exam_status(&o->a.cut, e), bad = 0;
+	char *bundle = NULL;
+
+	if (!o->quiet)
+		exam_print(&o->a, e);
+	if (o->save_recovered)
+		bad = saved(o->save_recovered, save_file(o->save_recovered, write_start, e));
+	if (!bad && o->out && (o->known || status != EXIT_HELD))
+		bad = write_bundle(o, e, &bundle);
+	if (!bad && o->json)
+		bad = saved(o->json, exam_json(&o->a, e, status, bundle ? bundle : "", o->json));
+	if (!bad) {
+		puts(status == EXIT_BROKEN   ? "A promise is broken."
+		     : status == EXIT_UNSURE ? "Could not tell."
+					     : "As promised.");
+		if (bundle)
+			printf("To see it again: %s replay %s\n", program, bundle);
+	}
+	free(bundle);
+	return bad ? bad : status;
+}
+
+static int judge(struct request *o, struct exam *e)
+{
+	int status;
+
+	if (!o->a.cut.boot) {
+		puts("The pool was being formatted when it was cut: there was nothing to lose.");
+		return EXIT_HELD;
+	}
+	status = exam_run(&o->a, e);
+	return status ? status : report(o, e);
+}
+
+static int parse(struct request *o, int argc, char **argv)
+{
+	int status = options_read(&options, o, argc, argv);
+
+	if (status >= 0)
+		return status;
+	/* "--history a b c": files may follow each other. */
+	for (int i = optind; i < argc; i++) {
+		if (!o->histories)
+			return fail(EXIT_USAGE,
+				    "examine: \"%.60s\" is no option (tidemark examine --help)",
+				    argv[i]);
+		if (!take_history(NULL, o, argv[i]))
+			return EXIT_USAGE;
+	}
+	if (!o->media || !o->histories)
+		return fail(EXIT_USAGE,
+			    "examine: --pm and --history are needed (tidemark examine --help)");
+	return -1;
+}
+
+int examine_main(int argc, char **argv)
+{
+	struct request *o = calloc(1, sizeof(*o));
+	struct exam e = {0};
+	bool made = false;
+	int status;
+
+	if (!o || !(o->history = calloc(HISTORIES, sizeof(o->history[0])))) {
+		free(o);
+		return fail(EXIT_INTERNAL, "out of memory");
+	}
+	o->offset = CUT_ANY_OFFSET;
+	o->a.options.cuts = 8;
+	status = parse(o, argc, argv);
+	if (status < 0) {
+		status = o->json ? check_output("--json", o->json) : 0;
+		if (!status && o->save_recovered)
+			status = check_output("--save-recovered", o->save_recovered);
+		if (!status && o->out)
+			status = check_folder("--out", o->out, &made);
+		if (!status)
+			status = read_cut(o);
+		if (!status)
+			status = judge(o, &e);
+		if (made)
+			rmdir(o->out); /* unless there is something in it */
+	}
+	exam_free(&e);
+	cut_free(&o->a.cut);
+	free(o->history);
+	free(o);
+	return status;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_REPORT_HUNT_CLAIMS_REPORT_H
+#define TM_REPORT_HUNT_CLAIMS_REPORT_H
+/* What came of claims, and of the knobs that their file speaks of. */
+#include "checker/hunt/claims_run.h"
+#include "checker/hunt/sensitivity.h"
+#include "report/case.h"
+
+struct claims_report {
+	const struct claims_run *run;
+	struct report_case *one; /* by run->cases; of those that broke */
+	double seconds;
+};
+
+/* As a table on stdout; as a JSON file: 0 or -errno. */
+void claims_print(const struct claims_report *r);
+int claims_json(const struct claims_report *r, const char *path);
+/* What would be tested. */
+void claims_print_list(const struct claim *const *claim, unsigned claims);
+
+/* How many knobs' values are otherwise than the file says, or missing in it. */
+unsigned sensitivity_print(const struct sensitivity *f);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See fuzz_report.h. */
+#include "report/hunt/fuzz_report.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include "checker/explore/clock.h"
+#include "checker/judge/names.h"
+#include "report/report.h"
+#include "report/terminal.h"
+
+/* --- text --- */
+
+void fuzz_report_reruns(const struct fuzz_session *s, const char *dir)
+{
+	if (!s->reruns)
+		return;
+	printf("%u trace%s of %s run again: ", s->reruns, s->reruns == 1 ? "" : "s", dir);
+	if (s->rerun_failures)
+		printf("%u not as recorded\n", s->rerun_failures);
+	else
+		puts("all as recorded");
+	for (unsigned i = 0; i < s->reruns; i++) {
+		if (!s->rerun[i].why[0])
+			continue;
+		printf("  %s: ", s->rerun[i].trace);
+		print_wrapped(4, s->rerun[i].why);
+		fputs("    ", stdout);
+		print_replay(s->rerun[i].trace);
+		putchar('\n');
+	}
+}
+
+/* "a; b; c" */
+static void join_parts(const struct fingerprint *c, char *buf, size_t n)
+{
+	snprintf(buf, n, "%s", c->cleans ? "a log is cleaned" : "");
+	for (unsigned i = 0; i < c->parts; i++) {
+		size_t len = strlen(buf);
+		snprintf(buf + len, n - len, "%s%s", len ? "; " : "", c->part[i]);
+	}
+}
+
+static void print_known(const struct fuzz_known *k)
+{
+	char parts[FINGERPRINT_PARTS * FINGERPRINT_PART];
+	printf("  %-5s  %s: ", k->is_new ? "new" : "known", contract_name(k->fingerprint.contract));
+	print_wrapped(9, k->text);
+	join_parts(&k->fingerprint, parts, sizeof(parts));
+	if (parts[0]) {
+		printf("%9s", "");
+		print_wrapped(9, parts);
+	}
+	if (!k->trace)
+		return;
+	printf("%9s", "");
+	print_replay(k->trace);
+	if (k->is_new)
+		printf("   (%u operation%s, %u deviation%s)", k->operations,
+		       k->operations == 1 ? "" : "s", k->deviations, k->deviations == 1 ? "" : "s");
+	putchar('\n');
+}
+
+static unsigned count_again(const struct fuzz_turn *t)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < t->session->knowns; i++)
+		n += t->session->known[i].again && !t->session->known[i].is_new;
+	return n;
+}
+
+static void print_turn(const struct fuzz_turn *t)
+{
+	const struct fuzz_session *s = t->session;
+	const struct fuzz *f = &t->fuzz;
+	double seconds = clock_seconds() - t->start;
+	unsigned expected = 0, again = count_again(t);
+	char name[2 * CAMPAIGN_NAME];
+	config_name(t->config, name, sizeof(name));
+	printf("\n%s\n", name);
+	for (unsigned i = 0; i < s->knowns; i++)
+		if (fuzz_turn_met(t, i))
+			print_known(&s->known[i]);
+	for (unsigned c = 0; c < TM_CONTRACTS; c++)
+		if (t->skipped[c])
+			printf("  %u more cases that break %s were not looked at\n", t->skipped[c],
+			       contract_name(c));
+	for (unsigned c = 0; c < TM_CONTRACTS; c++)
+		if (f->broken[c] && !(f->options.wanted & TM_BIT(c)))
+			printf("%s%s",
+			       expected++ ? ", " : "  broken, not promised or as expected: ",
+			       contract_name(c));
+	if (expected)
+		putchar('\n');
+	printf("  %" PRIu64 " runs, %" PRIu64 " states; corpus: %u inputs, %" PRIu64 " features\n",
+	       f->counts.runs, f->counts.states, f->inputs, f->features);
+	printf("  %u new failure%s, %u known one%s; %.1f s\n", t->fresh, t->fresh == 1 ? "" : "s",
+	       again, again == 1 ? "" : "s", seconds);
+}
+
+/* --- for machines --- */
+
+/* A name; JSON has no other bytes than UTF-8. */
+static json_t *name_json(const char *name)
+{
+	json_t *text = json_string(name);
+	return text ? text : json_string("(a name that is not UTF-8)");
+}
+
+static json_t *known_json(const struct fuzz_known *k)
+{
+	char parts[FINGERPRINT_PARTS * FINGERPRINT_PART];
+	join_parts(&k->fingerprint, parts, sizeof(parts));
+	return json_pack("{s:s, s:b, s:b, s:s, s:s, s:o}", "contract",
+			 contract_name(k->fingerprint.contract), "new", k->is_new, "accepted",
+			 k->accepted, "how", k->text, "fingerprint", parts, "trace",
+			 name_json(k->trace ? k->trace : ""));
+}
+
+static int keep_json(struct fuzz_report *r, const struct fuzz_turn *t)
+{
+	const struct fuzz_session *s = t->session;
+	const struct fuzz *f = &t->fuzz;
+	json_t *failures = json_array();
+	bool bad = !failures;
+	for (unsigned i = 0; i < s->knowns && !bad; i++)
+		if (fuzz_turn_met(t, i))
+			bad = json_array_append_new(failures, known_json(&s->known[i]));
+	json_t *all = json_pack("{s:s, s:s, s:s, s:I, s:I, s:i, s:I, s:f, s:o}", "store",
+				t->config->store->name, "variant", t->config->variant, "config",
+				t->config->name, "runs", (json_int_t)f->counts.runs, "states",
+				(json_int_t)f->counts.states, "corpus", (int)f->inputs, "features",
+				(json_int_t)f->features, "seconds", clock_seconds() - t->start,
+				"failures", failures);
+	if (!r->stores)
+		r->stores = json_array();
+	return bad || !all || json_array_append_new(r->stores, all) ? -ENOMEM : 0;
+}
+
+static void keep_junit(struct fuzz_report *r, const struct fuzz_turn *t)
+{
+	const struct fuzz_session *s = t->session;
+	char suite[2 * CAMPAIGN_NAME];
+	config_name(t->config, suite, sizeof(suite));
+	for (unsigned c = 0; c < TM_CONTRACTS; c++) {
+		const struct fuzz_known *k = NULL;
+		for (unsigned i = 0; i < s->knowns && !k; i++)
+			if (s->known[i].fingerprint.contract == c && !s->known[i].accepted &&
+			    fuzz_turn_met(t, i))
+				k = &s->known[i];
+		if (!(t->unaccepted & TM_BIT(c)) || !k)
+			junit_add(&r->junit, suite, contract_name(c), NULL);
+		else
+			junit_add(&r->junit, suite, contract_name(c), "%s\n%s replay %s", k->text,
+				  program, k->trace ? k->trace : "(no trace was asked for)");
+	}
+}
+
+int fuzz_report_turn(struct fuzz_report *r, const struct fuzz_turn *t)
+{
+	print_turn(t);
+	keep_junit(r, t);
+	return keep_json(r, t);
+}
+
+static json_t *reruns_json(const struct fuzz_session *s)
+{
+	json_t *traces = json_array();
+	for (unsigned i = 0; i < s->reruns; i++) {
+		const struct fuzz_rerun *r = &s->rerun[i];
+		json_array_append_new(
+			traces,
+			json_pack("{s:o, s:s, s:b, s:s}", "trace", name_json(r->trace), "contract",
+				  r->contract < 0 ? "none" : contract_name((unsigned)r->contract),
+				  "as_recorded", !r->why[0], "how", r->why));
+	}
+	return traces;
+}
+
+int fuzz_report_json(const struct fuzz_report *r, uint64_t seed, bool interrupted, const char *path)
+{
+	json_t *stores = r->stores ? json_incref(r->stores) : json_array();
+	json_t *all = json_pack("{s:o, s:o, s:I, s:b}", "stores", stores, "regressions",
+				reruns_json(r->session), "seed", (json_int_t)seed, "interrupted",
+				interrupted);
+	int error = all ? json_save(all, path) : -ENOMEM;
+	json_decref(all);
+	return error;
+}
+
+int fuzz_report_junit(struct fuzz_report *r, const char *path)
+{
+	for (unsigned i = 0; i < r->session->reruns; i++) {
+		const struct fuzz_rerun *rerun = &r->session->rerun[i];
+		junit_add(&r->junit, "regressions", rerun->trace,
+			  rerun->why[0] ? "%s\n%s replay %s" : NULL, rerun->why, program,
+			  rerun->trace);
+	}
+	return junit_save(&r->junit, path);
+}
+
+void fuzz_report_free(struct fuzz_report *r)
+{
+	junit_free(&r->junit);
+	json_decref(r->stores);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See soak_report.h. */
+#include "report/hunt/soak_report.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include "checker/judge/names.h"
+#include "report/terminal.h"
+
+void soak_print_line(const struct soak_totals *t, double seconds)
+{
+	printf("%6.0f s  %8" PRIu64 " rounds  %10" PRIu64
+	       " states  %7.0f states/s  memory of a process: "
+	       "%.1f MiB, at most %.1f\n",
+	       seconds, t->rounds, t->states, (double)t->states / (seconds > 0 ? seconds : 1),
+	       (double)t->rss_kib / 1024, (double)t->peak_kib / 1024);
+	fflush(stdout);
+}
+
+void soak_print_broken(const struct soak_options *o, uint64_t round, const struct soak_result *r,
+		       const char *trace)
+{
+	printf("%s BROKEN in round %" PRIu64 ": %s (%s), workload %s\n       %s\n       ",
+	       contract_name(r->contract), round, r->store,
+	       r->hardware[0] ? r->hardware : "default hardware", r->workload, r->text);
+	print_replay(trace);
+	printf("   (%u operations, %u deviations)\n       again: ", r->operations, r->deviations);
+	print_word(program);
+	printf(" soak --seed %" PRIu64 " --first %" PRIu64 " --rounds 1", o->seed, round);
+	for (unsigned i = 0; i < o->knobs; i++)
+		printf(" --knob %s", o->knob[i]);
+	putchar('\n');
+	fflush(stdout);
+}
+
+void soak_print_summary(const struct soak_totals *t, double seconds)
+{
+	soak_print_line(t, seconds);
+	printf("%" PRIu64 " runs, the power failed at %" PRIu64 " points", t->runs, t->points);
+	if (t->unsure)
+		printf("; %" PRIu64 " histories were too concurrent and are not judged", t->unsure);
+	printf("\nmemory of a process in the first fifth at most %.1f MiB, in the last fifth %.1f "
+	       "MiB: %s\n",
+	       (double)t->early_kib / 1024, (double)t->late_kib / 1024,
+	       soak_grows(t) ? "IT GROWS" : "flat");
+	if (t->broken)
+		printf("%u rounds BROKE what should hold\n", t->broken);
+	else
+		puts("Nothing broke that should hold.");
+}

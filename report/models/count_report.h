@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_REPORT_MODELS_COUNT_REPORT_H
+#define TM_REPORT_MODELS_COUNT_REPORT_H
+/* What operations cost, as a table and as JSON. */
+#include "checker/explore/campaign.h"
+#include "checker/models/count.h"
+
+/* The counts of one configuration, by value size. */
+struct counted {
+	const struct campaign_config *config;
+	struct count *count;
+};
+
+struct count_report {
+	struct counted *counted;
+	unsigned configs;
+	const unsigned *value; /* bytes */
+	unsigned values, key;
+	bool fields; /* also PM bytes by field */
+};
+
+/* The table of one configuration. */
+void count_report_print(const struct count_report *r, const struct counted *one);
+/* All of them as a file. 0 or -errno. */
+int count_report_json(const struct count_report *r, const char *path);
+
+#endif

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What tidemark litmus prints of its tests, and writes for machines.
+ *
+ * For each test: the outcomes as a table, a column for each place that is observed; conditions with
+ * their verdicts; the command that shows why one fails. An outcome that alone makes a
+ * condition fail is marked with "!".
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "report/terminal.h"
+#include "report/models/litmus_report.h"
+#include "report/report.h"
+
+#define MOST_ROWS   64 /* of a table */
+#define PLACE_NAME  (LITMUS_NAME + 16)
+#define COUNT_WIDTH 9
+#define CELL_WIDTH  9 /* of --configs */
+
+static const char *const verdicts[] = {"holds", "does not hold", "could not tell"};
+
+static const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+/* --- tables of outcomes --- */
+
+static void value_print(uint64_t value, char *buf, size_t n)
+{
+	if (value > 9999999999)
+		snprintf(buf, n, "0x%" PRIx64, value);
+	else
+		snprintf(buf, n, "%" PRIu64, value);
+}
+
+/* Does this outcome alone make a condition fail? */
+static bool is_failure(const struct litmus_test *test, const struct litmus_outcome *o, bool crash)
+{
+	for (unsigned c = 0; c < test->conditions; c++) {
+		const struct litmus_condition *condition = &test->condition[c];
+		bool bad = condition->quantifier == LITMUS_NEVER;
+		if (condition->crash == crash && condition->quantifier != LITMUS_EXISTS &&
+		    litmus_holds(test, condition, o->value) == bad)
+			return true;
+	}
+	return false;
+}
+
+/* Of each column; 0: the place is none. False: there is no table. */
+static bool table_widths(const struct litmus_test *test, const struct litmus_outcomes *o,
+			 bool crash, unsigned *width)
+{
+	bool belongs[LITMUS_OBSERVED], any = false;
+	char buf[PLACE_NAME];
+	litmus_places(test, crash, belongs);
+	for (unsigned p = 0; p < test->observeds; p++) {
+		width[p] = 0;
+		if (!belongs[p])
+			continue;
+		any = true;
+		width[p] = (unsigned)litmus_place_print(test, &test->observed[p], buf, sizeof(buf));
+		for (unsigned i = 0; i < o->n; i++) {
+			value_print(o->outcome[i].value[p], buf, sizeof(buf));
+			if (strlen(buf) > width[p])
+				width[p] = (unsigned)strlen(buf);
+		}
+	}
+	return any && o->n;
+}
+
+static void print_outcome(const struct litmus_test *test, const struct litmus_outcome *o,
+			  bool crash, const unsigned *width)
+{
+	char buf[PLACE_NAME];
+	printf("%c %*" PRIu64, is_failure(test, o, crash) ? '!' : ' ', COUNT_WIDTH, o->count);
+	for (unsigned p = 0; p < test->observeds; p++) {
+		if (!width[p])
+			continue;
+		value_print(o->value[p], buf, sizeof(buf));
+		printf("  %*s", (int)width[p], buf);
+	}
+	putchar('\n');
+}
+
+static void print_table(const struct litmus_test *test, const struct litmus_outcomes *o, bool crash)
+{
+	unsigned width[LITMUS_OBSERVED], rows = o->n < MOST_ROWS ? o->n : MOST_ROWS;
+	char buf[PLACE_NAME];
+	if (!table_widths(test, o, crash, width))
+		return;
+	printf("  %*s", COUNT_WIDTH, crash ? "crashes" : "runs");
+	for (unsigned p = 0; p < test->observeds; p++) {
+		litmus_place_print(test, &test->observed[p], buf, sizeof(buf));
+		if (width[p])
+			printf("  %*s", (int)width[p], buf);
+	}
+	putchar('\n');
+	for (unsigned i = 0; i < rows; i++)
+		print_outcome(test, &o->outcome[i], crash, width);
+	if (rows < o->n)
+		printf("  %*s  and %u more (--json FILE has them)\n", COUNT_WIDTH, "", o->n - rows);
+}
+
+/* --- a test --- */
+
+/* All that differs from the plain hardware of litmus tests; "" if nothing does. */
+static void hardware_text(const struct hardware *hw, char *buf, size_t n)
+{
+	struct hardware others = *hw;
+	others.store_buffer = hardware_default.store_buffer;
+	hardware_print(&others, false, buf, n);
+	if (hw->store_buffer != LITMUS_STORE_BUFFER)
+		snprintf(buf + strlen(buf), n - strlen(buf), "%sstore_buffer=%u", *buf ? " " : "",
+			 hw->store_buffer);
+}
+
+/* The command that shows why a condition fails. */
+static void print_command(const struct litmus_job *job, const struct litmus_case *run, bool witness)
+{
+	fputs(witness ? "  " : "  no run satisfies it: ", stdout);
+	print_word(program);
+	printf(" litmus%s%s", witness ? " --witness" : "", job->limits.whole ? " --whole" : "");
+	for (unsigned k = 0; k < job->knobs; k++) {
+		printf(" --knob ");
+		print_word(job->knob[k]);
+	}
+	if (job->limits.runs != litmus_default.runs)
+		printf(" --runs %" PRIu64, job->limits.runs);
+	putchar(' ');
+	print_word(run->file->path);
+	putchar('\n');
+}
+
+static void print_witness(const char *lines)
+{
+	while (*lines) {
+		size_t len = strcspn(lines, "\n");
+		printf("    %.*s\n", (int)len, lines);
+		lines += len + (lines[len] == '\n');
+	}
+}
+
+static void print_witnesses(const struct litmus_case *run)
+{
+	const struct litmus_test *test = run->file->test;
+	for (unsigned c = 0; c < test->conditions; c++) {
+		if (!run->witness[c])
+			continue;
+		fputs("  a run that decides ", stdout);
+		print_wrapped(21, test->condition[c].text);
+		print_witness(run->witness[c]);
+	}
+}
+
+static void print_conditions(const struct litmus_case *run)
+{
+	const struct litmus_test *test = run->file->test;
+	for (unsigned c = 0; c < test->conditions; c++) {
+		printf("  %-15s", verdicts[litmus_judge(run, c)]);
+		print_wrapped(17, test->condition[c].text);
+	}
+}
+
+static void print_runs(const struct litmus_result *r)
+{
+	printf("  %" PRIu64 " run%s, %s", r->runs, plural(r->runs),
+	       r->complete ? "all there are" : "not all there are: the limit was met");
+	if (r->blocked)
+		printf("; %" PRIu64 " of them blocked", r->blocked);
+	putchar('\n');
+}
+
+/* Of what does not hold: the command that shows it, or that no run does. */
+static void print_why(const struct litmus_job *job, const struct litmus_case *run)
+{
+	bool failed = false, shown = false;
+	for (unsigned c = 0; c < run->file->test->conditions; c++) {
+		bool fails = litmus_judge(run, c) == VERDICT_FAILS;
+		failed |= fails;
+		shown |= fails && litmus_decided(run, c);
+	}
+	if (failed && !(shown && job->witness))
+		print_command(job, run, shown);
+}
+
+static void print_case(const struct litmus_job *job, const struct litmus_case *run)
+{
+	const struct litmus_test *test = run->file->test;
+	char hw[512];
+	printf("%s\n", test->name);
+	if (test->doc) {
+		fputs("  ", stdout);
+		print_wrapped(2, test->doc);
+	}
+	hardware_text(&run->hw, hw, sizeof(hw));
+	if (*hw)
+		printf("  hardware: %s\n", hw);
+	print_table(test, &run->result.final, false);
+	print_table(test, &run->result.crash, true);
+	print_runs(&run->result);
+	print_conditions(run);
+	print_witnesses(run);
+	print_why(job, run);
+	putchar('\n');
+}
+
+/* The verdict of a test: the worst of its conditions. */
+static enum litmus_verdict worst(const struct litmus_case *run)
+{
+	static const unsigned rank[] = {
+		[VERDICT_HOLDS] = 0, [VERDICT_UNSURE] = 1, [VERDICT_FAILS] = 2};
+	enum litmus_verdict all = VERDICT_HOLDS;
+	for (unsigned c = 0; c < run->file->test->conditions; c++)
+		if (rank[litmus_judge(run, c)] > rank[all])
+			all = litmus_judge(run, c);
+	return all;
+}
+
+static void print_brief(const struct litmus_job *job, const struct litmus_case *run)
+{
+	printf("%-40s %s\n", run->file->test->name, verdicts[worst(run)]);
+	print_witnesses(run);
+	print_why(job, run);
+}
+
+/* --configs: a row for each condition, a column for each hardware. */
+static void print_configs(const struct litmus_case *run, unsigned runs)
+{
+	static const char *const domains[] = {"dmp", "mhp", "wsp"};
+	static const char *const cells[] = {"holds", "-", "?"};
+	const struct litmus_test *test = run->file->test;
+	char cell[32];
+	printf("%s\n", test->name);
+	for (unsigned i = 0; i < runs; i++) {
+		snprintf(cell, sizeof(cell), "%s%s", domains[run[i].hw.domain],
+			 run[i].hw.ddio ? ", ddio" : "");
+		printf("  %-*s", i + 1 < runs ? CELL_WIDTH : 0, cell);
+	}
+	putchar('\n');
+	for (unsigned c = 0; c < test->conditions; c++) {
+		for (unsigned i = 0; i < runs; i++) {
+			snprintf(cell, sizeof(cell), "%s%s", cells[litmus_judge(&run[i], c)],
+				 run[i].own ? " *" : "");
+			printf("  %-*s", CELL_WIDTH, cell);
+		}
+		printf("  %s\n", test->condition[c].text);
+	}
+	putchar('\n');
+}
+
+/* --- for machines --- */
+
+/* A text from a file may be no UTF-8, which JSON cannot say. */
+static json_t *text_json(const char *text)
+{
+	json_t *string = json_string(text);
+	return string ? string : json_string("(not UTF-8)");
+}
+
+/* Numbers of JSON have a sign: what is larger is a string. */
+static json_t *number_json(uint64_t n)
+{
+	char buf[32];
+	if (n <= INT64_MAX)
+		return json_integer((json_int_t)n);
+	snprintf(buf, sizeof(buf), "%" PRIu64, n);
+	return json_string(buf);
+}
+
+static json_t *outcomes_json(const struct litmus_test *test, const struct litmus_outcomes *o,
+			     bool crash)
+{
+	json_t *all = json_array();
+	bool belongs[LITMUS_OBSERVED];
+	char name[PLACE_NAME];
+	litmus_places(test, crash, belongs);
+	for (unsigned i = 0; i < o->n; i++) {
+		json_t *value = json_object();
+		for (unsigned p = 0; p < test->observeds; p++) {
+			if (!belongs[p])
+				continue;
+			litmus_place_print(test, &test->observed[p], name, sizeof(name));
+			json_object_set_new(value, name, number_json(o->outcome[i].value[p]));
+		}
+		json_array_append_new(all, json_pack("{s:o, s:o}", "values", value, "count",
+						     number_json(o->outcome[i].count)));
+	}
+	return all;
+}
+
+static json_t *conditions_json(const struct litmus_case *run)
+{
+	static const char *const quantifiers[] = {"exists", "never", "forall"};
+	const struct litmus_test *test = run->file->test;
+	json_t *all = json_array();
+	for (unsigned c = 0; c < test->conditions; c++) {
+		const struct litmus_condition *condition = &test->condition[c];
+		json_t *one = json_pack(
+			"{s:s, s:s, s:s, s:i, s:s, s:b, s:b}", "condition", condition->text,
+			"quantifier", quantifiers[condition->quantifier], "over",
+			condition->crash ? "crash" : "final", "line", (int)condition->line,
+			"verdict", verdicts[litmus_judge(run, c)], "satisfied",
+			run->result.condition[c].satisfied, "violated",
+			run->result.condition[c].violated);
+		if (run->witness[c])
+			json_object_set_new(one, "witness", text_json(run->witness[c]));
+		json_array_append_new(all, one);
+	}
+	return all;
+}
+
+static void keep_json(struct litmus_job *job, const struct litmus_case *run)
+{
+	const struct litmus_test *test = run->file->test;
+	const struct litmus_result *r = &run->result;
+	char hw[512];
+	hardware_print(&run->hw, true, hw, sizeof(hw));
+	json_t *one = json_pack(
+		"{s:s, s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:b}", "name", test->name,
+		"file", text_json(run->file->path), "doc", text_json(test->doc ? test->doc : ""),
+		"hardware", hw, "own_hardware", run->own, "final",
+		outcomes_json(test, &r->final, false), "crash",
+		outcomes_json(test, &r->crash, true), "conditions", conditions_json(run), "runs",
+		number_json(r->runs), "blocked", number_json(r->blocked), "complete", r->complete);
+	job->no_memory |= !one || json_array_append_new(job->json, one);
+}
+
+static void keep_junit(struct litmus_job *job, const struct litmus_case *run)
+{
+	const struct litmus_test *test = run->file->test;
+	for (unsigned c = 0; c < test->conditions; c++) {
+		enum litmus_verdict v = litmus_judge(run, c);
+		if (v == VERDICT_HOLDS)
+			junit_add(&job->junit, test->name, test->condition[c].text, NULL);
+		else
+			junit_add(&job->junit, test->name, test->condition[c].text, "%s:%u: %s",
+				  run->file->path, test->condition[c].line, verdicts[v]);
+	}
+}
+
+int litmus_json(const struct litmus_job *job, const char *path)
+{
+	json_t *bad = json_array();
+	for (unsigned i = 0; i < job->bads; i++) {
+		const struct litmus_bad *b = &job->bad[i];
+		json_array_append_new(bad, json_pack("{s:o, s:i, s:i, s:o}", "file",
+						     text_json(b->path), "line", (int)b->error.line,
+						     "column", (int)b->error.column, "message",
+						     text_json(b->error.message)));
+	}
+	json_t *all = json_pack("{s:O, s:o, s:i, s:i, s:i}", "tests", job->json, "bad_files", bad,
+				"hold", (int)job->count[VERDICT_HOLDS], "do_not_hold",
+				(int)job->count[VERDICT_FAILS], "could_not_tell",
+				(int)job->count[VERDICT_UNSURE]);
+	int error = job->no_memory || !all ? -ENOMEM : json_save(all, path);
+	json_decref(all);
+	return error;
+}
+
+/* --- together --- */
+
+void litmus_report(struct litmus_job *job, const struct litmus_case *run, unsigned runs)
+{
+	for (unsigned i = 0; i < runs; i++) {
+		if (job->json_path)
+			keep_json(job, &run[i]);
+		if (!run[i].own)
+			continue;
+		for (unsigned c = 0; c < run->file->test->conditions; c++)
+			job->count[litmus_judge(&run[i], c)]++;
+		if (job->junit_path)
+			keep_junit(job, &run[i]);
+	}
+	if (job->configs)
+		print_configs(run, runs);
+	else if (job->quiet)
+		print_brief(job, run);
+	else
+		print_case(job, run);
+}
+
+void litmus_report_bad(struct litmus_job *job)
+{
+	if (!job->junit_path)
+		return;
+	for (unsigned i = 0; i < job->bads; i++)
+		junit_add(&job->junit, job->bad[i].path, "read", "%u:%u: %s",
+			  job->bad[i].error.line, job->bad[i].error.column,
+			  job->bad[i].error.message);
+}
+
+void litmus_summary(const struct litmus_job *job)
+{
+	const unsigned *count = job->count;
+	printf("%u test%s, %u condition%s hold%s, %u do%s not", job->files, plural(job->files),
+	       count[VERDICT_HOLDS], plural(count[VERDICT_HOLDS]),
+	       count[VERDICT_HOLDS] == 1 ? "s" : "", count[VERDICT_FAILS],
+	       count[VERDICT_FAILS] == 1 ? "es" : "");
+	if (count[VERDICT_UNSURE])
+		printf(", %u could not be told", count[VERDICT_UNSURE]);
+	if (job->configs)
+		fputs(" (on the tests' own hardware, *)", stdout);
+	if (job->bads)
+		printf("; %u file%s could not be read", job->bads, plural(job->bads));
+	putchar('\n');
+}
+
+void litmus_list(const struct litmus_job *job)
+{
+	for (unsigned i = 0; i < job->files; i++) {
+		const struct litmus_test *test = job->file[i].test;
+		printf("%-28s ", test->name);
+		print_wrapped(29, test->doc ? test->doc : "");
+	}
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_REPORT_MODELS_TAXONOMY_REPORT_H
+#define TM_REPORT_MODELS_TAXONOMY_REPORT_H
+/* What `tidemark taxonomy` was asked for, and what its files share. */
+#include "checker/models/taxonomy.h"
+#include "report/report.h"
+
+#define TAXONOMY_CONFIG 200 /* bytes of a configuration in words */
+
+struct taxonomy_request {
+	struct taxonomy_options options;
+	uint64_t methods; /* 1 << method */
+	bool all;	  /* every method: the papers' tables can be compared */
+	bool advise, quiet;
+	const char *out, *json, *junit, *pictures;
+	const char *table_name; /* "scenarios/taxonomy/taxonomy.txt", or the file of --table */
+};
+
+/* How a cell compares with the table. */
+enum taxonomy_compared { TAXONOMY_EQUAL, TAXONOMY_DIFFERS, TAXONOMY_UNSURE, TAXONOMY_NOT_COMPARED };
+
+struct taxonomy_report {
+	const struct taxonomy_request *request;
+	const struct taxonomy *t;
+	const struct taxonomy_table *table;
+	char *(*trace)[TAXONOMY_BREAKS]; /* files, by cell; NULL: none */
+	double seconds;
+};
+
+/* --- taxonomy_report.c --- */
+
+enum taxonomy_compared taxonomy_compare(const struct taxonomy_report *r,
+					const struct taxonomy_cell *cell);
+/* "domain=dmp ddio=on rqwrb=dram transport=ib", and the knobs that were set, in words. */
+void taxonomy_config(const struct taxonomy *t, unsigned column, unsigned transport, char *buf,
+		     size_t n);
+/* Cells of a verdict that the table has otherwise, and those that were not searched to the end. */
+void taxonomy_count(const struct taxonomy_report *r, unsigned count[TAXONOMY_NOT_COMPARED + 1]);
+/* Choices that are otherwise than the papers' tables have them. */
+unsigned taxonomy_choices_differ(const struct taxonomy_report *r);
+void taxonomy_print(const struct taxonomy_report *r);
+/* Files: 0 or -errno. */
+int taxonomy_json(const struct taxonomy_report *r, const char *path);
+int taxonomy_junit(const struct taxonomy_report *r, const char *path);
+/* "    tidemark replay FILE", or why there is none. */
+void taxonomy_print_replay(const struct taxonomy_report *r, const struct taxonomy_cell *cell,
+			   unsigned brk);
+
+/* --- taxonomy_traces.c --- */
+
+/* Write the traces of all breaks of r->t, which is *t, and name them in r->trace. 0 or -errno with
+ * *why. */
+int taxonomy_write_traces(struct taxonomy_report *r, struct taxonomy *t, char why[REPORT_WHY]);
+
+/* --- taxonomy_advise.c --- */
+
+void taxonomy_advise(const struct taxonomy_report *r);
+
+/* --- taxonomy_pictures.c --- */
+
+/* Write them all into the folder. 0 or -errno. */
+int taxonomy_pictures(const struct taxonomy_report *r, const char *dir);
+
+#endif

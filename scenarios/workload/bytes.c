@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A workload from bytes, for fuzzing. Every string of bytes is a workload, and a small
+ * change of the bytes is a small change of the workload: each operation has a byte of
+ * its own, at a fixed place.
+ *
+ *	byte 0		bits 0-1  clients: 1, 2, 3, 2
+ *			bit  2    a second key
+ *			bit  3    the first key is not loaded; bit 4: nor the second
+ *			bits 5-6  length of the loaded values
+ *			bit  7    a loaded key between the two, which no operation touches: in a
+ *crowded hash table a creation moves it, or the first
+ *	byte 1..8	an operation each, in each client's program order
+ *			bits 0-2  none, PUT, GET, DELETE, PUT, GET, PUT, clean
+ *			bits 3-4  whose it is, modulo the clients
+ *			bit  5    of the second key, if there is one
+ *			bits 6-7  length of the PUT's value
+ *
+ * Bytes that are missing are 0. A program without operations is one PUT.
+ */
+#include <errno.h>
+#include "scenarios/workload/workload.h"
+
+static const uint16_t lengths[4] = {160, 8, 40, 1500};
+
+static int add_op(struct workload *w, uint8_t byte, unsigned clients, bool cleans)
+{
+	static const uint8_t kinds[8] = {OP_NONE, OP_PUT, OP_GET, OP_DEL,
+					 OP_PUT,  OP_GET, OP_PUT, OP_CLEAN};
+	uint8_t kind = kinds[byte & 7];
+
+	if (kind == OP_NONE)
+		return 0;
+	if (kind == OP_CLEAN && !cleans)
+		kind = OP_GET;
+	return workload_op_add(w, 1 + (byte >> 3 & 3) % clients, kind, byte & 32 ? w->keys - 1 : 0,
+			       kind == OP_PUT ? lengths[byte >> 6] : 0);
+}
+
+int workload_from_bytes(struct workload *w, const uint8_t *bytes, size_t n, bool cleans)
+{
+	static const uint8_t clients[4] = {1, 2, 3, 2};
+	uint8_t head = n ? bytes[0] : 0;
+	int32_t loaded = lengths[head >> 5 & 3];
+	int rc;
+
+	rc = workload_key_add(w, "k1", 2, head & 8 ? -1 : loaded);
+	if (rc >= 0 && head & 4 && head & 128)
+		rc = workload_key_add(w, "k2", 2, loaded);
+	if (rc >= 0 && head & 4)
+		rc = workload_key_add(w, head & 128 ? "k3" : "k2", 2, head & 16 ? -1 : loaded);
+	for (size_t i = 1; rc >= 0 && i < n && i < WORKLOAD_BYTES; i++)
+		rc = add_op(w, bytes[i], clients[head & 3], cleans);
+	if (rc >= 0 && !workload_ops(w))
+		rc = workload_op_add(w, 1, OP_PUT, 0, lengths[0]);
+	if (rc < 0) {
+		workload_free(w);
+		return rc;
+	}
+	snprintf(w->name, sizeof(w->name), "bytes");
+	return 0;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The reader of recorded operation lists; docs/ops-file.md is the format.
+ *
+ * The input comes from other people's programs, so nothing about it is believed:
+ * file and lines have limits, every byte is looked at, and reading stops at the first
+ * error, which says what stood there and what should have.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include "scenarios/workload/workload.h"
+
+#define LINE_MAX_BYTES 4096 /* without its end */
+#define FILE_MAX_BYTES (1 << 24)
+#define OPS_FILE_KEYS  64 /* every key is read back after every crash */
+#define FIELDS	       4  /* client, operation, key, length */
+
+struct ops_reader {
+	struct text text;
+	struct workload *w;
+};
+
+/* A field of a line; empty between two commas. */
+struct field {
+	const char *text;
+	size_t len;
+};
+
+static struct text_shown show(struct field field)
+{
+	return text_show_part(field.text, field.len);
+}
+
+/* The next line, without its comment. 1: there is one; 0: end of the input; -EINVAL. */
+static int read_line(struct ops_reader *r, char **line)
+{
+	int rc = text_line(&r->text, line);
+	if (rc <= 0)
+		return rc;
+	char *comment = memchr(*line, '#', r->text.len);
+	if (text_check_bytes(&r->text, *line, comment))
+		return -EINVAL;
+	if (comment)
+		*comment = '\0';
+	return 1;
+}
+
+/* Cut the line into fields: how many there are, of which FIELDS are kept. */
+static unsigned split(const char *p, struct field *field)
+{
+	unsigned n = 0;
+
+	p += strspn(p, " \t");
+	if (!*p)
+		return 0;
+	for (;;) {
+		size_t len = strcspn(p, " \t,");
+		bool comma;
+
+		if (n < FIELDS)
+			field[n] = (struct field){p, len};
+		n++;
+		p += len;
+		p += strspn(p, " \t");
+		comma = *p == ',';
+		p += comma;
+		p += strspn(p, " \t");
+		if (!*p) {
+			if (comma && n < FIELDS)
+				field[n] = (struct field){p, 0};
+			return n + comma;
+		}
+	}
+}
+
+static bool is(struct field field, const char *word)
+{
+	return field.len == strlen(word) && !strncasecmp(field.text, word, field.len);
+}
+
+/* A decimal number from min to max. */
+static int number(struct ops_reader *r, const char *what, struct field field, unsigned min,
+		  unsigned max, unsigned *out)
+{
+	uint64_t n = 0;
+	const char *end;
+
+	if (!field.len)
+		return text_wrong(&r->text, "%s is missing; expected a number from %u to %u", what,
+				  min, max);
+	if (strspn(field.text, "0123456789") < field.len)
+		return text_wrong(&r->text, "%s %s is not a number; expected %u to %u", what,
+				  show(field).text, min, max);
+	end = text_digits(field.text, max, &n);
+	if (!end)
+		return text_wrong(&r->text, "%s %s is too large; expected %u to %u", what,
+				  show(field).text, min, max);
+	if (n < min)
+		return text_wrong(&r->text, "%s %s is too small; expected %u to %u", what,
+				  show(field).text, min, max);
+	*out = (unsigned)n;
+	return 0;
+}
+
+/* Index of the key, or -errno. */
+static int add_key(struct ops_reader *r, struct field field, int32_t loaded)
+{
+	int key;
+
+	if (!field.len)
+		return text_wrong(&r->text, "the key is missing; expected 1 to %d characters",
+				  TM_MAX_KEY);
+	if (field.len > TM_MAX_KEY)
+		return text_wrong(&r->text, "key %s has %zu bytes; expected at most %d",
+				  show(field).text, field.len, TM_MAX_KEY);
+	key = workload_key_find(r->w, field.text, field.len);
+	if (key >= 0)
+		return loaded < 0
+			       ? key
+			       : text_wrong(&r->text, "key %s is loaded twice", show(field).text);
+	if (r->w->keys >= OPS_FILE_KEYS)
+		return text_wrong(&r->text, "more than %d keys; split the list", OPS_FILE_KEYS);
+	key = workload_key_add(r->w, field.text, field.len, loaded);
+	assert(key >= 0 || key == -ENOMEM);
+	return key;
+}
+
+/* "load key length" */
+static int read_load(struct ops_reader *r, const struct field *field, unsigned fields)
+{
+	unsigned vlen;
+	int rc;
+
+	if (workload_ops(r->w))
+		return text_wrong(&r->text, "'load' after the first operation; expected it before");
+	if (fields < 3)
+		return text_wrong(&r->text, "%u field%s; expected three: load, key, length", fields,
+				  fields == 1 ? "" : "s");
+	if (fields > 3)
+		return text_wrong(&r->text,
+				  "extra field %s; expected three fields: load, key, length",
+				  show(field[3]).text);
+	rc = number(r, "length", field[2], 0, TM_MAX_VALUE, &vlen);
+	if (!rc)
+		rc = add_key(r, field[1], (int32_t)vlen);
+	return rc < 0 ? rc : 0;
+}
+
+/* Fields after the key: a length for put; for the others none, an empty one or "-". */
+static int read_vlen(struct ops_reader *r, enum op_kind kind, const struct field *field,
+		     unsigned fields, unsigned *vlen)
+{
+	*vlen = 0;
+	if (fields > FIELDS)
+		return text_wrong(
+			&r->text,
+			"%u fields; expected at most four: client, operation, key, length", fields);
+	if (kind == OP_PUT) {
+		if (fields < 4)
+			return text_wrong(
+				&r->text,
+				"the length is missing; expected four fields: client, put, "
+				"key, length");
+		return number(r, "length", field[3], 0, TM_MAX_VALUE, vlen);
+	}
+	if (fields == 4 && field[3].len && !is(field[3], "-"))
+		return text_wrong(&r->text, "extra field %s; only put has a length",
+				  show(field[3]).text);
+	return 0;
+}
+
+static int add_op(struct ops_reader *r, unsigned client, enum op_kind kind, unsigned key,
+		  uint32_t vlen)
+{
+	int rc = workload_op_add(r->w, client, kind, key, vlen);
+
+	if (rc == -ENOSPC)
+		return text_wrong(&r->text, "more than %d operations; split the list",
+				  WORKLOAD_MAX_OPS);
+	assert(!rc || rc == -ENOMEM);
+	return rc;
+}
+
+/* "client clean" */
+static int read_clean(struct ops_reader *r, unsigned client, const struct field *field,
+		      unsigned fields)
+{
+	for (unsigned i = 2; i < fields; i++)
+		if (i >= FIELDS || (field[i].len && !is(field[i], "-")))
+			return text_wrong(&r->text,
+					  "extra field; clean has neither a key nor a length");
+	return add_op(r, client, OP_CLEAN, 0, 0);
+}
+
+/* "client op key length" */
+static int read_op(struct ops_reader *r, const struct field *field, unsigned fields)
+{
+	enum op_kind kind;
+	unsigned client, vlen;
+	int key, rc;
+
+	rc = number(r, "client", field[0], 1, TM_MAX_CLIENTS, &client);
+	if (rc)
+		return rc;
+	if (fields < 2)
+		return text_wrong(&r->text,
+				  "the operation is missing; expected put, get, del or clean");
+	if (is(field[1], "put"))
+		kind = OP_PUT;
+	else if (is(field[1], "get"))
+		kind = OP_GET;
+	else if (is(field[1], "del"))
+		kind = OP_DEL;
+	else if (is(field[1], "clean"))
+		return read_clean(r, client, field, fields);
+	else
+		return text_wrong(&r->text, "operation %s; expected put, get, del or clean",
+				  show(field[1]).text);
+	if (fields < 3)
+		return text_wrong(&r->text, "the key is missing; expected 1 to %d characters",
+				  TM_MAX_KEY);
+	rc = read_vlen(r, kind, field, fields, &vlen);
+	if (rc)
+		return rc;
+	key = add_key(r, field[2], -1);
+	if (key < 0)
+		return key;
+	return add_op(r, client, kind, (unsigned)key, vlen);
+}
+
+static int read_lines(struct ops_reader *r)
+{
+	char *line;
+	int rc;
+
+	while ((rc = read_line(r, &line)) > 0) {
+		struct field field[FIELDS] = {{NULL, 0}};
+		unsigned fields = split(line, field);
+
+		if (!fields)
+			continue;
+		rc = is(field[0], "load") ? read_load(r, field, fields) : read_op(r, field, fields);
+		if (rc)
+			return rc;
+	}
+	if (!rc && !workload_ops(r->w)) {
+		r->text.line = 0; /* the input as a whole */
+		return text_wrong(&r->text, "no operations; expected lines such as: 1 put k1 160");
+	}
+	return rc;
+}
+
+int workload_read_ops(FILE *in, struct workload *w, struct input_error *err)
+{
+	struct ops_reader r = {.w = w};
+	size_t len;
+	int rc = 0;
+
+	assert(!w->keys && !w->clients);
+	char *bytes = text_read(in, FILE_MAX_BYTES, &len, err, &rc);
+	if (!bytes)
+		return rc == -ENOMEM ? rc : -EIO;
+	text_start(&r.text, bytes, len, err);
+	r.text.max = LINE_MAX_BYTES;
+	rc = read_lines(&r);
+	if (!rc && len > FILE_MAX_BYTES)
+		rc = text_wrong(&r.text, "more than %d bytes; split the list", FILE_MAX_BYTES);
+	if (rc == -ENOMEM)
+		text_wrong(&r.text, "not enough memory");
+	free(bytes);
+	if (rc) {
+		workload_free(w);
+		return rc;
+	}
+	snprintf(w->name, sizeof(w->name), "ops");
+	return 0;
+}

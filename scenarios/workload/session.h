@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_SCENARIOS_WORKLOAD_SESSION_H
+#define TM_SCENARIOS_WORKLOAD_SESSION_H
+/*
+ * A live client: connected to a server, with the store's own client code. One
+ * thread uses a session. A session that an operation left with -EIO is done: close it,
+ * open another.
+ */
+#include "scenarios/live_store.h"
+
+struct ibv_context;
+struct session;
+
+/* `client`: the number wanted, 0: any. 0 or -errno; *why: a sentence for the user. */
+int session_open(struct session **out, struct ibv_context *verbs, const char *server,
+		 unsigned client, char *why, size_t n);
+void session_close(struct session *s);
+/* What is served; params, and the boot number of the server. */
+const struct live_store *session_store(const struct session *s);
+unsigned session_client(const struct session *s);
+
+/* As in struct tm_store. -ECANCELED: session_stop(). */
+int session_put(struct session *s, const void *key, size_t klen, const void *value, size_t vlen);
+int session_get(struct session *s, const void *key, size_t klen, void *value, size_t cap,
+		size_t *vlen);
+int session_del(struct session *s, const void *key, size_t klen);
+int session_clean(struct session *s);
+/* From any thread: the operation that is on ends with -ECANCELED. */
+void session_stop(struct session *s);
+
+#endif

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Workloads: the data structure, the bytes of each value, and the textual form.
+ *
+ * A workload is a list of keys and, per client, a list of operations. Both only
+ * ever grow at the end or lose one operation to the shrinker; an array's capacity
+ * is the next power of two of its length, so it needs no field.
+ *
+ * A value has to tell three things when it is met again in a crash image: which
+ * PUT wrote it, whether all of it is there, and whether a byte was written at all.
+ *
+ *	byte 0..7	identity: a one-to-one mix of (client, nth, key)
+ *	byte 8..	splitmix64 stream seeded with the identity
+ *
+ * The identities of two PUTs always differ. Later 8-byte words of two PUTs, at
+ * equal or at different places, are equal with a chance of about 2^-64 a pair. No
+ * byte is zero, so a byte of a value is never a byte of fresh memory.
+ *
+ * The textual form is for people: "put k1 96, get k1". The parser accepts any
+ * number of blanks, and nothing else that the printer would not write.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include "scenarios/workload/workload.h"
+
+void workload_free(struct workload *w)
+{
+	free(w->key);
+	for (unsigned c = 0; c < TM_MAX_CLIENTS; c++)
+		free(w->client[c].op);
+	memset(w, 0, sizeof(*w));
+}
+
+static size_t capacity(unsigned length)
+{
+	size_t cap = 1;
+
+	while (cap < length)
+		cap *= 2;
+	return cap;
+}
+
+int workload_copy(struct workload *to, const struct workload *from)
+{
+	assert(to != from);
+	assert(from->clients <= TM_MAX_CLIENTS);
+	memset(to, 0, sizeof(*to));
+	if (from->keys) {
+		to->key = calloc(capacity(from->keys), sizeof(*to->key));
+		if (!to->key)
+			goto err;
+		memcpy(to->key, from->key, from->keys * sizeof(*to->key));
+	}
+	for (unsigned c = 0; c < from->clients; c++) {
+		unsigned ops = from->client[c].ops;
+
+		if (!ops)
+			continue;
+		to->client[c].op = calloc(capacity(ops), sizeof(*to->client[c].op));
+		if (!to->client[c].op)
+			goto err;
+		memcpy(to->client[c].op, from->client[c].op, ops * sizeof(*to->client[c].op));
+		to->client[c].ops = ops;
+	}
+	to->keys = from->keys;
+	to->clients = from->clients;
+	memcpy(to->name, from->name, sizeof(to->name));
+	return 0;
+err:
+	workload_free(to);
+	return -ENOMEM;
+}
+
+unsigned workload_ops(const struct workload *w)
+{
+	unsigned n = 0;
+
+	for (unsigned c = 0; c < w->clients; c++)
+		n += w->client[c].ops;
+	return n;
+}
+
+unsigned workload_updates(const struct workload *w)
+{
+	unsigned n = 0;
+
+	for (unsigned k = 0; k < w->keys; k++)
+		n += w->key[k].loaded >= 0;
+	for (unsigned c = 0; c < w->clients; c++)
+		for (unsigned i = 0; i < w->client[c].ops; i++)
+			n += w->client[c].op[i].kind == OP_PUT || w->client[c].op[i].kind == OP_DEL;
+	return n;
+}
+
+bool workload_cleans(const struct workload *w)
+{
+	for (unsigned c = 0; c < w->clients; c++)
+		for (unsigned i = 0; i < w->client[c].ops; i++)
+			if (w->client[c].op[i].kind == OP_CLEAN)
+				return true;
+	return false;
+}
+
+unsigned workload_max_vlen(const struct workload *w)
+{
+	unsigned max = WORKLOAD_MIN_VLEN;
+
+	for (unsigned k = 0; k < w->keys; k++)
+		if (w->key[k].loaded > (int32_t)max)
+			max = (unsigned)w->key[k].loaded;
+	for (unsigned c = 0; c < w->clients; c++)
+		for (unsigned i = 0; i < w->client[c].ops; i++)
+			if (w->client[c].op[i].vlen > max)
+				max = w->client[c].op[i].vlen;
+	return max;
+}
+
+/* Make room for one more after `length` elements. A full array's length is a power of two (or
+ * 0). */
+static int grow(void **array, unsigned length, size_t size)
+{
+	void *more;
+
+	if (length && (length & (length - 1)))
+		return 0;
+	more = realloc(*array, (length ? 2 * (size_t)length : 1) * size);
+	if (!more)
+		return -ENOMEM;
+	*array = more;
+	return 0;
+}
+
+static bool key_char(unsigned char c)
+{
+	return c > ' ' && c < 0x7f && c != ',' && c != '#';
+}
+
+static bool key_name_ok(const char *name, size_t len)
+{
+	if (len < 1 || len > TM_MAX_KEY)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (!key_char((unsigned char)name[i]))
+			return false;
+	return true;
+}
+
+int workload_key_find(const struct workload *w, const char *name, size_t len)
+{
+	for (unsigned k = 0; k < w->keys; k++)
+		if (w->key[k].klen == len && !memcmp(w->key[k].name, name, len))
+			return (int)k;
+	return -ENOENT;
+}
+
+int workload_key_add(struct workload *w, const char *name, size_t len, int32_t loaded)
+{
+	struct workload_key *key;
+	void *array = w->key;
+	int found, rc;
+
+	if (!key_name_ok(name, len) || loaded < -1 || loaded > TM_MAX_VALUE)
+		return -EINVAL;
+	if (loaded >= 0 && loaded < WORKLOAD_MIN_VLEN)
+		loaded = WORKLOAD_MIN_VLEN;
+	found = workload_key_find(w, name, len);
+	if (found >= 0) {
+		if (loaded >= 0)
+			w->key[found].loaded = loaded;
+		return found;
+	}
+	if (w->keys >= WORKLOAD_MAX_KEYS)
+		return -ENOSPC;
+	rc = grow(&array, w->keys, sizeof(*w->key));
+	if (rc)
+		return rc;
+	w->key = array;
+	key = &w->key[w->keys];
+	memset(key, 0, sizeof(*key));
+	memcpy(key->name, name, len);
+	key->klen = (uint8_t)len;
+	key->loaded = loaded;
+	return (int)w->keys++;
+}
+
+/* How many of the client's first `n` operations are of this kind. */
+static unsigned count_kind(const struct workload *w, unsigned client, unsigned n, unsigned kind)
+{
+	unsigned count = 0;
+
+	assert(n <= w->client[client - 1].ops);
+	for (unsigned i = 0; i < n; i++)
+		count += w->client[client - 1].op[i].kind == kind;
+	return count;
+}
+
+int workload_op_add(struct workload *w, unsigned client, enum op_kind kind, unsigned key,
+		    uint32_t vlen)
+{
+	struct workload_op op = {.kind = (uint8_t)kind,
+				 .key = kind == OP_CLEAN ? 0 : (uint16_t)key};
+	unsigned ops;
+	void *array;
+	int rc;
+
+	if (client < 1 || client > TM_MAX_CLIENTS || vlen > TM_MAX_VALUE ||
+	    (kind != OP_CLEAN && key >= w->keys))
+		return -EINVAL;
+	if (kind != OP_PUT && kind != OP_GET && kind != OP_DEL && kind != OP_CLEAN)
+		return -EINVAL;
+	if (workload_ops(w) >= WORKLOAD_MAX_OPS)
+		return -ENOSPC;
+	if (kind == OP_PUT)
+		op.vlen = vlen < WORKLOAD_MIN_VLEN ? WORKLOAD_MIN_VLEN : vlen;
+	ops = w->client[client - 1].ops;
+	array = w->client[client - 1].op;
+	rc = grow(&array, ops, sizeof(op));
+	if (rc)
+		return rc;
+	w->client[client - 1].op = array;
+	op.nth = (uint16_t)(count_kind(w, client, ops, kind) + 1);
+	w->client[client - 1].op[ops] = op;
+	w->client[client - 1].ops = ops + 1;
+	if (w->clients < client)
+		w->clients = client;
+	return 0;
+}
+
+void workload_renumber(struct workload *w)
+{
+	for (unsigned c = 0; c < w->clients; c++) {
+		uint16_t count[OP_KINDS] = {0};
+
+		for (unsigned i = 0; i < w->client[c].ops; i++) {
+			struct workload_op *op = &w->client[c].op[i];
+
+			assert(op->kind < OP_KINDS);
+			op->nth = ++count[op->kind];
+		}
+	}
+}
+
+void workload_op_remove(struct workload *w, unsigned client, unsigned index)
+{
+	struct workload_op *op;
+	unsigned ops;
+
+	assert(client >= 1 && client <= w->clients);
+	ops = w->client[client - 1].ops;
+	op = w->client[client - 1].op;
+	assert(index < ops);
+	memmove(&op[index], &op[index + 1], (ops - index - 1) * sizeof(*op));
+	w->client[client - 1].ops = ops - 1;
+	workload_renumber(w);
+}
+
+/* The finalizer of splitmix64 (Steele, Lea, Flood, OOPSLA 2014): one to one on 64 bits. */
+static uint64_t mix(uint64_t x)
+{
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+	return x ^ x >> 31;
+}
+
+static bool has_zero_byte(uint64_t x)
+{
+	return (x - 0x0101010101010101u) & ~x & 0x8080808080808080u;
+}
+
+/*
+ * Mix until no byte is zero. Still one to one for inputs without a zero byte: the
+ * steps walk along the cycles of mix(), and stop at the next such number on each.
+ */
+static uint64_t mix_nonzero(uint64_t x)
+{
+	do
+		x = mix(x);
+	while (has_zero_byte(x));
+	return x;
+}
+
+static void put_word(uint8_t *out, uint64_t word, uint32_t len)
+{
+	for (uint32_t i = 0; i < len; i++)
+		out[i] = (uint8_t)(word >> 8 * i);
+}
+
+void workload_value(unsigned client, unsigned nth, unsigned key, uint8_t *out, uint32_t vlen)
+{
+	uint64_t id = 0x54;
+
+	assert(client <= TM_MAX_CLIENTS && nth <= UINT16_MAX && key <= UINT16_MAX);
+	assert(vlen >= WORKLOAD_MIN_VLEN && vlen <= TM_MAX_VALUE);
+	/* Eight bytes, none of them zero: seven bits of a number each, and a mark. */
+	id = id << 8 | 0x80 | client;
+	for (int shift = 14; shift >= 0; shift -= 7)
+		id = id << 8 | 0x80 | (nth >> shift & 0x7f);
+	for (int shift = 14; shift >= 0; shift -= 7)
+		id = id << 8 | 0x80 | (key >> shift & 0x7f);
+	assert(!has_zero_byte(id));
+	id = mix_nonzero(id);
+	put_word(out, id, 8);
+	for (uint32_t at = 8; at < vlen; at += 8) {
+		uint64_t word = mix_nonzero(id + at / 8 * 0x9e3779b97f4a7c15u);
+
+		put_word(out + at, word, vlen - at < 8 ? vlen - at : 8);
+	}
+}
+
+void workload_value_same(unsigned same, unsigned key, uint8_t *out, uint32_t vlen)
+{
+	/* The load phase has one PUT a key, numbered by the key. */
+	workload_value(0, WORKLOAD_MAX_KEYS + same, key, out, vlen);
+}
+
+static const char *const op_word[OP_KINDS] = {
+	[OP_PUT] = "put", [OP_GET] = "get", [OP_DEL] = "del", [OP_CLEAN] = "clean"};
+
+void workload_print_client(const struct workload *w, unsigned client, FILE *out)
+{
+	assert(client >= 1 && client <= w->clients);
+	for (unsigned i = 0; i < w->client[client - 1].ops; i++) {
+		const struct workload_op *op = &w->client[client - 1].op[i];
+
+		assert(op->kind < OP_KINDS && op_word[op->kind]);
+		fprintf(out, "%s%s", i ? ", " : "", op_word[op->kind]);
+		if (op->kind == OP_CLEAN)
+			continue;
+		assert(op->key < w->keys);
+		fprintf(out, " %s", w->key[op->key].name);
+		if (op->kind == OP_PUT)
+			fprintf(out, " %u", (unsigned)op->vlen);
+		if (op->same)
+			fprintf(out, " same %u", op->same);
+	}
+}
+
+void workload_print_keys(const struct workload *w, FILE *out)
+{
+	for (unsigned k = 0; k < w->keys; k++) {
+		fprintf(out, "%s%s ", k ? ", " : "", w->key[k].name);
+		if (w->key[k].loaded >= 0)
+			fprintf(out, "%d", (int)w->key[k].loaded);
+		else
+			fputc('-', out);
+	}
+}
+
+/* A word of a line: up to a blank, a comma or the end. */
+struct word {
+	const char *text;
+	size_t len;
+};
+
+static const char *skip_blanks(const char *p)
+{
+	while (*p == ' ' || *p == '\t')
+		p++;
+	return p;
+}
+
+/* The words up to the next comma or the end: how many, of which `max` are kept. Moves *text past
+ * them. */
+static unsigned split_item(const char **text, struct word *word, unsigned max)
+{
+	const char *p = skip_blanks(*text);
+	unsigned n = 0;
+
+	while (*p && *p != ',') {
+		size_t len = strcspn(p, " \t,");
+
+		if (n < max)
+			word[n] = (struct word){p, len};
+		n++;
+		p = skip_blanks(p + len);
+	}
+	*text = p;
+	return n;
+}
+
+/* A decimal number from 0 to TM_MAX_VALUE, or -1. */
+static int32_t word_vlen(struct word word)
+{
+	int32_t n = 0;
+
+	if (!word.len)
+		return -1;
+	for (size_t i = 0; i < word.len; i++) {
+		if (word.text[i] < '0' || word.text[i] > '9')
+			return -1;
+		n = n * 10 + (word.text[i] - '0');
+		if (n > TM_MAX_VALUE)
+			return -1;
+	}
+	return n;
+}
+
+static const char expected_key[] =
+	"a key of 1 to 32 printable characters without blank, comma and '#'";
+static const char expected_vlen[] = "a value length from 0 to 65536 bytes";
+static const char expected_keys[] = "at most 1024 keys";
+static const char expected_ops[] = "at most 4096 operations of all clients together";
+static const char expected_memory[] = "enough memory";
+_Static_assert(TM_MAX_KEY == 32 && TM_MAX_CLIENTS == 16 && TM_MAX_VALUE == 65536, "texts above");
+_Static_assert(WORKLOAD_MAX_KEYS == 1024 && WORKLOAD_MAX_OPS == 4096, "texts above");
+
+static int bad(const char **expected, const char *what)
+{
+	*expected = what;
+	return -EINVAL;
+}
+
+static int parse_op(struct workload *w, unsigned client, const struct word *word, unsigned words,
+		    const char **expected)
+{
+	enum op_kind kind = OP_NONE;
+	int32_t vlen = 0, same = 0;
+	int key = 0, rc;
+
+	for (unsigned k = 0; k < OP_KINDS; k++)
+		if (words && op_word[k] && word[0].len == strlen(op_word[k]) &&
+		    !memcmp(word[0].text, op_word[k], word[0].len))
+			kind = (enum op_kind)k;
+	if (kind == OP_NONE)
+		return bad(expected, "an operation: put, get, del or clean");
+	if (kind == OP_PUT && words == 5 && word[3].len == 4 && !memcmp(word[3].text, "same", 4)) {
+		same = word_vlen(word[4]);
+		words = 3;
+		if (same < 1 || same > WORKLOAD_MAX_SAME)
+			return bad(expected, "same and a number from 1 to 99");
+	}
+	if (words != (kind == OP_PUT ? 3u : kind == OP_CLEAN ? 1u : 2u))
+		return bad(expected, kind == OP_PUT
+					     ? "put KEY LENGTH, or put KEY LENGTH same NUMBER"
+				     : kind == OP_CLEAN ? "clean, and nothing after it"
+							: "get KEY or del KEY");
+	if (kind == OP_PUT)
+		vlen = word_vlen(word[2]);
+	if (vlen < 0)
+		return bad(expected, expected_vlen);
+	if (kind != OP_CLEAN)
+		key = workload_key_add(w, word[1].text, word[1].len, -1);
+	if (key < 0) {
+		*expected = key == -ENOSPC ? expected_keys : expected_key;
+		return key;
+	}
+	rc = workload_op_add(w, client, kind, (unsigned)key, (uint32_t)vlen);
+	if (!rc)
+		w->client[client - 1].op[w->client[client - 1].ops - 1].same = (uint16_t)same;
+	if (rc == -ENOSPC)
+		*expected = expected_ops;
+	return rc;
+}
+
+int workload_parse_client(struct workload *w, unsigned client, const char *text,
+			  const char **expected)
+{
+	int rc;
+
+	*expected = expected_memory;
+	if (client < 1 || client > TM_MAX_CLIENTS)
+		return bad(expected, "a client from 1 to 16");
+	if (w->clients < client)
+		w->clients = client;
+	if (!*skip_blanks(text))
+		return 0;
+	for (;;) {
+		struct word word[5];
+		unsigned words = split_item(&text, word, 5);
+
+		rc = parse_op(w, client, word, words, expected);
+		if (rc || !*text)
+			return rc;
+		text++;
+	}
+}
+
+int workload_parse_keys(struct workload *w, const char *text, const char **expected)
+{
+	bool named[WORKLOAD_MAX_KEYS] = {false};
+
+	*expected = expected_memory;
+	if (!*skip_blanks(text))
+		return 0;
+	for (;;) {
+		struct word word[2];
+		unsigned words = split_item(&text, word, 2);
+		int32_t loaded = -1;
+		int key;
+
+		if (words != 2)
+			return bad(expected, "KEY LENGTH, or KEY - for a key that is not loaded");
+		if (word[1].len != 1 || *word[1].text != '-') {
+			loaded = word_vlen(word[1]);
+			if (loaded < 0)
+				return bad(expected,
+					   "the loaded value's length from 0 to 65536 bytes, or -");
+		}
+		key = workload_key_add(w, word[0].text, word[0].len, loaded);
+		if (key < 0) {
+			*expected = key == -ENOSPC ? expected_keys : expected_key;
+			return key;
+		}
+		if (named[key])
+			return bad(expected, "each key once");
+		named[key] = true;
+		if (!*text)
+			return 0;
+		text++;
+	}
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_SCENARIOS_WORKLOAD_WORKLOAD_H
+#define TM_SCENARIOS_WORKLOAD_WORKLOAD_H
+/*
+ * A workload: who does which operation on which key with which value length, in
+ * each client's program order, after a load phase.
+ *
+ * Where workloads come from: by name (builtin.c, ycsb.c), from a recorded list
+ * (ops_file.c), from a trace (the textual form below), from bytes (bytes.c), or built
+ * call by call.
+ * A workload starts as `struct workload w = {0}` and ends in workload_free().
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "core/rt/choose.h"
+#include "core/text/text.h"
+#include "core/tidemark.h"
+
+#define WORKLOAD_MAX_KEYS 1024
+#define WORKLOAD_MAX_OPS  4096 /* of all clients together; the load phase does not count */
+/* Shortest value, bytes: a value carries its identity in its first bytes. Shorter ones are
+ * lengthened to this. */
+#define WORKLOAD_MIN_VLEN 8
+
+struct workload_key {
+	char name[TM_MAX_KEY + 1]; /* printable ASCII, no blanks, no comma, no '#' */
+	uint8_t klen;		   /* bytes, 1..TM_MAX_KEY */
+	int32_t loaded; /* value length put by the load phase, durable before client 1 starts; -1:
+			 * not
+			 * loaded */
+};
+
+struct workload_op {
+	uint8_t kind;  /* enum op_kind: OP_PUT, OP_GET, OP_DEL, OP_CLEAN */
+	uint16_t key;  /* index into keys; OP_CLEAN: 0, of no meaning */
+	uint16_t nth;  /* n-th operation of this kind of this client, from 1: its label */
+	uint32_t vlen; /* PUT: bytes, WORKLOAD_MIN_VLEN..TM_MAX_VALUE; others: 0 */
+	uint16_t same; /* PUT: all of a key with the same number, not 0, write the same bytes; 0:
+			  its own */
+};
+
+struct workload {
+	char name[64];
+	struct workload_key *key;
+	unsigned keys;
+	struct {
+		struct workload_op *op;
+		unsigned ops;
+	} client[TM_MAX_CLIENTS]; /* [0] is client 1; a client without operations is allowed */
+	unsigned clients;
+};
+
+/* Frees what *w owns and zeroes it. */
+void workload_free(struct workload *w);
+/* *to is written, not freed first. 0 or -ENOMEM, *to is then empty. */
+int workload_copy(struct workload *to, const struct workload *from);
+unsigned workload_ops(const struct workload *w);     /* operations of all clients */
+unsigned workload_updates(const struct workload *w); /* PUTs and DELETEs, the load phase included */
+unsigned workload_max_vlen(const struct workload *w);
+/* Does anybody ask for the log to be cleaned? */
+bool workload_cleans(const struct workload *w);
+/*
+ * Add (or find) a key; its index, or -errno (-EINVAL name or loaded, -ENOSPC, -ENOMEM).
+ * A key found again is loaded from now on if `loaded` says so; -1 leaves it as it is.
+ */
+int workload_key_add(struct workload *w, const char *name, size_t len, int32_t loaded);
+/* Index of a key, or -ENOENT. */
+int workload_key_find(const struct workload *w, const char *name, size_t len);
+/*
+ * Append an operation to client 1.. (makes the client exist); sets nth. `key`: of OP_CLEAN ignored.
+ * 0 or -errno: -EINVAL (client, kind, key, or vlen above TM_MAX_VALUE), -ENOSPC, -ENOMEM.
+ */
+int workload_op_add(struct workload *w, unsigned client, enum op_kind kind, unsigned key,
+		    uint32_t vlen);
+/* Take away an operation; later ones of its kind are renumbered. */
+void workload_op_remove(struct workload *w, unsigned client, unsigned index);
+/* Number nth of all operations anew. */
+void workload_renumber(struct workload *w);
+
+#define WORKLOAD_MAX_SAME 99
+/*
+ * The value of a PUT: `vlen` bytes that no other PUT of any key and client has;
+ * no byte of it is zero. client 0: the load phase, nth is then the key's index + 1.
+ * A pure function; a longer value of the same PUT starts with the shorter one.
+ */
+void workload_value(unsigned client, unsigned nth, unsigned key, uint8_t *out, uint32_t vlen);
+/* Likewise, of a PUT that writes what others of its key with the same number write. */
+void workload_value_same(unsigned same, unsigned key, uint8_t *out, uint32_t vlen);
+
+/*
+ * Built-in workloads: the small matrix, then YCSB with its default sizes. i from 0;
+ * 0, -ENOENT at the end, or -ENOMEM. Nothing is drawn that the name does not fix.
+ */
+int workload_builtin(unsigned i, struct workload *w);
+const char *workload_what(unsigned i); /* one line for `tidemark list`; NULL at the end */
+/*
+ * By name. "ycsb-a:clients=4,keys=16,ops=200,vlen=256,seed=1" sets a YCSB workload's
+ * sizes. -ENOENT: no such name; -EINVAL: the name is right and a parameter is not;
+ * -ENOMEM. *expected then says what would be right.
+ */
+int workload_named(const char *name, struct workload *w, const char **expected);
+
+/* YCSB (ycsb.c). */
+struct ycsb {
+	unsigned read_percent; /* the rest are updates */
+	unsigned clients;      /* 1..TM_MAX_CLIENTS */
+	unsigned keys;	       /* 1..WORKLOAD_MAX_KEYS, all loaded */
+	unsigned ops;  /* of all clients together, dealt to them in turn; 1..WORKLOAD_MAX_OPS */
+	unsigned vlen; /* bytes, WORKLOAD_MIN_VLEN..TM_MAX_VALUE */
+	uint32_t seed;
+};
+/* The i-th YCSB workload: its name, its one line, its default sizes. NULL at the end. */
+const char *ycsb_default(unsigned i, struct ycsb *y, const char **what);
+/* Read "clients=4,keys=16" into *y. 0, or -EINVAL with *expected. */
+int ycsb_parse(struct ycsb *y, const char *text, const char **expected);
+/* Draw the operations into an empty *w. 0 or -ENOMEM. */
+int ycsb_make(const struct ycsb *y, struct workload *w);
+
+/*
+ * From bytes (bytes.c): any `n` bytes are a workload of 1 to 3 clients on 1 or 2 keys;
+ * those after the first WORKLOAD_BYTES say nothing. `cleans`: the store can clean its
+ * log. Fills an empty *w. 0 or -ENOMEM.
+ */
+#define WORKLOAD_BYTES 9
+int workload_from_bytes(struct workload *w, const uint8_t *bytes, size_t n, bool cleans);
+
+/*
+ * A recorded operation list, docs/ops-file.md: one operation a line: client,
+ * put|get|del|clean, key, value length. Fills an empty *w. 0, or -errno with *err
+ * filled and *w empty: -EINVAL (bad input), -EIO (reading failed), -ENOMEM.
+ */
+int workload_read_ops(FILE *in, struct workload *w, struct input_error *err);
+
+/*
+ * The form used in traces. "put k1 96, get k1, clean" is one client; "k1 96, k2 -" is the
+ * keys, in the order of their indices (a value depends on the index), and what the
+ * load phase put. Print writes the rest of the line, without a newline. Parse reads
+ * it: 0; -EINVAL, -ENOSPC or -ENOMEM, *expected then says what would be right.
+ * After an error *w may hold a part; free it. Blank text: a client without
+ * operations, no keys. An operation on a key not named before adds that key, not
+ * loaded; so the keys' line, if there is one, comes first.
+ */
+void workload_print_client(const struct workload *w, unsigned client, FILE *out);
+int workload_parse_client(struct workload *w, unsigned client, const char *text,
+			  const char **expected);
+void workload_print_keys(const struct workload *w, FILE *out);
+int workload_parse_keys(struct workload *w, const char *text, const char **expected);
+
+#endif
