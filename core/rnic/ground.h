@@ -51,8 +51,7 @@ struct rnic_explorer {
 	void (*touch)(void *world, enum touch what, const void *at, size_t len);
 	void (*gives)(void *world, const void *thing, uint64_t nth);
 	void (*takes)(void *world, const void *thing, uint64_t nth);
-	/* Into the event hash, equal for equal runs. */
-	void (*mix)(void *world, uint64_t a, uint64_t b);
+	/* Into the event hash. */
 	void (*mix_bytes)(void *world, const void *bytes, size_t len);
 	/* Into the event trace. */
 	void (*trace)(void *world, const struct actor *who, const struct traced *about,
@@ -61,7 +60,7 @@ struct rnic_explorer {
 
 struct rnic_ground {
 	void *world; /* the first argument of all that follows */
-	const struct run_state *run;
+	struct run_state *run;
 	/* Zeroed memory, which stays until the world goes; never NULL. */
 	void *(*alloc)(void *world, size_t bytes);
 	/* Call the event after `delay_ns`. Events of one chain come in the order in which they were
@@ -113,7 +112,7 @@ static inline unsigned ground_choose(const struct rnic_ground *ground,
 }
 static inline bool ground_fails(const struct rnic_ground *ground, enum fail_point point)
 {
-	return ground->explorer && ground->explorer->fails(ground->world, point);
+	return ground->run->calls_fail && ground->explorer->fails(ground->world, point);
 }
 static inline struct actor *ground_task(const struct rnic_ground *ground)
 {
@@ -174,8 +173,7 @@ static inline void ground_takes(const struct rnic_ground *ground, const void *th
 }
 static inline void ground_mix(const struct rnic_ground *ground, uint64_t a, uint64_t b)
 {
-	if (ground->explorer)
-		ground->explorer->mix(ground->world, a, b);
+	run_mix(ground->run, a, b);
 }
 static inline void ground_mix_bytes(const struct rnic_ground *ground, const void *bytes, size_t len)
 {

@@ -123,11 +123,6 @@ static void takes(void *sim, const void *thing, uint64_t nth)
 	sim_takes(sim, thing, nth);
 }
 
-static void mix(void *sim, uint64_t a, uint64_t b)
-{
-	sim_mix(sim, a, b);
-}
-
 static void mix_bytes(void *sim, const void *bytes, size_t len)
 {
 	sim_mix_bytes(sim, bytes, len);
@@ -153,7 +148,6 @@ static const struct rnic_explorer explorer = {
 	.touch = touch,
 	.gives = gives,
 	.takes = takes,
-	.mix = mix,
 	.mix_bytes = mix_bytes,
 	.trace = trace,
 };

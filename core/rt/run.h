@@ -2,8 +2,8 @@
 #ifndef TM_RT_RUN_H
 #define TM_RT_RUN_H
 /*
- * What is seen of a run from outside of its scheduler: its clock and how it is explored, which hot
- * paths look at all the time, and the events that are told while it is traced.
+ * What code outside of the scheduler sees of a run: its clock, how it is explored, and its event
+ * hash, all of which hot paths use at every step; and the kinds of events of a trace.
  */
 #include "core/rt/choose.h"
 
@@ -12,7 +12,16 @@ struct run_state {
 	bool plain;	/* every choice is answered with 0: none need be asked */
 	bool scheduled; /* a struct scheduler says what comes next, not the clock */
 	bool traced;
+	bool calls_fail; /* failure points are choices; else no call is made to fail */
+	uint64_t hash; /* of what has happened so far: equal runs have equal hashes */
 };
+
+/* Into the event hash. */
+static inline void run_mix(struct run_state *run, uint64_t a, uint64_t b)
+{
+	run->hash = (run->hash ^ (a * 0x9e3779b97f4a7c15u + b)) * 0xd6e8feb86659fd93u;
+	run->hash ^= run->hash >> 29;
+}
 
 enum traced_kind {
 	TRACED_WORDS, /* only that */

@@ -64,13 +64,12 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->scheduler = NULL;
 	sim->run = (struct run_state){.plain = !source};
 	sim->step_budget = DEFAULT_BUDGET;
-	sim->hash = 0;
 	sim->heap_len = 0;
 	sim->seq = 0;
 	sim->ready_first = sim->ready_len = 0;
 	sim->delays = 0;
 	sim->quiescent_at = 0;
-	sim->stopping = sim->anywhere = sim->calls_fail = false;
+	sim->stopping = sim->anywhere = false;
 	sim->anywhere_events = 0;
 	sim->accept = NULL;
 	sim->commit_pending = NULL;
@@ -99,7 +98,7 @@ void sim_set_step_budget(struct sim *sim, uint64_t steps)
 	sim->step_budget = steps;
 }
 
-const struct run_state *sim_run_state(const struct sim *sim)
+struct run_state *sim_run_state(struct sim *sim)
 {
 	return &sim->run;
 }

@@ -61,7 +61,7 @@ struct sim *sim_current(void);
 
 uint64_t sim_now(const struct sim *sim); /* ns of virtual time */
 /* The same and more, as long as the simulation lives; for hot paths of other rooms. */
-const struct run_state *sim_run_state(const struct sim *sim);
+struct run_state *sim_run_state(struct sim *sim);
 uint64_t sim_events(const struct sim *sim); /* events and task switches so far, since sim_new() */
 
 /* Zeroed memory until the next reset; never NULL (out of memory ends the process, 70). */

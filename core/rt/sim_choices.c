@@ -12,12 +12,12 @@ bool sim_plain(const struct sim *sim)
 
 void sim_let_calls_fail(struct sim *sim, bool on)
 {
-	sim->calls_fail = on;
+	sim->run.calls_fail = on;
 }
 
 bool sim_calls_fail(const struct sim *sim)
 {
-	return sim->calls_fail;
+	return sim->run.calls_fail;
 }
 
 unsigned sim_choose(struct sim *sim, const struct choice_point *at, unsigned n)
@@ -77,8 +77,7 @@ void sim_touch(struct sim *sim, enum touch what, uint64_t where, uint64_t len)
 
 void sim_mix(struct sim *sim, uint64_t a, uint64_t b)
 {
-	sim->hash = (sim->hash ^ (a * 0x9e3779b97f4a7c15u + b)) * 0xd6e8feb86659fd93u;
-	sim->hash ^= sim->hash >> 29;
+	run_mix(&sim->run, a, b);
 }
 
 void sim_mix_bytes(struct sim *sim, const void *bytes, size_t len)
@@ -88,5 +87,5 @@ void sim_mix_bytes(struct sim *sim, const void *bytes, size_t len)
 
 uint64_t sim_hash(const struct sim *sim)
 {
-	return sim->hash;
+	return sim->run.hash;
 }

@@ -66,7 +66,7 @@ struct sim {
 	struct run_state run;
 	struct source *source;
 	struct scheduler *scheduler; /* NULL: time decides */
-	uint64_t step_budget, hash, events;
+	uint64_t step_budget, events;
 	struct event *heap;
 	unsigned heap_len, heap_cap;
 	uint32_t seq;
@@ -76,7 +76,7 @@ struct sim {
 	struct delayed delayed[SIM_DELAYS];
 	unsigned delays;
 	uint64_t quiescent_at; /* when the latest of them goes on, at the latest */
-	bool stopping, anywhere, calls_fail;
+	bool stopping, anywhere;
 	uint32_t anywhere_events; /* CRASH_ANYWHERE points of events so far */
 	enum sim_end end;
 	struct fiber main_fiber;
