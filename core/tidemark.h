@@ -71,7 +71,7 @@ enum tm_contract {
 #define TM_MAX_KEY     32    /* bytes */
 #define TM_MAX_VALUE   65536 /* bytes */
 
-/* A switch of a store. `values` are separated by single spaces; the first is
+/* A knob of a store. `values` are separated by single spaces; the first is
  * the default. Listed by `tidemark list`, set by `--knob name=value`. */
 struct tm_knob {
 	const char *name;
@@ -94,7 +94,7 @@ struct tm_region {
 	uint64_t off, len; /* bytes from the pool's start */
 };
 
-/* How large a store has to be, and how its switches stand. */
+/* How large a store has to be, and how its knobs are set. */
 struct tm_params {
 	unsigned clients;  /* connections over the store's life, recovery's readers included */
 	unsigned keys;	   /* distinct keys */

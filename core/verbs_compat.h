@@ -53,8 +53,8 @@ static inline void ibv_wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t re
 
 #endif
 
-/* Of ibv_device_attr_ex.device_cap_flags_ex. The kernel's header has them as enumerators, or is
- * older: these are good for both. */
+/* Bits of ibv_device_attr_ex.device_cap_flags_ex. The kernel's header has them as enumerators, or
+ * is older: these are good for both. */
 #define IB_UVERBS_DEVICE_FLUSH_GLOBAL	  (1ull << 38)
 #define IB_UVERBS_DEVICE_FLUSH_PERSISTENT (1ull << 39)
 #define IB_UVERBS_DEVICE_ATOMIC_WRITE	  (1ull << 40)

@@ -2,13 +2,13 @@
 #ifndef TM_FAULTINJECT_BYTES_H
 #define TM_FAULTINJECT_BYTES_H
 /*
- * Answers of choose() from a byte buffer, for fuzzing. Any bytes are good.
+ * Answers of sim_choose() from a byte buffer, for fuzzing. Any bytes are good.
  *
  * The buffer is a list of records of three bytes, each a deviation; every other answer
- * is 0. A rest of less than three bytes says nothing.
+ * is 0. Trailing bytes that fill no record are ignored.
  *
  *	what	bits 0-3: which points are meant, as below; bit 7 tells two apart
- *		bits 4-5: whose: 0 anybody's, n: those of client n's operations
+ *		bits 4-5: client: 0 any, n: points of client n's operations
  *	gap	how many such points pass first: as it is up to 191, then in steps of 16
  *	answer	which answer; an answer that does not exist counts as another that does.
  *		144 to 191 are a delay until quiescence, or with a switch: so two that are

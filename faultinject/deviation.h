@@ -2,7 +2,7 @@
 #ifndef TM_FAULTINJECT_DEVIATION_H
 #define TM_FAULTINJECT_DEVIATION_H
 /*
- * A deviation: one answer of choose() other than the plain one, with the name of
+ * A deviation: one answer of sim_choose() other than the plain one, with the name of
  * its choice point. docs/trace-format.md describes the words.
  */
 #include "core/pmem/crash.h"

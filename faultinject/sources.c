@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See sources.h. */
+/* The random source and the trace source. See sources.h. */
 #include "faultinject/sources.h"
 #include <assert.h>
 #include <errno.h>

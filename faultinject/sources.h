@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_FAULTINJECT_SOURCES_H
 #define TM_FAULTINJECT_SOURCES_H
-/* Where the answers of choose() come from. */
+/*
+ * Where the answers of sim_choose() come from: a seed (random_source), or a list of deviations
+ * (trace_source). faultinject/systematic.h enumerates all answers, faultinject/bytes.h takes them
+ * from a fuzzer's bytes. Each is a struct source (core/rt/choose.h).
+ */
 #include "faultinject/deviation.h"
 
 /*

@@ -14,14 +14,16 @@
 #include "core/text/text.h"
 
 struct kind_words {
-	/* Of the point. Each "%u" is the next of a, b and c; or with `word`, "%s" is the a-th word,
-	 * and then come b and c. `print` and `parse`: where a pattern does not do. */
+	/* How the point is written. Each "%u" is the next of a, b and c; or with `word`, "%s" is
+	 * the a-th word, and then come b and c. `print` and `parse`: where a pattern does not do.
+	 */
 	const char *pattern;
 	const char *(*word)(uint32_t a); /* NULL: there is none */
 	void (*print)(const struct deviation *d, char *buf, size_t n);
 	int (*parse)(struct deviation *d, const char *text);
-	/* Of the answers: the first ones by name, those after them by number from 1 to `most`; and
-	 * delays, where the kind has them. `effect`, if not "is late", as deviation_effect() says.
+	/* How the answers are written: the first ones by name, those after them by number from 1 to
+	 * `most`; and delays, where the kind has them. `effect`, if not "is late", as
+	 * deviation_effect() says.
 	 */
 	struct {
 		const char *word, *effect;

@@ -307,8 +307,8 @@ static void print_marks(const struct html *p)
 			const struct logged_event *e = &p->r->event[i];
 			if (i < p->r->events && (p->column[i] < 0 || !in_lane(e, &p->lane[k])))
 				continue;
-			/* Of several in one place the last is drawn, and of them all one that
-			 * matters. */
+			/* If several are in one place, the last is drawn, and one that matters
+			 * before all others. */
 			if (pending >= 0 && (i == p->r->events || p->column[i] != last))
 				mark(p, (size_t)pending, k);
 			if (i == p->r->events)

@@ -2,8 +2,8 @@
 /*
  * Litmus tests: from bytes to tokens, and errors.
  *
- * A file comes from anybody, so nothing about it is believed: every byte is looked at, and what is
- * shown of it in a message is shortened. Columns count characters: in comments and strings
+ * A file may come from any source, so nothing about it is trusted: every byte is looked at, and
+ * what is shown of it in a message is shortened. Columns count characters: in comments and strings
  * there may be UTF-8.
  */
 #include <errno.h>

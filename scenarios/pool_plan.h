@@ -2,8 +2,8 @@
 #ifndef TM_SCENARIOS_POOL_PLAN_H
 #define TM_SCENARIOS_POOL_PLAN_H
 /*
- * What the pool of a live server holds: of one that has a store, what its header says, with which
- * the wishes must agree; of another one, what is wished for, or the defaults.
+ * What the pool of a live server holds. If the pool already has a store, its header decides, and
+ * the options must agree with it. Otherwise the options decide, or the defaults.
  */
 #include "scenarios/live_store.h"
 
@@ -11,7 +11,7 @@
 
 enum pool_size { POOL_CLIENTS, POOL_KEYS, POOL_UPDATES, POOL_VALUE, POOL_SIZES };
 
-/* What may be wished for; 0 or NULL: is not. */
+/* What the options ask for; 0 or NULL: nothing. */
 struct pool_wish {
 	const char *variant;
 	const char *const *knob; /* "name=value" */

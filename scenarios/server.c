@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See server.h. */
+/* A store's server in the live world: its pool, its host, its clients. See server.h. */
 #include "scenarios/server.h"
 #include <errno.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See driver.h. */
+/* Worker processes that share a list of units; what they find is merged in order. See driver.h. */
 #include "checker/explore/driver.h"
 #include <assert.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 #ifndef TM_CHECKER_EXPLORE_SETUP_H
 #define TM_CHECKER_EXPLORE_SETUP_H
 /*
- * What is tested: a store with its switches, the hardware, a workload; and the
+ * What is tested: a store with its knobs, the hardware, a workload; and the
  * values that the workload's PUTs write, so that bytes a GET returned can be named.
  */
 #include "checker/explore/checker_mutant.h"
@@ -60,7 +60,7 @@ void setup_knob_value(const struct setup *s, unsigned knob, char *buf, size_t n)
  * too
  * large). */
 int setup_finish(struct setup *s);
-/* The same store, switches and hardware under a copy of another workload, finished. As
+/* The same store, knobs and hardware under a copy of another workload, finished. As
  * setup_finish(); to be freed in any case. */
 int setup_like(struct setup *s, const struct setup *base, const struct workload *w);
 void setup_free(struct setup *s);

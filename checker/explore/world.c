@@ -18,7 +18,7 @@
 #include "checker/explore/checker_mutant.h"
 
 #define AFTERMATH_NS 150000 /* what goes on after the last operation */
-/* Of virtual time: an operation that has not ended by then never will. */
+/* In virtual time: an operation that has not ended by then never will. */
 #define GIVE_UP_NS   (60ull * 1000000000)
 #define STEPS_BASE   2000000ull /* steps of a run ... */
 #define STEPS_PER_OP 100000ull	/* ... and of each operation */
@@ -127,7 +127,7 @@ static void do_get(struct world_client *c, unsigned key, uint8_t *buf)
 	if (error == -ENOENT) {
 		returned(c, 0, VALUE_ABSENT);
 	} else if (error) {
-		/* Nobody disturbs the link of a recovered store: an error there is the store's. */
+		/* Nothing disturbs the link of a recovered store: an error there is the store's. */
 		if (w->machine)
 			trouble(w, true, "after recovery, GET %s fails with error %d",
 				s->w.key[key].name, error);
@@ -306,7 +306,7 @@ static void client_main(void *arg)
 	uint8_t *buf = sim_alloc(w->sim, w->setup->params.max_vlen);
 	open_client(c);
 	if (++w->opened == w->setup->w.clients) {
-		/* Everybody is connected: from here on things may go differently. */
+		/* All are connected: from here on things may go differently. */
 		sim_source(w->sim, CHECKER_MUTANT(w->setup, PLAIN_ONLY) ? NULL : w->source);
 		if (CHECKER_MUTANT(w->setup, TASKS_NEVER_HELD) && w->source)
 			w->source->skip[CHOICE_STEP] = UINT32_MAX;

@@ -197,7 +197,7 @@ static int read_workloads(struct reader *r, char *rest, struct claim_case *test)
 					  test->config.store->name);
 	}
 	return test->workloads ? 0
-			       : text_wrong(&r->text, "expected workloads behind the first \":\"");
+			       : text_wrong(&r->text, "expected workloads after the first \":\"");
 }
 
 /* STORE[/VARIANT] [NAME=VALUE]... : WORKLOAD... [: RUNS] */
@@ -213,7 +213,7 @@ static int read_test(struct reader *r, struct claim_case *test, char *rest)
 		if (!text_number(text, 1, MAX_RUNS, &number) || more)
 			error = text_wrong(
 				&r->text,
-				"\"%.40s\": expected a number of runs behind the second \":\"",
+				"\"%.40s\": expected a number of runs after the second \":\"",
 				text);
 		test->runs = (unsigned)number;
 	}

@@ -22,7 +22,7 @@
  * none is tried: the states of the runs before it would use up what a campaign allows.
  *
  * A bug of the model (core/hardware/mutant.h) is looked for in the same way, with all controls,
- *which are right: whatever they seem to break is the model's fault.
+ * which are right: whatever they seem to break is the model's fault.
  */
 #include "checker/hunt/mutants.h"
 #include <assert.h>

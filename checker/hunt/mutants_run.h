@@ -11,7 +11,7 @@
 struct mutants_run {
 	struct mutant_options options;
 	unsigned jobs;
-	/* Of this run, as `arg`; NULL: not wanted. */
+	/* Called with `arg` while this run goes on; NULL: no progress is wanted. */
 	void (*progress)(void *arg, const struct driver_progress *at);
 	/* chosen: bugs before controls */
 	struct mutant mutant[MUTANTS_MAX];

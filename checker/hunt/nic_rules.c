@@ -277,7 +277,7 @@ static enum verdict fence_waits(struct bench *l)
 	if (!complete(l, 2))
 		return failed(l);
 	if (l->a.buf[64] != 1)
-		return broken(l, "a READ sees the fenced WRITE that was posted behind it");
+		return broken(l, "a READ sees the fenced WRITE that was posted after it");
 	return HOLDS_HERE;
 }
 
@@ -326,7 +326,7 @@ static enum verdict in_bounds(struct bench *l)
 {
 	return refused(
 		l, &(struct request){.opcode = IBV_WR_RDMA_WRITE, .to = BUF / 2 - 64, .len = 128},
-		BUF / 2, "a WRITE lands behind the end of its region");
+		BUF / 2, "a WRITE lands after the end of its region");
 }
 
 static enum verdict destroyed(struct bench *l)
@@ -350,7 +350,7 @@ static enum verdict flushed(struct bench *l)
 	post(l, &(struct request){.opcode = IBV_WR_RDMA_WRITE, .len = 64, .to = 512});
 	completion(l, &l->a);
 	if (completion(l, &l->a) == IBV_WC_SUCCESS)
-		return broken(l, "a request behind one that was refused completes well");
+		return broken(l, "a request after one that was refused completes well");
 	return HOLDS_HERE;
 }
 

@@ -26,7 +26,8 @@
 #define RUNS	   40 /* of a round */
 #define STATES	   4000
 #define DEVIATIONS 6
-/* Of a process: more than that over its first fifth, and by half, is a leak. */
+/* A process that has grown by more than this since the first fifth of its time, and by half, leaks.
+ */
 #define GROWTH_KIB (32 * 1024)
 
 static unsigned draw(uint64_t *state, unsigned n)

@@ -19,8 +19,8 @@
  *	(an empty line)
  *
  * and then, compressed (zstd, with a checksum), what struct cut has: the media's text, the pool,
- * the lines in flight (their numbers, their bytes), the recorded operations, and the text of the
- *states of keys.
+ * the lines in flight (their numbers, their bytes), the recorded operations, and the text of
+ * the states of keys.
  */
 #include "checker/live/examine.h"
 

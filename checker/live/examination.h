@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_CHECKER_LIVE_EXAMINATION_H
 #define TM_CHECKER_LIVE_EXAMINATION_H
-/* What examine.c and examine_words.c share: the examination that is on. */
+/* What examine.c and examine_words.c share: the state of one examination. */
 #include "checker/live/examine.h"
 #include "checker/live/reboot.h"
 

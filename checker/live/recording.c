@@ -44,7 +44,7 @@ struct recording {
 	atomic_uint_fast64_t next;
 };
 
-/* Of a file, or of a devdax device, whose length stat() does not know. 0 or -errno. */
+/* The length of a file, or of a devdax device, which stat() does not know. 0 or -errno. */
 static int length_of(int fd, bool *device, size_t *len)
 {
 	struct stat st;

@@ -2,8 +2,8 @@
 /*
  * Counting what an operation costs.
  *
- * One client runs a fixed program in a world where nothing goes wrong: every answer of choose() is
- * 0 and the power never fails. What is counted are the events that a replay shows, too
+ * One client runs a fixed program in a world where nothing goes wrong: every answer of sim_choose()
+ * is 0 and the power never fails. What is counted are the events that a replay shows, too
  * (sim_set_tracer()): a store, a flush, a fence, data that lands, a request that is posted, a
  * completion that is taken, a packet. So a run that is not traced has no extra work.
  *

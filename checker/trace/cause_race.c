@@ -223,7 +223,7 @@ static bool explain_unfinished(struct explanation *q, size_t to)
 	return true;
 }
 
-/* Somebody wrote over what the operation of the verdict had written, before it was read. */
+/* Another write replaced what the operation of the verdict had written, before it was read. */
 static bool explain_overwritten(struct explanation *q, size_t to)
 {
 	const struct event_log *r = q->r;

@@ -51,7 +51,7 @@ struct trace_reader {
 	unsigned knob_line[TM_MAX_KNOBS];
 	unsigned client_line[TM_MAX_CLIENTS + 1];
 	unsigned workload_line;
-	/* Of the deviations: names of points, and where those of the latest machine begin. */
+	/* The deviations' points by name, and where those of the latest machine begin. */
 	uint64_t key[TRACE_DEVIATIONS];
 	unsigned machine_first, powers;
 };

@@ -286,7 +286,7 @@ static void wait_for(pid_t program, int pidfd)
 			nanosleep(&moment, NULL);
 }
 
-/* Of several watchers of a fabric, one stays until the last process has ended. */
+/* If a fabric has several watchers, one stays until the last process has ended. */
 static void watch(pid_t program, int pidfd, const char *fabric)
 {
 	int fd, lives;

@@ -32,8 +32,8 @@ struct live_pm;
 
 struct live_pm_setup {
 	const char *path; /* a file or a devdax device */
-	/* Of the pool, a multiple of 64; a file that is shorter is made longer. 0: what is
-	 * there. */
+	/* The length of the pool, a multiple of 64; a shorter file is made longer. 0: as long as
+	 * the file is. */
 	size_t pool_bytes;
 	bool shadow;
 	const char *cache; /* with shadow: a file or a devdax device; NULL: anonymous memory */

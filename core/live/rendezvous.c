@@ -13,8 +13,8 @@
  * One thread serves all clients. A client says HELLO soon after connecting, and the
  * rest of a frame soon after its beginning; otherwise it may be silent for as long as it likes.
  * It has one request at a time, so what is sent to it fits the socket's buffer; a client that lets
- * the buffer run full is dropped. Keepalives find hosts that are gone, so that their numbers come
- *free.
+ * the buffer run full is dropped. Keepalives find hosts that are gone, so that their numbers
+ * come free.
  */
 #include "core/live/rendezvous.h"
 #include <arpa/inet.h>

@@ -41,7 +41,7 @@ void pmem_cache_pressure(struct pmem *pm);
  * flight. */
 uint64_t pmem_images_hash(const struct pmem *pm);
 
-/* Of a machine that booted after a failure: the failed machine whose versions of the line were, or
+/* For a machine that booted after a failure: the failed machine whose versions of the line were, or
  * are, undecided. */
 const struct pmem *pmem_failed(const struct pmem *pm, uint32_t line);
 /* Decide every undecided line now (tests: the eager search). */

@@ -11,10 +11,11 @@
  *
  * When the oldest entry leaves is said by
  *	- the scheduler, where there is one: each entry is an event of the CPU's chain;
- *	- else by a choice: most stores never wait at all, one that is delayed keeps what comes
- *after it. A CPU with a full queue waits for the oldest entry, and some instructions wait until it
- *is empty. With a scheduler the task sleeps meanwhile; else the entries leave then and there, as if
- *their delays had been over.
+ *	- else by a choice: most stores never wait at all, one that is delayed delays
+ *	  those after it, too.
+ * A CPU with a full queue waits for the oldest entry, and some instructions wait until it is
+ * empty. With a scheduler the task sleeps meanwhile; else the entries leave at once, as if their
+ * delays had been over.
  *
  * Store code looks at memory with its own eyes, so memory itself has to show each CPU what it
  * sees. `shown` says which CPU that is now: each store in that CPU's buffer has changed places

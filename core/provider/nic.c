@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See nic.h. */
+/* The NIC of a process: its thread, its lock, its fabric, and how it begins and ends. See nic.h. */
 #include "core/provider/nic.h"
 
 #include <arpa/inet.h>

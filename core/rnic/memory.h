@@ -4,7 +4,7 @@
 /*
  * The interface through which a host's RNIC touches the host's memory. A simulation's host has DRAM
  * and may have a pool of PM, with the persistence model under it (sim_ground.c). The provider's has
- * the program's memory, which may be gone when it is touched (core/provider/base/copy.c).
+ * the program's memory, which may be gone when it is touched (core/provider/base/fault_safe.c).
  *
  * A function that returns bool says false when the memory is gone: the access fails, and nothing
  * else. What a host has not is NULL.

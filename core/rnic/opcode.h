@@ -5,10 +5,13 @@
  * The operations of the RNIC, described once: three tables that the packet format, the requester,
  * the responder, posting, fault rules, counting and litmus tests look everything up in.
  *
- *   PACKET_ROWS      each kind of packet: its BTH opcode (IBA vol. 1, 9.2.1, table 35; annex A19),
- * the services that have it, its place in a message, its extended headers CLASS_ROWS      each kind
- * of work, which several operations may share: what it needs of the peer's memory and how it is
- * ordered operations   each work request: its class, the packets that it is sent as, its completion
+ *	PACKET_ROWS	each kind of packet: its BTH opcode (IBA vol. 1, 9.2.1, table 35; annex
+ *			A19), the services that have it, its place in a message, its extended
+ *			headers
+ *	CLASS_ROWS	each kind of work, which several operations may share: what it needs of
+ *			the peer's memory, and how it is ordered
+ *	operations	each work request: its class, the packets that it is sent as, its
+ *			completion
  *
  * docs/contributing.md says how to add an operation.
  */

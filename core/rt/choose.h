@@ -2,7 +2,7 @@
 #ifndef TM_RT_CHOOSE_H
 #define TM_RT_CHOOSE_H
 /*
- * Everything that can go differently in a simulation is one call of choose().
+ * Everything that can go differently in a simulation is one call of sim_choose().
  *
  * Answer 0 always means the plain thing: run on, deliver, land in order, no
  * fault. A choice point says what kind of choice it is, whose it is, and where
@@ -25,15 +25,16 @@
  *	LAND	NIC data about to become visible: now; delayed. a: message, b: packet, c: line
  *	ORDER	which of the packet's lines lands next (dma_order=any): the first; the (k + 1)th.
  *		a: message, b: packet, c: how many have landed
- *	FETCH	the responder's next line of an RDMA READ, or an atomic, FLUSH, ATOMIC WRITE: now; delayed.
- *		a: message, b: packet, c: line
+ *	FETCH	the responder's next line of an RDMA READ, or an atomic, FLUSH, ATOMIC WRITE: now;
+ *		delayed. a: message, b: packet, c: line
  *	DRAIN	DDIO off, a visible line on its way to PM: soon; delayed. a: message, b: packet, c: line
- *	EVICT	after an operation's return the cache writes back: nothing; 1 every dirty line; k the (k - 1)th
+ *	EVICT	after an operation's return the cache writes back: nothing; 1 every dirty line; k
+ *		the (k - 1)th
  *	CRASH	the power: holds; fails. a: enum crash_place, b and c: which one, per place
  *	LINE	after a power failure, which version of a line survived: the newest; others as
  *		pmem_line_answers() says. a: line, b: number of the power failure
- *	BUFFER	a store on its way to memory: at once; delayed in its CPU's store buffer, with all after it.
- *		a: number of the task's STEP_STORE
+ *	BUFFER	a store on its way to memory: at once; delayed in its CPU's store buffer, with all
+ *		after it. a: number of the task's STEP_STORE
  *	FAIL	a call that can fail: does what it should; fails. a: enum fail_point, b: number of the
  *		task's calls there
  *

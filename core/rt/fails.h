@@ -4,7 +4,7 @@
 /*
  * Failure points: every call that can fail has a name and can be told to fail.
  *
- * In the sim world a source answers, through choose() (CHOICE_FAIL); in the live
+ * In the sim world a source answers, through sim_choose() (CHOICE_FAIL); in the live
  * world libfiu does, so that fiu-run(1) and fiu-ctrl(1) switch points by these names.
  * `tidemark list failures` prints the table.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See fiber.h. */
+/* Switching stacks with Boost.Context, and stacks with a guard page. See fiber.h. */
 #include "core/rt/fiber.h"
 #include <errno.h>
 #include <stdlib.h>

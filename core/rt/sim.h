@@ -5,7 +5,7 @@
  * The sim world: fibers, virtual time, one scheduler.
  *
  * A simulation is a queue of events in virtual time and a set of tasks (fibers).
- * One thing runs at a time. Tasks are not preempted unless choose() says so: a
+ * One thing runs at a time. Tasks are not preempted unless sim_choose() says so: a
  * task runs until it yields, sleeps, ends, or is delayed at one of its steps. NIC
  * events that have become due run inline at a task's next step, on its stack.
  * Events due at the same time run in the order in which they were scheduled.
@@ -72,7 +72,7 @@ typedef void sim_fn(struct sim *sim, void *arg);
 void sim_at(struct sim *sim, uint64_t delay_ns, sim_fn *fn, void *arg);
 void sim_in_chain(struct sim *sim, uint64_t chain, uint64_t delay_ns, sim_fn *fn, void *arg);
 
-/* The same when choose() said "delay k" (0: it did not): `delay` more. When it is due at
+/* The same when sim_choose() said "delay k" (0: it did not): `delay` more. When it is due at
  * the
  * latest. */
 uint64_t sim_delay(struct sim *sim, uint64_t chain, unsigned k, uint64_t delay_ns, sim_fn *fn,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See kv.h. */
+/* Keys, values and checksums, as several stores have them. See kv.h. */
 #include "core/stores/kv.h"
 #include <assert.h>
 #include <errno.h>

@@ -80,7 +80,7 @@ unsigned sensitivity_print(const struct sensitivity *f)
 		       knob);
 		missing++;
 	}
-	printf("\n%u values of switches: of %u no claims.txt speaks; %u of %u lines differ\n",
+	printf("\n%u values of knobs: no claims.txt mentions %u of them; %u of %u lines differ\n",
 	       values, missing, differ, f->claims->knobs);
 	return differ + missing;
 }

@@ -49,7 +49,7 @@ static bool is_failure(const struct litmus_test *test, const struct litmus_outco
 	return false;
 }
 
-/* Of each column; 0: the place is none. False: there is no table. */
+/* The width of each column; 0: the place has none. False: there is no table. */
 static bool table_widths(const struct litmus_test *test, const struct litmus_outcomes *o,
 			 bool crash, unsigned *width)
 {
@@ -173,7 +173,7 @@ static void print_runs(const struct litmus_result *r)
 	putchar('\n');
 }
 
-/* Of what does not hold: the command that shows it, or that no run does. */
+/* For a condition that fails: the command that shows it, or that no run does. */
 static void print_why(const struct litmus_job *job, const struct litmus_case *run)
 {
 	bool failed = false, shown = false;

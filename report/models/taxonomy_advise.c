@@ -20,7 +20,7 @@ static void print_cost(const struct method_cost *cost)
 	       cost->messages == 1 ? "" : "s", cost->bytes);
 }
 
-/* Who does an act of which the program knows; NULL: it happens by itself. */
+/* The actor of an act that the program can see; NULL: it happens by itself. */
 static const char *actor(const struct act *act)
 {
 	switch (act->kind) {

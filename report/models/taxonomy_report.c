@@ -236,7 +236,8 @@ static bool choice_differs(const struct taxonomy_report *r, bool compound,
 	return *gives && strcmp(*best, *gives);
 }
 
-/* Of how many is there something to compare? `print`: say where they differ. */
+/* Counts the choices that differ, and sets *compared to how many can be compared. `print`: say
+ * where. */
 static unsigned compare_choices(const struct taxonomy_report *r, bool print, unsigned *compared)
 {
 	static const char *const kind[] = {"one update", "a before b"};

@@ -129,7 +129,7 @@ static bool has_bytes(enum ibv_wc_opcode opcode)
 }
 
 /*
- * Of a completion in error only wr_id and status (and qp_num) mean anything; flags and immediate
+ * In a completion in error only wr_id and status (and qp_num) mean anything; flags and immediate
  * data only where something has come in.
  */
 static void say_wc(struct end *e, const char *queue, const struct ibv_wc *wc)

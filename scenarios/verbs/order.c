@@ -63,7 +63,7 @@ static void write_then_add(struct lab *lab)
 	lab_say(lab, "fetched %lu, read %lu", lab_word(&lab->a, 64), lab_word(&lab->a, 128));
 }
 
-/* Behind a READ, a fenced WRITE waits until the READ has its data. */
+/* After a READ, a fenced WRITE waits until the READ has its data. */
 static void fence(struct lab *lab)
 {
 	lab_connect(lab);

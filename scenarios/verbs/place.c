@@ -86,7 +86,7 @@ static void ranges(struct lab *lab)
 	lab_sent(&lab->a, 1);
 }
 
-/* Of DRAM only visibility can be asked for. */
+/* For DRAM only visibility can be asked for. */
 static void dram(struct lab *lab)
 {
 	lab_connect(lab);

@@ -203,7 +203,7 @@ const struct verbs_program verbs_ready[] = {
 		  "a SEND waits for a receive request that comes 2 ms later"),
 	{"very-late-receive", "a SEND that tries for ever waits for 50 ms", very_late_receive, 0},
 	{"late-imm", "a WRITE with immediate data whose receive request is late", late_imm, 0},
-	{"behind", "requests behind a SEND that waits for its receiver wait, too", behind, 0},
+	{"behind", "requests after a SEND that waits for its receiver wait, too", behind, 0},
 	{"rnr-0", "a receiver that is not ready, no further tries", rnr_0, 0},
 	{"rnr-2", "a receiver that is never ready, two further tries", rnr_2, 0},
 	{"destroyed", "requests to a queue pair that was destroyed", destroyed, 0},

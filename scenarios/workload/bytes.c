@@ -9,7 +9,7 @@
  *			bit  3    the first key is not loaded; bit 4: nor the second
  *			bits 5-6  length of the loaded values
  *			bit  7    a loaded key between the two, which no operation touches: in a
- *crowded hash table a creation moves it, or the first
+ *			          crowded hash table a creation moves it, or the first
  *	byte 1..8	an operation each, in each client's program order
  *			bits 0-2  none, PUT, GET, DELETE, PUT, GET, PUT, clean
  *			bits 3-4  whose it is, modulo the clients

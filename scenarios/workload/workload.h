@@ -58,7 +58,7 @@ int workload_copy(struct workload *to, const struct workload *from);
 unsigned workload_ops(const struct workload *w);     /* operations of all clients */
 unsigned workload_updates(const struct workload *w); /* PUTs and DELETEs, the load phase included */
 unsigned workload_max_vlen(const struct workload *w);
-/* Does anybody ask for the log to be cleaned? */
+/* Does any client ask for the log to be cleaned? */
 bool workload_cleans(const struct workload *w);
 /*
  * Add (or find) a key; its index, or -errno (-EINVAL name or loaded, -ENOSPC, -ENOMEM).

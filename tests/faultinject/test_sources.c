@@ -325,7 +325,7 @@ END_TEST
 
 START_TEST(same_point_twice)
 {
-	/* Of two deviations with one name the first is the point's first time. */
+	/* If two deviations have one name, the first is the point's first time. */
 	struct deviations list = {0};
 	struct trace_source trace;
 	for (unsigned answer = 2; answer; answer--) {

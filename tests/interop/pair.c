@@ -5,8 +5,8 @@
  * that invalidates a memory window, and the key of that. Plain libibverbs; the devices may be of
  * different makes (vm/interop).
  *
- *	pair DEVICE GID-INDEX PORT [HOST]	with HOST the one that asks, else the one that
- * answers
+ *	pair DEVICE GID-INDEX PORT [HOST]	with HOST: the one that asks;
+ *						without: the one that answers
  *
  * Status: 0 all was right, 1 something was not, 2 usage.
  */

@@ -136,7 +136,7 @@ START_TEST(after)
 	ck_assert_uint_eq(test.location[2].off, 72);
 	ck_assert_uint_eq(test.location[3].off, 136);
 	ck_assert_uint_eq(test.pool_bytes, 192);
-	/* After the first of three is behind the second. */
+	/* After the first of three is after the second. */
 	parse_good("litmus t { a@A; b@A after a; c@A after a } P0@A ; exists true");
 	ck_assert_uint_eq(test.location[2].off, 16);
 }
@@ -712,7 +712,7 @@ START_TEST(garbage)
 	for (unsigned i = 0; i < 20000; i++) {
 		const char *from = i % 2 ? small : everything;
 		size_t len = strlen(from), room = len + 64;
-		/* As long as its text, so that reading behind its end is seen. */
+		/* As long as its text, so that reading after its end is seen. */
 		char *text = malloc(room), *exact;
 		memcpy(text, from, len);
 		len = i % 16 == 15 ? next_random(&seed) % len : mutate(text, len, room, &seed);

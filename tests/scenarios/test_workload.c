@@ -277,7 +277,7 @@ START_TEST(identities_unique)
 }
 END_TEST
 
-/* Of one number the same for a key, and nobody's else: not the load phase's, nor another key's. */
+/* Equal for one key and number, and different from all others: the load phase's, another key's. */
 START_TEST(values_shared)
 {
 	uint8_t value[WORKLOAD_MAX_SAME + 1][16], other[16];

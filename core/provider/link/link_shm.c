@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See link_shm.h. */
+/* Packets between processes of one host through rings in shared memory. See link_shm.h. */
 #include "core/provider/link/link_shm.h"
 
 #include <assert.h>

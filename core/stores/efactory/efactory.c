@@ -98,7 +98,7 @@ static const struct tm_variant variants[] = {
 	 "arrives later is lost",
 	 LIN | MONO | KEEP},
 	{"clean_tombstone_skipped", "bug=tombstone_skipped",
-	 "cleaning goes on behind a tombstone and moves the version that was deleted", LIN | NORES},
+	 "cleaning goes on after a tombstone and moves the version that was deleted", LIN | NORES},
 	{"clean_tombstone_early", "tombstone_drop=early no_notify_wait=on",
 	 "cleaning waits for no client, and drops a tombstone while an older version is in flight",
 	 LIN | NORES},

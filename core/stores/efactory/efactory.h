@@ -94,7 +94,7 @@ extern const struct tm_store efactory_store;
 #define EF_STATE_LOG   1ull /* of ef_header.state */
 #define EF_STATE_CLEAN 2ull
 
-/* Of log A; log B's line is not used. */
+/* The line before log A; log B's line is not used. */
 struct ef_header {
 	uint64_t magic;
 	uint64_t state;

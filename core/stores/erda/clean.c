@@ -13,8 +13,8 @@
  *		   newest half; New Tag is not flipped.
  *	replicate  Updates go to the other region, after an area that is reserved for the
  *		   objects that were written during the merge, and set the other half. The
- *		   objects of the merge are copied into the area, unless the key has an update
- *		   behind it.
+ *		   objects of the merge are copied into the area, unless the key has a
+ *		   later update.
  *	end	   Each entry with a version in the other region is flipped; the others are
  *		   deleted keys, and are freed. The head switches, and clients are told.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Erda as a store of Tidemark: its switches, its seeded bugs, its table of functions.
+ * Erda as a store of Tidemark: its knobs, its seeded bugs, its table of functions.
  *
  * What the paper promises is in `promises`. Durability of an acknowledged PUT is
  * among it ("persistence and consistency without extra round trips"), though no step
@@ -25,7 +25,7 @@ static const struct tm_knob knobs[] = {
 
 /*
  * As the paper has it, Erda is not linearizable where a WRITE completes before it is
- * visible, nor when two writers of one key have died. With these two switches it is,
+ * visible, nor when two writers of one key have died. With these two knobs it is,
  * so that what a variant below breaks is its own doing.
  */
 #define SURE "confirm=on give_up=error"
@@ -96,7 +96,7 @@ static const struct tm_variant variants[] = {
 	{"recover_no_crc", "bug=recover_no_crc", "Recovery does not check objects.", FSCK},
 	{"keep_duplicates", "bug=keep_duplicates crowd=on",
 	 "Recovery leaves a key twice in the table when a displacement was cut.", FSCK},
-	/* Log cleaning: the paper's way, a switch each, then seeded bugs. */
+	/* Log cleaning: the paper's way, a knob each, then seeded bugs. */
 	{"clean_round_trip", SURE " clean_wait=round_trip",
 	 "Cleaning begins when a round trip is over, whether clients know of it or not.", LIN},
 	{"clean_no_state", "clean_state=literal",

@@ -102,7 +102,7 @@ _Static_assert(sizeof(struct erda_entry) == 48, "as in the picture");
 	  "The server replies before it updates the entry, as the public code does.")           \
 	X(byte_offsets, "off on",                                                               \
 	  "The 31-bit offsets count bytes and reach 2 GiB, instead of 8-byte units; and "       \
-	  "the log goes on behind that.")                                                       \
+	  "the log goes on after that.")                                                        \
 	X(offset_bits, "31 9",                                                                  \
 	  "Bits of an offset that there are; 9 make a region of a test as long as "             \
 	  "gigabytes are to 31.")                                                               \

@@ -53,9 +53,8 @@ enum erda_op {
 struct erda_req {
 	uint8_t op; /* enum erda_op */
 	uint8_t klen;
-	uint8_t inline_object; /* PUT, DEL: the server writes the object; PUT: the value stands
-				* behind the
-				* key */
+	uint8_t inline_object; /* PUT, DEL: the server writes the object; PUT: the value
+				* follows the key */
 	uint8_t unused;
 	uint32_t vlen;
 	uint32_t client;

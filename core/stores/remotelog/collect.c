@@ -9,8 +9,8 @@
  *	the record, and a tail that counts it	 the entry is overwritten in place: if the power
  *						 fails half-way, the log still has the record
  *	the entry				 no reader looks for the record after the head
- *	the head				 a slot that the head has not passed is where
- * recovery begins
+ *	the head				 a slot that the head has not passed is
+ *						 where recovery begins
  *	...and then clients learn that there is room
  *
  * A visible tail's records are durable without our doing: that is what a method is for.

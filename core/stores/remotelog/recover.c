@@ -189,7 +189,7 @@ void rl_fsck(const struct tm_env *env, struct tm_fsck *fsck)
 				"log+%#llx: the tail is ahead of this record, which is not intact",
 				off);
 		if (seq > end && !compound && record->seq > end)
-			fsck->bad(fsck, "log+%#llx: a record behind the end of the log", off);
+			fsck->bad(fsck, "log+%#llx: a record after the end of the log", off);
 	}
 	if (rl_ring(params))
 		check_table(env, fsck);

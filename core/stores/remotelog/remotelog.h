@@ -206,7 +206,8 @@ int rl_del(void *client, const void *key, size_t klen);
 
 /* What the client's queue pair must be able to do by ibv_wr_*(): IBV_QP_EX_WITH_*. */
 uint64_t rl_send_ops(const struct tm_params *params);
-/* Of the connection's buffer: room for the data of GETs, then for what a client posts. */
+/* The length of the connection's buffer: room for the data of GETs, then for what a client posts.
+ */
 size_t rl_buffer_bytes(const struct rl_client *client);
 /* Sleep, at first (*ns is 0) for a microsecond, then longer each time. False: no longer than the
  * last

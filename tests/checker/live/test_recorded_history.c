@@ -271,7 +271,7 @@ START_TEST(a_good_register_is_never_broken)
 		ops = 0;
 		last = make_register(1, registers[_i].ops, registers[_i].gets, registers[_i].dels,
 				     0, &before);
-		/* Something for certain behind all that is concurrent. */
+		/* Something for certain after all that is concurrent. */
 		uint64_t end = UINT64_C(1) << 40, newest = UINT64_C(9) << 56 | 7;
 		ck_assert_uint_eq(broken(1, 1, absent, value(last)), 0);
 		ck_assert_int_eq(past->left_out > 0, registers[_i].trimmed);

@@ -140,7 +140,7 @@ START_TEST(threads_share_it)
 }
 END_TEST
 
-/* Behind an NVDIMM's first 2 MiB. */
+/* After an NVDIMM's first 2 MiB. */
 START_TEST(the_file_behind_a_device_is_read)
 {
 	static uint8_t bytes[HEADER + 10 * RECORDING_OP];
@@ -186,7 +186,7 @@ START_TEST(a_file_is_cut_anywhere)
 END_TEST
 
 static const struct {
-	size_t at; /* in the third record; behind HEADER: in the first page */
+	size_t at; /* in the third record; after HEADER: in the first page */
 	uint8_t bytes[8];
 	const char *why; /* its beginning */
 } garbage[] = {

@@ -44,7 +44,7 @@ void live_sim_wait(struct live_sim *ls);
 /* The pool as the CPU sees it, or as the media have it. To be freed. */
 uint8_t *live_sim_pool(struct live_sim *ls, bool media);
 
-/* A record by hand, behind the others. */
+/* A record by hand, after the others. */
 struct recording_op *live_sim_record(struct live_sim *ls, enum history_kind kind, unsigned client,
 				     uint32_t key);
 /* As files. */

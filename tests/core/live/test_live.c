@@ -114,8 +114,8 @@ START_TEST(tasks_take_turns)
 }
 END_TEST
 
-/* Who has waited is next: a task that lets go comes behind all who wait, in the order in which they
- * came. */
+/* The task that has waited longest is next: one that lets go comes after all that wait, in the
+ * order in which they came. */
 #define WAITING 4
 static struct {
 	unsigned n, order[WAITING];

@@ -252,8 +252,8 @@ START_TEST(what_is_being_handled)
 }
 END_TEST
 
-/* Who begins anew is one client still; all its connections are closed, the other clients' are
- * not. */
+/* A client that begins anew is still one client; all its connections are closed, the other clients'
+ * are not. */
 static void begins_anew(unsigned client)
 {
 	struct rpc_conn conn, notices, further, again;

@@ -98,7 +98,7 @@ static int refused(unsigned wanted)
 	return rendezvous_connect(&c, address, &wanted, got);
 }
 
-/* The server sees that somebody has gone when it looks, which is soon. */
+/* The server sees that a client has gone when it looks, which is soon. */
 static struct rendezvous *join_soon(unsigned wanted, unsigned expected)
 {
 	char got[RENDEZVOUS_TEXT];
@@ -250,7 +250,7 @@ static void put(int fd, const void *bytes, size_t n)
 	ck_assert_int_eq(send(fd, bytes, n, MSG_NOSIGNAL), (ssize_t)n);
 }
 
-/* The other end closes, maybe behind some bytes. */
+/* The other end closes, maybe after some bytes. */
 static void assert_dropped(int fd)
 {
 	char bytes[RENDEZVOUS_TEXT];
@@ -293,7 +293,7 @@ START_TEST(silent_peers_are_dropped)
 	assert_dropped(silent);
 	assert_dropped(half);
 	assert_dropped(half_asked);
-	/* Who has said hello may be silent. */
+	/* A client that has said hello may be silent. */
 	assert_answers(c);
 	rendezvous_close(c);
 	rendezvous_close(join_soon(2, 2));

@@ -415,7 +415,7 @@ static const struct {
 	/* Message passing: stores leave in order, whatever is between them. */
 	{"x=1 y=1|y x", "", "|00 110,|01 110,|11 110"},
 	{"x=1 wb:x y=1|y x", "", "|00 110,|01 110,|11 110"},
-	/* Load buffering: loads do not run behind stores. */
+	/* Load buffering: loads do not run after stores. */
 	{"x y=1|y x=1", "", "0|0 110,0|1 110,1|0 110"},
 	/* Coherence of one location. */
 	{"x=1 x=2|x x", "", "|00 200,|01 200,|02 200,|11 200,|12 200,|22 200"},
@@ -439,7 +439,7 @@ static const struct {
 	/* The size: with one entry, the first store has left when the second one is in. */
 	{"x=1 y=1 z|z=1 mf x", "store_buffer=2", "0|0 111,0|1 111,1|0 111,1|1 111"},
 	{"x=1 y=1 z|z=1 mf x", "store_buffer=1", "0|1 111,1|0 111,1|1 111"},
-	/* A doorbell is behind the stores before it, and before those behind it. */
+	/* A doorbell is after the stores before it, and before those after it. */
 	{"x=1 post y=1", "", " 110 100"},
 	{"post x=1", "", " 100 000"},
 	{"x=1 post y|y=1 x", "",
@@ -568,7 +568,7 @@ static const struct {
 	{"x=1 sf y=1", "", "1", "000110", ""},
 	{"x=1 mf y=1", "", "1", "110110", ""},
 	{"x=1 xc:z=1", "", "1", "101101", "0"},
-	/* No room: the oldest leaves, and those behind it that nobody holds. */
+	/* No room: the oldest leaves, and those after it that nobody holds. */
 	{"x=1 y=1", "store_buffer=1", "1", "110110", ""},
 	{"x=1 y=1", "store_buffer=2", "1", "000110", ""},
 	{"x=1 y=1 z=1", "store_buffer=2", "1", "111111", ""},
@@ -641,7 +641,7 @@ static const struct {
 	{"x=1 cl:x y=1", "", 0, "1+0 0+1"},
 };
 
-/* The power fails before an entry makes something durable: neither it nor what is behind it
+/* The power fails before an entry makes something durable: neither it nor what is after it
  * happens. */
 START_TEST(power_fails_at_an_entry)
 {

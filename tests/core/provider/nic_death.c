@@ -13,8 +13,8 @@
  *   stop    SIGSTOP, and SIGCONT after that: both end so. SIGCONT before it: nothing has happened.
  *   leave   the victim exits as soon as it has received a message: the survivor's SEND succeeds.
  *   signal  a signal's handler exits, whatever it interrupts: like kill, and the victim does end.
- *   fork    a child uses what it has of its parent's objects, and ends: its parent is not
- * disturbed.
+ *   fork    a child uses what it has of its parent's objects, and ends: its parent
+ *           is not disturbed.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>

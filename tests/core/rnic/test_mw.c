@@ -516,7 +516,7 @@ START_TEST(unreliable)
 }
 END_TEST
 
-/* Requests around a binding keep their order, lossy link or not; the SEND behind it may carry the
+/* Requests around a binding keep their order, lossy link or not; the SEND after it may carry the
  * new key. */
 static void order_body(void)
 {
@@ -556,7 +556,7 @@ START_TEST(order)
 }
 END_TEST
 
-/* A binding that fails waits for its turn: those before it succeed, those behind it are flushed. */
+/* A binding that fails waits for its turn: those before it succeed, those after it are flushed. */
 static void failure_in_turn_body(void)
 {
 	windowed(ALL_ACCESS);
@@ -650,7 +650,7 @@ static void pm_window_body(void)
 	expect(a.scq, 5, OK);
 	ck_assert_mem_eq(b.buf + HERE, a.buf, BYTES);
 	ck_assert_uint_eq(pmem_dirty(pool), 0);
-	access_off(IBV_WR_RDMA_WRITE, b.mr->rkey, HERE + BYTES, 64, OK); /* behind the window */
+	access_off(IBV_WR_RDMA_WRITE, b.mr->rkey, HERE + BYTES, 64, OK); /* after the window */
 	post(&a, &flush);
 	expect(a.scq, 5, OK);
 	ck_assert_uint_eq(pmem_dirty(pool), 1);

@@ -481,7 +481,7 @@ static void full_body(void)
 	ck_assert(empty(a.scq));
 	ck_assert_uint_eq(word(&b, 0), 0); /* not even those that there was room for */
 	ck_assert_int_eq(a.qp->state, IBV_QPS_RTS);
-	/* Four fit; a slot is free when the completion behind it has been taken out, not before. */
+	/* Four fit; a slot is free when the completion after it has been taken out, not before. */
 	start(0, IBV_SEND_SIGNALED);
 	for (unsigned i = 0; i < 4; i++)
 		write_word(20 + i, 20 + i, 8 * i);
@@ -1449,7 +1449,7 @@ static void order_body(void)
 	ck_assert(second_acts);
 }
 
-/* 25 pairs of what is not posted; what is posted behind what is not, with a fence and without; and
+/* 25 pairs of what is not posted; what is posted after what is not, with a fence and without; and
  * before
  * it. */
 START_TEST(ordered)

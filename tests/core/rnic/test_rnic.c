@@ -502,7 +502,7 @@ static void unsignaled_body(void)
 		expect(a.scq, 7, IBV_WC_SUCCESS); /* one entry frees eight slots */
 		ck_assert(empty(a.scq));
 	}
-	/* All are done, but taking out one entry frees only what is not behind it. */
+	/* All are done, but taking out one entry frees only what is not after it. */
 	for (int i = 0; i < 8; i++)
 		post(&a, &wr);
 	rt_sleep(100 * US);
@@ -615,7 +615,7 @@ static void acked_body(void)
 	ck_assert(!visible);
 	ck_assert_mem_eq(b.buf, a.buf, 64);
 	ck_assert_mem_ne(b.buf + 64, a.buf + 64, 64);
-	/* A later WRITE waits behind it, a READ sees both, a receive completion comes after
+	/* A later WRITE waits after it, a READ sees both, a receive completion comes after
 	 * both. */
 	a.buf[1000] = 1;
 	op(&a, IBV_WR_RDMA_WRITE, 1000, 1, &b, 1000, 2, IBV_SEND_SIGNALED);
@@ -685,7 +685,7 @@ START_TEST(fence)
 }
 END_TEST
 
-/* A READ of parts of three lines, and a WRITE to all of them that overtakes it behind its first
+/* A READ of parts of three lines, and a WRITE to all of them that overtakes it after its first
  * line. */
 static void read_order_body(void)
 {
@@ -748,7 +748,7 @@ START_TEST(placement_waits)
 }
 END_TEST
 
-/* How something that is posted behind a FLUSH or an atomic write behaves while that is held. */
+/* How something that is posted after a FLUSH or an atomic write behaves while that is held. */
 static struct behind {
 	enum ibv_wr_opcode first, second;
 	unsigned flags;
@@ -1422,7 +1422,7 @@ START_TEST(persistent_memory)
 }
 END_TEST
 
-/* --- doorbells behind stores --- */
+/* --- doorbells after stores --- */
 
 static unsigned hold_first_store(const struct choice_point *at, unsigned n)
 {
@@ -1443,7 +1443,7 @@ static uint64_t word_of_a(size_t off)
 }
 
 /* A doorbell waits for the store before it; one that was rung before says nothing of requests
- * behind it. */
+ * after it. */
 static void doorbell_body(void)
 {
 	op(&b, IBV_WR_RDMA_WRITE, 64, 64, &a, 0, 1, IBV_SEND_SIGNALED);
@@ -1575,7 +1575,7 @@ static void durability_body(void)
 		flush_wr(&wr, b.mr->rkey, (uintptr_t)b.buf + durability.off, durability.len,
 			 durability.type, durability.level);
 	post(&a, &wr);
-	/* Behind it: what comes later is not covered. */
+	/* After it: what comes later is not covered. */
 	op(&a, IBV_WR_RDMA_WRITE, 0, 64, &b, 4096, 5, IBV_SEND_FENCE);
 	op(&a, IBV_WR_RDMA_WRITE, 0, 0, &b, 4096, 6, IBV_SEND_SIGNALED);
 	expect(a.scq, 7, IBV_WC_SUCCESS);

@@ -42,7 +42,7 @@ static void put_gate(uint32_t burst)
 static void parts_body(void)
 {
 	static const uint32_t ends[] = {8, 16, 20,
-					21}; /* 20 packets are 8, 8, 4; and the one behind */
+					21}; /* 20 packets are 8, 8, 4; and the one after */
 
 	put_gate(BURST);
 	fill(b.buf, 100000, 3);

@@ -18,7 +18,7 @@
 static struct {
 	void (*send)(struct link *link, unsigned from, struct packet *pkt);
 	bool (*loses)(const struct packet *pkt);
-	bool (*holds)(const struct packet *pkt); /* it goes behind the next one */
+	bool (*holds)(const struct packet *pkt); /* it goes after the next one */
 	struct packet *held;
 	unsigned requests, reads, acks, naks; /* that were to be sent */
 } gate;
@@ -225,7 +225,7 @@ START_TEST(limit)
 }
 END_TEST
 
-/* A peer that drops what comes behind a gap, as the specification has it. */
+/* A peer that drops what comes after a gap, as the specification has it. */
 static bool fifth_and_behind(const struct packet *pkt)
 {
 	return is_first(pkt) && is_data(pkt) && psn_diff(pkt->psn, opt.psn) >= 5 &&
@@ -248,7 +248,7 @@ START_TEST(forgetful)
 }
 END_TEST
 
-/* What came behind a message that found no receiver is not kept: it comes again, and is refused
+/* What came after a message that found no receiver is not kept: it comes again, and is refused
  * once. */
 static void not_ready_body(void)
 {

@@ -221,7 +221,7 @@ START_TEST(lossy)
 }
 END_TEST
 
-/* {bytes, packets behind the first, opcode} of a WRITE of 3000 bytes that no peer like this one
+/* {bytes, packets after the first, opcode} of a WRITE of 3000 bytes that no peer like this one
  * sends. */
 static const struct {
 	uint32_t len;

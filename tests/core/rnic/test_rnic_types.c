@@ -218,7 +218,7 @@ static unsigned hit_one(const struct choice_point *at, unsigned n)
 										       : 0;
 }
 
-/* Of four messages of three packets the second one loses a packet: the others arrive, the second
+/* The second of four messages of three packets loses a packet: the others arrive, the second
  * one's receive request serves the third. */
 static void gap_body(void)
 {

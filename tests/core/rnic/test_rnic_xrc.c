@@ -904,7 +904,7 @@ static void lossy_body(void)
 			struct ibv_wc wc = wait_for(q[i].cq);
 			ck_assert(wc.status == IBV_WC_SUCCESS && wc.byte_len == len &&
 				  wc.wr_id == taken[i]++);
-		} else { /* a READ behind it finds it */
+		} else { /* a READ after it finds it */
 			request(IBV_WR_RDMA_READ, q[i].number, &q[i], 100 * 2048, 1, at, 500);
 			expect(a.scq, 500, IBV_WC_SUCCESS);
 		}
@@ -923,7 +923,7 @@ START_TEST(lossy)
 }
 END_TEST
 
-/* Requests for both queues at once, of which some are kept behind a gap. */
+/* Requests for both queues at once, of which some are kept after a gap. */
 static void in_turns_body(void)
 {
 	net->link->lossy = true;

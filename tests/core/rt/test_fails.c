@@ -380,7 +380,7 @@ static void make_image(uint64_t at)
 	stop();
 }
 
-/* Of several images the one at which recovery asks for memory most often: it was cut in a
+/* Among several images the one at which recovery asks for memory most often: it was cut in a
  * cleaning. */
 static void make_interesting_image(uint8_t *image, struct history *history)
 {

@@ -261,7 +261,7 @@ static void reclaims(unsigned client)
 				     still there */
 	ck_assert_uint_gt(end_of_log(), TM_LINE + 6 * span);
 	clean_and_wait(handle);
-	/* Of each key one version; of the deleted one none. */
+	/* One version of each key; none of the deleted one. */
 	ck_assert_uint_eq(end_of_log(), TM_LINE + 2 * span);
 	ck_assert_int_eq(get(handle, 1, 9), 3);
 	ck_assert_int_eq(get(handle, 2, 9), 4);
