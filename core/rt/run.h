@@ -13,7 +13,7 @@ struct run_state {
 	bool scheduled; /* a struct scheduler says what comes next, not the clock */
 	bool traced;
 	bool calls_fail; /* failure points are choices; else no call is made to fail */
-	uint64_t hash; /* of what has happened so far: equal runs have equal hashes */
+	uint64_t hash;	 /* of what has happened so far: equal runs have equal hashes */
 };
 
 /* Into the event hash. */
