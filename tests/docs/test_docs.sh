@@ -166,4 +166,12 @@ while IFS=: read -r page line text; do
 	grep -qw -- "$name" $file /dev/null || wrong "$page:$line: $name() is not in $file"
 done <"$work/both"
 
+# --- the example store ---
+
+# It is what a reader begins with, so it must compile as it stands.
+sed -n '/^```c$/,/^```$/p' docs/own-store.md | grep -v '^```' >"$work/store.c"
+[ "$(wc -l <"$work/store.c")" -gt 100 ] || wrong "docs/own-store.md has no example: is the pattern right?"
+"${CC:-cc}" -std=gnu17 -D_GNU_SOURCE -I. -fsyntax-only -Wall -Wextra -Werror "$work/store.c" 2>"$work/errors" ||
+	wrong "docs/own-store.md: the example does not compile: $(head -n 3 "$work/errors")"
+
 exit $failed
