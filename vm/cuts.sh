@@ -34,7 +34,7 @@ prepare() {
 	RANDOM=$((seed % 32768))
 }
 
-client='' server=''
+client='' server='' client_cpus=2
 # shellcheck disable=SC2317
 clean_up() {
 	trap '' INT TERM HUP
@@ -65,11 +65,11 @@ progress() {
 	fi
 }
 
-# start_clients COMMANDS: the clients' guest, a load without end, and beside it COMMANDS.
+# start_clients COMMANDS: the clients' guest of $client_cpus CPUs, a load without end, and beside it COMMANDS.
 start_clients() {
 	draw 1000000
 	"$root/vm/guest" --snapshot "$snapshots/client" --net listen:net --address 10.0.0.2 --nvdimm "recording:${recording_mb}M" --program "$program" \
-		--out client.out --console client.console -- \
+		--cpus "$client_cpus" --out client.out --console client.console -- \
 		"tidemark bench --server 10.0.0.1:7471 --workload a --clients $clients --keys $keys --value $value \
 		--seed $drawn --load --history /dev/dax0.0 --time 36000s --reconnect --patience 600s --stall 600s -q & load=\$!
 		$1
