@@ -20,6 +20,7 @@ help:
 	@echo 'make pictures    draw the pictures of docs/taxonomy.md again'
 	@echo 'make litmus      run the litmus tests: all outcomes, and which conditions hold'
 	@echo 'make mutants     look for the seeded bugs: are all found, and how soon?'
+	@echo 'make ablate      which flushes, fences, waits and checks does a store need? (ARGS=STORE)'
 	@echo 'make soak        random hardware and workloads, for half an hour (ARGS="--time 60s")'
 	@echo 'make fuzz        rerun known traces, then drive the stores with inputs that reach new states'
 	@echo 'make list        stores, variants, knobs, contracts, seeded bugs'
@@ -35,7 +36,7 @@ help:
 	@echo 'make vmdiff      small verbs programs on the soft RNIC and on rdma_rxe: where do the two differ?'
 	@echo 'make interop     programs of others, unmodified, on the soft RNIC'
 	@echo 'make clean       remove build*/'
-	@echo 'crashtest, claims, taxonomy, litmus, mutants, soak, fuzz, list and bench pass ARGS="..." on to tidemark.'
+	@echo 'crashtest, claims, taxonomy, litmus, mutants, ablate, soak, fuzz, list and bench pass ARGS="..." on to tidemark.'
 
 deps:
 	@scripts/deps
@@ -43,7 +44,7 @@ deps:
 build: deps
 	@TARGET="$(TARGET)" scripts/build build -DCMAKE_C_COMPILER=$(CC) -DTIDEMARK_WERROR=OFF -DTIDEMARK_SANITIZE=OFF
 
-crashtest claims taxonomy mutants soak bench list: build
+crashtest claims taxonomy mutants ablate soak bench list: build
 	@build/tidemark $@ $(ARGS)
 
 pictures: build
@@ -95,5 +96,5 @@ interop: deps
 clean:
 	rm -rf build build-gcc build-clang build-tsan build-afl
 
-.PHONY: all help deps build crashtest claims taxonomy pictures litmus mutants soak fuzz bench list test test-all
+.PHONY: all help deps build crashtest claims taxonomy pictures litmus mutants ablate soak fuzz bench list test test-all
 .PHONY: format clean nicbench vm vmtest vmbench vmsoak vmdiff interop

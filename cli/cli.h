@@ -27,6 +27,7 @@ int list_main(int argc, char **argv);
 int litmus_main(int argc, char **argv);
 int taxonomy_main(int argc, char **argv);
 int claims_main(int argc, char **argv);
+int ablate_main(int argc, char **argv);
 int mutants_main(int argc, char **argv);
 int soak_main(int argc, char **argv);
 int bench_main(int argc, char **argv);

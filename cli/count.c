@@ -17,7 +17,7 @@ static bool add_value(const struct option_row *row, void *into, const char *text
 	struct arguments *a = into;
 	unsigned long long n;
 	(void)row;
-	if (!number_option("--value", text, WORKLOAD_MIN_VLEN, TM_MAX_VALUE, &n))
+	if (!number_option("--value", text, COUNT_MIN_VLEN, TM_MAX_VALUE, &n))
 		return false;
 	if (a->values == MAX_VALUES) {
 		fail(EXIT_USAGE, "--value: more than %d sizes; %s is too many", MAX_VALUES, text);

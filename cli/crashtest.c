@@ -127,7 +127,9 @@ static const struct option_row rows[] = {
 	{"ops", "FILE",
 	 "a recorded operation list (docs/ops-file.md), one more workload; - reads standard input",
 	 OPTION_CALL(take_ops)},
-	{.help = "Without all of these: every built-in workload, under seven kinds of hardware."},
+	{.help = "Without all of these: every built-in workload, under seven kinds of hardware, "
+		 "with "
+		 "lengths at edges, and in each store's shapes."},
 	{.help = "how much"},
 	ROW_RUNS("schedules of each workload (2000)"),
 	{"states", "N", "crash states of each workload at most (20000)",

@@ -20,6 +20,7 @@ static const struct command {
 	 "explore crashes, print what holds and what breaks, write traces"},
 	{"fuzz", fuzz_main, "[STORE...]",
 	 "drive stores with inputs that reach new states; rerun traces"},
+	{"ablate", ablate_main, "STORE", "which flushes, fences, waits and checks does it need?"},
 	{"replay", replay_main, "FILE...", "print a trace step by step"},
 	{"shrink", shrink_main, "FILE", "make a trace smaller"},
 	{"list", list_main, "[WHAT]",

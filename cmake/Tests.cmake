@@ -164,6 +164,13 @@ if(CMAKE_C_COMPILER_ID STREQUAL Clang)
 	endif()
 endif()
 tidemark_test(test_input ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_input.sh $<TARGET_FILE:fuzz_afl> $<TARGET_FILE:tidemark>)
+if(NOT TIDEMARK_SANITIZE) # a search takes the same steps as without, and the plain build makes them all
+	foreach(store forca remotelog)
+		tidemark_test(test_ablate_${store} ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_ablate.sh $<TARGET_FILE:tidemark>
+			${store})
+		set_tests_properties(test_ablate_${store} PROPERTIES LABELS all COST 90 TIMEOUT 1200)
+	endforeach()
+endif()
 tidemark_test(test_taxonomy_cli ${PROJECT_SOURCE_DIR}/tests/checker/models/test_taxonomy.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 if(TIDEMARK_SANITIZE)
 	# Smaller records have the same verdicts in an eighth of the time.

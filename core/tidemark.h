@@ -44,6 +44,8 @@ struct tm_append_methods;
 	  "once a version was durable and current, the key is never older after a power failure") \
 	X(NORES, TM_IN_RUN | TM_AFTER_CRASH | TM_ON_MACHINE,                                      \
 	  "what was deleted, or reported as failed, does not come back")                          \
+	X(OK, TM_IN_RUN | TM_AFTER_CRASH,                                                         \
+	  "an operation fails only for a reason that was injected")                               \
 	X(LIVE, TM_BY_RUNNING,                                                                    \
 	  "every operation ends, also when the newest version's writer is dead")                  \
 	X(FSCK, TM_BY_RUNNING, "the store's own structural check passes after recovery")
@@ -88,6 +90,37 @@ struct tm_variant {
 			      bug */
 };
 
+/* What travels or lies together with a value: where lines and packets end is a matter of the sum
+ * of both lengths. */
+struct tm_overhead {
+	const char *what; /* "object" */
+	uint16_t bytes;	  /* before the value */
+	bool key;	  /* ... and then the key, without padding */
+};
+
+/* Why an operation of a client may fail. What explains an error of any store, whatever its design:
+ * the first three. The others explain those errors alone that the store declares. */
+enum tm_reason {
+	TM_LINK_LOST = 1,   /* packets of the client's link were lost, more often than they are
+			       repeated */
+	TM_CALL_FAILED = 2, /* a call of the client's host, or of the server, was told to fail */
+	TM_DROPPED = 4,	    /* something was held up, and the server has said that it has closed the
+			       client's connections (rt_client_dropped()) */
+	TM_PEER_FAILED = 8, /* another client has died, or its link or a call of it has failed */
+	TM_DISTURBED = 16,  /* a task or a packet was held up, or a packet lost or doubled */
+	TM_ALWAYS = 32,	    /* none is needed */
+};
+
+enum tm_operation { TM_PUT = 1, TM_GET = 2, TM_DEL = 4, TM_OPEN = 8 };
+
+/* An error that operations of a store return by its design. */
+struct tm_error {
+	int error;	     /* -errno */
+	unsigned operations; /* enum tm_operation, bits */
+	unsigned reasons;    /* enum tm_reason, bits: one of these must have come first */
+	const char *why;     /* one sentence */
+};
+
 /* A named part of the PM pool; names lines in traces and reports. */
 struct tm_region {
 	const char *name;
@@ -99,6 +132,7 @@ struct tm_params {
 	unsigned clients;  /* connections over the store's life, recovery's readers included */
 	unsigned keys;	   /* distinct keys */
 	unsigned updates;  /* PUTs and DELETEs over the store's life: enough room for all of them */
+	unsigned later;	   /* of these, so many are for clients of a store that has recovered */
 	unsigned max_vlen; /* longest value, bytes */
 	bool rqwrb_pm; /* the machine has its receive buffers in PM: a store that can, does so */
 	uint8_t knob[TM_MAX_KNOBS]; /* index into the knob's values, by position in
@@ -139,6 +173,18 @@ struct tm_store {
 	bool in_default_campaign;	   /* tested when no store is named */
 	const struct tm_knob *knobs;	   /* ends with .name = NULL */
 	const struct tm_variant *variants; /* ends with .name = NULL; "default" is implied */
+	/* Ends with .what = NULL; a value alone is implied. NULL: there are none. Lengths are drawn
+	 * so that values with these end at and beside the ends of lines and packets. */
+	const struct tm_overhead *overheads;
+	/* What it can hold: lengths of values, bytes, and distinct keys. No campaign asks for
+	 * more. 0: no limit of its own. */
+	uint32_t min_vlen, max_vlen, max_keys;
+	/* Columns of the default campaign besides those of the hardware, each for a shape of its
+	 * pool or its machine that other runs do not have: names of variants that are no bugs, and
+	 * hardware as "name=value", several of one column with '+' between them; separated by
+	 * single spaces. NULL: none. */
+	const char *shapes;
+	const struct tm_error *errors; /* ends with .error = 0; NULL: none */
 
 	size_t (*pm_bytes)(const struct tm_params *params); /* a multiple of 64 */
 	/* Fills at most `max` regions, returns how many there are. */

@@ -71,6 +71,7 @@ static unsigned byte_answer(struct source *source, const struct choice_point *at
 	struct byte_source *b = (struct byte_source *)source;
 	unsigned answer = 0;
 	bool more = false;
+	assert(b->records <= MAX_RECORDS);
 	for (unsigned i = 0; i < b->records; i++) {
 		struct byte_record *r = &b->record[i];
 		if (r->spent || r->kind != at->kind)
@@ -88,6 +89,7 @@ static unsigned byte_answer(struct source *source, const struct choice_point *at
 	}
 	if (!more)
 		source->skip[at->kind] = UINT32_MAX;
+	assert(choice_allows(at->kind, n, answer));
 	if (answer)
 		add_taken(b, at, answer, n);
 	return answer;
@@ -110,6 +112,7 @@ void bytes_start(struct byte_source *b, const uint8_t *bytes, size_t n, bool pow
 	for (; n >= RECORD_BYTES && b->records < MAX_RECORDS;
 	     bytes += RECORD_BYTES, n -= RECORD_BYTES) {
 		struct byte_record *r = &b->record[b->records];
+		assert(b->records < MAX_RECORDS);
 		*r = (struct byte_record){.class = bytes[0] & 15,
 					  .whose = bytes[0] >> 4 & 3,
 					  .left = gap_points(bytes[1]),
@@ -127,6 +130,7 @@ void bytes_start(struct byte_source *b, const uint8_t *bytes, size_t n, bool pow
 
 void bytes_boots(struct byte_source *b, unsigned machine, struct pmem *pm)
 {
+	assert(pm && machine); /* the first one does not boot from what was left */
 	b->machine = machine;
 	b->pm = pm;
 	for (unsigned k = 0; k < CHOICE_KINDS; k++)

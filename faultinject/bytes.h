@@ -44,6 +44,12 @@ enum record_class {
 	RECORD_BIT_7 = 16
 };
 
+/* The byte `what` of a record of this class, for any client. */
+static inline uint8_t record_what(unsigned class)
+{
+	return (uint8_t)(class < RECORD_BIT_7 ? class : 0x80 | (class - RECORD_BIT_7));
+}
+
 struct byte_record {
 	uint8_t class, kind, whose, answer;
 	bool spent;

@@ -101,7 +101,7 @@ void deviation_record(struct deviation *d, const struct choice_point *at, unsign
 static void print_line(const struct deviation *d, const struct deviation_names *names, char *buf,
 		       size_t n)
 {
-	char name[64], version[64];
+	char name[64], version[PMEM_ANSWER_TEXT];
 	/* Without a number of versions the line can not have been cut: n counts them. */
 	unsigned versions = d->c ? d->c : d->n - 1;
 	pmem_name(names->region, names->regions, (uint64_t)d->a * LINE, name, sizeof(name));
@@ -136,12 +136,12 @@ static int parse_line(struct deviation *d, const struct deviation_names *names, 
 	}
 	int answer = pmem_answer_parse(colon + 2);
 	uint32_t version[2] = {0};
-	char again[64] = "";
+	char again[PMEM_ANSWER_TEXT] = "";
 	if (answer >= 1 && words_match(colon + 2, "version %u of %u", version))
 		pmem_answer_print(version[1], (unsigned)answer, again, sizeof(again));
 	if (answer < 1 || strcmp(colon + 2, again) != 0) {
 		*expected = "\"version K of N\" with K below N, or \"... cut after word W\" with W "
-			    "from 1 to 7";
+			    "from 1 to 7, or \"... only in words W,...\"";
 		return -EINVAL;
 	}
 	d->kind = CHOICE_LINE;
@@ -220,6 +220,7 @@ int deviation_parse(struct deviation *d, const struct deviation_names *names, co
 
 int deviations_add(struct deviations *list, const struct deviation *d)
 {
+	assert(d->kind < CHOICE_KINDS);
 	if (list->n == list->room) {
 		unsigned room = list->room ? 2 * list->room : 16;
 		struct deviation *grown = realloc(list->d, room * sizeof(*grown));
@@ -235,6 +236,7 @@ int deviations_add(struct deviations *list, const struct deviation *d)
 
 int deviations_append(struct deviations *list, const struct deviations *from)
 {
+	assert(list != from); /* it would never end */
 	for (unsigned i = 0; i < from->n; i++)
 		if (deviations_add(list, &from->d[i]))
 			return -ENOMEM;

@@ -23,7 +23,29 @@ static uint32_t gap(const struct random_source *r, unsigned kind, uint64_t *stat
 	return (uint32_t)(random_next(state) % (2 * (uint64_t)mean));
 }
 
-static unsigned random_answer(struct source *source, const struct choice_point *at, unsigned n)
+/* Is the step one at which the run is to stop? Then how, else 0. */
+static unsigned stop_answer(struct random_source *r, const struct choice_point *at, unsigned n)
+{
+	for (unsigned i = 0; i < r->stops; i++) {
+		unsigned answer = r->stop[i].answer;
+		struct deviation d;
+		if (!answer || r->stop[i].a != at->a || r->stop[i].b != at->b ||
+		    r->stop[i].key != choice_key(at))
+			continue;
+		assert(r->stops_left && choice_allows(at->kind, n, answer));
+		r->stop[i].answer = 0;
+		if (!--r->stops_left) {
+			r->source.begins = false;
+			r->source.skip[CHOICE_STEP] = r->step_skip;
+		}
+		deviation_record(&d, at, answer, n);
+		deviations_add(&r->taken, &d);
+		return answer;
+	}
+	return 0;
+}
+
+static unsigned drawn_answer(struct source *source, const struct choice_point *at, unsigned n)
 {
 	struct random_source *r = (struct random_source *)source;
 	assert(n > 1 && at->kind < CHOICE_KINDS);
@@ -48,6 +70,41 @@ static unsigned random_answer(struct source *source, const struct choice_point *
 	return answer;
 }
 
+/* While a stop is still to come every step is asked about, and the others are counted here. */
+static unsigned random_answer(struct source *source, const struct choice_point *at, unsigned n)
+{
+	struct random_source *r = (struct random_source *)source;
+	if (at->kind != CHOICE_STEP || !r->stops_left)
+		return drawn_answer(source, at, n);
+	unsigned answer = stop_answer(r, at, n);
+	if (answer || at->a == STEP_BEGIN)
+		return answer;
+	if (r->step_skip) {
+		r->step_skip--;
+		return 0;
+	}
+	answer = drawn_answer(source, at, n);
+	r->step_skip = source->skip[CHOICE_STEP];
+	source->skip[CHOICE_STEP] = 0;
+	return answer;
+}
+
+void random_stop(struct random_source *r, uint64_t key, uint32_t a, uint32_t b, unsigned k)
+{
+	assert(r->stops < RANDOM_STOPS && r->stops_left == r->stops);
+	if (!r->stops) {
+		r->left /= 2;
+		r->source.begins = true;
+		r->step_skip = r->source.skip[CHOICE_STEP];
+		r->source.skip[CHOICE_STEP] = 0;
+	}
+	r->stop[r->stops].key = key;
+	r->stop[r->stops].a = a;
+	r->stop[r->stops].b = b;
+	r->stop[r->stops++].answer = choice_delay_answer(CHOICE_STEP, k);
+	r->stops_left++;
+}
+
 void random_start(struct random_source *r, uint64_t seed, unsigned max_deviations)
 {
 	/* Kinds that came later draw from streams of their own: where nothing asks about them, a
@@ -62,6 +119,7 @@ void random_start(struct random_source *r, uint64_t seed, unsigned max_deviation
 	r->source.answer = random_answer;
 	r->state = seed * 0x9e3779b97f4a7c15u + 0x1234567;
 	r->left = 1 + (unsigned)(random_next(&r->state) % max_deviations);
+	assert(r->left <= max_deviations);
 	for (unsigned k = 0; k < CHOICE_KINDS; k++) {
 		const struct choice_traits *traits = &choice_traits[k];
 		salted[k] = seed ^ traits->salt;
@@ -74,6 +132,15 @@ void random_start(struct random_source *r, uint64_t seed, unsigned max_deviation
 		r->source.skip[k] = gap(r, k, state[k]);
 }
 
+/* A line that has another number of versions is not the line that was meant. */
+static bool has_versions(unsigned answers, unsigned versions)
+{
+	for (unsigned torn = 0; torn < TORN_VALUES; torn++)
+		if (answers == pmem_answers(versions, (enum line_torn)torn))
+			return true;
+	return false;
+}
+
 static unsigned trace_answer(struct source *source, const struct choice_point *at, unsigned n)
 {
 	struct trace_source *t = (struct trace_source *)source;
@@ -83,10 +150,10 @@ static unsigned trace_answer(struct source *source, const struct choice_point *a
 		const struct deviation *want = &t->list->d[i];
 		if (t->key[i] != key || t->used[i] || !choice_allows(at->kind, n, want->answer))
 			continue;
-		/* A line that has another number of versions is not the line that was meant. */
-		if (at->kind == CHOICE_LINE && want->c && n != pmem_answers(want->c, false) &&
-		    n != pmem_answers(want->c, true))
+		if (at->kind == CHOICE_LINE && want->c && !has_versions(n, want->c))
 			continue;
+		assert(t->taken.n < t->list->n); /* each is taken once */
+		assert(want->kind == at->kind);
 		t->used[i] = true;
 		deviation_record(&d, at, want->answer, n);
 		d.c = want->c;

@@ -88,8 +88,10 @@ void footprint_add(struct footprint *f, const struct log_touch *t)
 			f->slot[i].write = false;
 			f->used++;
 		}
+		assert(f->slot[i].what == what);
 		f->slot[i].write |= is_write(t);
 	}
+	assert(f->used <= FOOTPRINT_ROOM / 2 + 1);
 }
 
 bool footprint_depends(const struct footprint *f, const struct log_touch *t)
@@ -116,6 +118,7 @@ bool footprint_depends(const struct footprint *f, const struct log_touch *t)
 
 static void *more(struct systematic_source *s, void *array, unsigned n, unsigned *room, size_t each)
 {
+	assert(n <= *room);
 	if (n < *room)
 		return array;
 	unsigned wanted = *room ? 2 * *room : 256;
@@ -146,6 +149,7 @@ static void note(struct systematic_source *s, const struct log_touch *t)
 	if (!log || s->taken.n < s->list->n)
 		return;
 	log->touch = more(s, log->touch, log->touches, &log->touch_room, sizeof(*log->touch));
+	assert(s->failed || log->touches < log->touch_room);
 	if (!s->failed)
 		log->touch[log->touches++] = *t;
 }
@@ -174,9 +178,11 @@ static uint64_t chain_of(const struct choice_point *at)
 static void log_point(struct systematic_source *s, const struct choice_point *at, unsigned n)
 {
 	struct run_log *log = s->log;
+	assert(s->taken.n == s->list->n); /* what comes before the last deviation is not logged */
 	log->point = more(s, log->point, log->points, &log->point_room, sizeof(*log->point));
 	if (s->failed)
 		return;
+	assert(log->points < log->point_room);
 	struct log_point *p = &log->point[log->points++];
 	deviation_record(&p->d, at, 0, n);
 	p->who = at->who;
@@ -207,6 +213,7 @@ static unsigned answer(struct source *source, const struct choice_point *at, uns
 	if (choice_key(at) != s->key[next] || !choice_allows(at->kind, n, s->list->d[next].answer))
 		return 0;
 	s->failed |= deviations_add(&s->taken, &s->list->d[next]) != 0;
+	assert(s->failed || s->taken.n == next + 1);
 	return s->list->d[next].answer;
 }
 
@@ -216,8 +223,10 @@ void systematic_start(struct systematic_source *s, const struct deviations *list
 	assert(list->n <= SYSTEMATIC_DEPTH);
 	s->list = list;
 	s->taken.n = 0;
-	for (unsigned i = 0; i < list->n; i++)
+	for (unsigned i = 0; i < list->n; i++) {
+		assert(list->d[i].answer); /* 0 deviates from nothing */
 		s->key[i] = deviation_key(&list->d[i]);
+	}
 	if (s->log)
 		s->log->points = s->log->touches = 0;
 	if (!s->log && !list->n)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include "core/rnic/opcode.h"
 #include "core/text/text.h"
+#include "faultinject/life.h"
 
 struct kind_words {
 	/* How the point is written. Each "%u" is the next of a, b and c; or with `word`, "%s" is
@@ -30,6 +31,9 @@ struct kind_words {
 	} answer[2];
 	const char *count;
 	uint32_t most;
+	/* Where neither does. The reader returns the answer, or -1. */
+	void (*print_answer)(unsigned answer, char *buf, size_t n);
+	int (*parse_answer)(const char *text);
 	const char *effect;
 	const char *expected; /* NULL: a delay */
 };
@@ -296,6 +300,28 @@ static unsigned parse_delay(const char *text)
 	return 0;
 }
 
+/* --- lives --- */
+
+/* In the order of enum life_verb. A key is named by its number, from 1. */
+static const char *const life_words[LIFE_VERBS] = {"put key %u", "put key %u long", "get key %u",
+						   "del key %u"};
+
+static void print_life(unsigned answer, char *buf, size_t n)
+{
+	uint32_t key = life_key(answer) + 1;
+	print_pattern(life_words[life_verb(answer)], NULL, &key, buf, n);
+}
+
+static int parse_life(const char *text)
+{
+	for (unsigned verb = 0; verb < LIFE_VERBS; verb++) {
+		uint32_t key;
+		if (words_are(text, life_words[verb], &key) && key && key <= UINT16_MAX)
+			return (int)life_answer(verb, key - 1);
+	}
+	return -1;
+}
+
 /* --- answers --- */
 
 /* How many of the kind's answers have names. */
@@ -313,6 +339,8 @@ void words_print_answer(const struct deviation *d, char *buf, size_t n)
 		snprintf(buf, n, "delay %s", delay_words[k - 1].word);
 	else if (d->answer <= named(kind))
 		snprintf(buf, n, "%s", kind->answer[d->answer - 1].word);
+	else if (kind->print_answer)
+		kind->print_answer(d->answer, buf, n);
 	else
 		print_pattern(kind->count, NULL, &place, buf, n);
 }
@@ -332,7 +360,7 @@ int words_parse_answer(const struct deviation *d, const char *text, const char *
 			return (int)i + 1;
 	if (kind->count && words_are(text, kind->count, &place) && place && place <= kind->most)
 		return (int)(named(kind) + place);
-	return -1;
+	return kind->parse_answer ? kind->parse_answer(text) : -1;
 }
 
 void deviation_effect(const struct deviation *d, const char *who, const char *op, char *buf,
@@ -410,4 +438,11 @@ static const struct kind_words kinds[CHOICE_KINDS] = {
 			 .answer = {{"fails", NULL}},
 			 .effect = "WORD fails, by WHO for OP",
 			 .expected = "\"fails\""},
+	[CHOICE_LIFE] = {.pattern = "life %u",
+			 .answer = {{"clean", "cleaning after recovery"}},
+			 .print_answer = print_life,
+			 .parse_answer = parse_life,
+			 .effect = "an operation after recovery",
+			 .expected = "\"clean\", \"put key K\", \"put key K long\", \"get key K\" "
+				     "or \"del key K\""},
 };

@@ -56,7 +56,7 @@ void event_trace_survived(const struct logged_line *l, char *buf, size_t n)
 static void print_line(const struct event_trace *st, const struct logged_line *l)
 {
 	const struct setup *s = &st->trace->setup;
-	char name[64], label[40], line[160], answer[64];
+	char name[64], label[40], line[160], answer[PMEM_ANSWER_TEXT];
 	event_trace_survived(l, answer, sizeof(answer));
 	pmem_name(s->region, s->regions, (uint64_t)l->line * LINE, name, sizeof(name));
 	printf("  %-16s survived as %s%s%s%s\n", name, paint(l->answer ? RED : ""), answer,
@@ -137,6 +137,8 @@ static void print_setup(const struct event_trace *st)
 	printf("%sstore%s     %s, variant %s\n", paint(BOLD), paint(PLAIN), s->store->name,
 	       s->variant);
 	print_knobs(s);
+	for (unsigned i = 0; i < s->without.n; i++)
+		printf("without   %s\n", s->without_name[i]);
 	fputs("hardware  ", stdout);
 	print_wrapped(10, text);
 	fputs("loaded    ", stdout);

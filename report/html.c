@@ -268,7 +268,7 @@ static void print_fates(const struct html *p, unsigned m)
 {
 	for (unsigned i = 0; i < p->r->lines; i++) {
 		const struct logged_line *l = &p->r->line[i];
-		char answer[64];
+		char answer[PMEM_ANSWER_TEXT];
 		if (l->machine != m)
 			continue;
 		struct pmem_answer a = pmem_answer_split(l->versions, l->answer);
@@ -472,7 +472,7 @@ static void print_top(const struct html *p)
 static void print_lines(const struct html *p)
 {
 	const struct setup *s = &p->st->trace->setup;
-	char text[80], label[40], line[160];
+	char text[PMEM_ANSWER_TEXT], label[40], line[160];
 	if (!p->r->lines)
 		return;
 	fputs("<h2>Lines of PM in flight when the power failed</h2>\n<div "

@@ -119,8 +119,10 @@ static void print_bounds(const struct explore_counts *t)
 	snprintf(text, sizeof(text),
 		 "%" PRIu64 " runs; the power failed at %" PRIu64 " points (%" PRIu64
 		 " more were equal to one of these), "
-		 "%" PRIu64 " states are of a second failure in recovery",
-		 t->runs, t->points - t->points_seen, t->points_seen, t->nested_states);
+		 "%" PRIu64 " states are of a second failure in recovery, %" PRIu64 " of %" PRIu64
+		 " lives after recovery",
+		 t->runs, t->points - t->points_seen, t->points_seen, t->nested_states,
+		 t->life_states, t->lives);
 	if (t->points_bounded)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
 			 "; at %" PRIu64 " points the images are a sample", t->points_bounded);
@@ -202,6 +204,27 @@ static void print_summary(const struct report *r, uint64_t states)
 	putchar('\n');
 }
 
+/* A column for a shape in which everything is as expected: one line. */
+static void print_in_short(const struct report *r, unsigned config)
+{
+	const struct campaign *c = r->campaign;
+	if (!config || !report_in_short(r, config - 1))
+		printf("\n%sshapes%s, as expected: which promises hold, what breaks\n", paint(BOLD),
+		       paint(PLAIN));
+	fputs("  ", stdout);
+	print_config(&c->config[config]);
+	printf(": %" PRIu64 " runs, %" PRIu64 " states;", c->total[config].runs,
+	       c->total[config].states);
+	for (unsigned broken = 0; broken < 2; broken++)
+		for (unsigned k = 0, n = 0; k < TM_CONTRACTS; k++) {
+			bool promised = c->config[config].store->promises & TM_BIT(k);
+			if (c->cell[config][k].broken != broken || (!broken && !promised))
+				continue;
+			printf("%s %s", n++ ? "" : broken ? "; broken" : " hold", contract_name(k));
+		}
+	putchar('\n');
+}
+
 void report_print(const struct report *r)
 {
 	const struct campaign *c = r->campaign;
@@ -211,6 +234,11 @@ void report_print(const struct report *r)
 	fputs("hardware, where a table does not say otherwise: ", stdout);
 	print_wrapped(48, hw);
 	for (unsigned i = 0; i < c->configs; i++) {
+		states += c->total[i].states;
+		if (report_in_short(r, i)) {
+			print_in_short(r, i);
+			continue;
+		}
 		printf("\n%s", paint(BOLD));
 		print_config(&c->config[i]);
 		printf("%s\n", paint(PLAIN));
@@ -219,7 +247,6 @@ void report_print(const struct report *r)
 		print_bounds(&c->total[i]);
 		for (unsigned k = 0; k < TM_CONTRACTS; k++)
 			print_notes(r, i, k);
-		states += c->total[i].states;
 	}
 	print_summary(r, states);
 }

@@ -30,6 +30,9 @@ struct report {
 void config_name(const struct campaign_config *cfg, char *buf, size_t n);
 /* Judge the campaign's cells: campaign and whole are set. 0 or -ENOMEM. */
 int report_open(struct report *r);
+/* A shape's column in which everything is as expected: one line, and no traces. After
+ * report_open(). */
+bool report_in_short(const struct report *r, unsigned config);
 void report_close(struct report *r);
 /*
  * How the broken cells break: shrunk, each case with a trace below r->out; NULL: as found, without

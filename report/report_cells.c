@@ -125,6 +125,14 @@ static int look_again(const struct report *r, unsigned config, unsigned contract
 	return error ? not_again(r->campaign, config, contract, why) : 0;
 }
 
+bool report_in_short(const struct report *r, unsigned config)
+{
+	bool surprise = false;
+	for (unsigned k = 0; k < TM_CONTRACTS; k++)
+		surprise |= r->cell[config][k].surprise;
+	return r->campaign->config[config].shape && !surprise;
+}
+
 int report_traces(struct report *r, bool quiet, char why[REPORT_WHY])
 {
 	const struct campaign *c = r->campaign;
@@ -135,7 +143,7 @@ int report_traces(struct report *r, bool quiet, char why[REPORT_WHY])
 	for (unsigned i = 0; i < c->configs * TM_CONTRACTS && !error; i++) {
 		unsigned config = i / TM_CONTRACTS, k = i % TM_CONTRACTS;
 		const struct report_cell *cell = &r->cell[config][k];
-		if (!c->cell[config][k].broken)
+		if (!c->cell[config][k].broken || report_in_short(r, config))
 			continue;
 		if (!quiet)
 			progress_line(r->out ? "shrinking what breaks: %u of %u"

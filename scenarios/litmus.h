@@ -55,6 +55,8 @@ struct litmus_expr {
 
 enum litmus_op {
 	LITMUS_STORE, /* to = expr */
+	LITMUS_NT,    /* to = expr */
+	LITMUS_COPY,  /* to, from: as many words */
 	LITMUS_LOAD,  /* reg = from */
 	LITMUS_SET,   /* reg = expr */
 	LITMUS_AWAIT, /* from, expr */

@@ -129,6 +129,26 @@ static void read_await(struct litmus_reader *r, struct litmus_statement *s)
 	s->expr = read_expr(r);
 }
 
+/* nt WORD = EXPR */
+static void read_nt(struct litmus_reader *r, struct litmus_statement *s)
+{
+	s->to = read_word(r, own_host(r));
+	litmus_need(r, "=");
+	s->expr = read_expr(r);
+}
+
+/* copy RANGE <- RANGE */
+static void read_copy(struct litmus_reader *r, struct litmus_statement *s)
+{
+	s->to = read_range(r, own_host(r));
+	litmus_need(r, "<-");
+	struct token from = r->token;
+	s->from = read_range(r, own_host(r));
+	if (s->from.words != s->to.words)
+		litmus_wrong(r, &from, "%s: %u words for %u; expected ranges of the same length",
+			     litmus_show(&from).text, s->from.words, s->to.words);
+}
+
 /* clwb RANGE */
 static void read_lines(struct litmus_reader *r, struct litmus_statement *s)
 {
@@ -245,6 +265,8 @@ static const struct form {
 	uint8_t op, place;
 	void (*read)(struct litmus_reader *r, struct litmus_statement *s);
 } forms[] = {
+	{"nt", LITMUS_NT, ALONE, read_nt},
+	{"copy", LITMUS_COPY, ALONE, read_copy},
 	{"await", LITMUS_AWAIT, ALONE, read_await},
 	{"mfence", LITMUS_MFENCE, ALONE, read_nothing},
 	{"sfence", LITMUS_SFENCE, ALONE, read_nothing},

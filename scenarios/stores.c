@@ -5,6 +5,7 @@
  */
 #include "scenarios/stores.h"
 #include <string.h>
+#include "core/text/text.h"
 #include "stores_built.h"
 
 #define TEXT(symbol, incbin)                                    \
@@ -13,22 +14,24 @@
 		".byte 0\n"                                     \
 		".previous\n")
 
-#define X(name, expected, claims)                  \
+#define X(name, expected, claims, ablation)        \
 	TEXT("tm_expected_" #name, expected);      \
 	TEXT("tm_claims_" #name, claims);          \
+	TEXT("tm_ablation_" #name, ablation);      \
 	extern const struct tm_store name##_store; \
-	extern const char tm_expected_##name[], tm_claims_##name[];
+	extern const char tm_expected_##name[], tm_claims_##name[], tm_ablation_##name[];
 STORES(X)
 #undef X
 
 static const struct built {
 	const struct tm_store *store;
-	struct store_file expected, claims;
+	struct store_file expected, claims, ablation;
 } built[] = {
-#define X(name, e, c)                                                \
+#define X(name, e, c, a)                                             \
 	{&name##_store,                                              \
 	 {"core/stores/" #name "/expected.txt", tm_expected_##name}, \
-	 {"core/stores/" #name "/claims.txt", tm_claims_##name}},
+	 {"core/stores/" #name "/claims.txt", tm_claims_##name},     \
+	 {"core/stores/" #name "/ablation.txt", tm_ablation_##name}},
 	STORES(X)
 #undef X
 };
@@ -36,8 +39,17 @@ static const struct built {
 
 const struct tm_store *stores[BUILT + 1];
 unsigned stores_by_default;
-const char *const default_configs[] = {"default",    "ack_early=off", "ddio=off",     "domain=mhp",
-				       "domain=wsp", "dma_order=any", "line_torn=on", NULL};
+const char *const default_configs[] = {
+	"default",    "ack_early=off", "ddio=off",	   "domain=mhp",
+	"domain=wsp", "dma_order=any", "line_torn=prefix", NULL};
+
+const char sizes_config[] = "sizes";
+
+bool store_has_shape(const struct tm_store *store, const char *config)
+{
+	return !strcmp(config, sizes_config) ||
+	       (store->shapes && word_list_find(store->shapes, config) >= 0);
+}
 
 __attribute__((constructor)) static void put_in_order(void)
 {
@@ -75,4 +87,9 @@ struct store_file store_expected(unsigned number)
 struct store_file store_claims(unsigned number)
 {
 	return built_of(stores[number])->claims;
+}
+
+struct store_file store_ablation(unsigned number)
+{
+	return built_of(stores[number])->ablation;
 }

@@ -15,6 +15,11 @@ extern unsigned stores_by_default; /* how many are in the default campaign */
  * NULL. */
 extern const char *const default_configs[];
 
+/* And the one besides in which it draws lengths at edges. */
+extern const char sizes_config[];
+/* Is it that, or one of the store's shapes? */
+bool store_has_shape(const struct tm_store *store, const char *config);
+
 const struct tm_store *store_find(const char *name); /* NULL: no such store */
 
 /* A file of a store's folder, which the program carries with it. */
@@ -26,5 +31,6 @@ struct store_file {
 /* `number`: of `stores`. */
 struct store_file store_expected(unsigned number); /* expected.txt */
 struct store_file store_claims(unsigned number);   /* claims.txt */
+struct store_file store_ablation(unsigned number); /* ablation.txt */
 
 #endif

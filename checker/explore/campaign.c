@@ -12,6 +12,7 @@
 #include <string.h>
 #include "checker/explore/clock.h"
 #include "checker/explore/driver.h"
+#include "checker/explore/schedule.h"
 #include "checker/explore/search.h"
 
 #define ALL_IMAGES (1u << 20) /* of a point: more are not tried, and the search says so */
@@ -26,6 +27,8 @@ const struct campaign_options campaign_default = {
 	.limits = {.images_per_point = 256,
 		   .nested_every = 8,
 		   .nested_half = true,
+		   .life_every = 8,
+		   .life_percent = 25, /* costs a fifth more time; what lives find grows with it */
 		   .states = UINT64_MAX},
 };
 
@@ -34,13 +37,30 @@ void campaign_search_all(struct campaign_options *o)
 	o->exhaustive = true;
 	o->runs = o->states = UINT64_MAX;
 	o->limits.images_per_point = ALL_IMAGES;
-	o->limits.nested_every = 0;
+	o->limits.nested_every = o->limits.life_every = 0;
+}
+
+/* What a unit's lengths are drawn from; each has others. */
+static uint64_t sizes_seed(const struct campaign *c, unsigned unit)
+{
+	uint64_t state = c->options.seed * 1000003 + unit;
+	return random_next(&state);
 }
 
 int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s)
 {
-	return setup_like(s, &c->config[unit / c->workloads].setup,
-			  &c->workload[unit % c->workloads]);
+	const struct campaign_config *cfg = &c->config[unit / c->workloads];
+	unsigned at = unit % c->workloads;
+	struct workload w;
+	int error = workload_copy(&w, &c->workload[at]);
+	setup_init(s, cfg->store);
+	if (error)
+		return error;
+	if (cfg->sized && at % cfg->sized == 0)
+		workload_resize(&w, cfg->store, cfg->setup.hw.mtu, sizes_seed(c, unit));
+	error = setup_like(s, &cfg->setup, &w);
+	workload_free(&w);
+	return error;
 }
 
 unsigned campaign_faults(const struct campaign *c, unsigned unit)
@@ -64,49 +84,40 @@ const char *campaign_left_out(const struct campaign *c, unsigned config)
 	return NULL;
 }
 
-/* Run 0 is the plain one: nothing deviates. */
-static void one_run(struct explorer *ex, struct random_source *source, uint64_t seed, uint64_t run,
-		    unsigned deviations)
+static void one_run(struct explorer *ex, struct schedule *schedule, uint64_t run)
 {
-	if (run == 0) {
-		source->taken.n = 0;
-		explore_run(ex, NULL, &source->taken);
-		return;
-	}
-	random_start(source, seed * 1000003 + run, deviations);
-	explore_run(ex, &source->source, &source->taken);
+	struct source *source = schedule_run(schedule, run);
+	explore_run(ex, source, &schedule->random.taken);
 }
 
 /* The run once more, without its power failures: is it the same, event by event? */
-static bool same_again(struct explorer *ex, struct random_source *source, uint64_t seed,
-		       uint64_t run, unsigned deviations)
+static bool same_again(struct explorer *ex, struct schedule *schedule, uint64_t run)
 {
 	uint64_t hash[2];
 	for (unsigned i = 0; i < 2; i++) {
-		if (run)
-			random_start(source, seed * 1000003 + run, deviations);
-		world_run(&ex->worlds, run ? &source->source : NULL, NULL, NULL);
+		world_run(&ex->worlds, schedule_run(schedule, run), NULL, NULL);
 		hash[i] = sim_hash(ex->worlds.world[0].sim) ^ ex->worlds.history->hash;
 		world_end(&ex->worlds, 0);
 	}
 	return hash[0] == hash[1];
 }
 
-static void random_runs(const struct campaign *c, unsigned share, struct explorer *ex,
-			struct campaign_unit *result)
+static int random_runs(const struct campaign *c, unsigned share, struct explorer *ex,
+		       struct campaign_unit *result)
 {
-	struct random_source source = {0};
+	struct schedule schedule;
 	uint64_t run, runs = (c->options.runs + share - 1) / share;
-	for (run = 0; run < runs && !(ex->stop_at && ex->stopped); run++) {
+	int error = schedule_open(&schedule, &ex->worlds, c->options.seed, c->options.deviations);
+	for (run = 0; !error && run < runs && !(ex->stop_at && ex->stopped); run++) {
 		/* Schedules are cheap, power failures are not. */
 		ex->limits.no_crash |= !explore_more(ex);
-		one_run(ex, &source, c->options.seed, run, c->options.deviations);
-		if (c->options.doublecheck &&
-		    !same_again(ex, &source, c->options.seed, run, c->options.deviations))
+		one_run(ex, &schedule, run);
+		if (c->options.doublecheck && !same_again(ex, &schedule, run))
 			result->diverged++;
 	}
 	result->complete = run == runs && explore_more(ex);
-	deviations_free(&source.taken);
+	schedule_close(&schedule);
+	return error;
 }
 
 static int all_runs(const struct campaign *c, unsigned unit, struct explorer *ex,
@@ -132,19 +143,45 @@ static int all_runs(const struct campaign *c, unsigned unit, struct explorer *ex
 	return error;
 }
 
+/* What ended the exploration. */
+static int take_first(const struct explorer *ex, struct setup *s, struct broken_run *first)
+{
+	while (first->contract < TM_CONTRACTS &&
+	       !(ex->stop_at & TM_BIT(first->contract) && ex->failure[first->contract].found))
+		first->contract++;
+	if (first->contract == TM_CONTRACTS)
+		return 0;
+	const struct failure *f = &ex->failure[first->contract];
+	snprintf(first->text, sizeof(first->text), "%s", f->text);
+	int error = setup_like(&first->setup, s, &s->w);
+	return error ? error : deviations_append(&first->path, &f->deviations);
+}
+
+/* Not what other workloads show as well, nor what is beyond the store's limits. */
+static bool worth_running(const struct workload *w, const struct tm_store *store)
+{
+	char expected[WORKLOAD_EXPECTED];
+	return (!workload_cleans(w) || store->clean) &&
+	       workload_check(w, store, expected) != -EINVAL;
+}
+
 void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
-		      struct campaign_unit *result)
+		      struct campaign_unit *result, struct broken_run *first)
 {
 	struct setup s;
 	struct explore_limits limits = c->options.limits;
 	unsigned share = c->options.exhaustive ? 1 : c->config[unit / c->workloads].share;
 	struct explorer *ex;
 	assert(share);
+	if (first)
+		memset(first, 0, sizeof(*first));
 	result->done = true;
-	if (workload_cleans(&c->workload[unit % c->workloads]) &&
-	    !c->config[unit / c->workloads].store->clean) {
+	if (!worth_running(&c->workload[unit % c->workloads],
+			   c->config[unit / c->workloads].store)) {
 		result->complete = true;
-		return; /* nothing that other workloads do not show */
+		if (first)
+			first->contract = TM_CONTRACTS;
+		return;
 	}
 	limits.states = c->options.states / share;
 	ex = malloc(sizeof(*ex));
@@ -163,7 +200,9 @@ void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 	if (c->options.exhaustive)
 		result->error = all_runs(c, unit, ex, result);
 	else
-		random_runs(c, share, ex, result);
+		result->error = random_runs(c, share, ex, result);
+	if (first && !result->error)
+		result->error = take_first(ex, &s, first);
 	result->counts = ex->counts;
 	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
 		result->contract[k].found = ex->failure[k].found;
@@ -180,7 +219,7 @@ static void work(void *arg, unsigned unit, void *result)
 {
 	const struct campaign *c = arg;
 	struct campaign_unit *u = result;
-	campaign_explore(c, unit, 0, u);
+	campaign_explore(c, unit, 0, u, NULL);
 	u->config = unit / c->workloads;
 	u->workload = unit % c->workloads;
 }
@@ -249,6 +288,17 @@ void campaign_free(struct campaign *c)
 	free(c->total);
 }
 
+/* That one of the unit's random runs. */
+static int drawn_run(const struct campaign *c, uint64_t run, struct explorer *ex)
+{
+	struct schedule schedule;
+	int error = schedule_open(&schedule, &ex->worlds, c->options.seed, c->options.deviations);
+	if (!error)
+		one_run(ex, &schedule, run);
+	schedule_close(&schedule);
+	return error;
+}
+
 /* The unit's first run in which a systematic search saw the contract broken. */
 static int searched_run(const struct campaign *c, unsigned unit, unsigned contract,
 			struct explorer *ex)
@@ -269,11 +319,12 @@ int campaign_again(const struct campaign *c, const struct campaign_break *which,
 		   struct broken_run *out)
 {
 	struct explorer *ex = malloc(sizeof(*ex));
-	struct random_source source = {0};
 	struct explore_limits limits = c->options.limits;
 	memset(out, 0, sizeof(*out));
+	out->contract = which->contract;
 	/* What was explored before this run is not known here. */
 	limits.nested_half = false;
+	limits.life_percent = 0;
 	limits.no_crash |= !(which->mode.kinds & FAILURE_MODE_CRASH);
 	int error = ex ? campaign_setup(c, which->unit, &out->setup) : -ENOMEM;
 	if (!error)
@@ -283,15 +334,13 @@ int campaign_again(const struct campaign *c, const struct campaign_break *which,
 		if (c->options.exhaustive)
 			error = searched_run(c, which->unit, which->contract, ex);
 		else
-			one_run(ex, &source, c->options.seed, which->mode.run,
-				c->options.deviations);
+			error = drawn_run(c, which->mode.run, ex);
 		const struct failure *f = &ex->failure[which->contract];
 		if (!error)
 			error = f->found ? deviations_append(&out->path, &f->deviations) : -ENOENT;
 		snprintf(out->text, sizeof(out->text), "%s", f->text);
 		explore_close(ex);
 	}
-	deviations_free(&source.taken);
 	free(ex);
 	return error;
 }

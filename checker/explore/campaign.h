@@ -21,6 +21,8 @@ struct campaign_config {
 	char variant[48];
 	char name[CAMPAIGN_NAME]; /* "default", or the settings that differ: "ddio=off" */
 	struct setup setup;	  /* variant, knobs and hardware set; no workload */
+	bool shape;		  /* a column of a store's own (tm_store.shapes), or of lengths */
+	unsigned sized; /* of its workloads one in so many gets lengths at edges; 0: none */
 	unsigned share; /* of the campaign's runs and states: one in so many; at least 1 */
 };
 
@@ -55,6 +57,7 @@ struct campaign_break {
 
 /* Such a run, to be freed: its setup, and the deviations that lead to the break. */
 struct broken_run {
+	unsigned contract; /* TM_CONTRACTS: nothing broke */
 	struct setup setup;
 	struct deviations path;
 	char text[300]; /* how it breaks */
@@ -102,9 +105,9 @@ int campaign_run(struct campaign *c);
 /* Everything: configurations, workloads, results. */
 void campaign_free(struct campaign *c);
 /* Explore one unit in this process into a zeroed *result; no further once a contract of `stop_at`
- * (TM_BIT()s) is broken. */
+ * (TM_BIT()s) is broken. `first`: NULL, or where that break goes, to be freed in any case. */
 void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
-		      struct campaign_unit *result);
+		      struct campaign_unit *result, struct broken_run *first);
 /* Faults in one run of a unit at most. */
 unsigned campaign_faults(const struct campaign *c, unsigned unit);
 /* Was everything within the bounds looked at in a configuration? NULL: yes; else why not. */

@@ -24,6 +24,8 @@
 	X(CRASH_NO_DRAIN, "crash_no_drain", "explorer",                                          \
 	  "The power never fails before a line drains to PM.")                                   \
 	X(CRASH_ONCE, "crash_once", "explorer", "The power never fails during recovery.")        \
+	X(LIFE_NEVER, "life_never", "explorer",                                                  \
+	  "A store that has recovered is read, and not used any further.")                       \
 	X(SEEN_NO_HISTORY, "seen_no_history", "explorer",                                        \
 	  "Points with equal images are taken for equal, whatever clients have seen.")           \
 	X(READ_FIRST_KEY, "read_first_key", "explorer",                                          \

@@ -71,6 +71,7 @@ static _Noreturn void worker(const struct driver *d, const struct queue *q, int 
 		if (unit >= d->units)
 			break;
 		unit = q->order ? q->order[unit] : unit;
+		assert(unit < d->units);
 		memset(result, 0, sizeof(result));
 		d->work(d->arg, unit, result);
 		memcpy(message, &unit, sizeof(unit));
@@ -86,6 +87,7 @@ static _Noreturn void worker(const struct driver *d, const struct queue *q, int 
 static void take(struct driver *d, unsigned unit, const void *result)
 {
 	assert(unit < d->units);
+	assert(d->at.done < d->units); /* each unit has one result */
 	if (d->results)
 		memcpy((char *)d->results + unit * d->result_bytes, result, d->result_bytes);
 	d->at.done++;
@@ -104,6 +106,7 @@ static int collect(struct driver *d, int in)
 	_Alignas(max_align_t) char result[DRIVER_RESULT_MAX];
 	char message[MESSAGE_BYTES];
 	size_t len = sizeof(unsigned) + d->result_bytes;
+	assert(len <= sizeof(message));
 	while (d->at.done < d->units) {
 		unsigned unit;
 		size_t got = 0;
@@ -121,6 +124,7 @@ static int collect(struct driver *d, int in)
 		memcpy(result, message + sizeof(unit), d->result_bytes);
 		take(d, unit, result);
 	}
+	assert(d->at.done == d->units);
 	return 0;
 }
 
@@ -175,8 +179,11 @@ static unsigned *make_order(const struct driver *d)
 		list[u] = (struct priced){u, d->cost(d->arg, u)};
 	if (list && order)
 		qsort(list, d->units, sizeof(*list), dearer);
-	for (unsigned u = 0; u < d->units && list && order; u++)
+	for (unsigned u = 0; u < d->units && list && order; u++) {
+		assert(!u || list[u].cost <= list[u - 1].cost);
+		assert(list[u].unit < d->units);
 		order[u] = list[u].unit;
+	}
 	if (!list) {
 		free(order);
 		order = NULL;
@@ -192,6 +199,7 @@ int driver_run(struct driver *d)
 	pid_t *child = calloc(jobs, sizeof(*child));
 	int error = -ENOMEM;
 	assert(d->result_bytes <= DRIVER_RESULT_MAX);
+	assert(d->work);
 	d->started = clock_seconds();
 	d->at = (struct driver_progress){.units = d->units};
 	q.shared = mmap(NULL, sizeof(*q.shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,

@@ -14,8 +14,15 @@
  *
  * In some images the observer also stands at the power failures of world 1, and
  * world 2 boots in the same way: recovery cut short, and what a reader saw after the
- * first failure must hold after the second. A long recovery has so many of them that they
- * would use up a budget within a few runs (struct explore_limits, nested_half).
+ * first failure must hold after the second. Such an image is the first of those whose recoveries
+ * took as many steps, and of the others one in so many. A long recovery has so many points that
+ * they would use up a budget within a few runs (struct explore_limits, nested_half).
+ *
+ * In some images the store lives on when it has been read (life.h), with operations that are drawn
+ * for the point and the image. Whatever else is left of the lines in flight is drawn, too. At some
+ * of the power failures of that life, and always at its end, the next world boots from some of the
+ * images; it may live on in its turn. So the contracts are judged over three lives and two power
+ * failures between them.
  *
  * A point is skipped when one with the same possible images, the same history, and the
  * same versions known to be durable (below) has been explored before. The set is per
@@ -39,8 +46,11 @@
 
 #define MAX_DECISIONS 512
 #define SAMPLES	      32 /* images of a point beyond the bound */
-#define NOTE_NONE     0
-#define NOTE_MANY     UINT16_MAX
+/* With these, of those that were measured, most states show the seeded bugs that need a life. */
+#define LIFE_IMAGES 8 /* images of a power failure within a life */
+#define LIFE_CUTS   4 /* the power fails at one of so many places of a life */
+#define NOTE_NONE   0
+#define NOTE_MANY   UINT16_MAX
 
 const struct explore_limits explore_default = {
 	.images_per_point = 256, .nested_every = 8, .states = UINT64_MAX};
@@ -49,45 +59,76 @@ const struct explore_limits explore_default = {
 
 struct decision {
 	uint32_t line;
-	uint16_t answer, answers;
+	unsigned answer, answers;
 	const struct pmem *failed; /* the machine whose versions are asked about */
+};
+
+/* What is done with an image. */
+enum visit {
+	VISIT_READ,   /* all keys are read, life is proved */
+	VISIT_CUT,    /* likewise, and the power fails at each place on the way */
+	VISIT_LIFE,   /* after reading it lives on; the power fails at some places of that life */
+	VISIT_PLANNED /* as the explorer's plan says */
 };
 
 struct image_source {
 	struct source source;
-	struct pmem *pm; /* of the world that boots */
+	const struct explorer *ex;
+	struct world *world; /* that boots */
+	enum visit visit;
+	uint64_t life; /* random state of this life */
+	struct deviation lived[LIFE_OPS];
+	unsigned lives; /* of them */
 	struct decision decision[MAX_DECISIONS];
 	unsigned used, depth; /* decisions made in this run; of them, prescribed by the search */
-	uint64_t *random;     /* NULL: depth first */
+	unsigned read; /* of them, made by recovery and by reading all keys; more: not all were read
+			*/
+	bool sampling; /* images are drawn; else depth first */
+	uint64_t random; /* state of that */
 };
 
-static unsigned distinct_from(const struct decision *d, unsigned answer)
+/* What a client does in a life. */
+static unsigned life_answer_of(struct image_source *is, const struct choice_point *at, unsigned n)
 {
-	while (answer < d->answers && !pmem_line_distinct(d->failed, d->line, answer))
-		answer++;
+	unsigned client = life_client(is->world, at);
+	if (!is->lives)
+		is->read = is->used;
+	if (is->visit < VISIT_LIFE) {
+		is->source.skip[CHOICE_LIFE] = UINT32_MAX;
+		return 0;
+	}
+	unsigned answer = is->visit == VISIT_PLANNED
+				  ? is->ex->plan[is->world->machine].answer[at->a - 1][client]
+				  : life_draw(is->ex->setup, at, client, &is->life);
+	if (!answer || answer >= n)
+		return 0;
+	deviation_record(&is->lived[is->lives++], at, answer, n);
 	return answer;
 }
 
 static unsigned image_answer(struct source *source, const struct choice_point *at, unsigned n)
 {
 	struct image_source *is = (struct image_source *)source;
+	if (at->kind == CHOICE_LIFE)
+		return life_answer_of(is, at, n);
 	if (at->kind != CHOICE_LINE) {
 		source->skip[at->kind] = UINT32_MAX;
 		return 0;
 	}
 	if (is->used == MAX_DECISIONS)
 		return 0;
+	assert(n >= 2); /* else there is nothing to decide */
 	struct decision *d = &is->decision[is->used++];
 	if (is->used <= is->depth) {
 		/* The same image so far: recovery and the readers ask for the same lines. */
-		assert(d->line == at->a);
+		assert(d->line == at->a && d->answer < d->answers);
 		return d->answer;
 	}
-	*d = (struct decision){at->a, 0, (uint16_t)(n < UINT16_MAX ? n : UINT16_MAX),
-			       pmem_failed(is->pm, at->a)};
-	if (is->random) {
-		d->answer = (uint16_t)(random_next(is->random) % d->answers);
-		if (random_next(is->random) % 3 == 0)
+	*d = (struct decision){at->a, 0, n, pmem_failed(is->world->pm, at->a)};
+	uint64_t *random = is->visit == VISIT_LIFE ? &is->life : &is->random;
+	if (is->sampling || is->visit == VISIT_LIFE) {
+		d->answer = (unsigned)(random_next(random) % d->answers);
+		if (random_next(random) % 3 == 0)
 			d->answer = 0;
 	}
 	return d->answer;
@@ -95,20 +136,24 @@ static unsigned image_answer(struct source *source, const struct choice_point *a
 
 static void image_start(struct image_source *is)
 {
+	assert(is->used <= MAX_DECISIONS && is->depth <= is->used);
 	for (unsigned k = 0; k < CHOICE_KINDS; k++)
-		is->source.skip[k] = k == CHOICE_LINE ? 0 : UINT32_MAX;
+		is->source.skip[k] = k == CHOICE_LINE || k == CHOICE_LIFE ? 0 : UINT32_MAX;
 	is->source.answer = image_answer;
-	is->used = 0;
+	is->used = is->lives = 0;
+	is->read = MAX_DECISIONS;
 }
 
 /* The next combination in depth-first order; false: that was the last. */
 static bool image_next(struct image_source *is)
 {
+	assert(!is->sampling && is->used <= MAX_DECISIONS);
 	while (is->used) {
 		struct decision *d = &is->decision[is->used - 1];
-		unsigned answer = distinct_from(d, d->answer + 1u);
+		assert(d->answer < d->answers);
+		unsigned answer = pmem_line_next(d->failed, d->line, d->answer + 1);
 		if (answer < d->answers) {
-			d->answer = (uint16_t)answer;
+			d->answer = answer;
 			is->depth = is->used;
 			return true;
 		}
@@ -123,12 +168,14 @@ static void note_failure(struct explorer *ex, unsigned contract, unsigned machin
 			 const char *text)
 {
 	struct failure *f = &ex->failure[contract];
+	assert(contract < TM_CONTRACTS && machine < WORLDS);
 	ex->broken[contract]++;
-	failure_modes_add(&ex->modes[contract],
-			  failure_mode_kinds(ex->taken) | (machine > 0 ? FAILURE_MODE_CRASH : 0) |
-				  (machine > 1 ? FAILURE_MODE_CRASHES : 0) |
-				  (nothing ? FAILURE_MODE_NOTHING : 0),
-			  ex->counts.runs);
+	unsigned kinds = failure_mode_kinds(ex->taken) | (machine > 0 ? FAILURE_MODE_CRASH : 0) |
+			 (machine > 1 ? FAILURE_MODE_CRASHES : 0) |
+			 (nothing ? FAILURE_MODE_NOTHING : 0);
+	for (unsigned m = 1; m <= machine; m++)
+		kinds |= ex->image[m].lives ? FAILURE_MODE_LIFE : 0;
+	failure_modes_add(&ex->modes[contract], kinds, ex->counts.runs);
 	if (ex->stop_at & TM_BIT(contract))
 		ex->stopped = true;
 	if (f->found)
@@ -138,8 +185,10 @@ static void note_failure(struct explorer *ex, unsigned contract, unsigned machin
 	f->deviations.n = 0;
 	snprintf(f->text, sizeof(f->text), "%s", text);
 	deviations_append(&f->deviations, ex->taken);
-	for (unsigned m = 1; m <= machine; m++)
+	for (unsigned m = 1; m <= machine; m++) {
+		assert(ex->path[m].n && ex->path[m].d[0].kind == CHOICE_CRASH);
 		deviations_append(&f->deviations, &ex->path[m]);
+	}
 }
 
 static void note_verdicts(struct explorer *ex, unsigned machine, unsigned want,
@@ -166,18 +215,24 @@ static void note_result(struct explorer *ex, unsigned machine)
 	const struct world_result *r = &ex->worlds.world[machine].result;
 	if (r->live_broken)
 		note_failure(ex, TM_LIVE, machine, false, r->why);
+	if (r->ok_broken)
+		note_failure(ex, TM_OK, machine, false, r->why);
 	if (r->fsck_broken)
 		note_failure(ex, TM_FSCK, machine, false, r->why);
 }
 
 /* --- one image --- */
 
-static void note_lines(struct explorer *ex, unsigned machine, const struct image_source *is)
+/* What the power left, and what clients made of it: what has been decided until now. */
+static void note_image(struct explorer *ex, unsigned machine)
 {
+	const struct image_source *is = &ex->image[machine];
 	struct deviations *path = &ex->path[machine];
+	assert(path->n >= 1 && path->d[0].kind == CHOICE_CRASH);
 	path->n = 1; /* the power failure itself stays */
 	for (unsigned i = 0; i < is->used; i++) {
 		const struct decision *d = &is->decision[i];
+		assert(d->answer < d->answers);
 		if (!d->answer)
 			continue;
 		struct choice_point at = {.kind = CHOICE_LINE, .a = d->line, .b = machine};
@@ -186,6 +241,8 @@ static void note_lines(struct explorer *ex, unsigned machine, const struct image
 		dev.c = pmem_line_versions(d->failed, d->line);
 		deviations_add(path, &dev);
 	}
+	for (unsigned i = 0; i < is->lives; i++)
+		deviations_add(path, &is->lived[i]);
 }
 
 static void explore_point(void *arg, struct world *world, const struct choice_point *at);
@@ -206,6 +263,7 @@ static void merge_notes(uint16_t note[VISITED_NOTES], const struct explorer *ex,
 	unsigned keys = ex->setup->w.keys;
 	if (keys > VISITED_NOTES)
 		return;
+	assert(from <= h->ops && ex->setup->values < NOTE_MANY);
 	for (unsigned k = 0; k < keys; k++) {
 		uint16_t now = NOTE_MANY;
 		if (from + k < h->ops && h->op[from + k].value >= 0) {
@@ -214,6 +272,7 @@ static void merge_notes(uint16_t note[VISITED_NOTES], const struct explorer *ex,
 				if (ex->worlds.op_of_value[v] == h->op[from + k].value)
 					now = (uint16_t)(v + 1);
 		}
+		assert(now != NOTE_NONE);
 		note[k] = note[k] == NOTE_NONE || note[k] == now ? now : NOTE_MANY;
 	}
 }
@@ -222,32 +281,43 @@ static void raise_lower_bound(struct explorer *ex, const uint16_t note[VISITED_N
 {
 	if (CHECKER_MUTANT(ex->setup, FLOOR_KEPT))
 		return;
-	for (unsigned k = 0; k < ex->setup->w.keys && k < VISITED_NOTES; k++)
-		if (note[k] != NOTE_NONE && note[k] != NOTE_MANY)
-			ex->lower_bound[k] = ex->worlds.op_of_value[note[k] - 1];
+	for (unsigned k = 0; k < ex->setup->w.keys && k < VISITED_NOTES; k++) {
+		if (note[k] == NOTE_NONE || note[k] == NOTE_MANY)
+			continue;
+		assert(note[k] <= ex->setup->values);
+		assert(ex->setup->value[note[k] - 1].key == k);
+		ex->lower_bound[k] = ex->worlds.op_of_value[note[k] - 1];
+	}
 }
 
 /* Recover, read back and judge one image. */
-static void explore_image(struct explorer *ex, unsigned machine, struct image_source *is,
-			  const struct history_mark *mark, bool nested,
-			  uint16_t note[VISITED_NOTES])
+static void explore_image(struct explorer *ex, unsigned machine, enum visit visit,
+			  const struct history_mark *mark, uint16_t note[VISITED_NOTES])
 {
 	const unsigned want = CONTRACTS_AFTER_CRASH;
+	struct image_source *is = &ex->image[machine];
 	struct world *w = &ex->worlds.world[machine];
 	struct verdict v[TM_CONTRACTS];
 	uint64_t events = sim_events(w->sim);
+	bool cut = visit == VISIT_PLANNED ? ex->plan[machine].cut != LIFE_WHOLE
+					  : visit != VISIT_READ;
 
+	is->ex = ex;
+	is->world = w;
+	is->visit = visit;
 	image_start(is);
-	is->pm = w->pm;
-	world_recover(&ex->worlds, machine, &is->source, nested ? explore_point : NULL, ex,
-		      !nested);
+	world_recover(&ex->worlds, machine, &is->source, cut ? explore_point : NULL, ex, !cut);
+	/* The decisions that the search prescribes were asked for again, and others after them. */
+	assert(visit == VISIT_CUT || is->used >= is->depth || !explore_more(ex));
 	ex->counts.states++;
-	ex->counts.nested_states += machine > 1;
+	ex->counts.nested_states += machine > 1 && !ex->living;
+	ex->counts.life_states += ex->living || is->lives;
+	ex->counts.lives += is->lives > 0;
 	ex->counts.events += sim_events(w->sim) - events;
 	memset(v, 0, sizeof(v));
 	judge_recovered(&ex->judge[machine], ex->worlds.history, want | TM_BIT(TM_LIN),
 			ex->lower_bound, v);
-	note_lines(ex, machine, is);
+	note_image(ex, machine);
 	note_verdicts(ex, machine, want, v);
 	note_result(ex, machine);
 	if (note)
@@ -256,10 +326,64 @@ static void explore_image(struct explorer *ex, unsigned machine, struct image_so
 	if (ex->image_done)
 		ex->image_done(ex->image_done_arg, ex, machine);
 	history_rewind(ex->worlds.history, mark);
+	assert(ex->worlds.history->epoch == machine); /* a nested point has taken its own away */
 	world_end(&ex->worlds, machine);
 }
 
 /* --- one point --- */
+
+/* Has no recovery before taken so many stores, flushes and fences? Then it had other things to
+ * repair, in more keys or fewer, or from another phase of a cleaning. */
+static bool new_recovery(struct explorer *ex, unsigned machine)
+{
+	const uint32_t *steps = ex->worlds.world[machine].result.recovery;
+	const uint32_t writes[] = {steps[STEP_STORE], steps[STEP_FLUSH], steps[STEP_FENCE]};
+	unsigned bit = XXH3_64bits(writes, sizeof(writes)) % EXPLORE_RECOVERIES;
+	uint64_t *seen = &ex->recovery_seen[bit / 64], was = *seen;
+	*seen |= 1ull << bit % 64;
+	return *seen != was;
+}
+
+static bool may_cut(struct explorer *ex, unsigned machine, uint64_t key)
+{
+	const struct explore_limits *limits = &ex->limits;
+	if (!limits->nested_every || machine + 2 >= WORLDS || ex->living ||
+	    CHECKER_MUTANT(ex->setup, CRASH_ONCE) ||
+	    (limits->nested_half && ex->counts.nested_states > ex->counts.states / 2))
+		return false;
+	return new_recovery(ex, machine) || key % limits->nested_every == 0;
+}
+
+static bool may_live(const struct explorer *ex, unsigned machine, uint64_t key)
+{
+	const struct explore_limits *limits = &ex->limits;
+	return limits->life_every && machine + 1 < WORLDS &&
+	       !CHECKER_MUTANT(ex->setup, LIFE_NEVER) && (key >> 32) % limits->life_every == 0 &&
+	       (!limits->life_percent ||
+		ex->counts.life_states <= ex->counts.states * limits->life_percent / 100);
+}
+
+/* The image that was read once more, in other ways. */
+static void explore_further(struct explorer *ex, unsigned machine, uint64_t key,
+			    const struct history_mark *mark)
+{
+	struct image_source *is = &ex->image[machine];
+	struct decision proof[MAX_DECISIONS]; /* what only the proof of life decided */
+	unsigned used = is->used, read = is->read < used ? is->read : used;
+	bool is_usable = is->read <= used;
+	memcpy(proof, is->decision + read, (used - read) * sizeof(proof[0]));
+	is->depth = used;
+	if (!ex->stopped && may_cut(ex, machine, key))
+		explore_image(ex, machine, VISIT_CUT, mark, NULL);
+	is->used = used;
+	if (is_usable && !ex->stopped && may_live(ex, machine, key)) {
+		is->life = key;
+		is->depth = read;
+		explore_image(ex, machine, VISIT_LIFE, mark, NULL);
+	}
+	memcpy(is->decision + read, proof, (used - read) * sizeof(proof[0]));
+	is->used = used;
+}
 
 static void explore_images(struct explorer *ex, unsigned machine, uint64_t key,
 			   uint16_t note[VISITED_NOTES])
@@ -267,33 +391,51 @@ static void explore_images(struct explorer *ex, unsigned machine, uint64_t key,
 	struct image_source *is = &ex->image[machine];
 	unsigned images = 0, samples = 0;
 	struct history_mark mark = history_mark(ex->worlds.history);
-	bool more = true, nests = ex->limits.nested_every && machine + 1 < WORLDS &&
-				  !CHECKER_MUTANT(ex->setup, CRASH_ONCE);
+	bool more = true, few = ex->living && !ex->plan;
+	unsigned most = few ? 1 : ex->limits.images_per_point;
+	assert(mark.epoch == machine); /* one power failure for each machine that is gone */
 	memset(is, 0, sizeof(*is));
+	/* The images that are sampled depend on the point alone, not on what was explored before.
+	 */
+	is->random = key;
 	while (more && !ex->stopped) {
-		explore_image(ex, machine, is, &mark, false, samples ? NULL : note);
-		if (nests && !ex->stopped && (key + images) % ex->limits.nested_every == 0 &&
-		    (!ex->limits.nested_half ||
-		     ex->counts.nested_states <= ex->counts.states / 2)) {
-			is->depth = is->used; /* the same image again, cut at each of its points */
-			explore_image(ex, machine, is, &mark, true, NULL);
-		}
+		explore_image(ex, machine, ex->plan ? VISIT_PLANNED : VISIT_READ, &mark,
+			      samples ? NULL : note);
+		if (!ex->plan)
+			explore_further(ex, machine, key + images, &mark);
 		images++;
 		if (samples) {
-			more = ++samples <= SAMPLES;
+			more = --samples > 0;
 			is->depth = 0;
 			continue;
 		}
 		more = image_next(is) && !CHECKER_MUTANT(ex->setup, CRASH_NO_OLDER);
-		if (more && images >= ex->limits.images_per_point) {
-			ex->counts.points_bounded++;
-			is->random = &ex->sample_state;
+		if (more && images >= most) {
+			ex->counts.points_bounded += !few;
+			is->sampling = true;
 			is->depth = 0;
-			samples = 1;
+			assert(!samples);
+			samples = few ? LIFE_IMAGES - 1 : SAMPLES;
 			/* What all images have in common is not known. */
 			for (unsigned k = 0; k < VISITED_NOTES; k++)
 				note[k] = NOTE_MANY;
 		}
+	}
+}
+
+/* Is the power to fail at this place of a machine that has recovered? */
+static bool fails_here(struct explorer *ex, const struct world *world,
+		       const struct choice_point *at)
+{
+	struct image_source *is = &ex->image[world->machine];
+	switch (is->visit) {
+	case VISIT_LIFE:
+		return world->life.on &&
+		       (at->a == CRASH_AT_END || random_next(&is->life) % LIFE_CUTS == 0);
+	case VISIT_PLANNED:
+		return world->life.on || ex->plan[world->machine].cut == LIFE_CUT_ANYWHERE;
+	default:
+		return true;
 	}
 }
 
@@ -312,6 +454,9 @@ static void explore_point(void *arg, struct world *world, const struct choice_po
 	if ((CHECKER_MUTANT(ex->setup, CRASH_NO_FENCE) && at->a == CRASH_BEFORE_FENCE) ||
 	    (CHECKER_MUTANT(ex->setup, CRASH_NO_DRAIN) && at->a == CRASH_BEFORE_DRAIN))
 		return;
+	if (world->machine && (CHECKER_MUTANT(ex->setup, CRASH_ONCE) || !fails_here(ex, world, at)))
+		return;
+	bool living = ex->living;
 	ex->counts.points++;
 	ex->counts.nested_points += machine > 1;
 	uint64_t key = pmem_images_hash(world->pm), hash = h->hash;
@@ -325,20 +470,21 @@ static void explore_point(void *arg, struct world *world, const struct choice_po
 			raise_lower_bound(ex, entry->note);
 		return;
 	}
-	/* The images that are sampled depend on the point alone, not on what was explored
-	 * before. */
-	ex->sample_state = key;
 	if (machine == 1)
 		ex->point = key;
 	struct history_mark before = history_mark(h);
 	struct deviation power;
 	deviation_record(&power, at, 1, 2);
+	if (world->machine)
+		note_image(ex, world->machine);
+	ex->living |= world->life.on;
 	ex->path[machine].n = 0;
 	deviations_add(&ex->path[machine], &power);
 	history_crash(h);
 	judge_prepare(&ex->judge[machine], h);
 	uint16_t note[VISITED_NOTES] = {NOTE_NONE};
 	explore_images(ex, machine, key, note);
+	ex->living = living;
 	history_rewind(h, &before);
 	assert(h->hash == hash);
 	entry = visited_add(ex->visited, key, &is_new); /* it may have moved */
@@ -355,9 +501,11 @@ void explore_lower_bound(struct explorer *ex)
 {
 	for (unsigned k = 0; k < HISTORY_KEYS; k++)
 		ex->lower_bound[k] = VALUE_ABSENT;
-	for (unsigned i = 0; i < ex->setup->values && !ex->setup->value[i].client; i++)
+	for (unsigned i = 0; i < ex->setup->values && !ex->setup->value[i].client; i++) {
 		/* The load phase's PUTs come first in the history. */
+		assert(ex->setup->value[i].key < ex->setup->w.keys);
 		ex->lower_bound[ex->setup->value[i].key] = (int32_t)i;
+	}
 }
 
 void explore_run(struct explorer *ex, struct source *source, const struct deviations *taken)
@@ -366,13 +514,15 @@ void explore_run(struct explorer *ex, struct source *source, const struct deviat
 	uint64_t events = sim_events(w->sim);
 	struct verdict v[TM_CONTRACTS];
 	ex->taken = taken;
-	ex->stopped = false;
+	ex->stopped = ex->living = false;
 	explore_lower_bound(ex);
 	world_run(&ex->worlds, source, ex->limits.no_crash ? NULL : explore_point, ex);
 	ex->counts.events += sim_events(w->sim) - events;
 	memset(v, 0, sizeof(v));
 	const unsigned want = CONTRACTS_IN_RUN;
 	struct judge *judge = &ex->judge[0];
+	assert(!ex->worlds.history->epoch); /* each power failure was taken back */
+	assert(ex->counts.points_seen <= ex->counts.points);
 	judge_prepare(judge, ex->worlds.history);
 	judge_recovered(judge, ex->worlds.history, want, NULL, v);
 	note_verdicts(ex, 0, want, v);
@@ -396,10 +546,12 @@ void explore_counts_add(struct explore_counts *to, const struct explore_counts *
 	to->states += from->states;
 	to->nested_points += from->nested_points;
 	to->nested_states += from->nested_states;
+	to->lives += from->lives;
+	to->life_states += from->life_states;
 	to->points_bounded += from->points_bounded;
 	to->unsure += from->unsure;
 	to->spared += from->spared;
-	_Static_assert(sizeof(*to) == 10 * sizeof(uint64_t), "each count is added");
+	_Static_assert(sizeof(*to) == 12 * sizeof(uint64_t), "each count is added");
 }
 
 int explore_open(struct explorer *ex, struct setup *setup, const struct explore_limits *limits)
@@ -443,6 +595,7 @@ void explore_restart(struct explorer *ex)
 	memset(ex->modes, 0, sizeof(ex->modes));
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		ex->failure[c].found = false;
+	memset(ex->recovery_seen, 0, sizeof(ex->recovery_seen));
 	visited_clear(ex->visited);
 	if (ex->outcomes)
 		outcomes_clear(ex->outcomes);

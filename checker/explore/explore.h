@@ -14,8 +14,11 @@
 
 struct explore_limits {
 	unsigned images_per_point; /* beyond, images are sampled and the point counts as bounded */
-	unsigned nested_every;	   /* recovery itself is cut in one of so many images; 0: never */
+	unsigned nested_every;	   /* recovery itself is cut in one of so many images, and where it
+				    * takes other steps than before; 0: never */
 	bool nested_half;	   /* and only while that makes no more than half of the states */
+	unsigned life_every;	   /* the machine lives on in one of so many images; 0: never */
+	unsigned life_percent;	   /* and only while that makes no more of the states; 0: always */
 	uint64_t states;	   /* stop after so many */
 	bool no_crash; /* the power never fails: what breaks while it holds is found sooner */
 	bool eager; /* tests: decide every line in flight before recovery, not at its first touch */
@@ -29,9 +32,11 @@ struct explore_counts {
 	uint64_t points_seen;  /* of these: equal to an earlier one, and skipped */
 	uint64_t states;       /* crash images recovered, read back and judged */
 	uint64_t nested_points, nested_states; /* of these: the power failed again in recovery */
-	uint64_t points_bounded;	       /* not all images were tried */
-	uint64_t unsure;		       /* histories that a search gave up on */
-	uint64_t spared; /* systematic search: delays that only reorder independent steps */
+	uint64_t lives,
+		life_states;	 /* images that lived on; these, and what the power left of them */
+	uint64_t points_bounded; /* not all images were tried */
+	uint64_t unsure;	 /* histories that a search gave up on */
+	uint64_t spared;	 /* systematic search: delays that only reorder independent steps */
 };
 
 /* Add each count. */
@@ -45,6 +50,8 @@ struct failure {
 	char text[300];
 };
 
+#define EXPLORE_RECOVERIES 4096 /* kinds of recoveries that are told apart */
+
 struct explorer {
 	struct setup *setup;
 	struct worlds worlds;
@@ -54,6 +61,8 @@ struct explorer {
 	struct failure failure[TM_CONTRACTS];	  /* the first of each */
 	struct failure_modes modes[TM_CONTRACTS]; /* the first of each mode */
 	uint64_t broken[TM_CONTRACTS];		  /* states in which it was broken */
+	/* How machines live, [machine]; NULL: as the limits say. */
+	const struct life_plan *plan;
 	unsigned stop_at; /* TM_BIT()s: a run ends when one of these is found broken */
 	/* Called with each image once it is judged, with its history and machine still there. May
 	 * be NULL. */
@@ -67,8 +76,9 @@ struct explorer {
 	struct visited *visited;
 	int32_t lower_bound[HISTORY_KEYS]; /* KEEP: as contracts_judge() */
 	const struct deviations *taken;	   /* by the run that is on */
-	uint64_t sample_state;
+	uint64_t recovery_seen[EXPLORE_RECOVERIES / 64];
 	struct outcomes *outcomes; /* NULL: not collected */
+	bool living;		   /* the power failure at hand is within a life, or after one */
 	bool stopped;
 };
 

@@ -26,6 +26,7 @@ struct failure_modes {
 
 #define FAILURE_MODE_CRASH   (1u << CHOICE_CRASH) /* the power failed */
 #define FAILURE_MODE_CRASHES (1u << CHOICE_LINE)  /* and again in recovery */
+#define FAILURE_MODE_LIFE    (1u << CHOICE_LIFE)  /* the store went on after recovery */
 /* Where a client stopped: 1 << CHOICE_STEP. Where the server stopped: in a request, or in
  * background work. */
 #define FAILURE_MODE_SERVER	(1u << CHOICE_KINDS)

@@ -73,7 +73,7 @@ static uint64_t known_to_clients(const struct history *h, const int but[MAX_FAIL
 void outcomes_add(struct outcomes *o, const struct history *h, unsigned failures,
 		  const bool *after_return, uint64_t point)
 {
-	assert(failures <= MAX_FAILURES);
+	assert(failures <= MAX_FAILURES && failures <= h->epoch);
 	for (unsigned set = 0; set < 1u << failures; set++) {
 		int but[MAX_FAILURES];
 		bool is_new;
@@ -89,6 +89,7 @@ void outcomes_add(struct outcomes *o, const struct history *h, unsigned failures
 			o->hash ^= XXH3_64bits(&hash, sizeof(hash));
 			o->count++;
 		}
+		assert(o->count); /* there is one at least: this */
 	}
 }
 

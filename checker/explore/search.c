@@ -48,9 +48,11 @@ static bool goes_on(struct search *s)
 static void run_list(struct search *s, bool log)
 {
 	struct explorer *ex = s->ex;
+	assert(s->list.n <= SYSTEMATIC_DEPTH);
 	s->source.log = log ? &s->level[s->list.n].log : NULL;
 	systematic_start(&s->source, &s->list);
 	explore_run(ex, &s->source.source, &s->source.taken);
+	assert(s->source.taken.n <= s->list.n); /* the list is all that deviates */
 	/* Each of them was met before, and nothing that comes before it is different now. */
 	if (s->source.taken.n < s->list.n)
 		s->complete = false;
@@ -75,6 +77,7 @@ static void go_down(struct search *s, const struct log_point *p, unsigned answer
 	if (!goes_on(s))
 		return;
 	d.answer = answer;
+	assert(s->delays <= n);
 	if (delays)
 		s->source.window[s->delays++] = &s->level[s->list.n].others;
 	s->failed |= deviations_add(&s->list, &d) != 0;
@@ -122,8 +125,10 @@ static void try_chain(struct search *s, const struct run_log *log, unsigned last
 {
 	struct footprint *others = &s->level[s->list.n].others;
 	const struct log_point *next = NULL;
+	assert(preemptions && last < log->points);
 	for (int i = (int)last; i >= 0 && s->complete; i = log->point[i].before) {
 		const struct log_point *p = &log->point[i];
+		assert(p->before < i && (!next || p->chain == next->chain));
 		if (k == DELAY_SWITCH && !p->delayed)
 			continue;
 		if (next && only_reorders(s, log, p, next, others)) {
@@ -153,6 +158,7 @@ static void try_delays(struct search *s, const struct run_log *log, unsigned pre
 static void try_orders(struct search *s, const struct run_log *log, unsigned preemptions,
 		       unsigned faults)
 {
+	assert(preemptions);
 	for (unsigned i = 0; i < log->points; i++) {
 		const struct log_point *p = &log->point[i];
 		for (unsigned k = 1; choice_traits[p->d.kind].reorders && k < p->d.n; k++)
@@ -163,6 +169,7 @@ static void try_orders(struct search *s, const struct run_log *log, unsigned pre
 static void try_faults(struct search *s, const struct run_log *log, unsigned preemptions,
 		       unsigned faults)
 {
+	assert(faults);
 	for (unsigned i = 0; i < log->points; i++) {
 		const struct log_point *p = &log->point[i];
 		const struct choice_traits *traits = &choice_traits[p->d.kind];
@@ -198,6 +205,8 @@ int search_run(struct search *s, struct explorer *ex, const struct search_limits
 	for (unsigned i = 0; i <= SYSTEMATIC_DEPTH; i++)
 		footprint_clear(&s->level[i].others);
 	try_all(s, limits->preemptions, limits->faults);
+	assert(!s->list.n && !s->delays); /* each step down was taken back */
+	assert(s->complete || s->failed || ex->counts.runs);
 	return s->failed ? -ENOMEM : 0;
 }
 

@@ -2,18 +2,54 @@
 /* See sentence.h. */
 #include "checker/explore/sentence.h"
 #include <stdio.h>
+#include <string.h>
 #include "checker/explore/world.h"
 
-static void update_seen(const struct history_op *o, const char *key, char *buf, size_t n)
+/* When the reader of a machine that has recovered did something. */
+static const char *when(const struct history_op *o)
 {
+	static const char *const after[] = {"recovery", "recovery", "the second failure",
+					    "the third failure"};
+	_Static_assert(sizeof(after) / sizeof(after[0]) == WORLDS, "each machine has a word");
+	return after[o->epoch];
+}
+
+static void update_seen(const struct setup *s, const struct history_op *o, const char *key,
+			char *buf, size_t n)
+{
+	char after[32] = "";
+	if (o->client > s->w.clients)
+		snprintf(after, sizeof(after), " after %s", when(o));
 	if (!o->client)
 		snprintf(buf, n, "the load phase put %s", key);
 	else
-		snprintf(buf, n, "client %u's %s %s was %s", o->client,
-			 o->kind == HISTORY_PUT ? "PUT" : "DELETE", key,
+		snprintf(buf, n, "client %u's %s %s%s was %s", o->client,
+			 o->kind == HISTORY_PUT ? "PUT" : "DELETE", key, after,
 			 o->returned < 0 ? "in flight"
 			 : o->error	 ? "reported as failed"
 					 : "acknowledged");
+}
+
+static void name_client(const struct setup *s, const struct history_op *o, char *who, size_t n)
+{
+	if (o->client > s->w.clients)
+		snprintf(who, n, "a reader after %s", when(o));
+	else
+		snprintf(who, n, "client %u", o->client);
+}
+
+static void failed(const struct setup *s, const struct history_op *o, const char *key, char *buf,
+		   size_t n)
+{
+	static const char *const words[] = {
+		[HISTORY_PUT] = "PUT", [HISTORY_GET] = "GET", [HISTORY_DEL] = "DELETE"};
+	const char *error = strerrorname_np(-o->error);
+	char who[48], number[16];
+
+	name_client(s, o, who, sizeof(who));
+	snprintf(number, sizeof(number), "%d", o->error);
+	snprintf(buf, n, "%s's %s %s failed with %s for no reason that was injected", who,
+		 words[o->kind], key, error ? error : number);
 }
 
 void sentence_op(const struct setup *s, const struct history *h, int op, char *buf, size_t n)
@@ -21,15 +57,15 @@ void sentence_op(const struct setup *s, const struct history *h, int op, char *b
 	const struct history_op *o = &h->op[op];
 	const char *key = s->w.key[o->key].name;
 	char who[48], value[64] = "";
-	if (o->kind != HISTORY_GET) {
-		update_seen(o, key, buf, n);
+	if (o->unexplained) {
+		failed(s, o, key, buf, n);
 		return;
 	}
-	if (o->client > s->w.clients)
-		snprintf(who, sizeof(who), "a reader after %s",
-			 o->epoch > 1 ? "the second failure" : "recovery");
-	else
-		snprintf(who, sizeof(who), "client %u", o->client);
+	if (o->kind != HISTORY_GET) {
+		update_seen(s, o, key, buf, n);
+		return;
+	}
+	name_client(s, o, who, sizeof(who));
 	if (o->value >= 0) {
 		world_op_name(s, h, o->value, value, sizeof(value));
 		snprintf(buf, n, "%s read %s", who, value);

@@ -59,6 +59,15 @@ int setup_hardware_print(const struct setup *s, bool all, char *buf, size_t n)
 	return len;
 }
 
+int setup_without(struct setup *s, const struct place *place)
+{
+	if (s->without.n == PLACES_WITHOUT)
+		return -E2BIG;
+	snprintf(s->without_name[s->without.n], PLACE_TEXT, "%s", place->name);
+	s->without.key[s->without.n++] = place->key;
+	return 0;
+}
+
 void setup_knob_value(const struct setup *s, unsigned knob, char *buf, size_t n)
 {
 	knob_value(s->store, &s->params, knob, buf, n);
@@ -86,10 +95,18 @@ int setup_variant(struct setup *s, const char *name)
 	return knob_variant(s->store, name, set_knob, s);
 }
 
+static int same_value(const struct setup *s, int i, const uint8_t *bytes, size_t len)
+{
+	while (i >= 0 && (s->value[i].vlen != len || memcmp(s->value[i].bytes, bytes, len)))
+		i = s->value[i].next;
+	return i;
+}
+
 static void add_value(struct setup *s, unsigned client, unsigned nth, unsigned key, uint32_t vlen,
 		      unsigned same, uint8_t **bytes)
 {
 	struct setup_value *v = &s->value[s->values];
+	int equal;
 	if (same)
 		workload_value_same(same, key, *bytes, vlen);
 	else
@@ -101,6 +118,10 @@ static void add_value(struct setup *s, unsigned client, unsigned nth, unsigned k
 				  .bytes = *bytes,
 				  .next = s->first_value[key],
 				  .shared = same != 0};
+	/* A short one may be the same by chance, an empty one always is. */
+	for (equal = setup_find_value(s, key, v->bytes, vlen); equal >= 0;
+	     equal = setup_next_value(s, equal, v->bytes, vlen))
+		v->shared = s->value[equal].shared = true;
 	s->first_value[key] = (int)s->values++;
 	*bytes += vlen;
 }
@@ -138,10 +159,11 @@ static int make_values(struct setup *s)
 int setup_finish(struct setup *s)
 {
 	uint32_t longest = workload_max_vlen(&s->w);
-	s->params.clients = s->w.clients + 1;
+	s->params.clients = s->w.clients + LIFE_CLIENTS;
 	s->params.keys = s->w.keys;
-	/* Each recovery proves life with a PUT of its own. */
-	s->params.updates = workload_updates(&s->w) + SETUP_READERS + 1;
+	/* Machines but the first and the last live on after recovery, or prove life with a PUT. */
+	s->params.later = (SETUP_POWER_FAILURES - 1) * LIFE_OPS;
+	s->params.updates = workload_updates(&s->w) + 4 + s->params.later;
 	s->params.max_vlen = longest > LIFE_VLEN ? longest : LIFE_VLEN;
 	s->params.rqwrb_pm = s->hw.rqwrb_pm;
 	s->pm_len = s->store->pm_bytes(&s->params);
@@ -160,6 +182,9 @@ int setup_like(struct setup *s, const struct setup *base, const struct workload 
 	memcpy(s->params.knob, base->params.knob, sizeof(s->params.knob));
 	s->hw = base->hw;
 	s->mutant = base->mutant;
+	s->without = base->without;
+	memcpy(s->without_name, base->without_name, sizeof(s->without_name));
+	s->reached = base->reached;
 	int error = workload_copy(&s->w, w);
 	return error ? error : setup_finish(s);
 }
@@ -188,13 +213,6 @@ unsigned setup_region(const struct setup *s, uint64_t off)
 	while (i < s->regions &&
 	       (off < s->region[i].off || off >= s->region[i].off + s->region[i].len))
 		i++;
-	return i;
-}
-
-static int same_value(const struct setup *s, int i, const uint8_t *bytes, size_t len)
-{
-	while (i >= 0 && (s->value[i].vlen != len || memcmp(s->value[i].bytes, bytes, len)))
-		i = s->value[i].next;
 	return i;
 }
 

@@ -6,13 +6,17 @@
  * values that the workload's PUTs write, so that bytes a GET returned can be named.
  */
 #include "checker/explore/checker_mutant.h"
+#include "checker/explore/life.h"
+#include "checker/explore/places.h"
 #include "core/hardware/hardware.h"
 #include "core/tidemark.h"
 #include "scenarios/workload/workload.h"
 
-#define SETUP_REGIONS 8
-#define SETUP_READERS 3	 /* machines that boot after a failure, each with one reading client */
-#define LIFE_VLEN     40 /* bytes of the value that proves life after recovery */
+#define SETUP_REGIONS	     8
+#define SETUP_POWER_FAILURES 3 /* of one run at most */
+/* Operations that come after them: all keys are read, a life, and they are read again. */
+#define SETUP_READ_OPS(w) (SETUP_POWER_FAILURES * (2 * (w)->keys + LIFE_OPS))
+#define LIFE_VLEN	  40 /* bytes of the values that are put after recovery */
 
 /* A PUT's value. */
 struct setup_value {
@@ -30,6 +34,11 @@ struct setup {
 	struct tm_params params;
 	struct hardware hw;
 	uint8_t mutant; /* enum checker_mutant */
+	/* Places of the store's code that all runs do without once it is loaded, and their names;
+	 * where those that were reached are noted, or NULL: the caller's. */
+	struct places_without without;
+	char without_name[PLACES_WITHOUT][PLACE_TEXT];
+	struct places_reached *reached;
 	struct workload w;
 	struct tm_region region[SETUP_REGIONS];
 	unsigned regions;
@@ -54,6 +63,8 @@ int setup_hardware(struct setup *s, const char *name, const char *value, const c
 int setup_hardware_print(const struct setup *s, bool all, char *buf, size_t n);
 /* A variant's knobs. -ENOENT. */
 int setup_variant(struct setup *s, const char *name);
+/* From now on do without this place, too. -E2BIG: PLACES_WITHOUT already. */
+int setup_without(struct setup *s, const struct place *place);
 /* What the knob stands at. */
 void setup_knob_value(const struct setup *s, unsigned knob, char *buf, size_t n);
 /* Sizes, values and regions, once the workload is in s->w. 0, -ENOMEM, -EFBIG (the pool would be

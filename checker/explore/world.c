@@ -16,19 +16,20 @@
 #include <string.h>
 #include "core/rnic/rnic.h"
 #include "checker/explore/checker_mutant.h"
+#include "checker/explore/explained.h"
+#include "checker/explore/world_client.h"
 
-#define AFTERMATH_NS 150000 /* what goes on after the last operation */
 /* In virtual time: an operation that has not ended by then never will. */
 #define GIVE_UP_NS   (60ull * 1000000000)
-#define STEPS_BASE   2000000ull /* steps of a run ... */
-#define STEPS_PER_OP 100000ull	/* ... and of each operation */
+#define STEPS_BASE   1000000ull /* steps of a run ... */
+#define STEPS_PER_OP 20000ull	/* ... and of each operation */
 /* The value that proves life: no workload has so many PUTs that it has this one. */
 #define LIFE_CLIENT TM_MAX_CLIENTS
 #define LIFE_NTH    UINT16_MAX
 
 /* --- trouble --- */
 
-static void trouble(struct world *w, bool live, const char *fmt, ...)
+void world_trouble(struct world *w, bool live, const char *fmt, ...)
 {
 	va_list ap;
 	if (w->result.live_broken || w->result.fsck_broken)
@@ -40,6 +41,12 @@ static void trouble(struct world *w, bool live, const char *fmt, ...)
 	va_end(ap);
 	if (sim_tracing(w->sim))
 		sim_trace(w->sim, sim_actor(w->sim), 0, "%s", w->result.why);
+}
+
+/* An operation that is not in the history has failed; world_trouble() has said so. */
+static void failed(struct world *w, unsigned client, enum tm_operation operation, int error)
+{
+	w->result.ok_broken |= !error_explained(w, client, operation, error);
 }
 
 struct checked {
@@ -55,14 +62,18 @@ static void fsck_bad(struct tm_fsck *fsck, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	trouble(checked->world, false, "the structural check after recovery says: %s", text);
+	world_trouble(checked->world, false, "the structural check after recovery says: %s", text);
 }
 
 /* --- the history --- */
 
+static const uint8_t operation_of[] = {
+	[HISTORY_PUT] = TM_PUT, [HISTORY_GET] = TM_GET, [HISTORY_DEL] = TM_DEL};
+
 static int invoke(struct world_client *c, enum history_kind kind, unsigned key)
 {
 	struct world *w = c->world;
+	assert(c->op < 0 && !c->done); /* a client has one operation at a time */
 	int op = history_invoke(w->history, c->number, kind, key);
 	if (op < 0) {
 		fprintf(stderr, "tidemark: more operations than a history holds (%d)\n",
@@ -70,6 +81,7 @@ static int invoke(struct world_client *c, enum history_kind kind, unsigned key)
 		_Exit(70);
 	}
 	c->op = op;
+	sim_repeat_news(w->sim);
 	return op;
 }
 
@@ -77,8 +89,16 @@ static void returned(struct world_client *c, int error, int32_t value)
 {
 	struct world *w = c->world;
 	int op = c->op;
+	assert(op >= 0 && !c->done);
+	/* A store that does not wait for a reply may return what it takes for one. */
+	if (error > 0 || error < INT16_MIN)
+		error = -EPROTO;
 	c->op = -1;
+	sim_repeat_news(w->sim);
 	history_return(w->history, op, error, value);
+	if (error && error != -ENOTUNIQ &&
+	    !error_explained(w, c->number, operation_of[w->history->op[op].kind], error))
+		history_unexplained(w->history, op);
 	sim_mix(w->sim, (uint64_t)op << 32 | (uint32_t)error, (uint32_t)value);
 	if (sim_tracing(w->sim)) {
 		char name[64] = "", what[128] = "";
@@ -113,7 +133,7 @@ static int32_t value_read(const struct world *w, unsigned key, const uint8_t *by
 	for (; v >= 0; v = setup_next_value(w->setup, v, bytes, len))
 		if (w->op_of_value[v] >= 0)
 			value = w->setup->value[v].shared ? VALUE_UNKNOWN : w->op_of_value[v];
-	return value;
+	return value == VALUE_FOREIGN ? life_value_read(w, key, bytes, len) : value;
 }
 
 static void do_get(struct world_client *c, unsigned key, uint8_t *buf)
@@ -129,8 +149,8 @@ static void do_get(struct world_client *c, unsigned key, uint8_t *buf)
 	} else if (error) {
 		/* Nothing disturbs the link of a recovered store: an error there is the store's. */
 		if (w->machine)
-			trouble(w, true, "after recovery, GET %s fails with error %d",
-				s->w.key[key].name, error);
+			world_trouble(w, true, "after recovery, GET %s fails with error %d",
+				      s->w.key[key].name, error);
 		returned(c, error, VALUE_UNKNOWN);
 	} else {
 		int32_t value = len <= s->params.max_vlen ? value_read(w, key, buf, len)
@@ -144,7 +164,19 @@ static void do_get(struct world_client *c, unsigned key, uint8_t *buf)
 static const char *const op_says[OP_KINDS] = {
 	[OP_PUT] = "PUT ", [OP_GET] = "GET ", [OP_DEL] = "DELETE ", [OP_CLEAN] = "clean the log"};
 
-static void do_op(struct world_client *c, const struct workload_op *op, uint8_t *buf)
+/* Note that a PUT begins. Its bytes. */
+static const uint8_t *begin_put(struct world_client *c, const struct workload_op *op)
+{
+	struct world *w = c->world;
+	int at = invoke(c, HISTORY_PUT, op->key);
+	if (w->machine)
+		return life_value(w, op);
+	const struct setup_value *v = setup_put_value(w->setup, c->number, op->nth);
+	w->op_of_value[v - w->setup->value] = at;
+	return v->bytes;
+}
+
+void client_do(struct world_client *c, const struct workload_op *op, uint8_t *buf)
 {
 	struct world *w = c->world;
 	const struct setup *s = w->setup;
@@ -159,11 +191,9 @@ static void do_op(struct world_client *c, const struct workload_op *op, uint8_t 
 	}
 	switch (op->kind) {
 	case OP_PUT: {
-		const struct setup_value *v = setup_put_value(s, c->number, op->nth);
-		int at = invoke(c, HISTORY_PUT, op->key);
-		w->op_of_value[v - s->value] = at;
-		error = s->store->put(c->handle, key->name, key->klen, v->bytes, v->vlen);
-		returned(c, error, at);
+		const uint8_t *value = begin_put(c, op);
+		error = s->store->put(c->handle, key->name, key->klen, value, op->vlen);
+		returned(c, error, c->op);
 		break;
 	}
 	case OP_GET:
@@ -199,7 +229,7 @@ static struct tm_env environment(struct world *w, unsigned host)
 	return env;
 }
 
-static bool open_client(struct world_client *c)
+void client_open(struct world_client *c)
 {
 	struct world *w = c->world;
 	struct tm_env *env = sim_alloc(w->sim, sizeof(*env));
@@ -207,8 +237,9 @@ static bool open_client(struct world_client *c)
 	actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, OP_OPEN, 1});
 	int error = w->setup->store->open(env, &c->handle);
 	if (!error)
-		return true;
-	trouble(w, true, "a client cannot connect: error %d", error);
+		return;
+	world_trouble(w, true, "a client cannot connect: error %d", error);
+	failed(w, c->number, TM_OPEN, error);
 	sim_abandon(w->sim, SIM_DONE);
 }
 
@@ -223,15 +254,15 @@ static void boot(void *arg)
 	int error = w->loading ? store->format(&w->server) : store->recover(&w->server);
 	memcpy(w->result.recovery, sim_actor(w->sim)->count, sizeof(w->result.recovery));
 	if (error) {
-		trouble(w, true, "%s fails with error %d", w->loading ? "format" : "recovery",
-			error);
+		world_trouble(w, true, "%s fails with error %d", w->loading ? "format" : "recovery",
+			      error);
 		sim_abandon(w->sim, SIM_DONE);
 	}
 	if (w->machine && !CHECKER_MUTANT(w->setup, FSCK_NEVER))
 		store->fsck(&w->server, &check.fsck);
 	error = store->serve(&w->server);
 	if (error) {
-		trouble(w, true, "the server does not start: error %d", error);
+		world_trouble(w, true, "the server does not start: error %d", error);
 		sim_abandon(w->sim, SIM_DONE);
 	}
 	start_clients(w);
@@ -247,12 +278,15 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 {
 	struct world *w = &ws->world[machine];
 	const struct setup *s = w->setup;
+	assert(w->machine == machine && machine < WORLDS);
 	sim_reset(w->sim, source);
 	pmem_begin(w->pm, w->sim, &s->hw);
 	pmem_set_regions(w->pm, s->region, s->regions);
 	sim_set_tracer(w->sim, w->tracer, w->tracer_arg);
 	sim_set_anywhere(w->sim, w->anywhere);
 	sim_let_calls_fail(w->sim, s->hw.calls_fail);
+	if (!w->loading)
+		sim_set_places(w->sim, &s->without, s->reached);
 	if (machine && w->eager)
 		pmem_decide_all(w->pm);
 	w->net = rnic_net_new(w->sim, &s->hw);
@@ -260,8 +294,9 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	w->result.live_op = -1;
 	w->opened = w->ended = 0;
 	w->booted = false;
-	sim_set_step_budget(
-		w->sim, STEPS_BASE + STEPS_PER_OP * (machine ? s->w.keys : workload_ops(&s->w)));
+	life_begin(w);
+	sim_set_step_budget(w->sim, STEPS_BASE + STEPS_PER_OP * (machine ? 2 * s->w.keys + LIFE_OPS
+									 : workload_ops(&s->w)));
 	sim_at(w->sim, GIVE_UP_NS, give_up, w);
 }
 
@@ -270,6 +305,8 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 static void at_end(struct sim *sim, void *arg)
 {
 	struct choice_point at = {.kind = CHOICE_CRASH, .a = CRASH_AT_END};
+	const struct world *w = arg;
+	assert(w->ended == w->setup->w.clients && !w->machine);
 	/* Nothing happens any more: then who was held until now goes on. */
 	if (sim_let_go(sim))
 		sim_at(sim, AFTERMATH_NS, at_end, arg);
@@ -279,6 +316,7 @@ static void at_end(struct sim *sim, void *arg)
 
 static void one_ended(struct world *w)
 {
+	assert(w->ended < w->opened && w->opened <= w->setup->w.clients);
 	if (++w->ended == w->setup->w.clients)
 		sim_at(w->sim, AFTERMATH_NS, at_end, w);
 }
@@ -287,6 +325,8 @@ static void client_dies(void *arg, unsigned host)
 {
 	struct world *w = arg;
 	struct world_client *c = &w->client[host];
+	assert(host != HOST_SERVER && host <= w->setup->w.clients && c->number == host);
+	assert(w->booted); /* before that no source is asked */
 	if (c->done || c->dead)
 		return;
 	c->dead = true;
@@ -304,7 +344,8 @@ static void client_main(void *arg)
 	struct world_client *c = arg;
 	struct world *w = c->world;
 	uint8_t *buf = sim_alloc(w->sim, w->setup->params.max_vlen);
-	open_client(c);
+	client_open(c);
+	assert(w->opened < w->setup->w.clients && !w->booted);
 	if (++w->opened == w->setup->w.clients) {
 		/* All are connected: from here on things may go differently. */
 		sim_source(w->sim, CHECKER_MUTANT(w->setup, PLAIN_ONLY) ? NULL : w->source);
@@ -322,7 +363,8 @@ static void client_main(void *arg)
 		sim_yield(w->sim);
 	}
 	for (unsigned i = 0; i < w->setup->w.client[c->number - 1].ops; i++)
-		do_op(c, &w->setup->w.client[c->number - 1].op[i], buf);
+		client_do(c, &w->setup->w.client[c->number - 1].op[i], buf);
+	assert(!c->dead && c->op < 0);
 	c->done = true;
 	one_ended(w);
 }
@@ -334,14 +376,15 @@ static void load_main(void *arg)
 	struct world_client *c = arg;
 	struct world *w = c->world;
 	const struct setup *s = w->setup;
-	open_client(c);
+	client_open(c);
 	for (unsigned v = 0; v < s->values && s->value[v].client == 0; v++) {
 		const struct workload_key *key = &s->w.key[s->value[v].key];
 		int error = s->store->put(c->handle, key->name, key->klen, s->value[v].bytes,
 					  s->value[v].vlen);
 		if (error) {
-			trouble(w, true, "the load phase's PUT %s fails with error %d", key->name,
-				error);
+			world_trouble(w, true, "the load phase's PUT %s fails with error %d",
+				      key->name, error);
+			failed(w, c->number, TM_PUT, error);
 			break;
 		}
 	}
@@ -360,8 +403,9 @@ static void prove_life(struct world_client *c, uint8_t *buf)
 	workload_value(LIFE_CLIENT, LIFE_NTH, 0, value, LIFE_VLEN);
 	int error = s->store->put(c->handle, key->name, key->klen, value, LIFE_VLEN);
 	if (error) {
-		trouble(w, true, "after recovery, a new PUT %s fails with error %d", key->name,
-			error);
+		world_trouble(w, true, "after recovery, a new PUT %s fails with error %d",
+			      key->name, error);
+		failed(w, c->number, TM_PUT, error);
 		return;
 	}
 	error = s->store->get(c->handle, key->name, key->klen, buf, s->params.max_vlen, &len);
@@ -372,9 +416,22 @@ static void prove_life(struct world_client *c, uint8_t *buf)
 				      &len);
 	}
 	if (error || len != LIFE_VLEN || memcmp(buf, value, len))
-		trouble(w, true,
-			"after recovery, GET %s does not return what was just put (error %d)",
-			key->name, error);
+		world_trouble(w, true,
+			      "after recovery, GET %s does not return what was just put (error %d)",
+			      key->name, error);
+	if (error && error != -ENOENT)
+		failed(w, c->number, TM_GET, error);
+}
+
+void client_read_keys(struct world_client *c, unsigned nth, uint8_t *buf)
+{
+	struct world *w = c->world;
+	unsigned keys = CHECKER_MUTANT(w->setup, READ_FIRST_KEY) ? 1 : w->setup->w.keys;
+	for (unsigned k = 0; k < keys; k++) {
+		actor_label(sim_actor(w->sim),
+			    (struct op_label){(uint8_t)c->number, OP_GET, (uint16_t)(nth + k)});
+		do_get(c, k, buf);
+	}
 }
 
 static void reader_main(void *arg)
@@ -382,14 +439,9 @@ static void reader_main(void *arg)
 	struct world_client *c = arg;
 	struct world *w = c->world;
 	uint8_t *buf = sim_alloc(w->sim, w->setup->params.max_vlen);
-	open_client(c);
-	for (unsigned k = 0; k < (CHECKER_MUTANT(w->setup, READ_FIRST_KEY) ? 1 : w->setup->w.keys);
-	     k++) {
-		actor_label(sim_actor(w->sim),
-			    (struct op_label){(uint8_t)c->number, OP_GET, (uint16_t)(k + 1)});
-		do_get(c, k, buf);
-	}
-	if (w->booted) {
+	client_open(c);
+	client_read_keys(c, 1, buf);
+	if (!life_run(c, buf) && w->booted) {
 		actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, OP_PUT, 1});
 		prove_life(c, buf);
 	}
@@ -402,6 +454,8 @@ static void start_clients(struct world *w)
 	unsigned first = w->machine || w->loading ? readers : 1,
 		 last = w->machine || w->loading ? readers : w->setup->w.clients;
 	void (*main)(void *) = w->loading ? load_main : w->machine ? reader_main : client_main;
+	assert(last < sizeof(w->client) / sizeof(w->client[0]));
+	assert(!w->opened && !w->ended);
 	for (unsigned n = first; n <= last; n++) {
 		w->client[n] = (struct world_client){.world = w, .number = n, .op = -1};
 		sim_spawn(w->sim, n, NULL, main, &w->client[n]);
@@ -416,24 +470,29 @@ static void conclude(struct world *w, enum sim_end end)
 	uintptr_t pc;
 	w->result.end = end;
 	if (end == SIM_FAULT) {
-		trouble(w, true, "%s in the store's code", sim_fault(w->sim, &pc));
+		world_trouble(w, true, "%s in the store's code", sim_fault(w->sim, &pc));
 		w->result.live_broken = true;
 		return;
 	}
 	if ((end != SIM_BUDGET && end != SIM_IDLE) || CHECKER_MUTANT(w->setup, LIVE_NEVER))
 		return;
+	const char *how = sim_repeats(w->sim) ? WORLD_REPEATS : "";
 	unsigned first = w->machine ? w->setup->w.clients + 1 : 1;
-	unsigned last = w->machine ? first : w->setup->w.clients;
+	unsigned last = w->machine ? first + w->life.second : w->setup->w.clients;
 	for (unsigned n = first; n <= last; n++) {
 		struct world_client *c = &w->client[n];
-		if (c->done || c->dead)
+		if (c->done || c->dead || (n > first && w->machine && c->op < 0))
 			continue;
 		w->result.live_op = c->world ? c->op : -1;
 		if (w->machine)
-			trouble(w, true, "after recovery, %s does not terminate",
-				w->result.live_op < 0 ? "recovery or connecting" : "a GET");
+			world_trouble(w, true, "after recovery, %s does not terminate%s",
+				      w->life.on	      ? "an operation"
+				      : w->result.live_op < 0 ? "recovery or connecting"
+							      : "a GET",
+				      how);
 		else
-			trouble(w, true, "client %u's operation does not terminate", n);
+			world_trouble(w, true, "client %u's operation does not terminate%s", n,
+				      how);
 	}
 }
 
@@ -451,11 +510,11 @@ void world_run(struct worlds *ws, struct source *source, world_observer *observe
 		history_return(w->history, ws->op_of_value[v], 0, ws->op_of_value[v]);
 	}
 	memset(w->client, 0, sizeof(w->client));
+	w->loading = false;
 	begin(ws, 0, NULL);
 	w->source = source;
 	w->observer = observer;
 	w->observer_arg = arg;
-	w->loading = false;
 	sim_set_death(w->sim, client_dies, w);
 	sim_spawn(w->sim, HOST_SERVER, NULL, boot, w);
 	conclude(w, sim_run(w->sim));
@@ -466,6 +525,7 @@ void world_recover(struct worlds *ws, unsigned machine, struct source *source,
 {
 	struct world *w = &ws->world[machine];
 	assert(machine > 0 && machine < WORLDS);
+	assert(w->history->epoch == machine); /* history_crash() came first */
 	begin(ws, machine, source);
 	memset(&w->client[w->setup->w.clients + 1], 0, sizeof(w->client[0]));
 	w->observer = observer;
@@ -498,14 +558,15 @@ int worlds_open(struct worlds *ws, struct setup *setup)
 					      .history = ws->history,
 					      .op_of_value = ws->op_of_value,
 					      .pm = pmem_machine(ws->stack, m)};
+		life_init(&ws->world[m]);
 		ws->world[m].sim = sim_new();
 		if (!ws->world[m].sim)
 			goto err;
 	}
 	struct world *w = &ws->world[0];
 	pmem_load(ws->stack, NULL, setup->pm_len);
-	begin(ws, 0, NULL);
 	w->loading = true;
+	begin(ws, 0, NULL);
 	sim_spawn(w->sim, HOST_SERVER, NULL, boot, w);
 	conclude(w, sim_run(w->sim));
 	pmem_save(w->pm, setup->image);

@@ -4,13 +4,15 @@
 /*
  * A simulated machine with its store, its RNICs and its clients. World 0 runs the
  * workload. World i + 1 boots from what a power failure left of world i, recovers,
- * has every key read back by a client, and proves that the store still works.
+ * has every key read back by a client, and then lives on (life.h) or proves with one PUT and one
+ * GET that the store still works.
  */
 #include "checker/judge/history.h"
+#include "checker/explore/life.h"
 #include "checker/explore/setup.h"
 #include "core/pmem/crash.h"
 
-#define WORLDS SETUP_READERS
+#define WORLDS (SETUP_POWER_FAILURES + 1)
 
 struct world;
 typedef void world_observer(void *arg, struct world *world, const struct choice_point *at);
@@ -18,13 +20,18 @@ typedef void world_observer(void *arg, struct world *world, const struct choice_
  * the others see the history. On the client's task, which may sleep. */
 typedef void world_between(void *arg, struct world *world, const struct workload_op *op, int error);
 
+/* How `why` below ends if the run was given up because it repeated itself. */
+#define WORLD_REPEATS ": the same reads of the same bytes, with nothing pending"
+
 /* What became of a run apart from its history. */
 struct world_result {
 	enum sim_end end;
 	bool live_broken; /* an operation does not terminate, or the store is unusable */
 	int live_op;	  /* the operation that does not end (index in the history), or -1 */
 	bool fsck_broken;
-	char why[200];		       /* of what is broken, one line */
+	bool ok_broken; /* connecting, or what proves life, failed for no reason that was injected
+			 */
+	char why[200];	/* of what is broken, one line */
 	uint32_t recovery[STEP_KINDS]; /* steps that the store's recovery took */
 };
 
@@ -58,7 +65,9 @@ struct world {
 	struct tm_env server;
 	bool loading, booted;
 	unsigned opened, ended;
-	struct world_client client[TM_MAX_CLIENTS + 2]; /* by number; the last is the reader */
+	/* By number; the last are those of a machine that has recovered. */
+	struct world_client client[TM_MAX_CLIENTS + 1 + LIFE_CLIENTS];
+	struct life life;
 };
 
 struct worlds {
@@ -76,7 +85,8 @@ void worlds_close(struct worlds *ws);
 /* Run the workload. The history starts anew. Ends by itself, or with SIM_POWER. The
  * world stays as it is (a later world may boot from it) until world_end(). */
 void world_run(struct worlds *ws, struct source *source, world_observer *observer, void *arg);
-/* Boot world `machine` > 0, after history_crash(). `prove_life`: PUT and GET at the end. */
+/* Boot world `machine` > 0, after history_crash(). `prove_life`: PUT and GET at the end, if the
+ * source wants no life. */
 void world_recover(struct worlds *ws, unsigned machine, struct source *source,
 		   world_observer *observer, void *arg, bool prove_life);
 void world_end(struct worlds *ws, unsigned machine);

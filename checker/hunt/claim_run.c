@@ -32,7 +32,7 @@ static void run_workload(const struct claim_case *test, unsigned workload,
 	struct campaign c = campaign_of(test, budget);
 	struct campaign_unit unit = {0};
 	unsigned stop_at = test->kind == CLAIM_COUNT ? 0 : test->contracts;
-	campaign_explore(&c, workload, stop_at, &unit);
+	campaign_explore(&c, workload, stop_at, &unit, NULL);
 	result->error = unit.error;
 	memcpy(result->why, unit.why, sizeof(result->why));
 	result->states = unit.counts.states;
@@ -112,7 +112,7 @@ int claim_smallest(const struct claim_case *test, const struct claim_result *res
 		c.unit = calloc(c.workloads, sizeof(*c.unit));
 		if (!c.unit)
 			return -ENOMEM;
-		campaign_explore(&c, which.unit, TM_BIT(which.contract), &c.unit[which.unit]);
+		campaign_explore(&c, which.unit, TM_BIT(which.contract), &c.unit[which.unit], NULL);
 		error = c.unit[which.unit].error;
 	}
 	if (!error)

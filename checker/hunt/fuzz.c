@@ -90,6 +90,7 @@ int fuzz_setup(const struct setup *base, const struct fuzz_input *input, struct 
 	struct workload w = {0};
 	int error = workload_from_bytes(&w, input->bytes, input->n, base->store->clean);
 	memset(s, 0, sizeof(*s));
+	workload_limit(&w, base->store);
 	if (!error)
 		error = setup_like(s, base, &w);
 	workload_free(&w);
@@ -111,34 +112,29 @@ static uint8_t draw_gap(uint64_t *random)
 /* Where deviations are worth most: clients that stop at a post, late packets and landings. */
 static uint8_t draw_class(uint64_t *random)
 {
-	static const uint8_t classes[] = {
-		RECORD_POST,
-		RECORD_POST,
-		RECORD_POST,
-		RECORD_STEP + STEP_POLL,
-		RECORD_STEP + STEP_POLL,
-		RECORD_STEP + STEP_STORE,
-		RECORD_STEP + STEP_STORE,
-		RECORD_STEP + STEP_LOAD,
-		RECORD_STEP + STEP_FLUSH,
-		RECORD_STEP + STEP_FENCE,
-		RECORD_PACKET,
-		RECORD_PACKET,
-		RECORD_PACKET,
-		RECORD_LAND,
-		RECORD_LAND,
-		RECORD_ORDER,
-		RECORD_FETCH,
-		RECORD_DRAIN,
-		RECORD_EVICT,
+	static const uint8_t steps[] = {STEP_POST,  STEP_POST,	STEP_POST, STEP_POLL,  STEP_POLL,
+					STEP_STORE, STEP_STORE, STEP_LOAD, STEP_FLUSH, STEP_FENCE};
+	static const uint8_t class_of[] = {
+#define X(name, record, ...) record,
+		CHOICES(X)
+#undef X
 	};
-	return classes[draw(random, sizeof(classes))];
+	unsigned weights = sizeof(steps), kind = 0;
+	for (unsigned k = 0; k < CHOICE_KINDS; k++)
+		weights += choice_traits[k].fuzzed;
+	unsigned at = draw(random, weights);
+	if (at < sizeof(steps))
+		return steps[at] == STEP_POST ? RECORD_POST : (uint8_t)(RECORD_STEP + steps[at]);
+	for (at -= sizeof(steps); at >= choice_traits[kind].fuzzed; kind++)
+		at -= choice_traits[kind].fuzzed;
+	assert(kind < CHOICE_KINDS && class_of[kind] != NO_RECORD);
+	return class_of[kind];
 }
 
 static void draw_record(uint64_t *random, uint8_t record[RECORD_BYTES])
 {
 	uint8_t whose = draw(random, 2) ? 0 : (uint8_t)draw(random, 4);
-	record[0] = draw_class(random) | (uint8_t)(whose << 4);
+	record[0] = record_what(draw_class(random)) | (uint8_t)(whose << 4);
 	record[1] = draw_gap(random);
 	record[2] = (uint8_t)draw(random, 256);
 }
@@ -156,7 +152,7 @@ static void change_record(uint64_t *random, uint8_t record[RECORD_BYTES])
 		record[2] = (uint8_t)draw(random, 256);
 		break;
 	case 3:
-		record[0] = (uint8_t)((record[0] & 15) | draw(random, 4) << 4);
+		record[0] = (uint8_t)((record[0] & 0x8f) | draw(random, 4) << 4);
 		break;
 	default:
 		draw_record(random, record);

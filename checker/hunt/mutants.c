@@ -32,6 +32,7 @@
 #include <string.h>
 #include <time.h>
 #include "checker/explore/campaign.h"
+#include "checker/explore/schedule.h"
 #include "checker/hunt/nic_rules.h"
 #include "checker/judge/expect.h"
 #include "checker/trace/shrink.h"
@@ -48,6 +49,7 @@ struct lane {
 	const char *mutant;   /* NULL: none */
 	const char *knob;     /* of the hardware, besides, "name=value"; NULL: none */
 	const char *workload; /* the only one that is tried; NULL: all */
+	bool no_lives;	      /* nobody uses a store that has recovered */
 	unsigned want;	      /* contracts */
 	unsigned first; /* of these, the ones that an earlier lane looks for, too: left to it at
 			   first */
@@ -81,8 +83,7 @@ struct search {
 struct bench {
 	struct setup setup;
 	struct explorer ex;
-	struct random_source random;
-	uint64_t seed;
+	struct schedule schedule;
 };
 
 static const struct tm_variant *find_variant(const struct tm_store *store, const char *name)
@@ -149,7 +150,6 @@ static int open_bench(struct bench **out, const struct lane *lane, unsigned work
 	*out = NULL;
 	if (!error) {
 		setup_init(&b->setup, lane->store);
-		b->seed = s->options->seed;
 		error = setup_variant(&b->setup, variant);
 	}
 	if (!error)
@@ -165,11 +165,21 @@ static int open_bench(struct bench **out, const struct lane *lane, unsigned work
 		error = workload_builtin(workload, &b->setup.w);
 	if (!error) {
 		limits.states = campaign_default.states;
+		if (lane->no_lives)
+			limits.life_every = 0;
 		error = setup_finish(&b->setup);
 		if (!error)
 			error = explore_open(&b->ex, &b->setup, &limits);
 		if (error)
 			snprintf(s->out->text, sizeof(s->out->text), "%s", b->ex.why);
+	}
+	if (!error) {
+		error = schedule_open(&b->schedule, &b->ex.worlds, s->options->seed,
+				      campaign_default.deviations);
+		if (error) {
+			schedule_close(&b->schedule);
+			explore_close(&b->ex);
+		}
 	}
 	if (error) {
 		if (b)
@@ -183,20 +193,10 @@ static int open_bench(struct bench **out, const struct lane *lane, unsigned work
 
 static void close_bench(struct bench *b)
 {
-	deviations_free(&b->random.taken);
+	schedule_close(&b->schedule);
 	explore_close(&b->ex);
 	setup_free(&b->setup);
 	free(b);
-}
-
-/* The source of a campaign's run. */
-static struct source *source_of(struct bench *b, uint64_t run)
-{
-	b->random.taken.n = 0;
-	if (!run)
-		return NULL;
-	random_start(&b->random, b->seed * 1000003 + run, campaign_default.deviations);
-	return &b->random.source;
 }
 
 /* Up to `runs` runs and their power failures, until one of the contracts in `want` breaks. That
@@ -205,8 +205,8 @@ static unsigned explore(struct bench *b, unsigned want, uint64_t runs)
 {
 	b->ex.stop_at = want;
 	for (uint64_t run = 0; run < runs && explore_more(&b->ex); run++) {
-		struct source *source = source_of(b, run);
-		explore_run(&b->ex, source, &b->random.taken);
+		struct source *source = schedule_run(&b->schedule, run);
+		explore_run(&b->ex, source, &b->schedule.random.taken);
 	}
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		if (want & TM_BIT(c) && b->ex.failure[c].found)
@@ -223,7 +223,7 @@ static uint64_t probe(struct bench *b, unsigned want, uint64_t runs)
 	uint64_t run;
 	for (run = 0; run < runs; run++) {
 		struct verdict v[TM_CONTRACTS] = {0};
-		struct source *source = source_of(b, run);
+		struct source *source = schedule_run(&b->schedule, run);
 		world_run(&b->ex.worlds, source, NULL, NULL);
 		judge_prepare(judge, b->ex.worlds.history);
 		judge_recovered(judge, b->ex.worlds.history,
@@ -479,6 +479,8 @@ static void search_checker(struct search *s, const struct mutant *m)
 	for (unsigned i = 0; i < lanes; i++) {
 		lane[i].knob = m->canary->knob;
 		lane[i].workload = m->canary->workload;
+		/* They find much of what a mutant misses: then each alone can be taken away. */
+		lane[i].no_lives = strcmp(m->name, checker_mutants[CHECKER_LIFE_NEVER].name) != 0;
 	}
 	options.shrink = !strcmp(m->name, checker_mutants[CHECKER_SHRINK_ANY].name);
 	search_lanes(&one, lane, lanes, PHASES, true);

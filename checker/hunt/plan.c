@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See plan.h. */
 #include "checker/hunt/plan.h"
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/text/text.h"
 #include "scenarios/stores.h"
 
-#define OTHER_SHARE 4 /* the other configurations get one in so many of the runs and states */
+#define OTHER_SHARE 4	/* the other configurations get one in so many of the runs and states */
+#define SHAPE_SHARE 30	/* likewise, those for shapes */
+#define SIZES_SHARE 8	/* likewise, that for lengths */
+#define PLAN_SHAPES 512 /* bytes of a store's list of shapes */
 
 /* --- what there is --- */
 
@@ -86,6 +91,49 @@ static int add_config(struct campaign *c, const struct plan *p, const struct tm_
 	return error;
 }
 
+/* Set one part of a shape: a variant's knobs, or hardware. */
+static void set_part(struct setup *s, const char *part)
+{
+	const char *expected;
+	int error = strchr(part, '=') ? setup_switch(s, part, &expected) : setup_variant(s, part);
+	assert(!error); /* the store's own list */
+	(void)error;
+	snprintf(s->variant, sizeof(s->variant), "default");
+}
+
+/* A column for a shape, or for lengths. Its name is its configuration's. */
+static int add_shape(struct campaign *c, const struct tm_store *store, const char *shape,
+		     char why[PLAN_TEXT])
+{
+	const struct plan nothing = {0};
+	bool sizes = !strcmp(shape, sizes_config);
+	char parts[CAMPAIGN_NAME], *save = NULL;
+	int error = add_config(c, &nothing, store, "default", "default", why);
+	if (error)
+		return error;
+	struct campaign_config *cfg = &c->config[c->configs - 1];
+	snprintf(cfg->name, sizeof(cfg->name), "%s", shape);
+	cfg->shape = true;
+	cfg->share = sizes ? SIZES_SHARE : SHAPE_SHARE;
+	cfg->sized = sizes ? 1 : 2;
+	snprintf(parts, sizeof(parts), "%s", sizes ? "" : shape);
+	for (char *part = strtok_r(parts, "+", &save); part; part = strtok_r(NULL, "+", &save))
+		set_part(&cfg->setup, part);
+	return 0;
+}
+
+static int add_shapes(struct campaign *c, const struct tm_store *store, char why[PLAN_TEXT])
+{
+	char shapes[PLAN_SHAPES], *rest = shapes;
+	const char *shape;
+	int error = add_shape(c, store, sizes_config, why);
+	assert(!store->shapes || strlen(store->shapes) < sizeof(shapes));
+	snprintf(shapes, sizeof(shapes), "%s", store->shapes ? store->shapes : "");
+	while (!error && *(shape = text_word(&rest)))
+		error = add_shape(c, store, shape, why);
+	return error;
+}
+
 /* Named; or nothing was named, and it has all that is asked for. */
 static bool wanted(const struct plan *p, unsigned number, const char *variant)
 {
@@ -102,6 +150,12 @@ static bool wanted(const struct plan *p, unsigned number, const char *variant)
 	return true;
 }
 
+/* Shapes are looked at also of stores that are not tested by default, if they name some. */
+static bool wants_shapes(const struct plan *p, unsigned number)
+{
+	return wanted(p, number, "default") || (!p->store.n && stores[number]->shapes);
+}
+
 /* Under how many kinds of hardware: of a variant, the two that differ most in what holds. */
 static unsigned hardware_kinds(const struct plan *p)
 {
@@ -114,7 +168,7 @@ int plan_configs(struct campaign *c, const struct plan *p, char why[PLAN_TEXT])
 {
 	unsigned kinds = hardware_kinds(p);
 	int error = 0;
-	for (unsigned i = 0; stores[i]; i++)
+	for (unsigned i = 0; stores[i]; i++) {
 		for (unsigned v = 0; v < (p->variant.n ? p->variant.n : 1); v++) {
 			const char *variant = p->variant.n ? p->variant.name[v] : "default";
 			if (!wanted(p, i, variant))
@@ -125,6 +179,11 @@ int plan_configs(struct campaign *c, const struct plan *p, char why[PLAN_TEXT])
 			if (error)
 				return error;
 		}
+		if (kinds == PLAN_CONFIGS && wants_shapes(p, i))
+			error = add_shapes(c, stores[i], why);
+		if (error)
+			return error;
+	}
 	if (c->configs)
 		return 0;
 	snprintf(why, PLAN_TEXT,
@@ -190,7 +249,7 @@ int plan_smallest_workloads(struct campaign *c, bool faults_given)
 int plan_check_workload(const struct campaign *c, unsigned at, char why[PLAN_TEXT])
 {
 	const struct workload *w = &c->workload[at];
-	unsigned ops = workload_ops(w) + w->keys * 5;
+	unsigned ops = workload_ops(w) + w->keys + SETUP_READ_OPS(w);
 	int error = w->keys > HISTORY_KEYS || ops > HISTORY_OPS ? -EINVAL : 0;
 	if (w->keys > HISTORY_KEYS)
 		snprintf(why, PLAN_TEXT, "workload %s: %u keys; expected at most %d", w->name,
@@ -201,7 +260,14 @@ int plan_check_workload(const struct campaign *c, unsigned at, char why[PLAN_TEX
 			 "expected at most %d",
 			 w->name, ops, HISTORY_OPS);
 	for (unsigned i = 0; i < c->configs && !error; i++) {
+		char expected[WORKLOAD_EXPECTED];
 		struct setup s;
+		error = workload_check(w, c->config[i].store, expected);
+		if (error) {
+			snprintf(why, PLAN_TEXT, "workload %s: %s", w->name,
+				 error == -EINVAL ? expected : strerror(-error));
+			break;
+		}
 		error = campaign_setup(c, i * c->workloads + at, &s);
 		if (error == -EFBIG) {
 			snprintf(why, PLAN_TEXT,

@@ -6,12 +6,15 @@
  *
  * The default campaign runs the stores that are tested by default, each under seven kinds of
  * hardware, with every built-in workload; the plain hardware gets the whole budget, the others a
- * share of it. Whatever is named narrows it: a store, or those that have the named variants and
+ * share of it. Smaller shares go to a configuration "sizes", in which all lengths are at edges
+ * (workload_resize()), and to each store's shapes (tm_store.shapes), with such lengths in every
+ * second workload; also to the shapes of stores that are not tested otherwise.
+ * Whatever is named narrows it: a store, or those that have the named variants and
  * knobs; with knobs or workloads named, the plain hardware only.
  */
 #include "checker/explore/campaign.h"
 
-#define PLAN_CONFIGS 64	 /* of a campaign, at most */
+#define PLAN_CONFIGS 128 /* of a campaign, at most */
 #define PLAN_TEXT    400 /* bytes of a message */
 
 struct plan_names {

@@ -198,7 +198,7 @@ static void explore(const struct inert_value *s, unsigned base, unsigned workloa
 	c.options.limits.no_crash = look->no_crash;
 	unit->error = make_config(&config, stores[s->store], base, plain ? NULL : s->line->knob);
 	if (!unit->error)
-		campaign_explore(&c, workload, stop_at, unit);
+		campaign_explore(&c, workload, stop_at, unit, NULL);
 }
 
 /* Does the side that held hold with many more runs too? */

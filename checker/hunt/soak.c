@@ -114,6 +114,10 @@ int soak_setup(const struct soak_options *o, uint64_t round, struct setup *s, un
 	}
 	int error = draw(&state, 4) ? draw_small(&state, s->store->clean, &s->w)
 				    : draw_ycsb(&state, &s->w);
+	/* Other lengths in every second round. */
+	if (!error && draw(&state, 2))
+		workload_resize(&s->w, s->store, s->hw.mtu, random_next(&state));
+	workload_limit(&s->w, s->store);
 	*want = surprise_at_any_hardware(s->store,
 					 !s->hw.ack_early && s->hw.transport == TRANSPORT_IB);
 	return error ? error : setup_finish(s);

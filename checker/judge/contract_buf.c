@@ -65,11 +65,12 @@ void buf_judge(struct judge *j, const struct history *h, const int16_t *get, str
 	unsigned words = (unsigned)h->crash_at[0] / 64 + 1;
 	uint64_t common[WORDS], times[WORDS];
 
-	assert(words <= WORDS);
+	assert(words <= WORDS && j->epoch == 1);
 	memset(common, 0xff, words * sizeof(common[0]));
 	for (unsigned key = 0; key < h->keys && !out->broken; key++) {
 		if (get[key] < 0)
 			continue;
+		assert(h->op[get[key]].kind == HISTORY_GET && h->op[get[key]].key == key);
 		if (j->key[key].unsure ||
 		    key_times(j, h, key, h->op[get[key]].value, times) == SEARCH_FULL) {
 			out->unsure = true;

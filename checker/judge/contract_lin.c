@@ -13,6 +13,7 @@ static int first_misfit(struct judge *j, const struct history *h, unsigned key)
 	int32_t fits = j->key[key].first_event,
 		cut = h->clock; /* a search to `cut` fits no order */
 
+	assert(fits >= 0 && fits < cut);
 	while (cut - fits > 1) {
 		int32_t mid = fits + (cut - fits) / 2;
 
@@ -62,9 +63,10 @@ void lin_judge(struct judge *j, const struct history *h, unsigned key, bool lear
 int lin_missed(const struct history *h, int get)
 {
 	const struct history_op *g = &h->op[get];
-	int32_t since = g->value == VALUE_ABSENT ? -1 : NEVER;
+	int32_t since = g->value < 0 ? -1 : NEVER; /* it found nothing, or failed */
 	int update = -1, read = -1, other = -1;
 
+	assert(get >= 0 && (unsigned)get < h->ops && g->kind == HISTORY_GET);
 	for (unsigned i = 0; i < h->ops && h->op[i].invoked < g->invoked; i++) {
 		const struct history_op *o = &h->op[i];
 		bool counts = o->key == g->key &&

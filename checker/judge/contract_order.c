@@ -43,6 +43,7 @@ void order_learn(struct judge *j, const struct history *h, unsigned from)
 {
 	unsigned to = from;
 
+	assert(from <= h->ops && j->epoch < h->epoch); /* the epoch is over */
 	for (; to < h->ops && h->op[to].epoch == j->epoch; to++)
 		if (h->op[to].kind != HISTORY_GET)
 			add_update(j, h, to);
@@ -60,6 +61,7 @@ void order_learn(struct judge *j, const struct history *h, unsigned from)
 		if (o->invoked > f->last_read_invoke)
 			f->last_read_invoke = o->invoked;
 		f->observer = i;
+		assert(f->first_return <= f->first_read && f->last_read_invoke < h->clock);
 	}
 	for (unsigned i = 0; i < to; i++)
 		j->fact[i].mono = j->fact[i].missed = NOT_KNOWN;
@@ -82,7 +84,8 @@ static bool precedes_directly(const struct judge *j, const struct history *h, in
 
 static void close_key(struct judge *j, const struct history *h, struct judge_key *k)
 {
-	assert(k->updates <= CLOSED_UPDATES);
+	assert(k->updates <= CLOSED_UPDATES && !k->closed);
+	assert(!k->updates == (k->first_update < 0));
 	for (int a = k->first_update; a >= 0; a = j->fact[a].next) {
 		j->fact[a].precedes = 0;
 		for (int b = k->first_update; b >= 0; b = j->fact[b].next)
@@ -100,6 +103,8 @@ static void close_key(struct judge *j, const struct history *h, struct judge_key
 static bool must_precede(struct judge *j, const struct history *h, struct judge_key *k, int a,
 			 int b)
 {
+	assert(h->op[a].key == h->op[b].key);
+	assert(h->op[a].epoch < j->epoch && h->op[b].epoch < j->epoch);
 	if (k->updates > CLOSED_UPDATES)
 		return precedes_directly(j, h, a, b) && !precedes_directly(j, h, b, a);
 	if (!k->closed)
@@ -130,10 +135,12 @@ int order_mono(struct judge *j, const struct history *h, unsigned key, int32_t v
 	int16_t *memory = value >= 0 ? &j->fact[value].mono : &j->key[key].mono_absent;
 	int against = -1;
 
+	assert(key < h->keys && (value < 0 || h->op[value].key == key));
 	if (*memory != NOT_KNOWN)
 		return *memory;
 	for (int r = j->key[key].first_update; r >= 0; r = j->fact[r].next)
 		if (j->fact[r].observer > against && order_older(j, h, key, value, r))
 			against = j->fact[r].observer;
+	assert(against < 0 || h->op[against].epoch < j->epoch);
 	return *memory = against;
 }

@@ -73,6 +73,7 @@ static bool no_better(const struct search *s, const struct config *c, const stru
 
 static void set_add(struct search *s, struct config_set *set, struct config c)
 {
+	assert(set->count <= CONFIGS && !(c.done & ~s->used));
 	for (unsigned i = 0; i < set->count; i++)
 		if (no_better(s, &c, &set->config[i]))
 			return;
@@ -137,6 +138,9 @@ static bool search_begin(struct search *s, struct judge *j, const struct history
 	const struct judge_key *k = &j->key[key];
 	int32_t before;
 
+	assert(key < h->keys && limit >= 0);
+	assert(k->absent || k->some_value || probe != VALUE_UNKNOWN || k->lost || k->unsure);
+
 	s->j = j;
 	s->h = h;
 	s->limit = limit;
@@ -166,8 +170,10 @@ static bool search_begin(struct search *s, struct judge *j, const struct history
 /* The update in `slot` takes effect in *c. false: a value that is still read would go. */
 static bool take_effect(const struct search *s, struct config *c, unsigned slot)
 {
+	assert(s->used & ~s->gets & ~c->done & UINT64_C(1) << slot); /* an update, once */
 	if (c->value >= 0 && s->j->fact[c->value].last_read > s->now)
 		return false;
+	assert(s->h->op[s->slot[slot]].kind != HISTORY_GET);
 	c->value = s->h->op[s->slot[slot]].value;
 	c->done |= UINT64_C(1) << slot | s->quiet;
 	for (uint64_t gets = s->gets; gets; gets &= gets - 1) {
@@ -205,7 +211,7 @@ static bool reach(struct search *s, uint64_t goal, int32_t value)
 	struct config_set out;
 
 	out.count = 0;
-	assert((s->used & goal) == goal);
+	assert((s->used & goal) == goal && !(goal & (goal - 1)));
 	for (unsigned i = 0; i < s->set.count; i++) {
 		struct config c = s->set.config[i];
 		bool there = goal ? c.done & goal : c.value == value;
@@ -216,6 +222,7 @@ static bool reach(struct search *s, uint64_t goal, int32_t value)
 		if (!there || s->quiet & goal)
 			expand(s, c, goal);
 	}
+	assert(out.count <= CONFIGS);
 	s->set.count = out.count;
 	memcpy(s->set.config, out.config, out.count * sizeof(out.config[0]));
 	return out.count > 0;
@@ -223,10 +230,12 @@ static bool reach(struct search *s, uint64_t goal, int32_t value)
 
 static void drop_slots(struct search *s, uint64_t slots)
 {
+	assert((s->used & slots) == slots);
 	s->used &= ~slots;
 	s->gets &= ~slots;
 	s->quiet &= ~slots;
 	s->optional &= ~slots;
+	assert(!((s->gets | s->quiet | s->optional) & ~s->used));
 	for (unsigned i = 0; i < s->set.count; i++)
 		s->set.config[i].done &= ~slots;
 }
@@ -238,6 +247,7 @@ static void search_invoke(struct search *s, int op)
 	uint64_t bit;
 	unsigned slot;
 
+	assert(o->invoked == s->now && o->invoked < s->limit);
 	if (get ? !get_counts(s->h, o, s->limit) : optional && !is_read(s, op))
 		return;
 	if (!~s->used) {
@@ -252,6 +262,7 @@ static void search_invoke(struct search *s, int op)
 		s->optional |= bit;
 	if (!get && !optional && !is_read(s, op))
 		s->quiet |= bit;
+	assert(!(s->optional & s->quiet)); /* what was acknowledged is not optional */
 	if (!get)
 		return;
 	s->gets |= bit;
@@ -269,7 +280,8 @@ static bool search_return(struct search *s, int op)
 		return true;
 	while (used && s->slot[__builtin_ctzll(used)] != op)
 		used &= used - 1;
-	assert(used);
+	assert(used); /* it was invoked, and is open */
+	assert(o->returned == s->now);
 	used &= -used;
 	if (!reach(s, used, VALUE_UNKNOWN))
 		return false;
@@ -311,6 +323,7 @@ static void learn_values(const struct search *s, struct judge *j, struct judge_k
 {
 	bool other = false;
 
+	assert(s->set.count && !s->full);
 	for (unsigned i = 0; i < s->set.count; i++)
 		other |= s->set.config[i].value == VALUE_OTHER;
 	if (!other)
@@ -334,6 +347,7 @@ static void learn_values(const struct search *s, struct judge *j, struct judge_k
 		if (loose)
 			make_possible(j, k, s->h, j->at[pos]);
 	}
+	assert(k->absent || k->some_value); /* a key always has a state */
 }
 
 enum search_result search_epoch(struct judge *j, const struct history *h, unsigned key,
@@ -386,7 +400,8 @@ enum search_result search_times(struct judge *j, const struct history *h, unsign
 	int pos = j->key[key].epoch0_event, from = 0, crash = h->crash_at[0];
 	struct search s;
 
-	assert(h->epoch > 0);
+	assert(h->epoch > 0 && j->epoch > 0);
+	assert(value >= VALUE_ABSENT);
 	memset(times, 0, ((unsigned)crash / 64 + 1) * sizeof(times[0]));
 	if (!search_begin(&s, j, h, key, pos, crash, value))
 		return SEARCH_NONE;

@@ -28,7 +28,10 @@
  *   LIN    per key, epoch 0 is linearizable as a register with a delete.
  *   DUR    durable linearizability: per key the whole history is, power failures
  *          included. What one epoch leaves possible is what the next starts with.
- *          Broken wherever LIN is broken, crash or not.
+ *          Broken wherever LIN is broken, crash or not. Also broken by a GET of an epoch
+ *          after the first that fails unexplained (OK), if what the earlier epochs leave
+ *          possible for its key is some value and not absence, and no DEL of the key was
+ *          invoked in its epoch before it returned: what must be there cannot be read.
  *   BUF    buffered durable linearizability over the first power failure: epoch 0 is
  *          linearizable also if every key that is read after the failure is read, with
  *          the same answer, at one common moment T before it. The recovered value of a
@@ -43,6 +46,8 @@
  *          the PUT's cluster returned before an acknowledged DEL was invoked, and that
  *          DEL returned before the GET was invoked; or (b) the PUT had returned with an
  *          error before the GET was invoked.
+ *   OK     broken by an operation that returned with an error which nothing explains that was
+ *          injected (history_op.unexplained). Whoever records the history knows that.
  *
  * Must precede. In a linearization a cluster stands in one piece. So cluster A comes
  * before B in every one if an operation of A returned before one of B was invoked, and
@@ -61,7 +66,7 @@
  * LIN and DUR the first GET that fits no order, and the latest operation that it
  * misses; BUF a GET, and an earlier one that shares no moment with it, or what it
  * misses itself; MONO the GET after and the GET before; KEEP the GET and the lower bound;
- * NORES the GET and the DEL or failed PUT.
+ * NORES the GET and the DEL or failed PUT; OK the operation that failed, alone.
  */
 #include <string.h>
 #include "checker/judge/contract.h"
@@ -74,6 +79,7 @@ void judge_reset(struct judge *j)
 
 static void forget(struct judge *j, const struct history *h)
 {
+	assert(h->keys <= HISTORY_KEYS && h->ops <= HISTORY_OPS);
 	j->epoch = 0;
 	j->from = 0;
 	j->times_known = j->times_absent_known = 0;
@@ -100,6 +106,7 @@ static unsigned link_events(struct judge *j, const struct history *h)
 	int32_t end = j->epoch < h->epoch ? h->crash_at[j->epoch] : h->clock;
 	unsigned to = j->from;
 
+	assert(start <= end && end <= h->clock);
 	for (; to < h->ops && h->op[to].epoch == j->epoch; to++) {
 		j->at[h->op[to].invoked] = to;
 		if (h->op[to].returned >= 0)
@@ -110,6 +117,7 @@ static unsigned link_events(struct judge *j, const struct history *h)
 	for (int32_t pos = end - 1; pos >= start; pos--) {
 		struct judge_key *k = &j->key[h->op[j->at[pos]].key];
 
+		assert(h->op[j->at[pos]].invoked == pos || h->op[j->at[pos]].returned == pos);
 		j->next[pos] = k->first_event;
 		k->first_event = pos;
 	}
@@ -124,12 +132,14 @@ static void judge_old_value(struct judge *j, const struct history *h, int get,
 			    const int32_t *lower_bound, struct verdict *out)
 {
 	const struct history_op *o = &h->op[get];
+	assert(o->kind == HISTORY_GET && o->epoch == j->epoch && j->epoch > 0);
 	int against = order_mono(j, h, o->key, o->value);
 
 	if (against >= 0)
 		verdict_break(&out[TM_MONO], get, against);
 	if (!lower_bound || lower_bound[o->key] < 0 || lower_bound[o->key] == o->value)
 		return;
+	assert(h->op[lower_bound[o->key]].kind != HISTORY_GET);
 	if (order_older(j, h, o->key, o->value, lower_bound[o->key]))
 		verdict_break(&out[TM_KEEP], get, lower_bound[o->key]);
 }
@@ -141,6 +151,8 @@ static void judge_gone(const struct history *h, int get, int32_t returned, int d
 {
 	const struct history_op *o = &h->op[get], *put = &h->op[o->value];
 
+	assert(o->kind == HISTORY_GET && put->kind == HISTORY_PUT && put->key == o->key);
+	assert(del < 0 || acknowledged(&h->op[del], NEVER));
 	if (del >= 0 && returned < h->op[del].invoked)
 		verdict_break(&out[TM_NORES], get, del);
 	else if (put->error != 0 && put->returned < o->invoked)
@@ -158,6 +170,21 @@ static bool judge_answer(const struct history *h, int get, struct verdict *out)
 		return true;
 	verdict_break(&out[TM_RDA], get, o->value >= 0 ? o->value : -1);
 	return false;
+}
+
+/* OK, and DUR of a GET that fails. `dels`: a DEL of the key was invoked in the epoch before. */
+static void judge_error(struct judge *j, const struct history *h, int op, bool dels,
+			struct verdict *out)
+{
+	const struct history_op *o = &h->op[op];
+	const struct judge_key *k = &j->key[o->key];
+
+	if (!o->unexplained)
+		return;
+	assert(o->returned >= 0 && o->error != 0);
+	verdict_break(&out[TM_OK], op, -1);
+	if (o->kind == HISTORY_GET && j->epoch > 0 && !dels && !k->absent && !k->lost && !k->unsure)
+		verdict_break(&out[TM_DUR], op, lin_missed(h, op));
 }
 
 /* judge_fact.epoch_return of each value that the key's events name: what earlier epochs saw. */
@@ -189,6 +216,8 @@ static int judge_events(struct judge *j, const struct history *h, const struct j
 		struct judge_fact *f = o->value >= 0 ? &j->fact[o->value] : NULL;
 		bool invoked = pos == o->invoked, old = !f || h->op[o->value].epoch < j->epoch;
 
+		if (!invoked)
+			judge_error(j, h, op, dels, out);
 		if (o->kind != HISTORY_GET) {
 			updates |= invoked;
 			dels |= invoked && o->kind == HISTORY_DEL;
@@ -227,6 +256,7 @@ static unsigned judge_epoch(struct judge *j, const struct history *h, bool learn
 	assert(j->epoch <= h->epoch && j->from <= to && to <= h->ops);
 	for (unsigned key = 0; key < h->keys; key++) {
 		recovered[key] = judge_events(j, h, &j->key[key], lower_bound, out);
+		assert(recovered[key] < (int)to);
 		lin_judge(j, h, key, learn, out);
 	}
 	if (j->epoch == 0) {
@@ -282,6 +312,8 @@ static void judge_reads(struct judge *j, const struct history *h, unsigned want,
 		const struct history_op *o = &h->op[i];
 		const struct judge_key *k = &j->key[o->key];
 
+		assert(o->kind == HISTORY_GET && o->epoch == j->epoch);
+		judge_error(j, h, i, false, out);
 		if (!judge_answer(h, i, out))
 			continue;
 		if (o->value >= 0)
@@ -310,7 +342,8 @@ void judge_recovered(struct judge *j, const struct history *h, unsigned want,
 	struct verdict all[TM_CONTRACTS];
 	bool reads = j->epoch > 0;
 
-	assert(j->ready && j->epoch == h->epoch && j->ops <= h->ops && j->clock <= h->clock);
+	assert(j->ready && j->epoch == h->epoch);
+	assert(j->ops <= h->ops && j->clock <= h->clock); /* the history has only grown */
 	memcpy(all, j->base, sizeof(all));
 	for (unsigned i = j->from; i < h->ops; i++)
 		reads &= h->op[i].kind == HISTORY_GET;

@@ -63,8 +63,8 @@ static int read_canary(struct text *t, const char *store, char *rest)
 	return 0;
 }
 
-/* Does every word of the list stand for hardware that there is? */
-static bool hardware_is(const char *list)
+/* Does every word of the list stand for hardware that there is, or a shape of the store's? */
+static bool configs_are(const char *store, const char *list)
 {
 	char word[96];
 	for (size_t len; len = strcspn(list, ","), len < sizeof(word); list += len + 1) {
@@ -73,7 +73,8 @@ static bool hardware_is(const char *list)
 		snprintf(word, sizeof(word), "%.*s", (int)len, list);
 		slash = strchr(word, '/');
 		slash = slash ? slash + 1 : word;
-		if (strcmp(slash, "*") && strcmp(slash, "default") &&
+		if (strcmp(slash, "*") && strcmp(slash, "default") && strcmp(slash, "shapes") &&
+		    !store_has_shape(store_find(store), slash) &&
 		    hardware_switch(&hw, slash, &expected))
 			return false;
 		if (!list[len])
@@ -98,8 +99,8 @@ static int read_row(struct text *t, const char *store, const char *configs, char
 	if (!*e->why && above && above->store == store && above->contract == e->contract)
 		e->why = above->why;
 	rows++;
-	if (!hardware_is(configs))
-		return text_wrong(t, "%s: no such hardware", text_show(configs).text);
+	if (!configs_are(store, configs))
+		return text_wrong(t, "%s: no such hardware or shape", text_show(configs).text);
 	if (e->contract < 0)
 		return text_wrong(t, "the second field is not a contract");
 	if (!e->broken && strcmp(verdict, "holds"))
@@ -150,15 +151,18 @@ static bool in_default_campaign(const char *config)
 	return false;
 }
 
-/* Is the configuration in the list "CONFIG,CONFIG,...", or meant by its "*"? */
-static bool names(const char *list, const char *config)
+/* Is the configuration in the list "CONFIG,CONFIG,...", or meant by its "*" or "shapes"? */
+static bool names(const char *store, const char *list, const char *config)
 {
+	bool shape = store_has_shape(store_find(store), config);
 	size_t len;
 	for (;; list += len + 1) {
 		len = strcspn(list, ",");
 		if (len == strlen(config) && !strncmp(list, config, len))
 			return true;
-		if (len == 1 && *list == '*' && in_default_campaign(config))
+		if (len == 1 && *list == '*' && (shape || in_default_campaign(config)))
+			return true;
+		if (shape && len == strlen("shapes") && !strncmp(list, "shapes", len))
 			return true;
 		if (!list[len])
 			return false;
@@ -169,7 +173,7 @@ static const struct expectation *find(const char *store, const char *config, int
 {
 	for (unsigned i = rows; i-- > 0;)
 		if (row[i].contract == contract && !strcmp(row[i].store, store) &&
-		    names(row[i].configs, config))
+		    names(store, row[i].configs, config))
 			return &row[i];
 	return NULL;
 }

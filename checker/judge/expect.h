@@ -9,7 +9,8 @@
  *	canary MUTANT VARIANT WORKLOAD|* [NAME=VALUE]
  *
  * CONFIG is the hardware as "name=value" or "default", with "VARIANT/" before it where a variant
- * of the store is meant. "*" is every configuration of the default campaign. Where several rows
+ * of the store is meant; or "sizes" or one of the store's shapes. "*" is every configuration of the
+ * default campaign, "shapes" those that are not one of its kinds of hardware. Where several rows
  * name a cell, the last one counts: a rule comes first, its exceptions follow. A row without a
  * sentence has that of the row above.
  *

@@ -14,9 +14,10 @@
 #include <errno.h>
 #include "checker/judge/history.h"
 
-#define TAG_INVOKE (UINT64_C(1) << 60)
-#define TAG_RETURN (UINT64_C(2) << 60)
-#define TAG_CRASH  (UINT64_C(3) << 60)
+#define TAG_INVOKE	(UINT64_C(1) << 60)
+#define TAG_RETURN	(UINT64_C(2) << 60)
+#define TAG_CRASH	(UINT64_C(3) << 60)
+#define TAG_UNEXPLAINED (UINT64_C(4) << 60)
 
 static uint64_t hash_add(uint64_t hash, uint64_t word)
 {
@@ -40,6 +41,7 @@ int history_invoke(struct history *h, unsigned client, enum history_kind kind, u
 	struct history_op *o = &h->op[h->ops];
 
 	assert(key < h->keys && client <= UINT8_MAX);
+	assert(h->clock < HISTORY_EVENTS);
 	if (h->ops == HISTORY_OPS)
 		return -ENOSPC;
 	o->kind = kind;
@@ -51,6 +53,7 @@ int history_invoke(struct history *h, unsigned client, enum history_kind kind, u
 	o->invoked = h->clock++;
 	o->returned = -1;
 	o->error = 0;
+	o->unexplained = false;
 	o->epoch = h->epoch;
 	h->hash = hash_add(h->hash,
 			   TAG_INVOKE | (uint64_t)client << 40 | (uint64_t)kind << 32 | key);
@@ -75,9 +78,20 @@ void history_return(struct history *h, int op, int error, int32_t value)
 					    (uint64_t)(uint16_t)error << 32 | (uint32_t)o->value);
 }
 
+void history_unexplained(struct history *h, int op)
+{
+	struct history_op *o = &h->op[op];
+
+	assert(op >= 0 && (unsigned)op < h->ops && o->error < 0);
+	assert(o->returned == h->clock - 1 && !o->unexplained);
+	o->unexplained = true;
+	h->hash = hash_add(h->hash, TAG_UNEXPLAINED | (uint64_t)op);
+}
+
 void history_crash(struct history *h)
 {
-	assert(h->epoch < HISTORY_CRASHES);
+	assert(h->epoch < HISTORY_CRASHES && h->clock < HISTORY_EVENTS);
+	assert(!h->epoch || h->crash_at[h->epoch - 1] < h->clock);
 	h->crash_at[h->epoch++] = h->clock++;
 	h->hash = hash_add(h->hash, TAG_CRASH);
 }
@@ -103,6 +117,7 @@ void history_rewind(struct history *h, const struct history_mark *mark)
 		while (h->op[--i].returned < mark->clock);
 		h->op[i].returned = -1;
 		h->op[i].error = 0;
+		h->op[i].unexplained = false;
 		if (h->op[i].kind == HISTORY_GET)
 			h->op[i].value = VALUE_UNKNOWN;
 	}

@@ -41,6 +41,7 @@ struct history_op {
 	int32_t returned; /* likewise; -1: not returned (in flight, or its client died) */
 	int16_t error;	  /* 0, or the -errno with which it returned */
 	uint8_t epoch;	  /* how many power failures came before the invocation */
+	bool unexplained; /* nothing that was injected explains its error */
 };
 
 struct history {
@@ -64,6 +65,8 @@ void history_reset(struct history *h, unsigned keys);
 int history_invoke(struct history *h, unsigned client, enum history_kind kind, unsigned key);
 /* `value` counts for a GET without error only. */
 void history_return(struct history *h, int op, int error, int32_t value);
+/* It has just returned with an error, and nothing that was injected explains that. */
+void history_unexplained(struct history *h, int op);
 void history_crash(struct history *h);
 /* Forget everything that was recorded after the mark: back to an earlier length (the
  * explorer appends recovery's reads and takes them away again). */
@@ -80,7 +83,7 @@ void history_rewind(struct history *h, const struct history_mark *mark);
 struct verdict {
 	bool broken;
 	bool unsure;	 /* the search ran out of room for some key, which was left out */
-	int16_t op;	 /* the observation that breaks it (a GET), or -1 */
+	int16_t op;	 /* the observation that breaks it (a GET; OK: what failed), or -1 */
 	int16_t against; /* the operation it contradicts, or -1 */
 };
 

@@ -497,8 +497,7 @@ int count_run(const struct setup *base, uint32_t klen, uint32_t vlen, struct cou
 	struct workload w = {0};
 	struct setup s = {0};
 	int error = c ? 0 : -ENOMEM;
-	assert(klen >= 1 && klen <= TM_MAX_KEY && vlen >= WORKLOAD_MIN_VLEN &&
-	       vlen <= TM_MAX_VALUE);
+	assert(klen >= 1 && klen <= TM_MAX_KEY && vlen >= COUNT_MIN_VLEN && vlen <= TM_MAX_VALUE);
 	memset(out, 0, sizeof(*out));
 	out->klen = klen;
 	out->vlen = vlen;

@@ -69,8 +69,10 @@ struct count {
 	char why[200]; /* if an operation did not do what it should; or "" */
 };
 
+#define COUNT_MIN_VLEN 8 /* bytes: with fewer, values of two operations could be the same */
+
 /*
- * Run the operations on a store with keys of klen and values of vlen bytes (WORKLOAD_MIN_VLEN at
+ * Run the operations on a store with keys of klen and values of vlen bytes (COUNT_MIN_VLEN at
  * least). `base`: store, switches, hardware. 0; -EPROTO (*out is filled all the same, out->why says
  * what went wrong), -EIO (the store does not start or end, likewise), -EFBIG, -ENOMEM.
  */

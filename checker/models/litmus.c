@@ -118,9 +118,8 @@ static void left_of(struct litmus_search *p, unsigned i, uint64_t *value)
 		add_outcome(p, &p->out->crash, value);
 		return;
 	}
-	for (unsigned k = 0; k < pmem_line_answers(p->pm, p->line[i]); k++) {
-		if (!pmem_line_distinct(p->pm, p->line[i], k))
-			continue;
+	unsigned answers = pmem_line_answers(p->pm, p->line[i]);
+	for (unsigned k = 0; k < answers; k = pmem_line_next(p->pm, p->line[i], k + 1)) {
 		pmem_line_content(p->pm, p->line[i], k, content);
 		for (unsigned o = 0; o < test->observeds; o++) {
 			uint64_t off = place_off(test, &test->observed[o]);

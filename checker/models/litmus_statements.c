@@ -39,6 +39,13 @@ static void store(struct running_thread *me, const struct litmus_range *to, uint
 		      0);
 }
 
+static void store_nt(struct running_thread *me, const struct litmus_statement *s)
+{
+	uint64_t value = litmus_evaluate(me, &s->expr);
+	pmem_cpu_nt_copy(me->search->pm, litmus_range_off(me->search, &s->to), &value, 0,
+			 sizeof(value), 0);
+}
+
 static void locked(struct running_thread *me, const struct litmus_statement *s)
 {
 	struct pmem *pm = me->search->pm;
@@ -146,6 +153,13 @@ bool litmus_execute(struct running_thread *me, const struct litmus_statement *s)
 	switch (s->op) {
 	case LITMUS_STORE:
 		store(me, &s->to, litmus_evaluate(me, &s->expr));
+		return true;
+	case LITMUS_NT:
+		store_nt(me, s);
+		return true;
+	case LITMUS_COPY:
+		pmem_cpu_copy(pm, litmus_range_off(me->search, &s->to), pmem_base(pm) + off, 0, len,
+			      0);
 		return true;
 	case LITMUS_LOAD:
 		set_reg(me, s->reg, load(me, &s->from));

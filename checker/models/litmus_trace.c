@@ -51,6 +51,10 @@ void litmus_trace_event(void *arg, uint64_t process)
 	for (unsigned t = 0; t < p->test->threads && kind == CHAIN_STORES; t++)
 		if (chain_name(p->running[t].name_hash, kind) == process)
 			snprintf(name, sizeof(name), "%s", p->running[t].name);
+	if (kind == CHAIN_STORES && !name[0]) {
+		say(p, "%3u. non-temporal stores to a line leave their buffer", ++p->steps);
+		return;
+	}
 	if (kind == CHAIN_STORES) {
 		say(p, "%3u. %s: the oldest entry leaves the store buffer", ++p->steps, name);
 		return;

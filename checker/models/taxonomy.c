@@ -186,7 +186,7 @@ static void search(const struct taxonomy *t, const struct taxonomy_cell *cell, s
 	unsigned left = TM_BIT(TM_DUR) | (taxonomy_append(t, cell)->compound ? TM_BIT(TM_FSCK) : 0);
 	for (bool again = true; again && !m->unit.error;) {
 		memset(&m->unit, 0, sizeof(m->unit));
-		campaign_explore(&m->campaign, 0, left, &m->unit);
+		campaign_explore(&m->campaign, 0, left, &m->unit, NULL);
 		again = false;
 		for (unsigned k = 0; k < TM_CONTRACTS; k++) {
 			if (!m->unit.contract[k].found || m->broken & TM_BIT(k))

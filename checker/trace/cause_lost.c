@@ -134,7 +134,7 @@ static void say_first_look(struct explanation *q, const struct loss *loss)
 {
 	const struct logged_line *l = event_log_line(q->r, loss->machine,
 						     (uint32_t)(loss->off / LINE));
-	char by[220], where[80], left[64];
+	char by[220], where[80], left[PMEM_ANSWER_TEXT];
 	if (!l || l->touched < 0)
 		return;
 	const struct logged_event *e = &q->r->event[l->touched];

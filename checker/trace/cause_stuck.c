@@ -4,16 +4,18 @@
  * would have written there.
  */
 #include "checker/trace/explain.h"
+#include <string.h>
 
 #define STUCK_EVENTS 4000 /* so many, the last with reads of the operation, are looked at */
 
+/* Other reads begin at the same place: one of a whole object, and those of its first bytes. */
 static unsigned times_read(const struct event_log *r, size_t from, size_t to,
 			   const struct logged_event *read)
 {
 	unsigned n = 0;
 	for (size_t k = from; k < to; k++)
 		n += event_log_reads(&r->event[k]) && r->event[k].off == read->off &&
-		     op_label_equal(r->event[k].op, read->op);
+		     r->event[k].len == read->len && op_label_equal(r->event[k].op, read->op);
 	return n;
 }
 
@@ -85,14 +87,21 @@ static int find_missing(struct explanation *q, unsigned machine, size_t from, si
 	return missing;
 }
 
+/* How much of `why` the sentence begins with: that the reads are the same ones is left out where it
+ * is said next which they are. */
+static int length_without_repeats(const char *why)
+{
+	const size_t len = strlen(why), end = strlen(WORLD_REPEATS);
+	return (int)(len >= end && !strcmp(why + len - end, WORLD_REPEATS) ? len - end : len);
+}
+
 void cause_explain_stuck(struct explanation *q, const char *why)
 {
 	const struct event_log *r = q->r;
 	const struct deviations *all = &q->t->deviations;
 	unsigned machine = r->machines - 1, death = all->n;
 	char where[80] = "", by[220] = "", op[120] = "";
-	size_t room = sizeof(q->c->sentence), used = cause_print(q->c->sentence, room, "%s", why),
-	       from, to;
+	size_t room = sizeof(q->c->sentence), used = 0, from, to;
 	int polled = EVENT_LOG_NONE, missing = EVENT_LOG_NONE, last = EVENT_LOG_NONE;
 	q->c->kind = CAUSE_STUCK;
 	find_polling(q, machine, &from, &to);
@@ -106,6 +115,8 @@ void cause_explain_stuck(struct explanation *q, const char *why)
 		polled = find_polled(q, machine, from, to, NULL);
 	const struct logged_event *e = event_log_at(r, polled),
 				  *m = event_log_at(&q->instead, missing);
+	used = cause_print(q->c->sentence, room, "%.*s",
+			   e ? length_without_repeats(why) : (int)strlen(why), why);
 	if (e) {
 		cause_place(q, e->off, e->len, where, sizeof(where));
 		cause_op(q, e->op, machine, op, sizeof(op));

@@ -38,6 +38,10 @@ static void judge_all(struct explorer *ex, unsigned machine, struct replay_outco
 		if (out->verdict[c].broken)
 			sentence_print(ex->setup, ex->worlds.history, &out->verdict[c],
 				       out->text[c], sizeof(out->text[c]));
+	if (r->ok_broken && !out->verdict[TM_OK].broken) {
+		out->verdict[TM_OK].broken = true;
+		snprintf(out->text[TM_OK], sizeof(out->text[0]), "%s", r->why);
+	}
 	out->verdict[TM_LIVE].broken = r->live_broken;
 	out->verdict[TM_FSCK].broken = r->fsck_broken;
 	snprintf(out->text[TM_LIVE], sizeof(out->text[0]), "%s", r->why);

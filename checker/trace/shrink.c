@@ -6,6 +6,9 @@
  * line was named after loses nothing. Deviations that no longer apply are dropped:
  * the trace source is lenient, and what it really took is the next candidate.
  *
+ * What clients did after a recovery is a part of the candidate: each machine lives so in every
+ * image of every power failure that is tried.
+ *
  * When nothing can be taken away any more, the lines of the failing image are put
  * back one by one to "newest version", each checked by a replay.
  */
@@ -16,12 +19,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/explore/checker_mutant.h"
+#include "faultinject/life.h"
 
 #define SHRINK_STATES 200000 /* states of one candidate at most */
 
 struct candidate {
 	struct workload w;
 	struct deviations run; /* of machine 0, no power failure */
+	struct life_plan life[WORLDS];
 };
 
 struct shrinker {
@@ -29,6 +34,7 @@ struct shrinker {
 	unsigned contract;
 	bool crash;  /* the failure needs a power failure */
 	bool nested; /* and a second one */
+	bool lives;  /* or operations after a recovery */
 	struct candidate best;
 	struct deviations path; /* of the best: everything */
 	char text[300];
@@ -56,13 +62,14 @@ static bool breaks(struct shrinker *sh, const struct candidate *c)
 	bool found = false;
 	limits.states = SHRINK_STATES;
 	limits.no_crash = !sh->crash;
-	limits.nested_every = sh->nested ? 1 : 0;
+	limits.nested_every = sh->nested && !sh->lives ? 1 : 0;
 	if (!ex)
 		return false;
 	if (setup_like(&s, sh->base, &c->w) || explore_open(ex, &s, &limits))
 		goto out;
 	if (!trace_start(&ts, &c->run)) {
 		unsigned contract = sh->contract;
+		ex->plan = sh->lives ? c->life : NULL;
 		ex->stop_at = TM_BIT(contract);
 		if (CHECKER_MUTANT(&s, SHRINK_ANY))
 			ex->stop_at = TM_BIT(TM_CONTRACTS) - 1;
@@ -74,6 +81,7 @@ static bool breaks(struct shrinker *sh, const struct candidate *c)
 			struct candidate better = {0};
 			if (!workload_copy(&better.w, &c->w)) {
 				copy_deviations(&better.run, &ts.taken);
+				memcpy(better.life, c->life, sizeof(better.life));
 				candidate_free(&sh->best);
 				sh->best = better;
 			}
@@ -95,6 +103,7 @@ static bool copy_best(const struct shrinker *sh, struct candidate *c)
 	if (workload_copy(&c->w, &sh->best.w))
 		return false;
 	copy_deviations(&c->run, &sh->best.run);
+	memcpy(c->life, sh->best.life, sizeof(c->life));
 	return true;
 }
 
@@ -224,6 +233,102 @@ static bool resize(struct shrinker *sh, uint32_t vlen)
 	return attempt(sh, &c);
 }
 
+/* The answers of all lives, one after the other. */
+#define LIFE_ANSWERS (WORLDS * LIFE_OPS)
+
+static unsigned *life_at(struct life_plan *life, unsigned i)
+{
+	return &life[i / LIFE_OPS].answer[i % LIFE_OPS / LIFE_CLIENTS][i % LIFE_CLIENTS];
+}
+
+/* Rounds in which nobody does anything would end the life. */
+static void close_rounds(struct life_plan *life)
+{
+	unsigned round = 0;
+	for (unsigned r = 0; r < LIFE_ROUNDS; r++) {
+		unsigned any = 0;
+		for (unsigned k = 0; k < LIFE_CLIENTS; k++)
+			any |= life->answer[round][k] = life->answer[r][k];
+		round += any != 0;
+	}
+	for (; round < LIFE_ROUNDS; round++)
+		memset(life->answer[round], 0, sizeof(life->answer[round]));
+}
+
+static bool drop_life_op(struct shrinker *sh, unsigned i)
+{
+	struct candidate c;
+	if (!*life_at(sh->best.life, i) || !copy_best(sh, &c))
+		return false;
+	*life_at(c.life, i) = 0;
+	close_rounds(&c.life[i / LIFE_OPS]);
+	return attempt(sh, &c);
+}
+
+/* One client after the other is plainer than both at once, and a short value than a long one. */
+static bool plainer_life_op(struct shrinker *sh, unsigned i)
+{
+	struct candidate c;
+	unsigned *op = life_at(sh->best.life, i), *first = i % LIFE_CLIENTS ? op - 1 : NULL;
+	bool is_long = *op >= LIFE_KEYED && life_verb(*op) == LIFE_PUT_LONG;
+	if (!*op || (!is_long && (!first || *first)) || !copy_best(sh, &c))
+		return false;
+	unsigned *to = life_at(c.life, i);
+	if (is_long) {
+		*to = life_answer(LIFE_PUT, life_key(*to));
+	} else {
+		to[-1] = *to;
+		*to = 0;
+	}
+	return attempt(sh, &c);
+}
+
+/* The last of a life's power failures. */
+static bool drop_cut(struct shrinker *sh, unsigned machine)
+{
+	struct candidate c;
+	if (sh->best.life[machine].cut == LIFE_WHOLE || !copy_best(sh, &c))
+		return false;
+	c.life[machine].cut = LIFE_WHOLE;
+	return attempt(sh, &c);
+}
+
+/* A power failure less: what came after it comes after the one before it. */
+static bool drop_machine(struct shrinker *sh, unsigned machine)
+{
+	struct candidate c;
+	if (sh->best.life[machine].cut == LIFE_WHOLE || !copy_best(sh, &c))
+		return false;
+	memmove(&c.life[machine], &c.life[machine + 1], (WORLDS - machine - 1) * sizeof(c.life[0]));
+	memset(&c.life[WORLDS - 1], 0, sizeof(c.life[0]));
+	return attempt(sh, &c);
+}
+
+static bool shrink_lives(struct shrinker *sh)
+{
+	bool better = false;
+	for (unsigned m = WORLDS; m-- > 1;)
+		better |= drop_machine(sh, m);
+	for (unsigned m = WORLDS; m-- > 1;)
+		better |= drop_cut(sh, m);
+	for (unsigned i = LIFE_ANSWERS; i-- > 0;)
+		better |= drop_life_op(sh, i);
+	for (unsigned i = 0; i < LIFE_ANSWERS; i++)
+		better |= plainer_life_op(sh, i);
+	return better;
+}
+
+/* Does a life name the key? */
+static bool lives_by(const struct shrinker *sh, unsigned key)
+{
+	struct life_plan life[WORLDS];
+	memcpy(life, sh->best.life, sizeof(life));
+	for (unsigned i = 0; i < LIFE_ANSWERS; i++)
+		if (*life_at(life, i) >= LIFE_KEYED && life_key(*life_at(life, i)) == key)
+			return true;
+	return false;
+}
+
 /* A key that no operation names. */
 static bool drop_key(struct shrinker *sh, unsigned key)
 {
@@ -233,8 +338,13 @@ static bool drop_key(struct shrinker *sh, unsigned key)
 			if (sh->best.w.client[n].op[i].kind != OP_CLEAN &&
 			    sh->best.w.client[n].op[i].key == key)
 				return false;
-	if (sh->best.w.keys == 1 || !copy_best(sh, &c))
+	if (sh->best.w.keys == 1 || lives_by(sh, key) || !copy_best(sh, &c))
 		return false;
+	for (unsigned i = 0; i < LIFE_ANSWERS; i++) {
+		unsigned *op = life_at(c.life, i);
+		if (*op >= LIFE_KEYED && life_key(*op) > key)
+			*op -= LIFE_VERBS;
+	}
 	memmove(&c.w.key[key], &c.w.key[key + 1], (c.w.keys - key - 1) * sizeof(c.w.key[0]));
 	c.w.keys--;
 	for (unsigned n = 0; n < c.w.clients; n++)
@@ -246,7 +356,7 @@ static bool drop_key(struct shrinker *sh, unsigned key)
 static bool one_round(struct shrinker *sh)
 {
 	static const uint32_t sizes[] = {8, 40, 64, 72, 128, 160, 512};
-	bool better = false;
+	bool better = sh->lives && shrink_lives(sh);
 	for (unsigned n = sh->best.w.clients; n > 1 || (n == 1 && sh->best.w.clients > 1); n--)
 		better |= drop_client(sh, n);
 	for (unsigned n = sh->best.w.clients; n >= 1; n--)
@@ -294,17 +404,34 @@ static void fewer_lines(struct shrinker *sh, struct explorer *ex)
 	free(out);
 }
 
+/* "c4" of two clients' workload is the second client of a life. */
+static void add_life_op(const struct shrinker *sh, struct life_plan *life,
+			const struct deviation *d)
+{
+	unsigned k = strtoul(d->who + 1, NULL, 10) > sh->base->w.clients + 1;
+	if (d->a && d->a <= LIFE_ROUNDS)
+		life->answer[d->a - 1][k] = d->answer;
+}
+
 /* The first candidate: the failure as it is. 0 or -ENOMEM. */
 static int start(struct shrinker *sh, const struct deviations *list, struct candidate *first)
 {
 	unsigned crashes = 0;
+	bool lived = false; /* on the machine at hand */
 	memset(first, 0, sizeof(*first));
 	if (workload_copy(&first->w, &sh->base->w))
 		return -ENOMEM;
 	for (unsigned i = 0; i < list->n; i++) {
-		crashes += list->d[i].kind == CHOICE_CRASH;
-		if (!crashes)
-			deviations_add(&first->run, &list->d[i]);
+		const struct deviation *d = &list->d[i];
+		if (d->kind == CHOICE_CRASH) {
+			first->life[crashes++].cut = lived ? LIFE_CUT : LIFE_CUT_ANYWHERE;
+			lived = false;
+		} else if (d->kind == CHOICE_LIFE) {
+			add_life_op(sh, &first->life[crashes], d);
+			sh->lives = lived = true;
+		} else if (!crashes) {
+			deviations_add(&first->run, d);
+		}
 	}
 	sh->crash = crashes > 0;
 	sh->nested = crashes > 1;
@@ -336,7 +463,7 @@ int shrink(struct setup *setup, struct deviations *list, unsigned contract, char
 	for (unsigned round = 0; round < 8 && one_round(&sh); round++)
 		if (progress)
 			progress(arg, workload_ops(&sh.best.w), sh.path.n);
-	if (sh.nested) {
+	if (sh.nested && !sh.lives) {
 		/* Perhaps one power failure is enough. */
 		sh.nested = false;
 		if (copy_best(&sh, &first) && !attempt(&sh, &first))

@@ -22,8 +22,7 @@
 #include <string.h>
 #include "checker/judge/history.h"
 
-/* One machine runs the workload, each power failure boots another. */
-#define POWER_FAILURES (SETUP_READERS - 1)
+#define POWER_FAILURES SETUP_POWER_FAILURES
 
 /* Places in the order of lines. */
 enum stage {
@@ -37,7 +36,7 @@ enum stage {
 	STAGE_END
 };
 
-#define KEYWORDS 8
+#define KEYWORDS 9
 
 struct trace_reader {
 	struct trace *t;
@@ -51,6 +50,8 @@ struct trace_reader {
 	unsigned knob_line[TM_MAX_KNOBS];
 	unsigned client_line[TM_MAX_CLIENTS + 1];
 	unsigned workload_line;
+	unsigned without_line[PLACES_WITHOUT];
+	struct place_list places; /* once a line needs them */
 	/* The deviations' points by name, and where those of the latest machine begin. */
 	uint64_t key[TRACE_DEVIATIONS];
 	unsigned machine_first, powers;
@@ -140,6 +141,32 @@ static int read_knob(struct trace_reader *r, char *rest)
 	return rc;
 }
 
+/* "erda/log.c:log_take:pmem_persist" */
+static int read_without(struct trace_reader *r, char *rest)
+{
+	struct setup *s = &r->t->setup;
+	int rc = r->places.n ? 0 : places_find(&r->places);
+	if (rc)
+		return rc == -ENOMEM ? rc
+				     : text_wrong(&r->text,
+						  "without: this program has no debug information; "
+						  "expected it, to find the place");
+	for (unsigned i = 0; i < s->without.n; i++)
+		if (!strcmp(s->without_name[i], rest))
+			return text_wrong(&r->text, "without %s twice; the first is on line %u",
+					  text_show(rest).text, r->without_line[i]);
+	const struct place *place = places_named(&r->places, rest);
+	if (!place)
+		return text_wrong(&r->text,
+				  "without %s: there is no such place (any more); expected one of "
+				  "those that `tidemark ablate %s` shows",
+				  text_show(rest).text, s->store->name);
+	if (setup_without(s, place))
+		return text_wrong(&r->text, "without more than %d places", PLACES_WITHOUT);
+	r->without_line[s->without.n - 1] = r->text.line;
+	return 0;
+}
+
 static int workload_wrong(struct trace_reader *r, int rc, const char *what, const char *expected)
 {
 	if (rc == -ENOMEM || !rc)
@@ -179,11 +206,12 @@ static int read_client(struct trace_reader *r, char *rest)
 	return workload_wrong(r, rc, what, expected);
 }
 
-/* A history has room for the run, and for reading all keys after each power failure. */
+/* A history has room for the run, and after each power failure for reading all keys, a life, and
+ * reading them again. */
 static int check_workload(struct trace_reader *r)
 {
 	const struct workload *w = &r->t->setup.w;
-	unsigned ops = workload_ops(w) + POWER_FAILURES * w->keys;
+	unsigned ops = workload_ops(w) + SETUP_READ_OPS(w);
 
 	if (!w->clients)
 		return text_wrong(
@@ -226,20 +254,19 @@ static int finish(struct trace_reader *r)
 
 /* --- deviations --- */
 
-/* Is there such an operation? Those that boot after a power failure are read by one more client. */
+/* Is there such an operation? After a power failure other clients read all keys, and live on. */
 static bool op_exists(const struct workload *w, struct op_label op)
 {
-	bool reader = op.client == w->clients + 1;
 	unsigned n = 0;
 
 	if (!op.kind)
 		return true;
-	if (op.client > w->clients + 1)
+	if (op.client > w->clients + LIFE_CLIENTS)
 		return false;
 	if (op.kind == OP_OPEN)
 		return op.nth == 1;
-	if (reader)
-		return op.nth <= (op.kind == OP_GET ? w->keys : op.kind == OP_PUT ? 1u : 0u);
+	if (op.client > w->clients)
+		return op.nth <= LIFE_ROUNDS + (op.kind == OP_GET ? 2 * w->keys : 0);
 	for (unsigned i = 0; i < w->client[op.client - 1].ops; i++)
 		n += w->client[op.client - 1].op[i].kind == op.kind;
 	return op.nth <= n;
@@ -252,7 +279,7 @@ static bool actor_exists(const struct workload *w, const char *who)
 		return true;
 	if (!strncmp(who, "server", 6))
 		return !who[6] || (who[6] == '/' && who[7]);
-	for (unsigned c = 1; c <= w->clients + 1; c++) {
+	for (unsigned c = 1; c <= w->clients + LIFE_CLIENTS; c++) {
 		char name[8];
 		int len = snprintf(name, sizeof(name), "c%u", c);
 		if (!strncmp(who, name, (size_t)len) &&
@@ -284,7 +311,7 @@ static int check_names(struct trace_reader *r, const struct deviation *d)
 		return text_wrong(&r->text,
 				  "%s is not in this trace; expected \"c1\" to \"c%u\", \"server\" "
 				  "or \"-\"",
-				  text_show(d->who).text, s->w.clients);
+				  text_show(d->who).text, s->w.clients + LIFE_CLIENTS);
 	if (!op_exists(&s->w, d->op)) {
 		op_label_print(d->op, 1, op, sizeof(op));
 		return text_wrong(
@@ -385,6 +412,7 @@ static const struct keyword {
 	{"variant", read_variant, STAGE_VARIANT, true},
 	{"config", read_config, STAGE_KNOB, true},
 	{"knob", read_knob, STAGE_KNOB, false},
+	{"without", read_without, STAGE_KNOB, false},
 	{"keys", read_keys, STAGE_KEYS, true},
 	{"client", read_client, STAGE_CLIENT, false},
 	{"deviate", read_deviate, STAGE_DEVIATE, false},
@@ -446,10 +474,10 @@ static int read_keyword(struct trace_reader *r, char *text)
 			return text_wrong(&r->text, "nothing after '%s'", k->word);
 		return rc ? rc : k->read(r, rest);
 	}
-	return text_wrong(
-		&r->text,
-		"%s; expected store, variant, config, knob, keys, client, deviate or broken",
-		text_show_part(text, word).text);
+	return text_wrong(&r->text,
+			  "%s; expected store, variant, config, knob, without, keys, client, "
+			  "deviate or broken",
+			  text_show_part(text, word).text);
 }
 
 static int read_line(struct trace_reader *r, char *line)
@@ -519,6 +547,8 @@ int trace_read_file(FILE *in, struct trace *t, trace_find_store *find_store,
 	}
 	if (rc == -ENOMEM)
 		snprintf(err->message, sizeof(err->message), "not enough memory");
+	if (r)
+		places_free(&r->places);
 	free(r);
 	free(text);
 	if (rc)

@@ -42,6 +42,8 @@ static int write_setup(FILE *out, const struct setup *s)
 		s->store->name, s->variant, config);
 	if (write_knobs(out, s))
 		return -EINVAL;
+	for (unsigned i = 0; i < s->without.n; i++)
+		fprintf(out, "without %s\n", s->without_name[i]);
 	fputs("keys ", out);
 	workload_print_keys(&s->w, out);
 	fputc('\n', out);

@@ -44,6 +44,21 @@ static const struct {
 	{"own_bug", "mutant"},
 };
 
+/* The same of a knob's value. */
+static const struct {
+	const char *knob, *old, *value;
+} old_values[] = {
+	{"line_torn", "on", "prefix"},
+};
+
+static const char *value_now(const char *knob, const char *value)
+{
+	for (unsigned v = 0; v < sizeof(old_values) / sizeof(old_values[0]); v++)
+		if (!strcmp(old_values[v].knob, knob) && !strcmp(old_values[v].old, value))
+			return old_values[v].value;
+	return value;
+}
+
 static unsigned get_number(const struct hardware *hw, const struct field *field)
 {
 	uint16_t two = 0;
@@ -67,6 +82,7 @@ static void set_number(struct hardware *hw, const struct field *field, uint16_t 
 		memcpy((char *)hw + field->off, &number, sizeof(number));
 	else
 		memcpy((char *)hw + field->off, &one, sizeof(one));
+	assert(get_number(hw, field) == number);
 }
 
 /* What the field's i-th value stands for. */
@@ -97,7 +113,7 @@ int hardware_set(struct hardware *hw, const char *name, const char *value, const
 		*expected = names + 1; /* without the first blank */
 		return -EINVAL;
 	}
-	int i = word_list_find(fields[f].knob.values, value);
+	int i = word_list_find(fields[f].knob.values, value_now(fields[f].knob.name, value));
 	if (i < 0) {
 		*expected = fields[f].knob.values;
 		return -EINVAL;

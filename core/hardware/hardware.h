@@ -23,6 +23,10 @@
 /* What survives a power failure: memory and its queue; and caches; and the NIC's buffers. */
 enum domain { DOMAIN_DMP, DOMAIN_MHP, DOMAIN_WSP };
 enum transport { TRANSPORT_IB, TRANSPORT_IWARP };
+enum dma_order { DMA_LEFT, DMA_ANY, DMA_RELAXED };
+enum copy_order { COPY_LINES, COPY_FORWARD, COPY_BACKWARD };
+/* Which of its words survive when a line's write-back is cut: all, the first ones, any. */
+enum line_torn { TORN_OFF, TORN_PREFIX, TORN_ANY, TORN_VALUES };
 
 #define HARDWARE_VALUES 5 /* of a knob at most, unless its numbers are KNOB_PLACES */
 #define KNOB_PLACES	0 /* each value stands for its place among them */
@@ -44,15 +48,15 @@ enum transport { TRANSPORT_IB, TRANSPORT_IWARP };
 	X(uint16_t, mtu, "mtu", KNOB_USUAL, \
 	  "bytes of payload in a packet", \
 	  "1024 256 512 2048 4096", 1024, 256, 512, 2048, 4096) \
-	X(bool, dma_any, "dma_order", KNOB_USUAL, \
-	  "order in which the lines of one RDMA message land", \
-	  "left any", false, true) \
+	X(uint8_t, dma_order, "dma_order", KNOB_USUAL, \
+	  "order in which lines land: of a message from the left, any; relaxed: any of a connection", \
+	  "left any relaxed", DMA_LEFT, DMA_ANY, DMA_RELAXED) \
 	X(bool, read_right, "read_order", KNOB_USUAL, \
 	  "order in which a READ fetches the lines of one response packet", \
 	  "left right", false, true) \
-	X(bool, line_torn, "line_torn", KNOB_USUAL, \
-	  "a line reaching PM as the power fails may be cut at any 8-byte word", \
-	  "off on", false, true) \
+	X(uint8_t, line_torn, "line_torn", KNOB_USUAL, \
+	  "of a line reaching PM as the power fails its first 8-byte words survive, or any", \
+	  "off prefix any", TORN_OFF, TORN_PREFIX, TORN_ANY) \
 	X(bool, iio_in_mhp, "iio_in_mhp", KNOB_USUAL, \
 	  "integrated-I/O buffers survive where caches do", \
 	  "on off", true, false) \
@@ -68,6 +72,18 @@ enum transport { TRANSPORT_IB, TRANSPORT_IWARP };
 	X(uint8_t, store_buffer, "store_buffer", KNOB_USUAL, \
 	  "entries of each CPU's store buffer: loads run ahead of stores (x86-TSO); 0: none", \
 	  "0 1 2 4 8", 0, 1, 2, 4, 8) \
+	X(bool, atomics_hca, "atomics", KNOB_RARE, \
+	  "what a remote atomic is atomic with: all accesses; hca: other remote atomics only", \
+	  "global hca", false, true) \
+	X(bool, read_words, "read_unit", KNOB_RARE, \
+	  "what a READ fetches at one moment: a line, or an 8-byte word", \
+	  "line word", false, true) \
+	X(uint8_t, copy_order, "copy_order", KNOB_RARE, \
+	  "a CPU's copy is seen line by line; or word by word, in this order", \
+	  "line forward backward", COPY_LINES, COPY_FORWARD, COPY_BACKWARD) \
+	X(bool, nt_buffered, "nt_stores", KNOB_RARE, \
+	  "non-temporal stores: as if flushed; or in buffers of their own, unordered", \
+	  "flushed buffered", false, true) \
 	X(bool, calls_fail, "calls", KNOB_RARE, \
 	  "calls that can fail do (tidemark list failures)", \
 	  "good fail", false, true) \

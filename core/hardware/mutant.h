@@ -75,6 +75,12 @@
 	X(PM_NIC_BUFFERS_LOST, "pm_nic_buffers_lost", "pmem",                                     \
 	  "domain=wsp keeps no more than domain=mhp.")                                            \
 	X(PM_FLUSH_IGNORED, "pm_flush_ignored", "pmem", "The CPU's flushes of lines do nothing.") \
+	X(PM_TORN_LEFT, "pm_torn_left", "pmem",                                                   \
+	  "line_torn=any cuts lines from the left only, as line_torn=prefix does.")               \
+	X(PM_NT_UNFENCED, "pm_nt_unfenced", "pmem",                                               \
+	  "A fence does not wait for non-temporal stores.")                                       \
+	X(NIC_ATOMICS_APART, "nic_atomics_apart", "rnic",                                         \
+	  "With atomics=hca an atomic is not atomic with other remote ones either.")              \
 	X(NIC_FLUSH_IGNORED, "nic_flush_ignored", "rnic",                                         \
 	  "An RDMA FLUSH is answered at once, and does nothing.")                                 \
 	X(NIC_WRITE_OVERTAKES, "nic_write_overtakes", "rnic",                                     \

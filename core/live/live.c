@@ -55,6 +55,8 @@ static void take(struct live_task *task)
 {
 	struct live_host *host = task->host;
 	pthread_mutex_lock(&host->lock);
+	assert(host->holder != task);
+	assert(host->holder || !host->first); /* nobody waits for a baton that lies there */
 	if (!host->holder) {
 		host->holder = task;
 	} else {
@@ -80,6 +82,7 @@ static void let_go(struct live_task *task)
 		pthread_cond_signal(&host->first->turn);
 		host->first = host->first->next_waiting;
 	}
+	assert(host->holder != task);
 	pthread_mutex_unlock(&host->lock);
 }
 
@@ -103,6 +106,7 @@ void live_busy(struct live_task *task)
 static bool wait_for(struct live_task *task, struct pollfd *fds, unsigned n, uint64_t ns)
 {
 	const struct timespec t = {(time_t)(ns / SECOND), (long)(ns % SECOND)};
+	assert(n >= 1 && n <= 1 + LIVE_POLLED);
 	fds[0] = (struct pollfd){.fd = task->host->stop_fd, .events = POLLIN};
 	let_go(task);
 	int ready = ppoll(fds, n, &t, NULL);
@@ -117,6 +121,7 @@ static bool wait_for(struct live_task *task, struct pollfd *fds, unsigned n, uin
 static bool all_armed(struct live_task *task)
 {
 	bool all = true;
+	assert(task->empty <= LIVE_POLLED);
 	for (unsigned i = 0; i < task->empty; i++) {
 		struct live_object *o = live_cq(task->host, task->polled[i]);
 		if (o && !o->armed && !ibv_req_notify_cq(o->object, 0)) {
@@ -154,6 +159,7 @@ static void wait_for_work(struct live_task *task)
 	task->nap_ns = task->nap_ns ? 2 * task->nap_ns : NAP_MIN_NS;
 	if (task->nap_ns > most)
 		task->nap_ns = most;
+	assert(task->nap_ns >= NAP_MIN_NS);
 	if (wait_for(task, fds, n, task->nap_ns))
 		take_events(task);
 }
@@ -201,6 +207,7 @@ static int run(struct live_task *task, int (*fn)(void *arg), void *arg)
 	take(task);
 	if (!atomic_load(&task->host->stopping) && !setjmp(task->leave))
 		rc = fn(arg);
+	assert(self == task); /* also after it left from where it waited */
 	let_go(task);
 	self = NULL;
 	return rc;
@@ -396,9 +403,11 @@ void live_host_free(struct live_host *host)
 		pthread_cond_destroy(&task->turn);
 		free(task);
 	}
+	assert(!host->holder && !host->first); /* no task is left, also none that waits */
 	rendezvous_close(host->server);
 	live_objects_free(host);
 	live_blocks_free(host);
+	assert(!host->objects && !host->blocks);
 	close(host->stop_fd);
 	pthread_mutex_destroy(&host->lock);
 	free(host);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pools as they lie there after a failure, and what the failure leaves of them. See live_pm.h. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ int pm_image_open(struct pm_image *image, const char *path, uint64_t offset, boo
 	}
 	image->pool = image->map->base + POOL_HEADER;
 	image->pool_bytes = pm_pool_room(image->map);
+	assert(image->pool_bytes && image->pool_bytes % TM_LINE == 0);
 	if (!pm_header_read(image->map, image->text))
 		return 0;
 	pm_image_close(image);
@@ -47,6 +49,7 @@ int pm_image_in_flight(const struct pm_image *cache)
 int cut_lines(const uint8_t *media, const uint8_t *cache, size_t len, uint32_t **lines, size_t *n)
 {
 	size_t room = 0;
+	assert(len % TM_LINE == 0 && len / TM_LINE <= UINT32_MAX);
 	*lines = NULL;
 	*n = 0;
 	for (size_t off = 0; off < len; off += TM_LINE) {
@@ -62,6 +65,7 @@ int cut_lines(const uint8_t *media, const uint8_t *cache, size_t len, uint32_t *
 			}
 			*lines = more;
 		}
+		assert(*n < room && (!*n || (*lines)[*n - 1] < off / TM_LINE));
 		(*lines)[(*n)++] = (uint32_t)(off / TM_LINE);
 	}
 	return 0;
@@ -85,12 +89,14 @@ static int cut_pool(struct pm_image *media, const struct pm_image *cache, size_t
 	int error = cut_lines(media->pool, cache->pool, len, &lines, in_flight);
 	for (size_t i = 0; i < *in_flight && !error; i++) {
 		size_t off = (size_t)lines[i] * TM_LINE;
+		assert(off + TM_LINE <= len);
 		if (!cut_survives(seed, lines[i]))
 			continue;
 		pm_copy_words(media->pool + off, cache->pool + off, TM_LINE);
 		++*survived;
 	}
 	free(lines);
+	assert(*survived <= *in_flight);
 	return error ? error : pm_map_sync(media->map, media->pool, len);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files and devices in memory, and headers. See live_map.h. */
 #include "core/live/live_map.h"
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libpmem.h>
@@ -184,11 +185,14 @@ void pm_map_close(struct pm_map *m)
 
 size_t pm_pool_room(const struct pm_map *m)
 {
+	assert(m->bytes >= POOL_HEADER);
 	return (m->bytes - POOL_HEADER) / TM_LINE * TM_LINE;
 }
 
 int pm_map_sync(const struct pm_map *m, const void *addr, size_t len)
 {
+	assert((const uint8_t *)addr >= m->base);
+	assert((size_t)((const uint8_t *)addr - m->base) + len <= m->bytes);
 	if (m->is_pm) {
 		pmem_persist(addr, len);
 		return 0;
@@ -202,6 +206,8 @@ void pm_copy_words(void *dst, const void *src, size_t len)
 {
 	uint64_t *to = dst;
 	const uint64_t *from = src;
+	assert(len % sizeof(*to) == 0); /* no byte is left over */
+	assert((uintptr_t)dst % sizeof(*to) == 0 && (uintptr_t)src % sizeof(*to) == 0);
 	for (size_t i = 0; i < len / sizeof(*to); i++)
 		__atomic_store_n(&to[i], __atomic_load_n(&from[i], __ATOMIC_RELAXED),
 				 __ATOMIC_RELAXED);
@@ -273,6 +279,7 @@ int pm_header_write(struct pm_map *m, const char *text)
 	if (old)
 		fresh.nth = old->nth + 1;
 	fresh.sum = slot_sum(&fresh);
+	assert(to != old && slot_valid(&fresh));
 	/* First of all what a first header begins with (never_written()); what makes it valid
 	 * last. */
 	pm_copy_words(to, &fresh, 2 * sizeof(uint64_t));
@@ -283,6 +290,8 @@ int pm_header_write(struct pm_map *m, const char *text)
 	error = pm_map_sync(m, to, sizeof(fresh.text));
 	if (error)
 		return error;
+	assert(newest(slots) == old); /* what is written last makes it valid */
 	pm_copy_words(&to->nth, &fresh.nth, 2 * sizeof(uint64_t));
+	assert(newest(slots) == to);
 	return pm_map_sync(m, &to->nth, 2 * sizeof(uint64_t));
 }

@@ -3,6 +3,7 @@
  * The memory of a live host's store code: plain heap memory, in a list, so that the host
  * gives back what the store still has when it ends. A task calls, and has the baton.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,8 @@ static void *book(void *start, size_t offset, size_t size)
 {
 	struct live_host *host = live_self()->host;
 	struct live_block *block = block_of((char *)start + offset);
+	assert(offset >= sizeof(*block)); /* else it would lie in front of what was allocated */
+	assert(!host->blocks || !host->blocks->previous);
 	*block = (struct live_block){.next = host->blocks, .start = start, .size = size};
 	if (host->blocks)
 		host->blocks->previous = block;
@@ -31,6 +34,8 @@ static void *book(void *start, size_t offset, size_t size)
 
 static void unbook(struct live_block *block)
 {
+	assert((block->previous ? block->previous->next : live_self()->host->blocks) == block);
+	assert(!block->next || block->next->previous == block);
 	if (block->previous)
 		block->previous->next = block->next;
 	else

@@ -10,6 +10,7 @@
  * A line is copied word by word: a power failure in the middle leaves a torn line
  * on the media, never a torn word.
  */
+#include <assert.h>
 #include <errno.h>
 #include <libpmem.h>
 #include <pthread.h>
@@ -120,6 +121,8 @@ int live_pm_open(struct live_pm **out, const struct live_pm_setup *setup, char *
 	}
 	pm->lost = setup->lost;
 	pm->generation = ++openings;
+	assert(pm->generation && pm->pool_bytes <= pm_pool_room(&pm->media));
+	assert(!pm->shadow || pm->pool_bytes <= pm_pool_room(&pm->cache));
 	if ((pm->shadow || !pm->media.is_pm) && !setup->read_only)
 		tracked = pm;
 	*out = pm;
@@ -156,6 +159,7 @@ const char *live_pm_header(const struct live_pm *pm)
 int live_pm_set_header(struct live_pm *pm, const char *text)
 {
 	int error = pm_header_write(&pm->media, text);
+	assert(error || strlen(text) < sizeof(pm->text));
 	if (!error)
 		strcpy(pm->text, text);
 	return error;
@@ -171,6 +175,8 @@ static int write_back(struct live_pm *pm, size_t off, size_t len)
 {
 	uint8_t *to = pm->media.base + POOL_HEADER + off;
 	int error;
+	assert(len <= pm->pool_bytes && off <= pm->pool_bytes - len);
+	assert(off % TM_LINE == 0);
 	pthread_mutex_lock(&pm->copying);
 	if (pm->shadow)
 		pm_copy_words(to, pm->cache.base + POOL_HEADER + off, len);
@@ -186,6 +192,8 @@ int live_pm_save(struct live_pm *pm)
 
 static void write_back_flushed(struct live_pm *pm)
 {
+	assert(pm == tracked && flushed.generation == pm->generation);
+	assert(flushed.n <= RANGES);
 	for (unsigned i = 0; i < flushed.n; i++) {
 		int error = write_back(pm, flushed.range[i].off, flushed.range[i].len);
 		if (error && pm->lost)
@@ -214,6 +222,7 @@ static bool remember(const void *addr, size_t len)
 	flushed.generation = pm->generation;
 	if (flushed.n == RANGES)
 		write_back_flushed(pm);
+	assert(off <= end && flushed.n < RANGES);
 	flushed.range[flushed.n].off = off;
 	flushed.range[flushed.n].len = end - off;
 	flushed.n++;
@@ -238,6 +247,33 @@ void live_pmem_persist(const void *addr, size_t len)
 {
 	live_pmem_flush(addr, len);
 	live_pmem_drain();
+}
+
+/* As if temporal, in a shadow copy: what is flushed is written back at the next drain. */
+static void drain_unless(unsigned flags)
+{
+	if (!(flags & (PMEM_F_MEM_NODRAIN | PMEM_F_MEM_NOFLUSH)))
+		live_pmem_drain();
+}
+
+void *live_pmem_memcpy(void *dst, const void *src, size_t len, unsigned flags)
+{
+	if (flags & PMEM_F_MEM_NOFLUSH || remember(dst, len))
+		memcpy(dst, src, len);
+	else
+		pmem_memcpy(dst, src, len, flags | PMEM_F_MEM_NODRAIN);
+	drain_unless(flags);
+	return dst;
+}
+
+void *live_pmem_memset(void *dst, int c, size_t len, unsigned flags)
+{
+	if (flags & PMEM_F_MEM_NOFLUSH || remember(dst, len))
+		memset(dst, c, len);
+	else
+		pmem_memset(dst, c, len, flags | PMEM_F_MEM_NODRAIN);
+	drain_unless(flags);
+	return dst;
 }
 
 void *live_pmem_memcpy_nodrain(void *dst, const void *src, size_t len)

@@ -66,6 +66,8 @@ bool live_pm_is_pm(const struct live_pm *pm);
 void live_pmem_flush(const void *addr, size_t len);
 void live_pmem_drain(void);
 void live_pmem_persist(const void *addr, size_t len);
+void *live_pmem_memcpy(void *dst, const void *src, size_t len, unsigned flags);
+void *live_pmem_memset(void *dst, int c, size_t len, unsigned flags);
 void *live_pmem_memcpy_persist(void *dst, const void *src, size_t len);
 void *live_pmem_memcpy_nodrain(void *dst, const void *src, size_t len);
 void *live_pmem_memset_persist(void *dst, int c, size_t len);

@@ -47,6 +47,8 @@ static void *book(struct live_object *o, void *object)
 		errno = error;
 		return NULL;
 	}
+	assert(!o->object && !o->next);	       /* a new entry */
+	assert(!*find(host, o->kind, object)); /* what was given back is not in the books */
 	o->object = object;
 	o->next = host->objects;
 	host->objects = o;
@@ -99,6 +101,7 @@ void live_objects_free(struct live_host *host)
 			free(o);
 		}
 	}
+	assert(!host->objects); /* each is of one of these kinds */
 }
 
 /* --- objects --- */
@@ -229,6 +232,7 @@ int live_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 		live_busy(task);
 		return found;
 	}
+	assert(task->empty <= LIVE_POLLED);
 	for (unsigned i = 0; i < task->empty; i++)
 		if (task->polled[i] == cq)
 			return 0;

@@ -369,13 +369,17 @@ static bool reply(const struct peer *p, const struct frame *f, size_t bytes)
 static bool serve_frame(struct rendezvous_server *s, struct peer *p, const struct head *head)
 {
 	struct frame out;
+	assert(!p->got && !p->deadline_ms); /* the next frame begins anew */
 	if (!p->number) {
 		int number = choose_number(s, head->value);
+		assert(number <= 0 || !holder(s, (unsigned)number));
 		size_t bytes = frame_make(&out, WELCOME, number, s->text,
 					  number > 0 ? strlen(s->text) : 0);
 		p->number = number > 0 ? (unsigned)number : 0;
 		return reply(p, &out, bytes) && number > 0;
 	}
+	assert(p->number <= s->setup.clients);
+	assert(head->value >= 0 && head->value <= RENDEZVOUS_MSG); /* check_head() */
 	char rsp[RENDEZVOUS_MSG] = {0};
 	size_t rsp_len = (size_t)head->value;
 	int rc = s->setup.accept(s->setup.arg, p->number, p->in.data, head->len, rsp, rsp_len);
@@ -401,6 +405,7 @@ static bool serve_peer(struct rendezvous_server *s, struct peer *p)
 	size_t need = sizeof(head);
 	if (p->got >= need && !check_head(p, &head, &need))
 		return false;
+	assert(p->got < need && need <= sizeof(p->in));
 	ssize_t n = recv(p->fd, (char *)&p->in + p->got, need - p->got, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return true;
@@ -422,6 +427,7 @@ static bool serve_peer(struct rendezvous_server *s, struct peer *p)
 
 static void drop(struct rendezvous_server *s, unsigned i)
 {
+	assert(i < s->peers && s->peers <= s->max_peers);
 	close(s->peer[i]->fd);
 	free(s->peer[i]);
 	s->peer[i] = s->peer[--s->peers];
@@ -441,6 +447,7 @@ static void accept_newcomer(struct rendezvous_server *s)
 	watch_over(fd);
 	p->fd = fd;
 	p->deadline_ms = now_ms() + s->setup.patience_ms;
+	assert(s->peers < s->max_peers && !p->number);
 	s->peer[s->peers++] = p;
 }
 

@@ -58,12 +58,12 @@ static void trace_flush(struct pmem *pm, uint64_t off, size_t len, const struct 
 			what);
 }
 
-/* clwb, clflushopt: a fence makes the range's lines durable as they are now. */
-static void add_pending_flush(struct pmem *pm, unsigned cpu, uint64_t off, size_t len,
-			      const struct author *by)
+void cpu_note_flush(struct pmem *pm, unsigned cpu, uint64_t off, size_t len,
+		    const struct author *by)
 {
 	struct pending_flushes *flushes = flushes_of(pm, cpu);
 	uint64_t last = last_line(pm, off, len);
+	assert(pm->running && last < pm->len / LINE);
 	if (MUTANT(&pm->hw, PM_FLUSH_IGNORED))
 		return;
 	note_touch(pm, TOUCH_READ, off, len);
@@ -87,6 +87,7 @@ static bool flush_now(struct pmem *pm, uint64_t off, size_t len, const struct au
 {
 	uint64_t last = last_line(pm, off, len);
 	bool moves = false;
+	assert(pm->running && last < pm->len / LINE);
 	if (MUTANT(&pm->hw, PM_FLUSH_IGNORED))
 		return true;
 	note_touch(pm, TOUCH_READ, off, len);
@@ -103,13 +104,14 @@ static bool flush_now(struct pmem *pm, uint64_t off, size_t len, const struct au
 
 void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 {
-	pmem_commit_pending(pm);
+	cpu_settle(pm);
 	sim_step(pm->sim, STEP_FLUSH, FLUSH_NS);
 	if (!len)
 		return;
+	nt_leave_mine(pm, off, len);
 	const struct author by = task_author(pm, pc);
 	if (!goes_through_buffer(pm)) {
-		add_pending_flush(pm, my_cpu(pm), off, len, &by);
+		cpu_note_flush(pm, my_cpu(pm), off, len, &by);
 		return;
 	}
 	/* Line by line: each waits only for what concerns it. */
@@ -118,16 +120,17 @@ void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 		if (store_buffers_keep(pm->buffers, off, part))
 			enter_buffer(pm, BUFFERED_FLUSH, off, part, pc);
 		else
-			add_pending_flush(pm, my_cpu(pm), off, part, &by);
+			cpu_note_flush(pm, my_cpu(pm), off, part, &by);
 	}
 }
 
 void pmem_cpu_clflush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 {
-	pmem_commit_pending(pm);
+	cpu_settle(pm);
 	sim_step(pm->sim, STEP_FLUSH, FLUSH_NS);
 	if (!len)
 		return;
+	nt_leave_mine(pm, off, len);
 	if (goes_through_buffer(pm)) {
 		enter_buffer(pm, BUFFERED_CLFLUSH, off, len, pc);
 		return;
@@ -140,6 +143,8 @@ void pmem_cpu_clflush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 static bool fence(struct pmem *pm, unsigned cpu, const struct author *by,
 		  const struct buffered *late)
 {
+	if (pm->nts && !MUTANT(&pm->hw, PM_NT_UNFENCED) && !nt_leave(pm, cpu, 0, 0))
+		return false;
 	struct pending_flushes *flushes = flushes_of(pm, cpu);
 	bool moves = false;
 	assert(!pm->pending.len || late); /* a store before the fence is a version by now */
@@ -165,7 +170,7 @@ static bool fence(struct pmem *pm, unsigned cpu, const struct author *by,
 
 void pmem_cpu_fence(struct pmem *pm, uintptr_t pc)
 {
-	pmem_commit_pending(pm);
+	cpu_settle(pm);
 	sim_step(pm->sim, STEP_FENCE, FENCE_NS);
 	if (goes_through_buffer(pm)) {
 		enter_buffer(pm, BUFFERED_FENCE, 0, 0, pc);
@@ -177,14 +182,16 @@ void pmem_cpu_fence(struct pmem *pm, uintptr_t pc)
 
 bool pmem_has_buffers(const struct pmem *pm)
 {
-	return pm->buffers;
+	return pm->buffers || pm->hw.nt_buffered;
 }
 
 void pmem_cpu_empty(struct pmem *pm, uintptr_t pc)
 {
 	const struct author by = task_author(pm, pc);
 	pmem_commit_pending(pm);
-	store_buffers_wait(pm->buffers, 0);
+	if (pm->buffers)
+		store_buffers_wait(pm->buffers, 0);
+	nt_leave_mine(pm, 0, 0);
 	if (flushes_of(pm, my_cpu(pm))->n)
 		fence(pm, my_cpu(pm), &by, NULL);
 }
@@ -195,7 +202,7 @@ void pmem_cpu_mfence(struct pmem *pm, uintptr_t pc)
 		pmem_cpu_fence(pm, pc);
 		return;
 	}
-	pmem_commit_pending(pm);
+	cpu_settle(pm);
 	sim_step(pm->sim, STEP_FENCE, FENCE_NS);
 	pmem_cpu_empty(pm, pc);
 }
@@ -204,6 +211,7 @@ void pmem_cpu_post(struct pmem *pm, void (*ring)(void *arg), void *arg)
 {
 	pmem_commit_pending(pm);
 	if (!pm->buffers || !store_buffers_waiting(pm->buffers)) {
+		nt_leave_mine(pm, 0, 0);
 		ring(arg);
 		return;
 	}
@@ -222,13 +230,15 @@ bool cpu_entry_leaves(void *arg, const struct buffered *entry)
 		memcpy(pm->work + entry->off, entry->bytes, entry->len);
 		return cpu_stored(pm, entry->off, entry->len, &entry->by, entry);
 	case BUFFERED_FLUSH:
-		add_pending_flush(pm, entry->cpu, entry->off, entry->len, &entry->by);
+		cpu_note_flush(pm, entry->cpu, entry->off, entry->len, &entry->by);
 		return true;
 	case BUFFERED_CLFLUSH:
 		return flush_now(pm, entry->off, entry->len, &entry->by, entry);
 	case BUFFERED_FENCE:
 		return fence(pm, entry->cpu, &entry->by, entry);
 	default:
+		if (pm->nts && !nt_leave(pm, entry->cpu, 0, 0))
+			return false;
 		entry->ring(entry->arg);
 		return true;
 	}

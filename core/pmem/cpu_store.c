@@ -67,6 +67,8 @@ static void store_piece(struct pmem *pm, uint64_t off, const uint8_t *bytes, siz
 		return;
 	}
 	struct buffered entry = {.kind = BUFFERED_STORE, .by = *by, .off = off, .len = len};
+	assert(pm->buffers && by->who);
+	assert(len && len <= sizeof(entry.bytes));
 	memcpy(entry.bytes, bytes, len);
 	store_buffers_enter(pm->buffers, &entry, how->delay);
 	how->delay = 0; /* the others come after it */
@@ -75,6 +77,8 @@ static void store_piece(struct pmem *pm, uint64_t off, const uint8_t *bytes, siz
 /* Keep what memory holds where the pending store writes. */
 static void keep_below(struct pmem *pm)
 {
+	assert(pm->pending.len);
+	assert(pm->pending.off + pm->pending.len <= pm->len);
 	while (pm->below_room < pm->pending.len)
 		pm->below = pmem_grow(pm->below, &pm->below_room, 1);
 	memcpy(pm->below, pm->work + pm->pending.off, pm->pending.len);
@@ -83,6 +87,7 @@ static void keep_below(struct pmem *pm)
 /* The bytes of the pending store; memory shows what it held before. */
 static const uint8_t *take_pending(struct pmem *pm, const struct pending_store *store)
 {
+	assert(store->len <= pm->below_room);
 	for (size_t i = 0; i < store->len; i++) {
 		uint8_t new = pm->work[store->off + i];
 		pm->work[store->off + i] = pm->below[i];
@@ -101,6 +106,17 @@ static inline size_t first_piece(uint64_t off, size_t len)
 	return word < len ? word : len;
 }
 
+/* Is more than a word seen word by word? */
+static inline bool by_words(const struct pmem *pm, size_t len)
+{
+	return pm->hw.copy_order != COPY_LINES && len > 8;
+}
+
+bool pmem_copies_words(const struct pmem *pm, size_t len)
+{
+	return by_words(pm, len);
+}
+
 /* With store buffers, the pending store is taken out of memory again and waits in its buffer. */
 static void commit_to_buffer(struct pmem *pm, const struct author *by)
 {
@@ -113,6 +129,7 @@ static void commit_to_buffer(struct pmem *pm, const struct author *by)
 		part = first_piece(store.off + done, store.len - done);
 		store_piece(pm, store.off + done, bytes + done, part, by, &store);
 	}
+	assert(!pm->pending.len);
 }
 
 static __attribute__((noinline)) void commit_store(struct pmem *pm)
@@ -120,6 +137,7 @@ static __attribute__((noinline)) void commit_store(struct pmem *pm)
 	const struct author by = task_author(pm, pm->pending.pc);
 	uint64_t off = pm->pending.off;
 	size_t len = pm->pending.len, part;
+	assert(len && off + len <= pm->len);
 	if (pm->buffers) {
 		commit_to_buffer(pm, &by);
 		return;
@@ -145,6 +163,8 @@ static __attribute__((noinline)) void choose_wait(struct pmem *pm, struct pendin
 				  .a = actor->count[COUNT_STEP + STEP_STORE]};
 	store->delay = (uint8_t)sim_choose(pm->sim, &at, DELAYS);
 	store->waits |= store->delay;
+	assert(store->delay <= DELAY_SWITCH);
+	assert(!store->delay || !sim_picks(pm->sim));
 }
 
 void pmem_commit_pending(struct pmem *pm)
@@ -199,6 +219,8 @@ static inline void note_load(struct pmem *pm, uint64_t off, size_t len)
 static inline void load(struct pmem *pm, uint64_t off, size_t len)
 {
 	sim_step(pm->sim, STEP_LOAD, LOAD_NS);
+	if (len)
+		nt_leave_mine(pm, off, len);
 	note_load(pm, off, len);
 	if (!len)
 		return;
@@ -206,6 +228,7 @@ static inline void load(struct pmem *pm, uint64_t off, size_t len)
 	if (sim_tracing(pm->sim))
 		trace_load(pm, off, len);
 	show_mine(pm);
+	sim_saw(pm->sim, TOUCH_READ, off, pm->work + off, len);
 }
 
 /*
@@ -219,11 +242,12 @@ static __attribute__((noinline)) void load_after_store(struct pmem *pm, uint64_t
 		pm->pending.len = 0;
 	else
 		coming.len = 0;
-	pmem_commit_pending(pm);
+	cpu_settle(pm);
 	load(pm, off, len);
+	assert(!pm->pending.len); /* others stored meanwhile, and that is done */
 	if (coming.len) {
 		pm->pending = coming;
-		if (pm->buffers)
+		if (pm->buffers || by_words(pm, len))
 			keep_below(pm);
 	}
 }
@@ -257,8 +281,12 @@ static __attribute__((noinline)) void store_with_buffer(struct pmem *pm, struct 
 static inline void store_to_come(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc,
 				 bool locked)
 {
-	pmem_commit_pending(pm);
+	if (pm->pending.len)
+		cpu_settle(pm);
 	sim_step(pm->sim, STEP_STORE, STORE_NS);
+	assert(len && !pm->pending.len);
+	nt_leave_mine(pm, off, len);
+	sim_saw(pm->sim, TOUCH_WRITE, off, pm->work + off, len);
 	if (pm->buffers) {
 		store_with_buffer(pm, (struct pending_store){.off = off, .len = len, .pc = pc},
 				  locked);
@@ -269,6 +297,8 @@ static inline void store_to_come(struct pmem *pm, uint64_t off, size_t len, uint
 	pm->pending.off = off;
 	pm->pending.len = len;
 	pm->pending.pc = pc;
+	if (by_words(pm, len))
+		keep_below(pm);
 }
 
 void pmem_cpu_store(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
@@ -287,6 +317,8 @@ static void copy_line(struct pmem *pm, uint64_t off, const uint8_t *from, int by
 {
 	const struct author by = task_author(pm, how->pc);
 	uint8_t bytes[8];
+	assert(off % LINE + len <= LINE);
+	assert(!how->waits || pm->buffers);
 	memset(bytes, byte, sizeof(bytes));
 	for (size_t done = 0, word; done < len; done += word) {
 		word = 8 - (off + done) % 8;
@@ -301,14 +333,99 @@ static void copy_line(struct pmem *pm, uint64_t off, const uint8_t *from, int by
 	}
 }
 
+/* --- word by word --- */
+
+size_t pmem_nth_word(const struct pmem *pm, uint64_t off, size_t len, size_t i, size_t *at)
+{
+	size_t words = (off % 8 + len + 7) / 8;
+	if (pm->hw.copy_order == COPY_BACKWARD)
+		i = words - 1 - i;
+	*at = i ? 8 * i - off % 8 : 0;
+	size_t end = 8 * (i + 1) - off % 8;
+	return (end < len ? end : len) - *at;
+}
+
+/* Others may run between one word and the next. */
+static void next_word(struct pmem *pm, bool first)
+{
+	if (!first && sim_picks(pm->sim) && sim_task(pm->sim) >= 0)
+		sim_turn(pm->sim);
+	sim_step(pm->sim, STEP_STORE, STORE_NS);
+	pmem_commit_pending(pm);
+}
+
+static void store_word(struct pmem *pm, uint64_t off, const uint8_t *from, int byte, size_t len,
+		       struct pending_store *how, bool chosen)
+{
+	nt_leave_mine(pm, off, len);
+	if (pm->buffers && !chosen)
+		choose_wait(pm, how);
+	if (!how->waits)
+		note_touch(pm, TOUCH_WRITE, off, len);
+	touch(pm, off, len, true);
+	copy_line(pm, off, from, byte, len, how);
+}
+
+/* A copy; where it reads PM, that is by words, too. */
+static void copy_words(struct pmem *pm, uint64_t off, const uint8_t *from, int byte, size_t len,
+		       uintptr_t pc)
+{
+	size_t words = (off % 8 + len + 7) / 8, at;
+	uint64_t source;
+	for (size_t i = 0; i < words; i++) {
+		struct pending_store how = {.pc = pc};
+		size_t part = pmem_nth_word(pm, off, len, i, &at);
+		next_word(pm, !i);
+		if (from && pmem_owns(pm, from + at, part, &source))
+			load(pm, source, part);
+		store_word(pm, off + at, from ? from + at : NULL, byte, part, &how, false);
+	}
+}
+
+/* The pending store of a structure, when its task goes on. */
+static __attribute__((noinline)) void commit_words(struct pmem *pm)
+{
+	struct pending_store how = pm->pending;
+	uint8_t *bytes = sim_alloc(pm->sim, how.len);
+	size_t words = (how.off % 8 + how.len + 7) / 8, at;
+	memcpy(bytes, take_pending(pm, &how), how.len);
+	pm->pending.len = 0;
+	for (size_t i = 0; i < words; i++) {
+		size_t part = pmem_nth_word(pm, how.off, how.len, i, &at);
+		if (i)
+			next_word(pm, false);
+		store_word(pm, how.off + at, bytes + at, 0, part, &how, !i);
+	}
+}
+
+void cpu_settle(struct pmem *pm)
+{
+	if (!pm->pending.len)
+		return;
+	if (by_words(pm, pm->pending.len) && sim_actor(pm->sim))
+		commit_words(pm);
+	else
+		commit_store(pm);
+}
+
 static void cpu_copy(struct pmem *pm, uint64_t off, const uint8_t *from, int byte, size_t len,
 		     uintptr_t pc, bool locked)
 {
-	pmem_commit_pending(pm);
+	uint64_t source;
+	assert(len <= pm->len && off <= pm->len - len);
+	cpu_settle(pm);
+	if (by_words(pm, len) && sim_actor(pm->sim)) {
+		copy_words(pm, off, from, byte, len, pc);
+		return;
+	}
 	while (len) {
 		size_t part = within_line(off, len);
 		struct pending_store how = {.pc = pc};
 		sim_step(pm->sim, STEP_STORE, STORE_NS);
+		assert(!pm->pending.len);
+		if (pm->watched && from && pmem_owns(pm, from, part, &source))
+			note_load(pm, source, part);
+		nt_leave_mine(pm, off, part);
 		if (pm->buffers && !locked)
 			choose_wait(pm, &how);
 		if (!how.waits)
@@ -341,8 +458,10 @@ void pmem_cpu_read(struct pmem *pm, uint64_t off, void *data, size_t len)
 
 void pmem_cpu_dram_store(struct pmem *pm, const void *addr)
 {
+	assert(pm->buffers);
 	if (!store_buffers_waiting(pm->buffers) || sim_on_stack(pm->sim, addr))
 		return;
+	assert(pm->window.buffered);
 	pmem_commit_pending(pm);
 	store_buffers_wait(pm->buffers, 0);
 }

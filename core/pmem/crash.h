@@ -50,25 +50,35 @@ void pmem_decide_all(struct pmem *pm);
 /* The lines in flight: what the machine that boots next finds undecided. */
 unsigned pmem_dirty(const struct pmem *pm);
 uint32_t pmem_dirty_line(const struct pmem *pm, unsigned i);
-/* How many answers CHOICE_LINE has for a line (1: nothing to decide). Answer k: the newest version
- * but k; under line_torn further answers cut each version at each word, over each older one. */
+/*
+ * How many answers CHOICE_LINE has for a line (1: nothing to decide). Answer k: the newest version
+ * but k. With line_torn=prefix further answers cut each version at each word, over each older one;
+ * with line_torn=any the rest of them have each other choice of words.
+ */
 unsigned pmem_line_answers(const struct pmem *pm, uint32_t line);
-/* The same from the number of versions: how many answers there are with and without line_torn. */
-unsigned pmem_answers(unsigned versions, bool torn);
+/* The same from the number of versions. */
+unsigned pmem_answers(unsigned versions, enum line_torn torn);
 /* The line as answer k leaves it. */
 void pmem_line_content(const struct pmem *pm, uint32_t line, unsigned answer, uint8_t out[LINE]);
-/* Is the content of answer k new, i.e. of no smaller answer? */
-bool pmem_line_distinct(const struct pmem *pm, uint32_t line, unsigned answer);
+/* The first answer from this one on with a content that no smaller answer has; all of them
+ * (pmem_line_answers()): there is none. */
+unsigned pmem_line_next(const struct pmem *pm, uint32_t line, unsigned answer);
 /* Versions (stores) in flight on a line. */
 unsigned pmem_line_versions(const struct pmem *pm, uint32_t line);
-/* "version 1 of 3", "version 2 of 3 cut after word 5", "... over version 1": what an answer means;
- * and back: -1 if it means nothing. */
+/* "version 1 of 3", "version 2 of 3 cut after word 5", "version 2 of 3 only in words 1,4", "...
+ * over version 1": what an answer means; and back: -1 if it means nothing. */
+#define PMEM_ANSWER_TEXT 96
 struct pmem_answer {
 	unsigned version; /* 0: durable content */
-	unsigned words;	  /* 0: the whole line; else only so many words of `version` arrived ... */
+	uint8_t words;	  /* 0: the whole line; else only these (bit 0: the first) arrived ... */
 	unsigned over;	  /* ... over this older one */
 };
+/* With more versions than this in flight a line is not cut: its answers would be too many. */
+#define PMEM_TORN_VERSIONS 4000
 struct pmem_answer pmem_answer_split(unsigned versions, unsigned answer);
+unsigned pmem_answer_join(unsigned versions, struct pmem_answer a);
+/* The first answer that is a cut of another pair of versions than this one. */
+unsigned pmem_answer_pair_end(unsigned versions, unsigned answer);
 void pmem_answer_print(unsigned versions, unsigned answer, char *buf, size_t n);
 int pmem_answer_parse(const char *text);
 

@@ -14,6 +14,7 @@
  */
 #include "core/pmem/hooks.h"
 #include <isa-l/crc.h>
+#include <libpmem.h>
 #include <stdbool.h>
 #include <string.h>
 #include "core/pmem/pmem.h"
@@ -98,7 +99,7 @@ void __tsan_write_range(void *addr, size_t len)
 
 void __tsan_atomic_thread_fence(int order)
 {
-	if (order == __ATOMIC_SEQ_CST)
+	if (order == __ATOMIC_SEQ_CST && sim_does(PC))
 		locked(PC);
 }
 
@@ -185,7 +186,7 @@ static void settle_now(void)
 	void __tsan_atomic##bits##_store(volatile T *addr, T value, int order);                   \
 	void __tsan_atomic##bits##_store(volatile T *addr, T value, int order)                    \
 	{                                                                                         \
-		if (order == __ATOMIC_SEQ_CST) {                                                  \
+		if (order == __ATOMIC_SEQ_CST && sim_does(PC)) {                                  \
 			locked(PC);                                                               \
 			locked_store((void *)addr, sizeof(T), PC);                                \
 		} else {                                                                          \
@@ -235,13 +236,24 @@ ATOMICS(64, uint64_t)
 
 /* --- libc and ISA-L on PM --- */
 
+/* A copy out of PM, word by word. */
+static void copy_out(struct pmem *pm, uint8_t *to, uint64_t off, const uint8_t *from, size_t len)
+{
+	for (size_t done = 0, part, at, i = 0; done < len; done += part) {
+		part = pmem_nth_word(pm, off, len, i++, &at);
+		pmem_cpu_load(pm, off + at, part);
+		memcpy(to + at, from + at, part);
+	}
+}
+
 static void *copy(void *to, const void *from, int byte, size_t len, uintptr_t pc)
 {
 	uint64_t off;
 	struct pmem *pm;
 	if (!len)
 		return to;
-	if (from)
+	bool words = sim_memory && pmem_copies_words((struct pmem *)sim_memory, len);
+	if (from && !words)
 		load(from, len);
 	pm = pool(to, &off, len, true);
 	if (pm) {
@@ -250,6 +262,10 @@ static void *copy(void *to, const void *from, int byte, size_t len, uintptr_t pc
 		if (inside < len)
 			*((volatile uint8_t *)to +
 			  inside) = 0; /* past the pool's end: faults there, as it would for real */
+	} else if (from && words && (pm = pool(from, &off, len, false)) != NULL) {
+		size_t inside = clip(pm, off, len);
+		copy_out(pm, to, off, from, inside);
+		memmove((uint8_t *)to + inside, (const uint8_t *)from + inside, len - inside);
 	} else if (from) {
 		memmove(to, from, len);
 	} else {
@@ -299,48 +315,90 @@ uint32_t sim_crc32_gzip_refl(uint32_t init, const unsigned char *buf, uint64_t l
 
 /* --- libpmem --- */
 
-void sim_pmem_flush(const void *addr, size_t len)
+static void flush(const void *addr, size_t len, uintptr_t pc)
 {
 	uint64_t off;
 	struct pmem *pm = pool(addr, &off, 0, false);
 	if (pm)
-		pmem_cpu_flush(pm, off, clip(pm, off, len), PC);
+		pmem_cpu_flush(pm, off, clip(pm, off, len), pc);
+}
+
+/* A flush and a fence; either all of it can be taken away, or the fence. */
+static void persist(const void *addr, size_t len, uintptr_t pc)
+{
+	uint64_t off;
+	struct pmem *pm = pool(addr, &off, 0, false);
+	if (!pm || !sim_does(pc))
+		return;
+	pmem_cpu_flush(pm, off, clip(pm, off, len), pc);
+	if (sim_does(PLACE_PART(pc)))
+		pmem_cpu_fence(pm, pc);
+}
+
+void sim_pmem_flush(const void *addr, size_t len)
+{
+	if (sim_does(PC))
+		flush(addr, len, PC);
 }
 
 void sim_pmem_drain(void)
 {
 	struct pmem *pm = sim_memory;
-	if (pm)
+	if (pm && sim_does(PC))
 		pmem_cpu_fence(pm, PC);
 }
 
 void sim_pmem_persist(const void *addr, size_t len)
 {
+	persist(addr, len, PC);
+}
+
+/* What libpmem does with these flags; without any, non-temporal stores from this length on. */
+#define NT_FROM 256
+
+static void *copy_with(void *to, const void *from, int byte, size_t len, unsigned flags,
+		       uintptr_t pc)
+{
 	uint64_t off;
-	struct pmem *pm = pool(addr, &off, 0, false);
-	if (pm) {
-		pmem_cpu_flush(pm, off, clip(pm, off, len), PC);
-		pmem_cpu_fence(pm, PC);
+	struct pmem *pm = pool(to, &off, 0, false);
+	bool nt = flags & (PMEM_F_MEM_NONTEMPORAL | PMEM_F_MEM_WC) ||
+		  (len >= NT_FROM &&
+		   !(flags & (PMEM_F_MEM_TEMPORAL | PMEM_F_MEM_WB | PMEM_F_MEM_NOFLUSH)));
+	if (nt && pm && len && pmem_has_nt_buffers(pm)) {
+		if (from)
+			load(from, len);
+		pmem_cpu_nt_copy(pm, off, from, byte, clip(pm, off, len), pc);
+	} else {
+		copy(to, from, byte, len, pc);
+		if (pm && !(flags & PMEM_F_MEM_NOFLUSH))
+			pmem_cpu_flush(pm, off, clip(pm, off, len), pc);
 	}
+	if (pm && !(flags & (PMEM_F_MEM_NODRAIN | PMEM_F_MEM_NOFLUSH)))
+		pmem_cpu_fence(pm, pc);
+	return to;
+}
+
+void *sim_pmem_memcpy(void *to, const void *from, size_t len, unsigned flags)
+{
+	return copy_with(to, from, 0, len, flags, PC);
+}
+
+void *sim_pmem_memset(void *to, int byte, size_t len, unsigned flags)
+{
+	return copy_with(to, NULL, byte, len, flags, PC);
 }
 
 void *sim_pmem_memcpy_persist(void *to, const void *from, size_t len)
 {
-	copy(to, from, 0, len, PC);
-	sim_pmem_persist(to, len);
-	return to;
+	return copy_with(to, from, 0, len, 0, PC);
 }
 
 void *sim_pmem_memcpy_nodrain(void *to, const void *from, size_t len)
 {
-	copy(to, from, 0, len, PC);
-	sim_pmem_flush(to, len);
-	return to;
+	return copy_with(to, from, 0, len, PMEM_F_MEM_NODRAIN, PC);
 }
 
 void *sim_pmem_memset_persist(void *to, int byte, size_t len)
 {
-	copy(to, NULL, byte, len, PC);
-	sim_pmem_persist(to, len);
-	return to;
+	return copy_with(to, NULL, byte, len, 0, PC);
 }

@@ -18,6 +18,8 @@ uint32_t sim_crc32_gzip_refl(uint32_t init, const unsigned char *buf, uint64_t l
 void sim_pmem_flush(const void *addr, size_t len);
 void sim_pmem_drain(void);
 void sim_pmem_persist(const void *addr, size_t len);
+void *sim_pmem_memcpy(void *to, const void *from, size_t len, unsigned flags);
+void *sim_pmem_memset(void *to, int byte, size_t len, unsigned flags);
 void *sim_pmem_memcpy_persist(void *to, const void *from, size_t len);
 void *sim_pmem_memcpy_nodrain(void *to, const void *from, size_t len);
 void *sim_pmem_memset_persist(void *to, int byte, size_t len);

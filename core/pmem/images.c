@@ -5,6 +5,8 @@
  */
 #include "core/pmem/model.h"
 
+#define WORDS (LINE / 8)
+
 void pmem_cache_pressure(struct pmem *pm)
 {
 	struct actor *actor = sim_actor(pm->sim);
@@ -18,9 +20,11 @@ void pmem_cache_pressure(struct pmem *pm)
 	unsigned answer = sim_choose(pm->sim, &at, pm->dirties + 2);
 	if (!answer || sim_power_fails_here(pm->sim, CRASH_BEFORE_EVICT))
 		return;
+	assert(answer - 1 <= pm->dirties); /* the power holds: these lines are dirty still */
 	if (answer >= 2) {
 		uint32_t l = pm->dirty[answer - 2];
 		line_commit_all(pm, l);
+		assert(!pm->line[l].in_flight);
 	} else
 		lines_write_back(pm);
 	sim_trace(pm->sim, actor, 0, "the cache writes back %s",
@@ -33,6 +37,8 @@ uint64_t pmem_images_hash(const struct pmem *pm)
 	 * In flight: this machine's versions, and those of failed machines on lines that have not
 	 * been touched since. */
 	uint64_t durable = pm->durable_hash, flight = pm->flight_hash;
+	assert(pm->running);
+	assert(pm->dirties || !flight); /* each line's part went when its versions did */
 	for (const struct pmem *failed = pm->before; failed; failed = failed->before) {
 		durable ^= failed->durable_hash;
 		for (uint32_t i = 0; i < failed->dirties; i++) {
@@ -46,14 +52,19 @@ uint64_t pmem_images_hash(const struct pmem *pm)
 
 const struct pmem *pmem_failed(const struct pmem *pm, uint32_t line)
 {
+	assert(pm->before && line < pm->len / LINE);
 	return line_undecided_in(pm->before, line);
 }
 
 void pmem_decide_all(struct pmem *pm)
 {
-	for (const struct pmem *failed = pm->before; failed; failed = failed->before)
-		for (uint32_t i = 0; i < failed->dirties; i++)
+	assert(pm->running);
+	for (const struct pmem *failed = pm->before; failed; failed = failed->before) {
+		for (uint32_t i = 0; i < failed->dirties; i++) {
 			touch(pm, (uint64_t)failed->dirty[i] * LINE, 1, false);
+			assert(line_undecided_in(pm, failed->dirty[i]) == pm);
+		}
+	}
 }
 
 unsigned pmem_dirty(const struct pmem *pm)
@@ -74,33 +85,116 @@ unsigned pmem_line_versions(const struct pmem *pm, uint32_t l)
 
 unsigned pmem_line_answers(const struct pmem *pm, uint32_t l)
 {
-	return pmem_answers(pm->line[l].in_flight, pm->hw.line_torn);
+	enum line_torn torn = (enum line_torn)pm->hw.line_torn;
+	if (MUTANT(&pm->hw, PM_TORN_LEFT) && torn == TORN_ANY)
+		torn = TORN_PREFIX;
+	return pmem_answers(pm->line[l].in_flight, torn);
 }
 
 void pmem_line_content(const struct pmem *pm, uint32_t l, unsigned answer, uint8_t out[LINE])
 {
 	uint8_t newer[LINE];
 	struct pmem_answer a = pmem_answer_split(pm->line[l].in_flight, answer);
+	assert(answer < pmem_line_answers(pm, l));
 	if (!a.words) {
 		line_as_of(pm, l, a.version, out);
 		return;
 	}
-	/* Cut: the first words are of this version, the others of what was written back before. */
+	/* Cut: some words are of this version, the others of what was written back before. */
+	assert(a.over < a.version && a.words < (1u << WORDS) - 1);
 	line_as_of(pm, l, a.version, newer);
 	line_as_of(pm, l, a.over, out);
-	memcpy(out, newer, a.words * 8);
+	for (unsigned w = 0; w < WORDS; w++)
+		if (a.words >> w & 1)
+			memcpy(out + 8 * w, newer + 8 * w, 8);
 }
 
-bool pmem_line_distinct(const struct pmem *pm, uint32_t l, unsigned answer)
+/* --- answers with equal contents --- */
+
+static uint8_t same_words(const uint64_t a[WORDS], const uint64_t b[WORDS])
 {
-	uint8_t mine[LINE], other[LINE];
-	pmem_line_content(pm, l, answer, mine);
-	for (unsigned k = 0; k < answer; k++) {
-		pmem_line_content(pm, l, k, other);
-		if (!memcmp(mine, other, LINE))
+	unsigned same = 0;
+	for (unsigned w = 0; w < WORDS; w++)
+		same |= (unsigned)(a[w] == b[w]) << w;
+	return (uint8_t)same;
+}
+
+/* The line as of each version from 0, the durable content, to in_flight. */
+static struct line_content *line_history(const struct pmem *pm, uint32_t l)
+{
+	struct pmem_stack *stack = pm->stack;
+	unsigned versions = pm->line[l].in_flight;
+	while (stack->history_room <= versions)
+		stack->history = pmem_grow(stack->history, &stack->history_room,
+					   sizeof(*stack->history));
+	for (unsigned v = 0; v <= versions; v++)
+		line_as_of(pm, l, v, (uint8_t *)stack->history[v].word);
+	return stack->history;
+}
+
+/* The least number of first words that are as in `one` while all others are as in `other`, which
+ * say where two contents have the same words as a third one; 0: there is none. */
+static unsigned least_cut(unsigned one, unsigned other)
+{
+	for (unsigned cut = 1; cut < WORDS && one >> (cut - 1) & 1; cut++)
+		if (other >> cut == 0xffu >> cut)
+			return cut;
+	return 0;
+}
+
+/*
+ * Has no smaller answer the content of this one? Smaller are the newer versions; of a cut line all
+ * versions, the cuts of earlier pairs, and fewer words of its own; and if other words than the
+ * first ones arrived, all cuts, then earlier pairs with any choice, and a smaller one of its own.
+ */
+static bool is_new(struct line_content *history, unsigned versions, struct pmem_answer a)
+{
+	bool cut = !(a.words & (a.words + 1)), earlier = true; /* pairs before its own */
+	uint64_t mine[WORDS];
+	for (unsigned w = 0; w < WORDS; w++)
+		mine[w] = history[!a.words || a.words >> w & 1 ? a.version : a.over].word[w];
+	for (unsigned v = 0; v <= versions; v++) {
+		history[v].same = same_words(mine, history[v].word);
+		if (history[v].same == 0xff && (a.words || v > a.version))
 			return false;
 	}
+	for (unsigned version = 1; version <= versions && a.words; version++) {
+		for (unsigned over = 0; over < version; over++) {
+			unsigned one = history[version].same, other = history[over].same;
+			unsigned least = least_cut(one, other);
+			bool own = version == a.version && over == a.over;
+			if (own && cut)
+				return a.words == (1u << least) - 1;
+			if (least || (own && (~other & 0xff) != a.words) ||
+			    (!cut && earlier && !own && (one | other) == 0xff))
+				return false;
+			earlier = earlier && !own;
+		}
+	}
 	return true;
+}
+
+unsigned pmem_line_next(const struct pmem *pm, uint32_t l, unsigned answer)
+{
+	unsigned versions = pm->line[l].in_flight, answers = pmem_line_answers(pm, l);
+	struct line_content *history = line_history(pm, l);
+	for (; answer < answers; answer++) {
+		struct pmem_answer a = pmem_answer_split(versions, answer);
+		if (a.words) {
+			/* Words that did not change need not be tried. */
+			uint8_t changed = (uint8_t)~same_words(history[a.version].word,
+							       history[a.over].word);
+			if (!(changed & (changed - 1))) {
+				answer = pmem_answer_pair_end(versions, answer) - 1;
+				continue;
+			}
+			if (!(a.words & changed) || (a.words & changed) == changed)
+				continue;
+		}
+		if (is_new(history, versions, a))
+			return answer;
+	}
+	return answers;
 }
 
 void pmem_line_version(const struct pmem *pm, uint32_t l, unsigned v, struct pmem_version *out)
@@ -109,6 +203,7 @@ void pmem_line_version(const struct pmem *pm, uint32_t l, unsigned v, struct pme
 	uint32_t i = pm->line[l].first;
 	while (--v)
 		i = pm->version[i - 1].next;
+	assert(i && i <= pm->versions);
 	const struct version *from = &pm->version[i - 1];
 	*out = (struct pmem_version){.who = from->by.who,
 				     .op = from->by.op,

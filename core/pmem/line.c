@@ -29,6 +29,7 @@ void line_save(struct pmem *pm, uint32_t l)
 
 void line_write_durable(struct pmem *pm, uint64_t off, const void *data, size_t len)
 {
+	assert(pm->running && off + len <= pm->len);
 	for (unsigned i = pm->machine + 1; i <= pm->stack->machines; i++)
 		put(pm->stack->image[i] + off, data, len);
 }
@@ -73,7 +74,7 @@ void line_decide(struct pmem *pm, uint32_t l)
 	line_write_durable(pm, (uint64_t)l * LINE, content, LINE);
 	line_rehash(pm, l);
 	if (sim_tracing(pm->sim)) {
-		char name[64], version[64];
+		char name[64], version[PMEM_ANSWER_TEXT];
 		pmem_place(pm, (uint64_t)l * LINE, name, sizeof(name));
 		pmem_answer_print(failed->line[l].in_flight, answer, version, sizeof(version));
 		const struct traced about = {
@@ -135,6 +136,7 @@ void line_commit(struct pmem *pm, uint32_t l, uint32_t upto)
 		return;
 	note_touch(pm, TOUCH_COMMIT, (uint64_t)l * LINE, LINE);
 	line_make_durable(pm, l, upto);
+	assert(pm->line[l].committed == upto);
 }
 
 void line_commit_all(struct pmem *pm, uint32_t l)

@@ -9,6 +9,7 @@
  *	line.c		a line: its versions, what is durable, what survived
  *	cpu_store.c	the CPU's stores and loads
  *	cpu_flush.c	the CPU's flushes and fences, and what leaves a store buffer
+ *	nt_store.c	non-temporal stores with buffers of their own
  *	nic_write.c	data that the NIC writes
  *	images.c	which crash images there are
  */
@@ -61,10 +62,18 @@ struct pending_store {
 	uint8_t delay; /* ... this answer of CHOICE_BUFFER long */
 };
 
+/* A non-temporal store to one line, in its CPU's write-combining buffer. */
+struct nt_store {
+	struct buffered late; /* of which `bytes` is not used */
+	uint64_t number;
+	uint8_t bytes[LINE];
+};
+
 struct arrival { /* WSP: NIC data of one line that has arrived and not landed */
 	uint64_t off;
 	uint8_t len;
 	uint8_t data[LINE];
+	struct nic_where from;
 };
 
 struct pmem {
@@ -90,6 +99,9 @@ struct pmem {
 	uint64_t durable_hash, flight_hash;
 	struct arrival *arrival; /* oldest first */
 	uint32_t arrivals, arrival_room;
+	struct nt_store *nt; /* oldest first */
+	uint32_t nts, nt_room;
+	uint64_t nt_number;
 	struct pending_store pending; /* len 0: none */
 	uint8_t *below;		      /* with store buffers: what memory held where it stores */
 	uint32_t below_room;
@@ -100,10 +112,18 @@ struct pmem {
 	unsigned regions;
 };
 
+/* What a line would hold; and which of its words a content that is compared with it has, too. */
+struct line_content {
+	uint64_t word[LINE / 8];
+	uint8_t same;
+};
+
 struct pmem_stack {
 	unsigned machines;
 	size_t max_len;
 	uint8_t *image[MACHINES + 1];
+	struct line_content *history; /* of the line that pmem_line_next() looks at */
+	uint32_t history_room;
 	struct pmem pm[MACHINES];
 };
 
@@ -137,6 +157,9 @@ void lines_write_back(struct pmem *pm);
 
 /* --- cpu_store.c, cpu_flush.c --- */
 
+/* pmem_commit_pending(), where an access of the same task comes next: with copy_order a structure
+ * is stored word by word, and others may run in between. */
+void cpu_settle(struct pmem *pm);
 /*
  * The power may fail before something of a CPU becomes durable. `late`: the entry of its store
  * buffer by which it does. True: it fails.
@@ -151,7 +174,24 @@ bool cpu_stored(struct pmem *pm, uint64_t off, size_t len, const struct author *
 /* An entry of a store buffer takes effect. False: the power failed. */
 bool cpu_entry_leaves(void *arg, const struct buffered *entry);
 
+/* clwb by this CPU: a fence of it makes the range's lines durable as they are now. */
+void cpu_note_flush(struct pmem *pm, unsigned cpu, uint64_t off, size_t len,
+		    const struct author *by);
+
+/* --- nt_store.c --- */
+
+/* What the CPU has in its write-combining buffers leaves: of these lines, or, len 0, all. False:
+ * the power failed. */
+bool nt_leave(struct pmem *pm, unsigned cpu, uint64_t off, size_t len);
+
 /* --- on each access --- */
+
+/* The same of the current task, before it looks at these lines or changes them. */
+static inline void nt_leave_mine(struct pmem *pm, uint64_t off, size_t len)
+{
+	if (pm->nts)
+		nt_leave(pm, (unsigned)(sim_task(pm->sim) + 1), off, len);
+}
 
 /* The bytes of [off, off+len) that are in its first line. */
 static inline size_t within_line(uint64_t off, size_t len)

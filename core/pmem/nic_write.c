@@ -35,8 +35,10 @@ void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len
 	const uint8_t *bytes = data;
 	if (!nic_buffers_survive(pm) || !len)
 		return;
+	assert(pm->running && len <= pm->len && off <= pm->len - len);
 	pmem_commit_pending(pm);
 	show_all(pm);
+	assert(!pm->pending.len);
 	touch(pm, off, len, true);
 	if (nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
 		return;
@@ -51,6 +53,7 @@ void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len
 		arrival->off = off;
 		arrival->len = (uint8_t)part;
 		memcpy(arrival->data, bytes, part);
+		arrival->from = *from;
 		line_rehash(pm, (uint32_t)(off / LINE));
 		off += part;
 		bytes += part;
@@ -58,12 +61,21 @@ void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len
 	}
 }
 
-/* The oldest arrival of just these bytes has landed. False: they did not arrive before. */
-static bool arrival_landed(struct pmem *pm, uint64_t off, size_t len)
+static bool is_same_packet(const struct nic_where *a, const struct nic_where *b)
 {
+	return a->qp == b->qp && op_label_equal(a->op, b->op) && a->occurrence == b->occurrence &&
+	       a->message == b->message && a->packet == b->packet;
+}
+
+/* What arrived of this packet for these bytes has landed. False: it did not arrive before. */
+static bool arrival_landed(struct pmem *pm, uint64_t off, size_t len, const struct nic_where *from)
+{
+	assert(!pm->arrivals || nic_buffers_survive(pm));
 	for (uint32_t i = 0; i < pm->arrivals; i++) {
-		if (pm->arrival[i].off != off || pm->arrival[i].len != len)
+		if (pm->arrival[i].off != off || pm->arrival[i].len != len ||
+		    !is_same_packet(&pm->arrival[i].from, from))
 			continue;
+		assert(len && off % LINE + len <= LINE);
 		memmove(&pm->arrival[i], &pm->arrival[i + 1],
 			(pm->arrivals - i - 1) * sizeof(pm->arrival[0]));
 		pm->arrivals--;
@@ -82,11 +94,13 @@ static void drain_line(struct sim *sim, void *arg)
 {
 	struct drain *drain = arg;
 	struct pmem *pm = drain->pm;
+	assert(pm->running && pm->sim == sim);
 	if (drain->upto <= pm->line[drain->line].committed)
 		return;
 	if (nic_power_fails(pm, CRASH_BEFORE_DRAIN, (uint64_t)drain->line * LINE, &drain->from))
 		return;
 	line_commit(pm, drain->line, drain->upto);
+	assert(pm->line[drain->line].committed >= drain->upto);
 	if (sim_tracing(sim)) {
 		char name[64];
 		pmem_place(pm, (uint64_t)drain->line * LINE, name, sizeof(name));
@@ -96,6 +110,8 @@ static void drain_line(struct sim *sim, void *arg)
 
 static void schedule_drain(struct pmem *pm, uint32_t l, const struct nic_where *from)
 {
+	assert(pm->line[l].in_flight && !nic_uses_cache(pm));
+	assert(!sim_picks(pm->sim));
 	struct drain *drain = sim_alloc(pm->sim, sizeof(*drain));
 	*drain = (struct drain){pm, l, pm->line[l].committed + pm->line[l].in_flight, *from};
 	struct choice_point at = {.kind = CHOICE_DRAIN,
@@ -109,6 +125,14 @@ static void schedule_drain(struct pmem *pm, uint32_t l, const struct nic_where *
 		  drain);
 }
 
+/* What the queue pair has in the integrated-I/O buffers changes, or is looked at: a flush that
+ * finds nothing there would have found what lands after it. Only a scheduler is told. */
+static void note_in_buffers(struct pmem *pm, enum touch what, const struct actor *qp)
+{
+	if (pm->watched && sim_picks(pm->sim))
+		sim_touch(pm->sim, what, (uintptr_t)qp, 1);
+}
+
 void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len,
 		   const struct nic_where *from)
 {
@@ -119,9 +143,11 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len,
 			    .nic = true,
 			    .send = from->send};
 	bool durable = visible_is_durable(pm, true) || MUTANT(&pm->hw, PM_NIC_DURABLE);
+	assert(len && off % LINE + len <= LINE && off < pm->len);
 	pmem_commit_pending(pm);
 	show_all(pm);
-	bool arrived = arrival_landed(pm, off, len);
+	note_in_buffers(pm, TOUCH_DRAM_WRITE, from->qp);
+	bool arrived = arrival_landed(pm, off, len, from);
 	note_touch(pm, arrived ? TOUCH_SHOW : TOUCH_WRITE, off, len);
 	touch(pm, off, len, true);
 	/* Under WSP the data is durable since it arrived: landing changes nothing that survives. */
@@ -149,6 +175,7 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len,
 		line_commit_all(pm, l);
 	else if (!nic_uses_cache(pm) && !sim_picks(pm->sim)) /* a drain only makes images fewer */
 		schedule_drain(pm, l, from);
+	assert(!pm->line[l].in_flight == (arrived || durable));
 }
 
 /* How many of the line's versions since boot the flush covers: up to the newest that it names. */
@@ -165,16 +192,19 @@ static uint32_t flushed_upto(const struct pmem *pm, uint32_t l, uint64_t off, si
 		if (v->by.nic && v->by.who == qp && (v->by.send ? sends : in_range))
 			upto = n;
 	}
+	assert(n == line->committed + line->in_flight);
 	return upto;
 }
 
 void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends,
 		    const struct nic_where *from)
 {
-	uint32_t lowest = UINT32_MAX, lines = 0;
+	uint32_t lowest = UINT32_MAX, lines = 0, dirties;
+	assert(pm->running);
 	pmem_commit_pending(pm);
 	if (nic_uses_cache(pm) || visible_is_durable(pm, true))
 		return;
+	note_in_buffers(pm, TOUCH_DRAM_READ, from->qp);
 	for (uint32_t i = 0; i < pm->dirties; i++) {
 		uint32_t l = pm->dirty[i];
 		if (flushed_upto(pm, l, off, len, sends, from->qp) == pm->line[l].committed)
@@ -184,10 +214,12 @@ void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends,
 	}
 	if (!lines || nic_power_fails(pm, CRASH_BEFORE_DRAIN, (uint64_t)lowest * LINE, from))
 		return;
+	dirties = pm->dirties;
 	/* From the end: a line that is clean now gives its place to the list's last one. */
 	for (uint32_t i = pm->dirties; i--;)
 		line_commit(pm, pm->dirty[i],
 			    flushed_upto(pm, pm->dirty[i], off, len, sends, from->qp));
+	assert(dirties - pm->dirties <= lines);
 	if (sim_tracing(pm->sim))
 		sim_trace(pm->sim, from->qp, 0,
 			  "message %u packet %u: %u line%s drained to PM, now durable",
@@ -199,6 +231,7 @@ void pmem_nic_read(struct pmem *pm, uint64_t off, void *data, size_t len)
 	pmem_commit_pending(pm);
 	if (!len)
 		return;
+	assert(pm->running && len <= pm->len && off <= pm->len - len);
 	note_touch(pm, TOUCH_READ, off, len);
 	struct source *source = sim_get_source(pm->sim);
 	if (MUTANT(&pm->hw, PM_NEWEST_ON_NIC_READ))
@@ -206,6 +239,7 @@ void pmem_nic_read(struct pmem *pm, uint64_t off, void *data, size_t len)
 	touch(pm, off, len, false);
 	if (MUTANT(&pm->hw, PM_NEWEST_ON_NIC_READ))
 		sim_source(pm->sim, source);
+	assert(sim_get_source(pm->sim) == source);
 	show_mine(pm); /* a task that posts inline data copies them itself; no task runs in an event
 			*/
 	memcpy(data, pm->work + off, len);

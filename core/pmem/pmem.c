@@ -13,8 +13,8 @@
  * After a power failure a line holds durable + its first k versions, for any k from
  * 0 to all of them, each line alone: the cache may have written it back at any
  * moment, and stores to one line reach memory in order. With line_torn the last
- * write-back may also have been cut at any 8-byte word: the words from the left are of
- * version k, the others of some older version that was written back before.
+ * write-back may also have been cut: some of its 8-byte words (prefix: the first ones; any: any of
+ * them) are of version k, the others of some older version that was written back before.
  *
  * Durable moves up (the first k versions are committed) by
  *	- pmem_flush of the line and then a fence of the same task: k is what the line
@@ -42,6 +42,7 @@
 
 void *pmem_grow(void *array, uint32_t *room, size_t each)
 {
+	assert(each && *room <= UINT32_MAX / 2);
 	*room = *room ? 2 * *room : 64;
 	array = realloc(array, *room * each);
 	if (!array)
@@ -59,7 +60,8 @@ static size_t whole_pages(size_t bytes)
 struct pmem_stack *pmem_stack_new(unsigned machines, size_t max_len)
 {
 	struct pmem_stack *stack = calloc(1, sizeof(*stack));
-	assert(machines >= 1 && machines <= MACHINES && max_len % LINE == 0);
+	assert(machines >= 1 && machines <= MACHINES);
+	assert(max_len && max_len % LINE == 0);
 	if (!stack)
 		return NULL;
 	stack->machines = machines;
@@ -102,6 +104,7 @@ void pmem_stack_free(struct pmem_stack *stack)
 			munmap(stack->image[i] - (whole_pages(stack->max_len) - stack->max_len) -
 				       GUARD,
 			       whole_pages(stack->max_len) + 2 * GUARD);
+	free(stack->history);
 	for (unsigned i = 0; i < stack->machines; i++) {
 		struct pmem *pm = &stack->pm[i];
 		free(pm->line);
@@ -110,6 +113,7 @@ void pmem_stack_free(struct pmem_stack *stack)
 		free(pm->undo);
 		free(pm->arrival);
 		free(pm->below);
+		free(pm->nt);
 		free(pm->kept_buffers);
 		for (unsigned t = 0; t <= SIM_TASKS; t++)
 			free(pm->flushes[t].flush);
@@ -152,6 +156,7 @@ static void begin_buffers(struct pmem *pm)
 {
 	pm->buffers = NULL;
 	pm->window.buffered = 0;
+	assert(pm->hw.store_buffer <= STORE_BUFFER_MAX);
 	if (!pm->hw.store_buffer)
 		return;
 	if (!pm->kept_buffers)
@@ -161,11 +166,13 @@ static void begin_buffers(struct pmem *pm)
 	pm->buffers = pm->kept_buffers;
 	store_buffers_begin(pm->buffers, pm->sim, pm->work, pm->hw.store_buffer,
 			    &pm->window.buffered, cpu_entry_leaves, pm);
+	assert(!pm->window.buffered && !pm->buffers->shown);
 }
 
 void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw)
 {
 	assert(!pm->running && !pm->undos && !pm->dirties);
+	assert(!pm->before || pm->before->running); /* it failed, and stands still */
 	pm->sim = sim;
 	pm->hw = *hw;
 	pm->running = true;
@@ -174,6 +181,8 @@ void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw)
 	begin_buffers(pm);
 	pm->watched = 0;
 	pm->pending.len = 0;
+	pm->nts = 0;
+	pm->nt_number = 0;
 	pm->durable_hash = pm->flight_hash = 0;
 	sim_set_memory(sim, pm);
 	sim_set_commit(sim, commit_all, pm);
@@ -183,6 +192,8 @@ static void forget_versions(struct pmem *pm)
 {
 	for (uint32_t i = 0; i < pm->dirties; i++) {
 		struct line *line = &pm->line[pm->dirty[i]];
+		assert(line->dirty_at == i && line->in_flight);
+		assert(line->first && line->last && line->last <= pm->versions);
 		line->first = line->last = 0;
 		line->in_flight = 0;
 		line->flight_hash = 0;
@@ -199,9 +210,12 @@ void pmem_end(struct pmem *pm)
 {
 	struct pmem_stack *stack = pm->stack;
 	assert(pm->running);
+	/* What booted from here has ended, or its changes would survive. */
+	assert(pm->machine + 1 == stack->machines || !stack->pm[pm->machine + 1].running);
 	forget_versions(pm);
 	while (pm->undos) {
 		struct undo *undo = &pm->undo[--pm->undos];
+		assert(pm->line[undo->line].saved == pm->run);
 		if (MUTANT(&pm->hw, PM_UNDO_FORGETS) && pm->machine && !pm->undos)
 			continue;
 		for (unsigned i = pm->machine; i <= stack->machines; i++)
@@ -214,8 +228,10 @@ void pmem_end(struct pmem *pm)
 
 void pmem_save(struct pmem *pm, void *image)
 {
+	assert(pm->running);
 	pmem_commit_pending(pm);
 	show_all(pm);
+	assert(!pm->pending.len && !pm->window.buffered); /* nothing is on its way to memory */
 	memcpy(image, pm->work, pm->len);
 }
 
@@ -227,6 +243,7 @@ void pmem_watch(struct pmem *pm)
 
 void pmem_accesses_spent(struct pmem *pm, const void *addr, size_t len, bool write)
 {
+	assert(!pm->window.accesses_left && pm->watched <= ACCESS_BUDGET);
 	pm->window.accesses_left = pm->watched ? 1 : ACCESS_BUDGET;
 	if (pm->watched) {
 		if (!sim_on_stack(pm->sim, addr))

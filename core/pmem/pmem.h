@@ -54,13 +54,23 @@ void pmem_cpu_locked_store(struct pmem *pm, uint64_t off, size_t len, uintptr_t 
 /* A copy into PM (data == NULL: `len` bytes of `byte`), performed here. */
 void pmem_cpu_copy(struct pmem *pm, uint64_t off, const void *data, int byte, size_t len,
 		   uintptr_t pc);
+/* A copy by non-temporal stores: nt_store.c. Without buffers of their own (hardware.nt_stores) they
+ * are stores that are flushed. */
+bool pmem_has_nt_buffers(const struct pmem *pm);
+void pmem_cpu_nt_copy(struct pmem *pm, uint64_t off, const void *data, int byte, size_t len,
+		      uintptr_t pc);
 void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc); /* clwb, clflushopt */
 void pmem_cpu_fence(struct pmem *pm, uintptr_t pc);			      /* sfence */
 void pmem_commit_pending(struct pmem *pm);
-/* Are there store buffers (hardware.store_buffer)? Then, before a locked instruction wherever its
- * operand is: the CPU's buffer is empty, and what it has flushed is durable. */
+/* Are there store buffers (hardware.store_buffer, hardware.nt_stores)? Then, before a locked
+ * instruction wherever its operand is: the CPU's buffer is empty, and what it has flushed is
+ * durable. */
 bool pmem_has_buffers(const struct pmem *pm);
 void pmem_cpu_empty(struct pmem *pm, uintptr_t pc);
+/* Is a copy of more than a word made word by word (hardware.copy_order)? */
+bool pmem_copies_words(const struct pmem *pm, size_t len);
+/* The i-th of its words: *at of its bytes it begins, and its length. */
+size_t pmem_nth_word(const struct pmem *pm, uint64_t off, size_t len, size_t i, size_t *at);
 /* A store to DRAM, while there is something in a store buffer (the window's `buffered`). */
 void pmem_cpu_dram_store(struct pmem *pm, const void *addr);
 

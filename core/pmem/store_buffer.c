@@ -42,7 +42,8 @@ void store_buffers_begin(struct store_buffers *b, struct sim *sim, uint8_t *memo
 			 uint32_t *entries, bool (*leaves)(void *arg, const struct buffered *entry),
 			 void *arg)
 {
-	assert(size <= STORE_BUFFER_MAX);
+	assert(size && size <= STORE_BUFFER_MAX);
+	assert(b->used <= SIM_TASKS + 1);
 	for (unsigned i = 0; i < b->used; i++)
 		b->cpu[i].first = b->cpu[i].next = b->cpu[i].under_way = 0;
 	b->used = b->shown = 0;
@@ -62,6 +63,8 @@ static void change_places(struct store_buffers *b, struct buffered *entry)
 	uint8_t below[sizeof(entry->bytes)];
 	if (entry->kind != BUFFERED_STORE)
 		return;
+	assert(entry->len && entry->len <= sizeof(entry->bytes));
+	assert(entry->off % LINE + entry->len <= LINE);
 	memcpy(below, b->memory + entry->off, entry->len);
 	memcpy(b->memory + entry->off, entry->bytes, entry->len);
 	memcpy(entry->bytes, below, entry->len);
@@ -70,6 +73,8 @@ static void change_places(struct store_buffers *b, struct buffered *entry)
 void store_buffers_change_view(struct store_buffers *b, unsigned to)
 {
 	struct cpu_buffer *cpu = &b->cpu[b->shown];
+	assert(to <= SIM_TASKS && to != b->shown);
+	assert(cpu->next - cpu->first <= b->size && b->cpu[to].next - b->cpu[to].first <= b->size);
 	for (uint32_t i = cpu->next; i != cpu->first; i--)
 		change_places(b, entry_at(cpu, i - 1));
 	b->shown = to;
@@ -122,6 +127,7 @@ bool store_buffers_keep(const struct store_buffers *b, uint64_t off, size_t len)
 /* Write-backs that nothing keeps any more take effect. */
 static void write_back(struct cpu_buffer *cpu)
 {
+	assert(cpu->next - cpu->first < cpu->of->size); /* one has just left */
 	for (uint32_t i = cpu->first; i != cpu->next; i++) {
 		struct buffered *entry = entry_at(cpu, i);
 		if (entry->kind != BUFFERED_FLUSH || entry->gone ||
@@ -129,6 +135,7 @@ static void write_back(struct cpu_buffer *cpu)
 			continue;
 		entry->gone = true;
 		cpu->of->leaves(cpu->of->arg, entry);
+		assert(!cpu->of->shown); /* what it writes back is what all see */
 	}
 }
 
@@ -136,6 +143,8 @@ static void write_back(struct cpu_buffer *cpu)
 static bool leave(struct cpu_buffer *cpu)
 {
 	struct store_buffers *b = cpu->of;
+	assert(cpu->first != cpu->next);
+	assert(*b->entries >= cpu->next - cpu->first); /* all buffers' together */
 	store_buffers_show(b, 0);
 	struct buffered entry = *entry_at(cpu, cpu->first);
 	if (entry.kind == BUFFERED_STORE) /* from now on it is memory that a load looks at */
@@ -153,6 +162,7 @@ static bool leave(struct cpu_buffer *cpu)
 /* Without a scheduler, the oldest entry is one that is delayed. False: the power fails. */
 static bool pass(struct cpu_buffer *cpu)
 {
+	assert(!sim_picks(cpu->of->sim));
 	while (cpu->first != cpu->next && !entry_at(cpu, cpu->first)->delayed)
 		if (!leave(cpu))
 			return false;
@@ -162,6 +172,7 @@ static bool pass(struct cpu_buffer *cpu)
 static void fire_picked(struct sim *sim, void *arg)
 {
 	struct cpu_buffer *cpu = arg;
+	assert(cpu->under_way && sim_picks(sim));
 	cpu->under_way = false;
 	if (cpu->first != cpu->next && leave(cpu) && cpu->first != cpu->next) {
 		cpu->under_way = true;
@@ -182,6 +193,8 @@ static void fire_delayed(struct sim *sim, void *arg)
 	(void)sim;
 	if ((int32_t)(later->number - cpu->first) < 0)
 		return; /* its CPU had to wait for it */
+	assert(later->number - cpu->first < cpu->next - cpu->first);
+	assert(entry_at(cpu, later->number)->delayed);
 	entry_at(cpu, later->number)->delayed = false;
 	pass(cpu);
 }
@@ -190,6 +203,8 @@ static void fire_delayed(struct sim *sim, void *arg)
 static void arrange(struct cpu_buffer *cpu, unsigned k)
 {
 	struct sim *sim = cpu->of->sim;
+	assert(cpu->first != cpu->next);
+	assert(!k || !sim_picks(sim)); /* a scheduler needs no delays */
 	if (sim_picks(sim)) {
 		if (!cpu->under_way)
 			sim_in_chain(sim, cpu->chain, 0, fire_picked, cpu);
@@ -218,6 +233,7 @@ void store_buffers_enter(struct store_buffers *b, const struct buffered *entry, 
 	struct cpu_buffer *cpu = &b->cpu[store_buffers_cpu(b)];
 	struct actor *actor = sim_actor(b->sim);
 	assert(actor);
+	assert(entry->kind <= BUFFERED_POST && (entry->kind != BUFFERED_POST || entry->ring));
 	while (cpu->next - cpu->first >= b->size)
 		push_out(cpu);
 	if (b->used < store_buffers_cpu(b) + 1)
@@ -231,6 +247,7 @@ void store_buffers_enter(struct store_buffers *b, const struct buffered *entry, 
 	new->delayed = new->gone = false;
 	sim_gives(b->sim, cpu, cpu->next++);
 	++*b->entries;
+	assert(cpu->next - cpu->first <= b->size && *b->entries >= cpu->next - cpu->first);
 	if (b->shown == new->cpu)
 		change_places(b, new);
 	arrange(cpu, k);
@@ -241,6 +258,8 @@ void store_buffers_wait(struct store_buffers *b, unsigned left)
 	struct cpu_buffer *cpu = &b->cpu[store_buffers_cpu(b)];
 	if (cpu->next - cpu->first <= left)
 		return;
+	assert(store_buffers_cpu(b)); /* CPU 0 has no buffer */
+	assert(left < b->size);
 	while (cpu->next - cpu->first > left) {
 		if (!sim_picks(b->sim)) {
 			push_out(cpu);

@@ -3,6 +3,7 @@
 #include "core/provider/nic.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -52,6 +53,7 @@
 struct whole {
 	struct nic nic;
 	pthread_mutex_t mutex;
+	bool locked;		      /* written by the thread that has the mutex */
 	_Atomic uint32_t handed_over; /* futex */
 	_Atomic uint32_t polls;	      /* wraps */
 	unsigned left_alone;	      /* naps in a row after which packets were waiting */
@@ -80,7 +82,11 @@ static struct whole *to_whole(struct nic *nic)
 
 void nic_lock(struct nic *nic)
 {
-	pthread_mutex_lock(&to_whole(nic)->mutex);
+	struct whole *w = to_whole(nic);
+
+	pthread_mutex_lock(&w->mutex);
+	assert(!w->locked);
+	w->locked = true;
 	engine_tick(nic->engine);
 }
 
@@ -91,8 +97,10 @@ void nic_unlock(struct nic *nic)
 	/* Something is due before the thread would wake. */
 	bool wake = w->sleeps_until && engine_next(nic->engine) < w->sleeps_until;
 
+	assert(w->locked);
 	if (wake)
 		w->sleeps_until = 0;
+	w->locked = false;
 	pthread_mutex_unlock(&w->mutex);
 	if (wake)
 		link->wake(link);
@@ -108,8 +116,10 @@ void nic_run(struct nic *nic)
 static bool progress(struct nic *nic, const struct rnic_cq *cq, uint32_t entries)
 {
 	struct packet *pkt = NULL;
-	bool did = engine_run_soon(nic->engine), enough = false;
+	bool did, enough = false;
 
+	assert(to_whole(nic)->locked);
+	did = engine_run_soon(nic->engine);
 	for (unsigned n = 0; n < BATCH && !enough && (pkt = nic->link->take(nic->link, nic->net));
 	     n++) {
 		rnic_take(nic->net, qp_find(nic->net, pkt->dest_qpn), pkt);
@@ -168,6 +178,7 @@ static void look_back(struct whole *w, bool waiting)
 {
 	uint64_t now = engine_now(w->nic.engine);
 
+	assert(w->locked);
 	/* A program that polls all the time may itself be waiting for a CPU. */
 	if (!waiting || !w->found_last || now - w->polled_at < LEFT_ALONE_NS) {
 		w->left_alone = 0;
@@ -181,6 +192,7 @@ static void look_back(struct whole *w, bool waiting)
 	if (w->awake_for > AWAKE_MOST_NS)
 		w->awake_for = AWAKE_MOST_NS;
 	w->awake_until = now + w->awake_for;
+	assert(w->awake_for >= AWAKE_LEAST_NS && w->awake_until > now);
 }
 
 /* Locked before and after: sleep until something is to be done. */
@@ -192,7 +204,10 @@ static void sleep_until_due(struct whole *w)
 	/* Computed now: without the lock other threads advance the time, perhaps beyond `next`. */
 	uint64_t ns = next == UINT64_MAX ? next : next - engine_now(engine);
 
+	assert(w->locked && !w->sleeps_until); /* one thread sleeps */
+	assert(next >= engine_now(engine));    /* what was due has been run */
 	w->sleeps_until = next;
+	w->locked = false;
 	pthread_mutex_unlock(&w->mutex);
 	link->sleep(link, ns);
 	nic_lock(&w->nic);
@@ -260,11 +275,12 @@ static int start_thread(struct whole *w)
 
 static bool lock_for_a_while(struct whole *w)
 {
-	bool locked = lock_within(&w->mutex, LOCK_MS);
-
-	if (locked)
-		engine_tick(w->nic.engine);
-	return locked;
+	if (!lock_within(&w->mutex, LOCK_MS))
+		return false;
+	assert(!w->locked);
+	w->locked = true;
+	engine_tick(w->nic.engine);
+	return true;
 }
 
 void nic_drain(struct nic *nic)

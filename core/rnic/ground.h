@@ -34,6 +34,8 @@ struct rnic_explorer {
 	uint64_t (*delay)(void *world, unsigned k, const struct rnic_event *event);
 	/* Is the task's call at this point to fail? */
 	bool (*fails)(void *world, enum fail_point point);
+	/* A packet to `peer` was sent `tries` times in vain: the connection is given up. */
+	void (*given_up)(void *world, unsigned host, unsigned peer, unsigned tries);
 	/* The task that runs; NULL: an event does. `serves`: it is one of the server's. */
 	struct actor *(*task)(void *world);
 	bool (*serves)(void *world);
@@ -113,6 +115,12 @@ static inline unsigned ground_choose(const struct rnic_ground *ground,
 static inline bool ground_fails(const struct rnic_ground *ground, enum fail_point point)
 {
 	return ground->run->calls_fail && ground->explorer->fails(ground->world, point);
+}
+static inline void ground_given_up(const struct rnic_ground *ground, unsigned host, unsigned peer,
+				   unsigned tries)
+{
+	if (ground->explorer)
+		ground->explorer->given_up(ground->world, host, peer, tries);
 }
 static inline struct actor *ground_task(const struct rnic_ground *ground)
 {

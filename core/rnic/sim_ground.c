@@ -95,8 +95,10 @@ static unsigned choose(void *sim, const struct choice_point *at, unsigned n)
 
 static uint64_t delay(void *sim, unsigned k, const struct rnic_event *event)
 {
-	if (k < DELAY_QUIESCENCE)
+	if (k < DELAY_QUIESCENCE) {
+		sim_repeat_pending(sim, sim_now(sim) + choice_delay_ns(k));
 		return sim_now(sim) + choice_delay_ns(k);
+	}
 	return sim_delay(sim, CHAIN_OTHER, k, 0, call, (void *)event);
 }
 
@@ -104,6 +106,11 @@ static bool fails(void *sim, enum fail_point point)
 {
 	(void)sim; /* the one that runs */
 	return sim_fails(point);
+}
+
+static void given_up(void *sim, unsigned host, unsigned peer, unsigned tries)
+{
+	sim_link_given_up(sim, host, peer, tries);
 }
 
 /* --- what is watched --- */
@@ -137,6 +144,7 @@ static const struct rnic_explorer explorer = {
 	.choose = choose,
 	.delay = delay,
 	.fails = fails,
+	.given_up = given_up,
 	.task = task,
 	.serves = serves,
 	.step = step,
@@ -204,6 +212,7 @@ static bool read_dram(void *memory, const struct rnic_mr *mr, void *to, const ui
 {
 	(void)memory;
 	sim_touch(sim_of_ground(mr_ground(mr)), TOUCH_DRAM_READ, (uintptr_t)from, len);
+	sim_saw(sim_of_ground(mr_ground(mr)), TOUCH_DRAM_READ, (uintptr_t)from, from, len);
 	memcpy(to, from, len);
 	return true;
 }
@@ -214,6 +223,7 @@ static bool write_dram(void *memory, const struct rnic_mr *mr, uint8_t *to, cons
 	(void)memory;
 	(void)name;
 	sim_touch(sim_of_ground(mr_ground(mr)), TOUCH_DRAM_WRITE, (uintptr_t)to, len);
+	sim_saw(sim_of_ground(mr_ground(mr)), TOUCH_DRAM_WRITE, (uintptr_t)to, from, len);
 	memcpy(to, from, len);
 	return true;
 }
@@ -241,6 +251,7 @@ static bool read_pm(void *pm, const struct rnic_mr *mr, void *to, const uint8_t 
 	if (!mr->in_pm)
 		return read_dram(pm, mr, to, from, len);
 	pmem_nic_read(pm, pm_offset(mr, from, len), to, len);
+	sim_saw(sim_of_ground(mr_ground(mr)), TOUCH_READ, pm_offset(mr, from, len), to, len);
 	return true;
 }
 
@@ -250,6 +261,7 @@ static bool write_pm(void *pm, const struct rnic_mr *mr, uint8_t *to, const void
 	if (!mr->in_pm)
 		return write_dram(pm, mr, to, from, len, name);
 	struct nic_where at = where(name);
+	sim_saw(sim_of_ground(mr_ground(mr)), TOUCH_WRITE, pm_offset(mr, to, len), from, len);
 	while (len) {
 		uint32_t part = mr_line_left(mr, to);
 		if (part > len)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See arena.h. */
 #include "core/rt/arena.h"
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,8 @@ void arena_free(struct arena *arena)
 
 void arena_reset(struct arena *arena)
 {
+	assert(!arena->now == !arena->first);
+	assert(!arena->now || arena->used <= arena->now->bytes);
 	arena->now = arena->first;
 	arena->used = 0;
 }
@@ -52,6 +55,7 @@ static struct arena_chunk *chunk_new(size_t bytes)
 
 void *arena_alloc(struct arena *arena, size_t bytes)
 {
+	assert(bytes <= SIZE_MAX / 2); /* no length that wrapped around */
 	bytes = (bytes + 15) & ~(size_t)15;
 	while (!arena->now || arena->used + bytes > arena->now->bytes) {
 		struct arena_chunk **link = arena->now ? &arena->now->next : &arena->first;
@@ -61,6 +65,7 @@ void *arena_alloc(struct arena *arena, size_t bytes)
 		arena->used = 0;
 	}
 	void *memory = arena->now->memory + arena->used;
+	assert((uintptr_t)memory % 16 == 0);
 	arena->used += bytes;
 	return memset(memory, 0, bytes);
 }

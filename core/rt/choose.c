@@ -24,14 +24,16 @@ const struct choice_traits choice_traits[CHOICE_KINDS] = {
 
 unsigned choice_delay(unsigned kind, unsigned answer)
 {
+	assert(kind < CHOICE_KINDS);
 	unsigned first = choice_traits[kind].delay;
 	return first && answer >= first ? answer - first + 1 : 0;
 }
 
 unsigned choice_delay_answer(unsigned kind, unsigned k)
 {
+	assert(kind < CHOICE_KINDS);
 	unsigned first = choice_traits[kind].delay;
-	assert(first && k);
+	assert(first && k && k <= DELAY_SWITCH);
 	return first + k - 1;
 }
 
@@ -59,12 +61,14 @@ void actor_init(struct actor *actor, const char *name)
 	actor->name_hash = 0x9e3779b97f4a7c15u;
 	for (const char *c = actor->name; *c; c++)
 		actor->name_hash = mix64(actor->name_hash ^ (unsigned char)*c);
-	actor->occurrence = 1;
+	/* Nobody's work yet, for the first time: the label "none" again is its second. */
+	actor->occurrence = actor->seen[0].occurrence = 1;
 }
 
 void actor_label(struct actor *actor, struct op_label op)
 {
-	assert(op.client < ACTOR_CLIENTS);
+	assert(op.client < ACTOR_CLIENTS && op.kind < OP_KINDS);
+	assert(!op.client || op.kind); /* a client's operation has a name */
 	uint16_t occurrence = op_label_equal(actor->seen[op.client].op, op)
 				      ? actor->seen[op.client].occurrence + 1
 				      : 1;

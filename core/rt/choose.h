@@ -23,8 +23,8 @@
  *	STEP	a task's next step: run on; delayed first. a: enum step_kind, b: number of that kind
  *	PACKET	a packet on the link: enum packet_answer. a: message, b: packet, c: transmission
  *	LAND	NIC data about to become visible: now; delayed. a: message, b: packet, c: line
- *	ORDER	which of the packet's lines lands next (dma_order=any): the first; the (k + 1)th.
- *		a: message, b: packet, c: how many have landed
+ *	ORDER	which line lands next (dma_order): the first of those that could; the (k + 1)th. a:
+ *		message, b: packet that is the first of its queue, c: how often this was asked of it
  *	FETCH	the responder's next line of an RDMA READ, or an atomic, FLUSH, ATOMIC WRITE: now;
  *		delayed. a: message, b: packet, c: line
  *	DRAIN	DDIO off, a visible line on its way to PM: soon; delayed. a: message, b: packet, c: line
@@ -37,6 +37,8 @@
  *		after it. a: number of the task's STEP_STORE
  *	FAIL	a call that can fail: does what it should; fails. a: enum fail_point, b: number of the
  *		task's calls there
+ *	LIFE	what a client of a machine that has recovered does next, when all keys have been read:
+ *		nothing; an operation, as faultinject/life.h says. a: the round
  *
  * A row: the name; the kind's class in the records of faultinject/bytes.h, or NO_RECORD; and what
  * is not zero of its struct choice_traits. Its words are in faultinject/words.c. A new kind comes
@@ -46,16 +48,17 @@
  */
 #define CHOICES(X) \
 	X(STEP, 0, .delay = 1, .forever = true, .mean = {10, 30, 100, 300}) \
-	X(PACKET, 6, .delay = PACKET_DELAY, .faults = PACKET_DUPLICATE, .mean = {4, 10, 30, 100}) \
-	X(LAND, 7, .delay = 1, .chain = UINT32_MAX, .mean = {2, 5, 10, 30}) \
-	X(ORDER, 8, .reorders = true, .counted = true, .mean = {1, 2, 4, 8}) \
-	X(FETCH, 9, .delay = 1, .chain = FETCH_LINE, .mean = {2, 5, 10, 30}) \
-	X(DRAIN, 10, .delay = 1, .mean = {1, 2, 5, 10}) \
-	X(EVICT, 11, .usual = 1, .counted = true, .unsearched = true, .mean = {1, 2, 4, 8}) \
+	X(PACKET, 6, .fuzzed = 3, .delay = PACKET_DELAY, .faults = PACKET_DUPLICATE, .mean = {4, 10, 30, 100}) \
+	X(LAND, 7, .fuzzed = 2, .delay = 1, .chain = UINT32_MAX, .mean = {2, 5, 10, 30}) \
+	X(ORDER, 8, .fuzzed = 1, .reorders = true, .counted = true, .mean = {1, 2, 4, 8}) \
+	X(FETCH, 9, .fuzzed = 1, .delay = 1, .chain = FETCH_LINE, .mean = {2, 5, 10, 30}) \
+	X(DRAIN, 10, .fuzzed = 1, .delay = 1, .mean = {1, 2, 5, 10}) \
+	X(EVICT, 11, .fuzzed = 1, .usual = 1, .counted = true, .unsearched = true, .mean = {1, 2, 4, 8}) \
 	X(CRASH, 12, .power = true) \
 	X(LINE, 13, .power = true) \
 	X(BUFFER, NO_RECORD, .delay = 1, .salt = 0x5709e6, .mean = {3, 10, 30, 100}) \
-	X(FAIL, 31, .faults = 1, .salt = 0xfa115, .mean = {3, 10, 30, 100})
+	X(FAIL, 31, .fuzzed = 1, .faults = 1, .salt = 0xfa115, .mean = {3, 10, 30, 100}) \
+	X(LIFE, NO_RECORD, .power = true, .unsearched = true, .salt = 0x11fe)
 /* clang-format on */
 #define NO_RECORD  255
 #define FETCH_LINE 0x7fffffu /* of a FETCH's c; above it: a copy of the request, and its tries */
@@ -75,7 +78,7 @@ struct choice_traits {
 	bool forever;	/* so is a delay for ever, which only a client's task has: it is dead */
 	bool reorders;	/* answer k: the k-th of those that wait comes first */
 	bool counted;	/* answer k - 1 is plainer than k: so a trace is shrunk */
-	bool power;	/* the power and what it leaves: the explorer asks, and answers */
+	bool power;	/* the power, what it leaves and what comes after: the explorer answers */
 	/* Systematic search: points that differ in these bits of c only follow each other, and
 	 * their delays reorder independent steps; or it does not try the kind at all. */
 	uint32_t chain;
@@ -86,6 +89,8 @@ struct choice_traits {
 	uint32_t mean[4];
 	uint64_t salt;
 	uint8_t usual;
+	/* How often the fuzzer draws a record of this kind; all steps together weigh 10. */
+	uint8_t fuzzed;
 };
 extern const struct choice_traits choice_traits[CHOICE_KINDS];
 

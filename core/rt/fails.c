@@ -23,6 +23,7 @@ bool sim_fails(enum fail_point point)
 				  .b = ++actor->count[COUNT_FAIL + point]};
 	if (!sim_choose(sim, &at, 2))
 		return false;
+	sim_inject(sim, sim_host(sim), SIM_INJECTED_CALL);
 	sim_trace(sim, actor, 0, "%s fails", fail_points[point].name);
 	return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Switching stacks with Boost.Context, and stacks with a guard page. See fiber.h. */
 #include "core/rt/fiber.h"
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,8 @@ static void asan_enter(struct fiber *self)
 
 int fiber_alloc(struct fiber *fiber, size_t stack_bytes)
 {
+	assert(stack_bytes && stack_bytes % GUARD_BYTES == 0);
+	assert(!fiber->stack || fiber->stack_bytes == stack_bytes);
 	if (fiber->stack)
 		return 0;
 	char *memory = mmap(NULL, stack_bytes + GUARD_BYTES, PROT_READ | PROT_WRITE,
@@ -77,6 +80,8 @@ void fiber_free(struct fiber *fiber)
 static void entry(struct transfer from)
 {
 	struct fiber *self = from.data;
+	assert(self->from && self->main);
+	assert((uintptr_t)__builtin_frame_address(0) - (uintptr_t)self->stack < self->stack_bytes);
 	self->from->context = from.from;
 	asan_enter(self);
 	self->main(self->arg);
@@ -85,6 +90,8 @@ static void entry(struct transfer from)
 
 void fiber_make(struct fiber *fiber, void (*main)(void *), void *arg)
 {
+	assert(fiber->stack && fiber->stack_bytes);
+	assert(main);
 	fiber->main = main;
 	fiber->arg = arg;
 	fiber->shadow = NULL;
@@ -98,15 +105,19 @@ void fiber_make(struct fiber *fiber, void (*main)(void *), void *arg)
 
 void fiber_switch(struct fiber *self, struct fiber *to)
 {
+	assert(self != to && to->context);
 	to->from = self;
 	asan_leave(self, to, 0);
 	struct transfer back = jump_fcontext(to->context, to);
+	assert(back.data == self); /* the stack that goes on is the one that was meant */
 	self->from->context = back.from;
 	asan_enter(self);
 }
 
 void fiber_exit(struct fiber *self, struct fiber *to)
 {
+	assert(self != to && to->context);
+	assert(self->stack); /* a scheduler does not end */
 	to->from = self;
 	asan_leave(self, to, 1);
 	jump_fcontext(to->context, to);

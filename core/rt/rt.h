@@ -32,6 +32,24 @@ typedef int rt_accept_fn(void *arg, const void *req, size_t req_len, void *rsp, 
 int rt_listen(rt_accept_fn *fn, void *arg);
 int rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len);
 
+/* The server says that it has closed a client's connections for good, as it does by design with
+ * one that keeps it waiting: from now on that client's operations may fail. */
+void rt_client_dropped(uint32_t client);
+
+/*
+ * `holds`, where a store compares a checksum, a flag or a name: `if (rt_check(crc == sum))`. It is
+ * a mark for `tidemark ablate`, which has one such comparison hold always, or never
+ * (docs/ablation.md).
+ */
+bool rt_check(bool holds);
+
+/*
+ * Asked by a function that waits for what its caller has posted, of its caller: RT_WAITS. If false,
+ * it returns without waiting: `tidemark ablate` has taken the caller's wait away.
+ */
+bool rt_waits(const void *caller);
+#define RT_WAITS rt_waits(__builtin_return_address(0))
+
 /* Asked where a store looks for room in its pool, so that a full pool can be tested: if true, there
  * is none (core/rt/fails.h, pm/full). */
 bool rt_pm_full(void);

@@ -27,6 +27,11 @@ uint64_t rt_now(void)
 	return sim_of_thread->run.now;
 }
 
+void rt_client_dropped(uint32_t client)
+{
+	sim_inject(sim_of_thread, client, SIM_INJECTED_DROP);
+}
+
 int rt_listen(rt_accept_fn *fn, void *arg)
 {
 	if (sim_of_thread->accept || sim_fails(FAIL_LISTEN))

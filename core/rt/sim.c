@@ -2,7 +2,7 @@
 /*
  * The scheduler of the sim world. See sim.h for what it promises.
  *
- * Events sit in a binary heap ordered by (due, order of scheduling). Waking a task
+ * Events are ordered by (due, order of scheduling). Waking a task
  * is an event too, but it only moves the task to the ready queue: NIC events that
  * are due run at a task's next step, other tasks wait until it lets go. So a plain
  * run switches tasks only where the store itself waits, and every other switch is a
@@ -46,16 +46,18 @@ void sim_free(struct sim *sim)
 {
 	if (!sim)
 		return;
+	assert(!sim->running && sim_of_thread != sim); /* its stacks are about to go */
 	for (unsigned i = 0; i < SIM_TASKS; i++)
 		fiber_free(&sim->task[i].fiber);
 	arena_free(&sim->arena);
-	free(sim->heap);
+	free(sim->event);
 	free(sim);
 }
 
 void sim_reset(struct sim *sim, struct source *source)
 {
-	assert(!sim->running);
+	assert(!sim->running && sim_of_thread != sim);
+	assert(sim->tasks <= SIM_TASKS);
 	for (unsigned i = 0; i < sim->tasks; i++)
 		sim->task[i].used = false;
 	sim->tasks = 0;
@@ -64,7 +66,9 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->scheduler = NULL;
 	sim->run = (struct run_state){.plain = !source};
 	sim->step_budget = DEFAULT_BUDGET;
-	sim->heap_len = 0;
+	sim->repeat.pending_until = 0;
+	sim_repeat_news(sim);
+	sim->event_count = 0;
 	sim->seq = 0;
 	sim->ready_first = sim->ready_len = 0;
 	sim->delays = 0;
@@ -77,7 +81,11 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->death = NULL;
 	sim->observer = NULL;
 	sim->tracer = NULL;
+	sim->without = NULL;
+	sim->reached = NULL;
 	sim->fault[0] = '\0';
+	sim->disturbed = false;
+	memset(sim->injected, 0, sizeof(sim->injected));
 	arena_reset(&sim->arena);
 	memset(sim->free_list, 0, sizeof(sim->free_list));
 }
@@ -96,6 +104,7 @@ struct source *sim_get_source(const struct sim *sim)
 void sim_set_step_budget(struct sim *sim, uint64_t steps)
 {
 	sim->step_budget = steps;
+	sim_repeat_news(sim);
 }
 
 struct run_state *sim_run_state(struct sim *sim)
@@ -162,6 +171,8 @@ void sim_set_anywhere(struct sim *sim, bool on)
 
 void sim_stop(struct sim *sim, enum sim_end end)
 {
+	assert(sim_of_thread == sim); /* else sim_run() would forget it when it starts */
+	assert(end <= SIM_POWER);
 	if (!sim->stopping)
 		sim->end = end;
 	sim->stopping = true;
@@ -170,7 +181,8 @@ void sim_stop(struct sim *sim, enum sim_end end)
 void sim_abandon(struct sim *sim, enum sim_end end)
 {
 	struct task *task = sim->running;
-	assert(task);
+	assert(task && task->used);
+	assert(!task->asleep); /* or a wake-up would make it ready once more */
 	if (sim->stopping)
 		sim->stopping = false; /* a fault while stopping is the stronger end */
 	sim_stop(sim, end);
@@ -182,11 +194,11 @@ enum sim_end sim_run(struct sim *sim)
 {
 	struct sim *outer = sim_of_thread;
 	void *outer_memory = sim_memory;
+	assert(!sim->running && outer != sim);
 	if (!outer)
 		sim_give_signal_stack();
 	sim_of_thread = sim;
 	sim_memory = sim->memory;
-	assert(!sim->running);
 	sim->stopping = false;
 	/* A simulation may run on another stack than last time. */
 	sim->main_fiber = (struct fiber){0};
@@ -195,8 +207,8 @@ enum sim_end sim_run(struct sim *sim)
 			sim_run_picked(sim);
 		} else if (sim->ready_len) {
 			sim_run_task(sim, 0);
-		} else if (sim->heap_len) {
-			if (sim->heap[0].due >= UINT64_MAX / 8)
+		} else if (sim->event_count) {
+			if (sim->event[sim->event_count - 1].due >= UINT64_MAX / 8)
 				sim_stop(sim, SIM_IDLE); /* only what is delayed for ever is left */
 			else if (sim->step_budget-- == 0)
 				sim_stop(sim, SIM_BUDGET);
@@ -206,6 +218,8 @@ enum sim_end sim_run(struct sim *sim)
 			sim_stop(sim, SIM_IDLE);
 		}
 	}
+	/* A simulation that ran inside of this one has left everything as it was. */
+	assert(sim_of_thread == sim && !sim->running);
 	sim_of_thread = outer;
 	sim_memory = outer_memory;
 	return sim->end;

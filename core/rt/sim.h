@@ -20,6 +20,7 @@
  */
 #include <stdarg.h>
 #include "core/rt/choose.h"
+#include "core/rt/places.h"
 #include "core/rt/rt.h"
 #include "core/rt/run.h"
 
@@ -123,6 +124,16 @@ void sim_begin(struct sim *sim);
 /* Use up one unit of step budget without a step (an access to DRAM). */
 void sim_spend_step(struct sim *sim);
 
+/* An operation begins, or returns. */
+void sim_repeat_news(struct sim *sim);
+/* A delay that the source has chosen ends then, at the latest. */
+void sim_repeat_pending(struct sim *sim, uint64_t due);
+/* A task or a NIC accesses memory: the bytes that it reads; of a store also those that it is about
+ * to replace, or those that take their place. Nothing but livelocks is found by it. */
+void sim_saw(struct sim *sim, enum touch what, uint64_t where, const void *bytes, size_t len);
+/* Does the simulation do the same things again and again, with nothing pending? */
+bool sim_repeats(const struct sim *sim);
+
 /* Hold the current task for ns of virtual time: rt_sleep(). */
 void sim_sleep(struct sim *sim, uint64_t ns);
 /* The current task found the thing that `key` names (a completion queue) empty: its next rt_yield()
@@ -137,6 +148,24 @@ void sim_let_calls_fail(struct sim *sim, bool on);
 bool sim_calls_fail(const struct sim *sim);
 /* Is every answer 0 by construction? Lets hot paths skip the making of choice points. */
 bool sim_plain(const struct sim *sim);
+
+/* What was injected into the run that touches a host, bits. */
+enum sim_injected {
+	SIM_INJECTED_CALL = 1, /* a call of the host was told to fail */
+	SIM_INJECTED_LINK =
+		2, /* of a client: packets were lost, more often than they are repeated */
+	SIM_INJECTED_DEATH = 4, /* the client is dead */
+	SIM_INJECTED_DROP = 8	/* the server says that it has closed the client's connections */
+};
+#define SIM_HOSTS 32
+void sim_inject(struct sim *sim, unsigned host, unsigned what);
+unsigned sim_injected(const struct sim *sim, unsigned host);
+/* Has any choice been answered otherwise than plainly? The power, and what it leaves, apart. */
+bool sim_disturbed(const struct sim *sim);
+/* A packet was lost, or delayed; `repeated`: its sender sends it again. */
+void sim_packet_lost(struct sim *sim, unsigned from, unsigned to, bool repeated);
+/* A NIC has sent a packet `tries` times without an answer, and now gives the connection up. */
+void sim_link_given_up(struct sim *sim, unsigned from, unsigned to, unsigned tries);
 
 /* A place where the power can fail. False: it does not. When it does, a task
  * never comes back from here; an event gets true and must return at once. */
@@ -169,6 +198,13 @@ void sim_set_anywhere(struct sim *sim, bool on);
 /* Called when a client's task is about to be delayed for ever: its client is dead, with all its
  * tasks. A server's task is never delayed for ever: a server that stops is a power failure. */
 void sim_set_death(struct sim *sim, void (*death)(void *arg, unsigned host), void *arg);
+
+/* What the runs do without, and where it is noted which places were reached. Either may be NULL, as
+ * after a reset; else it stays the caller's. */
+void sim_set_places(struct sim *sim, const struct places_without *without,
+		    struct places_reached *reached);
+/* Does the store do what stands at this place? Notes that it was reached. */
+bool sim_does(uintptr_t key);
 
 /* What the compiler hooks look for while this simulation runs (the PM pool); NULL after a reset. */
 void sim_set_memory(struct sim *sim, void *memory);

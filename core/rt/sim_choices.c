@@ -29,11 +29,13 @@ unsigned sim_choose(struct sim *sim, const struct choice_point *at, unsigned n)
 	assert(choice_allows(at->kind, n, answer));
 	if (answer)
 		sim_mix(sim, choice_key(at), answer);
+	sim->disturbed |= answer && !choice_traits[at->kind].power;
 	return answer;
 }
 
 bool sim_power_fails(struct sim *sim, const struct choice_point *at)
 {
+	assert(at->kind == CHOICE_CRASH && at->a < CRASH_PLACES);
 	/* Several lines land in one event: after the power failed no further one does. */
 	if (sim->stopping && sim->end == SIM_POWER)
 		return true;
@@ -46,6 +48,7 @@ bool sim_power_fails(struct sim *sim, const struct choice_point *at)
 	}
 	if (sim->observer)
 		sim->observer(sim->observer_arg, at);
+	assert(sim_of_thread == sim); /* what booted in the observer has ended there */
 	return false;
 }
 
@@ -53,6 +56,7 @@ bool sim_power_fails_here(struct sim *sim, enum crash_place place)
 {
 	struct actor *actor = sim_actor(sim);
 	struct choice_point at = {.kind = CHOICE_CRASH, .a = place};
+	assert(place < CRASH_PLACES && place != CRASH_AT_END); /* that one is nobody's */
 	if (!sim->source && !sim->observer)
 		return false;
 	if (actor) {

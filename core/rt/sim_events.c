@@ -1,56 +1,43 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The event queue: a binary heap ordered by (due, order of scheduling).
+ * The event queue: an array ordered by (due, order of scheduling), the first event last. Most new
+ * events are due soon, so few others have to move; taking the first one moves none.
  */
 #include <stdlib.h>
 #include "core/rt/sim_state.h"
 
-static bool earlier(const struct event *a, const struct event *b)
+static void grow(struct sim *sim)
 {
-	return a->due != b->due ? a->due < b->due : a->seq < b->seq;
+	unsigned room = sim->event_room ? 2 * sim->event_room : 64;
+	struct event *event = realloc(sim->event, room * sizeof(*event));
+	if (!event)
+		arena_exhausted();
+	sim->event = event;
+	sim->event_room = room;
 }
 
 void sim_push_event(struct sim *sim, uint64_t chain, uint64_t due, sim_fn *fn, void *arg,
 		    uint32_t sleep)
 {
-	if (sim->scheduler)
+	unsigned i = sim->event_count;
+	if (i == sim->event_room)
+		grow(sim);
+	sim->event_count++;
+	if (sim->scheduler) /* it looks for itself, and the order of scheduling is kept */
 		sim->scheduler->enables(sim->scheduler, chain);
-	if (sim->heap_len == sim->heap_cap) {
-		unsigned cap = sim->heap_cap ? 2 * sim->heap_cap : 64;
-		struct event *heap = realloc(sim->heap, cap * sizeof(*heap));
-		if (!heap)
-			arena_exhausted();
-		sim->heap = heap;
-		sim->heap_cap = cap;
-	}
-	unsigned i = sim->heap_len++;
-	/* A new event is the last of those due at its time. */
-	while (i && due < sim->heap[(i - 1) / 2].due) {
-		sim->heap[i] = sim->heap[(i - 1) / 2];
-		i = (i - 1) / 2;
-	}
-	struct event *event = &sim->heap[i];
-	event->due = due;
-	event->chain = chain;
-	event->seq = sim->seq++;
-	event->sleep = sleep;
-	event->fn = fn;
-	event->arg = arg;
-}
-
-static void pop(struct sim *sim)
-{
-	const struct event last = sim->heap[--sim->heap_len];
-	unsigned i = 0, child;
-	while ((child = 2 * i + 1) < sim->heap_len) {
-		if (child + 1 < sim->heap_len && earlier(&sim->heap[child + 1], &sim->heap[child]))
-			child++;
-		if (!earlier(&sim->heap[child], &last))
-			break;
-		sim->heap[i] = sim->heap[child];
-		i = child;
-	}
-	sim->heap[i] = last;
+	else /* a new event is the last of those due at its time */
+		for (; i && sim->event[i - 1].due <= due; i--)
+			sim->event[i] = sim->event[i - 1];
+	sim->event[i] = (struct event){.due = due,
+				       .chain = chain,
+				       .seq = sim->seq++,
+				       .sleep = sleep,
+				       .fn = fn,
+				       .arg = arg};
+	assert(due >= sim->run.now); /* nothing happens in the past */
+	assert(fn || ((struct task *)arg)->asleep);
+	assert(sim->event_count <= sim->event_room);
+	assert(sim->scheduler || !i || sim->event[i - 1].due > due);
 }
 
 void sim_at(struct sim *sim, uint64_t delay_ns, sim_fn *fn, void *arg)
@@ -66,6 +53,7 @@ void sim_in_chain(struct sim *sim, uint64_t chain, uint64_t delay_ns, sim_fn *fn
 void sim_run_event(struct sim *sim, struct event event)
 {
 	struct task *running = sim->running;
+	assert(!running || !running->asleep);
 	if (event.due > sim->run.now)
 		sim->run.now = event.due;
 	if (!event.fn) {
@@ -80,19 +68,23 @@ void sim_run_event(struct sim *sim, struct event event)
 	event.fn(sim, event.arg);
 	if (sim->anywhere && !sim->stopping)
 		sim_power_fails_here(sim, CRASH_ANYWHERE);
+	assert(!sim->running); /* an event switches to no task */
 	sim->running = running;
 }
 
 void sim_run_first_event(struct sim *sim)
 {
-	struct event event = sim->heap[0];
-	pop(sim);
+	assert(sim->event_count && !sim->scheduler);
+	struct event event = sim->event[--sim->event_count];
+	assert(!sim->event_count || event.due <= sim->event[sim->event_count - 1].due);
 	sim_run_event(sim, event);
 }
 
 struct event sim_take_event(struct sim *sim, unsigned i)
 {
-	struct event event = sim->heap[i];
-	memmove(&sim->heap[i], &sim->heap[i + 1], (--sim->heap_len - i) * sizeof(event));
+	struct event event = sim->event[i];
+	assert(sim->scheduler && i < sim->event_count);
+	assert(event.fn); /* with a scheduler no task sleeps for a time */
+	memmove(&sim->event[i], &sim->event[i + 1], (--sim->event_count - i) * sizeof(event));
 	return event;
 }

@@ -9,6 +9,8 @@
 
 void sim_set_scheduler(struct sim *sim, struct scheduler *scheduler)
 {
+	assert(!sim->delays);		       /* with a scheduler no clock ends them */
+	assert(!scheduler || !sim->scheduler); /* until a reset */
 	sim->scheduler = scheduler;
 	sim->run.scheduled = scheduler;
 }
@@ -24,6 +26,7 @@ void sim_turn(struct sim *sim)
 	assert(task && sim->scheduler);
 	task->asleep = true;
 	sim_make_ready(sim, task);
+	assert(!task->asleep || task->dead);
 	sim_leave(sim);
 }
 
@@ -57,17 +60,18 @@ static unsigned list_turns(const struct sim *sim, uint64_t chain[SIM_TURNS],
 			   unsigned event[SIM_TURNS])
 {
 	unsigned n = 0;
+	_Static_assert(SIM_TASKS <= SIM_TURNS, "each task can be ready");
 	for (unsigned i = 0; i < sim->ready_len; i++)
 		chain[n++] = chain_name(ready_task(sim, i)->actor.name_hash, CHAIN_TASK);
-	for (unsigned i = 0; i < sim->heap_len; i++) {
-		const struct event *e = &sim->heap[i];
+	for (unsigned i = 0; i < sim->event_count; i++) {
+		const struct event *e = &sim->event[i];
 		unsigned k = sim->ready_len;
 		while (k < n && chain[k] != e->chain)
 			k++;
 		assert(k < SIM_TURNS);
 		if (k == n)
 			event[n++] = i;
-		else if (e->seq < sim->heap[event[k]].seq)
+		else if (e->seq < sim->event[event[k]].seq)
 			event[k] = i;
 		chain[k] = e->chain;
 	}
@@ -77,7 +81,7 @@ static unsigned list_turns(const struct sim *sim, uint64_t chain[SIM_TURNS],
 /* The chain that goes on is known. */
 static void run_known(struct sim *sim, uint64_t chain)
 {
-	unsigned oldest = sim->heap_len;
+	unsigned oldest = sim->event_count;
 	for (unsigned i = 0; i < sim->ready_len && chain_kind(chain) == CHAIN_TASK; i++) {
 		const struct task *task = ready_task(sim, i);
 		if (chain_name(task->actor.name_hash, CHAIN_TASK) == chain) {
@@ -85,17 +89,19 @@ static void run_known(struct sim *sim, uint64_t chain)
 			return;
 		}
 	}
-	for (unsigned i = 0; i < sim->heap_len; i++)
-		if (sim->heap[i].chain == chain &&
-		    (oldest == sim->heap_len || sim->heap[i].seq < sim->heap[oldest].seq))
+	assert(chain_kind(chain) != CHAIN_TASK); /* a task that goes on is ready */
+	for (unsigned i = 0; i < sim->event_count; i++)
+		if (sim->event[i].chain == chain &&
+		    (oldest == sim->event_count || sim->event[i].seq < sim->event[oldest].seq))
 			oldest = i;
-	assert(oldest < sim->heap_len); /* the same program does the same */
+	assert(oldest < sim->event_count); /* the same program does the same */
 	sim_run_event(sim, sim_take_event(sim, oldest));
 }
 
 void sim_run_picked(struct sim *sim)
 {
 	uint64_t chain[SIM_TURNS];
+	assert(!sim->running && !sim->stopping);
 	if (sim->scheduler->knows(sim->scheduler, chain)) {
 		run_known(sim, chain[0]);
 		return;

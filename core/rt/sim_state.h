@@ -11,8 +11,11 @@
  *	sim_delays.c	tasks and events that are delayed until the others rest
  *	sim_scheduler.c	a scheduler in the clock's place
  *	sim_choices.c	choices, power failures, the event hash
+ *	sim_injected.c	what was injected, host by host
+ *	sim_repeat.c	livelocks
  *	sim_fault.c	store code that crashes
  *	sim_trace.c	the event trace
+ *	places.c	what a run does without
  *	rt_sim.c	rt.h for the tasks of a simulation
  */
 #include <assert.h>
@@ -62,13 +65,26 @@ struct named {
 	struct actor actor;
 };
 
+#define REPEAT_SLOTS 8192
+
+/* sim_repeat.c. Steps are counted by what is left of the budget. */
+struct repeat {
+	bool watching;
+	uint64_t look_at; /* the step at which something is to be looked at, or 0 */
+	uint64_t news_at;
+	uint64_t pause_ns;	/* the next one */
+	uint64_t pending_until; /* ns: until then a delay goes on that the source has chosen */
+	unsigned entries;
+	uint64_t seen[REPEAT_SLOTS]; /* accesses, hashed; 0: free */
+};
+
 struct sim {
 	struct run_state run;
 	struct source *source;
 	struct scheduler *scheduler; /* NULL: time decides */
 	uint64_t step_budget, events;
-	struct event *heap;
-	unsigned heap_len, heap_cap;
+	struct event *event; /* sim_events.c has their order */
+	unsigned event_count, event_room;
 	uint32_t seq;
 	struct task *running; /* NULL in the scheduler and in events */
 	struct task *ready[SIM_TASKS];
@@ -91,8 +107,16 @@ struct sim {
 	void *death_arg;
 	void (*observer)(void *, const struct choice_point *);
 	void *observer_arg;
+	const struct places_without *without; /* NULL: nothing */
+	struct places_reached *reached;	      /* NULL: not wanted */
 	sim_tracer *tracer;
 	void *tracer_arg;
+	struct repeat repeat;
+	bool disturbed; /* a choice was not answered plainly */
+	struct {
+		uint8_t what;  /* enum sim_injected */
+		uint32_t lost; /* packets of the host's links */
+	} injected[SIM_HOSTS];
 	char fault[96];
 	uintptr_t fault_pc;
 	/* In the order in which runs make them, which is mostly the same. */
@@ -111,8 +135,13 @@ void sim_push_event(struct sim *sim, uint64_t chain, uint64_t due, sim_fn *fn, v
 void sim_run_first_event(struct sim *sim);
 /* Run an event that was taken out of the queue. No task is the current one meanwhile. */
 void sim_run_event(struct sim *sim, struct event event);
-/* Take the event at heap[i] out. The heap's order is lost: only a scheduler, which looks through
- * the whole queue, takes events so. */
+/* Is an event due by now, so that it comes before the current task's next step? */
+static inline bool sim_event_due(const struct sim *sim)
+{
+	return sim->event_count && sim->event[sim->event_count - 1].due <= sim->run.now;
+}
+/* Take the event at event[i] out: a scheduler, which looks through the whole queue, takes events
+ * so. */
 struct event sim_take_event(struct sim *sim, unsigned i);
 
 /* --- sim_tasks.c --- */
@@ -136,7 +165,20 @@ void sim_catch_faults(void);
 /* A stack for the handler, once per thread: the task's own may be what ran out. */
 void sim_give_signal_stack(void);
 
+/* --- sim_repeat.c --- */
+
+/* repeat.look_at has come. How long the current task is to be held up, ns; 0: not. */
+uint64_t sim_repeat_pause(struct sim *sim);
+
 /* --- on each step and choice --- */
+
+/* Take a step from the budget. True: sim_repeat_pause() is to be asked. */
+static inline bool spend(struct sim *sim)
+{
+	if (sim->step_budget-- == 0)
+		sim_abandon(sim, SIM_BUDGET);
+	return sim->step_budget <= sim->repeat.look_at;
+}
 
 /* Is the answer 0 without asking the source? */
 static inline bool answered_plainly(struct source *source, unsigned kind)

@@ -50,8 +50,10 @@ static void task_main(void *arg)
 {
 	struct sim *sim = sim_of_thread;
 	struct task *task = arg;
+	assert(sim->running == task);
 	task->fn(task->arg);
 	sim_commit_pending(sim);
+	assert(sim->running == task && task->used);
 	task->used = false;
 	fiber_exit(&task->fiber, &sim->main_fiber);
 }
@@ -61,6 +63,7 @@ int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void 
 	if (sim->tasks == SIM_TASKS)
 		return -EAGAIN;
 	struct task *task = &sim->task[sim->tasks];
+	assert(!task->used); /* those above sim->tasks are free */
 	if (fiber_alloc(&task->fiber, STACK_BYTES))
 		return -ENOMEM;
 	sim->tasks++;
@@ -75,12 +78,17 @@ int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void 
 	task->arg = arg;
 	fiber_make(&task->fiber, task_main, task);
 	sim_make_ready(sim, task);
+	sim_repeat_news(sim);
+	assert(!task->asleep && sim->ready_len);
 	return 0;
 }
 
 void sim_kill_tasks(struct sim *sim, unsigned host)
 {
 	unsigned left = 0;
+	assert(host != HOST_SERVER); /* a server that stops is a power failure */
+	assert(sim->running && sim->running->host == host);
+	sim_inject(sim, host, SIM_INJECTED_DEATH);
 	for (unsigned t = 0; t < sim->tasks; t++)
 		if (sim->task[t].host == host)
 			sim->task[t].dead = true;
@@ -94,7 +102,8 @@ void sim_kill_tasks(struct sim *sim, unsigned host)
 
 void sim_make_ready(struct sim *sim, struct task *task)
 {
-	assert(task->asleep && sim->ready_len < SIM_TASKS);
+	assert(task->used && task->asleep);
+	assert(sim->ready_len < SIM_TASKS);
 	if (task->dead)
 		return;
 	task->asleep = false;
@@ -108,6 +117,7 @@ void sim_make_ready(struct sim *sim, struct task *task)
 void sim_run_task(struct sim *sim, unsigned nth)
 {
 	struct task *task = ready_task(sim, nth);
+	assert(!sim->running);
 	assert(!task->dead && !task->asleep);
 	for (; nth; nth--)
 		sim->ready[(sim->ready_first + nth) % SIM_TASKS] =
@@ -117,20 +127,24 @@ void sim_run_task(struct sim *sim, unsigned nth)
 	sim->events++;
 	sim->running = task;
 	fiber_switch(&sim->main_fiber, &task->fiber);
+	assert(sim->running == task);
 	sim->running = NULL;
 }
 
 void sim_leave(struct sim *sim)
 {
 	struct task *task = sim->running;
+	assert(task);
 	sim_commit_pending(sim);
 	fiber_switch(&task->fiber, &sim->main_fiber);
+	assert(sim->running == task && !task->asleep && !task->dead);
 }
 
 /* The run stops in mid-step. If it is run again, this task is the first to go on. */
 static void leave_first(struct sim *sim)
 {
 	struct task *task = sim->running;
+	assert(sim->stopping && !task->asleep);
 	sim_commit_pending(sim);
 	assert(sim->ready_len < SIM_TASKS);
 	sim->ready_first = (sim->ready_first + SIM_TASKS - 1) % SIM_TASKS;
@@ -143,8 +157,9 @@ void sim_sleep_until_woken(struct sim *sim, uint64_t fallback_ns)
 {
 	struct task *task = sim->running;
 	assert(task && !task->asleep);
-	if (sim->step_budget-- == 0)
-		sim_abandon(sim, SIM_BUDGET);
+	assert(fallback_ns <= UINT64_MAX / 4); /* a time that can be added to any other */
+	if (spend(sim) && !task->idles)
+		fallback_ns += sim_repeat_pause(sim);
 	task->asleep = true;
 	/* With a scheduler it sleeps until something wakes it: a poll that finds nothing tells it
 	 * nothing. */
@@ -166,6 +181,8 @@ void sim_idle_on(struct sim *sim, const void *key)
 	struct task *task = sim->running;
 	if (!task)
 		return;
+	assert(key && task->idles <= IDLE_KEYS);
+	assert(!task->asleep); /* it looks before it sleeps */
 	for (unsigned i = 0; i < task->idles; i++)
 		if (task->idle[i] == key)
 			return;
@@ -175,6 +192,7 @@ void sim_idle_on(struct sim *sim, const void *key)
 
 void sim_wake(struct sim *sim, const void *key)
 {
+	assert(key);
 	for (unsigned t = 0; t < sim->tasks; t++) {
 		struct task *task = &sim->task[t];
 		for (unsigned i = 0; i < task->idles; i++) {
@@ -184,6 +202,7 @@ void sim_wake(struct sim *sim, const void *key)
 			task->idles = 0;
 			if (task->asleep)
 				sim_make_ready(sim, task);
+			assert(!task->asleep || task->dead);
 			break;
 		}
 	}
@@ -195,26 +214,30 @@ void sim_yield(struct sim *sim)
 	if (!task)
 		return;
 	uint64_t wait = task->backoff_ns;
+	assert(wait >= POLL_NS && wait <= POLL_MAX_NS);
 	task->backoff_ns = wait < POLL_MAX_NS / 2 ? 2 * wait : POLL_MAX_NS;
+	assert(task->backoff_ns >= wait);
 	/* A task that waits for nothing in particular polls memory: soon again. */
 	sim_sleep_until_woken(sim, task->idles ? wait : 200);
 }
 
 void sim_spend_step(struct sim *sim)
 {
-	if (sim->step_budget-- == 0)
-		sim_abandon(sim, SIM_BUDGET);
+	spend(sim);
 }
 
 /* What is due at the current task's step happens before it. */
 static void run_due(struct sim *sim)
 {
-	while (sim->stopping || (sim->heap_len && sim->heap[0].due <= sim->run.now)) {
+	const struct task *task = sim->running;
+	assert(task && !sim->scheduler);
+	while (sim->stopping || sim_event_due(sim)) {
 		if (sim->stopping)
 			leave_first(sim);
 		else
 			sim_run_first_event(sim);
 	}
+	assert(sim->running == task && !task->asleep);
 	if (sim->anywhere)
 		sim_power_fails_here(sim, CRASH_ANYWHERE);
 }
@@ -223,6 +246,8 @@ static void run_due(struct sim *sim)
 static void delay_at_step(struct sim *sim, enum step_kind kind, uint32_t nth)
 {
 	struct task *task = sim->running;
+	assert(kind < STEP_BEGIN && nth); /* sim_begin() asks for the other */
+	assert(task && !task->asleep);
 	struct choice_point at = {.kind = CHOICE_STEP,
 				  .who = &task->actor,
 				  .op = task->actor.op,
@@ -237,6 +262,15 @@ static void delay_at_step(struct sim *sim, enum step_kind kind, uint32_t nth)
 	}
 	if (k)
 		sim_delay_task(sim, k);
+	assert(sim->running == task && k != DELAY_FOREVER); /* the dead do not come back */
+}
+
+/* The simulation may do nothing new any more: then it does it more slowly. */
+static void hold_repeating(struct sim *sim)
+{
+	uint64_t pause = sim_repeat_pause(sim);
+	if (pause)
+		sim_sleep(sim, pause);
 }
 
 /* The hot path: at most of a store's steps nothing is due and no source is asked. */
@@ -247,14 +281,15 @@ void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
 		return;
 	sim->run.now += cost_ns;
 	uint32_t nth = ++task->actor.count[COUNT_STEP + kind];
-	if (sim->step_budget-- == 0)
-		sim_abandon(sim, SIM_BUDGET);
+	bool look = spend(sim);
 	if (sim->scheduler)
 		return;
-	if (sim->stopping || sim->anywhere || (sim->heap_len && sim->heap[0].due <= sim->run.now))
+	if (sim->stopping || sim->anywhere || sim_event_due(sim))
 		run_due(sim);
 	if (!answered_plainly(sim->source, CHOICE_STEP))
 		delay_at_step(sim, kind, nth);
+	if (look)
+		hold_repeating(sim);
 }
 
 void sim_begin(struct sim *sim)
@@ -262,6 +297,7 @@ void sim_begin(struct sim *sim)
 	struct task *task = sim->running;
 	if (!sim->source || !sim->source->begins)
 		return;
+	assert(task && !task->asleep);
 	struct choice_point at = {.kind = CHOICE_STEP,
 				  .who = &task->actor,
 				  .op = task->actor.op,
@@ -269,6 +305,7 @@ void sim_begin(struct sim *sim)
 				  .a = STEP_BEGIN,
 				  .b = ++task->actor.count[COUNT_STEP + STEP_BEGIN]};
 	unsigned k = sim_choose(sim, &at, 1);
+	assert(!k || k >= DELAY_QUIESCENCE); /* no clock ends it */
 	if (k)
 		sim_delay_task(sim, k);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See kv_table.h. */
 #include "core/stores/kv_table.h"
+#include "core/rt/rt.h"
 
 #include <errno.h>
 #include <string.h>
@@ -21,7 +22,7 @@ struct kv_entry *kv_table_find(const struct kv_table *table, const uint8_t key[T
 
 		if (!(entry->ctl & KV_USED))
 			return entry;
-		*found = memcmp(entry->key, key, TM_MAX_KEY) == 0;
+		*found = rt_check(memcmp(entry->key, key, TM_MAX_KEY) == 0);
 		if (*found)
 			return entry;
 	}
@@ -55,7 +56,7 @@ int kv_table_read(struct rpc_conn *conn, unsigned region, uint64_t slots,
 		memcpy(entry, data, sizeof(*entry));
 		if (!(entry->ctl & KV_USED))
 			return -ENOENT;
-		if (memcmp(entry->key, key, TM_MAX_KEY) == 0)
+		if (rt_check(memcmp(entry->key, key, TM_MAX_KEY) == 0))
 			return 0;
 	}
 	return -ENOENT;

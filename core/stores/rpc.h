@@ -53,6 +53,7 @@ struct rpc_conn {
 	bool expecting;	    /* a receive is posted for the next message */
 	bool sent, arrived; /* completions that were not waited for yet: of a request, of a
 			       message */
+	unsigned unawaited; /* requests posted earlier, for whose completions nobody waited */
 	size_t in_len;	    /* bytes of the message that arrived */
 	struct rpc_region region[RPC_REGIONS];
 	unsigned regions;

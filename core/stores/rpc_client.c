@@ -138,14 +138,19 @@ static int conn_probe(struct rpc_conn *conn);
 /*
  * Wait until what was posted last has been acknowledged (`sent`), and until a message has come in
  * (`in`). A server that has closed the connection says nothing more: while a reply is awaited, a
- * probe now and then finds out.
+ * probe now and then finds out. `waits`: RT_WAITS of the function that the store called; if not,
+ * what it would wait for comes in while it waits for something else.
  */
-static int conn_wait(struct rpc_conn *conn, bool sent, bool in)
+static int conn_wait(struct rpc_conn *conn, bool sent, bool in, bool waits)
 {
 	uint64_t since = rt_now();
 	unsigned refused = 0;
 	bool probing = false;
 
+	if (!waits) {
+		conn->unawaited += sent;
+		return 0;
+	}
 	while (probing || (sent && !conn->sent) || (in && !conn->arrived)) {
 		struct ibv_wc wc;
 		int n = ibv_poll_cq(conn->cq, 1, &wc);
@@ -169,6 +174,8 @@ static int conn_wait(struct rpc_conn *conn, bool sent, bool in)
 			conn->arrived = true;
 			conn->expecting = false;
 			conn->in_len = wc.byte_len;
+		} else if (conn->unawaited) {
+			conn->unawaited--;
 		} else if (probing) {
 			probing = false;
 			since = rt_now();
@@ -215,12 +222,18 @@ static int conn_probe(struct rpc_conn *conn)
 }
 
 /* Wait for the request's completion and for the reply. */
-static int conn_reply(struct rpc_conn *conn, void *rsp, size_t cap, size_t *rsp_len)
+static int conn_reply(struct rpc_conn *conn, void *rsp, size_t cap, size_t *rsp_len, bool waits)
 {
-	int rc = conn_wait(conn, true, true);
+	int rc = conn_wait(conn, true, true, waits);
 
 	if (rc)
 		return rc;
+	if (!waits) { /* nothing has come: as if it were zeroes */
+		if (rsp_len)
+			*rsp_len = cap;
+		memset(rsp, 0, cap);
+		return 0;
+	}
 	if (rsp_len)
 		*rsp_len = conn->in_len;
 	memcpy(rsp, conn_in(conn), conn->in_len < cap ? conn->in_len : cap);
@@ -246,7 +259,7 @@ int rpc_call(struct rpc_conn *conn, const void *req, size_t len, void *rsp, size
 	if (!rc)
 		rc = conn_send(conn, req, len);
 	if (!rc)
-		rc = conn_reply(conn, rsp, cap, rsp_len);
+		rc = conn_reply(conn, rsp, cap, rsp_len, RT_WAITS);
 	return rc;
 }
 
@@ -257,7 +270,7 @@ int rpc_send(struct rpc_conn *conn, const void *msg, size_t len)
 	if (conn->failed)
 		return -EIO;
 	rc = conn_send(conn, msg, len);
-	return rc ? rc : conn_wait(conn, true, false);
+	return rc ? rc : conn_wait(conn, true, false, RT_WAITS);
 }
 
 int rpc_wait(struct rpc_conn *conn, void *msg, size_t cap, size_t *len)
@@ -271,7 +284,7 @@ int rpc_wait(struct rpc_conn *conn, void *msg, size_t cap, size_t *len)
 		rt_sleep(nap);
 		nap = nap < SILENCE_NS ? 2 * nap : nap;
 	}
-	rc = conn_wait(conn, false, true);
+	rc = conn_wait(conn, false, true, true);
 	if (rc)
 		return rc;
 	*len = conn->in_len;
@@ -304,7 +317,7 @@ int rpc_read(struct rpc_conn *conn, unsigned region, uint64_t off, size_t len, c
 		return rc;
 	rc = conn_post(conn, IBV_WR_RDMA_READ, conn->buf, len, addr, conn->region[region].rkey, 0);
 	*data = conn->buf;
-	return rc ? rc : conn_wait(conn, true, false);
+	return rc ? rc : conn_wait(conn, true, false, RT_WAITS);
 }
 
 static int conn_write(struct rpc_conn *conn, enum ibv_wr_opcode opcode, unsigned region,
@@ -326,7 +339,7 @@ int rpc_write(struct rpc_conn *conn, unsigned region, uint64_t off, const void *
 	if (conn->failed)
 		return -EIO;
 	rc = conn_write(conn, IBV_WR_RDMA_WRITE, region, off, data, len, 0);
-	return rc ? rc : conn_wait(conn, true, false);
+	return rc ? rc : conn_wait(conn, true, false, RT_WAITS);
 }
 
 int rpc_write_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data,
@@ -337,7 +350,7 @@ int rpc_write_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const vo
 	if (conn->failed)
 		return -EIO;
 	rc = conn_write(conn, IBV_WR_RDMA_WRITE_WITH_IMM, region, off, data, len, imm);
-	return rc ? rc : conn_wait(conn, true, false);
+	return rc ? rc : conn_wait(conn, true, false, RT_WAITS);
 }
 
 int rpc_call_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data, size_t len,
@@ -351,7 +364,7 @@ int rpc_call_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const voi
 	if (!rc)
 		rc = conn_write(conn, IBV_WR_RDMA_WRITE_WITH_IMM, region, off, data, len, imm);
 	if (!rc)
-		rc = conn_reply(conn, rsp, cap, rsp_len);
+		rc = conn_reply(conn, rsp, cap, rsp_len, RT_WAITS);
 	return rc;
 }
 

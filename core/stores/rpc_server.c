@@ -169,6 +169,19 @@ void rpc_server_unexport(struct rpc_server *server, unsigned region)
 	memset(&server->region[region], 0, sizeof(server->region[region]));
 }
 
+static void close_client(struct rpc_server *server, uint32_t client)
+{
+	for (unsigned i = 0; i < server->peers; i++) {
+		struct rpc_peer *peer = &server->peer[i];
+
+		if (peer->client != client || !peer->qp)
+			continue;
+		ibv_destroy_qp(peer->qp);
+		peer->qp = NULL;
+		peer->failed = true;
+	}
+}
+
 /*
  * The place of a client's connection of this kind: its former one's, or a new one. A former one
  * that is open means that the client has begun anew: all that it had is closed.
@@ -188,7 +201,7 @@ static int find_peer(struct rpc_server *server, uint32_t client, enum rpc_kind k
 	if (i == server->max_peers)
 		return -EUSERS;
 	if (server->peer[i].qp)
-		rpc_server_drop(server, client);
+		close_client(server, client);
 	if (i < server->peers)
 		server->peer[i].generation++;
 	else
@@ -359,15 +372,8 @@ int rpc_server_notify(struct rpc_server *server, unsigned index, const void *msg
 
 void rpc_server_drop(struct rpc_server *server, uint32_t client)
 {
-	for (unsigned i = 0; i < server->peers; i++) {
-		struct rpc_peer *peer = &server->peer[i];
-
-		if (peer->client != client || !peer->qp)
-			continue;
-		ibv_destroy_qp(peer->qp);
-		peer->qp = NULL;
-		peer->failed = true;
-	}
+	rt_client_dropped(client);
+	close_client(server, client);
 }
 
 void rpc_server_task(void *server)

@@ -9,7 +9,8 @@
  * A value has to tell three things when it is met again in a crash image: which
  * PUT wrote it, whether all of it is there, and whether a byte was written at all.
  *
- *	byte 0..7	identity: a one-to-one mix of (client, nth, key)
+ *	byte 0..7	identity: a one-to-one mix of (client, nth, key); of a shorter value
+ *			its first bytes, which may be those of another
  *	byte 8..	splitmix64 stream seeded with the identity
  *
  * The identities of two PUTs always differ. Later 8-byte words of two PUTs, at
@@ -106,7 +107,7 @@ bool workload_cleans(const struct workload *w)
 
 unsigned workload_max_vlen(const struct workload *w)
 {
-	unsigned max = WORKLOAD_MIN_VLEN;
+	unsigned max = 0;
 
 	for (unsigned k = 0; k < w->keys; k++)
 		if (w->key[k].loaded > (int32_t)max)
@@ -164,8 +165,6 @@ int workload_key_add(struct workload *w, const char *name, size_t len, int32_t l
 
 	if (!key_name_ok(name, len) || loaded < -1 || loaded > TM_MAX_VALUE)
 		return -EINVAL;
-	if (loaded >= 0 && loaded < WORKLOAD_MIN_VLEN)
-		loaded = WORKLOAD_MIN_VLEN;
 	found = workload_key_find(w, name, len);
 	if (found >= 0) {
 		if (loaded >= 0)
@@ -214,7 +213,7 @@ int workload_op_add(struct workload *w, unsigned client, enum op_kind kind, unsi
 	if (workload_ops(w) >= WORKLOAD_MAX_OPS)
 		return -ENOSPC;
 	if (kind == OP_PUT)
-		op.vlen = vlen < WORKLOAD_MIN_VLEN ? WORKLOAD_MIN_VLEN : vlen;
+		op.vlen = vlen;
 	ops = w->client[client - 1].ops;
 	array = w->client[client - 1].op;
 	rc = grow(&array, ops, sizeof(op));
@@ -293,7 +292,7 @@ void workload_value(unsigned client, unsigned nth, unsigned key, uint8_t *out, u
 	uint64_t id = 0x54;
 
 	assert(client <= TM_MAX_CLIENTS && nth <= UINT16_MAX && key <= UINT16_MAX);
-	assert(vlen >= WORKLOAD_MIN_VLEN && vlen <= TM_MAX_VALUE);
+	assert(vlen <= TM_MAX_VALUE);
 	/* Eight bytes, none of them zero: seven bits of a number each, and a mark. */
 	id = id << 8 | 0x80 | client;
 	for (int shift = 14; shift >= 0; shift -= 7)
@@ -302,7 +301,7 @@ void workload_value(unsigned client, unsigned nth, unsigned key, uint8_t *out, u
 		id = id << 8 | 0x80 | (key >> shift & 0x7f);
 	assert(!has_zero_byte(id));
 	id = mix_nonzero(id);
-	put_word(out, id, 8);
+	put_word(out, id, vlen < 8 ? vlen : 8);
 	for (uint32_t at = 8; at < vlen; at += 8) {
 		uint64_t word = mix_nonzero(id + at / 8 * 0x9e3779b97f4a7c15u);
 

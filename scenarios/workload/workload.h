@@ -19,9 +19,6 @@
 
 #define WORKLOAD_MAX_KEYS 1024
 #define WORKLOAD_MAX_OPS  4096 /* of all clients together; the load phase does not count */
-/* Shortest value, bytes: a value carries its identity in its first bytes. Shorter ones are
- * lengthened to this. */
-#define WORKLOAD_MIN_VLEN 8
 
 struct workload_key {
 	char name[TM_MAX_KEY + 1]; /* printable ASCII, no blanks, no comma, no '#' */
@@ -35,7 +32,7 @@ struct workload_op {
 	uint8_t kind;  /* enum op_kind: OP_PUT, OP_GET, OP_DEL, OP_CLEAN */
 	uint16_t key;  /* index into keys; OP_CLEAN: 0, of no meaning */
 	uint16_t nth;  /* n-th operation of this kind of this client, from 1: its label */
-	uint32_t vlen; /* PUT: bytes, WORKLOAD_MIN_VLEN..TM_MAX_VALUE; others: 0 */
+	uint32_t vlen; /* PUT: bytes, 0..TM_MAX_VALUE; others: 0 */
 	uint16_t same; /* PUT: all of a key with the same number, not 0, write the same bytes; 0:
 			  its own */
 };
@@ -80,8 +77,9 @@ void workload_renumber(struct workload *w);
 
 #define WORKLOAD_MAX_SAME 99
 /*
- * The value of a PUT: `vlen` bytes that no other PUT of any key and client has;
- * no byte of it is zero. client 0: the load phase, nth is then the key's index + 1.
+ * The value of a PUT: `vlen` bytes, none of them zero. If there are eight or more no other PUT
+ * of any key and client has them; fewer may be those of another PUT, and none say nothing.
+ * client 0: the load phase, nth is then the key's index + 1.
  * A pure function; a longer value of the same PUT starts with the shorter one.
  */
 void workload_value(unsigned client, unsigned nth, unsigned key, uint8_t *out, uint32_t vlen);
@@ -101,13 +99,28 @@ const char *workload_what(unsigned i); /* one line for `tidemark list`; NULL at 
  */
 int workload_named(const char *name, struct workload *w, const char **expected);
 
+/*
+ * Lengths at edges (sizes.c). Gives the keys and values of a workload other lengths, drawn
+ * from `seed`: 0, 1, a word's edges, each side of where lines and packets of `mtu` bytes end with
+ * what the store puts before a value, sometimes the longest there may be; and often a key's next
+ * value is a little shorter, or longer, than its last. All are within the store's limits. Who does
+ * what on which key stays.
+ */
+void workload_resize(struct workload *w, const struct tm_store *store, unsigned mtu, uint64_t seed);
+/* May the store be asked for this? 0; -EINVAL: `expected` says what it can hold; -ENOMEM. */
+#define WORKLOAD_EXPECTED 120
+int workload_check(const struct workload *w, const struct tm_store *store,
+		   char expected[WORKLOAD_EXPECTED]);
+/* Bring the lengths of all values within the store's limits. */
+void workload_limit(struct workload *w, const struct tm_store *store);
+
 /* YCSB (ycsb.c). */
 struct ycsb {
 	unsigned read_percent; /* the rest are updates */
 	unsigned clients;      /* 1..TM_MAX_CLIENTS */
 	unsigned keys;	       /* 1..WORKLOAD_MAX_KEYS, all loaded */
 	unsigned ops;  /* of all clients together, dealt to them in turn; 1..WORKLOAD_MAX_OPS */
-	unsigned vlen; /* bytes, WORKLOAD_MIN_VLEN..TM_MAX_VALUE */
+	unsigned vlen; /* bytes, 0..TM_MAX_VALUE */
 	uint32_t seed;
 };
 /* The i-th YCSB workload: its name, its one line, its default sizes. NULL at the end. */

@@ -70,7 +70,7 @@ int ycsb_parse(struct ycsb *y, const char *text, const char **expected)
 		{"keys=", &y->keys, 1, WORKLOAD_MAX_KEYS, "keys=1 to keys=1024"},
 		{"ops=", &y->ops, 1, WORKLOAD_MAX_OPS,
 		 "ops=1 to ops=4096, of all clients together"},
-		{"vlen=", &y->vlen, WORKLOAD_MIN_VLEN, TM_MAX_VALUE, "vlen=8 to vlen=65536, bytes"},
+		{"vlen=", &y->vlen, 0, TM_MAX_VALUE, "vlen=0 to vlen=65536, bytes"},
 		{"seed=", &y->seed, 0, UINT32_MAX, "seed=0 to seed=4294967295"},
 	};
 	const unsigned sizes = sizeof(size) / sizeof(size[0]);
@@ -111,8 +111,7 @@ int ycsb_make(const struct ycsb *y, struct workload *w)
 	int rc;
 
 	assert(y->read_percent <= 100 && y->clients >= 1 && y->clients <= TM_MAX_CLIENTS);
-	assert(y->vlen >= WORKLOAD_MIN_VLEN && y->vlen <= TM_MAX_VALUE &&
-	       y->ops <= WORKLOAD_MAX_OPS);
+	assert(y->vlen <= TM_MAX_VALUE && y->ops <= WORKLOAD_MAX_OPS);
 	assert(!w->keys && !w->clients);
 	rc = zipf_init(&zipf, y->keys, &state);
 	for (unsigned k = 0; k < y->keys && rc >= 0; k++) {

@@ -186,6 +186,12 @@ START_TEST(calls)
 }
 END_TEST
 
+START_TEST(lives)
+{
+	sweep(CHOICE_LIFE, -1, false, false, 40);
+}
+END_TEST
+
 START_TEST(power)
 {
 	for (unsigned place = 0; place < CRASH_PLACES; place++)
@@ -201,16 +207,16 @@ END_TEST
 START_TEST(lines_of_memory)
 {
 	for (uint32_t versions = 1; versions < 9; versions++)
-		for (uint32_t line = 0; line <= 0x2000 / LINE; line++)
+		for (uint32_t line = 0; line <= 0x2000 / LINE; line += 1 + 9 * versions)
 			for (uint32_t crash = 1; crash <= 2; crash++) {
 				struct choice_point at = {
 					.kind = CHOICE_LINE, .a = line, .b = crash};
-				for (unsigned answer = 1; answer < pmem_answers(versions, true);
-				     answer++)
+				unsigned answers = pmem_answers(versions, TORN_ANY);
+				for (unsigned answer = 1; answer < answers; answer++)
 					round_trip(&at, answer,
 						   answer <= versions
-							   ? pmem_answers(versions, false)
-							   : pmem_answers(versions, true),
+							   ? pmem_answers(versions, TORN_OFF)
+							   : answers,
 						   versions);
 			}
 	round_trip(&(struct choice_point){.kind = CHOICE_LINE, .a = UINT32_MAX, .b = 1}, 1, 2, 1);
@@ -248,6 +254,11 @@ static const char *const good[] = {
 	"- - power at end: fails",
 	"server c1.put2 call verbs/post_send 1: fails",
 	"c1 c1.open1 call memory 3: fails",
+	"c2 - life 1: clean",
+	"c2 - life 1: put key 1",
+	"c3 - life 2: put key 2 long",
+	"c3 - life 3: get key 64",
+	"c3 - life 2: del key 10",
 	"c1 c1.put1 power anywhere 5: fails",
 	"line table+0x0: version 0 of 1",
 	"line log+0x240: version 0 of 2",
@@ -459,6 +470,7 @@ int main(void)
 	tcase_add_test(tc, caches);
 	tcase_add_test(tc, store_buffers);
 	tcase_add_test(tc, calls);
+	tcase_add_test(tc, lives);
 	tcase_add_test(tc, power);
 	tcase_add_test(tc, lines_of_memory);
 	tcase_add_loop_test(tc, good_words, 0, COUNT(good));

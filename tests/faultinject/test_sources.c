@@ -12,6 +12,7 @@
 #include "core/pmem/hooks.h"
 #include "faultinject/bytes.h"
 #include "faultinject/sources.h"
+#include "faultinject/stops.h"
 
 static struct sim *sim;
 static struct pmem_stack *stack;
@@ -180,6 +181,54 @@ START_TEST(random_next_is_splitmix64)
 }
 END_TEST
 
+/* --- stops --- */
+
+/* Runs that stop a task: is the nth stopped at that step, and replayed by a trace? */
+static bool stops_at(const struct stops *stops, uint64_t nth, struct random_source *random,
+		     const struct stop_point *at)
+{
+	struct trace_source trace;
+	bool found = false;
+	random_start(random, nth, 6);
+	stops_choose(stops, nth, random);
+	uint64_t hash = run(&random->source, 4, 3);
+	for (unsigned i = 0; i < random->taken.n; i++) {
+		const struct deviation *d = &random->taken.d[i];
+		found |= deviation_key(d) == at->key &&
+			 choice_delay(d->kind, d->answer) >= DELAY_QUIESCENCE;
+	}
+	ck_assert_int_eq(trace_start(&trace, &random->taken), 0);
+	ck_assert_uint_eq(run(&trace.source, 4, 3), hash);
+	ck_assert_ptr_null(trace_unused(&trace));
+	trace_finish(&trace);
+	return found;
+}
+
+/* Each step of the plain run has its turn, within a few times as many runs as there are steps. */
+START_TEST(every_step_is_stopped_at)
+{
+	struct random_source random = {0};
+	struct stops stops;
+	stops_record(&stops);
+	ck_assert_uint_eq(run(&stops.source, 4, 3), run(NULL, 4, 3)); /* recording is plain */
+	for (unsigned g = STOPS_SERVER; g <= STOPS_CLIENT; g++) {
+		unsigned n = stops.group[g].n;
+		ck_assert(n || g == STOPS_SERVER_LOADS);
+		for (unsigned i = 0; i < n; i++) {
+			uint64_t nth = 0, most = 8ull * 4 * n;
+			while (nth < most &&
+			       !stops_at(&stops, nth, &random, &stops.group[g].point[i]))
+				nth++;
+			ck_assert_msg(nth < most, "group %u: step %u of %u is never stopped at", g,
+				      i, n);
+		}
+	}
+	ck_assert(!stops.failed);
+	stops_free(&stops);
+	deviations_free(&random.taken);
+}
+END_TEST
+
 /* --- trace --- */
 
 START_TEST(trace_replays_random)
@@ -310,14 +359,18 @@ START_TEST(line_of_other_versions_is_left_out)
 	ck_assert_int_eq(trace_start(&trace, &list), 0);
 	ck_assert_uint_eq(ask(&trace, 3), 0);
 	ck_assert_uint_eq(ask(&trace, 5), 0);
-	ck_assert_uint_eq(ask(&trace, pmem_answers(2, true)), 0);
+	ck_assert_uint_eq(ask(&trace, pmem_answers(2, TORN_PREFIX)), 0);
 	ck_assert_ptr_eq(trace_unused(&trace), &list.d[0]);
 	ck_assert_uint_eq(ask(&trace, 1 + 3), 2);
 	ck_assert_uint_eq(ask(&trace, 1 + 3), 0); /* once */
 	ck_assert_ptr_null(trace_unused(&trace));
 	trace_finish(&trace);
 	ck_assert_int_eq(trace_start(&trace, &list), 0);
-	ck_assert_uint_eq(ask(&trace, pmem_answers(3, true)), 2);
+	ck_assert_uint_eq(ask(&trace, pmem_answers(3, TORN_PREFIX)), 2);
+	trace_finish(&trace);
+	ck_assert_int_eq(trace_start(&trace, &list), 0);
+	ck_assert_uint_eq(ask(&trace, pmem_answers(2, TORN_ANY)), 0);
+	ck_assert_uint_eq(ask(&trace, pmem_answers(3, TORN_ANY)), 2);
 	trace_finish(&trace);
 	deviations_free(&list);
 }
@@ -426,6 +479,29 @@ START_TEST(bytes_are_fixed)
 }
 END_TEST
 
+/* A record that is made for a class is read as that class, and every kind that the fuzzer is to
+ * draw has one. */
+START_TEST(records_have_their_class)
+{
+	static const uint8_t class_of[] = {
+#define X(name, record, ...) record,
+		CHOICES(X)
+#undef X
+	};
+	struct byte_source bytes = {0};
+	for (unsigned k = 0; k < CHOICE_KINDS; k++) {
+		ck_assert(!choice_traits[k].fuzzed || class_of[k] != NO_RECORD);
+		if (class_of[k] == NO_RECORD)
+			continue;
+		const uint8_t record[RECORD_BYTES] = {record_what(class_of[k]), 7, 9};
+		bytes_start(&bytes, record, sizeof(record), true);
+		ck_assert_uint_eq(bytes.record[0].kind, k);
+		ck_assert_uint_eq(bytes.record[0].class, class_of[k]);
+	}
+	deviations_free(&bytes.taken);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("sources");
@@ -438,6 +514,7 @@ int main(void)
 	tcase_add_test(tc, random_is_its_seed);
 	tcase_add_test(tc, random_gives_every_answer);
 	tcase_add_test(tc, random_next_is_splitmix64);
+	tcase_add_test(tc, every_step_is_stopped_at);
 	tcase_add_test(tc, trace_replays_random);
 	tcase_add_test(tc, trace_replays_in_any_order);
 	tcase_add_test(tc, text_replays_random);
@@ -449,6 +526,7 @@ int main(void)
 	tcase_add_test(tc, other_kinds_are_not_asked);
 	tcase_add_test(tc, seeds_are_fixed);
 	tcase_add_test(tc, bytes_are_fixed);
+	tcase_add_test(tc, records_have_their_class);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

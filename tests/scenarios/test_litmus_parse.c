@@ -162,11 +162,12 @@ static const char *tell(const struct litmus_statement *s)
 {
 	static char buf[200];
 	static const char *const names[LITMUS_OPS] = {
-		"store",  "load",   "set",     "await",	     "xchg", "cas", "faa",  "mfence",
-		"sfence", "lfence", "clflush", "clflushopt", "clwb", NULL,  "poll", "recv"};
-	static const char *const operands[LITMUS_OPS] = {"te",	"Rf", "Re", "fe", "Rfe", "RfeE",
-							 "Rfe", "",   "",   "",	  "f",	 "f",
-							 "f",	NULL, "qr", "qTr"};
+		"store",   "nt",	 "copy", "load",   "set",    "await",
+		"xchg",	   "cas",	 "faa",	 "mfence", "sfence", "lfence",
+		"clflush", "clflushopt", "clwb", NULL,	   "poll",   "recv"};
+	static const char *const operands[LITMUS_OPS] = {"te",	"te",	"tf",  "Rf", "Re", "fe",
+							 "Rfe", "RfeE", "Rfe", "",   "",   "",
+							 "f",	"f",	"f",   NULL, "qr", "qTr"};
 	static const struct {
 		const char *name, *operands;
 	} requests[] = {

@@ -104,7 +104,7 @@ START_TEST(add_and_count)
 {
 	struct workload w = {0};
 
-	ck_assert_uint_eq(workload_max_vlen(&w), WORKLOAD_MIN_VLEN);
+	ck_assert_uint_eq(workload_max_vlen(&w), 0);
 	ck_assert_int_eq(workload_key_add(&w, "k1", 2, 100), 0);
 	ck_assert_int_eq(workload_key_add(&w, "k2", 2, -1), 1);
 	ck_assert_int_eq(workload_key_add(&w, "k1", 2, -1), 0);
@@ -123,7 +123,7 @@ START_TEST(add_and_count)
 	assert_keys(&w, "k1 100, k2 -");
 	assert_client(&w, 1, "del k2");
 	assert_client(&w, 2, "");
-	assert_client(&w, 3, "put k1 8, get k2, put k2 200");
+	assert_client(&w, 3, "put k1 5, get k2, put k2 200");
 	ck_assert_uint_eq(w.client[2].op[2].nth, 2);
 	round_trip(&w);
 	workload_free(&w);
@@ -146,7 +146,7 @@ START_TEST(add_refuses)
 	ck_assert_int_eq(workload_key_add(&w, "k", 1, TM_MAX_VALUE + 1), -EINVAL);
 	ck_assert_int_eq(workload_key_add(&w, "k", 1, -2), -EINVAL);
 	ck_assert_int_eq(workload_key_add(&w, "12345678901234567890123456789012", 32, 0), 0);
-	ck_assert_int_eq(w.key[0].loaded, WORKLOAD_MIN_VLEN);
+	ck_assert_int_eq(w.key[0].loaded, 0);
 	ck_assert_int_eq(workload_op_add(&w, 0, OP_PUT, 0, 8), -EINVAL);
 	ck_assert_int_eq(workload_op_add(&w, TM_MAX_CLIENTS + 1, OP_PUT, 0, 8), -EINVAL);
 	ck_assert_int_eq(workload_op_add(&w, 1, OP_NONE, 0, 8), -EINVAL);
@@ -305,7 +305,7 @@ START_TEST(values_pure)
 
 	workload_value(1, 1, 0, longest, TM_MAX_VALUE);
 	ck_assert_mem_eq(longest, first, 8);
-	for (uint32_t vlen = WORKLOAD_MIN_VLEN; vlen < 300; vlen++) {
+	for (uint32_t vlen = 1; vlen < 300; vlen++) {
 		uint8_t *value = malloc(vlen);
 
 		workload_value(1, 1, 0, value, vlen);
@@ -503,8 +503,8 @@ static const struct {
 	{"ycsb-a:keys=1025", -EINVAL, "keys=1 to keys=1024"},
 	{"ycsb-a:ops=0", -EINVAL, "ops=1 to ops=4096"},
 	{"ycsb-a:ops=4097", -EINVAL, "ops=1 to ops=4096"},
-	{"ycsb-a:vlen=7", -EINVAL, "vlen=8 to vlen=65536"},
-	{"ycsb-a:vlen=65537", -EINVAL, "vlen=8 to vlen=65536"},
+	{"ycsb-a:vlen=-1", -EINVAL, "vlen=0 to vlen=65536"},
+	{"ycsb-a:vlen=65537", -EINVAL, "vlen=0 to vlen=65536"},
 	{"ycsb-a:seed=4294967296", -EINVAL, "seed=0 to seed=4294967295"},
 	{"ycsb-a:keys=2,keys=2", -EINVAL, "at most once"},
 };
@@ -715,7 +715,7 @@ START_TEST(ops_good)
 	assert_keys(&w, "k2 40, k3 100, k1 -, nobody -");
 	assert_client(&w, 1, "put k1 160, get k1, del k1");
 	assert_client(&w, 2, "");
-	assert_client(&w, 3, "put k2 8, get nobody, get k2, put k2 65536");
+	assert_client(&w, 3, "put k2 7, get nobody, get k2, put k2 65536");
 	ck_assert_uint_eq(w.clients, 3);
 	ck_assert_str_eq(w.name, "ops");
 	ck_assert_uint_eq(err.line, 0);

@@ -2,6 +2,7 @@
 /* See engine.h. Timers are a heap by time, then by number; what is due at once is a queue. */
 #include "core/provider/base/engine.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -89,6 +90,8 @@ static void push_soon(struct engine *engine, struct due due)
 		engine->soon_room = room;
 		engine->soon_first = 0;
 	}
+	assert(engine->soon_len < engine->soon_room && engine->soon_first < engine->soon_room);
+	assert((engine->soon_room & (engine->soon_room - 1)) == 0); /* a mask finds a place */
 	engine->soon[(engine->soon_first + engine->soon_len++) & (engine->soon_room - 1)] = due;
 }
 
@@ -96,6 +99,7 @@ static void push_timer(struct engine *engine, struct due due)
 {
 	size_t i = engine->timers;
 
+	assert(engine->timers <= engine->timer_room);
 	if (i == engine->timer_room) {
 		size_t room = engine->timer_room ? 2 * engine->timer_room : 64;
 		struct due *heap = reallocarray(engine->timer, room, sizeof(*heap));
@@ -109,10 +113,12 @@ static void push_timer(struct engine *engine, struct due due)
 	for (; i && earlier(&due, &engine->timer[(i - 1) / 2]); i = (i - 1) / 2)
 		engine->timer[i] = engine->timer[(i - 1) / 2];
 	engine->timer[i] = due;
+	assert(!i || earlier(&engine->timer[0], &due)); /* what comes first is on top */
 }
 
 static struct due pop_timer(struct engine *engine)
 {
+	assert(engine->timers);
 	struct due first = engine->timer[0], last = engine->timer[--engine->timers];
 	size_t i = 0, child;
 
@@ -126,6 +132,7 @@ static struct due pop_timer(struct engine *engine)
 		i = child;
 	}
 	engine->timer[i] = last;
+	assert(!engine->timers || earlier(&first, &engine->timer[0]));
 	return first;
 }
 
@@ -181,6 +188,7 @@ void engine_later(struct engine *engine, uint64_t delay_ns, rnic_event_fn *fn, v
 {
 	struct due due = {engine->run.now + delay_ns, engine->numbers++, {fn, arg}};
 
+	assert(fn);
 	if (delay_ns < ENGINE_SOON_NS)
 		push_soon(engine, due);
 	else
@@ -209,6 +217,7 @@ static void *alloc(void *world, size_t bytes)
 		engine->chunk_left = CHUNK;
 	}
 	at = engine->chunk;
+	assert(engine->chunk_left >= bytes && (uintptr_t)at % ALIGNED == 0);
 	engine->chunk += bytes;
 	engine->chunk_left -= bytes;
 	return at;

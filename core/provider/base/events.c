@@ -2,6 +2,7 @@
 /* See events.h. */
 #include "core/provider/base/events.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -27,6 +28,8 @@ void events_free(struct events *events)
 
 	while ((event = events_take(events)))
 		free(event);
+	assert(events->last == &events->first);
+	assert(events->fd >= 0 && events->ours >= 0); /* else another file is closed */
 	close(events->ours); /* wakes a thread that waits at the other end */
 	close(events->fd);
 	events->fd = events->ours = -1;
@@ -40,6 +43,8 @@ void events_put(struct events *events, enum ibv_event_type type, void *element)
 		return; /* as a kernel without memory loses it */
 	event->type = type;
 	event->element = element;
+	assert(events->ours >= 0);
+	assert(!*events->last); /* the list ends there */
 	*events->last = event;
 	events->last = &event->next;
 	/* A full socket is readable, too. */
@@ -52,9 +57,11 @@ static struct event *unlink_at(struct events *events, struct event **at)
 	struct event *event = *at;
 	char bytes[512];
 
+	assert(event->next || events->last == &event->next);
 	*at = event->next;
 	if (!event->next)
 		events->last = at;
+	assert(events->first || events->last == &events->first);
 	while (!events->first &&
 	       recv(events->fd, bytes, sizeof(bytes), MSG_DONTWAIT) == sizeof(bytes))
 		;

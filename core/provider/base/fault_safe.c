@@ -23,6 +23,7 @@
  */
 #include "core/provider/base/fault_safe.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -67,6 +68,7 @@ static _Noreturn void escape(void)
 	({                                                                                   \
 		if (!hears)                                                                  \
 			hear();                                                              \
+		assert(!guard); /* accesses are not nested */                                \
 		(g)->first = (uintptr_t)(at);                                                \
 		(g)->end = (g)->first + (len);                                               \
 		int faulted_ = _setjmp((g)->back);                                           \
@@ -78,6 +80,7 @@ static _Noreturn void escape(void)
 static void guard_end(void)
 {
 	__asm__ volatile("" ::: "memory");
+	assert(guard);
 	guard = NULL;
 }
 

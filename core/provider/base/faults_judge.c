@@ -2,6 +2,7 @@
 /* See faults.h: which packets a rule hits, and what it does to them. */
 #include "core/provider/base/faults.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define BACKLOG_NS 200000000 /* longer backlogs at a rate limit are dropped */
@@ -142,11 +143,13 @@ static void limit_rate(struct fault_rule *rule, enum fault_direction direction,
 	uint64_t *free_at = &rule->free_at[direction];
 	uint64_t start = *free_at > now ? *free_at : now;
 
+	assert(rule->amount); /* bit/s: the parser refuses 0 */
 	if (start - now > BACKLOG_NS) {
 		fate->lost = true;
 		return;
 	}
 	*free_at = start + (uint64_t)((double)packet_wire_bytes(pkt) * 8e9 / (double)rule->amount);
+	assert(*free_at >= now);
 	if (fate->delay_ns < *free_at - now)
 		fate->delay_ns = *free_at - now;
 }
@@ -184,6 +187,7 @@ static void hit(struct fault_rule *rule, enum fault_direction direction, const s
 							: random % (pkt->len / 8 + 1) * 8;
 		if (rule->amount != UINT64_MAX && rule->amount >= pkt->len)
 			fate->tear_at = pkt->len;
+		assert(fate->tear_at <= pkt->len);
 		break;
 	}
 }

@@ -6,6 +6,7 @@
  */
 #include "core/provider/cm/cm.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -38,6 +39,8 @@ void cm_lock(void)
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
 	pthread_mutex_lock(&cm.mutex);
+	assert(!cm.locked);
+	cm.locked = true;
 	cm.cancel_state = before;
 }
 
@@ -45,6 +48,8 @@ void cm_unlock(void)
 {
 	int before = cm.cancel_state;
 
+	assert(cm.locked);
+	cm.locked = false;
 	pthread_mutex_unlock(&cm.mutex);
 	pthread_setcancelstate(before, NULL);
 }
@@ -53,8 +58,13 @@ void cm_wait_for_acks(struct cm_id *id)
 {
 	int before = cm.cancel_state;
 
-	while (id->unacked)
+	assert(cm.locked);
+	while (id->unacked) {
+		cm.locked = false;
 		pthread_cond_wait(&cm.acked, &cm.mutex);
+		assert(!cm.locked);
+		cm.locked = true;
+	}
 	cm.cancel_state = before;
 }
 
@@ -81,6 +91,34 @@ void cm_set_deadline(struct cm_id *id, uint64_t ms)
 		cm_wake();
 }
 
+#define FROM(state) (1u << (state))
+
+void cm_to_state(struct cm_id *id, enum cm_state to)
+{
+	/* The states from which it is reached. Any identifier may be closed. */
+	static const unsigned from[] = {
+		[CM_BOUND] = FROM(CM_IDLE) | FROM(CM_LISTEN), /* listening failed */
+		[CM_ADDR_RESOLVED] = FROM(CM_BOUND),
+		[CM_ROUTE_RESOLVED] = FROM(CM_ADDR_RESOLVED) |
+				      FROM(CM_REQ_SENT), /* sending failed */
+		[CM_LISTEN] = FROM(CM_BOUND),
+		[CM_REQ_SENT] = FROM(CM_ROUTE_RESOLVED),
+		[CM_REQ_RCVD] = FROM(CM_IDLE),
+		[CM_REP_SENT] = FROM(CM_REQ_RCVD),
+		[CM_REP_RCVD] = FROM(CM_REQ_SENT),
+		[CM_ESTABLISHED] = FROM(CM_REP_SENT) | FROM(CM_REP_RCVD),
+		[CM_DREQ_SENT] = FROM(CM_REP_SENT) | FROM(CM_ESTABLISHED),
+		[CM_TIMEWAIT] = FROM(CM_REP_RCVD) | FROM(CM_ESTABLISHED) | FROM(CM_DREQ_SENT),
+		[CM_OVER] = ~0u,
+	};
+
+	assert(cm.locked && *id->prev == id);
+	assert(from[to] & FROM(id->state));
+	/* Without a communication ID no message of the peer finds it. */
+	assert(to < CM_REQ_RCVD || to == CM_OVER || id->number);
+	id->state = to;
+}
+
 /* --- the thread --- */
 
 /* Has the watched process of the slot ended? */
@@ -93,6 +131,7 @@ static bool has_died(unsigned slot)
 
 static void bury(unsigned slot)
 {
+	assert(slot != cm.mads->slot && cm.watched[slot]);
 	close(cm.watched[slot] - 1);
 	cm.watched[slot] = 0;
 	cm_peer_died(slot);
@@ -103,6 +142,7 @@ int cm_watch(unsigned slot)
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = slot};
 	int fd;
 
+	assert(cm.locked && slot < FABRIC_SLOTS);
 	if (!slot || slot == cm.mads->slot)
 		return 0;
 	/* The slot may have a new process by now. */
@@ -120,6 +160,7 @@ int cm_watch(unsigned slot)
 		close(fd);
 		return 0;
 	}
+	assert(!cm.watched[slot]); /* else a descriptor would be lost */
 	cm.watched[slot] = fd + 1;
 	return 0;
 }
@@ -160,6 +201,7 @@ static int mind_time(void)
 {
 	uint64_t now = cm_now_ms(), first = cm_resend_dreqs(now);
 
+	assert(cm.locked);
 	for (struct cm_id *id = cm.ids; id; id = id->next) {
 		if (id->deadline_ms && id->deadline_ms <= now) {
 			id->deadline_ms = 0;
@@ -168,6 +210,7 @@ static int mind_time(void)
 		if (id->deadline_ms && id->deadline_ms < first)
 			first = id->deadline_ms;
 	}
+	assert(first > now); /* what was due has been done */
 	return first == UINT64_MAX ? -1 : first - now > 1000000 ? 1000000 : (int)(first - now);
 }
 
@@ -201,6 +244,7 @@ static int start_thread(void)
 	pthread_t thread;
 	int error;
 
+	assert(cm.epoll < 0 && cm.wake < 0); /* there is one */
 	cm.epoll = epoll_create1(EPOLL_CLOEXEC);
 	cm.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (cm.epoll < 0 || cm.wake < 0 || epoll_ctl(cm.epoll, EPOLL_CTL_ADD, cm.wake, &wake) ||
@@ -236,6 +280,8 @@ static bool lock_for_a_while(void)
 		pthread_setcancelstate(before, NULL);
 		return false;
 	}
+	assert(!cm.locked);
+	cm.locked = true;
 	cm.cancel_state = before;
 	return true;
 }
@@ -277,8 +323,10 @@ int cm_open_device(void)
 	struct ibv_device **list;
 	int error = 0;
 
+	assert(cm.locked);
 	if (device->context)
 		return 0;
+	assert(!device->pd && !cm.ids);
 	list = ibv_get_device_list(NULL);
 	errno = ENODEV;
 	if (list && *list)
@@ -363,6 +411,8 @@ struct cm_id *cm_new_id(struct rdma_event_channel *channel, void *context, enum 
 
 	if (!id)
 		return NULL;
+	assert(cm.locked);
+	assert(!cm.ids || cm.ids->prev == &cm.ids);
 	id->user.channel = channel;
 	id->user.context = context;
 	id->user.ps = ps;
@@ -377,6 +427,8 @@ struct cm_id *cm_new_id(struct rdma_event_channel *channel, void *context, enum 
 
 void cm_free_id(struct cm_id *id)
 {
+	assert(cm.locked && *id->prev == id && (!id->next || id->next->prev == &id->next));
+	assert(!id->unacked && !id->reserved); /* no event, no port is left that refers to it */
 	*id->prev = id->next;
 	if (id->next)
 		id->next->prev = id->prev;
@@ -391,7 +443,7 @@ void cm_hang_up(struct cm_id *id)
 		cm_fabric_unlisten((uint16_t)id->user.ps, &id->user.route.addr.src_addr,
 				   id->v6_only);
 	cm_tell_peer(id);
-	id->state = CM_OVER;
+	cm_to_state(id, CM_OVER);
 	id->deadline_ms = 0;
 	cm_release_port(id);
 }

@@ -150,6 +150,7 @@ struct cm {
 	pthread_mutex_t mutex;
 	pthread_cond_t acked;
 	int cancel_state; /* the cancellation state of the thread that holds the lock */
+	bool locked;	  /* written by that thread */
 	pid_t pid;	  /* the process that has opened the device; 0: none */
 	struct cm_device device;
 	struct cm_id *ids;
@@ -191,6 +192,8 @@ void cm_hang_up(struct cm_id *id);
 /* Locked: make the thread compute its next timeout again. */
 void cm_wake(void);
 void cm_set_deadline(struct cm_id *id, uint64_t ms);
+/* Locked: a transition of the state machine in cm_talk.c. Other ones are errors of the library. */
+void cm_to_state(struct cm_id *id, enum cm_state to);
 /* Locked: watch the process in this slot, to learn when it ends. -ESRCH: it has ended. If an
  * earlier process of the slot is still watched and has ended, its connections are closed now. */
 int cm_watch(unsigned slot);

@@ -11,6 +11,7 @@
  * for IPv6 addresses, by a hash. A wildcard covers all addresses of a family.
  */
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <netdb.h>
 #include <stdlib.h>
@@ -119,6 +120,8 @@ static int reserve(struct cm_id *id)
 	struct range range = range_of(id);
 	int rc;
 
+	assert(cm.locked);
+	assert(range.len && range.from + range.len <= cm_port_range(UINT16_MAX) + CM_PORT_RANGE);
 	for (struct cm_id *other = cm.ids; other; other = other->next) {
 		if (other != id && other->reserved && overlap(range_of(other), range) &&
 		    !may_share(id, other))
@@ -134,10 +137,10 @@ int cm_claim_listen(struct cm_id *id)
 	enum cm_state before = id->state;
 	int rc;
 
-	id->state = CM_LISTEN;
+	cm_to_state(id, CM_LISTEN);
 	rc = reserve(id);
 	if (rc)
-		id->state = before;
+		cm_to_state(id, before);
 	return rc;
 }
 
@@ -145,6 +148,7 @@ void cm_release_port(struct cm_id *id)
 {
 	struct range range = range_of(id);
 
+	assert(cm.locked);
 	if (!id->reserved)
 		return;
 	id->reserved = false;
@@ -203,7 +207,8 @@ int cm_bind(struct cm_id *id, const struct sockaddr *addr)
 		memset(&at->src_storage, 0, sizeof(at->src_storage));
 		return rc;
 	}
-	id->state = CM_BOUND;
+	assert(id->reserved);
+	cm_to_state(id, CM_BOUND);
 	if (!sockaddr_is_any(addr))
 		cm_bind_device(id);
 	return 0;
@@ -308,7 +313,7 @@ static int resolve_addr(struct cm_id *id, const struct sockaddr *src, const stru
 	if (!event)
 		return -ENOMEM;
 	if (!rc) {
-		id->state = CM_ADDR_RESOLVED;
+		cm_to_state(id, CM_ADDR_RESOLVED);
 		cm_bind_device(id);
 	}
 	cm_report(event, id);
@@ -356,7 +361,7 @@ static int resolve_route(struct cm_id *id)
 	};
 	id->user.route.path_rec = &id->path;
 	id->user.route.num_paths = 1;
-	id->state = CM_ROUTE_RESOLVED;
+	cm_to_state(id, CM_ROUTE_RESOLVED);
 	cm_report(event, id);
 	return 0;
 }

@@ -67,10 +67,10 @@ static int connect_id(struct cm_id *id, const struct rdma_conn_param *param)
 	id->active = true;
 	id->give_up_ms = cm_now_ms() + cm_answer_ms();
 	id->no_listener_ms = cm_now_ms() + NO_LISTENER_MS;
-	id->state = CM_REQ_SENT;
+	cm_to_state(id, CM_REQ_SENT);
 	rc = cm_ask(id);
 	if (rc)
-		id->state = CM_ROUTE_RESOLVED;
+		cm_to_state(id, CM_ROUTE_RESOLVED);
 	return rc;
 }
 
@@ -92,7 +92,7 @@ EXPORT int rdma_establish(struct rdma_cm_id *user)
 	cm_lock();
 	if (!user->qp && id->state == CM_REP_RCVD) {
 		cm_send(id, CM_RTU);
-		id->state = CM_ESTABLISHED;
+		cm_to_state(id, CM_ESTABLISHED);
 		rc = 0;
 	}
 	cm_unlock();
@@ -110,14 +110,14 @@ static void complete_connection(struct cm_event *event, struct cm_id *id)
 	rc = id->state == CM_REP_RCVD ? cm_qp_connect(id) : -ECONNRESET;
 	if (!rc) {
 		cm_send(id, CM_RTU);
-		id->state = CM_ESTABLISHED;
+		cm_to_state(id, CM_ESTABLISHED);
 		event->user.event = RDMA_CM_EVENT_ESTABLISHED;
 		return;
 	}
 	cm_qp_error(id);
 	if (id->state == CM_REP_RCVD) {
 		cm_tell_peer(id);
-		id->state = CM_OVER;
+		cm_to_state(id, CM_OVER);
 	}
 	event->user.event = RDMA_CM_EVENT_CONNECT_ERROR;
 	event->user.status = rc;
@@ -152,7 +152,7 @@ static int listen_at(struct cm_id *id, int backlog)
 	id->backlog = backlog > 0 && backlog < MAX_BACKLOG ? backlog : MAX_BACKLOG;
 	rc = cm_fabric_listen((uint16_t)id->user.ps, at, id->v6_only);
 	if (rc)
-		id->state = CM_BOUND;
+		cm_to_state(id, CM_BOUND);
 	return rc;
 }
 
@@ -190,7 +190,7 @@ static int accept_id(struct cm_id *id, const struct rdma_conn_param *param)
 	message = cm_message_of(id, CM_REP);
 	if (param && param->private_data_len)
 		memcpy(message.private_data, param->private_data, param->private_data_len);
-	id->state = CM_REP_SENT;
+	cm_to_state(id, CM_REP_SENT);
 	cm_send_until_answered(id, &message);
 	return 0;
 }
@@ -216,7 +216,7 @@ static int reject(struct cm_id *id, const void *data, uint8_t bytes, uint16_t re
 	    bytes > CM_REJ_PRIVATE)
 		return -EINVAL;
 	message.about = id->state == CM_REQ_RCVD ? CM_ABOUT_REQ : CM_ABOUT_REP;
-	id->state = CM_OVER;
+	cm_to_state(id, CM_OVER);
 	message.reason = reason;
 	if (bytes)
 		memcpy(message.private_data, data, bytes);
@@ -273,13 +273,13 @@ static int disconnect(struct cm_id *id)
 	case CM_REP_SENT:
 		cm_qp_error(id);
 		message = cm_message_of(id, CM_DREQ);
-		id->state = CM_DREQ_SENT;
+		cm_to_state(id, CM_DREQ_SENT);
 		cm_send_until_answered(id, &message);
 		return 1;
 	case CM_REP_RCVD: /* not established yet */
 		cm_qp_error(id);
 		cm_tell_peer(id);
-		id->state = CM_OVER;
+		cm_to_state(id, CM_OVER);
 		return 0;
 	case CM_DREQ_SENT:
 	case CM_TIMEWAIT:

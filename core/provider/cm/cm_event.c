@@ -11,6 +11,7 @@
  * retrieved, and waits until the others have been acknowledged. A connection request belongs to the
  * listening identifier.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -80,6 +81,8 @@ static void put(struct cm_channel *channel, struct cm_event *event)
 {
 	bool was = channel->first;
 
+	assert(cm.locked);
+	assert(!*channel->last); /* the list ends there */
 	event->next = NULL;
 	*channel->last = event;
 	channel->last = &event->next;
@@ -90,9 +93,11 @@ static struct cm_event *take_out(struct cm_channel *channel, struct cm_event **a
 {
 	struct cm_event *event = *at;
 
+	assert(cm.locked && (event->next || channel->last == &event->next));
 	*at = event->next;
 	if (!event->next)
 		channel->last = at;
+	assert(channel->first || channel->last == &channel->first);
 	show(channel, true);
 	return event;
 }
@@ -120,6 +125,7 @@ struct cm_event *cm_event(struct cm_id *id, enum rdma_cm_event_type type, int st
 
 void cm_report(struct cm_event *event, struct cm_id *owner)
 {
+	assert(!event->owner); /* it is reported once */
 	event->owner = owner;
 	put(to_channel(owner->user.channel), event);
 }
@@ -128,6 +134,8 @@ static void forget(struct cm_event *event)
 {
 	/* The program does not know the new identifier. */
 	if (event->user.event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+		assert(event->owner->waiting > 0);
+		assert(!to_cm(event->user.id)->unacked);
 		event->owner->waiting--;
 		cm_forget_events(to_cm(event->user.id));
 		cm_hang_up(to_cm(event->user.id));
@@ -234,6 +242,7 @@ static struct cm_event *retrieve(struct cm_channel *channel)
 		return NULL;
 	event->owner->unacked++;
 	if (event->user.event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+		assert(event->owner->waiting > 0 && event->owner != to_cm(event->user.id));
 		event->owner->waiting--;
 		if (event->owner->sync)
 			migrate(to_cm(event->user.id), NULL);

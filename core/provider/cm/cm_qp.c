@@ -3,6 +3,7 @@
  * Queue pairs of the connection manager: making them for an identifier, with completion queues if
  * the program gives none, and their transitions, with the parameters that both ends have agreed on.
  */
+#include <assert.h>
 #include <errno.h>
 #include <rdma/rdma_verbs.h>
 #include <stdlib.h>
@@ -152,6 +153,8 @@ int cm_qp_connect(struct cm_id *id)
 {
 	int rc = 0;
 
+	assert(cm.locked);
+	assert(id->state == CM_REQ_RCVD || id->state == CM_REP_RCVD); /* it is our turn */
 	if (!id->user.qp)
 		return 0;
 	rc = to_state(id, id->user.qp, IBV_QPS_RTR);

@@ -124,6 +124,7 @@ static void wait_for_answer(struct cm_id *id)
 
 void cm_send_again(struct cm_id *id)
 {
+	assert(cm.locked && id->again_ms);
 	cm.mads->send(&id->peer_gid, id->sent);
 	wait_for_answer(id);
 }
@@ -131,6 +132,7 @@ void cm_send_again(struct cm_id *id)
 void cm_send_until_answered(struct cm_id *id, const struct cm_message *message)
 {
 	assert(message->type == CM_REP || message->type == CM_DREQ);
+	assert(id->state == (message->type == CM_REP ? CM_REP_SENT : CM_DREQ_SENT));
 	mad_encode(message, id->sent);
 	id->patient = false;
 	if (message->type == CM_DREQ) { /* for a REP the request has set both */
@@ -154,6 +156,7 @@ void cm_keep_replay(const struct cm_id *id, bool silent)
 
 void cm_answer(struct cm_id *id, const struct cm_message *message)
 {
+	assert(cm.locked && message->type == CM_REJ);
 	mad_encode(message, id->sent);
 	cm.mads->send(&id->peer_gid, id->sent);
 	cm_keep_replay(id, false);
@@ -194,6 +197,7 @@ void cm_choose_number(struct cm_id *id)
 	do {
 		number = cm.mads->slot << CM_ID_SHIFT | (cm_random() >> (32 - CM_ID_SHIFT));
 	} while (number_is_taken(number));
+	assert(cm.locked); /* so it is not taken meanwhile */
 	assert(number && number >> CM_ID_SHIFT == cm.mads->slot);
 	id->number = number;
 }
@@ -205,6 +209,8 @@ int cm_ask(struct cm_id *id)
 	struct cm_message message;
 	int rc;
 
+	assert(id->state == CM_REQ_SENT && id->active);
+	assert(slot < FABRIC_SLOTS);
 	id->peer_slot = 0;
 	id->again_ms = 0;
 	if (cm_watch(slot)) { /* it has just ended */
@@ -234,6 +240,8 @@ void cm_send_dreq(struct cm_id *id)
 	struct cm_message message = cm_message_of(id, CM_DREQ);
 	struct cm_pending_dreq *dreq = calloc(1, sizeof(*dreq));
 
+	assert(cm.locked && id->number);
+	assert(id->state == CM_ESTABLISHED || id->state == CM_DREQ_SENT);
 	mad_encode(&message, id->sent);
 	cm.mads->send(&id->peer_gid, id->sent);
 	if (!dreq)
@@ -267,9 +275,11 @@ uint64_t cm_resend_dreqs(uint64_t now)
 {
 	uint64_t first = UINT64_MAX;
 
+	assert(cm.locked);
 	for (struct cm_pending_dreq **at = &cm.dreqs; *at;) {
 		struct cm_pending_dreq *dreq = *at;
 
+		assert(dreq->again_ms); /* else it is due for ever */
 		if (dreq->give_up_ms <= now) {
 			*at = dreq->next;
 			free(dreq);

@@ -28,6 +28,7 @@
  * A message belongs to a connection if it has the communication IDs that both ends have chosen, and
  * comes from the peer's address. The IDs are random.
  */
+#include <assert.h>
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
@@ -53,10 +54,12 @@ static void fail(struct cm_id *id, enum rdma_cm_event_type type, int status,
 {
 	struct cm_event *event = cm_event(id, type, status);
 
-	id->state = CM_OVER;
+	assert(id->state >= CM_REQ_SENT && id->state <= CM_ESTABLISHED);
+	cm_to_state(id, CM_OVER);
 	id->deadline_ms = 0;
 	if (!event)
 		return;
+	assert(bytes <= sizeof(event->private_data));
 	if (private_data) {
 		memcpy(event->private_data, private_data, bytes);
 		event->user.param.conn.private_data = event->private_data;
@@ -72,7 +75,7 @@ static void refused(struct cm_id *id, uint16_t reason, const uint8_t *private_da
 
 static void disconnected(struct cm_id *id, int status)
 {
-	id->state = CM_TIMEWAIT;
+	cm_to_state(id, CM_TIMEWAIT);
 	cm_set_deadline(id, TIMEWAIT_MS);
 	tell(id, RDMA_CM_EVENT_DISCONNECTED, status);
 }
@@ -80,7 +83,7 @@ static void disconnected(struct cm_id *id, int status)
 void cm_established(struct cm_id *id)
 {
 	id->deadline_ms = 0;
-	id->state = CM_ESTABLISHED;
+	cm_to_state(id, CM_ESTABLISHED);
 	tell(id, RDMA_CM_EVENT_ESTABLISHED, 0);
 }
 
@@ -183,8 +186,9 @@ static struct cm_id *find_listener(const struct cm_message *request,
 static void fill_asked(struct cm_id *id, const struct cm_message *request,
 		       const union ibv_gid *from)
 {
-	id->state = CM_REQ_RCVD;
+	assert(!id->active && !id->number && !id->reserved); /* a new one */
 	cm_choose_number(id);
+	cm_to_state(id, CM_REQ_RCVD);
 	id->peer_number = request->local_id;
 	id->peer_gid = *from;
 	id->peer_slot = cm_fabric_slot(from, request->local_id);
@@ -236,6 +240,7 @@ static void take_request(const struct cm_message *message, const union ibv_gid *
 	show_params(event, message, CM_REQ_PRIVATE);
 	cm_send(id, CM_MRA);
 	listener->waiting++;
+	assert(listener->state == CM_LISTEN && listener->waiting <= listener->backlog);
 	cm_report(event, listener);
 	if (gone)
 		refused(id, CM_REJ_TIMEOUT, NULL);
@@ -275,7 +280,7 @@ static void take_response(struct cm_id *id, const struct cm_message *message)
 	id->peer_slot = cm_fabric_slot(&id->peer_gid, message->local_id);
 	remember_peer(id, message);
 	show_params(event, message, CM_REP_PRIVATE);
-	id->state = CM_REP_RCVD;
+	cm_to_state(id, CM_REP_RCVD);
 	cm_report(event, id);
 }
 
@@ -436,6 +441,7 @@ void cm_take(const uint8_t mad[MAD_BYTES], const union ibv_gid *from)
 	struct cm_message message;
 	struct cm_id *id;
 
+	assert(cm.locked);
 	if (mad_decode(&message, mad))
 		return;
 	if (message.type == CM_REQ) {
@@ -479,6 +485,10 @@ void cm_timed_out(struct cm_id *id)
 {
 	bool late = cm_now_ms() >= id->give_up_ms;
 
+	assert(cm.locked && !id->deadline_ms); /* it has passed */
+	/* No other state has a deadline. */
+	assert(id->state == CM_REQ_SENT || id->state == CM_REP_SENT || id->state == CM_DREQ_SENT ||
+	       id->state == CM_TIMEWAIT);
 	switch (id->state) {
 	case CM_REQ_SENT:
 		if (!late && id->again_ms)
@@ -501,7 +511,7 @@ void cm_timed_out(struct cm_id *id)
 	case CM_TIMEWAIT:
 		if (!id->active)
 			cm_keep_replay(id, true);
-		id->state = CM_OVER;
+		cm_to_state(id, CM_OVER);
 		tell(id, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
 		break;
 	default:
@@ -511,6 +521,7 @@ void cm_timed_out(struct cm_id *id)
 
 void cm_peer_died(unsigned slot)
 {
+	assert(cm.locked && slot); /* slot 0: not of this fabric */
 	for (struct cm_id *id = cm.ids; id; id = id->next) {
 		if (id->peer_slot != slot)
 			continue;

@@ -64,6 +64,8 @@ static void tell(void)
 
 static void take(struct rnic_net *net, struct packet *pkt)
 {
+	assert(qp1.nic && qp1.nic->net == net);
+	assert(qp1.last - qp1.first <= ROOM);
 	if (pkt->service != SERVICE_UD || pkt->opcode != OP_SEND_ONLY) {
 		COUNT_ONE(net, bad_opcode);
 	} else if (pkt->qkey != MAD_QKEY) {
@@ -85,6 +87,7 @@ static void take(struct rnic_net *net, struct packet *pkt)
 
 static bool receive_locked(uint8_t bytes[MAD_BYTES], union ibv_gid *from)
 {
+	assert(qp1.nic);
 	/* The last datagrams of a process have to arrive before its death is noticed. */
 	for (unsigned n = 0; n < PULLS && qp1.first == qp1.last && nic_progress(qp1.nic); n++)
 		;
@@ -136,6 +139,7 @@ static int open_qp1(struct nic *nic, const char *directory)
 {
 	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
+	assert(!qp1.nic); /* a process has one at a time */
 	if (fd < 0)
 		return -errno;
 	if (strlen(directory) >= sizeof(qp1.directory)) {
@@ -150,6 +154,7 @@ static int open_qp1(struct nic *nic, const char *directory)
 		.send = send_mad,
 		.receive = receive,
 	};
+	assert(qp1.mads.slot && qp1.mads.slot < FABRIC_SLOTS);
 	strcpy(qp1.directory, directory);
 	qp1.first = qp1.last = 0;
 	nic->net->management = take;

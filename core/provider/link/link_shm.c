@@ -126,6 +126,8 @@ static int take_slot(struct link_shm *shm, unsigned slot)
 	char name[16];
 	int fd;
 
+	assert(slot && slot < FABRIC_SLOTS); /* 0 is no one's */
+	assert(!shm->own);
 	snprintf(name, sizeof(name), "%u", slot);
 	fd = fabric_dir_claim(shm->directory, name, sizeof(struct inbox));
 	if (fd < 0)
@@ -250,7 +252,9 @@ static struct record *room_for(struct link_shm *shm, struct channel *channel, ui
 {
 	uint32_t need = record_bytes(len), at = channel->tail % RING_BYTES;
 
+	assert(channel->tail % LINE == 0 && need <= RING_BYTES);
 	*skip = RING_BYTES - at < need ? RING_BYTES - at : 0;
+	assert((at + *skip) % RING_BYTES + need <= RING_BYTES); /* a record is in one piece */
 	/* A record must not reach the stamp that the owner looks for next. */
 	if (channel->tail - channel->head + *skip + need >= RING_BYTES &&
 	    used(shm, channel) + *skip + need >= RING_BYTES)
@@ -301,6 +305,7 @@ static void put(struct link_shm *shm, struct channel *channel, const struct pack
 	struct record *r = room_for(shm, channel, pkt->len, &skip);
 	struct inbox *to = channel->inbox;
 
+	assert(pkt->len <= MAX_BYTES);
 	if (!r) {
 		link_count(shm->nic.count, COUNT_link_full);
 		wake_up(to);
@@ -342,7 +347,7 @@ static void put(struct link_shm *shm, struct channel *channel, const struct pack
 	 * opposite order. */
 	atomic_store_explicit(&r->stamp, channel->tail ^ channel->secret, memory_order_release);
 	channel->tail += record_bytes(pkt->len);
-	assert(pkt->len <= MAX_BYTES && channel->tail - channel->head < RING_BYTES);
+	assert(channel->tail - channel->head < RING_BYTES);
 	/* The owner polls the next line, so prefetch the one after it. */
 	__builtin_prefetch(to->ring[shm->slot].bytes + (channel->tail + LINE) % RING_BYTES, 1);
 	atomic_thread_fence(memory_order_seq_cst);
@@ -413,6 +418,7 @@ static void begin(struct link_shm *shm, unsigned from)
 	struct ring *ring = &shm->own->ring[from];
 	uint64_t start = atomic_load_explicit(&ring->start, memory_order_acquire);
 
+	start -= start % RING_BYTES; /* the sender may have changed it since is_new() */
 	set(&shm->arrivals[from].secret, atomic_load(&ring->secret));
 	set(&shm->arrivals[from].head, start);
 	set(&shm->arrivals[from].start, start);
@@ -427,6 +433,9 @@ static void give_back(struct link_shm *shm)
 
 	if (!pkt)
 		return;
+	assert(shm->lent_by < FABRIC_SLOTS);
+	/* The packet may be over, and serve as another one. */
+	assert(pkt->payload != shm->lent_bytes || pkt->len <= MAX_BYTES);
 	shm->lent = NULL;
 	if (pkt->payload == shm->lent_bytes) {
 		pkt->payload = buffer_get(pkt->net, pkt->len, &pkt->payload_class);
@@ -443,6 +452,8 @@ static struct packet *unpack(struct link_shm *shm, unsigned from, const struct r
 	bool is_long = r->len > PACKET_SMALL;
 	struct packet *pkt = packet_get(net, 0);
 
+	assert(!shm->lent); /* one at a time */
+	assert(r->len <= MAX_BYTES);
 	pkt->len = r->len;
 	if (is_long) {
 		shm->lent = pkt;
@@ -499,6 +510,8 @@ static struct packet *take(struct link_shm *shm, unsigned from, struct rnic_net 
 	while ((there = next_record(shm, from))) {
 		uint32_t left = RING_BYTES - look(head) % RING_BYTES;
 
+		/* So a record's head is in the ring, wherever it is. */
+		assert(look(head) % LINE == 0 && left >= sizeof(r));
 		/* Copy once: what is checked must be what is used. */
 		__builtin_prefetch(there + 1);
 		memcpy(&r, there, sizeof(r));
@@ -557,6 +570,8 @@ static struct packet *take_next(struct nic_link *nic, struct rnic_net *net)
 	unsigned from;
 
 	give_back(shm);
+	assert(!shm->lent && shm->last < FABRIC_SLOTS);
+	assert(shm->in_a_row <= IN_A_ROW);
 	if (shm->in_a_row && next_record(shm, shm->last)) {
 		shm->in_a_row--;
 		return take(shm, shm->last, net);
@@ -634,6 +649,10 @@ static void choose_numbers(struct link_shm *shm)
 	shm->nic.qpn_limit = (shm->slot + 1) << SHM_QPN_SHIFT;
 	if (shm->nic.qpn_limit > QPN_LIMIT)
 		shm->nic.qpn_limit = QPN_LIMIT;
+	assert(shm->nic.qpn_first < shm->nic.qpn_limit);
+	/* By these a sender finds the slot. */
+	assert(shm->nic.qpn_first >> SHM_QPN_SHIFT == shm->slot &&
+	       (shm->nic.qpn_limit - 1) >> SHM_QPN_SHIFT == shm->slot);
 }
 
 int link_shm_open(struct nic_link **out, const char *directory)

@@ -3,6 +3,7 @@
  */
 #include "core/provider/link/link_tap.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -188,6 +189,8 @@ static void fire(void *arg)
 {
 	struct late *late = arg, **at;
 
+	assert(late == (late->newer ? late->newer->older : late->tap->late));
+	assert(!late->older || late->older->newer == late);
 	*(late->newer ? &late->newer->older : &late->tap->late) = late->older;
 	if (late->older)
 		late->older->newer = late->newer;
@@ -213,6 +216,7 @@ static struct late *defer(struct link_tap *tap, enum fault_direction direction, 
 		packet_put(tap->net, copy); /* lost */
 		return NULL;
 	}
+	assert(!tap->late || !tap->late->newer); /* it is the newest */
 	*late = (struct late){.tap = tap, .pkt = copy, .direction = direction, .older = tap->late};
 	if (tap->late)
 		tap->late->newer = late;
@@ -228,6 +232,7 @@ static void hold(struct link_tap *tap, enum fault_direction direction, struct pa
 
 	if (!late)
 		return;
+	assert(packets && late->pkt);
 	late->left = packets;
 	while (*at)
 		at = &(*at)->next;
@@ -240,6 +245,9 @@ static void passed(struct link_tap *tap, enum fault_direction direction)
 	struct late **at = &tap->held[direction], *late;
 
 	while ((late = *at)) {
+		/* What is held back was not delivered, and still has to be passed. */
+		assert(late->pkt && late->direction == direction);
+		assert(late->left);
 		if (--late->left) {
 			at = &late->next;
 			continue;
@@ -354,8 +362,11 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 /* The next segment of the packet that arrived. */
 static struct packet *next_segment(struct link_tap *tap, struct rnic_net *net)
 {
-	struct packet *run = tap->segmented, *pkt = packet_segment(net, run, tap->segments_taken++);
+	struct packet *run = tap->segmented, *pkt;
 
+	assert(run && run->more);
+	assert(tap->segments_taken <= run->more);
+	pkt = packet_segment(net, run, tap->segments_taken++);
 	if (pkt && tap->segments_taken <= run->more)
 		return pkt;
 	tap->segmented = NULL;
@@ -461,11 +472,12 @@ static void forked(struct nic_link *nic)
 static void leave(struct nic_link *nic)
 {
 	struct link_tap *tap = of_nic(nic);
+	struct late *late = tap->late;
 
 	/* Delayed packets are sent now. */
-	while (tap->late && tap->late->older)
-		tap->late = tap->late->older;
-	for (struct late *late = tap->late; late; late = late->newer)
+	while (late && late->older)
+		late = late->older;
+	for (; late; late = late->newer)
 		if (late->pkt && late->direction == FAULT_OUT)
 			pass(tap, FAULT_OUT, late->pkt);
 	unlink(tap->page_path);

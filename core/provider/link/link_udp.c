@@ -18,6 +18,7 @@
 #include "core/provider/link/link_udp.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -90,6 +91,8 @@ static uint32_t number_of(struct link_udp *udp, uint32_t address, uint32_t limit
 {
 	uint32_t at = address * 2654435761u >> 20;
 
+	assert(at < PEERS && udp->peers < PEERS); /* the search ends at a free place */
+	assert(limit < PEERS);
 	for (; udp->peer[at]; at = (at + 1) % PEERS)
 		if (udp->peer[at] == address)
 			return at;
@@ -214,6 +217,7 @@ static bool receive(struct link_udp *udp)
 {
 	int got;
 
+	assert(udp->next == udp->got); /* else packets were lost */
 	for (unsigned i = 0; i < BATCH; i++) {
 		udp->iov[i] = (struct iovec){udp->buf[i], sizeof(udp->buf[i])};
 		udp->msg[i].msg_hdr = (struct msghdr){.msg_name = &udp->from[i],
@@ -226,6 +230,7 @@ static bool receive(struct link_udp *udp)
 	got = recvmmsg(udp->fd, udp->msg, BATCH, MSG_DONTWAIT, NULL);
 	udp->next = 0;
 	udp->got = got > 0 ? (unsigned)got : 0;
+	assert(udp->got <= BATCH);
 	return udp->got;
 }
 
@@ -282,6 +287,7 @@ static struct packet *parse(struct link_udp *udp, struct rnic_net *net, unsigned
 	struct packet *pkt;
 	uint32_t src;
 
+	assert(i < udp->got);
 	if (udp->msg[i].msg_hdr.msg_namelen < sizeof(*from)) {
 		link_count(udp->nic.count, COUNT_wrong_source);
 		return NULL;
@@ -326,6 +332,7 @@ static struct packet *take(struct nic_link *nic, struct rnic_net *net)
 	pkt = NULL;
 	while (!pkt && (udp->next < udp->got || receive(udp)))
 		pkt = parse(udp, net, udp->next++);
+	assert(udp->next <= udp->got);
 	atomic_store(&udp->left, udp->got - udp->next);
 	if (udp->next < udp->got && atomic_exchange(&udp->sleeping, false))
 		wake(nic);

@@ -9,6 +9,7 @@
  * Closing the device destroys the queue pairs that are left, as a kernel does: nothing else of a
  * process can be reached from outside.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
@@ -353,6 +354,7 @@ static int close_context(struct ibv_context *context)
 {
 	struct rnic_hca *hca = to_hca(context);
 	struct rnic_net *net = hca->net;
+	int error;
 
 	if (net->hca[hca->host] != hca)
 		return EINVAL;
@@ -360,7 +362,8 @@ static int close_context(struct ibv_context *context)
 		if (net->qp[i] && net->qp[i]->ibv.qp_type == IBV_QPT_XRC_RECV)
 			xrc_close_qp(net->qp[i], context);
 		else if (net->qp[i] && net->qp[i]->hca == hca) {
-			rnic_destroy_qp(&net->qp[i]->ibv);
+			error = rnic_destroy_qp(&net->qp[i]->ibv);
+			assert(!error && !net->qp[i]); /* what the table lists is alive */
 		}
 	}
 	hca->hooks.completion = NULL;

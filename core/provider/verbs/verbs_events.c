@@ -21,7 +21,8 @@ struct channel {
 
 void nic_completion(struct rnic_cq *cq)
 {
-	events_put(&((struct channel *)cq->ibv.channel)->events, 0, cq);
+	if (cq->ibv.channel) /* else no one can be told */
+		events_put(&((struct channel *)cq->ibv.channel)->events, 0, cq);
 }
 
 EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)

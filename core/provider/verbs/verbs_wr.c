@@ -5,6 +5,7 @@
  * queue pairs at once, or poll in between. wr.c sees to it that no other thread enters a batch; a
  * thread that has to wait for that releases the lock.
  */
+#include <assert.h>
 #include "core/provider/verbs/context.h"
 #include "core/provider/verbs/verbs.h"
 #include "core/rnic/objects/qp.h"
@@ -82,12 +83,15 @@ static void wr_set_sge_list(struct ibv_qp_ex *qp, size_t n, const struct ibv_sge
 	UNDER_LOCK(bare.ex.wr_set_sge_list(qp, n, list));
 }
 
-#define LOCK_OP(op)                          \
-	do {                                 \
-		if (ex->op) {                \
-			bare.ex.op = ex->op; \
-			ex->op = op;         \
-		}                            \
+/* One that took the lock twice would wait for itself; and `bare` serves all queue pairs. */
+#define LOCK_OP(op)                                                     \
+	do {                                                            \
+		assert(ex->op != op);                                   \
+		assert(!ex->op || !bare.ex.op || bare.ex.op == ex->op); \
+		if (ex->op) {                                           \
+			bare.ex.op = ex->op;                            \
+			ex->op = op;                                    \
+		}                                                       \
 	} while (0)
 
 struct ibv_qp *nic_lock_wr(struct ibv_qp *ibv)

@@ -16,6 +16,7 @@
  * ones.
  */
 #include "core/rnic/objects/ah.h"
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include "core/rnic/objects/device.h"
@@ -63,6 +64,7 @@ struct ibv_ah *rnic_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		return NULL;
 	}
 	struct rnic_ah *ah = hca->free_ah;
+	assert(!ah || !ah->live);
 	if (ah)
 		hca->free_ah = ah->next;
 	else
@@ -74,6 +76,7 @@ struct ibv_ah *rnic_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	((struct rnic_pd *)pd)->users++;
 	hca->objects++;
 	hca->ahs++;
+	assert(hca->ahs <= MAX_OBJECTS && hca_adds_up(hca));
 	return &ah->ibv;
 }
 
@@ -83,6 +86,8 @@ int rnic_destroy_ah(struct ibv_ah *ibv)
 	struct rnic_hca *hca = to_hca(ibv->context);
 	if (!ah->live)
 		return EINVAL;
+	assert(hca->free_ah != ah);
+	assert(hca->ahs && hca_adds_up(hca));
 	ah->live = false;
 	ah->next = hca->free_ah;
 	hca->free_ah = ah;

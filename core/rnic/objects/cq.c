@@ -41,6 +41,8 @@ static struct rnic_cq *get_cq(struct rnic_net *net)
 	struct rnic_cq *cq = net->free_cq;
 	if (!cq)
 		return ground_alloc(&net->ground, sizeof(*cq));
+	assert(cq->dead && !cq->users);
+	assert(!cq->ring && !cq->batch); /* others have these buffers by now */
 	net->free_cq = cq->next;
 	clear(cq, sizeof(*cq));
 	return cq;
@@ -49,6 +51,8 @@ static struct rnic_cq *get_cq(struct rnic_net *net)
 void cq_give_back(struct rnic_cq *cq)
 {
 	struct rnic_net *net = to_hca(cq->ibv.context)->net;
+	assert(cq->dead && !cq->users);
+	assert(net->free_cq != cq); /* given back twice */
 	cq->next = net->free_cq;
 	net->free_cq = cq;
 }
@@ -79,11 +83,15 @@ struct ibv_cq *rnic_create_cq(struct ibv_context *context, int cqe, void *cq_con
 		channel->refcnt++;
 	hca->objects++;
 	hca->cqs++;
+	assert(hca->cqs <= MAX_OBJECTS && hca_adds_up(hca));
+	assert(!cq->users && cq->head == cq->tail);
 	return &cq->ibv;
 }
 
 static void drop_memory(struct rnic_net *net, struct rnic_cq *cq)
 {
+	assert(!cq->ring == !cq->room);
+	assert(cq->tail - cq->head <= cq->room);
 	if (cq->ring)
 		buffer_put(net, (uint8_t *)cq->ring, cq->ring_class);
 	if (cq->batch)
@@ -104,6 +112,8 @@ int rnic_destroy_cq(struct ibv_cq *ibv)
 	drop_memory(to_hca(ibv->context)->net, cq);
 	if (ibv->channel)
 		ibv->channel->refcnt--;
+	assert(!cq->parent || (cq->parent->users && !cq->parent->dead));
+	assert(to_hca(ibv->context)->cqs && hca_adds_up(to_hca(ibv->context)));
 	if (cq->parent)
 		cq->parent->users--;
 	to_hca(ibv->context)->objects--;
@@ -116,6 +126,8 @@ static void grow(struct rnic_net *net, struct rnic_cq *cq)
 	uint32_t room = cq->room ? 2 * cq->room : 8;
 	uint8_t class;
 	struct cqe *ring = (struct cqe *)buffer_get(net, room * (uint32_t)sizeof(*ring), &class);
+	assert(cq->tail - cq->head == cq->room); /* full */
+	assert((room & (room - 1)) == 0);	 /* a mask finds an entry's place */
 	for (uint32_t i = cq->head; i != cq->tail; i++)
 		ring[i & (room - 1)] = cq->ring[i & (cq->room - 1)];
 	if (cq->ring)
@@ -145,13 +157,18 @@ static void fail_users(void *arg)
 /* The entry is out: its work request is, and the unsignaled ones before it are. */
 static void free_request(const struct cqe *cqe)
 {
+	struct work_queue *sq = &cqe->qp->sq;
 	struct rnic_srq *srq;
 	if (!cqe->recv) {
-		cqe->qp->sq.freed = cqe->seq + 1;
+		/* In order, and not before it is complete. */
+		assert((int32_t)(cqe->seq - sq->freed) >= 0);
+		assert((int32_t)(sq->done - cqe->seq) > 0);
+		sq->freed = cqe->seq + 1;
 	} else if (!cqe->xrc) {
 		qp_recv_freed(cqe->qp, cqe->seq + 1);
 	} else {
 		srq = xrc_srq(cqe->qp->hca->net, cqe->seq);
+		assert(!srq || srq->taken);
 		if (srq)
 			srq->taken--;
 	}
@@ -159,6 +176,8 @@ static void free_request(const struct cqe *cqe)
 
 static void overrun(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe)
 {
+	assert(!cq->ignores_overrun);
+	assert(cq->tail - cq->head >= (uint32_t)cq->ibv.cqe);
 	if (cq->overrun)
 		return;
 	cq->overrun = true;
@@ -172,6 +191,8 @@ static void overrun(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *
 static void report(struct rnic_cq *cq)
 {
 	const struct rnic_hooks *hooks = &to_hca(cq->ibv.context)->hooks;
+	assert(cq->armed && !cq->dead);
+	assert(cq->withheld); /* one event for these */
 	cq->armed = CQ_UNARMED;
 	cq->withheld = 0;
 	cq->moderation.at = 0;
@@ -191,6 +212,8 @@ static void fire_moderation(void *arg)
 static void notify(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe)
 {
 	const struct ibv_moderate_cq *moderated = &cq->moderated;
+	assert(cq->armed && !cq->dead);
+	assert(cq->tail != cq->head);
 	if (cq->armed == CQ_ARMED_SOLICITED && !cqe->solicited && cqe->wc.status == IBV_WC_SUCCESS)
 		return;
 	cq->withheld++;
@@ -238,6 +261,8 @@ void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe)
 void cq_purge(struct rnic_cq *cq, const struct rnic_qp *qp)
 {
 	uint32_t to = cq->head;
+	assert(cq->users && !cq->dead); /* the queue pair is still one of them */
+	assert(cq->tail - cq->head <= cq->room);
 	for (uint32_t i = cq->head; i != cq->tail; i++) {
 		struct cqe *cqe = &cq->ring[i & (cq->room - 1)];
 		if (cqe->qp != qp)
@@ -249,6 +274,8 @@ void cq_purge(struct rnic_cq *cq, const struct rnic_qp *qp)
 void cq_purge_srq(struct rnic_cq *cq, uint32_t srqn)
 {
 	uint32_t to = cq->head;
+	assert(cq->users && !cq->dead);
+	assert(cq->tail - cq->head <= cq->room);
 	for (uint32_t i = cq->head; i != cq->tail; i++) {
 		struct cqe *cqe = &cq->ring[i & (cq->room - 1)];
 		if (!cqe->xrc || cqe->seq != srqn)
@@ -279,6 +306,8 @@ const struct cqe *cq_take(struct rnic_cq *cq, bool *named)
 	bool names;
 	if (cq->head == cq->tail)
 		return NULL;
+	assert(!cq->dead); /* then it is empty */
+	assert(cq->tail - cq->head <= cq->room);
 	names = cqe->recv && cqe->wc.status == IBV_WC_SUCCESS && ground_serves(ground);
 	if (names && *named)
 		return NULL;

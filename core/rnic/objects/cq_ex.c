@@ -13,6 +13,7 @@
  * NULL. There is no VLAN, no flow steering and no tag matching, so what tells of them cannot be
  * asked for. The timestamp counts nanoseconds of the device's clock.
  */
+#include <assert.h>
 #include <errno.h>
 #include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/device.h"
@@ -39,6 +40,7 @@ static int take(struct rnic_cq *cq)
 	const struct cqe *cqe = cq_take(cq, &cq->batch->named);
 	if (!cqe)
 		return ENOENT;
+	assert(cqe->qp); /* an entry that was filled in */
 	cq->batch->current = *cqe;
 	cq->ex.wr_id = cqe->wc.wr_id;
 	cq->ex.status = cqe->wc.status;
@@ -63,6 +65,7 @@ int cq_ex_start(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	/* The step may have let another task come first. */
 	if (batch->open || take(cq))
 		return ENOENT;
+	assert(!batch->open); /* taking an entry lets no other task come first */
 	batch->open = true;
 	batch->owner = ground_caller(ground);
 	return 0;
@@ -189,6 +192,7 @@ struct ibv_cq_ex *rnic_create_cq_ex(struct ibv_context *context, struct ibv_cq_i
 					      attr->channel, (int)attr->comp_vector);
 	if (!cq)
 		return NULL;
+	assert(!cq->batch && !cq->parent);
 	cq->parent = parent;
 	if (parent)
 		parent->users++;
@@ -197,5 +201,6 @@ struct ibv_cq_ex *rnic_create_cq_ex(struct ibv_context *context, struct ibv_cq_i
 	cq->single_threaded = flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	cq->ignores_overrun = flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
 	set_readers(&cq->ex, attr->wc_flags);
+	assert(!parent || !parent->base->base);
 	return &cq->ex;
 }

@@ -90,6 +90,12 @@ static inline struct rnic_hca *to_hca(struct ibv_context *context)
 	return (struct rnic_hca *)((char *)context - offsetof(struct rnic_hca, verbs.context));
 }
 
+/* The kinds that are counted by themselves are among all objects. */
+static inline bool hca_adds_up(const struct rnic_hca *hca)
+{
+	return (uint64_t)hca->pds + hca->cqs + hca->shared + hca->ahs <= hca->objects;
+}
+
 /* The GID of an IPv4 address, in host byte order: ::ffff:a.b.c.d (RoCEv2). */
 void rnic_gid(uint32_t address, union ibv_gid *gid);
 /* The default GIDs' addresses: 10.0.0.1, 10.0.0.2, ... */

@@ -73,8 +73,10 @@ static void name_randomly(struct rnic_hca *hca, struct rnic_mr *mr, uint32_t slo
 		hca->slots = ground_alloc(&hca->net->ground, HASHES * sizeof(*hca->slots));
 	if (mr->index) {
 		at = chain_of(hca, mr->index);
-		while (*at != slot)
+		while (*at != slot) {
+			assert(*at); /* a slot that has an index is in the chain of its hash */
 			at = &hca->mr[*at]->next_slot;
+		}
 		*at = mr->next_slot;
 	}
 	do {
@@ -85,12 +87,14 @@ static void name_randomly(struct rnic_hca *hca, struct rnic_mr *mr, uint32_t slo
 	at = chain_of(hca, mr->index);
 	mr->next_slot = *at;
 	*at = slot;
+	assert(slot_of(hca, mr->index) == slot);
 }
 
 /* A free slot; 0: there is none. */
 static uint32_t find_slot(struct rnic_hca *hca)
 {
 	const struct rnic_ground *ground = &hca->net->ground;
+	assert(hca->mrs <= MAX_MR);
 	if (hca->mrs == MAX_MR) {
 		for (uint32_t i = 0; i < MAX_MR; i++) {
 			hca->mr_cursor = hca->mr_cursor % MAX_MR + 1;
@@ -107,6 +111,7 @@ static uint32_t find_slot(struct rnic_hca *hca)
 		hca->mr = mr;
 		hca->mr_room = room;
 	}
+	assert(hca->mrs + 1 < hca->mr_room && !hca->mr[hca->mrs + 1]);
 	hca->mr[hca->mrs + 1] = ground_alloc(ground, sizeof(struct rnic_mr));
 	return ++hca->mrs;
 }
@@ -117,6 +122,8 @@ struct rnic_mr *mr_slot(struct rnic_hca *hca)
 	if (!slot)
 		return NULL;
 	struct rnic_mr *mr = hca->mr[slot];
+	assert(!mr->used && !mr->live);
+	assert(!mr->windows && !mr->region); /* nothing was left bound */
 	mr->generation = mr->index ? (mr->generation + 1) & 0x7f : 0;
 	if (hca->memory->random)
 		name_randomly(hca, mr, slot);
@@ -166,6 +173,7 @@ struct rnic_mr *mr_remote_whole(const struct rnic_qp *qp, uint32_t rkey, int acc
 	struct rnic_mr *mr = find_key(qp->hca, qp->ibv.pd, rkey, access);
 	if (!mr || mr->ibv.rkey != rkey)
 		return NULL;
+	assert(!mr->region || mr->region->windows);
 	if (mr->region) /* it may be bound or invalidated: the order of the two matters */
 		ground_touch(qp_ground(qp), TOUCH_DRAM_READ, &mr->region, sizeof(mr->region));
 	return !mr->qpn || mr->qpn == qp->ibv.qp_num ? mr : NULL;
@@ -256,7 +264,9 @@ static struct rnic_mr *reboot_image(struct rnic_hca *hca, struct ibv_pd *pd,
 
 static void begin(struct rnic_mr *mr, struct ibv_pd *pd, enum mr_kind kind)
 {
+	struct rnic_hca *hca = to_hca(pd->context);
 	assert(mr->used && !mr->live && !mr->windows);
+	assert(hca->mr[slot_of(hca, mr->index)] == mr); /* its keys will lead to it */
 	mr->kind = kind;
 	mr->ibv.context = pd->context;
 	mr->ibv.pd = pd;
@@ -264,7 +274,7 @@ static void begin(struct rnic_mr *mr, struct ibv_pd *pd, enum mr_kind kind)
 	mr->ibv.rkey = kind == MR_NULL ? 0 : mr_key(mr, true);
 	mr->live = true;
 	((struct rnic_pd *)pd)->users++;
-	to_hca(pd->context)->objects++;
+	hca->objects++;
 }
 
 struct ibv_mr *rnic_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
@@ -349,6 +359,8 @@ int rnic_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, 
 		return IBV_REREG_MR_ERR_CMD;
 	}
 	mr_settle(hca, mr);
+	assert(mr->used && mr->live && !mr->windows);
+	assert(((struct rnic_pd *)ibv->pd)->users);
 	take_place(mr, &place);
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
 		((struct rnic_pd *)ibv->pd)->users--;
@@ -368,8 +380,9 @@ int rnic_dereg_mr(struct ibv_mr *ibv)
 	if (mr->windows)
 		return EBUSY;
 	mr_settle(hca, mr);
+	assert(mr->used && mr->live && !mr->windows); /* landing takes nothing away */
 	mr->live = mr->used = false;
-	assert(pd->users);
+	assert(pd->users && hca->objects);
 	pd->users--;
 	hca->objects--;
 	return 0;

@@ -60,6 +60,7 @@ struct ibv_mw *rnic_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 		errno = ENOMEM;
 		return NULL;
 	}
+	assert(!window->live && !window->region); /* it has a key, and shows nothing yet */
 	window->kind = type == IBV_MW_TYPE_1 ? MR_WINDOW_1 : MR_WINDOW_2;
 	window->ibv.context = pd->context;
 	window->ibv.pd = pd;
@@ -71,6 +72,7 @@ struct ibv_mw *rnic_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 				     .type = type};
 	((struct rnic_pd *)pd)->users++;
 	to_hca(pd->context)->objects++;
+	assert(hca_adds_up(to_hca(pd->context)));
 	return &window->mw;
 }
 
@@ -80,6 +82,7 @@ static void unbind(struct rnic_hca *hca, struct rnic_mr *window)
 		return;
 	ground_touch(&hca->net->ground, TOUCH_DRAM_WRITE, &window->region, sizeof(window->region));
 	assert(window->region->windows && hca->windows);
+	assert(window->live && window->region->live); /* a region with windows cannot go */
 	window->region->windows--;
 	hca->windows--;
 	window->region = NULL;
@@ -97,8 +100,9 @@ int rnic_dealloc_mw(struct ibv_mw *mw)
 	if (window->region)
 		mr_settle(hca, window->region);
 	unbind(hca, window);
+	assert(!window->live && !window->region);
 	window->used = false;
-	assert(pd->users);
+	assert(pd->users && hca->objects);
 	pd->users--;
 	hca->objects--;
 	return 0;
@@ -154,6 +158,7 @@ static enum ibv_wc_status bind(struct rnic_qp *qp, const struct wqe *wqe)
 	window->ibv.rkey = window->mw.rkey = rkey;
 	if (!region)
 		return IBV_WC_SUCCESS;
+	assert(region->live && region != window);
 	ground_touch(qp_ground(qp), TOUCH_DRAM_WRITE, &window->region, sizeof(window->region));
 	window->host = mr_host(region, wqe->va);
 	window->iova = access & IBV_ACCESS_ZERO_BASED ? 0 : wqe->va;
@@ -177,7 +182,10 @@ bool mw_may_invalidate(const struct rnic_qp *qp, uint32_t rkey)
 
 void mw_invalidate(struct rnic_qp *qp, uint32_t rkey)
 {
-	unbind(qp->hca, mr_of_window(qp->hca, rkey));
+	struct rnic_mr *window = mr_of_window(qp->hca, rkey);
+	assert(window && window->kind == MR_WINDOW_2);
+	assert(window->qpn == qp->ibv.qp_num); /* mw_may_invalidate() has said so */
+	unbind(qp->hca, window);
 }
 
 enum ibv_wc_status mw_execute(struct rnic_qp *qp, const struct wqe *wqe)

@@ -9,6 +9,7 @@
  * over.
  */
 #include "core/rnic/objects/pd.h"
+#include <assert.h>
 #include <errno.h>
 #include "core/rnic/objects/device.h"
 
@@ -29,21 +30,28 @@ struct ibv_pd *rnic_alloc_pd(struct ibv_context *context)
 	pd->ibv.context = context;
 	to_hca(context)->objects++;
 	to_hca(context)->pds++;
+	assert(to_hca(context)->pds <= MAX_OBJECTS && hca_adds_up(to_hca(context)));
+	assert(!pd->users && !pd->dead);
 	return &pd->ibv;
 }
 
 int rnic_dealloc_pd(struct ibv_pd *ibv)
 {
 	struct rnic_pd *pd = (struct rnic_pd *)ibv;
+	struct rnic_td *td = (struct rnic_td *)pd->td;
 	if (pd->dead)
 		return EINVAL;
 	if (pd->users)
 		return EBUSY;
+	/* What has a user is not given back. */
+	assert(!pd->base || (pd->base->users && !pd->base->dead));
+	assert(!td || (td->users && !td->dead));
 	if (pd->base)
 		pd->base->users--;
-	if (pd->td)
-		((struct rnic_td *)pd->td)->users--;
+	if (td)
+		td->users--;
 	pd->dead = true;
+	assert(to_hca(ibv->context)->pds && hca_adds_up(to_hca(ibv->context)));
 	to_hca(ibv->context)->objects--;
 	to_hca(ibv->context)->pds--;
 	return 0;
@@ -69,7 +77,9 @@ int rnic_dealloc_td(struct ibv_td *ibv)
 	if (td->users)
 		return EBUSY;
 	td->dead = true;
+	assert(to_hca(ibv->context)->objects);
 	to_hca(ibv->context)->objects--;
+	assert(hca_adds_up(to_hca(ibv->context)));
 	return 0;
 }
 
@@ -93,5 +103,7 @@ struct ibv_pd *rnic_alloc_parent_domain(struct ibv_context *context,
 	pd->td = attr->td;
 	if (pd->td)
 		((struct rnic_td *)pd->td)->users++;
+	assert(same_pd(&pd->ibv, &base->ibv));
+	assert(!base->base); /* one step leads to the domain that it stands for */
 	return &pd->ibv;
 }

@@ -32,6 +32,8 @@
 
 void work_queue_init(struct work_queue *queue, size_t entry, uint32_t max_wr, uint32_t max_sge)
 {
+	assert(!queue->ring && !queue->room); /* it would be lost */
+	assert(max_wr <= MAX_WR && max_sge <= MAX_SGE);
 	*queue = (struct work_queue){
 		.stride = (uint32_t)(entry + max_sge * sizeof(struct ibv_sge)),
 		.max_wr = max_wr,
@@ -42,6 +44,7 @@ void work_queue_init(struct work_queue *queue, size_t entry, uint32_t max_wr, ui
 void *work_queue_slot(struct rnic_net *net, struct work_queue *queue, uint32_t oldest, uint32_t seq)
 {
 	assert(seq - oldest <= queue->room);
+	assert((queue->room & (queue->room - 1)) == 0); /* a mask finds a request's place */
 	if (seq - oldest == queue->room) {
 		struct work_queue grown = *queue;
 		grown.room = queue->room ? 2 * queue->room : 4;
@@ -56,6 +59,7 @@ void *work_queue_slot(struct rnic_net *net, struct work_queue *queue, uint32_t o
 
 void work_queue_drop(struct rnic_net *net, struct work_queue *queue)
 {
+	assert(!queue->ring == !queue->room);
 	if (queue->ring)
 		buffer_put(net, queue->ring, queue->class);
 	queue->ring = NULL;
@@ -76,6 +80,8 @@ uint8_t *post_copy(struct rnic_qp *qp, uint8_t *to, const void *from, size_t len
 
 uint8_t *post_inline(struct rnic_qp *qp, struct wqe *wqe)
 {
+	assert(!wqe->copy && wqe->bytes);
+	assert(wqe->bytes <= MAX_INLINE);
 	return wqe->copy = buffer_get(qp->hca->net, (uint32_t)wqe->bytes, &wqe->copy_class);
 }
 
@@ -109,6 +115,8 @@ struct wqe *post_slot(struct rnic_qp *qp, uint32_t ahead, enum ibv_wr_opcode opc
 {
 	/* iWARP completes before the peer has it: then sq.done runs ahead of acked. */
 	uint32_t oldest = (int32_t)(qp->sq.done - qp->req.acked) < 0 ? qp->sq.done : qp->req.acked;
+	assert(qp->sq.posted + ahead - qp->sq.freed < qp->sq.max_wr); /* post_room() */
+	assert((int32_t)(qp->sq.posted - oldest) >= 0);
 	struct wqe *wqe = work_queue_slot(qp->hca->net, &qp->sq, oldest, qp->sq.posted + ahead);
 	clear(wqe, sizeof(*wqe));
 	wqe->opcode = (uint8_t)opcode;
@@ -199,7 +207,8 @@ static void trace_post(struct rnic_qp *qp, const struct wqe *wqe)
 void post_commit(struct rnic_qp *qp)
 {
 	struct wqe *wqe = queue_at(&qp->sq, qp->sq.posted);
-	assert(qp->sq.posted - qp->sq.freed < qp->sq.max_wr && !wqe->started);
+	assert(qp->sq.posted - qp->sq.freed < qp->sq.max_wr);
+	assert(!wqe->started && !wqe->rung);
 	name_wqe(qp, wqe);
 	/* Another thread may post to the queue pair, too: which one is first matters. */
 	ground_touch(qp_ground(qp), TOUCH_DRAM_WRITE, &qp->sq.posted, sizeof(qp->sq.posted));
@@ -319,6 +328,7 @@ static void ring(void *arg)
 	if (qp->dead || qp->resets != bell->resets)
 		return;
 	assert((int32_t)(qp->sq.posted - qp->req.rung) >= 0);
+	assert((int32_t)(qp->sq.posted - bell->posted) >= 0);
 	ground_touch(qp_ground(qp), TOUCH_DRAM_WRITE, &qp->req.rung, sizeof(qp->req.rung));
 	for (uint32_t i = bell->first; i != bell->posted; i++)
 		if ((int32_t)(i - qp->req.rung) >= 0)
@@ -340,6 +350,7 @@ void post_doorbell(struct rnic_qp *qp)
 {
 	struct doorbell bell = {qp, qp->req.announced, qp->sq.posted, qp->resets}, *later;
 	const struct rnic_hca *hca = qp->hca;
+	assert(bell.posted - bell.first <= qp->sq.max_wr);
 	qp->req.announced = qp->sq.posted;
 	if (!hca->memory->post || !hca->memory->has_store_buffers(hca->memory_arg)) {
 		ring(&bell);
@@ -390,6 +401,8 @@ void post_rqe(struct rnic_net *net, struct work_queue *queue, uint32_t oldest,
 	struct rqe *rqe = work_queue_slot(net, queue, oldest, queue->posted++);
 	rqe->wr_id = wr->wr_id;
 	rqe->sges = (uint32_t)wr->num_sge;
+	assert(rqe->sges <= queue->max_sge);
+	assert(queue->posted - oldest <= queue->room);
 	for (uint32_t i = 0; i < rqe->sges; i++)
 		rqe->sge[i] = wr->sg_list[i];
 }
@@ -406,6 +419,7 @@ int rnic_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_w
 			break;
 		}
 		post_rqe(qp->hca->net, &qp->rq, qp->rq.done, wr);
+		assert(qp->rq.posted - qp->rq.freed <= qp->rq.max_wr);
 	}
 	if (ibv->state == IBV_QPS_ERR && !qp->resp.flush_rq && !qp->srq)
 		resp_flush(qp);

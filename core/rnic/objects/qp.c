@@ -149,6 +149,7 @@ static bool number_again(struct rnic_net *net, struct rnic_qp *qp)
 
 bool qp_number(struct rnic_net *net, struct rnic_qp *qp)
 {
+	assert(net->qps <= net->qp_room && net->qps <= net->qpn_limit - net->qpn_first);
 	if (net->qps >= net->qpn_limit - net->qpn_first)
 		return number_again(net, qp);
 	if (net->qps == net->qp_room) {
@@ -160,6 +161,7 @@ bool qp_number(struct rnic_net *net, struct rnic_qp *qp)
 		net->qp = table;
 		net->qp_room = room;
 	}
+	assert(!net->qp[net->qps]);
 	qp->ibv.qp_num = net->qpn_first + net->qps;
 	net->qp[net->qps++] = qp;
 	return true;
@@ -197,6 +199,7 @@ static uint32_t send_room(const struct rnic_qp *qp, uint32_t max_wr)
 /* The queues; of a queue pair with a shared receive queue, its own takes what that one has. */
 static void make_queues(struct rnic_qp *qp, struct ibv_qp_init_attr *init)
 {
+	assert(!qp->sq.ring && !qp->rq.ring);
 	init->cap.max_send_wr = send_room(qp, init->cap.max_send_wr);
 	work_queue_init(&qp->sq, sizeof(struct wqe), init->cap.max_send_wr, init->cap.max_send_sge);
 	if (init->qp_type == IBV_QPT_XRC_SEND)
@@ -207,6 +210,7 @@ static void make_queues(struct rnic_qp *qp, struct ibv_qp_init_attr *init)
 				init->cap.max_recv_sge);
 		return;
 	}
+	assert(!qp->srq->dead);
 	qp->srq->users++;
 	work_queue_init(&qp->rq, sizeof(struct rqe), 0, qp->srq->rq.max_sge);
 }
@@ -222,6 +226,8 @@ static struct rnic_qp *get_qp(struct rnic_net *net)
 	uint32_t resets;
 	if (!qp)
 		return ground_alloc(&net->ground, sizeof(*qp));
+	assert(qp->dead && !qp->target);
+	assert(!qp->sq.ring && !qp->rq.ring); /* others have these buffers by now */
 	net->free_qp = qp->next;
 	resets = qp->resets;
 	clear(qp, sizeof(*qp));
@@ -234,6 +240,8 @@ void qp_give_back(struct rnic_qp *qp)
 	struct rnic_net *net = qp->hca->net;
 	if (qp->ibv.qp_type == IBV_QPT_XRC_RECV)
 		return; /* xrc.c's */
+	assert(qp->dead && qp_find(net, qp->ibv.qp_num) != qp);
+	assert(net->free_qp != qp); /* given back twice */
 	qp->next = net->free_qp;
 	net->free_qp = qp;
 }
@@ -282,6 +290,8 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 		recv_cq->users++;
 	((struct rnic_pd *)pd)->users++;
 	hca->objects++;
+	assert(qp_find(hca->net, qp->ibv.qp_num) == qp);
+	assert(!qp->dead && !qp->batch.open && qp->sq.posted == 0 && qp->rq.posted == 0);
 	return &qp->ibv;
 }
 
@@ -339,9 +349,11 @@ void qp_fail(struct rnic_qp *qp)
 {
 	if (qp->ibv.state == IBV_QPS_ERR)
 		return;
+	assert(!qp->target); /* a handle has no queues */
 	qp->ibv.state = IBV_QPS_ERR;
 	req_flush(qp);
 	answer_drop_all(qp);
+	assert(qp->sq.done == qp->sq.posted && !qp->resp.answers.head);
 	/* What was let in still lands, and completes; the rest is flushed after it. */
 	if (qp->resp.land.head)
 		qp->resp.flush_rq = true;
@@ -351,8 +363,10 @@ void qp_fail(struct rnic_qp *qp)
 
 void qp_fail_sends(struct rnic_qp *qp)
 {
+	assert(!qp_is_reliable(qp) && qp->ibv.state != IBV_QPS_ERR);
 	qp->ibv.state = IBV_QPS_SQE;
 	req_flush(qp);
+	assert(qp->sq.done == qp->sq.posted);
 }
 
 void qp_reset(struct rnic_qp *qp)
@@ -369,6 +383,8 @@ void qp_reset(struct rnic_qp *qp)
 	}
 	req_reset(qp);
 	resp_reset(qp);
+	assert(qp->sq.posted == qp->sq.freed && qp->rq.posted == qp->rq.freed);
+	assert(!qp->batch.built && qp->req.una == qp->req.next_psn);
 	qp->ibv.state = IBV_QPS_RESET;
 	memset(&qp->attr, 0, sizeof(qp->attr));
 }
@@ -396,6 +412,9 @@ int rnic_destroy_qp(struct ibv_qp *ibv)
 		work_queue_drop(qp->hca->net, &qp->rq);
 	}
 	mw_drop_qp(qp);
+	assert(qp_find(qp->hca->net, ibv->qp_num) == qp);
+	assert(((struct rnic_cq *)ibv->send_cq)->users && ((struct rnic_pd *)ibv->pd)->users);
+	assert((!qp->srq || qp->srq->users) && qp->hca->objects);
 	ibv->state = IBV_QPS_RESET;
 	qp->dead = true;
 	qp->hca->net->qp[ibv->qp_num - qp->hca->net->qpn_first] = NULL;
@@ -539,15 +558,18 @@ int rnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 		error = ENOMEM;
 	if (error)
 		return error;
-	if (to == IBV_QPS_RESET) {
-		qp_reset(qp);
-		return 0;
-	}
-	if (to == IBV_QPS_ERR) {
-		qp_fail(qp);
+	if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) {
+		if (to == IBV_QPS_RESET)
+			qp_reset(qp);
+		else
+			qp_fail(qp);
+		assert(ibv->state == to);
 		return 0;
 	}
 	take_values(qp, attr, mask);
+	/* Before it can send, nothing was posted or has left. */
+	assert((to != IBV_QPS_INIT && to != IBV_QPS_RTR) ||
+	       (qp->sq.posted == 0 && qp->req.una == qp->req.next_psn));
 	qp->peer = peer;
 	ibv->state = to;
 	if (to == IBV_QPS_RTS)

@@ -59,6 +59,8 @@ struct ibv_srq *rnic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *ini
 	((struct rnic_pd *)pd)->users++;
 	hca->objects++;
 	hca->shared++;
+	assert(hca->shared <= MAX_OBJECTS && hca_adds_up(hca));
+	assert(!srq->users && outstanding(srq) == 0);
 	return &srq->ibv;
 }
 
@@ -135,6 +137,8 @@ int rnic_destroy_srq(struct ibv_srq *ibv)
 		xrc_remove_srq(srq);
 	srq->dead = true;
 	work_queue_drop(srq->hca->net, &srq->rq);
+	assert(((struct rnic_pd *)ibv->pd)->users);
+	assert(srq->hca->shared && hca_adds_up(srq->hca));
 	((struct rnic_pd *)ibv->pd)->users--;
 	srq->hca->objects--;
 	srq->hca->shared--;
@@ -158,6 +162,7 @@ int rnic_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_r
 			break;
 		}
 		post_rqe(srq->hca->net, &srq->rq, srq->rq.next, wr);
+		assert(outstanding(srq) <= srq->rq.max_wr);
 	}
 	return error;
 }
@@ -166,6 +171,7 @@ const struct rqe *srq_pop(struct rnic_srq *srq)
 {
 	if (srq->rq.next == srq->rq.posted)
 		return NULL;
+	assert(!srq->dead);
 	const struct rqe *rqe = queue_at(&srq->rq, srq->rq.next++);
 	/* Which queue pair is first matters. */
 	ground_touch(&srq->hca->net->ground, TOUCH_DRAM_WRITE, &srq->rq.next, sizeof(srq->rq.next));
@@ -185,8 +191,10 @@ bool srq_take(struct rnic_qp *qp)
 	if (!rqe)
 		return false;
 	struct rqe *own = work_queue_slot(qp->hca->net, &qp->rq, qp->rq.done, qp->rq.posted);
+	assert(srq->rq.stride <= qp->rq.stride);
 	memcpy(own, rqe, srq->rq.stride);
 	own->srqn = srq->number;
 	qp->rq.posted++;
+	assert(qp->rq.posted - qp->rq.done <= qp->rq.room);
 	return true;
 }

@@ -2,6 +2,7 @@
 #ifndef TM_RNIC_OBJECTS_SRQ_H
 #define TM_RNIC_OBJECTS_SRQ_H
 /* Shared receive queues: srq.c. */
+#include <assert.h>
 #include "core/rnic/objects/qp.h"
 #include "core/rnic/objects/work_queue.h"
 
@@ -27,6 +28,8 @@ static inline const struct ibv_pd *qp_recv_pd(const struct rnic_qp *qp)
 /* All receive completions before number `seq` were polled, or will never be. */
 static inline void qp_recv_freed(struct rnic_qp *qp, uint32_t seq)
 {
+	assert((int32_t)(seq - qp->rq.freed) >= 0);
+	assert(!qp->srq || seq - qp->rq.freed <= qp->srq->taken);
 	if (qp->srq)
 		qp->srq->taken -= seq - qp->rq.freed;
 	qp->rq.freed = seq;

@@ -34,6 +34,7 @@ struct rnic_net *rnic_net_on(const struct rnic_ground *ground, const struct hard
 	net->hosts = hosts;
 	net->hw = *hw;
 	assert(hw->mtu >= 256 && hw->mtu <= 4096 && (hw->mtu & (hw->mtu - 1)) == 0);
+	assert(first >= QPN_FIRST && first < limit && limit <= QPN_LIMIT);
 	net->link = link;
 	net->qpn_first = first;
 	net->qpn_limit = limit;
@@ -136,7 +137,7 @@ int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 				    IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW |
 				    IBV_DEVICE_MEM_WINDOW_TYPE_2B |
 				    (net->hw.transport == TRANSPORT_IB ? IBV_DEVICE_XRC : 0),
-		.atomic_cap = IBV_ATOMIC_GLOB, /* one event: atomic for the CPU too */
+		.atomic_cap = net->hw.atomics_hca ? IBV_ATOMIC_HCA : IBV_ATOMIC_GLOB,
 		.max_pkeys = 1,
 		.phys_port_cnt = 1,
 	};
@@ -288,6 +289,8 @@ void rnic_becomes_lossy(struct rnic_net *net)
 
 void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt)
 {
+	assert(!qp || !qp->dead);   /* a dead one is not in the table */
+	assert(!qp || !qp->target); /* nor is a handle */
 	ground_mix(&net->ground, (uint64_t)pkt->dest_qpn << 32 | pkt->psn,
 		   (uint64_t)pkt->opcode << 56 | (uint64_t)pkt->syndrome << 48 | pkt->len);
 	if (pkt->len)

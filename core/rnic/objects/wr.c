@@ -28,6 +28,7 @@
  *            ENOMEM  the send queue is full
  */
 #include "core/rnic/objects/wr.h"
+#include <assert.h>
 #include <errno.h>
 #include "core/rnic/objects/dma.h"
 #include "core/rnic/objects/mw.h"
@@ -46,6 +47,8 @@ static void latch(struct rnic_qp *qp, int error)
 
 static struct wqe *last(struct rnic_qp *qp)
 {
+	assert(qp->batch.open && qp->batch.built);
+	assert(qp->sq.posted + qp->batch.built - qp->sq.freed <= qp->sq.max_wr);
 	return queue_at(&qp->sq, qp->sq.posted + qp->batch.built - 1);
 }
 
@@ -76,10 +79,12 @@ void wr_lose(struct rnic_qp *qp)
 static void wr_start(struct ibv_qp_ex *ex)
 {
 	struct rnic_qp *qp = (struct rnic_qp *)ex;
-	if (post_enter(qp))
+	if (post_enter(qp)) {
 		latch(qp, EINVAL);
-	else
-		qp->batch = (struct wr_batch){.open = true, .owner = ground_caller(qp_ground(qp))};
+		return;
+	}
+	assert(!qp->batch.open && !qp->batch.built); /* their copies would be lost */
+	qp->batch = (struct wr_batch){.open = true, .owner = ground_caller(qp_ground(qp))};
 }
 
 static void close_batch(struct rnic_qp *qp)
@@ -128,10 +133,12 @@ static struct wqe *build(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode, uint32
 	if (batch->error)
 		return NULL;
 	struct wqe *wqe = post_slot(qp, batch->built, opcode, ex->wr_flags);
+	assert(!wqe->copy && !wqe->addressed);
 	wqe->wr_id = ex->wr_id;
 	wqe->rkey = rkey;
 	wqe->va = va;
 	batch->built++;
+	assert(last(qp) == wqe);
 	batch->takes_data = true;
 	batch->takes_inline = !wqe->nonposted;
 	return wqe;

@@ -108,6 +108,7 @@ struct ibv_xrcd *xrc_open(struct ibv_context *context, uint64_t device, uint64_t
 		errno = domain ? EINVAL : EAGAIN;
 		return NULL;
 	}
+	assert(!domain || domain->handles); /* only what is open is listed */
 	if (!domain) {
 		domain = ground_alloc(&net->ground, sizeof(*domain));
 		*domain = (struct xrc_domain){
@@ -119,6 +120,7 @@ struct ibv_xrcd *xrc_open(struct ibv_context *context, uint64_t device, uint64_t
 	xrcd->domain = domain;
 	domain->handles++;
 	to_hca(context)->objects++;
+	assert(hca_adds_up(to_hca(context)));
 	return &xrcd->ibv;
 }
 
@@ -153,12 +155,15 @@ int rnic_close_xrcd(struct ibv_xrcd *ibv)
 		return EINVAL;
 	if (xrcd->users)
 		return EBUSY;
+	assert(xrcd->domain->handles && hca->objects);
 	xrcd->dead = true;
 	hca->objects--;
 	if (--xrcd->domain->handles)
 		return 0;
-	while (*at != xrcd->domain)
+	while (*at != xrcd->domain) {
+		assert(*at); /* it was listed */
 		at = &(*at)->next;
+	}
 	*at = xrcd->domain->next;
 	return 0;
 }
@@ -174,6 +179,7 @@ static bool is_open(const struct ibv_xrcd *xrcd, const struct ibv_context *conte
 static uint32_t find_place(struct rnic_net *net, struct xrc *xrc)
 {
 	uint32_t most = net->qpn_limit - net->qpn_first;
+	assert(xrc->srqs <= xrc->room && xrc->srqs <= most);
 	for (uint32_t i = 0; xrc->srqs == most && i < most; i++) {
 		xrc->cursor = (xrc->cursor + 1) % most;
 		if (!xrc->srq[xrc->cursor])
@@ -203,6 +209,8 @@ int xrc_add_srq(struct rnic_srq *srq, struct ibv_xrcd *xrcd, struct ibv_cq *ibv_
 	place = find_place(net, xrc);
 	if (place == net->qpn_limit - net->qpn_first)
 		return ENOMEM;
+	assert(place < xrc->srqs && !xrc->srq[place]);
+	assert(!srq->xrcd && !srq->users);
 	xrc->srq[place] = srq;
 	srq->number = net->qpn_first + place;
 	srq->xrcd = to_xrcd(xrcd);
@@ -214,7 +222,10 @@ int xrc_add_srq(struct rnic_srq *srq, struct ibv_xrcd *xrcd, struct ibv_cq *ibv_
 
 struct rnic_srq *xrc_srq(const struct rnic_net *net, uint32_t srqn)
 {
-	return srqn - net->qpn_first < net->xrc->srqs ? net->xrc->srq[srqn - net->qpn_first] : NULL;
+	uint32_t place = srqn - net->qpn_first;
+	struct rnic_srq *srq = place < net->xrc->srqs ? net->xrc->srq[place] : NULL;
+	assert(!srq || (srq->number == srqn && !srq->dead));
+	return srq;
 }
 
 /* What has come in for it lands and completes; of the completions none is left. A message that has
@@ -233,6 +244,8 @@ void xrc_remove_srq(struct rnic_srq *srq)
 		qp->srq = NULL;
 		qp->ibv.recv_cq = NULL;
 	}
+	assert(xrc_srq(net, srq->number) == srq);
+	assert(srq->cq->users && srq->xrcd->users);
 	cq_purge_srq(srq->cq, srq->number);
 	net->xrc->srq[srq->number - net->qpn_first] = NULL;
 	srq->cq->users--;
@@ -245,6 +258,7 @@ static struct ibv_qp *add_handle(struct xrc_target *target, struct ibv_xrcd *xrc
 {
 	struct rnic_hca *hca = to_hca(xrcd->context);
 	struct xrc_handle *handle = ground_alloc(&hca->net->ground, sizeof(*handle));
+	assert(!target->qp.dead && target->domain == to_xrcd(xrcd)->domain);
 	handle->qp.hca = hca;
 	handle->qp.service = SERVICE_XRC;
 	handle->qp.target = &target->qp;
@@ -258,6 +272,7 @@ static struct ibv_qp *add_handle(struct xrc_target *target, struct ibv_xrcd *xrc
 	handle->next = target->handles;
 	target->handles = handle;
 	hca->objects++;
+	assert(handle->xrcd->domain->handles && hca_adds_up(hca));
 	return &handle->qp.ibv;
 }
 
@@ -310,6 +325,8 @@ struct ibv_qp *rnic_open_qp(struct ibv_context *context, struct ibv_qp_open_attr
 
 int xrc_modify_qp(struct rnic_qp *handle, struct ibv_qp_attr *attr, int mask)
 {
+	assert(!handle->target->dead); /* it lives as long as a handle does */
+	assert(!handle->target->target && to_target(handle->target)->handles);
 	int error = rnic_modify_qp(&handle->target->ibv, attr, mask);
 	handle->ibv.state = handle->target->ibv.state;
 	return error;
@@ -332,6 +349,8 @@ int xrc_query_qp(struct rnic_qp *handle, struct ibv_qp_attr *attr, int mask,
 static void destroy_target(struct xrc_target *target)
 {
 	struct rnic_qp *qp = &target->qp;
+	assert(!target->handles && !qp->dead);
+	assert(qp_find(qp->hca->net, qp->ibv.qp_num) == qp);
 	if (is_lossy(qp))
 		time_wait_enter(qp);
 	qp_reset(qp);
@@ -345,7 +364,8 @@ int xrc_destroy_qp(struct rnic_qp *qp)
 	struct xrc_handle *handle = (struct xrc_handle *)qp, **at;
 	struct xrc_target *target = to_target(qp->target);
 	for (at = &target->handles; *at != handle; at = &(*at)->next)
-		;
+		assert(*at); /* its target lists it */
+	assert(handle->xrcd->users && qp->hca->objects);
 	*at = handle->next;
 	handle->xrcd->users--;
 	qp->ibv.state = IBV_QPS_RESET;
@@ -374,9 +394,11 @@ void xrc_event(struct rnic_qp *qp, enum ibv_event_type type)
 
 void xrc_reset_qp(struct rnic_qp *qp)
 {
+	assert(qp->rq.posted - qp->rq.done <= qp->rq.room);
 	for (uint32_t i = qp->rq.done; i != qp->rq.posted; i++) {
 		struct rnic_srq *srq = xrc_srq(qp->hca->net,
 					       ((struct rqe *)queue_at(&qp->rq, i))->srqn);
+		assert(!srq || srq->taken);
 		if (srq)
 			srq->taken--;
 	}
@@ -387,6 +409,8 @@ void xrc_reset_qp(struct rnic_qp *qp)
 
 static void work_for(struct rnic_qp *qp, struct rnic_srq *srq)
 {
+	assert(qp->ibv.qp_type == IBV_QPT_XRC_RECV && !qp->target);
+	assert(srq->xrcd && !srq->cq->dead);
 	qp->srq = srq;
 	qp->hca = srq->hca;
 	qp->ibv.pd = srq->ibv.pd;

@@ -8,22 +8,27 @@
  *   land     SEND and WRITE packets. They become visible in order, line by line
  *            (64 bytes of the destination), LAND_NS after they came in. Each line
  *            is a choice: now, or it and everything after it in this queue is delayed
- *            for a while. With dma_order=any the lines of one packet are first
- *            put into a chosen order. The receive completion of a message is
+ *            for a while. With dma_order=any the line that lands next is chosen among those of all
+ *            packets of the message that are in the queue, with dma_order=relaxed among
+ *            those of all packets in it (PCI Express, relaxed ordering: posted writes pass posted
+ *            writes); what is not posted still waits for all of them, and READs are fetched in
+ *            order, as read requests pass no posted write. The receive completion of a message is
  *            made when its last packet has landed, hence when all earlier
  *            posted data have.
  *   answers  READs, atomics, FLUSHes and ATOMIC WRITEs, executed in order, and not
  *            before the posted packets that came in before them have landed. A READ
- *            fetches line by line (with read_order=right those of a response packet
- *            from its end), and each line is a choice: now, or the rest of the READ is
- *            delayed. The others are one such choice each. Posted packets after them do not wait:
- *            they overtake, and a READ's later lines see them. Acknowledgements line up
- *            here after what is unanswered.
+ *            fetches line by line, with read_unit=word word by word (with
+ *            read_order=right those of a response packet from its end), and each line is a choice:
+ * now, or the rest of the READ is delayed. The others are one such choice each. Posted packets
+ * after them do not wait: they overtake, and a READ's later lines see them. Acknowledgements line
+ * up here after what is unanswered.
  *
  * A FLUSH for persistence has the persistence model drain what this queue pair wrote
  * to the FLUSH's range. So has a READ or an atomic with all that it wrote: on the way
  * to memory and back a read pushes earlier writes before it (PCI Express: a read
  * completion does not pass posted writes), which is how a FLUSH is emulated.
+ *
+ * With atomics=hca an atomic reads and writes in two steps, each such a choice.
  *
  * In a plain run a packet lands, or a READ is served, in one event. What a delayed
  * line asked for once is not asked for again when the delay is over.
@@ -108,12 +113,16 @@ static bool take_turn(bool *turn)
 	return mine;
 }
 
-/* Is the packet's next line, its c-th, to be delayed? */
-static bool is_delayed(struct rnic_qp *qp, struct packet *pkt, enum choice_kind kind, uint32_t c)
+/*
+ * Is the packet's next line, its c-th, to be delayed? `head`: the first packet of the queue, which
+ * waits for it.
+ */
+static bool is_delayed_behind(struct rnic_qp *qp, struct packet *head, struct packet *pkt,
+			      enum choice_kind kind, uint32_t c)
 {
 	const struct rnic_ground *ground = qp_ground(qp);
-	if (pkt->asked) {
-		pkt->asked = false;
+	if (head->asked) {
+		head->asked = false;
 		trace_line(qp, pkt, c, "goes on");
 		return false;
 	}
@@ -123,13 +132,18 @@ static bool is_delayed(struct rnic_qp *qp, struct packet *pkt, enum choice_kind 
 	unsigned k = ask(qp, pkt, kind, c, DELAYS);
 	if (!k)
 		return false;
-	pkt->asked = true;
+	head->asked = true;
 	struct rnic_event *resumes = kind == CHOICE_FETCH ? &qp->answer_resumes : &qp->land_resumes;
 	resumes->fn = kind == CHOICE_FETCH ? end_answer_delay : end_land_delay;
 	resumes->arg = qp;
-	pkt->due = ground->explorer->delay(ground->world, k, resumes);
+	head->due = ground->explorer->delay(ground->world, k, resumes);
 	trace_line(qp, pkt, c, k == DELAY_FOREVER ? "delayed for ever" : "delayed");
 	return true;
+}
+
+static bool is_delayed(struct rnic_qp *qp, struct packet *pkt, enum choice_kind kind, uint32_t c)
+{
+	return is_delayed_behind(qp, pkt, pkt, kind, c);
 }
 
 static uint64_t until(const struct rnic_ground *ground, uint64_t due)
@@ -230,34 +244,85 @@ static unsigned count_lines(struct rnic_qp *qp, const struct packet *pkt, unsign
 	return lines;
 }
 
-/* False: delayed. */
-static bool land_any_order(struct rnic_qp *qp, struct packet *pkt)
+/* May lines of this packet, which is in the queue, land before those of the first one? */
+static bool may_pass(const struct rnic_qp *qp, const struct packet *head, const struct packet *pkt)
 {
-	unsigned lines = count_lines(qp, pkt, 0, NULL, NULL);
-	while (pkt->line < lines) {
-		uint32_t off = 0;
-		struct piece piece = {0};
-		if (pkt->picked < 0) {
-			if (ground_scheduled(qp_ground(qp)) && !qp->resp.land_turn)
-				return false;
-			unsigned left = lines - pkt->line, n = 0;
-			unsigned k = left > 1 ? ask(qp, pkt, CHOICE_ORDER, pkt->line, left) : 0;
-			if (MUTANT(&qp->hca->net->hw, NIC_LINES_SHUFFLED))
-				k = left - 1;
-			while (pkt->landed[n / 64] >> n % 64 & 1 || k--)
-				n++;
-			assert(n < lines);
-			pkt->picked = (int16_t)n;
-		}
-		if (is_delayed(qp, pkt, CHOICE_LAND, (uint32_t)pkt->picked + 1))
-			return false;
-		count_lines(qp, pkt, (unsigned)pkt->picked, &off, &piece);
-		land(qp, pkt, off, &piece);
-		pkt->landed[pkt->picked / 64] |= 1ull << pkt->picked % 64;
-		pkt->picked = -1;
-		pkt->line++;
+	unsigned order = qp->hca->net->hw.dma_order;
+	if (pkt == head)
+		return true;
+	if (order == DMA_ANY)
+		return pkt->name.message == head->name.message && pkt->name.who == head->name.who;
+	return order == DMA_RELAXED;
+}
+
+/* How many lines could land next. */
+static unsigned count_ready(struct rnic_qp *qp, struct packet *head)
+{
+	unsigned ready = 0;
+	for (struct packet *pkt = head; pkt && may_pass(qp, head, pkt); pkt = pkt->next)
+		ready += count_lines(qp, pkt, 0, NULL, NULL) - pkt->line;
+	return ready;
+}
+
+/* The k-th of them is next. */
+static void pick_line(struct rnic_qp *qp, struct packet *head, unsigned k)
+{
+	struct packet *pkt = head;
+	unsigned left, n = 0;
+	while (k >= (left = count_lines(qp, pkt, 0, NULL, NULL) - pkt->line)) {
+		k -= left;
+		pkt = pkt->next;
 	}
-	pkt->done = pkt->len;
+	while (pkt->landed[n / 64] >> n % 64 & 1 || k--)
+		n++;
+	assert(n < PACKET_LINES);
+	pkt->picked = (int16_t)n;
+	qp->resp.next_line = pkt;
+}
+
+/*
+ * One line of those that could land next. If more than that have come since it was chosen, because
+ * it was delayed, it is chosen again. False: delayed.
+ */
+static bool land_any_line(struct rnic_qp *qp, struct packet *head)
+{
+	struct responder *resp = &qp->resp;
+	bool passes = qp->hca->net->hw.dma_order != DMA_LEFT;
+	unsigned ready = count_ready(qp, head);
+	struct packet *pkt = resp->next_line;
+	if (!pkt || (head->asked && ready > resp->ready_lines)) {
+		if (ground_scheduled(qp_ground(qp)) && !resp->land_turn)
+			return false;
+		if (passes)
+			ground_touch(qp_ground(qp), TOUCH_DRAM_READ, &resp->land, 1);
+		unsigned k = ready > 1 ? ask(qp, head, CHOICE_ORDER, head->picks, ready) : 0;
+		if (MUTANT(&qp->hca->net->hw, NIC_LINES_SHUFFLED))
+			k = ready - 1;
+		head->picks++;
+		resp->ready_lines = ready;
+		pick_line(qp, head, k);
+		pkt = resp->next_line;
+	}
+	if (is_delayed_behind(qp, head, pkt, CHOICE_LAND, (uint32_t)pkt->picked + 1))
+		return false;
+	uint32_t off = 0;
+	struct piece piece = {0};
+	count_lines(qp, pkt, (unsigned)pkt->picked, &off, &piece);
+	land(qp, pkt, off, &piece);
+	pkt->landed[pkt->picked / 64] |= 1ull << pkt->picked % 64;
+	pkt->line++;
+	resp->next_line = NULL;
+	return true;
+}
+
+/* False: delayed. */
+static bool land_any_order(struct rnic_qp *qp, struct packet *head)
+{
+	unsigned lines = count_lines(qp, head, 0, NULL, NULL);
+	while (head->line < lines)
+		if (!land_any_line(qp, head))
+			return false;
+	head->done = head->len;
 	return true;
 }
 
@@ -268,6 +333,8 @@ static void landed(struct rnic_qp *qp)
 	struct packet *pkt = queue_pop(&resp->land);
 	uint8_t is = opcode_is[pkt->opcode];
 	assert(pkt->done == pkt->len && resp->land_done < resp->land_tail);
+	if (resp->next_line == pkt)
+		resp->next_line = NULL;
 	resp->land_done++;
 	ground_takes(qp_ground(qp), pkt, 0);
 	ground_gives(qp_ground(qp), &resp->land_done, resp->land_done);
@@ -297,6 +364,7 @@ static void faulted(struct rnic_qp *qp)
 	bool is_send = opcode_is[pkt->opcode] & IS_SEND;
 	while ((next = queue_pop(&resp->land)))
 		packet_put(qp->hca->net, next);
+	resp->next_line = NULL;
 	answer_drop_after(qp, resp->land_done);
 	resp->land_done = resp->land_tail;
 	if (qp->ibv.state == IBV_QPS_ERR) {
@@ -339,7 +407,7 @@ static void land_due(struct rnic_qp *qp)
 {
 	const struct rnic_ground *ground = qp_ground(qp);
 	const struct hardware *hw = &qp->hca->net->hw;
-	bool any = hw->dma_any || MUTANT(hw, NIC_LINES_SHUFFLED);
+	bool any = hw->dma_order != DMA_LEFT || MUTANT(hw, NIC_LINES_SHUFFLED);
 	struct packet *pkt;
 	while ((pkt = qp->resp.land.head) &&
 	       (ground_scheduled(ground) ? qp->resp.land_turn : pkt->due <= ground_now(ground))) {
@@ -378,6 +446,8 @@ void land_push(struct rnic_qp *qp, struct packet *pkt)
 	pkt->due = ground_now(ground) + LAND_NS;
 	ground_gives(ground, pkt, 0);
 	qp->resp.land_tail++;
+	if (qp->hca->net->hw.dma_order != DMA_LEFT)
+		ground_touch(ground, TOUCH_DRAM_WRITE, &qp->resp.land, 1);
 	queue_push(&qp->resp.land, pkt);
 	if (qp->resp.land.head == pkt)
 		alarm_set(ground, &qp->resp.land_alarm, qp_chain(qp, CHAIN_LAND), LAND_NS,
@@ -438,17 +508,23 @@ static void fetched(struct rnic_qp *qp, const struct packet *pkt, const struct r
 		     pkt->name.index, len, place);
 }
 
-/* The next line of pkt->reply, which has `left` bytes to go: where in the READ, and *len. */
-static uint32_t next_line(const struct rnic_qp *qp, const struct packet *pkt,
+/*
+ * What of pkt->reply, which has `left` bytes to go, is fetched next: where it is in the READ, and
+ * *len. A line; or with read_unit=word an aligned word.
+ */
+static uint32_t next_unit(const struct rnic_qp *qp, const struct packet *pkt,
 			  const struct rnic_mr *mr, uint32_t start, uint32_t left, uint32_t *len)
 {
-	uint32_t at = pkt->done, end = start + left;
-	if (!qp->hca->net->hw.read_right) {
+	const struct hardware *hw = &qp->hca->net->hw;
+	uint32_t at = pkt->done, end = start + left, unit = hw->read_words ? 8 : LINE;
+	if (!hw->read_right) {
 		*len = mr_line_left(mr, mr_host(mr, pkt->va + at));
+		*len = (*len - 1) % unit + 1;
 		*len = *len < left ? *len : left;
 		return at;
 	}
 	*len = LINE - mr_line_left(mr, mr_host(mr, pkt->va + end - 1)) + 1;
+	*len = (*len - 1) % unit + 1;
 	*len = *len < left ? *len : left;
 	return end - *len;
 }
@@ -464,7 +540,7 @@ static enum served fetch(struct rnic_qp *qp, struct packet *pkt, const struct rn
 		if (!ground_plain(qp_ground(qp))) {
 			if (is_delayed(qp, pkt, CHOICE_FETCH, pkt->line + 1u))
 				return HELD;
-			at = next_line(qp, pkt, mr, start, len, &len);
+			at = next_unit(qp, pkt, mr, start, len, &len);
 		}
 		const uint8_t *from = mr_host(mr, pkt->va + at);
 		dma_flush(qp->hca, NULL, NULL, 0, true, &pkt->name);
@@ -547,12 +623,70 @@ static bool apply_atomic(const struct packet *request, uint64_t original, uint64
 	return original == request->compare;
 }
 
+/* Is an atomic of another queue pair between its read and its write of the word? */
+static bool atomic_under_way(const struct rnic_qp *qp, const uint8_t *at)
+{
+	const struct rnic_net *net = qp->hca->net;
+	for (uint32_t i = 0; i < net->qps && !MUTANT(&net->hw, NIC_ATOMICS_APART); i++)
+		if (net->qp[i] && net->qp[i] != qp && net->qp[i]->resp.atomic_at == at)
+			return true;
+	return false;
+}
+
+/* The word is free for the atomics of other queue pairs. */
+static void atomic_over(struct rnic_qp *qp)
+{
+	const struct rnic_net *net = qp->hca->net;
+	ground_touch(&net->ground, TOUCH_DRAM_WRITE, qp->resp.atomic_at, 1);
+	qp->resp.atomic_at = NULL;
+	for (uint32_t i = 0; i < net->qps; i++) {
+		struct rnic_qp *other = net->qp[i];
+		if (!other || !other->resp.atomic_waits)
+			continue;
+		other->resp.atomic_waits = false;
+		alarm_set(&net->ground, &other->resp.answer_alarm, qp_chain(other, CHAIN_ANSWER), 0,
+			  fire_answer, other);
+	}
+}
+
+/*
+ * atomics=hca: what is read and what is written are two moments. Atomics of other queue pairs wait
+ * for the word meanwhile; nothing else does, and the write replaces whatever was written.
+ */
+static enum served serve_atomic_in_two(struct rnic_qp *qp, struct packet *pkt,
+				       const struct rnic_mr *mr)
+{
+	struct responder *resp = &qp->resp;
+	uint8_t *host = mr_host(mr, pkt->va);
+	uint64_t value;
+	if (!resp->atomic_at) {
+		ground_touch(qp_ground(qp), TOUCH_DRAM_READ, host, 1);
+		resp->atomic_waits = atomic_under_way(qp, host);
+		if (resp->atomic_waits || is_delayed(qp, pkt, CHOICE_FETCH, 1))
+			return HELD;
+		dma_flush(qp->hca, NULL, NULL, 0, true, &pkt->name);
+		dma_read(qp->hca, mr, host, &resp->atomic_read, sizeof(resp->atomic_read));
+		fetched(qp, pkt, mr, host, sizeof(resp->atomic_read));
+		resp->atomic_at = host;
+		ground_touch(qp_ground(qp), TOUCH_DRAM_WRITE, host, 1);
+	}
+	if (is_delayed(qp, pkt, CHOICE_FETCH, 2))
+		return HELD;
+	if (apply_atomic(pkt, resp->atomic_read, &value))
+		write_word(qp, pkt, mr, value);
+	atomic_over(qp);
+	finish(qp, pkt, resp->atomic_read);
+	return SERVED;
+}
+
 static enum served serve_atomic(struct rnic_qp *qp, struct packet *pkt)
 {
 	struct rnic_mr *mr = resp_region(qp, pkt);
 	uint64_t original, value;
 	if (!mr)
 		return REFUSED;
+	if (qp->hca->net->hw.atomics_hca && !qp->hca->memory->compare_swap)
+		return serve_atomic_in_two(qp, pkt, mr);
 	if (is_delayed(qp, pkt, CHOICE_FETCH, 1))
 		return HELD;
 	uint8_t *host = mr_host(mr, pkt->va);
@@ -668,7 +802,7 @@ static void answer_run(struct rnic_qp *qp)
 	struct responder *resp = &qp->resp;
 	const struct rnic_ground *ground = qp_ground(qp);
 	struct packet *pkt;
-	while ((pkt = resp->answers.head)) {
+	while ((pkt = resp->answers.head) && !resp->atomic_waits) {
 		bool finished = opcode_is[pkt->opcode] & IS_RESPONSE;
 		if (!finished && pkt->after > resp->land_done && !overtakes(qp, pkt))
 			return; /* landing comes back here */
@@ -688,6 +822,8 @@ static void answer_run(struct rnic_qp *qp)
 		enum served served = HELD;
 		if (pkt->due <= ground_now(ground) || ground_scheduled(ground))
 			served = serve(qp, pkt);
+		if (served == HELD && resp->atomic_waits)
+			return; /* atomic_over() comes back here */
 		if (served == HELD) {
 			alarm_set(ground, &resp->answer_alarm, qp_chain(qp, CHAIN_ANSWER),
 				  until(ground, pkt->due), fire_answer, qp);
@@ -733,8 +869,7 @@ void answer_push(struct rnic_qp *qp, struct packet *pkt)
 	pkt->due = ground_now(ground) + LAND_NS;
 	pkt->after = qp->resp.land_tail;
 	ground_gives(ground, pkt, 0);
-	if (MUTANT(&qp->hca->net->hw, NIC_ATOMIC_WRITE_POSTED))
-		ground_touch(ground, TOUCH_DRAM_WRITE, answers, 1);
+	ground_touch(ground, TOUCH_DRAM_WRITE, answers, 1);
 	queue_push(answers, pkt);
 	if (answers->head == pkt && ground_scheduled(ground))
 		answer_run(qp);
@@ -767,6 +902,9 @@ void answer_drop_all(struct rnic_qp *qp)
 	struct packet *pkt;
 	while ((pkt = queue_pop(&qp->resp.answers)))
 		packet_put(qp->hca->net, pkt);
+	if (qp->resp.atomic_at)
+		atomic_over(qp);
+	qp->resp.atomic_waits = false;
 	qp->resp.nonposted = 0;
 	qp->resp.answer_alarm.at = 0;
 }

@@ -96,6 +96,9 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 					     .code = pkt->opcode};
 		sim_trace_event(sim, pkt->name.who, 0, &about, "%s", "");
 	}
+	unsigned k = choice_delay(CHOICE_PACKET, answer);
+	if (answer == PACKET_LOSE || k)
+		sim_packet_lost(sim, from, pkt->peer, 1u << pkt->service & RELIABLE);
 	if (answer == PACKET_LOSE) {
 		trace(sim, pkt, "lost");
 		packet_put(me->net, pkt);
@@ -107,7 +110,6 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 		trace(sim, pkt, "delivered twice");
 		sim_in_chain(sim, chain, delay, arrive, copy);
 	}
-	unsigned k = choice_delay(CHOICE_PACKET, answer);
 	if (k)
 		trace(sim, pkt, k == DELAY_FOREVER ? "delayed for ever" : "delayed");
 	sim_delay(sim, chain, k, delay, arrive, pkt);

@@ -49,7 +49,6 @@ struct packet *packet_get(struct rnic_net *net, uint32_t len)
 	}
 	pkt->net = net;
 	pkt->len = len;
-	pkt->picked = -1;
 	if (len <= PACKET_SMALL)
 		pkt->payload = pkt->small;
 	else

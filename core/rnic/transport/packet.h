@@ -107,7 +107,8 @@ struct packet {
 	uint64_t after;	    /* not posted: so many posted packets must have landed */
 	uint32_t done;	    /* bytes landed in order, or fetched */
 	uint16_t line;	    /* lines landed, or fetched */
-	int16_t picked;	    /* dma_any: the line that was chosen to land next, or -1 */
+	int16_t picked;	    /* dma_order: the line that was chosen to land next */
+	uint16_t picks;	    /* ...: as the first of its queue: how often one was chosen */
 	bool asked;	    /* the next line's delay is over */
 	bool duplicate;	    /* READ: asked for again */
 	uint32_t torn;	    /* not 0: so many bytes, less one, land; then rnic_net.torn() */
@@ -118,7 +119,7 @@ struct packet {
 	struct rnic_mr *mr; /* WRITE: where it goes */
 	uint8_t *host;
 	struct packet *reply;		    /* READ: the response that is being filled */
-	uint64_t landed[PACKET_LINES / 64]; /* dma_any: bit map of lines */
+	uint64_t landed[PACKET_LINES / 64]; /* dma_order: bit map of lines */
 
 	uint8_t small[PACKET_SMALL];
 };

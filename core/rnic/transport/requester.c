@@ -570,6 +570,7 @@ static bool may_retry(struct rnic_qp *qp)
 	struct requester *req = &qp->req;
 	if (req->retry_left == 0) {
 		COUNT_ONE(qp->hca->net, retry_exceeded);
+		ground_given_up(qp_ground(qp), qp->hca->host, qp->peer, qp->attr.retry_cnt + 1u);
 		fail(qp, IBV_WC_RETRY_EXC_ERR);
 		return false;
 	}

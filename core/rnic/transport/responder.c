@@ -194,6 +194,9 @@ void resp_send(struct rnic_qp *qp, struct packet *answer)
 /* Send it now, or when those before it have been sent. */
 static void in_turn(struct rnic_qp *qp, struct packet *answer)
 {
+	/* With ack_early=off this is about what lands, and what comes in lines up meanwhile: it
+	 * matters which is first, also where nothing waits yet. */
+	ground_touch(qp_ground(qp), TOUCH_DRAM_WRITE, &qp->resp.answers, 1);
 	if (qp->resp.answers.head)
 		answer_push(qp, answer);
 	else

@@ -32,9 +32,16 @@ struct responder {
 	uint32_t rkey, left; /* WRITE: bytes to come */
 	uint32_t msg_off;    /* bytes of the message so far */
 	struct packet_queue land;      /* posted packets on their way into memory, in order */
+	struct packet *next_line;      /* dma_order: one that has the line to land next, or NULL; */
+	unsigned ready_lines;	       /* of so many it was chosen */
 	uint64_t land_tail, land_done; /* how many were ever queued, have landed */
 	struct packet_queue answers; /* not posted, and the acknowledgements after them, in order */
 	uint32_t nonposted;	     /* let in and not answered, duplicates not counted */
+	/* atomics=hca: the word that the atomic at the head of answers has read and not written
+	 * yet, or NULL; what it has read; or that this is to wait for another queue pair's. */
+	uint8_t *atomic_at;
+	uint64_t atomic_read;
+	bool atomic_waits;
 	struct saved_answer saved[MAX_RD_ATOMIC];
 	unsigned saved_next;
 	struct alarm land_alarm, answer_alarm;

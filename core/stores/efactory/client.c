@@ -223,7 +223,8 @@ static bool right_object(const struct ef_client *client, const struct ef_object 
 {
 	if (ef_knobs(&client->params)->verify_obj_key)
 		return true;
-	return object->klen == req->klen && memcmp(object->key, req->key, sizeof(req->key)) == 0;
+	return rt_check(object->klen == req->klen &&
+			memcmp(object->key, req->key, sizeof(req->key)) == 0);
 }
 
 /* READ the object at `place`, of which vlen bytes are expected; at most up to the end of the
@@ -276,7 +277,7 @@ static int find_entry(struct ef_client *client, const struct kv_req *req, uint64
 		entry = data;
 		if (!(entry->ctl & EF_USED))
 			return -ENOENT;
-		if (memcmp(entry->key, req->key, sizeof(req->key)) == 0) {
+		if (rt_check(memcmp(entry->key, req->key, sizeof(req->key)) == 0)) {
 			unsigned log = ef_mark(&client->params, entry);
 
 			*place = ef_place(log, entry->off[log]);
@@ -305,7 +306,8 @@ static int get_one_sided(struct ef_client *client, const struct kv_req *req, voi
 		rc = read_object(client, place, expect, &object, &got);
 		if (rc)
 			return rc;
-		if (!(object->state & EF_FLAG) && !ef_bug(&client->params, EF_BUG_CLIENT_NO_FLAG))
+		if (!rt_check(object->state & EF_FLAG) &&
+		    !ef_bug(&client->params, EF_BUG_CLIENT_NO_FLAG))
 			return -EAGAIN;
 		if (!right_object(client, object, req) || object->vlen > client->params.max_vlen)
 			return -EAGAIN;

@@ -13,6 +13,7 @@ static const struct tm_knob knobs[] = {
 #define LIN   TM_BIT(TM_LIN)
 #define MONO  TM_BIT(TM_MONO)
 #define KEEP  TM_BIT(TM_KEEP)
+#define OK    TM_BIT(TM_OK)
 #define LIVE  TM_BIT(TM_LIVE)
 #define NORES TM_BIT(TM_NORES)
 #define FSCK  TM_BIT(TM_FSCK)
@@ -125,9 +126,35 @@ static const struct tm_variant variants[] = {
 	 "recovery flips a mark before the new offset is durable: a second failure in between "
 	 "loses the key",
 	 MONO | KEEP},
+	{"recover_state_first", "bug=recover_state_first",
+	 "recovery says that the cleaning is over before the entries do: a second failure in "
+	 "between loses the key",
+	 MONO | KEEP | FSCK},
+	{"recover_unflushed", "bug=recover_unflushed",
+	 "recovery does not make durable that a key is back at an older version: a PUT of another "
+	 "key "
+	 "takes the place of the newer one, and a second failure brings the key back to it",
+	 RDA | MONO | KEEP | FSCK},
+	{"stale_offset", "bug=stale_offset",
+	 "a new entry keeps the offset that an unfinished one has left in the other log", FSCK},
+	{"recover_tail_low", "bug=recover_tail_low",
+	 "after a restart the log goes on over a tombstone at its end: the deleted key's entry "
+	 "names "
+	 "what the next PUT of another key writes there",
+	 RDA | LIN | NORES | FSCK},
 	{"recover_discards", "recover_clean=discard",
 	 "recovery drops what was copied, although versions of the old log are linked to it",
 	 MONO | KEEP},
+	{"packed", "packed=on", "objects share lines with their neighbours", 0},
+	{"tight", "room=tight", "logs have hardly any room, and are cleaned by themselves", 0},
+
+	/* Errors. */
+	{"get_gives_up", "bug=get_gives_up",
+	 "a GET fails if the newest version is incomplete, and does not look for an older one", OK},
+	{"full_early", "bug=full_early",
+	 "a PUT finds no room while the value of the version before it has not arrived", OK},
+	{"one_peer", "bug=one_peer", "the server has room for the connections of one client only",
+	 OK | LIVE},
 	{"literal",
 	 "meta_one_flush=on bg_plain_store=on verify_obj_key=off timeout=1ms split_trans=on "
 	 "split_mark=on no_notify_wait=on copy_inflight=on compress_get=literal grace=none",
@@ -137,14 +164,21 @@ static const struct tm_variant variants[] = {
 	{0},
 };
 
+static const struct tm_overhead overheads[] = {
+	{"object", sizeof(struct ef_object), false},
+	{NULL, 0, false},
+};
+
 const struct tm_store efactory_store = {
 	.name = "efactory",
 	.what = "eFactory (ICPP'21): one-sided PUT, flag-checked GET, versions, background "
 		"verifier",
-	.promises = RDA | LIN | MONO | KEEP | LIVE | FSCK,
+	.promises = RDA | LIN | MONO | KEEP | OK | LIVE | FSCK,
 	.in_default_campaign = true,
 	.knobs = knobs,
 	.variants = variants,
+	.overheads = overheads,
+	.shapes = "packed tight read_order=right",
 	.pm_bytes = ef_pm_bytes,
 	.regions = ef_regions,
 	.format = ef_format,

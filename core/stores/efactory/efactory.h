@@ -188,36 +188,43 @@ enum ef_end_order { EF_END_FLIP, EF_END_CLEAR, EF_END_TRANS };
 
 /* Values of the knob `bug`, in its order; efactory.c says what each breaks. */
 /* Seeded bugs; the variants say what each does. */
-#define EF_BUGS(X)                              \
-	X(HEADER_UNFLUSHED, header_unflushed)   \
-	X(ENTRY_UNFLUSHED, entry_unflushed)     \
-	X(KEY_UNFLUSHED, key_unflushed)         \
-	X(NO_PRE, no_pre)                       \
-	X(PRE_LATE, pre_late)                   \
-	X(BORN_DURABLE, born_durable)           \
-	X(GET_NO_CRC, get_no_crc)               \
-	X(GET_NO_FLUSH, get_no_flush)           \
-	X(GET_NO_FENCE, get_no_fence)           \
-	X(GET_FLUSH_HEADER, get_flush_header)   \
-	X(GET_HEAD_ONLY, get_head_only)         \
-	X(GET_WAITS, get_waits)                 \
-	X(BG_NO_FLUSH, bg_no_flush)             \
-	X(CLIENT_NO_FLAG, client_no_flag)       \
-	X(RECOVER_NO_CRC, recover_no_crc)       \
-	X(RECOVER_HEAD_ONLY, recover_head_only) \
-	X(RECOVER_NEXT, recover_next)           \
-	X(RECOVER_NO_FLAG, recover_no_flag)     \
-	X(RECOVER_CLEARS, recover_clears)       \
-	X(COPY_NO_FLUSH, copy_no_flush)         \
-	X(COPY_OLDER, copy_older)               \
-	X(NO_CARRY, no_carry)                   \
-	X(TOMBSTONE_SKIPPED, tombstone_skipped) \
-	X(STATE_EARLY, state_early)             \
-	X(NO_STATE, no_state)                   \
-	X(CLIENT_HYBRID, client_hybrid)         \
-	X(NO_QUIESCE, no_quiesce)               \
-	X(RECOVER_UNCLEANED, recover_uncleaned) \
-	X(RECOVER_FLIP_FIRST, recover_flip_first)
+#define EF_BUGS(X)                                  \
+	X(HEADER_UNFLUSHED, header_unflushed)       \
+	X(ENTRY_UNFLUSHED, entry_unflushed)         \
+	X(KEY_UNFLUSHED, key_unflushed)             \
+	X(NO_PRE, no_pre)                           \
+	X(PRE_LATE, pre_late)                       \
+	X(BORN_DURABLE, born_durable)               \
+	X(GET_NO_CRC, get_no_crc)                   \
+	X(GET_NO_FLUSH, get_no_flush)               \
+	X(GET_NO_FENCE, get_no_fence)               \
+	X(GET_FLUSH_HEADER, get_flush_header)       \
+	X(GET_HEAD_ONLY, get_head_only)             \
+	X(GET_WAITS, get_waits)                     \
+	X(BG_NO_FLUSH, bg_no_flush)                 \
+	X(CLIENT_NO_FLAG, client_no_flag)           \
+	X(RECOVER_NO_CRC, recover_no_crc)           \
+	X(RECOVER_HEAD_ONLY, recover_head_only)     \
+	X(RECOVER_NEXT, recover_next)               \
+	X(RECOVER_NO_FLAG, recover_no_flag)         \
+	X(RECOVER_CLEARS, recover_clears)           \
+	X(COPY_NO_FLUSH, copy_no_flush)             \
+	X(COPY_OLDER, copy_older)                   \
+	X(NO_CARRY, no_carry)                       \
+	X(TOMBSTONE_SKIPPED, tombstone_skipped)     \
+	X(STATE_EARLY, state_early)                 \
+	X(NO_STATE, no_state)                       \
+	X(CLIENT_HYBRID, client_hybrid)             \
+	X(NO_QUIESCE, no_quiesce)                   \
+	X(RECOVER_UNCLEANED, recover_uncleaned)     \
+	X(RECOVER_FLIP_FIRST, recover_flip_first)   \
+	X(RECOVER_STATE_FIRST, recover_state_first) \
+	X(RECOVER_UNFLUSHED, recover_unflushed)     \
+	X(RECOVER_TAIL_LOW, recover_tail_low)       \
+	X(GET_GIVES_UP, get_gives_up)               \
+	X(FULL_EARLY, full_early)                   \
+	X(ONE_PEER, one_peer)                       \
+	X(STALE_OFFSET, stale_offset)
 
 enum ef_bug {
 	EF_BUG_NONE,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sizes of the pool, and the way around it: from a key to its entry, along its versions. See
  * efactory.h. */
+#include "core/rt/rt.h"
 #include "core/stores/efactory/efactory.h"
 
 #include <libpmem.h>
@@ -180,7 +181,7 @@ struct ef_entry *ef_lookup(const struct ef_pool *pool, const uint8_t key[TM_MAX_
 
 		if (!(entry->ctl & EF_USED))
 			return entry;
-		*found = memcmp(entry->key, key, TM_MAX_KEY) == 0;
+		*found = rt_check(memcmp(entry->key, key, TM_MAX_KEY) == 0);
 		if (*found)
 			return entry;
 	}

@@ -11,6 +11,7 @@
  * A tombstone is not moved either: when a key's newest usable version is one, then
  * older ones, in flight or not, will never be looked at again, and the key has no version.
  */
+#include "core/rt/rt.h"
 #include "core/stores/efactory/server.h"
 
 #include <assert.h>
@@ -28,11 +29,11 @@ static enum verdict judge(const struct ef_server *server, uint64_t place)
 	uint16_t state = __atomic_load_n(&object->state, __ATOMIC_ACQUIRE);
 	bool any = ef_knobs(&server->params)->ignore_valid;
 
-	if (state & EF_FLAG)
+	if (rt_check(state & EF_FLAG))
 		return state & EF_VALID || any ? USABLE : DEAD;
 	if (!(state & EF_VALID) && !any)
 		return DEAD;
-	if (!ef_crc_ok(object))
+	if (!rt_check(ef_crc_ok(object)))
 		return state & EF_VALID ? WAITING : DEAD;
 	return ef_make_durable(server, object, true) || any ? USABLE : DEAD;
 }

@@ -19,7 +19,9 @@
  * needed. Then all that was accepted in the old log is copied after that; named in its
  * entry, whose mark is flipped; the old offsets are cleared: each durable before the
  * next, so that a recovery that is cut by another power failure can be done again.
- * There is room: PUTs have left free what the old log still had to give.
+ * There is room: PUTs have left free what the old log still had to give. So that a recovery
+ * that is done again needs no more of it, entries are named in their order, each durable
+ * before the next: what is left to copy then goes to the place where it was copied before.
  *
  * A PUT that was in flight, never acknowledged, may come back if its bytes are
  * complete. Nothing after the last reachable object need be cleared: an object
@@ -29,6 +31,7 @@
  * derives the first two from the entries and starts with an empty list, as no
  * writer survives.
  */
+#include "core/rt/rt.h"
 #include "core/stores/efactory/efactory.h"
 
 #include <errno.h>
@@ -49,13 +52,13 @@ static bool acceptable(const struct ef_pool *pool, const struct ef_object *objec
 {
 	const struct tm_params *params = pool->params;
 
-	if (!(object->state & EF_VALID) && !ef_knobs(params)->ignore_valid)
+	if (!rt_check(object->state & EF_VALID) && !ef_knobs(params)->ignore_valid)
 		return false;
 	if (ef_bug(params, EF_BUG_RECOVER_NO_CRC))
 		return true;
-	if ((object->state & EF_FLAG) && ef_knobs(params)->trust_flag)
+	if (rt_check(object->state & EF_FLAG) && ef_knobs(params)->trust_flag)
 		return true;
-	return ef_crc_ok(object);
+	return rt_check(ef_crc_ok(object));
 }
 
 /* The newest version from `place` back that can be accepted; 0: none. */
@@ -98,6 +101,12 @@ static void set_off(uint64_t *off, uint64_t place)
 	pmem_persist(off, sizeof(*off));
 }
 
+/* A seeded bug: what is new is only in the cache. */
+static void set_off_lazily(uint64_t *off, uint64_t place)
+{
+	*off = ef_off_of(place);
+}
+
 static void recover_entry(const struct ef_pool *pool, const struct ef_now *now,
 			  struct ef_entry *entry)
 {
@@ -108,7 +117,10 @@ static void recover_entry(const struct ef_pool *pool, const struct ef_now *now,
 	if (intact != newest) {
 		if (ef_bug(pool->params, EF_BUG_RECOVER_CLEARS))
 			set_off(head, 0);
-		set_off(head, intact);
+		if (ef_bug(pool->params, EF_BUG_RECOVER_UNFLUSHED))
+			set_off_lazily(head, intact);
+		else
+			set_off(head, intact);
 	}
 	if (intact)
 		settle(pool, ef_at(pool, intact));
@@ -212,7 +224,7 @@ static uint64_t bring_over(const struct ef_pool *pool, const struct ef_now *now,
 	copied = ef_place(now->to, *tail);
 	*tail += ef_span(pool, object->vlen);
 	if (*tail > pool->log_len)
-		return 0;
+		return 0; /* the caller sees it */
 	ef_copy(pool, copied, object, EF_DURABLE);
 	return copied;
 }
@@ -246,11 +258,20 @@ static int end_cleaning(const struct ef_pool *pool, const struct ef_now *now)
 	for (uint64_t i = 0; i < pool->slots; i++)
 		accepted[i] = bring_over(pool, now, &pool->table[i], accepted[i], &tail);
 	pmem_drain();
-	for (uint64_t i = 0; i < pool->slots; i++) {
-		if (pool->table[i].ctl & EF_USED)
-			move_entry(pool, now, &pool->table[i], accepted[i]);
+	if (tail > pool->log_len) {
+		free(accepted);
+		return -ENOSPC;
 	}
-	pmem_drain();
+	if (ef_bug(pool->params, EF_BUG_RECOVER_STATE_FIRST)) {
+		pool->header->state = now->to;
+		pmem_persist(pool->header, sizeof(*pool->header));
+	}
+	for (uint64_t i = 0; i < pool->slots; i++) {
+		if (!(pool->table[i].ctl & EF_USED))
+			continue;
+		move_entry(pool, now, &pool->table[i], accepted[i]);
+		pmem_drain();
+	}
 	for (uint64_t i = 0; i < pool->slots; i++) {
 		uint64_t *off = &pool->table[i].off[now->from];
 

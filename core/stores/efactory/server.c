@@ -91,6 +91,10 @@ static void publish_new(const struct ef_server *server, struct ef_entry *entry,
 
 	if (!late_key)
 		memcpy(entry->key, req->key, sizeof(entry->key));
+	/* A power failure may have left an entry that does not count yet, of the other log's time.
+	 */
+	if (entry->off[!log] && !ef_bug(params, EF_BUG_STALE_OFFSET))
+		entry->off[!log] = 0;
 	entry->off[log] = ef_off_of(place);
 	if (!late_key && !ef_knobs(params)->meta_one_flush)
 		pmem_persist(entry, sizeof(*entry));
@@ -191,6 +195,9 @@ static int new_version(struct ef_server *server, const struct kv_req *req, uint6
 		return 0; /* there is nothing to delete */
 	if (!entry || (req->op == KV_PUT && too_many_pending(server)))
 		return -ENOSPC;
+	if (found && ef_bug(&server->params, EF_BUG_FULL_EARLY) &&
+	    !ef_crc_ok(ef_at(pool, ef_newest(pool, &now, entry))))
+		return -ENOSPC;
 	rc = make_room(server, &now, ef_span(pool, req->op == KV_DEL ? 0 : req->vlen), place);
 	if (rc)
 		return rc;
@@ -239,13 +246,14 @@ static uint64_t newest_durable(const struct ef_server *server, const struct ef_n
 		struct ef_object *object = ef_at(&server->pool, place);
 		uint16_t state = __atomic_load_n(&object->state, __ATOMIC_ACQUIRE);
 
-		if (state & EF_FLAG)
+		if (rt_check(state & EF_FLAG))
 			return place;
-		if (!any && !(state & EF_VALID))
+		if (!any && !rt_check(state & EF_VALID))
 			continue;
-		if (!ef_crc_ok(object) && !ef_bug(params, EF_BUG_GET_NO_CRC)) {
+		if (!rt_check(ef_crc_ok(object)) && !ef_bug(params, EF_BUG_GET_NO_CRC)) {
 			*incomplete = true;
-			if (waits || ef_bug(params, EF_BUG_GET_HEAD_ONLY))
+			if (waits || ef_bug(params, EF_BUG_GET_HEAD_ONLY) ||
+			    ef_bug(params, EF_BUG_GET_GIVES_UP))
 				return 0;
 			continue;
 		}
@@ -278,6 +286,8 @@ static int handle_get(const struct ef_server *server, const struct kv_req *req, 
 				       &incomplete);
 	if (found && !place && incomplete && ef_bug(&server->params, EF_BUG_GET_WAITS))
 		return -EAGAIN;
+	if (found && !place && incomplete && ef_bug(&server->params, EF_BUG_GET_GIVES_UP))
+		return -EIO;
 	if (!place || ef_kind(&server->params, ef_at(&server->pool, place)) == EF_TOMBSTONE)
 		return -ENOENT;
 	rsp->off = place;
@@ -362,7 +372,8 @@ static void find_tail(struct ef_server *server)
 			continue;
 		object = ef_at(pool, place);
 		end = ef_off_of(place) + ef_span(pool, object->vlen);
-		if (end > *tail)
+		if (end > *tail && (ef_kind(&server->params, object) != EF_TOMBSTONE ||
+				    !ef_bug(&server->params, EF_BUG_RECOVER_TAIL_LOW)))
 			*tail = end;
 		if (!any || ef_newer(object->stamp + 1, server->stamp))
 			server->stamp = object->stamp + 1;
@@ -390,6 +401,8 @@ static int prepare(struct ef_server *server, const struct tm_env *env)
 	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle, server);
 	if (rc)
 		return rc;
+	if (ef_bug(&server->params, EF_BUG_ONE_PEER))
+		server->rpc.max_peers = 2;
 	rc = rpc_server_export_at(&server->rpc, EF_TABLE, server->pool.table,
 				  server->pool.slots * TM_LINE,
 				  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);

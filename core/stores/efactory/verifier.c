@@ -73,7 +73,7 @@ static bool verify(const struct ef_server *server, const struct ef_pending *pend
 
 	if (__atomic_load_n(&object->state, __ATOMIC_ACQUIRE) != EF_INFLIGHT)
 		return true;
-	if (ef_crc_ok(object)) {
+	if (rt_check(ef_crc_ok(object))) {
 		ef_make_durable(server, object, true);
 		return true;
 	}

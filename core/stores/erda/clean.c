@@ -143,7 +143,7 @@ unsigned clean_versions(const struct server *server, const struct log *log, uint
 /* Between two requests; what is stored after this, without a step, changes with the phase. */
 static void enter(struct cleaning *c, enum erda_phase phase)
 {
-	while (c->server->handling)
+	while (c->server->handling && c->server->geo.bug != BUG_CLEAN_HASTY_PHASE)
 		rt_sleep(POLL_NS);
 	c->log->phase = phase;
 }
@@ -405,6 +405,10 @@ static void each_entry(struct cleaning *c, entry_fn *fn)
 				break;
 			to = fn(c, entry, m);
 			settled(c);
+			if (c->server->geo.bug == BUG_CLEAN_FLIP_PLAIN) {
+				entry->region = to;
+				break;
+			}
 		} while (!__atomic_compare_exchange_n(&entry->region, &m, to, false,
 						      __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
 		/* Also what others have stored here: the state that follows relies on it. */

@@ -220,7 +220,7 @@ int erda_clean(void *client)
 static bool entry_is(const struct erda_entry *entry, const void *key, size_t klen)
 {
 	return entry->region != ERDA_EMPTY && entry->klen == klen &&
-	       memcmp(entry->key, key, klen) == 0;
+	       rt_check(memcmp(entry->key, key, klen) == 0);
 }
 
 /* The key's entry: one READ of its home slot, one of the rest of the neighbourhood. */
@@ -319,10 +319,12 @@ static int read_versions(struct client *c, uint64_t region, unsigned head, const
 		return ABSENT;
 	number = erda_export_log(head, c->log[head].region);
 	/* Moved, and the notice has not reached this client yet: it will. */
-	if (erda_region_of(&c->geo, region, c->log[head].region) != c->log[head].region)
+	if (!rt_check(erda_region_of(&c->geo, region, c->log[head].region) == c->log[head].region))
 		return DAMAGED;
 	state = read_object(c, number, newest, key, klen, &object, &bytes);
 	if (state == OBJECT_BAD) {
+		if (c->geo.bug == BUG_OLD_UNREAD)
+			return -EIO;
 		off = previous;
 		if (previous == ERDA_NO_OFFSET)
 			return c->geo.bug == BUG_RETRY_UNBOUNDED ? DAMAGED : ABSENT;
@@ -357,7 +359,7 @@ static int nothing_moved(struct client *c)
 	if (rc)
 		return rc;
 	memcpy(&c->moves, data, sizeof(c->moves));
-	return c->moves == before && before % 2 == 0;
+	return rt_check(c->moves == before && before % 2 == 0);
 }
 
 /* The server looks, and sends the value along. */

@@ -9,6 +9,7 @@
  */
 #include "core/stores/erda/erda.h"
 #include "core/stores/erda/layout.h"
+#include "core/stores/erda/wire.h"
 
 static const struct tm_knob knobs[] = {
 #define X(name, values, what) {#name, values, what},
@@ -20,6 +21,7 @@ static const struct tm_knob knobs[] = {
 #define RDA  TM_BIT(TM_RDA)
 #define LIN  TM_BIT(TM_LIN)
 #define DUR  TM_BIT(TM_DUR)
+#define OK   TM_BIT(TM_OK)
 #define LIVE TM_BIT(TM_LIVE)
 #define FSCK TM_BIT(TM_FSCK)
 
@@ -125,7 +127,23 @@ static const struct tm_variant variants[] = {
 	 "During a cleaning an update goes to the half that means the other region.", LIN},
 	{"clean_phase_ignored", "bug=clean_phase_ignored",
 	 "Recovery takes a log in the middle of its cleaning for one at rest.", FSCK},
+	{"clean_flip_plain", SURE " bug=clean_flip_plain",
+	 "The cleaner flips an entry without a look at what a PUT has made of it by then.", LIN},
+	{"clean_hasty_phase", SURE " bug=clean_hasty_phase",
+	 "The cleaner's next phase begins while a request of the phase before is handled.", LIN},
+	{"recover_state_first", "bug=recover_state_first",
+	 "Recovery says that a cleaning has ended before all entries say so.", FSCK},
+	{"old_unread", "bug=old_unread seg=small",
+	 "A GET fails if the newest version is damaged, and does not read the one before it.",
+	 DUR | OK},
 	{NULL, NULL, NULL, 0},
+};
+
+static const struct tm_overhead overheads[] = {
+	{"object", ERDA_HEADER, true},
+	{"message that carries a value", offsetof(struct erda_req, key), true},
+	{"reply that carries a value", sizeof(struct erda_rsp), false},
+	{NULL, 0, false},
 };
 
 static size_t pm_bytes(const struct tm_params *params)
@@ -162,10 +180,13 @@ const struct tm_store erda_store = {
 	.name = "erda",
 	.what = "Erda: client-written log objects, two versions in one atomic word, nothing "
 		"flushed",
-	.promises = RDA | LIN | DUR | LIVE | FSCK,
+	.promises = RDA | LIN | DUR | OK | LIVE | FSCK,
 	.in_default_campaign = true,
 	.knobs = knobs,
 	.variants = variants,
+	.overheads = overheads,
+	.shapes = "packed small_segments tight crowded send_request no_wipe scan_all "
+		  "read_order=right",
 	.pm_bytes = pm_bytes,
 	.regions = regions,
 	.format = erda_format,

@@ -24,6 +24,7 @@
  */
 #include <errno.h>
 #include <libpmem.h>
+#include "core/rt/rt.h"
 #include "core/stores/erda/layout.h"
 
 static uint64_t hash_bytes(const uint8_t *bytes, size_t len)
@@ -71,7 +72,7 @@ int erda_find(const struct erda_index *index, uint32_t home, const void *key, si
 	for (uint32_t i = 0; i < index->geo->hop; i++, entry++) {
 		if (entry->region == ERDA_EMPTY || entry->klen != klen)
 			continue;
-		if (memcmp(entry->key, key, klen) == 0)
+		if (rt_check(memcmp(entry->key, key, klen) == 0))
 			return (int)(home + i);
 	}
 	return -ENOENT;

@@ -197,7 +197,11 @@ enum erda_repair {
 	X(CLEAN_PLAIN_STORE, clean_plain_store)       \
 	X(CLEAN_NO_REPLICA, clean_no_replica)         \
 	X(CLEAN_WRONG_HALF, clean_wrong_half)         \
-	X(CLEAN_PHASE_IGNORED, clean_phase_ignored)
+	X(CLEAN_PHASE_IGNORED, clean_phase_ignored)   \
+	X(CLEAN_FLIP_PLAIN, clean_flip_plain)         \
+	X(CLEAN_HASTY_PHASE, clean_hasty_phase)       \
+	X(RECOVER_STATE_FIRST, recover_state_first)   \
+	X(OLD_UNREAD, old_unread)
 
 enum erda_bug {
 	BUG_NONE,

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <isa-l/crc.h>
+#include "core/rt/rt.h"
 #include "core/stores/erda/layout.h"
 
 /* Recoveries that skip a segment each, for which there is room. */
@@ -34,8 +35,10 @@ static uint64_t align_up(uint64_t n, uint64_t to)
  */
 static void log_sizes(struct erda_geo *geo, const struct tm_params *params)
 {
-	uint64_t objects = params->updates ? params->updates : 1, segments;
+	/* What comes after a recovery begins a segment anyway. */
+	uint64_t objects = params->updates - params->later, segments;
 
+	objects += objects == 0;
 	if (geo->knob.log) {
 		geo->seg_len = align_up(geo->max_obj, TM_LINE);
 		geo->region_len = (2 * (uint64_t)params->keys + TIGHT_OBJECTS) * geo->seg_len;
@@ -135,10 +138,11 @@ enum erda_state erda_object_check(const struct erda_geo *geo, const uint8_t *byt
 		return OBJECT_BAD;
 	if (object->len > have)
 		return OBJECT_LONGER;
-	if (geo->verify && key && memcmp(bytes + ERDA_HEADER, key, klen))
+	if (geo->verify && key && !rt_check(!memcmp(bytes + ERDA_HEADER, key, klen)))
 		return OBJECT_BAD;
-	return object_crc(geo, bytes, object->klen, object->vlen) == object->crc ? OBJECT_GOOD
-										 : OBJECT_BAD;
+	return rt_check(object_crc(geo, bytes, object->klen, object->vlen) == object->crc)
+		       ? OBJECT_GOOD
+		       : OBJECT_BAD;
 }
 
 size_t erda_room(const struct erda_geo *geo, uint64_t at)

@@ -134,6 +134,8 @@ static int bring_to_end(struct boot *b, unsigned head, unsigned from)
 {
 	uint64_t tail = free_from(b, head, !from);
 
+	if (b->geo.bug == BUG_RECOVER_STATE_FIRST)
+		set_state(b, head, !from);
 	for (uint32_t i = 0; i < b->lives; i++) {
 		struct live *live = &b->live[i];
 		int rc;

@@ -36,7 +36,8 @@
 
 enum { IN_PROGRESS, VALID, INVALID };
 enum { VALUE, TOMBSTONE };
-enum { CACHE_VALID, TIMEOUT, KNOBS };
+enum { CACHE_VALID, TIMEOUT, BUG, KNOBS };
+enum { NO_BUG, BUG_TAIL_REUSED };
 
 struct meta {
 	uint64_t prev;
@@ -247,7 +248,7 @@ static bool usable(const struct server *server, uint64_t at)
 		return false;
 	if (cache && meta->state == VALID)
 		return true;
-	if (crc_ok(pool, meta)) {
+	if (rt_check(crc_ok(pool, meta))) {
 		pmem_persist(pool->log + meta->line * TM_LINE, meta->vlen);
 		if (cache)
 			set_state(meta, VALID);
@@ -302,14 +303,21 @@ static void find_tails(struct server *server)
 {
 	const struct pool *pool = &server->pool;
 
+	uint64_t newest = 0;
+
 	server->next_meta = 1;
 	for (uint64_t i = 0; i < pool->table.slots; i++) {
-		uint64_t at = pool->table.entry[i].where;
-
-		if (at < server->next_meta)
-			continue;
-		server->next_meta = at + 1;
-		server->tail = pool->meta[at].line + kv_lines(pool->meta[at].vlen);
+		if (pool->table.entry[i].where > newest)
+			newest = pool->table.entry[i].where;
+	}
+	if (!newest)
+		return;
+	server->next_meta = newest + 1;
+	server->tail = pool->meta[newest].line + kv_lines(pool->meta[newest].vlen);
+	/* A seeded bug: a value that never arrived needs no place. */
+	if (server->params.knob[BUG] == BUG_TAIL_REUSED && !crc_ok(pool, &pool->meta[newest])) {
+		server->next_meta = newest;
+		server->tail = pool->meta[newest].line;
 	}
 }
 
@@ -366,6 +374,7 @@ static const struct tm_knob knobs[] = {
 			 "anew each time"},
 	[TIMEOUT] = {"timeout", "10s 1ms",
 		     "a writer that needs longer is dead, its version invalid"},
+	[BUG] = {"bug", "none tail_reused", "a seeded bug, see the variants"},
 	[KNOBS] = {NULL, NULL, NULL},
 };
 
@@ -373,6 +382,7 @@ static const struct tm_knob knobs[] = {
 #define LIN  TM_BIT(TM_LIN)
 #define MONO TM_BIT(TM_MONO)
 #define KEEP TM_BIT(TM_KEEP)
+#define OK   TM_BIT(TM_OK)
 #define LIVE TM_BIT(TM_LIVE)
 #define FSCK TM_BIT(TM_FSCK)
 
@@ -381,13 +391,17 @@ static const struct tm_variant variants[] = {
 	 0},
 	{"short_timeout", "timeout=1ms",
 	 "the timeout is shorter than a client's stall: an acknowledged PUT is invalid", LIN},
+	{"tail_reused", "bug=tail_reused",
+	 "after a restart a version that never arrived is written over, although its key's entry "
+	 "names it: the next PUT of another key ends up there",
+	 RDA | FSCK},
 	{NULL, NULL, NULL, 0},
 };
 
 const struct tm_store forca_store = {
 	.name = "forca",
 	.what = "Forca (EF 5.3.4): one-sided PUT, each GET checked and persisted by the server",
-	.promises = RDA | LIN | MONO | KEEP | LIVE | FSCK,
+	.promises = RDA | LIN | MONO | KEEP | OK | LIVE | FSCK,
 	.knobs = knobs,
 	.variants = variants,
 	.pm_bytes = pm_bytes,

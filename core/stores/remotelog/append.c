@@ -46,6 +46,8 @@ uint64_t rl_send_ops(const struct tm_params *params)
 	const uint8_t *step = rl_method(params)->step;
 	uint64_t ops = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP;
 
+	if (rl_knobs(params)->wait)
+		ops |= IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
 	for (unsigned i = 0; i < APPEND_STEPS && step[i] != APPEND_END; i++) {
 		if (step[i] == APPEND_SEND)
 			ops |= IBV_QP_EX_WITH_SEND;
@@ -104,8 +106,14 @@ static int post_and_wait(struct rl_client *client)
 	rc = post(client);
 	if (rc)
 		return rc;
-	while (!(n = ibv_poll_cq(conn->cq, 1, &wc)))
-		rt_yield();
+	if (!RT_WAITS) {
+		conn->unawaited++;
+		return 0;
+	}
+	do {
+		while (!(n = ibv_poll_cq(conn->cq, 1, &wc)))
+			rt_yield();
+	} while (n > 0 && wc.status == IBV_WC_SUCCESS && conn->unawaited && conn->unawaited--);
 	if (n < 0 || wc.status != IBV_WC_SUCCESS)
 		conn->failed = true;
 	return conn->failed ? -EIO : 0;
@@ -332,23 +340,33 @@ bool rl_nap(uint64_t *ns)
 	return longer;
 }
 
-int rl_lock(struct rl_client *client)
+/* An atomic on the lock: a compare-and-swap of `free_word`, or 0: the word is only looked at. */
+static int lock_atomic(struct rl_client *client, uint64_t free_word)
 {
 	const struct rpc_region *words = &client->conn.region[RL_WORDS];
-	uint64_t *back = out_word(client, WORD_BACK);
-	uint64_t nap = 0, free_word;
+	uint64_t at = words->base + offsetof(struct rl_words, lock);
+	struct ibv_qp_ex *qp = next_request(client, IBV_SEND_SIGNALED);
+
+	if (free_word)
+		ibv_wr_atomic_cmp_swp(qp, words->rkey, at, free_word, free_word | 1);
+	else
+		ibv_wr_atomic_fetch_add(qp, words->rkey, at, 0);
+	set_bytes(client, out_word(client, WORD_BACK), sizeof(uint64_t));
+	return post_and_wait(client);
+}
+
+int rl_lock(struct rl_client *client)
+{
+	const uint64_t *back = out_word(client, WORD_BACK);
+	uint64_t nap = 0, free_word = 2 * client->next;
 	int rc;
 
 	for (;;) {
-		free_word = 2 * client->next;
-		ibv_wr_atomic_cmp_swp(next_request(client, IBV_SEND_SIGNALED), words->rkey,
-				      words->base + offsetof(struct rl_words, lock), free_word,
-				      free_word | 1);
-		set_bytes(client, back, sizeof(*back));
-		rc = post_and_wait(client);
-		if (rc || *back == free_word)
+		rc = lock_atomic(client, free_word);
+		if (rc || (free_word && *back == free_word))
 			return rc;
 		client->next = *back / 2;
+		free_word = *back & 1 && rl_knobs(&client->params)->wait ? 0 : 2 * client->next;
 		if (*back & 1)
 			rl_nap(&nap);
 	}

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/rt/rt.h"
 #include "core/stores/remotelog/remotelog.h"
 
 #define READ_BYTES 4096 /* what a GET reads of the log at once, if records are not longer */
@@ -117,7 +118,7 @@ static int read_end(struct rl_client *client, uint64_t head, uint64_t *end)
 static void keep(struct rl_client *client, const struct rl_record *record,
 		 const uint8_t key[TM_MAX_KEY])
 {
-	if (memcmp(record->key, key, TM_MAX_KEY) != 0)
+	if (!rt_check(memcmp(record->key, key, TM_MAX_KEY) == 0))
 		return;
 	client->found = true;
 	memcpy(&client->msg->record, record, rl_record_bytes(record));

@@ -26,6 +26,7 @@
 #include <errno.h>
 #include <libpmem.h>
 #include <string.h>
+#include "core/rt/rt.h"
 #include "core/stores/remotelog/remotelog.h"
 
 unsigned rl_first_entry(const struct tm_params *params, const uint8_t key[TM_MAX_KEY])
@@ -48,7 +49,7 @@ struct rl_record *rl_entry(const struct tm_params *params, uint8_t *pm,
 							       rl_entry_off(params, first + i));
 
 		if (!entry->seq || !rl_whole(params, entry) ||
-		    memcmp(entry->key, key, TM_MAX_KEY) == 0)
+		    rt_check(memcmp(entry->key, key, TM_MAX_KEY) == 0))
 			return entry;
 	}
 	return NULL;
@@ -86,7 +87,8 @@ int rl_collect(const struct tm_params *params, uint8_t *pm, struct rl_words *wor
 			return -ENOSPC;
 	}
 	*head = seq;
-	pmem_persist(head, sizeof(*head));
+	if (words || bug != RL_RECOVER_HEAD)
+		pmem_persist(head, sizeof(*head));
 	if (entry && bug == RL_GC_EARLY)
 		pmem_persist(entry, rl_record_bytes(record));
 	if (words)

@@ -2,6 +2,7 @@
 /* What RemoteLog promises, its switches, its sizes, and the way around its pool. See
  * remotelog.h. */
 #include <libpmem.h>
+#include "core/rt/rt.h"
 #include "core/stores/remotelog/remotelog.h"
 
 static const struct tm_knob knobs[] = {
@@ -62,6 +63,11 @@ static const struct tm_variant variants[] = {
 	 "a receive buffer in PM is posted again when its record is in the log, not when it is "
 	 "durable there",
 	 TM_BIT(TM_DUR)},
+	{"recover_head", "slots=2 bug=recover_head",
+	 "recovery collects the ring and does not make the new head durable: after a second "
+	 "failure "
+	 "the log begins at a record that has been overwritten",
+	 TM_BIT(TM_DUR) | TM_BIT(TM_FSCK)},
 	{0},
 };
 
@@ -139,12 +145,12 @@ bool rl_whole(const struct tm_params *params, const struct rl_record *record)
 {
 	if (record->len > params->max_vlen)
 		return false;
-	return rl_knobs(params)->crc || rl_crc(record) == record->crc;
+	return rl_knobs(params)->crc || rt_check(rl_crc(record) == record->crc);
 }
 
 bool rl_intact(const struct tm_params *params, const struct rl_record *record, uint64_t seq)
 {
-	return record->seq == seq && rl_whole(params, record);
+	return rt_check(record->seq == seq) && rl_whole(params, record);
 }
 
 uint64_t rl_head(const struct tm_params *params, const uint8_t *pm)
@@ -185,13 +191,26 @@ void rl_persist_tail(const struct tm_params *params, uint8_t *pm)
 	pmem_persist(pm + RL_TAIL, rl_tail_bytes(params));
 }
 
+static const struct tm_overhead overheads[] = {
+	{"record", sizeof(struct rl_record), false},
+	{"message with a record", sizeof(struct rl_msg), false},
+	{0},
+};
+
 const struct tm_store remotelog_store = {
 	.name = "remotelog",
 	.what = "RemoteLog: a log in remote PM, appended to by each method of the remote "
 		"persistence taxonomy",
-	.promises = TM_BIT(TM_DUR) | TM_BIT(TM_FSCK) | TM_BIT(TM_RDA),
+	.promises = TM_BIT(TM_DUR) | TM_BIT(TM_FSCK) | TM_BIT(TM_RDA) | TM_BIT(TM_OK),
 	.knobs = knobs,
 	.variants = variants,
+	.overheads = overheads,
+	/* Each method, on hardware for which it is meant (RP tables 2 and 3). */
+	.shapes = "ring w1n+domain=mhp w2+ddio=off w3+domain=wsp i1 i2+ddio=off i3+domain=wsp s1 "
+		  "s2+domain=mhp s3+ddio=off+rqwrb=pm s4+domain=wsp+rqwrb=pm cw1 cw2+ddio=off "
+		  "cw2p+ddio=off cw2c+ddio=off cw2f+ddio=off cw3+domain=mhp cw4+domain=wsp ci1 "
+		  "ci2+ddio=off ci3+domain=mhp ci4+domain=wsp cs1 cs1x cs2+domain=mhp "
+		  "cs3+ddio=off+rqwrb=pm cs4+domain=wsp+rqwrb=pm",
 	.pm_bytes = pm_bytes,
 	.regions = regions,
 	.format = rl_format,

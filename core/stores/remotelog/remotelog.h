@@ -70,7 +70,14 @@
 	X(tail, "8 16",                                                                           \
 	  "bytes of a compound append's second update; 16 are too many for an ATOMIC "            \
 	  "WRITE, and a WRITE stands for it")                                                     \
-	X(bug, "none gc_early gc_dirty room_early repost_early", "a seeded bug, see the variants")
+	X(wait, "cas add",                                                                        \
+	  "what a client that waits for the lock looks at it with: a compare-and-swap that "      \
+	  "fails, an add of 0")                                                                   \
+	X(copy, "cpu nt",                                                                         \
+	  "the server copies a record by plain stores; or by non-temporal ones, which only a "    \
+	  "fence orders with the tail's")                                                         \
+	X(bug, "none gc_early gc_dirty room_early repost_early recover_head",                     \
+	  "a seeded bug, see the variants")
 
 /* tm_params.knob, by name. */
 struct rl_knobs {
@@ -79,7 +86,14 @@ struct rl_knobs {
 #undef X
 };
 enum rl_flush { RL_FLUSH_NATIVE, RL_FLUSH_READ, RL_FLUSH_READ_OTHER_QP };
-enum rl_bug { RL_NO_BUG, RL_GC_EARLY, RL_GC_DIRTY, RL_ROOM_EARLY, RL_REPOST_EARLY };
+enum rl_bug {
+	RL_NO_BUG,
+	RL_GC_EARLY,
+	RL_GC_DIRTY,
+	RL_ROOM_EARLY,
+	RL_REPOST_EARLY,
+	RL_RECOVER_HEAD
+};
 
 #define RL_MAGIC 0x31474f4c4d52u /* "RMLOG1" */
 #define RL_HEAD	 8

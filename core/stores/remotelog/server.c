@@ -37,6 +37,15 @@ static void persist_record(const struct rl_server *server, uint64_t seq)
 	pmem_persist(slot(server, seq), rl_span(&server->params));
 }
 
+static void copy_record(const struct rl_server *server, const struct rl_msg *msg, size_t bytes)
+{
+	if (rl_knobs(&server->params)->copy)
+		pmem_memcpy(slot(server, msg->seq), &msg->record, bytes,
+			    PMEM_F_MEM_NONTEMPORAL | PMEM_F_MEM_NODRAIN);
+	else
+		memcpy(slot(server, msg->seq), &msg->record, bytes);
+}
+
 static int apply(const struct rl_server *server, const struct rl_msg *msg, size_t len)
 {
 	const struct append_method *method = rl_method(&server->params);
@@ -47,7 +56,7 @@ static int apply(const struct rl_server *server, const struct rl_msg *msg, size_
 		return -EPROTO;
 	if (rl_knobs(&server->params)->bug == RL_REPOST_EARLY)
 		duty = DUTY_COPY; /* the collector will make it durable, if there is one */
-	memcpy(slot(server, msg->seq), &msg->record, bytes);
+	copy_record(server, msg, bytes);
 	if (duty == DUTY_COPY_PERSIST)
 		persist_record(server, msg->seq);
 	if (method->compound)
@@ -82,7 +91,8 @@ static const struct rl_record *look_up(const struct rl_server *server,
 
 	for (uint64_t seq = rl_end(params, server->pm); seq > head; seq--) {
 		record = slot(server, seq);
-		if (rl_intact(params, record, seq) && memcmp(record->key, key, TM_MAX_KEY) == 0)
+		if (rl_intact(params, record, seq) &&
+		    rt_check(memcmp(record->key, key, TM_MAX_KEY) == 0))
 			return record;
 	}
 	record = rl_ring(params) ? rl_entry(params, server->pm, key) : NULL;

@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/explore/campaign.h"
+#include "checker/explore/visited.h"
+#include "checker/judge/expect.h"
 #include "checker/judge/names.h"
 #include "checker/trace/shrink.h"
 #include "scenarios/stores.h"
@@ -173,8 +175,8 @@ static const struct little lazy[] = {
 	{"w1-w2", "k1 8, k2 8", {"put k1 8", "put k2 8"}},
 	{"w-w", "k1 8", {"put k1 8", "put k1 8"}},
 	{"w-w-r", "k1 8", {"put k1 8", "put k1 8", "get k1"}},
-	{"w line_torn=on", "k1 8", {"put k1 8"}},
-	{"wr line_torn=on", "k1 8", {"put k1 8, get k1"}},
+	{"w line_torn=prefix", "k1 8", {"put k1 8"}},
+	{"wr line_torn=prefix", "k1 8", {"put k1 8, get k1"}},
 	{"w-r ddio=off", "k1 40", {"put k1 40", "get k1"}},
 	{"w-r domain=mhp", "k1 40", {"put k1 40", "get k1"}},
 	{"w-r dma_order=any", "k1 40", {"put k1 40", "get k1"}},
@@ -264,7 +266,7 @@ static const struct little anywhere[] = {
 	{"w-w-r domain=mhp", "k1 160", {"put k1 160", "put k1 160", "get k1"}},
 	{"w-r domain=wsp", "k1 160", {"put k1 160", "get k1"}},
 	{"w1w2 domain=wsp", "k1 40, k2 40", {"put k1 40, put k2 40"}},
-	{"w-r line_torn=on", "k1 40", {"put k1 40", "get k1"}},
+	{"w-r line_torn=prefix", "k1 40", {"put k1 40", "get k1"}},
 	{"w nested", "k1 8", {"put k1 8"}},
 	{"wr nested", "k1 40", {"put k1 40, get k1"}},
 };
@@ -281,6 +283,11 @@ static void reduced_is_anywhere_for(const char *store, const char *variant, cons
 	struct bench *b = bench_little(store, variant, l, &limits);
 	ck_assert_int_eq(explore_collect_outcomes(&a->ex, false), 0);
 	explore_runs(a, 0, runs);
+	if (!a->ex.counts.points) { /* the bug lets no client connect */
+		bench_free(a);
+		bench_free(b);
+		return;
+	}
 	/* Into the same set: nothing is new. */
 	uint64_t outcomes = outcomes_count(a->ex.outcomes);
 	b->ex.outcomes = a->ex.outcomes;
@@ -652,9 +659,9 @@ START_TEST(every_change_is_seen)
 		bench_free(b);
 	}
 	deviations_free(&breaker.random.taken);
-	/* Runs that ended, that failed once, that failed twice. */
+	/* Runs that ended, that failed once, twice, three times. */
 	for (unsigned m = 1; m <= WORLDS; m++)
-		ck_assert_uint_gt(machines[m], 100);
+		ck_assert_uint_gt(machines[m], 50);
 }
 END_TEST
 
@@ -729,7 +736,8 @@ static void replay_failure(const struct campaign *c, unsigned config, unsigned c
 START_TEST(failures_replay)
 {
 	static const char *const workload[] = {"w", "wr", "ww", "dr", "w-w", "w-r", "w1w2", "wd-r"};
-	/* By design and by the default hardware: core/stores/NAME/expected.txt. */
+	/* By design and by the default hardware: core/stores/NAME/expected.txt. That has all
+	 * that may break, these do in so many runs. */
 	static const unsigned known[] = {TM_BIT(TM_DUR) | TM_BIT(TM_BUF),
 					 TM_BIT(TM_DUR) | TM_BIT(TM_BUF) | TM_BIT(TM_MONO) |
 						 TM_BIT(TM_KEEP) | TM_BIT(TM_NORES)};
@@ -745,10 +753,63 @@ START_TEST(failures_replay)
 			if (c.cell[i][k].broken)
 				replay_failure(&c, i, k);
 		}
-		ck_assert_msg((broken & ~TM_BIT(TM_LIN)) == known[i], "%s: %s",
-			      c.config[i].store->name, set_text(broken));
+		ck_assert_msg((broken & known[i]) == known[i] &&
+				      !(broken & expect_watched(c.config[i].store, "default")),
+			      "%s: %s", c.config[i].store->name, set_text(broken));
 	}
 	campaign_free(&c);
+}
+END_TEST
+
+/* --- samples --- */
+
+struct seen_images {
+	struct visited *set;
+	uint64_t sum, images;
+};
+
+static void see_image(void *arg, const struct explorer *ex, unsigned machine)
+{
+	struct seen_images *seen = arg;
+	const struct deviations *path = &ex->path[1];
+	uint64_t hash = ex->point;
+	bool is_new;
+
+	if (machine != 1)
+		return;
+	for (unsigned i = 1; i < path->n; i++)
+		hash = hash * 31 + deviation_key(&path->d[i]) + path->d[i].answer;
+	visited_add(seen->set, hash, &is_new);
+	if (!is_new)
+		return;
+	seen->sum += hash;
+	seen->images++;
+}
+
+/* Where there are too many images, the sample is the same whether recovery is cut or not: else a
+ * break that a campaign has seen in a sample would not be found again. */
+START_TEST(samples_are_of_the_point)
+{
+	struct explore_limits limits = explore_default;
+	struct seen_images seen[2] = {0};
+
+	limits.images_per_point = 4;
+	limits.life_every = 0;
+	for (unsigned nested = 0; nested < 2; nested++) {
+		limits.nested_every = nested ? 2 : 0;
+		struct bench *b = bench_named("efactory", "default", "w1w2", &limits);
+		seen[nested].set = visited_new();
+		b->ex.image_done = see_image;
+		b->ex.image_done_arg = &seen[nested];
+		explore_runs(b, 0, 2);
+		ck_assert_uint_gt(b->ex.counts.points_bounded, 0);
+		ck_assert_int_eq(b->ex.counts.nested_states > 0, nested);
+		visited_free(seen[nested].set);
+		bench_free(b);
+	}
+	ck_assert_uint_gt(seen[0].images, 50);
+	ck_assert_uint_eq(seen[0].images, seen[1].images);
+	ck_assert_uint_eq(seen[0].sum, seen[1].sum);
 }
 END_TEST
 
@@ -942,6 +1003,7 @@ int main(void)
 	tcase_add_loop_test(tc, every_change_is_seen, 0,
 			    (int)(sizeof(seen_variants) / sizeof(seen_variants[0])));
 	tcase_add_test(tc, failures_replay);
+	tcase_add_test(tc, samples_are_of_the_point);
 	tcase_add_loop_test(tc, failures_shrink, 0, (int)(sizeof(shrinks) / sizeof(shrinks[0])));
 	tcase_add_loop_test(tc, half_landed_is_not_read, 0,
 			    (int)(sizeof(halves) / sizeof(halves[0])));

@@ -243,7 +243,7 @@ static struct bench *bench_new(const char *store, const char *workload, const ch
 
 	ck_assert_ptr_nonnull(b);
 	limits.images_per_point = ALL_IMAGES;
-	limits.nested_every = 0;
+	limits.nested_every = limits.life_every = 0;
 	setup_init(&b->setup, strcmp(store, "word") ? store_find(store) : &word_store);
 	snprintf(copy, sizeof(copy), "%s", knobs);
 	for (char *k = strtok_r(copy, " ", &save); k; k = strtok_r(NULL, " ", &save)) {
@@ -324,7 +324,7 @@ static const struct compared compared[] = {
 	{"efactory", "w-w", "domain=mhp", 1, 0, 0},
 	{"efactory", "w-w", "domain=wsp", 1, 0, 0},
 	{"efactory", "w-r.40", "dma_order=any", 2, 0, 0},
-	{"efactory", "w-r", "line_torn=on", 1, 0, 0},
+	{"efactory", "w-r", "line_torn=prefix", 1, 0, 0},
 	{"efactory", "w-r", "bg_plain_store=on", 2, 0, 0},
 	{"erda", "www", "", 1, 0, 0},
 	{"erda", "w-r", "", 2, 0, 0},

@@ -119,7 +119,7 @@ START_TEST(any_bytes_are_a_run)
 
 		make_base(&base, names[_i], "default");
 		if (i % 3 == 2)
-			ck_assert_int_eq(setup_knob(&base, "line_torn", "on", &expected), 0);
+			ck_assert_int_eq(setup_knob(&base, "line_torn", "prefix", &expected), 0);
 		if (i % 4 == 3)
 			ck_assert_int_eq(setup_knob(&base, "ddio", "off", &expected), 0);
 		random_input(&random, &input);

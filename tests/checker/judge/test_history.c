@@ -11,6 +11,7 @@
  *	x-	a DEL of x, acknowledged; x-a, x-b where there are several
  *	T(	the operation T is invoked        T)	it returns
  *	T!	it returns with an error; alone: invoked, and returned with an error
+ *	T%	likewise, and nothing explains the error
  *	T^	not an event: T was durable and current before the last power failure
  *	#	a power failure
  *
@@ -36,6 +37,7 @@
 #define MONO  TM_BIT(TM_MONO)
 #define KEEP  TM_BIT(TM_KEEP)
 #define NORES TM_BIT(TM_NORES)
+#define OK    TM_BIT(TM_OK)
 #define ALL   CONTRACTS_OF_HISTORY
 
 struct row {
@@ -163,6 +165,31 @@ static const struct row rows[] = {
 	{"failed PUT shows up in a GET that began before", "x1( x?1( x1! x?1)", 0},
 	{"deleted after recovery, then back", "x1 # x?1 x- x?1", DUR | NORES},
 	{"deleted, put again after recovery", "x1 x- # x?0 x2 x?2", 0},
+
+	/* OK, and DUR of what cannot be read */
+	{"a PUT fails unexplained", "x1%", OK},
+	{"a DEL fails unexplained", "x1 x-% x?1", OK},
+	{"a GET fails unexplained", "x1 x?1%", OK},
+	{"the first to fail is explained, the second not", "x1! x2%", OK},
+	{"a PUT that fails unexplained shows up", "x1% x?1", OK | NORES},
+	{"fails in a crash: was not to return", "x1( # x?0", 0},
+	{"failed unexplained before the crash", "x1 x?1% # x?1", OK},
+	{"acked, unreadable after the crash", "x1 # x?1%", OK | DUR},
+	{"acked, unreadable for a reason", "x1 # x?1!", 0},
+	{"acked update, unreadable", "x1 x2 x?2 # x?1%", OK | DUR},
+	{"in flight, unreadable", "x1( # x?1%", OK},
+	{"in flight after an acked one, unreadable", "x1 x2( # x?1%", OK | DUR},
+	{"in flight but seen, unreadable", "x1( x?1 # x?0%", OK | DUR},
+	{"deleted, unreadable", "x1 x- # x?0%", OK},
+	{"DEL in flight, unreadable", "x1 x-( # x?1%", OK},
+	{"another key unreadable", "x1 y1( # x?1 y?1%", OK},
+	{"unreadable until deleted after recovery", "x1 # x- x?1%", OK},
+	{"unreadable while the DEL after recovery is in flight", "x1 # x-( x?1% x-)", OK},
+	{"unreadable, then deleted", "x1 # x?1% x-", OK | DUR},
+	{"unreadable after a further PUT", "x1 # x2 x?2%", OK | DUR},
+	{"unreadable after the second crash only", "x1( # x?1 # x?0%", OK | DUR},
+	{"lost at the first crash, unreadable after the second", "x1 # x?0 # x?1%", OK | DUR},
+	{"put and unreadable after recovery, was absent", "# x1 x?1%", OK},
 };
 
 static int fail_row(const struct row *row, const char *what)
@@ -231,7 +258,7 @@ static void row_play(const struct row *row, struct history *h, int32_t *lower_bo
 			history_crash(h);
 			continue;
 		}
-		if (strchr("()!^", how))
+		if (strchr("()!%^", how))
 			t[strlen(t) - 1] = 0;
 		else
 			how = 0;
@@ -239,10 +266,12 @@ static void row_play(const struct row *row, struct history *h, int32_t *lower_bo
 			lower_bound[t[0] - 'x'] = name_find(&n, t);
 			continue;
 		}
-		if (how == 0 || how == '(' || (how == '!' && name_find(&n, t) < 0))
+		if (how == 0 || how == '(' || (strchr("!%", how) && name_find(&n, t) < 0))
 			row_invoke(h, &n, t);
 		if (how != '(')
-			row_return(h, &n, t, how == '!' ? -5 : 0);
+			row_return(h, &n, t, how == '!' || how == '%' ? -5 : 0);
+		if (how == '%')
+			history_unexplained(h, name_find(&n, t));
 	}
 }
 
@@ -284,7 +313,8 @@ START_TEST(tiny_histories)
 	for (unsigned c = TM_RDA; c < TM_LIVE; c++) {
 		ck_assert(!out[c].unsure);
 		if (out[c].broken)
-			ck_assert(h.op[out[c].op].kind == HISTORY_GET);
+			ck_assert(c == TM_OK ? h.op[out[c].op].error != 0
+					     : h.op[out[c].op].kind == HISTORY_GET);
 		else
 			ck_assert(out[c].op == -1 && out[c].against == -1);
 	}
@@ -311,6 +341,8 @@ START_TEST(pairs)
 		{{"seen in flight only, third version", "x9 x1 x2( x?2 # x?1", 0}, TM_DUR, 4, 3},
 		{{"foreign", "x1 y1 y?x1", 0}, TM_RDA, 2, 0},
 		{{"changed its mind", "x1 x2( # x?1 x?2", 0}, TM_DUR, 3, 2},
+		{{"fails", "x1 x2 x3% x?2%", 0}, TM_OK, 2, -1},
+		{{"cannot be read", "x1 y1 x2 x3( # y?1 x?2%", 0}, TM_DUR, 5, 2},
 	};
 	struct verdict out[TM_CONTRACTS];
 	struct history h;
@@ -562,12 +594,38 @@ static unsigned literal_reads(const struct history *h, unsigned at, const int32_
 	return bits;
 }
 
+/* A GET that fails unexplained after a power failure, though there is no order of what came before
+ * it that leaves its key absent, and no DEL since can have taken it away. */
+static bool literal_unreadable(const struct history *h, unsigned at)
+{
+	const struct history_op *g = &h->op[at];
+	struct span s[SPANS];
+	unsigned n = spans(h, g->key, g->epoch, s);
+
+	if (g->kind != HISTORY_GET || !g->unexplained || !g->epoch)
+		return false;
+	for (unsigned i = 0; i < h->ops; i++)
+		if (h->op[i].kind == HISTORY_DEL && h->op[i].key == g->key &&
+		    h->op[i].epoch == g->epoch && h->op[i].invoked < g->returned)
+			return false;
+	s[n++] = (struct span){.from = 2 * h->crash_at[g->epoch - 1],
+			       .to = 2 * h->crash_at[g->epoch - 1],
+			       .get = true,
+			       .must = true,
+			       .value = VALUE_ABSENT,
+			       .epoch = g->epoch};
+	return !orders(s, n, 0, VALUE_ABSENT, 0);
+}
+
 static unsigned literal(const struct history *h, const int32_t *lower_bound)
 {
 	unsigned bits = 0;
 
-	for (unsigned i = 0; i < h->ops; i++)
+	for (unsigned i = 0; i < h->ops; i++) {
 		bits |= literal_reads(h, i, lower_bound);
+		bits |= h->op[i].unexplained ? OK : 0;
+		bits |= literal_unreadable(h, i) ? DUR : 0;
+	}
 	if (!literal_lin(h, 1))
 		bits |= LIN;
 	if (!literal_lin(h, h->epoch + 1u))
@@ -619,6 +677,8 @@ static void random_step(struct history *h, int *open, bool gets, bool concurrent
 	} else if (op >= 0) {
 		history_return(h, op, random_below(10) == 0 ? -5 : 0,
 			       random_value(h, h->op[op].key));
+		if (h->op[op].error && random_below(3) == 0)
+			history_unexplained(h, op);
 		open[c] = -1;
 	} else {
 		kind = gets || kind < 3 ? HISTORY_GET : kind == 3 ? HISTORY_DEL : HISTORY_PUT;
@@ -907,12 +967,12 @@ END_TEST
 /* Which contracts the explorer judges when. */
 START_TEST(judged_when)
 {
-	ck_assert_uint_eq(CONTRACTS_IN_RUN, RDA | LIN | NORES);
-	ck_assert_uint_eq(CONTRACTS_AFTER_CRASH, RDA | DUR | BUF | MONO | KEEP | NORES);
+	ck_assert_uint_eq(CONTRACTS_IN_RUN, RDA | LIN | NORES | OK);
+	ck_assert_uint_eq(CONTRACTS_AFTER_CRASH, RDA | DUR | BUF | MONO | KEEP | NORES | OK);
 	ck_assert_uint_eq(CONTRACTS_ON_MACHINE, RDA | LIN | DUR | MONO | KEEP | NORES);
 	ck_assert_uint_eq(CONTRACTS_IF_LIN, DUR | BUF);
 	ck_assert_uint_eq(CONTRACTS_BY_RUNNING, TM_BIT(TM_LIVE) | TM_BIT(TM_FSCK));
-	ck_assert_str_eq(contract_names(), "RDA LIN DUR BUF MONO KEEP NORES LIVE FSCK");
+	ck_assert_str_eq(contract_names(), "RDA LIN DUR BUF MONO KEEP NORES OK LIVE FSCK");
 	for (int c = 0; c < TM_CONTRACTS; c++) {
 		ck_assert_int_eq(contract_parse(contract_name(c)), c);
 		ck_assert_uint_gt(strlen(contract_what(c)), 20);

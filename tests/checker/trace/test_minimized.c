@@ -82,9 +82,10 @@ START_TEST(runs_go_on_when_states_are_used_up)
 	static const char *const workload[] = {"wr-c"};
 	struct campaign c = literal_campaign("default", workload, 1);
 	struct campaign_unit few = {0}, all = {0};
+	c.options.limits.life_every = 0;
 	c.options.runs = 120;
 	c.options.states = 300;
-	campaign_explore(&c, 0, 0, &few);
+	campaign_explore(&c, 0, 0, &few, NULL);
 	ck_assert_int_eq(few.error, 0);
 	ck_assert_uint_eq(few.counts.runs, 120);
 	ck_assert(!few.complete);
@@ -92,11 +93,11 @@ START_TEST(runs_go_on_when_states_are_used_up)
 	ck_assert_uint_gt(few.counts.nested_states, 0);
 	c.options.runs = 1;
 	c.options.states = 20000;
-	campaign_explore(&c, 0, 0, &few);
+	campaign_explore(&c, 0, 0, &few, NULL);
 	memset(&few, 0, sizeof(few));
-	campaign_explore(&c, 0, 0, &few);
+	campaign_explore(&c, 0, 0, &few, NULL);
 	c.options.limits.nested_half = false;
-	campaign_explore(&c, 0, 0, &all);
+	campaign_explore(&c, 0, 0, &all, NULL);
 	ck_assert(few.complete);
 	/* Recovery after a cleaning has long ways; without the bound they are most of it. */
 	ck_assert_uint_gt(all.counts.nested_states, all.counts.states * 3 / 4);

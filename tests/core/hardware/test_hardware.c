@@ -106,7 +106,7 @@ START_TEST(each_value_round_trip)
 }
 END_TEST
 
-/* Older traces and scripts say own_bug. */
+/* Older traces and scripts say own_bug, and line_torn=on. */
 START_TEST(older_name)
 {
 	struct hardware hw = hardware_default;
@@ -119,6 +119,10 @@ START_TEST(older_name)
 	hardware_print(&hw, false, got, sizeof(got));
 	ck_assert_str_eq(got, "mutant=pm_fence_one");
 	ck_assert_int_eq(hardware_find("own_bugs"), -1);
+	hw = hardware_default;
+	ck_assert_int_eq(hardware_switch(&hw, "line_torn=on", &expected), 0);
+	ck_assert_uint_eq(hw.line_torn, TORN_PREFIX);
+	ck_assert_int_eq(hardware_switch(&hw, "line_torn=yes", &expected), -EINVAL);
 }
 END_TEST
 
@@ -131,9 +135,9 @@ START_TEST(right_field)
 		.rqwrb_pm = true,
 		.transport = TRANSPORT_IWARP,
 		.mtu = 4096,
-		.dma_any = true,
+		.dma_order = DMA_ANY,
 		.read_right = true,
-		.line_torn = true,
+		.line_torn = TORN_ANY,
 		.iio_in_mhp = false,
 		.ack_early = false,
 		.rkey_reuse = true,
@@ -143,7 +147,7 @@ START_TEST(right_field)
 	};
 
 	set_all(&hw, "domain=wsp ddio=off rqwrb=pm transport=iwarp mtu=4096 dma_order=any "
-		     "read_order=right line_torn=on iio_in_mhp=off ack_early=off rkey_reuse=on "
+		     "read_order=right line_torn=any iio_in_mhp=off ack_early=off rkey_reuse=on "
 		     "flush_covers_send=off store_buffer=8 calls=fail");
 	assert_same(&hw, &want);
 	set_all(&hw, "domain=mhp mtu=256");

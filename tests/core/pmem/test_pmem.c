@@ -44,6 +44,7 @@ void __tsan_write8(void *addr);
 void __tsan_write16(void *addr);
 void __tsan_unaligned_write8(void *addr);
 void __tsan_write_range(void *addr, size_t len);
+void __tsan_read_range(void *addr, size_t len);
 uint64_t __tsan_atomic64_load(const volatile uint64_t *addr, int order);
 void __tsan_atomic64_store(volatile uint64_t *addr, uint64_t value, int order);
 uint64_t __tsan_atomic64_fetch_add(volatile uint64_t *addr, uint64_t value, int order);
@@ -469,22 +470,40 @@ static const struct row {
 	/* Lines cut at words. */
 	{"wsp, one landed, its successor not", "domain=wsp", "r:a0=1 r:a0=2 l:a0=1", "a0", "2"},
 	{"wsp, store under what has not landed", "domain=wsp", "r:a0=1 s:a0=2", "a0", "1"},
-	{"torn, one word", "line_torn=on", "s:a0=1", "a0", "0 1"},
-	{"torn, left to right", "line_torn=on", "s:a0=1 s:a1=1", "a0 a1", "00 10 11"},
-	{"torn, right to left", "line_torn=on", "s:a1=1 s:a0=1", "a0 a1", "00 01 10 11"},
-	{"torn over durable", "line_torn=on", "s:a1=1 p:a1 s:a1=2 s:a0=1", "a0 a1", "01 02 11 12"},
-	{"torn, last word", "line_torn=on", "s:a7=1 s:a0=1", "a0 a7", "00 01 10 11"},
-	{"torn, memcpy", "line_torn=on", "m:a0=73", "a0 a1 a2", "000 700 770 777"},
-	{"torn, nic chunk", "line_torn=on", "n:a0=72", "a0 a1", "00 70 77"},
-	{"torn, nic line", "line_torn=on", "n:a0=78", "a0 a1 a2 a3 a4 a5 a6 a7",
+	{"torn, one word", "line_torn=prefix", "s:a0=1", "a0", "0 1"},
+	{"torn, left to right", "line_torn=prefix", "s:a0=1 s:a1=1", "a0 a1", "00 10 11"},
+	{"torn, right to left", "line_torn=prefix", "s:a1=1 s:a0=1", "a0 a1", "00 01 10 11"},
+	{"torn over durable", "line_torn=prefix", "s:a1=1 p:a1 s:a1=2 s:a0=1", "a0 a1",
+	 "01 02 11 12"},
+	{"torn, last word", "line_torn=prefix", "s:a7=1 s:a0=1", "a0 a7", "00 01 10 11"},
+	{"torn, memcpy", "line_torn=prefix", "m:a0=73", "a0 a1 a2", "000 700 770 777"},
+	{"torn, nic chunk", "line_torn=prefix", "n:a0=72", "a0 a1", "00 70 77"},
+	{"torn, nic line", "line_torn=prefix", "n:a0=78", "a0 a1 a2 a3 a4 a5 a6 a7",
 	 "00000000 70000000 77000000 77700000 77770000 77777000 77777700 77777770 77777777"},
-	{"torn, over any older", "line_torn=on", "s:a5=1 s:a0=1 s:a5=2 s:a0=2", "a0 a5",
+	{"torn, over any older", "line_torn=prefix", "s:a5=1 s:a0=1 s:a5=2 s:a0=2", "a0 a5",
 	 "00 01 10 11 12 20 21 22"},
-	{"torn, durable", "line_torn=on", "n:a0=78 f:a d", "a0 a7", "77"},
-	{"torn, lines alone", "line_torn=on", "n:a0=72 s:b0=1", "a0 a1 b0",
+	{"torn, durable", "line_torn=prefix", "n:a0=78 f:a d", "a0 a7", "77"},
+	{"torn, lines alone", "line_torn=prefix", "n:a0=72 s:b0=1", "a0 a1 b0",
 	 "000 001 700 701 770 771"},
-	{"torn, mhp", "line_torn=on domain=mhp", "s:a1=1 s:a0=1", "a0 a1", "11"},
-	{"torn, no ddio, drained", "line_torn=on ddio=off", "n:a0=72 w", "a0 a1", "77"},
+	{"any words, one", "line_torn=any", "s:a0=1", "a0", "0 1"},
+	{"any words, one after the other", "line_torn=any", "s:a0=1 s:a1=1", "a0 a1",
+	 "00 01 10 11"},
+	{"any words, memcpy", "line_torn=any", "m:a0=73", "a0 a1 a2",
+	 "000 007 070 077 700 707 770 777"},
+	{"any words, nic", "line_torn=any", "n:a0=73", "a0 a1 a2",
+	 "000 007 070 077 700 707 770 777"},
+	{"any words, over any older", "line_torn=any", "s:a5=1 s:a0=1 s:a5=2", "a0 a5",
+	 "00 01 02 10 11 12"},
+	{"any words, one write-back", "line_torn=any", "s:a0=1 s:a1=1 s:a0=2 s:a2=1 s:a1=2",
+	 "a0 a1 a2", "000 001 010 011 020 021 100 101 110 111 120 121 200 201 210 211 220 221"},
+	{"any words, over durable", "line_torn=any", "s:a0=1 p:a0 s:a0=2 s:a1=1 s:a2=1", "a0 a1 a2",
+	 "100 101 110 111 200 201 210 211"},
+	{"any words, durable", "line_torn=any", "n:a0=78 f:a d", "a0 a7", "77"},
+	{"any words, lines alone", "line_torn=any", "n:a0=72 s:b0=1", "a0 a1 b0",
+	 "000 001 070 071 700 701 770 771"},
+	{"any words, mhp", "line_torn=any domain=mhp", "s:a1=1 s:a0=1", "a0 a1", "11"},
+	{"torn, mhp", "line_torn=prefix domain=mhp", "s:a1=1 s:a0=1", "a0 a1", "11"},
+	{"torn, no ddio, drained", "line_torn=prefix ddio=off", "n:a0=72 w", "a0 a1", "77"},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -536,7 +555,8 @@ static const struct recovery {
 	{"nic beside it", "", "s:a0=1", 1, "n:a1=3", "a0 a1", "00 03", 1},
 	{"mhp recovery of what was cut", "domain=mhp ddio=off iio_in_mhp=off", "n:a0=1 n:b0=1", 1,
 	 "s:a1=2", "a0 a1 b0", "020 021", 1},
-	{"torn, cut decided", "line_torn=on", "n:a0=72", 2, "t:a0", "a0 a1", "70", 0},
+	{"torn, cut decided", "line_torn=prefix", "n:a0=72", 2, "t:a0", "a0 a1", "70", 0},
+	{"any words, decided", "line_torn=any", "n:a0=73", 9, "t:a0", "a0 a1 a2", "070", 0},
 	{"a line that was durable", "", "s:a0=1 p:a0", 0, "s:a0=2", "a0", "1 2", 1},
 };
 #define RECOVERIES (sizeof(recoveries) / sizeof(recoveries[0]))
@@ -622,7 +642,7 @@ static void random_script(uint64_t *state, char *buf, size_t size, unsigned n, u
 static struct hardware random_hardware(uint64_t *state)
 {
 	static const char *const configs[] = {"",	    "",
-					      "ddio=off",   "line_torn=on",
+					      "ddio=off",   "line_torn=prefix",
 					      "domain=mhp", "domain=mhp ddio=off iio_in_mhp=off",
 					      "domain=wsp"};
 	return hardware(configs[pick(state, sizeof(configs) / sizeof(configs[0]))]);
@@ -841,9 +861,9 @@ static void eager(unsigned from, uint8_t *image, struct reader *reader, bool dis
 		return;
 	}
 	uint32_t l = pmem_dirty_line(machine[0], from);
-	for (unsigned k = 0; k < pmem_line_answers(machine[0], l); k++) {
-		if (distinct && !pmem_line_distinct(machine[0], l, k))
-			continue;
+	unsigned answers = pmem_line_answers(machine[0], l);
+	for (unsigned k = 0; k < answers;
+	     k = distinct ? pmem_line_next(machine[0], l, k + 1) : k + 1) {
 		pmem_line_content(machine[0], l, k, image + l * LINE);
 		eager(from + 1, image, reader, distinct, set);
 	}
@@ -866,6 +886,40 @@ static unsigned lazy(const struct hardware *hw, uint64_t seed, struct set *set)
 	} while (walk_next(&walk));
 	return runs;
 }
+
+/* One line, all answers compared with all. */
+START_TEST(next_is_first_of_its_content)
+{
+	static uint8_t content[8192][LINE];
+	static const char *const torn[] = {"line_torn=off", "line_torn=prefix", "line_torn=any"};
+	uint64_t state = 46;
+	for (unsigned round = 0; round < 90; round++) {
+		struct hardware hw = hardware(torn[round % 3]);
+		struct walk walk;
+		char text[400];
+		unsigned n = 1 + pick(&state, 6);
+		for (unsigned i = 0, at = 0; i < n; i++)
+			at += (unsigned)snprintf(text + at, sizeof(text) - at, "s:a%u=%u ",
+						 2 * pick(&state, 4), pick(&state, 3));
+		walk_start(&walk);
+		run_script(0, &hw, text, &walk);
+		unsigned answers = pmem_line_answers(machine[0], 0), next = 0;
+		ck_assert_uint_le(answers, 8192);
+		for (unsigned k = 0; k < answers; k++) {
+			bool is_new = true;
+			pmem_line_content(machine[0], 0, k, content[k]);
+			for (unsigned other = 0; other < k && is_new; other++)
+				is_new = memcmp(content[k], content[other], LINE);
+			if (!is_new)
+				continue;
+			ck_assert_msg(next == k, "%s: %u, not %u", text, next, k);
+			next = pmem_line_next(machine[0], 0, k + 1);
+		}
+		ck_assert_msg(next == answers, "%s: %u of %u", text, next, answers);
+		pmem_end(machine[0]);
+	}
+}
+END_TEST
 
 START_TEST(lazy_equals_eager)
 {
@@ -941,6 +995,73 @@ START_TEST(only_words_are_atomic)
 	pmem_line_version(machine[0], 3, 3, &v);
 	ck_assert(v.off == 16 && v.len == 8 && v.data[7] == 1);
 	ck_assert_str_eq(v.who->name, "server");
+	pmem_end(machine[0]);
+}
+END_TEST
+
+/* --- copies word by word --- */
+
+/* A copy's second word is late; meanwhile another task looks. */
+static unsigned second_word_late(struct source *source, const struct choice_point *at, unsigned n)
+{
+	(void)source;
+	(void)n;
+	return at->kind == CHOICE_STEP && at->a == STEP_STORE && at->b == 2
+		       ? choice_delay_answer(CHOICE_STEP, 7)
+		       : 0;
+}
+
+static const struct word_copy {
+	const char *config;
+	bool structure; /* stored by compiled code, not by memcpy() */
+	uint64_t seen[3];
+} word_copies[] = {
+	{"", false, {1, 2, 3}},
+	{"", true, {1, 2, 3}},
+	{"copy_order=forward", false, {1, 0, 0}},
+	{"copy_order=forward", true, {1, 0, 0}},
+	{"copy_order=backward", false, {0, 0, 3}},
+	{"copy_order=backward", true, {0, 0, 3}},
+	{"copy_order=backward store_buffer=4", true, {0, 0, 3}},
+};
+
+static uint64_t seen_words[3];
+
+static void copy_three(void *arg)
+{
+	const struct word_copy *copy = arg;
+	uint64_t *pm = (uint64_t *)(void *)pmem_base(machine[0]), value[3] = {1, 2, 3};
+	if (copy->structure) {
+		__tsan_write_range(pm, sizeof(value));
+		memcpy(pm, value, sizeof(value));
+	} else {
+		sim_memcpy(pm, value, sizeof(value));
+	}
+	__tsan_read8(pm + 20);
+	ck_assert_mem_eq(pm, value, sizeof(value));
+}
+
+static void look_at_three(void *arg)
+{
+	uint64_t *pm = (uint64_t *)(void *)pmem_base(machine[0]);
+	(void)arg;
+	sim_sleep(sims[0], 1000000);
+	__tsan_read_range(pm, sizeof(seen_words));
+	memcpy(seen_words, pm, sizeof(seen_words));
+}
+
+START_TEST(copy_word_by_word)
+{
+	const struct word_copy *copy = &word_copies[_i];
+	const struct hardware hw = hardware(copy->config);
+	struct source source = {.answer = second_word_late};
+	sim_reset(sims[0], &source);
+	pmem_begin(machine[0], sims[0], &hw);
+	ck_assert_int_eq(sim_spawn(sims[0], HOST_SERVER, "", copy_three, (void *)copy), 0);
+	ck_assert_int_eq(sim_spawn(sims[0], HOST_SERVER, "looks", look_at_three, NULL), 0);
+	ck_assert_int_eq(sim_run(sims[0]), SIM_IDLE);
+	ck_assert_mem_eq(seen_words, copy->seen, sizeof(seen_words));
+	ck_assert_uint_eq(pmem_line_versions(machine[0], 0), 3);
 	pmem_end(machine[0]);
 }
 END_TEST
@@ -1027,11 +1148,15 @@ END_TEST
 
 START_TEST(answers_as_words)
 {
-	for (unsigned versions = 1; versions < 6; versions++) {
-		char seen[128][64];
-		for (unsigned k = 0; k < pmem_answers(versions, true); k++) {
+	for (unsigned versions = 1; versions < 5; versions++) {
+		static char seen[2560][PMEM_ANSWER_TEXT];
+		for (unsigned k = 0; k < pmem_answers(versions, TORN_ANY); k++) {
 			pmem_answer_print(versions, k, seen[k], sizeof(seen[k]));
 			ck_assert_int_eq(pmem_answer_parse(seen[k]), (int)k);
+			ck_assert_uint_eq(
+				pmem_answer_join(versions, pmem_answer_split(versions, k)), k);
+			ck_assert_int_eq(strstr(seen[k], "words") != NULL,
+					 k >= pmem_answers(versions, TORN_PREFIX));
 			for (unsigned other = 0; other < k; other++)
 				ck_assert_str_ne(seen[k], seen[other]);
 		}
@@ -1046,7 +1171,19 @@ START_TEST(answers_as_words)
 					    "version 0 of 2 cut after word 1",
 					    "version 1 of 2 cut after word 8",
 					    "version 1 of 2 cut after word 0",
-					    "version 1 of 2 cut after word 1x"};
+					    "version 1 of 2 cut after word 1x",
+					    "version 1 of 2 only in words",
+					    "version 1 of 2 only in words ",
+					    "version 1 of 2 only in words 1", /* a cut */
+					    "version 1 of 2 only in words 1,2",
+					    "version 1 of 2 only in words 1,2,3,4,5,6,7,8",
+					    "version 1 of 2 only in words 3,1",
+					    "version 1 of 2 only in words 1,1",
+					    "version 1 of 2 only in words 1,9",
+					    "version 1 of 2 only in words 0,3",
+					    "version 1 of 2 only in words 1,3,",
+					    "version 0 of 2 only in words 1,3",
+					    "version 1 of 2 only in words 1,3 over version 1"};
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		ck_assert_msg(pmem_answer_parse(wrong[i]) == -1, "\"%s\"", wrong[i]);
 }
@@ -1118,6 +1255,9 @@ int main(void)
 	tc = add(suite, "random programs");
 	tcase_add_test(tc, end_undoes_everything);
 	tcase_add_test(tc, recovery_leaves_no_trace);
+	tcase_add_loop_test(tc, copy_word_by_word, 0,
+			    (int)(sizeof(word_copies) / sizeof(word_copies[0])));
+	tcase_add_test(tc, next_is_first_of_its_content);
 	tcase_add_test(tc, lazy_equals_eager);
 	tc = add(suite, "hashes");
 	tcase_add_test(tc, equal_images_equal_hash);

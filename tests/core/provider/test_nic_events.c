@@ -88,6 +88,26 @@ static struct ibv_wc poll_one(struct ibv_cq *cq)
 	return wc;
 }
 
+/* No one can be told: nothing happens. */
+START_TEST(arms_a_queue_without_a_channel)
+{
+	struct ibv_cq *cq = ibv_create_cq(a.context, 4, NULL, NULL, 0);
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq, .recv_cq = cq, .cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+	struct ibv_qp *qp = ibv_create_qp(a.pd, &init);
+	struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
+	struct ibv_recv_wr wr = {.wr_id = 7}, *bad;
+
+	ck_assert_ptr_nonnull(qp);
+	ck_assert_int_eq(ibv_req_notify_cq(cq, 0), 0);
+	ck_assert_int_eq(ibv_modify_qp(qp, &error, IBV_QP_STATE), 0);
+	ck_assert_int_eq(ibv_post_recv(qp, &wr, &bad), 0);
+	ck_assert_uint_eq(wait_for(cq).wr_id, 7);
+	ck_assert_int_eq(ibv_destroy_qp(qp), 0);
+	ck_assert_int_eq(ibv_destroy_cq(cq), 0);
+}
+END_TEST
+
 static void *send_later(void *arg)
 {
 	usleep(20000);
@@ -452,6 +472,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, sleeps_until_a_completion);
+	tcase_add_test(tc, arms_a_queue_without_a_channel);
 	tcase_add_test(tc, polls_the_descriptor);
 	tcase_add_test(tc, interrupted);
 	tcase_add_test(tc, many_events);

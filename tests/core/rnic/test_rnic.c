@@ -811,7 +811,7 @@ static void any_order_body(void)
 START_TEST(any_order)
 {
 	source.answer = backwards;
-	opt.hw.dma_any = true;
+	opt.hw.dma_order = DMA_ANY;
 	run(connected, any_order_body);
 }
 END_TEST
@@ -1371,7 +1371,7 @@ START_TEST(soak)
 	source.permille[CHOICE_LAND] = _i % 2 ? 10 : 0;
 	source.permille[CHOICE_FETCH] = _i % 2 ? 10 : 0;
 	source.permille[CHOICE_ORDER] = 500;
-	opt.hw.dma_any = _i % 3 == 0;
+	opt.hw.dma_order = _i % 3 ? DMA_LEFT : DMA_ANY;
 	opt.hw.ack_early = _i % 5 != 0;
 	opt.hw.transport = _i % 7 == 0 ? TRANSPORT_IWARP : TRANSPORT_IB;
 	opt.mtu = (enum ibv_mtu)(IBV_MTU_256 + _i % 5);

@@ -1210,6 +1210,9 @@ START_TEST(labels_and_visits)
 	ck_assert_uint_eq(actor.occurrence, 1);
 	actor_label(&actor, other);
 	ck_assert_uint_eq(actor.occurrence, 2);
+	/* It worked for nobody at first: points of that time and of this one differ. */
+	actor_label(&actor, (struct op_label){0});
+	ck_assert_uint_eq(actor.occurrence, 2);
 	actor_init(&actor, "a name that is far too long for an actor");
 	ck_assert_str_eq(actor.name, "a name that is far too ");
 }

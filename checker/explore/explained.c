@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See explained.h. */
+#include "checker/explore/explained.h"
+#include <assert.h>
+#include <errno.h>
+
+#define OF_ANY_STORE (TM_LINK_LOST | TM_CALL_FAILED | TM_DROPPED)
+
+/* What there is to explain an error of a client's operation, enum tm_reason. */
+static unsigned reasons_of(const struct world *w, unsigned client)
+{
+	unsigned own = sim_injected(w->sim, client), server = sim_injected(w->sim, HOST_SERVER);
+	unsigned reasons = TM_ALWAYS;
+
+	if (own & SIM_INJECTED_LINK)
+		reasons |= TM_LINK_LOST;
+	if ((own | server) & SIM_INJECTED_CALL)
+		reasons |= TM_CALL_FAILED;
+	if (sim_disturbed(w->sim))
+		reasons |= TM_DISTURBED;
+	if (own & SIM_INJECTED_DROP && sim_disturbed(w->sim))
+		reasons |= TM_DROPPED;
+	for (unsigned host = 1; host < SIM_HOSTS; host++)
+		if (host != client && sim_injected(w->sim, host))
+			reasons |= TM_PEER_FAILED;
+	return reasons;
+}
+
+bool error_explained(const struct world *w, unsigned client, enum tm_operation operation, int error)
+{
+	const struct tm_error *declared = w->setup->store->errors;
+	unsigned reasons = reasons_of(w, client);
+
+	assert(error && client != HOST_SERVER);
+	/* A DELETE may say that there was nothing to delete. */
+	if (reasons & OF_ANY_STORE || (operation == TM_DEL && error == -ENOENT))
+		return true;
+	for (; declared && declared->error; declared++)
+		if (declared->error == error && declared->operations & operation &&
+		    declared->reasons & reasons)
+			return true;
+	return false;
+}

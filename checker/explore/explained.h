@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CHECKER_EXPLORE_EXPLAINED_H
+#define TM_CHECKER_EXPLORE_EXPLAINED_H
+/*
+ * Contract OK: does anything that was injected explain why an operation fails?
+ *
+ * What is known is what has happened in this life of the machine until now, host by host
+ * (core/rt/sim_injected.c). A lost link of the client, and a call that was told to fail, at the
+ * client or at the server, explain every error: the store is not asked what it makes of them. So
+ * does the server's word that it has dropped the client, unless nothing at all was held up: then it
+ * had no reason. Everything else explains the errors alone that the store declares
+ * (struct tm_error).
+ */
+#include "checker/explore/world.h"
+
+bool error_explained(const struct world *w, unsigned client, enum tm_operation operation,
+		     int error);
+
+#endif

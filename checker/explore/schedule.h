@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CHECKER_EXPLORE_SCHEDULE_H
+#define TM_CHECKER_EXPLORE_SCHEDULE_H
+/*
+ * The random runs of a campaign, by number. A run depends on the seed, its number and the
+ * plain run alone, so that any of them can be repeated by itself.
+ *
+ * Run 0 is the plain one. Of the others, most draw all their deviations at random; the rest stop a
+ * task at a step of the plain run (faultinject/stops.h), with fewer random deviations.
+ */
+#include "checker/explore/world.h"
+#include "faultinject/stops.h"
+
+struct schedule {
+	uint64_t seed;
+	unsigned deviations; /* random ones of a run at most */
+	struct stops stops;
+	struct random_source random; /* random.taken: what the run deviated */
+};
+
+/* Records the plain run in world 0, which is free. 0 or -ENOMEM; to be closed in any case. */
+int schedule_open(struct schedule *s, struct worlds *worlds, uint64_t seed, unsigned deviations);
+void schedule_close(struct schedule *s);
+/* The source of the run; NULL: nothing deviates. */
+struct source *schedule_run(struct schedule *s, uint64_t run);
+
+#endif

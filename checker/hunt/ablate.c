@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Taking a store's places away, one at a time.
+ *
+ * First a clean campaign: every workload, under the hardware that was asked for and under other
+ * hardware. It says which contracts hold, and notes which places each workload reaches. Then each
+ * place has a campaign of its own, without it: the workloads that reach it, the same runs as in the
+ * clean campaign. It ends with the first failure that counts: of any contract that the same
+ * workload kept in the clean campaign, which makes four times the runs, so that what the store
+ * breaks by design is not blamed on the place. A few runs of each workload come first, for most
+ * places that matter show soon.
+ *
+ * An operation that fails breaks no contract, as it may fail for good reasons. In the plain run
+ * there are none, so a place without which an operation of the plain run fails is needed, too.
+ *
+ * Where nothing breaks, the other kinds of hardware get their turn: a flush that is not needed
+ * where lines are written back whole may be needed where they are torn.
+ *
+ * The load phase is not part of it (checker/explore/world.c): the power does not fail there.
+ */
+#include "checker/hunt/ablate.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/trace/shrink.h"
+#include "checker/trace/trace.h"
+#include "scenarios/stores.h"
+
+#define OTHER_SHARE  4 /* other hardware gets one in so many of the runs and states */
+#define FIRST_RUNS   3 /* of each workload, before the others */
+#define FIRST_STATES 150
+#define LONGER	     2 /* the clean campaign's runs and states, as a multiple */
+
+const struct ablate_options ablate_default = {.seed = 1, .runs = 12, .states = 250, .jobs = 1};
+
+/* Hardware besides the default campaign's. */
+static const char *const further[] = {"line_torn=any", "store_buffer=4",  "read_order=right",
+				      "rqwrb=pm",      "transport=iwarp", NULL};
+
+/* What one workload showed under one kind of hardware, without anything taken away. */
+struct ablate_clean {
+	unsigned kept;	 /* TM_BIT()s: contracts that held */
+	unsigned failed; /* operations of the plain run that fail */
+	uint64_t runs, states;
+	int error;
+	char why[200];
+	uint8_t reached[PLACES_MAX];
+};
+
+/* --- what is looked at --- */
+
+static int add_lane(struct ablation *a, const char *knob)
+{
+	struct campaign_config *lane = &a->lane[a->lanes];
+	const struct hardware hw = a->base->setup.hw;
+	const char *expected;
+	assert(a->lanes < ABLATE_LANES);
+	*lane = *a->base;
+	lane->share = 1;
+	if (knob) {
+		lane->share = OTHER_SHARE;
+		if (setup_switch(&lane->setup, knob, &expected))
+			return -EINVAL;
+		if (!memcmp(&hw, &lane->setup.hw, sizeof(hw)))
+			return 0; /* it is so already */
+		bool plain = !strcmp(a->base->name, "default");
+		snprintf(lane->name, sizeof(lane->name), "%.60s%s%.60s", plain ? "" : a->base->name,
+			 plain ? "" : " ", knob);
+	}
+	a->lanes++;
+	return 0;
+}
+
+static int add_lanes(struct ablation *a)
+{
+	int error = add_lane(a, NULL);
+	for (unsigned i = 1; default_configs[i] && !error && !a->options->only_base; i++)
+		error = add_lane(a, default_configs[i]);
+	for (unsigned i = 0; further[i] && !error && !a->options->only_base; i++)
+		error = add_lane(a, further[i]);
+	return error;
+}
+
+/* In the store's folder, or in what stores share. */
+static bool is_of_store(const struct place *place, const struct tm_store *store)
+{
+	size_t folder = strcspn(place->name, "/");
+	return !place->name[folder] ||
+	       (folder == strlen(store->name) && !memcmp(place->name, store->name, folder));
+}
+
+static int add_places(struct ablation *a)
+{
+	struct place_list all;
+	int error = places_find(&all);
+	a->place = error ? NULL : calloc(all.n + 1, sizeof(*a->place));
+	if (!error && !a->place)
+		error = -ENOMEM;
+	for (unsigned i = 0; i < all.n && !error; i++)
+		if (is_of_store(&all.place[i], a->base->store) &&
+		    (!a->options->place || strstr(all.place[i].name, a->options->place)))
+			a->place[a->places++].place = all.place[i];
+	places_free(&all);
+	return error;
+}
+
+/* --- one campaign of one workload --- */
+
+/* A campaign with one configuration and all workloads. */
+static struct campaign campaign_of(const struct ablation *a, struct campaign_config *config)
+{
+	struct campaign c = {.config = config,
+			     .configs = 1,
+			     .workload = a->workload,
+			     .workloads = a->workloads,
+			     .options = campaign_default};
+	c.options.seed = a->options->seed;
+	c.options.runs = a->options->runs;
+	c.options.states = a->options->states;
+	return c;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	uintptr_t x = *(const uintptr_t *)a, y = *(const uintptr_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* How many operations of the plain run fail; text: the first. Or -errno. */
+static int plain_failures(const struct campaign *c, unsigned workload, char *text, size_t n)
+{
+	struct setup s;
+	struct worlds ws;
+	int failed = 0, error = campaign_setup(c, workload, &s);
+	text[0] = '\0';
+	if (!error)
+		error = worlds_open(&ws, &s);
+	if (!error) {
+		world_run(&ws, NULL, NULL, NULL);
+		const struct history *h = ws.history;
+		for (unsigned i = 0; i < h->ops; i++) {
+			const struct history_op *op = &h->op[i];
+			char name[64];
+			if (!op->error || op->error == -ENOTUNIQ)
+				continue;
+			world_op_name(&s, h, (int)i, name, sizeof(name));
+			if (!failed++)
+				snprintf(text, n, "nothing goes wrong, and %s fails with error %d",
+					 name, op->error);
+		}
+		world_end(&ws, 0);
+		worlds_close(&ws);
+	}
+	setup_free(&s);
+	return error ? error : failed;
+}
+
+static void note_reached(const struct ablation *a, const struct places_reached *reached,
+			 struct ablate_clean *clean)
+{
+	for (unsigned i = 0; i < a->places; i++) {
+		const uintptr_t *at = bsearch(&a->place[i].place.key, reached->key, reached->n,
+					      sizeof(*at), by_key);
+		clean->reached[i] = reached->bit[at - reached->key];
+	}
+}
+
+static void explore_clean(struct campaign *c, unsigned workload, struct campaign_unit *u,
+			  struct ablate_clean *clean)
+{
+	char text[200];
+	c->options.runs *= LONGER;
+	c->options.states *= LONGER;
+	campaign_explore(c, workload, 0, u, NULL);
+	clean->error = u->error;
+	snprintf(clean->why, sizeof(clean->why), "%s", u->why);
+	for (unsigned k = 0; k < TM_CONTRACTS; k++)
+		clean->kept |= u->contract[k].found ? 0 : TM_BIT(k);
+	int failed = clean->error ? clean->error : plain_failures(c, workload, text, sizeof(text));
+	if (failed < 0)
+		clean->error = failed;
+	else
+		clean->failed = (unsigned)failed;
+}
+
+static void clean_unit(void *arg, unsigned unit, void *result)
+{
+	const struct ablation *a = arg;
+	struct ablate_clean *clean = result;
+	struct campaign_config config = a->lane[unit / a->workloads];
+	struct campaign c = campaign_of(a, &config);
+	struct campaign_unit *u = calloc(1, sizeof(*u));
+	uintptr_t *key = calloc(a->places + 1, sizeof(*key));
+	uint8_t bit[PLACES_MAX] = {0};
+	struct places_reached reached = {.n = a->places, .key = key, .bit = bit};
+	clean->error = u && key ? 0 : -ENOMEM;
+	for (unsigned i = 0; i < a->places && !clean->error; i++)
+		key[i] = a->place[i].place.key;
+	if (!clean->error) {
+		qsort(key, a->places, sizeof(*key), by_key);
+		config.setup.reached = &reached;
+		explore_clean(&c, unit % a->workloads, u, clean);
+		note_reached(a, &reached, clean);
+	}
+	free(key);
+	free(u);
+}
+
+static const struct ablate_clean *clean_of(const struct ablation *a, unsigned lane,
+					   unsigned workload)
+{
+	return &a->clean[lane * a->workloads + workload];
+}
+
+static int run_driver(struct ablation *a, unsigned units, size_t bytes,
+		      void (*work)(void *, unsigned, void *), void *results,
+		      uint64_t (*cost)(const void *, unsigned))
+{
+	struct driver driver = {.units = units,
+				.jobs = a->options->jobs,
+				.result_bytes = bytes,
+				.work = work,
+				.cost = cost,
+				.results = results,
+				.progress = a->options->progress,
+				.arg = a,
+				.progress_arg = a};
+	return driver_run(&driver);
+}
+
+/* The clean campaign. */
+static int look_at_all(struct ablation *a, char why[200])
+{
+	unsigned units = a->lanes * a->workloads;
+	_Static_assert(sizeof(struct ablate_clean) <= DRIVER_RESULT_MAX, "a result is one message");
+	a->clean = calloc(units + 1, sizeof(*a->clean));
+	if (!a->clean)
+		return -ENOMEM;
+	a->looking_at_all = true;
+	int error = run_driver(a, units, sizeof(*a->clean), clean_unit, a->clean, NULL);
+	a->looking_at_all = false;
+	for (unsigned u = 0; u < units && !error; u++) {
+		error = a->clean[u].error;
+		if (error)
+			snprintf(why, 200, "workload %s: %.120s",
+				 a->workload[u % a->workloads].name, a->clean[u].why);
+	}
+	return error;
+}
+
+/* --- without a place --- */
+
+/* Where the trace goes: the place's name without what a file's name should not have. */
+static void name_trace(const struct ablation *a, const struct place *place, char *path, size_t n)
+{
+	int len = snprintf(path, n, "%s/%s-without-", a->options->out, a->base->store->name);
+	const char *from = strchr(place->name, '/');
+	for (from = from ? from + 1 : place->name; *from && (size_t)len + 8 < n; from++)
+		path[len++] = strchr(":/#", *from) ? '-' : *from;
+	snprintf(path + len, n - (size_t)len, ".trace");
+}
+
+/* The shrunk failure is the first of its place: keep it. */
+static int keep_trace(const struct ablation *a, const struct place *place,
+		      const struct broken_run *run, struct ablate_result *r)
+{
+	snprintf(r->text, sizeof(r->text), "%s", run->text);
+	r->operations = workload_ops(&run->setup.w);
+	r->deviations = run->path.n;
+	if (!a->options->out)
+		return 0;
+	name_trace(a, place, r->trace, sizeof(r->trace));
+	int error = trace_save(r->trace, &run->setup, &run->path, (int)run->contract, run->text);
+	if (error)
+		snprintf(r->why, sizeof(r->why), "%.150s: %s", r->trace, strerror(-error));
+	return error;
+}
+
+/* Does the same run break the contract although nothing is taken away? */
+static bool breaks_anyway(const struct broken_run *run)
+{
+	struct setup base = run->setup, whole;
+	base.without.n = 0;
+	bool breaks = !setup_like(&whole, &base, &run->setup.w) &&
+		      shrink_breaks(&whole, &run->path, run->contract);
+	setup_free(&whole);
+	return breaks;
+}
+
+/* What one process needs for one place. */
+struct attempt {
+	struct campaign_unit unit;
+	struct broken_run run;
+};
+
+static void note_failure(struct ablate_result *r, unsigned lane, unsigned workload,
+			 unsigned contract)
+{
+	r->lanes |= 1u << lane;
+	r->broken = true;
+	r->lane = lane;
+	r->workload = workload;
+	r->contract = contract;
+}
+
+/* An operation that fails in the plain run. */
+static int try_plain(const struct ablation *a, unsigned lane, unsigned workload,
+		     const struct campaign *c, struct ablate_result *r)
+{
+	char text[200];
+	int failed = plain_failures(c, workload, text, sizeof(text));
+	if (failed < 0 || (unsigned)failed <= clean_of(a, lane, workload)->failed)
+		return failed < 0 ? failed : 0;
+	if (!r->broken) {
+		note_failure(r, lane, workload, TM_CONTRACTS);
+		snprintf(r->text, sizeof(r->text), "%s", text);
+	}
+	r->lanes |= 1u << lane;
+	return 0;
+}
+
+/* One break of the workload, if there is one. *blamed: the place is to blame for it. */
+static int try_contracts(const struct ablation *a, unsigned at, unsigned lane, unsigned workload,
+			 unsigned contracts, const struct campaign *c, struct attempt *attempt,
+			 struct ablate_result *r, bool *blamed)
+{
+	struct campaign_unit *u = &attempt->unit;
+	struct broken_run *run = &attempt->run;
+	bool whole = false;
+	memset(u, 0, sizeof(*u));
+	campaign_explore(c, workload, contracts, u, run);
+	int error = u->error;
+	snprintf(r->why, sizeof(r->why), "%s", u->why);
+	r->runs += u->counts.runs;
+	r->states += u->counts.states;
+	if (!error && run->contract < TM_CONTRACTS) {
+		error = broken_run_shrink(run, run->contract, &whole);
+		/* What cannot be found a second time is nobody's fault. */
+		*blamed = !error && !whole && !breaks_anyway(run);
+	}
+	if (*blamed && !r->broken) {
+		note_failure(r, lane, workload, run->contract);
+		error = keep_trace(a, &a->place[at].place, run, r);
+	}
+	broken_run_free(run);
+	return error;
+}
+
+static int try_workload(const struct ablation *a, unsigned at, unsigned lane, unsigned workload,
+			const struct campaign *c, struct attempt *attempt, struct ablate_result *r)
+{
+	unsigned contracts = clean_of(a, lane, workload)->kept;
+	bool blamed = false;
+	int error = 0;
+	do {
+		error = try_contracts(a, at, lane, workload, contracts, c, attempt, r, &blamed);
+		if (attempt->run.contract < TM_CONTRACTS)
+			contracts &= ~TM_BIT(attempt->run.contract);
+	} while (!error && !blamed && attempt->run.contract < TM_CONTRACTS);
+	r->lanes |= blamed ? 1u << lane : 0;
+	return error;
+}
+
+/* All workloads that reach the place, until something breaks. */
+static int try_lane(const struct ablation *a, unsigned at, unsigned lane, bool first,
+		    struct attempt *attempt, struct ablate_result *r)
+{
+	struct campaign_config config = a->lane[lane];
+	struct campaign c = campaign_of(a, &config);
+	int error = setup_without(&config.setup, &a->place[at].place);
+	if (first) {
+		c.options.runs = (uint64_t)FIRST_RUNS * config.share;
+		c.options.states = (uint64_t)FIRST_STATES * config.share;
+	}
+	for (unsigned w = 0; w < a->workloads && !error && !(r->lanes & 1u << lane); w++) {
+		if (!clean_of(a, lane, w)->reached[at])
+			continue;
+		error = try_workload(a, at, lane, w, &c, attempt, r);
+		if (!error && !first && !(r->lanes & 1u << lane))
+			error = try_plain(a, lane, w, &c, r);
+	}
+	return error;
+}
+
+/* Is the place reached at all? */
+static bool reached(const struct ablation *a, unsigned place)
+{
+	for (unsigned u = 0; u < a->lanes * a->workloads; u++)
+		if (a->clean[u].reached[place])
+			return true;
+	return false;
+}
+
+/* What orders stores does nothing where there are no store buffers. */
+static bool matters(const struct ablation *a, unsigned at, unsigned lane)
+{
+	return a->place[at].place.kind != PLACE_ORDER || a->lane[lane].setup.hw.store_buffer;
+}
+
+static void work(void *arg, unsigned unit, void *result)
+{
+	const struct ablation *a = arg;
+	struct ablate_result *r = result;
+	struct attempt *attempt = malloc(sizeof(*attempt));
+	r->reached = reached(a, unit);
+	r->error = attempt ? 0 : -ENOMEM;
+	for (unsigned lane = 0; lane < a->lanes && !r->error && !(r->lanes & 1); lane++)
+		for (unsigned full = 0;
+		     full < 2 && !r->error && !(r->lanes & 1u << lane) && matters(a, unit, lane);
+		     full++)
+			r->error = try_lane(a, unit, lane, !full, attempt, r);
+	free(attempt);
+}
+
+/* Places that stay move up. */
+static void keep_place(struct ablation *a, unsigned *kept, unsigned from)
+{
+	a->place[*kept] = a->place[from];
+	for (unsigned u = 0; u < a->lanes * a->workloads; u++)
+		a->clean[u].reached[*kept] = a->clean[u].reached[from];
+	++*kept;
+}
+
+/* What is not reached and is another store's, or does not order anything, is no place of ours. */
+static void drop_places(struct ablation *a)
+{
+	unsigned kept = 0;
+	for (unsigned i = 0; i < a->places; i++) {
+		const struct place *place = &a->place[i].place;
+		bool shared = !strchr(place->name, '/');
+		if (!reached(a, i) && (shared || place->kind == PLACE_ORDER))
+			continue;
+		keep_place(a, &kept, i);
+	}
+	a->places = kept;
+}
+
+/* A part of what is not needed as a whole is no news. */
+static void drop_parts(struct ablation *a)
+{
+	unsigned kept = 0;
+	for (unsigned i = 0; i < a->places; i++)
+		if (!a->place[i].place.part || !i || a->place[i - 1].result.broken)
+			keep_place(a, &kept, i);
+	a->places = kept;
+}
+
+static int take_away(struct ablation *a, char why[200])
+{
+	struct ablate_result *result = calloc(a->places + 1, sizeof(*result));
+	_Static_assert(sizeof(*result) <= DRIVER_RESULT_MAX, "a result is one message");
+	if (!result)
+		return -ENOMEM;
+	int error = run_driver(a, a->places, sizeof(*result), work, result, NULL);
+	for (unsigned i = 0; i < a->places && !error; i++) {
+		a->place[i].result = result[i];
+		error = result[i].error;
+		if (error)
+			snprintf(why, 200, "without %.80s: %.100s", a->place[i].place.name,
+				 result[i].why);
+	}
+	free(result);
+	return error;
+}
+
+/* --- the store's list --- */
+
+static bool says(const struct ablate_row *row, const struct ablate_result *r)
+{
+	switch (row->verdict) {
+	case ABLATE_ELSEWHERE:
+		return r->broken && r->lane;
+	case ABLATE_UNREACHED:
+		return !r->reached;
+	default:
+		return r->reached && !r->broken;
+	}
+}
+
+static void compare(struct ablation *a)
+{
+	unsigned met = 0;
+	for (unsigned i = 0; i < a->places; i++) {
+		struct ablated *p = &a->place[i];
+		bool breaks = p->result.broken && !p->result.lane;
+		p->row = ablate_list_find(&a->list, p->place.name);
+		met += p->row != NULL;
+		p->surprise = p->row ? !says(p->row, &p->result) : !breaks;
+		a->surprises += p->surprise;
+	}
+	a->vanished = a->options->place ? 0 : a->list.n - met;
+	a->surprises += a->vanished;
+}
+
+/* --- all --- */
+
+int ablate_run(struct ablation *a, char why[200])
+{
+	why[0] = '\0';
+	int error = ablate_list_read(&a->list, a->base->store, why, 200);
+	if (!error)
+		error = add_lanes(a);
+	if (!error)
+		error = add_places(a);
+	if (!error)
+		error = look_at_all(a, why);
+	if (error)
+		return error;
+	drop_places(a);
+	error = take_away(a, why);
+	if (error)
+		return error;
+	drop_parts(a);
+	compare(a);
+	return 0;
+}
+
+bool ablate_reaches(const struct ablation *a, unsigned lane, unsigned workload, unsigned place)
+{
+	return clean_of(a, lane, workload)->reached[place];
+}
+
+const struct ablated *ablate_list_place(const struct ablation *a, const struct ablate_row *row)
+{
+	for (unsigned i = 0; i < a->places; i++)
+		if (a->place[i].row == row)
+			return &a->place[i];
+	return NULL;
+}
+
+void ablate_free(struct ablation *a)
+{
+	ablate_list_free(&a->list);
+	free(a->clean);
+	free(a->place);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* tidemark ablate: what is each flush, fence, wait and comparison of a store good for? */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "cli/arguments.h"
+#include "cli/cli.h"
+#include "report/hunt/ablate_report.h"
+
+static const struct option_row rows[] = {
+	{.help = "what is tested"},
+	ROW_VARIANT,
+	ROW_KNOB,
+	{"workload", "NAME", "a built-in workload (tidemark list workloads); may be repeated",
+	 ARGUMENT(workload)},
+	{"place", "TEXT", "only places with this in their names: \"log.c\", \"rt_check\"",
+	 ARGUMENT(place)},
+	{.help = "Without a workload: every built-in one. Where nothing breaks without a place, "
+		 "other hardware gets its turn."},
+	{"one-config", NULL, "no other hardware", ARGUMENT(one_config)},
+	{.help = "how much"},
+	ROW_RUNS("schedules of each workload (12)"),
+	{"states", "N", "crash states of each workload at most (250)",
+	 ARGUMENT_GIVEN(options.states, 1, UINT64_MAX / 2, states_given)},
+	ROW_SEED("of the schedules (1)"),
+	OPTION_JOBS(struct arguments, options.jobs),
+	{.help = "what is written"},
+	ROW_OUT,
+	ROW_NO_TRACES,
+	ROW_JSON("the results for machines"),
+	OPTION_QUIET(struct arguments, quiet),
+	OPTION_END};
+
+static const struct options options = {
+	"ablate", "STORE [OPTION...]",
+	"Takes each flush, fence, wait and comparison of a store away at run time, one at a time, "
+	"and prints what breaks without it, or that nothing does (docs/ablation.md).",
+	rows,
+	"0 every place that breaks nothing is explained in the store's ablation.txt, 1 not so, 2 "
+	"usage or bad input, 70 internal error"};
+
+static void progress(void *arg, const struct driver_progress *at)
+{
+	const struct ablation *a = arg;
+	if (a->looking_at_all)
+		progress_line("the store as it is: %u of %u workloads", at->done, at->units);
+	else
+		progress_line("%u of %u places; the last was %s", at->done, at->units,
+			      a->place[at->last].place.name);
+}
+
+static int run(struct ablation *a, const char *json)
+{
+	char why[200];
+	int error = ablate_run(a, why);
+	progress_line(NULL);
+	if (error == -ENOENT)
+		return fail(EXIT_INTERNAL,
+			    "this program has no debug information to find the places with");
+	if (why[0])
+		return fail(error == -EIO ? EXIT_USAGE : EXIT_INTERNAL, "%s", why);
+	if (error)
+		return fail(EXIT_INTERNAL, "%s", driver_error(error));
+	if (!a->places)
+		return fail(EXIT_USAGE, "--place \"%.60s\": %s has no such place",
+			    a->options->place ? a->options->place : "", a->base->store->name);
+	ablate_print(a);
+	int status = json ? saved(json, ablate_json(a, json)) : 0;
+	if (status)
+		return status;
+	return a->surprises ? EXIT_BROKEN : EXIT_HELD;
+}
+
+/* All arguments are good: *c has one configuration. */
+static int ablate(const struct arguments *args, const struct campaign *c, bool only_base)
+{
+	const struct ablate_options o = {.seed = args->options.seed,
+					 .runs = args->options.runs,
+					 .states = args->options.states,
+					 .jobs = args->options.jobs,
+					 .only_base = only_base,
+					 .place = args->place,
+					 .out = args->no_traces ? NULL : args->out,
+					 .progress = args->quiet ? NULL : progress};
+	struct ablation *a = calloc(1, sizeof(*a));
+	if (!a)
+		return fail(EXIT_INTERNAL, "out of memory");
+	a->options = &o;
+	a->base = &c->config[0];
+	a->workload = c->workload;
+	a->workloads = c->workloads;
+	int status = run(a, args->json);
+	ablate_free(a);
+	free(a);
+	return status;
+}
+
+int ablate_main(int argc, char **argv)
+{
+	struct arguments args = {.out = "traces", .options = campaign_default};
+	struct campaign c = {0};
+	bool made = false;
+	args.options.runs = ablate_default.runs;
+	args.options.states = ablate_default.states;
+	args.options.jobs = arguments_jobs();
+	int status = arguments_read(&options, &args, argc, argv);
+	if (status >= 0)
+		return status;
+	if (args.store.n != 1 || args.variant.n > 1)
+		return fail(EXIT_USAGE,
+			    "ablate: expected one store, and at most one variant (tidemark list)");
+	const bool only_base = args.one_config;
+	args.one_config = true; /* the others are found by ablate_run() */
+	status = arguments_apply(&args, &c);
+	if (!status)
+		status = arguments_check_outputs(&args, &made);
+	if (!status)
+		status = ablate(&args, &c, only_base);
+	if (made)
+		rmdir(args.out); /* unless there is a trace in it */
+	campaign_free(&c);
+	return status;
+}

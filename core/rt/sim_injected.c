@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What was injected into a run, host by host, so that an operation that fails can be judged: is
+ * there a reason for it that does not lie in the store? Kept from one reset to the next.
+ */
+#include "core/rt/sim_state.h"
+
+void sim_inject(struct sim *sim, unsigned host, unsigned what)
+{
+	assert(host < SIM_HOSTS);
+	sim->injected[host].what |= (uint8_t)what;
+}
+
+unsigned sim_injected(const struct sim *sim, unsigned host)
+{
+	assert(host < SIM_HOSTS);
+	return sim->injected[host].what;
+}
+
+bool sim_disturbed(const struct sim *sim)
+{
+	return sim->disturbed;
+}
+
+void sim_packet_lost(struct sim *sim, unsigned from, unsigned to, bool repeated)
+{
+	unsigned host[] = {from, to};
+	assert(from < SIM_HOSTS && to < SIM_HOSTS);
+	for (unsigned i = 0; i < 2; i++) {
+		sim->injected[host[i]].lost++;
+		/* The server has as many links as it has clients. */
+		if (!repeated && host[i] != HOST_SERVER)
+			sim_inject(sim, host[i], SIM_INJECTED_LINK);
+	}
+}
+
+void sim_link_given_up(struct sim *sim, unsigned from, unsigned to, unsigned tries)
+{
+	unsigned host[] = {from, to};
+	assert(from < SIM_HOSTS && to < SIM_HOSTS);
+	for (unsigned i = 0; i < 2; i++)
+		if (host[i] != HOST_SERVER && sim->injected[host[i]].lost >= tries)
+			sim_inject(sim, host[i], SIM_INJECTED_LINK);
+}

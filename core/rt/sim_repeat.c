@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Livelocks: the same reads of the same bytes again and again, with nothing pending.
+ *
+ * What the tasks and the NICs of the whole simulation read and write is looked at once a run has
+ * made WATCHED_AFTER steps without news: without an operation that begins or returns, or a task
+ * that starts. From then on an access is news if it is not in the set of those seen so far: another
+ * place, or other bytes there. The simulation repeats itself when REPEATED steps have passed
+ * without news, and no delay that the source has chosen is still to end.
+ *
+ * A loop may still end by the clock, when some time is over. So a simulation that repeats itself is
+ * not stopped: time passes faster. At every PAUSE_STEPS-th step the task that makes it is held up,
+ * each time twice as long, which is a delay that any task may meet at any time. What waits for a
+ * time sees it pass, and news ends the pauses; without any, the run comes to the time at which
+ * operations are given up within some ten thousand steps.
+ *
+ * A loop that counts its rounds in a register looks like one that goes on for ever: one that would
+ * have ended by itself after more rounds than these steps allow is given up, too. And a loop with
+ * more than SEEN different accesses is left to the budget of steps.
+ */
+#include <xxhash.h>
+#include "core/rt/sim_state.h"
+
+#define WATCHED_AFTER 2048
+#define REPEATED      4096
+#define PAUSE_STEPS   128
+#define PAUSE_MIN_NS  1000000	  /* 1 ms */
+#define PAUSE_MAX_NS  8000000000u /* 8 s */
+#define SEEN	      (REPEAT_SLOTS / 2)
+
+/* Steps since then. A budget that is used up has gone below zero; the difference is right then,
+ * too. */
+static uint64_t steps_since(const struct sim *sim, uint64_t budget)
+{
+	assert(budget >= sim->step_budget || sim->step_budget == UINT64_MAX);
+	return budget - sim->step_budget;
+}
+
+void sim_repeat_news(struct sim *sim)
+{
+	struct repeat *r = &sim->repeat;
+
+	r->watching = false;
+	r->news_at = sim->step_budget;
+	r->look_at = sim->step_budget > WATCHED_AFTER ? sim->step_budget - WATCHED_AFTER : 0;
+	r->pause_ns = PAUSE_MIN_NS;
+}
+
+static void start_watching(struct sim *sim)
+{
+	struct repeat *r = &sim->repeat;
+
+	r->watching = true;
+	r->entries = 0;
+	memset(r->seen, 0, sizeof(r->seen));
+	r->news_at = sim->step_budget;
+}
+
+/* True: it is new. An open table with linear probing; an entry is never 0. */
+static bool add(struct repeat *r, uint64_t access)
+{
+	unsigned slot = access % REPEAT_SLOTS;
+
+	assert(access && r->entries < SEEN);
+	for (; r->seen[slot]; slot = (slot + 1) % REPEAT_SLOTS)
+		if (r->seen[slot] == access)
+			return false;
+	r->seen[slot] = access;
+	r->entries++;
+	return true;
+}
+
+void sim_saw(struct sim *sim, enum touch what, uint64_t where, const void *bytes, size_t len)
+{
+	struct repeat *r = &sim->repeat;
+
+	if (!r->watching)
+		return;
+	if (r->entries == SEEN)
+		start_watching(sim);
+	if (add(r, XXH3_64bits_withSeed(bytes, len, where * CHOICE_KINDS + what) | 1)) {
+		r->news_at = sim->step_budget;
+		r->pause_ns = PAUSE_MIN_NS;
+	}
+}
+
+void sim_repeat_pending(struct sim *sim, uint64_t due)
+{
+	if (due < UINT64_MAX / 8 && due > sim->repeat.pending_until)
+		sim->repeat.pending_until = due;
+}
+
+bool sim_repeats(const struct sim *sim)
+{
+	return sim->repeat.watching && steps_since(sim, sim->repeat.news_at) >= REPEATED;
+}
+
+uint64_t sim_repeat_pause(struct sim *sim)
+{
+	struct repeat *r = &sim->repeat;
+	uint64_t pause = r->pause_ns;
+
+	r->look_at = sim->step_budget > PAUSE_STEPS ? sim->step_budget - PAUSE_STEPS : 0;
+	if (sim->scheduler)
+		return 0;
+	if (!r->watching)
+		start_watching(sim);
+	if (sim->run.now < r->pending_until)
+		r->news_at = sim->step_budget;
+	if (!sim_repeats(sim))
+		return 0;
+	r->pause_ns = pause < PAUSE_MAX_NS / 2 ? 2 * pause : PAUSE_MAX_NS;
+	return pause;
+}

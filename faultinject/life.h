@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_FAULTINJECT_LIFE_H
+#define TM_FAULTINJECT_LIFE_H
+/*
+ * The answers of CHOICE_LIFE: what a client does with a store that has recovered. 0: nothing; 1: it
+ * asks for the log to be cleaned; then, key by key, one answer for each thing that can be done with
+ * the key. So an answer means the same with more keys.
+ */
+#include <stdint.h>
+
+enum life_verb {
+	LIFE_PUT,
+	LIFE_PUT_LONG, /* a value of the greatest length that the store was made for */
+	LIFE_GET,
+	LIFE_DEL,
+	LIFE_VERBS
+};
+
+#define LIFE_CLEAN 1u
+#define LIFE_KEYED 2u
+
+/* How many answers there are. */
+static inline unsigned life_answers(unsigned keys)
+{
+	return LIFE_KEYED + keys * LIFE_VERBS;
+}
+
+static inline unsigned life_answer(enum life_verb verb, unsigned key)
+{
+	return LIFE_KEYED + key * LIFE_VERBS + verb;
+}
+
+/* Of an answer from LIFE_KEYED on. */
+static inline enum life_verb life_verb(unsigned answer)
+{
+	return (answer - LIFE_KEYED) % LIFE_VERBS;
+}
+
+static inline unsigned life_key(unsigned answer)
+{
+	return (answer - LIFE_KEYED) / LIFE_VERBS;
+}
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Lengths at edges.
+ *
+ * A length is wrong by one, a header is not counted, nothing is taken for something: stores break
+ * where a length meets a limit, and hardly ever between limits. So lengths are drawn there:
+ *
+ *	short	0, 1, and 7, 8, 9: around a word, which is also what an identity takes
+ *	line	the value, with what lies before it, ends a byte before a line's end, at it, or a
+ *		byte after it, in one of the first lines
+ *	packet	likewise, of one of the first two packets
+ *	next	1, 8, or 64 bytes less, or more, than the key's value before: what the
+ *		longer one has left shows
+ *	same	as long as the key's value before: recycled space fits exactly
+ *	longest	as long as a value may be; rare, for it costs most
+ *
+ * Keys get one of their own edges. They keep the number at their end, by which they differ and
+ * by which some stores place them.
+ */
+#include <errno.h>
+#include <string.h>
+#include "scenarios/workload/workload.h"
+#include "scenarios/workload/zipf.h"
+
+#define LINES	4 /* whose ends are tried */
+#define PACKETS 2
+#define RARE	96 /* one workload in so many has the longest value */
+
+enum edge { EDGE_SHORT, EDGE_LINE, EDGE_PACKET, EDGE_NEXT, EDGE_SAME };
+
+struct sizes {
+	const struct tm_store *store;
+	unsigned mtu;
+	uint64_t state;
+	int32_t last[WORKLOAD_MAX_KEYS]; /* by key: the length before; -1: none */
+};
+
+static unsigned draw(struct sizes *s, unsigned n)
+{
+	return random_below(&s->state, n);
+}
+
+static int32_t longest(const struct tm_store *store)
+{
+	return store->max_vlen ? (int32_t)store->max_vlen : TM_MAX_VALUE;
+}
+
+static int32_t limited(const struct tm_store *store, int32_t vlen)
+{
+	if (vlen > longest(store))
+		vlen = longest(store);
+	return vlen < (int32_t)store->min_vlen ? (int32_t)store->min_vlen : vlen;
+}
+
+/* What lies before the value: nothing, or one of what the store has declared. */
+static int32_t draw_overhead(struct sizes *s, unsigned klen)
+{
+	const struct tm_overhead *o = s->store->overheads;
+	unsigned n = 0, pick;
+
+	while (o && o[n].what)
+		n++;
+	pick = draw(s, n + 1);
+	return pick == n ? 0 : (int32_t)(o[pick].bytes + (o[pick].key ? klen : 0));
+}
+
+/* With what lies before it the value ends beside or at the end of one of `n` units. */
+static int32_t draw_end(struct sizes *s, unsigned unit, unsigned n, unsigned klen)
+{
+	int32_t end = (int32_t)((1 + draw(s, n)) * unit) - 1 + (int32_t)draw(s, 3);
+	int32_t before = draw_overhead(s, klen);
+
+	while (end < before) /* the header alone fills the first ones */
+		end += (int32_t)unit;
+	return end - before;
+}
+
+static int32_t draw_vlen(struct sizes *s, unsigned klen, int32_t last)
+{
+	static const uint8_t edges[] = {EDGE_SHORT, EDGE_SHORT, EDGE_LINE, EDGE_LINE,
+					EDGE_LINE,  EDGE_LINE,	EDGE_NEXT, EDGE_NEXT,
+					EDGE_NEXT,  EDGE_SAME,	EDGE_SAME, EDGE_PACKET};
+	static const uint8_t shorts[] = {0, 0, 0, 1, 7, 8, 9};
+	static const uint8_t steps[] = {1, 8, TM_LINE};
+	enum edge edge = (enum edge)edges[draw(s, sizeof(edges))];
+	int32_t step = steps[draw(s, sizeof(steps))];
+
+	if (last < 0 && (edge == EDGE_NEXT || edge == EDGE_SAME))
+		edge = EDGE_LINE;
+	switch (edge) {
+	case EDGE_SHORT:
+		return shorts[draw(s, sizeof(shorts))];
+	case EDGE_PACKET:
+		return draw_end(s, s->mtu, PACKETS, klen);
+	case EDGE_NEXT:
+		if (draw(s, 4) == 0)
+			return last + step;
+		return last > step ? last - step : last / 2;
+	case EDGE_SAME:
+		return last;
+	case EDGE_LINE:
+		break;
+	}
+	return draw_end(s, TM_LINE, LINES, klen);
+}
+
+static int32_t next_vlen(struct sizes *s, const struct workload *w, unsigned key)
+{
+	int32_t vlen = limited(s->store, draw_vlen(s, w->key[key].klen, s->last[key]));
+
+	s->last[key] = vlen;
+	return vlen;
+}
+
+/* The key's number, with so many letters before it that it has an edge's length; if no other key
+ * has that name. */
+static void resize_key(struct sizes *s, struct workload *w, unsigned k)
+{
+	static const uint8_t lengths[] = {1, 7, 8, 9, 16, TM_MAX_KEY - 1, TM_MAX_KEY};
+	unsigned to = lengths[draw(s, sizeof(lengths))], digits = 0;
+	struct workload_key *key = &w->key[k];
+	char name[TM_MAX_KEY];
+
+	while (digits < key->klen && key->name[key->klen - digits - 1] >= '0' &&
+	       key->name[key->klen - digits - 1] <= '9')
+		digits++;
+	if (to < digits || !digits)
+		return;
+	memset(name, 'k', sizeof(name));
+	memcpy(name + to - digits, key->name + key->klen - digits, digits);
+	if (workload_key_find(w, name, to) >= 0)
+		return;
+	memset(key->name, 0, sizeof(key->name));
+	memcpy(key->name, name, to);
+	key->klen = (uint8_t)to;
+}
+
+void workload_resize(struct workload *w, const struct tm_store *store, unsigned mtu, uint64_t seed)
+{
+	struct sizes s = {.store = store, .mtu = mtu, .state = seed};
+
+	for (unsigned k = 0; k < w->keys; k++) {
+		s.last[k] = -1;
+		resize_key(&s, w, k);
+		if (w->key[k].loaded >= 0)
+			w->key[k].loaded = next_vlen(&s, w, k);
+	}
+	for (unsigned c = 0; c < w->clients; c++)
+		for (unsigned i = 0; i < w->client[c].ops; i++) {
+			struct workload_op *op = &w->client[c].op[i];
+
+			if (op->kind == OP_PUT)
+				op->vlen = (uint32_t)next_vlen(&s, w, op->key);
+		}
+	if (w->keys && w->key[0].loaded >= 0 && draw(&s, RARE) == 0)
+		w->key[0].loaded = longest(store);
+}
+
+void workload_limit(struct workload *w, const struct tm_store *store)
+{
+	for (unsigned k = 0; k < w->keys; k++)
+		if (w->key[k].loaded >= 0)
+			w->key[k].loaded = limited(store, w->key[k].loaded);
+	for (unsigned c = 0; c < w->clients; c++)
+		for (unsigned i = 0; i < w->client[c].ops; i++) {
+			struct workload_op *op = &w->client[c].op[i];
+
+			if (op->kind == OP_PUT)
+				op->vlen = (uint32_t)limited(store, (int32_t)op->vlen);
+		}
+}
+
+static bool same_lengths(const struct workload *a, const struct workload *b)
+{
+	for (unsigned k = 0; k < a->keys; k++)
+		if (a->key[k].loaded != b->key[k].loaded)
+			return false;
+	for (unsigned c = 0; c < a->clients; c++)
+		for (unsigned i = 0; i < a->client[c].ops; i++)
+			if (a->client[c].op[i].vlen != b->client[c].op[i].vlen)
+				return false;
+	return true;
+}
+
+int workload_check(const struct workload *w, const struct tm_store *store,
+		   char expected[WORKLOAD_EXPECTED])
+{
+	struct workload within;
+	int error;
+
+	if (store->max_keys && w->keys > store->max_keys) {
+		snprintf(expected, WORKLOAD_EXPECTED, "%.40s takes at most %u keys", store->name,
+			 store->max_keys);
+		return -EINVAL;
+	}
+	error = workload_copy(&within, w);
+	if (error)
+		return error;
+	workload_limit(&within, store);
+	if (!same_lengths(&within, w)) {
+		snprintf(expected, WORKLOAD_EXPECTED, "%.40s takes values of %u to %d bytes",
+			 store->name, store->min_vlen, (int)longest(store));
+		error = -EINVAL;
+	}
+	workload_free(&within);
+	return error;
+}

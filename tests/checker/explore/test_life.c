@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Life after recovery: what clients do then is in the history, the power fails within it, and bugs
+ * of recovery are found that no first read shows.
+ */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/explore/campaign.h"
+#include "checker/trace/replay.h"
+#include "checker/trace/shrink.h"
+#include "faultinject/life.h"
+#include "scenarios/stores.h"
+
+#define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
+
+struct bench {
+	struct setup setup;
+	struct explorer ex;
+	struct random_source random;
+};
+
+static struct bench *bench(const char *store, const char *variant, const char *workload,
+			   const char *mutant)
+{
+	struct bench *b = calloc(1, sizeof(*b));
+	struct explore_limits limits = campaign_default.limits;
+	const char *expected = NULL;
+
+	ck_assert_ptr_nonnull(b);
+	setup_init(&b->setup, store_find(store));
+	ck_assert_int_eq(setup_variant(&b->setup, variant), 0);
+	ck_assert_int_eq(setup_knob(&b->setup, "mutant", mutant, &expected), 0);
+	ck_assert_int_eq(workload_named(workload, &b->setup.w, &expected), 0);
+	ck_assert_int_eq(setup_finish(&b->setup), 0);
+	ck_assert_int_eq(explore_open(&b->ex, &b->setup, &limits), 0);
+	return b;
+}
+
+static void bench_free(struct bench *b)
+{
+	deviations_free(&b->random.taken);
+	explore_close(&b->ex);
+	setup_free(&b->setup);
+	free(b);
+}
+
+/* Up to `runs` runs, until one of the contracts in `stop_at` breaks. */
+static void explore_runs(struct bench *b, uint64_t runs, unsigned stop_at)
+{
+	b->ex.stop_at = stop_at;
+	for (uint64_t run = 0; run < runs && explore_more(&b->ex); run++) {
+		b->random.taken.n = 0;
+		if (run)
+			random_start(&b->random, run, campaign_default.deviations);
+		explore_run(&b->ex, run ? &b->random.source : NULL, &b->random.taken);
+	}
+}
+
+/* Operations of lives. */
+static unsigned lived(const struct deviations *path)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < path->n; i++)
+		n += path->d[i].kind == CHOICE_LIFE;
+	return n;
+}
+
+/* --- a life as it is asked for --- */
+
+struct seen {
+	const struct setup *setup;
+	unsigned machine[WORLDS]; /* images of each */
+	bool ended, cut;	  /* a life that came to its end; one that did not */
+};
+
+/* The epoch's operations, in words: "g1 g2 p2 d1 g1 g2". A capital letter: it has not returned. */
+static void epoch_text(const struct history *h, unsigned epoch, char *buf)
+{
+	for (unsigned i = 0; i < h->ops; i++) {
+		const struct history_op *o = &h->op[i];
+		if (o->epoch != epoch)
+			continue;
+		*buf++ = (o->returned < 0 ? "PGD" : "pgd")[o->kind];
+		*buf++ = (char)('1' + o->key);
+		*buf++ = (char)('0' + o->client);
+		*buf++ = ' ';
+	}
+	*buf = '\0';
+}
+
+/* The first life: client 2 puts key 2 while client 3 deletes key 1; then client 2 puts key 1. */
+static const char whole_life[] = "g12 g22 p22 d13 p12 g12 g22 ";
+static const char other_order[] = "g12 g22 d13 p22 p12 g12 g22 ";
+
+static void image_done(void *arg, const struct explorer *ex, unsigned machine)
+{
+	struct seen *seen = arg;
+	const struct history *h = ex->worlds.history;
+	char text[256];
+
+	seen->machine[machine]++;
+	ck_assert_int_eq(ex->worlds.world[machine].result.live_broken, false);
+	for (unsigned i = 0; i < h->ops; i++)
+		ck_assert_int_eq(h->op[i].error, 0);
+	if (!explore_more(ex))
+		return; /* what is at work ends where it is */
+	epoch_text(h, 1, text);
+	if (machine == 1) {
+		ck_assert_msg(!strcmp(text, whole_life) || !strcmp(text, other_order), "%s", text);
+		/* What the life has put is read, and it alone. */
+		for (unsigned i = h->ops - 2; i < h->ops; i++)
+			ck_assert(h->op[i].value >= 0 && h->op[h->op[i].value].epoch == 1);
+		seen->ended = true;
+		return;
+	}
+	/* The power failed within the life, not before it. */
+	ck_assert_msg(!strncmp(text, whole_life, 8), "%s", text);
+	ck_assert_uint_gt(strlen(text), 8);
+	seen->cut |= strlen(text) < strlen(whole_life);
+}
+
+START_TEST(life_goes_on)
+{
+	static const char *const store[] = {"efactory", "forca", "remotelog"};
+	struct life_plan plan[WORLDS] = {0};
+	struct bench *b = bench(store[_i], "default", "w1w2", "none");
+	struct seen seen = {.setup = &b->setup};
+
+	ck_assert_uint_eq(b->setup.w.clients, 1);
+	ck_assert_uint_eq(b->setup.w.keys, 2);
+	plan[1].answer[0][0] = life_answer(LIFE_PUT, 1);
+	plan[1].answer[0][1] = life_answer(LIFE_DEL, 0);
+	plan[1].answer[1][0] = life_answer(LIFE_PUT_LONG, 0);
+	plan[1].cut = LIFE_CUT;
+	b->ex.plan = plan;
+	b->ex.image_done = image_done;
+	b->ex.image_done_arg = &seen;
+	b->ex.limits.states = 3000;
+	explore_runs(b, 1, 0);
+	ck_assert(seen.ended && seen.cut);
+	ck_assert_uint_gt(seen.machine[2], seen.machine[1]);
+	ck_assert_uint_eq(seen.machine[3], 0);
+	ck_assert_uint_gt(b->ex.counts.life_states, b->ex.counts.states * 9 / 10);
+	bench_free(b);
+}
+END_TEST
+
+/* Three lives, two power failures between them. */
+static void count_machines(void *arg, const struct explorer *ex, unsigned machine)
+{
+	struct seen *seen = arg;
+	seen->machine[machine]++;
+	seen->cut |= machine == 3 && lived(&ex->path[1]) && lived(&ex->path[2]);
+}
+
+START_TEST(lives_are_drawn)
+{
+	struct bench *b[2];
+	struct seen seen[2] = {0};
+
+	for (unsigned i = 0; i < 2; i++) {
+		b[i] = bench("efactory", "default", "w1w2-r2r1", "none");
+		b[i]->ex.image_done = count_machines;
+		b[i]->ex.image_done_arg = &seen[i];
+		b[i]->ex.limits.states = 4000;
+		explore_runs(b[i], 40, 0);
+		ck_assert(seen[i].cut);
+		ck_assert_uint_gt(b[i]->ex.counts.lives, 20);
+		ck_assert_uint_gt(b[i]->ex.counts.life_states, b[i]->ex.counts.lives);
+	}
+	ck_assert_mem_eq(&b[0]->ex.counts, &b[1]->ex.counts, sizeof(b[0]->ex.counts));
+	ck_assert_mem_eq(&seen[0], &seen[1], sizeof(seen[0]));
+	bench_free(b[0]);
+	bench_free(b[1]);
+}
+END_TEST
+
+/* --- bugs that need one --- */
+
+static const struct {
+	const char *store, *variant, *workload;
+	unsigned breaks;
+	uint64_t runs;
+} bugs[] = {
+	{"efactory", "recover_unflushed", "w1-w2r2", TM_BIT(TM_FSCK), 60},
+	{"efactory", "recover_tail_low", "wdw", TM_BIT(TM_FSCK), 60},
+	{"forca", "tail_reused", "w", TM_BIT(TM_FSCK), 20},
+	{"remotelog", "recover_head", "wd", TM_BIT(TM_FSCK), 60},
+};
+
+static void replays(struct setup *s, const struct deviations *path, unsigned contract,
+		    const char *text)
+{
+	struct explorer *ex = malloc(sizeof(*ex));
+	struct replay_outcome *out = malloc(sizeof(*out));
+
+	ck_assert(ex && out && !explore_open(ex, s, &explore_default));
+	ck_assert_int_eq(replay(ex, path, contract == TM_KEEP, NULL, out), 0);
+	ck_assert_ptr_null(out->unused);
+	ck_assert(out->verdict[contract].broken);
+	ck_assert_str_eq(out->text[contract], text);
+	explore_close(ex);
+	free(ex);
+	free(out);
+}
+
+START_TEST(bug_is_found)
+{
+	struct bench *b = bench(bugs[_i].store, bugs[_i].variant, bugs[_i].workload, "none");
+	unsigned contract = (unsigned)__builtin_ctz(bugs[_i].breaks);
+	const struct failure *f = &b->ex.failure[contract];
+	struct deviations path = {0};
+	struct setup small;
+	char text[300];
+
+	explore_runs(b, bugs[_i].runs, bugs[_i].breaks);
+	ck_assert(f->found);
+	ck_assert_uint_gt(lived(&f->deviations), 0);
+	replays(&b->setup, &f->deviations, contract, f->text);
+	ck_assert_int_eq(setup_like(&small, &b->setup, &b->setup.w), 0);
+	deviations_append(&path, &f->deviations);
+	ck_assert_int_eq(shrink(&small, &path, contract, text, sizeof(text), NULL, NULL), 0);
+	ck_assert_uint_le(path.n, f->deviations.n);
+	ck_assert(lived(&path) == 1 || lived(&path) == 2);
+	replays(&small, &path, contract, text);
+	deviations_free(&path);
+	setup_free(&small);
+	bench_free(b);
+}
+END_TEST
+
+/* Without lives it is not, nor without the bug. */
+START_TEST(bug_needs_a_life)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct bench *b = bench(bugs[_i].store, i ? "default" : bugs[_i].variant,
+					bugs[_i].workload, i ? "none" : "life_never");
+		explore_runs(b, bugs[_i].runs, 0);
+		ck_assert_uint_eq(b->ex.broken[__builtin_ctz(bugs[_i].breaks)], 0);
+		ck_assert((b->ex.counts.lives > 0) == (i > 0));
+		bench_free(b);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("life");
+	TCase *tc = tcase_create("life");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tc, 120);
+	tcase_add_loop_test(tc, life_goes_on, 0, 3);
+	tcase_add_test(tc, lives_are_drawn);
+	tcase_add_loop_test(tc, bug_is_found, 0, COUNT(bugs));
+	tcase_add_loop_test(tc, bug_needs_a_life, 0, COUNT(bugs));
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Lengths at edges: which are drawn, what they leave as it was, and a store's limits. */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "scenarios/workload/workload.h"
+
+#define SEEDS 3000
+#define MTU   256
+
+static const struct tm_overhead overheads[] = {{"object", 10, true}, {NULL, 0, false}};
+static const struct tm_store plain = {.name = "plain", .overheads = overheads};
+static const struct tm_store limited = {
+	.name = "limited", .min_vlen = 9, .max_vlen = 200, .max_keys = 2};
+
+static void make(struct workload *w)
+{
+	const char *expected;
+
+	memset(w, 0, sizeof(*w));
+	ck_assert_int_eq(workload_parse_keys(w, "k1 160, k2 -", &expected), 0);
+	ck_assert_int_eq(workload_parse_client(w, 1, "put k1 160, put k1 160, get k2", &expected),
+			 0);
+	ck_assert_int_eq(workload_parse_client(w, 2, "put k2 160, clean", &expected), 0);
+}
+
+START_TEST(edges_are_drawn)
+{
+	static bool alone[2000], summed[2000];
+	unsigned shorter = 0, longer = 0, same = 0, largest = 0;
+	static const unsigned edges[] = {63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 512, 513};
+
+	for (unsigned seed = 0; seed < SEEDS; seed++) {
+		struct workload w;
+
+		make(&w);
+		workload_resize(&w, &plain, MTU, seed);
+		uint32_t first = w.client[0].op[0].vlen, second = w.client[0].op[1].vlen;
+		if (first < 2000)
+			alone[first] = true;
+		if (first + 10 + w.key[0].klen < 2000)
+			summed[first + 10 + w.key[0].klen] = true;
+		shorter += second < first;
+		longer += second > first;
+		same += second == first;
+		largest += w.key[0].loaded == TM_MAX_VALUE;
+		workload_free(&w);
+	}
+	for (unsigned n = 0; n < sizeof(edges) / sizeof(edges[0]); n++)
+		ck_assert_msg(alone[edges[n]] && summed[edges[n]], "%u", edges[n]);
+	for (unsigned n = 7; n <= 9; n++)
+		ck_assert(alone[n]);
+	ck_assert(alone[0] && alone[1]);
+	ck_assert(shorter > SEEDS / 4 && longer > SEEDS / 8 && same > SEEDS / 20 && largest > 0);
+}
+END_TEST
+
+START_TEST(the_rest_stays)
+{
+	for (unsigned seed = 0; seed < SEEDS; seed++) {
+		struct workload w, again;
+
+		make(&w);
+		make(&again);
+		workload_resize(&w, &plain, MTU, seed);
+		workload_resize(&again, &plain, MTU, seed);
+		ck_assert(w.keys == 2 && w.key[0].loaded >= 0 && w.key[1].loaded == -1);
+		ck_assert_str_eq(w.key[0].name, again.key[0].name);
+		ck_assert_str_ne(w.key[0].name, w.key[1].name);
+		ck_assert_uint_eq(strlen(w.key[0].name), w.key[0].klen);
+		ck_assert_int_eq(w.key[0].name[w.key[0].klen - 1], '1');
+		ck_assert(w.client[0].ops == 3 && w.client[1].ops == 2);
+		ck_assert(!w.client[0].op[2].vlen && w.client[1].op[1].kind == OP_CLEAN);
+		for (unsigned i = 0; i < 2; i++)
+			ck_assert_uint_eq(w.client[0].op[i].vlen, again.client[0].op[i].vlen);
+		workload_free(&w);
+		workload_free(&again);
+	}
+}
+END_TEST
+
+START_TEST(limits_are_kept)
+{
+	char expected[WORKLOAD_EXPECTED];
+	struct workload w;
+
+	for (unsigned seed = 0; seed < SEEDS; seed++) {
+		make(&w);
+		workload_resize(&w, &limited, MTU, seed);
+		ck_assert_int_eq(workload_check(&w, &limited, expected), 0);
+		workload_free(&w);
+	}
+	make(&w);
+	w.client[0].op[1].vlen = 201;
+	ck_assert_int_eq(workload_check(&w, &limited, expected), -EINVAL);
+	ck_assert_str_eq(expected, "limited takes values of 9 to 200 bytes");
+	ck_assert_int_eq(workload_check(&w, &plain, expected), 0);
+	w.client[0].op[1].vlen = 200;
+	w.key[0].loaded = 8;
+	ck_assert_int_eq(workload_check(&w, &limited, expected), -EINVAL);
+	workload_limit(&w, &limited);
+	ck_assert_int_eq(workload_check(&w, &limited, expected), 0);
+	ck_assert_int_eq(w.key[0].loaded, 9);
+	ck_assert_int_eq(workload_key_add(&w, "k3", 2, -1), 2);
+	ck_assert_int_eq(workload_check(&w, &limited, expected), -EINVAL);
+	ck_assert_str_eq(expected, "limited takes at most 2 keys");
+	workload_free(&w);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("sizes");
+	TCase *tc = tcase_create("sizes");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(tc, edges_are_drawn);
+	tcase_add_test(tc, the_rest_stays);
+	tcase_add_test(tc, limits_are_kept);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
