@@ -44,6 +44,9 @@ foreach(source ${test_sources})
 	if(name MATCHES "^test_(rnic.*|qp_ex|cq|srq|mw)$")
 		target_sources(${name} PRIVATE tests/core/rnic/rnic_world.c)
 	endif()
+	if(name STREQUAL test_litmus_thousands)
+		target_sources(${name} PRIVATE tests/litmus/generator.c tests/litmus/program.c tests/litmus/slow_model.c)
+	endif()
 	if(name STREQUAL test_long_copy)
 		target_sources(${name} PRIVATE core/provider/base/long_copy.c)
 	endif()
@@ -211,7 +214,7 @@ function(label label)
 		endif()
 	endforeach()
 endfunction()
-label(reduced bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explore fails fuzz nic_device nic_types remotelog search taxonomy_all)
+label(reduced bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explore fails fuzz litmus_thousands nic_device nic_types remotelog search taxonomy_all)
 # Programs of others.
 label(all live_nic loss_live nic_cm_programs nic_death nic_devinfo pcap_live run stat)
 # Real time: a retransmission, a timeout, a process that is given a moment.
@@ -223,7 +226,7 @@ endif()
 # The longest ones first, so that none of them is left alone at the end. In seconds, roughly.
 foreach(cost taxonomy_all:60 bugs_1:30 bugs_2:10 bugs_3:40 bugs_4:10 fuzz:40 cli:40 claims:40 remotelog:10 explore:20
 		html:8 hazards:14 taxonomy_cli:12 search:14 fails:15 nic_cm:35 nic_cm_programs:16 nic_death:60 pcap_live:12
-		live_nic:11 load:9 verbs:9 nic_man:8 dpor:6 baselines:6 rendezvous:6 newer_verbs:5)
+		litmus_thousands:30 live_nic:11 load:9 verbs:9 nic_man:8 dpor:6 baselines:6 rendezvous:6 newer_verbs:5)
 	string(REPLACE ":" ";" cost ${cost})
 	list(GET cost 0 name)
 	list(GET cost 1 seconds)

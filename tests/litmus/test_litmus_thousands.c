@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Litmus programs by the thousand: the emulated machine against the slow model.
+ *
+ * generator.c makes small programs; for each of them `tidemark litmus` (the soft RNIC and the
+ * persistence model, with partial-order reduction) and slow_model.c (the rules, every state) must
+ * find the same final outcomes and the same outcomes of a power failure. Where they do not, the
+ * program is printed with both sets, a run that shows the difference, and the command that repeats
+ * it.
+ *
+ * Without options: a fixed sample. See print_usage() for the others.
+ */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/models/litmus.h"
+#include "tests/checker/explore/budget.h"
+#include "tests/litmus/generator.h"
+#include "tests/litmus/slow_model.h"
+
+#define STATEMENTS 4 /* of a program at most, unless an option says otherwise */
+#define SAMPLE	   60000
+#define STATES	   2000000 /* of the slow model; a program that has more is left out, and counted */
+
+struct comparison {
+	const struct generator *generator;
+	struct slow_model *model;
+	const char *self;  /* how this program was called */
+	const char *knobs; /* for the machine alone: a mutant */
+	bool verbose, quiet;
+	uint64_t compared, differ, too_large, outcomes, states, runs;
+};
+
+/* --- the two sides --- */
+
+static char *text_of(const struct comparison *c, const struct program *p, uint64_t number,
+		     const char *condition, size_t *len)
+{
+	char *text, name[32];
+	FILE *out = open_memstream(&text, len);
+	if (!out)
+		abort();
+	snprintf(name, sizeof(name), "n%llu", (unsigned long long)number);
+	program_print(out, p, name, c->knobs, condition);
+	fclose(out);
+	return text;
+}
+
+static struct litmus_test *parse(const char *text, size_t len)
+{
+	struct input_error error;
+	struct litmus_test *test = malloc(sizeof(*test));
+	if (!test)
+		abort();
+	if (litmus_parse(test, text, len, &error)) {
+		fprintf(stderr, "%s\nis no litmus test: %s\n", text, error.message);
+		exit(EXIT_FAILURE);
+	}
+	return test;
+}
+
+/* Both outcomes have their values in the order of program_places(). */
+static int compare(const struct outcome *slow, const struct litmus_outcome *machine,
+		   unsigned places)
+{
+	for (unsigned i = 0; i < places; i++)
+		if (slow->value[i] != machine->value[i])
+			return slow->value[i] < machine->value[i] ? -1 : 1;
+	return 0;
+}
+
+/* Call for each outcome, in order, with those of the sides that have it. */
+static void merge(const struct outcomes *slow, const struct litmus_outcomes *machine,
+		  unsigned places,
+		  void (*call)(void *arg, const struct outcome *slow,
+			       const struct litmus_outcome *machine),
+		  void *arg)
+{
+	unsigned i = 0, j = 0;
+	while (i < slow->n || j < machine->n) {
+		int c = i == slow->n ? 1
+			: j == machine->n
+				? -1
+				: compare(&slow->outcome[i], &machine->outcome[j], places);
+		call(arg, c <= 0 ? &slow->outcome[i] : NULL, c >= 0 ? &machine->outcome[j] : NULL);
+		i += c <= 0;
+		j += c >= 0;
+	}
+}
+
+/* --- a difference --- */
+
+struct difference {
+	const struct program *program;
+	struct place places[PROGRAM_PLACES];
+	unsigned n_places;
+	bool crash;
+	unsigned found;
+	const struct outcome *slow; /* the first that only this side has */
+	const struct litmus_outcome *machine;
+};
+
+static void note(void *arg, const struct outcome *slow, const struct litmus_outcome *machine)
+{
+	struct difference *d = arg;
+	if (slow && machine)
+		return;
+	d->found++;
+	if (slow && !d->slow)
+		d->slow = slow;
+	if (machine && !d->machine)
+		d->machine = machine;
+}
+
+static bool belongs(const struct difference *d, unsigned place)
+{
+	return d->places[place].kind != (d->crash ? PLACE_MEMORY : PLACE_CRASH);
+}
+
+static void print_outcome(void *arg, const struct outcome *slow,
+			  const struct litmus_outcome *machine)
+{
+	const struct difference *d = arg;
+	char name[16];
+	printf("    ");
+	for (unsigned i = 0; i < d->n_places; i++) {
+		if (!belongs(d, i))
+			continue;
+		place_print(d->program, &d->places[i], name, sizeof(name));
+		printf(" %s=%llu", name,
+		       (unsigned long long)(slow ? slow->value[i] : machine->value[i]));
+	}
+	printf("%s\n", !slow ? "   <-- the machine only" : !machine ? "   <-- the model only" : "");
+}
+
+static void say(void *arg, const char *line)
+{
+	fprintf(arg, "    %s\n", line);
+}
+
+/* The machine's run that has the outcome: of the condition that there is one. */
+static void print_machine_witness(const struct comparison *c, const struct difference *d,
+				  uint64_t number)
+{
+	char *condition, name[16];
+	size_t len;
+	FILE *out = open_memstream(&condition, &len);
+	if (!out)
+		abort();
+	fprintf(out, "exists (true");
+	for (unsigned i = 0; i < d->n_places; i++) {
+		if (!belongs(d, i))
+			continue;
+		place_print(d->program, &d->places[i], name, sizeof(name));
+		fprintf(out, " /\\ %s=%llu", name, (unsigned long long)d->machine->value[i]);
+	}
+	fprintf(out, ")");
+	fclose(out);
+	char *text = text_of(c, d->program, number, condition, &len);
+	struct litmus_test *test = parse(text, len);
+	printf("  a run of the machine that comes to what the model has not:\n");
+	litmus_witness(test, &litmus_default, 0, say, stdout);
+	litmus_free(test);
+	free(test);
+	free(text);
+	free(condition);
+}
+
+static void print_difference(const struct comparison *c, const struct difference *d,
+			     const struct litmus_outcomes *machine, uint64_t number)
+{
+	const struct outcomes *slow = d->crash ? slow_model_crash(c->model)
+					       : slow_model_final(c->model);
+	printf("  %s outcomes: %u of the model, %u of the machine\n", d->crash ? "crash" : "final",
+	       slow->n, machine->n);
+	merge(slow, machine, d->n_places, print_outcome, (void *)d);
+	if (d->slow) {
+		printf("  a run of the model that comes to what the machine has not:\n");
+		slow_model_witness(c->model, d->slow, stdout);
+	}
+	if (d->machine)
+		print_machine_witness(c, d, number);
+}
+
+/* --- one program --- */
+
+static bool compare_outcomes(const struct comparison *c, const struct program *p, bool crash,
+			     const struct litmus_outcomes *machine, uint64_t number,
+			     const char *text)
+{
+	struct difference d = {.program = p, .crash = crash};
+	const struct outcomes *slow = crash ? slow_model_crash(c->model)
+					    : slow_model_final(c->model);
+	d.n_places = program_places(p, d.places);
+	merge(slow, machine, d.n_places, note, &d);
+	if (!d.found)
+		return true;
+	if (c->quiet)
+		return false;
+	if (text)
+		printf("program %llu:\n%s\n  again: %s --program %llu%s%s\n",
+		       (unsigned long long)number, text, c->self, (unsigned long long)number,
+		       c->knobs[0] ? " --knobs " : "", c->knobs);
+	print_difference(c, &d, machine, number);
+	return false;
+}
+
+/* False: the two sides differ. */
+static bool compare_program(struct comparison *c, uint64_t number, const struct program *p)
+{
+	struct litmus_result result;
+	size_t len;
+	char *text = text_of(c, p, number, "", &len);
+	struct litmus_test *test = parse(text, len);
+	bool same = true;
+	if (!slow_model_run(c->model, p, STATES)) {
+		c->too_large++;
+	} else {
+		if (litmus_run(test, &litmus_default, &result))
+			abort();
+		same = compare_outcomes(c, p, false, &result.final, number, text);
+		same &= compare_outcomes(c, p, true, &result.crash, number, same ? text : NULL);
+		c->compared++;
+		c->differ += !same;
+		c->outcomes += result.final.n + result.crash.n;
+		c->states += slow_model_states(c->model);
+		c->runs += result.runs;
+		if (c->verbose)
+			printf("%s%u final outcomes, %u crash outcomes; %u states, %llu runs\n",
+			       text, result.final.n, result.crash.n, slow_model_states(c->model),
+			       (unsigned long long)result.runs);
+		litmus_result_free(&result);
+	}
+	litmus_free(test);
+	free(test);
+	free(text);
+	return same;
+}
+
+/* --- many programs --- */
+
+static void print_sum(const struct comparison *c)
+{
+	printf("%llu programs, %llu outcomes (%llu states of the model, %llu runs of the machine): "
+	       "%llu programs differ\n",
+	       (unsigned long long)c->compared, (unsigned long long)c->outcomes,
+	       (unsigned long long)c->states, (unsigned long long)c->runs,
+	       (unsigned long long)c->differ);
+	if (c->too_large)
+		printf("%llu left out, as they have more than %u states\n",
+		       (unsigned long long)c->too_large, STATES);
+}
+
+/* Until so many programs differ. */
+static void compare_sample(struct comparison *c, uint64_t programs, uint64_t seed,
+			   unsigned statements, uint64_t most)
+{
+	struct program p;
+	for (uint64_t i = 0; i < programs && c->differ < most; i++) {
+		uint64_t number = generator_draw(c->generator, &seed, statements);
+		if (!generator_program(c->generator, number, &p))
+			abort();
+		compare_program(c, number, &p);
+	}
+}
+
+static void compare_all(struct comparison *c, unsigned statements, uint64_t most)
+{
+	struct program p;
+	uint64_t numbers = generator_numbers(c->generator, statements);
+	for (uint64_t number = 0; number < numbers && c->differ < most; number++)
+		if (generator_program(c->generator, number, &p))
+			compare_program(c, number, &p);
+}
+
+/* --- seeded bugs of the machine: each must make a program of the sample differ --- */
+
+static const char *const mutants[] = {
+	"pm_flush_ignored",    "pm_fence_all",
+	"pm_version_alone",    "pm_nic_durable",
+	"pm_visible_durable",  "pm_ddio_ignored",
+	"pm_caches_lost",      "pm_nic_buffers_lost",
+	"nic_read_overtakes",  "nic_send_overtakes",
+	"nic_write_overtakes", "nic_fence_ignored",
+	"nic_never_overtakes", "nic_done_is_visible",
+	"nic_receive_early",   "nic_flush_ignored",
+	"nic_iwarp_waits",     "nic_lines_shuffled",
+	"nic_last_line",       "nic_atomic_write_posted",
+};
+
+static unsigned missed_mutants(const struct comparison *with, uint64_t programs, uint64_t seed)
+{
+	unsigned missed = 0;
+	for (unsigned i = 0; i < sizeof(mutants) / sizeof(mutants[0]); i++) {
+		char knobs[64];
+		struct comparison c = {
+			.generator = with->generator, .model = with->model, .quiet = true};
+		snprintf(knobs, sizeof(knobs), "mutant=%s", mutants[i]);
+		c.knobs = knobs;
+		compare_sample(&c, programs, seed, STATEMENTS, 1);
+		printf("%s: %s after %llu programs\n", mutants[i],
+		       c.differ ? "found" : "FAILED: not found", (unsigned long long)c.compared);
+		missed += !c.differ;
+	}
+	return missed;
+}
+
+/* --- the command line --- */
+
+static void print_usage(FILE *out)
+{
+	fprintf(out,
+		"test_litmus_thousands [OPTION...]\n"
+		"Litmus programs: the emulated machine against a slow model of the same rules.\n"
+		"  --programs N    a random sample of so many\n"
+		"  --seed N        of the sample (default 1)\n"
+		"  --statements N  of a program at most, 1 to %u (default %u)\n"
+		"  --all           all programs of so many statements, instead of a sample\n"
+		"  --program N     this one, with its text\n"
+		"  --knobs TEXT    NAME=VALUE of the machine, not of the model: mutant=...\n"
+		"  --stop N        end when so many differ (default 5)\n"
+		"Without options: as in `make test-all`; with TIDEMARK_QUICK=1 as in `make "
+		"test`.\n",
+		GENERATOR_BOUND, STATEMENTS);
+}
+
+struct arguments {
+	uint64_t programs, seed, number, stop;
+	unsigned statements;
+	bool all, one, any; /* any: some option was given */
+};
+
+static uint64_t number_of(const char *text, uint64_t least, uint64_t most)
+{
+	char *end;
+	uint64_t number = strtoull(text, &end, 10);
+	if (*end || end == text || number < least || number > most) {
+		fprintf(stderr, "\"%s\": expected a number from %llu to %llu\n", text,
+			(unsigned long long)least, (unsigned long long)most);
+		exit(2);
+	}
+	return number;
+}
+
+static void read_arguments(struct arguments *a, struct comparison *c, int argc, char **argv)
+{
+	static const struct option options[] = {{"programs", required_argument, NULL, 'p'},
+						{"seed", required_argument, NULL, 's'},
+						{"statements", required_argument, NULL, 'm'},
+						{"all", no_argument, NULL, 'a'},
+						{"program", required_argument, NULL, 'o'},
+						{"knobs", required_argument, NULL, 'k'},
+						{"stop", required_argument, NULL, 'n'},
+						{NULL, 0, NULL, 0}};
+	int o;
+	a->any = argc > 1;
+	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (o == 'p')
+			a->programs = number_of(optarg, 0, UINT64_MAX);
+		else if (o == 's')
+			a->seed = number_of(optarg, 0, UINT64_MAX);
+		else if (o == 'm')
+			a->statements = (unsigned)number_of(optarg, 1, GENERATOR_BOUND);
+		else if (o == 'a')
+			a->all = true;
+		else if (o == 'o')
+			a->one = true, a->number = number_of(optarg, 0, UINT64_MAX);
+		else if (o == 'k')
+			c->knobs = optarg;
+		else if (o == 'n')
+			a->stop = number_of(optarg, 1, UINT64_MAX);
+		else
+			print_usage(stderr), exit(2);
+	}
+	if (optind < argc)
+		print_usage(stderr), exit(2);
+}
+
+/* False: there is no such program. */
+static bool compare_one(struct comparison *c, uint64_t number)
+{
+	struct program p;
+	if (number >= generator_numbers(c->generator, GENERATOR_BOUND) ||
+	    !generator_program(c->generator, number, &p)) {
+		fprintf(stderr, "%llu is no program's number\n", (unsigned long long)number);
+		return false;
+	}
+	c->verbose = true;
+	compare_program(c, number, &p);
+	return true;
+}
+
+/* As a test. The build with the sanitizers does a part. */
+static unsigned run_tests(struct comparison *c)
+{
+	unsigned missed = 0;
+	compare_all(c, is_quick() || TM_ASAN ? 1 : 2, 5);
+	compare_sample(c, is_quick() || TM_ASAN ? 1000 : SAMPLE, 1, STATEMENTS, 5);
+	compare_sample(c, is_quick() || TM_ASAN ? 50 : SAMPLE / 10, 2, STATEMENTS + 1, 5);
+	print_sum(c);
+	if (!is_quick() && !TM_ASAN)
+		missed = missed_mutants(c, SAMPLE, 1);
+	return missed;
+}
+
+int main(int argc, char **argv)
+{
+	struct arguments a = {.programs = 1000, .seed = 1, .stop = 5, .statements = STATEMENTS};
+	struct generator *g = generator_new();
+	struct comparison c = {
+		.generator = g, .model = slow_model_new(), .self = argv[0], .knobs = ""};
+	unsigned missed = 0;
+	bool there = true;
+	read_arguments(&a, &c, argc, argv);
+	if (a.one)
+		there = compare_one(&c, a.number);
+	else if (a.all)
+		compare_all(&c, a.statements, a.stop);
+	else if (a.any)
+		compare_sample(&c, a.programs, a.seed, a.statements, a.stop);
+	else
+		missed = run_tests(&c);
+	if (a.any)
+		print_sum(&c);
+	slow_model_free(c.model);
+	generator_free(g);
+	return c.differ || missed || !there ? EXIT_FAILURE : EXIT_SUCCESS;
+}
