@@ -209,11 +209,13 @@ static void tell(void *arg, struct setup *setup, const struct deviations *list, 
 	told->found = true;
 }
 
-/* Are switches told, the bug among them, and are all places right? `text`: what is told. */
+/* Is the bug told, and its place right? Where the variant has no knob "bug", all of its switches
+ * are the bug. `text`: what is told. */
 static bool is_right(const struct mutant *m, struct told *told, char *text, size_t n)
 {
 	const struct cause *c = &told->cause;
-	bool right = true, bug = !strstr(m->variant->knobs, "bug=");
+	const bool by_knob = strstr(m->variant->knobs, "bug=");
+	bool right = true, bug = !by_knob;
 	snprintf(text, n, "no switch");
 	for (unsigned i = 0; i < c->switches; i++) {
 		const struct cause_switch *made = &c->made[i];
@@ -223,8 +225,9 @@ static bool is_right(const struct mutant *m, struct told *told, char *text, size
 		for (unsigned k = 0; k < c->facts; k++)
 			told->without |= strncmp(c->fact[k], "the switch", 10) &&
 					 text_names(c->fact[k]);
-		right &= is_asked_at(made->where) || is_asked_at(made->made);
-		bug |= !strncmp(made->name, "bug=", 4);
+		bool is_bug = !by_knob || !strncmp(made->name, "bug=", 4);
+		right &= !is_bug || is_asked_at(made->where) || is_asked_at(made->made);
+		bug |= is_bug;
 		size_t used = i ? strlen(text) : 0;
 		snprintf(text + used, n - used, "%s%s at %s (%s)%s%s", i ? ", " : "", made->name,
 			 made->where, made->function, made->made[0] ? " from " : "", made->made);
@@ -240,7 +243,7 @@ START_TEST(cause_is_the_bug)
 	static struct told told;
 	char text[600];
 
-	if (m->kind != MUTANT_STORE || (!table && !in_share(_i)))
+	if (m->kind != MUTANT_STORE || (!table && !in_share(_i)) || (is_quick() && _i % 4))
 		return;
 	memset(&told, 0, sizeof(told));
 	o.shrunk = tell;
