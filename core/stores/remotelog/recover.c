@@ -24,8 +24,12 @@
 
 int rl_format(const struct tm_env *env)
 {
+	const struct tm_params *params = env->params;
+
 	*(uint64_t *)env->pm = RL_MAGIC;
-	pmem_persist(env->pm, sizeof(uint64_t));
+	if (rl_ring(params) && rl_before_first(params))
+		*(uint64_t *)(env->pm + RL_HEAD) = rl_before_first(params);
+	pmem_persist(env->pm, RL_HEAD + sizeof(uint64_t));
 	return 0;
 }
 
