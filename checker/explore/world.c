@@ -23,6 +23,7 @@
 #define GIVE_UP_NS   (60ull * 1000000000)
 #define STEPS_BASE   1000000ull /* steps of a run ... */
 #define STEPS_PER_OP 20000ull	/* ... and of each operation */
+#define AT_REST_NS   150000000	/* longer than any delay that ends */
 #define CLOSE_NS     20000	/* how long a dead process still has its queue pairs and regions */
 /* The value that proves life: no workload has so many PUTs that it has this one. */
 #define LIFE_CLIENT TM_MAX_CLIENTS
@@ -551,6 +552,8 @@ static void reread_main(void *arg)
 	struct world *w = c->world;
 	uint8_t *buf = sim_alloc(w->sim, w->setup->params.max_vlen);
 	assert(!w->machine && c->number == w->setup->w.clients + 1);
+	/* What was acknowledged and is held up has landed by then. */
+	sim_sleep(w->sim, AT_REST_NS);
 	client_open(c);
 	client_read_keys(c, 1, buf);
 	sim_source(w->sim, NULL);

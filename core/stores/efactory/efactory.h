@@ -226,6 +226,7 @@ enum ef_end_order { EF_END_FLIP, EF_END_CLEAR, EF_END_TRANS };
 	X(RECOVER_STATE_FIRST, recover_state_first) \
 	X(RECOVER_UNFLUSHED, recover_unflushed)     \
 	X(RECOVER_TAIL_LOW, recover_tail_low)       \
+	X(RECOVER_CACHED, recover_cached)           \
 	X(GET_GIVES_UP, get_gives_up)               \
 	X(FULL_EARLY, full_early)                   \
 	X(ONE_PEER, one_peer)                       \
