@@ -15,7 +15,7 @@ uint64_t kv_lines(uint32_t vlen)
 
 size_t kv_table_bytes(const struct tm_params *params)
 {
-	return kv_table_slots(params) * sizeof(struct kv_entry);
+	return kv_table_at(params, NULL).slots * sizeof(struct kv_entry);
 }
 
 int kv_format(const struct tm_env *env)

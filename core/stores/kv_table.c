@@ -6,15 +6,25 @@
 #include <errno.h>
 #include <string.h>
 
-uint64_t kv_table_slots(const struct tm_params *params)
+struct kv_table kv_table_at(const struct tm_params *params, uint8_t *pm)
 {
-	return kv_pow2(2 * (uint64_t)(params->keys ? params->keys : 1));
+	uint64_t keys = params->keys ? params->keys : 1;
+	bool crowded = params->knob[KV_CROWD];
+
+	return (struct kv_table){(struct kv_entry *)pm, kv_pow2(crowded ? keys : 2 * keys),
+				 crowded};
+}
+
+/* Where the search for a key begins: a slot's number, modulo their number. */
+static uint64_t home(const struct kv_table *table, const uint8_t key[TM_MAX_KEY])
+{
+	return table->crowded ? UINT64_MAX : kv_hash(key);
 }
 
 struct kv_entry *kv_table_find(const struct kv_table *table, const uint8_t key[TM_MAX_KEY],
 			       bool *found)
 {
-	uint64_t first = kv_hash(key);
+	uint64_t first = home(table, key);
 
 	*found = false;
 	for (uint64_t i = 0; i < table->slots; i++) {
@@ -41,13 +51,13 @@ bool kv_entry_sane(const struct kv_entry *entry)
 	return true;
 }
 
-int kv_table_read(struct rpc_conn *conn, unsigned region, uint64_t slots,
+int kv_table_read(struct rpc_conn *conn, unsigned region, const struct kv_table *table,
 		  const uint8_t key[TM_MAX_KEY], struct kv_entry *entry)
 {
-	uint64_t first = kv_hash(key);
+	uint64_t first = home(table, key);
 
-	for (uint64_t i = 0; i < slots; i++) {
-		uint64_t at = ((first + i) & (slots - 1)) * sizeof(*entry);
+	for (uint64_t i = 0; i < table->slots; i++) {
+		uint64_t at = ((first + i) & (table->slots - 1)) * sizeof(*entry);
 		const void *data;
 		int rc = rpc_read(conn, region, at, sizeof(*entry), &data);
 

@@ -25,19 +25,30 @@ struct kv_entry {
 
 _Static_assert(sizeof(struct kv_entry) == TM_LINE, "an entry is a line");
 
+/* A knob of the stores with such a table, the first in their lists. */
+#define KV_CROWD 0
+#define KV_CROWD_KNOB                                                                            \
+	{                                                                                        \
+		"crowd", "off on",                                                               \
+			"all keys have the table's last slot for their home, and it has hardly " \
+			"more slots than keys"                                                   \
+	}
+
 struct kv_table {
-	struct kv_entry *entry;
-	uint64_t slots; /* a power of two, at least twice the keys */
+	struct kv_entry *entry; /* a client's: NULL */
+	uint64_t slots;		/* a power of two, at least twice the keys, or crowded: the keys */
+	bool crowded;
 };
 
-uint64_t kv_table_slots(const struct tm_params *params);
+/* The table of a store with these parameters; pm: where it begins, NULL for a client. */
+struct kv_table kv_table_at(const struct tm_params *params, uint8_t *pm);
 /* The key's entry, or the free one in which it belongs; NULL: the table is full. */
 struct kv_entry *kv_table_find(const struct kv_table *table, const uint8_t key[TM_MAX_KEY],
 			       bool *found);
 /* Can this be a used entry's key: klen bytes, then zeros? */
 bool kv_entry_sane(const struct kv_entry *entry);
 /* A client READs the key's entry out of an exported table. 0, -ENOENT, or -errno. */
-int kv_table_read(struct rpc_conn *conn, unsigned region, uint64_t slots,
+int kv_table_read(struct rpc_conn *conn, unsigned region, const struct kv_table *table,
 		  const uint8_t key[TM_MAX_KEY], struct kv_entry *entry);
 
 #endif

@@ -44,7 +44,7 @@ struct ca_server {
 
 struct ca_client {
 	struct kv_client kv;
-	uint64_t slots;
+	struct kv_table table;
 };
 
 static uint64_t where_of(uint64_t line, uint32_t vlen)
@@ -85,8 +85,7 @@ static unsigned regions(const struct tm_params *params, struct tm_region *out, u
 
 static void map_pool(struct ca_pool *pool, const struct tm_params *params, uint8_t *pm)
 {
-	pool->table.entry = (struct kv_entry *)pm;
-	pool->table.slots = kv_table_slots(params);
+	pool->table = kv_table_at(params, pm);
 	pool->log = pm + kv_table_bytes(params);
 	pool->log_lines = log_lines(params);
 }
@@ -251,7 +250,7 @@ static int open_client(const struct tm_env *env, void **out)
 	uint32_t max_vlen = env->params->max_vlen;
 
 	if (client)
-		client->slots = kv_table_slots(env->params);
+		client->table = kv_table_at(env->params, NULL);
 	return kv_client_open((struct kv_client *)client, env,
 			      max_vlen > TM_LINE ? max_vlen : TM_LINE, out);
 }
@@ -269,7 +268,7 @@ static int get(void *arg, const void *key, size_t klen, void *value, size_t cap,
 	int rc = kv_key_pad(padded, key, klen);
 
 	if (!rc)
-		rc = kv_table_read(&client->kv.conn, CA_TABLE, client->slots, padded, &entry);
+		rc = kv_table_read(&client->kv.conn, CA_TABLE, &client->table, padded, &entry);
 	if (rc)
 		return rc;
 	if (!(entry.where & 1))
@@ -278,8 +277,12 @@ static int get(void *arg, const void *key, size_t klen, void *value, size_t cap,
 			      where_vlen(entry.where), value, cap, vlen);
 }
 
-static const struct tm_knob knobs[] = {{NULL, NULL, NULL}};
-static const struct tm_variant variants[] = {{NULL, NULL, NULL, 0}};
+static const struct tm_knob knobs[] = {[KV_CROWD] = KV_CROWD_KNOB, {NULL, NULL, NULL}};
+static const struct tm_variant variants[] = {
+	{"crowded", "crowd=on", "all keys collide in a table that has hardly more slots than keys",
+	 0},
+	{NULL, NULL, NULL, 0},
+};
 
 const struct tm_store ca_store = {
 	.name = "ca",
@@ -287,6 +290,7 @@ const struct tm_store ca_store = {
 	.promises = TM_BIT(TM_OK) | TM_BIT(TM_LIVE) | TM_BIT(TM_FSCK),
 	.knobs = knobs,
 	.variants = variants,
+	.shapes = "crowded",
 	.pm_bytes = pm_bytes,
 	.regions = regions,
 	.format = kv_format,

@@ -264,7 +264,7 @@ static int take_value(struct ef_client *client, const struct ef_object *object, 
  */
 static int find_entry(struct ef_client *client, const struct kv_req *req, uint64_t *place)
 {
-	uint64_t slot = kv_hash(req->key);
+	uint64_t slot = ef_home(&client->params, req->key);
 
 	for (unsigned i = 0; i < EF_PROBE && i < client->slots; i++, slot++) {
 		uint64_t at = (slot & (client->slots - 1)) * sizeof(struct ef_entry);
@@ -283,6 +283,9 @@ static int find_entry(struct ef_client *client, const struct kv_req *req, uint64
 			*place = ef_place(log, entry->off[log]);
 			return 0;
 		}
+		if ((~slot & (client->slots - 1)) == 0 &&
+		    ef_bug(&client->params, EF_BUG_PROBE_ENDS))
+			return -ENOENT;
 	}
 	return client->slots <= EF_PROBE ? -ENOENT : -EAGAIN;
 }

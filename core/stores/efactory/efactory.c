@@ -135,6 +135,11 @@ static const struct tm_variant variants[] = {
 	 "key "
 	 "takes the place of the newer one, and a second failure brings the key back to it",
 	 RDA | MONO | KEEP | FSCK},
+	{"recover_cached", "bug=recover_cached",
+	 "recovery takes what is intact for durable, though it may be in a cache only if the "
+	 "process "
+	 "alone has died",
+	 MONO | KEEP | FSCK},
 	{"stale_offset", "bug=stale_offset",
 	 "a new entry keeps the offset that an unfinished one has left in the other log", FSCK},
 	{"recover_tail_low", "bug=recover_tail_low",
@@ -147,6 +152,17 @@ static const struct tm_variant variants[] = {
 	 MONO | KEEP},
 	{"packed", "packed=on", "objects share lines with their neighbours", 0},
 	{"tight", "room=tight", "logs have hardly any room, and are cleaned by themselves", 0},
+	{"crowded", "crowd=on", "all keys collide in a table that has hardly more slots than keys",
+	 0},
+	{"probe_ends", "bug=probe_ends crowd=on",
+	 "a client's search for an entry ends at the table's end and does not go on at its start",
+	 LIN},
+	{"wrap", "stamps=wrap", "stamps begin shortly before they wrap", 0},
+	{"stamp_compared", "bug=stamp_compared stamps=wrap",
+	 "stamps are compared as if they never wrapped: after that a key's newest version counts "
+	 "as "
+	 "its oldest",
+	 LIN | MONO | KEEP | FSCK},
 
 	/* Errors. */
 	{"get_gives_up", "bug=get_gives_up",
@@ -178,7 +194,7 @@ const struct tm_store efactory_store = {
 	.knobs = knobs,
 	.variants = variants,
 	.overheads = overheads,
-	.shapes = "packed tight read_order=right",
+	.shapes = "packed tight crowded wrap read_order=right",
 	.pm_bytes = ef_pm_bytes,
 	.regions = ef_regions,
 	.format = ef_format,

@@ -27,7 +27,7 @@
  *	+-------------------------------+-----------------------------------+-------+
  *	| table: entry[slots], 64 B each | log A: header | objects, appended | log B |
  *	+-------------------------------+-----------------------------------+-------+
- *	slots: a power of two, at least 2 x keys; both logs are alike
+ *	slots: a power of two, at least 2 x keys (knob crowd: keys); both logs are alike
  *
  * All offsets are bytes from the start of a log; 0 is the log's header line,
  * never an object, and stands for "none". A place is an offset with a bit that names the log.
@@ -170,6 +170,11 @@ _Static_assert(offsetof(struct ef_object, value) == 0x40, "as drawn");
 	  "offsets, or at the one that the mark names")                                          \
 	X(room, "ample tight",                                                                   \
 	  "each log holds all that is ever written, or so little that it must be cleaned")       \
+	X(crowd, "off on",                                                                       \
+	  "all keys have the table's last slot for their home, and it has hardly more slots "    \
+	  "than keys")                                                                           \
+	X(stamps, "low wrap",                                                                    \
+	  "the first stamp is 0; or the largest, so that those after it begin again at 0")       \
 	X(bug, "none" EF_BUGS(EF_BUG_WORD), "a seeded bug, see the variants")
 #define EF_BUG_WORD(NAME, name) " " #name
 
@@ -221,10 +226,13 @@ enum ef_end_order { EF_END_FLIP, EF_END_CLEAR, EF_END_TRANS };
 	X(RECOVER_STATE_FIRST, recover_state_first) \
 	X(RECOVER_UNFLUSHED, recover_unflushed)     \
 	X(RECOVER_TAIL_LOW, recover_tail_low)       \
+	X(RECOVER_CACHED, recover_cached)           \
 	X(GET_GIVES_UP, get_gives_up)               \
 	X(FULL_EARLY, full_early)                   \
 	X(ONE_PEER, one_peer)                       \
-	X(STALE_OFFSET, stale_offset)
+	X(STALE_OFFSET, stale_offset)               \
+	X(STAMP_COMPARED, stamp_compared)           \
+	X(PROBE_ENDS, probe_ends)
 
 enum ef_bug {
 	EF_BUG_NONE,
@@ -261,6 +269,8 @@ static inline bool ef_bug(const struct tm_params *params, enum ef_bug bug)
 
 /* The sizes that server and client both derive from the parameters. */
 uint64_t ef_slots(const struct tm_params *params);
+/* Where the search for a key begins: a slot's number, modulo ef_slots(). */
+uint64_t ef_home(const struct tm_params *params, const uint8_t key[TM_MAX_KEY]);
 uint64_t ef_log_len(const struct tm_params *params);
 uint64_t ef_timeout_ns(const struct tm_params *params);
 size_t ef_pm_bytes(const struct tm_params *params);
@@ -317,10 +327,10 @@ static inline unsigned ef_mark(const struct tm_params *params, const struct ef_e
 /* Name it, with one store; not yet durable. */
 void ef_set_mark(const struct tm_params *params, struct ef_entry *entry, unsigned log);
 
-/* Is `a` the newer of two stamps? */
-static inline bool ef_newer(uint32_t a, uint32_t b)
+/* Is `a` the newer of two stamps? They go on at 0 after the largest. */
+static inline bool ef_newer(const struct tm_params *params, uint32_t a, uint32_t b)
 {
-	return (int32_t)(a - b) > 0;
+	return ef_bug(params, EF_BUG_STAMP_COMPARED) ? a > b : (int32_t)(a - b) > 0;
 }
 
 /* Can there be an object at `place`: inside the log, header and value, and aligned? */

@@ -59,7 +59,7 @@ static void check_versions(const struct ef_pool *pool, const struct ef_now *now,
 		if (!newer && object->state != EF_DURABLE)
 			fsck->bad(fsck, PLACE ": newest version, but not marked durable",
 				  ARGS(place));
-		if (newer && !ef_newer(ef_at(pool, newer)->stamp, object->stamp))
+		if (newer && !ef_newer(pool->params, ef_at(pool, newer)->stamp, object->stamp))
 			fsck->bad(fsck, PLACE ": not older than " PLACE " which follows it",
 				  ARGS(place), ARGS(newer));
 		if (object->next != newer)

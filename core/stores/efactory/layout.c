@@ -9,7 +9,14 @@
 
 uint64_t ef_slots(const struct tm_params *params)
 {
-	return kv_pow2(2 * (uint64_t)(params->keys ? params->keys : 1));
+	uint64_t keys = params->keys ? params->keys : 1;
+
+	return kv_pow2(ef_knobs(params)->crowd ? keys : 2 * keys);
+}
+
+uint64_t ef_home(const struct tm_params *params, const uint8_t key[TM_MAX_KEY])
+{
+	return ef_knobs(params)->crowd ? UINT64_MAX : kv_hash(key);
 }
 
 /*
@@ -110,7 +117,8 @@ uint64_t ef_newest(const struct ef_pool *pool, const struct ef_now *now,
 	there = ef_place(now->to, __atomic_load_n(&entry->off[now->to], __ATOMIC_ACQUIRE));
 	if (!here || !there)
 		return here ? here : there;
-	return ef_newer(ef_at(pool, here)->stamp, ef_at(pool, there)->stamp) ? here : there;
+	return ef_newer(pool->params, ef_at(pool, here)->stamp, ef_at(pool, there)->stamp) ? here
+											   : there;
 }
 
 uint64_t ef_pre(const struct ef_pool *pool, const struct ef_now *now, const struct ef_entry *entry,
@@ -131,7 +139,8 @@ uint64_t ef_older(const struct ef_pool *pool, const struct ef_now *now,
 	const struct ef_object *object = ef_at(pool, place);
 	uint64_t pre = ef_pre(pool, now, entry, object);
 
-	if (!pre || !ef_fits(pool, pre) || !ef_newer(object->stamp, ef_at(pool, pre)->stamp))
+	if (!pre || !ef_fits(pool, pre) ||
+	    !ef_newer(pool->params, object->stamp, ef_at(pool, pre)->stamp))
 		return 0;
 	return pre;
 }
@@ -173,7 +182,7 @@ unsigned ef_kind(const struct tm_params *params, const struct ef_object *object)
 /* Linear probing; entries are never given back, so a free one ends the search. */
 struct ef_entry *ef_lookup(const struct ef_pool *pool, const uint8_t key[TM_MAX_KEY], bool *found)
 {
-	uint64_t first = kv_hash(key);
+	uint64_t first = ef_home(pool->params, key);
 
 	*found = false;
 	for (uint64_t i = 0; i < pool->slots; i++) {

@@ -360,6 +360,7 @@ static void find_tail(struct ef_server *server)
 	bool any = false;
 
 	*tail = TM_LINE;
+	server->stamp = ef_knobs(&server->params)->stamps ? UINT32_MAX : 0;
 	for (uint64_t i = 0; i < pool->slots; i++) {
 		struct ef_entry *entry = &pool->table[i];
 		const struct ef_object *object;
@@ -375,7 +376,7 @@ static void find_tail(struct ef_server *server)
 		if (end > *tail && (ef_kind(&server->params, object) != EF_TOMBSTONE ||
 				    !ef_bug(&server->params, EF_BUG_RECOVER_TAIL_LOW)))
 			*tail = end;
-		if (!any || ef_newer(object->stamp + 1, server->stamp))
+		if (!any || ef_newer(&server->params, object->stamp + 1, server->stamp))
 			server->stamp = object->stamp + 1;
 		any = true;
 	}

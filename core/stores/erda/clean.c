@@ -228,6 +228,14 @@ static void tell(struct cleaning *c, enum erda_notice_kind kind)
 	}
 }
 
+/* Numbers wrap, so that none is the larger; a seeded bug compares them all the same. */
+static bool acknowledged(const struct server *server, uint32_t client)
+{
+	if (server->geo.bug == BUG_NOTICE_COMPARED)
+		return server->acked[client] >= server->begins;
+	return server->acked[client] == server->begins;
+}
+
 /* Has this client not yet acknowledged BEGIN? */
 static bool waiting_for(const struct cleaning *c, unsigned i)
 {
@@ -236,7 +244,7 @@ static bool waiting_for(const struct cleaning *c, unsigned i)
 
 	/* A client can say any number; with one that was never sent it does not acknowledge. */
 	return peer->told && listens(peer) &&
-	       (peer->client >= server->slots || server->acked[peer->client] < server->begins);
+	       (peer->client >= server->slots || !acknowledged(server, peer->client));
 }
 
 /* Is there one that may still acknowledge? */
@@ -261,7 +269,8 @@ static void inform(struct cleaning *c)
 	struct server *server = c->server;
 
 	enter(c, PHASE_INFORM);
-	server->begins++;
+	if (++server->begins == 0)
+		server->begins = 1;
 	set_word(c, true);
 	tell(c, NOTICE_BEGIN);
 	if (server->geo.knob.clean_wait) {

@@ -72,6 +72,7 @@ static const struct tm_variant variants[] = {
 	{"tight", "log=tight", "Hardly any room: logs are cleaned by themselves, again and again.",
 	 0},
 	{"crowded", "crowd=on", "The third of three neighbouring keys displaces the second.", 0},
+	{"wrap", "notices=wrap", "Cleanings are numbered from shortly before the numbers wrap.", 0},
 	/* Seeded bugs. */
 	{"crc_unchecked", "bug=crc_unchecked", "A GET does not compare the CRC.", RDA | LIN},
 	{"crc_no_value", "bug=crc_no_value",
@@ -133,6 +134,10 @@ static const struct tm_variant variants[] = {
 	 "The cleaner's next phase begins while a request of the phase before is handled.", LIN},
 	{"recover_state_first", "bug=recover_state_first",
 	 "Recovery says that a cleaning has ended before all entries say so.", FSCK},
+	{"notice_compared", "bug=notice_compared notices=wrap",
+	 "Numbers of cleanings are compared as if they never wrapped: a cleaning does not wait for "
+	 "clients.",
+	 OK | LIVE | FSCK},
 	{"old_unread", "bug=old_unread seg=small",
 	 "A GET fails if the newest version is damaged, and does not read the one before it.",
 	 DUR | OK},
@@ -186,7 +191,7 @@ const struct tm_store erda_store = {
 	.variants = variants,
 	.overheads = overheads,
 	.shapes = "packed small_segments tight crowded send_request no_wipe scan_all "
-		  "read_order=right",
+		  "wrap read_order=right",
 	.pm_bytes = pm_bytes,
 	.regions = regions,
 	.format = erda_format,

@@ -157,6 +157,9 @@ _Static_assert(sizeof(struct erda_entry) == 48, "as in the picture");
 	X(tombstones, "remembered forgotten",                                                   \
 	  "A deleted key's older versions are skipped by the cleaner; or not.")                 \
 	X(wipe, "on off", "A region is wiped before it is used again.")                         \
+	X(notices, "low wrap",                                                                  \
+	  "Cleanings are numbered from 1; or after the largest number, as if there had been "   \
+	  "so many.")                                                                           \
 	X(bug, "none" ERDA_BUGS(ERDA_BUG_WORD), "A seeded bug, see the variants.")
 #define ERDA_BUG_WORD(NAME, name) " " #name
 
@@ -201,7 +204,8 @@ enum erda_repair {
 	X(CLEAN_FLIP_PLAIN, clean_flip_plain)         \
 	X(CLEAN_HASTY_PHASE, clean_hasty_phase)       \
 	X(RECOVER_STATE_FIRST, recover_state_first)   \
-	X(OLD_UNREAD, old_unread)
+	X(OLD_UNREAD, old_unread)                     \
+	X(NOTICE_COMPARED, notice_compared)
 
 enum erda_bug {
 	BUG_NONE,

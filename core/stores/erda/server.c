@@ -340,7 +340,8 @@ static size_t answer(struct server *server, const struct rpc_msg *msg, struct er
 		rsp->status = handle_clean(server);
 		return sizeof(*rsp);
 	case ERDA_OP_ACK:
-		if (msg->client < server->slots && req.bad > server->acked[msg->client])
+		/* Any other is of a cleaning that has not waited for it. */
+		if (msg->client < server->slots && req.bad == server->begins)
 			server->acked[msg->client] = req.bad;
 		return 0;
 	default:
@@ -449,10 +450,13 @@ int erda_serve(const struct tm_env *env)
 	}
 	server->pm = env->pm;
 	server->timeout_ns = geo->knob.timeout ? SHORT_TIMEOUT_NS : TIMEOUT_NS;
+	server->begins = geo->knob.notices ? UINT32_MAX : 0;
 	server->slots = env->params->clients + 1;
 	server->slot = calloc(server->slots, sizeof(*server->slot));
 	server->acked = calloc(server->slots, sizeof(*server->acked));
 	server->object = calloc(1, geo->max_obj);
+	for (unsigned i = 0; server->acked && i < server->slots; i++)
+		server->acked[i] = server->begins;
 	server->index.geo = geo;
 	server->index.entry = erda_table(geo, env->pm);
 	server->index.since = calloc(geo->entries, sizeof(*server->index.since));

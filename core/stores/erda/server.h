@@ -55,7 +55,7 @@ struct server {
 	struct erda_req *slot; /* request slots, by client number; exported */
 	unsigned slots;
 	uint32_t *acked; /* by client number: the last BEGIN that it has acknowledged */
-	uint32_t begins; /* number of the last BEGIN */
+	uint32_t begins; /* number of the last BEGIN; wraps, and is never 0 then */
 	bool handling;	 /* a request is being handled */
 	bool cleaner;	 /* the task has been started */
 	uint8_t *object; /* an object that the server writes, before it does */

@@ -36,7 +36,7 @@
 
 enum { IN_PROGRESS, VALID, INVALID };
 enum { VALUE, TOMBSTONE };
-enum { CACHE_VALID, TIMEOUT, BUG, KNOBS };
+enum { CACHE_VALID = KV_CROWD + 1, TIMEOUT, BUG, KNOBS };
 enum { NO_BUG, BUG_TAIL_REUSED };
 
 struct meta {
@@ -96,8 +96,7 @@ static unsigned regions(const struct tm_params *params, struct tm_region *out, u
 
 static void map_pool(struct pool *pool, const struct tm_params *params, uint8_t *pm)
 {
-	pool->table.entry = (struct kv_entry *)pm;
-	pool->table.slots = kv_table_slots(params);
+	pool->table = kv_table_at(params, pm);
 	pool->meta = (struct meta *)(pm + kv_table_bytes(params));
 	pool->metas = params->updates + 1;
 	pool->log = pm + kv_table_bytes(params) + meta_bytes(params);
@@ -369,6 +368,7 @@ static int get(void *arg, const void *key, size_t klen, void *value, size_t cap,
 }
 
 static const struct tm_knob knobs[] = {
+	[KV_CROWD] = KV_CROWD_KNOB,
 	[CACHE_VALID] = {"cache_valid", "off on",
 			 "a GET's verdict is remembered in PM, as in the public code, not found "
 			 "anew each time"},
@@ -389,6 +389,8 @@ static const struct tm_knob knobs[] = {
 static const struct tm_variant variants[] = {
 	{"cached", "cache_valid=on", "The public code: a version is checked and persisted once.",
 	 0},
+	{"crowded", "crowd=on", "all keys collide in a table that has hardly more slots than keys",
+	 0},
 	{"short_timeout", "timeout=1ms",
 	 "the timeout is shorter than a client's stall: an acknowledged PUT is invalid", LIN},
 	{"tail_reused", "bug=tail_reused",
@@ -404,6 +406,7 @@ const struct tm_store forca_store = {
 	.promises = RDA | LIN | MONO | KEEP | OK | LIVE | FSCK,
 	.knobs = knobs,
 	.variants = variants,
+	.shapes = "crowded cached",
 	.pm_bytes = pm_bytes,
 	.regions = regions,
 	.format = kv_format,

@@ -139,7 +139,7 @@ static void write_a(struct rl_client *client, bool imm, unsigned flags)
 	struct ibv_qp_ex *qp = next_request(client, flags);
 
 	if (imm)
-		ibv_wr_rdma_write_imm(qp, rkey, addr, htobe32((uint32_t)(2 * seq)));
+		ibv_wr_rdma_write_imm(qp, rkey, addr, htobe32(rl_imm(seq, false)));
 	else
 		ibv_wr_rdma_write(qp, rkey, addr);
 	set_bytes(client, &out_msg(client)->record, record_len(client));
@@ -152,7 +152,7 @@ static void write_b(struct rl_client *client, bool imm, unsigned flags)
 
 	if (imm)
 		ibv_wr_rdma_write_imm(qp, rkey, pool_addr(client, RL_TAIL),
-				      htobe32((uint32_t)(2 * client->msg->seq + 1)));
+				      htobe32(rl_imm(client->msg->seq, true)));
 	else
 		ibv_wr_rdma_write(qp, rkey, pool_addr(client, RL_TAIL));
 	set_bytes(client, out_word(client, WORD_TAIL), rl_tail_bytes(&client->params));
@@ -243,8 +243,8 @@ static int imm_call(struct rl_client *client, bool tail)
 	if (rc)
 		return rc;
 	do {
-		rc = rpc_call_imm(&client->conn, RL_POOL, off, data, len,
-				  (uint32_t)(2 * seq + tail), &head, RL_MSG_HEAD, NULL);
+		rc = rpc_call_imm(&client->conn, RL_POOL, off, data, len, rl_imm(seq, tail), &head,
+				  RL_MSG_HEAD, NULL);
 	} while (again(client, rc, &nap));
 	return rc ? rc : head.status;
 }

@@ -16,7 +16,8 @@ int rl_open(const struct tm_env *env, void **out)
 	if (!client)
 		return -ENOMEM;
 	client->params = *env->params;
-	client->next = 1;
+	client->head = rl_before_first(env->params);
+	client->next = client->head + 1;
 	client->chunk = (uint32_t)(READ_BYTES / rl_span(env->params));
 	if (!client->chunk)
 		client->chunk = 1;
@@ -197,7 +198,7 @@ static int find_by_read(struct rl_client *client, const uint8_t key[TM_MAX_KEY])
 	int rc, again;
 
 	if (!rl_ring(&client->params))
-		return find_in_log(client, key, 0);
+		return find_in_log(client, key, rl_before_first(&client->params));
 	do {
 		rc = rl_read_head(client, &head);
 		if (rc)

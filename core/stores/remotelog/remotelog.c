@@ -44,6 +44,13 @@ static const struct tm_variant variants[] = {
 	{"cs4", "method=cs4", "Send of both, completion", 0},
 	{"ring", "slots=2", "Write, Send, flush, acknowledgement; into a ring of two slots", 0},
 
+	{"wrap", "numbers=wrap", "records' numbers begin shortly before an immediate's end", 0},
+
+	{"imm_truncated", "method=i1 numbers=wrap bug=imm_truncated",
+	 "the server takes what an immediate has of a number for all of it: it finds that the "
+	 "record "
+	 "has been collected, and flushes nothing",
+	 TM_BIT(TM_DUR) | TM_BIT(TM_OK)},
 	{"seq_unchecked", "slots=2 seq=unchecked",
 	 "recovery takes records of the ring's previous lap for new ones: their checksums are "
 	 "right",
@@ -68,6 +75,11 @@ static const struct tm_variant variants[] = {
 	 "failure "
 	 "the log begins at a record that has been overwritten",
 	 TM_BIT(TM_DUR) | TM_BIT(TM_FSCK)},
+	{"recover_cached", "bug=recover_cached",
+	 "recovery counts a record that is in a cache only, as the process alone has died, and "
+	 "does "
+	 "not make it durable: a power failure leaves a gap before later ones",
+	 TM_BIT(TM_DUR)},
 	{0},
 };
 
@@ -153,9 +165,14 @@ bool rl_intact(const struct tm_params *params, const struct rl_record *record, u
 	return rt_check(record->seq == seq) && rl_whole(params, record);
 }
 
+uint64_t rl_before_first(const struct tm_params *params)
+{
+	return rl_knobs(params)->numbers ? RL_IMM_NUMBERS - 2 : 0;
+}
+
 uint64_t rl_head(const struct tm_params *params, const uint8_t *pm)
 {
-	return rl_ring(params) ? *(const uint64_t *)(pm + RL_HEAD) : 0;
+	return rl_ring(params) ? *(const uint64_t *)(pm + RL_HEAD) : rl_before_first(params);
 }
 
 uint64_t rl_end(const struct tm_params *params, uint8_t *pm)
@@ -206,7 +223,8 @@ const struct tm_store remotelog_store = {
 	.variants = variants,
 	.overheads = overheads,
 	/* Each method, on hardware for which it is meant (RP tables 2 and 3). */
-	.shapes = "ring w1n+domain=mhp w2+ddio=off w3+domain=wsp i1 i2+ddio=off i3+domain=wsp s1 "
+	.shapes = "ring wrap ring+wrap i1+wrap ci1+wrap w1n+domain=mhp w2+ddio=off "
+		  "w3+domain=wsp i1 i2+ddio=off i3+domain=wsp s1 "
 		  "s2+domain=mhp s3+ddio=off+rqwrb=pm s4+domain=wsp+rqwrb=pm cw1 cw2+ddio=off "
 		  "cw2p+ddio=off cw2c+ddio=off cw2f+ddio=off cw3+domain=mhp cw4+domain=wsp ci1 "
 		  "ci2+ddio=off ci3+domain=mhp ci4+domain=wsp cs1 cs1x cs2+domain=mhp "

@@ -23,8 +23,8 @@
  *
  * The pool, offsets in bytes:
  *
- *	0	magic; head: how many records have been collected (0 where the log is no ring)
- *	64	tail: how many records there have been (compound; 0 in a singleton's)
+ *	0	magic; head: number of the last record that was collected (a ring's)
+ *	64	tail: number of the last record (compound; 0 in a singleton's)
  *	128	the slots, of rl_span() bytes each: record n is in slot (n - 1) mod their number
  *	...	a ring: the applied table, a slot for each key
  *	...	with receive buffers in PM: the message buffers of rpc_server_init_in()
@@ -76,7 +76,11 @@
 	X(copy, "cpu nt",                                                                         \
 	  "the server copies a record by plain stores; or by non-temporal ones, which only a "    \
 	  "fence orders with the tail's")                                                         \
-	X(bug, "none gc_early gc_dirty room_early repost_early recover_head",                     \
+	X(numbers, "low wrap",                                                                    \
+	  "records are numbered from 1; or from the last number that fits into an immediate")     \
+	X(bug,                                                                                    \
+	  "none gc_early gc_dirty room_early repost_early recover_head recover_cached "           \
+	  "imm_truncated",                                                                        \
 	  "a seeded bug, see the variants")
 
 /* tm_params.knob, by name. */
@@ -92,7 +96,9 @@ enum rl_bug {
 	RL_GC_DIRTY,
 	RL_ROOM_EARLY,
 	RL_REPOST_EARLY,
-	RL_RECOVER_HEAD
+	RL_RECOVER_HEAD,
+	RL_RECOVER_CACHED,
+	RL_IMM_TRUNCATED
 };
 
 #define RL_MAGIC 0x31474f4c4d52u /* "RMLOG1" */
@@ -132,7 +138,13 @@ struct rl_msg {
 };
 #define RL_MSG_HEAD offsetof(struct rl_msg, record)
 
-/* An immediate: 2 x the record's number, plus 1 if it is about the tail. */
+/* An immediate: 2 x the record's number, plus 1 if it is about the tail. Of the number it has the
+ * last 31 bits; the server knows the others, as the log is much shorter. */
+#define RL_IMM_NUMBERS (1ull << 31)
+static inline uint32_t rl_imm(uint64_t seq, bool tail)
+{
+	return (uint32_t)(2 * seq + tail);
+}
 
 /* --- methods --- */
 
@@ -167,7 +179,9 @@ uint32_t rl_crc(const struct rl_record *record);
 bool rl_whole(const struct tm_params *params, const struct rl_record *record);
 /* ... and the one with this number? */
 bool rl_intact(const struct tm_params *params, const struct rl_record *record, uint64_t seq);
-/* The number of the last record that has been collected; 0: none. */
+/* The number before the first record's, which is never 0. */
+uint64_t rl_before_first(const struct tm_params *params);
+/* The number of the last record that has been collected; rl_before_first(): none. */
 uint64_t rl_head(const struct tm_params *params, const uint8_t *pm);
 /* The number of the log's last record: compound: its tail; singleton: of the last before one that
  * is not intact. rl_head(): the log is empty. */

@@ -111,13 +111,24 @@ static size_t answer_lookup(const struct rl_server *server, const struct rl_msg 
 	return sizeof(*reply) + record->len;
 }
 
+/* The whole number of which an immediate has the last bits: the one that is nearest to the head. */
+static uint64_t whole_number(const struct rl_server *server, uint32_t imm)
+{
+	uint64_t head = server->words->head, bits = imm / 2, ahead = bits - head;
+
+	if (rl_knobs(&server->params)->bug == RL_IMM_TRUNCATED)
+		return bits;
+	ahead %= RL_IMM_NUMBERS;
+	return ahead < RL_IMM_NUMBERS / 2 ? head + ahead : head + ahead - RL_IMM_NUMBERS;
+}
+
 static size_t handle(void *arg, const struct rpc_msg *in, void *out, size_t cap)
 {
 	struct rl_server *server = arg;
 	const struct append_method *method = rl_method(&server->params);
 	const struct rl_msg *msg = in->bytes;
 	struct rl_msg *reply = out;
-	uint64_t seq = in->has_imm ? in->imm / 2 : 0;
+	uint64_t seq = in->has_imm ? whole_number(server, in->imm) : 0;
 
 	(void)cap; /* rl_msg_bytes(): both ends have it from the parameters */
 	if (!in->has_imm && in->len >= RL_MSG_HEAD)
