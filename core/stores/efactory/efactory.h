@@ -262,10 +262,9 @@ static inline const struct ef_knobs *ef_knobs(const struct tm_params *params)
 	return (const struct ef_knobs *)params->knob;
 }
 
-static inline bool ef_bug(const struct tm_params *params, enum ef_bug bug)
-{
-	return ef_knobs(params)->bug == bug;
-}
+/* Is this seeded bug switched on? No function: who reads a switch is to be seen where it is asked.
+ */
+#define ef_bug(params, which) (ef_knobs(params)->bug == (which))
 
 /* The sizes that server and client both derive from the parameters. */
 uint64_t ef_slots(const struct tm_params *params);
