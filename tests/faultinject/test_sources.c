@@ -95,7 +95,7 @@ static uint64_t run(struct source *source, unsigned rounds, unsigned packets)
 {
 	struct hardware hw = hardware_default;
 	struct program program = {pmem_machine(stack, 0), rounds, packets};
-	hw.ddio = false;
+	hw.ddio = DDIO_OFF;
 	sim_reset(sim, source);
 	pmem_begin(program.pm, sim, &hw);
 	for (unsigned host = 0; host < 3; host++)
@@ -327,7 +327,7 @@ START_TEST(answer_out_of_range_is_left_out)
 {
 	struct deviations list = {0}, rest = {0};
 	struct trace_source trace;
-	add_step(&list, "c1", 1, 1, DELAY_SWITCH + 1);
+	add_step(&list, "c1", 1, 1, DEATH_MACHINE + 1);
 	add_step(&list, "c1", 2, 1, 6);
 	add_step(&rest, "c1", 2, 1, 6);
 	ck_assert_int_eq(trace_start(&trace, &rest), 0);

@@ -87,7 +87,9 @@ static void settle(const struct ef_pool *pool, struct ef_object *object)
 		pmem_persist(&object->next, sizeof(object->next));
 	}
 	if (object->state != EF_DURABLE && !ef_bug(params, EF_BUG_RECOVER_NO_FLAG)) {
-		pmem_persist(object->value, object->vlen);
+		/* After the death of the process alone it may be in a cache only. */
+		if (!ef_bug(params, EF_BUG_RECOVER_CACHED))
+			pmem_persist(object->value, object->vlen);
 		object->state = EF_DURABLE;
 		pmem_persist(&object->state, sizeof(object->state));
 	}
@@ -230,8 +232,8 @@ static uint64_t bring_over(const struct ef_pool *pool, const struct ef_now *now,
 }
 
 /*
- * The entry names the new log. Offset and mark are stored in this order, in one line whose words
- * reach memory from the left if it is torn: the mark is never alone.
+ * The entry names the new log. The offset is durable before the mark is: of a line that is torn any
+ * words may survive.
  */
 static void move_entry(const struct ef_pool *pool, const struct ef_now *now, struct ef_entry *entry,
 		       uint64_t place)
@@ -240,8 +242,10 @@ static void move_entry(const struct ef_pool *pool, const struct ef_now *now, str
 		ef_set_mark(pool->params, entry, now->to);
 		pmem_persist(entry, sizeof(*entry));
 	}
-	if (entry->off[now->to] != ef_off_of(place))
+	if (entry->off[now->to] != ef_off_of(place)) {
 		entry->off[now->to] = ef_off_of(place);
+		pmem_persist(&entry->off[now->to], sizeof(entry->off[now->to]));
+	}
 	if (ef_mark(pool->params, entry) != now->to)
 		ef_set_mark(pool->params, entry, now->to);
 	pmem_flush(entry, sizeof(*entry));
