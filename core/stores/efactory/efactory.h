@@ -232,7 +232,11 @@ enum ef_end_order { EF_END_FLIP, EF_END_CLEAR, EF_END_TRANS };
 	X(ONE_PEER, one_peer)                       \
 	X(STALE_OFFSET, stale_offset)               \
 	X(STAMP_COMPARED, stamp_compared)           \
-	X(PROBE_ENDS, probe_ends)
+	X(PROBE_ENDS, probe_ends)                   \
+	X(GET_CUT, get_cut)                         \
+	X(STAMP_OF_LAST, stamp_of_last)             \
+	X(ACK_FOR_ALL, ack_for_all)                 \
+	X(ACK_BUSY, ack_busy)
 
 enum ef_bug {
 	EF_BUG_NONE,
