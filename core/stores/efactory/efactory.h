@@ -231,7 +231,10 @@ enum ef_end_order { EF_END_FLIP, EF_END_CLEAR, EF_END_TRANS };
 	X(ONE_PEER, one_peer)                       \
 	X(STALE_OFFSET, stale_offset)               \
 	X(STAMP_COMPARED, stamp_compared)           \
-	X(PROBE_ENDS, probe_ends)
+	X(PROBE_ENDS, probe_ends)                   \
+	X(EMPTY_ABSENT, empty_absent)               \
+	X(FLUSH_SHORT, flush_short)                 \
+	X(LAST_LENGTH, last_length)
 
 enum ef_bug {
 	EF_BUG_NONE,

@@ -45,7 +45,10 @@ static void persist_value(const struct ef_server *server, const struct ef_object
 		pmem_persist(object, sizeof(*object));
 		return;
 	}
-	pmem_flush(object->value, object->vlen);
+	if (object->vlen > 8 && ef_bug(params, EF_BUG_FLUSH_SHORT))
+		pmem_flush(object->value, object->vlen - 8);
+	else
+		pmem_flush(object->value, object->vlen);
 	if (verifier || !ef_bug(params, EF_BUG_GET_NO_FENCE))
 		pmem_drain();
 }

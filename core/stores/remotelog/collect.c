@@ -63,7 +63,9 @@ static int take(const struct tm_params *params, uint8_t *pm, struct rl_record **
 	if (!*entry)
 		return -ENOSPC;
 	memcpy(*entry, record, rl_record_bytes(record));
-	if (rl_knobs(params)->bug != RL_GC_EARLY)
+	if (rl_knobs(params)->bug == RL_GC_SHORT)
+		pmem_persist(*entry, record->len);
+	else if (rl_knobs(params)->bug != RL_GC_EARLY)
 		pmem_persist(*entry, rl_record_bytes(record));
 	return 0;
 }

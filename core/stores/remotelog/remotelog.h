@@ -78,7 +78,9 @@
 	  "fence orders with the tail's")                                                         \
 	X(numbers, "low wrap",                                                                    \
 	  "records are numbered from 1; or from the last number that fits into an immediate")     \
-	X(bug, "none gc_early gc_dirty room_early repost_early recover_head imm_truncated",       \
+	X(bug,                                                                                    \
+	  "none gc_early gc_dirty room_early repost_early recover_head imm_truncated "            \
+	  "gc_short",                                                                             \
 	  "a seeded bug, see the variants")
 
 /* tm_params.knob, by name. */
@@ -95,7 +97,8 @@ enum rl_bug {
 	RL_ROOM_EARLY,
 	RL_REPOST_EARLY,
 	RL_RECOVER_HEAD,
-	RL_IMM_TRUNCATED
+	RL_IMM_TRUNCATED,
+	RL_GC_SHORT
 };
 
 #define RL_MAGIC 0x31474f4c4d52u /* "RMLOG1" */
