@@ -99,7 +99,7 @@ struct tm_overhead {
 };
 
 /* Why an operation of a client may fail. What explains an error of any store, whatever its design:
- * the first three. The others explain those errors alone that the store declares. */
+ * the first three, and the last. The others explain those errors alone that the store declares. */
 enum tm_reason {
 	TM_LINK_LOST = 1,   /* packets of the client's link were lost, more often than they are
 			       repeated */
@@ -109,6 +109,7 @@ enum tm_reason {
 	TM_PEER_FAILED = 8, /* another client has died, or its link or a call of it has failed */
 	TM_DISTURBED = 16,  /* a task or a packet was held up, or a packet lost or doubled */
 	TM_ALWAYS = 32,	    /* none is needed */
+	TM_SERVER_DIED = 64, /* the server's process has died since the client connected */
 };
 
 enum tm_operation { TM_PUT = 1, TM_GET = 2, TM_DEL = 4, TM_OPEN = 8 };

@@ -79,20 +79,24 @@ static const struct stop_point *of_another(const struct stops *stops, enum stop_
 	return NULL;
 }
 
-void stops_choose(const struct stops *stops, uint64_t nth, struct random_source *r)
+/* What the nth run in which something stops does at which step. */
+struct turn {
+	enum stop_group group;
+	unsigned before; /* turns of this group before it, of eight */
+	unsigned k;	 /* DELAY_QUIESCENCE, or who dies */
+};
+
+/* Where others stand then matters as much: mostly another client is held before. */
+static void take_turn(const struct stops *stops, const struct turn turn[8], uint64_t nth,
+		      struct random_source *r)
 {
-	/* Of eight runs four stop the server at what it does, one at a load, three a client. */
-	static const struct {
-		enum stop_group group;
-		unsigned before;
-	} turn[8] = {{STOPS_SERVER, 0}, {STOPS_CLIENT, 0}, {STOPS_SERVER, 1},
-		     {STOPS_CLIENT, 1}, {STOPS_SERVER, 2}, {STOPS_SERVER_LOADS, 0},
-		     {STOPS_SERVER, 3}, {STOPS_CLIENT, 2}};
-	static const unsigned in_eight[STOP_GROUPS] = {4, 1, 3, 0};
-	enum stop_group group = turn[nth % 8].group;
-	const struct stop_point *stop = evenly(stops, group,
-					       nth / 8 * in_eight[group] + turn[nth % 8].before);
-	const struct stop_point *before = NULL;
+	const struct turn *t = &turn[nth % 8];
+	const struct stop_point *before = NULL, *stop;
+	unsigned in_eight = 0, k = t->k;
+	for (unsigned i = 0; i < 8; i++)
+		in_eight += turn[i].group == t->group;
+	assert(t->before < in_eight);
+	stop = evenly(stops, t->group, nth / 8 * in_eight + t->before);
 	if (!stop)
 		return;
 	uint64_t draw = random_next(&r->state);
@@ -101,5 +105,29 @@ void stops_choose(const struct stops *stops, uint64_t nth, struct random_source 
 				    &r->state);
 	if (before)
 		random_stop(r, before->key, before->a, before->b, DELAY_QUIESCENCE);
-	random_stop(r, stop->key, stop->a, stop->b, before ? DELAY_SWITCH : DELAY_QUIESCENCE);
+	random_stop(r, stop->key, stop->a, stop->b,
+		    before && k == DELAY_QUIESCENCE ? DELAY_SWITCH : k);
+}
+
+void stops_choose(const struct stops *stops, uint64_t nth, struct random_source *r)
+{
+	/* Of eight runs four stop the server at what it does, one at a load, three a client. */
+	static const struct turn turn[8] = {
+		{STOPS_SERVER, 0, DELAY_QUIESCENCE}, {STOPS_CLIENT, 0, DELAY_QUIESCENCE},
+		{STOPS_SERVER, 1, DELAY_QUIESCENCE}, {STOPS_CLIENT, 1, DELAY_QUIESCENCE},
+		{STOPS_SERVER, 2, DELAY_QUIESCENCE}, {STOPS_SERVER_LOADS, 0, DELAY_QUIESCENCE},
+		{STOPS_SERVER, 3, DELAY_QUIESCENCE}, {STOPS_CLIENT, 2, DELAY_QUIESCENCE}};
+	take_turn(stops, turn, nth, r);
+}
+
+void stops_kill(const struct stops *stops, uint64_t nth, struct random_source *r)
+{
+	/* Of eight runs six kill the server's process, two of these at a client's step, while the
+	 * server may wait. */
+	static const struct turn turn[8] = {
+		{STOPS_SERVER, 0, DEATH_SERVER}, {STOPS_CLIENT, 0, DEATH_PROCESS},
+		{STOPS_SERVER, 1, DEATH_SERVER}, {STOPS_CLIENT, 1, DEATH_SERVER},
+		{STOPS_SERVER, 2, DEATH_SERVER}, {STOPS_CLIENT, 2, DEATH_MACHINE},
+		{STOPS_SERVER, 3, DEATH_SERVER}, {STOPS_CLIENT, 3, DEATH_SERVER}};
+	take_turn(stops, turn, nth, r);
 }

@@ -11,6 +11,8 @@
  * steps until the others have done all they can. Successive runs take steps that are
  * spread evenly over the whole work, however many runs there are.
  *
+ * In other runs something dies at such a step, mostly the server's process.
+ *
  * Most of these runs hold another client before that: at the beginning of one of its
  * operations, or in the middle of one. It goes on just when the task stops.
  */
@@ -44,5 +46,8 @@ void stops_free(struct stops *stops);
 /* Let r, which has been started, stop where the nth run that stops does. Nothing changes if the
  * recorded run has no such step. */
 void stops_choose(const struct stops *stops, uint64_t nth, struct random_source *r);
+/* The same of a step at which something dies, the server's process or a client, in the nth run that
+ * has one. */
+void stops_kill(const struct stops *stops, uint64_t nth, struct random_source *r);
 
 #endif

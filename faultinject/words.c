@@ -273,7 +273,10 @@ static const struct {
 		   {"100ms", 8},
 		   {"for ever", DELAY_FOREVER},
 		   {"until quiescence", DELAY_QUIESCENCE},
-		   {"and switch", DELAY_SWITCH}};
+		   {"and switch", DELAY_SWITCH},
+		   {"server dies", DEATH_SERVER},
+		   {"process dies", DEATH_PROCESS},
+		   {"machine dies", DEATH_MACHINE}};
 
 #define DELAY_EXPECTED                                                                  \
 	"\"delay TIME\", TIME one of 100ns 500ns 2us 8us 30us 200us 5ms 100ms \"until " \
@@ -285,17 +288,28 @@ static bool can_stop(const struct deviation *d)
 	return choice_traits[d->kind].forever && d->who[0] == 'c';
 }
 
+/* The server can die at a step of anybody's. */
+static bool can_be(const struct deviation *d, unsigned k)
+{
+	if (k == DEATH_SERVER)
+		return choice_traits[d->kind].forever;
+	return can_stop(d) || (k != DELAY_FOREVER && k < DEATH_SERVER);
+}
+
 /* The k of the delay, 0: it is none. Older versions wrote "hold" for "delay", "rest" for
  * "quiescence". */
 static unsigned parse_delay(const char *text)
 {
 	size_t verb = !strncmp(text, "delay ", 6) ? 6 : !strncmp(text, "hold ", 5) ? 5 : 0;
+	for (unsigned i = 0; !verb && i < sizeof(delay_words) / sizeof(delay_words[0]); i++)
+		if (delay_words[i].k >= DEATH_SERVER && !strcmp(text, delay_words[i].word))
+			return delay_words[i].k;
 	if (!verb)
 		return 0;
 	if (!strcmp(text + verb, "until rest"))
 		return DELAY_QUIESCENCE;
 	for (unsigned i = 0; i < sizeof(delay_words) / sizeof(delay_words[0]); i++)
-		if (!strcmp(text + verb, delay_words[i].word))
+		if (delay_words[i].k < DEATH_SERVER && !strcmp(text + verb, delay_words[i].word))
 			return delay_words[i].k;
 	return 0;
 }
@@ -336,7 +350,7 @@ void words_print_answer(const struct deviation *d, char *buf, size_t n)
 	unsigned k = choice_delay(d->kind, d->answer);
 	uint32_t place = d->answer - named(kind);
 	if (k)
-		snprintf(buf, n, "delay %s", delay_words[k - 1].word);
+		snprintf(buf, n, "%s%s", k < DEATH_SERVER ? "delay " : "", delay_words[k - 1].word);
 	else if (d->answer <= named(kind))
 		snprintf(buf, n, "%s", kind->answer[d->answer - 1].word);
 	else if (kind->print_answer)
@@ -351,9 +365,12 @@ int words_parse_answer(const struct deviation *d, const char *text, const char *
 	unsigned k = choice_traits[d->kind].delay ? parse_delay(text) : 0;
 	uint32_t place = 0;
 	*expected = kind->expected ? kind->expected
-		    : can_stop(d)  ? DELAY_EXPECTED " \"for ever\""
-				   : DELAY_EXPECTED;
-	if (k && (k != DELAY_FOREVER || can_stop(d)))
+		    : can_stop(d)  ? DELAY_EXPECTED
+			    " \"for ever\"; \"server dies\", \"process dies\" or \"machine "
+			    "dies\""
+		    : choice_traits[d->kind].forever ? DELAY_EXPECTED "; or \"server dies\""
+						     : DELAY_EXPECTED;
+	if (k && can_be(d, k))
 		return (int)choice_delay_answer(d->kind, k);
 	for (unsigned i = 0; i < named(kind); i++)
 		if (!strcmp(text, kind->answer[i].word))
@@ -371,6 +388,11 @@ void deviation_effect(const struct deviation *d, const char *who, const char *op
 	const char *word = kind->word ? kind->word(d->a) : "";
 	if (!effect)
 		effect = kind->effect;
+	static const char *const deaths[] = {"the server's process dies", "the process of WHO dies",
+					     "the machine of WHO dies"};
+	unsigned k = choice_delay(d->kind, d->answer);
+	if (k >= DEATH_SERVER)
+		effect = deaths[k - DEATH_SERVER];
 	/* A step of no operation is its task's alone. */
 	if (!effect)
 		effect = d->kind == CHOICE_STEP && !d->op.kind ? "WHO is late" : "OP is late";

@@ -4,7 +4,14 @@
 #include <assert.h>
 #include <errno.h>
 
-#define OF_ANY_STORE (TM_LINK_LOST | TM_CALL_FAILED | TM_DROPPED)
+#define OF_ANY_STORE (TM_LINK_LOST | TM_CALL_FAILED | TM_DROPPED | TM_SERVER_DIED)
+
+bool connection_is_lost(const struct world *w, unsigned client)
+{
+	assert(w->client[client].life <= sim_server_life(w->sim));
+	return !w->machine && !w->loading &&
+	       (!w->serving || w->client[client].life != sim_server_life(w->sim));
+}
 
 /* What there is to explain an error of a client's operation, enum tm_reason. */
 static unsigned reasons_of(const struct world *w, unsigned client)
@@ -16,6 +23,8 @@ static unsigned reasons_of(const struct world *w, unsigned client)
 		reasons |= TM_LINK_LOST;
 	if ((own | server) & SIM_INJECTED_CALL)
 		reasons |= TM_CALL_FAILED;
+	if (connection_is_lost(w, client))
+		reasons |= TM_SERVER_DIED;
 	if (sim_disturbed(w->sim))
 		reasons |= TM_DISTURBED;
 	if (own & SIM_INJECTED_DROP && sim_disturbed(w->sim))

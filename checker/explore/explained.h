@@ -8,11 +8,13 @@
  * (core/rt/sim_injected.c). A lost link of the client, and a call that was told to fail, at the
  * client or at the server, explain every error: the store is not asked what it makes of them. So
  * does the server's word that it has dropped the client, unless nothing at all was held up: then it
- * had no reason. Everything else explains the errors alone that the store declares
- * (struct tm_error).
+ * had no reason; and the death of the process that the client has connected to. Everything else
+ * explains the errors alone that the store declares (struct tm_error).
  */
 #include "checker/explore/world.h"
 
+/* Has the server's process died since the client connected? */
+bool connection_is_lost(const struct world *w, unsigned client);
 bool error_explained(const struct world *w, unsigned client, enum tm_operation operation,
 		     int error);
 

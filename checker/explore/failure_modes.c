@@ -7,6 +7,10 @@ unsigned failure_mode_kinds(const struct deviations *taken)
 	unsigned kinds = 0;
 	for (unsigned i = 0; i < taken->n; i++) {
 		const struct deviation *d = &taken->d[i];
+		if (choice_delay(d->kind, d->answer) >= DEATH_SERVER) {
+			kinds |= FAILURE_MODE_DEATH;
+			continue;
+		}
 		bool server = d->kind == CHOICE_STEP && d->who[0] != 'c';
 		kinds |= !server      ? 1u << d->kind
 			 : d->op.kind ? FAILURE_MODE_SERVER

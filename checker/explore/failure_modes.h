@@ -31,8 +31,9 @@ struct failure_modes {
  * background work. */
 #define FAILURE_MODE_SERVER	(1u << CHOICE_KINDS)
 #define FAILURE_MODE_BACKGROUND (1u << (CHOICE_KINDS + 1))
+#define FAILURE_MODE_DEATH	(1u << (CHOICE_KINDS + 2)) /* a process or a machine died */
 #define FAILURE_MODE_NOTHING \
-	(1u << (CHOICE_KINDS + 2)) /* the GET that shows the failure found nothing */
+	(1u << (CHOICE_KINDS + 3)) /* the GET that shows the failure found nothing */
 #define FAILURE_MODE_ANYTHING (FAILURE_MODE_NOTHING - 1)
 
 /* The kinds of a run's deviations, which do not include its power failures. */

@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define STOP_EVERY 4 /* one run in so many stops a task */
+#define STOP_EVERY 4  /* one run in so many stops a task */
+#define KILL_EVERY 16 /* in one run in so many something dies */
 
 int schedule_open(struct schedule *s, struct worlds *worlds, uint64_t seed, unsigned deviations)
 {
@@ -32,5 +33,7 @@ struct source *schedule_run(struct schedule *s, uint64_t run)
 	random_start(&s->random, s->seed * 1000003 + run, s->deviations);
 	if (run % STOP_EVERY == STOP_EVERY - 1)
 		stops_choose(&s->stops, run / STOP_EVERY, &s->random);
+	else if (run % KILL_EVERY == KILL_EVERY / 2)
+		stops_kill(&s->stops, run / KILL_EVERY, &s->random);
 	return &s->random.source;
 }

@@ -6,7 +6,8 @@
  * plain run alone, so that any of them can be repeated by itself.
  *
  * Run 0 is the plain one. Of the others, most draw all their deviations at random; the rest stop a
- * task at a step of the plain run (faultinject/stops.h), with fewer random deviations.
+ * task at a step of the plain run, or let the server's process or a client die there
+ * (faultinject/stops.h), with fewer random deviations.
  */
 #include "checker/explore/world.h"
 #include "faultinject/stops.h"

@@ -23,6 +23,8 @@
 #define GIVE_UP_NS   (60ull * 1000000000)
 #define STEPS_BASE   1000000ull /* steps of a run ... */
 #define STEPS_PER_OP 20000ull	/* ... and of each operation */
+#define AT_REST_NS   150000000	/* longer than any delay that ends */
+#define CLOSE_NS     20000	/* how long a dead process still has its queue pairs and regions */
 /* The value that proves life: no workload has so many PUTs that it has this one. */
 #define LIFE_CLIENT TM_MAX_CLIENTS
 #define LIFE_NTH    UINT16_MAX
@@ -95,7 +97,11 @@ static void returned(struct world_client *c, int error, int32_t value)
 		error = -EPROTO;
 	c->op = -1;
 	sim_repeat_news(w->sim);
-	history_return(w->history, op, error, value);
+	c->lost = error && error != -ENOTUNIQ && connection_is_lost(w, c->number);
+	/* Whose server has died does not know what became of its operation: in the history it never
+	 * returns. */
+	if (!c->lost)
+		history_return(w->history, op, error, value);
 	if (error && error != -ENOTUNIQ &&
 	    !error_explained(w, c->number, operation_of[w->history->op[op].kind], error))
 		history_unexplained(w->history, op);
@@ -202,6 +208,7 @@ void client_do(struct world_client *c, const struct workload_op *op, uint8_t *bu
 	case OP_CLEAN:
 		/* No key changes: nothing for the history. */
 		error = s->store->clean ? s->store->clean(c->handle) : -ENOSYS;
+		c->lost = error && connection_is_lost(w, c->number);
 		sim_mix(w->sim, OP_CLEAN, (uint32_t)error);
 		if (sim_tracing(w->sim))
 			sim_trace(w->sim, sim_actor(w->sim), 0, "returns %d", error);
@@ -218,10 +225,12 @@ void client_do(struct world_client *c, const struct workload_op *op, uint8_t *bu
 
 /* --- boot --- */
 
-static struct tm_env environment(struct world *w, unsigned host)
+/* `before`: closed, of the host's former process; NULL: it is the first. */
+static struct tm_env environment(struct world *w, unsigned host, struct ibv_context *before)
 {
 	struct tm_env env = {.params = &w->setup->params, .client = host};
-	env.verbs = rnic_open(w->net, host, host == HOST_SERVER ? w->pm : NULL);
+	struct pmem *pm = host == HOST_SERVER ? w->pm : NULL;
+	env.verbs = before ? rnic_open_again(before, pm) : rnic_open(w->net, host, pm);
 	if (host == HOST_SERVER) {
 		env.pm = pmem_base(w->pm);
 		env.pm_len = w->setup->pm_len;
@@ -232,25 +241,38 @@ static struct tm_env environment(struct world *w, unsigned host)
 void client_open(struct world_client *c)
 {
 	struct world *w = c->world;
-	struct tm_env *env = sim_alloc(w->sim, sizeof(*env));
-	*env = environment(w, c->number);
-	actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, OP_OPEN, 1});
-	int error = w->setup->store->open(env, &c->handle);
-	if (!error)
-		return;
-	world_trouble(w, true, "a client cannot connect: error %d", error);
-	failed(w, c->number, TM_OPEN, error);
-	sim_abandon(w->sim, SIM_DONE);
+	if (!c->env) {
+		c->env = sim_alloc(w->sim, sizeof(*c->env));
+		*c->env = environment(w, c->number, NULL);
+	}
+	for (;;) {
+		actor_label(sim_actor(w->sim),
+			    (struct op_label){(uint8_t)c->number, OP_OPEN, ++c->opens});
+		c->life = sim_server_life(w->sim);
+		c->lost = false;
+		int error = w->setup->store->open(c->env, &c->handle);
+		if (!error)
+			return;
+		if (!connection_is_lost(w, c->number)) {
+			world_trouble(w, true, "a client cannot connect: error %d", error);
+			failed(w, c->number, TM_OPEN, error);
+			sim_abandon(w->sim, SIM_DONE);
+		}
+		while (!w->serving) {
+			sim_idle_on(w->sim, &w->serving);
+			sim_yield(w->sim);
+		}
+	}
 }
 
 static void start_clients(struct world *w);
 
-static void boot(void *arg)
+/* Recover, check and serve, or, while loading, make an empty store. */
+static void start_server(struct world *w)
 {
-	struct world *w = arg;
 	const struct tm_store *store = w->setup->store;
 	struct checked check = {.fsck.bad = fsck_bad, .world = w};
-	w->server = environment(w, HOST_SERVER);
+	struct source *source = sim_get_source(w->sim);
 	int error = w->loading ? store->format(&w->server) : store->recover(&w->server);
 	memcpy(w->result.recovery, sim_actor(w->sim)->count, sizeof(w->result.recovery));
 	if (error) {
@@ -258,13 +280,26 @@ static void boot(void *arg)
 			      error);
 		sim_abandon(w->sim, SIM_DONE);
 	}
-	if (w->machine && !CHECKER_MUTANT(w->setup, FSCK_NEVER))
+	if ((w->machine || sim_server_life(w->sim)) && !CHECKER_MUTANT(w->setup, FSCK_NEVER)) {
+		/* Nothing happens to the store while it is looked at. */
+		if (!w->machine)
+			sim_source(w->sim, NULL);
 		store->fsck(&w->server, &check.fsck);
+		sim_source(w->sim, source);
+	}
 	error = store->serve(&w->server);
 	if (error) {
 		world_trouble(w, true, "the server does not start: error %d", error);
 		sim_abandon(w->sim, SIM_DONE);
 	}
+	w->serving = true;
+}
+
+static void boot(void *arg)
+{
+	struct world *w = arg;
+	w->server = environment(w, HOST_SERVER, NULL);
+	start_server(w);
 	start_clients(w);
 }
 
@@ -282,18 +317,23 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	sim_reset(w->sim, source);
 	pmem_begin(w->pm, w->sim, &s->hw);
 	pmem_set_regions(w->pm, s->region, s->regions);
-	sim_set_tracer(w->sim, w->tracer, w->tracer_arg);
+	if (w->loading)
+		sim_set_tracer(w->sim, s->load_tracer, s->watcher_arg);
+	else
+		sim_set_tracer(w->sim, w->tracer, w->tracer_arg);
 	sim_set_anywhere(w->sim, w->anywhere);
 	sim_let_calls_fail(w->sim, s->hw.calls_fail);
 	if (!w->loading)
 		sim_set_places(w->sim, &s->without, s->reached);
+	if (s->dram_watcher)
+		pmem_watch_dram(w->pm, s->dram_watcher, s->watcher_arg);
 	if (machine && w->eager)
 		pmem_decide_all(w->pm);
 	w->net = rnic_net_new(w->sim, &s->hw);
 	memset(&w->result, 0, sizeof(w->result));
 	w->result.live_op = -1;
 	w->opened = w->ended = 0;
-	w->booted = false;
+	w->booted = w->serving = w->reread = false;
 	life_begin(w);
 	sim_set_step_budget(w->sim, STEPS_BASE + STEPS_PER_OP * (machine ? 2 * s->w.keys + LIFE_OPS
 									 : workload_ops(&s->w)));
@@ -302,16 +342,28 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 
 /* --- the main run --- */
 
+static void reread_main(void *arg);
+
 static void at_end(struct sim *sim, void *arg)
 {
 	struct choice_point at = {.kind = CHOICE_CRASH, .a = CRASH_AT_END};
-	const struct world *w = arg;
+	struct world *w = arg;
 	assert(w->ended == w->setup->w.clients && !w->machine);
 	/* Nothing happens any more: then who was held until now goes on. */
-	if (sim_let_go(sim))
+	if (sim_let_go(sim)) {
 		sim_at(sim, AFTERMATH_NS, at_end, arg);
-	else if (!sim_power_fails(sim, &at))
-		sim_stop(sim, SIM_DONE);
+		return;
+	}
+	if (!sim_power_fails(sim, &at)) {
+		unsigned n = w->setup->w.clients + 1;
+		if (!sim_server_life(sim) && w->serving) {
+			sim_stop(sim, SIM_DONE);
+			return;
+		}
+		w->reread = true;
+		w->client[n] = (struct world_client){.world = w, .number = n, .op = -1};
+		sim_spawn(sim, n, NULL, reread_main, &w->client[n]);
+	}
 }
 
 static void one_ended(struct world *w)
@@ -321,16 +373,61 @@ static void one_ended(struct world *w)
 		sim_at(w->sim, AFTERMATH_NS, at_end, w);
 }
 
-static void client_dies(void *arg, unsigned host)
+/* --- who dies --- */
+
+static void restart_main(void *arg)
 {
 	struct world *w = arg;
+	bool fail = sim_calls_fail(w->sim);
+	/* A process that does not come up is started once more. */
+	sim_let_calls_fail(w->sim, false);
+	w->server = environment(w, HOST_SERVER, w->server.verbs);
+	start_server(w);
+	sim_let_calls_fail(w->sim, fail);
+	sim_wake(w->sim, &w->serving);
+}
+
+/* The kernel has found the time to clean up. */
+static void server_closed(struct sim *sim, void *arg)
+{
+	struct world *w = arg;
+	assert(!w->serving && !w->machine);
+	rnic_close(w->server.verbs);
+	sim_server_again(sim);
+	sim_trace(sim, NULL, 0, "the server's process has ended; a new one begins");
+	sim_spawn(sim, HOST_SERVER, NULL, restart_main, w);
+}
+
+static void client_closed(struct sim *sim, void *arg)
+{
+	struct world_client *c = arg;
+	assert(c->dead && c->env);
+	(void)sim;
+	rnic_close(c->env->verbs);
+}
+
+static void dies(void *arg, unsigned host, unsigned how)
+{
+	static const char *const says[] = {"the server's process dies", "the process dies",
+					   "the machine dies"};
+	struct world *w = arg;
 	struct world_client *c = &w->client[host];
-	assert(host != HOST_SERVER && host <= w->setup->w.clients && c->number == host);
 	assert(w->booted); /* before that no source is asked */
+	if (how >= DEATH_SERVER)
+		sim_trace(w->sim, sim_actor(w->sim), 0, "%s", says[how - DEATH_SERVER]);
+	if (host == HOST_SERVER) {
+		w->serving = false;
+		sim_at(w->sim, CLOSE_NS, server_closed, w);
+		return;
+	}
+	assert(host <= w->setup->w.clients + w->reread && c->number == host);
 	if (c->done || c->dead)
 		return;
 	c->dead = true;
-	one_ended(w);
+	if (how >= DEATH_PROCESS)
+		sim_at(w->sim, how == DEATH_MACHINE ? 0 : CLOSE_NS, client_closed, c);
+	if (host <= w->setup->w.clients)
+		one_ended(w);
 }
 
 static void observe(void *arg, const struct choice_point *at)
@@ -362,8 +459,11 @@ static void client_main(void *arg)
 		sim_idle_on(w->sim, &w->booted);
 		sim_yield(w->sim);
 	}
-	for (unsigned i = 0; i < w->setup->w.client[c->number - 1].ops; i++)
+	for (unsigned i = 0; i < w->setup->w.client[c->number - 1].ops; i++) {
+		if (c->lost)
+			client_open(c);
 		client_do(c, &w->setup->w.client[c->number - 1].op[i], buf);
+	}
 	assert(!c->dead && c->op < 0);
 	c->done = true;
 	one_ended(w);
@@ -428,6 +528,8 @@ void client_read_keys(struct world_client *c, unsigned nth, uint8_t *buf)
 	struct world *w = c->world;
 	unsigned keys = CHECKER_MUTANT(w->setup, READ_FIRST_KEY) ? 1 : w->setup->w.keys;
 	for (unsigned k = 0; k < keys; k++) {
+		if (c->lost)
+			client_open(c);
 		actor_label(sim_actor(w->sim),
 			    (struct op_label){(uint8_t)c->number, OP_GET, (uint16_t)(nth + k)});
 		do_get(c, k, buf);
@@ -445,6 +547,25 @@ static void reader_main(void *arg)
 		actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, OP_PUT, 1});
 		prove_life(c, buf);
 	}
+	sim_stop(w->sim, SIM_DONE);
+}
+
+/* After all clients, if the server's process has died: did it lose anything? */
+static void reread_main(void *arg)
+{
+	struct world_client *c = arg;
+	struct world *w = c->world;
+	uint8_t *buf = sim_alloc(w->sim, w->setup->params.max_vlen);
+	assert(!w->machine && c->number == w->setup->w.clients + 1);
+	/* What was acknowledged and is held up has landed by then. */
+	sim_sleep(w->sim, AT_REST_NS);
+	client_open(c);
+	client_read_keys(c, 1, buf);
+	sim_source(w->sim, NULL);
+	if (connection_is_lost(w, c->number))
+		client_open(c);
+	actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, OP_PUT, 1});
+	prove_life(c, buf);
 	sim_stop(w->sim, SIM_DONE);
 }
 
@@ -478,7 +599,7 @@ static void conclude(struct world *w, enum sim_end end)
 		return;
 	const char *how = sim_repeats(w->sim) ? WORLD_REPEATS : "";
 	unsigned first = w->machine ? w->setup->w.clients + 1 : 1;
-	unsigned last = w->machine ? first + w->life.second : w->setup->w.clients;
+	unsigned last = w->machine ? first + w->life.second : w->setup->w.clients + w->reread;
 	for (unsigned n = first; n <= last; n++) {
 		struct world_client *c = &w->client[n];
 		if (c->done || c->dead || (n > first && w->machine && c->op < 0))
@@ -515,7 +636,7 @@ void world_run(struct worlds *ws, struct source *source, world_observer *observe
 	w->source = source;
 	w->observer = observer;
 	w->observer_arg = arg;
-	sim_set_death(w->sim, client_dies, w);
+	sim_set_death(w->sim, dies, w);
 	sim_spawn(w->sim, HOST_SERVER, NULL, boot, w);
 	conclude(w, sim_run(w->sim));
 }

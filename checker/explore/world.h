@@ -6,6 +6,10 @@
  * workload. World i + 1 boots from what a power failure left of world i, recovers,
  * has every key read back by a client, and then lives on (life.h) or proves with one PUT and one
  * GET that the store still works.
+ *
+ * In world 0 the server's process can die alone (DEATH_SERVER): memory and caches stay as they are,
+ * a new process recovers the pool, and clients connect again as soon as an operation fails. When
+ * all have ended one more client reads every key.
  */
 #include "checker/judge/history.h"
 #include "checker/explore/life.h"
@@ -40,7 +44,11 @@ struct world_client {
 	unsigned number;
 	void *handle;
 	bool done, dead;
-	int op; /* in the history, -1: none open */
+	bool lost;     /* its connection failed since the server's process has died */
+	int op;	       /* in the history, -1: none open */
+	unsigned life; /* of the server, when it connected last */
+	uint16_t opens;
+	struct tm_env *env;
 };
 
 struct world {
@@ -64,6 +72,8 @@ struct world {
 	void *observer_arg;
 	struct tm_env server;
 	bool loading, booted;
+	bool serving; /* the server's process takes connections */
+	bool reread;  /* machine 0: all keys are read, since the server's process has died */
 	unsigned opened, ended;
 	/* By number; the last are those of a machine that has recovered. */
 	struct world_client client[TM_MAX_CLIENTS + 1 + LIFE_CLIENTS];

@@ -106,7 +106,9 @@ void cause_explain_stuck(struct explanation *q, const char *why)
 	q->c->kind = CAUSE_STUCK;
 	find_polling(q, machine, &from, &to);
 	for (unsigned i = 0; i < all->n && death == all->n; i++)
-		if (all->d[i].kind == CHOICE_STEP && all->d[i].answer == DELAY_FOREVER &&
+		if (all->d[i].kind == CHOICE_STEP &&
+		    (all->d[i].answer == DELAY_FOREVER ||
+		     choice_delay(CHOICE_STEP, all->d[i].answer) >= DEATH_SERVER) &&
 		    q->matters[i])
 			death = i;
 	if (death < all->n)

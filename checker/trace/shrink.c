@@ -199,7 +199,7 @@ static bool shorten_delay(struct shrinker *sh, unsigned i)
 	const struct deviation *d = &sh->best.run.d[i];
 	unsigned k = choice_delay(d->kind, d->answer);
 	bool counted = choice_traits[d->kind].counted;
-	if ((counted ? d->answer : k) <= 1 || !copy_best(sh, &c))
+	if ((counted ? d->answer : k) <= 1 || k >= DEATH_SERVER || !copy_best(sh, &c))
 		return false;
 	k = k == DELAY_QUIESCENCE ? DELAY_5MS : k - 1;
 	c.run.d[i].answer = counted ? d->answer - 1 : choice_delay_answer(d->kind, k);

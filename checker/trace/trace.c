@@ -37,6 +37,7 @@ enum stage {
 };
 
 #define KEYWORDS 9
+#define OPENS	 64 /* times that a client connects, at most */
 
 struct trace_reader {
 	struct trace *t;
@@ -264,7 +265,7 @@ static bool op_exists(const struct workload *w, struct op_label op)
 	if (op.client > w->clients + LIFE_CLIENTS)
 		return false;
 	if (op.kind == OP_OPEN)
-		return op.nth == 1;
+		return op.nth >= 1 && op.nth <= OPENS;
 	if (op.client > w->clients)
 		return op.nth <= LIFE_ROUNDS + (op.kind == OP_GET ? 2 * w->keys : 0);
 	for (unsigned i = 0; i < w->client[op.client - 1].ops; i++)
@@ -272,13 +273,16 @@ static bool op_exists(const struct workload *w, struct op_label op)
 	return op.nth <= n;
 }
 
-/* "c1", "c1/qp2", "server", "server/verifier"; "": none. */
+/* "c1", "c1/qp2", "server", "server2", "server/verifier"; "": none. */
 static bool actor_exists(const struct workload *w, const char *who)
 {
 	if (!*who)
 		return true;
-	if (!strncmp(who, "server", 6))
-		return !who[6] || (who[6] == '/' && who[7]);
+	if (!strncmp(who, "server", 6)) {
+		who += 6;
+		who += *who >= '2' && *who < '1' + SERVER_LIVES;
+		return !*who || (*who == '/' && who[1]);
+	}
 	for (unsigned c = 1; c <= w->clients + LIFE_CLIENTS; c++) {
 		char name[8];
 		int len = snprintf(name, sizeof(name), "c%u", c);

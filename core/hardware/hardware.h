@@ -84,6 +84,9 @@ enum line_torn { TORN_OFF, TORN_PREFIX, TORN_ANY, TORN_VALUES };
 	X(bool, nt_buffered, "nt_stores", KNOB_RARE, \
 	  "non-temporal stores: as if flushed; or in buffers of their own, unordered", \
 	  "flushed buffered", false, true) \
+	X(bool, restart_reuse, "restart_reuse", KNOB_RARE, \
+	  "a process that is started anew gets rkeys and queue pair numbers of the one before", \
+	  "off on", false, true) \
 	X(bool, calls_fail, "calls", KNOB_RARE, \
 	  "calls that can fail do (tidemark list failures)", \
 	  "good fail", false, true) \

@@ -108,6 +108,9 @@ struct pmem {
 	struct store_buffers *buffers;	    /* NULL: none in this run */
 	struct store_buffers *kept_buffers; /* its memory, from run to run */
 	uint32_t watched; /* accesses are reported, this many to DRAM are left; 0: they are not */
+	pmem_dram_watcher *dram_watcher; /* NULL: none */
+	void *dram_arg;
+	uint32_t dram_left; /* with one: as window.accesses_left without */
 	const struct tm_region *region;
 	unsigned regions;
 };

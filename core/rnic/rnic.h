@@ -24,6 +24,14 @@ struct rnic_net *rnic_net_new(struct sim *sim, const struct hardware *hw);
 /* The RNIC of a host. `pm`: the host's pool or NULL. */
 struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *pm);
 
+/* The same for a process of the host that begins when the one that had `old` has ended, and `old`
+ * is closed. Keys and queue pair numbers go on where the old ones ended; or, knob restart_reuse,
+ * begin again. NULL as above. */
+struct ibv_context *rnic_open_again(struct ibv_context *old, struct pmem *pm);
+/* What a kernel does when the process ends: destroys its queue pairs, after what they have let in
+ * has landed, and deregisters its regions. */
+void rnic_close(struct ibv_context *context);
+
 /* On any ground and link, for so many hosts, with the numbers [first, limit) for their queue
  * pairs. */
 struct rnic_net *rnic_net_on(const struct rnic_ground *ground, const struct hardware *hw,

@@ -338,3 +338,12 @@ struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *
 {
 	return rnic_open_on(net, host, pm ? &dram_and_pm : &dram, pm);
 }
+
+struct ibv_context *rnic_open_again(struct ibv_context *old, struct pmem *pm)
+{
+	const struct rnic_hca *before = to_hca(old);
+	struct ibv_context *context = rnic_open(before->net, before->host, pm);
+	if (context)
+		rnic_follow(context, old);
+	return context;
+}

@@ -20,7 +20,8 @@
  * Kinds of choices. Answer 0, then the others; then what a, b and c of the choice
  * point say. "Delayed" is for choice_delay_ns(k), or as DELAY_QUIESCENCE says.
  *
- *	STEP	a task's next step: run on; delayed first. a: enum step_kind, b: number of that kind
+ *	STEP	a task's next step: run on; delayed first; or something dies there (DEATH_SERVER and
+ *		so on). a: enum step_kind, b: number of that kind
  *	PACKET	a packet on the link: enum packet_answer. a: message, b: packet, c: transmission
  *	LAND	NIC data about to become visible: now; delayed. a: message, b: packet, c: line
  *	ORDER	which line lands next (dma_order): the first of those that could; the (k + 1)th. a:
@@ -149,9 +150,23 @@ uint64_t choice_delay_ns(unsigned k);
  */
 #define DELAY_QUIESCENCE (DELAYS + 1)
 #define DELAY_SWITCH	 (DELAYS + 2)
+/*
+ * What can die at a task's step, besides its client by a delay for ever; these, too, are not
+ * counted among the n answers. A process that dies leaves its NIC to the kernel, which closes the
+ * queue pairs and regions a little later; of a machine that dies, the NIC is gone at once.
+ *
+ *	SERVER	the server's process, whoever's step it is. Its memory and its caches live, clients
+ *		stay, and a new process recovers the pool and serves it. No more than SERVER_LIVES
+ *	PROCESS	the task's own process, a client's
+ *	MACHINE	the task's own machine, a client's
+ */
+#define DEATH_SERVER  (DELAYS + 3)
+#define DEATH_PROCESS (DELAYS + 4)
+#define DEATH_MACHINE (DELAYS + 5)
+#define SERVER_LIVES  4 /* processes of the server in one run, one after the other */
 /* The k of a "delay k" answer to this kind of choice; 0: it delays nothing. */
 unsigned choice_delay(unsigned kind, unsigned answer);
-/* The answer that says "delay k"; the kind has one. */
+/* The answer that says "delay k", or that k dies; the kind has one. */
 unsigned choice_delay_answer(unsigned kind, unsigned k);
 /* May a choice of this kind with n answers be answered so? */
 bool choice_allows(unsigned kind, unsigned n, unsigned answer);

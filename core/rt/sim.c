@@ -73,7 +73,8 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->ready_first = sim->ready_len = 0;
 	sim->delays = 0;
 	sim->quiescent_at = 0;
-	sim->stopping = sim->anywhere = false;
+	sim->stopping = sim->anywhere = sim->server_down = false;
+	sim->server_life = 0;
 	sim->anywhere_events = 0;
 	sim->accept = NULL;
 	sim->commit_pending = NULL;
@@ -144,7 +145,7 @@ void sim_commit_pending(struct sim *sim)
 		sim->commit_pending(sim->commit_arg);
 }
 
-void sim_set_death(struct sim *sim, void (*death)(void *, unsigned), void *arg)
+void sim_set_death(struct sim *sim, void (*death)(void *, unsigned, unsigned), void *arg)
 {
 	sim->death = death;
 	sim->death_arg = arg;

@@ -195,9 +195,16 @@ void sim_set_observer(struct sim *sim,
  * reset. */
 void sim_set_anywhere(struct sim *sim, bool on);
 
-/* Called when a client's task is about to be delayed for ever: its client is dead, with all its
- * tasks. A server's task is never delayed for ever: a server that stops is a power failure. */
-void sim_set_death(struct sim *sim, void (*death)(void *arg, unsigned host), void *arg);
+/* Called when a host's tasks have run for the last time. `how`: DELAY_FOREVER, DEATH_PROCESS,
+ * DEATH_MACHINE of a client, DEATH_SERVER of the server. A task of the server is never delayed for
+ * ever. Without this function the server's process does not die. */
+void sim_set_death(struct sim *sim, void (*death)(void *arg, unsigned host, unsigned how),
+		   void *arg);
+/* After DEATH_SERVER: from now on the tasks and queue pairs of host 0 are a new process's, and
+ * named so: "server2", "server2/verifier". */
+void sim_server_again(struct sim *sim);
+/* How many of the server's processes came before this one. */
+unsigned sim_server_life(const struct sim *sim);
 
 /* What the runs do without, and where it is noted which places were reached. Either may be NULL, as
  * after a reset; else it stays the caller's. */

@@ -60,7 +60,7 @@ struct task {
 /* An actor as an earlier run made it: in worlds that live for a microsecond, names and their hashes
  * are a noticeable cost. */
 struct named {
-	unsigned host, number;
+	unsigned host, number, life;
 	char what[ACTOR_NAME];
 	struct actor actor;
 };
@@ -93,6 +93,8 @@ struct sim {
 	unsigned delays;
 	uint64_t quiescent_at; /* when the latest of them goes on, at the latest */
 	bool stopping, anywhere;
+	bool server_down;	  /* its process has died, and the next one has not begun */
+	unsigned server_life;	  /* processes of the server before this one */
 	uint32_t anywhere_events; /* CRASH_ANYWHERE points of events so far */
 	enum sim_end end;
 	struct fiber main_fiber;
@@ -103,7 +105,7 @@ struct sim {
 	void (*commit_pending)(void *);
 	void *commit_arg;
 	void *memory;
-	void (*death)(void *, unsigned);
+	void (*death)(void *, unsigned, unsigned);
 	void *death_arg;
 	void (*observer)(void *, const struct choice_point *);
 	void *observer_arg;
@@ -146,7 +148,7 @@ struct event sim_take_event(struct sim *sim, unsigned i);
 
 /* --- sim_tasks.c --- */
 
-/* A host's tasks never run again. The current one goes on until it sleeps. */
+/* A host's tasks never run again. The current one, if it is the host's, goes on until it sleeps. */
 void sim_kill_tasks(struct sim *sim, unsigned host);
 void sim_make_ready(struct sim *sim, struct task *task);
 /* Run the nth ready task until it lets others go. */

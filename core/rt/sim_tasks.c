@@ -14,17 +14,22 @@ void sim_name_actor(struct sim *sim, struct actor *actor, unsigned host, const c
 		    unsigned number)
 {
 	struct named *named = &sim->named[sim->actors++ % ACTORS_KNOWN];
+	unsigned life = host == HOST_SERVER ? sim->server_life : 0;
 	if (!*named->actor.name || named->host != host || named->number != number ||
-	    strncmp(named->what, what, sizeof(named->what))) {
+	    named->life != life || strncmp(named->what, what, sizeof(named->what))) {
 		char name[ACTOR_NAME];
 		int len = snprintf(name, sizeof(name), host == HOST_SERVER ? "server" : "c%u",
 				   host);
+		/* The points of a later process are not those of an earlier one. */
+		if (life)
+			len += snprintf(name + len, sizeof(name) - (size_t)len, "%u", life + 1);
 		if (*what)
 			len += snprintf(name + len, sizeof(name) - (size_t)len, "/%s", what);
 		if (number && len < ACTOR_NAME)
 			snprintf(name + len, sizeof(name) - (size_t)len, "%u", number);
 		named->host = host;
 		named->number = number;
+		named->life = life;
 		strncpy(named->what, what, sizeof(named->what));
 		actor_init(&named->actor, name);
 	}
@@ -86,9 +91,9 @@ int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void 
 void sim_kill_tasks(struct sim *sim, unsigned host)
 {
 	unsigned left = 0;
-	assert(host != HOST_SERVER); /* a server that stops is a power failure */
-	assert(sim->running && sim->running->host == host);
-	sim_inject(sim, host, SIM_INJECTED_DEATH);
+	assert(sim->running && (host == HOST_SERVER || sim->running->host == host));
+	if (host != HOST_SERVER)
+		sim_inject(sim, host, SIM_INJECTED_DEATH);
 	for (unsigned t = 0; t < sim->tasks; t++)
 		if (sim->task[t].host == host)
 			sim->task[t].dead = true;
@@ -242,6 +247,54 @@ static void run_due(struct sim *sim)
 		sim_power_fails_here(sim, CRASH_ANYWHERE);
 }
 
+/* The server's tasks never run again. False: there is no server to die, or it has died too often.
+ */
+static bool kill_server(struct sim *sim)
+{
+	if (sim->server_down || !sim->death || sim->server_life + 1 >= SERVER_LIVES)
+		return false;
+	assert(sim->accept || sim->server_life); /* a first one is not killed while it starts */
+	sim_kill_tasks(sim, HOST_SERVER);
+	sim->server_down = true;
+	sim->accept = NULL;
+	return true;
+}
+
+/* The current task is delayed, or something dies at its step. */
+static void delay_or_die(struct sim *sim, unsigned k)
+{
+	struct task *task = sim->running;
+	bool server = k == DEATH_SERVER, dies = server || k == DELAY_FOREVER || k > DEATH_SERVER;
+	assert(k && k <= DEATH_MACHINE);
+	assert(!dies || server || task->host != HOST_SERVER);
+	if (!dies) {
+		sim_delay_task(sim, k);
+		return;
+	}
+	if (server && !kill_server(sim))
+		return;
+	if (!server)
+		sim_kill_tasks(sim, task->host);
+	sim_repeat_news(sim);
+	if (sim->death)
+		sim->death(sim->death_arg, server ? HOST_SERVER : task->host, k);
+	if (task->dead)
+		sim_delay_task(sim, DELAY_FOREVER);
+}
+
+void sim_server_again(struct sim *sim)
+{
+	assert(sim->server_down && !sim->accept);
+	assert(sim->server_life + 1 < SERVER_LIVES);
+	sim->server_down = false;
+	sim->server_life++;
+}
+
+unsigned sim_server_life(const struct sim *sim)
+{
+	return sim->server_life;
+}
+
 /* May the current task be delayed at its nth step of that kind? */
 static void delay_at_step(struct sim *sim, enum step_kind kind, uint32_t nth)
 {
@@ -255,13 +308,8 @@ static void delay_at_step(struct sim *sim, enum step_kind kind, uint32_t nth)
 				  .a = kind,
 				  .b = nth};
 	unsigned k = sim_choose(sim, &at, task->host == HOST_SERVER ? DELAYS : DELAYS + 1);
-	if (k == DELAY_FOREVER) {
-		sim_kill_tasks(sim, task->host);
-		if (sim->death)
-			sim->death(sim->death_arg, task->host);
-	}
 	if (k)
-		sim_delay_task(sim, k);
+		delay_or_die(sim, k);
 	assert(sim->running == task && k != DELAY_FOREVER); /* the dead do not come back */
 }
 
@@ -307,7 +355,7 @@ void sim_begin(struct sim *sim)
 	unsigned k = sim_choose(sim, &at, 1);
 	assert(!k || k >= DELAY_QUIESCENCE); /* no clock ends it */
 	if (k)
-		sim_delay_task(sim, k);
+		delay_or_die(sim, k);
 }
 
 bool sim_on_stack(const struct sim *sim, const void *addr)

@@ -140,7 +140,7 @@ START_TEST(steps)
 }
 END_TEST
 
-/* Only a client can be dead. */
+/* Only a client's process or machine can be dead; the server's process is, whoever's step it is. */
 START_TEST(dead_clients)
 {
 	struct actor actor;
@@ -149,6 +149,12 @@ START_TEST(dead_clients)
 
 	actor_init(&actor, "c1");
 	round_trip(&at, DELAY_FOREVER, DELAYS + 1, 0);
+	for (unsigned k = DEATH_SERVER; k <= DEATH_MACHINE; k++)
+		round_trip(&at, k, DELAYS + 1, 0);
+	ck_assert(!choice_allows(CHOICE_STEP, DELAYS + 1, DEATH_MACHINE + 1));
+	ck_assert(!choice_allows(CHOICE_BUFFER, DELAYS, DEATH_SERVER));
+	actor_init(&actor, "server2/verifier");
+	round_trip(&at, DEATH_SERVER, DELAYS, 0);
 }
 END_TEST
 
@@ -232,6 +238,10 @@ static const char *const good[] = {
 	"server/verifier - before completion 40: delay 100ms",
 	"server/verifier -#2 before post 1: delay 100ns",
 	"c2 c2.del1 before flush 9: delay 30us",
+	"server/verifier c2.del1 before flush 9: server dies",
+	"server2 c1.put1 before fence 1: delay 5ms",
+	"c1 c1.get1#2 before load 1: process dies",
+	"c2 c2.put1 before post 1: machine dies",
 	"c1/qp1 c1.put2 message 2 packet 1 try 1: lose",
 	"c1/qp1 c1.put2 message 2 packet 0 try 1: duplicate",
 	"c1/qp1 c1.put2 message 2 packet 0 try 1 copy 1: delay 2us",

@@ -353,22 +353,10 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 static int close_context(struct ibv_context *context)
 {
 	struct rnic_hca *hca = to_hca(context);
-	struct rnic_net *net = hca->net;
-	int error;
 
-	if (net->hca[hca->host] != hca)
+	if (hca->net->hca[hca->host] != hca)
 		return EINVAL;
-	for (uint32_t i = 0; i < net->qps; i++) {
-		if (net->qp[i] && net->qp[i]->ibv.qp_type == IBV_QPT_XRC_RECV)
-			xrc_close_qp(net->qp[i], context);
-		else if (net->qp[i] && net->qp[i]->hca == hca) {
-			error = rnic_destroy_qp(&net->qp[i]->ibv);
-			assert(!error && !net->qp[i]); /* what the table lists is alive */
-		}
-	}
-	hca->hooks.completion = NULL;
-	hca->hooks.event = NULL;
-	net->hca[hca->host] = NULL;
+	rnic_close(context);
 	events_free(&to_nic_context(context)->async);
 	close(context->cmd_fd);
 	context->async_fd = context->cmd_fd = -1;

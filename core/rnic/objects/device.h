@@ -79,11 +79,17 @@ struct rnic_hca {
 	union ibv_gid gid;
 	struct rnic_mr **mr; /* by slot, from 1; dead ones stay */
 	uint32_t mrs, mr_room, mr_cursor;
-	uint32_t *slots;  /* random keys: the first slot of each hash of a key's index */
-	unsigned windows; /* that are bound */
+	uint32_t *slots;   /* random keys: the first slot of each hash of a key's index */
+	unsigned windows;  /* that are bound */
+	uint32_t *old_qpn; /* numbers that its queue pairs take before new ones, in this order */
+	uint32_t old_qpns, old_qpn_next;
 	struct ibv_device device;
 	struct verbs_context verbs; /* what the user holds is its .context */
 };
+
+/* The context `old` is closed, and `context` is opened for the same host: numbers go on, or begin
+ * again, as rnic_open_again() says. */
+void rnic_follow(struct ibv_context *context, const struct ibv_context *old);
 
 static inline struct rnic_hca *to_hca(struct ibv_context *context)
 {

@@ -147,6 +147,21 @@ static bool number_again(struct rnic_net *net, struct rnic_qp *qp)
 	return false;
 }
 
+/* A number that the host's former process had. */
+static bool number_of_before(struct rnic_hca *hca, struct rnic_qp *qp)
+{
+	while (hca->old_qpn_next < hca->old_qpns) {
+		uint32_t number = hca->old_qpn[hca->old_qpn_next++];
+		struct rnic_qp **place = &hca->net->qp[number - hca->net->qpn_first];
+		if (*place)
+			continue;
+		qp->ibv.qp_num = number;
+		*place = qp;
+		return true;
+	}
+	return false;
+}
+
 bool qp_number(struct rnic_net *net, struct rnic_qp *qp)
 {
 	assert(net->qps <= net->qp_room && net->qps <= net->qpn_limit - net->qpn_first);
@@ -264,7 +279,8 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 		return NULL;
 	}
 	struct rnic_qp *qp = get_qp(hca->net);
-	if (ground_fails(&hca->net->ground, FAIL_CREATE_QP) || !qp_number(hca->net, qp)) {
+	if (ground_fails(&hca->net->ground, FAIL_CREATE_QP) ||
+	    (!number_of_before(hca, qp) && !qp_number(hca->net, qp))) {
 		errno = ENOMEM;
 		return NULL;
 	}

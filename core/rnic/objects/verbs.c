@@ -14,6 +14,7 @@
 #include "core/rnic/count.h"
 #include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/device.h"
+#include "core/rnic/objects/mr.h"
 #include "core/rnic/objects/post.h"
 #include "core/rnic/objects/qp.h"
 #include "core/rnic/objects/srq.h"
@@ -237,6 +238,59 @@ struct ibv_context *rnic_open_on(struct rnic_net *net, unsigned host,
 	fill_tables(hca);
 	net->hca[host] = hca;
 	return &hca->verbs.context;
+}
+
+/* The numbers of the queue pairs, for those that may come after them. */
+static void keep_numbers(struct rnic_hca *hca)
+{
+	struct rnic_net *net = hca->net;
+	hca->old_qpn = ground_alloc(&net->ground, net->qps * sizeof(*hca->old_qpn) + 1);
+	hca->old_qpns = 0;
+	for (uint32_t i = 0; i < net->qps; i++)
+		if (net->qp[i] && net->qp[i]->hca == hca)
+			hca->old_qpn[hca->old_qpns++] = net->qpn_first + i;
+	assert(hca->old_qpns <= net->qps);
+}
+
+void rnic_close(struct ibv_context *context)
+{
+	struct rnic_hca *hca = to_hca(context);
+	struct rnic_net *net = hca->net;
+	assert(net->hca[hca->host] == hca);
+	if (net->hw.restart_reuse)
+		keep_numbers(hca);
+	for (uint32_t i = 0; i < net->qps; i++) {
+		if (net->qp[i] && net->qp[i]->ibv.qp_type == IBV_QPT_XRC_RECV) {
+			xrc_close_qp(net->qp[i], context);
+		} else if (net->qp[i] && net->qp[i]->hca == hca) {
+			int error = rnic_destroy_qp(&net->qp[i]->ibv);
+			assert(!error && !net->qp[i]); /* what the table lists is alive */
+		}
+	}
+	for (uint32_t slot = 1; slot <= hca->mrs; slot++)
+		hca->mr[slot]->live = hca->mr[slot]->used = false;
+	hca->hooks.completion = NULL;
+	hca->hooks.event = NULL;
+	net->hca[hca->host] = NULL;
+}
+
+void rnic_follow(struct ibv_context *context, const struct ibv_context *before)
+{
+	struct rnic_hca *hca = to_hca(context);
+	const struct rnic_hca *old = to_hca((struct ibv_context *)before);
+	assert(hca->host == old->host && hca->net == old->net && hca != old);
+	assert(!hca->mrs && !hca->qps); /* it has just been opened */
+	hca->qps = old->qps;		/* no two queue pairs of a host have one name */
+	if (hca->net->hw.restart_reuse) {
+		hca->old_qpn = old->old_qpn;
+		hca->old_qpns = old->old_qpns;
+		return;
+	}
+	hca->mr = old->mr;
+	hca->mrs = old->mrs;
+	hca->mr_room = old->mr_room;
+	hca->mr_cursor = old->mr_cursor;
+	hca->slots = old->slots;
 }
 
 unsigned rnic_objects(struct ibv_context *context)

@@ -135,6 +135,11 @@ static const struct tm_variant variants[] = {
 	 "key "
 	 "takes the place of the newer one, and a second failure brings the key back to it",
 	 RDA | MONO | KEEP | FSCK},
+	{"recover_cached", "bug=recover_cached",
+	 "recovery takes what is intact for durable, though it may be in a cache only if the "
+	 "process "
+	 "alone has died",
+	 MONO | KEEP | FSCK},
 	{"stale_offset", "bug=stale_offset",
 	 "a new entry keeps the offset that an unfinished one has left in the other log", FSCK},
 	{"recover_tail_low", "bug=recover_tail_low",

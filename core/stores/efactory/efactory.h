@@ -226,6 +226,7 @@ enum ef_end_order { EF_END_FLIP, EF_END_CLEAR, EF_END_TRANS };
 	X(RECOVER_STATE_FIRST, recover_state_first) \
 	X(RECOVER_UNFLUSHED, recover_unflushed)     \
 	X(RECOVER_TAIL_LOW, recover_tail_low)       \
+	X(RECOVER_CACHED, recover_cached)           \
 	X(GET_GIVES_UP, get_gives_up)               \
 	X(FULL_EARLY, full_early)                   \
 	X(ONE_PEER, one_peer)                       \
@@ -264,10 +265,9 @@ static inline const struct ef_knobs *ef_knobs(const struct tm_params *params)
 	return (const struct ef_knobs *)params->knob;
 }
 
-static inline bool ef_bug(const struct tm_params *params, enum ef_bug bug)
-{
-	return ef_knobs(params)->bug == bug;
-}
+/* Is this seeded bug switched on? No function: who reads a switch is to be seen where it is asked.
+ */
+#define ef_bug(params, which) (ef_knobs(params)->bug == (which))
 
 /* The sizes that server and client both derive from the parameters. */
 uint64_t ef_slots(const struct tm_params *params);

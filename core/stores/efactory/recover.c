@@ -87,7 +87,9 @@ static void settle(const struct ef_pool *pool, struct ef_object *object)
 		pmem_persist(&object->next, sizeof(object->next));
 	}
 	if (object->state != EF_DURABLE && !ef_bug(params, EF_BUG_RECOVER_NO_FLAG)) {
-		pmem_persist(object->value, object->vlen);
+		/* After the death of the process alone it may be in a cache only. */
+		if (!ef_bug(params, EF_BUG_RECOVER_CACHED))
+			pmem_persist(object->value, object->vlen);
 		object->state = EF_DURABLE;
 		pmem_persist(&object->state, sizeof(object->state));
 	}

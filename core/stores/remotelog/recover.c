@@ -14,6 +14,9 @@
  * What lies after the end, in slots and in buffers, is cleared, or else it would count
  * again once the gap is filled.
  *
+ * Whatever counts is made durable before anything is built on it: if the process alone has died, it
+ * may be in a cache only.
+ *
  * A ring's log is collected to its end. The first record's entry may be half-written, and
  * must be written again in any case.
  */
@@ -122,6 +125,22 @@ static int collect_all(const struct tm_env *env, uint64_t end)
 	return rc;
 }
 
+static void persist_all(const struct tm_env *env, uint64_t head, uint64_t end)
+{
+	const struct tm_params *params = env->params;
+
+	if (rl_knobs(params)->bug == RL_RECOVER_CACHED)
+		return;
+	for (uint64_t seq = head + 1; seq <= end; seq++) {
+		struct rl_record *record = rl_slot(params, env->pm, seq);
+
+		if (rl_intact(params, record, seq))
+			pmem_persist(record, rl_record_bytes(record));
+	}
+	if (rl_method(params)->compound)
+		rl_persist_tail(params, env->pm);
+}
+
 int rl_recover(const struct tm_env *env)
 {
 	const struct tm_params *params = env->params;
@@ -136,6 +155,7 @@ int rl_recover(const struct tm_env *env)
 		return -EINVAL;
 	while (end - head < rl_slots(params) && (record = in_buffers(env, end + 1)))
 		apply(env, record, ++end);
+	persist_all(env, head, end);
 	if (!rl_method(params)->compound)
 		clear_behind(env, head, end);
 	clear_buffers(env, end);

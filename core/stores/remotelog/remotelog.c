@@ -79,6 +79,11 @@ static const struct tm_variant variants[] = {
 	 "failure "
 	 "the log begins at a record that has been overwritten",
 	 TM_BIT(TM_DUR) | TM_BIT(TM_FSCK)},
+	{"recover_cached", "bug=recover_cached",
+	 "recovery counts a record that is in a cache only, as the process alone has died, and "
+	 "does "
+	 "not make it durable: a power failure leaves a gap before later ones",
+	 TM_BIT(TM_DUR)},
 	{0},
 };
 

@@ -79,8 +79,8 @@
 	X(numbers, "low wrap",                                                                    \
 	  "records are numbered from 1; or from the last number that fits into an immediate")     \
 	X(bug,                                                                                    \
-	  "none gc_early gc_dirty room_early repost_early recover_head imm_truncated "            \
-	  "gc_short",                                                                             \
+	  "none gc_early gc_dirty room_early repost_early recover_head recover_cached "           \
+	  "imm_truncated gc_short",                                                               \
 	  "a seeded bug, see the variants")
 
 /* tm_params.knob, by name. */
@@ -97,6 +97,7 @@ enum rl_bug {
 	RL_ROOM_EARLY,
 	RL_REPOST_EARLY,
 	RL_RECOVER_HEAD,
+	RL_RECOVER_CACHED,
 	RL_IMM_TRUNCATED,
 	RL_GC_SHORT
 };

@@ -448,7 +448,7 @@ static const struct {
 	 7, "deviates twice at one point; the first is on line 6"},
 	{DEV("c1 c1.put3 cache: write back all"), 7, "c1.put3 is no operation of this trace"},
 	{DEV("c1 c1.del1 cache: write back all"), 7, "c1.del1 is no operation"},
-	{DEV("c1 c1.open2 cache: write back all"), 7, "c1.open2 is no operation"},
+	{DEV("c1 c1.open65 cache: write back all"), 7, "c1.open65 is no operation"},
 	{DEV("server c5.get1 before store 1: delay 2us"), 7, "c5.get1 is no operation"},
 	{DEV("server c3.get8 before store 1: delay 2us"), 7, "c3.get8 is no operation"},
 	{DEV("server c3.put4 before store 1: delay 2us"), 7, "c3.put4 is no operation"},

@@ -598,9 +598,10 @@ START_TEST(hold_a_step)
 }
 END_TEST
 
-static void death(void *arg, unsigned host)
+static void death(void *arg, unsigned host, unsigned how)
 {
 	(void)arg;
+	ck_assert_uint_eq(how, DELAY_FOREVER);
 	note("death of %u", host);
 }
 
