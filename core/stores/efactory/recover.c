@@ -299,6 +299,10 @@ int ef_recover(const struct tm_env *env)
 	ef_pool_map(&pool, env->params, env->pm);
 	if (pool.header->magic != EF_MAGIC)
 		return -EINVAL;
+	/* After the death of the process alone they may be in a cache only, and what recovery
+	 * makes durable has to come after what it relies on. */
+	pmem_flush(pool.header, sizeof(*pool.header));
+	pmem_persist(pool.table, pool.slots * sizeof(pool.table[0]));
 	now = ef_pool_now(&pool);
 	if (now.stage != EF_REST && !ef_bug(env->params, EF_BUG_RECOVER_UNCLEANED)) {
 		if (!ef_knobs(env->params)->recover_clean || !none_flipped(&pool, &now))
