@@ -297,6 +297,8 @@ int ef_recover(const struct tm_env *env)
 	ef_pool_map(&pool, env->params, env->pm);
 	if (pool.header->magic != EF_MAGIC)
 		return -EINVAL;
+	/* If the process alone has died, where the cleaning is may be in a cache only. */
+	pmem_persist(pool.header, sizeof(*pool.header));
 	now = ef_pool_now(&pool);
 	if (now.stage != EF_REST && !ef_bug(env->params, EF_BUG_RECOVER_UNCLEANED)) {
 		if (!ef_knobs(env->params)->recover_clean || !none_flipped(&pool, &now))
