@@ -65,6 +65,8 @@ foreach(source ${test_sources})
 		foreach(part RANGE 1 4)
 			tidemark_test(${name}_${part} ${name} ${part} 4)
 		endforeach()
+	elseif(name STREQUAL test_bug_causes)
+		tidemark_test(${name} ${name} ${PROJECT_SOURCE_DIR})
 	else()
 		tidemark_test(${name} ${name})
 	endif()
@@ -214,7 +216,7 @@ function(label label)
 		endif()
 	endforeach()
 endfunction()
-label(reduced bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explore fails fuzz litmus_thousands nic_device nic_types remotelog search taxonomy_all)
+label(reduced bug_causes bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explore fails fuzz litmus_thousands nic_device nic_types remotelog search taxonomy_all)
 # Programs of others.
 label(all live_nic loss_live nic_cm_programs nic_death nic_devinfo pcap_live run stat)
 # Real time: a retransmission, a timeout, a process that is given a moment.
@@ -224,7 +226,7 @@ if(TIDEMARK_SANITIZE) # they take the same steps without, and long with
 endif()
 
 # The longest ones first, so that none of them is left alone at the end. In seconds, roughly.
-foreach(cost taxonomy_all:60 bugs_1:30 bugs_2:10 bugs_3:40 bugs_4:10 fuzz:40 cli:40 claims:40 remotelog:10 explore:20
+foreach(cost taxonomy_all:60 bug_causes:60 bugs_1:30 bugs_2:10 bugs_3:40 bugs_4:10 fuzz:40 cli:40 claims:40 remotelog:10 explore:20
 		html:8 hazards:14 taxonomy_cli:12 search:14 fails:15 nic_cm:35 nic_cm_programs:16 nic_death:60 pcap_live:12
 		litmus_thousands:30 live_nic:11 load:9 verbs:9 nic_man:8 dpor:6 baselines:6 rendezvous:6 newer_verbs:5)
 	string(REPLACE ":" ";" cost ${cost})

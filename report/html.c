@@ -179,6 +179,8 @@ static int make_columns(struct html *p)
 		for (size_t i = r->machine_from[m]; i < r->machine_from[m + 1]; i++) {
 			const struct logged_event *e = &r->event[i];
 			p->column[i] = -1;
+			if (e->kind == TRACED_CHECK && !marked(p, (int)i))
+				continue;
 			if (e->kind == TRACED_LOAD && !marked(p, (int)i) && r->loads > COLUMNS / 4)
 				continue; /* a store that polls would fill the chart with nothing
 					     else */
@@ -212,7 +214,7 @@ static const char *const kind_class[TRACED_KINDS] = {
 	[TRACED_WORDS] = "w",	  [TRACED_CALL] = "call", [TRACED_RETURN] = "ret",
 	[TRACED_STORE] = "st",	  [TRACED_LOAD] = "ld",	  [TRACED_FLUSH] = "fl",
 	[TRACED_FENCE] = "fe",	  [TRACED_LAND] = "st",	  [TRACED_FETCH] = "ld",
-	[TRACED_SURVIVED] = "su", [TRACED_POST] = "w",
+	[TRACED_SURVIVED] = "su", [TRACED_POST] = "w",	  [TRACED_CHECK] = "w",
 };
 
 static void event_words(const struct html *p, const struct logged_event *e)

@@ -9,6 +9,7 @@
 #include "checker/explore/life.h"
 #include "checker/explore/places.h"
 #include "core/hardware/hardware.h"
+#include "core/pmem/pmem.h"
 #include "core/tidemark.h"
 #include "scenarios/workload/workload.h"
 
@@ -39,6 +40,10 @@ struct setup {
 	struct places_without without;
 	char without_name[PLACES_WITHOUT][PLACE_TEXT];
 	struct places_reached *reached;
+	/* Receive the store's accesses to DRAM, and the events of the load phase; NULL: nobody. */
+	pmem_dram_watcher *dram_watcher;
+	sim_tracer *load_tracer;
+	void *watcher_arg;
 	struct workload w;
 	struct tm_region region[SETUP_REGIONS];
 	unsigned regions;

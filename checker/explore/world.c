@@ -352,11 +352,16 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	sim_reset(w->sim, source);
 	pmem_begin(w->pm, w->sim, &s->hw);
 	pmem_set_regions(w->pm, s->region, s->regions);
-	sim_set_tracer(w->sim, w->tracer, w->tracer_arg);
+	if (w->loading)
+		sim_set_tracer(w->sim, s->load_tracer, s->watcher_arg);
+	else
+		sim_set_tracer(w->sim, w->tracer, w->tracer_arg);
 	sim_set_anywhere(w->sim, w->anywhere);
 	sim_let_calls_fail(w->sim, s->hw.calls_fail);
 	if (!w->loading)
 		sim_set_places(w->sim, &s->without, s->reached);
+	if (s->dram_watcher)
+		pmem_watch_dram(w->pm, s->dram_watcher, s->watcher_arg);
 	if (machine && w->eager)
 		pmem_decide_all(w->pm);
 	w->net = rnic_net_new(w->sim, &s->hw);

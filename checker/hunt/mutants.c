@@ -254,7 +254,8 @@ static bool control_breaks(const struct lane *lane, unsigned workload, unsigned 
 }
 
 /* The smallest trace of it, replayed: does that break the same contract? */
-static int shrink_hit(const struct bench *b, unsigned contract, struct mutant_result *out)
+static int shrink_hit(const struct bench *b, unsigned contract, const struct mutant_options *o,
+		      struct mutant_result *out)
 {
 	struct deviations path = {0};
 	struct replay_outcome *again = malloc(sizeof(*again));
@@ -276,6 +277,8 @@ static int shrink_hit(const struct bench *b, unsigned contract, struct mutant_re
 		out->deviations = path.n;
 		explore_close(ex);
 	}
+	if (!error && out->shrunk && o->shrunk)
+		o->shrunk(o->arg, &small, &path, contract);
 	setup_free(&small);
 out:
 	if (error == -ENOENT || error == -EIO)
@@ -356,7 +359,7 @@ static bool try_workload(struct search *s, const struct lane *lane, const struct
 			note_hit(s, lane, b, contract);
 			out->seconds = seconds;
 			if (s->options->shrink && !s->error)
-				s->error = shrink_hit(b, contract, out);
+				s->error = shrink_hit(b, contract, s->options, out);
 		}
 	}
 	close_bench(b);

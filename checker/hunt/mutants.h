@@ -32,6 +32,11 @@ struct mutant_options {
 	uint64_t seed;
 	uint64_t states; /* of one mutant at most */
 	bool shrink;
+	/* Receives a shrunk failure that breaks the contract again; NULL: nobody. Both are gone
+	 * when it returns. */
+	void (*shrunk)(void *arg, struct setup *setup, const struct deviations *list,
+		       unsigned contract);
+	void *arg;
 };
 extern const struct mutant_options mutant_default;
 

@@ -17,15 +17,16 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include "checker/explore/campaign.h"
+#include "checker/explore/schedule.h"
 #include "checker/judge/expect.h"
 #include "checker/judge/surprise.h"
 #include "checker/trace/shrink.h"
 #include "core/text/text.h"
 #include "scenarios/stores.h"
 
-#define RUNS	   40 /* of a round */
-#define STATES	   4000
-#define DEVIATIONS 6
+#define RUNS   40 /* of a round */
+#define STATES 4000
 /* A process that has grown by more than this since the first fifth of its time, and by half, leaks.
  */
 #define GROWTH_KIB (32 * 1024)
@@ -144,25 +145,24 @@ static void measure(struct soak_result *out)
 
 /* --- a round --- */
 
-static void explore_round(struct explorer *ex, uint64_t seed, uint64_t round)
+static int explore_round(struct explorer *ex, uint64_t seed, uint64_t round)
 {
-	struct random_source source = {0};
-	for (uint64_t run = 0; run < RUNS && explore_more(ex); run++) {
-		source.taken.n = 0;
-		if (run)
-			random_start(&source, (seed * 1000003 + round) * 1000003 + run, DEVIATIONS);
-		explore_run(ex, run ? &source.source : NULL, &source.taken);
-	}
-	deviations_free(&source.taken);
+	struct schedule schedule;
+	int error = schedule_open(&schedule, &ex->worlds, seed * 1000003 + round,
+				  campaign_default.deviations);
+	for (uint64_t run = 0; !error && run < RUNS && explore_more(ex); run++)
+		explore_run(ex, schedule_run(&schedule, run), &schedule.random.taken);
+	schedule_close(&schedule);
+	return error;
 }
 
 int soak_round(const struct soak_options *o, uint64_t round, struct setup *s,
 	       struct deviations *path, struct soak_result *out)
 {
-	const struct explore_limits limits = {
-		.images_per_point = 256, .nested_every = 8, .states = STATES};
+	struct explore_limits limits = campaign_default.limits;
 	struct explorer *ex = malloc(sizeof(*ex));
 	unsigned want = 0;
+	limits.states = STATES;
 	memset(out, 0, sizeof(*out));
 	out->contract = TM_CONTRACTS;
 	path->n = 0;
@@ -171,7 +171,7 @@ int soak_round(const struct soak_options *o, uint64_t round, struct setup *s,
 		error = ex ? explore_open(ex, s, &limits) : -ENOMEM;
 	if (!error) {
 		ex->stop_at = want;
-		explore_round(ex, o->seed, round);
+		error = explore_round(ex, o->seed, round);
 		out->counts = ex->counts;
 		for (unsigned c = TM_CONTRACTS; c-- > 0;) {
 			if (!(want & TM_BIT(c)) || !ex->failure[c].found)

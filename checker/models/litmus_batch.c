@@ -57,10 +57,10 @@ static struct hardware unit_hardware(const struct litmus_batch *job, const struc
 	for (unsigned k = 0; k < job->knobs; k++)
 		hardware_switch(&hw, job->knob[k], &expected);
 	uint8_t domain = hw.domain;
-	bool ddio = hw.ddio;
+	uint8_t ddio = hw.ddio;
 	if (job->configs) {
 		hw.domain = (uint8_t)(config / 2);
-		hw.ddio = config % 2 == 0;
+		hw.ddio = config % 2 == 0 ? DDIO_ON : DDIO_OFF;
 	}
 	*own = hw.domain == domain && hw.ddio == ddio;
 	return hw;

@@ -199,6 +199,7 @@ static int explain(struct explanation *q, const char *why)
 		else
 			cause_explain_race(q);
 		say_deviations(q);
+		error = cause_add_switches(q);
 		q->c->sentence[0] = (char)toupper((unsigned char)q->c->sentence[0]);
 	}
 	free(loss);

@@ -10,8 +10,10 @@
 #include "checker/trace/trace.h"
 #include "checker/trace/where.h"
 
-#define CAUSE_FACTS 24
-#define CAUSE_TEXT  420
+#define CAUSE_FACTS    24
+#define CAUSE_TEXT     420
+#define CAUSE_SWITCHES 4
+#define CAUSE_NAME     64
 
 enum cause_kind {
 	CAUSE_NONE,  /* not found, or nothing broke */
@@ -21,12 +23,24 @@ enum cause_kind {
 	CAUSE_STUCK, /* an operation waits for ever */
 };
 
+/* A knob of the store without whose value the contract does not break. */
+struct cause_switch {
+	char name[CAUSE_NAME]; /* "bug=get_no_crc" */
+	/* Where the store asks for it and does something else because of the answer, such as
+	 * "core/stores/erda/client.c:291", and the function around that. "": not found. */
+	char where[2 * CAUSE_NAME], function[CAUSE_NAME];
+	/* Where it computed from the knob what it asks for there; "": it asks for the knob. */
+	char made[2 * CAUSE_NAME], made_in[CAUSE_NAME];
+};
+
 struct cause {
 	enum cause_kind kind;
 	char fact[CAUSE_FACTS][CAUSE_TEXT]; /* each a line */
 	unsigned facts;
-	char sentence[2 * CAUSE_TEXT]; /* all in one */
-	int event[CAUSE_FACTS];	       /* in the event log: those that matter */
+	char sentence[3 * CAUSE_TEXT]; /* all in one */
+	struct cause_switch made[CAUSE_SWITCHES];
+	unsigned switches;
+	int event[CAUSE_FACTS]; /* in the event log: those that matter */
 	unsigned events;
 };
 

@@ -234,8 +234,9 @@ static void list_losses(struct explanation *q, const struct loss *loss, unsigned
 
 static const char *where_it_was(const struct explanation *q, const struct logged_event *e)
 {
-	return e->kind == TRACED_LAND && !q->s->hw.ddio ? "still on its way from the NIC to PM"
-							: "still in the cache";
+	return e->kind == TRACED_LAND && q->s->hw.ddio == DDIO_OFF
+		       ? "still on its way from the NIC to PM"
+		       : "still in the cache";
 }
 
 /* The fact of what came early, or of what survived of the same operation: its place, what wrote it.

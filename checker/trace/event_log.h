@@ -16,6 +16,7 @@ struct logged_event {
 	uint64_t at; /* ns of its machine's virtual time */
 	uint8_t machine;
 	uint8_t kind;  /* enum traced_kind */
+	bool holds;    /* TRACED_CHECK */
 	int16_t actor; /* EVENT_LOG_NONE: none */
 	uint16_t occurrence;
 	struct op_label op;

@@ -95,5 +95,7 @@ int cause_find_value(struct explanation *q);
 void cause_explain_cut(struct explanation *q);
 void cause_explain_race(struct explanation *q);
 void cause_explain_stuck(struct explanation *q, const char *why);
+/* Which of the store's switches make it, and where; added to what has been said. 0 or -ENOMEM. */
+int cause_add_switches(struct explanation *q);
 
 #endif

@@ -52,3 +52,10 @@ void where_print(struct where *w, uintptr_t pc, char *buf, size_t n)
 	const char *slash = strrchr(file, '/');
 	snprintf(buf, n, "%s:%d", from ? from : slash ? slash + 1 : file, number);
 }
+
+const char *where_function(struct where *w, uintptr_t pc)
+{
+	Dwfl_Module *module = w && pc ? dwfl_addrmodule(w->dwfl, pc) : NULL;
+	const char *name = module ? dwfl_module_addrname(module, pc) : NULL;
+	return name ? name : "";
+}

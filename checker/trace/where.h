@@ -11,5 +11,7 @@ struct where *where_new(void);
 void where_free(struct where *w);
 /* "server.c:123" or "". */
 void where_print(struct where *w, uintptr_t pc, char *buf, size_t n);
+/* The function around it, or ""; good until where_free(). */
+const char *where_function(struct where *w, uintptr_t pc);
 
 #endif

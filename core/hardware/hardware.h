@@ -24,6 +24,8 @@
 enum domain { DOMAIN_DMP, DOMAIN_MHP, DOMAIN_WSP };
 enum transport { TRANSPORT_IB, TRANSPORT_IWARP };
 enum dma_order { DMA_LEFT, DMA_ANY, DMA_RELAXED };
+/* Where what the NIC writes to PM goes: to the cache, past it, or now here and now there. */
+enum ddio { DDIO_OFF, DDIO_ON, DDIO_ANY };
 enum copy_order { COPY_LINES, COPY_FORWARD, COPY_BACKWARD };
 /* Which of its words survive when a line's write-back is cut: all, the first ones, any. */
 enum line_torn { TORN_OFF, TORN_PREFIX, TORN_ANY, TORN_VALUES };
@@ -36,9 +38,9 @@ enum line_torn { TORN_OFF, TORN_PREFIX, TORN_ANY, TORN_VALUES };
 	X(uint8_t, domain, "domain", KNOB_USUAL, \
 	  "what survives a power failure: memory; and caches; and NIC buffers", \
 	  "dmp mhp wsp", DOMAIN_DMP, DOMAIN_MHP, DOMAIN_WSP) \
-	X(bool, ddio, "ddio", KNOB_USUAL, \
-	  "data from the NIC goes to the L3 cache; off: it drains to memory", \
-	  "on off", true, false) \
+	X(uint8_t, ddio, "ddio", KNOB_USUAL, \
+	  "data from the NIC goes to the L3 cache; off: it drains to memory; any: each line may do either", \
+	  "on off any", DDIO_ON, DDIO_OFF, DDIO_ANY) \
 	X(bool, rqwrb_pm, "rqwrb", KNOB_USUAL, \
 	  "where receive buffers are", \
 	  "dram pm", false, true) \

@@ -22,7 +22,8 @@
 #define PC ((uintptr_t)__builtin_return_address(0) - 1)
 
 /* The pool of the running simulation and the offset in it, or NULL: not PM. */
-static inline struct pmem *pool(const void *addr, uint64_t *off, size_t len, bool write)
+static inline struct pmem *pool(const void *addr, uint64_t *off, size_t len, bool write,
+				uintptr_t pc)
 {
 	struct pmem_window *window = sim_memory;
 	if (!window)
@@ -31,7 +32,7 @@ static inline struct pmem *pool(const void *addr, uint64_t *off, size_t len, boo
 	if (*off < window->len)
 		return (struct pmem *)window;
 	if (--window->accesses_left == 0)
-		pmem_accesses_spent((struct pmem *)window, addr, len, write);
+		pmem_accesses_spent((struct pmem *)window, addr, len, write, pc);
 	if (write && window->buffered)
 		pmem_cpu_dram_store((struct pmem *)window, addr);
 	return NULL;
@@ -42,10 +43,10 @@ static inline size_t clip(const struct pmem *pm, uint64_t off, size_t len)
 	return len < pmem_length(pm) - off ? len : pmem_length(pm) - off;
 }
 
-static inline void load(const void *addr, size_t len)
+static inline void load(const void *addr, size_t len, uintptr_t pc)
 {
 	uint64_t off;
-	struct pmem *pm = pool(addr, &off, len, false);
+	struct pmem *pm = pool(addr, &off, len, false, pc);
 	if (pm && len)
 		pmem_cpu_load(pm, off, clip(pm, off, len));
 }
@@ -53,7 +54,7 @@ static inline void load(const void *addr, size_t len)
 static inline void store(void *addr, size_t len, uintptr_t pc)
 {
 	uint64_t off;
-	struct pmem *pm = pool(addr, &off, len, true);
+	struct pmem *pm = pool(addr, &off, len, true, pc);
 	if (pm && len)
 		pmem_cpu_store(pm, off, clip(pm, off, len), pc);
 }
@@ -70,7 +71,7 @@ static inline void locked(uintptr_t pc)
 static inline void locked_store(void *addr, size_t len, uintptr_t pc)
 {
 	uint64_t off;
-	struct pmem *pm = pool(addr, &off, len, true);
+	struct pmem *pm = pool(addr, &off, len, true, pc);
 	if (pm && len)
 		pmem_cpu_locked_store(pm, off, clip(pm, off, len), pc);
 }
@@ -89,7 +90,7 @@ void __tsan_init(void)
 
 void __tsan_read_range(void *addr, size_t len)
 {
-	load(addr, len);
+	load(addr, len, PC);
 }
 
 void __tsan_write_range(void *addr, size_t len)
@@ -115,7 +116,7 @@ void __tsan_atomic_signal_fence(int order)
 	void __tsan_unaligned_write##n(void *addr); \
 	void __tsan_read##n(void *addr)             \
 	{                                           \
-		load(addr, n);                      \
+		load(addr, n, PC);                  \
 	}                                           \
 	void __tsan_write##n(void *addr)            \
 	{                                           \
@@ -123,7 +124,7 @@ void __tsan_atomic_signal_fence(int order)
 	}                                           \
 	void __tsan_unaligned_read##n(void *addr)   \
 	{                                           \
-		load(addr, n);                      \
+		load(addr, n, PC);                  \
 	}                                           \
 	void __tsan_unaligned_write##n(void *addr)  \
 	{                                           \
@@ -180,7 +181,7 @@ static void settle_now(void)
 	T __tsan_atomic##bits##_load(const volatile T *addr, int order)                           \
 	{                                                                                         \
 		(void)order;                                                                      \
-		load((const void *)addr, sizeof(T));                                              \
+		load((const void *)addr, sizeof(T), PC);                                          \
 		return *addr;                                                                     \
 	}                                                                                         \
 	void __tsan_atomic##bits##_store(volatile T *addr, T value, int order);                   \
@@ -198,7 +199,7 @@ static void settle_now(void)
 	static T compare_exchange##bits(volatile T *addr, T expected, T value, uintptr_t pc)      \
 	{                                                                                         \
 		locked(pc);                                                                       \
-		load((const void *)addr, sizeof(T));                                              \
+		load((const void *)addr, sizeof(T), pc);                                          \
 		T old = *addr;                                                                    \
 		if (old != expected)                                                              \
 			return old;                                                               \
@@ -254,15 +255,15 @@ static void *copy(void *to, const void *from, int byte, size_t len, uintptr_t pc
 		return to;
 	bool words = sim_memory && pmem_copies_words((struct pmem *)sim_memory, len);
 	if (from && !words)
-		load(from, len);
-	pm = pool(to, &off, len, true);
+		load(from, len, pc);
+	pm = pool(to, &off, len, true, pc);
 	if (pm) {
 		size_t inside = clip(pm, off, len);
 		pmem_cpu_copy(pm, off, from, byte, inside, pc);
 		if (inside < len)
 			*((volatile uint8_t *)to +
 			  inside) = 0; /* past the pool's end: faults there, as it would for real */
-	} else if (from && words && (pm = pool(from, &off, len, false)) != NULL) {
+	} else if (from && words && (pm = pool(from, &off, len, false, pc)) != NULL) {
 		size_t inside = clip(pm, off, len);
 		copy_out(pm, to, off, from, inside);
 		memmove((uint8_t *)to + inside, (const uint8_t *)from + inside, len - inside);
@@ -285,7 +286,7 @@ void *sim_memmove(void *to, const void *from, size_t len)
 	if ((uintptr_t)to - (uintptr_t)from >= len)
 		return copy(to, from, 0, len, PC);
 	/* Upwards onto itself: from the end. */
-	load(from, len);
+	load(from, len, PC);
 	while (len) {
 		size_t part = len < LINE ? len : LINE;
 		len -= part;
@@ -302,14 +303,14 @@ void *sim_memset(void *to, int byte, size_t len)
 
 int sim_memcmp(const void *a, const void *b, size_t len)
 {
-	load(a, len);
-	load(b, len);
+	load(a, len, PC);
+	load(b, len, PC);
 	return memcmp(a, b, len);
 }
 
 uint32_t sim_crc32_gzip_refl(uint32_t init, const unsigned char *buf, uint64_t len)
 {
-	load(buf, len);
+	load(buf, len, PC);
 	return crc32_gzip_refl(init, buf, len);
 }
 
@@ -318,7 +319,7 @@ uint32_t sim_crc32_gzip_refl(uint32_t init, const unsigned char *buf, uint64_t l
 static void flush(const void *addr, size_t len, uintptr_t pc)
 {
 	uint64_t off;
-	struct pmem *pm = pool(addr, &off, 0, false);
+	struct pmem *pm = pool(addr, &off, 0, false, pc);
 	if (pm)
 		pmem_cpu_flush(pm, off, clip(pm, off, len), pc);
 }
@@ -327,7 +328,7 @@ static void flush(const void *addr, size_t len, uintptr_t pc)
 static void persist(const void *addr, size_t len, uintptr_t pc)
 {
 	uint64_t off;
-	struct pmem *pm = pool(addr, &off, 0, false);
+	struct pmem *pm = pool(addr, &off, 0, false, pc);
 	if (!pm || !sim_does(pc))
 		return;
 	pmem_cpu_flush(pm, off, clip(pm, off, len), pc);
@@ -360,13 +361,13 @@ static void *copy_with(void *to, const void *from, int byte, size_t len, unsigne
 		       uintptr_t pc)
 {
 	uint64_t off;
-	struct pmem *pm = pool(to, &off, 0, false);
+	struct pmem *pm = pool(to, &off, 0, false, pc);
 	bool nt = flags & (PMEM_F_MEM_NONTEMPORAL | PMEM_F_MEM_WC) ||
 		  (len >= NT_FROM &&
 		   !(flags & (PMEM_F_MEM_TEMPORAL | PMEM_F_MEM_WB | PMEM_F_MEM_NOFLUSH)));
 	if (nt && pm && len && pmem_has_nt_buffers(pm)) {
 		if (from)
-			load(from, len);
+			load(from, len, pc);
 		pmem_cpu_nt_copy(pm, off, from, byte, clip(pm, off, len), pc);
 	} else {
 		copy(to, from, byte, len, pc);

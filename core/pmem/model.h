@@ -108,6 +108,9 @@ struct pmem {
 	struct store_buffers *buffers;	    /* NULL: none in this run */
 	struct store_buffers *kept_buffers; /* its memory, from run to run */
 	uint32_t watched; /* accesses are reported, this many to DRAM are left; 0: they are not */
+	pmem_dram_watcher *dram_watcher; /* NULL: none */
+	void *dram_arg;
+	uint32_t dram_left; /* with one: as window.accesses_left without */
 	const struct tm_region *region;
 	unsigned regions;
 };
@@ -265,7 +268,8 @@ static inline bool visible_is_durable(const struct pmem *pm, bool nic)
 	if (MUTANT(&pm->hw, PM_VISIBLE_DURABLE))
 		return true;
 	return pm->hw.domain == DOMAIN_WSP ||
-	       (pm->hw.domain == DOMAIN_MHP && (!nic || pm->hw.ddio || pm->hw.iio_in_mhp));
+	       (pm->hw.domain == DOMAIN_MHP &&
+		(!nic || pm->hw.ddio == DDIO_ON || pm->hw.iio_in_mhp));
 }
 
 /* Do data in the NIC's buffers survive? */
@@ -274,10 +278,17 @@ static inline bool nic_buffers_survive(const struct pmem *pm)
 	return pm->hw.domain == DOMAIN_WSP && !MUTANT(&pm->hw, PM_NIC_BUFFERS_LOST);
 }
 
-/* Do they land in the cache, where no NIC reaches them? Else they drain to PM. */
-static inline bool nic_uses_cache(const struct pmem *pm)
+/*
+ * Does a flush of the NIC reach them? With ddio=any each line goes to the cache or past it, and no
+ * choice is asked for which: where caches are lost, a line in the cache, which the cache may write
+ * back at any time, leaves all that one on its way to PM leaves, and no flush of the NIC; where
+ * caches survive, it is the other way round.
+ */
+static inline bool nic_flush_reaches(const struct pmem *pm)
 {
-	return pm->hw.ddio && !MUTANT(&pm->hw, PM_DDIO_IGNORED);
+	return pm->hw.ddio == DDIO_OFF ||
+	       (pm->hw.ddio == DDIO_ANY && pm->hw.domain != DOMAIN_DMP) ||
+	       MUTANT(&pm->hw, PM_DDIO_IGNORED);
 }
 
 #endif

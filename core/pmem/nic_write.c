@@ -110,7 +110,7 @@ static void drain_line(struct sim *sim, void *arg)
 
 static void schedule_drain(struct pmem *pm, uint32_t l, const struct nic_where *from)
 {
-	assert(pm->line[l].in_flight && !nic_uses_cache(pm));
+	assert(pm->line[l].in_flight && nic_flush_reaches(pm));
 	assert(!sim_picks(pm->sim));
 	struct drain *drain = sim_alloc(pm->sim, sizeof(*drain));
 	*drain = (struct drain){pm, l, pm->line[l].committed + pm->line[l].in_flight, *from};
@@ -173,7 +173,7 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len,
 		line_make_durable(pm, l, pm->line[l].committed + pm->line[l].in_flight);
 	else if (durable)
 		line_commit_all(pm, l);
-	else if (!nic_uses_cache(pm) && !sim_picks(pm->sim)) /* a drain only makes images fewer */
+	else if (nic_flush_reaches(pm) && !sim_picks(pm->sim)) /* a drain only makes images fewer */
 		schedule_drain(pm, l, from);
 	assert(!pm->line[l].in_flight == (arrived || durable));
 }
@@ -202,7 +202,7 @@ void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends,
 	uint32_t lowest = UINT32_MAX, lines = 0, dirties;
 	assert(pm->running);
 	pmem_commit_pending(pm);
-	if (nic_uses_cache(pm) || visible_is_durable(pm, true))
+	if (!nic_flush_reaches(pm) || visible_is_durable(pm, true))
 		return;
 	note_in_buffers(pm, TOUCH_DRAM_READ, from->qp);
 	for (uint32_t i = 0; i < pm->dirties; i++) {

@@ -180,6 +180,7 @@ void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw)
 	pm->window = (struct pmem_window){pm->work, pm->len, ACCESS_BUDGET, 0};
 	begin_buffers(pm);
 	pm->watched = 0;
+	pm->dram_watcher = NULL;
 	pm->pending.len = 0;
 	pm->nts = 0;
 	pm->nt_number = 0;
@@ -241,10 +242,25 @@ void pmem_watch(struct pmem *pm)
 	pm->window.accesses_left = 1;
 }
 
-void pmem_accesses_spent(struct pmem *pm, const void *addr, size_t len, bool write)
+void pmem_watch_dram(struct pmem *pm, pmem_dram_watcher *watcher, void *arg)
+{
+	pm->dram_watcher = watcher;
+	pm->dram_arg = arg;
+	pm->dram_left = ACCESS_BUDGET;
+	pm->window.accesses_left = watcher || pm->watched ? 1 : ACCESS_BUDGET;
+}
+
+void pmem_accesses_spent(struct pmem *pm, const void *addr, size_t len, bool write, uintptr_t pc)
 {
 	assert(!pm->window.accesses_left && pm->watched <= ACCESS_BUDGET);
-	pm->window.accesses_left = pm->watched ? 1 : ACCESS_BUDGET;
+	if (pm->dram_watcher) {
+		pm->dram_watcher(pm->dram_arg, addr, len, write, pc);
+		pm->window.accesses_left = 1;
+		if (!pm->watched && --pm->dram_left)
+			return;
+		pm->dram_left = ACCESS_BUDGET;
+	}
+	pm->window.accesses_left = pm->watched || pm->dram_watcher ? 1 : ACCESS_BUDGET;
 	if (pm->watched) {
 		if (!sim_on_stack(pm->sim, addr))
 			sim_touch(pm->sim, write ? TOUCH_DRAM_WRITE : TOUCH_DRAM_READ,

@@ -107,7 +107,11 @@ static inline size_t pmem_length(const struct pmem *pm)
  * own stack. */
 void pmem_watch(struct pmem *pm);
 /* The window's accesses_left have reached 0, with this access to DRAM. */
-void pmem_accesses_spent(struct pmem *pm, const void *addr, size_t len, bool write);
+void pmem_accesses_spent(struct pmem *pm, const void *addr, size_t len, bool write, uintptr_t pc);
+/* Receives each access to DRAM before it is made; pc: where it stands in the store. */
+typedef void pmem_dram_watcher(void *arg, const void *addr, size_t len, bool write, uintptr_t pc);
+/* From now on until pmem_end(). NULL: nobody. */
+void pmem_watch_dram(struct pmem *pm, pmem_dram_watcher *watcher, void *arg);
 
 /* For the event trace: a place of the pool in words, "log+0x240". */
 void pmem_place(const struct pmem *pm, uint64_t off, char *buf, size_t len);

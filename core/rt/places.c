@@ -41,9 +41,13 @@ bool sim_does(uintptr_t key)
 bool rt_check(bool holds)
 {
 	uintptr_t pc = (uintptr_t)__builtin_return_address(0) - 1;
-	if (!sim_does(pc))
-		return true;
-	return sim_does(PLACE_PART(pc)) && holds;
+	struct sim *sim = sim_of_thread;
+	bool answer = !sim_does(pc) || (sim_does(PLACE_PART(pc)) && holds);
+	if (sim && sim->run.traced) {
+		const struct traced about = {.kind = TRACED_CHECK, .code = answer};
+		sim_trace_event(sim, sim_actor(sim), pc, &about, "%s", "");
+	}
+	return answer;
 }
 
 bool rt_waits(const void *caller)

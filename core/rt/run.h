@@ -37,6 +37,7 @@ enum traced_kind {
 	TRACED_POST, /* a task has posted a request. code: enum ibv_wr_opcode; off: is it fenced? */
 	TRACED_TAKEN,  /* a task has taken a completion. code: enum ibv_wc_opcode */
 	TRACED_PACKET, /* a packet goes on the wire. len: all its bytes there; code: enum opcode */
+	TRACED_CHECK,  /* rt_check(). code: does it hold? */
 	TRACED_KINDS
 };
 

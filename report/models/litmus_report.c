@@ -236,7 +236,7 @@ static void print_configs(const struct litmus_case *run, unsigned runs)
 	printf("%s\n", test->name);
 	for (unsigned i = 0; i < runs; i++) {
 		snprintf(cell, sizeof(cell), "%s%s", domains[run[i].hw.domain],
-			 run[i].hw.ddio ? ", ddio" : "");
+			 run[i].hw.ddio == DDIO_ON ? ", ddio" : "");
 		printf("  %-*s", i + 1 < runs ? CELL_WIDTH : 0, cell);
 	}
 	putchar('\n');

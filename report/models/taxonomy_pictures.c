@@ -239,15 +239,16 @@ static bool part_drawn(enum part part, bool ddio)
 
 static void draw_parts(FILE *out, const struct hardware *hw, int bottom)
 {
-	int right = part_x(PART_PM, hw->ddio) + PART_W / 2 + 14;
+	bool ddio = hw->ddio == DDIO_ON;
+	int right = part_x(PART_PM, ddio) + PART_W / 2 + 14;
 	rectangle(out, "host", 14, PART_TOP - 26, 284, bottom - PART_TOP + 34, 8);
 	rectangle(out, "host", 380, PART_TOP - 26, right - 380, bottom - PART_TOP + 34, 8);
 	text(out, "dim", 28, PART_TOP - 10, "start", "requester's machine");
 	text(out, "dim", 394, PART_TOP - 10, "start",
 	     "responder's machine; what is blue survives a power failure");
 	for (unsigned p = 0; p < PARTS; p++) {
-		int x = part_x((enum part)p, hw->ddio);
-		if (!part_drawn((enum part)p, hw->ddio))
+		int x = part_x((enum part)p, ddio);
+		if (!part_drawn((enum part)p, ddio))
 			continue;
 		if (part_survives((enum part)p, hw))
 			rectangle(out, "safe", x - PART_W / 2, PART_TOP, PART_W, bottom - PART_TOP,
@@ -334,9 +335,9 @@ static void course_title(FILE *out, const char *method, const struct hardware *h
 	     "the "
 	     "requester "
 	     "waits, %u later; %u message%s",
-	     domain[hw->domain - DOMAIN_DMP], hw->ddio ? "on" : "off", hw->rqwrb_pm ? "PM" : "DRAM",
-	     cost.round_trips, cost.round_trips == 1 ? "" : "s", cost.cpu_waited, cost.cpu_later,
-	     cost.messages, cost.messages == 1 ? "" : "s");
+	     domain[hw->domain - DOMAIN_DMP], hw->ddio == DDIO_ON ? "on" : "off",
+	     hw->rqwrb_pm ? "PM" : "DRAM", cost.round_trips, cost.round_trips == 1 ? "" : "s",
+	     cost.cpu_waited, cost.cpu_later, cost.messages, cost.messages == 1 ? "" : "s");
 }
 
 static int draw_course(FILE *out, const void *arg)
@@ -349,13 +350,14 @@ static int draw_course(FILE *out, const void *arg)
 	struct acts acts;
 	taxonomy_acts(p->r->t, cell, &acts);
 	taxonomy_hardware(&hw, cell->column, cell->transport);
-	int bottom = act_y(&acts, acts.n), right = part_x(PART_PM, hw.ddio) + PART_W / 2 + 28;
+	bool ddio = hw.ddio == DDIO_ON;
+	int bottom = act_y(&acts, acts.n), right = part_x(PART_PM, ddio) + PART_W / 2 + 28;
 	begin(out, right, bottom + 30, method);
 	course_title(out, method, &hw, &acts);
 	draw_parts(out, &hw, bottom);
 	draw_waits(out, &acts);
 	for (unsigned i = 0; i < acts.n; i++)
-		draw_act(out, &acts.act[i], hw.ddio, act_y(&acts, i));
+		draw_act(out, &acts.act[i], ddio, act_y(&acts, i));
 	int y = act_y(&acts, acts.done);
 	text(out, "ink halo", part_x(PART_REQUESTER, true), y + 18, "middle", "reports: durable");
 	if (acts.done + 1 < acts.n)

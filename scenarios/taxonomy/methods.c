@@ -77,7 +77,7 @@ static struct act *add(struct course *c, enum act_kind kind, enum part from, enu
 
 static enum part landing_place(const struct course *c)
 {
-	return c->hw->ddio ? PART_CACHE : PART_IIO;
+	return c->hw->ddio == DDIO_ON ? PART_CACHE : PART_IIO;
 }
 
 static void arrive(struct course *c, const char *what)
@@ -98,7 +98,7 @@ static void land(struct course *c)
 		const char *what = c->in_nic[i];
 		bool pm = in_pm(c, what);
 		add(c, ACT_LAND, PART_NIC, landing_place(c), what, pm ? "lands" : "lands (DRAM)");
-		if (!c->hw->ddio && pm)
+		if (c->hw->ddio == DDIO_OFF && pm)
 			c->in_iio[c->iio++] = what;
 	}
 	c->nic = 0;

@@ -299,12 +299,12 @@ const char *taxonomy_word(unsigned verdict)
 void taxonomy_hardware(struct hardware *hw, unsigned column, unsigned transport)
 {
 	hw->domain = (uint8_t)(DOMAIN_DMP + column / 4);
-	hw->ddio = !(column & 2);
+	hw->ddio = column & 2 ? DDIO_OFF : DDIO_ON;
 	hw->rqwrb_pm = column & 1;
 	hw->transport = (uint8_t)transport;
 }
 
 unsigned taxonomy_column(const struct hardware *hw)
 {
-	return 4u * (hw->domain - DOMAIN_DMP) + 2u * !hw->ddio + hw->rqwrb_pm;
+	return 4u * (hw->domain - DOMAIN_DMP) + 2u * (hw->ddio == DDIO_OFF) + hw->rqwrb_pm;
 }

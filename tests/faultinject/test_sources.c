@@ -95,7 +95,7 @@ static uint64_t run(struct source *source, unsigned rounds, unsigned packets)
 {
 	struct hardware hw = hardware_default;
 	struct program program = {pmem_machine(stack, 0), rounds, packets};
-	hw.ddio = false;
+	hw.ddio = DDIO_OFF;
 	sim_reset(sim, source);
 	pmem_begin(program.pm, sim, &hw);
 	for (unsigned host = 0; host < 3; host++)

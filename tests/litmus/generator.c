@@ -48,6 +48,8 @@ static const struct machine machines[] = {
 	{.store_buffer = 1, .read_words = true},
 	{.store_buffer = 8, .atomics_hca = true, .ddio_off = true},
 	{.store_buffer = 8, .atomics_hca = true, .domain = MACHINE_MHP},
+	{.store_buffer = 8, .ddio_any = true},
+	{.store_buffer = 8, .ddio_any = true, .domain = MACHINE_MHP, .iio_outside = true},
 };
 #define MACHINES (sizeof(machines) / sizeof(machines[0]))
 

@@ -184,7 +184,10 @@ static void print_machine(FILE *out, const struct machine *m, const char *knobs)
 	static const char *const domain[] = {"dmp", "mhp", "wsp"};
 	static const char *const torn[] = {"", " line_torn=prefix", " line_torn=any"};
 	fprintf(out, "config domain=%s ddio=%s ack_early=%s store_buffer=%u", domain[m->domain],
-		m->ddio_off ? "off" : "on", m->ack_late ? "off" : "on", m->store_buffer);
+		m->ddio_any   ? "any"
+		: m->ddio_off ? "off"
+			      : "on",
+		m->ack_late ? "off" : "on", m->store_buffer);
 	fprintf(out, "%s%s%s%s%s%s%s%s%s%s\n", m->iio_outside ? " iio_in_mhp=off" : "",
 		m->iwarp ? " transport=iwarp" : "",
 		m->sends_uncovered ? " flush_covers_send=off" : "",

@@ -19,29 +19,28 @@
  *	C4  mfence and locked instructions wait until the buffer is empty, and complete the
  *	    thread's write-backs as sfence does.
  * Memory (Px86; Khyzha and Lahav, POPL 2021; persistence domains: Kashyap and others, arXiv
- *1909.02092) M1  What becomes visible is the newest version of its line. A power failure leaves of
- *each line its first k versions, k from the number that is certain to all of them. M2  clflush
- *makes all versions of the line certain; clwb notes how many there are, and the thread's next
- *sfence, mfence or locked instruction makes so many certain. M3  Where caches survive (mhp, wsp), a
- *version is certain as soon as it is visible; not so the NIC's data in integrated-I/O buffers that
- *are outside (mhp, ddio=off). M4  Where the NIC's buffers survive (wsp), all posted data that
- *arrived land after all. M5  line_torn: what is left may be of an older version from some word on.
- * Queue pairs (InfiniBand Architecture Specification, vol. 1, 9.4 to 9.7 and 10.8.3, and its annex
- * A19 on FLUSH and ATOMIC WRITE; PCI Express transaction ordering; RDMA on TSO: Ambal and others,
- * OOPSLA 2024)
- *	Q1  The NIC starts requests in the order of the posts, each not before its doorbell: there
- *	    it reads the data, unless they are in the request. A fenced one waits until the earlier
- *	    ones that are not posted have their results.
- *	Q2  They arrive in order.
- *	Q3  Posted ones (SEND, WRITE) land in order. Whatever is not posted takes effect in
- *	    order, after all posted ones before it have landed; a posted one does not wait for it.
- *	Q4  A message has its receive, in the order in which receives were posted; its completion is
- *	    there when the message has landed.
- *	Q5  Responses come in order. That of a posted request is given when it has arrived, or with
- *	    ack_early=off when it has landed; that of any other when it has taken effect. The result
- *	    is in memory then, and the request completes. With transport=iwarp a posted request
- *	    completes when it is sent, but not before those that were posted earlier.
- *	Q6  With DDIO off, a FLUSH for persistence makes certain what its connection wrote to its
+ * 1909.02092)
+ *	M1  What becomes visible is the newest version of its line. A power failure leaves of each
+ *	    line its first k versions, k from the number that is certain to all of them.
+ *	M2  clflush makes all versions of the line certain; clwb notes how many there are, and the
+ *	    thread's next sfence, mfence or locked instruction makes so many certain.
+ *	M3  Where caches survive (mhp, wsp), a version is certain as soon as it is visible; not so
+ *the NIC's data in integrated-I/O buffers that are outside (mhp) while they go past the cache. M4
+ *Where the NIC's buffers survive (wsp), all posted data that arrived land after all. M5  line_torn:
+ *what is left may be of an older version from some word on. M6  What a NIC writes goes past the
+ *cache with ddio=off; with ddio=any it goes there or not. Queue pairs (InfiniBand Architecture
+ *Specification, vol. 1, 9.4 to 9.7 and 10.8.3, and its annex A19 on FLUSH and ATOMIC WRITE; PCI
+ *Express transaction ordering; RDMA on TSO: Ambal and others, OOPSLA 2024) Q1  The NIC starts
+ *requests in the order of the posts, each not before its doorbell: there it reads the data, unless
+ *they are in the request. A fenced one waits until the earlier ones that are not posted have their
+ *results. Q2  They arrive in order. Q3  Posted ones (SEND, WRITE) land in order. Whatever is not
+ *posted takes effect in order, after all posted ones before it have landed; a posted one does not
+ *wait for it. Q4  A message has its receive, in the order in which receives were posted; its
+ *completion is there when the message has landed. Q5  Responses come in order. That of a posted
+ *request is given when it has arrived, or with ack_early=off when it has landed; that of any other
+ *when it has taken effect. The result is in memory then, and the request completes. With
+ *transport=iwarp a posted request completes when it is sent, but not before those that were posted
+ *earlier. Q6  With DDIO off, a FLUSH for persistence makes certain what its connection wrote to its
  *	    range, and what it wrote by SENDs (flush_covers_send); a READ or an atomic makes certain
  *	    whatever its connection wrote.
  *	Q7  What lands lands line by line, from the left, with dma_order=any in any order; and so a
@@ -95,11 +94,15 @@ struct end {
 	struct request request[REQUESTS];
 };
 
+/* What a NIC writes goes to the cache or past it. */
+enum way { WAY_OPEN, WAY_CACHE, WAY_PAST };
+
 struct version {
 	uint8_t cell, cells; /* that it wrote: one, or two of the line */
 	uint8_t value[2];
 	uint8_t by; /* 1 + end; 0: a CPU */
 	bool send;
+	uint8_t went; /* enum way */
 };
 
 struct line {
@@ -160,21 +163,31 @@ static unsigned end_of(const struct slow_model *m, unsigned thread, unsigned qp)
 
 /* --- memory --- */
 
-/* M1, M3. One cell, or two of a line. */
+/* M3. The line's newest version went this way. */
+static void went(const struct slow_model *m, struct line *line, struct version *version,
+		 enum way way)
+{
+	const struct machine *hw = &m->p->machine;
+	bool in_iio = way == WAY_PAST && hw->iio_outside;
+	version->went = (uint8_t)way;
+	if (hw->domain == MACHINE_WSP || (hw->domain == MACHINE_MHP && !in_iio))
+		line->certain = line->versions;
+}
+
+/* M1. One cell, or two of a line. */
 static void become_visible(const struct slow_model *m, struct state *s, unsigned cell,
 			   const uint8_t *value, unsigned cells, unsigned by, bool send)
 {
 	const struct machine *hw = &m->p->machine;
 	struct line *line = &s->line[cell_line(m->p, cell)];
-	bool in_iio = by && hw->ddio_off && hw->iio_outside;
 	assert(line->versions < VERSIONS && cells >= 1 && cells <= 2);
 	struct version *version = &line->version[line->versions++];
 	*version = (struct version){
 		.cell = (uint8_t)cell, .cells = (uint8_t)cells, .by = (uint8_t)by, .send = send};
 	memcpy(version->value, value, cells);
 	memcpy(&s->memory[cell], value, cells);
-	if (hw->domain == MACHINE_WSP || (hw->domain == MACHINE_MHP && !in_iio))
-		line->certain = line->versions;
+	if (!by || !hw->ddio_any)
+		went(m, line, version, by && hw->ddio_off ? WAY_PAST : WAY_CACHE);
 }
 
 static void make_certain(struct line *line, unsigned versions)
@@ -198,14 +211,13 @@ static void nic_flush(const struct slow_model *m, struct state *s, unsigned end,
 {
 	uint8_t cell[2];
 	unsigned cells = operand_cells(m->p, range, cell);
-	if (!m->p->machine.ddio_off)
-		return;
 	for (unsigned l = 0; l < LINES; l++) {
 		for (unsigned v = 0; v < s->line[l].versions; v++) {
 			const struct version *version = &s->line[l].version[v];
 			bool covered = !cells || (version->cell < cell[0] + cells &&
 						  cell[0] < version->cell + version->cells);
-			if (version->by == end + 1 && (version->send ? sends : covered))
+			if (version->by == end + 1 && version->went == WAY_PAST &&
+			    (version->send ? sends : covered))
 				make_certain(&s->line[l], v + 1);
 		}
 	}
@@ -787,7 +799,7 @@ static void grow(struct slow_model *m)
 }
 
 /* The state has been reached: is it new? */
-static void reach(struct slow_model *m, const struct state *s, struct came came)
+static void reach_decided(struct slow_model *m, const struct state *s, struct came came)
 {
 	unsigned at = (unsigned)hash_of(s) & (m->table_size - 1);
 	for (; m->table[at]; at = (at + 1) & (m->table_size - 1))
@@ -802,6 +814,25 @@ static void reach(struct slow_model *m, const struct state *s, struct came came)
 	m->table[at] = ++m->states;
 	if (m->states == m->room)
 		grow(m);
+}
+
+/* M6. The same, with each way that what a NIC has just written can have gone. */
+static void reach(struct slow_model *m, const struct state *s, struct came came)
+{
+	for (unsigned l = 0; l < LINES; l++) {
+		for (unsigned v = 0; v < s->line[l].versions; v++) {
+			if (s->line[l].version[v].went != WAY_OPEN)
+				continue;
+			for (enum way way = WAY_CACHE; way <= WAY_PAST; way++) {
+				struct state next = *s;
+				assert(v == s->line[l].versions - 1u);
+				went(m, &next.line[l], &next.line[l].version[v], way);
+				reach(m, &next, came);
+			}
+			return;
+		}
+	}
+	reach_decided(m, s, came);
 }
 
 static unsigned steps_of_thread(struct slow_model *m, uint32_t from, unsigned t)
@@ -910,6 +941,7 @@ bool slow_model_run(struct slow_model *m, const struct program *p, unsigned stat
 	m->final.n = m->crash.n = 0;
 	memset(m->table, 0, m->table_size * sizeof(*m->table));
 	post_receives(m);
+	assert(!p->machine.ddio_any || p->machine.domain != MACHINE_WSP);
 	memset(&first, 0, sizeof(first));
 	for (unsigned c = 0; c < program_cells(p); c++)
 		first.memory[c] = cell_initial(p, c);
@@ -935,7 +967,7 @@ struct slow_model *slow_model_new(void)
 {
 	struct slow_model *m = calloc(1, sizeof(*m));
 	/* States are compared and hashed as bytes: no byte may be without a name. */
-	_Static_assert(sizeof(struct request) == 8 && sizeof(struct version) == 6, "no padding");
+	_Static_assert(sizeof(struct request) == 8 && sizeof(struct version) == 7, "no padding");
 	_Static_assert(_Alignof(struct state) == 1, "no padding");
 	if (!m)
 		abort();

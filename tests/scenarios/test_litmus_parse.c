@@ -83,7 +83,7 @@ START_TEST(header)
 	ck_assert_str_eq(test.name, "All+of-it.1");
 	ck_assert_str_eq(test.doc, "What it shows, in two lines.");
 	ck_assert_int_eq(test.hw.domain, DOMAIN_MHP);
-	ck_assert(!test.hw.ddio);
+	ck_assert(test.hw.ddio == DDIO_OFF);
 	ck_assert_uint_eq(test.hw.mtu, 256);
 	ck_assert_uint_eq(test.hw.store_buffer, 8);
 	ck_assert_uint_eq(test.hw.ack_early, hardware_default.ack_early);

@@ -29,6 +29,9 @@
 #define CA_TABLE 0 /* exported region: read only */
 #define CA_LOG	 1 /* exported region: read and write */
 
+enum { BUG = KV_CROWD + 1, KNOBS };
+enum { NO_BUG, BUG_UNREACHABLE_LEFT };
+
 struct ca_pool {
 	struct kv_table table;
 	uint8_t *log;
@@ -135,7 +138,8 @@ static int recover(const struct tm_env *env)
 
 	map_pool(&pool, env->params, env->pm);
 	drop_impossible_entries(&pool);
-	move_unreachable_entries(&pool);
+	if (env->params->knob[BUG] != BUG_UNREACHABLE_LEFT)
+		move_unreachable_entries(&pool);
 	pmem_persist(pool.table.entry, kv_table_bytes(env->params));
 	return 0;
 }
@@ -277,10 +281,18 @@ static int get(void *arg, const void *key, size_t klen, void *value, size_t cap,
 			      where_vlen(entry.where), value, cap, vlen);
 }
 
-static const struct tm_knob knobs[] = {[KV_CROWD] = KV_CROWD_KNOB, {NULL, NULL, NULL}};
+static const struct tm_knob knobs[] = {
+	[KV_CROWD] = KV_CROWD_KNOB,
+	[BUG] = {"bug", "none unreachable_left", "a seeded bug, see the variants"},
+	[KNOBS] = {NULL, NULL, NULL},
+};
 static const struct tm_variant variants[] = {
 	{"crowded", "crowd=on", "all keys collide in a table that has hardly more slots than keys",
 	 0},
+	{"unreachable_left", "bug=unreachable_left crowd=on",
+	 "recovery leaves entries where they are that a lost neighbour has made unreachable: the "
+	 "key is gone, and twice in the table after its next PUT",
+	 TM_BIT(TM_FSCK)},
 	{NULL, NULL, NULL, 0},
 };
 

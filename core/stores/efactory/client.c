@@ -84,7 +84,8 @@ static void take_notices(void *arg)
 				 begins && !ef_bug(&client->params, EF_BUG_CLIENT_HYBRID),
 				 __ATOMIC_SEQ_CST);
 		__atomic_store_n(&client->unacked, notice.number, __ATOMIC_SEQ_CST);
-		while (!__atomic_load_n(&client->busy, __ATOMIC_SEQ_CST) &&
+		while ((!__atomic_load_n(&client->busy, __ATOMIC_SEQ_CST) ||
+			ef_bug(&client->params, EF_BUG_ACK_BUSY)) &&
 		       acknowledge(client, &client->notices)) {
 			if (client->notices.failed)
 				return;
@@ -316,7 +317,7 @@ static int get_one_sided(struct ef_client *client, const struct kv_req *req, voi
 			return -EAGAIN;
 		if (ef_kind(&client->params, object) == EF_TOMBSTONE)
 			return -ENOENT;
-		if (object->vlen <= got)
+		if (object->vlen <= got || ef_bug(&client->params, EF_BUG_GET_CUT))
 			return take_value(client, object, value, cap, vlen);
 		if (expect >= object->vlen)
 			return -EAGAIN; /* longer than the log */

@@ -171,6 +171,21 @@ static const struct tm_variant variants[] = {
 	 "a PUT finds no room while the value of the version before it has not arrived", OK},
 	{"one_peer", "bug=one_peer", "the server has room for the connections of one client only",
 	 OK | LIVE},
+	{"get_cut", "bug=get_cut",
+	 "a client returns a value that is longer than what it has read of it: the rest is "
+	 "whatever "
+	 "its buffer held",
+	 RDA | LIN},
+	{"stamp_of_last", "bug=stamp_of_last",
+	 "after a restart stamps go on after the last entry's version, not after the newest one: a "
+	 "later version counts as older than the one before",
+	 MONO | KEEP | FSCK},
+	{"ack_for_all", "bug=ack_for_all",
+	 "one client's acknowledgement of a notice counts for all: a log is cleaned away under "
+	 "another one that still uses it",
+	 OK},
+	{"ack_busy", "bug=ack_busy",
+	 "a client acknowledges a notice in the middle of an operation that began before it", OK},
 	{"literal",
 	 "meta_one_flush=on bg_plain_store=on verify_obj_key=off timeout=1ms split_trans=on "
 	 "split_mark=on no_notify_wait=on copy_inflight=on compress_get=literal grace=none",

@@ -232,7 +232,11 @@ enum ef_end_order { EF_END_FLIP, EF_END_CLEAR, EF_END_TRANS };
 	X(ONE_PEER, one_peer)                       \
 	X(STALE_OFFSET, stale_offset)               \
 	X(STAMP_COMPARED, stamp_compared)           \
-	X(PROBE_ENDS, probe_ends)
+	X(PROBE_ENDS, probe_ends)                   \
+	X(GET_CUT, get_cut)                         \
+	X(STAMP_OF_LAST, stamp_of_last)             \
+	X(ACK_FOR_ALL, ack_for_all)                 \
+	X(ACK_BUSY, ack_busy)
 
 enum ef_bug {
 	EF_BUG_NONE,
@@ -262,10 +266,9 @@ static inline const struct ef_knobs *ef_knobs(const struct tm_params *params)
 	return (const struct ef_knobs *)params->knob;
 }
 
-static inline bool ef_bug(const struct tm_params *params, enum ef_bug bug)
-{
-	return ef_knobs(params)->bug == bug;
-}
+/* Is this seeded bug switched on? No function: who reads a switch is to be seen where it is asked.
+ */
+#define ef_bug(params, which) (ef_knobs(params)->bug == (which))
 
 /* The sizes that server and client both derive from the parameters. */
 uint64_t ef_slots(const struct tm_params *params);

@@ -232,8 +232,8 @@ static uint64_t bring_over(const struct ef_pool *pool, const struct ef_now *now,
 }
 
 /*
- * The entry names the new log. Offset and mark are stored in this order, in one line whose words
- * reach memory from the left if it is torn: the mark is never alone.
+ * The entry names the new log. The offset is durable before the mark is: of a line that is torn any
+ * words may survive.
  */
 static void move_entry(const struct ef_pool *pool, const struct ef_now *now, struct ef_entry *entry,
 		       uint64_t place)
@@ -242,8 +242,10 @@ static void move_entry(const struct ef_pool *pool, const struct ef_now *now, str
 		ef_set_mark(pool->params, entry, now->to);
 		pmem_persist(entry, sizeof(*entry));
 	}
-	if (entry->off[now->to] != ef_off_of(place))
+	if (entry->off[now->to] != ef_off_of(place)) {
 		entry->off[now->to] = ef_off_of(place);
+		pmem_persist(&entry->off[now->to], sizeof(entry->off[now->to]));
+	}
 	if (ef_mark(pool->params, entry) != now->to)
 		ef_set_mark(pool->params, entry, now->to);
 	pmem_flush(entry, sizeof(*entry));

@@ -299,7 +299,8 @@ static int handle_get(const struct ef_server *server, const struct kv_req *req, 
 static void handle_ack(struct ef_server *server, const struct rpc_msg *msg, uint64_t number)
 {
 	for (unsigned i = 0; i < server->rpc.peers; i++) {
-		if (server->rpc.peer[i].notices && server->rpc.peer[i].client == msg->client)
+		if (server->rpc.peer[i].notices && (server->rpc.peer[i].client == msg->client ||
+						    ef_bug(&server->params, EF_BUG_ACK_FOR_ALL)))
 			__atomic_store_n(&server->rpc.peer[i].acked, number, __ATOMIC_RELEASE);
 	}
 }
@@ -376,7 +377,8 @@ static void find_tail(struct ef_server *server)
 		if (end > *tail && (ef_kind(&server->params, object) != EF_TOMBSTONE ||
 				    !ef_bug(&server->params, EF_BUG_RECOVER_TAIL_LOW)))
 			*tail = end;
-		if (!any || ef_newer(&server->params, object->stamp + 1, server->stamp))
+		if (!any || ef_bug(&server->params, EF_BUG_STAMP_OF_LAST) ||
+		    ef_newer(&server->params, object->stamp + 1, server->stamp))
 			server->stamp = object->stamp + 1;
 		any = true;
 	}

@@ -143,6 +143,14 @@ static const struct tm_variant variants[] = {
 	{"old_unread", "bug=old_unread seg=small",
 	 "A GET fails if the newest version is damaged, and does not read the one before it.",
 	 DUR | OK},
+	{"ack_busy", "bug=ack_busy",
+	 "A client acknowledges the beginning of a cleaning while it still holds an address: its "
+	 "WRITE is refused.",
+	 OK},
+	{"insert_too_far", "bug=insert_too_far crowd=on",
+	 "An insertion stops displacing one slot early: the entry is outside of its neighbourhood, "
+	 "where nobody looks.",
+	 LIN | FSCK},
 	{NULL, NULL, NULL, 0},
 };
 

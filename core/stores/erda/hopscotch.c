@@ -141,7 +141,7 @@ int erda_make_room(const struct erda_index *index, uint32_t home)
 		hole++;
 	if (hole == geo->entries)
 		return -ENOSPC;
-	while (hole - home >= geo->hop) {
+	while (hole - home >= geo->hop + (geo->bug == BUG_INSERT_TOO_FAR)) {
 		uint32_t from = hole - geo->hop + 1;
 
 		while (from < hole && hole - home_of(index, from) >= geo->hop)

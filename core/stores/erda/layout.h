@@ -206,7 +206,9 @@ enum erda_repair {
 	X(RECOVER_STATE_FIRST, recover_state_first)   \
 	X(OLD_UNREAD, old_unread)                     \
 	X(PLACE_LEAKED, place_leaked)                 \
-	X(NOTICE_COMPARED, notice_compared)
+	X(NOTICE_COMPARED, notice_compared)           \
+	X(INSERT_TOO_FAR, insert_too_far)             \
+	X(ACK_BUSY, ack_busy)
 
 enum erda_bug {
 	BUG_NONE,

@@ -63,7 +63,8 @@ static void notices_task(void *arg)
 		if (len != sizeof(notice))
 			return;
 		take(c, &notice);
-		while (!c->busy && c->acked != c->begun && acknowledge(c, &c->notices, c->begun)) {
+		while ((!c->busy || c->geo.bug == BUG_ACK_BUSY) && c->acked != c->begun &&
+		       acknowledge(c, &c->notices, c->begun)) {
 			if (c->notices.failed)
 				return;
 			rt_sleep(nap);

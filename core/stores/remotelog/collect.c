@@ -73,12 +73,11 @@ int rl_collect(const struct tm_params *params, uint8_t *pm, struct rl_words *wor
 	uint64_t *head = (uint64_t *)(pm + RL_HEAD), seq = *head + 1;
 	const struct rl_record *record = rl_slot(params, pm, seq);
 	struct rl_record *entry = NULL;
-	unsigned bug = rl_knobs(params)->bug;
 
-	if (words && bug == RL_ROOM_EARLY)
+	if (words && rl_knobs(params)->bug == RL_ROOM_EARLY)
 		__atomic_store_n(&words->head, seq, __ATOMIC_RELEASE);
 	if (rl_whole(params, record)) {
-		if (bug != RL_GC_DIRTY) {
+		if (rl_knobs(params)->bug != RL_GC_DIRTY) {
 			pmem_persist(record, rl_record_bytes(record));
 			if (rl_method(params)->compound)
 				rl_persist_tail(params, pm);
@@ -87,9 +86,9 @@ int rl_collect(const struct tm_params *params, uint8_t *pm, struct rl_words *wor
 			return -ENOSPC;
 	}
 	*head = seq;
-	if (words || bug != RL_RECOVER_HEAD)
+	if (words || rl_knobs(params)->bug != RL_RECOVER_HEAD)
 		pmem_persist(head, sizeof(*head));
-	if (entry && bug == RL_GC_EARLY)
+	if (entry && rl_knobs(params)->bug == RL_GC_EARLY)
 		pmem_persist(entry, rl_record_bytes(record));
 	if (words)
 		__atomic_store_n(&words->head, seq, __ATOMIC_RELEASE);

@@ -97,7 +97,7 @@ START_TEST(reads)
 	ck_assert_str_eq(test->config.variant, "sure");
 	ck_assert_str_eq(test->config.name, "timeout=1ms crash=off ddio=off");
 	ck_assert(test->no_crash && !a->test[1].no_crash);
-	ck_assert(!test->config.setup.hw.ddio);
+	ck_assert(test->config.setup.hw.ddio == DDIO_OFF);
 	ck_assert_uint_eq(test->workloads, 2);
 	ck_assert_uint_eq(test->workload[0].clients, 2);
 	ck_assert_uint_eq(workload_ops(&test->workload[0]), 3);
@@ -159,7 +159,7 @@ static const struct {
 	{HEAD "case pass RDA erda/none : w\n", 4, "\"none\": expected a variant of erda"},
 	{HEAD "case pass RDA erda bg_blocks=on : w\n", 4, "erda: switch \"bg_blocks\""},
 	{HEAD "case pass RDA erda ddio : w\n", 4, "switch \"ddio\": expected NAME=VALUE"},
-	{HEAD "case pass RDA erda ddio=maybe : w\n", 4, "expected on off"},
+	{HEAD "case pass RDA erda ddio=maybe : w\n", 4, "expected on off any"},
 	{HEAD "case pass RDA erda\n", 4, "expected workloads"},
 	{HEAD "case pass RDA erda :\n", 4, "expected workloads"},
 	{HEAD "case pass RDA erda : nothing\n", 4, "workload \"nothing\": expected"},
@@ -346,6 +346,7 @@ static const struct {
 	{"breaks RDA erda flips=lazy : w : 20", false}, /* breaks on neither side */
 	{"breaks DUR erda flips=lazy : w : 20", false}, /* on both */
 	{"cures DUR remotelog/w2 ddio=off : w", true},
+	{"breaks FSCK remotelog/cw3 domain=mhp iio_in_mhp=off ddio=any : w", true},
 	{"breaks DUR remotelog/w2 ddio=off : w : 20", false},
 	{"breaks RDA erda old_zero=on verify_obj_key=off : new-w1-w2r2", true},
 	{"breaks RDA erda verify_obj_key=off : new-w1-w2r2 : 20", false},

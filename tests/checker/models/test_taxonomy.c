@@ -131,7 +131,7 @@ START_TEST(columns)
 		ck_assert_uint_eq(hw.transport, TRANSPORT_IWARP);
 	}
 	taxonomy_hardware(&hw, 7, TRANSPORT_IB);
-	ck_assert(hw.domain == DOMAIN_MHP && !hw.ddio && hw.rqwrb_pm &&
+	ck_assert(hw.domain == DOMAIN_MHP && hw.ddio == DDIO_OFF && hw.rqwrb_pm &&
 		  hw.transport == TRANSPORT_IB);
 }
 END_TEST

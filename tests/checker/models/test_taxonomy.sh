@@ -177,6 +177,7 @@ bad "expected NAME=VALUE" --advise dmp
 bad "expected one of: dmp mhp wsp" --advise domain=pmd
 bad "named twice" --advise ddio=on ddio=off
 bad "named twice" --knob ddio=on --knob ddio=off
+bad "expected one of: on off" --knob ddio=any
 bad "methods are named by themselves" --knob method=w1
 bad "expected one of: domain ddio" --knob colour=red
 bad "unknown option" --preemtions 2

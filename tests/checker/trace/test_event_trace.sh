@@ -20,7 +20,7 @@ wrong() {
 # TRACE | words ; words ; !words that must not be there
 cat >"$here/table" <<'TABLE'
 efactory-BUF | lost: log+0x180..0x187 ; client 1's 1st PUT k1 ; no flush covers it before the power fails ; 2nd PUT k2
-efactory-DUR | lost: log+0x100..0x107 ; no flush covers it before the power fails ; by server/verifier (core/stores/efactory/ ; kept: table+0x20 ; Client 1's PUT k1 was acknowledged while what client 1's PUT k1 wrote by RDMA at log+0x100..0x107 was still in the cache ; so the power failure took it back
+efactory-DUR | lost: log+0x100..0x107 ; no flush covers it before the power fails ; by server/verifier (core/stores/efactory/ ; kept: table+0x20 ; Client 1's PUT k1 was acknowledged while what client 1's PUT k1 wrote by RDMA at log+0x100..0x107 was still in the cache ; so the power failure took it back ; !the switch
 efactory-LIN | Client 1's PUT k1 was acknowledged at ; became visible only at ; log+0x180..0x1bf ; delay 8us ; client 2's 2nd GET k1 came in between ; !power failure
 efactory-ddio=off-DUR | lost: log+0x200..0x21f ; still on its way from the NIC to PM ; no flush covers it ; delay 100ns ; !in the cache
 efactory-recover_clears-KEEP | the power failed between two steps ; table+0x20..0x27 ; written by server (core/stores/efactory/recover.c: ; which server (core/stores/efactory/ ; was not written yet ; found nothing at k1 ; !lost:
@@ -36,17 +36,17 @@ erda-domain=wsp-KEEP | the power failed between two steps ; table+0x2c8..0x2cf ;
 erda-line_torn=on-DUR | lost: log+0x300..0x313 ; no flush covers it
 efactory-get_no_flush-MONO | lost: log+0x100..0x107 ; no flush covers it, and none would have come ; early: log+0xd8..0xd9, written after that by server/server for client 2's GET k1 ; Client 2 read c1.put1 while ; !not fenced
 efactory-get_no_flush-FSCK | lost: log+0x100..0x107 ; no flush covers it, and none would have come ; early: log+0xd8..0xd9 ; server/server for client 2's GET k1
-efactory-get_no_fence-MONO | lost: log+0x100..0x107 ; it was flushed but not fenced: flushed by server/server for client 2's GET k1 (core/stores/efactory/verifier.c: ; early: log+0xd8..0xd9 ; !no flush covers
+efactory-get_no_fence-MONO | lost: log+0x100..0x107 ; it was flushed but not fenced: flushed by server/server for client 2's GET k1 (core/stores/efactory/verifier.c: ; early: log+0xd8..0xd9 ; !no flush covers ; The switch bug=get_no_fence makes it, which persist_value() asks for at core/stores/efactory/verifier.c: ; with bug=none it does not break
 efactory-get_flush_header-MONO | lost: log+0x100..0x107 ; no flush covers it ; early: log+0xd8..0xd9 ; server/server for client 2's GET k1
 efactory-flag_visible_first-FSCK | lost: log+0x100..0x107 ; early: log+0xd8..0xd9, written after that by server/verifier ; no flush covers it before the power fails ; 0.1 us later, by server/verifier
-efactory-flag_visible_first-MONO | lost: log+0x100..0x107 ; early: log+0xd8..0xd9, written after that by server/verifier ; no flush covers it before the power fails ; before flush 2: delay
+efactory-flag_visible_first-MONO | lost: log+0x100..0x107 ; early: log+0xd8..0xd9, written after that by server/verifier ; no flush covers it before the power fails ; before flush 2: delay ; The switch flag_before_value=on makes it, which ef_make_durable() asks for
 efactory-bg_no_flush-FSCK | lost: log+0x100..0x107 ; no flush covers it, and none would have come ; early: log+0xd8..0xd9 ; server/verifier
 efactory-bg_no_flush-MONO | lost: log+0x100..0x107 ; no flush covers it, and none would have come ; early: log+0xd8..0xd9 ; server/verifier
 efactory-one_flush-MONO | lost: log+0xc8..0xcf ; it was flushed but not fenced ; the next fence of that task had not come yet
 efactory-one_flush-KEEP | lost: log+0xc8..0xcf ; it was flushed but not fenced ; the next fence of that task had not come yet ; found nothing at k1
 efactory-header_unflushed-MONO | lost: log+0xc8..0xcf, written by server/server for client 1's PUT k1 ; no flush covers it before the power fails ; lost: log+0x100..0x107
 efactory-entry_unflushed-MONO | lost: table+0x20..0x27, written by server/server for client 1's PUT k1 ; no flush covers it, and none would have come ; early: log+0xd8..0xd9
-efactory-born_durable-RDA | Client 2's GET k1 met table+0x20..0x27, written by server/server for client 1's PUT k1 (core/stores/efactory/server.c: ; too early: the RDMA write of client 1's PUT k1 ; and read log+0x100..0x107 at ; before the RDMA write of client 1's PUT k1 came there ; foreign bytes at k1 ; !unfinished
+efactory-born_durable-RDA | Client 2's GET k1 met table+0x20..0x27, written by server/server for client 1's PUT k1 (core/stores/efactory/server.c: ; too early: the RDMA write of client 1's PUT k1 ; and read log+0x100..0x107 at ; before the RDMA write of client 1's PUT k1 came there ; foreign bytes at k1 ; !unfinished ; the switch bug=born_durable makes it, which write_header() asks for
 efactory-client_no_flag-RDA | Client 2's GET k1 met table+0x20..0x27, written by server/server for client 1's PUT k1 (core/stores/efactory/server.c: ; too early: the RDMA write of client 1's PUT k1 ; and read log+0x100..0x107 at ; before the RDMA write of client 1's PUT k1 came there ; foreign bytes at k1 ; !unfinished
 efactory-get_head_only-LIN | unfinished: the RDMA write of client 1's PUT k1 ; delay 2us ; client 2 found nothing at k1
 efactory-get_waits-LIVE | does not terminate: client 2's GET k1 reads log+0x180..0x187 again and again, which the RDMA write of client 1's PUT k1 has not written ; it waits for c1, which is dead ; before post 3: delay for ever
@@ -54,8 +54,8 @@ efactory-no_pre-KEEP | between two steps ; table+0x20..0x27 ; log+0x100..0x107 ;
 efactory-recover_head_only-KEEP | between two steps ; table+0x20..0x27 ; log+0x100..0x107 ; was not written yet ; recovery (core/stores/efactory/recover.c: ; then wrote table+0x20..0x27 ; the value that was expected is still at log+0x80..0x87, but it is not read there
 efactory-short_timeout-LIN | overwritten: server/verifier (core/stores/efactory/verifier.c: ; log+0xd8..0xd9 ; delay 5ms ; Client 1's PUT k1 was acknowledged, but what
 erda-no_flip-LIN | unfinished: server/server for client 1's PUT k1 (core/stores/erda/server.c: ; table+0x2c8..0x2cf ; found nothing at k1
-erda-reply_first-LIN | is acknowledged at ; table+0x2c8..0x2cf is written by server/server for client 1's PUT k1 (core/stores/erda/server.c: ; became visible only at
-erda-crc_unchecked-RDA | met the RDMA write of client 1's PUT k1 half landed ; log+0x300..0x33f was there ; log+0x340..0x34b came only ; foreign bytes at k1
+erda-reply_first-LIN | is acknowledged at ; table+0x2c8..0x2cf is written by server/server for client 1's PUT k1 (core/stores/erda/server.c: ; became visible only at ; reply_first=on ; handle_update()
+erda-crc_unchecked-RDA | met the RDMA write of client 1's PUT k1 half landed ; log+0x300..0x33f was there ; log+0x340..0x34b came only ; foreign bytes at k1 ; which read_object() asks for
 TABLE
 
 for trace in $(find "$@" -name '*.trace' | sort); do

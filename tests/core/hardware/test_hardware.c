@@ -131,7 +131,7 @@ START_TEST(right_field)
 	struct hardware hw = hardware_default;
 	const struct hardware want = {
 		.domain = DOMAIN_WSP,
-		.ddio = false,
+		.ddio = DDIO_OFF,
 		.rqwrb_pm = true,
 		.transport = TRANSPORT_IWARP,
 		.mtu = 4096,
@@ -164,7 +164,7 @@ static const struct {
 } refused[] = {
 	{"domain", "DMP", "dmp mhp wsp"}, {"domain", "", "dmp mhp wsp"},
 	{"domain", "dm", "dmp mhp wsp"},  {"domain", "dmp mhp", "dmp mhp wsp"},
-	{"ddio", "yes", "on off"},	  {"mtu", "1500", "1024 256 512 2048 4096"},
+	{"ddio", "yes", "on off any"},	  {"mtu", "1500", "1024 256 512 2048 4096"},
 	{"mtu", "01024", "1024 256"},	  {"mtu", "99999999999999999999", "1024 256"},
 	{"dma_any", "on", "dma_order"},	  {"", "on", "domain ddio"},
 	{"ddio ", "on", "domain ddio"},

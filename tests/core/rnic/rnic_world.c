@@ -70,7 +70,7 @@ void setup_options(void)
 	source.source.answer = test_answer;
 	opt = (struct options){
 		.hw = {.domain = DOMAIN_DMP,
-		       .ddio = true,
+		       .ddio = DDIO_ON,
 		       .transport = TRANSPORT_IB,
 		       .mtu = 4096,
 		       .iio_in_mhp = true,

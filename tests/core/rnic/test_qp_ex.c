@@ -1570,7 +1570,7 @@ static void late_flush_body(void)
 START_TEST(late_duplicate)
 {
 	opt.timeout = 2; /* 16 us */
-	opt.hw.ddio = false;
+	opt.hw.ddio = DDIO_OFF;
 	source.answer = late_first_try;
 	late_message = _i ? 2 : 1;
 	late_delay = 5;

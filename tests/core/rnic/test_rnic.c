@@ -1531,7 +1531,7 @@ static const struct durability durabilities[] = {
 	 0,
 	 0},
 	{"visibility alone", {DMP, OFF}, IBV_WR_FLUSH, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR, 0, 0, 4},
-	{"ddio", {DMP, .ddio = true, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_MR, 0, 0, 4},
+	{"ddio", {DMP, .ddio = DDIO_ON, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_MR, 0, 0, 4},
 	{"buffers outside of mhp", {MHP, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_MR, 0, 0, 0},
 	{"buffers outside, no flush",
 	 {MHP, OFF},
@@ -1552,7 +1552,7 @@ static const struct durability durabilities[] = {
 	 0},
 	{"read", {DMP}, IBV_WR_RDMA_READ, 0, 0, 8192, 8, 0},
 	{"read of nothing", {DMP}, IBV_WR_RDMA_READ, 0, 0, 8192, 0, 4},
-	{"read, ddio", {DMP, .ddio = true}, IBV_WR_RDMA_READ, 0, 0, 8192, 8, 4},
+	{"read, ddio", {DMP, .ddio = DDIO_ON}, IBV_WR_RDMA_READ, 0, 0, 8192, 8, 4},
 	{"atomic write", {DMP}, IBV_WR_ATOMIC_WRITE, 0, 0, 256, 8, 4},
 };
 
@@ -1656,7 +1656,7 @@ END_TEST
 
 START_TEST(flush_once)
 {
-	opt.hw.ddio = false;
+	opt.hw.ddio = DDIO_OFF;
 	source.answer = lose_answers_never_drain;
 	run_pm(flush_once_body);
 }

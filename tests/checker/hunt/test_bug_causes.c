@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The cause that is told of a seeded bug is the bug. Each bug of a store is looked for as `tidemark
+ * mutants` does, its failure is shrunk, and the cause is asked for. It must name a switch of the
+ * variant, and the place where it is asked for must be in a function whose source asks for that
+ * switch. Where that is, is read from the source, and not from what the cause's search knows.
+ *
+ * test_bug_causes FOLDER: the tree's top. With BUG_CAUSES=table in the environment: all bugs, and a
+ * line for each.
+ */
+#include <check.h>
+#include <dirent.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/hunt/mutants.h"
+#include "checker/judge/names.h"
+#include "checker/trace/cause.h"
+#include "tests/checker/explore/budget.h"
+
+#define MAX_MUTANTS 256
+#define PATTERN	    400
+#define LINES	    4000 /* of a source */
+
+static struct mutant mutant[MAX_MUTANTS];
+static unsigned mutants;
+static const char *top = ".";
+static bool table;
+
+/* --- the store's sources --- */
+
+struct source_file {
+	char path[400]; /* from the tree's top */
+	char *text[LINES];
+	unsigned lines;
+};
+
+static struct source_file file[64];
+static unsigned files;
+
+static void read_source(const char *folder, const char *name)
+{
+	char path[1024], line[1024];
+	struct source_file *f = &file[files++];
+	ck_assert_uint_le(files, 64);
+	snprintf(f->path, sizeof(f->path), "%.100s/%.200s", folder, name);
+	snprintf(path, sizeof(path), "%s/%s", top, f->path);
+	FILE *in = fopen(path, "r");
+	ck_assert_ptr_nonnull(in);
+	for (f->lines = 0; fgets(line, sizeof(line), in); f->lines++) {
+		ck_assert_uint_lt(f->lines, LINES);
+		f->text[f->lines] = strdup(line);
+	}
+	fclose(in);
+}
+
+static void read_store(const char *store)
+{
+	char folder[128], path[1024];
+	snprintf(folder, sizeof(folder), "core/stores/%s", store);
+	snprintf(path, sizeof(path), "%s/%s", top, folder);
+	DIR *dir = opendir(path);
+	ck_assert_msg(dir != NULL, "no folder %s", path);
+	for (struct dirent *e; (e = readdir(dir)) != NULL;)
+		if (strlen(e->d_name) > 2 && !strcmp(e->d_name + strlen(e->d_name) - 2, ".c"))
+			read_source(folder, e->d_name);
+	closedir(dir);
+}
+
+static void forget_store(void)
+{
+	for (; files; files--)
+		for (unsigned i = 0; i < file[files - 1].lines; i++)
+			free(file[files - 1].text[i]);
+}
+
+/* The line in which the function around `line` begins, or -1. */
+static int function_at(const struct source_file *f, int line)
+{
+	for (int i = line; i >= 0; i--) {
+		const char *t = f->text[i];
+		if (i < line && *t == '}')
+			return -1;
+		if ((*t == '_' || (*t >= 'a' && *t <= 'z')) && strchr(t, '(') && !strchr(t, ';'))
+			return i;
+	}
+	return -1;
+}
+
+/* --- where a switch is asked for --- */
+
+struct asked {
+	const struct source_file *file;
+	int function;
+};
+
+static struct asked asked[256];
+static unsigned askeds;
+
+static bool matches(const char *pattern, const char *text, char *group, size_t n)
+{
+	regex_t regex;
+	regmatch_t at[2];
+	ck_assert_msg(!regcomp(&regex, pattern, REG_EXTENDED), "%s", pattern);
+	bool found = !regexec(&regex, text, 2, at, 0);
+	if (found && group)
+		snprintf(group, n, "%.*s", (int)(at[1].rm_eo - at[1].rm_so), text + at[1].rm_so);
+	regfree(&regex);
+	return found;
+}
+
+static void find_asked(const char *pattern, unsigned deep)
+{
+	for (unsigned k = 0; k < files; k++)
+		for (unsigned i = 0; i < file[k].lines; i++) {
+			char copy[64];
+			int begins;
+			if (!matches(pattern, file[k].text[i], NULL, 0))
+				continue;
+			begins = function_at(&file[k], (int)i);
+			if (begins < 0)
+				continue;
+			ck_assert_uint_lt(askeds, 256);
+			asked[askeds++] = (struct asked){&file[k], begins};
+			/* What is computed from it and kept counts as the switch, too. */
+			if (deep && matches("(->|\\.)([a-z_]+) = ", file[k].text[i], NULL, 0) &&
+			    matches("[>.]([a-z_]+) = ", file[k].text[i], copy, sizeof(copy))) {
+				char next[PATTERN];
+				snprintf(next, sizeof(next), "(->|\\.)%s\\>", copy);
+				find_asked(next, deep - 1);
+			}
+		}
+}
+
+static void upper(const char *word, char *buf, size_t n)
+{
+	size_t i = 0;
+	for (; word[i] && i + 1 < n; i++)
+		buf[i] = (char)(word[i] >= 'a' && word[i] <= 'z' ? word[i] - 32 : word[i]);
+	buf[i] = '\0';
+}
+
+/* "name=value" */
+static void find_switch(const char *name)
+{
+	char pattern[PATTERN], knob[64], loud[64];
+	snprintf(knob, sizeof(knob), "%.*s", (int)strcspn(name, "="), name);
+	askeds = 0;
+	if (!strcmp(knob, "bug")) {
+		upper(name + 4, loud, sizeof(loud));
+		snprintf(pattern, sizeof(pattern), "\\<(EF_BUG|BUG|RL)_%s\\>", loud);
+		find_asked(pattern, 0);
+		return;
+	}
+	upper(knob, loud, sizeof(loud));
+	snprintf(pattern, sizeof(pattern),
+		 "(knobs\\([^()]*\\)->|knobs?->|knobs?\\.|knob->)%s\\>|knob\\[%s\\]", knob, loud);
+	find_asked(pattern, 1);
+}
+
+/* "core/stores/erda/client.c:291": is that in a function that asks? */
+static bool is_asked_at(const char *place)
+{
+	char path[400];
+	snprintf(path, sizeof(path), "%.*s", (int)strcspn(place, ":"), place);
+	int line = place[strcspn(place, ":")] ? atoi(place + strcspn(place, ":") + 1) : 0;
+	for (unsigned i = 0; i < askeds && line; i++)
+		if (!strcmp(asked[i].file->path, path) && line <= (int)asked[i].file->lines &&
+		    function_at(asked[i].file, line - 1) == asked[i].function)
+			return true;
+	return false;
+}
+
+/* Does the text name such a place? */
+static bool text_names(const char *text)
+{
+	for (; (text = strstr(text, "core/stores/")) != NULL; text++)
+		if (is_asked_at(text))
+			return true;
+	return false;
+}
+
+/* --- one bug --- */
+
+struct told {
+	bool found, without; /* without: facts that do not speak of the switch name the place */
+	struct cause cause;
+};
+
+static void tell(void *arg, struct setup *setup, const struct deviations *list, unsigned contract)
+{
+	struct told *told = arg;
+	struct explorer *ex = malloc(sizeof(*ex));
+	struct event_log log = {0};
+	struct replay_outcome *out = malloc(sizeof(*out));
+	const struct trace t = {.setup = *setup, .deviations = *list, .contract = (int)contract};
+	const struct replay_audience audience = event_log_audience(&log, list);
+	struct where *where = where_new();
+	ck_assert(ex && out && where);
+	ck_assert_int_eq(explore_open(ex, setup, &explore_default), 0);
+	ck_assert_int_eq(replay(ex, list, contract == TM_KEEP, &audience, out), 0);
+	ck_assert_int_eq(cause_find(ex, &t, &log, out, where, &told->cause), 0);
+	explore_close(ex);
+	event_log_free(&log);
+	where_free(where);
+	free(out);
+	free(ex);
+	told->found = true;
+}
+
+/* Is the bug told, and its place right? Where the variant has no knob "bug", all of its switches
+ * are the bug. `text`: what is told. */
+static bool is_right(const struct mutant *m, struct told *told, char *text, size_t n)
+{
+	const struct cause *c = &told->cause;
+	const bool by_knob = strstr(m->variant->knobs, "bug=");
+	bool right = true, bug = !by_knob;
+	snprintf(text, n, "no switch");
+	for (unsigned i = 0; i < c->switches; i++) {
+		const struct cause_switch *made = &c->made[i];
+		find_switch(made->name);
+		ck_assert_msg(askeds > 0, "%s %s: no source asks for %s", m->part, m->name,
+			      made->name);
+		for (unsigned k = 0; k < c->facts; k++)
+			told->without |= strncmp(c->fact[k], "the switch", 10) &&
+					 text_names(c->fact[k]);
+		bool is_bug = !by_knob || !strncmp(made->name, "bug=", 4);
+		right &= !is_bug || is_asked_at(made->where) || is_asked_at(made->made);
+		bug |= is_bug;
+		size_t used = i ? strlen(text) : 0;
+		snprintf(text + used, n - used, "%s%s at %s (%s)%s%s", i ? ", " : "", made->name,
+			 made->where, made->function, made->made[0] ? " from " : "", made->made);
+	}
+	return right && bug && c->switches;
+}
+
+START_TEST(cause_is_the_bug)
+{
+	const struct mutant *m = &mutant[_i];
+	struct mutant_options o = mutant_default;
+	struct mutant_result r;
+	static struct told told;
+	char text[600];
+
+	if (m->kind != MUTANT_STORE || (!table && !in_share(_i)) || (is_quick() && _i % 4))
+		return;
+	memset(&told, 0, sizeof(told));
+	o.shrunk = tell;
+	o.arg = &told;
+	ck_assert_int_eq(mutant_search(m, &o, &r), 0);
+	ck_assert_msg(told.found, "%s %s: no shrunk failure", m->part, m->name);
+	read_store(m->part);
+	bool right = is_right(m, &told, text, sizeof(text));
+	forget_store();
+	if (table)
+		printf("%-10s %-26s %-5s %s %s %s\n", m->part, m->name, contract_name(r.contract),
+		       told.without ? "named" : "-", right ? "right" : "WRONG", text);
+	fflush(stdout);
+	ck_assert_msg(right, "%s %s, %s: %s; %s", m->part, m->name, contract_name(r.contract), text,
+		      told.cause.sentence);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+	const char *wanted = getenv("BUG_CAUSES");
+	Suite *suite = suite_create("bug causes");
+	TCase *tc = tcase_create("bug causes");
+	SRunner *runner;
+	int failed;
+
+	if (argc == 2)
+		top = argv[1];
+	table = wanted && !strcmp(wanted, "table");
+	mutants = mutants_list(mutant, MAX_MUTANTS);
+	if (mutants > MAX_MUTANTS)
+		return EXIT_FAILURE;
+	tcase_set_timeout(tc, 300);
+	tcase_add_loop_test(tc, cause_is_the_bug, 0, (int)mutants);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
