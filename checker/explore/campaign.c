@@ -40,10 +40,9 @@ void campaign_search_all(struct campaign_options *o)
 	o->limits.nested_every = o->limits.life_every = 0;
 }
 
-/* What a unit's lengths are drawn from; each has others. */
-static uint64_t sizes_seed(const struct campaign *c, unsigned unit)
+uint64_t campaign_sizes_seed(uint64_t seed, unsigned unit)
 {
-	uint64_t state = c->options.seed * 1000003 + unit;
+	uint64_t state = seed * 1000003 + unit;
 	return random_next(&state);
 }
 
@@ -57,7 +56,8 @@ int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s)
 	if (error)
 		return error;
 	if (cfg->sized && at % cfg->sized == 0)
-		workload_resize(&w, cfg->store, cfg->setup.hw.mtu, sizes_seed(c, unit));
+		workload_resize(&w, cfg->store, cfg->setup.hw.mtu,
+				campaign_sizes_seed(c->options.seed, unit));
 	error = setup_like(s, &cfg->setup, &w);
 	workload_free(&w);
 	return error;

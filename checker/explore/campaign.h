@@ -112,6 +112,8 @@ void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 unsigned campaign_faults(const struct campaign *c, unsigned unit);
 /* Was everything within the bounds looked at in a configuration? NULL: yes; else why not. */
 const char *campaign_left_out(const struct campaign *c, unsigned config);
+/* What the lengths of a unit are drawn from, if it is sized; each has others. */
+uint64_t campaign_sizes_seed(uint64_t seed, unsigned unit);
 /* The setup of a unit, finished, with a copy of its workload. */
 int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s);
 /* That run again, until the contract breaks in that way. 0 or -errno; -ENOENT: it does not. *out is

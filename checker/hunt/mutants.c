@@ -21,6 +21,9 @@
  * failures first, which cost little; where one breaks something, no power failure is needed, and
  * none is tried: the states of the runs before it would use up what a campaign allows.
  *
+ * After these lanes come, with their share of a campaign's runs and states, the columns of the
+ * default campaign that are no kinds of hardware (plan_column()).
+ *
  * A bug of the model (core/hardware/mutant.h) is looked for in the same way, with all controls,
  * which are right: whatever they seem to break is the model's fault.
  */
@@ -34,6 +37,7 @@
 #include "checker/explore/campaign.h"
 #include "checker/explore/schedule.h"
 #include "checker/hunt/nic_rules.h"
+#include "checker/hunt/plan.h"
 #include "checker/judge/expect.h"
 #include "checker/trace/shrink.h"
 #include "scenarios/stores.h"
@@ -46,11 +50,13 @@ struct lane {
 	const char *variant,
 		*control; /* control: the variant to compare with; NULL: this one with bug=none */
 	bool ack_early;
-	const char *mutant;   /* NULL: none */
-	const char *knob;     /* of the hardware, besides, "name=value"; NULL: none */
-	const char *workload; /* the only one that is tried; NULL: all */
-	bool no_lives;	      /* nobody uses a store that has recovered */
-	unsigned want;	      /* contracts */
+	const char *mutant;	    /* NULL: none */
+	const char *knob;	    /* of the hardware, besides, "name=value"; NULL: none */
+	const char *workload;	    /* the only one that is tried; NULL: all */
+	char column[CAMPAIGN_NAME]; /* of the default campaign (plan_column()); "": none */
+	unsigned from;		    /* it is not tried before this phase */
+	bool no_lives;		    /* nobody uses a store that has recovered */
+	unsigned want;		    /* contracts */
 	unsigned first; /* of these, the ones that an earlier lane looks for, too: left to it at
 			   first */
 };
@@ -66,6 +72,9 @@ static const struct phase phases[] = {
 	{60, 2000, false}, {200, 0, false}, {0, 0, false},
 };
 
+#define SIZES_PHASE    2 /* from this phase on lengths at edges are tried */
+#define SHAPE_PHASE    4 /* likewise, the store's shapes */
+#define LANES	       64
 #define RULE_RUNS      300 /* of each rule of the hardware */
 #define PHASES	       (sizeof(phases) / sizeof(phases[0]))
 #define THOROUGH       4 /* from this phase on nothing is put off */
@@ -82,6 +91,7 @@ struct search {
 /* A lane under one workload, and its explorer. */
 struct bench {
 	struct setup setup;
+	unsigned share; /* it gets one in so many of a campaign's runs and states */
 	struct explorer ex;
 	struct schedule schedule;
 };
@@ -159,12 +169,21 @@ static int open_bench(struct bench **out, const struct lane *lane, unsigned work
 		error = setup_switch(&b->setup, lane->knob, &expected);
 	if (!error && without_bug && !lane->control && find_bug(lane))
 		error = setup_knob(&b->setup, "bug", "none", &expected);
+	unsigned sized = 0;
+	if (!error) {
+		b->share = 1;
+		if (lane->column[0])
+			plan_column(&b->setup, lane->column, &b->share, &sized);
+	}
 	if (!error && !without_bug && lane->mutant)
 		error = setup_hardware(&b->setup, "mutant", lane->mutant, &expected);
 	if (!error)
 		error = workload_builtin(workload, &b->setup.w);
 	if (!error) {
-		limits.states = campaign_default.states;
+		if (sized && workload % sized == 0)
+			workload_resize(&b->setup.w, lane->store, b->setup.hw.mtu,
+					campaign_sizes_seed(s->options->seed, workload));
+		limits.states = campaign_default.states / b->share;
 		if (lane->no_lives)
 			limits.life_every = 0;
 		error = setup_finish(&b->setup);
@@ -308,9 +327,10 @@ static void note_hit(struct search *s, const struct lane *lane, const struct ben
 	snprintf(out->store, sizeof(out->store), "%s", lane->store->name);
 	snprintf(out->variant, sizeof(out->variant), "%s", lane->variant);
 	snprintf(out->workload, sizeof(out->workload), "%s", b->setup.w.name);
-	snprintf(out->hardware, sizeof(out->hardware), "%s%s%s",
-		 lane->ack_early ? "" : "ack_early=off", lane->knob && !lane->ack_early ? " " : "",
-		 lane->knob ? lane->knob : "");
+	const char *more = lane->column[0] ? lane->column : lane->knob ? lane->knob : "";
+	snprintf(out->hardware, sizeof(out->hardware), "%s%s%.48s",
+		 lane->ack_early ? "" : "ack_early=off", *more && !lane->ack_early ? " " : "",
+		 more);
 }
 
 /* --- the search --- */
@@ -343,7 +363,9 @@ static bool try_workload(struct search *s, const struct lane *lane, const struct
 		runs = run < runs ? run + 1 : 0;
 		b->ex.limits.no_crash = true;
 	}
-	if (phase->states)
+	if (runs > campaign_default.runs / b->share)
+		runs = campaign_default.runs / b->share;
+	if (phase->states && phase->states < b->ex.limits.states)
 		b->ex.limits.states = phase->states;
 	if (b->ex.limits.states > s->options->states - out->states)
 		b->ex.limits.states = s->options->states - out->states;
@@ -386,7 +408,7 @@ static void search_lanes(struct search *s, const struct lane *lane, unsigned lan
 			struct lane now = lane[i];
 			if (p < THOROUGH)
 				now.want &= ~now.first;
-			bool over = !worth(&now, p);
+			bool over = p < now.from || !worth(&now, p);
 			for (unsigned w = 0; !over; w++)
 				over = try_workload(s, &now, &phases[p], w, compare);
 			if (s->out->found || used_up(s))
@@ -416,6 +438,28 @@ static unsigned lanes_of_store(const struct mutant *m, struct lane *lane)
 	if (!lane[0].want && !lane[n - 1].want)
 		lane[n - 1].want = m->breaks;
 	lane[n - 1].first = lane[0].want;
+	return n;
+}
+
+static unsigned add_column(struct lane *lane, unsigned n, const char *column, size_t len,
+			   unsigned from)
+{
+	assert(n < LANES && len < sizeof(lane->column));
+	lane[n] = lane[0];
+	snprintf(lane[n].column, sizeof(lane[n].column), "%.*s", (int)len, column);
+	lane[n].from = from;
+	return n + 1;
+}
+
+/* The columns of the default campaign that are no kinds of hardware: lengths, and shapes. */
+static unsigned lanes_of_columns(struct lane *lane, unsigned n)
+{
+	const char *shape = lane[0].store->shapes;
+	n = add_column(lane, n, sizes_config, strlen(sizes_config), SIZES_PHASE);
+	for (size_t len = 0; shape && *shape; shape += len + (shape[len] == ' ')) {
+		len = strcspn(shape, " ");
+		n = add_column(lane, n, shape, len, SHAPE_PHASE);
+	}
 	return n;
 }
 
@@ -503,13 +547,15 @@ static void search_checker(struct search *s, const struct mutant *m)
 int mutant_search(const struct mutant *m, const struct mutant_options *o, struct mutant_result *out)
 {
 	struct search s = {.options = o, .out = out};
-	struct lane lane[EXPECT_CONTROLS];
+	struct lane lane[LANES];
+	unsigned lanes;
 	memset(out, 0, sizeof(*out));
 	out->contract = TM_CONTRACTS;
 	clock_gettime(CLOCK_MONOTONIC, &s.start);
 	switch (m->kind) {
 	case MUTANT_STORE:
-		search_lanes(&s, lane, lanes_of_store(m, lane), PHASES, true);
+		lanes = lanes_of_columns(lane, lanes_of_store(m, lane));
+		search_lanes(&s, lane, lanes, PHASES, true);
 		break;
 	case MUTANT_MODEL:
 		search_rules(&s, m->name);

@@ -95,10 +95,23 @@ static int add_config(struct campaign *c, const struct plan *p, const struct tm_
 static void set_part(struct setup *s, const char *part)
 {
 	const char *expected;
+	char variant[sizeof(s->variant)];
+	memcpy(variant, s->variant, sizeof(variant));
 	int error = strchr(part, '=') ? setup_switch(s, part, &expected) : setup_variant(s, part);
 	assert(!error); /* the store's own list */
 	(void)error;
-	snprintf(s->variant, sizeof(s->variant), "default");
+	snprintf(s->variant, sizeof(s->variant), "%s", variant);
+}
+
+void plan_column(struct setup *s, const char *column, unsigned *share, unsigned *sized)
+{
+	bool sizes = !strcmp(column, sizes_config);
+	char parts[CAMPAIGN_NAME], *save = NULL;
+	*share = sizes ? SIZES_SHARE : SHAPE_SHARE;
+	*sized = sizes ? 1 : 2;
+	snprintf(parts, sizeof(parts), "%s", sizes ? "" : column);
+	for (char *part = strtok_r(parts, "+", &save); part; part = strtok_r(NULL, "+", &save))
+		set_part(s, part);
 }
 
 /* A column for a shape, or for lengths. Its name is its configuration's. */
@@ -106,19 +119,13 @@ static int add_shape(struct campaign *c, const struct tm_store *store, const cha
 		     char why[PLAN_TEXT])
 {
 	const struct plan nothing = {0};
-	bool sizes = !strcmp(shape, sizes_config);
-	char parts[CAMPAIGN_NAME], *save = NULL;
 	int error = add_config(c, &nothing, store, "default", "default", why);
 	if (error)
 		return error;
 	struct campaign_config *cfg = &c->config[c->configs - 1];
 	snprintf(cfg->name, sizeof(cfg->name), "%s", shape);
 	cfg->shape = true;
-	cfg->share = sizes ? SIZES_SHARE : SHAPE_SHARE;
-	cfg->sized = sizes ? 1 : 2;
-	snprintf(parts, sizeof(parts), "%s", sizes ? "" : shape);
-	for (char *part = strtok_r(parts, "+", &save); part; part = strtok_r(NULL, "+", &save))
-		set_part(&cfg->setup, part);
+	plan_column(&cfg->setup, shape, &cfg->share, &cfg->sized);
 	return 0;
 }
 

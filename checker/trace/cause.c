@@ -134,6 +134,15 @@ static const struct setup_value *value_of(const struct explanation *q, const str
 	return NULL;
 }
 
+/* Of a GET that has read what is no value: what the load phase put there, or NULL. */
+static const struct setup_value *loaded(const struct setup *s, unsigned key)
+{
+	for (unsigned v = 0; v < s->values; v++)
+		if (!s->value[v].client && s->value[v].key == key && s->value[v].vlen >= VALUE_MIN)
+			return &s->value[v];
+	return NULL;
+}
+
 static void begin(struct explanation *q, const struct replay_outcome *out)
 {
 	const struct history *h = q->ex->worlds.history;
@@ -150,6 +159,10 @@ static void begin(struct explanation *q, const struct replay_outcome *out)
 	q->against = label_of(h, v->against);
 	if (CONTRACTS_NAMING_MISSED & TM_BIT(q->contract))
 		q->expected = value_of(q, h, v->against);
+	q->foreign = v->op >= 0 && h->op[v->op].kind == HISTORY_GET &&
+		     h->op[v->op].value == VALUE_FOREIGN;
+	if (q->foreign && h->op[v->op].epoch)
+		q->expected = loaded(q->s, h->op[v->op].key);
 	if (v->op >= 0) {
 		q->machine = h->op[v->op].epoch;
 		sentence_op(q->s, h, v->op, q->seen, sizeof(q->seen));
@@ -158,6 +171,95 @@ static void begin(struct explanation *q, const struct replay_outcome *out)
 		q->against_machine = h->op[v->against].epoch;
 		sentence_op(q->s, h, v->against, q->seen_against, sizeof(q->seen_against));
 	}
+}
+
+/* --- what it breaks without --- */
+
+/* Does it break with every line kept? Then those that were lost do not matter, and no flush is at
+ * fault. */
+static int try_all_kept(struct explanation *q)
+{
+	const struct deviations *all = &q->t->deviations;
+	struct deviations list = {0};
+	bool broken = false, any = false;
+	int error = 0;
+	for (unsigned i = 0; i < all->n && !error; i++) {
+		any |= all->d[i].kind == CHOICE_LINE;
+		if (all->d[i].kind != CHOICE_LINE)
+			error = deviations_add(&list, &all->d[i]);
+	}
+	if (any && !error)
+		error = cause_replay_breaks(q, &list, NULL, &broken);
+	deviations_free(&list);
+	for (unsigned i = 0; i < all->n && broken; i++)
+		q->matters[i] &= all->d[i].kind != CHOICE_LINE;
+	if (any && !error)
+		cause_say(q, EVENT_LOG_NONE,
+			  broken ? "it breaks with every line kept, too: no flush is at fault"
+				 : "it does not break if every line is kept");
+	return error;
+}
+
+/* Does it break without the second power failure, and what comes after it? */
+static int try_first_failure(struct explanation *q)
+{
+	const struct deviations *all = &q->t->deviations;
+	struct deviations list = {0};
+	unsigned failures = 0, n = 0;
+	bool broken = false;
+	int error = 0;
+	for (; n < all->n && failures < 2; n++)
+		failures += all->d[n].kind == CHOICE_CRASH;
+	if (failures < 2)
+		return 0;
+	for (unsigned i = 0; i + 1 < n && !error; i++)
+		error = deviations_add(&list, &all->d[i]);
+	if (!error)
+		error = cause_replay_breaks(q, &list, NULL, &broken);
+	deviations_free(&list);
+	if (!error)
+		cause_say(q, EVENT_LOG_NONE,
+			  broken ? "it breaks without the second power failure, too"
+				 : "it takes the second power failure");
+	return error;
+}
+
+/* Was all that this line lost written by the NIC? */
+static bool lost_by_nic(const struct explanation *q, const struct deviation *d)
+{
+	const struct logged_line *l = event_log_line(q->r, d->b - 1, d->a);
+	unsigned v = l ? pmem_answer_split(l->versions, d->answer).version : 0;
+	bool nic = l;
+	for (; l && v < l->versions; v++)
+		nic &= q->r->version[l->first_version + v].how.nic;
+	return nic;
+}
+
+/* Where lines of the CPU and lines of the NIC were lost: does it break if the NIC's are kept? */
+static int try_nic_kept(struct explanation *q)
+{
+	const struct deviations *all = &q->t->deviations;
+	struct deviations list = {0};
+	unsigned lines = 0, nic = 0;
+	bool broken = false;
+	int error = 0;
+	for (unsigned i = 0; i < all->n && !error; i++) {
+		bool line = all->d[i].kind == CHOICE_LINE;
+		bool by_nic = line && lost_by_nic(q, &all->d[i]);
+		lines += line;
+		nic += by_nic;
+		if (!by_nic)
+			error = deviations_add(&list, &all->d[i]);
+	}
+	if (nic && nic < lines && !error) {
+		error = cause_replay_breaks(q, &list, NULL, &broken);
+		if (!error)
+			cause_say(q, EVENT_LOG_NONE,
+				  broken ? "it breaks if all that a NIC wrote is kept, too"
+					 : "it does not break if all that a NIC wrote is kept");
+	}
+	deviations_free(&list);
+	return error;
 }
 
 /* What had to go differently, apart from what the power failure did. */
@@ -177,6 +279,17 @@ static void say_deviations(struct explanation *q)
 	}
 }
 
+static void explain_crash(struct explanation *q, struct loss *loss)
+{
+	unsigned n = cause_find_losses(q, loss);
+	if (n && cause_explain_damage(q, loss, n))
+		return;
+	if (n)
+		cause_explain_lost(q, loss, n);
+	else
+		cause_explain_cut(q);
+}
+
 static int explain(struct explanation *q, const char *why)
 {
 	struct loss *loss = calloc(LOSSES, sizeof(*loss));
@@ -188,16 +301,23 @@ static int explain(struct explanation *q, const char *why)
 		error = run_with_power(q);
 	if (!error && crash)
 		error = cause_find_value(q);
-	unsigned n = error || !crash ? 0 : cause_find_losses(q, loss);
+	if (!error && crash)
+		error = try_all_kept(q);
 	if (!error) {
-		if (n)
-			cause_explain_lost(q, loss, n);
-		else if (crash)
-			cause_explain_cut(q);
+		if (crash)
+			explain_crash(q, loss);
 		else if (CONTRACTS_BY_RUNNING & TM_BIT(q->contract))
 			cause_explain_stuck(q, why);
 		else
 			cause_explain_race(q);
+		if (!crash)
+			cause_say_checks(q);
+	}
+	if (!error && crash)
+		error = try_first_failure(q);
+	if (!error && crash)
+		error = try_nic_kept(q);
+	if (!error) {
 		say_deviations(q);
 		error = cause_add_switches(q);
 		q->c->sentence[0] = (char)toupper((unsigned char)q->c->sentence[0]);
@@ -206,17 +326,84 @@ static int explain(struct explanation *q, const char *why)
 	return error;
 }
 
+static int explain_outcome(struct explanation *q, const struct replay_outcome *out)
+{
+	char why[300];
+	q->matters = calloc(q->t->deviations.n + 1, sizeof(*q->matters));
+	if (!q->matters)
+		return -ENOMEM;
+	cause_print(why, sizeof(why), "%s", out->text[q->contract]);
+	int error = explain(q, why);
+	event_log_free(&q->instead);
+	free(q->matters);
+	return error;
+}
+
+/* The list up to the first power failure. */
+static int before_failure(const struct deviations *all, struct deviations *list, bool *any)
+{
+	int error = 0;
+	*any = false;
+	for (unsigned i = 0; i < all->n && !*any && !error; i++) {
+		*any = all->d[i].kind == CHOICE_CRASH;
+		if (!*any)
+			error = deviations_add(list, &all->d[i]);
+	}
+	return error;
+}
+
+/* If it breaks without any power failure, that is what is explained, and *done. */
+static int explain_without_failure(struct explanation *q, bool *done)
+{
+	static const char lead[] = "It breaks without any power failure: ";
+	struct event_log r = {0};
+	struct deviations list = {0};
+	struct replay_audience audience = event_log_audience(&r, &list);
+	struct replay_outcome *out = malloc(sizeof(*out));
+	struct trace t = *q->t;
+	bool failure = false;
+	int error = out ? before_failure(&q->t->deviations, &list, &failure) : -ENOMEM;
+	*done = false;
+	if (!error && failure)
+		error = replay(q->ex, &list, false, &audience, out);
+	if (!error && failure && out->verdict[q->contract].broken) {
+		struct explanation run = {.ex = q->ex,
+					  .t = &t,
+					  .s = q->s,
+					  .r = &r,
+					  .where = q->where,
+					  .c = q->c,
+					  .contract = q->contract,
+					  .keep = q->keep,
+					  .expected_at = -1};
+		char sentence[sizeof(q->c->sentence)];
+		t.deviations = list;
+		begin(&run, out);
+		cause_say(&run, EVENT_LOG_NONE, "it breaks without any power failure");
+		error = explain_outcome(&run, out);
+		cause_print(sentence, sizeof(sentence), "%s", q->c->sentence);
+		cause_print(q->c->sentence, sizeof(q->c->sentence), "%s%c%.*s", lead,
+			    tolower((unsigned char)sentence[0]),
+			    (int)(sizeof(sentence) - sizeof(lead) - 1), sentence + 1);
+		/* Their numbers are those of another log, which is equal up to the failure. */
+		unsigned events = q->c->events;
+		q->c->events = 0;
+		for (unsigned i = 0; i < events; i++)
+			if ((size_t)q->c->event[i] < q->r->machine_from[1])
+				q->c->event[q->c->events++] = q->c->event[i];
+		*done = true;
+	}
+	event_log_free(&r);
+	deviations_free(&list);
+	free(out);
+	return error;
+}
+
 int cause_find(struct explorer *ex, const struct trace *t, const struct event_log *r,
 	       const struct replay_outcome *out, struct where *where, struct cause *c)
 {
-	struct explanation q = {.ex = ex,
-				.t = t,
-				.s = &t->setup,
-				.r = r,
-				.where = where,
-				.c = c,
-				.expected_at = -1};
-	char why[300];
+	struct explanation q = {.ex = ex, .t = t, .s = &t->setup, .r = r, .where = where, .c = c};
+	bool done;
 	memset(c, 0, sizeof(*c));
 	q.contract = t->contract;
 	for (int k = 0; k < TM_CONTRACTS && q.contract < 0; k++)
@@ -225,13 +412,8 @@ int cause_find(struct explorer *ex, const struct trace *t, const struct event_lo
 	if (q.contract < 0 || !out->verdict[q.contract].broken)
 		return 0;
 	q.keep = q.contract == TM_KEEP;
-	q.matters = calloc(t->deviations.n + 1, sizeof(*q.matters));
-	if (!q.matters)
-		return -ENOMEM;
-	cause_print(why, sizeof(why), "%s", out->text[q.contract]);
-	begin(&q, out);
-	int error = explain(&q, why);
-	event_log_free(&q.instead);
-	free(q.matters);
-	return error;
+	q.expected_at = -1;
+	begin(&q, out); /* the history is still of this replay */
+	int error = explain_without_failure(&q, &done);
+	return error || done ? error : explain_outcome(&q, out);
 }

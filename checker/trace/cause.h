@@ -18,6 +18,8 @@
 enum cause_kind {
 	CAUSE_NONE,  /* not found, or nothing broke */
 	CAUSE_LOST,  /* the power failure took writes */
+	CAUSE_TAKEN, /* what the power failure had damaged was not refused */
+	CAUSE_LEFT,  /* it was refused, but the version before it was not looked for */
 	CAUSE_CUT,   /* the power failed between two steps */
 	CAUSE_RACE,  /* accesses met */
 	CAUSE_STUCK, /* an operation waits for ever */

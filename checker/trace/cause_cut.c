@@ -84,7 +84,7 @@ static void say_unread(struct explanation *q, char *buf, size_t n)
 			  where, cause_us(e->at));
 		used = cause_print(buf, n, "; recovery%s then wrote %s", line, where);
 	}
-	if (q->expected_at < 0)
+	if (q->expected_at < 0 || q->foreign)
 		return;
 	cause_place(q, (uint64_t)q->expected_at, q->expected->vlen, kept, sizeof(kept));
 	cause_say(q, EVENT_LOG_NONE,
@@ -169,7 +169,7 @@ static size_t say_steps(struct explanation *q, int last, int next, uint64_t fail
 void cause_explain_cut(struct explanation *q)
 {
 	const struct deviation_names names = {q->s->region, q->s->regions};
-	char text[DEVIATION_TEXT], kept[300], *sentence = q->c->sentence;
+	char text[DEVIATION_TEXT], kept[300], checked[400] = "", *sentence = q->c->sentence;
 	size_t room = sizeof(q->c->sentence), used;
 	unsigned machine;
 	const struct deviation *crash = last_failure(q, &machine);
@@ -180,8 +180,12 @@ void cause_explain_cut(struct explanation *q)
 	used = cause_print(sentence, room,
 			   "%s%sthe power failed between two steps: ", q->seen_against,
 			   q->seen_against[0] ? ", but " : "");
-	used += say_steps(q, find_done(q, machine), find_next(q, machine, crash->who),
-			  q->r->event[end - 1].at, sentence + used, room - used);
+	int next = find_next(q, machine, crash->who);
+	const struct logged_event *missing = event_log_at(&q->instead, next);
+	used += say_steps(q, find_done(q, machine), next, q->r->event[end - 1].at, sentence + used,
+			  room - used);
 	say_unread(q, kept, sizeof(kept));
-	cause_print(sentence + used, room - used, "%s; so %s.", kept, q->seen);
+	if (missing)
+		cause_say_missing(q, machine, missing->off, missing->len, checked, sizeof(checked));
+	cause_print(sentence + used, room - used, "%s%s; so %s.", checked, kept, q->seen);
 }

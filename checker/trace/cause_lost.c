@@ -161,7 +161,7 @@ static bool had_read(const struct event_log *r, const struct logged_event *lost,
  * Best a store of a task that had read them; else one that the observer of the verdict read;
  * else one of the same operation; else the last one.
  */
-static int find_early(struct explanation *q, const struct loss *loss)
+int cause_find_early(struct explanation *q, const struct loss *loss)
 {
 	const struct event_log *r = q->r;
 	const struct logged_event *lost = &r->event[loss->event];
@@ -293,7 +293,7 @@ void cause_explain_lost(struct explanation *q, struct loss *loss, unsigned n)
 			  cause_us(e->at), loss[i].why);
 		say_first_look(q, &loss[i]);
 		if (early < 0)
-			early = find_early(q, &loss[i]);
+			early = cause_find_early(q, &loss[i]);
 		if (companion < 0)
 			companion = find_companion(q, &loss[i]);
 	}

@@ -17,6 +17,7 @@ struct explanation {
 	struct cause *c; /* the answer */
 	int contract;
 	bool keep;     /* KEEP is judged */
+	bool foreign;  /* what breaks it is a GET of bytes that are no value */
 	bool *matters; /* by deviation: the contract does not break without it */
 	/* The operation whose result breaks the contract, and the one that it contradicts, each
 	 * with the machine that it ran on and what it saw as a sentence. Client 0 and kind 0: none.
@@ -25,8 +26,8 @@ struct explanation {
 	unsigned machine, against_machine;
 	char seen[160], seen_against[160];
 	struct event_log instead; /* the same run without the last power failure, or the death */
-	/* The value that was expected, NULL: none; and where the pool held it, unread, after the
-	 * last power failure, -1: nowhere. */
+	/* The value that was expected (foreign: an older one of the key), NULL: none; and where the
+	 * pool held it, unread, after the last power failure, -1: nowhere. */
 	const struct setup_value *expected;
 	int64_t expected_at;
 };
@@ -89,6 +90,22 @@ struct loss {
 
 unsigned cause_find_losses(struct explanation *q, struct loss loss[LOSSES]);
 void cause_explain_lost(struct explanation *q, struct loss *loss, unsigned n);
+/* What survived, or was seen, ahead of the lost bytes, as an event; EVENT_LOG_NONE: nothing. */
+int cause_find_early(struct explanation *q, const struct loss *loss);
+/* False, and nothing is said: it is not that damaged bytes were taken, or were refused and the
+ * version before was not looked for. */
+bool cause_explain_damage(struct explanation *q, const struct loss *loss, unsigned n);
+/* The last check on these bytes from this machine on: of recovery, or of the verdict's operation.
+ * EVENT_LOG_NONE: no check looked at them. */
+int cause_find_check(const struct explanation *q, bool recovery, unsigned machine, uint64_t off,
+		     uint64_t len);
+/* "the check at core/stores/erda/object.c:143, in erda_object_check()" */
+void cause_check_place(const struct explanation *q, int check, char *buf, size_t n);
+/* What recovery found where the next write is missing, in words for the sentence, and as a fact. */
+void cause_say_missing(struct explanation *q, unsigned machine, uint64_t off, uint64_t len,
+		       char *buf, size_t n);
+/* What the operation of the verdict checked last before it returned bytes that are no value. */
+void cause_say_checks(struct explanation *q);
 /* Look for the value that was expected in the pool that the last power failure left. 0 or
  * -ENOMEM. */
 int cause_find_value(struct explanation *q);

@@ -85,7 +85,7 @@ static void saw_event(void *arg, const struct sim *sim, const struct actor *who,
 		      const struct traced *about, const char *text)
 {
 	struct trail *t = arg;
-	(void)sim, (void)who, (void)text;
+	(void)sim, (void)who;
 	if (about->kind == TRACED_TAKEN || about->kind == TRACED_PACKET)
 		return;
 	settle(t);
@@ -93,6 +93,8 @@ static void saw_event(void *arg, const struct sim *sim, const struct actor *who,
 	if (!s)
 		return;
 	s->value = (uint32_t)about->off;
+	if (about->kind == TRACED_RETURN)
+		s->value = hash_at(text, strlen(text)); /* what was returned */
 	if (about->kind == TRACED_STORE && about->len) {
 		s->len = about->len <= sizeof(s->value) ? (uint8_t)about->len : 0;
 		t->written = pmem_base(sim_memory) + about->off;

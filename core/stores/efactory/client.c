@@ -253,6 +253,8 @@ static int take_value(struct ef_client *client, const struct ef_object *object, 
 {
 	size_t len = object->vlen;
 
+	if (!len && ef_bug(&client->params, EF_BUG_EMPTY_ABSENT))
+		return -ENOENT;
 	client->last_vlen = len;
 	*vlen = len;
 	memcpy(value, object->value, len < cap ? len : cap);
@@ -317,8 +319,14 @@ static int get_one_sided(struct ef_client *client, const struct kv_req *req, voi
 			return -EAGAIN;
 		if (ef_kind(&client->params, object) == EF_TOMBSTONE)
 			return -ENOENT;
-		if (object->vlen <= got || ef_bug(&client->params, EF_BUG_GET_CUT))
-			return take_value(client, object, value, cap, vlen);
+		if (object->vlen <= got || ef_bug(&client->params, EF_BUG_GET_CUT)) {
+			rc = take_value(client, object, value, cap, vlen);
+			if (!rc && ef_bug(&client->params, EF_BUG_LAST_LENGTH)) {
+				memcpy(value, object->value, got < cap ? got : cap);
+				*vlen = got;
+			}
+			return rc;
+		}
 		if (expect >= object->vlen)
 			return -EAGAIN; /* longer than the log */
 		expect = object->vlen;

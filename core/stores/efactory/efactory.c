@@ -164,6 +164,16 @@ static const struct tm_variant variants[] = {
 	 "its oldest",
 	 LIN | MONO | KEEP | FSCK},
 
+	/* Lengths. */
+	{"empty_absent", "bug=empty_absent", "a GET takes a value of no bytes for no value",
+	 LIN | MONO | KEEP},
+	{"flush_short", "bug=flush_short",
+	 "the last 8 bytes of a value are not flushed, which is seen where they begin a line",
+	 MONO | KEEP | FSCK},
+	{"last_length", "bug=last_length",
+	 "a GET returns as many bytes as the value had that it read before, if that was longer",
+	 RDA | LIN},
+
 	/* Errors. */
 	{"get_gives_up", "bug=get_gives_up",
 	 "a GET fails if the newest version is incomplete, and does not look for an older one", OK},

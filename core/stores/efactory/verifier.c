@@ -38,6 +38,7 @@ static void persist_value(const struct ef_server *server, const struct ef_object
 			  bool verifier)
 {
 	const struct tm_params *params = &server->params;
+	size_t len = object->vlen;
 
 	if (ef_bug(params, verifier ? EF_BUG_BG_NO_FLUSH : EF_BUG_GET_NO_FLUSH))
 		return;
@@ -45,7 +46,9 @@ static void persist_value(const struct ef_server *server, const struct ef_object
 		pmem_persist(object, sizeof(*object));
 		return;
 	}
-	pmem_flush(object->value, object->vlen);
+	if (len > 8 && ef_bug(params, EF_BUG_FLUSH_SHORT))
+		len -= 8;
+	pmem_flush(object->value, len);
 	if (verifier || !ef_bug(params, EF_BUG_GET_NO_FENCE))
 		pmem_drain();
 }

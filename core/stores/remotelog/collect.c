@@ -59,12 +59,16 @@ struct rl_record *rl_entry(const struct tm_params *params, uint8_t *pm,
 static int take(const struct tm_params *params, uint8_t *pm, struct rl_record **entry,
 		const struct rl_record *record)
 {
+	size_t bytes = rl_record_bytes(record);
+
 	*entry = rl_entry(params, pm, record->key);
 	if (!*entry)
 		return -ENOSPC;
-	memcpy(*entry, record, rl_record_bytes(record));
+	memcpy(*entry, record, bytes);
+	if (rl_knobs(params)->bug == RL_GC_SHORT)
+		bytes = record->len;
 	if (rl_knobs(params)->bug != RL_GC_EARLY)
-		pmem_persist(*entry, rl_record_bytes(record));
+		pmem_persist(*entry, bytes);
 	return 0;
 }
 

@@ -58,6 +58,10 @@ static const struct tm_variant variants[] = {
 	{"gc_early", "slots=2 bug=gc_early",
 	 "the head passes a record before the applied table has it for good",
 	 TM_BIT(TM_DUR) | TM_BIT(TM_FSCK)},
+	{"gc_short", "slots=2 bug=gc_short",
+	 "of a record in the applied table so many bytes are flushed as its value has: the header "
+	 "is not counted",
+	 TM_BIT(TM_DUR) | TM_BIT(TM_FSCK)},
 	{"gc_dirty", "slots=2 bug=gc_dirty",
 	 "a record that is visible but not durable is taken into the table: a power failure leaves "
 	 "half of it there and nothing in the log",

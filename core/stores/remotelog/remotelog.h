@@ -80,7 +80,7 @@
 	  "records are numbered from 1; or from the last number that fits into an immediate")     \
 	X(bug,                                                                                    \
 	  "none gc_early gc_dirty room_early repost_early recover_head recover_cached "           \
-	  "imm_truncated",                                                                        \
+	  "imm_truncated gc_short",                                                               \
 	  "a seeded bug, see the variants")
 
 /* tm_params.knob, by name. */
@@ -98,7 +98,8 @@ enum rl_bug {
 	RL_REPOST_EARLY,
 	RL_RECOVER_HEAD,
 	RL_RECOVER_CACHED,
-	RL_IMM_TRUNCATED
+	RL_IMM_TRUNCATED,
+	RL_GC_SHORT
 };
 
 #define RL_MAGIC 0x31474f4c4d52u /* "RMLOG1" */
