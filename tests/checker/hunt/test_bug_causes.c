@@ -63,7 +63,7 @@ static void read_store(const char *store)
 	DIR *dir = opendir(path);
 	ck_assert_msg(dir != NULL, "no folder %s", path);
 	for (struct dirent *e; (e = readdir(dir)) != NULL;)
-		if (strlen(e->d_name) > 2 && !strcmp(e->d_name + strlen(e->d_name) - 2, ".c"))
+		if (strlen(e->d_name) > 2 && strstr(".c.h", e->d_name + strlen(e->d_name) - 2))
 			read_source(folder, e->d_name);
 	closedir(dir);
 }
